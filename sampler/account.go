@@ -13,7 +13,7 @@ import (
 // look samples one thread that is due. Whatever comes of it, the thread has paid.
 func (r *run) look(th *thread) {
 	if !r.t.HasRoom(th.tid) {
-		return // this sample is under way, or more than enough are: it has not paid and waits for its time
+		return // this sample is under way, or more than enough are: the thread has not paid and waits for its time
 	}
 	r.scan.payForSample(th)
 	th.atLook, th.lookAt = th.last, r.scan.now
@@ -65,21 +65,21 @@ func (r *run) wasAway() bool {
 	return r.scan.now != 0 && ptrace.Monotonic(&r.ts)-r.scan.now > longGap+int64(r.ticks.interval)
 }
 
-// takeLookBack forgets a look at a thread that had no CPU when the tick began. Its state is R, but it stands where it
-// was when it lost its CPU, as often as it is looked at: that is no sample of what it runs.
+// takeLookBack forgets a look at a thread that had no CPU when the tick began. The thread's state is R, but it stands
+// where it lost its CPU, however often it is looked at. Such a look is no sample of what the thread runs.
 func (r *run) takeLookBack(th *thread, snap *look.Look) {
 	th.credit += r.scan.interval
 	r.stats.Waiting++
 	r.q.Done(snap)
 }
 
-// hadNoCPU compares what the kernel had charged a thread before a look that began at lookAt with what it
-// has now, when the look is over.
+// hadNoCPU compares what the kernel had charged a thread before a look that began at lookAt with what it has charged
+// the thread now, when the look is over.
 func hadNoCPU(before, after procfs.Schedstat, now, lookAt int64) bool {
 	if after.Turns == before.Turns {
-		return false // it has had its CPU all the time
+		return false // the thread has had its CPU all the time
 	}
-	// It was given a CPU to stop on, after it had waited for so long. If it lost its CPU
-	// when we woke up, we took it away: that is a sample. If before, somebody else did.
+	// The thread was given a CPU to stop on, after it had waited for so long. If it lost its CPU when we woke up, we
+	// took the CPU away: that is a sample. If it lost its CPU earlier, somebody else took the CPU away.
 	return now-int64(after.Waited-before.Waited) < lookAt
 }

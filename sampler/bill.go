@@ -14,38 +14,38 @@ import (
 	"goprof/sampler/look"
 )
 
-// Whose CPU time it was.
+// To which thread and which sample CPU time belongs.
 //
-// A sample counts one. It also carries the time that its thread has used since the sample before
-// (look.Look.CPU), as the kernel charged it, read after the stop: so the sum over a profile is
-// what the process has used, however late or uneven the samples came. Time goes only to a stack
-// that was seen on a CPU. That of a thread found asleep waits for its next such stack; what finds
-// none is not sampled. Threads that end take their rest with them, and some come and go between two
-// listings: those are known by the process's own clock alone, which counts threads that have ended, too.
+// A sample counts one. It also carries the time that its thread has used since the sample before (look.Look.CPU), as
+// the kernel charged it, read after the stop. So the sum over a profile is what the process has used, however late or
+// uneven the samples came. Time goes only to a stack that was seen on a CPU. If a thread is found asleep, its time
+// waits for the thread's next stack on a CPU. Time that finds no such stack is NotSampled. A thread that ends takes the
+// rest of its time with it, and some threads come and go between two listings. The time of these is known by the
+// process's own clock alone: that clock counts threads that have ended, too.
 
 // Times is where the CPU time of the process went. Process = Sampled + NotSampled + Exited.
 type Times struct {
 	Process    time.Duration // what the process used during the run, without threads to be skipped
 	Sampled    time.Duration // what samples carry
-	NotSampled time.Duration // of threads that live, but were not seen on a CPU after they had used it
+	NotSampled time.Duration // of threads that live, but were not seen on a CPU after they had used this time
 	Exited     time.Duration // of threads that had ended before a sample could carry it
 }
 
 // bills keeps the account.
 type bills struct {
 	clock   int32 // the process's CPU clock
-	base    int64 // what it said at the beginning
-	now     int64 // what it said last: it ends with the process
+	base    int64 // what the clock said at the beginning
+	now     int64 // what the clock said last: it ends with the process
 	given   int64 // to samples
 	left    int64 // of ended threads: charged and not given
-	pooled  int64 // charged to threads that have used little, and not given, as far as they have been read
+	pooled  int64 // charged to threads that have used little, and not given, as far as these threads have been read
 	excused int64 // used while nobody could look (forgive.go)
-	skipped int64 // the same as left, of those that were to be skipped
+	skipped int64 // the same as left, of threads that were to be skipped
 	owed    int64 // charged to threads that live and have bills of their own, or are to be skipped, and not given
 }
 
-// processClock is the clock of all CPU time of a process, that of threads that have ended too
-// (include/linux/posix-timers_types.h, make_process_cpuclock, CPUCLOCK_SCHED). Anybody may read it.
+// processClock is the clock of all CPU time of a process, threads that have ended included
+// (include/linux/posix-timers_types.h, make_process_cpuclock, CPUCLOCK_SCHED). Anybody may read this clock.
 func processClock(pid int) int32 { return int32(^pid<<3 | 2) }
 
 func (b *bills) begin(pid int) {
@@ -62,8 +62,8 @@ func (b *bills) read() {
 	}
 }
 
-// billSample bills a thread for what it was charged since its last sample. A thread that was found
-// asleep gets no bill: its stack is not where the time went.
+// billSample bills a thread for what the kernel has charged it since its last sample. A thread that was found asleep
+// gets no bill: its stack is not where the time went.
 func (b *bills) billSample(th *thread, charged uint64, asleep bool, snap *look.Look) {
 	if charged <= th.billed || asleep {
 		return
@@ -75,8 +75,8 @@ func (b *bills) billSample(th *thread, charged uint64, asleep bool, snap *look.L
 	th.billed = charged
 }
 
-// isInterrupted reports whether a thread slept in a system call until it was told to stop: the kernel
-// then means to call again (include/linux/errno.h, ERESTARTSYS to ERESTART_RESTARTBLOCK), or has prepared that.
+// isInterrupted reports whether a thread slept in a system call until it was told to stop. The kernel then means to
+// make the call again (include/linux/errno.h, ERESTARTSYS to ERESTART_RESTARTBLOCK), or has prepared that already.
 func isInterrupted(cpu *arch.CPU, call int64, result uint64) bool {
 	return call >= 0 && (cpu.SetsBack() || -int64(result) >= 512 && -int64(result) <= 516)
 }
@@ -91,12 +91,13 @@ func (b *bills) end(th *thread) {
 	}
 }
 
-// lateCharge is how late the kernel may charge a running thread: a tick (HZ=100). There are no more of
-// them than CPUs.
+// lateCharge is how late the kernel may charge running threads: a tick (HZ=100) for each. No more threads run than
+// there are CPUs.
 var lateCharge = int64(10*time.Millisecond) * int64(runtime.NumCPU())
 
 // sum is the account so far. When the run is over, all threads that live have been read. If the process's clock says
-// more than their sum, threads that have ended have used the rest. Before the end it is not known which threads have.
+// more than their sum, threads that have ended have used the rest. Before the end it is not known which threads have
+// ended.
 func (b *bills) sum(threads map[int]*thread, over bool) Times {
 	b.read()
 	unsampled, skipped := b.excused, b.skipped
@@ -118,10 +119,11 @@ func (b *bills) sum(threads map[int]*thread, over bool) Times {
 	return t
 }
 
-// owed is what a thread has been charged and no sample carries.
+// owed is what the kernel has charged a thread and no sample carries.
 func (th *thread) owed() int64 { return int64(th.last.Ran - min(th.last.Ran, th.billed)) }
 
-// ProcessCPU is the CPU time that a process has used, with that of threads that have ended: 0 where there is none.
+// ProcessCPU is the CPU time that a process has used, threads that have ended included. It is 0 where there is no such
+// process.
 func ProcessCPU(pid int) time.Duration {
 	var ts unix.Timespec
 	if unix.ClockGettime(processClock(pid), &ts) != nil {

@@ -13,8 +13,8 @@ import (
 // An assembler for the few BPF instructions that perf_copy.go uses, and the system call that loads them
 // (Documentation/bpf/standardization/instruction-set.rst, include/uapi/linux/bpf.h).
 
-// bpfReg is one of BPF's registers: r0 is a call's result, r1 to r5 are its arguments and lost by it, r6 to r9 are
-// kept, r10 points behind the stack of 512 bytes.
+// bpfReg is one of BPF's registers. r0 is a call's result. r1 to r5 are a call's arguments, and the call destroys them.
+// A call keeps r6 to r9. r10 points behind the stack of 512 bytes.
 type bpfReg uint8
 
 const (
@@ -99,7 +99,7 @@ func (c *bpfCode) mov(dst, src bpfReg)                      { c.op(bpfMov, dst, 
 func (c *bpfCode) imm(op uint8, dst bpfReg, v int)          { c.op(op, dst, 0, 0, int64(v)) }
 func (c *bpfCode) call(helper int)                          { c.op(bpfCall, 0, 0, 0, int64(helper)) }
 
-// jump goes to a label if dst compares so with src, or with v.
+// jump goes to a label if the comparison op holds between dst and src, or between dst and v.
 func (c *bpfCode) jump(op uint8, dst, src bpfReg, v int, label string) {
 	c.jumps[label] = append(c.jumps[label], len(c.insns))
 	c.op(op, dst, src, 0, int64(v))
@@ -123,7 +123,7 @@ const (
 	bpfMmapable      = 1 << 10
 )
 
-// bpfMap makes an array of one value that can be mapped, and maps it.
+// bpfMap makes an array of one value that can be mapped, and maps the array.
 func bpfMap(size int) (fd int, mem []byte, err error) {
 	attr := struct{ kind, key, value, entries, flags uint32 }{bpfMapArray, 4, uint32(size), 1, bpfMmapable}
 	if fd, err = bpf(bpfMapCreate, unsafe.Pointer(&attr), unsafe.Sizeof(attr)); err != nil {
@@ -136,10 +136,10 @@ func bpfMap(size int) (fd int, mem []byte, err error) {
 	return fd, mem, nil
 }
 
-// bpfLicense is told to the kernel, which gives bpf_probe_read_user to programs under the GPL only.
+// bpfLicense is told to the kernel. The kernel gives bpf_probe_read_user to programs under the GPL only.
 const bpfLicense = "Dual BSD/GPL\x00"
 
-// loadForPerf loads the program for perf events. log is what the kernel's verifier says, if it is not nil.
+// loadForPerf loads the program for perf events. If log is not nil, the kernel's verifier writes into it.
 func (c *bpfCode) loadForPerf(log []byte) (fd int, err error) { return c.loadAs(bpfProgPerfEvent, log) }
 
 // loadAs loads the program for a kind of events.
@@ -165,8 +165,8 @@ func (c *bpfCode) loadAs(kind uint32, log []byte) (fd int, err error) {
 }
 
 // bpfTries bounds how often a command is repeated that a signal has ended. The kernel gives up checking a program when
-// its thread has one (kernel/bpf/verifier.c, do_check: EAGAIN), and Go's scheduler sends signals to threads that are
-// busy for long. libbpf tries five times.
+// a signal is pending for the thread that loads it (kernel/bpf/verifier.c, do_check: EAGAIN). Go's scheduler sends
+// signals to threads that are busy for long. libbpf tries five times.
 const bpfTries = 50
 
 func bpf(command uintptr, attr unsafe.Pointer, size uintptr) (int, error) {
@@ -178,7 +178,7 @@ func bpf(command uintptr, attr unsafe.Pointer, size uintptr) (int, error) {
 		return -1, fmt.Errorf("bpf: %w", e)
 	}
 	if command == bpfUpdateElem {
-		return 0, nil // which makes no descriptor
+		return 0, nil // this command makes no descriptor
 	}
 	unix.CloseOnExec(int(fd))
 	return int(fd), nil

@@ -14,7 +14,7 @@ import (
 )
 
 // capture is what the engines that stop threads have in common: a Tracer on OS threads of our own, the stops that come
-// late, and the end of all that. Whom to look at is the engine's business, and so is the account of a look.
+// late, and the end of a run. Each engine decides which threads to look at, and keeps the account of a look.
 type capture struct {
 	ticks    ticks
 	q        *Queue
@@ -23,7 +23,7 @@ type capture struct {
 	progress *progress
 	cancel   <-chan struct{}
 
-	// late takes what became of a look whose stop has come late, or never will.
+	// late takes the outcome of a look whose stop has come late, or never will.
 	late func(*look.Look, ptrace.Outcome)
 	// sum is the engine's account so far.
 	sum func() Stats
@@ -34,12 +34,12 @@ type capture struct {
 	thrift      thrift
 	began       int64
 	cpuBefore   time.Duration // of the OS threads that we had before
-	cpuAtFrom   time.Duration // of the one that we have, which Go may have used before
+	cpuAtFrom   time.Duration // of the OS thread that we have now: Go may have used it before
 	ts          unix.Timespec
 	denied      int // in a row
 	failed      error
 	cancelled   bool
-	slept       bool // up to the tick, which found this CPU with whom we took it from
+	slept       bool // slept up to the tick: the tick found this CPU with the thread that we took it from
 }
 
 // newCapture begins a run. late and sum are still to be set.
@@ -58,8 +58,8 @@ func newCapture(t *ptrace.Tracer, proc *procfs.Dir, p *progress, cancel <-chan s
 	return c
 }
 
-// runInShifts calls loop until the run is over, and settle at its end: each time on another OS thread, for each ends
-// when goprof is to be suspended. loop holds ticks until sleep returns false or over true.
+// runInShifts calls loop until the run is over, and settle at its end. Each call of loop has an OS thread of its own,
+// which ends when goprof is to be suspended. loop holds ticks until sleep returns false or over returns true.
 func (c *capture) runInShifts(loop, settle func()) (Stats, error) {
 	for again := true; again; {
 		ptrace.OnOwnThread(func() {
@@ -77,7 +77,7 @@ func (c *capture) runInShifts(loop, settle func()) (Stats, error) {
 	return c.stats, c.failed
 }
 
-// over: no more looks are wanted, or there are no more to be had.
+// over reports whether no more looks are wanted, or no more can be made.
 func (c *capture) over() bool { return c.cancelled || c.stats.Ended || c.failed != nil }
 
 // nextTick moves on to the next tick that is not yet over.
@@ -97,7 +97,7 @@ func (c *capture) lengthenInterval() {
 	}
 }
 
-// nap bounds how long a sleep can go on when the run is cancelled.
+// maxNap bounds how long a sleep can go on when the run is cancelled.
 const maxNap = 50 * int64(time.Millisecond)
 
 // sleep waits until the deadline, and looks after pending stops and questions meanwhile. It returns false when
@@ -156,7 +156,7 @@ func (c *capture) accountLate(snap *look.Look, o ptrace.Outcome) {
 // maxDenied looks in a row that are not permitted end the run.
 const maxDenied = 10
 
-// checkEnd takes from a look whether others make sense.
+// checkEnd learns from a look's outcome whether further looks make sense.
 func (c *capture) checkEnd(o ptrace.Outcome) {
 	switch o {
 	case ptrace.Taken:
@@ -172,7 +172,7 @@ func (c *capture) checkEnd(o ptrace.Outcome) {
 	}
 }
 
-// soFar is what was counted here.
+// soFar is what capture has counted.
 func (c *capture) soFar() Stats {
 	s := c.stats
 	s.Pauses = c.t.Pauses
@@ -184,8 +184,8 @@ func (c *capture) soFar() Stats {
 	return s
 }
 
-// NotPermittedError: the kernel does not let us trace the process, in the middle of a run too (it
-// may have changed its user, or become undumpable).
+// NotPermittedError: the kernel does not let us trace the process. That may happen in the middle of a run too: the
+// process may have changed its user, or become undumpable.
 type NotPermittedError struct{ PID int }
 
 func (e *NotPermittedError) Error() string {

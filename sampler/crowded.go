@@ -7,7 +7,7 @@ import "runtime"
 // crowded tells whether there are as many threads to look at in a tick as CPUs, on the average.
 func (r *run) crowded() bool { return r.dueMean >= dueUnit*int64(runtime.NumCPU())-dueUnit/2 }
 
-// dueUnit is one thread in dueMean, dueWeight how many ticks that looks back.
+// dueUnit stands for one thread in dueMean. dueWeight is how many ticks dueMean looks back.
 const (
 	dueUnit   = 1024
 	dueWeight = 16

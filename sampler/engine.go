@@ -8,8 +8,8 @@ import (
 	"goprof/sampler/ptrace"
 )
 
-// Engine is a way to take samples: who is due and how a thread is looked at differ, what comes of it does not.
-// Sampler, which stops the threads that use CPU time, is one.
+// Engine is a way to take samples. Engines differ in which thread is due and in how they look at a thread. All that
+// follows is the same for each engine. Sampler is an Engine: it stops the threads that use CPU time.
 type Engine interface {
 	// Run samples until ctx is done or the process ends, hands snapshots over in q, and closes it. It is called once.
 	Run(ctx context.Context, cfg Config, q *Queue) (Stats, error)

@@ -15,11 +15,11 @@ type counters struct {
 	fds  []int
 	of   []int          // the event's number, by index of fds
 	ids  map[uint64]int // the event's number, by the kernel's number of each descriptor
-	own  map[uint64]int // whose a descriptor is, by the kernel's number
+	own  map[uint64]int // the thread that a descriptor was opened for, by the kernel's number
 	last map[int]lastHit
 }
 
-// lastHit is the hit of a thread that was seen last.
+// lastHit is the last hit of a thread.
 type lastHit struct {
 	when int64
 	sp   uint64
@@ -27,8 +27,8 @@ type lastHit struct {
 	id   uint64
 }
 
-// openCounters opens the events that are no probes for each thread and CPU. A thread that begins later inherits those
-// of the thread that made it. So threads are listed until no new one has come in between.
+// openCounters opens the events that are no probes for each thread and CPU. A thread that begins later inherits the
+// events of the thread that made it. So threads are listed until no new one has come in between.
 func (r *eventRun) openCounters() error {
 	r.counters.ids, r.counters.own, r.counters.last = map[uint64]int{}, map[uint64]int{}, map[int]lastHit{}
 	any := false
@@ -57,7 +57,7 @@ func (r *eventRun) openCounters() error {
 			return nil
 		}
 	}
-	return nil // threads that come all the time mostly inherit
+	return nil // new threads come all the time, and most of them inherit
 }
 
 func (r *eventRun) countThread(tid int) error {
@@ -89,7 +89,7 @@ func (r *eventRun) countThread(tid int) error {
 	return nil
 }
 
-// readCounters asks the kernel how much it has counted: of each thread, and of those that inherited its events.
+// readCounters asks the kernel how much it has counted for each thread, and for the threads that inherited its events.
 func (r *eventRun) readCounters() {
 	var b [8]byte
 	for i, fd := range r.counters.fds {
@@ -108,14 +108,14 @@ func (c *counters) close() {
 	c.fds = nil
 }
 
-// listBytes is what is read of the list of threads at a time.
+// listBytes is how much of the list of threads is read at a time.
 const listBytes = 32 << 10
 
-// twinTime is how far apart the two records of one hit can be, in nanoseconds.
+// twinTime bounds the time between the two records of one hit, in nanoseconds.
 const twinTime = 20_000
 
-// isTwin tells whether a record is of a hit that another event has told already: a thread that was listed while it was
-// made has its own events and inherited ones.
+// isTwin tells whether a record is of a hit that another event has told already. That happens to a thread that was
+// listed while it was made: such a thread has its own events and inherited ones.
 func (c *counters) isTwin(e *eventRecord, sp, pc uint64) bool {
 	now := lastHit{e.when, sp, pc, e.id}
 	last, ok := c.last[e.tid]

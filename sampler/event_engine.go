@@ -65,7 +65,7 @@ type eventRun struct {
 	outputs  []int // the events behind which programs write, by CPU
 	array    int   // the map that leads to these
 	probes   []eventProbe
-	probeTID int // by which thread the probes know the process
+	probeTID int // the thread by which the probes know the process
 	counters counters
 	counts   []EventCount
 	known    map[int]ptrace.Hint
@@ -74,9 +74,9 @@ type eventRun struct {
 	failed   error
 
 	began      int64
-	over       int64 // when no hit counted any more; 0 before
+	over       int64 // when hits stopped counting; 0 before
 	checkedAt  int64
-	ownCPU     int64 // of goprof, then
+	ownCPU     int64 // CPU time of goprof at that moment
 	cpuAtStart time.Duration
 	ts         unix.Timespec
 }
@@ -89,7 +89,7 @@ type eventProbe struct {
 	counts  *eventCounts
 	events  []int
 	seen    int64  // how many samples there were when its rate was looked at last
-	longest uint64 // interval that there was
+	longest uint64 // the longest interval so far
 }
 
 func (e *Events) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
@@ -141,7 +141,7 @@ func (r *eventRun) open() (err error) {
 	return r.openCounters()
 }
 
-// eventRingShare is how large a ring may be: copies of stacks have their full size here.
+// eventRingShare is how large a ring may be. Copies of stacks have their full size in these rings.
 func eventRingShare(cpus int) int {
 	size := 4 * ringMost
 	for size > ringLeast && size*cpus > ringsTotal {
@@ -201,7 +201,7 @@ func (r *eventRun) takeHints() {
 	}, true)
 }
 
-// wait sleeps until a ring is half full, or for a tick. Like ptrace.SleepUntil it does not tell Go's scheduler.
+// wait sleeps until a ring is half full, or for a tick. Like ptrace.SleepUntil, wait does not tell Go's scheduler.
 func (r *eventRun) wait() {
 	for i := range r.polls {
 		r.polls[i].Revents = 0
@@ -239,7 +239,7 @@ func (r *eventRun) lose(o ptrace.Outcome, n int64) {
 	r.stats.Lost[o] += n
 }
 
-// take deals with one record. It is called while the kernel may want its room back.
+// take deals with one record. Meanwhile the kernel may want the record's room back.
 func (r *eventRun) take(b ringBytes, rec perfRecord) {
 	switch rec.kind {
 	case perfSample:
@@ -257,7 +257,7 @@ func (r *eventRun) take(b ringBytes, rec perfRecord) {
 	}
 }
 
-// sample makes a look of a record and hands it over.
+// sample makes a look from a record and hands the look over.
 func (r *eventRun) sample(b ringBytes, e *eventRecord) {
 	number, amount, own := r.whatOf(b, e)
 	if number < 0 || r.known[e.tid].Skip {
@@ -291,7 +291,8 @@ func (r *eventRun) sample(b ringBytes, e *eventRecord) {
 	r.q.put(to)
 }
 
-// whatOf says which event a record is of, and for how much it stands. number is -1 for one that is none of ours.
+// whatOf says which event a record is of, and how much the record stands for. number is -1 for an event that is not
+// ours.
 func (r *eventRun) whatOf(b ringBytes, e *eventRecord) (number int, amount, own int64) {
 	if i, ok := r.counters.ids[e.id]; ok {
 		if r.counters.isTwin(e, e.regs[r.cpu.SP], e.regs[r.cpu.PC]) {
@@ -309,7 +310,7 @@ func (r *eventRun) whatOf(b ringBytes, e *eventRecord) (number int, amount, own 
 	return number, believableAmount(b.word(e.raw + dataAmount)), believableAmount(b.word(e.raw + dataOwn))
 }
 
-// believableAmount bounds what a function's argument says: it is the target's.
+// believableAmount bounds what a function's argument says: the target chooses the argument.
 func believableAmount(n uint64) int64 {
 	const most = 1 << 46
 	if n > most {
@@ -331,7 +332,7 @@ func (r *eventRun) fill(b ringBytes, e *eventRecord, to *look.Look) {
 		snap.Cut = uint64(size) < need
 		size = int(min(uint64(size), need))
 	}
-	if cap(snap.Stack) < size { // no larger than needed: many may wait when events come all at once
+	if cap(snap.Stack) < size { // no larger than needed: many snapshots may wait when events come all at once
 		snap.Stack = make([]byte, (size+stackStep-1)/stackStep*stackStep)
 	}
 	snap.Stack = snap.Stack[:size]

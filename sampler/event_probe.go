@@ -16,7 +16,7 @@ import (
 
 // This file sets the probes.
 
-// openProbes sets the probes of all events that have some.
+// openProbes sets the probes of all events that have probes.
 func (r *eventRun) openProbes() error {
 	for i := range r.list {
 		if len(r.list[i].Probes) == 0 {
@@ -52,7 +52,7 @@ func (r *eventRun) openOutputs() (err error) {
 	return nil
 }
 
-// eventAttr is what all records of a run have.
+// eventAttr is the part of the attributes that is the same for all events of a run.
 func (r *eventRun) eventAttr() unix.PerfEventAttr {
 	attr := unix.PerfEventAttr{
 		Size: unix.PERF_ATTR_SIZE_VER5,
@@ -88,8 +88,9 @@ func (r *eventRun) loadProgram(number int) error {
 	return nil
 }
 
-// pause says whether hits count: from when all probes are set until the first is to go. To set one and to take one out
-// takes the kernel some ms each, and on a busy machine more. All events of a run are to be of the same time.
+// pause sets whether hits count. They count from when all probes are set until the first one is to be taken out. The
+// kernel needs some ms to set a probe or to take one out, and on a busy machine more. All events of a run must cover
+// the same time.
 func (r *eventRun) pause(paused uint64) {
 	for i := range r.probes {
 		if c := r.probes[i].counts; c != nil {
@@ -124,7 +125,7 @@ func (r *eventRun) setProbes() error {
 	return nil
 }
 
-// setProbe sets one probe. The kernel is given the file as one that we have open: a path may lead elsewhere by now.
+// setProbe sets one probe. It gives the kernel a file that we have open: a path may lead elsewhere by now.
 func setProbe(kind uint32, tid int, at Probe, prog int) (int, error) {
 	path := append([]byte("/proc/self/fd/"+strconv.Itoa(int(at.File.Fd()))), 0)
 	var pin runtime.Pinner
@@ -150,7 +151,8 @@ func setProbe(kind uint32, tid int, at Probe, prog int) (int, error) {
 	return fd, nil
 }
 
-// ErrNoUprobes: this kernel has no uprobes that perf_event_open can set (Linux 4.17 on, CONFIG_UPROBE_EVENTS).
+// ErrNoUprobes: this kernel has no uprobes that perf_event_open can set. They need Linux 4.17 or later with
+// CONFIG_UPROBE_EVENTS.
 var ErrNoUprobes = errors.New("sampler: this kernel has no uprobes for perf_event_open")
 
 // ProbeType is the number of the kernel's source of events that sets uprobes.
@@ -166,8 +168,8 @@ func ProbeType() (uint32, error) {
 	return uint32(n), nil
 }
 
-// followProcess sets the probes anew if the thread that they were set by has ended: its address space is then known to
-// them no more.
+// followProcess sets the probes anew if the thread by which they were set has ended: the probes have lost the address
+// space then.
 func (r *eventRun) followProcess() {
 	if r.probeTID == 0 || r.isAlive(r.probeTID) {
 		return
@@ -178,7 +180,8 @@ func (r *eventRun) followProcess() {
 	}
 }
 
-// isAlive: a leader that has ended before its process is a zombie.
+// isAlive reports whether a thread has not ended. A leader that has ended before its process is a zombie, and counts as
+// ended.
 func (r *eventRun) isAlive(tid int) bool {
 	state, _ := r.proc.Status(tid)
 	return state != 0 && state != 'Z' && state != 'X'

@@ -11,20 +11,20 @@ import (
 	"goprof/arch"
 )
 
-// The program of one event's probes. It counts the hit, decides whether that becomes a sample, reads what is wanted
-// into its stack, and gives that to bpf_perf_event_output: the kernel then writes a record with it into the ring of the
-// CPU, together with the registers and the stack of the thread (kernel/trace/bpf_trace.c; the event behind the
-// ring says what a record has). It returns 0: the probe's own event writes nothing.
+// The program of one event's probes. The program counts the hit, decides whether the hit becomes a sample, and reads
+// what is wanted into its own stack. It gives these bytes to bpf_perf_event_output. The kernel then writes a record
+// into the ring of the CPU: these bytes, the registers and the stack of the thread (kernel/trace/bpf_trace.c; the event
+// behind the ring says what a record has). The program returns 0, so the probe's own event writes nothing.
 
-// eventCounts is what a program and we share: a map of one value, that is mapped.
+// eventCounts is what a program shares with us: the one value of a BPF map, which we have mapped into our memory.
 type eventCounts struct {
 	Hits, Amount uint64 // of all hits
 	Interval     uint64 // for us to change
 	Missed       uint64 // the kernel had no room in the ring
-	Paused       uint64 // for us to set: no hit counts
+	Paused       uint64 // for us to set: while set, no hit counts
 }
 
-// Where they are.
+// Their offsets.
 const (
 	countHits     = 0
 	countAmount   = 8
@@ -38,7 +38,7 @@ const (
 const (
 	dataNumber = 0  // of the event + 1
 	dataAmount = 8  // that the sample stands for
-	dataOwn    = 16 // amount of the hit itself
+	dataOwn    = 16 // the amount of the hit itself
 	dataCopies = 24
 )
 
@@ -106,7 +106,7 @@ func probeProgram(e *Event, number int, layout *arch.ProbeLayout, counts, output
 	return c
 }
 
-// hitAmount puts the hit's amount into r8, and ends the program where the hit is none.
+// hitAmount puts the hit's amount into r8. It ends the program where the hit does not count.
 func (c *bpfCode) hitAmount(e *Event, layout *arch.ProbeLayout) {
 	if e.Given > 0 {
 		c.load(bpfLoad64, r1, r6, layout.Arg(e.Given))
@@ -122,7 +122,8 @@ func (c *bpfCode) hitAmount(e *Event, layout *arch.ProbeLayout) {
 	}
 }
 
-// chance ends the program unless chance takes the hit: with a probability of r8 / r9, of which r8 is the smaller one.
+// chance draws whether the hit becomes a sample, with a probability of r8 / r9, and ends the program if not. r8 is
+// smaller than r9.
 func (c *bpfCode) chance() {
 	c.call(bpfRandom)
 	c.op(bpfMul, r0, r9, 0, 0)
@@ -177,7 +178,7 @@ func perfArray(cpus []int, fds []int) (int, error) {
 	return fd, nil
 }
 
-// setElement puts a value into a map. What the kernel is given the address of lies on the heap: stacks move.
+// setElement puts a value into a map. The kernel gets the addresses of things on the heap only: Go's stacks move.
 func setElement(fd int, key, value uint32) error {
 	var pin runtime.Pinner
 	defer pin.Unpin()

@@ -9,16 +9,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// This file bounds how often probes bring samples. Each is walked, and its stack copied by the kernel. Where there are
-// too many, the interval becomes longer, and when they have become few, shorter again, down to what was asked for. What
-// a sample stands for is decided at its hit, so sums stay right whenever the interval changes.
+// This file bounds how often probes bring samples. For each sample the kernel copies a stack, and goprof walks it.
+// Where there are too many samples, the interval becomes longer. When they have become few, it becomes shorter again,
+// down to what was asked for. What a sample stands for is decided at its hit, so sums stay right whenever the interval
+// changes.
 
 const (
 	rateWindow = int64(100 * time.Millisecond)
 	// mostSamples bounds the samples of an event in a second.
 	mostSamples = 4000
-	// calm is how far below its bounds an event must be before its interval becomes shorter. The interval becomes half
-	// as long then, which leaves room.
+	// calm is how far below its bounds an event must be before its interval becomes shorter. The interval then becomes
+	// half as long, which leaves room.
 	calm = 0.25
 )
 
@@ -41,7 +42,7 @@ func (r *eventRun) boundRates(window int64) {
 	}
 }
 
-// overBudget is how many times the CPU time that goprof may use it has used in a window. 0: it may use any.
+// overBudget is the CPU time that goprof has used in a window, divided by what it may use. 0: there is no bound.
 func (r *eventRun) overBudget(window int64) float64 {
 	if r.cfg.MaxOverhead <= 0 {
 		return 0
@@ -61,7 +62,8 @@ func processCPU() int64 {
 	return ts.Nano()
 }
 
-// fittingInterval is the next interval of an event that brings so many times what it may. asked is the shortest.
+// fittingInterval is the next interval of an event that brings over times what it may bring. asked is the shortest
+// interval.
 func fittingInterval(now, asked, hits, amount uint64, over float64) uint64 {
 	switch {
 	case over > 1:
@@ -72,10 +74,10 @@ func fittingInterval(now, asked, hits, amount uint64, over float64) uint64 {
 	return now
 }
 
-// longerInterval is the interval with which an event brings no more than it may, by how many times too much it brings.
-// Amounts are what the target says: malloc(-1) makes their sum anything.
+// longerInterval is the interval with which an event brings no more than it may. over is how many times too much it
+// brings now. The target chooses the amounts: malloc(-1) makes their sum anything.
 func longerInterval(now, hits, amount uint64, over float64) uint64 {
-	least := min(amount/max(hits, 1), maxInterval) // of less nothing changes
+	least := min(amount/max(hits, 1), maxInterval) // a shorter interval changes nothing
 	times := uint64(min(over, maxInterval)) + 1
 	return min(max(now, least, 1)*times, maxInterval)
 }

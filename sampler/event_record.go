@@ -10,14 +10,14 @@ import "goprof/arch"
 //	u32 pid, tid; u64 time; u64 id; [u64 n; u64 ips[n]]; u32 size; bytes[size]; u64 abi, regs[];
 //	u64 size; bytes[size]; u64 copied, if size is not 0
 //
-// ips are there where the kernel's frames are wanted. The period is not asked for: with it the kernel makes a sample of
-// every event of its own counters (kernel/events/core.c, perf_swevent_event).
+// ips are there where the kernel's frames are wanted. goprof does not ask for the period: with the period the kernel
+// makes a sample of every event of its own counters (kernel/events/core.c, perf_swevent_event).
 
 // eventRecord is one record of an event.
 type eventRecord struct {
 	rawSample
-	id     uint64 // of the event that it comes from
-	raw    uint64 // where the bytes begin that program or tracepoint have written
+	id     uint64 // of the event that the record comes from
+	raw    uint64 // where the bytes begin that the program or the tracepoint has written
 	rawLen int
 }
 
@@ -33,7 +33,8 @@ func (b ringBytes) parseEvent(r perfRecord, cpu *arch.CPU, chain bool, e *eventR
 	if !ok || r.end-at < 8 {
 		return false
 	}
-	// The size is of what follows it: so that all is a multiple of 8, it is 4 more than one.
+	// size counts the bytes that follow it. It is a multiple of 8 plus 4, so that size and bytes together are a
+	// multiple of 8.
 	size := uint64(b.u32(at))
 	if size > r.end-at-4 || (size+4)%8 != 0 {
 		return false
@@ -43,5 +44,5 @@ func (b ringBytes) parseEvent(r perfRecord, cpu *arch.CPU, chain bool, e *eventR
 	return b.parseMachine(at, r, cpu, &e.rawSample)
 }
 
-// word reads a word of the bytes of a record, which are not where words are.
+// word reads a word from the bytes of a record. These bytes are not aligned as words are.
 func (b ringBytes) word(at uint64) uint64 { return uint64(b.u32(at)) | uint64(b.u32(at+4))<<32 }

@@ -16,7 +16,7 @@ import (
 // ErrNoCounter: the machine has no such counter.
 var ErrNoCounter = errors.New("sampler: this machine has no such counter")
 
-// TryCounter finds out whether a counter may be had of a process: it opens one that never begins.
+// TryCounter finds out whether goprof may open a counter on a process: it opens one that never begins.
 func TryCounter(pid int, kind uint32, config uint64) error {
 	proc := procfs.OpenDir(pid)
 	tid := proc.AnyThread()
@@ -35,7 +35,7 @@ func TryCounter(pid int, kind uint32, config uint64) error {
 	return &PerfError{"perf_event_open", err}
 }
 
-// mayProbe asks for a probe in a file without a name. The kernel says first whether we may have any.
+// mayProbe asks for a probe in a file without a name. The kernel first checks whether we may have probes at all.
 func mayProbe(kind uint32) error {
 	var pin runtime.Pinner
 	defer pin.Unpin()
@@ -53,8 +53,8 @@ func mayProbe(kind uint32) error {
 	return nil
 }
 
-// TryProbes finds out whether probes may be set: that there are some, and that the kernel takes a program from us that
-// writes into a ring. It sets none.
+// TryProbes finds out whether probes may be set: whether the kernel has probes, and whether it takes a program from us
+// that writes into a ring. TryProbes sets no probe.
 func TryProbes() error {
 	kind, err := ProbeType()
 	if err != nil {

@@ -4,18 +4,18 @@ package sampler
 
 import "time"
 
-// longGap is how late a tick must be for what was used meanwhile to be nobody's sample: goprof was stopped, or the
+// longGap is a delay of a tick. From longGap on, CPU time used meanwhile goes to no sample: goprof was stopped, or the
 // whole machine was.
 const longGap = int64(time.Second)
 
-// forgiveUse forgives what threads have used while nobody could look: it is no credit for a burst of samples now, nor
-// the weight of a single one.
+// forgiveUse forgives the CPU time that threads have used while nobody could look. That time is no credit for a burst
+// of samples now, nor the weight of a single sample.
 func (s *scan) forgiveUse() {
 	pools := s.pools
 	s.pools = false
-	s.bills.read() // first: what is used from now on is not forgiven
+	s.bills.read() // this comes first: what is used from now on is not forgiven
 	for _, th := range s.byTID {
-		credit, known := th.credit, max(th.last.Ran, th.billed) // a sample of perf's may carry more than the last look told
+		credit, known := th.credit, max(th.last.Ran, th.billed) // a sample of perf may carry more than the last look
 		stat, ok := s.charged(th)
 		if !ok {
 			s.forget(th)
@@ -31,5 +31,5 @@ func (s *scan) forgiveUse() {
 		}
 	}
 	s.pools = pools
-	s.givePoolUp() // of threads that have come and gone meanwhile, too
+	s.givePoolUp() // the time of threads that have come and gone meanwhile, too
 }

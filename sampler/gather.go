@@ -12,32 +12,32 @@ import (
 	"goprof/sampler/ptrace"
 )
 
-// Watching who is late where all threads are to come to rest.
+// Watching which threads are late where all threads are to come to rest.
 //
-// At each tick it is read whether threads are being waited for. Only then something is done: those that have not come
-// are looked at, as Wall looks at threads. A look counts for the time until the next one at its thread, or until the
-// thread has come, the first one also for the time since the threads were asked. When all have come, the process itself
-// tells how long that took. So the times of the last thread are exact, those of the others to half a tick. What was
-// over before a tick saw it is in no look, but in the account.
+// At each tick a Gather reads whether threads are being waited for. Only then it looks at the threads that have not
+// come, as Wall looks at threads. A look counts for the time until the next look at its thread, or until the thread has
+// come. The first look also counts for the time since the threads were asked. When all threads have come, the process
+// itself tells how long that took. So the times of the last thread are exact, and those of the others are exact to half
+// a tick. A gathering that was over before a tick saw it is in no look, but in the account.
 
 // Gathering is how far a process is with bringing its threads to rest.
 type Gathering struct {
 	Under   bool          // threads are being waited for
-	Began   int64         // when they were asked the last time, CLOCK_MONOTONIC; 0: not known
+	Began   int64         // when threads were asked the last time, CLOCK_MONOTONIC; 0: not known
 	Counted bool          // Count and Took are known
-	Count   uint64        // how often they were asked
+	Count   uint64        // how often threads were asked
 	Took    time.Duration // until all had come, all times together
 }
 
 // GatherOptions say what a Gather asks.
 type GatherOptions struct {
 	NonBlocking bool
-	// Read tells how far the process is; false: it cannot be told now. It is called on the sampler's OS thread, as are
-	// the others.
+	// Read tells how far the process is; false: it cannot be told now. All functions of GatherOptions are called on the
+	// sampler's OS thread.
 	Read func() (Gathering, bool)
-	// Missing appends those that have not come: what their Hint has as Side. False: it is over.
+	// Missing appends the threads that have not come, each as the Side of its Hint. False: the gathering is over.
 	Missing func(into []uint64) ([]uint64, bool)
-	// Unknown is called where a thread has not come of which nobody has told (Advise), and may be nil. It must not wait.
+	// Unknown is called where a thread has not come that Advise has not told of. It must not wait, and may be nil.
 	Unknown func()
 	// Seen is called once for each gathering that a tick meets, and may be nil.
 	Seen func()
@@ -49,14 +49,14 @@ type GatherOptions struct {
 type GatherCounts struct {
 	Count   int64         // how often threads were asked to come to rest
 	Took    time.Duration // until all had come, all times together
-	Counted bool          // by the process itself: both are exact
-	Seen    int64         // of these, met by a tick
-	SeenFor time.Duration // and how long those took
-	Longest time.Duration // of those
+	Counted bool          // the process itself has counted: both are exact
+	Seen    int64         // gatherings that a tick has met
+	SeenFor time.Duration // how long the gatherings in Seen took
+	Longest time.Duration // the longest gathering in Seen
 	Unknown int64         // threads that had not come, and were too new to be looked at
 }
 
-// Gather is an Engine that looks at threads that keep all others waiting.
+// Gather is an Engine. It looks at threads that keep all others waiting.
 type Gather struct {
 	progress
 	hints
@@ -90,7 +90,7 @@ type gatherRun struct {
 
 	first, last Gathering
 	known       bool  // first and last are
-	readAt      int64 // when last was read
+	readAt      int64 // when the field last was read
 	listedAt    int64
 
 	// The gathering that is under way.
@@ -100,10 +100,10 @@ type gatherRun struct {
 	late  map[int]*lateThread
 }
 
-// lateThread is one that has been looked at in this gathering.
+// lateThread is a thread that has been looked at in this gathering.
 type lateThread struct {
 	th    *watched
-	since int64 // its looks tell of the time until then
+	since int64 // its looks account for the time until then
 	seen  int64 // when it was last missing
 }
 
@@ -118,7 +118,7 @@ func (g *Gather) run(ctx context.Context, cfg Config, q *Queue,
 	return r.runInShifts(r.loop, func() { r.close(ptrace.Monotonic(&r.ts), nil) })
 }
 
-// listLateEvery is how often it is found out which threads there are. One that begins is not late soon.
+// listLateEvery is how often the threads are listed. A thread that has just begun is not late soon.
 const listLateEvery = int64(20 * time.Millisecond)
 
 // loop holds ticks.
@@ -143,7 +143,7 @@ func (r *gatherRun) loop() {
 	}
 }
 
-// noteHint notes what is known of a thread, and by what Missing names it.
+// noteHint notes what is known of a thread, and the name by which Missing tells of it.
 func (r *gatherRun) noteHint(tid int, hint ptrace.Hint) bool {
 	if r.setHint(tid, hint); r.threads.byTID[tid] == nil {
 		return false
@@ -156,7 +156,7 @@ func (r *gatherRun) noteHint(tid int, hint ptrace.Hint) bool {
 	return true
 }
 
-// tick reads how far the process is, and looks at those that are late.
+// tick reads how far the process is, and looks at the threads that are late.
 func (r *gatherRun) tick() {
 	var g Gathering
 	ok := false
@@ -171,7 +171,7 @@ func (r *gatherRun) tick() {
 	if !r.known {
 		r.first, r.last, r.known, r.readAt = g, g, true, r.now
 		if g.Under {
-			return // since when is not known
+			return // it is not known since when threads are waited for
 		}
 	}
 	if r.open && (!g.Under || g.Count != r.last.Count || g.Began != r.last.Began) {
@@ -208,7 +208,7 @@ func (r *gatherRun) begin(g *Gathering) {
 	}
 }
 
-// mostLate is how many threads are looked at in one tick: the others keep waiting until the next.
+// mostLate is how many threads are looked at in one tick. The others wait until the next tick.
 const mostLate = 64
 
 // lookAtMissing looks at those that have not come.
@@ -251,7 +251,7 @@ func (r *gatherRun) lookAtLate(th *watched) {
 		th.tally = nil
 	}
 	l.seen = now
-	if th.pending { // it was told to stop, and has had no CPU to do so
+	if th.pending { // the thread was told to stop, and has had no CPU to stop on
 		return
 	}
 	l.count(now)
@@ -265,8 +265,8 @@ func (r *gatherRun) lookAtLate(th *watched) {
 	r.lookAnew(th)
 }
 
-// count gives the last look at a thread the time until that moment. Where the last look came to nothing, the time goes
-// to the next one.
+// count gives the last look at a thread the time up to the moment until. Where the last look came to nothing, the time
+// goes to the next look.
 func (l *lateThread) count(until int64) {
 	if l.th.tally != nil && until > l.since {
 		l.th.tally.Add(1, time.Duration(until-l.since), until)
@@ -296,8 +296,8 @@ func (r *gatherRun) close(now int64, g *Gathering) {
 		latest = max(latest, l.seen)
 	}
 	for _, l := range r.late {
-		// One that was missing at the last tick came before the end, one of earlier ticks before the tick that did not
-		// find it.
+		// A thread that was missing at the last tick came before the end. A thread that was last missing at an earlier
+		// tick came before the tick that did not find it.
 		until := end
 		if l.seen < latest-int64(r.ticks.interval)/2 {
 			until = l.seen + int64(r.ticks.interval)/2

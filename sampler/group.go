@@ -18,16 +18,17 @@ import (
 // Group samples the threads of many processes that use CPU time, with one visitor for all of them (visit.go).
 //
 // A Sampler visits each CPU once in an interval for its one process. For fifty processes that is fifty times the
-// wake-ups, and nearly none meets its own. A Group comes to each CPU once in an interval, asks the kernel whom it took
-// the CPU from, and the sample belongs to whichever process that is. So what it costs while nobody works does not grow
-// with the number of processes.
+// wake-ups, and nearly no Sampler meets its own process. A Group comes to each CPU once in an interval, and asks the
+// kernel which thread it took the CPU from. The sample belongs to the process of that thread. So the cost of a Group
+// while nobody works does not grow with the number of processes.
 //
-// It needs the kernel's notes of switches (switches.go): without them each thread of each process would be asked.
+// A Group needs the kernel's notes of switches (switches.go). Without them it would have to ask each thread of each
+// process.
 type Group struct {
 	interval atomic.Int64
 	stack    int
 	mu       sync.Mutex
-	coming   []*Member // that wait to be taken in
+	coming   []*Member // members that wait to be taken in
 	came     chan struct{}
 	ended    error // why Run is over; errGroupOver where it just ended
 	over     bool
@@ -57,8 +58,8 @@ var errTwice = errors.New("sampler: the process is sampled already")
 // errGroupOver ends members whose Group has ended.
 var errGroupOver = errors.New("sampler: the group has ended")
 
-// NewGroup makes a group whose members are sampled so often, and whose stacks are copied up to that size (0:
-// DefaultStackLimit). Nothing happens before Run.
+// NewGroup makes a group. Its members are sampled once in interval, and their stacks are copied up to the size stack
+// (0: DefaultStackLimit). Nothing happens before Run.
 func NewGroup(interval time.Duration, stack int) *Group {
 	if stack <= 0 {
 		stack = ptrace.DefaultStackLimit
@@ -71,7 +72,7 @@ func NewGroup(interval time.Duration, stack int) *Group {
 // Interval is the CPU time between two samples of a thread of a member that has its whole share.
 func (g *Group) Interval() time.Duration { return time.Duration(g.interval.Load()) }
 
-// SetInterval changes it, from the next visit on.
+// SetInterval changes the Interval, from the next visit on.
 func (g *Group) SetInterval(d time.Duration) { g.interval.Store(int64(max(d, MinInterval))) }
 
 // Stats is what the group has done so far, from any goroutine.
@@ -95,19 +96,19 @@ type Member struct {
 	run     *run
 	kept    int64 // when its house was kept
 	busy    bool  // it was met since
-	leaving int64 // when it was first to leave; 0: it is not
+	leaving int64 // since when the member is to leave; 0: it is not to leave
 	result  chan error
 }
 
-// Member makes a member of the group, which is none before its Run.
+// Member makes a member of the group. Before its Run it does not belong to the group.
 func (g *Group) Member(pid int, cpu *arch.CPU) *Member {
 	m := &Member{progress: newProgress(), group: g, pid: pid, cpu: cpu, result: make(chan error, 1)}
 	m.SetShare(1)
 	return m
 }
 
-// SetShare has only a part of the samples taken that are due, drawn by lot, from any goroutine. A sample stands for
-// Interval/share of CPU time then.
+// SetShare sets which part of the due samples is taken, drawn by lot. A sample then stands for Interval/share of CPU
+// time. SetShare may be called from any goroutine.
 func (m *Member) SetShare(share float64) { m.share.Store(math.Float64bits(min(max(share, 0), 1))) }
 
 // Share is what SetShare has set.
@@ -140,7 +141,8 @@ func (m *Member) join(ctx context.Context, cfg Config, q *Queue,
 	return r.stats, err
 }
 
-// groupFiles is how many descriptors one member may keep: a group of a few hundred shares what there is.
+// groupFiles is how many descriptors one member may keep: the members of a group, a few hundred, share all that there
+// are.
 func groupFiles() int { return min(raiseFileLimit()/manySamplers, 64) }
 
 // take has a member taken in with the next visit.
@@ -174,7 +176,7 @@ func (g *Group) whyEnded() error {
 	return errGroupOver
 }
 
-// end turns all away that come from now on, and returns those that wait.
+// end turns away all members that come from now on, and returns the members that wait.
 func (g *Group) end(why error) []*Member {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -14,10 +14,11 @@ import (
 )
 
 const (
-	// houseBusy is how often the list of threads of a member is kept that was met, houseIdle of one that was not.
+	// houseBusy is how often a member's list of threads is brought up to date if the member was met, and houseIdle if
+	// it was not.
 	houseBusy = int64(time.Second)
 	houseIdle = int64(10 * time.Second)
-	// answerEvery is how soon a member is told what it asked.
+	// answerEvery is how soon a member gets an answer to its question.
 	answerEvery = int64(50 * time.Millisecond)
 	// leaveWithin is how long a member that leaves waits for stops that are late.
 	leaveWithin = int64(time.Second)
@@ -38,7 +39,7 @@ type groupRun struct {
 	lastLoop int64
 	pending  int           // stops that are late, of all
 	patience time.Duration // how soon to look after them
-	renew    bool          // this OS thread may hold somebody who has no member any more
+	renew    bool          // this OS thread may hold a thread that has no member any more
 	slept    bool
 	failed   error
 	cpuOf    time.Duration // of the OS threads before
@@ -87,8 +88,7 @@ func (r *groupRun) turnOut() {
 	}
 }
 
-// shift holds visits on one OS thread, which ends when goprof is to be suspended, and when nobody is left to be
-// sampled.
+// shift makes visits on one OS thread. The OS thread ends when goprof is to be suspended, and when no member is left.
 func (r *groupRun) shift() {
 	r.lead.ChangeOSThread()
 	ptrace.LeaveInPeace()
@@ -118,7 +118,7 @@ func (r *groupRun) shift() {
 			r.visit(now)
 		}
 		r.keepHouses()
-		r.sendAway() // first: who was let go may have come again
+		r.sendAway() // this comes first: a process that was let go may have come again
 		r.takeIn()
 		r.collect()
 		used := threadCPU()
@@ -190,12 +190,12 @@ func (r *groupRun) sleep(deadline int64) bool {
 	}
 }
 
-// wasAway reports whether nobody could look for a while. Nobody's sample is to carry what was used meanwhile.
+// wasAway reports whether nobody could look for a while. No sample is to carry the CPU time that was used meanwhile.
 func (r *groupRun) wasAway(now int64) bool {
 	return r.lastLoop != 0 && now-r.lastLoop > longGap+r.interval.Load()
 }
 
-// visit samples whom we took this CPU from at the moment arrived, if it is a member's.
+// visit samples the thread that we took this CPU from at the moment arrived, if that thread is a member's.
 func (r *groupRun) visit(arrived int64) {
 	v := r.visits
 	if v.at < 0 || ptrace.CurrentCPU() != v.cpus[v.at].number {
@@ -277,7 +277,7 @@ func (r *groupRun) keepHouses() {
 
 func (r *groupRun) keepHouse(m *Member, now int64, away bool) {
 	c := m.run
-	if !away { // else what was used meanwhile is forgiven
+	if !away { // otherwise what was used meanwhile is forgiven
 		c.scan.lastTick = max(c.scan.lastTick, now-longGap/2)
 	}
 	c.ticks.interval = r.Interval()
@@ -294,7 +294,7 @@ func (r *groupRun) keepHouse(m *Member, now int64, away bool) {
 	}
 }
 
-// takeIn takes in those that have come.
+// takeIn takes in the members that have come.
 func (r *groupRun) takeIn() {
 	if !r.mu.TryLock() {
 		return
@@ -323,7 +323,7 @@ func (r *groupRun) takeIn() {
 	}
 }
 
-// sendAway ends members whose time is over. A stop that is late is waited for.
+// sendAway ends members that are to leave. It waits for stops that are late.
 func (r *groupRun) sendAway() {
 	now := int64(0)
 	for pid, m := range r.members {
@@ -346,7 +346,7 @@ func (r *groupRun) sendAway() {
 			if now-m.leaving < leaveWithin {
 				continue
 			}
-			r.renew = true // with this OS thread the kernel lets go of whoever stops later
+			r.renew = true // when this OS thread ends, the kernel lets go of threads that stop later
 			r.with(m, func(c *run) { c.t.Abandon(c.accountLate) })
 		}
 		r.endMember(pid, c.failed)

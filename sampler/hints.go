@@ -9,15 +9,15 @@ import (
 	"goprof/sampler/ptrace"
 )
 
-// hints is what was told of threads and no engine has taken yet.
+// hints is what Advise has told of threads and no engine has taken yet.
 type hints struct {
 	mu      sync.Mutex
 	byTID   map[int]ptrace.Hint
 	waiting atomic.Bool // there are some
 }
 
-// mostHints bounds them, and mostTaken how many are taken at a time: meanwhile nobody can advise, and a thread may
-// stand still.
+// mostHints bounds the hints. mostTaken bounds how many hints are taken at a time: meanwhile nobody can advise, and a
+// thread may stand still.
 const (
 	mostHints = 1 << 18
 	mostTaken = 1 << 10
@@ -40,8 +40,8 @@ func (h *hints) Advise(tid int, hint ptrace.Hint) bool {
 	return true
 }
 
-// take gives each hint to whoever knows its thread. A hint that nobody takes is kept, unless all threads that there are
-// have been met. take never waits, since a thread may stand still for us: while somebody advises, all stay for the next
+// take calls known with each hint. A hint that known does not take is kept, unless all threads that there are have been
+// met. take never waits, since a thread may stand still for us: while somebody advises, all hints stay for the next
 // time.
 func (h *hints) take(known func(tid int, hint ptrace.Hint) bool, allMet bool) {
 	if !h.waiting.Load() || !h.mu.TryLock() {

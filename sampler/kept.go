@@ -13,9 +13,9 @@ type keptFiles struct {
 	most, left int
 }
 
-// read reads a thread's file through the descriptor that is kept, or opens it: for this once, or to be kept, if that is
-// wanted and there are descriptors left. nil: the thread has ended. giveUp closes some; it is called where the rest of
-// goprof has taken more than was reserved for it.
+// read reads a thread's file through the descriptor that is kept, or opens the file. The new descriptor is kept if keep
+// says so and there are descriptors left. nil: the thread has ended. giveUp closes some descriptors; read calls it
+// where the rest of goprof has taken more than was reserved for it.
 func (k *keptFiles) read(proc *procfs.Dir, tid int, name string, kept *int32, keep bool, giveUp func()) []byte {
 	if *kept >= 0 {
 		return proc.ReadFD(int(*kept))
@@ -47,5 +47,5 @@ func (k *keptFiles) close(kept *int32) {
 	}
 }
 
-// isShort: there are few left.
+// isShort reports whether few descriptors are left.
 func (k *keptFiles) isShort() bool { return k.left <= k.most/4 }

@@ -7,20 +7,21 @@ import (
 	"slices"
 )
 
-// When visits are.
+// The moments of visits.
 //
-// A visit changes what the program does next: when we leave the CPU, threads that waited for it get it, in place of the
-// one that we took it from. The next visit must meet that as often as anything else. So its moment must not keep away
-// from the one before. Where each visit had an interval to itself, two were seldom close together: beside busy loops a
-// pool, whose threads ran right after visits, had 15 to 20 % fewer samples than were due (docs/decisions/0004).
+// A visit changes what the program does next: when we leave the CPU, threads that waited for the CPU get it, in place
+// of the thread that we took it from. The next visit must meet such threads as often as anything else. So the moment of
+// a visit must not keep away from the moment before. Where each visit had an interval to itself, two were seldom close
+// together: beside busy loops a pool, whose threads ran right after visits, had 15 to 20 % fewer samples than were due
+// (docs/decisions/0004).
 //
 // So the moments of a round are drawn from all of the round's time, each without regard to the others. Their number is
 // fixed, so that a thread that runs all the time has as many samples as are due.
 
-// momentsInRound is how many are drawn together. Those of different rounds still keep away from each other.
+// momentsInRound is how many moments are drawn together. Moments of different rounds still keep away from each other.
 const momentsInRound = 32
 
-// moments are those of a round, and which is the next.
+// moments are the moments of a round, and which of them is the next.
 type moments struct {
 	rng    *rand.Rand
 	exact  bool // at multiples of the mean time between two: for tests
@@ -32,7 +33,7 @@ type moments struct {
 	next   int
 }
 
-// begin begins anew, with so much time between two moments.
+// begin begins anew, with a mean time of step between two moments.
 func (m *moments) begin(now, step int64) {
 	m.step, m.owed = step, 0
 	m.draw(now)
@@ -56,8 +57,8 @@ func (m *moments) draw(start int64) {
 // at is the next moment.
 func (m *moments) at() int64 { return m.start + m.offset[m.next] }
 
-// advance goes on to the next moment. One that has passed while a visit was under way is still the next. Those that
-// passed long ago are left out, and their number is returned.
+// advance goes on to the next moment. A moment that has passed while a visit was under way is still the next. Moments
+// that passed long ago are left out, and advance returns their number.
 func (m *moments) advance(now int64) (missed int64) {
 	for missed = m.skipRounds(now); m.at() < now-m.patience(); missed++ {
 		m.skip()
@@ -65,8 +66,8 @@ func (m *moments) advance(now int64) (missed int64) {
 	return missed
 }
 
-// skipRounds is skip, and leaves all rounds out that have passed as a whole: after hours in which goprof was suspended
-// there are too many to draw their moments.
+// skipRounds also leaves out all rounds that have passed as a whole: after hours in which goprof was suspended there
+// are too many to draw their moments.
 func (m *moments) skipRounds(now int64) (missed int64) {
 	whole := momentsInRound * m.step
 	rounds := (now - m.patience() - m.start - m.width) / whole
@@ -88,8 +89,8 @@ func (m *moments) skip() {
 	}
 }
 
-// leaveOut takes time out in which one of so many CPUs was ours. On that CPU there was nobody to be met, so no moment
-// falls into that time. On the others there was: for those the next round has its moments in less time.
+// leaveOut takes out time in which one of so many CPUs was ours. On that CPU there was nobody to be met, so no moment
+// falls into that time. On the other CPUs there was somebody: for them the next round has its moments in less time.
 func (m *moments) leaveOut(time, cpus int64) {
 	m.start += time
 	m.owed += time * (cpus - 1) / cpus

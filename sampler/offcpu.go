@@ -20,12 +20,12 @@ import (
 // its CPU, with its registers and a copy of its stack, and when it got one again. Nothing is sampled: the times are
 // exact, and each wait has the stack with which it began. Nobody is stopped.
 //
-// What a thread waits for (which lock, which file) no record says. A thread that is still waiting when its record is
-// read, some ms later, is looked at as Wall does, without a stop; that look counts for the whole wait if the thread's
-// next record says that it did not run meanwhile. Shorter waits have their stack alone.
+// No record says what a thread waits for (which lock, which file). A thread may still be waiting when its record is
+// read, some ms later. OffCPU looks at such a thread as Wall does, without a stop. That look counts for the whole wait
+// if the thread's next record says that the thread did not run meanwhile. Shorter waits have their stack alone.
 //
-// Threads that begin later inherit the events. A thread that was listed while another one made it may have two of each:
-// a switch that was noted already is left out.
+// Threads that begin later inherit the events. A thread that was listed while another one made it may have each event
+// twice: a switch that was noted already is left out.
 
 // OffCPUOptions say which waits are wanted.
 type OffCPUOptions struct {
@@ -37,7 +37,7 @@ type OffCPUOptions struct {
 type OffCPUCounts struct {
 	Waits, Short int64         // Short: below Min
 	ShortFor     time.Duration // how long those took together
-	Dropped      int64         // records for which the kernel had no room: after that each thread begins anew
+	Dropped      int64         // records for which the kernel had no room: after such a loss each thread begins anew
 }
 
 // OffCPU is an Engine of waits, by context switches.
@@ -68,13 +68,13 @@ const (
 	offTick = int64(500 * time.Microsecond)
 	// offStack is how much of a stack each record has. 10,000 switches a second are 160 MB.
 	offStack = 16 << 10
-	// offTries is how often it is tried to look at one wait.
+	// offTries is how often OffCPU tries to look at one wait.
 	offTries = 3
-	// offSettle is how often a wait that goes on is counted so far.
+	// offSettle is how often a wait that goes on is counted up to that moment.
 	offSettle = int64(time.Second)
 	// offBatch bounds the copies of stacks that are kept of one reading.
 	offBatch = 64 << 20
-	// mostHeld bounds the looks that wait for the proof that they are of one wait.
+	// mostHeld bounds the looks that are held until a record proves that each is of one wait.
 	mostHeld = 64
 )
 
@@ -97,18 +97,18 @@ type offRun struct {
 	counts  OffCPUCounts
 	held    int
 	settled int64
-	pruneAt int // how many threads are known when ended ones are looked for
+	pruneAt int // when so many threads are known, ended ones are looked for
 }
 
 // offThread is one thread.
 type offThread struct {
 	tid     int
-	out     int64 // since when it has been off its CPU; 0: it is on one, or that is not known
-	taken   bool  // its CPU was taken from it: it is ready to run
+	out     int64 // since when the thread has been off its CPU; 0: it is on one, or that is not known
+	taken   bool  // the thread's CPU was taken from it: it is ready to run
 	counted int64 // until when the look has been counted
 	tally   *look.Tally
-	copied  offCopy // the stack with which it left
-	looked  int64   // when the look was done that is held
+	copied  offCopy // the stack with which the thread left its CPU
+	looked  int64   // when the held look was done
 	snap    *look.Look
 	tries   int
 }
@@ -187,7 +187,7 @@ func (r *offRun) close() {
 func (r *offRun) loop() {
 	r.takeHints()
 	if r.settled == 0 {
-		r.drain(ptrace.Monotonic(&r.ts)) // of the time in which events were opened
+		r.drain(ptrace.Monotonic(&r.ts)) // the records of the time in which events were opened
 		r.began = ptrace.Monotonic(&r.ts)
 		r.settled = r.began
 		r.findWaiting()
@@ -212,7 +212,8 @@ func (r *offRun) takeHints() {
 	}, true)
 }
 
-// findWaiting finds out who waits when the run begins. What for is asked as of waits that begin later.
+// findWaiting finds out which threads wait when the run begins. What they wait for is asked as for waits that begin
+// later.
 func (r *offRun) findWaiting() {
 	for tid, th := range r.threads {
 		r.dropHeld(th)
@@ -223,12 +224,12 @@ func (r *offRun) findWaiting() {
 	}
 }
 
-// leastPruned is how many threads are known at least when ended ones are looked for.
+// leastPruned is how many threads must be known before ended ones are looked for.
 const leastPruned = 256
 
-// prune forgets threads that have ended. No record says that: the kernel takes a thread's events off before it leaves
-// its CPU for the last time (kernel/exit.c, do_exit), so they are taken for running. Each would be visited in each
-// tick.
+// prune forgets threads that have ended. No record tells of an end: the kernel takes a thread's events off before the
+// thread leaves its CPU for the last time (kernel/exit.c, do_exit). So ended threads are taken for running, and each
+// would be visited in each tick.
 func (r *offRun) prune() {
 	if len(r.threads) < max(r.pruneAt, leastPruned) {
 		return
@@ -254,5 +255,5 @@ func (r *offRun) total() Stats {
 	return s
 }
 
-// isErrno reports whether an error is that of the system.
+// isErrno reports whether an error is this error of the system.
 func isErrno(err error, e syscall.Errno) bool { return errors.Is(err, e) }

@@ -20,7 +20,7 @@ type offCopy struct {
 	regs    arch.Regs
 	unknown uint64
 	has     bool
-	owned   bool // stack is no part of offRun.arena
+	owned   bool // stack lies outside of offRun.arena
 	stack   []byte
 	cut     bool
 }
@@ -43,14 +43,14 @@ type offRecord struct {
 type offKind uint8
 
 const (
-	offStackOf offKind = iota // a thread is about to leave its CPU: its stack
+	offStackOf offKind = iota // the stack of a thread that is about to leave its CPU
 	offOut
-	offOutReady // it did not want to
+	offOutReady // the thread left its CPU and did not want to
 	offIn
 )
 
-// offAttr asks for all switches of a thread, and those that it begins: a sample where it leaves its CPU, and a record
-// where it leaves it and where it gets one.
+// offAttr asks for all switches of a thread, and of the threads that it begins. There is a sample where a thread leaves
+// its CPU, and a record where it leaves its CPU and where it gets one.
 func offAttr(cpu *arch.CPU) unix.PerfEventAttr {
 	attr := perfAttr(cpu, 1, offStack, inKernel, false)
 	attr.Config = unix.PERF_COUNT_SW_CONTEXT_SWITCHES
@@ -58,8 +58,8 @@ func offAttr(cpu *arch.CPU) unix.PerfEventAttr {
 	return attr
 }
 
-// drain reads the rings, and works off what happened before that moment: a CPU's records are in order, and those of
-// several CPUs are whole up to it.
+// drain reads the rings, and works off what happened before the moment until. A CPU's records are in order, and those
+// of several CPUs are complete up to that moment.
 func (r *offRun) drain(until int64) {
 	for _, ring := range r.rings {
 		if ring.read(r.each) {
@@ -82,7 +82,7 @@ func (r *offRun) drain(until int64) {
 	for i := range rest {
 		rest[i].copy.own()
 	}
-	for _, th := range r.threads { // also of one whose stack was noted, and not yet that it has left its CPU
+	for _, th := range r.threads { // a thread's stack may be noted before its leaving is
 		if th.copied.has && th.tally == nil {
 			th.copied.own()
 		}
@@ -134,7 +134,7 @@ func (r *offRun) sizeOf(s *rawSample) (size int, cut bool) {
 	return size, cut
 }
 
-// dropAll: records are missing. Which thread waits is not known any more.
+// dropAll is called when records are missing: it is not known any more which threads wait.
 func (r *offRun) dropAll(n int64) {
 	r.counts.Dropped += n
 	r.stats.Attempted += n

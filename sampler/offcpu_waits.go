@@ -28,7 +28,7 @@ func (r *offRun) work(x *offRecord) {
 		}
 	case offOut, offOutReady:
 		if th.out != 0 {
-			return // a second record of one switch
+			return // this is a second record of one switch
 		}
 		th.out, th.counted, th.taken, th.tally, th.tries = x.when, x.when, x.kind == offOutReady, nil, 0
 		th.copied.has = th.copied.has && x.when-th.copied.when < int64(time.Millisecond)
@@ -64,7 +64,7 @@ func (r *offRun) finish(th *offThread, at int64) {
 	th.out, th.tally, th.copied.has = 0, nil, false
 }
 
-// pass hands over the look that is held: it is of this wait.
+// pass hands over the held look: it is of this wait.
 func (r *offRun) pass(th *offThread, until int64) {
 	snap := th.snap
 	th.snap = nil
@@ -77,8 +77,8 @@ func (r *offRun) pass(th *offThread, until int64) {
 	r.put(th, snap, 0, until)
 }
 
-// put hands a look over, which counts for the wait until that moment. It counts once when the wait has ended: so it is
-// told once, with all of its time.
+// put hands a look over. The look counts for the wait up to the moment until. A wait that has ended counts once: so it
+// is told once, with all of its time.
 func (r *offRun) put(th *offThread, snap *look.Look, n, until int64) {
 	th.tally = new(look.Tally)
 	th.tally.Add(n, time.Duration(until-th.counted), until)
@@ -128,8 +128,8 @@ func (r *offRun) dropHeld(th *offThread) {
 	}
 }
 
-// lookAtWaiting looks at threads that wait since before the records were read, for what. Looks of the tick before are
-// handed over: no record has said that the thread ran since.
+// lookAtWaiting finds out what threads wait for, if they have waited since before the records were read. Looks of the
+// tick before are handed over: no record has said that the thread ran since.
 func (r *offRun) lookAtWaiting() {
 	now := ptrace.Monotonic(&r.ts)
 	for tid, th := range r.threads {
@@ -154,7 +154,7 @@ func (r *offRun) lookAt(th *offThread) {
 	if o != ptrace.Taken {
 		r.q.Done(snap)
 		r.checkEnd(o)
-		if o == ptrace.ThreadGone || o == ptrace.Zombie { // its last switch was its end
+		if o == ptrace.ThreadGone || o == ptrace.Zombie { // the thread's last switch was its end
 			delete(r.threads, th.tid)
 		}
 		return

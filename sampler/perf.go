@@ -18,33 +18,32 @@ import (
 	"goprof/sampler/ptrace"
 )
 
-// The second engine: perf_event_open(2). Nobody is stopped. The kernel itself keeps a timer for each thread
-// that runs while the thread does, and when it is over writes, in its interrupt, the thread's registers and
-// a copy of its stack into memory that we share with it. So a sample costs the thread that interrupt and no
-// more, and falls at a moment that nothing of ours has chosen.
+// The second engine: perf_event_open(2). Nobody is stopped. The kernel itself keeps a timer for each thread. The timer
+// runs while the thread runs. In the timer's interrupt the kernel writes the thread's registers and a copy of its stack
+// into memory that we share with the kernel. So a sample costs the thread that interrupt and no more, and falls at a
+// moment that nothing of ours has chosen.
 //
 // What differs for those who use the snapshots:
 //   - The copy of a stack ends at 64 KB (perfStackMost), and at a page that was never used or is swapped out: an
-//     interrupt cannot wait for it. What is longer is Cut.
-//   - Nothing else is copied in that moment: there is no Side, Followed and Under. A walk that needs the frame
-//     anchor (native code without unwind information, a signal on a stack of its own) ends there. Threads of which
-//     that is wanted (Hint.Soon) are an exception where the kernel takes a program from us (perf_copy.go): their
-//     Side, and what the trail leads to, are copied in that moment, too.
+//     interrupt cannot wait for it. A longer stack is Cut.
+//   - Nothing else is copied in that moment: there is no Side, Followed and Under. A walk that needs the frame anchor
+//     (native code without unwind information, a signal on a stack of its own) ends there. Threads with Hint.Soon are
+//     an exception where the kernel takes a program from us (perf_copy.go): their Side, and what the trail leads to,
+//     are copied in that moment, too.
 //   - The thread runs on meanwhile. What is to be read soon afterwards (Config.After) is read for the same threads,
 //     some 50 us later.
 //   - Without CAP_PERFMON and with kernel.perf_event_paranoid above 1 there are no samples of threads that are in the
-//     kernel: the time of system calls goes to what comes after them.
+//     kernel: the time of system calls goes to the code that runs after them.
 //
 // Where it is permitted there is one event for each CPU, and a program of ours keeps the kernel from taking samples of
 // other processes (perf_cpus.go). Elsewhere an event belongs to one thread and one CPU: a ring can be shared by the
-// threads of one CPU only
-// (kernel/events/core.c, perf_event_set_output), and one for each thread would take too much memory. The kernel
-// would have new threads inherit events, but of inherited ones the period cannot be changed; see perf_period.go.
-// So threads are listed as for the other engine, whose account of CPU time this is, too (bill.go), and
+// threads of one CPU only (kernel/events/core.c, perf_event_set_output), and one for each thread would take too much
+// memory. The kernel can let new threads inherit events, but the period of an inherited event cannot be changed; see
+// perf_period.go. So threads are listed as for the other engine, whose account of CPU time this is, too (bill.go), and
 //   - a thread is not sampled before the tick after its birth (10 ms), and not at all if its life is shorter,
 //   - where there are more threads times CPUs than mostEvents or than we may open files, those
 //     that have slept longest have no events, and get them at the tick after they were seen to run.
-// The time of either is known, and carried by the thread's next sample, or told as not sampled.
+// The time of such threads is known. The thread's next sample carries it, or the account tells it as not sampled.
 
 // Perf samples the threads of one process through perf_event.
 type Perf struct {
@@ -52,17 +51,17 @@ type Perf struct {
 	hints
 	pid    int
 	cpu    *arch.CPU
-	events int // how many there may be; 0: as many as make sense
+	events int // how many events there may be; 0: as many as make sense
 	kernel bool
 }
 
 // NewPerf makes a sampler of pid.
 func NewPerf(pid int, cpu *arch.CPU) *Perf { return &Perf{progress: newProgress(), pid: pid, cpu: cpu} }
 
-// WantKernel wants the kernel's frames, too: Look.Kernel. It is called before Run.
+// WantKernel asks for the kernel's frames, too: Look.Kernel. Call WantKernel before Run.
 func (p *Perf) WantKernel() { p.kernel = true }
 
-// ErrPerfOverhead: nothing tells what an interrupt of the kernel costs.
+// ErrPerfOverhead: Config bounds the cost of samples, but nothing tells what an interrupt of the kernel costs.
 var ErrPerfOverhead = errors.New("sampler: perf_event does not tell what a sample costs, so that it cannot be bounded")
 
 // Run is Sampler.Run.
@@ -71,16 +70,16 @@ func (p *Perf) Run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
 		if cfg.MaxOverhead > 0 {
 			return Stats{}, ErrPerfOverhead
 		}
-		// it holds no thread: goprof may be stopped at any time
+		// Perf holds no thread: goprof may be stopped at any time
 		ptrace.OnThreadHoldingNobody(func() { stats, err = p.run(ctx, cfg, q) })
 		return stats, err
 	})
 }
 
 const (
-	// perfTick is the mean time between two looks into the rings, and at who has run.
+	// perfTick is the mean time between two looks into the rings, and at which threads have run.
 	perfTick = int64(10 * time.Millisecond)
-	// perfLook is the mean time between two looks at who has run, where nobody waits for events.
+	// perfLook is the mean time between two looks at which threads have run, where no thread waits for events.
 	perfLook = int64(50 * time.Millisecond)
 )
 
@@ -95,7 +94,7 @@ type perfRun struct {
 	rng        *rand.Rand
 	power      PerfPower
 	cpus       []int // their numbers; events and rings go by the index here
-	online     []int // those that were on at followedAt
+	online     []int // the CPUs that were on at followedAt
 	followedAt int64
 	steady     []*perfRing
 	prompt     []*perfRing // of threads with Hint.Soon; none until there is such a thread
@@ -110,7 +109,7 @@ type perfRun struct {
 	over       bool // and all threads have been read a last time
 	denied     int  // in a row
 	copiers    int
-	noCopies   bool // the kernel refuses them
+	noCopies   bool // the kernel refuses our programs for copies
 
 	// The reading of a ring that is under way.
 	cpu     int
@@ -179,7 +178,7 @@ func (r *perfRun) open() (err error) {
 	return nil
 }
 
-// inKernel is what is wanted, and may be had, of threads in the kernel.
+// inKernel is what is wanted of threads in the kernel, as far as it is permitted.
 func (r *perfRun) inKernel() perfKernel {
 	switch {
 	case !r.power.Kernel:
@@ -230,7 +229,7 @@ func (r *perfRun) loop(ctx context.Context) {
 	}
 }
 
-// lookAround finds out who is there and who has run.
+// lookAround finds out which threads there are and which have run.
 func (r *perfRun) lookAround() {
 	r.scan.begin()
 	r.followCPUs()
@@ -240,8 +239,8 @@ func (r *perfRun) lookAround() {
 	r.stats.Ticks++
 }
 
-// nextLookAround is when to look around again. It falls anywhere, so that it is in step with nothing, and costs at most
-// a tenth of a CPU. With the events of everyone no thread waits for its own.
+// nextLookAround is when to look around again. That moment is random, so that it is in step with nothing. Looking
+// around costs at most a tenth of a CPU. With the events of everyone no thread waits for its own.
 func (r *perfRun) nextLookAround(began int64) int64 {
 	took, mean := ptrace.Monotonic(&r.ts)-began, perfTick
 	if r.everyone != nil {
@@ -250,16 +249,16 @@ func (r *perfRun) nextLookAround(began int64) int64 {
 	return began + max(mean/2+r.rng.Int64N(mean), 10*took)
 }
 
-// setHint notes what is known of a thread, and reports whether that is in the list.
+// setHint notes what is known of a thread, and reports whether the thread is in the list.
 func (r *perfRun) setHint(tid int, hint ptrace.Hint) bool {
 	if th := r.threads[tid]; th != nil && (hint.Skip || hint.Soon != th.prompt) {
-		r.unwatch(th) // to be watched in another way, or not
+		r.unwatch(th) // it may be watched again in another way
 	}
 	return r.scan.setHint(tid, hint)
 }
 
-// wait sleeps until a ring is half full, a thread was sampled that is to be looked at soon, or until the deadline.
-// Like ptrace.SleepUntil it does not tell Go's scheduler; see there.
+// wait sleeps until a ring is half full, until a thread with Hint.Soon was sampled, or until the deadline. Like
+// ptrace.SleepUntil, wait does not tell Go's scheduler; see there.
 func (r *perfRun) wait(deadline int64) {
 	left := min(deadline-ptrace.Monotonic(&r.ts), perfTick)
 	if left <= 0 {
@@ -312,7 +311,7 @@ func (r *perfRun) drain() {
 	}
 }
 
-// record deals with one record. It is called while the kernel may want its room back.
+// record deals with one record. Meanwhile the kernel may want the record's room back.
 func (r *perfRun) record(b ringBytes, rec perfRecord) {
 	switch rec.kind {
 	case perfSample:
@@ -335,7 +334,7 @@ func (r *perfRun) lose(o ptrace.Outcome, n int64) {
 	r.stats.Lost[o] += n
 }
 
-// take makes a snapshot of a sample and hands it over.
+// take makes a snapshot from a sample and hands the snapshot over.
 func (r *perfRun) take(b ringBytes, s *rawSample) {
 	th, known := r.whoIs(s)
 	if known != nil && known.hint.Skip || !r.counts(th, s.when) {
@@ -371,7 +370,7 @@ func (r *perfRun) take(b ringBytes, s *rawSample) {
 	r.q.put(snap)
 }
 
-// whoIs is what is known of the thread of a sample.
+// whoIs returns what is known of the thread of a sample.
 func (r *perfRun) whoIs(s *rawSample) (*perfThread, *thread) {
 	if r.everyone != nil && r.threads[s.tid] == nil {
 		return r.meet(s.tid)
@@ -379,7 +378,8 @@ func (r *perfRun) whoIs(s *rawSample) (*perfThread, *thread) {
 	return r.threads[s.tid], r.scan.byTID[s.tid]
 }
 
-// counts tells whether a sample is one. A thread with events of its own is not sampled by those of everyone, too.
+// counts tells whether a sample counts. If a thread has events of its own, its samples by the events of everyone do not
+// count.
 func (r *perfRun) counts(th *perfThread, when int64) bool {
 	if th == nil {
 		return true
@@ -406,7 +406,7 @@ func (r *perfRun) fill(b ringBytes, s *rawSample, hint *ptrace.Hint, to *look.Lo
 		snap.Cut = uint64(size) < need
 		size = int(min(uint64(size), need))
 	}
-	if cap(snap.Stack) < size { // no larger than needed: most stacks are much smaller than the largest one
+	if cap(snap.Stack) < size { // no larger than needed: most stacks are much smaller than the largest
 		snap.Stack = make([]byte, (size+stackStep-1)/stackStep*stackStep)
 	}
 	snap.Stack = snap.Stack[:size]

@@ -13,14 +13,14 @@ import (
 	"goprof/sampler/ptrace"
 )
 
-// A sample of perf_event has registers and a stack. What else is to be of the same moment is copied by a BPF program:
-// the kernel runs it in the interrupt in which it takes the sample, right before (kernel/events/core.c,
-// bpf_overflow_handler). It reads the thread's side piece and follows the trail, and puts what it finds into memory
+// A sample of perf_event has registers and a stack. A BPF program copies what else must be of the same moment. The
+// kernel runs the program in the interrupt in which it takes the sample, right before taking it (kernel/events/core.c,
+// bpf_overflow_handler). The program reads the thread's Side and follows the trail, and puts what it finds into memory
 // that it shares with us. It reads only memory that is present, and writes nothing of the target's.
 //
-// Each thread for which this is wanted (Hint.Soon) has a program of its own: all that is known of the thread is a
-// constant in it. It needs Linux 5.5 (bpf_probe_read_user, maps that can be mapped) and CAP_BPF with CAP_PERFMON.
-// Where that is not to be had, such threads are read late, as Perf says.
+// Each thread with Hint.Soon has a program of its own: all that is known of the thread is a constant in its program.
+// The programs need Linux 5.5 (bpf_probe_read_user, maps that can be mapped) and CAP_BPF with CAP_PERFMON. Without
+// these, such threads are read late, as perf.go says.
 
 // The memory of one thread: a head, and two halves that are written in turns.
 const (
@@ -29,7 +29,7 @@ const (
 	copyHead  = 64
 
 	// Of a half.
-	halfWhen       = 0 // CLOCK_MONOTONIC; 0: it is being written
+	halfWhen       = 0 // CLOCK_MONOTONIC; 0: the half is being written
 	halfTurn       = 8
 	halfSideSize   = 16
 	halfOwner      = 24 // its address
@@ -45,7 +45,7 @@ const (
 	// the used parts of blocks, one after the other
 	halfUsed     = halfHeads + process.MaxTrailBlocks*process.MaxTrailHead
 	halfUsedMost = 48 << 10
-	halfSize     = halfUsed + 2*halfUsedMost // the verifier adds what there is at most and what comes at most
+	halfSize     = halfUsed + 2*halfUsedMost // the verifier adds the most that may be there and the most that may come
 
 	copySize = copyHead + 2*halfSize
 )
@@ -54,15 +54,15 @@ const (
 type perfCopier struct {
 	mem   []byte
 	prog  int
-	hint  ptrace.Hint // for which it was made
+	hint  ptrace.Hint // the hint for which the program was made
 	trail process.Trail
 }
 
-// maxCopiers bounds how many threads have one: each takes the kernel 200 KB.
+// maxCopiers bounds how many threads have a copier: each takes 200 KB of the kernel's memory.
 const maxCopiers = 128
 
-// arm gives a thread's events the program that copies with them, if it is to have one and may. What is known of the
-// trail comes with the first samples.
+// arm gives a thread's events the program that copies with them, if the thread is to have a program and may have one.
+// What is known of the trail comes with the first samples.
 func (r *perfRun) arm(w *perfThread) {
 	trail := r.cfg.Trail
 	hint := &w.th.hint
@@ -77,7 +77,7 @@ func (r *perfRun) arm(w *perfThread) {
 			return
 		}
 		r.disarm(w)
-		r.rewatch(w, w.stack) // an event keeps its program: with others, it comes back here
+		r.rewatch(w, w.stack) // an event keeps its program, so the thread gets new events and comes back here
 		return
 	}
 	if r.copiers >= maxCopiers {
@@ -147,8 +147,9 @@ func (c *perfCopier) setRight(right uint8) { atomic.StoreUint64(c.word(copyRight
 
 func (c *perfCopier) word(at int) *uint64 { return (*uint64)(unsafe.Pointer(&c.mem[at])) }
 
-// copyProgram is the program of one thread. Registers: r6 is the half, r7 where the way has got to. On its stack are
-// the time (-8), the shift of references (-16), room for a word (-24) and how much of the used parts there is (-32).
+// copyProgram is the program of one thread. Registers: r6 is the half, r7 is the address that the program has come to.
+// On the program's stack are the time (-8), the shift of references (-16), room for a word (-24) and how much of the
+// used parts there is (-32).
 func copyProgram(fd int, hint *ptrace.Hint, w *process.Trail) *bpfCode {
 	c := &bpfCode{jumps: map[string][]int{}}
 	c.call(bpfKtimeGetNS)
@@ -243,7 +244,7 @@ func (c *bpfCode) reference(w *process.Trail, at int) {
 	c.op(bpfAdd, r7, r1, 0, 0)
 }
 
-// block copies block i, which is at r7, and goes on to the next.
+// block copies block i, which is at r7, and goes on to the next block.
 func (c *bpfCode) block(w *process.Trail, i int) {
 	head, note := halfHeads+i*process.MaxTrailHead, halfBlock+i*halfBlockSize
 	c.mov(r3, r7)
@@ -283,9 +284,9 @@ func (c *bpfCode) block(w *process.Trail, i int) {
 	c.reference(w, head+w.Next)
 }
 
-// take gives a sample what was copied in its moment. The program runs once for each sample, some microseconds after
-// its time was taken, or before that up to Linux 6.2. So the run that is nearest in time is the sample's own: those
-// of other samples are an interval away.
+// take gives a sample what was copied in its moment. The program runs once for each sample, some microseconds after the
+// sample's time was taken. Up to Linux 6.2 it runs before that. So the run that is nearest in time is the sample's own:
+// the runs of other samples are an interval away.
 func (c *perfCopier) take(when, interval int64, snap *process.Snapshot) bool {
 	best, bestWhen := -1, uint64(0)
 	nearest := min(copyDelay, interval/2)
@@ -300,7 +301,7 @@ func (c *perfCopier) take(when, interval int64, snap *process.Snapshot) bool {
 	}
 	turn := atomic.LoadUint64(c.word(best + halfTurn))
 	c.keep(c.mem[best:best+halfSize], snap)
-	// Has it been overwritten meanwhile?
+	// Has the half been overwritten meanwhile?
 	if atomic.LoadUint64(c.word(copyTurns)) >= turn+2 || atomic.LoadUint64(c.word(best+halfWhen)) != bestWhen {
 		snap.Side = snap.Side[:0]
 		snap.Trail.Reset()
@@ -309,12 +310,12 @@ func (c *perfCopier) take(when, interval int64, snap *process.Snapshot) bool {
 	return true
 }
 
-// copyDelay is how far from its sample's time the program may have run, in nanoseconds: interrupts are off between
-// the two. More is a machine that was taken away from under the kernel; then that is the run of another sample,
-// perhaps.
+// copyDelay bounds the time between a sample and its run of the program, in nanoseconds: interrupts are off between the
+// two. A longer time means that the machine was taken away from under the kernel; then the run may be that of another
+// sample.
 const copyDelay = int64(100_000)
 
-// keep makes a snapshot's side piece and trail of a half. Its counts are the program's own.
+// keep makes a snapshot's Side and trail from a half. The counts in the half are the program's own.
 func (c *perfCopier) keep(half []byte, snap *process.Snapshot) {
 	word := func(at int) uint64 { return binary.LittleEndian.Uint64(half[at:]) }
 	add := func(addr uint64, at, size int) {
@@ -347,7 +348,7 @@ func (c *perfCopier) keep(half []byte, snap *process.Snapshot) {
 	}
 }
 
-// PerfCopies reports whether the kernel takes such programs from us.
+// PerfCopies reports whether the kernel takes programs for copies from us.
 func PerfCopies() bool {
 	c := &bpfCode{}
 	c.imm(bpfMovImm, r0, 1)

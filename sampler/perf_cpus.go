@@ -12,23 +12,25 @@ import (
 
 // One event for each CPU, instead of some for each thread.
 //
-// The event of a thread has a timer that is set each time the thread is given a CPU, and taken off when it leaves it.
-// A program whose threads hand over all the time spends more on that than on handing over: looking at it changes it
-// (docs/decisions/0008). Threads that live some milliseconds have none before they are listed, and thousands of
-// threads have more than can be opened.
+// The event of a thread has a timer. The kernel sets the timer each time the thread is given a CPU, and takes it off
+// when the thread leaves the CPU. A program whose threads hand over all the time spends more on the timers than on
+// handing over: looking at the program changes it (docs/decisions/0008). Threads that live some milliseconds have no
+// events before they are listed, and thousands of threads need more events than can be opened.
 //
-// The event of a CPU has a timer that runs on. Whoever runs when it is over is the sample, from a thread's first
-// instruction on. A BPF program that the kernel runs before it takes the sample (kernel/events/core.c,
-// bpf_overflow_handler) lets those of one process pass: nothing is ever copied of others. It knows a process by its
-// number outside of all containers, so goprof must be outside, too. Needs CAP_PERFMON and CAP_BPF.
+// The event of a CPU has a timer that runs on. When the timer is over, the running thread is the sample, from a
+// thread's first instruction on. The kernel runs a BPF program before it takes the sample (kernel/events/core.c,
+// bpf_overflow_handler). The program lets samples of one process pass: nothing is ever copied of other processes. It
+// knows a process by its number outside of all containers, so goprof must be outside, too. Events of CPUs need
+// CAP_PERFMON and CAP_BPF.
 //
-// Threads with a copier (perf_copy.go) have events of their own as ever, and those of the CPUs do not count for them.
+// Threads with a copier (perf_copy.go) keep events of their own, and samples by the events of the CPUs do not count for
+// them.
 
 // initialPIDs is the name of the namespace of process numbers that the kernel begins with (include/linux/proc_ns.h,
 // PROC_PID_INIT_INO).
 const initialPIDs = "pid:[4026531836]"
 
-// watchEveryone opens the events of the CPUs. Where it cannot, threads have their own.
+// watchEveryone opens the events of the CPUs. Where it cannot, each thread has its own events.
 func (r *perfRun) watchEveryone() {
 	if space, err := os.Readlink("/proc/self/ns/pid"); err != nil || space != initialPIDs || !r.power.Kernel {
 		return
@@ -49,7 +51,7 @@ func filterProgram(pid int) *bpfCode {
 	c := &bpfCode{jumps: map[string][]int{}}
 	c.call(bpfGetCurrentPIDTGID)
 	c.mov(r1, r0)
-	c.imm(bpfRightImm, r1, 32) // the process; below it is the thread
+	c.imm(bpfRightImm, r1, 32) // the upper half is the process, the lower half the thread
 	c.imm(bpfMovImm, r0, 1)
 	c.jump(bpfJumpEqImm, r1, 0, pid, "end")
 	c.imm(bpfMovImm, r0, 0)
@@ -108,8 +110,8 @@ func (r *perfRun) unwatchEveryone() {
 	}
 }
 
-// meet is what is known of a thread that has no events of its own. A thread that nobody has listed yet is looked up
-// now; one that has ended since is nobody's.
+// meet returns what is known of a thread that has no events of its own. A thread that is not listed yet is looked up
+// now. If it has ended since, nothing is known of it.
 func (r *perfRun) meet(tid int) (*perfThread, *thread) {
 	r.scan.now = r.now
 	known := r.scan.find(tid)
@@ -121,14 +123,14 @@ func (r *perfRun) meet(tid int) (*perfThread, *thread) {
 	return w, known
 }
 
-// wideRedraw is for how many intervals an event of a CPU keeps its period, on the average.
+// wideRedraw is the number of intervals for which an event of a CPU keeps its period, on the average.
 const wideRedraw = 32
 
-// drawWide draws the period of a CPU's event, and until when it has it.
+// drawWide draws the period of a CPU's event, and the time for which the event keeps it.
 //
-// A new period begins when it is set, so what had passed of the old one is lost: half of one, on the average, for the
-// moment of the change has nothing to do with the timer. The rate is higher by just that. Rates are drawn evenly
-// around it, as in randomPeriod.
+// A new period begins when it is set, so the part of the old period that had passed is lost. That part is half a
+// period, on the average, for the moment of the change has nothing to do with the timer. The mean rate is higher by
+// just that much. Rates are drawn evenly around this mean, as in randomPeriod.
 func (r *perfRun) drawWide(e *perfEvent) {
 	interval := float64(r.cfg.Interval)
 	if r.cfg.NoJitter {
@@ -141,8 +143,8 @@ func (r *perfRun) drawWide(e *perfEvent) {
 	e.until = r.now + int64(keep*interval)
 }
 
-// redrawEveryone changes the periods whose time has come: a program that does the same thing in each interval would
-// else be met in the same place again and again.
+// redrawEveryone changes the periods that have been kept for their time. Otherwise a program that does the same thing
+// in each interval would be met in the same place again and again.
 func (r *perfRun) redrawEveryone() {
 	if r.everyone == nil {
 		return

@@ -23,17 +23,17 @@ const perfSampleType = unix.PERF_SAMPLE_TID | unix.PERF_SAMPLE_TIME |
 type perfKernel uint8
 
 const (
-	noKernel     perfKernel = iota // no samples: it may not be looked at there
-	inKernel                       // the stack with which it entered
-	kernelFrames                   // and the kernel's functions
+	noKernel     perfKernel = iota // no samples: goprof may not look at threads in the kernel
+	inKernel                       // the stack with which the thread entered the kernel
+	kernelFrames                   // the same, and the kernel's functions
 )
 
 // perfAttr asks for a sample after each period of a thread's CPU time.
 //
-// The clock is the kernel's task clock, a timer that runs while the thread does, and not the CPU's cycle
-// counter: most virtual machines have none; its interrupt is an NMI, in which the kernel does not tell the registers of
-// system calls; cycles are not time; and it gains nothing, since a timer of nanoseconds is as
-// exact as the instruction that it meets. task-clock and cpu-clock are the same here, as events of a thread.
+// The clock is the kernel's task clock, a timer that runs while the thread runs. The CPU's cycle counter would be
+// worse. Most virtual machines have none. Its interrupt is an NMI, in which the kernel does not tell the registers of
+// system calls. Cycles are not time. And a cycle counter would gain nothing: a timer of nanoseconds is as exact as the
+// instruction that it meets. As events of a thread, task-clock and cpu-clock are the same.
 func perfAttr(cpu *arch.CPU, period int64, stack int, kernel perfKernel, prompt bool) unix.PerfEventAttr {
 	attr := unix.PerfEventAttr{
 		Type:              unix.PERF_TYPE_SOFTWARE,
@@ -59,8 +59,8 @@ func perfAttr(cpu *arch.CPU, period int64, stack int, kernel perfKernel, prompt 
 	return attr
 }
 
-// holderAttr is an event that never happens. It asks for no watermark: so its ring wakes us when it is half full,
-// whatever its size is (kernel/events/ring_buffer.c, ring_buffer_init).
+// holderAttr is an event that never happens. It asks for no watermark. So its ring wakes us when the ring is half full,
+// whatever the ring's size is (kernel/events/ring_buffer.c, ring_buffer_init).
 func holderAttr() unix.PerfEventAttr {
 	return unix.PerfEventAttr{
 		Type:    unix.PERF_TYPE_SOFTWARE,
@@ -71,7 +71,7 @@ func holderAttr() unix.PerfEventAttr {
 	}
 }
 
-// openEvent makes an event of thread tid on a CPU, whose samples go to that CPU's ring.
+// openEvent makes an event of thread tid on a CPU. The samples of the event go to that CPU's ring.
 func openEvent(attr *unix.PerfEventAttr, tid, cpu int, ring *perfRing) (int, error) {
 	fd, err := unix.PerfEventOpen(attr, tid, cpu, -1, unix.PERF_FLAG_FD_CLOEXEC)
 	if err != nil {
@@ -100,7 +100,7 @@ func (e *PerfError) Unwrap() error { return e.Err }
 
 // PerfPower is what perf_event lets us see of a process.
 type PerfPower struct {
-	Kernel bool // also where a thread is in the kernel: system calls, page faults
+	Kernel bool // samples are also taken while a thread is in the kernel: system calls, page faults
 }
 
 // TryPerf finds out whether perf_event may be used on a process, and for what. It opens an event that never

@@ -9,13 +9,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// CPUs that come while perf samples. One that is switched on later has no events, and one that was off has lost those
-// that belonged to it (kernel/events/core.c, perf_event_exit_cpu): what runs there would have no samples, and nobody
-// would be told.
-// One that is off and on again between two looks (followEvery) is not noticed. What runs there has no samples then, and
-// the account says how much of the CPU time they cover.
+// CPUs that come while perf samples. A CPU that is switched on later has no events. A CPU that was off has lost the
+// events that belonged to it (kernel/events/core.c, perf_event_exit_cpu). Threads there would have no samples, and
+// nobody would be told. A CPU that goes off and on again between two looks (followEvery) is not noticed. Threads there
+// have no samples then, and the account says how much of the CPU time the samples cover.
 
-// followCPUs gives CPUs that have come their events. Where one cannot have its ring, that is tried again.
+// followCPUs gives events to CPUs that have come. If a CPU cannot have its ring, followCPUs tries again later.
 func (r *perfRun) followCPUs() {
 	if r.now-r.followedAt < followEvery {
 		return
@@ -29,7 +28,7 @@ func (r *perfRun) followCPUs() {
 	}
 }
 
-// takeInCPUs opens rings for those of the CPUs that have none, and all events anew.
+// takeInCPUs opens rings for the CPUs that have no ring, and opens all events anew.
 func (r *perfRun) takeInCPUs() bool {
 	var fresh []int
 	for _, cpu := range r.online {
@@ -37,7 +36,7 @@ func (r *perfRun) takeInCPUs() bool {
 			fresh = append(fresh, cpu)
 		}
 	}
-	// All or none: a ring is found by its CPU's index.
+	// All rings are opened, or none: a ring is found by its CPU's index.
 	steady, err := r.openRings(fresh, ringShare(len(r.cpus)+len(fresh)))
 	if err != nil {
 		return false
@@ -49,7 +48,7 @@ func (r *perfRun) takeInCPUs() bool {
 			return false
 		}
 	}
-	r.drain() // by the events that there were
+	r.drain() // the records of the events that there were
 	r.cpus = append(r.cpus, fresh...)
 	r.steady, r.prompt = append(r.steady, steady...), append(r.prompt, prompt...)
 	for _, th := range r.threads {

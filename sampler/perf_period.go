@@ -2,24 +2,24 @@
 
 package sampler
 
-// When samples fall.
+// The moments of samples.
 //
 // The kernel's timer runs out after each period of a thread's CPU time: a program whose own period is the same, or a
 // multiple, would be met in the same place again and again. So now and then an event is given another period,
-// anywhere within a tenth of the one that was asked for, in such a way that the mean rate stays. Within
-// some twenty samples the timer has passed through all of the program's period.
+// anywhere within a tenth of the one that was asked for, in such a way that the mean rate stays. Within some twenty
+// samples the timer has come to every part of the program's period.
 //
-// A period is changed by an ioctl, which begins it anew: what had passed of it since the last sample is lost. So this
-// is done soon after a sample, and seldom (it interrupts the CPU that the thread runs on).
+// An ioctl changes a period and begins it anew: the part of the period that had passed since the last sample is lost.
+// So the change is made soon after a sample, and seldom, because the ioctl interrupts the CPU that the thread runs on.
 //
-// The first period of an event begins anywhere, too: a thread that moves among many CPUs has an event on each, and used
-// less than one period on each of them would else never be seen. That it is too short must not make it count for
-// more: until its period is set right, samples are taken out.
+// The first period of an event begins at a random point, too. A thread that moves among many CPUs has an event on each.
+// If it used less than one period on each of them, it would otherwise never be seen. The first period is too short, but
+// the thread must not count for more because of that: until the period is set right, surplus samples are taken out.
 const (
 	jitterShare = 10 // 1/10 up and down
 	redrawAfter = 16 // samples
-	// shortest is the least part of an interval that a first period is: what its surplus samples
-	// cost until the next tick is bounded so.
+	// shortest bounds a first period: it is at least interval/shortest. That bounds what surplus samples cost until the
+	// next tick.
 	shortest = 16
 )
 
@@ -30,11 +30,11 @@ type perfEvent struct {
 	gaps     int32  // samples since its period was set
 	period   uint64 // ns
 	credit   uint64 // while starting: CPU time since the sample that counted
-	newest   int64  // when its last sample was
-	until    int64  // of a CPU's event: when to draw its period anew (perf_cpus.go)
+	newest   int64  // when the event's last sample was
+	until    int64  // for a CPU's event: when to draw its period anew (perf_cpus.go)
 }
 
-// firstPeriod draws where a new event begins.
+// firstPeriod draws the first period of a new event.
 func (r *perfRun) firstPeriod(e *perfEvent) {
 	interval := uint64(r.cfg.Interval)
 	e.gaps, e.credit, e.newest = 0, 0, 0
@@ -62,7 +62,7 @@ func (e *perfEvent) accept(when int64, interval uint64) bool {
 	return true
 }
 
-// adapt changes what is to be changed of a thread's events after a sample.
+// adapt changes a thread's events after a sample, where they need a change.
 func (r *perfRun) adapt(w *perfThread) {
 	if r.threads[w.tid] != w {
 		return
@@ -87,8 +87,8 @@ func (r *perfRun) adapt(w *perfThread) {
 	}
 }
 
-// randomPeriod is a period near the interval. Its inverse, the rate, is drawn evenly: periods are drawn anew
-// after a time that does not depend on them, so that it is rates that must have the right mean.
+// randomPeriod is a period near the interval. Its inverse, the rate, is drawn evenly. Periods are drawn anew after a
+// time that does not depend on them, so the rates must have the right mean, and not the periods.
 func randomPeriod(interval uint64, at float64) uint64 {
 	return uint64(float64(interval) / (1 + (2*at-1)/jitterShare))
 }

@@ -9,24 +9,24 @@ import (
 )
 
 // This file reads the records that the kernel writes into a ring (include/uapi/linux/perf_event.h, enum
-// perf_event_type): a header of 8 bytes {u32 type, u16 misc, u16 size}, then what its type says. All are
-// multiples of 8 bytes long, so that a word never lies across the ring's end, and only bytes do.
+// perf_event_type): a header of 8 bytes {u32 type, u16 misc, u16 size}, then what its type says. All records are
+// multiples of 8 bytes long. So a word never lies across the ring's end; a run of bytes may.
 
-// The records that are met here.
+// The records that goprof reads.
 const (
 	perfLost        = 2  // {u64 id, lost}
 	perfThrottle    = 5  // {u64 time, id, stream}
 	perfSample      = 9  // see parseSample
 	perfLostSamples = 13 // {u64 lost}
-	// of a switch of a thread with an event of its own: {u32 pid, tid; u64 time}, as sample_id_all has it
+	// a switch of a thread with an event of its own: {u32 pid, tid; u64 time}, as sample_id_all has it
 	perfSwitch          = 14
-	perfMiscSwitchReady = 1 << 14 // PERF_RECORD_MISC_SWITCH_OUT_PREEMPT: its CPU was taken from it (Linux 4.17)
+	perfMiscSwitchReady = 1 << 14 // PERF_RECORD_MISC_SWITCH_OUT_PREEMPT: the CPU was taken from the thread (Linux 4.17)
 	perfHeader          = 8
 	perfMiscCPUMode     = 7
 	perfMiscInKernel    = 1
 )
 
-// perfABI64 is PERF_SAMPLE_REGS_ABI_64. Without registers (of a thread that is just ending, say) it is 0.
+// perfABI64 is PERF_SAMPLE_REGS_ABI_64. A sample without registers (of a thread that is just ending, say) has 0 there.
 const perfABI64 = 2
 
 // ringBytes are the bytes of a ring, a power of two of them. Positions run on and are never wrapped.
@@ -36,7 +36,7 @@ func (b ringBytes) u64(at uint64) uint64 {
 	return binary.LittleEndian.Uint64(b[at&uint64(len(b)-1)&^7:])
 }
 
-// u32 reads the half of a word; at is a multiple of 4.
+// u32 reads half a word; at is a multiple of 4.
 func (b ringBytes) u32(at uint64) uint32 {
 	return binary.LittleEndian.Uint32(b[at&uint64(len(b)-1)&^3:])
 }
@@ -48,14 +48,14 @@ func (b ringBytes) copyTo(to []byte, at uint64) {
 	copy(to[n:], b)
 }
 
-// perfRecord is one record: its type, flags, and where what follows the header lies.
+// perfRecord is one record: its type, its flags, and the place of what follows the header.
 type perfRecord struct {
 	kind, misc uint32
 	at, end    uint64
 }
 
-// next reads the header at tail; head is where the kernel has got to. ok is false where none is whole,
-// or none can be: then what is there is no use.
+// next reads the header at tail; head is how far the kernel has written. ok is false where there is no whole record, or
+// where the header cannot be that of a record: then the bytes are of no use.
 func (b ringBytes) next(tail, head uint64) (r perfRecord, ok bool) {
 	have := head - tail
 	if have < perfHeader || have > uint64(len(b)) || tail&7 != 0 {
@@ -71,12 +71,12 @@ func (b ringBytes) next(tail, head uint64) (r perfRecord, ok bool) {
 	return r, true
 }
 
-// rawSample is a sample of a thread in user space, or on its way back there: where it was and when, and
-// where its stack lies in the ring.
+// rawSample is a sample of a thread in user space, or on its way back there. It says where the thread was and when, and
+// where the copy of its stack lies in the ring.
 type rawSample struct {
 	pid, tid int
 	when     int64
-	inKernel bool // registers are those with which it entered
+	inKernel bool // the registers are those with which the thread entered the kernel
 	regs     arch.Regs
 	unknown  uint64 // of regs
 	hasRegs  bool
@@ -108,7 +108,7 @@ const maxKernelFrames = 256
 // Marks between the addresses of a call chain (PERF_CONTEXT_KERNEL ...): as signed numbers they are -4095 to -1.
 const perfContextMax = ^uint64(4095) + 1
 
-// parseChain reads the kernel's frames, if there are to be some, and returns where it ended.
+// parseChain reads the kernel's frames, if chain asks for them, and returns the position behind them.
 func (b ringBytes) parseChain(at uint64, r perfRecord, chain bool, s *rawSample) (uint64, bool) {
 	s.kernel = s.kernel[:0]
 	if !chain {

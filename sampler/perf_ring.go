@@ -10,25 +10,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// perfRing is memory that we share with the kernel: a page that says how far either has got, and behind
-// it the records. It belongs to one CPU, on which all that is written into it happens, so its
-// records are in the order of time.
+// perfRing is memory that we share with the kernel. Its first page says how far the kernel has written and how far we
+// have read; the records follow. A ring belongs to one CPU, and tells only what happens on that CPU. So its records are
+// in the order of time.
 type perfRing struct {
-	fd   int // of an event of our own that does nothing but hold the ring
+	fd   int // an event of our own that does nothing but hold the ring
 	mem  []byte
-	head *uint64 // written by the kernel
-	tail *uint64 // by us
+	head *uint64 // the kernel writes it
+	tail *uint64 // we write it
 	data ringBytes
 }
 
-// Where struct perf_event_mmap_page has data_head and data_tail (include/uapi/linux/perf_event.h).
+// The offsets of data_head and data_tail in struct perf_event_mmap_page (include/uapi/linux/perf_event.h).
 const (
 	mmapPageHead = 1024
 	mmapPageTail = 1032
 )
 
-// openRing makes a ring of size bytes, or as many fewer as we may: who has no CAP_IPC_LOCK or CAP_PERFMON
-// may lock 516 KB for each CPU, beside RLIMIT_MEMLOCK (kernel.perf_event_mlock_kb).
+// openRing makes a ring of size bytes, or of as many fewer as we may have. A process without CAP_IPC_LOCK and
+// CAP_PERFMON may lock 516 KB for each CPU, beside RLIMIT_MEMLOCK (kernel.perf_event_mlock_kb).
 func openRing(cpu, size, least int, attr *unix.PerfEventAttr) (*perfRing, error) {
 	fd, err := unix.PerfEventOpen(attr, 0, cpu, -1, unix.PERF_FLAG_FD_CLOEXEC)
 	if err != nil {
@@ -56,12 +56,10 @@ func (r *perfRing) close() {
 	unix.Close(r.fd)
 }
 
-// read gives each record that there is to the caller, in order. What it is given lies in the ring: it is
-// gone when the caller returns.
+// read calls each with every record that there is, in order. The record lies in the ring: it is gone when each returns.
 //
-// Go's atomic loads and stores order what stands around them: records are not read before the head
-// that says that they are whole, and not given back before they were read (kernel/events/ring_buffer.c,
-// perf_output_put_handle).
+// Go's atomic loads and stores order the code around them. So records are not read before the head that says that they
+// are whole. They are not given back before they were read (kernel/events/ring_buffer.c, perf_output_put_handle).
 func (r *perfRing) read(each func(b ringBytes, rec perfRecord)) (damaged bool) {
 	head, tail := atomic.LoadUint64(r.head), *r.tail
 	for tail != head {

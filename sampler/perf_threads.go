@@ -11,12 +11,12 @@ import (
 	"goprof/sampler/look"
 )
 
-// This file keeps the events: which threads have some, on which CPUs, and how much stack they copy.
+// This file keeps the events: which threads have events, on which CPUs, and how much stack the events copy.
 
 const (
-	// mostEvents bounds the events: each takes the kernel some 2 KB.
+	// mostEvents bounds the events: each takes some 2 KB of the kernel's memory.
 	mostEvents = 1 << 15
-	// All rings together, and one of them.
+	// Bytes of all rings together, and of one ring.
 	ringsTotal = 64 << 20
 	ringMost   = 4 << 20
 	ringLeast  = 256 << 10
@@ -30,21 +30,21 @@ type perfThread struct {
 	events []perfEvent // by index of CPU; fd -1 where it may not run
 	prompt bool
 	stack  int  // bytes that its events copy
-	varies bool // copies were made smaller once, and that was too little
+	varies bool // copies were made smaller once, and were too small then
 	allows unix.CPUSet
 
 	copier *perfCopier
 
 	batch   uint64 // the drain that saw it last
-	charged uint64 // what the kernel had charged it then
+	charged uint64 // what the kernel had charged the thread then
 	heardAt uint64 // the same at its last sample, or when its events were opened
 
-	// Its last samples, to see whether copies could be smaller.
+	// The thread's last samples, to see whether copies could be smaller.
 	seen    int
 	deepest uint64
 }
 
-// watchAll gives events to threads: to all where there are few, else to those that run.
+// watchAll gives events to threads: to all where there are few, otherwise to the threads that run.
 func (r *perfRun) watchAll() {
 	if r.scan.round != r.round {
 		r.round = r.scan.round
@@ -66,7 +66,7 @@ func (r *perfRun) watchAll() {
 		if th.tid == 0 || !r.needsEvents(th) {
 			continue
 		}
-		// One that was met by the events of everyone before it was to have its own is no more than met.
+		// A thread may be known only because the events of everyone met it, before it was to have its own.
 		if known := r.threads[th.tid]; known != nil && known.hasEvents() {
 			r.followThread(known)
 		} else if r.makeRoom() {
@@ -75,8 +75,8 @@ func (r *perfRun) watchAll() {
 	}
 }
 
-// makeRoom takes the events of a thread that sleeps if there can be no more. It tries few: the
-// next tick tries others.
+// makeRoom takes the events away from a sleeping thread if there can be no more events. It tries few threads: the next
+// tick tries others.
 func (r *perfRun) makeRoom() bool {
 	tries := 64
 	for _, th := range r.threads {
@@ -96,7 +96,7 @@ func (r *perfRun) makeRoom() bool {
 // silence is how many samples a thread may owe before it is asked whether it has gone to other CPUs.
 const silence = 32
 
-// followThread looks where a thread may run if it runs and gives no samples.
+// followThread deals with a thread that runs and gives no samples: it looks on which CPUs the thread may run.
 func (r *perfRun) followThread(th *perfThread) {
 	if int64(th.th.last.Ran-min(th.heardAt, th.th.last.Ran)) < silence*int64(r.cfg.Interval) {
 		return
@@ -107,13 +107,13 @@ func (r *perfRun) followThread(th *perfThread) {
 	}
 }
 
-// needsEvents reports whether a thread is to have events of its own. Beside those of everyone they need rings of their
-// own, or nobody knows which of the two a sample is from.
+// needsEvents reports whether a thread is to have events of its own. Where there are events of everyone, a thread's own
+// events need rings of their own. Otherwise nobody knows which of the two a sample is from.
 func (r *perfRun) needsEvents(th *thread) bool {
 	return r.everyone == nil || th.hint.Soon && r.promptRings()[0] != r.steady[0]
 }
 
-// hasEvents reports whether it has some; those of everyone serve the others.
+// hasEvents reports whether a thread has events of its own. The events of everyone serve the other threads.
 func (w *perfThread) hasEvents() bool { return len(w.events) > 0 }
 
 // mostStack is how much of a stack is ever copied.
@@ -124,7 +124,7 @@ func (r *perfRun) mostStack() int {
 	return perfStackMost
 }
 
-// watch opens a thread's events, with the largest copies: how much it needs is not known yet.
+// watch opens a thread's events, with the largest copies: how much the thread needs is not known yet.
 func (r *perfRun) watch(th *thread) {
 	if known := r.threads[th.tid]; th.hint.Skip || known != nil && known.hasEvents() {
 		return
@@ -162,7 +162,7 @@ func (r *perfRun) openEvents(w *perfThread) {
 			continue
 		}
 		if err != nil {
-			r.unwatch(w) // all or nothing: it comes to its turn again
+			r.unwatch(w) // a thread has all its events or none: its turn comes again
 			r.countOpenError(err)
 			return
 		}
@@ -177,7 +177,7 @@ func (r *perfRun) openEvents(w *perfThread) {
 	}
 }
 
-// countOpenError deals with an event that could not be opened. That of a thread that has ended is nobody's loss.
+// countOpenError deals with an event that could not be opened. If the thread has ended, nothing is lost.
 func (r *perfRun) countOpenError(err error) {
 	switch {
 	case errors.Is(err, unix.ESRCH):
@@ -214,7 +214,7 @@ func (r *perfRun) rewatch(w *perfThread, stack int) {
 	r.openEvents(w)
 }
 
-// note keeps what a sample tells of its thread: need is how much stack it had, 0 if that is not known.
+// note keeps what a sample tells of its thread. need is how much stack the thread had, 0 if that is not known.
 func (r *perfRun) note(w *perfThread, s *rawSample, need uint64) {
 	if w.batch != r.batch {
 		w.batch = r.batch
@@ -232,16 +232,17 @@ func (r *perfRun) note(w *perfThread, s *rawSample, need uint64) {
 	w.deepest = max(w.deepest, need)
 }
 
-// Copies of the whole 64 KB cost a thread some microseconds more than of the few KB that most stacks have, and
-// the rings are full sooner. So they are made smaller once many samples have needed less than
-// half of that, and at once as large as can be when one needs more; that is done once for a thread.
+// Copies of the whole 64 KB cost a thread some microseconds more than copies of the few KB that most stacks have, and
+// the rings are full sooner. So the copies are made smaller once many samples have needed less than half of their size.
+// When one sample needs more, the copies are made as large as can be at once. After that the copies of this thread keep
+// that size.
 const (
 	stackWindow = 64
 	stackLeast  = 8 << 10
 	stackStep   = 4 << 10
 )
 
-// fitStack is how much to copy from now on.
+// fitStack is how many bytes to copy from now on.
 func (w *perfThread) fitStack(most int) int {
 	if w.deepest > uint64(w.stack) && w.stack < most {
 		w.varies = true
@@ -258,8 +259,8 @@ func (w *perfThread) fitStack(most int) int {
 	return w.stack
 }
 
-// bill gives a sample the CPU time that its thread has used since the sample before (bill.go). Samples that are
-// read together share what there is; a debt that has grown large is paid over several.
+// bill gives a sample the CPU time that its thread has used since the sample before (bill.go). Samples that are read
+// together share that time. A debt that has grown large is paid over several samples.
 func (r *perfRun) bill(w *perfThread, th *thread, snap *look.Look) {
 	if th == nil || th != w.th {
 		return
@@ -275,13 +276,13 @@ func (r *perfRun) bill(w *perfThread, th *thread, snap *look.Look) {
 	r.scan.bills.billSample(th, th.billed+min(owed, max(2*uint64(r.cfg.Interval), owed/8)), false, snap)
 }
 
-// promptRings are those of threads that are to be looked at soon: their samples wake us up. They have rings of their
-// own, since the kernel wakes up all events of a ring, be there thousands (kernel/events/core.c, ring_buffer_wakeup).
+// promptRings are the rings of threads with Hint.Soon: their samples wake us up. These threads have rings of their own,
+// since the kernel wakes up all events of a ring, be there thousands (kernel/events/core.c, ring_buffer_wakeup).
 func (r *perfRun) promptRings() []*perfRing {
 	if r.prompt == nil {
 		rings, err := r.openRings(r.cpus, promptRing)
 		if err != nil {
-			return r.steady // they are looked at later then, and so it is said of them
+			return r.steady // the threads are looked at later then, and their looks say so
 		}
 		r.prompt = rings
 	}
@@ -307,7 +308,7 @@ func (r *perfRun) openRings(cpus []int, size int) (rings []*perfRing, err error)
 	return rings, nil
 }
 
-// ringShare is how large a ring may be where there are so many CPUs.
+// ringShare is how large a ring may be for a number of CPUs.
 func ringShare(cpus int) int {
 	size := ringMost
 	for size > ringLeast && size*cpus > ringsTotal {

@@ -4,16 +4,16 @@ package sampler
 
 import "goprof/sampler/look"
 
-// Threads that have used little are billed together. Most threads of a large pool are never sampled, or once, and some
-// end before anybody has listed them: what they used would be nobody's. So all that the process has used, but for what
-// others owe, goes to the samples of any of them. That is right on the average, for who of them is sampled follows from
-// what they use.
+// Threads that have used little are billed together. Most threads of a large pool are never sampled, or once. Some end
+// before goprof has listed them, and no sample would carry what they used. So the samples of any of these threads carry
+// all that the process has used, but for what the other threads owe. That is right on the average: a thread is sampled
+// in proportion to what it uses.
 
-// poolBelow is how many samples' worth of CPU time a thread has used when it begins to have a bill of its own.
+// poolBelow is in samples' worth of CPU time. A thread that has used that much begins to have a bill of its own.
 const poolBelow = 10
 
 // poolShare of the pool, or two intervals, is the most that one sample carries: samples that are read together share
-// what there is.
+// the pool.
 const poolShare = 8
 
 // isPooled reports whether a thread has no bill of its own.
@@ -26,7 +26,7 @@ func (s *scan) noteCharge(th *thread, ran uint64, used int64) {
 		b.owed += used
 		return
 	}
-	b.owed -= int64(ran) - used - int64(th.billed) // from before it was one of the pool
+	b.owed -= int64(ran) - used - int64(th.billed) // from before the thread was in the pool
 	b.pooled += used
 	th.billed = ran
 	if th.spent += used; th.spent >= poolBelow*s.interval {
@@ -34,8 +34,8 @@ func (s *scan) noteCharge(th *thread, ran uint64, used int64) {
 	}
 }
 
-// becomeOwner gives a thread a bill of its own, which begins with what it has used just now, as far as the pool has not
-// given that away.
+// becomeOwner gives a thread a bill of its own. The bill begins with what the thread has used just now, as far as the
+// pool has not given that away.
 func (s *scan) becomeOwner(th *thread, used int64) {
 	b := &s.bills
 	b.read()
@@ -50,7 +50,7 @@ func (s *scan) becomeOwner(th *thread, used int64) {
 	s.owners = append(s.owners, th)
 }
 
-// dropOwners takes threads off the list that have ended, and may be others now.
+// dropOwners takes threads off the list of owners that have ended. Their memory may serve other threads now.
 func (s *scan) dropOwners() {
 	keep := s.owners[:0]
 	for _, th := range s.owners {
@@ -61,7 +61,7 @@ func (s *scan) dropOwners() {
 	s.owners = keep
 }
 
-// pool is what the process has used and nobody was billed for, or owes.
+// pool is the CPU time that the process has used, as far as no thread was billed for it or owes it.
 func (b *bills) pool() int64 {
 	return b.now - b.base - b.given - b.owed - b.left - b.skipped - b.excused
 }
@@ -74,7 +74,7 @@ func (s *scan) billPooled(th *thread, snap *look.Look) {
 	s.askOwners()
 	b := &s.bills
 	pool := b.pool()
-	if s.skipping { // whether anybody wants threads that nobody has read, is not known
+	if s.skipping { // of threads that were not read it is not known whether they are to be skipped
 		pool = min(pool, b.pooled)
 	}
 	pool = max(min(pool, max(2*s.interval, pool/poolShare)), 0)
@@ -83,13 +83,13 @@ func (s *scan) billPooled(th *thread, snap *look.Look) {
 	b.pooled = max(b.pooled-pool, 0)
 }
 
-// askOwners brings up to date what the pool is reckoned from, if that is not too dear.
+// askOwners brings up to date what the owners have used, if that is not too dear: the pool is computed from it.
 func (s *scan) askOwners() {
 	if s.now-s.ownersAt < s.ownersCost*clockShare {
 		return
 	}
 	began := s.ownCPUTime()
-	s.bills.read() // before: what owners use meanwhile makes the pool smaller, never greater
+	s.bills.read() // this comes first: what owners use meanwhile makes the pool smaller, never greater
 	s.dropOwners()
 	for _, th := range s.owners {
 		s.bringUpToDate(th)

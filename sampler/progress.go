@@ -15,13 +15,13 @@ import (
 type progress struct {
 	asked chan chan Stats
 	done  chan struct{} // closed when the run has ended
-	last  Stats         // of a run that has ended
+	last  Stats         // the Stats of a run that has ended
 
 	latest   atomic.Pointer[Stats] // as of latestAt, for when the run hangs
 	latestAt time.Time
 }
 
-// latestEvery is how old latest may get, and hangsAfter how long an answer is waited for.
+// latestEvery is how old latest may get. hangsAfter is how long Stats waits for an answer.
 const (
 	latestEvery = time.Second
 	hangsAfter  = 5 * time.Second
@@ -31,8 +31,9 @@ func newProgress() progress {
 	return progress{asked: make(chan chan Stats), done: make(chan struct{})}
 }
 
-// Stats is what happened so far, from any goroutine, once Run has been called. It waits for
-// the engine's next look around: 50 ms, or as long as goprof is suspended, or late stops are waited for before it is.
+// Stats is what happened so far, from any goroutine, once Run has been called. Stats waits for the engine's next look
+// around: 50 ms. Where goprof is suspended, Stats waits until goprof goes on, and also while goprof waits for late
+// stops before it is suspended.
 func (p *progress) Stats() Stats {
 	reply := make(chan Stats, 1)
 	select {

@@ -6,20 +6,20 @@ import (
 	"goprof/sampler/look"
 )
 
-// Queue hands snapshots from the sampler to a walker: a fixed number of them goes round.
-// When the walker holds all, the sampler finds none free and counts a lost sample
-// instead of waiting: a snapshot that is walked late points at what has moved on.
+// Queue hands snapshots from the sampler to a walker: a fixed number of them goes round. When the walker holds all
+// snapshots, the sampler finds none free. It then counts a lost sample and does not wait: a snapshot that is walked
+// late points at memory that has changed.
 //
-// Stacks may be deep, so what waits is bounded in bytes, too. The snapshot that was given back last is the first to be
-// filled again: so only as many grow to the deepest stacks as are under way at a time.
+// Stacks may be deep, so waiting snapshots are bounded in bytes, too. The snapshot that was given back last is the
+// first to be filled again. So only as many snapshots grow to the deepest stacks as are under way at a time.
 //
-// One consumer or more: receive from Snapshots until it is closed, give each back with Done.
+// One consumer or more: receive from Looks until it is closed, and give each snapshot back with Done.
 type Queue struct {
 	full  chan *look.Look
 	slots []slot
-	index map[*look.Look]int32 // of slots, only read
-	// top is the free slot to be taken next, as its number + 1 (0: none), below a count of all changes: without
-	// that, a slot that was taken and given back meanwhile would look as if nothing had happened.
+	index map[*look.Look]int32 // of slots; only read
+	// top is the free slot to be taken next, as its number + 1 (0: none). The bits above it count all changes: without
+	// the count, a slot that was taken and given back meanwhile would look as if nothing had happened.
 	top    atomic.Uint64
 	queued atomic.Int64 // bytes of stacks that the consumer has
 }
@@ -50,14 +50,14 @@ func NewQueue(n int) *Queue {
 	return q
 }
 
-// Snapshots delivers what was taken; it is closed when sampling ends.
+// Looks delivers the looks that were taken; it is closed when sampling ends.
 func (q *Queue) Looks() <-chan *look.Look { return q.full }
 
 // Done gives a snapshot back to be filled again.
 func (q *Queue) Done(s *look.Look) {
 	i, ok := q.index[s]
 	if !ok {
-		return // not one of ours
+		return // not a snapshot of this queue
 	}
 	slot := &q.slots[i]
 	q.queued.Add(-slot.queued)
@@ -81,7 +81,7 @@ func (q *Queue) release(i uint32) {
 	}
 }
 
-// take is a snapshot to fill, nil if there is none.
+// take returns a snapshot to fill, nil if there is none.
 func (q *Queue) take() *look.Look {
 	for q.queued.Load() < mostBytes {
 		top := q.top.Load()

@@ -13,47 +13,47 @@ import (
 	"goprof/process/procfs"
 )
 
-// Which threads have not moved, without asking each.
+// How to tell which threads have not moved, without asking each.
 //
 // The process's clock adds up the very numbers that the threads' schedstat shows, as they stand, and what threads that
-// have ended had used (kernel/sched/cputime.c, thread_group_cputime, read_sum_exec_runtime). What it says more than the
-// sum of what was read is therefore what ended threads have left, and what living ones have used since they were read.
-// The former does not change while none ends. So if the difference is that and not a nanosecond more, nobody has run
-// since: all that were not read stand where they stood. The clock costs the kernel a walk over its threads, a fifteenth
-// of reading a file of each.
+// have ended had used (kernel/sched/cputime.c, thread_group_cputime, read_sum_exec_runtime). So the clock may say more
+// than the sum of what was read. The difference has two parts: what ended threads have left, and what living threads
+// have used since they were read. The first part does not change while no thread ends. If the difference is the first
+// part and not a nanosecond more, no thread has run since: all threads that were not read stand where they stood. The
+// clock costs the kernel a walk over the process's threads, a fifteenth of reading a file of each.
 //
-// Neither knows what a thread on a CPU has used since its last tick, but its file would show that it was given the CPU.
-// So a thread that runs for the first time in a second, has been on its CPU for less than a tick, and is the only one
-// that has run, is still told to stand where it stood. Where there may be no tick for long (nohz_full,
-// kernel/sched/core.c, sched_tick_remote), the clock is not asked.
+// Neither the clock nor schedstat knows what a thread on a CPU has used since its last tick, but the thread's file
+// would show that it was given the CPU. So a thread that runs for the first time in a second, has been on its CPU for
+// less than a tick, and is the only one that has run, is still told to stand where it stood. Where there may be no tick
+// for long (nohz_full, kernel/sched/core.c, sched_tick_remote), the clock is not asked.
 //
-// What ended threads have left is not to be had, but shows: it is the difference, if that is the same at two moments
-// between which every thread has been read. Had one run before the first and not been read, its reading would have made
-// the difference smaller.
+// The kernel does not tell what ended threads have left, but the difference shows it. If the difference is the same at
+// two moments, and every thread has been read between them, then the difference is what ended threads have left. If a
+// thread had run before the first moment and had not been read, its reading would have made the difference smaller.
 
-// quiet is that account for a watchList.
+// quiet is this account for a watchList.
 type quiet struct {
 	clock int32
 	sum   int64 // of what was read of all threads
 	left  int64 // the difference where nobody has run; unknown if a thread has ended since
-	other int64 // another one, which was seen first after so many reads
+	other int64 // another difference, which was seen first after so many reads
 	since uint64
 	reads uint64
 	vain  int  // comparisons in a row
-	now   bool // nobody but the hot threads has moved since it was read
+	now   bool // no thread but the hot ones has moved since it was read
 	skips bool // there are threads that are not to be looked at: to read those costs more than this saves
 	ticks bool // every CPU has a tick while a thread runs there
 	at    int64
-	hot   []*watched // those that have moved lately: they are read before the clock is
+	hot   []*watched // threads that have moved lately: they are read before the clock is read
 }
 
 const (
 	unknown = -1
-	// clockWorth is how many threads the clock adds up while one file is read, at least.
+	// clockWorth is how many threads the clock adds up at least in the time in which one file is read.
 	clockWorth = 16
-	// coolAfter is how long after it has moved a thread is hot.
+	// coolAfter is how long a thread stays hot after it has moved.
 	coolAfter = int64(time.Second)
-	// vainMost comparisons in a row that came to nothing are enough: others are held seldom then, one of so many.
+	// After vainMost comparisons in a row that came to nothing, comparisons become seldom: one of so many is made.
 	vainMost   = 2 * mostSlots
 	seldomEach = 16
 )
@@ -105,7 +105,7 @@ func (l *watchList) findQuiet(now int64, many int) {
 	if q.vain++; q.vain > vainMost && q.vain%seldomEach != 0 {
 		return
 	}
-	for range 2 { // a thread that runs may be charged between its reading and the clock's
+	for range 2 { // a thread that runs may be charged between its own reading and that of the clock
 		for _, th := range q.hot {
 			if th.tid == 0 {
 				continue
@@ -148,7 +148,8 @@ func (l *watchList) allReadSince(reads uint64) bool {
 	return true
 }
 
-// charged is what the kernel has charged a thread: what was read of it, if it has not moved since. False: it has ended.
+// charged is what the kernel has charged a thread. If the thread has not moved since it was read, charged returns what
+// was read. False: the thread has ended.
 func (l *watchList) charged(th *watched) (procfs.Schedstat, bool) {
 	if l.quiet.now && !th.hot && th.readAs > 0 {
 		return th.read, true

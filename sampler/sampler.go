@@ -22,19 +22,19 @@ type Config struct {
 	// NoJitter fires at exact multiples of Interval: for tests. Otherwise each tick
 	// falls anywhere within its interval, so that no program runs in step with us.
 	NoJitter bool
-	// NoNotes asks threads who was on a CPU, as where the kernel does not note it: for tests.
+	// NoNotes asks the threads which of them was on a CPU, as is done where the kernel does not note it: for tests.
 	NoNotes bool
-	// NoWide gives each thread perf events of its own, as where those of CPUs are not permitted: for tests.
+	// NoWide gives each thread perf events of its own, as is done where events of CPUs are not permitted: for tests.
 	NoWide bool
-	// Online is which CPUs threads can run on now; nil: those that the kernel names. For tests.
+	// Online returns the CPUs that threads can run on now; nil: the CPUs that the kernel names. For tests.
 	Online func() []int
 	// MaxStack bounds the copy of one stack; 0 is DefaultStackLimit.
 	MaxStack int
-	// MaxOverhead is the share of the threads' CPU time for which pauses may hold them up;
-	// where they cost more, Interval grows. 0 is any.
+	// MaxOverhead is the share of the threads' CPU time for which pauses may hold them up. Where pauses cost more,
+	// Interval grows. 0: there is no bound.
 	MaxOverhead float64
-	// Pace is the Interval from now on, in nanoseconds, whenever it changes; nil: it does not. Engines that stop threads
-	// look at it with each tick.
+	// Pace is the Interval in nanoseconds, and may change at any time; nil: nothing sets Interval anew. Engines that
+	// stop threads look at it with each tick.
 	Pace *atomic.Int64
 	// After is Tracer.After. It is called on the sampler's OS thread.
 	After func(snap *look.Look, released int64)
@@ -52,12 +52,12 @@ type Stats struct {
 	Attempted int64
 	Taken     int64
 	Lost      [ptrace.NumOutcomes]int64 // by Outcome; [Taken] and [Pending] stay 0
-	Late      int64                     // of those taken, the stop had to be collected
+	Late      int64                     // of those taken: the stop came late and was collected
 	Waiting   int64                     // looks at threads that waited for a CPU: no attempts, the thread has not paid
-	Asleep    int64                     // of those taken, the thread went to sleep in the moment of the look
+	Asleep    int64                     // of those taken: the thread went to sleep in the moment of the look
 	Visits    bool                      // threads were met by visiting their CPUs
-	Wide      bool                      // perf's events were those of CPUs
-	// KernelHidden: the kernel's frames were wanted of perf, and may not be seen.
+	Wide      bool                      // perf's events were events of CPUs
+	// KernelHidden: perf was to give the kernel's frames, and may not see them.
 	KernelHidden bool
 	Signals      int64 // looks that met a signal on its way
 	Ticks        int64
@@ -72,13 +72,13 @@ type Stats struct {
 	CPU          time.Duration // of the sampling thread
 	Times        Times
 	Silent       []int        // threads whose memory did not answer; looks at them are Lost[Silent]
-	Looks        LookCounts   // of a Wall; what it has Repeated is Taken, too
+	Looks        LookCounts   // of a Wall; a Repeated look is Taken, too
 	Events       []EventCount // of Events, in the order that they were given in
 	Gathered     GatherCounts // of a Gather
 	OffCPU       OffCPUCounts // of an OffCPU
 }
 
-// LostSum is how many looks came to nothing.
+// LostSum is how many looks were lost.
 func (s *Stats) LostSum() (n int64) {
 	for _, v := range s.Lost {
 		n += v
@@ -131,7 +131,7 @@ type run struct {
 	cpu      *arch.CPU
 	hints    *hints
 	scan     *scan
-	visits   *visits // nil where they cannot be made
+	visits   *visits // nil where visits cannot be made
 	visiting bool    // CPUs, from this OS thread (visit.go)
 
 	spentBefore int64 // CPU time of this OS thread at the end of the last tick
@@ -145,7 +145,7 @@ func (s *Sampler) run(ctx context.Context, cfg Config, q *Queue,
 		fds = s.fds
 	}
 	visits := newVisits(s.pid, &cfg) // this may take a while: the scan's accounts begin behind it
-	defer visits.closeNotes()        // also if the visits are given up
+	defer visits.closeNotes()        // deferred, so also if the visits are given up
 	r := &run{capture: newCapture(t, proc, &s.progress, ctx.Done(), cfg, q), cpu: s.cpu, hints: &s.hints,
 		scan: newScan(proc, cfg.Interval, fds), visits: visits}
 	defer r.scan.close()
@@ -205,7 +205,7 @@ func (r *run) nextLook(rest int64) int64 {
 func (r *run) lookAround() {
 	gap := r.scan.begin()
 	r.stats.Gap = max(r.stats.Gap, time.Duration(gap))
-	r.takeHints() // also those for threads that have just been met
+	r.takeHints() // also the hints for threads that have just been met
 	due := int64(0)
 	for th := r.scan.next(); th != nil; th = r.scan.next() {
 		r.look(th)
@@ -219,7 +219,7 @@ func (r *run) takeHints() {
 	r.hints.take(r.scan.setHint, true)
 }
 
-// total brings together what others have counted.
+// total brings together what the parts of the run have counted.
 func (r *run) total() Stats {
 	s := r.soFar()
 	s.Threads = len(r.scan.byTID)

@@ -14,36 +14,35 @@ import (
 	"goprof/sampler/ptrace"
 )
 
-// Which threads are due for a CPU sample, where CPUs cannot be visited (visit.go says where they can).
+// Which threads are due for a CPU sample, where CPUs cannot be visited (visit.go says where that can be done).
 //
 // The kernel charges CPU time to each thread in /proc/PID/task/TID/schedstat. It does so
-// at its ticks and when a thread leaves the CPU, so the counter is exact in the
-// long run and up to a tick (1 to 10 ms) late. We keep an account for each thread: what the
-// kernel charges is credit, a sample costs one interval. A thread is due when it can pay
-// and is on a CPU now (its state is R; this is read only if it can pay). So
+// at its ticks and when a thread leaves the CPU, so the counter is exact in the long run and up to a tick (1 to 10 ms)
+// late. We keep an account for each thread: what the kernel charges is credit, and a sample costs one interval. A
+// thread is due when it can pay and is on a CPU now: its state is R. The state is read only if the thread can pay. So
 //
 //	samples = CPU time / interval
 //
 // in the long run, whatever the kernel's ticks are, and whether or not there are
 // more runnable threads than CPUs: R includes waiting for a CPU, the account does not.
 //
-// Where CPUs are short, most threads in state R wait for one. Such a thread stands where it
-// was when it lost its CPU, a place that the scheduler or its own system call chose, however often it is looked
-// at. So what it waited is read again after the look; if it had no CPU when the tick began, the look is no sample
-// and the thread gets back what it paid (account.go, refund).
+// Where CPUs are short, most threads in state R wait for one. Such a thread stands where it lost its CPU, however often
+// it is looked at. The scheduler or the thread's own system call chose that place. So the time that the thread has
+// waited is read again after the look. If the thread had no CPU when the tick began, the look is no sample and the
+// thread gets back what it paid (account.go, refund).
 //
-// A thread is never sampled for time that it spent earlier in another place: one that is
-// found asleep keeps its credit until it is seen running. A thread that runs in short bursts (0.2 ms
-// every 20 ms) is seen running at one tick in a hundred, which is its share of the time; it
-// saves up meanwhile and can nearly always pay when it is seen.
+// A thread is never sampled for time that it spent earlier in another place: a thread that is found asleep keeps its
+// credit until it is seen running. A thread that runs in short bursts (0.2 ms every 20 ms) is seen running at one tick
+// in a hundred, which is its share of the time. It saves credit meanwhile, and can nearly always pay when it is seen
+// running.
 //
 // What this misses:
 //   - Threads that live shorter than the time between two listings (listEvery).
 //   - The first tick's worth of each thread, until the kernel has charged it.
 //   - Credit above maxCredit is forfeited: after a time when we could not sample (we
 //     were suspended, or the walker was behind), there is no burst of catching up.
-//   - Cold threads (below) are looked at less often when there are more than fit the
-//     budget: their bursts are then less often met, and count when they become hot.
+//   - Cold threads (below) are looked at less often when there are more of them than fit the budget. Their bursts are
+//     then met less often, and count when the threads become hot.
 //   - State R is read some microseconds before the stop. A thread that goes to sleep in
 //     between is stopped in its system call (1 in 10 for bursts of 0.1 ms).
 const (
@@ -53,12 +52,12 @@ const (
 	// seconds, are hot: read at each tick. The others are cold.
 	hotFor  = int64(100 * time.Millisecond)
 	owedFor = int64(5 * time.Second)
-	// Cold threads are read in turn if any of them has run (unseen.go), as many at each tick as a tenth of a
-	// CPU can; one in any case.
+	// Cold threads are read in turn if any of them has run (unseen.go): at each tick as many as a tenth of a CPU can
+	// read, and one in any case.
 	coldShare = 10
-	// New threads are looked for when the number of threads changes, and when somebody whom we do not know
-	// uses CPU time, but with at most a twentieth of a CPU; every listEvery in any case, but with at most a
-	// hundredth.
+	// New threads are looked for when the number of threads changes, and when a thread that we do not know uses CPU
+	// time. That may take at most a twentieth of a CPU. They are also looked for every listEvery in any case, with at
+	// most a hundredth of a CPU.
 	listEvery = int64(100 * time.Millisecond)
 	listShare = 20
 	listIdle  = 100
@@ -70,17 +69,17 @@ type thread struct {
 	hint    ptrace.Hint
 	credit  int64
 	last    procfs.Schedstat
-	spent   int64            // since it was met
-	billed  uint64           // of what it has run: what is no matter of ours, and what samples carry
-	atLook  procfs.Schedstat // what it had been charged at its last look
+	spent   int64            // since the thread was met
+	billed  uint64           // the part of the thread's CPU time that samples carry, or that is no matter of ours
+	atLook  procfs.Schedstat // what the kernel had charged the thread at its last look
 	lookAt  int64            // when the tick of that look began
-	movedAt int64            // when its CPU time was last seen to have changed
+	movedAt int64            // when the thread's CPU time was last seen to have changed
 	fds     [numFDs]int32
 	round   uint32 // of the listing that saw it last
 	cpu     int16
 	hot     bool
 	owner   bool // of a bill of its own (bill.go)
-	asleep  bool // was not running when its state was last read
+	asleep  bool // the thread was not running when its state was last read
 }
 
 // Which descriptor of a thread.
@@ -110,9 +109,9 @@ type scan struct {
 	byTID  map[int]*thread
 	hot    []*thread
 	cold   []*thread
-	owners []*thread // those that have bills of their own, where most have none
+	owners []*thread // threads with bills of their own, where most threads have none
 
-	ownersAt   int64     // when they were asked last
+	ownersAt   int64     // when the owners were asked last
 	ownersCost int64     // CPU time of that
 	spare      []*thread // of ended threads, to be used again
 
@@ -129,7 +128,7 @@ type scan struct {
 	bills    bills
 	unseen   unseen
 	round    uint32
-	met      []*thread // by the last listing for the first time
+	met      []*thread // threads that the last listing met for the first time
 	listedAt int64
 	listCost int64
 	counted  int
@@ -168,11 +167,11 @@ func (s *scan) close() {
 	}
 }
 
-// setHint notes what is known of a thread, and reports whether that is in the list.
+// setHint notes what is known of a thread, and reports whether the thread is in the list.
 func (s *scan) setHint(tid int, hint ptrace.Hint) bool {
 	th := s.byTID[tid]
 	if th != nil {
-		if th.hint.Skip && !hint.Skip { // what it has used so far was to be skipped
+		if th.hint.Skip && !hint.Skip { // what the thread has used so far was to be skipped
 			s.bills.skipped += th.owed()
 			s.bills.owed -= th.owed()
 			th.billed = max(th.billed, th.last.Ran)
@@ -183,7 +182,7 @@ func (s *scan) setHint(tid int, hint ptrace.Hint) bool {
 	return th != nil
 }
 
-// begin starts a tick and says how long the last one is ago.
+// begin starts a tick. It returns the time since the last tick began.
 func (s *scan) begin() (gap int64) {
 	s.now = ptrace.Monotonic(&s.ts)
 	if s.lastTick > 0 {
@@ -204,15 +203,16 @@ func (s *scan) begin() (gap int64) {
 	return gap
 }
 
-// next is the next thread that is due in this tick, nil at its end.
+// next returns the next thread that is due in this tick, nil at the end of the tick.
 //
-// Hot threads go first, beginning anywhere, so that none is always behind another.
+// Hot threads go first. They begin with any of them, so that no thread is always behind another.
 func (s *scan) next() *thread { return s.nextThat(s.isDue) }
 
-// update is a tick in which nobody is due: only who is there, who has run, and for how long.
+// update is a tick in which no thread is due. It finds out only which threads there are, which have run, and for how
+// long.
 func (s *scan) update() { s.nextThat(s.bringUpToDate) }
 
-// nextThat is the next thread of this tick for which asked is true.
+// nextThat returns the next thread of this tick for which asked is true.
 func (s *scan) nextThat(asked func(*thread) bool) *thread {
 	for s.done < s.ofHot {
 		th := s.hot[(s.start+s.done)%s.ofHot]
@@ -249,7 +249,7 @@ func (s *scan) nextOfCold(asked func(*thread) bool) *thread {
 		}
 		s.unseen.noteAsked(s.unseen.found - found)
 		if th.tid == 0 || th.hot {
-			s.nextCold-- // back, so that takeCold moves it off the list
+			s.nextCold-- // back, so that takeCold takes the thread off the list
 		}
 	}
 	if n > 0 {
@@ -273,8 +273,8 @@ func (s *scan) isDue(th *thread) bool {
 	if th.credit < s.interval {
 		return false
 	}
-	// To run, a thread must be given a CPU, which counts as a turn. Asleep at the last
-	// look and no turn since: still asleep, no need to read its state.
+	// To run, a thread must be given a CPU, which counts as a turn. A thread that was asleep at the last look and has
+	// had no turn since is still asleep: its state need not be read.
 	if !changed && th.asleep && !s.noStats {
 		return false
 	}
@@ -284,7 +284,7 @@ func (s *scan) isDue(th *thread) bool {
 	return !th.asleep
 }
 
-// bringUpToDate reads what a thread was charged. It is never true: no thread is owed a sample.
+// bringUpToDate reads what a thread was charged. It always returns false: no thread is owed a sample.
 func (s *scan) bringUpToDate(th *thread) bool {
 	if stat, ok := s.charged(th); !ok {
 		s.forget(th)
@@ -306,8 +306,8 @@ func (s *scan) readAllCharges() {
 	}
 }
 
-// ownCPUTime is the CPU time that our OS thread has used: what it is given of a busy machine does not matter for what
-// a read costs.
+// ownCPUTime is the CPU time that our OS thread has used. The cost of a read is measured in CPU time, so it does not
+// depend on how busy the machine is.
 func (s *scan) ownCPUTime() int64 {
 	syscall.RawSyscall(unix.SYS_CLOCK_GETTIME, unix.CLOCK_THREAD_CPUTIME_ID, uintptr(unsafe.Pointer(&s.ts)), 0)
 	return s.ts.Nano()

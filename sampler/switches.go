@@ -11,23 +11,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Whom we took a CPU from, as the kernel itself notes it.
+// Which thread we took a CPU from, as the kernel itself notes it.
 //
 // A CPU's perf event may note each switch between threads on that CPU, with the number of the thread that was there
-// before (kernel/events/core.c, perf_event_switch). The last switch before a visit is the one to us. Without this note
-// each thread has to be asked whether it was there; with hundreds of them that takes so long that the one that was
-// there has gone on elsewhere meanwhile, and cannot be told any more.
+// before (kernel/events/core.c, perf_event_switch). The last switch before a visit is the switch to us. Without this
+// note each thread has to be asked whether it was there. With hundreds of threads that takes so long that the thread in
+// question has gone on elsewhere meanwhile, and cannot be told any more.
 //
-// The event is on while we wait on that CPU for our visit. It needs CAP_PERFMON, or kernel.perf_event_paranoid 0.
+// The event is on while we wait on that CPU for our visit. The event needs CAP_PERFMON, or kernel.perf_event_paranoid
+// 0.
 
-// switchNotes are the notes of one CPU. The kernel writes them backward into a ring and goes on over the oldest ones.
-// So the newest one is where the head points.
+// switchNotes are the notes of one CPU. The kernel writes them backward into a ring and overwrites the oldest ones. So
+// the newest one is where the head points.
 type switchNotes struct {
 	fd   int
 	mem  []byte
 	head *uint64
 	data ringBytes
-	old  uint64 // the head when a visit was planned: what was noted before does not tell of it
+	old  uint64 // the head when a visit was planned: earlier notes do not tell of this visit
 }
 
 // switchAttr asks for switches, each with the number of the thread that the CPU goes to.
@@ -42,7 +43,7 @@ func switchAttr() unix.PerfEventAttr {
 	}
 }
 
-// openSwitches begins to note the switches of a CPU. It is nil where that is not permitted.
+// openSwitches begins to note the switches of a CPU. It returns nil where that is not permitted.
 func openSwitches(cpu int) *switchNotes {
 	attr := switchAttr()
 	fd, err := unix.PerfEventOpen(&attr, -1, cpu, -1, unix.PERF_FLAG_FD_CLOEXEC)
@@ -50,7 +51,7 @@ func openSwitches(cpu int) *switchNotes {
 		return nil
 	}
 	page := os.Getpagesize()
-	// Not writable: that allows the kernel to go on over what is old.
+	// Not writable: so the kernel may overwrite old records.
 	mem, err := unix.Mmap(fd, 0, 2*page, unix.PROT_READ, unix.MAP_SHARED)
 	if err != nil {
 		unix.Close(fd)
@@ -66,8 +67,9 @@ func (n *switchNotes) close() {
 	}
 }
 
-// watch turns the notes on or off. Go's scheduler is not told of the call: a thread with real-time priority that comes
-// back from one waits for locks whose holder it may have taken the CPU from (ptrace.SleepUntil).
+// watch turns the notes on or off. Go's scheduler is not told of the call. A thread that comes back from a call that it
+// was told of waits for locks. With real-time priority, the thread may have taken the CPU from the holder of such a
+// lock (ptrace.SleepUntil).
 func (n *switchNotes) watch(on bool) {
 	request := uintptr(unix.PERF_EVENT_IOC_DISABLE)
 	if on {
@@ -85,22 +87,22 @@ func (n *switchNotes) mark() {
 	}
 }
 
-// Of a record of a switch (include/uapi/linux/perf_event.h).
+// The type and the flags of a record of a switch (include/uapi/linux/perf_event.h).
 const (
 	perfSwitchCPUWide = 15      // PERF_RECORD_SWITCH_CPU_WIDE
 	perfMiscSwitchOut = 1 << 13 // PERF_RECORD_MISC_SWITCH_OUT
-	perfMiscPreempted = 1 << 14 // PERF_RECORD_MISC_SWITCH_OUT_PREEMPT: it left the CPU, but not its queue
+	perfMiscPreempted = 1 << 14 // PERF_RECORD_MISC_SWITCH_OUT_PREEMPT: the thread left the CPU, but not its queue
 )
 
-// before tells which thread was on the CPU before tid, which has run there ever since; 0 is none. It is none where
-// nothing was noted since mark, too: the moment of the visit came before we slept. ok is false if the last note does
-// not say so.
+// before tells which thread was on the CPU before tid; 0 is none. tid has run on the CPU ever since. Where nothing was
+// noted since mark, the answer is none, too: the moment of the visit came before we slept. ok is false if the last note
+// is not of a switch to tid.
 func (n *switchNotes) before(tid int) (was int, ok bool) {
 	_, was, ok = n.processBefore(tid)
 	return was, ok
 }
 
-// processBefore is before with the process that the thread is one of.
+// processBefore is before, and also tells the process of the thread.
 func (n *switchNotes) processBefore(tid int) (process, was int, ok bool) {
 	if n == nil {
 		return 0, 0, false
@@ -118,11 +120,11 @@ func (n *switchNotes) processBefore(tid int) (process, was int, ok bool) {
 		return 0, 0, false
 	}
 	process, was = int(int32(n.data.u32(rec.at))), int(int32(n.data.u32(rec.at+4)))
-	return max(process, 0), max(was, 0), true // -1: it has ended with that
+	return max(process, 0), max(was, 0), true // -1: the thread has ended with this switch
 }
 
-// preempted reports whether the last note but one says of that thread that it left the CPU and wanted to go on: then it
-// does not sleep. False is no answer.
+// preempted reports whether the last note but one says that the thread left the CPU and wanted to go on: then the
+// thread does not sleep. False is no answer.
 func (n *switchNotes) preempted(tid int) bool {
 	if n == nil {
 		return false

@@ -4,7 +4,7 @@ package sampler
 
 import "syscall"
 
-// This file keeps the scan's lists: who is there, who is hot, whose files are open.
+// This file keeps the scan's lists: which threads there are, which are hot, and which have open files.
 
 // list looks for new threads when it is time to, and sorts hot from cold.
 func (s *scan) list() {
@@ -21,7 +21,7 @@ func (s *scan) list() {
 	s.listNow()
 }
 
-// listAgain lists the threads if that is not too dear, because one that is unknown was at work just now.
+// listAgain lists the threads if that is not too dear. It is called because an unknown thread was at work just now.
 func (s *scan) listAgain() bool {
 	if s.now-s.listedAt < s.listCost*listShare {
 		return false
@@ -63,8 +63,8 @@ func (s *scan) noteListed(tid int) {
 	} else {
 		th = new(thread)
 	}
-	// The threads of the first listing are asked for all at once soon (unseen.go), those that are born later are
-	// probably at work.
+	// The threads of the first listing are all asked soon (unseen.go). Threads that are born later are probably at
+	// work.
 	born := s.round > 1
 	*th = thread{tid: tid, round: s.round, fds: noFDs, cpu: -1, movedAt: s.now, hot: born}
 	stat, ok := s.charged(th)
@@ -82,18 +82,18 @@ func (s *scan) noteListed(tid int) {
 		s.cold = append(s.cold, th)
 		return
 	}
-	// All that it has run since the last listing is ours to sample.
+	// All that the thread has run since the last listing is ours to sample.
 	th.credit = min(int64(stat.Ran), s.now-s.listedAt, maxCredit) + s.randomPart()
 	s.unseen.found += int64(stat.Ran)
 	s.noteCharge(th, stat.Ran, int64(stat.Ran))
 	s.hot = append(s.hot, th)
 }
 
-// randomPart is some part of an interval. A thread begins with it, so that one which uses less than an interval in all
-// its life is sampled as often, on the average, as it uses CPU time.
+// randomPart is some part of an interval. A thread begins with this credit. So a thread that uses less than an interval
+// in all its life is sampled, on the average, as often as it uses CPU time.
 func (s *scan) randomPart() int64 { return s.rng.Int64N(s.interval) }
 
-// forget drops a thread that has ended. It leaves its list later.
+// forget drops a thread that has ended. The thread leaves its list later.
 func (s *scan) forget(th *thread) {
 	if th.tid == 0 {
 		return
@@ -116,7 +116,7 @@ func (s *scan) sortLists() {
 			th.hot = false
 			s.cold = append(s.cold, th)
 			if s.kept.isShort() {
-				s.closeFiles(th) // descriptors are short: hot threads need them more
+				s.closeFiles(th) // there are few descriptors: hot threads need them more
 			}
 		default:
 			keep = append(keep, th)
@@ -125,8 +125,8 @@ func (s *scan) sortLists() {
 	s.hot = keep
 }
 
-// takeCold is the next cold thread in turn. Those that have ended or have become hot leave
-// the list when their turn comes, so that it never has to be searched.
+// takeCold returns the next cold thread in turn. Threads that have ended or have become hot leave the list when their
+// turn comes, so the list never has to be searched.
 func (s *scan) takeCold() *thread {
 	for len(s.cold) > 0 {
 		if s.nextCold >= len(s.cold) {
@@ -149,7 +149,7 @@ func (s *scan) takeCold() *thread {
 	return nil
 }
 
-// dropCold takes the thread that takeCold returned last off the list of the cold: it has ended, or is hot now.
+// dropCold takes the thread that takeCold returned last off the list of cold threads: it has ended, or is hot now.
 func (s *scan) dropCold() {
 	s.nextCold--
 	th, last := s.cold[s.nextCold], len(s.cold)-1
@@ -170,13 +170,13 @@ func (s *scan) isCold(th *thread) bool {
 	return quiet > s.hotFor
 }
 
-// readFile reads one of a thread's files through a kept descriptor, or opens it for this
-// once if there are no descriptors left; the last quarter of them is for hot threads. nil: the thread has ended.
+// readFile reads one of a thread's files through a kept descriptor. If there are no descriptors left, it opens the file
+// for this one read. The last quarter of the descriptors is for hot threads. nil: the thread has ended.
 func (s *scan) readFile(th *thread, which int) []byte {
 	return s.kept.read(s.proc, th.tid, fdNames[which], &th.fds[which], th.hot || !s.kept.isShort(), s.giveUp)
 }
 
-// giveUpFiles closes some.
+// giveUpFiles closes some kept descriptors.
 func (s *scan) giveUpFiles() {
 	n := 0
 	for _, th := range s.byTID {
@@ -196,8 +196,8 @@ func (s *scan) closeFiles(th *thread) {
 // reservedFDs are left to the rest of goprof: ELF images, outputs, the runtime.
 const reservedFDs = 256
 
-// manySamplers is how many may run at a time where the interval of each is governed (Config.Pace): they share what
-// there is, and none may leave nothing for the others.
+// manySamplers is how many samplers may run at a time where the interval of each is governed (Config.Pace). They share
+// the descriptors that there are, and no sampler may use up all of them.
 const manySamplers = 256
 
 // filesFor is how many descriptors the sampler of one process may keep.

@@ -6,9 +6,8 @@ import (
 	"goprof/sampler/ptrace"
 )
 
-// thrift holds what pauses cost to the share that they may. A sample stands for one interval of
-// CPU time and costs one pause, so the share is pause / interval, and the interval that keeps
-// to it is pause / share.
+// thrift keeps the cost of pauses within their share. A sample stands for one interval of CPU time and costs one pause.
+// So the share is pause / interval, and the interval that keeps to a share is pause / share.
 //
 // The interval only ever grows: samples taken at two rates stand for different amounts of
 // time in one profile, so the rate should change seldom and early.
@@ -21,7 +20,7 @@ type thrift struct {
 // machine was busy, says nothing.
 const thriftWindow = 50
 
-// interval is the interval from now on.
+// interval returns the interval from now on.
 func (t *thrift) interval(share float64, now time.Duration, pauses *ptrace.Histogram) time.Duration {
 	n := pauses.Count() - t.count
 	if share <= 0 || n < thriftWindow {
@@ -32,5 +31,5 @@ func (t *thrift) interval(share float64, now time.Duration, pauses *ptrace.Histo
 	return max(now, min(time.Duration(float64(mean)/share), maxThrift))
 }
 
-// maxThrift is the longest that the interval grows to.
+// maxThrift is the longest interval that thrift makes.
 const maxThrift = 10 * time.Second

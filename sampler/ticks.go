@@ -8,7 +8,7 @@ import (
 )
 
 // ticks is a schedule. Ticks are an interval apart, and each falls anywhere within its time, so that no program runs in
-// step with us. What is missed is counted and never made up for.
+// step with us. A missed tick is counted and never made up for.
 type ticks struct {
 	interval time.Duration
 	exact    bool // at exact multiples: for tests
@@ -23,7 +23,7 @@ func newTicks(interval time.Duration, exact bool, now int64) ticks {
 	return t
 }
 
-// begin counts ticks from now on, so far apart.
+// begin counts ticks from now on, an interval apart.
 func (t *ticks) begin(now int64, interval time.Duration) {
 	t.start, t.number, t.interval = now, 0, interval
 }
@@ -31,7 +31,7 @@ func (t *ticks) begin(now int64, interval time.Duration) {
 // at is when the time of the next tick begins.
 func (t *ticks) at() int64 { return t.start + t.number*int64(t.interval) }
 
-// randomWithin is a moment within so much time.
+// randomWithin is a random moment within a time of that width.
 func (t *ticks) randomWithin(width int64) int64 {
 	if t.exact {
 		return 0
@@ -39,8 +39,8 @@ func (t *ticks) randomWithin(width int64) int64 {
 	return t.rng.Int64N(width)
 }
 
-// skipMissed moves on to the next tick that is not yet over, and returns how many lie in between: missed because a tick
-// took too long, or because goprof was suspended.
+// skipMissed moves on to the next tick that is not yet over, and returns how many ticks lie in between. They were
+// missed because a tick took too long, or because goprof was suspended.
 func (t *ticks) skipMissed(now int64) (missed int64) {
 	t.number++
 	if current := (now - t.start) / int64(t.interval); current > t.number {

@@ -8,36 +8,37 @@ import (
 	"goprof/process/procfs"
 )
 
-// Whether any of the threads that are not read has run.
+// How to tell whether any of the threads that are not read has run.
 //
-// The process's clock counts the CPU time of all its threads (kernel/sched/cputime.c, thread_group_cputime, adds up
-// the very numbers that schedstat shows, and those of threads that have ended). What it counts more than our reads have
-// found, threads used that were not read. While that is next to nothing, all that are cold have slept, and nobody
-// need ask each of them. Otherwise they are asked in turn, all of them once, or until that time is found. What is
-// not found then belongs to threads that have ended or that we have not met, and is written off.
+// The process's clock counts the CPU time of all its threads (kernel/sched/cputime.c, thread_group_cputime, adds up the
+// very numbers that schedstat shows, and those of threads that have ended). If the clock counts more than our reads
+// have found, threads that were not read have used that excess. While the excess is next to nothing, all cold threads
+// have slept, and they need not be asked. Otherwise the cold threads are asked in turn, all of them once, or until the
+// excess is found. Time that is not found then belongs to threads that have ended or that we have not met, and is
+// written off.
 
 const (
 	// clockShare of a CPU is what reading the clock may cost: the kernel walks over all threads for it.
 	clockShare = 50
-	// unseenShare of an interval, or of what is one mostly, may be used by cold threads before they are asked.
+	// Cold threads may use unseenShare of an interval, or of what is mostly one, before they are asked.
 	unseenShare = 8
 	unseenMost  = int64(10 * time.Millisecond)
 )
 
-// unseen keeps that account.
+// unseen keeps this account.
 type unseen struct {
 	base   int64 // what the clock said at the beginning, and what is written off since
-	found  int64 // by reads since then
+	found  int64 // CPU time that reads since then have found
 	owing  int64 // the clock's excess when it was last compared, less what cold threads were found to have used since
-	asking int   // so many cold threads are to be asked
+	asking int   // how many cold threads are still to be asked
 	fresh  bool  // the clock was read in this tick
 	strays bool  // something was written off: there may be threads that we have not met
 	readAt int64
-	cost   int64 // CPU time of reading it
+	cost   int64 // CPU time of reading the clock
 }
 
-// readClock reads the clock, at the beginning of a tick: what hot threads are charged after that is found in the
-// same tick and makes the excess smaller than it is, never greater.
+// readClock reads the clock, at the beginning of a tick. What hot threads are charged after that is found in the same
+// tick, and makes the excess look smaller than it is, never greater.
 func (s *scan) readClock() {
 	u := &s.unseen
 	u.fresh = false
@@ -53,7 +54,7 @@ func (s *scan) readClock() {
 // decideAskingCold decides whether cold threads have to be asked, when all hot ones have been.
 func (s *scan) decideAskingCold() {
 	u := &s.unseen
-	if !u.fresh || s.noStats { // clock ticks are too coarse for that
+	if !u.fresh || s.noStats { // clock ticks are too coarse for this comparison
 		return
 	}
 	u.fresh = false
@@ -63,7 +64,7 @@ func (s *scan) decideAskingCold() {
 	}
 }
 
-// noteAsked notes that a cold thread was asked and has used so much.
+// noteAsked notes that a cold thread was asked, and the time that it has used.
 func (u *unseen) noteAsked(used int64) {
 	u.owing -= used
 	if u.asking == 0 {
@@ -77,8 +78,8 @@ func (u *unseen) noteAsked(used int64) {
 	}
 }
 
-// updateAccount brings a thread's account up to date with what the kernel has charged it, and says whether that has
-// changed.
+// updateAccount brings a thread's account up to date with what the kernel has charged it. It returns whether the charge
+// has changed.
 func (s *scan) updateAccount(th *thread, stat procfs.Schedstat) (changed bool) {
 	if stat == th.last {
 		return false

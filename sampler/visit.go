@@ -12,39 +12,40 @@ import (
 	"goprof/sampler/ptrace"
 )
 
-// How threads are met where they are.
+// How goprof meets threads on their CPUs.
 //
-// In each interval we wake up once, on the average, on each CPU on which the program may run, at a moment that
-// nothing of the program's has chosen, nor the visit before (moments.go), and with real-time priority take it from
-// whoever runs there. If that is a thread of the program, it is a sample. So
+// In each interval we wake up once, on the average, on each CPU on which the program may run. Neither the program nor
+// the visit before has chosen that moment (moments.go). With real-time priority we take the CPU from the thread that
+// runs there. If that is a thread of the program, it is a sample. So
 //
 //	samples = CPU time / interval
 //
-// from a thread's first instruction on, however short its bursts and its life are: nobody has to earn anything first,
+// from a thread's first instruction on, however short its bursts and its life are: no thread has to earn credit first,
 // and no thread that waits for a CPU is looked at in vain. The thread stands where our coming has found it
 // (ptrace/held.go).
 //
-// Whom we took the CPU from: visit_search.go.
+// visit_search.go finds the thread that we took the CPU from.
 //
 // A kernel that is not preempted inside of system calls gives us the CPU at the end of the call, or where the thread
-// goes to sleep in it. It is found in either case: it was on the CPU when we asked for that. One that sleeps is not
-// stopped but looked at as it is (ptrace/unstopped.go).
+// goes to sleep in it. The thread is found in either case: it was on the CPU when we asked for the CPU. A thread that
+// sleeps is not stopped but looked at as it is (ptrace/unstopped.go).
 
 const (
-	// visitHot is how long a thread is hot here.
+	// visitHot is how long a thread is hot where CPUs are visited.
 	visitHot = int64(30 * time.Millisecond)
-	// stopWithin is how long one visit waits for its thread to stop; where others wait for that CPU, too, they may go
-	// first.
+	// stopWithin is how long one visit waits for its thread to stop. Where other threads wait for that CPU, too, they
+	// may go first.
 	stopWithin = int64(100 * time.Microsecond)
-	// stopSurely is how long it waits where threads have stopped in time lately; see arm.
+	// stopSurely is how long a visit waits where threads have stopped in time lately; see arm.
 	stopSurely = int64(4 * time.Millisecond)
 	// lateVisit is how long a visit takes, with all that follows, where its thread did not stop in time.
 	lateVisit = 4 * stopWithin
-	// visitsMost: with more CPUs than these, of those on which nobody was met lately one is visited in each interval.
+	// visitsMost: where there are more CPUs, those on which nobody was met lately share one visit in each interval.
 	visitsMost = 8
 	// bookEvery is how often all threads that have run are asked what they used, where a visit needs to ask none.
 	bookEvery = int64(100 * time.Millisecond)
-	// settleTime lies between our coming to a CPU and the visit, at least, and settleHere between two visits to the same.
+	// settleTime is the least time between our coming to a CPU and the visit. settleHere is the least time between two
+	// visits to the same CPU.
 	settleTime = int64(100 * time.Microsecond)
 	settleHere = int64(15 * time.Microsecond)
 	// restLater is how much time visits may take before we must have slept for as long.
@@ -55,35 +56,35 @@ const (
 	metLately = int64(time.Second)
 )
 
-// visits is whose turn it is and what it costs.
+// visits says which CPU has its turn, and what visits cost.
 type visits struct {
 	rng     *rand.Rand
 	moments moments
 	cpus    []visited
 	at      int          // index of the CPU that is visited
-	watched int          // index of the one whose notes are on, -1: of none
-	round   []int        // of which CPUs one is drawn
-	turn    int          // how often since that list was made
+	watched int          // index of the CPU with its notes on, -1: none
+	round   []int        // the CPUs from which the next is drawn
+	turn    int          // visits since round was made
 	met     bool         // the last visit met somebody
-	meets   int64        // how many have
-	strange []int        // those on which nobody was met lately; one of them has a turn
+	meets   int64        // how many visits met somebody
+	strange []int        // the CPUs on which nobody was met lately; one of them has a turn
 	bound   ptrace.Alarm // of a visit
-	boundAt int64        // when it rings
+	boundAt int64        // when bound rings
 	visitAt int64        // the moment of the last visit
 	lateAt  int64        // when a visit took long last
 	own     int          // descriptor of our OS thread's sched
 	tid     int          // of our OS thread
-	chance  float64      // that a visit searches those that are not hot
+	chance  float64      // chance that a visit searches threads that are not hot
 	cost    float64      // ns of such a search, averaged
 	between float64      // ns between two visits, averaged
 	last    int64
-	missed  int64 // visits that are not yet a whole interval's
-	// restless is twice the time that visits took, less what has passed since, at restAt.
+	missed  int64 // missed visits, fewer than a whole interval has
+	// restless is, as of restAt, twice the time that visits took, less the time that has passed since.
 	restless, restAt int64
 	// bookedAt is when all threads were asked last, where no visit asks them.
 	bookedAt int64
 	began    int64
-	// followedAt is when it was asked last which CPUs there are.
+	// followedAt is when goprof last asked which CPUs there are.
 	followedAt int64
 	noNotes    bool
 	buf        [8192]byte
@@ -95,15 +96,15 @@ type visited struct {
 	metAt  int64
 	notes  *switchNotes // nil where they are not permitted
 	taken  int          // how many visits in a row have found somebody there, up to takenFor
-	gone   bool         // the program could not run there when that was asked last
+	gone   bool         // when goprof last asked, the program could not run there
 }
 
-// knows reports whether the kernel tells whom we took a CPU from.
+// knows reports whether the kernel tells which thread we took a CPU from.
 func (v *visits) knows() bool { return v.at >= 0 && v.cpus[v.at].notes != nil }
 
-// newVisits prepares to visit the CPUs on which the threads of the process may run. It is nil where that cannot be
-// done: without real-time priority whoever runs chooses the moment at which we come; we may not go everywhere; the
-// kernel does not tell whom we took the CPU from.
+// newVisits prepares to visit the CPUs on which the threads of the process may run. It returns nil where that cannot be
+// done. Without real-time priority the running thread chooses the moment at which we come. Or we may not go everywhere.
+// Or the kernel does not tell which thread we took the CPU from.
 func newVisits(pid int, cfg *Config) *visits {
 	var ours, theirs unix.CPUSet
 	if isTraced() {
@@ -140,7 +141,8 @@ func isTraced() bool {
 }
 
 // openNotes asks for the notes of all CPUs. The first event of a machine waits until all CPUs have taken notice
-// (kernel/events/core.c, account_event), which takes long where they are busy: so this is done before anything else.
+// (kernel/events/core.c, account_event). That takes long where they are busy, so openNotes is called before anything
+// else.
 func (v *visits) openNotes() {
 	for i := range v.cpus {
 		v.cpus[i].notes = openSwitches(v.cpus[i].number)
@@ -219,8 +221,8 @@ func (v *visits) ownSched() []byte {
 	return v.buf[:n]
 }
 
-// goTo moves this OS thread to a CPU; it returns there. It may have been brought elsewhere since the last visit
-// (ptrace/aside.go).
+// goTo moves this OS thread to a CPU, and returns on that CPU. The OS thread may have been brought elsewhere since the
+// last visit (ptrace/aside.go).
 func (v *visits) goTo(which int) bool {
 	cpu := &v.cpus[which]
 	if which != v.watched {
@@ -230,7 +232,7 @@ func (v *visits) goTo(which int) bool {
 		var m unix.CPUSet
 		m.Set(cpu.number)
 		if unix.SchedSetaffinity(0, &m) != nil {
-			v.at = -1 // switched off, or not allowed any more
+			v.at = -1 // the CPU was switched off, or is not allowed any more
 			return false
 		}
 	}
@@ -253,7 +255,7 @@ func (c *visited) found(anybody bool) {
 	}
 }
 
-// idleBeside is the number of a CPU that nobody needs, as far as the last visits tell, other than that one: -1 is none.
+// idleBeside is the number of another CPU that nobody needs, as far as the last visits tell; -1 is none.
 func (v *visits) idleBeside(which int) int {
 	for i := range v.cpus {
 		if c := &v.cpus[i]; i != which && c.taken < takenFor && !c.gone {
@@ -265,8 +267,8 @@ func (v *visits) idleBeside(which int) int {
 
 // next draws which CPU to visit next. Where many CPUs have met nobody lately, one of them has a turn in a round.
 //
-// It is drawn anew each time: the scheduler moves threads away from the CPU where we are at work, so one that runs
-// all the time would be met twice, or never, by who goes round.
+// The CPU is drawn anew each time. The scheduler moves threads away from the CPU where we are at work. So if we went
+// round, we would meet a thread that runs all the time twice, or never.
 func (v *visits) next(now int64) (which int) {
 	if v.turn++; v.turn >= len(v.round) {
 		v.newRound(now)
@@ -288,7 +290,7 @@ func (v *visits) newRound(now int64) {
 	}
 }
 
-// weight is how many visits the one that is under way stands for: those of the CPUs that have no turn in this round.
+// weight is how many visits the current one stands for: it stands also for the CPUs that have no turn in this round.
 func (v *visits) weight() float64 {
 	for _, i := range v.strange {
 		if i == v.at {
@@ -301,12 +303,12 @@ func (v *visits) weight() float64 {
 // meanGap is the mean time between two visits.
 func (v *visits) meanGap(interval int64) int64 { return interval / int64(max(len(v.round), 1)) }
 
-// plan prepares the next visit, which is at some moment from now on, and returns that. t makes it.
+// plan prepares the next visit, which t makes. It returns the moment of the visit.
 //
-// We go to the CPU first and sleep there then, until a timer of that CPU wakes us up: it takes the CPU away at that
-// very moment. To come there from another CPU takes an interrupt between the two. Until it comes the thread runs on,
-// but gives up the CPU at the end of each system call: so it would be met there too often. And who goes from CPU to
-// CPU meets threads that wait for those whom it has just held up.
+// We first go to the CPU and then sleep there, until a timer of that CPU wakes us up: the timer takes the CPU away at
+// that very moment. Coming from another CPU would take an interrupt between the two CPUs. Until the interrupt comes the
+// thread runs on, but gives up the CPU at the end of each system call. So it would be met there too often. And a
+// visitor that goes from CPU to CPU meets threads that wait for the threads that it has just held up.
 func (v *visits) plan(now, from, interval int64, t *ptrace.Tracer) (at int64) {
 	which := v.next(now)
 	if step := v.meanGap(interval); step != v.moments.step {
@@ -317,7 +319,7 @@ func (v *visits) plan(now, from, interval int64, t *ptrace.Tracer) (at int64) {
 		settle = settleHere
 	}
 	at = max(v.moments.at(), from, now+settle)
-	// What can be done before we come there is: somebody may have to wait for that CPU then.
+	// All that can be done before we come there is done now: later somebody may have to wait for that CPU.
 	t.GoOnAt(v.idleBeside(which))
 	t.BoundTo(v.cpus[which].number)
 	v.arm(now, at)
@@ -331,7 +333,7 @@ func (v *visits) plan(now, from, interval int64, t *ptrace.Tracer) (at int64) {
 
 // arm bounds how long the visit at that moment waits for its thread to stop. To set a timer anew takes some ten
 // microseconds in a virtual machine, and somebody waits for this CPU meanwhile. So where threads have stopped in time
-// for a while it is set for later, and serves the visits until then, too.
+// for a while, the timer is set for later, and serves all visits until then.
 func (v *visits) arm(now, at int64) {
 	if v.visitAt != 0 && now-v.visitAt > lateVisit {
 		v.lateAt = now
@@ -348,7 +350,7 @@ func (v *visits) arm(now, at int64) {
 	}
 }
 
-// nextMoment goes on to the next visit, after one that took so much time.
+// nextMoment goes on to the next visit, after a visit that took the time spent.
 func (r *run) nextMoment(spent int64) {
 	v := r.visits
 	v.moments.leaveOut(spent, int64(len(v.round)))
@@ -358,8 +360,8 @@ func (r *run) nextMoment(spent int64) {
 	v.missed %= each
 }
 
-// rest is the moment before which there is no visit, after one that took so much time: never more than half of a CPU is
-// ours. It lets visits come close together now and then (moments.go).
+// rest returns the moment before which there is no visit, after a visit that took the time spent: never more than half
+// of a CPU is ours. rest lets visits come close together now and then (moments.go).
 func (v *visits) rest(now, spent int64) int64 {
 	v.restless = max(v.restless-(now-v.restAt), 0) + 2*spent
 	v.restAt = now
@@ -400,8 +402,8 @@ const fewMeets = 50
 // want the CPUs, the first visits come late.
 const provesWithin = int64(2 * time.Second)
 
-// stopVisiting goes on in the other way: a goprof that is traced itself (strace), or runs on a kernel that dates
-// charges differently, meets nobody however much the program runs.
+// stopVisiting gives up visits and goes on with scan.go. A goprof that is traced itself (strace), or runs on a kernel
+// that dates charges differently, meets nobody, however much the program runs.
 func (r *run) stopVisiting() {
 	var all unix.CPUSet
 	for _, c := range r.visits.cpus {
@@ -422,8 +424,8 @@ func (r *run) notVisiting() {
 	r.ticks.begin(ptrace.Monotonic(&r.ts), r.ticks.interval)
 }
 
-// visit samples whom we took this CPU from at the moment arrived. A goprof that is stopped after that moment finds out
-// in the account of the look (wasAway).
+// visit samples the thread that we took this CPU from at the moment arrived. A goprof that is stopped after that moment
+// finds out in the account of the look (wasAway).
 func (r *run) visit(arrived int64) {
 	v := r.visits
 	if v.at < 0 || ptrace.CurrentCPU() != v.cpus[v.at].number {
@@ -454,8 +456,8 @@ func (v *visits) randomRounding(x float64) int64 {
 // wasPreempted reports whether the kernel has noted that the thread we took the CPU from does not sleep.
 func (v *visits) wasPreempted(tid int) bool { return v.cpus[v.at].notes.preempted(tid) }
 
-// lookHeld takes the sample of a thread that we took the CPU from. One that was preempted does not sleep: to ask
-// whether it does takes a tenth of the time for which it is held.
+// lookHeld takes the sample of a thread that we took the CPU from. A preempted thread does not sleep, so it is not
+// asked: the question takes a tenth of the time for which the thread is held.
 func (r *run) lookHeld(v *visits, th *thread, arrived, count int64) {
 	if count == 0 || r.t.CountAgain(th.tid, count) {
 		return
@@ -478,7 +480,7 @@ func (r *run) lookHeld(v *visits, th *thread, arrived, count int64) {
 	if o == ptrace.Running || o == ptrace.Moved {
 		snap.Waiting.Reset()
 		if r.t.WillStepAside(&th.hint, arrived) {
-			v.watch(-1) // from elsewhere it would take an interrupt
+			v.watch(-1) // from another CPU this would take an interrupt
 		}
 		o = r.t.LookHeld(th.tid, arrived, th.hint, snap)
 	}
@@ -488,8 +490,8 @@ func (r *run) lookHeld(v *visits, th *thread, arrived, count int64) {
 }
 
 // sleeps reports whether a thread has left the queue of its CPU to sleep: then the kernel tells a place where it waits
-// (kernel/sched/core.c, get_wchan). One that was preempted while it was about to sleep is in state S, too, but still
-// in the queue. To read what system call that one is in would take milliseconds (wait_task_inactive).
+// (kernel/sched/core.c, get_wchan). A thread that was preempted while it was about to sleep is in state S, too, but
+// still in the queue. To read the system call of such a thread would take milliseconds (wait_task_inactive).
 func (s *scan) sleeps(th *thread) bool {
 	if waits, told := procfs.InKernel(s.readFile(th, fdWchan)); told {
 		return waits

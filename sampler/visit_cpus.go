@@ -14,9 +14,9 @@ import (
 // followEvery is how often the engines ask which CPUs there are.
 const followEvery = int64(1e9)
 
-// follow brings the list of CPUs up to date, once in a while, by what the kernel says of a thread of the program's
-// (kernel/sched/syscalls.c, sched_getaffinity: only CPUs that are on). It is false where goprof cannot go to one of
-// them.
+// follow brings the list of CPUs up to date, once in a while. It asks the kernel on which CPUs a thread of the program
+// may run (kernel/sched/syscalls.c, sched_getaffinity: only CPUs that are on). It returns false where goprof cannot go
+// to one of these CPUs.
 func (v *visits) follow(now int64, tid int) bool {
 	if now-v.followedAt < followEvery {
 		return true
@@ -26,7 +26,7 @@ func (v *visits) follow(now int64, tid int) bool {
 	return !ok || v.takeIn(listOf(&allows))
 }
 
-// takeIn visits these CPUs, too.
+// takeIn adds these CPUs to the visits.
 func (v *visits) takeIn(cpus []int) bool {
 	for i := range v.cpus {
 		back := v.cpus[i].gone
@@ -48,7 +48,7 @@ func (v *visits) takeIn(cpus []int) bool {
 	return true
 }
 
-// renewNotes asks anew for the notes of a CPU: the kernel has ended those that there were when it was switched off
+// renewNotes asks anew for the notes of a CPU: the kernel ended the old notes when the CPU was switched off
 // (kernel/events/core.c, perf_event_exit_cpu).
 func (v *visits) renewNotes(which int) {
 	if v.noNotes {
@@ -60,8 +60,8 @@ func (v *visits) renewNotes(which int) {
 	cpu.notes.watch(which == v.watched)
 }
 
-// comesTo reports whether all of these CPUs are visited. A goprof that is kept to some (cpuset, taskset) would never
-// meet those that run on others, and nobody would be told.
+// comesTo reports whether all of these CPUs are visited. A goprof that is kept to some CPUs (cpuset, taskset) would
+// never meet threads that run on others, and nobody would be told.
 func (v *visits) comesTo(cpus []int) bool {
 	for _, cpu := range cpus {
 		if !slices.ContainsFunc(v.cpus, func(c visited) bool { return c.number == cpu }) {

@@ -6,14 +6,14 @@ import "goprof/process/procfs"
 
 // How a visit finds the thread that it took the CPU from.
 //
-// The kernel notes its number where that is permitted (switches.go). Elsewhere /proc tells it. The kernel notes when it
-// last charged a thread (se.exec_start in /proc/PID/task/TID/sched, kernel/sched/debug.c). At a switch it charges the
-// thread that goes and dates the one that comes by one reading of the clock (kernel/sched/core.c, __schedule). So the
-// thread that we are looking for has our own number there, to the nanosecond.
+// The kernel notes the thread's number where that is permitted (switches.go). Elsewhere /proc tells the thread. The
+// kernel notes when it last charged a thread (se.exec_start in /proc/PID/task/TID/sched, kernel/sched/debug.c). At a
+// switch it reads the clock once. By that reading it charges the thread that goes, and dates the thread that comes
+// (kernel/sched/core.c, __schedule). So the thread that we are looking for has our own number there, to the nanosecond.
 //
 // Each visit reads the number of the threads that have run lately (hot). It reads the others where the process's clock
-// says that one of them has run. Where there are too many for that, only some visits do so, drawn by lot. A sample that
-// is found so counts for the visits that did not search.
+// says that one of them has run. Where there are too many others for that, only some visits read them, drawn by lot. A
+// sample that such a search finds also counts for the visits that did not search.
 
 // searchShare of a CPU is what searching threads that are not hot may cost: a tenth.
 const searchShare = 10
@@ -33,7 +33,7 @@ func (r *run) whoWas(now int64) (*thread, float64) {
 	return r.scan.wasCharged(own, v)
 }
 
-// find is the thread of that number, if the process has one.
+// find returns the thread of that number, if the process has one.
 func (s *scan) find(tid int) *thread {
 	th := s.byTID[tid]
 	if th == nil && tid != 0 && s.proc.Owns(tid) {
@@ -66,7 +66,7 @@ func (s *scan) wasCharged(at uint64, v *visits) (*thread, float64) {
 	return s.searchCold(at, v)
 }
 
-// isCharged reads a thread's account, and if it has changed, when that was.
+// isCharged reads a thread's account. If the account has changed, isCharged also reads when that was.
 func (s *scan) isCharged(th *thread, at uint64) bool {
 	stat, ok := s.charged(th)
 	if !ok {
@@ -80,7 +80,8 @@ func (s *scan) isCharged(th *thread, at uint64) bool {
 	return ok && when == at
 }
 
-// searchCold asks those that are not hot, if the lot says so and the process's clock that it is worth it.
+// searchCold asks the threads that are not hot. It does so if the lot says so, and if the process's clock says that it
+// is worth it.
 func (s *scan) searchCold(at uint64, v *visits) (found *thread, stands float64) {
 	chance := v.chance
 	if v.rng.Float64() >= chance {
@@ -100,8 +101,8 @@ func (s *scan) searchCold(at uint64, v *visits) (found *thread, stands float64) 
 	return found, 1 / chance
 }
 
-// updateHot brings those that are hot up to date once more, after the clock: what they used before it was read is found
-// then, so that no others are asked for it.
+// updateHot brings the hot threads up to date once more, after the clock was read. Then all is found that they used
+// before the reading, and no other threads are asked for it.
 func (s *scan) updateHot() {
 	for _, th := range s.hot {
 		if stat, ok := s.charged(th); ok && th.tid != 0 {
@@ -110,10 +111,10 @@ func (s *scan) updateHot() {
 	}
 }
 
-// unfound is what the process has used and no thread that was asked.
+// unfound is the CPU time that the process has used, and none of the threads that were asked.
 func (s *scan) unfound() int64 { return s.bills.now - s.unseen.base - s.unseen.found }
 
-// askCold asks those that are not hot. It does not stop where all time is found: while it asks, threads use more.
+// askCold asks the threads that are not hot. It does not stop where all time is found: while it asks, threads use more.
 func (s *scan) askCold(at uint64) *thread {
 	u := &s.unseen
 	for range s.cold {
@@ -133,7 +134,7 @@ func (s *scan) askCold(at uint64) *thread {
 	return nil
 }
 
-// askNew lists the threads: somebody has run whom we have not met. What is still not found belongs to threads that
+// askNew lists the threads: a thread has run that we have not met. Time that is still not found belongs to threads that
 // have ended.
 func (s *scan) askNew(at uint64) *thread {
 	u := &s.unseen
@@ -153,7 +154,7 @@ func (s *scan) askNew(at uint64) *thread {
 	return nil
 }
 
-// setChance sets the chance of a search by what the last ones have cost, and how often we visit.
+// setChance sets the chance of a search, from the cost of the last searches and from how often we visit.
 func (v *visits) setChance(cost float64, now int64) {
 	const weight = 16
 	v.cost += (cost - v.cost) / weight

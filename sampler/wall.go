@@ -12,35 +12,37 @@ import (
 	"goprof/sampler/ptrace"
 )
 
-// Looking at every thread, whatever it does.
+// How goprof looks at every thread, whatever the thread does.
 //
-// In each interval every thread is looked at once, at a moment of its own: the threads are
-// visited in turn, some of them in each slot of the interval, beginning with any. So no program runs in step with us,
-// and 10,000 threads take us many short times instead of one long one.
+// In each interval every thread is looked at once, at a moment of its own. The threads are visited in turn, some of
+// them in each slot of the interval, beginning with any thread. So no program runs in step with us, and 10,000 threads
+// take us many short times instead of one long time.
 //
-//   - A thread that has not moved since its last look (the kernel has charged it nothing and given it no CPU: one
-//     pread of its schedstat tells) has the same stack still: that look counts once more (look.Tally).
+//   - A thread that has not moved since its last look still has the same stack: that look counts once more
+//     (look.Tally). One pread of the thread's schedstat tells: the kernel has charged the thread nothing and given it
+//     no CPU.
 //   - A thread that is blocked is looked at without a stop (Tracer.LookUnstopped).
-//   - A thread that runs is stopped, as Sampler does it. With NonBlocking it is not: then it has no stack.
+//   - A thread that runs is stopped, as Sampler does it. With NonBlocking the thread is not stopped: then the look has
+//     no stack.
 //
-// One that was woken and has no CPU yet has not moved either, and its letter in /proc/PID/stat, which would tell, costs
-// seven times as much. But the kernel counts what it waited, once it gets its CPU: then looks that were counted as
-// what it did before are made those of a thread that was ready (settleReady).
+// A thread that was woken and has no CPU yet has not moved either. Its letter in /proc/PID/stat would tell, but costs
+// seven times as much. But once the thread gets its CPU, the kernel counts how long it waited. Some looks were counted
+// as what the thread did before; they become looks at a thread that was ready (settleReady).
 //
-// What is left: a thread that is seen running and goes to sleep in the microseconds before its stop is stopped
-// in its system call (LookCounts.Asleep). No tracer can prevent that; NonBlocking can.
+// One case is left: a thread that is seen running may go to sleep in the microseconds before its stop. It is then
+// stopped in its system call (LookCounts.Asleep). No tracer can prevent that; NonBlocking can.
 
 // WallOptions say how a Wall looks.
 type WallOptions struct {
 	// NonBlocking stops no thread.
 	NonBlocking bool
-	// NativeOnce stops a thread that has come to rest where it has not been seen before, once, so
-	// that its native frames can be told.
+	// NativeOnce stops a thread once where it has come to rest in a place where it has not been seen before. The stop
+	// shows its native frames.
 	NativeOnce bool
 	// WaitingOnly leaves out threads that run.
 	WaitingOnly bool
-	// During is called with each look at a blocked thread while that is known not to have moved, to read more of it.
-	// It is called on the sampler's OS thread, and may be nil.
+	// During is called with each look at a blocked thread, to read more of the thread. At that time the thread is known
+	// not to have moved. During is called on the sampler's OS thread, and may be nil.
 	During func(*look.Look)
 }
 
@@ -48,10 +50,10 @@ type WallOptions struct {
 type LookCounts struct {
 	Unstopped int64 // without a stop
 	Stopped   int64
-	AtRest    int64 // of those, for NativeOnce
-	Asleep    int64 // of those, had gone to sleep in the microseconds before
+	AtRest    int64 // of these stops, for NativeOnce
+	Asleep    int64 // of these stops, the thread had gone to sleep in the microseconds before
 	Repeated  int64 // had not moved since the look before, which counts again
-	Quiet     int64 // of those, were not even asked (quiet.go)
+	Quiet     int64 // of these repeats, the thread was not even asked (quiet.go)
 	Running   int64 // ran and were not to be stopped
 	Voids     int64 // Tracer.Voids
 }
@@ -87,7 +89,7 @@ type wallRun struct {
 	opt     WallOptions
 	threads watchList
 	heldAt  int64 // when the last tick was over
-	first   int   // whom this tick began with
+	first   int   // the thread that this tick began with
 	now     int64 // when the visits that are under way began
 	rest    int64 // until when we let others have the CPU
 	looked  bool  // the last visit did more than read one file
@@ -116,7 +118,8 @@ const (
 	// perSlot is how many threads are visited in one slot of the interval, at least.
 	perSlot = 256
 	minSlot = 2 * time.Millisecond
-	// mostSlots there are: at the beginning of each all threads may be asked about at once (quiet.go).
+	// mostSlots bounds the slots of an interval. At the beginning of each slot all threads may be asked about at once
+	// (quiet.go).
 	mostSlots = 4
 	// maxPiece is how long we go on without letting others have the CPU.
 	maxPiece = int64(time.Millisecond)
@@ -176,7 +179,7 @@ func (r *wallRun) slot(from, to int) bool {
 		}
 	}
 	now := ptrace.Monotonic(&r.ts)
-	r.rest = now + (now - r.now) // as long as we worked: never more than half of a CPU is ours
+	r.rest = now + (now - r.now) // rest as long as we worked: never more than half of a CPU is ours
 	return true
 }
 
@@ -189,7 +192,7 @@ func (r *wallRun) countGap() {
 	r.heldAt = now
 }
 
-// setHint notes what is known of a thread, and reports whether that is in the list.
+// setHint notes what is known of a thread, and reports whether the thread is in the list.
 func (r *wallRun) setHint(tid int, hint ptrace.Hint) bool {
 	th := r.threads.byTID[tid]
 	if th != nil {
@@ -198,7 +201,7 @@ func (r *wallRun) setHint(tid int, hint ptrace.Hint) bool {
 	return th != nil
 }
 
-// total brings together what others have counted.
+// total brings together what the parts of the run have counted.
 func (r *wallRun) total() Stats {
 	s := r.soFar()
 	s.Threads = len(r.threads.byTID)

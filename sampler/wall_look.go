@@ -15,14 +15,14 @@ import (
 
 // This file is one visit to one thread of a Wall, and the account of what came of it.
 
-// visit finds out what a thread does now. Whatever comes of it is one look, and has a name.
+// visit finds out what a thread does now. Each visit is one look, and what becomes of it has a name.
 func (r *wallRun) visit(th *watched) {
 	switch {
 	case th.hint.Skip:
 		r.threads.quiet.skips = true
 		return
 	case th.zombie:
-		if th.readAs <= r.threads.quiet.since { // it must not look like one that was overlooked
+		if th.readAs <= r.threads.quiet.since { // the thread must not look like one that was overlooked
 			r.threads.readCharged(th)
 		}
 		return
@@ -38,7 +38,7 @@ func (r *wallRun) visit(th *watched) {
 	}
 	th.lookedAt = r.now
 	switch {
-	case th.pending: // it was told to stop, and has had no CPU to do so
+	case th.pending: // the thread was told to stop, and has had no CPU to stop on
 		th.owed++
 		th.owedTime += passed
 		th.waited += passed
@@ -58,10 +58,10 @@ func (r *wallRun) visit(th *watched) {
 	}
 }
 
-// settleReady deals with a thread that has moved since it was found at rest. The kernel tells how long it waited for
-// its CPU when it was woken (schedstat's second field; with several turns since, the first is taken for their mean).
-// Ticks that fell into that time found it as if it had not moved. How many fell into it depends on chance; so does what
-// is settled here, with the same mean.
+// settleReady deals with a thread that has moved since it was found at rest. The kernel tells how long the thread
+// waited for its CPU when it was woken (schedstat's second field; with several turns since, the first is taken for
+// their mean). Ticks that fell into that time found the thread as if it had not moved. Chance decides how many ticks
+// fell into that time. What is settled here depends on chance as well, with the same mean.
 func (r *wallRun) settleReady(th *watched, now procfs.Schedstat) {
 	if !th.still || now.Turns <= th.last.Turns || now.Waited <= th.last.Waited {
 		return
@@ -69,17 +69,17 @@ func (r *wallRun) settleReady(th *watched, now procfs.Schedstat) {
 	waited := float64(now.Waited-th.last.Waited) / float64(now.Turns-th.last.Turns)
 	n := int64(waited/float64(r.ticks.interval) + r.ticks.rng.Float64())
 	looks, all := th.tally.Count()
-	n = min(n, looks-1) // the look itself met it at rest
+	n = min(n, looks-1) // the look itself met the thread at rest
 	if n > 0 {
 		th.tally.Ready(n, time.Duration(float64(all)*float64(n)/float64(looks)))
 	}
 }
 
-// lookAnew takes a new look at a thread that has moved since the last, or has none.
+// lookAnew takes a new look at a thread that has moved since its last look, or has had no look.
 func (r *wallRun) lookAnew(th *watched) {
 	th.still, r.looked = false, true
 	if th.tally != nil && th.tally.IsVoid() {
-		clear(th.rests[:]) // what came of its stops may be lost, too
+		clear(th.rests[:]) // the results of its stops may be lost, too
 	}
 	snap := r.freeSnapshot()
 	if snap == nil {
@@ -123,16 +123,16 @@ func (r *wallRun) lookRunning(th *watched, snap *look.Look) {
 	}
 }
 
-// lookAtRest stops a thread that is at rest, for its registers. What it waits for is what the look before, without a
-// stop, has told.
+// lookAtRest stops a thread that is at rest, for its registers. The look before, without a stop, has told what the
+// thread waits for.
 func (r *wallRun) lookAtRest(th *watched, snap *look.Look) {
 	th.atRest, th.resting = true, snap.Waiting
 	th.addRest(rest{r.pcOf(snap), snap.SP, snap.Waiting.Call, snap.Waiting.File})
 	r.stopOne(th, snap)
 }
 
-// restoreCall deals with a thread that was stopped in a system call and has gone on with it since: the kernel does not
-// tell which that was.
+// restoreCall deals with a thread that was stopped in a system call and has gone on with the call since: the kernel
+// does not tell which call it was.
 func (r *wallRun) restoreCall(th *watched, snap *look.Look) {
 	if w := &snap.Waiting; w.Call == arch.CallRestart {
 		if at := th.restAt(r.pcOf(snap), snap.SP); at != nil {
@@ -151,7 +151,7 @@ func (r *wallRun) stopOne(th *watched, snap *look.Look) {
 	}
 }
 
-// notLookedAt makes a snapshot of a thread of which nothing is known but that it runs.
+// notLookedAt makes a snapshot of a thread. All that is known of the thread is that it runs.
 func (r *wallRun) notLookedAt(snap *look.Look) {
 	tid := snap.TID
 	snap.Reset()
@@ -159,7 +159,7 @@ func (r *wallRun) notLookedAt(snap *look.Look) {
 	snap.Waiting = look.Waiting{State: 'R', Unstopped: true}
 }
 
-// account takes a look that had to be done by a stop, which has come, or never will.
+// account takes a look that needed a stop. The stop has come, or never will.
 func (r *wallRun) account(snap *look.Look, o ptrace.Outcome) {
 	th := r.threads.byTID[snap.TID]
 	if th == nil { // listed as gone meanwhile
@@ -170,21 +170,21 @@ func (r *wallRun) account(snap *look.Look, o ptrace.Outcome) {
 		r.stats.Looks.Stopped++
 		r.fillWaiting(th, snap)
 	}
-	if th.atRest && o == ptrace.Backlog { // it is to be stopped there once more
+	if th.atRest && o == ptrace.Backlog { // the thread is to be stopped there once more
 		th.forgetRest()
 	}
 	th.atRest = false
 	r.accountAndPass(th, snap, o)
 }
 
-// fillWaiting fills in what a thread did that was stopped.
+// fillWaiting fills in what a stopped thread was doing.
 func (r *wallRun) fillWaiting(th *watched, snap *look.Look) {
 	w := &snap.Waiting
 	result := snap.Regs[r.cpu.SyscallResult]
 	slept := isInterrupted(r.cpu, snap.Syscall, result)
 	if th.atRest {
 		r.stats.Looks.AtRest++
-		// Some calls are not gone on with after a stop: the program sees that (EINTR, signal(7)).
+		// Some calls do not go on after a stop: the program sees that (EINTR, signal(7)).
 		if slept || -int64(result) == int64(unix.EINTR) && (snap.Syscall >= 0 || th.restAt(r.pcOf(snap), snap.SP) != nil) {
 			*w = th.resting
 			w.Unstopped = false
@@ -202,7 +202,7 @@ func (r *wallRun) fillWaiting(th *watched, snap *look.Look) {
 		return // it has left the list, and what is read of it now would never be taken out of the account again
 	}
 	after, ok := r.threads.readCharged(th)
-	came := snap.When + (r.t.Released()-snap.When)/2 // when it was given the CPU to stop on: between these two
+	came := snap.When + (r.t.Released()-snap.When)/2 // when the thread was given the CPU to stop on: between these two
 	w.NoCPU = ok && !r.threads.noStats && hadNoCPU(th.before, after, came, th.beganAt)
 }
 
@@ -233,13 +233,13 @@ func (r *wallRun) accountAndPass(th *watched, snap *look.Look, o ptrace.Outcome)
 	r.q.put(snap)
 }
 
-// lose counts a look that gave nothing.
+// lose counts a look that is lost.
 func (r *wallRun) lose(th *watched, o ptrace.Outcome) {
 	switch o {
 	case ptrace.ThreadGone:
 		r.threads.forget(th)
 	case ptrace.Zombie:
-		th.zombie = true // it stays in the list as long as the others live
+		th.zombie = true // the leader stays in the list as long as the other threads live
 	}
 	r.stats.Attempted += th.owed
 	r.stats.Lost[o] += th.owed
@@ -247,13 +247,13 @@ func (r *wallRun) lose(th *watched, o ptrace.Outcome) {
 }
 
 const (
-	// queuePatience is how long a look waits for its snapshot: where thousands of threads are seen for the first
-	// time, or all have moved at once, walking takes longer than looking.
+	// queuePatience is how long a look waits for a free snapshot. Walking takes longer than looking where thousands of
+	// threads are seen for the first time, or where all have moved at once.
 	queuePatience = 250 * time.Millisecond
 	queueNap      = int64(500 * time.Microsecond)
 )
 
-// freeSnapshot waits a while for a snapshot, nil if none comes.
+// freeSnapshot waits a while for a free snapshot. It returns nil if none comes.
 func (r *wallRun) freeSnapshot() *look.Look {
 	if snap := r.q.take(); snap != nil {
 		return snap

@@ -19,38 +19,38 @@ type watched struct {
 	hint  ptrace.Hint
 	fd    int32
 	round uint32 // of the listing that saw it last
-	// zombie: it is the leader and has ended, others live on.
+	// zombie: the thread is the leader and has ended, and other threads live on.
 	zombie bool
 
-	// Its last look that gave a snapshot.
+	// The thread's last look that gave a snapshot.
 	tally *look.Tally
-	last  procfs.Schedstat // what it had been charged then
-	still bool             // it was at rest: until it has moved, that look is what it does
+	last  procfs.Schedstat // what the thread had been charged then
+	still bool             // the thread was at rest: until it moves, that look holds
 
 	lookedAt int64 // when it was visited last
 
 	// See quiet.go.
-	read    procfs.Schedstat // what it had been charged when that was read
-	readAs  uint64           // the how manyth read that was
+	read    procfs.Schedstat // what the thread had been charged at its last reading
+	readAs  uint64           // the number of that reading
 	hot     bool
 	movedAt int64
 
 	// The look that is under way, which may wait for a stop.
 	pending  bool
-	later    bool  // how long it counts is told later (gather.go)
-	owed     int64 // how often it counts: once more for each visit that it has waited for its stop
+	later    bool  // how long the look counts is told later (gather.go)
+	owed     int64 // how often the look counts: once more for each visit while it waits for its stop
 	owedTime time.Duration
 	waited   time.Duration    // of this, while it has
 	before   procfs.Schedstat // what it had been charged when that began
 	beganAt  int64
 	atRest   bool         // it was stopped for NativeOnce
-	resting  look.Waiting // and this it was waiting for
+	resting  look.Waiting // what the thread was waiting for then
 
 	rests    [maxRests]rest
 	nextRest int
 }
 
-// maxRests is how many places are remembered at which a thread has been stopped for its native frames.
+// maxRests bounds the places that are remembered of a thread: there it has been stopped for its native frames.
 const maxRests = 8
 
 // rest is a place where a thread has come to rest, and what it waited for there.
@@ -67,7 +67,7 @@ func (th *watched) setHint(h ptrace.Hint) {
 	}
 }
 
-// restAt is where the thread has been stopped for its native frames, if it was at that place; nil if not.
+// restAt returns the rest at that place, if the thread has been stopped there for its native frames; nil if not.
 func (th *watched) restAt(pc, sp uint64) *rest {
 	for i := range th.rests {
 		if r := &th.rests[i]; r.pc == pc && r.sp == sp && pc != 0 {
@@ -82,7 +82,7 @@ func (th *watched) addRest(r rest) {
 	th.nextRest++
 }
 
-// forgetRest takes the place back that was added last.
+// forgetRest removes the place that was added last.
 func (th *watched) forgetRest() {
 	th.nextRest--
 	th.rests[th.nextRest%maxRests] = rest{}
@@ -92,8 +92,8 @@ func (th *watched) forgetRest() {
 type watchList struct {
 	proc    *procfs.Dir
 	byTID   map[int]*watched
-	order   []*watched // those that have ended have the number 0 until the next listing
-	whole   bool       // the last listing was: whoever is not there has not been there
+	order   []*watched // ended threads have the number 0 until the next listing
+	whole   bool       // the last listing was: a thread that is not there was not there
 	round   uint32
 	at      int64 // when it was
 	cost    int64
@@ -108,8 +108,8 @@ type watchList struct {
 }
 
 const (
-	// relistEvery is how old the list may be if the number of threads has not changed; where it has, the list is read
-	// at the next tick, but for at most a 30th of a CPU.
+	// relistEvery is how old the list may be if the number of threads has not changed. If the number has changed, the
+	// list is read at the next tick, but with at most a 30th of a CPU.
 	relistEvery = int64(time.Second)
 	relistShare = 30
 )
@@ -178,7 +178,7 @@ func (l *watchList) noteListed(tid int) {
 	l.order = append(l.order, th)
 }
 
-// forget drops a thread that has ended. A stop of it that is still to come is collected in any case.
+// forget drops a thread that has ended. A stop that is still to come is collected in any case.
 func (l *watchList) forget(th *watched) {
 	if th.tid == 0 {
 		return
@@ -189,8 +189,8 @@ func (l *watchList) forget(th *watched) {
 	th.tid = 0
 }
 
-// readCharged reads what the kernel has charged a thread, through a kept descriptor if there are enough. False: it has
-// ended.
+// readCharged reads what the kernel has charged a thread, through a kept descriptor if there are enough. False: the
+// thread has ended.
 func (l *watchList) readCharged(th *watched) (procfs.Schedstat, bool) {
 	name := "schedstat"
 	if l.noStats {
@@ -207,7 +207,7 @@ func (l *watchList) readCharged(th *watched) (procfs.Schedstat, bool) {
 	return stat, ok
 }
 
-// giveUpFiles closes some.
+// giveUpFiles closes some kept descriptors.
 func (l *watchList) giveUpFiles() {
 	for _, th := range l.order[:min(len(l.order), reservedFDs)] {
 		l.kept.close(&th.fd)

@@ -8,16 +8,17 @@ import (
 	"goprof/process"
 )
 
-// maxAssembly is how much code is read of a function in assembly.
+// maxAssembly bounds the code that is read of a function in assembly.
 const maxAssembly = 2048
 
-// kernelLibrary is how a mapping of the kernel's own code is called (/proc/PID/maps).
+// kernelLibrary is the name of a mapping of the kernel's own code (/proc/PID/maps).
 const kernelLibrary = "[vdso]"
 
-// assemblyCaller finds the caller of one of HotSpot's few functions in hand-written assembly (os_cpu/linux_*/*.S:
-// SpinPause, the copy loops), for which nobody wrote unwind rules, and of one in the kernel's own library, which has
-// none on arm64 but for signals (arch/arm64/kernel/vdso/Makefile). Their code is asked how it returns, as that of stubs
-// is. So is that of the C library's clone. Other libraries without unwind information are a gap: they may do anything.
+// assemblyCaller finds the caller of a function without unwind rules. HotSpot has a few functions in hand-written
+// assembly for which nobody wrote rules (os_cpu/linux_*/*.S: SpinPause, the copy loops). The kernel's own library has
+// no rules on arm64 but for signals (arch/arm64/kernel/vdso/Makefile). The code of these functions is asked how it
+// returns, as the code of stubs is. So is the code of the C library's clone. Other libraries without unwind information
+// are a gap: they may do anything.
 func (w *Walker) assemblyCaller(site *nativeSite) (caller, bool) {
 	if !w.cur.exact || !w.byHand(site.fn.Module) && !w.hasCloned(site) {
 		return caller{}, false
@@ -30,17 +31,17 @@ func (w *Walker) assemblyCaller(site *nativeSite) (caller, bool) {
 	return c, ok && w.afterCall(c.pc, nil)
 }
 
-// byHand reports whether functions of a library that have no unwind rules are such as assemblyCaller reads.
+// byHand reports whether assemblyCaller reads the functions of a library that have no unwind rules.
 func (w *Walker) byHand(library string) bool {
 	return w.vm != nil && (library == w.vm.Library() || library == kernelLibrary)
 }
 
 // clones are the functions of C libraries that start a thread. glibc's rules for them end before the system call, for
-// the new thread comes out of it, too (sysdeps/unix/sysv/linux/x86_64/clone3.S, and that of aarch64).
+// the new thread comes out of that call, too (sysdeps/unix/sysv/linux/x86_64/clone3.S, and that of aarch64).
 var clones = []string{"__clone3", "clone3", "__clone", "clone"}
 
-// hasCloned reports whether the frame is that of a thread which has just started another one. The new one has a 0 where
-// the kernel returns.
+// hasCloned reports whether the frame is that of a thread that has just started another one. In the new thread the
+// kernel returns a 0.
 func (w *Walker) hasCloned(site *nativeSite) bool {
 	r := w.cpu.SyscallResult
 	return slices.Contains(clones, site.fn.Name) && w.cur.known&(1<<r) != 0 && w.cur.regs[r] != 0
@@ -52,7 +53,7 @@ func (w *Walker) assemblyExit(pc uint64) (arch.Exit, bool) {
 	}
 	var r exitResult
 	code := w.code[:maxAssembly]
-	// Loops lead back, but before a library's first function there is nothing to read.
+	// Loops lead back, so code before the pc is read, too. Before a library's first function there is nothing to read.
 	for _, base := range [...]uint64{pc - maxAssembly/2, pc} {
 		if w.t.Read(base, code) == nil {
 			exit, err := w.tracer.Trace(code, base, pc, 0)
@@ -64,8 +65,8 @@ func (w *Walker) assemblyExit(pc uint64) (arch.Exit, bool) {
 	return r.exit, r.ok
 }
 
-// askLinker finds the rules for code that a linker has made: to go on in another library, or in place of an instruction
-// elsewhere in this one, whose function it belongs to.
+// askLinker finds the rules for code that a linker has made. Such code goes on in another library, or stands in place
+// of an instruction elsewhere in this library. In the second case it belongs to the function of that instruction.
 func (w *Walker) askLinker(pc uint64, at *process.Code, site *nativeSite) {
 	code := w.code[:arch.MaxLinkerStub]
 	for w.t.Read(pc, code) != nil { // what can be read may end soon behind the last stub

@@ -5,14 +5,14 @@ import (
 	"goprof/vmstructs"
 )
 
-// Where the interpreter loads an object, Shenandoah's collector barrier stands in its code. To call
-// C++ it makes a frame within the interpreter's own, only to save registers: push rbp; mov rbp, rsp.
-// Nobody has called it, so no return address lies above (JDK 25,
-// gc/shenandoah/shenandoahBarrierSetAssembler_x86.cpp, load_reference_barrier;
-// macroAssembler_x86.cpp, push_call_clobbered). By that it is told from a method's frame.
+// Where the interpreter loads an object, Shenandoah's collector barrier stands in its code. To call C++ the barrier
+// makes a frame within the interpreter's own, only to save registers: push rbp; mov rbp, rsp. Nobody has called the
+// barrier, so no return address lies above its frame (JDK 25, gc/shenandoah/shenandoahBarrierSetAssembler_x86.cpp,
+// load_reference_barrier; macroAssembler_x86.cpp, push_call_clobbered). The missing return address distinguishes it
+// from a method's frame.
 
-// beforeBarrier reports whether the frame that a method entry's code ahead makes is a barrier's: the
-// method's own stands already.
+// beforeBarrier reports whether the frame that a method entry's code ahead makes is a barrier's: then the method's own
+// frame stands already.
 func (w *Walker) beforeBarrier(codelet vmstructs.Codelet, e arch.Exit) bool {
 	if w.cpu.ReturnsInRegister {
 		return w.ownFrameStands(codelet, e)
@@ -24,15 +24,17 @@ func (w *Walker) beforeBarrier(codelet vmstructs.Codelet, e arch.Exit) bool {
 	if !known || fp < w.cur.sp || !w.hasCaller(fp) {
 		return false
 	}
-	// Of a caller's frame that would be true, too, but only in this one is the method that its register holds.
+	// That would be true of a caller's frame, too. But only this method's frame holds the method that the register
+	// holds.
 	method, ok := w.slot(fp, w.vm.Interp().Method)
 	return ok && (!w.cur.exact || w.isKnown(w.java.Method) && method == w.cur.regs[w.java.Method])
 }
 
-// ownFrameStands is beforeBarrier where a return address proves nothing, for the link register holds one all the time:
-// the frame of the method that is being entered has noted its caller. Behind a call of C the registers that tell
-// that, too, hold anything. But then the way ahead has lost the return address, for the link register holds where C was
-// to return to: into this entry (templateInterpreterGenerator_aarch64.cpp, generate_native_entry).
+// ownFrameStands is beforeBarrier where a return address proves nothing, because the link register holds one all the
+// time. There the proof is that the frame of the entered method has noted its caller. Behind a call of C the registers
+// that would show this hold anything. But then the code ahead has lost the return address: the link register holds the
+// address to which C was to return, inside this entry (templateInterpreterGenerator_aarch64.cpp,
+// generate_native_entry).
 func (w *Walker) ownFrameStands(codelet vmstructs.Codelet, e arch.Exit) bool {
 	fp, known := w.fp()
 	if !known || fp < w.cur.sp {
@@ -49,8 +51,8 @@ func (w *Walker) ownFrameStands(codelet vmstructs.Codelet, e arch.Exit) bool {
 	return ok1 && ok2 && method == w.cur.regs[w.java.Method] && (sender == w.cur.regs[w.java.SenderSP] || lost)
 }
 
-// outOfBarrier returns the frame pointer of the interpreter's frame in which a barrier made the one
-// at fp; fp itself if that is a method's.
+// outOfBarrier returns the frame pointer of the interpreter's frame in which a barrier made the frame at fp. It returns
+// fp itself if the frame at fp is a method's.
 func (w *Walker) outOfBarrier(fp uint64) uint64 {
 	if w.hasCaller(fp) && (!w.cpu.ReturnsInRegister || w.hasMethod(fp)) {
 		return fp

@@ -8,15 +8,14 @@ import (
 	"goprof/vmstructs"
 )
 
-// heapFrame is a frame in a stack chunk. Interpreted ones have more room on the stack than their
-// callees see of it: so what the compiled caller of one takes for its stack pointer is another address
-// than the end of the callee's frame (runtime/stackChunkFrameStream.inline.hpp: sp and
-// unextended_sp).
+// heapFrame is a frame in a stack chunk. Interpreted frames have more room on the stack than their callees see of it.
+// So where a compiled method calls an interpreted one, the stack pointer of the caller is another address than the end
+// of the callee's frame (runtime/stackChunkFrameStream.inline.hpp: sp and unextended_sp).
 type heapFrame struct {
 	pc, sp, unextended uint64
 }
 
-// chunkFrames walks all frames of a chunk. It ends at the chunk's end, exactly, or is false.
+// chunkFrames walks all frames of a chunk. It returns false if the walk does not end exactly at the chunk's end.
 func (w *Walker) chunkFrames(c *process.Chunk) bool {
 	pc, ok := chunkWord(c, c.SP-8)
 	f := heapFrame{pc: w.strip(pc), sp: c.SP, unextended: c.SP}
@@ -36,8 +35,8 @@ func (w *Walker) chunkFrames(c *process.Chunk) bool {
 	return ok
 }
 
-// maxExtended bounds by how many words an interpreted frame may reach into its caller's: by its
-// locals, of which a method has at most 65,535.
+// maxExtended bounds the words by which an interpreted frame may reach into its caller's frame: its locals do so, and a
+// method has at most 65,535 of them.
 const maxExtended = 1 << 16
 
 // maxArguments bounds how many words of arguments a method has (JVM specification, 4.3.3), with room

@@ -5,8 +5,7 @@ import (
 	"goprof/vmstructs"
 )
 
-// compiledSite is what is known of one pc in compiled Java: the frames that stand
-// there, innermost first.
+// compiledSite is what is known of one pc in compiled Java: the frames there, innermost first.
 type compiledSite struct {
 	blob   *vmstructs.Blob
 	frames []profile.Frame
@@ -20,7 +19,7 @@ func (w *Walker) stepCompiled(b *vmstructs.Blob) profile.Reason {
 	}
 	c, ok := w.compiledCaller(b)
 	if !ok {
-		// A return address that is none of the method's calls tells nothing of the caller.
+		// A return address that does not follow one of the method's calls tells nothing of the caller.
 		if w.cur.exact || b.HasPcDesc(w.cur.pc) {
 			w.emitCompiled(b, w.cur.pc, w.cur.exact)
 		}
@@ -49,12 +48,11 @@ func isDeoptHandler(b *vmstructs.Blob, pc uint64) bool {
 	return pc != 0 && (pc == b.DeoptHandlers[0] || pc == b.DeoptHandlers[1])
 }
 
-// compiledCaller finds where a compiled frame returns to.
+// compiledCaller finds the caller of a compiled frame.
 //
-// At a recorded return address the frame is whole and its size is known. Anywhere
-// else it may be half built (the entry barrier stands before frame_complete, so that
-// offset says little), half gone, or shifted by pushed arguments of a leaf call: the
-// code itself is asked. What it does not tell is not guessed.
+// At a recorded return address the frame is whole and its size is known. Anywhere else the frame may be half built (the
+// entry barrier stands before frame_complete, so that offset says little), half gone, or shifted by pushed arguments of
+// a leaf call. There the code itself is asked. What the code does not tell is not guessed.
 func (w *Walker) compiledCaller(b *vmstructs.Blob) (caller, bool) {
 	if !w.cur.exact && isWhole(b, w.cur.pc) {
 		return w.sizedCaller(b, w.cur.sp)
@@ -73,14 +71,14 @@ func (w *Walker) compiledCaller(b *vmstructs.Blob) (caller, bool) {
 	if b.Kind != vmstructs.NativeWrapper || w.cur.exact {
 		return caller{}, false
 	}
-	// The walk has come to a native method's wrapper by way of the frame anchor, which tells no
-	// frame pointer but the sp of a whole frame.
+	// The walk has come to a native method's wrapper by way of the frame anchor. The anchor tells no frame pointer, but
+	// it tells the sp of a whole frame.
 	return w.javaCaller(w.sizedCaller(b, w.cur.sp))
 }
 
-// atEntry is the caller of code that has done nothing yet. Its own instructions may not tell: to
-// make a method not entrant HotSpot lets threads spin here on a jump to itself while it writes the
-// jump that leads away (nativeInst_x86.cpp, NativeJump::patch_verified_entry).
+// atEntry finds the caller of code that has done nothing yet. The code's own instructions may not tell the caller. To
+// make a method not entrant, HotSpot lets threads spin here on a jump to itself while HotSpot writes the jump that
+// leads away (nativeInst_x86.cpp, NativeJump::patch_verified_entry).
 func (w *Walker) atEntry() (caller, bool) {
 	e := &w.cpu.AtEntry
 	pc, ok1 := w.eval(e.RA)
@@ -89,15 +87,14 @@ func (w *Walker) atEntry() (caller, bool) {
 	return caller{pc: w.strip(pc), sp: sp, fp: fp, fpKnown: known}, ok1 && ok2
 }
 
-// javaCaller is c if a compiled method can return there: only generated code calls them.
+// javaCaller returns c if a compiled method can return there: only generated code calls compiled methods.
 func (w *Walker) javaCaller(c caller, ok bool) (caller, bool) {
 	return c, ok && w.vm.InCode(w.strip(c.pc)) && w.plausible(c.pc)
 }
 
-// isWhole reports whether a frame that returns to pc is known to have its size: at a record
-// of the debug information, and in the handlers behind the method's body. Not so in a native
-// method's wrapper: where it locks a contended monitor it pushes the arguments before it calls
-// (sharedRuntime_x86_64.cpp, save_args).
+// isWhole reports whether a frame that returns to pc is known to have its size: at a record of the debug information,
+// and in the handlers behind the method's body. A native method's wrapper is different: where it locks a contended
+// monitor, it pushes the arguments before it calls (sharedRuntime_x86_64.cpp, save_args).
 func isWhole(b *vmstructs.Blob, pc uint64) bool {
 	return b.Kind == vmstructs.Nmethod && (b.HasPcDesc(pc) || isDeoptHandler(b, pc) || inStubs(b, pc))
 }
@@ -109,10 +106,9 @@ func inStubs(b *vmstructs.Blob, pc uint64) bool {
 	return b.Kind == vmstructs.Nmethod && b.StubBegin != 0 && pc >= b.StubBegin
 }
 
-// behindBody finds the body's frame where code behind it was interrupted that was called
-// from the same method: the stub of a static call is called by the body, and the
-// deoptimisation handler makes an address for itself (c1_LIRAssembler_x86.cpp, emit_deopt_handler).
-// The method must not be told twice.
+// behindBody finds the body's frame where a thread was interrupted in code behind the body. That code was called from
+// the same method: the body calls the stub of a static call, and the deoptimisation handler makes an address for itself
+// (c1_LIRAssembler_x86.cpp, emit_deopt_handler). The method must not be told twice.
 func (w *Walker) behindBody(b *vmstructs.Blob) (caller, bool) {
 	if !w.cur.exact || !inStubs(b, w.cur.pc) {
 		return caller{}, false
@@ -143,8 +139,8 @@ func (w *Walker) sizedCaller(b *vmstructs.Blob, sp uint64) (caller, bool) {
 	return caller{pc: pc, sp: sp, fp: fp, fpKnown: ok2}, ok1
 }
 
-// emitCompiled emits the methods at pc. Where they cannot be had, a thread that stands there is at least in
-// the method that owns the code; but the caller of the frame above may be a method that was inlined there.
+// emitCompiled emits the methods at pc. If the methods cannot be found, a thread that stands at pc is at least in the
+// method that owns the code. But the caller of the frame above may be a method that was inlined there.
 func (w *Walker) emitCompiled(b *vmstructs.Blob, pc uint64, exact bool) profile.Reason {
 	site := w.site(b, pc, exact)
 	if site.why != profile.Whole && !exact && len(w.out.Frames) > 0 {

@@ -14,8 +14,8 @@ import (
 // virtual thread are in the heap, the return barrier stands for them, and the walk goes through
 // the chunks that process.Continuation holds (chunk.go).
 //
-// Those were read when the thread was running again. What the stack's copy can tell of them is hardly
-// anything: no counter says how often the barrier was passed since. So they are believed only if
+// The chunks were read when the thread was running again. The stack's copy tells hardly anything of them: no counter
+// says how often the barrier was passed since. So the frames in the chunks are believed only if
 //   - they read the same before and after, and the thread still ran the same continuation then,
 //   - the lowest frame on the stack, which leads to them, still stood there unchanged afterwards,
 //   - they are not those of a thread that is giving up its carrier, whose frames are in both places; of a moment in
@@ -28,9 +28,9 @@ import (
 // entryMethod is the root of a virtual thread's frames.
 const entryMethod = "jdk.internal.vm.Continuation.enter"
 
-// yieldMethod is what a virtual thread runs that gives up its carrier: its frames are copied to the heap
-// whole, from this one on. The first that come back are this one and its callers, so a chunk with
-// it on top is of a thread that is not to be seen on a stack any more, or only just.
+// yieldMethod runs when a virtual thread gives up its carrier. All frames of the virtual thread are copied to the heap,
+// from this one on. The first frames that come back are this one and its callers. So a chunk with yieldMethod on top
+// belongs to a thread that is no longer on a stack, or has only just come back.
 const yieldMethod = "jdk.internal.vm.Continuation.yield0"
 
 // maxEntryPad is what alignment may leave free above a ContinuationEntry: a word
@@ -48,8 +48,9 @@ func (w *Walker) beginContinuation() {
 	w.framePointer, w.frameAt = 0, -1
 }
 
-// meetEntry notes that the copied stack leads to a ContinuationEntry. The first one is the one that the thread
-// had: where that was read late, this shows that it was so at the look already, and so whose it was.
+// meetEntry notes that the copied stack leads to a ContinuationEntry. The first entry is the one that the thread had.
+// Where the entry was read late, the copied stack proves that the thread had it at the look already, and so tells which
+// virtual thread it belongs to.
 func (w *Walker) meetEntry(at uint64) {
 	k := &w.snap.Continuation
 	if !w.metEntry && k.Late && k.Entry == at {
@@ -58,9 +59,9 @@ func (w *Walker) meetEntry(at uint64) {
 	w.metEntry = true
 }
 
-// passEntry notes where the carrier's frames begin, if b is the code that enters a virtual thread's
-// continuation. Something else than that thread's root may stand above it: a stub that is just thawing its
-// frames. Then those are in the heap.
+// passEntry notes where the carrier's frames begin, if b is the code that enters a virtual thread's continuation.
+// Something other than that thread's root may stand above b: a stub that is just thawing the thread's frames. Then the
+// frames are in the heap.
 func (w *Walker) passEntry(b *vmstructs.Blob) profile.Reason {
 	if w.cur.exact || w.out.Carrier > 0 || !w.vm.IsContinuationEntry(b) {
 		return profile.Whole
@@ -99,8 +100,8 @@ func (w *Walker) stackBytes(addr uint64, n int) ([]byte, bool) {
 	return w.snap.Stack[off : off+uint64(n)], true
 }
 
-// heapFrames walks the frames to which the return barrier at the cursor leads, and on to the
-// ContinuationEntry. It is false, and nothing has happened, if they cannot be believed.
+// heapFrames walks the frames to which the return barrier at the cursor leads, and on to the ContinuationEntry. If
+// these frames cannot be believed, it returns false, and nothing has happened.
 func (w *Walker) heapFrames() bool {
 	k := &w.snap.Continuation
 	if !k.Settled || len(k.Chunks) == 0 || !w.endsAtEntry() || !w.stillThere() {
@@ -149,10 +150,10 @@ func (w *Walker) dropFrozen(n int) bool {
 	return true
 }
 
-// thawing notes that the thread was bringing back frames of a virtual thread, of which none was on the stack: it is
-// about to go on with that one, or the last that was there has returned. Which frames have left the heap already
-// nobody can tell. So the stack is that of the carrier, as it stands. It reports false if nothing tells where the
-// carrier's frames are.
+// thawing notes that the thread was bringing back frames of a virtual thread, and that none of these frames was on the
+// stack. Either the thread is about to go on with the virtual thread, or the last frame on the stack has returned.
+// Nobody can tell which frames have left the heap already. So the stack is that of the carrier, as it stands. thawing
+// returns false if nothing tells where the carrier's frames are.
 func (w *Walker) thawing() bool {
 	k := &w.snap.Continuation
 	entry, ok := w.stackBytes(k.Entry, vmstructs.EntryBytes)
@@ -175,7 +176,7 @@ func (w *Walker) carrierFrames() profile.Reason {
 	return w.stepGenerated()
 }
 
-// WalkContinuation walks the stack of a virtual thread that no carrier runs: all of it is in the heap.
+// WalkContinuation walks the stack of a virtual thread that no carrier runs: the whole stack is in the heap.
 func (w *Walker) WalkContinuation(k *process.Continuation, out *profile.Stack) {
 	w.run(&process.Snapshot{Continuation: *k}, out, w.walkContinuation)
 }
@@ -208,9 +209,9 @@ func (w *Walker) endsAtEntry() bool {
 	return entry-w.cur.sp <= args+maxEntryPad
 }
 
-// stillThere reports whether the lowest frame on the stack was the same once the chunks had been read.
-// While it is in a call its words do not change. If it is the one that runs, an interpreted one changes
-// those that do not say what it is.
+// stillThere reports whether the lowest frame on the stack was the same once the chunks had been read. While the frame
+// is in a call, its words do not change. If it is the running frame and interpreted, it changes only words that do not
+// identify it.
 func (w *Walker) stillThere() bool {
 	n := len(w.out.Frames)
 	if n == 0 {
@@ -236,8 +237,8 @@ func (w *Walker) stillThere() bool {
 	return w.sameBase(from, w.snap.Continuation.Entry)
 }
 
-// sameBase compares the copied stack with what was read of it afterwards. A large frame's uppermost part
-// does for the whole.
+// sameBase compares the copied stack with what was read of it afterwards. Of a large frame, comparing the uppermost
+// part is enough.
 func (w *Walker) sameBase(from, to uint64) bool {
 	k := &w.snap.Continuation
 	from = max(from, k.BaseAddr)

@@ -37,8 +37,8 @@ func (w *Walker) tracedDeopt(b *vmstructs.Blob) profile.Reason {
 	return w.replacing()
 }
 
-// savingRegisters finds the caller of a blob that is saving registers, or has just done so: its frame
-// stands at the frame pointer (sharedRuntime_x86.cpp, RegisterSaver::save_live_registers).
+// savingRegisters finds the caller of a blob that is saving registers, or has just done so: the blob's frame stands at
+// the frame pointer (sharedRuntime_x86.cpp, RegisterSaver::save_live_registers).
 func (w *Walker) savingRegisters(b *vmstructs.Blob) (caller, bool) {
 	fp, known := w.fp()
 	if !known || fp < w.cur.sp {
@@ -47,16 +47,16 @@ func (w *Walker) savingRegisters(b *vmstructs.Blob) (caller, bool) {
 	c, ok := w.linked(fp, 0, true)
 	size := w.cur.sp + uint64(max(b.FrameSize, 0))*8
 	if ok && c.pc == 0 && c.sp <= size {
-		// An exception brought it here: the address has still to be fetched from the thread.
+		// An exception led to the blob: the address has still to be fetched from the thread.
 		c.pc = w.vm.ThrownAt(w.snap.Side)
 		return c, true
 	}
 	return c, ok && c.sp == size
 }
 
-// replacing finds the caller of a compiled frame that is just being replaced: from when it is
-// known what its interpreted frames are to be, until they stand there and the second call is made. Whatever is
-// on the stack meanwhile, the thread's vframeArray tells them and whom they return to.
+// replacing finds the caller of a compiled frame that is just being replaced. That time begins when it is known what
+// the interpreted frames are to be. It ends when these frames stand there and the second call is made. Whatever is on
+// the stack meanwhile, the thread's vframeArray tells the interpreted frames and where they return to.
 func (w *Walker) replacing() profile.Reason {
 	if len(w.snap.Side) == 0 {
 		return profile.Deoptimizing
@@ -125,7 +125,7 @@ func (w *Walker) skeletons() profile.Reason {
 		}
 	}
 	if len(unpacking.Frames) > 0 && c.sp != unpacking.CallerSP {
-		return profile.Deoptimizing // the array was of another frame when it was read
+		return profile.Deoptimizing // when the array was read, it belonged to another frame
 	}
 	return w.goTo(c)
 }

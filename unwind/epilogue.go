@@ -7,16 +7,16 @@ import (
 )
 
 // Some compilers and assembly files do not say in their unwind tables how an epilogue takes a frame away (GCC's
-// -fno-asynchronous-unwind-tables with tables by hand, libraries of databases that are built so). Between its first
-// pop and its return the table's frame is one that stands no more: what it takes for a return address is a stale
-// word, which may well look like one. The code itself is right: where a return follows within a few instructions, and
-// nothing is called before it, it says where the return address is. It is believed where the table says something
-// else, and where a call stands before the address.
+// -fno-asynchronous-unwind-tables with tables by hand, libraries of databases that are built so). Between the
+// epilogue's first pop and its return, the table describes a frame that no longer stands. What the table takes for a
+// return address is a stale word, which may well look like a return address. The code itself is right: where a return
+// follows within a few instructions, and nothing is called before it, the code says where the return address is. The
+// code is believed where the table says something else, and where a call stands before the address.
 
 // epilogueBytes is how much code is read ahead: enough to give back all registers and return.
 const epilogueBytes = 64
 
-// returnAhead is how the code at pc returns, if it does so soon and makes no call before.
+// returnAhead tells how the code at pc returns, if it does so soon and makes no call before.
 func (w *Walker) returnAhead(pc uint64) (arch.Exit, bool) {
 	if r, ok := w.returns[pc]; ok {
 		return r.exit, r.ok

@@ -7,7 +7,7 @@ import (
 	"goprof/vmstructs"
 )
 
-// evidence is an instruction whose methods the compiler has told, in one way or another.
+// evidence is an instruction. In one way or another, the compiler has told the methods at that instruction.
 type evidence struct {
 	kind  evidenceKind
 	far   int    // instructions from where the search began
@@ -27,8 +27,8 @@ const (
 )
 
 const (
-	// maxWay bounds how many instructions are read ahead or back, maxDetour those between a branch and the call
-	// to which it leads.
+	// maxWay bounds the instructions that are read ahead or back. maxDetour bounds the instructions between a branch
+	// and the call to which the branch leads.
 	maxWay    = 300
 	maxDetour = 40
 	maxLoops  = 8
@@ -142,8 +142,8 @@ func (w *Walker) detour(b *vmstructs.Blob, m *codeMap, at uint32) (uint64, bool)
 }
 
 // ahead finds the evidence to which the code at an offset comes next. Compilers put what they expect right behind a
-// branch; but a branch back is the end of a loop, which is expected to be run again: once, for a loop that tells
-// nothing itself is left for what does.
+// branch. But a branch back is the end of a loop, and the loop is expected to run again. ahead takes such a branch
+// once: if the loop itself tells nothing, the search leaves it for code that does.
 func (w *Walker) ahead(b *vmstructs.Blob, m *codeMap, at uint32) (e evidence) {
 	var in arch.Inst
 	var back [maxLoops]uint32 // the branches back that were taken
@@ -174,8 +174,8 @@ func (w *Walker) ahead(b *vmstructs.Blob, m *codeMap, at uint32) (e evidence) {
 	return e
 }
 
-// behind finds the evidence that the code at an offset has left last. Where nothing falls through to an
-// instruction, it was jumped to: from the first place that does.
+// behind finds the evidence that the code at an offset has left last. Where nothing falls through to an instruction, a
+// jump led to it: behind goes on at the first such jump.
 func (w *Walker) behind(b *vmstructs.Blob, m *codeMap, at uint32) (e evidence) {
 	i, ok := slices.BinarySearch(m.starts, at)
 	if !ok {
@@ -230,8 +230,8 @@ func (w *Walker) told(b *vmstructs.Blob, e evidence) []vmstructs.Scope {
 // maxHeader is where an object's header ends at the latest, but for its class: the first field lies behind.
 const maxHeader = 8
 
-// ofField are the methods at an access of a field that finds a null reference, if the record is that of an invoke: its
-// receiver is null, and what accesses a field is the method that is inlined there.
+// ofField returns the methods at an access of a field that finds a null reference, if the record is that of an invoke.
+// The receiver of the invoke is null then, and the method that is inlined there accesses the field.
 func (w *Walker) ofField(b *vmstructs.Blob, s []vmstructs.Scope) []vmstructs.Scope {
 	code := w.bytecodes(s[0].Method)
 	i := vmstructs.BytecodeAt(code, s[0].BCI)

@@ -18,8 +18,7 @@ type exitResult struct {
 	pushed uint64
 }
 
-// exitAt asks the code of b, which is no method's, how it returns from pc. The answer is kept
-// for each pc.
+// exitAt asks the code of b how it returns from pc. The code belongs to no method. The answer is kept for each pc.
 func (w *Walker) exitAt(b *vmstructs.Blob, pc uint64) exitResult {
 	return w.keptExit(b, pc, (*Walker).traceStub)
 }
@@ -66,10 +65,9 @@ func (w *Walker) traceMethod(code []byte, b *vmstructs.Blob, pc uint64, r *exitR
 	}
 }
 
-// leavesMethod reports whether an exit can be believed. A jump to a computed address is a
-// switch, which is no way out. A jump to a known one is out of the return poll's stub or
-// of exception unwinding, but only if no call that never returns stands before it. A stack
-// pointer that an intrinsic has saved is that of the whole frame.
+// leavesMethod reports whether an exit can be believed. A jump to a computed address is a switch, which is no way out.
+// A jump to a known address leads out of the return poll's stub or out of exception unwinding, but only if no call that
+// never returns stands before the jump. A stack pointer that an intrinsic has saved is that of the whole frame.
 func leavesMethod(b *vmstructs.Blob, e arch.Exit) bool {
 	if e.SP.Kind != arch.Unknown && e.SP.Reg == arch.SavedSP && e.SP.Off != int32(b.FrameSize)*8 {
 		return false
@@ -77,7 +75,7 @@ func leavesMethod(b *vmstructs.Blob, e arch.Exit) bool {
 	return !e.Jump || !e.Indirect && (!e.Calls || e.SP.Off == int32(b.FrameSize)*8)
 }
 
-// maxPrologue is how far from an OSR method's entry its frame may be being built.
+// maxPrologue bounds the distance from an OSR method's entry within which the method's frame may be half built.
 const maxPrologue = 64
 
 // buildsFrame returns the size of the frame that the code at pc may be building, or 0.
@@ -112,8 +110,8 @@ type caller struct {
 	called     uint64 // cursor.calledSP, if it is another than sp
 }
 
-// eval computes a Loc with the cursor's registers. What lies below the stack pointer is dead:
-// it belonged to frames that were there before.
+// eval computes a Loc with the cursor's registers. Memory below the stack pointer is dead: it belonged to frames that
+// were there before.
 func (w *Walker) eval(l arch.Loc) (uint64, bool) {
 	if l.Kind == arch.Unknown || int(l.Reg) >= arch.MaxRegs || !w.isKnown(int(l.Reg)) {
 		return 0, false
@@ -145,10 +143,9 @@ func (w *Walker) evalIn(e *arch.Exit, l arch.Loc) (uint64, bool) {
 	return 0, false
 }
 
-// evalExit computes the caller that an Exit tells of. moved says that code on the way
-// here may have moved sp to make room for arguments, as adapters and interpreter
-// entries do. A compiled caller's own sp is then in the register for it; interpreted
-// callers and the call stub go by their frame pointer, and any sp below it will do.
+// evalExit computes the caller that an Exit tells of. moved says that code on the way here may have moved sp to make
+// room for arguments, as adapters and interpreter entries do. Then the sender sp register holds a compiled caller's own
+// sp. Interpreted callers and the call stub go by their frame pointer, and any sp below that will do.
 func (w *Walker) evalExit(e arch.Exit, moved bool) (caller, bool) {
 	pc, ok := w.evalIn(&e, e.RA)
 	if !ok {

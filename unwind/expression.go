@@ -54,11 +54,11 @@ func (w *Walker) evaluate(c *cursor, expr []byte, initial *uint64) (result uint6
 	return uint64(v), true
 }
 
-// hasBlock reports whether a program may hold DW_OP_implicit_value with a block longer than
-// 127 bytes. The evaluator allocates the block before it looks whether it is there, and
-// what is too much cannot be recovered from. Any byte may be jumped to, so each is looked at.
-// No rule needs that instruction (DWARF 5, section 6.4.2), and none of the 6,159 expressions in
-// 537 libraries (two JDKs, glibc, libstdc++, x265, libmvec ...) holds these two bytes in a number.
+// hasBlock reports whether a program may hold DW_OP_implicit_value with a block longer than 127 bytes. The evaluator
+// allocates the block before it checks whether the block is there, and goprof cannot recover from an allocation that is
+// too large. A program may jump to any byte, so each byte is checked. No rule needs that instruction (DWARF 5, section
+// 6.4.2), and none of the 6,159 expressions in 537 libraries (two JDKs, glibc, libstdc++, x265, libmvec ...) holds
+// these two bytes in a number.
 func hasBlock(program []byte) bool {
 	for i := 1; i < len(program); i++ {
 		if op.Opcode(program[i-1]) == op.DW_OP_implicit_value && program[i] >= 0x80 {

@@ -39,8 +39,8 @@ func (w *Walker) stepGenerated() profile.Reason {
 	return w.stepStub(b)
 }
 
-// plausible reports whether pc can be the return address of a call: it guards the
-// steps that had more than one way to find it.
+// plausible reports whether pc can be the return address of a call. It guards the steps that had more than one way to
+// find the address.
 func (w *Walker) plausible(pc uint64) bool {
 	pc = w.strip(pc)
 	if !w.vm.InCode(pc) {

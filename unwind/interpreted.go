@@ -6,8 +6,8 @@ import (
 	"goprof/vmstructs"
 )
 
-// stepInterpreted walks a frame of the template interpreter. Its frame pointer is the
-// frame, at all times but when a frame is being built (method entries) or dropped.
+// stepInterpreted walks a frame of the template interpreter. The frame stands at the frame pointer at all times, except
+// while a frame is being built (method entries) or dropped.
 func (w *Walker) stepInterpreted() profile.Reason {
 	codelet, ok := w.vm.Codelet(w.cur.pc)
 	if !ok {
@@ -22,9 +22,9 @@ func (w *Walker) stepInterpreted() profile.Reason {
 	return w.interpreterFrame(codelet.Role == vmstructs.MethodEntry)
 }
 
-// codeletExit reads the codelet's code ahead where the frame may not stand: in method
-// entries, and near a return. In a call the frame stands, but for the one that asks the
-// VM where a method that has just been left by an exception is handled.
+// codeletExit reads the codelet's code ahead where the frame may not stand: in method entries, and near a return. In a
+// call the frame stands, except in one: where a method has just been left by an exception, a call asks the VM where
+// that exception is handled.
 func (w *Walker) codeletExit(c vmstructs.Codelet) (arch.Exit, bool) {
 	if c.Role != vmstructs.MethodEntry && !w.cur.exact && c.Role != vmstructs.Throwing {
 		return arch.Exit{}, false
@@ -67,8 +67,8 @@ func (w *Walker) unframed(codelet vmstructs.Codelet, e arch.Exit) (why profile.R
 	}
 	c, ok := w.evalExit(e, false)
 	if !ok && codelet.Role == vmstructs.MethodEntry && e.Jump && e.RA.Kind == arch.AtMem {
-		// An intrinsic entry that calls a stub: the register with its caller's sp is not known any
-		// more. Callers that go by their frame pointer do without.
+		// An intrinsic entry that calls a stub: the register with the sp of the entry's caller is not known any more.
+		// Callers that go by their frame pointer do not need the register.
 		e.SP = arch.Loc{Kind: arch.Value, Reg: uint8(w.cpu.SP), Off: e.RA.Off + 8}
 		if c, ok = w.evalExit(e, false); !ok || !w.framed(c.pc) {
 			return profile.BadInterpreted, true
@@ -99,8 +99,8 @@ func (w *Walker) returnsWithin(codelet vmstructs.Codelet, e arch.Exit) bool {
 	return ok && pc >= codelet.Begin && pc < codelet.End
 }
 
-// frameGone reports whether code returns without a frame of its own. By a jump it does so where it
-// has popped the address, which is then made the exit's.
+// frameGone reports whether code returns without a frame of its own. Code that has popped the return address does so by
+// a jump; frameGone then makes that address the exit's.
 func (w *Walker) frameGone(codelet vmstructs.Codelet, e *arch.Exit) bool {
 	if !e.Jump {
 		return e.RA.Kind != arch.AtMem || int(e.RA.Reg) != w.cpu.FP
@@ -112,14 +112,14 @@ func (w *Walker) frameGone(codelet vmstructs.Codelet, e *arch.Exit) bool {
 		*e = e.Popped(e.Target)
 		return true
 	}
-	// A branch that jumps away goes on in compiled code, with the return address that it has
-	// popped and pushed: on-stack replacement (templateTable_*.cpp, branch).
+	// A branch that jumps away goes on in compiled code, with the return address that the branch has popped and pushed:
+	// on-stack replacement (templateTable_*.cpp, branch).
 	return codelet.Role == vmstructs.Branching && w.popped(e.RA)
 }
 
-// thrownAt reports whether code takes a frame away because of an exception: it goes on at an
-// address that the VM gives it, and holds where the frame would have returned to ("in
-// between activations", templateInterpreterGenerator_*.cpp, generate_throw_exception).
+// thrownAt reports whether code takes a frame away because of an exception. Such code goes on at an address that the VM
+// gives it, and holds the address to which the frame would have returned ("in between activations",
+// templateInterpreterGenerator_*.cpp, generate_throw_exception).
 func (w *Walker) thrownAt(e arch.Exit) bool {
 	pc, ok := w.eval(e.ThrownAt)
 	return ok && e.Indirect && w.plausible(w.strip(pc))
@@ -286,11 +286,10 @@ func (w *Walker) emitFramed(fp uint64, l arch.InterpLayout) profile.Reason {
 	return profile.Whole
 }
 
-// calledAt reports whether the frame at fp ends where the walk has come to. Before it calls Java it
-// notes its stack pointer (interp_masm_x86.cpp, prepare_to_jump_from_interpreted; JDK 25 in words
-// from fp, JDK 21 still the address), and clears it afterwards. Below that adapters align, and put the
-// arguments of a compiled callee. By that a frame further up, to which a wrong frame pointer would
-// lead, is told.
+// calledAt reports whether the frame at fp ends where the walk has come to. Before the interpreter calls Java, the
+// frame notes its stack pointer (interp_masm_x86.cpp, prepare_to_jump_from_interpreted; JDK 25 in words from fp, JDK 21
+// still the address), and clears it afterwards. Below that adapters align, and put the arguments of a compiled callee.
+// So calledAt detects a frame further up, to which a wrong frame pointer would lead.
 func (w *Walker) calledAt(fp uint64, l arch.InterpLayout) bool {
 	at, isOperands, ok := w.notedSP(fp, l)
 	const aligned, most, operands = 4, 255, 256 // words; a method has no more parameters (JVMS 4.3.3)
@@ -309,8 +308,8 @@ func (w *Walker) calledAt(fp uint64, l arch.InterpLayout) bool {
 	return ok && (at == 0 || at+aligned*8 >= sp && at <= sp+uint64(arguments+aligned)*8)
 }
 
-// notedSP is the stack pointer that the frame at fp has noted before it called Java, 0 if it has not. Up to
-// JDK 17 it may be that of the operands, which is somewhere above.
+// notedSP is the stack pointer that the frame at fp has noted before it called Java, 0 if it has not. Up to JDK 17 it
+// may be the stack pointer of the operands, which is somewhere above.
 func (w *Walker) notedSP(fp uint64, l arch.InterpLayout) (at uint64, isOperands, ok bool) {
 	at, ok = w.slot(fp, l.LastSP)
 	at = vmstructs.SlotAddress(fp, at)
@@ -333,10 +332,10 @@ func (w *Walker) hasJustReturned() bool {
 	return ok && c.Role == vmstructs.ReturnEntry
 }
 
-// bci finds the bytecode index. The interpreter keeps its bytecode pointer in a register and saves it to the frame only
-// before calls; C++ gives the register back, so it counts wherever it is known and points into the method; but not
-// right behind a return, where it may still be the callee's, of the same method perhaps (aarch64;
-// templateInterpreterGenerator_*.cpp, generate_return_entry_for).
+// bci finds the bytecode index. The interpreter keeps its bytecode pointer in a register, and saves it to the frame
+// only before calls. C++ gives the register back. So the register counts wherever it is known and points into the
+// method. It does not count right behind a return: there it may still be the callee's, perhaps of the same method
+// (aarch64; templateInterpreterGenerator_*.cpp, generate_return_entry_for).
 func (w *Walker) bci(fp uint64, l arch.InterpLayout, m *vmstructs.Method) (int32, bool) {
 	if w.isKnown(w.java.BCP) && !w.hasJustReturned() {
 		if bci, ok := m.BCI(w.cur.regs[w.java.BCP]); ok {

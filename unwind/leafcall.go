@@ -10,12 +10,12 @@ import (
 
 // Compiled code calls some of HotSpot's own code as C code does. No collection can begin there, so the call has no
 // record (opto/callnode.hpp, CallLeafNode; c1/c1_LIRGenerator.cpp, call_runtime). Stubs for intrinsic methods are
-// called so, and copies of arrays, barriers of the collectors, and the barrier at a method's entry. The next
-// record by address is that of another call. Which bytecode has called is told by what was called: an invoke of an
-// intrinsic method on the route, or a store or a load that has a barrier.
+// called so, and copies of arrays, barriers of the collectors, and the barrier at a method's entry. The next record by
+// address is that of another call. The called code tells which bytecode has called: an invoke of an intrinsic method on
+// the route, or a store or a load that has a barrier.
 
-// Called infers the methods that have called code of that name without a record, at a return address. Where the code
-// that calls cannot be read, they are those of the next record.
+// Called infers, at a return address, the methods that have called code of that name without a record. Where the
+// calling code cannot be read, Called returns the methods of the next record.
 func (w *Walker) Called(b *vmstructs.Blob, pc uint64, name string) ([]vmstructs.Scope, profile.Certainty, error) {
 	starts := w.mapCode(b).starts
 	i, ok := slices.BinarySearch(starts, uint32(pc-b.Begin))
@@ -52,8 +52,8 @@ func (w *Walker) intrinsicAt(m *vmstructs.Method, b *vmstructs.Bytecode) *vmstru
 	return nil
 }
 
-// callsBytecode tells whether compilers let HotSpot's own code do a bytecode. m is the method that an invoke calls if
-// that is an intrinsic one.
+// callsBytecode tells whether compilers let HotSpot's own code do a bytecode. intrinsic is the method that an invoke
+// calls, if that method is an intrinsic one.
 type callsBytecode func(b *vmstructs.Bytecode, intrinsic *vmstructs.Method) bool
 
 // bytecodesOf tells by the name of code for which bytecodes it is called.
@@ -168,8 +168,8 @@ func (r *router) sureOfCall() profile.Certainty {
 	return profile.Likely
 }
 
-// anywhere looks for such bytecodes off the way: in the methods of both places, from the innermost that they have in
-// common on outward, and in what is inlined there.
+// anywhere looks off the way for bytecodes that may have called: in the methods of both places, from the innermost
+// common method outward, and in what is inlined there.
 func (r *router) anywhere(from, to []vmstructs.Scope) {
 	r.offWay = true
 	f, t := len(from), len(to)

@@ -7,12 +7,11 @@ import (
 
 // A look without a stop tells pc and sp. Where a call leaves the return address in a register (arm64), a function that
 // makes no call keeps it there alone, and newer C libraries make the system calls that threads wait in by such a
-// function (glibc from 2.41 on: sysdeps/unix/sysv/linux/aarch64/syscall_cancel.S). What the register holds can be found
-// nevertheless:
+// function (glibc from 2.41 on: sysdeps/unix/sysv/linux/aarch64/syscall_cancel.S). The return address can be found
+// without the register:
 //
-//   - The leaf has no frame, so at sp begins that of its caller, with the frame record that C compilers keep on
-//     arm64. The
-//     return address in there stands behind a call, and that call tells where the caller begins.
+//   - The leaf has no frame, so the frame of its caller begins at sp, with the frame record that C compilers keep on
+//     arm64. The return address in there stands behind a call, and that call tells where the caller begins.
 //   - In the caller's code stand its calls of the leaf.
 //   - Behind such a call, the caller's unwind rules must find its return address in just that frame record.
 
@@ -20,7 +19,7 @@ import (
 type leafCall struct{ pc, ret uint64 }
 
 const (
-	// maxCallerCode is how much of the caller's code is read, and maxLeaf how long a leaf is.
+	// maxCallerCode bounds the code that is read of the caller. maxLeaf bounds the length of a leaf.
 	maxCallerCode = 4096
 	maxLeaf       = 256
 	maxLinks      = 4096
@@ -51,8 +50,8 @@ func (w *Walker) linkOfLeaf() (uint64, bool) {
 	return link, link != 0
 }
 
-// keepsLink reports whether rules are those of code without a frame that has its return address where the call has left
-// it.
+// keepsLink reports whether rules are those of code that has no frame, and has its return address where the call has
+// left it.
 func (w *Walker) keepsLink(row *process.Row) bool {
 	for i := range row.Saved {
 		if row.Saved[i].Reg == row.RA && row.Saved[i].Rule.Kind != process.RuleSame {

@@ -13,8 +13,8 @@ import (
 const (
 	// maxSymbol bounds the names that are demangled.
 	maxSymbol = 4096
-	// maxDemangled (a power of two) bounds what becomes of them: a name of 200 bytes can
-	// refer to its own parts so that it stands for gigabytes.
+	// maxDemangled (a power of two) bounds the demangled names: a name of 200 bytes can refer to its own parts so that
+	// it stands for gigabytes.
 	maxDemangled = 12
 )
 
@@ -43,7 +43,8 @@ func (w *Walker) method(m *vmstructs.Method) *profile.Func {
 	return fn
 }
 
-// stubSite is what code that is no method's is called, while it is that blob's; of the interpreter's, which stays, nil.
+// stubSite is the name of code that belongs to no method. The name holds while the code is that blob's. For the
+// interpreter's code, which stays, the blob is nil.
 type stubSite struct {
 	blob *vmstructs.Blob
 	fn   *profile.Func

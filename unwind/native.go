@@ -78,7 +78,7 @@ func (w *Walker) native(pc uint64, exact bool) *nativeSite {
 		site.gap = &profile.Func{Name: "[no unwind info: " + code.Image + "]", Module: code.Image, Build: code.BuildID}
 	}
 	if site.sigreturn = w.isSigreturn(pc, exact, site.row); site.sigreturn && !exact {
-		// Nobody has called it: a handler returns to its very beginning.
+		// Nobody has called this code: a handler returns to its very beginning.
 		if begin, ok := w.t.Code(pc, true); ok {
 			site.fn = nativeFunc(begin)
 		}
@@ -114,9 +114,9 @@ func (w *Walker) toAnchor(why profile.Reason) profile.Reason {
 	return w.toCaller(pc, a.SP, a.FP, a.FP != 0)
 }
 
-// notesNoPC reports whether pc lies in code that calls the VM without noting where: the
-// interpreter and stubs. Any other word was left there by an earlier call: a signal has
-// met the thread when it had noted its stack pointer and not called the VM yet.
+// notesNoPC reports whether pc lies in code that calls the VM without noting where: the interpreter and stubs. With any
+// other pc, the word there was left by an earlier call: a signal met the thread when it had noted its stack pointer and
+// had not called the VM yet.
 func (w *Walker) notesNoPC(pc uint64) bool {
 	if w.vm.InInterpreter(pc) {
 		return true
@@ -206,7 +206,7 @@ const (
 	ruleBeyond // wants a word that is not in the copy
 )
 
-// failed is why a frame ends whose return address has a rule that came to nothing.
+// failed says why the walk ends at a frame, if the rule for its return address came to nothing.
 func (w *Walker) failed(state ruleState) profile.Reason {
 	if state == ruleBeyond {
 		return w.beyond()

@@ -5,11 +5,11 @@ import (
 	"goprof/vmstructs"
 )
 
-// Compilers record which methods are inlined where, and at which line, at calls and at safepoints
-// only. A thread that was stopped is hardly ever at one of them. What the code says of its methods before and behind
-// the pc tells which they are there, and how surely (docs/decisions/0007-the-leaf.md).
+// Compilers record which methods are inlined where, and at which line, at calls and at safepoints only. A thread that
+// was stopped is hardly ever at one of them. The code before and behind the pc says something of its methods. From that
+// it follows which methods run at the pc, and how sure that is (docs/decisions/0007-the-leaf.md).
 
-// scopes returns the methods at pc. exact: the thread is at that instruction, has not called there.
+// scopes returns the methods at pc. exact: the thread is at that instruction, and has not called there.
 func (w *Walker) scopes(b *vmstructs.Blob, pc uint64, exact bool) ([]vmstructs.Scope, profile.Certainty, error) {
 	switch {
 	case b.Kind != vmstructs.Nmethod || !exact && (isWhole(b, pc) || w.vm.FullRecords(b)):
@@ -36,7 +36,8 @@ func (w *Walker) Inlined(b *vmstructs.Blob, pc uint64) ([]vmstructs.Scope, profi
 	return w.infer(b, pc, nil)
 }
 
-// infer does so. calls, if it is not nil, tells which bytecodes may have called the code that the thread is in.
+// infer is Inlined with calls. If calls is not nil, it tells which bytecodes may have called the code that the thread
+// is in.
 func (w *Walker) infer(b *vmstructs.Blob, pc uint64, calls callsBytecode) ([]vmstructs.Scope, profile.Certainty) {
 	if pc < b.Begin+uint64(max(b.FrameComplete, 0)) {
 		return b.OwnScope(), profile.Certain // its frame is being built
@@ -95,8 +96,8 @@ func known(told, place []vmstructs.Scope) []vmstructs.Scope {
 	return told
 }
 
-// certainty is how sure the methods are at an instruction that tells them itself. C2 moves instructions, and
-// makes one of several; C1 does neither.
+// certainty is how sure the methods are at an instruction that tells them itself. C2 moves instructions, and makes one
+// instruction of several; C1 does neither.
 func certainty(b *vmstructs.Blob, kind evidenceKind) profile.Certainty {
 	if b.Level == levelC2 && kind != atCall && kind != atPoll {
 		return profile.Likely
@@ -104,9 +105,9 @@ func certainty(b *vmstructs.Blob, kind evidenceKind) profile.Certainty {
 	return profile.Certain
 }
 
-// sure is how sure the methods are between two such instructions: not at all, unless both tell the same and the way
-// leads through no other method. C2 also moves instructions there from elsewhere: its code is certain only where there
-// is no other method.
+// sure is how sure the methods are between two such instructions. They are not sure at all, unless both instructions
+// tell the same and the way leads through no other method. C2 also moves instructions there from elsewhere: C2's code
+// is certain only where there is no other method.
 func (r *router) sure(from, to []vmstructs.Scope) profile.Certainty {
 	if !sameMethods(from, to) {
 		return profile.Guessed
@@ -138,9 +139,9 @@ func sameMethods(from, to []vmstructs.Scope) bool {
 // compiler/compilerDefinitions.hpp: CompLevel_full_profile and CompLevel_full_optimization.
 const levelProfiled, levelC2 = 3, 4
 
-// isPoll reports whether pc is recorded as the place of a poll. Of all that is recorded this alone tells of
-// the instruction that stands there. Every other record, a call's return address too, is the end of the
-// instructions that it tells of.
+// isPoll reports whether pc is recorded as the place of a poll. A poll's record is the only one that tells of the
+// instruction at its pc. Every other record, a call's return address too, stands at the end of the instructions that it
+// tells of.
 func (w *Walker) isPoll(b *vmstructs.Blob, pc uint64) bool {
 	if !w.vm.IsSafepoint(b, pc) {
 		return false

@@ -6,12 +6,13 @@ import (
 	"goprof/arch"
 )
 
-// On-stack replacement: the interpreter meets a backward branch of a loop that has been compiled meanwhile. It takes
-// its own frame away and jumps into the OSR method, which makes a new one (templateTable_*.cpp, branch). For those few
-// instructions the method has no frame at all, though it has not ended. The jump goes through a field of the nmethod:
-// so that word tells which method it is.
+// On-stack replacement: the interpreter meets a backward branch of a loop that has been compiled meanwhile. The
+// interpreter takes its own frame away and jumps into the OSR method, which makes a new frame (templateTable_*.cpp,
+// branch). For those few instructions the method has no frame at all, though it has not ended. The jump goes through a
+// field of the nmethod: so that word tells which method it is.
 
-// emitReplaced emits the method whose interpreted frame is gone and whose compiled one is still to come.
+// emitReplaced emits a method in on-stack replacement: its interpreted frame is gone, and its compiled frame is still
+// to come.
 func (w *Walker) emitReplaced(e arch.Exit) bool {
 	if e.Through.Kind != arch.AtMem || !w.isKnown(int(e.Through.Reg)) {
 		return false

@@ -6,11 +6,12 @@ import (
 	"goprof/vmstructs"
 )
 
-// Between two places of compiled code of which it is known which methods are inlined there, the program goes a
-// way through its bytecodes: out of the methods that it leaves, on in the one that both have in common, into those
-// that it enters. How far a pc is on the way of machine code says how far it is on that of the bytecodes.
+// Take two places of compiled code, and suppose that it is known which methods are inlined at each. Between them the
+// program goes a way through its bytecodes: out of the methods that it leaves, on in the method that both places have
+// in common, into the methods that it enters. How far a pc is on the way through machine code says how far it is on the
+// way through bytecodes.
 
-// leg is the part of such a way that one method is the innermost on.
+// leg is a part of such a way. On a leg one method is the innermost.
 type leg struct {
 	scopes []vmstructs.Scope
 	work   int
@@ -155,7 +156,8 @@ func (r *router) through(chain []vmstructs.Scope, from int32, behind bool, to in
 	r.addLeg(chain, work)
 }
 
-// inlinedAt are the methods at the beginning of one that is inlined at an invoke of the innermost of some.
+// inlinedAt returns the methods at the beginning of callee, which is inlined at an invoke of the innermost method of
+// chain.
 func inlinedAt(chain []vmstructs.Scope, b *vmstructs.Bytecode, callee *vmstructs.Method) []vmstructs.Scope {
 	inner := make([]vmstructs.Scope, len(chain)+1)
 	inner[0] = vmstructs.Scope{Method: callee, BCI: 0, Line: callee.Line(0)}
@@ -173,11 +175,11 @@ func isInvoke(op uint8) bool { return op >= vmstructs.OpInvoke && op <= vmstruct
 // unknownWork is that of code which throws, or turns in a way that bytecodes do not.
 const unknownWork = 4
 
-// far is the cost of a bytecode to which no way leads, workCalled that of a call which has a record: on the way
-// there is none, or it would be the nearest evidence.
+// far is the cost of a bytecode to which no way leads. workCalled is the cost of a call that has a record: there is no
+// such call on the way, or it would be the nearest evidence.
 const far, workCalled = 1 << 30, 1 << 16
 
-// shortest is the way through bytecodes that has least work.
+// shortest finds the way through bytecodes that has the least work.
 func (r *router) shortest(m *vmstructs.Method, p vmstructs.Place, first int, behind bool, to int32) (path []int32,
 	ok bool) {
 	w := r.w
@@ -240,7 +242,8 @@ func (r *router) shortest(m *vmstructs.Method, p vmstructs.Place, first int, beh
 	return wayBack(path, before, first, last, behind), true
 }
 
-// wayBack is the way from first to last, by what stands before each bytecode. path begins with what comes behind last.
+// wayBack returns the way from first to last, by the bytecode that comes before each bytecode. path begins with what
+// comes behind last.
 func wayBack(path, before []int32, first, last int, behind bool) []int32 {
 	for n := 0; last >= 0 && n <= len(before); n++ {
 		if behind && last == first && len(path) > 0 {
@@ -253,7 +256,7 @@ func wayBack(path, before []int32, first, last int, behind bool) []int32 {
 	return path
 }
 
-// detour is what it costs to go through an invoke that is not on the way: its call has a record, or nobody has ever
+// detour is the cost of going through an invoke that is not on the way: its call has a record, or the program has never
 // come to it.
 func (r *router) detour(m *vmstructs.Method, p vmstructs.Place, b *vmstructs.Bytecode) int {
 	if !r.knowsTree() {
@@ -270,8 +273,8 @@ func (r *router) detour(m *vmstructs.Method, p vmstructs.Place, b *vmstructs.Byt
 	return 0
 }
 
-// weigh is about how many quarters of a machine instruction a bytecode becomes. What it calls is not counted: that
-// is a leg of its own, or is not known.
+// weigh is about how many quarters of a machine instruction a bytecode becomes. The code that the bytecode calls is not
+// counted: that code is a leg of its own, or is not known.
 func weigh(b *vmstructs.Bytecode) int {
 	switch op := b.Op; {
 	case op >= vmstructs.OpIaload && op <= vmstructs.OpSaload, op >= vmstructs.OpIastore && op <= vmstructs.OpSastore:
@@ -294,7 +297,7 @@ func weigh(b *vmstructs.Bytecode) int {
 const (
 	// workMonitor is the work of taking a monitor or giving it back, and of an allocation.
 	workMonitor = 80
-	// workCount is what a method does at its entry in tier 3, which counts for C2.
+	// workCount is the work of a method's entry in tier 3: the entry counts calls for C2.
 	workCount = 40
 )
 

@@ -7,8 +7,8 @@ import (
 	"goprof/vmstructs"
 )
 
-// Where the likeliest way from a pc, or to it, has no evidence, the nearest on any way counts. An example is a loop
-// that is left by one of its branches in the middle.
+// The likeliest way from a pc, or to it, may have no evidence. Then the nearest evidence on any way counts. An example
+// is a loop that is left by one of its branches in the middle.
 
 // maxSearch bounds the instructions of all ways together.
 const maxSearch = 600

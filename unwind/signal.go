@@ -7,9 +7,9 @@ import (
 	"goprof/profile"
 )
 
-// isSigreturn reports whether a signal's handler returns to pc, or a thread that is to go on there stands in that code,
-// on a CPU where unwind rules do not tell what it has interrupted. Who looks is one that has no rules, or says that
-// they are a signal frame's.
+// isSigreturn reports whether a signal's handler returns to pc, or a thread that is to go on there stands in that code.
+// It is for CPUs where unwind rules do not tell what the signal has interrupted. Only code without rules is checked,
+// and code with rules that are marked as a signal frame's.
 func (w *Walker) isSigreturn(pc uint64, exact bool, row *process.Row) bool {
 	want := w.cpu.Sigreturn
 	if len(want) == 0 || row != nil && !row.Signal {

@@ -34,9 +34,9 @@ func (w *Walker) stepStub(b *vmstructs.Blob) profile.Reason {
 	return why
 }
 
-// kept finds the interpreter's bytecode pointer in what a stub will give back, and the registers that it leaves
-// alone. The interpreter calls some stubs as C code does: without saving that pointer to its frame before,
-// and with its return address in a register.
+// kept finds the interpreter's bytecode pointer in what a stub will give back, and the registers that it leaves alone.
+// The interpreter calls some stubs as C code does: it does not save that pointer to its frame before, and it keeps its
+// return address in a register.
 func (w *Walker) kept(b *vmstructs.Blob) (bcp uint64, hasBCP bool, kept uint64) {
 	if b.Kind != vmstructs.StubRoutines {
 		return 0, false, 0
@@ -49,9 +49,8 @@ func (w *Walker) kept(b *vmstructs.Blob) (bcp uint64, hasBCP bool, kept uint64) 
 	return bcp, hasBCP, r.exit.Kept & w.cur.known
 }
 
-// stubCaller finds where a stub returns to. Where it is in a call, its frame size tells;
-// elsewhere its code does; and where the code goes on in another frame without
-// returning, the frame that it made at its beginning.
+// stubCaller finds where a stub returns to. If the stub is in a call, its frame size tells. Elsewhere its code tells.
+// Where the code goes on in another frame without returning, the frame that the stub made at its beginning tells.
 func (w *Walker) stubCaller(b *vmstructs.Blob) (caller, bool) {
 	r := w.exitAt(b, w.cur.pc)
 	sized := b.FrameSize > 0 && !w.cur.exact
@@ -82,10 +81,9 @@ func (w *Walker) stubCaller(b *vmstructs.Blob) (caller, bool) {
 	return caller{}, false
 }
 
-// polled finds the frame of a method that polled for a safepoint in its middle. The signal
-// handler has sent it on into a stub, which first makes room for its return address, puts it
-// there before it calls the VM, and afterwards may move it past the poll
-// (runtime/sharedRuntime_*.cpp, generate_handler_blob).
+// polled finds the frame of a method that polled for a safepoint in its middle. The signal handler has sent the method
+// on into a stub. The stub first makes room for its return address, puts the address there before it calls the VM, and
+// afterwards may move the address past the poll (runtime/sharedRuntime_*.cpp, generate_handler_blob).
 func (w *Walker) polled(e arch.Exit) (caller, bool) {
 	e.RA = arch.Loc{Kind: arch.AtMem, Reg: e.SP.Reg, Off: e.SP.Off - 8}
 	if !e.Calls {
@@ -100,8 +98,8 @@ func (w *Walker) polled(e arch.Exit) (caller, bool) {
 	return caller{pc: pc, sp: sp, fp: fp, fpKnown: fpKnown}, ok && sp >= w.cur.sp
 }
 
-// unwinding finds the frame in which a stub goes on that unwinds an exception: it takes its
-// own return address off the stack and jumps to a handler.
+// unwinding is for a stub that unwinds an exception: the stub takes its own return address off the stack and jumps to a
+// handler. unwinding finds the frame in which the stub goes on.
 func (w *Walker) unwinding(e arch.Exit) (caller, bool) {
 	for _, ra := range [...]arch.Loc{e.Taken, e.Target} {
 		if c, ok := w.evalExit(e.Popped(ra), false); ok && w.returnsTo(c.pc, false) {
@@ -111,9 +109,8 @@ func (w *Walker) unwinding(e arch.Exit) (caller, bool) {
 	return caller{}, false
 }
 
-// returnsTo reports whether generated code can return to pc. That is behind a call, or,
-// when an exception is being handled, at a handler in a method: the stubs for that
-// patch their own return address.
+// returnsTo reports whether generated code can return to pc. It can return behind a call. While an exception is being
+// handled, it can also return to a handler in a method: the stubs for exceptions patch their own return address.
 func (w *Walker) returnsTo(pc uint64, jumps bool) bool {
 	if w.plausible(pc) {
 		return true
@@ -125,8 +122,8 @@ func (w *Walker) returnsTo(pc uint64, jumps bool) bool {
 	return err == nil && b.Kind == vmstructs.Nmethod && pc > b.Begin
 }
 
-// isReturnBarrier tells the stub that a virtual thread's lowest thawed frame returns
-// to: its callers are in the heap.
+// isReturnBarrier reports whether b is the stub to which a virtual thread's lowest thawed frame returns. The callers of
+// that frame are in the heap.
 func (w *Walker) isReturnBarrier(b *vmstructs.Blob) bool {
 	return b.Kind == vmstructs.StubRoutines && !w.cur.exact && w.vm.ReturnBarrier(b, w.cur.pc)
 }

@@ -6,11 +6,10 @@
 // (stub.go), the call stub between C++ and Java (entry.go), native code (native.go).
 //
 // The contract. Words of the stack are believed only if they lie in the copy that was
-// taken while the thread stood still. Everything else (code, debug information,
-// metadata) is read later, when it may have changed; what a walk used of it is proven
-// afterwards (vmstructs.Proof), and the walk is repeated if the proof fails. A stack
-// ends at the thread's root or with a named profile.Reason; it never goes on by
-// guessing. A Walker serves one goroutine and does not allocate once it is warm.
+// taken while the thread stood still. Everything else (code, debug information, metadata) is read later, when it may
+// have changed; what a walk used of that is proven afterwards (vmstructs.Proof), and the walk is repeated if the proof
+// fails. A stack ends at the thread's root or with a named profile.Reason; it never goes on by guessing. A Walker
+// serves one goroutine and does not allocate once it is warm.
 package unwind
 
 import (
@@ -28,8 +27,8 @@ const DefaultDepth = 2048
 // Walker walks the stacks of one process.
 type Walker struct {
 	MaxDepth int
-	// RawNames leaves the names of Java methods as the JVM has them; else they are those of package
-	// naming. It is to be set before the first walk.
+	// RawNames leaves the names of Java methods as the JVM has them. Otherwise the names are those of package naming.
+	// Set RawNames before the first walk.
 	RawNames bool
 	// KeepInterpreted makes InterpretedFrames tell of the last walk.
 	KeepInterpreted bool
@@ -64,7 +63,7 @@ type Walker struct {
 	heldFrom     uint64 // what the VM had loaded when the caches were empty
 	mayHold      uint64 // maxHeldByWalk
 
-	// untouched are the unwind rules of code that leaves all as it was at its entry.
+	// untouched holds the unwind rules of code that leaves all as it was at its entry.
 	untouched *process.Row
 	// pacMask is the mask of pointer signatures. All threads of a process share it. Until the kernel has told it in a
 	// snapshot, it is every bit that could belong to a signature: in addresses of programs these bits are 0.
@@ -89,7 +88,7 @@ type Walker struct {
 // cursor is the frame that the walk has come to.
 type cursor struct {
 	regs  arch.Regs
-	known uint64 // which registers hold the values that they have in this frame
+	known uint64 // the registers that hold the values that they have in this frame
 	pc    uint64
 	sp    uint64
 	// exact: pc is the next instruction of a frame that was interrupted. Otherwise it
@@ -97,27 +96,26 @@ type cursor struct {
 	exact bool
 	// byRules: DWARF unwind rules led here, out of a native frame.
 	byRules bool
-	// callee is the compiled method, interpreted says that it was an interpreted one, from which
-	// the walk came here: what a call puts on the stack depends on it.
+	// callee is the compiled method from which the walk came here. interpreted says that the walk came from an
+	// interpreted method. What a call puts on the stack depends on these.
 	callee      *vmstructs.Method
 	interpreted bool
-	// calledSP is the stack pointer that this frame had when it called, if the callee's frame does not end
-	// there (arch.InterpLayout.OperandSP); else 0.
+	// calledSP is the stack pointer that this frame had when it called, if the callee's frame does not end there
+	// (arch.InterpLayout.OperandSP); otherwise 0.
 	calledSP uint64
-	// frameless: the walk came here from code that has no frame, though it has called: its return address is in a
-	// register.
+	// frameless: the walk came here from code that has called without a frame: its return address is in a register.
 	frameless bool
 }
 
-// arrive moves the cursor to another frame. What it said of the frame before is forgotten: the frame is taken for
-// one in a call, and a step that knows more says so afterwards. The registers are the step's.
+// arrive moves the cursor to another frame. What the cursor said of the frame before is forgotten. The new frame is
+// taken for a frame in a call; a step that knows more says so afterwards. The step sets the registers.
 func (c *cursor) arrive(pc, sp uint64) {
 	c.pc, c.sp = pc, sp
 	c.exact, c.byRules = false, false
 	c.callee, c.interpreted, c.calledSP, c.frameless = nil, false, 0, false
 }
 
-// New makes a Walker. vm may be nil: then only native frames can be told.
+// New makes a Walker. vm may be nil: then the Walker knows native frames only.
 func New(t process.Target, vm *vmstructs.VM) *Walker {
 	w := &Walker{MaxDepth: DefaultDepth, mayHold: maxHeldByWalk, t: t, vm: vm, cpu: t.CPU(), code: make([]byte, 4096)}
 	w.java = w.cpu.Java
@@ -131,7 +129,7 @@ func New(t process.Target, vm *vmstructs.VM) *Walker {
 	return w
 }
 
-// atEntry are the unwind rules of a function's first instruction.
+// atEntry returns the unwind rules of a function's first instruction.
 func atEntry(cpu *arch.CPU) *process.Row {
 	row := &process.Row{CFA: process.Rule{Kind: process.RuleRegister, Reg: uint8(cpu.SP)}, RA: uint8(cpu.RA)}
 	if !cpu.ReturnsInRegister { // the call has pushed it
@@ -141,7 +139,8 @@ func atEntry(cpu *arch.CPU) *process.Row {
 	return row
 }
 
-// MemoryEnds tells how high the target's addresses are: for signatures in snapshots that do not tell their bits.
+// MemoryEnds sets how high the target's addresses are. That is for signatures in snapshots that do not tell the bits of
+// a signature.
 func (w *Walker) MemoryEnds(at uint64) {
 	w.pacMask = w.cpu.Signed(at)
 }
@@ -152,14 +151,14 @@ const (
 	// maxSiteFrames bounds the frames of all compiled sites together, of 40 bytes each.
 	maxSiteFrames = 1 << 19
 	maxMethods    = 1 << 17
-	// maxHeld bounds, in bytes that the VM has read, what the caches hold beside that, and
-	// maxHeldByWalk what one walk brings in. A walk of javac brings in 4 MB, the first one.
+	// maxHeld bounds what the caches hold beside that, in bytes that the VM has read. maxHeldByWalk bounds what one
+	// walk brings in. The first walk of javac brings in 4 MB.
 	maxHeld       = 64 << 20
 	maxHeldByWalk = 64 << 20
 )
 
-// Forget empties all caches. What they hold of compiled code they hold with its Blob: where
-// code has been replaced the VM gives another one, and the old entry counts no more.
+// Forget empties all caches. What they hold of compiled code, they hold with its Blob. Where code has been replaced,
+// the VM gives another Blob, and the old entry no longer counts.
 func (w *Walker) Forget() {
 	w.natives = make(map[uint64]*nativeSite)
 	w.stubs = make(map[uint64]stubSite)
@@ -215,7 +214,7 @@ func (w *Walker) run(snap *process.Snapshot, out *profile.Stack, walk func() pro
 	w.pacMask = cmp.Or(snap.PACMask, w.pacMask)
 	w.trimCaches()
 	for range maxAttempts {
-		w.snap = snap // a walk before may have gone on in another one
+		w.snap = snap // a walk before may have gone on in another snapshot
 		w.begin()
 		out.Truncated = w.cut(walk())
 		if w.vm == nil {
@@ -234,8 +233,8 @@ func (w *Walker) run(snap *process.Snapshot, out *profile.Stack, walk func() pro
 	out.Truncated = profile.CodeChanged
 }
 
-// Since is the moment from which on all that the last walk relied on is known to have been as the walk found it. A
-// snapshot that is older may have shown other code at the same place.
+// Since returns a moment. From that moment on, all that the last walk relied on is known to have been as the walk found
+// it. In an older snapshot other code may have stood at the same place.
 func (w *Walker) Since() int64 {
 	if w.vm == nil {
 		return 0
@@ -295,9 +294,9 @@ func (w *Walker) walk() profile.Reason {
 		if w.toOwnStack() {
 			continue
 		}
-		// Physical frames tile the stack: each lies above the last. Only interrupted code that has its return address
-		// in a register can have the same sp as its caller; or the interpreter's entry of a method of java.lang.Math,
-		// which keeps it in one while it calls C (templateInterpreterGenerator_aarch64.cpp, generate_math_entry).
+		// Physical frames tile the stack: each lies above the last. Only code that has its return address in a register
+		// can have the same sp as its caller. That is interrupted code, or the interpreter's entry of a method of
+		// java.lang.Math while it calls C (templateInterpreterGenerator_aarch64.cpp, generate_math_entry).
 		if w.cur.sp < sp || w.cur.sp == sp && !exact && !w.cur.frameless {
 			return profile.StackRange
 		}
@@ -311,8 +310,8 @@ func (w *Walker) walk() profile.Reason {
 	return profile.TooDeep
 }
 
-// walkUnstopped walks as far as pc and sp alone tell: native frames whose unwind rules
-// need no other register. From there it goes on at the frame anchor.
+// walkUnstopped walks as far as pc and sp alone tell: the unwind rules of these native frames need no other register.
+// From there walkUnstopped goes on at the frame anchor.
 func (w *Walker) walkUnstopped() profile.Reason {
 	w.cur.known = 1<<w.cpu.SP | 1<<w.cpu.PC
 	if link, ok := w.linkOfLeaf(); ok {
@@ -356,8 +355,8 @@ func (w *Walker) emit(f profile.Frame) {
 	w.out.Frames = append(w.out.Frames, f)
 }
 
-// toCaller moves the cursor to a caller of which pc, sp and frame pointer are known
-// and nothing else is: generated code keeps no other register.
+// toCaller moves the cursor to a caller. Of that caller only pc, sp and frame pointer are known: generated code keeps
+// no other register.
 func (w *Walker) toCaller(pc, sp uint64, fp uint64, fpKnown bool) profile.Reason {
 	c := &w.cur
 	c.arrive(w.strip(pc), sp)

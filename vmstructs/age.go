@@ -5,21 +5,21 @@ import (
 	"strings"
 )
 
-// A Proof shows that what a walk used is true now. A snapshot that has waited is older than now: the code
-// that its thread was in may have been freed since, and other code may lie there. That one is true now, too, and
-// where many classes are alike it fits the stack as well.
+// A Proof shows that what a walk used is true now. A snapshot that has waited is older than now: the code that its
+// thread was in may have been freed since, and other code may lie there. The other code is true now, too, and where
+// many classes are alike, it fits the stack as well.
 //
 // So every blob keeps the moment at which it was first known to be there: by a walk, or by a note that was taken when a
-// thread was looked at (sightings.go). A compile id is never given twice, so a blob that was there at that moment,
+// thread was looked at (sightings.go). The JVM never gives a compile id twice. So a blob that was there at that moment,
 // and is there now, was there in between.
 //
 // A method has no such number: a class may be unloaded, another one may lie there for a while, and then the first one
-// again. But the VM counts the classes that it unloads. Since that count is what it is now, each method that was on a
-// stack is where it was. And a method of a class that is never unloaded stays from the moment at which it was first
-// read.
+// again. But the VM counts the classes that it unloads. As long as that count has been what it is now, each method that
+// was on a stack has been where it was. And a method of a class that is never unloaded stays from the moment at which
+// it was first read.
 //
-// Proof.Since is the latest of all these moments. A snapshot that is not older than that is proven; one that is older
-// may not be.
+// Proof.Since is the latest of all these moments. A snapshot that is not older than that moment is proven; an older
+// snapshot may not be.
 //
 // Not covered: a class is redefined while a snapshot waits, the version that its thread ran is freed, and a method
 // of the same class loader comes to its place.
@@ -37,7 +37,7 @@ func (vm *VM) now() int64 {
 	return vm.clock()
 }
 
-// Since is the moment from which on everything that was noted is known to have been there until Check said so.
+// Since returns a moment. From that moment until Check said so, everything that was noted is known to have been there.
 func (p *Proof) Since() (since int64) {
 	p.vm.takeNotes()
 	for _, b := range p.blobs {
@@ -52,8 +52,9 @@ func (p *Proof) Since() (since int64) {
 	return since
 }
 
-// blobSince is the moment from which on a blob that has just been read is known to be there. Some are made when
-// the VM starts and never freed (code/codeBlob.hpp, BufferBlob, SingletonBlob; opto/runtime.cpp, c1/c1_Runtime1.cpp).
+// blobSince is the moment from which on a blob that has just been read is known to be there. Some blobs are made when
+// the VM starts and are never freed (code/codeBlob.hpp, BufferBlob, SingletonBlob; opto/runtime.cpp,
+// c1/c1_Runtime1.cpp).
 func (vm *VM) blobSince(k BlobKind) int64 {
 	switch k {
 	case InterpreterBlob, StubRoutines, RuntimeStub, Safepoint, Deopt, UncommonTrap, Exception:
@@ -71,8 +72,8 @@ func (vm *VM) methodSince(m *Method) int64 {
 }
 
 // isUnloadable reports whether a class may ever be unloaded. Only the VM's own loaders define classes in packages
-// "java." (java.lang.ClassLoader, preDefineClass), and they live as long as it does. Its hidden classes do not: their
-// names hold a number behind a '+', or up to JDK 14 behind a '/', which is a dot here.
+// "java." (java.lang.ClassLoader, preDefineClass), and these loaders live as long as the VM. Hidden classes do not:
+// their names hold a number behind a '+', or up to JDK 14 behind a '/', which is a dot here.
 func isUnloadable(class string) bool {
 	if !strings.HasPrefix(class, "java.") || strings.Contains(class, "+") {
 		return true
@@ -85,12 +86,12 @@ func isUnloadable(class string) bool {
 	return false
 }
 
-// unloads is the VM's count of classes that it has unloaded. It grows before their memory is given back
-// (services/classLoadingService.cpp, notify_class_unloaded; classfile/classLoaderData.cpp, unload).
+// unloads is the VM's count of classes that it has unloaded. The count grows before the memory of the classes is given
+// back (services/classLoadingService.cpp, notify_class_unloaded; classfile/classLoaderData.cpp, unload).
 type unloads struct {
-	addr  uint64 // 0: it is not to be had
+	addr  uint64 // 0: the count cannot be read
 	count [8]byte
-	since int64 // when it was first seen to be count
+	since int64 // when the counter was first seen to be count
 }
 
 // The counters that jstat reads (runtime/perfMemory.hpp, PerfDataPrologue, PerfDataEntry): the same in all releases.
@@ -102,7 +103,7 @@ const (
 	perfEntry       = 20
 	perfNameOffset  = 4
 	perfDataOffset  = 16
-	// maxPerf bounds what is read of them; they take 32 KB.
+	// maxPerf bounds what is read of the counters; they take 32 KB.
 	maxPerf       = 1 << 20
 	unloadCounter = "java.cls.unloadedClasses"
 )
@@ -129,7 +130,7 @@ func (vm *VM) findUnloads() (u unloads) {
 	return u
 }
 
-// counterIn is where the value of a counter lies in the area of all of them, 0 if it is not there.
+// counterIn returns where the value of a counter lies in the area of all counters, 0 if the counter is not there.
 func counterIn(all []byte, name string) int {
 	if offset(0).u32(all) != perfMagic {
 		return 0
@@ -161,7 +162,7 @@ func (vm *VM) readUnloads(u *unloads) {
 	}
 }
 
-// note takes what the count has just been read as.
+// note takes the count that has just been read.
 func (u *unloads) note(count []byte, now int64) {
 	if string(count) != string(u.count[:]) || u.since == math.MaxInt64 {
 		copy(u.count[:], count)

@@ -10,9 +10,10 @@ const (
 	maxAllocated = 1 << 62
 	// maxTLAB bounds how large a thread's buffer is believed to be; HotSpot allows 16 GB.
 	maxTLAB = 1 << 35
-	// allocatedTries is how often a thread's numbers are read until they are the same twice.
+	// allocatedTries bounds how often a thread's numbers are read until two readings are the same.
 	allocatedTries = 3
-	// allocatedBytes is how much is read of one thread: the count, and where its buffer begins and has got to.
+	// allocatedBytes is how much is read of one thread: the count, where its buffer begins, and how far the buffer is
+	// filled.
 	allocatedBytes = 24
 )
 
@@ -25,15 +26,15 @@ type Allocations struct {
 // NewAllocations returns a reader of what threads have allocated.
 func (vm *VM) NewAllocations() *Allocations { return &Allocations{vm: vm} }
 
-// Known reports whether this JVM's structures tell it.
+// Known reports whether this JVM's structures tell what threads have allocated.
 func (a *Allocations) Known() bool { return a.vm.l.health.allocated.ok() }
 
 // Allocated is Allocations.Of.
 func (h *Health) Allocated(threads []Thread) []maybe.Value[uint64] { return h.allocations.Of(threads) }
 
 // Of returns how many bytes each of the threads has allocated since it began, as
-// com.sun.management.ThreadMXBean.getThreadAllocatedBytes does (Thread::cooked_allocated_bytes): what it has filled of
-// buffers that it has given back, and of the one that it has now.
+// com.sun.management.ThreadMXBean.getThreadAllocatedBytes does (Thread::cooked_allocated_bytes): what the thread has
+// filled of the buffers that it has given back, and of the buffer that it has now.
 //
 // A thread adds its buffer to the count and forgets it a moment later. So a count that changes while it is read is read
 // again: the buffer's end may move meanwhile, count and beginning may not.

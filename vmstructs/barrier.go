@@ -3,10 +3,9 @@ package vmstructs
 import "strings"
 
 // ReturnBarrier reports whether pc is where the lowest frame of a virtual thread returns
-// to while its callers are still in the heap: StubRoutines::_cont_returnBarrier
-// (stubGenerator_*.cpp, generate_cont_thaw). The tables export it since 27; before,
-// .symtab has it; else any return into a continuation stub is taken for it, for those
-// stubs do not call Java.
+// to while its callers are still in the heap: StubRoutines::_cont_returnBarrier (stubGenerator_*.cpp,
+// generate_cont_thaw). The tables export the barrier since 27; before, .symtab has it. Without either, any return into
+// a continuation stub is taken for the barrier, because those stubs do not call Java.
 func (vm *VM) ReturnBarrier(b *Blob, pc uint64) bool {
 	if at := vm.returnBarrier(); at != 0 {
 		return pc == at
@@ -33,7 +32,7 @@ func (vm *VM) Thaws(pc uint64) bool {
 // noBarrier: nothing tells where the return barrier, or a variable, is.
 const noBarrier = ^uint64(0)
 
-// returnBarrier is where it is, 0 if nothing tells.
+// returnBarrier is the address of the return barrier, 0 if nothing tells.
 func (vm *VM) returnBarrier() uint64 {
 	if vm.barrier == 0 {
 		vm.barrier = vm.findReturnBarrier()
@@ -44,7 +43,7 @@ func (vm *VM) returnBarrier() uint64 {
 	return vm.barrier
 }
 
-// findReturnBarrier is 0 while the stub has not been made yet.
+// findReturnBarrier returns 0 while the stub has not been made yet.
 func (vm *VM) findReturnBarrier() uint64 {
 	at, ok := vm.l.stubs.entries["cont_returnBarrier"]
 	if !ok {
@@ -60,7 +59,7 @@ func (vm *VM) findReturnBarrier() uint64 {
 	return pc
 }
 
-// global is where a variable of libjvm.so is, 0 if nothing tells. It is looked up once.
+// global is the address of a variable of libjvm.so, 0 if nothing tells. The variable is looked up once.
 func (vm *VM) global(known *uint64, symbol string) uint64 {
 	if *known == 0 {
 		if at, err := vm.t.Global(libjvm, symbol); err == nil {
@@ -91,7 +90,7 @@ func (vm *VM) entryOffset() (offset, bool) {
 	return vm.derived, vm.derived > 0
 }
 
-// deriveEntry is absent where nothing tells, 0 if it is to be asked again.
+// deriveEntry returns absent where nothing tells, and 0 if it is to be asked again.
 func (vm *VM) deriveEntry() offset {
 	barrier, read := vm.returnBarrier(), vm.t.CPU().ThreadSlot
 	if vm.barrier == noBarrier {

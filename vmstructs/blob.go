@@ -22,7 +22,7 @@ const (
 	Safepoint
 	Deopt
 	UncommonTrap
-	Exception // goes on in a caller: it takes its own return address off the stack
+	Exception // goes on in a caller: the code takes its own return address off the stack
 	Upcall
 )
 
@@ -42,8 +42,8 @@ func (k BlobKind) IsNmethod() bool {
 	return k == Nmethod || k == NativeWrapper || k == MethodHandleIntrinsic
 }
 
-// Blob is one CodeBlob: a piece of generated code and what HotSpot notes about it. It is
-// shared by all callers and is not to be changed.
+// Blob is one CodeBlob: a piece of generated code and what HotSpot notes about it. All callers share a Blob; do not
+// change it.
 type Blob struct {
 	Kind          BlobKind
 	Name          string // as the VM names it, in valid UTF-8
@@ -68,14 +68,14 @@ type Blob struct {
 	vm         *VM
 	debug      debugInfo
 	scopes     map[int32][]Scope // by index of the PcDesc
-	oopMaps    uint64            // of an nmethod: where its OopMaps are, 0 if it has none
+	oopMaps    uint64            // of an nmethod: where its OopMaps are, 0 if there are none
 	safepoints safepoints
 	nullTable  section // of an nmethod: where its implicit null checks are listed
 	nulls      []nullCheck
 	nullsKnown bool
-	fact       fact  // what identifies it, see proof.go
-	since      int64 // when it was known to be there for the first time, see age.go
-	bytes      int   // what it holds of the cache's budget
+	fact       fact  // what identifies the blob, see proof.go
+	since      int64 // when the blob was first known to be there, see age.go
+	bytes      int   // what the blob takes of the cache's budget
 }
 
 const (
@@ -86,7 +86,7 @@ const (
 	maxCodeCopy = 4 << 20
 )
 
-// Limits of the blob cache. Over either of them it is emptied: a walk refills what it needs.
+// Limits of the blob cache. Over either of them the cache is emptied: a walk refills what it needs.
 const (
 	maxBlobs     = 32 << 10
 	maxBlobBytes = 24 << 20
@@ -135,12 +135,12 @@ func (c *blobCache) evict(b *Blob) {
 	}
 }
 
-// holds reports whether pc is in b's code. A return address may stand right behind it,
-// where the last instruction is a call.
+// holds reports whether pc is in b's code. A return address may stand right behind the code, where the last instruction
+// is a call.
 func (b *Blob) holds(pc uint64) bool { return pc >= b.Begin && pc <= b.End }
 
-// Blob returns the code blob that holds pc. A blob that is known already costs no read
-// and no allocation; whether it is still what it was is for a Proof to say.
+// Blob returns the code blob that holds pc. A blob that is known already costs no read and no allocation. A Proof says
+// whether the blob is still what it was.
 func (vm *VM) Blob(pc uint64) (*Blob, error) {
 	if b := vm.blobs.last; b != nil && pc >= b.Begin && pc < b.End {
 		return b, nil
@@ -191,8 +191,8 @@ func (vm *VM) findBlob(pc uint64) (*Blob, error) {
 	return b, nil
 }
 
-// blobAt returns the blob of the block at addr: the one that is known if it still holds,
-// else it is read.
+// blobAt returns the blob of the block at addr. If the known blob still holds, blobAt returns that one; otherwise it
+// reads the blob.
 func (vm *VM) blobAt(h *codeHeap, addr uint64) (*Blob, error) {
 	blobAddr := addr + vm.l.code.blockSize
 	if b := vm.blobs.byAddr[blobAddr]; b != nil {
@@ -263,7 +263,7 @@ func (vm *VM) readBlob(h *codeHeap, addr uint64) (*Blob, error) {
 	return b, nil
 }
 
-// scratch returns n bytes that are good until the next blob is read.
+// scratch returns n bytes that are valid until the next blob is read.
 func (vm *VM) scratch(n int) []byte {
 	if cap(vm.blobs.head) < n {
 		vm.blobs.head = make([]byte, n)
@@ -300,8 +300,8 @@ func (vm *VM) parseHeader(b *Blob, raw []byte, blockSize uint64) error {
 	}
 	b.Name = name
 	b.Kind = kindOf(name, b.FrameSize)
-	// Where the VM says the kind it need not be guessed from a name. Its "nmethod",
-	// "buffer" and "runtime stub" are wider than ours.
+	// Where the VM says the kind, the kind need not be guessed from a name. Its "nmethod", "buffer" and "runtime stub"
+	// are wider than ours.
 	if l.kind.ok() && b.Kind != Exception {
 		if k := l.kinds[raw[l.kind]]; k != OtherBlob {
 			b.Kind = k

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// Bytecode is one instruction of a method as its class file had it: the interpreter writes its own in their
-// place (interpreter/bytecodes.hpp, rewriter.cpp), of the same length or of several together.
+// Bytecode is one instruction of a method as its class file had it. The interpreter writes its own instructions in
+// their place (interpreter/bytecodes.hpp, rewriter.cpp), each of the same length, or in place of several together.
 type Bytecode struct {
 	BCI    int32
 	Op     uint8
@@ -16,8 +16,8 @@ type Bytecode struct {
 	Target int32  // of a branch or a jump: where it leads; -1 of all others
 }
 
-// Ends reports whether what stands behind a bytecode is reached from elsewhere alone. Behind a switch stands what
-// its first case does.
+// Ends reports whether the code behind a bytecode can be reached only from elsewhere. Behind a switch stands the code
+// of its first case.
 func (b *Bytecode) Ends() bool {
 	return b.Op == OpGoto || b.Op == opGotoW || b.Returns() || b.Op == OpAthrow
 }
@@ -25,7 +25,7 @@ func (b *Bytecode) Ends() bool {
 // Returns reports whether a bytecode leaves its method as it should.
 func (b *Bytecode) Returns() bool { return b.Op >= OpIreturn && b.Op <= OpReturn }
 
-// Bytecodes that are told from others; of families the first and the last.
+// Bytecodes that goprof distinguishes; of families the first and the last.
 const (
 	OpIaload      = 0x2e
 	OpAaload      = 0x32
@@ -73,7 +73,7 @@ const (
 // maxBytecodes bounds a method: class files allow 65,535 bytes.
 const maxBytecodes = 1 << 16
 
-// bytecodeLengths are those of the opcodes 0 to 201; 0 for those that say themselves how long they are.
+// bytecodeLengths are the lengths of the opcodes 0 to 201; 0 for instructions that say themselves how long they are.
 var bytecodeLengths = buildBytecodeLengths()
 
 func buildBytecodeLengths() (t [opBreakpoint]uint8) {
@@ -108,9 +108,9 @@ func buildBytecodeLengths() (t [opBreakpoint]uint8) {
 	return t
 }
 
-// vmBytecodes are what HotSpot's own opcodes stand for, from 203 on (interpreter/bytecodes.hpp). JDK 8 has all
-// but the one for stores of booleans. One that stands for several is here the first of them, for the
-// others are still in their places.
+// vmBytecodes are what HotSpot's own opcodes stand for, from 203 on (interpreter/bytecodes.hpp). JDK 8 has all but the
+// one for stores of booleans. An opcode that stands for several is here the first of these, for the others are still in
+// their places.
 var vmBytecodes = [...]uint8{
 	// fast_agetfield to fast_sgetfield
 	OpGetfield, OpGetfield, OpGetfield, OpGetfield, OpGetfield, OpGetfield, OpGetfield, OpGetfield,
@@ -123,10 +123,10 @@ var vmBytecodes = [...]uint8{
 	OpGetfield, OpPutfield, 0x2a, 0x15, // nofast: of archived classes
 }
 
-// fastBPutfield is its place among vmBytecodes: JDK 8 lacks the one behind it.
+// fastBPutfield is the place of that opcode among vmBytecodes: JDK 8 lacks the opcode behind it.
 const fastBPutfield = 9
 
-// javaOp is the opcode of the class file.
+// javaOp returns the opcode of the class file.
 func javaOp(op uint8, jdk8 bool) (uint8, bool) {
 	if op < opBreakpoint {
 		return op, true

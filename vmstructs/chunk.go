@@ -24,7 +24,7 @@ type chunkHead struct {
 // maxChunkWords bounds a chunk. Its size is an int.
 const maxChunkWords = 1 << 27
 
-// readChunks copies the stack of the Continuation at cont. It counts only if unchanged says so afterwards.
+// readChunks copies the stack of the Continuation at cont. The copy counts only if unchanged says so afterwards.
 func (c *Continuations) readChunks(cont uint64, k *process.Continuation) error {
 	c.ranges, c.nHeads = c.ranges[:0], 0
 	c.tail = chunkHead{addr: cont}
@@ -60,8 +60,8 @@ func (c *Continuations) heapBytes(addr uint64, b []byte) error {
 	return errNotCopied
 }
 
-// Trail tells how a thread's chunks and its virtual thread can be copied together with its stack. It is not known
-// before one has been read: the first are read when the thread runs again.
+// Trail tells how a thread's chunks and its virtual thread can be copied together with its stack. The trail is not
+// known before a chunk has been read: the first chunks are read when their thread runs again.
 func (c *Continuations) Trail(t *process.Trail) {
 	from, size := c.vm.Side()
 	if c.cont.klass == 0 || c.virtual.klass == 0 || size == 0 {
@@ -113,7 +113,7 @@ const (
 	classChunk        = "jdk/internal/vm/StackChunk"
 )
 
-// findContinuation finds the fields of Continuation, of which klass is one or below.
+// findContinuation finds the fields of Continuation. klass is Continuation or a class below it.
 func (c *Continuations) findContinuation(klass uint64) error {
 	class, err := c.class(klass, classContinuation)
 	if err != nil {
@@ -128,8 +128,8 @@ func (c *Continuations) findContinuation(klass uint64) error {
 	return nil
 }
 
-// FindClasses finds what Trail needs among all classes that are loaded, which may be many: some microseconds for
-// each. Without it the first virtual threads that are met tell.
+// FindClasses finds what Trail needs among all loaded classes. These may be many, and each takes some microseconds.
+// Without FindClasses, the first virtual threads that are met tell.
 func (c *Continuations) FindClasses() error {
 	if err := c.prepare(); err != nil {
 		return err
@@ -218,8 +218,8 @@ func (c *Continuations) findChunk(klass uint64) error {
 	return nil
 }
 
-// unchanged reads again what readChunks has read, but for the frames, and the other ranges too, with
-// one call, and reports whether all of it could be read and the chunks are as they were.
+// unchanged reads again, with one call, what readChunks has read, but for the frames. It reads the other ranges in the
+// same call. It reports whether all could be read and the chunks are as they were.
 func (c *Continuations) unchanged(others ...process.Range) bool {
 	c.ranges = append(c.ranges[:0], others...)
 	tail := c.tailAgain[:]
@@ -244,7 +244,7 @@ func (c *Continuations) unchanged(others ...process.Range) bool {
 	return err1 == nil && err2 == nil && was == now
 }
 
-// sameHead compares what counts of a chunk's fields: flags and the mark may change.
+// sameHead compares the fields of a chunk that count: flags and the mark may change.
 func (c *Continuations) sameHead(h *chunkHead, raw []byte) bool {
 	now := chunkHead{n: h.n}
 	copy(now.raw[:], raw)

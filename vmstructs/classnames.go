@@ -5,7 +5,7 @@ import (
 )
 
 // ClassNames reads the names of classes by their Klass, and by the head of an object. A name is never kept: another
-// class may come to where one was.
+// class may come to the same address.
 type ClassNames struct {
 	vm      *VM
 	klasses klassModel
@@ -48,8 +48,7 @@ func (c *ClassNames) OfKlass(klass uint64) (string, error) {
 var primitives = map[string]string{"B": "byte", "C": "char", "D": "double", "F": "float", "I": "int", "J": "long",
 	"S": "short", "Z": "boolean"}
 
-// JavaName is a class's name as Java spells it, of that which the JVM has: [[Ljava/lang/String; is
-// java.lang.String[][].
+// JavaName turns the JVM's name of a class into Java's spelling: [[Ljava/lang/String; is java.lang.String[][].
 func JavaName(name string) string {
 	element := strings.TrimLeft(name, "[")
 	depth := len(name) - len(element)

@@ -7,18 +7,17 @@ import (
 )
 
 // The code cache is one to three heaps. A heap is an address range, committed from its
-// low end as it is needed, and cut into segments of 64 or 128 bytes. Each block in it is
-// a HeapBlock header and then a CodeBlob; a block begins on a segment's boundary. Which
-// block a segment belongs to is told by the segment map, a byte for each segment:
-// 0xff is free, 0 begins a block, any other says how many segments to go back to get
+// low end as it is needed, and cut into segments of 64 or 128 bytes. Each block in it is a HeapBlock header and then a
+// CodeBlob; a block begins on a segment's boundary. The segment map tells which block a segment belongs to. It has a
+// byte for each segment: 0xff is free, 0 begins a block, and any other value says how many segments to go back to get
 // nearer to the beginning (memory/heap.hpp, heap.cpp CodeHeap::find_block_for).
 const (
 	segmentFree  = 0xff
 	maxHeaps     = 8
 	maxCodeCache = 1 << 34 // HotSpot allows 2 GB
 	segmapChunk  = 512
-	// maxHops bounds the way back to a block's beginning. Hops are as long as can be
-	// but where blocks were merged, of which HotSpot allows 10,000 (fragmentation_limit).
+	// maxHops bounds the way back to a block's beginning. Hops are as long as can be, except where blocks were merged.
+	// HotSpot allows 10,000 merges (fragmentation_limit).
 	maxHops = 1 << 16
 )
 
@@ -145,7 +144,7 @@ func (vm *VM) readHeap(addr uint64) (codeHeap, error) {
 // InCode reports whether pc lies in what is reserved for generated code. It reads nothing.
 func (vm *VM) InCode(pc uint64) bool { return vm.code.has(pc) }
 
-// heapOf finds the heap whose committed part holds pc, looking anew how far that goes.
+// heapOf finds the heap that holds pc in its committed part. It reads anew how far that part goes.
 func (vm *VM) heapOf(pc uint64) (*codeHeap, error) {
 	for i := range vm.heaps {
 		h := &vm.heaps[i]
@@ -179,7 +178,7 @@ func (vm *VM) findBlock(h *codeHeap, pc uint64) (uint64, error) {
 // findBlock walks the segment map back from pc's segment.
 func findBlock(m process.Memory, h *codeHeap, pc uint64, window []byte) (uint64, error) {
 	i := h.segment(pc)
-	begin, end := i+1, i+1 // what of the map is in the window
+	begin, end := i+1, i+1 // the part of the map that is in the window
 	for n := range maxHops {
 		if i < begin || i >= end {
 			begin, end = i+1-min(i+1, uint64(len(window))), i+1

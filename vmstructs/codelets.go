@@ -76,7 +76,7 @@ func (vm *VM) readCodelets() []Codelet {
 	}
 	vm.interpCode = code
 	need := max(span(l.codeletSize, l.description), int(l.codeletBytes))
-	// The code begins at an aligned address behind the header.
+	// The code begins behind the header, at an aligned address.
 	align := uint64(1)
 	if f, ok := vm.Flag("CodeEntryAlignment"); ok { // an intx, since 27 a uint
 		if n := max(uint64(max(f.Int, 0)), f.Uint); n > 0 && n <= 128 && n&(n-1) == 0 {

@@ -10,7 +10,7 @@ import (
 type CodeUse struct {
 	Name string // "CodeHeap 'profiled nmethods'", "CodeCache", empty up to 8
 	Amount
-	// Refused is how often there was no room. Not known up to 8.
+	// Refused is how often there was no room. It is not known up to 8.
 	Refused maybe.Value[uint64]
 }
 
@@ -20,9 +20,9 @@ type CodeUse struct {
 //	size_t _freelist_segments, int _freelist_length, [size_t _max_allocated_capacity, const char* _name, CodeBlobType,
 //	int blobs, nmethods, adapters, full]
 //
-// So the fields are found by where they must be, and believed only if they hold together: the size of a segment stands
-// before its logarithm, free segments are fewer than those that were ever taken, those fit into what is committed, and
-// the peak is no less than what is used. The name, where there is one, must be one.
+// So the fields are looked for where they must be, and believed only if they hold together. The size of a segment
+// stands before its logarithm. Free segments are fewer than the segments that were ever taken. The taken segments fit
+// into what is committed. The peak is no less than what is used. The name, where there is one, must be a name.
 const (
 	codeBefore = 24 // how much is read before _log2_segment_size, and behind it
 	codeBehind = 104

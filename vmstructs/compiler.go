@@ -2,15 +2,15 @@ package vmstructs
 
 import "fmt"
 
-// Compiling tells what a compiler thread compiles: "C2 java.lang.String.hashCode". It is
-// false while the thread has nothing to do.
+// Compiling tells what a compiler thread compiles: "C2 java.lang.String.hashCode". It returns false while the thread
+// has nothing to do.
 func (vm *VM) Compiling(t Thread) (string, bool) {
 	l := &vm.l.task
 	if !t.Compiler || !l.env.ok() || !l.task.ok() || !l.method.ok() || !l.level.ok() {
 		return "", false
 	}
-	// The environment is an object on the compiler thread's stack (ci/ciEnv.hpp), the
-	// task one that is reused: each step may fail at any time.
+	// The environment is an object on the compiler thread's stack (ci/ciEnv.hpp). The task is an object that is reused.
+	// So each step may fail at any time.
 	env, err := vm.mem.Ptr(t.Addr + uint64(l.env))
 	if err != nil || env == 0 {
 		return "", false

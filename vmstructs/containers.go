@@ -31,7 +31,7 @@ const (
 	maxContainers = 1 << 20
 	maxScopes     = 1 << 10 // of one thread
 	maxNested     = 1 << 12 // containers within each other, and tables that lead to the next
-	// maxObject is how much is read of an object: the fields that are wanted lie further in front.
+	// maxObject bounds what is read of an object: the fields that are wanted lie within.
 	maxObject = 4096
 )
 
@@ -44,7 +44,7 @@ type search struct {
 	seen    map[uint64]bool // sets and platform threads, by address
 	shown   map[uint64]bool // virtual threads, by id: the collector may move one between two sets that hold it
 	klasses map[string]uint64
-	depth   int // of container and tableOf, which lead to themselves
+	depth   int // of container and tableOf, which call themselves
 
 	nodes, slots, containers int
 	listed                   int  // classes, each time that all are looked through
@@ -84,7 +84,7 @@ func (s *search) run(platform []Thread) error {
 	s.root()
 	s.registry()
 	for _, t := range platform {
-		// One without an object is not linked to it yet, or no more.
+		// A thread without an object is not linked to its object yet, or no longer.
 		if obj, err := s.c.vm.threadObject(t); err == nil {
 			s.scopes(obj)
 		} else if errors.Is(err, ErrMoved) {
@@ -96,7 +96,7 @@ func (s *search) run(platform []Thread) error {
 
 // root walks the container of threads that belong to no executor.
 func (s *search) root() {
-	if s.klasses[classTrackingRoot] == 0 { // it is loaded if they are tracked
+	if s.klasses[classTrackingRoot] == 0 { // this class is loaded if the threads are tracked
 		s.census.Untracked = s.klasses[classContainers] != 0
 		return
 	}
@@ -108,11 +108,11 @@ func (s *search) root() {
 	s.set(threads, s.thread)
 }
 
-// registry walks the containers that are registered: weak references to them.
+// registry walks the registered containers. The registry has weak references to them.
 func (s *search) registry() {
 	all, err := s.static(classContainers, "CONTAINER_REGISTRY")
 	if err != nil {
-		if s.klasses[classContainers] != 0 { // else it has not been needed yet
+		if s.klasses[classContainers] != 0 { // otherwise it has not been needed yet
 			s.census.fail(err)
 		}
 		return
@@ -209,15 +209,15 @@ func (s *search) classOf(obj uint64) (*javaClass, error) {
 	return class, nil
 }
 
-// object is an object as it was read, with one call: it is the search's until the next.
+// object is an object as it was read, with one call. It belongs to the search, until the next one is read.
 type object struct {
 	vm    *VM
 	class *javaClass
 	bytes []byte
 }
 
-// read reads an object by its class. A collector may move it, and something else come to lie there, between
-// the look at its class and that at its fields: so its class is compared in what was read together.
+// read reads an object by its class. Between reading the class and reading the fields, a collector may move the object,
+// and something else may come to lie there. So the class is read once more together with the fields, and compared.
 func (s *search) read(obj uint64) (o object, err error) {
 	class, err := s.classOf(obj)
 	if err != nil {
@@ -233,7 +233,8 @@ func (s *search) read(obj uint64) (o object, err error) {
 	return object{s.c.vm, class, b}, nil
 }
 
-// ref takes a reference out of an object: ok is false if its class has no such field, or it could not be read.
+// ref takes a reference out of an object. ok is false if the object's class has no such field, or if the field could
+// not be read.
 func (o *object) ref(field string) (obj uint64, ok bool, err error) {
 	if o.class == nil {
 		return 0, false, nil
@@ -304,7 +305,7 @@ func (s *search) static(class string, names ...string) (obj uint64, err error) {
 	return 0, ErrMoved
 }
 
-// findKlasses looks for classes by name through all that are loaded.
+// findKlasses looks for classes by name among all loaded classes.
 func (s *search) findKlasses(names ...string) (map[string]uint64, error) {
 	l := &s.c.vm.l.cont
 	want := map[string]bool{}

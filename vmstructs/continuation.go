@@ -20,15 +20,15 @@ import (
 //	  ContinuationEntry                       StackChunk: those frozen before
 //	  Continuation.run, the carrier's frames
 //
-// A chunk is a Java object: collectors move it, and the thread takes frames out of it and puts
-// others in whenever it runs. So what is read of it counts only if it hangs together before and
-// after, and whether it belongs to a stack that was copied before is for the walker to ask.
+// A chunk is a Java object: collectors move it, and the thread takes frames out of it and puts others in whenever it
+// runs. So what is read of a chunk counts only if it hangs together before and after. The walker finds out whether the
+// chunk belongs to a stack that was copied before.
 
 const (
-	// maxChunks bounds how many chunks one continuation may have. A new one is made where the
-	// last has been seen by a collector.
+	// maxChunks bounds how many chunks one continuation may have. A new chunk is made where a collector has seen the
+	// last one.
 	maxChunks = 64
-	// maxChunkBytes bounds what is copied of all of them: more than a walk has room for.
+	// maxChunkBytes bounds what is copied of all chunks: more than a walk has room for.
 	maxChunkBytes = 4 << 20
 	// maxParents bounds how many continuations may run within each other.
 	maxParents = 8
@@ -36,8 +36,8 @@ const (
 	baseBytes = 2048
 )
 
-// Continuations reads continuations and the virtual threads that they belong to. It has scratch memory
-// of its own: one goroutine may use it while another uses the VM that it was made of.
+// Continuations reads continuations and the virtual threads that they belong to. A Continuations has scratch memory of
+// its own: one goroutine may use it while another uses the VM that it was made from.
 type Continuations struct {
 	vm       *VM // our own
 	klasses  klassModel
@@ -103,8 +103,8 @@ func (vm *VM) HasVirtual() bool {
 	return vm.l.cont.vthread.ok() && !vm.lacks(capVirtual) && !vm.lacks(capNames)
 }
 
-// NewContinuations returns a reader of continuations, nil if this JVM has none that could be read. It reads what
-// is read once, so that the first look need not.
+// NewContinuations returns a reader of continuations, nil if this JVM has none that could be read. NewContinuations
+// reads at once what needs to be read only once, so that the first look need not.
 func (vm *VM) NewContinuations() *Continuations {
 	if !vm.HasVirtual() {
 		return nil
@@ -118,7 +118,7 @@ func (vm *VM) NewContinuations() *Continuations {
 	return c
 }
 
-// ReadFrom makes another way to the same process the one by which memory is read.
+// ReadFrom sets another way to the same process, by which memory is read from now on.
 func (c *Continuations) ReadFrom(t process.Target) *Continuations {
 	if c != nil {
 		c.vm.t, c.vm.mem = t, process.NewReader(t)
@@ -126,7 +126,7 @@ func (c *Continuations) ReadFrom(t process.Target) *Continuations {
 	return c
 }
 
-// prepareAt is prepare, not more often than now and then where it fails.
+// prepareAt is prepare. Where prepare fails, prepareAt calls it only now and then.
 func (c *Continuations) prepareAt(now int64) bool {
 	if c.ready {
 		return true
@@ -227,7 +227,7 @@ func (c *Continuations) takeChunks(snap *process.Snapshot, own []byte) bool {
 	return ok
 }
 
-// baseOf is where the part of the carrier's stack above its entry begins that is kept with the chunks.
+// A part of the carrier's stack above its entry is kept with the chunks. baseOf is where that part begins.
 func baseOf(snap *process.Snapshot) uint64 {
 	low := snap.SP
 	if len(snap.Under) > 0 {
@@ -252,15 +252,15 @@ func (c *Continuations) readBase(snap *process.Snapshot, thread uint64, own []by
 		word(entry[entryCont:]) == word(own[entryCont:]) && word(entry[entryFlags:]) == word(own[entryFlags:])
 }
 
-// readIdentity reads whose the continuation is. The thread may run another one by now; so a virtual thread
-// counts only if its own continuation is the one of the entry that was copied.
+// readIdentity reads which virtual thread the continuation belongs to. The thread may run another one by now. So a
+// virtual thread counts only if its own continuation is that of the copied entry.
 func (c *Continuations) readIdentity(snap *process.Snapshot, when int64, thread uint64, entry []byte) {
 	cont, ok := c.virtualEntry(snap, entry)
 	if !ok {
 		return
 	}
-	// The one that it runs now comes first: what is remembered may be of threads that have ended, whose
-	// bytes still lie there while another continuation has come to the same address.
+	// The virtual thread that the thread runs now comes first. The remembered threads may have ended: their bytes may
+	// still lie there while another continuation has come to the same address.
 	obj := c.mounted(thread)
 	v, ok := c.owning(obj, cont)
 	if ok {
@@ -297,9 +297,9 @@ func (c *Continuations) objectBytes(addr uint64, b []byte) error {
 	return c.vm.mem.Bytes(addr, b)
 }
 
-// VirtualHandle is where the reference to the virtual thread is that a JavaThread runs, 0 if that cannot be told. It
-// is there as long as the JavaThread (runtime/javaThread.cpp: _vthread is made once, and what it refers to is
-// replaced).
+// VirtualHandle is the address of the reference to the virtual thread that a JavaThread runs, 0 if that cannot be told.
+// The reference lives as long as the JavaThread (runtime/javaThread.cpp: _vthread is made once, and what it refers to
+// is replaced).
 func (vm *VM) VirtualHandle(thread uint64) uint64 {
 	if !vm.HasVirtual() {
 		return 0
@@ -311,7 +311,7 @@ func (vm *VM) VirtualHandle(thread uint64) uint64 {
 	return handle
 }
 
-// mounted is the thread object that a JavaThread ran in the pause, or runs now, 0 if it cannot be told.
+// mounted is the thread object that a JavaThread ran in the pause, or runs now; 0 if that cannot be told.
 func (c *Continuations) mounted(thread uint64) uint64 {
 	handle := c.vm.VirtualHandle(thread)
 	if handle == 0 {
@@ -328,7 +328,7 @@ func (c *Continuations) mounted(thread uint64) uint64 {
 	return obj
 }
 
-// virtualEntry finds the continuation that is a virtual thread's: others may run within it.
+// virtualEntry finds the continuation that is a virtual thread's: other continuations may run within that one.
 func (c *Continuations) virtualEntry(snap *process.Snapshot, entry []byte) (cont uint64, ok bool) {
 	for range maxParents {
 		if binary.LittleEndian.Uint32(entry[entryFlags:]) != 0 {
@@ -461,12 +461,12 @@ func (c *Continuations) readName(v virtualThread) (string, error) {
 	return name, nil
 }
 
-// offsetMask is which bits of a reference say where an object is: all but ZGC's colours.
+// offsetMask has the bits of a reference that say where an object is: all but ZGC's colours.
 func (vm *VM) offsetMask() uint64 {
 	z := &vm.java.heap.z
 	l := &vm.l.oops
 	if !z.on || z.shift != 0 {
-		return ^uint64(0) // what has been read of it has no colour
+		return ^uint64(0) // what has been read of the reference has no colour
 	}
 	holder, at := l.zGlobals, vm.l.cont.zOffsetMask
 	if l.xGlobals != 0 {

@@ -15,7 +15,7 @@ const (
 	perfVectorOffset = 8
 	perfTypeOffset   = 12
 	perfUnitsOffset  = 14
-	// maxCounters bounds how many are believed; a JVM has some 250.
+	// maxCounters bounds how many counters are believed; a JVM has some 250.
 	maxCounters = 1 << 12
 	// maxCounterText bounds a text and a name.
 	maxCounterText = 1 << 10
@@ -25,7 +25,7 @@ const (
 type counterArea struct {
 	bytes   []byte
 	at      map[string]perfCounter
-	entries uint32 // when it was indexed
+	entries uint32 // entries at the time of the index
 	partial bool   // an entry was just being made then
 }
 
@@ -60,7 +60,7 @@ func (h *Health) Counters() (c Counters, ok bool) {
 	return Counters{a}, true
 }
 
-// index finds the entries, unless it has found as many already. The JVM counts an entry before it has filled it in
+// index finds the entries, unless it has found that many already. The JVM counts an entry before it has filled it in
 // (runtime/perfMemory.cpp, PerfMemory::alloc).
 func (a *counterArea) index() bool {
 	if len(a.bytes) < perfPrologue || offset(0).u32(a.bytes) != perfMagic {
@@ -90,7 +90,7 @@ func (a *counterArea) index() bool {
 	return true
 }
 
-// parseCounter reads one entry. A name of "" is one that is left out.
+// parseCounter reads one entry. An entry with the name "" is left out.
 func parseCounter(entry []byte) (length int, name string, c perfCounter, ok bool) {
 	size := offset(0).u32(entry)
 	if size < perfEntry || uint64(size) > uint64(len(entry)) {

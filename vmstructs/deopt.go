@@ -6,9 +6,9 @@ import (
 	"goprof/process"
 )
 
-// A thread that turns a compiled frame into interpreted ones keeps in a vframeArray what these are to
-// be (runtime/vframeArray.hpp). It is through with that in microseconds; then the array is freed, and
-// the next one often lies in the same place. So it is copied in the pause, as Snapshot.Followed.
+// A thread that turns a compiled frame into interpreted ones keeps in a vframeArray what these are to be
+// (runtime/vframeArray.hpp). The thread is through with that in microseconds. Then the array is freed, and the next
+// array often lies in the same place. So the array is copied in the pause, as Snapshot.Followed.
 
 const (
 	// maxVFrames bounds the frames that one compiled frame is turned into.
@@ -17,8 +17,8 @@ const (
 	maxVFrameCopy = 16 << 10
 )
 
-// Follow tells where in a thread's Side the pointer to that array lies, and how many bytes of it are
-// wanted; 0 if nothing tells what they mean.
+// Follow tells where in a thread's Side the pointer to that array lies, and how many bytes of the array are wanted.
+// Both are 0 if nothing tells what the bytes mean.
 func (vm *VM) Follow() (at, size int) {
 	l := &vm.l.deopt
 	begin, have := vm.Side()
@@ -66,8 +66,8 @@ type Unpacking struct {
 	CallerPC uint64  // where it goes on
 }
 
-// VFrames returns the frames that deoptimization was about to build in place of a compiled frame of
-// snap's thread; none if it was not at it.
+// VFrames returns the frames that deoptimization was about to build in place of a compiled frame of snap's thread; none
+// if the thread was not about to do so.
 func (vm *VM) VFrames(snap *process.Snapshot) (none Unpacking, err error) {
 	l := &vm.l.deopt
 	if !l.whole {

@@ -52,8 +52,8 @@ func (s *stream) nextField(f *fieldFlags) (name, offset, flags uint32) {
 	return name, offset, flags
 }
 
-// fieldsOf lists the fields that a class declares itself. Where they are in an object
-// depends on the release, on flags, even on other fields' sizes, so it is never assumed.
+// fieldsOf lists the fields that a class declares itself. The place of a field in an object depends on the release, on
+// flags, even on other fields' sizes, so it is never assumed.
 func (vm *VM) fieldsOf(klass uint64) ([]javaField, error) {
 	l := &vm.l.method
 	if !l.klassPool.ok() || !l.arrayLen.ok() {

@@ -68,7 +68,7 @@ var flagTypes = map[string]flagType{
 var flagNumbers = [...]string{"bool", "int", "uint", "intx", "uintx", "uint64_t", "size_t", "double", "ccstr",
 	"ccstrlist"}
 
-// flagTable finds a flag's entry by its name; made at the first question.
+// flagTable finds a flag's entry by its name. It is made at the first question.
 type flagTable struct {
 	read    bool
 	entries []byte
@@ -185,7 +185,7 @@ const (
 	flagDefault    = 0
 )
 
-// flagOrigin is who had set a flag when the flags were first read.
+// flagOrigin tells what had set a flag when the flags were first read.
 func (vm *VM) flagOrigin(name string) (origin uint32, ok bool) {
 	if _, ok := vm.Flag(name); !ok || !vm.l.flags.origin.ok() {
 		return 0, false

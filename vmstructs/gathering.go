@@ -8,15 +8,15 @@ import (
 	"goprof/process"
 )
 
-// Safepoints watches how the VM brings its threads to rest. One goroutine may use it while another uses the VM that it
-// was made of.
+// Safepoints watches how the VM brings its threads to rest. One goroutine may use a Safepoints while another uses the
+// VM that it was made from.
 //
-// Two things tell, and either is enough:
+// Two sources tell of safepoints, and either is enough:
 //   - SafepointSynchronize::_state, and since 13 SafepointTracing::_last_safepoint_begin_time_ns: variables that only
 //     .symtab names (11 to 27 of Debian and Temurin; not 8 of Debian, not a stripped libjvm.so).
 //   - Counters that the VM keeps for jstat, in all releases: sun.rt.safepoints is one more as soon as the VM asks
-//     (services/runtimeService.cpp, record_safepoint_begin), and sun.rt.safepointSyncTime grows by how long it took
-//     when the last thread has come (record_safepoint_synchronized). -XX:-UsePerfData leaves them out.
+//     (services/runtimeService.cpp, record_safepoint_begin). When the last thread has come, sun.rt.safepointSyncTime
+//     grows by the time that took (record_safepoint_synchronized). -XX:-UsePerfData leaves these counters out.
 type Safepoints struct {
 	health       *Health
 	state, begun uint64 // addresses; 0: not known
@@ -36,21 +36,21 @@ type Gathering struct {
 	Under   bool          // threads are being waited for
 	Began   int64         // when the VM asked the last time, by the process's CLOCK_MONOTONIC; 0: not known
 	Counted bool          // Count and Took are known
-	Count   uint64        // how often it has asked
+	Count   uint64        // how often the VM has asked
 	Took    time.Duration // until all threads had come, all times together
 }
 
 // ErrNoSafepoints: nothing tells of this JVM's safepoints.
 var ErrNoSafepoints = errors.New("vmstructs: neither libjvm.so's symbols nor the JVM's counters tell of safepoints")
 
-// The counters, as services/runtimeService.cpp calls them.
+// The names of the counters in services/runtimeService.cpp.
 const (
 	safepointCount = "sun.rt.safepoints"
 	safepointSync  = "sun.rt.safepointSyncTime"
 	counterTicks   = "sun.os.hrt.frequency"
 )
 
-// NewSafepoints finds what tells of safepoints. It looks symbols up, which takes some time.
+// NewSafepoints finds the sources that tell of safepoints. It looks symbols up, which takes some time.
 func (vm *VM) NewSafepoints() (*Safepoints, error) {
 	s := &Safepoints{health: vm.NewHealth()}
 	if s.state = s.health.symbols.safepoint; s.state != 0 {
@@ -80,13 +80,13 @@ func (s *Safepoints) findCounters() {
 	s.count, s.took, s.tick = start+uint64(count.at), start+uint64(took.at), 1e9/float64(hz)
 }
 
-// ReadFrom makes another way to the same process the one by which memory is read.
+// ReadFrom sets another way to the same process, by which memory is read from now on.
 func (s *Safepoints) ReadFrom(t process.Target) *Safepoints {
 	s.health.ReadFrom(t)
 	return s
 }
 
-// maxGathered bounds how long all safepoints together may have taken to be believed.
+// maxGathered bounds the time of all safepoints together that is believed.
 const maxGathered = 1 << 62
 
 // Read tells how far the VM is. The state is read before and after the rest, and must be the same. ok is false where it
@@ -120,7 +120,7 @@ func (s *Safepoints) Read() (g Gathering, ok bool) {
 	return g, false
 }
 
-// readAll reads all of it with one call, in this order.
+// readAll reads everything with one call, in this order.
 func (s *Safepoints) readAll() bool {
 	s.ranges = s.ranges[:0]
 	for i, at := range [...]uint64{s.state, s.count, s.took, s.begun, s.state} {
@@ -143,8 +143,8 @@ func (s *Safepoints) readAll() bool {
 }
 
 // underByCounters tells by the counters whether threads are waited for: the VM has asked, and has not added yet how
-// long that took. The first reading cannot tell. Where several safepoints have come and gone between two readings, the
-// last of them may be under way still: that is told as none until the next change.
+// long that took. The first reading cannot tell. Where several safepoints have come between two readings, the last of
+// them may still be under way. Until the next change, underByCounters then says that no thread is waited for.
 func (s *Safepoints) underByCounters(g *Gathering) bool {
 	if !s.settled || uint64(g.Took) != s.quiets {
 		s.settled, s.quietCount, s.quiets = true, g.Count, uint64(g.Took)
@@ -152,9 +152,9 @@ func (s *Safepoints) underByCounters(g *Gathering) bool {
 	return g.Count > s.quietCount
 }
 
-// Missing appends the threads that have not come. Each is named by where its piece of memory begins that VM.Side tells
-// of. ok is false where no thread is waited for, where that has ended before the list was read, or the threads cannot
-// be listed.
+// Missing appends the threads that have not come. Each is named by the address of its Side, the piece of memory that
+// VM.Side tells of. ok is false where no thread is waited for, where the wait has ended before the list was read, or
+// where the threads cannot be listed.
 func (s *Safepoints) Missing(into []uint64) (missing []uint64, ok bool) {
 	before, ok := s.Read()
 	if !ok || !before.Under {
@@ -177,7 +177,7 @@ func (s *Safepoints) Missing(into []uint64) (missing []uint64, ok bool) {
 	return into, true
 }
 
-// Operation is why the VM asks: the name of the operation that it executes, empty if that is not known.
+// Operation says why the VM asks: it is the name of the operation that the VM executes, empty if that is not known.
 func (s *Safepoints) Operation() string { return s.health.Operation().Or("") }
 
 // OnlyCounters forgets what symbols tell: for tests.

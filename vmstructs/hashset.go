@@ -5,13 +5,13 @@ import (
 	"fmt"
 )
 
-// This file walks a java.util.concurrent.ConcurrentHashMap's key set while the program changes it and
-// collectors move it. What could not be read is told in the census.
+// This file walks the key set of a java.util.concurrent.ConcurrentHashMap, while the program changes the map and
+// collectors move it. The census tells what could not be read.
 
 // tableStep is how much of a table is read at a time.
 const tableStep = 8 << 10
 
-// set walks the elements of a concurrent hash set; 0 is one that the JVM has not made yet.
+// set walks the elements of a concurrent hash set; 0 is a set that the JVM has not made yet.
 func (s *search) set(set uint64, each func(obj uint64)) {
 	if set == 0 || s.seen[set] {
 		return
@@ -33,7 +33,7 @@ func (s *search) set(set uint64, each func(obj uint64)) {
 // tableOf walks the bins of a table (java.util.concurrent.ConcurrentHashMap: Node[]).
 func (s *search) tableOf(table uint64, each func(obj uint64)) error {
 	if s.seen[table] {
-		return nil // a table that grows leads there from each bin
+		return nil // each bin of a growing table leads to the next table
 	}
 	s.seen[table] = true
 	if err := s.enter(); err != nil {
@@ -74,7 +74,7 @@ func (s *search) tableOf(table uint64, each func(obj uint64)) error {
 		at += uint64(len(b))
 		left -= uint64(len(b))
 	}
-	// Where a collector has moved it meanwhile, other objects may have come to its place.
+	// If a collector has moved the table meanwhile, other objects may have come to its place.
 	if now, err := s.arrayAt(table); err != nil || now != was {
 		return ErrMoved
 	}
@@ -107,11 +107,11 @@ func isNull(b []byte) bool {
 	return word(b) == 0
 }
 
-// bin walks one bin: a list of Nodes, a tree of them, which is a list too, or a way to the next table.
+// bin walks one bin. A bin is a list of Nodes, a tree of Nodes, which is a list too, or a way to the next table.
 func (s *search) bin(node uint64, each func(obj uint64)) error {
 	for node != 0 {
 		if s.spent {
-			return nil // it has been said
+			return nil // the census says it already
 		}
 		if s.nodes++; s.nodes > maxSetNodes {
 			s.spent = true

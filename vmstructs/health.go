@@ -10,7 +10,7 @@ import (
 // Health reads what the JVM's structures tell of how it is: its heap, what threads allocate, safepoints, the code
 // cache, references that wait. No thread stands still meanwhile, so each number is of a moment of its own.
 //
-// It has scratch memory of its own: one goroutine may use it while another uses the VM that it was made of.
+// A Health has scratch memory of its own: one goroutine may use it while another uses the VM that it was made from.
 type Health struct {
 	vm      *VM // our own
 	symbols healthSymbols
@@ -25,7 +25,7 @@ type Health struct {
 	ranges []process.Range
 }
 
-// NewHealth returns a reader of how the JVM is. It looks up the symbols that it needs, which is what costs most.
+// NewHealth returns a reader of how the JVM is. It looks up the symbols that it needs; that is the most costly part.
 func (vm *VM) NewHealth() *Health {
 	h := &Health{vm: newVM(vm.t, vm.l)}
 	h.vm.lib, h.vm.version, h.vm.missing = vm.lib, vm.version, slices.Clone(vm.missing)
@@ -61,7 +61,7 @@ func (h *Health) ThreadCount() maybe.Value[uint64] {
 	return maybe.If(uint64(max(n, 0)), err == nil && n >= 0 && n <= maxThreads)
 }
 
-// sizeAt reads a number of bytes at an address: one that no honest heap has is not known.
+// sizeAt reads a number of bytes at an address. A number that no honest heap has counts as not known.
 func (h *Health) sizeAt(addr uint64, field offset) maybe.Value[uint64] {
 	if addr == 0 || !field.ok() {
 		return maybe.Value[uint64]{}
@@ -82,13 +82,13 @@ func (h *Health) pointerAt(addr uint64, field offset) uint64 {
 	return p
 }
 
-// between is how many bytes lie between two addresses that stand in an object of the VM.
+// between is the number of bytes between two addresses that stand in an object of the VM.
 func (h *Health) between(addr uint64, low, high offset) maybe.Value[uint64] {
 	from, to := h.pointerAt(addr, low), h.pointerAt(addr, high)
 	return maybe.If(to-from, from != 0 && to >= from && to-from <= maxHeapBytes)
 }
 
-// sum adds what is known; it is not known if one of the terms is not.
+// sum adds the terms. The sum is not known if one of the terms is not known.
 func sum(terms ...maybe.Value[uint64]) maybe.Value[uint64] {
 	total := uint64(0)
 	for _, t := range terms {

@@ -8,8 +8,8 @@ import (
 const (
 	// maxHeapBytes is more than any heap has (ZGC: 16 TB).
 	maxHeapBytes = 1 << 46
-	// maxRegions bounds how many of G1's regions are read: a heap of 2 TB has so many of the largest. regionBatch is how
-	// many are read with one call, maxRegionSpan how many bytes of each.
+	// maxRegions bounds how many of G1's regions are read: a heap of 2 TB has that many of the largest regions.
+	// regionBatch is how many regions are read with one call, and maxRegionSpan bounds the bytes that are read of each.
 	maxRegions    = 1 << 16
 	regionBatch   = 512
 	maxRegionSpan = 1024
@@ -68,7 +68,8 @@ func (h *Health) Heap() (u HeapUse) {
 	return u
 }
 
-// serialHeap: CMS has its old generation in a space of free lists, of which the tables do not tell how full it is.
+// serialHeap reads the heaps of Serial and CMS. CMS has its old generation in a space of free lists; the tables do not
+// tell how full that space is.
 func (h *Health) serialHeap(heap uint64, u *HeapUse) {
 	l := &h.vm.l.health.serial
 	young, old := h.pointerAt(heap, l.young), h.pointerAt(heap, l.old)
@@ -88,7 +89,7 @@ func (h *Health) serialHeap(heap uint64, u *HeapUse) {
 	}
 }
 
-// generation reads what a generation has of memory.
+// generation reads how much memory a generation has.
 func (h *Health) generation(generation uint64, a *Amount) {
 	l, code := &h.vm.l.health, &h.vm.l.code
 	virtual := l.serial.virtual
@@ -151,7 +152,7 @@ func (h *Health) g1OldRegions(heap uint64) maybe.Value[uint64] {
 	return maybe.If((uint64(old)+uint64(big))*grain, ok)
 }
 
-// g1Regions adds up what all regions hold, and what the young ones do.
+// g1Regions adds up what all regions hold, and what the young regions hold.
 func (h *Health) g1Regions(heap uint64) (all, young uint64, ok bool) {
 	l := &h.vm.l.health.g1
 	if !l.regions.ok() || !l.length.ok() || !l.base.ok() || !l.bottom.ok() || !l.top.ok() || !l.end.ok() {

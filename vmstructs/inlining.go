@@ -2,8 +2,8 @@ package vmstructs
 
 import "encoding/binary"
 
-// Place is one method's place in the tree of what is inlined into an nmethod, and Site a bytecode there. They are
-// hashes of the way to there: of methods and bytecode indexes, from the method that owns the code on.
+// Place is one method's place in the tree of what is inlined into an nmethod. Site is a bytecode at such a place. Both
+// are hashes of the way to there: of methods and bytecode indexes, from the method that owns the code on.
 type (
 	Place uint64
 	Site  uint64
@@ -63,7 +63,7 @@ func (t *inliningReader) site(at int32, depth int) (Site, bool) {
 	if s, ok := t.seen[at]; ok {
 		return s, s != 0
 	}
-	t.seen[at] = 0 // so that a scope that is its own sender ends
+	t.seen[at] = 0 // so that the walk ends at a scope that is its own sender
 	d := &t.b.debug
 	if depth >= maxInline || at < 0 || int(at) >= len(d.scopes) {
 		return 0, false

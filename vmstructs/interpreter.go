@@ -10,8 +10,8 @@ func (vm *VM) Interp() arch.InterpLayout {
 	return vm.t.CPU().Interp.JDK9
 }
 
-// SlotAddress is the address that a slot of the interpreter's frame at fp holds: up to JDK 21 the slot holds it, JDK 25
-// counts in words from fp (interp_masm_*.cpp, prepare_to_jump_from_interpreted).
+// SlotAddress is the address that a slot of the interpreter's frame at fp stands for. Up to JDK 21 the slot holds the
+// address. JDK 25 counts in words from fp (interp_masm_*.cpp, prepare_to_jump_from_interpreted).
 func SlotAddress(fp, slot uint64) uint64 {
 	if words := int64(slot); words < 0 && words > -1<<20 {
 		return fp + slot*8

@@ -2,14 +2,15 @@ package vmstructs
 
 // Invocation is what is known of an invoke.
 type Invocation struct {
-	Method    *Method // that it calls; nil where that is not known
+	Method    *Method // the method that it calls; nil where that is not known
 	Intrinsic bool    // compilers may have code of their own for the method
-	Never     bool    // the interpreter has not resolved it, so nobody has ever come to it
+	Never     bool    // the interpreter has not resolved the invoke, so the program has never come to it
 }
 
 // Invoked returns which method an invoke of m calls, as the constant pool of m's class has resolved it for the
-// interpreter. It does not say where more than one method may be called. A virtual method is that of the class that the
-// invoke names; a compiler that inlines it has seen that no other class has one of its own.
+// interpreter. Where more than one method may be called, Invoked does not say which. For a virtual method it returns
+// the method of the class that the invoke names: a compiler that inlines the method has seen that no other class has
+// one of its own.
 func (vm *VM) Invoked(m *Method, b *Bytecode) (call Invocation) {
 	l := &vm.l.invoke
 	if b.Op < OpInvoke || b.Op > OpInvokeInterface || !l.cache.ok() {
@@ -23,7 +24,7 @@ func (vm *VM) Invoked(m *Method, b *Bytecode) (call Invocation) {
 	var ok bool
 	if l.methods.ok() {
 		e, ok = vm.resolvedMethod(cache, b.Index)
-		// Of an interface's method the pool has the interface's own, and any class may have another one.
+		// For an interface's method the pool has the interface's own method, and any class may have another one.
 		ok = ok && b.Op != OpInvokeInterface
 	} else {
 		e, ok = vm.cacheEntry(cache, b)
@@ -44,7 +45,8 @@ func (vm *VM) Invoked(m *Method, b *Bytecode) (call Invocation) {
 	return call
 }
 
-// isIntrinsic reports whether compilers may have code of their own for a method, which is then their caller's.
+// isIntrinsic reports whether compilers may have code of their own for a method. Such code is then part of the method's
+// caller.
 func (vm *VM) isIntrinsic(method uint64) bool {
 	l := &vm.l.invoke
 	raw := make([]byte, span(l.intrinsic.offset)-int(l.intrinsic.offset))
@@ -70,8 +72,8 @@ func (vm *VM) cacheEntry(cache uint64, b *Bytecode) (e invokeEntry, ok bool) {
 	if vm.mem.Bytes(cache+l.cacheSize+uint64(b.Index)*l.entrySize, raw) != nil {
 		return e, false
 	}
-	// Behind the constant stand the bytecodes that have been resolved here: one of f1's, and invokevirtual, which has
-	// f2. A call of a method handle is written as invokevirtual, and is none here.
+	// Behind the constant stand the bytecodes that have been resolved here: one that uses f1, and invokevirtual, which
+	// uses f2. A call of a method handle is written as invokevirtual, but does not count as one here.
 	e.constant = l.indices.u16(raw)
 	resolved := (l.indices + 2).u16(raw)
 	byF1, byF2 := uint8(resolved), uint8(resolved>>8)
@@ -80,7 +82,7 @@ func (vm *VM) cacheEntry(cache uint64, b *Bytecode) (e invokeEntry, ok bool) {
 	case b.Op == OpInvokeSpecial || b.Op == OpInvokeStatic:
 		e.method, ok = l.f1.u64(raw), byF1 == uint8(b.Op)
 	case b.Op != OpInvoke:
-		// of an interface: any class's may be called
+		// an interface's method: that of any class may be called
 	case l.flags.u64(raw)>>l.vfinal&1 != 0:
 		e.method, ok = l.f2.u64(raw), byF2 == uint8(OpInvoke)
 	default:
@@ -90,7 +92,7 @@ func (vm *VM) cacheEntry(cache uint64, b *Bytecode) (e invokeEntry, ok bool) {
 }
 
 // resolvedMethod reads an entry as JDKs since 23 have them (oops/resolvedMethodEntry.hpp): the method, then its place
-// in a table, then the number of the constant. A virtual one that is not final has no method there.
+// in a table, then the number of the constant. The entry of a virtual method that is not final has no method.
 func (vm *VM) resolvedMethod(cache uint64, index uint16) (e invokeEntry, ok bool) {
 	l := &vm.l.invoke
 	array, err := vm.mem.Ptr(cache + uint64(l.methods))
@@ -120,7 +122,7 @@ func (vm *VM) virtualMethod(m *Method, constant uint16, table uint64) uint64 {
 	if klass == 0 || klass%8 != 0 {
 		return 0
 	}
-	// The length is in words up to 8 and since 9 (oops/klass.hpp): a vtableEntry is one of them.
+	// The length is in words up to 8 and since 9 (oops/klass.hpp): a vtableEntry is one word.
 	n, err := vm.mem.U32(klass + uint64(l.vtableLen))
 	if err != nil || table >= uint64(n) {
 		return 0
@@ -177,7 +179,7 @@ func (vm *VM) poolKlass(p *pool, constant uint16) uint64 {
 type invokeLayout struct {
 	cache         offset // ConstantPool
 	length        offset // ConstantPoolCache, up to 22
-	cacheSize     uint64 // its entries follow it
+	cacheSize     uint64 // its entries follow the cache
 	indices       offset // ConstantPoolCacheEntry
 	f1, f2, flags offset
 	vfinal        uint8  // bit of the flags
@@ -189,7 +191,7 @@ type invokeLayout struct {
 	klassesData   offset
 	intrinsic     sized // Method
 	vtableLen     offset
-	vtable        uint64 // where it begins: behind InstanceKlass
+	vtable        uint64 // where the vtable begins: behind InstanceKlass
 }
 
 func (r *resolver) invoke() invokeLayout {

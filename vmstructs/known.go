@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// What HotSpot, its launcher and its class library call things, where a name is all that tells them.
+// Names that HotSpot, its launcher and its class library give to things, where a name is all that identifies a thing.
 
 // threadEntries are the functions that a C library calls as the first of a thread: HotSpot's
 // (os/linux/os_linux.cpp; java_start up to 8), and the launcher's (libjli/java_md.c; JavaMain up to 13).
@@ -14,14 +14,15 @@ var threadEntries = []string{"thread_native_entry", "java_start", "ThreadJavaMai
 // BeginsThread reports whether a function of that name is the first of a thread that the JVM or its launcher has made.
 func BeginsThread(function string) bool { return slices.Contains(threadEntries, function) }
 
-// threadLoops are the methods in which a thread of the VM's own does its work. Those of threadBases are called on the
-// way there.
+// threadLoops are the methods in which a thread of the VM's own does its work. The methods of threadBases are called on
+// the way there.
 var (
 	threadLoops = []string{"run", "run_service", "loop"}
 	threadBases = []string{"Thread", "NonJavaThread", "ConcurrentGCThread", "NamedThread"}
 )
 
-// ClassOfThread is the class of the VM's own thread that a C++ function of that name belongs to, if it tells it.
+// ClassOfThread is the class of the VM's own thread to which a C++ function of that name belongs, if the name tells the
+// class.
 func ClassOfThread(function string) (class string, ok bool) {
 	name, _, _ := strings.Cut(function, "(")
 	class, method, ok := strings.Cut(name, "::")
@@ -51,10 +52,10 @@ var waitMethods = map[string]Wait{
 	"sun.misc.Unsafe.park":         WaitsForUnpark, "jdk.internal.misc.Unsafe.park": WaitsForUnpark,
 }
 
-// WaitOfMethod tells how a thread waits whose topmost Java frame is a method of that name.
+// WaitOfMethod tells how a thread waits, if its topmost Java frame is a method of that name.
 func WaitOfMethod(name string) Wait { return waitMethods[name] }
 
-// WaitOfStatus tells how a thread waits of which ThreadStatus says that.
+// WaitOfStatus tells how a thread waits, if its ThreadStatus is status.
 func WaitOfStatus(status string) Wait {
 	switch status {
 	case "BLOCKED":
@@ -73,7 +74,7 @@ func WaitOfStatus(status string) Wait {
 type NativeRole uint8
 
 const (
-	NotOfVM NativeRole = iota // it has no name that a JVM gives
+	NotOfVM NativeRole = iota // the thread has no name that a JVM gives
 	OfGC                      // of the garbage collector
 	OfVM                      // the VM thread and others
 )

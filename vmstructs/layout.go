@@ -25,9 +25,9 @@ const (
 	capVersion    = "version"
 )
 
-// essential capabilities: without one of them there is nothing that goprof could tell. Without compiled frames it
-// could tell something, but not that it is the truth: from the code that they call, a wrong frame pointer
-// leads past them.
+// essential capabilities: without one of them goprof could tell nothing. Without compiled frames goprof could tell
+// something, but could not know whether it is true: from the code that compiled frames call, a wrong frame pointer
+// leads past these frames.
 var essential = []string{capCode, capBlobs, capMethods, capNmethods}
 
 // layout is every offset, size, constant and static address that this package uses,

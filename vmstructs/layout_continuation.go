@@ -1,8 +1,8 @@
 package vmstructs
 
-// contLayout: what leads from a carrier thread to its virtual thread, and to the frames of that
-// which are in the heap. runtime/javaThread.hpp, continuationEntry.hpp, oops/klass.hpp,
-// compressedKlass.hpp, classfile/classLoaderData.hpp.
+// contLayout: what leads from a carrier thread to its virtual thread, and to the frames of the virtual thread that are
+// in the heap. runtime/javaThread.hpp, continuationEntry.hpp, oops/klass.hpp, compressedKlass.hpp,
+// classfile/classLoaderData.hpp.
 type contLayout struct {
 	entry   offset // JavaThread._cont_entry, exported since 22 or so; else VM.entryOffset derives it
 	vthread offset // JavaThread._vthread, an OopHandle; since 21
@@ -17,7 +17,7 @@ type contLayout struct {
 	loaders      uint64 // ClassLoaderDataGraph::_head
 
 	narrowBase, narrowShift  uint64 // of class pointers
-	zOffsetMask, xOffsetMask offset // pointers to the bits of a reference that are no colour
+	zOffsetMask, xOffsetMask offset // pointers to the bits of a reference that are not colour
 }
 
 // capVirtual is lost by JVMs that have virtual threads and do not tell of them.
@@ -29,7 +29,7 @@ func (r *resolver) continuation() contLayout {
 		if _, has := r.t.fields[fieldName{"JavaThread", "_jvmti_vthread"}]; has || r.t.sizes["ContinuationEntry"] != 0 {
 			r.lost(capVirtual, "JavaThread._vthread") // it stands beside what is there since 21
 		}
-		return l // else there are none
+		return l // otherwise there are no virtual threads
 	}
 	l.entry = r.field("", "JavaThread._cont_entry")
 	l.entryPC = r.static("", "ContinuationEntry._return_pc")

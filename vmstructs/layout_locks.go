@@ -6,17 +6,17 @@ import "strings"
 // basicLock.hpp, lockStack.hpp, javaThread.hpp; gc/shared/collectedHeap.hpp.
 type lockLayout struct {
 	owner offset // ObjectMonitor: a JavaThread, a BasicLock on its owner's stack, or since 24 a number
-	// ownerID is the number that a JavaThread is known by as an owner. Where it is, ObjectMonitor::_owner is such a
-	// number too.
+	// ownerID is the number by which a JavaThread is known as an owner. Where ownerID exists, ObjectMonitor::_owner is
+	// such a number too.
 	ownerID     offset
 	stackLocker offset // ObjectMonitor (24, 25): the BasicLock of an owner that is not known yet
-	span        int    // of what is read of an ObjectMonitor
+	span        int    // how much is read of an ObjectMonitor
 
 	inUse   uint64 // ObjectSynchronizer::_in_use_list, since 16
 	first   offset // MonitorList
 	next    offset // ObjectMonitor
 	blocks  uint64 // ObjectSynchronizer::gBlockList, up to 15: blocks of monitors
-	link    offset // ObjectMonitor: of the first of a block, to the next block
+	link    offset // ObjectMonitor: in the first monitor of a block: leads to the next block
 	stride  uint64 // from monitor to monitor
 	inBlock int
 
@@ -30,7 +30,7 @@ type lockLayout struct {
 
 	super   offset // Klass
 	heap    uint64 // Universe::_collectedHeap
-	stopped sized  // CollectedHeap: it collects while threads stand still
+	stopped sized  // CollectedHeap: the heap is being collected while threads stand still
 	count   sized
 	z, x    zPagesLayout
 }
@@ -77,7 +77,7 @@ func (r *resolver) locks() lockLayout {
 	return l
 }
 
-// monitors finds where all of them are.
+// monitors finds where all monitors are.
 func (r *resolver) monitors(l *lockLayout) {
 	switch {
 	case l.inUse != 0:

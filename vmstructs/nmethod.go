@@ -54,8 +54,8 @@ func (vm *VM) parseNmethod(b *Blob, raw []byte) error {
 	return nil
 }
 
-// within keeps an address that lies in b's code and makes others 0: a handler that a
-// method has no need of has the offset -1, or the address before the nmethod.
+// within keeps an address that lies in b's code and makes others 0. A handler that the method does not need has the
+// offset -1, or the address before the nmethod.
 func (b *Blob) within(addr uint64) uint64 {
 	if addr < b.Begin || addr > b.End {
 		return 0

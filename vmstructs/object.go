@@ -54,8 +54,8 @@ func (vm *VM) klassModelAt(narrowBase, narrowShift uint64) (klassModel, error) {
 	return k, nil
 }
 
-// klassIn returns the class that the head of an object names, 0 if it names none: so it is
-// with one that a collector has moved away.
+// klassIn returns the class that the head of an object names, 0 if the head names none. The head of an object that a
+// collector has moved away names none.
 func (k *klassModel) klassIn(head []byte) uint64 {
 	mark := binary.LittleEndian.Uint64(head)
 	if mark&3 == 3 {

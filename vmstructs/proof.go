@@ -43,11 +43,11 @@ func (vm *VM) holdsTrue(f *fact) bool {
 	return vm.mem.Bytes(f.addr, got) == nil && f.agrees(got)
 }
 
-// noteBlob keeps what identifies b: that its block is in use and has its size, name and
-// size of the blob; for an nmethod its method, its entry and, above all, its compile id,
-// which is never given twice. Since 23 an nmethod also has data outside the code cache, and many are freed before
-// the first of their blocks is: the pointers to the data tell (code/nmethod.cpp, nmethod::purge, sets them to the
-// blob's end; gc/shared/classUnloadingContext.cpp frees the blocks afterwards).
+// noteBlob keeps what identifies b: that its block is in use and has its size, and the name and size of the blob. For
+// an nmethod it also keeps the method, the entry and, above all, the compile id, which is never given twice. Since 23
+// an nmethod also has data outside the code cache, and many are freed before the first of their blocks is: the pointers
+// to the data tell (code/nmethod.cpp, nmethod::purge, sets them to the blob's end; gc/shared/classUnloadingContext.cpp
+// frees the blocks afterwards).
 func (vm *VM) noteBlob(b *Blob, blk block, raw []byte) {
 	cl, bl, nl := &vm.l.code, &vm.l.blob, &vm.l.nm
 	at := func(o offset, n int) part {
@@ -88,9 +88,9 @@ func (vm *VM) sharedParts(k BlobKind, parts []part) []part {
 	return vm.blobs.parts[i]
 }
 
-// Proof shows that what a walk used was true: walk first with what is cached, note each
-// blob and method, then Check. All of it is read again in one batch; what has changed is
-// forgotten, and the walk must be done again. A warm Proof does not allocate.
+// Proof shows that what a walk used was true: walk first with what is cached, note each blob and method, then Check.
+// Check reads all that was noted again in one batch. What has changed is forgotten, and the walk must be done again. A
+// warm Proof does not allocate.
 //
 // For a method in compiled code the blob is proof enough: while the code lives, so do
 // its methods. An interpreted frame needs Method.
@@ -106,12 +106,11 @@ type Proof struct {
 	unloads [8]byte
 }
 
-// place is where in a Proof's ranges a fact is read to.
+// place is the place in a Proof's ranges to which a fact is read.
 type place struct{ rng, at int }
 
-// Facts this near to each other are read as one range: the kernel's work is by range, and
-// metadata of a class lies together. A gap below a page lies in the pages of its two ends,
-// so it is mapped if they are.
+// Facts this near to each other are read as one range: the kernel's work is by range, and metadata of a class lies
+// together. A gap below a page lies in the pages of its two ends, so the gap is mapped if its ends are.
 const (
 	nearFact = 2048
 	maxRange = 64 << 10
@@ -128,7 +127,7 @@ func (vm *VM) NewProof() *Proof {
 func (p *Proof) Reset() {
 	p.vm.proofs++
 	p.gen = p.vm.proofs
-	// What they point at may be large, and forgotten by all others.
+	// What the facts point at may be large, and may be forgotten by all others.
 	clear(p.facts)
 	clear(p.blobs)
 	clear(p.methods)
@@ -151,7 +150,7 @@ func (p *Proof) Method(m *Method) {
 	m.noteAll(p)
 }
 
-// note adds a fact unless p has it, or it is none. Methods share what they have in common.
+// note adds a fact, unless p has it already or it is no fact. Methods share what they have in common.
 func (p *Proof) note(f *fact) bool {
 	if f.proof == p.gen || f.want == nil {
 		return false
@@ -236,7 +235,7 @@ func (p *Proof) evict() {
 	}
 }
 
-// gone tells a process that has ended from one whose memory has changed.
+// gone distinguishes a process that has ended from a process whose memory has changed.
 func (p *Proof) gone() error {
 	var b [1]byte
 	if err := p.vm.t.Read(p.vm.heaps[0].addr, b[:]); errors.Is(err, process.ErrGone) {

@@ -14,9 +14,9 @@ const (
 	classFinalizer = "java/lang/ref/Finalizer"
 	classReference = "java/lang/ref/Reference"
 	classQueue     = "java/lang/ref/ReferenceQueue"
-	// maxBootKlasses bounds the search for them among the classes of the boot loader.
+	// maxBootKlasses bounds the search for these classes among those of the boot loader.
 	maxBootKlasses = 1 << 17
-	// referenceTries is how often is read what a collector moves meanwhile.
+	// referenceTries is how often goprof tries to read what a collector moves meanwhile.
 	referenceTries = 3
 	// maxQueue is more than any queue holds.
 	maxQueue = 1 << 40
@@ -218,7 +218,7 @@ func (h *Health) queueLengthOf(queue uint64) (uint64, error) {
 	return at, err
 }
 
-// inheritedField is where a field is that a class has from the superclass of that name, or from itself.
+// inheritedField is the place of a field that a class has from the superclass of that name, or from itself.
 func (h *Health) inheritedField(klass uint64, class, field string) (uint64, error) {
 	for range maxSupers {
 		name, err := h.vm.klassName(klass)
@@ -255,7 +255,7 @@ func (h *Health) Pending(most int) maybe.Value[uint64] {
 	return maybe.Value[uint64]{}
 }
 
-// pendingHead is the first of the list.
+// pendingHead is the first reference of the list.
 func (h *Health) pendingHead() (uint64, error) {
 	if _, old := h.classes.reference.fields["pending"]; old { // up to 8
 		return h.static(h.classes.reference, "pending")
@@ -284,7 +284,7 @@ func (h *Health) pendingOnce(most int) (n uint64, err error) {
 		n++
 		after, failed := h.vm.oopAt(obj + next)
 		if after == obj {
-			break // the last one is linked to itself
+			break // the last reference is linked to itself
 		}
 		obj, err = after, failed
 	}

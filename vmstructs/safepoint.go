@@ -12,7 +12,8 @@ const (
 	NotSynchronized SafepointState = 0
 	Synchronizing   SafepointState = 1 // the VM thread waits until all threads have come to rest
 	Synchronized    SafepointState = 2
-	// Polled is one of the two: the threads have been asked, by what libjvm.so tells of itself without symbols.
+	// Polled stands for one of the two: the threads have been asked. It comes from what libjvm.so tells of itself
+	// without symbols.
 	Polled SafepointState = 3
 )
 
@@ -100,7 +101,7 @@ func operationName(symbol string) (string, bool) {
 	return rest[3:], true
 }
 
-// Safepoint reads whether all threads are being stopped now, or are.
+// Safepoint reads whether all threads are being stopped now, or are stopped.
 func (h *Health) Safepoint() maybe.Value[SafepointState] {
 	if h.symbols.safepoint == 0 {
 		return h.polled()
@@ -110,9 +111,9 @@ func (h *Health) Safepoint() maybe.Value[SafepointState] {
 	return maybe.If(s, err == nil && s >= NotSynchronized && s <= Synchronized)
 }
 
-// polled reads it off the page that compiled code reads at each safepoint poll. JDK 8 takes away the right to read that
-// page right after it has asked (runtime/safepoint.cpp, SafepointSynchronize::begin), and gives it back first of all at
-// the end. Later releases have a poll for each thread.
+// polled reads the state from the page that compiled code reads at each safepoint poll. JDK 8 takes away the right to
+// read that page right after it has asked the threads (runtime/safepoint.cpp, SafepointSynchronize::begin), and gives
+// it back first of all at the end. Later releases have a poll for each thread.
 func (h *Health) polled() maybe.Value[SafepointState] {
 	variable := h.vm.l.health.polling
 	if !h.vm.l.jdk8 || variable == 0 {
@@ -122,7 +123,7 @@ func (h *Health) polled() maybe.Value[SafepointState] {
 	if err != nil || page == 0 {
 		return maybe.Value[SafepointState]{}
 	}
-	// That memory can be read at all is told by the variable, right after the page.
+	// The variable, read right after the page, tells whether memory can be read at all.
 	var word [2][8]byte
 	ranges := []process.Range{{Addr: page, Buf: word[0][:]}, {Addr: variable, Buf: word[1][:]}}
 	h.vm.t.ReadMany(ranges)
@@ -132,7 +133,8 @@ func (h *Health) polled() maybe.Value[SafepointState] {
 	return maybe.If(Polled, ranges[1].OK)
 }
 
-// Operation is what the VM thread executes now, empty if nothing. It is not known where its name cannot be told.
+// Operation is what the VM thread executes now, empty if it executes nothing. Operation is not known where the name
+// cannot be told.
 func (h *Health) Operation() maybe.Value[string] {
 	if h.symbols.operation == 0 || len(h.symbols.operations) == 0 {
 		return maybe.Value[string]{}
@@ -144,7 +146,7 @@ func (h *Health) Operation() maybe.Value[string] {
 	if op == 0 {
 		return maybe.Known("")
 	}
-	table, err := h.vm.mem.Ptr(op) // it lies on the stack of a thread that waits for it, or in the C heap
+	table, err := h.vm.mem.Ptr(op) // op lies on the stack of a thread that waits for it, or in the C heap
 	if err != nil {
 		return maybe.Value[string]{}
 	}
@@ -178,7 +180,7 @@ func (h *Health) sumOf(variables []uint64) maybe.Value[uint64] {
 	return maybe.Known(total)
 }
 
-// ReadFrom makes another way to the same process the one by which memory is read.
+// ReadFrom sets another way to the same process, by which memory is read from now on.
 func (h *Health) ReadFrom(t process.Target) *Health {
 	h.vm.t, h.vm.mem = t, process.NewReader(t)
 	h.virtual.ReadFrom(t)

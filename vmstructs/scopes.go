@@ -16,9 +16,9 @@ type Scope struct {
 }
 
 const (
-	// A PcDesc is four ints: pc offset from the code's begin, offset of the scope in the
-	// scopes data, one that we do not use, flags (code/pcDesc.hpp). They are sorted; the
-	// first (-1) and the last (largest int) only end the search.
+	// A PcDesc is four ints: pc offset from the code's begin, offset of the scope in the scopes data, one that we do
+	// not use, flags (code/pcDesc.hpp). PcDescs are sorted; the first (-1) and the last (largest int) only end the
+	// search.
 	pcDescSize = 16
 	// maxInline bounds how deep methods are inlined into each other. HotSpot stops at 15
 	// by default, and recursive inlining and method handles add little.
@@ -49,9 +49,8 @@ func (d *debugInfo) at(rel int32) int {
 	return i
 }
 
-// find returns the record for a pc that is rel bytes into the code: the one for exactly
-// that pc if own, else the next one behind it, as the compiler describes an
-// instruction range by its end.
+// find returns the record for a pc that is rel bytes into the code. If own, that is the record for exactly that pc.
+// Otherwise it is the next record behind the pc, because the compiler describes an instruction range by its end.
 func (d *debugInfo) find(rel int32, own bool) int {
 	if own {
 		if i := d.at(rel); i >= 0 && d.pcOffset(i) == rel {
@@ -87,8 +86,8 @@ func (b *Blob) Records() iter.Seq[uint64] {
 	}
 }
 
-// OwnScope is the method that owns the code, with nothing known of where in it a pc is. It has no line in a JVM
-// that does not export where debug information is: there that is so of every pc, callers' too.
+// OwnScope is the method that owns the code. Nothing is known of where in the method a pc is. In a JVM that does not
+// export where debug information is, the scope has no line: there that holds for every pc, callers' too.
 func (b *Blob) OwnScope() []Scope {
 	s := Scope{Method: b.Method, BCI: -1}
 	if b.Method != nil && !b.vm.lacks(capScopes) {
@@ -105,9 +104,8 @@ func (b *Blob) TellsScopes() bool { return b.vm == nil || !b.vm.lacks(capScopes)
 // not own, the next record does. Code without a record (leaf methods, and what stands behind
 // a method's last call) gives the owner alone, with the line of its beginning. That is HotSpot's
 // own answer for such a pc (code/scopeDesc.cpp, decode_body: InvocationEntryBci; oops/method.cpp,
-// line_number_from_bci). The record before it would name a line that is nearer, but whether the
-// code belongs to it nobody knows: compilers lay blocks out as they like.
-// The slice is shared: do not change it.
+// line_number_from_bci). The record before the pc would name a line that is nearer, but nobody knows whether the code
+// belongs to that line: compilers lay blocks out as they like. The slice is shared: do not change it.
 func (vm *VM) Scopes(b *Blob, pc uint64, own bool) ([]Scope, error) {
 	if b.Method == nil || !b.holds(pc) || b.End-b.Begin >= 1<<31 {
 		return nil, ErrBadDebugInfo
@@ -128,7 +126,7 @@ func (vm *VM) Scopes(b *Blob, pc uint64, own bool) ([]Scope, error) {
 	return s, nil
 }
 
-// charge notes that b holds so many bytes more.
+// charge notes that b holds cost bytes more.
 func (vm *VM) charge(b *Blob, cost int) {
 	b.bytes += cost
 	vm.loaded += uint64(cost)

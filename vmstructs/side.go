@@ -1,8 +1,8 @@
 package vmstructs
 
-// A walk must not read a thread's frame anchor when the thread runs again: by then it
-// tells of another moment. So the sampler copies that part of the JavaThread in the same
-// pause as the stack, as Snapshot.Side, and these functions read it there.
+// A walk must not read a thread's frame anchor when the thread runs again: by then the anchor tells of another moment.
+// So the sampler copies that part of the JavaThread in the same pause as the stack, as Snapshot.Side, and these
+// functions read it there.
 
 // maxSide bounds the part of a JavaThread that is copied in the pause. The anchor comes first
 // in it; a copy may be shorter than what Side asks for, as those of older recordings are.
@@ -24,7 +24,7 @@ func (vm *VM) Side() (from uint64, size int) {
 	return begin, int(end - begin)
 }
 
-// AnchorIn returns the thread's anchor out of a snapshot's Side.
+// AnchorIn reads the thread's anchor from a snapshot's Side.
 func (vm *VM) AnchorIn(side []byte) (Anchor, bool) {
 	begin, size := vm.Side()
 	at := uint64(vm.l.thread.anchor) - begin
@@ -49,8 +49,8 @@ func (vm *VM) ThrownAt(side []byte) uint64 {
 
 // TrapPC returns where in Java code the thread was when it ran into a trap, such as a poll for a
 // safepoint: the signal handler notes the pc before it sends the thread on into a stub
-// (JavaThread::_saved_exception_pc, os_cpu/linux_*/os_linux_*.cpp). It is one of the past but in
-// that stub.
+// (JavaThread::_saved_exception_pc, os_cpu/linux_*/os_linux_*.cpp). Outside of that stub, TrapPC returns a pc of the
+// past.
 func (vm *VM) TrapPC(side []byte) (uint64, bool) {
 	return vm.sideWord(side, vm.l.thread.trapPC)
 }
@@ -77,8 +77,8 @@ func (vm *VM) DecodeAnchor(b []byte) (Anchor, bool) {
 	return a, true
 }
 
-// WrapperAnchorOffset returns where in a JavaCallWrapper the anchor is that it saved:
-// where Java left off when C++ called it again (runtime/javaCalls.hpp).
+// WrapperAnchorOffset returns the offset, in a JavaCallWrapper, of the anchor that the wrapper saved. The anchor tells
+// where Java left off when C++ called Java again (runtime/javaCalls.hpp).
 func (vm *VM) WrapperAnchorOffset() (offset uint64, ok bool) {
 	return uint64(vm.l.thread.wrapperAnchor), vm.l.thread.wrapperAnchor.ok()
 }

@@ -8,8 +8,9 @@ import (
 )
 
 // Sightings notes, as soon as a thread runs again, what generated code its stack points into: the first bytes of
-// each piece, which identify it. Each piece is noted once, so where no code is new this costs one pass over the copy
-// of the stack. With the note a walk that comes late can show that what it found there was there then (age.go).
+// each piece, which identify it. Each piece is noted once, so where no code is new this costs one pass over the copy of
+// the stack. With the note, a walk that comes late can show that the code it found was there at the look already
+// (age.go).
 //
 // Note is called on another goroutine than all else of the VM, and never waits.
 type Sightings struct {
@@ -41,10 +42,10 @@ type sighting struct {
 }
 
 const (
-	// knownCells is how many pieces of code are remembered, by their place. Where two share one, they are noted more
-	// often.
+	// knownCells is how many pieces of code are remembered, by their place. Where two pieces share a cell, they are
+	// noted more often.
 	knownCells = 1 << 12
-	// mostFresh bounds how many are noted at a time, mostScanned how much of a stack is looked through.
+	// mostFresh bounds how many pieces are noted at a time. mostScanned bounds how much of a stack is searched.
 	mostFresh   = 128
 	mostScanned = 64 << 10
 	// noteWithin is how old a snapshot may be to be noted, in nanoseconds: afterwards other code may be there.
@@ -71,7 +72,7 @@ func (vm *VM) NewSightings() *Sightings {
 	return s
 }
 
-// ReadFrom makes another way to the same process the one by which memory is read.
+// ReadFrom sets another way to the same process, by which memory is read from now on.
 func (s *Sightings) ReadFrom(t process.Target) *Sightings {
 	s.t = t
 	return s
@@ -98,7 +99,7 @@ func (s *Sightings) Note(snap *process.Snapshot, when int64) {
 	}
 }
 
-// cellOf is where a pc is remembered. Blobs begin at segments.
+// cellOf is the cell in which a pc is remembered. Blobs begin at segments.
 func cellOf(pc uint64) uint64 { return (pc >> cacheShift) % knownCells }
 
 // look puts a pc on the list if it is new.
@@ -112,7 +113,7 @@ func (s *Sightings) look(pc uint64) {
 	}
 }
 
-// note reads the blocks of all that is new. False: nobody has the note, or it came too late.
+// note reads the blocks of all that is new. False: no note was free, or it came too late.
 func (s *Sightings) note(when int64) bool {
 	var note *sightingNote
 	select {
@@ -182,7 +183,7 @@ func (vm *VM) keep(note *sightingNote) {
 	for i, block := range note.blocks {
 		got := note.bytes[i*head : (i+1)*head]
 		if old, ok := vm.sighted[block]; ok && string(old.head) == string(got) {
-			continue // it has been there since it was noted first
+			continue // the piece has been there since it was first noted
 		}
 		if len(vm.sighted) >= mostSighted {
 			clear(vm.sighted)

@@ -112,9 +112,9 @@ func (vm *VM) stubName(pc uint64) string {
 	return s.name
 }
 
-// UnwindsException reports whether the code at pc unwinds an exception: it takes its own
-// return address off the stack and goes on at a handler in its caller
-// (stubGenerator_*.cpp, generate_forward_exception, beside the blobs of that kind).
+// UnwindsException reports whether the code at pc unwinds an exception. Such code takes its own return address off the
+// stack and goes on at a handler in its caller (stubGenerator_*.cpp, generate_forward_exception, beside the blobs of
+// that kind).
 func (vm *VM) UnwindsException(b *Blob, pc uint64) bool {
 	if b.Kind != StubRoutines {
 		return b.Kind == Exception
@@ -123,8 +123,8 @@ func (vm *VM) UnwindsException(b *Blob, pc uint64) bool {
 	return strings.HasPrefix(name, "forward") && strings.Contains(name, "exception")
 }
 
-// readStubs takes the VM's list of all stubs where a symbol leads to it, else the entry
-// points that the tables export, which since JDK 23 or so are hardly any.
+// readStubs takes the VM's list of all stubs, where a symbol leads to the list. Otherwise it takes the entry points
+// that the tables export. Since JDK 23 or so the tables export hardly any.
 func (vm *VM) readStubs() []stub {
 	stubs := vm.stubDescriptors()
 	if stubs == nil {
@@ -160,9 +160,9 @@ func (vm *VM) stubEntries() []stub {
 // maxFirstStub bounds the code of the first stub, some 60 bytes.
 const maxFirstStub = 512
 
-// firstStub finds the stub that forwards exceptions, which a JVM without symbols does not name (Debian's 8
-// has none): it is the first that is made, and the call stub, which makes a standard frame, comes
-// second (stubGenerator_*.cpp, generate_initial).
+// firstStub finds the stub that forwards exceptions, which a JVM without symbols does not name (Debian's 8 has none):
+// that stub is the first that is made, and the call stub, which makes a standard frame, comes second
+// (stubGenerator_*.cpp, generate_initial).
 func (vm *VM) firstStub() (stub, bool) {
 	b, err := vm.Blob(vm.CallStubReturn())
 	if err != nil || b.Kind != StubRoutines {

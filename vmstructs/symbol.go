@@ -52,9 +52,9 @@ func (vm *VM) readSymbol(addr uint64) (symbol, error) {
 	return s, nil
 }
 
-// modifiedUTF8 makes valid UTF-8 of the VM's encoding (JVM specification, 4.4.7): zero
-// is two bytes, and what needs a surrogate pair in UTF-16 is written as that pair, three
-// bytes each. What is neither becomes U+FFFD.
+// modifiedUTF8 makes valid UTF-8 of the VM's encoding (JVM specification, 4.4.7): zero is two bytes, and a character
+// that needs a surrogate pair in UTF-16 is written as that pair, three bytes each. Bytes that are not of this encoding
+// become U+FFFD.
 func modifiedUTF8(b []byte) string {
 	if isASCII(b) {
 		return string(b)
@@ -78,10 +78,9 @@ func modifiedUTF8(b []byte) string {
 	return out.String()
 }
 
-// isModifiedUTF8 tells a name from memory that held one: a class may be unloaded, and its symbols
-// freed, before a walk has read them, and whatever comes to lie there holds zeros, mostly. The JVM
-// refuses class files with names that are not of this form (classFileParser.cpp,
-// verify_legal_utf8).
+// isModifiedUTF8 distinguishes a name from memory that once held a name. A class may be unloaded, and its symbols
+// freed, before a walk has read them. What comes to lie there then mostly holds zeros. The JVM refuses class files with
+// names that are not of this form (classFileParser.cpp, verify_legal_utf8).
 func isModifiedUTF8(b []byte) bool {
 	for len(b) > 0 {
 		r, n := modifiedRune(b)

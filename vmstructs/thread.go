@@ -10,8 +10,8 @@ import (
 	"goprof/process"
 )
 
-// Thread is a JavaThread: a thread that can run Java. The collector's threads and the VM
-// thread are none, compiler threads are.
+// Thread is a JavaThread: a thread that can run Java. The collector's threads and the VM thread are not JavaThreads;
+// compiler threads are.
 type Thread struct {
 	Addr      uint64
 	NSTID     int // in the JVM's innermost pid namespace; 0: not started or ended
@@ -45,8 +45,8 @@ type threadCache struct {
 
 func (c *threadCache) init() { c.compiler = map[uint64]bool{} }
 
-// Threads lists the Java threads. The list is replaced while it is read, and threads
-// end: those that cannot be read any more are left out.
+// Threads lists the Java threads. The list is replaced while it is read, and threads end: threads that cannot be read
+// any more are left out.
 func (vm *VM) Threads() ([]Thread, error) {
 	l := &vm.l.thread
 	if vm.lacks(capThreads) {
@@ -150,8 +150,7 @@ func (vm *VM) readThreads(ptrs []byte) ([]Thread, error) {
 	return out, nil
 }
 
-// parseThread takes a thread out of the bytes from layout.begin on. NSTID holds the
-// OSThread's address for readTIDs.
+// parseThread reads a thread from the bytes from layout.begin on. NSTID holds the OSThread's address for readTIDs.
 func (vm *VM) parseThread(addr uint64, b []byte) Thread {
 	l := &vm.l.thread
 	t := Thread{
@@ -213,9 +212,9 @@ func (vm *VM) linkedThreads() ([]Thread, error) {
 	return vm.readThreads(ptrs)
 }
 
-// isCompiler tells compiler threads by their vtable: it is CompilerThread's if the first
-// thread that has it bears a compiler's name. The oldest threads come first, so no thread
-// of the program can pass for one by its name.
+// isCompiler recognises compiler threads by their vtable. A vtable is CompilerThread's if the first thread that has it
+// bears a compiler's name. The oldest threads come first, so no thread of the program can pass for a compiler thread by
+// its name.
 func (vm *VM) isCompiler(t Thread, vtable uint64) bool {
 	c := &vm.threads
 	if is, ok := c.compiler[vtable]; ok {

@@ -39,8 +39,8 @@ func (s ThreadState) String() string {
 	return name
 }
 
-// stateNumbers are a JVM's own numbers of states: 28 has others than those before, and no ways between states. nil
-// where they are those of ThreadState.
+// stateNumbers are a JVM's own numbers of states: 28 has other numbers than the releases before, and no ways between
+// states. stateNumbers is nil where the numbers are those of ThreadState.
 type stateNumbers map[int32]ThreadState
 
 func (r *resolver) stateNumbers() stateNumbers {
@@ -57,7 +57,7 @@ func (r *resolver) stateNumbers() stateNumbers {
 	return own
 }
 
-// of is the state that a number of the JVM's stands for.
+// of returns the state that a number of the JVM's stands for.
 func (n stateNumbers) of(number int32) ThreadState {
 	if n == nil {
 		return ThreadState(number)

@@ -20,10 +20,10 @@ type Alarm struct {
 // it: nothing but waitid tells of the stop of a tracee without a signal to the whole process.
 //
 // It is a real-time signal that nothing else uses: libc's and Go's own begin at 32. Go has a handler for each signal,
-// which forgets those that nobody asked for (runtime, sighandler).
+// which drops the signals that nobody asked for (runtime, sighandler).
 const boundSignal = 62
 
-// again is how soon boundSignal is sent once more: the first may come just before the call that it is to end.
+// again is how soon boundSignal is sent once more: the first one may come just before the call that it is to end.
 const again = 200_000 // ns
 
 // sigevent is struct sigevent with SIGEV_THREAD_ID (include/uapi/asm-generic/siginfo.h).
@@ -74,8 +74,8 @@ func (a *Alarm) Close() {
 	}
 }
 
-// waitStop blocks until the tracee has stopped or ended, or a signal comes. Like waitPeek it does not consume the
-// answer.
+// waitStop blocks until the tracee has stopped or ended, or a signal comes. Like waitPeek, waitStop does not consume
+// the answer.
 //
 //go:nosplit
 func waitStop(tid int, info *siginfo) syscall.Errno {

@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	// lastWait is how long it may take until the next one comes of the stops that are waited for, where no
-	// thread waits for a CPU to stop on.
+	// lastWait bounds the time until the next pending stop comes, where no pending thread waits for a CPU to stop on.
 	lastWait = 100 * time.Millisecond
-	// maxWait bounds a wait for all of them, where one comes after the other: of thousands of threads each needs the
-	// CPU for a moment to stop. Who waits longer for one waits longer for all: maxWaits times as long.
+	// maxWait bounds a wait for all pending stops, where one comes after the other: of thousands of threads each needs
+	// the CPU for a moment to stop. A caller that waits longer for one stop waits longer for all: maxWaits times as
+	// long.
 	maxWait  = 10 * time.Second
 	maxWaits = 6
-	// mostPending is how many threads are told to stop before the first of them have. More would
-	// stand still for longer once they have stopped.
+	// mostPending is how many threads are told to stop before the first of them have stopped. With more of them, each
+	// would stand still for longer once it has stopped.
 	mostPending = 32
 )
 
@@ -32,24 +32,23 @@ type Subject struct {
 // mostReady is how many snapshots wait at most until nobody stands still.
 const mostReady = 64
 
-// mostPasses bounds how often threads are looked at again that were let go because of others.
+// mostPasses bounds how often All looks again at threads that were let go because of others.
 const mostPasses = 16
 
-// All looks once at each thread, for a dump. each is called for every one, with a
-// snapshot that is valid during the call, when no thread stands still or is about to (but those that did not when they
-// were waited for). Threads are TimedOut when for so long none has stopped of those that are waited for, or for 100
-// ms where none of them wants a CPU: they are held up in the kernel. Let the OS thread end afterwards, as Tracer
-// says.
+// All looks once at each thread, for a dump. It calls each for every thread, with a snapshot that is valid during the
+// call. At that time no thread stands still or is about to, except threads that were waited for and did not stop. The
+// pending threads become TimedOut when none of them has stopped for the time wait, or for 100 ms where none of them
+// wants a CPU: then they are held up in the kernel. Let the OS thread end afterwards, as Tracer says.
 //
-// So many threads may be held up that others cannot be told to stop. Those are looked at without a stop, where they
-// sleep: then Waiting.Unstopped is set.
+// So many threads may be held up that others cannot be told to stop. All looks at those others without a stop, where
+// they sleep: then Waiting.Unstopped is set.
 func All(t *Tracer, wait time.Duration, threads []Subject, each func(*look.Look, Outcome)) {
 	AllUntil(nil, t, wait, threads, each)
 }
 
-// AllUntil is All until gaveUp is closed: then nobody waits any more for an each that does not return. It reports
-// whether all have. each is called from another goroutine, one at a time, while this one looks after those that stop
-// late.
+// AllUntil is All until gaveUp is closed: from then on AllUntil does not wait for a call of each that does not return.
+// AllUntil reports whether all calls have returned. Another goroutine calls each, one call at a time, while this
+// goroutine looks after the threads that stop late.
 func AllUntil(gaveUp <-chan struct{}, t *Tracer, wait time.Duration, threads []Subject, each func(*look.Look,
 	Outcome)) bool {
 	a := all{t: t, wait: wait, each: each, gaveUp: gaveUp, hints: map[int]Hint{}}
@@ -99,8 +98,8 @@ func (a *all) pass(threads []Subject) bool {
 	return !a.over
 }
 
-// keep puts a look's outcome by: what each does takes time, in which those that stop meanwhile would stand still. A
-// thread that was let go because the memory of another one did not answer is looked at again.
+// keep puts a look's outcome by. It does not call each at once: that takes time, and threads that stop meanwhile would
+// stand still. A thread that was let go because the memory of another one did not answer is looked at again.
 func (a *all) keep(snap *look.Look, o Outcome) {
 	if o == Silent && a.passes < mostPasses && a.t.desk != nil && a.t.silentThreads[snap.TID] == nil {
 		a.bystanders = append(a.bystanders, Subject{snap.TID, a.hints[snap.TID]})
@@ -208,8 +207,8 @@ func collectAll(t *Tracer, each func(*look.Look, Outcome)) (some bool) {
 	}
 }
 
-// collectUntil waits for stops until no more than left are pending, or none comes any more: for so long, or for
-// lastWait where no thread that is waited for wants a CPU.
+// collectUntil waits for stops until no more than left are pending, or until none comes any more: none for the time
+// wait, or none for lastWait where no pending thread wants a CPU.
 func collectUntil(t *Tracer, left int, wait time.Duration, each func(*look.Look, Outcome)) {
 	var ts unix.Timespec
 	now := Monotonic(&ts)
@@ -228,7 +227,7 @@ func collectUntil(t *Tracer, left int, wait time.Duration, each func(*look.Look,
 			asked = now
 		}
 		ts = unix.NsecToTimespec(now + int64(t.Patience()))
-		SleepUntil(&ts) // not Go's: to end that, another thread of ours would need a CPU
+		SleepUntil(&ts) // not Go's sleep: to end it, another thread of ours would need a CPU
 	}
 }
 

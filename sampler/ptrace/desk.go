@@ -12,18 +12,18 @@ import (
 	"goprof/process"
 )
 
-// A read of the target's memory may never come back (package errand says when). So the tracing thread does not read:
-// it sends a Runner, which sits on the same CPU, and waits for it no longer than readLimit. On the same CPU because
-// to wake another one costs more than the whole pause, and of higher priority, so that the Runner is done when the
-// call that wakes it returns (docs/decisions/0005).
+// A read of the target's memory may never come back (package errand says when). So the tracing thread does not read: it
+// sends a Runner, and waits for the Runner no longer than readLimit. The Runner sits on the same CPU, because to wake
+// another CPU costs more than the whole pause. The Runner has a higher priority, so it is done when the call that wakes
+// it returns (docs/decisions/0005).
 
 // StandsAtMost is how long a thread of the target stands still at most, whatever a read of its memory does: one read
 // that does not come back, while a second thread waits to be read, and another for that one. What is left is for the
 // machine.
 const StandsAtMost = 100 * time.Millisecond
 
-// readLimit is how long the reads of one look are waited for, all together; leastWait how long each of them, should
-// we have had no CPU until then.
+// readLimit bounds the wait for all reads of one look together. leastWait is how long goprof waits for each read at
+// least: we may have had no CPU until then.
 const (
 	readLimit = int64(40 * time.Millisecond)
 	leastWait = int64(5 * time.Millisecond)
@@ -32,7 +32,7 @@ const (
 // vector is a struct iovec. It points to a Runner's room or into the target, never into Go's heap.
 type vector struct{ base, len uintptr }
 
-// desk is a Runner with all that its reads take and give. It lies in the Runner's Room.
+// desk is a Runner with the arguments and the results of its reads. The arguments and results lie in the Runner's Room.
 type desk struct {
 	runner *errand.Runner
 	*deskHead
@@ -63,7 +63,7 @@ func newDesk(stackLimit int) (*desk, error) {
 	d := &desk{runner: r, deskHead: (*deskHead)(unsafe.Pointer(&room[0])), cpu: -1}
 	d.stack, d.under = room[head:head+stackLimit], room[head+stackLimit:] // under costs no memory before it is used
 	for i := 0; i < len(d.stack); i += 4096 {
-		d.stack[i] = 1 // so that the kernel need not find pages in the pause
+		d.stack[i] = 1 // the kernel finds the pages now, and not in the pause
 	}
 	goFirst(r.TID(), runnerPriority)
 	return d, nil
@@ -80,15 +80,15 @@ func (d *desk) set(i int, to *byte, from uint64, n int) {
 // stackAt is where stacks are copied to.
 func (d *desk) stackAt() uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(d.stack))) }
 
-// fetch reads what n vectors from first on say. It returns how many bytes have come: fewer than were asked for at a
-// bad address, and none once a read has not come back.
+// fetch reads what n vectors say, from vector first on. It returns how many bytes have come: fewer than were asked for
+// at a bad address, and none once a read of this look has not come back.
 //
 //go:nosplit
 func (t *Tracer) fetch(tid, first int, n uintptr) int {
 	return t.fetchInto(tid, uintptr(first), n, uintptr(first), n)
 }
 
-// fetchInto is fetch where our vectors are not as many as the target's.
+// fetchInto is fetch for a number of our vectors that differs from that of the target's.
 //
 //go:nosplit
 func (t *Tracer) fetchInto(tid int, to, tos, from, froms uintptr) int {
@@ -113,7 +113,7 @@ func (t *Tracer) fetchInto(tid int, to, tos, from, froms uintptr) int {
 	return int(got)
 }
 
-// beginReads says from when on reads are waited for.
+// beginReads begins the time, readLimit, for which reads are waited for.
 func (t *Tracer) beginReads() { t.readUntil = Monotonic(&t.ts) + readLimit }
 
 // BoundTo says that the caller binds this OS thread to that CPU and will sleep there (-1: to none), and brings the
@@ -131,7 +131,7 @@ func (t *Tracer) pin() {
 	t.pinned = 0
 	cpu := CurrentCPU()
 	if t.ownReads != nil || t.stayAt == cpu && d != nil && d.cpu == cpu {
-		return // there is no Runner, or both are bound to it
+		return // there is no Runner, or both OS threads are bound to this CPU
 	}
 	size, ok := t.allowed.get(0)
 	if d == nil || !ok || cpu < 0 || cpu/64 >= len(t.here) {

@@ -9,19 +9,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A thread cannot stop before we leave its CPU. With real-time priority we wake up where we
-// went to sleep, whoever runs there and however idle the others are (kernel/sched/rt.c,
-// select_task_rq_rt), and would find ourselves on the busiest thread's CPU for as long as it stays there:
-// each of its stops would come while we sleep, and last until we wake up again. So we move first.
+// A thread cannot stop before we leave its CPU. With real-time priority we wake up on the CPU on which we went to
+// sleep, whatever runs there and however idle the other CPUs are (kernel/sched/rt.c, select_task_rq_rt). So we would
+// share a CPU with the busiest thread for as long as that thread stays there. Each stop of that thread would come while
+// we sleep, and last until we wake up again. So we move first.
 //
-// Not where all CPUs are busy with threads that are looked at: each move takes another one's CPU, and costs
-// more than it saves (docs/performance.md): Tracer.Stay.
+// We stay (Tracer.Stay) where all CPUs are busy with threads that are looked at: each move takes the CPU of another
+// thread, and costs more than it saves (docs/performance.md).
 
 // cpuMask has room for the CPUs of any machine that Linux is built for (NR_CPUS is 8,192 at most).
 type cpuMask [8192 / 64]uint64
 
-// elsewhere makes sure, if it may, that this OS thread is not on that CPU, and reports whether it could: -1 is
-// an unknown one, and there may be no other.
+// elsewhere makes sure, if it may move, that this OS thread is not on that CPU. It reports whether that is so: it is
+// false for -1, an unknown CPU, and where there is no other CPU to go to.
 func (m *cpuMask) elsewhere(cpu int, mayMove bool) bool {
 	return cpu >= 0 && (cpu != CurrentCPU() || mayMove && m.leave(cpu))
 }
@@ -42,7 +42,7 @@ func (m *cpuMask) leave(cpu int) bool {
 	return moved
 }
 
-// get reads where an OS thread may run, 0 being our own.
+// get reads on which CPUs an OS thread may run. A tid of 0 is our own OS thread.
 func (m *cpuMask) get(tid int) (size uintptr, ok bool) {
 	size, _, e := syscall.RawSyscall(unix.SYS_SCHED_GETAFFINITY, uintptr(tid), unsafe.Sizeof(*m),
 		uintptr(unsafe.Pointer(m)))
@@ -55,7 +55,7 @@ func (m *cpuMask) set(tid int, size uintptr) bool {
 	return e == 0
 }
 
-// setOnly lets an OS thread run on that CPU only. The mask is empty before, and is again.
+// setOnly lets an OS thread run on that CPU only. The mask must be empty before the call, and is empty after it.
 func (m *cpuMask) setOnly(tid, cpu int) bool {
 	if cpu/64 >= len(m) {
 		return false

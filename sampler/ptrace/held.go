@@ -8,13 +8,13 @@ import (
 	"goprof/sampler/look"
 )
 
-// LookHeld looks at a thread that lost its CPU to us at the moment arrived, and waits in that CPU's queue. It runs no
-// instruction of its own before it stops: where it was when we came is where it is seen. It stops as soon as we
-// sleep, for which this waits until the time of Alarm.Set; later stops are left to Collect.
+// LookHeld looks at a thread that lost its CPU to us at the moment arrived, and now waits in the queue of that CPU. The
+// thread runs no instruction of its own before it stops: it is seen where it was when we came. The thread stops as soon
+// as we sleep. LookHeld waits for that stop until the time of Alarm.Set; a later stop is left to Collect.
 //
-// Telling a thread to stop that runs on another CPU takes an interrupt between CPUs instead. Until that comes (1 us
-// on bare metal, 20 us in some virtual machines) the thread runs on, and where it calls the kernel it stops at once:
-// so it would be seen too often in its system calls (docs/decisions/0004).
+// A thread that runs on another CPU would need an interrupt between CPUs. Until the interrupt comes (1 us on bare
+// metal, 20 us in some virtual machines) the thread runs on. Where the thread calls the kernel, it stops at once. So it
+// would be seen too often in its system calls (docs/decisions/0004).
 func (t *Tracer) LookHeld(tid int, arrived int64, hint Hint, snap *look.Look) Outcome {
 	snap.TID = tid
 	if why, ok := t.mayStop(tid); !ok {
@@ -28,7 +28,7 @@ func (t *Tracer) LookHeld(tid int, arrived int64, hint Hint, snap *look.Look) Ou
 		setSignalMask(&t.oldMask, nil)
 		return t.refused(tid, e)
 	}
-	ours := t.proc.Owns(tid) // now that it is seized, its number cannot pass to another thread
+	ours := t.proc.Owns(tid) // once a thread is seized, its number cannot pass to another thread
 	s, sig := t.stopOnOurCPU(tid, arrived)
 	t.beginReads()
 	if s == stopped && ours {
@@ -38,7 +38,7 @@ func (t *Tracer) LookHeld(tid int, arrived int64, hint Hint, snap *look.Look) Ou
 	case s != stopped:
 	case aside && !t.silent && ours:
 		t.releaseAside(tid, sig)
-		t.BoundTo(CurrentCPU()) // where reads are made from now on
+		t.BoundTo(CurrentCPU()) // the Runner reads on this CPU from now on
 	default:
 		t.release(tid, sig)
 	}
@@ -51,7 +51,8 @@ func (t *Tracer) LookHeld(tid int, arrived int64, hint Hint, snap *look.Look) Ou
 	return t.conclude(tid, s, sig, &hint, snap)
 }
 
-// stopOnOurCPU tells a thread to stop that waits for the CPU on which we are, and lets it have that CPU.
+// stopOnOurCPU is for a thread that waits for the CPU on which we are. It tells the thread to stop, and lets it have
+// that CPU.
 //
 //go:nosplit
 func (t *Tracer) stopOnOurCPU(tid int, arrived int64) (state, uintptr) {

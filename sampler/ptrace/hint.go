@@ -2,17 +2,17 @@ package ptrace
 
 // Hint is what is known of a thread before it is stopped.
 type Hint struct {
-	// StackTop is the first address above its stack, 0 if that is not known.
+	// StackTop is the first address above the thread's stack, 0 if that is not known.
 	StackTop uint64
-	// StackLow is the first address of its stack, 0 if that is not known. A stack pointer
-	// below it, too, is on another stack.
+	// StackLow is the first address of the thread's stack, 0 if that is not known. A stack pointer below StackLow, too,
+	// is on another stack.
 	StackLow uint64
 	// Side is another piece of memory, of SideLen bytes, that is to be copied in the same
 	// moment as the stack; 0 for none. At most MaxSide bytes.
 	Side    uint64
 	SideLen int
-	// FollowAt is where in Side a pointer lies, of whose target FollowLen bytes are to be copied as
-	// well, unless it is nil; 0 for none. At most maxFollow bytes.
+	// FollowAt is the offset in Side of a pointer. Unless the pointer is nil, FollowLen bytes from its target are
+	// copied as well; a FollowLen of 0 is for none. At most maxFollow bytes.
 	FollowAt  int
 	FollowLen int
 	// Handle is the address of the thread's handle, for Trail.ObjectSize; 0 for none.

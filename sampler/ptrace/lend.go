@@ -5,7 +5,8 @@ package ptrace
 // A Runner keeps an OS thread and room for a stack. Tracers of several processes that share an OS thread take turns,
 // so one Runner does for all of them.
 
-// Borrow takes the Runners of another Tracer of the same OS thread, and where that one is bound to. GiveBack ends it.
+// Borrow takes the Runners of another Tracer of the same OS thread, and notes the CPU to which that Tracer is bound.
+// GiveBack ends the loan.
 func (t *Tracer) Borrow(from *Tracer) {
 	t.owner, t.stayAt, t.raiser = from.owner, from.stayAt, from.raiser
 	if from.desk != nil && t.desk == nil {
@@ -13,8 +14,8 @@ func (t *Tracer) Borrow(from *Tracer) {
 	}
 }
 
-// GiveBack returns the Runner, or the one that has come in its place: that of a read that did not come back is kept
-// until it does.
+// GiveBack returns the Runner, or the Runner that has come in its place. If a read did not come back, its Runner is
+// kept until the read does.
 func (t *Tracer) GiveBack(to *Tracer) {
 	t.raiser = nil
 	switch {

@@ -6,16 +6,16 @@ import "goprof/process"
 
 // Memory is a process.Target whose memory is read by the Runner of a Tracer. What Tracer.After and the callback of
 // LookUnstoppedDuring read on the tracing thread, where stops may be pending, must end in time like the looks
-// themselves. Its reads belong to the look that is under way; once one has not come back, all others of that look
-// fail.
+// themselves. The reads of a Memory belong to the look that is under way. Once one read has not come back, all others
+// of that look fail.
 //
-// Nothing else of the Target is to be asked there: to find an image or a symbol may read files.
+// On the tracing thread nothing else of the Target may be asked: to find an image or a symbol may read files.
 type Memory struct {
 	process.Target
 	t *Tracer
 }
 
-// NewMemory makes one. Until a Tracer serves it, it reads by itself.
+// NewMemory makes a Memory. Until a Tracer serves the Memory, it reads by itself.
 func NewMemory(t process.Target) *Memory { return &Memory{Target: t} }
 
 // Serve makes the Tracer read for m, from now on.
@@ -50,7 +50,7 @@ func (m *Memory) ReadMany(rs []process.Range) {
 	}
 }
 
-// Global is not to be had on the tracing thread.
+// Global finds nothing on the tracing thread.
 func (m *Memory) Global(image, symbol string) (uint64, error) {
 	if m.t == nil {
 		return m.Target.Global(image, symbol)
@@ -85,7 +85,7 @@ func (t *Tracer) readManyFor(rs []process.Range) int {
 		k++
 	}
 	if k == 0 {
-		return 1 // larger than any that goprof asks for
+		return 1 // this range is larger than any that goprof asks for
 	}
 	d.local[0].base, d.local[0].len = d.stackAt(), uintptr(size)
 	got := t.fetchInto(t.lookTID, 0, 1, 0, uintptr(k))
@@ -102,8 +102,8 @@ func (t *Tracer) readManyFor(rs []process.Range) int {
 	return k
 }
 
-// Apart calls read, which reads through a Memory that t serves, outside of any look. False: the target's memory did
-// not answer.
+// Apart calls read outside of any look. read reads through a Memory that t serves. Apart returns false if the target's
+// memory did not answer.
 func (t *Tracer) Apart(read func()) bool {
 	if !t.onItsThread() || !t.openDesk() {
 		return false
@@ -119,6 +119,6 @@ func (t *Tracer) Apart(read func()) bool {
 	return t.readsCameBack(t.apart)
 }
 
-// ApartFailed says that what was read by Apart was not to be had: the thread by whose number memory is read may have
-// ended. The next call takes another.
+// ApartFailed says that Apart could not read what it was asked for. Apart reads memory by the number of a thread, and
+// that thread may have ended. The next call takes another thread.
 func (t *Tracer) ApartFailed() { t.apart = 0 }

@@ -4,8 +4,8 @@ package ptrace
 
 import "goprof/process/procfs"
 
-// MotionOf reads how a thread has moved so far. A thread of which two readings are equal has not run from the one to
-// the other, unless it is on a CPU (StillRuns): then nothing is known.
+// MotionOf reads how a thread has moved so far. If two readings of a thread are equal, the thread has not run between
+// them. A thread that is on a CPU (StillRuns) is the exception: of it nothing is known.
 func MotionOf(proc *procfs.Dir, tid int) (Motion, bool) {
 	f := followed{proc, tid, noFollowed}
 	defer f.close()
@@ -29,7 +29,8 @@ func (m Motion) StillRuns() bool {
 	return false
 }
 
-// InCall reports whether a thread waits in a system call, also one that was stopped there by a signal.
+// InCall reports whether a thread waits in a system call. It is true as well for a thread that a signal has stopped
+// there.
 func InCall(proc *procfs.Dir, tid int) bool {
 	f := followed{proc, tid, noFollowed}
 	defer f.close()

@@ -25,7 +25,7 @@ type Onlooker struct {
 	tid   atomic.Int32 // of the OS thread that looks
 }
 
-// NewOnlooker prepares one for stacks of that size.
+// NewOnlooker prepares an Onlooker for stacks of that size.
 func NewOnlooker(pid int, cpu *arch.CPU, stackLimit int) *Onlooker {
 	o := &Onlooker{t: NewTracer(pid, cpu)}
 	o.t.StackLimit, o.t.ownReads = stackLimit, &o.reads
@@ -34,8 +34,8 @@ func NewOnlooker(pid int, cpu *arch.CPU, stackLimit int) *Onlooker {
 }
 
 // Each calls look for 0 to n-1, on an OS thread that holds nobody. It returns how many of these calls have returned. If
-// that is fewer than n, the memory that the next one reads does not answer. Then the Onlooker is to be left alone. It
-// comes to nothing more, even if that read comes back one day (IsBack).
+// that is fewer than n, the memory that the next one reads does not answer. Then leave the Onlooker alone: it makes no
+// more looks, even if that read comes back one day (IsBack).
 func (o *Onlooker) Each(n int, look func(t *Tracer, i int)) int {
 	var done atomic.Int64
 	ended := make(chan struct{})
@@ -67,10 +67,11 @@ func (o *Onlooker) Each(n int, look func(t *Tracer, i int)) int {
 // Serve makes the Onlooker read for m, from now on.
 func (o *Onlooker) Serve(m *Memory) { o.t.Serve(m) }
 
-// IsBack reports whether the read has come back for which this Onlooker was left alone.
+// IsBack reports whether the read that did not answer has come back, the one for which this Onlooker was left alone.
 func (o *Onlooker) IsBack() bool { return !isUnderWay(o.reads.count.Load()) }
 
-// Close gives back what it holds. One that was left alone keeps it: the kernel may still write to its memory.
+// Close gives back what the Onlooker holds. An Onlooker that was left alone keeps everything: the kernel may still
+// write to its memory.
 func (o *Onlooker) Close() {
 	if o.IsBack() {
 		o.t.Close()
@@ -82,7 +83,7 @@ type ownReads struct {
 	count atomic.Int64 // odd while a read is under way; below 0 once it was given up
 }
 
-// isUnderWay also holds below 0: the difference to what was given up is even.
+// isUnderWay also holds for counts below 0: givenUp is even.
 func isUnderWay(count int64) bool { return count&1 != 0 }
 
 // giveUp returns false if that read has come back.

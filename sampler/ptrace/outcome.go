@@ -19,18 +19,18 @@ const (
 	NotPermitted
 	// AlreadyTraced: somebody else traces the thread (Tracer.TracedBy tells who).
 	AlreadyTraced
-	// TimedOut: a thread that was told to stop has not done so to the end.
+	// TimedOut: a thread that was told to stop has not stopped by the end.
 	TimedOut
-	// Silent: the thread's memory did not answer in time, so it was let go, or left alone (Tracer.Silent). Or it was
-	// let go because that of another one did not.
+	// Silent: the thread's memory did not answer in time, so the thread was let go, or left alone (Tracer.Silent). Or
+	// the thread was let go because the memory of another thread did not answer.
 	Silent
 	// Backlog: so many stops are pending that no other was asked for.
 	Backlog
 	// Running: an unstopped look found the thread on a CPU.
 	Running
-	// Moved: an unstopped look was void, the thread ran meanwhile, at each try.
+	// Moved: an unstopped look was void at each try, because the thread ran meanwhile.
 	Moved
-	// QueueFull: no free snapshot, the walker is behind. The thread was not stopped.
+	// QueueFull: there was no free snapshot, because the walker is behind. The thread was not stopped.
 	QueueFull
 	// RingFull: the kernel had no room for a sample (Perf).
 	RingFull
@@ -43,7 +43,7 @@ const (
 	// Failed: a system call failed in a way that has no name here (Tracer.Err).
 	Failed
 
-	// NumOutcomes is how many there are.
+	// NumOutcomes is how many outcomes there are.
 	NumOutcomes = int(iota)
 )
 

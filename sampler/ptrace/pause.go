@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// This file is what happens while a thread stands still. Every function is nosplit and
-// calls only such ones; signals are blocked around them (a SIGURG is how Go's scheduler
-// interrupts a loop, a SIGPROF how its profiler does); nothing is allocated.
+// This file is what happens while a thread stands still. Every function is nosplit and calls only nosplit functions.
+// Signals are blocked around them: Go's scheduler interrupts a loop by SIGURG, and Go's profiler does so by SIGPROF.
+// Nothing is allocated.
 
 // state is what waitid tells of a tracee.
 type state uint8
@@ -20,15 +20,14 @@ const (
 	running state = iota // or asleep: it has not stopped
 	stopped
 	ended
-	lost // it is not our tracee, or no longer by this number
+	lost // the thread is not our tracee, or no longer by this number
 )
 
-// stop tells tid to stop and waits for it, but only where that is soon: a thread on another CPU
-// stops within some microseconds, so we ask again and again for up to 40. A thread on
-// our own CPU cannot stop before we leave it, and one that has no CPU or is in a long
-// system call takes its time: these become pending at once, and the sampler's next sleep, one
-// for all of them, lets them come. Sleeping here for each would cost a round of the
-// scheduler's queue each time, with the thread standing still.
+// stop tells tid to stop. It waits for the stop only where the stop comes soon: a thread on another CPU stops within
+// some microseconds, so we ask again and again for up to 40. A thread on our own CPU cannot stop before we leave that
+// CPU. A thread that has no CPU, or is in a long system call, takes its time. Both become pending at once. The
+// sampler's next sleep, one for all of them, lets their stops come. A sleep here for each thread would cost a round of
+// the scheduler's queue each time, while the thread stands still.
 //
 //go:nosplit
 func (t *Tracer) stop(tid int, elsewhere bool) (state, uintptr) {
@@ -51,16 +50,14 @@ func (t *Tracer) stop(tid int, elsewhere bool) (state, uintptr) {
 	}
 }
 
-// peek asks what tid does, and for a stop which signal is on its way to it.
+// peek asks what tid does. For a stop, peek also tells which signal is on its way to the thread.
 //
-// Three stops look alike and are told apart by si_status (ptrace(2)): the one that we
-// asked for (SIGTRAP with PTRACE_EVENT_STOP in the second byte), a group stop (SIGSTOP
-// and its like with the same event: the thread was stopped before us and is again once
-// we let go), and a signal about to be delivered (no event). The last is as good a
-// moment to look as any: the thread stands exactly where the signal met it. We take
-// what we came for and let go with that signal, which delivers it with its siginfo;
-// our own stop, still on its way, is cancelled by letting go (kernel/ptrace.c,
-// __ptrace_unlink).
+// Three stops look alike; si_status tells them apart (ptrace(2)). One is the stop that we asked for: SIGTRAP with
+// PTRACE_EVENT_STOP in the second byte. Another is a group stop: SIGSTOP and its like, with the same event. There the
+// thread was stopped before us, and is stopped again once we let it go. The third is a signal about to be delivered: no
+// event. The third is as good a moment to look as any: the thread stands exactly where the signal met it. We take what
+// we came for and let the thread go with that signal, which delivers the signal with its siginfo. Our own stop is still
+// on its way then; letting the thread go cancels it (kernel/ptrace.c, __ptrace_unlink).
 //
 //go:nosplit
 func (t *Tracer) peek(tid int) (state, uintptr) {
@@ -98,10 +95,9 @@ func (t *Tracer) copyStopped(tid int, hint *Hint) {
 	t.copyTrail(tid)
 }
 
-// copyStack copies the stack from look.sp to its top, or as much as the limit allows, and
-// in the same system call, before it, the piece that the hint asks for. A stack pointer
-// outside the thread's own stack is on another one (a signal's, a coroutine's), of which nothing
-// is known: then the own one is copied beside.
+// copyStack copies the stack from look.sp to its top, or as much as the limit allows. The same system call first copies
+// the piece that the hint asks for (Side). A stack pointer outside the thread's own stack is on another stack (a
+// signal's, a coroutine's), of which nothing is known. Then the thread's own stack is copied as well.
 //
 //go:nosplit
 func (t *Tracer) copyStack(tid int, hint *Hint) {
@@ -125,7 +121,7 @@ func (t *Tracer) copyStack(tid int, hint *Hint) {
 			t.copyFollowed(tid, hint)
 		}
 	}
-	if l.got == 0 { // nothing else was asked for, or it is not there any more
+	if l.got == 0 { // no Side was asked for, or the Side is not there any more
 		l.got = t.fetch(tid, 1, 1)
 	}
 	l.cut = l.got == l.want && (!known || l.sp+uint64(l.got) < top)
@@ -134,8 +130,8 @@ func (t *Tracer) copyStack(tid int, hint *Hint) {
 	}
 }
 
-// copyFollowed copies what a pointer in the side piece points at. It is nil but for moments of a thread's
-// life, so this costs a system call in few pauses.
+// copyFollowed copies what a pointer in the Side points at. The pointer is nil but for moments of a thread's life, so
+// copyFollowed costs a system call in few pauses only.
 //
 //go:nosplit
 func (t *Tracer) copyFollowed(tid int, hint *Hint) {
@@ -151,9 +147,9 @@ func (t *Tracer) copyFollowed(tid int, hint *Hint) {
 	l.follow = t.fetch(tid, 0, 1)
 }
 
-// copyUnder copies the thread's own stack while it is on another one: from the lowest word there that
-// points into the own one. That is the stack pointer with which the signal's handler will go back, or
-// lies below it.
+// copyUnder copies the thread's own stack while the thread is on another one. The copy begins where a word of the other
+// stack points: the word with the lowest address inside the own stack. That address is the stack pointer with which the
+// signal's handler will go back, or lies below that stack pointer.
 //
 //go:nosplit
 func (t *Tracer) copyUnder(tid int, hint *Hint) {
@@ -179,9 +175,9 @@ func (t *Tracer) getRegs(tid int) syscall.Errno {
 	return ptrace(unix.PTRACE_GETREGSET, uintptr(tid), unix.NT_PRSTATUS, uintptr(unsafe.Pointer(&t.regsVec)))
 }
 
-// getPAC reads which bits of a code address are its signature. They are the same for all
-// threads of a process (they follow from the width of its addresses), so once is enough. A CPU
-// without pointer authentication answers EINVAL: no bits.
+// getPAC reads which bits of a code address are its signature. All threads of a process have the same bits, because the
+// bits follow from the width of the process's addresses. So one read is enough. A CPU without pointer authentication
+// answers EINVAL: no bits.
 //
 //go:nosplit
 func (t *Tracer) getPAC(tid int) {
@@ -190,7 +186,7 @@ func (t *Tracer) getPAC(tid int) {
 	t.pacDue = e == unix.ESRCH
 }
 
-// release lets tid go on, with the signal that was on its way to it.
+// release lets tid go on, with the signal that was on its way to the thread.
 //
 //go:nosplit
 func (t *Tracer) release(tid int, sig uintptr) {

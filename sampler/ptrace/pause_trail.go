@@ -8,9 +8,9 @@ import (
 	"goprof/process"
 )
 
-// Most threads have nothing that a trail leads to: their pause is one comparison longer. Of a thread that has, the
-// pieces come by three system calls where there is one block, two more for each further one. What they cost is mostly
-// the pages that they touch, so no more is copied than is used. See pause.go for what holds here.
+// For most threads a trail leads to nothing: their pause is one comparison longer. Otherwise the pieces come by three
+// system calls where there is one block, and by two more for each further block. The cost of these calls is mostly the
+// pages that they touch, so no more is copied than is used. The rules of pause.go hold in this file as well.
 
 // trailCopy is what following a trail needs, prepared outside the pause, and what it leaves behind.
 type trailCopy struct {
@@ -18,8 +18,8 @@ type trailCopy struct {
 	used int // of desk.trail
 }
 
-// copyTrail follows the trail from the copies of the side piece and of the stack. If a step cannot be made, what was
-// copied before stays: the reader asks for each piece and notices.
+// copyTrail follows the trail from the copies of the Side and of the stack. If a step cannot be made, what was copied
+// before stays: the reader asks for each piece and notices.
 //
 //go:nosplit
 func (t *Tracer) copyTrail(tid int) {
@@ -73,7 +73,8 @@ func (t *Tracer) stackWord(addr uint64) (uint64, bool) {
 	return 0, false
 }
 
-// copyPiece copies another piece, and returns where to; nil if there is no room, or it cannot be read whole.
+// copyPiece copies another piece, and returns where the copy lies. It returns nil if there is no room, or if the piece
+// cannot be read whole.
 //
 //go:nosplit
 func (t *Tracer) copyPiece(tid int, addr uint64, size int) unsafe.Pointer {
@@ -113,7 +114,7 @@ func reference(w *process.Trail, head unsafe.Pointer, off, size int) uint64 {
 	return w.Base + uint64(n)<<(w.Left&63)
 }
 
-// number reads a count out of a block's head.
+// number reads a count from a block's head.
 //
 //go:nosplit
 func number(w *process.Trail, head unsafe.Pointer, off int) int32 {

@@ -11,28 +11,28 @@ import (
 	"goprof/sampler/look"
 )
 
-// pendingStop is a thread that was told to stop and has not yet.
+// pendingStop is a thread that was told to stop and has not stopped yet.
 type pendingStop struct {
 	tid    int
 	hint   Hint
 	snap   *look.Look // nil: only to be let go
 	asked  int64
-	missed int64 // when it was last seen not to have stopped
-	verify int64 // when to make sure that it is still ours
-	letGo  bool  // without a look, see letGoStopped
-	killed bool  // before that
+	missed int64 // when the thread was last seen not to have stopped
+	verify int64 // when to make sure that the thread is still our tracee
+	letGo  bool  // the thread was let go without a look, see letGoStopped
+	killed bool  // the thread was killed before it was let go
 }
 
-// verifyAfter is when a pending thread is first asked whether it is still our tracee; then
-// each time after twice as long.
+// verifyAfter is when goprof first checks whether a pending thread is still our tracee. Each further check comes after
+// twice as long.
 const verifyAfter = int64(5 * time.Millisecond)
 
 func newPending(tid int, hint Hint, snap *look.Look, now int64) pendingStop {
 	return pendingStop{tid, hint, snap, now, now, now + verifyAfter, false, false}
 }
 
-// Pending is how many threads have been told to stop and have not yet. While there are
-// any, call Collect often (Patience tells how soon): they stand still from when their stop comes.
+// Pending is how many threads have been told to stop and have not stopped yet. While there are any, call Collect often
+// (Patience tells how soon): each of them stands still from the moment at which its stop comes.
 func (t *Tracer) Pending() int { return len(t.pending) }
 
 // pendingWantCPU reports whether a thread that was told to stop is ready to run: it stops when it gets a CPU.
@@ -45,7 +45,7 @@ func (t *Tracer) pendingWantCPU() bool {
 	return false
 }
 
-// HasRoom reports whether tid can be told to stop: it has not been yet, and not too many others have.
+// HasRoom reports whether tid can be told to stop: it is not pending already, and not too many others are.
 func (t *Tracer) HasRoom(tid int) bool { return len(t.pending) < MaxPending && !t.isPending(tid) }
 
 func (t *Tracer) isPending(tid int) bool {
@@ -57,8 +57,8 @@ func (t *Tracer) isPending(tid int) bool {
 	return false
 }
 
-// CountAgain has a look that is pending count for so many more samples: the thread was met again before it stopped. It
-// returns false if the thread is not pending.
+// CountAgain makes a pending look count for more further samples: the thread was met again before it stopped.
+// CountAgain returns false if the thread is not pending.
 func (t *Tracer) CountAgain(tid int, more int64) bool {
 	for i := range t.pending {
 		if p := &t.pending[i]; p.tid == tid {
@@ -71,9 +71,8 @@ func (t *Tracer) CountAgain(tid int, more int64) bool {
 	return false
 }
 
-// Collect looks after the pending stops. It returns one snapshot whose thread has
-// stopped by now (and has been let go) or ended; ok is false when there is none.
-// Call it until then.
+// Collect looks after the pending stops. It returns one snapshot of a thread that has stopped by now (and has been let
+// go) or has ended; ok is false when there is none. Call Collect until ok is false.
 func (t *Tracer) Collect() (snap *look.Look, o Outcome, ok bool) {
 	if !t.onItsThread() {
 		return nil, WrongThread, false
@@ -109,10 +108,10 @@ func (t *Tracer) Collect() (snap *look.Look, o Outcome, ok bool) {
 	return nil, Taken, false
 }
 
-// stillOurs guards against waiting forever. An exec gives the leader's number to another thread; where
-// the target is our own child, waitid goes on answering for it although it is no tracee.
-// If that other thread is our tracee too, it may have missed being told to stop: tell it again. To
-// be told twice does no harm, for letting go cancels what is still to come.
+// stillOurs guards against waiting forever. An exec gives the leader's number to another thread. Where the target is
+// our own child, waitid goes on answering for that number, although the thread is no tracee. If that other thread is
+// our tracee too, it may have missed being told to stop: stillOurs tells it again. Telling a thread twice does no harm:
+// letting the thread go cancels the stop that is still to come.
 func (t *Tracer) stillOurs(p *pendingStop, now int64) bool {
 	if now < p.verify {
 		return true
@@ -146,7 +145,7 @@ func (t *Tracer) finishLate(p pendingStop) Outcome {
 	setSignalMask(&t.oldMask, nil)
 	switch {
 	case s == running:
-		// Killed since it stopped, and on its way out; or no longer ours.
+		// The thread was killed since it stopped, and is on its way out; or it is no longer our tracee.
 		t.expectEnd(p.tid)
 		return t.gone()
 	case !t.readsCameBack(p.tid), p.snap != nil && !want:
@@ -159,9 +158,9 @@ func (t *Tracer) finishLate(p pendingStop) Outcome {
 	return t.gone()
 }
 
-// Patience is how long the next Collect may wait. A thread that had to wait for its CPU
-// is kept by us for at most an eighth of that time longer, and for 20 us to 1 ms: where there is but one
-// CPU each stop comes while we sleep, and lasts until we wake up (docs/performance.md).
+// Patience is how long the next Collect may wait. We keep a thread that had to wait for its CPU for at most an eighth
+// of that time longer, and for 20 us to 1 ms. Where there is but one CPU, each stop comes while we sleep, and lasts
+// until we wake up (docs/performance.md).
 func (t *Tracer) Patience() time.Duration {
 	if len(t.pending) == 0 {
 		return time.Hour
@@ -197,16 +196,16 @@ func (t *Tracer) expectEnd(tid int) {
 	t.letGoLater(tid)
 }
 
-// letGoLater puts a seized thread on the list. It is told to stop again: the first time may
-// have missed it (an exec between seizing and telling).
+// letGoLater puts a seized thread on the list, and tells it to stop again. The first time may have missed the thread:
+// an exec may come between seizing it and telling it.
 func (t *Tracer) letGoLater(tid int) {
 	ptrace(unix.PTRACE_INTERRUPT, uintptr(tid), 0, 0)
 	now := Monotonic(&t.ts)
 	t.pending = append(t.pending, newPending(tid, Hint{}, nil, now))
 }
 
-// adoptAfterExec covers a thread that runs exec while it is told to stop: it takes over
-// the leader's number (fs/exec.c, de_thread), is still ours, and will stop under that.
+// adoptAfterExec covers a thread that runs exec while it is told to stop. The thread takes over the leader's number
+// (fs/exec.c, de_thread), is still our tracee, and will stop under that number.
 func (t *Tracer) adoptAfterExec(tid int) {
 	if tid == t.pid || t.isPending(t.pid) {
 		return
@@ -217,8 +216,8 @@ func (t *Tracer) adoptAfterExec(tid int) {
 	t.letGoLater(t.pid)
 }
 
-// reap consumes the end of a thread, but leaves that of a child of our own process to
-// whoever started and waits for it.
+// reap consumes the end of a thread. The end of a child of our own process is left to the code that started the child
+// and waits for it.
 func (t *Tracer) reap(tid int) {
 	if tid == t.pid && t.proc.IsOwnChild() {
 		return

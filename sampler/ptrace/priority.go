@@ -10,16 +10,16 @@ import (
 
 // preemptAtOnce gives our OS thread a CPU at the moment at which it wakes up (docs/decisions/0003).
 //
-// An ordinary thread that wakes up waits until the one that runs has used up its slice, and
-// the kernel notices that at a tick, or where that thread itself enters the scheduler: then
-// samples would gather at its system calls. And where CPUs are short, a thread of the target
-// would stand still for as long as we wait for one. We need little of it: every loop on this
-// thread is bounded. Not permitted without privileges: then a better priority, or it is as it is.
+// An ordinary thread that wakes up waits until the running thread has used up its slice. The kernel notices the end of
+// the slice at a tick, or where the running thread itself enters the scheduler: then samples would gather at its system
+// calls. And where CPUs are short, a thread of the target would stand still for as long as we wait for a CPU. We need
+// little CPU time: every loop on this thread is bounded. Without privileges this is not permitted. Then we get a better
+// priority, or nothing changes.
 func preemptAtOnce() {
 	goFirst(0, tracerPriority)
 }
 
-// The tracing thread and its Runner, as SCHED_FIFO counts. Both are the lowest that do.
+// The priorities of the tracing thread and its Runner, as SCHED_FIFO counts. Both are the lowest that serve.
 const (
 	tracerPriority = 1
 	runnerPriority = 2
@@ -28,9 +28,9 @@ const (
 // resetOnFork is SCHED_FLAG_RESET_ON_FORK: nothing that we start has our priority.
 const resetOnFork = 1
 
-// goFirst gives an OS thread (0: our own) real-time priority; see preemptAtOnce. Where that is not permitted: a
-// better one than others have, and it is false. Not where there is but one CPU: whoever we may have to wait for, Go's
-// garbage collector among them, has no other.
+// goFirst gives an OS thread (0: our own) real-time priority; see preemptAtOnce. Where that is not permitted, goFirst
+// asks for a better ordinary priority than others have, and returns false. It does the same where there is but one CPU:
+// a thread that we may have to wait for, such as Go's garbage collector, has no other CPU.
 func goFirst(tid int, priority uint32) bool {
 	attr := realTime(priority)
 	if runtime.NumCPU() == 1 || unix.SchedSetAttr(tid, &attr, 0) != nil {

@@ -10,10 +10,9 @@ import (
 )
 
 // Raw system calls for use inside the pause. All are nosplit: a function that may grow
-// its stack has a point at which Go's scheduler can take the thread's CPU away. They
-// take pointers to fields of a Tracer, which lives on the heap and does not move.
-// syscall.RawSyscall6 keeps Go's processor; nothing here blocks for long. What might, a read of the
-// target's memory, is not made here but by a Runner (desk.go).
+// its stack has a point at which Go's scheduler can take the thread's CPU away. They take pointers to fields of a
+// Tracer, which lives on the heap and does not move. syscall.RawSyscall6 keeps Go's processor; nothing here blocks for
+// long. A read of the target's memory might block: a Runner makes such reads (desk.go).
 
 // How waitid(2) tells what became of a child: siginfo's si_code
 // (include/uapi/asm-generic/siginfo.h).
@@ -57,10 +56,10 @@ func waitPeek(tid int, info *siginfo) syscall.Errno {
 	return e
 }
 
-// waitReap consumes the end of a tracee, with WNOTHREAD only of one of this OS thread. A tracee that is not reaped
-// stays a zombie and holds up an exec or the end of its whole process. It asks first: waitid tells of a tracee's
-// stop too, whatever it was asked for (kernel/exit.c, wait_task_stopped), and a stop that has been told of is not
-// told of again. The thread would stand still until we end.
+// waitReap consumes the end of a tracee. With WNOTHREAD it does so only for a tracee of this OS thread. A tracee that
+// is not reaped stays a zombie and holds up an exec or the end of its whole process. waitReap peeks first: waitid tells
+// of a tracee's stop too, whatever waitid was asked for (kernel/exit.c, wait_task_stopped). A stop that waitid has told
+// of and consumed is not told of again, and the thread would stand still until we end.
 func waitReap(tid int, flags uintptr) {
 	var info siginfo
 	flags |= unix.WEXITED | unix.WNOHANG | unix.WALL
@@ -72,7 +71,7 @@ func waitReap(tid int, flags uintptr) {
 	syscall.RawSyscall6(unix.SYS_WAITID, pPID, uintptr(tid), 0, flags, 0, 0)
 }
 
-// Monotonic is CLOCK_MONOTONIC. Go's own clock is as good but has a split check.
+// Monotonic is CLOCK_MONOTONIC. Go's own clock is as good, but its functions are not nosplit.
 //
 //go:nosplit
 func Monotonic(ts *unix.Timespec) int64 {
@@ -80,11 +79,11 @@ func Monotonic(ts *unix.Timespec) int64 {
 	return ts.Sec*1e9 + ts.Nsec
 }
 
-// SleepUntil sleeps to a moment of CLOCK_MONOTONIC, or to the next signal. It does not tell Go's
-// scheduler, unlike unix.ClockNanosleep: the garbage collector would then scan our stack meanwhile, and
-// where we wake up on its CPU, with real-time priority, we would spin for it to finish
-// (runtime, casgstatus), which it cannot: for a second, until the kernel throttles us, with
-// threads standing still. Now it asks by a signal, which ends the sleep.
+// SleepUntil sleeps to a moment of CLOCK_MONOTONIC, or to the next signal. Unlike unix.ClockNanosleep, SleepUntil does
+// not tell Go's scheduler. If the scheduler knew, the garbage collector would scan our stack during the sleep. We might
+// wake up on the collector's CPU, with real-time priority. Then we would spin until the collector finishes (runtime,
+// casgstatus), and the collector could not: for a second, until the kernel throttles us, with threads standing still.
+// As it is, the collector asks by a signal, and the signal ends the sleep.
 func SleepUntil(ts *unix.Timespec) {
 	syscall.RawSyscall6(unix.SYS_CLOCK_NANOSLEEP, unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME,
 		uintptr(unsafe.Pointer(ts)), 0, 0, 0)
@@ -107,9 +106,8 @@ func CurrentCPU() int {
 	return int(cpu)
 }
 
-// ignoreChildStops asks the kernel not to send SIGCHLD for each stop of a tracee
-// (SA_NOCLDSTOP). Go's handler stays: os/exec does not need it, a user of
-// signal.Notify does. Ends are still told.
+// ignoreChildStops asks the kernel not to send SIGCHLD for each stop of a tracee (SA_NOCLDSTOP). Go's handler stays:
+// os/exec does not need the handler, but a user of signal.Notify does. The kernel still sends SIGCHLD for ends.
 func ignoreChildStops() {
 	const saNoCldStop = 1
 	var act sigaction
@@ -119,8 +117,8 @@ func ignoreChildStops() {
 	}
 }
 
-// sigaction is the kernel's struct sigaction (include/linux/signal_types.h). It is only kept, emptied and put back:
-// what stands where behind the flags does not matter.
+// sigaction is the kernel's struct sigaction (include/linux/signal_types.h). goprof only keeps, empties and puts back a
+// sigaction: the layout behind the flags does not matter.
 type sigaction struct {
 	handler, flags, restorer uintptr
 	mask                     uint64

@@ -12,14 +12,13 @@ import (
 
 // seize makes tid our tracee. Nothing stops yet.
 //
-// PTRACE_SEIZE waits while the process is in the middle of an exec (cred_guard_mutex,
-// kernel/ptrace.c, ptrace_attach), and the exec waits until all other threads of the
-// process have ended and been reaped (fs/exec.c, de_thread) by their tracer: by us, if
-// one of them is on the pending list. Both would wait forever, and no signal helps, for
-// the call is restarted. But any thread of ours may reap. So while stops are pending, a timer
-// watches over the call and reaps them from another OS thread.
+// PTRACE_SEIZE waits while the process is in the middle of an exec (cred_guard_mutex, kernel/ptrace.c, ptrace_attach).
+// The exec waits until all other threads of the process have ended and their tracer has reaped them (fs/exec.c,
+// de_thread). We are that tracer, if one of them is on the pending list. Both would wait forever. No signal helps, for
+// the call is restarted. But any thread of ours may reap. So while stops are pending, a timer watches over the call and
+// reaps ended threads from another OS thread.
 //
-// The call is made the way that tells Go's scheduler: it must be able to run that timer.
+// The call is made in the way that tells Go's scheduler: the scheduler must be able to run that timer.
 func (t *Tracer) seize(tid int) syscall.Errno {
 	watch := len(t.pending) > 0
 	if watch {
@@ -32,7 +31,7 @@ func (t *Tracer) seize(tid int) syscall.Errno {
 	return e
 }
 
-// rescueAfter is how long a seize may take before it is looked into.
+// rescueAfter is how long a seize may take before the rescuer reaps.
 const rescueAfter = 5 * time.Millisecond
 
 // rescuer reaps ended threads of the pending list while the tracing thread is held up.
@@ -43,7 +42,7 @@ type rescuer struct {
 }
 
 func (r *rescuer) begin(t *Tracer) {
-	r.mu.Lock() // work may run before AfterFunc has returned, and wants the timer
+	r.mu.Lock() // work may run before AfterFunc has returned, and uses r.timer
 	defer r.mu.Unlock()
 	r.on = true
 	if r.timer == nil {
@@ -53,7 +52,7 @@ func (r *rescuer) begin(t *Tracer) {
 	r.timer.Reset(rescueAfter)
 }
 
-// end waits for a reaping that is under way: the pending list is the tracer's again.
+// end waits for a reaping that is under way. After that the pending list belongs to the tracing thread again.
 func (r *rescuer) end() {
 	r.timer.Stop()
 	r.mu.Lock()

@@ -7,29 +7,29 @@ import (
 	"syscall"
 )
 
-// What becomes of a thread whose memory did not answer. It was let go when the time was over. It is left alone for as
-// long as its read has not come back, and for good if that happens again and again.
+// What becomes of a thread whose memory did not answer. The thread was let go when the time was over. goprof leaves the
+// thread alone for as long as the read has not come back, and for good if that happens again and again.
 
 const (
-	// MostSilent is how many reads may be under way that were given up: each keeps an OS thread of ours. With more,
-	// nothing is read any more.
+	// MostSilent bounds the reads that were given up and are still under way: each keeps an OS thread of ours. Once
+	// there are so many, nothing is read any more.
 	MostSilent = 8
-	// MostChances is how often a thread's reads may be given up. It does not count if it was the Runner that had no
-	// CPU.
+	// MostChances is how often a thread's reads may be given up. A read does not count if it was late because the
+	// Runner had no CPU.
 	MostChances = 3
 )
 
 // ErrSilent ends a run.
 var ErrSilent = errors.New("ptrace: the memory of too many threads does not answer")
 
-// silentThread is one of which a read was given up.
+// silentThread is a thread of which a read was given up.
 type silentThread struct {
-	born  uint64 // the thread's start: its number may go to another one
+	born  uint64 // the thread's start: its number may go to another thread
 	times int
-	desk  *desk // of the read that is under way; nil: it has come back
+	desk  *desk // of the read that is under way; nil: the read has come back
 }
 
-// Silent lists the threads of which a read was given up that waited in the kernel, in order of their numbers.
+// Silent lists threads, in order of their numbers. Of each, a read was given up that waited in the kernel.
 func (t *Tracer) Silent() []int { return t.silentIDs }
 
 // leavesAlone reports whether tid is not to be looked at.
@@ -62,8 +62,8 @@ func (t *Tracer) takeBack(s *silentThread) {
 	s.desk = nil
 }
 
-// readsCameBack reports whether all reads of a look at tid have come back. If not it notes the thread, lets the others
-// go that have stopped meanwhile, and finds another Runner.
+// readsCameBack reports whether all reads of a look at tid have come back. If not, it lets all other threads go that
+// have stopped meanwhile, notes tid, and finds another Runner.
 func (t *Tracer) readsCameBack(tid int) bool {
 	if !t.silent {
 		return true
@@ -78,7 +78,7 @@ func (t *Tracer) readsCameBack(tid int) bool {
 		}
 		t.silentThreads[tid] = s
 	}
-	if t.desk.runner.Sleeps() { // else it was the Runner that had no CPU
+	if t.desk.runner.Sleeps() { // otherwise the read is late because the Runner had no CPU
 		s.times++
 		t.silentIDs = insertSorted(t.silentIDs, tid)
 	}
@@ -113,8 +113,8 @@ func (t *Tracer) closeDesks() {
 	}
 }
 
-// letGoStopped lets all go that have stopped by now, without a look: they have stood still while a read was waited
-// for.
+// letGoStopped lets all threads go that have stopped by now, without a look: they have stood still while a read was
+// waited for.
 func (t *Tracer) letGoStopped() {
 	defer func(before syscall.Errno) { t.look.letGo = before }(t.look.letGo)
 	for i := range t.pending {
@@ -136,7 +136,7 @@ func (t *Tracer) letGoStopped() {
 	}
 }
 
-// insertSorted adds a number to a sorted list, in a new one: others may hold the old.
+// insertSorted adds a number to a sorted list. It returns a new list: others may hold the old one.
 func insertSorted(list []int, n int) []int {
 	i := 0
 	for i < len(list) && list[i] < n {
@@ -149,7 +149,7 @@ func insertSorted(list []int, n int) []int {
 	return append(append(append(longer, list[:i]...), n), list[i:]...)
 }
 
-// ReadErr is why nothing can be read any more, nil where that is not so: it ends a run.
+// ReadErr says why nothing can be read any more. Such an error ends a run. It is nil as long as reads are possible.
 func (t *Tracer) ReadErr() error {
 	if t.desk != nil {
 		return nil

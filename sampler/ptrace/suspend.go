@@ -14,11 +14,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// When goprof itself is stopped (Ctrl-Z), a thread that it holds, or has told to stop, would stand still for as long as
-// goprof does. So whoever wants to stop it asks here first: all that may hold threads end their OS threads, with which
-// the kernel lets go of everything, and come back on new ones.
+// When goprof itself is stopped (Ctrl-Z), a thread that goprof holds, or has told to stop, would stand still for as
+// long as goprof does. So code that wants to stop goprof asks here first. All that may hold threads end their OS
+// threads, and with these the kernel lets go of everything. Later they come back on new OS threads.
 
-// hold is held for reading by whoever may hold threads.
+// Code that may hold threads has locked hold for reading.
 var hold struct {
 	sync.RWMutex
 	wanted atomic.Int32
@@ -35,19 +35,19 @@ func Suspend(stop func()) {
 	stop()
 }
 
-// SuspendWanted reports whether somebody waits in Suspend: who may hold threads is to end its OS thread then.
+// SuspendWanted reports whether somebody waits in Suspend. Code that may hold threads must end its OS thread then.
 func SuspendWanted() bool { return hold.wanted.Load() > 0 }
 
-// OnOwnThread runs f on an OS thread that ends afterwards, and waits for its end: the place
-// for a Tracer. With the thread the kernel lets go of everything that it has seized (kernel/ptrace.c, exit_ptrace).
-// Go never ends the main thread; that one is held while another is used.
+// OnOwnThread runs f on an OS thread that ends afterwards, and waits for its end: the place for a Tracer. With the
+// thread the kernel lets go of everything that it has seized (kernel/ptrace.c, exit_ptrace). Go never ends the main
+// thread. If f would run there, the main thread is kept busy and another OS thread runs f.
 func OnOwnThread(f func()) {
 	hold.RLock()
 	defer hold.RUnlock()
 	OnThreadHoldingNobody(f)
 }
 
-// OnThreadHoldingNobody is OnOwnThread for what never holds a thread: Suspend does not wait for it.
+// OnThreadHoldingNobody is OnOwnThread for an f that never holds a thread: Suspend does not wait for f.
 func OnThreadHoldingNobody(f func()) {
 	ended := make(chan int, 1)
 	go func() {
@@ -67,7 +67,7 @@ func OnThreadHoldingNobody(f func()) {
 	awaitEnd(<-ended)
 }
 
-// awaitEnd waits for an OS thread that is about to end: until then what it has seized is not let go.
+// awaitEnd waits for an OS thread that is about to end: what that OS thread has seized is let go only with its end.
 func awaitEnd(tid int) {
 	if tid == 0 {
 		return
@@ -78,14 +78,15 @@ func awaitEnd(tid int) {
 	}
 }
 
-// StopAfterSuspend has Ctrl-Z, and writing to a terminal from the background where that stops a process, stop this
-// process only once it holds no thread (Suspend), until the function that it returns is called.
+// StopAfterSuspend delays stops of this process by Ctrl-Z, and by writing to a terminal from the background where that
+// stops a process. The process stops only once it holds no thread (Suspend). This lasts until the function end is
+// called.
 func StopAfterSuspend() (end func()) {
 	return StopAround(func(_ unix.Signal, stop func()) { stop() })
 }
 
 // StopAround is StopAfterSuspend for a program that has something to do before it stops, and after it: around is called
-// with the signal and with what stops this process, and returns when it goes on.
+// with the signal and with a function stop. stop stops this process, and returns when the process goes on.
 func StopAround(around func(sig unix.Signal, stop func())) (end func()) {
 	asked := make(chan os.Signal, 1)
 	for _, sig := range []os.Signal{unix.SIGTSTP, unix.SIGTTOU} {
@@ -108,9 +109,9 @@ func StopAround(around func(sig unix.Signal, stop func())) (end func()) {
 	}
 }
 
-// stopSelf stops this process as if the signal had not been caught, and returns when it goes on. Not simply by
-// SIGSTOP: the kernel leaves out a process that nobody would continue (an orphaned process group, kernel/signal.c,
-// get_signal). And not by signal.Reset, which leaves Go's handler where it is.
+// stopSelf stops this process as if the signal had not been caught, and returns when it goes on. SIGSTOP would not do:
+// for the real signal the kernel leaves out a process that nobody would continue (an orphaned process group,
+// kernel/signal.c, get_signal). signal.Reset would not do either: it leaves Go's handler where it is.
 func stopSelf(sig unix.Signal) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -121,6 +122,6 @@ func stopSelf(sig unix.Signal) {
 	tellDog(stopsNow)
 	defer tellDog(goesOn)
 	setSigaction(sig, &byDefault)
-	unix.Tgkill(unix.Getpid(), unix.Gettid(), sig) // to this OS thread: it has stopped before the call returns
+	unix.Tgkill(unix.Getpid(), unix.Gettid(), sig) // to this OS thread: the process has stopped before the call returns
 	setSigaction(sig, &old)
 }

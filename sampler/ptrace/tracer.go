@@ -23,13 +23,13 @@ const (
 	DefaultStackLimit = 1 << 20
 	// unknownStack is how much is copied of a stack whose top is not known.
 	unknownStack = 64 << 10
-	// MaxPending bounds the stops that have been asked for and not yet come.
+	// MaxPending bounds the stops that have been asked for and have not come yet.
 	MaxPending = 64
 )
 
-// Tracer looks at threads of one process. ptrace binds a tracee to the OS thread that
-// seized it: call all methods from one goroutine that is locked to its OS thread; from
-// another thread they return WrongThread and do nothing.
+// Tracer looks at threads of one process. ptrace binds a tracee to the OS thread that seized it. So call all methods
+// from one goroutine that is locked to its OS thread. On another OS thread the methods return WrongThread and do
+// nothing.
 //
 // If stops are pending when the Tracer is no longer needed, let its OS thread end
 // (return from the goroutine without runtime.UnlockOSThread): the kernel then lets go
@@ -37,27 +37,27 @@ const (
 type Tracer struct {
 	// StackLimit bounds the copy of a stack.
 	StackLimit int
-	// After is called with each snapshot as soon as its thread has been let go, for what is to be
-	// read soon but not in the pause. released is when that was, as CLOCK_MONOTONIC, or StandsStill. It may be nil.
+	// After is called with each snapshot as soon as its thread has been let go. It reads what must be read soon, but
+	// not in the pause. released is when the thread was let go, as CLOCK_MONOTONIC, or StandsStill. After may be nil.
 	After func(snap *look.Look, released int64)
 	// Trail is followed in each pause; nil: none. After may change it.
 	Trail *process.Trail
-	// Enough says that what is not there yet is no longer wanted. It may be nil.
+	// Enough says that looks that are not there yet are no longer wanted. It may be nil.
 	Enough func() bool
-	// Stay keeps this OS thread on its CPU even where the thread that is to stop is on the same one (elsewhere.go).
+	// Stay keeps this OS thread on its CPU even where the thread that is to stop is on the same CPU (elsewhere.go).
 	Stay bool
-	// Pauses is how long threads were stopped, as upper bounds: from the last moment
-	// at which the thread was seen not to have stopped, to the return of its release.
+	// Pauses is how long threads were stopped, as upper bounds. A pause counts from the last moment at which the thread
+	// was seen not to have stopped, to the return of its release.
 	Pauses Histogram
 	// Signals counts looks that met a signal on its way to the thread.
 	Signals int64
-	// Voids counts looks without a stop that the thread has spoilt by running, the repeated ones too.
+	// Voids counts looks without a stop that the thread has made void by running. A repeated look counts too.
 	Voids int64
 
 	pid   int
 	cpu   *arch.CPU
 	proc  *procfs.Dir
-	apart int   // by whose number memory is read that no look is about
+	apart int   // the thread by whose number Apart reads memory
 	owner int   // thread id of our OS thread
 	err   error // behind the last Failed
 	by    int   // behind the last AlreadyTraced
@@ -67,24 +67,24 @@ type Tracer struct {
 	rescue  rescuer
 	cpus    cpuMask
 
-	// What reads the target's memory (desk.go, silent.go).
+	// These fields serve reads of the target's memory (desk.go, silent.go).
 	desk          *desk
 	ownReads      *ownReads // of an Onlooker: its desk has no Runner
 	readUntil     int64     // when the reads of this look are given up
-	silent        bool      // one of them was
+	silent        bool      // a read of this look was given up
 	lookTID       int       // the thread that is looked at
 	silentThreads map[int]*silentThread
 	silentIDs     []int
-	lateReads     int // that were given up and are under way
+	lateReads     int // reads that were given up and are under way
 	here, allowed cpuMask
 	raiser        *raiser
-	noRaiser      bool    // there can be none
-	stayAt        int     // the CPU to which our OS thread is bound by others, -1: none
+	noRaiser      bool    // there can be no raiser
+	stayAt        int     // the CPU to which the caller has bound our OS thread, -1: none
 	pinned        uintptr // size of allowed while this OS thread is bound to its CPU
 
 	// All below is prepared outside the pause and used inside.
 	regs      [512]byte
-	spAt      int // where the stack pointer is in regs
+	spAt      int // the offset of the stack pointer in regs
 	regsVec   unix.Iovec
 	trail     trailCopy
 	pac       [2]uint64 // struct user_pac_mask: data, instructions
@@ -153,11 +153,11 @@ func (t *Tracer) Close() {
 	t.proc.Close()
 }
 
-// ChangeOSThread binds the Tracer to the OS thread that calls it next. Nothing may be pending: what the OS thread
-// before had seized was let go with its end.
+// ChangeOSThread binds the Tracer to the OS thread that calls it next. Nothing may be pending: the end of the OS thread
+// before let go of all that it had seized.
 func (t *Tracer) ChangeOSThread() { t.owner = 0 }
 
-// Released is when the thread was let go that was looked at last, as CLOCK_MONOTONIC.
+// Released is when the thread of the last look was let go, as CLOCK_MONOTONIC.
 func (t *Tracer) Released() int64 { return t.released }
 
 // Err tells more of the last Failed.
@@ -166,8 +166,8 @@ func (t *Tracer) Err() error { return t.err }
 // TracedBy is the process behind the last AlreadyTraced.
 func (t *Tracer) TracedBy() int { return t.by }
 
-// prstatusOffset finds a register in the kernel's register set by decoding one whose
-// words are all different: arch alone knows the layout.
+// prstatusOffset finds a register in the kernel's register set. It decodes a register set in which all words are
+// different: arch alone knows the layout.
 func prstatusOffset(cpu *arch.CPU, reg int) int {
 	b := make([]byte, cpu.PrstatusSize)
 	for i := 0; i < len(b); i += 8 {
@@ -178,14 +178,14 @@ func prstatusOffset(cpu *arch.CPU, reg int) int {
 	return (int(r[reg]) - 1) * 8
 }
 
-// Look stops thread tid, fills snap and lets the thread go. On Pending the Tracer keeps snap
-// until Collect returns it; otherwise it is the caller's again, with TID set.
+// Look stops thread tid, fills snap and lets the thread go. On Pending the Tracer keeps snap until Collect returns it;
+// otherwise snap is the caller's again, with TID set.
 func (t *Tracer) Look(tid int, hint Hint, snap *look.Look) Outcome {
 	return t.LookOn(tid, t.proc.LastCPU(tid), hint, snap)
 }
 
-// LookOn is Look for a thread that was last seen on that CPU (-1: unknown). If that is ours, we move to another
-// one, but not where we are to stay.
+// LookOn is Look for a thread that was last seen on that CPU (-1: unknown). If that CPU is ours, we move to another
+// one, but not where Stay is set.
 func (t *Tracer) LookOn(tid, cpu int, hint Hint, snap *look.Look) Outcome {
 	snap.TID = tid
 	if why, ok := t.mayStop(tid); !ok {
@@ -201,7 +201,7 @@ func (t *Tracer) LookOn(tid, cpu int, hint Hint, snap *look.Look) Outcome {
 	if e := t.seize(tid); e != 0 {
 		return t.refused(tid, e)
 	}
-	// Now that it is seized, its number cannot pass to another thread.
+	// Once a thread is seized, its number cannot pass to another thread.
 	ours := t.proc.Owns(tid)
 
 	setSignalMask(&t.mask, &t.oldMask)
@@ -249,8 +249,8 @@ func (t *Tracer) conclude(tid int, s state, sig uintptr, hint *Hint, snap *look.
 	return t.finish(tid, s, sig, hint, snap)
 }
 
-// undo forgets a thread of which nothing is wanted: it turned out to be another process's, or was
-// only to be let go.
+// undo forgets a thread of which nothing is wanted: the thread turned out to be another process's, or was only to be
+// let go.
 func (t *Tracer) undo(tid int, s state) {
 	switch s {
 	case stopped:
@@ -273,8 +273,8 @@ func (t *Tracer) onItsThread() bool {
 	return t.owner == unix.Gettid()
 }
 
-// warmCaches makes the calls that the pause will make, while the thread still runs. At low
-// rates caches are cold, and this takes a quarter off the pause.
+// warmCaches makes the calls that the pause will make, while the thread still runs. At low rates caches are cold, and
+// warmCaches takes a quarter off the pause.
 func (t *Tracer) warmCaches(tid int) {
 	if n := t.warmLen; n > 0 && n <= len(t.desk.stack) {
 		t.beginReads()
@@ -305,7 +305,7 @@ func (t *Tracer) finish(tid int, s state, sig uintptr, hint *Hint, snap *look.Lo
 	}
 	l := &t.look
 	if l.letGo != 0 {
-		// Killed in the pause: it is no longer stopped, and its end is ours to reap.
+		// The thread was killed in the pause: it is no longer stopped, and we must reap its end.
 		t.expectEnd(tid)
 	}
 	if l.regErr != 0 {
@@ -329,7 +329,7 @@ func (t *Tracer) finish(tid int, s state, sig uintptr, hint *Hint, snap *look.Lo
 	}
 	t.warmAt, t.warmLen = l.sp, l.got
 	t.after(snap, t.released)
-	t.readsCameBack(tid) // the stack is whole, whatever else did not answer
+	t.readsCameBack(tid) // the copy of the stack is complete, whatever else did not answer
 	return Taken
 }
 
@@ -352,8 +352,8 @@ func (t *Tracer) fill(tid int, hint *Hint, to *look.Look) {
 	}
 }
 
-// standsAtSyscall reports whether the thread was in a system call on a CPU whose registers do not say so. Code
-// does not change, so there is time for that after the pause.
+// standsAtSyscall reports whether the thread was in a system call, on a CPU whose registers do not say so. It reads the
+// code at the pc. Code does not change, so there is time for that read after the pause.
 func (t *Tracer) standsAtSyscall(tid int, snap *process.Snapshot) bool {
 	n := len(t.cpu.SyscallInst)
 	if n == 0 {
@@ -364,8 +364,8 @@ func (t *Tracer) standsAtSyscall(tid int, snap *process.Snapshot) bool {
 	return t.fetch(tid, 0, 1) == n && bytes.Equal(t.desk.small[:n], t.cpu.SyscallInst)
 }
 
-// StandsStill, as the moment when a thread was let go, is that of one that was not stopped: the look counts only if it
-// does not run before After is done.
+// StandsStill takes the place of the moment when a thread was let go, for a thread that was not stopped. Such a look
+// counts only if the thread does not run before After is done.
 const StandsStill int64 = math.MaxInt64
 
 func (t *Tracer) after(snap *look.Look, released int64) {
@@ -408,8 +408,8 @@ func (t *Tracer) refused(tid int, e syscall.Errno) Outcome {
 	return NotPermitted
 }
 
-// ended is what to say of a thread that has ended and is still there. Only a leader stays so, while other
-// threads live; another one is about to go.
+// ended is the Outcome for a thread that has ended and is still there. Only a leader stays so, while other threads
+// live. Any other thread is about to go.
 func (t *Tracer) ended(tid int) Outcome {
 	if o := t.gone(); o == ProcessGone || tid != t.pid {
 		return o
@@ -425,5 +425,5 @@ func (t *Tracer) gone() Outcome {
 	return ThreadGone
 }
 
-// pollFor is how long one stop is waited for before it is left to Collect.
+// pollFor is how long stop waits before it leaves the stop to Collect.
 const pollFor = 40 * time.Microsecond

@@ -9,22 +9,22 @@ import (
 	"goprof/sampler/look"
 )
 
-// unstoppedTries is how often a look is repeated that the thread has spoilt by running.
+// unstoppedTries is how often a look is tried. A look is void if the thread runs meanwhile.
 const unstoppedTries = 3
 
-// LookUnstopped looks at a thread that is blocked without stopping it. The kernel tells
-// its stack pointer and pc (snap.Regs holds no other register; the frame pointer is not to
-// be had so) and its stack is copied meanwhile. A thread that has not run in between cannot
-// have changed either, so state, CPU time and the number of its turns on a CPU must be the
-// same before and after; otherwise the look is void and is repeated.
+// LookUnstopped looks at a blocked thread without stopping it. The kernel tells the thread's stack pointer and pc;
+// snap.Regs holds no other register, for the kernel does not tell the frame pointer in this way. Then the stack is
+// copied. A thread that has not run in between has changed neither its registers nor its stack. So state, CPU time and
+// the number of the thread's turns on a CPU must be the same before and after. Otherwise the look is void and is
+// repeated.
 //
-// A thread that is running cannot be looked at in this way: Running.
+// A thread that is running cannot be looked at in this way: the outcome is Running.
 func (t *Tracer) LookUnstopped(tid int, hint Hint, snap *look.Look) Outcome {
 	return t.LookUnstoppedDuring(tid, hint, snap, nil)
 }
 
-// LookUnstoppedDuring is LookUnstopped that reads more of the thread while it is known not to move: during does
-// that. The last try goes without, to be done sooner.
+// LookUnstoppedDuring is LookUnstopped with a function during, which reads more of the thread. The look counts only if
+// the thread has not run by the end of during. The last try leaves during out, to be done sooner.
 func (t *Tracer) LookUnstoppedDuring(tid int, hint Hint, snap *look.Look,
 	during func(*look.Look)) Outcome {
 	snap.TID = tid
@@ -58,7 +58,7 @@ func (t *Tracer) LookUnstoppedDuring(tid int, hint Hint, snap *look.Look,
 		if o != Taken {
 			if o == Running {
 				t.Voids++
-				continue // it woke up just now
+				continue // the thread woke up just now
 			}
 			return o
 		}
@@ -87,7 +87,7 @@ func (t *Tracer) LookUnstoppedDuring(tid int, hint Hint, snap *look.Look,
 	return Moved
 }
 
-// Motion is what the last look without a stop has told of how its thread moves.
+// Motion is the motion of the thread as the last look without a stop has read it.
 func (t *Tracer) Motion() Motion { return t.unstopped.motion }
 
 // keepUnstopped makes a snapshot of what was read.
@@ -127,7 +127,7 @@ type followed struct {
 	fds  [numFollowed]int
 }
 
-// Which file of it.
+// Which file of the thread.
 const (
 	fileStat = iota
 	fileSchedstat
@@ -149,7 +149,7 @@ func (f *followed) close() {
 	}
 }
 
-// read reads one of the files, which is opened at the first time; nil if that fails.
+// read reads one of the files. The first read opens the file. read returns nil if that fails.
 func (f *followed) read(which int) []byte {
 	if f.fds[which] < 0 {
 		fd, err := f.proc.Open(f.tid, followedNames[which])
@@ -164,13 +164,13 @@ func (f *followed) read(which int) []byte {
 // Motion is what changes when a thread runs.
 type Motion struct {
 	State    byte
-	CPU      int // the one that it last ran on
+	CPU      int // the CPU that the thread last ran on
 	Ticks    uint64
 	Charged  procfs.Schedstat
-	Switches uint64 // how often it has given up its CPU or lost it; 0 where Charged tells
+	Switches uint64 // how often the thread has given up its CPU or lost it; 0 where Charged tells
 }
 
-// motion reads it. Where the kernel keeps no schedstat, switch counts stand in for it.
+// motion reads the thread's Motion. Where the kernel keeps no schedstat, switch counts stand in for it.
 func (f *followed) motion() (m Motion, ok bool) {
 	stat, _ := procfs.ParseStat(f.read(fileStat))
 	m.State, m.CPU, m.Ticks = stat.State, stat.CPU, stat.Ticks

@@ -11,13 +11,13 @@ import (
 
 // What a thread waits for, as the kernel tells it: by its system call, and by the file that this is about.
 
-// readWaiting fills in what the look that is under way tells of it.
+// readWaiting fills in what the thread waits for, from the look that is under way.
 func (t *Tracer) readWaiting(snap *look.Look) {
 	u := &t.unstopped
 	t.setWaiting(snap, u.call, u.args[0], u.args[1])
 }
 
-// setWaiting does so for a thread in a system call with these arguments.
+// setWaiting fills it in for a thread in a system call with these arguments.
 func (t *Tracer) setWaiting(snap *look.Look, number int64, first, second uint64) {
 	w := &snap.Waiting
 	w.Call = t.cpu.Calls[number]
@@ -29,8 +29,8 @@ func (t *Tracer) setWaiting(snap *look.Look, number int64, first, second uint64)
 	}
 }
 
-// polled is what the first of the descriptors is that a poll is about: the array at addr holds struct pollfd,
-// whose first member is the descriptor. Java polls one at a time (sun.nio.ch.Net.poll).
+// polled tells what sort of file a poll is about. It takes the first descriptor only. The array at addr holds struct
+// pollfd; the descriptor is the first member of struct pollfd. Java polls one at a time (sun.nio.ch.Net.poll).
 func (t *Tracer) polled(tid int, addr uint64) look.FileKind {
 	b := t.desk.small[:8]
 	t.desk.set(0, &b[0], addr, len(b))

@@ -17,12 +17,12 @@ import (
 	"goprof/process/procfs"
 )
 
-// SIGSTOP cannot be caught. Who stops goprof by it while it holds a thread, or while one that it has told to stop
-// is about to, leaves that thread standing. So a process of its own watches goprof: it has one that was stopped go
-// on, let go of all threads, and stop again. The process that was to be stopped is, some milliseconds later, and
-// nobody else.
+// SIGSTOP cannot be caught. It may stop goprof while goprof holds a thread, or while a thread that goprof has told to
+// stop is about to. Then that thread would stay standing. So a process of its own watches goprof. The watchdog makes a
+// stopped goprof go on. Then goprof lets all threads go, and stops again. In the end, some milliseconds later, goprof
+// alone is stopped.
 //
-// What remains: who stops both at once (a frozen container, pkill -STOP goprof) can leave a thread standing until
+// One case remains: a stop of both at once (a frozen container, pkill -STOP goprof) can leave a thread standing until
 // goprof goes on or is killed.
 
 // watchEvery is how often the watchdog looks whether goprof is stopped.
@@ -30,11 +30,11 @@ const watchEvery = 20 * time.Millisecond
 
 // What goprof tells its watchdog.
 const (
-	stopsNow = 's' // it holds nobody and is about to stop: leave it alone
+	stopsNow = 's' // goprof holds nobody and is about to stop: leave goprof alone
 	goesOn   = 'c'
 )
 
-// tellWatchdog is set while there is one.
+// tellWatchdog is set while there is a watchdog.
 var tellWatchdog atomic.Pointer[func(byte)]
 
 // tellDog sends the watchdog a word, if there is one.
@@ -44,8 +44,8 @@ func tellDog(what byte) {
 	}
 }
 
-// StartWatchdog starts this program anew with these arguments, which must call Watch, and lets it watch over us
-// until the function that it returns is called. Where no process can be started there is no watchdog.
+// StartWatchdog starts this program anew with these arguments. With them the program must call Watch. The new process
+// watches over us until the function end is called. Where no process can be started, there is no watchdog.
 func StartWatchdog(args ...string) (end func()) {
 	toUs, fromDog, err := os.Pipe()
 	if err != nil {
@@ -61,7 +61,7 @@ func StartWatchdog(args ...string) (end func()) {
 	cmd.Args = append([]string{os.Args[0]}, args...) // ps shows whose it is
 	cmd.ExtraFiles = []*os.File{toDog, fromDog}      // 3 and 4
 	cmd.Env = append(os.Environ(), "GOMAXPROCS=1")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-Z and Ctrl-C are not for it
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-Z and Ctrl-C do not reach the watchdog
 	err = cmd.Start()
 	toDog.Close()
 	fromDog.Close()
@@ -75,7 +75,7 @@ func StartWatchdog(args ...string) (end func()) {
 	go stopWhenFound(toUs)
 	return func() {
 		tellWatchdog.Store(nil)
-		fromUs.Close() // it ends with this
+		fromUs.Close() // the watchdog ends when it reads this end of file
 		go cmd.Wait()
 		toUs.Close()
 	}
@@ -91,7 +91,8 @@ func stopWhenFound(dog *os.File) {
 		again := make(chan os.Signal, 2)
 		signal.Notify(again, unix.SIGCONT)
 		Suspend(func() {
-			// One may be the watchdog's own. With two, who stopped us wants us to go on by now.
+			// One SIGCONT may be the watchdog's own. With two, somebody else has sent the other one, and wants us to go
+			// on by now.
 			if signal.Stop(again); len(again) < 2 {
 				stopSelf(unix.SIGSTOP)
 			}
@@ -111,7 +112,7 @@ func Watch() {
 	if err != nil {
 		return
 	}
-	var proper atomic.Bool // it has stopped as it should
+	var proper atomic.Bool // goprof has stopped as it should
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -134,7 +135,7 @@ func Watch() {
 		if proper.Load() || !isStopped(stat) {
 			continue
 		}
-		time.Sleep(watchEvery / 10) // what it says comes before it stops, but another OS thread of ours reads it
+		time.Sleep(watchEvery / 10) // goprof says so before it stops, but another OS thread of ours reads it
 		if proper.Load() || unix.Getppid() != parent || !isStopped(stat) {
 			continue
 		}
@@ -145,7 +146,7 @@ func Watch() {
 	}
 }
 
-// isStopped reads /proc/PID/stat: T is stopped by a signal, t by a tracer, whom we leave alone.
+// isStopped reads /proc/PID/stat. T: a signal has stopped the process. t: a tracer has, and we leave it alone.
 func isStopped(stat *os.File) bool {
 	var b [512]byte
 	n, err := stat.ReadAt(b[:], 0)

@@ -359,9 +359,10 @@ func poolsRun(t *testing.T, noNotes bool) {
 	}
 }
 
-// shareOfLonger is the share of samples that those have who have such a share of the time, where so many of the samples
-// that are owed are met, if the others, who run half as long at a time, are missed twice as often. That is the most that
-// was seen: they have more often moved before they are asked. In seven runs it was 0.61 to 0.74 where 0.65 is true.
+// shareOfLonger is the share of samples of the threads that have such a share of the time, where so many of the samples
+// that are owed are met. It supposes that the others, which run half as long at a time, are missed twice as often. That
+// is the most that was seen: they have more often moved before they are asked. In seven runs the share was 0.61 to 0.74
+// where 0.65 is true.
 func shareOfLonger(share, met float64) float64 {
 	if met >= 1 {
 		return share

@@ -116,8 +116,8 @@ func (o *openedCore) warn(cmd *cobra.Command) {
 			output.Printable(o.from.file), output.Size(cut))
 	}
 	if v := o.VM.Version(); !v.Tested() {
-		fmt.Fprintf(to, "goprof: this is JDK %d (%s), on which goprof is not tested. It goes by the fields that the JVM exports\n",
-			v.Major, output.Printable(v.Release))
+		fmt.Fprintf(to, "goprof: this is JDK %d (%s), on which goprof is not tested. "+
+			"It goes by the fields that the JVM exports\n", v.Major, output.Printable(v.Release))
 	}
 	for _, m := range o.VM.Missing() {
 		fmt.Fprintf(to, "goprof: this JVM does not export all that goprof uses: %s\n", output.Printable(m))

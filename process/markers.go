@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -80,10 +79,11 @@ func (p *Process) Marker(provider, name string) ([]Function, error) {
 
 // markers reads those of an image. A place where no nop stands is none: a breakpoint within an instruction would harm
 // the program.
-func (l *loaded) markers(nop []byte) (list []Marker) {
+func (l *loaded) markers(nop []byte) []Marker {
 	if l.Name == vdsoName {
 		return nil
 	}
+	list := markerList{at: map[[2]string]int{}}
 	l.place()
 	l.with(func(f *elfFile) {
 		s := f.section(markerSection)
@@ -109,21 +109,28 @@ func (l *loaded) markers(nop []byte) (list []Marker) {
 				continue
 			}
 			place.Symbol = n.name
-			list = addMarker(list, &n, place)
+			list.add(&n, place)
 		}
 	})
-	return list
+	return list.all
 }
 
-func addMarker(list []Marker, n *markerNote, place Function) []Marker {
-	i := slices.IndexFunc(list, func(m Marker) bool { return m.Provider == n.provider && m.Name == n.name })
-	if i < 0 {
-		i = len(list)
-		list = append(list, Marker{Provider: n.provider, Name: n.name})
+// markerList has each provider and name once.
+type markerList struct {
+	all []Marker
+	at  map[[2]string]int // where a provider and a name stand in it
+}
+
+func (l *markerList) add(n *markerNote, place Function) {
+	key := [2]string{n.provider, n.name}
+	i, known := l.at[key]
+	if !known {
+		i = len(l.all)
+		l.at[key] = i
+		l.all = append(l.all, Marker{Provider: n.provider, Name: n.name})
 	}
-	list[i].Functions = append(list[i].Functions, place)
-	list[i].Guarded = list[i].Guarded || n.semaphore != 0
-	return list
+	m := &l.all[i]
+	m.Functions, m.Guarded = append(m.Functions, place), m.Guarded || n.semaphore != 0
 }
 
 // markerNote is one note: addresses of the file.

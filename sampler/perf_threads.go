@@ -233,7 +233,7 @@ func (r *perfRun) note(w *perfThread, s *rawSample, need uint64) {
 }
 
 // Copies of the whole 64 KB cost a thread some microseconds more than copies of the few KB that most stacks have, and
-// the rings are full sooner. So the copies are made smaller once many samples have needed less than half of their size.
+// the rings are full sooner. So the copies are made smaller once many samples have needed less than a quarter of it.
 // When one sample needs more, the copies are made as large as can be at once. After that the copies of this thread keep
 // that size.
 const (

@@ -12,6 +12,9 @@
 // So neither Go's scheduler nor its garbage collector ever waits for it, and it never waits for them. What a call
 // writes to must lie in the Runner's Room, which is not in Go's heap: a call that returns after it was given up still
 // writes there.
+//
+// A Runner also makes a few calls in a row while its owner has no CPU: that is how goprof gets its priority back
+// (sampler/ptrace, aside.go).
 package errand
 
 import (

@@ -41,7 +41,7 @@ type raiser struct {
 	runner *errand.Runner
 	*raiserRoom
 	owner  int   // thread id of the OS thread whose priority it raises
-	works  bool  // it may
+	works  bool  // it is permitted to
 	cpu    int   // where it brings us; -1: nowhere
 	at     int   // where it is; -1: anywhere
 	resume int64 // the moment before which it is not used
@@ -165,10 +165,11 @@ func (t *Tracer) releaseAside(tid int, sig uintptr) {
 	// The thread stood still for no longer than we have run since, unless somebody else took this CPU between these
 	// clocks and its release, some microseconds.
 	t.released = left + ownCPUTime(&t.ts) - used
-	if CurrentCPU() != r.cpu { // nobody took this CPU: it does not have to be the thread's if that is of another cgroup
+	if CurrentCPU() != r.cpu { // nobody took this CPU from us, as where the thread is in another cgroup
 		errand.Await(&r.moved)
 	}
-	setOwnPriority(&r.first) // it may have been raised before we gave it up, and nobody would raise it again
+	// It may have been raised before we gave it up, and nobody would raise it again.
+	r.works = setOwnPriority(&r.first) == 0
 	r.back.Store(1)
 	errand.Wake(&r.back)
 	t.Pauses.Add(t.released - t.missed)
@@ -178,8 +179,9 @@ func (t *Tracer) releaseAside(tid int, sig uintptr) {
 }
 
 //go:nosplit
-func setOwnPriority(attr *unix.SchedAttr) {
-	syscall.RawSyscall(unix.SYS_SCHED_SETATTR, 0, uintptr(unsafe.Pointer(attr)), 0)
+func setOwnPriority(attr *unix.SchedAttr) syscall.Errno {
+	_, _, e := syscall.RawSyscall(unix.SYS_SCHED_SETATTR, 0, uintptr(unsafe.Pointer(attr)), 0)
+	return e
 }
 
 //go:nosplit

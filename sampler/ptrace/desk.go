@@ -17,8 +17,8 @@ import (
 // another CPU costs more than the whole pause. The Runner has a higher priority, so it is done when the call that wakes
 // it returns (docs/decisions/0005).
 
-// StandsAtMost is how long a thread of the target stands still at most, whatever a read of its memory does: one read
-// that does not come back, while a second thread waits to be read, and another for that one. What is left is for the
+// StandsAtMost is how long a thread of the target stands still at most, whatever a read of memory does: it may wait for
+// the reads of one look at another thread, then for those of its own look (readLimit each). What is left is for the
 // machine.
 const StandsAtMost = 100 * time.Millisecond
 

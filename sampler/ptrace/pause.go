@@ -25,9 +25,9 @@ const (
 
 // stop tells tid to stop. It waits for the stop only where the stop comes soon: a thread on another CPU stops within
 // some microseconds, so we ask again and again for up to 40. A thread on our own CPU cannot stop before we leave that
-// CPU. A thread that has no CPU, or is in a long system call, takes its time. Both become pending at once. The
-// sampler's next sleep, one for all of them, lets their stops come. A sleep here for each thread would cost a round of
-// the scheduler's queue each time, while the thread stands still.
+// CPU, so it becomes pending at once. A thread that has no CPU, or is in a long system call, becomes pending after
+// those 40 us. The sampler's next sleep, one for all of them, lets their stops come. A sleep here for each thread would
+// cost a round of the scheduler's queue each time, while the thread stands still.
 //
 //go:nosplit
 func (t *Tracer) stop(tid int, elsewhere bool) (state, uintptr) {

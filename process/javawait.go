@@ -11,4 +11,6 @@ type JavaWait struct {
 	// For is the class, in slashes, of what it waits for: the monitor's object, or LockSupport's blocker. Empty
 	// if it was not asked for or could not be had.
 	For string
+	// Moving: a collection moved objects, and Status and For could not be had for that reason.
+	Moving bool
 }

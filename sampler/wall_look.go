@@ -42,7 +42,7 @@ func (r *wallRun) visit(th *watched) {
 		th.owed++
 		th.owedTime += passed
 		th.waited += passed
-	case th.still && stat == th.last && !th.tally.IsVoid():
+	case th.still && !th.moving && stat == th.last && !th.tally.IsVoid():
 		th.tally.Add(1, passed, r.now)
 		r.stats.Attempted++
 		r.stats.Taken++
@@ -96,7 +96,7 @@ func (r *wallRun) lookAnew(th *watched) {
 		r.lookAtRest(th, snap)
 	case o == ptrace.Taken:
 		r.restoreCall(th, snap)
-		th.still = true
+		th.still, th.moving = true, snap.Waiting.Java.Moving
 		th.last = r.t.Motion().Charged
 		if r.threads.noStats {
 			th.last = procfs.Schedstat{Turns: r.t.Motion().Switches}

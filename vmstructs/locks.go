@@ -1,8 +1,6 @@
 package vmstructs
 
 import (
-	"encoding/binary"
-
 	"goprof/process"
 )
 
@@ -145,7 +143,7 @@ const lockingLegacy = 1
 // address of its JavaThread. settled is false if a collector was at work: then addresses of this round are not all of
 // one moment, and of java.util.concurrent's locks nothing is told.
 func (k *Locks) Round(threads []Thread, frames map[uint64][]LockFrame) (all []ThreadLocks, settled bool) {
-	before, quiet := k.collections()
+	before := k.vm.heapMoment()
 	held := k.vm.holdColours(&k.colours) == nil
 	defer k.vm.letGoColours()
 	k.begin(threads)
@@ -162,30 +160,8 @@ func (k *Locks) Round(threads []Thread, frames map[uint64][]LockFrame) (all []Th
 	k.findHeld(all, frames)
 	k.heldByBlockers(all)
 	k.readUnmounted()
-	after, still := k.collections()
-	settled = held && quiet && still && before == after && k.vm.letGoColours()
+	settled = held && k.vm.nothingMoved(before) && k.vm.letGoColours()
 	return all, settled
-}
-
-// collections counts the collections so far. quiet is false while one stops the threads.
-func (k *Locks) collections() (n uint64, quiet bool) {
-	l := &k.vm.l.locks
-	if l.heap == 0 || !l.stopped.ok() || !l.count.ok() {
-		return 0, true
-	}
-	heap, err := k.vm.mem.Ptr(l.heap)
-	if err != nil || heap == 0 {
-		return 0, true
-	}
-	var b [8]byte
-	read := func(f sized) uint64 {
-		clear(b[:])
-		if k.vm.mem.Bytes(heap+uint64(f.offset), b[:f.width]) != nil {
-			return 0
-		}
-		return binary.LittleEndian.Uint64(b[:])
-	}
-	return read(l.count), read(l.stopped) == 0
 }
 
 // begin empties what the last round has read.

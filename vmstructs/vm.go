@@ -27,11 +27,12 @@ type VM struct {
 	stubs      stubTable
 	callRet    uint64
 
-	blobs   blobCache
-	methods methodCache
-	flagTab flagTable
-	java    javaFields
-	threads threadCache
+	blobs     blobCache
+	methods   methodCache
+	flagTab   flagTable
+	java      javaFields
+	threads   threadCache
+	heapReads heapReads
 	// Where libjvm.so keeps the next two; see global.
 	barrierAt, contRetAt uint64
 

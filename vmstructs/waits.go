@@ -36,7 +36,8 @@ func (w *Waits) ReadFrom(t process.Target) *Waits {
 }
 
 // Read tells what the JVM says of a thread that was found in that system call. The thread must not move meanwhile; the
-// collector may: what leads through the heap is followed twice, and is unknown if the two ways differ.
+// collector may: what leads through the heap is followed twice, and is unknown if the two ways differ, or if a
+// collection had stopped all threads.
 func (w *Waits) Read(snap *process.Snapshot, call arch.Call) (j process.JavaWait) {
 	if snap.SideAddr == 0 || len(snap.Side) == 0 {
 		return j // not a Java thread
@@ -54,10 +55,21 @@ func (w *Waits) Read(snap *process.Snapshot, call arch.Call) (j process.JavaWait
 	state := w.vm.l.thread.states.of(int32(binary.LittleEndian.Uint32(w.state[:])))
 	j.InVM = state&^1 != StateInNative && state&^1 != StateInJava
 	t := Thread{Addr: thread, obj: word(w.obj[:])}
-	j.Status = w.status(t)
-	if w.classes {
-		j.For = w.waitsFor(thread, &j)
+	for range 2 {
+		before := w.vm.heapMoment()
+		if !before.quiet {
+			break
+		}
+		told := j
+		told.Status = w.status(t)
+		if w.classes {
+			told.For = w.waitsFor(thread, &told)
+		}
+		if w.vm.nothingMoved(before) {
+			return told
+		}
 	}
+	j.Moving = true
 	return j
 }
 

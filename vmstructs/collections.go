@@ -1,0 +1,47 @@
+package vmstructs
+
+import "goprof/process"
+
+// heapMoment is how far the collections have come that stop all threads. A full collection makes references lead to where
+// their objects are about to be (gc/parallel/psParallelCompact.cpp, adjust_roots; gc/serial/serialFullGC.cpp, phase 3).
+// Until the objects are there, a reference leads to something else, and does so each time that it is followed.
+type heapMoment struct {
+	count uint64 // collections so far
+	quiet bool   // none was under way
+}
+
+// heapReads is scratch memory for heapMoment.
+type heapReads struct {
+	at             uint64 // Universe::_collectedHeap; 0: not read yet
+	count, stopped [8]byte
+	ranges         [2]process.Range
+}
+
+// heapMoment is the present one. A JVM that does not tell of its collections is taken for quiet.
+func (vm *VM) heapMoment() heapMoment {
+	l, r := &vm.l.locks, &vm.heapReads
+	if l.heap == 0 || !l.stopped.ok() || !l.count.ok() {
+		return heapMoment{quiet: true}
+	}
+	if r.at == 0 {
+		if r.at, _ = vm.mem.Ptr(l.heap); r.at == 0 {
+			return heapMoment{quiet: true}
+		}
+	}
+	// The JVM sets the flag first and counts then (PSParallelCompact::invoke and its like). It is read the other way
+	// round: a collection that begins between the two reads is counted later.
+	r.ranges = [2]process.Range{
+		{Addr: r.at + uint64(l.count.offset), Buf: r.count[:l.count.width]},
+		{Addr: r.at + uint64(l.stopped.offset), Buf: r.stopped[:l.stopped.width]},
+	}
+	vm.t.ReadMany(r.ranges[:])
+	if !r.ranges[0].OK || !r.ranges[1].OK {
+		return heapMoment{quiet: true}
+	}
+	return heapMoment{count: word(r.count[:]), quiet: word(r.stopped[:]) == 0}
+}
+
+// nothingMoved reports whether no collection has stopped the threads since then.
+func (vm *VM) nothingMoved(since heapMoment) bool {
+	return since.quiet && vm.heapMoment() == since
+}

@@ -2,9 +2,9 @@ package vmstructs
 
 import "goprof/process"
 
-// heapMoment is how far the collections have come that stop all threads. A full collection makes references lead to where
-// their objects are about to be (gc/parallel/psParallelCompact.cpp, adjust_roots; gc/serial/serialFullGC.cpp, phase 3).
-// Until the objects are there, a reference leads to something else, and does so each time that it is followed.
+// heapMoment is how far the collections have come that stop all threads. A full collection makes references lead to
+// where their objects are about to be (gc/parallel/psParallelCompact.cpp, adjust_roots; gc/serial/serialFullGC.cpp,
+// phase 3). Until the objects are there, a reference leads to something else, and does so each time it is followed.
 type heapMoment struct {
 	count uint64 // collections so far
 	quiet bool   // none was under way

@@ -3,7 +3,9 @@ package vmstructs
 import (
 	"encoding/binary"
 	"fmt"
+	"strings"
 	"unicode/utf16"
+	"unicode/utf8"
 
 	"goprof/process"
 )
@@ -139,8 +141,10 @@ func (vm *VM) moved(err error) error {
 
 // ThreadName returns the name that Java gave a thread. Threads run and collectors work while it is read: so
 // the references that led to its characters are followed again afterwards. If they lead elsewhere, what
-// was read may be what came to lie there since, and the answer is ErrMoved.
+// was read may be what came to lie there since, and the answer is ErrMoved. If a collection has stopped the threads
+// meanwhile, they may have led elsewhere each time: then the name comes with ErrMoved. FitsComm may confirm it.
 func (vm *VM) ThreadName(t Thread) (string, error) {
+	since := vm.heapMoment()
 	way, err := vm.wayToName(t)
 	if err != nil || way.chars == 0 {
 		return "", err
@@ -152,7 +156,30 @@ func (vm *VM) ThreadName(t Thread) (string, error) {
 	if again, err := vm.wayToName(t); err != nil || again != way {
 		return "", ErrMoved
 	}
+	if !vm.nothingMoved(since) {
+		return name, ErrMoved
+	}
 	return name, nil
+}
+
+// maxComm is how many bytes the kernel keeps of a thread's name (TASK_COMM_LEN, with a zero).
+const maxComm = 15
+
+// FitsComm reports whether the kernel's short name can be that of a thread with this name. HotSpot gives the kernel the
+// first 15 bytes, or since 26 of a longer name 7 bytes, two dots and the last 6 (os_linux.cpp,
+// os::set_native_thread_name).
+func FitsComm(name, comm string) bool {
+	if len(name) <= maxComm {
+		return name == comm
+	}
+	if len(comm) < maxComm-utf8.UTFMax { // less than a whole character may be missing
+		return false
+	}
+	if strings.HasPrefix(name, comm) {
+		return true
+	}
+	begin, end, cut := strings.Cut(comm, "..")
+	return cut && strings.HasPrefix(name, begin) && strings.HasSuffix(name, end)
 }
 
 // ThreadID returns what Thread.threadId() says, getId() in older releases. The object is checked again after the

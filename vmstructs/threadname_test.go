@@ -81,3 +81,44 @@ func TestThreadID(t *testing.T) {
 		}
 	})
 }
+
+// TestNameInACollection: a name that was read while a collection moved objects comes with the error that says so.
+func TestNameInACollection(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		th, _ := w.namedThread("main")
+		w.l.locks.heap = 0x4000
+		w.l.locks.count, w.l.locks.stopped = sized{0x10, 4}, sized{0x20, 1}
+		w.put64(0x4000, heapAt)
+		w.put(heapAt, make([]byte, 64)...)
+		if name, err := w.vm.ThreadName(th); name != "main" || err != nil {
+			t.Errorf("%q %v without a collection", name, err)
+		}
+		w.put(heapAt+0x20, 1)
+		if name, err := w.vm.ThreadName(th); name != "main" || !errors.Is(err, ErrMoved) {
+			t.Errorf("%q %v in a collection", name, err)
+		}
+	})
+}
+
+func TestFitsComm(t *testing.T) {
+	for _, c := range []struct {
+		name, comm string
+		want       bool
+	}{
+		{"worker-1", "worker-1", true},
+		{"worker-1", "worker-2", false},
+		{"worker-1", "worker-12", false},
+		{"a-pool-of-workers-1", "a-pool-of-worke", true},
+		{"a-pool-of-workers-1", "b-pool-of-worke", false},
+		{"a-pool-of-workers-1", "a-pool-..rkers-1"[:15], false},
+		{"a-pool-of-workers-1", "a-pool-..kers-1", true},
+		{"a-pool-of-workers-1", "a-pool-..kers-2", false},
+		{"a-pool-of-workers-1", "a", false},
+		{"Arbeiter für Große", "Arbeiter für ", true}, // no half of the next character
+		{"main", "java", false},
+	} {
+		if got := FitsComm(c.name, c.comm); got != c.want {
+			t.Errorf("%q, %q: %v", c.name, c.comm, got)
+		}
+	}
+}

@@ -200,10 +200,23 @@ const nameTries = 3
 func (d *directory) javaName(th *listedThread) (name string, err error) {
 	for range nameTries {
 		if name, err = d.vm.ThreadName(th.java); !errors.Is(err, vmstructs.ErrMoved) {
-			break
+			return name, err
 		}
 	}
-	return name, err
+	if name != "" && d.confirms(th, name) {
+		return name, nil
+	}
+	return "", err
+}
+
+// confirms reports whether the kernel's name of a thread speaks for the one that was read in a collection, or is not
+// HotSpot's: the launcher's threads and those that programs attach have the name of the process.
+func (d *directory) confirms(th *listedThread, name string) bool {
+	comm := th.kernel.Comm
+	if leader := d.threads[d.p.PID()]; comm == "" || leader != nil && comm == leader.kernel.Comm {
+		return true
+	}
+	return vmstructs.FitsComm(name, comm)
 }
 
 // label is the frame that stands above a thread's stacks.

@@ -229,7 +229,8 @@ var ownProof = regexp.MustCompile(`^renamed-(\d+)-is-a-long-name-(\d+)$`)
 // what Java says, or the short one of the kernel; it is never what lay where a name had been.
 func TestNamesWhileObjectsMove(t *testing.T) {
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
-		for _, collector := range []string{"-XX:+UseZGC", "-XX:+UseShenandoahGC", "-XX:+UseG1GC", "-XX:+UseSerialGC"} {
+		for _, collector := range []string{"-XX:+UseZGC", "-XX:+UseShenandoahGC", "-XX:+UseG1GC",
+			"-XX:+UseSerialGC", "-XX:+UseParallelGC"} {
 			t.Run(collector, func(t *testing.T) {
 				flags := []string{"-Xmx64m", "-XX:+UnlockExperimentalVMOptions", collector}
 				if why := refuses(jdk, flags); why != "" {

@@ -1,6 +1,6 @@
-// Package arch holds what CPUs have in common, and says in what they differ. What one CPU is like stands in a folder
-// of its own, amd64 or arm64. The two are twins: a file of the same name in each, so that a diff of the folders shows
-// what a newcomer must know. cpus knows both. docs/new-cpu.md is the checklist for another one.
+// Package arch holds what CPUs have in common, and says in what they differ. Each CPU is described in a folder of its
+// own, amd64 or arm64. The two folders are twins: they have files of the same names, so that a diff of them shows what
+// differs. Package cpus knows both. docs/new-cpu.md is the checklist for another CPU.
 //
 // A CPU is a value, not a build constraint: recorded walks of either CPU replay on any machine.
 package arch
@@ -13,24 +13,24 @@ const MaxLinkerStub, MinLinkerStub = 24, 16
 // MaxSenderSP is how much code tells a CPU's SenderSP.
 const MaxSenderSP = 8
 
-// MaxRegs bounds the register numbers of all CPUs that we know.
+// MaxRegs bounds the register numbers of all CPUs here.
 const MaxRegs = 34
 
-// SavedSP is the number of a register that no CPU has: in an Exit it stands for a stack pointer
-// that lies in memory (Exit.Saved).
+// SavedSP is the number of a register that no CPU has. In an Exit it stands for a stack pointer that lies in memory
+// (Exit.Saved).
 const SavedSP = MaxRegs
 
 // Regs are the general registers of a thread, indexed by DWARF number, so that
 // CFI rules need no translation. The program counter sits at CPU.PC.
 type Regs [MaxRegs]uint64
 
-// CPU describes one processor architecture: what is so, and what only its code tells.
+// CPU describes one processor architecture: facts, and functions that read its code.
 type CPU struct {
 	Facts
 	Code
 }
 
-// NewCPU makes a CPU of both.
+// NewCPU makes a CPU of its facts and its functions.
 func NewCPU(facts Facts, code Code) *CPU { return &CPU{facts, code} }
 
 // Facts are what can be said of a CPU without a look at code.
@@ -38,8 +38,8 @@ type Facts struct {
 	Name    string      // as GOARCH spells it
 	Machine elf.Machine // as ELF headers spell it
 
-	// Indexes into Regs. PC is the DWARF return address column on amd64 and a
-	// number of our own on arm64, where the return address column is LR.
+	// Indexes into Regs. PC is the DWARF return address column on amd64. On arm64, where the return address column is
+	// LR, it is a number that only goprof uses.
 	PC, SP, FP int
 	// ReturnsInRegister: a call leaves the return address in LR. Elsewhere calls push it, and LR is -1.
 	ReturnsInRegister bool
@@ -51,22 +51,23 @@ type Facts struct {
 	SyscallResult int
 	// FourthArg is the register with the fourth argument of a system call.
 	FourthArg int
-	// DearClock is the flag in /proc/cpuinfo of a virtual machine that must be left to set a CPU's clock. Where a
-	// virtual machine sets the clock itself there is none.
+	// DearClock is a flag in /proc/cpuinfo. It says that a guest must leave the virtual machine to set the timer of a
+	// CPU, which takes long. It is empty for a CPU on which guests set the timer themselves.
 	DearClock string
 
-	// SyscallInst is the instruction at which a thread stands that slept in a system call until it was stopped:
-	// the kernel has set it back, to call again. Then SyscallNumber is the register that says what it was in.
-	// It is empty where DecodeRegs tells that, and SyscallResult what the kernel means to do.
+	// SyscallInst is the instruction of a system call. A thread that slept in a system call until it was stopped
+	// stands at that instruction: the kernel has set it back, to call again. Then the register SyscallNumber says
+	// which system call that is. SyscallInst is empty for a CPU of which DecodeRegs tells the system call, and
+	// SyscallResult what the kernel is going to do.
 	SyscallInst   []byte
 	SyscallNumber int
 
 	// PrstatusSize is the size of the kernel's NT_PRSTATUS register set.
 	PrstatusSize int
 
-	// Perf is what perf_event_open calls the registers.
+	// Perf says in which order perf_event_open gives the registers.
 	Perf PerfLayout
-	// Probe is how a program that the kernel runs at a probe sees the registers.
+	// Probe says where a program that the kernel runs at a probe finds the registers.
 	Probe ProbeLayout
 
 	// Signs: code addresses may carry a signature.
@@ -80,13 +81,13 @@ type Facts struct {
 	// SenderSPVaries: JDKs differ in Java.SenderSP; Code.SenderSP finds it.
 	SenderSPVaries bool
 
-	// AtEntry is how code returns that has done nothing since it was called.
+	// AtEntry says how code returns that has executed no instruction since it was called.
 	AtEntry Exit
 
 	// Interp lists the layouts of an interpreter frame; vmstructs chooses one.
 	Interp InterpLayouts
 
-	// CalleeSaved is the set (by bit) of registers that a C function gives back.
+	// CalleeSaved is the set (by bit) of registers that a C function leaves as they were.
 	CalleeSaved uint64
 
 	// CallStub is the frame that HotSpot's call stub makes between C++ and Java.
@@ -96,12 +97,12 @@ type Facts struct {
 	MaxCall int
 	MinInst uint32
 
-	// Sigreturn is the code to which a signal's handler returns, SigRegs where the interrupted registers are
-	// from the stack pointer there on, in the order and form of DecodeRegs. Sigreturn is empty where the unwind
-	// rules of that code tell all of that.
+	// Sigreturn is the code to which a signal's handler returns. SigRegs is how far above the stack pointer the
+	// interrupted registers are there, in the order and form of DecodeRegs. Sigreturn is empty for a CPU where the
+	// unwind rules of that code tell all of that.
 	Sigreturn []byte
 	SigRegs   int
-	// SigInfo is where the signal's siginfo_t is from the stack pointer there on.
+	// SigInfo is how far above the stack pointer the signal's siginfo_t is there.
 	SigInfo int
 }
 
@@ -114,8 +115,8 @@ type Code interface {
 	// of the system call that the thread is in, or -1 for none or unknown.
 	DecodeRegs(prstatus []byte, r *Regs) (syscall int64, ok bool)
 
-	// Signed tells which bits of a code address may carry a signature in a process whose memory ends at highest, for
-	// one whom the kernel does not tell: it does by ptrace only. They are none without Signs.
+	// Signed tells which bits of a code address may carry a signature in a process whose memory ends at highest. It is
+	// for callers that do not use ptrace: only by ptrace the kernel tells these bits. Without Signs it is 0.
 	Signed(highest uint64) uint64
 
 	// SenderSP finds Java.SenderSP in the code that ends with the call stub's call, MaxSenderSP bytes of it.
@@ -125,20 +126,20 @@ type Code interface {
 	// it is.
 	NewTracer(java JavaRegs) Tracer
 
-	// AfterLeave reports whether the code shortly before offset off drops a frame: where
-	// it may be worth asking a Tracer. It may say yes too often.
+	// AfterLeave reports whether the code shortly before offset off drops a frame: then a Tracer is asked. It may say
+	// yes too often.
 	AfterLeave(code []byte, off uint64) bool
 
 	// Enters returns how long the code at the start is that makes a standard frame (save
 	// the frame pointer, set it to the stack pointer), 0 if there is no such code.
 	Enters(code []byte) int
 
-	// EndsInCall reports whether code, MaxCall bytes of it, may end in a call: whether
-	// what follows can be a return address.
+	// EndsInCall reports whether code, MaxCall bytes of it, may end in a call. Only then the address behind it can be a
+	// return address.
 	EndsInCall(code []byte) bool
 
-	// CallTarget returns what the direct call is of that code, MaxCall bytes of it, ends in. ret is the address behind
-	// it.
+	// CallTarget returns the target of the direct call in which code, MaxCall bytes of it, ends. ret is the address
+	// behind the call.
 	CallTarget(code []byte, ret uint64) (to uint64, ok bool)
 
 	// Read reads the instruction at an offset in code. It returns false where there is none.
@@ -154,12 +155,14 @@ type Code interface {
 	// instructions.
 	ThreadSlot(code []byte) (offset uint64, ok bool)
 
-	// LinkerStub reports whether code is what a linker makes for calls into another library: it goes on
-	// there, and leaves all as it was at its entry. It is asked where there are no unwind rules, and so is Detour.
+	// LinkerStub reports whether code is what a linker makes for calls into another library. Such code jumps there, and
+	// leaves the stack and the registers as they were at its entry. LinkerStub and Detour are asked where there are no
+	// unwind rules.
 	LinkerStub(code []byte) bool
 
-	// Detour reports whether code is an instruction that a linker has moved away, and a jump back, or that jump
-	// alone. It returns how far from the start it goes back to: what unwind rules say of that place holds here, too.
+	// Detour reports whether code is an instruction that a linker has moved away and a jump back, or that jump alone.
+	// It returns the distance from the start of code to the place to which it jumps back. The unwind rules of that
+	// place hold here, too.
 	Detour(code []byte) (by int64, ok bool)
 }
 
@@ -169,7 +172,7 @@ type JavaRegs struct {
 	BCP      int // interpreter: bytecode pointer
 	Method   int // interpreter, at method entry: Method*
 	SenderSP int // at method entry: sp of the caller before adapters moved it
-	ThrownAt int // where an exception has left a method: the address that it would have returned to
+	ThrownAt int // when an exception leaves a method: the address to which the method would have returned
 }
 
 // ReturnSlots are the words, from first to below end, in one of which a function holds its return address: below the
@@ -182,7 +185,7 @@ func (c *CPU) ReturnSlots(sp, callerSP uint64) (first, end uint64) {
 	return callerSP - 8, callerSP
 }
 
-// InterpLayouts are those of all JDKs.
+// InterpLayouts are the layouts of all JDKs.
 type InterpLayouts struct {
 	JDK8, JDK9 InterpLayout // up to JDK 8, and since 9
 }
@@ -190,15 +193,14 @@ type InterpLayouts struct {
 // InterpLayout gives the slots of an interpreter frame in words from the frame pointer.
 type InterpLayout struct {
 	SenderSP, LastSP, Method, Locals, BCP int
-	// OperandSP: the operand stack has a stack pointer of its own, which LastSP keeps, somewhere above the
-	// machine's. A callee's frame is made where the operands end, so it may lie above its SenderSP.
+	// OperandSP: the operand stack has a stack pointer of its own, somewhere above the machine's, and LastSP keeps it.
+	// A callee's frame is made where the operands end, so the frame may lie above its SenderSP.
 	OperandSP bool
 	// ExtendedSP is where such a frame keeps the machine's stack pointer, 0 if it does not.
 	ExtendedSP int
 }
 
-// CallStubLayout says where the call stub keeps what it must give back, in words
-// from its frame pointer.
+// CallStubLayout says where the call stub keeps what it must restore, in words from its frame pointer.
 type CallStubLayout struct {
 	CallWrapper int     // JavaCallWrapper*
 	Saved       []Saved // callee-saved registers of the C++ caller

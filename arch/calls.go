@@ -1,6 +1,6 @@
 package arch
 
-// Call is what a system call does, as far as it tells what a thread that is in it waits for.
+// Call says for what a thread waits that is in a system call.
 type Call uint8
 
 const (
@@ -19,8 +19,8 @@ const (
 	CallSync   // wait until a file is on its disk
 	CallFile   // others that change or lock a file
 	CallSelect // wait for any of those that an epoll instance has been told of
-	// CallPoll is about those that the array tells of that is its first argument (struct pollfd,
-	// include/uapi/asm-generic/poll.h); the second says how many.
+	// CallPoll is about the file descriptors in an array, its first argument (struct pollfd,
+	// include/uapi/asm-generic/poll.h). The second argument says how many these are.
 	CallPoll
 )
 

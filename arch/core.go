@@ -1,8 +1,7 @@
 package arch
 
-// Where in the note of a thread of a core file (NT_PRSTATUS, struct elf_prstatus of include/linux/elfcore.h)
-// things are. What comes before the registers is of the same size on all 64-bit CPUs; how long those are is
-// Facts.PrstatusSize.
+// Offsets in the note of a thread of a core file (NT_PRSTATUS, struct elf_prstatus of include/linux/elfcore.h). The
+// part before the registers has the same size on all 64-bit CPUs. Facts.PrstatusSize says how long the registers are.
 const (
 	CoreSignal  = 12 // short: the signal that the thread was to get
 	CoreThread  = 32 // int: its number

@@ -2,25 +2,25 @@ package arch
 
 import "errors"
 
-// Exit says how the code at some pc returns to its caller, told in terms of the
-// registers at that pc. A Tracer finds it by reading the code ahead up to its return,
-// so it holds at any instruction: before a frame is built, half way, after it is gone.
+// Exit says how the code at some pc returns to its caller, in terms of the registers at that pc. A Tracer finds the
+// Exit by reading the code ahead up to its return. So it holds at any instruction: before a frame is built, while it
+// is built, and after it was dropped.
 type Exit struct {
 	RA Loc // where the return address is now
 	SP Loc // what the stack pointer will be in the caller (never AtMem)
 	FP Loc // where the caller's frame pointer is now
-	// Saved is where the code has saved an earlier stack pointer that it will take back, if it
-	// will. The other Locs may be told relative to that value: it is their register SavedSP.
+	// Saved is where the code has saved an earlier stack pointer that it will restore, if there is one. The other Locs
+	// may be relative to that value: then their register is SavedSP.
 	Saved Loc
 
 	// Jump: the code does not return by itself, it jumps out of its blob. RA and SP
 	// then tell what the code that it jumps to would find as its return address.
 	Jump bool
-	// Indirect: that jump goes to an address in a register or in memory. Of several jumps
-	// out an indirect one is told: it is the regular way, a direct one goes to a slow path.
+	// Indirect: that jump goes to an address in a register or in memory. Of several jumps out of a blob an indirect
+	// one is told, because it is the regular way. A direct one goes to a slow path.
 	Indirect bool
-	// Target is where an indirect Jump goes, where that can be told. A popped return
-	// address that is jumped to is a Target.
+	// Target is where an indirect Jump goes, if that can be told. A return address that the code pops and jumps to is a
+	// Target, too.
 	Target Loc
 	// Through is the word that holds where an indirect Jump goes, if the jump itself reads that from memory.
 	Through Loc
@@ -37,24 +37,21 @@ type Exit struct {
 	BCP Loc
 	// Kept is the set (by bit) of registers that the code does not change, as far as that is told.
 	Kept uint64
-	// ThrownAt is what CPU.Java.ThrownAt holds at an indirect Jump by register: for code that has
-	// taken a frame away because of an exception, and jumps to the caller's handler, where it
-	// would have returned to.
+	// ThrownAt is what CPU.Java.ThrownAt holds at an indirect Jump by register. Code that has dropped a frame because
+	// of an exception, and jumps to the caller's handler, has there the address to which it would have returned.
 	ThrownAt Loc
 	// WritesRA: the code ahead writes its return address, or that of the standard frame at the
 	// frame pointer. RA is then the word that is there now, if the new one cannot be told.
 	WritesRA bool
-	// Calls: the way went past a call. One that never returns may be followed by code
-	// that belongs to something else.
+	// Calls: the way went past a call. If that call never returns, the code behind it may belong to something else.
 	Calls bool
-	// FrameBuilt: the way did not go to the end but to where a frame was complete: a
-	// standard one (TraceEntry), or one of the size that was given (Trace, TraceTo).
+	// FrameBuilt: the way did not go to the end. It went to a place where a frame was complete: a standard frame
+	// (TraceEntry), or a frame of the size that was given (Trace, TraceTo).
 	FrameBuilt bool
 }
 
-// Popped is e for code that took its own return address off the stack, or never had one
-// there, before it jumps: exception handling goes on in a caller's frame that way. ra is
-// where that goes on: Target or Taken.
+// Popped is e for code that jumps after it took its own return address off the stack, or without one there. Exception
+// handling goes on in a caller's frame in this way. ra is where it goes on: Target or Taken.
 func (e Exit) Popped(ra Loc) Exit {
 	e.RA, e.SP = ra, e.End
 	return e
@@ -90,13 +87,13 @@ var (
 
 // Tracer reads code ahead. It keeps scratch memory: one Tracer for each goroutine.
 type Tracer interface {
-	// Trace follows the code at pc, which starts at base, to its exit. If the pc may lie in
-	// code that builds a frame of a known size (in bytes), it stops where that is done:
-	// the exit of a long method is far away. Otherwise frame is 0.
+	// Trace follows the code at pc, which starts at base, to its exit. If the pc may lie in code that builds a frame
+	// of a known size, frame is that size in bytes. Then Trace stops where the frame is complete, because the exit of
+	// a long method is far away. Otherwise frame is 0.
 	Trace(code []byte, base, pc uint64, frame int32) (Exit, error)
-	// TraceTo does not go to the exit but to the nearest place of which whole says that
-	// a frame of that size stands there, or to a jump through a table, which a method makes
-	// only with its frame: some code has no exit, or none that can be told.
+	// TraceTo does not go to the exit: some code has none, or none that can be told. It goes to the nearest place
+	// where whole says that a frame of that size stands, or to a jump through a table, which a method makes only with
+	// its frame.
 	TraceTo(code []byte, base, pc uint64, frame int32, whole func(pc uint64) bool) (Exit, error)
 	// TraceEntry goes to the exit as Trace does, but stops where a standard frame is built, if that
 	// comes first: for the interpreter's method entries, which build a frame and never return.

@@ -1,6 +1,8 @@
 package output
 
 import (
+	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -127,6 +129,23 @@ work libjvm.so native
 (no stack: no `+evilText+`)`, "\n")
 	if d := cmp.Diff(want, wordsOfLines(b.String())); d != "" {
 		t.Error(d)
+	}
+}
+
+// TestDumpOfStopped: the second line says that a signal has stopped the process, and JSON says it.
+func TestDumpOfStopped(t *testing.T) {
+	var text, object strings.Builder
+	d := &profile.Dump{PID: 20, MainClass: "a.B", Stopped: true}
+	if err := errors.Join(DumpText(&text, d, DumpShape{}), DumpJSON(&object, d, DumpShape{})); err != nil {
+		t.Fatal(err)
+	}
+	const note = "stopped by a signal (kill -CONT 20 lets it go on)"
+	if _, rest, _ := strings.Cut(text.String(), "\n"); rest != note+"\n0 Java threads; 0 of the JVM's own\n" {
+		t.Error(&text)
+	}
+	var answer map[string]any
+	if err := json.Unmarshal([]byte(object.String()), &answer); err != nil || answer["stopped"] != true {
+		t.Errorf("%v: %s", err, &object)
 	}
 }
 

@@ -82,8 +82,12 @@ func (w *dumpWriter) header(d *profile.Dump) {
 	if d.Uptime > 0 {
 		fmt.Fprintf(w, "  up %s", Uptime(d.Uptime))
 	}
+	w.WriteByte('\n')
+	if note := d.StoppedNote(); note != "" {
+		fmt.Fprintln(w, note)
+	}
 	java, own := d.Java()
-	fmt.Fprintf(w, "\n%s", count(java, "Java thread"))
+	w.WriteString(count(java, "Java thread"))
 	separator := ": "
 	for _, s := range ordered(d.States()) {
 		fmt.Fprintf(w, "%s%d %s", separator, s.Count, CleanName(cmp.Or(s.Name, "?")))

@@ -2,24 +2,25 @@ package process
 
 import "sync"
 
-// Tables of symbols and unwind rules stay in memory, and how large they are is what files say, of which there may be
-// tens of thousands. So they are paid for: each image out of what its process has, each process out of what this run
-// of goprof has. A process of lies cannot use up what others need, and many side by side cannot use more than one.
+// Tables of symbols and unwind rules stay in memory. Files say how large they are, and a process may map tens of
+// thousands of files. So tables are paid for: each image out of the budget of its process, each process out of the
+// budget of this run of goprof. A process of lies cannot use up what others need, and many of them together cannot use
+// more than the whole budget.
 
 const (
-	// maxTables is for all processes of this run: ten times what the largest JVM with full symbols took
+	// maxTables bounds the tables of all processes of this run: ten times what the largest JVM with full symbols took
 	// (docs/operations.md).
 	maxTables = 256 << 20
-	// maxProcessTables is for one of them.
+	// maxProcessTables bounds the tables of one process.
 	maxProcessTables = 160 << 20
-	// maxSums bounds what is read of files to compute their checksums, by process. That takes time, and no memory.
+	// maxSums bounds the bytes of files of one process that are read for checksums. Reading takes time, and no memory.
 	maxSums = 2 << 30
 )
 
-// runTables is what all processes have together.
+// runTables is the budget of all processes together.
 var runTables = &readBudget{left: maxTables}
 
-// readBudget is an amount of bytes. What it spends, it takes from another one, if it has any.
+// readBudget is an amount of bytes. What it spends is also taken from another budget, if from is not nil.
 type readBudget struct {
 	from *readBudget
 
@@ -28,7 +29,7 @@ type readBudget struct {
 	spent uint64
 }
 
-// spend reports whether n more bytes may be had. No budget at all has any amount.
+// spend takes n bytes, and reports whether they were there. A nil budget has no limit.
 func (b *readBudget) spend(n uint64) bool {
 	if b == nil {
 		return true
@@ -56,7 +57,7 @@ func (b *readBudget) giveBack(n uint64) {
 	b.from.giveBack(n)
 }
 
-// giveAllBack is for when what was paid for is dropped.
+// giveAllBack returns all bytes that were spent: the tables that they paid for are dropped.
 func (b *readBudget) giveAllBack() {
 	if b == nil {
 		return

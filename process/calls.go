@@ -12,7 +12,7 @@ import (
 // the process up. From then on each call fails at once, and a goroutine ends as soon as its call comes back after all.
 // So what that goroutine had at hand belongs to the code that gave the process up.
 type calls struct {
-	under    atomic.Int64 // way; below 0 once the process is given up
+	under    atomic.Int64 // calls that are under way; below 0 once the process is given up
 	returned atomic.Uint64
 }
 
@@ -57,9 +57,9 @@ type CallWatch struct {
 // WatchCalls begins to watch the calls of a process.
 func (p *Process) WatchCalls() *CallWatch { return &CallWatch{calls: &p.calls} }
 
-// Look is to be called at regular intervals. Once calls have been under way, and none has returned, for that many
-// looks in a row, it gives the process up and returns true. The goroutines that make the calls are then left behind,
-// and take no part any more.
+// Look is to be called at regular intervals. If calls have been under way for more than most looks in a row and none of
+// them has returned, Look gives the process up and returns true. The goroutines that make these calls are then left
+// behind. They end when their calls return.
 func (w *CallWatch) Look(most int) bool {
 	returned := w.calls.returned.Load()
 	if w.calls.under.Load() == 0 || returned != w.returned {
@@ -73,7 +73,7 @@ func (w *CallWatch) Look(most int) bool {
 // GivenUp reports whether the process was given up: nothing can be read of it any more.
 func (p *Process) GivenUp() bool { return p.calls.areGivenUp() }
 
-// lock locks mu, unless whoever holds it was given up.
+// lock locks mu. If the process was given up, a goroutine that was left behind may hold mu: then lock does not wait.
 func (p *Process) lock() bool {
 	if p.GivenUp() {
 		return p.mu.TryLock()

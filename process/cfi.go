@@ -37,8 +37,8 @@ type fdeRef struct {
 	off   uint64
 }
 
-// readCFI reads the unwind information of an image. The sections are copied: a file that
-// shrinks while it is mapped would kill us.
+// readCFI reads the unwind information of an image. It copies the sections instead of mapping them: if a mapped file
+// shrinks, a read of it kills goprof.
 func readCFI(f *elfFile) (*cfiTable, error) {
 	t := &cfiTable{}
 	hdr := f.prog(elf.PT_GNU_EH_FRAME)
@@ -93,8 +93,8 @@ func (t *cfiTable) readHeader(f *elfFile, p *elf.Prog64) error {
 	return nil
 }
 
-// readFrames reads .eh_frame. Its size is the section's; where there are no section
-// headers, it ends before the segment does, with a zero.
+// readFrames reads .eh_frame. The section header says how long it is. Without section headers it is read up to the end
+// of the segment: a zero ends it before.
 func (t *cfiTable) readFrames(f *elfFile, addr uint64) error {
 	off, left, ok := f.offset(addr)
 	if !ok {

@@ -46,8 +46,8 @@ const (
 	maxExpr       = 1 << 12
 )
 
-// unspecified is the rule of a register that no instruction named. The ABI then decides;
-// rows leave such registers out.
+// unspecified is the rule of a register that no instruction has named. The ABI says what holds then. Rows leave such
+// registers out.
 const unspecified RuleKind = 0xff
 
 // cfiState is a row in the making.
@@ -67,7 +67,7 @@ func (s *cfiState) reset() {
 // cfiMachine executes call frame programs. It is scratch memory: large, and reused.
 type cfiMachine struct {
 	cfiState
-	initial    cfiState // after the CIE's program: what restore goes back to
+	initial    cfiState // the state after the CIE's program, to which restore goes back
 	remembered [maxRemembered]cfiState
 	depth      int
 	steps      int
@@ -297,8 +297,8 @@ func (m *cfiMachine) setOffset(reg uint64, kind RuleKind, off int64) error {
 	return m.set(reg, Rule{Kind: kind, Off: int32(off)})
 }
 
-// set is content to forget rules of registers that we do not follow: vector registers,
-// and on arm64 the pseudo register that says whether return addresses are signed.
+// set sets the rule of a register. It ignores registers that goprof does not follow: vector registers, and on arm64 the
+// pseudo register that says whether return addresses are signed.
 func (m *cfiMachine) set(reg uint64, r Rule) error {
 	if reg < maxRegs {
 		m.regs[reg] = r

@@ -10,8 +10,8 @@ import (
 	"goprof/process/procfs"
 )
 
-// CheckProc returns ErrNoProc or ErrOtherProc if the numbers in /proc are not those that our own system
-// calls take: to look at a process by them would meet another one.
+// CheckProc returns ErrNoProc or ErrOtherProc if the numbers in /proc are not those that goprof's system calls take.
+// With such numbers goprof would look at another process than the one that is meant.
 func CheckProc() error {
 	var fs unix.Statfs_t
 	if unix.Statfs("/proc", &fs) != nil || fs.Type != unix.PROC_SUPER_MAGIC {

@@ -8,8 +8,8 @@ type codeKey struct {
 	exact bool
 }
 
-// codeCache remembers what Code answered. It has two halves: when the young one is full
-// it becomes the old one, and what nobody asked for meanwhile is forgotten.
+// codeCache remembers what Code answered. It has two halves. When the young half is full it becomes the old half, and
+// answers of the old half that were not asked for meanwhile are forgotten.
 type codeCache struct {
 	young, old map[codeKey]Code
 }

@@ -2,18 +2,18 @@ package process
 
 import "slices"
 
-// Continuation is what there is of a virtual thread beside its carrier's stack: frames that are
-// still in the Java heap, and which virtual thread it is. The frames were copied together with the stack where a Trail
-// led to them. Else they were read right after the thread was released, so code that uses them must ask whether they
-// still belong to the stack.
+// Continuation is what there is of a virtual thread beside its carrier's stack: the frames that are still in the Java
+// heap, and which virtual thread it is. If a Trail led to the frames, they were copied together with the stack. Else
+// they were read right after the thread was released: then code that uses them must ask whether they still belong to
+// the stack.
 type Continuation struct {
-	// Entry is the address on the carrier's stack of the ContinuationEntry that the thread had in
-	// the pause: the frames below that address are the virtual thread's. 0: it ran none.
+	// Entry is the address on the carrier's stack of the ContinuationEntry that the thread had in the pause
+	// (runtime/continuationEntry.hpp). The frames below that address are the virtual thread's. 0: it ran none.
 	Entry uint64
 	// Late: Entry, too, was read after the look. It counts only where the copied stack leads to that very
 	// address. Recordings do not keep this.
 	Late bool
-	// ID is Thread.threadId, 0 if it is not known whose the continuation was.
+	// ID is Thread.threadId, 0 if it is not known to which virtual thread the continuation belongs.
 	ID   uint64
 	Name string // often empty
 	// Chunks hold the frames in the heap, the topmost first.
@@ -22,8 +22,8 @@ type Continuation struct {
 	Together bool
 	// Settled: Chunks read the same before and after, and so did what leads to them.
 	Settled bool
-	// Base is the carrier's stack from BaseAddr to Entry as it was after Chunks had been read, or when they were
-	// copied.
+	// Base is the carrier's stack from BaseAddr to Entry, as it was when Chunks were copied, or right after they were
+	// read.
 	Base     []byte
 	BaseAddr uint64
 
@@ -32,8 +32,8 @@ type Continuation struct {
 
 // Chunk is the used part of one stack chunk.
 type Chunk struct {
-	// SP is the address of its topmost frame. Two words belong to it below that: where the frame that
-	// was above it has returned to, and its frame pointer.
+	// SP is the address of its topmost frame. Two words below SP belong to that frame, too: the return address of the
+	// frame that was above it, and the frame pointer that this frame had saved.
 	SP    uint64
 	Stack []byte // from SP-ChunkHead to the chunk's end
 }
@@ -44,10 +44,10 @@ const ChunkHead = 16
 // End is the first address above c's frames.
 func (c *Chunk) End() uint64 { return c.SP - ChunkHead + uint64(len(c.Stack)) }
 
-// keptRoom bounds the memory that waits for the next continuation: hundreds of snapshots go round.
+// keptRoom bounds the memory that a Continuation keeps for the next thread: goprof has hundreds of snapshots.
 const keptRoom = 256 << 10
 
-// Reset makes c that of a thread without a continuation, and keeps its memory for the next.
+// Reset makes c the Continuation of a thread that runs no virtual thread. It keeps the memory for the next one.
 func (c *Continuation) Reset() {
 	clear(c.Chunks) // they hold on to rooms of before
 	*c = Continuation{Chunks: c.Chunks[:0], Base: c.Base[:0], room: c.room[:0]}

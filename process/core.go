@@ -18,12 +18,12 @@ var (
 	ErrCoreCPU = errors.New("a core file of a CPU that goprof does not know")
 )
 
-// Core is a process as a core file has kept it. It is a Target: all that walks a live process walks this one. Nothing
-// in it moves, so whatever reads twice to prove that nothing has changed finds the same.
+// Core is a process as a core file has kept it. It is a Target, so the code that walks a live process walks this one,
+// too. Nothing in it changes, so code that reads twice to prove that finds the same.
 //
 // A core file is foreign bytes. Its headers and notes are bounded and checked, overlapping segments count once, and
-// memory that is not in the file is ErrFault, never zeros. Of the file no more than some MB are in memory at any time,
-// however long it is. A Core belongs to one goroutine.
+// memory that is not in the file is ErrFault, never zeros. However long the file is, no more than some MB of it are in
+// memory at any time. A Core belongs to one goroutine.
 type Core struct {
 	space
 	cpu      *arch.CPU
@@ -33,11 +33,11 @@ type Core struct {
 	notes    coreNotes
 	backing  *backing
 	cut      uint64 // bytes that the headers promise and the file does not have
-	whole    bool   // it has section headers: gcore's have, the kernel's have not
+	whole    bool   // it has section headers, as cores of gcore have; those of the kernel have none
 }
 
-// maxCoreTables bounds the symbols and unwind rules of all of them together: four times what a libjvm.so with all its
-// symbols takes.
+// maxCoreTables bounds the symbols and unwind rules of all images of a core together: four times what a libjvm.so with
+// all its symbols takes.
 const maxCoreTables = 64 << 20
 
 // maxCoreImages bounds the libraries of a core. A JVM has some dozens.
@@ -45,7 +45,8 @@ const maxCoreImages = 4096
 
 // CoreOptions say where files lie that a core does not hold.
 type CoreOptions struct {
-	// Root is the folder that is the process's root folder: of an unpacked container image, say. Empty: the machine's.
+	// Root is the folder that was the process's root, for example an unpacked container image. Empty: the machine's
+	// root.
 	Root string
 	// DebugDirs are folders with files by build id (.build-id/ab/cdef), or by name.
 	DebugDirs []string
@@ -84,7 +85,7 @@ func OpenCore(file io.ReaderAt, size int64, opt CoreOptions) (*Core, error) {
 	return c, nil
 }
 
-// Close gives back what is kept of files.
+// Close closes the files that were opened for the core.
 func (c *Core) Close() error {
 	c.tables.giveAllBack()
 	c.backing.close()
@@ -145,7 +146,7 @@ func (c *Core) readProgs(h *elf.Header64) ([]elf.Prog64, error) {
 // CPU implements Target.
 func (c *Core) CPU() *arch.CPU { return c.cpu }
 
-// Generation implements Target: nothing is mapped any more.
+// Generation implements Target: mappings do not change any more.
 func (c *Core) Generation() uint64 { return 1 }
 
 // Code implements Target.
@@ -162,7 +163,8 @@ func (c *Core) Global(image, symbol string) (uint64, error) { return c.globalOf(
 // Mappings are the process's mappings, as far as the core tells of them.
 func (c *Core) Mappings() []Mapping { return c.mappings }
 
-// Threads are the threads in the core's order: the kernel puts the one first that has died.
+// Threads are the threads in the core's order. The kernel puts the thread that has died first (fs/binfmt_elf.c,
+// fill_note_info).
 func (c *Core) Threads() []CoreThread { return slices.Clone(c.notes.threads) }
 
 // PID is the process's number, as it was in its own namespace; 0 where the core does not tell.
@@ -171,10 +173,11 @@ func (c *Core) PID() int { return c.notes.pid }
 // Command is what the kernel called the process: 15 bytes of the program's name, and 79 of its arguments.
 func (c *Core) Command() (name, args string) { return c.notes.name, c.notes.args }
 
-// MadeByTool: a debugger has written it (gcore), of a process that may live on. The kernel's have no section headers.
+// MadeByTool reports whether a debugger has written the core (gcore): then the process may live on. Cores that the
+// kernel writes have no section headers.
 func (c *Core) MadeByTool() bool { return c.whole }
 
-// Cut is how many bytes the core should have and has not.
+// Cut is how many bytes the core's headers promise and the file does not have.
 func (c *Core) Cut() uint64 { return c.cut }
 
 // Size is how long the file is.
@@ -183,5 +186,5 @@ func (c *Core) Size() int64 { return c.size }
 // Missing lists the files that were needed and not found.
 func (c *Core) Missing() []MissingFile { return c.backing.missing() }
 
-// Unproven lists the files that were read, and that nothing but their content proves to be the right ones.
+// Unproven lists the files that were read although only their content shows that they are the right ones.
 func (c *Core) Unproven() []UnprovenFile { return c.backing.unproven() }

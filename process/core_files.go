@@ -14,10 +14,10 @@ import (
 	"strings"
 )
 
-// A core lacks most of what was mapped from files and never changed: code, constants, the class archive. It is
-// read from these files, as far as they prove to be the ones that were mapped. A library shows that by its build
-// id, which the kernel writes into each core with the first page of a library. Another file shows it by its
-// content: parts of it that are in the core nevertheless must agree with it.
+// A core lacks most memory that was mapped from files and never changed: code, constants, the class archive. goprof
+// reads such memory from these files, if they prove to be the files that were mapped. A library proves that by its
+// build id: the kernel writes the first page of each library into the core. Another file proves it by its content: the
+// parts that are in the core nevertheless must agree with the file.
 
 // MissingFile is a file that was needed and not found.
 type MissingFile struct {
@@ -37,7 +37,7 @@ var (
 const (
 	// maxBacking bounds the files that are opened for one core.
 	maxBacking = 1024
-	// maxSought bounds the files that are looked for. Some programs map ten thousands, and hardly any of them is needed.
+	// maxSought bounds the files that are looked for. Some programs map tens of thousands, and hardly any is needed.
 	maxSought = 8192
 )
 
@@ -46,13 +46,13 @@ type backing struct {
 	c      *Core
 	opt    CoreOptions
 	parts  []mappedPart
-	named  map[string][]*mappedPart // those of each file
+	named  map[string][]*mappedPart // the parts of each file, by its name
 	files  map[string]*backingFile
 	opened int
 	last   dumpedHead
 }
 
-// dumpedHead is what the core has of a file's headers. That of one file is kept: its parts come one after the other.
+// dumpedHead is what the core has of a file's headers. One file's headers are kept: its parts come one after the other.
 type dumpedHead struct {
 	name string
 	file *elfFile
@@ -63,9 +63,9 @@ type backingFile struct {
 	id     string // its build id in the core
 	file   *os.File
 	size   uint64
-	source int // of the cache
+	source int // its number in coreCache
 	progs  []elf.Prog64
-	agreed agreement // how much of it the core has, where it has no build id
+	agreed agreement // for a file without a build id: how much of it the core has, and how much of that agrees
 	err    error
 }
 
@@ -97,8 +97,8 @@ func (b *backing) missing() (list []MissingFile) {
 	return list
 }
 
-// read reads the beginning of buf from the file that was mapped at addr. lost says that the core had it, and is
-// cut off: then only what the process cannot have changed is read.
+// read reads the beginning of buf from the file that was mapped at addr. lost says that the core had these bytes before
+// it was cut off. Then only bytes that the process cannot have changed are read.
 func (b *backing) read(addr uint64, buf []byte, lost bool) int {
 	i, _ := slices.BinarySearchFunc(b.parts, addr, func(p mappedPart, a uint64) int {
 		if p.end <= a {
@@ -122,8 +122,8 @@ func (b *backing) read(addr uint64, buf []byte, lost bool) int {
 	return n
 }
 
-// changes reports whether the process may have changed what it mapped from that offset of the file: the loader writes
-// into all of a library's writable segments, and makes some of them read-only then.
+// changes reports whether the process may have changed what it mapped from that offset of the file. The loader writes
+// into all writable segments of a library, and makes some of them read-only afterwards.
 func (f *backingFile) changes(off uint64) bool {
 	for i := range f.progs {
 		p := &f.progs[i]
@@ -135,7 +135,7 @@ func (f *backingFile) changes(off uint64) bool {
 	return true
 }
 
-// progsOf are the program headers of a file that was mapped: out of the core, or else of the file itself.
+// progsOf returns the program headers of a file that was mapped: from the core, or else from the file itself.
 func (b *backing) progsOf(name string) []elf.Prog64 {
 	if f := b.dumpedHead(name); f != nil {
 		return f.progs
@@ -195,7 +195,7 @@ func (b *backing) open(name string) *backingFile {
 			}
 			continue
 		}
-		e, _ := readELF(file, size, nil) // nil where it is none
+		e, _ := readELF(file, size, nil) // nil: it is no ELF file
 		if err := belongs(name, file, e); err != nil {
 			f.err = err
 			file.Close()
@@ -211,8 +211,8 @@ func (b *backing) open(name string) *backingFile {
 	return f
 }
 
-// sameBuild: the file has that build id, and the bytes that belong to it. A file of debug information has the build id
-// alone.
+// sameBuild returns nil if the file has that build id and holds the program's bytes. A file of debug information has
+// the build id, and no bytes.
 func sameBuild(id []byte, e *elfFile) error {
 	if e == nil || !bytes.Equal(e.buildID(), id) {
 		return errOtherBuild
@@ -223,9 +223,9 @@ func sameBuild(id []byte, e *elfFile) error {
 	return nil
 }
 
-// sameHead: the first page of the file is that of the core, byte for byte. It is asked where the build id of a program
-// lies elsewhere (patchelf moves it): the page holds how long all parts of the file are, where they lie, and what they
-// export.
+// sameHead returns nil if the first page of the file is that of the core, byte for byte. It is used where a program's
+// build id lies behind that page (patchelf moves it there). The page says how long all parts of the file are, where
+// they lie, and what they export.
 func (b *backing) sameHead(name string, file *os.File, e *elfFile) error {
 	if e == nil || len(e.buildID()) == 0 {
 		return errNoBuildID
@@ -246,9 +246,9 @@ func (b *backing) sameHead(name string, file *os.File, e *elfFile) error {
 const (
 	// agreePages is how many pages of each part of a file are compared with the core's.
 	agreePages = 64
-	// agreePercent of the words of these must be the file's, and leastAgreed at least be there to be compared. The pages
-	// that a core has are those that the JVM has changed: of the class archive of JDK 11, 55 % of the words were left as
-	// they are in its file. Another file has a few in common.
+	// At least leastAgreed words must be there to be compared, and agreePercent of them must be equal. The pages that
+	// a core has are those that the JVM has changed: in the class archive of JDK 11, 55 % of their words were still
+	// equal to the file's. With another file only few words are equal.
 	agreePercent, leastAgreed = 50, 64
 	// maxMoves bounds the distances between words that are counted.
 	maxMoves = 1 << 14
@@ -268,7 +268,7 @@ func (b *backing) agrees(name string, file *os.File, e *elfFile) error {
 				continue
 			}
 			if _, err := file.ReadAt(was, int64(p.offset+(at-p.start))); err != nil {
-				return errNotAgreeing // it is shorter than what was mapped
+				return errNotAgreeing // the file is shorter than what was mapped
 			}
 			words.add(was, is)
 			pages++
@@ -284,15 +284,16 @@ func (b *backing) agrees(name string, file *os.File, e *elfFile) error {
 // agreement counts words of a file that has no build id, and of the core in the same place.
 type agreement struct {
 	all, same int
-	// moved are words that differ, by how much. The JVM maps its archive where it likes, and adds the same distance to
-	// each pointer in it (cds/filemap.cpp, relocate_pointers). So what most of them differ by counts as the same.
+	// moved counts the words that differ, by their difference. The JVM maps its class archive at any address, and adds
+	// the same distance to each pointer in it (cds/filemap.cpp, relocate_pointers). So words that differ by the most
+	// frequent difference count as equal.
 	moved map[uint64]int
 }
 
 func (a *agreement) add(was, is []byte) {
 	for i := 0; i+8 <= len(was); i += 8 {
 		w, v := binary.LittleEndian.Uint64(was[i:]), binary.LittleEndian.Uint64(is[i:])
-		if w == 0 { // room for what the JVM learns
+		if w == 0 { // the JVM fills such words in as it runs
 			continue
 		}
 		a.all++
@@ -315,7 +316,7 @@ func (a *agreement) percent() int {
 // UnprovenFile is a file that was taken for the one that was mapped because of its content alone.
 type UnprovenFile struct {
 	Path           string
-	Percent, Words int // so many of a hundred of the words that the core has of it are the file's
+	Percent, Words int // how many of its words the core has, and how many percent of these are equal to the file's
 }
 
 func (b *backing) unproven() (list []UnprovenFile) {

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// readMappings makes of segments, and of the list of files, what /proc/PID/maps would have said. Instead of a file's
-// inode there is a number of our own, the same for each part of a file.
+// readMappings makes of the segments and the list of files what /proc/PID/maps would have said. In place of a file's
+// inode it gives a number of its own, the same for all parts of a file.
 func (c *Core) readMappings() []Mapping {
 	inodes := map[string]uint64{}
 	var ms []Mapping
@@ -30,7 +30,7 @@ func (c *Core) readMappings() []Mapping {
 		at := s.start
 		for len(files) > 0 && files[0].start < s.end {
 			f := &files[0]
-			if f.start < at { // nothing of this part, or not all of it, is a segment
+			if f.start < at { // a part of this piece of the file, or all of it, is no segment
 				add(Mapping{Start: f.start, End: min(f.end, at), Offset: f.offset, Perm: c.permOf(f)}, f.path)
 				files = skip(files, at)
 				continue
@@ -76,8 +76,8 @@ func permOf(flags elf.ProgFlag) (p Perm) {
 	return p
 }
 
-// permOf is what may be done with a part of a file that is no segment: gcore leaves those out that it has not written.
-// The file's own headers tell, which are in the core, or in the file.
+// permOf returns the permissions of a part of a file that is no segment: gcore leaves out what it has not written. The
+// file's own program headers say them.
 func (c *Core) permOf(f *mappedPart) Perm {
 	progs := c.backing.progsOf(f.path)
 	for i := range progs {

@@ -8,16 +8,16 @@ import (
 	"slices"
 )
 
-// segment is a piece of the process's memory. What lies above have bytes of it is not in the core file.
+// segment is a piece of the process's memory. Only its first have bytes are in the core file.
 type segment struct {
 	start, end uint64
-	want       uint64 // bytes that were written
+	want       uint64 // bytes that the headers promise
 	have       uint64 // bytes that the file has: fewer, if it is cut off
 	offset     uint64 // in the file
 	flags      elf.ProgFlag
 }
 
-// setSegments sorts the segments. Where two overlap the lower one counts: an honest core has no such ones.
+// setSegments sorts the segments. Where two overlap the lower one counts. Segments of an honest core do not overlap.
 func (c *Core) setSegments(progs []elf.Prog64) {
 	for i := range progs {
 		p := &progs[i]
@@ -46,7 +46,7 @@ func (c *Core) setSegments(progs []elf.Prog64) {
 	c.segments = kept
 }
 
-// segmentAt returns the segment that holds addr, and else the first one above, nil if there is none.
+// segmentAt returns the segment that holds addr, else the first one above addr. It is nil if there is none.
 func (c *Core) segmentAt(addr uint64) (s *segment, holds bool) {
 	i, _ := slices.BinarySearchFunc(c.segments, addr, func(s segment, a uint64) int {
 		if s.end <= a {
@@ -60,7 +60,7 @@ func (c *Core) segmentAt(addr uint64) (s *segment, holds bool) {
 	return &c.segments[i], c.segments[i].start <= addr
 }
 
-// Read implements Memory: what is in the core, and else what is in the file that was mapped there.
+// Read implements Memory. Bytes that are not in the core are read from the file that was mapped there.
 func (c *Core) Read(addr uint64, b []byte) error { return c.read(addr, b, true) }
 
 // ReadMany implements Memory.
@@ -96,7 +96,7 @@ func (c *Core) read(addr uint64, b []byte, files bool) error {
 	return nil
 }
 
-// readPiece reads the beginning of b: what one segment or one file has of it.
+// readPiece reads the beginning of b: as much as one segment or one file has.
 func (c *Core) readPiece(addr uint64, b []byte, files bool) int {
 	s, holds := c.segmentAt(addr)
 	if holds && addr-s.start < s.have {
@@ -115,7 +115,7 @@ func (c *Core) readPiece(addr uint64, b []byte, files bool) int {
 	} else if holds && s.end-addr < uint64(len(b)) {
 		b = b[:s.end-addr]
 	}
-	lost := false // it was in the core, which is cut off: the process may have changed it
+	lost := false // these bytes lie in the part of the core that was cut off: the process may have changed them
 	if holds {
 		if at := addr - s.start; at < s.want {
 			lost = true
@@ -125,7 +125,7 @@ func (c *Core) readPiece(addr uint64, b []byte, files bool) int {
 	return c.backing.read(addr, b, lost)
 }
 
-// dumped is the memory that is in the core itself. By it a file shows that it is the one that was mapped.
+// dumped is the memory that is in the core itself, without that of files. With it files are compared.
 type dumped struct{ c *Core }
 
 func (d dumped) Read(addr uint64, b []byte) error { return d.c.read(addr, b, false) }
@@ -136,8 +136,8 @@ func (d dumped) ReadMany(rs []Range) {
 	}
 }
 
-// coreCache keeps pieces of the core file and of others. A walk reads word by word: a system call for each would be
-// most of its cost. It has a fixed size.
+// coreCache keeps pieces of the core file and of other files. A walk reads word by word, and a system call for each
+// word would be most of its cost. The cache has a fixed size.
 type coreCache struct {
 	sources []io.ReaderAt
 	blocks  [cacheBlocks]cacheBlock
@@ -151,13 +151,13 @@ const (
 type cacheBlock struct {
 	source int
 	number uint64
-	have   int // bytes of it that the file has; 0: nothing was read
+	have   int // how many bytes of the block the file has; 0: nothing was read
 	bytes  []byte
 }
 
 func newCoreCache() *coreCache { return &coreCache{} }
 
-// add makes a file one of those that are read. Its number is the result.
+// add adds a file to those that are read, and returns its number.
 func (c *coreCache) add(r io.ReaderAt) int {
 	c.sources = append(c.sources, r)
 	return len(c.sources) - 1

@@ -14,24 +14,24 @@ import (
 
 // CoreThread is one thread of a core file.
 type CoreThread struct {
-	TID  int // as its own pid namespace counts, if the kernel wrote the core; as gcore's does, else
+	TID  int // its number: in its own pid namespace if the kernel wrote the core, else in gcore's
 	Regs arch.Regs
-	// Syscall is the system call that it was in, -1 if none or unknown.
+	// Syscall is the system call that the thread was in, -1 if none or not known.
 	Syscall int64
-	// CPU is the time that it had used. The kernel gives the first thread that of the whole process.
+	// CPU is the time that the thread had used. For the first thread the kernel writes the time of the whole process.
 	CPU time.Duration
-	// Info is the siginfo_t of the signal that it was to get, nil if the core has none of it.
+	// Info is the siginfo_t of the signal that the thread was to get, nil if the core has none.
 	Info    *SigInfo
-	Signal  int    // that it was to get, 0 for none
+	Signal  int    // the signal that it was to get, 0: none
 	PACMask uint64 // bits of code addresses that are a signature (arm64)
 }
 
 // SigInfo is a signal, and why it was sent (siginfo_t, include/uapi/asm-generic/siginfo.h).
 type SigInfo struct {
 	Signal, Code int
-	// Addr is the address of a fault. It means something with signals of faults alone, which the kernel sent.
+	// Addr is the address of a fault. It has a meaning only if the kernel sent the signal because of a fault.
 	Addr uint64
-	// PID is who sent the signal, where a process did.
+	// PID is the process that sent the signal, if a process did.
 	PID int
 }
 
@@ -46,15 +46,15 @@ const (
 )
 
 const (
-	// maxFilesNote bounds the list of files. The kernel's is never longer: 4 MB, 16 where core_file_note_size_limit
-	// allows it (CORE_FILE_NOTE_SIZE_MAX, fs/coredump.c).
+	// maxFilesNote bounds the list of files. The kernel's list has at most 4 MB, 16 MB where core_file_note_size_limit
+	// allows it (fs/coredump.c, CORE_FILE_NOTE_SIZE_MAX).
 	maxFilesNote = 16 << 20
-	// maxNote bounds any other note that is kept. They have some hundred bytes.
+	// maxNote bounds each other note that is kept. Such notes have some hundred bytes.
 	maxNote = 64 << 10
-	// maxCoreNotes bounds their number. A thread has about six.
+	// maxCoreNotes bounds the number of notes. A thread has about six.
 	maxCoreNotes = 16 * maxThreadsOfCore
-	// maxNoteSegments bounds the segments of notes: the kernel and gcore write one. Without a bound, segments that
-	// overlap would have the same bytes read as often as there are segments.
+	// maxNoteSegments bounds the segments of notes. The kernel and gcore write one. Without this bound, a core could
+	// have many such segments over the same bytes, and these would be read once for each.
 	maxNoteSegments = 8
 	// maxThreadsOfCore bounds the threads.
 	maxThreadsOfCore = 1 << 16
@@ -78,7 +78,7 @@ type mappedPart struct {
 	path               string
 }
 
-// read reads the notes of one segment. What is damaged ends it: notes before that count.
+// read reads the notes of one segment. It ends at a damaged note. The notes before that count.
 func (n *coreNotes) read(c *Core, p *elf.Prog64) {
 	if n.segments++; n.segments > maxNoteSegments {
 		return
@@ -116,7 +116,7 @@ func wantedNote(owner string, kind uint32, size int64) bool {
 	return false
 }
 
-// next returns the next note of those that are wanted. Its content is good until the next call.
+// next returns the next note that is wanted. Its content is valid until the next call.
 func (r *noteReader) next() (kind uint32, desc []byte, ok bool) {
 	for range maxCoreNotes {
 		var head [12]byte
@@ -139,7 +139,7 @@ func (r *noteReader) next() (kind uint32, desc []byte, ok bool) {
 			}
 			continue
 		}
-		var b bytes.Buffer // it grows with what is really there
+		var b bytes.Buffer // it grows with the bytes that the file really has
 		if _, err := io.CopyN(&b, r.at, padded); err != nil {
 			return 0, nil, false
 		}
@@ -167,7 +167,7 @@ func (n *coreNotes) take(cpu *arch.CPU, kind uint32, b []byte) {
 	}
 }
 
-// last is the thread to which a note belongs: that of the NT_PRSTATUS before it.
+// last is the thread to which a note belongs: the NT_PRSTATUS before the note began that thread.
 func (n *coreNotes) last() *CoreThread {
 	if len(n.threads) == 0 {
 		return nil
@@ -188,7 +188,7 @@ func (n *coreNotes) thread(cpu *arch.CPU, b []byte) {
 	n.threads = append(n.threads, t)
 }
 
-// timeval is a time of the kernel's, 0 where it is none that could be.
+// timeval reads a struct timeval. It is 0 where the bytes hold no time that could be.
 func timeval(b []byte) time.Duration {
 	s, us := binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:])
 	if s > 1<<32 || us >= 1e6 {
@@ -207,7 +207,7 @@ func (n *coreNotes) process(b []byte) {
 	n.name, n.args = upToZero(b[name:args]), strings.TrimRight(upToZero(b[args:end]), " ")
 }
 
-// upToZero is text of a fixed length.
+// upToZero is the text in a field of fixed length: it ends at the first zero byte.
 func upToZero(b []byte) string {
 	if end := bytes.IndexByte(b, 0); end >= 0 {
 		b = b[:end]

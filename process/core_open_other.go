@@ -17,7 +17,7 @@ func openBelow(root, path string) (*os.File, int64, error) {
 	}
 	defer dir.Close()
 	path = strings.TrimLeft(path, "/")
-	// To open a pipe may block: what the name is, is asked first, and of the file again.
+	// Opening a pipe may block. So the name is asked for its kind first, and the open file again.
 	if st, err := dir.Stat(path); err != nil {
 		return nil, 0, err
 	} else if !st.Mode().IsRegular() {

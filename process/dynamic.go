@@ -11,8 +11,8 @@ const maxDynamic = 1024
 // maxChain bounds the symbols in one bucket of a hash table; linkers aim at a few.
 const maxChain = 4096
 
-// dynamic reads the dynamic section the way a loader does, by PT_DYNAMIC: an image that is read out of
-// memory has no section headers. Of entries with the same tag the last one counts.
+// dynamic reads the dynamic section as a loader does, by PT_DYNAMIC: an image that is read out of memory has no section
+// headers. Of entries with the same tag the last one counts.
 func (f *elfFile) dynamic() map[elf.DynTag]uint64 {
 	p := f.prog(elf.PT_DYNAMIC)
 	if p == nil {
@@ -33,8 +33,8 @@ func (f *elfFile) dynamic() map[elf.DynTag]uint64 {
 	return entries
 }
 
-// dynamicSymtab finds the dynamic symbols. bias is where the image is loaded: glibc writes relocated
-// addresses into the dynamic section, musl leaves it alone.
+// dynamicSymtab finds the dynamic symbols. bias says where the image is loaded: glibc writes relocated addresses into
+// the dynamic section, musl does not.
 func (f *elfFile) dynamicSymtab(bias uint64) *symtab {
 	d := f.dynamic()
 	n := f.countGNUHash(d[elf.DT_GNU_HASH], bias)
@@ -64,7 +64,7 @@ func (f *elfFile) soname(bias uint64) string {
 	return string(cstring(f.at(d[elf.DT_STRTAB]+name, min(maxSoname, d[elf.DT_STRSZ]-name), bias), 0))
 }
 
-// at reads n bytes at an address of the file, or one that the loader has relocated.
+// at reads n bytes at an address of the file, or at an address that the loader has relocated.
 func (f *elfFile) at(addr, n, bias uint64) []byte {
 	for _, a := range []uint64{addr, addr - bias} {
 		off, left, ok := f.offset(a)
@@ -78,10 +78,9 @@ func (f *elfFile) at(addr, n, bias uint64) []byte {
 	return nil
 }
 
-// countGNUHash finds out how many symbols there are: the hash table does not say, but the
-// chain of the bucket that begins last ends with the last symbol (binutils, elflink.c;
-// four words, the Bloom filter, a bucket each, then a word for each hashed symbol whose
-// lowest bit ends a chain).
+// countGNUHash finds out how many symbols there are. The hash table does not say that. But of all buckets' chains the
+// one that begins last ends with the last symbol. The table has four words, the Bloom filter, a word for each bucket,
+// then a word for each hashed symbol: its lowest bit ends a chain (binutils, elflink.c).
 func (f *elfFile) countGNUHash(addr, bias uint64) uint64 {
 	head := f.at(addr, 16, bias)
 	if head == nil {

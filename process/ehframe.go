@@ -7,7 +7,7 @@ import (
 )
 
 var (
-	// ErrBadCFI: unwind information that we cannot read.
+	// ErrBadCFI: unwind information that cannot be read.
 	ErrBadCFI = errors.New("process: malformed unwind information")
 	// ErrNoCFI: there is none for that address.
 	ErrNoCFI = errors.New("process: no unwind information here")
@@ -32,8 +32,7 @@ const (
 	encIndirect = 0x80
 )
 
-// cursor reads a piece of a section. After the first read beyond the end, all reads give
-// 0 and bad is set.
+// cursor reads a piece of a section. From the first read beyond the end on, all reads return 0 and bad is set.
 type cursor struct {
 	b    []byte
 	pos  int
@@ -131,8 +130,8 @@ func (c *cursor) value(enc uint8) uint64 {
 	return 0
 }
 
-// pointer reads an encoded pointer. data is what datarel counts from. Indirect pointers
-// would be read from the target's relocated data; no table of code addresses has them.
+// pointer reads an encoded pointer. Pointers that are relative to data count from data. Indirect pointers are refused:
+// they would have to be read from the target's relocated data, and no table of code addresses has them.
 func (c *cursor) pointer(enc uint8, data uint64) uint64 {
 	at := c.addr + uint64(c.pos)
 	v := c.value(enc)
@@ -155,7 +154,7 @@ type cie struct {
 	ra        uint64
 	fdeEnc    uint8
 	augmented bool // entries have augmentation data of their own
-	signal    bool // 'S': frames made by a signal
+	signal    bool // 'S': the frames are those of signal handlers' trampolines
 	program   []byte
 }
 

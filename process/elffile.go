@@ -12,21 +12,21 @@ import (
 // ErrBadELF: a file or image is not ELF, or not as ELF should be.
 var ErrBadELF = errors.New("process: malformed ELF")
 
-// Limits on what an ELF file may ask us to read. libjvm.so with full symbols has 40
-// sections and 70,000 symbols (2 MB, with 4 MB of names).
+// Limits on what is read of an ELF file. libjvm.so with full symbols has 40 sections and 70,000 symbols (2 MB, with 4
+// MB of names).
 const (
 	maxProgs    = 256
 	maxSections = 4096
 	maxSection  = 128 << 20
 	maxNotes    = 64 << 10
 	maxBuildID  = 64
-	// maxName is where a longer name is cut. Section and symbol names are copied, and there
-	// may be many that share one string of megabytes.
+	// maxName bounds the names of sections and symbols. A longer name is cut. Names are copied, and many names may
+	// share one string of megabytes.
 	maxName = 4096
 )
 
-// elfFile is the table of contents of a 64-bit little-endian ELF file. debug/elf says of
-// itself that it is not hardened against hostile input; we need little of ELF.
+// elfFile is the table of contents of a 64-bit little-endian ELF file. Package debug/elf says that it is not hardened
+// against hostile input, and goprof needs little of ELF.
 //
 // Sections may be missing: an image that is read out of memory has none but for the vdso.
 type elfFile struct {
@@ -67,7 +67,7 @@ func readELF(r io.ReaderAt, size int64, budget *readBudget) (*elfFile, error) {
 	return f, nil
 }
 
-// readSections is content with nothing: an image in memory need not have them.
+// readSections reads the section headers. An image in memory may have none, so what cannot be read is left out.
 func (f *elfFile) readSections(h *elf.Header64) {
 	if h.Shnum == 0 || h.Shnum > maxSections || h.Shentsize != 64 || h.Shstrndx >= h.Shnum {
 		return
@@ -90,8 +90,7 @@ func (f *elfFile) readSections(h *elf.Header64) {
 	}
 }
 
-// cstring returns the string at an offset of a string table, nil if there is none. One
-// longer than maxName is cut.
+// cstring returns the string at an offset of a string table, nil if there is none. A string longer than maxName is cut.
 func cstring(table []byte, at uint32) []byte {
 	if uint64(at) >= uint64(len(table)) {
 		return nil
@@ -116,7 +115,7 @@ func (f *elfFile) decode(off, n uint64, into any) error {
 	return err
 }
 
-// bytes reads a piece of the file. Others may have the same bytes: nobody writes into them.
+// bytes reads a piece of the file. Callers may share the result, and must not write into it.
 func (f *elfFile) bytes(off, n uint64) ([]byte, error) {
 	if off > f.size || n > f.size-off {
 		return nil, fmt.Errorf("%w: %d bytes at %#x of %d", ErrBadELF, n, off, f.size)
@@ -141,8 +140,8 @@ func (f *elfFile) section(name string) *elfSection {
 	return nil
 }
 
-// data reads a section. One without bytes (.bss, what a debug file leaves out) or with
-// compressed ones is an error.
+// data reads a section. A section without bytes (.bss, what a debug file leaves out) or with compressed bytes is an
+// error.
 func (f *elfFile) data(s *elfSection) ([]byte, error) {
 	if s == nil || elf.SectionType(s.Type) == elf.SHT_NOBITS || elf.SectionFlag(s.Flags)&elf.SHF_COMPRESSED != 0 {
 		return nil, fmt.Errorf("%w: no such section", ErrBadELF)
@@ -150,8 +149,8 @@ func (f *elfFile) data(s *elfSection) ([]byte, error) {
 	return f.bytes(s.Off, s.Size)
 }
 
-// offset translates an address of the file's own address space to an offset; left is how
-// many bytes of the segment follow there.
+// offset translates an address of the file's own address space to an offset in the file. left says how many bytes of
+// the segment follow there.
 func (f *elfFile) offset(addr uint64) (off, left uint64, ok bool) {
 	for i := range f.progs {
 		p := &f.progs[i]
@@ -172,8 +171,7 @@ func (f *elfFile) prog(t elf.ProgType) *elf.Prog64 {
 	return nil
 }
 
-// bias returns what to add to the file's addresses when its bytes from offset on are
-// mapped at start.
+// bias returns what to add to the file's addresses where its bytes from offset on are mapped at start.
 func (f *elfFile) bias(start, offset, size uint64) (uint64, bool) {
 	for i := range f.progs {
 		p := &f.progs[i]
@@ -186,8 +184,8 @@ func (f *elfFile) bias(start, offset, size uint64) (uint64, bool) {
 	return 0, false
 }
 
-// buildID returns the file's build id, nil if it has none. A debug file's program headers
-// describe the program, not the debug file: its section tells.
+// buildID returns the file's build id, nil if it has none. The program headers of a debug file describe the program,
+// not the debug file. So there the build id is read from its section.
 func (f *elfFile) buildID() []byte {
 	if s := f.section(".note.gnu.build-id"); s != nil && s.Size <= maxNotes {
 		if b, err := f.data(s); err == nil {
@@ -228,8 +226,7 @@ func findBuildID(b []byte) []byte {
 	return nil
 }
 
-// HasSection reports whether an ELF file of that size has a section of that name. What
-// cannot be read has none.
+// HasSection reports whether an ELF file of that size has a section of that name. A file that cannot be read has none.
 func HasSection(r io.ReaderAt, size int64, name string) bool {
 	f, err := readELF(r, size, nil)
 	return err == nil && f.section(name) != nil

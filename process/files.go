@@ -16,7 +16,7 @@ const (
 	// fileLimit is how long a file may take to be opened, and each piece to be read, of filePiece bytes.
 	fileLimit = 2 * time.Second
 	filePiece = 4 << 20
-	// mostHung is how many calls may hang, of all processes together: each keeps an OS thread.
+	// mostHung bounds the calls that may hang, for all processes together: each of them keeps an OS thread.
 	mostHung = 16
 )
 
@@ -25,7 +25,7 @@ var hungCalls atomic.Int64
 // deadFiles are the file systems that have not answered, by device. 0 stands for files whose device is not known.
 type deadFiles map[uint64]bool
 
-// within runs f, and reports whether it was done in time.
+// within runs f, and reports whether f ended in time.
 func within(limit time.Duration, f func()) bool {
 	if hungCalls.Load() >= mostHung {
 		return false
@@ -115,7 +115,7 @@ func (f *patientFile) readPiece(b []byte, at int64) (int, error) {
 	if f.dead[f.dev] {
 		return 0, ErrSilent
 	}
-	own := make([]byte, len(b)) // a read that ends too late must not write into the caller's b
+	own := make([]byte, len(b)) // a read that ends too late must not write into b, which the caller may use again
 	var got int
 	var err error
 	if !within(fileLimit, func() { got, err = f.imageFile.ReadAt(own, at) }) {

@@ -77,8 +77,8 @@ func findForeign(root, path string) (int, error) {
 	return fd, nil
 }
 
-// isKernels reports whether a file is one that the kernel makes up as it is read: that may block
-// (trace_pipe), take something away from other readers (kmsg) or never end.
+// isKernels reports whether a file is made by the kernel while it is read. Reading such a file may block (trace_pipe),
+// take something away from other readers (kmsg) or never end.
 func isKernels(fd int) bool {
 	var fs unix.Statfs_t
 	if unix.Fstatfs(fd, &fs) != nil {

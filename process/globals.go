@@ -7,8 +7,8 @@ import (
 	"fmt"
 )
 
-// Globals lists the symbols of the first image of that file name whose names begin with prefix, by address: no more
-// than most. It reads the full symbol table: an image that has none has no such symbols.
+// Globals lists symbols of the first image of that file name, by address: at most most symbols whose names begin with
+// prefix. It reads the full symbol table: of an image without one it finds nothing.
 func (p *Process) Globals(image, prefix string, most int) (map[uint64]string, error) {
 	if !p.lock() {
 		return nil, ErrSilent

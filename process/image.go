@@ -13,15 +13,14 @@ type group struct {
 	exec  []Mapping // those that can be executed
 }
 
-// maxPieces bounds the mappings of one file that we read from: mprotect splits them.
+// maxPieces bounds the mappings of one file that are read. A file has many where mprotect splits them.
 const maxPieces = 64
 
-// vdsoName is how the kernel calls the piece of code that it maps into each process.
+// vdsoName is the kernel's name for the piece of code that it maps into each process.
 const vdsoName = "[vdso]"
 
-// groupImages finds the files among mappings that have executable parts. A loader maps a
-// file's segments side by side, the first one with the file's beginning; the same file
-// may be loaded more than once. It finds that many at most.
+// groupImages finds the mapped files that have executable parts, at most most of them. A loader maps a file's segments
+// side by side, the first one with the file's beginning. The same file may be loaded more than once.
 func groupImages(ms []Mapping, most int) []group {
 	var groups []group
 	var g group
@@ -35,7 +34,7 @@ func groupImages(ms []Mapping, most int) []group {
 	}
 	for _, m := range ms {
 		if m.Inode == 0 && m.Path != vdsoName {
-			continue // anonymous memory: a .bss between two segments does not end a file
+			continue // anonymous memory, such as a .bss between two segments, does not end a file
 		}
 		f := &g.first
 		if m.Dev != f.Dev || m.Inode != f.Inode || m.Path != f.Path ||
@@ -57,7 +56,7 @@ func groupImages(ms []Mapping, most int) []group {
 	return groups
 }
 
-// same: both are the same file at the same place.
+// same reports whether both are the same file at the same place.
 func (g *group) same(o *group) bool {
 	return g.first.Start == o.first.Start && g.first.Dev == o.first.Dev && g.first.Inode == o.first.Inode &&
 		g.Path == o.Path && slices.EqualFunc(g.exec, o.exec, func(a, b Mapping) bool {

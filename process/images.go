@@ -6,7 +6,7 @@ import (
 )
 
 // space is what is known of an address space: its mappings, the images in them, and the answers that Code gave. A live
-// process and a core file have the same one; they differ in how mappings are read and files are opened.
+// process and a core file both have a space. They differ in how mappings are read and files are opened.
 type space struct {
 	mappings  []Mapping
 	images    []*loaded
@@ -15,7 +15,7 @@ type space struct {
 	gen       atomic.Uint64
 	codes     codeCache
 	cfi       cfiMachine
-	tables    readBudget // of all images
+	tables    readBudget // for the tables of all images
 	sums      readBudget
 }
 
@@ -25,12 +25,12 @@ func (s *space) init() {
 	s.sums.left = maxSums
 }
 
-// newLoaded is an image of which nothing has been read.
+// newLoaded makes an image of which nothing has been read yet.
 func (s *space) newLoaded(g *group, files imageFiles) *loaded {
 	return &loaded{group: *g, files: files, budget: &readBudget{left: maxProcessTables, from: &s.tables}, sums: &s.sums}
 }
 
-// setImages keeps what is known of images that are still there.
+// setImages sets the images. What is known of images that are still mapped is kept.
 func (s *space) setImages(groups []group, newLoaded func(*group) *loaded) {
 	changed := len(s.images) != len(groups)
 	old := make(map[uint64]*loaded, len(s.images)) // there may be tens of thousands
@@ -50,7 +50,7 @@ func (s *space) setImages(groups []group, newLoaded func(*group) *loaded) {
 		}
 	}
 	for _, l := range old {
-		l.budget.giveAllBack() // it is not mapped any more
+		l.budget.giveAllBack() // this image is no longer mapped
 	}
 	if !changed {
 		return
@@ -66,7 +66,7 @@ func (s *space) setImages(groups []group, newLoaded func(*group) *loaded) {
 	s.gen.Add(1)
 }
 
-// codeAt is Code. again reads the mappings once more, and reports whether it has.
+// codeAt implements Target.Code. again reads the mappings once more if that may help, and reports whether it has.
 func (s *space) codeAt(pc uint64, exact bool, again func() bool) (Code, bool) {
 	key := codeKey{pc, exact}
 	if c, ok := s.codes.get(key); ok {
@@ -74,7 +74,7 @@ func (s *space) codeAt(pc uint64, exact bool, again func() bool) (Code, bool) {
 	}
 	at := pc
 	if !exact {
-		at-- // the call: what it returns to may belong to the next function
+		at-- // the call instruction: the address that it returns to may belong to the next function
 	}
 	l, ok := findExec(s.exec, at)
 	if !ok && again() {

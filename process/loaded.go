@@ -37,8 +37,8 @@ type imageFiles interface {
 	inRoot(path string) string
 }
 
-// loaded is one image and what was found in it so far. Everything is read when it is
-// first asked for; what cannot be read is then missing for good.
+// loaded is one image and what was found in it so far. Each table is read when it is first asked for. A table that
+// cannot be read then is not read later.
 type loaded struct {
 	group
 	files  imageFiles
@@ -49,13 +49,13 @@ type loaded struct {
 	placed bool
 	build  string // its build id
 	cfi    *cfiTable
-	hasCFI bool // it was looked for
+	hasCFI bool // unwind information was looked for
 	dynsym *symtab
 	hasDyn bool
 	syms   []*symtab
 	hasSym bool
 	full   bool // syms hold all symbols, exported or not
-	// soname is what the file calls itself.
+	// soname is the name that the file gives itself (DT_SONAME).
 	soname    string
 	hasSoname bool
 }
@@ -79,7 +79,7 @@ func (l *loaded) place() {
 
 func (l *loaded) name() string { return l.Name }
 
-// ownName is what the file calls itself, whatever it is called on disk by now.
+// ownName is the name that the file gives itself. Its name on disk may be another one by now.
 func (l *loaded) ownName() string {
 	if !l.hasSoname {
 		l.hasSoname = true
@@ -89,8 +89,8 @@ func (l *loaded) ownName() string {
 	return l.soname
 }
 
-// with opens the image and calls do with it: the file, or what is mapped of it where the
-// file cannot be had. Whatever a damaged file brings about ends here.
+// with opens the image and calls do with it. Where the file cannot be opened, do gets what is mapped of it. A panic of
+// do about a damaged file ends here, as an error.
 func (l *loaded) with(do func(*elfFile)) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -110,7 +110,7 @@ func (l *loaded) with(do func(*elfFile)) (err error) {
 			}
 		}
 		if errors.Is(err, ErrSilent) {
-			return err // what is mapped of it may not answer either
+			return err // the mapped memory may not answer either
 		}
 	}
 	f, err := readELF(&mappedFile{l.files, l.all}, l.mappedSize(), l.budget)
@@ -121,13 +121,13 @@ func (l *loaded) with(do func(*elfFile)) (err error) {
 	return nil
 }
 
-// code tells what is at an address: at is the instruction, pc what the caller asked for.
+// code tells what is at an address. pc is what the caller asked for, at the instruction that is meant.
 func (l *loaded) code(pc, at uint64, m *cfiMachine) Code {
 	l.place()
 	row := l.row(at-l.Bias, m)
 	if row != nil && row.Signal {
-		// Nobody calls a signal's trampoline: the handler returns to its first instruction. Its
-		// unwind rules begin one byte before, for those who do not know that; its symbol does not.
+		// No instruction calls a signal's trampoline: the handler returns to the trampoline's first instruction. Its
+		// unwind rules begin one byte before that, for unwinders that do not know it. Its symbol does not.
 		at = pc
 	}
 	return Code{Image: l.Name, BuildID: l.build, Offset: pc - l.Bias, Symbol: l.symbol(at - l.Bias), Row: row}
@@ -178,7 +178,7 @@ func (l *loaded) readDynsym(f *elfFile) *symtab {
 	return l.dynsym
 }
 
-// isText: the address lies in an executable segment.
+// isText reports whether the address lies in an executable segment.
 func (f *elfFile) isText(addr uint64) bool {
 	for i := range f.progs {
 		p := &f.progs[i]

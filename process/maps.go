@@ -68,7 +68,7 @@ func ParseMaps(r io.Reader) ([]Mapping, error) {
 		if err != nil {
 			return ms, err
 		}
-		// The kernel lists them in order. It may repeat one that changed while we read.
+		// The kernel lists mappings in order. It may repeat a mapping that has changed while the list was read.
 		if last != nil && m.Start < last.End {
 			continue
 		}
@@ -135,10 +135,9 @@ func (h *hexFields) parse(b []byte, base int) uint64 {
 	return v
 }
 
-// setPath undoes what the kernel does to a name: it writes a newline as \012 and nothing
-// else in another way (seq_path with "\n"), and appends " (deleted)" (d_path). A file
-// whose name really ends so cannot be told from one that is gone; map_files leads to
-// either.
+// setPath undoes what the kernel does to a name. The kernel writes a newline as \012, and all other bytes as they are
+// (seq_path with "\n"). To the name of a file that is gone it appends " (deleted)" (d_path). A file whose name really
+// ends so looks the same. The links of map_files lead to both.
 func (m *Mapping) setPath(raw []byte, last *Mapping) {
 	var deleted bool
 	if m.Inode != 0 {

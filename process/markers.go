@@ -17,8 +17,8 @@ import (
 type Marker struct {
 	Provider, Name string
 	Functions      []Function // its places, as a probe wants them
-	// Guarded: the code comes by only where a counter in the process's memory is not 0 (a semaphore). To set that is to
-	// write into the process.
+	// Guarded: the code reaches the place only while a counter in the process's memory is not 0 (a semaphore). goprof
+	// would have to write into the process to set it.
 	Guarded bool
 }
 
@@ -38,7 +38,7 @@ const (
 	maxMarkerName  = 128
 )
 
-// Markers lists the markers of all images. What cannot be read of an image has none.
+// Markers lists the markers of all images. An image that cannot be read has none.
 func (p *Process) Markers() ([]Marker, error) {
 	if !p.lock() {
 		return nil, ErrSilent
@@ -77,8 +77,8 @@ func (p *Process) Marker(provider, name string) ([]Function, error) {
 	return nil, fmt.Errorf("%w: %s:%s", ErrNoMarker, provider, name)
 }
 
-// markers reads those of an image. A place where no nop stands is none: a breakpoint within an instruction would harm
-// the program.
+// markers reads the markers of an image. A place where no nop stands does not count: a breakpoint within an instruction
+// would harm the program.
 func (l *loaded) markers(nop []byte) []Marker {
 	if l.Name == vdsoName {
 		return nil
@@ -94,7 +94,7 @@ func (l *loaded) markers(nop []byte) []Marker {
 		if err != nil {
 			return
 		}
-		moved := uint64(0) // by whoever laid the file out anew after it was linked: prelink
+		moved := uint64(0) // how far prelink has moved the file's addresses after it was linked
 		base := f.section(markerBase)
 		for _, n := range parseMarkers(notes) {
 			if base != nil {
@@ -174,7 +174,8 @@ func parseMarker(b []byte) (n markerNote, ok bool) {
 	return n, true
 }
 
-// isMarkerName: such names are C identifiers. Others would end up on terminals.
+// isMarkerName reports whether a name is a C identifier, as names of markers are. Other names could hold bytes that do
+// harm on a terminal.
 func isMarkerName(b []byte) bool {
 	for _, c := range b {
 		if c != '_' && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') {

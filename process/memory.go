@@ -85,8 +85,8 @@ func markRead(rs []Range, got int) int {
 // errGivenUp is what readv says of a process that was given up.
 const errGivenUp = unix.ETIMEDOUT
 
-// readv calls process_vm_readv on a thread that is alive: a leader that has exited has
-// no memory any more although its process lives on.
+// readv calls process_vm_readv on a thread that is alive. A leader that has exited has no memory any more, although its
+// process lives on.
 func (p *Process) readv(local []unix.Iovec, remote []unix.RemoteIovec) (int, error) {
 	for try := 0; ; try++ {
 		if !p.calls.begin() {
@@ -114,7 +114,7 @@ func (p *Process) readError(err error) error {
 	return fmt.Errorf("process: process_vm_readv: %w", err)
 }
 
-// faultOrGone tells a bad address from an address of a program that was replaced.
+// faultOrGone says why an address could not be read: it is bad (ErrFault), or its program has gone (ErrGone).
 func (p *Process) faultOrGone() error {
 	if err := p.Alive(); err != nil {
 		return err

@@ -15,7 +15,7 @@ const (
 	maxMiniDebug  = 32 << 20
 )
 
-// unpacking lets one image at a time have a dictionary.
+// unpacking is locked while an image is unpacked: only one dictionary is in memory at a time.
 var unpacking sync.Mutex
 
 // miniSymbols reads the mini debug info that some distributions put into their stripped

@@ -20,9 +20,8 @@ var (
 	ErrUnknownCPU   = errors.New("not a 64-bit program of a CPU that goprof knows")
 )
 
-// OpenError says that a process could not be opened. Err is one of the errors above, or
-// what the kernel said. What stands in the way, and what to do about it, is for the
-// session to find out: it knows all of /proc.
+// OpenError says that a process could not be opened. Err is one of the errors above, or the kernel's. Package
+// sampler/diagnose finds out what stands in the way, and what mends it.
 type OpenError struct {
 	PID    int
 	Op     string // what was tried: a file of /proc/PID or a system call

@@ -15,9 +15,9 @@ import (
 // ErrOtherFile: since a file was mapped, another one has taken its place.
 var ErrOtherFile = errors.New("process: the file at that path is not the one that is mapped")
 
-// openImage opens a mapped file. /proc/PID/map_files leads to the file itself, deleted or
-// not, but only who may checkpoint processes can go there. Else the path must do, resolved
-// inside the target's root, and then the file must show that it is the one that is mapped.
+// openImage opens a mapped file. /proc/PID/map_files leads to the file itself, deleted or not. But only a process that
+// may checkpoint others can use these links. Else goprof opens the path inside the target's root, and the file must
+// prove that it is the mapped one.
 func (p *Process) openImage(g *group) (imageFile, int64, error) {
 	if g.first.Inode == 0 {
 		return nil, 0, errNotRegular
@@ -39,8 +39,8 @@ func (p *Process) openImage(g *group) (imageFile, int64, error) {
 	return f, size, nil
 }
 
-// Unopened is an image whose file could not be had. What is known of it stands in the target's memory:
-// not the symbols that it does not export.
+// Unopened is an image whose file could not be opened. What is known of it comes from the target's memory. Symbols that
+// the image does not export are not there.
 type Unopened struct {
 	Image
 	Err error
@@ -73,16 +73,15 @@ func (p *Process) HasSection(image, section string) (has bool) {
 	return has
 }
 
-// OpenPath opens a regular file by a path of Mappings: by a name, so it may be another file than the
-// one that is mapped. Nothing outside of the target's root is opened.
+// OpenPath opens a regular file by a path of Mappings. By now the path may lead to another file than the one that is
+// mapped. Nothing outside of the target's root is opened.
 func (p *Process) OpenPath(path string) (*os.File, int64, error) {
 	return openForeign(p.file("root"), p.inRoot(path))
 }
 
-// inRoot is a path of Mappings as the target itself would say it. The kernel tells paths from our
-// own root, or where a mount cannot be reached from there, from the root of its mount namespace
-// (fs/d_path.c, prepend_path). A target in a chroot has its root further down; where, the link
-// /proc/PID/root tells in the same words.
+// inRoot turns a path of Mappings into a path below the target's root. The kernel tells paths from goprof's root, or
+// where a mount cannot be reached from there, from the root of its mount namespace (fs/d_path.c, prepend_path). The
+// root of a target in a chroot lies further down. The link /proc/PID/root says where, told in the same way.
 func (p *Process) inRoot(path string) string {
 	root, err := os.Readlink(p.file("root"))
 	if err != nil || root == "/" {

@@ -57,7 +57,8 @@ func (p *Process) Functions(image, name string) ([]Function, error) {
 	return list, nil
 }
 
-// isCalled: a library's file name says its version, too, which nobody knows by heart.
+// isCalled reports whether a library's file goes by that name. The file's name may also hold a version, which users
+// need not know.
 func isCalled(file, name string) bool {
 	rest, ok := strings.CutPrefix(file, name)
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '-' && strings.Contains(rest, ".so"))
@@ -115,9 +116,9 @@ type linkageName struct {
 	whole bool
 }
 
-// covers tells whether a symbol is that function. What follows in a C++ name are its parameters, and a mark of the
-// compiler's for copies: a cold part is no function's beginning, and a part or a copy with fewer parameters (isra) has
-// others than the source says.
+// covers reports whether a symbol is that function. In a C++ name the parameters follow, and then marks of the compiler
+// for copies. A cold part is not the beginning of a function. A part, or a copy with fewer parameters (isra), does not
+// have the parameters of the source.
 func (n linkageName) covers(symbol string) bool {
 	if n.whole {
 		plain, _, _ := strings.Cut(symbol, "@") // read@@GLIBC_2.2.5

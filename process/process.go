@@ -22,11 +22,10 @@ import (
 
 // Process is a live process. All its methods may be called from any goroutine.
 //
-// Three things hold on to the program that ran when it was opened: its pid with its
-// start time, and descriptors of /proc/PID/mem and maps. The kernel ties both to the
-// address space (fs/proc/base.c, proc_mem_open), so after an exec, an exit, or when the
-// pid belongs to somebody else, they read 0 bytes. process_vm_readv goes by the pid and
-// then reads the new program without a word: see Alive.
+// Three things identify the program that ran when the process was opened: its pid with its start time, a descriptor of
+// /proc/PID/mem, and one of /proc/PID/maps. The kernel ties both descriptors to the address space (fs/proc/base.c,
+// proc_mem_open). So after an exec or an exit, or when the pid belongs to another process, they read 0 bytes.
+// process_vm_readv goes by the pid alone, and would read the new program without any error: see Alive.
 type Process struct {
 	pid   int
 	tid   atomic.Int32 // a live thread through which memory and files are reached
@@ -37,7 +36,7 @@ type Process struct {
 
 	// nested: the threads have other numbers inside their own pid namespace.
 	nested bool
-	// noMapFiles: tests set it to be as one who may not use map_files.
+	// noMapFiles: goprof behaves as if it may not use map_files. Only tests set it.
 	noMapFiles bool
 
 	calls calls
@@ -91,7 +90,7 @@ func (p *Process) open() error {
 	if p.maps, err = os.Open(p.file("maps")); err != nil {
 		return openError(p.pid, "maps", err)
 	}
-	// Were these descriptors opened on the process whose start time we have?
+	// Do these descriptors belong to the process that has this start time?
 	if again, _, err := procfs.ReadStat(p.pid, p.pid); err != nil || again.Start != p.start {
 		return openError(p.pid, "stat", unix.ESRCH)
 	}
@@ -105,7 +104,7 @@ func (p *Process) open() error {
 	if p.cpu, err = p.findCPU(); err != nil {
 		return openError(p.pid, "exe", err)
 	}
-	// Reading must work, too: seccomp and some security modules forbid only that.
+	// Reading must work, too: seccomp and some security modules forbid nothing else.
 	return p.tryRead()
 }
 
@@ -180,7 +179,7 @@ func (p *Process) findCPU() (*arch.CPU, error) {
 		}
 	}
 	if st, _, err := procfs.ReadStat(p.pid, int(p.tid.Load())); err != nil || !st.Alive() {
-		return nil, ErrGone // it has ended meanwhile, and with it its memory
+		return nil, ErrGone // the process has ended meanwhile, and its memory has gone
 	}
 	return nil, errors.New("no ELF header found")
 }

@@ -9,14 +9,14 @@ import (
 	"weak"
 )
 
-// Two hundred JVMs of a host run the same libjvm, whose symbols and unwind information are 4 MB. Large pieces of files
-// that are equal are kept once, for as long as somebody has one. What decides is the content: a file that only claims
-// to be the same one (by its build id, say) cannot become another process's.
+// Two hundred JVMs of a host may run the same libjvm, which has 4 MB of symbols and unwind information. Equal large
+// pieces of files are kept once, as long as they are used. Only their content is compared: a file that claims to be
+// another one (by its build id, for example) does not become the file of another process.
 
-// sharedFrom is the size from which a piece is worth being looked for.
+// sharedFrom is the size from which a piece is looked for among the others.
 const sharedFrom = 32 << 10
 
-// pieces are those that somebody has.
+// pieces are the pieces that are used.
 type pieces struct {
 	mu    sync.Mutex
 	seed  maphash.Seed
@@ -32,7 +32,7 @@ type piece struct {
 
 var shared = pieces{seed: maphash.MakeSeed(), known: map[uint64][]piece{}, sweep: 64}
 
-// one returns the piece that is equal to b: an older one, or b. Nobody may write into it from now on.
+// one returns the piece that is equal to b: an older one, or b itself. From now on no code may write into it.
 func (p *pieces) one(b []byte) []byte {
 	if len(b) < sharedFrom {
 		return b
@@ -54,12 +54,12 @@ func (p *pieces) one(b []byte) []byte {
 	return b
 }
 
-// alive are those that somebody has.
+// alive returns the pieces that are still used.
 func alive(all []piece) []piece {
 	return slices.DeleteFunc(all, func(k piece) bool { return k.first.Value() == nil })
 }
 
-// forget removes those that nobody has.
+// forget removes the pieces that are no longer used.
 func (p *pieces) forget() {
 	for hash, all := range p.known {
 		if p.known[hash] = alive(all); len(p.known[hash]) == 0 {

@@ -6,12 +6,12 @@ import (
 	"goprof/arch"
 )
 
-// Snapshot is the state of the machine that one look at a thread took: everything that the walker needs and that cannot
-// be had later. What the sampler knows of the look itself is in sampler/look.
+// Snapshot is the state of the machine that one look at a thread took: all that the walker needs and that cannot be
+// read later. Package sampler/look has what the sampler knows of the look itself.
 type Snapshot struct {
 	TID  int
 	Regs arch.Regs
-	// Unknown is the set (by bit) of Regs that nobody could tell. Recordings do not keep it.
+	// Unknown is the set (by bit) of Regs that could not be read. Recordings do not keep it.
 	Unknown uint64
 	Stack   []byte // copy of the stack from SP upward
 	SP      uint64 // address of Stack[0]
@@ -23,26 +23,26 @@ type Snapshot struct {
 	// the walker asked for, such as the thread's frame anchor.
 	Side     []byte
 	SideAddr uint64
-	// Under is a copy of the thread's own stack from UnderSP upward, where Stack is another
-	// one: that of a signal's handler. Else it is empty.
+	// Under is a copy of the thread's own stack from UnderSP upward, if Stack is that of a signal's handler. Else it is
+	// empty.
 	Under   []byte
 	UnderSP uint64
-	// Followed is a piece of what a pointer in Side pointed at, copied in the same moment. It is empty where the
+	// Followed is a copy of memory that a pointer in Side pointed at, made in the same moment. It is empty where the
 	// pointer was nil, led nowhere, or could not be followed in that moment.
 	Followed []byte
-	// RunsOn: the thread has run on since, so what Side points at counts only as far as it is in Followed. Without it
-	// the thread still stands there, or this is a recording of one that did: then memory itself may be asked.
-	// Recordings keep it only together with bytes of Followed.
+	// RunsOn: the thread has run on since, so memory that Side points at counts only as far as it is in Followed.
+	// Without RunsOn the thread still stands there, or did so when it was recorded: then the memory itself may be
+	// read. Recordings keep RunsOn only together with bytes of Followed.
 	RunsOn bool
 	// Trail is what was copied in the same moment of what Trail leads to. Recordings do not keep it.
 	Trail Pieces
-	// Continuation is what of the stack lay in the Java heap; see there.
+	// Continuation is the part of the stack that lay in the Java heap; see there.
 	Continuation Continuation
 	// PACMask holds the address bits that carry pointer authentication (arm64).
 	PACMask uint64
 }
 
-// Reset makes s a snapshot in which nothing is known yet, and keeps its memory for the next.
+// Reset makes s a snapshot in which nothing is known yet. It keeps the memory for the next look.
 func (s *Snapshot) Reset() {
 	trail, continuation := s.Trail, s.Continuation
 	trail.Reset()

@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// refreshEvery is how soon after the last reading of maps an unknown pc makes us read
-// them again: code that is mapped nowhere (the JVM's own, mostly) must not cost a
-// reading each.
+// refreshEvery is the shortest time between two readings of maps because of an unknown pc. Code that no file holds
+// (mostly code that the JVM has generated) must not cost a reading of maps each time.
 const refreshEvery = 100 * time.Millisecond
 
 // Generation changes when an executable file was mapped or unmapped.
@@ -76,8 +75,8 @@ func (p *Process) Code(pc uint64, exact bool) (Code, bool) {
 	return p.codeAt(pc, exact, p.refreshIfOld)
 }
 
-// Image returns where the first image of that file name is loaded. Where none has it, one that
-// calls itself so will do: its file was renamed since.
+// Image returns where the first image of that file name is loaded. If there is none, an image counts that gives itself
+// that name: its file was renamed since.
 func (p *Process) Image(name string) (Image, bool) {
 	if !p.lock() {
 		return Image{}, false

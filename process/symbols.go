@@ -8,7 +8,8 @@ import (
 
 const (
 	symSize = 24 // sizeof(Elf64_Sym)
-	// orderSize is what sort takes for a symbol: an address while it sorts, and its place in the order.
+	// orderSize is the memory that sort takes for a symbol: an address while it sorts, and the symbol's place in the
+	// order.
 	orderSize = 8 + 4
 	// maxSymbols: 16 million is far beyond any program; indexes must fit into 24 bits.
 	maxSymbols = 1<<24 - 1
@@ -77,7 +78,7 @@ func (s sym) isFunc() bool { return s.typ() == elf.STT_FUNC || s.typ() == elf.ST
 
 func (s sym) end() uint64 { return s.value + s.size }
 
-// defined: the symbol is in this file and not thread-local.
+// defined reports whether the symbol is in this file, and is not thread-local.
 func (s sym) defined() bool {
 	i := elf.SectionIndex(s.shndx)
 	return i != elf.SHN_UNDEF && i != elf.SHN_COMMON && s.typ() != elf.STT_TLS && s.typ() != elf.STT_FILE &&
@@ -154,8 +155,8 @@ func (s sym) betterThan(o sym) bool {
 	return elf.SymBind(s.info>>4) == elf.STB_GLOBAL && elf.SymBind(o.info>>4) != elf.STB_GLOBAL
 }
 
-// reaches: a symbol without a size has no code beyond its section. Else all calls by way of the
-// linker's table (.plt) were those of _init, which stands in the section before.
+// reaches reports whether the symbol may reach to addr: a symbol without a size ends with its section. Otherwise all
+// code in the linker's table (.plt) would be called _init, which stands in the section before.
 func (t *symtab) reaches(s sym, addr uint64) bool {
 	if s.size > 0 {
 		return addr < s.end()
@@ -163,8 +164,8 @@ func (t *symtab) reaches(s sym, addr uint64) bool {
 	return int(s.shndx) >= len(t.ends) || addr < t.ends[s.shndx]
 }
 
-// lookup names the code at addr. A symbol with a size ends there; one without reaches to
-// the next.
+// lookup names the code at addr. A symbol with a size has that many bytes. A symbol without a size reaches to the next
+// one.
 func (t *symtab) lookup(addr uint64) (name []byte, ok bool) {
 	n, _ := slices.BinarySearchFunc(t.order, addr, func(i uint32, a uint64) int {
 		if binary.LittleEndian.Uint64(t.raw[int(i)*symSize+8:]) <= a {

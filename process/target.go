@@ -1,9 +1,8 @@
 // Package process is the process that is looked at: its memory, its mappings, the
 // images loaded into it with their symbols and unwind tables, its threads.
 //
-// Three things stand behind the Target interface: a live Process, a Recording made
-// from one, and a Core, what a core file has kept of one. Everything above reads through it, so every
-// walk can be recorded and replayed on any machine.
+// Three types implement Target: a live Process, a Recording of one, and a Core, which a core file has kept of one. All
+// packages above read through Target, so every walk can be recorded and replayed on any machine.
 //
 // Nothing that is read here is trusted. Reads are bounded and checked by the
 // caller; a failed read is an error, never a zero.
@@ -20,7 +19,7 @@ var (
 	ErrFault = errors.New("process: bad address")
 	// ErrGone: the process has ended, or runs another program by now (exec).
 	ErrGone = errors.New("process: process is gone")
-	// ErrTooLong: something in the target is larger than any honest one is.
+	// ErrTooLong: something in the target is larger than it can be in an honest process.
 	ErrTooLong = errors.New("process: too long")
 )
 

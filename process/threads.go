@@ -15,8 +15,7 @@ import (
 	"goprof/process/procfs"
 )
 
-// maxThreads bounds a list of threads; the kernel's own limit (FUTEX_TID_MASK,
-// PID_MAX_LIMIT) is 4 million, but no JVM comes near.
+// maxThreads bounds a list of threads. The kernel's own limit (PID_MAX_LIMIT) is 4 million. No JVM has nearly as many.
 const maxThreads = 1 << 18
 
 // Thread is one thread as the kernel sees it.
@@ -73,7 +72,7 @@ func (p *Process) Thread(tid int) (Thread, error) {
 	return t, nil
 }
 
-// TracerPid returns who traces a thread, 0 for nobody.
+// TracerPid returns the process that traces a thread, 0 if there is none.
 func (p *Process) TracerPid(tid int) (int, error) {
 	status, err := procfs.ReadStatus(p.pid, tid)
 	return status.Tracer, threadError(err)

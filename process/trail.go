@@ -2,12 +2,12 @@ package process
 
 import "slices"
 
-// Trail says how to get from a thread's Side to memory that belongs to its stack and lies elsewhere. Whoever copies the
-// stack follows it in the same moment: what it leads to changes whenever the thread runs. It goes from a word of the
-// Side to a frame on the thread's stack, from a word of that frame to an object, and from there along a list of
-// blocks. Offsets are in bytes.
+// Trail says how to get from a thread's Side to memory that belongs to its stack and lies elsewhere. The code that
+// copies the stack follows the trail in the same moment, because that memory changes whenever the thread runs. The
+// trail goes from a word of the Side to a frame on the thread's stack, from a word of that frame to an object, and
+// from there along a list of blocks. Offsets are in bytes.
 type Trail struct {
-	// Known: the rest is filled in. Until then there is nothing to follow.
+	// Known: the other fields are filled in. Until then there is nothing to follow.
 	Known bool
 	// Frame is where in the Side the frame's address is. Nil: nothing to follow this time.
 	Frame int
@@ -22,22 +22,22 @@ type Trail struct {
 	Begin, End, Less int
 	// Below is how many bytes below the used part are copied with it.
 	Below int
-	// ObjectSize is how much is copied of the object to which the thread's handle refers (ptrace.Hint.Handle); 0: it
-	// is not wanted.
+	// ObjectSize is how many bytes are copied of the object to which the thread's handle refers (ptrace.Hint.Handle).
+	// 0: the object is not wanted.
 	ObjectSize int
-	// Narrow: references have 32 bits, and are Base + n<<Left. Else they have 64 and are n>>Right.
-	// A handle's has 64 in any case.
+	// Narrow: a reference n has 32 bits and stands for Base + n<<Left. Else it has 64 bits and stands for n>>Right. The
+	// reference in a handle has 64 bits in any case.
 	Narrow      bool
 	Base        uint64
 	Left, Right uint8
 }
 
 const (
-	// MaxTrailBlocks bounds how many blocks are copied, MaxTrailPieces how many pieces that makes: the handle and its
-	// object, the owner, and of each block what comes by the first call and the rest.
+	// MaxTrailBlocks bounds the blocks that are copied. MaxTrailPieces bounds the pieces that result: the handle and
+	// its object, the owner, and two pieces of each block, for the rest of a block is copied with a second call.
 	MaxTrailBlocks = 4
 	MaxTrailPieces = 4 + 2*MaxTrailBlocks
-	// MaxTrailBytes bounds what is copied of all of them.
+	// MaxTrailBytes bounds the bytes of all pieces.
 	MaxTrailBytes = 64 << 10
 	// MaxTrailHead bounds OwnerSize and HeadSize, MaxTrailObject ObjectSize.
 	MaxTrailHead   = 128

@@ -2,9 +2,9 @@ package process
 
 import "io"
 
-// mappedFile is an ELF file as far as a process has it mapped, read out of memory by
-// file offset. The vdso exists nowhere else. Of other files it gives the headers, the
-// unwind tables and the code; section headers and full symbols are not mapped.
+// mappedFile is the part of an ELF file that a process has mapped. It is read out of memory by file offset. The vdso
+// exists nowhere else. Of other files the headers, the unwind tables and the code are mapped, but neither section
+// headers nor full symbols.
 type mappedFile struct {
 	mem    Memory
 	pieces []Mapping
@@ -28,8 +28,8 @@ func (f *mappedFile) ReadAt(b []byte, off int64) (int, error) {
 	return done, nil
 }
 
-// piece finds what holds a file offset. Two segments may share a page of the file: the
-// first one has it unchanged, a writable one may not.
+// piece finds the mapping that holds a file offset. Two segments may share a page of the file: then the first one has
+// it unchanged, and a writable one may not.
 func (f *mappedFile) piece(off uint64) *Mapping {
 	for i := range f.pieces {
 		m := &f.pieces[i]

@@ -2,6 +2,7 @@ package profile
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 )
@@ -49,12 +50,22 @@ type Dump struct {
 	VM        string        // "OpenJDK 64-Bit Server VM"
 	Version   string        // "17.0.15+6"
 	Uptime    time.Duration // 0: not known
-	Threads   []ThreadDump
-	Virtual   *VirtualCensus // nil: virtual threads that no carrier runs were not asked for
+	// Stopped: a signal had stopped the process (SIGSTOP, Ctrl-Z). So no thread runs, whatever Java says of its state.
+	Stopped bool
+	Threads []ThreadDump
+	Virtual *VirtualCensus // nil: virtual threads that no carrier runs were not asked for
 	// Deadlocks are cycles of threads of which each waits for what the next one holds, and the last for the first.
 	Deadlocks [][]ThreadRef
 	// Core is there where the dump was taken of a core file.
 	Core *Core
+}
+
+// StoppedNote says in a dump that a signal had stopped the process, and what lets it run. It is empty if none had.
+func (d *Dump) StoppedNote() string {
+	if !d.Stopped {
+		return ""
+	}
+	return fmt.Sprintf("stopped by a signal (kill -CONT %d lets it go on)", d.PID)
 }
 
 // Java counts the threads that run Java code, with those of the JDK, and the JVM's own.

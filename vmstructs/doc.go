@@ -16,7 +16,7 @@
 //
 // The target runs while it is read, and what it holds is not trusted. Every read is
 // bounded, every loop ends, and a failed read is an error, never a zero. Errors are the
-// named ones of errors.go, or target's. Nothing here panics on what it reads, and all
+// named ones of errors.go, or process's. Nothing here panics on what it reads, and all
 // names are valid UTF-8.
 //
 // Memory changes under the reader in two ways, and each has its answer:
@@ -44,7 +44,7 @@
 //	CodeBlob::_code_begin, or _code_offset   9 to 22 pointers, else offsets from the blob
 //	nmethod::_immutable_data                 since 23: debug information left the code cache
 //	CodeBlob::_mutable_data                  since 25: so did relocations and metadata
-//	ThreadsSMRSupport::_java_thread_list     since 10, before Threads::_thread_list
+//	ThreadsSMRSupport::_java_thread_list     17 and later; 8 and 11 Threads::_thread_list
 //	InstanceKlass::_fieldinfo_stream         since 21, before _fields
 //	type Flag, or JVMFlag                    8, or later
 //
@@ -87,7 +87,7 @@
 // # What goes by a name (codelets.go, known.go, stubs.go)
 //
 // Of some things HotSpot tells nothing but a name: what a codelet of the interpreter does, which function is the first
-// of a thread, in which methods threads wait. Here names become roles. Nobody above compares them.
+// of a thread, in which methods threads wait. Here names become roles. No other package compares these names.
 //
 // # Methods (method.go, symbol.go, lines.go)
 //

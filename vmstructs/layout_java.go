@@ -1,7 +1,7 @@
 package vmstructs
 
-// methodLayout: oops/method.hpp, constMethod.hpp, constantPool.hpp, klass.hpp,
-// instanceKlass.hpp, symbol.hpp.
+// methodLayout says where the names and lines of a method are: oops/method.hpp, constMethod.hpp, constantPool.hpp,
+// klass.hpp, instanceKlass.hpp, symbol.hpp, array.hpp.
 type methodLayout struct {
 	constMethod offset // Method
 	accessFlags offset
@@ -15,20 +15,20 @@ type methodLayout struct {
 	sigIndex    offset
 	idnum       offset
 	constFlags  offset
-	hasLines    uint8 // bit of the flags
+	hasLines    uint8 // the bit of constFlags that says that a line table follows the bytecodes
 	constSpan   int
 	idBegin     offset // code size, idnum and the two indexes lie in [idBegin, idEnd)
 	idEnd       offset
 	poolSize    uint64 // ConstantPool; its entries follow it
 	poolHolder  offset
 	poolLength  offset
-	poolFile    offset // since 12: source file's index
+	poolFile    offset // the index of the source file's name; JDK 17 and later have it here
 	poolSpan    int
-	klassFile   offset // up to 11: the same in InstanceKlass
+	klassFile   offset // InstanceKlass: the same index in JDK 8 and 11
 	klassName   offset
 	symLength   offset
 	symBody     offset
-	unsigned5X  uint8 // byte value that UNSIGNED5 never writes; see version.go
+	unsigned5X  uint8 // how many byte values UNSIGNED5 never writes; see unsigned5.go
 	fieldTuples offset
 	fieldCount  offset
 	fieldStream offset
@@ -90,21 +90,22 @@ func (r *resolver) method() methodLayout {
 	return l
 }
 
-// oopLayout: what is needed to read java.lang.Thread and its name out of the heap.
-// oops/oop.hpp, compressedOops.hpp, compressedKlass.hpp, gc/z/vmStructs_z.hpp.
+// oopLayout says what is needed to read a java.lang.Thread and its name out of the heap: oops/oop.hpp,
+// compressedOops.hpp, classfile/vmClasses.hpp (systemDictionary.hpp before), gc/z/vmStructs_z.hpp.
 type oopLayout struct {
 	threadKlass, stringKlass, holderKlass uint64 // addresses of InstanceKlass* variables
-	groupKlass                            uint64 // of ThreadGroup
+	groupKlass                            uint64 // the same of ThreadGroup
 	narrowBase, narrowShift               uint64
 	zGlobals                              uint64 // ZGlobalsForVMStructs*
-	zBadMask                              offset // up to 20: pointers to the masks
-	xGlobals                              uint64 // 21 to 23: the ZGC without generations, renamed
+	zBadMask                              offset // up to 20: a pointer to the mask
+	xGlobals                              uint64 // 21 to 23: the ZGC without generations has X in its names
 	xBadMask                              offset
-	zLoadBadMask                          offset // generational ZGC
+	zLoadBadMask                          offset // ZGC with generations, 21 and later: a pointer to the mask
 	zLoadShift                            offset
 }
 
-// wellKnown is how the tables spell a class that the VM knows by itself.
+// wellKnown is the tables' name of the variable that holds a class which the VM knows by itself: the name in 17 and
+// later, and the one before (classfile/vmClasses.hpp, systemDictionary.hpp).
 func wellKnown(class string) string {
 	return "vmClasses._klasses[static_cast<int>(vmClassID::" + class + "_klass_knum)]|" +
 		"SystemDictionary._well_known_klasses[SystemDictionary::" + class + "_klass_knum]"

@@ -2,31 +2,31 @@ package vmstructs
 
 import "strings"
 
-// threadLayout: runtime/javaThread.hpp (thread.hpp up to 18), threadSMR.hpp,
-// osThread.hpp, javaFrameAnchor.hpp, javaCalls.hpp.
+// threadLayout says where the threads are, and what stands in a JavaThread: runtime/javaThread.hpp (thread.hpp up to
+// 18), threadSMR.hpp, osThread.hpp, javaFrameAnchor.hpp, javaCalls.hpp.
 type threadLayout struct {
-	list        uint64 // ThreadsSMRSupport::_java_thread_list, since 10
+	list        uint64 // ThreadsSMRSupport::_java_thread_list: 17 and later export it
 	listLength  offset
 	listThreads offset
-	head        uint64 // Threads::_thread_list, up to 10 or so
-	next        offset
+	head        uint64 // Threads::_thread_list: 8 and 11 export it
+	next        offset // JavaThread: the next one of that list
 
 	osThread  offset
 	threadObj offset
-	objHandle bool // threadObj is an OopHandle rather than an oop
+	objHandle bool // threadObj is an OopHandle (17 and later) rather than an oop
 	state     offset
 	states    stateNumbers
 	stackBase offset
 	stackSize offset
 	anchor    offset
-	begin     offset // what Threads reads of a thread lies in [begin, end)
+	begin     offset // VM.Threads reads [begin, end) of each JavaThread
 	end       int
 	tid       offset // OSThread
 
 	sp, pc, fp    offset // JavaFrameAnchor
 	anchorSpan    int
 	wrapperAnchor offset // JavaCallWrapper
-	trapPC        offset // JavaThread._saved_exception_pc
+	trapPC        offset // JavaThread._saved_exception_pc: where compiled code was when a signal sent it into a stub
 }
 
 func (r *resolver) thread() threadLayout {
@@ -71,8 +71,8 @@ func (r *resolver) thread() threadLayout {
 	return l
 }
 
-// stubLayout: interpreter/abstractInterpreter.hpp, code/stubs.hpp, interpreter.hpp,
-// runtime/stubRoutines.hpp.
+// stubLayout says where the interpreter's codelets and the stub routines are: interpreter/abstractInterpreter.hpp,
+// interpreter/interpreter.hpp, code/stubs.hpp, runtime/stubRoutines.hpp.
 type stubLayout struct {
 	code         uint64 // AbstractInterpreter::_code: StubQueue*
 	buffer       offset
@@ -103,19 +103,20 @@ func (r *resolver) stubs() stubLayout {
 	return l
 }
 
-// flagLayout: runtime/flags/jvmFlag.hpp (globals.hpp in 8), arguments.hpp, vm_version.hpp.
+// flagLayout says where the JVM's flags, arguments and version are: runtime/flags/jvmFlag.hpp (globals.hpp in 8),
+// arguments.hpp, vm_version.hpp.
 type flagLayout struct {
 	flags, count     uint64
 	size             uint64
 	name, addr, typ  offset
-	origin           offset // who set it, in the low bits
-	typeIsText       bool   // up to 16 or so; a number since
+	origin           offset // its low bits say who set the flag (JVMFlagOrigin)
+	typeIsText       bool   // 8 and 11: the type is a char*; 17 and later: a number
 	span             int
 	command          uint64
 	args, argCount   uint64
 	release, info    uint64
 	major            uint64
-	jdk              uint64 // JDK_Version::_current, up to 21 or so
+	jdk              uint64 // JDK_Version::_current: 8 to 21 export it, 25 and later do not
 	majorOfJDKOffset offset
 }
 
@@ -153,7 +154,8 @@ func (r *resolver) flags() flagLayout {
 	return l
 }
 
-// compilerLayout: compiler/compilerThread.hpp, ci/ciEnv.hpp, compiler/compileTask.hpp.
+// compilerLayout says where a compiler thread keeps what it compiles: compiler/compilerThread.hpp, ci/ciEnv.hpp,
+// compiler/compileTask.hpp.
 type compilerLayout struct {
 	env, task     offset
 	method, level offset
@@ -168,16 +170,17 @@ func (r *resolver) compiler() compilerLayout {
 	}
 }
 
-// deoptLayout: runtime/vframeArray.hpp.
+// deoptLayout says where a thread that is being deoptimised keeps the frames that it will have:
+// runtime/vframeArray.hpp.
 type deoptLayout struct {
-	head        offset // JavaThread
-	frames      offset // how many elements
-	elements    int    // where they begin: they are the last member of vframeArray
+	head        offset // JavaThread: its vframeArray
+	frames      offset // how many elements a vframeArray has
+	elements    int    // where the elements begin: they are the last member of vframeArray
 	elementSize uint64
 	bci, method offset
-	caller      offset // of the frame that is unpacked: a frame, which begins with its _sp and _pc (runtime/frame.hpp)
-	thrownAt    offset // JavaThread
-	whole       bool   // all that a vframeArray needs is there, and lies within it
+	caller      offset // the caller of the unpacked frame: a frame begins with its _sp and _pc (runtime/frame.hpp)
+	thrownAt    offset // JavaThread._exception_pc
+	whole       bool   // all fields of this struct but thrownAt exist, and lie within a vframeArray
 }
 
 func (r *resolver) deopt() deoptLayout {

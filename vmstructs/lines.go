@@ -9,16 +9,15 @@ import (
 type lineEntry struct{ bci, line uint16 }
 
 const (
-	// lineBytes bounds a compressed table: javac writes an entry for each statement.
+	// maxLineBytes bounds a compressed table: javac writes an entry for each statement.
 	maxLineBytes   = 256 << 10
 	maxLineEntries = 1 << 16
 	// provenLines is how much of a table identifies its method: enough for some 20 statements.
 	provenLines = 32
 )
 
-// readLines reads the compressed line number table that follows a method's bytecodes, if
-// its flags say that there is one (oops/constMethod.hpp). Without one there are no lines.
-// The fact holds the beginning of the table.
+// readLines reads the compressed line number table that follows a method's bytecodes, if the method's flags say that
+// there is one (oops/constMethod.hpp). The fact holds the beginning of the table.
 func (vm *VM) readLines(constMethod uint64, codeSize int, head []byte) (lines []lineEntry, made fact) {
 	l := &vm.l.method
 	if !l.constFlags.ok() || !l.wordSize.ok() || head[l.constFlags]&l.hasLines == 0 {
@@ -42,9 +41,9 @@ func (vm *VM) readLines(constMethod uint64, codeSize int, head []byte) (lines []
 	return lines, made
 }
 
-// decodeLines decodes a table (code/compressedStream.hpp, oops/method.cpp
-// CompressedLineNumberReadStream): each byte holds a step of the bci in its five upper
-// bits and of the line in its three lower, 0xff escapes to two signed numbers, and 0 ends.
+// decodeLines decodes a table (oops/method.hpp, CompressedLineNumberReadStream). Each byte holds a step of the bci in
+// its five upper bits, and a step of the line in its three lower bits. After 0xff two signed numbers are the steps.
+// 0 ends the table.
 func decodeLines(b []byte, x uint8) ([]lineEntry, bool) {
 	n := 0
 	s := stream{b: b, x: x}
@@ -76,14 +75,14 @@ func decodeLines(b []byte, x uint8) ([]lineEntry, bool) {
 	return lines, true
 }
 
-// Line returns the source line of a bytecode index, 0 if it is not known. -1, by which
-// compiled code means the method's entry, has the line of its first bytecode.
+// Line returns the source line of a bytecode index, 0 if the line is not known. Compiled code gives the bci -1 to the
+// method's entry: that has the line of the first bytecode.
 func (m *Method) Line(bci int32) int32 {
 	if bci < 0 {
 		bci = 0
 	}
-	// Entries need not be sorted: the first for exactly this bci counts, else the one with
-	// the greatest bci below (oops/method.cpp, line_number_from_bci).
+	// Entries need not be sorted. The first entry for exactly this bci counts, else the last entry of those with the
+	// greatest bci below it (oops/method.cpp, line_number_from_bci).
 	best, line := int32(-1), int32(0)
 	for _, e := range m.lines {
 		b := int32(e.bci)

@@ -4,31 +4,31 @@ import (
 	"goprof/process"
 )
 
-// Locks tells who holds which lock, and who waits for one. Nothing stands still for that: it reads in rounds, and a
-// caller believes what two rounds have in common, of threads that have not run from the one to the other.
+// Locks tells which threads hold which locks, and which threads wait for one. No thread is stopped for that: a Locks
+// reads in rounds. The caller believes what two rounds have in common, of threads that did not run between the rounds.
 //
-// A Locks uses the VM that it was made of: both belong to one goroutine.
+// A Locks uses the VM that it was made from: both belong to one goroutine.
 type Locks struct {
 	vm      *VM
 	klasses klassModel
 	mask    uint64         // the bits of a reference that are no colour
 	virtual *Continuations // made when it is needed
 	legacy  bool           // a mark word with the lowest bits 00 points at a BasicLock on the owner's stack
-	table   bool           // an object does not say which is its monitor (UseObjectMonitorTable)
+	table   bool           // an object's mark word does not name its monitor (UseObjectMonitorTable)
 	pages   zPages
 	rests   bool // see CollectorRests
 	moves   bool // Shenandoah: an object's mark word may say where it is now
 
 	classes map[uint64]*lockClass // by Klass*
 	sites   map[lockSite][]siteLock
-	listed  []uint64 // the monitors that have an owner, of the last list
-	all     bool     // listed is of this reading
+	listed  []uint64 // the monitors that had an owner when the list was read
+	all     bool     // the list has been read
 
 	// The round under way.
 	threads  []lockThread
 	byAddr   map[uint64]int
 	byID     map[uint64]int
-	stacks   []int // indexes of threads, by where their stacks are
+	stacks   []int // indexes of threads, in the order of their stacks' addresses
 	monitors map[uint64]*monitor
 	objects  map[uint64]uint64 // object -> its monitor
 	fast     map[uint64]int    // object -> the thread whose LockStack has it; made when it is needed
@@ -39,17 +39,17 @@ type Locks struct {
 	colours   zColours
 }
 
-// LockKind is how a lock is owned.
+// LockKind says in which way a lock is owned.
 type LockKind uint8
 
 const (
 	MonitorLock   LockKind = iota + 1 // of an object
 	ExclusiveLock                     // of java.util.concurrent, with one owner
 	SharedLock                        // of java.util.concurrent, held by readers
-	UnownableLock                     // what LockSupport.park was given, and nobody owns
+	UnownableLock                     // an object that LockSupport.park was given, and that has no owner
 )
 
-// LockWait is how a thread waits.
+// LockWait says in which way a thread waits.
 type LockWait uint8
 
 const (
@@ -58,52 +58,52 @@ const (
 	WaitToUnpark                     // parked
 )
 
-// Lock is one that somebody holds or waits for.
+// Lock is a lock that a thread holds or waits for.
 type Lock struct {
 	Kind   LockKind
-	Class  string // of the object, with slashes; empty where the collector is moving it
+	Class  string // of the object, with slashes; empty where the collector is moving the object
 	Object uint64 // where the object is, 0 where that cannot be told now
-	// Monitor is the ObjectMonitor, 0 if it has none.
+	// Monitor is the ObjectMonitor, 0 if the lock has none.
 	Monitor uint64
 }
 
-// LockOwner is who holds a lock. The zero value: no thread, or not known.
+// LockOwner is the thread that holds a lock. The zero value: no thread, or not known.
 type LockOwner struct {
 	Thread  uint64 // a JavaThread
 	Virtual uint64 // the number of a virtual thread
-	Name    string // of a virtual thread that no carrier runs
+	Name    string // the name of a virtual thread that no carrier runs
 }
 
-// Wanted is what a thread waits for. How is 0 where it waits for no lock.
+// Wanted is the lock that a thread waits for. How is 0 where the thread waits for no lock.
 type Wanted struct {
 	Lock
 	How   LockWait
-	Timed bool // not for ever
+	Timed bool // the wait has a time limit
 	Owner LockOwner
 }
 
 // Held is a lock that a thread holds.
 type Held struct {
 	Lock
-	Frame int // of the frames that Round was given; -1: not known
+	Frame int // the frame that took the lock, of those that Round was given; -1: not known
 }
 
 // ThreadLocks is what one round says of one thread.
 type ThreadLocks struct {
 	Thread  Thread
-	Virtual uint64 // it runs that virtual thread
+	Virtual uint64 // the number of the virtual thread that this thread runs
 	Wants   Wanted
 	Holds   []Held
 }
 
 const (
-	// maxMonitors bounds how many monitors of the list are read: each costs a microsecond.
+	// maxMonitors bounds how many monitors of the list are read: reading one takes a microsecond.
 	maxMonitors = 1 << 16
 	// maxLockClasses bounds the classes that are kept.
 	maxLockClasses = 1 << 12
-	// maxLockStack bounds the entries of a LockStack, of which HotSpot has 8.
+	// maxLockStack bounds the entries of a LockStack. HotSpot's has 8 (runtime/lockStack.hpp, CAPACITY).
 	maxLockStack = 64
-	// maxHeldByThread bounds what one thread is said to hold.
+	// maxHeldByThread bounds how many locks one thread is said to hold.
 	maxHeldByThread = 256
 )
 
@@ -139,9 +139,9 @@ func (vm *VM) NewLocks() (*Locks, error) {
 // lockingLegacy is LockingMode LM_LEGACY (utilities/globalDefinitions.hpp).
 const lockingLegacy = 1
 
-// Round reads all locks of these threads once. frames says where the walk has found each thread's Java frames, by the
-// address of its JavaThread. settled is false if a collector was at work: then addresses of this round are not all of
-// one moment, and of java.util.concurrent's locks nothing is told.
+// Round reads all locks of these threads once. frames has the Java frames that the walk has found, by the address of
+// the thread's JavaThread. settled is false if a collector was at work: then the objects' addresses in this round may
+// be of different moments. Monitors do not move, so a caller compares those alone with another round.
 func (k *Locks) Round(threads []Thread, frames map[uint64][]LockFrame) (all []ThreadLocks, settled bool) {
 	before := k.vm.heapMoment()
 	held := k.vm.holdColours(&k.colours) == nil
@@ -164,7 +164,7 @@ func (k *Locks) Round(threads []Thread, frames map[uint64][]LockFrame) (all []Th
 	return all, settled
 }
 
-// begin empties what the last round has read.
+// begin forgets what the last round has read.
 func (k *Locks) begin(threads []Thread) {
 	k.threads = k.threads[:0]
 	k.byAddr = make(map[uint64]int, len(threads))

@@ -2,25 +2,25 @@ package vmstructs
 
 import "encoding/binary"
 
-// java.util.concurrent's locks are Java objects. A thread that waits for one is parked, and its Thread.parkBlocker is
-// the lock's AbstractOwnableSynchronizer, which knows its owner.
+// The locks of java.util.concurrent are Java objects. A thread that waits for such a lock is parked, and the thread's
+// Thread.parkBlocker is the lock's AbstractOwnableSynchronizer, which knows its owner.
 
-// lockClass is what is known of the class of an object that is locked, or waited for.
+// lockClass is what is known of the class of an object that is locked or waited for.
 type lockClass struct {
 	name     string
 	virtual  bool   // java.lang.VirtualThread
 	thread   bool   // java.lang.Thread, or one of its subclasses
-	owner    uint64 // where exclusiveOwnerThread is, 0: it has none
+	owner    uint64 // where exclusiveOwnerThread is, 0: the class has no such field
 	state    uint64 // where AbstractQueuedSynchronizer.state is
-	long     bool   // or AbstractQueuedLongSynchronizer.state, of eight bytes
-	readers  bool   // of a ReentrantReadWriteLock
+	long     bool   // state is AbstractQueuedLongSynchronizer's and has eight bytes
+	readers  bool   // the class is ReentrantReadWriteLock's Sync, or one below
 	reader   uint64 // where firstReader is
 	holds    uint64 // where firstReaderHoldCount is
-	oneOwner bool   // nobody else can own it: of a ReentrantLock
-	span     uint64
+	oneOwner bool   // the class is ReentrantLock's Sync: the lock has one owner at most
+	span     uint64 // how much of an object must be read for these fields
 }
 
-// classOf is the class of the object that begins with head. It is nil if that cannot be told.
+// classOf is the class of the object that begins with head. It is nil if the class cannot be told.
 func (k *Locks) classOf(head []byte) *lockClass {
 	klass := k.klasses.klassIn(head)
 	if klass == 0 || klass%8 != 0 {
@@ -40,7 +40,7 @@ func (k *Locks) classOf(head []byte) *lockClass {
 	return c
 }
 
-// nameOf is the name of an object's class, empty if that cannot be told.
+// nameOf is the name of an object's class, empty if the class cannot be told.
 func (k *Locks) nameOf(head []byte) string {
 	if c := k.classOf(head); c != nil {
 		return c.name
@@ -48,7 +48,7 @@ func (k *Locks) nameOf(head []byte) string {
 	return ""
 }
 
-// readClass reads a class, and its superclasses, for the fields that say who owns it.
+// readClass reads a class and its superclasses, and finds the fields that name the owner of a lock of that class.
 func (k *Locks) readClass(klass uint64) (*lockClass, error) {
 	name, err := k.vm.klassName(klass)
 	if err != nil {
@@ -81,7 +81,7 @@ func (k *Locks) readClass(klass uint64) (*lockClass, error) {
 	return nil, ErrBadMethod
 }
 
-// ownFields finds the fields of the classes that are known to have them.
+// ownFields finds such fields in one class. Only these four classes of java.util.concurrent.locks have them.
 func (k *Locks) ownFields(c *lockClass, klass uint64, name string) error {
 	switch name {
 	case "java/util/concurrent/locks/AbstractOwnableSynchronizer", "java/util/concurrent/locks/AbstractQueuedSynchronizer",
@@ -114,8 +114,9 @@ func (k *Locks) ownFields(c *lockClass, klass uint64, name string) error {
 	return nil
 }
 
-// parked reads what a thread is parked for. parkBlocker is there some time before it parks, and whether that is for
-// ever Java says only when it has. A JVM that was stopped may stand in between.
+// parked reads what a thread is parked for. The thread sets parkBlocker some time before it parks. Its status says
+// that it has parked, and whether with a time limit. A JVM that was stopped may stand between the two: then the thread
+// is not said to wait.
 func (k *Locks) parked(t *lockThread) (w Wanted) {
 	if t.blocker == 0 {
 		return w
@@ -133,7 +134,7 @@ func (k *Locks) parked(t *lockThread) (w Wanted) {
 	return w
 }
 
-// synchronizer reads the object that a thread is parked for: who owns it, if it can have an owner.
+// synchronizer reads the object that a thread is parked for, and its owner, if it can have one.
 func (k *Locks) synchronizer(at uint64) (l Lock, o LockOwner, ok bool) {
 	var head [klassBytes]byte
 	if k.vm.mem.Bytes(at, head[:]) != nil || k.forwarded(&at, head[:]) == nil {
@@ -154,7 +155,7 @@ func (k *Locks) synchronizer(at uint64) (l Lock, o LockOwner, ok bool) {
 	thread, err := k.oopIn(b, c.owner)
 	switch {
 	case err != nil:
-		l.Kind = ExclusiveLock // somebody has it; the collector hides who
+		l.Kind = ExclusiveLock // it has an owner, but the collector hides which thread that is
 		return l, o, true
 	case thread != 0:
 		l.Kind = ExclusiveLock
@@ -171,8 +172,8 @@ func (k *Locks) synchronizer(at uint64) (l Lock, o LockOwner, ok bool) {
 
 const longSynchronizer = "java/util/concurrent/locks/AbstractQueuedLongSynchronizer"
 
-// readerCount is how many times a ReentrantReadWriteLock is held for reading: the upper half of its state, which has
-// eight bytes since 24 or so (ReentrantReadWriteLock.Sync.SHARED_SHIFT).
+// readerCount is how many times a ReentrantReadWriteLock is held for reading: the upper half of its state
+// (ReentrantReadWriteLock.Sync.SHARED_SHIFT). The state has four bytes up to JDK 21, and eight in 25 and later.
 func (c *lockClass) readerCount(b []byte) uint64 {
 	switch {
 	case c.state == 0:
@@ -183,8 +184,8 @@ func (c *lockClass) readerCount(b []byte) uint64 {
 	return uint64(binary.LittleEndian.Uint32(b[c.state:])) >> 16
 }
 
-// readersIn tells a lock that readers hold, and the first of them, where the lock knows it: nobody can have the
-// write lock before that one has let go.
+// readersIn says whether readers hold a lock, and returns the first of them, where the lock knows that reader. No
+// thread can have the write lock before that reader has let go.
 func (k *Locks) readersIn(c *lockClass, b []byte) (LockKind, uint64) {
 	if c.readerCount(b) == 0 {
 		return ExclusiveLock, 0
@@ -199,7 +200,7 @@ func (k *Locks) readersIn(c *lockClass, b []byte) (LockKind, uint64) {
 	return SharedLock, thread
 }
 
-// ownerObject tells which thread a java.lang.Thread is.
+// ownerObject finds the thread that a java.lang.Thread stands for.
 func (k *Locks) ownerObject(at uint64) (o LockOwner) {
 	j := &k.vm.java
 	b := make([]byte, k.threadHead())
@@ -227,7 +228,7 @@ func (k *Locks) ownerObject(at uint64) (o LockOwner) {
 	return LockOwner{Virtual: id, Name: k.virtualName(at)}
 }
 
-// virtualName reads the name of the virtual thread at an address, empty if that cannot be done now.
+// virtualName reads the name of the virtual thread at an address. It is empty if the name cannot be read now.
 func (k *Locks) virtualName(at uint64) string {
 	if k.virtual == nil {
 		if k.virtual = k.vm.NewContinuations(); k.virtual == nil {
@@ -242,8 +243,8 @@ func (k *Locks) virtualName(at uint64) string {
 	return name
 }
 
-// heldByBlockers adds to what threads hold the locks of java.util.concurrent for which others wait. Others are not
-// found: they are objects of the heap like any other.
+// heldByBlockers adds the locks of java.util.concurrent for which other threads wait to what their owners hold. Locks
+// for which no thread waits are not found: they are objects of the heap like all others.
 func (k *Locks) heldByBlockers(all []ThreadLocks) {
 	type held struct{ owner, object uint64 }
 	seen := map[held]bool{}

@@ -4,10 +4,10 @@ import "slices"
 
 // LockFrame is a physical frame of Java code on a thread's stack, as a walk has found it.
 type LockFrame struct {
-	First, Count int    // its frames of the stack, the innermost inlined method first
-	SP, PC       uint64 // as the walk has told them
+	First, Count int    // which frames of the walked stack it stands for, the innermost inlined method first
+	SP, PC       uint64 // as the walk has found them
 	End          uint64 // where its caller's frame begins
-	Saved        uint64 // where the frame that it has called keeps its frame pointer
+	Saved        uint64 // where the frame that it has called has saved this frame's frame pointer
 	Return       uint64 // where it returns to
 	// FP and Method are those of an interpreted frame; 0 for compiled code.
 	FP, Method uint64
@@ -18,18 +18,18 @@ const (
 	maxLockedStack = 1 << 20
 	// maxFrameLocks bounds the locks of one interpreted frame.
 	maxFrameLocks = 256
-	// codeAddress is the bits of a return address without a signature (arm64).
+	// codeAddress has the bits of a return address that are not its signature (arm64).
 	codeAddress = 1<<48 - 1
 )
 
-// frameLock is an object that a frame has locked, if the object agrees.
+// frameLock is an object that a frame says it has locked. Whether that is so the object's mark word says.
 type frameLock struct {
 	object uint64
 	frame  int
 }
 
-// findHeld finds out what each thread holds: the monitors whose owner it is, the objects in its LockStack, and those
-// that its frames have locked. The frames also tell which of them took it.
+// findHeld finds out what each thread holds: the monitors that name the thread as their owner, the objects in its
+// LockStack, and the objects that its frames have locked. The frames also say which frame took a lock.
 func (k *Locks) findHeld(all []ThreadLocks, frames map[uint64][]LockFrame) {
 	for _, at := range k.listed {
 		m := k.monitors[at]
@@ -79,8 +79,8 @@ func (k *Locks) heldFast(t *ThreadLocks, object uint64) {
 	}
 }
 
-// heldInFrame notes an object that a frame has locked, if its mark word says that the thread has it
-// (oops/markWord.hpp). The outermost frame comes first: that one took it.
+// heldInFrame notes an object that a frame has locked, if the object's mark word says that the thread has it
+// (oops/markWord.hpp). The caller goes from the outermost frame inward: the first frame took the lock.
 func (k *Locks) heldInFrame(t *ThreadLocks, th *lockThread, l frameLock) {
 	object, ok := k.root(l.object)
 	if !ok {
@@ -117,20 +117,22 @@ func (k *Locks) marked(l *Lock, t *lockThread, mark uint64) bool {
 		m := k.monitorAt(l.Monitor)
 		return m != nil && m.object == l.Object && m.owner.Thread == t.Addr
 	case mark&7 == biasedPattern:
-		// Up to 14, and later by a flag. It says who has locked it last, and the frame that it is still locked.
+		// A biased lock (up to 14, and up to 17 by a flag). The mark word says which thread has locked the object last.
+		// That it is still locked the frame says.
 		return k.legacy && mark>>biasedShift == t.Addr>>biasedShift
 	}
 	return false
 }
 
-// A biased mark word holds the JavaThread above its epoch and age (oops/markOop.hpp of JDK 8 and 11).
+// A biased mark word holds the address of the JavaThread in its upper bits, above epoch and age (oops/markOop.hpp of
+// JDK 8 and 11, markWord.hpp of 17).
 const (
 	biasedPattern = 5
 	biasedShift   = 10
 )
 
-// frameLocks reads which objects the frames have locked. The stack is read as it is now: a frame counts if it still
-// returns to where it did when it was walked.
+// frameLocks reads which objects the frames have locked. The stack is read as it is now. A frame counts if it still has
+// the return address that it had when it was walked.
 func (k *Locks) frameLocks(t *lockThread, frames []LockFrame) (locks []frameLock) {
 	if len(frames) == 0 {
 		return nil
@@ -155,7 +157,7 @@ func (k *Locks) frameLocks(t *lockThread, frames []LockFrame) (locks []frameLock
 	return locks
 }
 
-// liveStack is a part of a stack.
+// liveStack is a part of a stack, as it is now.
 type liveStack struct {
 	at    uint64
 	words []byte
@@ -180,9 +182,10 @@ func (s *liveStack) returns(addr, pc uint64) bool {
 	return ok && w&codeAddress == pc&codeAddress
 }
 
-// interpretedLocks takes the BasicObjectLocks out of an interpreted frame. They lie below its fixed slots, the first
-// that was taken at the highest address; the slot below the bytecode pointer says where they end (frame_*.hpp,
-// interpreter_frame_initial_sp_offset: since 22 or so in words from the frame pointer).
+// interpretedLocks takes the BasicObjectLocks out of an interpreted frame. They lie below the frame's fixed slots. The
+// one that was taken first has the highest address. The slot below the bytecode pointer says where they end
+// (frame_*.hpp, interpreter_frame_monitor_block_top_offset): an address up to JDK 21, words from the frame pointer in
+// 25 and later.
 func (k *Locks) interpretedLocks(s *liveStack, f *LockFrame, locks []frameLock) []frameLock {
 	l := k.vm.Interp()
 	bottom := f.FP + uint64(int64(l.BCP-1)*8)
@@ -195,7 +198,7 @@ func (k *Locks) interpretedLocks(s *liveStack, f *LockFrame, locks []frameLock) 
 	if !ok || top > bottom || top < f.SP || (bottom-top)%size != 0 || (bottom-top)/size > maxFrameLocks {
 		return locks
 	}
-	for at := top; at < bottom; at += size { // the last that was taken first
+	for at := top; at < bottom; at += size { // begins with the lock that was taken last
 		if object, ok := s.word(at + uint64(k.vm.l.locks.lockObj)); ok && object != 0 {
 			locks = append(locks, frameLock{object, f.First})
 		}
@@ -211,10 +214,10 @@ type lockSite struct {
 
 // siteLock is a monitor that compiled code holds at a pc (code/debugInfo.hpp, MonitorValue).
 type siteLock struct {
-	scope  int    // of the methods that are inlined there, the innermost first
-	at     uint64 // where in the frame the object is
-	saved  bool   // it was in the frame pointer register, which whoever was called has saved
-	narrow bool   // it takes four bytes there
+	scope  int    // the method that holds it: an index of the methods that are inlined there, the innermost first
+	at     uint64 // where in the frame the reference to the object is
+	saved  bool   // the reference was in the frame pointer register, which the called frame has saved
+	narrow bool   // the reference has four bytes
 }
 
 // compiledLocks takes the objects out of a compiled frame that its methods have locked.
@@ -225,7 +228,8 @@ func (k *Locks) compiledLocks(s *liveStack, f *LockFrame, locks []frameLock) []f
 	}
 	pc := f.PC
 	if pc == b.DeoptHandlers[0] || pc == b.DeoptHandlers[1] {
-		// It is deoptimised when it is returned to: its own address is in the frame (runtime/frame.cpp).
+		// The frame will be deoptimised when it is returned to. Its real pc is in the frame (code/nmethod.cpp,
+		// get_deopt_original_pc).
 		pc, _ = s.word(f.SP + uint64(int64(b.OrigPC)))
 	}
 	for _, l := range k.siteLocks(b, pc) {
@@ -300,20 +304,21 @@ func (d *debugInfo) locks(offset int32, x uint8) (locks []siteLock) {
 	return locks
 }
 
-// How a ScopeValue is written (code/debugInfo.cpp), and a Location (code/location.hpp).
+// How a ScopeValue is written (code/debugInfo.cpp), and how a Location (code/location.hpp).
 const (
 	valueLocation = 0
 	valueOop      = 2 // a constant: the compiler knows the object
-	valueObjectID = 6 // one that is allocated nowhere
+	valueObjectID = 6 // an object that the compiler has left out: it is nowhere in the heap
 
-	locationOop        = 2 // of eight bytes; of a narrow one the number differs between releases
+	locationOop        = 2 // a reference of eight bytes; the number of a narrow one differs between releases
 	locationType       = 1<<4 - 1
 	locationInRegister = 1 << 4
 	locationOffset     = 5
 )
 
-// scopeLocks decodes one scope's monitors: their number, and for each a Location of its BasicLock, the object, and
-// whether the compiler has eliminated it. A value that is of another kind ends it.
+// scopeLocks decodes the monitors of one scope: their number, and for each a Location of its BasicLock, the object,
+// and whether the compiler has eliminated the lock (code/debugInfo.cpp, MonitorValue). It ends at an object of another
+// kind.
 func (d *debugInfo) scopeLocks(locks []siteLock, scope, at int, x uint8) []siteLock {
 	s := stream{b: d.scopes, pos: at, x: x}
 	n := s.u5()
@@ -331,7 +336,7 @@ func (d *debugInfo) scopeLocks(locks []siteLock, scope, at int, x uint8) []siteL
 			if s.bad || eliminated {
 				continue
 			}
-			// Of all registers only the frame pointer outlives a call of Java.
+			// Only the frame pointer keeps its value over a call in Java code; all other registers may change.
 			locks = append(locks, siteLock{scope: scope, at: uint64(where>>locationOffset) * 4,
 				saved: where&locationInRegister != 0, narrow: where&locationType != locationOop})
 		case valueOop, valueObjectID:
@@ -344,6 +349,6 @@ func (d *debugInfo) scopeLocks(locks []siteLock, scope, at int, x uint8) []siteL
 			break
 		}
 	}
-	slices.Reverse(locks[found:]) // as in an interpreted frame the last that was taken comes first
+	slices.Reverse(locks[found:]) // the lock that was taken last comes first, as in an interpreted frame
 	return locks
 }

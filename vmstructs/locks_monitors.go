@@ -4,21 +4,21 @@ import "slices"
 
 // monitor is an ObjectMonitor as one round has found it.
 type monitor struct {
-	object uint64 // 0: the collector is moving it, or it has none
+	object uint64 // 0: the collector is moving the object, or the monitor has none
 	class  string
 	owner  LockOwner
-	// owned: somebody has it. It may be that who that is could not be told.
+	// owned: the monitor has an owner, even where owner could not be found out.
 	owned bool
 }
 
-// What ObjectMonitor::_owner says where it names nobody (runtime/objectMonitor.hpp).
+// The values of ObjectMonitor::_owner that name no thread (runtime/objectMonitor.hpp).
 const (
-	ownerAnonymous = 1 // the thread in whose LockStack, or on whose stack, the lock is
-	ownerDeflater  = 2
+	ownerAnonymous = 1 // ANONYMOUS_OWNER: the owner is the thread that has the lock in its LockStack, or on its stack
+	ownerDeflater  = 2 // DEFLATER_MARKER, since 24: the monitor is being taken away from its object
 )
 
-// readList finds the monitors that have an owner. The list is long and changes little: the first round of a reading
-// goes through it, later ones only look again at what that has found.
+// readList finds the monitors that have an owner. The list is long and changes little: so the first round goes through
+// the list, and later rounds only look again at the monitors that the first has found.
 func (k *Locks) readList() {
 	if !k.all {
 		k.all, k.listed = true, k.listed[:0]
@@ -33,8 +33,8 @@ func (k *Locks) readList() {
 	}
 }
 
-// linkedMonitors follows ObjectSynchronizer::_in_use_list. Monitors are freed some time after they were taken out of
-// it: what is read of one that is gone proves wrong later, for its object does not know it.
+// linkedMonitors follows ObjectSynchronizer::_in_use_list (runtime/synchronizer.hpp). Monitors are freed some time
+// after they were taken out of the list. A freed monitor that is read here is told later: its object does not name it.
 func (k *Locks) linkedMonitors() {
 	l := &k.vm.l.locks
 	at, err := k.vm.mem.Ptr(l.inUse + uint64(l.first))
@@ -55,8 +55,8 @@ func (k *Locks) linkedMonitors() {
 	}
 }
 
-// monitorBlocks goes through ObjectSynchronizer::gBlockList. Blocks are never freed. The first monitor of each is only
-// the link to the next block.
+// monitorBlocks goes through ObjectSynchronizer::gBlockList (runtime/synchronizer.cpp of JDK 8 and 11). Blocks are
+// never freed. The first monitor of each block is only the link to the next block.
 func (k *Locks) monitorBlocks() {
 	l := &k.vm.l.locks
 	if l.blocks == 0 {
@@ -86,7 +86,7 @@ func (k *Locks) monitorBlocks() {
 	}
 }
 
-// monitorAt reads a monitor, once in a round. It is nil if it cannot be read.
+// monitorAt reads a monitor, once in a round. It returns nil if the monitor cannot be read.
 func (k *Locks) monitorAt(at uint64) *monitor {
 	if m, ok := k.monitors[at]; ok {
 		return m
@@ -121,13 +121,13 @@ func (k *Locks) readMonitor(at uint64, m *monitor, b []byte) {
 	m.owner, m.owned = k.ownerOf(m, b)
 }
 
-// inflated reports whether a mark word may be of the object whose monitor is at an address. With a table of monitors
-// it does not say which that is.
+// inflated reports whether a mark word may be of the object whose monitor is at an address. Without ZGC's tables the
+// object is believed. Where the JVM has a table of monitors, the mark word does not say which monitor the object has.
 func (k *Locks) inflated(at, mark uint64) bool {
 	return !k.pages.on || mark&3 == 2 && (k.table || mark&^3 == at)
 }
 
-// ownerOf reads who has the monitor whose bytes are b.
+// ownerOf finds the owner of the monitor that has the bytes b.
 func (k *Locks) ownerOf(m *monitor, b []byte) (o LockOwner, owned bool) {
 	l := &k.vm.l.locks
 	owner := l.owner.u64(b)
@@ -146,13 +146,13 @@ func (k *Locks) ownerOf(m *monitor, b []byte) (o LockOwner, owned bool) {
 	if i, ok := k.byAddr[owner]; ok {
 		return k.ownerAt(i), true
 	}
-	if i, ok := k.onStack(owner); ok { // the BasicLock of a lock that was on its owner's stack when others came
+	if i, ok := k.onStack(owner); ok { // a BasicLock on the owner's stack: the monitor was made when others came
 		return k.ownerAt(i), true
 	}
 	return o, true
 }
 
-// anonymous finds the owner of a monitor that others have made of a lock which they did not hold.
+// anonymous finds the owner of a monitor that another thread has made: that thread did not know the owner.
 func (k *Locks) anonymous(m *monitor, b []byte) LockOwner {
 	l := &k.vm.l.locks
 	if l.stackLocker.ok() {
@@ -166,11 +166,11 @@ func (k *Locks) anonymous(m *monitor, b []byte) LockOwner {
 	return k.inLockStack(m.object)
 }
 
-// inLockStack is the thread whose LockStack has the object.
+// inLockStack is the thread that has the object in its LockStack.
 func (k *Locks) inLockStack(object uint64) LockOwner {
 	if k.fast == nil {
 		k.fast = map[uint64]int{}
-		for i := range slices.Backward(k.threads) { // the first of several
+		for i := range slices.Backward(k.threads) { // of several threads the first one stays in the map
 			for _, ref := range k.threads[i].stack {
 				if ref, ok := k.root(ref); ok {
 					k.fast[ref&k.mask] = i
@@ -184,12 +184,12 @@ func (k *Locks) inLockStack(object uint64) LockOwner {
 	return LockOwner{}
 }
 
-// ownerAt is a thread as an owner: the virtual thread that it runs, if it does.
+// ownerAt is thread i as an owner, with the virtual thread that it runs.
 func (k *Locks) ownerAt(i int) LockOwner {
 	return LockOwner{Thread: k.threads[i].Addr, Virtual: k.threads[i].virtual}
 }
 
-// lockOf is a monitor as others see it.
+// lockOf is the Lock that stands for the monitor at an address.
 func (m *monitor) lockOf(at uint64) Lock {
 	return Lock{Kind: MonitorLock, Class: m.class, Object: m.object, Monitor: at}
 }
@@ -200,7 +200,7 @@ func (k *Locks) wants(i int) (w Wanted) {
 	at, how := t.pending, WaitToEnter
 	if at == 0 && t.waiting != 0 {
 		at, how = t.waiting, WaitToNotify
-		// It was notified, and waits to have the monitor again (runtime/objectMonitor.cpp, INotify).
+		// The thread was notified, and waits to have the monitor again (runtime/objectMonitor.cpp, INotify).
 		if k.statusOf(t)&statusBlocked != 0 {
 			how = WaitToEnter
 		}

@@ -10,17 +10,17 @@ import (
 type lockThread struct {
 	Thread
 	ok               bool
-	pending, waiting uint64 // ObjectMonitors
-	id               uint64 // by which it owns monitors
-	stack            []uint64
-	object           uint64 // its java.lang.Thread
-	current          uint64 // the same, or the virtual thread that it runs
-	virtual          uint64 // the number of that
-	blocker          uint64 // what current is parked for
-	status           uint32 // JVMTI thread state bits; 0: not known
+	pending, waiting uint64   // ObjectMonitors
+	id               uint64   // the number that names it as the owner of a monitor (24 and later)
+	stack            []uint64 // the references of its LockStack
+	object           uint64   // its java.lang.Thread
+	current          uint64   // the virtual thread that it runs, else the same as object
+	virtual          uint64   // the number of that virtual thread
+	blocker          uint64   // what current is parked for
+	status           uint32   // JVMTI thread state bits; 0: not known
 }
 
-// readThreads reads what stands in the JavaThreads, all at once.
+// readThreads reads what stands in the JavaThreads, with one call for all of them.
 func (k *Locks) readThreads() {
 	l, w := &k.vm.l.locks, &k.vm.l.wait
 	fields := [...]struct {
@@ -59,13 +59,14 @@ func (k *Locks) readThreads() {
 		t.pending, t.waiting, t.id = word(b), word(b[8:]), word(b[16:])
 		t.object, t.current = word(b[24:]), word(b[32:])
 		t.stack = k.lockStack(b[40:][:fields[5].n])
-		if t.ok && l.ownerID.ok() && t.id > 2 { // see monitor.owner: 0 to 2 are nobody's
+		if t.ok && l.ownerID.ok() && t.id > 2 { // 0 to 2 name no thread: see ownerDeflater
 			k.byID[t.id] = i
 		}
 	}
 }
 
-// lockStack takes the references out of a LockStack (runtime/lockStack.hpp). Its top counts from the JavaThread.
+// lockStack takes the references out of a LockStack (runtime/lockStack.hpp). LockStack::_top is an offset in the
+// JavaThread, not in the LockStack.
 func (k *Locks) lockStack(b []byte) (refs []uint64) {
 	l := &k.vm.l.locks
 	if !l.stack.ok() || uint64(l.top.offset)+uint64(l.top.width) > uint64(len(b)) {
@@ -79,13 +80,13 @@ func (k *Locks) lockStack(b []byte) (refs []uint64) {
 	return refs
 }
 
-// threadHead is how much of a java.lang.Thread is read: all fields that are asked for.
+// threadHead is how many bytes of a java.lang.Thread are read, so that all fields that are asked for are there.
 func (k *Locks) threadHead() uint64 {
 	j := &k.vm.java
 	return max(klassBytes, j.eetop+8, j.blocker+8, j.holder+8, j.status+8, j.tid+8)
 }
 
-// readObjects reads the threads' java.lang.Threads: what they are parked for, and their state.
+// readObjects reads the java.lang.Thread of each thread: what the thread is parked for.
 func (k *Locks) readObjects() {
 	handles := make([]uint64, 0, 2*len(k.threads))
 	for i := range k.threads {
@@ -118,7 +119,7 @@ func (k *Locks) readObjects() {
 	}
 }
 
-// words reads eight bytes at each of these addresses. What cannot be read is 0.
+// words reads eight bytes at each of these addresses. A word that cannot be read is 0.
 func (k *Locks) words(at []uint64) []uint64 {
 	out := make([]uint64, len(at))
 	for i, b := range k.bodies(at, 8) {
@@ -129,7 +130,7 @@ func (k *Locks) words(at []uint64) []uint64 {
 	return out
 }
 
-// bodies reads n bytes at each of these addresses. What cannot be read is nil.
+// bodies reads n bytes at each of these addresses. An object that cannot be read is nil.
 func (k *Locks) bodies(at []uint64, n uint64) [][]byte {
 	buf := make([]byte, n*uint64(len(at)))
 	k.ranges = k.ranges[:0]
@@ -150,8 +151,8 @@ func (k *Locks) bodies(at []uint64, n uint64) [][]byte {
 	return out
 }
 
-// readThreadObject takes out of a java.lang.Thread what the thread is parked for. The object must point back at its
-// JavaThread.
+// readThreadObject takes out of a java.lang.Thread what the thread is parked for. The object's field eetop must point
+// back at the JavaThread.
 func (k *Locks) readThreadObject(t *lockThread, b []byte) {
 	j := &k.vm.java
 	if b = k.forwarded(&t.object, b); b == nil || word(b[j.eetop:]) != t.Addr {
@@ -169,7 +170,7 @@ func (k *Locks) readThreadObject(t *lockThread, b []byte) {
 	}
 }
 
-// mountedHead reads the virtual thread that t runs; nil if that cannot be done now.
+// mountedHead reads the virtual thread that t runs. It returns nil if that cannot be done now.
 func (k *Locks) mountedHead(t *lockThread) []byte {
 	b := make([]byte, k.threadHead())
 	if k.vm.mem.Bytes(t.current, b) != nil {
@@ -181,14 +182,15 @@ func (k *Locks) mountedHead(t *lockThread) []byte {
 	}
 	c := k.classOf(b)
 	if c == nil || !c.virtual {
-		return nil // a thread that is bound to its carrier
+		return nil // an object that no carrier runs: a BoundVirtualThread, or what lies there now
 	}
 	t.virtual = word(b[k.vm.java.tid:])
 	return b
 }
 
-// forwarded is the object that b was read of, as it is now: Shenandoah leaves in the mark word of the old copy where
-// the new one is (gc/shenandoah/shenandoahForwarding.hpp). Nil if another collector has moved it.
+// forwarded returns the bytes of the object that b was read from, as the object is now. Shenandoah leaves the address
+// of the new copy in the mark word of the old one (gc/shenandoah/shenandoahForwarding.hpp). forwarded returns nil if
+// another collector has moved the object.
 func (k *Locks) forwarded(at *uint64, b []byte) []byte {
 	if b == nil {
 		return nil
@@ -208,8 +210,8 @@ func (k *Locks) forwarded(at *uint64, b []byte) []byte {
 	return nil
 }
 
-// statusOf reads the state that Java says t is in. Where it runs a virtual thread that waits without giving it up, the
-// JVM notes that in the carrier's own object (services/threadService.hpp, JavaThreadStatusChanger).
+// statusOf reads the state that Java says t is in. A virtual thread may wait without giving up its carrier. Then the
+// JVM notes the state in the carrier's own java.lang.Thread (services/threadService.hpp, JavaThreadStatusChanger).
 func (k *Locks) statusOf(t *lockThread) uint32 {
 	j := &k.vm.java
 	if t.status != 0 || t.object == 0 || j.status == 0 {
@@ -237,14 +239,14 @@ func (k *Locks) statusOf(t *lockThread) uint32 {
 	return t.status
 }
 
-// JVMTI thread state bits (prims/jvmti.xml): what threadStatuses are made of.
+// JVMTI thread state bits (prims/jvmti.xml). The numbers of threadStatuses are made of these bits.
 const (
 	statusTimed   = 0x20
 	statusParked  = 0x200
 	statusBlocked = 0x400
 )
 
-// sortStacks orders the threads by where their stacks are.
+// sortStacks orders the threads by the addresses of their stacks.
 func (k *Locks) sortStacks() {
 	k.stacks = k.stacks[:0]
 	for i := range k.threads {
@@ -263,7 +265,7 @@ func (k *Locks) sortStacks() {
 	})
 }
 
-// onStack is the thread on whose stack an address lies.
+// onStack finds the thread on the stack of which an address lies.
 func (k *Locks) onStack(addr uint64) (int, bool) {
 	n, _ := slices.BinarySearchFunc(k.stacks, addr, func(i int, addr uint64) int {
 		if k.threads[i].StackBase <= addr {

@@ -7,17 +7,18 @@ import (
 	"goprof/process"
 )
 
-// Virtual threads that no carrier runs are Java objects in lists of the JDK (containers.go). One that waits for a lock
-// of java.util.concurrent has it in Thread.parkBlocker, as all threads do.
+// Virtual threads that no carrier runs are Java objects in lists of the JDK (containers.go). Such a thread that waits
+// for a lock of java.util.concurrent has the lock in Thread.parkBlocker, as all threads do.
 //
-// One that waits for a monitor (from 24 on; a carrier waits with it before) has an ObjectWaiter. A field that the VM
-// has added to VirtualThread leads to it (runtime/objectMonitor.hpp). Nothing says how that is laid out. So it is
-// believed only if a handle in it leads back to the thread, and the next word to a monitor whose object agrees.
+// A virtual thread that waits for a monitor gives up its carrier from 24 on. It then has an ObjectWaiter, to which a
+// field leads that the VM has added to VirtualThread (runtime/objectMonitor.hpp). No table says how an ObjectWaiter is
+// laid out. So two words of it are believed only if the first is a handle that leads back to the thread, and the second
+// a monitor whose object agrees.
 
 const (
 	// maxVirtualFound bounds the virtual threads that are remembered by their numbers.
 	maxVirtualFound = 1 << 16
-	// maxVirtualWaits bounds those of which it is told what they wait for: each is read in each round.
+	// maxVirtualWaits bounds the virtual threads whose waits are told: each of them is read in each round.
 	maxVirtualWaits = 1 << 12
 	// waiterBytes is how much is read of an ObjectWaiter, from its beginning.
 	waiterBytes = 64
@@ -28,24 +29,25 @@ type UnmountedLocks struct {
 	ID    uint64
 	State string
 	Wants Wanted
-	// Frames stands for all its frames and where they are. One that has run in between has other ones, most likely: what
-	// it keeps on its stack while it waits is made anew each time.
+	// Frames is a hash of all its frames and where they are. Two rounds with the same hash mean that the thread has
+	// most likely not run in between: what it keeps on its stack while it waits is made anew each time.
 	Frames uint64
 }
 
 // unmounted is what Locks knows of virtual threads.
 type unmounted struct {
 	search  *search
-	objects map[uint64]uint64 // by their numbers
-	waiting []uint64          // numbers of those that wait for something
-	left    int               // that wait, too, and are not told
+	objects map[uint64]uint64 // where the VirtualThreads are, by their numbers
+	waiting []uint64          // the numbers of those that wait for something
+	left    int               // how many wait, too, and are not told: there are too many
 	waiters []uint64          // where in a VirtualThread its ObjectWaiter may be; nil: not looked for yet
-	now     []UnmountedLocks  // of the last round
+	now     []UnmountedLocks  // what the last round has read
 }
 
-// FindVirtual looks for virtual threads that no carrier runs and that wait for something. It is to be called after a
-// Round, and again after one that was not settled: the collector has moved them then. c is for its use alone. From then
-// on each Round reads what they wait for. left counts those that wait, too, and are too many.
+// FindVirtual looks for virtual threads that no carrier runs and that wait for something. Call it after a Round, and
+// again after a Round that was not settled: then the collector has moved these threads. FindVirtual and all later
+// Rounds use c, and nobody else may. Each later Round reads what the threads wait for. left counts the waiting threads
+// beyond what a Round reads.
 func (k *Locks) FindVirtual(c *Continuations) (seen, left int, err error) {
 	u := &k.unmounted
 	*u = unmounted{objects: map[uint64]uint64{}, waiters: u.waiters}
@@ -73,15 +75,15 @@ func (k *Locks) FindVirtual(c *Continuations) (seen, left int, err error) {
 		}
 	}
 	err = s.run(platform)
-	s.light, u.search = false, s // it knows the numbers of the states
+	s.light, u.search = false, s // later looks need it: it knows the numbers of the states
 	return s.census.Seen, u.left, err
 }
 
 // Unmounted is what the last round has read of virtual threads that no carrier runs.
 func (k *Locks) Unmounted() []UnmountedLocks { return k.unmounted.now }
 
-// VisitVirtual looks at one virtual thread that FindVirtual has found, with its frames. It reports whether it is still
-// there, and no carrier runs it.
+// VisitVirtual looks at one virtual thread that FindVirtual has found, with its frames. It reports whether the thread
+// is still there and no carrier runs it.
 func (k *Locks) VisitVirtual(id uint64, visit func(*VirtualThread)) bool {
 	t, ok := k.lookAtVirtual(id)
 	if ok {
@@ -105,7 +107,7 @@ func (k *Locks) lookAtVirtual(id uint64) (t VirtualThread, ok bool) {
 	return t, t.Err == nil && t.ID == id && !t.Mounted
 }
 
-// readUnmounted reads what the virtual threads wait for that were found.
+// readUnmounted reads what the virtual threads that FindVirtual has found wait for.
 func (k *Locks) readUnmounted() {
 	u := &k.unmounted
 	u.now = u.now[:0]
@@ -130,7 +132,7 @@ func framesHash(c *process.Continuation) uint64 {
 	return h.Sum64()
 }
 
-// wantsUnmounted reads what a virtual thread waits for that no carrier runs.
+// wantsUnmounted reads what a virtual thread that no carrier runs waits for.
 func (k *Locks) wantsUnmounted(object uint64, state string) (w Wanted) {
 	switch state {
 	case virtualParked, virtualTimedParked:
@@ -207,7 +209,7 @@ func (k *Locks) leadsTo(handle, object uint64) bool {
 	return err == nil && at != 0 && k.same(at, object)
 }
 
-// isMonitor reports whether the object of a monitor says that it has one.
+// isMonitor reports whether the mark word of a monitor's object agrees that the object has that monitor.
 func (k *Locks) isMonitor(m *monitor, at uint64) bool {
 	mark, err := k.vm.mem.U64(m.object)
 	return err == nil && mark&3 == 2 && (k.table || mark&^3 == at)

@@ -2,26 +2,27 @@ package vmstructs
 
 import "math/bits"
 
-// ZGC colours references. One whose colour is bad was not looked at since the collector last moved objects, and may be
-// stale. The JVM looks at it when a thread next loads it; threads that wait load nothing, so for them that is the usual
-// case. While no collection is under way such a reference can be followed as the JVM would do it: the collector keeps
-// where it has moved objects to for as long as there may be stale references (gc/z/zForwarding.hpp). Where it has moved
-// nothing, the object's page must still be in the JVM's table of pages (gc/z/zPageTable.hpp).
+// ZGC colours references. A reference with a bad colour was not loaded since the collector last moved objects, so it
+// may be stale. The JVM mends it when a thread next loads it. Threads that wait load nothing, so their references are
+// mostly stale. While no collection is under way goprof can follow such a reference as the JVM would. For as long as
+// there may be stale references the collector keeps a table of where it has moved objects to (gc/z/zForwarding.hpp).
+// Where it has moved nothing, the object's page must still be in the JVM's table of pages (gc/z/zPageTable.hpp).
 
-// zPagesLayout: gc/z/zHeap.hpp, zPageTable.hpp, zPage.hpp; with X for Z the ZGC without generations of 21 to 23.
+// zPagesLayout says where these tables are: gc/z/zHeap.hpp, zPageTable.hpp, zPage.hpp, zForwardingTable.hpp. The ZGC
+// without generations of 21 to 23 has X for Z in these names.
 type zPagesLayout struct {
 	heap       offset // ZCollectedHeap: its ZHeap
-	table, at  offset // ZHeap: its ZPageTable, and where in that the pages are
+	table, at  offset // ZHeap: its ZPageTable; ZPageTable: its map of pages
 	pages      offset // ZGranuleMapForPageTable
 	start, top offset // ZPage
 	offsets    offset // ZGlobalsForVMStructs: a pointer to the bits of a reference that are no colour
-	good       offset // the same: to the colour that is good
+	good       offset // ZGlobalsForVMStructs: a pointer to the good colour
 
 	forwarding  offset // ZHeap, where there are no generations: its ZForwardingTable
-	forwardings offset // ZForwardingTable and its map: where the pages' ZForwardings are
-	shift       offset // ZForwarding: of objects' alignment
-	length      offset // of its entries, which follow it
-	size        uint64 // of a ZForwarding
+	forwardings offset // ZForwardingTable: where the ZForwardings of the pages are
+	shift       offset // ZForwarding: the shift of the objects' alignment
+	length      offset // ZForwarding: the number of its entries
+	size        uint64 // of a ZForwarding; its entries follow it
 }
 
 func (r *resolver) zPages(z string) zPagesLayout {
@@ -48,23 +49,23 @@ func (l *zPagesLayout) ok() bool {
 	return l.heap.ok() && l.table.ok() && l.at.ok() && l.pages.ok() && l.start.ok() && l.top.ok() && l.offsets.ok()
 }
 
-// granule is how much of the heap has one entry in the table (ZGranuleSizeShift).
+// granule: 1<<granule bytes of the heap have one entry in the tables (gc/z/zGlobals.hpp, ZGranuleSizeShift).
 const granule = 21
 
-// zPages is where the pages of the heap are told.
+// zPages says where the tables of the heap's pages are.
 type zPages struct {
 	on    bool
 	mask  uint64 // the bits of an address that are its offset in the heap
 	table uint64
 	start offset
 	top   offset
-	moved [2]uint64 // the tables of where objects were moved to, of the young and the old generation
+	moved [2]uint64 // the tables of where objects were moved to: of the young and the old generation, or of all
 	l     *zPagesLayout
-	// shifts: a reference is shifted by as many bits as its colour says (x86-64), else always by 16.
+	// shifts: a reference is shifted by as many bits as its colour says (gc/z/zAddress.hpp on x86-64), else by 16.
 	shifts bool
 }
 
-// findPages finds the table, if this is ZGC and tells of it.
+// findPages finds the tables, if the collector is ZGC and the JVM exports what leads to them.
 func (k *Locks) findPages() (p zPages) {
 	z := &k.vm.java.heap.z
 	if !z.on {
@@ -105,8 +106,8 @@ func (k *Locks) findPages() (p zPages) {
 	return p
 }
 
-// generation finds a generation's table of where objects were moved to. It is exported nowhere, but follows a member
-// that is known, the pointer to the table of pages (gc/z/zGeneration.hpp).
+// generation finds a generation's table of where objects were moved to. No table of the JVM exports that member. It
+// follows a member with a known value, the pointer to the table of pages (gc/z/zGeneration.hpp).
 func (k *Locks) generation(symbol string, pages uint64) uint64 {
 	var b [96]byte
 	variable, err := k.vm.t.Global(libjvm, symbol)
@@ -126,13 +127,13 @@ func (k *Locks) generation(symbol string, pages uint64) uint64 {
 	return 0
 }
 
-// CollectorRests tells whether no thread of ZGC's works now, nor will while the next round is read.
+// CollectorRests is told whether all of ZGC's threads rest, and will rest while the next round is read.
 func (k *Locks) CollectorRests(rests bool) { k.rests = rests }
 
 // IsZGC reports whether CollectorRests makes a difference.
 func (k *Locks) IsZGC() bool { return k.pages.on }
 
-// uncolour makes an address of a reference in the heap or in a handle.
+// uncolour turns a reference in the heap or in a handle into an address.
 func (k *Locks) uncolour(v uint64) (uint64, error) {
 	addr, err := k.vm.uncolour(v)
 	if err == nil || !k.rests || !k.pages.on {
@@ -154,7 +155,7 @@ func (k *Locks) uncolour(v uint64) (uint64, error) {
 	return 0, ErrMoved
 }
 
-// now is where an object is that was at an address before the last collection.
+// now says where the object is now that was at an address before the last collection.
 func (k *Locks) now(addr uint64) (uint64, bool) {
 	if addr == 0 || addr%8 != 0 {
 		return 0, false
@@ -171,7 +172,8 @@ func (k *Locks) now(addr uint64) (uint64, bool) {
 	return addr, k.onPage(addr)
 }
 
-// A ZForwardingEntry (gc/z/zForwardingEntry.hpp): bit 0 says that there is one, then where to, then of which object.
+// A ZForwardingEntry (gc/z/zForwardingEntry.hpp). Bit 0 says that the entry is used. The offset where the object is now
+// follows, then the index of the object.
 const (
 	movedToBits   = 45
 	movedFromBits = 18
@@ -179,14 +181,15 @@ const (
 	maxProbes     = 1 << 10
 )
 
-// movedTo looks up where the object of an offset was moved to, as ZForwarding::find does.
+// movedTo looks up the offset to which the object at an offset was moved, as ZForwarding::find does
+// (gc/z/zForwarding.inline.hpp).
 func (k *Locks) movedTo(table, at uint64) (to uint64, ok bool) {
 	l := k.pages.l
 	f, err := k.vm.mem.Ptr(table + 8*(at>>granule))
 	if err != nil || f == 0 {
 		return 0, false
 	}
-	start, err1 := k.vm.mem.U64(f) // _virtual comes first
+	start, err1 := k.vm.mem.U64(f) // ZForwarding::_virtual is its first member
 	shift, err2 := k.vm.mem.U64(f + uint64(l.shift))
 	length, err3 := k.vm.mem.U64(f + uint64(l.length))
 	if err1 != nil || err2 != nil || err3 != nil || at < start || shift > 32 || length == 0 || length > maxMoved ||
@@ -216,7 +219,7 @@ func zHash(key uint32) uint32 {
 	return key ^ key>>16
 }
 
-// onPage reports whether there is a page at an address, and it is in use up to there.
+// onPage reports whether a page holds that address, and is in use up to there.
 func (k *Locks) onPage(addr uint64) bool {
 	at := addr & k.pages.mask
 	page, err := k.vm.mem.Ptr(k.pages.table + 8*(at>>granule))
@@ -236,8 +239,8 @@ func (k *Locks) oopIn(b []byte, at uint64) (uint64, error) {
 	return k.uncolour(word(b[at:])) // ZGC has no narrow references
 }
 
-// root is the address in a reference of a thread's own: on its stack, or in its LockStack. There the generational ZGC
-// has no colours, and has perhaps not been there since it moved objects.
+// root turns a reference on a thread's stack, or in its LockStack, into an address. ZGC with generations has no colours
+// there, and may not have mended the reference since it moved objects.
 func (k *Locks) root(ref uint64) (uint64, bool) {
 	if ref == 0 || ref%8 != 0 {
 		return 0, false
@@ -250,8 +253,8 @@ func (k *Locks) root(ref uint64) (uint64, bool) {
 		if !k.pages.on || !k.rests {
 			return 0, false
 		}
-		// Whether this one is stale nobody says. Where objects were moved from that place, and others have come there
-		// since, it is not known which of them is meant.
+		// No colour says whether this reference is stale. If objects were moved away from that place and others have
+		// come there since, it is not known which object is meant.
 		now, ok := k.now(ref)
 		return now, ok && (now == ref || !k.onPage(ref))
 	}

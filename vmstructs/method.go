@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Method is a Java method. It is shared by all who ask for it and is not to be changed.
+// Method is a Java method. All callers that ask for a method share one Method, and must not change it.
 type Method struct {
 	Addr         uint64
 	Class        string // with dots: java.lang.String
@@ -14,8 +14,8 @@ type Method struct {
 	File         string // source file, may be empty
 	Native       bool
 	Synchronized bool
-	CodeBegin    uint64 // its bytecodes
-	CodeSize     int
+	CodeBegin    uint64 // where its bytecodes begin
+	CodeSize     int    // how many bytes they have
 
 	since int64 // when it was known to be there for the first time, see age.go
 	// unloadable: its class may be unloaded.
@@ -24,10 +24,9 @@ type Method struct {
 	full  string
 	lines []lineEntry
 	pool  *pool
-	// What identifies the method: its ConstMethod, that one's constants, indexes and
-	// number, the entries of the constant pool, the symbol that is the name, and the
-	// lines: two versions of a redefined class differ in nothing else. Of the
-	// signature, which no frame shows, the pointer is enough.
+	// facts identify the method: the pointer to its ConstMethod; in that the pointer to the constants, the indexes and
+	// the number; the entries of the constant pool; the symbol of the name; and the lines. Two versions of a redefined
+	// class may differ in their lines alone. No frame shows the signature: the pointer to its symbol is enough.
 	facts [numMethodFacts]fact
 }
 
@@ -56,10 +55,10 @@ const (
 	poolKlassName
 )
 
-// accNative is JVM_ACC_NATIVE, accSynchronized JVM_ACC_SYNCHRONIZED.
+// accNative is JVM_ACC_NATIVE, accSynchronized JVM_ACC_SYNCHRONIZED (classfile_constants.h).
 const accNative, accSynchronized = 0x100, 0x20
 
-// Limits of the method cache. Over any of them it is emptied.
+// Limits of the method cache. A cache that reaches one of them is emptied.
 const (
 	maxMethods     = 64 << 10
 	maxPools       = 32 << 10
@@ -116,7 +115,7 @@ func (c *methodCache) evict(m *Method) {
 // Full returns the class and name: java.lang.String.length.
 func (m *Method) Full() string { return m.full }
 
-// Parameters bounds the words that its arguments take, its receiver among them.
+// Parameters returns an upper bound of the words that its arguments take, with the receiver.
 func (m *Method) Parameters() (words int) {
 	words = 1
 	for s := m.Signature[1:]; s != "" && s[0] != ')'; words++ {
@@ -140,8 +139,8 @@ func (m *Method) BCI(bcp uint64) (int32, bool) {
 	return int32(bcp - m.CodeBegin), true
 }
 
-// SavedBCI returns the bytecode index that the bcp slot of an interpreter frame tells. JDK 8 puts the index itself
-// there while it collects (frame.cpp, frame::gc_prologue), as if methods moved then.
+// SavedBCI returns the bytecode index that the bcp slot of an interpreter frame stands for. While JDK 8 collects, the
+// slot holds the index itself (runtime/frame.cpp, frame::gc_prologue): in older releases methods could move then.
 func (vm *VM) SavedBCI(m *Method, slot uint64) (int32, bool) {
 	if vm.l.jdk8 && slot < uint64(m.CodeSize) {
 		return int32(slot), true
@@ -149,8 +148,8 @@ func (vm *VM) SavedBCI(m *Method, slot uint64) (int32, bool) {
 	return m.BCI(slot)
 }
 
-// Method returns the method at addr. One that is known already costs no read; whether
-// it is still what it was is for a Proof to say.
+// Method returns the method at addr. A method that is known already costs no read. A Proof says whether it is still the
+// same method.
 func (vm *VM) Method(addr uint64) (*Method, error) {
 	if m := vm.methods.byAddr[addr]; m != nil {
 		return m, nil
@@ -158,8 +157,8 @@ func (vm *VM) Method(addr uint64) (*Method, error) {
 	return vm.loadMethod(addr)
 }
 
-// MethodNow is Method with the proof already made. What is new in a cache uses it, so
-// that nothing in there is made from two things of different age.
+// MethodNow is Method with the proof already made. An entry of a cache is made with MethodNow, so that no entry is made
+// from two things of different age.
 func (vm *VM) MethodNow(addr uint64) (*Method, error) {
 	if m := vm.methods.byAddr[addr]; m != nil {
 		ok, err := vm.proveMethod(m)
@@ -221,7 +220,7 @@ func (m *Method) broken() bool {
 	return m.pool.facts[poolHolder].proof == 0 || m.pool.facts[poolKlassName].proof == 0 || m.pool.symbol.fact.proof == 0
 }
 
-// readFact reads n bytes as a fact.
+// readFact reads n bytes, and makes a fact of them.
 func (vm *VM) readFact(addr uint64, n int) (fact, error) {
 	f := fact{addr: addr, want: make([]byte, n)}
 	return f, vm.mem.Bytes(addr, f.want)
@@ -297,8 +296,7 @@ func (vm *VM) poolSymbol(p *pool, i uint16, entry, sym *fact) (string, error) {
 // maxPool is the most entries that a class file can have.
 const maxPool = 1 << 16
 
-// readPool reads what the methods of a class share, or takes what is known already;
-// the proof of the method shows whether that still holds.
+// readPool reads what the methods of a class share. A pool that is known already is used if its facts hold.
 func (vm *VM) readPool(addr uint64) (*pool, error) {
 	if p := vm.methods.pools[addr]; p != nil {
 		if vm.holdsTrue(&p.facts[poolHolder]) && vm.holdsTrue(&p.facts[poolKlassName]) && vm.holdsTrue(&p.symbol.fact) {
@@ -335,7 +333,7 @@ func (vm *VM) readPool(addr uint64) (*pool, error) {
 	return p, nil
 }
 
-// sourceFile finds the name of the source file, "" where the class does not say.
+// sourceFile finds the name of the source file. It is empty where the class does not say.
 func (vm *VM) sourceFile(p *pool, head []byte, holder uint64) string {
 	l := &vm.l.method
 	var index uint16

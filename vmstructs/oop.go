@@ -2,31 +2,31 @@ package vmstructs
 
 import "fmt"
 
-// heapModel is how references to Java objects are written.
+// heapModel says how references to Java objects are written, and where the elements of arrays are.
 type heapModel struct {
-	narrow      bool // four bytes, base + n<<shift (oops/compressedOops.hpp)
+	narrow      bool // a reference n has four bytes and stands for base + n<<shift (oops/compressedOops.hpp)
 	base        uint64
 	shift       uint64
-	arrayLength uint64 // of an array object: where its length is
-	arrayData   uint64 // and its bytes or chars
+	arrayLength uint64 // where the length of an array object is
+	arrayData   uint64 // where its bytes or chars begin
 	z           zModel
 }
 
-// zModel is how ZGC colours references (gc/z/zAddress.hpp). A reference with a bad colour
-// may point at an object that was moved.
+// zModel says how ZGC colours references (gc/z/zAddress.hpp). A reference with a bad colour may point at an object that
+// was moved.
 type zModel struct {
 	on      bool
-	badMask uint64 // address of the mask, which changes with each phase
-	shift   uint64 // generational: address of the shift that uncolours good references
-	held    *zColours
+	badMask uint64    // address of the mask of bad colours, which changes with each phase
+	shift   uint64    // ZGC with generations: address of the shift that turns good references into addresses; else 0
+	held    *zColours // see holdColours
 }
 
-// zColours is what mask and shift were at a moment; see holdColours.
+// zColours are the mask and the shift of a moment; see holdColours.
 type zColours struct{ badMask, shift uint64 }
 
-// readHeapModel works out how objects are laid out. oops/arrayOop.hpp: the length follows
-// the header, which is 8 bytes with compact headers, 12 with compressed class pointers,
-// else 16; since 23 bytes begin right after it, before they began at the next word.
+// readHeapModel works out how objects are laid out (oops/arrayOop.hpp). The length follows the header. A header has 8
+// bytes with compact headers, 12 with compressed class pointers, else 16. Since 23 the elements of an array of bytes
+// begin right after the length; before they began at the next word.
 func (vm *VM) readHeapModel() (heapModel, error) {
 	l := &vm.l.oops
 	var h heapModel
@@ -49,7 +49,7 @@ func (vm *VM) readHeapModel() (heapModel, error) {
 	switch {
 	case vm.flagOn("UseCompactObjectHeaders"):
 		h.arrayLength, h.arrayData = 8, 12
-	case classPointers.Bool || !exists: // 27 has no other way
+	case classPointers.Bool || !exists: // 27 has no such flag: its class pointers are always compressed
 		h.arrayLength, h.arrayData = 12, 16
 	case vm.version.Major >= 23:
 		h.arrayLength, h.arrayData = 16, 20
@@ -62,7 +62,7 @@ func (vm *VM) readHeapModel() (heapModel, error) {
 	return h, err
 }
 
-// readZ finds the masks (gc/z/vmStructs_z.hpp); the structure holds pointers to them.
+// readZ finds the mask and the shift (gc/z/vmStructs_z.hpp). ZGlobalsForVMStructs holds pointers to them.
 func (vm *VM) readZ() (zModel, error) {
 	l := &vm.l.oops
 	z := zModel{on: true}
@@ -106,7 +106,7 @@ func (vm *VM) oopAt(addr uint64) (uint64, error) {
 	return vm.wideOopAt(addr)
 }
 
-// wideOopAt reads a reference of eight bytes, as those outside the heap always are.
+// wideOopAt reads a reference of eight bytes. References outside the heap always have eight.
 func (vm *VM) wideOopAt(addr uint64) (uint64, error) {
 	v, err := vm.mem.U64(addr)
 	if err != nil || v == 0 {
@@ -154,8 +154,8 @@ func (vm *VM) coloursNow() (now zColours, err error) {
 	return now, err
 }
 
-// holdColours reads the mask and the shift once for several references that are read soon. They change
-// with each phase of a collection: letGoColours reports whether they have not.
+// holdColours reads the mask and the shift once for several references that are read soon. Both change with each phase
+// of a collection.
 func (vm *VM) holdColours(in *zColours) error {
 	z := &vm.java.heap.z
 	z.held = nil
@@ -169,6 +169,7 @@ func (vm *VM) holdColours(in *zColours) error {
 	return err
 }
 
+// letGoColours ends what holdColours began. It reports whether the mask and the shift are still the same.
 func (vm *VM) letGoColours() bool {
 	z := &vm.java.heap.z
 	held := z.held

@@ -8,26 +8,27 @@ import (
 	"goprof/process"
 )
 
-// A compiler records two kinds of pcs. Safepoints are return addresses of calls and polls: the collector
-// may look at the frame there, so each has an OopMap (code/debugInfoRec.cpp, add_safepoint). Others have
-// none, and are recorded with -XX:+DebugNonSafepoints only, which agents and JFR switch on too
-// (add_non_safepoint). What an OopMap holds does not matter here.
+// A compiler records two kinds of pcs. Safepoints are polls and the return addresses of calls. The collector may look
+// at the frame there, so each safepoint has an OopMap (code/debugInfoRec.cpp, add_safepoint). Other pcs have no
+// OopMap, and are recorded only with -XX:+DebugNonSafepoints (add_non_safepoint), which agents and JFR switch on, too.
+// What an OopMap holds does not matter here.
 
-// maxOopMaps bounds how many an nmethod may have: at most one for each of its records.
+// maxOopMaps bounds the OopMaps of an nmethod: it has at most one for each of its records.
 const maxOopMaps = maxDebugBytes / pcDescSize
 
 // safepoints is what is known of an nmethod's OopMaps.
 type safepoints struct {
 	known bool
-	bits  []uint64 // by index of the PcDesc: it has an OopMap; nil where that cannot be told
-	full  bool     // some records have none
+	bits  []uint64 // a bit for each PcDesc, by its index: it has an OopMap; nil where that cannot be told
+	full  bool     // some records have no OopMap
 }
 
-// FullRecords reports whether the compiler has recorded where each instruction of b comes from, and not
-// safepoints alone. Where it cannot be told, it has not.
+// FullRecords reports whether the compiler has recorded where each instruction of b comes from, and not safepoints
+// alone. It is false where that cannot be told.
 func (vm *VM) FullRecords(b *Blob) bool { return vm.safepoints(b).full }
 
-// IsSafepoint reports whether pc is recorded, and is a safepoint as far as is known.
+// IsSafepoint reports whether pc is recorded, and is a safepoint. Where OopMaps cannot be read, each record counts as a
+// safepoint.
 func (vm *VM) IsSafepoint(b *Blob, pc uint64) bool {
 	if !b.HasPcDesc(pc) {
 		return false
@@ -36,8 +37,8 @@ func (vm *VM) IsSafepoint(b *Blob, pc uint64) bool {
 	return s.bits == nil || has(s.bits, b.debug.at(int32(pc-b.Begin)))
 }
 
-// SafepointsOnly is b as it would be if the compiler had recorded nothing but safepoints: what a rule
-// for such code makes of it can be held against the full records. It is in no cache.
+// SafepointsOnly is b as it would be if the compiler had recorded nothing but safepoints. What a rule for such code
+// makes of it can be compared with the full records. No cache holds the result.
 func (vm *VM) SafepointsOnly(b *Blob) *Blob {
 	s := vm.safepoints(b)
 	less := *b
@@ -71,7 +72,7 @@ func (vm *VM) safepoints(b *Blob) *safepoints {
 	n := b.debug.count()
 	s.bits = make([]uint64, n/64+1)
 	vm.charge(b, 8*len(s.bits))
-	for i := range n - min(n, 1) { // the last one only ends the table
+	for i := range n - min(n, 1) { // the last PcDesc only ends the table
 		rel := b.debug.pcOffset(i)
 		if rel < 0 {
 			continue
@@ -92,7 +93,7 @@ func (vm *VM) oopMaps(b *Blob) ([]int32, error) {
 		return nil, ErrMissing
 	}
 	if b.oopMaps == 0 {
-		return nil, nil // code that calls nothing and has no loop
+		return nil, nil // code without calls and without loops
 	}
 	n, err := vm.mem.I32(b.oopMaps + uint64(l.count))
 	if err != nil {
@@ -107,7 +108,8 @@ func (vm *VM) oopMaps(b *Blob) ([]int32, error) {
 	return vm.oldOopMaps(b.oopMaps, int(n))
 }
 
-// immutableOopMaps reads a set of JDK 9 or later: pairs of offsets follow its head (compiler/oopMap.hpp).
+// immutableOopMaps reads an ImmutableOopMapSet of JDK 9 or later: pairs of offsets follow its head
+// (compiler/oopMap.hpp).
 func (vm *VM) immutableOopMaps(set uint64, n int) ([]int32, error) {
 	l := &vm.l.oopMaps
 	size := int(l.pairSize)
@@ -122,7 +124,7 @@ func (vm *VM) immutableOopMaps(set uint64, n int) ([]int32, error) {
 	return offsets, nil
 }
 
-// oldOopMaps reads a set of JDK 8: an array of pointers to maps, each of which has its offset.
+// oldOopMaps reads an OopMapSet of JDK 8: an array of pointers to OopMaps. Each OopMap holds the offset of its pc.
 func (vm *VM) oldOopMaps(set uint64, n int) ([]int32, error) {
 	l := &vm.l.oopMaps
 	data, err := vm.mem.Ptr(set + uint64(l.data))
@@ -148,14 +150,14 @@ func (vm *VM) oldOopMaps(set uint64, n int) ([]int32, error) {
 	return offsets, nil
 }
 
-// oopMapLayout: compiler/oopMap.hpp.
+// oopMapLayout says where the pcs of OopMaps are: compiler/oopMap.hpp.
 type oopMapLayout struct {
-	count      offset // of either kind of set
-	setSize    uint64 // since 9
-	pairSize   uint64
-	pairOffset offset
-	data       offset // up to 8
-	mapOffset  offset
+	count      offset // OopMapSet or ImmutableOopMapSet: how many OopMaps it has
+	setSize    uint64 // of an ImmutableOopMapSet (9 and later)
+	pairSize   uint64 // of an ImmutableOopMapPair
+	pairOffset offset // ImmutableOopMapPair: the offset of the pc
+	data       offset // OopMapSet (8): the array of its OopMaps
+	mapOffset  offset // OopMap (8): the offset of the pc
 }
 
 func (r *resolver) oopMaps() oopMapLayout {

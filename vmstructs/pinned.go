@@ -11,19 +11,19 @@ type Mounted struct {
 	Carrier int // NSTID of the JavaThread
 	ID      uint64
 	Name    string
-	// State is VirtualThread's: "running", "parking", "pinned", "timed-pinned". A thread that is pinned has parked
-	// and could not give up its carrier.
+	// State is what VirtualThread says: "running", "parking", "pinned", "timed-pinned". A pinned thread has parked and
+	// could not give up its carrier.
 	State string
 }
 
 // IsPinned reports whether the thread holds its carrier while it waits.
 func (m *Mounted) IsPinned() bool { return strings.HasSuffix(m.State, "pinned") }
 
-// HasVirtual reports whether this JVM has virtual threads that could be read.
+// HasVirtual reports whether this JVM may have virtual threads, and exports what is needed to read them.
 func (h *Health) HasVirtual() bool { return h.virtual != nil }
 
-// Mounted lists the virtual threads that the given threads run now. One that a collector moves just now, or that
-// changes while it is read, is left out.
+// Mounted lists the virtual threads that the given threads run now. It leaves out a virtual thread that a collector is
+// moving, or that changes while it is read.
 func (h *Health) Mounted(threads []Thread) (list []Mounted) {
 	c := h.virtual
 	if c == nil || c.prepare() != nil {
@@ -44,7 +44,7 @@ func (h *Health) Mounted(threads []Thread) (list []Mounted) {
 }
 
 // mountedObjects returns the object of the virtual thread that each thread runs, 0 for threads that run none. Nearly
-// all threads run none, so two reads for all of them come first.
+// all threads run none, so it takes two reads for all threads together.
 func (h *Health) mountedObjects(threads []Thread) (objs [threadBatch]uint64) {
 	if !h.vm.l.thread.objHandle {
 		return objs
@@ -76,7 +76,7 @@ func (h *Health) mountedObjects(threads []Thread) (objs [threadBatch]uint64) {
 	return objs
 }
 
-// mountedOn reads the virtual thread at a reference, which the carrier must still hold afterwards.
+// mountedOn reads the virtual thread at a reference. The carrier must still hold that reference afterwards.
 func (h *Health) mountedOn(carrier *Thread, reference uint64) (m Mounted, ok bool) {
 	c := h.virtual
 	if c.vm.holdColours(&c.colours) != nil {

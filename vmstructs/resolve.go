@@ -11,14 +11,14 @@ type offset int32
 
 const absent offset = -1
 
-// maxOffset bounds what is believed of an instance field. JavaThread is the largest
-// type that we look into, with some 3 KB.
+// maxOffset bounds the offset of an instance field that is believed. The largest type that is read, JavaThread, has
+// some 3 KB.
 const maxOffset = 1 << 16
 
 func (o offset) ok() bool { return o >= 0 }
 
-// u64, u32 and so on take the field out of the bytes of its object. The caller has
-// read as many bytes of the object as span says.
+// u64, u32 and so on take the field out of the bytes of its object. The caller has read at least as many bytes of the
+// object as span says.
 func (o offset) u64(b []byte) uint64 { return binary.LittleEndian.Uint64(b[o:]) }
 func (o offset) u32(b []byte) uint32 { return binary.LittleEndian.Uint32(b[o:]) }
 func (o offset) i32(b []byte) int32  { return int32(binary.LittleEndian.Uint32(b[o:])) }
@@ -43,7 +43,7 @@ func (s sized) signed(b []byte) int64 {
 	return int64(s.u64(b))
 }
 
-// unsigned reads the field without.
+// unsigned reads the field without sign extension.
 func (s sized) unsigned(b []byte) uint64 {
 	switch s.width {
 	case 1:
@@ -79,7 +79,7 @@ func (r *resolver) lookup(names string, static bool) (tableField, bool) {
 	return r.find(names, static, r.tooNarrow)
 }
 
-// find is lookup with another opinion on which instance fields are too narrow.
+// find is lookup, with another answer to the question which instance fields are too narrow.
 func (r *resolver) find(names string, static bool, narrow func(string, tableField) bool) (tableField, bool) {
 	for name := range strings.SplitSeq(names, "|") {
 		typ, field, _ := strings.Cut(name, ".") // types have no dots, fields may
@@ -97,6 +97,7 @@ func (r *resolver) find(names string, static bool, narrow func(string, tableFiel
 	return tableField{}, false
 }
 
+// lost notes that a capability lacks these fields. Without a capability nothing is lost.
 func (r *resolver) lost(capability, names string) {
 	if capability != "" {
 		for name := range strings.SplitSeq(names, "|") {
@@ -108,7 +109,7 @@ func (r *resolver) lost(capability, names string) {
 	}
 }
 
-// field finds an instance field. Without it the capability is lost, if one is named.
+// field finds an instance field. If there is none, the capability is lost.
 func (r *resolver) field(capability, names string) offset {
 	f, ok := r.lookup(names, false)
 	if !ok {
@@ -118,7 +119,7 @@ func (r *resolver) field(capability, names string) offset {
 	return offset(f.offset)
 }
 
-// sized is field for one whose C++ type says its width. A type that is not known says nothing.
+// sized finds an instance field with its width, which its C++ type says. A field of another type counts as missing.
 func (r *resolver) sized(capability, names string) sized {
 	f, ok := r.find(names, false, func(string, tableField) bool { return false })
 	if !ok {
@@ -153,7 +154,7 @@ func (r *resolver) size(capability, typ string) uint64 {
 	return n
 }
 
-// int returns a constant, or what it has been in all releases that do not export it.
+// int returns a constant. otherwise is its value in all releases that do not export it.
 func (r *resolver) int(name string, otherwise int32) int32 {
 	if v, ok := r.t.ints[name]; ok {
 		return v

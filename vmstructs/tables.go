@@ -21,7 +21,7 @@ const (
 	maxUsualText = 256
 )
 
-// fieldName names a field the way that HotSpot's table does: the C++ type and the field.
+// fieldName names a field as HotSpot's table does: by the C++ type and the field.
 type fieldName struct{ typ, field string }
 
 // tableField is one entry of gHotSpotVMStructs (runtime/vmStructs.hpp, VMStructEntry).
@@ -32,9 +32,8 @@ type tableField struct {
 	static bool
 }
 
-// tables are the four arrays that HotSpot exports for debuggers, as they stand in live
-// memory. The file of libjvm.so is no substitute: most offsets in it are zero until
-// C++ initialisers have run.
+// tables are the four arrays that HotSpot exports for debuggers (runtime/vmStructs.hpp), as they stand in live memory.
+// They cannot be read out of the file of libjvm.so: most offsets are zero there, until C++ initialisers have run.
 type tables struct {
 	fields map[fieldName]tableField
 	sizes  map[string]uint64 // gHotSpotVMTypes: size of each type
@@ -42,8 +41,7 @@ type tables struct {
 	longs  map[string]uint64
 }
 
-// tableShape tells how one of the arrays is laid out; the values come from variables
-// that HotSpot exports beside it.
+// tableShape says how one of the arrays is laid out. HotSpot exports variables beside each array that hold the values.
 type tableShape struct {
 	array   string   // variable that points at the first entry
 	stride  string   // variable that holds the size of an entry
@@ -80,7 +78,7 @@ func (r *rawTable) u32(i, member int) uint32 {
 	return binary.LittleEndian.Uint32(r.bytes[i*r.stride+r.member[member]:])
 }
 
-// readTables reads all four arrays of the image that lookup knows the symbols of.
+// readTables reads all four arrays of one image. lookup finds the image's symbols.
 func readTables(m process.Memory, lookup func(symbol string) (uint64, error)) (*tables, error) {
 	var raw [4]rawTable
 	var text textPages
@@ -198,8 +196,8 @@ func readVariables(m process.Memory, lookup func(string) (uint64, error), symbol
 	return values, nil
 }
 
-// readUntilEnd reads entries from start until one has no name. It reads whole pages, as
-// what lies behind the array need not be mapped, 8 at a time as long as that works.
+// readUntilEnd reads entries from start until one has no name. It reads eight pages at a time. The memory behind the
+// array need not be mapped: where eight pages cannot be read, it goes on page by page.
 func readUntilEnd(m process.Memory, start uint64, r *rawTable) ([]byte, error) {
 	var out []byte
 	done := 0 // entries that were looked at
@@ -228,10 +226,10 @@ func readUntilEnd(m process.Memory, start uint64, r *rawTable) ([]byte, error) {
 
 const pageSize = 4096
 
-// textPages holds the pages of libjvm.so in which the names stand. The linker puts the
-// strings of a library together, so a few pages hold thousands of names.
+// textPages holds the pages of libjvm.so in which the names stand. The linker puts all strings of a library together,
+// so a few pages hold thousands of names.
 type textPages struct {
-	wanted []uint64 // page addresses, duplicates next to each other are left out
+	wanted []uint64 // page addresses, without duplicates that follow each other
 	addrs  []uint64 // sorted
 	bytes  []byte
 	ok     []bool
@@ -284,8 +282,7 @@ func (t *textPages) read(m process.Memory) error {
 	return nil
 }
 
-// str returns the C string at addr. It may run into the following page only if that was
-// fetched too, for its own names' sake or by more.
+// str returns the C string at addr. The string may run into the following pages if these were fetched, too.
 func (t *textPages) str(addr uint64) (string, bool) {
 	page, found := slices.BinarySearch(t.addrs, addr&^(pageSize-1))
 	if !found || !t.ok[page] {

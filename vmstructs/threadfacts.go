@@ -5,24 +5,22 @@ type ThreadFacts struct {
 	ID       int64 // Thread.threadId(), 0: not known
 	Daemon   bool
 	Priority int // 1 to 10, 0: not known
-	// System: the thread is one of the JDK's or the JVM's. Its thread group is the topmost one, "system", or the one of
+	// System: the thread belongs to the JDK or the JVM. Its thread group is "system", the topmost one, or the group of
 	// jdk.internal.misc.InnocuousThread right below that. An application's threads are in "main" or below.
 	System bool
 }
 
-// factFields are the places of these fields: in Thread up to 18, in Thread.FieldHolder since. Those of ThreadGroup
-// follow.
+// factFields says where these fields are. A field that does not exist is 0.
 type factFields struct {
-	daemon, priority, group uint64
-	parent, groupName       uint64
+	daemon, priority, group uint64 // Thread up to 18, Thread.FieldHolder since (java/lang/Thread.java)
+	parent, groupName       uint64 // ThreadGroup
 }
 
-// innocuousGroup is the group of the JDK's threads that run without rights of the application's
+// innocuousGroup is the group of the JDK's threads that have no rights of the application
 // (jdk/internal/misc/InnocuousThread.java).
 const innocuousGroup = "InnocuousThreadGroup"
 
-// findFacts takes the places out of the fields of the class that has them. What is not there is 0: then that fact is
-// not known.
+// findFacts takes these places out of the fields of Thread or Thread.FieldHolder. A fact without a place is not known.
 func (vm *VM) findFacts(fields map[string]uint64) factFields {
 	f := factFields{daemon: fields["daemon"], priority: fields["priority"], group: fields["group"]}
 	if group, err := vm.classFields(vm.l.oops.groupKlass); err == nil {
@@ -31,8 +29,8 @@ func (vm *VM) findFacts(fields map[string]uint64) factFields {
 	return f
 }
 
-// ThreadFacts reads them. The references that led to them are followed again afterwards: where a collector has moved an
-// object meanwhile the answer is ErrMoved.
+// ThreadFacts reads what java.lang.Thread says of t. Afterwards it follows the references that led there once more.
+// Where a collector has moved an object meanwhile, the answer is ErrMoved.
 func (vm *VM) ThreadFacts(t Thread) (f ThreadFacts, err error) {
 	way, err := vm.wayToFacts(t)
 	if err != nil {
@@ -69,7 +67,7 @@ func (vm *VM) ThreadFacts(t Thread) (f ThreadFacts, err error) {
 	return f, nil
 }
 
-// wayToFacts is where a thread's object and the holder of its fields are, and whose group it is in.
+// wayToFacts says where a thread's object, the holder of its fields and its group are.
 type wayToFacts struct {
 	thread, holder, group uint64
 	system                bool
@@ -93,13 +91,13 @@ func (vm *VM) wayToFacts(t Thread) (w wayToFacts, err error) {
 		return w, nil
 	}
 	if w.group, err = vm.oopAt(w.holder + j.facts.group); err != nil || w.group == 0 {
-		return w, err // a thread that ends has no group any more
+		return w, err // a thread that ends no longer has a group
 	}
 	w.system, err = vm.systemGroup(w.group)
 	return w, err
 }
 
-// systemGroup tells whether a ThreadGroup is the topmost one, or the one for the JDK's own threads right below it.
+// systemGroup reports whether a ThreadGroup is the topmost one, or innocuousGroup right below that.
 func (vm *VM) systemGroup(group uint64) (bool, error) {
 	f := &vm.java.facts
 	parent, err := vm.oopAt(group + f.parent)

@@ -10,8 +10,8 @@ import (
 	"goprof/process"
 )
 
-// javaFields are the places of the fields of java.lang.Thread and String that names and
-// states take; found at the first question.
+// javaFields says where the fields of java.lang.Thread and String are that hold names and states. The first question
+// finds them. A field that does not exist is 0.
 type javaFields struct {
 	done bool
 	heap heapModel
@@ -22,11 +22,11 @@ type javaFields struct {
 	holder       uint64 // Thread: its FieldHolder, 0 if there is none
 	blocker      uint64 // Thread: parkBlocker
 	facts        factFields
-	value, coder uint64 // String; coder 0: chars
+	value, coder uint64 // String; without coder (JDK 8) the value is an array of chars
 }
 
 const (
-	// maxNameUnits bounds a thread's name in UTF-16 units; a longer one is cut.
+	// maxNameUnits bounds a thread's name in UTF-16 units. A longer name is cut.
 	maxNameUnits = 4096
 	maxArray     = 1 << 31
 )
@@ -98,8 +98,8 @@ func (vm *VM) classFields(addr uint64) (map[string]uint64, error) {
 	return m, nil
 }
 
-// threadObject returns the java.lang.Thread of t. Its field eetop must point back at t:
-// a thread that ended, or an object that was moved, does not pass.
+// threadObject returns the java.lang.Thread of t. The object's field eetop must point back at t. That is not so if the
+// thread has ended, or if the object was moved.
 func (vm *VM) threadObject(t Thread) (uint64, error) {
 	if err := vm.readJavaFields(); err != nil {
 		return 0, err
@@ -108,7 +108,7 @@ func (vm *VM) threadObject(t Thread) (uint64, error) {
 	var err error
 	switch {
 	case t.obj == 0:
-		return 0, ErrBadThread // not linked to its object yet, or no more
+		return 0, ErrBadThread // it has no object yet, or no longer
 	case vm.l.thread.objHandle:
 		obj, err = vm.wideOopAt(t.obj) // an OopHandle: a pointer to the reference
 	default:
@@ -130,8 +130,8 @@ func (vm *VM) threadObject(t Thread) (uint64, error) {
 	return obj, nil
 }
 
-// moved is the error for an object that does not hold together: collectors that move
-// objects while threads run make that normal.
+// moved is the error for an object that does not hold together. With ZGC, which moves objects while threads run, that
+// is normal: then the answer is ErrMoved.
 func (vm *VM) moved(err error) error {
 	if vm.java.heap.z.on {
 		return ErrMoved
@@ -139,10 +139,11 @@ func (vm *VM) moved(err error) error {
 	return err
 }
 
-// ThreadName returns the name that Java gave a thread. Threads run and collectors work while it is read: so
-// the references that led to its characters are followed again afterwards. If they lead elsewhere, what
-// was read may be what came to lie there since, and the answer is ErrMoved. If a collection has stopped the threads
-// meanwhile, they may have led elsewhere each time: then the name comes with ErrMoved. FitsComm may confirm it.
+// ThreadName returns the name that Java gave a thread. Threads run and collectors work while the name is read. So the
+// references that led to its characters are followed once more afterwards. If they lead elsewhere then, the bytes that
+// were read may belong to another object, and the answer is ErrMoved. If a collection has stopped the threads
+// meanwhile, the references may have led elsewhere each time: then the name comes with ErrMoved. FitsComm may confirm
+// it.
 func (vm *VM) ThreadName(t Thread) (string, error) {
 	since := vm.heapMoment()
 	way, err := vm.wayToName(t)
@@ -182,8 +183,8 @@ func FitsComm(name, comm string) bool {
 	return cut && strings.HasPrefix(name, begin) && strings.HasSuffix(name, end)
 }
 
-// ThreadID returns what Thread.threadId() says, getId() in older releases. The object is checked again after the
-// number was read: a collector may have moved another object there.
+// ThreadID returns the number that Thread.threadId() returns, getId() in older releases. The object is checked again
+// after the number was read: a collector may have moved another object there.
 func (vm *VM) ThreadID(t Thread) (int64, error) {
 	obj, err := vm.threadObject(t)
 	if err != nil {
@@ -202,7 +203,8 @@ func (vm *VM) ThreadID(t Thread) (int64, error) {
 	return int64(id), nil
 }
 
-// wayToName is where a thread's object, its name, and that one's characters are. Zeros where there is no name.
+// wayToName says where a thread's object is, its name, and the characters of the name. They are 0 where there is no
+// name.
 type wayToName struct{ thread, name, chars uint64 }
 
 func (vm *VM) wayToName(t Thread) (w wayToName, err error) {
@@ -216,8 +218,8 @@ func (vm *VM) wayToName(t Thread) (w wayToName, err error) {
 	return w, err
 }
 
-// charsOf reads the characters of the java.lang.String at str, which are in the array: up to JDK 8 one of chars,
-// since 9 one of bytes, with a coder that says whether they are Latin-1 (0) or UTF-16 (1).
+// charsOf reads the characters of the java.lang.String at str out of its array. In JDK 8 that is an array of chars.
+// Since 9 it is an array of bytes, and String.coder says whether they are Latin-1 (0) or UTF-16 (1).
 func (vm *VM) charsOf(str, array uint64) (string, error) {
 	j := &vm.java
 	n, err := vm.mem.U32(array + j.heap.arrayLength)
@@ -271,16 +273,15 @@ func utf16LE(b []byte) string {
 	return string(utf16.Decode(u))
 }
 
-// threadStatuses are the values of Thread.threadStatus (classfile/javaClasses.hpp,
-// JavaThreadStatus; they are combinations of JVMTI thread state bits, the same in all
-// releases).
+// threadStatuses are the values of Thread.threadStatus (classfile/javaClasses.hpp, JavaThreadStatus). Each is a
+// combination of JVMTI thread state bits. They are the same in all releases.
 var threadStatuses = map[uint32]string{
 	0: "NEW", 2: "TERMINATED", 5: "RUNNABLE", 225: "SLEEPING", 401: "WAITING", 417: "TIMED_WAITING",
 	657: "PARKED", 673: "TIMED_PARKED", 1025: "BLOCKED",
 }
 
-// ThreadStatus returns what java.lang.Thread says of a thread's state: RUNNABLE, BLOCKED,
-// WAITING, TIMED_WAITING (both in Object.wait), PARKED, TIMED_PARKED, SLEEPING.
+// ThreadStatus returns the state that java.lang.Thread tells of a thread: RUNNABLE, BLOCKED, WAITING, TIMED_WAITING
+// (both in Object.wait), PARKED, TIMED_PARKED, SLEEPING.
 func (vm *VM) ThreadStatus(t Thread) (string, error) {
 	obj, err := vm.threadObject(t)
 	if err != nil {
@@ -289,7 +290,7 @@ func (vm *VM) ThreadStatus(t Thread) (string, error) {
 	return vm.statusOf(obj)
 }
 
-// statusOf is ThreadStatus of a java.lang.Thread.
+// statusOf is ThreadStatus of the java.lang.Thread at obj.
 func (vm *VM) statusOf(obj uint64) (status string, err error) {
 	j := &vm.java
 	if j.status == 0 {

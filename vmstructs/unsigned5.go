@@ -3,14 +3,14 @@ package vmstructs
 // stream reads HotSpot's compressed integers out of a byte slice (utilities/unsigned5.hpp
 // since JDK 20, code/compressedStream.hpp before).
 //
-// UNSIGNED5 writes a number in one to five bytes. With X the byte value that is never
-// written (1 excluded value since JDK 20: zero; none before) and L = 192-X, the bytes
-// below X+L end a number, those from there up go on, and byte i counts (b-X) << 6i.
+// UNSIGNED5 writes a number in one to five bytes. X is how many byte values are never written: since JDK 20 one, the
+// zero; before none. A byte below 192 (X+L in the source, with L = 192-X) ends the number; after others a byte
+// follows. Byte i adds (b-X) << 6i.
 type stream struct {
 	b   []byte
 	pos int
 	x   uint8
-	bad bool // ran off the end, or met an excluded byte
+	bad bool // it ended within a number, or has a byte that is never written
 }
 
 const unsigned5MaxBytes = 5
@@ -36,7 +36,7 @@ func (s *stream) u5() uint32 {
 	return sum
 }
 
-// s5 reads a signed number: zigzag, the sign in the lowest bit.
+// s5 reads a signed number (zigzag): the lowest bit is the sign.
 func (s *stream) s5() int32 {
 	v := s.u5()
 	return int32(v>>1) ^ -int32(v&1)

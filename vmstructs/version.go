@@ -30,14 +30,15 @@ func (v Version) JDK() string {
 	return v.Release
 }
 
-// zero: the VM has no interpreter of generated code. Its name tells so (runtime/abstract_vm_version.cpp, VMNAME);
-// the call stub's return address, which is null for ever, looks as in a JVM that still starts.
+// zero reports whether this is a Zero VM, which has no interpreter of generated code. The VM's name says so
+// (runtime/abstract_vm_version.cpp, VMNAME). The call stub's return address does not: it is null, as in a JVM that is
+// still starting.
 func (v *Version) zero() bool { return strings.Contains(v.Info, " Zero VM ") }
 
 const maxVersionText = 1024
 
-// readVersion follows Abstract_VM_Version (runtime/abstract_vm_version.hpp). In JDK 8 its
-// major number is HotSpot's own, which was 25 there.
+// readVersion reads Abstract_VM_Version (runtime/abstract_vm_version.hpp). In JDK 8 its major number is HotSpot's own,
+// 25, so there the JDK's number comes from JDK_Version.
 func (vm *VM) readVersion() error {
 	f := &vm.l.flags
 	v := &vm.version
@@ -57,7 +58,7 @@ func (vm *VM) readVersion() error {
 		if f.jdk == 0 || !f.majorOfJDKOffset.ok() {
 			break
 		}
-		// 9 had the type Flag too.
+		// JDK 9 has the type Flag, too.
 		if n, err := vm.mem.U8(f.jdk + uint64(f.majorOfJDKOffset)); err == nil && n >= 8 {
 			v.Major = int(n)
 		}

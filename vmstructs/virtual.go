@@ -13,7 +13,7 @@ type VirtualThread struct {
 	State string // parked, timed-waiting, ...
 	// Stack holds all its frames. It is valid during the visit only.
 	Stack *process.Continuation
-	// Mounted: a carrier ran it when it was looked at, so its frames are not all in the heap.
+	// Mounted: a carrier ran it when it was read, so not all its frames are in the heap.
 	Mounted bool
 	// Err says why its frames could not be read.
 	Err error
@@ -23,10 +23,10 @@ type VirtualThread struct {
 
 // Census says how many virtual threads there are.
 type Census struct {
-	Seen int // visited, those that have ended not among them
-	// Failed is how many places could not be read where others may be told of, by their error.
+	Seen int // how many were visited; threads that have ended do not count
+	// Failed counts the places that could not be read and may lead to further threads, by the error.
 	Failed map[string]int
-	// Untracked: the JVM does not keep those that are started without an executor
+	// Untracked: the JVM keeps no list of threads that are started without an executor
 	// (-Djdk.trackAllThreads=false).
 	Untracked bool
 }
@@ -42,14 +42,14 @@ func (s *Census) fail(err error) {
 	s.Failed[why]++
 }
 
-// maxReasons bounds how many reasons are told apart: some have an address in them.
+// maxReasons bounds how many different reasons Failed has: some have an address in them.
 const maxReasons = 64
 
-// virtualTries is how often a virtual thread is read that changes meanwhile.
+// virtualTries is how often reading is tried where a virtual thread changes meanwhile.
 const virtualTries = 3
 
-// EachVirtual visits every virtual thread that the JVM's thread containers know. They run on
-// meanwhile, and nothing stands still: one is shown as it was at a moment of its own.
+// EachVirtual visits every virtual thread that the JVM's thread containers know. No thread is stopped for that, so each
+// virtual thread is shown as it was at another moment.
 func (c *Continuations) EachVirtual(platform []Thread, visit func(*VirtualThread)) (Census, error) {
 	if err := c.prepare(); err != nil {
 		return Census{}, err
@@ -61,7 +61,8 @@ func (c *Continuations) EachVirtual(platform []Thread, visit func(*VirtualThread
 	return s.census, nil
 }
 
-// look reads one virtual thread, and reports whether it is one that has not been seen before.
+// look reads one virtual thread and visits it. It reports whether the thread has not been seen before and has not
+// ended.
 func (s *search) look(obj uint64) bool {
 	c := s.c
 	var t VirtualThread
@@ -94,7 +95,7 @@ func (s *search) lookOnce(obj uint64) (t VirtualThread) {
 	t.ID = v.ID
 	state, err := s.stateOf(v.state)
 	if err != nil {
-		t.Err = err // perhaps a carrier runs it: what is in the heap is not to be taken for all
+		t.Err = err // perhaps a carrier runs it: then not all its frames are in the heap
 		return t
 	}
 	t.State, t.Mounted, t.object = state.name, state.mounted, obj

@@ -21,8 +21,9 @@ const (
 	virtualTerminated   = "terminated"
 )
 
-// virtualStates are the constants of VirtualThread. Their values differ between releases, so they are read from the
-// class. WAITING is the way to WAIT, as PARKING is the way to PARKED.
+// virtualStates are the constants of VirtualThread (java/lang/VirtualThread.java). Their values differ between
+// releases, so they are read from the class. A thread on its way to WAIT is WAITING, as a thread on its way to PARKED
+// is PARKING.
 var virtualStates = []virtualState{
 	{"NEW", virtualNew, false}, {"STARTED", virtualStarted, false}, {"TERMINATED", virtualTerminated, false},
 	{"RUNNABLE", "runnable", false}, {"RUNNING", "running", true},
@@ -38,7 +39,7 @@ var virtualStates = []virtualState{
 // suspendedFlag is the constant of a bit that VirtualThread may add to a state.
 const suspendedFlag = "SUSPENDED"
 
-// stateOf is what the field state of a VirtualThread says.
+// stateOf is the meaning of a value of VirtualThread.state.
 func (s *search) stateOf(state uint32) (virtualState, error) {
 	if s.states == nil {
 		if err := s.readStates(); err != nil {
@@ -51,7 +52,8 @@ func (s *search) stateOf(state uint32) (virtualState, error) {
 	return virtualState{}, fmt.Errorf("%w: state %d of a virtual thread is not known", ErrBadThread, state)
 }
 
-// readStates reads the constants out of the mirror of VirtualThread, which must not be moved meanwhile.
+// readStates reads the constants out of the mirror of VirtualThread. If the collector moves the mirror meanwhile, it
+// reads them again.
 func (s *search) readStates() error {
 	for range virtualTries {
 		mirror, fields, err := s.statics(classVirtual)
@@ -62,7 +64,7 @@ func (s *search) readStates() error {
 		for _, is := range append([]virtualState{{constant: suspendedFlag}}, virtualStates...) {
 			at, ok := fields[is.constant]
 			if !ok {
-				continue // of another release
+				continue // this release has no such constant
 			}
 			v, err := s.c.vm.mem.U32(mirror + at)
 			if err != nil {

@@ -9,8 +9,7 @@ import (
 	"goprof/process"
 )
 
-// VM is HotSpot inside a target. It holds caches and scratch memory without locks: one
-// goroutine uses it at a time.
+// VM is HotSpot inside a target. It has caches and scratch memory without locks, so one goroutine at a time may use it.
 type VM struct {
 	t       process.Target
 	mem     *process.Reader
@@ -33,17 +32,17 @@ type VM struct {
 	java      javaFields
 	threads   threadCache
 	heapReads heapReads
-	// Where libjvm.so keeps the next two; see global.
+	// The addresses of the variables in libjvm.so that hold barrier and contRet; see global.
 	barrierAt, contRetAt uint64
 
-	barrier uint64 // where lowest frames of virtual threads return to; 0 not looked for
-	derived offset // JavaThread::_cont_entry where it is not exported; 0 not looked for
+	barrier uint64 // where the lowest frames of virtual threads return to; 0: not looked for yet
+	derived offset // JavaThread::_cont_entry where it is not exported; 0: not looked for yet
 	contRet uint64 // ContinuationEntry::_return_pc
 	proofs  uint64 // generation of the last Proof that was reset
 	clock   func() int64
 	unloads unloads
 
-	sightings *Sightings          // whose notes are taken, nil if nobody takes any
+	sightings *Sightings          // the notes that are used; nil: nobody takes notes
 	sighted   map[uint64]sighting // by block
 	loaded    uint64              // bytes, see Loaded
 }
@@ -73,7 +72,7 @@ func Open(t process.Target) (*VM, error) {
 		return nil, &Unsupported{lost}
 	}
 	if l.blob.name == 0 && l.blob.length == 0 {
-		return nil, ErrStarting // C++ initialisers have not run
+		return nil, ErrStarting // libjvm.so's C++ initialisers have not run yet
 	}
 	vm := newVM(t, l)
 	vm.lib = lib
@@ -103,7 +102,7 @@ func newVM(t process.Target, l *layout) *VM {
 	return vm
 }
 
-// essentials lists what is missing of the things that nothing works without.
+// essentials lists the missing fields of the capabilities that nothing works without.
 func (r *resolver) essentials() []string {
 	var lost []string
 	for _, c := range essential {
@@ -112,7 +111,7 @@ func (r *resolver) essentials() []string {
 	return lost
 }
 
-// notHotSpot says what the target is instead, as far as its images tell.
+// notHotSpot says what the target is instead of HotSpot, as far as its images tell.
 func notHotSpot(t process.Target) error {
 	if _, ok := t.Image("libj9vm29.so"); ok {
 		return fmt.Errorf("%w: this is OpenJ9", ErrNotHotSpot)
@@ -122,15 +121,14 @@ func notHotSpot(t process.Target) error {
 	}
 	for _, launcher := range []string{"libjli.so", "java"} {
 		if _, ok := t.Image(launcher); ok {
-			// The launcher maps libjvm.so soon after.
+			// The launcher maps libjvm.so soon after it has begun.
 			return fmt.Errorf("%w: no libjvm.so yet", ErrStarting)
 		}
 	}
 	return fmt.Errorf("%w: it has no libjvm.so (a native image has none either)", ErrNotHotSpot)
 }
 
-// Missing lists the capabilities that this JVM does not export the fields for, each with
-// those fields.
+// Missing lists the capabilities for which this JVM lacks fields, each with those fields.
 func (vm *VM) Missing() []string { return slices.Clone(vm.missing) }
 
 // Java returns the registers to which this JVM's generated code gives a meaning.
@@ -157,12 +155,12 @@ func excludedByte(major int, fieldStream bool) uint8 {
 	return 0
 }
 
-// Loaded returns how many bytes of code blobs' and methods' data were read into the caches
-// so far. Who keeps pointers to Blobs and Methods can tell by it how much they may hold,
-// also of what the caches have long forgotten.
+// Loaded returns how many bytes of data of code blobs and methods were read into the caches so far. A caller that
+// keeps pointers to Blobs and Methods learns from it how much memory they may hold, also after the caches have
+// forgotten them.
 func (vm *VM) Loaded() uint64 { return vm.loaded }
 
-// Forget empties the caches of code and methods. What is needed again is read anew.
+// Forget empties the caches of code and methods. Code and methods that are needed again are read anew.
 func (vm *VM) Forget() {
 	vm.blobs.init()
 	vm.methods.init()

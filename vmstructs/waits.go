@@ -7,10 +7,10 @@ import (
 	"goprof/process"
 )
 
-// Waits tells what a thread that stands still waits for. It has scratch memory of its own: one
-// goroutine may use it while another uses the VM that it was made of.
+// Waits tells what a thread that stands still waits for. It has caches and scratch memory of its own: one goroutine may
+// use a Waits while another uses the VM that it was made from.
 type Waits struct {
-	vm      *VM // our own
+	vm      *VM // one of its own
 	classes bool
 	klasses klassModel
 	model   bool // klasses has been read
@@ -21,7 +21,8 @@ type Waits struct {
 	ranges                                []process.Range
 }
 
-// NewWaits returns a reader of what threads wait for. With classes it also reads the class of what that is.
+// NewWaits returns a reader of what threads wait for. With classes it also reads the class of the object that a thread
+// waits for.
 func (vm *VM) NewWaits(classes bool) *Waits {
 	w := &Waits{vm: newVM(vm.t, vm.l), classes: classes}
 	w.vm.lib, w.vm.version = vm.lib, vm.version
@@ -29,15 +30,15 @@ func (vm *VM) NewWaits(classes bool) *Waits {
 	return w
 }
 
-// ReadFrom makes another way to the same process the one by which memory is read.
+// ReadFrom sets another way to the same process, by which memory is read from now on.
 func (w *Waits) ReadFrom(t process.Target) *Waits {
 	w.vm.t, w.vm.mem = t, process.NewReader(t)
 	return w
 }
 
-// Read tells what the JVM says of a thread that was found in that system call. The thread must not move meanwhile; the
-// collector may: what leads through the heap is followed twice, and is unknown if the two ways differ, or if a
-// collection had stopped all threads.
+// Read tells what the JVM says of a thread that was found in that system call. The thread must not run meanwhile. The
+// collector may: references in the heap are followed twice, and the answer is not known if they lead to two places.
+// Nor is it known while a collection has stopped all threads.
 func (w *Waits) Read(snap *process.Snapshot, call arch.Call) (j process.JavaWait) {
 	if snap.SideAddr == 0 || len(snap.Side) == 0 {
 		return j // not a Java thread
@@ -45,7 +46,7 @@ func (w *Waits) Read(snap *process.Snapshot, call arch.Call) (j process.JavaWait
 	switch call {
 	case arch.CallFutex, arch.CallSleep, arch.CallRestart:
 	default:
-		return j // it waits for a file, which only the kernel knows
+		return j // it waits for a file: of that only the kernel knows
 	}
 	thread := snap.SideAddr - w.side
 	if !w.readThread(thread) {
@@ -73,7 +74,7 @@ func (w *Waits) Read(snap *process.Snapshot, call arch.Call) (j process.JavaWait
 	return j
 }
 
-// readThread reads what stands in the JavaThread itself.
+// readThread reads the fields of the JavaThread itself.
 func (w *Waits) readThread(thread uint64) bool {
 	l, t := &w.vm.l.wait, &w.vm.l.thread
 	w.ranges = w.ranges[:0]
@@ -100,9 +101,9 @@ func (w *Waits) readThread(thread uint64) bool {
 	return true
 }
 
-// status is what java.lang.Thread says of the thread, empty if that cannot be had now.
+// status is the state that java.lang.Thread tells of the thread. It is empty if the state cannot be read now.
 func (w *Waits) status(t Thread) string {
-	for range 2 { // the collector may just be moving it
+	for range 2 { // the collector may be moving the object
 		before, err := w.vm.threadObject(t)
 		if err != nil {
 			continue
@@ -118,7 +119,7 @@ func (w *Waits) status(t Thread) string {
 	return ""
 }
 
-// waitsFor is the class of the monitor, or of LockSupport's blocker.
+// waitsFor is the class of the object whose monitor the thread waits for, or of the object that it is parked for.
 func (w *Waits) waitsFor(thread uint64, j *process.JavaWait) string {
 	if err := w.vm.readJavaFields(); err != nil {
 		return ""
@@ -157,7 +158,7 @@ func (w *Waits) waitsFor(thread uint64, j *process.JavaWait) string {
 	return ""
 }
 
-// monitorObject is the object whose monitor it is.
+// monitorObject is the object that an ObjectMonitor belongs to (runtime/objectMonitor.hpp, ObjectMonitor::_object).
 func (w *Waits) monitorObject(monitor uint64) (uint64, error) {
 	l := &w.vm.l.wait
 	if !l.object.ok() {
@@ -173,7 +174,7 @@ func (w *Waits) monitorObject(monitor uint64) (uint64, error) {
 	return w.vm.wideOopAt(handle)
 }
 
-// parkBlocker is what LockSupport.park was given, by the thread that is mounted if that is a virtual one.
+// parkBlocker is the object that LockSupport.park was given. If the thread runs a virtual thread, that one has it.
 func (w *Waits) parkBlocker(t Thread) (uint64, error) {
 	if w.vm.java.blocker == 0 {
 		return 0, ErrMissing
@@ -188,7 +189,8 @@ func (w *Waits) parkBlocker(t Thread) (uint64, error) {
 	return w.vm.oopAt(obj + w.vm.java.blocker)
 }
 
-// className reads the class of an object, in slashes. It is never kept: another class may come to where one was.
+// className reads the name of an object's class, with slashes. It is not kept: another class may later be at the same
+// address.
 func (w *Waits) className(obj uint64) (string, error) {
 	head := w.head[:]
 	if err := w.vm.mem.Bytes(obj, head); err != nil {

@@ -2,11 +2,11 @@ package vmstructs
 
 import "strings"
 
-// readWidths is how many bytes are read of the fields that are no pointers; of those that are not here 8. A release
-// that makes a field narrower than that (as 21 did with nmethod._comp_level and 25 with
-// CodeBlob._frame_complete_offset) would give us its neighbours' bytes, so it counts as one that has no such field. In
-// a wider one the low bytes are what was read before: all CPUs here are little-endian. Fields that are read as wide as
-// they are (resolver.sized) are not here.
+// readWidths says how many bytes are read of each field that is no pointer. Of fields that are not in the list 8 bytes
+// are read. If a release makes a field narrower (as 21 did with nmethod._comp_level and 25 with
+// CodeBlob._frame_complete_offset), its neighbours' bytes would be read, too. So such a release counts as one without
+// that field. If a release makes a field wider, its low bytes have the same meaning as before: all CPUs here are
+// little-endian. Fields whose whole width is read (resolver.sized) are not in the list.
 var readWidths = map[string]uint8{
 	"Array<int>._length": 4, "Array<u1>._data": 1, "Array<u2>._data": 2, "GrowableArrayBase._len": 4,
 	"GenericGrowableArray._len": 4,
@@ -46,7 +46,8 @@ var readWidths = map[string]uint8{
 	"CompileTask._comp_level": 1, "vframeArray._frames": 4, "vframeArrayElement._bci": 4,
 }
 
-// tooNarrow reports whether a field has fewer bytes than are read of it, as far as its type's size is known.
+// tooNarrow reports whether a field has fewer bytes than are read of it. It is false where its type's size is not
+// known.
 func (r *resolver) tooNarrow(name string, f tableField) bool {
 	want, ok := readWidths[name]
 	if !ok {
@@ -56,8 +57,8 @@ func (r *resolver) tooNarrow(name string, f tableField) bool {
 	return known && width < want
 }
 
-// knownWidth returns the size of a C++ type that is a number or a pointer. Other types, and those that the
-// tables do not tell the size of, are not known.
+// knownWidth returns the size of a C++ type that is a number or a pointer. The sizes of other types are known only
+// where the tables tell them.
 func (r *resolver) knownWidth(typ string) (uint8, bool) {
 	typ = strings.TrimPrefix(strings.TrimPrefix(typ, "volatile "), "const ")
 	if strings.HasSuffix(typ, "*") {

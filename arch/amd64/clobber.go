@@ -2,9 +2,9 @@ package amd64
 
 import "goprof/arch"
 
-// What instructions write that the tracer does not model: it forgets what was there. A register
-// that one of them writes and that is not forgotten would be told with a value that it no longer
-// has, so the list is held against objdump (TestClobberAgainstObjdump). Intel SDM volume 2.
+// This file says which registers are written by instructions that the tracer does not model. The tracer forgets what
+// was in them. If a register were missing here, the tracer would tell a value that the register no longer has. So the
+// list is compared with objdump (TestClobberAgainstObjdump). The source is Intel SDM volume 2.
 
 func (s state) forget(regs ...uint8) {
 	for _, r := range regs {
@@ -12,10 +12,10 @@ func (s state) forget(regs ...uint8) {
 	}
 }
 
-// writesReg: the instruction writes its reg operand.
+// writesReg forgets the instruction's reg operand, which it writes.
 func (s state) writesReg(in *inst) { s.set(in.Reg, arch.Loc{}) }
 
-// writesRM: the instruction writes its r/m operand.
+// writesRM forgets the instruction's r/m operand, which it writes.
 func (s state) writesRM(in *inst) {
 	if in.Mem {
 		s.store(s.address(in), arch.Loc{})

@@ -5,13 +5,12 @@ import (
 	"encoding/binary"
 )
 
-// code is what this CPU's code tells: arch.Code says of what.
+// code implements arch.Code for x86-64.
 type code struct{}
 
-// maxAfterLeave is how many bytes of code HotSpot's interpreter has between dropping a
-// frame and the jump to its caller (interp_masm_*.cpp, remove_activation), or to a handler in
-// the caller, which it asks the VM for first (templateInterpreterGenerator_*.cpp,
-// generate_throw_exception).
+// maxAfterLeave bounds the bytes of code between the place where HotSpot's interpreter drops a frame and its jump to
+// the caller (interp_masm_*.cpp, remove_activation), or to a handler in the caller. It asks the VM for that handler
+// first (templateInterpreterGenerator_*.cpp, generate_throw_exception).
 const maxAfterLeave = 112
 
 // AfterLeave looks for LEAVE (0xc9).
@@ -52,11 +51,11 @@ func (code) CallTarget(b []byte, ret uint64) (uint64, bool) {
 	return ret + uint64(int64(int32(binary.LittleEndian.Uint32(b[n-4:])))), true
 }
 
-// SenderSP: all JDKs have the same.
+// SenderSP finds none: on this CPU all JDKs have the same register, Java.SenderSP.
 func (code) SenderSP([]byte) (int, bool) { return 0, false }
 
-// Pops: nothing is pushed for a call alone.
+// Pops is 0: on this CPU no word is pushed for a call alone.
 func (code) Pops([]byte) uint64 { return 0 }
 
-// Signed: nothing is signed.
+// Signed is 0: on this CPU no address has a signature.
 func (code) Signed(uint64) uint64 { return 0 }

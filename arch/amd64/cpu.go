@@ -71,8 +71,9 @@ var CPU = arch.NewCPU(arch.Facts{
 	MaxCall: 8,
 	MinInst: 1,
 
-	// The handler has returned to the trampoline, and taken the first word of struct rt_sigframe off. A ucontext
-	// follows (arch/x86/include/asm/sigframe.h): three words and a stack_t's two, 256 bytes of registers, a word.
+	// The handler has returned to the trampoline, and so has taken the first word of struct rt_sigframe off the stack.
+	// A ucontext follows (arch/x86/include/asm/sigframe.h): 40 bytes for flags, link and stack_t, 256 bytes of
+	// registers, the signal mask of 8 bytes. Then the siginfo comes.
 	SigInfo: 40 + 256 + 8,
 }, code{})
 
@@ -85,8 +86,8 @@ var java = arch.JavaRegs{
 	ThrownAt: rdx,
 }
 
-// prstatus is the order of struct user_regs_struct (arch/x86/include/asm/user_64.h);
-// -1 is a field that we do not keep, -2 the system call's number.
+// prstatus is the order of struct user_regs_struct (arch/x86/include/asm/user_64.h). -1 stands for a field that is not
+// kept, -2 for the system call's number.
 var prstatus = [27]int{
 	r15, r14, r13, r12, rbp, rbx, r11, r10,
 	r9, r8, rax, rcx, rdx, rsi, rdi, -2,

@@ -2,10 +2,9 @@ package amd64
 
 import "encoding/binary"
 
-// inst is one instruction, decoded just far enough to know its length, its
-// operands' registers and where it may go. Intel SDM volume 2, chapters 2 and
-// appendix A. golang.org/x/arch knows neither VEX nor EVEX, of which HotSpot's stubs
-// are full, and takes ENDBR64 for something else.
+// inst is one instruction, decoded just far enough to know its length, the registers of its operands and where it may
+// go (Intel SDM volume 2, chapter 2 and appendix A). golang.org/x/arch knows neither VEX nor EVEX, which HotSpot's
+// stubs use much, and takes ENDBR64 for something else.
 type inst struct {
 	Len  int
 	Map  uint8 // 0 one byte, 1 0F, 2 0F38, 3 0F3A
@@ -25,7 +24,7 @@ type inst struct {
 	Imm  int64
 }
 
-// How many immediate bytes an opcode has, beside real counts.
+// These stand in the tables of opcodes in place of the number of immediate bytes.
 const (
 	immZ  = 0x10 // 2 with prefix 66, else 4
 	immV  = 0x11 // 8 with REX.W, 2 with prefix 66, else 4

@@ -2,7 +2,7 @@ package amd64
 
 import "goprof/arch"
 
-// Exit tells the exit of a way: how it ends the last instruction tells.
+// Exit tells the exit of a way. The last instruction says how the way ends.
 func (t *tracer) Exit(at *arch.State, w arch.Way) arch.Exit {
 	s, in := state{at}, &t.in
 	if w == arch.WayReturns {
@@ -38,8 +38,7 @@ func (s state) exit(popped int32) arch.Exit {
 		Calls: s.Calls, WritesRA: writes || s.Patched,
 	}
 	if e.RA.Kind == arch.Unknown && sp.Kind == arch.Value && sp.Reg < arch.FirstToken {
-		// The code ahead writes its own return address (exception stubs do); until then
-		// the word is what it was.
+		// The code ahead writes its own return address, as exception stubs do. Until then the word is what it was.
 		e.RA = arch.MemAt(sp.Reg, sp.Off)
 	}
 	below := sp
@@ -55,9 +54,9 @@ func (s state) exit(popped int32) arch.Exit {
 	return e
 }
 
-// Framed tells the exit of code that has just completed a frame of that size: from before the frame
-// pointer was saved, or from right after it was pushed, when only rbp may be set before the stack
-// pointer moves (-XX:+PreserveFramePointer). Later in a method, intrinsics move it by any amount.
+// Framed tells the exit of code that has just completed a frame of that size. The way began before the frame pointer
+// was saved, or right after it was pushed: then only rbp may be set (-XX:+PreserveFramePointer) before the stack
+// pointer moves. Later in a method, intrinsics move the stack pointer by any amount.
 func (t *tracer) Framed(at *arch.State, size int32, before int) (arch.Exit, bool) {
 	s := state{at}
 	sp := s.Regs[rsp]

@@ -29,10 +29,10 @@ func (s state) movStore(in *inst) {
 	}
 }
 
-// takeSavedSP deals with a stack pointer that has just come out of the stack, from a word that
-// was there at the start: code that moves the stack pointer by an amount of its own saves it
-// there before (C2's string_indexof), or its frame pointer (the stubs of the SHA-2 digests). From
-// here on all is told relative to it, and nothing to one that came before.
+// takeSavedSP deals with a stack pointer that was just loaded from a word of the stack that was there at the start.
+// Code that moves the stack pointer by an amount that it computes saves it there before (C2's string_indexof), or its
+// frame pointer (the stubs of the SHA-2 digests). From here on all places are told relative to that value, and none
+// relative to an earlier stack pointer.
 func (s state) takeSavedSP() {
 	sp := s.Regs[rsp]
 	if sp.Kind != arch.AtMem || sp.Reg != rsp || sp.Off < 0 {

@@ -7,7 +7,7 @@ import "goprof/arch"
 // and the stack) and steps over all others. Calls leave the stack as it was.
 type tracer struct {
 	*arch.Follower
-	in inst // the last that was executed
+	in inst // the last one that was executed
 }
 
 // NewTracer makes a reader of code ahead.
@@ -161,8 +161,8 @@ func (s state) arithImm(in *inst) {
 		return
 	}
 	if in.OpX == 4 && dwarf[in.RM] == rsp {
-		// and rsp, -16: either rsp is set back from another register later, or it was
-		// aligned, for otherwise the code could not find its own frame again.
+		// and rsp, -16: either rsp is set back from another register later, or it was aligned before. Otherwise the
+		// code could not find its own frame again.
 		return
 	}
 	v := s.get(in.RM)

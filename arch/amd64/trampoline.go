@@ -32,9 +32,9 @@ func (code) ThreadSlot(code []byte) (uint64, bool) {
 	return uint64(at), at > 0
 }
 
-// LinkerStub looks for an entry of a procedure linkage table: jmp *[rip + disp32], or push imm32; jmp in one that is
-// bound at its first call (System V ABI, 5.2). endbr64 and bnd may stand before them. A library that was built without
-// unwind rules has none for these, either.
+// LinkerStub looks for an entry of a procedure linkage table: jmp *[rip + disp32], or push imm32; jmp in an entry that
+// is bound at its first call (System V ABI, 5.2). endbr64 and bnd may stand before these instructions. A library that
+// was built without unwind rules has none for these entries, either.
 func (code) LinkerStub(code []byte) bool {
 	code = bytes.TrimPrefix(code, []byte{0xf3, 0x0f, 0x1e, 0xfa}) // endbr64
 	if rest, ok := bytes.CutPrefix(code, []byte{0x68}); ok && len(rest) >= 4+1 {
@@ -45,5 +45,5 @@ func (code) LinkerStub(code []byte) bool {
 	return len(code) >= 6 && code[0] == 0xff && code[1] == 0x25
 }
 
-// Detour: linkers move no instructions.
+// Detour is false: on this CPU linkers move no instructions.
 func (code) Detour([]byte) (int64, bool) { return 0, false }

@@ -2,10 +2,10 @@ package arm64
 
 import "goprof/arch"
 
-// What instructions write that the tracer does not model: it forgets what was there. The decoder tells which
-// registers those are (inst.Writes), and is held against objdump (TestDecodeAgainstObjdump).
+// Some instructions are not modelled by the tracer. It forgets what was in the registers that they write. The decoder
+// tells which registers these are (inst.Writes), and is compared with objdump (TestDecodeAgainstObjdump).
 
-// clobber forgets the registers of a set. A stack pointer that is forgotten is one of unknown origin.
+// clobber forgets the registers of a set. A stack pointer that is forgotten has an unknown origin from then on.
 func (s state) clobber(regs uint32) {
 	for r := uint8(0); regs != 0; r, regs = r+1, regs>>1 {
 		if regs&1 != 0 {

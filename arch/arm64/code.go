@@ -5,7 +5,7 @@ import (
 	"math/bits"
 )
 
-// code is what this CPU's code tells: arch.Code says of what.
+// code implements arch.Code for aarch64.
 type code struct{}
 
 // SenderSP reads the call stub's last two instructions: mov x19, sp; blr (cpu/aarch64/stubGenerator_aarch64.cpp,
@@ -16,7 +16,8 @@ func (c code) SenderSP(code []byte) (int, bool) {
 	return int(in.Rd), ok && c.EndsInCall(code)
 }
 
-// maxAfterLeave is maxAfterLeave for this CPU.
+// maxAfterLeave bounds the bytes of code between the place where HotSpot's interpreter drops a frame and its jump away,
+// as in arch/amd64.
 const maxAfterLeave = 192
 
 // AfterLeave looks for MOV sp, x29 in the instructions that were executed just before.
@@ -28,7 +29,7 @@ func (code) AfterLeave(code []byte, off uint64) bool {
 			return true
 		}
 		if !decode(code[at-4:], &in) || in.Op == opBranch || in.Op == opJump || in.Op == opRet || in.Op == opTrap {
-			return false // what stands here was come to by another way
+			return false // code behind a return or a jump is reached by another way
 		}
 	}
 	return false
@@ -54,7 +55,7 @@ func signs(w uint32) bool {
 	return w == 0xd50320ff || w == 0xd503233f || w == 0xd503231f || w == 0xdac103be
 }
 
-// EndsInCall looks for BL and BLR, and for those of BLR that check a signature.
+// EndsInCall looks for BL and BLR, and for the forms of BLR that check a signature.
 func (code) EndsInCall(code []byte) bool {
 	if len(code) < 4 {
 		return false
@@ -75,7 +76,7 @@ func (code) CallTarget(code []byte, ret uint64) (uint64, bool) {
 	return ret - 4 + uint64(int64(int32(op<<6)>>6)*4), true
 }
 
-// Pops looks for ADD sp, sp, #16. Around calls of C there is such a crumb, the return address once more
+// Pops looks for ADD sp, sp, #16. Around calls of C, compiled code pushes two words, one of them the return address
 // (cpu/aarch64/aarch64.ad, aarch64_enc_java_to_runtime).
 func (code) Pops(code []byte) uint64 {
 	if len(code) >= 4 && binary.LittleEndian.Uint32(code) == 0x910043ff {
@@ -85,6 +86,7 @@ func (code) Pops(code []byte) uint64 {
 }
 
 // Signed: a signature lies between the address's bits and bit 55
-// (Documentation/arch/arm64/pointer-authentication.rst). How many an address has is the kernel's choice, 36 to 52
-// (arch/arm64/memory.rst); a program's stack stands at the end of the first 48 of them, where there are more.
+// (Documentation/arch/arm64/pointer-authentication.rst). The kernel chooses how many bits an address has, 36 to 52
+// (Documentation/arch/arm64/memory.rst). Where it has more than 48, a program's stack lies at the end of the memory
+// that 48 bits reach.
 func (code) Signed(highest uint64) uint64 { return 1<<55 - 1<<min(max(bits.Len64(highest-1), 36), 55) }

@@ -38,7 +38,8 @@ var CPU = arch.NewCPU(arch.Facts{
 
 	SyscallResult: x0,
 	FourthArg:     x3,
-	// svc #0. Before it lets a tracer look, the kernel prepares to call again (arch/arm64/kernel/signal.c, do_signal).
+	// svc #0. Before a tracer may look at the thread, the kernel has prepared to call again
+	// (arch/arm64/kernel/signal.c, do_signal).
 	SyscallInst:   []byte{0x01, 0x00, 0x00, 0xd4},
 	SyscallNumber: x8,
 	PrstatusSize:  prstatusWords * 8,
@@ -47,8 +48,8 @@ var CPU = arch.NewCPU(arch.Facts{
 	Signs:         true,
 	Calls:         calls,
 
-	// HotSpot cpu/aarch64/assembler_aarch64.hpp, register_aarch64.hpp. The sender's sp was in x13
-	// before (code.SenderSP).
+	// HotSpot cpu/aarch64/assembler_aarch64.hpp, register_aarch64.hpp. Up to JDK 17 the sender's sp is in x13
+	// (code.SenderSP).
 	Java: arch.JavaRegs{
 		Thread:   x28,
 		BCP:      x22,
@@ -82,9 +83,9 @@ var CPU = arch.NewCPU(arch.Facts{
 	MaxCall: 4,
 	MinInst: 4,
 
-	// mov x8, #139; svc #0 (arch/arm64/kernel/vdso/sigreturn.S). Its unwind rules tell the frame pointer
-	// and the link register only. The stack pointer is at a struct rt_sigframe: a siginfo of 128 bytes, a
-	// ucontext whose sigcontext comes after 176, and in that the registers after one word.
+	// mov x8, #139; svc #0 (arch/arm64/kernel/vdso/sigreturn.S). Its unwind rules tell the frame pointer and the link
+	// register only. The stack pointer is at a struct rt_sigframe: a siginfo of 128 bytes, then a ucontext. After 176
+	// bytes of the ucontext its sigcontext begins, which has one word before the registers.
 	Sigreturn: []byte{0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4},
 	SigRegs:   128 + 176 + 8,
 }, code{})

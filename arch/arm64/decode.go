@@ -5,13 +5,13 @@ import (
 	"math/bits"
 )
 
-// inst is one A64 instruction, decoded just far enough to follow the stack pointer, the frame
-// pointer, the link register and the words that move between registers and the stack; of all others
-// it is known which general registers they write. Arm ARM (DDI 0487), chapter C4. All instructions
-// have four bytes, so nothing can be misread by length.
+// inst is one A64 instruction (Arm ARM, DDI 0487, chapter C4). It is decoded just far enough to follow the stack
+// pointer, the frame pointer, the link register and the words that move between registers and the stack. Of all other
+// instructions it says which general registers they write. All instructions have four bytes, so their length cannot be
+// misread.
 type inst struct {
 	Op     opcode
-	Rd     uint8 // what is written; of stores and branches, what is read
+	Rd     uint8 // the register that is written; of stores and branches, the one that is read
 	Rt2    uint8 // the second register of a Pair
 	Rn, Rm uint8
 	Imm    int64  // a constant, an offset, or a branch's distance in bytes
@@ -22,7 +22,7 @@ type inst struct {
 	Bytes  uint8 // a store or load of other than general registers: how much memory at most
 }
 
-// zr is the zero register where an operand may be it: 31 is always the stack pointer here.
+// zr is the zero register, where an operand may be that: in an inst, 31 is always the stack pointer.
 const zr = 0xff
 
 type opcode uint8
@@ -47,7 +47,7 @@ const (
 	opJump   // br: Rn
 	opRet    // ret: Rn
 	opTrap
-	opBad // nobody knows
+	opBad // not known: such code is not followed
 )
 
 // indexing says what becomes of a base register.
@@ -101,7 +101,7 @@ func orZR(r uint8) uint8 {
 	return r
 }
 
-// writes makes the instruction one that is known by what it writes. 31 is the zero register.
+// writes makes the instruction an opOther that writes these registers. 31 is the zero register.
 func (in *inst) writes(regs ...uint8) {
 	in.Op = opOther
 	for _, r := range regs {
@@ -288,7 +288,7 @@ func (in *inst) system(w uint32) {
 	}
 }
 
-// hint: those with which code signs return addresses do nothing on a CPU that cannot.
+// hint decodes hints. Hints by which code signs return addresses do nothing on a CPU without signatures.
 func (in *inst) hint(n uint32) {
 	switch n {
 	case 7, 24, 25, 26, 27, 28, 29, 30, 31: // xpaclri, paciaz, paciasp, pacibz, pacibsp, autiaz, ...

@@ -2,7 +2,7 @@ package arm64
 
 import "goprof/arch"
 
-// Exit tells the exit of a way: how it ends the last instruction tells.
+// Exit tells the exit of a way. The last instruction says how the way ends.
 func (t *tracer) Exit(at *arch.State, w arch.Way) arch.Exit {
 	s := state{at}
 	switch w {
@@ -14,8 +14,8 @@ func (t *tracer) Exit(at *arch.State, w arch.Way) arch.Exit {
 	return t.jumpsOut(s, w == arch.WayJumpsAnyhow)
 }
 
-// jumpsOut tells an exit by a jump. In the scratch registers, x8 and x9, is where the interpreter goes on
-// or a method begins, never a return address.
+// jumpsOut tells an exit by a jump. The scratch registers x8 and x9 hold an address of the interpreter or the
+// beginning of a method, never a return address.
 func (t *tracer) jumpsOut(s state, indirect bool) arch.Exit {
 	e := t.exit(s, s.Regs[x30])
 	e.Jump, e.Indirect = true, indirect
@@ -37,7 +37,7 @@ func (t *tracer) jumpsOut(s state, indirect bool) arch.Exit {
 	return e
 }
 
-// IsBetter prefers an indirect jump, and of two alike one whose stack pointer is known.
+// IsBetter prefers an indirect jump. Of two jumps of one kind it prefers the one whose stack pointer is known.
 func (t *tracer) IsBetter(e, than *arch.Exit) bool {
 	if e.Indirect != than.Indirect {
 		return e.Indirect
@@ -79,15 +79,15 @@ func (t *tracer) exit(s state, ra arch.Loc) arch.Exit {
 		_, writes := s.Stored(at)
 		e.WritesRA = e.WritesRA || writes && e.RA.Kind == arch.Unknown
 		if e.RA.Kind == arch.Unknown && at.Reg < arch.FirstToken && (at.Reg != regSP || at.Off >= 0) {
-			// The code ahead writes its own return address (exception stubs do); until then the word
-			// is what it was.
+			// The code ahead writes its own return address, as exception stubs do. Until then the word is what it
+			// was.
 			e.RA = arch.MemAt(at.Reg, at.Off)
 		}
 	}
 	return e
 }
 
-// built tells the exit of code that has just made a standard frame: what it has saved there is its caller's.
+// built tells the exit of code that has just made a standard frame: the words that it has saved there are its caller's.
 func (t *tracer) built(s state) arch.Exit {
 	fp := s.Regs[x29]
 	e := t.exit(s, s.load(plus(fp, 8)))
@@ -96,9 +96,9 @@ func (t *tracer) built(s state) arch.Exit {
 	return e
 }
 
-// Framed tells the exit of code that has just completed a frame of that size, in one of the two forms that
-// there are (macroAssembler_aarch64.cpp, build_frame): all at once, x29 and x30 stored at its upper end; or
-// first those two, pushed. Then, from behind the push, at most a frame pointer is set and a number loaded.
+// Framed tells the exit of code that has just completed a frame of that size. Such code has one of two forms
+// (macroAssembler_aarch64.cpp, build_frame). It moves the stack pointer once and stores x29 and x30 at the frame's
+// upper end; or it pushes these two first, and behind the push at most sets the frame pointer and loads a number.
 func (t *tracer) Framed(at *arch.State, size int32, before int) (arch.Exit, bool) {
 	s := state{at}
 	sp := s.Regs[regSP]

@@ -5,8 +5,9 @@ import "goprof/arch"
 // state is a State as this CPU's instructions see it.
 type state struct{ *arch.State }
 
-// Registers that stand for constants in a Loc: a small number in Off, or an address that the code holds; and for
-// addresses in the code itself, by their offset: that one, or one computed from it.
+// Numbers of registers that do not exist. In a Loc they stand for constants: a small number in Off, or an address that
+// the code holds. Or they stand for an address in the code itself, by its offset: that address, or one that is computed
+// from it.
 const (
 	constReg = 0xfe
 	addrReg  = 0xfd
@@ -35,8 +36,7 @@ func (s state) get(r uint8) arch.Loc {
 	return s.Regs[r&31]
 }
 
-// set gives a register a value. A stack pointer always has one: of what cannot be told it is known that
-// it is itself.
+// set gives a register a value. A stack pointer always has a value: if it cannot be told, it is told as itself.
 func (s state) set(r uint8, v arch.Loc) {
 	if r == zr {
 		return
@@ -50,9 +50,9 @@ func (s state) set(r uint8, v arch.Loc) {
 	}
 }
 
-// settleSP deals with a stack pointer that has just been set. One that was in memory at the start
-// (the interpreter's sender sp, in the frame) is the one that all is told relative to from here on, and
-// nothing to one that came before.
+// settleSP deals with a stack pointer that has just been set. If its value was in memory at the start (the
+// interpreter's sender sp, in the frame), all places are told relative to it from here on, and none relative to an
+// earlier stack pointer.
 func (s state) settleSP() {
 	sp := s.Regs[regSP]
 	switch {
@@ -127,13 +127,14 @@ func (s state) load(addr arch.Loc) arch.Loc {
 	return arch.MemAt(addr.Reg, addr.Off)
 }
 
-// isDead reports whether a word lies where nothing was that counts: it holds what has been stored there since.
+// isDead reports whether a word lies in memory that was not in use at the start: it holds only what was stored there
+// since.
 func (s state) isDead(addr arch.Loc) bool {
 	return addr.Reg == regSP && addr.Off < 0 || addr.Reg == x29 && addr.Off < s.Dead
 }
 
-// store notes a word that goes to the stack. Of those that nobody asks for, it is only noted that
-// they are no longer what they were.
+// store notes a word that goes to the stack. Of a value that no exit needs it only notes that the word is no longer
+// what it was.
 func (s state) store(addr, v arch.Loc) {
 	if addr.Kind != arch.Value || addr.Reg != x29 && addr.Reg != s.Regs[regSP].Reg {
 		return
@@ -150,8 +151,8 @@ func (s state) store(addr, v arch.Loc) {
 	s.Store(addr, v)
 }
 
-// isTracked tells values that an exit may be told by: those of registers that a callee gives back, of
-// the interpreter's, and of words in memory. A stub that saves all registers saves 31.
+// isTracked reports whether an exit may need a value: that of a register that a callee leaves as it was, of a register
+// of the interpreter, or of a word in memory. Others are not kept, because a stub that saves all registers saves 31.
 func isTracked(v arch.Loc) bool {
 	switch {
 	case v.Kind == arch.AtMem:
@@ -172,10 +173,10 @@ func (s state) access(in *inst, by arch.Loc) {
 	case indexNoAddr:
 		addr = arch.Loc{}
 	}
-	if in.Op == opLoad { // before its base moves: a stack pointer leaves dead words behind
+	if in.Op == opLoad { // before the base moves: words that a stack pointer leaves behind do not count
 		s.loads(in, addr)
 	}
-	switch in.Index { // a base that is written is none of the loaded registers (Arm ARM: unpredictable)
+	switch in.Index { // a base that is written is not one of the loaded registers (Arm ARM: unpredictable)
 	case indexPre, indexPost:
 		s.set(in.Rn, plus(base, in.Imm))
 	case indexPostReg:

@@ -7,13 +7,13 @@ import (
 )
 
 // tracer is this CPU's part of reading code ahead. It executes a few instructions symbolically (those that move the
-// stack pointer, the frame pointer, the link register, and words between registers and the stack) and
-// steps over all others. What differs from amd64 is that a call leaves the return address in the link register, so code
-// has none on the stack until it puts it there.
+// stack pointer, the frame pointer, the link register, and words between registers and the stack) and steps over all
+// others. Unlike on amd64, a call leaves the return address in the link register. So the return address is not on the
+// stack until the code stores it there.
 type tracer struct {
 	*arch.Follower
 	java arch.JavaRegs
-	in   inst // the last that was executed
+	in   inst // the last one that was executed
 }
 
 // NewTracer makes a reader of code ahead.
@@ -44,8 +44,8 @@ func (t *tracer) Step(on *arch.State) arch.Way {
 	case opAddReg, opSubReg:
 		s.set(in.Rd, s.addReg(in))
 	case opAnd:
-		// A stack pointer that is aligned either is set back from another register later, or was
-		// aligned, for otherwise the code could not find its own frame again.
+		// The code aligns its stack pointer. Either the stack pointer is set back from another register later, or it
+		// was aligned before. Otherwise the code could not find its own frame again.
 		s.set(in.Rd, s.get(in.Rn))
 	case opMov:
 		s.set(in.Rd, s.get(in.Rm))
@@ -103,10 +103,11 @@ func (t *tracer) near(at uint32, in *inst) arch.Loc {
 	return someAddress
 }
 
-// takesCallersSP reports whether the code goes back with a stack pointer from its caller's frame pointer. Up to 17 it
-// does so, on a condition, where a method handle's caller handles an exception (c1_Runtime1_aarch64.cpp,
-// handle_exception_from_callee and generate_unwind_exception). That stack pointer is the one at hand, for interpreted
-// callees have put it back; the other way goes on with it.
+// takesCallersSP reports whether the code goes back with a stack pointer that it takes from its caller's frame
+// pointer. Up to JDK 17 it does so, on a condition, where a method handle's caller handles an exception
+// (c1_Runtime1_aarch64.cpp, handle_exception_from_callee and generate_unwind_exception). That value is the stack
+// pointer that the code has already, because interpreted callees have restored it. The way on which the condition is
+// false goes on with it, too.
 func (t *tracer) takesCallersSP(at uint32) bool {
 	const movSPFP = 0x910003bf
 	var next inst
@@ -114,8 +115,8 @@ func (t *tracer) takesCallersSP(at uint32) bool {
 		(next.Op == opRet || next.Op == opJump)
 }
 
-// postStep is what an indexPostReg adds to its base. Where the code that saves all registers has been
-// interrupted between its stores, that was loaded before (macroAssembler_aarch64.cpp, push_CPU_state).
+// postStep is what an indexPostReg adds to its base. The code that saves all registers loads that number before its
+// stores (macroAssembler_aarch64.cpp, push_CPU_state), and may have been interrupted between these.
 func (t *tracer) postStep(s state, in *inst) arch.Loc {
 	by := s.get(in.Rm)
 	if in.Index != indexPostReg || by != arch.RegPlus(in.Rm, 0) {
@@ -133,8 +134,8 @@ func (t *tracer) postStep(s state, in *inst) arch.Loc {
 	return by
 }
 
-// enters reports whether the frame pointer has just been set to where it and the return address are saved:
-// macroAssembler_aarch64.cpp, enter.
+// enters reports whether the frame pointer has just been set to the place where it and the return address are saved
+// (macroAssembler_aarch64.cpp, enter).
 func (s state) enters() bool {
 	sp := s.Regs[regSP]
 	fp, ok := s.Stored(sp)
@@ -142,11 +143,11 @@ func (s state) enters() bool {
 	return ok && ok2 && fp.Kind != arch.Unknown
 }
 
-// storesSenderSP reports whether the interpreter has stored its caller's stack pointer, the last word that
-// makes its frame one that can be walked (templateInterpreterGenerator_aarch64.cpp, generate_fixed_frame).
+// storesSenderSP reports whether the interpreter has stored its caller's stack pointer. That is the last word without
+// which its frame cannot be walked (templateInterpreterGenerator_aarch64.cpp, generate_fixed_frame).
 func (t *tracer) storesSenderSP(in *inst) bool {
-	// With a zero beside it: code that saves all registers pairs them otherwise. What the register holds does not
-	// matter: up to 17 a collector's barrier before that may have called C.
+	// It is stored together with a zero. Code that saves all registers makes other pairs. What the register holds does
+	// not matter: up to JDK 17 a collector's barrier may have called C before that.
 	return in.Pair && !in.Narrow && in.Index == indexOffset && in.Rn == regSP && in.Rd == zr &&
 		int(in.Rt2) == t.java.SenderSP
 }

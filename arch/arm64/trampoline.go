@@ -18,7 +18,7 @@ func (code) ThreadSlot(code []byte) (uint64, bool) {
 	return uint64(load.Imm), isLoad && isMove && load.Imm > 0
 }
 
-// maxTrampolineInsts is how many instructions make up an address and jump there.
+// maxTrampolineInsts is how many instructions at most make an address and jump there.
 const maxTrampolineInsts = 4
 
 // Trampoline follows what SharedRuntime::generate_trampoline writes (cpu/aarch64/sharedRuntime_aarch64.cpp):
@@ -87,9 +87,9 @@ func (code) LinkerStub(code []byte) bool {
 	return false
 }
 
-// Detour looks for what linkers make of a load or store that Cortex-A53's erratum 843419, or 835769, may break: it is
-// moved to the end of the section, with a branch back behind it, and a branch to there stands in its place (GNU ld and
-// gold, --fix-cortex-a53-843419; their symbols are e843419@...). There are no unwind rules there.
+// Detour looks for a load or store that a linker has moved because of an erratum of Cortex-A53 (843419 or 835769). The
+// instruction then stands at the end of the section, with a branch back behind it. A branch to there stands in its
+// place (GNU ld and gold, --fix-cortex-a53-843419; their symbols are e843419@...). There are no unwind rules there.
 func (code) Detour(code []byte) (by int64, ok bool) {
 	const frame = 1<<x29 | 1<<x30 | 1<<regSP
 	var in inst
@@ -102,7 +102,7 @@ func (code) Detour(code []byte) (by int64, ok bool) {
 	written := in.Writes
 	switch in.Op {
 	case opOther:
-	case opStore: // not to the stack, and nothing that rules speak of
+	case opStore: // such a store does not go to the stack, and unwind rules do not speak of it
 		if in.Rn == regSP || in.Rd == x29 || in.Rd == x30 {
 			return 0, false
 		}

@@ -2,11 +2,10 @@
 
 // Package errand makes system calls that may never return.
 //
-// A read of another process's memory waits for as long as the page does not come (mm/process_vm_access.c): a page of
-// userfaultfd, of FUSE, of NFS, of a dead disk. Only the death of the whole calling process ends that wait. So
-// code that must not wait, because a thread of the target stands still meanwhile, sends a Runner: an OS thread of ours
-// that makes the call. When the time is over the Runner is left behind, asleep in the kernel, and another one takes
-// its place.
+// A read of another process's memory waits until the page comes (mm/process_vm_access.c). A page of userfaultfd, FUSE,
+// NFS or a dead disk may never come. Only the death of the whole calling process ends that wait. So code that must not
+// wait, because a thread of the target stands still meanwhile, sends a Runner: an OS thread of goprof that makes the
+// call. When the time is over the Runner is left behind, asleep in the kernel, and another one takes its place.
 //
 // Go knows nothing of a Runner's OS thread. It runs a loop in assembly, uses no stack, and has all signals blocked.
 // So neither Go's scheduler nor its garbage collector ever waits for it, and it never waits for them. What a call
@@ -33,8 +32,8 @@ import (
 // control is what both threads know of a call. The assembly knows its layout (clone_*.s).
 type control struct {
 	asked    atomic.Uint32 // number of the last call that was asked for; the Runner sleeps on it
-	answered atomic.Uint32 // number of the last one that has returned; who waits sleeps on it
-	waits    atomic.Uint32 // 1: somebody sleeps on answered
+	answered atomic.Uint32 // number of the last call that has returned; a waiting owner sleeps on it
+	waits    atomic.Uint32 // 1: the owner sleeps on answered
 	lives    atomic.Uint32 // the kernel sets it to 0 when the OS thread has ended (CLONE_CHILD_CLEARTID)
 	calls    *Call
 	count    uintptr
@@ -47,11 +46,11 @@ type control struct {
 type Call struct {
 	Number uintptr
 	Args   [6]uintptr
-	// Only is what it has to return for the call behind it to be made; 0: anything.
+	// Only: the next call is made only if this one returns that value. 0: it is made in any case.
 	Only uintptr
 }
 
-// Failed is what a call returns that fails with that error.
+// Failed is the value that a call returns if it fails with that error.
 func Failed(e syscall.Errno) uintptr { return -uintptr(e) }
 
 // Runner makes one system call at a time, or a few in a row. It belongs to one goroutine.
@@ -68,7 +67,7 @@ const controlSize = 256
 // endCall, as a call's number, ends the Runner's OS thread.
 const endCall = ^uintptr(0)
 
-// ErrNoThread: the system gives us no OS thread, or no memory for it.
+// ErrNoThread: the system gives goprof no OS thread, or no memory for it.
 var ErrNoThread = errors.New("errand: no OS thread can be started")
 
 // New starts a Runner whose Room has that many bytes. Room costs memory only where it is used.
@@ -87,8 +86,8 @@ func New(room int) (*Runner, error) {
 	return r, nil
 }
 
-// start makes the OS thread, as one of this process: what it may read does not differ from what we may. It inherits
-// the signal mask, and Go's signal handlers must never run on it.
+// start makes the OS thread. It belongs to this process, so it has the same rights. It inherits the signal mask: Go's
+// signal handlers must never run on it.
 //
 //go:nosplit
 func (r *Runner) start() syscall.Errno {
@@ -126,8 +125,8 @@ func (r *Runner) Go(number uintptr, args *[6]uintptr) {
 	r.ask(c, 1)
 }
 
-// GoAlong asks for one call after the other, until one returns something else than its Only. They lie in the Room, and
-// stay as they are until the last has returned.
+// GoAlong asks for one call after the other, until a call returns something else than its Only. The calls lie in the
+// Room, and must not change until the last one has returned.
 //
 //go:nosplit
 func (r *Runner) GoAlong(calls []Call) { r.ask(unsafe.SliceData(calls), uintptr(len(calls))) }
@@ -152,7 +151,7 @@ func (r *Runner) Returned() bool { return r.c.answered.Load() == r.c.asked.Load(
 //go:nosplit
 func (r *Runner) Wait(until int64) bool {
 	c := r.c
-	if r.Returned() { // a Runner of higher priority on the same CPU is done by now
+	if r.Returned() { // a Runner of higher priority on the same CPU has finished by now
 		return true
 	}
 	c.deadline.Sec, c.deadline.Nsec = until/1e9, until%1e9
@@ -199,30 +198,31 @@ func (r *Runner) End() {
 	}
 	r.Go(endCall, &[6]uintptr{})
 	for lives := r.c.lives.Load(); lives != 0; lives = r.c.lives.Load() {
-		// The kernel wakes all that sleep on it, with a FUTEX_WAKE that is not private (kernel/fork.c, mm_release).
+		// The kernel wakes all threads that sleep on it, by a FUTEX_WAKE that is not private (kernel/fork.c,
+		// mm_release).
 		futex(&r.c.lives, futexWaitShared, lives, nil)
 	}
 	unix.Munmap(r.all)
 }
 
-// WaitFor is a call that waits until a moment of CLOCK_MONOTONIC, and lets the next one be made then. It ends before
-// that, with the errand, when word is not 0 any more; Wake has it look.
+// WaitFor is a call that waits until a moment of CLOCK_MONOTONIC. Then the next call is made. If word is no longer 0
+// when Wake is called, WaitFor and the whole errand end before that moment.
 func WaitFor(word *atomic.Uint32, until *unix.Timespec) Call {
 	return Call{Number: unix.SYS_FUTEX, Args: [6]uintptr{uintptr(unsafe.Pointer(word)), futexWaitUntil, 0,
 		uintptr(unsafe.Pointer(until)), 0, futexAnyBit}, Only: Failed(unix.ETIMEDOUT)}
 }
 
-// WakeUp is a call that wakes who waits for that word.
+// WakeUp is a call that wakes the threads that wait for that word.
 func WakeUp(word *atomic.Uint32) Call {
 	return Call{Number: unix.SYS_FUTEX, Args: [6]uintptr{uintptr(unsafe.Pointer(word)), futexWake, 1}}
 }
 
-// Wake wakes who waits for that word.
+// Wake wakes the threads that wait for that word.
 //
 //go:nosplit
 func Wake(word *atomic.Uint32) { futex(word, futexWake, 1, nil) }
 
-// Await waits until somebody wakes who waits for that word, or a signal comes.
+// Await waits until the threads that wait for that word are woken, or a signal comes.
 //
 //go:nosplit
 func Await(word *atomic.Uint32) { futex(word, futexWaitUntil, word.Load(), nil) }

@@ -75,8 +75,11 @@ func (d *dumper) take(cmd *cobra.Command, s *session.Session) (dump *profile.Dum
 	case err != nil:
 		return nil, nil, attachError(d.pid, err)
 	}
-	if d.format == dumpAsJstack { // its readers know no such line
+	if d.format == dumpAsJstack { // its readers know no such lines
 		tellUnconfirmed(cmd.ErrOrStderr(), threads)
+		if note := dump.StoppedNote(); note != "" {
+			fmt.Fprintf(cmd.ErrOrStderr(), "goprof: process %d is %s\n", d.pid, note)
+		}
 	}
 	if d.virtual && incomplete == nil {
 		unmounted, census, err := s.DumpVirtual(d.opt)

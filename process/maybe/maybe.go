@@ -1,4 +1,5 @@
-// Package maybe holds facts that may not be known. A fact that could not be read is no zero: who shows one must say so.
+// Package maybe holds facts that may not be known. A fact that could not be read is not zero: code that shows it must
+// say that it is not known.
 package maybe
 
 import (
@@ -16,7 +17,7 @@ type Value[T any] struct {
 // Known is a fact that is known.
 func Known[T any](v T) Value[T] { return Value[T]{v, true} }
 
-// If is a fact that is known where ok says so: it takes what a function with two results returns.
+// If is a fact that is known if ok is true. It takes the two results of a function.
 func If[T any](v T, ok bool) Value[T] {
 	if !ok {
 		return Value[T]{}

@@ -44,11 +44,11 @@ func Memberships(b []byte) (list []Membership) {
 type CgroupMount struct {
 	Version     int      // 1 or 2
 	Controllers []string // version 1
-	Root        string   // which group of it is at Point
+	Root        string   // the group that is visible at Point
 	Point       string
 }
 
-// CgroupMounts reads them from /proc/self/mountinfo (proc(5)):
+// CgroupMounts reads the mounts of control groups from /proc/self/mountinfo (proc(5)):
 //
 //	31 23 0:26 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate
 func CgroupMounts(b []byte) (mounts []CgroupMount) {
@@ -82,7 +82,7 @@ func unescape(s string) string {
 // Dir is where the directory of a group is, if this mount shows it.
 func (m *CgroupMount) Dir(group string) (string, bool) {
 	if !strings.HasPrefix(group, "/") || slices.Contains(strings.Split(group+m.Root, "/"), "..") {
-		return "", false // it lies outside of our namespace (kernel/cgroup/cgroup.c, cgroup_path_ns)
+		return "", false // the group lies outside of goprof's namespace (kernel/cgroup/cgroup.c, cgroup_path_ns)
 	}
 	group, root := path.Clean(group), path.Clean(m.Root)
 	rest, ok := strings.CutPrefix(group, strings.TrimSuffix(root, "/"))

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// Tick is the unit of time in stat: USER_HZ is 100 on every Linux that we know (include/asm-generic/param.h).
+// Tick is the unit of time in stat: USER_HZ is 100 on both CPUs (include/asm-generic/param.h).
 const Tick = 10 * time.Millisecond
 
-// Ticks is how long that many ticks are. More than some hundred years count as these.
+// Ticks is the length of that many ticks. It is bounded: no more than some hundred years.
 func Ticks(n uint64) time.Duration { return time.Duration(min(n, 1<<38)) * Tick }
 
 // Uptime reads /proc/uptime: how long the machine has been up.

@@ -7,25 +7,26 @@ import (
 
 // Container is what the paths of control groups tell of a container. Empty texts are not known.
 type Container struct {
-	ID  string // of the container: 64 hexadecimal digits, or what a runtime has in place of them
+	ID  string // of the container: 64 hexadecimal digits, or the id that Amazon's ECS gives
 	Pod string // the uid of its Kubernetes pod, with hyphens
 }
 
 var (
-	// containerID is an id of Docker, containerd, CRI-O and Podman at the end of a part of a path, with what the runtime
-	// writes before it: docker-ID.scope, cri-containerd-ID.scope, crio-ID.scope, libpod-ID.scope; a colon parts as a
-	// slash does (x.slice:cri-containerd:ID).
+	// containerID is an id of Docker, containerd, CRI-O and Podman at the end of a part of a path. The runtime writes
+	// a word before it: docker-ID.scope, cri-containerd-ID.scope, crio-ID.scope, libpod-ID.scope. A colon divides
+	// parts as a slash does (x.slice:cri-containerd:ID).
 	containerID = regexp.MustCompile(`^(?:[a-z][a-z-]{0,40}-)?([0-9a-f]{64})(?:\.scope)?$`)
 	// taskID is an id of Amazon's ECS and Fargate: a task's, and a container's number.
 	taskID = regexp.MustCompile(`^([0-9a-f]{32}-[0-9]{1,12})$`)
-	// podUID is that of a pod: pod1234..., kubepods-burstable-pod1234_....slice. Pods that come from files have 32
+	// podUID is the uid of a pod: pod1234..., kubepods-burstable-pod1234_....slice. Pods that come from files have 32
 	// digits without hyphens.
 	podUID = regexp.MustCompile(`^(?:kubepods-(?:burstable-|besteffort-)?)?pod` +
 		`([0-9a-f]{8}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{12}|[0-9a-f]{32})(?:\.slice)?$`)
 )
 
 // ContainerOf reads the paths of /proc/PID/cgroup, of both versions. Of several ids in a path the last one counts: a
-// container may run in another one. In a name space of its own a path does not tell (it is "/").
+// container may run in another one. If the process has a cgroup namespace of its own, the path is "/" and tells
+// nothing.
 func ContainerOf(paths []string) (c Container) {
 	for _, path := range paths {
 		var found Container

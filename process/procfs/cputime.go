@@ -7,12 +7,12 @@ type CPUTime struct {
 	User, Nice, System, Idle, IOWait, IRQ, SoftIRQ, Steal uint64
 }
 
-// Total is all of it.
+// Total is the sum of all kinds of time.
 func (c CPUTime) Total() uint64 {
 	return c.User + c.Nice + c.System + c.Idle + c.IOWait + c.IRQ + c.SoftIRQ + c.Steal
 }
 
-// MachineStat is what we need of /proc/stat.
+// MachineStat is what goprof needs of /proc/stat.
 type MachineStat struct {
 	CPUTime          CPUTime
 	CPUs             int    // that run

@@ -10,13 +10,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Dir reads /proc/PID without allocating: descriptors of the directories are kept, names and contents live in its
-// buffers. What a method returns is valid until the next one is called.
+// Dir reads /proc/PID without allocating. It keeps descriptors of the directories, and its buffers hold names and
+// contents. The result of a method is valid until the next method is called.
 type Dir struct {
 	PID   int
 	task  int // descriptor of /proc/PID/task
 	pidfd int
-	child int8 // 1: our own child, -1: not, 0: not asked yet
+	child int8 // 1: a child of goprof, -1: not, 0: not asked yet
 	name  [64]byte
 	buf   [4096]byte
 }
@@ -47,8 +47,8 @@ func (p *Dir) Close() {
 	}
 }
 
-// Ended says that the whole process has ended: also when nobody has reaped it yet, and
-// also when its number has gone to another process since (a pidfd stays with its process).
+// Ended reports whether the whole process has ended. That is so, too, if its parent has not reaped it yet, or if its
+// number now belongs to another process (a pidfd stays with its process).
 func (p *Dir) Ended() bool {
 	if p.pidfd < 0 { // before Linux 5.3
 		return p.task < 0 || unix.Faccessat(p.task, ".", unix.F_OK, 0) != nil || unix.Kill(p.PID, 0) == unix.ESRCH
@@ -60,7 +60,7 @@ func (p *Dir) Ended() bool {
 	return n == 1
 }
 
-// Owns says that tid is a thread of this process, not of one that got its number later.
+// Owns reports whether tid is a thread of this process, and not of one that got its number later.
 func (p *Dir) Owns(tid int) bool {
 	_, _, e := syscall.RawSyscall(unix.SYS_TGKILL, uintptr(p.PID), uintptr(tid), 0)
 	return e != unix.ESRCH && !p.Ended()
@@ -109,8 +109,8 @@ func (p *Dir) Read(tid int, file string) []byte {
 	return b
 }
 
-// FileLink is what descriptor fd of the process leads to, as its link in /proc/PID/fd tells: 64 bytes of it at most.
-// It is nil if there is no such descriptor.
+// FileLink is the text of the link /proc/PID/fd/FD, 64 bytes of it at most: what that descriptor leads to. It is nil if
+// there is no such descriptor.
 func (p *Dir) FileLink(fd uint64) []byte {
 	if fd > 1<<31-1 {
 		return nil
@@ -153,7 +153,7 @@ func (p *Dir) Tracer(tid int) int {
 	return tracer
 }
 
-// IsOwnChild says that our own process started the target.
+// IsOwnChild reports whether goprof started the target.
 func (p *Dir) IsOwnChild() bool {
 	if p.child == 0 {
 		p.child = -1
@@ -182,8 +182,8 @@ func (p *Dir) Threads(buf []byte, each func(tid int)) error {
 	}
 }
 
-// Count is how many threads there are, by the link count of the task directory
-// (fs/proc/base.c, proc_task_getattr): cheaper than any file there.
+// Count is how many threads there are. The link count of the task directory says it (fs/proc/base.c,
+// proc_task_getattr), which is cheaper to read than any file there.
 func (p *Dir) Count() int {
 	var st unix.Stat_t
 	if unix.Fstat(p.task, &st) != nil {
@@ -192,7 +192,7 @@ func (p *Dir) Count() int {
 	return int(st.Nlink)
 }
 
-// Born is when a thread began, in clock ticks since the machine did; 0 if there is none.
+// Born is when a thread began, in clock ticks since the machine was started. It is 0 if there is no such thread.
 func (p *Dir) Born(tid int) uint64 {
 	s, _ := ParseStat(p.Read(tid, "stat"))
 	return s.Start

@@ -7,7 +7,7 @@ import (
 
 // Files that hold a name and a number in each line.
 
-// Kilobytes returns the bytes of a line like "VmSwap:    12 kB" of /proc/PID/status, /proc/meminfo and their like.
+// Kilobytes returns the number of a line like "VmSwap:    12 kB" of /proc/PID/status or /proc/meminfo, in bytes.
 func Kilobytes(b []byte, key string) (bytes uint64, ok bool) {
 	rest, ok := keyedLine(b, key+":")
 	if !ok {
@@ -59,7 +59,8 @@ func Limit(b []byte, name string) (n uint64, unlimited, ok bool) {
 	return n, false, ok
 }
 
-// CountList counts the members of a list like "0-3,8" (bitmap_parselist). No more than some million are believed.
+// CountList counts the members of a list like "0-3,8" (lib/bitmap-str.c, bitmap_parselist). It believes no more than
+// some million.
 func CountList(b []byte) (n uint64, ok bool) {
 	b = bytes.TrimSpace(b)
 	for len(b) > 0 {

@@ -6,11 +6,12 @@ import (
 	"time"
 )
 
-// Pressure is how long threads have waited for something (Documentation/accounting/psi.rst). Some: at least one waited.
-// Full: all that were not idle did.
+// Pressure is how long threads have waited for something (Documentation/accounting/psi.rst). Some: at least one thread
+// waited. Full: all threads that were not idle waited.
 type Pressure struct{ Some, Full Stall }
 
-// Stall is a line of it: parts of the last 10, 60 and 300 seconds, 0 to 1, and all since the beginning.
+// Stall is a line of Pressure: the shares of the last 10, 60 and 300 seconds, from 0 to 1, and the time since the
+// machine was started.
 type Stall struct {
 	Avg10, Avg60, Avg300 float64
 	Total                time.Duration
@@ -62,5 +63,5 @@ func percent(b []byte) (float64, bool) {
 	return v / 100, err == nil && v >= 0 && v <= 100
 }
 
-// Microseconds is how long that many are. More than some hundred years count as these.
+// Microseconds is the length of that many microseconds. It is bounded: no more than some hundred years.
 func Microseconds(n uint64) time.Duration { return time.Duration(min(n, 1<<52)) * time.Microsecond }

@@ -12,7 +12,7 @@ type Socket struct {
 	Local, Remote  netip.AddrPort
 	State          string
 	Unsent, Unread uint64
-	Inode          uint64 // 0: nobody has it open any more
+	Inode          uint64 // 0: no process has it open any more
 }
 
 // tcpStates are the numbers of include/net/tcp_states.h.

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Stat is what we need of /proc/PID/stat and /proc/PID/task/TID/stat (proc(5); fs/proc/array.c, do_task_stat). Reading
-// it takes no lock of the address space, so it can be read of a process that hangs.
+// Stat is what goprof needs of /proc/PID/stat and /proc/PID/task/TID/stat (proc(5); fs/proc/array.c, do_task_stat).
+// Reading them takes no lock of the address space, so they can be read of a process that hangs.
 type Stat struct {
 	State   byte   // field 3, R S D T t Z X I; 0 where the text does not even hold that
 	CPU     int    // field 39, the CPU that it last ran on; -1 where that is not told
@@ -19,8 +19,8 @@ type Stat struct {
 // Alive reports whether the thread has not exited. Z waits to be collected, X is just leaving.
 func (s Stat) Alive() bool { return s.State != 'Z' && s.State != 'X' && s.State != 'x' }
 
-// afterName returns what follows the name, from the state on. The name in field 2 may hold anything, but what follows
-// it holds no bracket.
+// afterName returns the text behind the name, from the state on. The name in field 2 may hold any byte, but the text
+// behind it holds no bracket.
 func afterName(b []byte) []byte {
 	end := bytes.LastIndexByte(b, ')')
 	if end < 0 || len(b) < end+3 || b[end+1] != ' ' {
@@ -41,7 +41,7 @@ func State(b []byte) byte {
 	return b[0]
 }
 
-// Comm reads just the name from stat. It may hold brackets itself.
+// Comm reads just the name from stat. The name may hold brackets.
 func Comm(b []byte) string {
 	open, end := bytes.IndexByte(b, '('), bytes.LastIndexByte(b, ')')
 	if open < 0 || end < open {
@@ -50,7 +50,7 @@ func Comm(b []byte) string {
 	return strings.ToValidUTF8(string(b[open+1:end]), "\uFFFD")
 }
 
-// ParseStat reads stat. It is ok if all fields up to that of the memory are there; what is missing is 0 (the CPU -1).
+// ParseStat reads stat. ok says that all fields up to the memory are there. A field that is missing is 0 (CPU: -1).
 func ParseStat(b []byte) (s Stat, ok bool) {
 	s.CPU = -1
 	if b = afterName(b); len(b) == 0 {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Status is what we need of /proc/PID/status and /proc/PID/task/TID/status (proc(5); fs/proc/array.c). The kernel
-// escapes newlines in the name, so no line is the process's own.
+// Status is what goprof needs of /proc/PID/status and /proc/PID/task/TID/status (proc(5); fs/proc/array.c). The kernel
+// escapes newlines in the name, so a process cannot make a line of its own.
 type Status struct {
 	Name                 string
 	State                byte
@@ -22,7 +22,7 @@ type Status struct {
 	KernelThread         bool
 }
 
-// Nested reports whether the thread is in another pid namespace than that of this /proc.
+// Nested reports whether the thread is in another pid namespace than this /proc.
 func (s *Status) Nested() bool { return len(s.NSPID) > 1 }
 
 // InnerPID is its number in its own pid namespace, or what is given here where the kernel does not tell (before 4.1).
@@ -115,7 +115,7 @@ func cutColumn(b []byte) (word, rest []byte) {
 	return b[:i], bytes.TrimLeft(b[i:], blanks)
 }
 
-// capabilities reads a set of them; what is none is the empty set.
+// capabilities reads a set of capabilities. Text that holds none is the empty set.
 func capabilities(hex []byte) uint64 {
 	set, err := strconv.ParseUint(string(hex), 16, 64)
 	if err != nil {
@@ -124,7 +124,7 @@ func capabilities(hex []byte) uint64 {
 	return set
 }
 
-// Single lines of status, for those that look at one thousands of times: they do not read the rest.
+// These functions read a single line of status, for code that reads it thousands of times.
 
 // StatusState is the state of a thread, 0 where there is no such thread.
 func StatusState(b []byte) byte {
@@ -134,13 +134,13 @@ func StatusState(b []byte) byte {
 	return 0
 }
 
-// StatusTracer is the thread that traces it, 0 if none.
+// StatusTracer is the thread that traces this one, 0 if none.
 func StatusTracer(b []byte) int {
 	n, _ := lineUint(b, "\nTracerPid:\t")
 	return int(n)
 }
 
-// StatusParent is the process that started it, or has inherited it.
+// StatusParent is the process that started this one, or has inherited it.
 func StatusParent(b []byte) (pid int, ok bool) {
 	n, ok := lineUint(b, "\nPPid:\t")
 	return int(n), ok

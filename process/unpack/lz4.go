@@ -17,12 +17,12 @@ const (
 	lz4Most   = 4 << 20 // the largest block
 )
 
-// lz4Reader unpacks lz4 frames. Checksums are not looked at: who reads a core wants what there is of it.
+// lz4Reader unpacks lz4 frames. It does not check checksums: a reader of a damaged core wants as much as there is.
 type lz4Reader struct {
 	from  io.Reader
 	block int  // the most that a block unpacks to; 0: no frame is open
 	sums  bool // each block is followed by its checksum
-	sum   bool // and the frame by one
+	sum   bool // the frame is followed by a checksum
 	in    []byte
 	out   []byte // the window, then the block
 	at    int    // of out, what is next to be read

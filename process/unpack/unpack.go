@@ -1,9 +1,9 @@
 // Package unpack opens a core file that may be compressed: by gzip, zstd or lz4, as systemd-coredump and people do.
 //
-// A core is read here and there, and none of these formats can be read so. It is unpacked into a temporary file, which
-// has no name (other systems than Linux and macOS: until it is closed), and in which long runs of zeros take no
-// room. What unpacks to more than the limit, or than the disk has room for, is an error. A file that is not
-// compressed is read as it is, wherever it lies.
+// A core is read in any order, and none of these formats allows that. So it is unpacked into a temporary file, in which
+// long runs of zeros take no room. That file has no name (on other systems than Linux and macOS it has one until it is
+// closed). A file that unpacks to more than the limit, or than the disk has room for, is an error. A file that is not
+// compressed is read as it is.
 package unpack
 
 import (
@@ -61,10 +61,10 @@ func (f *File) Close() error {
 	return err
 }
 
-// Open opens a file, and unpacks it if it is compressed. What it unpacks is damaged or cut off: as far as it goes, that
-// is the result, and the error is returned with it.
+// Open opens a file, and unpacks it if it is compressed. If the file is damaged or cut off, the result holds what comes
+// before, and the error is returned with it.
 func Open(name string) (*File, error) {
-	st, err := os.Stat(name) // to open a pipe may block
+	st, err := os.Stat(name) // first, because opening a pipe may block
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +122,7 @@ func unpackTo(from io.Reader, limit int64) (*File, error) {
 	}
 	out := &File{File: file}
 	if os.Remove(file.Name()) != nil {
-		out.remove = file.Name() // not while it is open
+		out.remove = file.Name() // this system removes no open file
 	}
 	err = out.fill(from, limit)
 	switch {
@@ -166,7 +166,7 @@ func (f *File) fill(from io.Reader, limit int64) error {
 	}
 }
 
-// ended tells the end of a stream from one that was cut off: after its end a reader says so again.
+// ended reports whether a stream has ended, and was not cut off: a reader at its end says io.EOF each time.
 func ended(from io.Reader) bool {
 	_, err := from.Read(make([]byte, 1))
 	return errors.Is(err, io.EOF)

@@ -18,7 +18,7 @@ import (
 // NewDump is a dump without threads: what is known of the JVM at this moment.
 func (s *Session) NewDump() *profile.Dump {
 	version := s.VM.Version()
-	d := &profile.Dump{At: time.Now(), PID: s.Process.PID(), Version: version.JDK()}
+	d := &profile.Dump{At: time.Now(), PID: s.Process.PID(), Version: version.JDK(), Stopped: s.Stopped()}
 	d.VM, _, _ = strings.Cut(version.Info, " (")
 	command := make(chan string, 1)
 	if s.guarded(func() { command <- s.VM.JavaCommand() }) {

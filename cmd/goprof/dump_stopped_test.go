@@ -1,0 +1,65 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"goprof/process/procfs"
+	machine "goprof/testdata/host"
+	"goprof/testdata/jvmtest"
+)
+
+// TestDumpTellsOfStop: a dump of a JVM that a signal has stopped says so, and what lets it go on. In jstack's layout
+// there is no place for that: there goprof says it beside the dump.
+func TestDumpTellsOfStop(t *testing.T) {
+	jvm := jvmtest.Start(t, jvmtest.JDKs(t)[0], "truth.Shares", "--", "1", "2")
+	pid := strconv.Itoa(jvm.PID)
+	note := fmt.Sprintf("stopped by a signal (kill -CONT %d lets it go on)", jvm.PID)
+	dump := func(args ...string) (out []byte, told string) {
+		cmd := exec.CommandContext(t.Context(), "goprof", append([]string{"dump", "--locks=false", pid}, args...)...)
+		var stderr strings.Builder
+		cmd.Stderr = &stderr
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("%v: %s", err, &stderr)
+		}
+		return out, stderr.String()
+	}
+	if out, _ := dump("--nonblocking"); bytes.Contains(out, []byte("stopped by a signal")) {
+		t.Errorf("it runs: %s", out)
+	}
+	if err := syscall.Kill(jvm.PID, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Kill(jvm.PID, syscall.SIGCONT)
+	machine.WaitFor(t, "the JVM has stopped", func() bool {
+		stat, _, err := procfs.ReadStat(jvm.PID, jvm.PID)
+		return err == nil && stat.State == 'T'
+	})
+	text, _ := dump()
+	if lines := strings.Split(string(text), "\n"); len(lines) < 2 || lines[1] != note {
+		t.Errorf("%.300s", text)
+	}
+	out, _ := dump("--json")
+	var answer struct {
+		Stopped bool `json:"stopped"`
+	}
+	if err := json.Unmarshal(out, &answer); err != nil || !answer.Stopped {
+		t.Errorf("%v: %.300s", err, out)
+	}
+	jstack, told := dump("--format", "jstack")
+	if !strings.Contains(told, "goprof: process "+pid+" is "+note+"\n") {
+		t.Errorf("beside jstack's layout: %s", told)
+	}
+	if bytes.Contains(jstack, []byte("by a signal")) {
+		t.Errorf("%.300s", jstack)
+	}
+}

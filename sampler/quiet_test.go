@@ -3,6 +3,8 @@
 package sampler
 
 import (
+	"fmt"
+	"os"
 	"testing"
 
 	"goprof/process/procfs"
@@ -29,9 +31,14 @@ func TestQuietKnowsWhomItRead(t *testing.T) {
 	}
 	l.quiet.now = true
 	first, ok := l.charged(th)
-	if !ok || first.Ran == 0 {
+	if !ok || first.Turns == 0 { // it has been on a CPU, for it has begun; what it ran is charged with a tick
 		t.Fatalf("%+v %v of a thread that spins", first, ok)
 	}
+	ctest.Eventually(t, "it was charged", func() bool {
+		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/schedstat", p.PID, p.PID))
+		stat, ok := procfs.ParseSchedstat(b)
+		return err == nil && ok && stat != first
+	})
 	l.quiet.now = true
 	if again, ok := l.charged(th); !ok || again != first {
 		t.Errorf("%+v %v: it was asked again", again, ok)

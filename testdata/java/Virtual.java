@@ -25,6 +25,8 @@ public final class Virtual {
 
     public static void main(String[] args) throws Exception {
         int depth = args.length > 0 ? Integer.parseInt(args[0]) : 300;
+        // Each of the two keeps its carrier, and where there is one CPU there would be one carrier.
+        System.setProperty("jdk.virtualThreadScheduler.parallelism", "2");
         int[] results = new int[2];
         RandomAccessFile writer = openPipe();
         Thread mounted = start("", () -> results[0] = descend(depth, false));

@@ -28,6 +28,8 @@ const (
 	engineLimit = 15 * time.Second
 	// virtualLimit is how long virtual threads are searched for, and read.
 	virtualLimit = 30 * time.Second
+	// collectionLimit is how long of that is waited for collections to end.
+	collectionLimit = 2 * time.Second
 )
 
 // ErrHangs: the sampling thread does not end.

@@ -126,17 +126,15 @@ var mallocWays = []presetWay{
 	{in: "ld-musl", probes: []presetProbe{{symbol: "malloc", amount: 1}}, note: "calloc and realloc are not seen"},
 }
 
-// allocWays: a thread comes here when its buffer (TLAB) is full and it gets a new one, or when an object is
-// allocated outside of any. The class's Klass, and the sizes are arguments: (Klass*, HeapWord*, size_t tlab_size,
-// size_t alloc_size, Thread*) and (Klass*, HeapWord*, size_t alloc_size, Thread*); up to 9 there was no HeapWord*.
-var allocWays = []presetWay{
-	{in: libjvm, probes: []presetProbe{
-		{symbol: "AllocTracer::send_allocation_in_new_tlab", amount: 3, eventPart: newTLAB},
-		{symbol: "AllocTracer::send_allocation_outside_tlab", amount: 3, eventPart: outsideTLAB}}},
-	{in: libjvm, probes: []presetProbe{
-		{symbol: "AllocTracer::send_allocation_in_new_tlab_event", amount: 2, eventPart: newTLAB},
-		{symbol: "AllocTracer::send_allocation_outside_tlab_event", amount: 2, eventPart: outsideTLAB}}},
-}
+// allocWays are the ways of all releases to see allocations: one for each pair of functions.
+var allocWays = func() (ways []presetWay) {
+	for _, a := range vmstructs.AllocTracers {
+		ways = append(ways, presetWay{in: libjvm, probes: []presetProbe{
+			{symbol: a.InNewTLAB, amount: a.Bytes, eventPart: newTLAB},
+			{symbol: a.OutsideTLAB, amount: a.Bytes, eventPart: outsideTLAB}}})
+	}
+	return ways
+}()
 
 // The kinds are those whose marks flame graph tools colour: _[i] and _[k].
 var (

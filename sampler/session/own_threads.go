@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"goprof/profile"
+	"goprof/vmstructs"
 )
 
 // Which threads are the JVM's own, and idle. They are most of a small program's threads, and what they wait for is
@@ -32,9 +33,9 @@ func isIdleOwn(state profile.State, stack *profile.Stack) bool {
 		}
 		java = true
 		switch {
-		case ownHomes.MatchString(f.Func.Name):
+		case vmstructs.IsHomeOfVMThread(f.Func.Name):
 			own = true
-		case !ownWaits.MatchString(f.Func.Name):
+		case !vmstructs.IsWaitOfVMThread(f.Func.Name):
 			return false
 		}
 	}
@@ -55,7 +56,7 @@ func isNativeOwn(stack *profile.Stack) bool {
 		switch module, _, _ := strings.Cut(f.Func.Module, " "); {
 		case module == "libjvm.so":
 			own = true
-			if operations.MatchString(f.Func.Name) {
+			if vmstructs.IsOperation(f.Func.Name) {
 				return false
 			}
 		case module == "libjli.so" || module == "java":
@@ -66,20 +67,6 @@ func isNativeOwn(stack *profile.Stack) bool {
 	}
 	return own
 }
-
-// ownHomes are the classes of threads that the JVM begins in Java: for references, and since JDK 21 for virtual
-// threads.
-var ownHomes = regexp.MustCompile(`^(?:java\.lang\.ref\.(?:Reference|Finalizer)\$|java\.lang\.ref\.ReferenceQueue\.|jdk\.internal\.ref\.CleanerImpl\.|` +
-	`sun\.nio\.ch\.Poller|java\.lang\.VirtualThread\.(?:unblockVirtualThreads|takeVirtualThreadListToUnblock)$)`)
-
-// ownWaits are what else stands on the stacks of these threads while they wait.
-var ownWaits = regexp.MustCompile(`^(?:java\.lang\.ref\.|java\.lang\.Object\.wait|java\.lang\.Thread\.run|` +
-	`jdk\.internal\.misc\.InnocuousThread\.run$|sun\.misc\.InnocuousThread\.run$|(?:jdk\.internal|sun)\.misc\.Unsafe\.park$|` +
-	`java\.util\.concurrent\.locks\.|java\.util\.concurrent\.ForkJoinPool\.(?:managedBlock|unmanagedBlock|compensatedBlock)$|` +
-	`sun\.nio\.ch\.(?:EPoll|EPollPoller)\b)`)
-
-// operations are what the VM's thread is about while the program stands still: waiting there is no idleness.
-var operations = regexp.MustCompile(`^(?:VM_|VM_Operation|SafepointSynchronize::|VMThread::evaluate_operation)`)
 
 // systemImages are the images of the C library and the loader, glibc's and musl's.
 var systemImages = regexp.MustCompile(`^(?:libc[.-]|libpthread[.-]|ld-|\[?(?:linux-)?vdso|libc\.musl)`)

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"goprof/process/maybe"
+	"goprof/vmstructs"
 )
 
 // JVM is what the JVM's own structures tell.
@@ -50,16 +51,13 @@ type GC struct {
 }
 
 // CollectorKind says what a collector of the JVM's counters collects.
-type CollectorKind string
+type CollectorKind = vmstructs.CollectorKind
 
 const (
-	// YoungCollections are pauses for the young generation, with G1 also those for parts of the old one.
-	YoungCollections CollectorKind = "young"
-	FullCollections  CollectorKind = "full" // pauses for the whole heap
-	// ConcurrentPauses are the pauses of a collection that otherwise runs beside the program. With ZGC and Shenandoah the
-	// JVM counts whole cycles here, or pauses: Name says which.
-	ConcurrentPauses CollectorKind = "concurrent"
-	OtherCollections CollectorKind = "other" // its name says what
+	YoungCollections = vmstructs.YoungCollections
+	FullCollections  = vmstructs.FullCollections
+	ConcurrentPauses = vmstructs.ConcurrentPauses
+	OtherCollections = vmstructs.OtherCollections
 )
 
 // Collector is one of the JVM's counters of collections.

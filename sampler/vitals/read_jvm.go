@@ -201,11 +201,7 @@ func takeCounters(j *JVM, counters vmstructs.Counters) {
 	j.Code.CompileTime = c.ticks("java.ci.totalTime")
 	j.GC.Cause, j.GC.LastCause = c.text("sun.gc.cause"), c.text("sun.gc.lastCause")
 	takeCollectors(&j.GC, c)
-	j.GC.OldAfter = oldAfter(&j.GC, c)
-	if j.GC.Name == "G1" { // the others' numbers of the young generation are as old as 50 ms, whatever happened since
-		j.GC.HeapAfter = add(j.GC.OldAfter, add(c.count("sun.gc.generation.0.space.0.used"),
-			add(c.count("sun.gc.generation.0.space.1.used"), c.count("sun.gc.generation.0.space.2.used"))))
-	}
+	j.GC.OldAfter, j.GC.HeapAfter = c.OldAfter(j.GC.Name), c.HeapAfter(j.GC.Name)
 }
 
 // metaspaceMax is the limit that was set, if one was: else MaxMetaspaceSize is the whole address space.
@@ -214,33 +210,24 @@ func metaspaceMax(j *JVM) maybe.Value[uint64] {
 	return maybe.If(n, ok && n < 1<<46)
 }
 
-// oldAfter is what the counters say of the old generation. Collectors without generations have their whole heap there.
-func oldAfter(gc *GC, c *counterValues) maybe.Value[uint64] {
-	if name, ok := c.Text("sun.gc.generation.1.name"); !ok || name != "old" || gc.Name == "ZGC" {
-		return maybe.Value[uint64]{}
-	}
-	return c.count("sun.gc.generation.1.space.0.used")
-}
-
 // maxCollectors is more than any JVM has: three.
 const maxCollectors = 8
 
 func takeCollectors(gc *GC, c *counterValues) {
-	phases := false // CMS since 9 counts its short pauses for themselves
-	for i := range maxCollectors {
-		name, ok := c.Text(collectorCounter(i, "name"))
-		phases = phases || ok && strings.HasPrefix(name, "CMS stop-the-world phases")
+	var names [maxCollectors]string
+	for i := range names {
+		names[i], _ = c.Text(collectorCounter(i, "name"))
 	}
-	for i := range maxCollectors {
-		name, ok := c.Text(collectorCounter(i, "name"))
+	kinds := vmstructs.KindsOfCollectors(names[:])
+	for i, name := range names {
 		count, ok2 := c.count(collectorCounter(i, "invocations")).Get()
 		spent, ok3 := c.ticks(collectorCounter(i, "time")).Get()
-		if !ok || !ok2 || !ok3 {
+		if name == "" || !ok2 || !ok3 {
 			continue
 		}
 		begun, ok := c.ticks(collectorCounter(i, "lastEntryTime")).Get()
 		ended, ok2 := c.ticks(collectorCounter(i, "lastExitTime")).Get()
-		gc.Collectors = append(gc.Collectors, Collector{Number: i, Name: name, Kind: kindOf(name, phases), Count: count,
+		gc.Collectors = append(gc.Collectors, Collector{Number: i, Name: name, Kind: kinds[i], Count: count,
 			Time: spent, UnderWay: ok && ok2 && count > 0 && begun > ended, LastEnd: maybe.If(ended, ok2 && ended > 0)})
 	}
 }

@@ -10,16 +10,16 @@ import (
 	"goprof/vmstructs"
 )
 
-// Which threads are the JVM's own, and idle. They are most of a small program's threads, and what they wait for is
-// nobody's question: so wall-clock recordings leave them out, unless they are asked for. A thread that does anything
-// is never left out, and neither is one of which it is not known whose it is.
+// This file finds the JVM's own threads that are idle. Most threads of a small program are such threads, and no user
+// asks what they wait for. So wall-clock recordings leave them out, unless they are asked for. A thread that does
+// anything is never left out, and neither is a thread whose owner is not known.
 //
-// Names of threads prove nothing: a program may call its own as it likes. The frames tell. A thread without any Java
-// frame is the JVM's if all its frames are of the JVM, of the launcher or of the C library. A thread that a native
-// library has begun has a frame of that library. The few threads that the JVM begins in Java stand in classes of their
-// own, java.lang.ref.Reference$ReferenceHandler and the like.
+// Names of threads prove nothing: a program may give its threads any name. The frames tell. A thread without any Java
+// frame is the JVM's if all its frames are in the JVM, the launcher or the C library. A thread that a native library
+// has begun has a frame of that library. The few threads that the JVM begins in Java run methods of classes of their
+// own, such as java.lang.ref.Reference$ReferenceHandler.
 
-// isIdleOwn tells whether a thread in that state is one of the JVM's own that has nothing to do.
+// isIdleOwn reports whether a thread in that state is one of the JVM's own that has nothing to do.
 func isIdleOwn(state profile.State, stack *profile.Stack) bool {
 	switch state {
 	case profile.Running, profile.Runnable, profile.Blocked, profile.Stopped:
@@ -45,13 +45,13 @@ func isIdleOwn(state profile.State, stack *profile.Stack) bool {
 	return isNativeOwn(stack)
 }
 
-// isNativeOwn tells it of a thread without Java frames.
+// isNativeOwn is isIdleOwn for a thread without Java frames.
 func isNativeOwn(stack *profile.Stack) bool {
 	own := false
 	for i := range stack.Frames {
 		f := &stack.Frames[i]
 		if f.Kind != profile.Native {
-			return false // frames that are not known may be anybody's
+			return false // a frame that is not known may belong to any code
 		}
 		switch module, _, _ := strings.Cut(f.Func.Module, " "); {
 		case module == "libjvm.so":

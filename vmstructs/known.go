@@ -143,8 +143,8 @@ func SeeksHandler(function string) bool {
 	return slices.ContainsFunc(handlerSeekers, func(part string) bool { return strings.Contains(function, part) })
 }
 
-// vmThreadHomes are the methods of the threads that the JVM begins in Java: for references, and since JDK 21 for virtual
-// threads.
+// vmThreadHomes are the methods of the threads that the JVM begins in Java: for references, and since JDK 21 for
+// virtual threads.
 var vmThreadHomes = regexp.MustCompile(`^(?:java\.lang\.ref\.(?:Reference|Finalizer)\$|java\.lang\.ref\.ReferenceQueue\.|jdk\.internal\.ref\.CleanerImpl\.|` +
 	`sun\.nio\.ch\.Poller|java\.lang\.VirtualThread\.(?:unblockVirtualThreads|takeVirtualThreadListToUnblock)$)`)
 
@@ -168,3 +168,11 @@ var vmOperations = []string{"VM_", "SafepointSynchronize::", "VMThread::evaluate
 func IsOperation(function string) bool {
 	return slices.ContainsFunc(vmOperations, func(prefix string) bool { return strings.HasPrefix(function, prefix) })
 }
+
+// monitorEntries are HotSpot's functions in which a thread waits to enter a monitor (runtime/objectMonitor.cpp,
+// synchronizer.cpp, lightweightSynchronizer.cpp).
+var monitorEntries = regexp.MustCompile(`^(?:ObjectMonitor::(?:enter|reenter|EnterI|enter_internal|ReenterI)|` +
+	`(?:Object|Lightweight)Synchronizer::(?:enter|inflate_and_enter|fast_enter|slow_enter))`)
+
+// EntersMonitor reports whether a thread that waits in a native function of that name waits to enter a monitor.
+func EntersMonitor(function string) bool { return monitorEntries.MatchString(function) }

@@ -176,3 +176,11 @@ var monitorEntries = regexp.MustCompile(`^(?:ObjectMonitor::(?:enter|reenter|Ent
 
 // EntersMonitor reports whether a thread that waits in a native function of that name waits to enter a monitor.
 func EntersMonitor(function string) bool { return monitorEntries.MatchString(function) }
+
+// IsCollection reports whether a function of that name belongs to an operation of the VM thread that collects
+// (gc/shared/gcVMOperations.hpp and those of each collector): VM_GenCollectForAllocation,
+// VM_ParallelGCFailedAllocation, VM_G1CollectFull ...
+func IsCollection(function string) bool {
+	return strings.HasPrefix(function, "VM_") && (strings.Contains(function, "Collect") ||
+		strings.Contains(function, "GC") || strings.Contains(function, "G1"))
+}

@@ -10,8 +10,9 @@ import (
 	"goprof/vmstructs"
 )
 
-// The JVM counts no exceptions. What they cost is seen in stacks: to make one is to walk the stack, to throw one is to
-// look for its handler frame by frame. A program that uses exceptions for errors alone has less than one percent there.
+// The JVM does not count exceptions. Stacks show what they cost: to make an exception the JVM walks the stack, and to
+// throw it the JVM looks for its handler frame by frame. A program that uses exceptions only for errors spends less
+// than one percent of its CPU time there.
 const (
 	throwShare = 0.15 // of the program's CPU time
 	throwCPUs  = 0.02 // of one CPU: some hundred exceptions a second

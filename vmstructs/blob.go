@@ -112,9 +112,9 @@ type blobCache struct {
 const cacheShift = 6
 
 func (c *blobCache) init() {
-	c.bySegment = make(map[uint64]*Blob, 1024)
-	c.byAddr = make(map[uint64]*Blob, 256)
-	c.names = make(map[uint64]string, 64)
+	c.bySegment = map[uint64]*Blob{}
+	c.byAddr = map[uint64]*Blob{}
+	c.names = map[uint64]string{}
 	c.last = nil
 	c.bytes = 0
 }

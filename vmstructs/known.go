@@ -1,6 +1,7 @@
 package vmstructs
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -110,3 +111,76 @@ var vmJavaThreads = []string{"Signal Dispatcher", "Service Thread", "Monitor Def
 
 // IsVMJavaThread reports whether the VM gives that name to a Java thread of its own.
 func IsVMJavaThread(name string) bool { return slices.Contains(vmJavaThreads, name) }
+
+// AllocTracer names the two functions that HotSpot calls when it allocates not just from a thread's buffer (TLAB):
+// when a thread gets a new buffer, and when an object is allocated outside of any (gc/shared/allocTracer.hpp). The
+// first argument is the class's Klass.
+type AllocTracer struct {
+	InNewTLAB, OutsideTLAB string
+	Bytes                  int // the argument with the size of the buffer, or of the object, counted from 1
+}
+
+// AllocTracers are those of all releases. Since 10 the arguments are (Klass*, HeapWord*, size_t tlab_size, size_t
+// alloc_size, Thread*) and (Klass*, HeapWord*, size_t alloc_size, Thread*). Up to 9 there is no HeapWord*.
+var AllocTracers = [...]AllocTracer{
+	{"AllocTracer::send_allocation_in_new_tlab", "AllocTracer::send_allocation_outside_tlab", 3},
+	{"AllocTracer::send_allocation_in_new_tlab_event", "AllocTracer::send_allocation_outside_tlab_event", 2},
+}
+
+// HiddenSymbol is a function that libjvm.so of every JDK has and none exports: VMThread::run (runtime/vmThread.cpp). If
+// it is found, the library's own symbols are there.
+const HiddenSymbol = "_ZN8VMThread3runEv"
+
+// handlerSeekers are functions of HotSpot that look for the handler of an exception (opto/runtime.cpp,
+// c1/c1_Runtime1.cpp, interpreter/interpreterRuntime.cpp, runtime/sharedRuntime.cpp), and parts of the names of stubs
+// that call them.
+var handlerSeekers = []string{"OptoRuntime::handle_exception_C", "OptoRuntime::rethrow_C", "exception_handler_for_pc",
+	"SharedRuntime::compute_compiled_exc_handler", "InterpreterRuntime::exception_handler_for_exception",
+	"SharedRuntime::raw_exception_handler_for_return_address"}
+
+// SeeksHandler reports whether a native function or stub of that name looks for the handler of an exception.
+func SeeksHandler(function string) bool {
+	return slices.ContainsFunc(handlerSeekers, func(part string) bool { return strings.Contains(function, part) })
+}
+
+// vmThreadHomes are the methods of the threads that the JVM begins in Java: for references, and since JDK 21 for
+// virtual threads.
+var vmThreadHomes = regexp.MustCompile(`^(?:java\.lang\.ref\.(?:Reference|Finalizer)\$|java\.lang\.ref\.ReferenceQueue\.|jdk\.internal\.ref\.CleanerImpl\.|` +
+	`sun\.nio\.ch\.Poller|java\.lang\.VirtualThread\.(?:unblockVirtualThreads|takeVirtualThreadListToUnblock)$)`)
+
+// IsHomeOfVMThread reports whether only threads that the JVM begins itself run a method of that name.
+func IsHomeOfVMThread(method string) bool { return vmThreadHomes.MatchString(method) }
+
+// vmThreadWaits are the other methods on the stacks of these threads while they wait.
+var vmThreadWaits = regexp.MustCompile(`^(?:java\.lang\.ref\.|java\.lang\.Object\.wait|java\.lang\.Thread\.run|` +
+	`jdk\.internal\.misc\.InnocuousThread\.run$|sun\.misc\.InnocuousThread\.run$|(?:jdk\.internal|sun)\.misc\.Unsafe\.park$|` +
+	`java\.util\.concurrent\.locks\.|java\.util\.concurrent\.ForkJoinPool\.(?:managedBlock|unmanagedBlock|compensatedBlock)$|` +
+	`sun\.nio\.ch\.(?:EPoll|EPollPoller)\b)`)
+
+// IsWaitOfVMThread reports whether a thread that the JVM has begun may run that method while it waits for work.
+func IsWaitOfVMThread(method string) bool { return vmThreadWaits.MatchString(method) }
+
+// vmOperations begin the names of functions in which the VM thread works while the program stands still.
+var vmOperations = []string{"VM_", "SafepointSynchronize::", "VMThread::evaluate_operation"}
+
+// IsOperation reports whether the VM thread executes an operation in a function of that name: waiting there is not
+// idleness.
+func IsOperation(function string) bool {
+	return slices.ContainsFunc(vmOperations, func(prefix string) bool { return strings.HasPrefix(function, prefix) })
+}
+
+// monitorEntries are HotSpot's functions in which a thread waits to enter a monitor (runtime/objectMonitor.cpp,
+// synchronizer.cpp, lightweightSynchronizer.cpp).
+var monitorEntries = regexp.MustCompile(`^(?:ObjectMonitor::(?:enter|reenter|EnterI|enter_internal|ReenterI)|` +
+	`(?:Object|Lightweight)Synchronizer::(?:enter|inflate_and_enter|fast_enter|slow_enter))`)
+
+// EntersMonitor reports whether a thread that waits in a native function of that name waits to enter a monitor.
+func EntersMonitor(function string) bool { return monitorEntries.MatchString(function) }
+
+// IsCollection reports whether a function of that name belongs to an operation of the VM thread that collects
+// (gc/shared/gcVMOperations.hpp and those of each collector): VM_GenCollectForAllocation,
+// VM_ParallelGCFailedAllocation, VM_G1CollectFull ...
+func IsCollection(function string) bool {
+	return strings.HasPrefix(function, "VM_") && (strings.Contains(function, "Collect") ||
+		strings.Contains(function, "GC") || strings.Contains(function, "G1"))
+}

@@ -71,18 +71,15 @@ type methodCache struct {
 	strings map[string]string
 	bytes   int
 
-	symbol []byte
+	symbol []byte // scratch memory of readSymbol
 	proof  *Proof
 }
 
 func (c *methodCache) init() {
-	c.byAddr = make(map[uint64]*Method, 256)
-	c.pools = make(map[uint64]*pool, 256)
-	c.strings = make(map[string]string, 256)
+	c.byAddr = map[uint64]*Method{}
+	c.pools = map[uint64]*pool{}
+	c.strings = map[string]string{}
 	c.bytes = 0
-	if c.symbol == nil {
-		c.symbol = make([]byte, maxOffset+usualSymbol)[:256+usualSymbol]
-	}
 }
 
 // intern returns the text of a symbol, one copy for all.

@@ -3,6 +3,7 @@ package vmstructs
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -27,6 +28,7 @@ func (vm *VM) readSymbol(addr uint64) (symbol, error) {
 	begin := min(l.symLength, l.symBody)
 	lengthAt, bodyAt := int(l.symLength-begin), int(l.symBody-begin)
 	from := addr + uint64(begin)
+	vm.methods.symbol = slices.Grow(vm.methods.symbol[:0], bodyAt+usualSymbol)
 	buf := vm.methods.symbol[:bodyAt+usualSymbol]
 	if vm.mem.Bytes(from, buf) != nil {
 		// The symbol may end right before memory that is not there.

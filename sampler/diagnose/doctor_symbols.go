@@ -9,10 +9,6 @@ import (
 	"goprof/vmstructs"
 )
 
-// hiddenSymbol is a function that libjvm.so of every JDK has and none exports:
-// VMThread::run (runtime/vmThread.cpp). Who finds it has the library's own symbols.
-const hiddenSymbol = "_ZN8VMThread3runEv"
-
 // checkSymbols says where the names of the VM's own functions come from.
 func (h Host) checkSymbols(r *Report, p *process.Process, vm *vmstructs.VM) {
 	image, ok := p.Image(vm.Library())
@@ -23,7 +19,7 @@ func (h Host) checkSymbols(r *Report, p *process.Process, vm *vmstructs.VM) {
 		r.ok("library", "%s was replaced or removed since the JVM started: its memory and what is still mapped of it count",
 			image.Path)
 	}
-	if _, err := p.Global(image.Name, hiddenSymbol); err == nil {
+	if _, err := p.Global(image.Name, vmstructs.HiddenSymbol); err == nil {
 		r.ok("symbols", "%s: %s", image.Name, symbolSource(p, image))
 		return
 	}

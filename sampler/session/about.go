@@ -18,14 +18,14 @@ func hostname() string {
 	return name
 }
 
-// mainClass is the first word of a java command: the main class or the jar. What follows
-// are arguments, which may hold passwords.
+// mainClass is the first word of a java command: the main class or the jar. The words behind it are arguments, which
+// may hold passwords.
 func mainClass(command string) string {
 	name, _, _ := strings.Cut(strings.TrimSpace(command), " ")
 	return name
 }
 
-// Stopped says whether the process is stopped by a signal (SIGSTOP, Ctrl-Z).
+// Stopped reports whether a signal has stopped the process (SIGSTOP, Ctrl-Z).
 func (s *Session) Stopped() bool {
 	leader, err := s.Process.Thread(s.Process.PID())
 	return err == nil && leader.State == 'T'
@@ -34,5 +34,5 @@ func (s *Session) Stopped() bool {
 // About is what is known of the JVM without a recording.
 func (s *Session) About() profile.Meta { return s.meta(RecordOptions{}) }
 
-// Started is when the process was started, zero if that cannot be told.
+// Started is when the process was started. It is zero if that cannot be told.
 func (s *Session) Started() time.Time { return startOf(s.Process.PID()) }

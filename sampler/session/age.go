@@ -12,26 +12,24 @@ import (
 	"goprof/sampler/look"
 )
 
-// Where CPUs are short a snapshot waits for its walk. Then its age proves nothing: what its thread was in may be
-// there still, or be gone. So the walk of an old one counts if it is known that all that it relied on was there when
-// the thread was seen:
+// Where CPUs are short a snapshot waits for its walk. By then the code in which its thread was may be gone. So the walk
+// of an old snapshot counts only if all that it relied on is known to have been there when the thread was seen:
 //
-//   - generated code and methods: since when they are known to be there (vmstructs/age.go);
+//   - generated code and methods: package vmstructs knows since when they are there (vmstructs/age.go);
 //   - native code: no library was mapped or unmapped since;
-//   - the thread: it had begun by then, so that its number was not another one's (its name is that of then, too:
-//     labelAt);
+//   - the thread: it had begun by then, so its number did not belong to another thread (the name of that moment is
+//     used, too: labelAt);
 //   - or all at once: the kernel's counters say that the thread has not run since. While a frame is on a stack, the
 //     code
 //     and the method of it stay.
 //
-// What is not known is lost as stale.
+// Other samples are lost as stale.
 
 const (
-	// young is how old a snapshot may be without more being asked than that the walk was proven: to free code, and to
-	// put other code in its place, the VM needs longer. TestLateWalks saw a wrong name at 15 ms, the first, and none
-	// at 8.
+	// young is the age up to which a snapshot counts if its walk was proven, and no more is asked: the VM needs longer
+	// to free code and to put other code in its place. TestLateWalks saw the first wrong name at 15 ms, and none at 8.
 	young = 4 * time.Millisecond
-	// oldest bounds how old one may be in any case, for its thread's name is told from the last two.
+	// oldest bounds the age of a snapshot in any case: only the last two names of its thread are known.
 	oldest = 5 * time.Second
 )
 
@@ -51,17 +49,17 @@ func (r *recording) proven(snap *look.Look, seen int64) bool {
 	return r.Walker.Since() <= seen && r.mappedAt <= seen && !r.beganAfter(snap.TID, seen)
 }
 
-// hasNotRunSince reports whether a thread has not run since that was its charge.
+// hasNotRunSince reports whether a thread has not run since it had that charge.
 func (r *recording) hasNotRunSince(tid int, then *look.Charge) bool {
 	now, ok := sampler.Charged(r.Process.PID(), tid)
 	return ok && now == *then
 }
 
-// beganAfter reports whether the thread that has that number now began later.
+// beganAfter reports whether the thread that has that number now began after that moment.
 func (r *recording) beganAfter(tid int, seen int64) bool {
 	th := r.dir.threads[tid]
 	if th == nil {
-		return false // nobody has the number: it is told without a name
+		return false // no thread has the number: the sample has no name
 	}
 	var boot unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &boot) != nil {

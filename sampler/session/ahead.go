@@ -11,23 +11,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Where CPUs are short the walker would wait for one behind all that it measures, and snapshots with it. So while it
-// attaches, records or dumps, goprof runs ahead of ordinary threads, where it is permitted to: docs/decisions/0006.
+// Where CPUs are short the walker would wait for a CPU behind the threads that it measures, and snapshots would wait,
+// too. So while it attaches, records or dumps, goprof runs ahead of ordinary threads, where it is permitted to
+// (docs/decisions/0006).
 //
-// Go moves goroutines from one OS thread to another, and a thread that passes one on must have a CPU for that. So all
-// threads of goprof are given the better priority. A program that goprof starts does not inherit it, and a new thread
-// of goprof's does not either: its minder looks for those.
+// Go moves goroutines from one OS thread to another, and a thread that passes a goroutine on must have a CPU for that.
+// So all threads of goprof get the better priority. Programs that goprof starts do not inherit it. New threads of
+// goprof do not inherit it, either: a minder looks for these.
 
 const (
-	// aheadNice is the priority. It is worth ten times the CPU time of an ordinary thread (kernel/sched/core.c,
-	// sched_prio_to_weight), and, what counts, an earlier turn.
+	// aheadNice is the priority. With it a thread may have ten times the CPU time of an ordinary thread
+	// (kernel/sched/core.c, sched_prio_to_weight). More important, its turn comes earlier.
 	aheadNice = -10
-	// aheadShare is the part of a CPU, in percent, above which it is given back: for one aheadEvery at least.
+	// aheadShare is a part of a CPU, in percent. If goprof uses more, it gives the priority back, for one aheadEvery at
+	// least.
 	aheadShare = 50
 	aheadEvery = 250 * time.Millisecond
 )
 
-// ahead is how many recordings, dumps and attachments are under way, and the end of their minder.
+// ahead counts the recordings, dumps and attachments that are under way, and knows how to end their minder.
 var ahead struct {
 	sync.Mutex
 	users int
@@ -54,12 +56,13 @@ func runAhead() (end func()) {
 	}
 }
 
-// StayAhead gives this process the better priority for good: for one that records all the time, and holds itself to a
-// budget. Threads that Go makes later inherit it, so nobody has to look for those, but whatever this process starts
-// would, too.
+// StayAhead gives this process the better priority for good. It is for a process that records all the time and holds
+// itself to a budget. Threads that Go makes later inherit the priority, so no minder is needed. Programs that this
+// process starts would inherit it, too.
 func StayAhead() { setPriority(0, aheadNice, 0) }
 
-// boundPriority holds the priority to its bound.
+// boundPriority is the minder. It gives new threads the priority, and takes it away where goprof uses more than
+// aheadShare.
 func boundPriority(end, done chan struct{}) {
 	defer close(done)
 	defer setAhead(aheadNice, 0)
@@ -82,8 +85,9 @@ func boundPriority(end, done chan struct{}) {
 	}
 }
 
-// setAhead changes the priority of all threads of goprof's that have one. Threads that take samples have their own, and
-// whoever was started with another keeps it. What the kernel refuses is left as it is.
+// setAhead changes the priority of all threads of goprof that have the priority from. Threads that take samples have
+// another one and keep it, and so does a goprof that was started with another one. Where the kernel refuses the change,
+// the priority stays as it is.
 func setAhead(from, to int32) { setPriority(from, to, resetOnFork) }
 
 func setPriority(from, to int32, flags uint64) {
@@ -100,7 +104,7 @@ func setPriority(from, to int32, flags uint64) {
 		if err != nil || attr.Policy != unix.SCHED_NORMAL || attr.Nice != from {
 			continue
 		}
-		attr.Nice, attr.Flags = to, flags // to take that back would need CAP_SYS_NICE
+		attr.Nice, attr.Flags = to, flags // clearing the flags again would need CAP_SYS_NICE
 		unix.SchedSetAttr(tid, attr, 0)
 	}
 }

@@ -11,11 +11,12 @@ import (
 	"goprof/vmstructs"
 )
 
-// What threads allocate, beside the samples of any recording. HotSpot counts it for each Java thread, so it is read and
-// not sampled: exact, and at the cost of a few reads of memory each second. No thread stands still for it.
+// Beside the samples of any recording, goprof reads what threads allocate. HotSpot counts that for each Java thread
+// (Thread::_allocated_bytes). So the numbers are exact, they cost a few reads of memory each second, and no thread is
+// stopped for them.
 //
-// What a thread allocates between the last reading and its end is not known. The bytes of a virtual thread are those of
-// the carriers that ran it.
+// The bytes that a thread allocates between the last reading and its end are not known. The bytes of a virtual thread
+// are counted for the carriers that ran it.
 
 // AllocationSink is a Sink that wants to know what threads have allocated.
 type AllocationSink interface {
@@ -25,7 +26,7 @@ type AllocationSink interface {
 }
 
 const (
-	// allocationShare is what part of the time it may take to read it.
+	// allocationShare: reading may take one part in so many of the time.
 	allocationShare = 100
 	// maxAllocating bounds how many threads are counted. The account says if there were more.
 	maxAllocating = 1 << 16
@@ -33,17 +34,17 @@ const (
 	mostAllocating = 10
 )
 
-// allocating is one Java thread. Addresses and numbers are used again, both of them together hardly ever.
+// allocating identifies one Java thread. Addresses and numbers are used again, but hardly ever both together.
 type allocating struct {
 	addr  uint64
 	nstid int
 }
 
-// allocated is what is known of one.
+// allocated is what is known of such a thread.
 type allocated struct {
 	label string
-	last  uint64 // as it was read last
-	known bool   // it was: else the next reading is what later ones are compared with
+	last  uint64 // the count of the last reading
+	known bool   // last was read; else later readings are compared with the next one
 	bytes uint64 // since the recording began
 }
 
@@ -60,7 +61,7 @@ func (s *Session) allocations() *allocations {
 	return &allocations{reader: s.VM.NewAllocations(), of: map[allocating]*allocated{}}
 }
 
-// countAllocated reads what threads have allocated by now. The first time is what they are compared with.
+// countAllocated reads what threads have allocated by now. Later readings are compared with the first one.
 func (r *recording) countAllocated() {
 	a := r.allocated
 	if r.opt.Lean || !a.reader.Known() {
@@ -76,8 +77,8 @@ func (r *recording) countAllocated() {
 		if err != nil {
 			return err
 		}
-		// The memory of a thread that has ended may be another's by now. What was read counts only if the address
-		// still belongs to the thread.
+		// The memory of a thread that has ended may belong to another thread by now. A count is used only if the
+		// address still belongs to its thread.
 		still := make(map[uint64]int, len(again))
 		for i := range again {
 			still[again[i].Addr] = again[i].NSTID

@@ -13,18 +13,18 @@ import (
 	"goprof/profile"
 )
 
-// Snapshots are dated by goprof's CLOCK_MONOTONIC. Java's System.nanoTime() is CLOCK_MONOTONIC, too, but that of the
-// JVM's time namespace. Wall time comes from a pair of both clocks, which is read anew each second: somebody may set
-// the wall clock meanwhile.
+// Snapshots are dated by goprof's CLOCK_MONOTONIC. Java's System.nanoTime() is CLOCK_MONOTONIC, too, but in the JVM's
+// time namespace. The difference between CLOCK_MONOTONIC and the wall clock is read anew each second: the wall clock
+// may be set meanwhile.
 
 // clock turns goprof's CLOCK_MONOTONIC into the target's clock and wall time.
 type clock struct {
-	ticks int64 // what the target's clock is ahead of ours
-	wall  int64 // what the wall clock is ahead of ours
+	ticks int64 // how far the target's clock is ahead of goprof's
+	wall  int64 // how far the wall clock is ahead of goprof's
 }
 
-// refresh reads the pair of clocks. Of a few readings the one in the shortest time counts: goprof may lose its CPU
-// between two readings.
+// refresh reads both clocks. It does so several times, and uses the pair that took the shortest time: goprof may lose
+// its CPU between the two clocks.
 func (c *clock) refresh() {
 	best := int64(-1)
 	for range 3 {
@@ -37,7 +37,7 @@ func (c *clock) refresh() {
 	}
 }
 
-// at is a moment of our CLOCK_MONOTONIC on the target's clocks.
+// at turns a moment of goprof's CLOCK_MONOTONIC into one of the target's clocks.
 func (c *clock) at(when int64) profile.Instant {
 	return profile.Instant{Wall: when + c.wall, Ticks: when + c.ticks}
 }
@@ -49,8 +49,8 @@ func (s *Session) Now() profile.Instant {
 	return c.at(now())
 }
 
-// timeOffset is what CLOCK_MONOTONIC of a process is ahead of ours: 0 in the same time namespace, or where nobody
-// tells. A process that has made a namespace for its children only lives in the old one still.
+// timeOffset is how far CLOCK_MONOTONIC of a process is ahead of goprof's. It is 0 in the same time namespace, or where
+// the kernel does not tell. A process that has made a namespace for its children is still in the old one itself.
 func timeOffset(pid int) time.Duration {
 	theirs, ok := timeNamespace(fmt.Sprintf("/proc/%d", pid))
 	ours, ok2 := timeNamespace("/proc/self")

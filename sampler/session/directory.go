@@ -14,7 +14,7 @@ import (
 	"goprof/vmstructs"
 )
 
-// directory knows the process's threads, the kernel's and the JVM's view together.
+// directory knows the threads of the process: what the kernel and what the JVM says of them.
 type directory struct {
 	p       *process.Process
 	vm      *vmstructs.VM
@@ -23,7 +23,7 @@ type directory struct {
 	at      time.Time     // of the last refresh
 	mapped  time.Time     // when the mappings were read
 	cost    time.Duration // of the last refresh
-	// allNames: all names are wanted fresh, not only those of threads that are asked for.
+	// allNames: the names of all threads are kept fresh, not only of threads that are asked for.
 	allNames bool
 	// watch is told of each thread that comes or goes, if it is not nil.
 	watch func(th *listedThread, ended bool)
@@ -53,13 +53,13 @@ type listedThread struct {
 type handle struct{ thread, at uint64 }
 
 const (
-	// refreshEvery bounds how old names may be, and the list of threads; refreshUnknown how often an unknown
-	// thread can have the list read anew; refreshShare what part of the time it may cost.
+	// refreshEvery bounds the age of the list of threads and of names. refreshUnknown bounds how often the list is read
+	// because of an unknown thread. refreshShare bounds the part of the time that reading may take.
 	refreshEvery   = time.Second
 	refreshUnknown = 20 * time.Millisecond
 	refreshShare   = 20
-	// refreshMaps is how often the mappings are read again although nothing asked for it: where a library was unloaded
-	// and another lies there now, no pc is unknown. While they are read the process cannot map anything, so it is
+	// refreshMaps is how often the mappings are read again although no pc was unknown: a library may have been
+	// unloaded, and another one may lie in its place. While they are read the process cannot map anything, so this is
 	// seldom.
 	refreshMaps = 10 * time.Second
 )
@@ -68,7 +68,7 @@ func newDirectory(p *process.Process, vm *vmstructs.VM) *directory {
 	return &directory{p: p, vm: vm, threads: make(map[int]*listedThread)}
 }
 
-// get returns a thread, nil if it is unknown (it may be new, or gone).
+// get returns a thread. It is nil if the thread is not known: it may be new, or gone.
 func (d *directory) get(tid int) *listedThread {
 	age := time.Since(d.at)
 	th := d.threads[tid]
@@ -97,9 +97,9 @@ func (d *directory) name(th *listedThread) bool {
 // refresh reads all about all threads.
 func (d *directory) refresh() error { return d.update(true) }
 
-// update reads both lists of threads, and the names of all or only of those that had one and are another now. What
-// cannot be read is kept as it was. Of ten thousand threads a few are sampled, and get names them when they are: the
-// names of the others would be nearly all of the cost.
+// update reads both lists of threads. With all it also reads all names, else only the names of numbers that had a name
+// and now belong to another thread. What cannot be read stays as it was. Of ten thousand threads a few are sampled, and
+// get reads their names then. To read the other names, too, would be nearly all of the cost.
 func (d *directory) update(all bool) error {
 	began := time.Now()
 	defer func() { d.at, d.cost = time.Now(), time.Since(began) }()
@@ -157,9 +157,9 @@ func (d *directory) update(all bool) error {
 	return javaErr
 }
 
-// rename reads the thread's name again: programs rename pooled threads for each task. A
-// name that cannot be read now (a collector moves it) stays as it was, and where there
-// is none the kernel's short name stands in, until a later look has better luck.
+// rename reads the thread's name again: programs rename pooled threads for each task. If the name cannot be read now,
+// because a collector moves it, the old one stays. If there is none, the kernel's short name is used until a later
+// reading succeeds.
 func (d *directory) rename(th *listedThread) {
 	name, wasJava := th.name, th.javaNamed
 	th.named = time.Now()
@@ -177,7 +177,7 @@ func (d *directory) rename(th *listedThread) {
 	read := now()
 	if name != th.name {
 		th.oldLabel = ""
-		if th.name != "" && (wasJava || th.java.Addr == 0) { // else it stood in for this one
+		if th.name != "" && (wasJava || th.java.Addr == 0) { // else the old name was the kernel's, in place of this one
 			th.oldLabel, th.oldRead, th.newRead = th.makeLabel(), th.read, read
 			th.oldName = th.name
 		}
@@ -194,7 +194,7 @@ func (th *listedThread) makeLabel() string {
 	return th.label
 }
 
-// nameTries is how often a name is asked for that a collector is moving.
+// nameTries is how often a name is read while a collector moves it.
 const nameTries = 3
 
 func (d *directory) javaName(th *listedThread) (name string, err error) {
@@ -231,7 +231,8 @@ func (d *directory) label(tid int) string {
 	return th.makeLabel()
 }
 
-// labelAt is the label that the thread had at a moment: of the last two the one that was read nearer to it.
+// labelAt is the label that the thread had at a moment: of its last two labels the one that was read nearer to that
+// moment.
 func (d *directory) labelAt(tid int, when int64) string {
 	label := d.label(tid)
 	if th := d.threads[tid]; th != nil && th.wasCalled(when) {
@@ -240,12 +241,12 @@ func (d *directory) labelAt(tid int, when int64) string {
 	return label
 }
 
-// wasCalled tells whether the thread still had its old name at a moment.
+// wasCalled reports whether the thread still had its old name at a moment.
 func (th *listedThread) wasCalled(when int64) bool {
 	return th.oldLabel != "" && when-th.oldRead < th.newRead-when
 }
 
-// byNSTID maps the threads' numbers in the JVM's own pid namespace to their numbers in ours.
+// byNSTID maps the threads' numbers in the JVM's pid namespace to their numbers in goprof's.
 func (d *directory) byNSTID() map[int]int {
 	tids := make(map[int]int, len(d.threads))
 	for tid, th := range d.threads {

@@ -10,8 +10,8 @@ import (
 	"goprof/vmstructs"
 )
 
-// Doubts says in sentences for a user what is uncertain about this JVM: nothing, where it is of a release that the
-// tests run on and exports all that goprof asks for.
+// Doubts says in sentences for a user what is uncertain about this JVM. It says nothing if the tests run on this
+// release and the JVM exports all that goprof asks for.
 func (s *Session) Doubts() []string {
 	var doubts []string
 	if v := s.VM.Version(); !v.Tested() {
@@ -23,7 +23,7 @@ func (s *Session) Doubts() []string {
 	return doubts
 }
 
-// untested says that nobody has tried this release.
+// untested says that the tests do not run on this release.
 func untested(v vmstructs.Version) string {
 	name := "this JVM, which does not tell its version"
 	if v.Major > 0 {

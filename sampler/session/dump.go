@@ -21,21 +21,23 @@ import (
 type DumpOptions struct {
 	Depth       int
 	NonBlocking bool // stop no thread: running threads then have no stack
-	// Gentle stops only threads that run: one that waits would be woken up by that.
+	// Gentle stops only threads that run: a stop would wake up a thread that waits.
 	Gentle bool
-	// Wait is how long threads are waited for that have been told to stop and have no CPU for it, while none of them
-	// does; 0 is DumpWait.
+	// Wait is how long the dump waits for threads that were told to stop and have no CPU for it, while none of them
+	// stops. 0 is DumpWait.
 	Wait time.Duration
 	// Locks asks for what the threads hold and wait for. No thread is stopped longer for it.
 	Locks bool
-	// Virtual asks for what virtual threads wait for that no carrier runs, too: those that do, and those that others wait
-	// for, follow the other threads. It is told there how far that went. Nil: they are not asked for.
+	// Virtual asks for the waits of virtual threads that no carrier runs, too. Such threads that wait, and such
+	// threads that others wait for, follow the other threads. The dump notes in Virtual how far that went. Nil: they
+	// are not asked for.
 	Virtual *VirtualWaits
-	// Cancel ends it before its time; nil: nothing does. There is no dump then, but the reason of the context.
+	// Cancel ends the dump before its time. Then there is no dump, and the error is the context's. Nil: nothing ends
+	// it.
 	Cancel context.Context
 }
 
-// cancelled is why the dump is to end, nil if it is not.
+// cancelled is the reason why the dump is to end, nil if there is none.
 func (o *DumpOptions) cancelled() error {
 	if o.Cancel == nil {
 		return nil
@@ -43,11 +45,11 @@ func (o *DumpOptions) cancelled() error {
 	return o.Cancel.Err()
 }
 
-// DumpWait is how long a dump waits for threads. On a machine where fifty threads want each CPU, one gets it for some
-// milliseconds five times a second.
+// DumpWait is how long a dump waits for threads. On a machine where fifty threads want each CPU, a thread gets its CPU
+// for some milliseconds five times a second.
 const DumpWait = 10 * time.Second
 
-// Dump looks once at every thread, each for its own moment. With ErrSilent and ErrNoLocks there are threads, too.
+// Dump looks once at every thread, at each in another moment. With ErrSilent and ErrNoLocks it returns threads, too.
 func (s *Session) Dump(opt DumpOptions) ([]profile.ThreadDump, error) {
 	defer runAhead()()
 	if opt.Depth > 0 {
@@ -67,7 +69,7 @@ func (s *Session) Dump(opt DumpOptions) ([]profile.ThreadDump, error) {
 		}
 		looks, err = d.prepare(), nil
 		after, trail = s.afterLook()
-		s.Walker.Warm() // walks come between stops, and those that come late would wait for the first
+		s.Walker.Warm() // walks come between stops: later stops would wait for the first walk, which takes long
 	})
 	if !prepared {
 		return d.incomplete()
@@ -113,7 +115,7 @@ type dumping struct {
 	*Session
 	threads []profile.ThreadDump
 	byTID   map[int]int
-	gaveUp  chan struct{} // closed when no walk is to be waited for any more
+	gaveUp  chan struct{} // closed when nothing waits for walks any more
 	locks   bool
 	opt     DumpOptions
 	frames  map[uint64][]vmstructs.LockFrame // of stacks that were walked, by JavaThread
@@ -165,7 +167,7 @@ func (d *dumping) gently(t *ptrace.Tracer, looks []ptrace.Subject) (rest []ptrac
 	return rest
 }
 
-// incomplete is what there is of a dump of a process that was given up.
+// incomplete returns what there is of the dump of a process that was given up.
 func (d *dumping) incomplete() ([]profile.ThreadDump, error) {
 	for i := range d.threads {
 		if t := &d.threads[i]; len(t.Stack.Frames) == 0 && t.Err == "" {
@@ -195,7 +197,7 @@ func (d *dumping) take(snap *look.Look, o ptrace.Outcome) {
 	}
 	t := &d.threads[i]
 	if o != ptrace.Taken && len(t.Stack.Frames) > 0 {
-		return // a look before this one has come to more
+		return // an earlier look has brought a stack
 	}
 	switch o {
 	case ptrace.Taken:
@@ -223,7 +225,7 @@ func (d *dumping) takeUnstopped(snap *look.Look, o ptrace.Outcome) {
 	d.take(snap, o)
 }
 
-// stateOf is the thread's state as Java says it, else the kernel's.
+// stateOf is the thread's state that Java tells, else the kernel's.
 func (s *Session) stateOf(th *listedThread) string {
 	if th.java.Addr == 0 {
 		return kernelState(th.kernel.State)

@@ -37,7 +37,7 @@ func (s *Session) describe(th *listedThread) profile.ThreadDump {
 		Address: th.java.Addr, Age: age(th.kernel.Start)}
 	t.CPU, _ = s.CPU(tid)
 	if p, err := unix.Getpriority(unix.PRIO_PROCESS, tid); err == nil {
-		t.Nice = 20 - p // as the system call gives it: none is negative
+		t.Nice = 20 - p // the system call returns 20-nice, so that no result is negative (getpriority(2))
 	}
 	if th.java.Addr == 0 {
 		return t
@@ -54,7 +54,7 @@ func (s *Session) describe(th *listedThread) profile.ThreadDump {
 	return t
 }
 
-// Settle reads what threads have used that were looked at a while ago, when they have gone back to what they did.
+// Settle reads what the threads of a dump have used by now. It is called when they have gone back to what they did.
 func (s *Session) Settle(threads []profile.ThreadDump) {
 	for i := range threads {
 		if t := &threads[i]; t.TID != 0 {
@@ -63,8 +63,8 @@ func (s *Session) Settle(threads []profile.ThreadDump) {
 	}
 }
 
-// CPU is what a thread has used so far. Where the kernel keeps no schedstat it is in clock ticks. False: the thread has
-// ended.
+// CPU is the CPU time that a thread has used so far. Where the kernel keeps no schedstat it is a number of whole clock
+// ticks. False: the thread has ended.
 func (s *Session) CPU(tid int) (time.Duration, bool) {
 	pid := s.Process.PID()
 	if c, ok := sampler.Charged(pid, tid); ok {

@@ -25,10 +25,10 @@ const (
 	notShown  = "more than 100000 are not shown"
 )
 
-// DumpVirtual looks at every virtual thread that no carrier runs. Nothing is stopped for it: such a
-// thread's frames lie in the heap until a carrier takes it up. Those that one runs are in Dump.
+// DumpVirtual looks at every virtual thread that no carrier runs. It stops no thread: the frames of such a virtual
+// thread lie in the heap until a carrier runs it. Virtual threads that a carrier runs are in Dump.
 //
-// It ends in time: after virtualLimit nothing more is read, and what there is by then is the result.
+// After virtualLimit it reads no more, and returns what there is by then.
 func (s *Session) DumpVirtual(opt DumpOptions) (all []profile.ThreadDump, census profile.VirtualCensus, err error) {
 	census = profile.VirtualCensus{Unread: map[string]int{}}
 	if !s.guarded(func() { err = s.dumpVirtual(opt, &all, &census) }) {
@@ -68,7 +68,7 @@ func (s *Session) dumpVirtual(opt DumpOptions, all *[]profile.ThreadDump, census
 		case len(v.Stack.Chunks) > 0:
 			s.Walker.WalkContinuation(v.Stack, &stack)
 			t.Stack = stack
-			t.Stack.Frames = slices.Clone(stack.Frames) // there may be very many: no room is kept for more
+			t.Stack.Frames = slices.Clone(stack.Frames) // a copy without spare room: there may be very many threads
 			if t.Stack.Truncated != profile.Whole {
 				census.Unread[t.Stack.Truncated.String()]++
 			}

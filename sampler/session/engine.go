@@ -21,18 +21,18 @@ const (
 	AutoEngine   EngineName = "auto"               // PerfEngine where it is permitted and sees all, else PtraceEngine
 )
 
-// Why the default is to stop threads: that needs no right that containers withhold, and its stacks are whole where
-// perf_event's end: below 64 KB, in the heap frames of virtual threads where the kernel takes no BPF program from us
-// (of a server's a half and more), while code is deoptimised, beyond native code without unwind information. And
-// where perf_event may not look into the kernel, it does not see system calls. Where none of that matters it is
-// better: on a machine with 50 threads waiting for two CPUs the samples of BenchmarkEngines at 1,000 Hz cost the
-// threads 6 % of their CPU time, stops 10 %, and goprof itself 0.15 ms each and not 1 ms. So AutoEngine takes it
-// unless one of those that can be known before holds.
+// By default goprof stops threads. That needs no right that containers withhold. Its stacks are whole where those of
+// perf_event end: below 64 KB, in the heap frames of virtual threads where the kernel takes no BPF program from goprof
+// (half of a server's samples and more), while code is deoptimised, and beyond native code without unwind information.
+// Also, perf_event sees no system calls where it may not look into the kernel. Where none of that matters perf_event
+// is better. On a machine with 50 threads waiting for two CPUs, at 1,000 Hz, BenchmarkEngines' samples cost the
+// threads 6 % of their CPU time and stops 10 %. They cost goprof itself 0.15 ms each in place of 1 ms. AutoEngine uses
+// perf_event unless one of these reasons against it is known at the start.
 
-// Engines are all of them, the default first.
+// Engines are all engines, the default first.
 var Engines = []EngineName{PtraceEngine, PerfEngine, AutoEngine}
 
-// name is what a profile's Meta calls it.
+// name is the engine's name in a profile's Meta.
 func (e EngineName) name() string {
 	if e == "" {
 		return string(PtraceEngine)
@@ -53,7 +53,7 @@ func (s *Session) cpuEngine(e EngineName, kernel bool) sampler.Engine {
 	return perf
 }
 
-// after is what that engine is to read as soon as a thread runs again, and the trail that it can follow in the moment
+// after returns what that engine reads as soon as a thread runs again, and the trail that it can follow in the moment
 // of the look itself.
 func (s *Session) after(e EngineName) (func(snap *look.Look, released int64), *process.Trail) {
 	if e == PerfEngine {
@@ -62,9 +62,9 @@ func (s *Session) after(e EngineName) (func(snap *look.Look, released int64), *p
 	return s.afterLook()
 }
 
-// afterSample is afterLook for a thread that was not stopped. Where the kernel could not copy the side piece in the
-// moment of the sample, which continuation the thread ran has to be read now, too. That counts only where the copied
-// stack leads to it (process.Continuation.Late).
+// afterSample is afterLook for a thread that was not stopped. If the kernel could not copy the Side in the moment of
+// the sample, goprof reads now which continuation the thread runs. That counts only if the copied stack leads to it
+// (process.Continuation.Late).
 func (s *Session) afterSample() (after func(snap *look.Look, sampled int64), trail *process.Trail) {
 	c, code := s.VM.NewContinuations().ReadFrom(s.memory), s.VM.NewSightings().ReadFrom(s.memory)
 	if c == nil {
@@ -122,13 +122,13 @@ func (s *Session) runsVirtual() bool {
 	return false
 }
 
-// mayCarry tells whether a thread may run virtual ones.
+// mayCarry reports whether a thread may run virtual threads.
 func (th *listedThread) mayCarry() bool {
 	return th.java.Addr != 0 && vmstructs.MayCarry(th.name)
 }
 
-// isCarrier tells whether a thread is one that runs virtual ones, or may. With frames in the heap only what is read
-// soon helps, and from the first sample on.
+// isCarrier reports whether a thread runs virtual threads, or may. Frames in the heap must be read soon after the look,
+// from the first sample on.
 func (r *recording) isCarrier(tid int) bool {
 	if r.opt.Engine != PerfEngine {
 		return false
@@ -137,7 +137,8 @@ func (r *recording) isCarrier(tid int) bool {
 	return r.carriers[tid] || th != nil && th.mayCarry()
 }
 
-// wantSoon asks for a thread to be looked at soon from now on if its stack, walked just now, was that of a virtual one.
+// wantSoon asks the sampler to read a thread's heap frames soon after each look, if its stack, which was walked just
+// now, is that of a virtual thread.
 func (r *recording) wantSoon(tid int, st *profile.Stack) {
 	if !st.Mounted || r.hints[tid].Soon || r.opt.Engine != PerfEngine {
 		return // its name may say since this sample that it is a carrier, and the sampler not know yet

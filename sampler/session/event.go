@@ -12,10 +12,10 @@ import (
 	"goprof/vmstructs"
 )
 
-// EventPlan is an event that was found in a JVM, or several: what is to be opened, and what samples of it say.
+// EventPlan is one event or several that were found in a JVM: what is to be opened, and what their samples say.
 type EventPlan struct {
 	Name string
-	// Unit is what samples are counted in: profile.Samples, of which each is one event, or profile.Bytes. Of several
+	// Unit is the unit in which samples are counted: profile.Samples (each is one event) or profile.Bytes. For several
 	// events it is profile.Samples.
 	Unit  profile.Weight
 	Note  string // what is not seen of it; empty: nothing
@@ -23,7 +23,7 @@ type EventPlan struct {
 	parts []eventPart
 }
 
-// JoinEvents makes one plan of several. It takes over what they hold.
+// JoinEvents makes one plan of several. It takes over the files that they hold.
 func JoinEvents(plans []*EventPlan) *EventPlan {
 	if len(plans) == 1 {
 		return plans[0]
@@ -42,7 +42,7 @@ func JoinEvents(plans []*EventPlan) *EventPlan {
 	return all
 }
 
-// eventPart is what is made of samples of one of a plan's events.
+// eventPart says what is made of the samples of one event of a plan.
 type eventPart struct {
 	of   *profile.EventKind
 	leaf eventLeaf    // names the frame on top; nil: there is none
@@ -50,10 +50,11 @@ type eventPart struct {
 	java bool         // the stack begins with its first Java frame: what the JVM does there is always the same
 }
 
-// eventLeaf names what an event was about, by what was copied in its moment; empty if that is not known.
+// eventLeaf names what an event was about, by the bytes that were copied in its moment. It is empty if that is not
+// known.
 type eventLeaf func(r *eventReader, hit *look.Look) string
 
-// eventReader is what names of a plan's events are read with.
+// eventReader reads the names for the events of a plan.
 type eventReader struct {
 	*Session
 	classes *vmstructs.ClassNames
@@ -85,7 +86,7 @@ func (s *Session) newEventReader() *eventReader {
 // maxEventFrames bounds how many different names of leaves are kept.
 const maxEventFrames = 1 << 14
 
-// frame is the frame on top of a stack, by its name.
+// frame makes the frame on top of a stack, by its name.
 func (e *eventReader) frame(name string, kind profile.Kind) profile.Frame {
 	fn, ok := e.frames[name]
 	if !ok {

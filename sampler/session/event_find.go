@@ -17,7 +17,7 @@ import (
 	"goprof/sampler"
 )
 
-// EventError says why an event cannot be had.
+// EventError says why an event cannot be recorded.
 type EventError struct {
 	Name   string
 	Why    string
@@ -73,8 +73,8 @@ func (s *Session) findEvent(name string, every uint64) (*EventPlan, error) {
 	return nil, err
 }
 
-// rawCounter is the number of a counter of the CPU's own: "r1a2", as perf writes it. What is letters only ("read",
-// "rad") is a word, and no number unless it is written as one: "r0xead".
+// rawCounter is the number of a counter of the CPU: "r1a2", as perf writes it. A name of letters only ("read", "rad")
+// is a word. To mean a number it is written "r0xead".
 func rawCounter(name string) (n uint64, ok bool) {
 	raw, ok := strings.CutPrefix(name, "r")
 	if !ok || !strings.ContainsAny(raw, "0123456789") {
@@ -84,7 +84,7 @@ func rawCounter(name string) (n uint64, ok bool) {
 	return n, err == nil
 }
 
-// unknownEvent says that there is no event of a name, and what it may have been meant for.
+// unknownEvent says that there is no event of a name, and which event may have been meant.
 func (s *Session) unknownEvent(name string) error {
 	e := &EventError{Name: name, Why: "there is no event of that name",
 		Remedy: "goprof events lists those that have names; others are library:function, usdt:provider:name or " +
@@ -98,8 +98,8 @@ func (s *Session) unknownEvent(name string) error {
 	return e
 }
 
-// MayNeedProbes reports whether an event of that name may need probes, before any process is known: all but counters of
-// the kernel's and the CPU's that have a name of their own.
+// MayNeedProbes reports whether an event of that name may need probes, before any process is known. All events may, but
+// for counters of the kernel and the CPU that have a name of their own.
 func MayNeedProbes(name string) bool {
 	for i := range eventPresets {
 		if p := &eventPresets[i]; p.Name == name {
@@ -110,7 +110,7 @@ func MayNeedProbes(name string) bool {
 	return !raw
 }
 
-// preset finds the first way that can be had. Of several failures the first one says most.
+// preset finds the first way that works. If none does, it returns the first failure, which says most.
 func (s *Session) preset(p *EventPreset, every uint64) (*EventPlan, error) {
 	if every == 0 {
 		every = p.Every
@@ -155,13 +155,13 @@ func (s *Session) try(plan *EventPlan, way *presetWay, every uint64) error {
 		part.of = plan.kind()
 		plan.list, plan.parts = append(plan.list, e), append(plan.parts, part)
 		if err != nil {
-			return err // Close gives back those that were opened
+			return err // Close closes the files that were opened
 		}
 	}
 	return sampler.TryProbes()
 }
 
-// places are where the probes of a function or of a marker belong.
+// places finds where the probes of a function or of a marker belong.
 func (s *Session) places(way *presetWay, name string) ([]process.Function, error) {
 	if way.marked {
 		return s.Process.Marker(way.in, name)
@@ -175,7 +175,7 @@ const markerPrefix = "usdt:"
 // MarkerEvent is a marker as --event names it.
 type MarkerEvent struct {
 	Name    string
-	Guarded bool // and cannot be had
+	Guarded bool // it has a semaphore, and cannot be recorded
 }
 
 // MarkerEvents are the markers of all libraries of the process.
@@ -191,14 +191,14 @@ func (s *Session) MarkerEvents() (list []MarkerEvent, err error) {
 	return list, err
 }
 
-// WhyGuarded says why a marker with a semaphore cannot be had.
+// WhyGuarded says why a marker with a semaphore cannot be recorded.
 const WhyGuarded = "the library comes by only where a counter in its memory is not 0 (a semaphore), and goprof " +
 	"writes nothing into a process"
 
-// kind is what samples of a plan of one event are of.
+// kind says what the samples of a plan with one event are about.
 func (p *EventPlan) kind() *profile.EventKind { return &profile.EventKind{Name: p.Name, Unit: p.Unit} }
 
-// explainEvent says why an event cannot be had, and what mends it.
+// explainEvent says why an event cannot be recorded, and what mends that.
 func (s *Session) explainEvent(name string, err error) error {
 	e := &EventError{Name: name, Err: err, Why: err.Error()}
 	var perf *sampler.PerfError
@@ -250,14 +250,14 @@ func tracepoint(group, name string) (uint64, bool) {
 	return 0, false
 }
 
-// EventState is whether an event can be had here.
+// EventState says whether an event can be recorded here.
 type EventState struct {
 	Preset EventPreset
 	Note   string
 	Err    error
 }
 
-// Events says of each preset whether it can be had of this process.
+// Events says of each preset whether it can be recorded of this process.
 func (s *Session) Events() (list []EventState) {
 	for _, p := range eventPresets {
 		plan, err := s.FindEvent(p.Name, 0)

@@ -23,11 +23,11 @@ type EventPreset struct {
 	Unit profile.Weight
 	// Every is the mean amount between two samples, unless the user says otherwise; 0: each.
 	Every uint64
-	// ways are how it can be had, the best first.
+	// ways are the ways to record the event, the best first.
 	ways []presetWay
 }
 
-// presetWay is a set of functions, all of which must be there, or a counter.
+// presetWay is a set of functions, or a counter. All of the functions must be there.
 type presetWay struct {
 	in      string // the library, or the provider of markers
 	marked  bool   // probes are markers
@@ -39,8 +39,8 @@ type presetWay struct {
 type presetProbe struct {
 	symbol string
 	amount int // the argument, counted from 1
-	times  int // the one that this is multiplied with
-	given  int // the one without which a call is no hit
+	times  int // the argument by which amount is multiplied
+	given  int // the argument that must not be 0, else the call does not count
 	copies []sampler.Copy
 	eventPart
 }
@@ -58,11 +58,12 @@ const (
 
 const defaultAllocEvery = 512 << 10
 
-// eventPresets are all of them, in the order in which they are listed.
+// eventPresets are all presets, in the order in which they are listed.
 //
-// Of HotSpot's own functions only those are taken that the JVM calls whatever is switched on, and that no compiler has
-// taken apart in the builds that are tested. src/hotspot/share: gc/shared/allocTracer.hpp, prims/jvm.cpp,
-// classfile/systemDictionary.hpp, runtime/vmThread.hpp, runtime/deoptimization.hpp, compiler/compileBroker.hpp.
+// A preset uses a function of HotSpot only if the JVM calls it whatever is switched on, and if no C++ compiler has
+// taken it apart in the builds that are tested. The functions are in src/hotspot/share: gc/shared/allocTracer.hpp,
+// prims/jvm.cpp, classfile/systemDictionary.hpp, runtime/vmThread.hpp, runtime/deoptimization.hpp,
+// compiler/compileBroker.hpp.
 var eventPresets = []EventPreset{
 	{Name: "alloc", Help: "allocations in the Java heap, by class, weighted by bytes", Unit: profile.Bytes,
 		Every: defaultAllocEvery, ways: allocWays},
@@ -118,25 +119,24 @@ func counterPreset(name, help string, every uint64, kind uint32, config uint64) 
 		ways: []presetWay{{counter: &counterEvent{kind, config}}}}
 }
 
-// mallocWays: realloc(NULL, n) goes on in malloc, which counts it (glibc: malloc/malloc.c, __libc_realloc). realloc
-// counts all of the new size. musl's C library is its loader; there calloc and realloc may call malloc.
+// mallocWays are the ways for glibc and for musl. realloc(NULL, n) calls malloc, where the probe counts it (glibc:
+// malloc/malloc.c, __libc_realloc), so the probe at realloc does not. Other calls of realloc count with their whole new
+// size. The C library of musl is its loader. There calloc and realloc may call malloc.
 var mallocWays = []presetWay{
 	{in: libc, probes: []presetProbe{{symbol: "malloc", amount: 1}, {symbol: "calloc", amount: 1, times: 2},
 		{symbol: "realloc", amount: 2, given: 1}}},
 	{in: "ld-musl", probes: []presetProbe{{symbol: "malloc", amount: 1}}, note: "calloc and realloc are not seen"},
 }
 
-// allocWays: a thread comes here when its buffer (TLAB) is full and it gets a new one, or when an object is
-// allocated outside of any. The class's Klass, and the sizes are arguments: (Klass*, HeapWord*, size_t tlab_size,
-// size_t alloc_size, Thread*) and (Klass*, HeapWord*, size_t alloc_size, Thread*); up to 9 there was no HeapWord*.
-var allocWays = []presetWay{
-	{in: libjvm, probes: []presetProbe{
-		{symbol: "AllocTracer::send_allocation_in_new_tlab", amount: 3, eventPart: newTLAB},
-		{symbol: "AllocTracer::send_allocation_outside_tlab", amount: 3, eventPart: outsideTLAB}}},
-	{in: libjvm, probes: []presetProbe{
-		{symbol: "AllocTracer::send_allocation_in_new_tlab_event", amount: 2, eventPart: newTLAB},
-		{symbol: "AllocTracer::send_allocation_outside_tlab_event", amount: 2, eventPart: outsideTLAB}}},
-}
+// allocWays are the ways of all releases to see allocations: one for each pair of functions.
+var allocWays = func() (ways []presetWay) {
+	for _, a := range vmstructs.AllocTracers {
+		ways = append(ways, presetWay{in: libjvm, probes: []presetProbe{
+			{symbol: a.InNewTLAB, amount: a.Bytes, eventPart: newTLAB},
+			{symbol: a.OutsideTLAB, amount: a.Bytes, eventPart: outsideTLAB}}})
+	}
+	return ways
+}()
 
 // The kinds are those whose marks flame graph tools colour: _[i] and _[k].
 var (

@@ -14,7 +14,7 @@ import (
 	"goprof/process/procfs"
 )
 
-// Facts is what can be told of a JVM and of the machine, for formats that have room for it. It holds no arguments, no
+// Facts is what is known of a JVM and of the machine, for formats that have room for it. It holds no arguments, no
 // properties and no environment.
 type Facts struct {
 	VMName  string // "OpenJDK 64-Bit Server VM"

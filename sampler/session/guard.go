@@ -14,19 +14,19 @@ import (
 	"goprof/sampler"
 )
 
-// Whatever the target's memory and files do, a command ends. A call into the target that hangs cannot be taken back,
-// so the goroutine that made it is left behind (process.CallWatch), and the command goes on with what it has.
+// Whatever the target's memory and files do, a command ends. A call into the target that hangs cannot be ended. So the
+// goroutine that made the call is left behind (process.CallWatch), and the command goes on with what it has.
 
 const (
 	// hangTick and hangTicks say how long a call may be under way: 3 s.
 	hangTick  = 100 * time.Millisecond
 	hangTicks = 30
-	// attachLimit is how long it may take to attach: besides memory, that opens files (each for 2 s at most).
+	// attachLimit is how long attaching may take. Besides reading memory it opens files, and each may take 2 s.
 	attachLimit = 15 * time.Second
-	// engineLimit is how long a sampling thread may take to end, more than it waits for late stops: it may hang in
-	// the kernel where the target runs exec.
+	// engineLimit is how long a sampling thread may take to end. It is longer than that thread waits for late stops.
+	// The thread may hang in the kernel while the target runs exec.
 	engineLimit = 15 * time.Second
-	// virtualLimit is how long virtual threads are searched for, and read.
+	// virtualLimit is how long goprof searches for virtual threads and reads them.
 	virtualLimit = 30 * time.Second
 	// collectionLimit is how long of that is waited for collections to end.
 	collectionLimit = 2 * time.Second
@@ -53,8 +53,8 @@ func hangsAfter(ctx context.Context, ended <-chan struct{}) <-chan struct{} {
 	return hangs
 }
 
-// guarded runs f, which reads the target. It returns false if a call of f's into the target hangs: the process is
-// given up then, and what f has at hand is the caller's.
+// guarded runs f, which reads the target. It returns false if a call of f into the target hangs. The process is given
+// up then, and what f uses belongs to the caller again.
 func (s *Session) guarded(f func()) bool {
 	if s.Process.GivenUp() {
 		return false
@@ -80,8 +80,8 @@ type hangWatch struct {
 	hangs chan struct{} // closed when it hangs
 }
 
-// hangWatches are all of them. One ticker looks after all: a goprof that records two hundred JVMs would wake up two
-// thousand times a second otherwise.
+// hangWatches are all calls that are watched. One ticker serves all of them: otherwise a goprof that records two
+// hundred JVMs would wake up two thousand times a second.
 var hangWatches struct {
 	sync.Mutex
 	all     map[*hangWatch]bool
@@ -109,7 +109,7 @@ func (h *hangWatch) end() {
 	delete(hangWatches.all, h)
 }
 
-// lookAtHangs looks at all that is watched until there is nothing.
+// lookAtHangs looks at all calls that are watched, until there are none.
 func lookAtHangs() {
 	tick := time.NewTicker(hangTick)
 	defer tick.Stop()
@@ -133,8 +133,8 @@ func lookOnce() (more bool) {
 	return hangWatches.looking
 }
 
-// OpenInTime runs work, which opens a process and says so when it has. It returns false where that takes too long, or
-// a call into the process hangs.
+// OpenInTime runs work, which opens a process and calls opened when it has. It returns false if work takes too long, or
+// if a call into the process hangs.
 func OpenInTime[T any](work func(opened func(*process.Process)) T) (result T, ok bool) {
 	done := make(chan T, 1)
 	processes := make(chan *process.Process, 1)
@@ -162,7 +162,7 @@ func OpenInTime[T any](work func(opened func(*process.Process)) T) (result T, ok
 // maxNotes bounds the threads that are told of.
 const maxNotes = 5
 
-// silentNotes name the threads whose memory did not answer. What is said of them was known before.
+// silentNotes names the threads whose memory did not answer. It reads nothing of them that could hang.
 func (r *recording) silentNotes(stats *sampler.Stats) (notes []profile.Note) {
 	for i, tid := range stats.Silent {
 		if i == maxNotes {

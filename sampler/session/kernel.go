@@ -16,8 +16,8 @@ import (
 	"goprof/sampler/look"
 )
 
-// The kernel's part of a stack: addresses of its functions, which /proc/kallsyms names. Where the kernel does not tell
-// addresses (kernel.kptr_restrict), all in that file are 0.
+// This file names the kernel's part of a stack. /proc/kallsyms has the names of the kernel's functions and their
+// addresses. Where the kernel hides addresses (kernel.kptr_restrict), all addresses in that file are 0.
 
 // kernelNames names addresses of the kernel's code.
 type kernelNames struct {
@@ -84,10 +84,10 @@ func readKernelNames(from io.Reader) (*kernelNames, error) {
 }
 
 const (
-	// unknownKernel is what a frame of the kernel is called that nobody can name.
+	// unknownKernel is the name of a kernel's frame whose function is not known.
 	unknownKernel = "[kernel]"
-	// maxKernelFunction is how long a function of the kernel may be. What lies farther behind the last one that has a
-	// name (a program that the kernel compiled, between the modules) is none of it.
+	// maxKernelFunction is how long a function of the kernel may be. Code that lies farther behind the last function
+	// with a name does not belong to that function: it may be a program that the kernel compiled, between the modules.
 	maxKernelFunction = 1 << 20
 )
 

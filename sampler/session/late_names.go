@@ -4,19 +4,19 @@ package session
 
 import "time"
 
-// A thread may be sampled before its name is known: it has just been born, or a collector moves the name. The
-// kernel's name stands in, which is the first fifteen bytes of Java's, or none. When the name is learnt, what was
-// counted before is given it, so that a thread has one name in a recording.
+// A thread may be sampled before its name is known: it has just begun, or a collector moves the name. Until then the
+// kernel's name is used, the first fifteen bytes of Java's name, or none. When the name is learnt, samples that were
+// counted before get that name, too. So a thread has one name in a recording.
 
-// lateName is what a thread of unknown name was called, by its number.
+// lateName is the name that was used for a thread whose name was not known, by the thread's number.
 type lateName struct {
 	label string
 	th    *listedThread // nil: not even the kernel's name was known
 	when  time.Time
 }
 
-// lateFor is how long a thread is taken for the one that has its number later, though the directory has lost sight of
-// it meanwhile (a listing may leave out threads that live). Numbers come round after thousands of threads.
+// lateFor: if the directory has not seen a thread for a shorter time than this, a thread with the same number counts as
+// the same one. A listing may leave out threads that live, and numbers are used again only after thousands of threads.
 const lateFor = 2 * refreshEvery
 
 // threadLabel is the label under which a thread's own stacks are added.
@@ -45,8 +45,8 @@ func (r *recording) threadLabel(tid int, label string) string {
 	return label
 }
 
-// relabel gives what was counted under a late name another one, if it is the same thread's. Else it is one of a
-// pool's, if these are to be one.
+// relabel gives another name to samples that were counted under a late name, if they belong to the same thread. Else
+// the late name becomes that of its pool, if pools are put together.
 func (r *recording) relabel(late lateName, th *listedThread, label string) {
 	if late.th != th && time.Since(late.when) > lateFor {
 		label = r.pool(late.label)

@@ -19,10 +19,10 @@ import (
 )
 
 // Live follows all threads of a process, reading after reading: what each has used, what it does, and where it is. It
-// stops nobody. A thread that has not been on a CPU since it was looked at has not moved, so nothing of it is read
-// again; a thread that runs has no stack here: samples tell where those are.
+// stops no thread. A thread that has not been on a CPU since it was looked at has not moved, so it is not looked at
+// again. A thread that runs has no stack here: samples tell where it is.
 //
-// It needs a session of its own, and belongs to that one's goroutine.
+// A Live needs a session of its own, and belongs to the goroutine of that session.
 type Live struct {
 	session *Session
 	proc    *procfs.Dir
@@ -45,11 +45,11 @@ type LiveThread struct {
 	CPU  time.Duration // that it has used since it began
 	// State is what it did at its last look: a profile.State for a thread of Java, the kernel's word for others.
 	State string
-	// Frame is the topmost Java method when it was last looked at, which was at Seen (of this process's clock); empty
-	// where there was none, or it has only been met running.
+	// Frame is the topmost Java method at the last look, which was at Seen (of goprof's clock). It is empty if there
+	// was none, or if the thread was always met running.
 	Frame string
 	Seen  time.Time
-	// Moving: it ran when it was looked at again, or has run since. A sample may tell more.
+	// Moving: the thread ran when it was looked at, or has run since. A sample may tell more.
 	Moving bool
 }
 
@@ -66,7 +66,7 @@ type liveThread struct {
 }
 
 const (
-	// lookBatch is how many looks are taken before they are walked: each holds a piece of a stack.
+	// lookBatch is how many looks are taken before they are walked. Each of them holds a piece of a stack.
 	lookBatch = 128
 	// liveStack is how much of a stack is copied, and liveDepth how many frames are walked: the topmost Java frame
 	// lies near the top.
@@ -94,8 +94,8 @@ func (l *Live) Close() {
 	}
 }
 
-// Read lists all threads. With all, every thread that rests is looked at, whatever that takes. An error says that the
-// process is gone, or that its memory does not answer.
+// Read lists all threads. With all, it looks at every thread that rests, however long that takes. An error says that
+// the process is gone, or that its memory does not answer.
 func (l *Live) Read(all bool) ([]LiveThread, error) {
 	s := l.session
 	s.Walker.MaxDepth = liveDepth
@@ -157,7 +157,7 @@ func (l *Live) update() {
 	}
 }
 
-// charge reads what a thread has used, and finds out whether it may have moved.
+// charge reads the CPU time that a thread has used, and finds out whether the thread may have moved.
 func (l *Live) charge(th *liveThread) {
 	ran, ok := procfs.ParseSchedstat(l.proc.Read(th.TID, "schedstat"))
 	counts := ok && ran.Turns > 0 // else the kernel has no such counts
@@ -211,7 +211,7 @@ func (l *Live) lookAround(all bool) {
 	}
 }
 
-// lookAt looks at some threads, and walks what came of it.
+// lookAt looks at some threads, and walks their stacks.
 func (l *Live) lookAt(batch []*liveThread) {
 	for len(l.looks) < len(batch) {
 		l.looks = append(l.looks, new(look.Look))
@@ -266,7 +266,7 @@ func (l *Live) canLook() bool {
 	return true
 }
 
-// leaveBehind deals with a thread whose memory did not answer. The Onlooker that reads it is of no use any more.
+// leaveBehind deals with a thread whose memory did not answer. The Onlooker that reads it cannot be used any more.
 func (l *Live) leaveBehind(th *liveThread) {
 	th.silences++
 	th.waitedFor, l.onlooker = l.onlooker, nil
@@ -279,7 +279,7 @@ func (th *liveThread) leftAlone() bool {
 	return th.waitedFor != nil && (th.silences >= ptrace.MostChances || !th.waitedFor.IsBack())
 }
 
-// take notes what came of a look.
+// take notes the result of a look.
 func (l *Live) take(th *liveThread, snap *look.Look, o ptrace.Outcome, stack *profile.Stack) {
 	th.waiting = 0
 	switch o {

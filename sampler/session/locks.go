@@ -16,10 +16,11 @@ import (
 	"goprof/vmstructs"
 )
 
-// Locks are read after all stacks, and nobody stands still for them. What is told of a thread was found in two rounds,
-// one after the other. That it waits for a lock which another thread has is told only if it did not run while the
-// second round lasted: by its state, its CPU time and how often it got a CPU. So all such waits of a dump were there
-// at one moment, and a cycle of them is a deadlock: a thread that waits cannot let go of what it holds.
+// Locks are read after all stacks, and no thread is stopped for them. All that a dump tells of a thread's locks was
+// found in two rounds, one after the other. A wait for a lock of another thread is told only if the waiting thread did
+// not run during the second round: its state, its CPU time and its number of turns on a CPU say that. So all such
+// waits of a dump were there at one moment, and a cycle of them is a deadlock: a thread that waits cannot release what
+// it holds.
 
 const (
 	// lockRounds bounds how often locks are read while threads come and go.
@@ -31,7 +32,7 @@ const (
 	lastPause    = 32 * time.Millisecond
 )
 
-// LocksKnown says whether this JVM tells of its locks, and what it lacks if not.
+// LocksKnown returns nil if this JVM tells of its locks. Else the error says what it lacks.
 func (s *Session) LocksKnown() error {
 	failed := make(chan error, 1)
 	if !s.guarded(func() {
@@ -119,7 +120,7 @@ func (r *lockReader) read() error {
 	}
 }
 
-// roundGain is what another round is good for.
+// roundGain says what another round would bring.
 type roundGain int
 
 const (
@@ -145,7 +146,7 @@ func (r *lockReader) unconfirmed(last, now *lockRound) roundGain {
 	}
 	for id, t := range now.unmounted {
 		if accuses(&t.Wants) && !confirmedUnmounted(id, last, now) {
-			p = changing // a thread that waits has not moved: it needs another round, and no CPU
+			p = changing // a thread that waits has not moved: another round is needed, but no CPU for that thread
 		}
 	}
 	return p
@@ -195,8 +196,8 @@ func (r *lockReader) round(last *lockRound) (*lockRound, error) {
 	return now, nil
 }
 
-// forgetNew takes out of tids what other threads have now: where a thread has ended, the JavaThread of one that begins
-// may come to the same address. The dump knows nothing of that one.
+// forgetNew takes addresses out of tids that belong to other threads now. Where a thread has ended, the JavaThread of a
+// new thread may come to the same address. The dump knows nothing of the new thread.
 func (r *lockReader) forgetNew(threads []vmstructs.Thread) {
 	for _, t := range threads {
 		tid, ok := r.tids[t.Addr]
@@ -206,8 +207,8 @@ func (r *lockReader) forgetNew(threads []vmstructs.Thread) {
 	}
 }
 
-// stillness is what a thread had been charged before a round. Where the kernel tells that, its state need not be read
-// then: a thread that was on a CPU has been charged for that when it sleeps after the round.
+// stillness is what a thread had been charged before a round. If the kernel tells that, the thread's state need not be
+// read before the round: a thread that was on a CPU then has been charged for it when it sleeps after the round.
 type stillness struct {
 	charged procfs.Schedstat
 	told    bool
@@ -233,7 +234,7 @@ func (r *lockReader) stoodStill(tid int, before stillness) bool {
 	return m == before.motion
 }
 
-// accuses reports whether a thread waits for what another one has, or may have.
+// accuses reports whether a thread waits for a lock that another thread holds, or may hold.
 func accuses(w *vmstructs.Wanted) bool {
 	switch w.How {
 	case vmstructs.WaitToEnter:
@@ -260,7 +261,8 @@ func confirmed(addr uint64, last, now *lockRound) bool {
 	return a == b && (!accuses(&b) || now.still[addr])
 }
 
-// mayWait reports whether a thread may wait for another one's lock all the time, and yet that is not confirmed.
+// mayWait reports whether a thread may have waited all the time for another thread's lock, although that is not
+// confirmed.
 func mayWait(addr uint64, last, now *lockRound) bool {
 	was, is := last.threads[addr], now.threads[addr]
 	if was == nil || !accuses(&is.Wants) || was.Thread.NSTID != is.Thread.NSTID {
@@ -340,7 +342,7 @@ func (r *lockReader) ref(o *vmstructs.LockOwner) (ref profile.ThreadRef) {
 	return ref
 }
 
-// virtualNames bounds how long the names of virtual threads are looked for: there may be millions of them.
+// virtualNames bounds the time of the search for names of virtual threads: there may be millions of these.
 const virtualNames = time.Second
 
 // nameVirtual finds the names of owners that are virtual threads without a carrier: a monitor knows their numbers only.
@@ -367,7 +369,7 @@ func (r *lockReader) nameVirtual() {
 	})
 }
 
-// keepFrames notes where the Java frames of the stack that was just walked stand.
+// keepFrames notes where the Java frames are of the stack that was just walked.
 func (d *dumping) keepFrames(th *listedThread, stack *profile.Stack) {
 	if !d.locks || th == nil || th.java.StackSize == 0 {
 		return

@@ -12,13 +12,14 @@ import (
 	"goprof/vmstructs"
 )
 
-// Virtual threads that no carrier runs are read in the same rounds as the others. Such a thread has no clock that would
-// say that it did not run in between: its frames say it. They lie in the heap, and hold what it made for this wait.
+// Virtual threads that no carrier runs are read in the same rounds as other threads. No clock says that such a thread
+// did not run between two rounds. Its frames say it: they lie in the heap, and hold what the thread made for this
+// wait.
 
-// VirtualWaits says how far it was told what virtual threads wait for that no carrier runs.
+// VirtualWaits says of how many virtual threads without a carrier the waits were read.
 type VirtualWaits struct {
 	Seen int // virtual threads
-	Left int // that wait for something, too, and are too many
+	Left int // virtual threads that wait, too, and were left out: there are too many
 	Err  error
 }
 
@@ -40,14 +41,14 @@ func (r *lockReader) findUnmounted() {
 	c.ReadFrom(r.d.Process)
 }
 
-// confirmedUnmounted reports whether what such a thread waits for may be told.
+// confirmedUnmounted reports whether two rounds agree on what such a thread waits for.
 func confirmedUnmounted(id uint64, last, now *lockRound) bool {
 	was, ok := last.unmounted[id]
 	return ok && last.settled && now.settled && was == now.unmounted[id]
 }
 
-// tellUnmounted puts into the dump what two rounds have in common of virtual threads without a carrier, and those that
-// others wait for. Each is shown with the stack that it has a little later, if it waits for the same then.
+// tellUnmounted adds virtual threads without a carrier to the dump: those whose waits two rounds agree on, and those
+// that others wait for. Each is shown with the stack that it has a little later, if it waits for the same lock then.
 func (r *lockReader) tellUnmounted(last, now *lockRound) {
 	if r.told == nil {
 		return

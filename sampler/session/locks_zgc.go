@@ -8,8 +8,8 @@ import (
 	"goprof/sampler/ptrace"
 )
 
-// workers reads how ZGC's threads have moved, and reports whether all of them sleep. No other threads move objects
-// while these do. ZGC makes more of them when it needs them, so the list of threads is read each time.
+// workers reads how ZGC's threads have moved, and reports whether all of them sleep. While they sleep no thread moves
+// objects. ZGC makes more of them when it needs them, so the list of threads is read each time.
 func (r *lockReader) workers() (moved map[int]ptrace.Motion, rest bool) {
 	if !r.k.IsZGC() {
 		return nil, false
@@ -27,8 +27,8 @@ func (r *lockReader) workers() (moved map[int]ptrace.Motion, rest bool) {
 	return moved, err == nil && rest && len(moved) > 0
 }
 
-// isWorker tells whether ZGC's work is done in a thread, by its name. The thread names itself before it does any work:
-// one that came after the dump's list was read is asked each time.
+// isWorker reports whether a thread does ZGC's work, by its name. A thread names itself before it does any work. The
+// name of a thread that came after the dump's list was read is read each time.
 func (r *lockReader) isWorker(tid int) bool {
 	if th, ok := r.d.dir.threads[tid]; ok {
 		return th != nil && th.java.Addr == 0 && workerName(th.kernel.Comm)

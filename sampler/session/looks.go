@@ -14,9 +14,9 @@ import (
 )
 
 // Record and Dump are made of looks at single threads. A caller with another question takes the looks itself.
-// Threads and Thread say what to know of a thread before it is stopped. A Sampling hands over the samples of a
-// recording one by one. Session.Walker makes stacks of them. The oracles of testdata/oracle do that, to hold each stack
-// against what the program itself says.
+// Threads and Thread tell what must be known of a thread before it is stopped. A Sampling hands over the samples of a
+// recording one by one. Session.Walker makes stacks of them. The oracles of testdata/oracle do that, and compare each
+// stack with what the program itself says.
 
 // Thread is what is known of one thread of the process.
 type Thread struct {
@@ -26,7 +26,7 @@ type Thread struct {
 	Hint   ptrace.Hint      // what to know before it is stopped
 }
 
-// Threads lists all threads by their numbers. All of it is read now.
+// Threads lists all threads by their numbers. It reads everything anew.
 func (s *Session) Threads() (map[int]Thread, error) {
 	d := newDirectory(s.Process, s.VM)
 	err := d.refresh()
@@ -37,8 +37,8 @@ func (s *Session) Threads() (map[int]Thread, error) {
 	return threads, err
 }
 
-// Thread looks one up, as it was known a second ago at most. It returns false if there is none of that number yet, or
-// no more.
+// Thread looks a thread up. What it tells is at most a second old. It returns false if there is no thread of that
+// number.
 func (s *Session) Thread(tid int) (Thread, bool) {
 	th := s.dir.get(tid)
 	if th == nil {
@@ -51,7 +51,7 @@ func (s *Session) toThread(th *listedThread) Thread {
 	return Thread{Kernel: th.kernel, Java: th.java, Name: th.name, Hint: th.hint(s.VM)}
 }
 
-// Sampling takes samples as Record does, and leaves what becomes of them to the caller.
+// Sampling takes samples as Record does, and hands them to the caller.
 type Sampling struct {
 	Queue int // how many snapshots may wait for the caller
 	r     *recording

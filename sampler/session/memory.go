@@ -8,31 +8,31 @@ import (
 	"goprof/profile"
 )
 
-// MemoryGoal is what a recording's garbage collector should work harder not to exceed. What a recording keeps is
-// bounded by its own limits: the profile by profile.DefaultMaxNodes (23 MB, and 20 for names; with Sink and Full by
-// fullNodes), snapshots by sampler.Queue, and the caches of unwind and vmstructs by theirs, and by mostAlive.
+// MemoryGoal is the memory above which Go's garbage collector works harder (debug.SetMemoryLimit). What a recording
+// keeps has limits of its own: the profile profile.DefaultMaxNodes (23 MB, and 20 for names; with Sink and Full
+// fullNodes), snapshots sampler.Queue, and the caches of unwind and vmstructs theirs, and mostAlive.
 const MemoryGoal = 70 << 20
 
 const (
 	// fullNodes is how many nodes a profile has when it is handed to RecordOptions.Full. It takes 2 MB then, and
 	// summing it up about twice as much.
 	fullNodes = 1 << 16
-	// mostAlive is how much of the heap may be alive before caches are emptied. What is left up to MemoryGoal is room
-	// for garbage: with less of it the collector runs all the time, for most of goprof's CPU time.
+	// mostAlive is how much of the heap may be alive before caches are emptied. The rest up to MemoryGoal is room for
+	// garbage: with less room the collector would run all the time, and use most of goprof's CPU time.
 	mostAlive = 48 << 20
-	// leastLoaded is how much the VM reads into its caches, at least, before they are emptied again: made into what
-	// walks use, it is two or three times as much. The first walk of javac brings in 4 MB.
+	// leastLoaded is how many bytes the VM reads into its caches, at least, before they are emptied again. In memory
+	// they become two or three times as much. The first walk of javac reads 4 MB.
 	leastLoaded = 6 << 20
 )
 
-// handOverStacks gives the stacks to who only wants sums of them, where they have become many.
+// handOverStacks gives the stacks to RecordOptions.Full, which sums them up, when they have become many.
 func (r *recording) handOverStacks() {
 	if r.opt.Full == nil || r.opt.Threads || r.profile.Nodes() < max(fullNodes, r.kept) {
 		return
 	}
 	taken := r.profile.TakeStacks()
 	r.standings.move(taken, r.profile)
-	r.kept = 2 * r.profile.Nodes() // so that what stays is not moved all the time
+	r.kept = 2 * r.profile.Nodes() // so that stacks that stay are not moved each time
 	r.opt.Full(taken)
 }
 
@@ -57,9 +57,9 @@ type cacheBound struct {
 	from   uint64 // what the VM had loaded when the caches were emptied last
 }
 
-// boundCaches empties the caches of names and code where too much memory is in use. Their own bounds count entries, and
-// are made for one large program; an hour in which a program compiles all the time fills each of them with what nobody
-// asks for any more. What is still needed is read again.
+// boundCaches empties the caches of names and code where too much memory is in use. The caches' own bounds count
+// entries, and are made for one large program. A program that compiles all the time fills each of them within an hour
+// with entries that are no longer needed. Entries that are still needed are read again.
 func (r *recording) boundCaches() {
 	c, loaded := &r.caches, r.VM.Loaded()
 	if r.opt.Lean || loaded-c.from < leastLoaded || c.alive() < mostAlive {

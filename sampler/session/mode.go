@@ -8,7 +8,7 @@ import (
 	"goprof/sampler/look"
 )
 
-// Mode is which threads a recording looks at.
+// Mode says which threads a recording looks at.
 type Mode string
 
 const (
@@ -21,7 +21,7 @@ const (
 // IsWall reports whether every thread is looked at in turn, and a look stands for the time that passes.
 func (m Mode) IsWall() bool { return m == WallMode || m == WaitingMode || m == TTSPMode }
 
-// name is what a profile's Meta calls it.
+// name is the mode's name in a profile's Meta.
 func (m Mode) name() string {
 	if m == "" {
 		return string(CPUMode)
@@ -29,7 +29,7 @@ func (m Mode) name() string {
 	return string(m)
 }
 
-// engine makes what takes the samples of a recording.
+// engine makes the engine that takes the samples of a recording.
 func (s *Session) engine(opt RecordOptions) sampler.Engine {
 	pid, cpu := s.Process.PID(), s.Process.CPU()
 	if opt.Event != nil {

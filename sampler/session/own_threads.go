@@ -7,18 +7,19 @@ import (
 	"strings"
 
 	"goprof/profile"
+	"goprof/vmstructs"
 )
 
-// Which threads are the JVM's own, and idle. They are most of a small program's threads, and what they wait for is
-// nobody's question: so wall-clock recordings leave them out, unless they are asked for. A thread that does anything
-// is never left out, and neither is one of which it is not known whose it is.
+// This file finds the JVM's own threads that are idle. Most threads of a small program are such threads, and no user
+// asks what they wait for. So wall-clock recordings leave them out, unless they are asked for. A thread that does
+// anything is never left out, and neither is a thread whose owner is not known.
 //
-// Names of threads prove nothing: a program may call its own as it likes. The frames tell. A thread without any Java
-// frame is the JVM's if all its frames are of the JVM, of the launcher or of the C library. A thread that a native
-// library has begun has a frame of that library. The few threads that the JVM begins in Java stand in classes of their
-// own, java.lang.ref.Reference$ReferenceHandler and the like.
+// Names of threads prove nothing: a program may give its threads any name. The frames tell. A thread without any Java
+// frame is the JVM's if all its frames are in the JVM, the launcher or the C library. A thread that a native library
+// has begun has a frame of that library. The few threads that the JVM begins in Java run methods of classes of their
+// own, such as java.lang.ref.Reference$ReferenceHandler.
 
-// isIdleOwn tells whether a thread in that state is one of the JVM's own that has nothing to do.
+// isIdleOwn reports whether a thread in that state is one of the JVM's own that has nothing to do.
 func isIdleOwn(state profile.State, stack *profile.Stack) bool {
 	switch state {
 	case profile.Running, profile.Runnable, profile.Blocked, profile.Stopped:
@@ -32,9 +33,9 @@ func isIdleOwn(state profile.State, stack *profile.Stack) bool {
 		}
 		java = true
 		switch {
-		case ownHomes.MatchString(f.Func.Name):
+		case vmstructs.IsHomeOfVMThread(f.Func.Name):
 			own = true
-		case !ownWaits.MatchString(f.Func.Name):
+		case !vmstructs.IsWaitOfVMThread(f.Func.Name):
 			return false
 		}
 	}
@@ -44,18 +45,18 @@ func isIdleOwn(state profile.State, stack *profile.Stack) bool {
 	return isNativeOwn(stack)
 }
 
-// isNativeOwn tells it of a thread without Java frames.
+// isNativeOwn is isIdleOwn for a thread without Java frames.
 func isNativeOwn(stack *profile.Stack) bool {
 	own := false
 	for i := range stack.Frames {
 		f := &stack.Frames[i]
 		if f.Kind != profile.Native {
-			return false // frames that are not known may be anybody's
+			return false // a frame that is not known may belong to any code
 		}
 		switch module, _, _ := strings.Cut(f.Func.Module, " "); {
 		case module == "libjvm.so":
 			own = true
-			if operations.MatchString(f.Func.Name) {
+			if vmstructs.IsOperation(f.Func.Name) {
 				return false
 			}
 		case module == "libjli.so" || module == "java":
@@ -66,20 +67,6 @@ func isNativeOwn(stack *profile.Stack) bool {
 	}
 	return own
 }
-
-// ownHomes are the classes of threads that the JVM begins in Java: for references, and since JDK 21 for virtual
-// threads.
-var ownHomes = regexp.MustCompile(`^(?:java\.lang\.ref\.(?:Reference|Finalizer)\$|java\.lang\.ref\.ReferenceQueue\.|jdk\.internal\.ref\.CleanerImpl\.|` +
-	`sun\.nio\.ch\.Poller|java\.lang\.VirtualThread\.(?:unblockVirtualThreads|takeVirtualThreadListToUnblock)$)`)
-
-// ownWaits are what else stands on the stacks of these threads while they wait.
-var ownWaits = regexp.MustCompile(`^(?:java\.lang\.ref\.|java\.lang\.Object\.wait|java\.lang\.Thread\.run|` +
-	`jdk\.internal\.misc\.InnocuousThread\.run$|sun\.misc\.InnocuousThread\.run$|(?:jdk\.internal|sun)\.misc\.Unsafe\.park$|` +
-	`java\.util\.concurrent\.locks\.|java\.util\.concurrent\.ForkJoinPool\.(?:managedBlock|unmanagedBlock|compensatedBlock)$|` +
-	`sun\.nio\.ch\.(?:EPoll|EPollPoller)\b)`)
-
-// operations are what the VM's thread is about while the program stands still: waiting there is no idleness.
-var operations = regexp.MustCompile(`^(?:VM_|VM_Operation|SafepointSynchronize::|VMThread::evaluate_operation)`)
 
 // systemImages are the images of the C library and the loader, glibc's and musl's.
 var systemImages = regexp.MustCompile(`^(?:libc[.-]|libpthread[.-]|ld-|\[?(?:linux-)?vdso|libc\.musl)`)

@@ -42,38 +42,38 @@ type RecordOptions struct {
 	Visits <-chan Visit
 	// States chooses looks by what the thread did, in modes that are wall-clock ones; nil is all.
 	States func(profile.State) bool
-	// LeaveIdle leaves out looks at the JVM's own threads while these have nothing to do (own_threads.go), in modes that
-	// are wall-clock ones.
+	// LeaveIdle leaves out looks at the JVM's own threads while these have nothing to do (own_threads.go), in modes
+	// that are wall-clock ones.
 	LeaveIdle bool
 	// NonBlocking and NativeOnce are sampler.WallOptions, for modes that are wall-clock ones.
 	NonBlocking, NativeOnce bool
 	// Min leaves out waits that are shorter: with WaitingMode and PerfEngine.
 	Min time.Duration
-	// Sink is given each sample with its time, if it is not nil.
+	// Sink gets each sample with its time, if it is not nil.
 	Sink Sink
-	// Full is given the stacks so far, if it is not nil, when they have come to need much memory, and the profile forgets
-	// them: for who has the samples by Sink, and wants of the profile no more than sums. It is called where stacks are
-	// walked. With Threads, whose names may be learnt late, the profile keeps all.
+	// Full gets the stacks so far when they need much memory, if it is not nil. The profile forgets them then. It is
+	// for callers that have the samples by Sink, and want only sums of the profile. It is called where stacks are
+	// walked. With Threads, whose names may be learnt late, the profile keeps all stacks.
 	Full func(stacks *profile.Profile)
-	// Group takes the samples together with those of other recordings, if it is not nil: of CPU time, by stops.
+	// Group takes the samples together with those of other recordings, if it is not nil: samples of CPU time, by stops.
 	Group *sampler.Group
-	// Pace is sampler.Config's.
+	// Pace is that of sampler.Config.
 	Pace *atomic.Int64
-	// Started is told of the engine before it runs; nil: nobody is.
+	// Started gets the engine before it runs, if it is not nil.
 	Started func(sampler.Engine)
-	// Lean is for recordings that go on for good, beside many others: stacks go to Sink alone, and the profile has no
-	// more than the account. Goprof's priority is the caller's business.
+	// Lean is for recordings that go on for good, beside many others. Their stacks go to Sink alone, and the profile
+	// has only the account. The caller sees to goprof's priority.
 	Lean bool
-	// Event is what samples are taken of, in place of CPU time; nil: CPU time. Engine is then PerfEngine.
+	// Event is sampled in place of CPU time, if it is not nil. Engine is then PerfEngine.
 	Event *EventPlan
 	// Kernel wants the kernel's frames above those of the program: with PerfEngine.
 	Kernel bool
-	// Part is what the recording is called where it is one of several that go into one file, each with a Session.
+	// Part is the recording's name if several go into one file, each with a Session of its own.
 	Part string
 }
 
-// Visit is called with the profile as it is and its account, in the middle of a recording. Both
-// are its own only until it returns.
+// Visit is called in the middle of a recording, with the profile as it is and its account. It may use both only until
+// it returns.
 type Visit func(*profile.Profile, *profile.Summary)
 
 const (
@@ -138,7 +138,7 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 	if !s.guarded(func() {
 		r.takeAll(queue)
 		r.countAllocated()
-		s.Walker.Forget() // what was recorded needs memory to be written
+		s.Walker.Forget() // its memory is needed to write the result
 		s.VM.Forget()
 	}) {
 		stop()
@@ -157,11 +157,11 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 	return p, r.account(), silent
 }
 
-// quietTicks is how many seconds a Lean recording of a program that does nothing lets pass between two looks around.
+// quietTicks is how often, in seconds, a Lean recording of a program that does nothing reads its mappings and threads.
 const quietTicks = 15
 
-// strangerShare is what part of the time it may take to find out who is late and unknown: one whom the kernel does not
-// have, by what a JVM's memory says, would be looked for in each tick.
+// strangerShare: the search for unknown threads that are late for a safepoint may take one part in so many of the time.
+// Without this bound a thread that only the JVM's memory tells of, and not the kernel, would be searched in each tick.
 const strangerShare = 10
 
 // leanQueue is how many snapshots may wait in a Lean recording.
@@ -180,7 +180,7 @@ type recording struct {
 	pools    map[string]string // labels of threads, by those of single ones
 	late     map[int]lateName
 	sampled  map[int]bool
-	unwanted time.Duration       // CPU time of threads that were sampled before it was known that nobody wants them
+	unwanted time.Duration       // CPU time of threads that were sampled before it was known that they are not wanted
 	advised  int                 // the round of the directory that the sampler knows of
 	hints    map[int]ptrace.Hint // what the sampler was told
 	carriers map[int]bool        // threads that were seen to run virtual ones
@@ -223,8 +223,8 @@ func (s *Session) recording(opt RecordOptions) *recording {
 	return r
 }
 
-// eventQueue is how many looks of events and of context switches can wait: these come all at once, and each is to be
-// counted.
+// eventQueue is how many looks of events and of context switches can wait. Many of them may come at once, and each is
+// to be counted.
 const eventQueue = 8192
 
 func (o *RecordOptions) queueLength() int {
@@ -238,7 +238,7 @@ func (o *RecordOptions) queueLength() int {
 	return n
 }
 
-// samplerInterval is the interval for the engine. Events have one of their own, which is no time.
+// samplerInterval is the interval for the engine. It is 0 for events: theirs is an amount, not a time.
 func (o *RecordOptions) samplerInterval() time.Duration {
 	if o.Event != nil {
 		return time.Second
@@ -246,8 +246,8 @@ func (o *RecordOptions) samplerInterval() time.Duration {
 	return o.Interval
 }
 
-// remapEvery is how often the process is asked what it has mapped, and whether it is still there; remapShare what part
-// of the time it may take: the stacks of ten thousand threads are twenty thousand mappings.
+// remapEvery is how often goprof reads what the process has mapped, and whether it is still there. remapShare bounds
+// the part of the time that this may take: the stacks of ten thousand threads are twenty thousand mappings.
 const (
 	remapEvery = time.Second
 	remapShare = 100
@@ -272,8 +272,8 @@ func (r *recording) takeAll(queue *sampler.Queue) {
 		case <-r.hangs:
 			return
 		case <-idle.C:
-			// Another library may have come to where one was; and nothing else notices an exec
-			// while all threads are idle.
+			// Another library may have come to where one was. And nothing else notices an exec while all threads are
+			// idle.
 			if quiet++; r.opt.Lean && quiet%quietTicks != 1 {
 				continue
 			}
@@ -300,8 +300,8 @@ func (r *recording) takeAll(queue *sampler.Queue) {
 	}
 }
 
-// alive ends the recording of a process that has become another program by exec. The sampler
-// does not see that: there still is a process of this number, and it runs.
+// alive ends the recording of a process that has become another program by exec. The sampler does not notice that:
+// there still is a process of this number, and it runs.
 func (r *recording) alive() bool {
 	if r.Process.Alive() == nil {
 		return true
@@ -369,7 +369,7 @@ func (s *Session) walk(snap *look.Look, stack *profile.Stack) {
 // maxPools bounds how many threads' labels are kept.
 const maxPools = 1 << 16
 
-// pool is the label of the threads that a thread is one of, if they are to be one.
+// pool is the label of a thread's pool, if the threads of a pool are put together.
 func (r *recording) pool(label string) string {
 	if !r.opt.GroupThreads {
 		return label
@@ -385,7 +385,7 @@ func (r *recording) pool(label string) string {
 	return pool
 }
 
-// follow looks up a thread that was sampled, and tells whether it is wanted.
+// follow looks up a thread that was sampled, and reports whether it is wanted.
 func (r *recording) follow(snap *look.Look) bool {
 	r.refreshHints(snap.TID)
 	h, known := r.hints[snap.TID]
@@ -411,8 +411,8 @@ func (r *recording) hint(tid int) (h ptrace.Hint) {
 	return h
 }
 
-// refreshHints looks for the thread tid if it is unknown, and for all now and then. The sampler is told of
-// all that are new, because already the first look at a thread needs it.
+// refreshHints looks for the thread tid if it is unknown, and for all threads now and then. It tells the sampler of all
+// new threads, because the first look at a thread already needs its hint.
 func (r *recording) refreshHints(tid int) {
 	r.dir.get(tid)
 	if r.dir.round == r.advised {

@@ -65,8 +65,8 @@ func (r *recording) account() profile.Summary {
 	return sum
 }
 
-// times is where the CPU time of the process went. What snapshots carry that gave no stack, or have not been
-// walked yet, is not sampled.
+// times says where the CPU time of the process went. The time of snapshots that gave no stack, or that have not been
+// walked yet, does not count as sampled.
 func (r *recording) times(stats *sampler.Stats) profile.Times {
 	t := profile.Times{Process: stats.Times.Process - r.unwanted, Sampled: r.profile.Time, Exited: stats.Times.Exited}
 	t.NotSampled = max(t.Process-t.Sampled-t.Exited, 0)

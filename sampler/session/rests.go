@@ -12,28 +12,29 @@ import (
 	"goprof/vmstructs"
 )
 
-// With --native-once a thread is stopped where it comes to rest for the first time: the stop shows its native frames.
-// Later a look without a stop may find the thread at rest in the same place. Its native frames are the same then if
-// each of their return addresses still stands where it stood.
+// With --native-once a thread is stopped where it comes to rest for the first time, and the stop shows its native
+// frames. Later a look without a stop may find the thread at rest in the same place. Then its native frames are the
+// same if each of their return addresses is still where it was.
 
 // nativeRests are the native parts of the stacks of threads at rest.
 type nativeRests map[int][]nativeRest
 
-// nativeRest is one: from the leaf to the first frame of generated code, or to the root if there is none.
+// nativeRest is the native part of one stack: from the leaf to the first frame of generated code, or to the root if
+// there is none.
 type nativeRest struct {
 	pc, sp  uint64
 	frames  []profile.Frame
-	returns []returnTo // to each frame but the first, that of generated code among them
+	returns []returnTo // the returns to each frame but the first, and to the frame of generated code
 	whole   bool       // there is no generated code: the frames are the whole stack
 }
 
 // returnTo is a frame that another one returns to.
 type returnTo struct {
 	sp, pc uint64
-	at     []uint64 // the words that hold pc where the return address can be; none where it is in a leaf's register
+	at     []uint64 // the words in which the return address may be, and that hold pc; none if it is in a leaf's register
 }
 
-// maxRestsKept is how many are kept of a thread, as the sampler remembers them.
+// maxRestsKept is how many rests are kept of a thread: as many as the sampler remembers.
 const maxRestsKept = 8
 
 // note keeps the native part of a stack that was walked with all registers.
@@ -59,7 +60,7 @@ func (k nativeRests) note(s *Session, snap *process.Snapshot, stack *profile.Sta
 				to.at = append(to.at, at)
 			}
 		}
-		// A leaf's callers are told by the return addresses above: none of them calls two functions from one place.
+		// The return addresses above say which function the leaf is: no caller calls two functions from one place.
 		if len(to.at) == 0 && (i > 1 || !cpu.ReturnsInRegister) {
 			return // not by a plain call
 		}
@@ -92,7 +93,7 @@ func restingPC(cpu *arch.CPU, snap *process.Snapshot) uint64 {
 	return pc
 }
 
-// returnAt is the return address that a word of the stack holds.
+// returnAt is the return address in a word of the stack.
 func returnAt(snap *process.Snapshot, addr uint64) (uint64, bool) {
 	at := addr - snap.SP
 	if at > uint64(len(snap.Stack)) || uint64(len(snap.Stack))-at < 8 {
@@ -116,7 +117,7 @@ func (k nativeRests) complete(s *Session, snap *process.Snapshot, stack *profile
 			continue
 		}
 		if !r.whole && !vmstructs.SameFrame(rest[0].SP, r.returns[len(r.returns)-1].sp) {
-			continue // Java goes on at another frame than it did
+			continue // the Java frames begin at another place than they did
 		}
 		frames := append(append([]profile.Frame(nil), r.frames...), rest...)
 		if stack.Carrier > 0 {

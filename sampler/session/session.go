@@ -1,8 +1,8 @@
 //go:build linux
 
-// Package session wires sampler, unwind and profile together: it attaches to a JVM,
-// records it or looks at all its threads once, and says what became of every look.
-// Why a process cannot be attached to is told by package diagnose, which stands above this one.
+// Package session wires sampler, unwind and profile together: it attaches to a JVM, records it or looks at all its
+// threads once, and says what became of every look. Package diagnose, which stands above this one, says why a process
+// cannot be attached to.
 package session
 
 import (
@@ -27,19 +27,17 @@ type Session struct {
 
 	safepoints *safepoints // of WatchSafepoints
 
-	timeOffset time.Duration // what its CLOCK_MONOTONIC is ahead of ours
+	timeOffset time.Duration // how far its CLOCK_MONOTONIC is ahead of goprof's
 }
 
-// startTries and startWait bound how long a JVM that has just started is waited for.
+// startTries and startWait bound how long goprof waits for a JVM that has just started.
 const (
 	startTries = 50
 	startWait  = 20 * time.Millisecond
 )
 
-// Attach opens the JVM pid. Nothing is done to it: attaching only reads. A JVM that is
-// still starting is waited for for a second.
-//
-// It ends in time: a process whose memory does not answer is process.ErrSilent.
+// Attach opens the JVM pid. It only reads, and changes nothing in the JVM. It waits a second for a JVM that is still
+// starting. If the memory of the process does not answer, it ends with process.ErrSilent.
 func Attach(pid int) (*Session, error) {
 	type attached struct {
 		session *Session
@@ -70,14 +68,14 @@ func open(pid int, opened func(*process.Process)) (*Session, error) {
 	vm.SetClock(now)
 	s := &Session{Process: p, VM: vm, Walker: unwind.New(p, vm), Soon: soon,
 		dir: newDirectory(p, vm), memory: ptrace.NewMemory(p), timeOffset: timeOffset(pid)}
-	// Else nobody knows how high memory goes.
+	// Without that mapping it is not known where memory ends.
 	if maps := p.Mappings(); len(maps) > 0 && maps[len(maps)-1].Path == "[stack]" {
 		s.Walker.MemoryEnds(maps[len(maps)-1].End)
 	}
 	return s, nil
 }
 
-// OpenVM finds the JVM in an open process. A JVM that is still starting is waited for for a second.
+// OpenVM finds the JVM in an open process. It waits a second for a JVM that is still starting.
 func OpenVM(p *process.Process) (vm *vmstructs.VM, err error) {
 	for range startTries {
 		vm, err = vmstructs.Open(p)

@@ -3,7 +3,6 @@
 package session
 
 import (
-	"regexp"
 	"strings"
 
 	"goprof/arch"
@@ -13,11 +12,11 @@ import (
 	"goprof/vmstructs"
 )
 
-// What a thread did or waited for, put together from what the kernel, the JVM and the stack tell. The kernel knows
-// files and sockets; the JVM knows locks and sleeps, which all are futexes to the kernel; and where the JVM's word
-// could not be had (a collector was moving the thread's object) the topmost Java frame tells.
+// This file finds out what a thread did or waited for. The kernel tells of files and sockets. The JVM tells of locks
+// and sleeps, which are all futexes to the kernel. If the JVM's state could not be read, because a collector was
+// moving the thread's object, the topmost Java frame tells.
 
-// stateOf is the state of a thread that was looked at, and for what it waits, as far as that was asked for.
+// stateOf is the state of a thread that was looked at, and what it waits for, if that was asked.
 func stateOf(w *look.Waiting, stack *profile.Stack) (profile.State, string) {
 	switch {
 	case w.State == 'T' || w.State == 't':
@@ -86,11 +85,6 @@ var waits = map[vmstructs.Wait]profile.State{
 	vmstructs.WaitsForUnpark: profile.Parked, vmstructs.WaitsForTime: profile.Sleeping,
 }
 
-// entersMonitor are HotSpot's functions in which a thread waits to enter a monitor (runtime/objectMonitor.cpp,
-// synchronizer.cpp, lightweightSynchronizer.cpp).
-var entersMonitor = regexp.MustCompile(`^(?:ObjectMonitor::(?:enter|reenter|EnterI|enter_internal|ReenterI)|` +
-	`(?:Object|Lightweight)Synchronizer::(?:enter|inflate_and_enter|fast_enter|slow_enter))`)
-
 // nativeWaits are functions of the C library that wait for sockets and files.
 var nativeWaits = map[string]profile.State{"epoll_wait": profile.Socket, "epoll_pwait": profile.Socket,
 	"accept": profile.Socket, "accept4": profile.Socket, "connect": profile.Socket, "recv": profile.Socket,
@@ -99,7 +93,7 @@ var nativeWaits = map[string]profile.State{"epoll_wait": profile.Socket, "epoll_
 	"__libc_read": profile.File, "write": profile.File, "__libc_write": profile.File, "pread64": profile.File,
 	"pwrite64": profile.File, "fsync": profile.File, "fdatasync": profile.File}
 
-// stateOfStack tells the state by the stack alone: of a wait that was over before anybody could ask the JVM.
+// stateOfStack tells the state by the stack alone, for a wait that was over before the JVM could be asked.
 func stateOfStack(stack *profile.Stack) (profile.State, bool) {
 	for i := range stack.Frames {
 		f := &stack.Frames[i]
@@ -109,7 +103,7 @@ func stateOfStack(stack *profile.Stack) (profile.State, bool) {
 		if f.Kind != profile.Native {
 			continue
 		}
-		if entersMonitor.MatchString(f.Func.Name) {
+		if vmstructs.EntersMonitor(f.Func.Name) {
 			return profile.Blocked, true
 		}
 		if s, ok := nativeWaits[f.Func.Name]; ok {

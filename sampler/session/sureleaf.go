@@ -8,8 +8,8 @@ import (
 	"goprof/profile"
 )
 
-// sureLeaf puts the innermost method that is certain in place of a leaf that is a guess: that of the compiled code
-// itself, into which the others were inlined (docs/decisions/0007). What HotSpot's own code does for it stays above it.
+// sureLeaf puts the innermost method that is certain in place of a leaf that is a guess: the method that was compiled,
+// into which the others were inlined (docs/decisions/0007). Frames of HotSpot's own code stay above it.
 func sureLeaf(s *profile.Stack) {
 	if len(s.Frames) == 0 || s.Frames[0].Sure != profile.Guessed {
 		return

@@ -8,7 +8,7 @@ import (
 	"goprof/sampler/ptrace"
 )
 
-// StopAfterSuspend has Ctrl-Z stop goprof only once it holds no thread, until the function that it returns is called.
+// StopAfterSuspend makes Ctrl-Z stop goprof only when it holds no thread, until the function that it returns is called.
 func StopAfterSuspend() (end func()) { return ptrace.StopAfterSuspend() }
 
 // StopAround is StopAfterSuspend for a program that has something to do before it stops, and after it: around is called
@@ -17,9 +17,9 @@ func StopAround(around func(sig unix.Signal, stop func())) (end func()) {
 	return ptrace.StopAround(around)
 }
 
-// StartWatchdog starts this program anew with these arguments, which must call Watch: a process that has goprof let go
-// of all threads when it was stopped by force (SIGSTOP).
+// StartWatchdog starts this program once more with these arguments, which must call Watch. That process makes goprof
+// let go of all threads when goprof was stopped by force (SIGSTOP).
 func StartWatchdog(args ...string) (end func()) { return ptrace.StartWatchdog(args...) }
 
-// Watch is that process.
+// Watch is what the watchdog process runs.
 func Watch() { ptrace.Watch() }

@@ -9,20 +9,20 @@ import (
 	"goprof/sampler/look"
 )
 
-// A recording is a sum. Who also wants each sample with its time gives Record a Sink. All of this happens where stacks
-// are walked, never while a thread stands still.
+// A recording is a sum. A caller that also wants each sample with its time gives Record a Sink. A Sink is called where
+// stacks are walked, never while a thread is stopped.
 
-// Sink is given the samples of a recording one by one. All calls of one recording come from one goroutine, one after
-// the other. Nothing that a Sink is given may be kept but Funcs and names.
+// Sink gets the samples of a recording one by one. All calls of one recording come from one goroutine. Of its
+// arguments a Sink may keep only Funcs and names.
 type Sink interface {
-	// Begin is called before everything else, with what is known of the recording then.
+	// Begin is called first, with what is known of the recording then.
 	Begin(at profile.Instant, m profile.Meta)
-	// Sample is called for each sample as it is counted. Their times are not in order. The sum of their Looks is the
-	// number of samples of the profile. In wall-clock modes one stands for the looks of about a second at a thread
-	// that has not moved, and At is the first of them.
+	// Sample is called for each sample when it is counted. The samples are not in the order of time. The sum of their
+	// Looks is the number of samples of the profile. In wall-clock modes a Sample stands for the looks of about a
+	// second at a thread that has not moved, and At is the first of these.
 	Sample(s *profile.Sample)
-	// ThreadStart and ThreadEnd are called when the list of threads, which is read about each second, has a new thread,
-	// or has lost one. Threads that were there before the recording have no start.
+	// ThreadStart and ThreadEnd are called when the list of threads, which is read about each second, has a new thread
+	// or lacks one that it had. ThreadStart is not called for threads that were there before the recording.
 	ThreadStart(at profile.Instant, t profile.Thread)
 	ThreadEnd(at profile.Instant, t profile.Thread)
 	// Tick is called about each second, with the number of Java threads.
@@ -34,7 +34,7 @@ type telling struct {
 	sink   Sink
 	clock  clock
 	part   *profile.EventKind // what looks of a wall-clock part say; nil where the recording has one part
-	sample profile.Sample     // reused: one that is handed over lives on the heap
+	sample profile.Sample     // reused: a new one for each call would be on the heap
 	stack  profile.Stack      // that of a look, with its leaf
 	frames int                // kept for looks that go on
 	untold map[threadState]untold
@@ -50,7 +50,7 @@ const (
 	maxNewNames = 64
 )
 
-// beginTimed begins to tell samples, if somebody wants them. Threads that are listed by now have not just started.
+// beginTimed begins to tell samples, if there is a Sink. Threads that are listed by now have not just started.
 func (r *recording) beginTimed() {
 	r.dir.watch = nil
 	if r.opt.Sink == nil {
@@ -96,8 +96,8 @@ func (r *recording) tellThread(th *listedThread, ended bool) {
 	t.sink.ThreadStart(t.clock.at(now()), th.at(now()))
 }
 
-// at is who a thread was at a moment. One whose Java name is not known yet has the kernel's alone, and is another
-// Thread than the same one with its names: what is not known when a sample is written is not made up later.
+// at tells a thread as it was at a moment. A thread whose Java name is not known yet has the kernel's name alone. It is
+// another profile.Thread than the same thread with its Java name: samples that were written stay as they are.
 func (th *listedThread) at(when int64) profile.Thread {
 	t := profile.Thread{TID: th.kernel.TID, Name: th.kernel.Comm}
 	if th.javaNamed {
@@ -109,7 +109,7 @@ func (th *listedThread) at(when int64) profile.Thread {
 	return t
 }
 
-// threadOf is whose stack a snapshot shows: that of a virtual thread with the number of its carrier.
+// threadOf is the thread whose stack a snapshot shows. A virtual thread has the number of its carrier.
 func (r *recording) threadOf(snap *look.Look, stack *profile.Stack) profile.Thread {
 	t := profile.Thread{TID: snap.TID}
 	if th := r.dir.threads[snap.TID]; th != nil {

@@ -10,8 +10,8 @@ import (
 	"goprof/sampler/look"
 )
 
-// A look of a wall-clock recording counts for as long as its thread does not move, an hour maybe. What it has come to
-// is told each second, so its stack is kept.
+// A look of a wall-clock recording counts for as long as its thread does not move, perhaps for an hour. Each second the
+// Sink is told how often the look has counted, so its stack is kept.
 
 // toldLook is what is kept of a look while there is a Sink.
 type toldLook struct {
@@ -48,10 +48,10 @@ func (r *recording) forgetLook(st *standing) {
 	}
 }
 
-// tellLooks tells what a look has come to since it was told last: looks in its state, and looks while its thread was
-// ready to run. The kernel tells late which of the looks were of the second kind. So there may be fewer of the first
-// kind than have been told. The sum is right all the same: as many fewer are told as ready to run. Where looks of the
-// second kind are not wanted, the thread's next looks in the state are fewer.
+// tellLooks tells how often a look has counted since it was told last: looks in its state, and looks while its thread
+// was ready to run. The kernel tells late which looks were of the second kind. So more looks of the first kind may
+// have been told than there were. Then fewer looks are told as ready to run, so that the sum is right. Where looks of
+// the second kind are not wanted, fewer of the thread's next looks in the state are told.
 func (r *recording) tellLooks(st *standing, looks int64, d time.Duration, ready int64, readyTime time.Duration) {
 	if r.timed == nil || st.lost != profile.Whole {
 		return
@@ -71,12 +71,12 @@ func (r *recording) tellLooks(st *standing, looks int64, d time.Duration, ready 
 	}
 }
 
-// wants tells whether looks at threads in this state are samples.
+// wants reports whether looks at threads in this state are samples.
 func (r *recording) wants(state profile.State) bool {
 	return r.opt.States == nil || r.opt.States(state)
 }
 
-// maxOwing bounds how many threads' looks are known that were told too much.
+// maxOwing bounds the threads of which it is noted that too many looks were told.
 const maxOwing = 1 << 16
 
 // threadState is a thread in one state, and untold what its next looks in that state are fewer or more.
@@ -91,7 +91,7 @@ type (
 	}
 )
 
-// tellLook tells looks at a thread in one state, if there are any with those that were told too much.
+// tellLook tells looks at a thread in one state, less those that were told too much before.
 func (r *recording) tellLook(st *standing, state profile.State, looks int64, d time.Duration) bool {
 	t := r.timed
 	who := threadState{st.tid, state}

@@ -13,12 +13,13 @@ import (
 	"goprof/vmstructs"
 )
 
-// Who keeps a safepoint waiting. sampler.Gather watches and looks; this file lends it the VM's safepoints.
+// A recording of TTSPMode shows which threads keep a safepoint waiting. sampler.Gather watches and looks. This file
+// lends it the VM's safepoints.
 
 // safepoints is what a recording of TTSPMode reads of the VM on the sampling thread.
 type safepoints struct {
 	reader *vmstructs.Safepoints
-	ahead  int64 // what the process's clock is ahead of ours
+	ahead  int64 // how far the process's clock is ahead of goprof's
 	// strangers has room for one message: a thread is late that the directory has not told of yet.
 	strangers chan struct{}
 
@@ -69,7 +70,7 @@ func (sp *safepoints) read() (sampler.Gathering, bool) {
 
 func (sp *safepoints) missing(into []uint64) ([]uint64, bool) { return sp.reader.Missing(into) }
 
-// unknown asks the session to find out who is new.
+// unknown asks the session to read the list of threads: a thread is late that it does not know.
 func (sp *safepoints) unknown() {
 	select {
 	case sp.strangers <- struct{}{}:
@@ -77,7 +78,8 @@ func (sp *safepoints) unknown() {
 	}
 }
 
-// newThreads tells when a thread is late that nobody knows yet; nil in other modes than TTSPMode.
+// newThreads has a message when a thread is late that the session does not know yet. It is nil in other modes than
+// TTSPMode.
 func (r *recording) newThreads() <-chan struct{} {
 	if r.opt.Mode != TTSPMode {
 		return nil
@@ -85,7 +87,7 @@ func (r *recording) newThreads() <-chan struct{} {
 	return r.safepoints.strangers
 }
 
-// seen notes what the safepoint is for.
+// seen notes the operation that the safepoint is for.
 func (sp *safepoints) seen() {
 	name := sp.reader.Operation()
 	sp.mu.Lock()

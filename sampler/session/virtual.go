@@ -12,11 +12,11 @@ import (
 	"goprof/sampler/ptrace"
 )
 
-// A virtual thread that a carrier runs is a thread of its own: in a profile the carrier's frames are
-// not in its stacks, and its name stands above them.
+// In a profile, a virtual thread that a carrier runs is a thread of its own: the carrier's frames are not in its
+// stacks, and its own name stands above them.
 
-// afterLook is what is to be done with each snapshot as soon as its thread runs again.
-// It keeps the trail along which the pause copies frames in the heap, nil if there is none.
+// afterLook returns what is to be done with each snapshot as soon as its thread runs again, and the trail along which
+// the pause copies frames in the heap, nil if there is none.
 func (s *Session) afterLook() (after func(snap *look.Look, released int64), trail *process.Trail) {
 	c, code := s.VM.NewContinuations().ReadFrom(s.memory), s.VM.NewSightings().ReadFrom(s.memory)
 	if c == nil {
@@ -33,17 +33,16 @@ func (s *Session) afterLook() (after func(snap *look.Look, released int64), trai
 	}, trail
 }
 
-// soon is how long after a thread was let go its frames in the heap may have been read. In more time it
-// may have been through many of them, and have come back to where it was. Most are read in 30 us; a sampler
-// that loses its CPU just then takes longer. An emulated machine is never so quick: there a
-// test gives its Session more.
+// soon is how long after a thread was let go frames in the heap may be read that count. In a longer time the thread may
+// have run through many of them, and have come back to the same place. Most reads take 30 us. A sampler that loses its
+// CPU just then takes longer. An emulated machine is never so quick: there a test gives its Session more time.
 const soon = 150 * time.Microsecond
 
-// virtualLooks is how often a dump looks at a carrier whose virtual thread has moved on while it was looked
-// at, or was going to the heap or coming from there.
+// virtualLooks is how often a dump looks at a carrier whose virtual thread was just going to the heap or coming from
+// there, or has moved on during the look.
 const virtualLooks = 4
 
-// inTheHeap picks those of the threads whose frames in the heap could not be told.
+// inTheHeap picks the threads whose frames in the heap could not be read.
 func (d *dumping) inTheHeap(looks []ptrace.Subject) (again []ptrace.Subject) {
 	for _, l := range looks {
 		if s := &d.threads[d.byTID[l.TID]].Stack; s.Mounted && s.Truncated == profile.Continuation {
@@ -53,8 +52,8 @@ func (d *dumping) inTheHeap(looks []ptrace.Subject) (again []ptrace.Subject) {
 	return again
 }
 
-// subject is the stack of whom a snapshot shows, and its label, empty where none is wanted: a virtual thread, if one
-// was mounted.
+// subject returns the stack that a snapshot shows, and the label of its thread, empty where none is wanted. If a
+// virtual thread was mounted, the stack is that one's.
 func (r *recording) subject(snap *look.Look) (*profile.Stack, string) {
 	virtual, _, ok := r.stack.Split()
 	r.virtual = virtual
@@ -72,7 +71,7 @@ func (r *recording) subject(snap *look.Look) (*profile.Stack, string) {
 // virtualLabels makes the frames that stand above virtual threads' stacks, each once.
 type virtualLabels map[profile.VirtualThread]string
 
-// maxVirtualLabels bounds how many are kept: a program may start millions of virtual threads.
+// maxVirtualLabels bounds the labels that are kept: a program may start millions of virtual threads.
 const maxVirtualLabels = 1 << 16
 
 func (l virtualLabels) of(v profile.VirtualThread) string {

@@ -12,24 +12,24 @@ import (
 	"goprof/unwind"
 )
 
-// A look of a wall-clock recording counts as long as its thread does not move. So it is walked once, and what
-// is kept is its place in the profile: there it is counted again, by its Tally.
+// A look of a wall-clock recording counts as long as its thread does not move. So it is walked once, and its place in
+// the profile is kept. There it is counted again, by its Tally.
 
 // standing is the last look at a thread.
 type standing struct {
 	tid   int
 	tally *look.Tally
-	lost  profile.Reason // Whole: it is in the profile, at
+	lost  profile.Reason // Whole: the look is in the profile, at the place at
 	at    profile.Place
 	ready profile.Place // the same stack of a thread that has been woken and has no CPU yet
 	state profile.State // without ready
-	idle  bool          // one of the JVM's own, and not asked for
+	idle  bool          // the thread is one of the JVM's own, and such threads are not asked for
 
 	// What of the tally has been counted.
 	looks, readyLooks int64
 	time, readyTime   time.Duration
 
-	told toldLook // what a Sink needs of it
+	told toldLook // kept for the Sink
 }
 
 // standings are the last looks at all threads.
@@ -52,7 +52,7 @@ type stateFrame struct {
 	what  string
 }
 
-// maxStateFrames bounds how many leaves are kept: classes come and go.
+// maxStateFrames bounds the leaves that are kept: classes come and go.
 const maxStateFrames = 1 << 12
 
 func newStandings() *standings {
@@ -74,7 +74,7 @@ func (s *standings) frame(state profile.State, what string) *profile.Func {
 	return fn
 }
 
-// takeWall walks one snapshot of a wall-clock recording and gives it its place.
+// takeWall walks one snapshot of a wall-clock recording and finds its place in the profile.
 func (r *recording) takeWall(snap *look.Look) {
 	s := r.standings
 	if old := s.of[snap.TID]; old != nil {
@@ -139,21 +139,21 @@ func (r *recording) walkWall(snap *look.Look) {
 		r.standings.rests.complete(r.Session, &snap.Snapshot, &r.stack)
 		if s := r.standings; r.opt.NativeOnce && unwind.UnstoppedGap(&r.stack) >= 0 && s.asked[snap.TID] < mostAsked {
 			s.asked[snap.TID]++
-			snap.Tally.Void() // the stop that would have told was lost on its way
+			snap.Tally.Void() // the stop that would have shown the stack was lost on its way
 		}
 	}
 }
 
-// mostAsked is how often a thread is stopped again because a stop for its native frames came to nothing.
+// mostAsked is how often a thread is stopped again because a stop for its native frames brought none.
 const mostAsked = 3
 
-// keepLook keeps a look, and counts it as often as it does by now.
+// keepLook keeps a look, and counts it as often as its Tally says by now.
 func (r *recording) keepLook(st *standing) {
 	r.standings.of[st.tid] = st
 	r.settle(st)
 }
 
-// settle counts what a look's tally has come to since it was settled last.
+// settle counts a look as often as its tally has grown since it was settled last.
 func (r *recording) settle(st *standing) {
 	looks, d := st.tally.Count()
 	ready, readyTime := st.tally.CountReady()
@@ -197,7 +197,7 @@ func (r *recording) settleAll() {
 		if st.looks+st.readyLooks != before || r.dir.threads[tid] != nil {
 			return false
 		}
-		st.tally.Void() // should it live after all, it is looked at anew
+		st.tally.Void() // if the thread lives after all, it is looked at anew
 		r.forgetLook(st)
 		return true
 	})

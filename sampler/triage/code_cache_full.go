@@ -6,13 +6,15 @@ import (
 	"goprof/profile"
 )
 
-// The JVM stops its compilers when it finds no room for code, and goes on with what is compiled and the interpreter,
-// many times slower. It frees old code at need, so a cache that is nearly full does no harm while there is room.
+// The JVM stops its compilers when it finds no room for code. It goes on with the code that it has and the
+// interpreter, which is many times slower. The JVM frees old code at need, so a cache that is nearly full does no harm
+// while there is room.
 const (
 	fullCode = 0.97
-	// roomy is how full the cache is at least where compilers that take no tasks were stopped for it, and the JVM neither
-	// counts that it found no room (up to 8) nor has given them up for good. Compilers that end give back what they worked
-	// in, and the JVM counts room in pieces that it cannot give away, so a cache that is full may seem to have room.
+	// roomy is how full the cache must be, at least, for a full cache to be why compilers take no tasks. It matters
+	// where the JVM neither counts that it found no room (up to 8) nor has given its compilers up for good. A full
+	// cache may seem to have room: compilers that end give their buffers back, and the JVM counts pieces that are too
+	// small to use.
 	roomy = 0.75
 )
 

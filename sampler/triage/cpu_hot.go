@@ -6,20 +6,20 @@ import (
 	"goprof/profile"
 )
 
-// A program that uses CPU time does its work. It is suspect where it uses nearly all that a thread or the program can
-// have, and spends it in very few methods: a loop that does not end, a hash table gone bad, a regular expression that
+// A program that uses CPU time does its work. It is suspect if it uses nearly all that a thread or the program can
+// have, in very few methods: in a loop that does not end, a hash table with bad hashes, a regular expression that
 // tries all ways.
 const (
 	hotCPUs    = 0.8 // of one CPU, less is no load that is felt
 	hotMethods = 5   // more are not few: the work of a busy program is spread over dozens
 	hotShare   = 0.6 // of the program's CPU time, in those methods
-	// alwaysBusy is the part of the time in which a thread must have had a CPU to count as one that never rests, without
-	// the time in which it wanted one and had none; leastCPU is the part of all of the time: a machine with fifty busy
-	// threads for each CPU gives it that much.
+	// A thread counts as one that never rests if it had a CPU for alwaysBusy of the time. The time in which it wanted a
+	// CPU and had none does not count. leastCPU is the least part of all of the time: a machine with fifty busy threads
+	// for each CPU gives a thread that much.
 	alwaysBusy = 0.9
 	leastCPU   = 0.02
-	// hotSamples is how many samples hotShare is to rest on: with 25, a share of 60 % is known to within 20 points, and
-	// of a loop that does not end it is 100 %.
+	// hotSamples is the number of samples from which hotShare is judged: with 25, a share of 60 % is known to within 20
+	// points. The share of a loop that does not end is 100 %.
 	hotSamples = 25
 )
 

@@ -6,13 +6,13 @@ import (
 	"goprof/profile"
 )
 
-// Threads of a machine that has CPUs to spare wait some microseconds for one. The program is short of CPU where its
-// threads wait for a good part of the time in which they want to run, and where the machine itself has none left: else
-// the limit of a control group holds them (cpu-throttled), or a set of CPUs that is too small.
+// On a machine with CPUs to spare, threads wait some microseconds for one. The program is short of CPU if its threads
+// wait for a good part of the time in which they want to run, and the machine has no CPU left. If the machine has, the
+// limit of a control group holds the threads (cpu-throttled), or a set of CPUs that is too small.
 const (
 	shortShare = 0.3 // of the time in which threads of the program wanted to run
-	// shortThreads is how many of them waited on average, at any time: a program that does nearly nothing also waits for
-	// most of that, and nobody feels it.
+	// shortThreads is how many threads must have waited on average. A program that does nearly nothing may also wait
+	// for most of its time, and no user notices.
 	shortThreads = 0.1
 	busyMachine  = 0.85 // of all CPU time, spent by anyone
 	stolen       = 0.1  // of it, taken by the host of a virtual machine

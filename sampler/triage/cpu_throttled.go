@@ -6,12 +6,12 @@ import (
 	"goprof/profile"
 )
 
-// A program in a container may use some CPU time in each period, mostly 100 ms, and stands still for the rest of a
-// period in which that is used up. Bursts meet the limit now and then (a start, a collection); from every fifth period
-// on the limit is what the program waits for.
+// A program in a container may use some CPU time in each period of mostly 100 ms. When that is used up it stands still
+// for the rest of the period. Bursts meet the limit now and then (a start, a collection). If every fifth period or
+// more is cut short, the program waits for the limit.
 const (
 	throttledShare = 0.2
-	leastPeriods   = 10 // a share of fewer is chance
+	leastPeriods   = 10 // of fewer periods a share is chance
 )
 
 func cpuThrottled(x *exam) *suspicion {

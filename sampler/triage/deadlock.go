@@ -8,8 +8,8 @@ import (
 	"goprof/profile/contention"
 )
 
-// Threads that wait for each other in a ring wait for ever. One look could be wrong about it: what the threads hold is
-// read one after the other. So the same ring must be there in each of the dumps.
+// Threads that wait for each other in a ring wait for ever. One dump could be wrong about that, because the threads are
+// read one after the other. So the same ring must be in each of the dumps.
 func deadlock(x *exam) *suspicion {
 	dumps := x.dumpsWithLocks()
 	if len(dumps) < 2 {
@@ -122,7 +122,7 @@ func rings(d *Dump) (found []ring) {
 	return found
 }
 
-// contended tells whether a thread waits for a lock, and not to be told something.
+// contended reports whether a thread waits for a lock, and not for a notification.
 func contended(w *profile.WantedLock) bool {
 	return w.How == profile.ToEnter || w.How == profile.ToUnpark && (w.Kind == profile.Exclusive ||
 		w.Kind == profile.Shared)
@@ -148,7 +148,7 @@ func (x *exam) allInRings(d *Dump, found []ring) (lines []string) {
 	return lines
 }
 
-// waitText is one thread's wait: who, for what, held by whom, where.
+// waitText tells one thread's wait: the thread, the lock, its owner, and the place.
 func waitText(t *profile.ThreadDump) string {
 	w := t.WaitsFor
 	return fmt.Sprintf("%s waits for %s, held by %s, in %s", t.Ref(), lockText(&w.Lock), w.Owner,

@@ -7,5 +7,5 @@
 // rule's file, is well passed for all of the time that was looked at. A rule that lacks a fact it needs says so
 // (profile.Unknown); it never takes a fact that is not known for zero.
 //
-// All text may hold names of the target: who prints it cleans it (output.CleanName, output.Printable).
+// All text may hold names of the target. Code that prints it must clean it (output.CleanName, output.Printable).
 package triage

@@ -30,7 +30,7 @@ type Dump struct {
 	Remotes map[int]Remote
 }
 
-// Remote is whom a thread waits for.
+// Remote is the other end of a connection that a thread waits for.
 type Remote struct {
 	Address netip.AddrPort
 	State   string // of the connection: ESTABLISHED, SYN_SENT

@@ -7,10 +7,12 @@ import (
 
 	"goprof/profile"
 	"goprof/profile/naming"
+	"goprof/vmstructs"
 )
 
-// The JVM counts no exceptions. What they cost is seen in stacks: to make one is to walk the stack, to throw one is to
-// look for its handler frame by frame. A program that uses exceptions for errors alone has less than one percent there.
+// The JVM does not count exceptions. Stacks show what they cost: to make an exception the JVM walks the stack, and to
+// throw it the JVM looks for its handler frame by frame. A program that uses exceptions only for errors spends less
+// than one percent of its CPU time there.
 const (
 	throwShare = 0.15 // of the program's CPU time
 	throwCPUs  = 0.02 // of one CPU: some hundred exceptions a second
@@ -46,17 +48,10 @@ func (t *throwing) part(n int64) float64 { return float64(n) / float64(max(t.sam
 
 const fillIn = "java.lang.Throwable.fillInStackTrace"
 
-// throws are native functions that look for a handler (HotSpot, opto/runtime.cpp, c1/c1_Runtime1.cpp,
-// interpreter/interpreterRuntime.cpp, runtime/sharedRuntime.cpp), and the stubs that call them.
-var throws = []string{"OptoRuntime::handle_exception_C", "OptoRuntime::rethrow_C", "exception_handler_for_pc",
-	"SharedRuntime::compute_compiled_exc_handler", "InterpreterRuntime::exception_handler_for_exception",
-	"SharedRuntime::raw_exception_handler_for_return_address"}
-
 // count adds a sample, root first, if an exception is made or thrown there.
 func (t *throwing) count(frames []profile.Frame, n int64) {
 	i := slices.IndexFunc(frames, func(f profile.Frame) bool {
-		return strings.HasPrefix(f.Func.Name, fillIn) || slices.ContainsFunc(throws,
-			func(p string) bool { return strings.Contains(f.Func.Name, p) })
+		return strings.HasPrefix(f.Func.Name, fillIn) || vmstructs.SeeksHandler(f.Func.Name)
 	})
 	if i <= 0 {
 		return

@@ -7,8 +7,8 @@ import (
 	"goprof/sampler/vitals"
 )
 
-// A collection may hand thousands of objects to the finalizer at once, and it is through with them in no time. It is
-// behind where many wait all the time and they do not become fewer.
+// A collection may hand thousands of objects to the finalizer at once, which it handles in a moment. The finalizer is
+// behind if many objects wait all the time and do not become fewer.
 const (
 	manyWaiting = 1000
 	notFewer    = 0.9 // of those that waited at first still do at the end, or others do

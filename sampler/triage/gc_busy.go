@@ -9,11 +9,11 @@ import (
 	"goprof/sampler/vitals"
 )
 
-// A program that allocates much in a heap that fits it spends some percent of its CPU time on the collector, a
-// tenth where it does little else. From a third on the collector is what the program waits for.
+// A program that allocates much in a heap of the right size spends some percent of its CPU time on the collector, a
+// tenth if it does little else. From a third on the program waits for the collector.
 const (
 	gcShare = 0.3 // of the CPU time that the JVM uses
-	gcCPUs  = 0.2 // of one CPU: less is felt by nobody
+	gcCPUs  = 0.2 // of one CPU: no user notices less
 	gcPause = 0.2 // of the time, in pauses of the collector
 )
 

@@ -7,19 +7,22 @@ import (
 	"goprof/sampler/vitals"
 )
 
-// A heap that is full between collections is as it should be: the collector lets it fill up. It is too small where
-// collections do not empty it. So the least of all readings counts, and only where collections lay between them.
+// A heap may be full between collections: the collector lets it fill up. It is too small if collections do not empty
+// it. So the least of all readings counts, and only if there were collections between the readings.
 const (
 	// fullHeap is the part of the whole heap that must have been used at every reading. Collectors give up (an
-	// OutOfMemoryError: GC overhead limit) where less than 2 % come free; a tenth that is free leaves a program some air.
+	// OutOfMemoryError: GC overhead limit) where less than 2 % come free; a tenth that is free leaves a program some
+	// air.
 	fullHeap = 0.9
-	// fullOld is the same of the old generation after the last collection. It fills up with garbage until the whole heap
-	// is collected, which collections of the young generation do not change: so it counts only after fullCollections.
+	// fullOld is the same of the old generation after the last collection. That generation fills up with garbage until
+	// the whole heap is collected: collections of the young generation do not empty it. So fullOld counts only after
+	// fullCollections.
 	fullOld = 0.95
-	// fullCollections at least must have collected the whole heap: one may have been asked for (System.gc).
+	// fullCollections is how many collections of the whole heap there must have been, at least: the program may have
+	// asked for one (System.gc).
 	fullCollections = 2
-	// collectorShare of the JVM's CPU time, or so many collections a second, serve for collectors that work beside the
-	// program and avoid collections of the whole heap as long as they can.
+	// Collectors that work beside the program avoid collections of the whole heap as long as they can. For these a
+	// collectorShare of the JVM's CPU time, or so many collections a second, takes the place of fullCollections.
 	collectorShare = 0.1
 	restless       = 2.0
 )
@@ -73,7 +76,7 @@ func (x *exam) leastFull(of func(*vitals.Reading) (float64, bool)) (least float6
 	return least, least <= 2
 }
 
-// struggles tells whether the collector does what it can to find room.
+// struggles reports whether the collector does all that it can to find room.
 func (x *exam) struggles(full, all uint64) bool {
 	if full >= fullCollections || float64(all) >= restless*max(x.Rates.Over.Seconds(), 1) {
 		return true

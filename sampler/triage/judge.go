@@ -10,9 +10,9 @@ import (
 
 // suspicion is what a rule has found.
 type suspicion struct {
-	// sure is how likely it is that this is what is wrong, 0 to 1: findings are told in its order. What the JVM or the
-	// kernel itself says beyond doubt is 1; a share of time that passed its threshold is less than 0.9, and grows with
-	// the share (scaled).
+	// sure is how likely it is, from 0 to 1, that this is what is wrong. Findings are told in its order. It is 1 for
+	// facts that the JVM or the kernel tells beyond doubt. For a share of time that has passed its threshold it is
+	// less than 0.9 and grows with the share (scaled).
 	sure     float64
 	severity profile.Severity
 	claim    string
@@ -44,7 +44,7 @@ var rules = map[profile.FindingID]func(*exam) *suspicion{
 // exam is a judgement under way.
 type exam struct {
 	*Evidence
-	rule    profile.FindingID // whose turn it is
+	rule    profile.FindingID // the rule that is judging
 	unknown []profile.Unknown
 	roles   map[int]vitals.Role
 	work    work
@@ -93,7 +93,7 @@ func newExam(e *Evidence) *exam {
 	}
 	for _, r := range e.Readings {
 		for i := range r.Threads {
-			// A reading may not know a role, and a thread that begins or ends is in no list of the JVM's.
+			// A reading may not know a role, and a thread that begins or ends is in no list of the JVM.
 			t := &r.Threads[i]
 			if t.Role != "" && x.roles[t.TID] != vitals.Application {
 				x.roles[t.TID] = t.Role
@@ -111,8 +111,8 @@ func (x *exam) cannotTell(why string) *suspicion {
 	return nil
 }
 
-// scaled is how sure a rule is by a share that has passed its threshold: least at the threshold, most where all of it
-// is.
+// scaled says how sure a rule is of a share that has passed its threshold: least at the threshold, most for a share of
+// 1.
 func scaled(share, threshold, least, most float64) float64 {
 	if threshold >= 1 {
 		return most

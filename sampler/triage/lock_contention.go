@@ -8,11 +8,11 @@ import (
 	"goprof/profile/contention"
 )
 
-// Threads of a healthy program wait for a lock for moments. A lock is what the program waits for where several threads
-// spend most of their time before it. A thread that waits to be told something (a pool's without work) waits for no
+// Threads of a healthy program wait for a lock for moments. The program waits for a lock if several threads spend most
+// of their time waiting for it. A thread that waits for a notification (a thread of a pool without work) waits for no
 // lock.
 const (
-	lockedThreads = 2   // one alone may be meant to: it waits for its turn, as in an exchange
+	lockedThreads = 2   // a program may be made so that one thread waits: for its turn, as in an exchange
 	lockedShare   = 0.7 // of each one's time
 )
 
@@ -52,8 +52,8 @@ func lockContention(x *exam) *suspicion {
 	return s
 }
 
-// victims are the threads that wait for locks for most of their time, and the place where most do. Threads of a
-// deadlock, and those behind them, are told by that.
+// victims are the threads that wait for locks for most of their time, and the place where most of them do. Threads of a
+// deadlock, and those that wait behind them, are left out: the rule deadlock tells of them.
 func (x *exam) victims(dead map[int]bool) (tids []int, site string) {
 	sites := map[string]int64{}
 	for tid, w := range x.waits {
@@ -88,7 +88,7 @@ func (x *exam) lockClass(dead map[int]bool) string {
 	return ""
 }
 
-// leastLooks is how many looks a share of a thread's time is to rest on.
+// leastLooks is the number of looks from which a share of a thread's time is judged.
 const leastLooks = 20
 
 // deadlocked are the threads of rings, and those that wait behind them.

@@ -9,12 +9,12 @@ import (
 	"goprof/sampler/vitals"
 )
 
-// Before a collection, and for much else, all threads must come to rest. That takes microseconds. Meanwhile those that
-// have come to rest wait, so one that does not (a long loop without a safepoint poll, a page that has to come from a
-// disk) holds up the whole program.
+// Before a collection, and for much else, all threads must come to rest. That takes microseconds. Meanwhile the threads
+// that have come to rest wait. So a thread that does not come to rest (in a long loop without a safepoint poll, or
+// waiting for a page from a disk) holds up the whole program.
 const (
-	// stallLasts is how long one safepoint must not have begun, by readings that all say so: a machine that is short of
-	// CPU may take some tenths of a second.
+	// stallLasts is for how long all readings must say that one safepoint has not begun: on a machine that is short of
+	// CPU a safepoint may take some tenths of a second.
 	stallLasts = time.Second
 	// stallShare is the part of the time that went into waiting for threads, by the JVM's own count.
 	stallShare = 0.2
@@ -61,8 +61,8 @@ func safepointStall(x *exam) *suspicion {
 	return s
 }
 
-// longestStall is the longest run of readings at which the same safepoint had not begun, and who held out at all of
-// them.
+// longestStall is the longest run of readings at which the same safepoint had not begun, and the threads that had not
+// come to rest at any of them.
 func (x *exam) longestStall() (longest time.Duration, holders []int) {
 	var began *vitals.Reading
 	var still []int

@@ -8,7 +8,7 @@ import (
 	"goprof/sampler/vitals"
 )
 
-// A pool that meets load makes threads, too, and they work. Threads that leak come all the time, none of them ends, and
+// A pool under load makes threads, too, but these work. Threads that leak come all the time, none of them ends, and
 // they do nothing once they are there.
 const (
 	leakThreads = 30   // new ones within the time, that is some thousands an hour
@@ -101,10 +101,10 @@ func (x *exam) growth() (g growth) {
 
 var digits = regexp.MustCompile(`[0-9]+`)
 
-// kin is what names of threads have in common whose pools are made one after the other: pool-*-thread-*.
+// kin is the common part of the names of threads whose pools are made one after the other: pool-*-thread-*.
 func kin(name string) string { return digits.ReplaceAllString(name, "*") }
 
-// threadLimit tells whether the kernel will soon grant no more threads.
+// threadLimit reports whether the kernel will soon grant no more threads.
 func (x *exam) threadLimit() (text string, near bool) {
 	if full, ok := x.last.Cgroup.Tasks.Full(); ok && full >= nearLimit {
 		return fmt.Sprintf("its control group has %d of %d tasks", x.last.Cgroup.Tasks.Used.Or(0),

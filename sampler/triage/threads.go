@@ -7,7 +7,7 @@ import (
 	"goprof/sampler/vitals"
 )
 
-// isApp tells whether a thread may run code of the program.
+// isApp reports whether a thread may run code of the program.
 func (x *exam) isApp(tid int) bool { return x.roles[tid] == vitals.Application }
 
 // inDump finds a thread of a dump.

@@ -8,11 +8,12 @@ import (
 	"goprof/profile/naming"
 )
 
-// A thread that waits for an answer waits for a connection that the program itself has opened. (One that waits for a
-// client's next request has nothing to do.) A program waits for a remote where all threads of a pool do: there is
-// nobody left for the next request.
+// A thread that waits for an answer waits for a connection that the program itself has opened. (A thread that waits
+// for a client's next request has nothing to do.) A program waits for a remote if all threads of a pool do: then no
+// thread is left for the next request.
 const (
-	// poolOf is how many threads are a pool. Less may be meant to wait: a consumer of messages, a listener for changes.
+	// poolOf is how many threads are a pool, at least. Fewer may be there only to wait: a consumer of messages, a
+	// listener for changes.
 	poolOf = 3
 	// poolShare of a pool's threads must wait for one address, in all dumps and for remoteShare of their time.
 	poolShare   = 0.9
@@ -34,7 +35,7 @@ func waitingRemote(x *exam) *suspicion {
 	return nil
 }
 
-// remotePool is a pool of threads, and for whom they wait.
+// remotePool is a pool of threads, and the remotes that they wait for.
 type remotePool struct {
 	name    string
 	threads int

@@ -65,8 +65,8 @@ func stateOf(label string) profile.State {
 	return s
 }
 
-// wantsLock tells whether a thread waits for a lock that somebody else holds, and which method of the program's wants
-// it. Frames are root first. One that waits in a Condition waits for an event, not for a lock.
+// wantsLock reports whether a thread waits for a lock that another thread holds, and which method of the program wants
+// it. Frames are root first. A thread that waits in a Condition waits for an event, not for a lock.
 func wantsLock(s profile.State, frames []profile.Frame) (site string, wants bool) {
 	if s != profile.Blocked && s != profile.Parked {
 		return "", false
@@ -93,8 +93,8 @@ func wantsLock(s profile.State, frames []profile.Frame) (site string, wants bool
 	return "", wants
 }
 
-// takesLock names the methods in which threads wait for a lock of java.util.concurrent that has an owner. Semaphores,
-// latches and futures use the same queue, and nobody owns them.
+// takesLock reports whether threads wait in that method for a lock of java.util.concurrent that has an owner.
+// Semaphores, latches and futures use the same queue, and have no owner.
 func takesLock(method string) bool {
 	class, ok := strings.CutPrefix(method, "java.util.concurrent.locks.")
 	return ok && (strings.HasPrefix(class, "ReentrantLock") || strings.HasPrefix(class, "ReentrantReadWriteLock") ||

@@ -1,14 +1,15 @@
 package triage
 
 import (
-	"strings"
+	"slices"
 
 	"goprof/profile"
 	"goprof/profile/naming"
 	"goprof/sampler/vitals"
+	"goprof/vmstructs"
 )
 
-// work is what the CPU profile says, in samples.
+// work is what the CPU profile says of the program, in samples.
 type work struct {
 	total     int64
 	app       int64 // of threads of the program
@@ -27,20 +28,20 @@ type throwing struct {
 	sites   map[string]int64 // who makes them
 }
 
-// leastSamples is how many samples a share of CPU is to rest on: with fifty, a share of 30 % is known to within 13
-// points.
+// leastSamples is the number of samples from which a share of CPU time is judged: with fifty, a share of 30 % is known
+// to within 13 points.
 const leastSamples = 50
 
 // starvedText says why nothing is known of what the program does with its CPU time.
 const starvedText = "the program had too little CPU for samples of what it does: a longer look tells (-d 1m)"
 
-// starved: the program wanted CPU time and got too little of it to say what it does with it.
+// starved reports whether the program wanted CPU time and got too little to say what it does.
 func (x *exam) starved() bool {
 	waited, used := x.Rates.WaitedCPU.Or(0), x.Rates.CPU.Or(0)
 	return x.work.app < leastSamples && waited > used && waited >= shortThreads
 }
 
-// maxNames bounds how many methods are counted; a program that makes names without end has all others in none.
+// maxNames bounds the methods that are counted. If a program makes names without end, further methods do not count.
 const maxNames = 1 << 16
 
 // workOf sums a CPU profile up.
@@ -99,8 +100,8 @@ func innermostJava(frames []profile.Frame) string {
 	return frames[len(frames)-1].Func.Name
 }
 
-// workKind says whose work a sample is. The VM thread is a collector while it executes an operation that collects: with
-// the serial collector it does all of the work itself.
+// workKind says whether a sample is work of the program, a collector or a compiler. The VM thread counts as a collector
+// while it executes an operation that collects: with the serial collector it does all of that work itself.
 func (x *exam) workKind(tid int, virtual bool, frames []profile.Frame) vitals.Role {
 	if virtual {
 		return vitals.Application
@@ -124,15 +125,7 @@ func hasJava(frames []profile.Frame) bool {
 	return false
 }
 
-// collects sees an operation of the VM thread that collects (HotSpot, gc/shared/gcVMOperations.hpp and those of each
-// collector): VM_GenCollectForAllocation, VM_ParallelGCFailedAllocation, VM_G1CollectFull, VM_XMarkStart ...
+// collects reports whether the VM thread executes an operation that collects.
 func collects(frames []profile.Frame) bool {
-	for i := range frames {
-		name := frames[i].Func.Name
-		if strings.HasPrefix(name, "VM_") &&
-			(strings.Contains(name, "Collect") || strings.Contains(name, "GC") || strings.Contains(name, "G1")) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(frames, func(f profile.Frame) bool { return vmstructs.IsCollection(f.Func.Name) })
 }

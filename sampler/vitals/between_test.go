@@ -66,21 +66,3 @@ func TestBetween(t *testing.T) {
 		t.Errorf("%+v", backwards)
 	}
 }
-
-func TestKindOf(t *testing.T) {
-	for name, want := range map[string]CollectorKind{"Copy": YoungCollections, "MSC": FullCollections,
-		"PSScavenge": YoungCollections, "PSParallelCompact": FullCollections, "PCopy": YoungCollections,
-		"G1 incremental collections": YoungCollections, "G1 stop-the-world full collections": FullCollections,
-		"G1 stop-the-world phases": ConcurrentPauses, "G1 young collection pauses": YoungCollections,
-		"G1 full collection pauses": FullCollections, "G1 concurrent cycle pauses": ConcurrentPauses,
-		"Serial young collection pauses": YoungCollections, "Parallel full collection pauses": FullCollections,
-		"ZGC minor collection pauses": ConcurrentPauses, "Z concurrent cycle pauses": ConcurrentPauses,
-		"Shenandoah full": ConcurrentPauses, "CMS": ConcurrentPauses, "something new": OtherCollections} {
-		if got := kindOf(name, false); got != want {
-			t.Errorf("%s is %s", name, got)
-		}
-	}
-	if kindOf("CMS", true) != FullCollections {
-		t.Error("CMS of 11")
-	}
-}

@@ -15,6 +15,6 @@
 // of the JVM, its collector, its flags (-XX:-UsePerfData keeps no counters), whether its libjvm.so has symbols, on the
 // kernel, and on what goprof may read. Each field says where it comes from.
 //
-// The target is not trusted. Every read is bounded, every number that would be nonsense is not known, and every text
-// may hold any rune: who prints it cleans it (output.Printable).
+// The target is not trusted. Every read is bounded, and a number that cannot be true counts as not known. Texts may
+// hold any rune: code that prints them must clean them (output.Printable).
 package vitals

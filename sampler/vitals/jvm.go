@@ -4,11 +4,12 @@ import (
 	"time"
 
 	"goprof/process/maybe"
+	"goprof/vmstructs"
 )
 
 // JVM is what the JVM's own structures tell.
 type JVM struct {
-	// Counters: the JVM keeps the counters that jstat shows. It does not with -XX:-UsePerfData: much is not known then.
+	// Counters: the JVM keeps the counters that jstat shows. With -XX:-UsePerfData it does not, and much is not known.
 	Counters bool
 	Uptime   maybe.Value[time.Duration]
 	// Flags are those that matter to its health, by name, as -XX:+PrintFlagsFinal writes their values.
@@ -31,11 +32,12 @@ type JVM struct {
 type GC struct {
 	Name string // G1, Parallel, Serial, ZGC, Shenandoah, CMS, Epsilon; empty where that is not known
 
-	// Heap, Young and Old are as they are now, by the heap's own structures. Collectors without generations have
-	// neither Young nor Old. G1's are counted in whole regions, humongous objects are Old.
+	// Heap, Young and Old are read now, from the heap's own structures. Collectors without generations have neither
+	// Young nor Old. G1's generations are counted in whole regions. Humongous objects are Old.
 	Heap, Young, Old Pool
-	// OldAfter is what Old used when the last collection (of any kind) had ended. HeapAfter is the same of the whole heap.
-	// A collection of the young generation leaves garbage in Old: it is live data only where LastFull is the newest.
+	// OldAfter is what Old used when the last collection (of any kind) had ended. HeapAfter is the same of the whole
+	// heap. A collection of the young generation leaves garbage in Old: it is live data only where LastFull is the
+	// newest.
 	OldAfter, HeapAfter maybe.Value[uint64]
 
 	// Collectors are the JVM's counters of collections, by kind (sun.gc.collector.N).
@@ -50,16 +52,13 @@ type GC struct {
 }
 
 // CollectorKind says what a collector of the JVM's counters collects.
-type CollectorKind string
+type CollectorKind = vmstructs.CollectorKind
 
 const (
-	// YoungCollections are pauses for the young generation, with G1 also those for parts of the old one.
-	YoungCollections CollectorKind = "young"
-	FullCollections  CollectorKind = "full" // pauses for the whole heap
-	// ConcurrentPauses are the pauses of a collection that otherwise runs beside the program. With ZGC and Shenandoah the
-	// JVM counts whole cycles here, or pauses: Name says which.
-	ConcurrentPauses CollectorKind = "concurrent"
-	OtherCollections CollectorKind = "other" // its name says what
+	YoungCollections = vmstructs.YoungCollections
+	FullCollections  = vmstructs.FullCollections
+	ConcurrentPauses = vmstructs.ConcurrentPauses
+	OtherCollections = vmstructs.OtherCollections
 )
 
 // Collector is one of the JVM's counters of collections.
@@ -95,7 +94,8 @@ type Safepoints struct {
 	// none.
 	Operation maybe.Value[string]
 	// HoldOuts are the threads that have not come to rest, while State is BeginsSafepoint: they run Java code, the
-	// JVM's own code, or change between the two. One reading proves little; who is there in several holds it up.
+	// JVM's own code, or change between the two. One reading proves little. A thread in several readings holds the
+	// safepoint up.
 	HoldOuts []int
 }
 
@@ -106,8 +106,8 @@ type Code struct {
 	Total Pool
 	// Compiling is false where the JVM has stopped its compilers: because the code cache was full, or by a flag.
 	Compiling maybe.Value[bool]
-	// GaveUp: the JVM has turned its compilers off by itself, for want of room. It says so only with code cache flushing
-	// off, or where a compiler could not begin.
+	// GaveUp: the JVM itself has turned its compilers off, because there was no room. It says so only if code cache
+	// flushing is off, or if a compiler could not begin.
 	GaveUp maybe.Value[bool]
 	// Compiled and Invalidated count compilations and methods whose code was thrown away because it had become wrong.
 	Compiled, Invalidated maybe.Value[uint64]
@@ -152,7 +152,7 @@ type Virtual struct {
 	// Parallelism is how many carriers there may be, where the JVM's command line says so
 	// (-Djdk.virtualThreadScheduler.parallelism). It is read only where a thread is pinned.
 	Parallelism maybe.Value[int]
-	// Pinned are those of them that have parked and could not give up their carrier.
+	// Pinned are the virtual threads that have parked and could not give up their carrier.
 	Pinned []PinnedThread
 }
 
@@ -164,6 +164,6 @@ type PinnedThread struct {
 	State   string // "pinned", "timed-pinned"
 }
 
-// Errors counts what the JVM itself has thrown since it began. Known where libjvm.so has symbols. The JVM counts no
-// other exceptions: that a program throws all the time is seen in its stacks (Throwable.fillInStackTrace).
+// Errors counts the errors that the JVM itself has thrown since it began. They are known where libjvm.so has symbols.
+// The JVM counts no other exceptions. Stacks show if a program throws all the time (Throwable.fillInStackTrace).
 type Errors struct{ OutOfMemory, StackOverflow maybe.Value[uint64] }

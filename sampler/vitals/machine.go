@@ -24,17 +24,17 @@ type Process struct {
 	CPUsAllowed maybe.Value[uint64]
 }
 
-// Cgroup is what the process's control groups grant it. A limit may be its group's, or of any group above: the least
-// counts. Not known where goprof does not see the group: it lies outside of goprof's own namespace.
+// Cgroup is what the process's control groups grant it. Its own group and each group above may have a limit: the least
+// one counts. A group outside of goprof's own namespace is not seen, so its facts are not known.
 type Cgroup struct {
 	Version maybe.Value[int] // 1 or 2: of the controller for CPUs
 	Path    string           // of that one, as /proc/PID/cgroup has it
 
-	// CPUs is how many CPUs' time it may use, not known too where there is no limit: Limited tells.
+	// CPUs is the time of how many CPUs it may use. It is also not known where there is no limit: Limited tells which.
 	CPUs    maybe.Value[float64]
 	Limited maybe.Value[bool]
-	// Periods is how many periods (of mostly 100 ms) it has wanted to run in, Throttled in how many of these its time
-	// was used up, ThrottledTime how long it stood for that: with version 1 and 2 the sum over its CPUs.
+	// Periods is in how many periods (of mostly 100 ms) it wanted to run. Throttled is in how many of these its time
+	// was used up. ThrottledTime is how long it was stopped for that: with version 1 and 2 the sum over its CPUs.
 	Periods, Throttled maybe.Value[uint64]
 	ThrottledTime      maybe.Value[time.Duration]
 
@@ -70,6 +70,6 @@ type Socket struct {
 	FD            int
 	Local, Remote netip.AddrPort
 	State         string // ESTABLISHED, SYN_SENT, LISTEN, ...
-	// Unsent is what it has sent and the other end has not acknowledged; Unread what has come and was not read.
+	// Unsent is how many bytes were sent and not acknowledged, Unread how many have come and were not read.
 	Unsent, Unread uint64
 }

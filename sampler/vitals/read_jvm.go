@@ -23,7 +23,7 @@ type javaPart struct {
 	mounted   []vmstructs.Mounted
 }
 
-// mattering are the flags that Reading.JVM.Flags has where the JVM has them.
+// mattering are the flags that Reading.JVM.Flags holds, if the JVM has them.
 var mattering = []string{"MaxHeapSize", "InitialHeapSize", "MinHeapFreeRatio", "NewSize", "MaxNewSize",
 	"MaxMetaspaceSize", "CompressedClassSpaceSize", "ReservedCodeCacheSize", "UseCodeCacheFlushing",
 	"SegmentedCodeCache", "TieredCompilation", "TieredStopAtLevel", "UseCompiler", "UseInterpreter",
@@ -32,8 +32,8 @@ var mattering = []string{"MaxHeapSize", "InitialHeapSize", "MinHeapFreeRatio", "
 	"ThreadStackSize", "MaxDirectMemorySize", "HeapDumpOnOutOfMemoryError", "ExitOnOutOfMemoryError",
 	"UseCountedLoopSafepoints", "GuaranteedSafepointInterval", "OmitStackTraceInFastThrow"}
 
-// readJava reads all that stands in the JVM's memory. It runs where it may be left behind (session.Guarded), so of a
-// Vitals it uses only what nothing else does: health and names.
+// readJava reads all facts that stand in the JVM's memory. It may be left behind while it runs (session.Guarded). So
+// of a Vitals it uses only the fields that no other code uses: health and names.
 func (v *Vitals) readJava() (part javaPart) {
 	h := v.health
 	j := &part.jvm
@@ -47,7 +47,8 @@ func (v *Vitals) readJava() (part javaPart) {
 			j.Flags[name] = f.String()
 		}
 	}
-	// What may change soonest comes first: whether a safepoint is under way, and who has not come to it.
+	// Facts that may change soonest come first: whether a safepoint is under way, and which threads have not come to
+	// it.
 	state := h.Safepoint()
 	threads, err := h.Threads()
 	part.threads, part.ok = threads, err == nil
@@ -111,7 +112,7 @@ const maxParallelism = 0x7fff
 var safepointStates = map[vmstructs.SafepointState]SafepointState{vmstructs.NotSynchronized: NoSafepoint,
 	vmstructs.Synchronizing: BeginsSafepoint, vmstructs.Synchronized: InSafepoint}
 
-// settled tells the two states apart in which threads have been asked to come to rest: in one of them all have.
+// settled tells apart the two states in which threads have been asked to come to rest: some have not yet, or all have.
 func settled(threads []vmstructs.Thread) vmstructs.SafepointState {
 	if len(holdOuts(threads)) > 0 {
 		return vmstructs.Synchronizing
@@ -201,46 +202,33 @@ func takeCounters(j *JVM, counters vmstructs.Counters) {
 	j.Code.CompileTime = c.ticks("java.ci.totalTime")
 	j.GC.Cause, j.GC.LastCause = c.text("sun.gc.cause"), c.text("sun.gc.lastCause")
 	takeCollectors(&j.GC, c)
-	j.GC.OldAfter = oldAfter(&j.GC, c)
-	if j.GC.Name == "G1" { // the others' numbers of the young generation are as old as 50 ms, whatever happened since
-		j.GC.HeapAfter = add(j.GC.OldAfter, add(c.count("sun.gc.generation.0.space.0.used"),
-			add(c.count("sun.gc.generation.0.space.1.used"), c.count("sun.gc.generation.0.space.2.used"))))
-	}
+	j.GC.OldAfter, j.GC.HeapAfter = c.OldAfter(j.GC.Name), c.HeapAfter(j.GC.Name)
 }
 
-// metaspaceMax is the limit that was set, if one was: else MaxMetaspaceSize is the whole address space.
+// metaspaceMax is the limit that was set. If none was set, MaxMetaspaceSize is the whole address space.
 func metaspaceMax(j *JVM) maybe.Value[uint64] {
 	n, ok := parseUint(j.Flags["MaxMetaspaceSize"])
 	return maybe.If(n, ok && n < 1<<46)
-}
-
-// oldAfter is what the counters say of the old generation. Collectors without generations have their whole heap there.
-func oldAfter(gc *GC, c *counterValues) maybe.Value[uint64] {
-	if name, ok := c.Text("sun.gc.generation.1.name"); !ok || name != "old" || gc.Name == "ZGC" {
-		return maybe.Value[uint64]{}
-	}
-	return c.count("sun.gc.generation.1.space.0.used")
 }
 
 // maxCollectors is more than any JVM has: three.
 const maxCollectors = 8
 
 func takeCollectors(gc *GC, c *counterValues) {
-	phases := false // CMS since 9 counts its short pauses for themselves
-	for i := range maxCollectors {
-		name, ok := c.Text(collectorCounter(i, "name"))
-		phases = phases || ok && strings.HasPrefix(name, "CMS stop-the-world phases")
+	var names [maxCollectors]string
+	for i := range names {
+		names[i], _ = c.Text(collectorCounter(i, "name"))
 	}
-	for i := range maxCollectors {
-		name, ok := c.Text(collectorCounter(i, "name"))
+	kinds := vmstructs.KindsOfCollectors(names[:])
+	for i, name := range names {
 		count, ok2 := c.count(collectorCounter(i, "invocations")).Get()
 		spent, ok3 := c.ticks(collectorCounter(i, "time")).Get()
-		if !ok || !ok2 || !ok3 {
+		if name == "" || !ok2 || !ok3 {
 			continue
 		}
 		begun, ok := c.ticks(collectorCounter(i, "lastEntryTime")).Get()
 		ended, ok2 := c.ticks(collectorCounter(i, "lastExitTime")).Get()
-		gc.Collectors = append(gc.Collectors, Collector{Number: i, Name: name, Kind: kindOf(name, phases), Count: count,
+		gc.Collectors = append(gc.Collectors, Collector{Number: i, Name: name, Kind: kinds[i], Count: count,
 			Time: spent, UnderWay: ok && ok2 && count > 0 && begun > ended, LastEnd: maybe.If(ended, ok2 && ended > 0)})
 	}
 }

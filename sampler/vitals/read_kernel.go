@@ -26,7 +26,7 @@ func readFile(path string) []byte {
 	return b
 }
 
-// maxKernelFile bounds what is read of one: /proc/stat of a machine of a thousand CPUs with all interrupts.
+// maxKernelFile bounds what is read of a file: enough for /proc/stat of a machine of a thousand CPUs.
 const maxKernelFile = 1 << 20
 
 func (v *Vitals) file(name string) string { return fmt.Sprintf("/proc/%d/%s", v.p.PID(), name) }
@@ -75,8 +75,8 @@ func (v *Vitals) uptime() maybe.Value[time.Duration] {
 	return maybe.If(up, up >= 0)
 }
 
-// threadLimit is the least of the limits that a new thread may meet. RLIMIT_NPROC does not count for root, nor for who
-// may exceed limits (kernel/fork.c, copy_process).
+// threadLimit is the least of the limits that a new thread may meet. RLIMIT_NPROC does not count for root, nor for
+// processes that may exceed limits (kernel/fork.c, copy_process).
 func threadLimit(limits, status []byte) maybe.Value[uint64] {
 	least := maybe.Value[uint64]{}
 	take := func(n uint64, ok bool) {

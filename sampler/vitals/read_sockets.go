@@ -22,8 +22,8 @@ const (
 // Sockets are the process's TCP sockets: those with the given descriptors, or all where none are given, lowest number
 // first. No more than MaxSockets are read. It costs more than Read where there are thousands.
 //
-// They are those of the network namespace in which the process is. A socket that it brought from another one, or got
-// from another process, is missing.
+// Only sockets of the network namespace in which the process is are found. A socket that it brought from another
+// namespace, or got from a process there, is missing.
 func (v *Vitals) Sockets(fds ...int) ([]Socket, error) {
 	if len(fds) == 0 {
 		var err error

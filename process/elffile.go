@@ -123,11 +123,14 @@ func (f *elfFile) bytes(off, n uint64) ([]byte, error) {
 	if n > maxSection || !f.budget.spend(n) {
 		return nil, fmt.Errorf("%w: a piece of %d bytes", ErrTooLong, n)
 	}
-	b := make([]byte, n)
-	if got, err := f.r.ReadAt(b, int64(off)); uint64(got) < n {
+	b, had, err := shared.read(f.r, filePlace{f.size, off, n})
+	if err != nil {
 		return nil, fmt.Errorf("%w: %d bytes at %#x: %w", ErrBadELF, n, off, err)
 	}
-	return shared.one(b), nil
+	if had {
+		f.budget.giveBack(n - n/sharedPart)
+	}
+	return b, nil
 }
 
 // section finds a section by name.

@@ -3,6 +3,7 @@
 package process
 
 import (
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -15,7 +16,7 @@ import (
 const (
 	// fileLimit is how long a file may take to be opened, and each piece to be read, of filePiece bytes.
 	fileLimit = 2 * time.Second
-	filePiece = 4 << 20
+	filePiece = 256 << 10
 	// mostHung bounds the calls that may hang, for all processes together: each of them keeps an OS thread.
 	mostHung = 16
 )
@@ -111,17 +112,21 @@ func (f *patientFile) ReadAt(b []byte, at int64) (n int, err error) {
 	}
 }
 
+var readBuffers = sync.Pool{New: func() any { return new([filePiece]byte) }}
+
 func (f *patientFile) readPiece(b []byte, at int64) (int, error) {
 	if f.dead[f.dev] {
 		return 0, ErrSilent
 	}
-	own := make([]byte, len(b)) // a read that ends too late must not write into b, which the caller may use again
+	buf := readBuffers.Get().(*[filePiece]byte)
+	own := buf[:len(b)] // a read that ends too late must not write into the caller's b
 	var got int
 	var err error
 	if !within(fileLimit, func() { got, err = f.imageFile.ReadAt(own, at) }) {
 		f.dead[f.dev] = true
 		return 0, ErrSilent
 	}
+	defer readBuffers.Put(buf)
 	return copy(b, own[:got]), err
 }
 

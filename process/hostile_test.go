@@ -23,7 +23,7 @@ func TestNamesAreCut(t *testing.T) {
 	for i := range uint64(100) {
 		table.raw = append(table.raw, rawSym(1, elf.STT_NOTYPE, elf.STB_GLOBAL, 100+i, 0)...)
 	}
-	table.sort(func(uint64) bool { return true })
+	table.order = &order{symbols: table.sorted(func(uint64) bool { return true })}
 	if name, ok := table.lookup(150); !ok || len(name) != maxName {
 		t.Errorf("%d bytes, %v", len(name), ok)
 	}

@@ -164,7 +164,7 @@ func (l *loaded) readSymbols(f *elfFile) {
 		}
 	}
 	for _, t := range l.syms {
-		t.sort(f.isText)
+		t.sort(f)
 	}
 }
 

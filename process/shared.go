@@ -2,26 +2,41 @@ package process
 
 import (
 	"bytes"
+	"debug/elf"
 	"hash/maphash"
+	"io"
 	"slices"
 	"sync"
 	"unsafe"
 	"weak"
 )
 
-// Two hundred JVMs of a host may run the same libjvm, which has 4 MB of symbols and unwind information. Equal large
-// pieces of files are kept once, as long as they are used. Only their content is compared: a file that claims to be
-// another one (by its build id, for example) does not become the file of another process.
+// Two hundred JVMs of a host run the same libjvm, whose symbols and unwind information are 9 MB. Large pieces of files
+// that are equal are kept once, for as long as somebody has one, and a table of symbols is put in order once. What
+// decides is the content: a file that only claims to be the same one (by its build id, say) cannot become another
+// process's.
 
-// sharedFrom is the size from which a piece is looked for among the others.
-const sharedFrom = 32 << 10
+const (
+	// sharedFrom is the size from which a piece is worth being looked for.
+	sharedFrom = 32 << 10
+	// mostAlike is how many pieces of the same place, in files of the same size, a piece is compared with.
+	mostAlike = 4
+	// sharedPart: a process pays one part of so many for a piece that somebody has already (budget.go). Else the 57th
+	// JVM of a host would have no symbols.
+	sharedPart = 8
+	// comparePiece is how much is compared at a time.
+	comparePiece = 256 << 10
+)
 
 // pieces are the pieces that are used.
 type pieces struct {
-	mu    sync.Mutex
-	seed  maphash.Seed
-	known map[uint64][]piece
-	sweep int // pieces of which nobody has one any more are looked for when there are so many
+	mu     sync.Mutex
+	seed   maphash.Seed
+	known  map[uint64][]piece
+	sweep  int // pieces of which nobody has one any more are looked for when there are so many
+	places map[filePlace][]piece
+	orders map[orderKey]weak.Pointer[order]
+	recent recent
 }
 
 // piece is one of them.
@@ -30,7 +45,24 @@ type piece struct {
 	size  int
 }
 
-var shared = pieces{seed: maphash.MakeSeed(), known: map[uint64][]piece{}, sweep: 64}
+// filePlace is where a piece was in a file of that size.
+type filePlace struct{ file, off, size uint64 }
+
+var shared = newPieces()
+
+func newPieces() *pieces {
+	return &pieces{seed: maphash.MakeSeed(), known: map[uint64][]piece{}, sweep: 64, places: map[filePlace][]piece{},
+		orders: map[orderKey]weak.Pointer[order]{}}
+}
+
+// bytes is the piece, nil if nobody has it any more.
+func (k piece) bytes() []byte {
+	first := k.first.Value()
+	if first == nil {
+		return nil
+	}
+	return unsafe.Slice(first, k.size)
+}
 
 // one returns the piece that is equal to b: an older one, or b itself. From now on no code may write into it.
 func (p *pieces) one(b []byte) []byte {
@@ -41,17 +73,103 @@ func (p *pieces) one(b []byte) []byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, k := range p.known[hash] {
-		if first := k.first.Value(); first != nil && k.size == len(b) {
-			if old := unsafe.Slice(first, k.size); bytes.Equal(old, b) {
-				return old
-			}
+		if old := k.bytes(); old != nil && bytes.Equal(old, b) {
+			p.recent.use(unsafe.SliceData(old), len(old))
+			return old
 		}
 	}
 	if len(p.known) >= p.sweep {
 		p.forget()
 	}
 	p.known[hash] = append(alive(p.known[hash]), piece{weak.Make(unsafe.SliceData(b)), len(b)})
+	p.recent.use(unsafe.SliceData(b), len(b))
 	return b
+}
+
+// read reads a piece of a file, or finds that somebody has it: then the file is only compared with it, and leaves no
+// garbage behind.
+func (p *pieces) read(r io.ReaderAt, at filePlace) (b []byte, had bool, err error) {
+	if at.size >= sharedFrom {
+		for _, old := range p.alike(at) {
+			if isThere(r, old, int64(at.off)) {
+				p.mu.Lock()
+				defer p.mu.Unlock()
+				p.recent.use(unsafe.SliceData(old), len(old))
+				return old, true, nil
+			}
+		}
+	}
+	b = make([]byte, at.size)
+	if got, err := r.ReadAt(b, int64(at.off)); uint64(got) < at.size {
+		return nil, false, err
+	}
+	b = p.one(b)
+	if at.size >= sharedFrom {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		all := append(alive(p.places[at]), piece{weak.Make(unsafe.SliceData(b)), len(b)})
+		p.places[at] = all[max(len(all)-mostAlike, 0):]
+	}
+	return b, false, nil
+}
+
+// alike are the pieces that were found at such a place.
+func (p *pieces) alike(at filePlace) (all [][]byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, k := range p.places[at] {
+		if b := k.bytes(); b != nil {
+			all = append(all, b)
+		}
+	}
+	return all
+}
+
+var compareBuffers = sync.Pool{New: func() any { return new([comparePiece]byte) }}
+
+// isThere reports whether the file has these bytes at an offset.
+func isThere(r io.ReaderAt, want []byte, off int64) bool {
+	buf := compareBuffers.Get().(*[comparePiece]byte)
+	defer compareBuffers.Put(buf)
+	for len(want) > 0 {
+		b := buf[:min(len(want), comparePiece)]
+		if n, _ := r.ReadAt(b, off); n < len(b) || !bytes.Equal(b, want[:n]) {
+			return false
+		}
+		want, off = want[len(b):], off+int64(len(b))
+	}
+	return true
+}
+
+// order is a table of symbols in the order of their addresses, as long as somebody has it.
+type order struct {
+	symbols []uint32
+	progs   []elf.Prog64 // they tell what is code
+}
+
+// orderKey is what an order is made of beside that. Weak pointers are equal that were made of the same piece.
+type orderKey struct {
+	raw, names         weak.Pointer[byte]
+	rawSize, namesSize int
+}
+
+// order finds the order of a table, or has it made.
+func (p *pieces) order(raw, names []byte, progs []elf.Prog64, sort func() []uint32) *order {
+	if len(raw) < sharedFrom || len(names) < sharedFrom {
+		return &order{symbols: sort()}
+	}
+	key := orderKey{weak.Make(unsafe.SliceData(raw)), weak.Make(unsafe.SliceData(names)), len(raw), len(names)}
+	p.mu.Lock()
+	o := p.orders[key].Value()
+	p.mu.Unlock()
+	if o == nil || !slices.Equal(o.progs, progs) {
+		o = &order{symbols: sort(), progs: slices.Clone(progs)} // this takes long: others are not to wait
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.orders[key] = weak.Make(o)
+	p.recent.use(o, 4*cap(o.symbols))
+	return o
 }
 
 // alive returns the pieces that are still used.
@@ -66,5 +184,56 @@ func (p *pieces) forget() {
 			delete(p.known, hash)
 		}
 	}
+	for at, all := range p.places {
+		if p.places[at] = alive(all); len(p.places[at]) == 0 {
+			delete(p.places, at)
+		}
+	}
+	for key, o := range p.orders {
+		if o.Value() == nil {
+			delete(p.orders, key)
+		}
+	}
 	p.sweep = max(2*len(p.known), 64)
+}
+
+// recent are pieces that are kept though nobody may have them: those that were used last.
+type recent struct {
+	most, size int
+	kept       []keptPiece // the last one was used last
+}
+
+type keptPiece struct {
+	what any // a pointer
+	size int
+}
+
+// use notes that a piece was used.
+func (r *recent) use(what any, size int) {
+	if size > r.most {
+		return
+	}
+	if i := slices.IndexFunc(r.kept, func(k keptPiece) bool { return k.what == what }); i >= 0 {
+		r.kept = append(slices.Delete(r.kept, i, i+1), keptPiece{what, size})
+		return
+	}
+	r.kept, r.size = append(r.kept, keptPiece{what, size}), r.size+size
+	r.trim()
+}
+
+// trim drops those that were not used for longest.
+func (r *recent) trim() {
+	for r.size > r.most {
+		r.size -= r.kept[0].size
+		r.kept = slices.Delete(r.kept, 0, 1)
+	}
+}
+
+// KeepLibraries keeps so many bytes of what was read of libraries lately, for the next process that has the same ones:
+// for who opens processes again and again.
+func KeepLibraries(size int) {
+	shared.mu.Lock()
+	defer shared.mu.Unlock()
+	shared.recent.most = max(size, 0)
+	shared.recent.trim()
 }

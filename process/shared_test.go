@@ -9,7 +9,8 @@ import (
 
 // Equal pieces are one, others are not, and what nobody has is not kept.
 func TestPiecesAreShared(t *testing.T) {
-	p := pieces{seed: shared.seed, known: map[uint64][]piece{}, sweep: 1}
+	p := newPieces()
+	p.sweep = 1
 	make := func(with byte, size int) []byte { return bytes.Repeat([]byte{with}, size) }
 	a := p.one(make(1, sharedFrom))
 	if b := p.one(make(1, sharedFrom)); unsafe.SliceData(a) != unsafe.SliceData(b) {
@@ -37,7 +38,7 @@ func TestPiecesAreShared(t *testing.T) {
 
 // A piece that comes again and again, each time when nobody has it any more, leaves nothing behind.
 func TestPieceComesAgain(t *testing.T) {
-	p := pieces{seed: shared.seed, known: map[uint64][]piece{}, sweep: 64}
+	p := newPieces()
 	for range 4 {
 		p.one(bytes.Repeat([]byte{1}, sharedFrom))
 		for range 3 {

@@ -23,7 +23,7 @@ const (
 type symtab struct {
 	raw   []byte // Elf64_Sym
 	names []byte
-	order []uint32
+	order *order   // nil before it was asked for
 	ends  []uint64 // of the file's sections, by number
 }
 
@@ -98,9 +98,13 @@ func (t *symtab) find(name string) (uint64, bool) {
 	return 0, false
 }
 
-// sort orders the symbols that name code by address, the best of each address last.
-// text tells whether an address is code.
-func (t *symtab) sort(text func(uint64) bool) {
+// sort orders the symbols that name code by address.
+func (t *symtab) sort(f *elfFile) {
+	t.order = shared.order(t.raw, t.names, f.progs, func() []uint32 { return t.sorted(f.isText) })
+}
+
+// sorted are the symbols that name code by address, the best of each address. text tells whether an address is code.
+func (t *symtab) sorted(text func(uint64) bool) []uint32 {
 	keys := make([]uint64, 0, t.len())
 	for i := range uint32(t.len()) {
 		s := t.at(i)
@@ -111,7 +115,7 @@ func (t *symtab) sort(text func(uint64) bool) {
 		keys = append(keys, s.value<<24|uint64(i))
 	}
 	slices.Sort(keys)
-	t.order = make([]uint32, 0, len(keys))
+	order := make([]uint32, 0, len(keys))
 	funcEnd := uint64(0) // how far the functions so far reach
 	for _, k := range keys {
 		i := uint32(k & maxSymbols)
@@ -122,16 +126,17 @@ func (t *symtab) sort(text func(uint64) bool) {
 		if s.isFunc() {
 			funcEnd = max(funcEnd, s.end())
 		}
-		if n := len(t.order); n > 0 {
-			if last := t.at(t.order[n-1]); last.value == s.value {
+		if n := len(order); n > 0 {
+			if last := t.at(order[n-1]); last.value == s.value {
 				if s.betterThan(last) {
-					t.order[n-1] = i
+					order[n-1] = i
 				}
 				continue
 			}
 		}
-		t.order = append(t.order, i)
+		order = append(order, i)
 	}
+	return order
 }
 
 // isLabel leaves out nameless symbols and the marks by which arm64 tells code from data
@@ -167,14 +172,18 @@ func (t *symtab) reaches(s sym, addr uint64) bool {
 // lookup names the code at addr. A symbol with a size has that many bytes. A symbol without a size reaches to the next
 // one.
 func (t *symtab) lookup(addr uint64) (name []byte, ok bool) {
-	n, _ := slices.BinarySearchFunc(t.order, addr, func(i uint32, a uint64) int {
+	if t.order == nil {
+		return nil, false
+	}
+	order := t.order.symbols
+	n, _ := slices.BinarySearchFunc(order, addr, func(i uint32, a uint64) int {
 		if binary.LittleEndian.Uint64(t.raw[int(i)*symSize+8:]) <= a {
 			return -1
 		}
 		return 1
 	})
 	for k := n - 1; k >= 0 && k >= n-maxNest; k-- {
-		s := t.at(t.order[k])
+		s := t.at(order[k])
 		if (s.size > 0 || k == n-1) && t.reaches(s, addr) {
 			return cstring(t.names, s.name), true
 		}

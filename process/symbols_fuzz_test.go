@@ -21,9 +21,9 @@ func FuzzSymbols(f *testing.F) {
 			return
 		}
 		table := &symtab{raw: raw[:len(raw)/symSize*symSize], names: names}
-		table.sort(func(uint64) bool { return true })
-		for i := 1; i < len(table.order); i++ {
-			if table.at(table.order[i-1]).value >= table.at(table.order[i]).value {
+		table.order = &order{symbols: table.sorted(func(uint64) bool { return true })}
+		for i := 1; i < len(table.order.symbols); i++ {
+			if table.at(table.order.symbols[i-1]).value >= table.at(table.order.symbols[i]).value {
 				t.Fatal("not in order")
 			}
 		}
@@ -74,7 +74,7 @@ func FuzzUnpackXZ(f *testing.F) {
 		}
 		if mini, err := readELF(bytes.NewReader(out), int64(len(out)), nil); err == nil {
 			if table := mini.readSymtab(".symtab"); table != nil {
-				table.sort(func(uint64) bool { return true })
+				table.order = &order{symbols: table.sorted(func(uint64) bool { return true })}
 			}
 		}
 	})

@@ -36,7 +36,7 @@ func TestSymbolsAgainstDebugELF(t *testing.T) {
 			if table == nil {
 				t.Fatalf("no %s", section)
 			}
-			table.sort(f.isText)
+			table.sort(f)
 			text := std.Section(".text")
 			rnd := rand.New(rand.NewPCG(1, 2))
 			named := 0
@@ -50,7 +50,7 @@ func TestSymbolsAgainstDebugELF(t *testing.T) {
 					t.Errorf("at %#x: %q, %v", addr, name, ok)
 				}
 			}
-			t.Logf("%d symbols of %s name code; %d of 500 addresses have a name", len(table.order), section, named)
+			t.Logf("%d symbols of %s name code; %d of 500 addresses have a name", len(table.order.symbols), section, named)
 			for _, s := range syms[:min(len(syms), 300)] {
 				if s.Section != elf.SHN_UNDEF && s.Name != "" && elf.ST_TYPE(s.Info) == elf.STT_FUNC {
 					if addr, ok := table.find(s.Name); !ok || !hasName(syms, addr, s.Name) {
@@ -154,7 +154,7 @@ func TestSymbolRules(t *testing.T) {
 				table.raw = append(table.raw, rawSym(uint32(len(table.names)), s.typ, s.bind, s.value, s.size)...)
 				table.names = append(append(table.names, s.name...), 0)
 			}
-			table.sort(func(uint64) bool { return true })
+			table.order = &order{symbols: table.sorted(func(uint64) bool { return true })}
 			for addr, want := range c.want {
 				if got, _ := table.lookup(addr); string(got) != want {
 					t.Errorf("at %d: %q, want %q", addr, got, want)
@@ -176,7 +176,7 @@ func TestLinkerTable(t *testing.T) {
 	run(t, "gcc", "-O1", "-fPIC", "-shared", "-o", lib, source)
 	f := loadELF(t, lib)
 	table := f.readSymtab(".symtab")
-	table.sort(f.isText)
+	table.sort(f)
 	code := 0
 	for _, name := range []string{".plt", ".plt.got", ".plt.sec"} {
 		section := f.section(name)

@@ -37,7 +37,7 @@ type Group struct {
 
 // groupCounts is what a Group has done, for any goroutine.
 type groupCounts struct {
-	visits, met, others, cpu, members atomic.Int64
+	visits, met, others, missed, cpu, members atomic.Int64
 }
 
 // GroupStats is what a Group has done so far.
@@ -45,6 +45,7 @@ type GroupStats struct {
 	Visits  int64         // of CPUs
 	Met     int64         // threads of members
 	Others  int64         // threads of other processes
+	Missed  int64         // visits that were left out because their moment had passed long ago
 	Members int           // that are in it now
 	CPU     time.Duration // of the sampling thread, without what stops took of others
 }
@@ -79,7 +80,7 @@ func (g *Group) SetInterval(d time.Duration) { g.interval.Store(int64(max(d, Min
 func (g *Group) Stats() GroupStats {
 	c := &g.counts
 	return GroupStats{Visits: c.visits.Load(), Met: c.met.Load(), Others: c.others.Load(),
-		Members: int(c.members.Load()), CPU: time.Duration(c.cpu.Load())}
+		Missed: c.missed.Load(), Members: int(c.members.Load()), CPU: time.Duration(c.cpu.Load())}
 }
 
 // Member is the part of a Group that samples one process. It is an Engine.

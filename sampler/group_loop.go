@@ -125,8 +125,7 @@ func (r *groupRun) shift() {
 		r.counts.cpu.Store(int64(r.cpuOf + used - began))
 		now := ptrace.Monotonic(&r.ts)
 		rest = r.visits.rest(now, int64(used-before))
-		r.visits.moments.leaveOut(int64(used-before), int64(len(r.visits.round)))
-		r.visits.moments.advance(now)
+		r.skip(r.visits.advance(now, int64(used-before), r.interval.Load()))
 		if !r.visits.follow(now, unix.Getpid()) || !r.visits.knowsAll() {
 			r.failed = ErrNoVisits
 		}
@@ -136,6 +135,17 @@ func (r *groupRun) shift() {
 	}
 	for _, m := range r.members {
 		r.with(m, func(c *run) { c.t.CollectRest(c.accountLate) })
+	}
+}
+
+// skip notes intervals in which nobody was looked at: they are missing in the samples of each member.
+func (r *groupRun) skip(intervals int64) {
+	r.counts.missed.Store(r.visits.left)
+	if intervals == 0 {
+		return
+	}
+	for _, m := range r.members {
+		m.run.stats.Skipped += intervals
 	}
 }
 

@@ -79,6 +79,7 @@ type visits struct {
 	between float64      // ns between two visits, averaged
 	last    int64
 	missed  int64 // missed visits, fewer than a whole interval has
+	left    int64 // missed visits in all
 	// restless is, as of restAt, twice the time that visits took, less the time that has passed since.
 	restless, restAt int64
 	// bookedAt is when all threads were asked last, where no visit asks them.
@@ -352,12 +353,20 @@ func (v *visits) arm(now, at int64) {
 
 // nextMoment goes on to the next visit, after a visit that took the time spent.
 func (r *run) nextMoment(spent int64) {
-	v := r.visits
+	r.stats.Skipped += r.visits.advance(ptrace.Monotonic(&r.ts), spent, int64(r.ticks.interval))
+}
+
+// advance goes on to the next visit, after a visit that took the time spent. It returns how many intervals the visits
+// make up that were missed.
+func (v *visits) advance(now, spent, interval int64) (skipped int64) {
 	v.moments.leaveOut(spent, int64(len(v.round)))
-	v.missed += v.moments.advance(ptrace.Monotonic(&r.ts))
-	each := max(int64(r.ticks.interval)/v.moments.step, 1)
-	r.stats.Skipped += v.missed / each
+	missed := v.moments.advance(now)
+	v.left += missed
+	v.missed += missed
+	each := max(interval/v.moments.step, 1)
+	skipped = v.missed / each
 	v.missed %= each
+	return skipped
 }
 
 // rest returns the moment before which there is no visit, after a visit that took the time spent: never more than half

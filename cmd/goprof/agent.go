@@ -20,6 +20,7 @@ import (
 
 	"goprof/cmd/goprof/exit"
 	"goprof/output"
+	"goprof/process"
 	"goprof/sampler"
 	"goprof/sampler/agent"
 	"goprof/sampler/agent/config"
@@ -169,10 +170,6 @@ func (f *agentFlags) wrong(cmd *cobra.Command, err error) error {
 	return e
 }
 
-// agentGarbage is how much the heap may grow until garbage is collected, in percent: less than usual, for most of it is
-// caches that live for long.
-const agentGarbage = 50
-
 // boundMemory keeps garbage within the bound.
 func boundMemory(s *agent.Settings) {
 	if s.MaxMemory == 0 {
@@ -185,6 +182,15 @@ func boundMemory(s *agent.Settings) {
 // programSize is what the program itself takes of its memory, and the kernel's pages for it: the Go runtime does not
 // count that.
 const programSize = 20 << 20
+
+// keptLibraries is how much of libraries is kept for the next JVM that has the same ones: libjvm is 9 MB.
+func keptLibraries(maxMemory int64) int {
+	const most = 24 << 20
+	if maxMemory == 0 {
+		return most
+	}
+	return int(min(most, maxMemory/10))
+}
 
 // serve watches until a signal ends it.
 func (f *agentFlags) serve(cmd *cobra.Command, c *config.Config, at net.Listener, out *outlets, takesOver bool) error {
@@ -199,7 +205,7 @@ func (f *agentFlags) serve(cmd *cobra.Command, c *config.Config, at net.Listener
 	goFirst()
 	guardAgent(c)
 	session.StayAhead()
-	debug.SetGCPercent(agentGarbage)
+	process.KeepLibraries(keptLibraries(c.MaxMemory))
 	boundMemory(&c.Settings)
 
 	host := agent.NewHost(host(), version(), whose.Enrich)

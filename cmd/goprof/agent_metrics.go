@@ -45,6 +45,8 @@ func writeMetrics(w io.Writer, a *agent.Agent, h *agent.ThisHost, out *outlets) 
 		{"cpu_visits_total", "counter", "Visits of CPUs.", g.Visits},
 		{"cpu_visits_met_total", "counter", "Visits that met a thread of a recorded JVM.", g.Met},
 		{"cpu_visits_others_total", "counter", "Visits that met another process.", g.Others},
+		{"cpu_visits_missed_total", "counter", "Visits that were left out because their moment had passed long ago.",
+			g.Missed},
 		{"sampling_cpu_seconds_total", "counter", "CPU time of the sampling thread.", g.CPU.Seconds()},
 	} {
 		oneMetric(w, m.name, m.kind, m.help, m.value)

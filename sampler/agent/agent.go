@@ -387,8 +387,9 @@ func (a *Agent) serve(ctx context.Context, pid int, facts Candidate, s *Settings
 	}
 	r.batches.belongTo(t.Resource())
 	send(event{jvm: &facts, cost: cost})
+	attached := a.world.Own()
 	_, err = t.Record(ctx, Recording{Settings: s, Interval: s.interval(), Sink: r.batches,
-		Started: func(c Control) { send(event{control: c}) }})
+		Started: func(c Control) { send(event{control: c, cost: a.world.Own() - attached}) }})
 	send(event{ended: true, err: err, exec: err == nil && ctx.Err() == nil && !t.Alive()})
 }
 

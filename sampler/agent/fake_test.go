@@ -158,6 +158,8 @@ func (w *fakeWorld) hold(n int) {
 	w.holding += n
 }
 
+func (w *fakeWorld) LetGrow(int64, int64) {}
+
 func (w *fakeWorld) CPUs() int { return 2 }
 
 func (w *fakeWorld) SetInterval(d time.Duration) {

@@ -20,6 +20,7 @@ import (
 type ThisHost struct {
 	diagnose.Host
 	version string
+	growth  int64 // what LetGrow has set
 	group   *sampler.Group
 	ended   chan struct{} // closed when the group has
 	why     atomic.Pointer[error]

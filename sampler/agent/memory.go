@@ -4,6 +4,7 @@ package agent
 
 import (
 	"fmt"
+	"runtime/debug"
 	"runtime/metrics"
 	"time"
 )
@@ -23,6 +24,9 @@ const (
 	mostLive = 0.6
 	// leftFor is how long a JVM is left alone that was let go for want of memory.
 	leftFor = 5 * time.Minute
+	// growth is how much garbage there may be: a collection costs tens of milliseconds of CPU time, most of which it waits
+	// for the sampling thread (ptrace.LeaveInPeace). It is at most growthPart of the bound.
+	growth, growthPart = 16 << 20, 0.1
 )
 
 // hasRoom tells whether one more of a JVM's size fits beside n of them. There is room for one: what is in use where
@@ -39,6 +43,7 @@ func (a *Agent) hasRoom(n int) bool {
 func (a *Agent) holdMemory(now time.Time) {
 	live, collections := a.world.Memory()
 	bound := a.settings.MaxMemory
+	a.world.LetGrow(live, a.growth())
 	if bound == 0 || float64(live) <= mostLive*float64(bound) || collections < a.memory.after {
 		return
 	}
@@ -55,6 +60,14 @@ func (a *Agent) holdMemory(now time.Time) {
 		live>>20, bound>>20))
 }
 
+// growth is how much garbage there may be.
+func (a *Agent) growth() int64 {
+	if bound := a.settings.MaxMemory; bound != 0 {
+		return min(growth, int64(growthPart*float64(bound)))
+	}
+	return growth
+}
+
 // leastBusy is the JVM that is recorded and has used the least CPU time lately, nil if none is.
 func (a *Agent) leastBusy(now time.Time) (least *guest) {
 	use := func(g *guest) float64 {
@@ -67,6 +80,18 @@ func (a *Agent) leastBusy(now time.Time) (least *guest) {
 	}
 	return least
 }
+
+// LetGrow sets how much the heap may grow, if that is another part of it by now.
+func (h *ThisHost) LetGrow(live, growth int64) {
+	percent := min(max(100*growth/max(live, 1), leastGrowth), mostGrowth)
+	if percent > h.growth*5/4 || percent < h.growth*4/5 {
+		h.growth = percent
+		debug.SetGCPercent(int(percent))
+	}
+}
+
+// leastGrowth and mostGrowth bound how much the heap may grow until garbage is collected, in percent.
+const leastGrowth, mostGrowth = 50, 400
 
 // Memory is what was in use after the last garbage collection, and how many there have been.
 func (h *ThisHost) Memory() (live int64, collections uint64) {

@@ -32,6 +32,8 @@ type World interface {
 	CPUs() int
 	// Memory is what goprof had in use after its last garbage collection, and how many there have been.
 	Memory() (live int64, collections uint64)
+	// LetGrow has the heap grow by so many bytes beyond what is live before garbage is collected.
+	LetGrow(live, growth int64)
 	// SetInterval is the CPU time between two samples from now on, of those that take them together.
 	SetInterval(time.Duration)
 }

@@ -220,8 +220,13 @@ func (broken) Write([]byte) (int, error) { return 0, errBroken }
 // BenchmarkConvert converts a million samples of 5,000 different stacks of 60 frames, from the opening of the file on.
 // cpu-ns/sample is what that takes of user and system time, x-reading how many times what reading alone takes in the
 // same run: on a machine with other work the one varies, the other hardly does.
-func BenchmarkConvert(b *testing.B) {
-	data := million(b)
+func BenchmarkConvert(b *testing.B) { benchmarkConvert(b, 5000) }
+
+// BenchmarkConvertDifferent is BenchmarkConvert where no two of the samples have the same stack.
+func BenchmarkConvertDifferent(b *testing.B) { benchmarkConvert(b, samples) }
+
+func benchmarkConvert(b *testing.B, stacks int) {
+	data := million(b, stacks)
 	reading := time.Duration(0)
 	measure := func(name string, write func(*recording.File) (int64, error)) {
 		b.Run(name, func(b *testing.B) {
@@ -256,13 +261,13 @@ func BenchmarkConvert(b *testing.B) {
 
 const samples = 1_000_000
 
-func million(t testing.TB) []byte {
+func million(t testing.TB, stacks int) []byte {
 	t.Helper()
 	var fns []*profile.Func
 	for i := range 2000 {
 		fns = append(fns, &profile.Func{Name: fmt.Sprintf("com.example.shop.service.Part%d.work", i), File: "Part.java"})
 	}
-	many := make([]*profile.Stack, 5000)
+	many := make([]*profile.Stack, stacks)
 	for i := range many {
 		many[i] = &profile.Stack{}
 		for d := range 60 {

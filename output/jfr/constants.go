@@ -9,16 +9,18 @@ type constants struct {
 	sources map[uint64]sourceRef // by class: in our files
 	methods map[uint64]methodRef
 	threads map[uint64]profile.Thread
-	stacks  map[uint64]piece
+	stacks  map[uint64]int32 // places in pieces
+	pieces  []piece
 	// wantStacks: without events that have one, stacks are passed over.
 	wantStacks bool
 	record     record
 }
 
-// piece is a place in a checkpoint that was read.
+// piece is a stack: its place in a checkpoint that was read, and what was made of it.
 type piece struct {
 	of       *checkpoint
 	from, to uint32
+	made     madeStack
 }
 
 type checkpoint struct {
@@ -37,7 +39,7 @@ func newConstants() *constants {
 		sources: make(map[uint64]sourceRef),
 		methods: make(map[uint64]methodRef),
 		threads: make(map[uint64]profile.Thread),
-		stacks:  make(map[uint64]piece),
+		stacks:  make(map[uint64]int32),
 	}
 }
 
@@ -81,7 +83,8 @@ func (k *constants) one(c *cursor, class *class, of *checkpoint) {
 		from := c.at
 		c.value(class, 0, nil)
 		if _, known := k.stacks[key]; k.wantStacks && !known && c.bad == nil {
-			k.stacks[key] = piece{of, uint32(from), uint32(c.at)}
+			k.stacks[key] = int32(len(k.pieces))
+			k.pieces = append(k.pieces, piece{of: of, from: uint32(from), to: uint32(c.at)})
 		}
 	case constantSlots[class.name] != nil:
 		k.record = record{frames: k.record.frames[:0]}

@@ -14,12 +14,13 @@ import (
 
 // What is read at a time.
 const (
+	spareSpace   = 1 << 20
 	maxMetadata  = 8 << 20 // bytes; the JDK's is 100 KB
 	maxConstants = 1 << 30 // bytes of one chunk's checkpoints, which are kept while it is read
 	maxEvent     = 16 << 20
 )
 
-// Event is one event of a recording. What it points at is never changed; a Stack may be used until the end.
+// Event is one event of a recording. It and its Stack are valid until Next is called again, Funcs and texts for ever.
 type Event struct {
 	Name      string
 	At        profile.Instant // Ticks are the file's own: ns in our files, anything in the JDK's
@@ -76,6 +77,7 @@ type Reader struct {
 	buf     *bufio.Reader
 	at      int64  // offset of the next event
 	end     int64  // of the chunk
+	space   []byte // of the chunk's metadata and constants
 	body    []byte // of the event, with its size and type
 	bodyAt  int    // where its fields begin
 	base    int64  // its offset
@@ -209,6 +211,7 @@ func (r *Reader) nextChunk() {
 	r.to = max(r.to, r.head.startNanos+r.head.nanos)
 	r.chunk += r.head.size
 	r.end = r.chunk
+	r.space = r.space[:0]
 	if bad := r.readMetadata(); bad != nil {
 		r.err = bad
 		return
@@ -287,7 +290,7 @@ func (r *Reader) big(offset int64, typ typeID, most int64) (cursor, *BadRecordin
 		return c, bad
 	}
 	head := c.at
-	b = make([]byte, size)
+	b = r.room(int(size))
 	if _, err := r.file.ReadAt(b, offset); err != nil {
 		return c, r.bad(offset, err.Error())
 	}
@@ -297,6 +300,16 @@ func (r *Reader) big(offset int64, typ typeID, most int64) (cursor, *BadRecordin
 		c.fail("event type %d where %d should be", got, typ)
 	}
 	return c, c.bad
+}
+
+// room is so many bytes that stay as they are as long as the chunk is read.
+func (r *Reader) room(n int) []byte {
+	if n > cap(r.space)-len(r.space) {
+		r.space = make([]byte, 0, n+min(n/8, spareSpace)) // the next chunk's is much like it
+	}
+	from := len(r.space)
+	r.space = r.space[:from+n]
+	return r.space[from : from+n : from+n]
 }
 
 func (r *Reader) readMetadata() *BadRecording {

@@ -72,7 +72,7 @@ func (k *rawConstants) one(c *cursor, class *class, of *checkpoint) {
 		c.value(class, 0, nil)
 	}
 	if _, known := pool.at[key]; !known && c.bad == nil {
-		pool.at[key] = piece{of, uint32(from), uint32(c.at)}
+		pool.at[key] = piece{of: of, from: uint32(from), to: uint32(c.at)}
 		pool.keys = append(pool.keys, key)
 	}
 }

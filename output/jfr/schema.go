@@ -313,24 +313,44 @@ func (c *cursor) value(of *class, depth int, into *record) {
 // flats reads n values of a flat class if they are a stack's frames, and passes over others: a recording has millions
 // of frames, which are read when an event refers to them.
 func (c *cursor) flats(n int, of *class, frames bool, into *record) {
+	if c.steps -= n * (1 + len(of.fields)); c.steps < 0 {
+		c.step() // which says so
+		return
+	}
 	if !frames {
-		if c.steps -= n * (1 + len(of.fields)); c.steps < 0 {
-			c.step() // which says so
-			return
-		}
 		c.skip(n * len(of.fields))
 		return
 	}
+	into.frames = slices.Grow(into.frames, n)
 	for range n {
-		if !c.step() {
-			return
-		}
-		c.numbers(of, into)
-		into.addFrame()
+		c.frame(of, into)
 	}
 }
 
-// numbers reads a value of a flat class: a recording has millions of frames, which are such.
+// frame is numbers for one of millions of frames, whose numbers mostly are of one byte or two.
+func (c *cursor) frame(of *class, into *record) {
+	b, at := c.b, c.at
+	for i := range of.fields {
+		v := uint64(0)
+		switch {
+		case at < len(b) && b[at] < 0x80:
+			v = uint64(b[at])
+			at++
+		case at+1 < len(b) && b[at+1] < 0x80:
+			v = uint64(b[at]&0x7f) | uint64(b[at+1])<<7
+			at += 2
+		default:
+			c.at = at
+			v = c.long()
+			at = c.at
+		}
+		into.numbers[of.fields[i].slot] = v
+	}
+	c.at = at
+	into.addFrame()
+}
+
+// numbers reads a value of a flat class.
 func (c *cursor) numbers(of *class, into *record) {
 	if c.steps -= len(of.fields); c.steps < 0 {
 		c.step() // which says so

@@ -8,7 +8,7 @@ import (
 
 const (
 	maxFuncs        = 1 << 18 // that are known at a time
-	maxCachedFrames = 1 << 19 // of stacks that are made, of 40 bytes each
+	maxCachedFrames = 1 << 19 // of stacks that are kept, of 40 bytes each
 	maxFrames       = 1 << 16 // of one stack
 	maxMadeFrames   = 1 << 28 // of a chunk's stacks, each time that one is made
 )
@@ -28,11 +28,11 @@ type stackMaker struct {
 	prints  profile.Fingerprinter
 	made    uint64 // stacks
 
-	code   map[codeKey]code     // of the chunk
-	recent [1 << 12]recentCode  // of it, by what is next to random of their keys
-	stacks map[uint64]madeStack // of the chunk, by their keys
-	frames int                  // in stacks
-	all    int                  // that were made of this chunk's
+	code   map[codeKey]*code   // of the chunk
+	recent [1 << 13]recentCode // of it, by what is next to random of their keys
+	spaces [2]stackSpace       // for stacks that are kept, and for those before them
+	turn   uint32              // of the space that is being filled
+	all    int                 // frames that were made of this chunk's
 	record record
 }
 
@@ -40,6 +40,15 @@ type stackMaker struct {
 type madeStack struct {
 	stack  *profile.Stack
 	number uint64
+	turn   uint32 // in which it was made
+}
+
+// stackSpace is room for stacks, which are all forgotten at a time. A recording has tens of millions of frames: what
+// would be allocated for them is most of what reading costs.
+type stackSpace struct {
+	stacks slabs[profile.Stack]
+	frames slabs[profile.Frame]
+	kept   int // frames
 }
 
 // codeKey is a method and the key of a frame type.
@@ -47,11 +56,9 @@ type codeKey struct{ method, kind uint64 }
 
 // recentCode is a place of the cache before the map. A stack's frames are mostly those of others.
 type recentCode struct {
-	key codeKey
-	code
+	key  codeKey
+	code *code // nil of an empty place
 }
-
-func (r *recentCode) known() bool { return r.fn != nil || r.sort == truncation }
 
 // code is what frames of a codeKey have in common.
 type code struct {
@@ -64,7 +71,7 @@ type code struct {
 // begin begins a chunk.
 func (m *stackMaker) begin(k *constants, s *schema) {
 	m.k, m.schema = k, s
-	m.code, m.recent = make(map[codeKey]code), [len(m.recent)]recentCode{}
+	m.code, m.recent = make(map[codeKey]*code), [len(m.recent)]recentCode{}
 	m.forget()
 	m.all = 0
 	if m.funcs == nil || max(len(m.funcs), len(m.numbers)) > maxFuncs {
@@ -78,18 +85,27 @@ func (m *stackMaker) begin(k *constants, s *schema) {
 	}
 }
 
+// forget forgets all stacks that are kept. Those that were made since it was last called stay as they are until it is
+// called again after another one was made: an event is read ahead of the one that the reader's user still has.
 func (m *stackMaker) forget() {
-	m.stacks, m.frames = make(map[uint64]madeStack), 0
+	if m.space().kept == 0 && m.turn > 0 {
+		return
+	}
+	m.turn++
+	m.space().reset()
 }
+
+func (m *stackMaker) space() *stackSpace { return &m.spaces[m.turn%2] }
 
 // stack is the stack of a key, none if there is none. The same key gives the same pointer most of the time.
 func (m *stackMaker) stack(key uint64) (madeStack, *BadRecording) {
-	if s, ok := m.stacks[key]; ok {
-		return s, nil
-	}
-	at, ok := m.k.stacks[key]
+	n, ok := m.k.stacks[key]
 	if !ok {
 		return madeStack{}, nil
+	}
+	at := &m.k.pieces[n]
+	if at.made.turn == m.turn {
+		return at.made, nil
 	}
 	c := newCursor(at.of.b[at.from:at.to], at.of.base+int64(at.from))
 	m.record.frames = m.record.frames[:0]
@@ -101,19 +117,63 @@ func (m *stackMaker) stack(key uint64) (madeStack, *BadRecording) {
 	if m.all += len(m.record.frames); m.all > maxMadeFrames {
 		return madeStack{}, &BadRecording{Offset: c.base, Problem: "stacks that are read anew too often", TooMuch: true}
 	}
-	s := &profile.Stack{Frames: make([]profile.Frame, 0, len(m.record.frames))}
+	if m.space().kept+len(m.record.frames) > maxCachedFrames {
+		m.forget()
+	}
+	s := m.space().stack(len(m.record.frames))
 	if m.record.numbers[slotTruncated] != 0 {
 		s.Truncated = profile.TooDeep // the JDK's only reason
 	}
 	for i := range m.record.frames {
 		m.frame(s, &m.record.frames[i])
 	}
-	if m.frames += len(s.Frames); m.frames > maxCachedFrames {
-		m.forget()
+	at.made = madeStack{s, m.number(s), m.turn}
+	return at.made, nil
+}
+
+// stack is an empty one with room for so many frames.
+func (p *stackSpace) stack(frames int) *profile.Stack {
+	p.kept += frames + 1
+	s := &p.stacks.take(1)[0]
+	*s = profile.Stack{Frames: p.frames.take(frames)[:0]}
+	return s
+}
+
+func (p *stackSpace) reset() {
+	p.stacks.reset()
+	p.frames.reset()
+	p.kept = 0
+}
+
+// slabs gives out slices, all of which are taken back at a time.
+type slabs[T any] struct {
+	all  [][]T
+	at   int // the one that is given out of
+	used int // of it
+	size int // of all
+}
+
+const slabSize = 1 << 12
+
+func (s *slabs[T]) take(n int) []T {
+	for s.at < len(s.all) && n > len(s.all[s.at])-s.used {
+		s.at, s.used = s.at+1, 0
 	}
-	made := madeStack{s, m.number(s)}
-	m.stacks[key] = made
-	return made, nil
+	if s.at == len(s.all) {
+		s.all = append(s.all, make([]T, max(n, slabSize)))
+		s.size += len(s.all[s.at])
+	}
+	from := s.used
+	s.used += n
+	return s.all[s.at][from:s.used:s.used]
+}
+
+// reset takes back. What was left of slabs that were too short for a slice is not to add up.
+func (s *slabs[T]) reset() {
+	if s.size > 2*maxCachedFrames {
+		s.all, s.size = nil, 0
+	}
+	s.at, s.used = 0, 0
 }
 
 // number is that of a stack: another one if it is not known any more that it was met before.
@@ -145,21 +205,20 @@ func (m *stackMaker) frame(s *profile.Stack, raw *rawFrame) {
 }
 
 // codeOf is what a frame runs: the same for all frames of a method and a type.
-func (m *stackMaker) codeOf(raw *rawFrame) code {
+func (m *stackMaker) codeOf(raw *rawFrame) *code {
 	key := codeKey{raw.method, raw.kind}
 	recent := &m.recent[(raw.method<<2^raw.kind)%uint64(len(m.recent))]
-	if recent.key == key && recent.known() {
-		return recent.code
+	if recent.code == nil || recent.key != key {
+		*recent = recentCode{key, m.lookUp(key, raw)}
 	}
-	c, ok := m.code[key]
-	if !ok {
-		c = m.newCode(key, raw)
-	}
-	*recent = recentCode{key, c}
-	return c
+	return recent.code
 }
 
-func (m *stackMaker) newCode(key codeKey, raw *rawFrame) (c code) {
+func (m *stackMaker) lookUp(key codeKey, raw *rawFrame) *code {
+	if c := m.code[key]; c != nil {
+		return c
+	}
+	c := new(code)
 	c.sort, c.kind = m.sort(raw)
 	if c.sort == truncation {
 		c.why = m.reason(raw.method)

@@ -84,7 +84,7 @@
 // The compressed numbers, UNSIGNED5, are in unsigned5.go; line tables (lines.go) and, since
 // 21, the list of a class's fields (fields.go) are written with them too.
 //
-// # What goes by a name (codelets.go, known.go, stubs.go)
+// # What goes by a name (codelets.go, collectors.go, known.go, stubs.go)
 //
 // Of some things HotSpot tells nothing but a name: what a codelet of the interpreter does, which function is the first
 // of a thread, in which methods threads wait. Here names become roles. No other package compares these names.

@@ -56,7 +56,7 @@ func stackText(d *profile.Dump) (lines []string) {
 // maxRing bounds what is told of deadlocks.
 const maxRing = 10
 
-// deadlocks: nobody has run since, so one look proves them.
+// deadlocks finds deadlocks. No thread has run since, so one look proves them.
 func deadlocks(d *profile.Dump, _ *postmortem.Facts, name string) *profile.Finding {
 	found := contention.New(d.Threads).Deadlocks
 	if len(found) == 0 {
@@ -85,9 +85,9 @@ func deadlocks(d *profile.Dump, _ *postmortem.Facts, name string) *profile.Findi
 }
 
 const (
-	// fullHeap is how full a heap is that counts, as for one that lives (package triage). A heap that is full between two
-	// collections is as it should be. So it counts only where the program has met an OutOfMemoryError, or where the JVM
-	// died while all stood still for a collection.
+	// fullHeap is how full a heap must be, as for a live JVM (package triage). A heap may be full between two
+	// collections. So it counts only if the program has met an OutOfMemoryError, or if the JVM died while all threads
+	// were stopped for a collection.
 	fullHeap = 0.9
 	// fullCode and roomy are package triage's, too.
 	fullCode, roomy = 0.97, 0.75
@@ -194,7 +194,7 @@ func notes(d *profile.Dump, f *postmortem.Facts) (lines []string) {
 var oneMoment = []profile.FindingID{profile.LockContention, profile.GCBusy, profile.CPUHot, profile.ThreadLeak,
 	profile.SafepointStall, profile.Exceptions, profile.ClassLoading}
 
-// elsewhere are those of which nothing is in a process's memory.
+// elsewhere are the findings of which nothing is in the memory of a process.
 var elsewhere = []profile.FindingID{profile.FDLimit, profile.CPUThrottled, profile.CPUShort, profile.Swapping,
 	profile.WaitingRemote}
 

@@ -9,7 +9,7 @@ import (
 	"goprof/sampler/postmortem"
 )
 
-// reportOf is what HotSpot would have said in its file of the crash; nil where nothing has ended the process.
+// reportOf is what HotSpot would have said in its crash file. It is nil if nothing has ended the process.
 func reportOf(d *profile.Dump, f *postmortem.Facts) *hserr.Report {
 	s := d.Core.Signal
 	if s == nil || len(d.Threads) == 0 {
@@ -50,10 +50,10 @@ func reportOf(d *profile.Dump, f *postmortem.Facts) *hserr.Report {
 	return r
 }
 
-// archNames are the CPUs as HotSpot calls them.
+// archNames are HotSpot's names of the CPUs.
 var archNames = map[string]string{"amd64": "amd64", "arm64": "aarch64"}
 
-// sentCodes are what package postmortem says of signals that somebody has sent, and their codes.
+// sentCodes are the codes of signals that a process has sent, by what package postmortem says of them.
 var sentCodes = map[string]string{postmortem.SentByKill: "SI_USER", postmortem.SentByTgkill: "SI_TKILL",
 	postmortem.SentByQueue: "SI_QUEUE"}
 
@@ -78,7 +78,7 @@ func aborted(r *hserr.Report) {
 		}
 		return
 	}
-	// Whoever called abort is below the C library's frames.
+	// The code that called abort is below the C library's frames.
 	for _, f := range r.Frames {
 		if !strings.HasPrefix(f.Text, "[libc") {
 			r.Frame = f

@@ -60,12 +60,11 @@ type Host struct {
 	owner func(path string) (uid int, ok bool)
 }
 
-// ErrTraced: every look failed as somebody else traces the threads.
+// ErrTraced: every look failed, because another process traces the threads.
 var ErrTraced = errors.New("diagnose: it is traced already")
 
-// Explain finds out why looking at process pid failed with err: an error of session.Attach,
-// Record or Dump. It only reads /proc, and what it says is true of now: the cause may
-// be gone by then.
+// Explain finds out why looking at process pid failed with err, an error of session.Attach, Record or Dump. It only
+// reads /proc. What it says is true of this moment: the cause of the failure may be gone by now.
 func (h Host) Explain(pid int, err error) Cause {
 	var unsupported *vmstructs.Unsupported
 	var denied *sampler.NotPermittedError
@@ -152,7 +151,7 @@ func (h Host) explainOtherProgram(pid int) Cause {
 // byJcmd is what a JVM that goprof cannot read may still tell of itself.
 func byJcmd(pid int) string { return "jcmd " + strconv.Itoa(pid) + " Thread.print" }
 
-// explainNotJava also thinks of who took a pid out of a container: 1, say.
+// explainNotJava also thinks of users who took a pid from inside a container, such as 1.
 func (h Host) explainNotJava(pid int, c *Cause) {
 	c.Name, c.Why = notJava, "it runs no JVM: no libjvm.so is mapped"
 	if s, ok := h.status(pid); ok {

@@ -15,10 +15,9 @@ import (
 	"goprof/process/procfs"
 )
 
-// ExplainForbidden finds which rule forbids to look into a process (kernel/ptrace.c,
-// __ptrace_may_access; security/commoncap.c, cap_ptrace_access_check;
-// security/yama/yama_lsm.c). Most rules are for those who lack CAP_SYS_PTRACE; what is
-// left forbids it to everybody.
+// ExplainForbidden finds out which rule forbids to look into a process (kernel/ptrace.c, __ptrace_may_access;
+// security/commoncap.c, cap_ptrace_access_check; security/yama/yama_lsm.c). Most rules hold only for processes without
+// CAP_SYS_PTRACE. The other rules forbid it to every process.
 func (h Host) ExplainForbidden(pid int) Cause {
 	them, alive := h.status(pid)
 	if !alive {
@@ -58,8 +57,8 @@ func (h Host) ExplainForbidden(pid int) Cause {
 		Remedy: "sudo dmesg | grep -iE 'apparmor|avc|denied' | tail"}
 }
 
-// seemsNoJVM tells of a process that cannot be looked into whether anything hints at a JVM: the names of its threads,
-// which everybody may see.
+// seemsNoJVM reports whether a process that cannot be looked into seems to be no JVM. It goes by the names of the
+// threads, which every user may see.
 func (h Host) seemsNoJVM(pid int) (name string, no bool) {
 	jvm, comm, ok := h.visible(pid)
 	if !ok {
@@ -98,7 +97,7 @@ func (h Host) rule(pid int, self, them procfs.Status) (c Cause, applies bool) {
 	return c, true
 }
 
-// yamaForbids is ptrace_scope 3, which counts for everybody.
+// yamaForbids is ptrace_scope 3, which holds for every process.
 func yamaForbids() Cause {
 	return Cause{Class: Forbidden, Name: yama,
 		Why:    "kernel.yama.ptrace_scope is 3: nobody may trace, and only a restart of the machine changes that",
@@ -122,9 +121,8 @@ func (h Host) traced(tracer int) Cause {
 		Remedy: "kill " + strconv.Itoa(tracer)}
 }
 
-// Traced returns ErrTraced if somebody else traces every thread of a process, so that no
-// look can succeed. One who traces some of them (strace without -f) leaves the others to us,
-// and another goprof leaves all but one at any time.
+// Traced returns ErrTraced if other processes trace every thread of a process, so that no look can succeed. A tracer of
+// some threads (strace without -f) leaves the other threads to goprof. Another goprof traces only one thread at a time.
 func (h Host) Traced(pid int) error {
 	tids := h.threads(pid)
 	for _, tid := range tids {
@@ -158,19 +156,19 @@ func (h Host) tracerOf(pid int) int {
 const inContainer = "docker run --security-opt seccomp=unconfined --cap-add SYS_PTRACE --pid container:NAME ... " +
 	"(Kubernetes: kubectl debug POD --image IMAGE --profile=sysadmin --target CONTAINER)"
 
-// seccomp tells of a filter on ourselves, which forbids the calls whatever we are.
+// seccomp tells of a filter on goprof itself, which forbids the calls whatever rights goprof has.
 func (h Host) seccomp() Cause {
 	return Cause{Class: Forbidden, Name: "seccomp",
 		Why:    "a seccomp filter on goprof itself forbids ptrace or process_vm_readv",
 		Remedy: inContainer}
 }
 
-// callsBlocked tries whether our system calls reach the kernel: a filter need not be
-// about them. It looks at nobody but ourselves. A faked host cannot be tried.
+// callsBlocked tries whether goprof's system calls reach the kernel: a filter may be about other calls. It reads only
+// goprof itself. A faked host cannot be tried.
 func (h Host) callsBlocked() bool { return h.Proc != "" || ptraceBlocked() || readBlocked() }
 
-// ptraceBlocked: nobody traces us, so the kernel answers ESRCH to a question about a
-// tracee; anything else comes from a filter.
+// ptraceBlocked asks about a tracee that does not exist. The kernel answers ESRCH. Any other answer comes from a
+// filter.
 func ptraceBlocked() bool {
 	_, _, e := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_GETEVENTMSG, uintptr(os.Getpid()), 0, 0, 0, 0)
 	return e == unix.EPERM || e == unix.EACCES || e == unix.ENOSYS
@@ -179,7 +177,7 @@ func ptraceBlocked() bool {
 // probe is what readBlocked reads; a variable of the package does not move.
 var probe, probed byte
 
-// readBlocked tries to read a byte of our own.
+// readBlocked tries to read a byte of goprof's own memory.
 func readBlocked() bool {
 	local := []unix.Iovec{{Base: &probed, Len: 1}}
 	remote := []unix.RemoteIovec{{Base: uintptr(unsafe.Pointer(&probe)), Len: 1}}

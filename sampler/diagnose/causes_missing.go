@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// explainMissing says what a number is that is not a process's.
+// explainMissing says what a number stands for that no process has.
 func (h Host) explainMissing(pid int) Cause {
 	c := Cause{Class: NoProcess, Name: "no-process", Why: "there is no such process", Remedy: h.list()}
 	s, ok := h.status(pid)

@@ -50,7 +50,7 @@ func (h Host) explainPerf(pid int, err error) Cause {
 	return Cause{Name: "perf-failed", Why: "perf_event cannot be used: " + err.Error(), Remedy: byPtrace(pid)}
 }
 
-// perfForbidden tells the kernel's setting from what forbids to look at that process.
+// perfForbidden finds out what forbids it: the kernel's setting, or a rule about that process.
 func (h Host) perfForbidden(pid int, self procfs.Status) Cause {
 	capable := self.Can(unix.CAP_PERFMON) || self.Can(unix.CAP_SYS_ADMIN)
 	c := Cause{Class: Forbidden, Name: "perf-paranoid", Remedy: h.perfRemedy()}
@@ -58,7 +58,7 @@ func (h Host) perfForbidden(pid int, self procfs.Status) Cause {
 	case level > 2 && !capable: // Debian's and Ubuntu's kernels
 		c.Why = h.perfLevel() + ": only who has CAP_PERFMON may use perf_event"
 	case !capable && pid != 0:
-		// The rules are those of ptrace for who only reads (PTRACE_MODE_READ_REALCREDS).
+		// The rules are those of ptrace for processes that only read (PTRACE_MODE_READ_REALCREDS).
 		if other := h.ExplainForbidden(pid); other.Name != securityModule && other.Name != yama {
 			return other
 		}
@@ -96,8 +96,8 @@ func byPtrace(pid int) string {
 	return "goprof record --engine ptrace --pid " + strconv.Itoa(pid)
 }
 
-// checkPerf tries perf_event on the process that is meant, or on ourselves. It is not needed: --engine ptrace is the
-// default. A faked host cannot be tried.
+// checkPerf tries perf_event on the process that is meant, or on goprof itself. goprof works without perf_event, too:
+// --engine ptrace is the default. A faked host cannot be tried.
 func (h Host) checkPerf(r *Report, pid int) {
 	if _, ok := h.read(filepath.Join(h.proc(), "sys/kernel/perf_event_paranoid"), 16); !ok {
 		r.ok("perf", "not in this kernel, and not needed")

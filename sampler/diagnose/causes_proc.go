@@ -23,7 +23,7 @@ func (h Host) proc() string {
 	return h.Proc
 }
 
-// file is a file of a process; pid 0 is ourselves.
+// file is a file of a process; pid 0 is goprof itself.
 func (h Host) file(pid int, name string) string {
 	if pid == 0 {
 		return filepath.Join(h.proc(), "self", name)
@@ -58,13 +58,13 @@ func (h Host) namespace(pid int, kind string) string {
 	return link
 }
 
-// nested reports whether we surely run in a namespace of our own, as in a container.
+// nested reports whether goprof surely runs in a namespace of its own, as in a container.
 func (h Host) nested(kind string) bool {
 	ours := h.namespace(0, kind)
 	return ours != "" && ours != initialNamespace[kind]
 }
 
-// differs reports whether the process surely is in another namespace than we are.
+// differs reports whether the process surely is in another namespace than goprof.
 func (h Host) differs(pid int, kind string) bool {
 	ours, theirs := h.namespace(0, kind), h.namespace(pid, kind)
 	return ours != "" && theirs != "" && ours != theirs
@@ -102,7 +102,7 @@ const (
 	nativeImage
 )
 
-// libraries are the mapped files of a process that give it away.
+// libraries are the mapped files of a process that show what it is.
 type libraries struct {
 	kind     program
 	launcher bool // the launcher's libjli.so is there

@@ -2,7 +2,7 @@
 
 package diagnose
 
-// silentCause is why nothing more can be said of a process.
+// silentCause says why no more can be told of a process: its memory does not answer.
 func (h Host) silentCause(pid int) Cause {
 	return Cause{Name: "hangs",
 		Why:    "its memory, or a file that it has mapped, does not answer (userfaultfd, FUSE, NFS or swap)",

@@ -5,8 +5,9 @@
 // Host.ChooseEngine finds the engine that this machine permits.
 //
 // It only reads: /proc, and of JVMs what attaching reads. No thread is stopped. What a process says of itself (its
-// command line, its cgroup, names of files) may hold anything, and is bounded where it is read; whoever prints it makes
-// it printable. What cannot be found out is left out, or the check says that it is not known; it is never an error.
+// command line, its cgroup, names of files) may hold any bytes. It is bounded where it is read, and code that prints it
+// must make it printable. A fact that cannot be found out is left out, or the check says that it is not known: it is
+// never an error.
 //
 // It stands above package session, which knows nothing of it: a recording needs no diagnosis.
 package diagnose

@@ -56,9 +56,8 @@ func (r *Report) fail(name string, c Cause) {
 	}
 }
 
-// Examine finds out what works here: on this host, and with process pid unless that is 0.
-// It only reads. No thread is stopped, and of our own system calls those that could do so
-// are tried on ourselves.
+// Examine finds out what works here: on this host, and with process pid unless that is 0. It only reads, and stops no
+// thread. System calls that could stop a thread are tried on goprof itself.
 func (h Host) Examine(pid int) Report {
 	var r Report
 	if c := h.CheckProc(); c != nil {
@@ -92,7 +91,7 @@ func (h Host) checkCPU(r *Report) {
 	}
 }
 
-// openat2 is the newest system call that goprof needs, and it is in Linux since 5.6.
+// needsKernel is the Linux with the newest system call that goprof needs, openat2.
 const needsKernel = "5.6"
 
 func (h Host) checkKernel(r *Report) {
@@ -177,7 +176,7 @@ func (h Host) checkSeccomp(r *Report) {
 	}
 }
 
-// checkModules looks for a profile that confines us. What it forbids cannot be asked.
+// checkModules looks for a profile of a security module that confines goprof. Its rules cannot be asked for.
 func (h Host) checkModules(r *Report) {
 	b, _ := h.read(h.file(0, "attr/current"), 4096)
 	label := strings.TrimRight(strings.ToValidUTF8(string(b), "?"), "\x00\n")
@@ -218,7 +217,7 @@ func (h Host) checkMapFiles(r *Report) {
 			"exported functions have names")
 }
 
-// fewFiles is where the number of threads that are watched becomes small: each takes one or two.
+// fewFiles: with fewer file descriptors only few threads can be watched, for each takes one or two.
 const fewFiles = 1024
 
 func (h Host) checkFiles(r *Report) {

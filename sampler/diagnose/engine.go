@@ -16,8 +16,8 @@ type Choice struct {
 	Remedy string // a command; empty where there is none
 }
 
-// ChooseEngine finds the engine for a process; virtual says whether it runs virtual threads. It errs only where the one
-// that is asked for by name cannot be had.
+// ChooseEngine finds the engine for a process. virtual says whether the process runs virtual threads. The error is not
+// nil only if a user asks for an engine by name that does not work here.
 func (h Host) ChooseEngine(want session.EngineName, pid int, maxOverhead float64, virtual bool) (Choice, error) {
 	if want == session.PtraceEngine || want == "" {
 		return Choice{Engine: session.PtraceEngine}, h.Traced(pid)

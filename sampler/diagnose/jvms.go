@@ -16,7 +16,7 @@ import (
 // comes from the target and may hold anything.
 type JVM struct {
 	PID      int
-	InnerPID int // its number in its own pid namespace, 0 if that is ours
+	InnerPID int // its number in its own pid namespace, 0 if that is goprof's, too
 	// Container is a name of its container: the first digits of the id that Docker and others give
 	// it, what LXC and nspawn call it; empty if its cgroup tells of none.
 	Container string
@@ -36,12 +36,12 @@ type JVM struct {
 	// Args are the program's arguments and Options the JVM's. They may hold passwords.
 	Args, Options []string
 
-	// Problem is why it cannot be recorded, nil if it can. Then only what /proc tells
-	// everybody is known of it, Main being a reading of its command line.
+	// Problem is why the JVM cannot be recorded, nil if it can. With a Problem only what /proc tells every user is
+	// known of it, and Main is a reading of its command line.
 	Problem *Cause
 }
 
-// Name is what a user calls the JVM by: its main class, or the file name of its jar.
+// Name is the JVM's name for users: its main class, or the file name of its jar.
 func (j *JVM) Name() string {
 	switch path.Ext(j.Main) {
 	case ".jar", ".war", ".java":
@@ -54,17 +54,16 @@ func (j *JVM) Name() string {
 }
 
 const (
-	// lookers is how many processes are looked at at once, and lookTimeout how long one
-	// may take: to read what a process has mapped waits for its address space, which a
-	// process that hangs in the kernel may hold.
+	// lookers is how many processes are looked at at the same time. lookTimeout is how long a look may take: reading
+	// the mappings of a process waits for its address space, which a process that hangs in the kernel may hold.
 	lookers     = 4
 	lookTimeout = 3 * time.Second
 	// shareTime is over how long the share of a CPU is measured.
 	shareTime = 300 * time.Millisecond
 )
 
-// JVMs lists the JVMs of this host that goprof can see, the lowest pid first: those of
-// other users and containers too. Those that it may not look into have a Problem.
+// JVMs lists the JVMs of this host that goprof can see, the lowest pid first, with those of other users and
+// containers. A JVM that goprof may not look into has a Problem.
 //
 // It reads /proc and the memory of JVMs; no thread is stopped.
 func (h Host) JVMs() []JVM {
@@ -92,8 +91,8 @@ func (j *JVM) Fits(part string) bool {
 	return strings.Contains(strings.ToLower(j.Name()), strings.ToLower(part))
 }
 
-// MatchInner lists the JVMs that have the number inner in a pid namespace of their own, or in one between
-// that and ours, and part in their main class or jar. Each container has its own 1.
+// MatchInner lists the JVMs that have the number inner in their own pid namespace, or in a namespace between that and
+// goprof's, and part in their main class or jar. Each container has a process 1.
 func (h Host) MatchInner(inner int, part string) []JVM {
 	var pids []int
 	for _, p := range h.insideNamespaces(inner) {
@@ -128,13 +127,12 @@ func (h Host) look(pids []int) []JVM {
 	return found
 }
 
-// hung are the processes that are being looked at for longer than that may take, by their
-// numbers. They are not looked at again meanwhile: who waits for a JVM looks time and again,
-// and each look would leave a goroutine and its files behind.
+// hung are the processes whose look takes too long, by their numbers. They are not looked at again meanwhile: code that
+// waits for a JVM looks time and again, and each look would leave a goroutine and its files behind.
 var hung sync.Map
 
-// lookInTime leaves a process alone that does not let itself be looked at: the goroutine
-// then waits on for it, and what it finds is lost.
+// lookInTime looks at a process. It gives up if the look takes too long: then the goroutine waits on, and its result is
+// lost.
 func (h Host) lookInTime(pid int) (JVM, bool) {
 	if _, waits := hung.Load(pid); waits {
 		return h.hangs(pid)

@@ -21,8 +21,8 @@ var valueFollows = []string{
 	"--source", "-d", "--describe-module",
 }
 
-// parseJavaCommand reads a command line as the launcher does. What stands in argument
-// files (@file) is not known; then the main class may be missing.
+// parseJavaCommand reads a command line as the launcher does. It does not read argument files (@file): with these the
+// main class may be missing.
 func parseJavaCommand(argv []string) (c javaCommand) {
 	for i := 1; i < len(argv); i++ {
 		switch word := argv[i]; {
@@ -47,12 +47,11 @@ func parseJavaCommand(argv []string) (c javaCommand) {
 	return c
 }
 
-// splitCommand takes the JVM's own note of its command, "main arg arg", apart
-// (sun.java.command). Words of it may have blanks in them; the command line tells where
-// they end. Else the first blank ends the name.
+// splitCommand takes the JVM's own note of its command, "main arg arg", apart (sun.java.command). Its words may have
+// blanks in them. The command line tells where they end. Without it the first blank ends the name.
 func splitCommand(command string, argv []string) (main string, args []string) {
-	// Only the words that together are as long as the command can be the command. A
-	// hostile command line has half a million words, so each is looked at once.
+	// Words are the command only if they are as long as the command together. A hostile command line has half a million
+	// words, so each is looked at once.
 	length := -1
 	for i := len(argv) - 1; i >= 0 && length < len(command); i-- {
 		length += 1 + len(argv[i])

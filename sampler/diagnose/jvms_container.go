@@ -18,8 +18,8 @@ var containerNames = []*regexp.Regexp{
 	regexp.MustCompile(`/machine\.slice/machine-([0-9A-Za-z][0-9A-Za-z_.\\-]{0,63})\.scope`),
 }
 
-// container names the container of a process by its cgroups, empty if there is none that they tell of. Who is in a
-// cgroup namespace of his own sees only what lies below.
+// container names the container of a process by its cgroups. It is empty if they tell of none. A goprof in a cgroup
+// namespace of its own sees only the groups below.
 func (h Host) container(pid int) string {
 	b, _ := h.read(h.file(pid, "cgroup"), procfs.MaxFile)
 	return containerOf(b)

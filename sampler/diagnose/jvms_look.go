@@ -14,7 +14,7 @@ import (
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// lookAt tells whether a process is a JVM and what sort of one.
+// lookAt reports whether a process is a JVM, and what sort of JVM.
 func (h Host) lookAt(pid int) (JVM, bool) {
 	jvm, comm, ok := h.visible(pid)
 	if !ok {
@@ -54,8 +54,8 @@ func (h Host) lookAt(pid int) (JVM, bool) {
 	return jvm, true
 }
 
-// vmThreadName is how HotSpot calls the thread that does its safepoints (runtime/vmThread.cpp);
-// who may not see what a process has mapped still sees its threads' names.
+// vmThreadName is HotSpot's name for the thread that executes safepoint operations (runtime/vmThread.cpp). A user who
+// may not see the mappings of a process still sees the names of its threads.
 const vmThreadName = "VM Thread"
 
 // lookInto reads what HotSpot says of itself.
@@ -90,7 +90,7 @@ func (h Host) lookInto(jvm *JVM, argv []string) {
 // sourceLauncher begins the names of the classes that run "java Program.java".
 const sourceLauncher = "jdk.compiler/com.sun.tools.javac.launcher."
 
-// visible is what /proc tells everybody of a process.
+// visible is what /proc tells every user of a process.
 func (h Host) visible(pid int) (jvm JVM, comm string, ok bool) {
 	stat, comm, ok := h.stat(pid)
 	if !ok || !stat.Alive() || stat.Memory == 0 {

@@ -12,7 +12,7 @@ import (
 	"goprof/process/procfs"
 )
 
-// stat is what everybody may read of a process, and its name. It is not ok where a part of what we need is missing.
+// stat is what every user may read of a process, and its name. ok is false if a part that is needed is missing.
 func (h Host) stat(pid int) (s procfs.Stat, comm string, ok bool) {
 	b, ok := h.read(h.file(pid, "stat"), procfs.MaxFile)
 	if !ok {
@@ -34,7 +34,7 @@ func (h Host) uptime() (time.Duration, bool) {
 // maxCommandLine bounds what is read of a command line: class paths are long.
 const maxCommandLine = 1 << 20
 
-// commandLine is the command line as the process has it now: it may write there.
+// commandLine is the command line as the process has it now: a process may change it.
 func (h Host) commandLine(pid int) []string {
 	b, _ := h.read(h.file(pid, "cmdline"), maxCommandLine)
 	b = bytes.TrimRight(b, "\x00")
@@ -44,8 +44,8 @@ func (h Host) commandLine(pid int) []string {
 	return strings.Split(strings.ToValidUTF8(string(b), "\uFFFD"), "\x00")
 }
 
-// maxThreadsAsked bounds how many threads of a process are asked. HotSpot starts its own
-// before those of the program.
+// maxThreadsAsked bounds how many threads of a process are read. HotSpot starts its own threads before those of the
+// program.
 const maxThreadsAsked = 256
 
 // threads lists the first threads of a process, as /proc names them.

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// For whoever watches a host all the time: what can be told of a process at little cost.
+// This file is for an agent that watches a host all the time: it tells what can be known of a process at little cost.
 
 // PIDs lists the processes of this host, nil if the list cannot be read.
 func (h Host) PIDs() []int { return h.pids() }
@@ -21,7 +21,7 @@ type Brief struct {
 	State   byte // proc(5): T is stopped
 }
 
-// Brief reads it. It is not ok for threads of the kernel and for processes that have ended.
+// Brief reads that file. ok is false for threads of the kernel and for processes that have ended.
 func (h Host) Brief(pid int) (Brief, bool) {
 	stat, comm, ok := h.stat(pid)
 	if !ok || !stat.Alive() || stat.Memory == 0 {
@@ -31,8 +31,8 @@ func (h Host) Brief(pid int) (Brief, bool) {
 		State: stat.State}, true
 }
 
-// Glance tells whether a process is a JVM, by /proc alone: its memory is not read. So neither version nor vendor nor
-// collector are known, and Main is a reading of its command line. A JVM that is still starting is none yet.
+// Glance reports whether a process is a JVM, by /proc alone: it does not read its memory. So neither version nor vendor
+// nor collector are known, and Main is a reading of the command line. A JVM that is still starting does not count.
 func (h Host) Glance(pid int) (JVM, bool) {
 	if _, waits := hung.Load(pid); waits {
 		return JVM{}, false

@@ -3,10 +3,9 @@
 // Package examine gathers what package triage judges: two recordings of the same seconds, dumps, and a reading of the
 // vitals each second. It judges nothing.
 //
-// The recordings run side by side, each over a session of its own; a third session takes the dumps. Where two of them
-// want the same thread in the same microseconds, the kernel lets one have it, and the other counts a lost look (about
-// one in a thousand, which the account of a recording says). So nothing is said of a moment that another second of the
-// program has told.
+// The recordings run side by side, each over a session of its own. A third session takes the dumps. If two of them
+// want the same thread in the same microseconds, the kernel gives it to one, and the other counts a lost look (about
+// one in a thousand, which the account of a recording says).
 package examine
 
 import (
@@ -39,8 +38,8 @@ const (
 	dumpWait = 2 * time.Second
 )
 
-// Gather looks at a JVM. An error is that it cannot be looked at, or has ended; what else could not be had is missing
-// in the evidence.
+// Gather looks at a JVM. The error says that the JVM cannot be looked at, or has ended. Other facts that could not be
+// read are missing in the evidence.
 func Gather(ctx context.Context, pid int, opt Options) (*triage.Evidence, []string, error) {
 	x := examination{opt: opt, evidence: &triage.Evidence{PID: pid}}
 	defer x.close()

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Files are the files of a goprof that looks at no process: recordings, core files, crash files. Others may have made
-// them, so it keeps no capability while it reads them, but those without which it could not.
+// Files are the files of a goprof that looks at no process: recordings, core files, crash files. Other users may have
+// made them. So while goprof reads them it keeps only the capabilities without which it could not.
 type Files struct {
 	// Read are files and folders, Write are files that need not be there yet. An empty name is none.
 	Read, Write []string
@@ -66,7 +66,8 @@ func (f *Files) needsToRead() bool {
 	return false
 }
 
-// needsToWrite: a file is written beside its name and renamed; what is no file (a pipe, a device) is opened.
+// needsToWrite finds out what writing needs. A file is written under another name beside its own and then renamed. A
+// pipe or a device is opened.
 func (f *Files) needsToWrite() bool {
 	for _, name := range f.Write {
 		if name == "" {
@@ -99,8 +100,8 @@ func keptByOwner(name string) bool {
 	return file.Uid != own && folder.Uid != own
 }
 
-// refused asks whether the kernel refuses it to this OS thread. A kernel that cannot be asked (faccessat2 came with
-// Linux 5.8) is taken for one that does. A name that is not there is no reason to keep anything.
+// refused reports whether the kernel refuses such access to this OS thread. A kernel that cannot be asked (faccessat2
+// came with Linux 5.8) counts as one that refuses. If the file does not exist nothing needs to be kept.
 func refused(name string, mode uint32) bool {
 	path, err := unix.BytePtrFromString(name)
 	if err != nil {

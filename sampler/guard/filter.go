@@ -10,11 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The filter is a list of what goprof never does, not of what it does: Go's runtime may use any harmless call in its
-// next version, and a recording must not end for it. A call that is refused returns EPERM.
+// The filter lists calls that goprof never makes, not those that it makes: Go's runtime may use any harmless call in
+// its next version, and a recording must not end for that. A call that is refused returns EPERM.
 //
-// For a call that is always allowed the kernel runs no filter: it finds that out once for each number
-// (kernel/seccomp.c, seccomp_cache_prepare). So process_vm_readv, waitid and clock_gettime of a pause cost
+// For a call that is always allowed the kernel does not run the filter. It finds these calls once, when the filter is
+// installed (kernel/seccomp.c, seccomp_cache_prepare). So process_vm_readv, waitid and clock_gettime of a pause cost
 // only the way into the check.
 
 // never are calls that goprof has no use for when it looks at a process.
@@ -42,7 +42,7 @@ var never = []uint32{
 	unix.SYS_SETRESUID, unix.SYS_SETRESGID, unix.SYS_SETGROUPS,
 	// The network. A profile leaves goprof as a file.
 	unix.SYS_SOCKETPAIR, unix.SYS_BIND, unix.SYS_LISTEN,
-	// A way around all of this.
+	// A way around the whole filter.
 	unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER,
 }
 
@@ -85,14 +85,14 @@ func rules(pid int) []rule {
 		// Signals go to goprof itself. Signal 0 asks whether there is a thread, and sends nothing.
 		{unix.SYS_TGKILL, []test{{arg: 0, value: own}, {arg: 2, value: 0}}, uint32(unix.EPERM)},
 		{unix.SYS_KILL, []test{{arg: 0, value: own}, {arg: 1, value: 0}}, uint32(unix.EPERM)},
-		// Threads, and no processes. What clone3 is to make stands in memory, where no filter sees it; whoever is told
-		// that it does not exist takes clone.
+		// Threads are allowed, and processes are not. The arguments of clone3 stand in memory, where no filter sees
+		// them. Code that is told that clone3 does not exist uses clone.
 		{unix.SYS_CLONE, []test{{arg: 0, value: unix.CLONE_THREAD, bits: true}}, uint32(unix.EPERM)},
 		{unix.SYS_CLONE3, nil, uint32(unix.ENOSYS)},
 		// What copies frames of virtual threads for perf_event (sampler/perf_copy.go), and what runs at probes
-		// (sampler/event_program.go). The kernel checks the program. Without CAP_SYS_ADMIN none can write into a process
-		// (bpf_probe_write_user needs that). With ToProbe, which keeps it, one could: what a program calls, no filter
-		// sees. A map is memory of ours.
+		// (sampler/event_program.go). The kernel checks the program. Without CAP_SYS_ADMIN none can write into a
+		// process (bpf_probe_write_user needs that). With ToProbe, which keeps it, one could: what a program calls, no
+		// filter sees. A map is memory of ours.
 		{unix.SYS_BPF, []test{{arg: 0, value: unix.BPF_MAP_CREATE}, {arg: 0, value: unix.BPF_PROG_LOAD},
 			{arg: 0, value: unix.BPF_MAP_UPDATE_ELEM}}, uint32(unix.EPERM)},
 		{unix.SYS_PRLIMIT64, []test{{arg: 0, value: 0}, {arg: 0, value: own}}, uint32(unix.EPERM)},
@@ -109,7 +109,7 @@ const (
 // x32 marks the calls of x86-64's other interface (arch/x86/include/uapi/asm/unistd.h, __X32_SYSCALL_BIT).
 const x32 = 0x4000_0000
 
-// auditArch is how the kernel calls the CPU that we were built for.
+// auditArch is the kernel's number for the CPU that goprof was built for.
 var auditArch = map[string]uint32{"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64}
 
 // program is the filter, in the kernel's classic BPF: straight on, with jumps over what follows.
@@ -162,8 +162,8 @@ func ret(what uint32) unix.SockFilter {
 	return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: what}
 }
 
-// install puts the filter on all OS threads. SPEC_ALLOW: kernels before 5.16 would else switch off a
-// CPU's speculation for whoever has a filter, which costs more than the filter.
+// install puts the filter on all OS threads. Without SPEC_ALLOW, kernels before 5.16 would switch off a CPU's
+// speculation for processes with a filter, which costs more than the filter.
 func install(filter []unix.SockFilter) bool {
 	if auditArch[runtime.GOARCH] == 0 {
 		return false

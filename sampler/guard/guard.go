@@ -1,8 +1,8 @@
 //go:build linux
 
-// Package guard gives up what goprof does not need to look at a process. Whoever takes goprof over then (by a
-// mistake in how it reads its target, say) cannot start programs, cannot change the target, and cannot load code
-// into the kernel. docs/operations.md holds the table.
+// Package guard gives up the rights that goprof does not need to look at a process. An attacker who then takes goprof
+// over (for example by a mistake in how it reads its target) cannot start programs, cannot change the target, and
+// cannot load code into the kernel. docs/operations.md holds the table.
 //
 // What you give: a list of capabilities to keep. What you get: an account of what was given up. Where the kernel lacks
 // something, or goprof was built with cgo, the rest is done all the same: the guard is a second wall, and no
@@ -31,8 +31,8 @@ type Given struct {
 // Keep are capabilities, by their numbers.
 type Keep []uint
 
-// ToLook are what looking at a target needs, from beginning to end: files of /proc/PID, its memory and its mapped
-// files.
+// ToLook are the capabilities that looking at a target needs, from beginning to end: for files of /proc/PID, its memory
+// and its mapped files.
 var ToLook = Keep{unix.CAP_SYS_PTRACE, unix.CAP_CHECKPOINT_RESTORE, unix.CAP_DAC_READ_SEARCH}
 
 // ToDump is for stopping threads, too: at real-time priority, so that the stop is short.
@@ -41,12 +41,12 @@ var ToDump = append(ToLook[:len(ToLook):len(ToLook)], unix.CAP_SYS_NICE)
 // ToDumpAndWrite is for writing a file, too, into a folder that was found to be writable before: dump --redact-map.
 var ToDumpAndWrite = append(ToDump[:len(ToDump):len(ToDump)], unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER)
 
-// ToWatch is for the kernel's notes of who was on a CPU, too: what an agent needs whose files lie in a folder of its
-// own.
+// ToWatch is for the kernel's notes of which thread was on a CPU, too. An agent needs these capabilities, if its files
+// lie in a folder of its own.
 var ToWatch = append(ToDump[:len(ToDump):len(ToDump)], unix.CAP_PERFMON)
 
-// ForPerf and ForFolders are what more is needed for what copies with perf events, whose rings are locked memory, and
-// for writing into somebody else's folder and over a file there, which were found to be writable before.
+// ForPerf is needed for rings of perf events, which are locked memory. ForFolders is needed to write into another
+// user's folder, and over a file there, which were found to be writable before.
 var (
 	ForPerf    = Keep{unix.CAP_BPF, unix.CAP_IPC_LOCK}
 	ForFolders = Keep{unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER}
@@ -55,19 +55,20 @@ var (
 // ToRecord is for perf events of new threads, and for writing the result.
 var ToRecord = slices.Concat(ToWatch, ForPerf, ForFolders)
 
-// ToRecordKernel is for the names of the kernel's functions, too: /proc/kallsyms says where these are to who has it.
+// ToRecordKernel is for the names of the kernel's functions, too: only with CAP_SYSLOG /proc/kallsyms tells addresses.
 var ToRecordKernel = append(ToRecord[:len(ToRecord):len(ToRecord)], unix.CAP_SYSLOG)
 
-// ToProbe is for setting probes, too (sampler/event_probe.go): of those the kernel makes no part of CAP_SYS_ADMIN
-// (kernel/events/core.c, perf_uprobe_event_init). The filter forbids what else that lets one do to a process, but for
-// BPF programs that write (filter.go).
+// ToProbe is for setting probes, too (sampler/event_probe.go). For these the kernel wants the whole of CAP_SYS_ADMIN
+// (kernel/events/core.c, perf_uprobe_event_init). The filter forbids the other things that CAP_SYS_ADMIN permits to do
+// to a process, but for BPF programs that write (filter.go).
 var ToProbe = append(ToRecord[:len(ToRecord):len(ToRecord)], unix.CAP_SYS_ADMIN)
 
-// ToProbeKernel is for both.
+// ToProbeKernel is for probes and for the names of the kernel's functions.
 var ToProbeKernel = append(ToProbe[:len(ToProbe):len(ToProbe)], unix.CAP_SYSLOG)
 
-// Enter gives up what is not kept, in all OS threads of this process, for good. Go drops the capabilities of each by a
-// signal, and waits until all have: so it is called before any of them reads a process that may hang.
+// Enter gives up the capabilities that are not kept, in all OS threads of this process, for good. Go drops the
+// capabilities of each thread by a signal, and waits for all threads. So Enter is called before any thread reads a
+// process that may hang.
 func Enter(keep Keep) (g Given) { return enter(keep, purpose{looks: true}) }
 
 // EnterSending is Enter for a goprof that sends profiles to servers: it may connect to them.
@@ -100,9 +101,9 @@ func enter(keep Keep, to purpose) (g Given) {
 
 // dropCapabilities reduces the capabilities of all OS threads to those that are kept, and returns those that are gone.
 //
-// Without CAP_SYS_PTRACE the kernel lets us look only at a process that has no capability which we lack
-// (security/commoncap.c, cap_ptrace_access_check). So then each that we have may be what lets us look, and all are
-// kept. Who looks at no process loses nothing by that.
+// Without CAP_SYS_PTRACE the kernel lets goprof look only at a process that has no capability which goprof lacks
+// (security/commoncap.c, cap_ptrace_access_check). So each capability may be needed for a look, and all are kept. A
+// goprof that looks at no process drops what it need not keep.
 func dropCapabilities(keep Keep, to purpose) (gone uint64) {
 	have, err := capabilities()
 	if err != nil || to.looks && have.effective&(1<<unix.CAP_SYS_PTRACE) == 0 {
@@ -142,8 +143,8 @@ func capabilityWord(effective, permitted uint64) unix.CapUserData {
 	return unix.CapUserData{Effective: uint32(effective), Permitted: uint32(permitted)}
 }
 
-// mask are the bits to keep. CAP_SYS_ADMIN was split up (CAP_PERFMON in Linux 5.8, CAP_CHECKPOINT_RESTORE in 5.9):
-// who has not got the parts that are to be kept keeps the whole.
+// mask are the bits to keep. CAP_SYS_ADMIN was split up (CAP_PERFMON in Linux 5.8, CAP_CHECKPOINT_RESTORE in 5.9). If
+// goprof lacks a part that is to be kept, it keeps CAP_SYS_ADMIN.
 func (k Keep) mask(have uint64) (mask uint64) {
 	for _, c := range k {
 		mask |= 1 << c

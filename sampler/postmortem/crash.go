@@ -68,9 +68,10 @@ func (d *dump) signal(c *profile.Core) int {
 	return 0
 }
 
-// cause looks for the fault behind an abort: HotSpot's handler of signals writes its report and calls abort, so
-// the frame that the kernel made for the fault is still on the stack, with its siginfo_t. While it writes its report it
-// may fault again, any number of times (utilities/vmError.cpp, crash_handler): the lowest on the stack was the first.
+// cause looks for the fault behind an abort. HotSpot's handler of signals writes its report and calls abort. So the
+// frame that the kernel made for the fault is still on the stack, with its siginfo_t. While it writes its report the
+// handler may fault again, any number of times (utilities/vmError.cpp, crash_handler). The lowest such frame was the
+// first fault.
 func (d *dump) cause(c *profile.Core, stack *profile.Stack) {
 	cpu := d.Core.CPU()
 	for i := 0; i+1 < len(stack.Frames); i++ {
@@ -99,7 +100,7 @@ func (d *dump) isHandlerReturn(pc uint64) bool {
 	return ok && code.Row != nil && code.Row.Signal
 }
 
-// codeBytes is how much is shown of the code that a signal has met.
+// codeBytes is how many bytes are shown of the code at which a signal came.
 const codeBytes = 16
 
 func (d *dump) describeSignal(info *process.SigInfo, pc uint64) *profile.Signal {
@@ -116,7 +117,7 @@ func (d *dump) describeSignal(info *process.SigInfo, pc uint64) *profile.Signal 
 	return s
 }
 
-// where is what an address lies in.
+// where says in what an address lies.
 func (d *dump) where(addr uint64) string {
 	if addr < 4096 {
 		return "the first page: a null pointer, or a field of one"

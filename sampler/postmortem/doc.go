@@ -1,7 +1,6 @@
 // Package postmortem looks at a JVM that is dead, or was copied: at its core file. It wires process, vmstructs, unwind
-// and profile together, as package session does for a JVM that lives. The walker is the same one; what differs is
-// where registers come from (the notes of the core), and that nothing moves: what session reads twice, or proves
-// afterwards, is stable here by itself.
+// and profile together, as package session does for a live JVM. The walker is the same. Registers come from the notes
+// of the core. Nothing moves: facts that session reads twice, or proves afterwards, cannot change here.
 //
 // What you give: an open core file, and folders in which the files lie that it does not hold. What you get: a
 // profile.Dump. A core of no JVM, or of one that cannot be read, is an error; a stack that cannot be walked to its root

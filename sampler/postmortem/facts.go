@@ -5,7 +5,7 @@ import (
 	"goprof/vmstructs"
 )
 
-// Facts are what a core tells besides its threads, for who judges it.
+// Facts are what a core tells besides its threads. Package autopsy judges them.
 type Facts struct {
 	CPU     string // "amd64"
 	Version string // of the JVM

@@ -54,7 +54,7 @@ func named(err error, what string) error {
 	return err
 }
 
-// highest is where the program's own memory ends: some kernels map a page of theirs far above.
+// highest is where the program's own memory ends: some kernels map a page of their own far above.
 func highest(maps []process.Mapping) uint64 {
 	end := uint64(1 << 32)
 	for _, m := range maps {
@@ -68,8 +68,8 @@ func highest(maps []process.Mapping) uint64 {
 // Close gives back what is kept of files.
 func (j *JVM) Close() error { return j.Core.Close() }
 
-// findThreads tells whose the core's threads are. Their stack pointers say so; the number that the JVM has of a thread
-// is that of its own pid namespace, and a core that gcore has written has others.
+// findThreads finds the JavaThread of each thread of the core, by its stack pointer. Its number comes
+// second: the JVM knows the number in its own pid namespace, and a core of gcore may have other numbers.
 func (j *JVM) findThreads() error {
 	java, err := j.VM.Threads()
 	if err != nil {

@@ -19,7 +19,7 @@ var signalNames = map[int]string{
 var deadly = map[int]bool{3: true, 4: true, sigTrap: true, sigAbort: true, 7: true, 8: true, 11: true, 24: true,
 	25: true, 31: true}
 
-// faults are those that tell an address.
+// faults are the signals that come with an address.
 var faults = map[int]bool{4: true, sigTrap: true, 7: true, 8: true, 11: true}
 
 func signalName(n int) string {

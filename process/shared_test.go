@@ -2,6 +2,7 @@ package process
 
 import (
 	"bytes"
+	"debug/elf"
 	"runtime"
 	"testing"
 	"unsafe"
@@ -50,4 +51,106 @@ func TestPieceComesAgain(t *testing.T) {
 			t.Errorf("%d are kept of one content", len(all))
 		}
 	}
+}
+
+// fileOf is a file of which we know how much was read at once.
+type fileOf struct {
+	b    []byte
+	most int
+}
+
+func (f *fileOf) ReadAt(b []byte, off int64) (int, error) {
+	f.most = max(f.most, len(b))
+	return bytes.NewReader(f.b).ReadAt(b, off)
+}
+
+// A piece that somebody has is compared, and not read whole; a file that only looks like the same one keeps its own.
+func TestKnownPiecesAreCompared(t *testing.T) {
+	p := newPieces()
+	const size = 4 * comparePiece
+	at := filePlace{file: size + 10, off: 10, size: size}
+	file := func(last byte) *fileOf {
+		b := bytes.Repeat([]byte{1}, size+10)
+		b[len(b)-1] = last
+		return &fileOf{b: b}
+	}
+	first, had, err := p.read(file(1), at)
+	if err != nil || had {
+		t.Fatalf("had %v, %v", had, err)
+	}
+	again := file(1)
+	second, had, err := p.read(again, at)
+	if err != nil || !had || unsafe.SliceData(first) != unsafe.SliceData(second) {
+		t.Errorf("an equal piece is another one: had %v, %v", had, err)
+	}
+	if again.most > comparePiece {
+		t.Errorf("%d bytes were read at once", again.most)
+	}
+	for last := byte(2); last < 10; last++ {
+		other, had, err := p.read(file(last), at)
+		if err != nil || had || other[size-1] != last {
+			t.Errorf("a piece became another one: had %v, %v", had, err)
+		}
+	}
+	if n := len(p.places[at]); n > mostAlike {
+		t.Errorf("%d pieces of one place are looked at", n)
+	}
+	if _, _, err := p.read(&fileOf{b: first[:100]}, at); err == nil {
+		t.Error("a file that is too short was read")
+	}
+	runtime.KeepAlive(first)
+}
+
+// Tables that are equal are put in order once, and only if the same addresses are code.
+func TestOrdersAreShared(t *testing.T) {
+	p := newPieces()
+	raw, names := make([]byte, sharedFrom), make([]byte, sharedFrom)
+	sorts := 0
+	sort := func() []uint32 { sorts++; return []uint32{uint32(sorts)} }
+	progs := []elf.Prog64{{Vaddr: 1}}
+	first := p.order(raw, names, progs, sort)
+	if second := p.order(raw, names, []elf.Prog64{{Vaddr: 1}}, sort); second != first || sorts != 1 {
+		t.Errorf("sorted %d times", sorts)
+	}
+	if other := p.order(raw, names, []elf.Prog64{{Vaddr: 2}}, sort); other == first || sorts != 2 {
+		t.Error("other code has the same order")
+	}
+	if other := p.order(bytes.Clone(raw), names, progs, sort); other == first || sorts != 3 {
+		t.Error("another table has the same order")
+	}
+	runtime.KeepAlive(first)
+}
+
+// What was used last is kept within the bound.
+func TestRecentPiecesAreKept(t *testing.T) {
+	r := recent{most: 10}
+	a, b, c, large := new(byte), new(byte), new(byte), new(byte)
+	r.use(a, 4)
+	r.use(b, 4)
+	r.use(a, 4)
+	r.use(large, 11)
+	r.use(c, 4)
+	if r.size != 8 || len(r.kept) != 2 || r.kept[0].what != any(a) || r.kept[1].what != any(c) {
+		t.Errorf("%d bytes are kept in %d pieces", r.size, len(r.kept))
+	}
+	r.most = 0
+	r.trim()
+	if r.size != 0 || len(r.kept) != 0 {
+		t.Errorf("%d bytes are kept within no bound", r.size)
+	}
+}
+
+// A process pays a part of what another one has read already.
+func TestSharedPiecesArePaidInPart(t *testing.T) {
+	const size = 1 << 20
+	budget := &readBudget{left: 4 * size}
+	f := &elfFile{r: &fileOf{b: bytes.Repeat([]byte{0x5a}, size)}, size: size, budget: budget}
+	first, err := f.bytes(0, size)
+	if err != nil || budget.spent != size {
+		t.Fatalf("%d spent, %v", budget.spent, err)
+	}
+	if _, err := f.bytes(0, size); err != nil || budget.spent != size+size/sharedPart {
+		t.Errorf("%d spent, %v", budget.spent, err)
+	}
+	runtime.KeepAlive(first)
 }

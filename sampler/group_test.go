@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"math/rand/v2"
 	"os/exec"
 	"sync/atomic"
 	"testing"
@@ -216,5 +217,40 @@ func TestManySamplersShareDescriptors(t *testing.T) {
 	all, one := filesFor(&Config{}), filesFor(&Config{Pace: new(atomic.Int64)})
 	if all == 0 || 200*one > all {
 		t.Errorf("200 times %d of %d", one, all)
+	}
+}
+
+// Visits that are missed are counted, and each member misses as many intervals as they make up.
+func TestGroupCountsMissedVisits(t *testing.T) {
+	const interval, step = 4000, 1000
+	v := &visits{round: []int{0, 1, 2, 3}, moments: moments{rng: rand.New(rand.NewPCG(1, 2))}}
+	v.moments.begin(0, step)
+	r := &groupRun{Group: NewGroup(time.Second, 0), visits: v, members: map[int]*Member{}}
+	for pid := range 2 {
+		r.members[pid] = &Member{run: &run{}}
+	}
+	now := int64(0)
+	for range 100 { // in time
+		now = v.moments.at()
+		r.skip(v.advance(now, 0, interval))
+	}
+	if missed := r.Stats().Missed; missed != 0 {
+		t.Errorf("%d missed", missed)
+	}
+	skipped := int64(0)
+	for range 50 { // late
+		now += 1000 * step
+		n := v.advance(now, 0, interval)
+		skipped += n
+		r.skip(n)
+	}
+	missed := r.Stats().Missed
+	if missed < 49_000 || missed > 51_000 || skipped != missed/(interval/step) {
+		t.Errorf("%d visits and %d intervals were missed", missed, skipped)
+	}
+	for _, m := range r.members {
+		if m.run.stats.Skipped != skipped {
+			t.Errorf("a member misses %d of %d intervals", m.run.stats.Skipped, skipped)
+		}
 	}
 }

@@ -183,7 +183,7 @@ func boundMemory(s *agent.Settings) {
 // count that.
 const programSize = 20 << 20
 
-// keptLibraries is how much of libraries is kept for the next JVM that has the same ones: libjvm is 9 MB.
+// keptLibraries is how much of libraries is kept for the next JVM that has the same ones: libjvm takes some MB.
 func keptLibraries(maxMemory int64) int {
 	const most = 24 << 20
 	if maxMemory == 0 {

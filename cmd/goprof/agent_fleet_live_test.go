@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"goprof/sampler"
 	"goprof/testdata/jvmtest"
 )
 
@@ -54,6 +55,14 @@ type fleetMember struct {
 	*jvmtest.JVM
 	began, ended time.Time
 	first        time.Time // its first file
+	cpu          time.Duration
+}
+
+// end ends it.
+func (m *fleetMember) end(now time.Time) {
+	m.cpu = sampler.ProcessCPU(m.PID)
+	m.Kill()
+	m.ended = now
 }
 
 // fleetEvery is the interval of batches, fleetCPU and fleetMemory the agent's bounds: ten JVMs that come in a minute
@@ -89,14 +98,16 @@ func TestFleet(t *testing.T) {
 		most = max(most, scrape(t, port)["goprof_agent_resident_bytes"])
 		if now := time.Now(); now.After(next) {
 			next = now.Add(time.Minute / time.Duration(plan.perMinute))
-			running[0].Kill()
-			running[0].ended = now
+			running[0].end(now)
 			running = running[1:]
 			start()
 		}
 	}
 	a.noteFirst(t, running)
 	passed, at := time.Since(began), scrape(t, port)
+	for _, m := range running {
+		m.cpu = sampler.ProcessCPU(m.PID)
+	}
 	a.end(t)
 	for _, m := range running {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", m.PID))
@@ -114,10 +125,14 @@ func TestFleet(t *testing.T) {
 	if most > fleetMemory {
 		t.Errorf("the agent took up to %.0f bytes", most)
 	}
-	t.Logf("%d JVMs in %.0f s: %.2f %% of %d CPUs, at most %.0f MB, %v attachments, %v let go for memory, %v samples, "+
-		"%v lost",
+	used := -at["goprof_agent_unwatched_cpu_seconds_total"]
+	for _, m := range all {
+		used += m.cpu.Seconds()
+	}
+	t.Logf("%d JVMs in %.0f s: %.2f %% of %d CPUs, at most %.0f MB, %v attachments, %v let go for memory, %v samples "+
+		"of %.1f s of CPU time, %v lost",
 		len(all), passed.Seconds(), 100*share, runtime.NumCPU(), most/1e6, at["goprof_agent_attached_total"],
-		at["goprof_agent_evicted_total"], at["goprof_agent_samples_total"], at["goprof_agent_samples_lost_total"])
+		at["goprof_agent_evicted_total"], at["goprof_agent_samples_total"], used, at["goprof_agent_samples_lost_total"])
 }
 
 // noteFirst notes whose first file has come.

@@ -169,6 +169,28 @@ func TestAttachingIsBounded(t *testing.T) {
 	}
 }
 
+// What a recording costs until it has begun is paid as attaching is: otherwise all others would be sampled less for it.
+func TestBeginningIsPaidAsAttaching(t *testing.T) {
+	for _, begins := range []time.Duration{0, 400 * time.Millisecond} {
+		s := Default()
+		s.MaxCPU = 0.01
+		d := drive(t, s)
+		d.w.begins = begins
+		d.w.start(1, "First")
+		d.w.use(1, time.Second)
+		d.beats(2)
+		if d.stateOf(1) != recorded {
+			t.Fatalf("the first one: %v", d.stateOf(1))
+		}
+		d.w.start(2, "Second")
+		d.w.use(2, time.Second)
+		d.beats(3)
+		if want := begins == 0; (d.w.attached[2] == 1) != want {
+			t.Errorf("a beginning costs %v: the second one was attached to %d times", begins, d.w.attached[2])
+		}
+	}
+}
+
 func TestSettingsAreChecked(t *testing.T) {
 	for name, change := range map[string]func(*Settings){
 		"rate":   func(s *Settings) { s.Rate = 0 },

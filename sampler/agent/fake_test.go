@@ -22,6 +22,8 @@ type fakeWorld struct {
 	jvms     map[int]*fakeJVM
 	own      time.Duration
 	dear     time.Duration // what it costs to attach
+	begins   time.Duration // what it costs to begin a recording
+	growth   int64         // what LetGrow was told last
 	interval time.Duration
 	attached map[int]int
 	blind    bool
@@ -158,7 +160,11 @@ func (w *fakeWorld) hold(n int) {
 	w.holding += n
 }
 
-func (w *fakeWorld) LetGrow(int64, int64) {}
+func (w *fakeWorld) LetGrow(_, growth int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.growth = growth
+}
 
 func (w *fakeWorld) CPUs() int { return 2 }
 
@@ -190,6 +196,9 @@ func (t *fakeTarget) Resource() (a resource.Attributes) {
 func (t *fakeTarget) Record(ctx context.Context, how Recording) (profile.Summary, error) {
 	how.Sink.Begin(profile.Instant{}, profile.Meta{PID: t.j.PID})
 	how.Sink.Sample(&profile.Sample{Stack: &profile.Stack{Frames: []profile.Frame{{Func: &profile.Func{Name: "a.b"}}}}})
+	t.w.mu.Lock()
+	t.w.own += t.w.begins
+	t.w.mu.Unlock()
 	how.Started(t)
 	t.w.hold(1)
 	defer t.w.hold(-1)

@@ -95,3 +95,16 @@ func (d *driven) recordedNow() (n int) {
 	}
 	return n
 }
+
+// Garbage may grow, but not beyond a tenth of the bound.
+func TestGarbageMayGrow(t *testing.T) {
+	for bound, want := range map[int64]int64{0: growth, 400_000_000: growth, 50_000_000: 5_000_000} {
+		s := Default()
+		s.MaxMemory = bound
+		d := drive(t, s)
+		d.beats(1)
+		if d.w.growth != want {
+			t.Errorf("max-memory %d: %d bytes, want %d", bound, d.w.growth, want)
+		}
+	}
+}

@@ -11,6 +11,8 @@
 //     longer ones: see noise. Both sides are taken together, and an item's variance is drawn towards that of all items.
 //   - Looks at one thread, one after the other, that find the same stack are a standing. The variance is never less
 //     than if standings were drawn independently, nor than that of independent looks.
+//   - What changes more slowly than a recording is in no block. Where each side has one recording, it is assumed: see
+//     drift.
 //   - A recording without times takes the inflation over independent looks that the other one has for the same item,
 //     and where neither has times, Assumed. The result says so.
 //

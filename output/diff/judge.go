@@ -43,8 +43,9 @@ func (c *Comparison) judge(i *item, n *noise) evidence {
 	inflation, df := n.inflation(c, &e)
 	e.df = df
 	for s := range sides {
-		e.variance[s] = max(c.independent(&e, s)*inflation, c.standing(&e, s))
-		e.inflation = max(e.inflation, e.variance[s]/c.independent(&e, s))
+		alone := c.independent(&e, s)
+		e.variance[s] = max(alone*inflation, c.standing(&e, s), alone+c.drift(&e, s))
+		e.inflation = max(e.inflation, e.variance[s]/alone)
 	}
 	e.fewest = c.fewest(&e)
 	return e

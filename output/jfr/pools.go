@@ -58,6 +58,19 @@ type methodKey struct {
 	sort codeSort
 }
 
+// recentMethod is a place of the cache before methodOf: a recording has tens of millions of frames.
+type recentMethod struct {
+	methodKey
+	of *constant // nil of an empty place
+}
+
+const recentBits = 12
+
+// place is where the method is in the cache.
+func (k *methodKey) place() uint64 {
+	return (uint64(uintptr(unsafe.Pointer(k.fn)))>>4 ^ uint64(k.sort)) * 0x9e3779b97f4a7c15 >> (64 - recentBits)
+}
+
 type methodText struct {
 	fn   profile.Func
 	sort codeSort
@@ -110,6 +123,7 @@ type pools struct {
 	classOf  map[classKey]*constant
 	methodOf map[methodKey]*constant  // by identity: a cache before methodBy
 	methodBy map[methodText]*constant // different Funcs with the same content are one method
+	recent   [1 << recentBits]recentMethod
 	threadOf map[profile.Thread]uint64
 	byTID    map[int]profile.Thread // whose key is its tid, in this chunk
 	lastTID  map[int]profile.Thread // and in the one before
@@ -146,6 +160,7 @@ func (p *pools) forget() {
 	p.classOf = make(map[classKey]*constant)
 	p.methodOf = make(map[methodKey]*constant)
 	p.methodBy = make(map[methodText]*constant)
+	clear(p.recent[:])
 }
 
 // firstThreadKey lies above every tid (PID_MAX_LIMIT of the kernel, 1 << 22): a thread's key is its tid where it can
@@ -164,6 +179,7 @@ func (p *pools) reset() {
 	}
 	if len(p.methodOf) > 2*len(p.methodBy)+minIdentities {
 		clear(p.methodOf) // of Funcs that were made anew: it holds the old ones
+		clear(p.recent[:])
 	}
 	clear(p.threadOf)
 	p.byTID, p.lastTID = p.lastTID, p.byTID
@@ -240,15 +256,11 @@ const anyDescriptor = "()V"
 
 func (p *pools) method(fn *profile.Func, sort codeSort) uint64 {
 	k := methodKey{fn, sort}
-	c, ok := p.methodOf[k]
-	if !ok {
-		text := methodText{*fn, sort}
-		if c, ok = p.methodBy[text]; !ok {
-			c = p.methods.newConstant()
-			p.methodBy[text] = c
-		}
-		p.methodOf[k] = c
+	recent := &p.recent[k.place()]
+	if recent.of == nil || recent.methodKey != k {
+		*recent = recentMethod{k, p.lookUp(k)}
 	}
+	c := recent.of
 	if p.markWritten(c) {
 		return c.key
 	}
@@ -260,6 +272,20 @@ func (p *pools) method(fn *profile.Func, sort codeSort) uint64 {
 	b = appendInt(b, descriptor)
 	p.methods.data = append(b, 0, 0) // modifiers, hidden
 	return c.key
+}
+
+// lookUp finds or makes the constant of a method.
+func (p *pools) lookUp(k methodKey) *constant {
+	c, ok := p.methodOf[k]
+	if !ok {
+		text := methodText{*k.fn, k.sort}
+		if c, ok = p.methodBy[text]; !ok {
+			c = p.methods.newConstant()
+			p.methodBy[text] = c
+		}
+		p.methodOf[k] = c
+	}
+	return c
 }
 
 // split gives a function the class that JFR wants. Native code has its image's name without ".so" and what follows:

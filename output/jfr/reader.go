@@ -14,11 +14,14 @@ import (
 
 // What is read at a time.
 const (
-	spareSpace   = 1 << 20
 	maxMetadata  = 8 << 20 // bytes; the JDK's is 100 KB
 	maxConstants = 1 << 30 // bytes of one chunk's checkpoints, which are kept while it is read
 	maxEvent     = 16 << 20
 )
+
+// spareSpace is by how much the space for a chunk's metadata and constants is larger at most than the chunk needs: the
+// next chunk's are about as large.
+const spareSpace = 1 << 20
 
 // Event is one event of a recording. It and its Stack are valid until Next is called again, Funcs and texts for ever.
 type Event struct {
@@ -305,7 +308,7 @@ func (r *Reader) big(offset int64, typ typeID, most int64) (cursor, *BadRecordin
 // room is so many bytes that stay as they are as long as the chunk is read.
 func (r *Reader) room(n int) []byte {
 	if n > cap(r.space)-len(r.space) {
-		r.space = make([]byte, 0, n+min(n/8, spareSpace)) // the next chunk's is much like it
+		r.space = make([]byte, 0, n+min(n/8, spareSpace))
 	}
 	from := len(r.space)
 	r.space = r.space[:from+n]

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"unsafe"
 
 	pb "github.com/google/pprof/profile"
 
@@ -39,6 +40,7 @@ type Builder struct {
 	functions map[profile.Func]*pb.Function
 	byPtr     map[*profile.Func]*pb.Function
 	locations map[string]*pb.Location
+	recent    [1 << recentBits]recentFrame
 	samples   map[string]*pb.Sample
 	mappings  map[image]*pb.Mapping
 	full      *pb.Sample // for all that have no room
@@ -61,6 +63,27 @@ type seenKey struct {
 	stack  profile.Fingerprint
 	thread int32
 	state  uint8 // and one more: 0 if it is not known
+}
+
+// recentFrame is a place of the cache before locations, of frames without inlined ones. at is nil of an empty place.
+type recentFrame struct {
+	physical
+	at *pb.Location
+}
+
+// physical is a frame without inlined ones.
+type physical struct {
+	fn   *profile.Func
+	line int32
+	java bool
+}
+
+const recentBits = 11
+
+// place is where the frame is in the cache. A Func is told by its address.
+func (p *physical) place() uint64 {
+	h := uint64(uintptr(unsafe.Pointer(p.fn)))>>4 ^ uint64(uint32(p.line))<<32
+	return h * 0x9e3779b97f4a7c15 >> (64 - recentBits)
 }
 
 // NewBuilder makes an empty profile.
@@ -200,7 +223,7 @@ func (b *Builder) frames(s *profile.Stack) bool {
 		for to < len(s.Frames)-1 && s.Frames[to].Kind == profile.Inlined {
 			to++
 		}
-		l := b.location(s.Frames[from : to+1])
+		l := b.found(s.Frames[from : to+1])
 		if l == nil {
 			return false
 		}
@@ -223,6 +246,19 @@ func (b *Builder) isFull() bool { return b.full != nil }
 
 // truncatedBy is the frame that stands where a root is missing, as collapsed files have it.
 func truncatedBy(why profile.Reason) string { return "[truncated: " + why.String() + "]" }
+
+// found is location for one of millions of frames.
+func (b *Builder) found(frames []profile.Frame) *pb.Location {
+	if len(frames) > 1 {
+		return b.location(frames)
+	}
+	key := physical{frames[0].Func, frames[0].Line, frames[0].Kind.Java()}
+	recent := &b.recent[key.place()]
+	if recent.at == nil || recent.physical != key {
+		*recent = recentFrame{key, b.location(frames)}
+	}
+	return recent.at
+}
 
 // location is that of a physical frame, nil if it is new and there is no room.
 func (b *Builder) location(frames []profile.Frame) *pb.Location {

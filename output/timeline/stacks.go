@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"hash/maphash"
+	"unsafe"
 
 	"goprof/profile"
 )
@@ -10,6 +11,8 @@ const (
 	maxFrames = 1 << 19
 	maxNodes  = 1 << 21
 	maxCached = 1 << 17 // stacks that are found at once
+
+	recentBits = 13 // of the number of frames that are found at once
 )
 
 // fullName is the stack of samples for whose own there is no room.
@@ -35,6 +38,29 @@ type stacks struct {
 	depths  []int32 // of nodes
 	labels  map[labelKey]*profile.Func
 	full    int32 // the node of fullFrame, 0 before it is needed
+	recent  [1 << recentBits]recentStep
+}
+
+// recentStep is a place of the cache before the maps: most frames of a new stack are those of others.
+type recentStep struct {
+	step
+	node int32 // 0 of an empty place
+}
+
+// step is a frame below another one.
+type step struct {
+	fn     *profile.Func
+	parent int32
+	line   int32
+	depth  int32
+	kind   profile.Kind
+}
+
+// place is where the step is in the cache. A Func is told by its address.
+func (s *step) place() uint64 {
+	h := uint64(uintptr(unsafe.Pointer(s.fn)))>>4 ^ uint64(uint32(s.parent))<<32 ^ uint64(uint32(s.line))<<20
+	h *= 0x9e3779b97f4a7c15
+	return h >> (64 - recentBits)
 }
 
 // knownStack is a stack that its reader has numbered, with what stands at its leaf.
@@ -174,10 +200,23 @@ func (s *stacks) walk(st stack) (node int32, ok bool) {
 		if depth++; f.Kind != profile.Inlined {
 			depth = 0
 		}
-		node, ok = s.child(node, Frame{s.function(f.Func), f.Kind, max(f.Line, 0), depth})
+		node, ok = s.below(step{f.Func, node, max(f.Line, 0), depth, f.Kind})
 	}
 	if st.leaf != nil && ok {
 		node, ok = s.child(node, Frame{Func: s.function(st.leaf), Kind: profile.StateFrame})
+	}
+	return node, ok
+}
+
+// below is child by a frame as its reader has it.
+func (s *stacks) below(st step) (int32, bool) {
+	recent := &s.recent[st.place()]
+	if recent.node != 0 && recent.step == st {
+		return recent.node, true
+	}
+	node, ok := s.child(st.parent, Frame{s.function(st.fn), st.kind, st.line, st.depth})
+	if ok {
+		*recent = recentStep{st, node}
 	}
 	return node, ok
 }

@@ -15,6 +15,10 @@ import (
 // oneInterval is a fifth of that of TestDiffPairs: a recording of 10,000 samples takes 2 s.
 const oneInterval = time.Second / 5000
 
+// warmingUp is how many recordings are thrown away: while the JVM still compiles the program, it does differ from what
+// comes after.
+const warmingUp = 3
+
 // TestDiffOneJVM measures how often a comparison of two recordings of one JVM is wrong, with many short recordings one
 // after the other: two for each pair of the same program, then one for each pair in which a method was made slower by
 // 5 % of all CPU time. No recording is in two pairs of one sort.
@@ -28,6 +32,7 @@ func TestDiffOneJVM(t *testing.T) {
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm := jvmtest.Start(t, jdk, "truth.Canary")
 		c := canaryOf{s: attach(t, jvm.PID), jvm: jvm, folder: t.TempDir()}
+		c.record(t, "warming up", warmingUp)
 		first, second := c.record(t, "first", pairs), c.record(t, "second", pairs)
 		jvm.Command("slower 5")
 		slower := c.record(t, "slower", pairs)

@@ -41,7 +41,7 @@ const flowUnknown arch.Flow = 0xff
 
 // maxMapped bounds the code that all codeMaps are of, and so that of a single one. A codeMap has some 6 bytes for each
 // byte of code. Only the first sight of a pc asks for one, so few need to be kept.
-const maxMapped = 3 << 20
+const maxMapped = 2 << 20
 
 // mapCode reads an nmethod's code once.
 func (w *Walker) mapCode(b *vmstructs.Blob) *codeMap {

@@ -34,179 +34,132 @@ const (
 	maxLoops  = 8
 )
 
-// codeMap is what is known of an nmethod's code: where its instructions begin, and which of them jump where.
-type codeMap struct {
-	code   []byte
-	starts []uint32
-	jumps  []jump // by where they lead, and then where they stand
-	tree   inlining
-	// alone: nothing is inlined into the code, if aloneKnown
-	alone, aloneKnown bool
-}
-
-type jump struct{ to, from uint32 }
-
-// maxMapped bounds the code that all codeMaps are of, and so that of a single one. A codeMap has some 3 bytes for each
-// byte of code. Only the first sight of a pc asks for one, so few need to be kept.
-const maxMapped = 3 << 20
-
-// mapCode reads an nmethod's code once.
-func (w *Walker) mapCode(b *vmstructs.Blob) *codeMap {
-	if m, ok := w.codeMaps[b]; ok {
-		return m
-	}
-	n := int(min(b.End-b.Begin, maxMapped+1))
-	if w.mapped += n + 64; w.mapped > maxMapped {
-		w.codeMaps, w.mapped = make(map[*vmstructs.Blob]*codeMap), n
-	}
-	m := &codeMap{}
-	w.codeMaps[b] = m
-	if n > maxMapped {
-		return m
-	}
-	code, err := w.vm.Code(b, nil)
-	if err != nil {
-		return m
-	}
-	m.code, m.starts = code, make([]uint32, 0, n/4)
-	var in arch.Inst
-	for at := uint32(0); int(at) < len(code); at += in.Len {
-		if !w.cpu.Read(code, at, &in) {
-			in = arch.Inst{Len: w.cpu.MinInst} // data, or what nobody knows
-		}
-		m.starts = append(m.starts, at)
-		if in.HasTarget && in.Flow != arch.FlowCall {
-			m.jumps = append(m.jumps, jump{in.Target, at})
+// evidenceAt tells what an instruction itself says.
+func (w *Walker) evidenceAt(b *vmstructs.Blob, m *codeMap, n int32) evidence {
+	i := &m.list[n]
+	if !i.told {
+		e := w.findEvidence(b, m, n)
+		i.told, i.kind, i.field = true, e.kind, e.field
+		if e.scope != 0 {
+			i.record = uint32(e.scope - b.Begin)
 		}
 	}
-	slices.SortFunc(m.jumps, func(a, b jump) int {
-		if a.to != b.to {
-			return int(a.to) - int(b.to)
-		}
-		return int(a.from) - int(b.from)
-	})
-	return m
-}
-
-// at tells what an instruction itself says.
-func (w *Walker) evidenceAt(b *vmstructs.Blob, m *codeMap, at uint32, in *arch.Inst) (e evidence) {
-	pc := b.Begin + uint64(at)
-	next := pc + uint64(in.Len)
-	switch {
-	case in.Flow == arch.FlowCall:
-		if b.HasPcDesc(next) {
-			e = evidence{kind: atCall, scope: next}
-		}
-		return e
-	case w.isPoll(b, pc):
-		return evidence{kind: atPoll, scope: pc}
-	case in.Flow == arch.FlowReturn:
-		return evidence{kind: atReturn}
-	case in.Flow == arch.FlowBranch && in.HasTarget:
-		if to, ok := w.detour(b, m, in.Target); ok {
-			return evidence{kind: atTrap, scope: to}
-		}
-	}
-	if to, ok := w.vm.OnNull(b, at); ok {
-		if to, ok := w.detour(b, m, to); ok {
-			return evidence{kind: atNull, scope: to, field: in.Disp > maxHeader}
-		}
+	e := evidence{kind: i.kind, field: i.field}
+	if i.record != 0 {
+		e.scope = b.Begin + uint64(i.record)
 	}
 	return e
 }
 
+func (w *Walker) findEvidence(b *vmstructs.Blob, m *codeMap, n int32) evidence {
+	i := &m.list[n]
+	pc := b.Begin + uint64(i.at)
+	switch {
+	case i.flow == flowUnknown:
+		return evidence{}
+	case i.flow == arch.FlowCall:
+		if next := b.Begin + uint64(m.end(n)); b.HasPcDesc(next) {
+			return evidence{kind: atCall, scope: next}
+		}
+		return evidence{}
+	case w.isPoll(b, pc):
+		return evidence{kind: atPoll, scope: pc}
+	case i.flow == arch.FlowReturn:
+		return evidence{kind: atReturn}
+	case i.flow == arch.FlowBranch && i.target != notInCode:
+		if to, ok := w.detour(b, m, i.target); ok {
+			return evidence{kind: atTrap, scope: to}
+		}
+	}
+	if to, ok := w.vm.OnNull(b, i.at); ok {
+		if to, ok := w.detour(b, m, m.place(to)); ok {
+			return evidence{kind: atNull, scope: to, field: i.disp > maxHeader}
+		}
+	}
+	return evidence{}
+}
+
 // detour follows code that does one thing alone, and returns the record of the call to which it leads.
-func (w *Walker) detour(b *vmstructs.Blob, m *codeMap, at uint32) (uint64, bool) {
-	var in arch.Inst
+func (w *Walker) detour(b *vmstructs.Blob, m *codeMap, n int32) (uint64, bool) {
 	for range maxDetour {
-		if !w.cpu.Read(m.code, at, &in) {
+		if n < 0 || int(n) >= len(m.list) {
 			return 0, false
 		}
-		next := at + in.Len
-		switch in.Flow {
+		i := &m.list[n]
+		next := n + 1
+		switch i.flow {
 		case arch.FlowCall:
-			if pc := b.Begin + uint64(next); b.HasPcDesc(pc) {
+			if pc := b.Begin + uint64(m.end(n)); b.HasPcDesc(pc) {
 				return pc, true
 			}
 		case arch.FlowJump:
-			if !in.HasTarget {
-				return 0, false
-			}
-			next = in.Target
-		case arch.FlowBranch, arch.FlowReturn, arch.FlowEnds:
+			next = i.target
+		case arch.FlowBranch, arch.FlowReturn, arch.FlowEnds, flowUnknown:
 			return 0, false
 		}
-		at = next
+		n = next
 	}
 	return 0, false
 }
 
-// ahead finds the evidence to which the code at an offset comes next. Compilers put what they expect right behind a
-// branch. But a branch back is the end of a loop, and the loop is expected to run again. ahead takes such a branch
-// once: if the loop itself tells nothing, the search leaves it for code that does.
-func (w *Walker) ahead(b *vmstructs.Blob, m *codeMap, at uint32) (e evidence) {
-	var in arch.Inst
-	var back [maxLoops]uint32 // the branches back that were taken
+// ahead finds the evidence to which the code comes next from an instruction on. Compilers put what they expect right
+// behind a branch. But a branch back is the end of a loop, and the loop is expected to run again. ahead takes such a
+// branch once: if the loop itself tells nothing, the search leaves it for code that does.
+func (w *Walker) ahead(b *vmstructs.Blob, m *codeMap, n int32) evidence {
+	var back [maxLoops]int32 // the branches back that were taken
 	loops := 0
 	for far := range maxWay {
-		if !w.cpu.Read(m.code, at, &in) {
-			return e
+		if n < 0 || int(n) >= len(m.list) {
+			break
 		}
-		if e = w.evidenceAt(b, m, at, &in); e.kind != noEvidence {
+		if e := w.evidenceAt(b, m, n); e.kind != noEvidence {
 			e.far = far
 			return e
 		}
-		next := at + in.Len
+		i := &m.list[n]
+		next := n + 1
 		switch {
-		case in.Flow == arch.FlowEnds, in.Flow == arch.FlowJump && !in.HasTarget:
-			return e
-		case in.Flow == arch.FlowJump:
-			next = in.Target
-		case in.Flow == arch.FlowBranch && in.HasTarget && in.Target < next:
-			if loops < maxLoops && !slices.Contains(back[:loops], at) {
-				back[loops] = at
+		case i.flow == arch.FlowEnds, i.flow == flowUnknown:
+			return evidence{}
+		case i.flow == arch.FlowJump:
+			next = i.target
+		case i.flow == arch.FlowBranch && i.target != notInCode && i.target <= n:
+			if loops < maxLoops && !slices.Contains(back[:loops], n) {
+				back[loops] = n
 				loops++
-				next = in.Target
+				next = i.target
 			}
 		}
-		at = next
+		n = next
 	}
-	return e
+	return evidence{}
 }
 
-// behind finds the evidence that the code at an offset has left last. Where nothing falls through to an instruction, a
-// jump led to it: behind goes on at the first such jump.
-func (w *Walker) behind(b *vmstructs.Blob, m *codeMap, at uint32) (e evidence) {
-	i, ok := slices.BinarySearch(m.starts, at)
-	if !ok {
-		return e // no instruction begins there
-	}
-	var in arch.Inst
-	for far := 1; far < maxWay; far++ {
-		if i == 0 {
+// behind finds the evidence that the code has left last before an instruction. Where nothing falls through to an
+// instruction, a jump led to it: behind goes on at the first such jump.
+func (w *Walker) behind(b *vmstructs.Blob, m *codeMap, n int32) evidence {
+	for far := 1; n >= 0 && far < maxWay; far++ {
+		if n == 0 {
 			return evidence{kind: atReturn, far: far}
 		}
-		next := m.starts[i]
-		i--
-		if !w.cpu.Read(m.code, m.starts[i], &in) {
-			return e
-		}
-		if in.Flow == arch.FlowJump || in.Flow == arch.FlowReturn || in.Flow == arch.FlowEnds {
-			j, _ := slices.BinarySearchFunc(m.jumps, next, func(j jump, to uint32) int { return int(j.to) - int(to) })
-			if j == len(m.jumps) || m.jumps[j].to != next {
-				return e
+		before := n - 1
+		switch m.list[before].flow {
+		case flowUnknown:
+			return evidence{}
+		case arch.FlowJump, arch.FlowReturn, arch.FlowEnds:
+			jumps := m.jumpsTo(n)
+			if len(jumps) == 0 {
+				return evidence{}
 			}
-			if i, ok = slices.BinarySearch(m.starts, m.jumps[j].from); !ok || !w.cpu.Read(m.code, m.starts[i], &in) {
-				return e
-			}
+			before = int32(uint32(jumps[0]))
 		}
-		if e = w.evidenceAt(b, m, m.starts[i], &in); e.kind != noEvidence && e.kind != atReturn {
+		n = before
+		if e := w.evidenceAt(b, m, n); e.kind != noEvidence && e.kind != atReturn {
 			e.far = far
 			return e
 		}
-		e = evidence{}
 	}
-	return e
+	return evidence{}
 }
 
 // told returns the methods of which an instruction is evidence, nil where there is none or it cannot be read.

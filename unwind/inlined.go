@@ -111,11 +111,7 @@ func (r *router) callee(chain []vmstructs.Scope, p vmstructs.Place, b *vmstructs
 	case addr == isCalled:
 		return nil
 	case addr != 0:
-		m, err := r.w.vm.MethodNow(addr)
-		if err != nil {
-			return nil
-		}
-		return m
+		return r.w.inlinedMethod(r.code, addr)
 	}
 	c := r.w.invoked(chain[0].Method, b)
 	if c.Intrinsic {
@@ -135,6 +131,19 @@ func (r *router) callee(chain []vmstructs.Scope, p vmstructs.Place, b *vmstructs
 		}
 	}
 	return m
+}
+
+// inlinedMethod is a method of the tree. As long as there is the nmethod, its methods are there, too.
+func (w *Walker) inlinedMethod(m *codeMap, addr uint64) *vmstructs.Method {
+	method, ok := m.methods[addr]
+	if !ok {
+		method, _ = w.vm.MethodNow(addr) // nil where it cannot be read
+		if m.methods == nil {
+			m.methods = make(map[uint64]*vmstructs.Method)
+		}
+		m.methods[addr] = method
+	}
+	return method
 }
 
 // alone reports whether nothing is inlined into the code: by its records, and by what the invokes of its only method

@@ -17,13 +17,13 @@ import (
 // Called infers, at a return address, the methods that have called code of that name without a record. Where the
 // calling code cannot be read, Called returns the methods of the next record.
 func (w *Walker) Called(b *vmstructs.Blob, pc uint64, name string) ([]vmstructs.Scope, profile.Certainty, error) {
-	starts := w.mapCode(b).starts
-	i, ok := slices.BinarySearch(starts, uint32(pc-b.Begin))
-	if !ok || i == 0 {
+	m := w.mapCode(b)
+	n := m.place(uint32(pc - b.Begin))
+	if n <= 0 {
 		s, err := w.vm.Scopes(b, pc, true)
 		return s, profile.Guessed, err
 	}
-	s, sure := w.infer(b, b.Begin+uint64(starts[i-1]), bytecodesOf(name))
+	s, sure := w.infer(b, b.Begin+uint64(m.list[n-1].at), bytecodesOf(name))
 	return s, sure, nil
 }
 

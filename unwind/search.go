@@ -1,8 +1,6 @@
 package unwind
 
 import (
-	"slices"
-
 	"goprof/arch"
 	"goprof/vmstructs"
 )
@@ -13,72 +11,84 @@ import (
 // maxSearch bounds the instructions of all ways together.
 const maxSearch = 600
 
-// reached is an instruction to which a search has come: its place among codeMap.starts.
+// reached is an instruction to which a search has come: its place in codeMap.list.
 type reached struct {
-	i, far int32
+	n, far int32
 }
 
-// search goes all ways from an offset, ahead or back, and returns the nearest evidence.
-func (w *Walker) search(b *vmstructs.Blob, m *codeMap, at uint32, back bool) (e evidence) {
-	i, ok := slices.BinarySearch(m.starts, at)
-	if !ok {
-		return e
+// search goes all ways from an instruction, ahead or back, and returns the nearest evidence.
+func (w *Walker) search(b *vmstructs.Blob, m *codeMap, n int32, back bool) evidence {
+	if n < 0 {
+		return evidence{}
 	}
-	seen := make(map[int32]bool, maxSearch)
-	queue := make([]reached, 1, maxSearch)
-	queue[0], seen[int32(i)] = reached{int32(i), 0}, true
-	add := func(i int, far int32) {
-		if i >= 0 && i < len(m.starts) && !seen[int32(i)] && len(queue) < maxSearch {
-			seen[int32(i)] = true
-			queue = append(queue, reached{int32(i), far})
-		}
-	}
-	var in arch.Inst
-	for n := 0; n < len(queue); n++ {
-		r := queue[n]
-		at := m.starts[r.i]
-		if !w.cpu.Read(m.code, at, &in) {
+	s := &w.ways
+	s.begin(len(m.list))
+	s.add(n, 0)
+	for k := 0; k < len(s.queue); k++ {
+		r := s.queue[k]
+		if m.list[r.n].flow == flowUnknown {
 			continue
 		}
 		if r.far > 0 || !back {
-			if e = w.evidenceAt(b, m, at, &in); e.kind != noEvidence && !(back && e.kind == atReturn) {
+			if e := w.evidenceAt(b, m, r.n); e.kind != noEvidence && !(back && e.kind == atReturn) {
 				e.far = int(r.far)
 				return e
 			}
 		}
 		if back {
-			w.comeFrom(m, int(r.i), r.far+1, add)
+			s.comeFrom(m, r.n, r.far+1)
 		} else {
-			w.goOn(m, int(r.i), &in, r.far+1, add)
+			s.goOn(m, r.n, r.far+1)
 		}
 	}
 	return evidence{}
 }
 
-// goOn tells where code goes on behind an instruction.
-func (w *Walker) goOn(m *codeMap, i int, in *arch.Inst, far int32, add func(i int, far int32)) {
-	if in.Flow == arch.FlowNext || in.Flow == arch.FlowBranch || in.Flow == arch.FlowCall {
-		add(i+1, far)
+// ways is the scratch of a search.
+type ways struct {
+	queue []reached
+	seen  []uint64 // bits by place in codeMap.list
+}
+
+func (s *ways) begin(instructions int) {
+	for _, r := range s.queue { // the last search
+		s.seen[r.n/64] = 0
 	}
-	if in.HasTarget && in.Flow != arch.FlowCall {
-		if t, ok := slices.BinarySearch(m.starts, in.Target); ok {
-			add(t, far)
-		}
+	s.queue = s.queue[:0]
+	if words := instructions/64 + 1; words > len(s.seen) {
+		s.seen = make([]uint64, words)
 	}
 }
 
-// comeFrom tells from where code comes to an instruction.
-func (w *Walker) comeFrom(m *codeMap, i int, far int32, add func(i int, far int32)) {
-	at := m.starts[i]
-	var in arch.Inst
-	if i > 0 && w.cpu.Read(m.code, m.starts[i-1], &in) &&
-		(in.Flow == arch.FlowNext || in.Flow == arch.FlowBranch || in.Flow == arch.FlowCall) {
-		add(i-1, far)
+func (s *ways) add(n, far int32) {
+	if len(s.queue) < maxSearch && s.seen[n/64]&(1<<(n%64)) == 0 {
+		s.seen[n/64] |= 1 << (n % 64)
+		s.queue = append(s.queue, reached{n, far})
 	}
-	j, _ := slices.BinarySearchFunc(m.jumps, at, func(j jump, to uint32) int { return int(j.to) - int(to) })
-	for ; j < len(m.jumps) && m.jumps[j].to == at; j++ {
-		if from, ok := slices.BinarySearch(m.starts, m.jumps[j].from); ok {
-			add(from, far)
-		}
+}
+
+// goOn adds where code goes on behind an instruction.
+func (s *ways) goOn(m *codeMap, n, far int32) {
+	i := &m.list[n]
+	if goesOn(i.flow) && int(n)+1 < len(m.list) {
+		s.add(n+1, far)
 	}
+	if i.target != notInCode {
+		s.add(i.target, far)
+	}
+}
+
+// comeFrom adds from where code comes to an instruction.
+func (s *ways) comeFrom(m *codeMap, n, far int32) {
+	if n > 0 && goesOn(m.list[n-1].flow) {
+		s.add(n-1, far)
+	}
+	for _, j := range m.jumpsTo(n) {
+		s.add(int32(uint32(j)), far)
+	}
+}
+
+// goesOn reports whether code goes on behind an instruction.
+func goesOn(f arch.Flow) bool {
+	return f == arch.FlowNext || f == arch.FlowBranch || f == arch.FlowCall
 }

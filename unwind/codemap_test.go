@@ -1,0 +1,98 @@
+package unwind
+
+import (
+	"testing"
+
+	"goprof/arch"
+	"goprof/arch/amd64"
+	"goprof/profile"
+	"goprof/vmstructs"
+)
+
+// TestCodeMap: where instructions begin, which jumps lead where, and that the way of code ends at what nobody knows.
+func TestCodeMap(t *testing.T) {
+	code := []byte{
+		0x90,       // 0: nop
+		0x74, 0x03, // 1: je 6
+		0xeb, 0xfb, // 3: jmp 0
+		0x06,       // 5: no instruction
+		0x75, 0xf8, // 6: jne 0
+		0x74, 0x70, // 8: je out of the code
+		0xc3, // 10: ret
+	}
+	var m codeMap
+	m.decode(amd64.CPU, code)
+	for n, want := range []struct {
+		at     uint32
+		target int32
+		flow   arch.Flow
+	}{
+		{0, notInCode, arch.FlowNext}, {1, 4, arch.FlowBranch}, {3, 0, arch.FlowJump}, {5, notInCode, flowUnknown},
+		{6, 0, arch.FlowBranch}, {8, notInCode, arch.FlowBranch}, {10, notInCode, arch.FlowReturn},
+	} {
+		if i := &m.list[n]; i.at != want.at || i.target != want.target || i.flow != want.flow {
+			t.Errorf("instruction %d: at %d, to %d, flow %d, not %v", n, i.at, i.target, i.flow, want)
+		}
+		if got := m.place(want.at); got != int32(n) {
+			t.Errorf("the instruction at %d is number %d, not %d", want.at, got, n)
+		}
+	}
+	if m.place(2) != notInCode || m.place(99) != notInCode || m.end(1) != 3 || m.end(6) != 11 {
+		t.Errorf("places %d, %d; ends %d, %d", m.place(2), m.place(99), m.end(1), m.end(6))
+	}
+	if j := m.jumpsTo(0); len(j) != 2 || uint32(j[0]) != 2 || uint32(j[1]) != 4 || len(m.jumpsTo(1)) != 0 {
+		t.Errorf("jumps to the begin: %v, to the next: %v", j, m.jumpsTo(1))
+	}
+	var s ways
+	for range 2 { // a second search finds nothing of the first
+		s.begin(len(m.list))
+		s.add(4, 0)
+		s.goOn(&m, 4, 1)
+		s.goOn(&m, 4, 1)
+		if len(s.queue) != 3 || s.queue[1] != (reached{5, 1}) || s.queue[2] != (reached{0, 1}) {
+			t.Errorf("behind a branch back: %v", s.queue)
+		}
+	}
+	s.begin(len(m.list))
+	s.add(4, 0)
+	s.comeFrom(&m, 4, 1)
+	if len(s.queue) != 2 || s.queue[1].n != 1 {
+		t.Errorf("before an instruction behind data: %v", s.queue)
+	}
+}
+
+// TestShortWay: between two places of one method C2's leaf is certain on a short way forward alone.
+func TestShortWay(t *testing.T) {
+	w := &Walker{bytecode: map[*vmstructs.Method][]vmstructs.Bytecode{}}
+	long, small := &vmstructs.Method{Name: "long"}, &vmstructs.Method{Name: "small"}
+	for i := range int32(minLong) {
+		b := vmstructs.Bytecode{BCI: i, Op: vmstructs.OpIadd, Target: -1}
+		w.bytecode[long] = append(w.bytecode[long], b)
+		if i > 0 {
+			w.bytecode[small] = append(w.bytecode[small], b)
+		}
+	}
+	for _, c := range []struct {
+		name     string
+		m        *vmstructs.Method
+		from, to int32
+		space    int
+		polled   bool
+		want     profile.Certainty
+	}{
+		{"short", long, 3, 7, maxShort, false, profile.Certain},
+		{"longer", long, 3, 7, maxShort + 1, false, profile.Likely},
+		{"back", long, 7, 3, 5, false, profile.Likely},
+		{"at one bytecode", long, 7, 7, 5, false, profile.Likely},
+		{"in a small method", small, 3, 7, 5, false, profile.Likely},
+		{"from a loop's poll", long, 3, 7, 5, true, profile.Likely},
+	} {
+		from, to := []vmstructs.Scope{{Method: c.m, BCI: c.from}}, []vmstructs.Scope{{Method: c.m, BCI: c.to}}
+		code := &codeMap{aloneKnown: true} // something is inlined
+		r := router{w: w, level: levelC2, code: code, space: c.space, polled: c.polled}
+		r.legs = []leg{{to, 1}}
+		if got := r.sure(from, to); got != c.want {
+			t.Errorf("%s: %v, not %v", c.name, got, c.want)
+		}
+	}
+}

@@ -394,10 +394,14 @@ func FuzzHostileVM(f *testing.F) {
 
 // TestHostileVMs is the fuzzer's short form: always the same lies.
 func TestHostileVMs(t *testing.T) {
+	attacks := 300
+	if testing.Short() { // make test makes all of them
+		attacks = 100
+	}
 	for k, j := range loadTables(t) {
 		w := newHostileWorld(t, j)
 		r := rand.New(rand.NewPCG(uint64(k), 9))
-		for i := range 300 {
+		for i := range attacks {
 			plan := randomPlan(r)
 			if err := w.attack(plan); err != nil {
 				t.Fatalf("%s, attack %d, %x: %v", j.name, i, plan, err)

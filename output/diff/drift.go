@@ -2,11 +2,11 @@ package diff
 
 import "time"
 
-// No recording shows what changes more slowly than itself: other programs on the machine come and go, for one. So shares
-// of two recordings of one JVM differ by more than blocks of either tell. In 39 recordings of one program beside other
-// work, of some 5 s each, the variance of a share over that of independent looks grew with the time that the share was
-// taken of, to the end: 1.1 for a hundredth of a recording, 1.3 for a twentieth, 1.6 for a fifth, 2.0 for the whole
-// (docs/diff.md). Drift stands for what grows so.
+// No recording shows what changes more slowly than itself: other programs on the machine come and go, for one. So
+// shares of two recordings of one JVM differ by more than blocks of either tell. In 39 recordings of one program beside
+// other work, of some 5 s each, the variance of a share over that of independent looks grew with the time that the
+// share was taken of, to the end: 1.1 for a hundredth of a recording, 1.3 for a twentieth, 1.6 for a fifth, 2.0 for the
+// whole (docs/diff.md). Drift stands for what grows so.
 const (
 	// driftLogit is the standard deviation of the logit of a share that one recording has by this alone. It fits four
 	// parts of that program, which had 4 to 50 % of the time.

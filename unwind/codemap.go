@@ -15,6 +15,9 @@ type codeMap struct {
 	// jumps are pairs of places in list, in order: where a jump leads, and in the lower half where it stands.
 	jumps []uint64
 	tree  inlining
+	calls []recordedCall // by site
+	// looked is how many calls' targets were looked at: see isJavaCall.
+	looked int
 	// methods are those of the tree that a route has asked for.
 	methods map[uint64]*vmstructs.Method
 	// alone: nothing is inlined into the code, if aloneKnown

@@ -196,7 +196,7 @@ func (w *Walker) ofField(b *vmstructs.Blob, s []vmstructs.Scope) []vmstructs.Sco
 	if callee == nil {
 		return s
 	}
-	inner := inlinedAt(s, &code[i], callee)
+	inner := enter(s, &code[i], callee)
 	code = w.bytecodes(callee)
 	for i := range code {
 		if code[i].Op == vmstructs.OpGetfield || code[i].Op == vmstructs.OpPutfield {

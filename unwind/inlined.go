@@ -1,6 +1,7 @@
 package unwind
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -8,32 +9,57 @@ import (
 )
 
 // inlining is what an nmethod's records say of its tree of inlined methods: at which sites which method is inlined, by
-// its address, and at which one is called.
+// its address, and at which one is called. 0 is a site at which neither is recorded.
 type inlining map[vmstructs.Site]uint64
 
 // isCalled stands for a method that is called.
 const isCalled = 1
 
-// inlinings reads b's tree once.
+// maxCalls bounds the records of an nmethod that may be those of calls.
+const maxCalls = 1 << 14
+
+// recordedCall is a record that may be that of a call, at a site of the tree.
+type recordedCall struct {
+	site vmstructs.Site
+	pc   uint64
+}
+
+// inlinings reads b's tree once. It does not have yet at which sites methods are called: see inlinedAt.
 func (w *Walker) inlinings(b *vmstructs.Blob, m *codeMap) inlining {
 	if m.tree != nil {
 		return m.tree
 	}
-	var called []vmstructs.Site
-	looked := 0
-	tree := w.vm.Inlinings(b, func(pc uint64, s vmstructs.Site) {
-		if w.isJavaCall(b, m, pc, &looked) {
-			called = append(called, s)
+	m.tree = w.vm.Inlinings(b, func(pc uint64, s vmstructs.Site) {
+		if len(m.calls) < maxCalls {
+			m.calls = append(m.calls, recordedCall{s, pc})
 		}
 	})
-	for _, s := range called {
-		if tree[s] == 0 {
-			tree[s] = isCalled
+	slices.SortFunc(m.calls, func(a, b recordedCall) int { return cmp.Compare(a.site, b.site) })
+	w.mapped += 40*len(m.tree) + 56*len(m.calls)
+	return m.tree
+}
+
+// inlinedAt is the address of the method that is inlined at a site, isCalled if one is called there, or 0. What the
+// calls of a site call is looked at when a route comes to the site: it takes long, and few sites are on a route.
+func (r *router) inlinedAt(s vmstructs.Site) uint64 {
+	tree := r.inlinings()
+	method, known := tree[s]
+	if known || r.code == nil {
+		return method
+	}
+	calls := r.code.calls
+	i, ok := slices.BinarySearchFunc(calls, s,
+		func(c recordedCall, s vmstructs.Site) int { return cmp.Compare(c.site, s) })
+	if !ok {
+		return 0
+	}
+	for ; i < len(calls) && calls[i].site == s && method == 0; i++ {
+		if r.w.isJavaCall(r.blob, r.code, calls[i].pc) {
+			method = isCalled
 		}
 	}
-	m.tree = tree
-	w.mapped += 40 * len(tree)
-	return tree
+	tree[s] = method
+	return method
 }
 
 // maxLooked bounds the calls of an nmethod whose targets are looked at, maxTargets those that are remembered.
@@ -45,7 +71,7 @@ const (
 // isJavaCall reports whether a record is that of a call which its bytecode makes. A call of the VM is none: that of an
 // uncommon trap, from which the interpreter goes on, or of a slow path. Behind maxLooked all are taken for such: what
 // is called is not inlined, so no method is made up.
-func (w *Walker) isJavaCall(b *vmstructs.Blob, m *codeMap, pc uint64, looked *int) bool {
+func (w *Walker) isJavaCall(b *vmstructs.Blob, m *codeMap, pc uint64) bool {
 	end, n := pc-b.Begin, uint64(w.cpu.MaxCall)
 	if end > uint64(len(m.code)) || end < n {
 		return false
@@ -58,7 +84,7 @@ func (w *Walker) isJavaCall(b *vmstructs.Blob, m *codeMap, pc uint64, looked *in
 	if ok {
 		return java
 	}
-	if *looked++; *looked > maxLooked {
+	if m.looked++; m.looked > maxLooked {
 		return true
 	}
 	callee, err := w.vm.Blob(to)
@@ -106,7 +132,7 @@ func (r *router) callee(chain []vmstructs.Scope, p vmstructs.Place, b *vmstructs
 		return nil
 	}
 	r.asked++
-	addr := r.inlinings()[p.Site(b.BCI)]
+	addr := r.inlinedAt(p.Site(b.BCI))
 	switch {
 	case addr == isCalled:
 		return nil
@@ -158,7 +184,7 @@ func (r *router) alone() bool {
 
 func (r *router) inlinesNothing() bool {
 	for _, method := range r.inlinings() {
-		if method != isCalled {
+		if method != isCalled && method != 0 {
 			return false
 		}
 	}

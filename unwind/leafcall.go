@@ -198,7 +198,7 @@ func (r *router) noteCalls(chain []vmstructs.Scope, behind int32) {
 			continue
 		}
 		if callee := r.callee(chain, place, b); callee != nil {
-			r.noteCalls(inlinedAt(chain, b, callee), -1)
+			r.noteCalls(enter(chain, b, callee), -1)
 		}
 	}
 }

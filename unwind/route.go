@@ -147,8 +147,8 @@ func (r *router) through(chain []vmstructs.Scope, from int32, behind bool, to in
 		r.addLeg(chain, work)
 		work = 0
 		begin := len(r.legs)
-		r.through(inlinedAt(chain, b, callee), -1, false, toReturn)
-		if r.inlinings()[place.Site(b.BCI)] != 0 {
+		r.through(enter(chain, b, callee), -1, false, toReturn)
+		if r.inlinedAt(place.Site(b.BCI)) != 0 {
 			for n := range r.legs[begin:] {
 				r.legs[begin+n].work /= toldOtherwise
 			}
@@ -157,9 +157,9 @@ func (r *router) through(chain []vmstructs.Scope, from int32, behind bool, to in
 	r.addLeg(chain, work)
 }
 
-// inlinedAt returns the methods at the beginning of callee, which is inlined at an invoke of the innermost method of
+// enter returns the methods at the beginning of callee, which is inlined at an invoke of the innermost method of
 // chain.
-func inlinedAt(chain []vmstructs.Scope, b *vmstructs.Bytecode, callee *vmstructs.Method) []vmstructs.Scope {
+func enter(chain []vmstructs.Scope, b *vmstructs.Bytecode, callee *vmstructs.Method) []vmstructs.Scope {
 	inner := make([]vmstructs.Scope, len(chain)+1)
 	inner[0] = vmstructs.Scope{Method: callee, BCI: 0, Line: callee.Line(0)}
 	copy(inner[1:], chain)
@@ -263,7 +263,7 @@ func (r *router) detour(m *vmstructs.Method, p vmstructs.Place, b *vmstructs.Byt
 	if !r.knowsTree() {
 		return 0
 	}
-	switch r.inlinings()[p.Site(b.BCI)] {
+	switch r.inlinedAt(p.Site(b.BCI)) {
 	case isCalled:
 		return workCalled
 	case 0:

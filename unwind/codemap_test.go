@@ -5,8 +5,6 @@ import (
 
 	"goprof/arch"
 	"goprof/arch/amd64"
-	"goprof/profile"
-	"goprof/vmstructs"
 )
 
 // TestCodeMap: where instructions begin, which jumps lead where, and that the way of code ends at what nobody knows.
@@ -60,41 +58,5 @@ func TestCodeMap(t *testing.T) {
 	s.comeFrom(&m, 4, 1)
 	if len(s.queue) != 2 || s.queue[1].n != 1 {
 		t.Errorf("before an instruction behind a return: %v", s.queue)
-	}
-}
-
-// TestShortWay: between two places of one method C2's leaf is certain on a short way forward alone.
-func TestShortWay(t *testing.T) {
-	w := &Walker{bytecode: map[*vmstructs.Method][]vmstructs.Bytecode{}}
-	long, small := &vmstructs.Method{Name: "long"}, &vmstructs.Method{Name: "small"}
-	for i := range int32(minLong) {
-		b := vmstructs.Bytecode{BCI: i, Op: vmstructs.OpIadd, Target: -1}
-		w.bytecode[long] = append(w.bytecode[long], b)
-		if i > 0 {
-			w.bytecode[small] = append(w.bytecode[small], b)
-		}
-	}
-	for _, c := range []struct {
-		name     string
-		m        *vmstructs.Method
-		from, to int32
-		space    int
-		polled   bool
-		want     profile.Certainty
-	}{
-		{"short", long, 3, 7, maxShort, false, profile.Certain},
-		{"longer", long, 3, 7, maxShort + 1, false, profile.Likely},
-		{"back", long, 7, 3, 5, false, profile.Likely},
-		{"at one bytecode", long, 7, 7, 5, false, profile.Likely},
-		{"in a small method", small, 3, 7, 5, false, profile.Likely},
-		{"from a loop's poll", long, 3, 7, 5, true, profile.Likely},
-	} {
-		from, to := []vmstructs.Scope{{Method: c.m, BCI: c.from}}, []vmstructs.Scope{{Method: c.m, BCI: c.to}}
-		code := &codeMap{aloneKnown: true} // something is inlined
-		r := router{w: w, level: levelC2, code: code, space: c.space, polled: c.polled}
-		r.legs = []leg{{to, 1}}
-		if got := r.sure(from, to); got != c.want {
-			t.Errorf("%s: %v, not %v", c.name, got, c.want)
-		}
 	}
 }

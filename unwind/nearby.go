@@ -65,7 +65,6 @@ func (w *Walker) infer(b *vmstructs.Blob, pc uint64, calls callsBytecode) ([]vms
 		to = []vmstructs.Scope{{Method: b.Method, BCI: toReturn, Line: to[0].Line}}
 	}
 	r := router{w: w, level: b.Level, blob: b, code: m, calls: calls}
-	r.polled = ahead.kind == atPoll || behind.kind == atPoll
 	place, sure := r.place(from, to, behind.far, ahead.far)
 	if calls != nil {
 		sure = r.sureOfCall()
@@ -108,7 +107,7 @@ func certainty(b *vmstructs.Blob, kind evidenceKind) profile.Certainty {
 
 // sure is how sure the methods are between two such instructions. They are not sure at all, unless both instructions
 // tell the same and the way leads through no other method. C2 also moves instructions there from elsewhere: C2's code
-// is certain only where there is no other method, or where the way is short.
+// is certain only where there is no other method.
 func (r *router) sure(from, to []vmstructs.Scope) profile.Certainty {
 	if !sameMethods(from, to) {
 		return profile.Guessed
@@ -118,23 +117,10 @@ func (r *router) sure(from, to []vmstructs.Scope) profile.Certainty {
 			return profile.Guessed
 		}
 	}
-	if r.level == levelC2 && !r.polled && r.isShort(from[0], to[0]) {
-		return profile.Certain
-	}
 	if r.level == levelC2 && !r.alone() {
 		return profile.Likely
 	}
 	return profile.Certain
-}
-
-// A way of C2's code is short if it has at most maxShort instructions and goes on in one method that has at least
-// minLong bytecodes. C2 moves few instructions to there from other methods. What is inlined in a shorter method, or
-// goes round a loop, is often somewhere else.
-const maxShort, minLong = 12, 20
-
-// isShort reports whether the way from one place in a method to another is short.
-func (r *router) isShort(from, to vmstructs.Scope) bool {
-	return r.space <= maxShort && from.BCI < to.BCI && len(r.w.bytecodes(to.Method)) >= minLong
 }
 
 // sameMethods reports whether two places have the same methods, called at the same places.

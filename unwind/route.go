@@ -28,7 +28,6 @@ type router struct {
 	code   *codeMap // nil: what is called on the way is not asked for
 	tree   inlining // see inlinings
 	space  int      // instructions between the two places
-	polled bool     // one of the two is a loop's poll
 	legs   []leg
 	asked  int
 	calls  callsBytecode // nil: the thread is not in a call

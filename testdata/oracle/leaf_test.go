@@ -264,9 +264,9 @@ func ownTime() time.Duration {
 // judge fails the test if the rules are worse than they were, with room for the luck of a short run.
 func (s *leafScores) judge(t *testing.T, level uint8) {
 	t.Helper()
-	least, certain := 55, 90 // one hot pc of C2's code that is wrong may be many of a short run's samples
+	least, certain := 55, 95
 	if level < 4 {
-		least, certain = 75, 95
+		least = 75
 	}
 	if s.ours.n < 200 || s.inlined < 30 {
 		t.Errorf("only %d samples, %d in inlined methods", s.ours.n, s.inlined)

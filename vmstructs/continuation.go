@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
-	"time"
 
 	"goprof/process"
 )
@@ -43,13 +42,12 @@ type Continuations struct {
 	vm       *VM // our own
 	klasses  klassModel
 	ready    bool
-	retry    int64         // when to try prepare again, by the moment of a look
-	side     uint64        // where in a JavaThread a Side begins
-	sideSize int           // and how long it is
-	entry    uint64        // JavaThread::_cont_entry
-	mask     uint64        // the bits of a reference that are no colour
-	colours  zColours      // of ZGC, while one continuation is read
-	patience time.Duration // see AwaitCollections
+	retry    int64    // when to try prepare again, by the moment of a look
+	side     uint64   // where in a JavaThread a Side begins
+	sideSize int      // and how long it is
+	entry    uint64   // JavaThread::_cont_entry
+	mask     uint64   // the bits of a reference that are no colour
+	colours  zColours // of ZGC, while one continuation is read
 
 	classes map[uint64]*javaClass // by Klass*; nil: not one of ours
 	chunk   chunkFields
@@ -119,10 +117,6 @@ func (vm *VM) NewContinuations() *Continuations {
 	_ = c.prepare() // each use of c calls prepare again and has the error then
 	return c
 }
-
-// AwaitCollections sets how long EachVirtual waits for collections to end, all in all. In a JVM that stands still they
-// do not.
-func (c *Continuations) AwaitCollections(limit time.Duration) { c.patience = limit }
 
 // ReadFrom sets another way to the same process, by which memory is read from now on.
 func (c *Continuations) ReadFrom(t process.Target) *Continuations {

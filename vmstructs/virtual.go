@@ -2,7 +2,6 @@ package vmstructs
 
 import (
 	"fmt"
-	"time"
 
 	"goprof/process"
 )
@@ -68,11 +67,7 @@ func (s *search) look(obj uint64) bool {
 	c := s.c
 	var t VirtualThread
 	for range virtualTries {
-		s.awaitQuiet()
-		since := c.vm.heapMoment()
-		if t = s.lookOnce(obj); t.Err == nil && !s.light && !c.vm.nothingMoved(since) {
-			t = VirtualThread{Err: ErrMoved} // its number may be another's
-		}
+		t = s.lookOnce(obj)
 		if t.Err == nil {
 			break
 		}
@@ -87,13 +82,6 @@ func (s *search) look(obj uint64) bool {
 	t.Stack = &c.heap
 	s.visit(&t)
 	return true
-}
-
-// awaitQuiet waits while a collection has stopped the threads: until it ends, references may lead to other objects.
-func (s *search) awaitQuiet() {
-	for c := s.c; c.patience > 0 && !c.vm.heapMoment().quiet; c.patience -= time.Millisecond {
-		time.Sleep(time.Millisecond)
-	}
 }
 
 func (s *search) lookOnce(obj uint64) (t VirtualThread) {

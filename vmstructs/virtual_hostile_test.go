@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
-	"time"
 	"unicode/utf8"
 
 	"goprof/process"
@@ -217,78 +216,6 @@ func TestHostileVirtual(t *testing.T) {
 			plan := randomPlan(r)
 			if err := w.attack(plan); err != nil {
 				t.Fatalf("attack %d, %x: %v", i, plan, err)
-			}
-		}
-	}
-}
-
-// inCollection is a recorded JVM in which a collection has stopped the threads, until the heap was asked left times.
-type inCollection struct {
-	process.Target
-	heap, count, stopped uint64
-	left                 int
-}
-
-func (c *inCollection) Read(addr uint64, p []byte) error {
-	switch addr {
-	case c.heap:
-		binary.LittleEndian.PutUint64(p, heapAt)
-	case heapAt + c.count:
-		p[0] = 7
-	case heapAt + c.stopped:
-		p[0] = byte(min(c.left, 1))
-		c.left = max(c.left-1, 0)
-	default:
-		return c.Target.Read(addr, p)
-	}
-	return nil
-}
-
-func (c *inCollection) ReadMany(rs []process.Range) {
-	for i := range rs {
-		rs[i].OK = c.Read(rs[i].Addr, rs[i].Buf) == nil
-	}
-}
-
-// TestVirtualInACollection: no virtual thread is told of while references may lead to other objects; who may wait does.
-func TestVirtualInACollection(t *testing.T) {
-	for _, w := range loadVirtual(t) {
-		for _, c := range []struct {
-			name          string
-			left          int
-			patience      time.Duration
-			told, unknown bool
-		}{
-			{name: "no collection", told: true},
-			{name: "one without end", left: 1 << 30, patience: 5 * time.Millisecond, unknown: true},
-			{name: "one that ends", left: 40, patience: time.Minute, told: true},
-		} {
-			vm, err := Open(w.rec)
-			if err != nil {
-				t.Fatal(err)
-			}
-			l := &vm.l.locks
-			target := &inCollection{Target: w.rec, heap: l.heap, count: uint64(l.count.offset),
-				stopped: uint64(l.stopped.offset), left: c.left}
-			conts := vm.NewContinuations().ReadFrom(target)
-			conts.AwaitCollections(c.patience)
-			platform, err := vm.Threads()
-			if err != nil {
-				t.Fatal(err)
-			}
-			told, unknown := 0, 0
-			if _, err := conts.EachVirtual(platform, func(v *VirtualThread) {
-				switch {
-				case v.Err == nil:
-					told++
-				case errors.Is(v.Err, ErrMoved) && v.ID == 0:
-					unknown++
-				}
-			}); err != nil {
-				t.Fatal(err)
-			}
-			if (told > 0) != c.told || (unknown > 0) != c.unknown {
-				t.Errorf("%s: %d told of, %d unknown", c.name, told, unknown)
 			}
 		}
 	}

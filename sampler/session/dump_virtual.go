@@ -46,7 +46,6 @@ func (s *Session) dumpVirtual(opt DumpOptions, all *[]profile.ThreadDump, census
 	if c == nil {
 		return ErrNoVirtual
 	}
-	c.AwaitCollections(collectionLimit)
 	platform, err := s.VM.Threads()
 	if err != nil {
 		return err

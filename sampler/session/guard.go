@@ -28,8 +28,6 @@ const (
 	engineLimit = 15 * time.Second
 	// virtualLimit is how long goprof searches for virtual threads and reads them.
 	virtualLimit = 30 * time.Second
-	// collectionLimit is how long of that is waited for collections to end.
-	collectionLimit = 2 * time.Second
 )
 
 // ErrHangs: the sampling thread does not end.

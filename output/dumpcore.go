@@ -30,7 +30,7 @@ func (w *dumpWriter) core(d *profile.Dump) {
 			fmt.Fprintf(w, " of at most %s", Size(c.HeapMax))
 		}
 		if c.Collecting {
-			w.WriteString("; all threads were stopped for a collection")
+			w.WriteString("; all threads were stopped for a collection, so a thread may bear another one's name")
 		}
 		w.WriteByte('\n')
 	}

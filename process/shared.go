@@ -24,6 +24,10 @@ const (
 	// sharedPart: a process pays one part of so many for a piece that somebody has already (budget.go). Else the 57th
 	// JVM of a host would have no symbols.
 	sharedPart = 8
+	// maxCheap bounds the pieces that are paid in part: whoever paid one in full may end, and others still have it.
+	maxCheap = 64 << 20
+	// maxPlaces bounds the places that are remembered.
+	maxPlaces = 1 << 12
 	// comparePiece is how much is compared at a time.
 	comparePiece = 256 << 10
 )
@@ -36,6 +40,7 @@ type pieces struct {
 	sweep  int // pieces of which nobody has one any more are looked for when there are so many
 	places map[filePlace][]piece
 	orders map[orderKey]weak.Pointer[order]
+	cheap  map[weak.Pointer[byte]]int // the pieces that are paid in part, and their sizes
 	recent recent
 }
 
@@ -52,7 +57,7 @@ var shared = newPieces()
 
 func newPieces() *pieces {
 	return &pieces{seed: maphash.MakeSeed(), known: map[uint64][]piece{}, sweep: 64, places: map[filePlace][]piece{},
-		orders: map[orderKey]weak.Pointer[order]{}}
+		orders: map[orderKey]weak.Pointer[order]{}, cheap: map[weak.Pointer[byte]]int{}}
 }
 
 // bytes is the piece, nil if nobody has it any more.
@@ -87,7 +92,7 @@ func (p *pieces) one(b []byte) []byte {
 }
 
 // read reads a piece of a file, or finds that somebody has it: then the file is only compared with it, and leaves no
-// garbage behind.
+// garbage behind. had tells whether it is paid in part.
 func (p *pieces) read(r io.ReaderAt, at filePlace) (b []byte, had bool, err error) {
 	if at.size >= sharedFrom {
 		for _, old := range p.alike(at) {
@@ -95,7 +100,7 @@ func (p *pieces) read(r io.ReaderAt, at filePlace) (b []byte, had bool, err erro
 				p.mu.Lock()
 				defer p.mu.Unlock()
 				p.recent.use(unsafe.SliceData(old), len(old))
-				return old, true, nil
+				return old, p.isCheap(old), nil
 			}
 		}
 	}
@@ -108,9 +113,32 @@ func (p *pieces) read(r io.ReaderAt, at filePlace) (b []byte, had bool, err erro
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		all := append(alive(p.places[at]), piece{weak.Make(unsafe.SliceData(b)), len(b)})
+		if len(p.places) >= maxPlaces {
+			clear(p.places) // what is not found here is read anew
+		}
 		p.places[at] = all[max(len(all)-mostAlike, 0):]
 	}
 	return b, false, nil
+}
+
+// isCheap reports whether a piece that somebody has is paid in part. p.mu is held.
+func (p *pieces) isCheap(b []byte) bool {
+	k := weak.Make(unsafe.SliceData(b))
+	if _, known := p.cheap[k]; known {
+		return true
+	}
+	sum := len(b)
+	for k, size := range p.cheap {
+		if sum += size; k.Value() == nil {
+			sum -= size
+			delete(p.cheap, k)
+		}
+	}
+	if sum > maxCheap {
+		return false
+	}
+	p.cheap[k] = len(b)
+	return true
 }
 
 // alike are the pieces that were found at such a place.

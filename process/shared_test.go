@@ -2,6 +2,7 @@ package process
 
 import (
 	"bytes"
+	"crypto/rand"
 	"debug/elf"
 	"runtime"
 	"testing"
@@ -144,7 +145,9 @@ func TestRecentPiecesAreKept(t *testing.T) {
 func TestSharedPiecesArePaidInPart(t *testing.T) {
 	const size = 1 << 20
 	budget := &readBudget{left: 4 * size}
-	f := &elfFile{r: &fileOf{b: bytes.Repeat([]byte{0x5a}, size)}, size: size, budget: budget}
+	content := make([]byte, size)
+	rand.Read(content) // nobody has it already
+	f := &elfFile{r: &fileOf{b: content}, size: size, budget: budget}
 	first, err := f.bytes(0, size)
 	if err != nil || budget.spent != size {
 		t.Fatalf("%d spent, %v", budget.spent, err)
@@ -153,4 +156,19 @@ func TestSharedPiecesArePaidInPart(t *testing.T) {
 		t.Errorf("%d spent, %v", budget.spent, err)
 	}
 	runtime.KeepAlive(first)
+}
+
+// TestFewPiecesArePaidInPart: whoever paid a piece in full may end, and others still have it: so there is a bound.
+func TestFewPiecesArePaidInPart(t *testing.T) {
+	p := newPieces()
+	most, more := make([]byte, maxCheap), make([]byte, sharedFrom)
+	if !p.isCheap(most) || !p.isCheap(most) || p.isCheap(more) {
+		t.Error("more than the bound is paid in part, or less")
+	}
+	runtime.KeepAlive(most)
+	most = nil
+	runtime.GC()
+	if !p.isCheap(more) {
+		t.Error("what nobody has any more still counts")
+	}
 }

@@ -128,6 +128,15 @@ func TestLongIntervals(t *testing.T) {
 	}
 }
 
+// held is how many of the samples that are owed goprof had ticks for. A tick that is skipped is counted, and its
+// samples are missing.
+func held(owed int64, got *Stats) int64 {
+	if got.Skipped == 0 {
+		return owed
+	}
+	return owed * got.Ticks / (got.Ticks + got.Skipped)
+}
+
 // needTicks ends a test whose figures mean little, because the machine gave the sampling thread no CPU at more than a
 // quarter of its ticks. That these ticks are counted is what goprof promises then.
 func needTicks(t testing.TB, got *Stats) {

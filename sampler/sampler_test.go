@@ -342,7 +342,7 @@ func poolsRun(t *testing.T, noNotes bool) {
 	if noNotes {
 		lean = owed * 3 / 10 // threads that have moved before they are asked are missed (docs/decisions/0004)
 	}
-	if off := all - owed; off > owed/10+chance(owed) || off < -lean-chance(owed) {
+	if all > owed+owed/10+chance(owed) || all < held(owed, &got.Stats)-lean-chance(owed) {
 		t.Errorf("%d samples of %d owed", all, owed)
 	}
 	share := float64(usedMuch) / float64(used)
@@ -399,7 +399,8 @@ func TestShortLives(t *testing.T) {
 	t.Logf("%d samples of %d owed; %+v; lost %v; skipped %d of %d ticks", got.Attempted, owed, got.Times, got.Lost,
 		got.Skipped, got.Ticks)
 	needTicks(t, &got.Stats)
-	if off := got.Attempted - owed; got.Visits && (off > owed/10+chance(owed) || off < -owed/10-chance(owed)) {
+	if n := got.Attempted; got.Visits && (n > owed+owed/10+chance(owed) ||
+		n < held(owed, &got.Stats)-owed/10-chance(owed)) {
 		t.Errorf("%d samples of %d owed", got.Attempted, owed)
 	}
 }

@@ -42,7 +42,7 @@ func (r *wallRun) visit(th *watched) {
 		th.owed++
 		th.owedTime += passed
 		th.waited += passed
-	case th.still && !th.moving && stat == th.last && !th.tally.IsVoid():
+	case th.still && (th.again == 0 || r.now < th.again) && stat == th.last && !th.tally.IsVoid():
 		th.tally.Add(1, passed, r.now)
 		r.stats.Attempted++
 		r.stats.Taken++
@@ -75,6 +75,10 @@ func (r *wallRun) settleReady(th *watched, now procfs.Schedstat) {
 	}
 }
 
+// lookAgain is when a thread at rest is looked at once more, of which a collection hid what the JVM says. Nothing is
+// told before the collection ends, and each look is walked.
+const lookAgain = int64(100 * time.Millisecond)
+
 // lookAnew takes a new look at a thread that has moved since its last look, or has had no look.
 func (r *wallRun) lookAnew(th *watched) {
 	th.still, r.looked = false, true
@@ -96,7 +100,10 @@ func (r *wallRun) lookAnew(th *watched) {
 		r.lookAtRest(th, snap)
 	case o == ptrace.Taken:
 		r.restoreCall(th, snap)
-		th.still, th.moving = true, snap.Waiting.Java.Moving
+		th.still, th.again = true, 0
+		if snap.Waiting.Java.Moving {
+			th.again = r.now + lookAgain
+		}
 		th.last = r.t.Motion().Charged
 		if r.threads.noStats {
 			th.last = procfs.Schedstat{Turns: r.t.Motion().Switches}

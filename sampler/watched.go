@@ -23,10 +23,10 @@ type watched struct {
 	zombie bool
 
 	// The thread's last look that gave a snapshot.
-	tally  *look.Tally
-	last   procfs.Schedstat // what the thread had been charged then
-	still  bool             // the thread was at rest: until it moves, that look holds
-	moving bool             // a collection kept that look from what the JVM says: the next visit looks again
+	tally *look.Tally
+	last  procfs.Schedstat // what the thread had been charged then
+	still bool             // the thread was at rest: until it moves, that look holds
+	again int64            // when to look again although it is at rest; 0: when it has moved
 
 	lookedAt int64 // when it was visited last
 

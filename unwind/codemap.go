@@ -43,8 +43,12 @@ const notInCode = -1
 const flowUnknown arch.Flow = 0xff
 
 // maxMapped bounds the code that all codeMaps are of, and so that of a single one. A codeMap has some 6 bytes for each
-// byte of code. Only the first sight of a pc asks for one, so few need to be kept.
-const maxMapped = 2 << 20
+// byte of code (perByte), and more where no compiler made the code. Only the first sight of a pc asks for one, so few
+// need to be kept.
+const maxMapped, perByte = 2 << 20, 6
+
+// maxListed bounds the instructions of a codeMap: compilers make fewer of as much code.
+const maxListed = maxMapped / 2
 
 // mapCode reads an nmethod's code once.
 func (w *Walker) mapCode(b *vmstructs.Blob) *codeMap {
@@ -62,9 +66,13 @@ func (w *Walker) mapCode(b *vmstructs.Blob) *codeMap {
 	}
 	if code, err := w.vm.Code(b, nil); err == nil {
 		m.decode(w.cpu, code)
+		w.mapped += m.size() / perByte
 	}
 	return m
 }
+
+// size is how much memory the lists take, beyond what the code's own size accounts for.
+func (m *codeMap) size() int { return max(20*cap(m.list)+8*cap(m.jumps)-perByte*len(m.code), 0) }
 
 // decode lists the instructions and the jumps of code.
 func (m *codeMap) decode(cpu *arch.CPU, code []byte) {
@@ -81,7 +89,10 @@ func (m *codeMap) decode(cpu *arch.CPU, code []byte) {
 			i.target = int32(in.Target)
 			jumps++
 		}
-		m.list = append(m.list, i)
+		if m.list = append(m.list, i); len(m.list) > maxListed {
+			m.list = nil // nothing is known of such code
+			return
+		}
 	}
 	m.jumps = make([]uint64, 0, jumps)
 	for n := range m.list {

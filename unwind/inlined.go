@@ -51,6 +51,9 @@ func (r *router) inlinedAt(s vmstructs.Site) uint64 {
 	i, ok := slices.BinarySearchFunc(calls, s,
 		func(c recordedCall, s vmstructs.Site) int { return cmp.Compare(c.site, s) })
 	if !ok {
+		if len(calls) == maxCalls {
+			return isCalled // perhaps it is one of those that were left out
+		}
 		return 0
 	}
 	for ; i < len(calls) && calls[i].site == s && method == 0; i++ {
@@ -163,7 +166,10 @@ func (r *router) callee(chain []vmstructs.Scope, p vmstructs.Place, b *vmstructs
 func (w *Walker) inlinedMethod(m *codeMap, addr uint64) *vmstructs.Method {
 	method, ok := m.methods[addr]
 	if !ok {
-		method, _ = w.vm.MethodNow(addr) // nil where it cannot be read
+		var err error
+		if method, err = w.vm.MethodNow(addr); err != nil {
+			return nil // perhaps it can be read later
+		}
 		if m.methods == nil {
 			m.methods = make(map[uint64]*vmstructs.Method)
 		}

@@ -45,3 +45,7 @@ func (vm *VM) heapMoment() heapMoment {
 func (vm *VM) nothingMoved(since heapMoment) bool {
 	return since.quiet && vm.heapMoment() == since
 }
+
+// Collecting reports whether a collection has stopped the threads now. Then less is told of threads: see ThreadName,
+// ThreadStatus and ThreadFacts.
+func (vm *VM) Collecting() bool { return !vm.heapMoment().quiet }

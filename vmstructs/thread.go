@@ -226,6 +226,8 @@ func (vm *VM) isCompiler(t Thread, vtable uint64) bool {
 	name, err := vm.ThreadName(t)
 	is := strings.Contains(name, "CompilerThread")
 	switch {
+	case errors.Is(err, ErrMoved) && name != "": // it was read in a collection, and nobody may confirm it
+		return is // ask again
 	case errors.Is(err, ErrMoved):
 		// .symtab knows too, but reading that of libjvm.so costs tens of milliseconds. The
 		// vtable is behind offset-to-top and type info (Itanium C++ ABI, 2.5.2).

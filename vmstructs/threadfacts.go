@@ -32,6 +32,7 @@ func (vm *VM) findFacts(fields map[string]uint64) factFields {
 // ThreadFacts reads what java.lang.Thread says of t. Afterwards it follows the references that led there once more.
 // Where a collector has moved an object meanwhile, the answer is ErrMoved.
 func (vm *VM) ThreadFacts(t Thread) (f ThreadFacts, err error) {
+	since := vm.heapMoment()
 	way, err := vm.wayToFacts(t)
 	if err != nil {
 		return f, err
@@ -61,7 +62,7 @@ func (vm *VM) ThreadFacts(t Thread) (f ThreadFacts, err error) {
 		}
 	}
 	f.System = way.system
-	if again, err := vm.wayToFacts(t); err != nil || again != way {
+	if again, err := vm.wayToFacts(t); err != nil || again != way || !vm.nothingMoved(since) {
 		return ThreadFacts{}, ErrMoved
 	}
 	return f, nil

@@ -100,25 +100,53 @@ func TestNameInACollection(t *testing.T) {
 	})
 }
 
-func TestFitsComm(t *testing.T) {
-	for _, c := range []struct {
-		name, comm string
-		want       bool
-	}{
-		{"worker-1", "worker-1", true},
-		{"worker-1", "worker-2", false},
-		{"worker-1", "worker-12", false},
-		{"a-pool-of-workers-1", "a-pool-of-worke", true},
-		{"a-pool-of-workers-1", "b-pool-of-worke", false},
-		{"a-pool-of-workers-1", "a-pool-..rkers-1"[:15], false},
-		{"a-pool-of-workers-1", "a-pool-..kers-1", true},
-		{"a-pool-of-workers-1", "a-pool-..kers-2", false},
-		{"a-pool-of-workers-1", "a", false},
-		{"Arbeiter für Große", "Arbeiter für ", true}, // no half of the next character
-		{"main", "java", false},
-	} {
-		if got := FitsComm(c.name, c.comm); got != c.want {
-			t.Errorf("%q, %q: %v", c.name, c.comm, got)
+// TestCompilerInACollection: a compiler thread is one while a collection is under way, too, and nobody who has another
+// name is.
+func TestCompilerInACollection(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		compiler, _ := w.namedThread("C2 CompilerThread0")
+		w.l.locks.heap = 0x4000
+		w.l.locks.count, w.l.locks.stopped = sized{0x10, 4}, sized{0x20, 1}
+		w.put64(0x4000, heapAt)
+		w.put(heapAt, make([]byte, 64)...)
+		w.put(heapAt+0x20, 1)
+		if !w.vm.isCompiler(compiler, 0x1230) {
+			t.Error("it passes for a thread of the program")
 		}
-	}
+		if main, _ := w.namedThread("main"); w.vm.isCompiler(main, 0x4560) {
+			t.Error("main passes for a compiler")
+		}
+		if len(w.vm.threads.compiler) != 0 {
+			t.Errorf("a name of which nobody is sure is kept: %v", w.vm.threads.compiler)
+		}
+	})
+}
+
+// TestStatusInACollection: what lies behind references is not told of a moment in which they may lead elsewhere.
+func TestStatusInACollection(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		th, _ := w.namedThread("main")
+		w.l.locks.heap = 0x4000
+		w.l.locks.count, w.l.locks.stopped = sized{0x10, 4}, sized{0x20, 1}
+		w.put64(0x4000, heapAt)
+		w.put(heapAt, make([]byte, 64)...)
+		w.vm.java.status = 40
+		if w.vm.java.holder = 0; w.vm.Collecting() {
+			t.Error("a collection where none is")
+		}
+		before, err := w.vm.ThreadStatus(th)
+		if err != nil || before == "" {
+			t.Errorf("%q %v without a collection", before, err)
+		}
+		if _, err := w.vm.ThreadFacts(th); err != nil {
+			t.Errorf("%v without a collection", err)
+		}
+		w.put(heapAt+0x20, 1)
+		if status, err := w.vm.ThreadStatus(th); !errors.Is(err, ErrMoved) || !w.vm.Collecting() {
+			t.Errorf("%q %v in a collection", status, err)
+		}
+		if f, err := w.vm.ThreadFacts(th); !errors.Is(err, ErrMoved) {
+			t.Errorf("%+v %v in a collection", f, err)
+		}
+	})
 }

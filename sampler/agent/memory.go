@@ -27,6 +27,8 @@ const (
 	// growth is how much garbage there may be: a collection costs tens of milliseconds of CPU time, most of which it waits
 	// for the sampling thread (ptrace.LeaveInPeace). It is at most growthPart of the bound.
 	growth, growthPart = 16 << 20, 0.1
+	// leastGrowth and mostGrowth bound the same in percent of what is in use. leastGrowth goes before the other bounds.
+	leastGrowth, mostGrowth = 50, 400
 )
 
 // hasRoom tells whether one more of a JVM's size fits beside n of them. There is room for one: what is in use where
@@ -83,15 +85,16 @@ func (a *Agent) leastBusy(now time.Time) (least *guest) {
 
 // LetGrow sets how much the heap may grow, if that is another part of it by now.
 func (h *ThisHost) LetGrow(live, growth int64) {
-	percent := min(max(100*growth/max(live, 1), leastGrowth), mostGrowth)
+	percent := growthPercent(live, growth)
 	if percent > h.growth*5/4 || percent < h.growth*4/5 {
 		h.growth = percent
 		debug.SetGCPercent(int(percent))
 	}
 }
 
-// leastGrowth and mostGrowth bound how much the heap may grow until garbage is collected, in percent.
-const leastGrowth, mostGrowth = 50, 400
+func growthPercent(live, growth int64) int64 {
+	return min(max(100*growth/max(live, 1), leastGrowth), mostGrowth)
+}
 
 // Memory is what was in use after the last garbage collection, and how many there have been.
 func (h *ThisHost) Memory() (live int64, collections uint64) {

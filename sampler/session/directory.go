@@ -203,20 +203,10 @@ func (d *directory) javaName(th *listedThread) (name string, err error) {
 			return name, err
 		}
 	}
-	if name != "" && d.confirms(th, name) {
-		return name, nil
+	if name != "" && (name == th.name || name == th.kernel.Comm) {
+		return name, nil // it was read in a collection, and is what it was or what the kernel says
 	}
 	return "", err
-}
-
-// confirms reports whether the kernel's name of a thread speaks for the one that was read in a collection, or is not
-// HotSpot's: the launcher's threads and those that programs attach have the name of the process.
-func (d *directory) confirms(th *listedThread, name string) bool {
-	comm := th.kernel.Comm
-	if leader := d.threads[d.p.PID()]; comm == "" || leader != nil && comm == leader.kernel.Comm {
-		return true
-	}
-	return vmstructs.FitsComm(name, comm)
 }
 
 // label is the frame that stands above a thread's stacks.

@@ -64,6 +64,7 @@ func (s *Session) Dump(opt DumpOptions) ([]profile.ThreadDump, error) {
 	var trail *process.Trail
 	var err error
 	prepared := s.guarded(func() {
+		s.awaitCollection()
 		if err = s.dir.refresh(); err != nil && len(s.dir.threads) == 0 {
 			return
 		}

@@ -30,6 +30,14 @@ func (s *Session) NewDump() *profile.Dump {
 	return d
 }
 
+// awaitCollection waits a while if a collection has stopped the threads: until it ends, references may lead to other
+// objects, and less is told of each thread.
+func (s *Session) awaitCollection() {
+	for end := time.Now().Add(collectionLimit); s.VM.Collecting() && time.Now().Before(end) && !s.Stopped(); {
+		time.Sleep(time.Millisecond)
+	}
+}
+
 // describe is what is known of a thread before it is looked at.
 func (s *Session) describe(th *listedThread) profile.ThreadDump {
 	tid := th.kernel.TID

@@ -46,6 +46,7 @@ func (s *Session) dumpVirtual(opt DumpOptions, all *[]profile.ThreadDump, census
 	if c == nil {
 		return ErrNoVirtual
 	}
+	s.awaitCollection()
 	platform, err := s.VM.Threads()
 	if err != nil {
 		return err

@@ -28,6 +28,8 @@ const (
 	engineLimit = 15 * time.Second
 	// virtualLimit is how long goprof searches for virtual threads and reads them.
 	virtualLimit = 30 * time.Second
+	// collectionLimit is how long a dump waits for a collection to end.
+	collectionLimit = 2 * time.Second
 )
 
 // ErrHangs: the sampling thread does not end.

@@ -12,7 +12,7 @@ import "time"
 type lateName struct {
 	label string
 	th    *listedThread // nil: not even the kernel's name was known
-	when  time.Time
+	when  time.Time     // when it was used last
 }
 
 // lateFor: if the directory has not seen a thread for a shorter time than this, a thread with the same number counts as
@@ -31,6 +31,8 @@ func (r *recording) threadLabel(tid int, label string) string {
 		}
 		return r.pool(label)
 	case was && late.label == label && late.th == th:
+		late.when = time.Now() // on a busy machine the next listing may come late
+		r.late[tid] = late
 		return label
 	case was:
 		r.relabel(late, th, label)

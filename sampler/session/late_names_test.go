@@ -1,0 +1,47 @@
+//go:build linux
+
+package session
+
+import (
+	"testing"
+	"time"
+
+	"goprof/process"
+	"goprof/profile"
+)
+
+// TestLateListing: a thread that was sampled all the time until it was listed has one name, however late that was. One
+// with the same number that comes much later has its own.
+func TestLateListing(t *testing.T) {
+	for _, c := range []struct {
+		name           string
+		first, last    time.Duration // before the listing
+		want, wantLate int64
+	}{
+		{"sampled until it was listed", 5 * lateFor, lateFor / 2, 3, 0},
+		{"another with its number", 5 * lateFor, 3 * lateFor, 1, 2},
+	} {
+		dir := &directory{threads: map[int]*listedThread{}}
+		r := &recording{Session: &Session{dir: dir}, profile: profile.New()}
+		add := func(label string) {
+			r.profile.Add(label, &profile.Stack{Frames: []profile.Frame{{Func: &profile.Func{Name: "run"}}}}, 1)
+		}
+		for _, ago := range []time.Duration{c.first, c.last} {
+			label := r.threadLabel(7, dir.label(7))
+			add(label)
+			late := r.late[7]
+			if late.when.IsZero() || time.Since(late.when) > lateFor {
+				t.Fatalf("%s: %+v was noted of a use now", c.name, late)
+			}
+			late.when = late.when.Add(-ago)
+			r.late[7] = late
+		}
+		dir.threads[7] = &listedThread{kernel: process.Thread{TID: 7}, name: "worker", javaNamed: true, named: time.Now()}
+		add(r.threadLabel(7, dir.label(7)))
+		got := map[string]int64{}
+		r.profile.Each(func(frames []profile.Frame, n int64) { got[frames[0].Func.Name] += n })
+		if got["[worker tid=7]"] != c.want || got["[? tid=7]"] != c.wantLate {
+			t.Errorf("%s: %v", c.name, got)
+		}
+	}
+}

@@ -338,6 +338,10 @@ func poolsRun(t *testing.T, noNotes bool) {
 		all, owed, float64(usedMuch)/float64(used), float64(much)/float64(all), 100*sampled, got.Skipped, got.Ticks,
 		100*got.CPU.Seconds()/got.Wall.Seconds())
 	needTicks(t, &got.Stats)
+	if truth := float64(usedMuch) / float64(used); math.Abs(truth-busierPool) > 0.05 {
+		t.Skipf("not judged: the kernel charges the busier pool with %.3f of the time, and the program gives it %.2f: "+
+			"what a hypervisor takes from a CPU is charged to who runs there", truth, busierPool)
+	}
 	lean := owed / 10
 	if noNotes {
 		lean = owed * 3 / 10 // threads that have moved before they are asked are missed (docs/decisions/0004)
@@ -358,6 +362,10 @@ func poolsRun(t *testing.T, noNotes bool) {
 		t.Errorf("%.1f %% of the CPU time is sampled", 100*sampled)
 	}
 }
+
+// busierPool is the part of the program's time that the pool has which does twice as much. It was 0.64 to 0.66 in all
+// runs but two, in which the machine gave goprof no CPU at one of eight ticks and more: 0.51 and 0.56.
+const busierPool = 0.65
 
 // shareOfLonger is the share of samples of the threads that have such a share of the time, where so many of the samples
 // that are owed are met. It supposes that the others, which run half as long at a time, are missed twice as often. That

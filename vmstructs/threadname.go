@@ -3,7 +3,9 @@ package vmstructs
 import (
 	"encoding/binary"
 	"fmt"
+	"strings"
 	"unicode/utf16"
+	"unicode/utf8"
 
 	"goprof/process"
 )
@@ -140,8 +142,8 @@ func (vm *VM) moved(err error) error {
 // ThreadName returns the name that Java gave a thread. Threads run and collectors work while the name is read. So the
 // references that led to its characters are followed once more afterwards. If they lead elsewhere then, the bytes that
 // were read may belong to another object, and the answer is ErrMoved. If a collection has stopped the threads
-// meanwhile, the references may have led elsewhere each time: then the name comes with ErrMoved, and it
-// may be another thread's.
+// meanwhile, the references may have led elsewhere each time: then the name comes with ErrMoved. FitsComm may confirm
+// it.
 func (vm *VM) ThreadName(t Thread) (string, error) {
 	since := vm.heapMoment()
 	way, err := vm.wayToName(t)
@@ -159,6 +161,26 @@ func (vm *VM) ThreadName(t Thread) (string, error) {
 		return name, ErrMoved
 	}
 	return name, nil
+}
+
+// maxComm is how many bytes the kernel keeps of a thread's name (TASK_COMM_LEN, with a zero).
+const maxComm = 15
+
+// FitsComm reports whether the kernel's short name can be that of a thread with this name. HotSpot gives the kernel the
+// first 15 bytes, or since 26 of a longer name 7 bytes, two dots and the last 6 (os_linux.cpp,
+// os::set_native_thread_name).
+func FitsComm(name, comm string) bool {
+	if len(name) <= maxComm {
+		return name == comm
+	}
+	if len(comm) < maxComm-utf8.UTFMax { // less than a whole character may be missing
+		return false
+	}
+	if strings.HasPrefix(name, comm) {
+		return true
+	}
+	begin, end, cut := strings.Cut(comm, "..")
+	return cut && strings.HasPrefix(name, begin) && strings.HasSuffix(name, end)
 }
 
 // ThreadID returns the number that Thread.threadId() returns, getId() in older releases. The object is checked again

@@ -150,3 +150,26 @@ func TestStatusInACollection(t *testing.T) {
 		}
 	})
 }
+
+func TestFitsComm(t *testing.T) {
+	for _, c := range []struct {
+		name, comm string
+		want       bool
+	}{
+		{"worker-1", "worker-1", true},
+		{"worker-1", "worker-2", false},
+		{"worker-1", "worker-12", false},
+		{"a-pool-of-workers-1", "a-pool-of-worke", true},
+		{"a-pool-of-workers-1", "b-pool-of-worke", false},
+		{"a-pool-of-workers-1", "a-pool-..rkers-1"[:15], false},
+		{"a-pool-of-workers-1", "a-pool-..kers-1", true},
+		{"a-pool-of-workers-1", "a-pool-..kers-2", false},
+		{"a-pool-of-workers-1", "a", false},
+		{"Arbeiter für Große", "Arbeiter für ", true}, // no half of the next character
+		{"main", "java", false},
+	} {
+		if got := FitsComm(c.name, c.comm); got != c.want {
+			t.Errorf("%q, %q: %v", c.name, c.comm, got)
+		}
+	}
+}

@@ -19,10 +19,12 @@ type directory struct {
 	p       *process.Process
 	vm      *vmstructs.VM
 	threads map[int]*listedThread
-	round   int
-	at      time.Time     // of the last refresh
-	mapped  time.Time     // when the mappings were read
-	cost    time.Duration // of the last refresh
+	// ended are threads that have left the list lately: their last samples may not have been walked yet.
+	ended  map[int]endedThread
+	round  int
+	at     time.Time     // of the last refresh
+	mapped time.Time     // when the mappings were read
+	cost   time.Duration // of the last refresh
 	// allNames: the names of all threads are kept fresh, not only of threads that are asked for.
 	allNames bool
 	// watch is told of each thread that comes or goes, if it is not nil.
@@ -149,6 +151,7 @@ func (d *directory) update(all bool) error {
 	for tid, th := range d.threads {
 		if th.round != d.round {
 			delete(d.threads, tid)
+			d.remember(tid, th)
 			if d.watch != nil {
 				d.watch(th, true)
 			}
@@ -203,16 +206,46 @@ func (d *directory) javaName(th *listedThread) (name string, err error) {
 			return name, err
 		}
 	}
-	if name != "" && (name == th.name || name == th.kernel.Comm) {
-		return name, nil // it was read in a collection, and is what it was or what the kernel says
+	if name != "" && (name == th.name || d.confirms(th, name)) {
+		return name, nil
 	}
 	return "", err
+}
+
+// confirms reports whether the kernel's name of a thread speaks for the one that was read in a collection, or is not
+// HotSpot's: the launcher's threads and those that programs attach have the name of the process.
+func (d *directory) confirms(th *listedThread, name string) bool {
+	comm := th.kernel.Comm
+	if leader := d.threads[d.p.PID()]; comm == "" || leader != nil && comm == leader.kernel.Comm {
+		return true
+	}
+	return vmstructs.FitsComm(name, comm)
+}
+
+// endedThread is the label that a thread had, and when it left the list.
+type endedThread struct {
+	label string
+	when  time.Time
+}
+
+// remember notes the label of a thread that leaves the list.
+func (d *directory) remember(tid int, th *listedThread) {
+	if th.label == "" && th.oldLabel == "" {
+		return // nothing was counted under a name of it
+	}
+	if len(d.ended) >= maxPools || d.ended == nil {
+		d.ended = map[int]endedThread{}
+	}
+	d.ended[tid] = endedThread{th.makeLabel(), time.Now()}
 }
 
 // label is the frame that stands above a thread's stacks.
 func (d *directory) label(tid int) string {
 	th := d.threads[tid]
 	if th == nil {
+		if e, ok := d.ended[tid]; ok && time.Since(e.when) < lateFor {
+			return e.label
+		}
 		return fmt.Sprintf("[? tid=%d]", tid)
 	}
 	if th.named.IsZero() {

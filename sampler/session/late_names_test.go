@@ -45,3 +45,28 @@ func TestLateListing(t *testing.T) {
 		}
 	}
 }
+
+// TestLabelOfEnded: a sample that is walked after its thread has left the list has the thread's name, for a while.
+func TestLabelOfEnded(t *testing.T) {
+	d := &directory{threads: map[int]*listedThread{}}
+	th := &listedThread{kernel: process.Thread{TID: 7}, name: "worker", named: time.Now()}
+	d.threads[7] = th
+	before := d.label(7)
+	delete(d.threads, 7)
+	d.remember(7, th)
+	if after := d.label(7); after != before {
+		t.Errorf("%s was %s", after, before)
+	}
+	e := d.ended[7]
+	e.when = e.when.Add(-lateFor)
+	d.ended[7] = e
+	if after := d.label(7); after != "[? tid=7]" {
+		t.Errorf("%s long after it has ended", after)
+	}
+	for tid := range 2 * maxPools {
+		d.remember(tid, th)
+	}
+	if len(d.ended) > maxPools {
+		t.Errorf("%d ended threads are kept", len(d.ended))
+	}
+}

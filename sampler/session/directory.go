@@ -133,7 +133,7 @@ func (d *directory) update(all bool) error {
 		}
 		named := all
 		if j, isJava := byNS[th.kernel.NSTID]; isJava || javaErr == nil {
-			if j.Addr != th.java.Addr {
+			if j.Addr != th.java.Addr && j.Addr != 0 { // one that leaves the JVM is about to end, and keeps its name
 				th.name, th.javaNamed, th.javaID = "", false, 0
 				named = named || !th.named.IsZero()
 			}
@@ -174,7 +174,7 @@ func (d *directory) rename(th *listedThread) {
 			th.javaID, _ = d.vm.ThreadID(th.java) // 0 where a collector moves the object
 		}
 	}
-	if name == "" || th.java.Addr == 0 {
+	if name == "" || th.java.Addr == 0 && !th.javaNamed {
 		name = th.kernel.Comm
 	}
 	read := now()

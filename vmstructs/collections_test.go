@@ -27,6 +27,14 @@ func collectedHeap() (*fakeTarget, *VM) {
 	return f, newVM(f, l)
 }
 
+// addHeap gives a tiny JVM a heap that is not being collected.
+func (w *world) addHeap() {
+	w.l.locks.heap = 0x4000
+	w.l.locks.count, w.l.locks.stopped = sized{0x10, 4}, sized{0x20, 1}
+	w.put64(0x4000, heapAt)
+	w.put(heapAt, make([]byte, 64)...)
+}
+
 // TestNothingMoved: what was read of the heap holds if no collection was under way before, after and in between.
 func TestNothingMoved(t *testing.T) {
 	for name, c := range map[string]struct {

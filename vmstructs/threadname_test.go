@@ -86,10 +86,7 @@ func TestThreadID(t *testing.T) {
 func TestNameInACollection(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		th, _ := w.namedThread("main")
-		w.l.locks.heap = 0x4000
-		w.l.locks.count, w.l.locks.stopped = sized{0x10, 4}, sized{0x20, 1}
-		w.put64(0x4000, heapAt)
-		w.put(heapAt, make([]byte, 64)...)
+		w.addHeap()
 		if name, err := w.vm.ThreadName(th); name != "main" || err != nil {
 			t.Errorf("%q %v without a collection", name, err)
 		}
@@ -105,10 +102,7 @@ func TestNameInACollection(t *testing.T) {
 func TestCompilerInACollection(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		compiler, _ := w.namedThread("C2 CompilerThread0")
-		w.l.locks.heap = 0x4000
-		w.l.locks.count, w.l.locks.stopped = sized{0x10, 4}, sized{0x20, 1}
-		w.put64(0x4000, heapAt)
-		w.put(heapAt, make([]byte, 64)...)
+		w.addHeap()
 		w.put(heapAt+0x20, 1)
 		if !w.vm.isCompiler(compiler, 0x1230) {
 			t.Error("it passes for a thread of the program")
@@ -126,10 +120,7 @@ func TestCompilerInACollection(t *testing.T) {
 func TestStatusInACollection(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		th, _ := w.namedThread("main")
-		w.l.locks.heap = 0x4000
-		w.l.locks.count, w.l.locks.stopped = sized{0x10, 4}, sized{0x20, 1}
-		w.put64(0x4000, heapAt)
-		w.put(heapAt, make([]byte, 64)...)
+		w.addHeap()
 		w.vm.java.status = 40
 		if w.vm.java.holder = 0; w.vm.Collecting() {
 			t.Error("a collection where none is")

@@ -48,8 +48,15 @@ func TestAllocated(t *testing.T) {
 						t.Errorf("OnlyWork: %s (%s) has allocated %v bytes, the JVM says %d", th.Name, th.Role, th.Allocated, want)
 					}
 				}
-				if work.JVM.GC.Collections != r.JVM.GC.Collections || !work.Process.CPU.IsKnown() || work.Machine.CPUs.IsKnown() {
-					t.Errorf("OnlyWork: %v collections, not %v", work.JVM.GC.Collections, r.JVM.GC.Collections)
+				if !work.Process.CPU.IsKnown() || work.Machine.CPUs.IsKnown() {
+					t.Errorf("OnlyWork: the process has %v, the machine %v", work.Process.CPU, work.Machine.CPUs)
+				}
+				// The JVM collects when it likes to: ZGC does so a first time while the heap is nearly empty.
+				later := p.read().JVM.GC.Collections
+				first, known := r.JVM.GC.Collections.Get()
+				p.near("OnlyWork: collections", work.JVM.GC.Collections, first, later.Or(0), 0)
+				if !known || !later.IsKnown() {
+					t.Errorf("%v collections, then %v", r.JVM.GC.Collections, later)
 				}
 			})
 		}

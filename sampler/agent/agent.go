@@ -372,31 +372,30 @@ func (a *Agent) serve(ctx context.Context, pid int, facts Candidate, s *Settings
 		e.pid, e.record = pid, r
 		a.events <- e
 	}
-	before := a.world.Own()
+	spent := a.meter()
 	t, err := a.world.Attach(pid)
-	cost := a.world.Own() - before
 	if err != nil {
-		send(event{ended: true, err: err, cost: cost})
+		send(event{ended: true, err: err, cost: spent()})
 		return
 	}
 	defer t.Close()
 	t.Tell(&facts)
 	if s.Choice.Judge(&facts, true) != Wanted {
-		send(event{ended: true, unlike: true, jvm: &facts, cost: cost})
+		send(event{ended: true, unlike: true, jvm: &facts, cost: spent()})
 		return
 	}
 	r.batches.belongTo(t.Resource())
-	send(event{jvm: &facts, cost: cost})
-	attached := a.world.Own()
+	send(event{jvm: &facts, cost: spent()})
+	spent = a.meter()
 	_, err = t.Record(ctx, Recording{Settings: s, Interval: s.interval(), Sink: r.batches,
-		Started: func(c Control) { send(event{control: c, cost: a.world.Own() - attached}) }})
+		Started: func(c Control) { send(event{control: c, cost: spent()}) }})
 	send(event{ended: true, err: err, exec: err == nil && ctx.Err() == nil && !t.Alive()})
 }
 
 // handle takes what a recording tells.
 func (a *Agent) handle(e event) {
 	now := time.Now()
-	a.budget.charge(e.cost)
+	a.budget.charge(a.budget.alone(e.cost))
 	if e.jvm != nil {
 		a.metrics.attached.Add(1)
 	}

@@ -30,6 +30,7 @@ type budget struct {
 	attached time.Duration // of own since then, for attaching
 	debt     time.Duration // for attaching
 	debtAt   time.Time
+	rate     float64 // CPU time in a second that goprof used in the last window, without attaching
 }
 
 const (
@@ -91,6 +92,25 @@ func (b *budget) mayAttach(now time.Time) bool {
 	return b.debt < b.most()
 }
 
+// expense is what goprof used from the beginning of an attachment to its end.
+type expense struct {
+	cpu  time.Duration // of all of goprof
+	took time.Duration
+}
+
+// meter begins to measure an expense, and returns a function that ends the measurement.
+func (a *Agent) meter() func() expense {
+	own, at := a.world.Own(), time.Now()
+	return func() expense { return expense{a.world.Own() - own, time.Since(at)} }
+}
+
+// alone is what an attachment has cost by itself. Samples of other JVMs were taken meanwhile, and are assumed to have
+// cost as much as in the last window. The kernel's clocks cannot tell the two apart: goroutines change their OS threads,
+// and the garbage collector serves all of them.
+func (b *budget) alone(e expense) time.Duration {
+	return max(e.cpu-time.Duration(b.rate*float64(e.took)), 0)
+}
+
 // charge takes what attaching has cost.
 func (b *budget) charge(cost time.Duration) {
 	b.debt += cost
@@ -140,6 +160,7 @@ func (b *budget) hold(a *Agent, now time.Time) {
 	host := float64(passed) * b.cpus
 	used := float64(own-b.own+b.paused) / host
 	steady := max(float64(own-b.own+b.paused-b.attached), 0) / host
+	b.rate = max(float64(own-b.own-b.attached), 0) / float64(passed)
 	a.metrics.used.Store(used)
 	before, slower := b.factor, b.slower
 	if b.max > 0 {

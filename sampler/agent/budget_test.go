@@ -169,6 +169,25 @@ func TestAttachingIsBounded(t *testing.T) {
 	}
 }
 
+// An attachment pays for itself alone: what the samples of other JVMs cost meanwhile is not charged to it.
+func TestAttachingPaysForItself(t *testing.T) {
+	d := drive(t, Default())
+	const sampling = 15 * time.Millisecond // in a second, of all JVMs
+	for range 20 {
+		d.w.own += sampling
+		d.beats(1)
+	}
+	for _, took := range []time.Duration{0, time.Second, 4 * time.Second} {
+		d.budget.attached = 0
+		const itself = 6 * time.Millisecond
+		meanwhile := time.Duration(took.Seconds() * float64(sampling))
+		d.handle(event{cost: expense{cpu: itself + meanwhile, took: took}})
+		if got := d.budget.attached.Round(time.Microsecond); got != itself {
+			t.Errorf("an attachment that took %v is charged %v", took, got)
+		}
+	}
+}
+
 // What a recording costs until it has begun is paid as attaching is: otherwise all others would be sampled less for it.
 func TestBeginningIsPaidAsAttaching(t *testing.T) {
 	for _, begins := range []time.Duration{0, 400 * time.Millisecond} {

@@ -80,5 +80,5 @@ type event struct {
 	unlike  bool // nobody wants it, by what it tells
 	exec    bool // it has become another program, or ended
 	err     error
-	cost    time.Duration // CPU time of attaching
+	cost    expense // of attaching
 }

@@ -85,7 +85,7 @@ func lookUntilSaid(t *testing.T, p *ctest.Program) (said int, met int64, seen [N
 			select {
 			case said = <-done:
 				met = tr.Signals
-				if s := tr.silentThreads[p.PID]; s != nil && s.times < MostChances {
+				if s := tr.silentThreads[p.PID]; s != nil && !s.chances.Spent(Monotonic(&tr.ts)) {
 					// The Runner had no CPU for a while, or the thread had none while it held the lock of its memory, in
 					// mprotect: that is the machine's affair. Such a read comes back; one that was never begun does not.
 					ctest.Eventually(t, "the read has come back", func() bool { return !tr.leavesAlone(p.PID) })

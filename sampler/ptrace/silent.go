@@ -8,25 +8,20 @@ import (
 )
 
 // What becomes of a thread whose memory did not answer. The thread was let go when the time was over. goprof leaves the
-// thread alone for as long as the read has not come back, and for good if that happens again and again.
+// thread alone until the read has come back, and longer if that has happened too often in the last minute (chances.go).
 
-const (
-	// MostSilent bounds the reads that were given up and are still under way: each keeps an OS thread of ours. Once
-	// there are so many, nothing is read any more.
-	MostSilent = 8
-	// MostChances is how often a thread's reads may be given up. A read does not count if it was late because the
-	// Runner had no CPU.
-	MostChances = 3
-)
+// MostSilent bounds the reads that were given up and are still under way: each keeps an OS thread of ours. Once there
+// are so many, nothing is read any more.
+const MostSilent = 8
 
 // ErrSilent ends a run.
 var ErrSilent = errors.New("ptrace: the memory of too many threads does not answer")
 
 // silentThread is a thread of which a read was given up.
 type silentThread struct {
-	born  uint64 // the thread's start: its number may go to another thread
-	times int
-	desk  *desk // of the read that is under way; nil: the read has come back
+	born    uint64 // the thread's start: its number may go to another thread
+	chances Chances
+	desk    *desk // of the read that is under way; nil: the read has come back
 }
 
 // Silent lists threads, in order of their numbers. Of each, a read was given up that waited in the kernel.
@@ -41,10 +36,13 @@ func (t *Tracer) leavesAlone(tid int) bool {
 	if s.desk != nil && s.desk.runner.Returned() {
 		t.takeBack(s)
 	}
-	if s.desk == nil && s.times < MostChances {
+	if s.desk != nil {
+		return true
+	}
+	if !s.chances.Spent(Monotonic(&t.ts)) {
 		return false
 	}
-	if s.desk == nil && t.proc.Born(tid) != s.born {
+	if t.proc.Born(tid) != s.born {
 		delete(t.silentThreads, tid)
 		return false
 	}
@@ -79,7 +77,7 @@ func (t *Tracer) readsCameBack(tid int) bool {
 		t.silentThreads[tid] = s
 	}
 	if t.desk.runner.Sleeps() { // otherwise the read is late because the Runner had no CPU
-		s.times++
+		s.chances.Lose(Monotonic(&t.ts))
 		t.silentIDs = insertSorted(t.silentIDs, tid)
 	}
 	s.born, s.desk, t.desk = t.proc.Born(tid), t.desk, nil

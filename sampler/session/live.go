@@ -61,7 +61,7 @@ type liveThread struct {
 	looked  bool // since it last moved
 	waiting int  // readings since it should have been looked at
 
-	silences  int              // how often its memory did not answer
+	chances   ptrace.Chances   // spent where its memory did not answer too often
 	waitedFor *ptrace.Onlooker // that read it the last time
 }
 
@@ -268,15 +268,15 @@ func (l *Live) canLook() bool {
 
 // leaveBehind deals with a thread whose memory did not answer. The Onlooker that reads it cannot be used any more.
 func (l *Live) leaveBehind(th *liveThread) {
-	th.silences++
+	th.chances.Lose(now())
 	th.waitedFor, l.onlooker = l.onlooker, nil
 	l.leftBehind = append(l.leftBehind, th.waitedFor)
 }
 
 // leftAlone reports whether the thread is not to be looked at: the read of its memory has not come back, or that has
-// happened too often.
+// happened too often lately.
 func (th *liveThread) leftAlone() bool {
-	return th.waitedFor != nil && (th.silences >= ptrace.MostChances || !th.waitedFor.IsBack())
+	return th.waitedFor != nil && (th.chances.Spent(now()) || !th.waitedFor.IsBack())
 }
 
 // take notes the result of a look.

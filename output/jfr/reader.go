@@ -19,8 +19,8 @@ const (
 	maxEvent     = 16 << 20
 )
 
-// spareSpace is by how much the space for a chunk's metadata and constants is larger at most than the chunk needs: the
-// next chunk's are about as large.
+// spareSpace bounds by how much the space for a chunk's metadata and constants is larger than the chunk needs. The next
+// chunk's are about as large.
 const spareSpace = 1 << 20
 
 // Event is one event of a recording. It and its Stack are valid until Next is called again, Funcs and texts for ever.
@@ -214,7 +214,7 @@ func (r *Reader) nextChunk() {
 	r.to = max(r.to, r.head.startNanos+r.head.nanos)
 	r.chunk += r.head.size
 	r.end = r.chunk
-	r.space = r.space[:0]
+	r.emptySpace()
 	if bad := r.readMetadata(); bad != nil {
 		r.err = bad
 		return
@@ -303,6 +303,15 @@ func (r *Reader) big(offset int64, typ typeID, most int64) (cursor, *BadRecordin
 		c.fail("event type %d where %d should be", got, typ)
 	}
 	return c, c.bad
+}
+
+// emptySpace takes the last chunk's space for the next one. Space that was mostly unused is given up: one large chunk
+// would hold it until the end of the file.
+func (r *Reader) emptySpace() {
+	if cap(r.space) > 2*len(r.space)+spareSpace {
+		r.space = nil
+	}
+	r.space = r.space[:0]
 }
 
 // room is so many bytes that stay as they are as long as the chunk is read.

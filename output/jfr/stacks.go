@@ -7,10 +7,12 @@ import (
 )
 
 const (
-	maxFuncs        = 1 << 18 // that are known at a time
-	maxCachedFrames = 1 << 19 // of stacks that are kept, of 40 bytes each
-	maxFrames       = 1 << 16 // of one stack
-	maxMadeFrames   = 1 << 28 // of a chunk's stacks, each time that one is made
+	maxFuncs      = 1 << 18 // that are known at a time
+	maxFrames     = 1 << 16 // of one stack
+	maxMadeFrames = 1 << 28 // of a chunk's stacks, each time that one is made
+	// maxCachedFrames bounds the frames of one stackSpace, of 40 bytes each. A stack counts as one more frame. There are
+	// two spaces: with stacks of 20 frames they take some 43 MB.
+	maxCachedFrames = 1 << 19
 )
 
 // stackMaker makes profile's stacks of a chunk's constants.

@@ -66,10 +66,11 @@ func New(w World, s Settings, offer func(*ship.Batch), say func(string)) *Agent 
 // Metrics is what the agent counts, for any goroutine.
 func (a *Agent) Metrics() *Metrics { return a.metrics }
 
-// Reload has the agent take other settings, from any goroutine. JVMs that they do not want any more are let go.
+// Reload has the agent take other settings, from any goroutine. The agent lets JVMs go that the new settings do not
+// want.
 func (a *Agent) Reload(s Settings) {
 	select {
-	case <-a.reload: // one that was not taken yet
+	case <-a.reload: // settings that were not taken yet
 	default:
 	}
 	a.reload <- s
@@ -99,7 +100,7 @@ func (a *Agent) Run(ctx context.Context) {
 	}
 }
 
-// drain handles what has come meanwhile.
+// drain handles the events that have come meanwhile.
 func (a *Agent) drain() {
 	for {
 		select {
@@ -223,7 +224,7 @@ func (a *Agent) meet(j diagnose.JVM, now time.Time) {
 	case j.Problem != nil:
 		a.bar(g, *j.Problem, now)
 	case j.Uptime > a.settings.Every:
-		g.atWindow = a.world.CPU(j.PID) // else all that it has used is of this window
+		g.atWindow = a.world.CPU(j.PID) // a younger JVM has used all of it in this window
 		fallthrough
 	default:
 		g.window = now
@@ -245,7 +246,7 @@ func (a *Agent) lose(pid int) {
 	a.metrics.ended.Add(1)
 }
 
-// bar notes that a JVM cannot be recorded. Each cause is told once of each JVM.
+// bar notes that a JVM cannot be recorded. It tells each cause once for each JVM.
 func (a *Agent) bar(g *guest, c diagnose.Cause, now time.Time) {
 	g.state, g.why = barred, &c
 	g.retry = time.Time{}
@@ -260,7 +261,7 @@ func (a *Agent) bar(g *guest, c diagnose.Cause, now time.Time) {
 	}
 }
 
-// Hide has what the agent says of processes go through a function that takes names out. It is called before Run.
+// Hide sets a function that takes names out of what the agent says of processes. Call Hide before Run.
 func (a *Agent) Hide(names func(string) string) { a.hide = names }
 
 // called is what messages call a JVM.
@@ -268,7 +269,7 @@ func (a *Agent) called(g *guest) string {
 	return fmt.Sprintf("process %d (%s)", g.PID, a.hide(g.Name()))
 }
 
-// tell says something, unless too much has been said lately.
+// tell writes a line to the log, unless too much was written lately.
 func (a *Agent) tell(now time.Time, text string) {
 	if a.said.may(now) {
 		a.say(text)
@@ -277,8 +278,8 @@ func (a *Agent) tell(now time.Time, text string) {
 	}
 }
 
-// readClocks reads what each JVM has used, and returns those that have used enough to be worth a sample, the hungriest
-// first. Those that have not for long are let go.
+// readClocks reads how much CPU time each JVM has used. It returns the JVMs that have used enough for a sample, the
+// hungriest first, and lets a JVM go that has used less for long.
 func (a *Agent) readClocks(now time.Time) (hungry []*guest) {
 	interval := a.settings.interval()
 	for _, g := range a.guests {
@@ -290,7 +291,7 @@ func (a *Agent) readClocks(now time.Time) (hungry []*guest) {
 		}
 		cpu := a.world.CPU(g.PID)
 		if cpu < g.read {
-			continue // it ends
+			continue // the process is about to end
 		}
 		a.noteStop(g, cpu, now)
 		if g.state == idle {
@@ -299,7 +300,7 @@ func (a *Agent) readClocks(now time.Time) (hungry []*guest) {
 		g.read = cpu
 		used, passed := cpu-g.atWindow, now.Sub(g.window)
 		switch {
-		case g.state == idle && (used >= interval || a.settings.Mode.IsWall()): // who waits uses no CPU time
+		case g.state == idle && (used >= interval || a.settings.Mode.IsWall()): // a thread that waits uses no CPU time
 			hungry = append(hungry, g)
 		case g.state == idle && passed >= a.settings.Every:
 			g.window, g.atWindow = now, cpu
@@ -314,8 +315,8 @@ func (a *Agent) readClocks(now time.Time) (hungry []*guest) {
 	return hungry
 }
 
-// noteStop says it where a JVM was stopped by a signal or a debugger: it uses no CPU time, as one that has nothing to
-// do, and would be taken for one. It is not let go for that.
+// noteStop tells where a signal or a debugger has stopped a JVM. Such a JVM uses no CPU time, but must not be let go as
+// one that has nothing to do.
 func (a *Agent) noteStop(g *guest, cpu time.Duration, now time.Time) {
 	if cpu != g.read || !a.finder.isStopped(g.PID) {
 		if g.still >= stillBeats {
@@ -330,7 +331,7 @@ func (a *Agent) noteStop(g *guest, cpu time.Duration, now time.Time) {
 	g.window, g.atWindow = now, cpu
 }
 
-// wake attaches to JVMs that use CPU time, as many as the budget and the settings have room for.
+// wake attaches to as many of the hungry JVMs as the budget and the settings have room for.
 func (a *Agent) wake(ctx context.Context, hungry []*guest, now time.Time) {
 	busy, at := 0, 0
 	for _, g := range a.guests {
@@ -400,7 +401,7 @@ func (a *Agent) handle(e event) {
 		a.metrics.attached.Add(1)
 	}
 	g := a.guests[e.pid]
-	if g == nil || g.record != e.record { // it was released
+	if g == nil || g.record != e.record { // the recording was released
 		if e.ended {
 			a.settle(e.record, now)
 		}
@@ -457,7 +458,7 @@ func (a *Agent) release(g *guest) {
 	}
 }
 
-// cutBatches cuts what is due.
+// cutBatches cuts the batches that are due.
 func (a *Agent) cutBatches(now time.Time) {
 	for _, g := range a.guests {
 		if r := g.record; r != nil && now.Sub(r.cut) >= a.settings.Every {
@@ -467,8 +468,8 @@ func (a *Agent) cutBatches(now time.Time) {
 	}
 }
 
-// cut hands over what a recording has seen. When the next batch is due stays what it was: else all batches of a host
-// would come at one moment once the budget or a reload has cut them all.
+// cut hands over what a recording has seen. It does not change when the next batch is due. Otherwise all batches of a
+// host would come at one moment after the budget or a reload has cut them all.
 func (a *Agent) cut(r *record, now time.Time) {
 	if b := r.batches.cut(now, a.budget.intervalOf(r)); b != nil {
 		a.metrics.batches.Add(1)

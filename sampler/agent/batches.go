@@ -20,7 +20,7 @@ type batches struct {
 	whose   resource.Attributes
 	began   time.Time
 	samples int64 // of all batches
-	broken  int64 // of these, stacks that do not reach their root
+	broken  int64 // of them, those with a stack that does not reach its root
 }
 
 func newBatches(pools bool, of *countedTime) *batches {
@@ -34,8 +34,8 @@ func (b *batches) belongTo(whose resource.Attributes) {
 	b.whose = whose
 }
 
-// cut is a batch of what was seen since the last one, nil if nothing was. interval is the CPU time that each sample
-// stood for.
+// cut makes a batch of what was seen since the last one. It is nil if nothing was seen. interval is the CPU time that
+// each sample stood for.
 func (b *batches) cut(now time.Time, interval time.Duration) *ship.Batch {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -7,21 +7,22 @@ import (
 	"time"
 )
 
-// budget holds what goprof and its pauses cost to the share of the host that they may take. Samples cost most of it,
-// so their number is what gives way: the interval grows twofold where half of the samples or more are too many, and in
-// between JVMs with many samples lose some first. All get as many as the one that gets most, or as many as they are
-// due: so a JVM that is busy costs the others nothing.
+// budget keeps the cost of goprof and its pauses within the share of the host that they may take. Samples cost most of
+// it, so their number gives way. Where half of the samples or more are too many, the interval is doubled. Where fewer
+// are too many, the JVMs with the most samples lose some first: every JVM gets what is due to it, up to a limit that is
+// the same for all. So a busy JVM takes nothing from the others.
 //
-// To attach to a JVM is dear, and is paid from half of the budget. What was not spent for that is kept for 20 s at
-// most, so that a JVM that comes is soon attached to. An agent that starts has nothing kept but for one JVM.
+// To attach to a JVM costs much. Half of the budget pays for that. What attaching has not used is kept for 20 s at
+// most, so that goprof can attach to a new JVM soon. An agent that starts has enough for one JVM.
 //
-// What was spent too much is paid back over the next windows: so the share holds for each minute, the first one too.
+// What was spent beyond the budget is paid back over the next windows. So the share holds for each minute, the first
+// one too.
 type budget struct {
 	max      float64 // 0: any
 	cpus     float64
 	base     time.Duration // the interval that was asked for
 	slower   int           // the interval is that many times base
-	factor   float64       // of the samples that are due then, that may be taken
+	factor   float64       // the part of the samples due then that may be taken
 	began    time.Time
 	at       time.Time
 	excess   float64       // what was spent too much so far: seconds of the whole host
@@ -34,12 +35,13 @@ type budget struct {
 }
 
 const (
-	// holdEvery is how often the account is looked at, beginEvery in the first beginFor and after somebody was attached
-	// to: nobody knows then what a sample costs here, and the first walks are the dearest.
+	// holdEvery is how often the agent compares its cost with the budget. beginEvery holds in the first beginFor and
+	// after an attachment: it is not known yet what a sample costs here, and the first walks cost most.
 	holdEvery  = 10 * time.Second
 	beginEvery = 2 * time.Second
 	beginFor   = time.Minute
-	// payWithin is over how long an excess is paid back, and mostPart the part of the budget that goes into that.
+	// payWithin is the time in which an excess is paid back, and mostPart the largest part of the budget that goes into
+	// that.
 	payWithin = 15 * time.Second
 	mostPart  = 0.9
 	// mostSlower bounds how much the interval grows.
@@ -47,14 +49,15 @@ const (
 	// attachPart is the part of the budget for attaching, attachAhead the time for which it may be spent in advance.
 	attachPart  = 0.5
 	attachAhead = 20 * time.Second
-	// near and low are parts of the budget: where less than low is used, rates may grow again.
+	// near is the part of the budget that the agent aims at. low is a part of that: where less is used, rates grow
+	// again.
 	near, low = 0.9, 0.7
 )
 
 func (b *budget) begin(s Settings, w World) {
 	b.max, b.cpus = s.MaxCPU, float64(max(w.CPUs(), 1))
 	b.base, b.slower, b.factor = s.interval(), 1, 1
-	if b.began.IsZero() { // else the configuration was read anew, and what was spent is spent
+	if b.began.IsZero() { // otherwise the configuration was read anew, and the account goes on
 		b.began = time.Now()
 		b.at, b.debtAt, b.debt = b.began, b.began, max(b.most()-1, 0)
 		b.excess = w.Own().Seconds() / b.cpus
@@ -62,10 +65,10 @@ func (b *budget) begin(s Settings, w World) {
 	}
 }
 
-// forAttaching is the CPU time in a second that may go into attaching.
+// forAttaching is how much CPU time in a second may go into attaching.
 func (b *budget) forAttaching() float64 { return b.max * b.cpus * attachPart }
 
-// most is what may be owed for attaching when another JVM is attached to.
+// most is the largest debt with which goprof attaches to another JVM.
 func (b *budget) most() time.Duration { return time.Duration(float64(attachAhead) * b.forAttaching()) }
 
 // interval is the CPU time between two samples of a JVM that has its whole share.
@@ -105,8 +108,8 @@ func (a *Agent) meter() func() expense {
 }
 
 // alone is what an attachment has cost by itself. Samples of other JVMs were taken meanwhile, and are assumed to have
-// cost as much as in the last window. The kernel's clocks cannot tell the two apart: goroutines change their OS threads,
-// and the garbage collector serves all of them.
+// cost as much as in the last window. The kernel's clocks cannot tell the two apart: goroutines change their OS
+// threads, and the garbage collector serves all of them.
 func (b *budget) alone(e expense) time.Duration {
 	return max(e.cpu-time.Duration(b.rate*float64(e.took)), 0)
 }
@@ -139,7 +142,7 @@ func (b *budget) govern(r *record) {
 	}
 }
 
-// hold looks at the account, and has rates fall or grow.
+// hold compares the cost with the budget, and lowers or raises the rates.
 func (b *budget) hold(a *Agent, now time.Time) {
 	passed := now.Sub(b.at)
 	every := holdEvery
@@ -192,7 +195,7 @@ func (b *budget) adjust(steady, attaching float64, passed time.Duration) {
 		b.factor = min(b.factor*1.25, 1)
 	case steady < left*low/2 && b.slower > 1:
 		b.slower /= 2
-		b.factor = 0.6 // half as many would be what there were
+		b.factor = 0.6 // 0.5 would leave as many samples as before
 	}
 	for b.factor < 0.5 && b.slower < mostSlower {
 		b.slower *= 2
@@ -201,7 +204,8 @@ func (b *budget) adjust(steady, attaching float64, passed time.Duration) {
 	b.factor = min(max(b.factor, leastShare), 1)
 }
 
-// share gives each recording its share. Batches are cut first: a sample of the next one stands for another time.
+// share gives each recording its share. It cuts the batches first, because a sample of the next batch stands for
+// another time.
 func (b *budget) share(a *Agent, records []*record, slower int, now time.Time) {
 	due := make([]float64, len(records))
 	for i, r := range records {
@@ -225,7 +229,7 @@ func (b *budget) share(a *Agent, records []*record, slower int, now time.Time) {
 	}
 }
 
-// fill finds how many one may get at most so that all get that part of what is due together.
+// fill finds the most samples that one recording may get, so that all together get that part of what is due.
 func fill(due []float64, part float64) (most float64) {
 	sorted := slices.Sorted(slices.Values(due))
 	left := 0.0

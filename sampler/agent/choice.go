@@ -10,21 +10,22 @@ import (
 	"goprof/sampler/diagnose"
 )
 
-// Candidate is what choices are made by, and batches are named after. All text comes from the target or its container
-// and may hold anything.
+// Candidate holds the facts by which JVMs are chosen and batches are named. All text comes from the target or its
+// container and may hold anything.
 type Candidate struct {
 	diagnose.JVM
 	Cgroup    string
 	Namespace string // of its pod, as Kubernetes puts it into the container; empty elsewhere
 }
 
-// Choice is whom to record: those that fit one of Match, or all if there is none, and none of Deny.
+// Choice says which JVMs to record: those that fit a rule of Match and no rule of Deny. Without rules in Match, every
+// JVM fits.
 type Choice struct{ Match, Deny []Rule }
 
-// Rule is fitted by a JVM that fits each of its parts.
+// Rule is a list of parts. A JVM fits the rule if it fits each part.
 type Rule []Part
 
-// Part is one fact and what it has to contain.
+// Part is the name of a fact and what the fact has to contain.
 type Part struct {
 	Field string
 	Want  *regexp.Regexp
@@ -59,7 +60,7 @@ func (j *Candidate) fact(field string) string {
 // isInside tells facts that are known only once a JVM is attached to.
 func isInside(field string) bool { return field == "version" || field == "vendor" }
 
-// fieldLike is what looks like the name of a fact.
+// fieldLike matches what looks like the name of a fact.
 var fieldLike = regexp.MustCompile(`^[A-Za-z]+$`)
 
 // mostPattern bounds a pattern: a rule is a line that somebody wrote.
@@ -85,7 +86,8 @@ func NewPart(field, pattern string) (Part, error) {
 }
 
 // ParseRule reads a rule of the command line: "PATTERN" is about the name, "FIELD=PATTERN" about another fact. A
-// pattern for the name that begins like the second is written "name=...": a fact that is spelt wrong would fit nobody.
+// pattern for the name that itself begins with a word and "=" is written "name=...". So a misspelt FIELD is an error,
+// and not a pattern that fits no JVM.
 func ParseRule(text string) (Rule, error) {
 	field, pattern := "name", text
 	if before, after, ok := strings.Cut(text, "="); ok && fieldLike.MatchString(before) {
@@ -103,11 +105,11 @@ type Verdict uint8
 
 const (
 	Wanted   Verdict = iota
-	Unwanted         // whatever is learnt of it
-	Unsure           // it depends on what only the JVM itself tells
+	Unwanted         // whatever the JVM itself will tell
+	Unsure           // only what the JVM itself tells decides
 )
 
-// Judge says whether a JVM is wanted. inside: the facts are known that only an attached JVM tells.
+// Judge says whether a JVM is wanted. inside says that the facts are known that only an attached JVM tells.
 func (c *Choice) Judge(j *Candidate, inside bool) Verdict {
 	verdict := Wanted
 	if len(c.Match) > 0 {

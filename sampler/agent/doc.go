@@ -1,14 +1,14 @@
 //go:build linux
 
-// Package agent watches a host. It finds JVMs as they start and records all that use CPU time. Of each JVM it hands on
-// a batch of what was seen each so many seconds.
+// Package agent watches a host. It finds JVMs as they start, and records all that use CPU time. At a fixed interval it
+// hands on a batch of what was seen of each JVM.
 //
 // What you give: a World, which tells what runs and attaches to it (ThisHost is the real one), Settings, and a function
-// that takes batches and does not wait. What you get: batches, and Metrics. Nothing of a JVM is an error of the
-// agent's: a JVM that cannot be looked at is said once, counted, and left alone.
+// that takes batches and does not wait. What you get: batches, and Metrics. What is wrong with a JVM is no error of the
+// agent. The agent names a JVM that it cannot record once, counts it, and leaves it alone.
 //
-// A JVM costs nothing but a reading of its CPU clock each second until it has used as much CPU time as one sample
-// stands for, within one batch's time. Only then is it attached to. After a minute without that much it is let go
+// At first the agent only reads a JVM's CPU clock each second. It attaches once the JVM has used as much CPU time as
+// one sample stands for, within one batch's time. After a minute in which the JVM used less, the agent lets it go
 // again.
 //
 // All of the agent's state belongs to the goroutine of Agent.Run. Each recording has a goroutine of its own, which

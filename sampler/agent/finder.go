@@ -8,8 +8,8 @@ import (
 	"goprof/sampler/diagnose"
 )
 
-// finder notices JVMs as they start and end. Most processes of a host are no JVMs, and become none. So a process is
-// looked at soon after its start, and then at growing intervals: a shell becomes java by exec, and a program may load a
+// finder notices JVMs as they start and end. Most processes of a host are no JVMs, and become none. So finder looks at
+// a process soon after its start, and then at growing intervals: a shell becomes java by exec, and a program may load a
 // JVM at any time.
 type finder struct {
 	world World
@@ -29,17 +29,18 @@ type seenProcess struct {
 }
 
 const (
-	// firstLook is how soon a process is looked at again, seldomLook how often one that was no JVM for long.
+	// firstLook is how soon finder looks at a new process again. seldomLook is how often it looks at one that was no
+	// JVM for long.
 	firstLook  = time.Second
 	seldomLook = time.Minute
-	// jvmLook is how often a JVM is looked at: its number may be another process's by now, it may have become another
-	// program, or stand still. That it has ended the list of processes tells each time.
+	// jvmLook is how often finder looks at a JVM: its number may be another process's by now, it may have become
+	// another program, or it may be stopped. The list of processes tells at each beat whether it has ended.
 	jvmLook = 5 * time.Second
-	// mostProcesses bounds what is kept.
+	// mostProcesses bounds how many processes are kept.
 	mostProcesses = 1 << 16
 )
 
-// found is what a beat has brought.
+// found is what a beat has found.
 type found struct {
 	born []diagnose.JVM
 	gone []int
@@ -49,7 +50,7 @@ type found struct {
 func (f *finder) beat(now time.Time) (news found) {
 	pids := f.world.PIDs()
 	if pids == nil {
-		return news // the list could not be read, and nobody has ended for that
+		return news // the list could not be read: that does not say that a process has ended
 	}
 	f.round++
 	for _, pid := range pids {
@@ -86,7 +87,7 @@ func (f *finder) beat(now time.Time) (news found) {
 	return news
 }
 
-// isStopped tells whether a process was stopped when it was looked at last.
+// isStopped reports whether a process was stopped at the last look.
 func (f *finder) isStopped(pid int) bool {
 	p := f.known[pid]
 	return p != nil && p.stopped
@@ -98,7 +99,8 @@ func (n *found) lose(pid int, p *seenProcess) {
 	}
 }
 
-// ignore notes a thread of the kernel, or a process that has just ended: the next beat's list tells.
+// ignore notes a process of which nothing can be read: it is a thread of the kernel, or has just ended. The next beat's
+// list tells which.
 func (f *finder) ignore(pid int, p *seenProcess, now time.Time) {
 	if p == nil && len(f.known) < mostProcesses {
 		f.known[pid] = &seenProcess{round: f.round, next: now.Add(seldomLook)}

@@ -17,7 +17,7 @@ const (
 	idle     guestState = iota // its CPU clock is read
 	opening                    // it is attached to
 	recorded                   // its samples are taken
-	denied                     // nobody wants it
+	denied                     // the settings do not want it
 	barred                     // it cannot be recorded: see why
 	halted                     // of the census only: idle or recorded, and stopped by a signal or a debugger
 
@@ -26,7 +26,8 @@ const (
 
 var stateNames = [numStates]string{"idle", "attaching", "recorded", "denied", "unsupported", "stopped"}
 
-// stillBeats is how many beats in a row find a JVM stopped before it is told: goprof stops threads itself, for less.
+// stillBeats is how many beats in a row must find a JVM stopped before the agent says so: goprof itself stops threads,
+// for a shorter time.
 const stillBeats = 2
 
 // guest is one JVM.
@@ -38,12 +39,12 @@ type guest struct {
 	retry time.Time       // of barred: try again; zero: never
 	tries int
 
-	// What it uses. read is its CPU clock as it was read last.
+	// How much CPU time the JVM uses. read is the last reading of its CPU clock.
 	read     time.Duration
-	window   time.Time     // when the window began
-	atWindow time.Duration // its CPU clock then
-	leave    time.Time     // do not attach before: there was no memory for it
-	still    int           // beats that found it stopped, in a row
+	window   time.Time     // the time since which use is counted
+	atWindow time.Duration // the CPU clock then
+	leave    time.Time     // do not attach before: there was no memory for the JVM
+	still    int           // beats in a row that found the JVM stopped
 
 	record *record
 }
@@ -77,7 +78,7 @@ type event struct {
 	jvm     *Candidate // it was attached to, and this is what it tells
 	control Control    // it has begun
 	ended   bool
-	unlike  bool // nobody wants it, by what it tells
+	unlike  bool // the settings do not want it, by what it tells
 	exec    bool // it has become another program, or ended
 	err     error
 	cost    expense // of attaching

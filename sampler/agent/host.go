@@ -16,7 +16,7 @@ import (
 	"goprof/sampler/session"
 )
 
-// ThisHost is the World that there is.
+// ThisHost is the World of the machine that goprof runs on.
 type ThisHost struct {
 	diagnose.Host
 	version string
@@ -27,14 +27,15 @@ type ThisHost struct {
 	enrich  func(pid int, a *resource.Attributes)
 }
 
-// NewHost watches this machine. enrich completes whose the batches of a process are; it may be nil.
+// NewHost makes a World of this machine. enrich adds to the attributes that say whose the batches of a process are. It
+// may be nil.
 func NewHost(h diagnose.Host, version string, enrich func(pid int, a *resource.Attributes)) *ThisHost {
 	return &ThisHost{Host: h, version: version, enrich: enrich, ended: make(chan struct{}),
 		group: sampler.NewGroup(time.Second/19, 0)}
 }
 
-// Run takes samples for all JVMs together, until ctx is done. It returns at once, with sampler.ErrNoVisits, where that
-// cannot be done: then each JVM has a sampler of its own, which costs more.
+// Run takes samples for all JVMs together, until ctx is done. Where that cannot be done, Run returns
+// sampler.ErrNoVisits at once. Each JVM then has a sampler of its own, which costs more.
 func (h *ThisHost) Run(ctx context.Context) error {
 	err := h.group.Run(ctx)
 	h.why.Store(&err)
@@ -98,7 +99,7 @@ func (t *hostTarget) Tell(j *Candidate) {
 func (t *hostTarget) Alive() bool { return t.session.Process.Alive() == nil }
 func (t *hostTarget) Close()      { t.session.Close() }
 
-// Resource is what is known without asking anybody; enrich adds to it.
+// Resource is what enrich tells, and what goprof knows by itself.
 func (t *hostTarget) Resource() (a resource.Attributes) {
 	if pid := t.jvm.PID; t.host.enrich != nil {
 		a, _ = inTime(func() (a resource.Attributes) {

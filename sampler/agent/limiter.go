@@ -4,13 +4,13 @@ package agent
 
 import "time"
 
-// limiter bounds how much is said: of thousands of JVMs each may have a cause to be told.
+// limiter bounds how many lines the agent writes: each of thousands of JVMs may be the cause of one.
 type limiter struct {
 	since time.Time
 	n     int
 }
 
-// mostSaid lines in saidWithin.
+// At most mostSaid lines are written in saidWithin.
 const (
 	mostSaid   = 20
 	saidWithin = time.Minute

@@ -9,30 +9,31 @@ import (
 	"time"
 )
 
-// memory holds what goprof keeps to a bound, however many JVMs there are. What it keeps of a JVM (names, debug
-// information, threads) grows with that JVM, and is given up only as a whole: so where there is too much, the JVM that
-// uses the least CPU time is let go, and for some time no more are attached to than fit.
+// memory bounds what goprof keeps, however many JVMs there are. What goprof keeps of a JVM (names, debug information,
+// threads) grows with that JVM, and is given up only as a whole. So where there is too much, the JVM that uses the
+// least CPU time is let go, and for some time goprof attaches to no more JVMs than fit.
 //
 // The Go runtime keeps garbage within the same bound (debug.SetMemoryLimit).
 type memory struct {
-	after uint64 // the collection that shows what is in use without those that were let go, or ended
+	after uint64 // the garbage collection after which JVMs that were let go or have ended are no longer counted
 }
 
 const (
-	// mostLive is the part of the bound that may be in use after a garbage collection: the rest is garbage, and what the
-	// Go runtime needs itself.
+	// mostLive is the part of the bound that may be in use after a garbage collection. The rest is for garbage, and for
+	// the Go runtime itself.
 	mostLive = 0.6
-	// leftFor is how long a JVM is left alone that was let go for want of memory.
+	// leftFor is how long a JVM is left alone after it was let go for want of memory.
 	leftFor = 5 * time.Minute
-	// growth is how much garbage there may be: a collection costs tens of milliseconds of CPU time, most of which it waits
-	// for the sampling thread (ptrace.LeaveInPeace). It is at most growthPart of the bound.
+	// growth is how much garbage there may be: a collection costs tens of milliseconds of CPU time, most of which it
+	// waits for the sampling thread (ptrace.LeaveInPeace). growth is at most growthPart of the bound.
 	growth, growthPart = 16 << 20, 0.1
-	// leastGrowth and mostGrowth bound the same in percent of what is in use. leastGrowth goes before the other bounds.
+	// leastGrowth and mostGrowth bound the same, in percent of what is in use. leastGrowth overrules the other bounds.
 	leastGrowth, mostGrowth = 50, 400
 )
 
-// hasRoom tells whether one more of a JVM's size fits beside n of them. There is room for one: what is in use where
-// there is none is of JVMs that ended, until the next collection, which is minutes away in an agent that does nothing.
+// hasRoom reports whether one more JVM of average size fits beside n of them. There is always room for one. Without
+// JVMs, what is in use belongs to JVMs that have ended. It stays until the next garbage collection, which is minutes
+// away in an agent that does nothing.
 func (a *Agent) hasRoom(n int) bool {
 	if a.settings.MaxMemory == 0 || n == 0 {
 		return true
@@ -50,7 +51,7 @@ func (a *Agent) holdMemory(now time.Time) {
 		return
 	}
 	g := a.leastBusy(now)
-	if g == nil { // it is of those that ended, and not of the next one
+	if g == nil { // what is in use belongs to JVMs that have ended
 		a.memory.after = collections + 1
 		return
 	}
@@ -83,7 +84,7 @@ func (a *Agent) leastBusy(now time.Time) (least *guest) {
 	return least
 }
 
-// LetGrow sets how much the heap may grow, if that is another part of it by now.
+// LetGrow sets how much the heap may grow, where that is another percentage than before.
 func (h *ThisHost) LetGrow(live, growth int64) {
 	percent := growthPercent(live, growth)
 	if percent > h.growth*5/4 || percent < h.growth*4/5 {
@@ -96,7 +97,7 @@ func growthPercent(live, growth int64) int64 {
 	return min(max(100*growth/max(live, 1), leastGrowth), mostGrowth)
 }
 
-// Memory is what was in use after the last garbage collection, and how many there have been.
+// Memory is what was in use after the last garbage collection, and how many collections there have been.
 func (h *ThisHost) Memory() (live int64, collections uint64) {
 	read := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/cycles/total:gc-cycles"}}
 	metrics.Read(read)

@@ -45,10 +45,10 @@ func newMetrics() *Metrics {
 func (m *Metrics) refuse(cause string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.refused[cause]++ // a closed list: names of causes are goprof's own
+	m.refused[cause]++ // bounded: the names of causes are goprof's own
 }
 
-// census counts JVMs by what is done with them.
+// census counts the JVMs in each state.
 func (m *Metrics) census(guests map[int]*guest) {
 	var states [numStates]int
 	for _, g := range guests {
@@ -64,7 +64,7 @@ func (m *Metrics) census(guests map[int]*guest) {
 	m.states = states
 }
 
-// Counts is a reading as numbers, not as text.
+// Counts holds some metrics as numbers.
 type Counts struct {
 	Found, Ended, Attached, Batches, Samples, Lost int64
 	Recorded, Idle, Denied, Unsupported            int
@@ -78,7 +78,7 @@ func (m *Metrics) Healthy() bool { return time.Since(time.Unix(0, m.beat.Load())
 // healthyWithin is how old the last beat may be.
 const healthyWithin = 30 * time.Second
 
-// Counts reads some of them.
+// Counts reads these metrics.
 func (m *Metrics) Counts() Counts {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 // namespaceFile is where Kubernetes puts the namespace of a pod into its containers, with the account of the pod.
 const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
-// podNamespace reads it, empty if there is none. The container may have laid links there: they are followed inside of
-// its root.
+// podNamespace reads that file. The result is empty if there is none. Links that the container has put there are
+// followed within its root.
 func podNamespace(pid int) string {
 	f, size, err := process.OpenInside(pid, namespaceFile)
 	if err != nil {
@@ -30,7 +30,7 @@ func podNamespace(pid int) string {
 // maxNamespace is the longest name by Kubernetes' rules (RFC 1123: a label).
 const maxNamespace = 63
 
-// namespaceOf is the name, empty if it is none by these rules.
+// namespaceOf is the name in the file, empty if it breaks these rules.
 func namespaceOf(text string) string {
 	name := strings.TrimSpace(text)
 	if len(name) > maxNamespace {

@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// answerWithin is how long a target may take to answer: a file in its root may lie on a disk that hangs, or on one of
-// its own making, and so may what is mapped into its memory.
+// answerWithin bounds the wait for an answer that depends on the target. A file in its root may lie on a file system
+// that hangs, or that the target itself serves. So may what is mapped into its memory.
 const answerWithin = 2 * time.Second
 
-// mostHanging bounds how many questions may be without an answer: each holds a thread of the system, and for ever where
-// the target wants that. Beyond it nothing is asked.
+// mostHanging bounds the questions without an answer. Each holds an OS thread, for ever if the target wants that. With
+// so many, nothing more is asked.
 const mostHanging = 32
 
 var hanging atomic.Int32
 
-// inTime is what ask finds, ok if that did not take too long.
+// inTime asks, and returns the answer if it comes in time.
 func inTime[T any](ask func() T) (answer T, ok bool) {
 	if hanging.Load() >= mostHanging {
 		return answer, false

@@ -17,19 +17,19 @@ type Settings struct {
 	Mode   session.Mode       // session.CPUMode ...
 	Engine session.EngineName // of CPUMode
 	Every  time.Duration      // from one batch to the next
-	// MaxCPU is the share of the host's CPU time that goprof and the pauses of all JVMs may take together, 0 to 1. 0 is
-	// any.
+	// MaxCPU is the share of the host's CPU time that goprof and the pauses of all JVMs may take together, 0 to 1. 0
+	// sets no bound.
 	MaxCPU float64
-	// MaxJVMs bounds how many are recorded at a time. The hungriest are.
+	// MaxJVMs bounds how many JVMs are recorded at a time. The hungriest come first.
 	MaxJVMs int
-	// MaxMemory bounds what goprof keeps, in bytes; 0 is any.
+	// MaxMemory bounds what goprof keeps, in bytes. 0 sets no bound.
 	MaxMemory int64
 	Choice    Choice
-	// Pools puts threads together whose names differ by a number only.
+	// Pools takes threads together whose names differ only by a number.
 	Pools bool
 }
 
-// Default is what an agent does that was told nothing.
+// Default is how an agent works that was told nothing.
 func Default() Settings {
 	return Settings{Rate: 19, Mode: session.CPUMode, Engine: session.PtraceEngine, Every: 15 * time.Second, MaxCPU: 0.01,
 		MaxJVMs: 200, MaxMemory: 400e6}

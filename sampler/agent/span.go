@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// countedTime is from when until when samples count. An agent that takes over from another one attaches to JVMs before.
-// The other one ends when this one begins: so each moment is one agent's.
+// countedTime is the time in which samples count. An agent that takes over from another one attaches to JVMs before
+// that. The other agent ends when this one begins, so exactly one agent counts each moment.
 type countedTime struct {
 	from, until atomic.Int64 // ns since 1970
 }
@@ -33,22 +33,22 @@ func (s *countedTime) within(from, to time.Time) (time.Time, time.Time) {
 	return from, to
 }
 
-// Rehearse has the agent find and attach to JVMs, and take no samples of them before Begin. It is called before Run.
+// Rehearse lets the agent find and attach to JVMs without samples until Begin. Call Rehearse before Run.
 func (a *Agent) Rehearse() {
 	a.rehearses = true
 	a.span.from.Store(math.MaxInt64)
 }
 
-// Begin has samples taken; those count that are not older than that moment. From any goroutine.
+// Begin ends the rehearsal: samples from that moment on count. It may be called from any goroutine.
 func (a *Agent) Begin(at time.Time) {
 	a.span.from.Store(at.UnixNano())
 	a.begins <- struct{}{}
 }
 
-// EndAt has samples count only until that moment, from any goroutine. Run goes on.
+// EndAt sets the moment from which samples no longer count. It may be called from any goroutine. Run goes on.
 func (a *Agent) EndAt(at time.Time) { a.span.until.Store(at.UnixNano()) }
 
-// Settled is closed when a few beats have passed and no JVM waits to be attached to any more.
+// Settled is closed once a few beats have passed and no JVM waits for an attachment.
 func (a *Agent) Settled() <-chan struct{} { return a.settled }
 
 // perform ends the rehearsal.
@@ -64,7 +64,7 @@ func (a *Agent) perform() {
 // settleBeats is how many beats an agent takes until it knows who is busy.
 const settleBeats = 3
 
-// noteSettled is called after each beat, with what was delayed before it.
+// noteSettled is called after each beat. delayed is the count of delays before the beat.
 func (a *Agent) noteSettled(delayed int64) {
 	if a.beats++; a.beats < settleBeats || a.metrics.delayed.Load() != delayed {
 		return

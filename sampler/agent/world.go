@@ -19,22 +19,22 @@ type World interface {
 	PIDs() []int
 	Brief(pid int) (diagnose.Brief, bool)
 	Glance(pid int) (diagnose.JVM, bool)
-	// Place fills in where the JVM runs: what costs more than Glance, and only a JVM is asked.
+	// Place fills in where the JVM runs. It costs more than Glance, so only JVMs are placed.
 	Place(j *Candidate)
-	// CPU is what the process has used so far, 0 where there is none.
+	// CPU is the CPU time that the process has used so far, 0 if there is no such process.
 	CPU(pid int) time.Duration
 	// Attach opens a JVM. Nothing is done to it.
 	Attach(pid int) (Target, error)
-	// Explain tells why Attach or Record failed.
+	// Explain says why Attach or Record failed.
 	Explain(pid int, err error) diagnose.Cause
 	// Own is the CPU time that goprof itself has used so far, and CPUs how many the host has.
 	Own() time.Duration
 	CPUs() int
 	// Memory is what goprof had in use after its last garbage collection, and how many there have been.
 	Memory() (live int64, collections uint64)
-	// LetGrow has the heap grow by so many bytes beyond what is live before garbage is collected.
+	// LetGrow sets by how many bytes the heap may grow beyond what is live before garbage is collected.
 	LetGrow(live, growth int64)
-	// SetInterval is the CPU time between two samples from now on, of those that take them together.
+	// SetInterval sets the CPU time between two samples from now on, for JVMs that are sampled together.
 	SetInterval(time.Duration)
 }
 
@@ -44,9 +44,9 @@ type Target interface {
 	Tell(*Candidate)
 	// Resource is whose the batches are.
 	Resource() resource.Attributes
-	// Record samples it until ctx is done or it ends.
+	// Record samples the JVM until ctx is done or the JVM ends.
 	Record(ctx context.Context, how Recording) (profile.Summary, error)
-	// Alive: the process is there, and still the same program.
+	// Alive reports whether the process is there, and still the same program.
 	Alive() bool
 	Close()
 }
@@ -56,15 +56,15 @@ type Recording struct {
 	Settings *Settings
 	Interval time.Duration
 	Sink     session.Sink
-	// Started is told how the recording can be governed.
+	// Started is called when the recording has begun, with what governs it.
 	Started func(Control)
 }
 
 // Control governs a recording that is under way, from any goroutine.
 type Control interface {
-	// Govern sets the CPU time between two samples, of which only a share is taken; 0 is as few as can be. It returns
-	// false where that stays what it was at the beginning.
+	// Govern sets the CPU time between two samples, of which only a share is taken; 0 is as few as can be. Govern
+	// returns false where the rate cannot change.
 	Govern(interval time.Duration, share float64) bool
-	// Latest is what was done up to about a second ago. It does not wait.
+	// Latest is what was done up to about a second ago. It returns at once.
 	Latest() sampler.Stats
 }

@@ -8,7 +8,7 @@ import (
 	"goprof/profile"
 )
 
-// Judge says what a crash file means: the cause that is likeliest first, and what is known of memory behind it.
+// Judge says what a crash file means: the likeliest cause first, and then what is known of memory.
 func Judge(r *Report) *profile.Triage {
 	t := &profile.Triage{Findings: []profile.Finding{}, Notes: []string{}, Unknown: []profile.Unknown{}}
 	if f := cause(r); f != nil {
@@ -26,7 +26,7 @@ func Judge(r *Report) *profile.Triage {
 	return t
 }
 
-// cause is the first rule that holds. The order is that of how sure each is.
+// cause applies the first rule that holds. The surest rules come first.
 func cause(r *Report) *profile.Finding {
 	for _, rule := range []func(*Report) *profile.Finding{memory, onOOM, sent, stackOverflow, bus, compiler, unsafe,
 		collector,
@@ -50,7 +50,7 @@ func bytesText(n uint64) string {
 	return fmt.Sprintf("%d bytes", n)
 }
 
-// memory: the system gave the JVM no memory, which has nothing to do with objects in the heap.
+// memory finds that the system gave the JVM no memory. The Java heap need not be full for that.
 func memory(r *Report) *profile.Finding {
 	if !r.NoMemory && !strings.HasPrefix(r.Internal, "Out of Memory Error") {
 		return nil
@@ -88,7 +88,7 @@ func memory(r *Report) *profile.Finding {
 	return f
 }
 
-// onOOM: the heap was full, and a flag of the JVM's makes a crash of that.
+// onOOM finds that the heap was full, and that a flag of the JVM turned that into a crash.
 func onOOM(r *Report) *profile.Finding {
 	if !strings.Contains(r.Message, "OutOfMemory encountered") {
 		return nil
@@ -100,7 +100,7 @@ func onOOM(r *Report) *profile.Finding {
 		Next:     "-XX:+HeapDumpOnOutOfMemoryError, and look into the heap dump; or a larger -Xmx"}
 }
 
-// sent: a process sent the signal.
+// sent finds that a process sent the signal.
 func sent(r *Report) *profile.Finding {
 	switch r.SigCode {
 	case "SI_USER", "SI_TKILL", "SI_QUEUE":
@@ -119,8 +119,8 @@ func sent(r *Report) *profile.Finding {
 	return f
 }
 
-// guardZone is how far around the end of a stack an access is one beyond the stack: the JVM's zones have 80 KiB, the
-// libraries' and their frames more.
+// guardZone is how near to the end of a stack an access counts as a stack overflow. The JVM's own zones have 80 KiB,
+// and frames of libraries may reach further.
 const guardZone = 256 << 10
 
 func stackOverflow(r *Report) *profile.Finding {
@@ -169,7 +169,7 @@ func bus(r *Report) *profile.Finding {
 // methodOf finds a method in a line of a compile task or a frame: com.example.Shop::pay, com.example.Shop.pay(I)V.
 var methodOf = regexp.MustCompile(`([\w$]+(?:[./][\w$]+)*)(?:::|\.)([\w$<>]+)(?:\(|\s|$)`)
 
-// exclude is the flag that keeps the compiler from a method.
+// exclude is the flag that stops the compiler from compiling the method in a text.
 func exclude(text string) string {
 	m := methodOf.FindStringSubmatch(text)
 	if m == nil {
@@ -204,7 +204,7 @@ func taskMethod(task string) string {
 	return ""
 }
 
-// unsafeNear is how many frames of the top may lie above a call of Unsafe.
+// unsafeNear is among how many of the topmost frames a call of Unsafe is looked for.
 const unsafeNear = 6
 
 func unsafe(r *Report) *profile.Finding {
@@ -228,7 +228,7 @@ func unsafe(r *Report) *profile.Finding {
 			"accesses"}
 	for _, frame := range stack[at+1:] {
 		if (frame.Kind == 'j' || frame.Kind == 'J') && !isUnsafe(frame.Text) &&
-			!strings.HasPrefix(frame.Text, "java.lang.invoke.") { // a method handle's
+			!strings.HasPrefix(frame.Text, "java.lang.invoke.") { // a frame of a method handle
 			f.Evidence = append(f.Evidence, "Unsafe was called by "+frame.Text)
 			break
 		}
@@ -242,7 +242,7 @@ func isUnsafe(text string) bool {
 		strings.Contains(text, "ScopedMemoryAccess.")
 }
 
-// collectors are threads of collectors, by what the thread's line says.
+// collectors matches the line of a thread that belongs to a garbage collector.
 var collectors = regexp.MustCompile(`GCTaskThread|ConcurrentGCThread|GC Thread|G1 (?:Conc|Refine|Main|Service|Young)|ZWorker|ZDriver|` +
 	`Shenandoah|CMS |WorkerThread|GangWorker|ConcurrentMark|G1ConcurrentRefine`)
 
@@ -272,7 +272,7 @@ func compiled(r *Report) *profile.Finding {
 	return f
 }
 
-// systemLibraries are those whose functions crash because of what they are given.
+// systemLibraries matches libraries whose functions mostly crash because of wrong arguments.
 var systemLibraries = regexp.MustCompile(`^\[(?:libc[.-]|libpthread|libstdc\+\+|libm[.-]|ld-|libgcc_s|linux-vdso|libdl|librt|libjvm)`)
 
 func native(r *Report) *profile.Finding {
@@ -325,7 +325,7 @@ func vm(r *Report) *profile.Finding {
 	return f
 }
 
-// nearlyFull is the part of its limit at which a container is about to be killed.
+// nearlyFull is the part of its memory limit that a container uses when it is about to be killed.
 const nearlyFull = 0.95
 
 func container(r *Report) *profile.Finding {

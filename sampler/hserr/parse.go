@@ -14,9 +14,9 @@ import (
 type Report struct {
 	Signal   string // SIGSEGV
 	SigCode  string // SEGV_MAPERR, SI_USER
-	Addr     uint64 // that was accessed, if HasAddr
+	Addr     uint64 // the address that was accessed, if HasAddr
 	HasAddr  bool
-	SentBy   int // pid of whoever sent the signal
+	SentBy   int // the process that sent the signal
 	Internal string
 	Message  string // of an internal error, or of memory that could not be had
 	NoMemory bool   // there was not enough memory for the JVM to go on
@@ -25,7 +25,7 @@ type Report struct {
 	PC       uint64
 	PID      int
 	JRE, VM  string
-	Frame    Frame // the problematic one
+	Frame    Frame // the "problematic frame"
 	Thread   string
 	State    string // _thread_in_native
 	Task     string // what the compiler thread compiled
@@ -57,7 +57,7 @@ type Frame struct {
 	Text string
 }
 
-// Register is one with what it held.
+// Register is a register and its value.
 type Register struct {
 	Name  string
 	Value uint64
@@ -74,11 +74,11 @@ const (
 	maxFacts  = 256
 )
 
-// ErrNone says that a file is no crash file.
+// ErrNone is returned for a file that is no crash file.
 var ErrNone = errors.New("it is no crash file of HotSpot: those begin with # and tell of a fatal error, or of " +
 	"insufficient memory")
 
-// Is reports whether a file that begins so is a crash file.
+// Is reports whether a file that begins with head is a crash file.
 func Is(head []byte) bool {
 	text := string(head)
 	return strings.HasPrefix(strings.TrimLeft(text, "\r\n"), "#") && (strings.Contains(text, fatal) ||
@@ -186,7 +186,7 @@ func (p *parser) line(line string) {
 	}
 }
 
-// head is a line of the beginning.
+// head reads a line of the file's beginning.
 func (p *parser) head(line string) {
 	r := p.r
 	text := strings.TrimSpace(strings.TrimPrefix(line, "#"))
@@ -290,7 +290,7 @@ func (p *parser) parseListLine(line string) bool {
 	return true
 }
 
-// code is a line of the bytes around the pc.
+// code reads a line of the bytes around the pc.
 func (p *parser) code(line string) {
 	r := p.r
 	m := codeLine.FindStringSubmatch(line)
@@ -308,7 +308,7 @@ func (p *parser) code(line string) {
 	}
 }
 
-// fact is a line that stands for itself.
+// fact reads a line that means the same wherever it stands.
 func (p *parser) fact(line string) {
 	r := p.r
 	if m := siginfo.FindStringSubmatch(line); m != nil {

@@ -21,7 +21,7 @@ import (
 //	0   8  "OTEL_CTX"
 //	8   4  version: 2; 1 is of development
 //	12  4  bytes of the payload
-//	16  8  when it was published, by CLOCK_BOOTTIME; 0 while it is being changed
+//	16  8  when the context was published, by CLOCK_BOOTTIME; 0 while it is being changed
 //	24  8  address of the payload
 const (
 	signature  = "OTEL_CTX"
@@ -29,15 +29,15 @@ const (
 	version    = 2
 )
 
-// The bounds of what is read of a target that may lie.
+// Bounds of what is read: the target may lie.
 const (
 	maxPayload  = 64 << 10
 	maxMapLines = 1 << 16 // of /proc/PID/maps
-	maxTries    = 3       // at a context that is being changed
+	maxTries    = 3       // to read a context that is being changed
 	maxFound    = 4       // mappings of that name
 )
 
-// Context is what an SDK in the process has published, if there is any.
+// Context is what an SDK in the process has published. ok says that there is a context.
 func Context(pid int) (a resource.Attributes, ok bool) {
 	maps, err := os.Open(fmt.Sprintf("/proc/%d/maps", pid))
 	if err != nil {
@@ -61,7 +61,7 @@ func Context(pid int) (a resource.Attributes, ok bool) {
 	return nil, false
 }
 
-// mappings are the beginnings of the mappings whose names say that a context is there.
+// mappings are the addresses of the mappings whose names promise a context.
 func mappings(maps io.Reader) (found []uint64) {
 	lines := bufio.NewScanner(maps)
 	for n := 0; n < maxMapLines && len(found) < maxFound && lines.Scan(); n++ {
@@ -92,7 +92,7 @@ func named(path string) bool {
 
 var errNoContext = errors.New("no process context")
 
-// read reads the payload. It counts only if the moment of publication is the same before and after.
+// read reads the payload. The payload counts only if the time of publication is the same before and after.
 func read(mem io.ReaderAt, at uint64) ([]byte, error) {
 	var head, again [headerSize]byte
 	for range maxTries {

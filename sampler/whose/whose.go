@@ -13,8 +13,8 @@ import (
 // maxEnviron bounds what is read of an environment.
 const maxEnviron = 256 << 10
 
-// Enrich adds what is known of a process. What an SDK publishes is believed before the environment, and what a has
-// already before both. What cannot be read adds nothing.
+// Enrich adds what is known of a process. What a has already is kept. What an SDK publishes goes before the
+// environment. What cannot be read adds nothing.
 func Enrich(pid int, a *resource.Attributes) {
 	if c, ok := Context(pid); ok {
 		a.AddWord(c)
@@ -25,7 +25,7 @@ func Enrich(pid int, a *resource.Attributes) {
 	a.Add(Container(pid))
 }
 
-// Container is what the control groups of a process tell.
+// Container is what the control groups of a process tell of its container.
 func Container(pid int) (a resource.Attributes) {
 	b, err := procfs.Read(fmt.Sprintf("/proc/%d/cgroup", pid), procfs.MaxFile)
 	if err != nil {

@@ -1,9 +1,9 @@
 //go:build linux
 
-// Package config reads the configuration of an agent: flags, variables of the environment and one YAML file, which all
-// have the same names and the same texts.
+// Package config reads the configuration of an agent: flags, variables of the environment and one YAML file. All three
+// use the same names and the same texts.
 //
-// What is wrong is an error that says where it stands and what may stand there. An unknown key is one.
+// An error says where something wrong stands and what may stand there. An unknown key is an error.
 package config
 
 import (
@@ -26,11 +26,11 @@ type Config struct {
 	Listen string // "" is nowhere
 	Files  Files
 	To     To
-	// Redact is the policy by which names are taken out of all batches, "" for none; RedactKey the file of its key.
+	// Redact is the policy by which names are taken out of all batches, "" for none. RedactKey is the file of its key.
 	Redact, RedactKey string
 }
 
-// Files is where batches are kept as files.
+// Files says where batches are kept as files.
 type Files struct {
 	Dir      string // "" is nowhere
 	JFR      bool
@@ -38,7 +38,7 @@ type Files struct {
 	MaxCount int
 }
 
-// Default is what holds where nothing is said.
+// Default is the configuration of an agent that was told nothing.
 func Default() Config {
 	return Config{Settings: agent.Default(), Files: Files{MaxBytes: 1 << 30, MaxCount: 10_000}}
 }
@@ -52,7 +52,7 @@ type Option struct {
 	set   func(c *Config, text string) error
 }
 
-// Options are all of them, as help lists them.
+// Options are all options, in the order of the help.
 var Options = []Option{
 	{"files", false, "DIR", "keep batches as files in `folder`; the oldest are removed first", setFiles},
 	{"files-format", false, "FORMAT", "`format` of these files: pprof, or jfr", setFormat},
@@ -80,7 +80,7 @@ var Options = []Option{
 		"serve /metrics and /healthz at `address`: 127.0.0.1:9464; nothing listens without it", setListen},
 }
 
-// Find is the option of a name, nil if there is none.
+// Find finds an option by its name, nil if there is none.
 func Find(name string) *Option {
 	for i := range Options {
 		if Options[i].Name == name {
@@ -98,13 +98,13 @@ func (o *Option) Variable() string {
 // VariablePrefix begins the names of all variables.
 const VariablePrefix = "GOPROF_" + "AGENT_"
 
-// Said is what somebody has said, in the order of time: texts by the names of options.
+// Said are texts for options, in the order in which they were given.
 type Said []struct{ Name, Text string }
 
-// Add says something.
+// Add adds a text for an option.
 func (s *Said) Add(name, text string) { *s = append(*s, struct{ Name, Text string }{name, text}) }
 
-// Environment is what the variables say. Several rules stand in lines.
+// Environment is what the variables say. A variable with several rules has each on a line of its own.
 func Environment(lookup func(string) (string, bool)) (said Said) {
 	for i := range Options {
 		o := &Options[i]
@@ -125,8 +125,8 @@ func Environment(lookup func(string) (string, bool)) (said Said) {
 	return said
 }
 
-// Load makes a Config: of the file, if there is one, of variables, and of flags. The last one that says something of an
-// option is right; rules of one source replace those of the one before.
+// Load makes a Config of the file, if there is one, and of sources: variables, then flags. The last text for an option
+// counts. The rules of one source replace those of the sources before.
 func Load(file string, sources ...Said) (Config, error) {
 	c := Default()
 	if file != "" {
@@ -168,7 +168,7 @@ func (c *Config) forget(name string) {
 // ErrNowhere says that no destination takes batches.
 var ErrNowhere = errors.New("there is nowhere to send batches to: give files, otlp, pyroscope or parca")
 
-// Check holds options against each other.
+// Check finds options that contradict each other.
 func (c *Config) Check() error {
 	if err := c.Settings.Check(); err != nil {
 		return err

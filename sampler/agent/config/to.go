@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// To is where batches are sent. Several URLs of one kind stand with commas.
+// To says where batches are sent. Commas separate several URLs of one kind.
 type To struct {
 	OTLP, Pyroscope, Parca                      string
 	OTLPHeaders, PyroscopeHeaders, ParcaHeaders string
@@ -21,7 +21,7 @@ type To struct {
 // Any reports whether a destination is named.
 func (t *To) Any() bool { return t.OTLP+t.Pyroscope+t.Parca != "" }
 
-// servers are the URLs of an option, nil if it is about something else.
+// servers points to the URLs of an option, nil if the option takes no URLs.
 func (t *To) servers(option string) *string {
 	switch option {
 	case "otlp":
@@ -34,7 +34,7 @@ func (t *To) servers(option string) *string {
 	return nil
 }
 
-// idle is an option that does nothing, as no destination is named; empty if there is none.
+// idle is the name of an option that has no effect because no destination is named. It is empty if there is none.
 func (t *To) idle() string {
 	if t.Any() {
 		return ""
@@ -53,7 +53,7 @@ func (t *To) idle() string {
 	return ""
 }
 
-// toOptions are those of To.
+// toOptions are the options of To.
 var toOptions = []Option{
 	{"otlp", false, "URL", "send OpenTelemetry's profiles to `URL`, or to several with commas",
 		text(func(t *To) *string { return &t.OTLP })},

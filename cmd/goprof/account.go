@@ -10,8 +10,8 @@ import (
 	"goprof/profile"
 )
 
-// tellAccount writes the account of a recording, and all details where these are asked for. It is without names where
-// the recording is: what goprof says of itself ends up in logs that others read.
+// tellAccount writes the account of a recording, with all details if they were asked for. If the recording has no
+// names, neither has the account: logs are read by others, too.
 func (r *recorder) tellAccount(talk io.Writer, sum *profile.Summary) {
 	if r.out.names != nil {
 		sum = r.out.names.soFar(&soFar{summary: sum}).summary
@@ -34,7 +34,7 @@ func tellWritten(talk io.Writer, name string, as format.Format, wall bool) {
 	io.WriteString(talk, output.AccountLine("Written", text))
 }
 
-// nextStep is the command, or what else shows a recording best.
+// nextStep is the command or the program that shows a recording best.
 func nextStep(name string, as format.Format, wall bool) string {
 	if name[0] == '-' {
 		name = "./" + name

@@ -61,7 +61,7 @@ const agentExample = `  goprof agent --files /var/lib/goprof
   goprof agent --config /etc/goprof/agent.yaml --take-over    a new goprof in place of the old one, without a gap
   goprof agent --config /etc/goprof/agent.yaml --check        only say whether the file is right`
 
-// agentFlags are the flags as they were given: config knows what they mean.
+// agentFlags are the flags as they were given. Package config knows what they mean.
 type agentFlags struct {
 	file     string
 	check    bool
@@ -94,7 +94,7 @@ func newAgent() *cobra.Command {
 	return cmd
 }
 
-// agentFlag hands over what a flag says as it is.
+// agentFlag is a flag that hands its text over as it is.
 type agentFlag struct {
 	said   *config.Said
 	option *config.Option
@@ -114,7 +114,7 @@ func (f *agentFlag) Set(text string) error {
 	return nil
 }
 
-// load makes the configuration of file, variables and flags.
+// load makes the configuration from file, variables and flags.
 func (f *agentFlags) load() (config.Config, error) {
 	return config.Load(f.file, config.Environment(os.LookupEnv), f.said)
 }
@@ -150,7 +150,7 @@ func (f *agentFlags) run(cmd *cobra.Command) error {
 	}
 	defer out.close()
 	if err := out.connect(&c); err == nil {
-		takesOver = false // there is nobody
+		takesOver = false // there is no other agent
 	} else if !takesOver || !inUse(err) {
 		return err
 	}
@@ -170,7 +170,7 @@ func (f *agentFlags) wrong(cmd *cobra.Command, err error) error {
 	return e
 }
 
-// boundMemory keeps garbage within the bound.
+// boundMemory sets Go's memory limit, which keeps garbage within the bound.
 func boundMemory(s *agent.Settings) {
 	if s.MaxMemory == 0 {
 		debug.SetMemoryLimit(math.MaxInt64)
@@ -179,11 +179,12 @@ func boundMemory(s *agent.Settings) {
 	debug.SetMemoryLimit(s.MaxMemory - programSize)
 }
 
-// programSize is what the program itself takes of its memory, and the kernel's pages for it: the Go runtime does not
-// count that.
+// programSize is how much memory the program's own code and data take, with what the kernel needs for them. The Go
+// runtime does not count that.
 const programSize = 20 << 20
 
-// keptLibraries is how much of libraries is kept for the next JVM that has the same ones: libjvm takes some MB.
+// keptLibraries bounds the data about libraries that are kept for the next JVM with the same libraries. libjvm takes
+// some MB.
 func keptLibraries(maxMemory int64) int {
 	const most = 24 << 20
 	if maxMemory == 0 {
@@ -252,7 +253,7 @@ func (f *agentFlags) serve(cmd *cobra.Command, c *config.Config, at net.Listener
 	return failed
 }
 
-// reload reads the configuration at each signal. What is wrong with it is told, and the old one holds.
+// reload reads the configuration at each signal. If something is wrong with it, reload says so, and the old one holds.
 func (f *agentFlags) reload(ctx context.Context, again <-chan os.Signal, a *agent.Agent, old *config.Config,
 	say func(string)) {
 	for {
@@ -275,13 +276,13 @@ func (f *agentFlags) reload(ctx context.Context, again <-chan os.Signal, a *agen
 	}
 }
 
-// staysAsItWas says what of a new configuration is not taken before a restart, empty if nothing is.
+// staysAsItWas says which part of a new configuration takes effect only after a restart. It is empty if there is none.
 func staysAsItWas(c, old *config.Config) string {
 	var what []string
 	if c.Listen != old.Listen {
 		what = append(what, "listen")
 	}
-	if c.Engine != old.Engine { // what perf needs was given up
+	if c.Engine != old.Engine { // goprof has given up the rights that perf needs
 		what = append(what, "engine")
 	}
 	if c.Files != old.Files {

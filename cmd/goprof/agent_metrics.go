@@ -13,7 +13,7 @@ import (
 	"goprof/sampler/agent"
 )
 
-// serveMetrics answers at a listener until the function that it returns is called. It has two pages and takes nothing.
+// serveMetrics answers at a listener until the returned function is called. It has two pages and accepts no data.
 func serveMetrics(at net.Listener, write func(io.Writer), healthy func() bool) (end func()) {
 	pages := http.NewServeMux()
 	pages.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) {

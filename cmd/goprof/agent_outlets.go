@@ -20,7 +20,7 @@ import (
 	"goprof/sampler/agent/config"
 )
 
-// outlets are where an agent's batches go: files, and servers. Until they are open batches wait.
+// outlets are where an agent's batches go: files, and servers. Batches wait until the outlets are open.
 type outlets struct {
 	say   func(string)
 	names *nameless
@@ -33,10 +33,10 @@ type outlets struct {
 	dropped int64
 }
 
-// mostHeld bounds how many batches wait for the agent from which another one takes over.
+// mostHeld bounds how many batches wait until the agent that is replaced has closed its outlets.
 const mostHeld = 2048
 
-// connect opens what the configuration names. An error is for the user; errors.As finds sole.InUse in it.
+// connect opens what the configuration names. An error is for the user. errors.As finds sole.InUse in it.
 func (o *outlets) connect(c *config.Config) error {
 	to, err := openSending(&c.To, o.say)
 	if err != nil {
@@ -74,8 +74,8 @@ func (o *outlets) offer(b *ship.Batch) {
 	}
 }
 
-// give gives a batch to files and to servers. Relabelling is for servers; it knows the names, and what it makes of them
-// is taken out again.
+// give gives a batch to files and to servers. Relabelling is for servers. Its rules see the names, so names are taken
+// out after it once more.
 func (o *outlets) give(b *ship.Batch) {
 	shown := o.names.batch(b)
 	if o.files != nil {
@@ -113,11 +113,12 @@ func (o *outlets) metrics(w io.Writer) {
 	fileMetrics(w, o.files)
 }
 
-// inUse reports whether another agent has a folder.
+// inUse reports whether the error is that another agent uses a folder.
 func inUse(err error) bool { return errors.As(err, new(*sole.InUse)) }
 
-// listen opens the port for metrics. An agent that takes over listens there beside the other one, which the kernel
-// permits to the same user where both want it; it is no reason for two that know nothing of each other to do so.
+// listen opens the port for metrics. An agent that takes over listens there beside the other one (SO_REUSEPORT, which
+// the kernel permits to the same user). Two agents that know nothing of each other must not share a port. So an agent
+// that does not take over tries first whether the port is free.
 func listen(at string, takesOver bool) (net.Listener, error) {
 	if !takesOver {
 		alone, err := net.Listen("tcp", at)

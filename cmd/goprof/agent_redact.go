@@ -15,7 +15,7 @@ import (
 	"goprof/sampler/agent/config"
 )
 
-// nameless takes out of batches and messages what a policy does not allow. A nil one takes nothing out.
+// nameless takes out of batches and messages what a policy does not allow. A nil nameless takes nothing out.
 type nameless struct {
 	mu    sync.Mutex
 	by    *redact.Redactor
@@ -32,7 +32,7 @@ func openNameless(cmd *cobra.Command, c *config.Config) (*nameless, error) {
 	return &nameless{by: by, known: by.Functions()}, nil
 }
 
-// text is a name of a process, or what the agent says of one, without names.
+// text takes the names out of a process's name, or out of what the agent says of a process.
 func (n *nameless) text(of string) string {
 	if n == nil {
 		return of
@@ -42,7 +42,7 @@ func (n *nameless) text(of string) string {
 	return n.by.Text(of)
 }
 
-// batch is a batch without names. Others may read the one that was given meanwhile.
+// batch makes a copy of a batch without names. Others may read the given one at the same time.
 func (n *nameless) batch(b *ship.Batch) *ship.Batch {
 	if n == nil {
 		return b
@@ -56,7 +56,7 @@ func (n *nameless) batch(b *ship.Batch) *ship.Batch {
 		s := &out.Samples[i]
 		renamed := n.by.Sample(&profile.Sample{Thread: s.Thread, Stack: s.Stack}, n.known)
 		s.Thread = renamed.Thread
-		if renamed.Stack != nil { // it belongs to the Redactor, and is valid until the next sample
+		if renamed.Stack != nil { // the stack belongs to the Redactor, and is valid until the next sample
 			stack := *renamed.Stack
 			stack.Frames = slices.Clone(stack.Frames)
 			s.Stack = &stack
@@ -65,7 +65,8 @@ func (n *nameless) batch(b *ship.Batch) *ship.Batch {
 	return &out
 }
 
-// openAttributes are those that stay as they are: numbers, and what the kernel or a container runtime has made up.
+// openAttributes are the attributes that stay as they are: numbers, and names that the kernel or a container runtime
+// has made up.
 var openAttributes = []string{resource.ProcessPID, resource.ProcessStarted, resource.ContainerID, resource.PodUID,
 	resource.HostArch, resource.OSType}
 

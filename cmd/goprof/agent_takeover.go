@@ -14,18 +14,19 @@ import (
 )
 
 const (
-	// settleWithin is how long an agent that takes over waits until it is attached to all JVMs that are busy.
+	// settleWithin bounds how long an agent that takes over waits until it is attached to all busy JVMs.
 	settleWithin = 5 * time.Minute
-	// beginAhead is how long before the moment samples are taken, so that the first ones that count come in time.
+	// beginAhead is how long before the handover the new agent begins to take samples, so that the first ones that
+	// count come in time.
 	beginAhead = 200 * time.Millisecond
-	// givenWithin is how long the folder is waited for after that moment: the other agent writes its last batches.
+	// givenWithin bounds the wait for the folder after that moment: the other agent writes its last batches.
 	givenWithin = 2 * time.Minute
 	giveEvery   = 50 * time.Millisecond
 	// askedEvery is how often an agent looks whether another one wants to take over.
 	askedEvery = time.Second
 )
 
-// handoverFolders are where an agent looks for one that wants to take over, and where that one asks.
+// handoverFolders are the folders through which an agent asks another one to hand over.
 func handoverFolders(c *config.Config) (all []string) {
 	for _, dir := range []string{c.Files.Dir, c.To.Spool} {
 		if dir != "" {
@@ -35,14 +36,14 @@ func handoverFolders(c *config.Config) (all []string) {
 	return all
 }
 
-// errNoFolder: there is nothing that both agents know.
+// errNoFolder says that both agents have no folder in common.
 func errNoFolder() error {
 	return &exit.Error{Code: exit.General, What: "--take-over needs --files or --spool",
 		Why: "in that folder the two agents find each other"}
 }
 
-// takeOver waits until the agent is attached to whoever is busy, asks the other agent to end, begins at that moment,
-// and opens its outlets when the other one has closed them.
+// takeOver replaces another agent. It waits until this agent is attached to all busy JVMs, and asks the other agent to
+// end. This agent begins at that moment, and opens its outlets when the other one has closed them.
 func takeOver(ctx context.Context, a *agent.Agent, c *config.Config, out *outlets) error {
 	select {
 	case <-a.Settled():
@@ -68,8 +69,8 @@ func takeOver(ctx context.Context, a *agent.Agent, c *config.Config, out *outlet
 	}
 }
 
-// askToEnd asks the other agent to end, and returns when it will. It is not ok without an error where this agent is
-// interrupted meanwhile: then the question is withdrawn.
+// askToEnd asks the other agent to end, and returns at which moment that will be. Where this agent is interrupted
+// meanwhile, askToEnd withdraws the question. Then ok is false, and err is nil.
 func askToEnd(ctx context.Context, dirs []string, say func(string)) (at time.Time, ok bool, err error) {
 	at, err = askAny(ctx, dirs)
 	switch {
@@ -85,7 +86,7 @@ func askToEnd(ctx context.Context, dirs []string, say func(string)) (at time.Tim
 	return at, true, nil
 }
 
-// askAny asks where there is somebody: one of the folders may be new.
+// askAny asks in the folder that another agent uses. The others may be new.
 func askAny(ctx context.Context, dirs []string) (at time.Time, err error) {
 	for _, dir := range dirs {
 		if at, err = sole.Ask(ctx, dir); err == nil || ctx.Err() != nil {

@@ -19,7 +19,7 @@ import (
 	"goprof/sampler/session"
 )
 
-// sending is how an agent's batches reach servers. A nil one sends nothing.
+// sending sends an agent's batches to servers. A nil sending sends nothing.
 type sending struct {
 	shipper *ship.Shipper
 	rules   resource.Rules
@@ -42,14 +42,14 @@ func openSending(to *config.To, say func(string)) (*sending, error) {
 	return &sending{shipper, rules}, nil
 }
 
-// destinationsOf are the flags of goprof ship that say the same.
+// destinationsOf turns the configuration into flags of goprof ship.
 func destinationsOf(to *config.To) destinationFlags {
 	return destinationFlags{otlp: urls(to.OTLP), pyroscope: urls(to.Pyroscope), parca: urls(to.Parca),
 		otlpHeaders: to.OTLPHeaders, pyroscopeHeaders: to.PyroscopeHeaders, parcaHeaders: to.ParcaHeaders,
 		ca: to.CA, cert: to.Cert, key: to.Key, spool: to.Spool, spoolMax: to.SpoolMax, relabel: to.Relabel}
 }
 
-// checkSending says what is wrong with destinations. It makes no connection, and no spool.
+// checkSending says what is wrong with destinations. It makes no connection and no spool.
 func checkSending(to *config.To) error {
 	f := destinationsOf(to)
 	if _, err := f.rules(); err != nil {
@@ -68,7 +68,7 @@ func urls(text string) (all []string) {
 	return all
 }
 
-// guardAgent gives up what an agent does not need.
+// guardAgent gives up the rights that an agent does not need.
 func guardAgent(c *config.Config) {
 	keep := guard.ToWatch
 	if c.Engine != session.PtraceEngine {
@@ -84,7 +84,8 @@ func guardAgent(c *config.Config) {
 	guard.EnterSending(keep)
 }
 
-// isOwn reports whether a folder can be written without CAP_DAC_OVERRIDE. A spool always is (ship, checkOwner).
+// isOwn reports whether goprof can write a folder without CAP_DAC_OVERRIDE. It always can write a spool (ship,
+// checkOwner).
 func isOwn(dir string) bool {
 	if dir == "" {
 		return true
@@ -97,7 +98,7 @@ func isOwn(dir string) bool {
 	return ok && int(stat.Uid) == os.Geteuid() && info.Mode().Perm()&0o300 == 0o300
 }
 
-// lastTry is how long an agent that ends goes on to send. What is left then stays in the spool.
+// lastTry is how long an agent that ends goes on sending. The rest stays in the spool.
 const lastTry = 5 * time.Second
 
 func (s *sending) close(say func(string)) {

@@ -13,8 +13,8 @@ import (
 
 // Habits of async-profiler's asprof, and how goprof is told the same.
 
-// asprofEvents are what "asprof -e" may be told, and the flags of record that do it. Without flags: record does so
-// anyway. goprof cannot record an event that is not in the table.
+// asprofEvents maps events of "asprof -e" to the flags of record that do the same. An event without flags is what
+// record does anyway. goprof cannot record an event that is not in the table.
 var asprofEvents = map[string][]string{
 	"cpu": {}, "itimer": {}, "ctimer": {}, "perf": {"--engine", "perf"},
 	"wall": {"--mode", "wall"},
@@ -24,7 +24,7 @@ var asprofEvents = map[string][]string{
 	"cache-misses": {"--event", "cache-misses"}, "branch-misses": {"--event", "branch-misses"},
 }
 
-// suggestOfAsprof knows flags of asprof that record has not. It tells whether it was one.
+// suggestOfAsprof suggests flags in place of those that only asprof has. It reports whether the flag was one.
 func suggestOfAsprof(e *exit.Error, name, letters string, args []string) bool {
 	switch {
 	case letters != "" && name == "e" || letters == "" && name == "event":
@@ -93,7 +93,7 @@ func eventOf(args []string) (event string, from, to int) {
 	return "", 0, 0
 }
 
-// withoutValue leaves out a value behind a flag that takes none here: asprof's "--wall 10ms".
+// withoutValue removes the value behind a flag that takes none here: asprof's "--wall 10ms".
 func withoutValue(args []string, flag string) []string {
 	for i, a := range args {
 		if a == flag && i+1 < len(args) && strings.HasSuffix(args[i+1], "s") && strings.ContainsAny(args[i+1][:1],
@@ -109,14 +109,14 @@ func withoutValue(args []string, flag string) []string {
 	return args
 }
 
-// asprofOutputs are formats that "asprof -o" may be told, and files of the same here.
+// asprofOutputs maps formats of "asprof -o" to names of files that have the same format here.
 var asprofOutputs = map[string]string{
 	"flamegraph": "out.html", "html": "out.html", "jfr": "out.jfr", "collapsed": "out.collapsed",
 	"pprof": "out.pb.gz", "svg": "out.svg",
 	"flat": "out.json", "tree": "out.html", "traces": "out.collapsed", "text": "out.collapsed", "summary": "out.collapsed",
 }
 
-// asprofOutput is the error of "-o FORMAT": -o is a file here. A file of such a name can be had by ./NAME.
+// asprofOutput is the error of "-o FORMAT": -o is a file here. ./NAME means a file of such a name.
 func asprofOutput(cmd *cobra.Command, name string, args []string) *exit.Error {
 	file, is := asprofOutputs[name]
 	if !is {
@@ -153,7 +153,7 @@ func asprofFile(cmd *cobra.Command, name string, args []string) *exit.Error {
 	return e
 }
 
-// asprofVerbs are actions of asprof, and what is nearest here.
+// asprofVerbs maps actions of asprof to the nearest command here.
 var asprofVerbs = map[string]string{
 	"start": "goprof record PID runs until Ctrl-C", "collect": "goprof record PID -d 30s",
 	"profile": "goprof record PID -d 30s",

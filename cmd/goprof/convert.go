@@ -121,7 +121,7 @@ func runConvert(cmd *cobra.Command, input string, f *convertFlags) error {
 			return err
 		}
 	}
-	if err := f.writeMap(); err != nil { // of the account's words, too
+	if err := f.writeMap(); err != nil { // with the words of the account
 		return err
 	}
 	in.leftOut(cmd)
@@ -171,7 +171,7 @@ func (f *convertFlags) checkShape(cmd *cobra.Command, to format.Format) error {
 	return nil
 }
 
-// convert writes the recording, and tells errors of reading from those of writing.
+// convert writes the recording. Its errors say whether reading or writing failed.
 func (in *openInput) convert(cmd *cobra.Command, to format.Format, f *convertFlags, file *output.File) (int64, error) {
 	o := convert.Options{Sum: in.sumOptions(), Shape: f.shape, Tell: func(text string) {
 		fmt.Fprintf(cmd.ErrOrStderr(), "goprof: %s\n", output.Printable(text))

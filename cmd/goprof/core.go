@@ -25,7 +25,7 @@ import (
 type coreFile struct {
 	file, root string
 	debugDirs  []string
-	by         *redact.Redactor // nil: all names may be told
+	by         *redact.Redactor // nil: names stay as they are
 }
 
 func (c *coreFile) addFlags(cmd *cobra.Command) {
@@ -36,7 +36,7 @@ func (c *coreFile) addFlags(cmd *cobra.Command) {
 		"with --core: a `folder` with libjvm.so and other files, by build id, path or name; may be repeated")
 }
 
-// check says what is wrong with flags that do not go with these. live are those that need a live JVM.
+// check says which flags do not go with these. live are flags that need a live JVM.
 func (c *coreFile) check(cmd *cobra.Command, args []string, live ...string) error {
 	if c.file == "" {
 		for _, name := range []string{"core", "root", "debug-dir"} {
@@ -74,7 +74,7 @@ func (c *openedCore) Close() {
 	c.file.Close()
 }
 
-// open opens the core file, and tells what is uncertain about it.
+// open opens the core file, and says what is uncertain about it.
 func (c *coreFile) open(cmd *cobra.Command) (*openedCore, error) {
 	what := "cannot read " + c.file
 	file, err := unpack.Open(c.file)
@@ -108,7 +108,7 @@ func (c *coreFile) open(cmd *cobra.Command) (*openedCore, error) {
 	return o, nil
 }
 
-// warn tells what makes the result less than it could be.
+// warn says what makes the result worse than it could be.
 func (o *openedCore) warn(cmd *cobra.Command) {
 	to := cmd.ErrOrStderr()
 	if cut := o.Core.Cut(); cut > 0 {
@@ -127,7 +127,7 @@ func (o *openedCore) warn(cmd *cobra.Command) {
 	}
 }
 
-// hsErr is the report that the JVM wrote of its end, if it lies beside the core.
+// hsErr is the crash file that the JVM wrote, if it lies beside the core.
 func (o *openedCore) hsErr() string {
 	name := filepath.Join(filepath.Dir(o.from.file), fmt.Sprintf("hs_err_pid%d.log", o.Core.PID()))
 	if st, err := os.Stat(name); err != nil || !st.Mode().IsRegular() {
@@ -136,7 +136,7 @@ func (o *openedCore) hsErr() string {
 	return name
 }
 
-// missing tells which files were needed and not found, or may not be the right ones, once all has been read.
+// missing says which files were not found, or may be the wrong ones. Call it once all has been read.
 func (o *openedCore) missing(cmd *cobra.Command) {
 	if list := o.Core.Missing(); len(list) > 0 {
 		fmt.Fprintf(cmd.ErrOrStderr(), "goprof: %s\ntry: %s\n", o.from.missingText(list),
@@ -170,7 +170,7 @@ func (c *coreFile) missingText(list []process.MissingFile) string {
 	return "files that the core does not hold could not be had: " + strings.Join(text, "; ")
 }
 
-// path is a file that the core names, as it may be told.
+// path is the path of a file that the core names, without names that may not be told.
 func (c *coreFile) path(name string) string {
 	if c.by != nil {
 		name = c.by.Path(name)
@@ -178,10 +178,10 @@ func (c *coreFile) path(name string) string {
 	return output.Printable(name)
 }
 
-// remedyOfRefused is what lets goprof open files that lie below a folder which only another user may enter: it is empty
-// where none does, or its folder may not be told. goprof reads a core without the right to enter such folders, because
-// the core names the files, and whoever made it may want to have any file read. A folder that the user names keeps that
-// right (guard.EnterFiles).
+// remedyOfRefused is what lets goprof open files below a folder that only another user may enter. It is empty if there
+// are no such files, or if the folder may not be told. goprof reads a core without the right to enter such folders: the
+// core names the files, and its maker may want goprof to read any file. For a folder that the user names goprof keeps
+// that right (guard.EnterFiles).
 func (c *coreFile) remedyOfRefused(list []process.MissingFile) string {
 	if c.by != nil {
 		return ""
@@ -200,7 +200,7 @@ func (c *coreFile) remedyOfRefused(list []process.MissingFile) string {
 	return ""
 }
 
-// whyOf puts an error into words without a path that was named already.
+// whyOf puts an error into words, without the path that was named already.
 func whyOf(err error) string {
 	var path *fs.PathError
 	if errors.As(err, &path) {
@@ -257,8 +257,8 @@ func (o *openedCore) dump(cmd *cobra.Command, opt postmortem.Options, hide bool)
 	return dump, nil
 }
 
-// hideInternalOfCore folds frames that only pass calls on, and finds those again that the signals met. The thread that
-// died is the first.
+// hideInternalOfCore folds frames that only pass calls on. It then finds the frames again that the signals met. The
+// first thread is the one that died.
 func hideInternalOfCore(dump *profile.Dump) {
 	if len(dump.Threads) == 0 {
 		return

@@ -18,7 +18,7 @@ import (
 	"goprof/profile/resource"
 )
 
-// destinationFlags say where profiles are sent. Every command that sends some has them.
+// destinationFlags say where profiles are sent. Every command that sends profiles has them.
 type destinationFlags struct {
 	otlp, pyroscope, parca                      []string
 	otlpHeaders, pyroscopeHeaders, parcaHeaders string
@@ -51,12 +51,12 @@ func (f *destinationFlags) add(flags *pflag.FlagSet) {
 		"`file` of rules for attributes, in the form of Prometheus (relabel_configs)")
 }
 
-// maker makes what makes a destination of one kind.
+// maker turns a destination's constructor into one that returns the interface.
 func maker[D ship.Destination](of func(wire.Options) (D, error)) func(wire.Options) (ship.Destination, error) {
 	return func(o wire.Options) (ship.Destination, error) { return of(o) }
 }
 
-// destinations are those that are named.
+// destinations are the destinations that the flags name.
 func (f *destinationFlags) destinations() (all []ship.Destination, err error) {
 	for _, kind := range []struct {
 		flag, headers string
@@ -87,7 +87,7 @@ func (f *destinationFlags) destinations() (all []ship.Destination, err error) {
 	return all, nil
 }
 
-// rules are those of --relabel.
+// rules are the rules of --relabel.
 func (f *destinationFlags) rules() (resource.Rules, error) {
 	if f.relabel == "" {
 		return nil, nil
@@ -105,7 +105,7 @@ func (f *destinationFlags) rules() (resource.Rules, error) {
 	return rules, nil
 }
 
-// open opens the spool and begins to send. tell is given what an operator should know.
+// open opens the spool and begins to send. It calls tell with what an operator should know.
 func (f *destinationFlags) open(tell func(string)) (*ship.Shipper, error) {
 	to, err := f.destinations()
 	if err != nil {
@@ -123,7 +123,7 @@ func (f *destinationFlags) open(tell func(string)) (*ship.Shipper, error) {
 	return s, nil
 }
 
-// undelivered is the failure of what servers have not taken, nil if they have all.
+// undelivered is the error for batches that servers have not taken, nil if they have taken all.
 func undelivered(s *ship.Shipper, err error) error {
 	var why []string
 	for _, st := range s.Stats() {

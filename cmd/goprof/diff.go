@@ -25,7 +25,7 @@ type diffFlags struct {
 	in                        inputFlags
 }
 
-// diffFormats are those that a comparison can be written in.
+// diffFormats are the formats of comparisons.
 var diffFormats = []format.Format{format.Collapsed, format.JSON, format.HTML, format.SVG}
 
 func newDiff() *cobra.Command {
@@ -105,7 +105,7 @@ func diffSides(cmd *cobra.Command, args []string) (names [2][]string, err error)
 		return names, usageError(cmd, "more than two recordings need -- between those of before and those of after: "+
 			"goprof diff before1.jfr before2.jfr -- after1.jfr after2.jfr")
 	}
-	if dash <= 0 { // -- in front of all only says that no flags follow
+	if dash <= 0 { // a -- before all names only says that no flags follow
 		dash = min(len(args), 1)
 	}
 	names = [2][]string{args[:dash], args[dash:]}
@@ -162,7 +162,7 @@ func runDiff(cmd *cobra.Command, names [2][]string, f *diffFlags) error {
 	return nil
 }
 
-// check looks at the flags, and tells the format of the result.
+// check checks the flags, and returns the format of the result.
 func (f *diffFlags) check(cmd *cobra.Command, names []string) (format.Format, error) {
 	switch {
 	case f.top < 0:
@@ -199,7 +199,7 @@ func (f *diffFlags) check(cmd *cobra.Command, names []string) (format.Format, er
 	return to, nil
 }
 
-// read takes one recording in, and tells what it counts.
+// read adds one recording to the comparison, and returns what the recording counts.
 func (f *diffFlags) read(cmd *cobra.Command, c *diff.Comparison, side diff.Side, name string) (string, error) {
 	in, err := f.in.open(cmd, name)
 	if err != nil {
@@ -232,7 +232,7 @@ func (f *diffFlags) write(cmd *cobra.Command, r *diff.Result, to format.Format) 
 		return err
 	}
 	if f.output != output.Stdout {
-		if !f.exitCode || r.Significant == 0 { // else it is told as the reason for the exit code
+		if !f.exitCode || r.Significant == 0 { // otherwise it is told as the reason for the exit code
 			fmt.Fprintln(cmd.ErrOrStderr(), output.Printable(r.Verdict()))
 		}
 		fmt.Fprintf(cmd.ErrOrStderr(), "written: %s\n", output.Printable(f.output))

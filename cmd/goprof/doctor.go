@@ -77,7 +77,7 @@ func doctor(cmd *cobra.Command, pid int, asJSON bool) error {
 	return causeError(what, *r.Cause, nil)
 }
 
-// doctored is the command that the remedies repeat: a recording in place of the doctor.
+// doctored is the command that the remedies repeat: record in place of doctor.
 func doctored(args []string, pid int) []string {
 	if pid == 0 {
 		return append(args[:1:1], "record", "--pid", "PID")

@@ -7,7 +7,7 @@ import (
 	"goprof/output"
 )
 
-// doubts are those about JVMs that a run has told already: of several of one kind once is enough.
+// doubts are the doubts about JVMs that a run has told already. Each kind is told once.
 type doubts map[string]bool
 
 func (d doubts) warn(w io.Writer, sentences []string) {

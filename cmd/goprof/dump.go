@@ -125,7 +125,7 @@ func newDump() *cobra.Command {
 	return cmd
 }
 
-// maxDumps bounds -n: all of them are kept until the end.
+// maxDumps bounds -n: all dumps are kept until the end.
 const maxDumps = 1000
 
 // dumpEvery is the time between dumps where none is given.
@@ -149,7 +149,7 @@ type dumper struct {
 // liveDumpFlags are for live JVMs only.
 var liveDumpFlags = []string{"pid", "ns-pid", "count", "every", "nonblocking", "wait-stop"}
 
-// toDump are the rights that dump and locks keep. They write no file but the map of pseudonyms.
+// toDump are the rights that dump and locks keep. The map of pseudonyms is the only file that they write.
 func (f *redactFlags) toDump() guard.Keep {
 	if f.names != "" {
 		return guard.ToDumpAndWrite
@@ -165,7 +165,7 @@ func (d *dumper) dead() *coreDump {
 		opt: postmortem.Options{Depth: d.opt.Depth, Locks: d.opt.Locks, Virtual: d.virtual}}
 }
 
-// check finds out what is wrong with the flags.
+// check says what is wrong with the flags.
 func (d *dumper) check(cmd *cobra.Command) error {
 	given := cmd.Flags().Changed
 	if d.json && given("format") && d.format != dumpAsJSON {

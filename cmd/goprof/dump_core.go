@@ -9,7 +9,7 @@ import (
 	"goprof/sampler/postmortem"
 )
 
-// coreDump is what dump --core is asked for.
+// coreDump is what the command line asks of dump --core.
 type coreDump struct {
 	coreFile
 	format            string

@@ -13,7 +13,7 @@ import (
 	"goprof/unwind"
 )
 
-// newDump is dump of core files, which needs no Linux.
+// newDump makes the command that dumps core files. That needs no Linux.
 func newDump() *cobra.Command {
 	d := &coreDump{}
 	var hide redactFlags

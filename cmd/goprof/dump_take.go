@@ -60,7 +60,7 @@ func (d *dumper) run(cmd *cobra.Command) error {
 	return incomplete
 }
 
-// take takes one dump. incomplete is why it lacks stacks; it is there nevertheless, and is shown.
+// take takes one dump. incomplete says why the dump lacks stacks. Such a dump is shown all the same.
 func (d *dumper) take(cmd *cobra.Command, s *session.Session) (dump *profile.Dump, incomplete, err error) {
 	dump = s.NewDump()
 	if d.virtual && d.opt.Locks {
@@ -75,7 +75,7 @@ func (d *dumper) take(cmd *cobra.Command, s *session.Session) (dump *profile.Dum
 	case err != nil:
 		return nil, nil, attachError(d.pid, err)
 	}
-	if d.format == dumpAsJstack { // its readers know no such lines
+	if d.format == dumpAsJstack { // readers of jstack's dumps know no such lines
 		tellUnconfirmed(cmd.ErrOrStderr(), threads)
 		if note := dump.StoppedNote(); note != "" {
 			fmt.Fprintf(cmd.ErrOrStderr(), "goprof: process %d is %s\n", d.pid, note)
@@ -107,8 +107,8 @@ func (d *dumper) take(cmd *cobra.Command, s *session.Session) (dump *profile.Dum
 	return dump, incomplete, nil
 }
 
-// withLocks puts all virtual threads that no carrier runs behind the others. What some of them wait for, and hold, was
-// read with the others' locks: those are there already, and stay where they are not found again.
+// withLocks appends the virtual threads that no carrier runs. Some of them are in threads already, with what they wait
+// for and hold, but without a stack. Those get their stack.
 func withLocks(threads, unmounted []profile.ThreadDump) []profile.ThreadDump {
 	at := map[uint64]int{}
 	for i := range threads {
@@ -131,7 +131,7 @@ func (d *dumper) write(w io.Writer, dump *profile.Dump) error {
 	return writeDump(w, dump, d.format, d.shape)
 }
 
-// series takes several dumps. Text is written as it comes, JSON at the end.
+// series takes several dumps. It writes text after each dump, and JSON at the end.
 func (d *dumper) series(cmd *cobra.Command, s *session.Session, out *output.File) error {
 	ctx, stop := interruptible(cmd.Context())
 	defer stop()
@@ -141,9 +141,9 @@ func (d *dumper) series(cmd *cobra.Command, s *session.Session, out *output.File
 	next := time.Now()
 	for len(dumps) < d.count && sleepUntil(ctx, next) {
 		dump, lacks, err := d.take(cmd, s)
-		if err != nil && ctx.Err() != nil { // the dump under way is no whole one
+		if err != nil && ctx.Err() != nil { // the dump under way is incomplete
 			break
-		} else if err != nil && len(dumps) > 0 { // those that there are remain
+		} else if err != nil && len(dumps) > 0 { // the dumps before the error remain
 			fmt.Fprintf(cmd.ErrOrStderr(), "goprof: process %d cannot be looked at any more: %d of %d dumps\n",
 				d.pid, len(dumps),
 				d.count)
@@ -172,7 +172,7 @@ func (d *dumper) series(cmd *cobra.Command, s *session.Session, out *output.File
 	return incomplete
 }
 
-// notesOf is what is to be said of a JVM that was looked at, without names where by is not nil.
+// notesOf are the notes about a JVM that was looked at, without names where by is not nil.
 func notesOf(s *session.Session, by *redact.Redactor) []profile.Note {
 	notes := host().Notes(s)
 	if by != nil {
@@ -181,8 +181,8 @@ func notesOf(s *session.Session, by *redact.Redactor) []profile.Note {
 	return notes
 }
 
-// settleTime is how long threads that were stopped get to go back to what they did. What they use for that is not
-// theirs.
+// settleTime is how long stopped threads get to return to what they did. The CPU time that they use for that does not
+// count as theirs.
 const settleTime = 200 * time.Millisecond
 
 // sleepUntil returns false if ctx was done before.
@@ -212,7 +212,7 @@ func (d *dumper) writeNext(out *output.File, dumps []*profile.Dump) error {
 	return err
 }
 
-// writeEnd writes what all dumps come to. Tools that read jstack's dumps compare several themselves.
+// writeEnd writes what all dumps show together. Tools that read jstack's dumps compare several themselves.
 func (d *dumper) writeEnd(w io.Writer, dumps []*profile.Dump) error {
 	switch d.format {
 	case dumpAsJSON:

@@ -38,7 +38,7 @@ func (f *engineFlag) add(cmd *cobra.Command, fs *pflag.FlagSet) {
 	cmd.RegisterFlagCompletionFunc("engine", cobra.FixedCompletions(engineNames, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// check holds the flag against others.
+// check finds flags that contradict this one.
 func (f *engineFlag) check(cmd *cobra.Command, mode string, maxOverhead float64) error {
 	f.engineGiven = cmd.Flags().Changed("engine")
 	switch {
@@ -52,7 +52,7 @@ func (f *engineFlag) check(cmd *cobra.Command, mode string, maxOverhead float64)
 	return nil
 }
 
-// choose finds the engine for one JVM and says what is to be said of it.
+// choose chooses the engine for one JVM, and tells the user what the choice means.
 func (p *part) choose(talk io.Writer) error {
 	switch p.want.session() {
 	case session.WaitingMode:
@@ -80,12 +80,12 @@ func (p *part) choose(talk io.Writer) error {
 	return nil
 }
 
-// notes is what is to be said of a recording besides its figures.
+// notes is what the user should know of a recording besides its figures.
 func (r *recorder) notes(sum *profile.Summary) []profile.Note {
 	return append(append(sum.Notes, host().Notes(r.session)...), r.ownNotes(sum)...)
 }
 
-// ownNotes is what is to be said of one part.
+// ownNotes is what the user should know of one part.
 func (p *part) ownNotes(sum *profile.Summary) (notes []profile.Note) {
 	if p.event != nil && p.event.Note != "" {
 		notes = append(notes, profile.Note{Name: "event", Text: p.event.Note})

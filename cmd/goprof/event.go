@@ -21,7 +21,7 @@ import (
 	"goprof/sampler/session"
 )
 
-// eventFlags say of what samples are taken, if not of CPU time.
+// eventFlags say of which events samples are taken, if not of CPU time.
 type eventFlags struct {
 	event  string
 	every  string
@@ -29,7 +29,7 @@ type eventFlags struct {
 	kernel bool
 	asked  []askedEvent // what event says, with every and alloc
 	others []string     // parts of the recording that event names beside these
-	lead   string       // the one of them that event names first of all; empty if that is an event
+	lead   string       // the one of them that event names first; empty if it names an event first
 }
 
 const eventHelp = `With --event samples are taken of something other than CPU time: alloc, exceptions, class-load,
@@ -51,7 +51,7 @@ func (f *eventFlags) add(fs *pflag.FlagSet) {
 		"the kernel's functions above the program's stack: with --event, and of CPU time with --engine perf")
 }
 
-// check holds the flags against others.
+// check finds flags that contradict these.
 func (f *eventFlags) check(cmd *cobra.Command, o *recordFlags) error {
 	if err := f.ask(cmd); err != nil {
 		return err
@@ -96,7 +96,7 @@ func severalInto(cmd *cobra.Command, as format.Format) error {
 
 const everyHelp = "--every is for one event; of several each has its own: --event alloc=512k,exceptions=10"
 
-// notEvents are what asprof takes for events and record does in another way.
+// notEvents are events of asprof that record has other flags for.
 var notEvents = map[string]string{
 	"cpu": "what record takes without --event", "itimer": "what record takes without --event: cpu beside other events",
 	"ctimer": "what record takes without --event: cpu beside other events", "wall": "--mode wall here",
@@ -166,7 +166,7 @@ var units = []struct {
 	shift  uint
 }{{"k", 10}, {"m", 20}, {"g", 30}}
 
-// maxAmount is the largest interval that the program at a probe can reckon with.
+// maxAmount is the largest interval that the BPF program at a probe can count.
 const maxAmount = 1 << 31
 
 // parseAmount reads a number with k, m or g behind it: multiples of 1024.
@@ -185,7 +185,7 @@ func parseAmount(text string) (uint64, error) {
 	return n << shift, nil
 }
 
-// rights are what the recording keeps of goprof's. The kernel's own counters need no more than CPU time does.
+// rights are the rights that goprof keeps for the recording. The kernel's own counters need no more than CPU time does.
 func (f *eventFlags) rights() guard.Keep {
 	probes := slices.ContainsFunc(f.asked, func(e askedEvent) bool { return session.MayNeedProbes(e.name) })
 	switch {

@@ -11,11 +11,11 @@ import (
 // askedEvent is one of the events that --event names.
 type askedEvent struct {
 	name  string
-	every uint64 // mean amount between two samples; 0: the event's own
+	every uint64 // mean amount between two samples; 0: the event's default
 }
 
-// parseEvents reads "alloc=64k,exceptions,libc:write". A comma in the brackets of a C++ name separates nothing. What
-// stands behind "=" is an amount only if it is one: "libjvm:Handle::operator=" is a name.
+// parseEvents reads "alloc=64k,exceptions,libc:write". A comma in the brackets of a C++ name separates nothing. A text
+// behind "=" is an amount only if it reads as one: "libjvm:Handle::operator=" is a name.
 func parseEvents(text string) (list []askedEvent, err error) {
 	for _, part := range splitEvents(text) {
 		e := askedEvent{name: part}

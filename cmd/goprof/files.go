@@ -13,11 +13,11 @@ import (
 	"goprof/output/jfr"
 )
 
-// notItself refuses to replace a recording by what is made of it.
+// notItself refuses to replace a recording by what is made from it.
 func notItself(input, name string) error {
 	in, err := os.Stat(input)
 	if err != nil {
-		return nil // the code that reads it will say so
+		return nil // the code that reads the file will say what is wrong
 	}
 	if out, err := os.Stat(name); err != nil || !in.Mode().IsRegular() || !os.SameFile(in, out) {
 		return nil
@@ -94,7 +94,7 @@ func outputFailed(err error) error {
 	return e
 }
 
-// elsewhere is what mends a place that cannot be written to.
+// elsewhere is the remedy where a file cannot be written.
 func elsewhere(fe *output.FileError) string {
 	folder, base := filepath.Dir(fe.Name), filepath.Base(fe.Name)
 	other := "a name in another folder, such as " + commandLine([]string{filepath.Join(os.TempDir(), base)})

@@ -127,7 +127,8 @@ func reserveFlame(input string, f *flameFlags) (*output.File, error) {
 	return output.ReserveNumbered(name+".html", nil)
 }
 
-// describe gives a collapsed file the summary that is named, or tells what is wrong with the one beside it.
+// describe gives a collapsed file the summary that is named. Otherwise it says what is wrong with the summary beside
+// the file.
 func (in *openInput) describe(cmd *cobra.Command, named string) error {
 	if named == "" {
 		in.notes(cmd)
@@ -179,8 +180,8 @@ func drawingOf(input, title string, tree *output.Tree, i *recording.Info) flame.
 		About: about(input, tree, i)}
 }
 
-// infoLine says in one line what was recorded, and how much. Of a collapsed file without a summary nothing else is
-// known.
+// infoLine says in one line what was recorded, and how much. A collapsed file without a summary tells no more than the
+// amount.
 func infoLine(amount string, i *recording.Info) string {
 	facts := []string{amount}
 	m := &i.Meta
@@ -272,14 +273,14 @@ func aboutAccount(s *profile.Summary) (facts [][2]string) {
 	}
 	if s.Quality != "" && s.Quality != profile.Good {
 		why := ""
-		if len(s.Doubts) > 0 { // JFR files do not say
+		if len(s.Doubts) > 0 { // JFR files hold no doubts
 			why = ": " + strings.Join(s.Doubts, "; ")
 		}
 		add("quality", "%s%s", output.CleanName(string(s.Quality)), why)
 	}
 	add("truncated", "%s (%s)", output.Grouped(s.Truncated), output.Percent(s.Truncated, s.Attempted))
 	add("lost", "%s (%s)", output.Grouped(s.Lost), output.Percent(s.Lost, s.Attempted))
-	if p := &s.Pauses; p.Count > 0 { // the kernel's samples and recordings of others have none
+	if p := &s.Pauses; p.Count > 0 { // perf's samples and recordings of other tools have none
 		add("pauses", "p50 %s, p99 %s, max %s", output.Span(p.P50), output.Span(p.P99), output.Span(p.Max))
 	}
 	add("goprof's CPU", "%s", output.Span(s.OwnCPU))

@@ -89,7 +89,7 @@ func drawHeat(cmd *cobra.Command, input string, f *heatFlags) error {
 	return nil
 }
 
-// writeHeat draws the page. Samples are read meanwhile, so an error may be about them.
+// writeHeat draws the page. It reads samples meanwhile, so an error may be about reading.
 func writeHeat(file *output.File, in *openInput, f *heatFlags) (name string, err error) {
 	info := in.src.Info()
 	o := heat.Options{Title: heatTitle(in.name, f.title, &info), Line: heatLine(&info),
@@ -112,7 +112,7 @@ func writeHeat(file *output.File, in *openInput, f *heatFlags) (name string, err
 	return name, nil
 }
 
-// writeErrors tells whether an error was one of writing.
+// writeErrors notes errors of writing.
 type writeErrors struct {
 	to  io.Writer
 	err error

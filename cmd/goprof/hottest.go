@@ -9,7 +9,7 @@ import (
 	"goprof/profile"
 )
 
-// hottestSoFar sums up what a recording was spent in, for stacks that are written already and no longer in memory.
+// hottestSoFar sums up the hottest methods of stacks that were written already and are no longer in memory.
 type hottestSoFar struct {
 	mu  sync.Mutex
 	sum output.Hottest

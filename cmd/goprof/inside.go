@@ -44,7 +44,7 @@ func inside(inner int, part, command string) (int, error) {
 		Why: namesOf(found), Remedy: fmt.Sprintf("goprof %s --pid %d", command, found[0].PID)}
 }
 
-// checkProc says why no process can be found by its number or name, if so it is.
+// checkProc says why no process can be found by its number or name, if that is so.
 func checkProc() error {
 	if c := host().CheckProc(); c != nil {
 		return causeError("cannot look for JVMs", *c, nil)

@@ -8,8 +8,8 @@ import (
 	"goprof/output"
 )
 
-// cleanOnSignal removes files that are being written when a signal ends the process, until the function that it returns
-// is called. The process ends by the signal all the same. What was ignored before stays so.
+// cleanOnSignal removes unfinished files when a signal ends the process. It does so until the returned function is
+// called. The process still ends by the signal. A signal that was ignored before stays ignored.
 func cleanOnSignal() (stop func()) {
 	signals := make(chan os.Signal, 1)
 	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {

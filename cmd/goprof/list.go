@@ -68,7 +68,7 @@ func newList() *cobra.Command {
 	return cmd
 }
 
-// thoseCalled are the JVMs of a name, or the one whose pid the name is.
+// thoseCalled are the JVMs of a name. A name that is a number is a pid.
 func thoseCalled(jvms []diagnose.JVM, name string) []diagnose.JVM {
 	pid, err := strconv.Atoi(name)
 	return slices.DeleteFunc(jvms, func(j diagnose.JVM) bool {
@@ -79,7 +79,7 @@ func thoseCalled(jvms []diagnose.JVM, name string) []diagnose.JVM {
 	})
 }
 
-// noneListed says that no JVM has that name. Of a number it says which process that is.
+// noneListed says that no JVM has that name. For a number it says which process has that pid.
 func noneListed(name string) error {
 	pid, err := strconv.Atoi(name)
 	if err != nil || pid <= 0 {
@@ -114,7 +114,7 @@ func listText(w io.Writer, jvms []diagnose.JVM, withArgs bool) error {
 	return listProblems(w, jvms)
 }
 
-// columns are those that only containers need.
+// columns are the columns that only containers need.
 type columns struct{ inner, container bool }
 
 func containerColumns(jvms []diagnose.JVM) (c columns) {
@@ -163,7 +163,7 @@ func listRow(j *diagnose.JVM, shown columns, withArgs bool) []string {
 	)
 }
 
-// cell is text of the target, fit for a terminal and a table.
+// cell makes text of the target fit for a terminal and a table.
 func cell(s string) string {
 	if strings.TrimSpace(s) == "" {
 		return "-"
@@ -171,7 +171,7 @@ func cell(s string) string {
 	return output.Printable(s)
 }
 
-// listProblems says why some cannot be recorded, each cause once.
+// listProblems says why some JVMs cannot be recorded, each cause once.
 func listProblems(w io.Writer, jvms []diagnose.JVM) error {
 	type problem struct{ why, remedy string }
 	var order []problem

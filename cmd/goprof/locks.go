@@ -232,7 +232,7 @@ func unconfirmed(pid int, threads []profile.ThreadDump) error {
 		Remedy: fmt.Sprintf("goprof locks --pid %d", pid)}
 }
 
-// unconfirmedOfCore is the same for a core file. It proposes no second try: the core would say the same.
+// unconfirmedOfCore is unconfirmed for a core file. It proposes no second try: the core would say the same.
 func unconfirmedOfCore(name string, threads []profile.ThreadDump) error {
 	n := profile.Unconfirmed(threads)
 	return &exit.Error{Code: exit.Incomplete,

@@ -61,13 +61,13 @@ func (f *modeFlags) add(fs *pflag.FlagSet) {
 
 func (f *modeFlags) session() session.Mode { return session.Mode(f.mode) }
 
-// wallRate is how often each thread is looked at in a wall-clock mode, unless said otherwise.
+// wallRate is how often goprof looks at each thread in a wall-clock mode, unless the user says otherwise.
 const wallRate = 20
 
-// gatherRate is how often it is looked whether a safepoint is waited for, unless said otherwise.
+// gatherRate is how often goprof looks whether the JVM waits for a safepoint, unless the user says otherwise.
 const gatherRate = 1000
 
-// check holds the flags against each other.
+// check finds flags that contradict each other.
 func (f *modeFlags) check(cmd *cobra.Command, weight profile.Weight) error {
 	if !slices.Contains(modes, f.mode) {
 		return usageError(cmd, fmt.Sprintf("there is no mode %q; there are %s", f.mode, strings.Join(modes, ", ")))
@@ -115,7 +115,7 @@ func (f *modeFlags) wantsState() func(profile.State) bool {
 	return func(s profile.State) bool { return f.chosen[s] }
 }
 
-// leaveIdle tells whether the JVM's own idle threads are left out. Whoever names threads gets those.
+// leaveIdle reports whether the JVM's own idle threads are left out. They stay if the user names threads.
 func (f *modeFlags) leaveIdle(wants threadFilter) bool {
 	return f.session().IsWall() && f.session() != session.TTSPMode && !f.allThreads && wants.only == ""
 }

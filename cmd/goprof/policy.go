@@ -18,7 +18,7 @@ import (
 // redactFlags say what is taken out of what a command writes.
 type redactFlags struct {
 	policy, key, names string
-	prefix             string // of the flags that are told in errors
+	prefix             string // of the flags, for errors
 	words              map[string]string
 	file               *output.File
 }
@@ -26,7 +26,7 @@ type redactFlags struct {
 // defaultPolicy is the name of the policy that goprof brings along.
 const defaultPolicy = "default"
 
-// add adds the flags to a command that writes something else first of all.
+// add adds the flags to a command whose main purpose is something else.
 func (f *redactFlags) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	f.prefix = "redact-"
@@ -36,7 +36,8 @@ func (f *redactFlags) add(cmd *cobra.Command) {
 	fs.StringVar(&f.names, "redact-map", "", "write to `file` what each pseudonym stands for. Keep it")
 }
 
-// checkMapFile makes sure that the map goes into a file of its own: beside pseudonyms it would be given away with them.
+// checkMapFile makes sure that the map goes into a file of its own. In the same file it would be given away with the
+// pseudonyms.
 func (f *redactFlags) checkMapFile(cmd *cobra.Command, others []string) error {
 	for _, other := range append([]string{f.key, f.policy}, others...) {
 		if f.names != "" && other != "" && filepath.Clean(other) == filepath.Clean(f.names) {
@@ -99,7 +100,7 @@ func (f *redactFlags) read(cmd *cobra.Command) (*redact.Policy, error) {
 // maxKey bounds what is read of a file that should hold a key.
 const maxKey = 1 << 20
 
-// readKey reads the key, or makes one that nobody will know.
+// readKey reads the key, or makes a random one that is stored nowhere.
 func (f *redactFlags) readKey(cmd *cobra.Command, policy *redact.Policy) ([]byte, error) {
 	name := f.key
 	if name == "" && policy.KeyFile != "" {

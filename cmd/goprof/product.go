@@ -22,31 +22,32 @@ type product interface {
 	// begin is called before the recording. The Sink that it returns is given the samples, if it is not nil. stop ends
 	// the recording: there is no use in going on.
 	begin(about session.Facts, stop func()) session.Sink
-	// soFar writes what there is while the recording goes on.
+	// soFar writes what was recorded so far, while the recording goes on.
 	soFar(r *soFar) (name string, err error)
 	// finish writes the rest, and returns the name of the file.
 	finish(r *soFar) (name string, err error)
-	// discard leaves no file, and what was there before as it is. It returns what went wrong by then.
+	// discard leaves no file, and does not touch a file that was there before. It returns what has gone wrong so far.
 	discard() error
-	// file is where all of it goes.
+	// file is the file that the product is written to.
 	file() *output.File
 }
 
-// soFar is a recording as it is.
+// soFar is what was recorded so far.
 type soFar struct {
 	profile *profile.Profile
 	summary *profile.Summary
 	at      profile.Instant
 }
 
-// errAtEnd says that a product cannot be written before the end.
+// errAtEnd says that a product can be written only at the end.
 var errAtEnd = errors.New("all of it is written at the end")
 
 // productOptions say how a product is written.
 type productOptions struct {
-	chunk time.Duration // of JFR: how much a crash may cost; 0 is a minute
-	tell  func(string)  // is told what a format had no room for
-	// nameless says that the result does not tell the name of its file, which may be renamed before it is given away.
+	chunk time.Duration // of JFR: a crash loses at most so much; 0 is a minute
+	tell  func(string)  // called with what a format had no room for
+	// nameless says that the result must not contain the name of its file. The file may be renamed before it is given
+	// away.
 	nameless bool
 }
 
@@ -67,7 +68,7 @@ func newProduct(of format.Format, file *output.File, o productOptions) (product,
 	return newConverted(file, of, o)
 }
 
-// sumProduct is written at the end, of the sum of all samples.
+// sumProduct is written at the end, from the sum of all samples.
 type sumProduct struct {
 	to    *output.File
 	write func(io.Writer, *soFar) error
@@ -79,7 +80,7 @@ func (p *sumProduct) discard() error { return nil }
 
 func (p *sumProduct) begin(session.Facts, func()) session.Sink { return nil }
 
-// soFar writes what can be written anew at the end: what went into a stream cannot.
+// soFar writes a file that is written anew at the end. A stream cannot be written anew.
 func (p *sumProduct) soFar(r *soFar) (string, error) {
 	if p.to.IsStream() {
 		return "", errAtEnd
@@ -104,7 +105,7 @@ func writeDrawing(draw func(io.Writer, *output.Tree, flame.Options) error) func(
 	}
 }
 
-// writeTable writes what "goprof report --json" does.
+// writeTable writes what "goprof report --json" writes.
 func writeTable(w io.Writer, r *soFar) error {
 	table, err := output.NewReport(output.TreeOf(r.profile), "method", 0)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"goprof/sampler/session"
 )
 
-// convertedProduct is of a format that needs the samples with their times, and is written when all are known. Until
-// then they are in a spool: a JFR file without a name.
+// convertedProduct has a format that needs all samples with their times. It is written at the end. Until then the
+// samples are in a spool: a JFR file without a name.
 type convertedProduct struct {
 	to     *output.File
 	as     format.Format
@@ -51,7 +51,7 @@ func (p *convertedProduct) soFar(r *soFar) (string, error) {
 	return p.write()
 }
 
-// finish writes the result. Where the spool's disk was full it holds what was recorded before that.
+// finish writes the result. If the spool's disk was full, the result holds what was recorded before.
 func (p *convertedProduct) finish(r *soFar) (string, error) {
 	defer p.spool.Close()
 	if _, err := p.stream.finish(r); err != nil {
@@ -85,7 +85,7 @@ func (p *convertedProduct) discard() error {
 	return p.stream.discard()
 }
 
-// spooled is a spool as a file that grows. It stays open for its reader.
+// spooled is a spool. Unlike an output.Growing it stays open for its reader.
 type spooled struct {
 	*os.File
 	to *output.File
@@ -96,7 +96,7 @@ func (spooled) EndSoon()       {}
 func (spooled) Close() error   { return nil }
 func (s spooled) Name() string { return s.to.Name() }
 
-// spooledRecording is what was recorded, by the name that the user knows.
+// spooledRecording is the recording in a spool, under the name that the user knows.
 type spooledRecording struct {
 	*recording.File
 	name string

@@ -17,8 +17,8 @@ import (
 // if goprof is killed, only the open chunk is lost. The file gets its name with the first chunk behind the first
 // sample, so a recording without samples replaces nothing.
 //
-// The lock is for a signal, and for a recording that was given up because the process does not answer: its goroutine
-// may come back when all is over.
+// The lock serves signals. It also serves a recording that was given up because the process does not answer: its
+// goroutine may come back when all is over.
 type jfrProduct struct {
 	to      *output.File
 	growing growing
@@ -52,7 +52,7 @@ func (p *jfrProduct) begin(about session.Facts, stop func()) session.Sink {
 	return p
 }
 
-// BeginPart tells of a further part of the recording.
+// BeginPart begins a further part of the recording.
 func (p *jfrProduct) BeginPart(at profile.Instant, m profile.Meta) {
 	m.Version = version()
 	p.do(func(w *jfr.Writer) error {
@@ -75,7 +75,7 @@ func (p *jfrProduct) Begin(at profile.Instant, m profile.Meta) {
 	})
 }
 
-// Sample writes a sample. What went before it may have become a chunk.
+// Sample writes a sample. The samples before it may become a chunk by that.
 func (p *jfrProduct) Sample(s *profile.Sample) {
 	p.do(func(w *jfr.Writer) error {
 		err := w.Sample(s)
@@ -111,7 +111,7 @@ func (p *jfrProduct) Allocated(at profile.Instant, t profile.Thread, bytes uint6
 	p.do(func(w *jfr.Writer) error { return w.Allocated(at, t, bytes) })
 }
 
-// do writes something, unless the file is done or has failed. The first failure ends the recording.
+// do calls write, unless the file is finished or has failed. The first failure ends the recording.
 func (p *jfrProduct) do(write func(*jfr.Writer) error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -167,14 +167,14 @@ func (p *jfrProduct) finish(r *soFar) (string, error) {
 		}
 	}
 	p.done = true // nothing goes between the end and this
-	p.publish()   // also what was whole before a failure
+	p.publish()   // what was whole before a failure, too
 	if err := p.growing.Close(); err != nil && p.failed == nil {
 		p.failed = err
 	}
 	return p.growing.Name(), p.problem()
 }
 
-// endSoon is called when the recording ends. It takes no lock: a write may hold it, and wait for a reader.
+// endSoon is called when the recording ends. It takes no lock: a write may hold the lock while it waits for a reader.
 func (p *jfrProduct) endSoon() { p.growing.EndSoon() }
 
 func (p *jfrProduct) discard() error {

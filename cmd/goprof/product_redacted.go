@@ -10,15 +10,15 @@ import (
 	"goprof/sampler/session"
 )
 
-// redactedProduct is a product that is given nothing of what may not be told. What goprof says on standard error is
-// not the product's.
+// redactedProduct passes on to a product what may be told, and nothing else. It does not cover what goprof says on
+// standard error.
 type redactedProduct struct {
 	product
 	names *names
 }
 
-// names are what several goroutines ask for other names: the recording, and who writes it while it goes on. All
-// recordings of a run have one Redactor, and so one lock.
+// names guards a Redactor with a lock. Several goroutines ask it for names: those that record, and those that write
+// meanwhile. All recordings of a run have one Redactor, and so one lock.
 type names struct {
 	mu    *sync.Mutex
 	by    *redact.Redactor
@@ -41,7 +41,7 @@ func (n *names) soFar(r *soFar) *soFar {
 	return out
 }
 
-// begin tells the product nothing of the machine but its CPUs.
+// begin tells the product only the CPUs of the machine.
 func (p *redactedProduct) begin(about session.Facts, stop func()) session.Sink {
 	p.names.mu.Lock()
 	defer p.names.mu.Unlock()
@@ -57,19 +57,20 @@ func (p *redactedProduct) begin(about session.Facts, stop func()) session.Sink {
 func (p *redactedProduct) soFar(r *soFar) (string, error)  { return p.product.soFar(p.names.soFar(r)) }
 func (p *redactedProduct) finish(r *soFar) (string, error) { return p.product.finish(p.names.soFar(r)) }
 
-// endSoon is passed on, where the product knows it.
+// endSoon is passed on to a product that has it.
 func (p *redactedProduct) endSoon() {
 	if h, ok := p.product.(interface{ endSoon() }); ok {
 		h.endSoon()
 	}
 }
 
-// redactedSink is given the samples, and passes them on without names. It embeds nothing: what a Sink is told anew must
-// be looked at here first.
+// redactedSink passes samples on without names. It embeds no Sink: a method that Sink gets later must be written here
+// by hand, with thought for its names.
 type redactedSink struct {
 	to    session.Sink
 	names *names
-	// one is held while a sample is passed on: what it becomes is reused, and parts of a recording tell samples at once.
+	// one is held while a sample is passed on: the redacted sample is reused, and parts of a recording deliver samples
+	// at the same time.
 	one sync.Mutex
 }
 
@@ -80,7 +81,7 @@ func (s *redactedSink) Begin(at profile.Instant, m profile.Meta) {
 	s.to.Begin(at, m)
 }
 
-// BeginPart is partSink's.
+// BeginPart is partSink.
 func (s *redactedSink) BeginPart(at profile.Instant, m profile.Meta) {
 	s.names.mu.Lock()
 	m = s.names.by.Meta(m)
@@ -109,7 +110,7 @@ func (s *redactedSink) ThreadEnd(at profile.Instant, t profile.Thread) {
 
 func (s *redactedSink) Tick(at profile.Instant, javaThreads int) { s.to.Tick(at, javaThreads) }
 
-// Allocated is told those that want it.
+// Allocated is passed on to Sinks that have it.
 func (s *redactedSink) Allocated(at profile.Instant, t profile.Thread, bytes uint64) {
 	if to, ok := s.to.(interface {
 		Allocated(profile.Instant, profile.Thread, uint64)

@@ -18,8 +18,8 @@ import (
 	"goprof/sampler/session"
 )
 
-// program is a program that goprof starts to record it. It shares our terminal and is not
-// ours to end: a Ctrl-C at the terminal reaches it by itself.
+// program is a program that goprof starts to record it. It shares our terminal, so a Ctrl-C reaches it by itself.
+// goprof does not end it.
 type program struct {
 	cmd   *exec.Cmd
 	ended chan struct{}
@@ -34,7 +34,7 @@ func newProgram(argv []string) *program {
 
 func (p *program) pid() int { return p.cmd.Process.Pid }
 
-// attachEvery is how often a program is looked at that is no JVM yet: it may be a script that becomes one.
+// attachEvery is how often goprof looks at a program that is no JVM yet: it may be a script that becomes one.
 const attachEvery = 5 * time.Millisecond
 
 // launch starts the program.
@@ -56,7 +56,7 @@ func (p *program) launch() error {
 	return nil
 }
 
-// attach attaches to it as soon as it is a JVM that can be read.
+// attach attaches to the program as soon as it is a JVM that can be read.
 func (p *program) attach(ctx context.Context) (*session.Session, error) {
 	for {
 		s, err := session.Attach(p.pid())
@@ -94,7 +94,7 @@ func (p *program) finish(talk io.Writer) {
 	}
 }
 
-// status is how the program ended. The sampler, which traces it, may have been told instead of us.
+// status is how the program ended. The kernel may have told the sampler, which traces the program, in place of us.
 func (p *program) status() string {
 	var e *exec.ExitError
 	switch {

@@ -115,7 +115,7 @@ type recordFlags struct {
 	chunk       time.Duration
 	talk        io.Writer
 	by          *redact.Redactor // nil: all names may be told
-	byLock      sync.Mutex       // held while by is asked: several JVMs may be recorded
+	byLock      sync.Mutex       // held while by is used: several JVMs may be recorded
 	redactFlags
 	loopFlags
 	engineFlag
@@ -222,8 +222,8 @@ func (f *recordFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	defer session.StopAfterSuspend()()
 	defer session.StartWatchdog(watchdogName)()
-	// What is to be started has been, and would inherit the rest. And no OS thread hangs yet in a read of some
-	// process, as each of them has to take part.
+	// Programs were started before this: they would inherit it. No OS thread hangs in a read yet: each of them has to
+	// take part.
 	goFirst()
 	guard.Enter(f.eventFlags.rights())
 	talk := cmd.ErrOrStderr()
@@ -260,7 +260,7 @@ func (f *recordFlags) check(cmd *cobra.Command) (time.Duration, error) {
 	}
 	overhead := f.maxOverhead
 	if f.event != "" || f.alloc != "" {
-		overhead = 0 // of events perf takes samples, and goprof thins them out
+		overhead = 0 // perf takes the samples of events, and goprof thins them out
 	}
 	if err := f.engineFlag.check(cmd, f.mode, overhead); err != nil {
 		return 0, err
@@ -344,7 +344,7 @@ func (f *recordFlags) productOptions() productOptions {
 	}}
 }
 
-// checkNames wants a file for each JVM.
+// checkNames makes sure that each JVM has a file of its own.
 func (f *recordFlags) checkNames() error {
 	if len(f.pids) < 2 {
 		return nil

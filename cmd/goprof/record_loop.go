@@ -25,7 +25,7 @@ type loopFlags struct {
 	loop  time.Duration // 0: never
 }
 
-// minLoop keeps the times in file names apart, which have seconds.
+// minLoop keeps file names different: the times in them have seconds.
 const minLoop = time.Second
 
 func (f *loopFlags) add(fs *pflag.FlagSet) {
@@ -62,8 +62,8 @@ func (f *recordFlags) fixedName() bool {
 	return fixed
 }
 
-// loop records into one file after the other. The last one is left to the caller. A file is finished while the next
-// one is recorded, and never two at a time.
+// loop records into one file after the other. The caller finishes the last one. A file is finished while the next one
+// is recorded, and never two at a time.
 func (r *recorder) loop(ctx context.Context) (last result) {
 	var finishing sync.WaitGroup
 	defer finishing.Wait()
@@ -92,7 +92,8 @@ func (r *recorder) loop(ctx context.Context) (last result) {
 	}
 }
 
-// lap is how long the next of a loop's files is recorded, after so much time. It is never 0, which would mean no end.
+// lap is how long the next file is recorded, when the loop has spent so much time. It is never 0, which would mean no
+// end.
 func (f *recordFlags) lap(spent time.Duration) time.Duration {
 	if f.duration.Duration == 0 {
 		return f.loop
@@ -100,13 +101,13 @@ func (f *recordFlags) lap(spent time.Duration) time.Duration {
 	return max(min(f.loop, f.duration.Duration-spent), 1)
 }
 
-// over tells whether a loop has taken all of its time. It counts from the moment at which a file is done: finishing the
+// over reports whether the loop's time is over. It counts time to the moment at which a file is done: to finish the
 // file before may have taken longer than the file itself.
 func (f *recordFlags) over(spent time.Duration) bool {
 	return f.duration.Duration > 0 && spent >= f.duration.Duration
 }
 
-// finishOne writes one of a loop's files, and says so. A time without samples has none.
+// finishOne writes one of a loop's files, and says so. Without samples there is no file.
 func (r *recorder) finishOne(out *outputs, res *result) error {
 	if res.summary.AllSamples() == 0 {
 		if err := out.leaveOut(&soFar{res.profile, &res.summary, res.at}, false); err != nil {
@@ -132,8 +133,8 @@ type madeFile struct {
 	info os.FileInfo
 }
 
-// keepNewest deletes the oldest files of this run where there are more than are wanted. If a name now belongs to
-// another file than the one that this run made, that file stays.
+// keepNewest deletes the oldest files of this run if there are too many. A file that this run has not made stays, even
+// if it has the same name.
 func (r *recorder) keepNewest(out *outputs, name string) {
 	var files []madeFile
 	names := []string{name}
@@ -158,7 +159,7 @@ func (r *recorder) keepNewest(out *outputs, name string) {
 	}
 }
 
-// stillNamed tells whether a newer file of this run has the same name.
+// stillNamed reports whether a newer file of this run has the same name.
 func (r *recorder) stillNamed(name string) bool {
 	for _, files := range r.made[1:] {
 		for _, f := range files {

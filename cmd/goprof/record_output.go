@@ -12,19 +12,19 @@ import (
 	"goprof/output/format"
 )
 
-// outputs are the files that a recording ends in. They are checked before it begins. A signal may ask for what there is
+// outputs are the files that a recording writes. They are checked before it begins. A signal may have them written
 // while a loop finishes the same files.
 type outputs struct {
 	product
 	mu      sync.Mutex // held while they are written
-	done    bool       // they have been written for the last time, or are not to be
+	done    bool       // they were written for the last time, or will not be written
 	summary *output.File
 	beside  bool   // the summary goes beside the product, where "goprof flame" looks for it
-	asked   bool   // for the summary, by its name
-	names   *names // nil: all names may be told
+	asked   bool   // the user has named the summary
+	names   *names // nil: names stay as they are
 }
 
-// reserve finds the files for the recording of a process that begins now.
+// reserve opens the files for a recording of a process that begins now.
 func (f *recordFlags) reserve(pid int) (*outputs, error) {
 	now := time.Now()
 	o := &outputs{asked: f.summary != "", beside: f.summary == "" && f.as == format.Collapsed}
@@ -57,7 +57,7 @@ func (f *recordFlags) reserve(pid int) (*outputs, error) {
 	return o, err
 }
 
-// errLoopStream: the files of a loop come one after the other.
+// errLoopStream says that a loop needs files, and was given a stream.
 var errLoopStream = errors.New("--loop begins a new file each time, and this is none")
 
 // reserveProduct finds the file itself.
@@ -76,8 +76,8 @@ func (f *recordFlags) reserveProduct(pid int, now time.Time) (*output.File, erro
 	return output.ReserveNumbered(name, f.besideOf())
 }
 
-// named reserves a file by the name that the user gave. A pipe or a device is opened, and only once: its reader would
-// take the first close for the end of everything.
+// named reserves a file by the name that the user gave. A pipe or a device is opened only once: its reader would take
+// the first close for the end.
 func (f *recordFlags) named(name string) (*output.File, error) {
 	if file := f.streams[name]; file != nil {
 		return file, nil
@@ -92,7 +92,7 @@ func (f *recordFlags) named(name string) (*output.File, error) {
 	return file, err
 }
 
-// besideOf tells what is written beside the stacks: where "goprof flame" looks for the account.
+// besideOf says how the file beside the stacks is named, in which "goprof flame" looks for the account.
 func (f *recordFlags) besideOf() func(string) string {
 	if f.summary != "" || f.as != format.Collapsed {
 		return nil
@@ -108,11 +108,11 @@ func reserveBeside(name string) (*output.File, error) {
 	return file, nil
 }
 
-// errDone says that the files have been finished.
+// errDone says that the files are finished.
 var errDone = errors.New("it has been written to the end")
 
-// write writes all files for the last time and returns the name of the first. An account that was asked for by name is
-// written also where the product failed: it says what was recorded.
+// write writes all files for the last time, and returns the name of the first. An account that the user has named is
+// written even if the product failed: it says what was recorded.
 func (o *outputs) write(r *soFar) (string, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -124,7 +124,7 @@ func (o *outputs) write(r *soFar) (string, error) {
 	return name, errors.Join(err, o.writeSummary(name, r))
 }
 
-// writeSoFar writes the files that can be written again at the end. A stream cannot.
+// writeSoFar writes the files that can be written again at the end. A stream can be written only once.
 func (o *outputs) writeSoFar(r *soFar) (string, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -138,8 +138,8 @@ func (o *outputs) writeSoFar(r *soFar) (string, error) {
 	return name, err
 }
 
-// leaveOut removes the files of a recording without samples. An account that was asked for by name stays. It returns
-// what went wrong: that may be why there are no samples.
+// leaveOut removes the files of a recording without samples. An account that the user has named stays. The error that
+// leaveOut returns may be why there are no samples.
 func (o *outputs) leaveOut(r *soFar, account bool) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -151,7 +151,7 @@ func (o *outputs) leaveOut(r *soFar, account bool) error {
 	return err
 }
 
-// writeSummary writes the account, where there is to be one. Its place may depend on the name that the product got.
+// writeSummary writes the account, if one is wanted. Its place may depend on the name that the product got.
 func (o *outputs) writeSummary(name string, r *soFar) (err error) {
 	if o.summary == nil && o.beside && !o.file().IsStream() {
 		if o.summary, err = reserveBeside(name); err != nil {

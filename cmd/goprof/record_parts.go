@@ -21,9 +21,9 @@ import (
 )
 
 // A recording may have several parts that go into one JFR file: --event cpu,alloc,lock. All events are one part. CPU
-// time and each sort of waiting are others, for each has its own engine, threads to look at and account. So each part
-// has a Session. They share the file and the clock. The part that was named first leads: it tells the file of the
-// threads, and when it ends, all end.
+// time and each sort of waiting are others: each has its own engine, its own threads to look at, and its own account.
+// So each part has a Session. The parts share the file and the clock. The part that was named first leads: it tells the
+// file of the threads, and when it ends, all end.
 
 // wantedPart is what a part is asked for.
 type wantedPart struct {
@@ -47,7 +47,7 @@ type part struct {
 	visits  chan session.Visit
 }
 
-// partModes are the parts that are no events, and their modes.
+// partModes maps parts that are no events to their modes.
 var partModes = map[string]session.Mode{"cpu": session.CPUMode, "wall": session.WallMode}
 
 func modeOfPart(name string) (session.Mode, bool) {
@@ -58,7 +58,7 @@ func modeOfPart(name string) (session.Mode, bool) {
 	return m, is
 }
 
-// namesWaits tells whether --event names waits beside others.
+// namesWaits reports whether --event names waits beside others.
 func namesWaits(event string) bool {
 	return slices.ContainsFunc(splitEvents(event), func(name string) bool {
 		m, is := modeOfPart(name)
@@ -66,7 +66,7 @@ func namesWaits(event string) bool {
 	})
 }
 
-// takeParts takes what is no event out of the list of events.
+// takeParts takes the parts that are no events out of the list of events.
 func (f *eventFlags) takeParts(cmd *cobra.Command) error {
 	var events []askedEvent
 	for i, e := range f.asked {
@@ -93,7 +93,7 @@ func noAmount(cmd *cobra.Command, name string) error {
 	return usageError(cmd, fmt.Sprintf("--event %s has no amount behind it: its samples are times", name))
 }
 
-// checkParts holds the flags against a recording of several parts.
+// checkParts finds flags that do not go with several parts.
 func (f *eventFlags) checkParts(cmd *cobra.Command, o *recordFlags) error {
 	given := cmd.Flags().Changed
 	cpu := slices.Contains(f.others, profile.ModeCPU)
@@ -117,7 +117,7 @@ func (f *eventFlags) checkParts(cmd *cobra.Command, o *recordFlags) error {
 	return nil
 }
 
-// parts are those of the recording, the one that leads first.
+// parts are the parts of the recording. The first one leads.
 func (f *recordFlags) parts() []wantedPart {
 	if len(f.others) == 0 {
 		return []wantedPart{{modeFlags: f.modeFlags, engine: session.EngineName(f.engine), interval: f.interval,
@@ -143,7 +143,7 @@ func (f *recordFlags) parts() []wantedPart {
 	return append(parts, events)
 }
 
-// modePart is a part that is no event, with what it has where it is recorded alone.
+// modePart is a part that is no event, with the defaults that it has when it is recorded alone.
 func (f *recordFlags) modePart(name string) wantedPart {
 	mode, _ := modeOfPart(name)
 	p := wantedPart{name: name, engine: session.EngineName(f.engine), interval: f.interval}
@@ -164,7 +164,7 @@ func (f *recordFlags) modePart(name string) wantedPart {
 	return p
 }
 
-// chosenStates are the states of an event that is a mode.
+// chosenStates are the thread states that belong to an event that is a mode.
 func chosenStates(names []string) map[profile.State]bool {
 	chosen := map[profile.State]bool{}
 	for _, name := range names {
@@ -204,7 +204,7 @@ func (p *part) record(ctx context.Context, length time.Duration, sink session.Si
 	threads := f.threads || f.group
 	p.hottest = new(hottestSoFar)
 	var full func(*profile.Profile)
-	if sink != nil { // such products are made of it: each of its samples has its thread
+	if sink != nil { // such a product is made from the Sink's samples, and each of them has its thread
 		full, threads = p.hottest.add, false
 	}
 	stacks, sum, err := p.session.Record(ctx, session.RecordOptions{
@@ -221,7 +221,7 @@ func (p *part) record(ctx context.Context, length time.Duration, sink session.Si
 	return stacks, sum, err
 }
 
-// recordParts records all parts. The account is that of the part that leads, with those of the others in it.
+// recordParts records all parts. The account is that of the part that leads. It contains the accounts of the others.
 func (r *recorder) recordParts(ctx context.Context, length time.Duration, sink session.Sink,
 	stop func()) (*profile.Profile, profile.Summary, error) {
 	ctx, end := context.WithCancel(ctx)
@@ -253,7 +253,7 @@ func (r *recorder) recordParts(ctx context.Context, length time.Duration, sink s
 	return stacks, sum, cmp.Or(err, errors.Join(errs...))
 }
 
-// further is the account of a part that does not lead: without what the first one's says for all.
+// further is the account of a part that does not lead, without what the first part's account says for all.
 func (p *part) further(s *profile.Summary) profile.Summary {
 	sum := *s
 	sum.Meta.Version = version()
@@ -262,13 +262,14 @@ func (p *part) further(s *profile.Summary) profile.Summary {
 	return sum
 }
 
-// partSink is told of further parts of a recording.
+// partSink is a Sink that takes several parts of a recording.
 type partSink interface {
 	session.Sink
 	BeginPart(at profile.Instant, m profile.Meta)
 }
 
-// sideSink is what a further part tells: its samples. The part that leads tells of threads and of the time.
+// sideSink passes on the samples of a further part, and nothing else. The part that leads tells of threads and of the
+// time.
 type sideSink struct{ to partSink }
 
 func (s sideSink) Begin(at profile.Instant, m profile.Meta)        { s.to.BeginPart(at, m) }

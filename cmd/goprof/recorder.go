@@ -28,12 +28,12 @@ type recorder struct {
 	talk   io.Writer
 
 	// Of a loop.
-	made    [][]madeFile // that are there still, the oldest first
+	made    [][]madeFile // that were not deleted yet, the oldest first
 	loopErr error
 }
 
-// recordAll records all targets side by side until ctx is done, the time is over, or they
-// have ended. Of several errors it returns the first and tells the others.
+// recordAll records all targets side by side until ctx is done, the time is over, or they have ended. If there are
+// several errors, it returns the first and tells the others.
 func recordAll(ctx context.Context, stderr io.Writer, f *recordFlags, targets []recordable,
 	now <-chan os.Signal) error {
 	talk := newStatusLine(stderr)
@@ -64,7 +64,7 @@ func recordAll(ctx context.Context, stderr io.Writer, f *recordFlags, targets []
 	return tellAll(talk, f, recorders, results)
 }
 
-// newRecorder finds the files first: a name that cannot be written must not cost a recording.
+// newRecorder makes a recorder. It opens the files first: a name that cannot be written must not cost a recording.
 func newRecorder(talk io.Writer, f *recordFlags, t recordable) (*recorder, error) {
 	r := &recorder{ended: make(chan struct{}), talk: talk}
 	for i, want := range f.parts() {
@@ -91,7 +91,7 @@ func newRecorder(talk io.Writer, f *recordFlags, t recordable) (*recorder, error
 	return r, nil
 }
 
-// parts are all of them, the one that leads first.
+// parts are all parts. The first one leads.
 func (r *recorder) parts() []*part { return append([]*part{&r.part}, r.beside...) }
 
 func (r *recorder) close() {
@@ -106,7 +106,7 @@ func closeAll(recorders []*recorder) {
 	}
 }
 
-// result is what became of a recording.
+// result is how a recording ended.
 type result struct {
 	profile *profile.Profile
 	summary profile.Summary
@@ -142,13 +142,13 @@ func (r *recorder) once(ctx context.Context, length time.Duration) result {
 	sink := r.out.begin(r.session.Facts(), stop)
 	p, sum, err := r.recordParts(ctx, length, sink, stop)
 	used := sum.Times.Process
-	if used == 0 { // wall-clock modes do not ask, and what threads used that are not wanted is not in it
+	if used == 0 { // wall-clock modes do not measure it, and it lacks threads that are not wanted
 		used = max(r.session.CPUTime()-before, 0)
 	}
 	return result{p, sum, r.session.Now(), used, err}
 }
 
-// visit calls f with the part that leads as it is; it returns false if the recording has ended.
+// visit calls f with the part that leads, between two samples. It returns false if the recording has ended.
 func (r *recorder) visit(f session.Visit) bool { return r.visitPart(&r.part, f) }
 
 func (r *recorder) visitPart(p *part, f session.Visit) bool {
@@ -161,7 +161,7 @@ func (r *recorder) visitPart(p *part, f session.Visit) bool {
 		select {
 		case <-done:
 			return true
-		case <-r.ended: // in the middle of it: the process's memory does not answer
+		case <-r.ended: // it ended during f: the process's memory does not answer
 			return false
 		}
 	case <-r.ended:
@@ -212,8 +212,8 @@ func (r *recorder) tell(talk io.Writer, res *result) error {
 	return nil
 }
 
-// tellEmpty writes no stacks: an empty file helps nobody, and could replace a full one. An
-// account that was asked for by name is written, as it says what became of the looks.
+// tellEmpty ends a recording without samples. It writes no stacks: an empty file helps nobody, and could replace a full
+// one. It writes an account that the user has named, because the account says what became of the looks.
 func (r *recorder) tellEmpty(talk io.Writer, res *result) error {
 	if err := r.out.leaveOut(&soFar{res.profile, &res.summary, res.at}, true); err != nil {
 		return outputFailed(err)
@@ -227,13 +227,13 @@ func (r *recorder) tellEmpty(talk io.Writer, res *result) error {
 	if !r.flags.quiet {
 		r.tellAccount(talk, &res.summary)
 	}
-	if len(r.made) > 0 { // only the last of a loop's files
+	if len(r.made) > 0 { // only the last file of a loop is empty
 		return nil
 	}
 	return r.noSamples(res)
 }
 
-// writeOnSignal writes what there is at each signal, until the function that it returns is called.
+// writeOnSignal writes what was recorded so far at each signal, until the returned function is called.
 func writeOnSignal(talk io.Writer, recorders []*recorder, now <-chan os.Signal) (stop func()) {
 	end := make(chan struct{})
 	var all sync.WaitGroup
@@ -255,7 +255,7 @@ func writeOnSignal(talk io.Writer, recorders []*recorder, now <-chan os.Signal) 
 	}
 }
 
-// writeNow writes what there is. The recording waits only while that is copied.
+// writeNow writes what was recorded so far. The recording waits only while that is copied.
 func (r *recorder) writeNow(talk io.Writer) {
 	var now *profile.Profile
 	var sum profile.Summary
@@ -277,8 +277,8 @@ func (r *recorder) writeNow(talk io.Writer) {
 	hottest.Describe(&sum, output.TreeOf(now))
 	name, err := out.writeSoFar(&soFar{now, &sum, r.session.Now()})
 	switch {
-	case errors.Is(err, errDone): // a loop's file, which holds all of it
-	case errors.Is(err, errAtEnd): // whoever reads it would count twice what is written twice
+	case errors.Is(err, errDone): // a file of a loop was just finished, and holds all of it
+	case errors.Is(err, errAtEnd): // its reader would count twice what is written twice
 		fmt.Fprintln(talk, "goprof: SIGUSR1 writes what there is into a file (-o FILE); "+
 			"what is not a file gets all of it at the end")
 	case err != nil:
@@ -288,8 +288,8 @@ func (r *recorder) writeNow(talk io.Writer) {
 	}
 }
 
-// interruptible ends at the first SIGINT or SIGTERM. The second one ends the process at once, and leaves no file that
-// has no name yet.
+// interruptible makes a context that ends at the first SIGINT or SIGTERM. The second signal ends the process at once,
+// and removes unfinished files.
 func interruptible(parent context.Context) (context.Context, context.CancelFunc) {
 	if parent == nil {
 		parent = context.Background()
@@ -303,7 +303,7 @@ func interruptible(parent context.Context) (context.Context, context.CancelFunc)
 		case <-signals:
 			defer cleanOnSignal()()
 			cancel()
-			<-parent.Done() // of the whole process: until its end
+			<-parent.Done() // parent is the whole process's
 		case <-ctx.Done():
 		}
 	}()

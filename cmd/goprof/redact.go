@@ -154,10 +154,10 @@ func (f *redactCommand) search(name string, words []string) error {
 	return nil
 }
 
-// maxLeft is how many words are told that are left.
+// maxLeft is how many of the words that are left are named.
 const maxLeft = 10
 
-// write writes the file in its own format, or in that which its new name asks for.
+// write writes the file in its own format, or in the format of the new name.
 func (f *redactCommand) write(cmd *cobra.Command, input string, by *redact.Redactor) error {
 	in, err := redaction.Open(input)
 	if err != nil {
@@ -208,7 +208,7 @@ func (s sinking) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// unreadable says of a file that is only written what to do.
+// unreadable says what to do about a file whose format goprof only writes.
 func unreadable(input string) error {
 	return &exit.Error{Code: exit.BadInput, What: "cannot read " + input,
 		Why: "it is neither JFR, pprof, collapsed stacks nor goprof's JSON; pages and pictures are written, not " +
@@ -216,7 +216,7 @@ func unreadable(input string) error {
 		Remedy: "goprof redact of the recording that it was made of"}
 }
 
-// asked is the format that the output is to have, by its name or -f.
+// asked is the format that the output's name or -f asks for.
 func (f *redactCommand) asked(in redaction.Kind) (string, error) {
 	if in == redaction.JSON {
 		if f.format != "" && f.format != format.JSON.String() {
@@ -275,7 +275,7 @@ func (in *openInput) pageName() string {
 	return in.name
 }
 
-// maxDropped is how many types of events are told that were left out.
+// maxDropped is how many of the event types that were left out are named.
 const maxDropped = 12
 
 // tell says what was left out of a JFR file. An application's own types of events have its names.

@@ -76,7 +76,7 @@ func (f *reportFlags) run(cmd *cobra.Command, name string) error {
 		return err
 	}
 	defer in.Close()
-	in.notes(cmd) // a summary tells what is counted
+	in.notes(cmd) // a summary says what is counted
 	sum := in.sumOptions()
 	sum.Threads = sum.Threads || (f.by == output.ByThread || f.shape.GroupThreads) && in.file.Info().Threads
 	sum.States = f.by == output.ByState || !cmd.Flags().Changed("by")

@@ -27,7 +27,7 @@ var portable = []func() *cobra.Command{
 	newMan,
 }
 
-// fileReaders are the commands that look at no process, and never will. dump, locks and triage do so with a file.
+// fileReaders are the commands that never look at a process. dump, locks and triage do if they are given no file.
 var fileReaders = []string{"flame", "report", "heat", "convert", "ship", "diff", "redact"}
 
 const rootHelp = `goprof shows where a running Java program spends its time, down to the last native
@@ -55,7 +55,7 @@ func newRoot() *cobra.Command {
 		Long:          rootHelp,
 		Example:       rootExample,
 		SilenceUsage:  true,
-		SilenceErrors: true, // exit.Tell does it
+		SilenceErrors: true, // exit.Tell tells them
 		Args:          noCommand,
 		PersistentPreRun: func(cmd *cobra.Command, args []string) {
 			beGoodNeighbour(cmd)
@@ -71,11 +71,11 @@ func newRoot() *cobra.Command {
 			return cmd.Help()
 		},
 	}
-	// Not cobra's own: its template needs reflection, with which the linker can leave out nothing.
+	// Not cobra's own --version: its template needs reflection, with which the linker can leave out nothing.
 	root.Flags().BoolVarP(&showVersion, "version", "v", false, "show which goprof this is")
 	root.SetFlagErrorFunc(flagError)
 	root.SuggestionsMinimumDistance = 2
-	cobra.EnableCommandSorting = false // as they are used: list, record, look
+	cobra.EnableCommandSorting = false // the order in which they are used: list, record, look
 	for _, commands := range [][]func() *cobra.Command{platform, portable} {
 		for _, make := range commands {
 			root.AddCommand(make())
@@ -87,7 +87,7 @@ func newRoot() *cobra.Command {
 	return root
 }
 
-// replaceHelp lets help say what it does not know: cobra's shows goprof's own help then.
+// replaceHelp makes help name a topic that it does not know. Cobra's own shows goprof's help in that case.
 func replaceHelp(root *cobra.Command) {
 	help, _, err := root.Find([]string{"help"})
 	if err != nil || help == root {
@@ -118,7 +118,7 @@ func flagProblem(err error) string {
 	return err.Error()
 }
 
-// noCommand says that what was taken for a command is none.
+// noCommand says that a word is no command.
 func noCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -147,7 +147,7 @@ func usageError(cmd *cobra.Command, why string) *exit.Error {
 	return &exit.Error{Code: exit.General, What: why, Remedy: cmd.CommandPath() + " --help"}
 }
 
-// exactly takes n arguments and says which are missing.
+// exactly takes as many arguments as names, and says which are missing.
 func exactly(names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {

@@ -6,7 +6,7 @@ import (
 	"goprof/output"
 )
 
-// What the flags say wherever they are.
+// The help of flags that several commands have.
 const (
 	rawNamesUsage     = "names as the JVM has them: addresses of hidden classes, mangled Kotlin, Scala, Ruby"
 	hideInternalUsage = "one frame for each run of frames that only pass calls on: [reflection], [lambda], " +
@@ -14,7 +14,7 @@ const (
 	groupThreadsUsage = "one thread for each pool: pool-1-thread-*"
 )
 
-// addShape adds the flags that show as one what a recording has as many.
+// addShape adds the flags that show several frames or threads as one.
 func addShape(flags *pflag.FlagSet, s *output.Shape) {
 	flags.BoolVar(&s.HideInternal, "hide-internal", false, hideInternalUsage)
 	flags.BoolVar(&s.GroupThreads, "group-threads", false, groupThreadsUsage+", if stacks begin with threads")

@@ -87,7 +87,7 @@ func runShip(cmd *cobra.Command, input string, f *shipFlags) error {
 		return err
 	}
 	wait := cmp.Or(f.wait.Duration, time.Minute)
-	patience := wait // for room, of one batch; who has waited in vain waits no more
+	patience := wait // how long one batch may wait for room; after a wait in vain no further batch waits
 	batches, readErr := f.give(in, whose, func(b *ship.Batch) {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
@@ -131,7 +131,7 @@ func (f *shipFlags) whose(cmd *cobra.Command, in *openInput) (a resource.Attribu
 	return a, nil
 }
 
-// serviceOf is a service's name made of a main class or a jar's path.
+// serviceOf makes a service's name from a main class or a jar's path.
 func serviceOf(mainClass string) string {
 	if mainClass == "" {
 		return "unknown_service:java"
@@ -142,7 +142,7 @@ func serviceOf(mainClass string) string {
 	return mainClass
 }
 
-// give makes batches of the recording's samples.
+// give makes batches from the recording's samples.
 func (f *shipFlags) give(in *openInput, whose resource.Attributes, to func(*ship.Batch)) (batches int64, err error) {
 	info := in.src.Info()
 	every := cmp.Or(f.every.Duration, 10*time.Second)

@@ -14,7 +14,7 @@ import (
 // meanwhile goes above it.
 type statusLine struct {
 	to       io.Writer
-	terminal *os.File // nil if to is none, or one that cannot erase
+	terminal *os.File // nil if to is no terminal, or one that cannot erase
 	mu       sync.Mutex
 	drawn    bool
 }
@@ -33,7 +33,7 @@ func (l *statusLine) shown() bool { return l.terminal != nil }
 // eraseLine is carriage return and EL, erase in line (ECMA-48).
 const eraseLine = "\r\x1b[K"
 
-// draw shows text, cut to the terminal's width: of a line that wraps, only the end could be erased.
+// draw shows text, cut to the terminal's width. If the line wrapped, only its end could be erased.
 func (l *statusLine) draw(text string) {
 	if !l.shown() {
 		return
@@ -61,7 +61,7 @@ func (l *statusLine) erase() {
 	}
 }
 
-// Write writes lines of text in the line's place; it comes back when it is drawn again.
+// Write writes lines of text in the status line's place. The next draw shows the status line again.
 func (l *statusLine) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

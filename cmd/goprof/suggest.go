@@ -14,8 +14,8 @@ import (
 	"goprof/cmd/goprof/exit"
 )
 
-// What an unknown flag was meant to be: a known flag with a letter wrong, or one that async-profiler's
-// asprof has. The remedy is the command as it was typed, with the flag mended.
+// What an unknown flag was meant to be: a known flag with a wrong letter, or a flag of async-profiler's asprof. The
+// remedy is the command as it was typed, with the right flag.
 
 // flagError is what is wrong with a flag.
 func flagError(cmd *cobra.Command, err error) error {
@@ -61,7 +61,7 @@ func suggestFlag(cmd *cobra.Command, e *exit.Error, unknown *pflag.NotExistError
 	}
 }
 
-// recordWith tells whether record has a flag that was given without any command.
+// recordWith reports whether record has a flag that was given without any command.
 func recordWith(root *cobra.Command, name, letters string) bool {
 	record, _, err := root.Find([]string{"record"})
 	if err != nil || record == root {
@@ -83,7 +83,7 @@ func flagNames(cmd *cobra.Command) (names []string) {
 	return names
 }
 
-// nearest is the name with the fewest letters that are other ones, "" if none is near.
+// nearest is the name that differs in the fewest letters, "" if none is near.
 func nearest(name string, names []string) (near string) {
 	if len(name) < 2 || len(name) > 40 {
 		return ""
@@ -123,7 +123,7 @@ func distance(a, b string) int {
 	return last[len(b)]
 }
 
-// withFlag is a command line with other words for a flag that may have its value behind a "=".
+// withFlag is a command line with other words in place of a flag. The flag may have its value behind a "=".
 func withFlag(args []string, flag string, words ...string) []string {
 	args = slices.Clone(args)
 	for i, a := range args {

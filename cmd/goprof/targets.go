@@ -19,11 +19,11 @@ import (
 	"goprof/sampler/session"
 )
 
-// chosen is what the command line says of which JVMs to record. One of its fields is set.
+// chosen says which JVMs the command line means. One of its fields is set.
 type chosen struct {
 	pids    []int
 	name    string
-	inner   int // as the JVM's container counts; name may narrow it down
+	inner   int // the pid in the JVM's container; name may narrow it down
 	wait    string
 	program *program
 }
@@ -75,7 +75,7 @@ func (f *recordFlags) choose(cmd *cobra.Command, args []string) (*chosen, error)
 	return c, nil
 }
 
-// recordable is one JVM to record: attached already if that took a wait.
+// recordable is one JVM to record. It is attached already if goprof has waited for it.
 type recordable struct {
 	pid     int
 	session *session.Session
@@ -156,10 +156,10 @@ func namesOf(jvms []diagnose.JVM) string {
 	return strings.Join(names, ", ")
 }
 
-// waitEvery is how often a JVM that is waited for is looked for.
+// waitEvery is how often goprof looks for the JVM that it waits for.
 const waitEvery = 200 * time.Millisecond
 
-// waitFor waits until a JVM of that name runs; one that runs already will do.
+// waitFor waits until a JVM of that name runs. A JVM that runs already will do.
 func waitFor(ctx context.Context, talk io.Writer, part string) (int, error) {
 	if err := checkProc(); err != nil {
 		return 0, err

@@ -134,7 +134,7 @@ func (f *topFlags) run(cmd *cobra.Command, args []string) error {
 		}
 		defer session.StartWatchdog(watchdogName, watchdogTerminal+terminalModes())()
 	}
-	goFirst() // what is to be started has been
+	goFirst() // nothing more will be started, which would inherit it
 	guard.Enter(guard.ToRecord)
 	w, err := f.watch(pid)
 	if err != nil {
@@ -229,7 +229,7 @@ func (f *topFlags) onceFor() time.Duration {
 	return f.interval.Duration
 }
 
-// isTerminal reports whether all of these are one.
+// isTerminal reports whether all files are terminals.
 func isTerminal(files ...*os.File) bool {
 	for _, file := range files {
 		if !term.IsTerminal(int(file.Fd())) {

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A goprof that is killed, or ends by a panic, leaves the terminal as its screen needs it: no echo, no line, no
-// Ctrl-C. The watchdog outlives goprof, so it puts that right.
+// A goprof that is killed, or ends by a panic, leaves the terminal as its screen needs it: no echo, no lines, no
+// Ctrl-C. The watchdog outlives goprof, and puts that right.
 
 // terminalKeeper knows what a terminal was like before goprof drew on it.
 type terminalKeeper struct {
@@ -20,8 +20,8 @@ type terminalKeeper struct {
 	before   *unix.Termios
 }
 
-// terminalModes are those of the controlling terminal as text, for keepTerminal. goprof notes them, before it draws:
-// the watchdog may begin when the screen is there already. They are empty where there is nothing to be put right.
+// terminalModes are the modes of the controlling terminal as text, for keepTerminal. goprof notes them before it draws:
+// the watchdog may begin after that. They are empty if there is no terminal.
 func terminalModes() string {
 	terminal, err := openTerminalOfOurs()
 	if err != nil {
@@ -37,7 +37,7 @@ func terminalModes() string {
 
 func modesText(modes *unix.Termios) string {
 	var b bytes.Buffer
-	binary.Write(&b, binary.NativeEndian, modes) // cannot fail: its size is fixed
+	binary.Write(&b, binary.NativeEndian, modes) // cannot fail: the size of modes is fixed
 	return hex.EncodeToString(b.Bytes())
 }
 
@@ -50,7 +50,7 @@ func modesOf(text string) (*unix.Termios, bool) {
 	return modes, binary.Read(bytes.NewReader(b), binary.NativeEndian, modes) == nil
 }
 
-// keepTerminal keeps what the controlling terminal is to be like again.
+// keepTerminal notes the modes that the controlling terminal is to have again.
 func keepTerminal(modes string) terminalKeeper {
 	before, ok := modesOf(modes)
 	if !ok {
@@ -67,12 +67,12 @@ func openTerminalOfOurs() (*os.File, error) {
 	return os.OpenFile("/dev/tty", os.O_RDWR|unix.O_NOCTTY, 0)
 }
 
-// endOfScreen ends what a screen of Bubble Tea sets: keyboard modes, bracketed paste, the hidden cursor, the other
+// endOfScreen ends what Bubble Tea sets for a screen: keyboard modes, bracketed paste, the hidden cursor, the other
 // screen, styles (xterm, ctlseqs).
 const endOfScreen = "\x1b[>4m\x1b[<1u\x1b[?2004l\x1b[?25h\x1b[?1049l\x1b[0m"
 
-// restore puts the terminal right, if goprof has left it as its screen needs it. A shell's own line editor, which may
-// be quicker, keeps the signals of keys on: then nothing is to be done.
+// restore puts the terminal right, if goprof has left it as its screen needs it. A shell's own line editor may have
+// changed it before. It leaves Ctrl-C on: then restore does nothing.
 func (k terminalKeeper) restore() {
 	if k.terminal == nil {
 		return
@@ -82,11 +82,11 @@ func (k terminalKeeper) restore() {
 	if err != nil || !isRaw(now) {
 		return
 	}
-	// The terminal is not ours any more. It stops a background process that changes it, by SIGTTOU, unless that
-	// signal is ignored.
+	// The terminal is not ours any more. It stops a background process that changes it by SIGTTOU, unless the process
+	// ignores that signal.
 	unix.IoctlSetTermios(int(k.terminal.Fd()), unix.TCSETS, k.before)
 	k.terminal.WriteString(endOfScreen)
 }
 
-// isRaw reports whether keys neither make lines nor signals.
+// isRaw reports whether the terminal makes neither lines nor signals of keys.
 func isRaw(t *unix.Termios) bool { return t.Lflag&(unix.ISIG|unix.ICANON) == 0 }

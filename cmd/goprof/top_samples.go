@@ -17,8 +17,8 @@ import (
 	"goprof/sampler/session"
 )
 
-// topSamples takes the samples of top. They go into a window, and while the user records also into a file: then a
-// recording of its own begins, at record's rate, and the window goes on with its samples.
+// topSamples takes the samples of top. They go into a window. When the user begins to record, another recording begins,
+// at record's rate. Its samples go into a file and into the window.
 type topSamples struct {
 	session *session.Session
 	pid     int
@@ -29,18 +29,18 @@ type topSamples struct {
 	window *top.Window
 	frames map[int]seenFrame
 	pauses profile.Pauses // of the segments that have ended
-	file   *topRecording  // that is being recorded, or is to be
+	file   *topRecording  // that is being recorded, or will be next
 	next   context.CancelFunc
-	told   []string // what became of recordings, for the screen
+	told   []string // how recordings ended, for the screen
 
-	recordings int // begun so far
+	recordings int // how many were begun
 
 	visits chan session.Visit
 	ended  chan struct{}
-	err    error // when it has ended
+	err    error // once the sampling has ended
 }
 
-// seenFrame is where a thread was that used CPU time.
+// seenFrame is where a thread was when it was last sampled.
 type seenFrame struct {
 	frame string
 	at    time.Time
@@ -51,7 +51,7 @@ type topRecording struct {
 	out   *outputs
 	flags *recordFlags
 	name  string
-	over  bool // it is to end
+	over  bool // the user has ended it
 }
 
 func newTopSamples(s *session.Session, pid int, rate float64, window time.Duration) *topSamples {
@@ -100,8 +100,8 @@ func (t *topSamples) segment(ctx context.Context, length time.Duration) error {
 	return err
 }
 
-// begin is the recording that the next segment is for, nil if it is for none. One that the user has ended before it
-// began ends at once.
+// begin is the recording that the next segment is for, nil if there is none. A recording that the user has ended before
+// it began ends at once.
 func (t *topSamples) begin(stop context.CancelFunc) *topRecording {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -112,7 +112,7 @@ func (t *topSamples) begin(stop context.CancelFunc) *topRecording {
 	return t.file
 }
 
-// giveUp ends a recording that no segment comes for any more.
+// giveUp ends a recording that will get no more segments.
 func (t *topSamples) giveUp() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -128,7 +128,7 @@ func (t *topSamples) giveUp() {
 
 const nothingRecorded = "no samples: nothing was recorded"
 
-// finish writes what was recorded, and keeps what is to be said of it.
+// finish writes what was recorded, and notes what to tell the user.
 func (t *topSamples) finish(file *topRecording, p *profile.Profile, sum *profile.Summary) {
 	sum.Meta.Version, p.Meta.Version = version(), version()
 	now := &soFar{p, sum, t.session.Now()}
@@ -177,8 +177,8 @@ func (t *topSamples) record(output string) (name string, err error) {
 	return t.file.name, nil
 }
 
-// numbered is the name of the nth recording of one screen, so that none replaces the one before: out.jfr, out-2.jfr. A
-// name with the time in it (%t) needs no number.
+// numbered is the name of the nth recording of one screen: out.jfr, out-2.jfr. So none replaces the one before. A name
+// with the time in it (%t) needs no number.
 func numbered(name string, n int) string {
 	if n < 2 || strings.Contains(name, "%t") {
 		return name
@@ -200,7 +200,7 @@ func (t *topSamples) recording() string {
 	return t.file.name
 }
 
-// takeTold is what became of recordings since it was asked last.
+// takeTold is how recordings ended since the last call.
 func (t *topSamples) takeTold() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -215,11 +215,11 @@ func (t *topSamples) endSegment() {
 	}
 }
 
-// visitTime bounds how long a reading waits for the account of the pauses: samples may be walked just now, and
-// between two segments nobody answers.
+// visitTime bounds how long a reading waits for the account of the pauses. A stack may be walked just now, and between
+// two segments nothing answers.
 const visitTime = 200 * time.Millisecond
 
-// allPauses are the pauses so far. Where they cannot be had soon, they are those that are known already: ok is false.
+// allPauses are the pauses so far. ok is false if the sampler does not answer soon.
 func (t *topSamples) allPauses() (p profile.Pauses, ok bool) {
 	answer := make(chan profile.Pauses, 1)
 	select {
@@ -239,8 +239,8 @@ func (t *topSamples) allPauses() (p profile.Pauses, ok bool) {
 	return addPauses(t.pauses, p), true
 }
 
-// addPauses adds the pauses of two segments. The 99th of 100 of both together lies between those of the two: the
-// larger one is told.
+// addPauses adds the pauses of two segments. The p99 of both together lies between those of the two, so it returns the
+// larger one.
 func addPauses(a, b profile.Pauses) profile.Pauses {
 	a.Count += b.Count
 	a.Total += b.Total
@@ -256,14 +256,14 @@ func (t *topSamples) frame(tid int) (f seenFrame, ok bool) {
 	return f, ok
 }
 
-// methods are those of the window.
+// methods are the methods of the window.
 func (t *topSamples) methods() ([]top.Method, int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.window.Methods(time.Since(t.began))
 }
 
-// Begin is session.Sink.
+// Begin does nothing.
 func (t *topSamples) Begin(profile.Instant, profile.Meta) {}
 
 // Sample puts a sample into the window.
@@ -274,7 +274,7 @@ func (t *topSamples) Sample(s *profile.Sample) {
 	t.frames[s.Thread.TID] = seenFrame{session.TopJava(s.Stack), time.Now()}
 }
 
-// ThreadStart is session.Sink.
+// ThreadStart does nothing.
 func (t *topSamples) ThreadStart(profile.Instant, profile.Thread) {}
 
 // ThreadEnd forgets where the thread was.
@@ -284,10 +284,10 @@ func (t *topSamples) ThreadEnd(_ profile.Instant, th profile.Thread) {
 	delete(t.frames, th.TID)
 }
 
-// Tick is session.Sink.
+// Tick does nothing.
 func (t *topSamples) Tick(profile.Instant, int) {}
 
-// twoSinks gives all to two.
+// twoSinks passes all on to two Sinks.
 type twoSinks [2]session.Sink
 
 func (t twoSinks) Begin(at profile.Instant, m profile.Meta) { t[0].Begin(at, m); t[1].Begin(at, m) }
@@ -304,7 +304,7 @@ func (t twoSinks) ThreadEnd(at profile.Instant, th profile.Thread) {
 	t[1].ThreadEnd(at, th)
 }
 
-// Allocated gives it to those that want to know (session.AllocationSink).
+// Allocated is passed on to Sinks that have it (session.AllocationSink).
 func (t twoSinks) Allocated(at profile.Instant, th profile.Thread, bytes uint64) {
 	for _, sink := range t {
 		if s, ok := sink.(session.AllocationSink); ok {

@@ -21,10 +21,10 @@ import (
 	"goprof/sampler/session"
 )
 
-// The screen of top. Bubble Tea has the terminal: its modes, its keys, and what of a screen has changed. Package
-// output/top has what is on it. docs/decisions/0013 tells why.
+// The screen of top. Bubble Tea does what the terminal needs: modes, keys, and drawing only what has changed. Package
+// output/top makes the content. docs/decisions/0013 says why.
 
-// What the screen is told by whoever gathers.
+// Messages to the screen from the goroutine that gathers.
 type (
 	readingMsg   struct{ *top.Reading }
 	stackMsg     struct{ *top.Stack }
@@ -42,7 +42,7 @@ type topScreen struct {
 	shown         *top.Reading // the last one
 }
 
-// screenSize is assumed until the terminal has told.
+// screenColumns and screenRows are assumed until the terminal has told its size.
 const screenColumns, screenRows = 80, 24
 
 func (s *topScreen) Init() tea.Cmd { return nil }
@@ -74,7 +74,7 @@ func (s *topScreen) do(a top.Action) tea.Cmd {
 	case top.Quit:
 		return func() tea.Msg { s.turns.end(); return tea.Quit() }
 	case top.Suspend:
-		unix.Kill(os.Getpid(), unix.SIGTSTP) // as if Ctrl-Z had been the terminal's: see around
+		unix.Kill(os.Getpid(), unix.SIGTSTP) // as if the terminal had handled Ctrl-Z: see aroundStop
 		return nil
 	}
 	select {
@@ -91,7 +91,7 @@ func (s *topScreen) View() tea.View {
 	return v
 }
 
-// paletteOf is what the terminal may show: see no-color.org.
+// paletteOf says whether the terminal may show colours (no-color.org).
 func paletteOf(environ func(string) string) top.Palette {
 	switch {
 	case environ("TERM") == "dumb":
@@ -102,7 +102,7 @@ func paletteOf(environ func(string) string) top.Palette {
 	return top.Colours
 }
 
-// framesPerSecond is how often the screen is drawn at most: what is pressed is seen soon.
+// framesPerSecond bounds how often the screen is drawn. The effect of a key is seen soon.
 const framesPerSecond = 10
 
 // errTargetEnded ends the screen.
@@ -110,7 +110,7 @@ var errTargetEnded = errors.New("the process has ended")
 
 // show shows readings until the user quits, ctx is done, the time is over, or the process has ended.
 //
-// catchNoMore is called when the screen is gone: from then on a signal ends goprof at once.
+// show calls catchNoMore when the screen is gone. From then on a signal ends goprof at once.
 func (w *topWatch) show(ctx context.Context, catchNoMore func(), cmd *cobra.Command) error {
 	asks := make(chan top.Action, 4)
 	screen := &topScreen{model: top.New(), palette: paletteOf(os.Getenv), columns: screenColumns, rows: screenRows,
@@ -137,7 +137,7 @@ func (w *topWatch) show(ctx context.Context, catchNoMore func(), cmd *cobra.Comm
 	}()
 	_, err := program.Run()
 	close(screen.turns.done)
-	screen.turns.end() // also if it has failed
+	screen.turns.end() // even if it has failed
 	stop()
 	catchNoMore()
 	ended := <-gathered
@@ -155,7 +155,7 @@ func (w *topWatch) show(ctx context.Context, catchNoMore func(), cmd *cobra.Comm
 	return nil
 }
 
-// tellEnd says that the process has ended, and leaves the last screen to be read.
+// tellEnd says that the process has ended, and prints the last screen so that it can still be read.
 func (w *topWatch) tellEnd(cmd *cobra.Command, screen *topScreen, err error) error {
 	if screen.shown == nil || !errors.Is(err, errTargetEnded) {
 		return attachError(w.pid, err)
@@ -167,10 +167,10 @@ func (w *topWatch) tellEnd(cmd *cobra.Command, screen *topScreen, err error) err
 	return nil
 }
 
-// firstReading is when the first reading is shown, if they come less often.
+// firstReading is when the first reading is shown, even if readings come less often.
 const firstReading = 500 * time.Millisecond
 
-// gather makes readings until ctx is done or the process has ended, and does what the user asks for.
+// gather makes readings and does what the user asks for, until ctx is done or the process has ended.
 func (w *topWatch) gather(ctx context.Context, program *tea.Program, asks <-chan top.Action) error {
 	if _, err := w.read(true); err != nil {
 		return w.ended(err)
@@ -222,14 +222,14 @@ func (w *topWatch) gather(ctx context.Context, program *tea.Program, asks <-chan
 	}
 }
 
-// Of thousands of threads a reading costs much. The next one comes no sooner than readingShare times what the last one
-// has cost, but for mostBetween: so readings take a twentieth of a CPU.
+// With thousands of threads a reading costs much. The next reading comes no sooner than readingShare times the cost of
+// the last one, and no later than mostBetween. So readings take a twentieth of a CPU.
 const (
 	readingShare = 20
 	mostBetween  = 10 * time.Second
 )
 
-// ended makes one error of all that say that the process has ended.
+// ended makes one error of all errors that say that the process has ended.
 func (w *topWatch) ended(err error) error {
 	if errors.Is(err, process.ErrGone) || w.aside.Process.Alive() != nil {
 		return errTargetEnded
@@ -268,18 +268,18 @@ func restoreOnPanic(program *tea.Program) {
 	}
 }
 
-// inForeground reports whether the terminal listens to this process.
+// inForeground reports whether this process has the terminal.
 func inForeground() bool {
 	group, err := unix.IoctlGetInt(int(os.Stdout.Fd()), unix.TIOCGPGRP)
 	return err != nil || group == unix.Getpgrp()
 }
 
-// foregroundTries bounds how often goprof stops to wait for it: where nobody would continue it the kernel does not
-// stop it.
+// foregroundTries bounds how often goprof stops to wait for the foreground. Where no shell would continue goprof, the
+// kernel does not stop it.
 const foregroundTries = 3
 
-// waitForForeground stops this process while it is in the background, as writing to the terminal would: a shell says
-// so, and fg makes it go on.
+// waitForForeground stops this process while it is in the background, as writing to the terminal would. A shell says
+// so, and fg makes goprof go on.
 func waitForForeground() bool {
 	for range foregroundTries {
 		if inForeground() {
@@ -291,18 +291,17 @@ func waitForForeground() bool {
 	return inForeground()
 }
 
-// turns keeps the end of the screen away from a stop that is under way: what Bubble Tea does at its end is not to
-// happen while the terminal is taken again, as when the time is over or the JVM has ended meanwhile, or the terminal
-// would not be given back.
+// turns keeps the end of the screen apart from a stop. After a stop goprof takes the terminal again. If Bubble Tea
+// ended its screen at that moment, because the time is over or the JVM has ended, the terminal would not be given back.
 type turns struct {
-	sync.Mutex               // held from before a stop until the terminal has been taken again
+	sync.Mutex               // held from before a stop until goprof has the terminal again
 	over       bool          // the screen ends
-	done       chan struct{} // closed when it has ended, and the terminal has been given back
+	done       chan struct{} // closed when the screen has ended and the terminal was given back
 }
 
 func newTurns() *turns { return &turns{done: make(chan struct{})} }
 
-// end begins the end, when no stop is under way any more.
+// end waits until no stop is under way, and marks the screen as ended.
 func (t *turns) end() {
 	t.Lock()
 	defer t.Unlock()
@@ -312,7 +311,7 @@ func (t *turns) end() {
 // endTime bounds how long a stop waits for the end of the screen.
 const endTime = 2 * time.Second
 
-// atEnd stops when the terminal has been given back for the last time. From the background it cannot be.
+// atEnd stops once the terminal was given back for the last time. In the background it cannot be given back.
 func (t *turns) atEnd(stop func()) {
 	if inForeground() {
 		select {
@@ -323,8 +322,8 @@ func (t *turns) atEnd(stop func()) {
 	stop()
 }
 
-// aroundStop gives the terminal back before this process is stopped, and takes it again. Only a process in the
-// foreground may do either: from the background the kernel would send it SIGTTOU again and again.
+// aroundStop gives the terminal back before this process is stopped, and takes it again afterwards. Only a process in
+// the foreground may do either: the kernel would send SIGTTOU to one in the background again and again.
 func aroundStop(program *tea.Program, turns *turns) func(unix.Signal, func()) {
 	return func(_ unix.Signal, stop func()) {
 		turns.Lock()

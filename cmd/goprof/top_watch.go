@@ -20,8 +20,8 @@ import (
 	"goprof/sampler/vitals"
 )
 
-// topWatch gathers the readings of top. It has two sessions of the same process: one takes samples all the time, the
-// other lists threads, looks at those that rest, and dumps. So neither waits for the other.
+// topWatch gathers the readings of top. It has two sessions of the same process. One takes samples all the time. The
+// other lists threads, looks at threads at rest, and dumps. So neither waits for the other.
 type topWatch struct {
 	flags   *topFlags
 	pid     int
@@ -36,7 +36,7 @@ type topWatch struct {
 	stopSamp context.CancelFunc
 }
 
-// moment is what readings are made of: the differences of two.
+// moment is the state at one moment. A reading is the difference of two.
 type moment struct {
 	at     time.Time
 	cpu    map[int]time.Duration
@@ -88,7 +88,7 @@ func (w *topWatch) begin(ctx context.Context, length time.Duration) {
 	go w.samples.run(ctx, length)
 }
 
-// close ends all, and waits for it.
+// close ends both sessions, and waits for their end.
 func (w *topWatch) close() {
 	if w.stopSamp != nil {
 		w.stopSamp()
@@ -102,7 +102,7 @@ func (w *topWatch) close() {
 	w.samples.session.Close()
 }
 
-// once is one reading over so much time.
+// once makes one reading over that time.
 func (w *topWatch) once(ctx context.Context, length time.Duration) (*top.Reading, error) {
 	if _, err := w.read(true); err != nil {
 		return nil, err
@@ -111,7 +111,7 @@ func (w *topWatch) once(ctx context.Context, length time.Duration) (*top.Reading
 	select {
 	case <-w.samples.ended:
 	case <-ctx.Done():
-		<-w.samples.ended // what there is by then is shown
+		<-w.samples.ended // the samples so far are shown
 	}
 	if w.samples.err != nil {
 		return nil, w.samples.err
@@ -119,7 +119,7 @@ func (w *topWatch) once(ctx context.Context, length time.Duration) (*top.Reading
 	return w.read(true)
 }
 
-// read is what there is to tell since the last reading. With all, every thread that rests is looked at.
+// read makes a reading of what has happened since the last one. If all is set, it looks at every thread at rest.
 func (w *topWatch) read(all bool) (*top.Reading, error) {
 	now := moment{at: time.Now(), cpu: map[int]time.Duration{}}
 	threads, err := w.live.Read(all)
@@ -149,7 +149,7 @@ func (w *topWatch) read(all bool) (*top.Reading, error) {
 	return w.compare(&before, &now, threads), nil
 }
 
-// compare makes a reading of two moments.
+// compare makes a reading from two moments.
 func (w *topWatch) compare(before, now *moment, threads []session.LiveThread) *top.Reading {
 	span := now.at.Sub(before.at)
 	r := &top.Reading{PID: w.pid, Main: w.about.MainClass, JVM: w.about.JVM, Collector: w.about.Collector,
@@ -220,7 +220,7 @@ func writeReading(cmd *cobra.Command, r *top.Reading, write func(io.Writer, *top
 	return writeResult(cmd, output.Stdout, func(to io.Writer) error { return write(to, r) })
 }
 
-// topDump writes a dump of all threads to a file, and returns its name.
+// dump writes a dump of all threads to a file, and returns its name.
 func (w *topWatch) dump() (string, error) {
 	threads, err := w.aside.Dump(session.DumpOptions{})
 	if err != nil {
@@ -254,5 +254,5 @@ func (w *topWatch) stack(tid int) *top.Stack {
 	return &top.Stack{TID: tid, Frames: th.Stack.Frames, State: th.State, Err: th.Err}
 }
 
-// topDepth is how many frames of a stack are shown.
+// topDepth bounds how many frames of a stack are shown.
 const topDepth = 512

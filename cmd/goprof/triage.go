@@ -58,7 +58,7 @@ type triageFlags struct {
 }
 
 const (
-	// triageLeast is as long as shares of a thread's time need: 20 looks each second.
+	// triageLeast is how long it takes to tell shares of a thread's time, with 20 looks a second.
 	triageLeast = 4 * time.Second
 	triageMost  = 10 * time.Minute
 )
@@ -94,7 +94,7 @@ func newTriage() *cobra.Command {
 	return cmd
 }
 
-// run finds out what is to be looked at: a file, or a live JVM.
+// run finds out what to look at: a file, or a live JVM.
 func (f *triageFlags) run(cmd *cobra.Command, args []string) error {
 	if err := f.core.check(cmd, args, "pid", "ns-pid", "duration", "html"); err != nil {
 		return err
@@ -150,7 +150,7 @@ func (f *triageFlags) live(cmd *cobra.Command, pid int) error {
 	return foundError(fmt.Sprintf("process %d", pid), found.Findings)
 }
 
-// reserve finds the files first: a name that cannot be written must not cost ten seconds.
+// reserve opens the files first: a name that cannot be written must not cost ten seconds.
 func (f *triageFlags) reserve() (out, page *output.File, err error) {
 	if out, err = output.Reserve(output.Stdout); err != nil || f.html == "" {
 		return out, nil, err
@@ -159,7 +159,7 @@ func (f *triageFlags) reserve() (out, page *output.File, err error) {
 	return out, page, err
 }
 
-// look gathers the evidence, and says on standard error how far it is.
+// look gathers the evidence, and reports progress on standard error.
 func (f *triageFlags) look(cmd *cobra.Command, pid int) (*triage.Evidence, []string, error) {
 	if err := host().Traced(pid); err != nil {
 		return nil, nil, attachError(pid, err)
@@ -182,7 +182,7 @@ func (f *triageFlags) look(cmd *cobra.Command, pid int) (*triage.Evidence, []str
 	return evidence, notes, nil
 }
 
-// writePage writes the page: the flame graph is of what used CPU time, or where nothing did, of what all threads did.
+// writePage writes the page. Its flame graph shows what used CPU time. If nothing did, it shows what all threads did.
 func writePage(w io.Writer, found *profile.Triage, e *triage.Evidence) error {
 	p := e.CPU
 	if p == nil || p.Counts.Samples() == 0 && e.Wall != nil {

@@ -19,7 +19,7 @@ import (
 // triageOutput is the form in which findings are written.
 type triageOutput struct {
 	json bool
-	by   *redact.Redactor // nil: all names may be told
+	by   *redact.Redactor // nil: names stay as they are
 }
 
 // triageCore judges a core file.
@@ -37,7 +37,7 @@ func triageCore(cmd *cobra.Command, core *coreFile, to triageOutput) error {
 	return to.tell(autopsy.Judge(dump, o.Facts(), commandLine([]string{core.file})), core.file)
 }
 
-// tell writes what was found, and ends with its exit code.
+// tell writes what was found, and returns the error with its exit code.
 func (o triageOutput) tell(found *profile.Triage, about string) error {
 	if o.by != nil {
 		o.by.Triage(found)
@@ -59,7 +59,7 @@ func (o triageOutput) write(w io.Writer, found *profile.Triage) error {
 	return findings.Text(w, found)
 }
 
-// foundError is how triage ends: nil where nothing was found.
+// foundError is triage's error, nil if nothing was found.
 func foundError(about string, all []profile.Finding) error {
 	if len(all) == 0 {
 		return nil

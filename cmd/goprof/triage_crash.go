@@ -9,11 +9,11 @@ import (
 	"goprof/sampler/hserr"
 )
 
-// crashHead is how much of a file tells that it is a crash file.
+// crashHead is how much of a file goprof reads to tell a crash file.
 const crashHead = 4 << 10
 
-// isCrashFile reports whether an argument names the file that a crash of HotSpot leaves. The number of a process is
-// never taken for a file.
+// isCrashFile reports whether an argument names the file that a crash of HotSpot leaves. A number is a process, never a
+// file.
 func isCrashFile(name string) bool {
 	if _, err := strconv.Atoi(name); err == nil {
 		return false

@@ -11,7 +11,7 @@ import (
 	"goprof/output"
 )
 
-// newTriage reads crash files and core files on any operating system; a process can be looked at on Linux alone.
+// newTriage reads crash files and core files on any operating system. Only Linux lets it look at a process.
 func newTriage() *cobra.Command {
 	var core coreFile
 	var to triageOutput

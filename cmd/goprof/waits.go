@@ -20,7 +20,7 @@ import (
 	"goprof/vmstructs"
 )
 
-// waitFlags are about what keeps threads waiting: --event names that are modes, and how short a wait may be.
+// waitFlags are about waiting threads: the names for --event that are modes, and how short a wait may be.
 type waitFlags struct {
 	min   time.Duration
 	timed bool // stacks are counted in time unless --weight says otherwise
@@ -32,7 +32,7 @@ kernel.perf_event_paranoid at 1 or less), and else looks 20 times a second (--mo
 monitors and java.util.concurrent locks alone. Waits shorter than --min are counted, and have no
 stack. ttsp is --mode ttsp.`
 
-// defaultMin is the shortest wait that has a stack.
+// defaultMin is the shortest wait that gets a stack.
 const defaultMin = 10 * time.Microsecond
 
 func (f *waitFlags) add(fs *pflag.FlagSet) {
@@ -40,7 +40,7 @@ func (f *waitFlags) add(fs *pflag.FlagSet) {
 		"with --event off-cpu and lock: leave out waits that are shorter than this `time`: 1ms")
 }
 
-// eventMode is an event that is a mode.
+// eventMode is a name for --event that is a mode.
 type eventMode struct {
 	mode   session.Mode
 	engine session.EngineName
@@ -55,7 +55,7 @@ var eventModes = map[string]eventMode{
 
 const minHelp = "--min is a time, not less than 0"
 
-// toMode makes flags of a mode of an event that is one. It is called before all other checks.
+// toMode sets the flags of a mode if --event names one. It is called before all other checks.
 func (f *recordFlags) toMode(cmd *cobra.Command) error {
 	m, is := eventModes[f.event]
 	f.timed = is || f.mode == string(session.TTSPMode)
@@ -87,7 +87,7 @@ func (f *recordFlags) toMode(cmd *cobra.Command) error {
 	return nil
 }
 
-// chooseOffCPU finds out whether waits can be taken from context switches.
+// chooseOffCPU finds out whether context switches can tell of waits.
 func (p *part) chooseOffCPU(talk io.Writer) error {
 	p.engine = session.PtraceEngine
 	if p.want.engine == session.PtraceEngine {
@@ -109,7 +109,7 @@ func (p *part) chooseOffCPU(talk io.Writer) error {
 	return nil
 }
 
-// prepareSafepoints fails where nothing tells of the JVM's safepoints.
+// prepareSafepoints fails if nothing tells of the JVM's safepoints.
 func (p *part) prepareSafepoints() error {
 	err := p.session.WatchSafepoints()
 	if errors.Is(err, vmstructs.ErrNoSafepoints) {
@@ -123,7 +123,7 @@ func (p *part) prepareSafepoints() error {
 	return nil
 }
 
-// listWaits says which of the events that are modes can be had. off-cpu and lock always can, by looks at least.
+// listWaits says which of the modes work as events. off-cpu and lock always do, at least by looks.
 func listWaits(s *session.Session, pid int) []listedEvent {
 	byLooks := ""
 	if err := sampler.TryOffCPU(pid); err != nil {

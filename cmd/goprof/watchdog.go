@@ -12,8 +12,8 @@ import (
 	"goprof/sampler/session"
 )
 
-// watchdogName is the command by which goprof starts itself to be watched over. With watchdogTerminal and
-// its modes it also puts the terminal right that a screen was drawn on.
+// watchdogName is the command by which goprof starts its own watchdog. With watchdogTerminal and the terminal's modes
+// the watchdog also restores the terminal.
 const watchdogName, watchdogTerminal = "watchdog", "--terminal="
 
 func newWatchdog() *cobra.Command {

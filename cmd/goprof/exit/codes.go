@@ -14,14 +14,13 @@ type Meaning struct {
 
 // Cause is a situation that ends with a code.
 type Cause struct {
-	// Names are what "goprof list --json" and "goprof doctor --json" call it, if they can
-	// meet it (diagnose.Cause.Name).
+	// Names are the names of the cause in "goprof list --json" and "goprof doctor --json" (diagnose.Cause.Name).
 	Names  []string
 	When   string
 	Remedy string // what usually mends it
 }
 
-// Codes is the documented table: help, manual page and tests are made from it.
+// Codes is the documented table. Help, manual page and tests are made from it.
 var Codes = []Meaning{
 	{OK, "done; a recording that ended because its target did, too", []Cause{
 		{[]string{"library-replaced", "library-deleted", "library-unreadable"}, "some native functions have no names, which is told: the file of a library is gone since it was loaded", "sudo goprof ..."},

@@ -1,5 +1,5 @@
-// Package exit gives every way in which a command can fail a code, and an error a form
-// that ends the search: what failed, why, and the command that mends it.
+// Package exit gives each way in which a command can fail an exit code. Its errors say what failed, why, and which
+// command mends it.
 package exit
 
 import (
@@ -75,8 +75,7 @@ func Tell(to io.Writer, err error) Code {
 	return e.Code
 }
 
-// oneLine keeps names of the target and of files from writing lines or terminal
-// sequences of their own.
+// oneLine removes line breaks and terminal sequences from text that contains names of the target or of files.
 func oneLine(s string) string {
 	return strings.Map(func(r rune) rune {
 		if output.Unsafe(r) {

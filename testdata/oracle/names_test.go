@@ -176,7 +176,7 @@ func TestRecordShape(t *testing.T) {
 
 func recordedTree(t *testing.T, s *session.Session, opt session.RecordOptions) *output.Tree {
 	t.Helper()
-	p, sum := record(t, s, untilEnough(t, &opt, 0, 200), opt)
+	p, sum := record(t, s, untilEnough(t, &opt, 0, 1000), opt)
 	var text strings.Builder
 	if err := output.Collapsed(&text, p); err != nil {
 		t.Fatal(err)

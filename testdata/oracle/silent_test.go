@@ -84,8 +84,8 @@ func TestSilentStacks(t *testing.T) {
 			if sum.Silent != 2 || sum.LostBy[profile.Silent.String()] < 2 || sum.Attempted != sum.Whole+sum.Truncated+sum.Lost {
 				t.Errorf("%s: %d silent threads, lost: %v", mode, sum.Silent, sum.LostBy)
 			}
-			// A machine may take the CPU from goprof for a second while it holds a thread; what does not answer never does.
-			if sum.Pauses.Max > 100*sum.Pauses.Bound || sum.Pauses.Bound == 0 {
+			// A machine may take the CPU from goprof for seconds while it holds a thread; what does not answer never does.
+			if sum.Pauses.Max > 10*time.Second || sum.Pauses.Bound == 0 {
 				t.Errorf("%s: a thread stood for %v", mode, sum.Pauses.Max)
 			}
 			named := strings.Count(errs, "memory-hangs: thread [silent tid=")

@@ -97,7 +97,8 @@ type offRun struct {
 	counts  OffCPUCounts
 	held    int
 	settled int64
-	pruneAt int // when so many threads are known, ended ones are looked for
+	ended   int64 // when all waits were ended
+	pruneAt int   // when so many threads are known, ended ones are looked for
 }
 
 // offThread is one thread.
@@ -249,6 +250,7 @@ func (r *offRun) prune() {
 
 func (r *offRun) total() Stats {
 	s := r.soFar()
+	s.Wall = time.Duration(r.ended - r.began) // until when the waits are counted
 	s.Threads = len(r.threads)
 	s.Looks.Voids = r.t.Voids
 	s.OffCPU = r.counts

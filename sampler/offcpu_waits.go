@@ -181,11 +181,11 @@ func (r *offRun) settle(until int64) {
 
 // finishAll ends all waits: the run is over.
 func (r *offRun) finishAll() {
-	now := ptrace.Monotonic(&r.ts)
-	r.drain(now)
+	r.ended = ptrace.Monotonic(&r.ts)
+	r.drain(r.ended)
 	for _, th := range r.threads {
-		if th.out != 0 && now > th.out {
-			r.finish(th, now)
+		if th.out != 0 && r.ended > th.out {
+			r.finish(th, r.ended)
 		}
 	}
 }

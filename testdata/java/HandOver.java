@@ -33,6 +33,7 @@ public final class HandOver {
     private final int side;
     private final Random random;
     private final String way;
+    private final Usual usual = new Usual();
     private static volatile boolean stop;
     private volatile long sink;
 
@@ -111,6 +112,9 @@ public final class HandOver {
     }
 
     private synchronized void count(long compute, long hand) {
+        if (usual.isFar(compute + hand)) {
+            return;
+        }
         measured++;
         computing += compute;
         handing += hand;

@@ -60,6 +60,7 @@ public final class Shares {
     private final Random random;
     /** How many units of each bucket make a slice; it follows the code's speed. */
     private final double[] units = new double[SHAPES.length];
+    private final Usual usual = new Usual();
     private volatile boolean stop;
     private volatile boolean warm;
     private volatile Throwable wrong;
@@ -165,8 +166,12 @@ public final class Shares {
         if (cpuAtMark == 0) {
             cpuAtMark = before;
         }
-        nanos[which] += after - before;
         cpuNow = after;
+        if (usual.isFar(after - before)) {
+            cpuAtMark += after - before; // as if it had not been
+            return;
+        }
+        nanos[which] += after - before;
         slices++;
     }
 

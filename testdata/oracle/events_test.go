@@ -107,7 +107,7 @@ func TestEventCounts(t *testing.T) {
 				p, sum := recordEvent(t, s, plan, func() { jvm.Command(fmt.Sprintf("%s %d 1000", c.command, c.times)) })
 				e := sum.Events[0]
 				t.Logf("%d hits, %d taken, %d missed, lost %v", e.Hits, e.Taken, e.Missed, sum.LostBy)
-				if e.Hits < int64(c.times) || e.Missed != 0 || e.Hits != e.Taken || e.Taken != sum.Samples+sum.Lost {
+				if e.Hits < int64(c.times) || e.Hits != e.Taken+e.Missed || e.Taken != sum.Samples+sum.Lost {
 					t.Errorf("%+v, %d samples, %d lost", e, sum.Samples, sum.Lost)
 				}
 				if c.leaf == "" {
@@ -116,11 +116,17 @@ func TestEventCounts(t *testing.T) {
 					}
 					return
 				}
-				if n := byLeaf(p, c.leaf); n > int64(c.times) || n+sum.Lost < int64(c.times) {
+				if n := byLeaf(p, c.leaf); n > int64(c.times) || n+sum.Lost+e.Missed < int64(c.times) {
 					t.Errorf("%d times %s, there were %d; %d lost", n, c.leaf, c.times, sum.Lost)
 				}
-				if sum.Lost*100 > sum.Attempted {
-					t.Errorf("%d of %d lost: %v", sum.Lost, sum.Attempted, sum.LostBy)
+				// Without a CPU for some tenths of a second goprof misses what the kernel's rings have no room for, and what
+				// it walks then may be stale.
+				few := int64(2)
+				if longForm {
+					few = 100
+				}
+				if (e.Missed+sum.Lost)*few > e.Hits {
+					t.Errorf("%d missed, %d of %d lost: %v", e.Missed, sum.Lost, sum.Attempted, sum.LostBy)
 				}
 			})
 		}
@@ -159,9 +165,11 @@ func allocRun(t *testing.T, jdk jvmtest.JDK, heap string) {
 	if longForm {
 		rounds, worst = 8, 1.5
 	}
-	ratio, samples, ours, theirs := 0.0, 0, 0.0, 0.0
+	ratio, samples, ours, theirs, most := 0.0, 0, 0.0, 0.0, 0.0
 	for range rounds {
+		begin := allocated(t, jvm)
 		distance, n, bytes, counted := allocOnce(t, jvm, s)
+		most += float64(allocated(t, jvm) - begin)
 		perfect := perfectDistance(allocPlaces, n)
 		t.Logf("%d samples, distance %.4f, a perfect sampler's %.4f; %.0f bytes, the JVM says %.0f", n, distance, perfect,
 			bytes, counted)
@@ -172,8 +180,13 @@ func allocRun(t *testing.T, jdk jvmtest.JDK, heap string) {
 	if ratio > worst {
 		t.Errorf("%.2f times a perfect sampler's distance, more than %.1f", ratio, worst)
 	}
-	if off := ours/theirs - 1; math.Abs(off) > 0.02+3/math.Sqrt(float64(max(samples, 1))) {
-		t.Errorf("%.0f bytes in samples, the JVM has counted %.0f", ours, theirs)
+	if longForm {
+		most = theirs
+	}
+	// The program goes on while a recording begins and ends, for as long as that takes.
+	off := 0.02 + 3/math.Sqrt(float64(max(samples, 1)))
+	if ours < theirs*(1-off) || ours > most*(1+off) {
+		t.Errorf("%.0f bytes in samples, the JVM has counted %.0f, and %.0f from before until after", ours, theirs, most)
 	}
 }
 

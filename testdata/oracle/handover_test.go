@@ -78,6 +78,9 @@ func handOverRun(t *testing.T, jdk jvmtest.JDK, way string, engine session.Engin
 	if err := json.Unmarshal([]byte(jvm.Command("truth")[0]), &truth); err != nil {
 		t.Fatal(err)
 	}
+	if n < samples/4 { // others than these threads compile, and collect
+		t.Fatalf("only %d of %d samples are of these threads", n, samples)
+	}
 	seen := float64(hand) / float64(n)
 	sigma := math.Sqrt(truth.Share * (1 - truth.Share) / float64(n))
 	t.Logf("handing over takes %.3f of the CPU time and has %.3f of %d samples (%+.1f sigma); %.2f samples for each "+

@@ -39,7 +39,8 @@ func TestInside(t *testing.T) {
 				t.Errorf("dump says %s", said)
 			}
 			run := func(args ...string) ran { return runIt(t, append(slices.Clone(inside), args...)...) }
-			if r := run("record", "--pid", "1", "-d", "3", "-o", "-"); r.code != 0 || !strings.Contains(r.out, "truth.Shares.") {
+			r := recordShares(t, append(slices.Clone(inside), "record", "--pid", "1", "-o", "-")...)
+			if r.code != 0 || !strings.Contains(r.out, "truth.Shares.") {
 				t.Errorf("record: %+v", r)
 			}
 			if r := run("list"); !strings.Contains(r.out, "\n1 ") || strings.Contains(r.out, strconv.Itoa(c.pid)) {

@@ -45,8 +45,11 @@ type lateStack struct {
 
 func lateRun(t *testing.T, jvm *jvmtest.JVM, delay, duration time.Duration) {
 	s := attach(t, jvm.PID)
-	ctx, cancel := context.WithTimeout(context.Background(), duration)
+	// On until some stacks can be judged: a machine may give nobody a CPU for seconds.
+	const enough = 20
+	ctx, cancel := context.WithTimeout(context.Background(), duration+time.Minute)
 	defer cancel()
+	began := time.Now()
 	samples := s.Sampling(testEngine)
 	samples.Queue *= 4
 	s.Walker.Warm()
@@ -67,6 +70,9 @@ func lateRun(t *testing.T, jvm *jvmtest.JVM, delay, duration time.Duration) {
 		}
 		if n := generationOf(&stack); n > 0 {
 			late = append(late, lateStack{snap.When, n, ok, describeShort(&stack)})
+		}
+		if len(late) >= enough && time.Since(began) >= duration {
+			cancel()
 		}
 	})
 	if err != nil {

@@ -3,7 +3,6 @@
 package oracle
 
 import (
-	"context"
 	"regexp"
 	"slices"
 	"strconv"
@@ -177,7 +176,7 @@ func TestRecordShape(t *testing.T) {
 
 func recordedTree(t *testing.T, s *session.Session, opt session.RecordOptions) *output.Tree {
 	t.Helper()
-	p, sum := record(t, s, untilEnough(t, &opt, 0, 200), opt)
+	p, sum := record(t, s, untilEnough(t, &opt, 0, 1000), opt)
 	var text strings.Builder
 	if err := output.Collapsed(&text, p); err != nil {
 		t.Fatal(err)
@@ -282,9 +281,9 @@ func isProof(number, proof string) bool {
 func TestLateNames(t *testing.T) {
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm := jvmtest.Start(t, jdk, "truth.LongNames")
-		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
-		defer cancel()
-		p, _, err := attach(t, jvm.PID).Record(ctx, session.RecordOptions{Interval: time.Millisecond, Threads: true})
+		opt := session.RecordOptions{Interval: time.Millisecond, Threads: true}
+		// Each thread lives for 60 ms, and half of all samples at least are theirs: there are more than ten.
+		p, _, err := attach(t, jvm.PID).Record(untilEnough(t, &opt, 3*time.Second, 1500), opt)
 		if err != nil {
 			t.Fatal(err)
 		}

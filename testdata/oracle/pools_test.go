@@ -67,7 +67,9 @@ func poolsRun(t *testing.T, jdk jvmtest.JDK, engine session.EngineName, threads,
 	if luck := due/10 + 4*math.Sqrt(due); n > due+luck || n < least-luck {
 		t.Errorf("%.0f samples where %.0f are due", n, due)
 	}
-	if math.Abs(seen-truth) > 4*math.Sqrt(truth*(1-truth)/float64(ofMuch+ofLittle)) {
+	// CPU time that has no samples, because a hypervisor had the CPU for which a thread was charged, was of either pool.
+	unseen := max(0, (due-n)/due-0.1)
+	if math.Abs(seen-truth) > 4*math.Sqrt(truth*(1-truth)/float64(ofMuch+ofLittle))+unseen {
 		t.Errorf("the busier pool has %.3f of the time and %.3f of the samples", truth, seen)
 	}
 	if got.stats.Visits && float64(billed) < 0.95*float64(got.stats.Times.Process) {

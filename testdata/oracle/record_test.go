@@ -103,7 +103,8 @@ func untilEnough(t *testing.T, opt *session.RecordOptions, d time.Duration, samp
 func TestRecordThreads(t *testing.T) {
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm := jvmtest.Start(t, jdk, "truth.Shares", "--", "2")
-		p, sum := record(t, attach(t, jvm.PID), after(t, longEnough(time.Second)), session.RecordOptions{Threads: true})
+		opt := session.RecordOptions{Threads: true}
+		p, sum := record(t, attach(t, jvm.PID), untilEnough(t, &opt, longEnough(time.Second), 200), opt)
 		ours, labels := int64(0), map[string]bool{}
 		p.Each(func(frames []profile.Frame, n int64) {
 			label := frames[0].Func.Name
@@ -151,8 +152,26 @@ func checkLabel(t *testing.T, pid int, label string) {
 	}
 }
 
-// untilEnd is when a target ends: time enough for samples also where CPUs are short.
-const untilEnd = 2 * time.Second
+// onceSampled does something when a recording has samples. It may be the end of the target.
+func onceSampled(t *testing.T, opt *session.RecordOptions, do func()) {
+	visits := make(chan session.Visit)
+	opt.Visits = visits
+	go func() {
+		sampled := make(chan bool)
+		for {
+			select {
+			case visits <- func(_ *profile.Profile, sum *profile.Summary) { sampled <- sum.Samples > 0 }:
+			case <-t.Context().Done():
+				return
+			}
+			if <-sampled {
+				do()
+				return
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+	}()
+}
 
 // TestRecordUntilTargetEnds: a target that ends, by itself or killed, is a normal end.
 func TestRecordUntilTargetEnds(t *testing.T) {
@@ -163,11 +182,12 @@ func TestRecordUntilTargetEnds(t *testing.T) {
 				jvm := jvmtest.Start(t, jdk, "truth.Shares")
 				s := attach(t, jvm.PID)
 				ended := make(chan struct{})
-				time.AfterFunc(untilEnd, func() {
+				var opt session.RecordOptions
+				onceSampled(t, &opt, func() {
 					defer close(ended)
 					end(jvm)
 				})
-				_, sum := record(t, s, after(t, time.Minute), session.RecordOptions{})
+				_, sum := record(t, s, after(t, time.Minute), opt)
 				<-ended
 				if sum.Samples == 0 || sum.Meta.Duration > 50*time.Second {
 					t.Errorf("%d samples in %v", sum.Samples, sum.Meta.Duration)
@@ -219,8 +239,9 @@ func TestRecordUntilTargetExecs(t *testing.T) {
 			"while :; do :; done")
 		stdin, pid := startCommand(t, cmd)
 		s := attach(t, pid)
-		time.AfterFunc(untilEnd, func() { io.WriteString(stdin, "go\n") })
-		_, sum := record(t, s, after(t, time.Minute), session.RecordOptions{})
+		var opt session.RecordOptions
+		onceSampled(t, &opt, func() { io.WriteString(stdin, "go\n") })
+		_, sum := record(t, s, after(t, time.Minute), opt)
 		if sum.Samples == 0 || sum.Meta.Duration > 50*time.Second {
 			t.Errorf("%d samples in %v", sum.Samples, sum.Meta.Duration)
 		}
@@ -281,10 +302,8 @@ func TestRecordChangesNothing(t *testing.T) {
 		before := lookOf(t, jvm.PID)
 		s := attach(t, jvm.PID)
 		dumped(t, s, session.DumpOptions{})
-		_, sum := record(t, s, after(t, longEnough(time.Second)), session.RecordOptions{})
-		if sum.Samples == 0 {
-			t.Error("no samples")
-		}
+		var opt session.RecordOptions
+		record(t, s, untilEnough(t, &opt, longEnough(time.Second), 100), opt)
 		now := lookOf(t, jvm.PID)
 		for what, was := range before {
 			if now[what] != was {
@@ -321,7 +340,8 @@ func lookOf(t *testing.T, pid int) map[string]string {
 	look["threads"] = strings.Join(threads, "\n")
 	// What attaching in the JVM's own way leaves: .attach_pidN, .java_pidN; its files of counters.
 	var left []string
-	for _, pattern := range []string{"/tmp/.*pid*", proc("cwd/.*pid*"), proc("root/tmp/.*pid*"),
+	own := ".*pid" + strconv.Itoa(pid) + "*" // others may attach to their own JVMs meanwhile
+	for _, pattern := range []string{"/tmp/" + own, proc("cwd/" + own), proc("root/tmp/" + own),
 		"/tmp/hsperfdata_*/" + strconv.Itoa(os.Getpid())} {
 		paths, err := filepath.Glob(pattern)
 		if err != nil {

@@ -50,6 +50,8 @@ func TestRecursive(t *testing.T) {
 				t.Logf("%d at the bottom, %d in an inlined method, %d right", in, inlined, right)
 				if in < samples/2 || inlined < samples/2 || right*100 < in*99 {
 					t.Errorf("of %d samples %d at the bottom, %d in an inlined method, %d right", samples, in, inlined, right)
+				}
+				if t.Failed() && wrong != nil {
 					t.Logf("the first wrong one: %d times down, %d times work", count(wrong, "truth.Recursive.down"),
 						count(wrong, "truth.Recursive.work"))
 					for _, f := range wrong.Frames[:3] {

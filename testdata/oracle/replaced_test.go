@@ -168,7 +168,7 @@ func checkNote(t *testing.T, said string, missing int) {
 func checkNotesOfSummary(t *testing.T, goprof string, c container) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "sum.json")
-	r := runIt(t, append(slices.Clone(weak), goprof, "record", "--pid", strconv.Itoa(c.pid), "-d", "3", "-q", "-o", "-",
+	r := recordShares(t, append(slices.Clone(weak), goprof, "record", "--pid", strconv.Itoa(c.pid), "-q", "-o", "-",
 		"--summary", file)...)
 	var sum profile.Summary
 	if b, err := os.ReadFile(file); r.code != 0 || err != nil || json.Unmarshal(b, &sum) != nil {
@@ -190,7 +190,7 @@ func checkReplaced(t *testing.T, goprof string, c container) {
 		strings.Contains(doctor.out, "warn  symbols") {
 		t.Errorf("doctor: %s%s", doctor.out, doctor.err)
 	}
-	if r := runIt(t, goprof, "record", "--pid", strconv.Itoa(c.pid), "-d", "3", "-o", "-"); r.code != 0 ||
+	if r := recordShares(t, goprof, "record", "--pid", strconv.Itoa(c.pid), "-o", "-"); r.code != 0 ||
 		!strings.Contains(r.out, "truth.Shares.") {
 		t.Errorf("record: %+v", r)
 	}

@@ -29,11 +29,13 @@ import (
 // woken where the running thread calls the scheduler. In this program that is "other": it reads its thread's
 // CPU clock there, and with that the kernel looks whether the thread's time is over (docs/decisions/0003).
 //
-// One run in 40 of a perfect sampler is beyond that by chance (drawn 200,000 times). So there is another one then, with
-// more samples, for itself: an error that is there each time is a larger part of what chance does to these.
+// One run in 40 of a perfect sampler is beyond 1.5 by chance, one in 700 beyond 1.8 (drawn 200,000 times). So there is
+// another one then, with more samples, for itself: an error that is there each time is a larger part of what chance does
+// to these. A machine that takes the CPU away for seconds, in a few of the program's slices, adds to what is by chance.
 const (
-	tolerance = 1.5
-	shareRuns = 3
+	tolerance       = 1.8
+	strictTolerance = 1.5
+	shareRuns       = 3
 )
 
 // TestShares samples a program that measures itself what share of its CPU time each of its
@@ -51,9 +53,9 @@ func sharesRun(t *testing.T, jdk jvmtest.JDK, threads, samples int) {
 	s.Walker.Warm()
 	tids := threadsCalled(t, s, "shares-")
 	strict := os.Getenv("GOPROF_SHARES_STRICT") != ""
-	without := "other"
+	without, tolerance := "other", tolerance
 	if strict {
-		without = ""
+		without, tolerance = "", strictTolerance
 	}
 	var part *shareCount
 	var partTruth map[string]float64

@@ -75,30 +75,24 @@ func TestSilentStacks(t *testing.T) {
 		defer jvm.Kill()
 		pid := strconv.Itoa(jvm.PID)
 		for _, mode := range []string{"cpu", "wall"} {
-			dir := t.TempDir()
-			stacks, account := filepath.Join(dir, "o.collapsed"), filepath.Join(dir, "s.json")
-			_, errs, code := endsIn(t, goprof, "record", "--pid", pid, "--mode", mode, "-d", "2", "-r", "200", "-t", "-v",
-				"-o", stacks, "--summary", account)
-			if code != 0 {
-				t.Errorf("%s: exit code %d\n%s", mode, code, errs)
-			}
+			stacks := filepath.Join(t.TempDir(), "o.collapsed")
 			var sum profile.Summary
-			b, err := os.ReadFile(account)
-			if err != nil || json.Unmarshal(b, &sum) != nil {
-				t.Fatalf("%v\n%s", err, b)
+			var errs string
+			for tries := 0; tries == 0 || tries < 10 && sum.Skipped > 200; tries++ { // half of the ticks: goprof had no CPU
+				sum, errs = recordSilent(t, goprof, pid, mode, stacks)
 			}
 			if sum.Silent != 2 || sum.LostBy[profile.Silent.String()] < 2 || sum.Attempted != sum.Whole+sum.Truncated+sum.Lost {
 				t.Errorf("%s: %d silent threads, lost: %v", mode, sum.Silent, sum.LostBy)
 			}
-			// A machine may take the CPU from goprof for a second while it holds a thread; what does not answer never does.
-			if sum.Pauses.Max > 100*sum.Pauses.Bound || sum.Pauses.Bound == 0 {
+			// A machine may take the CPU from goprof for seconds while it holds a thread; what does not answer never does.
+			if sum.Pauses.Max > 10*time.Second || sum.Pauses.Bound == 0 {
 				t.Errorf("%s: a thread stood for %v", mode, sum.Pauses.Max)
 			}
 			named := strings.Count(errs, "memory-hangs: thread [silent tid=")
 			if named != 2 || !strings.Contains(errs, "silent     2 threads") {
 				t.Errorf("%s: they are not named:\n%s", mode, errs)
 			}
-			b, _ = os.ReadFile(stacks)
+			b, _ := os.ReadFile(stacks)
 			if !bytes.Contains(b, []byte("truth.Trouble.counted")) || bytes.Contains(b, []byte("[silent tid=")) {
 				t.Errorf("%s: %d bytes of stacks, without the Java thread or with silent ones", mode, len(b))
 			}
@@ -114,6 +108,23 @@ func TestSilentStacks(t *testing.T) {
 			t.Errorf("threads stand: %s", s)
 		}
 	})
+}
+
+// recordSilent records for 400 ticks.
+func recordSilent(t *testing.T, goprof, pid, mode, stacks string) (sum profile.Summary, errs string) {
+	t.Helper()
+	account := filepath.Join(t.TempDir(), "s.json")
+	_, errs, code := endsIn(t, goprof, "record", "--pid", pid, "--mode", mode, "-d", "2", "-r", "200", "-t", "-v",
+		"-o", stacks, "--summary", account)
+	if code != 0 {
+		t.Errorf("%s: exit code %d\n%s", mode, code, errs)
+	}
+	b, err := os.ReadFile(account)
+	if err != nil || json.Unmarshal(b, &sum) != nil {
+		t.Fatalf("%v\n%s", err, b)
+	}
+	t.Logf("%d ticks of 400 were not held", sum.Skipped)
+	return sum, errs
 }
 
 // TestSilentTop: a thread of Java's sleeps, and its stack has a hole that does not answer. top looks at the others.
@@ -133,16 +144,9 @@ func TestSilentTop(t *testing.T) {
 				return string(b) == "silent\n"
 			})
 		})
-		out, errs, code := endsIn(t, goprof, "top", strconv.Itoa(jvm.PID), "--once", "--json")
-		var reading struct {
-			Threads []struct{ Name, State, Frame string }
-		}
-		if code != 0 || json.Unmarshal([]byte(out), &reading) != nil {
-			t.Fatalf("exit code %d\n%s%s", code, out, errs)
-		}
-		frames := map[string]string{}
-		for _, th := range reading.Threads {
-			frames[th.Name] = th.State + ": " + th.Frame
+		frames := topFrames(t, goprof, jvm.PID)
+		for tries := 0; tries < 10 && !strings.Contains(frames["Reference Handler"], "java.lang.ref."); tries++ {
+			frames = topFrames(t, goprof, jvm.PID) // it runs after each collection
 		}
 		if got := frames["silent"]; got != "sleeping: " {
 			t.Errorf("the silent thread is %q", got)
@@ -152,6 +156,23 @@ func TestSilentTop(t *testing.T) {
 		}
 		readsOnce(t, jvm.PID)
 	})
+}
+
+// topFrames is what top says of each thread, by its name.
+func topFrames(t *testing.T, goprof string, pid int) map[string]string {
+	t.Helper()
+	out, errs, code := endsIn(t, goprof, "top", strconv.Itoa(pid), "--once", "--json")
+	var reading struct {
+		Threads []struct{ Name, State, Frame string }
+	}
+	if code != 0 || json.Unmarshal([]byte(out), &reading) != nil {
+		t.Fatalf("exit code %d\n%s%s", code, out, errs)
+	}
+	frames := map[string]string{}
+	for _, th := range reading.Threads {
+		frames[th.Name] = th.State + ": " + th.Frame
+	}
+	return frames
 }
 
 // readsOnce: while the read does not come back, no other OS thread is sent after it.
@@ -213,12 +234,11 @@ func TestLiveAfterDump(t *testing.T) {
 		if _, err := s.DumpThread(before[0], session.DumpOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		after := blocked()
-		for _, tid := range before {
-			if !slices.Contains(after, tid) {
-				t.Errorf("blocked are %v, after a dump %v", before, after)
-			}
-		}
+		// The one that was stopped for the dump goes back to sleep when it has a CPU.
+		ctest.Eventually(t, "those that were blocked before the dump are", func() bool {
+			after := blocked()
+			return !slices.ContainsFunc(before, func(tid int) bool { return !slices.Contains(after, tid) })
+		})
 	})
 }
 

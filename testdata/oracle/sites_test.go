@@ -166,6 +166,19 @@ func runIt(t *testing.T, args ...string) ran {
 	return ran{out.String(), err.String(), cmd.ProcessState.ExitCode()}
 }
 
+// recordShares records truth.Shares until it is seen, by a command without its duration: a machine may give goprof no
+// CPU for a second.
+func recordShares(t *testing.T, command ...string) (r ran) {
+	t.Helper()
+	for range 30 {
+		r = runIt(t, append(slices.Clip(command), "-d", "1")...)
+		if strings.Contains(r.out, "truth.Shares.") || r.code != 0 && r.code != 7 { // 7: no sample
+			break
+		}
+	}
+	return r
+}
+
 // wantError wants that a command fails, with these words.
 func (r ran) wantError(t *testing.T, code int, words ...string) {
 	t.Helper()

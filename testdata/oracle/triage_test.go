@@ -142,8 +142,8 @@ func (d *disease) find(t *testing.T, jdk jvmtest.JDK) string {
 	}
 	got, e := triaged(t, jvm.PID)
 	at := rankOf(got, d.id, short(e))
-	if used := e.Rates.CPU.Or(0); at == 0 && used < starving {
-		t.Logf("it had %.2f CPUs: looked at for longer", used)
+	if used := e.Rates.CPU.Or(0); (at < 1 || at > 2) && (used < starving || stolen(e)) {
+		t.Logf("it had %.2f CPUs, and %.2f were stolen: looked at for longer", used, e.Rates.Steal.Or(0))
 		got, e = triagedFor(t, jvm.PID, longer)
 		at = rankOf(got, d.id, short(e))
 	}
@@ -185,11 +185,14 @@ func acquitAll(t *testing.T, jdk jvmtest.JDK, sideBySide bool) {
 			if sideBySide {
 				t.Parallel()
 			}
-			got, e := triaged(t, jvm(t).PID)
-			for _, f := range got.Findings {
-				if f.ID != profile.CPUShort || !short(e) {
-					t.Errorf("accused of %s:\n%s", f.ID, shown(got))
-				}
+			pid := jvm(t).PID
+			got, e := triaged(t, pid)
+			if len(accused(got, e)) > 0 && stolen(e) {
+				t.Logf("%.2f CPUs were stolen: looked at for longer\n%s", e.Rates.Steal.Or(0), shown(got))
+				got, e = triagedFor(t, pid, longer)
+			}
+			if of := accused(got, e); len(of) > 0 {
+				t.Errorf("accused of %s:\n%s", of, shown(got))
 			}
 			if !t.Failed() {
 				acquitted.Add(1)
@@ -225,7 +228,7 @@ func triaged(t *testing.T, pid int) (profile.Triage, *triage.Evidence) {
 }
 
 // A program that has less than starving CPUs gives too few samples in some seconds to say what it does: the machine
-// has too much else to do. It is looked at for longer then.
+// has too much else to do. It is looked at for longer then, and where the machine was stolen from.
 const (
 	starving = 0.25
 	longer   = time.Minute
@@ -245,7 +248,21 @@ func triagedFor(t *testing.T, pid int, d time.Duration) (profile.Triage, *triage
 
 // short tells whether the machine had no CPU left, whoever used it.
 func short(e *triage.Evidence) bool {
-	return e.Rates.Busy.Or(0)+e.Rates.Steal.Or(0) > 0.8 || e.Rates.Steal.Or(0) > 0.08
+	return e.Rates.Busy.Or(0)+e.Rates.Steal.Or(0) > 0.8 || stolen(e)
+}
+
+// stolen tells whether a hypervisor took the CPUs away, so that the program stood still in the middle of anything: a
+// collection that is stolen from takes as long as those of a sick program.
+func stolen(e *triage.Evidence) bool { return e.Rates.Steal.Or(0) > 0.08 }
+
+// accused is what a healthy program is said to suffer from.
+func accused(t profile.Triage, e *triage.Evidence) (of []profile.FindingID) {
+	for _, f := range t.Findings {
+		if f.ID != profile.CPUShort || !short(e) {
+			of = append(of, f.ID)
+		}
+	}
+	return of
 }
 
 // rankOf is where a finding stands, from 1 on; 0: nowhere.

@@ -26,12 +26,13 @@ func TestWallShares(t *testing.T) {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 		defer cancel()
 		done := make(chan error, 1)
-		var missed float64 // part of the time whose ticks were not held
+		const interval = 5 * time.Millisecond
+		var missed int64 // ticks that were not held
 		go func() {
-			_, sum, err := s.Record(ctx, session.RecordOptions{Mode: session.WallMode, Interval: 5 * time.Millisecond,
+			_, sum, err := s.Record(ctx, session.RecordOptions{Mode: session.WallMode, Interval: interval,
 				Threads: true, Wants: wanted, Visits: visits})
 			checkAccount(t, &sum)
-			missed = float64(sum.Skipped) * 5e-3 / sum.Meta.Duration.Seconds()
+			missed = sum.Skipped
 			done <- err
 		}()
 		got := map[profile.Weight]*alternated{profile.Samples: {}, profile.WallTime: {}}
@@ -58,13 +59,17 @@ func TestWallShares(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 			looks = visit(0)
 		}
+		begun := time.Now()
 		times(t, jvm)
 		first := visit(-1)
+		apart := time.Since(begun) // by how much the program's time and ours may differ
 		for looks = 0; looks < 600 && ctx.Err() == nil; looks = visit(0) - first {
 			time.Sleep(50 * time.Millisecond)
 		}
+		ending := time.Now()
 		slept, spun := times(t, jvm)
 		visit(1)
+		apart += time.Since(ending) + (time.Duration(slept+spun) - ending.Sub(begun)).Abs()
 		cancel()
 		if err := <-done; err != nil {
 			t.Fatal(err)
@@ -76,11 +81,9 @@ func TestWallShares(t *testing.T) {
 			t.Logf("%d looks, by %v: slept %.3f of the time, by its own clock %.3f", looks, weight, share, want)
 			// 5 standard deviations of so many independent looks; but they come one for each 5 ms, of a period of 40.
 			most := 5 * math.Sqrt(want*(1-want)/600)
-			if weight == profile.WallTime {
-				// Where the machine gave goprof no CPU, all of that time is of what the thread did at its end. If it had
-				// none either its own clock says that it span, and it sleeps as soon as it has one again.
-				most += missed
-			}
+			// Where the machine gave goprof no CPU, that time has no looks, and all of it is of what the thread did at its
+			// end. If it had none either its own clock says that it span, and it sleeps as soon as it has one again.
+			most += float64(time.Duration(missed)*interval+apart) / (truth.slept + truth.spun)
 			if math.Abs(share-want) > most {
 				t.Errorf("by %v: slept %.3f of the time, by its own clock %.3f", weight, share, want)
 			}

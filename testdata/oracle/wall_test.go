@@ -17,6 +17,7 @@ import (
 
 	"goprof/profile"
 	"goprof/sampler/session"
+	"goprof/testdata/ctest"
 	"goprof/testdata/jvmtest"
 )
 
@@ -35,19 +36,34 @@ func startStates(t *testing.T, jdk jvmtest.JDK, flags ...string) (*jvmtest.JVM, 
 	}
 	jvm := jvmtest.Start(t, jdk, "truth.States", append(flags, "--", fifo)...)
 	var threads, before []knownThread
-	for range 200 { // all have been started; that each has come to a stand shows in stacks that stay the same
+	for tries := 0; ; tries++ { // all have been started; that each has come to a stand shows in stacks that stay the same
 		if threads = statesOf(t, jvm); slices.EqualFunc(threads, before, sameStand) {
-			break
+			return jvm, threads
+		}
+		if tries == 1000 {
+			t.Fatalf("they do not come to a stand: %v, %v", before, threads)
 		}
 		before = threads
 		time.Sleep(20 * time.Millisecond)
 	}
-	return jvm, threads
 }
 
+// standsIn are parts of the names of the methods in which threads come to their stand.
+var standsIn = map[string]string{"parked": "park", "blocked": "enter", "waiting": "wait", "sleeping": "sleep",
+	"socket": "accept read recv poll select wait", "file": "read"}
+
+// sameStand: twice in the method in which it will stand. One that stood twice in another had no CPU in between.
 func sameStand(a, b knownThread) bool {
-	return a.state == "running" || len(a.frames) > 0 && !strings.HasPrefix(a.frames[0], "truth.States.lambda") &&
-		slices.Equal(a.frames, b.frames)
+	if a.state == "running" {
+		return true
+	}
+	if len(a.frames) == 0 || !slices.Equal(a.frames, b.frames) {
+		return false
+	}
+	top := strings.ToLower(a.frames[0][strings.LastIndexByte(a.frames[0], '.')+1:])
+	return slices.ContainsFunc(strings.Fields(standsIn[a.state]), func(part string) bool {
+		return strings.Contains(top, part)
+	})
 }
 
 func statesOf(t *testing.T, jvm *jvmtest.JVM) (threads []knownThread) {
@@ -262,6 +278,7 @@ func TestWallNeverStopsTheBlocked(t *testing.T) {
 			// Those that wait for a monitor look around now and then by themselves.
 			names[k.name] = k.state != "running" && k.state != "blocked"
 		}
+		awaitSleep(t, s, names)
 		opt := session.RecordOptions{Mode: session.WallMode, Interval: 5 * time.Millisecond, Threads: true,
 			Weight: profile.Samples}
 		before := switchesOf(t, s, names)
@@ -302,6 +319,20 @@ func TestWallNeverStopsTheBlocked(t *testing.T) {
 			}
 		}
 	})
+}
+
+// awaitSleep waits until the kernel has the threads with these names asleep: one may have been on its way.
+func awaitSleep(t *testing.T, s *session.Session, names map[string]bool) {
+	t.Helper()
+	threads, err := s.Threads()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for tid, th := range threads {
+		if names[th.Name] {
+			ctest.Eventually(t, th.Name+" sleeps", func() bool { return ctest.State(s.Process.PID(), tid) == 'S' })
+		}
+	}
 }
 
 // switchesOf is how often the kernel has switched from each of the threads with these names.
@@ -358,9 +389,9 @@ func TestWallTime(t *testing.T) {
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm, known := startStates(t, jdk)
 		s := attach(t, jvm.PID)
-		p, sum, err := s.Record(context.Background(),
-			session.RecordOptions{Duration: longEnough(2 * time.Second), Mode: session.WallMode, Interval: 5 * time.Millisecond,
-				Threads: true, Weight: profile.WallTime})
+		opt := session.RecordOptions{Mode: session.WallMode, Interval: 5 * time.Millisecond, Threads: true,
+			Weight: profile.WallTime}
+		p, sum, err := s.Record(untilEnough(t, &opt, longEnough(2*time.Second), 3000), opt)
 		if err != nil {
 			t.Fatal(err)
 		}

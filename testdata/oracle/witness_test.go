@@ -207,7 +207,7 @@ func hear(t *testing.T, s *session.Session, still []jvmtest.ExpectedStack, name 
 		if wrong == "" {
 			return
 		}
-		if try == 3 {
+		if try == 10 {
 			t.Errorf("%s: after %d tries:%s", name, try, wrong)
 			return
 		}

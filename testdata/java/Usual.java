@@ -1,0 +1,20 @@
+package truth;
+
+/**
+ * Tells which of a program's own measurements are no truth about it. A hypervisor may take a CPU away for seconds, and the
+ * kernel may charge that to the thread that ran there: it cannot tell it from the thread's work.
+ */
+final class Usual {
+    /** A round of the same work never takes so many times as much as those before it. */
+    private static final int FAR = 10;
+
+    private double usual;
+
+    /** Whether a round took far more than those before it. */
+    boolean isFar(long nanos) {
+        usual = usual == 0 ? nanos : usual;
+        boolean far = nanos > FAR * usual;
+        usual += (Math.min(nanos, 2 * usual) - usual) / 16; // so that one that is far changes little
+        return far;
+    }
+}

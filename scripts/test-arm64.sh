@@ -2,7 +2,8 @@
 # The tests on a real arm64 kernel with real arm64 JVMs, emulated (scripts/arm64.sh). Go and Java are compiled here, and run there.
 #   scripts/test-arm64.sh             every JDK of vmstructs/releases.txt that has arm64, some hours
 #   scripts/test-arm64.sh 17 25       only these
-# STAGES=regexp    only some of: unit live session diagnose end-to-end virtual shadow steps pauth-shadow pauth-steps 16k-shadow
+# STAGES=regexp    only some of: unit live desk cores foreign session diagnose end-to-end virtual shadow steps pauth-shadow pauth-steps
+#                  16k-shadow. foreign reads here, on this CPU, the cores that the stage cores has left in build/arm64/cores
 # STOPS, STEPS     of the shadow oracle for each JDK and mode (1000), and of the single-step oracle for each JDK and CPU (100000)
 # ROWS=regexp      modes of the shadow oracle (testdata/oracle/matrix_rows_test.go)
 # Each stage's whole output is kept in build/arm64. At the end stand tables for docs/support.md.
@@ -19,21 +20,22 @@ failed=()
 ran=()
 
 prepare() {
-    local package
+    local package packages=(testdata/oracle sampler/session sampler/diagnose cmd/goprof)
+    [[ ! unit =~ ^(${STAGES:-.*})$ ]] || packages=($(go list ./... ./testdata/jvmtest ./testdata/oracle))
     scripts/arm64.sh build "${jdks[@]}"
     scripts/jdk.sh >/dev/null
     mkdir -p "$out"
     classes=$(go test -count 1 -v -run '^TestClasses$' ./testdata/jvmtest | sed -n 's/.*classes are in //p')
     rm -rf "$out/classes" "$out/bin"
     cp -r "$classes" "$out/classes"
-    for package in $(go list ./... ./testdata/jvmtest ./testdata/oracle); do
-        [ -z "$(GOARCH=arm64 go list -f '{{.TestGoFiles}}{{.XTestGoFiles}}' "$package" | tr -d '[]')" ] ||
-            GOARCH=arm64 CGO_ENABLED=0 go test -c -o "$out/bin/$(name_of "$package").test" "$package"
+    for package in "${packages[@]/#goprof\//}"; do
+        [ -z "$(GOARCH=arm64 go list -f '{{.TestGoFiles}}{{.XTestGoFiles}}' "goprof/$package" | tr -d '[]')" ] ||
+            GOARCH=arm64 CGO_ENABLED=0 go test -c -o "$out/bin/$(name_of "$package").test" "goprof/$package"
     done
     GOARCH=arm64 CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -E goprof/arch/entry.start" -o "$out/bin/goprof" ./cmd/goprof
 }
 
-name_of() { echo "${1#goprof/}" | tr / -; }
+name_of() { echo "$1" | tr / -; }
 
 # The JDKs of a list, as GOPROF_JDKS has them.
 homes() { local jdk; for jdk; do printf '%s=/jdk/%s\n' "$jdk" "$jdk"; done | paste -sd :; }
@@ -75,12 +77,27 @@ unit() {
     tell
 }
 
+# The machine's cores, read on another CPU.
+foreign() {
+    local name=foreign log=$PWD/$out/foreign.log start=$SECONDS status=0
+    [[ $name =~ ^(${STAGES:-.*})$ ]] || return 0
+    GOPROF_FOREIGN_CORES=$PWD/$out/cores go test -count 1 -v -run '^TestForeignCores$' ./testdata/oracle >"$log" || status=$?
+    tell
+}
+
 prepare
 with=()
 echo "$(date -u +%F) $(git rev-parse --short HEAD), $(qemu-system-aarch64 --version | head -1)"
 unit
 few=$(among 17 25)
-stage live 14400 "$few" testdata/oracle -test.skip 'TestShadow|TestSteps|TestVirtual|TestMatrix|TestChurn|Shares|JavacIsWhole'
+desk='TestLocks|TestDump|TestTriage'
+cores='TestCore|TestKernelCores|TestDamagedCores'
+stage live 14400 "$few" testdata/oracle -test.skip "$desk|$cores|TestShadow|TestSteps|TestVirtual|TestMatrix|TestChurn|Shares|JavacIsWhole"
+stage desk 7200 "$few" testdata/oracle -test.run "$desk"
+with=(--env GOPROF_PROVE=1 --env GOPROF_KEEP_CORES="/host/$out/cores")
+stage cores 7200 "$few" testdata/oracle -test.run "$cores"
+with=()
+foreign
 stage session 3600 "$few" sampler/session
 stage diagnose 3600 "$few" sampler/diagnose
 stage end-to-end 3600 "$few" cmd/goprof

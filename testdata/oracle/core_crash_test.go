@@ -5,6 +5,7 @@ package oracle
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -122,6 +123,7 @@ func kernelCore(t *testing.T, jdk jvmtest.JDK, which int, flags ...string) {
 	began := time.Now()
 	dead, found := autopsyOf(t, cores[0])
 	took := time.Since(began)
+	keepCore(t, cores[0], fmt.Sprintf("%d-%s-%d", jdk.Version, c.name, len(flags)), dead)
 	sameStanding(t, before, dead.Threads, c.command == "collect")
 	died := &dead.Threads[0]
 	if !died.Died || c.died != "" && died.Name != c.died || c.died == "" && died.Java {

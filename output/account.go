@@ -15,7 +15,7 @@ import (
 )
 
 // The account of a recording for people: a few lines that say how much was recorded, how far it can be believed, what
-// was hottest, and what it cost. All else is in SummaryDetails, and in the summary's JSON.
+// was hottest, and what it cost. SummaryDetails and the summary's JSON have the rest.
 
 // SummaryText writes the account that stands at the end of a run.
 func SummaryText(to io.Writer, s *profile.Summary) error {
@@ -36,7 +36,7 @@ func parts(s *profile.Summary) []*profile.Summary {
 	return all
 }
 
-// partText writes the account of one part. A further one does not say what the first one says of all.
+// partText writes the account of one part. The account of a further part leaves out what the first one says for all.
 func partText(to io.Writer, s *profile.Summary, further bool) error {
 	a := account{s: s, further: further}
 	if further || len(s.Parts) > 0 {
@@ -126,7 +126,7 @@ func (a *account) safepoints(took string) {
 	}
 }
 
-// events says how much of the event there was: what the kernel has counted where it has, else what samples stand for.
+// events says how often the events happened: as the kernel has counted, or if it has not, as the samples tell.
 func (a *account) events(took string) {
 	s := a.s
 	who := ""
@@ -172,7 +172,7 @@ func hits(n int64) string {
 	return Grouped(n) + " hits"
 }
 
-// sumsOfEvents are the events of a recording: one that was taken at several places is one.
+// sumsOfEvents are the events of a recording. An event with probes at several places is one.
 func sumsOfEvents(list []profile.EventCount) (sums []profile.EventCount) {
 	for _, e := range list {
 		i := slices.IndexFunc(sums, func(s profile.EventCount) bool { return s.Name == e.Name })
@@ -194,7 +194,7 @@ func (a *account) states() string {
 	text := ""
 	for i, part := range a.s.States[:min(len(a.s.States), most)] {
 		if i > 0 && part.Share < 0.005 {
-			break // it would be told as 0 %
+			break // it would read 0 %
 		}
 		sep := "  "
 		if i == 0 {
@@ -244,7 +244,7 @@ func (a *account) profile() {
 	}
 }
 
-// lostOrCut says how many samples are not there, and how many stacks not whole.
+// lostOrCut says how many samples are lost, and how many stacks are not whole.
 func lostOrCut(s *profile.Summary) string {
 	if s.Lost == 0 && s.Truncated == 0 {
 		return "none lost or cut"
@@ -259,7 +259,7 @@ func numberOr(n int64, zero string) string {
 	return Grouped(n)
 }
 
-// leftOut counts what is no sample because nobody asked for it.
+// leftOut counts the looks that became no sample because the user did not want them.
 func (a *account) leftOut() {
 	l := a.s.Looks
 	if l == nil {
@@ -277,7 +277,7 @@ func (a *account) leftOut() {
 // accountWidth is how wide the line of the hottest methods becomes, if more than one is on it.
 const accountWidth = 110
 
-// hottest names the methods with most samples.
+// hottest names the methods with the most samples.
 func (a *account) hottest() {
 	parts := a.s.Hottest
 	text := ""
@@ -305,7 +305,7 @@ func (a *account) hottest() {
 	}
 }
 
-// allocated says how much memory threads have allocated, and which did most.
+// allocated says how much memory threads have allocated, and which threads the most.
 func (a *account) allocated() {
 	al := a.s.Allocated
 	if al == nil || al.Bytes <= 0 || a.s.Meta.Duration <= 0 {
@@ -370,10 +370,10 @@ func (a *account) cost() {
 	}
 }
 
-// guessedMuch is the share of leaves that are guesses from which on a reader should know.
+// guessedMuch is the share of guessed leaves from which on a reader should know of it.
 const guessedMuch = 0.2
 
-// notes are what a reader should know besides.
+// notes writes what else a reader should know.
 func (a *account) notes() {
 	s := a.s
 	if late, gap := isBehind(s); late {
@@ -416,7 +416,7 @@ func percentOf[N ~int64](n, of N) string {
 	switch {
 	case n == of:
 		text = "100"
-	case p >= 99.95: // it would be rounded to 100.0
+	case p >= 99.95: // it would be rounded to 100.0 %
 		text = "99.9"
 	case n != 0 && p < 0.1:
 		text = strconv.FormatFloat(p, 'f', 3, 64)
@@ -457,7 +457,7 @@ func Span(d time.Duration) string {
 	return "0 s"
 }
 
-// longSpan tells hours, minutes and seconds, but for zeros at the end.
+// longSpan writes hours, minutes and seconds, without zeros at the end.
 func longSpan(seconds int64) string {
 	var parts []string
 	if h := seconds / 3600; h > 0 {
@@ -498,7 +498,7 @@ func Grouped(n int64) string {
 	return sign + text
 }
 
-// mostly is what a map counts most of.
+// mostly is the key with the largest count.
 func mostly(by map[string]int64) (name string) {
 	most := int64(0)
 	for what, n := range by {

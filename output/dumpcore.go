@@ -6,7 +6,7 @@ import (
 	"goprof/profile"
 )
 
-// core says what a core file tells besides its threads, the cause of the end first.
+// core writes what a core file tells besides its threads, first the cause of the end.
 func (w *dumpWriter) core(d *profile.Dump) {
 	c := d.Core
 	if c == nil {

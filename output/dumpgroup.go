@@ -13,7 +13,7 @@ import (
 
 // dumpGroup is threads that stand at the same place, in the same state.
 type dumpGroup struct {
-	*profile.ThreadDump // the first of them, without what is not the same in all
+	*profile.ThreadDump // the first of them, without what differs between them
 	all                 []*profile.ThreadDump
 }
 
@@ -35,9 +35,9 @@ func ordered(counts map[string]int) []counted {
 	return list
 }
 
-// groupThreads puts together threads of which all of this is the same: state, methods and lines, where and why the
-// stack ends, and what is waited for. How a method was compiled may differ. Groups stand in the order of the parts
-// of a dump, in each part the largest first.
+// groupThreads makes groups of threads that agree in all of this: state, methods and lines, where and why the stack
+// ends, and what they wait for. How a method was compiled may differ. Groups stand in the order of the parts of a dump,
+// in each part the largest first.
 func groupThreads(threads []profile.ThreadDump) []*dumpGroup {
 	var groups []*dumpGroup
 	byKey := map[string]*dumpGroup{}
@@ -147,7 +147,7 @@ func (g *dumpGroup) daemons() bool {
 }
 
 const (
-	// maxGroupNames and maxGroupTIDs bound what is shown of a group in text. JSON has all.
+	// maxGroupNames and maxGroupTIDs bound how much of a group is shown in text. JSON has all.
 	maxGroupNames = 8
 	maxGroupTIDs  = 16
 )

@@ -52,7 +52,7 @@ type (
 		jsonCarrier
 		jsonThreadLocks
 	}
-	// jsonThreadLocks says what the thread holds, and waits for. The frame of a lock counts those of frames, and on
+	// jsonThreadLocks is what the thread holds and waits for. The frame of a lock counts those of frames, and on
 	// through those of carrier.
 	jsonThreadLocks struct {
 		Holds    []jsonHeld      `json:"holds,omitempty"`
@@ -173,7 +173,7 @@ func headerOf(d *profile.Dump) (h jsonHeader) {
 	return h
 }
 
-// groupOf says once what is the same in all threads of a group. Its CPU time is the sum of theirs.
+// groupOf is the JSON of a group: what all its threads have in common, and the sum of their CPU times.
 func groupOf(g *dumpGroup, shape DumpShape) jsonGroup {
 	j := jsonGroup{Count: len(g.all), Names: g.names(), TIDs: g.tids(), jsonThread: dumpThread(g.ThreadDump, shape)}
 	j.Name, j.TID, j.JavaID, j.Age, j.Priority = j.Names[0].Name, 0, 0, 0, 0

@@ -43,7 +43,7 @@ func locksOf(t *profile.ThreadDump) *threadLocks {
 	return l
 }
 
-// unconfirmedText stands where it would be said what a thread waits for.
+// unconfirmedText stands in the place of what a thread waits for.
 const unconfirmedText = "seems to wait for a lock of another thread: not confirmed"
 
 // firstJava is the topmost Java frame, -1 if there is none.
@@ -56,7 +56,7 @@ func firstJava(s *profile.Stack) int {
 	return -1
 }
 
-// waitText says what a thread waits for, and who has it.
+// waitText says what a thread waits for, and which thread has it.
 func waitText(want *profile.WantedLock) string {
 	text := waitVerbs[want.How] + lockName(&want.Lock)
 	if want.Owner != (profile.ThreadRef{}) {
@@ -65,7 +65,7 @@ func waitText(want *profile.WantedLock) string {
 	return text
 }
 
-// waitVerbs are those of HotSpot (javaVFrame::print_lock_info_on), with their blanks.
+// waitVerbs are HotSpot's words (javaVFrame::print_lock_info_on), with their blanks.
 var waitVerbs = map[profile.LockWait]string{
 	profile.ToEnter: "waiting to lock ", profile.ToNotify: "waiting on ", profile.ToUnpark: "parking to wait for  ",
 }

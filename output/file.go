@@ -112,7 +112,7 @@ func (f *File) check() error {
 	return os.Remove(temp.Name())
 }
 
-// linkError says where a link leads: whoever laid it meant goprof to write there.
+// linkError says where a link leads: its maker may want goprof to write there.
 func linkError(name string, info fs.FileInfo) error {
 	to, err := os.Readlink(name)
 	if err != nil {

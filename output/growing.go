@@ -13,7 +13,7 @@ import (
 // concurrent use.
 type Growing struct {
 	f    *File
-	out  *patient // what is no file; nil else
+	out  *patient // a stream; nil for a file
 	file *os.File // nil before the first Write
 	info fs.FileInfo
 	open bool // under its own name
@@ -108,7 +108,7 @@ func (g *Growing) Publish() error {
 // Name is the file's name as a reader sees it.
 func (g *Growing) Name() string { return g.f.name }
 
-// Close ends a file, which keeps its name if it has one, and is removed else.
+// Close ends a file. A file that has its name keeps it. A file without one is removed.
 func (g *Growing) Close() error {
 	if g.done {
 		return nil

@@ -17,7 +17,7 @@ import (
 // mostParts is how many of the hottest are kept.
 const mostParts = 8
 
-// Describe fills in what a tree tells of its recording: Hottest and States.
+// Describe fills in Hottest and States from a recording's tree.
 func Describe(s *profile.Summary, t *Tree) { new(Hottest).Describe(s, t) }
 
 // Hottest is what stacks that are no longer there were spent in. The zero value is none.
@@ -26,7 +26,7 @@ type Hottest struct {
 	total        int64
 }
 
-// Add sums up a tree that is given up.
+// Add sums up a tree that will be dropped.
 func (h *Hottest) Add(t *Tree, collector string) { *h = h.with(t, collector) }
 
 // Describe is Describe of the trees that were added, and of one more.
@@ -35,7 +35,7 @@ func (h *Hottest) Describe(s *profile.Summary, t *Tree) {
 	s.Hottest, s.States = all.parts(all.sums, mostParts), all.parts(all.states, 0)
 }
 
-// with is what was summed up and a tree together.
+// with is the sum of what was added and a tree.
 func (h *Hottest) with(t *Tree, collector string) Hottest {
 	heat := newHeat(t, collector)
 	for p, n := range h.sums {
@@ -59,7 +59,7 @@ type heatSum struct {
 // part is what samples are summed up by.
 type part struct{ name, state string }
 
-// labelFacts are what a label tells, found out once for each.
+// labelFacts are what a label tells. They are found out once for each label.
 type labelFacts struct {
 	java, waits bool   // a Java method, and one in which threads wait
 	own         ownJob // of the JVM
@@ -130,7 +130,7 @@ func (h *heatSum) count(s hotPath, node *TreeNode) {
 	h.sums[part{h.name(s, state), state}] += node.Self
 }
 
-// name is what a sample counts for.
+// name is the name under which a sample counts.
 func (h *heatSum) name(s hotPath, state string) string {
 	waits := state != "" && state != profile.Running.String()
 	switch {

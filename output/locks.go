@@ -213,7 +213,7 @@ func (w *locksText) waiters(n *contention.Node, depth int) {
 	}
 }
 
-// unconfirmed lists the threads that may wait for others, which nobody knows.
+// unconfirmed lists the threads that may wait for others, where that is not known.
 func (w *locksText) unconfirmed() {
 	if profile.Unconfirmed(w.threads) == 0 {
 		return

@@ -11,7 +11,7 @@ import (
 	"goprof/profile"
 )
 
-// ReportKeys are what a report can be about.
+// ReportKeys are the keys that a report can have.
 var ReportKeys = []string{"method", "class", ByPackage, "kind", ByThread, ByState}
 
 // Keys that ask for more than a frame's own name.
@@ -159,7 +159,7 @@ const (
 	noState  = "[no state]"
 )
 
-// Inherits tells whether a frame counts as what stands below it. onJava says whether that counts as a Java frame.
+// Inherits reports whether a frame counts as the frame below it. onJava says whether that one counts as a Java frame.
 type Inherits func(n Name, onJava bool) bool
 
 // inherits says which frames count as what stands below them: a thread is what all its frames are of. What a thread
@@ -244,7 +244,7 @@ func (s *sums) sum(inherits Inherits) {
 			s.table[key].Total += totals[n]
 		}
 	}
-	// Down to the first child, else on to the next sibling of whoever has one.
+	// Down to the first child, or on to the next sibling of the nearest node that has one.
 	for n := first[0]; n != 0; {
 		enter(n)
 		if first[n] != 0 {

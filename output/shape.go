@@ -33,7 +33,7 @@ func (t *Tree) Shaped(s Shape) *Tree {
 	return m.to
 }
 
-// plumbingOf says what a label's frame is, as far as a file tells.
+// plumbingOf is the sort of a label's frame, as far as a file tells.
 func plumbingOf(l Name) naming.Plumbing {
 	switch {
 	case l.Kind.Java():

@@ -1,13 +1,13 @@
 package profile
 
-// Certainty is how sure it is which method a frame runs. Frames that the machine has are certain; of methods that
-// a compiler has inlined into the topmost of them it must be inferred which one is running.
+// Certainty is how sure it is which method a frame runs. Physical frames are certain. Which of the methods runs that a
+// compiler has inlined into the topmost frame must be inferred.
 type Certainty uint8
 
 const (
 	Certain Certainty = iota
-	Likely            // all that is known about the place says the same
-	Guessed           // what is known before it and behind it differs
+	Likely            // all that is known of the place says the same
+	Guessed           // the records before the place and behind it differ
 	NumCertainty
 )
 

@@ -4,20 +4,20 @@ package profile
 type Core struct {
 	File string
 	Size int64
-	// Cut is how many bytes it should have and has not: it was cut off.
+	// Cut is how many bytes the core lacks because it was cut off.
 	Cut uint64
-	// Tool: a debugger wrote it (gcore), of a process that may have lived on.
+	// Tool says that a debugger wrote the core (gcore). The process may have lived on.
 	Tool bool
-	// Signal is what ended the process; nil where nothing did, or the core does not say.
+	// Signal is what ended the process. It is nil if nothing did, or if the core does not say.
 	Signal *Signal
-	// Cause is the fault that the JVM had caught before it ended itself: it writes its hs_err file first, and calls
-	// abort then.
+	// Cause is the fault that the JVM caught before it ended itself. After a fault the JVM writes its hs_err file and
+	// then calls abort.
 	Cause *Signal
 	// Died is the thread that got the signal. Its stack is the first of the dump.
 	Died ThreadRef
-	// Missing are files that the core does not hold, that were needed, and that were not found.
+	// Missing are files that were needed, that the core does not contain, and that were not found.
 	Missing []MissingFile
-	// Unproven are files that the core does not hold, and that their content alone proves to be the right ones.
+	// Unproven are files that the core does not contain. Only their content speaks for them.
 	Unproven  []UnprovenFile
 	Collector string // G1, ZGC ...; empty: not known
 	// In bytes; 0: not known.
@@ -41,14 +41,15 @@ type Signal struct {
 	Sender int // the process that sent it, 0: the kernel, or not known
 }
 
-// MissingFile is a file that was needed to read a core, and not found.
+// MissingFile is a file that was needed to read a core and was not found.
 type MissingFile struct {
 	Path    string
 	BuildID string
 	Why     string
 }
 
-// UnprovenFile is a file without a build id. Percent of the words that the core has of it are the file's.
+// UnprovenFile is a file without a build id. Percent is how many of its words that the core contains agree with the
+// file.
 type UnprovenFile struct {
 	Path    string
 	Percent int

@@ -13,17 +13,18 @@ type ThreadDump struct {
 	Name  string
 	State string // as Java says it, else the kernel's
 	Stack Stack
-	// Virtual is the virtual thread that this is the look at, one that no carrier ran: TID is 0 then.
-	// Nil for a thread of the kernel's.
+	// Virtual is the virtual thread that was looked at and that no carrier ran. TID is 0 then. Nil for a thread of the
+	// kernel's.
 	Virtual *VirtualThread
-	// Java: it runs an application's code, or the JDK's. Others are the JVM's own: collectors, compilers.
+	// Java says that the thread runs Java code, the application's or the JDK's. Other threads are the JVM's own:
+	// collectors, compilers.
 	Java   bool
 	Daemon bool
-	// System: it runs Java, but the JDK's own: Reference Handler, Signal Dispatcher, Common-Cleaner.
+	// System says that the Java code is the JDK's own: Reference Handler, Signal Dispatcher, Common-Cleaner.
 	System bool
 	CPU    time.Duration // that it has used since it began
-	// CPUAfter is what it had used a while after the look, when it had gone back to what it did: being stopped costs a
-	// thread some microseconds of its own. 0: not read.
+	// CPUAfter is the CPU time that the thread had used a while after the look. The stop itself costs a thread some
+	// microseconds, and by then it has gone back to what it did. 0: not read.
 	CPUAfter time.Duration
 	// What the JVM and the kernel say besides. Zero is not known.
 	JavaID   int64         // Thread.threadId()
@@ -31,18 +32,19 @@ type ThreadDump struct {
 	Nice     int           // of the kernel
 	Age      time.Duration // since it was started
 	Address  uint64        // of the JVM's own record of a thread that can run Java (JavaThread)
-	// Holds and WaitsFor are there where locks were asked for.
+	// Holds and WaitsFor are set if locks were asked for.
 	Holds    []HeldLock
-	WaitsFor *WantedLock // nil: it waits for no lock, or that is not known
-	// Unconfirmed: it seemed to wait for another thread's lock, and that could not be confirmed. WaitsFor is nil then.
+	WaitsFor *WantedLock // nil: the thread waits for no lock, or that is not known
+	// Unconfirmed says that the thread seemed to wait for another thread's lock, and that this could not be confirmed.
+	// WaitsFor is nil then.
 	Unconfirmed bool
-	// Died: the signal that ended the process met this thread.
+	// Died says that the signal that ended the process met this thread.
 	Died bool
 	// Err says why there is no stack at all; empty otherwise.
 	Err string
 }
 
-// Dump is one look at all threads of a JVM, and what is known of that JVM.
+// Dump is one look at all threads of a JVM, with what is known of that JVM.
 type Dump struct {
 	At        time.Time
 	PID       int
@@ -50,17 +52,18 @@ type Dump struct {
 	VM        string        // "OpenJDK 64-Bit Server VM"
 	Version   string        // "17.0.15+6"
 	Uptime    time.Duration // 0: not known
-	// Stopped: a signal had stopped the process (SIGSTOP, Ctrl-Z). So no thread runs, whatever Java says of its state.
+	// Stopped says that a signal had stopped the process (SIGSTOP, Ctrl-Z). So no thread runs, whatever Java says of
+	// its state.
 	Stopped bool
 	Threads []ThreadDump
 	Virtual *VirtualCensus // nil: virtual threads that no carrier runs were not asked for
 	// Deadlocks are cycles of threads of which each waits for what the next one holds, and the last for the first.
 	Deadlocks [][]ThreadRef
-	// Core is there where the dump was taken of a core file.
+	// Core is set if the dump was taken of a core file.
 	Core *Core
 }
 
-// StoppedNote says in a dump that a signal had stopped the process, and what lets it run. It is empty if none had.
+// StoppedNote is the dump's sentence for a stopped process, with what lets it run again. It is empty for others.
 func (d *Dump) StoppedNote() string {
 	if !d.Stopped {
 		return ""
@@ -68,7 +71,7 @@ func (d *Dump) StoppedNote() string {
 	return fmt.Sprintf("stopped by a signal (kill -CONT %d lets it go on)", d.PID)
 }
 
-// Java counts the threads that run Java code, with those of the JDK, and the JVM's own.
+// Java counts the threads that run Java code, and the JVM's own.
 func (d *Dump) Java() (java, own int) {
 	for i := range d.Threads {
 		switch t := &d.Threads[i]; {
@@ -93,7 +96,7 @@ func (d *Dump) States() map[string]int {
 	return states
 }
 
-// Unconfirmed counts the threads of which it is not known whose lock they wait for, though they seem to.
+// Unconfirmed counts the threads that seem to wait for another thread's lock, where that could not be confirmed.
 func Unconfirmed(threads []ThreadDump) (n int) {
 	for i := range threads {
 		if threads[i].Unconfirmed {
@@ -107,9 +110,9 @@ func Unconfirmed(threads []ThreadDump) (n int) {
 type VirtualCensus struct {
 	Seen  int `json:"seen"`  // in the JVM's thread containers, mounted ones too
 	Shown int `json:"shown"` // with their stacks
-	// those of which there is no stack, or not all of it, and places that may tell of others: by reason
+	// threads with no stack or a part of one, and places that may hold further threads: by reason
 	Unread map[string]int `json:"unread"`
-	// Untracked: the JVM keeps no list of those that were started without an executor.
+	// Untracked says that the JVM keeps no list of virtual threads that were started without an executor.
 	Untracked bool `json:"untracked,omitempty"`
 }
 
@@ -126,7 +129,7 @@ const (
 	Died                 // the thread that died, in a dump of a core: it stands before all others
 )
 
-// Part is the one that the thread belongs to.
+// Part is the part that the thread belongs to.
 func (t *ThreadDump) Part() DumpPart {
 	switch {
 	case t.TID == 0:
@@ -158,7 +161,7 @@ func (t *ThreadDump) born() uint64 {
 	return uint64(t.TID)
 }
 
-// Thread finds the thread that is meant, nil if it is not there.
+// Thread finds a thread of the dump, nil if it is not there.
 func (d *Dump) Thread(ref ThreadRef) *ThreadDump {
 	for i := range d.Threads {
 		t := &d.Threads[i]
@@ -172,7 +175,7 @@ func (d *Dump) Thread(ref ThreadRef) *ThreadDump {
 	return nil
 }
 
-// Ref names the thread. Where it ran a virtual thread, that one is meant.
+// Ref names the thread, or the virtual thread that it ran.
 func (t *ThreadDump) Ref() ThreadRef {
 	ref := ThreadRef{TID: t.TID, Name: t.Name}
 	v := t.Stack.Virtual

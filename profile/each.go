@@ -87,8 +87,8 @@ func (w *walk) compareFrames(a, b int32) int {
 		strings.Compare(f.Module, g.Module), strings.Compare(f.Build, g.Build), strings.Compare(f.File, g.File))
 }
 
-// branch is all children with one label of nodes whose paths of labels agree. It gives
-// one line for those samples that end here, and the lines below it.
+// branch is all children with one label, of nodes whose paths of labels agree. It makes one line for the samples that
+// end here, and the lines below it.
 type branch struct {
 	label string
 	nodes []int32
@@ -124,8 +124,8 @@ func (w *walk) branches(nodes []int32, r *row) []branch {
 	return branches
 }
 
-// compareBranches orders as the lines do: where one label begins another, what stands
-// behind the shorter one decides.
+// compareBranches puts branches in the order of their lines. If one label begins another, the text behind the shorter
+// one decides.
 func compareBranches(a, b branch) int {
 	short := min(len(a.label), len(b.label))
 	if c := strings.Compare(a.label[:short], b.label[:short]); c != 0 {

@@ -2,8 +2,8 @@ package profile
 
 import "time"
 
-// EventCount is what the account of a recording says of one of its events: all hits, which the kernel has counted, and
-// what became samples.
+// EventCount is what the account of a recording says of one event: all hits, which the kernel has counted, and the hits
+// that became samples.
 type EventCount struct {
 	Name string `json:"name"`
 	Unit Weight `json:"unit"` // samples: hits themselves; bytes
@@ -16,8 +16,8 @@ type EventCount struct {
 	Interval int64 `json:"interval"` // mean amount between samples, the longest
 }
 
-// EventKind is an event of which samples are taken: its name, as --event has it, and what it is counted in: Samples, of
-// which each is one event, or Bytes. Of WallTime it is a wall-clock part of a recording that has several parts.
+// EventKind is an event of which samples are taken: its name, as --event has it, and what it is counted in. That is
+// Samples, of which each is one event, or Bytes. With WallTime it stands for a wall-clock part of a recording.
 type EventKind struct {
 	Name string
 	Unit Weight
@@ -31,10 +31,10 @@ const (
 	EventClassLoad  = "class-load"
 )
 
-// UnknownClass is the leaf of an event's sample where the class that it is about could not be read.
+// UnknownClass is the leaf of an event's sample if the class that it is about could not be read.
 const UnknownClass = "[unknown class]"
 
-// AddValue counts a stack n times, with an amount of what the profile's weight is beside samples: bytes, of an event.
+// AddValue counts a stack n times, with an amount in the profile's other weight: bytes, for an event.
 func (p *Profile) AddValue(root string, s *Stack, n, amount int64) {
 	if n > 0 {
 		p.AddAt(root, s, n, time.Duration(amount))

@@ -23,8 +23,8 @@ const (
 	Pinned          FindingID = "pinned"
 )
 
-// FindingIDs are all of them. Of two findings that are equally likely, the one that stands first here is told first:
-// what stands first more often is the cause of what stands behind.
+// FindingIDs are all of them. They order findings that are equally likely: an earlier one is more often the cause of a
+// later one.
 var FindingIDs = []FindingID{Deadlocked, SafepointStall, HeapFull, CPUThrottled, Swapping, FDLimit, CodeCacheFull,
 	LockContention, WaitingRemote, Pinned, FinalizerBehind, ThreadLeak, ClassLoading, Exceptions, GCBusy, CPUHot,
 	CPUShort}
@@ -47,11 +47,11 @@ type Finding struct {
 	Next     string    `json:"next"`     // a command
 }
 
-// Triage is what a look at a JVM came to.
+// Triage is the result of a look at a JVM.
 type Triage struct {
-	// Findings are there in order of likelihood.
+	// Findings are in the order of likelihood.
 	Findings []Finding `json:"findings"`
-	// Notes are what a reader has to know of the look itself: that the JVM is stopped.
+	// Notes are what a reader must know of the look itself, such as that the JVM is stopped.
 	Notes []string `json:"notes"`
 	// Unknown is what could not be looked at.
 	Unknown []Unknown `json:"unknown"`

@@ -6,8 +6,8 @@ import (
 	"unsafe"
 )
 
-// Fingerprint stands for a stack's frames: 128 bits, made with secret seeds. Two stacks that differ do not share one.
-// It takes a Func for its address: whoever keeps a Fingerprint keeps the Funcs, too.
+// Fingerprint stands for a stack's frames: 128 bits, made with secret seeds. Two stacks that differ do not share one. A
+// Fingerprint contains the addresses of Funcs: whoever keeps it must keep the Funcs, too.
 type Fingerprint [2]uint64
 
 // Fingerprinter makes Fingerprints of stacks. Those of two Fingerprinters have nothing in common.
@@ -21,7 +21,7 @@ func NewFingerprinter(lines bool) Fingerprinter {
 	return Fingerprinter{seeds: [2]uint64{rand.Uint64(), rand.Uint64()}, lines: lines}
 }
 
-// Of is a stack's.
+// Of is a stack's Fingerprint.
 func (p *Fingerprinter) Of(s *Stack) Fingerprint {
 	x, y := p.seeds[0], p.seeds[1]
 	if s == nil {

@@ -27,7 +27,8 @@ type ThreadRef struct {
 	Name    string
 }
 
-// String names the thread within a sentence, as the head of its stack in a dump does: so that it can be searched for.
+// String names the thread within a sentence. The head of its stack in a dump has the same text, so a reader can search
+// for it.
 func (r ThreadRef) String() string {
 	switch {
 	case r.Virtual == 0 && r.TID == 0:
@@ -48,7 +49,7 @@ func (r ThreadRef) String() string {
 // HeldLock is a lock that a thread holds.
 type HeldLock struct {
 	Lock
-	Frame int // of the thread's own frames, the one that took it; -1 where that is not known
+	Frame int // which of the thread's frames took the lock; -1 if that is not known
 }
 
 // LockWait is how a thread waits for a lock.
@@ -64,9 +65,9 @@ const (
 type WantedLock struct {
 	Lock
 	How   LockWait
-	Timed bool      // not for ever
-	Owner ThreadRef // who holds it; zero: nobody, or that is not known
-	// Alone: it wants to be the lock's only owner. False also where that is not known: a reader of a lock that readers
-	// hold waits for a writer that stands in front of it, and not for them.
+	Timed bool      // it waits only for some time
+	Owner ThreadRef // who holds the lock; zero: no thread, or that is not known
+	// Alone says that the thread wants to be the lock's only owner. It is false if that is not known. A thread that
+	// wants to read what readers hold waits for a writer in front of it, and not for the readers.
 	Alone bool
 }

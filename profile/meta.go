@@ -28,11 +28,11 @@ type Meta struct {
 	Duration  time.Duration `json:"duration_ns"`          //
 	Interval  time.Duration `json:"interval_ns"`          // between two looks at a thread, as asked
 	Weight    Weight        `json:"weight"`               // what stacks are counted in
-	// Part is what --event calls this part of a recording that has several; empty where there is one.
+	// Part is what --event calls this part of the recording. It is empty if there is only one part.
 	Part string `json:"part,omitempty"`
 }
 
-// Rate is how often a thread was to be looked at in a second.
+// Rate is how often in a second a thread should have been looked at.
 func (m *Meta) Rate() float64 {
 	if m.Interval <= 0 {
 		return 0
@@ -50,7 +50,7 @@ type Pauses struct {
 	Bound time.Duration `json:"bound_ns,omitempty"` // none is longer for a read that does not come back
 }
 
-// Summary is the account of a recording that the user is given at its end.
+// Summary is the account of a recording, which the user gets at its end.
 type Summary struct {
 	Meta        Meta    `json:"recording"`
 	Rate        float64 `json:"rate_hz"`                   // as asked
@@ -66,8 +66,7 @@ type Summary struct {
 	Lost        int64            `json:"lost"`
 	TruncatedBy map[string]int64 `json:"truncated_by"`
 	LostBy      map[string]int64 `json:"lost_by"`
-	// Samples of which it is likely, and of which it is a guess, which inlined method was running. Of all others it is
-	// certain.
+	// Samples for which it is likely, or a guess, which inlined method was running. For all others it is certain.
 	LeafLikely  int64 `json:"leaf_likely"`
 	LeafGuessed int64 `json:"leaf_guessed"`
 	Waiting     int64 `json:"waiting,omitempty"` // looks at threads that waited for a CPU, not among those attempted
@@ -89,17 +88,16 @@ type Summary struct {
 	Notes      []Note        `json:"notes,omitempty"`
 	Quality    Quality       `json:"quality,omitempty"` // see Judge
 	Events     []EventCount  `json:"events,omitempty"`  // of a recording of an event
-	// Leans: CPUs could not be visited, so threads were told to stop from other ones.
+	// Leans says that goprof could not visit CPUs, and told threads to stop from other CPUs.
 	Leans  bool     `json:"leans,omitempty"`
 	Doubts []string `json:"doubts,omitempty"` // why it is not good
 	Cures  []string `json:"cures,omitempty"`  // of each doubt, what mends it; empty where nothing is known
-	// Chosen: only threads that --thread and --exclude-thread choose.
+	// Chosen says that --thread or --exclude-thread has chosen the threads.
 	Chosen bool `json:"chosen_threads,omitempty"`
 	// Hottest are the methods with most samples, the largest first, and States what threads did in wall-clock modes.
 	Hottest []Part `json:"hottest,omitempty"`
 	States  []Part `json:"states,omitempty"`
-	// Parts are the accounts of further parts, of a recording that has several. OwnCPU of these is 0: the first one's is
-	// for all.
+	// Parts are the accounts of the further parts of a recording. Their OwnCPU is 0: that of the first part is for all.
 	Parts []Summary `json:"parts,omitempty"`
 }
 
@@ -119,13 +117,13 @@ type Part struct {
 	Share float64 `json:"share"`
 }
 
-// Looks is how the threads of a wall-clock recording were looked at.
+// Looks counts the ways in which a wall-clock recording has looked at threads.
 type Looks struct {
 	Unstopped int64 `json:"unstopped"` // threads that stood still, without a stop
 	Stopped   int64 `json:"stopped"`   // threads that ran, and with --native-once those that came to rest
 	Repeated  int64 `json:"repeated"`  // threads that had not moved since: the last look counted again
 	Moved     int64 `json:"moved"`     // void looks: the thread ran meanwhile. Most were repeated
-	// of those stopped, threads that had gone to sleep in the microseconds before
+	// of the stopped ones, threads that had gone to sleep in the microseconds before
 	Asleep  int64         `json:"asleep"`
 	Running int64         `json:"running"` // threads that ran and were not stopped: --nonblocking, off-cpu
 	Time    time.Duration `json:"time_ns"` // that all stacks stand for
@@ -137,7 +135,7 @@ type Looks struct {
 }
 
 // Allocated is how much threads have allocated while they were recorded, as HotSpot counts it for each Java thread: not
-// sampled, but exact. What a thread allocates in the second before its end is not in it.
+// sampled, but exact. What a thread allocates in the second before its end is missing.
 type Allocated struct {
 	Bytes   int64         `json:"bytes"`             // by all of them
 	Threads []ThreadBytes `json:"threads,omitempty"` // those that allocated most, the largest first
@@ -159,11 +157,11 @@ type Safepoints struct {
 	SeenFor time.Duration `json:"seen_ns"`           // and how long the VM waited for those
 	Longest time.Duration `json:"longest_ns"`        // of those
 	Unknown int64         `json:"too_new,omitempty"` // looks that could not be: the thread had just begun
-	// Operations are what those were asked for, by HotSpot's names; empty where libjvm.so has no symbols.
+	// Operations are what the safepoints were for, by HotSpot's names. They are empty if libjvm.so has no symbols.
 	Operations map[string]int64 `json:"operations,omitempty"`
 }
 
-// Switches is what became of the waits of a recording by context switches. Nothing of it is sampled.
+// Switches is the account of a recording by context switches. All waits are counted, none is sampled.
 type Switches struct {
 	Waits    int64         `json:"waits"`             // that are in the profile, or lost
 	Short    int64         `json:"short"`             // that were shorter than --min
@@ -171,7 +169,7 @@ type Switches struct {
 	Dropped  int64         `json:"dropped,omitempty"` // records for which the kernel had no room
 }
 
-// Note is what a user should know of a recording or a dump although it worked.
+// Note is something that a user should know of a recording or a dump that worked.
 type Note struct {
 	Name   string `json:"name"`             // a stable word for it: "library-replaced"
 	Text   string `json:"text"`             // may hold text of the target

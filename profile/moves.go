@@ -2,17 +2,19 @@ package profile
 
 import "time"
 
-// ThreadMoves is what became of one thread over several dumps.
+// ThreadMoves is what one thread did over several dumps.
 type ThreadMoves struct {
 	*ThreadDump // as the last dump that has it shows it
-	// Still: it was in all dumps, with the same stack in the same state, and used no CPU time between them.
+	// Still says that the thread was in all dumps, with the same stack in the same state, and used no CPU time between
+	// them.
 	Still bool
-	// CPU is what it used between each dump and the next. Nothing where it was not in both.
+	// CPU is how much CPU time the thread used between each dump and the next. It has no entry for a pair of dumps that
+	// lacks the thread.
 	CPU   []time.Duration
-	Dumps int // how many it was in
+	Dumps int // how many contain the thread
 }
 
-// CPUSum is what it used in all.
+// CPUSum is the CPU time that the thread used in all.
 func (m *ThreadMoves) CPUSum() (sum time.Duration) {
 	for _, d := range m.CPU {
 		sum += d
@@ -20,13 +22,13 @@ func (m *ThreadMoves) CPUSum() (sum time.Duration) {
 	return sum
 }
 
-// restless is how much CPU time a thread that is BLOCKED may use in a second and still be one that does not move:
-// up to JDK 23 one of those that wait for a monitor looks after it up to once a second (runtime/objectMonitor.cpp,
+// restless is how much CPU time a BLOCKED thread may use in a second and still count as one that does not move. Up to
+// JDK 23 one of the threads that wait for a monitor looks after it up to once a second (runtime/objectMonitor.cpp,
 // MAX_RECHECK_INTERVAL).
 const restless = 100 * time.Microsecond
 
-// Moves compares dumps of one process, the oldest first. Threads stand in the order of the last dump; those that it has
-// not follow in the order of the dumps before.
+// Moves compares dumps of one process, the oldest first. Threads stand in the order of the last dump. Threads that it
+// lacks follow in the order of the dumps before.
 func Moves(dumps []*Dump) (all []ThreadMoves) {
 	known := map[ThreadRef]bool{}
 	byRef := make([]map[ThreadRef]*ThreadDump, len(dumps))
@@ -48,7 +50,7 @@ func Moves(dumps []*Dump) (all []ThreadMoves) {
 	return all
 }
 
-// ref is what makes the thread one thread in several dumps. A thread may be renamed meanwhile.
+// ref identifies a thread in several dumps. Its name does not: it may change.
 func (t *ThreadDump) ref() ThreadRef {
 	if t.TID == 0 && t.Virtual != nil {
 		return ThreadRef{Virtual: t.Virtual.ID}
@@ -82,7 +84,7 @@ func cpuBetween(before, t *ThreadDump) time.Duration {
 	return max(0, t.CPU-before.CPU)
 }
 
-// stoodSince tells whether the thread was where it is all the time.
+// stoodSince reports whether the thread has not moved since an earlier dump.
 func (t *ThreadDump) stoodSince(before *ThreadDump, cpu, length time.Duration) bool {
 	allowed := time.Duration(0)
 	if t.State == "BLOCKED" {
@@ -92,7 +94,7 @@ func (t *ThreadDump) stoodSince(before *ThreadDump, cpu, length time.Duration) b
 		&before.Stack)
 }
 
-// sameStack tells whether two stacks of one thread are one and the same.
+// sameStack reports whether two stacks of one thread are the same.
 func sameStack(a, b *Stack) bool {
 	if len(a.Frames) != len(b.Frames) || len(a.Frames) == 0 || a.Truncated != b.Truncated || a.Mounted != b.Mounted ||
 		a.Virtual.ID != b.Virtual.ID {

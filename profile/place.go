@@ -2,7 +2,7 @@ package profile
 
 import "time"
 
-// Place is where in a profile a stack was added: there it can be counted again without its frames.
+// Place is where in a profile a stack was added. With it the stack can be counted again without its frames.
 type Place struct {
 	node int32
 	why  Reason
@@ -10,7 +10,7 @@ type Place struct {
 	full bool
 }
 
-// AddAt is AddTimed that says where; n may be 0.
+// AddAt is AddTimed, and returns the place. n may be 0.
 func (p *Profile) AddAt(root string, s *Stack, n int64, d time.Duration) Place {
 	at := p.under(root)
 	if s.Truncated != Whole {
@@ -28,10 +28,10 @@ func (p *Profile) AddAt(root string, s *Stack, n int64, d time.Duration) Place {
 	return place
 }
 
-// Again counts the stack of a place n times more. n may be negative, for a stack that has been counted too often.
+// Again counts the stack of a place n more times. n may be negative, for a stack that was counted too often.
 func (p *Profile) Again(at Place, n int64, d time.Duration) {
 	if at.node >= p.tree.size {
-		return // another profile's
+		return // a place of another profile
 	}
 	p.Counts.add(at.why, n)
 	p.Sure[min(at.sure, NumCertainty-1)] += n
@@ -44,8 +44,8 @@ func (p *Profile) Again(at Place, n int64, d time.Duration) {
 	p.Time += d
 }
 
-// StackAt appends the frames of a place to frames, leaf first: functions and kinds, as nobody knows lines here. rooted
-// says that it was added under a root, which is no frame of its stack.
+// StackAt appends the frames of a place to frames, leaf first: functions and kinds, because a profile has no lines.
+// rooted says that the stack was added under a root, which is no frame of its own.
 func (p *Profile) StackAt(at Place, rooted bool, frames []Frame) Stack {
 	s := Stack{Frames: frames, Truncated: at.why}
 	if at.node >= p.tree.size {
@@ -83,7 +83,7 @@ func (p *Profile) Beside(at Place, leaf *Func, kind Kind) Place {
 	return Place{node: p.cut(parent), why: at.why, full: true}
 }
 
-// Count counts a stack n times of which nothing is kept but the account.
+// Count counts a stack n times in the account alone.
 func (p *Profile) Count(s *Stack, n int64, d time.Duration) {
 	sure := Certainty(0)
 	if len(s.Frames) > 0 {

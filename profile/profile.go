@@ -14,12 +14,12 @@ const DefaultMaxNodes = 3 << 18
 type Profile struct {
 	Meta   Meta
 	Counts Counts
-	// Sure is of how many samples it is how sure which method was running.
+	// Sure counts samples by how sure it is which method was running.
 	Sure [NumCertainty]int64
-	// Overflow is how many samples found the tree full. They are in the profile too, as far from the root on as their
-	// stack was known, and there under a frame of its own that says so.
+	// Overflow is how many samples found the tree full. They are in the profile, too: their stack breaks off, from the
+	// root on, at the first frame that is not in the tree, with a frame that says so.
 	Overflow int64
-	// Time is the time of all stacks: CPU time, or in wall-clock modes that which passed.
+	// Time is the time of all stacks: CPU time, or in wall-clock modes the time that passed.
 	Time time.Duration
 
 	maxNodes int
@@ -35,10 +35,10 @@ type Profile struct {
 	path []step
 }
 
-// ownFrames stand for what no stack does.
+// ownFrames are frames that no stack has.
 var ownFrames = [...]string{"[profile full: callees not kept]", NotSampled, ExitedThreads}
 
-// cutShare is the part of all nodes that may say that the tree is full.
+// cutShare is the part of all nodes that may be frames that say that the tree is full.
 const cutShare = 16
 
 type step struct {
@@ -66,14 +66,14 @@ func NewSize(maxNodes int) *Profile {
 	return p
 }
 
-// Copy is the profile as it is now, to be read while p goes on: nothing can be added to it.
+// Copy is the profile as it is now. It can be read while p goes on, and nothing can be added to it.
 func (p *Profile) Copy() *Profile {
 	return &Profile{Meta: p.Meta, Counts: p.Counts, Sure: p.Sure, Overflow: p.Overflow, Time: p.Time,
 		tree: p.tree.copy(), funcs: functions{list: slices.Clip(p.funcs.list)}}
 }
 
-// TakeStacks empties the profile but for its account, and returns the stacks that were in it, to be read. Places of
-// stacks are void.
+// TakeStacks removes all stacks from the profile, and returns them to be read. The account stays. All Places are void
+// after that.
 func (p *Profile) TakeStacks() *Profile {
 	taken := &Profile{Meta: p.Meta, tree: p.tree, funcs: p.funcs}
 	empty := NewSize(p.maxNodes)
@@ -94,7 +94,7 @@ func (p *Profile) AddTimed(root string, s *Stack, n int64, cpu time.Duration) {
 	}
 }
 
-// SetTime is how much CPU time no stack is known for, under a frame that says why.
+// SetTime sets how much CPU time has no stack, under a frame that says why.
 func (p *Profile) SetTime(why string, cpu time.Duration) {
 	p.tree.at(p.own(0, p.label(why))).self[CPUTime.slot()] = int64(cpu)
 }
@@ -109,7 +109,7 @@ func (p *Profile) Lose(why Reason, n int64) {
 // Nodes is the size of the tree without its root.
 func (p *Profile) Nodes() int { return int(p.tree.size) - 1 }
 
-// cursor walks down the tree from the root and makes what is missing.
+// cursor walks down the tree from the root, and makes missing nodes.
 type cursor struct {
 	p        *Profile
 	node     int32
@@ -118,7 +118,7 @@ type cursor struct {
 	full     bool
 }
 
-// under begins at the root, or at the label of one.
+// under begins at the root, or at the label above a stack.
 func (p *Profile) under(root string) cursor {
 	at := cursor{p: p}
 	if root != "" {
@@ -127,7 +127,7 @@ func (p *Profile) under(root string) cursor {
 	return at
 }
 
-// end ends the way down.
+// end ends the walk.
 func (c *cursor) end() Place {
 	c.p.path = c.p.path[:c.depth]
 	if c.full {
@@ -177,8 +177,8 @@ func (p *Profile) child(parent int32, what uint32) int32 {
 	return p.tree.add(parent, what)
 }
 
-// cut is the frame that stands for all that is not kept below a node. Once there is no room for another such frame, it
-// is that of a caller, of the root at last.
+// cut is the frame that stands for all that is not kept below a node. If there is no room for another such frame, cut
+// is that of a caller, at last that of the root.
 func (p *Profile) cut(below int32) int32 {
 	id := p.must(p.full)
 	for n := below; ; n = p.tree.at(n).parent {
@@ -203,13 +203,13 @@ func (p *Profile) own(parent int32, fn *Func) int32 {
 	return p.tree.add(parent, what)
 }
 
-// must numbers a frame of the profile's own.
+// must returns the number of a frame of the profile's own.
 func (p *Profile) must(fn *Func) int32 {
 	id, _ := p.funcs.find(fn, maxFuncs+len(ownFrames))
 	return id
 }
 
-// label makes a frame of a root's text, once.
+// label makes the frame for a root's text, once.
 func (p *Profile) label(root string) *Func {
 	fn, ok := p.labels[root]
 	if !ok {

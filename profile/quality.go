@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// Quality is how far the shares of a recording can be believed, as far as its own account tells.
+// Quality is how far the shares of a recording can be believed, judged by its own account.
 type Quality string
 
 const (
@@ -14,14 +14,14 @@ const (
 	Poor Quality = "poor" // by a tenth, or more
 )
 
-// What is missing may be of one kind, so a share may be off by as much as is missing. A share of CPU time that no
-// sample carries is less of a doubt: most of it is of threads that had not used enough for a sample yet.
+// Missing samples may all be of one kind, so a share may be off by as much as is missing. CPU time that no sample
+// carries weighs less: most of it belongs to threads that had not used enough for a sample.
 const (
 	fairMissing, poorMissing       = 0.02, 0.10
 	fairNotSampled, poorNotSampled = 0.15, 0.40
 )
 
-// Of short sleeps one to three times as much is missing as is seen (docs/decisions/0004).
+// For each short sleep that is seen, one to three are missing (docs/decisions/0004).
 const fairSleeps, poorSleeps = 0.01, 0.05
 
 // Chance alone moves a share: of n samples a half is off by less than 1/sqrt(n) in 19 of 20 recordings. With less than
@@ -31,14 +31,14 @@ const fairSamples, poorSamples = 400, 100
 // Doubt is one reason why a recording cannot be believed further.
 type Doubt struct {
 	Why  string
-	Cure string // what another recording should do otherwise, empty where nothing is known
+	Cure string // what the next recording should do differently, empty if nothing is known to help
 }
 
 // Judge says how far the shares can be believed, and why not further.
 func (s *Summary) Judge() (q Quality, doubts []Doubt) {
 	q = Good
 	if s.Attempted == 0 {
-		return q, nil // there are no shares
+		return q, nil // a recording without samples has no shares
 	}
 	worse := func(than Quality, why, cure string) {
 		if than == Poor || q == Good {
@@ -102,7 +102,7 @@ func mostOf(by map[string]int64) (name string) {
 	return name
 }
 
-// plain says in words of daily life what reasons mean whose names are goprof's own.
+// plain says in plain words what a reason means if its name is goprof's own term.
 var plain = map[string]string{
 	StackCut.String():         "they are longer than what is copied",
 	Continuation.String():     "their frames are in the heap of a virtual thread",
@@ -126,7 +126,7 @@ var plain = map[string]string{
 	UnreadableMemory.String(): "memory that cannot be read",
 }
 
-// Plainly is a Reason's name for users: without words that only goprof's own code has.
+// Plainly is a Reason's name for users, without terms of goprof's code.
 func Plainly(reason string) string {
 	if text, ok := plain[reason]; ok {
 		return text
@@ -164,7 +164,8 @@ func (s *Summary) cureCut() string {
 	return ""
 }
 
-// cureNotSampled: threads that used less than one interval have no sample yet, and those that end soon never get one.
+// cureNotSampled is the cure where CPU time has no sample. Threads that used less than one interval have none yet, and
+// threads that end soon never get one.
 func (s *Summary) cureNotSampled() string {
 	if s.Times.Exited > s.Times.NotSampled {
 		return "-r higher: threads ended before they were seen"
@@ -183,7 +184,7 @@ func (s *Summary) cureFew() string {
 // cureLonger is the cure where more samples of the same kind help.
 const cureLonger = "-d longer"
 
-// cureStops is the other engine where that may be used: it stops no thread. Else it is what is given.
+// cureStops names the perf engine, which stops no thread, if it may be used. Otherwise it is the given cure.
 func (s *Summary) cureStops(or string) string {
 	if s.Meta.Engine == EnginePerf || s.Meta.Mode != "" && s.Meta.Mode != ModeCPU {
 		return or
@@ -194,7 +195,7 @@ func (s *Summary) cureStops(or string) string {
 	return or + ", or --engine perf"
 }
 
-// SetQuality keeps what Judge says.
+// SetQuality stores what Judge says.
 func (s *Summary) SetQuality() {
 	q, doubts := s.Judge()
 	s.Quality, s.Doubts, s.Cures = q, nil, nil

@@ -31,13 +31,13 @@ const (
 	StopTimeout  // the thread did not stop in time
 	Silent       // the thread's memory did not answer
 	AlreadyTraced
-	Stale     // waited so long for its walk that nobody knows what was there then
+	Stale     // waited so long for its walk that it cannot be proven any more
 	QueueFull // so many waited for their walk that there was no room
 	Moved     // looked at without a stop, it ran meanwhile, at each try
 	ProcessGone
 	RingFull    // the kernel had no room for it
-	Throttled   // the kernel found that samples came too often
-	NoRegisters // the kernel could not tell the thread's registers
+	Throttled   // the kernel dropped samples because they came too often
+	NoRegisters // the kernel did not give the thread's registers
 	Other       // must stay under 0.005 %
 
 	NumReasons

@@ -1,7 +1,7 @@
 package profile
 
-// Relabel gives all stacks that were added under one root another one: of a thread whose name was learnt late. Places
-// among them stay valid where nothing was added under the new root before.
+// Relabel moves all stacks under one root to another root, for a thread whose name was learnt late. Their Places stay
+// valid if nothing was added under the new root before.
 func (p *Profile) Relabel(old, root string) {
 	from, known := p.labels[old]
 	if !known || old == root {
@@ -24,8 +24,7 @@ func (p *Profile) Relabel(old, root string) {
 	p.tree.rename(n, whatOf(id, Gap))
 }
 
-// merge moves what was counted at and below a node to the same places below another. The nodes stay, with nothing in
-// them.
+// merge moves all counts at and below a node to the same places below another one. The old nodes stay, empty.
 func (p *Profile) merge(from, to int32) {
 	moved := map[int32]int32{from: to}
 	for n := from; n < p.tree.size; n++ { // a node comes after its parent
@@ -48,7 +47,7 @@ func (p *Profile) merge(from, to int32) {
 	}
 }
 
-// rename makes another frame of a node. The index keeps its old place, too, where nobody finds it.
+// rename gives a node another frame. The old place in the index stays, and no search ends there.
 func (t *tree) rename(n int32, what uint32) {
 	t.at(n).what = what
 	if t.stale++; int(t.size)+t.stale > len(t.index)/4*3 {

@@ -1,6 +1,6 @@
 package profile
 
-// Renamed is a copy of the profile with other functions. Two that become equal are one frame where the profile is
+// Renamed is a copy of the profile with other functions. Functions that become equal are one frame when the profile is
 // written.
 func (p *Profile) Renamed(name func(*Func) *Func) *Profile {
 	c := p.Copy()

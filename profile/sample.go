@@ -8,8 +8,8 @@ type Instant struct {
 	Ticks int64 // System.nanoTime() of the target: CLOCK_MONOTONIC of its time namespace
 }
 
-// Thread is who was looked at. Two Threads that differ in anything are two in a recording, so a thread that renames
-// itself is, too.
+// Thread is the thread that was looked at. Two Threads that differ in anything are two in a recording. So a thread that
+// renames itself becomes two.
 type Thread struct {
 	TID      int    // of the kernel's thread, of the carrier for a virtual one; 0 if there is none
 	Name     string // the kernel's name for it
@@ -18,36 +18,36 @@ type Thread struct {
 	Virtual  bool
 }
 
-// Sample is one look at one thread. Nobody who is given one keeps anything of it but Funcs and names.
+// Sample is one look at one thread. A receiver may keep its Funcs and names, and nothing else of it.
 type Sample struct {
 	At     Instant
 	Thread Thread
 	Stack  *Stack // leaf first
 	// StackNumber is a number that no other stack of the recording has, 0 if the reader does not number stacks. Equal
-	// stacks may have several.
+	// stacks may have different numbers.
 	StackNumber uint64
 	State       State
-	// NoState says that State is not known: samples of other tools' events, sums of other tools.
+	// NoState says that State is not known, as in samples and sums of other tools.
 	NoState bool
-	// Count is how many looks this one stands for; 0 means 1.
+	// Count is how many looks this sample stands for. 0 means 1.
 	Count int64
-	CPU   time.Duration // that the thread was charged since it was last looked at; 0 if not known
-	// Wall says that the look was a wall-clock mode's: at any thread, whether it had a CPU or not.
+	CPU   time.Duration // that the thread was charged since the last look; 0 if not known
+	// Wall says that a wall-clock mode took the sample: of any thread, whether it had a CPU or not.
 	Wall bool
 	Span time.Duration // of a wall sample: the time that it stands for
-	// Bytes is what a sample of an event stands for that is counted in bytes.
+	// Bytes is the amount that the sample stands for, if its event is counted in bytes.
 	Bytes int64
-	// Event is what the sample was taken at, nil of CPU time and of time that passed, but where a recording has several
-	// parts: then it says which one a wall sample is of.
+	// Event is the event of the sample. It is nil for CPU time and for time that passed. In a recording with several
+	// parts it also says to which part a wall sample belongs.
 	Event *EventKind
-	// About says that the leaf of Stack is no code but what the event was about: a class, mostly.
+	// About says that the leaf of Stack is no code, but what the event was about: a class, mostly.
 	About bool
 }
 
 // Looks is how many looks the sample stands for.
 func (s *Sample) Looks() int64 { return max(s.Count, 1) }
 
-// LacksLeaf reports whether the stack is to get its state as a leaf: stacks of wall-clock modes end in theirs.
+// LacksLeaf reports whether the stack still needs its state as a leaf, as stacks of wall-clock modes have one.
 func (s *Sample) LacksLeaf() bool {
 	return s.Wall && !s.NoState &&
 		(s.Stack == nil || len(s.Stack.Frames) == 0 || s.Stack.Frames[0].Kind != StateFrame)

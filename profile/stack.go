@@ -1,6 +1,5 @@
-// Package profile is what was seen: frames, stacks, and their sums. It knows nothing
-// of how they were got, and depends on nothing of ours, so that everything that only
-// shows profiles builds and runs on any operating system.
+// Package profile is what was seen: frames, stacks, and their sums. It does not know how they were got, and depends on
+// no other package of goprof. So everything that only shows profiles builds and runs on any operating system.
 package profile
 
 // Kind says what sort of code a frame runs.
@@ -16,7 +15,7 @@ const (
 	Native            // compiled C, C++, Rust ...
 	Gap               // native code without unwind information
 	StateFrame        // no code, but what the thread did or waited for: see State
-	Kernel            // the kernel's code, in recordings of others
+	Kernel            // the kernel's code, in recordings of other tools
 )
 
 var kindNames = [...]string{
@@ -57,26 +56,25 @@ type Frame struct {
 // Stack is one look at one thread, leaf first.
 type Stack struct {
 	Frames []Frame
-	// Truncated says why the thread's root was not reached; Whole if it was.
+	// Truncated says why the thread's root was not reached. It is Whole if the root was reached.
 	Truncated Reason
-	// Mounted: the thread ran a virtual thread, whose frames come first.
+	// Mounted says that the thread ran a virtual thread. The virtual thread's frames come first.
 	Mounted bool
-	// Carrier is where the carrier's own frames begin, behind the virtual thread's root; 0 if that was
-	// not reached, or none was mounted.
+	// Carrier is the index at which the carrier's own frames begin, behind the virtual thread's root. It is 0 if that
+	// root was not reached, or if no virtual thread was mounted.
 	Carrier int
 	// Virtual is the virtual thread that was mounted.
 	Virtual VirtualThread
 }
 
-// VirtualThread names a virtual thread. ID is 0 where it is not known which one it was.
+// VirtualThread names a virtual thread. ID is 0 if the thread is not known.
 type VirtualThread struct {
 	ID   uint64
 	Name string // often empty
 }
 
-// Split parts the stack of a virtual thread from its carrier's. ok is false where the carrier ran
-// none, and all frames are its own. A virtual thread whose root was not reached hides its carrier's
-// frames.
+// Split separates the stack of a virtual thread from its carrier's. ok is false if the carrier ran none: all frames are
+// its own then. A virtual thread whose root was not reached hides its carrier's frames.
 func (s *Stack) Split() (virtual, carrier Stack, ok bool) {
 	switch {
 	case s.Carrier > 0 && s.Carrier <= len(s.Frames):

@@ -2,8 +2,9 @@ package profile
 
 import "slices"
 
-// tree is stacks that share what they have in common from the root on. A recording may last for days, so a node is
-// small (24 bytes, and 6 to 11 in the index), holds no pointer that a garbage collector would follow, and never moves.
+// tree holds stacks. They share the frames that they have in common from the root on. A recording may last for days, so
+// a node is small (24 bytes, and 6 to 11 in the index), holds no pointer that a garbage collector would follow, and
+// never moves.
 type tree struct {
 	chunks [][]node
 	size   int32
@@ -51,7 +52,7 @@ func (t *tree) push(nd node) int32 {
 	return n
 }
 
-// copy is the nodes without their index: it can be read.
+// copy copies the nodes without their index. A copy can be read, but not extended.
 func (t *tree) copy() tree {
 	c := tree{chunks: make([][]node, len(t.chunks)), size: t.size}
 	for i, chunk := range t.chunks {
@@ -73,7 +74,7 @@ func (t *tree) find(parent int32, what uint32) int32 {
 	}
 }
 
-// add makes a node that is not there yet.
+// add makes a new node.
 func (t *tree) add(parent int32, what uint32) int32 {
 	n := t.push(node{parent: parent, what: what})
 	if int(t.size)+t.stale > len(t.index)/4*3 {
@@ -100,8 +101,8 @@ func (t *tree) grow() {
 	}
 }
 
-// place is where the search for a node begins: Fibonacci hashing, and the mixing of high bits into low ones that it
-// needs where many children have one parent.
+// place is where the search for a node begins. It is Fibonacci hashing, with high bits mixed into low ones: many
+// children have one parent.
 func (t *tree) place(parent int32, what uint32) int {
 	h := (uint64(uint32(parent))<<32 | uint64(what)) * 0x9e3779b97f4a7c15
 	h = (h ^ h>>32) * 0x9e3779b97f4a7c15

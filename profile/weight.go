@@ -2,7 +2,7 @@ package profile
 
 import "fmt"
 
-// Weight is what the stacks of a profile are counted in.
+// Weight is the unit in which the stacks of a profile are counted.
 type Weight uint8
 
 const (
@@ -22,7 +22,7 @@ const (
 // numSlots is how many weights one profile can have: samples, and one kind of time, or bytes.
 const numSlots = 2
 
-// slot is where a node of a profile has this weight.
+// slot is the index of this weight in a node.
 func (w Weight) slot() int { return min(int(w), numSlots-1) }
 
 // IsTime reports whether the weight is nanoseconds.

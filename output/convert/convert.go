@@ -1,7 +1,7 @@
 // Package convert writes a recording in any format that goprof has.
 //
-// You give a recording.Source and a format; memory is bounded by what each format's own package keeps. An error of the
-// source, as against one of writing, is a *SourceError.
+// You give a recording.Source and a format. Memory is bounded by what each format's own package keeps. An error of the
+// source is a *SourceError. Other errors are errors of writing.
 package convert
 
 import (
@@ -19,13 +19,14 @@ import (
 
 // Options are how a recording is written.
 type Options struct {
-	// Sum is how samples are summed up, in formats that are sums of stacks.
+	// Sum says how samples are summed up, in formats that are sums of stacks.
 	Sum recording.SumOptions
-	// Shape is what is shown as one, in those that goprof draws or counts itself: html, svg, json.
+	// Shape says which frames or threads are shown as one, in formats that goprof draws or counts itself: html, svg,
+	// json.
 	Shape output.Shape
-	// Page is what a flame graph says of the recording; nil for nothing.
+	// Page is what a flame graph says of the recording. It may be nil.
 	Page func(*output.Tree) flame.Options
-	// Tell is given what was merged or left out; nil for nobody.
+	// Tell is called with what was merged or left out. It may be nil.
 	Tell func(string)
 }
 
@@ -66,7 +67,7 @@ func Write(to io.Writer, f format.Format, src recording.Source, o Options) (samp
 	return w.samples, err
 }
 
-// watched counts samples, and tells errors of reading from those of whoever is given the samples.
+// watched counts samples, and tells errors of reading from errors of the samples' receiver.
 type watched struct {
 	recording.Source
 	samples int64
@@ -111,7 +112,7 @@ func writeCollapsed(to io.Writer, src recording.Source, o recording.SumOptions) 
 	return output.Collapsed(to, p)
 }
 
-// tree sums the samples up. A collapsed file is a tree, which says more than samples that are made of it.
+// tree sums the samples up. A collapsed file is a tree already, which says more than samples made from it.
 func (w *watched) tree(o recording.SumOptions) (*output.Tree, error) {
 	f, ok := w.Source.(*recording.File)
 	if !ok || f.Tree() == nil {

@@ -10,9 +10,9 @@ import (
 	"goprof/profile"
 )
 
-// writeJFR writes samples with their times. Of what others recorded, samples of CPU time, of wall-clock time and of
-// events are kept, and waits as samples of wall-clock time. Of what is no sample, marks and the beginnings and ends of
-// threads go with them.
+// writeJFR writes samples with their times. Of recordings of other tools it keeps samples of CPU time, of wall-clock
+// time and of events. Waits become samples of wall-clock time. Marks, and the beginnings and ends of threads, are kept,
+// too.
 func writeJFR(to io.Writer, src *watched, tell func(string)) error {
 	i := src.Info()
 	if !i.Timed {
@@ -60,7 +60,7 @@ func writeJFR(to io.Writer, src *watched, tell func(string)) error {
 // maxIdle is how far from its samples a recording may begin or end.
 const maxIdle = 24 * time.Hour
 
-// moved is the moment of a wall clock's time, on both clocks, told by a moment that is known.
+// moved turns a time of the wall clock into a moment of both clocks, with the help of a known moment.
 func moved(known profile.Instant, to time.Time) profile.Instant {
 	if to.IsZero() {
 		return known

@@ -19,7 +19,7 @@ type other struct {
 	write func(*jfr.Writer) error
 }
 
-// maxOthers bounds how many are kept, of some 200 bytes each.
+// maxOthers bounds how many events are kept, of some 200 bytes each.
 const maxOthers = 1 << 17
 
 func othersOf(src *watched, tell func(string)) (list others, err error) {
@@ -53,7 +53,7 @@ func othersOf(src *watched, tell func(string)) (list others, err error) {
 	return list, err
 }
 
-// write writes those up to a moment.
+// write writes the events up to a moment.
 func (o *others) write(w *jfr.Writer, until int64) error {
 	for len(*o) > 0 && (*o)[0].at.Ticks <= until {
 		if err := (*o)[0].write(w); err != nil {

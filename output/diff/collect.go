@@ -12,13 +12,13 @@ import (
 	"goprof/profile/naming"
 )
 
-// Comparison takes recordings of two sides in, and then compares the sides.
+// Comparison takes in the recordings of two sides, and then compares the sides.
 type Comparison struct {
 	tree  tree
 	sides [sides]side
 }
 
-// side is what is known of the recordings of one side beside their stacks.
+// side is what is known of the recordings of one side, besides their stacks.
 type side struct {
 	total  int64
 	looks  int64
@@ -39,10 +39,10 @@ type run struct {
 // MaxRuns is how many recordings a side has at most.
 const MaxRuns = 64
 
-// cell is a node in a block of time. Each recording has blocks of its own; one without times has all in its first.
+// cell is a node in a block of time. Each recording has blocks of its own. A recording without times has only one.
 type cell struct{ block, node int32 }
 
-// ErrNoSamples is of a recording, or the part of it that was chosen, without any.
+// ErrNoSamples is returned for a recording, or the chosen part of one, without samples.
 var ErrNoSamples = errors.New("there are no samples in it")
 
 var errTooMuch = fmt.Errorf("both together have more than %d frames, or too many different stacks in each moment",
@@ -51,11 +51,11 @@ var errTooMuch = fmt.Errorf("both together have more than %d frames, or too many
 // New makes an empty comparison.
 func New() *Comparison { return &Comparison{tree: newTree()} }
 
-// assumedLook is what one sample of a recording by time stands for, if no account of it says how many samples it has:
+// assumedLook is the time that a sample is assumed to stand for if the recording does not say how many samples it has:
 // goprof's usual interval.
 const assumedLook = 10 * time.Millisecond
 
-// AddTree takes a recording without times in. looks is how many samples it has, 0 if that is not known.
+// AddTree takes in a recording without times. looks is how many samples it has, 0 if that is not known.
 func (c *Comparison) AddTree(to Side, t *output.Tree, looks int64) error {
 	if t.Total <= 0 {
 		return ErrNoSamples
@@ -89,7 +89,8 @@ func (s *side) begin(r run, timed bool) (block int32) {
 	return int32(len(s.runs)-1) * blocks
 }
 
-// assumedLooks is how many samples a recording has. Of one that does not say it, each stands for an interval.
+// assumedLooks is how many samples a recording has. If the recording does not say that, a sample is assumed for each
+// interval.
 func assumedLooks(w profile.Weight, total, looks int64, interval time.Duration) int64 {
 	switch {
 	case w == profile.Samples:
@@ -100,7 +101,7 @@ func assumedLooks(w profile.Weight, total, looks int64, interval time.Duration) 
 	return looks
 }
 
-// finish makes of each side what both need to be judged.
+// finish computes for each side what the comparison needs.
 func (c *Comparison) finish() {
 	for s := range sides {
 		if c.sides[s].timed {
@@ -111,7 +112,7 @@ func (c *Comparison) finish() {
 	}
 }
 
-// independently takes each look for one of its own, where there are no times.
+// independently treats each look as independent, for recordings without times.
 func (c *Comparison) independently(of Side) {
 	look := c.look(of)
 	for n := range c.tree.nodes {
@@ -120,14 +121,14 @@ func (c *Comparison) independently(of Side) {
 	}
 }
 
-// Reading says how a source is taken in.
+// Reading says how a source is read.
 type Reading struct {
 	recording.SumOptions
 	HideInternal bool // frames that only pass calls on become one: naming.Folder
 }
 
-// AddSource takes one recording of a side in, with its times if it has them. It reads the source twice: first to know
-// how long it is.
+// AddSource takes in one recording of a side, with its times if it has any. It reads the source twice: the first time
+// to know how long the recording is.
 func (c *Comparison) AddSource(to Side, src recording.Source, o Reading) error {
 	s, i := &c.sides[to], src.Info()
 	s.weight = i.Meta.Weight
@@ -151,7 +152,7 @@ func (c *Comparison) AddSource(to Side, src recording.Source, o Reading) error {
 	}
 	s.runs[len(s.runs)-1].total = a.total
 	if i.Format == recording.Collapsed && s.weight != profile.Samples {
-		a.looks = 0 // its stacks are no looks
+		a.looks = 0 // its stacks do not count looks
 	}
 	s.looks += assumedLooks(s.weight, a.total, a.looks, i.Meta.Interval)
 	return nil
@@ -210,7 +211,7 @@ type stay struct {
 }
 
 // maxStandings bounds the threads whose standings are followed; beyond, each look of a thread counts for itself. It
-// also bounds what is remembered of functions and threads.
+// also bounds how many functions and threads are remembered.
 const maxStandings = 1 << 20
 
 func moment(s *profile.Sample) int64 {
@@ -301,7 +302,7 @@ func (a *adder) node(s *profile.Sample) (int32, bool) {
 	return way.at, !way.full
 }
 
-// descent goes down the tree, and makes what is missing.
+// descent goes down the tree, and makes missing nodes.
 type descent struct {
 	tree *tree
 	at   int32
@@ -333,7 +334,7 @@ func (a *adder) label(f *profile.Frame) int32 {
 	return label
 }
 
-// addLook adds a look to the standing of its thread, or ends that and begins one.
+// addLook adds a look to the standing of its thread, or ends the standing and begins another.
 func (a *adder) addLook(s *profile.Sample, now stay) {
 	who := threadID{s.Thread.TID, s.Thread.JavaID}
 	last, ok := a.standing[who]

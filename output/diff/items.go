@@ -74,7 +74,7 @@ func (it *items) each(n int32, visit func(number int32)) {
 	}
 }
 
-// choose makes the list of those that have samples enough, with their sums.
+// choose makes the list of the items with enough samples, with their sums.
 func (it *items) choose() {
 	counts := make([]int64, 2*len(it.names)+len(it.tree.nodes))
 	it.eachNode(func(n int32, nd *node) {

@@ -7,7 +7,7 @@ import (
 	"goprof/profile/naming"
 )
 
-// comparable is a frame's name as both recordings have it: without what a JVM numbers anew in each run. Threads of one
+// comparable is a frame's name as both recordings have it: without numbers that differ from run to run. Threads of one
 // pool are one, and their ids go.
 func comparable(n output.Name) output.Name {
 	switch {

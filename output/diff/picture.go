@@ -25,7 +25,7 @@ func (r *Result) SVG(to io.Writer, title string) error {
 	return flame.SVG(to, tree, o)
 }
 
-// picture is the tree of both recordings with the counts of the one after, and what is known of the one before.
+// picture is the tree of both recordings with the counts of the later one, and what is known of the earlier one.
 func (r *Result) picture(title string) (*output.Tree, flame.Options) {
 	from := r.c.tree.nodes
 	tree := &output.Tree{Labels: r.c.tree.labels, Nodes: make([]output.TreeNode, len(from)), Weight: r.Weight,

@@ -15,7 +15,7 @@ import (
 // ByPath compares paths alone.
 const ByPath = "path"
 
-// Keys are what a comparison can be about.
+// Keys are the keys by which recordings can be compared.
 var Keys = append(slices.Clone(output.ReportKeys), ByPath)
 
 // Options are what a user may choose.
@@ -85,7 +85,7 @@ type Change struct {
 	node int32
 }
 
-// Compare compares what was added.
+// Compare compares the recordings that were added.
 func (c *Comparison) Compare(o Options) (*Result, error) {
 	by := o.By
 	if by == ByPath {
@@ -201,7 +201,7 @@ func (r *Result) sortOf(number int32) string {
 // mostOf is the part of a path's change that one callee has, if the path is not worth a line of its own.
 const mostOf = 0.8
 
-// dropRepeated leaves out paths whose change is that of one of their callees, and is told there.
+// dropRepeated leaves out a path if one of its callees has the same change and stands in the list.
 func (r *Result) dropRepeated(list []*evidence) []*evidence {
 	at := make(map[int32]*evidence)
 	for _, e := range list {

@@ -122,7 +122,7 @@ func newPrior(list []evidence) prior {
 // fewEnough is the fewest of items with samples enough to measure by.
 const fewEnough = 1e-6
 
-// Starts is what is known of how one start of a JVM differs from the next.
+// Starts says how much is known of the difference between one start of a JVM and the next.
 type Starts string
 
 const (

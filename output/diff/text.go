@@ -58,7 +58,7 @@ func (r *Result) Verdict() string {
 		strings.TrimPrefix(points(largest.Noise), "+"))
 }
 
-// largest is the change that is told to be noise.
+// largest is the largest change that noise explains.
 func (r *Result) largest() *Change {
 	var most *Change
 	for i := range r.Changes {
@@ -81,7 +81,7 @@ func (r *Result) method() string {
 		r.betweenStarts())
 }
 
-// betweenStarts says what is known of noise between one recording and the next.
+// betweenStarts says how much is known of the noise between recordings.
 func (r *Result) betweenStarts() string {
 	several := len(r.Before.Files) > 1 || len(r.After.Files) > 1
 	switch {

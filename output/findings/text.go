@@ -10,7 +10,7 @@ import (
 	"goprof/profile"
 )
 
-// Nothing is what is said where nothing was found.
+// Nothing is the text for a triage that has found nothing.
 const Nothing = "Nothing is wrong that can be seen from outside."
 
 // Text writes one page for people:

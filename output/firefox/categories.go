@@ -59,13 +59,13 @@ var onlyOther = []string{"Other"}
 // place is a category with a subcategory.
 type place struct{ category, sub int }
 
-// places are those of the kinds of frames that always have the same.
+// places are the categories of the kinds of frames that always have the same one.
 var places = map[profile.Kind]place{
 	profile.Interpreted: {interpreted, 0}, profile.C1: {c1, 0}, profile.C2: {c2, 0}, profile.Inlined: {inlined, 0},
 	profile.NativeMethod: {nativeMethod, 0}, profile.Stub: {stub, 0}, profile.Kernel: {kernel, 0},
 }
 
-// statePlaces are those of states. A thread that runs is of the category of its code.
+// statePlaces are the categories of states. A running thread has the category of its code.
 var statePlaces = map[profile.State]place{
 	profile.Running: {inherited, 0}, profile.Runnable: {ready, 0}, profile.Blocked: {blocked, 0},
 	profile.Parked: {idle, 1}, profile.Sleeping: {idle, 2}, profile.Waiting: {idle, 3}, profile.InVM: {idle, 4},

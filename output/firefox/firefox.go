@@ -13,8 +13,8 @@ import (
 // Options change what is written. The zero value is fine.
 type Options struct {
 	Samples int          // that are kept at most; 0 for timeline.DefaultSamples
-	Tracks  int          // of threads at most, of which the last is for all others; 0 for timeline.DefaultTracks
-	Tell    func(string) // is called with what was merged or left out; may be nil
+	Tracks  int          // the most threads; the last track is for all others; 0 for timeline.DefaultTracks
+	Tell    func(string) // called with what was merged or left out; may be nil
 }
 
 // Write writes a recording. One without times gives a *recording.Lacks: the viewer draws samples at their times, and
@@ -72,7 +72,7 @@ type writer struct {
 	notes   []string
 }
 
-// allNotes say what a reader should know.
+// allNotes are what a reader should know.
 func (w *writer) allNotes() []string {
 	notes := append(w.t.Notes(), w.t.Info.Notes...)
 	if w.omitted > 0 {

@@ -83,7 +83,7 @@ func (w *writer) mark(to *markers, m marker) {
 	to.list = append(to.list, m)
 }
 
-// collectMarks takes what is known of the whole process.
+// collectMarks collects the marks of the whole process.
 func (w *writer) collectMarks(src recording.Source) error {
 	marked, ok := src.(recording.Marked)
 	if !ok {
@@ -138,7 +138,7 @@ func (w *writer) close(t *viewerThread, m *marker) {
 	m.sort = ""
 }
 
-// waitsFor is what a sample's leaf tells of its wait: the lock, the file.
+// waitsFor is what the thread waits for, by the sample's leaf: a lock, a file.
 func (w *writer) waitsFor(s *timeline.Sample) string {
 	if s.Node == 0 {
 		return ""

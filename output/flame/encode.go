@@ -11,7 +11,7 @@ import (
 	"goprof/output"
 )
 
-// page is what the script is given; data.js takes it apart.
+// page is the data for the script. data.js takes it apart.
 type page struct {
 	About [][2]string `json:"about"`
 	Unit  string      `json:"unit"` // profile.Weight: what is counted
@@ -124,7 +124,7 @@ func sharedASCII(a, b string) int {
 	return n
 }
 
-// shape is a tree from the root down, without what is too small to be shown.
+// shape is a tree from the root down, without frames that are too small to be shown.
 type shape struct {
 	tree        *output.Tree
 	totals      []int64

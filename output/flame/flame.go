@@ -30,10 +30,10 @@ var (
 	pageJS string
 )
 
-// Options are what a user may choose.
+// Options are the user's choices.
 type Options struct {
 	Title string
-	// Line says below the title what was recorded: mode, samples, when, of which process.
+	// Line stands below the title and says what was recorded: mode, samples, when, of which process.
 	Line string
 	// MinShare leaves out frames with less than this share of all samples, 0 to 1.
 	MinShare float64
@@ -46,14 +46,14 @@ type Options struct {
 	Diff *Diff
 }
 
-// Diff is what is known of the recording before, for each node of the tree.
+// Diff is what is known of the earlier recording, for each node of the tree.
 type Diff struct {
 	Was   []int64   // its own samples
 	Told  []Told    // what the comparison says of its change
 	Noise []float64 // the change that noise alone gives, in points of 100; 0 where that is not known
 }
 
-// Told is what a comparison says of a frame.
+// Told is what the comparison says of a frame.
 type Told uint8
 
 const (

@@ -38,7 +38,7 @@ func shade(hue int, points float64) string {
 	return fmt.Sprintf("hsl(%d,%.0f%%,%.0f%%)", hue, 35+55*strength, 88-28*strength)
 }
 
-// changeText is what is told of a node's change, empty where nothing is compared.
+// changeText is the text about a node's change. It is empty if nothing is compared.
 func (d *drawing) changeText(n int32) string {
 	if d.diff == nil {
 		return ""

@@ -93,7 +93,7 @@ func Extensions() (ends []string) {
 	return ends
 }
 
-// Unknown says that a file's name, or a format's, stands for no format. It lists those that there are.
+// Unknown is the error for a name that stands for no format. It lists the formats.
 type Unknown struct {
 	Name  string // of the format, or the file's extension
 	Named bool   // Name is what -f was given

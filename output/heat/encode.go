@@ -19,7 +19,7 @@ import (
 // maxShown bounds the frames of a page: some four bytes each.
 const maxShown = 400_000
 
-// timePage is what the script is given; load.js takes it apart.
+// timePage is the data for the script. load.js takes it apart.
 type timePage struct {
 	About [][2]string `json:"about"`
 	Unit  string      `json:"unit"` // profile.Weight: what is counted; times are microseconds
@@ -110,7 +110,7 @@ func (h *heat) place(p *timePage) (least int64) {
 	return least
 }
 
-// leastShown is the smallest weight of a frame that is shown, if no more than most are to be.
+// leastShown is the smallest weight of a frame that is shown, so that no more than most frames are.
 func leastShown(t *output.Tree, most int) int64 {
 	if len(t.Nodes) <= most {
 		return 1
@@ -182,7 +182,7 @@ func pack(b []byte) (string, error) {
 	return base64.StdEncoding.EncodeToString(packed.Bytes()), err
 }
 
-// about says what a reader of the page must know of how it was made.
+// about says what a reader of the page must know about its making.
 func (h *heat) about(p *timePage, least int64) (facts [][2]string) {
 	add := func(name, format string, values ...any) {
 		facts = append(facts, [2]string{name, fmt.Sprintf(format, values...)})

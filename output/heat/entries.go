@@ -10,7 +10,7 @@ import (
 const (
 	// maxHeld bounds the entries that are held while samples are read: 24 bytes each.
 	maxHeld = 1 << 22
-	// maxEntries bounds those of a page: some three bytes each.
+	// maxEntries bounds the entries of a page, of some three bytes each.
 	maxEntries = 1_300_000
 )
 
@@ -21,12 +21,12 @@ type entry struct {
 	weight      int64
 }
 
-// entries are what a page has of samples. They are added in any order.
+// entries are the samples of a page. They are added in any order.
 type entries struct {
 	grid grid
 	list []entry
 	most int  // that are held
-	cut  bool // some entries stand under callers of what was seen
+	cut  bool // some entries stand under a caller of the sampled frame
 }
 
 func (e *entries) add(one entry, tree *output.Tree) {
@@ -63,7 +63,7 @@ func (e *entries) cutLeaves(most, frames int, tree *output.Tree) (some bool) {
 	return some
 }
 
-// merge sorts the entries, and makes those one that differ in nothing but their weight.
+// merge sorts the entries, and joins those that differ only in their weight.
 func (e *entries) merge() {
 	slices.SortFunc(e.list, func(a, b entry) int {
 		return cmp.Or(cmp.Compare(a.cell, b.cell), cmp.Compare(a.lane, b.lane), cmp.Compare(a.node, b.node),

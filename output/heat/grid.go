@@ -14,7 +14,7 @@ const (
 	rowsOfColumn = 50
 )
 
-// columnLengths are those that people can read times from.
+// columnLengths are lengths from which people can read times.
 var columnLengths = []time.Duration{
 	time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second, 15 * time.Second, 30 * time.Second,
 	time.Minute, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute, 15 * time.Minute, 30 * time.Minute,

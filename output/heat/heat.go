@@ -38,10 +38,10 @@ var (
 	pageJS string
 )
 
-// Options are what a user may choose.
+// Options are the user's choices.
 type Options struct {
 	Title string
-	// Line says below the title what was recorded.
+	// Line stands below the title and says what was recorded.
 	Line string
 	// About is shown in the page: facts and their values.
 	About [][2]string

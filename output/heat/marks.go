@@ -14,7 +14,7 @@ const (
 	maxText  = 200  // bytes of a mark's text
 )
 
-// marks are what is known of moments: collections, safepoints, pauses.
+// marks are moments and spans: collections, safepoints, pauses.
 type marks struct {
 	list []mark
 	left int // out of the page, for want of room

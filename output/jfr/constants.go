@@ -2,7 +2,7 @@ package jfr
 
 import "goprof/profile"
 
-// constants are those of a chunk. Stacks stay as they are in the file until an event refers to them.
+// constants are the constants of a chunk. Stacks stay encoded until an event refers to them.
 type constants struct {
 	texts   map[string]map[uint64]string // of types that are one string, by the type's name
 	classes map[uint64]classRef
@@ -16,7 +16,7 @@ type constants struct {
 	record     record
 }
 
-// piece is a stack: its place in a checkpoint that was read, and what was made of it.
+// piece is a stack: its place in a checkpoint, and the stack that was made from it.
 type piece struct {
 	of       *checkpoint
 	from, to uint32

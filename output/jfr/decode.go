@@ -26,7 +26,7 @@ func (r *Reader) decode(of *class) (*Event, *BadRecording) {
 		return nil, c.bad
 	}
 	if of.name == sourceName {
-		r.turn ^= 1 // nobody is given this event: the sample before it keeps its place
+		r.turn ^= 1 // this event is not handed out: the sample before it keeps its place
 		keepFirst(r.k.sources, rec.numbers[slotType], sourceRef{rec.numbers[slotSource], rec.numbers[slotBuild]})
 		return e, nil
 	}

@@ -93,7 +93,7 @@ func (w *Writer) sample(typ typeID, s *profile.Sample, thread, trace uint64, cpu
 	w.detail(s, thread, cpu)
 }
 
-// detail writes what is known of a sample beyond its event's fields, if anything is.
+// detail writes what is known of a sample beyond its event's fields, if there is anything.
 func (w *Writer) detail(s *profile.Sample, thread uint64, cpu time.Duration) {
 	sure := profile.Certain
 	if s.Stack != nil && len(s.Stack.Frames) > 0 {
@@ -139,7 +139,7 @@ func (w *Writer) threadEvent(typ typeID, at profile.Instant, t *profile.Thread) 
 	return nil
 }
 
-// Mark writes what is known of a moment, or of a span of time.
+// Mark writes a mark of a moment or of a span of time.
 func (w *Writer) Mark(at profile.Instant, length time.Duration, kind, text string) error {
 	if err := w.at(at); err != nil {
 		return err
@@ -180,7 +180,7 @@ func (w *Writer) Allocated(at profile.Instant, t profile.Thread, bytes uint64) e
 }
 
 // Account writes the account of the run: what became of every look, what is missing for which reason, how long threads
-// were held, and what a reader should know; then those of its further parts. It is written once, before Close.
+// were held, and what a reader should know. The accounts of further parts follow. Call Account once, before Close.
 func (w *Writer) Account(at profile.Instant, s *profile.Summary) error {
 	if err := w.at(at); err != nil {
 		return err

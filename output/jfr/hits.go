@@ -45,10 +45,10 @@ type eventType struct {
 	name string // of the type
 }
 
-// eventTypes are those of a file, in the order in which they came.
+// eventTypes are the event types of a file, in the order in which they came.
 type eventTypes struct {
 	list     []eventType
-	metadata []byte // with those that are no constant part of every file; nil while there is none
+	metadata []byte // with the types that not every file has; nil while there is none
 	own      int
 	last     int  // the last of the own ones in list
 	wall     bool // one of list has async-profiler's type for samples of time that passed
@@ -68,7 +68,7 @@ func EventTypeName(event string) string {
 
 const maxEventName = 100
 
-// of finds the type of an event, or makes it. isNew: nobody has been told of it.
+// of finds the type of an event, or makes it. isNew says that the file does not have it yet.
 func (t *eventTypes) of(kind *profile.EventKind) (found *eventType, isNew bool) {
 	for i := range t.list {
 		if t.list[i].kind == *kind {
@@ -167,7 +167,7 @@ func (w *Writer) hit(s *profile.Sample) {
 	w.end()
 }
 
-// eventType is the type of an event, of which readers have been told.
+// eventType is the type of an event that the file has.
 func (w *Writer) eventType(kind *profile.EventKind) *eventType {
 	typ, isNew := w.types.of(kind)
 	if isNew {
@@ -176,7 +176,7 @@ func (w *Writer) eventType(kind *profile.EventKind) *eventType {
 	return typ
 }
 
-// eventKind tells readers what a type is.
+// eventKind writes for readers what a type is.
 func (w *Writer) eventKind(e *eventType) {
 	w.event(typeEventKind, w.start.Ticks)
 	w.texts(e.kind.Name, e.name, weightNames[e.kind.Unit])

@@ -42,7 +42,7 @@ func (p *pool) reset() {
 // constant is a constant that keeps its key from chunk to chunk.
 type constant struct {
 	key   uint64
-	chunk uint64 // the last one that holds it
+	chunk uint64 // the last chunk that contains it
 }
 
 // classKey is what makes a class of a file.
@@ -154,7 +154,7 @@ func newPools() *pools {
 	return p
 }
 
-// forget drops what is known from chunk to chunk. What comes again gets a new key.
+// forget drops what was kept from chunk to chunk. What comes again gets a new key.
 func (p *pools) forget() {
 	p.symbolOf = make(map[string]*constant)
 	p.classOf = make(map[classKey]*constant)

@@ -112,11 +112,11 @@ func (r *Reader) Range() (from, to time.Time) { return time.Unix(0, r.from), tim
 // maxTally bounds how many names of events are counted. The JDK knows 200.
 const maxTally = 1 << 12
 
-// Tally lets the reader count all events that it comes by, also those that are not wanted.
+// Tally lets the reader count all events that it passes, wanted or not.
 func (r *Reader) Tally() { r.tally = make(map[string]int64) }
 
-// Counts is how many events of each name the reader came by. Those of the chunk that is being read are missing, except
-// after the end or an error.
+// Counts is how many events of each name the reader has passed. The events of the open chunk are missing, except after
+// the end or an error.
 func (r *Reader) Counts() map[string]int64 { return r.tally }
 
 // count adds what the open chunk held.

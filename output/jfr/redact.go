@@ -160,7 +160,7 @@ func (r *redactor) choose() {
 	}
 }
 
-// countDropped counts those that did not. Metadata and constants are no events.
+// countDropped counts the events that were left out. Metadata and constants are no events.
 func (r *redactor) countDropped() {
 	for id, c := range r.in.schema.byID {
 		if c.event && !r.kept.classes[id] && c.events > 0 {

@@ -166,7 +166,7 @@ type symbolTable struct {
 	open *usedSymbols
 }
 
-// usedSymbols are those of one chunk.
+// usedSymbols are the symbols of one chunk.
 type usedSymbols struct {
 	seen map[uint64]bool
 	list []usedSymbol
@@ -184,11 +184,11 @@ func newSymbolTable() *symbolTable {
 // begin returns the symbols of the chunk that ends: of its events and, from now on, of its constants.
 func (t *symbolTable) begin() *usedSymbols { return t.open }
 
-// beginChunk forgets what was true of the chunk before.
+// beginChunk forgets the chunk before.
 func (t *symbolTable) beginChunk() {
 	t.open = &usedSymbols{seen: make(map[uint64]bool)}
 	if len(t.keys) > maxSymbols {
-		clear(t.keys) // a text that comes again gets a key that nobody has had
+		clear(t.keys) // a text that comes again gets a new key
 	}
 }
 

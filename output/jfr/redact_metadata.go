@@ -52,7 +52,7 @@ func (p *schemaParser) tree(depth int) *metaElement {
 	return e
 }
 
-// keptTypes is the metadata without the types that nobody has listed.
+// keptTypes is the metadata without types that are not listed.
 type keptTypes struct {
 	root    *metaElement
 	classes map[int64]bool
@@ -79,7 +79,7 @@ func (k *keptTypes) each(e *metaElement, visit func(*metaElement)) {
 	}
 }
 
-// filter copies an element without what is left out.
+// filter copies an element without the parts that are left out.
 func (k *keptTypes) filter(e *metaElement) *metaElement {
 	out := &metaElement{kind: e.kind}
 	for _, a := range e.attributes {

@@ -55,11 +55,11 @@ var keptEvents = listOf(`
 	jdk.BooleanFlagChanged jdk.IntFlagChanged jdk.UnsignedIntFlagChanged jdk.LongFlagChanged
 	jdk.UnsignedLongFlagChanged jdk.DoubleFlagChanged jdk.MethodTrace jdk.MethodTiming`)
 
-// meaning is what a text of a recording is, and so what becomes of it.
+// meaning is what a text of a recording means. It decides what becomes of the text.
 type meaning uint8
 
 const (
-	secretText meaning = iota // nobody knows: it is emptied
+	secretText meaning = iota // unknown: it is emptied
 	vmText                    // a word of the JVM's or of ours
 	threadText
 	pathText

@@ -8,7 +8,7 @@ const (
 	leaveOut
 	changeText
 	changeSymbol
-	zeroKey // a reference to a text that nobody knows
+	zeroKey // a reference to a text with an unknown meaning
 	goInto  // a structure of which something changes
 )
 

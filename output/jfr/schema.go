@@ -181,7 +181,7 @@ func (p *schemaParser) element(depth int, of *class) {
 	}
 }
 
-// attributes are those of an element that matter.
+// attributes are the attributes of an element that matter.
 type attributes struct {
 	name, super string
 	id, class   int64

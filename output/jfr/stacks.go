@@ -7,9 +7,9 @@ import (
 )
 
 const (
-	maxFuncs      = 1 << 18 // that are known at a time
+	maxFuncs      = 1 << 18 // that are known at the same time
 	maxFrames     = 1 << 16 // of one stack
-	maxMadeFrames = 1 << 28 // of a chunk's stacks, each time that one is made
+	maxMadeFrames = 1 << 28 // of a chunk's stacks, counted each time that a stack is made
 	// maxCachedFrames bounds the frames of one stackSpace, of 40 bytes each. A stack counts as one more frame. There are
 	// two spaces: with stacks of 20 frames they take some 43 MB.
 	maxCachedFrames = 1 << 19
@@ -19,44 +19,44 @@ const (
 type stackMaker struct {
 	k      *constants
 	schema *schema
-	// kernelKnown: in the file's frame types there is Kernel beside Native. So async-profiler wrote it, and Native is C
-	// code; in the JDK's files it is a Java method that is native.
+	// kernelKnown says that the file has the frame types Kernel and Native. So async-profiler wrote it, and Native is C
+	// code. In the JDK's files Native is a Java method that is native.
 	kernelKnown bool
 	ours        bool // goprof wrote the chunk
 
-	// Of the whole file. A stack keeps its number from chunk to chunk, as its functions do.
+	// Of the whole file: a stack keeps its number from chunk to chunk, and so do its functions.
 	funcs   map[profile.Func]*profile.Func
 	numbers map[profile.Fingerprint]uint64
 	prints  profile.Fingerprinter
 	made    uint64 // stacks
 
 	code   map[codeKey]*code   // of the chunk
-	recent [1 << 13]recentCode // of it, by what is next to random of their keys
+	recent [1 << 13]recentCode // of the chunk, by a part of their keys that is as good as random
 	spaces [2]stackSpace       // for stacks that are kept, and for those before them
 	turn   uint32              // of the space that is being filled
 	all    int                 // frames that were made of this chunk's
 	record record
 }
 
-// madeStack is a stack and its number. No other stack of the file has that number.
+// madeStack is a stack with its number. No other stack of the file has that number.
 type madeStack struct {
 	stack  *profile.Stack
 	number uint64
-	turn   uint32 // in which it was made
+	turn   uint32 // of the space that it was made in
 }
 
-// stackSpace is room for stacks, which are all forgotten at a time. A recording has tens of millions of frames: what
-// would be allocated for them is most of what reading costs.
+// stackSpace is room for stacks, which are forgotten all together. A recording has tens of millions of frames: to
+// allocate each would be most of the cost of reading.
 type stackSpace struct {
 	stacks slabs[profile.Stack]
 	frames slabs[profile.Frame]
 	kept   int // frames
 }
 
-// codeKey is a method and the key of a frame type.
+// codeKey is the key of a method and that of a frame type.
 type codeKey struct{ method, kind uint64 }
 
-// recentCode is a place of the cache before the map. A stack's frames are mostly those of others.
+// recentCode is a place of the cache before the map. Most frames of a stack are in other stacks, too.
 type recentCode struct {
 	key  codeKey
 	code *code // nil of an empty place
@@ -87,8 +87,8 @@ func (m *stackMaker) begin(k *constants, s *schema) {
 	}
 }
 
-// forget forgets all stacks that are kept. Those that were made since it was last called stay as they are until it is
-// called again after another one was made: an event is read ahead of the one that the reader's user still has.
+// forget forgets all kept stacks. Stacks that were made since the last call stay as they are until the next call after
+// another one was made: the reader reads one event ahead of the one that its user still has.
 func (m *stackMaker) forget() {
 	if m.space().kept == 0 && m.turn > 0 {
 		return
@@ -99,7 +99,7 @@ func (m *stackMaker) forget() {
 
 func (m *stackMaker) space() *stackSpace { return &m.spaces[m.turn%2] }
 
-// stack is the stack of a key, none if there is none. The same key gives the same pointer most of the time.
+// stack is the stack of a key, if there is one. The same key gives the same pointer most of the time.
 func (m *stackMaker) stack(key uint64) (madeStack, *BadRecording) {
 	n, ok := m.k.stacks[key]
 	if !ok {
@@ -147,10 +147,10 @@ func (p *stackSpace) reset() {
 	p.kept = 0
 }
 
-// slabs gives out slices, all of which are taken back at a time.
+// slabs gives out slices, and takes back all of them together.
 type slabs[T any] struct {
 	all  [][]T
-	at   int // the one that is given out of
+	at   int // the slab that slices are cut from
 	used int // of it
 	size int // of all
 }
@@ -170,7 +170,8 @@ func (s *slabs[T]) take(n int) []T {
 	return s.all[s.at][from:s.used:s.used]
 }
 
-// reset takes back. What was left of slabs that were too short for a slice is not to add up.
+// reset takes all slices back. It drops all slabs if too much of them was wasted, because they were too short for the
+// next slice.
 func (s *slabs[T]) reset() {
 	if s.size > 2*maxCachedFrames {
 		s.all, s.size = nil, 0
@@ -178,7 +179,7 @@ func (s *slabs[T]) reset() {
 	s.at, s.used = 0, 0
 }
 
-// number is that of a stack: another one if it is not known any more that it was met before.
+// number is the number of a stack. A stack that was met long ago may get another one.
 func (m *stackMaker) number(s *profile.Stack) uint64 {
 	print := m.prints.Of(s)
 	n, met := m.numbers[print]
@@ -206,7 +207,7 @@ func (m *stackMaker) frame(s *profile.Stack, raw *rawFrame) {
 	s.Frames = append(s.Frames, f)
 }
 
-// codeOf is what a frame runs: the same for all frames of a method and a type.
+// codeOf is what a frame runs. All frames of a method and a type have the same.
 func (m *stackMaker) codeOf(raw *rawFrame) *code {
 	key := codeKey{raw.method, raw.kind}
 	recent := &m.recent[(raw.method<<2^raw.kind)%uint64(len(m.recent))]
@@ -234,7 +235,7 @@ func (m *stackMaker) lookUp(key codeKey, raw *rawFrame) *code {
 	return c
 }
 
-// sort tells what a frame is by its type and, for what we wrote, by its class.
+// sort tells the sort of a frame by its type and, in files of goprof, by its class.
 func (m *stackMaker) sort(raw *rawFrame) (codeSort, profile.Kind) {
 	switch m.k.texts["jdk.types.FrameType"][raw.kind] {
 	case "Interpreted":
@@ -281,7 +282,7 @@ func (m *stackMaker) reason(method uint64) profile.Reason {
 	return profile.Other
 }
 
-// function is a method's Func, the same for the whole file.
+// function is a method's Func. It is the same in the whole file.
 func (m *stackMaker) function(method uint64, sort codeSort) *profile.Func {
 	text := m.describe(method, sort)
 	fn := m.funcs[text]

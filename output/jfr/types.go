@@ -104,7 +104,7 @@ type fieldDef struct {
 	array bool
 }
 
-// fieldUnit is what a number means, as an annotation says it.
+// fieldUnit is the unit of a number, as an annotation says it.
 type fieldUnit uint8
 
 const (
@@ -160,7 +160,7 @@ var (
 	oneValue    = value("value", typeString, "")
 )
 
-// hitCount is how many hits of an event one that was written stands for.
+// hitCount is how many hits a written event stands for.
 var hitCount = fieldDef{name: "samples", typ: typeInt, label: "Hits It Stands For", as: unsigned}
 
 func sampleEvent(id typeID, name, label, description string, more ...fieldDef) typeDef {
@@ -179,7 +179,7 @@ func wallEvent(id typeID, name, label, description string) typeDef {
 		fieldDef{name: "timeSpan", typ: typeLong, label: "Time Span", as: tickSpan})
 }
 
-// typeTable is all that our files are made of. Names, order and kinds of the fields of jdk.* types are those of the JDK
+// typeTable are all types of our files. Names, order and kinds of the fields of jdk.* types are those of the JDK
 // (src/hotspot/share/jfr/metadata/metadata.xml, JDK 17 to 25); of profiler.WallClockSample those of async-profiler 4.
 // async-profiler's converter reads samples, StackFrame and Method by the places of their fields (JfrReader.java):
 // nothing may be added to these.

@@ -10,10 +10,10 @@ import (
 	"goprof/profile"
 )
 
-// Options are how a file is cut into chunks. The zero value is good.
+// Options say how a file is cut into chunks. The zero value is good.
 type Options struct {
 	ChunkLength time.Duration // a minute if 0, and at most
-	ChunkBytes  int           // memory for one chunk's events and constants; 8 MiB if 0. It ends when it has so many
+	ChunkBytes  int           // memory for one chunk's events and constants; 8 MiB if 0. A chunk of that size ends
 }
 
 const (
@@ -22,8 +22,8 @@ const (
 	minChunkBytes  = 64 << 10
 )
 
-// Writer writes a recording. It is not safe for concurrent use. After an error it writes no more: every later call
-// returns that error.
+// Writer writes a recording. It is not safe for concurrent use. After an error it writes nothing more, and every later
+// call returns that error.
 type Writer struct {
 	to    io.Writer
 	o     Options
@@ -45,9 +45,9 @@ type Writer struct {
 	closed  bool
 }
 
-// WriteError says that a chunk could not be written, and what is lost by that.
+// WriteError says that a chunk could not be written, and what is lost with it.
 type WriteError struct {
-	Whole  int64 // bytes of the file that are whole chunks. What lies behind was cut off if the file could be truncated
+	Whole  int64 // bytes of the file that are whole chunks. The rest was cut off if the file can be truncated
 	Cut    bool  // it was
 	Events int64 // that were lost with the chunk
 	Err    error
@@ -77,7 +77,7 @@ func NewWriter(to io.Writer, o Options) *Writer {
 // Tick tells the time. It ends a chunk that is old enough, also if nothing happens any more: call it each second.
 func (w *Writer) Tick(now profile.Instant) error { return w.at(now) }
 
-// Flush writes the open chunk, which ends at now, so that what there is can be read.
+// Flush writes the open chunk, which ends at now, so that all up to now can be read.
 func (w *Writer) Flush(now profile.Instant) error {
 	if err := w.at(now); err != nil {
 		return err
@@ -180,7 +180,7 @@ func (w *Writer) flush() {
 	w.written += head.size
 }
 
-// fail keeps the error and cuts off what was written of the chunk.
+// fail keeps the error, and cuts off what was written of the chunk.
 func (w *Writer) fail(err error) {
 	failed := &WriteError{Whole: w.written, Events: w.unsaved, Err: err}
 	if file, ok := w.to.(interface {
@@ -276,5 +276,5 @@ func (w *Writer) constants() (pieces [][]byte, size int) {
 	return append([][]byte{head}, pieces...), size + len(head)
 }
 
-// smallPool is how large a pool is at most that is copied: a write for each would cost more.
+// smallPool bounds the pools that are copied: a write for each would cost more.
 const smallPool = 4 << 10

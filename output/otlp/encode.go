@@ -55,7 +55,7 @@ type encoder struct {
 // line is a sample of the message. Stacks that differ by nothing but what OTLP does not hold (indices of bytecode) are
 // one.
 type line struct {
-	head   []byte // what does not depend on what is counted
+	head   []byte // the fields that do not depend on the weight
 	points []ship.Point
 }
 
@@ -76,7 +76,7 @@ func (e *encoder) samples() {
 	}
 }
 
-// attributes are the indices of what is known of a sample's thread and state.
+// attributes are the indices of the attributes of a sample's thread and state.
 func (e *encoder) attributes(s *ship.Sample) (list []int32) {
 	t := &s.Thread
 	if t.TID != 0 {

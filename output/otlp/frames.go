@@ -34,7 +34,7 @@ func (e *encoder) stack(s *profile.Stack) int32 {
 	return e.dict.add(stackTable, protobuf.Packed(nil, 1, e.locations))
 }
 
-// location is the index of a physical frame with what is inlined into it.
+// location is the index of a physical frame, with the methods that are inlined into it.
 func (e *encoder) location(frames []profile.Frame) int32 {
 	physical := &frames[len(frames)-1]
 	fn := physical.Func
@@ -97,7 +97,7 @@ func offsetIn(fn *profile.Func) (address uint64, nameless bool) {
 	return address, err == nil
 }
 
-// frameType is the profile.frame.type of OpenTelemetry's conventions, empty of what is no code.
+// frameType is the profile.frame.type of OpenTelemetry's conventions. It is empty for frames that are no code.
 func frameType(k profile.Kind) string {
 	switch {
 	case k == profile.StateFrame || k == profile.Gap:

@@ -50,7 +50,7 @@ func pack(message []byte) ([]byte, error) {
 	return to.Bytes(), nil
 }
 
-// Send delivers a message. OTLP forbids to send again what was answered with 500.
+// Send delivers a message. OTLP forbids to send a message again after the answer 500.
 func (d *Destination) Send(ctx context.Context, message []byte) error {
 	r := &wire.Request{Body: message, Type: "application/x-protobuf", Gzip: true, Is500Final: true}
 	send := d.client.Post
@@ -83,10 +83,10 @@ func partial(answer []byte) error {
 		return true
 	})
 	if err != nil || p.Rejected == 0 {
-		return nil // an answer that nobody understands is a success all the same: its status says so
+		return nil // an answer that cannot be decoded is a success all the same: its status says so
 	}
 	return &p
 }
 
-// maxMessage bounds what of a server's message is told.
+// maxMessage bounds how much of a server's message is shown.
 const maxMessage = 300

@@ -15,9 +15,9 @@ import (
 // maxSamples bounds how many different stacks with labels a profile has. Each takes about 1 KB.
 const maxSamples = 1 << 19
 
-// Options are what is counted.
+// Options say what is counted.
 type Options struct {
-	// Weight is what the recording counts. Bytes are the second value of samples; else it is a time.
+	// Weight is what the recording counts. The second value of samples is bytes or a time.
 	Weight profile.Weight
 	// Asked says that the user wants Weight: CPU time, also of samples that stand for time that passed.
 	Asked bool
@@ -25,7 +25,7 @@ type Options struct {
 	States bool
 	// NoCount says that how many samples there are is not known: they have only their second value.
 	NoCount bool
-	// CountOnly says that they have nothing else.
+	// CountOnly says that samples have no second value.
 	CountOnly bool
 }
 
@@ -80,7 +80,7 @@ type physical struct {
 
 const recentBits = 11
 
-// place is where the frame is in the cache. A Func is told by its address.
+// place is the frame's place in the cache. A Func is known by its address.
 func (p *physical) place() uint64 {
 	h := uint64(uintptr(unsafe.Pointer(p.fn)))>>4 ^ uint64(uint32(p.line))<<32
 	return h * 0x9e3779b97f4a7c15 >> (64 - recentBits)
@@ -116,7 +116,7 @@ func (b *Builder) mapping(of image) *pb.Mapping {
 	return m
 }
 
-// Add counts a sample. It keeps the Funcs of its stack and names, nothing else.
+// Add counts a sample. It keeps the Funcs of the stack and the names, and nothing else.
 func (b *Builder) Add(s *profile.Sample) {
 	b.wall = b.wall || s.Wall
 	sum := b.sum(s)
@@ -138,7 +138,7 @@ func (b *Builder) second(s *profile.Sample) int64 {
 	return int64(s.CPU)
 }
 
-// sum is what a sample is added to.
+// sum is the sum that a sample is added to.
 func (b *Builder) sum(s *profile.Sample) *pb.Sample {
 	if len(b.byPtr)+maxNew > maxSamples || len(b.seen) >= maxSamples {
 		clear(b.byPtr)

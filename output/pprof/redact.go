@@ -9,7 +9,7 @@ import (
 	"goprof/profile/redact"
 )
 
-// Redact writes a profile again, with all its values, without what a Redactor takes out of it.
+// Redact writes a profile again with all its values, and without the names that a Redactor takes out.
 func Redact(to io.Writer, from io.Reader, by *redact.Redactor) error {
 	f, err := Read(from)
 	if err != nil {

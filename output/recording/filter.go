@@ -107,7 +107,7 @@ func (p *Filtered) Each(visit func(*profile.Sample) error) error {
 	})
 }
 
-// Marks are those that touch the time that is wanted.
+// Marks are the marks that touch the wanted time.
 func (p *Filtered) Marks(visit func(Mark) error) error {
 	marked, ok := p.of.(Marked)
 	if !ok {
@@ -215,7 +215,7 @@ type NoneLeft struct{ LeftOut string }
 
 func (e *NoneLeft) Error() string { return cmp.Or(e.LeftOut, "there are no samples in it") }
 
-// Empty is the error of a recording of which no samples are left.
+// Empty is the error if no samples are left.
 func Empty(src Source) error {
 	e := &NoneLeft{}
 	if f, ok := src.(*Filtered); ok {

@@ -86,7 +86,7 @@ const maxClasses = 1 << 14
 func (m *sampleMaker) sample(r *jfr.Reader, e *jfr.Event) profile.Sample {
 	s := profile.Sample{At: e.At, Thread: e.Thread, Stack: e.Stack, Count: e.Samples, CPU: e.CPU,
 		StackNumber: stackNumber(e.StackNumber, profile.Certain)}
-	if !r.Nanos() { // ticks of another clock: all that is known of the time is what a clock on the wall says
+	if !r.Nanos() { // ticks of an unknown clock: only the wall clock's time is known
 		s.At.Ticks = s.At.Wall
 	}
 	state, known := e.ProfileState()
@@ -172,7 +172,7 @@ func stackNumber(n uint64, leaf profile.Certainty) uint64 {
 // eventText is the events that samples are, for Info.Event.
 func eventText(events []string) string { return strings.Join(events, ", ") }
 
-// cutOffNote says what is missing of a file.
+// cutOffNote says which part of a file is missing.
 func cutOffNote(err error, chunks int) string {
 	return fmt.Sprintf("the recording's end is missing, its first %d chunks are read: %v", chunks, err)
 }

@@ -41,7 +41,7 @@ var otherKinds = func() map[string]*profile.EventKind {
 		exceptionThrow: {Name: profile.EventExceptions}, classDefine: {Name: profile.EventClassLoad}}
 }()
 
-// kind is the event that samples of a type are of; nil of CPU time, of time, and of what is none of ours.
+// kind is the event of samples of a type. It is nil for CPU time, for time, and for types that are not goprof's.
 func (c *contents) kind(event string) *profile.EventKind {
 	if kind := c.kinds[event]; kind != nil {
 		return kind
@@ -86,7 +86,7 @@ func (c *contents) weights(event string) []profile.Weight {
 	return []profile.Weight{profile.Samples, profile.WallTime}
 }
 
-// contents is what a JFR file holds.
+// contents says what a JFR file contains.
 type contents struct {
 	counts map[string]int64              // of all events
 	stacks map[string]bool               // those with a stack trace
@@ -132,8 +132,8 @@ func (c *contents) choose(want string) ([]string, error) {
 	return chosen, nil
 }
 
-// usual is what is read where nobody says what: the event that was asked for first, or CPU time, else wall-clock time,
-// else what there is most of.
+// usual is what is read if the user does not choose. It is the first of these that the file has: what record was asked
+// for first, CPU time, wall-clock time, the most frequent event.
 func (c *contents) usual() ([]string, error) {
 	if i := slices.IndexFunc(c.first, c.has); i >= 0 {
 		if c.mode(c.first[i]) == profile.ModeCPU {
@@ -208,7 +208,7 @@ func (c *contents) named(name string) (found []string) {
 	return found
 }
 
-// withStacks are all events that have a stack trace, those that there are most of first.
+// withStacks are all events with a stack trace, the most frequent first.
 func (c *contents) withStacks() []string {
 	return slices.SortedFunc(func(yield func(string) bool) {
 		for event := range maps.Keys(c.counts) {
@@ -222,7 +222,7 @@ func (c *contents) withStacks() []string {
 // maxListed is how many events an error lists.
 const maxListed = 8
 
-// lacks says what there is in place of what was wanted.
+// lacks says what the file has in place of what was wanted.
 func (c *contents) lacks(name string) error {
 	var list []string
 	for _, event := range c.withStacks() {

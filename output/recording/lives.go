@@ -42,7 +42,7 @@ func (f *File) Lives(visit func(Life) error) error {
 	})
 }
 
-// Lives are those of threads and of times that are wanted.
+// Lives are the lives of the wanted threads, in the wanted time.
 func (p *Filtered) Lives(visit func(Life) error) error {
 	lived, ok := p.of.(Lived)
 	if !ok {

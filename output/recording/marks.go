@@ -31,7 +31,7 @@ var markEvents = map[string]string{
 
 var markKinds = []string{MarkGC, MarkPause, MarkSafepoint}
 
-// Marks tells what is known of collections and safepoints.
+// Marks are the collections and safepoints of the recording.
 func (f *jfrFile) Marks(visit func(Mark) error) error {
 	open := safepoints{}
 	want := func(name string, _ bool) bool { return markEvents[name] != "" }
@@ -73,7 +73,7 @@ func markText(f fields) string {
 	return strings.TrimSpace(text)
 }
 
-// safepoints are those that have begun. The JDK tells begin and end as two events.
+// safepoints are the safepoints that have begun. The JDK writes begin and end as two events.
 type safepoints map[int64]Mark
 
 // maxSafepoints bounds how many are open. In a JVM it is one.

@@ -67,7 +67,7 @@ func (f *File) Describe(s *profile.Summary) {
 	}
 }
 
-// Lacks says that a file does not hold what was asked for.
+// Lacks is the error for a file that does not contain what was asked for.
 type Lacks struct {
 	Problem string
 	Remedy  string // a command, or what to do
@@ -75,7 +75,7 @@ type Lacks struct {
 
 func (e *Lacks) Error() string { return e.Problem }
 
-// IsBad reports whether an error is about what is in a file, not about how it was read.
+// IsBad reports whether an error is about a file's content, and not about reading it.
 func IsBad(err error) bool {
 	var lacks *Lacks
 	var text *output.BadFile
@@ -142,7 +142,7 @@ func weightList(all []profile.Weight) string {
 	return text
 }
 
-// input is what a recording is read from.
+// input is a recording's file.
 type input struct {
 	file io.ReaderAt // nil of a stream
 	size int64
@@ -228,7 +228,7 @@ func opened[S source](s S, err error) (*File, error) {
 
 func isGzip(head []byte) bool { return len(head) >= 2 && head[0] == 0x1f && head[1] == 0x8b }
 
-// unpacked is the beginning of what is packed.
+// unpacked is the beginning of a packed file's content.
 func unpacked(head []byte) []byte {
 	z, err := gzip.NewReader(bytes.NewReader(head))
 	if err != nil {

@@ -82,7 +82,7 @@ func (p *pprofFile) choose(event string) error {
 	return nil
 }
 
-// modes are what a profile of a weight is of, where nothing else says it.
+// modes are the modes of profiles by their weight, if the profile does not say its mode.
 var modes = map[profile.Weight]string{
 	profile.Samples: profile.ModeCPU, profile.CPUTime: profile.ModeCPU,
 	profile.WallTime: profile.ModeWall, profile.Bytes: "alloc",
@@ -117,7 +117,7 @@ var timeUnits = map[string]time.Duration{
 
 var byteUnits = map[string]int64{"bytes": 1, "byte": 1, "kilobytes": 1 << 10, "megabytes": 1 << 20}
 
-// valueOf tells by a type what a value is: "cpu/nanoseconds".
+// valueOf tells a value's meaning by its type: "cpu/nanoseconds".
 func valueOf(typ string) value {
 	name, unit, _ := strings.Cut(typ, "/")
 	if ns, ok := timeUnits[unit]; ok {

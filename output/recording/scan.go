@@ -16,8 +16,8 @@ import (
 type scan struct {
 	contents
 	meta    profile.Meta             // of others' recordings, and what no part says
-	parts   []*recordedPart          // of ours, the first one is what was asked for first
-	account *recordedPart            // the one that the account is of which is being read
+	parts   []*recordedPart          // of goprof's files, in the order in which --event named them
+	account *recordedPart            // the part of the account that is being read
 	periods map[string]time.Duration // of events, by name
 	began   time.Time                // when the JVM did
 	notes   []string
@@ -286,7 +286,7 @@ func parsePeriod(text string) time.Duration {
 	return d
 }
 
-// fill tells what is known of the recording of these events.
+// fill fills in what is known of the recording of these events.
 func (s *scan) fill(i *Info, events []string) {
 	i.Event, i.Notes = eventText(events), s.notes
 	i.Meta, i.JVMStart = s.meta, s.began

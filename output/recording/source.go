@@ -10,7 +10,7 @@ import (
 
 // Source is a recording that is read sample by sample.
 type Source interface {
-	// Info is what is known of it before its samples are read.
+	// Info is what is known of the recording before its samples are read.
 	Info() Info
 	// Each calls visit for every sample, in the order of the file, which need not be that of time. A sample and its
 	// stack are valid only during the call, Funcs and names for ever. It may be called again, and begins anew then. The
@@ -37,7 +37,7 @@ type Info struct {
 	// Weights are what the samples can be counted in; none where that is not known. Meta.Weight is the usual one of
 	// them.
 	Weights []profile.Weight
-	// Asked says that Meta.Weight was asked for by name (Options.Weight): nothing else is to be counted.
+	// Asked says that the user has named Meta.Weight (Options.Weight): nothing else may be counted.
 	Asked bool
 	// JVMStart is when the JVM began, zero where the recording does not say it.
 	JVMStart time.Time
@@ -64,7 +64,7 @@ func (i *Info) Counts() bool {
 	return len(i.Weights) == 0 || slices.Contains(i.Weights, profile.Samples)
 }
 
-// CountsOnly reports whether samples stand for nothing but their number: those of an event that is no amount.
+// CountsOnly reports whether samples only have a number: those of an event without an amount.
 func (i *Info) CountsOnly() bool {
 	return i.Meta.Mode != profile.ModeCPU && i.Meta.Mode != "" && len(i.Weights) == 1 && i.Weights[0] == profile.Samples
 }

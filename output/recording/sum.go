@@ -15,7 +15,7 @@ type SumOptions struct {
 	States  bool // samples of wall-clock time whose stack does not say what the thread did get a leaf that does
 }
 
-// What a sum may be. A page or a table of more shows nobody anything.
+// Bounds of a sum. A larger page or table would help no reader.
 const (
 	maxNodes = 2 << 20
 	maxTotal = 1 << 53 // numbers of JavaScript are exact up to here
@@ -49,7 +49,7 @@ func Sum(src Source, o SumOptions) (*profile.Profile, error) {
 	return s.p, nil
 }
 
-// TreeOf is Sum as a tree of labels. A collapsed file of which all is wanted is read as it is.
+// TreeOf is Sum as a tree of labels. A collapsed file without filters is read as it is.
 func TreeOf(src Source, o SumOptions) (*output.Tree, error) {
 	if f, ok := src.(*File); ok && f.Tree() != nil && (!o.Threads || f.Info().Threads) {
 		return f.Tree(), nil
@@ -123,7 +123,7 @@ func (s *summer) keep(key placeKey, stack *profile.Stack, at profile.Place) {
 // maxPlaces bounds how many stacks and functions are noted, of some 60 bytes each.
 const maxPlaces = 1 << 17
 
-// Weigh is what a sample counts for.
+// Weigh is how much a sample counts.
 func Weigh(s *profile.Sample, w profile.Weight) int64 {
 	switch w {
 	case profile.CPUTime:

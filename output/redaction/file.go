@@ -15,7 +15,7 @@ import (
 	"goprof/profile/redact"
 )
 
-// Kind is what a file is.
+// Kind is the kind of a file.
 type Kind uint8
 
 // The kinds of files that are rewritten in their own format. Of others nothing is known.
@@ -75,7 +75,7 @@ func isText(head []byte) bool {
 	return !bytes.ContainsFunc(head, func(c rune) bool { return c < ' ' && c != '\t' && c != '\n' && c != '\r' })
 }
 
-// maxFile bounds what is read of a file that memory holds whole.
+// maxFile bounds a file that is read into memory as a whole.
 const maxFile = 1 << 30
 
 // Input is a file that is to be redacted.
@@ -87,7 +87,7 @@ type Input struct {
 	own  []io.Closer
 }
 
-// Open opens a file and tells what it is. Errors of opening are those of package os.
+// Open opens a file, and finds out its Kind. Errors of opening are those of package os.
 func Open(name string) (*Input, error) {
 	file, err := os.Open(name)
 	if err != nil {

@@ -41,7 +41,7 @@ func rewriteJSON(to io.Writer, from io.Reader, by *redact.Redactor) error {
 	}
 }
 
-// syntaxText says what is wrong, without the text of the file.
+// syntaxText says what is wrong, without text of the file.
 func syntaxText(err error) string {
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return "it ends too early"
@@ -223,7 +223,7 @@ func keysOf(path []string) (last, around string) {
 	return last, ""
 }
 
-// knownKeys are those of goprof's own JSON. TestKnownKeys holds them to the types that are written.
+// knownKeys are the keys of goprof's own JSON. TestKnownKeys compares them with the types that are written.
 var knownKeys = func() map[string]bool {
 	keys := make(map[string]bool)
 	for key := range strings.FieldsSeq(keysOfOurs) {

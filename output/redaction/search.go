@@ -128,7 +128,7 @@ func formsOf(words []string) map[string][][]byte {
 	return forms
 }
 
-// in looks at data, and at what is packed in it.
+// in searches data, and whatever is packed in it.
 func (s *search) in(data []byte, where string, depth int) {
 	if s.left -= int64(len(data)); s.left < 0 {
 		s.deep = true
@@ -181,7 +181,7 @@ func lowerASCII(data []byte) []byte {
 	return out
 }
 
-// wholeRunes leaves out what a window has cut off at its ends.
+// wholeRunes leaves out runes that a window has cut at its ends.
 func wholeRunes(data []byte) []byte {
 	for n := 0; n < utf8.UTFMax-1 && len(data) > 0 && !utf8.RuneStart(data[0]); n++ {
 		data = data[1:]

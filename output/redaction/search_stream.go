@@ -11,7 +11,7 @@ import (
 // begins with the end of the last: a word, a run of base64, or a page's names may lie across the border.
 const window = 8 << 20
 
-// stream looks at all that comes, and at what is packed in it.
+// stream searches all that comes, and whatever is packed in it.
 func (s *search) stream(from io.Reader, where string, depth int) error {
 	data := make([]byte, s.window)
 	n, err := io.ReadFull(from, data)
@@ -52,7 +52,7 @@ func (r *toDamage) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// windows looks at what is written to it.
+// windows searches what is written to it.
 type windows struct {
 	s     *search
 	where string

@@ -15,7 +15,7 @@ type Redacted struct {
 // Of makes a Redacted around one.
 func Of(src recording.Source, by *redact.Redactor) *Redacted { return &Redacted{src, by} }
 
-// Info is what is known of it, without the name of its file.
+// Info is the Info of the recording, without the name of its file.
 func (s *Redacted) Info() recording.Info {
 	i := s.of.Info()
 	i.Name = s.by.Path(i.Name)

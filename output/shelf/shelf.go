@@ -34,7 +34,7 @@ type Options struct {
 	// MaxBytes and MaxFiles bound what the folder holds; 0 is 1 GB and 10,000.
 	MaxBytes int64
 	MaxFiles int
-	// Tell is given what an operator should know, in one line, each thing once; it may be nil.
+	// Tell is called with what an operator should know, in one line, once for each thing. It may be nil.
 	Tell func(string)
 }
 
@@ -45,7 +45,7 @@ const (
 	mostWaiting = 1024
 )
 
-// Stats is what became of batches. Offered = Written + Dropped + those that wait.
+// Stats counts what became of batches. Offered = Written + Dropped + waiting.
 type Stats struct {
 	Offered, Written, Dropped, Failed int64 // Failed are those of Dropped that could not be written
 	Removed                           int64 // files, for want of room
@@ -162,7 +162,7 @@ func (s *Shelf) Close() {
 	s.unlock()
 }
 
-// Stats is what was done so far.
+// Stats are the counts so far.
 func (s *Shelf) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -291,7 +291,7 @@ func (s *Shelf) trim() {
 		s.stats.Bytes -= oldest.size
 		if err == nil || errors.Is(err, os.ErrNotExist) {
 			s.stats.Removed++
-		} else { // those that come after it can be removed all the same
+		} else { // the later ones can be removed all the same
 			s.tellStuck(err)
 		}
 	}

@@ -7,8 +7,7 @@ import (
 	"goprof/profile/resource"
 )
 
-// Batch is what was seen of one process in a span of time. Whoever is given one reads it only: several destinations
-// share it.
+// Batch is what was seen of one process in a span of time. Its receivers only read it: several destinations share it.
 type Batch struct {
 	Resource resource.Attributes // whose it is
 	Meta     profile.Meta        // mode, engine, interval, weight, goprof's version
@@ -54,7 +53,7 @@ func (s *Sample) Looks() (n int64) {
 	return n
 }
 
-// Value is what a point counts in a weight.
+// Value is the value of a point in a weight.
 func (p *Point) Value(w profile.Weight) int64 {
 	switch w {
 	case profile.CPUTime:
@@ -67,7 +66,7 @@ func (p *Point) Value(w profile.Weight) int64 {
 	return p.Looks
 }
 
-// Value is what a sample counts in a weight.
+// Value is the value of a sample in a weight.
 func (s *Sample) Value(w profile.Weight) (n int64) {
 	for i := range s.Points {
 		n += s.Points[i].Value(w)

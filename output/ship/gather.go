@@ -70,7 +70,7 @@ func (g *Gatherer) clear() {
 // Empty reports whether nothing was added since the last Take.
 func (g *Gatherer) Empty() bool { return len(g.samples) == 0 }
 
-// Add counts a sample. It keeps the Funcs of its stack and names, nothing else.
+// Add counts a sample. It keeps the Funcs of the stack and the names, and nothing else.
 func (g *Gatherer) Add(s *profile.Sample) {
 	thread := s.Thread
 	if g.o.Pools {
@@ -162,7 +162,7 @@ func (g *Gatherer) point(to *Sample, s *profile.Sample) {
 	to.Points = append(to.Points, p)
 }
 
-// Take makes a batch of what was added since the last Take, and begins anew.
+// Take makes a batch of all that was added since the last Take.
 func (g *Gatherer) Take(whose resource.Attributes, m profile.Meta, from, to time.Time) *Batch {
 	b := &Batch{Resource: whose, Meta: m, From: from, To: to, Samples: g.samples, Overflow: g.lost}
 	for i := range b.Samples {

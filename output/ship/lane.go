@@ -139,7 +139,8 @@ func (l *lane) take(b *Batch) {
 	wake(l.wakeOut)
 }
 
-// deliver sends what is in the spool, the oldest first, until ctx ends or the lane is taken and the spool empty.
+// deliver sends the messages in the spool, the oldest first. It ends when ctx ends, or when the spool is empty and no
+// message can come any more.
 func (l *lane) deliver(ctx context.Context) {
 	var pace backoff
 	for ctx.Err() == nil {
@@ -267,7 +268,7 @@ func (l *lane) done(e *spooled, f fate, err error) {
 	}
 }
 
-// failed notes a problem, and tells it unless it is the one that was told last.
+// failed notes a problem, and tells it unless the last one told was the same.
 func (l *lane) failed(err error) {
 	text := err.Error()
 	l.count.LastError, l.count.LastErrorAt = text, time.Now()
@@ -302,7 +303,7 @@ func (l *lane) succeeded() {
 	}
 }
 
-// left says what is not delivered at the end. What is in memory is lost.
+// left says what was not delivered at the end. Messages in memory are lost.
 func (l *lane) left() error {
 	lost := l.spool.dropMemory()
 	l.mu.Lock()

@@ -10,15 +10,15 @@ import (
 // Options are a Shipper's.
 type Options struct {
 	// Spool is the folder for what has not been delivered; it is made if it is not there. Empty means memory only: a
-	// restart loses what is not delivered.
+	// restart loses undelivered messages.
 	Spool string
 	// MaxBytes bounds what is kept for each destination, on disk and, without Spool, in memory; 0 means 256 MB on disk
 	// and 32 MB in memory.
 	MaxBytes int64
 	// Timeout is how long one attempt to send may take; 0 means 30 s.
 	Timeout time.Duration
-	// Tell is given what an operator should know, in one line; nil for nobody. It may be called at any time and must
-	// not block.
+	// Tell is called with what an operator should know, in one line. It may be nil. It may be called at any time and
+	// must not block.
 	Tell func(text string)
 }
 

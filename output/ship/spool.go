@@ -12,7 +12,7 @@ const (
 	maxMessage = 16 << 20
 	// maxEntries bounds the messages of a spool, whatever their size.
 	maxEntries = 1 << 16
-	// maxStranded bounds what is kept in memory because the disk does not take it.
+	// maxStranded bounds the messages that are kept in memory because the disk does not take them.
 	maxStranded = 8 << 20
 )
 
@@ -79,7 +79,7 @@ func (s *spool) makeRoom(size, limit int64) (gone []*spooled) {
 	return gone
 }
 
-// dropStranded keeps what is in memory within its bound, where a disk should have it.
+// dropStranded drops messages in memory beyond the bound, if a disk should have them.
 func (s *spool) dropStranded() (dropped []Amount) {
 	for i := 0; i < len(s.entries) && s.stranded > maxStranded; {
 		if e := s.entries[i]; e.data != nil && !e.held {
@@ -134,7 +134,7 @@ func (s *spool) release(e *spooled) {
 	e.held = false
 }
 
-// read is what an entry holds.
+// read reads an entry's message.
 func (s *spool) read(e *spooled) ([]byte, error) {
 	if e.data != nil {
 		return e.data, nil
@@ -142,7 +142,7 @@ func (s *spool) read(e *spooled) ([]byte, error) {
 	return readMessage(s.folder, e.number)
 }
 
-// drop takes out what is delivered, refused or damaged. Its file is removed before.
+// drop removes an entry that was delivered, refused or damaged. Its file was removed before.
 func (s *spool) drop(e *spooled) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -151,7 +151,7 @@ func (s *spool) drop(e *spooled) {
 	}
 }
 
-// dropMemory takes out what is in memory only.
+// dropMemory removes the entries that are only in memory.
 func (s *spool) dropMemory() (lost []Amount) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

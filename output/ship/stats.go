@@ -22,7 +22,7 @@ type Stats struct {
 	Sent      Amount // the server has them
 	Refused   Amount // the server will never take them, or no message could be made of them
 	Dropped   Amount // the oldest, for want of room; and what was in memory at the end
-	Damaged   Amount // files of the spool that are not whole; nobody knows their looks
+	Damaged   Amount // files of the spool that are not whole; their looks are not known
 	Queued    Amount // not delivered yet
 
 	QueuedBytes int64 // of messages, in the spool and in memory

@@ -85,10 +85,10 @@ func Asked(dir string) (at time.Time, ok bool) {
 	ns, bad := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
 	at, err = time.Unix(0, ns), errors.Join(err, bad)
 	if left := time.Until(at); err != nil || left < 0 || left > askAhead {
-		folder.Remove(asked) // who wrote it was killed before it could withdraw, or it is somebody else's
+		folder.Remove(asked) // its writer was killed before it could withdraw, or another program has written it
 		return at, false
 	}
-	return at, folder.Rename(asked, agreed) == nil // else it is withdrawn
+	return at, folder.Rename(asked, agreed) == nil // otherwise it was withdrawn
 }
 
 // readQuestion reads the file asked. Others may write into the folder, so the name may be that of a pipe: readQuestion

@@ -14,8 +14,8 @@ import (
 // Options change what is written. The zero value is fine.
 type Options struct {
 	Samples int          // that are kept at most; 0 for DefaultSamples
-	Tracks  int          // profiles at most, of which the last is for all other threads; 0 for timeline.DefaultTracks
-	Tell    func(string) // is called with what was merged or left out; may be nil
+	Tracks  int          // the most profiles; the last one is for all other threads; 0 for timeline.DefaultTracks
+	Tell    func(string) // called with what was merged or left out; may be nil
 }
 
 // DefaultSamples is how many samples a file has at most, after equal neighbours are one.

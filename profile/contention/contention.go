@@ -1,9 +1,9 @@
-// Package contention makes sense of who waits for whom in a dump: which threads are deadlocked, and whom the others
-// wait for in the end.
+// Package contention finds out who waits for whom in a dump: which threads are deadlocked, and for which thread the
+// others wait in the end.
 //
-// It is given the threads of one dump with their locks, and looks at nothing else. A thread that waits for a lock of
-// which the owner is known waits for that owner; each thread waits for one other at most. So the threads make trees
-// whose roots wait for nobody, and cycles, with trees that lead into them.
+// Its only input is the threads of one dump with their locks. A thread that waits for a lock with a known owner waits
+// for that owner. Each thread waits for at most one other thread. So the threads make trees, whose roots wait for no
+// thread, and cycles, with trees that lead into them.
 package contention
 
 import (
@@ -13,17 +13,17 @@ import (
 	"goprof/profile"
 )
 
-// Graph is what waits for what. Threads are told by their index in the dump.
+// Graph says which thread waits for which. A thread is its index in the dump.
 type Graph struct {
-	// Deadlocks are cycles of threads each of which waits for ever for the next, the last one for the first. The
-	// first has the lowest index. Those with most threads come first. A thread may be one by itself.
+	// Deadlocks are cycles of threads each of which waits for ever for the next, the last one for the first. The first
+	// has the lowest index. The cycles with most threads come first. One thread alone may be a deadlock.
 	Deadlocks [][]int
-	// Chains are trees of threads of which each waits for what the one above it holds. Those come first behind whose
-	// roots most threads wait.
+	// Chains are trees of threads. Each thread waits for what the one above it holds. The trees with most threads come
+	// first.
 	Chains []*Node
 }
 
-// Node is a thread that others wait for, and those that do.
+// Node is a thread, and the threads that wait for it.
 type Node struct {
 	Thread int
 	Behind int // how many threads wait for it, directly or not
@@ -32,7 +32,7 @@ type Node struct {
 	Waiting  []*Node // the one with most threads behind it first
 }
 
-// none: a thread waits for nobody.
+// none says that a thread waits for no thread.
 const none = -1
 
 // New finds deadlocks and chains.
@@ -44,8 +44,8 @@ func New(threads []profile.ThreadDump) *Graph {
 	return g
 }
 
-// Owners says of each thread for which one it waits, by index; -1: for none that is known. A thread waits for itself if
-// it blocks itself.
+// Owners says for each thread for which one it waits, by index. -1: for none that is known. A thread that blocks itself
+// waits for itself.
 func Owners(threads []profile.ThreadDump) []int {
 	byTID, byVirtual := map[int]int{}, map[uint64]int{}
 	for i := range threads {
@@ -78,11 +78,11 @@ func Owners(threads []profile.ThreadDump) []int {
 	return owners
 }
 
-// blocksItself reports whether a thread that waits for a lock of its own gets it never: one that wants to write what it
-// reads itself (ReentrantReadWriteLock cannot be upgraded). Of other locks another thread may be meant to let go.
+// blocksItself reports whether a thread waits for ever for a lock that it holds itself: it wants to write what it reads
+// (ReentrantReadWriteLock cannot be upgraded). With other locks, another thread may release them.
 func blocksItself(w *profile.WantedLock) bool { return w.Kind == profile.Shared && w.Alone }
 
-// virtual is the number of the virtual thread that a look was at, or that the thread ran.
+// virtual is the number of the virtual thread that was looked at, or that the thread ran.
 func virtual(t *profile.ThreadDump) uint64 {
 	if t.Virtual != nil {
 		return t.Virtual.ID
@@ -90,7 +90,8 @@ func virtual(t *profile.ThreadDump) uint64 {
 	return t.Stack.Virtual.ID
 }
 
-// cycles finds the cycles, and says of each thread in which it is. Those where one may stop waiting by itself are none.
+// cycles finds the cycles, and says for each thread in which cycle it is. A cycle in which a thread may stop waiting by
+// itself does not count.
 func (g *Graph) cycles(owners []int, threads []profile.ThreadDump) []int {
 	in := make([]int, len(owners))
 	seen := make([]int, len(owners)) // in which walk; 0: in none yet
@@ -104,7 +105,7 @@ func (g *Graph) cycles(owners []int, threads []profile.ThreadDump) []int {
 			at = owners[at]
 		}
 		if at == none || seen[at] != start+1 {
-			continue // it ends, or leads to where an earlier walk has been
+			continue // the walk ends, or has come to where an earlier walk was
 		}
 		g.cycle(at, owners, threads)
 	}
@@ -132,15 +133,15 @@ func (g *Graph) cycle(at int, owners []int, threads []profile.ThreadDump) {
 	g.Deadlocks = append(g.Deadlocks, append(slices.Clone(cycle[first:]), cycle[:first]...))
 }
 
-// chains makes the trees. A deadlock's threads are roots of their own. Where a cycle is no deadlock, because one of its
-// threads waits for a time only, that one is a root.
+// chains makes the trees. Each thread of a deadlock is a root. A cycle is no deadlock if one of its threads waits only
+// for some time. That thread is a root.
 func (g *Graph) chains(owners []int, inCycle []int) {
 	nodes := make([]*Node, len(owners))
 	for i := range nodes {
 		nodes[i] = &Node{Thread: i, Deadlock: inCycle[i]}
 	}
 	isRoot := g.roots(owners, inCycle)
-	order := make([]int, 0, len(owners)) // every thread behind the one that it waits for
+	order := make([]int, 0, len(owners)) // each thread stands behind the one that it waits for
 	for i := range owners {
 		if isRoot[i] {
 			order = append(order, i)
@@ -173,7 +174,7 @@ func byBehind(a, b *Node) int {
 	return cmp.Or(cmp.Compare(b.Behind, a.Behind), cmp.Compare(a.Thread, b.Thread))
 }
 
-// roots says which threads are at the top of a tree.
+// roots says which threads are roots of a tree.
 func (g *Graph) roots(owners []int, inCycle []int) []bool {
 	root := make([]bool, len(owners))
 	seen := make([]int, len(owners))

@@ -4,8 +4,9 @@ import "goprof/profile"
 
 // endless reports whether a thread waits as long as the owner of its lock holds it.
 //
-// One that wants to read what readers hold does not wait for them, but for a writer that stands in front of it. If that
-// one gives up in time (tryLock), the reader goes on. So a writer must be known that never gives up, and none that may.
+// A thread that wants to read what readers hold does not wait for them, but for a writer in front of it. If that writer
+// gives up after some time (tryLock), the reader goes on. So there must be a writer that never gives up, and none that
+// may.
 func endless(i int, threads []profile.ThreadDump) bool {
 	w := threads[i].WaitsFor
 	if w.Timed {
@@ -19,7 +20,7 @@ func endless(i int, threads []profile.ThreadDump) bool {
 		other := threads[k].WaitsFor
 		switch {
 		case threads[k].Unconfirmed:
-			return false // it may be the writer that gives up
+			return false // this may be the writer in front, and it may give up
 		case other == nil || other.ID != w.ID:
 		case other.Timed:
 			return false

@@ -1,4 +1,4 @@
 package naming
 
-// Class is the readable name of a class, in dots: what the next run would name otherwise is taken off.
+// Class is the readable name of a class, in dots. Parts that differ from run to run are removed.
 func Class(class string) string { return hidden(class) }

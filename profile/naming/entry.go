@@ -12,9 +12,9 @@ import (
 //	call_stub, JavaCalls::call_helper ... thread_native_entry, start_thread, __clone3
 //	call_stub, JavaCalls::call_helper, jni_CallStaticVoidMethod, JavaMain, start_thread, __clone3
 //
-// Each must be known by where its code lies: the JVM itself, its launcher, the C library. The answer is 0 where a
-// frame of another library is among them (a program that starts a JVM, a thread of C that was attached), and where the
-// root was not reached.
+// The code of each must lie in the JVM itself, in its launcher or in the C library. WayIntoJava is 0 if a frame of
+// another library is among them (a program that starts a JVM, a thread of C that was attached), or if the root was not
+// reached.
 func WayIntoJava(s *profile.Stack) int {
 	if s.Truncated != profile.Whole {
 		return 0

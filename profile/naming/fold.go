@@ -2,11 +2,11 @@ package naming
 
 import "goprof/profile"
 
-// Fold folds a stack, given root first: a run of frames that only pass calls on becomes one frame. It
-// calls keep with the index of each frame that stays, and fold with where each run begins, in the stack's order.
+// Fold folds a stack, given root first: a run of frames that only pass calls on becomes one frame. In the stack's
+// order, it calls keep with the index of each frame that stays, and fold with the index at which each run begins.
 //
-// A run at the root by which a thread began is one of these. So is the waiting of a leaf that waits for a futex. Any
-// other leaf stays as it is, so that what the samples were spent in does not change.
+// The frames by which a thread began are such a run, at the root. The frames in which a thread waits for a futex are
+// one, at the leaf. Any other leaf stays as it is, so that Fold does not change where samples were taken.
 func Fold(stack []Plumbing, keep func(i int), fold func(i int, what Plumbing)) {
 	rest := waiting(stack)
 	waits := rest < len(stack)
@@ -35,8 +35,8 @@ func Fold(stack []Plumbing, keep func(i int), fold func(i int, what Plumbing)) {
 	}
 }
 
-// entry finds where the run of frames ends by which a thread began, up to the first call of Java. The leaf is none of
-// them.
+// entry finds the end of the run by which a thread began, up to the first call of Java. The leaf does not belong to the
+// run.
 func entry(stack []Plumbing, i int, leaf bool) int {
 	last := len(stack)
 	if leaf {
@@ -50,7 +50,7 @@ func entry(stack []Plumbing, i int, leaf bool) int {
 	return i
 }
 
-// waiting finds where the waiting of a leaf begins that waits for a futex; the stack's end if it does not.
+// waiting finds where the run begins in which the leaf waits for a futex. It is the stack's end if the leaf does not.
 func waiting(stack []Plumbing) int {
 	at := len(stack)
 	for at > 0 && (stack[at-1] == FutexCall || stack[at-1] == WaitCall && at < len(stack)) {
@@ -59,7 +59,7 @@ func waiting(stack []Plumbing) int {
 	return at
 }
 
-// run finds where the run that begins at i ends, before the leaf.
+// run finds the end of the run that begins at i. The run ends before the leaf.
 func run(stack []Plumbing, i int) (what Plumbing, end int) {
 	leaf := len(stack) - 1
 	for end = i; end < leaf && stack[end].passes(); {
@@ -74,8 +74,8 @@ func run(stack []Plumbing, i int) (what Plumbing, end int) {
 	return what, end
 }
 
-// beyondVM is where Java goes on that the VM was asked to call: behind native frames and the call stub.
-// Where there is none, the native frames are work of the VM's own (it checks, or loads a class).
+// beyondVM is where the Java begins that the VM was asked to call: behind native frames and the call stub. If there is
+// no such Java, the native frames are work of the VM (it checks, or loads a class).
 func beyondVM(stack []Plumbing, i, leaf int) int {
 	for k := i; k < leaf; k++ {
 		switch stack[k] {
@@ -93,7 +93,7 @@ func beyondVM(stack []Plumbing, i, leaf int) int {
 // CallStub is the name of the stub by which the VM calls Java.
 const CallStub = "call_stub"
 
-// Folder folds stacks of one process, one after the other. It asks once what a function is.
+// Folder folds stacks of one process, one after the other. It remembers what a function is.
 type Folder struct {
 	known map[*profile.Func]Plumbing
 	folds [VMCall]profile.Func
@@ -104,7 +104,7 @@ type Folder struct {
 // maxKnown bounds what a Folder remembers.
 const maxKnown = 1 << 16
 
-// Stack folds a stack in place. A virtual thread's frames and its carrier's are folded each for themselves.
+// Stack folds a stack in place. The frames of a virtual thread and those of its carrier are folded separately.
 func (f *Folder) Stack(s *profile.Stack) {
 	c := s.Carrier
 	if c <= 0 || c > len(s.Frames) {

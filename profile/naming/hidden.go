@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// chance is a part of a class's name that comes about by chance. Names are looked at with regular expressions only if
-// they hold the sign.
+// chance is a part of a class's name that comes about by chance. The regular expression is only tried on names that
+// contain the sign.
 type chance struct {
 	sign string
-	form *regexp.Regexp // what it keeps is its first group
+	form *regexp.Regexp // its first group is kept
 }
 
 // What is numbered, or named by chance, in the order in which it comes to be:
@@ -30,8 +30,8 @@ var chances = []chance{
 	{"$MockitoMock$", regexp.MustCompile(`^(.*\$MockitoMock)\$(?:[0-9]{1,10}|[0-9A-Za-z]{8})$`)},
 }
 
-// hidden takes off a class's name what the next run would name otherwise. $Proxy12 stays: there
-// is one for each set of interfaces, and the number is all that tells them apart.
+// hidden removes the parts of a class's name that differ from run to run. $Proxy12 stays: there is one for each set of
+// interfaces, and the number is all that tells them apart.
 func hidden(class string) string {
 	for i := range chances {
 		if c := &chances[i]; strings.Contains(class, c.sign) {

@@ -15,8 +15,8 @@ var (
 	kotlinCompile = map[string]bool{"box": true, "unbox": true, "constructor": true}
 )
 
-// kotlin undoes what Kotlin's compiler does to names and its stack traces show to nobody's use. Facades
-// of files (ShopKt), bar$default, and invokeSuspend stay: they are code of their own, and what logs show.
+// kotlin undoes what Kotlin's compiler does to names. Stack traces show that, but it helps no reader. Facades of files
+// (ShopKt), bar$default, and invokeSuspend stay: they are code of their own, and what logs show.
 func kotlin(class, method, file string) (string, string) {
 	class, part := withoutPart(class, file)
 	if part != "" {
@@ -46,8 +46,8 @@ func withoutPart(class, file string) (facade, part string) {
 	return class[:at+len("Kt")], class[begin:]
 }
 
-// isHash tells a hash from the end of a name that was written in backticks, `returns-nothing`: a word
-// in any of the usual ways to write one is none. One hash in a hundred looks like a word, and stays.
+// isHash tells a hash from the end of a name that was written in backticks, `returns-nothing`: what is spelt like a
+// word is no hash. One hash in a hundred looks like a word, and stays.
 func isHash(s string) bool {
 	word := strings.TrimLeft(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 	return strings.TrimLeft(word, "abcdefghijklmnopqrstuvwxyz") != "" && strings.Trim(s, "0123456789") != ""

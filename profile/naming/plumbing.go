@@ -4,10 +4,11 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
-// Plumbing is what a frame is that only passes a call on. The list is closed: what is hidden where
-// plumbing is hidden stands in this file.
+// Plumbing is the sort of a frame that only passes a call on. The list is closed: all that goprof hides as plumbing
+// stands in this file.
 type Plumbing uint8
 
 const (
@@ -17,8 +18,7 @@ const (
 	ThreadEntry
 	// FutexWait is how a thread waits in the C library, and in the VM for that. It is plumbing only as a leaf.
 	FutexWait
-	// In the order of what a run of several is called after: whoever knows more of what the
-	// program meant comes later.
+	// A run of several sorts is called after the last of these: a later one knows more of what the program meant.
 	MethodHandles
 	Lambda
 	Reflection
@@ -27,11 +27,12 @@ const (
 	GroovyCalls
 	// IntoVM is reflection that leaves Java to call Java from within the VM.
 	IntoVM
-	// VMCall is native code, which is plumbing only between reflection and the Java that it calls.
+	// VMCall is native code. It is plumbing only between reflection and the Java that it calls.
 	VMCall
 	// VMEntry is where the VM calls Java.
 	VMEntry
-	// EntryCall is native code that may be a thread's entry, and WaitCall such that may be its waiting.
+	// EntryCall is native code that may be a thread's entry. FutexCall and WaitCall are native code that may be its
+	// waiting.
 	EntryCall
 	FutexCall
 	WaitCall
@@ -53,7 +54,7 @@ func (p Plumbing) String() string {
 	return ""
 }
 
-// passes reports whether a Java frame of this sort passes a call on.
+// passes reports whether a Java frame of this sort only passes a call on.
 func (p Plumbing) passes() bool { return p >= MethodHandles && p < VMCall }
 
 // inVM reports whether a frame is native code.
@@ -61,7 +62,7 @@ func (p Plumbing) inVM() bool {
 	return p == VMCall || p == EntryCall || p == FutexCall || p == WaitCall
 }
 
-// enters reports whether a frame may be one by which a thread begins.
+// enters reports whether a thread may begin with such a frame.
 func (p Plumbing) enters() bool { return p == EntryCall || p == VMEntry }
 
 // IsFold reports whether a frame's name stands for a run of plumbing.
@@ -84,52 +85,55 @@ func rule(what Plumbing, classes, methods string) plumbing {
 	return p
 }
 
-// The closed list. Only what passes calls on: making a lambda, linking a call site, or spinning a class
-// is work, and stays.
-var plumbingRules = []plumbing{
-	rule(Lambda, `.*\$\$Lambda(?:\$[0-9]+)?(?:[+./]0x[0-9a-f]+|[./][0-9]+)?`, ""),
-	rule(Lambda, `scala\.runtime\.java8\.JFunction[0-9].*`, ""),
+// plumbingRules is the closed list. It holds only what passes calls on: to make a lambda, to link a call site or to spin
+// a class is work, and stays. The list is made when it is first asked for: most commands never do, and its expressions
+// take longer to compile than all else at goprof's start.
+var plumbingRules = sync.OnceValue(func() []plumbing {
+	return []plumbing{
+		rule(Lambda, `.*\$\$Lambda(?:\$[0-9]+)?(?:[+./]0x[0-9a-f]+|[./][0-9]+)?`, ""),
+		rule(Lambda, `scala\.runtime\.java8\.JFunction[0-9].*`, ""),
 
-	rule(MethodHandles, `java\.lang\.invoke\.LambdaForm\$(?:MH|DMH|BMH|NFI)(?:[+./].*)?`, ""),
-	rule(MethodHandles, `java\.lang\.invoke\.(?:DirectMethodHandle|DelegatingMethodHandle|Invokers|VarHandle)\$Holder(?:[+./].*)?`, ""),
-	rule(MethodHandles, `java\.lang\.invoke\.LambdaForm(?:\$NamedFunction)?`, `interpret.*|invoke.*`),
-	rule(MethodHandles, `java\.lang\.invoke\.MethodHandle`,
-		`invoke|invokeExact|invokeBasic|invokeWithArguments|linkTo[A-Z][a-zA-Z]*`),
-	rule(MethodHandles, `java\.lang\.invoke\.Invokers`, `check[A-Z][a-zA-Z]*|getCallSiteTarget`),
-	rule(MethodHandles, `java\.lang\.invoke\.VarHandleGuards`, ""),
-	rule(MethodHandles, `java\.lang\.invoke\.MethodHandleImpl`,
-		`checkSpreadArgument|selectAlternative|profileBoolean|fillArray|array|loop|tryFinally|countedLoop|whileLoop|doWhileLoop|iteratedLoop`),
-	rule(MethodHandles, `jdk\.internal\.foreign\.abi\.(?:Downcall|Upcall)Stub(?:[+./].*)?`, ""),
+		rule(MethodHandles, `java\.lang\.invoke\.LambdaForm\$(?:MH|DMH|BMH|NFI)(?:[+./].*)?`, ""),
+		rule(MethodHandles, `java\.lang\.invoke\.(?:DirectMethodHandle|DelegatingMethodHandle|Invokers|VarHandle)\$Holder(?:[+./].*)?`, ""),
+		rule(MethodHandles, `java\.lang\.invoke\.LambdaForm(?:\$NamedFunction)?`, `interpret.*|invoke.*`),
+		rule(MethodHandles, `java\.lang\.invoke\.MethodHandle`,
+			`invoke|invokeExact|invokeBasic|invokeWithArguments|linkTo[A-Z][a-zA-Z]*`),
+		rule(MethodHandles, `java\.lang\.invoke\.Invokers`, `check[A-Z][a-zA-Z]*|getCallSiteTarget`),
+		rule(MethodHandles, `java\.lang\.invoke\.VarHandleGuards`, ""),
+		rule(MethodHandles, `java\.lang\.invoke\.MethodHandleImpl`,
+			`checkSpreadArgument|selectAlternative|profileBoolean|fillArray|array|loop|tryFinally|countedLoop|whileLoop|doWhileLoop|iteratedLoop`),
+		rule(MethodHandles, `jdk\.internal\.foreign\.abi\.(?:Downcall|Upcall)Stub(?:[+./].*)?`, ""),
 
-	rule(Reflection, `java\.lang\.reflect\.Method`, `invoke`),
-	rule(Reflection, `java\.lang\.reflect\.Constructor`, `newInstance(?:WithCaller)?`),
-	rule(Reflection, `java\.lang\.Class`, `newInstance`),
-	rule(IntoVM, `(?:sun|jdk\.internal)\.reflect\.(?:Native(?:Method|Constructor)AccessorImpl|Direct(?:Method|Constructor)HandleAccessor\$NativeAccessor)`,
-		`invoke0|newInstance0`),
-	rule(Reflection, `(?:sun|jdk\.internal)\.reflect\.[A-Za-z]*(?:Method|Constructor)(?:Handle)?Accessor[A-Za-z0-9$]*(?:[+./].*)?`,
-		`invoke.*|newInstance.*`),
+		rule(Reflection, `java\.lang\.reflect\.Method`, `invoke`),
+		rule(Reflection, `java\.lang\.reflect\.Constructor`, `newInstance(?:WithCaller)?`),
+		rule(Reflection, `java\.lang\.Class`, `newInstance`),
+		rule(IntoVM, `(?:sun|jdk\.internal)\.reflect\.(?:Native(?:Method|Constructor)AccessorImpl|Direct(?:Method|Constructor)HandleAccessor\$NativeAccessor)`,
+			`invoke0|newInstance0`),
+		rule(Reflection, `(?:sun|jdk\.internal)\.reflect\.[A-Za-z]*(?:Method|Constructor)(?:Handle)?Accessor[A-Za-z0-9$]*(?:[+./].*)?`,
+			`invoke.*|newInstance.*`),
 
-	// Collectors and what they collect with are the program's; Spliterators are the collections' part of streams.
-	rule(Stream, `java\.util\.stream\.(?:Abstract|Reference|Int|Long|Double)Pipeline.*`, ""),
-	rule(Stream, `java\.util\.stream\.(?:ForEach|Reduce|Match|Find|Slice|Sorted|Distinct|While)Ops.*`, ""),
-	rule(Stream, `java\.util\.stream\.(?:Sink|Streams|StreamSpliterators|StreamSupport|AbstractTask|AbstractShortCircuitTask|Nodes|SpinedBuffer).*`, ""),
-	rule(Stream, `java\.util\.(?:.*\$)?[A-Za-z]*Spliterators?(?:\$.*)?`, `forEachRemaining|tryAdvance`),
+		// Collectors and what they collect with are the program's; Spliterators are the collections' part of streams.
+		rule(Stream, `java\.util\.stream\.(?:Abstract|Reference|Int|Long|Double)Pipeline.*`, ""),
+		rule(Stream, `java\.util\.stream\.(?:ForEach|Reduce|Match|Find|Slice|Sorted|Distinct|While)Ops.*`, ""),
+		rule(Stream, `java\.util\.stream\.(?:Sink|Streams|StreamSpliterators|StreamSupport|AbstractTask|AbstractShortCircuitTask|Nodes|SpinedBuffer).*`, ""),
+		rule(Stream, `java\.util\.(?:.*\$)?[A-Za-z]*Spliterators?(?:\$.*)?`, `forEachRemaining|tryAdvance`),
 
-	rule(GroovyCalls, `org\.codehaus\.groovy\.(?:runtime\.callsite|runtime\.metaclass|reflection|vmplugin)\..*`,
-		`(?i).*(?:invoke|call|fromCache).*`),
-	rule(GroovyCalls, `org\.codehaus\.groovy\.runtime\.(?:InvokerHelper|ScriptBytecodeAdapter)`, `invoke.*|runScript`),
-	rule(GroovyCalls, `org\.codehaus\.groovy\.runtime\.dgm\$[0-9]+`, ""),
-	rule(GroovyCalls, `groovy\.lang\.(?:MetaClassImpl|DelegatingMetaClass|ExpandoMetaClass|MetaMethod|GroovyObjectSupport|GroovyObject)`,
-		`invoke.*|doMethodInvoke|doInvokeMethod`),
-	rule(GroovyCalls, `groovy\.lang\.Closure`, `call`),
+		rule(GroovyCalls, `org\.codehaus\.groovy\.(?:runtime\.callsite|runtime\.metaclass|reflection|vmplugin)\..*`,
+			`(?i).*(?:invoke|call|fromCache).*`),
+		rule(GroovyCalls, `org\.codehaus\.groovy\.runtime\.(?:InvokerHelper|ScriptBytecodeAdapter)`, `invoke.*|runScript`),
+		rule(GroovyCalls, `org\.codehaus\.groovy\.runtime\.dgm\$[0-9]+`, ""),
+		rule(GroovyCalls, `groovy\.lang\.(?:MetaClassImpl|DelegatingMetaClass|ExpandoMetaClass|MetaMethod|GroovyObjectSupport|GroovyObject)`,
+			`invoke.*|doMethodInvoke|doInvokeMethod`),
+		rule(GroovyCalls, `groovy\.lang\.Closure`, `call`),
 
-	rule(RubyCalls, `org\.jruby\.(?:runtime\.callsite|internal\.runtime\.methods|ir\.targets\.indy|java\.invokers)\..*`,
-		`(?i).*(?:call|invoke|fallback|send).*`),
-	rule(RubyCalls, `org\.jruby\.runtime\.(?:Block|BlockBody|IRBlockBody|CompiledIRBlockBody|MixedModeIRBlockBody|InterpretedIRBlockBody)`,
-		`call.*|yield.*`),
-	rule(RubyCalls, `org\.jruby\..*\$INVOKER\$.*`, "call"),
-	rule(RubyCalls, `.*`, `invoke(?:Other|Self)[A-Za-z]*[0-9]+:.+`),
-}
+		rule(RubyCalls, `org\.jruby\.(?:runtime\.callsite|internal\.runtime\.methods|ir\.targets\.indy|java\.invokers)\..*`,
+			`(?i).*(?:call|invoke|fallback|send).*`),
+		rule(RubyCalls, `org\.jruby\.runtime\.(?:Block|BlockBody|IRBlockBody|CompiledIRBlockBody|MixedModeIRBlockBody|InterpretedIRBlockBody)`,
+			`call.*|yield.*`),
+		rule(RubyCalls, `org\.jruby\..*\$INVOKER\$.*`, "call"),
+		rule(RubyCalls, `.*`, `invoke(?:Other|Self)[A-Za-z]*[0-9]+:.+`),
+	}
+})
 
 // PlumbingOf says what the frame of a Java method is. The name may be as the JVM has it, as Method makes it,
 // or as other tools write it: with "/" for dots.
@@ -140,8 +144,7 @@ func PlumbingOf(name string) Plumbing {
 		return NoPlumbing
 	}
 	class, method := name[:dot], name[dot+1:]
-	for i := range plumbingRules {
-		r := &plumbingRules[i]
+	for _, r := range plumbingRules() {
 		if r.classes.MatchString(class) && (r.methods == nil || r.methods.MatchString(method)) {
 			return r.what
 		}

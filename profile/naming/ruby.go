@@ -54,13 +54,13 @@ func rubyJITted(class, name, method string) (string, string) {
 	return class + "$$" + name, method
 }
 
-// rubyEscapes are the characters that a JVM does not allow in names, and what follows the "\" that stands
-// for them (JVM specification, 4.2.2; John Rose, Symbolic Freedom in the VM).
+// rubyEscapes are the escapes of characters that a JVM does not allow in names (JVM specification, 4.2.2; John Rose,
+// Symbolic Freedom in the VM).
 var rubyEscapes = strings.NewReplacer(`\-`, `\`, `\|`, "/", `\,`, ".", `\?`, ";", `\!`, ":", `\%`, "$", `\{`, "[", `\}`,
 	"]",
 	`\^`, "<", `\_`, ">")
 
-// rubyName undoes the escapes, which there are only if the name begins with the one for nothing.
+// rubyName undoes the escapes. A name has escapes only if it begins with the one for nothing.
 func rubyName(name string) string {
 	if plain, ok := strings.CutPrefix(name, `\=`); ok && plain != "" {
 		return rubyEscapes.Replace(plain)

@@ -14,8 +14,8 @@ var (
 	inBrackets = regexp.MustCompile(`\([0-9]+\)`)
 )
 
-// Pool is the name of the threads that differ from this one by a number only: "*" stands for the number at
-// the end of the name, and for numbers alone in parentheses.
+// Pool is the common name of threads whose names differ only by a number. "*" stands for the number at the end of the
+// name, and for numbers alone in parentheses.
 //
 //	pool-1-thread-17            pool-1-thread-*
 //	http-nio-8080-exec-12       http-nio-8080-exec-*
@@ -40,7 +40,7 @@ func IsThreadLabel(label string) bool {
 var poolLabel = regexp.MustCompile(`^\[(?:.* )?(?:tid=|virtual #)\*\]$`)
 
 // PoolLabel makes "[pool-1-thread-* tid=*]" of "[pool-1-thread-17 tid=4711]", and "[virtual #*]" of "[virtual #31]".
-// What is no label of a thread stays.
+// Other texts stay.
 func PoolLabel(label string) string {
 	m := threadLabel.FindStringSubmatch(label)
 	if m == nil {
@@ -52,11 +52,11 @@ func PoolLabel(label string) string {
 	return "[" + Pool(m[1]) + " " + m[2] + "*]"
 }
 
-// ThreadLabel is the frame that stands above a thread's stacks: "[name tid=4711]", "[name virtual #31]". What is not
-// known of it is "?", or "*" of a pool.
+// ThreadLabel is the frame that stands above a thread's stacks: "[name tid=4711]", "[name virtual #31]". An unknown
+// number is "?", and a pool's is "*".
 func ThreadLabel(t *profile.Thread) string {
 	name, number, kind := cmp.Or(t.JavaName, t.Name), int64(t.TID), "tid="
-	if t.Virtual { // its kernel's name is the carrier's
+	if t.Virtual { // the kernel's name is the carrier's
 		name, number, kind = t.JavaName, t.JavaID, "virtual #"
 	}
 	text := "?"

@@ -5,7 +5,7 @@ import (
 	"errors"
 )
 
-// ErrBad says that bytes are no message.
+// ErrBad is returned for bytes that are no message.
 var ErrBad = errors.New("the bytes are no message of Protocol Buffers")
 
 // Field is one field of a message: Number of the types varint, fixed32 and fixed64, Data of all others. Data is a part
@@ -36,7 +36,7 @@ func Each(message []byte, visit func(Field) bool) error {
 	return nil
 }
 
-// value reads a field's value, and returns how long it is, -1 if it is none.
+// value reads a field's value, and returns its length, -1 if it is malformed.
 func (f *Field) value(kind int, from []byte) int {
 	switch {
 	case kind == varint:

@@ -1,8 +1,8 @@
 // Package protobuf writes and reads messages of Protocol Buffers field by field.
 //
-// The formats that goprof sends have few messages, and code that is generated for them, with what it runs on, would
-// make the program 2 MB larger. Tests decode what is written here with that code. What is read is foreign input:
-// Each looks at no byte twice and follows no length that leads out of the message.
+// The formats that goprof sends have few messages. Generated code for them, with its runtime, would make the program 2
+// MB larger. Tests decode the output of this package with that code. Nobody vouches for what is read: Each looks at no
+// byte twice, and follows no length that leads out of the message.
 package protobuf
 
 import "encoding/binary"
@@ -19,7 +19,8 @@ func tag(b []byte, field, kind int) []byte {
 	return binary.AppendUvarint(b, uint64(field)<<3|uint64(kind))
 }
 
-// Uint appends a number of type int32, int64, uint64, bool or enum. 0 is not written: it is what a reader assumes.
+// Uint appends a number of type int32, int64, uint64, bool or enum. It does not write 0, which is what a reader
+// assumes.
 func Uint(b []byte, field int, n uint64) []byte {
 	if n == 0 {
 		return b
@@ -48,7 +49,7 @@ func Text(b []byte, field int, s string) []byte {
 	return append(binary.AppendUvarint(tag(b, field, counted), uint64(len(s))), s...)
 }
 
-// Bytes appends bytes, or a message that is written already; empty ones too.
+// Bytes appends bytes or an encoded message, empty ones too.
 func Bytes(b []byte, field int, data []byte) []byte {
 	return append(binary.AppendUvarint(tag(b, field, counted), uint64(len(data))), data...)
 }

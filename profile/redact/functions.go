@@ -8,7 +8,7 @@ import (
 	"goprof/profile/naming"
 )
 
-// Func redacts a function with its files. Which kind of code it is, its name tells.
+// Func redacts a function with its files. The name tells which kind of code it is.
 func (r *Redactor) Func(f profile.Func) profile.Func {
 	out := f
 	switch {
@@ -31,7 +31,7 @@ func (r *Redactor) Func(f profile.Func) profile.Func {
 	return out
 }
 
-// isJava tells a Java method from a function of C++: the one has a class before a dot.
+// isJava tells a Java method from a function of C++: a method has a class before a dot.
 func isJava(name string) bool {
 	if strings.Contains(name, "::") || offsetOf.MatchString(name) {
 		return false
@@ -62,7 +62,7 @@ func (r *Redactor) nativeIn(name, module string) string {
 		return r.file(m[1]) + m[2]
 	}
 	if r.library(module) && len(name) <= maxSymbol && isSymbol(name) {
-		// Other tools say so of code that the JVM has made, too.
+		// Other tools write this for code that the JVM has generated, too.
 		if isJava(partOf.ReplaceAllString(name, "")) && !coldPart.MatchString(name) {
 			return r.Method(name)
 		}
@@ -78,7 +78,7 @@ func isSymbol(name string) bool {
 	})
 }
 
-// native is a function of which nobody says where it lies: what the JVM and each C program has stays.
+// native is a function without a library. Names that the JVM and every C program have stay.
 func (r *Redactor) native(name string) string {
 	if m := offsetOf.FindStringSubmatch(name); m != nil {
 		return r.file(m[1]) + m[2]
@@ -94,7 +94,7 @@ func (r *Redactor) native(name string) string {
 	})
 }
 
-// isCode reports whether all parts of a word are of stubs, of the C library or the JVM: pthread_cond_wait.
+// isCode reports whether all parts of a word belong to stubs, the C library or the JVM: pthread_cond_wait.
 func (r *Redactor) isCode(word string) bool {
 	for part := range strings.SplitSeq(strings.Trim(word, "_"), "_") {
 		lower := strings.ToLower(part)
@@ -106,8 +106,8 @@ func (r *Redactor) isCode(word string) bool {
 	return true
 }
 
-// jvmNames are names of the JVM's C++ and of its launcher that stay where nobody says which file a function lies in. Of
-// others the parts of their names are looked up.
+// jvmNames are names in the JVM's C++ and its launcher. They stay if a function has no library. Other names are looked
+// up part by part.
 var jvmNames = setOf(`JLI_Launch JavaMain ThreadJavaMain ContinueInNewThread ContinueInNewThread0 CallJavaMainInNewThread
 	JVMInit thread_native_entry java_start Thread call_run JavaThread thread_main_inner JavaCalls call_helper call_virtual
 	call_static call_special os os_exception_wrapper jni_invoke_static Monitor Mutex MutexLocker ObjectMonitor
@@ -128,7 +128,7 @@ func (r *Redactor) bracket(label string) string {
 		}
 		return "[" + r.ThreadName(t.JavaName) + label[1+len(t.JavaName):] // the name stands first
 	}
-	if naming.IsThreadLabel(label) { // of a pool: [http-* tid=*]
+	if naming.IsThreadLabel(label) { // the label of a pool: [http-* tid=*]
 		inner := label[1 : len(label)-1]
 		if at := max(strings.LastIndex(inner, " tid="), strings.LastIndex(inner, " virtual #")); at >= 0 {
 			return "[" + r.ThreadName(inner[:at]) + inner[at:] + "]"

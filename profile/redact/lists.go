@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// openPackages are the JDK's, and those of open-source projects whose names say nothing of who uses them.
+// openPackages are the packages of the JDK, and of open-source projects whose names do not tell who uses them.
 var openPackages = strings.Fields(`
 	java javax jdk sun com.sun netscape.javascript org.ietf.jgss org.w3c.dom org.xml.sax jakarta org.jcp
 	kotlin kotlinx scala groovy clojure org.codehaus org.jruby org.python
@@ -21,13 +21,13 @@ var openPackages = strings.Fields(`
 	org.openjdk.jmh com.hazelcast org.infinispan net.sf.ehcache org.ehcache org.jgroups com.esotericsoftware.kryo
 	org.msgpack com.github.luben.zstd net.jpountz org.xerial.snappy org.rocksdb com.sun.jna org.graalvm com.oracle.svm`)
 
-// deniedPackages lie below those above and hold what an application's users wrote.
-// Some are where scripts, mocks, proxies and functions of an application are compiled to, with its names.
+// deniedPackages lie below the packages above, and hold what an application's authors wrote. Scripts, mocks, proxies
+// and functions of an application are compiled into some of them, with its names.
 var deniedPackages = strings.Fields(`org.apache.jsp org.apache.pages jdk.proxy.user jdk.nashorn.internal.scripts
 	org.python.pycode org.mockito.codegen org.jboss.weldx org.jboss.weld.proxies org.jboss.weld.generated
 	org.apache.openjpa.enhance org.apache.cassandra.cql3.udf.gen`)
 
-// openLibraries are the JDK's and the system's native code.
+// openLibraries are the native libraries of the JDK and the system.
 var openLibraries = strings.Fields(`
 	libjvm.so libjvm.dylib java libjava.so libjli.so libnio.so libnet.so libextnet.so libzip.so libjimage.so libverify.so
 	libinstrument.so libmanagement*.so libprefs.so libawt*.so libfontmanager.so libfreetype.so* libmlib_image.so libj2*.so
@@ -38,7 +38,7 @@ var openLibraries = strings.Fields(`
 	libsnappy*.so* libnetty*.so libjnidispatch* librocksdbjni* libasyncProfiler.so libjemalloc.so* libtcmalloc*.so*
 	linux-vdso.so* [vdso] [vsyscall] [kernel] [kernel.kallsyms] kernel vmlinux anon [anon] perf-map`)
 
-// topLevels are the first parts of packages that say nothing.
+// topLevels are first parts of packages that tell nothing.
 var topLevels = setOf(`com org net io de fr uk co eu us edu gov app dev main`)
 
 // methodWords are names of methods that half of all programs have.
@@ -53,7 +53,7 @@ var classWords = setOf(`Lambda Proxy EnhancerBySpringCGLIB FastClassBySpringCGLI
 	GeneratedMethodAccessor GeneratedConstructorAccessor GeneratedSerializationConstructorAccessor
 	DirectMethodHandle LambdaForm MH DMH Holder invokeStatic invokeVirtual invokeSpecial invokeInterface`)
 
-// threadWords are what names of threads are made of, in the JDK and in well-known servers.
+// threadWords are words in names of threads of the JDK and of well-known servers.
 var threadWords = setOf(`pool thread threads worker workers exec executor executors main http https nio nio2 bio apr ajp
 	acceptor poller clientpoller blockpoller selector boss event loop group child parent io netty epoll kqueue
 	fork join forkjoin common commonpool scheduler scheduled scheduling task tasks timer timers async cleaner reference
@@ -71,7 +71,7 @@ var threadWords = setOf(`pool thread threads worker workers exec executor execut
 	coroutine dispatchers watch watcher watchdog file filesystem delivery metrics reporter telemetry exporter batch span
 	localhost tid starter test runner jvm os native wait tasks vert eventloop internal blocking readingthread periodictask`)
 
-// codeWords are words of HotSpot's stubs and of the C library and the kernel where they have no file beside them.
+// codeWords are words in names of HotSpot's stubs, the C library and the kernel. They count if a function has no file.
 var codeWords = setOf(`stubroutines stub stubs initial continuation final routines interpreter call adapters adapter i2c
 	c2i vtable itable runtime deopt uncommon trap exception blob safepoint handler polling page return resolve opt virtual
 	static wrong method ic miss icmiss slow fast path arraycopy jbyte jshort jint jlong oop disjoint conjoint arrayof
@@ -92,7 +92,7 @@ var codeWords = setOf(`stubroutines stub stubs initial continuation final routin
 //go:embed words.txt
 var ownWords string
 
-// textWords are those of goprof's own messages: a sentence of goprof's stays one.
+// textWords are the words of goprof's own messages: its sentences stay readable.
 var textWords = setOf(strings.ToLower(ownWords))
 
 func setOf(words string) map[string]bool {

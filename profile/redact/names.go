@@ -27,7 +27,7 @@ var primitives = setOf(`boolean byte char short int long float double void`)
 // Method redacts the name of a method with its class: com.example.Shop.pay.
 func (r *Redactor) Method(name string) string { return r.java(name, true) }
 
-// MethodOf redacts a method's name alone. class is the name of its class, as it was.
+// MethodOf redacts a method's name alone. class is the name of its class, not redacted.
 func (r *Redactor) MethodOf(class, method string) string {
 	if r.isOpen(class) && isIdentifier(method) {
 		return r.withoutAddresses(method)
@@ -67,7 +67,7 @@ func (r *Redactor) java(name string, method bool) string {
 	return b.String()
 }
 
-// lastSeparator is the last dot or slash before a name. Behind a hidden class's slash is a number.
+// lastSeparator is the last dot or slash before a name. A hidden class has a slash before a number.
 func lastSeparator(text string) int {
 	for i := len(text) - 2; i >= 0; i-- {
 		if (text[i] == '.' || text[i] == '/') && (text[i+1] < '0' || text[i+1] > '9') {
@@ -126,18 +126,18 @@ func below(name string, packages []string) bool {
 	return false
 }
 
-// maxName is how long an allowed name may be: javac's limit is far above what anybody writes.
+// maxName bounds the length of an allowed name: javac's limit is far above what people write.
 const maxName = 1 << 10
 
-// isIdentifier reports whether a name has no characters but those of Java's names as the JVM and goprof spell them. In
-// an allowed package other characters may be anybody's text.
+// isIdentifier reports whether a name has only characters of Java's names as the JVM and goprof spell them. In an
+// allowed package other characters may be any text.
 func isIdentifier(name string) bool {
 	return len(name) <= maxName && !strings.ContainsFunc(name, func(c rune) bool {
 		return c >= utf8.RuneSelf || !isWord(c) && !strings.ContainsRune("./$<>+[]-,()", c)
 	})
 }
 
-// withoutAddresses leaves an allowed name as it is but for long numbers: hidden classes have addresses in theirs.
+// withoutAddresses removes long numbers from an allowed name: names of hidden classes contain addresses.
 func (r *Redactor) withoutAddresses(name string) string {
 	if !strings.ContainsAny(name, "0123456789") {
 		return name
@@ -159,7 +159,7 @@ func (r *Redactor) Descriptor(text string) string {
 		c := text[at]
 		if c != 'L' {
 			if !strings.ContainsRune("()[ZBCSIJFDV", rune(c)) {
-				return b.String() // no descriptor: what is left of it goes
+				return b.String() // no descriptor: the rest is removed
 			}
 			b.WriteByte(c)
 			continue
@@ -174,7 +174,8 @@ func (r *Redactor) Descriptor(text string) string {
 	return b.String()
 }
 
-// Source redacts the name of a source file: its class's, with its end. open says that the class stays readable.
+// Source redacts the name of a source file: the class's name with the file's ending. open says that the class stays
+// readable.
 func (r *Redactor) Source(file string, open bool) string {
 	if file == "" || open && isIdentifier(file) && !strings.Contains(file, "/") {
 		return file

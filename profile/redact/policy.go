@@ -13,23 +13,23 @@ import (
 type Policy struct {
 	// Packages are the packages whose names stay, with all below them.
 	Packages []string
-	// Denied are packages below those that do not: org.apache.jsp holds pages of the application.
+	// Denied are packages below Packages whose names do not stay: org.apache.jsp holds pages of the application.
 	Denied []string
 	// Libraries are patterns (path.Match) of the files of native code whose names and functions stay.
 	Libraries []string
 	// Words stay wherever they stand, in lower case.
 	Words []string
-	// KeyFile is where the key is; empty where the policy does not say it.
+	// KeyFile is the file of the key, empty if the policy does not say.
 	KeyFile string
 }
 
-// Default is the policy for which nobody has to write a file.
+// Default is the policy without a file.
 func Default() *Policy {
 	return &Policy{Packages: slices.Clone(openPackages), Denied: slices.Clone(deniedPackages),
 		Libraries: slices.Clone(openLibraries)}
 }
 
-// What a policy's file may hold.
+// Bounds of a policy's file.
 const (
 	maxPolicyLines = 10_000
 	maxPolicyLine  = 1 << 10
@@ -44,7 +44,7 @@ const (
 //	defaults off
 //	key case.key
 //
-// "defaults off" must stand before all other rules: the lists that goprof brings along are empty then.
+// "defaults off" must stand before all other rules. It empties the lists that goprof brings along.
 func ParsePolicy(from io.Reader) (*Policy, error) {
 	p := Default()
 	lines := bufio.NewScanner(from)

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// The letter that a pseudonym begins with says what kind of word it stands for.
+// The first letter of a pseudonym says what kind of word it stands for.
 const (
 	kindPackage = 'p'
 	kindClass   = 'C'
@@ -28,7 +28,7 @@ const (
 	pseudonymDigits  = "0123456789"
 )
 
-// PseudonymLength is that of all pseudonyms, in bytes.
+// PseudonymLength is the length of all pseudonyms, in bytes.
 const PseudonymLength = 1 + 2*pseudonymPairs
 
 // KeySize is how many bytes a key should have at least.
@@ -48,7 +48,7 @@ func newHasher(key []byte) hasher {
 	return hasher{mac: hmac.New(sha256.New, key), kept: make(map[string]string)}
 }
 
-// of is the pseudonym of a word: the same for all kinds but for the first letter.
+// of is the pseudonym of a word. It differs between kinds only in the first letter.
 func (h *hasher) of(kind byte, word string) string {
 	rest, ok := h.kept[word]
 	if !ok {
@@ -65,7 +65,7 @@ func (h *hasher) of(kind byte, word string) string {
 	return p
 }
 
-// make hashes a word, anew as long as four characters of the word stand in the pseudonym.
+// make hashes a word, and hashes again as long as the pseudonym contains four characters of the word in a row.
 func (h *hasher) make(word string) (p string) {
 	for try := byte(0); ; try++ {
 		h.mac.Reset()
@@ -78,8 +78,8 @@ func (h *hasher) make(word string) (p string) {
 	}
 }
 
-// spell writes the beginning of a sum. 65,536 is no multiple of 200, which makes some pairs more likely by a third of a
-// percent: that is of no use to anybody.
+// spell writes the beginning of a sum. 65,536 is no multiple of 200. So some pairs are a third of a percent more
+// likely, which helps no attacker.
 func spell(sum []byte) string {
 	var b strings.Builder
 	for i := range pseudonymPairs {
@@ -93,7 +93,7 @@ func spell(sum []byte) string {
 // leastShared is how many characters in a row give a word away.
 const leastShared = 4
 
-// shares reports whether so many characters of a word stand in a pseudonym.
+// shares reports whether a pseudonym contains so many characters of a word in a row.
 func shares(p, word string) bool {
 	word = strings.ToLower(word)
 	for i := 0; i+leastShared <= len(p); i++ {

@@ -7,7 +7,7 @@ import (
 	"goprof/profile"
 )
 
-// Meta redacts where a recording comes from. The host goes; the number of the process stays.
+// Meta redacts where a recording comes from. It removes the host, and keeps the number of the process.
 func (r *Redactor) Meta(m profile.Meta) profile.Meta {
 	m.Host = r.host(m.Host)
 	m.MainClass = r.Program(m.MainClass)
@@ -29,7 +29,7 @@ func (r *Redactor) host(name string) string {
 func (r *Redactor) Program(name string) string {
 	end := len(name)
 	for i, c := range name {
-		if c == ' ' { // what follows is an argument, and no argument stays
+		if c == ' ' { // an argument follows, and no argument stays
 			end = i
 			break
 		}
@@ -97,11 +97,11 @@ var versionWords = setOf(`OpenJDK Java HotSpot TM Server Client VM Bit mixed mod
 	JRE JDK Runtime Environment Android Alibaba Dragonwell Tencent Kona Huawei
 	BiSheng Loongson JetBrains s r o jcef DCEVM adhoc buildd Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec vs`)
 
-// Sample redacts a sample. What it returns shares nothing with the one that was given but numbers.
+// Sample redacts a sample. The result shares only numbers with the given sample.
 func (r *Redactor) Sample(s *profile.Sample, f *Functions) profile.Sample {
 	out := *s
 	out.Thread = f.thread(s.Thread)
-	if s.Event != nil { // it may be named after a function of the program's
+	if s.Event != nil { // the event may be named after a function of the program
 		out.Event = &profile.EventKind{Name: r.Text(s.Event.Name), Unit: s.Event.Unit}
 	}
 	if s.Stack != nil {
@@ -118,7 +118,7 @@ func (r *Redactor) Sample(s *profile.Sample, f *Functions) profile.Sample {
 	return out
 }
 
-// Functions remembers what functions and threads became: the same function is the same again.
+// Functions remembers the redacted functions and threads: the same function gives the same pointer again.
 type Functions struct {
 	r       *Redactor
 	known   map[*profile.Func]*profile.Func
@@ -199,7 +199,7 @@ func (r *Redactor) Summary(s *profile.Summary) *profile.Summary {
 	return &out
 }
 
-// Notes redacts what is said of a run besides its figures.
+// Notes redacts the notes of a run.
 func (r *Redactor) Notes(all []profile.Note) []profile.Note {
 	out := make([]profile.Note, len(all))
 	for i, n := range all {
@@ -247,7 +247,7 @@ func (r *Redactor) Dump(d *profile.Dump) {
 	}
 }
 
-// core redacts what a core file tells besides its threads. The bytes of code stay.
+// core redacts what a core file tells besides its threads. Bytes of code stay.
 func (r *Redactor) core(c *profile.Core) *profile.Core {
 	if c == nil {
 		return nil
@@ -276,7 +276,7 @@ func (r *Redactor) signal(s *profile.Signal) *profile.Signal {
 	return &out
 }
 
-// Where is what an address lies in: a file, or words.
+// Where redacts what an address lies in: a file, or words.
 func (r *Redactor) Where(text string) string {
 	if r.library(text) || isFile(text) || strings.Contains(text, ".so") {
 		return r.Path(text)
@@ -307,7 +307,7 @@ func (r *Redactor) dumped(t *profile.ThreadDump, f *Functions) {
 	}
 }
 
-// compiling begins the state of a compiler's thread. What follows is the method that it compiles.
+// compiling begins the state of a compiler's thread. The method that it compiles follows.
 const compiling = "compiling "
 
 func (r *Redactor) threadState(state string) string {
@@ -317,7 +317,7 @@ func (r *Redactor) threadState(state string) string {
 	return r.Text(state)
 }
 
-// Triage redacts what a look at a JVM came to.
+// Triage redacts the result of a look at a JVM.
 func (r *Redactor) Triage(t *profile.Triage) {
 	for i := range t.Findings {
 		f := &t.Findings[i]

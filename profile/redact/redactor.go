@@ -24,11 +24,11 @@ func New(p *Policy, key []byte) *Redactor {
 	return r
 }
 
-// Tell is given each pseudonym with the word that it stands for, perhaps more than once. Who keeps them can reverse
-// what was redacted.
+// Tell is called with each pseudonym and the word that it stands for, perhaps more than once. Whoever keeps them can
+// reverse the redaction.
 func (r *Redactor) Tell(told func(pseudonym, word string)) { r.hash.told = told }
 
-// isWord reports whether a character belongs to a word. All that is not ASCII does: nothing of it may stay.
+// isWord reports whether a character belongs to a word. All characters beyond ASCII do, so that none of them stays.
 func isWord(c rune) bool {
 	return c >= utf8.RuneSelf || c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' ||
 		c < ' ' || c == 0x7f
@@ -40,8 +40,8 @@ const maxPunctuation = 4
 // maxWords bounds the words of one text.
 const maxWords = 1 << 16
 
-// each cuts a text into words and what is between them, and puts together what replace makes of the words. Of long runs
-// of punctuation the beginning stays.
+// each cuts a text into words and what stands between them, and replaces the words. Long runs of punctuation are cut
+// off.
 func each(text string, replace func(word string, at int) string) string {
 	var b strings.Builder
 	words := 0
@@ -61,7 +61,7 @@ func each(text string, replace func(word string, at int) string) string {
 	return b.String()
 }
 
-// run is where the run of words' characters, or of others, ends that begins at a place.
+// run is the end of a run of characters that all belong to words, or all do not.
 func run(text string, at int) int {
 	first := isWord(firstRune(text[at:]))
 	for end, c := range text[at:] {
@@ -80,7 +80,7 @@ func firstRune(text string) rune {
 // maxDigits is how many digits of a number stay: the place in a pool, a port.
 const maxDigits = 4
 
-// number is a word of digits, or what replaces a long one and an address. ok is false for what is no number.
+// number is a word of digits. A long one, or an address, is replaced. ok is false for what is no number.
 func (r *Redactor) number(word string) (text string, ok bool) {
 	if digits, hex := strings.CutPrefix(word, "0x"); hex && isHex(digits) {
 		return r.hash.of(kindNumber, word), true
@@ -124,7 +124,7 @@ func (r *Redactor) library(name string) bool {
 // maxOpen is how long a name may be that a pattern lets through.
 const maxOpen = 64
 
-// plain reports whether a file's name is as the names of libraries are. A pattern with '*' lets through anything.
+// plain reports whether a file's name looks like the name of a library: a pattern with '*' lets through anything.
 func plain(base string) bool {
 	return len(base) <= maxOpen && !strings.ContainsFunc(base, func(c rune) bool {
 		return c >= utf8.RuneSelf || !isWord(c) && !strings.ContainsRune(".-+[]", c)

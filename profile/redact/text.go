@@ -20,10 +20,10 @@ func (r *Redactor) Text(text string) string {
 	return b.String()
 }
 
-// names are what in a text is a path or has dots in it.
+// names matches what in a text is a path or has dots in it.
 var names = regexp.MustCompile(`(?:~|\.\.?)?/[^\s:;,"'<>()]+|[A-Za-z_][\w$]*(?:[./][\w$<>]+)+`)
 
-// named is a path, or a qualified name. What is neither for sure loses all words that are not allowed.
+// named redacts a path or a qualified name. What is surely neither loses all words that are not allowed.
 func (r *Redactor) named(text string) string {
 	tail := ""
 	if end := strings.TrimRight(text, ".,"); end != text {
@@ -46,7 +46,7 @@ func (r *Redactor) named(text string) string {
 	return r.Class(text) + tail
 }
 
-// ownOutput is what "goprof record" calls its file: the next commands of triage name it.
+// ownOutput is how "goprof record" names its file by itself. The commands that triage proposes contain it.
 const ownOutput = "out.collapsed"
 
 // hasClass reports whether a part of a name begins with a capital letter, as classes do.
@@ -78,10 +78,11 @@ func (r *Redactor) loose(text string) string {
 	})
 }
 
-// partOfName stands before a number that belongs to a name, as of an order or a customer: order-12345678, "12345678".
+// partOfName are the characters before a number that belongs to a name, as of an order or a customer: order-12345678,
+// "12345678".
 const partOfName = "-\"'@"
 
-// isFigure reports whether a word is a number as goprof's sentences have it: of up to 12 digits, with a unit perhaps.
+// isFigure reports whether a word is a number as in goprof's sentences: up to 12 digits, perhaps with a unit.
 func isFigure(word string) bool {
 	digits := strings.TrimLeft(word, "0123456789")
 	n := len(word) - len(digits)
@@ -90,12 +91,12 @@ func isFigure(word string) bool {
 
 var units = setOf(`s ms us ns m h d B KB MB GB TB KiB MiB GiB k M G T x th st nd rd Hz`)
 
-// openFolders are those whose names say nothing.
+// openFolders are folders whose names tell nothing.
 var openFolders = setOf(`/ /usr /lib /lib64 /usr/lib /usr/lib64 /usr/lib/x86_64-linux-gnu /lib/x86_64-linux-gnu
 	/usr/lib/aarch64-linux-gnu /lib/aarch64-linux-gnu /tmp /dev/shm /usr/local/lib /opt /var/tmp`)
 
-// Path redacts a file's name with its folders, which become one pseudonym. What the policy allows of the file stays:
-// the name of a library, the end of a name.
+// Path redacts a file's name with its folders. The folders become one pseudonym. The name of an allowed library stays,
+// and so does the ending of a name.
 func (r *Redactor) Path(name string) string {
 	if name == "" || name == "/" {
 		return name
@@ -117,7 +118,7 @@ func (r *Redactor) Path(name string) string {
 	return b.String()
 }
 
-// fileEnds are the ends of names that say only what sort a file is of.
+// fileEnds are endings that only tell a file's type.
 var fileEnds = setOf(`so jar war jfr collapsed html svg json gz pb log txt xml properties conf hprof class java jsa zip`)
 
 func (r *Redactor) file(base string) string {
@@ -139,7 +140,8 @@ func (r *Redactor) file(base string) string {
 	return r.part(base, kind, nil) + ends
 }
 
-// JVMText is a text that only the JVM or goprof makes: the name of a phase, a flag, a reason. It stays if it looks so.
+// JVMText redacts a text that should come from the JVM or goprof: the name of a phase, a flag, a reason. The text stays
+// if it looks so.
 func (r *Redactor) JVMText(text string) string {
 	if len(text) > maxOpen || strings.ContainsFunc(text, func(c rune) bool {
 		return !isWord(c) && !strings.ContainsRune(" ()-:#.,+/<>=%'", c)
@@ -149,14 +151,14 @@ func (r *Redactor) JVMText(text string) string {
 	return text
 }
 
-// Host is the name of a machine.
+// Host redacts the name of a machine.
 func (r *Redactor) Host(name string) string { return r.host(name) }
 
-// settings are what values of Flight Recorder's settings look like.
+// settings matches values of Flight Recorder's settings.
 var settings = regexp.MustCompile(`^(?:true|false|everyChunk|endChunk|beginChunk|off|normal|high|max|[0-9.]+ ?(?:ns|us|ms|s|m|h|d)?(?:/s|/m)?|` +
 	`enabled|threshold|stackTrace|period|cutoff|throttle|level|interval|infinity)$`)
 
-// Setting is the name or the value of a setting of Flight Recorder. What is anything else goes.
+// Setting redacts the name or the value of a setting of Flight Recorder. Anything else is removed.
 func (r *Redactor) Setting(text string) string {
 	if settings.MatchString(text) {
 		return text
@@ -164,7 +166,7 @@ func (r *Redactor) Setting(text string) string {
 	return ""
 }
 
-// Location is where a module comes from: jrt:/java.base, file:/srv/app.jar.
+// Location redacts where a module comes from: jrt:/java.base, file:/srv/app.jar.
 func (r *Redactor) Location(text string) string {
 	if name, ok := strings.CutPrefix(text, "jrt:/"); ok {
 		return "jrt:/" + r.Package(name)
@@ -176,7 +178,7 @@ func (r *Redactor) Location(text string) string {
 	return "file:" + r.Path("/"+file)
 }
 
-// Loader is the name of a class loader.
+// Loader redacts the name of a class loader.
 func (r *Redactor) Loader(name string) string {
 	switch name {
 	case "app", "platform", "bootstrap":
@@ -185,7 +187,7 @@ func (r *Redactor) Loader(name string) string {
 	return r.Class(name)
 }
 
-// Build is a build id: digits in base 16 stay.
+// Build redacts a build id: digits in base 16 stay.
 func (r *Redactor) Build(text string) string {
 	if text == "" || isHex(text) {
 		return text
@@ -196,7 +198,7 @@ func (r *Redactor) Build(text string) string {
 // OpenLibrary reports whether the policy lets a library be named.
 func (r *Redactor) OpenLibrary(name string) bool { return r.library(name) }
 
-// Native is a function of a library, or of nobody knows which.
+// Native redacts a function of a library, or of an unknown one.
 func (r *Redactor) Native(name, module string) string {
 	switch {
 	case strings.HasPrefix(name, "["):
@@ -209,5 +211,5 @@ func (r *Redactor) Native(name, module string) string {
 	return r.native(name)
 }
 
-// SourceOf is the source file of a class.
+// SourceOf redacts the source file of a class.
 func (r *Redactor) SourceOf(class, file string) string { return r.Source(file, r.isOpen(class)) }

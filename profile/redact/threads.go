@@ -13,7 +13,7 @@ const kernelName = 15
 // ThreadName redacts the name of a thread. Words of pools, servers and the JVM stay, and short numbers with them.
 func (r *Redactor) ThreadName(name string) string {
 	if r.isOpen(name) && isIdentifier(name) && isQualified(name) {
-		return r.withoutAddresses(name) // a thread that is called after its class
+		return r.withoutAddresses(name) // the thread is called after a class
 	}
 	cut := len(name) == kernelName
 	hidden := r.hideAddresses(name)
@@ -28,14 +28,14 @@ func (r *Redactor) ThreadName(name string) string {
 	})
 }
 
-// isQualified reports whether a text is a class with its package, not words behind one that begins alike: play.acme-7.
+// isQualified reports whether a text is a class with its package. Text that only begins like one is none: play.acme-7.
 func isQualified(name string) bool {
 	last := name[strings.LastIndexByte(name, '.')+1:]
 	return len(last) < len(name) && last != "" && last[0] >= 'A' && last[0] <= 'Z' &&
 		!strings.ContainsAny(name, "-+,()[]<>/")
 }
 
-// threadWord is a word of a name. Parts in camel case are looked at one by one: nioEventLoopGroup.
+// threadWord redacts a word of a thread's name. It looks at parts in camel case one by one: nioEventLoopGroup.
 func (r *Redactor) threadWord(word string) string {
 	if text, ok := r.number(word); ok {
 		return text
@@ -72,7 +72,7 @@ func camelParts(word string) func(yield func(string) bool) {
 	}
 }
 
-// leastCut is how long the beginning of a word must be that the kernel has cut.
+// leastCut is how long the beginning of a word must be if the kernel has cut the word.
 const leastCut = 3
 
 func beginsOne(word string, list map[string]bool) bool {
@@ -94,20 +94,20 @@ func (r *Redactor) Thread(t profile.Thread) profile.Thread {
 	return t
 }
 
-// What is told from words by its shape, in names of threads and in texts: mail addresses, URLs, addresses of machines,
-// and digits in groups (numbers of cards, telephones, dates).
+// What is known by its shape, in names of threads and in texts: mail addresses, URLs, addresses of machines, and digits
+// in groups (numbers of cards, telephones, dates).
 var addresses = regexp.MustCompile(`[A-Za-z0-9._%+\-]+@[A-Za-z0-9.\-]+|[a-z][a-z0-9+]*://[^\s"'<>]+|` +
 	`[0-9]{1,3}(?:\.[0-9]{1,3}){3}(?::[0-9]+)?|(?:[0-9A-Fa-f]{0,4}:){3,}[0-9A-Fa-f]{0,4}|[0-9]+(?:[-. /:][0-9]+){2,}|` +
 	`[0-9]{3,}[-. /:][0-9]{3,}`)
 
-// hideAddresses puts a pseudonym in place of each of those.
+// hideAddresses replaces each of them by a pseudonym.
 func (r *Redactor) hideAddresses(text string) string {
 	return addresses.ReplaceAllStringFunc(text, func(found string) string {
 		return r.hash.of(kindNumber, found)
 	})
 }
 
-// isPseudonym reports whether a word has been replaced already.
+// isPseudonym reports whether a word is a pseudonym already.
 func (r *Redactor) isPseudonym(word string) bool {
 	if len(word) != PseudonymLength || !strings.ContainsRune("pCmtfLxnw", rune(word[0])) {
 		return false

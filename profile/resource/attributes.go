@@ -1,8 +1,8 @@
-// Package resource tells whose a profile is: a process, its container, its host, as OpenTelemetry's conventions name
-// them.
+// Package resource says whose a profile is: a process, its container, its host, with the names of OpenTelemetry's
+// conventions.
 //
 // Code that reads /proc or memory makes Attributes, and code that ships profiles writes them. Texts may come from the
-// target: Set bounds them and takes out what no backend takes.
+// target: Set bounds them, and removes what backends refuse.
 package resource
 
 import (
@@ -34,16 +34,16 @@ const (
 	OSType            = "os.type"
 )
 
-// The bounds of what one process is told with.
+// The bounds of one process's attributes.
 const (
 	MaxAttributes = 128
 	MaxKey        = 256  // bytes
 	MaxText       = 4096 // bytes
-	// OwnRoom is how many attributes of MaxAttributes are kept free for what is known without a process's word.
+	// OwnRoom is how many of MaxAttributes are kept free for what goprof itself knows.
 	OwnRoom = 16
 )
 
-// Attribute is a name and what it says: a text or a number.
+// Attribute is a name and its value: a text or a number.
 type Attribute struct {
 	Key    string
 	Text   string
@@ -62,7 +62,7 @@ func (a *Attribute) Value() string {
 // Attributes are sorted by their keys, and each key is there once.
 type Attributes []Attribute
 
-// Set adds a text, or replaces it. An empty key or text adds nothing, and neither does what has no room.
+// Set adds a text, or replaces it. It adds nothing if the key or the text is empty, or if there is no room.
 func (a *Attributes) Set(key, text string) {
 	if text = Clean(text, MaxText); text != "" {
 		a.put(Attribute{Key: key, Text: text})
@@ -74,7 +74,7 @@ func (a *Attributes) SetInt(key string, n int64) {
 	a.put(Attribute{Key: key, Number: n, IsInt: true})
 }
 
-// Add adds those of another list that are not there yet: what was set first is believed more.
+// Add adds the attributes of another list that are not there yet. What was set first counts.
 func (a *Attributes) Add(more Attributes) {
 	for _, m := range more {
 		if _, known := a.find(m.Key); !known {
@@ -83,7 +83,7 @@ func (a *Attributes) Add(more Attributes) {
 	}
 }
 
-// AddWord is Add for what a process says of itself: it leaves OwnRoom, so that no process can hide where it runs.
+// AddWord is Add for what a process says of itself. It leaves OwnRoom free, so that no process can hide where it runs.
 func (a *Attributes) AddWord(more Attributes) {
 	for _, m := range more {
 		if _, known := a.find(m.Key); !known && len(*a) < MaxAttributes-OwnRoom {
@@ -124,12 +124,12 @@ func (a *Attributes) put(one Attribute) {
 	}
 }
 
-// Clean is a text without control characters and without bytes that are no UTF-8, cut to a number of bytes. Protobuf's
-// strings must be UTF-8, and a backend refuses the whole message else.
+// Clean removes control characters and bytes that are no UTF-8, and cuts the text to a number of bytes. Protobuf's
+// strings must be UTF-8: otherwise a backend refuses the whole message.
 func Clean(text string, limit int) string {
 	if len(text) > limit {
 		text = text[:limit]
-		for range utf8.UTFMax - 1 { // a rune that was cut
+		for range utf8.UTFMax - 1 { // the cut may have split a rune
 			if r, n := utf8.DecodeLastRuneInString(text); r != utf8.RuneError || n != 1 {
 				break
 			}

@@ -6,8 +6,8 @@ import "goprof/profile/protobuf"
 const maxFields = 1000
 
 // FromContext reads a ProcessContext (opentelemetry.proto.processcontext.v1development), which SDKs publish for readers
-// outside. Values that are texts, numbers and truths are kept; lists and maps are passed over. The bytes are the
-// target's: what is no message gives nothing.
+// outside. Values that are texts, numbers and booleans are kept, lists and maps are not. The bytes come from the
+// target: what is no message gives nothing.
 func FromContext(message []byte) (a Attributes, ok bool) {
 	fields := 0
 	err := protobuf.Each(message, func(f protobuf.Field) bool {

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// The variables by which OpenTelemetry's SDKs are told whose a process is.
+// The variables that tell OpenTelemetry's SDKs whose a process is.
 const (
 	envService    = "OTEL_SERVICE_NAME"
 	envAttributes = "OTEL_RESOURCE_ATTRIBUTES"
 )
 
-// FromEnviron reads /proc/PID/environ. It looks at two variables; all others, which may hold passwords, are passed
-// over. The service's name goes before the attributes', as the specification says.
+// FromEnviron reads /proc/PID/environ. It looks at two variables, and at no other: they may hold passwords. The
+// variable with the service's name goes before the attributes, as the specification says.
 func FromEnviron(b []byte) (a Attributes) {
 	for one := range bytes.SplitSeq(b, []byte{0}) {
 		if text, ok := bytes.CutPrefix(one, []byte(envAttributes+"=")); ok {
@@ -23,13 +23,13 @@ func FromEnviron(b []byte) (a Attributes) {
 	for one := range bytes.SplitSeq(b, []byte{0}) {
 		if text, ok := bytes.CutPrefix(one, []byte(envService+"=")); ok && len(text) > 0 {
 			a.Set(ServiceName, string(text))
-			break // of two the first one is what getenv finds
+			break // getenv finds the first of two
 		}
 	}
 	return a
 }
 
-// parseList reads "key=value,key=value" with the escapes of URLs. One bad pair makes all of it void, as the
+// parseList reads "key=value,key=value" with the escapes of URLs. One bad pair makes the whole list void, as the
 // specification says.
 func parseList(text string) (a Attributes) {
 	for pair := range strings.SplitSeq(text, ",") {

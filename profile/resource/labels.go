@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// Label is an attribute as servers in the manner of Prometheus have it.
+// Label is an attribute in the form of Prometheus and similar servers.
 type Label struct{ Name, Value string }
 
-// noLabels are the attributes that are no labels: there are as many values as processes were ever started, or they say
-// what another one says already. OTLP has them, and a relabel rule may make labels of them.
+// noLabels are attributes that do not become labels: their values are as many as processes were ever started, or
+// another attribute says the same. OTLP has them, and a relabel rule may make labels of them.
 var noLabels = []string{
 	ProcessPID, ProcessStarted, ProcessExecutable, ProcessOwner, RuntimeName, RuntimeVersion, RuntimeAbout,
 	ServiceInstance,

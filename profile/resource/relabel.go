@@ -21,17 +21,17 @@ type Rule struct {
 	Action      string // usually "replace"
 
 	re    *regexp.Regexp
-	given map[string]bool // by key: an empty text may be meant
+	given map[string]bool // by key: an empty text may be intended
 }
 
-// Actions are those that a rule may have.
+// Actions are the actions that a rule may have.
 var Actions = []string{"replace", "keep", "drop", "hashmod", "labelmap", "labeldrop", "labelkeep", "lowercase",
 	"uppercase", "keepequal", "dropequal"}
 
 // maxRegex bounds a rule's regular expression.
 const maxRegex = 4096
 
-// Check fills in what is usual, and says what is wrong with a rule.
+// Check fills in defaults, and says what is wrong with a rule.
 func (r *Rule) Check() error {
 	if r.Action == "" {
 		r.Action = "replace"
@@ -68,8 +68,8 @@ func (r *Rule) Check() error {
 // Rules are applied one after the other.
 type Rules []Rule
 
-// Apply changes attributes as the rules say. keep is false where a rule drops the process. Names that begin with "__"
-// are for rules only, and are gone afterwards. A rule must have passed Check.
+// Apply changes attributes as the rules say. keep is false if a rule drops the process. Names that begin with "__" are
+// for rules only, and are removed at the end. All rules must have passed Check.
 func (rules Rules) Apply(a Attributes) (changed Attributes, keep bool) {
 	if len(rules) == 0 {
 		return a, true
@@ -77,7 +77,7 @@ func (rules Rules) Apply(a Attributes) (changed Attributes, keep bool) {
 	l := labelled{keys: make(map[string]string)}
 	for _, one := range a {
 		name := LabelName(one.Key)
-		if _, known := l.keys[name]; !known { // of two keys with one name the first is seen
+		if _, known := l.keys[name]; !known { // of two keys with one name the first counts
 			l.keys[name] = one.Key
 		}
 	}
@@ -91,7 +91,7 @@ func (rules Rules) Apply(a Attributes) (changed Attributes, keep bool) {
 	return l.list, true
 }
 
-// labelled are attributes by their labels' names.
+// labelled are attributes under their labels' names.
 type labelled struct {
 	list Attributes
 	keys map[string]string // of names
@@ -106,7 +106,7 @@ func (l *labelled) key(name string) string {
 	return name
 }
 
-// set sets a label; an empty one is taken away.
+// set sets a label, and removes it if the value is empty.
 func (l *labelled) set(name, value string) {
 	if value == "" {
 		l.list.Remove(l.key(name))
@@ -137,7 +137,7 @@ func (r *Rule) apply(l *labelled) (keep bool) {
 	case "uppercase":
 		l.set(r.Target, strings.ToUpper(text))
 	case "hashmod":
-		sum := md5.Sum([]byte(text)) // as Prometheus has it, so that both choose the same
+		sum := md5.Sum([]byte(text)) // as Prometheus does, so that both choose the same
 		l.set(r.Target, fmt.Sprint(binary.BigEndian.Uint64(sum[8:])%r.Modulus))
 	default:
 		r.names(l)
@@ -156,7 +156,7 @@ func (r *Rule) replace(l *labelled, text string) {
 	}
 }
 
-// names does what an action does with the names of labels.
+// names performs an action on the names of labels.
 func (r *Rule) names(l *labelled) {
 	for _, one := range slices.Clone(l.list) {
 		name := LabelName(one.Key)

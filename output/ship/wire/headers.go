@@ -14,7 +14,7 @@ import (
 // maxHeaderFile bounds a file of headers.
 const maxHeaderFile = 64 << 10
 
-// headerFile is a file of lines "Name: value". Empty lines, and those that begin with #, are left out.
+// headerFile is a file of lines "Name: value". Empty lines, and lines that begin with #, are left out.
 type headerFile struct{ name string }
 
 func (h *headerFile) read() (http.Header, error) {

@@ -15,7 +15,7 @@ import (
 	"goprof/profile/resource"
 )
 
-// maxAnswer bounds what is read of an answer.
+// maxAnswer bounds how much of an answer is read.
 const maxAnswer = 64 << 10
 
 // Request is a message on its way.
@@ -92,7 +92,7 @@ func mayHelpAgain(err error) error {
 	return &ship.Failure{Err: err}
 }
 
-// statusFailure is what an answer that is no success means for the message.
+// statusFailure is what an unsuccessful answer means for the message.
 func statusFailure(r *http.Response, answer []byte, is500Final bool) error {
 	f := &ship.Failure{Err: fmt.Errorf("the server says %d%s", r.StatusCode, excerpt(r, answer)),
 		After: retryAfter(r.Header.Get("Retry-After"), time.Now())}

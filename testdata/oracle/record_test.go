@@ -188,7 +188,11 @@ func TestRecordUntilTargetEnds(t *testing.T) {
 					end(jvm)
 				})
 				_, sum := record(t, s, after(t, time.Minute), opt)
-				<-ended
+				select {
+				case <-ended:
+				case <-time.After(time.Minute):
+					t.Fatalf("it was never told to end: %+v", sum)
+				}
 				if sum.Samples == 0 || sum.Meta.Duration > 50*time.Second {
 					t.Errorf("%d samples in %v", sum.Samples, sum.Meta.Duration)
 				}

@@ -30,7 +30,7 @@ func TestRecordIsSmall(t *testing.T) {
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm := jvmtest.Start(t, jdk, "truth.JavacLoop", "--", "0", "30")
 		dir := t.TempDir()
-		cmd := exec.Command(goprof, "record", "--pid", strconv.Itoa(jvm.PID), "-d", "10s", "-r", "1000", "-t", "-q",
+		cmd := exec.Command(goprof, "record", "--pid", strconv.Itoa(jvm.PID), "-d", "5s", "-r", "1000", "-t", "-q",
 			"-o", filepath.Join(dir, "out.collapsed"), "--summary", filepath.Join(dir, "sum.json"))
 		cmd.Stderr = os.Stderr
 		if err := cmd.Start(); err != nil {

@@ -126,12 +126,12 @@ func (c *troubled) missing(threads []dumpedThread) string {
 	return ""
 }
 
-// checkRecord records until what is busy has a sample: on a starved machine it may not run in two seconds.
+// checkRecord records until what is busy has a sample: on a starved machine it may not run for seconds.
 func (c *troubled) checkRecord(t *testing.T, goprof string, pid int) {
 	t.Helper()
 	var r ran
-	for range 10 {
-		r = runIt(t, goprof, "record", "--pid", strconv.Itoa(pid), "-d", "2", "-r", "200", "-t", "-o", "-", "--summary",
+	for range 20 {
+		r = runIt(t, goprof, "record", "--pid", strconv.Itoa(pid), "-d", "1", "-r", "200", "-t", "-o", "-", "--summary",
 			"sum.json")
 		if r.code != 7 && r.code != 0 { // 7: no sample
 			t.Fatalf("%+v", r)

@@ -87,13 +87,22 @@ func TestWaitingThreadsAreNoSamples(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	before := make(map[int]int64)
+	for _, tid := range tids {
+		before[tid] = ctest.Ran(t, p.PID, tid)
+	}
 	got := session(t, p.PID, Config{Interval: time.Millisecond}, 8, untilSamples(1000))
 	if got.Waiting == 0 && !got.Visits {
 		t.Error("four threads on one CPU, and none was seen to wait")
 	}
+	needTicks(t, &got.Stats)
 	for _, tid := range tids {
-		if n := got.byTID[tid]; n < 150 || n > 350 {
-			t.Errorf("thread %d has %d of %d samples, want a quarter", tid, n, got.Taken)
+		owed := (ctest.Ran(t, p.PID, tid) - before[tid]) / int64(time.Millisecond)
+		n := int64(got.byTID[tid])
+		t.Logf("thread %d has %d of %d samples, %d are owed; skipped %d of %d", tid, n, got.Taken, owed, got.Skipped, got.Ticks)
+		// It may have had the CPU at all ticks that were skipped.
+		if n < owed*7/10-got.Skipped-chance(owed) || n > owed*13/10+chance(owed) {
+			t.Errorf("thread %d has %d of %d samples, %d are owed", tid, n, got.Taken, owed)
 		}
 	}
 }

@@ -95,14 +95,19 @@ func TestWaitingThreadsAreNoSamples(t *testing.T) {
 	if got.Waiting == 0 && !got.Visits {
 		t.Error("four threads on one CPU, and none was seen to wait")
 	}
+	used, usedAll := make(map[int]int64), int64(0)
+	for _, tid := range tids {
+		used[tid] = ctest.Ran(t, p.PID, tid) - before[tid]
+		usedAll += used[tid]
+	}
 	needTicks(t, &got.Stats)
 	for _, tid := range tids {
-		owed := (ctest.Ran(t, p.PID, tid) - before[tid]) / int64(time.Millisecond)
-		n := int64(got.byTID[tid])
-		t.Logf("thread %d has %d of %d samples, %d are owed; skipped %d of %d", tid, n, got.Taken, owed, got.Skipped, got.Ticks)
+		n, want := int64(got.byTID[tid]), got.Taken*used[tid]/usedAll
+		t.Logf("thread %d: %d of %d samples, %d by CPU time; skipped %d of %d", tid, n, got.Taken, want, got.Skipped,
+			got.Ticks)
 		// It may have had the CPU at all ticks that were skipped.
-		if n < owed*7/10-got.Skipped-chance(owed) || n > owed*13/10+chance(owed) {
-			t.Errorf("thread %d has %d of %d samples, %d are owed", tid, n, got.Taken, owed)
+		if n < want*6/10-got.Skipped || n > want*14/10 {
+			t.Errorf("thread %d has %d of %d samples, %d by CPU time", tid, n, got.Taken, want)
 		}
 	}
 }

@@ -22,8 +22,8 @@ func State(pid, tid int) byte {
 	return b[end+2]
 }
 
-// AwaitAsleep waits until all threads of a program sleep, but for so many. A thread that is to sleep may have no CPU for
-// that yet.
+// AwaitAsleep waits until all threads of a program sleep, but for so many. A thread that is to sleep may have no CPU
+// for that yet.
 func AwaitAsleep(t testing.TB, p *Program, others int) {
 	t.Helper()
 	Eventually(t, "its threads sleep", func() bool {

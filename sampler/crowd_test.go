@@ -111,7 +111,8 @@ func TestCrowd(t *testing.T) {
 			for _, tid := range tids {
 				carried += cpu[tid]
 				want := float64(got.Taken) * float64(used[tid]) / float64(usedAll)
-				if n := float64(count[tid]); n < 0.6*want-20 || n > 1.5*want+20 {
+				// One that had a CPU while goprof had none has that many more.
+				if n := float64(count[tid]); n < 0.6*want-20-float64(got.Skipped) || n > 1.5*want+20 {
 					t.Errorf("thread %d has %.0f samples, %.0f by CPU time", tid, n, want)
 				}
 			}
@@ -161,6 +162,7 @@ func TestColdThreadsAreNotRead(t *testing.T) {
 	p := ctest.Run(t, crowdProgram, "2000", "0")
 	proc := procfs.OpenDir(p.PID)
 	defer proc.Close()
+	ctest.AwaitAsleep(t, p, 0)
 	s := newScan(proc, 10*time.Millisecond, raiseFileLimit())
 	defer s.close()
 	scanFor(s, 100)

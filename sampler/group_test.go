@@ -83,14 +83,16 @@ func TestGroupSharesFairly(t *testing.T) {
 	runGroup(t, g)
 	var members []*joined
 	var before []time.Duration
-	for range 2 {
-		p := ctest.Run(t, ctest.Spin)
-		p.Number(t)
-		members = append(members, join(t, g, p.PID))
-		before = append(before, ProcessCPU(p.PID))
-	}
-	members[1].SetShare(0.5)
+	spin := ctest.Compile(t, ctest.Spin)
+	one, other := ctest.Start(t, spin), ctest.Start(t, spin)
 	began, visitsBefore := time.Now(), g.Stats().Visits
+	for _, p := range []*ctest.Program{one, other} {
+		m := join(t, g, p.PID)
+		m.SetShare(1 / float64(len(members)+1))
+		// What it uses until it is a member has no samples.
+		ctest.Eventually(t, "it is met", func() bool { return m.Met() > 0 })
+		members, before = append(members, m), append(before, ProcessCPU(p.PID))
+	}
 	for ProcessCPU(members[0].pid)-before[0] < 1500*time.Millisecond {
 		time.Sleep(20 * time.Millisecond)
 	}

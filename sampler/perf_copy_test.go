@@ -84,7 +84,7 @@ func TestCopier(t *testing.T) {
 	if err := c.attach(event); err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(5 * time.Second); *c.word(copyTurns) < 3 && time.Now().Before(end); {
+	for end := time.Now().Add(time.Minute); *c.word(copyTurns) < 3 && time.Now().Before(end); {
 	}
 	unix.IoctlSetInt(event, unix.PERF_EVENT_IOC_DISABLE, 0)
 	when := int64(*c.word(copyHead + halfWhen))

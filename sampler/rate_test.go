@@ -87,13 +87,27 @@ func TestWaitingThreadsAreNoSamples(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	before := make(map[int]int64)
+	for _, tid := range tids {
+		before[tid] = ctest.Ran(t, p.PID, tid)
+	}
 	got := session(t, p.PID, Config{Interval: time.Millisecond}, 8, untilSamples(1000))
 	if got.Waiting == 0 && !got.Visits {
 		t.Error("four threads on one CPU, and none was seen to wait")
 	}
+	used, usedAll := make(map[int]int64), int64(0)
 	for _, tid := range tids {
-		if n := got.byTID[tid]; n < 150 || n > 350 {
-			t.Errorf("thread %d has %d of %d samples, want a quarter", tid, n, got.Taken)
+		used[tid] = ctest.Ran(t, p.PID, tid) - before[tid]
+		usedAll += used[tid]
+	}
+	needTicks(t, &got.Stats)
+	for _, tid := range tids {
+		n, want := int64(got.byTID[tid]), got.Taken*used[tid]/usedAll
+		t.Logf("thread %d: %d of %d samples, %d by CPU time; skipped %d of %d", tid, n, got.Taken, want, got.Skipped,
+			got.Ticks)
+		// It may have had the CPU at all ticks that were skipped.
+		if n < want*6/10-got.Skipped || n > want*14/10 {
+			t.Errorf("thread %d has %d of %d samples, %d by CPU time", tid, n, got.Taken, want)
 		}
 	}
 }

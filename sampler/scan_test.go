@@ -61,6 +61,7 @@ func scanFor(s *scan, ticks int) (due int, ran int64) {
 func TestScanOfManyThreads(t *testing.T) {
 	p := ctest.Run(t, manyProgram, "10000")
 	made := p.Number(t)
+	ctest.AwaitAsleep(t, p, 1)
 	for _, c := range []struct {
 		name string
 		fds  int

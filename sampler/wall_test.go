@@ -5,6 +5,7 @@ package sampler
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -103,18 +104,21 @@ static void *spins(void *p) { for (;;) spun++; }
 int main(void) {
 	pthread_t t; char line[16];
 	pthread_create(&t, 0, epolls, 0); pthread_create(&t, 0, signals, 0); pthread_create(&t, 0, spins, 0);
-	usleep(100000);
 	ready();
-	while (fgets(line, sizeof line, stdin)) { usleep(100000); say(interrupted); }
+	while (fgets(line, sizeof line, stdin)) say(interrupted);
 }`
 
 // TestWallInterruptsNobody: what a program would see if a blocked thread of it were stopped, it does not see.
 func TestWallInterruptsNobody(t *testing.T) {
 	p := ctest.Run(t, cInterrupted)
 	ask := func() int {
+		ctest.AwaitAsleep(t, p, 1) // whoever was interrupted has counted it, and waits again
 		p.In.Write([]byte("\n"))
-		return p.Number(t)
+		n := p.Number(t)
+		ctest.AwaitAsleep(t, p, 1) // who is on the way into a call is stopped, for he runs, and that interrupts the call
+		return n
 	}
+	ask()
 	stats, seen := walled(t, p.PID, 100, 2*time.Millisecond, WallOptions{})
 	if n := ask(); n != 0 {
 		t.Errorf("%d calls were interrupted", n)
@@ -188,8 +192,6 @@ func TestWallKnowsTheCall(t *testing.T) {
 	}
 }
 
-// TestKindOfLink: what the links in /proc/PID/fd look like.
-
 // TestReadyIsSettled: of the looks at a thread that had been woken and had no CPU, as many are made those of a ready
 // one as fell into that time on average, and never more than there are.
 func TestReadyIsSettled(t *testing.T) {
@@ -240,28 +242,35 @@ int main(int argc, char **argv) {
 	for (;;) pause();
 }`
 
+// wallCosts is how often what a look costs is measured.
+const wallCosts = 3
+
 // TestWallCost: an idle thread costs little more than to read what the kernel has charged it, in CPU time of both in
 // the same run. GOPROF_WALL_THREADS is how many there are.
 func TestWallCost(t *testing.T) {
-	threads, rounds := 1000, int64(60)
+	threads, rounds := 1000, int64(20)
 	if n := os.Getenv("GOPROF_WALL_THREADS"); n != "" {
 		fmt.Sscan(n, &threads)
 	}
 	p := ctest.Run(t, cIdle, fmt.Sprint(threads))
 	bare := bareReads(t, p.PID, int(rounds), 0)
 	paced := bareReads(t, p.PID, int(rounds), 100*time.Millisecond)
-	first, _ := walled(t, p.PID, 2, 100*time.Millisecond, WallOptions{})
-	stats, seen := walled(t, p.PID, rounds, 100*time.Millisecond, WallOptions{})
-	again := bareReads(t, p.PID, int(rounds), 0)
-	looks := stats.Attempted - first.Attempted
-	cost := time.Duration(int64(stats.CPU-first.CPU) / max(looks, 1))
-	t.Logf("%d threads, %d rounds at 10 Hz, %d looks: %v of CPU each, %.1f %% of a CPU at 10 Hz; a bare pread of "+
-		"schedstat %v before and %v after, %v at that pace; first looks at all %v",
-		threads, stats.Ticks, stats.Attempted, cost, float64(cost)*float64(threads)*10/1e9*100, bare, again, paced, first.CPU)
-	t.Logf("%d looks at threads that were not even asked", stats.Looks.Quiet)
-	if len(seen) < threads || stats.Looks.Repeated*10 < stats.Attempted*9 {
-		t.Errorf("%d threads seen, %+v", len(seen), stats.Looks)
+	least, leastFirst := time.Duration(math.MaxInt64), time.Duration(math.MaxInt64) // a hypervisor's time is charged, too
+	looks := int64(0)
+	for range wallCosts {
+		first, _ := walled(t, p.PID, 2, 100*time.Millisecond, WallOptions{})
+		stats, seen := walled(t, p.PID, rounds, 100*time.Millisecond, WallOptions{})
+		least, leastFirst, looks = min(least, stats.CPU), min(leastFirst, first.CPU), stats.Attempted-first.Attempted
+		t.Logf("%d threads, %d rounds at 10 Hz, %d looks, %d at threads that were not even asked: %v of CPU, two rounds %v",
+			threads, stats.Ticks, stats.Attempted, stats.Looks.Quiet, stats.CPU, first.CPU)
+		if len(seen) < threads || stats.Looks.Repeated*10 < stats.Attempted*9 {
+			t.Errorf("%d threads seen, %+v", len(seen), stats.Looks)
+		}
 	}
+	cost := time.Duration(int64(least-leastFirst) / max(looks, 1))
+	again := bareReads(t, p.PID, int(rounds), 0)
+	t.Logf("%v of CPU a look, %.1f %% of a CPU at 10 Hz; a bare pread of schedstat %v before and %v after, %v at that "+
+		"pace", cost, float64(cost)*float64(threads)*10/1e9*100, bare, again, paced)
 	if cost > 5*max(bare, again, paced) {
 		t.Errorf("a look at an idle thread costs %v, a bare read %v", cost, max(bare, again, paced))
 	}

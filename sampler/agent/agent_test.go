@@ -160,7 +160,7 @@ func TestJVMsEnd(t *testing.T) {
 	d.w.stop(4)
 	d.handle(<-d.events) // the recording may know it before the finder
 	d.beats(2)
-	for wait := 0; len(d.batches) == 0 && wait < 1000; wait++ {
+	for wait := 0; len(d.batches) == 0 && wait < mostWaits; wait++ {
 		d.beats(1)
 		time.Sleep(time.Millisecond)
 	}

@@ -250,12 +250,15 @@ func drive(t *testing.T, s Settings) *driven {
 	return d
 }
 
+// mostWaits are the milliseconds for which tests wait for other goroutines: they bound a hang.
+const mostWaits = 60_000
+
 // beats lets that many seconds pass.
 func (d *driven) beats(n int) {
 	for range n {
 		d.now = d.now.Add(time.Second)
 		d.beat(d.ctx, d.now)
-		for wait := 0; d.opening() && wait < 1000; wait++ { // what attaching tells
+		for wait := 0; d.opening() && wait < mostWaits; wait++ { // what attaching tells
 			select {
 			case e := <-d.events:
 				d.handle(e)

@@ -73,7 +73,7 @@ func TestRoomForOne(t *testing.T) {
 
 // collect is a garbage collection, after those that were let go have ended.
 func (d *driven) collect() {
-	for wait := 0; wait < 1000; wait++ {
+	for wait := 0; wait < mostWaits; wait++ {
 		d.w.mu.Lock()
 		done := d.w.holding == d.recordedNow()
 		if done {

@@ -103,12 +103,8 @@ func child(words []string) error {
 			readLine()
 			return nil
 		case "traceall": // a pid follows
-			tids, _ := filepath.Glob("/proc/" + words[i+1] + "/task/*")
-			for _, task := range tids {
-				tid, _ := strconv.Atoi(filepath.Base(task))
-				if err := unix.PtraceSeize(tid); err != nil {
-					return err
-				}
+			if err := seizeAll(words[i+1]); err != nil {
+				return err
 			}
 			fmt.Println("READY")
 			readLine()
@@ -142,6 +138,28 @@ func child(words []string) error {
 		}
 	}
 	return nil
+}
+
+// seizeAll seizes all threads of a process. Some may end meanwhile, and others begin.
+func seizeAll(pid string) error {
+	seized := map[string]bool{}
+	for {
+		tasks, _ := filepath.Glob("/proc/" + pid + "/task/*")
+		before := len(seized)
+		for _, task := range tasks {
+			if seized[task] {
+				continue
+			}
+			tid, _ := strconv.Atoi(filepath.Base(task))
+			if err := unix.PtraceSeize(tid); err != nil && err != unix.ESRCH {
+				return err
+			}
+			seized[task] = true
+		}
+		if len(seized) == before {
+			return nil
+		}
+	}
 }
 
 // useUpFiles leaves room for one more.

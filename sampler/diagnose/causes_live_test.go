@@ -245,7 +245,7 @@ func otherThread() int {
 	return 0
 }
 
-// startSleep runs a copy of sleep.
+// startSleep runs a copy of sleep, and waits until it sleeps: before, the kernel may not have mapped it yet.
 func startSleep(t *testing.T, path string) int {
 	t.Helper()
 	cmd := exec.Command(path, "600")
@@ -255,6 +255,10 @@ func startSleep(t *testing.T, path string) int {
 	t.Cleanup(func() {
 		cmd.Process.Kill()
 		cmd.Wait()
+	})
+	host.WaitFor(t, "asleep", func() bool {
+		s, _ := Host{}.status(cmd.Process.Pid)
+		return s.State == 'S'
 	})
 	return cmd.Process.Pid
 }

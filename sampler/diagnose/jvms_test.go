@@ -46,9 +46,15 @@ func TestJVMs(t *testing.T) {
 		if j.UID != os.Getuid() || j.InnerPID != 0 || j.Threads < 5 || j.CPU <= 0 || j.Uptime <= 0 {
 			t.Errorf("%+v", j)
 		}
-		if s := found[spinning.PID]; s == nil || s.Collector != "Parallel" || s.Main != "truth.Shares" || s.Share <= j.Share {
-			t.Errorf("%+v, and the idle one has a share of %v", s, j.Share)
+		if s := found[spinning.PID]; s == nil || s.Collector != "Parallel" || s.Main != "truth.Shares" {
+			t.Errorf("%+v", s)
 		}
+		// On a busy machine both have done little but begin so far.
+		host.WaitFor(t, "the one that spins has more of the CPUs", func() bool {
+			now := byPID(Host{}.JVMs())
+			s, j := now[spinning.PID], now[plain]
+			return s != nil && j != nil && s.Share > j.Share
+		})
 	})
 }
 

@@ -55,14 +55,24 @@ func childCost() {
 // TestCostInPause prints what the filter adds to each call of a pause (docs/operations.md), and wants that they stay
 // what they are: half as much again would be seen.
 func TestCostInPause(t *testing.T) {
-	said := runChild(t, "cost")
+	best := map[string]int{}
+	for range 5 { // a neighbour of this CPU may make all of one child's calls behind the guard slower
+		for what, text := range runChild(t, "cost") {
+			ns, err := strconv.Atoi(text)
+			if err != nil {
+				t.Fatalf("%s: %q", what, text)
+			}
+			if known, ok := best[what]; !ok || ns < known {
+				best[what] = ns
+			}
+		}
+	}
 	all, added := 0, 0
 	// What package sampler calls between stop and release, with one look in vain.
 	for call, times := range map[string]int{"clock_gettime": 4, "waitid": 2, "ptrace": 3, "process_vm_readv": 1} {
-		before, err := strconv.Atoi(said["before "+call])
-		after, err2 := strconv.Atoi(said["after "+call])
-		if err != nil || err2 != nil {
-			t.Fatal(said)
+		before, after := best["before "+call], best["after "+call]
+		if before == 0 || after == 0 {
+			t.Fatal(best)
 		}
 		t.Logf("%s: %d ns, behind the guard %d ns", call, before, after)
 		all += times * before

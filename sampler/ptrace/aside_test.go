@@ -124,8 +124,13 @@ func TestPriorityComesBack(t *testing.T) {
 			r.until[i] = unix.NsecToTimespec(now + int64(after))
 		}
 		r.back.Store(0)
+		other := realTime(tracerPriority)
+		other.Policy = unix.SCHED_RR
+		if err := unix.SchedSetAttr(0, &other, 0); err != nil {
+			t.Fatal(err)
+		}
 		r.runner.GoAlong(r.calls[:])
-		for Monotonic(&ts) < now+int64(time.Millisecond) { // it was raised by now
+		for ownPolicy(t) != unix.SCHED_FIFO { // until it was raised once, however late the raiser has its CPU
 		}
 		setOwnPriority(&r.idle)
 		goTo(t, 0, here) // beside a program that spins there

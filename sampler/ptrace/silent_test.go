@@ -84,6 +84,9 @@ func TestSilentThreadsInADump(t *testing.T) {
 // TestSilentOnlooker: the OS thread that reads by itself is left behind, and ends when its read comes back.
 func TestSilentOnlooker(t *testing.T) {
 	p, silent, others := ctest.StartSilent(t, 1, "sleep")
+	for _, tid := range []int{p.PID, silent[0]} { // a thread that has no CPU yet to go to sleep on is running
+		ctest.Eventually(t, "it sleeps", func() bool { return ctest.State(p.PID, tid) == 'S' })
+	}
 	cpu := ctest.NeedCPU(t)
 	tids := []int{p.PID, silent[0], p.PID}
 	snap := new(look.Look)
@@ -115,6 +118,7 @@ func TestSilentOnlooker(t *testing.T) {
 		_, err := os.Stat(fmt.Sprintf("/proc/self/task/%d", first.tid.Load()))
 		return err != nil && first.IsBack()
 	})
+	ctest.Eventually(t, "it sleeps again", func() bool { return ctest.State(p.PID, silent[0]) == 'S' })
 	if got := looks(second, silent[0]); !slices.Equal(got, []Outcome{Taken}) || len(snap.Stack) != unknownStack {
 		t.Errorf("its memory answers: %v, %d bytes", got, len(snap.Stack))
 	}

@@ -64,6 +64,7 @@ func TestMallocIsCountedOnce(t *testing.T) {
 		}
 	}()
 	ctest.Eventually(t, "the probes are set", func() bool { return len(engine.Stats().Events) > 0 })
+	ctest.Eventually(t, "it has stopped itself", func() bool { return ctest.State(c.PID, c.PID) == 'T' })
 	unix.Kill(c.PID, syscall.SIGCONT)
 	c.Number(t)
 	stop()

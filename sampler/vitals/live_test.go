@@ -80,7 +80,7 @@ func TestFinalizers(t *testing.T) {
 				r := p.read()
 				if n, ok := r.JVM.References.Finalizers.Get(); name == "ZGC" && !ok {
 					t.Log("the way to the queue is stale")
-				} else if !ok || n != truth || n < 500 {
+				} else if p.near("finalizers", r.JVM.References.Finalizers, truth, p.beans("beans")["finalizers"], 0); n < 500 {
 					t.Errorf("%v wait, the JVM says %d", r.JVM.References.Finalizers, truth)
 				}
 				if n, ok := r.JVM.References.Pending.Get(); !ok && name != "ZGC" && jdk.Label != "stripped" || n > 10 {
@@ -166,7 +166,8 @@ func TestHoldOut(t *testing.T) {
 			return // this libjvm.so has no symbols
 		}
 		var seen, named, operation int
-		for tries := 0; seen == 0 && tries < 5; tries++ { // on a busy machine it may be over before the first reading
+		// On a busy machine it may be over before the first reading, or another operation may wait for the thread.
+		for tries := 0; (seen == 0 || operation == 0 && jdk.Version > 8) && tries < 5; tries++ {
 			p.Command("hold")
 			seen, named, operation = p.watchHoldOut(t)
 		}

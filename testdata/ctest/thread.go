@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"strconv"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -19,6 +20,27 @@ func State(pid, tid int) byte {
 		return 0
 	}
 	return b[end+2]
+}
+
+// AwaitAsleep waits until all threads of a program sleep, but for so many. A thread that is to sleep may have no CPU
+// for that yet.
+func AwaitAsleep(t testing.TB, p *Program, others int) {
+	t.Helper()
+	Eventually(t, "its threads sleep", func() bool {
+		tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", p.PID))
+		if err != nil {
+			t.Fatal(err)
+		}
+		awake := 0
+		for _, task := range tasks {
+			if tid, _ := strconv.Atoi(task.Name()); State(p.PID, tid) != 'S' {
+				if awake++; awake > others {
+					return false
+				}
+			}
+		}
+		return true
+	})
 }
 
 // TracerOf is the thread that traces any thread of the system, 0 if none.

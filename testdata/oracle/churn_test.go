@@ -5,6 +5,7 @@ package oracle
 import (
 	"archive/zip"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -45,7 +46,8 @@ func TestChurn(t *testing.T) {
 		for why, n := range c.truncated {
 			t.Logf("%v: %d", why, n)
 		}
-		if c.whole*100 < c.stacks*99 {
+		// Of some 0.4 % code or class is gone before they are walked.
+		if few := float64(c.stacks) / 100; float64(c.stacks-c.whole) > few+5*math.Sqrt(few) {
 			t.Errorf("only %d of %d stacks are whole", c.whole, c.stacks)
 		}
 		if c.generations == 0 || c.versions == 0 || strings.HasSuffix(counts, " 0") {

@@ -255,16 +255,16 @@ func TestNonBlocking(t *testing.T) {
 		jvm, stacks := startParked(t, jdk)
 		s := attach(t, jvm.PID)
 		threads := dumped(t, s, session.DumpOptions{NonBlocking: true})
-		turns := parkedSwitches(t, threads, jvm.PID, stacks)
+		turns, _ := parkedSwitches(t, threads, jvm.PID, stacks)
 		host.WaitFor(t, "all have come to a stand", func() bool {
 			time.Sleep(100 * time.Millisecond)
-			before := turns
-			turns = parkedSwitches(t, threads, jvm.PID, stacks)
-			return turns == before
+			before, asleep := turns, false
+			turns, asleep = parkedSwitches(t, threads, jvm.PID, stacks)
+			return turns == before && asleep
 		})
 		threads = dumped(t, s, session.DumpOptions{NonBlocking: true})
 		// A thread that is stopped in a system call wakes up for that, which the kernel counts.
-		if now := parkedSwitches(t, threads, jvm.PID, stacks); now != turns {
+		if now, _ := parkedSwitches(t, threads, jvm.PID, stacks); now != turns {
 			t.Errorf("the kernel has switched to parked threads %d times", now-turns)
 		}
 		for _, want := range stacks {
@@ -274,16 +274,19 @@ func TestNonBlocking(t *testing.T) {
 			}
 		}
 		threads = dumped(t, s, session.DumpOptions{})
-		if now := parkedSwitches(t, threads, jvm.PID, stacks); now == turns {
+		if now, _ := parkedSwitches(t, threads, jvm.PID, stacks); now == turns {
 			t.Error("stops do not count as switches here, so this test proves nothing")
 		}
 	})
 }
 
-// parkedSwitches is how often the kernel has switched from the threads that stand still. Those that wait for a monitor
-// look around now and then by themselves (runtime/objectMonitor.cpp, MAX_RECHECK_INTERVAL).
-func parkedSwitches(t *testing.T, threads []dumpedThread, pid int, stacks []jvmtest.ExpectedStack) (sum int) {
+// parkedSwitches is how often the kernel has switched from the threads that stand still, and whether they all sleep:
+// one that has no CPU stands, too. Those that wait for a monitor look around now and then by themselves
+// (runtime/objectMonitor.cpp, MAX_RECHECK_INTERVAL).
+func parkedSwitches(t *testing.T, threads []dumpedThread, pid int, stacks []jvmtest.ExpectedStack) (sum int,
+	asleep bool) {
 	t.Helper()
+	asleep = true
 	for _, want := range stacks {
 		th := threadNamed(t, threads, want.Thread)
 		if strings.HasPrefix(th.State, "BLOCKED") {
@@ -294,7 +297,9 @@ func parkedSwitches(t *testing.T, threads []dumpedThread, pid int, stacks []jvmt
 			t.Fatal(err)
 		}
 		for line := range strings.Lines(string(status)) {
-			if name, value, _ := strings.Cut(line, ":"); strings.HasSuffix(name, "voluntary_ctxt_switches") {
+			name, value, _ := strings.Cut(line, ":")
+			asleep = asleep && (name != "State" || strings.HasPrefix(value, "\tS"))
+			if strings.HasSuffix(name, "voluntary_ctxt_switches") {
 				n, err := strconv.Atoi(strings.TrimSpace(value))
 				if err != nil {
 					t.Fatal(err)
@@ -303,7 +308,7 @@ func parkedSwitches(t *testing.T, threads []dumpedThread, pid int, stacks []jvmt
 			}
 		}
 	}
-	return sum
+	return sum, asleep
 }
 
 func signal(t testing.TB, pid int, sig syscall.Signal) {

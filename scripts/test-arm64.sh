@@ -90,8 +90,8 @@ with=()
 echo "$(date -u +%F) $(git rev-parse --short HEAD), $(qemu-system-aarch64 --version | head -1)"
 unit
 few=$(among 17 25)
-desk='TestLocks|TestDump|TestTriage'
-cores='TestCore|TestKernelCores|TestDamagedCores'
+desk='TestLocks|TestDump|TestTriage|TestCore|TestDamagedCores'
+cores='TestKernelCores'
 stage live 14400 "$few" testdata/oracle -test.skip "$desk|$cores|TestShadow|TestSteps|TestVirtual|TestMatrix|TestChurn|Shares|JavacIsWhole"
 stage desk 7200 "$few" testdata/oracle -test.run "$desk"
 with=(--env GOPROF_PROVE=1 --env GOPROF_KEEP_CORES="/host/$out/cores")

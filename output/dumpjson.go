@@ -52,12 +52,13 @@ type (
 		jsonCarrier
 		jsonThreadLocks
 	}
-	// jsonThreadLocks is what the thread holds and waits for. The frame of a lock counts those of frames, and on
-	// through those of carrier.
+	// jsonThreadLocks is what the thread holds and waits for. The frame of a lock is an index into frames, which goes
+	// on through carrier.
 	jsonThreadLocks struct {
 		Holds    []jsonHeld      `json:"holds,omitempty"`
 		WaitsFor *jsonDumpedWait `json:"waits_for,omitempty"`
-		// Unconfirmed: it seems to wait for another thread's lock, and which that is could not be confirmed.
+		// Unconfirmed says that the thread seems to wait for another thread's lock, and that this could not be
+		// confirmed.
 		Unconfirmed bool `json:"unconfirmed,omitempty"`
 	}
 	jsonDumpedWait struct {

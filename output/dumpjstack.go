@@ -245,7 +245,7 @@ func (w jstackWriter) deadlock(threads []*profile.ThreadDump) {
 	w.WriteByte('\n')
 }
 
-// jstackText is text of the target's in such a dump: on one line.
+// jstackText makes text of the target fit for such a dump: on one line.
 func jstackText(s string) string { return Printable(s) }
 
 // jstackName is a thread's name. Readers look for its end by a quote, so it may hold none.

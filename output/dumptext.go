@@ -189,7 +189,7 @@ func virtualNumber(v profile.VirtualThread) string {
 	return strconv.FormatUint(v.ID, 10)
 }
 
-// stack writes frames, of which the first is number first of its thread's.
+// stack writes frames. first is the first one's index in its thread's stack.
 func (w *dumpWriter) stack(s *profile.Stack, first int, locks *threadLocks) {
 	for i := range w.shape.shown(s) {
 		w.frame(&s.Frames[i])

@@ -141,7 +141,7 @@ func pauses(b *strings.Builder, s *profile.Summary) {
 	}
 }
 
-// isBehind tells whether goprof skipped many ticks, and whether there is a gap among them. Less than a tenth of all
+// isBehind reports whether goprof skipped many ticks, and whether there is a gap among them. Less than a tenth of all
 // shows in the rate alone.
 func isBehind(s *profile.Summary) (late, gap bool) {
 	long := time.Second + 2*s.Meta.Interval

@@ -16,8 +16,8 @@ type Tree struct {
 	Stacks int            // lines of the file
 }
 
-// guessWeight tells whether CPU time is counted, where no summary says so: a file may have lost its summary, or come
-// through a pipe. Two roots are there with CPU time alone.
+// guessWeight reports whether the file counts CPU time, if no summary says so: a file may have lost its summary, or
+// come through a pipe. Two roots are there with CPU time alone.
 func (t *Tree) guessWeight() {
 	for i := 1; i < len(t.Nodes); i++ {
 		n := &t.Nodes[i]

@@ -2,7 +2,8 @@ package output
 
 import "goprof/profile"
 
-// TreeOf is a profile as a tree of labels, those that Collapsed writes: what ParseCollapsed makes of its file.
+// TreeOf is a profile as a tree of the labels that Collapsed writes. It is the tree that ParseCollapsed makes from that
+// file.
 func TreeOf(p *profile.Profile) *Tree {
 	b := treeBuilder{tree: &Tree{Nodes: make([]TreeNode, 1, 1024), Weight: p.Meta.Weight},
 		labels: make(map[string]int32), children: make(map[uint64]int32)}

@@ -22,7 +22,7 @@ import (
 
 // TestNamesOfSeveral: several JVMs may be recorded at once, with one Redactor for all.
 func TestNamesOfSeveral(t *testing.T) {
-	const words, jvms = 20_000, 4
+	const words, jvms = 5_000, 4
 	key := []byte("the key of this test")
 	alone := redact.New(redact.Default(), key)
 	f := recordFlags{by: redact.New(redact.Default(), key)}

@@ -8,14 +8,14 @@ import (
 	"goprof/output"
 )
 
-// An item is what is compared: a key of the report by its self or its total, or a path. Items have numbers: those by
-// self, those by total, and then the nodes.
+// An item is what is compared: a key of the report by its self or its total, or a path. The numbers of items are in
+// this order: self, total, nodes.
 type items struct {
 	tree  *tree
 	keys  []int32 // of nodes
 	names []string
 
-	list  []item  // those that are compared
+	list  []item  // the compared ones
 	place []int32 // of an item in list, -1 if it is not there
 	seen  []int32 // by key: the last walk that met it
 	walk  int32
@@ -29,7 +29,7 @@ type item struct {
 	prints  uint64 // of the nodes whose samples it has: two items with the same are the same samples
 }
 
-// maxItems is about how many items are compared at most; those with the fewest samples are left out first.
+// maxItems bounds the compared items, roughly. The items with the fewest samples are left out first.
 const maxItems = 1 << 18
 
 func newItems(t *tree, key func(output.Name) string, inherits output.Inherits) *items {

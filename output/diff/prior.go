@@ -68,7 +68,7 @@ func trigamma(x float64) (y float64) {
 	return y + 1/x + x2/2 + x2/x*(1.0/6-x2*(1.0/30-x2/42))
 }
 
-// inverseTrigamma is the x of which trigamma is y, which falls from above 1e4 to below 1e-4.
+// inverseTrigamma finds the x with trigamma(x) = y, for y between 1e-4 and 1e4.
 func inverseTrigamma(y float64) float64 {
 	low, high := 1e-2, 1e4
 	for range 60 {

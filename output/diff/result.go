@@ -65,7 +65,7 @@ const (
 	OfPath  = "path"
 )
 
-// Change is one method, or what else the comparison is by, or one path. Shares are from 0 to 1.
+// Change is the change of one key, a method mostly, or of one path. Shares are from 0 to 1.
 type Change struct {
 	Name        string   `json:"name"` // of a path: its last frame
 	Of          string   `json:"of"`   // OfSelf, OfTotal, OfPath

@@ -166,7 +166,7 @@ func (w *writer) stackTable() {
 	w.Raw("}")
 }
 
-// frameTable has no addresses: for those of native code the place of its image in memory would have to be known.
+// frameTable has no addresses: goprof would have to know where each native image lay in memory.
 func (w *writer) frameTable() {
 	frames := w.t.Frames
 	n := len(frames)

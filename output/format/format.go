@@ -49,7 +49,7 @@ func (f Format) String() string {
 	return "unknown"
 }
 
-// Extension is what the names of such files end in.
+// Extension is the ending of such files' names.
 func (f Format) Extension() string {
 	if int(f) < numFormats {
 		return table[f].ends[0]

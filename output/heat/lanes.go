@@ -13,7 +13,8 @@ import (
 const (
 	// maxLanes bounds the lanes of a page. Those with the fewest samples share the last.
 	maxLanes = 200
-	// maxKnown bounds those that are told apart while samples are read: a program may have millions of virtual threads.
+	// maxKnown bounds how many threads are told apart while samples are read: a program may have millions of virtual
+	// threads.
 	maxKnown = 1 << 16
 	noThread = "no thread known"
 	virtuals = "virtual threads"

@@ -11,7 +11,7 @@ type constants struct {
 	threads map[uint64]profile.Thread
 	stacks  map[uint64]int32 // places in pieces
 	pieces  []piece
-	// wantStacks: without events that have one, stacks are passed over.
+	// wantStacks says that an event with a stack is wanted. Otherwise stacks are passed over.
 	wantStacks bool
 	record     record
 }

@@ -15,7 +15,7 @@ type BadRecording struct {
 	// Incomplete: nothing is wrong, but the chunk that begins here is not whole. Who wrote it was killed, or writes
 	// still.
 	Incomplete bool
-	// TooMuch: nothing is wrong, but there is more than is read.
+	// TooMuch says that nothing is wrong, but that there is more than goprof reads.
 	TooMuch bool
 }
 

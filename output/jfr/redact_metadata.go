@@ -58,7 +58,7 @@ type keptTypes struct {
 	classes map[int64]bool
 }
 
-// keepTypes leaves out classes that are not listed, with the fields, annotations and settings that are of such.
+// keepTypes leaves out classes that are not listed, and all fields, annotations and settings of such classes.
 func keepTypes(root *metaElement) *keptTypes {
 	k := &keptTypes{classes: make(map[int64]bool)}
 	k.each(root, func(class *metaElement) {

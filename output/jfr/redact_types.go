@@ -119,7 +119,7 @@ var textFields = map[string]meaning{
 	"jdk.types.Module.name":       moduleText, "jdk.types.Module.version": versionText,
 	"jdk.types.Module.location": locationText, "jdk.types.ClassLoader.name": loaderText,
 
-	// Inlining is told by names, not by references.
+	// This event names methods as texts, not by references.
 	"jdk.types.CalleeMethod.type": classText, "jdk.types.CalleeMethod.descriptor": descriptorText,
 }
 

@@ -107,7 +107,7 @@ var eventSlots = map[string]slot{
 	"monitorClass": slotClass, "parkedClass": slotClass,
 }
 
-// sourceSlots are those of the events that come before a chunk's others in our files.
+// sourceSlots are the slots of the source events, which come first in the chunks of our files.
 var sourceSlots = map[string]slot{"class": slotType, "file": slotSource, "build": slotBuild}
 
 // constantSlots are the fields of constants that are understood.
@@ -151,7 +151,7 @@ func (p *schemaParser) word() string {
 	return p.words[n]
 }
 
-// element reads an element and those in it. of is the class that it belongs to.
+// element reads an element, and the elements in it. of is the class that it belongs to.
 func (p *schemaParser) element(depth int, of *class) {
 	if depth > maxElementDepth {
 		p.fail("metadata more than %d deep", maxElementDepth)

@@ -149,7 +149,7 @@ func times(points []ship.Point) (list []uint64) {
 	return list
 }
 
-// span is the batch's time, with all of its looks: servers refuse those that lie outside.
+// span is the batch's time, stretched over all of its looks: servers refuse looks outside.
 func (e *encoder) span() (from, to int64) {
 	from, to = unixNano(e.batch.From), unixNano(e.batch.To)
 	for i := range e.batch.Samples {

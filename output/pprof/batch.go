@@ -9,7 +9,7 @@ import (
 	"goprof/profile/naming"
 )
 
-// OfBatch writes a batch, compressed. who chooses what of a thread samples are labelled with; nil is all.
+// OfBatch writes a batch, compressed. who chooses which facts of a thread become labels. nil takes all.
 func OfBatch(b *ship.Batch, who func(profile.Thread) profile.Thread) ([]byte, error) {
 	builder := NewBuilder(Options{Weight: b.Weight(), States: true})
 	for i := range b.Samples {

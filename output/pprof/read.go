@@ -203,7 +203,7 @@ func (r *fileReader) cutRoot() {
 	}
 }
 
-// location takes a location apart. Code in an image is native; the format does not say more.
+// location takes a location apart. Code in an image is native: the format does not say more.
 func (r *fileReader) location(l *pb.Location) {
 	kind, in := profile.C2, image{}
 	if l.Mapping != nil && l.Mapping.File != "" {

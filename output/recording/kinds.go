@@ -28,7 +28,7 @@ const (
 // EventGroups are what Options.Event can be beside the names of events.
 var EventGroups = []string{"cpu", "native", "wall", "alloc", "lock", "park"}
 
-// modeOf says which mode a recording of such events is of, where they are of none of ours (kind).
+// modeOf is the mode of a recording of such events, unless they are goprof's own (kind).
 var modeOf = map[string]string{
 	executionSample: profile.ModeCPU, nativeSample: profile.ModeCPU, cpuTimeSample: profile.ModeCPU,
 	wallSample: profile.ModeWall, monitorEnter: "lock", threadPark: "lock",
@@ -49,7 +49,7 @@ func (c *contents) kind(event string) *profile.EventKind {
 	return otherKinds[event]
 }
 
-// mode says which mode a recording of such events is of.
+// mode is the mode of a recording of such events.
 func (c *contents) mode(event string) string {
 	if kind := c.kind(event); kind != nil {
 		return kind.Name
@@ -91,12 +91,12 @@ type contents struct {
 	counts map[string]int64              // of all events
 	stacks map[string]bool               // those with a stack trace
 	ours   bool                          // goprof wrote it
-	kinds  map[string]*profile.EventKind // of those that are samples of events, in ours, by type
+	kinds  map[string]*profile.EventKind // of goprof's samples of events, by type
 	waits  map[string]string             // names of wall-clock parts, in ours that have several parts, by type
 	first  []string                      // types in the order in which their events were asked for
 }
 
-// has reports whether there are such events.
+// has reports whether the file has such events.
 func (c *contents) has(event string) bool { return c.counts[event] > 0 && c.stacks[event] }
 
 // choose says which events are the samples.
@@ -152,7 +152,7 @@ func (c *contents) usual() ([]string, error) {
 	return nil, c.lacks("")
 }
 
-// group is the events of a group that there are; nil if there is no such group.
+// group are the events of a group that the file has, nil if there is no such group.
 func (c *contents) group(name string) []string {
 	some := func(events ...string) []string {
 		return slices.DeleteFunc(events, func(e string) bool { return !c.has(e) })

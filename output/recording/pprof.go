@@ -35,7 +35,7 @@ func openPProf(from io.Reader, name string, o Options) (*pprofFile, error) {
 	if err := p.choose(o.Event); err != nil {
 		return nil, err
 	}
-	// What samples have is known only when all are seen; they are in memory.
+	// Only all samples together tell what samples have. They are in memory.
 	samples := false
 	err = file.Each(func(s *profile.Sample, _ []int64) error {
 		samples = true

@@ -78,7 +78,7 @@ func isText(head []byte) bool {
 // maxFile bounds a file that is read into memory as a whole.
 const maxFile = 1 << 30
 
-// Input is a file that is to be redacted.
+// Input is a file to redact.
 type Input struct {
 	Kind Kind
 	file *os.File

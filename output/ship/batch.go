@@ -27,7 +27,7 @@ func (b *Batch) Looks() (n int64) {
 
 // Sample is one stack of one thread, or of one pool of threads, in one state, with every look that found it.
 type Sample struct {
-	// Thread is who was looked at. Of a pool the name has "*" for its number, and the numbers are 0.
+	// Thread is the thread that was looked at. The name of a pool has "*" for its number, and its numbers are 0.
 	Thread  profile.Thread
 	Stack   *profile.Stack // leaf first
 	State   profile.State

@@ -28,7 +28,7 @@ type spooled struct {
 }
 
 // spool keeps messages in the order in which they came. Files are written and read without the lock, so a disk that
-// hangs holds whoever uses the disk and nobody else.
+// hangs blocks the goroutine that uses the disk, and no other.
 type spool struct {
 	folder *os.Root // nil: memory only
 	max    int64

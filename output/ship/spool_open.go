@@ -94,7 +94,7 @@ func (s *spool) recover() error {
 	return nil
 }
 
-// find adds the message of a name. What is damaged is found again when it is to be sent, and counted then.
+// find adds the message in a file. A damaged message is found, and counted, when it is about to be sent.
 func (s *spool) find(name string) {
 	if strings.HasSuffix(name, unfinished) {
 		s.folder.Remove(name) // was being written when an earlier goprof ended
@@ -104,7 +104,7 @@ func (s *spool) find(name string) {
 	if !ok {
 		return
 	}
-	s.next = max(s.next, number+1) // also of those that have no room: a new one must not take their place
+	s.next = max(s.next, number+1) // even of messages without room: a new one must not take their place
 	if len(s.entries) >= maxEntries {
 		return
 	}

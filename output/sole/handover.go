@@ -29,7 +29,7 @@ const (
 	askEvery = 20 * time.Millisecond
 )
 
-// ErrNoAnswer: the goprof that has the folder did not agree. It may be an older one, or stopped.
+// ErrNoAnswer says that the goprof that uses the folder did not agree. It may be an older one, or stopped.
 var ErrNoAnswer = errors.New("the goprof that uses the folder does not answer")
 
 // Ask asks the goprof that has a folder to end at a moment, and returns that moment. The other one may agree until

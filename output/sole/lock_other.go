@@ -4,5 +4,5 @@ package sole
 
 import "os"
 
-// Lock cannot be had here.
+// Lock does not exist on this system.
 func Lock(*os.Root, string, string) (unlock func(), err error) { return func() {}, nil }

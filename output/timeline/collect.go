@@ -84,7 +84,7 @@ func (c *collector) sees(s *Sample) {
 var valueOf = map[profile.Weight]Value{profile.Samples: Looks, profile.CPUTime: CPU, profile.WallTime: Span,
 	profile.Bytes: Bytes}
 
-// value is what was asked for, or else the best that a recording's samples can be weighed in.
+// value is the weight that the user has named, or the best one that the recording's samples have.
 func (c *collector) value() Value {
 	switch {
 	case c.t.Info.Asked:
@@ -241,7 +241,7 @@ func plus(a, b int64) int64 {
 	return a + b
 }
 
-// saturated multiplies such numbers.
+// saturated multiplies, and stops at the largest number.
 func saturated(a, b int64) int64 {
 	hi, lo := bits.Mul64(uint64(max(a, 0)), uint64(max(b, 0)))
 	if hi != 0 || lo > math.MaxInt64 {

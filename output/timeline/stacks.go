@@ -41,7 +41,7 @@ type stacks struct {
 	recent  [1 << recentBits]recentStep
 }
 
-// recentStep is a place of the cache before the maps: most frames of a new stack are those of others.
+// recentStep is a place of the cache before the maps: most frames of a new stack are in other stacks, too.
 type recentStep struct {
 	step
 	node int32 // 0 of an empty place
@@ -56,7 +56,7 @@ type step struct {
 	kind   profile.Kind
 }
 
-// place is where the step is in the cache. A Func is told by its address.
+// place is the step's place in the cache. A Func is known by its address.
 func (s *step) place() uint64 {
 	h := uint64(uintptr(unsafe.Pointer(s.fn)))>>4 ^ uint64(uint32(s.parent))<<32 ^ uint64(uint32(s.line))<<20
 	h *= 0x9e3779b97f4a7c15

@@ -33,9 +33,9 @@ type Timeline struct {
 	Tracks []*Track
 
 	First, Last int64 // of all samples, ns since 1970; both 0 without any
-	Looks       int64 // that all samples stand for, those left out too
+	Looks       int64 // that all samples stand for, with the samples left out
 
-	Slot    time.Duration // equal stacks of a thread within such a time are one sample; 0 if only neighbours are
+	Slot    time.Duration // equal stacks of a thread within that time are one sample; 0: only if they are neighbours
 	Merged  int64         // samples that became part of another one
 	LeftOut int64         // looks that are in no track, because there was no room
 	NoStack int64         // looks with stacks for which there was no room: they have the stack [too many stacks]

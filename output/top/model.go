@@ -22,9 +22,9 @@ type Model struct {
 	filter string
 	typing bool
 
-	threads  []Thread // those that are shown, in order
+	threads  []Thread // the shown ones, in order
 	methods  []Method
-	selected int // tid; 0 is whoever is first
+	selected int // tid; 0 is the first thread
 	scrolled int // threads above the first one that is drawn
 	visible  int // threads that were drawn last
 
@@ -236,7 +236,7 @@ func (m *Model) move(key string) {
 	case "pgdown":
 		to += max(m.visible, 1)
 	case "home", "g":
-		m.selected = 0 // and whoever will be first
+		m.selected = 0 // and it stays on the first one
 		return
 	case "end", "G":
 		to = len(m.threads) - 1

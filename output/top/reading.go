@@ -62,7 +62,7 @@ type GC struct {
 	Collections int64
 }
 
-// Pauses are those that goprof itself caused, since it began.
+// Pauses are the pauses that goprof itself has caused since it began.
 type Pauses struct {
 	Count int64
 	P99   time.Duration

@@ -85,9 +85,9 @@ func rule(what Plumbing, classes, methods string) plumbing {
 	return p
 }
 
-// plumbingRules is the closed list. It holds only what passes calls on: to make a lambda, to link a call site or to spin
-// a class is work, and stays. The list is made when it is first asked for: most commands never do, and its expressions
-// take longer to compile than all else at goprof's start.
+// plumbingRules is the closed list. It holds only what passes calls on: to make a lambda, to link a call site or to
+// spin a class is work, and stays. The list is made when it is first asked for: most commands never do, and its
+// expressions take longer to compile than all else at goprof's start.
 var plumbingRules = sync.OnceValue(func() []plumbing {
 	return []plumbing{
 		rule(Lambda, `.*\$\$Lambda(?:\$[0-9]+)?(?:[+./]0x[0-9a-f]+|[./][0-9]+)?`, ""),

@@ -12,7 +12,8 @@ import (
 	"goprof/sampler/diagnose"
 )
 
-// A JVM that does nothing is not attached to; one that uses CPU time is, and is let go when it rests.
+// The agent does not attach to a JVM that does nothing. It attaches to one that uses CPU time, and lets it go when it
+// rests.
 func TestOnlyTheBusyAreAttachedTo(t *testing.T) {
 	d := drive(t, Default())
 	d.w.start(1, "Quiet")
@@ -37,7 +38,7 @@ func TestOnlyTheBusyAreAttachedTo(t *testing.T) {
 	}
 }
 
-// Where the list of processes cannot be read (no descriptor is left, say), no JVM is taken for gone.
+// If the list of processes cannot be read (no descriptor is left, say), no JVM counts as gone.
 func TestBlindForAMoment(t *testing.T) {
 	d := drive(t, Default())
 	d.w.start(2, "Busy")
@@ -68,7 +69,7 @@ func TestFirstBatchIsSoon(t *testing.T) {
 	}
 }
 
-// A JVM that is stopped uses no CPU time. It is no idle one: that is said and counted, and it is not let go.
+// A stopped JVM uses no CPU time, and yet is not idle: the agent says so, counts it, and does not let it go.
 func TestStoppedIsNotIdle(t *testing.T) {
 	d := drive(t, Default())
 	j := d.w.start(2, "Held")
@@ -99,7 +100,7 @@ func TestStoppedIsNotIdle(t *testing.T) {
 	}
 }
 
-// A JVM that was attached to while it started is tried again.
+// The agent tries a JVM again if it could not attach because the JVM was starting.
 func TestStartingIsTriedAgain(t *testing.T) {
 	d := drive(t, Default())
 	j := d.w.start(3, "Slow")
@@ -118,7 +119,7 @@ func TestStartingIsTriedAgain(t *testing.T) {
 	}
 }
 
-// What is denied is left alone, also where it could not be recorded anyway.
+// A denied JVM is left alone, even if it could not be recorded anyway.
 func TestDeniedAreNotComplainedOf(t *testing.T) {
 	s := Default()
 	s.Choice.Deny = rules(t, "Odd")
@@ -133,7 +134,7 @@ func TestDeniedAreNotComplainedOf(t *testing.T) {
 	}
 }
 
-// What cannot be recorded is said once, and counted.
+// The agent names a JVM that cannot be recorded once, and counts it.
 func TestUnsupportedIsSaidOnce(t *testing.T) {
 	d := drive(t, Default())
 	d.w.start(3, "Odd").fails = errors.New("no tables")
@@ -151,14 +152,14 @@ func TestUnsupportedIsSaidOnce(t *testing.T) {
 	}
 }
 
-// JVMs that end, whose number passes to another, or that become another program.
+// A JVM ends, its number goes to another process, or it becomes another program.
 func TestJVMsEnd(t *testing.T) {
 	d := drive(t, Default())
 	d.w.start(4, "Short")
 	d.w.use(4, time.Second)
 	d.beats(2)
 	d.w.stop(4)
-	d.handle(<-d.events) // the recording may know it before the finder
+	d.handle(<-d.events) // the recording may notice it before the finder
 	d.beats(2)
 	for wait := 0; len(d.batches) == 0 && wait < mostWaits; wait++ {
 		d.beats(1)
@@ -185,7 +186,7 @@ func TestJVMsEnd(t *testing.T) {
 	}
 }
 
-// TestHiddenNames: where names are to go, what the agent says of a JVM has neither its name nor words of the cause.
+// TestHiddenNames: if names are taken out, what the agent says of a JVM has neither its name nor words of the cause.
 func TestHiddenNames(t *testing.T) {
 	d := drive(t, Default())
 	d.Hide(func(text string) string { return strings.NewReplacer("Zebra", "C1", "zebra", "w2").Replace(text) })

@@ -43,7 +43,7 @@ func TestBatchesAreSpread(t *testing.T) {
 	}
 }
 
-// Where goprof takes more than it may, it takes less: from the one with most samples first.
+// If goprof uses more than it may, it takes fewer samples: first of the JVM with the most.
 func TestBudgetIsHeldFairly(t *testing.T) {
 	d := drive(t, Default())
 	d.w.start(8, "Small")
@@ -149,7 +149,7 @@ func TestFill(t *testing.T) {
 	}
 }
 
-// Attaching is paid from half of the budget, and not at once for many.
+// Attaching is paid from half of the budget. goprof does not attach to many JVMs at once.
 func TestAttachingIsBounded(t *testing.T) {
 	b := budget{max: 0.01, cpus: 2}
 	now := time.Now()

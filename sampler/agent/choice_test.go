@@ -82,7 +82,7 @@ func TestReload(t *testing.T) {
 	}
 }
 
-// A reload begins the budget anew: rates that it had lowered are what was asked for, and batches say so.
+// A reload begins the budget anew: lowered rates become what the user has asked for, and batches say so.
 func TestReloadEndsLowRates(t *testing.T) {
 	d := drive(t, Default())
 	j := d.w.start(5, "Shop")
@@ -99,7 +99,7 @@ func TestReloadEndsLowRates(t *testing.T) {
 	}
 }
 
-// Where the kernel takes the samples the budget cannot lower their rate, and batches do not say that it has.
+// If the kernel takes the samples, the budget cannot lower their rate, and batches do not claim a lower one.
 func TestFixedRatesAreToldAsTheyAre(t *testing.T) {
 	d := drive(t, Default())
 	d.w.start(5, "Perf").fixed = true

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// What is kept of JVMs stays within max-memory: the busiest are recorded, and where they grow, those that do the least
-// are let go, said and counted. Nobody is attached to for whom there is no room.
+// What is kept of JVMs stays within max-memory: the busiest JVMs are recorded. If they grow, the agent lets the least
+// busy ones go, says so and counts them. It does not attach to a JVM without room for it.
 func TestMemoryIsBounded(t *testing.T) {
 	s := Default()
 	s.MaxCPU, s.MaxMemory = 0, 100e6 // 60 MB of it in use
@@ -52,8 +52,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// TestRoomForOne: where no JVM is recorded, what is in use is of those that ended. The next one does not wait for a
-// collection, which an agent that does nothing has every two minutes, and is not let go before there was one.
+// TestRoomForOne: if no JVM is recorded, what is in use belongs to JVMs that have ended. The next JVM does not wait for
+// a garbage collection, which comes every two minutes in an agent that does nothing. It is not let go before that.
 func TestRoomForOne(t *testing.T) {
 	for _, garbage := range []int64{50e6, 90e6} {
 		s := Default()
@@ -71,7 +71,7 @@ func TestRoomForOne(t *testing.T) {
 	}
 }
 
-// collect is a garbage collection, after those that were let go have ended.
+// collect is a garbage collection, after the recordings that were let go have ended.
 func (d *driven) collect() {
 	for wait := 0; wait < mostWaits; wait++ {
 		d.w.mu.Lock()

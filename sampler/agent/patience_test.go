@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 )
 
-// A target that does not answer holds nobody, and only so many threads.
+// A target that does not answer blocks no caller, and a bounded number of threads.
 func TestInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		if got, ok := inTime(func() int { return 7 }); got != 7 || !ok {

@@ -9,8 +9,8 @@ import (
 	"goprof/profile"
 )
 
-// TestRealFiles: files of JVMs that were made to crash, of each JDK from 8 to 27. What says where they ran has been
-// taken out.
+// TestRealFiles: files of JVMs that were made to crash, of each JDK from 8 to 27. Everything that tells where they ran
+// was taken out.
 func TestRealFiles(t *testing.T) {
 	for what, id := range map[string]profile.FindingID{"kill": profile.SignalSent, "oom": profile.CrashOnOOM,
 		"poke": profile.UnsafeAccess} {
@@ -130,7 +130,7 @@ func TestMadeFiles(t *testing.T) {
 	}
 }
 
-// TestNothingSecret: the command line and the environment are not told.
+// TestNothingSecret: no output contains the command line or the environment.
 func TestNothingSecret(t *testing.T) {
 	r, err := Parse(strings.NewReader(made[0].text + "\nCommand Line: -Dx=hunter2 App hunter2\n\nVM " +
 		"Arguments:\njava_command: App hunter2\n" +

@@ -17,7 +17,8 @@ func TestChances(t *testing.T) {
 	}{
 		{"none", nil, map[time.Duration]bool{0: false}},
 		{"two at once", []time.Duration{0, 0}, map[time.Duration]bool{0: false, time.Minute: false}},
-		{"three at once", []time.Duration{0, 0, 0}, map[time.Duration]bool{0: true, 59 * time.Second: true, time.Minute: false}},
+		{"three at once", []time.Duration{0, 0, 0},
+			map[time.Duration]bool{0: true, 59 * time.Second: true, time.Minute: false}},
 		{"a minute apart", []time.Duration{0, time.Minute, 2 * time.Minute}, map[time.Duration]bool{2 * time.Minute: false}},
 		{"the first has expired", []time.Duration{0, 50 * time.Second, 70 * time.Second},
 			map[time.Duration]bool{70 * time.Second: false}},

@@ -71,7 +71,7 @@ func TestContextOfAProcess(t *testing.T) {
 	}
 }
 
-// lying is memory at addresses from 0 on, that changes whenever it is read, if change is there.
+// lying is memory from address 0 on. If change is set, the memory changes with each read.
 type lying struct {
 	data   []byte
 	change func(data []byte)

@@ -46,7 +46,7 @@ listen: 127.0.0.1:9464
 	}
 }
 
-// What is wrong is told with its line.
+// An error names the line.
 func TestWrongFiles(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"unknown key":   {"rate: 19\nrates: 20\n", `line 2: there is no option "rates"`},
@@ -145,7 +145,7 @@ func TestDestinations(t *testing.T) {
 	}
 }
 
-// A server that is named by a second flag does not replace the first one; one of another source does.
+// A server in a second flag does not replace the first one. A server of another source does.
 func TestServersOfSeveralFlags(t *testing.T) {
 	var before, flags Said
 	before.Add("otlp", "http://old")

@@ -210,9 +210,9 @@ func smallLoop(st *profile.Stack) (string, bool) {
 }
 
 // TestSmallLeaf: methods without a call or a poll, inlined through up to two wrappers into a loop where they do all the
-// work. The compiler has no record of most of them. How often the leaf is right depends on the twenty methods that chance
-// makes, so the short form makes the same ones each time. GOPROF_SMALL_SEED repeats a run, GOPROF_LEAF_SAMPLES makes it
-// longer.
+// work. The compiler has no record of most of them. How often the leaf is right depends on the twenty methods that
+// chance makes, so the short form makes the same ones each time. GOPROF_SMALL_SEED repeats a run, GOPROF_LEAF_SAMPLES
+// makes it longer.
 func TestSmallLeaf(t *testing.T) {
 	samples, seed := 600, uint64(1)
 	if longForm {

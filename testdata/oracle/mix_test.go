@@ -46,8 +46,8 @@ func busyProcess(t *testing.T) {
 	})
 }
 
-// mostWeight is what one sample may weigh: a thread may be charged for seconds in which a hypervisor had its CPU, and the
-// next sample has all of that.
+// mostWeight is what one sample may weigh: a thread may be charged for seconds in which a hypervisor had its CPU, and
+// the next sample has all of that.
 const mostWeight = int64(20 * time.Millisecond)
 
 func mixRun(t *testing.T, jdk jvmtest.JDK, samples int) {

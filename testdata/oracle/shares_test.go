@@ -29,9 +29,9 @@ import (
 // woken where the running thread calls the scheduler. In this program that is "other": it reads its thread's
 // CPU clock there, and with that the kernel looks whether the thread's time is over (docs/decisions/0003).
 //
-// One run in 40 of a perfect sampler is beyond 1.5 by chance, one in 700 beyond 1.8 (drawn 200,000 times). So there is
-// another one then, with more samples, for itself: an error that is there each time is a larger part of what chance does
-// to these. A machine that takes the CPU away for seconds, in a few of the program's slices, adds to what is by chance.
+// One run in 40 of a perfect sampler is beyond 1.5 by chance, one in 700 beyond 1.8 (drawn 120,000 times). So there is
+// another one then, with more samples, for itself: an error that is there each time is a larger part of what chance
+// does to these. A machine that takes the CPU away for seconds, in a few of the program's slices, adds to chance.
 const (
 	tolerance       = 1.8
 	strictTolerance = 1.5

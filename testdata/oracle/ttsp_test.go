@@ -52,7 +52,7 @@ func TestTTSP(t *testing.T) {
 			}
 			t.Run(name, func(t *testing.T) {
 				for try := 0; !testTTSP(t, jdk, counters); try++ { // what goprof cannot see it sees in no try
-					if try == 3 {
+					if try == 10 {
 						t.Fatal("more than half of the safepoints are not seen, or without the loop")
 					}
 				}

@@ -237,7 +237,6 @@ int main(int argc, char **argv) {
 	pthread_attr_t a; pthread_attr_init(&a); pthread_attr_setstacksize(&a, 65536);
 	pthread_t t;
 	for (int i = atoi(argv[1]); i > 0; i--) if (pthread_create(&t, &a, idles, 0)) { puts("no more threads"); return 1; }
-	usleep(300000);
 	ready();
 	for (;;) pause();
 }`
@@ -253,6 +252,7 @@ func TestWallCost(t *testing.T) {
 		fmt.Sscan(n, &threads)
 	}
 	p := ctest.Run(t, cIdle, fmt.Sprint(threads))
+	ctest.AwaitAsleep(t, p, 0)
 	bare := bareReads(t, p.PID, int(rounds), 0)
 	paced := bareReads(t, p.PID, int(rounds), 100*time.Millisecond)
 	least, leastFirst := time.Duration(math.MaxInt64), time.Duration(math.MaxInt64) // a hypervisor's time is charged, too

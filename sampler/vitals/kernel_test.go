@@ -228,6 +228,29 @@ func TestThreadLimit(t *testing.T) {
 	}
 }
 
+// socketsOnceRead lists sockets when what was sent to one has arrived: on a busy machine a thread of the kernel brings
+// it.
+func socketsOnceRead(t *testing.T, to net.Conn, v *Vitals) []Socket {
+	t.Helper()
+	raw, err := to.(*net.TCPConn).SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	to.SetReadDeadline(time.Now().Add(time.Minute))
+	err = raw.Read(func(fd uintptr) bool {
+		n, err := unix.IoctlGetInt(int(fd), unix.TIOCINQ)
+		return err != nil || n > 0
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := v.Sockets()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
 // TestSockets: descriptors lead to the other end of their connections.
 func TestSockets(t *testing.T) {
 	v := of(t, os.Getpid())
@@ -251,11 +274,7 @@ func TestSockets(t *testing.T) {
 		if _, err := client.Write(make([]byte, 123)); err != nil {
 			t.Fatal(err)
 		}
-		all, err := v.Sockets()
-		if err != nil {
-			t.Fatal(err)
-		}
-		states := map[string]int{}
+		all, states := socketsOnceRead(t, other, v), map[string]int{}
 		for _, s := range all {
 			switch {
 			case s.Remote.String() == server.Addr().String():

@@ -49,7 +49,7 @@ func (c container) checkCommands(t *testing.T, jdk jvmtest.JDK, goprof []string,
 	if said != "" {
 		t.Errorf("dump says %s", said)
 	}
-	recorded := run("record", "--pid", strconv.Itoa(c.pid), "-d", "3", "-o", "-")
+	recorded := run("record", "--pid", strconv.Itoa(c.pid), "-d", "1", "-o", "-")
 	if recorded.code != 0 || !strings.Contains(recorded.out, "truth.Shares.") ||
 		strings.Contains(recorded.err, "library-") {
 		t.Errorf("record: %d %s\n%s", recorded.code, recorded.err, recorded.out)
@@ -142,7 +142,7 @@ func TestInnerPIDs(t *testing.T) {
 		!strings.Contains(r.out, "truth.Named") {
 		t.Errorf("%+v", r)
 	}
-	if r := runIt(t, goprof, "record", "--ns-pid", "1", shares, "-d", "3", "-o", "-"); r.code != 0 ||
+	if r := runIt(t, goprof, "record", "--ns-pid", "1", shares, "-d", "1", "-o", "-"); r.code != 0 ||
 		!strings.Contains(r.out, "truth.Shares.") {
 		t.Errorf("%+v", r)
 	}

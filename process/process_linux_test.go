@@ -8,6 +8,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -295,13 +296,29 @@ func TestOpenByAnotherUser(t *testing.T) {
 
 func TestThreads(t *testing.T) {
 	p := openSelf(t)
+	before, err := listThreads(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
 	threads, err := p.Threads()
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, err := os.ReadDir("/proc/self/task")
-	if err != nil || len(threads) < len(dir)-2 || len(threads) > len(dir)+2 {
-		t.Errorf("%d threads, the kernel lists %d (%v)", len(threads), len(dir), err)
+	after, err := listThreads(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[int]bool{}
+	for _, th := range threads {
+		seen[th.TID] = true
+		if !slices.Contains(before, th.TID) && !slices.Contains(after, th.TID) {
+			t.Errorf("%+v: the kernel lists no such thread, %v", th, after)
+		}
+	}
+	for _, tid := range before { // Go starts threads when it likes to
+		if slices.Contains(after, tid) && !seen[tid] {
+			t.Errorf("thread %d is missing: %+v", tid, threads)
+		}
 	}
 	for _, th := range threads {
 		if th.TID != th.NSTID || th.Comm == "" || !strings.ContainsRune("RSDTtI", rune(th.State)) {

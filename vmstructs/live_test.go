@@ -138,12 +138,12 @@ func checkThreads(t *testing.T, v *live) {
 	}
 	compilers := 0
 	for _, th := range threads {
-		if _, err := os.Stat(fmt.Sprintf("/proc/%d/task/%d", v.pid, th.NSTID)); err != nil {
-			t.Errorf("%+v: %v", th, err)
-		}
+		_, gone := os.Stat(fmt.Sprintf("/proc/%d/task/%d", v.pid, th.NSTID))
 		name, err := v.name(th)
-		if err != nil {
-			t.Errorf("%+v: %v", th, err)
+		if err = errors.Join(err, gone); err != nil {
+			if _, there := v.again(t, th); there { // a compiler's thread ends when it has nothing to do
+				t.Errorf("%+v: %v", th, err)
+			}
 			continue
 		}
 		if th.Compiler != strings.Contains(name, "CompilerThread") {
@@ -161,12 +161,14 @@ func checkThreads(t *testing.T, v *live) {
 		}
 		delete(want, name)
 		got, err := v.vm.ThreadStatus(th)
-		for range 200 {
+		for end := time.Now().Add(hangs); time.Now().Before(end); {
 			if got == status && (name == "worker" || th.State == StateBlocked) {
 				break
 			}
 			time.Sleep(10 * time.Millisecond) // main has just told that it is ready
-			th = v.again(t, th)
+			if th, ok = v.again(t, th); !ok {
+				t.Fatalf("%q has ended", name)
+			}
 			got, err = v.vm.ThreadStatus(th)
 		}
 		if err != nil || got != status {
@@ -186,38 +188,63 @@ func checkThreads(t *testing.T, v *live) {
 	}
 }
 
-// again reads one thread anew.
-func (v *live) again(t *testing.T, th Thread) Thread {
+// hangs bounds what must happen at some time, however little CPU time the JVM gets.
+const hangs = time.Minute
+
+// again reads one thread anew, and tells whether it is still there.
+func (v *live) again(t *testing.T, th Thread) (Thread, bool) {
 	t.Helper()
 	threads, err := v.vm.Threads()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, other := range threads {
-		if other.Addr == th.Addr {
-			return other
+		if other.Addr == th.Addr && other.NSTID == th.NSTID {
+			return other, true
 		}
 	}
-	t.Fatalf("%+v has ended", th)
-	return th
+	return th, false
 }
 
 // name asks until the collector lets the name be read.
 func (v *live) name(th Thread) (string, error) {
-	for range 200 {
+	for end := time.Now().Add(hangs); ; time.Sleep(10 * time.Millisecond) {
 		name, err := v.vm.ThreadName(th)
-		if !errors.Is(err, ErrMoved) {
+		if !errors.Is(err, ErrMoved) || time.Now().After(end) {
 			return name, err
 		}
-		time.Sleep(10 * time.Millisecond)
 	}
-	return "", ErrMoved
+}
+
+// awaitCode waits until C2 has compiled the program's innermost loop and the JVM a loop that never ends.
+func (v *live) awaitCode(t *testing.T) {
+	t.Helper()
+	for end := time.Now().Add(hangs); ; time.Sleep(50 * time.Millisecond) {
+		hot, osr := false, false
+		err := v.vm.eachBlock(func(h *codeHeap, blk block) error {
+			if b, err := v.vm.blobAt(h, blk.addr); err == nil && b.Kind == Nmethod {
+				hot = hot || b.Level == 4 && b.Method.Full() == "Sample.hot"
+				osr = osr || b.OSR
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if hot && osr {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("not compiled: Sample.hot by C2 %v, a loop %v", hot, osr)
+		}
+	}
 }
 
 // TestLiveCodeCache parses every blob and decodes every scope of it, and compares what
 // nmethods there are with the JVM's own list.
 func TestLiveCodeCache(t *testing.T) {
 	eachLive(t, []string{"-Xmx128m"}, func(t *testing.T, v *live) {
+		v.awaitCode(t)
 		type code struct {
 			id     int32
 			method string
@@ -275,6 +302,9 @@ func TestLiveCodeCache(t *testing.T) {
 			for i := 1; i < b.debug.count()-1; i++ {
 				s, err := v.vm.decodeScopes(b, i)
 				if err != nil {
+					if again, e := v.vm.blobAt(h, blk.addr); e != nil || again.CompileID != b.CompileID {
+						return nil // freed just now
+					}
 					return fmt.Errorf("%s, record %d: %w", b.Method.Full(), i, err)
 				}
 				scopes++
@@ -358,6 +388,7 @@ func checkStubs(t *testing.T, v *live) {
 // TestLiveLines compares line tables with javap's.
 func TestLiveLines(t *testing.T) {
 	eachLive(t, []string{"-Xmx128m"}, func(t *testing.T, v *live) {
+		v.awaitCode(t)
 		dir, err := compileSample()
 		if err != nil {
 			t.Fatal(err)

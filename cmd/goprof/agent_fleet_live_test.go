@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -175,14 +176,19 @@ func judgeFleet(t *testing.T, all []*fleetMember, a *liveAgent, which string) {
 		took[len(took)-1].Round(time.Millisecond), within)
 }
 
+// freePort is one that the kernel gives nobody who does not ask for it (ip_local_port_range begins at 32768): others
+// open many before the agent listens there.
 func freePort(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 1000 {
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20_000+rand.IntN(10_000)))
+		if err == nil {
+			defer l.Close()
+			return l.Addr().String()
+		}
 	}
-	defer l.Close()
-	return l.Addr().String()
+	t.Fatal("no port is free")
+	return ""
 }
 
 // scrape reads an agent's metrics that have no labels; it is empty where there is no agent yet.

@@ -21,6 +21,9 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
+// agentLimit bounds a hang, and measures nothing.
+var agentLimit = jvmtest.Slow(3 * time.Minute)
+
 // liveAgent is an agent under way.
 type liveAgent struct {
 	dir string
@@ -69,7 +72,7 @@ func (a *liveAgent) filesOf(t *testing.T, pid int) []string {
 // awaitFolder waits until the agent has its folder.
 func (a *liveAgent) awaitFolder(t *testing.T) {
 	t.Helper()
-	for end := time.Now().Add(jvmtest.Slow(time.Minute)); ; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(agentLimit); ; time.Sleep(10 * time.Millisecond) {
 		if in, _ := os.ReadDir(a.dir); len(in) > 0 { // what locks it
 			return
 		}
@@ -82,7 +85,7 @@ func (a *liveAgent) awaitFolder(t *testing.T) {
 // await waits for a file of a JVM.
 func (a *liveAgent) await(t *testing.T, pid int) {
 	t.Helper()
-	for end := time.Now().Add(jvmtest.Slow(time.Minute)); len(a.filesOf(t, pid)) == 0; time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(agentLimit); len(a.filesOf(t, pid)) == 0; time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("no file of process %d\n%s", pid, &a.log)
 		}

@@ -36,7 +36,7 @@ func TestCtrlC(t *testing.T) {
 // untilInterrupted runs goprof, and interrupts it as soon as it has written a line with this text, wherever.
 func untilInterrupted(t *testing.T, text string, args ...string) (out, told string, code exit.Code) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), jvmtest.Slow(time.Minute))
+	ctx, cancel := context.WithTimeout(t.Context(), jvmtest.Slow(5*time.Minute))
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "goprof", args...)
 	var texts [2]strings.Builder

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"goprof/cmd/goprof/exit"
 	"goprof/testdata/jvmtest"
 )
 
@@ -20,13 +21,13 @@ func TestLiveScripts(t *testing.T) {
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		testscript.Run(t, testscript.Params{
 			Dir:  "testdata/live",
-			Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
+			Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "recorded": recorded},
 			Setup: func(env *testscript.Env) error {
 				env.Setenv("JAVA_HOME", jdk.Home)
 				own := fmt.Sprintf("%dr%d", jdk.Version, os.Getpid()) // other runs of this test may go on beside it
 				env.Setenv("JDK", own)
 				env.Setenv("MAIN", "Scripted"+own)
-				brief := 3 // a starved machine takes more than a second to start a JVM
+				brief := 5 // a starved machine takes more than a second to start a JVM, and may stand still for three
 				if os.Getenv("GOPROF_EMULATED") != "" {
 					brief = 15
 				}
@@ -37,4 +38,19 @@ func TestLiveScripts(t *testing.T) {
 			},
 		})
 	})
+}
+
+// recorded is exec for recordings, until there is a sample.
+func recorded(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 1 {
+		ts.Fatalf("usage: recorded program args...")
+	}
+	none := fmt.Sprintf("exit status %d", exit.NoSamples)
+	err := ts.Exec(args[0], args[1:]...)
+	for tries := 1; err != nil && err.Error() == none && tries < recordTries; tries++ {
+		err = ts.Exec(args[0], args[1:]...)
+	}
+	if err != nil {
+		ts.Fatalf("%v", err)
+	}
 }

@@ -139,7 +139,7 @@ func (s *onScreen) keys(keys string) {
 }
 
 // screenLimit bounds a hang, and measures nothing.
-var screenLimit = jvmtest.Slow(45 * time.Second)
+var screenLimit = jvmtest.Slow(3 * time.Minute)
 
 // await waits until the screen shows that.
 func (s *onScreen) await(pattern string) string {

@@ -3,7 +3,9 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -107,8 +109,8 @@ func (b *readBack) add(e *jfr.Event) {
 func record(t *testing.T, pid int, name string, args ...string) *profile.Summary {
 	t.Helper()
 	account := filepath.Join(t.TempDir(), "account.json")
-	all := append([]string{"record", "--pid", fmt.Sprint(pid), "-o", name, "--summary", account}, args...)
-	if code, told := runGoprof(t, all...); code != exit.OK {
+	all := append([]string{"--pid", fmt.Sprint(pid), "-o", name, "--summary", account}, args...)
+	if code, told := runRecord(t, all...); code != exit.OK {
 		t.Fatalf("%v: exit code %d: %s", all, code, told)
 	}
 	text, err := os.ReadFile(account)
@@ -166,11 +168,14 @@ func TestRecordsJFR(t *testing.T) {
 				t.Errorf("%d of %s", b.events[once], once)
 			}
 		}
-		for _, each := range []string{"jdk.JVMInformation", "jdk.OSInformation", "jdk.CPUInformation",
-			"jdk.JavaThreadStatistics"} {
-			if b.events[each] < 2 {
-				t.Errorf("%d of %s, in chunks of a second", b.events[each], each)
+		chunks := chunksOf(t, name)
+		for _, each := range []string{"jdk.JVMInformation", "jdk.OSInformation", "jdk.CPUInformation"} {
+			if b.events[each] < chunks {
+				t.Errorf("%d of %s in %d chunks", b.events[each], each, chunks)
 			}
+		}
+		if b.events["jdk.JavaThreadStatistics"] == 0 {
+			t.Error("it is not told how many threads there were")
 		}
 		for _, args := range [][]string{{"summary"}, {"print", "--events", "jdk.ExecutionSample"}} {
 			out, err := exec.Command(jdk.Tool("jfr"), append(args, name)...).CombinedOutput()
@@ -179,6 +184,27 @@ func TestRecordsJFR(t *testing.T) {
 			}
 		}
 	})
+}
+
+// chunksOf counts a file's chunks, each of which begins with its name and, 8 bytes on, its size. How many a recording
+// of some seconds has depends on when goprof had a CPU: TestKilledJFR waits for a second one.
+func chunksOf(t *testing.T, name string) (n int) {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for ; len(text) > 0; n++ {
+		size := uint64(0)
+		if bytes.HasPrefix(text, []byte("FLR\x00")) && len(text) >= 16 {
+			size = binary.BigEndian.Uint64(text[8:])
+		}
+		if size == 0 || size > uint64(len(text)) {
+			t.Fatalf("%s: no chunk behind %d of them", name, n)
+		}
+		text = text[size:]
+	}
+	return n
 }
 
 // counter counts samples by the second, beside the file.
@@ -255,9 +281,8 @@ func TestWallJFR(t *testing.T) {
 	}
 	for _, state := range []string{"STATE_PARKED", "STATE_SLEEPING", "STATE_IN_OBJECT_WAIT",
 		"STATE_BLOCKED_ON_MONITOR_ENTER", "STATE_SOCKET", "STATE_FILE", "STATE_RUNNABLE"} {
-		// Of some 60: on a starved machine a thread that computes is not met in all of them.
-		if b.states[state] < 5 {
-			t.Errorf("%d looks in %s", b.states[state], state)
+		if b.states[state] == 0 { // of some 60, and fewer where goprof had no CPU for most of the time
+			t.Errorf("no look in %s: %v", state, b.states)
 		}
 	}
 	if th := b.threads["is-sleeping"]; th.TID == 0 || th.JavaID == 0 || th.Virtual {
@@ -419,14 +444,18 @@ func TestLoop(t *testing.T) {
 		})
 		time.Sleep(500 * time.Millisecond) // it has samples, too
 		cmd.Process.Signal(os.Interrupt)
-		if err := cmd.Wait(); err != nil {
+		kept := 3 // two, and the last one
+		switch err := cmd.Wait(); {
+		case exit.Code(cmd.ProcessState.ExitCode()) == exit.NoSamples:
+			kept = 2 // the machine has stood still for so long that the last one had just begun
+		case err != nil:
 			t.Errorf("%v: %s", err, told.String())
 		}
 		if got, _ := os.ReadFile(foreign); string(got) != "precious" {
 			t.Errorf("another's file holds %q", got)
 		}
 		made, _ := filepath.Glob(filepath.Join(dir, "a-2*"+end))
-		if len(made) != 3 {
+		if len(made) != kept {
 			t.Errorf("there are %q: %s", made, told.String())
 		}
 		for _, name := range made[1:] {
@@ -480,10 +509,18 @@ func TestRecordsFormats(t *testing.T) {
 		}
 	}
 	dir := t.TempDir()
-	cmd := exec.Command("goprof", "record", "--pid", fmt.Sprint(jvm.PID), "-d", "1", "-q", "-f", "jfr", "-o", "-")
-	stream, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
+	var stream []byte
+	for range recordTries {
+		cmd := exec.Command("goprof", "record", "--pid", fmt.Sprint(jvm.PID), "-d", "1", "-q", "-f", "jfr", "-o", "-")
+		out, err := cmd.Output()
+		if exit.Code(cmd.ProcessState.ExitCode()) == exit.NoSamples {
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		stream = out
+		break
 	}
 	name := filepath.Join(dir, "stream.jfr")
 	if err := os.WriteFile(name, stream, 0o600); err != nil {

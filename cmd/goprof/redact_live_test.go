@@ -41,13 +41,17 @@ func TestNoSecretIsLeft(t *testing.T) {
 	}
 }
 
-// looking runs goprof, which must end with a code, and returns what it says.
+// looking runs goprof, which must end with a code, and returns what it says. A recording goes on until it has a sample.
 func looking(t *testing.T, dir string, want exit.Code, args ...string) string {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "goprof", args...)
-	cmd.Dir = dir
-	out, _ := cmd.CombinedOutput()
-	if code := exit.Code(cmd.ProcessState.ExitCode()); code != want {
+	code, out := exit.NoSamples, []byte(nil)
+	for tries := 0; tries == 0 || args[0] == "record" && code == exit.NoSamples && tries < recordTries; tries++ {
+		cmd := exec.CommandContext(t.Context(), "goprof", args...)
+		cmd.Dir = dir
+		out, _ = cmd.CombinedOutput()
+		code = exit.Code(cmd.ProcessState.ExitCode())
+	}
+	if code != want {
 		t.Fatalf("goprof %s: exit code %d, want %d\n%s", strings.Join(args, " "), code, want, out)
 	}
 	return string(out)

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"goprof/cmd/goprof/exit"
 	"goprof/output/jfr"
@@ -73,7 +74,7 @@ func TestShip(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	file, spool := filepath.Join(dir, "out.jfr"), filepath.Join(dir, "spool")
+	file, spool := filepath.Join(dir, "out.jfr"), ""
 	if err := os.WriteFile(file, data.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +99,10 @@ func TestShip(t *testing.T) {
 	}
 
 	server.messages, server.status = nil, http.StatusServiceUnavailable
-	code, told = runGoprof(t, "ship", file, "--otlp", s.URL, "--wait", "100ms", "--spool", spool)
+	code, told = shipInVain(t, "503", func(wait string) []string {
+		spool = filepath.Join(dir, "spool-"+wait)
+		return []string{file, "--otlp", s.URL, "--wait", wait, "--spool", spool}
+	})
 	if code != exit.Undelivered || !strings.Contains(told, "503") {
 		t.Errorf("%d: %s", code, told)
 	}
@@ -113,6 +117,16 @@ func TestShip(t *testing.T) {
 		got[stack]-- // of the second recording
 	}
 	shipped.Same(t, "spool", got, want)
+}
+
+// shipInVain ships to a server that takes nothing, and waits long enough for its answer: goprof may have no CPU for
+// a while.
+func shipInVain(t *testing.T, answer string, args func(wait string) []string) (code exit.Code, told string) {
+	t.Helper()
+	for wait := 100 * time.Millisecond; wait < time.Minute && !strings.Contains(told, answer); wait *= 4 {
+		code, told = runGoprof(t, append([]string{"ship"}, args(wait.String())...)...)
+	}
+	return code, told
 }
 
 // TestShipSaysWhy: what is wrong with a command line is told before anything is sent.
@@ -138,11 +152,16 @@ func TestShipSaysWhy(t *testing.T) {
 		{"--parca http://h --otlp-headers x", exit.General, "without --otlp"},
 		{"--otlp http://h --otlp-headers /no/such", exit.General, "/no/such"},
 		{"--otlp http://h --relabel " + rules, exit.BadInput, "explode"},
-		{"--otlp " + closed.URL + " --wait 50ms", exit.Undelivered, "refused"},
 	} {
 		code, told := runGoprof(t, append([]string{"ship", file}, strings.Fields(c.args)...)...)
 		if code != c.code || !strings.Contains(told, c.says) || strings.Contains(told, "secret") {
 			t.Errorf("%q: %d, %s", c.args, code, told)
 		}
+	}
+	code, told := shipInVain(t, "refused", func(wait string) []string {
+		return []string{file, "--otlp", closed.URL, "--wait", wait}
+	})
+	if code != exit.Undelivered || !strings.Contains(told, "refused") {
+		t.Errorf("nobody listens: %d, %s", code, told)
 	}
 }

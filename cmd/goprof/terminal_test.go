@@ -5,7 +5,6 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"regexp"
@@ -15,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"goprof/cmd/goprof/exit"
 	"goprof/testdata/jvmtest"
 )
 
@@ -22,36 +22,34 @@ import (
 // wiped; what stays on the screen is what a pipe would get.
 func TestProgressOnTerminal(t *testing.T) {
 	jvm := jvmtest.Start(t, jvmtest.JDKs(t)[0], "truth.Shares", "--", "1", "2")
-	args := []string{"record", "--pid", fmt.Sprint(jvm.PID), "-d", "3.5", "-o", t.TempDir() + "/o.collapsed"}
+	args := []string{"record", "--pid", fmt.Sprint(jvm.PID), "-d", "10m", "-o", t.TempDir() + "/o.collapsed"}
 
 	const width = 30
-	raw := onTerminal(t, width, "xterm", args...)
-	draws := regexp.MustCompile(`\r\x1b\[K(\d+s of 3\.5s  \d+ samples[^\r\n]*)`).FindAllStringSubmatch(raw, -1)
-	if len(draws) < 2 {
-		t.Fatalf("%d progress lines in %q", len(draws), raw)
-	}
-	if draws[0][1] == draws[len(draws)-1][1] {
-		t.Errorf("the line stays the same: %q", raw)
-	}
+	drawn := regexp.MustCompile(`\r\x1b\[K(\w+ of 10m0s  \d+ samples[^\r\n]*)`)
+	draws := [][]string(nil)
+	raw := onTerminal(t, width, "xterm", func(raw string) bool {
+		draws = drawn.FindAllStringSubmatch(raw, -1)
+		return hasSamples.MatchString(raw) && draws[0][1] != draws[len(draws)-1][1]
+	}, args...)
 	for _, d := range draws {
 		if len(d[1]) >= width {
 			t.Errorf("%q wraps on a terminal of %d columns", d[1], width)
 		}
 	}
 	screen := show(t, raw)
-	if !regexp.MustCompile(`^CPU +used [0-9.]+ m?s in `).MatchString(screen) || strings.Contains(screen, "of 3.5s") {
+	if !regexp.MustCompile(`^CPU +used [0-9.]+ m?s in `).MatchString(screen) || strings.Contains(screen, "of 10m0s") {
 		t.Errorf("the screen shows %q", screen)
 	}
-	if screen := onTerminal(t, 100, "xterm", args...); !strings.Contains(screen, "samples  (Ctrl-C ends and writes)") &&
-		!strings.Contains(screen, "(Ctrl-C ends and writes)") {
+	if screen := onTerminal(t, 100, "xterm", hasSamples.MatchString, args...); !strings.Contains(screen,
+		"(Ctrl-C ends and writes)") {
 		t.Errorf("on a wide terminal: %q", screen)
 	}
 
 	args[4] = "1.5"
 	for name, raw := range map[string]string{
 		"a pipe":          toPipe(t, args...),
-		"a dumb terminal": onTerminal(t, width, "dumb", args...),
-		"a quiet one":     onTerminal(t, width, "xterm", append(args, "-q")...),
+		"a dumb terminal": onTerminal(t, width, "dumb", nil, args...),
+		"a quiet one":     onTerminal(t, width, "xterm", nil, append(args, "-q")...),
 	} {
 		if strings.Contains(raw, "\x1b") || strings.Contains(raw, "Ctrl-C") || strings.Contains(raw, "of 1.5s") {
 			t.Errorf("%s got %q", name, raw)
@@ -59,19 +57,35 @@ func TestProgressOnTerminal(t *testing.T) {
 	}
 }
 
-// onTerminal runs goprof with a terminal as its standard error, and returns what came there.
-func onTerminal(t *testing.T, width int, term string, args ...string) string {
+// hasSamples is a progress line that tells of samples.
+var hasSamples = regexp.MustCompile(`of 10m0s  [1-9]\d* sample`)
+
+// onTerminal runs goprof with a terminal as its standard error, and returns what came there. As soon as enough has come
+// it is interrupted; nil lets it end by itself.
+func onTerminal(t *testing.T, width int, term string, enough func(raw string) bool, args ...string) string {
 	t.Helper()
 	ours, theirs := openTerminal(t, width)
+	cmd := exec.Command("goprof", args...)
+	cmd.Stderr, cmd.Env = theirs, append(os.Environ(), "TERM="+term)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	hangs := time.AfterFunc(5*time.Minute, func() { cmd.Process.Kill() })
 	var raw bytes.Buffer
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
-		io.Copy(&raw, ours) // until EIO: nobody has the other end
+		part := make([]byte, 1<<12)
+		for n, err := ours.Read(part); err == nil; n, err = ours.Read(part) { // until EIO: nobody has the other end
+			raw.Write(part[:n])
+			if enough != nil && enough(raw.String()) {
+				cmd.Process.Signal(os.Interrupt)
+				enough = nil
+			}
+		}
 	}()
-	cmd := exec.Command("goprof", args...)
-	cmd.Stderr, cmd.Env = theirs, append(os.Environ(), "TERM="+term)
-	err := cmd.Run()
+	err := cmd.Wait()
+	hangs.Stop()
 	theirs.Close()
 	select {
 	case <-read:
@@ -79,7 +93,7 @@ func onTerminal(t *testing.T, width int, term string, args ...string) string {
 		t.Fatal("the terminal is still open")
 	}
 	ours.Close()
-	if err != nil {
+	if code := exit.Code(cmd.ProcessState.ExitCode()); err != nil && code != exit.NoSamples {
 		t.Fatalf("%v: %q", err, raw.String())
 	}
 	return strings.ReplaceAll(raw.String(), "\r\n", "\n")
@@ -115,7 +129,8 @@ func toPipe(t *testing.T, args ...string) string {
 	var raw bytes.Buffer
 	cmd := exec.Command("goprof", args...)
 	cmd.Stderr = &raw
-	if err := cmd.Run(); err != nil {
+	err := cmd.Run()
+	if code := exit.Code(cmd.ProcessState.ExitCode()); err != nil && code != exit.NoSamples {
 		t.Fatalf("%v: %q", err, raw.String())
 	}
 	return raw.String()

@@ -83,19 +83,30 @@ func TestTracedAlready(t *testing.T) {
 		t.Errorf("a dump that stops nobody: exit code %d: %s", code, told)
 	}
 	end()
-	code, told := exit.NoSamples, ""
-	for tries := 0; code == exit.NoSamples && tries < 30; tries++ { // on a busy machine the JVM has no CPU for a while
-		code, told = runGoprof(t, "record", "--pid", pid, "-d", "1", "-o", file)
-	}
-	if code != exit.OK {
+	if code, told := runRecord(t, "--pid", pid, "-d", "1", "-o", file); code != exit.OK {
 		t.Errorf("after the tracer's end: exit code %d: %s", code, told)
 	}
 }
 
-// runGoprof returns the exit code and standard error.
+// recordTries is how often a recording may find that the JVM had no CPU while it went on: a machine can stand still, or
+// have no CPU to spare, for longer than a second. goprof says so with an exit code of its own.
+const recordTries = 30
+
+// runRecord is runGoprof for a recording, until it has a sample.
+func runRecord(t *testing.T, args ...string) (code exit.Code, told string) {
+	t.Helper()
+	for range recordTries {
+		if code, told = runGoprof(t, append([]string{"record"}, args...)...); code != exit.NoSamples {
+			break
+		}
+	}
+	return code, told
+}
+
+// runGoprof returns the exit code and standard error. The time bounds a hang.
 func runGoprof(t *testing.T, args ...string) (exit.Code, string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "goprof", args...)
 	var told strings.Builder

@@ -22,7 +22,7 @@ import (
 // nothing; the machine may be slow, and the program interpreted.
 var (
 	readyTimeout  = Slow(10*time.Second) + 3*time.Minute
-	answerTimeout = Slow(10*time.Second) + 2*time.Minute
+	answerTimeout = Slow(10*time.Second) + 5*time.Minute
 )
 
 // JVM is a running program of testdata/java.

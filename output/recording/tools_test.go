@@ -42,7 +42,7 @@ func TestHotMethods(t *testing.T) {
 				t.Errorf("%s: theirs %d, ours %d", method, n, ours[method])
 			}
 		}
-		if theirs["Busy.hold"] < 50 {
+		if theirs["Busy.hold"] == 0 { // usually some hundred
 			t.Errorf("theirs are %v", theirs)
 		}
 		t.Logf("%d methods, %d samples of hold", len(theirs), theirs["Busy.hold"])

@@ -167,7 +167,8 @@ func RecordJFR(t testing.TB, jdk JDK, events []string) string {
 	return name
 }
 
-// BusyProgram computes, allocates, waits and parks in two threads for three seconds.
+// BusyProgram computes, allocates, waits and parks in two threads for three seconds, and until each has had a few tenths
+// of a second of CPU time: the machine may stand still for as long.
 const BusyProgram = `
 import java.util.concurrent.locks.LockSupport;
 public class Busy {
@@ -180,7 +181,7 @@ public class Busy {
         for (int i = 0; i < t.length; i++) {
             int depth = 20 + 80 * i;
             t[i] = new Thread(() -> {
-                for (long n = 0; System.nanoTime() < end; n++) {
+                for (long n = 0; n < 20_000 || System.nanoTime() < end; n++) {
                     long x = recurse(depth);
                     if (n % 10 == 0) { sink = new byte[(int) (x & 0xff) * 1000]; }
                     if (n % 100 == 0) { LockSupport.parkNanos(1_000_000); }

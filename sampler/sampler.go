@@ -155,13 +155,14 @@ func (s *Sampler) run(ctx context.Context, cfg Config, q *Queue,
 
 // loop holds ticks.
 func (r *run) loop() {
+	visited := r.visiting
 	if r.visiting = r.visits != nil && !r.scan.noStats && r.visits.begin(); r.visiting {
 		defer r.visits.end()
 		r.scan.hotFor, r.scan.pools = visitHot, true
 		r.stats.Gap = max(r.stats.Gap, time.Duration(r.scan.begin()))
 		r.takeHints() // already the first look at a thread needs them
-	} else {
-		r.notVisiting()
+	} else if r.notVisiting(); visited || r.stats.Ticks == 0 { // else the ticks since the last shift are missed ones
+		r.beginTicks()
 	}
 	r.spentBefore = r.scan.ownCPUTime()
 	rest := int64(0)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -124,17 +125,41 @@ func awaitSamples(t testing.TB, p *ctest.Program, since int64) {
 	}
 }
 
+// onOneCPU has programs that are started from here run on one CPU, until the function that it returns is called.
+func onOneCPU(t testing.TB) (back func()) {
+	t.Helper()
+	runtime.LockOSThread()
+	var before unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &before); err != nil {
+		t.Fatal(err)
+	}
+	one := ctest.AnyCPU(t)
+	if err := unix.SchedSetaffinity(0, &one); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		unix.SchedSetaffinity(0, &before)
+		runtime.UnlockOSThread()
+	}
+}
+
 // A process that was stopped for a time neither catches up nor gives that time to anybody, and says so.
 func TestNothingIsCaughtUpWith(t *testing.T) {
 	const away = 1500 * time.Millisecond
 	for _, c := range []struct {
-		name string
-		sig  unix.Signal
-	}{{"SIGSTOP", unix.SIGSTOP}, {"SIGTSTP", unix.SIGTSTP}} {
+		name   string
+		sig    unix.Signal
+		oneCPU bool // no CPU can be visited then
+	}{{"SIGSTOP", unix.SIGSTOP, false}, {"SIGTSTP", unix.SIGTSTP, false}, {"SIGTSTP, one CPU", unix.SIGTSTP, true}} {
 		t.Run(c.name, func(t *testing.T) {
 			p := ctest.Run(t, ctest.Spin)
 			p.Number(t)
+			back := func() {}
+			if c.oneCPU {
+				back = onOneCPU(t)
+			}
 			h := startHelper(t, p.PID)
+			back()
 			time.Sleep(300 * time.Millisecond)
 			h.Process.Signal(c.sig)
 			ctest.Eventually(t, "goprof is stopped", func() bool { return ctest.State(h.PID, h.PID) == 'T' })

@@ -423,6 +423,7 @@ func (r *run) stopVisiting() {
 	r.visits.closeNotes()
 	r.visits = nil
 	r.notVisiting()
+	r.beginTicks()
 }
 
 // notVisiting sets what differs where threads are looked for.
@@ -430,8 +431,10 @@ func (r *run) notVisiting() {
 	r.scan.givePoolUp()
 	r.visiting, r.scan.hotFor, r.scan.pools = false, hotFor, false
 	r.t.BoundTo(-1)
-	r.ticks.begin(ptrace.Monotonic(&r.ts), r.ticks.interval)
 }
+
+// beginTicks begins the ticks at which threads are looked for.
+func (r *run) beginTicks() { r.ticks.begin(ptrace.Monotonic(&r.ts), r.ticks.interval) }
 
 // visit samples the thread that we took this CPU from at the moment arrived. A goprof that is stopped after that moment
 // finds out in the account of the look (wasAway).

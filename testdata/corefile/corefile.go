@@ -70,7 +70,9 @@ func write(name string, pid int) error {
 	}
 	for _, th := range threads {
 		tid, _ := strconv.Atoi(filepath.Base(th))
-		if err := w.thread(tid); err != nil {
+		if err := w.thread(tid); err == unix.ESRCH {
+			continue // it has ended
+		} else if err != nil {
 			return fmt.Errorf("thread %d: %w", tid, err)
 		}
 	}

@@ -167,8 +167,8 @@ func RecordJFR(t testing.TB, jdk JDK, events []string) string {
 	return name
 }
 
-// BusyProgram computes, allocates, waits and parks in two threads for three seconds, and until each has had a few tenths
-// of a second of CPU time: the machine may stand still for as long.
+// BusyProgram computes, allocates, waits and parks in two threads for three seconds, and until each has done 20,000
+// turns, some tenths of a second of CPU time: the machine may stand still for as long.
 const BusyProgram = `
 import java.util.concurrent.locks.LockSupport;
 public class Busy {

@@ -59,15 +59,20 @@ func TestHostileCoresTakeLittle(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "core")
 			core.write(t, file)
-			cmd := exec.CommandContext(t.Context(), "goprof", "dump", "--core", file)
+			var cmd *exec.Cmd
 			var said bytes.Buffer
-			cmd.Stderr = &said
-			took := peakOf(t, cmd)
+			took := 0
+			for tries := 0; tries < 100 && took == 0; tries++ { // it may be over before this process has a CPU to look
+				cmd = exec.CommandContext(t.Context(), "goprof", "dump", "--core", file)
+				said.Reset()
+				cmd.Stderr = &said
+				took = peakOf(t, cmd)
+			}
 			if code := exit.Code(cmd.ProcessState.ExitCode()); code != exit.BadCore ||
 				!strings.Contains(said.String(), "not a HotSpot JVM") {
 				t.Errorf("exit code %d: %.2000s", code, said.String())
 			}
-			if took > mostForCore {
+			if took == 0 || took > mostForCore {
 				t.Errorf("%d MB", took>>20)
 			}
 			t.Logf("%d MB", took>>20)
@@ -75,8 +80,8 @@ func TestHostileCoresTakeLittle(t *testing.T) {
 	}
 }
 
-// peakOf runs a command, and returns the most memory that it was seen with. What wait4 tells of it is not less than
-// what this process has: the kernel counts the moment before exec, too (fs/exec.c, exec_mmap).
+// peakOf runs a command, and returns the most memory that it was seen with; 0: it was never seen. What wait4 tells of it
+// is not less than what this process has: the kernel counts the moment before exec, too (fs/exec.c, exec_mmap).
 func peakOf(t *testing.T, cmd *exec.Cmd) (peak int) {
 	t.Helper()
 	if err := cmd.Start(); err != nil {
@@ -96,9 +101,6 @@ func peakOf(t *testing.T, cmd *exec.Cmd) (peak int) {
 		}
 		select {
 		case <-ended:
-			if peak == 0 {
-				t.Error("it was never seen")
-			}
 			return peak
 		case <-time.After(time.Millisecond):
 		}

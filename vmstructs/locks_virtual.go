@@ -47,7 +47,7 @@ type unmounted struct {
 // FindVirtual looks for virtual threads that no carrier runs and that wait for something. Call it after a Round, and
 // again after a Round that was not settled: then the collector has moved these threads. FindVirtual and all later
 // Rounds use c, and nobody else may. Each later Round reads what the threads wait for. left counts the waiting threads
-// beyond what a Round reads.
+// beyond what a Round reads. err says why some may not have been found.
 func (k *Locks) FindVirtual(c *Continuations) (seen, left int, err error) {
 	u := &k.unmounted
 	*u = unmounted{objects: map[uint64]uint64{}, waiters: u.waiters}
@@ -74,7 +74,9 @@ func (k *Locks) FindVirtual(c *Continuations) (seen, left int, err error) {
 			u.waiting = append(u.waiting, v.ID)
 		}
 	}
-	err = s.run(platform)
+	if err = s.run(platform); err == nil {
+		err = s.census.incomplete()
+	}
 	s.light, u.search = false, s // later looks need it: it knows the numbers of the states
 	return s.census.Seen, u.left, err
 }

@@ -1,6 +1,7 @@
 package vmstructs
 
 import (
+	"errors"
 	"fmt"
 
 	"goprof/process"
@@ -40,6 +41,20 @@ func (s *Census) fail(err error) {
 		why = "other reasons"
 	}
 	s.Failed[why]++
+}
+
+// incomplete is an error with the most frequent reason for which threads may be missing, nil if there is none.
+func (s *Census) incomplete() error {
+	most, why := 0, ""
+	for reason, n := range s.Failed {
+		if n > most || n == most && reason < why {
+			most, why = n, reason
+		}
+	}
+	if most == 0 {
+		return nil
+	}
+	return errors.New(why)
 }
 
 // maxReasons bounds how many different reasons Failed has: some have an address in them.

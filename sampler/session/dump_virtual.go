@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"errors"
 	"slices"
-	"time"
 
 	"goprof/process"
 	"goprof/profile"
@@ -42,7 +41,7 @@ func (s *Session) dumpVirtual(opt DumpOptions, all *[]profile.ThreadDump, census
 	if opt.Depth > 0 {
 		s.Walker.MaxDepth = opt.Depth
 	}
-	c := s.VM.NewContinuations().ReadFrom(timed{s.Process, time.Now().Add(virtualLimit)})
+	c := s.VM.NewContinuations().ReadFrom(s.timed(virtualLimit))
 	if c == nil {
 		return ErrNoVirtual
 	}

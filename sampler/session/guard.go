@@ -185,13 +185,16 @@ func (r *recording) silentNotes(stats *sampler.Stats) (notes []profile.Note) {
 type timed struct {
 	process.Target
 	until time.Time
+	over  error
 }
 
-var errTime = fmt.Errorf("the %v for this were over", virtualLimit)
+func (s *Session) timed(limit time.Duration) timed {
+	return timed{s.Process, time.Now().Add(limit), fmt.Errorf("the %v for this were over", limit)}
+}
 
 func (t timed) Read(addr uint64, b []byte) error {
 	if time.Now().After(t.until) {
-		return errTime
+		return t.over
 	}
 	return t.Target.Read(addr, b)
 }

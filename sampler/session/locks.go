@@ -356,7 +356,7 @@ func (r *lockReader) nameVirtual() {
 	if len(unnamed) == 0 {
 		return
 	}
-	c := r.d.VM.NewContinuations().ReadFrom(timed{r.d.Process, time.Now().Add(virtualNames)})
+	c := r.d.VM.NewContinuations().ReadFrom(r.d.timed(virtualNames))
 	platform, err := r.d.VM.Threads()
 	if c == nil || err != nil {
 		return

@@ -24,8 +24,8 @@ type VirtualWaits struct {
 }
 
 const (
-	// findUnmounted bounds how long such threads are looked for, each time: there may be millions of them.
-	findLimit = time.Second
+	// findLimit bounds how long such threads are looked for, each time: there may be millions of them.
+	findLimit = 3 * time.Second
 	// walkedUnmounted bounds how many of them are shown with their stacks.
 	walkedUnmounted = 1 << 10
 )
@@ -33,7 +33,7 @@ const (
 // findUnmounted looks for virtual threads that wait, for the rounds that follow.
 func (r *lockReader) findUnmounted() {
 	t := r.told
-	c := r.d.VM.NewContinuations().ReadFrom(timed{r.d.Process, time.Now().Add(findLimit)})
+	c := r.d.VM.NewContinuations().ReadFrom(r.d.timed(findLimit))
 	if c == nil {
 		return
 	}

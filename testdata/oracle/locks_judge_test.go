@@ -197,8 +197,8 @@ func checkHeld(t *testing.T, th *profile.ThreadDump, i int, n lockNode, ids map[
 		wantLock = 1
 	}
 	if own > i%4 || lock > 1 || all && (own != i%4 || lock != wantLock) {
-		t.Errorf("%s %+v holds %d of its own and %d locks, should be %d and %d: %+v", th.Name, n, own, lock, i%4, wantLock,
-			th.Holds)
+		t.Errorf("%s %+v holds %d of its own and %d locks, should be %d and %d: %+v; %d frames, %v %s", th.Name, n, own, lock,
+			i%4, wantLock, th.Holds, len(th.Stack.Frames), th.Stack.Truncated, th.Err)
 	}
 }
 
@@ -265,11 +265,12 @@ func (w lockWay) options() session.DumpOptions {
 func lockDump(t *testing.T, s *session.Session, way lockWay) []profile.ThreadDump {
 	t.Helper()
 	for tries := 0; ; tries++ {
-		threads, err := s.Dump(way.options())
+		opt := way.options()
+		threads, err := s.Dump(opt)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if session.NotStopped(threads) == 0 && !untold(threads) || tries == 10 {
+		if session.NotStopped(threads) == 0 && opt.Virtual.Err == nil && !untold(threads) || tries == 10 {
 			return threads
 		}
 	}

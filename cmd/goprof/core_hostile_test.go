@@ -80,8 +80,8 @@ func TestHostileCoresTakeLittle(t *testing.T) {
 	}
 }
 
-// peakOf runs a command, and returns the most memory that it was seen with; 0: it was never seen. What wait4 tells of it
-// is not less than what this process has: the kernel counts the moment before exec, too (fs/exec.c, exec_mmap).
+// peakOf runs a command, and returns the most memory that it was seen with; 0: it was never seen. What wait4 tells of
+// it is not less than what this process has: the kernel counts the moment before exec, too (fs/exec.c, exec_mmap).
 func peakOf(t *testing.T, cmd *exec.Cmd) (peak int) {
 	t.Helper()
 	if err := cmd.Start(); err != nil {

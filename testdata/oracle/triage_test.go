@@ -53,8 +53,9 @@ type disease struct {
 	args   []string // behind "sick" or "well"
 	oldest int      // JDK
 	// make does to the sick JVM what a program cannot do to itself. It returns false where it is not permitted here.
-	make func(t *testing.T, jvm *jvmtest.JVM) bool
-	age  time.Duration // that the JVM must have
+	make  func(t *testing.T, jvm *jvmtest.JVM) bool
+	age   time.Duration // that the JVM must have
+	prove bool          // in the long form only: it has the whole machine use its disk
 	// healthy: its well way is one of the ten that must be acquitted.
 	healthy bool
 	// waits: sick it wants hardly any CPU, so that it is looked at beside others of these (go test's -parallel: as many
@@ -82,6 +83,7 @@ var diseases = []disease{
 		"-XX:LoopStripMiningIter=0"}},
 	{id: profile.Exceptions, class: "Throws", healthy: true},
 	{id: profile.ThreadLeak, class: "Leak", healthy: true, waits: true},
+	{id: profile.Swapping, class: "Swaps", flags: []string{"-Xmx400m"}, make: inSmallMemory, healthy: true, prove: true},
 	{id: profile.FDLimit, class: "OpenFiles", make: fewFiles, waits: true},
 	{id: profile.FinalizerBehind, class: "Finalizes", healthy: true, waits: true},
 	{id: profile.Pinned, class: "Pins", flags: []string{"-Djdk.virtualThreadScheduler.parallelism=2"}, oldest: 21,
@@ -117,7 +119,7 @@ func TestTriageDiseases(t *testing.T) {
 		rows := make([]string, len(diseases))
 		t.Run("all", func(t *testing.T) { // ends when those side by side have
 			for i := range diseases {
-				if d := &diseases[i]; triageJDK(t, jdk, d.oldest) {
+				if d := &diseases[i]; triageJDK(t, jdk, d.oldest) && (longForm || !d.prove) {
 					t.Run(d.String(), func(t *testing.T) { rows[i] = d.find(t, jdk) })
 				}
 			}
@@ -334,20 +336,26 @@ func inNarrowCgroup(t *testing.T, jvm *jvmtest.JVM) bool {
 		{"/sys/fs/cgroup/cpu", "cpu.cfs_quota_us", "20000"},
 		{"/sys/fs/cgroup", "cpu.max", "20000 100000"},
 	} {
-		dir := filepath.Join(version.root, fmt.Sprintf("goprof-triage-%d", jvm.PID))
-		if _, err := os.Stat(filepath.Join(version.root, "cgroup.procs")); err != nil || os.Mkdir(dir, 0o755) != nil {
-			continue
-		}
-		t.Cleanup(func() {
-			os.WriteFile(filepath.Join(version.root, "cgroup.procs"), []byte(strconv.Itoa(jvm.PID)), 0o644)
-			if err := os.Remove(dir); err != nil {
-				t.Log(err)
-			}
-		})
-		if os.WriteFile(filepath.Join(dir, version.file), []byte(version.limit), 0o644) == nil &&
-			os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte(strconv.Itoa(jvm.PID)), 0o644) == nil {
+		if inCgroup(t, jvm.PID, version.root, version.file, version.limit) {
 			return true
 		}
 	}
 	return false
+}
+
+// inCgroup moves a process into a control group of its own with one limit, until the test ends.
+func inCgroup(t *testing.T, pid int, root, file, limit string) bool {
+	procs := filepath.Join(root, "cgroup.procs")
+	dir := filepath.Join(root, fmt.Sprintf("goprof-triage-%d", pid))
+	if _, err := os.Stat(procs); err != nil || os.Mkdir(dir, 0o755) != nil {
+		return false
+	}
+	t.Cleanup(func() {
+		os.WriteFile(procs, []byte(strconv.Itoa(pid)), 0o644)
+		if err := os.Remove(dir); err != nil {
+			t.Log(err)
+		}
+	})
+	return os.WriteFile(filepath.Join(dir, file), []byte(limit), 0o644) == nil &&
+		os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0o644) == nil
 }

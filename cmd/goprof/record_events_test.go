@@ -37,6 +37,9 @@ func TestRecordsSeveralEvents(t *testing.T) {
 		var sum *profile.Summary
 		// A JVM that has touched its whole heap before goprof comes has hardly any page faults.
 		for tries := 0; tries == 0 || tries < recordTries && lacksAny(sum, "alloc", "page-faults", "libc:malloc"); tries++ {
+			if jvm != nil {
+				jvm.Kill()
+			}
 			jvm = jvmtest.Start(t, jdk, "truth.Allocating", "-Xmx128m", "--", "100000000", "2")
 			sum = record(t, jvm.PID, name, "-d", "1", "--event", "alloc=64k,page-faults,libc:malloc=1,"+newBuffer+"=1000")
 		}

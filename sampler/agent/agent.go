@@ -331,6 +331,16 @@ func (a *Agent) noteStop(g *guest, cpu time.Duration, now time.Time) {
 	g.window, g.atWindow = now, cpu
 }
 
+// attaches reports whether an attachment is under way.
+func (a *Agent) attaches() bool {
+	for _, g := range a.guests {
+		if g.state == opening {
+			return true
+		}
+	}
+	return false
+}
+
 // wake attaches to as many of the hungry JVMs as the budget and the settings have room for.
 func (a *Agent) wake(ctx context.Context, hungry []*guest, now time.Time) {
 	busy, at := 0, 0

@@ -31,7 +31,7 @@ type budget struct {
 	attached time.Duration // of own since then, for attaching
 	debt     time.Duration // for attaching
 	debtAt   time.Time
-	rate     float64 // CPU time in a second that goprof used in the last window, without attaching
+	rate     float64 // CPU time in a second that goprof used in the last window in which it did not attach
 }
 
 const (
@@ -108,7 +108,7 @@ func (a *Agent) meter() func() expense {
 }
 
 // alone is what an attachment has cost by itself. Samples of other JVMs were taken meanwhile, and are assumed to have
-// cost as much as in the last window. The kernel's clocks cannot tell the two apart: goroutines change their OS
+// cost as much as in the last window before. The kernel's clocks cannot tell the two apart: goroutines change their OS
 // threads, and the garbage collector serves all of them.
 func (b *budget) alone(e expense) time.Duration {
 	return max(e.cpu-time.Duration(b.rate*float64(e.took)), 0)
@@ -163,7 +163,9 @@ func (b *budget) hold(a *Agent, now time.Time) {
 	host := float64(passed) * b.cpus
 	used := float64(own-b.own+b.paused) / host
 	steady := max(float64(own-b.own+b.paused-b.attached), 0) / host
-	b.rate = max(float64(own-b.own-b.attached), 0) / float64(passed)
+	if !a.attaches() { // what an attachment under way has used is not charged yet
+		b.rate = max(float64(own-b.own-b.attached), 0) / float64(passed)
+	}
 	a.metrics.used.Store(used)
 	before, slower := b.factor, b.slower
 	if b.max > 0 {

@@ -188,6 +188,24 @@ func TestAttachingPaysForItself(t *testing.T) {
 	}
 }
 
+// TestAttachmentUnderWayIsNoRate: an attachment that takes longer than a window is charged whole, too.
+func TestAttachmentUnderWayIsNoRate(t *testing.T) {
+	d := drive(t, Default())
+	d.beats(3)
+	d.guests[7] = &guest{state: opening, record: &record{}}
+	const itself = 3 * time.Second
+	for range 3 {
+		d.w.own += itself / 3
+		d.now = d.now.Add(5 * time.Second)
+		d.budget.hold(d.Agent, d.now)
+	}
+	delete(d.guests, 7)
+	d.handle(event{cost: expense{cpu: itself, took: 15 * time.Second}})
+	if got := d.budget.attached; got < itself*9/10 {
+		t.Errorf("an attachment that used %v is charged %v", itself, got)
+	}
+}
+
 // What a recording costs until it has begun is paid as attaching is: otherwise all others would be sampled less for it.
 func TestBeginningIsPaidAsAttaching(t *testing.T) {
 	for _, begins := range []time.Duration{0, 400 * time.Millisecond} {

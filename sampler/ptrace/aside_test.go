@@ -129,13 +129,18 @@ func TestPriorityComesBack(t *testing.T) {
 		if err := unix.SchedSetAttr(0, &other, 0); err != nil {
 			t.Fatal(err)
 		}
-		r.runner.GoAlong(r.calls[:])
-		for ownPolicy(t) != unix.SCHED_FIFO { // until it was raised once, however late the raiser has its CPU
+		awaitRaise := func() {
+			for ownPolicy(t) != unix.SCHED_FIFO {
+				if Monotonic(&ts) > now+int64(time.Minute) {
+					t.Fatal("the priority is not raised")
+				}
+			}
 		}
+		r.runner.GoAlong(r.calls[:])
+		awaitRaise() // once, however late the raiser has its CPU
 		setOwnPriority(&r.idle)
 		goTo(t, 0, here) // beside a program that spins there
-		for ownPolicy(t) != unix.SCHED_FIFO {
-		}
+		awaitRaise()
 		took := time.Duration(Monotonic(&ts) - now)
 		r.back.Store(1)
 		errand.Wake(&r.back)

@@ -76,11 +76,14 @@ func (t *Tracer) readsCameBack(tid int) bool {
 		}
 		t.silentThreads[tid] = s
 	}
+	if born := t.proc.Born(tid); born != s.born { // new, or another thread that has its number now
+		s.born, s.chances = born, Chances{}
+	}
 	if t.desk.runner.Sleeps() { // otherwise the read is late because the Runner had no CPU
 		s.chances.Lose(Monotonic(&t.ts))
 		t.silentIDs = insertSorted(t.silentIDs, tid)
 	}
-	s.born, s.desk, t.desk = t.proc.Born(tid), t.desk, nil
+	s.desk, t.desk = t.desk, nil
 	t.lateReads++
 	t.openDesk()
 	return false

@@ -9,7 +9,7 @@ import java.util.Random;
  * Well: there is room for all of it.
  */
 public final class Swaps {
-    private static final int ROWS = 256, ROW = 1 << 20, PAGE = 1 << 12;
+    private static final int ROWS = 4096, ROW = 1 << 16, PAGE = 1 << 12;
     static volatile long sum;
 
     public static void main(String[] args) {

@@ -172,8 +172,8 @@ func checkLockTimes(t *testing.T, jdk jvmtest.JDK, sink *spanSink, told map[stri
 	}
 }
 
-// lockTimeFits: not more than there was. goprof reads the class while the thread waits: a wait in which it had no CPU has
-// no class, and may be of any. So a tenth with the class is enough.
+// lockTimeFits: not more than there was. goprof reads the class while the thread waits: a wait in which it had no CPU
+// has no class, and may be of any. So a tenth with the class is enough.
 func lockTimeFits(got, nameless, want time.Duration) bool {
 	return got <= want*5/4 && got >= want/10 && got+nameless >= want*3/4
 }

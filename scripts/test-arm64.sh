@@ -20,8 +20,7 @@ failed=()
 ran=()
 
 prepare() {
-    local package packages=(testdata/oracle sampler/session sampler/diagnose cmd/goprof)
-    [[ ! unit =~ ^(${STAGES:-.*})$ ]] || packages=($(go list ./... ./testdata/jvmtest ./testdata/oracle))
+    local package
     scripts/arm64.sh build "${jdks[@]}"
     scripts/jdk.sh >/dev/null
     mkdir -p "$out"
@@ -29,14 +28,14 @@ prepare() {
     rm -rf "$out/classes" "$out/bin"
     [[ ! cores =~ ^(${STAGES:-.*})$ ]] || rm -rf "$out/cores" # of another commit, perhaps
     cp -r "$classes" "$out/classes"
-    for package in "${packages[@]/#goprof\//}"; do
-        [ -z "$(GOARCH=arm64 go list -f '{{.TestGoFiles}}{{.XTestGoFiles}}' "goprof/$package" | tr -d '[]')" ] ||
-            GOARCH=arm64 CGO_ENABLED=0 go test -c -o "$out/bin/$(name_of "$package").test" "goprof/$package"
+    for package in $(go list ./... ./testdata/jvmtest ./testdata/oracle); do
+        [ -z "$(GOARCH=arm64 go list -f '{{.TestGoFiles}}{{.XTestGoFiles}}' "$package" | tr -d '[]')" ] ||
+            GOARCH=arm64 CGO_ENABLED=0 go test -c -o "$out/bin/$(name_of "$package").test" "$package"
     done
     GOARCH=arm64 CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -E goprof/arch/entry.start" -o "$out/bin/goprof" ./cmd/goprof
 }
 
-name_of() { echo "$1" | tr / -; }
+name_of() { echo "${1#goprof/}" | tr / -; }
 
 # The JDKs of a list, as GOPROF_JDKS has them.
 homes() { local jdk; for jdk; do printf '%s=/jdk/%s\n' "$jdk" "$jdk"; done | paste -sd :; }

@@ -5,8 +5,6 @@ package oracle
 import (
 	"errors"
 	"os"
-	"regexp"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,7 +32,7 @@ func rarePlaces() []*rarePlace {
 	on := func(name string) func(m *moment) bool {
 		return func(m *moment) bool { return m.where.what != inInterpreter && strings.Contains(m.where.name, name) }
 	}
-	places := []*rarePlace{
+	return []*rarePlace{
 		{name: "crc32", want: 3, is: inCodelet("CRC32")},
 		// The entry of a method that compiled code has called: the whole of it.
 		{name: "entry", want: 24, is: func(m *moment) bool {
@@ -53,14 +51,6 @@ func rarePlaces() []*rarePlace {
 		{name: "copy loop", want: 4, is: on("_Copy_")},
 		{name: "deopt", want: 60, is: func(m *moment) bool { return m.where.what == vmstructs.Deopt.String() }},
 	}
-	if runtime.GOARCH == "arm64" { // up to JDK 17 they may take their caller's stack pointer: arch/arm64, takesCallersSP
-		places = append(places, &rarePlace{name: "unwinding", want: 12, is: on("unwind_exception")},
-			&rarePlace{name: "handler of callee", want: 12, is: on("handle_exception")})
-	}
-	if only := os.Getenv("GOPROF_RECORD_PLACES"); only != "" {
-		places = slices.DeleteFunc(places, func(p *rarePlace) bool { return !regexp.MustCompile(only).MatchString(p.name) })
-	}
-	return places
 }
 
 // maxRecording is how long one JVM is stepped; GOPROF_RECORD_SECONDS gives a slow machine more.

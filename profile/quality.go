@@ -106,7 +106,7 @@ func mostOf(by map[string]int64) (name string) {
 var plain = map[string]string{
 	StackCut.String():         "they are longer than what is copied",
 	Continuation.String():     "their frames are in the heap of a virtual thread",
-	NotStopped.String():       "their threads ran, and --nonblocking stops none",
+	NotStopped.String():       "their threads were looked at without a stop",
 	ThreadGone.String():       "the threads ended first",
 	NotPermitted.String():     "the kernel did not permit it",
 	StopTimeout.String():      "the threads had no CPU to stop on",
@@ -156,8 +156,10 @@ func (s *Summary) cureCut() string {
 	switch {
 	case most == TooDeep.String():
 		return "--depth higher"
-	case most == NotStopped.String():
+	case most == NotStopped.String() && s.Pauses.Count == 0:
 		return "leave out --nonblocking"
+	case most == NotStopped.String():
+		return "--native-once"
 	case s.Meta.Engine == EnginePerf && len(s.Events) == 0:
 		return "--engine ptrace"
 	}

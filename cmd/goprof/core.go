@@ -18,6 +18,7 @@ import (
 	"goprof/process/unpack"
 	"goprof/profile"
 	"goprof/profile/redact"
+	"goprof/sampler/hserr"
 	"goprof/sampler/postmortem"
 )
 
@@ -134,6 +135,24 @@ func (o *openedCore) hsErr() string {
 		return ""
 	}
 	return name
+}
+
+// crashFile reads the crash file that lies beside the core, nil if there is none. name is what it is called.
+func (o *openedCore) crashFile(cmd *cobra.Command) (report *hserr.Report, name string) {
+	path := o.hsErr()
+	if path == "" {
+		return nil, ""
+	}
+	file, err := os.Open(path)
+	if err == nil {
+		defer file.Close()
+		report, err = hserr.Parse(file)
+	}
+	if err != nil {
+		fmt.Fprintf(cmd.ErrOrStderr(), "goprof: %s: %s\n", output.Printable(path), output.Printable(err.Error()))
+		return nil, ""
+	}
+	return report, filepath.Base(path)
 }
 
 // missing says which files were not found, or may be the wrong ones. Call it once all has been read.

@@ -34,7 +34,12 @@ func triageCore(cmd *cobra.Command, core *coreFile, to triageOutput) error {
 	if err != nil {
 		return err
 	}
-	return to.tell(autopsy.Judge(dump, o.Facts(), commandLine([]string{core.file})), core.file)
+	facts := o.Facts()
+	found := autopsy.Judge(dump, facts, commandLine([]string{core.file}))
+	if report, name := o.crashFile(cmd); report != nil {
+		autopsy.Beside(found, dump, facts, report, name)
+	}
+	return to.tell(found, core.file)
 }
 
 // tell writes what was found, and returns the error with its exit code.

@@ -22,6 +22,7 @@ import (
 	"goprof/process"
 	"goprof/profile"
 	"goprof/sampler/autopsy"
+	"goprof/sampler/hserr"
 	"goprof/sampler/session"
 	"goprof/testdata/host"
 	"goprof/testdata/jvmtest"
@@ -145,6 +146,7 @@ func kernelCore(t *testing.T, jdk jvmtest.JDK, which int, flags ...string) {
 	if len(found.Findings) == 0 || !slices.Contains(c.finding, found.Findings[0].ID) {
 		t.Errorf("triage: %+v", found.Findings)
 	}
+	checkCrashFile(t, dir, jvm.PID, found, c.cause != "")
 	if longForm {
 		t.Logf("files without a build id: %+v", dead.Core.Unproven)
 		besideJHSDB(t, jdk, cores[0], dead, took)
@@ -228,7 +230,36 @@ func autopsyOf(t *testing.T, name string) (*profile.Dump, *profile.Triage) {
 	t.Helper()
 	d, j := openCore(t, name, process.CoreOptions{})
 	defer j.Close()
-	return d, autopsy.Judge(d, j.Facts(), name)
+	facts := j.Facts()
+	found := autopsy.Judge(d, facts, name)
+	if file, err := os.Open(crashFileOf(filepath.Dir(name), d.PID)); err == nil {
+		defer file.Close()
+		report, err := hserr.Parse(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		autopsy.Beside(found, d, facts, report, filepath.Base(file.Name()))
+	}
+	return d, found
+}
+
+func crashFileOf(dir string, pid int) string {
+	return filepath.Join(dir, fmt.Sprintf("hs_err_pid%d.log", pid))
+}
+
+// checkCrashFile: where the JVM itself has caught the signal, it has left a crash file that tells the same as the core.
+func checkCrashFile(t *testing.T, dir string, pid int, found *profile.Triage, caught bool) {
+	t.Helper()
+	if len(found.Findings) == 0 {
+		return // the caller has said so
+	}
+	_, err := os.Stat(crashFileOf(dir, pid))
+	says := slices.ContainsFunc(found.Findings[0].Evidence, func(line string) bool {
+		return strings.HasPrefix(line, "hs_err_pid") && strings.Contains(line, " says the same: process ")
+	})
+	if caught != (err == nil) || caught != says {
+		t.Errorf("crash file: %v; %q", err, found.Findings[0].Evidence)
+	}
 }
 
 // threadCalled finds a thread by what the kernel calls it, which is 15 bytes.

@@ -94,41 +94,50 @@ var plumbingRules = sync.OnceValue(func() []plumbing {
 		rule(Lambda, `scala\.runtime\.java8\.JFunction[0-9].*`, ""),
 
 		rule(MethodHandles, `java\.lang\.invoke\.LambdaForm\$(?:MH|DMH|BMH|NFI)(?:[+./].*)?`, ""),
-		rule(MethodHandles, `java\.lang\.invoke\.(?:DirectMethodHandle|DelegatingMethodHandle|Invokers|VarHandle)\$Holder(?:[+./].*)?`, ""),
+		rule(MethodHandles, `java\.lang\.invoke\.(?:DirectMethodHandle|DelegatingMethodHandle|Invokers|`+
+			`VarHandle)\$Holder(?:[+./].*)?`, ""),
 		rule(MethodHandles, `java\.lang\.invoke\.LambdaForm(?:\$NamedFunction)?`, `interpret.*|invoke.*`),
 		rule(MethodHandles, `java\.lang\.invoke\.MethodHandle`,
 			`invoke|invokeExact|invokeBasic|invokeWithArguments|linkTo[A-Z][a-zA-Z]*`),
 		rule(MethodHandles, `java\.lang\.invoke\.Invokers`, `check[A-Z][a-zA-Z]*|getCallSiteTarget`),
 		rule(MethodHandles, `java\.lang\.invoke\.VarHandleGuards`, ""),
 		rule(MethodHandles, `java\.lang\.invoke\.MethodHandleImpl`,
-			`checkSpreadArgument|selectAlternative|profileBoolean|fillArray|array|loop|tryFinally|countedLoop|whileLoop|doWhileLoop|iteratedLoop`),
+			`checkSpreadArgument|selectAlternative|profileBoolean|fillArray|array|loop|tryFinally|countedLoop|`+
+				`whileLoop|doWhileLoop|iteratedLoop`),
 		rule(MethodHandles, `jdk\.internal\.foreign\.abi\.(?:Downcall|Upcall)Stub(?:[+./].*)?`, ""),
 
 		rule(Reflection, `java\.lang\.reflect\.Method`, `invoke`),
 		rule(Reflection, `java\.lang\.reflect\.Constructor`, `newInstance(?:WithCaller)?`),
 		rule(Reflection, `java\.lang\.Class`, `newInstance`),
-		rule(IntoVM, `(?:sun|jdk\.internal)\.reflect\.(?:Native(?:Method|Constructor)AccessorImpl|Direct(?:Method|Constructor)HandleAccessor\$NativeAccessor)`,
+		rule(IntoVM, `(?:sun|jdk\.internal)\.reflect\.(?:Native(?:Method|Constructor)AccessorImpl|`+
+			`Direct(?:Method|Constructor)HandleAccessor\$NativeAccessor)`,
 			`invoke0|newInstance0`),
-		rule(Reflection, `(?:sun|jdk\.internal)\.reflect\.[A-Za-z]*(?:Method|Constructor)(?:Handle)?Accessor[A-Za-z0-9$]*(?:[+./].*)?`,
+		rule(Reflection, `(?:sun|jdk\.internal)\.reflect\.[A-Za-z]*(?:Method|`+
+			`Constructor)(?:Handle)?Accessor[A-Za-z0-9$]*(?:[+./].*)?`,
 			`invoke.*|newInstance.*`),
 
 		// Collectors and what they collect with are the program's; Spliterators are the collections' part of streams.
 		rule(Stream, `java\.util\.stream\.(?:Abstract|Reference|Int|Long|Double)Pipeline.*`, ""),
 		rule(Stream, `java\.util\.stream\.(?:ForEach|Reduce|Match|Find|Slice|Sorted|Distinct|While)Ops.*`, ""),
-		rule(Stream, `java\.util\.stream\.(?:Sink|Streams|StreamSpliterators|StreamSupport|AbstractTask|AbstractShortCircuitTask|Nodes|SpinedBuffer).*`, ""),
+		rule(Stream, `java\.util\.stream\.(?:Sink|Streams|StreamSpliterators|StreamSupport|AbstractTask|`+
+			`AbstractShortCircuitTask|Nodes|SpinedBuffer).*`, ""),
 		rule(Stream, `java\.util\.(?:.*\$)?[A-Za-z]*Spliterators?(?:\$.*)?`, `forEachRemaining|tryAdvance`),
 
 		rule(GroovyCalls, `org\.codehaus\.groovy\.(?:runtime\.callsite|runtime\.metaclass|reflection|vmplugin)\..*`,
 			`(?i).*(?:invoke|call|fromCache).*`),
-		rule(GroovyCalls, `org\.codehaus\.groovy\.runtime\.(?:InvokerHelper|ScriptBytecodeAdapter)`, `invoke.*|runScript`),
+		rule(GroovyCalls, `org\.codehaus\.groovy\.runtime\.(?:InvokerHelper|`+
+			`ScriptBytecodeAdapter)`, `invoke.*|runScript`),
 		rule(GroovyCalls, `org\.codehaus\.groovy\.runtime\.dgm\$[0-9]+`, ""),
-		rule(GroovyCalls, `groovy\.lang\.(?:MetaClassImpl|DelegatingMetaClass|ExpandoMetaClass|MetaMethod|GroovyObjectSupport|GroovyObject)`,
+		rule(GroovyCalls, `groovy\.lang\.(?:MetaClassImpl|DelegatingMetaClass|ExpandoMetaClass|MetaMethod|`+
+			`GroovyObjectSupport|GroovyObject)`,
 			`invoke.*|doMethodInvoke|doInvokeMethod`),
 		rule(GroovyCalls, `groovy\.lang\.Closure`, `call`),
 
-		rule(RubyCalls, `org\.jruby\.(?:runtime\.callsite|internal\.runtime\.methods|ir\.targets\.indy|java\.invokers)\..*`,
+		rule(RubyCalls, `org\.jruby\.(?:runtime\.callsite|internal\.runtime\.methods|ir\.targets\.indy|`+
+			`java\.invokers)\..*`,
 			`(?i).*(?:call|invoke|fallback|send).*`),
-		rule(RubyCalls, `org\.jruby\.runtime\.(?:Block|BlockBody|IRBlockBody|CompiledIRBlockBody|MixedModeIRBlockBody|InterpretedIRBlockBody)`,
+		rule(RubyCalls, `org\.jruby\.runtime\.(?:Block|BlockBody|IRBlockBody|CompiledIRBlockBody|`+
+			`MixedModeIRBlockBody|InterpretedIRBlockBody)`,
 			`call.*|yield.*`),
 		rule(RubyCalls, `org\.jruby\..*\$INVOKER\$.*`, "call"),
 		rule(RubyCalls, `.*`, `invoke(?:Other|Self)[A-Za-z]*[0-9]+:.+`),

@@ -13,16 +13,22 @@ import (
 	"goprof/output"
 	"goprof/process"
 	"goprof/profile"
+	"goprof/testdata/corefile"
+	"goprof/testdata/jvmtest"
 )
 
-// keepCore copies a core into the folder GOPROF_KEEP_CORES, with the files that the dead JVM had mapped (below root)
-// and the dump that this machine makes of it. TestForeignCores reads them on another machine.
+// keepCore keeps a core in the folder GOPROF_KEEP_CORES, if there is one.
 func keepCore(t *testing.T, core, name string, dead *profile.Dump) {
 	t.Helper()
-	dir := os.Getenv("GOPROF_KEEP_CORES")
-	if dir == "" {
-		return
+	if dir := os.Getenv("GOPROF_KEEP_CORES"); dir != "" {
+		keepIn(t, dir, core, name, dead)
 	}
+}
+
+// keepIn copies a core into a folder, with the files that the dead JVM had mapped (below root) and the dump that this
+// machine makes of it. TestForeignCores reads them, perhaps on another machine.
+func keepIn(t *testing.T, dir, core, name string, dead *profile.Dump) {
+	t.Helper()
 	name = filepath.Join(dir, strings.ReplaceAll(name, " ", "-"))
 	copyBig(t, core, name+".core")
 	_, j := openCore(t, core, process.CoreOptions{})
@@ -42,11 +48,15 @@ func keepCore(t *testing.T, core, name string, dead *profile.Dump) {
 }
 
 // TestForeignCores reads the cores that another machine has kept, perhaps one with another CPU (scripts/test-arm64.sh,
-// stage cores): what this machine tells of them is what that one told, to the byte.
+// stage cores): what this machine tells of them is what that one told, to the byte. Where GOPROF_FOREIGN_CORES names no
+// folder with such cores, it reads one of this machine with nothing but the files that were kept with it.
 func TestForeignCores(t *testing.T) {
 	dir := os.Getenv("GOPROF_FOREIGN_CORES")
 	if dir == "" {
-		t.Skip("GOPROF_FOREIGN_CORES names no folder with the cores of another machine (scripts/test-arm64.sh, stage cores)")
+		dir = t.TempDir()
+		jvm := jvmtest.Start(t, jvmtest.JDKs(t)[0], "truth.LocksGraph", "-Xmx64m", "--", "7", "12", "mrw", "0")
+		core := corefile.Write(t, jvm.PID)
+		keepIn(t, dir, core, "own", dumpCore(t, core, process.CoreOptions{}))
 	}
 	cores, _ := filepath.Glob(filepath.Join(dir, "*.core"))
 	if len(cores) == 0 {

@@ -14,7 +14,7 @@ import (
 
 func addressOf(b []byte) uint64 { return uint64(uintptr(unsafe.Pointer(&b[0]))) }
 
-// mapPages maps memory and unmaps the page behind it, so that the memory certainly ends there.
+// mapPages maps memory in front of a page that cannot be read, so that the memory certainly ends there.
 func mapPages(t testing.TB, pages int) []byte {
 	t.Helper()
 	size := unix.Getpagesize()

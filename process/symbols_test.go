@@ -354,7 +354,7 @@ func TestDebugFiles(t *testing.T) {
 	})
 	t.Run("mini debug info", func(t *testing.T) {
 		if exec.Command("xz", "--version").Run() != nil && os.Getenv("GOPROF_EMULATED") != "" {
-			t.Skip("the emulated machine has no xz that compresses") // the emulated machine (scripts/arm64.sh)
+			t.Skip("the emulated machine has no xz that compresses") // scripts/arm64.sh makes that machine
 		}
 		dir := t.TempDir()
 		lib, addr := buildLibrary(t, dir)

@@ -113,7 +113,7 @@ func TestCountsAddUp(t *testing.T) {
 			p.Add("", stack(why, "a"), n)
 		}
 	}
-	p.Lose(BadMethod, 1) // a bad method is no reason to lose a sample; the loss must still be counted
+	p.Lose(BadMethod, 1) // BadMethod is no reason to lose a sample; the loss must still be counted
 	c := &p.Counts
 	if c.Attempted == 0 || c.Attempted != c.Whole+c.TruncatedSum()+c.LostSum() {
 		t.Errorf("%d attempted, %d whole, %d truncated, %d lost", c.Attempted, c.Whole, c.TruncatedSum(), c.LostSum())

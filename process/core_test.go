@@ -289,7 +289,7 @@ func coreOfVDSO(f *testing.F, name string) []byte {
 	c := &coreFixture{}
 	maps, err := os.Open("/proc/self/maps")
 	if err != nil {
-		return c.bytes() // this system has no vdso
+		return c.bytes() // this system has no /proc
 	}
 	defer maps.Close()
 	list, _ := ParseMaps(maps)

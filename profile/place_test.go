@@ -45,7 +45,7 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// TestPlacesInAFullProfile: a stack without room has a place, too.
+// TestPlacesInAFullProfile: a stack for which there is no room is counted at its place, too.
 func TestPlacesInAFullProfile(t *testing.T) {
 	p := NewSize(1)
 	s := stack(NotStopped, "main", "park", "and", "more")

@@ -12,7 +12,7 @@ import (
 // A slow reader gets everything.
 func TestStalled(t *testing.T) {
 	for _, atEnd := range []bool{false, true} {
-		reader, writer := io.Pipe() // this pipe has no reader
+		reader, writer := io.Pipe() // nothing reads from this pipe
 		p := newPatient(writer)
 		p.while, p.atEnd = 20*time.Millisecond, time.Hour
 		if atEnd {

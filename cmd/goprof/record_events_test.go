@@ -207,8 +207,8 @@ func TestRecordsKernelFrames(t *testing.T) {
 	}
 }
 
-// TestEventNamesStay: names with an event's name in them stay in a recording without names, such as the event's type
-// in a JFR file.
+// TestEventNamesStay: the names of events stay in a recording without names. So a type in a JFR file that is named
+// after an event keeps its name.
 func TestEventNamesStay(t *testing.T) {
 	by := redact.New(redact.Default(), []byte("the key of this test"))
 	for _, p := range session.EventPresets() {

@@ -82,7 +82,7 @@ func TestParts(t *testing.T) {
 		} {
 			for _, event := range []string{c.event, ""} {
 				if event == "" && c.part != order[0] {
-					continue // this account is another part's
+					continue // without a name, another part is read
 				}
 				f := reading(t, data, Options{Event: event, Weight: &c.weight})
 				got := int64(0)

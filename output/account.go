@@ -56,7 +56,7 @@ func partText(to io.Writer, s *profile.Summary, further bool) error {
 // AccountLine is one line of an account, under its heading.
 func AccountLine(heading, text string) string { return fmt.Sprintf("%-10s %s\n", heading, text) }
 
-// account is one account on its way.
+// account is one account while it is written.
 type account struct {
 	s       *profile.Summary
 	further bool // one of several parts, and not the first

@@ -85,7 +85,7 @@ func partDetails(to io.Writer, s *profile.Summary) error {
 	return err
 }
 
-// behind says that goprof did not get to sample when it meant to: it was stopped, or had no CPU.
+// behind says that goprof did not sample when it should have: it was stopped, or had no CPU.
 func behind(b *strings.Builder, s *profile.Summary) {
 	late, gap := isBehind(s)
 	if !late {
@@ -141,8 +141,8 @@ func pauses(b *strings.Builder, s *profile.Summary) {
 	}
 }
 
-// isBehind reports whether goprof skipped many ticks, and whether there is a gap among them. Less than a tenth of all
-// shows in the rate alone.
+// isBehind reports whether goprof skipped many ticks, and whether there is a gap among them. If less than a tenth of
+// all ticks is skipped, the rate alone shows it.
 func isBehind(s *profile.Summary) (late, gap bool) {
 	long := time.Second + 2*s.Meta.Interval
 	want := s.Rate

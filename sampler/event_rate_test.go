@@ -4,8 +4,8 @@ package sampler
 
 import "testing"
 
-// TestLongerInterval: an interval grows by what the rate is too high, and whatever amounts the target says, it does not
-// become none: each hit would be a sample.
+// TestLongerInterval: the interval grows by the factor by which the rate is too high. Whatever amounts the target
+// reports, the interval does not become 0: each hit would be a sample.
 func TestLongerInterval(t *testing.T) {
 	for _, c := range []struct {
 		name              string
@@ -26,8 +26,8 @@ func TestLongerInterval(t *testing.T) {
 	}
 }
 
-// TestFittingInterval: after a burst the interval comes back to what was asked for, and not below. None that
-// fits is changed.
+// TestFittingInterval: after a burst the interval comes back to what the user asked for, and not below that. An
+// interval that fits is not changed.
 func TestFittingInterval(t *testing.T) {
 	burst := fittingInterval(512<<10, 512<<10, 10, 10<<20, 40)
 	if burst <= 512<<10 {

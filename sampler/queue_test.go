@@ -8,7 +8,7 @@ import (
 	"goprof/sampler/look"
 )
 
-// What waits for its walk is bounded in number and in bytes, and one that comes back is used again.
+// The looks that wait for their walk are bounded in number and in bytes. A look that comes back is used again.
 func TestQueueIsBounded(t *testing.T) {
 	q := NewQueue(64)
 	first := q.take()
@@ -17,7 +17,7 @@ func TestQueueIsBounded(t *testing.T) {
 		t.Error("another snapshot than the one that was given back last")
 	}
 	q.Done(first)
-	q.Done(new(look.Look)) // nobody's
+	q.Done(new(look.Look)) // this look is not the queue's
 	var held []*look.Look
 	for s := q.take(); s != nil; s = q.take() {
 		s.Stack = make([]byte, 1<<20)
@@ -28,7 +28,7 @@ func TestQueueIsBounded(t *testing.T) {
 		t.Errorf("%d MB wait", len(held))
 	}
 	for _, s := range held {
-		s.Stack = make([]byte, 2<<20) // grown beyond what is kept
+		s.Stack = make([]byte, 2<<20) // this stack has grown too large to be kept
 		q.Done(s)
 	}
 	n := 0
@@ -42,7 +42,7 @@ func TestQueueIsBounded(t *testing.T) {
 	}
 }
 
-// A snapshot is never with two at a time.
+// No two parties have the same look at a time.
 func TestQueueFromTwoSides(t *testing.T) {
 	q := NewQueue(8)
 	var all sync.WaitGroup
@@ -65,7 +65,7 @@ func TestQueueFromTwoSides(t *testing.T) {
 			t.Fatalf("it is at %d", s.TID)
 		}
 		s.TID = 1
-		if n%3 == 0 { // nothing came of the look
+		if n%3 == 0 { // the look has failed
 			s.TID = 0
 			q.Done(s)
 		} else {

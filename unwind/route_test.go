@@ -8,7 +8,7 @@ import (
 	"goprof/vmstructs"
 )
 
-// TestRoute: the methods that run between two places, and for how much of the way each.
+// TestRoute: which methods run between two places, and for what part of the way each.
 func TestRoute(t *testing.T) {
 	w := &Walker{bytecode: map[*vmstructs.Method][]vmstructs.Bytecode{}}
 	method := func(name string, ops ...vmstructs.Bytecode) *vmstructs.Method {
@@ -61,7 +61,7 @@ func TestRoute(t *testing.T) {
 			t.Errorf("%s: %s, not %s", r.name, got, r.want)
 		}
 	}
-	// Of 25 + 40 the first 25 are inner's: five of thirteen instructions.
+	// The way has 25 + 40 instructions. The first 25 are inner's: five of thirteen parts.
 	from, to := chain(inner, 4, outer, 10), chain(outer, 20)
 	for done := 1; done < 13; done++ {
 		want := "outer"

@@ -13,7 +13,8 @@ import (
 	"goprof/profile"
 )
 
-// eventsFile is a recording of three events, and of more threads that begin than events: those have a stack, too.
+// eventsFile is a recording of three events. More threads begin in it than events occur: beginnings have a stack,
+// too.
 func eventsFile(t *testing.T) []byte {
 	t.Helper()
 	alloc := &profile.EventKind{Name: profile.EventAlloc, Unit: profile.Bytes}
@@ -49,13 +50,14 @@ func eventsFile(t *testing.T) []byte {
 	return b.Bytes()
 }
 
-// TestEvents: each event of a recording can be chosen by the name that it was asked for by, the first one is the usual
-// one, and every format has what it counts.
+// TestEvents: each event of a recording can be chosen by the name that the recording was asked for. The first one is
+// the default. Every format counts what the event counts.
 func TestEvents(t *testing.T) {
 	data := eventsFile(t)
 	lines := map[string]int{"": 2, "alloc": 2, "libc:write": 1, "libc_write": 1, "exceptions": 1}
 	for event, want := range map[string][]string{
-		"":           {";byte[] 4096\n", ";shop.Cart 1024\n"}, // of those that happened the first that was asked for
+		// of the events that occurred, the first one on the list of the recording
+		"":           {";byte[] 4096\n", ";shop.Cart 1024\n"},
 		"libc:write": {"java.lang.System.nanoTime", " 5\n"},
 		"libc_write": {"java.lang.System.nanoTime", " 5\n"},
 		"alloc":      {";byte[] 4096\n", ";shop.Cart 1024\n"},
@@ -76,7 +78,7 @@ func TestEvents(t *testing.T) {
 			}
 			got := plain(string(converted(t, open(t, through, o), format.Collapsed, false)), way)
 			want := plain(text, way)
-			if slices.Contains(way, format.PProf) { // which takes what has a dot for a method of Java
+			if slices.Contains(way, format.PProf) { // pprof takes a name with a dot for a Java method
 				got, want = strings.ReplaceAll(got, "_[j]", ""), strings.ReplaceAll(want, "_[j]", "")
 			}
 			if got != want {

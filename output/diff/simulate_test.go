@@ -18,7 +18,7 @@ import (
 type simulated struct {
 	samples []profile.Sample
 	timed   bool
-	starts  bool // each is of a start of its own
+	starts  bool // each recording is of a JVM start of its own
 }
 
 func (s *simulated) Info() recording.Info {
@@ -44,10 +44,11 @@ type program struct {
 	shares []float64
 }
 
-// slowed is the part of it that a change makes slower: the stacks of one method, a fifth of the time.
+// slowed is the share of one method in the time of the program. A change makes this method slower.
 const slowed = 0.20
 
-// newProgram has 120 stacks of up to 12 frames, with shares as uneven as those of real programs (1/rank).
+// newProgram makes a program of 120 stacks with up to 12 frames. The shares are as uneven as those of real programs
+// (1/rank).
 func newProgram() *program {
 	rng := rand.New(rand.NewPCG(7, 7))
 	p := &program{}
@@ -80,7 +81,7 @@ func newProgram() *program {
 	return p
 }
 
-// slower gives a method's stacks extra more time, as a share of what the program took.
+// slower gives the stacks of that method more time. extra is a share of what the program took.
 func (p *program) slower(extra float64) *program {
 	q := &program{stacks: p.stacks}
 	for i, share := range p.shares {
@@ -102,7 +103,7 @@ func (p *program) draw(rng *rand.Rand) int {
 	return 0
 }
 
-// within draws another stack of the same handler's, as a job does. What is slowed belongs to the first one.
+// within draws another stack of the same handler, as a job does. The slowed stacks belong to the first handler.
 func (p *program) within(rng *rand.Rand, of int) int {
 	handler := func(i int) int {
 		if i >= 120 {
@@ -117,17 +118,18 @@ func (p *program) within(rng *rand.Rand, of int) int {
 	}
 }
 
-// model says how samples depend on each other. With a mean of 0 each is drawn on its own. Else a thread stays with a
-// stack for a random time, of that many samples on average; burst is how uneven the times are (1: exponential).
+// model says how samples depend on each other. With a mean of 0 each sample is drawn on its own. Otherwise a thread
+// stays with a stack for a random time, of mean samples on average. burst is how uneven the times are (1:
+// exponential).
 type model struct {
 	name    string
 	threads int
 	mean    float64
-	heavy   float64 // part of the stays that last ten times as long
+	heavy   float64 // the share of stays that last ten times as long
 	wall    bool
 	timed   bool
-	jobs    bool // a stay is with a handler, and the stacks below it are drawn each time
-	beyond  bool // too few stays for any test: what comes of it is only told
+	jobs    bool // a thread stays with a handler, and each sample draws a stack below it
+	beyond  bool // too few stays for any test, so the result is only printed
 }
 
 var models = []model{
@@ -186,7 +188,7 @@ func compare(t testing.TB, before, after recording.Source, o Options) *Result {
 	return r
 }
 
-// finds reports whether a result names the method that was made slower.
+// finds reports whether a result names the slowed method.
 func finds(r *Result) bool {
 	for _, ch := range r.Changes {
 		if ch.Name == "Shop.price" && ch.Of == OfTotal && ch.Significant {
@@ -196,8 +198,8 @@ func finds(r *Result) bool {
 	return false
 }
 
-// TestRates prints how often a comparison is wrong, in both ways, for samples that depend on each other as models say.
-// With more pairs (docs/diff.md holds what they gave):
+// TestRates prints how often a comparison is wrong, in both ways. The samples depend on each other as the models
+// say. With more pairs (docs/diff.md holds the results):
 //
 //	GOPROF_DIFF_PAIRS=1000 go test ./output/diff -run TestRates -v -timeout 1h
 func TestRates(t *testing.T) {
@@ -249,7 +251,7 @@ func TestRates(t *testing.T) {
 	}
 }
 
-// TestFivePoints: slower means what the log says.
+// TestFivePoints: "slower" means what the log says.
 func TestFivePoints(t *testing.T) {
 	share := func(p *program) (sum float64) {
 		for _, s := range p.shares[120:] {

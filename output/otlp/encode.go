@@ -52,14 +52,13 @@ type encoder struct {
 	lines     []line
 }
 
-// line is a sample of the message. Stacks that differ by nothing but what OTLP does not hold (indices of bytecode) are
-// one.
+// line is a sample of the message. Stacks that differ only in what OTLP does not hold (indices of bytecode) are one.
 type line struct {
 	head   []byte // the fields that do not depend on the weight
 	points []ship.Point
 }
 
-// samples makes what all profiles know of each sample: stack and attributes.
+// samples makes the facts about each sample that all profiles have: stack and attributes.
 func (e *encoder) samples() {
 	known := make(map[string]int)
 	for i := range e.batch.Samples {
@@ -123,7 +122,7 @@ func (e *encoder) profile(w profile.Weight, timed bool) []byte {
 		} else if n := valueOf(l.points, w); n != 0 {
 			one = protobuf.Packed(one, 4, []int64{n})
 		} else {
-			continue // counts nothing of this
+			continue // the sample counts nothing of this
 		}
 		b = protobuf.Bytes(b, 2, one)
 	}
@@ -149,7 +148,7 @@ func times(points []ship.Point) (list []uint64) {
 	return list
 }
 
-// span is the batch's time, stretched over all of its looks: servers refuse looks outside.
+// span is the batch's time, stretched over all of its looks: servers refuse looks outside of it.
 func (e *encoder) span() (from, to int64) {
 	from, to = unixNano(e.batch.From), unixNano(e.batch.To)
 	for i := range e.batch.Samples {
@@ -186,7 +185,7 @@ func (e *encoder) valueType(w profile.Weight) []byte {
 	return e.typeAndUnit(what, unit)
 }
 
-// periodType says between what two looks lies one interval: time of a CPU, or time that passes.
+// periodType says which time lies between two looks: CPU time, or time that passes.
 func (e *encoder) periodType() []byte {
 	if m := e.batch.Meta.Mode; m == profile.ModeWall || m == profile.ModeOffCPU {
 		return e.typeAndUnit("wall", "nanoseconds")

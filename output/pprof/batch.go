@@ -35,8 +35,8 @@ func OfBatch(b *ship.Batch, who func(profile.Thread) profile.Thread) ([]byte, er
 	return to.Bytes(), nil
 }
 
-// PoolOnly replaces a thread by its pool. A server that makes a series of each label's value would have one for each
-// thread that ever lived.
+// PoolOnly replaces a thread by its pool. A server that makes a series of each label's value would otherwise have
+// one for each thread that ever lived.
 func PoolOnly(t profile.Thread) profile.Thread {
 	if t.Virtual {
 		return profile.Thread{JavaName: "virtual"}

@@ -19,7 +19,7 @@ const (
 	labelState   = "state"
 )
 
-// labels say whose a sample is, as the format has it. What is empty or 0 is not written.
+// labels say which thread a sample is of, in the format's way. Empty labels and those with 0 are not written.
 type labels struct {
 	thread  string
 	tid     int

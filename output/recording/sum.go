@@ -12,7 +12,7 @@ import (
 // SumOptions are how samples are summed up.
 type SumOptions struct {
 	Threads bool // stacks stand under their threads
-	States  bool // samples of wall-clock time whose stack does not say what the thread did get a leaf that does
+	States  bool // a sample of wall-clock time gets a leaf with its state if its stack does not tell the state
 }
 
 // Bounds of a sum. A larger page or table would help no reader.
@@ -21,8 +21,8 @@ const (
 	maxTotal = 1 << 53 // numbers of JavaScript are exact up to here
 )
 
-// Sum makes one profile of all samples, counted in the recording's Meta.Weight. Its memory is bounded: what has no room
-// is counted in Profile.Overflow.
+// Sum makes one profile of all samples, counted in the recording's Meta.Weight. Its memory is bounded: samples
+// without room are counted in Profile.Overflow.
 func Sum(src Source, o SumOptions) (*profile.Profile, error) {
 	i := src.Info()
 	if o.Threads && !i.Threads {
@@ -70,7 +70,7 @@ type summer struct {
 	leaves map[profile.State]*profile.Func
 	stack  profile.Stack
 
-	// Where stacks were added lately. They are found there without their frames.
+	// places are where stacks were added lately. They are found without a look at their frames.
 	places map[placeKey]profile.Place
 	prints profile.Fingerprinter
 	funcs  map[*profile.Func]bool // of these stacks
@@ -89,7 +89,7 @@ func (s *summer) add(of *profile.Sample) error {
 	}
 	s.total += n
 	root, stack := "", of.Stack
-	if s.o.Threads && of.Thread != (profile.Thread{}) { // "[not sampled]" is of no thread
+	if s.o.Threads && of.Thread != (profile.Thread{}) { // "[not sampled]" belongs to no thread
 		root = s.root(&of.Thread)
 	}
 	if s.o.States && of.LacksLeaf() {
@@ -123,7 +123,7 @@ func (s *summer) keep(key placeKey, stack *profile.Stack, at profile.Place) {
 // maxPlaces bounds how many stacks and functions are noted, of some 60 bytes each.
 const maxPlaces = 1 << 17
 
-// Weigh is how much a sample counts.
+// Weigh is the weight of a sample.
 func Weigh(s *profile.Sample, w profile.Weight) int64 {
 	switch w {
 	case profile.CPUTime:

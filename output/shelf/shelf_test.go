@@ -41,7 +41,7 @@ func names(t *testing.T, dir string) (all []string) {
 	return all
 }
 
-// TestOneFolderOneUser: a second goprof is told that the folder is in use, until the first one ends.
+// TestOneFolderOneUser: a second goprof learns that the folder is in use, until the first one ends.
 func TestOneFolderOneUser(t *testing.T) {
 	dir := t.TempDir()
 	first, err := New(Options{Dir: dir})
@@ -108,7 +108,7 @@ func TestFilesCanBeRead(t *testing.T) {
 	}
 }
 
-// The oldest files go first, also those of an earlier goprof, and no others.
+// The oldest files are removed first, also those of an earlier goprof. No other files are removed.
 func TestFolderIsBounded(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"20200101T000000Z-0000-1-old.pb.gz", "holiday.jpg", "20200101-report.pb.gz"} {
@@ -135,7 +135,7 @@ func TestFolderIsBounded(t *testing.T) {
 	}
 }
 
-// A file that cannot be removed keeps nobody from removing the others, and is said once.
+// If one file cannot be removed, the others are removed nevertheless. The failure is told once.
 func TestFolderIsBoundedAroundWhatStays(t *testing.T) {
 	dir := t.TempDir()
 	stays := filepath.Join(dir, "20200101T000000Z-0000-1-old.pb.gz")
@@ -174,10 +174,10 @@ func TestBytesAreBounded(t *testing.T) {
 	}
 }
 
-// Two batches of the same second have two files.
+// Two batches of the same second go into two files.
 func TestNamesDiffer(t *testing.T) {
 	dir := t.TempDir()
-	for range 2 { // also of two runs
+	for range 2 { // that holds for two runs, too
 		s, err := New(Options{Dir: dir})
 		if err != nil {
 			t.Fatal(err)
@@ -191,7 +191,7 @@ func TestNamesDiffer(t *testing.T) {
 	}
 }
 
-// A folder that takes no files: batches are dropped and counted, and it is said once.
+// A folder takes no files: batches are dropped and counted, and the failure is told once.
 func TestFolderGoesAway(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "d")
 	var said []string

@@ -7,13 +7,13 @@ import (
 	"goprof/profile/resource"
 )
 
-// Batch is what was seen of one process in a span of time. Its receivers only read it: several destinations share it.
+// Batch is what was seen of one process in a span of time. Receivers only read it: several destinations share it.
 type Batch struct {
-	Resource resource.Attributes // whose it is
+	Resource resource.Attributes // of the process
 	Meta     profile.Meta        // mode, engine, interval, weight, goprof's version
 	From, To time.Time
 	Samples  []Sample
-	// Overflow is how many looks had no room: their stack is [profile full].
+	// Overflow is the number of looks for which there was no room: their stack is [profile full].
 	Overflow int64
 }
 
@@ -41,7 +41,7 @@ type Point struct {
 	At    int64 // ns since 1970, 0 if the time is not known
 	Looks int64
 	CPU   time.Duration
-	Span  time.Duration // of wall-clock modes: the time that it stands for
+	Span  time.Duration // in wall-clock modes: the time that the look stands for
 	Bytes int64
 }
 
@@ -74,7 +74,7 @@ func (s *Sample) Value(w profile.Weight) (n int64) {
 	return n
 }
 
-// Weight is what the batch counts beside samples: time of CPUs, time that passed, or bytes. It is profile.Samples if no
+// Weight is what the batch counts beside samples: CPU time, time that passed, or bytes. It is profile.Samples if no
 // sample has any of these.
 func (b *Batch) Weight() profile.Weight {
 	want := b.Meta.Weight

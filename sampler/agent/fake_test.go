@@ -28,8 +28,8 @@ type fakeWorld struct {
 	attached map[int]int
 	blind    bool
 	live     int64  // memory of goprof for each JVM that is recorded
-	garbage  int64  // memory of JVMs that ended
-	cycles   uint64 // of the garbage collector
+	garbage  int64  // memory of JVMs that have ended
+	cycles   uint64 // cycles of the garbage collector
 	holding  int
 }
 
@@ -147,7 +147,7 @@ func (w *fakeWorld) Own() time.Duration {
 	return w.own
 }
 
-// Memory is as much as is recorded.
+// Memory grows with the number of recordings.
 func (w *fakeWorld) Memory() (int64, uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -225,7 +225,7 @@ func (t *fakeTarget) Latest() sampler.Stats {
 	return t.j.st
 }
 
-// driven is an agent whose beats the test makes, with a clock of its own.
+// driven is an agent with a clock of its own. The test makes its beats.
 type driven struct {
 	*Agent
 	w       *fakeWorld
@@ -250,15 +250,15 @@ func drive(t *testing.T, s Settings) *driven {
 	return d
 }
 
-// mostWaits are the milliseconds for which tests wait for other goroutines: they bound a hang.
+// mostWaits is for how many milliseconds tests wait for other goroutines. It bounds a hang.
 const mostWaits = 60_000
 
-// beats lets that many seconds pass.
+// beats lets n seconds pass.
 func (d *driven) beats(n int) {
 	for range n {
 		d.now = d.now.Add(time.Second)
 		d.beat(d.ctx, d.now)
-		for wait := 0; d.opening() && wait < mostWaits; wait++ { // what attaching tells
+		for wait := 0; d.opening() && wait < mostWaits; wait++ { // attaching sends events
 			select {
 			case e := <-d.events:
 				d.handle(e)
@@ -269,7 +269,7 @@ func (d *driven) beats(n int) {
 	}
 }
 
-// opening: some recording has not begun yet.
+// opening tells whether some recording has not begun yet.
 func (d *driven) opening() bool {
 	for _, g := range d.guests {
 		if g.record != nil && g.record.control == nil {

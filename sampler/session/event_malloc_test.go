@@ -16,7 +16,7 @@ import (
 	"goprof/testdata/ctest"
 )
 
-// mallocs stands still until it is told to go on, and then asks for memory, so many times in each way.
+// mallocs waits until it is told to go on. Then it asks for memory, a number of times in each way.
 const mallocs = `
 int main(void) {
 	char *volatile p, *volatile none = NULL; // realloc(NULL, n) would be compiled as malloc(n)
@@ -29,7 +29,7 @@ int main(void) {
 	for (;;) pause();
 }`
 
-// TestMallocIsCountedOnce: each call counts once, whatever the C library calls within.
+// TestMallocIsCountedOnce: each call counts once, whatever the C library calls inside it.
 func TestMallocIsCountedOnce(t *testing.T) {
 	cpu := ctest.NeedCPU(t)
 	if err := sampler.TryProbes(); err != nil {

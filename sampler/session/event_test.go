@@ -4,7 +4,7 @@ package session
 
 import "testing"
 
-// TestMayNeedProbes: who records a counter need not keep the right to set probes.
+// TestMayNeedProbes: a recording of a counter need not keep the right to set probes.
 func TestMayNeedProbes(t *testing.T) {
 	for name, want := range map[string]bool{
 		"page-faults": false, "major-faults": false, "context-switches": false, "cpu-migrations": false, "cycles": false,

@@ -114,7 +114,7 @@ func TestBytes(t *testing.T) {
 	}
 }
 
-// FuzzRead: a file holds anything.
+// FuzzRead: a file may hold anything.
 func FuzzRead(f *testing.F) {
 	f.Add("rate: 19\nmatch: [a, {user: b}]\n")
 	f.Add("deny:\n- version=^1\n")
@@ -127,7 +127,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// TestDestinations: a server is somewhere to send to, and all that belongs to it is kept.
+// TestDestinations: each server is a destination, and keeps all options that belong to it.
 func TestDestinations(t *testing.T) {
 	var said Said
 	said.Add("otlp", "http://a,grpc://b")

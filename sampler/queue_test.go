@@ -42,6 +42,41 @@ func TestQueueIsBounded(t *testing.T) {
 	}
 }
 
+// Looks that are kept are handed over together, in their order: when the first one would wait too long, or when they
+// are many. What is kept counts as under way.
+func TestQueueKeepsLooks(t *testing.T) {
+	const began, others = 1_000_000_000, 4
+	q := NewQueue(others * keptPart)
+	keep := func(when int64) *look.Look {
+		s := q.take()
+		s.When, s.Stack = when, make([]byte, 100)
+		q.keep(s)
+		return s
+	}
+	first, second := keep(began), keep(began+1)
+	q.handOverBefore(began + keptFor)
+	if len(q.Looks()) > 0 {
+		t.Error("the looks did not wait for others")
+	}
+	if n := q.queued.Load(); n != 200 {
+		t.Errorf("%d bytes are under way, not 200", n)
+	}
+	q.handOverBefore(began + keptFor + 1)
+	if len(q.Looks()) != 2 || <-q.Looks() != first || <-q.Looks() != second {
+		t.Error("the looks were not handed over in their order")
+	}
+	for range others - 1 {
+		keep(began)
+	}
+	if len(q.Looks()) > 0 {
+		t.Error("too few looks were handed over")
+	}
+	keep(began)
+	if len(q.Looks()) != others || len(q.kept) > 0 {
+		t.Errorf("%d looks were handed over, not %d", len(q.Looks()), others)
+	}
+}
+
 // No two parties have the same look at a time.
 func TestQueueFromTwoSides(t *testing.T) {
 	q := NewQueue(8)

@@ -149,7 +149,7 @@ func (s *Sampler) run(ctx context.Context, cfg Config, q *Queue,
 	r := &run{capture: newCapture(t, proc, &s.progress, ctx.Done(), cfg, q), cpu: s.cpu, hints: &s.hints,
 		scan: newScan(proc, cfg.Interval, fds), visits: visits}
 	defer r.scan.close()
-	r.late, r.sum = r.account, r.total
+	r.late, r.sum, r.hand = r.account, r.total, q.keep
 	return r.runInShifts(r.loop, r.scan.readAllCharges)
 }
 

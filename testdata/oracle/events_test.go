@@ -198,6 +198,16 @@ func allocRun(t *testing.T, jdk jvmtest.JDK, heap string) {
 	}
 }
 
+// allocPlace is the place of truth.Allocating to which a stack leads.
+func allocPlace(path []string) string {
+	for _, name := range path {
+		if place, ok := strings.CutPrefix(name, "truth.Allocating."); ok && allocPlaces[place] > 0 {
+			return place
+		}
+	}
+	return ""
+}
+
 // allocOnce is one recording: how far its shares are from the true ones, by how many samples, and the bytes that these
 // stand for beside those that the JVM has counted.
 func allocOnce(t *testing.T, jvm *jvmtest.JVM, s *session.Session) (distance float64, n int, bytes, counted float64) {
@@ -212,12 +222,9 @@ func allocOnce(t *testing.T, jvm *jvmtest.JVM, s *session.Session) (distance flo
 	})
 	at := map[string]float64{}
 	p.EachLine(func(f *profile.Func, _ profile.Kind) string { return f.Name }, func(path []string, n int64) {
-		for _, name := range path {
-			if place, ok := strings.CutPrefix(name, "truth.Allocating."); ok && allocPlaces[place] > 0 {
-				at[place] += float64(n)
-				bytes += float64(n)
-				return
-			}
+		if place := allocPlace(path); place != "" {
+			at[place] += float64(n)
+			bytes += float64(n)
 		}
 	})
 	for place, share := range allocPlaces {
@@ -226,9 +233,12 @@ func allocOnce(t *testing.T, jvm *jvmtest.JVM, s *session.Session) (distance flo
 	return distance, int(sum.Samples), bytes, float64(after - before)
 }
 
-func allocated(t *testing.T, jvm *jvmtest.JVM) int64 {
+func allocated(t *testing.T, jvm *jvmtest.JVM) int64 { return number(t, jvm, "allocated") }
+
+// number asks a program for one.
+func number(t *testing.T, jvm *jvmtest.JVM, command string) int64 {
 	t.Helper()
-	n, err := strconv.ParseInt(jvm.Command("allocated")[0], 10, 64)
+	n, err := strconv.ParseInt(jvm.Command(command)[0], 10, 64)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,25 +46,12 @@ func (d *Destination) Encode(b *ship.Batch) ([]byte, error) {
 		return nil, err
 	}
 	var series []byte
-	labels := append([]resource.Label{{Name: "__name__", Value: nameOf(b)}}, b.Resource.Labels()...)
+	labels := append([]resource.Label{{Name: "__name__", Value: b.Kind()}}, b.Resource.Labels()...)
 	for _, l := range labels {
 		series = protobuf.Bytes(series, 1, protobuf.String(protobuf.String(nil, 1, l.Name), 2, l.Value))
 	}
 	series = protobuf.Bytes(series, 2, protobuf.Bytes(nil, 1, data))
 	return protobuf.Bytes(nil, 1, series), nil
-}
-
-// nameOf is the kind of profile, by which Pyroscope's own pages look for it.
-func nameOf(b *ship.Batch) string {
-	for i := range b.Samples {
-		if b.Samples[i].Wall {
-			return "wall"
-		}
-	}
-	if b.Meta.Mode == "" || b.Meta.Mode == "cpu" {
-		return "process_cpu"
-	}
-	return resource.LabelName(b.Meta.Mode)
 }
 
 // Send delivers a message. Connect's failures have the statuses of HTTP.

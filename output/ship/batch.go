@@ -13,6 +13,8 @@ type Batch struct {
 	Meta     profile.Meta        // mode, engine, interval, weight, goprof's version
 	From, To time.Time
 	Samples  []Sample
+	// Event is what the samples are of. Its Name is empty for CPU time and for modes.
+	Event profile.EventKind
 	// Overflow is how many looks had no room: their stack is [profile full].
 	Overflow int64
 }
@@ -33,6 +35,7 @@ type Sample struct {
 	State   profile.State
 	NoState bool // State is not known
 	Wall    bool // of a wall-clock mode
+	About   bool // the leaf is what an event was about, and no code
 	Points  []Point
 }
 
@@ -77,6 +80,9 @@ func (s *Sample) Value(w profile.Weight) (n int64) {
 // Weight is what the batch counts beside samples: time of CPUs, time that passed, or bytes. It is profile.Samples if no
 // sample has any of these.
 func (b *Batch) Weight() profile.Weight {
+	if b.Event.Name != "" {
+		return b.Event.Unit
+	}
 	want := b.Meta.Weight
 	if want == profile.Samples {
 		want = profile.CPUTime

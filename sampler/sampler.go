@@ -36,6 +36,11 @@ type Config struct {
 	// Pace is the Interval in nanoseconds, and may change at any time; nil: nothing sets Interval anew. Engines that
 	// stop threads look at it with each tick.
 	Pace *atomic.Int64
+	// Lean is for runs that go on for good, beside many others. Events then has small rings, and looks into them less
+	// often while nothing happens.
+	Lean bool
+	// MostSamples bounds the samples of an event in a second; 0 is a usual value.
+	MostSamples float64
 	// After is Tracer.After. It is called on the sampler's OS thread.
 	After func(snap *look.Look, released int64)
 	// Memory is what After and WallOptions.During read; it may be nil.

@@ -51,6 +51,9 @@ func (n *nameless) batch(b *ship.Batch) *ship.Batch {
 	defer n.mu.Unlock()
 	out := *b
 	out.Resource, out.Meta = n.whose(b.Resource), n.by.Meta(b.Meta)
+	if out.Event.Name != "" { // it may be named after a function of the program
+		out.Event.Name = n.by.Text(b.Event.Name)
+	}
 	out.Samples = slices.Clone(b.Samples)
 	for i := range out.Samples {
 		s := &out.Samples[i]

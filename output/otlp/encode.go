@@ -173,6 +173,13 @@ func unixNano(t time.Time) int64 {
 }
 
 func (e *encoder) valueType(w profile.Weight) []byte {
+	if of := e.batch.Event; of.Name != "" {
+		what, unit := ship.EventValue(of)
+		if w != of.Unit { // samples of several events are told apart by their types
+			what, unit = ship.SamplesOf(of), "count"
+		}
+		return e.typeAndUnit(what, unit)
+	}
 	what, unit := "samples", "count"
 	switch w {
 	case profile.CPUTime:
@@ -187,6 +194,9 @@ func (e *encoder) valueType(w profile.Weight) []byte {
 
 // periodType says which time lies between two looks: CPU time, or time that passes.
 func (e *encoder) periodType() []byte {
+	if of := e.batch.Event; of.Name != "" && !of.Unit.IsTime() {
+		return e.typeAndUnit(ship.EventValue(of))
+	}
 	if m := e.batch.Meta.Mode; m == profile.ModeWall || m == profile.ModeOffCPU {
 		return e.typeAndUnit("wall", "nanoseconds")
 	}

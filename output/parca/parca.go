@@ -45,20 +45,11 @@ func (d *Destination) Encode(b *ship.Batch) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	labels := append([]resource.Label{{Name: "__name__", Value: nameOf(b)}}, b.Resource.Labels()...)
+	labels := append([]resource.Label{{Name: "__name__", Value: b.Kind()}}, b.Resource.Labels()...)
 	if d.client.IsGRPC() {
 		return message(labels, data), nil
 	}
 	return text(labels, data)
-}
-
-func nameOf(b *ship.Batch) string {
-	for i := range b.Samples {
-		if b.Samples[i].Wall {
-			return "wall"
-		}
-	}
-	return "process_cpu"
 }
 
 func message(labels []resource.Label, data []byte) []byte {

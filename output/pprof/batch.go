@@ -11,7 +11,7 @@ import (
 
 // OfBatch writes a batch, compressed. who chooses which facts of a thread become labels. nil takes all.
 func OfBatch(b *ship.Batch, who func(profile.Thread) profile.Thread) ([]byte, error) {
-	builder := NewBuilder(Options{Weight: b.Weight(), States: true})
+	builder := NewBuilder(OptionsOf(b))
 	for i := range b.Samples {
 		s := &b.Samples[i]
 		one := profile.Sample{Thread: s.Thread, Stack: s.Stack, State: s.State, NoState: s.NoState || !s.Wall, Wall: s.Wall}
@@ -35,8 +35,18 @@ func OfBatch(b *ship.Batch, who func(profile.Thread) profile.Thread) ([]byte, er
 	return to.Bytes(), nil
 }
 
-// PoolOnly replaces a thread by its pool. A server that makes a series of each label's value would otherwise have
-// one for each thread that ever lived.
+// OptionsOf are the Options for a batch.
+func OptionsOf(b *ship.Batch) Options {
+	o := Options{Weight: b.Weight(), States: true}
+	if b.Event.Name != "" {
+		o.What, o.Unit = ship.EventValue(b.Event)
+		o.CountOnly = b.Event.Unit == profile.Samples
+	}
+	return o
+}
+
+// PoolOnly replaces a thread by its pool. A server that makes a series of each label's value would otherwise have one for
+// each thread that ever lived.
 func PoolOnly(t profile.Thread) profile.Thread {
 	if t.Virtual {
 		return profile.Thread{JavaName: "virtual"}

@@ -27,6 +27,9 @@ type Options struct {
 	NoCount bool
 	// CountOnly says that samples have no second value.
 	CountOnly bool
+	// What and Unit name what the samples of an event count, in place of the usual names. They name the count itself
+	// with CountOnly.
+	What, Unit string
 }
 
 // Builder sums samples up. It is not safe for concurrent use.
@@ -320,6 +323,8 @@ func (b *Builder) function(fn *profile.Func) *pb.Function {
 // secondValue says which value samples have beside their count.
 func (b *Builder) secondValue(m *profile.Meta) (what, unit string) {
 	switch {
+	case b.o.What != "" && !b.o.CountOnly:
+		return b.o.What, b.o.Unit
 	case b.o.Weight == profile.Bytes:
 		return "alloc_space", "bytes"
 	case b.o.Weight == profile.CPUTime && (b.o.Asked || !b.wall):
@@ -340,6 +345,9 @@ func (b *Builder) Write(to io.Writer, meta profile.Meta) error {
 		p.DefaultSampleType = "samples"
 	}
 	p.PeriodType = &pb.ValueType{Type: what, Unit: "nanoseconds"}
+	if b.o.Weight == profile.Bytes { // as Go's profiles of the heap have it
+		p.PeriodType = &pb.ValueType{Type: "space", Unit: "bytes"}
+	}
 	p.Period = int64(meta.Interval)
 	p.DurationNanos = int64(meta.Duration)
 	if !meta.Start.IsZero() {
@@ -350,6 +358,9 @@ func (b *Builder) Write(to io.Writer, meta profile.Meta) error {
 	case b.o.NoCount:
 		p = withOne(p, 1)
 	case b.o.CountOnly:
+		if b.o.What != "" {
+			p.SampleType[0].Type = b.o.What
+		}
 		p = withOne(p, 0)
 		p.PeriodType = p.SampleType[0]
 	}

@@ -226,6 +226,9 @@ func (s *Shelf) nameOf(b *ship.Batch) string {
 	if s.o.JFR {
 		end = "jfr"
 	}
+	if event := plain(b.Event.Name); event != "" {
+		end = event[:min(len(event), mostEvent)] + "." + end
+	}
 	for ; ; s.same++ {
 		name := fmt.Sprintf("%s-%04d-%s-%s.%s", at, s.same%10_000, pidOf(b), plain(b.Resource.Get(resource.ServiceName)), end)
 		if _, err := os.Lstat(filepath.Join(s.o.Dir, name)); err != nil || s.same > 10_000 {
@@ -236,8 +239,9 @@ func (s *Shelf) nameOf(b *ship.Batch) string {
 
 func pidOf(b *ship.Batch) string { return strconv.Itoa(max(b.Meta.PID, 0)) }
 
-// mostName bounds the part of a file's name that comes from a JVM.
-const mostName = 60
+// mostName bounds the part of a file's name that comes from a JVM, mostEvent the part that names an event. Both fit into
+// ours.
+const mostName, mostEvent = 60, 19
 
 // plain makes a name fit for a file.
 func plain(name string) string {
@@ -302,11 +306,16 @@ func (s *Shelf) trim() {
 
 // each passes the looks of a batch on as samples.
 func each(b *ship.Batch, take func(*profile.Sample) error) error {
+	var event *profile.EventKind
+	if b.Event.Name != "" {
+		event = &b.Event
+	}
 	for i := range b.Samples {
 		s := &b.Samples[i]
 		for _, p := range s.Points {
 			one := profile.Sample{At: profile.Instant{Wall: p.At, Ticks: p.At}, Thread: s.Thread, Stack: s.Stack,
-				State: s.State, NoState: s.NoState, Count: p.Looks, CPU: p.CPU, Wall: s.Wall, Span: p.Span, Bytes: p.Bytes}
+				State: s.State, NoState: s.NoState, Count: p.Looks, CPU: p.CPU, Wall: s.Wall, Span: p.Span, Bytes: p.Bytes,
+				Event: event, About: s.About}
 			if err := take(&one); err != nil {
 				return err
 			}
@@ -316,11 +325,15 @@ func each(b *ship.Batch, take func(*profile.Sample) error) error {
 }
 
 func writePprof(w io.Writer, b *ship.Batch) error {
-	weight := profile.CPUTime
-	if b.Meta.Mode != "" && b.Meta.Mode != profile.ModeCPU {
-		weight = profile.WallTime
+	o := pprof.OptionsOf(b)
+	if b.Event.Name == "" {
+		o.Weight = profile.CPUTime
+		if b.Meta.Mode != "" && b.Meta.Mode != profile.ModeCPU {
+			o.Weight = profile.WallTime
+		}
+		o.States = o.Weight == profile.WallTime
 	}
-	builder := pprof.NewBuilder(pprof.Options{Weight: weight, States: weight == profile.WallTime})
+	builder := pprof.NewBuilder(o)
 	each(b, func(s *profile.Sample) error {
 		builder.Add(s)
 		return nil

@@ -7,12 +7,14 @@ import (
 	"goprof/profile/resource"
 )
 
-// Batch is what was seen of one process in a span of time. Receivers only read it: several destinations share it.
+// Batch is what was seen of one process in a span of time. Its receivers only read it: several destinations share it.
 type Batch struct {
-	Resource resource.Attributes // of the process
+	Resource resource.Attributes // whose it is
 	Meta     profile.Meta        // mode, engine, interval, weight, goprof's version
 	From, To time.Time
 	Samples  []Sample
+	// Event is what the samples are of. Its Name is empty for CPU time and for modes.
+	Event profile.EventKind
 	// Overflow is the number of looks for which there was no room: their stack is [profile full].
 	Overflow int64
 }
@@ -33,6 +35,7 @@ type Sample struct {
 	State   profile.State
 	NoState bool // State is not known
 	Wall    bool // of a wall-clock mode
+	About   bool // the leaf is what an event was about, and no code
 	Points  []Point
 }
 
@@ -41,7 +44,7 @@ type Point struct {
 	At    int64 // ns since 1970, 0 if the time is not known
 	Looks int64
 	CPU   time.Duration
-	Span  time.Duration // in wall-clock modes: the time that the look stands for
+	Span  time.Duration // of wall-clock modes: the time that it stands for
 	Bytes int64
 }
 
@@ -77,6 +80,9 @@ func (s *Sample) Value(w profile.Weight) (n int64) {
 // Weight is what the batch counts beside samples: CPU time, time that passed, or bytes. It is profile.Samples if no
 // sample has any of these.
 func (b *Batch) Weight() profile.Weight {
+	if b.Event.Name != "" {
+		return b.Event.Unit
+	}
 	want := b.Meta.Weight
 	if want == profile.Samples {
 		want = profile.CPUTime

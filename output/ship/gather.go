@@ -130,7 +130,8 @@ func (g *Gatherer) sample(s *profile.Sample, t *profile.Thread, key gatherKey) i
 		*stack = *s.Stack
 		stack.Frames = slices.Clone(s.Stack.Frames)
 	}
-	g.samples = append(g.samples, Sample{Thread: *t, Stack: stack, State: s.State, NoState: s.NoState, Wall: s.Wall})
+	g.samples = append(g.samples, Sample{Thread: *t, Stack: stack, State: s.State, NoState: s.NoState, Wall: s.Wall,
+		About: s.About})
 	g.at[key] = len(g.samples) - 1
 	return len(g.samples) - 1
 }

@@ -138,7 +138,9 @@ func (r *recording) takeEvent(snap *look.Look) {
 	if r.opt.HideInternal {
 		r.folder.Stack(stack)
 	}
-	if plan.Unit == profile.Samples {
+	if r.opt.Lean {
+		r.profile.Count(stack, n, 0)
+	} else if plan.Unit == profile.Samples {
 		r.profile.AddValue(root, stack, n, 0)
 	} else {
 		r.profile.AddValue(root, stack, n, amount)

@@ -66,6 +66,8 @@ type RecordOptions struct {
 	Lean bool
 	// Event is sampled in place of CPU time, if it is not nil. Engine is then PerfEngine.
 	Event *EventPlan
+	// MostSamples bounds the samples of Event in a second; 0 is a usual value.
+	MostSamples float64
 	// Kernel wants the kernel's frames above those of the program: with PerfEngine.
 	Kernel bool
 	// Part is the recording's name if several go into one file, each with a Session of its own.
@@ -123,7 +125,8 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 	queue := sampler.NewQueue(opt.queueLength())
 	done := make(chan error, 1)
 	config := sampler.Config{Interval: opt.samplerInterval(), MaxOverhead: opt.MaxOverhead,
-		MaxStack: stackLimit(opt.Depth), After: after, Trail: trail, Memory: s.memory, Pace: opt.Pace}
+		MaxStack: stackLimit(opt.Depth), After: after, Trail: trail, Memory: s.memory, Pace: opt.Pace,
+		Lean: opt.Lean, MostSamples: opt.MostSamples}
 	if opt.Started != nil {
 		opt.Started(r.sampler)
 	}
@@ -228,7 +231,7 @@ func (s *Session) recording(opt RecordOptions) *recording {
 const eventQueue = 8192
 
 func (o *RecordOptions) queueLength() int {
-	if o.Event != nil || o.Mode == WaitingMode && o.Engine == PerfEngine {
+	if (o.Event != nil || o.Mode == WaitingMode && o.Engine == PerfEngine) && !o.Lean {
 		return eventQueue
 	}
 	n := queueFor(stackLimit(o.Depth))

@@ -129,7 +129,6 @@ type model struct {
 	wall    bool
 	timed   bool
 	jobs    bool // a thread stays with a handler, and each sample draws a stack below it
-	beyond  bool // too few stays for any test, so the result is only printed
 }
 
 var models = []model{
@@ -140,7 +139,7 @@ var models = []model{
 	{name: "one thread, phases of 300 samples", threads: 1, mean: 300, timed: true},
 	{name: "jobs of 5 samples, varied", threads: 4, mean: 5, timed: true, jobs: true},
 	{name: "jobs of 30 samples, varied", threads: 4, mean: 30, timed: true, jobs: true},
-	{name: "jobs of 100 samples, varied", threads: 8, mean: 100, timed: true, jobs: true, beyond: true},
+	{name: "jobs of 100 samples, varied", threads: 8, mean: 100, timed: true, jobs: true},
 	{name: "wall mode, 40 threads that stand", threads: 40, mean: 60, heavy: 0.1, wall: true, timed: true},
 	{name: "without times, independent", threads: 4},
 }
@@ -241,7 +240,7 @@ func TestRates(t *testing.T) {
 			t.Logf("%-36s called changed %4d of %d; found %4d (5 %% of all time), %4d (5 points); median inflation %.2f; "+
 				"without correction %d",
 				m.name, called, pairs, found, foundPoints, inflation, alone)
-			if allowed := int(math.Ceil(Risk*float64(pairs))) + 1; called > allowed && !m.beyond {
+			if allowed := int(math.Ceil(Risk*float64(pairs))) + 1; called > allowed {
 				t.Errorf("%d of %d pairs of the same program are called changed", called, pairs)
 			}
 			if m.mean == 0 && m.timed && foundPoints < pairs*90/100 {
@@ -268,5 +267,49 @@ func TestFivePoints(t *testing.T) {
 	}
 	if got := share(p.slower((slowed+0.05)/(1-slowed-0.05)*(1-slowed) - slowed)); math.Abs(got-0.25) > 1e-9 {
 		t.Errorf("%v", got)
+	}
+}
+
+// TestLongJobs: what lasts longer than a block is known by the longest blocks alone, and these are few.
+func TestLongJobs(t *testing.T) {
+	p, rng := newProgram(), rand.New(rand.NewPCG(5, 6))
+	for _, m := range models {
+		independent := m.mean == 0
+		if !m.timed || !independent && m.name != "jobs of 100 samples, varied" {
+			continue
+		}
+		const pairs = 4
+		df, items := 0.0, 0
+		for range pairs {
+			r := compare(t, m.record(p, 10_000, rng), m.record(p, 10_000, rng), Options{By: "method"})
+			for i := range r.evidence {
+				if share := r.evidence[i].pooled(); share > 0.1 && share < 0.9 {
+					df += r.evidence[i].df
+					items++
+				}
+			}
+		}
+		df /= float64(items)
+		const longest = 2 * (blocks>>3 - 1) // of both sides
+		if independent && df < blocks || !independent && df > 2*longest {
+			t.Errorf("%s: noise is known with %.0f degrees of freedom", m.name, df)
+		}
+	}
+}
+
+// TestMissed: where samples stay alike for exponential times, blocks of x such times tell what the formula says.
+func TestMissed(t *testing.T) {
+	for _, x := range []float64{0.01, 0.1, 0.64, 1.5} {
+		told := func(x float64) float64 { return 1 - x*(1-math.Exp(-1/x)) }
+		half, whole := missed(told(x) / told(2*x))
+		if math.Abs(half*told(2*x)-1) > 1e-6 || math.Abs(whole*told(x)-1) > 1e-6 {
+			t.Errorf("%v: %v, %v", x, half, whole)
+		}
+	}
+	if half, whole := missed(0.9); half > 1.01 || whole > 1.01 {
+		t.Errorf("of nothing that lasts: %v, %v", half, whole)
+	}
+	if _, whole := missed(3); whole > 5 {
+		t.Errorf("it has no bound: %v", whole)
 	}
 }

@@ -60,7 +60,7 @@ func (w *Writer) Sample(s *profile.Sample) error {
 	if s.Event != nil {
 		typ = w.eventType(s.Event).id
 	}
-	thread, trace := w.pools.thread(&s.Thread), w.pools.stack(s.Stack)
+	thread, trace := w.pools.thread(&s.Thread), w.pools.stack(s.Stack, s.StackNumber)
 	count := max(s.Count, 1)
 	if s.Wall {
 		w.sample(typ, s, thread, trace, s.CPU, count)

@@ -143,7 +143,7 @@ func (w *Writer) hit(s *profile.Sample) {
 		about = w.pools.class(classKey{name: descriptor(code.Frames[0].Func.Name)})
 		code.Frames = code.Frames[1:]
 	}
-	thread, trace := w.pools.thread(&s.Thread), w.pools.stack(&code)
+	thread, trace := w.pools.thread(&s.Thread), w.pools.stack(&code, 0)
 	hits := int32(min(s.Looks(), math.MaxInt32))
 	w.event(typ.id, s.At.Ticks)
 	b := w.body

@@ -357,3 +357,23 @@ func BenchmarkRead(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(n), "ns/sample")
 }
+
+// TestUnwantedStacks: who wants no stacks does not even pass over ours, which are most of a file.
+func TestUnwantedStacks(t *testing.T) {
+	var file bytes.Buffer
+	w := NewWriter(&file, Options{})
+	stack := stackOn(javaFrame(profile.C2, "shop.Cart.add", 1, 1))
+	if err := w.Sample(&profile.Sample{At: moment(0), Thread: worker, Stack: stack, CPU: 1}); err != nil {
+		t.Fatal(err)
+	}
+	finish(t, w, moment(1))
+	data := file.Bytes()
+	data[len(data)-1] = 0xff // the last frame's last number does not end
+	for stacks, want := range map[bool]bool{false: true, true: false} {
+		r := NewReader(bytes.NewReader(data), int64(len(data)), func(_ string, stack bool) bool { return stack && stacks })
+		_, err := r.Next()
+		if (err == io.EOF) != want {
+			t.Errorf("stacks wanted: %v; %v", stacks, err)
+		}
+	}
+}

@@ -45,8 +45,8 @@ func OptionsOf(b *ship.Batch) Options {
 	return o
 }
 
-// PoolOnly replaces a thread by its pool. A server that makes a series of each label's value would otherwise have one for
-// each thread that ever lived.
+// PoolOnly replaces a thread by its pool. A server that makes a series of each label's value would otherwise have
+// one for each thread that ever lived.
 func PoolOnly(t profile.Thread) profile.Thread {
 	if t.Virtual {
 		return profile.Thread{JavaName: "virtual"}

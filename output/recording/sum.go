@@ -29,8 +29,7 @@ func Sum(src Source, o SumOptions) (*profile.Profile, error) {
 		return nil, &Lacks{Problem: "it does not say which threads its stacks are of", Remedy: "goprof record --threads"}
 	}
 	s := summer{p: profile.NewSize(maxNodes), o: o, weight: i.Meta.Weight, roots: make(map[profile.Thread]string),
-		leaves: make(map[profile.State]*profile.Func), places: make(map[placeKey]profile.Place),
-		prints: profile.NewFingerprinter(false), funcs: make(map[*profile.Func]bool)}
+		leaves: make(map[profile.State]*profile.Func), places: make(map[placeKey]profile.Place)}
 	s.p.Meta = i.Meta
 	if err := src.Each(s.add); err != nil {
 		return nil, err
@@ -70,16 +69,16 @@ type summer struct {
 	leaves map[profile.State]*profile.Func
 	stack  profile.Stack
 
-	// places are where stacks were added lately. They are found without a look at their frames.
+	// places are where stacks were added lately. They are found there without a look at their frames.
 	places map[placeKey]profile.Place
-	prints profile.Fingerprinter
-	funcs  map[*profile.Func]bool // of these stacks
 }
 
 // placeKey is a stack under the root of a thread.
 type placeKey struct {
-	root  string
-	stack profile.Fingerprint
+	root   string
+	number uint64
+	leaf   profile.State // that it got
+	leaves bool          // it got one
 }
 
 func (s *summer) add(of *profile.Sample) error {
@@ -92,35 +91,30 @@ func (s *summer) add(of *profile.Sample) error {
 	if s.o.Threads && of.Thread != (profile.Thread{}) { // "[not sampled]" belongs to no thread
 		root = s.root(&of.Thread)
 	}
+	key := placeKey{root: root, number: of.StackNumber}
 	if s.o.States && of.LacksLeaf() {
 		stack = s.withState(of)
+		key.leaf, key.leaves = of.State, true
 	}
 	spent := time.Duration(0)
 	if s.weight != profile.Samples {
 		spent = time.Duration(n)
 	}
-	key := placeKey{root, s.prints.Of(stack)}
 	if at, known := s.places[key]; known {
 		s.p.Again(at, of.Looks(), spent)
 		return nil
 	}
-	s.keep(key, stack, s.p.AddAt(root, stack, of.Looks(), spent))
+	at := s.p.AddAt(root, stack, of.Looks(), spent)
+	if key.number != 0 {
+		if len(s.places) >= maxPlaces {
+			clear(s.places)
+		}
+		s.places[key] = at
+	}
 	return nil
 }
 
-// keep notes where a stack is.
-func (s *summer) keep(key placeKey, stack *profile.Stack, at profile.Place) {
-	if len(s.places) >= maxPlaces || len(s.funcs) >= maxPlaces {
-		clear(s.places)
-		clear(s.funcs)
-	}
-	s.places[key] = at
-	for i := range stack.Frames {
-		s.funcs[stack.Frames[i].Func] = true
-	}
-}
-
-// maxPlaces bounds how many stacks and functions are noted, of some 60 bytes each.
+// maxPlaces bounds how many stacks are noted, of some 60 bytes each.
 const maxPlaces = 1 << 17
 
 // Weigh is the weight of a sample.

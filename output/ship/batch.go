@@ -7,9 +7,9 @@ import (
 	"goprof/profile/resource"
 )
 
-// Batch is what was seen of one process in a span of time. Its receivers only read it: several destinations share it.
+// Batch is what was seen of one process in a span of time. Receivers only read it: several destinations share it.
 type Batch struct {
-	Resource resource.Attributes // whose it is
+	Resource resource.Attributes // of the process
 	Meta     profile.Meta        // mode, engine, interval, weight, goprof's version
 	From, To time.Time
 	Samples  []Sample
@@ -44,7 +44,7 @@ type Point struct {
 	At    int64 // ns since 1970, 0 if the time is not known
 	Looks int64
 	CPU   time.Duration
-	Span  time.Duration // of wall-clock modes: the time that it stands for
+	Span  time.Duration // in wall-clock modes: the time that the look stands for
 	Bytes int64
 }
 

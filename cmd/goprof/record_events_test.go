@@ -146,6 +146,7 @@ func TestListsMarkers(t *testing.T) {
 	pid := fmt.Sprint(jvm.PID)
 	for want, args := range map[string][]string{
 		`(?m)^usdt:hotspot:gc__begin +yes$`:                {"events", pid, "--usdt"},
+		`(?m)^group:tracepoint +(yes|no) `:                 {"events", pid},
 		`(?m)^usdt:\S+ \.\.\. +yes +\d+ markers .* --usdt`: {"events", pid},
 	} {
 		told, err := exec.CommandContext(t.Context(), "goprof", args...).Output()
@@ -155,6 +156,14 @@ func TestListsMarkers(t *testing.T) {
 	}
 	code, told := runGoprof(t, "record", pid, "--event", "usdt:hotspot:nosuch", "-d", "1", "-o", "-")
 	if code != exit.NoEvent || !strings.Contains(told, "no library of the process has a marker of that name") {
+		t.Errorf("exit code %d: %s", code, told)
+	}
+	code, told = runGoprof(t, "record", pid, "--event", "sched:nosuch", "-d", "1", "-o", "-")
+	remedy := "no such library"
+	if missing := session.TracepointsError(); missing != nil {
+		remedy = missing.Remedy
+	}
+	if code != exit.NoEvent || !strings.Contains(told, remedy) {
 		t.Errorf("exit code %d: %s", code, told)
 	}
 }

@@ -55,6 +55,8 @@ func (r *Reader) fill(e *Event, of *class) *BadRecording {
 			if n[slotLeaf] > 0 {
 				e.Leaf = profile.Certainty(min(n[slotLeaf]-1, uint64(profile.NumCertainty-1)))
 			}
+		case slotTLAB:
+			e.TLAB = TLAB(min(n[slotTLAB], uint64(outsideTLAB)))
 		case slotState:
 			if f.class != nil {
 				e.State = r.k.texts[f.class.name][n[slotState]]

@@ -99,15 +99,50 @@ func (w *Writer) detail(s *profile.Sample, thread uint64, cpu time.Duration) {
 	if s.Stack != nil && len(s.Stack.Frames) > 0 {
 		sure = min(s.Stack.Frames[0].Sure, profile.NumCertainty-1)
 	}
-	if cpu == 0 && sure == profile.Certain {
+	tlab := tlabOf(s)
+	if cpu == 0 && sure == profile.Certain && tlab == 0 {
 		return
 	}
 	w.event(typeSampleDetail, s.At.Ticks)
 	b := appendInt(w.body, thread)
 	b = appendInt(b, uint64(cpu))
-	w.body = appendInt(b, uint64(sure)+1)
+	b = appendInt(b, uint64(sure)+1)
+	w.body = appendInt(b, uint64(tlab))
 	w.end()
 	w.unsaved-- // it is no event of its own
+}
+
+// TLAB says where an object was allocated. The kind of the frame that is its class says it too: flame graph tools
+// colour these two apart.
+type TLAB uint8
+
+const (
+	_ TLAB = iota
+	newTLAB
+	outsideTLAB
+)
+
+func tlabOf(s *profile.Sample) TLAB {
+	if s.About && s.Stack != nil && len(s.Stack.Frames) > 0 {
+		switch s.Stack.Frames[0].Kind {
+		case profile.Inlined:
+			return newTLAB
+		case profile.Kernel:
+			return outsideTLAB
+		}
+	}
+	return 0
+}
+
+// Kind is the kind of the frame that is the object's class.
+func (t TLAB) Kind() profile.Kind {
+	switch t {
+	case newTLAB:
+		return profile.Inlined
+	case outsideTLAB:
+		return profile.Kernel
+	}
+	return profile.Native
 }
 
 // ThreadStart writes that a thread was first seen.

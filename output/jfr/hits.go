@@ -165,6 +165,9 @@ func (w *Writer) hit(s *profile.Sample) {
 	}
 	w.body = b
 	w.end()
+	if s.About {
+		w.detail(s, thread, 0)
+	}
 }
 
 // eventType is the type of an event that the file has.

@@ -39,6 +39,7 @@ type Event struct {
 	CPU         time.Duration // of a sample: the CPU time that it stands for
 	Leaf        profile.Certainty
 	Bytes       int64  // of an allocation: how many it stands for
+	TLAB        TLAB   // of an allocation in our files
 	Class       string // of the object or the monitor
 	Failed      bool   // jdk.CPUTimeSample without a stack
 	Fields      []Field
@@ -157,7 +158,7 @@ func (r *Reader) Next() (*Event, error) {
 	}
 	next := r.read()
 	if next != nil && next.Name == detailName && next.At.Ticks == e.At.Ticks && next.Thread == e.Thread {
-		e.CPU, e.Leaf = next.CPU, next.Leaf
+		e.CPU, e.Leaf, e.TLAB = next.CPU, next.Leaf, next.TLAB
 	} else {
 		r.pending = next
 	}

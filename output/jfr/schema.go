@@ -75,6 +75,7 @@ const (
 	slotSpan
 	slotCPU
 	slotLeaf
+	slotTLAB
 	slotBytes
 	slotClass
 	slotFailed
@@ -102,7 +103,7 @@ var eventSlots = map[string]slot{
 	"sampledThread": slotThread, "eventThread": slotThread, "thread": slotThread,
 	"stackTrace": slotStack, "state": slotState,
 	"samples": slotSamples, "timeSpan": slotSpan,
-	"samplingPeriod": slotCPU, "cpuTime": slotCPU, "leaf": slotLeaf, "failed": slotFailed,
+	"samplingPeriod": slotCPU, "cpuTime": slotCPU, "leaf": slotLeaf, "tlab": slotTLAB, "failed": slotFailed,
 	"weight": slotBytes, "allocationSize": slotBytes, "tlabSize": slotBytes, "bytes": slotBytes,
 	"objectClass": slotClass, "thrownClass": slotClass, "definedClass": slotClass, "about": slotClass,
 	"monitorClass": slotClass, "parkedClass": slotClass,

@@ -63,7 +63,7 @@ func isCutOff(err error) bool {
 }
 
 func (f *jfrFile) Each(visit func(*profile.Sample) error) error {
-	m := sampleMaker{ours: f.ours, kind: f.kind, mode: f.mode, classes: make(map[string]profile.Frame)}
+	m := sampleMaker{ours: f.ours, kind: f.kind, mode: f.mode, classes: make(map[leafKey]profile.Frame)}
 	wanted := func(name string, stack bool) bool { return stack && slices.Contains(f.events, name) }
 	return f.read(wanted, func(r *jfr.Reader, e *jfr.Event) error {
 		s := m.sample(r, e)
@@ -77,7 +77,12 @@ type sampleMaker struct {
 	kind    func(event string) *profile.EventKind
 	mode    func(event string) string
 	stack   profile.Stack
-	classes map[string]profile.Frame // leaves that say what was allocated or waited for
+	classes map[leafKey]profile.Frame // leaves that say what was allocated or waited for
+}
+
+type leafKey struct {
+	name string
+	kind profile.Kind
 }
 
 // maxClasses bounds how many such leaves are kept.
@@ -125,7 +130,7 @@ func (m *sampleMaker) hit(s *profile.Sample, e *jfr.Event, kind *profile.EventKi
 	if kind.Unit == profile.Bytes {
 		s.Bytes = e.Bytes
 	}
-	m.leaf(s, e.Class, profile.Native)
+	m.leaf(s, e.Class, e.TLAB.Kind())
 }
 
 // leaf adds a leaf to the stack: what the topmost frame allocated or waited for.
@@ -133,13 +138,14 @@ func (m *sampleMaker) leaf(s *profile.Sample, name string, kind profile.Kind) {
 	if name == "" {
 		return
 	}
-	frame, ok := m.classes[name]
+	key := leafKey{name, kind}
+	frame, ok := m.classes[key]
 	if !ok {
 		if len(m.classes) >= maxClasses {
 			clear(m.classes)
 		}
 		frame = profile.Frame{Func: &profile.Func{Name: name}, Kind: kind, BCI: -1}
-		m.classes[name] = frame
+		m.classes[key] = frame
 	}
 	s.StackNumber = 0
 	frames := append(m.stack.Frames[:0], frame)

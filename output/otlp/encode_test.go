@@ -111,6 +111,43 @@ func TestOneSampleOfAll(t *testing.T) {
 	shipped.Same(t, "samples", shipped.OTLP(t, r, "samples"), shipped.Collapsed(t, samples, profile.Samples))
 }
 
+// TestEvents: samples of an event have its own types and unit, and no period of time. What is counted in pieces has one
+// profile.
+func TestEvents(t *testing.T) {
+	samples := shipped.Samples(200, false)
+	for _, s := range samples {
+		s.CPU, s.Bytes = 0, 4096
+	}
+	for kind, want := range map[profile.EventKind]map[string]profile.Weight{
+		{Name: "alloc", Unit: profile.Bytes}: {"alloc_samples count": profile.Samples, "alloc_space bytes": profile.Bytes},
+		{Name: "libc:write"}:                 {"libc_write count": profile.Samples},
+	} {
+		b := shipped.Batch(samples, ship.GatherOptions{})
+		b.Event, b.Meta.Interval = kind, 0
+		r := shipped.ParseOTLP(t, Encode(b))
+		valid(t, r)
+		d, got := r.Dictionary, r.ResourceProfiles[0].ScopeProfiles[0].Profiles
+		if len(got) != len(want) {
+			t.Errorf("%s: %d profiles", kind.Name, len(got))
+		}
+		for _, p := range got {
+			name := d.StringTable[p.SampleType.TypeStrindex]
+			weight, ok := want[name+" "+d.StringTable[p.SampleType.UnitStrindex]]
+			if unit := d.StringTable[p.PeriodType.UnitStrindex]; !ok || p.Period != 0 || unit == "nanoseconds" {
+				t.Errorf("%s: %s, period %d of %s", kind.Name, name, p.Period, unit)
+				continue
+			}
+			counts := shipped.Collapsed(t, samples, profile.Samples)
+			for stack := range counts {
+				if weight == profile.Bytes {
+					counts[stack] *= 4096
+				}
+			}
+			shipped.Same(t, name, shipped.OTLP(t, r, name), counts)
+		}
+	}
+}
+
 // TestEmpty: a batch without samples is a message, too.
 func TestEmpty(t *testing.T) {
 	shipped.ParseOTLP(t, Encode(&ship.Batch{}))

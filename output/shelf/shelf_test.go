@@ -1,6 +1,7 @@
 package shelf
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"os"
@@ -105,6 +106,58 @@ func TestFilesCanBeRead(t *testing.T) {
 		if st := s.Stats(); st.Written != 1 || st.Offered != 1 || st.Dropped != 0 || st.Bytes == 0 {
 			t.Errorf("%+v", st)
 		}
+	}
+}
+
+// TestEventFiles: a batch of an event is a file of its own, with the event's name, type and unit.
+func TestEventFiles(t *testing.T) {
+	alloc := profile.EventKind{Name: "alloc", Unit: profile.Bytes}
+	for kind, want := range map[profile.EventKind][2]string{
+		alloc:                                  {"samples/count,alloc_space/bytes", "jdk.ObjectAllocationSample"},
+		{Name: "lib/x:a b"}:                    {"lib_x_a_b/count", "goprof.event.lib_x_a_b"},
+		{Name: "lock", Unit: profile.WallTime}: {"samples/count,delay/nanoseconds", "profiler.WallClockSample"},
+	} {
+		dir := t.TempDir()
+		b := batch("shop", start, 3)
+		b.Event, b.Meta.Mode = kind, kind.Name
+		b.Samples[0].About, b.Samples[0].Wall = kind == alloc, kind.Unit.IsTime()
+		for _, asJFR := range []bool{false, true} {
+			s, err := New(Options{Dir: dir, JFR: asJFR})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.Offer(b)
+			s.Close()
+		}
+		for _, name := range names(t, dir) {
+			if !ours.MatchString(name) || !strings.Contains(name, "-shop.") {
+				t.Errorf("%q", name)
+			}
+			data, err := os.ReadFile(filepath.Join(dir, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := typesIn(t, data); got != want[0] && !strings.Contains(got, want[1]) {
+				t.Errorf("%s has %s, not %q", name, got, want)
+			}
+		}
+	}
+}
+
+// typesIn are the types of values of a pprof file, or the events of JFR.
+func typesIn(t *testing.T, data []byte) string {
+	t.Helper()
+	if file, err := pprof.Read(bytes.NewReader(data)); err == nil {
+		return strings.Join(file.Types, ",")
+	}
+	all := ""
+	r := jfr.NewReader(bytes.NewReader(data), int64(len(data)), func(string, bool) bool { return true })
+	for {
+		e, err := r.Next()
+		if e == nil || err != nil {
+			return all
+		}
+		all += e.Name + ","
 	}
 }
 

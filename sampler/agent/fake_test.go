@@ -44,6 +44,7 @@ type fakeJVM struct {
 	share   float64
 	stopped bool
 	fixed   bool
+	beside  map[string]*fakeBeside // events that are recorded
 }
 
 func newFakeWorld() *fakeWorld { return &fakeWorld{jvms: map[int]*fakeJVM{}, attached: map[int]int{}} }
@@ -200,6 +201,9 @@ func (t *fakeTarget) Record(ctx context.Context, how Recording) (profile.Summary
 	t.w.own += t.w.begins
 	t.w.mu.Unlock()
 	how.Started(t)
+	for i := range how.Beside {
+		t.recordBeside(&how.Beside[i])
+	}
 	t.w.hold(1)
 	defer t.w.hold(-1)
 	select {
@@ -280,3 +284,50 @@ func (d *driven) opening() bool {
 }
 
 func (d *driven) stateOf(pid int) guestState { return d.guests[pid].state }
+
+// fakeBeside is an event of a fakeJVM.
+type fakeBeside struct {
+	w       *fakeWorld
+	share   float64
+	st      sampler.Stats
+	dropped bool
+}
+
+// recordBeside takes one sample of an event. There is none called "none".
+func (t *fakeTarget) recordBeside(b *Beside) {
+	b.Begin()
+	if b.Event.Name == "none" {
+		b.Failed(errors.New("there is none"))
+		return
+	}
+	b.Sink.Begin(profile.Instant{}, profile.Meta{PID: t.j.PID, Mode: b.Event.Name, Interval: time.Second})
+	b.Sink.Sample(&profile.Sample{Stack: &profile.Stack{Frames: []profile.Frame{{Func: &profile.Func{Name: "byte[]"}}}},
+		Count: 1, Bytes: 1000, Event: &profile.EventKind{Name: b.Event.Name, Unit: profile.Bytes}})
+	control := &fakeBeside{w: t.w}
+	t.w.mu.Lock()
+	if t.j.beside == nil {
+		t.j.beside = map[string]*fakeBeside{}
+	}
+	t.j.beside[b.Event.Name] = control
+	t.w.mu.Unlock()
+	b.Started(control)
+}
+
+func (f *fakeBeside) Govern(_ time.Duration, share float64) bool {
+	f.w.mu.Lock()
+	defer f.w.mu.Unlock()
+	f.share = share
+	return true
+}
+
+func (f *fakeBeside) Latest() sampler.Stats {
+	f.w.mu.Lock()
+	defer f.w.mu.Unlock()
+	return f.st
+}
+
+func (f *fakeBeside) Drop() {
+	f.w.mu.Lock()
+	defer f.w.mu.Unlock()
+	f.dropped = true
+}

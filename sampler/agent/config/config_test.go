@@ -3,9 +3,12 @@
 package config
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"goprof/sampler/session"
 )
 
 func read(t *testing.T, text string) (Config, error) {
@@ -74,6 +77,37 @@ func TestWrongFiles(t *testing.T) {
 	for _, empty := range []string{"", "# nothing\n", "---\n"} {
 		if _, err := read(t, empty); err != nil {
 			t.Errorf("%q: %v", empty, err)
+		}
+	}
+}
+
+// TestEvents: what is recorded beside CPU time, and of whom. What an agent does not record so is refused.
+func TestEvents(t *testing.T) {
+	c, err := read(t, "files: /a\nevent: cpu,alloc=512k,libc:write,lock\nevent-match: [shop, {user: app}]\n")
+	if err == nil {
+		err = c.Check()
+	}
+	want := []session.AskedEvent{{Name: "alloc", Every: 512 << 10}, {Name: "libc:write"}, {Name: "lock"}}
+	if err != nil || !slices.Equal(c.Events, want) || len(c.EventMatch) != 2 || len(c.Choice.Match) != 0 {
+		t.Errorf("%+v, %v", c.Settings, err)
+	}
+	for text, want := range map[string]string{
+		"event: alloc,ttsp":                          "ttsp is not recorded beside others",
+		"event: alloc,alloc":                         "alloc is there twice",
+		"event: cpu=10":                              "rate says how often",
+		"event: cpu\nmode: wall":                     "event cpu goes with mode cpu",
+		"event: lock\nmode: wall":                    "mode wall has the waits",
+		"event: lock=5":                              "its samples are times",
+		"event: lock,off-cpu":                        "leave out lock",
+		"event-match: [a]":                           "event-match goes with event",
+		"event: a:a,b:b,c:c,d:d,e:e,f:f,g:g,h:h,i:i": "no more than 8",
+	} {
+		c, err := read(t, "files: /a\n"+text+"\n")
+		if err == nil {
+			err = c.Check()
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
 		}
 	}
 }

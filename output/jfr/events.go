@@ -1,6 +1,7 @@
 package jfr
 
 import (
+	"encoding/hex"
 	"math"
 	"time"
 
@@ -99,15 +100,24 @@ func (w *Writer) detail(s *profile.Sample, thread uint64, cpu time.Duration) {
 	if s.Stack != nil && len(s.Stack.Frames) > 0 {
 		sure = min(s.Stack.Frames[0].Sure, profile.NumCertainty-1)
 	}
-	if cpu == 0 && sure == profile.Certain {
+	if cpu == 0 && sure == profile.Certain && !s.Link.Known() {
 		return
 	}
 	w.event(typeSampleDetail, s.At.Ticks)
 	b := appendInt(w.body, thread)
 	b = appendInt(b, uint64(cpu))
-	w.body = appendInt(b, uint64(sure)+1)
+	b = appendInt(b, uint64(sure)+1)
+	w.body = appendID(appendID(b, s.Link.Trace[:], s.Link.Known()), s.Link.Span[:], s.Link.Known())
 	w.end()
 	w.unsaved-- // it is no event of its own
+}
+
+// appendID appends a text of hexadecimal digits, null if there is no id.
+func appendID(b, id []byte, known bool) []byte {
+	if !known {
+		return append(b, stringNull)
+	}
+	return hex.AppendEncode(appendInt(append(b, stringUTF8), uint64(2*len(id))), id)
 }
 
 // ThreadStart writes that a thread was first seen.

@@ -304,7 +304,8 @@ func each(b *ship.Batch, take func(*profile.Sample) error) error {
 		s := &b.Samples[i]
 		for _, p := range s.Points {
 			one := profile.Sample{At: profile.Instant{Wall: p.At, Ticks: p.At}, Thread: s.Thread, Stack: s.Stack,
-				State: s.State, NoState: s.NoState, Count: p.Looks, CPU: p.CPU, Wall: s.Wall, Span: p.Span, Bytes: p.Bytes}
+				State: s.State, NoState: s.NoState, Count: p.Looks, CPU: p.CPU, Wall: s.Wall, Span: p.Span, Bytes: p.Bytes,
+				Link: s.Link}
 			if err := take(&one); err != nil {
 				return err
 			}

@@ -70,7 +70,7 @@ func (c *contexts) notes() (notes []profile.Note) {
 		notes = append(notes, profile.Note{Name: "trace-context-unknown",
 			Text: "the program publishes trace ids, but its C library's way to thread-local variables is not known: no ids"})
 	}
-	if n := c.links.NotStopped; n > 0 {
+	if l := &c.links; l.NotStopped > l.Read+l.None {
 		notes = append(notes, profile.Note{Name: "trace-context-not-stopped",
 			Text:   "the program publishes trace ids, which can be read only while a thread is stopped: samples without a stop have none",
 			Remedy: "--engine ptrace"})

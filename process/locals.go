@@ -153,8 +153,8 @@ func (t *symtab) findLocal(name string) (number uint32, s sym, ok bool) {
 	return 0, sym{}, false
 }
 
-// find finds the words that the linker fills in for the variable. Relocations name the variable by its number, or, where
-// no other library can replace it, by its offset.
+// find finds the words that the linker fills in for the variable. Relocations name the variable by its number. Where no
+// other library can replace it, they name it by its offset.
 func (v *exportedLocal) find(f *elfFile, bias uint64, number uint32, layout *arch.LocalsLayout) {
 	d := f.dynamic()
 	for _, table := range [][2]elf.DynTag{{elf.DT_RELA, elf.DT_RELASZ}, {elf.DT_JMPREL, elf.DT_PLTRELSZ}} {
@@ -202,8 +202,8 @@ const (
 	localUnknown
 )
 
-// resolve reads what the linker wrote. Words that are not plausible are not written yet: a linker writes them before any
-// code of the library runs, but for descriptors up to glibc 2.33, which it writes when code asks for the first time.
+// resolve reads what the linker wrote. Words that are not plausible are not written yet. A linker writes them before
+// any code of the library runs, except descriptors up to glibc 2.33: these when code asks for the first time.
 func (v *exportedLocal) resolve(m Memory, layout *arch.LocalsLayout, tables *localTables) (Local, localState) {
 	if v.kind == localProgram {
 		return Local{Offset: v.distance}, localFound
@@ -285,8 +285,8 @@ func (p *Process) localTables(layout *arch.LocalsLayout) *localTables {
 	return nil
 }
 
-// agrees reports whether glibc says of itself what goprof takes for granted. Its symbols for debuggers are numbers of 32
-// bits: of a field its size in bits, how many there are, and its offset (nptl_db/db_info.c, nptl_db/structs.def).
+// agrees reports whether glibc says of itself what goprof takes for granted. Its symbols for debuggers are numbers of
+// 32 bits: of a field its size in bits, how many there are, and its offset (nptl_db/db_info.c, nptl_db/structs.def).
 func (p *Process) agrees(l *loaded, layout *arch.LocalsLayout) bool {
 	field := func(name string) (bits, offset uint32, ok bool) {
 		var b [12]byte

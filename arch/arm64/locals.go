@@ -8,8 +8,8 @@ import (
 
 // locals: the thread pointer is tpidr_el0, which has a register set of its own, NT_ARM_TLS (include/uapi/linux/elf.h).
 // The table is the first word of glibc's tcbhead_t (sysdeps/aarch64/nptl/tls.h), and the last one of musl's struct
-// pthread, which ends at the thread pointer (src/internal/pthread_impl.h, TLS_ABOVE_TP). Both reserve 16 bytes above the
-// thread pointer (glibc: tcbhead_t; musl: GAP_ABOVE_TP).
+// pthread, which ends at the thread pointer (src/internal/pthread_impl.h, TLS_ABOVE_TP). Both reserve 16 bytes above
+// the thread pointer (glibc: tcbhead_t; musl: GAP_ABOVE_TP).
 var locals = arch.LocalsLayout{
 	RegSet:     0x401,
 	Descriptor: uint32(elf.R_AARCH64_TLSDESC),

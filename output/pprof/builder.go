@@ -180,7 +180,8 @@ func (b *Builder) find(s *profile.Sample) *pb.Sample {
 	for _, at := range b.stack {
 		b.key = binary.AppendUvarint(b.key, at.ID)
 	}
-	b.key = fmt.Appendf(b.key, "\x00%s\x00%d\x00%s\x00%s\x00%s%s", l.thread, l.tid, l.virtual, l.state, l.link.Trace, l.link.Span)
+	b.key = fmt.Appendf(b.key, "\x00%s\x00%d\x00%s\x00%s\x00", l.thread, l.tid, l.virtual, l.state)
+	b.key = append(append(b.key, l.link.Trace[:]...), l.link.Span[:]...)
 	sum := b.samples[string(b.key)]
 	if sum == nil {
 		sum = b.sample(&l)

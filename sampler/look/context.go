@@ -1,7 +1,7 @@
 package look
 
 // Context is what a tracing agent in the target says of the work that a thread does, by OpenTelemetry's convention
-// (OTEP 4947, oteps/profiles/4947-thread-ctx.md). The thread-local variable ContextVariable is a pointer to a record:
+// (OTEP 4947). The thread-local variable ContextVariable is a pointer to a record:
 //
 //	 0  16  trace id
 //	16   8  span id

@@ -14,8 +14,8 @@ import (
 
 // Where a process publishes contexts, the pause is one system call longer: goprof reads the thread's way to its record
 // and the record itself where they were at the last look, all at once. Each step of the way is then compared with what
-// the step before says now. If one differs, the rest of the way is read step by step. The rules of pause.go hold in this
-// file as well.
+// the step before says now. If one differs, the rest of the way is read step by step. The rules of pause.go hold in
+// this file as well.
 
 // copyContext copies the record of a stopped thread's context.
 //

@@ -72,7 +72,8 @@ func (c *contexts) notes() (notes []profile.Note) {
 	}
 	if l := &c.links; l.NotStopped > l.Read+l.None {
 		notes = append(notes, profile.Note{Name: "trace-context-not-stopped",
-			Text:   "the program publishes trace ids, which can be read only while a thread is stopped: samples without a stop have none",
+			Text: "the program publishes trace ids, which can be read only while a thread is stopped: samples without a " +
+				"stop have none",
 			Remedy: "--engine ptrace"})
 	}
 	return notes

@@ -116,12 +116,12 @@ func tracingMethod(stack *profile.Stack) (name string, ok bool) {
 // never another. The threads go from span to span many times in each interval, by libraries of each way of access to
 // thread-local variables, one of which is loaded while goprof records.
 func TestTraceContext(t *testing.T) {
-	samples := 100
+	samples := 50
 	if os.Getenv("GOPROF_PROVE") != "" {
 		samples = 20_000
 	}
 	libraries := tracingLibraries(t)
-	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		options := append(jniFlags(jdk), "-Xms64m", "-Xmx64m", "-XX:CompileCommand=quiet")
 		for method := range tracingSpans {
 			options = append(options, "-XX:CompileCommand=dontinline,truth.Tracing::"+method)
@@ -148,7 +148,8 @@ func TestTraceContext(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Logf("right: %v, none: %v, before the late library was seen: %d; %v", judge.known, judge.none, judge.late, sum.Links)
+		t.Logf("right: %v, none: %v, before the late library was seen: %d; %v", judge.known, judge.none, judge.late,
+			sum.Links)
 		if len(judge.known) != 5 || len(judge.none) != 4 {
 			t.Errorf("some threads or methods were never seen")
 		}

@@ -118,7 +118,7 @@ func tracingMethod(stack *profile.Stack) (name string, ok bool) {
 func TestTraceContext(t *testing.T) {
 	samples := 50
 	if os.Getenv("GOPROF_PROVE") != "" {
-		samples = 20_000
+		samples = 5_000
 	}
 	libraries := tracingLibraries(t)
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {

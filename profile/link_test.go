@@ -11,8 +11,8 @@ func TestParseLink(t *testing.T) {
 	if l := ParseLink("", span); l.TraceID() != "" || l.SpanID() != span {
 		t.Errorf("a span alone: %+v", l)
 	}
-	for _, bad := range [][2]string{{trace, ""}, {"", ""}, {trace, span + "0"}, {trace + "00", span}, {"x" + trace[1:], span},
-		{trace, "x" + span[1:]}, {trace, "0000000000000000"}} {
+	for _, bad := range [][2]string{{trace, ""}, {"", ""}, {trace, span + "0"}, {trace + "00", span},
+		{"x" + trace[1:], span}, {trace, "x" + span[1:]}, {trace, "0000000000000000"}} {
 		if l := ParseLink(bad[0], bad[1]); l != (Link{}) || l.TraceID() != "" || l.SpanID() != "" {
 			t.Errorf("%q: %+v", bad, l)
 		}

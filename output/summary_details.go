@@ -71,6 +71,9 @@ func partDetails(to io.Writer, s *profile.Summary) error {
 	if s.Overflow > 0 {
 		fmt.Fprintf(&b, "not kept   callees of %d samples: the profile is full\n", s.Overflow)
 	}
+	if s.Links != nil {
+		fmt.Fprintf(&b, "links      %s\n", s.Links)
+	}
 	pauses(&b, s)
 	if s.Silent > 0 {
 		fmt.Fprintf(&b, "silent     %s, whose memory did not answer: let go within the bound, and left alone\n",

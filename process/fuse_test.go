@@ -149,10 +149,15 @@ int main(int argc, char **argv) {
 // compileC compiles a C program.
 func compileC(t testing.TB, source string, options ...string) string {
 	t.Helper()
+	return compileWith(t, "gcc", source, options...)
+}
+
+func compileWith(t testing.TB, compiler, source string, options ...string) string {
+	t.Helper()
 	jvmtest.NotQuick(t, jvmtest.Builds)
-	gcc, err := exec.LookPath("gcc")
+	gcc, err := exec.LookPath(compiler)
 	if err != nil {
-		t.Skip("gcc is not installed (Debian: gcc libc6-dev)")
+		t.Skipf("%s is not installed (Debian: gcc libc6-dev musl-tools)", compiler)
 	}
 	dir := t.TempDir()
 	src, out := filepath.Join(dir, "p.c"), filepath.Join(dir, "p")

@@ -46,7 +46,7 @@ type capture struct {
 
 // newCapture begins a run. late and sum are still to be set.
 func newCapture(t *ptrace.Tracer, proc *procfs.Dir, p *progress, cancel <-chan struct{}, cfg Config, q *Queue) capture {
-	t.After, t.Trail = cfg.After, cfg.Trail
+	t.After, t.Trail, t.Contexts = cfg.After, cfg.Trail, cfg.Contexts
 	if cfg.Memory != nil {
 		t.Serve(cfg.Memory)
 	}

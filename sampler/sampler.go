@@ -45,8 +45,9 @@ type Config struct {
 	After func(snap *look.Look, released int64)
 	// Memory is what After and WallOptions.During read; it may be nil.
 	Memory *ptrace.Memory
-	// Trail is Tracer.Trail.
-	Trail *process.Trail
+	// Trail is Tracer.Trail, Contexts Tracer.Contexts.
+	Trail    *process.Trail
+	Contexts *ptrace.Contexts
 }
 
 // MinInterval is the shortest that makes sense: looks take longer.

@@ -201,7 +201,8 @@ func TestAwayWithinALook(t *testing.T) {
 	proc := procfs.OpenDir(p.PID)
 	defer proc.Close()
 	q := NewQueue(4)
-	r := &run{capture: capture{proc: proc, q: q, hand: q.put}, scan: newScan(proc, 10*time.Millisecond, 10), visiting: true}
+	r := &run{capture: capture{proc: proc, q: q, hand: q.put}, scan: newScan(proc, 10*time.Millisecond, 10),
+		visiting: true}
 	defer r.scan.close()
 	scanFor(r.scan, 1)
 	sampleAfter := func(away int64) time.Duration {

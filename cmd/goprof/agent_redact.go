@@ -58,7 +58,7 @@ func (n *nameless) batch(b *ship.Batch) *ship.Batch {
 	for i := range out.Samples {
 		s := &out.Samples[i]
 		renamed := n.by.Sample(&profile.Sample{Thread: s.Thread, Stack: s.Stack}, n.known)
-		s.Thread = renamed.Thread
+		s.Thread, s.Link = renamed.Thread, renamed.Link
 		if renamed.Stack != nil { // the stack belongs to the Redactor, and is valid until the next sample
 			stack := *renamed.Stack
 			stack.Frames = slices.Clone(stack.Frames)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -66,7 +67,7 @@ func flight(t testing.TB, n int, wall bool) []byte {
 		Engine: "ptrace", Interval: time.Millisecond, Weight: weight})
 	for i := range n {
 		s := profile.Sample{At: moment(time.Duration(i) * time.Millisecond), Thread: threads[i%len(threads)],
-			Stack: stacks[i*7%len(stacks)], CPU: time.Millisecond}
+			Stack: stacks[i*7%len(stacks)], CPU: time.Millisecond, Link: linkOf(i)}
 		if wall {
 			s.Wall, s.Span, s.State = true, time.Millisecond, profile.State(i%3)
 		}
@@ -98,6 +99,36 @@ func converted(t testing.TB, src recording.Source, to format.Format, threads boo
 		t.Fatalf("to %v: %v", to, err)
 	}
 	return b.Bytes()
+}
+
+// linkOf is the span of a sample: every third one has one of five.
+func linkOf(i int) (l profile.Link) {
+	if i%3 == 0 {
+		l.Trace[3], l.Span[7] = 0xab, byte(i%5+1)
+	}
+	return l
+}
+
+// TestLinks: spans go through JFR and pprof, sample by sample.
+func TestLinks(t *testing.T) {
+	for _, wall := range []bool{false, true} {
+		for _, way := range ways {
+			want, got := map[profile.Link]int64{}, map[profile.Link]int64{}
+			for i := range 1000 {
+				want[linkOf(i)]++
+			}
+			data := flight(t, 1000, wall)
+			for _, f := range way {
+				data = converted(t, open(t, data, recording.Options{}), f, false)
+			}
+			if err := open(t, data, recording.Options{}).Each(func(s *profile.Sample) error {
+				got[s.Link] += s.Looks()
+				return nil
+			}); err != nil || !maps.Equal(got, want) {
+				t.Errorf("wall %v, by %v: %v, %v", wall, way, got, err)
+			}
+		}
+	}
 }
 
 // TestRoundTrips: a recording that went through one other format, or through two, gives the same stacks, threads and

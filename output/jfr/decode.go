@@ -63,6 +63,10 @@ func (r *Reader) fill(e *Event, of *class) *BadRecording {
 			}
 		case slotClass:
 			e.Class = className(r.k.symbol(r.k.classes[n[slotClass]].name))
+		case slotSpanID:
+			if of.name == detailName {
+				e.Link = profile.ParseLink(r.k.resolve(r.record.texts[slotTrace]), r.k.resolve(r.record.texts[slotSpanID]))
+			}
 		case slotStack:
 			made, bad := r.stacks.stack(n[slotStack])
 			if bad != nil {

@@ -1,6 +1,7 @@
 package jfr
 
 import (
+	"encoding/hex"
 	"math"
 	"time"
 
@@ -100,14 +101,15 @@ func (w *Writer) detail(s *profile.Sample, thread uint64, cpu time.Duration) {
 		sure = min(s.Stack.Frames[0].Sure, profile.NumCertainty-1)
 	}
 	tlab := tlabOf(s)
-	if cpu == 0 && sure == profile.Certain && tlab == 0 {
+	if cpu == 0 && sure == profile.Certain && tlab == 0 && !s.Link.Known() {
 		return
 	}
 	w.event(typeSampleDetail, s.At.Ticks)
 	b := appendInt(w.body, thread)
 	b = appendInt(b, uint64(cpu))
 	b = appendInt(b, uint64(sure)+1)
-	w.body = appendInt(b, uint64(tlab))
+	b = appendInt(b, uint64(tlab))
+	w.body = appendID(appendID(b, s.Link.Trace[:], s.Link.Known()), s.Link.Span[:], s.Link.Known())
 	w.end()
 	w.unsaved-- // it is no event of its own
 }
@@ -143,6 +145,14 @@ func (t TLAB) Kind() profile.Kind {
 		return profile.Kernel
 	}
 	return profile.Native
+}
+
+// appendID appends a text of hexadecimal digits, null if there is no id.
+func appendID(b, id []byte, known bool) []byte {
+	if !known {
+		return append(b, stringNull)
+	}
+	return hex.AppendEncode(appendInt(append(b, stringUTF8), uint64(2*len(id))), id)
 }
 
 // ThreadStart writes that a thread was first seen.

@@ -92,6 +92,8 @@ const (
 	slotLine
 	slotBCI
 	slotTruncated
+	slotTrace
+	slotSpanID
 	numSlots = int(iota)
 )
 
@@ -106,6 +108,7 @@ var eventSlots = map[string]slot{
 	"samplingPeriod": slotCPU, "cpuTime": slotCPU, "leaf": slotLeaf, "tlab": slotTLAB, "failed": slotFailed,
 	"weight": slotBytes, "allocationSize": slotBytes, "tlabSize": slotBytes, "bytes": slotBytes,
 	"objectClass": slotClass, "thrownClass": slotClass, "definedClass": slotClass, "about": slotClass,
+	"traceId": slotTrace, "spanId": slotSpanID,
 	"monitorClass": slotClass, "parkedClass": slotClass,
 }
 

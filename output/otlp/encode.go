@@ -65,6 +65,7 @@ func (e *encoder) samples() {
 		s := &e.batch.Samples[i]
 		head := protobuf.Uint(nil, 1, uint64(e.stack(s.Stack)))
 		head = protobuf.Packed(head, 2, e.attributes(s))
+		head = protobuf.Uint(head, 3, uint64(e.link(&s.Link)))
 		at, ok := known[string(head)]
 		if !ok {
 			at = len(e.lines)
@@ -73,6 +74,14 @@ func (e *encoder) samples() {
 		}
 		e.lines[at].points = append(e.lines[at].points, s.Points...)
 	}
+}
+
+// link is the index of a span (Link), 0 for none.
+func (e *encoder) link(l *profile.Link) int32 {
+	if !l.Known() {
+		return 0
+	}
+	return e.dict.add(linkTable, protobuf.Bytes(protobuf.Bytes(nil, 1, l.Trace[:]), 2, l.Span[:]))
 }
 
 // attributes are the indices of the attributes of a sample's thread and state.

@@ -206,7 +206,8 @@ func validProfile(t *testing.T, p *profiles.Profile, sizes map[string]int) {
 		check(t, sizes["StackTable"], s.StackIndex)
 		check(t, sizes["AttributeTable"], s.AttributeIndices...)
 		shapes[len(s.TimestampsUnixNano) > 0] = true
-		identity := fmt.Sprint(s.StackIndex, s.AttributeIndices)
+		check(t, sizes["LinkTable"], s.LinkIndex)
+		identity := fmt.Sprint(s.StackIndex, s.AttributeIndices, s.LinkIndex)
 		if identities[identity] {
 			t.Errorf("two samples are the same: %s", identity)
 		}

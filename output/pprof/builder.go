@@ -66,6 +66,7 @@ type seenKey struct {
 	stack  profile.Fingerprint
 	thread int32
 	state  uint8 // the state plus one: 0 if it is not known
+	link   profile.Link
 }
 
 // recentFrame is a place of the cache before locations, of frames without inlined ones. at is nil of an empty place.
@@ -154,7 +155,7 @@ func (b *Builder) sum(s *profile.Sample) *pb.Sample {
 		thread = int32(len(b.threads))
 		b.threads[s.Thread] = thread
 	}
-	key := seenKey{thread: thread}
+	key := seenKey{thread: thread, link: s.Link}
 	if b.o.States && !s.NoState {
 		key.state = uint8(s.State) + 1
 	}
@@ -183,7 +184,8 @@ func (b *Builder) find(s *profile.Sample) *pb.Sample {
 	for _, at := range b.stack {
 		b.key = binary.AppendUvarint(b.key, at.ID)
 	}
-	b.key = fmt.Appendf(b.key, "\x00%s\x00%d\x00%s\x00%s", l.thread, l.tid, l.virtual, l.state)
+	b.key = fmt.Appendf(b.key, "\x00%s\x00%d\x00%s\x00%s\x00", l.thread, l.tid, l.virtual, l.state)
+	b.key = append(append(b.key, l.link.Trace[:]...), l.link.Span[:]...)
 	sum := b.samples[string(b.key)]
 	if sum == nil {
 		sum = b.sample(&l)

@@ -89,7 +89,7 @@ type leafKey struct {
 const maxClasses = 1 << 14
 
 func (m *sampleMaker) sample(r *jfr.Reader, e *jfr.Event) profile.Sample {
-	s := profile.Sample{At: e.At, Thread: e.Thread, Stack: e.Stack, Count: e.Samples, CPU: e.CPU,
+	s := profile.Sample{At: e.At, Thread: e.Thread, Stack: e.Stack, Count: e.Samples, CPU: e.CPU, Link: e.Link,
 		StackNumber: stackNumber(e.StackNumber, profile.Certain)}
 	if !r.Nanos() { // ticks of an unknown clock: only the wall clock's time is known
 		s.At.Ticks = s.At.Wall

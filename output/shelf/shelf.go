@@ -239,8 +239,8 @@ func (s *Shelf) nameOf(b *ship.Batch) string {
 
 func pidOf(b *ship.Batch) string { return strconv.Itoa(max(b.Meta.PID, 0)) }
 
-// mostName bounds the part of a file's name that comes from a JVM, mostEvent the part that names an event. Both fit into
-// ours.
+// mostName bounds the part of a file's name that comes from a JVM, mostEvent the part that names an event. Both fit
+// into ours.
 const mostName, mostEvent = 60, 19
 
 // plain makes a name fit for a file.
@@ -315,7 +315,7 @@ func each(b *ship.Batch, take func(*profile.Sample) error) error {
 		for _, p := range s.Points {
 			one := profile.Sample{At: profile.Instant{Wall: p.At, Ticks: p.At}, Thread: s.Thread, Stack: s.Stack,
 				State: s.State, NoState: s.NoState, Count: p.Looks, CPU: p.CPU, Wall: s.Wall, Span: p.Span, Bytes: p.Bytes,
-				Event: event, About: s.About}
+				Event: event, About: s.About, Link: s.Link}
 			if err := take(&one); err != nil {
 				return err
 			}

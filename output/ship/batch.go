@@ -27,7 +27,8 @@ func (b *Batch) Looks() (n int64) {
 	return n
 }
 
-// Sample is one stack of one thread, or of one pool of threads, in one state, with every look that found it.
+// Sample is one stack of one thread, or of one pool of threads, in one state and for one span, with every look that
+// found it.
 type Sample struct {
 	// Thread is the thread that was looked at. The name of a pool has "*" for its number, and its numbers are 0.
 	Thread  profile.Thread
@@ -36,6 +37,7 @@ type Sample struct {
 	NoState bool // State is not known
 	Wall    bool // of a wall-clock mode
 	About   bool // the leaf is what an event was about, and no code
+	Link    profile.Link
 	Points  []Point
 }
 

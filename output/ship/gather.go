@@ -31,6 +31,7 @@ type Gatherer struct {
 	threads map[profile.Thread]int32
 	pools   map[string]string
 	at      map[gatherKey]int
+	linked  map[profile.Fingerprint]*profile.Stack // of samples with a Link: spans share a stack
 	samples []Sample
 	frames  int
 	points  int
@@ -44,6 +45,7 @@ type gatherKey struct {
 	thread int32
 	state  uint8 // the state plus one: 0 if it is not known
 	wall   bool
+	link   profile.Link
 }
 
 // NewGatherer makes an empty Gatherer.
@@ -65,6 +67,7 @@ func NewGatherer(o GatherOptions) *Gatherer {
 func (g *Gatherer) clear() {
 	g.threads, g.pools, g.at = make(map[profile.Thread]int32), make(map[string]string), make(map[gatherKey]int)
 	g.samples, g.frames, g.points, g.full, g.lost = nil, 0, 0, -1, 0
+	g.linked = make(map[profile.Fingerprint]*profile.Stack)
 }
 
 // Empty reports whether nothing was added since the last Take.
@@ -83,7 +86,7 @@ func (g *Gatherer) Add(s *profile.Sample) {
 			g.threads[thread] = number
 		}
 	}
-	key := gatherKey{stack: g.prints.Of(s.Stack), thread: number, wall: s.Wall}
+	key := gatherKey{stack: g.prints.Of(s.Stack), thread: number, wall: s.Wall, link: s.Link}
 	if !s.NoState {
 		key.state = uint8(s.State) + 1
 	}
@@ -117,23 +120,34 @@ func (g *Gatherer) poolName(name string) string {
 
 // sample makes a sample. If there is no room, it returns the one for all looks without room.
 func (g *Gatherer) sample(s *profile.Sample, t *profile.Thread, key gatherKey) int {
+	stack := g.linked[key.stack]
 	depth := 0
-	if s.Stack != nil {
+	if stack == nil && s.Stack != nil {
 		depth = len(s.Stack.Frames)
 	}
 	if len(g.samples) >= g.o.MaxSamples || g.frames+depth > g.o.MaxFrames {
 		return g.fullSample(s.Wall)
 	}
 	g.frames += depth
-	stack := &profile.Stack{}
-	if s.Stack != nil {
-		*stack = *s.Stack
-		stack.Frames = slices.Clone(s.Stack.Frames)
+	if stack == nil {
+		stack = cloned(s.Stack)
+		if s.Link.Known() {
+			g.linked[key.stack] = stack
+		}
 	}
 	g.samples = append(g.samples, Sample{Thread: *t, Stack: stack, State: s.State, NoState: s.NoState, Wall: s.Wall,
-		About: s.About})
+		About: s.About, Link: s.Link})
 	g.at[key] = len(g.samples) - 1
 	return len(g.samples) - 1
+}
+
+func cloned(of *profile.Stack) *profile.Stack {
+	stack := &profile.Stack{}
+	if of != nil {
+		*stack = *of
+		stack.Frames = slices.Clone(of.Frames)
+	}
+	return stack
 }
 
 var fullStack = &profile.Stack{Frames: []profile.Frame{

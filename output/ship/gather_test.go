@@ -74,3 +74,22 @@ func TestGatherBounds(t *testing.T) {
 		}
 	}
 }
+
+// TestGatherLinks: each span of a stack is a sample, and the spans share the stack.
+func TestGatherLinks(t *testing.T) {
+	g := NewGatherer(GatherOptions{MaxFrames: 4})
+	for i := range 10 {
+		s := look(int64(i+1), "main", inner, outer)
+		s.Link.Span[0] = byte(i % 5) // 0 is none
+		g.Add(s)
+	}
+	b := g.Take(nil, profile.Meta{}, time.Time{}, time.Time{})
+	if b.Looks() != 10 || b.Overflow != 0 {
+		t.Fatalf("%d looks, %d had no room", b.Looks(), b.Overflow)
+	}
+	for i := range b.Samples {
+		if s := &b.Samples[i]; s.Looks() != 2 {
+			t.Errorf("%d: %+v", i, s)
+		}
+	}
+}

@@ -145,6 +145,7 @@ func (r *recording) takeEvent(snap *look.Look) {
 	} else {
 		r.profile.AddValue(root, stack, n, amount)
 	}
+	r.contexts.link(&snap.Context, n) // none: nothing is stopped for an event
 	r.tellEvent(snap, stack, part, leaf != "", n, amount)
 	r.sampled[snap.TID] = true
 }

@@ -109,6 +109,7 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 		r.profile, r.before = p, before
 		after, trail = s.after(opt.Engine)
 		r.refreshHints(0)
+		r.findContexts()
 		r.beginTimed()
 		r.countAllocated()
 	}) {
@@ -125,8 +126,8 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 	queue := sampler.NewQueue(opt.queueLength())
 	done := make(chan error, 1)
 	config := sampler.Config{Interval: opt.samplerInterval(), MaxOverhead: opt.MaxOverhead,
-		MaxStack: stackLimit(opt.Depth), After: after, Trail: trail, Memory: s.memory, Pace: opt.Pace,
-		Lean: opt.Lean, MostSamples: opt.MostSamples}
+		MaxStack: stackLimit(opt.Depth), After: after, Trail: trail, Contexts: &r.contexts.Contexts,
+		Memory: s.memory, Pace: opt.Pace, Lean: opt.Lean, MostSamples: opt.MostSamples}
 	if opt.Started != nil {
 		opt.Started(r.sampler)
 	}
@@ -208,6 +209,7 @@ type recording struct {
 	kept      int        // how many nodes the profile has at least when it is handed over
 	standings *standings // of a wall-clock recording
 	timed     *telling   // nil where nobody wants samples with their times
+	contexts  contexts
 }
 
 func (s *Session) recording(opt RecordOptions) *recording {
@@ -283,6 +285,7 @@ func (r *recording) takeAll(queue *sampler.Queue) {
 			if mapped.due(remapShare) {
 				mapped.doTimed(r.Process.Refresh)
 			}
+			r.findContexts()
 			r.alive()
 			r.refreshHints(0)
 			if r.allocated.pace.due(allocationShare) {
@@ -356,7 +359,7 @@ func (r *recording) take(snap *look.Look) {
 	} else {
 		r.profile.AddTimed(root, stack, snap.Samples(), time.Duration(snap.CPU))
 	}
-	r.tellSample(snap, stack)
+	r.tellSample(snap, stack, r.contexts.link(&snap.Context, snap.Samples()))
 	r.sampled[snap.TID] = true
 }
 

@@ -126,6 +126,37 @@ func TestEventCounts(t *testing.T) {
 	})
 }
 
+// TestEventFunctions: functions that are named by hand, of C and of C++, and the operations that threads ask the VM
+// for, are seen as often as the program has them called, at least.
+func TestEventFunctions(t *testing.T) {
+	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+		jvm := jvmtest.Start(t, jdk, "truth.Happenings")
+		s := attach(t, jvm.PID)
+		leaves := map[string]string{"safepoint": "VM_", "libjvm:VMThread::execute": "", "libjvm:JVM_GC": "",
+			"libc:write": ""}
+		for event, leaf := range leaves {
+			t.Run(event, func(t *testing.T) {
+				plan, times := findEvent(t, s, event, 0), 5
+				p, sum := recordEvent(t, s, plan, func() {
+					for range times {
+						jvm.Command("gcs 1 1000") // which is answered in a line
+					}
+				})
+				e, seen := sum.Events[0], int64(0)
+				name := func(f *profile.Func, _ profile.Kind) string { return f.Name }
+				p.EachLine(name, func(path []string, n int64) {
+					if strings.HasPrefix(path[len(path)-1], leaf) {
+						seen += n
+					}
+				})
+				if e.Hits < int64(times) || seen+sum.Lost+e.Missed < int64(times) {
+					t.Errorf("%+v, %d of it %q, lost %v", e, seen, leaf, sum.LostBy)
+				}
+			})
+		}
+	})
+}
+
 // checkEventCount holds what is counted against what the program did, and returns how many hits in a hundred became no
 // sample.
 func checkEventCount(t *testing.T, p *profile.Profile, sum *profile.Summary, leaf string, times int64) (unseen int64) {

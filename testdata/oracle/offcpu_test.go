@@ -150,8 +150,8 @@ func checkOffCPU(t *testing.T, jdk jvmtest.JDK, sum profile.Summary, sink *spanS
 		}
 	}
 	t.Logf("%v: %d threads for %v, CPU and waiting are together the time within 0.5 %% for %d (median %.3f %% off, "+
-		"worst %.3f %%); %d waits, %d lost", jdk, len(off), wall, near, 100*off[len(off)/2], 100*off[len(off)-1],
-		sum.Switches.Waits, sum.Lost)
+		"worst %.3f %%); %d waits, lost %v", jdk, len(off), wall, near, 100*off[len(off)/2], 100*off[len(off)-1],
+		sum.Switches.Waits, sum.LostBy)
 	if near < len(off)*9/10 {
 		t.Errorf("only %d of %d threads within 0.5 %%", near, len(off))
 	}

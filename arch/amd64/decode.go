@@ -174,8 +174,8 @@ prefixes:
 	return true
 }
 
-// chooseMap reads the opcode behind bytes that choose its map: 0x0f, VEX or EVEX. The first of these bytes lies before i.
-// VEX and EVEX bring the bits of REX. next is where the bytes behind the opcode begin, 0 if there is no opcode.
+// chooseMap reads the opcode behind bytes that choose its map: 0x0f, VEX or EVEX. The first of these bytes lies before
+// i. VEX and EVEX bring the bits of REX. next is where the bytes behind the opcode begin, 0 if there is no opcode.
 func (in *inst) chooseMap(b []byte, i int, rex uint8) (op uint8, next int, bits uint8) {
 	long := b[i-1] != 0x0f
 	if long && rex != 0 {

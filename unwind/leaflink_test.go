@@ -25,8 +25,8 @@ func (waitingLibc) Generation() uint64 { return 1 }
 
 func (l waitingLibc) Read(addr uint64, p []byte) error {
 	for at, b := range l.memory {
-		if addr >= at && addr+uint64(len(p)) <= at+uint64(len(b)) {
-			copy(p, b[addr-at:])
+		if from := addr - at; addr >= at && from < uint64(len(b)) && len(p) <= len(b[from:]) {
+			copy(p, b[from:])
 			return nil
 		}
 	}

@@ -202,23 +202,13 @@ func TestTIDs(t *testing.T) {
 
 // TestError: Write returns the error of a source, and that of a disk.
 func TestError(t *testing.T) {
-	if err := Write(io.Discard, broken{sources.Empty()}, Options{}); !errors.Is(err, errBroken) {
+	if err := Write(io.Discard, sources.Broken{Fake: sources.Empty()}, Options{}); !errors.Is(err, sources.ErrBroken) {
 		t.Error(err)
 	}
-	if err := Write(fullDisk{}, sources.Many(1000), Options{}); !errors.Is(err, errBroken) {
+	if err := Write(sources.FullDisk{}, sources.Many(1000), Options{}); !errors.Is(err, sources.ErrBroken) {
 		t.Error(err)
 	}
 }
-
-var errBroken = errors.New("broken")
-
-type broken struct{ *sources.Fake }
-
-func (broken) Each(func(*profile.Sample) error) error { return errBroken }
-
-type fullDisk struct{}
-
-func (fullDisk) Write([]byte) (int, error) { return 0, errBroken }
 
 // BenchmarkWrite: ns per sample, of 40 frames.
 func BenchmarkWrite(b *testing.B) {

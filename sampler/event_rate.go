@@ -25,8 +25,8 @@ const (
 	calm = 0.25
 )
 
-// isTimeToRate reports whether rates are to be looked at: the window has passed, or there were already more samples than
-// may come in a window.
+// isTimeToRate reports whether rates are to be looked at: the window has passed, or there were already more samples
+// than may come in a window.
 func (r *eventRun) isTimeToRate(now int64) bool {
 	passed := now - r.checkedAt
 	window := max(rateWindow, int64(enoughToRate/r.most*1e9))

@@ -237,8 +237,8 @@ func (s *Shelf) nameOf(b *ship.Batch) string {
 
 func pidOf(b *ship.Batch) string { return strconv.Itoa(max(b.Meta.PID, 0)) }
 
-// mostName bounds the part of a file's name that comes from a JVM, mostEvent the part that names an event. Both fit into
-// ours.
+// mostName bounds the part of a file's name that comes from a JVM, mostEvent the part that names an event. Both fit
+// into ours.
 const mostName, mostEvent = 60, 19
 
 // plain is a name fit for a file.

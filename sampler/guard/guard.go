@@ -45,8 +45,8 @@ var ToDumpAndWrite = append(ToDump[:len(ToDump):len(ToDump)], unix.CAP_DAC_OVERR
 // lie in a folder of its own.
 var ToWatch = append(ToDump[:len(ToDump):len(ToDump)], unix.CAP_PERFMON)
 
-// ForPerf is needed for rings of perf events, which are locked memory. ForProbes is needed to set probes. ForFolders is needed to write into another
-// user's folder, and over a file there, which were found to be writable before.
+// ForPerf is needed for rings of perf events, which are locked memory, and ForProbes to set probes. ForFolders is
+// needed to write into another user's folder, and over a file there, which were found to be writable before.
 var (
 	ForPerf    = Keep{unix.CAP_BPF, unix.CAP_IPC_LOCK}
 	ForProbes  = Keep{unix.CAP_SYS_ADMIN}

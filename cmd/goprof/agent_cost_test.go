@@ -35,6 +35,7 @@ func TestAgentCost(t *testing.T) {
 	t.Run("record", func(t *testing.T) { costOfRecord(t, jdk) })
 	t.Run("busy", func(t *testing.T) { costOfBusy(t, jdk) })
 	t.Run("idle", func(t *testing.T) { costOfIdle(t, jdk) })
+	t.Run("first", func(t *testing.T) { firstFiles(t, jdk) })
 }
 
 // costOfRecord: one record at 19 Hz over 15 s.
@@ -79,6 +80,24 @@ func costOfIdle(t *testing.T, jdk jvmtest.JDK) {
 	}
 	if bytes := scrape(t, port)["goprof_agent_resident_bytes"]; bytes > idleBytes {
 		t.Errorf("50 idle JVMs: %.0f MB", bytes/1e6)
+	}
+}
+
+// firstFiles: from the start of a JVM, which is busy from then on, to its first file.
+func firstFiles(t *testing.T, jdk jvmtest.JDK) {
+	const every = 5 * time.Second
+	a := startAgent(t, "--every", every.String(), "--max-cpu", "1%")
+	a.awaitFolder(t)
+	for seed := range 5 {
+		began := time.Now()
+		jvm := jvmtest.Start(t, jdk, "truth.Shares", "-Xmx64m", "--", "1", fmt.Sprint(seed))
+		a.await(t, jvm.PID)
+		took := time.Since(began)
+		t.Logf("the first file came %.1f s after the start", took.Seconds())
+		if took > 2*every {
+			t.Errorf("that is more than two intervals of %v", every)
+		}
+		jvm.Kill()
 	}
 }
 

@@ -176,6 +176,10 @@ func TestAgentEvents(t *testing.T) {
 				time.Sleep(50 * time.Millisecond)
 			}
 		}
+		for _, jvm := range []*jvmtest.JVM{allocates, throws, waits} {
+			jvm.Kill()
+		}
+		a.awaitDelivered(t, port, 3)
 		told := eventMetrics(t, port)
 		a.end(t)
 		a.checkEvents(t, to, types)
@@ -198,6 +202,26 @@ func TestAgentEvents(t *testing.T) {
 			t.Errorf("metrics: %v", told)
 		}
 	})
+}
+
+// awaitDelivered waits until so many JVMs have ended and nothing waits for a server: an agent that ends does not wait
+// long for one.
+func (a *liveAgent) awaitDelivered(t *testing.T, port string, ended float64) {
+	t.Helper()
+	for end := time.Now().Add(agentLimit); ; time.Sleep(100 * time.Millisecond) {
+		told, queued := scrape(t, port), 0.0
+		for name, n := range told {
+			if strings.HasPrefix(name, "goprof_agent_ship_queued{") {
+				queued += n
+			}
+		}
+		if told["goprof_agent_jvms_ended_total"] >= ended && queued == 0 {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%v batches wait\n%s", queued, &a.log)
+		}
+	}
 }
 
 // checkEvents compares what the servers have with each other, and with what the programs do.

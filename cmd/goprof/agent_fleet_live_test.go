@@ -207,9 +207,9 @@ func scrape(t *testing.T, at string) map[string]float64 {
 	defer answer.Body.Close()
 	in := bufio.NewScanner(io.LimitReader(answer.Body, 1<<20))
 	for in.Scan() {
-		name, value, _ := strings.Cut(in.Text(), " ")
-		if n, err := strconv.ParseFloat(value, 64); err == nil {
-			all[name] = n
+		at := max(strings.LastIndexByte(in.Text(), ' '), 0) // a label may have a space
+		if n, err := strconv.ParseFloat(strings.TrimSpace(in.Text()[at:]), 64); err == nil {
+			all[in.Text()[:at]] = n
 		}
 	}
 	return all

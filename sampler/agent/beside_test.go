@@ -38,8 +38,8 @@ func (d *driven) alloc() *fakeBeside {
 	return d.w.jvms[2].beside["alloc"]
 }
 
-// TestEventsAreBatchesOfTheirOwn: of the JVMs that are wanted, and with no interval of time. An event that cannot be had
-// is said once and counted, and the JVM is recorded without.
+// TestEventsAreBatchesOfTheirOwn: of the JVMs that are wanted, and with no interval of time. An event that cannot be
+// had is said once and counted, and the JVM is recorded without.
 func TestEventsAreBatchesOfTheirOwn(t *testing.T) {
 	d := drivenWithEvents(t, 0)
 	var events, others []*ship.Batch
@@ -73,7 +73,8 @@ func TestEventsAreBatchesOfTheirOwn(t *testing.T) {
 	}
 }
 
-// TestBudgetCountsEvents: where there are too many samples, an event with many loses some before the JVM's CPU time does.
+// TestBudgetCountsEvents: where there are too many samples, an event with many loses some before the JVM's CPU time
+// does.
 func TestBudgetCountsEvents(t *testing.T) {
 	d := drivenWithEvents(t, 0.01)
 	for range 20 {

@@ -148,7 +148,7 @@ var exposed = []metric{
 		func(m *Metrics) float64 { return float64(m.lost.Load()) }},
 	{"samples_truncated_total", "counter", "Samples that do not reach their thread's root, of JVMs that were let go.",
 		func(m *Metrics) float64 { return float64(m.broken.Load()) }},
-	{"pause_seconds_total", "counter", "Time that threads of JVMs stood still for goprof.",
+	{"pause_seconds_total", "counter", "Time that threads of JVMs stood still for goprof, at probes by estimate.",
 		func(m *Metrics) float64 { return seconds(m.paused.Load()) }},
 	{"unwatched_cpu_seconds_total", "counter", "CPU time of JVMs while they were not recorded: they used too little.",
 		func(m *Metrics) float64 { return seconds(m.unwatched.Load()) }},

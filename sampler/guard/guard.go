@@ -45,7 +45,7 @@ var ToDumpAndWrite = append(ToDump[:len(ToDump):len(ToDump)], unix.CAP_DAC_OVERR
 // lie in a folder of its own.
 var ToWatch = append(ToDump[:len(ToDump):len(ToDump)], unix.CAP_PERFMON)
 
-// ForPerf is needed for rings of perf events, which are locked memory, and ForProbes for setting probes. ForFolders is
+// ForPerf is needed for rings of perf events, which are locked memory, and ForProbes to set probes. ForFolders is
 // needed to write into another user's folder, and over a file there, which were found to be writable before.
 var (
 	ForPerf    = Keep{unix.CAP_BPF, unix.CAP_IPC_LOCK}

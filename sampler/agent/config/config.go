@@ -66,8 +66,9 @@ var Options = []Option{
 	{"mode", false, "MODE",
 		"`which` threads: cpu (those that use CPU time), wall (all) or off-cpu (those that wait)", setMode},
 	{"engine", false, "ENGINE", "`what` takes samples in mode cpu: ptrace, perf or auto", setEngine},
-	{"event", false, "EVENTS", "`what` is recorded beside that: alloc, exceptions, libc:write ... as record --event has " +
-		"it, lock, off-cpu; several with commas", setEvent},
+	{"event", false, "EVENTS",
+		"`what` is recorded beside that: alloc, exceptions, libc:write ... as record --event has it, lock, off-cpu; " +
+			"several with commas", setEvent},
 	{"event-match", true, "RULE", "record events of JVMs only that fit `rule`, as match has it", setEventMatch},
 	{"match", true, "RULE",
 		"record only JVMs that fit `rule`: a regular expression for the name, or FIELD=EXPRESSION", setMatch},

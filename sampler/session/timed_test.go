@@ -210,6 +210,6 @@ func BenchmarkTellSample(b *testing.B) {
 	stack := &profile.Stack{Frames: make([]profile.Frame, 60)}
 	b.ReportAllocs()
 	for b.Loop() {
-		r.tellSample(snap, stack)
+		r.tellSample(snap, stack, profile.Link{})
 	}
 }

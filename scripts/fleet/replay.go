@@ -36,7 +36,7 @@ type plan struct {
 type server struct {
 	name      string
 	make      func(wire.Options) (ship.Destination, error)
-	perThread func(profile.Thread) profile.Thread
+	perThread func(*profile.Sample)
 }
 
 func maker[D ship.Destination](of func(wire.Options) (D, error)) func(wire.Options) (ship.Destination, error) {
@@ -169,7 +169,9 @@ func (k *server) count(series map[string]bool, b *ship.Batch) {
 		return
 	}
 	for i := range b.Samples {
-		t := k.perThread(b.Samples[i].Thread)
+		one := profile.Sample{Thread: b.Samples[i].Thread}
+		k.perThread(&one)
+		t := one.Thread
 		series[labels+fmt.Sprint(t.Name, t.JavaName)] = true
 	}
 }

@@ -9,7 +9,6 @@ import (
 
 // exportedLocal is a thread-local variable of an image, and the words by which its code finds the variable.
 type exportedLocal struct {
-	name     string
 	offset   uint64 // in the image's block
 	kind     localKind
 	words    uint64 // their address
@@ -50,7 +49,7 @@ func (l *loaded) exported(name string, layout *arch.LocalsLayout) *exportedLocal
 			return
 		}
 		if number, s, ok := t.findLocal(name); ok {
-			v := &exportedLocal{name: name, offset: s.value}
+			v := &exportedLocal{offset: s.value}
 			if v.find(f, l.Bias, number, layout); v.kind != localNone {
 				l.local = v
 			}

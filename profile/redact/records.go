@@ -102,7 +102,8 @@ func (r *Redactor) Sample(s *profile.Sample, f *Functions) profile.Sample {
 	out := *s
 	out.Thread = f.thread(s.Thread)
 	out.Link = profile.Link{} // by it a customer's traces are found
-	if s.Event != nil {       // the event may be named after a function of the program
+
+	if s.Event != nil { // the event may be named after a function of the program
 		out.Event = &profile.EventKind{Name: r.Text(s.Event.Name), Unit: s.Event.Unit}
 	}
 	if s.Stack != nil {

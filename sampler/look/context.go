@@ -34,7 +34,6 @@ const (
 	ContextInvalid                        // the record says that it is not valid
 	ContextHalf                           // only one of the ids is there: the record is torn
 	ContextUnreadable                     // the way to the record, or its address, leads nowhere
-	NumContextStates  = int(iota)
 )
 
 // ParseContext reads a record. A record of which the first bytes are missing is not readable.

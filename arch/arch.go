@@ -148,6 +148,10 @@ type Code interface {
 	// Read reads the instruction at an offset in code. It returns false where there is none.
 	Read(code []byte, at uint32, in *Inst) bool
 
+	// Intrinsic tells whether the instruction at an offset begins code that C2 makes in one piece for an intrinsic
+	// method, which one, and where the piece ends. The name is that of HotSpot's function that makes it.
+	Intrinsic(code []byte, at uint32) (name string, end uint32)
+
 	// Pops returns how much the code behind a call takes off the stack at once: what was pushed for that call alone.
 	Pops(code []byte) uint64
 

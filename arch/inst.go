@@ -10,6 +10,8 @@ type Inst struct {
 	HasTarget bool
 	// Disp is added to a register for the address of what the instruction accesses, 0 if it accesses no memory.
 	Disp int32
+	// Swaps: it compares a word of memory, and exchanges it if it is the same.
+	Swaps bool
 }
 
 // Flow says where code goes on behind an instruction.

@@ -14,8 +14,10 @@ type codeMap struct {
 	list []instruction
 	// jumps are pairs of places in list, in order: where a jump leads, and in the lower half where it stands.
 	jumps []uint64
-	tree  inlining
-	calls []recordedCall // by site
+	// pieces are what C2 made in one piece for intrinsic methods, in order.
+	pieces []piece
+	tree   inlining
+	calls  []recordedCall // by site
 	// looked is how many calls' targets were looked at: see isJavaCall.
 	looked int
 	// methods are those of the tree that a route has asked for.
@@ -33,6 +35,7 @@ type instruction struct {
 	flow   arch.Flow
 	// told: the evidence that the instruction is has been found out: kind, record and field (see evidence).
 	told, field bool
+	swaps       bool // see arch.Inst
 	kind        evidenceKind
 }
 
@@ -72,7 +75,9 @@ func (w *Walker) mapCode(b *vmstructs.Blob) *codeMap {
 }
 
 // size is how much memory the lists take, beyond what the code's own size accounts for.
-func (m *codeMap) size() int { return max(20*cap(m.list)+8*cap(m.jumps)-perByte*len(m.code), 0) }
+func (m *codeMap) size() int {
+	return max(20*cap(m.list)+8*cap(m.jumps)-perByte*len(m.code), 0) + pieceSize*cap(m.pieces)
+}
 
 // decode lists the instructions and the jumps of code.
 func (m *codeMap) decode(cpu *arch.CPU, code []byte) {
@@ -84,16 +89,18 @@ func (m *codeMap) decode(cpu *arch.CPU, code []byte) {
 		if !known {
 			in = arch.Inst{Len: cpu.MinInst, Flow: flowUnknown}
 		}
-		i := instruction{at: at, target: notInCode, disp: in.Disp, flow: in.Flow}
+		i := instruction{at: at, target: notInCode, disp: in.Disp, flow: in.Flow, swaps: in.Swaps}
 		if in.HasTarget && in.Flow != arch.FlowCall {
 			i.target = int32(in.Target)
 			jumps++
 		}
+		m.notePiece(cpu, at)
 		if m.list = append(m.list, i); len(m.list) > maxListed {
 			m.list = nil // nothing is known of such code
 			return
 		}
 	}
+	m.endPieces()
 	m.jumps = make([]uint64, 0, jumps)
 	for n := range m.list {
 		if i := &m.list[n]; i.target != notInCode {

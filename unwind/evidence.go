@@ -13,6 +13,7 @@ type evidence struct {
 	far   int    // instructions from where the search began
 	scope uint64 // the pc whose record has the methods; 0: the owner's alone
 	field bool   // of an atNull: it accesses a field, and not the class
+	piece *piece // of an atPiece
 }
 
 type evidenceKind uint8
@@ -24,6 +25,7 @@ const (
 	atTrap   // a branch to a call that has one, laid out elsewhere: a check that fails, or work that is seldom done
 	atNull   // an access that faults on a null reference, and goes on at such a call
 	atReturn // of the method that owns the code
+	atPiece  // code that C2 makes in one piece for an intrinsic method
 )
 
 const (
@@ -37,6 +39,9 @@ const (
 // evidenceAt tells what an instruction itself says.
 func (w *Walker) evidenceAt(b *vmstructs.Blob, m *codeMap, n int32) evidence {
 	i := &m.list[n]
+	if p := m.pieceAt(n); p != nil {
+		return w.pieceEvidence(b, m, p)
+	}
 	if !i.told {
 		e := w.findEvidence(b, m, n)
 		i.told, i.kind, i.field = true, e.kind, e.field
@@ -167,6 +172,8 @@ func (w *Walker) told(b *vmstructs.Blob, e evidence) []vmstructs.Scope {
 	switch {
 	case e.kind == noEvidence:
 		return nil
+	case e.piece != nil:
+		return e.piece.scopes
 	case e.scope == 0:
 		return b.OwnScope()
 	}

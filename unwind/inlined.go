@@ -208,7 +208,7 @@ func (r *router) inlinesNothing() bool {
 // longWork is that of thirty instructions. x86's string_compare has eighty, but a route that gives it all of them takes
 // them from what stands beside it. Scored offline, javac, streams and others were right in 69.8 % instead of 68.6, and
 // programs that only call intrinsics in 76.6 % instead of 77.8. The former matter more.
-const longWork = 120
+const longWork = 1920
 
 // longIntrinsic is the work of an intrinsic method that C2 makes a loop of its own of, in place of the invoke.
 func (r *router) longIntrinsic(m *vmstructs.Method, b *vmstructs.Bytecode) int {

@@ -68,6 +68,10 @@ func bytecodesOf(name string) callsBytecode {
 		return false
 	}
 	switch {
+	case has("stringcompare"):
+		return func(_ *vmstructs.Bytecode, m *vmstructs.Method) bool {
+			return m != nil && strings.HasPrefix(m.Name, "compareTo")
+		}
 	case has("subtypecheck"):
 		return func(b *vmstructs.Bytecode, _ *vmstructs.Method) bool {
 			return b.Op == vmstructs.OpCheckcast || b.Op == vmstructs.OpInstanceof || b.Op == vmstructs.OpAastore

@@ -47,15 +47,26 @@ func (w *Walker) infer(b *vmstructs.Blob, pc uint64, calls callsBytecode) ([]vms
 	}
 	m := w.mapCode(b)
 	n := m.place(uint32(pc - b.Begin))
-	ahead, behind := w.ahead(b, m, n), w.behind(b, m, n)
+	if calls == nil {
+		if s, sure := w.inPieceAt(b, m, n); s != nil {
+			return s, sure
+		}
+	}
+	return w.inferAt(b, m, n, n, calls)
+}
+
+// inferAt is infer between two instructions: the thread is not behind the one and not before the other.
+func (w *Walker) inferAt(b *vmstructs.Blob, m *codeMap, next, last int32, calls callsBytecode) ([]vmstructs.Scope,
+	profile.Certainty) {
+	ahead, behind := w.ahead(b, m, next), w.behind(b, m, last)
 	if ahead.kind == noEvidence {
-		ahead = w.search(b, m, n, false)
+		ahead = w.search(b, m, next, false)
 	}
 	if behind.kind == noEvidence {
-		behind = w.search(b, m, n, true)
+		behind = w.search(b, m, last, true)
 	}
 	to, from := w.told(b, ahead), w.told(b, behind)
-	if to != nil && ahead.far == 0 {
+	if to != nil && ahead.far == 0 && next == last {
 		return to, certainty(b, ahead.kind)
 	}
 	if to == nil && from == nil {
@@ -63,6 +74,9 @@ func (w *Walker) infer(b *vmstructs.Blob, pc uint64, calls callsBytecode) ([]vms
 	}
 	if ahead.kind == atReturn {
 		to = []vmstructs.Scope{{Method: b.Method, BCI: toReturn, Line: to[0].Line}}
+	}
+	if behind.kind == atPiece {
+		from = w.behindPiece(from)
 	}
 	r := router{w: w, level: b.Level, blob: b, code: m, calls: calls}
 	place, sure := r.place(from, to, behind.far, ahead.far)

@@ -33,6 +33,7 @@ type router struct {
 	calls  callsBytecode // nil: the thread is not in a call
 	found  []foundCall   // of those, on the way
 	offWay bool          // they were found elsewhere
+	*weights
 }
 
 // foundCall is a bytecode that may have called the code that the thread is in, and the work that was done before.
@@ -71,8 +72,9 @@ func (r *router) between(from, to []vmstructs.Scope, done, left int) []vmstructs
 
 // route lists the legs of the way.
 func (r *router) route(from, to []vmstructs.Scope) {
+	r.weights = weightsOf(r.level)
 	if len(from)+len(to) > maxLegs {
-		r.addLeg(to, 1)
+		r.addLeg(to, workUnread)
 		return
 	}
 	f, t := len(from)-1, len(to)-1 // the outermost stand last
@@ -89,8 +91,17 @@ func (r *router) route(from, to []vmstructs.Scope) {
 		r.through(from[f:], from[f].BCI, f > 0, toReturn)
 		r.through(to[t:], 0, false, to[t].BCI)
 	}
+	mark := len(r.legs)
 	for i := t - 1; i >= 0; i-- {
 		r.through(to[i:], 0, false, to[i].BCI)
+	}
+	share(r.legs[mark:], r.entering)
+}
+
+// share changes the work of legs.
+func share(legs []leg, sixteenths int) {
+	for i := range legs {
+		legs[i].work = legs[i].work * sixteenths / 16
 	}
 }
 
@@ -111,7 +122,7 @@ func (r *router) through(chain []vmstructs.Scope, from int32, behind bool, to in
 	code := r.w.bytecodes(m)
 	first := vmstructs.BytecodeAt(code, max(from, 0))
 	if first < 0 {
-		r.addLeg(chain, 1)
+		r.addLeg(chain, workUnread)
 		return
 	}
 	work := 0
@@ -120,7 +131,7 @@ func (r *router) through(chain []vmstructs.Scope, from int32, behind bool, to in
 		work += workCount
 	}
 	if m.Synchronized && (enters || to == toReturn) {
-		work += workMonitor
+		work += r.monitor
 	}
 	var place vmstructs.Place
 	if r.knowsTree() {
@@ -128,19 +139,19 @@ func (r *router) through(chain []vmstructs.Scope, from int32, behind bool, to in
 	}
 	path, ok := r.shortest(m, place, first, behind, to)
 	if !ok {
-		r.addLeg(chain, work+unknownWork)
+		r.addLeg(chain, work+workUnknown)
 		return
 	}
 	for n, i := range path {
 		b := &code[i]
 		r.note(chain, b, work)
 		if !isInvoke(b.Op) || n == len(path)-1 && to != toReturn {
-			work += weigh(b)
+			work += r.weigh(b)
 			continue
 		}
 		callee := r.callee(chain, place, b)
 		if callee == nil {
-			work += weigh(b) + r.longIntrinsic(chain[0].Method, b)
+			work += r.weigh(b) + r.longIntrinsic(chain[0].Method, b)
 			continue
 		}
 		r.addLeg(chain, work)
@@ -148,9 +159,7 @@ func (r *router) through(chain []vmstructs.Scope, from int32, behind bool, to in
 		begin := len(r.legs)
 		r.through(enter(chain, b, callee), -1, false, toReturn)
 		if r.inlinedAt(place.Site(b.BCI)) != 0 {
-			for n := range r.legs[begin:] {
-				r.legs[begin+n].work /= toldOtherwise
-			}
+			share(r.legs[begin:], r.told)
 		}
 	}
 	r.addLeg(chain, work)
@@ -166,18 +175,11 @@ func enter(chain []vmstructs.Scope, b *vmstructs.Bytecode, callee *vmstructs.Met
 	return inner
 }
 
-// toldOtherwise is how much less is left of a method's work where it has records of its own: most of it lies between
-// them.
-const toldOtherwise = 4
-
 func isInvoke(op uint8) bool { return op >= vmstructs.OpInvoke && op <= vmstructs.OpInvokeLast }
-
-// unknownWork is that of code which throws, or turns in a way that bytecodes do not.
-const unknownWork = 4
 
 // far is the cost of a bytecode to which no way leads. workCalled is the cost of a call that has a record: there is no
 // such call on the way, or it would be the nearest evidence.
-const far, workCalled = 1 << 30, 1 << 16
+const far, workCalled = 1 << 30, 1 << 20
 
 // shortest finds the way through bytecodes that has the least work.
 func (r *router) shortest(m *vmstructs.Method, p vmstructs.Place, first int, behind bool, to int32) (path []int32,
@@ -201,12 +203,12 @@ func (r *router) shortest(m *vmstructs.Method, p vmstructs.Place, first int, beh
 			}
 			done := behind && i == first
 			if to == toReturn && b.Returns() || to != toReturn && b.BCI == max(to, 0) && (!done || pass > 0) {
-				if c+weigh(b) < best {
-					best, last = c+weigh(b), i
+				if c+r.weigh(b) < best {
+					best, last = c+r.weigh(b), i
 				}
 			}
 			if !done {
-				c += weigh(b)
+				c += r.weigh(b)
 				if isInvoke(b.Op) {
 					c += r.detour(m, p, b)
 				}
@@ -232,7 +234,7 @@ func (r *router) shortest(m *vmstructs.Method, p vmstructs.Place, first int, beh
 		}
 	}
 	if last == first && to != toReturn && r.knowsTree() && round < far &&
-		(r.calls != nil || round+weigh(&code[first]) <= 8*r.space) {
+		(r.calls != nil || round+r.weigh(&code[first]) <= maxRound*r.space) {
 		path = append(path, int32(first))
 		last = roundLast
 	}
@@ -272,34 +274,6 @@ func (r *router) detour(m *vmstructs.Method, p vmstructs.Place, b *vmstructs.Byt
 	}
 	return 0
 }
-
-// weigh is about how many quarters of a machine instruction a bytecode becomes. The code that the bytecode calls is not
-// counted: that code is a leg of its own, or is not known.
-func weigh(b *vmstructs.Bytecode) int {
-	switch op := b.Op; {
-	case op >= vmstructs.OpIaload && op <= vmstructs.OpSaload, op >= vmstructs.OpIastore && op <= vmstructs.OpSastore:
-		return 12 // with the check of the bounds
-	case op == vmstructs.OpCheckcast, op == vmstructs.OpInstanceof:
-		return 12
-	case op >= vmstructs.OpNew && op <= vmstructs.OpAnewarray,
-		op == vmstructs.OpMonitorenter, op == vmstructs.OpMonitorexit:
-		return workMonitor
-	case op == vmstructs.OpGetfield, op == vmstructs.OpPutfield, b.Target >= 0:
-		return 8
-	case op == vmstructs.OpGetstatic, op == vmstructs.OpPutstatic, op == vmstructs.OpArraylength:
-		return 6
-	case op >= vmstructs.OpIadd && op <= vmstructs.OpDcmpg, op >= vmstructs.OpInvoke && op <= vmstructs.OpInvokeLast:
-		return 4
-	}
-	return 1 // loads and stores of locals, constants: registers
-}
-
-const (
-	// workMonitor is the work of taking a monitor or giving it back, and of an allocation.
-	workMonitor = 80
-	// workCount is the work of a method's entry in tier 3: the entry counts calls for C2.
-	workCount = 40
-)
 
 // invoked asks once which method an invoke calls.
 func (w *Walker) invoked(m *vmstructs.Method, b *vmstructs.Bytecode) vmstructs.Invocation {

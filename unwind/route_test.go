@@ -8,7 +8,7 @@ import (
 	"goprof/vmstructs"
 )
 
-// TestRoute: which methods run between two places, and for what part of the way each.
+// TestRoute: the methods that run between two places, and for how many quarters of an instruction each.
 func TestRoute(t *testing.T) {
 	w := &Walker{bytecode: map[*vmstructs.Method][]vmstructs.Bytecode{}}
 	method := func(name string, ops ...vmstructs.Bytecode) *vmstructs.Method {
@@ -55,7 +55,7 @@ func TestRoute(t *testing.T) {
 		way := router{w: w}
 		way.route(r.from, r.to)
 		for _, l := range way.legs {
-			text = append(text, fmt.Sprintf("%s %d", l.scopes[0].Method.Name, l.work))
+			text = append(text, fmt.Sprintf("%s %d", l.scopes[0].Method.Name, l.work/16))
 		}
 		if got := strings.Join(text, ", "); got != r.want {
 			t.Errorf("%s: %s, not %s", r.name, got, r.want)

@@ -18,7 +18,7 @@ type reached struct {
 
 // search goes all ways from an instruction, ahead or back, and returns the nearest evidence.
 func (w *Walker) search(b *vmstructs.Blob, m *codeMap, n int32, back bool) evidence {
-	if n < 0 {
+	if n < 0 || int(n) >= len(m.list) {
 		return evidence{}
 	}
 	s := &w.ways

@@ -54,6 +54,7 @@ type Walker struct {
 	costs        []int   // scratch of shortest
 	before       []int32 // the same
 	legs         []leg   // scratch of between
+	inPiece      bool    // see pieceEvidence
 	ways         ways    // scratch of search
 	exits        map[uint64]exitResult
 	returns      map[uint64]exitResult // of native code; see returnAhead

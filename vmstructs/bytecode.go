@@ -36,6 +36,7 @@ const (
 	OpIadd        = 0x60
 	OpFrem        = 0x72
 	OpDrem        = 0x73
+	OpI2l         = 0x85 // the first that converts
 	OpDcmpg       = 0x98
 	opIinc        = 0x84
 	opIfeq        = 0x99

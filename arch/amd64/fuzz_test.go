@@ -51,6 +51,9 @@ func FuzzTrace(f *testing.F) {
 		CPU.AfterLeave(code, uint64(pc))
 		CPU.Enters(code)
 		CPU.EndsInCall(code)
+		if name, end := CPU.Intrinsic(code, uint32(pc)); name != "" && (end <= uint32(pc) || int(end) > len(code)) {
+			t.Fatalf("Intrinsic: %s ends at %d", name, end)
+		}
 		CPU.LinkerStub(code)
 	})
 }

@@ -15,6 +15,7 @@ func (code) Read(code []byte, at uint32, out *arch.Inst) bool {
 	if in.Vec || in.Map > 1 {
 		return true
 	}
+	out.Swaps = in.Map == 1 && in.Op == 0xb1
 	target := int64(at) + int64(in.Len) + in.Imm
 	switch op := in.Op; {
 	case in.Map == 1 && op >= 0x80 && op <= 0x8f, // jcc

@@ -21,6 +21,8 @@ func TestRead(t *testing.T) {
 		{"a call through a register", "^ffd0", arch.Inst{Len: 2, Flow: arch.FlowCall}},
 		{"a return", "^c3", arch.Inst{Len: 1, Flow: arch.FlowReturn}},
 		{"a trap", "^0f0b", arch.Inst{Len: 2, Flow: arch.FlowEnds}},
+		{"a fast lock's exchange", "90 ^f0490fb118", arch.Inst{Len: 5, Swaps: true}},
+		{"an exchange without a comparison", "^f0490fc118", arch.Inst{Len: 5}},
 	} {
 		code, pc := assemble(t, r.code)
 		var in arch.Inst

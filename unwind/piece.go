@@ -1,0 +1,165 @@
+package unwind
+
+import (
+	"slices"
+
+	"goprof/arch"
+	"goprof/profile"
+	"goprof/vmstructs"
+)
+
+// C2 makes one piece of code for some intrinsic methods. The piece is known by its instructions, so it is known which
+// method it stands for, whatever the records say. An invoke of that method on the route is where the program is.
+
+// piece is such a piece of an nmethod's code.
+type piece struct {
+	name        string // as arch.Code has it
+	first, last int32  // places in codeMap.list
+	// scopes are the methods there, if asked: the innermost at the invoke. nil: no such invoke was found.
+	scopes []vmstructs.Scope
+	sure   profile.Certainty
+	asked  bool
+}
+
+// maxPieces bounds those of an nmethod, pieceSize the memory of one with its scopes.
+const maxPieces, pieceSize = 256, 512
+
+// notePiece remembers the piece that begins at an offset, if one does. It is called before the instruction there is
+// listed.
+func (m *codeMap) notePiece(cpu *arch.CPU, at uint32) {
+	if len(m.pieces) >= maxPieces {
+		return
+	}
+	if name, end := cpu.Intrinsic(m.code, at); name != "" {
+		m.pieces = append(m.pieces, piece{name: name, first: int32(len(m.list)), last: int32(end)})
+	}
+}
+
+// endPieces turns the offsets where pieces end into places.
+func (m *codeMap) endPieces() {
+	for i := range m.pieces {
+		p := &m.pieces[i]
+		if n := m.place(uint32(p.last)); n != notInCode {
+			p.last = n - 1
+		} else {
+			p.last = p.first
+		}
+	}
+}
+
+// pieceAt is the piece that an instruction is part of, nil if it is of none.
+func (m *codeMap) pieceAt(n int32) *piece {
+	if len(m.pieces) == 0 {
+		return nil
+	}
+	i, ok := slices.BinarySearchFunc(m.pieces, n, func(p piece, n int32) int { return int(p.first) - int(n) })
+	if !ok {
+		i--
+	}
+	if i < 0 || n > m.pieces[i].last {
+		return nil
+	}
+	return &m.pieces[i]
+}
+
+// pieceEvidence is what a piece tells to the code before and behind it. While it is asked what is around a piece,
+// pieces tell nothing.
+func (w *Walker) pieceEvidence(b *vmstructs.Blob, m *codeMap, p *piece) evidence {
+	if w.inPiece || w.askPiece(b, m, p) == nil {
+		return evidence{}
+	}
+	return evidence{kind: atPiece, piece: p}
+}
+
+// askPiece finds out once which methods a piece belongs to.
+func (w *Walker) askPiece(b *vmstructs.Blob, m *codeMap, p *piece) []vmstructs.Scope {
+	if p.asked {
+		return p.scopes
+	}
+	w.inPiece = true
+	scopes, sure := w.inferAt(b, m, p.last+1, p.first, bytecodesOf(p.name))
+	w.inPiece = false
+	p.asked, p.sure = true, sure
+	if sure != profile.Guessed {
+		p.scopes = scopes
+	}
+	return p.scopes
+}
+
+// behindPiece returns the methods of a piece as they are when the piece is done.
+func (w *Walker) behindPiece(scopes []vmstructs.Scope) []vmstructs.Scope {
+	code := w.bytecodes(scopes[0].Method)
+	i := vmstructs.BytecodeAt(code, scopes[0].BCI)
+	if i < 0 || i+1 >= len(code) {
+		return scopes
+	}
+	done := slices.Clone(scopes)
+	done[0].BCI, done[0].Line = code[i+1].BCI, scopes[0].Method.Line(code[i+1].BCI)
+	return done
+}
+
+// inPieceAt returns the methods at an instruction of a piece, nil if it is of none that is known.
+func (w *Walker) inPieceAt(b *vmstructs.Blob, m *codeMap, n int32) ([]vmstructs.Scope, profile.Certainty) {
+	if p := m.pieceAt(n); p != nil {
+		return w.askPiece(b, m, p), p.sure
+	}
+	return w.lockAt(b, m, n), profile.Certain
+}
+
+// maxLock bounds the instructions between the exchange of a fast lock and the branch to the slow one.
+const maxLock = 12
+
+// lockAt returns the methods at the code that takes or gives back a monitor, from the instruction on that exchanges the
+// header of the object to the branch to the slow way: C2 makes them in one piece too, since the branch tests what the
+// exchange left in the flags (opto/locknode.hpp, FastLockNode). nil: there is no such code.
+func (w *Walker) lockAt(b *vmstructs.Blob, m *codeMap, n int32) []vmstructs.Scope {
+	if b.Level != levelC2 || n <= 0 || int(n) >= len(m.list) || !m.list[n].swaps && !m.list[n-1].swaps {
+		return nil
+	}
+	if m.list[n].swaps {
+		n++
+	}
+	for range maxLock {
+		if n < 0 || int(n) >= len(m.list) || m.list[n].swaps {
+			return nil
+		}
+		i := &m.list[n]
+		if e := w.evidenceAt(b, m, n); e.kind == atTrap {
+			if s := w.told(b, e); s != nil && w.locks(s[0]) {
+				return s
+			}
+			return nil
+		} else if e.kind != noEvidence {
+			return nil
+		}
+		switch i.flow {
+		case arch.FlowNext, arch.FlowBranch:
+			n++
+		case arch.FlowJump:
+			n = i.target
+		default:
+			return nil
+		}
+	}
+	return nil
+}
+
+// locks reports whether a monitor is taken or given back at a place.
+func (w *Walker) locks(s vmstructs.Scope) bool {
+	code := w.bytecodes(s.Method)
+	i := vmstructs.BytecodeAt(code, s.BCI)
+	if i < 0 || code[i].Returns() {
+		return s.Method.Synchronized
+	}
+	return code[i].Op == vmstructs.OpMonitorenter || code[i].Op == vmstructs.OpMonitorexit
+}
+
+// MayBeOfPiece reports whether the piece of code at pc, if there is one, can have been made for what a record tells.
+func (w *Walker) MayBeOfPiece(b *vmstructs.Blob, pc uint64, s vmstructs.Scope) (piece, may bool) {
+	m := w.mapCode(b)
+	n := m.place(uint32(pc - b.Begin))
+	if p := m.pieceAt(n); p != nil {
+		return true, w.MayHaveCalled(s, p.name)
+	}
+	return w.lockAt(b, m, n) != nil, w.locks(s)
+}

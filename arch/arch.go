@@ -65,6 +65,9 @@ type Facts struct {
 	// PrstatusSize is the size of the kernel's NT_PRSTATUS register set.
 	PrstatusSize int
 
+	// Locals says how code finds thread-local variables.
+	Locals LocalsLayout
+
 	// Perf says in which order perf_event_open gives the registers.
 	Perf PerfLayout
 	// Probe says where a program that the kernel runs at a probe finds the registers.

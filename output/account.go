@@ -4,9 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -56,7 +53,7 @@ func partText(to io.Writer, s *profile.Summary, further bool) error {
 // AccountLine is one line of an account, under its heading.
 func AccountLine(heading, text string) string { return fmt.Sprintf("%-10s %s\n", heading, text) }
 
-// account is one account on its way.
+// account is one account while it is written.
 type account struct {
 	s       *profile.Summary
 	further bool // one of several parts, and not the first
@@ -99,93 +96,6 @@ func (a *account) amount() {
 		who += ", " + count(s.Threads, "thread")
 	}
 	a.line("CPU", "used %s in %s (%s)%s", Span(s.Times.Process), took, cpus(s.Times.Process, s.Meta.Duration), who)
-}
-
-// safepoints says how long the JVM waited for its threads.
-func (a *account) safepoints(took string) {
-	sp := a.s.Safepoints
-	about := ""
-	if !sp.Exact {
-		about = "about "
-	}
-	a.line("Safepoints", "%s%s in %s, waited for %s%s: %s of them met by a look, which took %s, the longest %s", about,
-		Grouped(sp.Count), took, about, Span(sp.Took), Grouped(sp.Seen), Span(sp.SeenFor), Span(sp.Longest))
-	const most = 4
-	names := slices.SortedFunc(maps.Keys(sp.Operations), func(x, y string) int {
-		return cmp.Or(cmp.Compare(sp.Operations[y], sp.Operations[x]), cmp.Compare(x, y))
-	})
-	text := ""
-	for _, name := range names[:min(len(names), most)] {
-		text += fmt.Sprintf("  %s %s", Grouped(sp.Operations[name]), CleanName(name))
-	}
-	if text != "" {
-		a.line("Asked for", "%s", text[2:])
-	}
-	if a.s.Samples > 0 {
-		a.line("Late", "%s of %s%s", Span(a.s.Looks.Time), count(a.s.Threads, "thread"), a.states())
-	}
-}
-
-// events says how often the events happened: as the kernel has counted, or if it has not, as the samples tell.
-func (a *account) events(took string) {
-	s := a.s
-	who := ""
-	if s.Threads > 0 {
-		who = " by " + count(s.Threads, "thread")
-	}
-	if s.Chosen {
-		who += " that were chosen"
-	}
-	for _, e := range sumsOfEvents(s.Events) {
-		a.event(&e, took, who)
-	}
-}
-
-func (a *account) event(e *profile.EventCount, took, who string) {
-	name := CleanName(e.Name)
-	switch {
-	case e.Hits > 0 && e.Unit == profile.Bytes:
-		a.line("Event", "%s: %s, counted in %s in %s; samples%s", name, size(e.Amount), hits(e.Hits), took, who)
-	case e.Hits > 0:
-		a.line("Event", "%s: %s in %s; samples%s", name, hits(e.Hits), took, who)
-	case e.Stood > 0:
-		a.line("Event", "%s: samples stand for %s in %s%s", name, hits(e.Stood), took, who)
-	default:
-		a.line("Event", "%s: none in %s", name, took)
-	}
-	if e.Interval > 1 {
-		each := Grouped(e.Interval) + " of them"
-		if e.Unit == profile.Bytes {
-			each = size(e.Interval)
-		}
-		a.line("", "a sample stands for %s: what came less often, or was smaller, is there by chance", each)
-	}
-	if e.Missed > 0 {
-		a.line("", "for %s samples the kernel had no room: they are not among these", Grouped(e.Missed))
-	}
-}
-
-func hits(n int64) string {
-	if n == 1 {
-		return "1 hit"
-	}
-	return Grouped(n) + " hits"
-}
-
-// sumsOfEvents are the events of a recording. An event with probes at several places is one.
-func sumsOfEvents(list []profile.EventCount) (sums []profile.EventCount) {
-	for _, e := range list {
-		i := slices.IndexFunc(sums, func(s profile.EventCount) bool { return s.Name == e.Name })
-		if i < 0 {
-			sums = append(sums, e)
-			continue
-		}
-		all := &sums[i]
-		all.Hits, all.Amount, all.Missed = all.Hits+e.Hits, all.Amount+e.Amount, all.Missed+e.Missed
-		all.Taken, all.Stood = all.Taken+e.Taken, all.Stood+e.Stood
-		all.Interval = max(all.Interval, e.Interval)
-	}
-	return sums
 }
 
 // states are what threads did, the longest first.
@@ -401,101 +311,6 @@ func (a *account) notes() {
 			a.line("", "try: %s", Printable(n.Remedy))
 		}
 	}
-}
-
-// inWords is a share as people say it.
-func inWords(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) }
-
-// percentOf is a share with as many digits as tell something. It says 100 % only of all.
-func percentOf[N ~int64](n, of N) string {
-	if of <= 0 {
-		return "0 %"
-	}
-	p := 100 * float64(n) / float64(of)
-	text := strconv.FormatFloat(p, 'f', 1, 64)
-	switch {
-	case n == of:
-		text = "100"
-	case p >= 99.95: // it would be rounded to 100.0 %
-		text = "99.9"
-	case n != 0 && p < 0.1:
-		text = strconv.FormatFloat(p, 'f', 3, 64)
-	}
-	return text + " %"
-}
-
-// cpus is how many CPUs so much CPU time takes.
-func cpus(used, in time.Duration) string {
-	if in <= 0 {
-		return "-"
-	}
-	n := float64(used) / float64(in)
-	switch {
-	case n == 0:
-		return "no CPU"
-	case n < 0.01:
-		return "under 0.01 CPUs"
-	case n < 0.095:
-		return strconv.FormatFloat(n, 'g', 1, 64) + " CPUs"
-	}
-	return strconv.FormatFloat(n, 'f', 1, 64) + " CPUs"
-}
-
-// Span is a time with three digits or so and its unit: 33.5 s, 0.21 s, 98 µs. Long ones are told to the second:
-// 1 h 0 min 7 s.
-func Span(d time.Duration) string {
-	switch {
-	case d >= 2*time.Minute:
-		return longSpan(int64(d / time.Second))
-	case d >= 100*time.Millisecond:
-		return digits(d.Seconds()) + " s"
-	case d >= 100*time.Microsecond:
-		return digits(d.Seconds()*1e3) + " ms"
-	case d > 0:
-		return digits(d.Seconds()*1e6) + " µs"
-	}
-	return "0 s"
-}
-
-// longSpan writes hours, minutes and seconds, without zeros at the end.
-func longSpan(seconds int64) string {
-	var parts []string
-	if h := seconds / 3600; h > 0 {
-		parts = append(parts, Grouped(h)+" h")
-	}
-	m, s := seconds/60%60, seconds%60
-	if m > 0 || s > 0 {
-		parts = append(parts, fmt.Sprintf("%d min", m))
-	}
-	if s > 0 {
-		parts = append(parts, fmt.Sprintf("%d s", s))
-	}
-	return strings.Join(parts, " ")
-}
-
-// digits keeps three digits, or all before the point.
-func digits(v float64) string {
-	switch {
-	case v >= 99.95:
-		return Grouped(int64(v + 0.5))
-	case v >= 9.995:
-		return strings.TrimSuffix(strconv.FormatFloat(v, 'f', 1, 64), ".0")
-	}
-	text := strconv.FormatFloat(v, 'f', 2, 64)
-	return strings.TrimRight(strings.TrimRight(text, "0"), ".")
-}
-
-// Grouped is a number with commas: 3,330.
-func Grouped(n int64) string {
-	text := strconv.FormatInt(n, 10)
-	sign := ""
-	if n < 0 {
-		sign, text = "-", text[1:]
-	}
-	for i := len(text) - 3; i > 0; i -= 3 {
-		text = text[:i] + "," + text[i:]
-	}
-	return sign + text
 }
 
 // mostly is the key with the largest count.

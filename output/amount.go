@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"goprof/profile"
@@ -43,4 +44,99 @@ func Size(n uint64) string { return size(int64(min(n, 1<<62))) }
 func size(n int64) string {
 	amount, unit := profile.InUnits(float64(n))
 	return fmt.Sprintf("%.4g %s", amount, cmp.Or(unit, "B"))
+}
+
+// inWords is a share as people say it.
+func inWords(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) }
+
+// percentOf is a share with as many digits as tell something. It says 100 % only of all.
+func percentOf[N ~int64](n, of N) string {
+	if of <= 0 {
+		return "0 %"
+	}
+	p := 100 * float64(n) / float64(of)
+	text := strconv.FormatFloat(p, 'f', 1, 64)
+	switch {
+	case n == of:
+		text = "100"
+	case p >= 99.95: // it would be rounded to 100.0 %
+		text = "99.9"
+	case n != 0 && p < 0.1:
+		text = strconv.FormatFloat(p, 'f', 3, 64)
+	}
+	return text + " %"
+}
+
+// cpus is how many CPUs so much CPU time takes.
+func cpus(used, in time.Duration) string {
+	if in <= 0 {
+		return "-"
+	}
+	n := float64(used) / float64(in)
+	switch {
+	case n == 0:
+		return "no CPU"
+	case n < 0.01:
+		return "under 0.01 CPUs"
+	case n < 0.095:
+		return strconv.FormatFloat(n, 'g', 1, 64) + " CPUs"
+	}
+	return strconv.FormatFloat(n, 'f', 1, 64) + " CPUs"
+}
+
+// Span is a time with three digits or so and its unit: 33.5 s, 0.21 s, 98 µs. Long ones are told to the second:
+// 1 h 0 min 7 s.
+func Span(d time.Duration) string {
+	switch {
+	case d >= 2*time.Minute:
+		return longSpan(int64(d / time.Second))
+	case d >= 100*time.Millisecond:
+		return digits(d.Seconds()) + " s"
+	case d >= 100*time.Microsecond:
+		return digits(d.Seconds()*1e3) + " ms"
+	case d > 0:
+		return digits(d.Seconds()*1e6) + " µs"
+	}
+	return "0 s"
+}
+
+// longSpan writes hours, minutes and seconds, without zeros at the end.
+func longSpan(seconds int64) string {
+	var parts []string
+	if h := seconds / 3600; h > 0 {
+		parts = append(parts, Grouped(h)+" h")
+	}
+	m, s := seconds/60%60, seconds%60
+	if m > 0 || s > 0 {
+		parts = append(parts, fmt.Sprintf("%d min", m))
+	}
+	if s > 0 {
+		parts = append(parts, fmt.Sprintf("%d s", s))
+	}
+	return strings.Join(parts, " ")
+}
+
+// digits keeps three digits, or all before the point.
+func digits(v float64) string {
+	switch {
+	case v >= 99.95:
+		return Grouped(int64(v + 0.5))
+	case v >= 9.995:
+		return strings.TrimSuffix(strconv.FormatFloat(v, 'f', 1, 64), ".0")
+	}
+	text := strconv.FormatFloat(v, 'f', 2, 64)
+	return strings.TrimRight(strings.TrimRight(text, "0"), ".")
+}
+
+// Grouped is a number with commas: 3,330.
+func Grouped(n int64) string {
+	text := strconv.FormatInt(n, 10)
+	sign := ""
+	if n < 0 {
+		sign, text = "-", text[1:]
+	}
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return sign + text
 }

@@ -10,7 +10,7 @@ import (
 	"goprof/profile"
 )
 
-// everyKind is a stack with all kinds of frames, leaf first.
+// everyKind is a stack with frames of all kinds, leaf first.
 func everyKind() *profile.Stack {
 	return &profile.Stack{Frames: []profile.Frame{
 		{Func: &profile.Func{Name: "lib.so+0x1f", Module: "lib.so"}, Kind: profile.Native},
@@ -67,7 +67,7 @@ func TestHostileNames(t *testing.T) {
 	}
 }
 
-// TestRoundTrip: what is written is read as it was meant, whatever the names.
+// TestRoundTrip: reading gives back what was written, whatever the names are.
 func TestRoundTrip(t *testing.T) {
 	p := profile.New()
 	names := []string{"a;b", "x 12", "e\n5", "_[j]", "q_[0]", "", " ", "\xff", "[t tid=1]", "a", "a b", "日本"}

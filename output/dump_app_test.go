@@ -20,7 +20,7 @@ const (
 	syncType = "java.util.concurrent.locks.ReentrantLock$NonfairSync"
 )
 
-// appDump is a dump of an application with each sort of thread, and of lock. Two threads are deadlocked.
+// appDump is a dump of an application with each sort of thread and each sort of lock. Two threads are deadlocked.
 func appDump() *profile.Dump {
 	java := func(name string, line int32) profile.Frame {
 		return profile.Frame{Func: &profile.Func{Name: name, File: "S.java"}, Kind: profile.Interpreted,
@@ -132,7 +132,7 @@ work libjvm.so native
 	}
 }
 
-// TestDumpOfStopped: the second line says that a signal has stopped the process, and JSON says it.
+// TestDumpOfStopped: the second line says that a signal has stopped the process. So does JSON.
 func TestDumpOfStopped(t *testing.T) {
 	var text, object strings.Builder
 	d := &profile.Dump{PID: 20, MainClass: "a.B", Stopped: true}
@@ -149,7 +149,7 @@ func TestDumpOfStopped(t *testing.T) {
 	}
 }
 
-// TestDumpNative: the way of a thread into Java is shown if that is asked for.
+// TestDumpNative: the frames by which a thread came into Java are shown if they are asked for.
 func TestDumpNative(t *testing.T) {
 	for _, native := range []bool{false, true} {
 		var text, json strings.Builder
@@ -177,7 +177,7 @@ func TestDumpGroups(t *testing.T) {
 	d := appDump()
 	for i := range d.Threads {
 		if strings.HasPrefix(d.Threads[i].Name, "pool") {
-			d.Threads[i].Stack.Frames[2].Kind = profile.Kind(i % 3) // how a method is compiled makes no difference
+			d.Threads[i].Stack.Frames[2].Kind = profile.Kind(i % 3) // how a method is compiled must make no difference
 		}
 	}
 	if err := DumpText(&b, d, DumpShape{Group: true}); err != nil {
@@ -324,7 +324,7 @@ func TestDumpJstackOfCarrier(t *testing.T) {
 	}
 }
 
-// TestGroupsOfHostileNames: what a method or an owner is called cannot make threads of different groups one.
+// TestGroupsOfHostileNames: whatever the names of methods and owners are, threads of different groups stay apart.
 func TestGroupsOfHostileNames(t *testing.T) {
 	thread := func(owner string, holds int, methods ...string) profile.ThreadDump {
 		th := profile.ThreadDump{TID: 1, Java: true, WaitsFor: &profile.WantedLock{How: profile.ToEnter,

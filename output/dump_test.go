@@ -72,7 +72,7 @@ func TestDumpText(t *testing.T) {
 	}
 }
 
-// sameJSON compares two texts by what they mean.
+// sameJSON compares the meaning of two texts.
 func sameJSON(t *testing.T, text, wanted string) {
 	t.Helper()
 	var got, want any
@@ -87,7 +87,7 @@ func sameJSON(t *testing.T, text, wanted string) {
 	}
 }
 
-// wordsOfLines is a text without what stands between words but one blank.
+// wordsOfLines is a text with single blanks between its words.
 func wordsOfLines(text string) (lines []string) {
 	for line := range strings.Lines(text) {
 		lines = append(lines, strings.Join(strings.Fields(line), " "))
@@ -103,8 +103,8 @@ func (l *longestWrite) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestDumpJSONInPieces: JSON of many threads is written thread by thread, and never lies in memory as a whole. It is
-// what all of it at once would be.
+// TestDumpJSONInPieces: JSON of many threads is written thread by thread, and never lies in memory as a whole. The
+// text is the same as if it were written at once.
 func TestDumpJSONInPieces(t *testing.T) {
 	d := &profile.Dump{PID: 7, Threads: make([]profile.ThreadDump, 200)}
 	for i := range d.Threads {

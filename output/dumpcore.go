@@ -6,7 +6,7 @@ import (
 	"goprof/profile"
 )
 
-// core writes what a core file tells besides its threads, first the cause of the end.
+// core writes what a core file tells besides its threads. The cause of the end comes first.
 func (w *dumpWriter) core(d *profile.Dump) {
 	c := d.Core
 	if c == nil {
@@ -44,7 +44,7 @@ func (w *dumpWriter) core(d *profile.Dump) {
 	}
 }
 
-// signal says which signal it was, what it is about, and where it met the thread.
+// signal says which signal it was, what it is about, and where it came to the thread.
 func (w *dumpWriter) signal(what string, s *profile.Signal, c *profile.Core, died *profile.ThreadDump) {
 	fmt.Fprintf(w, "%s %s", what, CleanName(s.Name))
 	if s.Why != "" {
@@ -69,12 +69,13 @@ func (w *dumpWriter) signal(what string, s *profile.Signal, c *profile.Core, die
 // These are the fields of "core" in "goprof dump --core --json".
 type (
 	jsonCore struct {
-		File          string         `json:"file"`
-		Size          int64          `json:"size"`
-		Cut           uint64         `json:"cut_off,omitempty"` // bytes that are missing
-		Tool          bool           `json:"by_debugger,omitempty"`
-		Signal        *jsonSignal    `json:"signal,omitempty"`
-		Cause         *jsonSignal    `json:"cause,omitempty"` // what the JVM had caught before it ended itself
+		File   string      `json:"file"`
+		Size   int64       `json:"size"`
+		Cut    uint64      `json:"cut_off,omitempty"` // bytes that are missing
+		Tool   bool        `json:"by_debugger,omitempty"`
+		Signal *jsonSignal `json:"signal,omitempty"`
+		// the signal that the JVM had caught before it ended itself
+		Cause         *jsonSignal    `json:"cause,omitempty"`
 		Died          *jsonThreadRef `json:"died,omitempty"`
 		Collector     string         `json:"collector,omitempty"`
 		HeapUsed      uint64         `json:"heap_used,omitempty"`
@@ -82,7 +83,8 @@ type (
 		HeapMax       uint64         `json:"heap_max,omitempty"`
 		Collecting    bool           `json:"collecting,omitempty"`
 		Missing       []jsonCoreFile `json:"missing,omitempty"`
-		Unproven      []jsonUnproven `json:"unproven,omitempty"` // files that their content alone proves to be the right ones
+		// files that nothing but their content proves to be the right ones
+		Unproven []jsonUnproven `json:"unproven,omitempty"`
 	}
 	jsonSignal struct {
 		Number  int    `json:"number"`
@@ -92,12 +94,12 @@ type (
 		Where   string `json:"where,omitempty"`
 		PC      string `json:"pc"`
 		Code    string `json:"code,omitempty"`  // in hexadecimal digits
-		Frame   *int   `json:"frame,omitempty"` // of those of the thread that died
+		Frame   *int   `json:"frame,omitempty"` // an index into the frames of the thread that died
 		Sender  int    `json:"sender,omitempty"`
 	}
 	jsonUnproven struct {
 		Path    string `json:"path"`
-		Percent int    `json:"percent"` // of the words that the core has of it are the file's
+		Percent int    `json:"percent"` // so many of the words that the core has of the file are the file's
 	}
 	jsonCoreFile struct {
 		Path    string `json:"path"`

@@ -11,13 +11,13 @@ import (
 	"goprof/profile/naming"
 )
 
-// dumpGroup is threads that stand at the same place, in the same state.
+// dumpGroup is a group of threads that stand at the same place, in the same state.
 type dumpGroup struct {
-	*profile.ThreadDump // the first of them, without what differs between them
+	*profile.ThreadDump // the first of them, without the facts that differ between them
 	all                 []*profile.ThreadDump
 }
 
-// counted is a name, and how often it is there.
+// counted is a name, and how often it occurs.
 type counted struct {
 	Name  string `json:"name"`
 	Count int    `json:"count"`
@@ -61,10 +61,10 @@ func groupThreads(threads []profile.ThreadDump) []*dumpGroup {
 	return groups
 }
 
-// groupPart is the part of a dump that a thread's group stands in. main has none of its own there.
+// groupPart is the part of a dump in which a thread's group stands. main has no part of its own there.
 func groupPart(t *profile.ThreadDump) profile.DumpPart { return max(t.Part(), profile.Application) }
 
-// groupKey is the same text for threads of one group.
+// groupKey is a text that is the same for all threads of one group.
 func groupKey(t *profile.ThreadDump) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d %q %q %d %t %d", groupPart(t), t.State, t.Err, t.Stack.Truncated, t.Stack.Mounted, t.Stack.Carrier)
@@ -134,7 +134,7 @@ func (g *dumpGroup) tids() (tids []int) {
 	return tids
 }
 
-// cpu is what all of them have used.
+// cpu is the CPU time of all threads in the group.
 func (g *dumpGroup) cpu() (sum time.Duration) {
 	for _, t := range g.all {
 		sum += t.CPU

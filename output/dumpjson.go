@@ -12,8 +12,8 @@ import (
 	"goprof/profile"
 )
 
-// These are the fields of "goprof dump --json". What does not apply to a frame is left out:
-// native code has no line, an inlined method no level of its own, Java no module.
+// These are the fields of "goprof dump --json". A fact that does not apply to a frame is left out: native code has
+// no line, an inlined method has no level of its own, Java has no module.
 type (
 	jsonDump struct {
 		jsonHeader
@@ -52,8 +52,8 @@ type (
 		jsonCarrier
 		jsonThreadLocks
 	}
-	// jsonThreadLocks is what the thread holds and waits for. The frame of a lock is an index into frames, which goes
-	// on through carrier.
+	// jsonThreadLocks are the locks that the thread holds, and the one that it waits for. The frame of a lock is an
+	// index into frames, which goes on through carrier.
 	jsonThreadLocks struct {
 		Holds    []jsonHeld      `json:"holds,omitempty"`
 		WaitsFor *jsonDumpedWait `json:"waits_for,omitempty"`
@@ -73,15 +73,16 @@ type (
 		Virtual uint64 `json:"virtual,omitempty"`
 		Name    string `json:"name"`
 	}
-	// jsonGroup is threads with the same stack and state. What is theirs alone is said of the threads themselves.
+	// jsonGroup is a group of threads with the same stack and state. Facts of a single thread are told with that
+	// thread.
 	jsonGroup struct {
 		Count int       `json:"count"`
 		Names []counted `json:"names"`
 		TIDs  []int     `json:"tids,omitempty"`
 		jsonThread
 	}
-	// jsonCarrier is there where a thread ran a virtual one: that one's are then the frames, and
-	// its own are carrier.
+	// jsonCarrier is present if a thread ran a virtual one: the virtual thread's frames are then the frames, and the
+	// thread's own are carrier.
 	jsonCarrier struct {
 		Virtual          *jsonVirtual `json:"virtual,omitempty"`
 		Carrier          []jsonFrame  `json:"carrier,omitempty"`
@@ -98,7 +99,7 @@ type (
 		Line   int32  `json:"line,omitempty"`
 		BCI    *int32 `json:"bci,omitempty"`
 		Level  uint8  `json:"level,omitempty"`
-		Sure   string `json:"certainty,omitempty"` // "likely" or "guessed", where it is not certain
+		Sure   string `json:"certainty,omitempty"` // "likely" or "guessed"; absent if it is certain
 		Module string `json:"module,omitempty"`
 		PC     string `json:"pc,omitempty"` // a string: numbers of JSON readers have 53 bits
 		SP     string `json:"sp,omitempty"`
@@ -145,7 +146,7 @@ func jsonOf(d *profile.Dump, shape DumpShape) *jsonDump {
 	return j
 }
 
-// jsonAround is all but the threads.
+// jsonAround is everything except the threads.
 func jsonAround(d *profile.Dump, shape DumpShape) *jsonDump {
 	j := &jsonDump{jsonHeader: headerOf(d), Core: coreJSON(d.Core), Threads: []jsonThread{}, Virtual: d.Virtual}
 	if shape.Group {
@@ -163,7 +164,7 @@ func jsonAround(d *profile.Dump, shape DumpShape) *jsonDump {
 	return j
 }
 
-// headerOf says whose dump it is. A dump that is not said to be anybody's has none.
+// headerOf says which process the dump is of. A dump that does not say so has no header.
 func headerOf(d *profile.Dump) (h jsonHeader) {
 	if d.PID == 0 {
 		return h

@@ -67,7 +67,8 @@ func (w jstackWriter) title(t *profile.ThreadDump) {
 	w.WriteByte('\n')
 }
 
-// lastJavaSP is the stack pointer at the thread's topmost Java frame, 0 if it has none: of it HotSpot shows the page.
+// lastJavaSP is the stack pointer at the thread's topmost Java frame, 0 if it has none. HotSpot shows the page of
+// that address.
 func lastJavaSP(t *profile.ThreadDump) uint64 {
 	if i := firstJava(&t.Stack); i >= 0 {
 		return t.Stack.Frames[i].SP
@@ -75,7 +76,7 @@ func lastJavaSP(t *profile.ThreadDump) uint64 {
 	return 0
 }
 
-// jstackStates are Thread.State and what stands behind it, for each state of ours
+// jstackStates are Thread.State and the text behind it, for each state of goprof's
 // (java_lang_Thread::thread_status_name).
 var jstackStates = map[string]string{
 	"NEW": "NEW", "RUNNABLE": "RUNNABLE", "TERMINATED": "TERMINATED", "BLOCKED": "BLOCKED (on object monitor)",
@@ -99,7 +100,7 @@ func jstackDoing(t *profile.ThreadDump) string {
 	return "waiting on condition"
 }
 
-// compiling begins the state of a compiler's thread that has something to do.
+// compiling begins the state of a compiler's thread that has work to do.
 const compiling = "compiling "
 
 func (w jstackWriter) body(t *profile.ThreadDump) {
@@ -121,8 +122,8 @@ func (w jstackWriter) body(t *profile.ThreadDump) {
 	w.synchronizers(t)
 }
 
-// stacks writes a thread's Java frames. Those of a virtual thread that it carries follow its own, as they do since
-// JDK 24.
+// stacks writes a thread's Java frames. The frames of a virtual thread that it carries follow its own, as they do
+// since JDK 24.
 func (w jstackWriter) stacks(t *profile.ThreadDump) {
 	locks := jstackLocks(t)
 	virtual, carrier, ok := t.Stack.Split()
@@ -164,7 +165,8 @@ func jstackPlace(f *profile.Frame) string {
 	return jstackText(f.Func.File)
 }
 
-// jstackLocks are a thread's monitors, and what it waits for, by frame. What has no identity cannot be shown.
+// jstackLocks are a thread's monitors, and the lock that it waits for, by frame. A lock without an identity cannot
+// be shown.
 func jstackLocks(t *profile.ThreadDump) map[int][]string {
 	locks := map[int][]string{}
 	top := firstJava(&t.Stack)
@@ -188,7 +190,7 @@ func jstackLock(l *profile.Lock) string {
 	return fmt.Sprintf("<0x%016x> (a %s)", l.ID, jstackText(cmp.Or(l.Class, "?")))
 }
 
-// synchronizers are the locks of java.util.concurrent that the thread alone holds, as jstack -l shows them.
+// synchronizers are the locks of java.util.concurrent that the thread holds exclusively, as jstack -l shows them.
 func (w jstackWriter) synchronizers(t *profile.ThreadDump) {
 	title := "\n   Locked ownable synchronizers:\n"
 	for i := range t.Holds {
@@ -248,5 +250,5 @@ func (w jstackWriter) deadlock(threads []*profile.ThreadDump) {
 // jstackText makes text of the target fit for such a dump: on one line.
 func jstackText(s string) string { return Printable(s) }
 
-// jstackName is a thread's name. Readers look for its end by a quote, so it may hold none.
+// jstackName is a thread's name. Readers find the end of a name by a quote, so the name may hold none.
 func jstackName(s string) string { return strings.ReplaceAll(Printable(s), `"`, "'") }

@@ -16,7 +16,7 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// TestThreadDumpReader: the parser of jstall finds in a dump of ours what was put into it.
+// TestThreadDumpReader: the parser of jstall finds in a goprof dump what was put into that dump.
 func TestThreadDumpReader(t *testing.T) {
 	jars, jdk := jvmtest.Readers(t)
 	carriers := &profile.Dump{At: appDump().At, Threads: virtualDump()}
@@ -39,7 +39,7 @@ func TestThreadDumpReader(t *testing.T) {
 	}
 }
 
-// expectedOfReader is what ReadThreadDump.java should say of a dump.
+// expectedOfReader is what ReadThreadDump.java must print of a dump.
 func expectedOfReader(d *profile.Dump) (lines []string) {
 	say := func(parts ...any) {
 		texts := make([]string, len(parts))
@@ -144,7 +144,7 @@ func textOr(s string) string {
 	return s
 }
 
-// javaSeconds is how Java prints a double that was read as milliseconds with two digits.
+// javaSeconds is how Java prints a double that it has read as milliseconds with two digits.
 func javaSeconds(s float64) string {
 	ms := fmt.Sprintf("%.2f", s*1000)
 	var value float64

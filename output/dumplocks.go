@@ -7,14 +7,15 @@ import (
 	"goprof/profile"
 )
 
-// threadLocks are the lines that tell of a thread's locks, without what stands before them: by frame where that is
-// known, above all frames or below them elsewhere.
+// threadLocks are the lines that tell of a thread's locks, without their beginnings. They are sorted by frame if the
+// frame is known. Other lines stand above all frames or below them.
 type threadLocks struct {
 	above, below []string
 	at           map[int][]string
 }
 
-// locksOf words a thread's locks as the JVM's own thread dumps do. What it waits for stands at its first Java frame.
+// locksOf tells of a thread's locks in the words of the JVM's own thread dumps. The lock that the thread waits for
+// stands at its first Java frame.
 func locksOf(t *profile.ThreadDump) *threadLocks {
 	l := &threadLocks{}
 	if t.WaitsFor == nil && !t.Unconfirmed && len(t.Holds) == 0 {
@@ -43,7 +44,7 @@ func locksOf(t *profile.ThreadDump) *threadLocks {
 	return l
 }
 
-// unconfirmedText stands in the place of what a thread waits for.
+// unconfirmedText replaces the text about the lock that a thread waits for.
 const unconfirmedText = "seems to wait for a lock of another thread: not confirmed"
 
 // firstJava is the topmost Java frame, -1 if there is none.

@@ -25,7 +25,7 @@ type (
 		Virtual uint64  `json:"virtual,omitempty"`
 		Name    string  `json:"name"`
 		Still   bool    `json:"still"` // the same stack in all dumps, and no CPU time between them
-		Dumps   int     `json:"dumps"` // that it is in
+		Dumps   int     `json:"dumps"` // the number of dumps that have it
 		CPU     []int64 `json:"cpu_ns"`
 		CPUSum  int64   `json:"cpu_sum_ns"`
 	}
@@ -80,7 +80,7 @@ func DumpMovesText(to io.Writer, dumps []*profile.Dump) error {
 	return w.Flush()
 }
 
-// movesCPU lists the threads that used CPU time, the greatest consumer first.
+// movesCPU lists the threads that used CPU time, those that used most first.
 func movesCPU(w *bufio.Writer, moves []profile.ThreadMoves) {
 	var busy []*profile.ThreadMoves
 	for i := range moves {

@@ -58,12 +58,12 @@ func DumpText(to io.Writer, d *profile.Dump, shape DumpShape) error {
 	return w.Flush()
 }
 
-// dumpWriter writes the text of a dump.
+// dumpWriter writes a dump as text.
 type dumpWriter struct {
 	*bufio.Writer
 	shape DumpShape
 	began bool             // something has been written
-	part  profile.DumpPart // of the thread that was written last
+	part  profile.DumpPart // the part of the thread that was written last
 }
 
 // header says which process the dump is of. A dump that does not say so has no header.
@@ -115,7 +115,7 @@ var partTitles = map[profile.DumpPart]string{
 	profile.JVM:       "the JVM's own threads",
 }
 
-// begin begins a thread, and the part that it is of.
+// begin begins a thread, and its part if that part is new.
 func (w *dumpWriter) begin(part profile.DumpPart) {
 	if w.began {
 		w.WriteByte('\n')
@@ -153,7 +153,7 @@ func (w *dumpWriter) facts(state string, daemon bool, cpu time.Duration) {
 	w.WriteByte('\n')
 }
 
-// thread writes what follows the first line.
+// thread writes the lines behind the first line.
 func (w *dumpWriter) thread(t *profile.ThreadDump) {
 	if t.Err != "" {
 		fmt.Fprintf(w, "    (no stack: %s)\n", CleanName(t.Err))
@@ -174,7 +174,7 @@ func (w *dumpWriter) thread(t *profile.ThreadDump) {
 	w.locks(locks.below)
 }
 
-// virtualTitle is how a virtual thread is called in text.
+// virtualTitle is the text that names a virtual thread.
 func virtualTitle(v profile.VirtualThread) string {
 	if v.Name == "" {
 		return "virtual thread #" + virtualNumber(v)
@@ -189,7 +189,7 @@ func virtualNumber(v profile.VirtualThread) string {
 	return strconv.FormatUint(v.ID, 10)
 }
 
-// stack writes frames. first is the first one's index in its thread's stack.
+// stack writes frames. first is the index of the first one in its thread's stack.
 func (w *dumpWriter) stack(s *profile.Stack, first int, locks *threadLocks) {
 	for i := range w.shape.shown(s) {
 		w.frame(&s.Frames[i])
@@ -240,7 +240,7 @@ func (w *dumpWriter) deadlocks(d *profile.Dump) {
 	}
 }
 
-// place is where a frame is: source file and line of Java, the library of native code.
+// place tells where a frame is: source file and line of Java, or the library of native code.
 func place(f *profile.Frame, fn *profile.Func) string {
 	switch {
 	case f.Kind == profile.NativeMethod:

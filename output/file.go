@@ -25,15 +25,15 @@ const readerWait = 5 * time.Second
 // maxNumber bounds the search for a free number.
 const maxNumber = 100_000
 
-// File is a place where a result will be written. A file appears under its name only
-// when it is complete: it is written beside it, only its owner may read it, and it is renamed. It
-// never goes through a symbolic link, never to a thing that another user has put where all may (isForeign), and what
-// has no name of the user's choice never replaces anything.
+// File is a place where a result will be written. A file appears under its name only when it is complete: goprof
+// writes it beside its place, readable by its owner only, and renames it. goprof never writes through a symbolic
+// link, nor to anything that another user has put where all users may (isForeign). A file under a name that the user
+// did not choose never replaces anything.
 type File struct {
 	name     string
 	numbered bool
 	beside   func(string) string // of a numbered file: a name that must be free, too
-	stream   *os.File            // a pipe, a device, a descriptor that we were given: opened when it was reserved
+	stream   *os.File            // a pipe, a device, or an inherited descriptor: opened when it was reserved
 }
 
 // FileError says which file could not be written and why.
@@ -48,10 +48,10 @@ func (e *FileError) Unwrap() error { return e.Err }
 var (
 	// ErrLink refuses a name that is a symbolic link.
 	ErrLink = errors.New("goprof writes through no symbolic link")
-	// ErrForeign refuses what another user has put into a folder that all may write to.
+	// ErrForeign refuses something that another user has put into a folder to which all users may write.
 	ErrForeign = errors.New("anybody may put such a thing into this folder, so goprof writes only to what is its own " +
 		"user's there")
-	// ErrNoReader refuses a pipe that nobody reads.
+	// ErrNoReader refuses a pipe without a reader.
 	ErrNoReader = fmt.Errorf("it is a pipe that nobody reads (goprof waited for %v)", readerWait)
 )
 
@@ -67,15 +67,15 @@ func (f *File) Name() string { return f.name }
 // not end with that error: its folder exists and takes files. A file of that name will be replaced.
 func Reserve(name string) (*File, error) { return reserve(&File{name: name}) }
 
-// ReserveNumbered is Reserve for a name that the user did not choose: where out.collapsed exists, out.1.collapsed is
-// written, and so on. beside, if not nil, tells the name of a file that will go with it: a number is taken only if that
-// is free, too.
+// ReserveNumbered is Reserve for a name that the user did not choose: if out.collapsed exists, out.1.collapsed is
+// written, and so on. beside, if not nil, tells the name of a file that will go with it: a number is taken only if
+// that name is free, too.
 func ReserveNumbered(name string, beside func(string) string) (*File, error) {
 	return reserve(&File{name: name, numbered: true, beside: beside})
 }
 
-// IsStream reports whether what is written goes away, to standard output, a pipe or a device: nothing written later can
-// replace it.
+// IsStream reports whether written data go away, to standard output, a pipe or a device: no later data can replace
+// them.
 func (f *File) IsStream() bool { return f.name == Stdout || f.stream != nil }
 
 func reserve(f *File) (*File, error) {
@@ -112,7 +112,7 @@ func (f *File) check() error {
 	return os.Remove(temp.Name())
 }
 
-// linkError says where a link leads: its maker may want goprof to write there.
+// linkError says where a link leads: the link's maker may want goprof to write there.
 func linkError(name string, info fs.FileInfo) error {
 	to, err := os.Readlink(name)
 	if err != nil {
@@ -121,14 +121,14 @@ func linkError(name string, info fs.FileInfo) error {
 	return fmt.Errorf("it is a symbolic link to %s (%s), and %w", to, ownedBy(info), ErrLink)
 }
 
-// temp makes a file beside the one that is meant. os.CreateTemp opens with O_EXCL, which follows
-// no link, and mode 0600.
+// temp makes a file beside the place that is meant. os.CreateTemp opens with O_EXCL, which follows no link, and mode
+// 0600.
 func (f *File) temp() (*os.File, error) {
 	return os.CreateTemp(filepath.Dir(f.name), "."+filepath.Base(f.name)+".*.tmp")
 }
 
-// Write writes the whole file and returns its name. Called again, it replaces what it wrote; who IsStream is written
-// once.
+// Write writes the whole file and returns its name. A second call replaces what the first one wrote. A File that
+// IsStream is written once.
 func (f *File) Write(write func(io.Writer) error) (string, error) {
 	name := f.name
 	var err error
@@ -154,7 +154,7 @@ func buffered(to io.Writer, write func(io.Writer) error) error {
 	return b.Flush()
 }
 
-// closeStream lets a reader see the end.
+// closeStream closes a stream, so that its reader sees the end.
 func (f *File) closeStream() error {
 	if f.stream == os.Stdout || f.stream == os.Stderr {
 		return nil
@@ -165,8 +165,8 @@ func (f *File) closeStream() error {
 // unfinished are the names of the files that are being written.
 var unfinished sync.Map
 
-// RemoveUnfinished removes the files that are being written, when the process is about to end. None has its own name
-// yet.
+// RemoveUnfinished removes the files that are being written, when the process is about to end. None of them has its
+// final name yet.
 func RemoveUnfinished() {
 	unfinished.Range(func(name, _ any) bool {
 		os.Remove(name.(string))
@@ -195,7 +195,7 @@ func (f *File) writeBeside(write func(io.Writer) error) (string, error) {
 	return f.name, nil
 }
 
-// take gives a file beside the one that is meant its name.
+// take gives a temporary file the name that is meant.
 func (f *File) take(temp string) error {
 	if !f.numbered {
 		return os.Rename(temp, f.name)
@@ -204,8 +204,8 @@ func (f *File) take(temp string) error {
 	if err != nil {
 		return err
 	}
-	os.Remove(temp)                  // the other name, where it has two
-	f.name, f.numbered = name, false // ours from now on
+	os.Remove(temp)                  // removes the other name, if the file has two
+	f.name, f.numbered = name, false // from now on the name is this File's
 	return nil
 }
 
@@ -218,7 +218,7 @@ func (f *File) place(temp string) (string, error) {
 				continue
 			}
 		}
-		err := os.Link(temp, name) // fails if there is anything of that name
+		err := os.Link(temp, name) // fails if anything of that name exists
 		if err == nil {
 			return name, nil
 		}
@@ -247,7 +247,7 @@ func (f *File) number(n int) string {
 	return fmt.Sprintf("%s.%d%s", stem, n, f.name[len(stem):])
 }
 
-// plain takes the operation and the name of a temporary file off an error.
+// plain removes the operation and the name of a temporary file from an error.
 func plain(err error) error {
 	if p := (*fs.PathError)(nil); errors.As(err, &p) {
 		return p.Err

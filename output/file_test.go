@@ -18,7 +18,7 @@ func says(text string) func(io.Writer) error {
 	}
 }
 
-// entries lists a folder: nothing may be left over in it.
+// entries lists a folder: tests use it to check that nothing is left over.
 func entries(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	list, err := os.ReadDir(dir)
@@ -81,7 +81,7 @@ func TestNumberedFileReplacesNothing(t *testing.T) {
 	if err := os.Symlink("nowhere", filepath.Join(dir, "out.2.collapsed")); err != nil {
 		t.Skip("no links here: ", err)
 	}
-	// of a file that was renamed
+	// this belongs to a file that was renamed
 	if err := os.WriteFile(filepath.Join(dir, "out.3.summary.json"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}

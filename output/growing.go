@@ -8,15 +8,15 @@ import (
 )
 
 // Growing is a file that is written piece by piece and used before it is complete. It lies beside the place that is
-// meant, under a hidden name, until Publish gives it its own: what was there before is replaced only by something of
-// worth. What is no file (a pipe, standard output) is written to at once. All rules of File hold. It is not safe for
-// concurrent use.
+// meant, under a hidden name, until Publish gives it its final name: an older file of that name is replaced only
+// once there is something worth it. A stream (a pipe, standard output) is written to at once. All rules of File
+// hold. Growing is not safe for concurrent use.
 type Growing struct {
 	f    *File
 	out  *patient // a stream; nil for a file
 	file *os.File // nil before the first Write
 	info fs.FileInfo
-	open bool // under its own name
+	open bool // under its final name
 	done bool
 }
 
@@ -32,8 +32,8 @@ func (f *File) Grow() *Growing {
 	return g
 }
 
-// EndSoon says that nothing is to come but the rest: a reader of a stream is not waited for any longer than that takes.
-// It may be called at any time, by anybody.
+// EndSoon says that only the rest is to come: goprof waits for a stream's reader no longer than that takes. Any
+// goroutine may call it at any time.
 func (g *Growing) EndSoon() {
 	if g.out != nil {
 		g.out.endSoon()
@@ -73,7 +73,7 @@ func (g *Growing) to() (io.Writer, error) {
 
 var errStream = errors.New("what is no file keeps all that was written to it")
 
-// Truncate and Seek let a writer take back the last piece, which was written in part.
+// Truncate and Seek let a writer take back a last piece that was written only in part.
 func (g *Growing) Truncate(size int64) error {
 	if g.file == nil {
 		return errStream
@@ -131,8 +131,8 @@ func (g *Growing) Close() error {
 	return nil
 }
 
-// Spool makes a file for what the result will be made of, beside the place that is meant, or among the temporary files
-// where that is none. It has no name any more, so nothing is left of it however goprof ends.
+// Spool makes a file for the material of the result. It lies beside the place that is meant. If that place is a
+// stream, it lies among the temporary files. It has no name any more, so nothing of it is left however goprof ends.
 func (f *File) Spool() (*os.File, error) {
 	spool, err := f.spool()
 	if err == nil {

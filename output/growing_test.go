@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestGrowing: a file gets its name when that is wanted, grows on under it, and an older one stays until then.
+// TestGrowing: a file gets its name when Publish is called, and grows on under this name. An older file stays until
+// then.
 func TestGrowing(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "x.jfr")
@@ -21,7 +22,7 @@ func TestGrowing(t *testing.T) {
 		t.Fatal(err)
 	}
 	g := f.Grow()
-	if err := g.Publish(); err != nil || len(entries(t, dir)) != 1 { // nothing is there yet
+	if err := g.Publish(); err != nil || len(entries(t, dir)) != 1 { // nothing was written yet
 		t.Errorf("%v, %q", err, entries(t, dir))
 	}
 	io.WriteString(g, "one ")
@@ -55,7 +56,7 @@ func TestGrowing(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// TestGrowingIsGone: what was never published leaves nothing.
+// TestGrowingIsGone: a file that was never published leaves nothing behind.
 func TestGrowingIsGone(t *testing.T) {
 	dir := t.TempDir()
 	f, err := Reserve(filepath.Join(dir, "x.jfr"))
@@ -69,7 +70,8 @@ func TestGrowingIsGone(t *testing.T) {
 	}
 }
 
-// TestGrowingNumbered: a name that goprof chose replaces nothing, and a link that comes late is not followed.
+// TestGrowingNumbered: a file under a name that goprof chose replaces no other. A link that comes late is not
+// followed.
 func TestGrowingNumbered(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "out.pb.gz")
@@ -111,7 +113,7 @@ func TestSpool(t *testing.T) {
 	}
 }
 
-// TestGrowingStream: a pipe gets all at once, and takes nothing back.
+// TestGrowingStream: a pipe gets everything at once. Nothing can be taken back.
 func TestGrowingStream(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {

@@ -9,10 +9,10 @@ import (
 	"goprof/profile"
 )
 
-// What a recording was spent in, in a few words. A sample counts for the topmost Java method of its stack, with all
-// that this method has called: "the hottest method" is one that a reader can find in the program. A sample in the
-// kernel counts for the system call. A stack without any Java method counts for what its thread is for, as the names of
-// its native functions tell: collector, compiler, or other work of the JVM.
+// These functions tell in a few words what a recording was spent in. A sample counts for the topmost Java method of
+// its stack, with all that this method has called: "the hottest method" is one that a reader can find in the
+// program. A sample in the kernel counts for the system call. A stack without a Java method counts for what its
+// thread is for, by the names of its native functions: collector, compiler, or other work of the JVM.
 
 // mostParts is how many of the hottest are kept.
 const mostParts = 8
@@ -20,7 +20,7 @@ const mostParts = 8
 // Describe fills in Hottest and States from a recording's tree.
 func Describe(s *profile.Summary, t *Tree) { new(Hottest).Describe(s, t) }
 
-// Hottest is what stacks that are no longer there were spent in. The zero value is none.
+// Hottest sums up stacks that are no longer kept. The zero value is empty.
 type Hottest struct {
 	sums, states map[part]int64
 	total        int64
@@ -52,14 +52,14 @@ func (h *Hottest) with(t *Tree, collector string) Hottest {
 type heatSum struct {
 	Hottest
 	tree   *Tree
-	gc     string // what the collector is called
+	gc     string // the name of the collector
 	labels []labelFacts
 }
 
-// part is what samples are summed up by.
+// part is a key for sums of samples.
 type part struct{ name, state string }
 
-// labelFacts are what a label tells. They are found out once for each label.
+// labelFacts are facts that a label tells. They are found once for each label.
 type labelFacts struct {
 	java, waits bool   // a Java method, and one in which threads wait
 	own         ownJob // of the JVM
@@ -150,7 +150,8 @@ func (h *heatSum) name(s hotPath, state string) string {
 	return "no frame known"
 }
 
-// nativeName is a function's name, or that of its library where it has none: libfoo.so of libfoo.so+0x1f.
+// nativeName is the name of a function. If the function has none, it is the name of its library: libfoo.so of
+// libfoo.so+0x1f.
 func nativeName(name string) string {
 	if image, _, ok := strings.Cut(name, "+0x"); ok && image != "" {
 		if image == "libjvm.so" {
@@ -179,8 +180,8 @@ func (h *Hottest) parts(of map[part]int64, most int) []profile.Part {
 	return all
 }
 
-// ownJob is what a thread of the JVM itself is for. A frame nearer to the root is found first; the job of the largest
-// number that any frame tells counts: the thread of the VM also collects garbage.
+// ownJob is what a thread of the JVM itself is for. If several frames tell a job, the one with the largest number
+// counts, and the first one from the root among equals: the thread of the VM also collects garbage.
 type ownJob uint8
 
 const (
@@ -194,8 +195,8 @@ const (
 
 var ownJobs = [...]string{vmJob: "the JVM itself", jitJob: "JIT compiler", c1Job: "C1 compiler", c2Job: "C2 compiler"}
 
-// jobRules tell the job by the name of a native function, or of a thread where stacks begin with theirs. A stack with a
-// Java method never comes here. The functions are HotSpot's, of all releases from 8 on.
+// jobRules tell the job by the name of a native function, or by the name of a thread if stacks begin with these. A
+// stack with a Java method never comes here. The functions are HotSpot's, of all releases from 8 on.
 var jobRules = []struct {
 	job   ownJob
 	names *regexp.Regexp
@@ -252,8 +253,8 @@ var waitsIn = regexp.MustCompile(`^(?:(?:jdk\.internal\.misc|sun\.misc)\.Unsafe\
 	`java\.lang\.Thread\.(?:sleep.*|yield.*|join.*|beforeSleep|afterSleep)|java\.util\.concurrent\.ForkJoinPool\.(?:managedBlock|unmanagedBlock|compensatedBlock)|` +
 	`jdk\.internal\.vm\..*|sun\.nio\.(?:ch|fs)\..*|sun\.net\..*|java\.net\..*|java\.io\..*|jdk\.internal\.event\..*)$`)
 
-// systemCall is the call that a function of libc asks the kernel for, "" if it is no such function. Nearly all CPU time
-// of such a function is the kernel's.
+// systemCall is the system call of a libc function, "" if the function makes none. Nearly all CPU time of such a
+// function is the kernel's.
 func systemCall(l Name) string {
 	name := l.Text
 	if l.Kind == LabelKernel {

@@ -10,7 +10,7 @@ import (
 	"goprof/profile"
 )
 
-// TestHottest: a sample counts for the topmost Java method, for the system call, or for what its thread is for.
+// TestHottest: a sample counts for its topmost Java method, for its system call, or for what its thread is for.
 func TestHottest(t *testing.T) {
 	const entry = "__clone3;start_thread;thread_native_entry;Thread::call_run;"
 	for what, c := range map[string]struct {

@@ -30,7 +30,7 @@ type (
 		Virtual  uint64      `json:"virtual,omitempty"`
 		Holds    []jsonHeld  `json:"holds"`
 		WaitsFor *jsonWanted `json:"waits_for,omitempty"`
-		// Unconfirmed: it seems to wait for another thread's lock, and which that is could not be confirmed.
+		// Unconfirmed: the thread seems to wait for another thread's lock, and which lock could not be confirmed.
 		Unconfirmed bool `json:"unconfirmed,omitempty"`
 	}
 	jsonLock struct {
@@ -40,7 +40,7 @@ type (
 	jsonHeld struct {
 		jsonLock
 		Kind  string `json:"kind"`
-		Frame *int   `json:"frame,omitempty"` // of the thread's frames in goprof dump, from the top
+		Frame *int   `json:"frame,omitempty"` // an index into the thread's frames in goprof dump, from the top
 	}
 	jsonWanted struct {
 		jsonLock
@@ -49,7 +49,7 @@ type (
 		Timed bool   `json:"timed,omitempty"`
 		jsonOwner
 	}
-	// jsonOwner is left out where the owner is not known. Owner is 0 for a virtual thread that no carrier runs.
+	// jsonOwner is left out if the owner is not known. Owner is 0 for a virtual thread that no carrier runs.
 	jsonOwner struct {
 		Owner        *int   `json:"owner,omitempty"` // tid
 		OwnerVirtual uint64 `json:"owner_virtual,omitempty"`
@@ -213,7 +213,7 @@ func (w *locksText) waiters(n *contention.Node, depth int) {
 	}
 }
 
-// unconfirmed lists the threads that may wait for others, where that is not known.
+// unconfirmed lists the threads that may wait for others, if that is not known.
 func (w *locksText) unconfirmed() {
 	if profile.Unconfirmed(w.threads) == 0 {
 		return
@@ -325,7 +325,7 @@ func lockText(l *profile.Lock) string {
 	return fmt.Sprintf("%s%s <%s>", kind, class, address(l.ID))
 }
 
-// refText names a thread with what of its name is fit for a line.
+// refText names a thread by the part of its name that fits on a line.
 func refText(r *profile.ThreadRef) string {
 	named := *r
 	if named.Virtual == 0 || named.Name != "" {

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// How much of a file is read. A recording of goprof's has at most profile.DefaultMaxNodes frames, a
-// third of what is read here. A page of more frames than that cannot be understood.
+// These bound how much of a file is read. A goprof recording has at most profile.DefaultMaxNodes frames, a third of
+// what is read here. No reader understands a page of more frames than that.
 const (
 	maxLine   = 4 << 20  // bytes
 	maxLines  = 16 << 20 // a pipe may never end
@@ -75,8 +75,8 @@ type parser struct {
 	names    int    // bytes of labels
 	long     []byte // a line that is longer than the reader's buffer
 
-	// The last stack and the node of each of its labels: in a sorted file the next one
-	// mostly begins like it.
+	// last is the last stack, with the node of each of its labels: in a sorted file the next stack mostly begins like
+	// it.
 	last []byte
 	path []pathEntry
 }
@@ -142,7 +142,7 @@ func (p *parser) parse(line []byte) error {
 	return nil
 }
 
-// split takes the count off a line.
+// split separates the count from a line.
 func (p *parser) split(line []byte) (stack []byte, count int64, err error) {
 	blank := bytes.LastIndexByte(line, ' ')
 	if blank <= 0 {

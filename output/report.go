@@ -23,31 +23,31 @@ const (
 
 // Report is a table of what the samples of a profile were spent in.
 type Report struct {
-	Weight  profile.Weight `json:"weight"`            // what is counted
-	Samples int64          `json:"samples,omitempty"` // all that there are, of this or
-	CPU     int64          `json:"cpu_ns,omitempty"`  // of that, or
-	Time    int64          `json:"time_ns,omitempty"` // of that, or
-	Bytes   int64          `json:"bytes,omitempty"`   // of that
+	Weight  profile.Weight `json:"weight"`            // the unit of the counts
+	Samples int64          `json:"samples,omitempty"` // all samples; or the next one
+	CPU     int64          `json:"cpu_ns,omitempty"`  // all CPU time; or the next one
+	Time    int64          `json:"time_ns,omitempty"` // all time; or the next one
+	Bytes   int64          `json:"bytes,omitempty"`   // all bytes
 	Mode    string         `json:"mode,omitempty"`    // of the recording, if it is known and not cpu
 	By      string         `json:"by"`
 	Rows    []ReportRow    `json:"rows"` // by self, then total, then name
 	Omitted int            `json:"omitted"`
-	// States are what threads did, where stacks say that and the report is not by state itself.
+	// States are what threads did, if stacks tell that and the report is not by state itself.
 	States []ReportRow `json:"states,omitempty"`
 }
 
 // ReportRow is one method, class, package, kind, thread or state.
 type ReportRow struct {
 	Name string `json:"name"`
-	// Self counts samples whose leaf it is; of a thread, all its samples.
+	// Self counts samples with this leaf. For a thread, it counts all samples of the thread.
 	Self      int64   `json:"self"`
 	SelfShare float64 `json:"self_share"` // of all samples, 0 to 1
-	// Total counts samples that have it anywhere on the stack, each once.
+	// Total counts samples with this anywhere on the stack, each sample once.
 	Total      int64   `json:"total"`
 	TotalShare float64 `json:"total_share"`
 }
 
-// NewReport sums a tree up by one of ReportKeys. It keeps the top rows, all if top is 0.
+// NewReport sums a tree up by one of ReportKeys. It keeps the top rows, or all if top is 0.
 func NewReport(t *Tree, by string, top int) (*Report, error) {
 	keyOf, inherited, err := ReportKey(by)
 	if err != nil {
@@ -159,11 +159,12 @@ const (
 	noState  = "[no state]"
 )
 
-// Inherits reports whether a frame counts as the frame below it. onJava says whether that one counts as a Java frame.
+// Inherits reports whether a frame counts as the frame below it. onJava says whether the frame below counts as a
+// Java frame.
 type Inherits func(n Name, onJava bool) bool
 
-// inherits says which frames count as what stands below them: a thread is what all its frames are of. What a thread
-// waited for is no method: the time is its caller's. A package has what its methods call of native code.
+// inherits says which frames count as the frames below them. All frames of a thread count as that thread. What a
+// thread waited for is no method: the time is its caller's. A package has the native code that its methods call.
 func inherits(by string) Inherits {
 	switch by {
 	case ByThread:
@@ -193,7 +194,7 @@ func splitJava(n Name) (class, pkg string) {
 	return class, pkg
 }
 
-// ReportKey is how a report by one of ReportKeys names frames: the name of each, and which frames count as what stands
+// ReportKey is how a report by one of ReportKeys names frames: the name of each, and which frames count as those
 // below them.
 func ReportKey(by string) (name func(Name) string, inherited Inherits, err error) {
 	name, ok := reportKeys[by]
@@ -221,8 +222,8 @@ func (s *sums) row(name string) int32 {
 	return i
 }
 
-// sum walks the tree with a count for each key of how often it is on the path: recursion
-// adds to a total once. A frame that inherits belongs to what it stands on.
+// sum walks the tree. It counts for each key how often that key is on the path: recursion adds to a total once. A
+// frame that inherits belongs to the frame below it.
 func (s *sums) sum(inherits Inherits) {
 	nodes, totals := s.tree.Nodes, s.tree.Totals()
 	first, next := make([]int32, len(nodes)), make([]int32, len(nodes))
@@ -231,7 +232,7 @@ func (s *sums) sum(inherits Inherits) {
 		next[n], first[parent] = first[parent], int32(n)
 	}
 	keys, onPath := make([]int32, len(nodes)), make([]int32, len(s.table))
-	java := make([]bool, len(nodes)) // what the node counts as is a Java frame
+	java := make([]bool, len(nodes)) // whether the frame that the node counts as is a Java frame
 	enter := func(n int32) {
 		key, label := s.keys[nodes[n].Name], s.tree.Labels[nodes[n].Name]
 		java[n] = label.Kind.Java()

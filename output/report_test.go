@@ -56,7 +56,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// TestReportTotals holds the walk against a plain sum over stacks.
+// TestReportTotals compares the totals of the walk with a plain sum over stacks.
 func TestReportTotals(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 9))
 	var b strings.Builder

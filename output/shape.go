@@ -2,13 +2,13 @@ package output
 
 import "goprof/profile/naming"
 
-// Shape says what of a profile is shown as one.
+// Shape says which parts of a profile are shown as one.
 type Shape struct {
 	HideInternal bool // runs of frames that only pass calls on: naming.Fold
 	GroupThreads bool // threads of one pool: naming.Pool
 }
 
-// Shaped makes a tree whose stacks are those of t in another shape. Counts and leaves stay.
+// Shaped makes a tree with the stacks of t in another shape. Counts and leaves stay.
 func (t *Tree) Shaped(s Shape) *Tree {
 	if s == (Shape{}) {
 		return t
@@ -51,10 +51,10 @@ type shaper struct {
 	from, to *Tree
 	what     []naming.Plumbing // of from's labels
 	label    []int32           // of from's labels, in to
-	texts    map[string]int32  // of labels that to has and from has not
+	texts    map[string]int32  // of the labels that to has and from lacks
 	children map[uint64]int32  // of to: parent and label -> node
 
-	// The stack that is added, root first: labels of from.
+	// stack is the stack that is being added, root first: labels of from.
 	stack    []int32
 	plumbing []naming.Plumbing
 }
@@ -72,7 +72,7 @@ func (m *shaper) add(leaf int32) {
 		m.plumbing = append(m.plumbing, m.what[l])
 	}
 	at := int32(0)
-	state := m.from.Labels[m.stack[len(m.stack)-1]].Kind == LabelState // it is no code: the leaf is below it
+	state := m.from.Labels[m.stack[len(m.stack)-1]].Kind == LabelState // a state is no code: the leaf is below it
 	if state {
 		m.plumbing = m.plumbing[:len(m.plumbing)-1]
 	}

@@ -75,11 +75,11 @@ func TestShaped(t *testing.T) {
 	}
 }
 
-// sameSelf: whatever is folded, what the samples were spent in stays, to the kind of code.
+// sameSelf: whatever is folded, samples stay where they were spent, by the kind of code, too.
 func sameSelf(t *testing.T, before, after *Tree) {
 	t.Helper()
 	for _, by := range []string{"method", "kind",
-		"class"} { // of packages a sample counts for the topmost Java frame that is left
+		"class"} { // by package, a sample would count for the topmost Java frame that is left
 		self := map[string]int64{}
 		for sign, tree := range map[int64]*Tree{1: before, -1: after} {
 			r, err := NewReport(tree, by, 0)
@@ -98,7 +98,7 @@ func sameSelf(t *testing.T, before, after *Tree) {
 	}
 }
 
-// TestFoldsInAFile: what record --hide-internal writes is read again as what it is.
+// TestFoldsInAFile: record --hide-internal writes folded frames. They are read as folded frames.
 func TestFoldsInAFile(t *testing.T) {
 	label := Label(&profile.Func{Name: "[method handles]"}, profile.Gap)
 	if name := ParseLabel(label); name.Kind != LabelFolded || name.Text != "[method handles]" {
@@ -109,7 +109,7 @@ func TestFoldsInAFile(t *testing.T) {
 	}
 }
 
-// TestShapedEntry: how a thread begins, and how it waits, is one frame each; the state stays the leaf.
+// TestShapedEntry: how a thread begins is one frame, and so is how it waits. The state stays the leaf.
 func TestShapedEntry(t *testing.T) {
 	const file = `[main tid=1];__clone3;start_thread;ThreadJavaMain;JavaMain;jni_CallStaticVoidMethod;JavaCalls::call_helper;call_stub;P.main_[0];jdk.internal.misc.Unsafe.park_[0];Unsafe_Park;Parker::park;pthread_cond_wait;[parked] 3
 __clone3;start_thread;libshop.so+0x1f;JavaCalls::call_helper;call_stub;P.back_[0] 2

@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// How long a reader of a stream may not read. While it does not, nothing that is recorded can go on, and goprof would
-// never end.
+// These bound how long the reader of a stream may not read. While it does not read, no recording can go on, and
+// goprof would never end.
 const (
-	// stalledFor is for while there is more to come.
+	// stalledFor holds while more is to come.
 	stalledFor = time.Minute
-	// stalledAtEnd is for when nothing is to come but the rest.
+	// stalledAtEnd holds when only the rest is to come.
 	stalledAtEnd = 10 * time.Second
 )
 
@@ -21,16 +21,17 @@ func errStalled(waited time.Duration) error {
 	return fmt.Errorf("whoever reads it has not read for %v: what was not written by then is lost", waited)
 }
 
-// piece is how much is written at a time: a slow reader is one that takes this much now and then.
+// piece is how much is written at a time: a reader counts as slow, and not as stalled, if it takes this much now and
+// then.
 const piece = 64 << 10
 
-// patient writes to a stream, and gives up a reader that does not read. Whatever is being written then is left to the
-// goroutine that writes it, so what was given to Write is not to be changed after an error.
+// patient writes to a stream, and gives up a reader that does not read. The piece that is being written then is left
+// to its goroutine, so the bytes given to Write must not be changed after an error.
 type patient struct {
 	to io.Writer
 
 	once         sync.Once
-	ending       chan struct{} // closed when the rest alone is to come
+	ending       chan struct{} // closed when only the rest is to come
 	while, atEnd time.Duration
 }
 
@@ -38,7 +39,7 @@ func newPatient(to io.Writer) *patient {
 	return &patient{to: to, ending: make(chan struct{}), while: stalledFor, atEnd: stalledAtEnd}
 }
 
-// endSoon says that nothing is to come but the rest.
+// endSoon says that only the rest is to come.
 func (p *patient) endSoon() { p.once.Do(func() { close(p.ending) }) }
 
 func (p *patient) Write(b []byte) (n int, err error) {

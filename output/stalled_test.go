@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// TestStalled: a reader that does not read is given up, during a recording and, sooner, at its end. One that reads
-// slowly gets all.
+// TestStalled: goprof gives up a reader that does not read: after a while during a recording, and sooner at its end.
+// A slow reader gets everything.
 func TestStalled(t *testing.T) {
 	for _, atEnd := range []bool{false, true} {
-		reader, writer := io.Pipe() // nobody reads
+		reader, writer := io.Pipe() // nothing reads from this pipe
 		p := newPatient(writer)
 		p.while, p.atEnd = 20*time.Millisecond, time.Hour
 		if atEnd {
@@ -24,7 +24,7 @@ func TestStalled(t *testing.T) {
 		if n != 0 || err == nil || !strings.Contains(err.Error(), "has not read for 20ms") {
 			t.Errorf("%d %v", n, err)
 		}
-		reader.Close() // which ends the goroutine that writes
+		reader.Close() // that ends the goroutine that writes
 	}
 	reader, writer := io.Pipe()
 	want := bytes.Repeat([]byte("0123456789abcdef"), 3*piece/16)

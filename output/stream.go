@@ -16,15 +16,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What is no file is opened when it is reserved and stays open: what was checked is what is written to.
+// A stream is opened when it is reserved and stays open: goprof writes to what it has checked.
 
-// readerEvery is how often goprof looks whether a pipe has a reader by now.
+// readerEvery is how often goprof looks whether a pipe has a reader.
 const readerEvery = 20 * time.Millisecond
 
-// isForeign reports whether a file, a pipe or whatever it is belongs to somebody else, in a folder where all may put
-// things (/tmp). The rule is the kernel's own for what is opened with O_CREAT there (fs/namei.c,
-// may_create_in_sticky), which does not count for names that are opened without: the owner
-// of a pipe would get what is written, and of a file we would take the place.
+// isForeign reports whether a file, a pipe or anything else belongs to another user, in a folder where all users may
+// put things (/tmp). The rule is the kernel's own for names that are opened with O_CREAT there (fs/namei.c,
+// may_create_in_sticky). The kernel does not apply it to names that are opened without O_CREAT: the owner of a pipe
+// would get what is written, and goprof would take the place of a file.
 func isForeign(name string, info fs.FileInfo) bool {
 	folder, err := os.Stat(filepath.Dir(name))
 	if err != nil || folder.Mode()&fs.ModeSticky == 0 || folder.Mode().Perm()&0o022 == 0 {
@@ -51,8 +51,8 @@ func ownedBy(info fs.FileInfo) string {
 	return "user " + strconv.Itoa(owner) + "'s"
 }
 
-// openStream opens a pipe or a device that info was found to be. Opening never blocks: a pipe is tried until it
-// has a reader, for readerWait.
+// openStream opens a pipe or a device with this info. Opening never blocks: goprof tries a pipe until it has a
+// reader, for readerWait.
 func openStream(name string, info fs.FileInfo) (*os.File, error) {
 	switch info.Mode().Type() {
 	case fs.ModeNamedPipe, fs.ModeDevice | fs.ModeCharDevice:
@@ -88,8 +88,8 @@ func openUntilRead(name string) (*os.File, error) {
 	}
 }
 
-// isInherited recognises the names of descriptors that goprof was started with: /dev/stdout, and /dev/fd/63 where the
-// shell was told >(program). They are links, but the kernel's own, to what whoever started goprof has opened. So
+// isInherited recognises the names of descriptors that goprof was started with: /dev/stdout, and /dev/fd/63 if the
+// shell was told >(program). They are links, but the kernel's own, to files that the starting program has opened. So
 // nothing is opened here. A descriptor that closes at exec is not one of them: it is goprof's.
 func (f *File) isInherited() bool {
 	number, ok := descriptor(f.name)
@@ -108,7 +108,7 @@ func (f *File) isInherited() bool {
 	if err != nil || err2 != nil || flags&unix.FD_CLOEXEC != 0 || mode&unix.O_ACCMODE == unix.O_RDONLY {
 		return false
 	}
-	unix.CloseOnExec(number) // a program that we start does not hold it open
+	unix.CloseOnExec(number) // a program that goprof starts does not hold it open
 	f.stream = os.NewFile(uintptr(number), f.name)
 	return f.stream != nil
 }

@@ -13,11 +13,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// nobody is a user who is not us.
+// nobody is a user other than the one that runs the test.
 const nobody = 65534
 
-// TestForeignThingsAreRefused: in a folder like /tmp, what is another user's is not written to, whatever it is, and not
-// even opened. What is ours there is.
+// TestForeignThingsAreRefused: in a folder like /tmp, goprof does not write to what belongs to another user,
+// whatever it is, and does not even open it. It does write to what belongs to its own user.
 func TestForeignThingsAreRefused(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root, to make what is another user's")
@@ -33,7 +33,7 @@ func TestForeignThingsAreRefused(t *testing.T) {
 			for _, at := range []struct {
 				name   string
 				mode   os.FileMode
-				folder int // its owner
+				folder int // the owner of the folder
 				owner  int
 				want   error
 			}{
@@ -97,8 +97,8 @@ func reader(name string) chan string {
 	return read
 }
 
-// TestPipe: a pipe is opened when it is reserved, so it cannot be exchanged afterwards, and its reader sees the end as
-// soon as all is written.
+// TestPipe: a pipe is opened when it is reserved, so it cannot be exchanged afterwards. Its reader sees the end as
+// soon as everything is written.
 func TestPipe(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "pipe")
 	if err := unix.Mkfifo(name, 0o600); err != nil {
@@ -115,7 +115,7 @@ func TestPipe(t *testing.T) {
 	if err := os.WriteFile(name, []byte("precious"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	long := strings.Repeat("profile ", 100_000) // more than a pipe holds
+	long := strings.Repeat("profile ", 100_000) // more than fits into a pipe
 	if _, err := f.Write(says(long)); err != nil {
 		t.Error(err)
 	}
@@ -132,7 +132,7 @@ func TestPipe(t *testing.T) {
 	}
 }
 
-// TestPipeWithoutReader: nobody is waited for for ever.
+// TestPipeWithoutReader: goprof does not wait for ever for a reader.
 func TestPipeWithoutReader(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "pipe")
 	if err := unix.Mkfifo(name, 0o600); err != nil {

@@ -73,7 +73,7 @@ func Uptime(d time.Duration) string {
 	return fmt.Sprintf("%dd%dh", s/86400, s%86400/3600)
 }
 
-// Round leaves three digits or so of a duration.
+// Round leaves about three digits of a duration.
 func Round(d time.Duration) time.Duration {
 	unit := time.Duration(1)
 	for d/1000 >= unit { // not d >= 1000*unit, which may be too large for a number

@@ -71,6 +71,9 @@ func partDetails(to io.Writer, s *profile.Summary) error {
 	if s.Overflow > 0 {
 		fmt.Fprintf(&b, "not kept   callees of %d samples: the profile is full\n", s.Overflow)
 	}
+	if s.Links != nil {
+		fmt.Fprintf(&b, "links      %s\n", s.Links)
+	}
 	pauses(&b, s)
 	if s.Silent > 0 {
 		fmt.Fprintf(&b, "silent     %s, whose memory did not answer: let go within the bound, and left alone\n",
@@ -85,7 +88,7 @@ func partDetails(to io.Writer, s *profile.Summary) error {
 	return err
 }
 
-// behind says that goprof did not get to sample when it meant to: it was stopped, or had no CPU.
+// behind says that goprof did not sample when it should have: it was stopped, or had no CPU.
 func behind(b *strings.Builder, s *profile.Summary) {
 	late, gap := isBehind(s)
 	if !late {
@@ -141,8 +144,8 @@ func pauses(b *strings.Builder, s *profile.Summary) {
 	}
 }
 
-// isBehind reports whether goprof skipped many ticks, and whether there is a gap among them. Less than a tenth of all
-// shows in the rate alone.
+// isBehind reports whether goprof skipped many ticks, and whether there is a gap among them. If less than a tenth of
+// all ticks is skipped, the rate alone shows it.
 func isBehind(s *profile.Summary) (late, gap bool) {
 	long := time.Second + 2*s.Meta.Interval
 	want := s.Rate

@@ -39,7 +39,7 @@ func someSummary() profile.Summary {
 	return s
 }
 
-// TestSummaryFields pins the names that scripts rely on.
+// TestSummaryFields pins the names on which scripts rely.
 func TestSummaryFields(t *testing.T) {
 	s := someSummary()
 	var b strings.Builder
@@ -80,7 +80,7 @@ func textOf(t *testing.T, s *profile.Summary) string {
 	return b.String()
 }
 
-// TestSummaryText: accounts as people get them.
+// TestSummaryText: accounts as users read them.
 func TestSummaryText(t *testing.T) {
 	fair, good, empty := someSummary(), goodSummary(), profile.New().Summary()
 	empty.Meta.Duration = 2 * time.Second
@@ -161,7 +161,7 @@ Note       in 50.0 % of the samples it is a guess which inlined method was on to
 	}
 }
 
-// TestSummaryHasNoInternalWords: what only goprof's code calls so is for --verbose.
+// TestSummaryHasNoInternalWords: terms of goprof's code appear only with --verbose.
 func TestSummaryHasNoInternalWords(t *testing.T) {
 	internal := regexp.MustCompile(`(?i)\b(looks?|void|behind|asleep|stale|ticks?|tally|queue full|snapshot)\b`)
 	for r := range profile.NumReasons {

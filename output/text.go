@@ -10,9 +10,9 @@ import (
 	"unicode/utf8"
 )
 
-// Unsafe names what ends a line, moves a terminal's cursor, or lies about the order of what
-// is shown: control characters (ISO 6429, with C1), line and paragraph separators, and the
-// bidirectional formatting characters (Unicode standard annex 9).
+// Unsafe reports whether a character ends a line, moves a terminal's cursor, or turns the order of shown text:
+// control characters (ISO 6429, with C1), line and paragraph separators, and the bidirectional formatting characters
+// (Unicode standard annex 9).
 func Unsafe(r rune) bool {
 	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || unicode.Is(unicode.Bidi_Control, r)
 }
@@ -27,8 +27,8 @@ func Printable(s string) string {
 	}, s)
 }
 
-// WriteJSON writes JSON for people and programs. It loses nothing, and yet can be shown on
-// a terminal: what is unsafe there is escaped, of which JSON itself asks only a part.
+// WriteJSON writes JSON for people and programs. It loses nothing, and yet a terminal can show it: characters that
+// are unsafe there are escaped. JSON itself demands that of only some of them.
 func WriteJSON(to io.Writer, v any) error { return writeJSON(to, v, "") }
 
 // writeJSON begins each line but the first with prefix.
@@ -44,8 +44,8 @@ func writeJSON(to io.Writer, v any, prefix string) error {
 	return err
 }
 
-// escapeUnsafe escapes what is unsafe in JSON. That can only stand within its strings, but
-// for the line breaks of the indentation. All of it has four hexadecimal digits.
+// escapeUnsafe escapes unsafe characters in JSON. Apart from the line breaks of the indentation, they can only stand
+// within its strings. All of them have four hexadecimal digits.
 func escapeUnsafe(text []byte) []byte {
 	unsafe := func(r rune) bool { return r != '\n' && Unsafe(r) }
 	if bytes.IndexFunc(text, unsafe) < 0 {

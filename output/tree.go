@@ -7,17 +7,17 @@ import (
 	"goprof/profile/naming"
 )
 
-// Tree is a profile that was read from a file. Of a frame only its label is known.
+// Tree is a profile that was read from a file. Of a frame, only the label is known.
 type Tree struct {
 	Labels []Name         // of all nodes
 	Nodes  []TreeNode     // Nodes[0] is the root, which is no frame; parents stand before their children
 	Total  int64          // of all counts
-	Weight profile.Weight // what is counted: its summary says that for sure
+	Weight profile.Weight // what is counted; the file's summary tells it for sure
 	Stacks int            // lines of the file
 }
 
-// guessWeight reports whether the file counts CPU time, if no summary says so: a file may have lost its summary, or
-// come through a pipe. Two roots are there with CPU time alone.
+// guessWeight guesses whether the file counts CPU time, if no summary says so: a file may have lost its summary, or
+// come through a pipe. Only files of CPU time have these two roots.
 func (t *Tree) guessWeight() {
 	for i := 1; i < len(t.Nodes); i++ {
 		n := &t.Nodes[i]
@@ -37,7 +37,7 @@ type TreeNode struct {
 	Name   int32 // index in Labels
 }
 
-// Name is a frame's name without its suffix, and what the label says of its kind.
+// Name is a frame's name without its suffix, and what the label tells of its kind.
 type Name struct {
 	Text string
 	Kind LabelKind
@@ -115,8 +115,8 @@ func bracketKind(text string) LabelKind {
 	return LabelNative
 }
 
-// looksJava finds names like java/lang/Thread.run, and java.lang.Thread.run by the capital
-// letter that a class has and a library (libc.so.6) has not.
+// looksJava finds names like java/lang/Thread.run. It finds java.lang.Thread.run by the capital letter of its class,
+// which a library (libc.so.6) lacks.
 func looksJava(text string) bool {
 	dot := strings.LastIndexByte(text, '.')
 	if dot <= 0 || dot == len(text)-1 || strings.ContainsAny(text, " +(<@") && !strings.HasSuffix(text, "init>") {
@@ -138,7 +138,7 @@ func (t *Tree) Totals() []int64 {
 	return t.Sums(self)
 }
 
-// Sums adds what each node has to what its subtree has.
+// Sums adds the number of each node to those of its subtree.
 func (t *Tree) Sums(of []int64) []int64 {
 	sums := make([]int64, len(t.Nodes))
 	for n := len(t.Nodes) - 1; n >= 0; n-- {

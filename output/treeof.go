@@ -2,8 +2,8 @@ package output
 
 import "goprof/profile"
 
-// TreeOf is a profile as a tree of the labels that Collapsed writes. It is the tree that ParseCollapsed makes from that
-// file.
+// TreeOf is a profile as a tree of the labels that Collapsed writes. ParseCollapsed makes the same tree from the
+// collapsed file.
 func TreeOf(p *profile.Profile) *Tree {
 	b := treeBuilder{tree: &Tree{Nodes: make([]TreeNode, 1, 1024), Weight: p.Meta.Weight},
 		labels: make(map[string]int32), children: make(map[uint64]int32)}
@@ -11,7 +11,7 @@ func TreeOf(p *profile.Profile) *Tree {
 	return b.tree
 }
 
-// treeBuilder makes a tree of paths. Most of them begin like the one before.
+// treeBuilder makes a tree of paths. Most paths begin like the one before.
 type treeBuilder struct {
 	tree     *Tree
 	labels   map[string]int32

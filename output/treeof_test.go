@@ -8,7 +8,7 @@ import (
 	"goprof/profile"
 )
 
-// TestTreeOf: the tree of a profile is the one that its collapsed file gives.
+// TestTreeOf: a profile and its collapsed file give the same tree.
 func TestTreeOf(t *testing.T) {
 	p := profile.New()
 	f := func(names ...string) *profile.Stack {

@@ -17,8 +17,8 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// TestCFIAgainstReadelf compares every row of the unwind tables of libc and of the
-// installed JVMs with what binutils makes of them.
+// TestCFIAgainstReadelf compares every row of the unwind tables of libc and of the installed JVMs with what binutils
+// reads.
 func TestCFIAgainstReadelf(t *testing.T) {
 	jvmtest.NotQuick(t, jvmtest.StartsTool)
 	readelf, err := exec.LookPath("readelf")
@@ -32,8 +32,9 @@ func TestCFIAgainstReadelf(t *testing.T) {
 	}
 }
 
-// oracleFiles are large real libraries for one of these CPUs: this machine's, and arm64's libc if a compiler for it is
-// installed. In make quick none of a JDK is among them: it takes the same time whatever is installed.
+// oracleFiles are large real libraries for one of these CPUs: the libraries of this machine, and arm64's libc if a
+// compiler for arm64 is installed. In make quick no JDK's library is among them, so that it takes the same time
+// whatever is installed.
 func oracleFiles(t testing.TB, machines ...elf.Machine) []string {
 	patterns := []string{
 		"/lib/x86_64-linux-gnu/libc.so.6", "/lib64/libc.so.6",
@@ -114,7 +115,7 @@ func compareWithReadelf(t *testing.T, readelf, file string) {
 	if err := linear.buildIndex(); err != nil {
 		t.Fatal(err)
 	}
-	// -N: not the debug file that the library may link to.
+	// -N: without the debug file that the library may link to.
 	cmd := exec.Command(readelf, "-wNF", file)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -149,8 +150,8 @@ func compareWithReadelf(t *testing.T, readelf, file string) {
 	}
 }
 
-// readelfRows reads the output of readelf -wF. A block begins with an FDE's range, then
-// come the names of its columns, then its rows.
+// readelfRows reads the output of readelf -wF. A block begins with an FDE's range. Then come the names of its
+// columns, then its rows.
 func readelfRows(r interface{ ReadString(byte) (string, error) }, each func(loc uint64, columns, values []string)) {
 	var columns, held []string
 	var heldLoc, end uint64
@@ -167,7 +168,7 @@ func readelfRows(r interface{ ReadString(byte) (string, error) }, each func(loc 
 		case len(f) == 0 || f[len(f)-1] == "CIE" || len(f) > 3 && f[3] == "CIE":
 			if len(f) > 0 {
 				flush()
-				end = 0 // rows of a CIE are no function's
+				end = 0 // rows of a CIE belong to no function
 			}
 		case len(f) > 5 && f[3] == "FDE":
 			flush()
@@ -181,7 +182,7 @@ func readelfRows(r interface{ ReadString(byte) (string, error) }, each func(loc 
 			if parseErr != nil || len(f) != len(columns)+2 {
 				break
 			}
-			if loc != heldLoc { // of several rows at one place the last one counts
+			if loc != heldLoc { // of several rows at one place, the last one counts
 				flush()
 			}
 			held, heldLoc = f[1:], loc
@@ -195,7 +196,7 @@ func readelfRows(r interface{ ReadString(byte) (string, error) }, each func(loc 
 
 var thisMachine = cpus.Here().Machine
 
-// readelfNames are registers by their DWARF numbers, as readelf calls them.
+// readelfNames are readelf's names of registers, by DWARF number.
 var readelfNames = map[elf.Machine][]string{
 	elf.EM_X86_64: strings.Fields("rax rdx rcx rbx rsi rdi rbp rsp r8 r9 r10 r11 r12 r13 r14 r15 ra"),
 	elf.EM_AARCH64: strings.Fields("x0 x1 x2 x3 x4 x5 x6 x7 x8 x9 x10 x11 x12 x13 x14 x15 x16 x17 x18 x19 x20 x21 x22 " +

@@ -15,8 +15,8 @@ import (
 	"goprof/arch/amd64"
 )
 
-// frameSection makes an .eh_frame section at address 0x1000 with one CIE and one FDE for
-// [0x400, 0x500). Code is aligned to 4, data to -8, the return address is in register 30.
+// frameSection makes an .eh_frame section at address 0x1000, with one CIE and one FDE for [0x400, 0x500). Code is
+// aligned to 4, data to -8, and the return address is in register 30.
 func frameSection(augmentation string, augData, cieProgram, fdeProgram []byte) []byte {
 	entry := func(body []byte) []byte {
 		for len(body)%4 != 0 {
@@ -63,7 +63,7 @@ func cat(parts ...any) []byte {
 	return b
 }
 
-// TestCFAInstructions executes each instruction that no library at hand may have.
+// TestCFAInstructions executes each instruction, for no library at hand may have it.
 func TestCFAInstructions(t *testing.T) {
 	expr := []byte{0x77, 8}
 	sp := Rule{Kind: RuleRegister, Reg: 31}
@@ -198,15 +198,15 @@ func TestAugmentations(t *testing.T) {
 	}
 }
 
-// TestCFIAgainstDelve compares rows with delve's reader. It is wrong about registers after
-// DW_CFA_restore (it calls them undefined), so these are left out.
+// TestCFIAgainstDelve compares rows with delve's reader. delve is wrong about registers after DW_CFA_restore (it
+// calls them undefined), so these registers are left out.
 func TestCFIAgainstDelve(t *testing.T) {
 	for _, path := range oracleFiles(t, amd64.CPU.Machine) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			table := loadCFI(t, path)
 			frames := table.frames
 			if i := bytes.LastIndex(frames, []byte{0, 0, 0, 0}); i > 0 && i+4 == len(frames) {
-				frames = frames[:i] // the zero that ends it
+				frames = frames[:i] // the zero that ends the section
 			}
 			fdes, err := frame.Parse(frames, binary.LittleEndian, 0, 8, table.framesAddr)
 			if err != nil {
@@ -295,8 +295,7 @@ func BenchmarkRowCold(b *testing.B) {
 	}
 }
 
-// FuzzCFI reads a hostile section, with an index of ours and with a search table that
-// the file brings along.
+// FuzzCFI reads a hostile section: by goprof's own index, and by a search table that the file brings along.
 func FuzzCFI(f *testing.F) {
 	f.Fuzz(func(t *testing.T, frames, pairs []byte, addr uint64) {
 		var m cfiMachine
@@ -314,10 +313,10 @@ func FuzzCFI(f *testing.F) {
 	})
 }
 
-// checkFind compares with a search through the whole section.
+// checkFind compares a lookup with a search through the whole section.
 func checkFind(t *testing.T, table *cfiTable, addr uint64) {
 	best, found := uint64(0), false
-	ends := map[uint64]uint64{} // of all functions that begin at best
+	ends := map[uint64]uint64{} // the ends of all functions with the nearest beginning
 	for off := uint64(0); ; {
 		e, isFDE, next, err := table.readFDE(off)
 		if next == 0 {
@@ -348,7 +347,7 @@ func checkFind(t *testing.T, table *cfiTable, addr uint64) {
 	}
 }
 
-// checkRow makes the row at addr and checks all that others rely on. m was used before.
+// checkRow makes the row at addr and checks everything that other code relies on. m was used before.
 func checkRow(t *testing.T, table *cfiTable, addr uint64, m *cfiMachine) {
 	row, err := table.row(addr, m)
 	if (row == nil) == (err == nil) {

@@ -17,13 +17,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The test program is also the process that tests look at: started with childEnv, it does
-// what that says, prints "ready" with what the test needs to know, and ends with its input.
+// The test program is also the process at which tests look: started with childEnv it does what that says, prints
+// "ready" and facts for the test, and ends with its input.
 const childEnv = "GOPROF_PROCESS_TEST_CHILD"
 
 func init() {
 	if os.Getenv(childEnv) != "" {
-		runtime.LockOSThread() // main is then the thread that leads the process
+		runtime.LockOSThread() // so main is the thread that leads the process
 	}
 }
 

@@ -2,8 +2,8 @@ package process
 
 import "testing"
 
-// TestContinuationRoom: however frames are spread over chunks, and in which order large ones come, little memory
-// is kept for the next continuation, and chunks of one do not share any.
+// TestContinuationRoom: frames may be spread over chunks in any way, and large chunks may come in any order. Little
+// memory is kept for the next continuation. Chunks of one continuation share no memory.
 func TestContinuationRoom(t *testing.T) {
 	var c Continuation
 	for round := range 64 {

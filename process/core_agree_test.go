@@ -9,8 +9,9 @@ import (
 	"testing"
 )
 
-// TestUnprovenFiles: a file without a build id is read in place of what a core lacks if what the core has of it is the
-// file's, or has moved by one distance. Then it is named. One that only looks alike is not read.
+// TestUnprovenFiles: a core lacks memory, and a file without a build id might replace it. goprof reads the file if
+// the core's words are the file's, or have all moved by one distance, and names the file. It does not read a file
+// that only looks alike.
 func TestUnprovenFiles(t *testing.T) {
 	root := t.TempDir()
 	words := make([]byte, 16*4096)
@@ -23,7 +24,7 @@ func TestUnprovenFiles(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		change  func(i int, w uint64) uint64
-		percent int // 0: it is not read
+		percent int // 0: goprof does not read the file
 	}{
 		"the same":           {func(_ int, w uint64) uint64 { return w }, 100},
 		"all moved":          {func(_ int, w uint64) uint64 { return w + 0x7000_0000 }, 100},
@@ -52,7 +53,7 @@ func TestUnprovenFiles(t *testing.T) {
 	}
 }
 
-// other is another word, where one is wanted.
+// other is another word than w, if one is wanted.
 func other(r *rand.Rand, w uint64, wanted bool) uint64 {
 	if wanted {
 		return r.Uint64()

@@ -22,7 +22,7 @@ type coreFixture struct {
 	xnum  bool
 }
 
-// load adds a segment of size bytes, of which data is in the file.
+// load adds a segment of size bytes. The file has data of it.
 func (f *coreFixture) load(addr, size uint64, flags elf.ProgFlag, data []byte) {
 	f.progs = append(f.progs, elf.Prog64{Type: uint32(elf.PT_LOAD), Flags: uint32(flags), Vaddr: addr, Memsz: size,
 		Off: uint64(len(f.body)), Filesz: uint64(len(data))})
@@ -102,7 +102,7 @@ func (f *coreFixture) openBelow(t *testing.T, root string) *Core {
 	return c
 }
 
-// TestCoreOfManyNotes: segments of notes may overlap. The same bytes are not read as often as somebody has made them.
+// TestCoreOfManyNotes: segments of notes may overlap. goprof does not read the same bytes once for each segment.
 func TestCoreOfManyNotes(t *testing.T) {
 	f := &coreFixture{}
 	f.thread(7, 11, 0x10010, 0x20000)
@@ -121,7 +121,7 @@ func TestCoreMemory(t *testing.T) {
 	f := &coreFixture{}
 	f.thread(7, 11, 0x10010, 0x20000)
 	f.load(0x10000, 0x2000, elf.PF_R|elf.PF_W, append(page(1), page(2)...))
-	f.load(0x11000, 0x2000, elf.PF_R, page(9)) // it overlaps: the one before counts
+	f.load(0x11000, 0x2000, elf.PF_R, page(9)) // this one overlaps: the one before counts
 	f.load(0x12000, 0x1000, elf.PF_R, page(3))
 	f.load(0x20000, 0x3000, elf.PF_R|elf.PF_X, page(4)) // two pages of it were not written
 	f.load(^uint64(0)-10, 0x1000, elf.PF_R, page(5))    // it wraps around
@@ -162,7 +162,7 @@ func TestCoreThreads(t *testing.T) {
 			binary.LittleEndian.PutUint32(info[8:], 1)
 			binary.LittleEndian.PutUint64(info[16:], 0xdead)
 			f.note("CORE", ntSigInfo, info)
-			f.note("LINUX", 0x202, make([]byte, 2700)) // xstate, which nobody wants
+			f.note("LINUX", 0x202, make([]byte, 2700)) // xstate, which goprof does not need
 			f.thread(8, 0, 0x11010, 0x20004)
 			f.load(0x10000, 0x2000, elf.PF_R|elf.PF_W, append(page(1), page(2)...))
 			c := f.open(t)
@@ -178,7 +178,7 @@ func TestCoreThreads(t *testing.T) {
 	}
 }
 
-// TestCoreMaps: parts of files that are no segment, or part of one, are mappings nevertheless.
+// TestCoreMaps: a part of a file may lie in no segment, or be a part of a segment. It is a mapping nevertheless.
 func TestCoreMaps(t *testing.T) {
 	f := &coreFixture{}
 	f.thread(7, 0, 0x10010, 0x20000)
@@ -203,7 +203,7 @@ func TestCoreMaps(t *testing.T) {
 	}
 }
 
-// TestCutCore: whatever is left of a core is read, and the rest is said to be missing.
+// TestCutCore: goprof reads what is left of a core, and says that the rest is missing.
 func TestCutCore(t *testing.T) {
 	f := &coreFixture{}
 	f.thread(7, 11, 0x10010, 0x20000)
@@ -267,10 +267,11 @@ func FuzzCore(f *testing.F) {
 	})
 }
 
-// mostOfSmallCore is what goprof may allocate for a core of less than a megabyte, whatever it claims to hold.
+// mostOfSmallCore bounds what goprof may allocate for a core of less than a megabyte, whatever that core claims to
+// hold.
 const mostOfSmallCore = 16 << 20
 
-// allocatesAtMost fails the test where more bytes are allocated until the result is called.
+// allocatesAtMost returns a function that fails the test if more bytes were allocated meanwhile.
 func allocatesAtMost(t *testing.T, most uint64) func() {
 	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
 	metrics.Read(sample)
@@ -283,12 +284,12 @@ func allocatesAtMost(t *testing.T, most uint64) func() {
 	}
 }
 
-// coreOfVDSO is a core of the vdso of this process: a whole library, of 8 KB. With a name it is a file that was mapped.
+// coreOfVDSO is a core of this process's vdso: a whole library, of 8 KB. With a name the vdso is a mapped file.
 func coreOfVDSO(f *testing.F, name string) []byte {
 	c := &coreFixture{}
 	maps, err := os.Open("/proc/self/maps")
 	if err != nil {
-		return c.bytes() // another system
+		return c.bytes() // this system has no /proc
 	}
 	defer maps.Close()
 	list, _ := ParseMaps(maps)
@@ -319,7 +320,7 @@ func coreOfVDSO(f *testing.F, name string) []byte {
 	return c.bytes()
 }
 
-// sparse is a file that has a beginning, and zeros up to its end.
+// sparse is a file with a beginning, and zeros up to its end.
 type sparse struct {
 	begin      []byte
 	size, read int64
@@ -337,7 +338,7 @@ func (s *sparse) ReadAt(b []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// TestHugeCore: of a core of 100 GB only what is asked for is read.
+// TestHugeCore: of a core of 100 GB, goprof reads only what it needs.
 func TestHugeCore(t *testing.T) {
 	const huge = 100 << 30
 	f := &coreFixture{}

@@ -34,6 +34,7 @@ type elfFile struct {
 	size     uint64
 	budget   *readBudget
 	machine  elf.Machine
+	typ      elf.Type
 	progs    []elf.Prog64
 	sections []elfSection
 }
@@ -55,7 +56,7 @@ func readELF(r io.ReaderAt, size int64, budget *readBudget) (*elfFile, error) {
 		elf.Data(h.Ident[elf.EI_DATA]) != elf.ELFDATA2LSB {
 		return nil, fmt.Errorf("%w: not a 64-bit little-endian file", ErrBadELF)
 	}
-	f.machine = elf.Machine(h.Machine)
+	f.machine, f.typ = elf.Machine(h.Machine), elf.Type(h.Type)
 	if h.Phnum > maxProgs || h.Phnum > 0 && h.Phentsize != 56 {
 		return nil, fmt.Errorf("%w: %d program headers of %d bytes", ErrBadELF, h.Phnum, h.Phentsize)
 	}

@@ -17,13 +17,13 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// fuseFile is a file system with one file, which a test serves by hand (include/uapi/linux/fuse.h), until it does not
-// answer any more.
+// fuseFile is a file system with one file. A test serves it by hand (include/uapi/linux/fuse.h), until it answers no
+// more.
 type fuseFile struct {
 	path   string
 	bytes  []byte
 	silent atomic.Bool
-	asked  atomic.Int64 // requests that were not answered
+	asked  atomic.Int64 // requests without an answer
 	fd     int
 }
 
@@ -33,7 +33,7 @@ const (
 	fuseRelease, fuseFlush, fuseInit, fuseInterrupt, fuseBatchForget    = 18, 25, 26, 36, 42
 )
 
-// serveFile mounts it; name is the file's.
+// serveFile mounts a file system with a file of this name.
 func serveFile(t testing.TB, name string, bytes []byte) *fuseFile {
 	t.Helper()
 	fd, err := unix.Open("/dev/fuse", unix.O_RDWR|unix.O_CLOEXEC, 0)
@@ -53,7 +53,7 @@ func serveFile(t testing.TB, name string, bytes []byte) *fuseFile {
 		f.serve()
 	}()
 	t.Cleanup(func() {
-		unix.Unmount(dir, unix.MNT_FORCE|unix.MNT_DETACH) // all that wait get an error
+		unix.Unmount(dir, unix.MNT_FORCE|unix.MNT_DETACH) // all waiting calls get an error
 		<-ended
 		unix.Close(fd)
 	})
@@ -72,7 +72,7 @@ func (f *fuseFile) serve() {
 		}
 		if f.silent.Load() {
 			switch binary.LittleEndian.Uint32(request[4:]) {
-			case fuseForget, fuseBatchForget, fuseInterrupt: // the kernel's own: nobody looks at the file
+			case fuseForget, fuseBatchForget, fuseInterrupt: // these are the kernel's own: they do not look at the file
 			default:
 				f.asked.Add(1)
 			}
@@ -118,7 +118,7 @@ func (f *fuseFile) answer(request []byte) {
 	unix.Write(f.fd, append(reply, out...))
 }
 
-// attr is a struct fuse_attr, of the root or of the file. Nothing of it may be kept, so each look asks.
+// attr is a struct fuse_attr, of the root or of the file. The kernel may not keep it, so each look asks again.
 func (f *fuseFile) attr(root bool) []byte {
 	le := binary.LittleEndian
 	b := make([]byte, 88)
@@ -133,7 +133,7 @@ func (f *fuseFile) attr(root bool) []byte {
 	return b
 }
 
-// cLoads loads a library, and says where its function "slow" and its own "main" are.
+// cLoads loads a library. It prints where the library's function "slow" and its own "main" are.
 const cLoads = `
 #include <dlfcn.h>
 #include <stdio.h>
@@ -149,10 +149,15 @@ int main(int argc, char **argv) {
 // compileC compiles a C program.
 func compileC(t testing.TB, source string, options ...string) string {
 	t.Helper()
+	return compileWith(t, "gcc", source, options...)
+}
+
+func compileWith(t testing.TB, compiler, source string, options ...string) string {
+	t.Helper()
 	jvmtest.NotQuick(t, jvmtest.Builds)
-	gcc, err := exec.LookPath("gcc")
+	gcc, err := exec.LookPath(compiler)
 	if err != nil {
-		t.Skip("gcc is not installed (Debian: gcc libc6-dev)")
+		t.Skipf("%s is not installed (Debian: gcc libc6-dev musl-tools)", compiler)
 	}
 	dir := t.TempDir()
 	src, out := filepath.Join(dir, "p.c"), filepath.Join(dir, "p")
@@ -165,7 +170,7 @@ func compileC(t testing.TB, source string, options ...string) string {
 	return out
 }
 
-// TestSilentFile: an image lies on a file system that does not answer any more.
+// TestSilentFile: an image lies on a file system that answers no more.
 func TestSilentFile(t *testing.T) {
 	library := compileC(t, `int slow(int a) { return a + 1; }`, "-shared", "-fPIC")
 	bytes, err := os.ReadFile(library)

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// mayImport is the order of the house: imports point down only. A package of ours that is
-// not listed may import nothing and fails the test.
+// mayImport is the order of the house: imports point down only. A package of this module that is not listed may
+// import nothing, and fails the test.
 var mayImport = map[string][]string{
 	"goprof/arch":                 {},
 	"goprof/arch/amd64":           {"goprof/arch"},
@@ -58,7 +58,7 @@ var mayImport = map[string][]string{
 	"goprof/output/recording":     {"goprof/profile", "goprof/profile/naming", "goprof/output", "goprof/output/jfr", "goprof/output/pprof"},
 	"goprof/output/redaction":     {"goprof/profile", "goprof/profile/redact", "goprof/output", "goprof/output/jfr", "goprof/output/pprof", "goprof/output/recording"},
 
-	// What sends profiles to servers.
+	// These send profiles to servers.
 	"goprof/output/shelf":     {"goprof/profile", "goprof/profile/resource", "goprof/output", "goprof/output/jfr", "goprof/output/pprof", "goprof/output/ship", "goprof/output/sole"},
 	"goprof/output/sole":      {},
 	"goprof/output/ship":      {"goprof/output/sole", "goprof/profile", "goprof/profile/naming", "goprof/profile/resource"},
@@ -67,25 +67,25 @@ var mayImport = map[string][]string{
 	"goprof/output/pyroscope": {"goprof/profile/protobuf", "goprof/profile/resource", "goprof/output/pprof", "goprof/output/ship", "goprof/output/ship/wire"},
 	"goprof/output/parca":     {"goprof/profile/protobuf", "goprof/profile/resource", "goprof/output/pprof", "goprof/output/ship", "goprof/output/ship/wire"},
 
-	// What writes a recording in the order of time.
+	// These write a recording in the order of time.
 	"goprof/output/timeline":   {"goprof/profile", "goprof/profile/naming", "goprof/output", "goprof/output/recording"},
 	"goprof/output/speedscope": {"goprof/output/recording", "goprof/output/timeline"},
 	"goprof/output/firefox":    {"goprof/profile", "goprof/output", "goprof/output/recording", "goprof/output/timeline"},
 }
 
-// commands may import all of the others.
+// commands may import all other packages.
 var commands = []string{"goprof/cmd/", "goprof/scripts/"}
 
 func isCommand(pkg string) bool {
 	return slices.ContainsFunc(commands, func(prefix string) bool { return strings.HasPrefix(pkg, prefix) })
 }
 
-// helpers are packages that only tests use; they may import anything, but what is built
-// into the program may not import them.
+// helpers are packages that only tests use. They may import any package. Packages of the program may not import
+// them.
 const helpers = "goprof/testdata/"
 
 func TestImports(t *testing.T) {
-	// Imports of the package's own files, without those of its tests.
+	// The imports of a package's own files, without those of its tests.
 	list := goList(t, "-f", `{{.ImportPath}} {{join .Imports " "}}`, "./...")
 	architecture, err := os.ReadFile("../ARCHITECTURE.md")
 	if err != nil {
@@ -120,8 +120,8 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// TestNoDelveProc: delve's process packages change their target (they leave a breakpoint
-// in its loader) and drag in megabytes. At run time, only two small packages of delve serve.
+// TestNoDelveProc: delve's process packages change their target (they leave a breakpoint in its loader), and bring
+// megabytes with them. At run time goprof uses only two small packages of delve.
 func TestNoDelveProc(t *testing.T) {
 	const delve = "github.com/go-delve/delve/pkg/"
 	const evaluates = "goprof/unwind"
@@ -137,7 +137,7 @@ func TestNoDelveProc(t *testing.T) {
 			t.Errorf("%s imports a package of delve; at run time %s alone may, behind a recover", pkg, evaluates)
 		}
 	}
-	// op and regnum themselves need leb128 and the parent package.
+	// op and regnum need leb128 and the parent package.
 	atRunTime := []string{delve + "dwarf", delve + "dwarf/op", delve + "dwarf/regnum", delve + "dwarf/leb128",
 		delve + "logflags"}
 	for line := range strings.Lines(goList(t, "-deps", "-f", "{{.ImportPath}}", "./...")) {
@@ -148,8 +148,8 @@ func TestNoDelveProc(t *testing.T) {
 	}
 }
 
-// TestScreenLibrary: one command draws on a terminal, on Linux. Nothing else takes the library for it in: what a screen
-// shows is made without it, and other systems' programs are smaller.
+// TestScreenLibrary: one command draws on a terminal, on Linux. No other package imports the library for that:
+// goprof makes the contents of a screen without it, and programs for other systems are smaller.
 func TestScreenLibrary(t *testing.T) {
 	const library, draws = "charm.land/", "goprof/cmd/goprof"
 	found := false
@@ -170,7 +170,8 @@ func TestScreenLibrary(t *testing.T) {
 	}
 }
 
-// TestOwnSenders: messages and calls to servers are our own code (docs/decisions/0017). Tests compare with others'.
+// TestOwnSenders: messages and calls to servers are goprof's own code (docs/decisions/0017). Tests compare them with
+// others' code.
 func TestOwnSenders(t *testing.T) {
 	for line := range strings.Lines(goList(t, "-deps", "-f", "{{.ImportPath}}", "./...")) {
 		for _, library := range []string{"google.golang.org/grpc", "google.golang.org/protobuf", "go.opentelemetry.io/"} {
@@ -202,5 +203,5 @@ func goList(t *testing.T, args ...string) string {
 	return string(out)
 }
 
-// listed holds what go list has answered: several tests ask the same.
+// listed holds the answers of go list: several tests ask the same.
 var listed = map[string]string{}

@@ -58,6 +58,8 @@ type loaded struct {
 	// soname is the name that the file gives itself (DT_SONAME).
 	soname    string
 	hasSoname bool
+	local     *exportedLocal // see exported
+	hasLocal  bool
 }
 
 // place finds the bias, and the build id.

@@ -14,7 +14,7 @@ import (
 
 func addressOf(b []byte) uint64 { return uint64(uintptr(unsafe.Pointer(&b[0]))) }
 
-// mapPages maps memory whose last page is then unmapped, so that it certainly ends.
+// mapPages maps memory in front of a page that cannot be read, so that the memory certainly ends there.
 func mapPages(t testing.TB, pages int) []byte {
 	t.Helper()
 	size := unix.Getpagesize()
@@ -55,7 +55,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestReadMany reads lists in which bad ranges stand anywhere.
+// TestReadMany reads lists with bad ranges at any place.
 func TestReadMany(t *testing.T) {
 	p := openSelf(t)
 	mem := mapPages(t, 4)

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// opens are the functions that open a file by its name.
+// opens are the functions that open a file by name.
 var opens = []string{
 	"os.Open", "os.OpenFile", "os.ReadFile", "os.ReadDir", "os.Create", "os.WriteFile", "os.OpenRoot", "os.DirFS",
 	"os.OpenInRoot",
@@ -20,18 +20,18 @@ var opens = []string{
 	"elf.Open", "filepath.EvalSymlinks",
 }
 
-// ownNames are the functions that open files whose names goprof makes: files of /proc and /sys that the kernel writes.
-// What else looks into a target opens files by openForeign.
+// ownNames are the functions that open files with names that goprof makes: files of /proc and /sys that the kernel
+// writes. All other code that looks into a target opens files by openForeign.
 var ownNames = []string{
 	"process/foreign.go openForeign", "process/foreign.go findForeign",
 	"process/process.go open",              // /proc/PID/mem and maps
-	"process/core_open_other.go openBelow", // below a folder of the user's, where there is no openat2
+	"process/core_open_other.go openBelow", // below a folder of the user's, on systems without openat2
 	"process/procfs/read.go Read",          // stat, status
 	"process/threads.go listThreads",       // task
 	"process/procfs/dir.go OpenDir",
 	"sampler/perf.go readSmall", "sampler/quiet.go allCPUsTick", "sampler/ptrace/watchdog.go Watch",
-	"sampler/visit.go begin",                    // our own sched
-	"sampler/session/ahead.go setPriority",      // our own task
+	"sampler/visit.go begin",                    // goprof's own sched
+	"sampler/session/ahead.go setPriority",      // goprof's own task
 	"sampler/session/facts.go systemName",       // /etc/os-release
 	"sampler/event_probe.go ProbeType",          // /sys/bus/event_source
 	"sampler/session/event_find.go tracepoint",  // tracefs, by a name of the user's without slashes and dots
@@ -41,8 +41,8 @@ var ownNames = []string{
 	"sampler/diagnose/jvms_proc.go threads",
 }
 
-// TestOneWayToOpen: a path that a target chose is followed in one place. A new call that opens something has to be
-// put into ownNames by somebody who looked at where its name comes from.
+// TestOneWayToOpen: one place follows paths that a target chose. If a new call opens a file, its author looks at
+// where the name comes from, and then adds the call to ownNames.
 func TestOneWayToOpen(t *testing.T) {
 	seen := map[string]bool{}
 	for _, dir := range []string{"process", "process/procfs", "vmstructs", "unwind", "sampler", "sampler/look",
@@ -70,7 +70,7 @@ func TestOneWayToOpen(t *testing.T) {
 	}
 }
 
-// opensIn lists the functions of a file that open something.
+// opensIn lists the functions in a file that open something.
 func opensIn(t *testing.T, name string) (functions []string) {
 	t.Helper()
 	source, err := os.ReadFile(name)

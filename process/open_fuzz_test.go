@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// FuzzDebugPaths makes names of debug files out of arbitrary images, links and build ids. Those of a link lie in the
-// folders that gdb documents, and those of a build id have nothing in them but its digits.
+// FuzzDebugPaths makes names of debug files out of arbitrary images, links and build ids. The files of a link lie in
+// the folders that gdb documents. The name for a build id has only the digits of that id in it.
 func FuzzDebugPaths(f *testing.F) {
 	f.Add("/usr/lib/jvm/lib/server/libjvm.so", []byte("libjvm.debug\x00\x00\x00\x00abcd"), []byte{1, 2, 3})
 	f.Add("/etc/libjvm.so", []byte("shadow\x00\x00\x00\x00\x00\x00"), []byte{1})
@@ -52,15 +52,16 @@ func FuzzDebugPaths(f *testing.F) {
 	})
 }
 
-// linkOf reads a .gnu_debuglink of those bytes.
+// linkOf reads a .gnu_debuglink with these bytes.
 func linkOf(section []byte) (string, uint32, bool) {
 	f := &elfFile{r: bytes.NewReader(section), size: uint64(len(section)), sections: make([]elfSection, 1)}
 	f.sections[0].name, f.sections[0].Size = ".gnu_debuglink", uint64(len(section))
 	return f.debugLink()
 }
 
-// FuzzOpenImage opens images by arbitrary paths in a root in which anything may lie: links to arbitrary places at each
-// name, and an arbitrary file. Nothing outside is opened, and only the file that is mapped is taken for it.
+// FuzzOpenImage opens images by arbitrary paths in a root with anything in it: links to arbitrary places at each
+// name, and an arbitrary file. goprof opens nothing outside of the root, and takes only the mapped file for the
+// image.
 func FuzzOpenImage(f *testing.F) {
 	self, err := os.Executable()
 	if err != nil {
@@ -105,7 +106,7 @@ func FuzzOpenImage(f *testing.F) {
 			}
 			file.Close()
 		}
-		// And as an image of ours, whose root is the host's.
+		// The same as an image of this process, which has the host's root.
 		g := own.group
 		g.Path = root + path
 		if file, _, err := p.openImage(&g); err == nil {

@@ -49,7 +49,7 @@ func TestIsCalled(t *testing.T) {
 	}
 }
 
-// TestFunctions looks for a function in our own process, or says that there is none.
+// TestFunctions looks for a function in its own process, or says that there is none.
 func TestFunctions(t *testing.T) {
 	p, err := Open(os.Getpid())
 	if err != nil {

@@ -27,8 +27,8 @@ func needRoot(t testing.TB) {
 	}
 }
 
-// TestMappedFiles finds symbols in files whose names are hard to read or lead nowhere,
-// by map_files and, as one who may not use that, by path.
+// TestMappedFiles finds symbols in files with names that are hard to read or lead nowhere. It reads the files by
+// map_files. Without the right to use map_files, it reads them by path.
 func TestMappedFiles(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Log("not root: map_files cannot be used, all goes by path")
@@ -37,8 +37,8 @@ func TestMappedFiles(t *testing.T) {
 	const (
 		kept state = iota
 		deleted
-		replaced // another build stands at that path
-		pipe     // a pipe does
+		replaced // another build stands at this path
+		pipe     // a pipe stands at this path
 	)
 	for _, c := range []struct {
 		name, file string
@@ -86,7 +86,7 @@ func TestMappedFiles(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			// The new image is found without a Refresh: the pc is unknown.
+			// The new image is found without a Refresh, because its pc is unknown.
 			var code Code
 			eventually(t, "the new image is known", func() bool {
 				var ok bool
@@ -119,7 +119,7 @@ func TestMappedFiles(t *testing.T) {
 			if want := c.byPath; (err == nil) != want {
 				t.Errorf("opening it by path: %v, want %v", err, want)
 			}
-			// All of the file is mapped, so memory has what the path does not lead to.
+			// All of the file is mapped. So memory has what the path does not lead to.
 			if c, ok := q.Code(start+helper, true); !ok || c.Symbol != "hidden_helper" || c.Row == nil {
 				t.Errorf("without map_files: %+v, %v", c, ok)
 			}
@@ -134,8 +134,7 @@ func (noFiles) openImage(*group) (imageFile, int64, error)            { return n
 func (noFiles) openDebug(string, debugRoot) (imageFile, int64, error) { return nil, 0, os.ErrNotExist }
 func (noFiles) inRoot(path string) string                             { return path }
 
-// TestImageOutOfMemory reads a library whose file cannot be had: its unwind rules must be
-// the same as the file's.
+// TestImageOutOfMemory reads a library without its file. The unwind rules must be the file's.
 func TestImageOutOfMemory(t *testing.T) {
 	ch, _ := startShell(t, "echo ready; read line")
 	p := openPID(t, ch.Process.Pid)
@@ -212,7 +211,7 @@ func TestOpenInRootStaysInside(t *testing.T) {
 	}
 }
 
-// TestKernelsFilesAreNotOpened: a hostile program may name one of them as its debug file.
+// TestKernelsFilesAreNotOpened: a hostile program may name a file of the kernel as its debug file.
 func TestKernelsFilesAreNotOpened(t *testing.T) {
 	for _, path := range []string{"/proc/version", "/proc/sys/kernel/ostype", "/sys/kernel/uevent_seqnum"} {
 		if st, err := os.Stat(path); err != nil || !st.Mode().IsRegular() {
@@ -227,7 +226,7 @@ func TestKernelsFilesAreNotOpened(t *testing.T) {
 
 func TestZombieLeader(t *testing.T) {
 	ch := startChild(t, "leaderless", nil)
-	early := openPID(t, ch.pid) // perhaps while the leader still runs
+	early := openPID(t, ch.pid) // the leader may still be running
 	eventually(t, "the leader is a zombie", func() bool {
 		st, _, err := procfs.ReadStat(ch.pid, ch.pid)
 		return err == nil && st.State == 'Z'
@@ -279,7 +278,7 @@ func TestOpenErrors(t *testing.T) {
 	ch.goOn()
 	eventually(t, "the child has exited", func() bool {
 		st, _, err := procfs.ReadStat(ch.pid, ch.pid)
-		tids, _ := listThreads(ch.pid) // the leader may be a zombie before the others are gone
+		tids, _ := listThreads(ch.pid) // the leader may be a zombie before the other threads are gone
 		return err == nil && st.State == 'Z' && len(tids) == 1
 	})
 	check("a zombie", ch.pid, ErrNoProcess)
@@ -315,7 +314,7 @@ func TestThreads(t *testing.T) {
 			t.Errorf("%+v: the kernel lists no such thread, %v", th, after)
 		}
 	}
-	for _, tid := range before { // Go starts threads when it likes to
+	for _, tid := range before { // Go starts threads whenever it likes to
 		if slices.Contains(after, tid) && !seen[tid] {
 			t.Errorf("thread %d is missing: %+v", tid, threads)
 		}
@@ -343,8 +342,8 @@ func TestThreadsInAPidNamespace(t *testing.T) {
 	}
 }
 
-// TestVDSOAgainstReadelf compares the unwind rules of the vdso, read out of our own
-// memory, with what readelf says of a copy of it.
+// TestVDSOAgainstReadelf reads the unwind rules of the vdso out of its own memory. It compares them with what
+// readelf says of a copy.
 func TestVDSOAgainstReadelf(t *testing.T) {
 	p := openSelf(t)
 	run(t, "readelf", "--version")

@@ -46,8 +46,7 @@ func startCmd(t testing.TB, cmd *exec.Cmd) io.WriteCloser {
 	return in
 }
 
-// startShell runs a shell script that says "ready" when it is, and then goes on as it
-// likes.
+// startShell runs a shell script. The script says "ready", and then goes on.
 func startShell(t testing.TB, script string, args ...string) (*exec.Cmd, io.WriteCloser) {
 	t.Helper()
 	cmd := exec.Command("/bin/sh", append([]string{"-c", script, "sh"}, args...)...)
@@ -63,7 +62,7 @@ func startShell(t testing.TB, script string, args ...string) (*exec.Cmd, io.Writ
 	return cmd, in
 }
 
-// eventually waits until something holds that must come to hold.
+// eventually waits until a condition holds that must come to hold.
 func eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	for range 12_000 {
@@ -100,8 +99,7 @@ func TestCodeInLibc(t *testing.T) {
 	if !ok || c.Offset != addr-image.Bias || addr < image.Start || addr >= image.End {
 		t.Errorf("image %+v, offset %#x, address %#x", image, c.Offset, addr)
 	}
-	// At a function's entry the return address is on top of the stack, or in the link
-	// register.
+	// At a function's entry the return address is on top of the stack, or in the link register.
 	if c.Row != nil && (c.Row.CFA.Kind != RuleRegister || int(c.Row.CFA.Reg) != p.CPU().SP ||
 		int(c.Row.RA) != p.CPU().RA) {
 		t.Errorf("row at the entry: %+v", c.Row)

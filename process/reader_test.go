@@ -56,7 +56,7 @@ func TestReaderCString(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		mem  string
-		at   uint64 // where the memory starts; it is unmapped behind its end
+		at   uint64 // the memory's beginning; behind its end nothing is mapped
 		max  int
 		want string
 		err  error

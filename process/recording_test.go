@@ -15,7 +15,7 @@ import (
 	"goprof/arch/arm64"
 )
 
-// fakeTarget is a process of one piece of memory and one image.
+// fakeTarget is a process with one piece of memory and one image.
 type fakeTarget struct {
 	arrayMemory
 	codes map[codeKey]Code
@@ -138,7 +138,7 @@ func TestRecordingMemory(t *testing.T) {
 		t.Fatalf("ReadMany: %v", rs)
 	}
 	rec := saveAndLoad(t, r, nil)
-	got := make([]byte, 608) // both reads, side by side, are one piece
+	got := make([]byte, 608) // the two reads lie side by side and make one piece
 	if err := rec.Read(0x10010, got); err != nil || !bytes.Equal(got, f.data[0x10:0x10+608]) {
 		t.Errorf("Read: %v", err)
 	}
@@ -171,8 +171,7 @@ func TestRecordingMemory(t *testing.T) {
 	}
 }
 
-// TestRecordingSteps changes memory between looks and asks for each look's memory, in
-// any order.
+// TestRecordingSteps changes memory between looks. It asks for the memory of each look, in any order.
 func TestRecordingSteps(t *testing.T) {
 	f := newFakeTarget()
 	r := NewRecorder(f)
@@ -209,9 +208,8 @@ func TestRecordingSteps(t *testing.T) {
 		}
 		want = append(want, b)
 	}
-	// A field that Snapshot gets later must not be forgotten here and in the format.
-	// What Trail led to is in Continuation.
-	// Recordings are of looks by ptrace, which tell all registers.
+	// If Snapshot gets another field, this test reminds of it: the format must have it, too. What a Trail led to is in
+	// Continuation. Recordings are of looks by ptrace, which tell all registers.
 	notKept := []string{"Unknown", "Trail"}
 	fields := reflect.ValueOf(*snaps[2])
 	for i := range fields.NumField() {
@@ -219,7 +217,7 @@ func TestRecordingSteps(t *testing.T) {
 			t.Errorf("field %s is not tested", name)
 		}
 	}
-	stack[0]++ // a snapshot's stack is reused for the next one: Begin has copied it
+	stack[0]++ // the next snapshot reuses the stack's memory: Begin has copied it
 	last := &Snapshot{TID: 100, SP: 0x7100, Stack: []byte{1, 2, 3}}
 	rec := saveAndLoad(t, r, []*Snapshot{last})
 	if diff := cmp.Diff(append(snaps, last), rec.Snapshots, cmp.AllowUnexported(Continuation{})); diff != "" {
@@ -265,7 +263,7 @@ func TestRecordingIsBounded(t *testing.T) {
 	}
 }
 
-// FuzzRecording mutates what is inside the gzip, which would hide it from the fuzzer.
+// FuzzRecording changes the bytes inside the gzip: compressed, they would be hidden from the fuzzer.
 func FuzzRecording(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		rec, err := readRecording(bytes.NewReader(b), 1<<20)

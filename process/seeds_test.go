@@ -19,8 +19,7 @@ import (
 	"goprof/testdata/fuzzseed"
 )
 
-// TestWriteSeeds takes seeds from libc, from the JVMs that are installed and from the
-// recorded walks: see package fuzzseed.
+// TestWriteSeeds takes seeds from libc, from the installed JVMs and from the recorded walks: see package fuzzseed.
 func TestWriteSeeds(t *testing.T) {
 	fuzzseed.Making(t)
 	for _, path := range oracleFiles(t, thisMachine) {
@@ -37,7 +36,7 @@ func TestWriteSeeds(t *testing.T) {
 	}
 }
 
-// seedsOfFrames takes functions that differ in what their rules are made of.
+// seedsOfFrames takes functions with different instructions in their rules.
 func seedsOfFrames(t *testing.T, name string, table *cfiTable) {
 	const each, size = 12, 700
 	seen := map[string]bool{}
@@ -49,7 +48,7 @@ func seedsOfFrames(t *testing.T, name string, table *cfiTable) {
 		if kinds := instructions(&e); isFDE && err == nil && next-off < size && !seen[kinds] {
 			seen[kinds] = true
 			frames := oneFunction(table, off)
-			// The same function in both indexes: at what is read now, as it stands elsewhere.
+			// The same function in both indexes: as it is read now, and as it stands elsewhere.
 			moved := &cfiTable{frames: frames, framesAddr: 0x1000}
 			if moved.buildIndex() != nil {
 				t.Fatalf("%s: function at %#x", name, off)
@@ -63,7 +62,7 @@ func seedsOfFrames(t *testing.T, name string, table *cfiTable) {
 	}
 }
 
-// instructions tells which call frame instructions a function has.
+// instructions lists the call frame instructions of a function.
 func instructions(e *fde) string {
 	var set [256]bool
 	for _, program := range [][]byte{e.cie.program, e.program} {
@@ -85,7 +84,7 @@ func instructions(e *fde) string {
 	return fmt.Sprint(set, e.signal, e.fdeEnc)
 }
 
-// oneFunction makes a section of one function's entry and what that shares with others.
+// oneFunction makes a section with the entry of one function, and with what that entry shares with others.
 func oneFunction(table *cfiTable, off uint64) []byte {
 	entry := func(off uint64) []byte {
 		_, _, _, next := record(table.frames, table.framesAddr, off)
@@ -126,7 +125,7 @@ func seedOfMaps(t *testing.T) {
 	fuzzseed.Write(t, ".", "FuzzMaps", "go-program", b)
 }
 
-// seedOfMiniDebug takes the stream out of the seed of FuzzELF that has one.
+// seedOfMiniDebug takes the stream out of FuzzELF's seed with such a stream.
 func seedOfMiniDebug(t *testing.T) {
 	text, err := os.ReadFile("testdata/fuzz/FuzzELF/mini-debug-info")
 	if err != nil {
@@ -147,7 +146,7 @@ func seedOfMiniDebug(t *testing.T) {
 	fuzzseed.Write(t, ".", "FuzzUnpackXZ", "mini-debug-info", packed)
 }
 
-// seedOfRecording makes a recording of a few walks' beginnings out of a long one.
+// seedOfRecording makes a recording from the beginnings of a few walks of a long one.
 func seedOfRecording(t *testing.T, file string) {
 	f, err := os.Open(file)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"unsafe"
 )
 
-// Equal pieces are one, others are not, and what nobody has is not kept.
+// Equal pieces are kept once. Different pieces are kept apart. A piece that no process has is not kept.
 func TestPiecesAreShared(t *testing.T) {
 	p := newPieces()
 	p.sweep = 1
@@ -38,7 +38,7 @@ func TestPiecesAreShared(t *testing.T) {
 	}
 }
 
-// A piece that comes again and again, each time when nobody has it any more, leaves nothing behind.
+// A piece comes again and again, each time when no process has it any more. Nothing of it is left behind.
 func TestPieceComesAgain(t *testing.T) {
 	p := newPieces()
 	for range 4 {
@@ -54,7 +54,7 @@ func TestPieceComesAgain(t *testing.T) {
 	}
 }
 
-// fileOf is a file of which we know how much was read at once.
+// fileOf is a file that knows how much of it was read at once.
 type fileOf struct {
 	b    []byte
 	most int
@@ -65,7 +65,8 @@ func (f *fileOf) ReadAt(b []byte, off int64) (int, error) {
 	return bytes.NewReader(f.b).ReadAt(b, off)
 }
 
-// A piece that somebody has is compared, and not read whole; a file that only looks like the same one keeps its own.
+// A piece that some process has is compared, and not read whole. A file that only looks like the same one keeps its
+// own pieces.
 func TestKnownPiecesAreCompared(t *testing.T) {
 	p := newPieces()
 	const size = 4 * comparePiece
@@ -102,7 +103,7 @@ func TestKnownPiecesAreCompared(t *testing.T) {
 	runtime.KeepAlive(first)
 }
 
-// Tables that are equal are put in order once, and only if the same addresses are code.
+// Equal tables are put in order once. That needs the same addresses to be code.
 func TestOrdersAreShared(t *testing.T) {
 	p := newPieces()
 	raw, names := make([]byte, sharedFrom), make([]byte, sharedFrom)
@@ -122,7 +123,7 @@ func TestOrdersAreShared(t *testing.T) {
 	runtime.KeepAlive(first)
 }
 
-// What was used last is kept within the bound.
+// The pieces that were used last are kept, within the bound.
 func TestRecentPiecesAreKept(t *testing.T) {
 	r := recent{most: 10}
 	a, b, c, large := new(byte), new(byte), new(byte), new(byte)
@@ -141,12 +142,12 @@ func TestRecentPiecesAreKept(t *testing.T) {
 	}
 }
 
-// A process pays a part of what another one has read already.
+// A process pays a part of a piece that another process has read already.
 func TestSharedPiecesArePaidInPart(t *testing.T) {
 	const size = 1 << 20
 	budget := &readBudget{left: 4 * size}
 	content := make([]byte, size)
-	rand.Read(content) // nobody has it already
+	rand.Read(content) // no process has this content
 	f := &elfFile{r: &fileOf{b: content}, size: size, budget: budget}
 	first, err := f.bytes(0, size)
 	if err != nil || budget.spent != size {
@@ -158,11 +159,12 @@ func TestSharedPiecesArePaidInPart(t *testing.T) {
 	runtime.KeepAlive(first)
 }
 
-// TestFewPiecesArePaidInPart: whoever paid a piece in full may end, and others still have it: so there is a bound.
+// TestFewPiecesArePaidInPart: the process that paid a piece in full may end, and others still have the piece. So
+// there is a bound.
 func TestFewPiecesArePaidInPart(t *testing.T) {
 	p := newPieces()
 	most, more := make([]byte, maxCheap), make([]byte, sharedFrom)
-	for range 2 { // the second time it counts no more than before
+	for range 2 { // the second time counts no more than the first
 		if !p.isCheap(most) {
 			t.Error("less than the bound is paid in part")
 		}

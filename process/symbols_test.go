@@ -14,8 +14,8 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// TestSymbolsAgainstDebugELF asks for random addresses of real libraries and searches the
-// answer in what the standard library reads, one symbol after another.
+// TestSymbolsAgainstDebugELF asks for random addresses of real libraries. It searches for the answer in the symbols
+// that the standard library reads, one after the other.
 func TestSymbolsAgainstDebugELF(t *testing.T) {
 	for _, path := range oracleFiles(t, thisMachine) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
@@ -67,8 +67,8 @@ func isFunction(s elf.Symbol) bool {
 	return (typ == elf.STT_FUNC || typ == elf.STT_GNU_IFUNC) && s.Section != elf.SHN_UNDEF
 }
 
-// plausible: a function with a size that holds addr has the first claim, then the nearest
-// symbol below if it has no size.
+// plausible: a function with a size that holds addr comes first. Next comes the nearest symbol below addr, if it has
+// no size.
 func plausible(syms []elf.Symbol, addr uint64, name string, ok bool) bool {
 	held := false
 	for _, s := range syms {
@@ -164,8 +164,8 @@ func TestSymbolRules(t *testing.T) {
 	}
 }
 
-// TestLinkerTable: the code by which a library calls others lies between .init and .text. The
-// function _init, whose size nobody tells, ends before it.
+// TestLinkerTable: the code by which a library calls others lies between .init and .text. The size of the function
+// _init is not known. _init ends before that code.
 func TestLinkerTable(t *testing.T) {
 	dir := t.TempDir()
 	source, lib := filepath.Join(dir, "lib.c"), filepath.Join(dir, "lib.so")
@@ -204,7 +204,7 @@ func TestLinkerTable(t *testing.T) {
 type diskFiles struct {
 	arrayMemory
 	image string
-	roots [2]string // prefixes
+	roots [2]string // prefixes of paths
 }
 
 func (d *diskFiles) openImage(*group) (imageFile, int64, error) { return openDisk(d.image) }
@@ -232,7 +232,7 @@ static int __attribute__((noinline)) hidden_helper(int x) { return x * 3 + 1; }
 int visible(int x) { return hidden_helper(x) + hidden_helper(x + 1); }
 `
 
-// run runs a tool, or skips the test where it is not installed.
+// run runs a tool. It skips the test if the tool is not installed.
 func run(t testing.TB, name string, args ...string) string {
 	t.Helper()
 	jvmtest.NotQuick(t, jvmtest.Builds)
@@ -261,8 +261,8 @@ func buildLibrary(t testing.TB, dir string) (path string, helper uint64) {
 	return path, addr
 }
 
-// TestDebugFiles strips a library in each way that distributions have and looks for a
-// function that only the full symbol table names.
+// TestDebugFiles strips a library in each way that distributions use. It looks for a function that only the full
+// symbol table names.
 func TestDebugFiles(t *testing.T) {
 	lookup := func(t *testing.T, lib string, addr uint64, roots [2]string) string {
 		t.Helper()
@@ -314,7 +314,7 @@ func TestDebugFiles(t *testing.T) {
 			if got := lookup(t, lib, addr, roots); got != "hidden_helper" {
 				t.Errorf("got %q", got)
 			}
-			// A file of that name which belongs to another build is none.
+			// A file of that name that belongs to another build is not used.
 			other, err := os.ReadFile(debug)
 			if err != nil {
 				t.Fatal(err)
@@ -354,7 +354,7 @@ func TestDebugFiles(t *testing.T) {
 	})
 	t.Run("mini debug info", func(t *testing.T) {
 		if exec.Command("xz", "--version").Run() != nil && os.Getenv("GOPROF_EMULATED") != "" {
-			t.Skip("the emulated machine has no xz that compresses") // scripts/arm64.sh
+			t.Skip("the emulated machine has no xz that compresses") // scripts/arm64.sh makes that machine
 		}
 		dir := t.TempDir()
 		lib, addr := buildLibrary(t, dir)

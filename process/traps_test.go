@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestTraps: what a target may lay where its libraries were. One that reads by name only opens none of it, is not
-// held up, and still has what stands in memory.
+// TestTraps: a target may have laid traps where its libraries were. A goprof that reads only by name opens none of
+// them, is not held up, and still has what stands in memory.
 func TestTraps(t *testing.T) {
 	outside := filepath.Join(t.TempDir(), "outside")
 	if err := os.WriteFile(outside, []byte("outside"), 0o600); err != nil {
@@ -26,7 +26,7 @@ func TestTraps(t *testing.T) {
 		"directory": func(path string) error { return os.Mkdir(path, 0o755) },
 		"socket":    func(path string) error { return unix.Mknod(path, unix.S_IFSOCK|0o666, 0) },
 		"endless device": func(path string) error {
-			return unix.Mknod(path, unix.S_IFCHR|0o666, int(unix.Mkdev(1, 5))) // zero
+			return unix.Mknod(path, unix.S_IFCHR|0o666, int(unix.Mkdev(1, 5))) // /dev/zero
 		},
 		"terminal":        func(path string) error { return unix.Mknod(path, unix.S_IFCHR|0o666, int(unix.Mkdev(5, 0))) },
 		"link to itself":  func(path string) error { return os.Symlink(path, path) },
@@ -34,7 +34,7 @@ func TestTraps(t *testing.T) {
 		"link to another": func(path string) error { return os.Symlink(outside, path) },
 		"link to proc":    func(path string) error { return os.Symlink("/proc/self/exe", path) },
 		"sparse": func(path string) error {
-			return os.WriteFile(path, nil, 0o600) // grown below
+			return os.WriteFile(path, nil, 0o600) // the test makes it larger below
 		},
 		"sparse library": func(path string) error { return os.WriteFile(path, hugeELF(), 0o600) },
 	} {
@@ -79,7 +79,7 @@ func TestTraps(t *testing.T) {
 	}
 }
 
-// hugeELF is the beginning of a library whose tables reach as far as the file does.
+// hugeELF is the beginning of a library. Its tables reach to the end of the file.
 func hugeELF() []byte {
 	b := make([]byte, 64)
 	copy(b, "\x7fELF\x02\x01\x01")
@@ -89,8 +89,8 @@ func hugeELF() []byte {
 	return b
 }
 
-// TestSwapped: a name that leads to another thing each time it is asked: what was found to be a regular file inside
-// is what is read, or nothing is.
+// TestSwapped: a name leads to another thing each time it is looked up. goprof reads the thing that it found to be a
+// regular file inside the root, or nothing.
 func TestSwapped(t *testing.T) {
 	root := t.TempDir()
 	outside := filepath.Join(t.TempDir(), "outside")
@@ -118,7 +118,7 @@ func TestSwapped(t *testing.T) {
 			os.Remove(next)
 			if unix.Linkat(unix.AT_FDCWD, from, unix.AT_FDCWD, next, 0) == nil {
 				os.Rename(next, filepath.Join(root, "lib.so"))
-				os.Remove(next) // of two names for one file rename leaves both
+				os.Remove(next) // if two names belong to one file, rename leaves both
 			}
 		}
 	}()
@@ -126,7 +126,7 @@ func TestSwapped(t *testing.T) {
 	for i := 0; i < 20_000 || opened == 0 && i < 2_000_000; i++ {
 		f, size, err := openForeign(root, "/lib.so")
 		if err != nil {
-			runtime.Gosched() // whoever swaps must have a turn
+			runtime.Gosched() // the goroutine that swaps must have a turn
 			continue
 		}
 		opened++
@@ -143,7 +143,8 @@ func TestSwapped(t *testing.T) {
 	}
 }
 
-// TestPathsInChroot: the kernel tells where a file is from our root; in the target's own it has a shorter name.
+// TestPathsInChroot: the kernel tells a file's path from the host's root. In the target's own root the file has a
+// shorter name.
 func TestPathsInChroot(t *testing.T) {
 	needRoot(t)
 	root := t.TempDir()

@@ -2,7 +2,7 @@ package profile
 
 import "testing"
 
-// TestFingerprint: what differs has another fingerprint, and lines count only where they are to.
+// TestFingerprint: different stacks have different fingerprints. Lines count only if they are to count.
 func TestFingerprint(t *testing.T) {
 	a, b := &Func{Name: "a"}, &Func{Name: "b"}
 	one := Frame{Func: a, Kind: C2, Line: 1, BCI: 2}

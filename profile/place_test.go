@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// TestPlaces: a stack is counted again where it was added, also under another leaf, and the account stays right.
+// TestPlaces: a stack is counted again at the place where it was added, also under another leaf. The account stays
+// right.
 func TestPlaces(t *testing.T) {
 	p := New()
 	p.Meta.Weight = WallTime
@@ -16,7 +17,7 @@ func TestPlaces(t *testing.T) {
 	p.Again(at, 9, 9*time.Second)
 	beside := p.Beside(at, ready, StateFrame)
 	p.Again(beside, 2, 2*time.Second)
-	p.Again(at, -2, -2*time.Second) // it had been counted too often
+	p.Again(at, -2, -2*time.Second) // the stack had been counted too often
 	if again := p.AddAt("[t tid=1]", s, 0, 0); again != at {
 		t.Errorf("the same stack is at %v and at %v", at, again)
 	}
@@ -44,7 +45,7 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// TestPlacesInAFullProfile: what has no room is counted there, too.
+// TestPlacesInAFullProfile: a stack for which there is no room is counted at its place, too.
 func TestPlacesInAFullProfile(t *testing.T) {
 	p := NewSize(1)
 	s := stack(NotStopped, "main", "park", "and", "more")
@@ -56,14 +57,14 @@ func TestPlacesInAFullProfile(t *testing.T) {
 	if n != 5 || p.Overflow != 5 || p.Counts.Truncated[NotStopped] != 5 {
 		t.Errorf("%d in the tree, %d overflowed, %+v", n, p.Overflow, p.Counts)
 	}
-	p.Again(Place{node: 1 << 20}, 1, 0) // of another profile: not counted, no panic
+	p.Again(Place{node: 1 << 20}, 1, 0) // this place is of another profile: it is not counted, and nothing panics
 	if p.Counts.Attempted != 5 {
 		t.Errorf("%+v", p.Counts)
 	}
 }
 
-// TestSure: how sure the leaf is, is counted with its stack, wherever that is counted again; a thread's state is
-// certain.
+// TestSure: how sure the leaf is, is counted with its stack, wherever that stack is counted again. The frame for a
+// thread's state is certain.
 func TestSure(t *testing.T) {
 	p := New()
 	s := stack(Whole, "main", "outer", "inner")
@@ -98,7 +99,7 @@ func TestStateLabels(t *testing.T) {
 	}
 }
 
-// TestStackAt: a place gives back its stack, without its thread and what stands for a missing root.
+// TestStackAt: a place gives back its stack, without the frame of its thread and the frame for a missing root.
 func TestStackAt(t *testing.T) {
 	p := New()
 	for _, why := range []Reason{Whole, NoUnwindInfo} {

@@ -44,9 +44,9 @@ func TestAdd(t *testing.T) {
 	p.Add("[pool-1 tid=7]", stack(Whole, "main"), 1)
 	p.Add("", stack(StackCut, "work"), 4)
 	p.Add("[pool-1 tid=7]", stack(TooDeep, "deep"), 1)
-	p.Add("", stack(Whole), 1)           // a thread without any frame is still a sample
-	p.Add("", stack(Whole, "never"), 0)  // nothing
-	p.Add("", stack(Whole, "never"), -3) // nothing
+	p.Add("", stack(Whole), 1)           // a thread without frames is still a sample
+	p.Add("", stack(Whole, "never"), 0)  // adds nothing
+	p.Add("", stack(Whole, "never"), -3) // adds nothing
 	expect(t, contents(p),
 		" 1",
 		"[pool-1 tid=7];[truncated: deeper than --depth];deep 1",
@@ -56,7 +56,7 @@ func TestAdd(t *testing.T) {
 		"main;run;work 3")
 }
 
-// A copy can be read while the profile goes on.
+// A copy can be read while samples are added to the profile.
 func TestCopy(t *testing.T) {
 	p := New()
 	for i := range 10_000 {
@@ -65,7 +65,7 @@ func TestCopy(t *testing.T) {
 	before, counts := contents(p), p.Counts
 	c := p.Copy()
 	done := make(chan struct{})
-	go func() { // the race detector looks, too
+	go func() { // so the race detector can find errors, too
 		defer close(done)
 		for i := range 10_000 {
 			p.Add("[new]", stack(Whole, "main", fmt.Sprint("f", i)), 3)
@@ -85,7 +85,7 @@ func TestCopy(t *testing.T) {
 func TestSameContentIsOneFunction(t *testing.T) {
 	p := New()
 	for range 3 {
-		p.Add("", stack(Whole, "a", "b"), 1) // new Funcs each time
+		p.Add("", stack(Whole, "a", "b"), 1) // the Funcs are new each time
 	}
 	if p.Nodes() != 2 {
 		t.Errorf("%d nodes, want 2", p.Nodes())
@@ -106,14 +106,14 @@ func TestCountsAddUp(t *testing.T) {
 	p := New()
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 10_000 {
-		why, n := Reason(r.IntN(int(NumReasons)+2)), int64(r.IntN(3)) // two of them unknown
+		why, n := Reason(r.IntN(int(NumReasons)+2)), int64(r.IntN(3)) // two of the reasons are unknown ones
 		if why.Lost() && r.IntN(2) == 0 {
 			p.Lose(why, n)
 		} else {
 			p.Add("", stack(why, "a"), n)
 		}
 	}
-	p.Lose(BadMethod, 1) // no reason to lose a sample: must still be counted
+	p.Lose(BadMethod, 1) // BadMethod is no reason to lose a sample; the loss must still be counted
 	c := &p.Counts
 	if c.Attempted == 0 || c.Attempted != c.Whole+c.TruncatedSum()+c.LostSum() {
 		t.Errorf("%d attempted, %d whole, %d truncated, %d lost", c.Attempted, c.Whole, c.TruncatedSum(), c.LostSum())
@@ -150,19 +150,19 @@ func TestFullTreeIsHonest(t *testing.T) {
 			under[len(frames)] += n
 		}
 	})
-	if under[2] == 0 { // some could still say at which caller
+	if under[2] == 0 { // some samples still had room for their caller
 		t.Errorf("cut at these depths: %v", under)
 	}
 	if inTree != stacks || full != p.Overflow || full == 0 || p.Summary().Overflow != full {
 		t.Errorf("%d samples in the tree, %d under the overflow frame, %d counted as overflow", inTree, full, p.Overflow)
 	}
-	p.Add("", stack(Whole, "root", "f0", "g0"), 1) // what is known goes on being counted
+	p.Add("", stack(Whole, "root", "f0", "g0"), 1) // a known stack is still counted
 	if p.Overflow != full {
 		t.Error("a known stack overflowed")
 	}
 }
 
-// TestPathShortcut holds the shortcut along the last path against a plain sum.
+// TestPathShortcut compares the shortcut along the last path with a plain sum.
 func TestPathShortcut(t *testing.T) {
 	p, plain := New(), map[string]int64{}
 	r := rand.New(rand.NewPCG(3, 4))

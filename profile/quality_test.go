@@ -10,7 +10,7 @@ func TestJudge(t *testing.T) {
 	for name, c := range map[string]struct {
 		s    Summary
 		want Quality
-		why  []string // what the reasons begin with
+		why  []string // the beginnings of the reasons
 	}{
 		"nothing seen": {Summary{}, Good, nil},
 		"no samples":   {Summary{Times: Times{Process: time.Second, NotSampled: time.Second}}, Good, nil},
@@ -52,7 +52,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestCures: each doubt has the cure that fits its cause, and the engine.
+// TestCures: each doubt has the cure for its cause and for the engine.
 func TestCures(t *testing.T) {
 	many := func(s Summary) Summary {
 		s.Attempted = 10000

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestRelabel: what was added under a thread's first name is found under its second, once, whether that one was there
-// before or not.
+// TestRelabel: samples were added under a thread's first name. They are found under its second name, once, whether
+// that name existed before or not.
 func TestRelabel(t *testing.T) {
 	a, b, c := &Func{Name: "a"}, &Func{Name: "b"}, &Func{Name: "c"}
 	stack := func(fns ...*Func) *Stack {
@@ -28,7 +28,7 @@ func TestRelabel(t *testing.T) {
 		p.Relabel("[long]", "[long-name]")
 		p.Relabel("[nobody]", "[long-name]")
 		p.Add("[long-name]", stack(b, a), 100)
-		p.Add("[long]", stack(a), 1000) // another thread's, born later
+		p.Add("[long]", stack(a), 1000) // another thread's, which began later
 		want := map[string]int64{"[other];a;b": 1, "[long-name];a;b": 101, "[long-name];a;c": 2, "[long-name];a": 4,
 			"[long];a": 1000}
 		if before {
@@ -51,7 +51,7 @@ func TestRelabel(t *testing.T) {
 	}
 }
 
-// TestRelabelOften: nodes that are renamed do not fill the index.
+// TestRelabelOften: renamed nodes do not fill the index.
 func TestRelabelOften(t *testing.T) {
 	p := New()
 	fn := &Func{Name: "f"}

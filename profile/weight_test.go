@@ -13,7 +13,7 @@ func TestWeights(t *testing.T) {
 	p.AddTimed("[t tid=1]", s, 2, 5*time.Millisecond)
 	p.AddTimed("", stack(Whole, "main", "idle"), 1, 0)
 	p.SetTime(NotSampled, 7)
-	p.SetTime(NotSampled, 3) // what is not sampled yet can be sampled later
+	p.SetTime(NotSampled, 3) // time that is not sampled yet can be sampled later
 	p.SetTime(ExitedThreads, 0)
 	for weight, want := range map[Weight]map[string]int64{
 		Samples: {"work": 3, "idle": 1},

@@ -53,7 +53,7 @@ func (r *run) account(snap *look.Look, o ptrace.Outcome) {
 	r.checkEnd(o)
 	if o == ptrace.Taken {
 		r.stats.Taken += n
-		r.q.put(snap)
+		r.hand(snap)
 		return
 	}
 	r.stats.Lost[o] += n

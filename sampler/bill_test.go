@@ -15,9 +15,9 @@ import (
 	"time"
 )
 
-// timesProgram has one thread that never rests, many that run in bursts shorter than a tick, and many
-// that live for less than the time between two listings. For each line it is sent it says, in
-// nanoseconds, what it has used altogether, in bursts and in short threads.
+// timesProgram has one thread that never rests, many that run in bursts shorter than a tick, and many that live for
+// less than the time between two listings. For each line on stdin it prints, in nanoseconds, the CPU time of all its
+// threads, of the bursts and of the short threads.
 const timesProgram = `
 static volatile long inBursts[64], inShort;
 static void *burst(void *x) {
@@ -58,7 +58,7 @@ int main(void) {
 	}
 }`
 
-// used asks the program.
+// used asks the program for its CPU times.
 func used(t *testing.T, p *ctest.Program) (all, bursts, short int64) {
 	t.Helper()
 	if _, err := p.In.Write([]byte("\n")); err != nil {
@@ -71,11 +71,11 @@ func used(t *testing.T, p *ctest.Program) (all, bursts, short int64) {
 	return n[0], n[1], n[2]
 }
 
-// TestTimesAddUp: what samples carry, what none carries and what short threads used is what the
-// program itself says that it has used.
+// TestTimesAddUp: the CPU time that samples carry, that no sample carries, and that short threads used, is together
+// what the program itself measures.
 func TestTimesAddUp(t *testing.T) {
 	p := ctest.Run(t, timesProgram)
-	time.Sleep(100 * time.Millisecond) // for all threads to be there
+	time.Sleep(100 * time.Millisecond) // until all threads are there
 	s, q := New(p.PID, ctest.CPU()), NewQueue(64)
 	ctx, cancel := context.WithCancel(context.Background())
 	byTID, sum := map[int]int64{}, int64(0)
@@ -111,7 +111,7 @@ func TestTimesAddUp(t *testing.T) {
 	if sum != int64(times.Sampled) || times.Process != times.Sampled+times.NotSampled+times.Exited {
 		t.Errorf("samples carry %d: %+v", sum, times)
 	}
-	// It was asked before and after, and has used at most all CPUs in between.
+	// The program was asked before and after the run. Besides the run, it can have used all CPUs at most.
 	beside := (asked - got.Wall) * time.Duration(runtime.NumCPU())
 	if off := time.Duration(all) - times.Process; off > times.Process/50+beside || -off > times.Process/50 {
 		t.Errorf("%v, and the program used %v, of which at most %v were before and after", times.Process, time.Duration(all),
@@ -121,12 +121,12 @@ func TestTimesAddUp(t *testing.T) {
 	if times.NotSampled > times.Process/4 {
 		t.Errorf("%v of %v are not sampled", times.NotSampled, times.Process)
 	}
-	// What the kernel charges short threads has no ticks in it. Where CPUs are visited, samples of threads that have
-	// used little carry their time.
+	// The kernel's charge for short threads does not come in ticks. If CPUs are visited, samples of threads that have
+	// used little carry the time of short threads.
 	if !got.Visits && times.Exited <= 0 || float64(times.Exited) > 2*float64(short) {
 		t.Errorf("ended threads have %v, and short ones used %v", times.Exited, time.Duration(short))
 	}
-	delete(byTID, longest(byTID)) // the one that never rests
+	delete(byTID, longest(byTID)) // the thread that never rests
 	others := int64(times.Exited)
 	for _, ns := range byTID {
 		others += ns
@@ -147,7 +147,7 @@ func longest(byTID map[int]int64) (tid int) {
 	return tid
 }
 
-// A thread that slept until it was told to stop is not where its time went.
+// A thread sleeps until it is told to stop. Its CPU time is not billed to the place where it slept.
 func TestInterruptedSleepIsNotBilled(t *testing.T) {
 	for _, c := range []struct {
 		what   string

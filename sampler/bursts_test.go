@@ -11,8 +11,8 @@ import (
 	"goprof/testdata/ctest"
 )
 
-// burstsProgram has 200 threads that each run for 0.2 ms and then sleep for 19.8, and one that never rests. For each
-// line it is sent it says what both have used, by their own clocks.
+// burstsProgram has 200 threads that each run for 0.2 ms and then sleep for 19.8 ms, and one that never rests. For
+// each line on stdin it prints the CPU times of both, by the threads' own clocks.
 const burstsProgram = `
 static volatile long used[201];
 static void *burst(void *x) {
@@ -41,8 +41,8 @@ int main(void) {
 	}
 }`
 
-// TestShortBursts: what threads use in bursts that are shorter than the kernel's ticks is found in their samples, by
-// number and by CPU time, as what one uses that never rests.
+// TestShortBursts: some threads run in bursts that are shorter than the kernel's ticks, and one never rests. Samples
+// show the CPU time of both alike, by their number and by the CPU time that they carry.
 func TestShortBursts(t *testing.T) {
 	const interval = 2 * time.Millisecond
 	p := ctest.Run(t, burstsProgram)
@@ -54,7 +54,7 @@ func TestShortBursts(t *testing.T) {
 	time.Sleep(200 * time.Millisecond)
 	s, q := New(p.PID, ctest.CPU()), NewQueue(64)
 	ctx, cancel := context.WithCancel(context.Background())
-	var number, weight [2]int64 // of bursts, of the spinner
+	var number, weight [2]int64 // of the bursts, and of the thread that never rests
 	consumed := make(chan struct{})
 	go func() {
 		defer close(consumed)

@@ -27,6 +27,8 @@ type capture struct {
 	late func(*look.Look, ptrace.Outcome)
 	// sum is the engine's account so far.
 	sum func() Stats
+	// hand hands a look over.
+	hand func(*look.Look)
 
 	stats       Stats
 	maxOverhead float64
@@ -44,14 +46,14 @@ type capture struct {
 
 // newCapture begins a run. late and sum are still to be set.
 func newCapture(t *ptrace.Tracer, proc *procfs.Dir, p *progress, cancel <-chan struct{}, cfg Config, q *Queue) capture {
-	t.After, t.Trail = cfg.After, cfg.Trail
+	t.After, t.Trail, t.Contexts = cfg.After, cfg.Trail, cfg.Contexts
 	if cfg.Memory != nil {
 		t.Serve(cfg.Memory)
 	}
 	if cfg.MaxStack > 0 {
 		t.StackLimit = cfg.MaxStack
 	}
-	c := capture{q: q, t: t, proc: proc, progress: p, cancel: cancel, maxOverhead: cfg.MaxOverhead,
+	c := capture{q: q, hand: q.put, t: t, proc: proc, progress: p, cancel: cancel, maxOverhead: cfg.MaxOverhead,
 		pace: cfg.Pace}
 	c.began = ptrace.Monotonic(&c.ts)
 	c.ticks = newTicks(cfg.Interval, cfg.NoJitter, c.began)
@@ -67,6 +69,7 @@ func (c *capture) runInShifts(loop, settle func()) (Stats, error) {
 			c.cpuAtFrom = threadCPU()
 			loop()
 			c.t.CollectRest(c.accountLate)
+			c.q.handOver()
 			if again = !c.over(); !again {
 				settle()
 				c.stats = c.sum()
@@ -126,6 +129,7 @@ func (c *capture) sleep(deadline int64) bool {
 		if c.t.Pending() > 0 {
 			until = min(until, now+int64(c.t.Patience()))
 		}
+		c.q.handOverBefore(until)
 		c.ts = unix.NsecToTimespec(until)
 		ptrace.SleepUntil(&c.ts)
 		if c.slept = ptrace.Monotonic(&c.ts) >= deadline; c.slept && c.t.Pending() == 0 {

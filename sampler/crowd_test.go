@@ -16,8 +16,8 @@ import (
 	"goprof/testdata/ctest"
 )
 
-// crowdProgram has so many threads that sleep and so many that work: each fourth of these without rest, the others for
-// 1 to 3 of each 8 milliseconds. It says the tids of those that work.
+// crowdProgram has a number of threads that sleep and a number that work. Each fourth of the latter never rests, the
+// others work for 1 to 3 of each 8 milliseconds. It prints the tids of the threads that work.
 const crowdProgram = `
 static void *sleeper(void *x) { for (;;) pause(); }
 static void *worker(void *x) {
@@ -41,9 +41,9 @@ int main(int argc, char **argv) {
 	for (;;) pause();
 }`
 
-// TestCrowd: of thousands of threads some run. They are sampled by the CPU time that they use, whether or not there are
-// descriptors for all, and the others are next to no work. With GOPROF_CROWD=10s it takes that long and has 10,000
-// threads.
+// TestCrowd: of thousands of threads some run. Their samples follow the CPU time that they use, whether or not there
+// are descriptors for all threads. The other threads cost next to nothing. With GOPROF_CROWD=10s the test takes 10 s
+// and has 10,000 threads.
 func TestCrowd(t *testing.T) {
 	sleeping, samples, length := "2000", int64(1500), time.Duration(0)
 	if d, err := time.ParseDuration(os.Getenv("GOPROF_CROWD")); err == nil {
@@ -62,7 +62,7 @@ func TestCrowd(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			interval := 10 * time.Millisecond
 			if length == 0 {
-				interval = 2 * time.Millisecond // sooner done
+				interval = 2 * time.Millisecond // so the run ends sooner
 			}
 			asked := time.Now()
 			before := map[int]int64{}
@@ -100,7 +100,7 @@ func TestCrowd(t *testing.T) {
 				used[tid] = ctest.Ran(t, p.PID, tid) - before[tid]
 				usedAll += used[tid]
 			}
-			// They were asked before and after, and have used at most all CPUs in between.
+			// The threads were asked before and after the run. Besides the run, they can have used all CPUs at most.
 			beside := int64(time.Since(asked)-got.Wall) * int64(runtime.NumCPU())
 			pass := bareScan(t, p.PID)
 			t.Logf("%d samples, %.1f Hz reached; sampling thread %.1f %% of a CPU; a bare loop over all threads' schedstat: "+
@@ -111,12 +111,12 @@ func TestCrowd(t *testing.T) {
 			for _, tid := range tids {
 				carried += cpu[tid]
 				want := float64(got.Taken) * float64(used[tid]) / float64(usedAll)
-				// One that had a CPU while goprof had none has that many more.
+				// A thread that had a CPU while goprof had none misses that many samples.
 				if n := float64(count[tid]); n < 0.6*want-20-float64(got.Skipped) || n > 1.5*want+20 {
 					t.Errorf("thread %d has %.0f samples, %.0f by CPU time", tid, n, want)
 				}
 			}
-			// A single one's may carry what others used that have used little (bill.go).
+			// A single thread's samples may carry the CPU time of threads that have used little (bill.go).
 			if slack := usedAll / 5; carried < usedAll-slack-beside || carried > usedAll+slack {
 				t.Errorf("samples carry %v of %v, of which at most %v were before and after", time.Duration(carried),
 					time.Duration(usedAll),
@@ -129,8 +129,8 @@ func TestCrowd(t *testing.T) {
 	}
 }
 
-// bareScan is the CPU time of reading schedstat of all threads once, by kept descriptors or, where they do not suffice,
-// without.
+// bareScan is the CPU time that it takes to read schedstat of all threads once. It reads by kept descriptors, as far
+// as these suffice.
 func bareScan(t *testing.T, pid int) (each time.Duration) {
 	ptrace.OnOwnThread(func() {
 		d := procfs.OpenDir(pid)
@@ -157,7 +157,7 @@ func bareScan(t *testing.T, pid int) (each time.Duration) {
 	return each
 }
 
-// Threads that sleep are not read at each tick: the process's clock says that none of them has run.
+// goprof does not read sleeping threads at each tick: the process's clock says that none of them has run.
 func TestColdThreadsAreNotRead(t *testing.T) {
 	p := ctest.Run(t, crowdProgram, "2000", "0")
 	proc := procfs.OpenDir(p.PID)
@@ -175,7 +175,8 @@ func TestColdThreadsAreNotRead(t *testing.T) {
 		reads += s.coldRead
 		time.Sleep(10 * time.Millisecond)
 	}
-	// One in each tick, and all of them when something else (the kernel, on the process's behalf) has been charged.
+	// One read in each tick, and reads of all threads when the process was charged for something else (the kernel's
+	// work on its behalf).
 	if reads > 50+3*2000 {
 		t.Errorf("%d reads of 2000 threads that sleep, in 50 ticks", reads)
 	}

@@ -9,7 +9,8 @@ import (
 	"goprof/sampler/ptrace"
 )
 
-// As many threads to look at as CPUs: nothing is gained by moving. One less now and then does not change that.
+// With as many due threads as CPUs, moving to another CPU gains nothing. One thread less now and then does not
+// change that.
 func TestCrowded(t *testing.T) {
 	cpus := int64(runtime.NumCPU())
 	r := &run{capture: capture{t: new(ptrace.Tracer)}}

@@ -5,6 +5,9 @@ package sampler
 import (
 	"cmp"
 	"context"
+	"math/rand/v2"
+	"slices"
+	"sync/atomic"
 	"syscall"
 	"time"
 	"unsafe"
@@ -25,6 +28,7 @@ type Events struct {
 	cpu    *arch.CPU
 	list   []Event
 	kernel bool // the kernel's frames are wanted
+	thin   atomic.Int64
 }
 
 // NewEvents makes a sampler of events of pid. kernel says that the kernel's frames are wanted, too: Look.Kernel.
@@ -62,8 +66,9 @@ type eventRun struct {
 	cpus     []int
 	rings    []*perfRing
 	polls    []unix.PollFd
-	outputs  []int // the events behind which programs write, by CPU
-	array    int   // the map that leads to these
+	waiter   *ringWaiter // of a Lean run
+	outputs  []int       // the events behind which programs write, by CPU
+	array    int         // the map that leads to these
 	probes   []eventProbe
 	probeTID int // the thread by which the probes know the process
 	counters counters
@@ -76,7 +81,10 @@ type eventRun struct {
 	began      int64
 	over       int64 // when hits stopped counting; 0 before
 	checkedAt  int64
-	ownCPU     int64 // CPU time of goprof at that moment
+	ownCPU     int64   // CPU time of goprof at that moment
+	most       float64 // samples in a second
+	attempted  int64   // stats.Attempted at checkedAt
+	fewer      int64   // one in so many samples of counters is taken
 	cpuAtStart time.Duration
 	ts         unix.Timespec
 }
@@ -93,7 +101,8 @@ type eventProbe struct {
 }
 
 func (e *Events) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
-	r := &eventRun{Events: e, cfg: cfg, q: q, proc: procfs.OpenDir(e.pid), known: map[int]ptrace.Hint{}, array: -1}
+	r := &eventRun{Events: e, cfg: cfg, q: q, proc: procfs.OpenDir(e.pid), known: map[int]ptrace.Hint{}, array: -1,
+		most: cmp.Or(cfg.MostSamples, mostSamples), fewer: 1}
 	defer r.proc.Close()
 	if !r.proc.Exists() {
 		return Stats{}, ErrNoProcess
@@ -123,17 +132,28 @@ func (r *eventRun) open() (err error) {
 	if r.cfg.MaxStack > 0 {
 		r.stack = min(r.stack, r.cfg.MaxStack)
 	}
+	size, least := eventRingShare(len(r.cpus)), ringLeast
+	if r.cfg.Lean {
+		r.stack = min(r.stack, leanEventStack)
+		size, least = leanEventRing, leanEventRing
+	}
 	for i := range r.list {
 		r.counts = append(r.counts, EventCount{Name: r.list[i].Name, Interval: max(r.list[i].Interval, 1)})
 	}
 	attr := holderAttr()
 	for _, cpu := range r.cpus {
-		ring, err := openRing(cpu, eventRingShare(len(r.cpus)), ringLeast, &attr)
+		ring, err := openRing(cpu, size, least, &attr)
 		if err != nil {
 			return err
 		}
 		r.rings = append(r.rings, ring)
 		r.polls = append(r.polls, unix.PollFd{Fd: int32(ring.fd), Events: unix.POLLIN})
+	}
+	if r.cfg.Lean {
+		var err error
+		if r.waiter, err = newRingWaiter(r.rings); err != nil {
+			return err
+		}
 	}
 	if err := r.openProbes(); err != nil {
 		return err
@@ -150,9 +170,18 @@ func eventRingShare(cpus int) int {
 	return size
 }
 
+// A Lean run shares the machine's locked memory with the runs of two hundred JVMs. Its rings have room for some
+// records, and are emptied as soon as there is one.
+const (
+	leanEventStack = 32 << 10
+	leanEventRing  = 128 << 10
+	leanEventTick  = time.Second
+)
+
 func (r *eventRun) close() {
 	r.closeProbes()
 	r.counters.close()
+	r.waiter.close()
 	for _, fd := range r.outputs {
 		unix.Close(fd)
 	}
@@ -178,7 +207,7 @@ func (r *eventRun) loop(ctx context.Context) {
 		}
 		r.takeHints()
 		r.drain()
-		if now := ptrace.Monotonic(&r.ts); now-r.checkedAt >= rateWindow {
+		if now := ptrace.Monotonic(&r.ts); r.isTimeToRate(now) {
 			r.boundRates(now - r.checkedAt)
 			r.checkedAt = now
 			r.followProcess()
@@ -201,14 +230,26 @@ func (r *eventRun) takeHints() {
 	}, true)
 }
 
-// wait sleeps until a ring is half full, or for a tick. Like ptrace.SleepUntil, wait does not tell Go's scheduler.
+// wait sleeps until a ring is half full, or for a tick. Like ptrace.SleepUntil, wait does not tell Go's scheduler. A
+// Lean run does: hundreds of runs would keep all of Go's processors while they sleep.
 func (r *eventRun) wait() {
 	for i := range r.polls {
 		r.polls[i].Revents = 0
 	}
+	if r.waiter != nil {
+		if err := r.waiter.wait(leanEventTick, r.hasRecords); err != nil {
+			r.failed = err
+		}
+		return
+	}
 	r.ts = unix.NsecToTimespec(eventTick)
 	syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(unsafe.SliceData(r.polls))), uintptr(len(r.polls)),
 		uintptr(unsafe.Pointer(&r.ts)), 0, 0, 0)
+}
+
+// hasRecords reports whether a ring has any.
+func (r *eventRun) hasRecords() bool {
+	return slices.ContainsFunc(r.rings, func(ring *perfRing) bool { return atomic.LoadUint64(ring.head) != *ring.tail })
 }
 
 func (r *eventRun) sum() Stats {
@@ -298,7 +339,11 @@ func (r *eventRun) whatOf(b ringBytes, e *eventRecord) (number int, amount, own 
 		if r.counters.isTwin(e, e.regs[r.cpu.SP], e.regs[r.cpu.PC]) {
 			return -1, 0, 0
 		}
-		return i, r.counts[i].interval(), 1
+		times := min(r.thinness()*r.fewer, mostThin)
+		if times > 1 && rand.Int64N(times) != 0 {
+			return -1, 0, 0
+		}
+		return i, r.counts[i].interval() * times, 1
 	}
 	if e.rawLen < dataCopies {
 		return -1, 0, 0

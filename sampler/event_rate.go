@@ -16,16 +16,40 @@ import (
 
 const (
 	rateWindow = int64(100 * time.Millisecond)
-	// mostSamples bounds the samples of an event in a second.
+	// mostSamples bounds the samples of an event in a second, unless Config.MostSamples does.
 	mostSamples = 4000
+	// enoughToRate is how many samples tell a rate. Where fewer are permitted in a window, the window is longer.
+	enoughToRate = 32
 	// calm is how far below its bounds an event must be before its interval becomes shorter. The interval then becomes
 	// half as long, which leaves room.
 	calm = 0.25
 )
 
+// isTimeToRate reports whether rates are to be looked at: the window has passed, or there were already more samples
+// than may come in a window.
+func (r *eventRun) isTimeToRate(now int64) bool {
+	passed := now - r.checkedAt
+	window := max(rateWindow, int64(enoughToRate/r.most*1e9))
+	return passed >= window || r.stats.Attempted-r.attempted > int64(r.most*float64(window)/1e9) && passed >= shortWindow
+}
+
+// shortWindow is the shortest time of which a rate is told.
+const shortWindow = int64(10 * time.Millisecond)
+
+// boundCounters is boundRates for the kernel's counters. They keep their interval, so all of a run are thinned out.
+func (r *eventRun) boundCounters(window int64, cost float64) {
+	rate := float64(r.stats.Attempted-r.attempted) / (float64(window) / 1e9)
+	r.fewer = int64(fittingInterval(uint64(r.fewer), 1, 1, 1, max(rate/r.most, cost)))
+	r.fewer = min(r.fewer, mostThin)
+}
+
 // boundRates fits the intervals of events to what they bring and to what goprof has used.
 func (r *eventRun) boundRates(window int64) {
 	cost := r.overBudget(window)
+	if len(r.counters.fds) > 0 {
+		r.boundCounters(window, cost)
+	}
+	r.attempted = r.stats.Attempted
 	for i := range r.probes {
 		p := &r.probes[i]
 		taken := r.counts[p.number].Taken
@@ -36,7 +60,8 @@ func (r *eventRun) boundRates(window int64) {
 		}
 		now := atomic.LoadUint64(&p.counts.Interval)
 		hits, amount := atomic.LoadUint64(&p.counts.Hits), atomic.LoadUint64(&p.counts.Amount)
-		next := fittingInterval(now, max(r.list[p.number].Interval, 1), hits, amount, max(rate/mostSamples, cost))
+		asked := min(max(r.list[p.number].Interval, 1)*uint64(r.thinness()), maxInterval)
+		next := fittingInterval(max(now, asked), asked, hits, amount, max(rate/r.most, cost))
 		p.longest = max(p.longest, next)
 		atomic.StoreUint64(&p.counts.Interval, next)
 	}
@@ -81,3 +106,14 @@ func longerInterval(now, hits, amount uint64, over float64) uint64 {
 	times := uint64(min(over, maxInterval)) + 1
 	return min(max(now, least, 1)*times, maxInterval)
 }
+
+// Thin makes samples so many times rarer than was asked for, from any goroutine. Each then stands for so many times as
+// much.
+func (e *Events) Thin(times float64) { e.thin.Store(int64(min(max(times, 1), mostThin))) }
+
+// mostThin bounds Thin: what a sample stands for is a product.
+const mostThin = 1 << 20
+
+// thinness is what Thin has set. A counter of the kernel keeps its interval (openCounters), so its samples are thinned
+// out here, by lot.
+func (e *Events) thinness() int64 { return max(e.thin.Load(), 1) }

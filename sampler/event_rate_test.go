@@ -2,10 +2,15 @@
 
 package sampler
 
-import "testing"
+import (
+	"testing"
+	"time"
 
-// TestLongerInterval: an interval grows by what the rate is too high, and whatever amounts the target says, it does not
-// become none: each hit would be a sample.
+	"goprof/arch/cpus"
+)
+
+// TestLongerInterval: the interval grows by the factor by which the rate is too high. Whatever amounts the target
+// reports, the interval does not become 0: each hit would be a sample.
 func TestLongerInterval(t *testing.T) {
 	for _, c := range []struct {
 		name              string
@@ -26,8 +31,8 @@ func TestLongerInterval(t *testing.T) {
 	}
 }
 
-// TestFittingInterval: after a burst the interval comes back to what was asked for, and not below. None that
-// fits is changed.
+// TestFittingInterval: after a burst the interval comes back to what the user asked for, and not below that. An
+// interval that fits is not changed.
 func TestFittingInterval(t *testing.T) {
 	burst := fittingInterval(512<<10, 512<<10, 10, 10<<20, 40)
 	if burst <= 512<<10 {
@@ -47,5 +52,42 @@ func TestFittingInterval(t *testing.T) {
 	}
 	if got := fittingInterval(1, 1, 10, 10, 0); got != 1 {
 		t.Errorf("an interval of 1 becomes %d", got)
+	}
+}
+
+// TestFewSamplesTellNoRate: where few samples may come in a second, the window is long enough for some, and a burst is
+// noticed before its end.
+func TestFewSamplesTellNoRate(t *testing.T) {
+	r := &eventRun{Events: &Events{}, most: 16}
+	for _, c := range []struct {
+		passed  time.Duration
+		samples int64
+		is      bool
+	}{
+		{time.Second, 5, false}, {2 * time.Second, 5, true}, {100 * time.Millisecond, 33, true},
+		{time.Millisecond, 1000, false},
+	} {
+		r.stats.Attempted = r.attempted + c.samples
+		if is := r.isTimeToRate(r.checkedAt + int64(c.passed)); is != c.is {
+			t.Errorf("%d samples in %v: %v", c.samples, c.passed, is)
+		}
+	}
+}
+
+// TestThinnedCounters: of a counter of the kernel one sample in so many is taken, and stands for all of them.
+func TestThinnedCounters(t *testing.T) {
+	r := &eventRun{Events: NewEvents(1, cpus.Here(), []Event{{Name: "page-faults", Interval: 16}}, false), fewer: 2,
+		counts: []EventCount{{Interval: 16}}}
+	r.counters = counters{ids: map[uint64]int{7: 0}, own: map[uint64]int{}, last: map[int]lastHit{}}
+	r.Thin(5)
+	taken, stood := 0, int64(0)
+	for range 20_000 {
+		if number, amount, _ := r.whatOf(nil, &eventRecord{id: 7}); number == 0 {
+			taken++
+			stood += amount
+		}
+	}
+	if taken < 1700 || taken > 2300 || stood != int64(taken)*16*10 { // 2000, and 7 standard deviations
+		t.Errorf("%d of 20,000 are taken, and stand for %d", taken, stood)
 	}
 }

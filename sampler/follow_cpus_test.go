@@ -16,7 +16,7 @@ import (
 	"goprof/testdata/ctest"
 )
 
-// TestPerfFollowsCPUs: a CPU that comes while perf samples has its events soon.
+// TestPerfFollowsCPUs: a CPU is switched on while perf samples. Soon it has its events.
 func TestPerfFollowsCPUs(t *testing.T) { eachPerf(t, checkPerfFollowsCPUs) }
 
 func checkPerfFollowsCPUs(t *testing.T, cfg Config) {
@@ -49,7 +49,7 @@ func checkPerfFollowsCPUs(t *testing.T, cfg Config) {
 	})
 }
 
-// TestVisitsTakeCPUsIn: a CPU that comes is visited, and one that comes back gets its notes anew.
+// TestVisitsTakeCPUsIn: a CPU that is switched on is visited. One that comes back gets new notes of switches.
 func TestVisitsTakeCPUsIn(t *testing.T) {
 	ctest.NeedCPU(t)
 	p := ctest.Run(t, ctest.Spin)
@@ -96,7 +96,7 @@ func (v *visits) numbers() (cpus []int) {
 	return cpus
 }
 
-// TestCPUSwitchedOff switches the last CPU off for a moment. When it is back, what runs there is sampled again.
+// TestCPUSwitchedOff switches the last CPU off for a moment. When the CPU is back, samples come from there again.
 func TestCPUSwitchedOff(t *testing.T) {
 	if os.Getenv("GOPROF_SWITCH_CPUS") == "" {
 		t.Skip("it disturbs the whole machine: set GOPROF_SWITCH_CPUS=1")
@@ -115,7 +115,7 @@ func TestCPUSwitchedOff(t *testing.T) {
 		if err := os.WriteFile(file, []byte("0"), 0); err != nil {
 			t.Skipf("this machine's CPUs cannot be switched off: %v", err)
 		}
-		time.Sleep(time.Duration(followEvery * 3 / 2)) // what is off for less may be missed
+		time.Sleep(time.Duration(followEvery * 3 / 2)) // goprof may miss a CPU that is off for less than this
 	}
 	engines := map[string]func(pid int) Engine{
 		"ptrace": func(pid int) Engine { return New(pid, ctest.CPU()) },
@@ -129,7 +129,7 @@ func TestCPUSwitchedOff(t *testing.T) {
 			got := sessionOf(t, engine(p.PID), cfg, 64, each, func(seen *atomic.Int64) {
 				untilSamples(100)(seen)
 				off()
-				time.Sleep(2500 * time.Millisecond) // until that is known, and threads have moved there
+				time.Sleep(2500 * time.Millisecond) // until goprof knows that, and threads have moved there
 				n, used := seen.Load(), ProcessCPU(p.PID)
 				time.Sleep(2 * time.Second)
 				n, used = seen.Load()-n, ProcessCPU(p.PID)-used

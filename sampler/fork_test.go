@@ -11,9 +11,9 @@ import (
 	"goprof/testdata/ctest"
 )
 
-// forkingProgram forks, in the one way and the other, as fast as it can, until it is told to end. Each child works for
-// a moment, makes sure that nobody traces it, and is waited for. Then it says how many there were, and how many met
-// something odd.
+// forkingProgram forks and vforks as fast as it can, until it is told to end. Each child works for a moment and
+// checks that no tracer holds it, and its parent waits for it. At the end the program prints how many children there
+// were, and how many met something odd.
 const forkingProgram = `
 #include <fcntl.h>
 #include <poll.h>
@@ -52,9 +52,9 @@ int main(int argc, char **argv) {
 	pause();
 }`
 
-// TestTargetThatForks: children of a process that is being sampled are nobody's business: they are not traced, not
-// sampled, not disturbed, and their parent gets all of them back. A vfork parent, which cannot stop until its child has
-// gone on, waits no longer for us.
+// TestTargetThatForks: goprof leaves the children of its target alone. It does not trace, sample or disturb them,
+// and their parent gets all of them back. The parent of a vfork cannot stop until its child has gone on. goprof
+// makes it wait no longer than that.
 func TestTargetThatForks(t *testing.T) {
 	t.Run("ptrace", func(t *testing.T) {
 		testForks(t, func(pid int, end func(*atomic.Int64)) Stats {

@@ -11,8 +11,8 @@ import (
 	"goprof/testdata/ctest"
 )
 
-// A process that is frozen in the middle of a recording has no samples while it is, and those that it is owed
-// afterwards.
+// A process is frozen in the middle of a recording. It has no samples during that time, and gets those that it is
+// owed afterwards.
 func TestFreezeWhileSampling(t *testing.T) {
 	for version, f := range ctest.Freezers(t) {
 		t.Run("cgroup v"+version, func(t *testing.T) {
@@ -33,7 +33,7 @@ func TestFreezeWhileSampling(t *testing.T) {
 			})
 			used := time.Duration(ctest.Ran(t, p.PID, p.PID) - before)
 			t.Logf("%d samples, %d late, lost %v, %v used", got.Taken, got.Late, got.Lost, used)
-			// The queue is full where the test itself had no CPU.
+			// The queue is full if the test itself had no CPU.
 			if got.err != nil || got.Taken < 200 || got.LostSum()-got.Lost[ptrace.QueueFull] > 3 ||
 				got.Attempted > int64(used/interval)+3+chance(int64(used/interval)) {
 				t.Errorf("%v: %d looks, lost %v, in %v of CPU time", got.err, got.Attempted, got.Lost, used)

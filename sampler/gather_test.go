@@ -13,8 +13,8 @@ import (
 	"goprof/sampler/ptrace"
 )
 
-// TestGatherTimes: the last thread's looks are together the time that the process tells; a thread that came earlier has
-// the time until the tick before, and half a tick.
+// TestGatherTimes: the looks at the last thread sum up to the time that the process reports. A thread that came
+// earlier has the time until the tick before it, and half a tick.
 func TestGatherTimes(t *testing.T) {
 	const ms = int64(time.Millisecond)
 	r := &gatherRun{late: map[int]*lateThread{}}

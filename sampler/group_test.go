@@ -15,7 +15,7 @@ import (
 	"goprof/testdata/ctest"
 )
 
-// runGroup runs a group for the length of a test; it skips where CPUs cannot be visited.
+// runGroup runs a group for the length of a test. It skips the test if CPUs cannot be visited.
 func runGroup(t *testing.T, g *Group) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -31,14 +31,14 @@ func runGroup(t *testing.T, g *Group) {
 	case err := <-done:
 		done <- nil
 		if errors.Is(err, ErrNoVisits) {
-			t.Skip("CPUs cannot be visited here") // no CAP_PERFMON, or one CPU
+			t.Skip("CPUs cannot be visited here") // goprof has no CAP_PERFMON, or there is one CPU
 		}
 		t.Fatal(err)
 	case <-time.After(100 * time.Millisecond):
 	}
 }
 
-// joined is a member under way.
+// joined is a member that is being sampled.
 type joined struct {
 	*Member
 	samples int64
@@ -76,7 +76,7 @@ func join(t *testing.T, g *Group, pid int) *joined {
 	return j
 }
 
-// Samples of each member are its CPU time divided by the interval, whoever else is in the group.
+// A member has as many samples as its CPU time has intervals, whatever other members there are.
 func TestGroupSharesFairly(t *testing.T) {
 	const interval = 2 * time.Millisecond
 	g := NewGroup(interval, 0)
@@ -89,14 +89,14 @@ func TestGroupSharesFairly(t *testing.T) {
 	for _, p := range []*ctest.Program{one, other} {
 		m := join(t, g, p.PID)
 		m.SetShare(1 / float64(len(members)+1))
-		// What it uses until it is a member has no samples.
+		// CPU time from before the process became a member has no samples.
 		ctest.Eventually(t, "it is met", func() bool { return m.Met() > 0 })
 		members, before = append(members, m), append(before, ProcessCPU(p.PID))
 	}
 	for ProcessCPU(members[0].pid)-before[0] < 1500*time.Millisecond {
 		time.Sleep(20 * time.Millisecond)
 	}
-	// As needTicks, for what a group counts.
+	// This is needTicks for what a group counts.
 	asked := int64(time.Since(began)/interval) * int64(len(onlineCPUs()))
 	if held := g.Stats().Visits - visitsBefore; held < asked*3/4 {
 		t.Skipf("not judged: there was a CPU for %d visits of %d", held, asked)
@@ -120,7 +120,7 @@ func TestGroupSharesFairly(t *testing.T) {
 	}
 }
 
-// A member whose process ends is sent away, and one that comes in its place is taken in.
+// A member whose process ends is sent away. A process that comes in its place becomes a member.
 func TestGroupMembersComeAndGo(t *testing.T) {
 	g := NewGroup(2*time.Millisecond, 0)
 	runGroup(t, g)
@@ -139,7 +139,7 @@ func TestGroupMembersComeAndGo(t *testing.T) {
 	}
 }
 
-// A group without members visits no CPU, and does so again when one has come, though it sleeps.
+// A group without members visits no CPU. When a member comes, the group wakes up and visits CPUs again.
 func TestGroupRestsWithoutMembers(t *testing.T) {
 	g := NewGroup(5*time.Millisecond, 0)
 	runGroup(t, g)
@@ -148,7 +148,7 @@ func TestGroupRestsWithoutMembers(t *testing.T) {
 			time.Sleep(5 * time.Millisecond)
 		}
 		var before GroupStats
-		ctest.Eventually(t, "no CPU is visited", func() bool { // a visit may be under way
+		ctest.Eventually(t, "no CPU is visited", func() bool { // one more visit may be under way
 			before = g.Stats()
 			time.Sleep(100 * time.Millisecond)
 			return g.Stats().Visits == before.Visits
@@ -169,7 +169,7 @@ func TestGroupRestsWithoutMembers(t *testing.T) {
 	}
 }
 
-// The same process twice would be sampled by one of both only.
+// If one process were two members, only one of them would get samples.
 func TestGroupTakesAProcessOnce(t *testing.T) {
 	g := NewGroup(2*time.Millisecond, 0)
 	runGroup(t, g)
@@ -186,7 +186,7 @@ func TestGroupTakesAProcessOnce(t *testing.T) {
 	m.end()
 }
 
-// A group that has ended takes nobody in.
+// A group that has ended takes no new members.
 func TestGroupEnds(t *testing.T) {
 	g := NewGroup(time.Millisecond, 0)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -199,7 +199,7 @@ func TestGroupEnds(t *testing.T) {
 	}
 }
 
-// A member leaves soon, however far off the next visit is, and its process may come again at once.
+// A member leaves soon, however far off the next visit is. Its process may come again at once.
 func TestGroupMemberComesBackAtOnce(t *testing.T) {
 	g := NewGroup(time.Hour, 0)
 	runGroup(t, g)
@@ -214,7 +214,7 @@ func TestGroupMemberComesBackAtOnce(t *testing.T) {
 	}
 }
 
-// Two hundred samplers of an agent keep no more descriptors than there are.
+// The samplers of an agent share the descriptors that there are, so two hundred of them keep no more than that.
 func TestManySamplersShareDescriptors(t *testing.T) {
 	all, one := filesFor(&Config{}), filesFor(&Config{Pace: new(atomic.Int64)})
 	if all == 0 || 200*one > all {
@@ -222,7 +222,7 @@ func TestManySamplersShareDescriptors(t *testing.T) {
 	}
 }
 
-// Visits that are missed are counted, and each member misses as many intervals as they make up.
+// Missed visits are counted. Each member misses as many intervals as these visits make up.
 func TestGroupCountsMissedVisits(t *testing.T) {
 	const interval, step = 4000, 1000
 	v := &visits{round: []int{0, 1, 2, 3}, moments: moments{rng: rand.New(rand.NewPCG(1, 2))}}
@@ -232,7 +232,7 @@ func TestGroupCountsMissedVisits(t *testing.T) {
 		r.members[pid] = &Member{run: &run{}}
 	}
 	now := int64(0)
-	for range 100 { // in time
+	for range 100 { // these visits are in time
 		now = v.moments.at()
 		r.skip(v.advance(now, 0, interval))
 	}
@@ -240,7 +240,7 @@ func TestGroupCountsMissedVisits(t *testing.T) {
 		t.Errorf("%d missed", missed)
 	}
 	skipped := int64(0)
-	for range 50 { // late
+	for range 50 { // these visits are late
 		now += 1000 * step
 		n := v.advance(now, 0, interval)
 		skipped += n

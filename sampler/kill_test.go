@@ -18,9 +18,10 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// unharmedProgram is truth.Unharmed in C: threads raise and send signals, and call what a stop could interrupt. It
-// counts in the mapped file of its argument, as that does; the second long is how much went wrong, the third how often
-// epoll_wait was interrupted (man 7 signal: by every stop, also SIGSTOP's, and no handler is needed).
+// unharmedProgram is truth.Unharmed in C: its threads raise and send signals, and make calls that a stop could
+// interrupt. It counts in the mapped file of its argument, as truth.Unharmed does. The second long is how much went
+// wrong. The third is how often epoll_wait was interrupted (man 7 signal: each stop interrupts it, also SIGSTOP's,
+// and no handler is needed).
 const unharmedProgram = `
 #include <poll.h>
 #include <sys/epoll.h>
@@ -129,12 +130,12 @@ int main(int argc, char **argv) {
 	for (;;) pause();
 }`
 
-// unharmed is a program that must not notice what becomes of us.
+// unharmed is a program that must not notice how goprof ends.
 type unharmed struct {
 	name   string
 	pid    int
-	counts string       // the file
-	check  func() error // asks it
+	counts string       // the file in which it counts
+	check  func() error // asks the program what went wrong
 }
 
 // counted is how often each of its threads has done its work.
@@ -151,7 +152,7 @@ func (u *unharmed) counted(t *testing.T) []int64 {
 	return counts
 }
 
-// isFree checks that nobody is traced or stopped.
+// isFree checks that no thread is traced or stopped.
 func (u *unharmed) isFree(t *testing.T) {
 	t.Helper()
 	entries, err := os.ReadDir("/proc/" + strconv.Itoa(u.pid) + "/task")
@@ -169,7 +170,7 @@ func (u *unharmed) isFree(t *testing.T) {
 	}
 }
 
-// works checks that all its threads go on.
+// works checks that all threads go on.
 func (u *unharmed) works(t *testing.T) {
 	t.Helper()
 	before := u.counted(t)
@@ -183,8 +184,8 @@ func (u *unharmed) works(t *testing.T) {
 	})
 }
 
-// TestEndsOfGoprof ends processes that take samples, as fast as they can, by whatever ends processes, at random
-// moments: no thread is left stopped, and the programs notice nothing. In full:
+// TestEndsOfGoprof ends processes that take samples, at random moments and as fast as it can, in each way that ends
+// a process. No thread is left stopped, and the programs notice nothing. In full:
 //
 //	GOPROF_KILLS=10000 go test ./sampler -run TestEndsOfGoprof -v -timeout 4h
 func TestEndsOfGoprof(t *testing.T) {
@@ -228,7 +229,7 @@ func TestEndsOfGoprof(t *testing.T) {
 	}
 }
 
-// end starts a process that takes samples of a program and ends it.
+// end starts a process that takes samples of a program, and ends that process.
 func end(t *testing.T, u *unharmed, how string, rng *rand.Rand) {
 	t.Helper()
 	wait := time.Duration(rng.IntN(3000)) * time.Microsecond

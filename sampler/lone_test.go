@@ -9,9 +9,8 @@ import (
 	"goprof/testdata/ctest"
 )
 
-// TestLoneThreadIsMetAsOftenAsItRuns: the scheduler moves a thread away from the CPU where goprof is at work. One
-// that runs all the time has as many samples as intervals of CPU time all the same, wherever there is room to move it
-// to.
+// TestLoneThreadIsMetAsOftenAsItRuns: the scheduler moves a thread away from the CPU where goprof works. A thread
+// that runs all the time still has one sample in each interval of CPU time, if there is another CPU to move it to.
 func TestLoneThreadIsMetAsOftenAsItRuns(t *testing.T) {
 	for _, interval := range []time.Duration{time.Millisecond, 10 * time.Millisecond} {
 		p := ctest.Run(t, ctest.Spin)

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestMomentsDoNotKeepApart: how soon the next visit comes says nothing of the one before, as if each moment of time
-// had the same chance; and still the number of visits is what was asked for.
+// TestMomentsDoNotKeepApart: the time until the next visit is independent of the visit before, as if each moment had
+// the same chance. And still the number of visits is what was asked for.
 func TestMomentsDoNotKeepApart(t *testing.T) {
 	const step, rounds = 1000, 2000
 	m := moments{rng: rand.New(rand.NewPCG(1, 2))}
@@ -30,14 +30,14 @@ func TestMomentsDoNotKeepApart(t *testing.T) {
 	if n != rounds*momentsInRound {
 		t.Errorf("%d moments in %d rounds of %d", n, rounds, momentsInRound)
 	}
-	// Of moments without memory 1-exp(-1/4) follow within a quarter of the mean gap.
+	// If moments have no memory, 1-exp(-1/4) of them follow within a quarter of the mean gap.
 	if got, want := float64(soon)/float64(n), 1-math.Exp(-0.25); math.Abs(got-want) > 0.015 {
 		t.Errorf("%.3f of the moments follow within a quarter of the mean gap, not %.3f", got, want)
 	}
 }
 
-// TestMomentsLeaveOut: no moment falls into time that is left out, and on two CPUs half of those that would have are
-// made up for.
+// TestMomentsLeaveOut: no moment falls into time that is left out. On two CPUs, half of the moments that would have
+// fallen there are made up for.
 func TestMomentsLeaveOut(t *testing.T) {
 	const step, took, cpus = 1000, 100, 2
 	m := moments{rng: rand.New(rand.NewPCG(3, 4))}
@@ -58,10 +58,11 @@ func TestMomentsLeaveOut(t *testing.T) {
 	}
 }
 
-// TestMomentsMissed: what has passed long ago is counted and left out, also where it is more than could be drawn.
+// TestMomentsMissed: moments that have passed long ago are counted and left out. That holds also for more moments
+// than could be drawn.
 func TestMomentsMissed(t *testing.T) {
 	const step = 1000
-	for _, n := range []int64{20, 40, 1000, 1e14} { // the last one would take months one by one
+	for _, n := range []int64{20, 40, 1000, 1e14} { // to draw the last number one by one would take months
 		m := moments{rng: rand.New(rand.NewPCG(5, 6))}
 		m.begin(0, step)
 		away := n * step

@@ -15,7 +15,7 @@ import (
 	"goprof/sampler/ptrace"
 )
 
-// offFixture is a run whose records a test makes.
+// offFixture is a run. Tests make its records.
 func offFixture(least time.Duration) *offRun {
 	r := &offRun{threads: map[int]*offThread{}, cpu: cpus.Here(), opt: OffCPUOptions{Min: least}}
 	r.q = NewQueue(8)
@@ -24,7 +24,7 @@ func offFixture(least time.Duration) *offRun {
 	return r
 }
 
-// looks are the times of what was handed over.
+// looks are the times and states of the looks that the run has handed over.
 func (r *offRun) looks() (times []time.Duration, states []look.Waiting) {
 	for {
 		select {
@@ -38,7 +38,7 @@ func (r *offRun) looks() (times []time.Duration, states []look.Waiting) {
 	}
 }
 
-// TestOffCPURecords: each wait is told once, with its own time, whatever comes twice or is missing.
+// TestOffCPURecords: each wait is told once, with its own time. Records may come twice or be missing.
 func TestOffCPURecords(t *testing.T) {
 	const ms = int64(time.Millisecond)
 	stack := func(when int64) offRecord {
@@ -80,7 +80,7 @@ func TestOffCPURecords(t *testing.T) {
 	}
 }
 
-// TestOffCPUDropped: where records are missing nobody is said to wait.
+// TestOffCPUDropped: if records are missing, goprof tells of no wait.
 func TestOffCPUDropped(t *testing.T) {
 	r := offFixture(0)
 	r.work(&offRecord{when: 10, tid: 7, kind: offOut})
@@ -91,10 +91,10 @@ func TestOffCPUDropped(t *testing.T) {
 	}
 }
 
-// TestOffCPUKeepsStacks: the stack of a switch is that switch's, where the record of it comes with a later reading than
-// that of the stack.
+// TestOffCPUKeepsStacks: the stack of a switch may come in one reading of the ring, and the switch's record in a
+// later one. The stack still belongs to that switch.
 func TestOffCPUKeepsStacks(t *testing.T) {
-	runtime.LockOSThread() // a Tracer belongs to one
+	runtime.LockOSThread() // a Tracer belongs to one OS thread
 	defer runtime.UnlockOSThread()
 	r := offFixture(0)
 	defer r.t.Close()
@@ -115,13 +115,13 @@ func TestOffCPUKeepsStacks(t *testing.T) {
 	}
 }
 
-// TestOffCPUForgetsTheEnded: a program that makes threads all day does not fill the list with ended ones, and one that
+// TestOffCPUForgetsTheEnded: a program makes threads all day. The list does not fill with ended ones. A thread that
 // lives or waits is kept.
 func TestOffCPUForgetsTheEnded(t *testing.T) {
 	r := offFixture(0)
 	defer r.t.Close()
 	defer r.proc.Close()
-	const ended, own = 1 << 23, 3 // numbers above 1 << 22 no thread has
+	const ended, own = 1 << 23, 3 // no thread has a number above 1 << 22
 	for tid := range leastPruned {
 		r.threads[ended+tid] = &offThread{tid: ended + tid}
 	}

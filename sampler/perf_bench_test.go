@@ -14,8 +14,8 @@ import (
 	"goprof/testdata/ctest"
 )
 
-// workProgram does the same piece of work on two threads for each line that it is sent, with some KB of stack in
-// use, and says how much CPU time both have used for it.
+// workProgram does the same piece of work on two threads for each line on stdin, with some KB of stack in use. It
+// prints how much CPU time both have used for it.
 const workProgram = `
 static long size;
 static pthread_barrier_t begin, end;
@@ -51,8 +51,8 @@ int main(int argc, char **argv) {
 }`
 
 // BenchmarkEngines prints what sampling costs: the thread CPU time of a piece of work that two threads do, with and
-// without it, and goprof's own CPU time for a sample, without the walk. All are measured in turns, and ratios to
-// the round's own time without sampling are what counts.
+// without sampling, and goprof's own CPU time for a sample, without the walk. All are measured in turns. What counts
+// is the ratio to the same round's time without sampling.
 //
 //	go test ./sampler -run '^$' -bench BenchmarkEngines -benchtime 1x -v
 //
@@ -100,7 +100,7 @@ type benchKind struct {
 	rate   int
 }
 
-// sample does a piece of work while it is sampled.
+// sample does a piece of work under sampling.
 func (k benchKind) sample(b *testing.B, pid int, piece func() float64) (Stats, float64) {
 	var e Engine = New(pid, ctest.CPU())
 	if k.engine == "perf" {
@@ -118,7 +118,7 @@ func (k benchKind) sample(b *testing.B, pid int, piece func() float64) (Stats, f
 			q.Done(snap)
 		}
 	}()
-	e.Stats() // it has begun
+	e.Stats() // when Stats answers, the run has begun
 	time.Sleep(20 * time.Millisecond)
 	took := piece()
 	cancel()

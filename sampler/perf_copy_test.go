@@ -17,7 +17,7 @@ import (
 	"goprof/testdata/ctest"
 )
 
-// needsBPF skips a test where the kernel takes no programs from us.
+// needsBPF skips a test if the kernel takes no programs from this process.
 func needsBPF(t *testing.T) {
 	t.Helper()
 	if !PerfCopies() {
@@ -55,7 +55,7 @@ func TestCopyProgram(t *testing.T) {
 	}
 }
 
-// TestCopier: what the program copies with the samples of a thread of our own is what is there.
+// TestCopier: the program copies memory with the samples of one of our own threads. The copy is what is there.
 func TestCopier(t *testing.T) {
 	needsBPF(t)
 	runtime.LockOSThread()
@@ -108,7 +108,7 @@ func TestCopier(t *testing.T) {
 			t.Errorf("%s: %x, not %x", name, got, want)
 		}
 	}
-	atomic.StoreUint64(c.word(copyTurns), *c.word(copyTurns)+2) // it has run again, and again
+	atomic.StoreUint64(c.word(copyTurns), *c.word(copyTurns)+2) // the thread has run again, twice
 	if c.take(when, 1e9, &snap) || len(snap.Side) > 0 || len(snap.Trail.List) > 0 {
 		t.Error("an overwritten copy was taken")
 	}

@@ -13,7 +13,7 @@ import (
 	"goprof/testdata/ctest"
 )
 
-// needWide skips where the events of CPUs are not permitted.
+// needWide skips a test if events of CPUs are not permitted.
 func needWide(t *testing.T, r *perfRun) {
 	t.Helper()
 	if r.everyone == nil {
@@ -21,13 +21,13 @@ func needWide(t *testing.T, r *perfRun) {
 	}
 }
 
-// TestPerfCopiesNothingOfOthers: the kernel writes no sample of another process, however busy that is.
+// TestPerfCopiesNothingOfOthers: the kernel writes no sample of another process, however busy that process is.
 func TestPerfCopiesNothingOfOthers(t *testing.T) {
 	needPerf(t)
 	busy := ctest.Run(t, ctest.Spin)
 	busy.Number(t)
 	asleep := ctest.Run(t, `int main(void) { ready(); for (;;) pause(); }`)
-	ctest.AwaitAsleep(t, asleep, 0) // it has said that it is ready, and is on its way to sleep
+	ctest.AwaitAsleep(t, asleep, 0) // it has said that it is ready, and is about to sleep
 	heads := func(pid int, enough func(written uint64) bool) (written uint64) {
 		r := newPerfRun(NewPerf(pid, ctest.CPU()), Config{Interval: time.Millisecond}, NewQueue(1))
 		defer r.proc.Close()
@@ -49,11 +49,12 @@ func TestPerfCopiesNothingOfOthers(t *testing.T) {
 	if n := heads(asleep.PID, func(uint64) bool { return true }); n != 0 {
 		t.Errorf("%d bytes were written while the process slept", n)
 	}
-	// A process that runs all the time has no CPU for a while where a hypervisor takes it.
+	// A process that runs all the time has no CPU for a while if a hypervisor takes it.
 	heads(busy.PID, func(written uint64) bool { return written > 0 })
 }
 
-// TestPerfShortLives: threads that live some milliseconds have their share, although nobody has listed them.
+// TestPerfShortLives: threads that live some milliseconds have their share of samples, although no listing has met
+// them.
 func TestPerfShortLives(t *testing.T) {
 	p := ctest.Run(t, `
 static void *work(void *x) { for (long end = cpu_ns() + 3000000; cpu_ns() < end; ); return 0; }
@@ -81,7 +82,7 @@ int main(void) {
 	}
 }
 
-// TestPerfHandsBack: a run that could not open its events leaves none.
+// TestPerfHandsBack: a run that could not open all its events leaves none open.
 func TestPerfHandsBack(t *testing.T) {
 	needPerf(t)
 	before := openEventsOfOurs(t)
@@ -96,8 +97,8 @@ func TestPerfHandsBack(t *testing.T) {
 	}
 }
 
-// TestPerfMetBefore: a thread that was met by the events of everyone, and is then to have its own, gets those that wake
-// us up, in their own rings: samples of others are those of nobody.
+// TestPerfMetBefore: the wide events have met a thread, and the thread is to have events of its own. It gets prompt
+// ones, which wake goprof up, in their own rings. Such rings must not hold samples of other threads.
 func TestPerfMetBefore(t *testing.T) {
 	needPerf(t)
 	p := ctest.Run(t, ctest.Spin)
@@ -114,7 +115,7 @@ func TestPerfMetBefore(t *testing.T) {
 	if met == nil {
 		t.Fatal("the thread is not there")
 	}
-	th.hint.Soon, th.last.Ran = true, 1<<50 // it owes many samples, so that it is asked where it may run
+	th.hint.Soon, th.last.Ran = true, 1<<50 // it owes many samples, so goprof asks where it may run
 	r.scan.hot, r.round = append(r.scan.hot[:0], th), r.scan.round
 	r.watchAll()
 	if w := r.threads[p.PID]; w == nil || !w.hasEvents() || !w.prompt {

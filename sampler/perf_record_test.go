@@ -14,7 +14,7 @@ import (
 	"goprof/arch/arm64"
 )
 
-// ringWith is a ring of size bytes into which records were written from position at on.
+// ringWith is a ring of size bytes with these records, the first of them at position at.
 func ringWith(size int, at uint64, records ...[]byte) (b ringBytes, head uint64) {
 	b, head = make(ringBytes, size), at
 	for _, r := range records {
@@ -26,7 +26,7 @@ func ringWith(size int, at uint64, records ...[]byte) (b ringBytes, head uint64)
 	return b, head
 }
 
-// record is one record of the kernel's: its header, and words.
+// perfRecordOf is one record as the kernel writes it: a header, and words.
 func perfRecordOf(kind, misc int, body ...uint64) []byte {
 	r := binary.LittleEndian.AppendUint32(nil, uint32(kind))
 	r = binary.LittleEndian.AppendUint16(r, uint16(misc))
@@ -37,7 +37,7 @@ func perfRecordOf(kind, misc int, body ...uint64) []byte {
 	return r
 }
 
-// sampleOf is a sample of amd64: register i holds 100+i, the stack the words given.
+// sampleOf is a sample of amd64. Register i holds 100+i. The stack holds these words.
 func sampleOf(misc int, stack []uint64, copied uint64) []byte {
 	body := []uint64{7<<32 | 6, 12345, perfABI64}
 	for i := range amd64.CPU.Perf.Len() {
@@ -51,7 +51,7 @@ func sampleOf(misc int, stack []uint64, copied uint64) []byte {
 	return perfRecordOf(perfSample, misc, body...)
 }
 
-// A sample is read the same wherever in the ring it lies.
+// A sample reads the same at any place of the ring.
 func TestPerfParse(t *testing.T) {
 	stack := []uint64{0x1111, 0x2222, 0x3333, 0x4444}
 	whole := sampleOf(perfMiscInKernel, stack, 24)
@@ -142,7 +142,7 @@ func TestPerfParseDamaged(t *testing.T) {
 	}
 }
 
-// Older kernels leave out registers of a thread that is in a system call.
+// Older kernels leave out some registers of a thread that is in a system call.
 func TestPerfUntold(t *testing.T) {
 	r := sampleOf(0, nil, 0)
 	reg := func(i int, v uint64) { binary.LittleEndian.PutUint64(r[8+24+8*i:], v) }
@@ -181,7 +181,7 @@ func TestPerfLost(t *testing.T) {
 	}
 }
 
-// A reading of a ring allocates nothing.
+// Reading a ring allocates nothing.
 func TestPerfReadAllocates(t *testing.T) {
 	b, head := ringWith(4096, 0, sampleOf(0, []uint64{1, 2, 3}, 24), sampleOf(0, []uint64{4, 5, 6}, 24))
 	r := &perfRing{data: b, head: &head, tail: new(uint64)}
@@ -197,7 +197,8 @@ func TestPerfReadAllocates(t *testing.T) {
 	}
 }
 
-// FuzzPerfRing: whatever stands in a ring, its reading ends, stays within it, and gives all of it back.
+// FuzzPerfRing: whatever a ring holds, reading it ends, stays within the ring, and gives all of it back to the
+// kernel.
 func FuzzPerfRing(f *testing.F) {
 	f.Add(sampleOf(1, []uint64{1, 2, 3}, 24), uint16(0))
 	f.Add(append(perfRecordOf(perfLost, 0, 1, 42), sampleOf(2, nil, 0)...), uint16(480))
@@ -240,7 +241,7 @@ func FuzzPerfRing(f *testing.F) {
 	})
 }
 
-// The first page of a ring is as the kernel has it: heads at 1024 and 1032.
+// The first page of a ring is laid out as the kernel does it: heads at 1024 and 1032.
 func TestMmapPage(t *testing.T) {
 	needPerf(t)
 	attr := holderAttr()
@@ -257,7 +258,8 @@ func TestMmapPage(t *testing.T) {
 	}
 }
 
-// fitStack makes copies smaller after many samples, and as large as can be at the first that needs more.
+// TestFitStack: fitStack makes copies smaller after many samples. At the first sample that needs more, it makes them
+// as large as possible.
 func TestFitStack(t *testing.T) {
 	w := &perfThread{stack: perfStackMost}
 	feed := func(n int, need uint64) {
@@ -278,7 +280,7 @@ func TestFitStack(t *testing.T) {
 		{1, 3000, stackLeast},
 		{10 * stackWindow, stackLeast, stackLeast},
 		{1, stackLeast + 8, perfStackMost},
-		{10 * stackWindow, 3000, perfStackMost}, // once is enough
+		{10 * stackWindow, 3000, perfStackMost}, // one sample that needed more is enough
 	} {
 		if feed(step.n, step.need); w.stack != step.want {
 			t.Fatalf("after %d samples of %d bytes: %d, not %d", step.n, step.need, w.stack, step.want)
@@ -301,7 +303,7 @@ func TestPerfAccept(t *testing.T) {
 			t.Errorf("%d samples in 100 intervals with a period of %d", n, period)
 		}
 	}
-	// The mean rate of drawn periods is the one that was asked for, and they differ.
+	// Periods are drawn at random. Their mean rate is the one that was asked for, and they differ.
 	sum, least, most := 0.0, uint64(interval*1000), uint64(0)
 	for i := range 1000 {
 		p := randomPeriod(interval*1000, float64(i)/999)

@@ -26,7 +26,7 @@ import (
 	"goprof/testdata/ctest"
 )
 
-// needPerf skips where perf_event may not be used, as in most containers.
+// needPerf skips a test if perf_event may not be used, as in most containers.
 func needPerf(t testing.TB) {
 	t.Helper()
 	ctest.NeedCPU(t)
@@ -37,7 +37,7 @@ func needPerf(t testing.TB) {
 	}
 }
 
-// perfSession samples pid until end returns; each sees every snapshot.
+// perfSession samples pid until end returns. each is called with every look.
 func perfSession(t *testing.T, pid int, cfg Config, each func(*look.Look),
 	end func(p *Perf, seen *atomic.Int64)) sampled {
 	t.Helper()
@@ -57,13 +57,13 @@ func perfSession(t *testing.T, pid int, cfg Config, each func(*look.Look),
 	return got
 }
 
-// eachPerf tests both kinds of events: those of CPUs, and those of threads.
+// eachPerf runs a test with both kinds of events: those of CPUs, and those of threads.
 func eachPerf(t *testing.T, test func(t *testing.T, cfg Config)) {
 	t.Run("cpus", func(t *testing.T) { test(t, Config{Interval: time.Millisecond}) })
 	t.Run("threads", func(t *testing.T) { test(t, Config{Interval: time.Millisecond, NoWide: true}) })
 }
 
-// standardFiles are what nobody here may close.
+// standardFiles are the descriptors that no test may close.
 func standardFiles() (links [3]string) {
 	for fd := range links {
 		links[fd], _ = os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd))
@@ -75,8 +75,8 @@ func perfUntil(n int64) func(*Perf, *atomic.Int64) {
 	return func(_ *Perf, seen *atomic.Int64) { untilSamples(n)(seen) }
 }
 
-// TestPerfSeesWhatIsThere: registers and stack are those of the moment. The program counts and writes
-// that to its stack in three places, which must say the same, or differ by the one step that lies between.
+// TestPerfSeesWhatIsThere: registers and stack are those of one moment. The program counts, and writes the count to
+// its stack in three places. These must agree, or differ by the one step that lies between.
 func TestPerfSeesWhatIsThere(t *testing.T) {
 	p := ctest.Run(t, `
 int main(void) {
@@ -91,7 +91,8 @@ int main(void) {
 	}
 }`)
 	pad := uint64(p.Number(t))
-	counts := map[int64]uint64{} // by when they were seen: each CPU has a ring of its own, so samples come in any order
+	// by the time of the sample: each CPU has a ring of its own, so samples come in any order
+	counts := map[int64]uint64{}
 	got := perfSession(t, p.PID, Config{Interval: time.Millisecond}, func(s *look.Look) {
 		if s.SP != s.Regs[ctest.CPU().SP] || s.Unknown != 0 || s.Syscall != -1 || len(s.Side) != 0 || !s.RunsOn ||
 			len(s.Followed) != 0 {
@@ -128,15 +129,16 @@ int main(void) {
 	t.Logf("%d taken, lost %v, rate %.1f Hz, %+v", got.Taken, got.Lost, got.Rate(), got.Times)
 }
 
-// longestPerf is the CPU time that a sample carries at most which comes each millisecond of CPU time. More is of a
-// moment at which the machine stood still: the kernel charges the thread with it, and its timer fires once.
+// longestPerf is the most CPU time that a sample may carry if one comes each millisecond. More is due to a moment at
+// which the machine stood still: the kernel charges the thread with that time, and the thread's timer fires once.
 const longestPerf = int64(50 * time.Millisecond)
 
-// TestPerfShares: each thread has as many samples as it used CPU time, whether it runs all the time or in bursts.
+// TestPerfShares: the samples of each thread follow the CPU time that it used, whether it runs all the time or in
+// bursts.
 func TestPerfShares(t *testing.T) { eachPerf(t, checkPerfShares) }
 
 func checkPerfShares(t *testing.T, cfg Config) {
-	// One that never rests, ten of 1 ms in 20, a hundred of 0.2 ms in 20.
+	// One thread never rests, ten run for 1 ms in 20, a hundred for 0.2 ms in 20.
 	p := ctest.Run(t, ctest.Shares, "1", "1", "0", "10", "1000", "20000", "100", "200", "20000")
 	var tids []int
 	for range 111 {
@@ -174,15 +176,16 @@ func checkPerfShares(t *testing.T, cfg Config) {
 	for g := range truth {
 		want, have := truth[g]/all, seen[g]/float64(got.Taken)
 		t.Logf("group %d: %.2f %% of the time, %.2f %% of %d samples", g, 100*want, 100*have, got.Taken)
-		// Three times what chance does to independent samples, and a little for what was used before and after.
+		// Allowed are three times the deviation of independent samples, and a little for CPU time from before and after
+		// the run.
 		if off := have - want; off*off > 9*want*(1-want)/float64(got.Taken)+0.0004 {
 			t.Errorf("group %d has %.2f %% of the time and %.2f %% of the samples", g, 100*want, 100*have)
 		}
 	}
 }
 
-// lockstepProgram does two things in turn for each interval of its CPU time: one for a tenth of it.
-// It leaves which in a word of its stack.
+// lockstepProgram does two things in turn in each interval of its CPU time, one of them for a tenth of the interval.
+// A word of its stack says which one.
 const lockstepProgram = `
 int main(int argc, char **argv) {
 	volatile long doing[2] = {0, 0x1234567887654321};
@@ -199,7 +202,8 @@ int main(int argc, char **argv) {
 	}
 }`
 
-// TestPerfIsNotInStep: a program whose period is exactly that of the samples gives no other shares than any other.
+// TestPerfIsNotInStep: the period of a program is exactly that of the samples. Its shares come out like those of any
+// other program.
 func TestPerfIsNotInStep(t *testing.T) { eachPerf(t, checkPerfIsNotInStep) }
 
 func checkPerfIsNotInStep(t *testing.T, cfg Config) {
@@ -221,7 +225,7 @@ func checkPerfIsNotInStep(t *testing.T, cfg Config) {
 	}, perfUntil(2000))
 	share := float64(first) / float64(all)
 	t.Logf("%d of %d samples in a tenth of the period (%.1f %%), rate %.1f Hz", first, all, 100*share, got.Rate())
-	// Neighbouring samples are alike, so this is no binomial: 16 of them count as one.
+	// Neighbouring samples are alike, so this is no binomial distribution: 16 samples count as one.
 	if share < 0.04 || share > 0.18 {
 		t.Errorf("%.1f %% of the samples are in a tenth of the period", 100*share)
 	}
@@ -250,12 +254,12 @@ func checkPerfTimesAddUp(t *testing.T, cfg Config) {
 	if off > most+beside*time.Duration(len(onlineCPUs())) || -off > most {
 		t.Errorf("%v, and the program used %v", times.Process, time.Duration(allAfter-all))
 	}
-	if times.NotSampled > times.Process/4 && os.Getenv("GOPROF_SLOW") == "" { // a slow machine cannot take all
+	if times.NotSampled > times.Process/4 && os.Getenv("GOPROF_SLOW") == "" { // a slow machine cannot take all samples
 		t.Errorf("%v of %v are not sampled", times.NotSampled, times.Process)
 	}
 }
 
-// deepProgram uses as much stack as it is told in a thread of its own.
+// deepProgram uses the given amount of stack, in a thread of its own.
 const deepProgram = `
 static long size;
 static void *work(void *x) {
@@ -273,7 +277,7 @@ int main(int argc, char **argv) {
 	for (;;) pause();
 }`
 
-// TestPerfStackSizes: what is longer than 64 KB is cut and says so; of what is short, less is copied soon.
+// TestPerfStackSizes: the copy of a stack over 64 KB is cut, and says so. Of a short stack, less is copied soon.
 func TestPerfStackSizes(t *testing.T) { eachPerf(t, checkPerfStackSizes) }
 
 func checkPerfStackSizes(t *testing.T, cfg Config) {
@@ -285,12 +289,12 @@ func checkPerfStackSizes(t *testing.T, cfg Config) {
 		tid, frame := p.Number(t), uint64(p.Number(t))
 		top := frame + 64
 		var last, most, cuts, inRow int
-		var fit atomic.Int64 // most samples in a row whose copy is as long as it should be
+		var fit atomic.Int64 // the most samples in a row with a copy of the right length
 		low, high := c.size, c.size+4096
 		if c.cut {
 			low, high = 60_000, perfStackMost
 		}
-		told := false // how long the stack is has come to be known
+		told := false // whether goprof knows by now how long the stack is
 		perfSession(t, p.PID, cfg, func(s *look.Look) {
 			last, most = len(s.Stack), max(most, len(s.Stack))
 			if told = told || !s.Cut || c.cut; s.Cut && told {
@@ -304,7 +308,7 @@ func checkPerfStackSizes(t *testing.T, cfg Config) {
 			untilSamples(20)(seen)
 			p.Advise(tid, ptrace.Hint{StackTop: top, StackLow: top - 1<<20})
 			untilSamples(300)(seen)
-			untilSamples(50)(&fit) // where goprof had no CPU for a while, the rings still had larger copies
+			untilSamples(50)(&fit) // if goprof had no CPU for a while, the rings still held larger copies
 		})
 		t.Logf("%d bytes: %d at last, %d at most, %d cut", c.size, last, most, cuts)
 		if most > perfStackMost || fit.Load() < 50 || c.cut != (cuts > 0) {
@@ -313,13 +317,13 @@ func checkPerfStackSizes(t *testing.T, cfg Config) {
 	}
 }
 
-// Threads that nobody wants have no events, and what they use is no matter of ours.
+// Threads that are to be skipped have no events, and their CPU time does not count.
 func TestPerfSkips(t *testing.T) {
 	p := ctest.Run(t, ctest.Shares, "2", "1", "0")
 	wanted, other := p.Number(t), p.Number(t)
 	needPerf(t)
 	after := 0
-	var from atomic.Int64 // samples before were under way when it was told
+	var from atomic.Int64 // samples that were taken before the hint may still come
 	from.Store(math.MaxInt64)
 	n := int64(0)
 	perfSession(t, p.PID, Config{Interval: time.Millisecond}, func(s *look.Look) {
@@ -329,7 +333,7 @@ func TestPerfSkips(t *testing.T) {
 	}, func(p *Perf, seen *atomic.Int64) {
 		untilSamples(20)(seen)
 		p.Advise(other, ptrace.Hint{Skip: true})
-		p.Stats() // so that the hint has been taken
+		p.Stats() // then the run has taken the hint
 		time.Sleep(50 * time.Millisecond)
 		p.Stats()
 		last := seen.Load() + 400
@@ -341,7 +345,7 @@ func TestPerfSkips(t *testing.T) {
 	}
 }
 
-// A queue that nobody empties costs samples, all of which are counted.
+// If the queue is never emptied, samples are lost. All lost ones are counted.
 func TestPerfQueueFull(t *testing.T) {
 	needPerf(t)
 	p := ctest.Run(t, ctest.Spin)
@@ -400,11 +404,11 @@ func TestParseCPUList(t *testing.T) {
 	}
 }
 
-// TestPerfFewEvents: where there cannot be events for all threads, those that run have them, those that begin to run
-// get them, and what is missed meanwhile is known.
+// TestPerfFewEvents: there cannot be events for all threads. Those that run have events, and those that begin to run
+// get them. What is missed meanwhile is counted.
 func TestPerfFewEvents(t *testing.T) {
 	needPerf(t)
-	// 200 that use a microsecond each second, and two that run.
+	// 200 threads that use a microsecond each second, and two that run all the time.
 	p := ctest.Run(t, ctest.Shares, "200", "1", "1000000", "2", "1", "0")
 	var tids []int
 	for range 202 {
@@ -437,7 +441,7 @@ func TestPerfFewEvents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	used := map[int]int64{} // they tell their numbers in any order
+	used := map[int]int64{} // the threads print their numbers in any order
 	for _, tid := range tids {
 		used[tid] = ctest.Ran(t, p.PID, tid)
 	}
@@ -450,12 +454,12 @@ func TestPerfFewEvents(t *testing.T) {
 	if mostOpen > most+2*len(onlineCPUs()) || mostOpen == 0 {
 		t.Errorf("%d events were open, and there may be %d and two for each CPU", mostOpen, most)
 	}
-	if got.Times.Sampled < got.Times.Process/4 { // the rest is of before they had their events
+	if got.Times.Sampled < got.Times.Process/4 { // the rest is from before the threads had their events
 		t.Errorf("%+v", got.Times)
 	}
 }
 
-// openEventsOfOurs counts our descriptors of events.
+// openEventsOfOurs counts this process's descriptors of events.
 func openEventsOfOurs(t *testing.T) (n int) {
 	dir, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
@@ -469,7 +473,7 @@ func openEventsOfOurs(t *testing.T) (n int) {
 	return n
 }
 
-// TestPerfMovesWithItsThread: a thread that is sent to other CPUs after it was met is seen there, too.
+// TestPerfMovesWithItsThread: a thread is moved to other CPUs after goprof has met it. It is sampled there, too.
 func TestPerfMovesWithItsThread(t *testing.T) {
 	if len(onlineCPUs()) < 2 {
 		t.Skip("needs two CPUs")
@@ -495,8 +499,8 @@ func TestPerfMovesWithItsThread(t *testing.T) {
 	})
 }
 
-// TestPerfGone: a thread that ends before it has its events costs nobody anything: least of all standard input,
-// descriptor 0.
+// TestPerfGone: a thread ends before it has its events. That closes no descriptor of anything else, least of all
+// standard input, descriptor 0.
 func TestPerfGone(t *testing.T) {
 	needPerf(t)
 	before := standardFiles()
@@ -516,7 +520,7 @@ func TestPerfGone(t *testing.T) {
 	}
 }
 
-// Threads that are born meanwhile are met.
+// Threads that begin during a run get samples.
 func TestPerfMeetsNewThreads(t *testing.T) { eachPerf(t, checkPerfMeetsNewThreads) }
 
 func checkPerfMeetsNewThreads(t *testing.T, cfg Config) {

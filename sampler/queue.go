@@ -2,6 +2,7 @@ package sampler
 
 import (
 	"sync/atomic"
+	"time"
 
 	"goprof/sampler/look"
 )
@@ -22,6 +23,7 @@ type Queue struct {
 	// the count, a slot that was taken and given back meanwhile would look as if nothing had happened.
 	top    atomic.Uint64
 	queued atomic.Int64 // bytes of stacks that the consumer has
+	kept   []*look.Look // the sampler's: to be handed over together
 }
 
 type slot struct {
@@ -35,6 +37,10 @@ const (
 	mostBytes = 32 << 20
 	// keptStack is how large a buffer a free snapshot keeps.
 	keptStack = 1 << 20
+	// keptFor is how long a look may wait for others before it is handed over.
+	keptFor = int64(5 * time.Millisecond)
+	// keptPart: one in so many of all snapshots may wait so.
+	keptPart = 8
 )
 
 // NewQueue makes a queue of n snapshots.
@@ -99,8 +105,38 @@ func (q *Queue) take() *look.Look {
 
 // put never blocks: there are no more snapshots than places.
 func (q *Queue) put(s *look.Look) {
+	q.count(s)
+	q.full <- s
+}
+
+// count counts the bytes of a look that is under way.
+func (q *Queue) count(s *look.Look) {
 	slot := &q.slots[q.index[s]]
 	slot.queued = int64(cap(s.Stack) + cap(s.Under))
 	q.queued.Add(slot.queued)
-	q.full <- s
+}
+
+// keep is put for a look that may wait for others. To wake the walker up takes more CPU time than most walks: Go has to
+// find an OS thread for the walker and to wake it up, and that OS thread looks for other work before it sleeps again.
+func (q *Queue) keep(s *look.Look) {
+	q.count(s)
+	q.kept = append(q.kept, s)
+	if len(q.kept) >= len(q.slots)/keptPart {
+		q.handOver()
+	}
+}
+
+// handOverBefore hands over what would have waited too long at that moment.
+func (q *Queue) handOverBefore(moment int64) {
+	if len(q.kept) > 0 && moment-q.kept[0].When > keptFor {
+		q.handOver()
+	}
+}
+
+// handOver hands over all that was kept.
+func (q *Queue) handOver() {
+	for _, s := range q.kept {
+		q.full <- s
+	}
+	q.kept = q.kept[:0]
 }

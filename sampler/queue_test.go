@@ -8,7 +8,7 @@ import (
 	"goprof/sampler/look"
 )
 
-// What waits for its walk is bounded in number and in bytes, and one that comes back is used again.
+// The looks that wait for their walk are bounded in number and in bytes. A look that comes back is used again.
 func TestQueueIsBounded(t *testing.T) {
 	q := NewQueue(64)
 	first := q.take()
@@ -17,7 +17,7 @@ func TestQueueIsBounded(t *testing.T) {
 		t.Error("another snapshot than the one that was given back last")
 	}
 	q.Done(first)
-	q.Done(new(look.Look)) // nobody's
+	q.Done(new(look.Look)) // this look is not the queue's
 	var held []*look.Look
 	for s := q.take(); s != nil; s = q.take() {
 		s.Stack = make([]byte, 1<<20)
@@ -28,7 +28,7 @@ func TestQueueIsBounded(t *testing.T) {
 		t.Errorf("%d MB wait", len(held))
 	}
 	for _, s := range held {
-		s.Stack = make([]byte, 2<<20) // grown beyond what is kept
+		s.Stack = make([]byte, 2<<20) // this stack has grown too large to be kept
 		q.Done(s)
 	}
 	n := 0
@@ -42,7 +42,42 @@ func TestQueueIsBounded(t *testing.T) {
 	}
 }
 
-// A snapshot is never with two at a time.
+// Looks that are kept are handed over together, in their order: when the first one would wait too long, or when they
+// are many. What is kept counts as under way.
+func TestQueueKeepsLooks(t *testing.T) {
+	const began, others = 1_000_000_000, 4
+	q := NewQueue(others * keptPart)
+	keep := func(when int64) *look.Look {
+		s := q.take()
+		s.When, s.Stack = when, make([]byte, 100)
+		q.keep(s)
+		return s
+	}
+	first, second := keep(began), keep(began+1)
+	q.handOverBefore(began + keptFor)
+	if len(q.Looks()) > 0 {
+		t.Error("the looks did not wait for others")
+	}
+	if n := q.queued.Load(); n != 200 {
+		t.Errorf("%d bytes are under way, not 200", n)
+	}
+	q.handOverBefore(began + keptFor + 1)
+	if len(q.Looks()) != 2 || <-q.Looks() != first || <-q.Looks() != second {
+		t.Error("the looks were not handed over in their order")
+	}
+	for range others - 1 {
+		keep(began)
+	}
+	if len(q.Looks()) > 0 {
+		t.Error("too few looks were handed over")
+	}
+	keep(began)
+	if len(q.Looks()) != others || len(q.kept) > 0 {
+		t.Errorf("%d looks were handed over, not %d", len(q.Looks()), others)
+	}
+}
+
+// No two parties have the same look at a time.
 func TestQueueFromTwoSides(t *testing.T) {
 	q := NewQueue(8)
 	var all sync.WaitGroup
@@ -65,7 +100,7 @@ func TestQueueFromTwoSides(t *testing.T) {
 			t.Fatalf("it is at %d", s.TID)
 		}
 		s.TID = 1
-		if n%3 == 0 { // nothing came of the look
+		if n%3 == 0 { // the look has failed
 			s.TID = 0
 			q.Done(s)
 		} else {

@@ -11,7 +11,8 @@ import (
 	"goprof/testdata/ctest"
 )
 
-// TestQuietKnowsWhomItRead: that nobody has moved since it was read says nothing of a thread that never was.
+// TestQuietKnowsWhomItRead: no thread may have moved since the last reading. That tells nothing of a thread that was
+// never read.
 func TestQuietKnowsWhomItRead(t *testing.T) {
 	p := ctest.Run(t, ctest.Spin)
 	proc := procfs.OpenDir(p.PID)
@@ -29,7 +30,7 @@ func TestQuietKnowsWhomItRead(t *testing.T) {
 	}
 	l.quiet.now = true
 	first, ok := l.charged(th)
-	if !ok || first.Turns == 0 { // it has been on a CPU, for it has begun; what it ran is charged with a tick
+	if !ok || first.Turns == 0 { // a thread that has begun has been on a CPU; what it ran is charged at a tick
 		t.Fatalf("%+v %v of a thread that spins", first, ok)
 	}
 	ctest.Eventually(t, "it was charged", func() bool {
@@ -43,7 +44,7 @@ func TestQuietKnowsWhomItRead(t *testing.T) {
 	}
 }
 
-// TestForgottenRests: a place at which a thread was to be stopped, and was not, is a new one the next time.
+// TestForgottenRests: a thread was to be stopped at a place, and was not. The next time, this place is a new one.
 func TestForgottenRests(t *testing.T) {
 	var th watched
 	for pc := range uint64(maxRests + 2) {

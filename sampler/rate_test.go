@@ -15,7 +15,7 @@ import (
 	"goprof/testdata/ctest"
 )
 
-// Pauses that cost more than they may make the interval longer.
+// If pauses cost more than they may, the interval grows.
 func TestRateYieldsToTheOverhead(t *testing.T) {
 	p := ctest.Run(t, ctest.Spin)
 	p.Number(t)
@@ -40,7 +40,7 @@ func TestRateYieldsToTheOverhead(t *testing.T) {
 	}
 }
 
-// What Stats tells meanwhile only grows, and holds together at each moment.
+// While a run goes on, the figures of Stats only grow, and agree with each other at each moment.
 func TestStatsMeanwhile(t *testing.T) {
 	p := ctest.Run(t, ctest.Spin)
 	p.Number(t)
@@ -74,8 +74,8 @@ func TestStatsMeanwhile(t *testing.T) {
 	}
 }
 
-// Threads that share a CPU stand still for most of the time: looks at those that have none
-// are no samples, and each still gets as many as it used CPU time.
+// Threads that share a CPU stand still most of the time. A look at a thread without a CPU is no sample. Still each
+// thread gets as many samples as its CPU time is worth.
 func TestWaitingThreadsAreNoSamples(t *testing.T) {
 	p := ctest.Run(t, ctest.Shares, "4", "1", "0")
 	one := ctest.AnyCPU(t)
@@ -105,7 +105,7 @@ func TestWaitingThreadsAreNoSamples(t *testing.T) {
 		n, want := int64(got.byTID[tid]), got.Taken*used[tid]/usedAll
 		t.Logf("thread %d: %d of %d samples, %d by CPU time; skipped %d of %d", tid, n, got.Taken, want, got.Skipped,
 			got.Ticks)
-		// It may have had the CPU at all ticks that were skipped.
+		// The thread may have had the CPU at all skipped ticks.
 		if n < want*6/10-got.Skipped || n > want*14/10 {
 			t.Errorf("thread %d has %d of %d samples, %d by CPU time", tid, n, got.Taken, want)
 		}
@@ -133,7 +133,7 @@ func TestHadNoCPU(t *testing.T) {
 	}
 }
 
-// A thread saves up for one sample however long the interval is.
+// A thread saves up for one sample, however long the interval is.
 func TestLongIntervals(t *testing.T) {
 	p := ctest.Run(t, ctest.Spin)
 	p.Number(t)
@@ -142,8 +142,7 @@ func TestLongIntervals(t *testing.T) {
 	}
 }
 
-// held is how many of the samples that are owed goprof had ticks for. A tick that is skipped is counted, and its
-// samples are missing.
+// held is how many of the owed samples goprof had ticks for. A skipped tick is counted, and its samples are missing.
 func held(owed int64, got *Stats) int64 {
 	if got.Skipped == 0 {
 		return owed
@@ -151,8 +150,8 @@ func held(owed int64, got *Stats) int64 {
 	return owed * got.Ticks / (got.Ticks + got.Skipped)
 }
 
-// needTicks ends a test whose figures mean little, because the machine gave the sampling thread no CPU at more than a
-// quarter of its ticks. That these ticks are counted is what goprof promises then.
+// needTicks skips the rest of a test if the machine gave the sampling thread no CPU at more than a quarter of its
+// ticks. The figures mean little then, and goprof promises only to count these ticks.
 func needTicks(t testing.TB, got *Stats) {
 	t.Helper()
 	if got.Skipped > got.Ticks/4 {

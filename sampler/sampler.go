@@ -36,12 +36,18 @@ type Config struct {
 	// Pace is the Interval in nanoseconds, and may change at any time; nil: nothing sets Interval anew. Engines that
 	// stop threads look at it with each tick.
 	Pace *atomic.Int64
+	// Lean is for runs that go on for good, beside many others. Events then has small rings, and looks into them less
+	// often while nothing happens.
+	Lean bool
+	// MostSamples bounds the samples of an event in a second; 0 is a usual value.
+	MostSamples float64
 	// After is Tracer.After. It is called on the sampler's OS thread.
 	After func(snap *look.Look, released int64)
 	// Memory is what After and WallOptions.During read; it may be nil.
 	Memory *ptrace.Memory
-	// Trail is Tracer.Trail.
-	Trail *process.Trail
+	// Trail is Tracer.Trail, Contexts Tracer.Contexts.
+	Trail    *process.Trail
+	Contexts *ptrace.Contexts
 }
 
 // MinInterval is the shortest that makes sense: looks take longer.
@@ -149,7 +155,7 @@ func (s *Sampler) run(ctx context.Context, cfg Config, q *Queue,
 	r := &run{capture: newCapture(t, proc, &s.progress, ctx.Done(), cfg, q), cpu: s.cpu, hints: &s.hints,
 		scan: newScan(proc, cfg.Interval, fds), visits: visits}
 	defer r.scan.close()
-	r.late, r.sum = r.account, r.total
+	r.late, r.sum, r.hand = r.account, r.total, q.keep
 	return r.runInShifts(r.loop, r.scan.readAllCharges)
 }
 

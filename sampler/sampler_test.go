@@ -17,7 +17,7 @@ import (
 	"goprof/testdata/ctest"
 )
 
-// sampled is what a session brought: its figures and its samples by thread.
+// sampled is the result of a session: its figures, and its samples by thread.
 type sampled struct {
 	Stats
 	err   error
@@ -34,7 +34,7 @@ func session(t *testing.T, pid int, cfg Config, queue int, end func(seen *atomic
 	}, end)
 }
 
-// sessionOf samples with an engine until end returns; each sees every look.
+// sessionOf samples with an engine until end returns. each is called with every look.
 func sessionOf(t *testing.T, e Engine, cfg Config, queue int, each func(*look.Look),
 	end func(seen *atomic.Int64)) sampled {
 	t.Helper()
@@ -111,12 +111,12 @@ func TestSamplesFollowCPUTime(t *testing.T) {
 		}
 		want := float64(got.Taken) * float64(ns) / float64(usedAll)
 		t.Logf("%s: %d samples, %.0f by CPU time (%.0f owed)", name, samples, want, float64(ns)/float64(interval))
-		// Who had a CPU while goprof had none is owed more, and has not got it.
+		// A thread that had a CPU while goprof had none is owed more samples than it got.
 		if judged && (float64(samples) < 0.75*want-20-float64(got.Skipped) || float64(samples) > 1.25*want+20) {
 			t.Errorf("%s: %d samples, %.0f by CPU time", name, samples, want)
 		}
 	}
-	// The threads say their tids in any order: tell them apart by what they used.
+	// The threads print their tids in any order. Their CPU times tell them apart.
 	var bursts []int
 	for _, tid := range tids {
 		if used[tid] < usedAll/20 {
@@ -132,10 +132,10 @@ func TestSamplesFollowCPUTime(t *testing.T) {
 	needTicks(t, &got.Stats)
 }
 
-// chance is how far a count of samples may be from the mean of n that chance makes of it.
+// chance is how far a count of samples with mean n may be off by chance.
 func chance(n int64) int64 { return int64(4 * math.Sqrt(float64(n))) }
 
-// More runnable threads than CPUs: all are R all the time, but have a share of a CPU.
+// There are more runnable threads than CPUs: all are in state R all the time, but have a share of a CPU.
 func TestSamplesWhenCPUsAreShort(t *testing.T) {
 	p := ctest.Run(t, ctest.Shares, "12", "1", "0")
 	tids := make([]int, 12)
@@ -155,7 +155,7 @@ func TestSamplesWhenCPUsAreShort(t *testing.T) {
 	if got.Attempted > owed+int64(len(tids)*12)+chance(owed) {
 		t.Errorf("%d samples of %d ms of CPU time", got.Attempted, owed)
 	}
-	// Not those for which the test itself had no CPU, to take them out of the queue.
+	// Looks that were lost because the test had no CPU to empty the queue do not count.
 	if lost := got.LostSum() - got.Lost[ptrace.QueueFull]; lost*100 > got.Attempted {
 		t.Errorf("lost %v of %d", got.Lost, got.Attempted)
 	}
@@ -173,7 +173,7 @@ func TestTargetThatEndsIsANormalEnd(t *testing.T) {
 		untilSamples(20)(seen)
 		p.Process.Kill()
 		p.Wait()
-		time.Sleep(time.Minute) // Run sees it by itself
+		time.Sleep(time.Minute) // Run notices the end by itself
 	})
 	if got.err != nil || !got.Ended {
 		t.Errorf("error %v, ended %v", got.err, got.Ended)
@@ -202,7 +202,7 @@ func TestChurnInASession(t *testing.T) {
 	}
 }
 
-// A walker that keeps all snapshots costs samples, which are counted, and nothing else.
+// A walker that keeps all looks costs samples, and nothing else. The lost samples are counted.
 func TestWalkerThatIsBehind(t *testing.T) {
 	p := ctest.Run(t, ctest.Spin)
 	s := New(p.PID, ctest.CPU())
@@ -222,7 +222,7 @@ func TestWalkerThatIsBehind(t *testing.T) {
 	}
 }
 
-// A debugger holds one thread: its samples are lost by that name, the session goes on.
+// A debugger holds one thread. Looks at that thread are lost under that name, and the session goes on.
 func TestSessionBesideADebugger(t *testing.T) {
 	p := ctest.Run(t, ctest.Shares, "2", "1", "0")
 	traced, free := p.Number(t), p.Number(t)
@@ -233,7 +233,7 @@ func TestSessionBesideADebugger(t *testing.T) {
 	}
 }
 
-// A thread that is to be skipped is left alone from then on, and its CPU time is no matter of ours.
+// Once a thread is to be skipped, goprof leaves it alone, and its CPU time does not count.
 func TestSkippedThreads(t *testing.T) {
 	p := ctest.Run(t, ctest.Shares, "2", "1", "0")
 	want, other := p.Number(t), p.Number(t)
@@ -248,7 +248,7 @@ func TestSkippedThreads(t *testing.T) {
 			if snap.TID == want {
 				wanted++
 			} else if wanted > 100 {
-				late++ // it was advised by then, again and again
+				late++ // by then the hint was given many times
 			}
 			s.Advise(other, ptrace.Hint{Skip: true})
 			if q.Done(snap); wanted == 300 {
@@ -260,7 +260,7 @@ func TestSkippedThreads(t *testing.T) {
 	got, err := s.Run(ctx, Config{Interval: time.Millisecond}, q)
 	<-consumed
 	used := time.Duration(ctest.Ran(t, p.PID, want) - before)
-	if late > 20 { // of 200, had it not been skipped; some were on their way
+	if late > 20 { // without the hint there would be 200; some looks were under way
 		t.Errorf("%d samples of %d, which was to be skipped", late, other)
 	}
 	if err != nil || got.Times.Process > used*11/10+50*time.Millisecond {
@@ -268,7 +268,7 @@ func TestSkippedThreads(t *testing.T) {
 	}
 }
 
-// A known stack top makes the copy end there.
+// If the top of the stack is known, the copy ends there.
 func TestStackTopHints(t *testing.T) {
 	p := ctest.Run(t, ctest.Spin)
 	top := uint64(p.Number(t)) + 16384
@@ -299,8 +299,8 @@ func TestStackTopHints(t *testing.T) {
 	}
 }
 
-// TestPools: threads of which each works a little, like those of a pool for requests, have together as many samples
-// as they use CPU time, and the samples carry nearly all of it.
+// TestPools: the threads of a pool work a little each, like those that serve requests. Together they have as many
+// samples as their CPU time is worth, and the samples carry nearly all of it.
 func TestPools(t *testing.T) {
 	t.Run("noted", func(t *testing.T) { poolsRun(t, false) })
 	t.Run("asked", func(t *testing.T) { poolsRun(t, true) })
@@ -327,7 +327,7 @@ func poolsRun(t *testing.T, noNotes bool) {
 	for _, tid := range tids {
 		ns := ctest.Ran(t, p.PID, tid) - before[tid]
 		all += int64(got.byTID[tid])
-		if ns > mean { // of the pool that does twice as much
+		if ns > mean { // a thread of the pool that does twice as much
 			usedMuch += ns
 			much += int64(got.byTID[tid])
 		}
@@ -345,7 +345,7 @@ func poolsRun(t *testing.T, noNotes bool) {
 	}
 	lean := owed / 10
 	if noNotes {
-		lean = owed * 3 / 10 // threads that have moved before they are asked are missed (docs/decisions/0004)
+		lean = owed * 3 / 10 // a thread that has moved before goprof asks for it is missed (docs/decisions/0004)
 	}
 	if all > owed+owed/10+chance(owed) || all < held(owed, &got.Stats)-lean-chance(owed) {
 		t.Errorf("%d samples of %d owed", all, owed)
@@ -364,15 +364,15 @@ func poolsRun(t *testing.T, noNotes bool) {
 	}
 }
 
-// busierPool is the part of the program's time that the pool has which does twice as much. The kernel charged it with
-// 0.64 to 0.66 in 16 runs of which there are logs. It was 0.51 and 0.56 in two others, in which the machine gave goprof
-// no CPU at one of eight ticks.
+// busierPool is the share of the program's time that belongs to the pool with twice the work. The kernel charged
+// this pool with 0.64 to 0.66 in 16 logged runs. In two other runs, in which the machine gave goprof no CPU at one
+// of eight ticks, it was 0.51 and 0.56.
 const busierPool = 0.65
 
-// shareOfLonger is the share of samples of the threads that have such a share of the time, where so many of the samples
-// that are owed are met. It supposes that the others, which run half as long at a time, are missed twice as often. That
-// is the most that was seen: they have more often moved before they are asked. In seven runs the share was 0.61 to 0.74
-// where 0.65 is true.
+// shareOfLonger is the share of samples that threads with this share of the time get, if only the part met of the
+// owed samples is taken. It supposes that the other threads, which run half as long at a time, are missed twice as
+// often. No run showed more than that: such threads have more often moved before goprof asks for them. In seven runs
+// the share was 0.61 to 0.74, and 0.65 is true.
 func shareOfLonger(share, met float64) float64 {
 	if met >= 1 {
 		return share
@@ -381,7 +381,7 @@ func shareOfLonger(share, met float64) float64 {
 	return share * (1 - missed) / met
 }
 
-// shortLives is a program whose threads each use 2 ms of CPU time in 20 ms and end; some 250 in a second.
+// shortLives is a program of short threads, some 250 in a second. Each uses 2 ms of CPU time in 20 ms, and ends.
 const shortLives = `
 static void *life(void *x) {
 	for (int i = 0; i < 4; i++) {
@@ -400,7 +400,7 @@ int main(void) {
 	for (;;) { pthread_t t; pthread_create(&t, &a, life, 0); usleep(4000); }
 }`
 
-// TestShortLives: threads that live 20 ms have as many samples as they use CPU time.
+// TestShortLives: threads that live 20 ms have as many samples as their CPU time is worth.
 func TestShortLives(t *testing.T) {
 	const interval = 2 * time.Millisecond
 	p := ctest.Run(t, shortLives)

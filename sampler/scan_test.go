@@ -11,7 +11,7 @@ import (
 	"goprof/testdata/ctest"
 )
 
-// manyProgram has so many sleeping threads and one that spins.
+// manyProgram has the given number of sleeping threads, and one that spins.
 const manyProgram = `
 static void *sleeper(void *x) { for (;;) pause(); }
 int main(int argc, char **argv) {
@@ -35,8 +35,9 @@ func cpuOf(t *testing.T, s *scan, tid int) int64 {
 	return int64(stat.Ran)
 }
 
-// scanFor holds ticks at 100 Hz and counts how often the leader was due, and what it had run: of each tick an interval
-// at most, for that is what one can be paid. A tick in which a listing took long may have seen it run for many.
+// scanFor holds ticks at 100 Hz. It counts how often the leader was due, and how long the leader had run. Of each
+// tick it counts one interval at most, for no tick pays more. During a long listing the thread may have run for many
+// intervals.
 func scanFor(s *scan, ticks int) (due int, ran int64) {
 	for range ticks {
 		before := uint64(0)
@@ -75,7 +76,7 @@ func TestScanOfManyThreads(t *testing.T) {
 			defer proc.Close()
 			before := countFDs(t)
 			s := newScan(proc, 10*time.Millisecond, c.fds)
-			scanFor(s, 60) // by then the sleepers are cold
+			scanFor(s, 60) // by then the sleeping threads are cold
 			if len(s.byTID) != made+1 {
 				t.Errorf("%d threads of %d", len(s.byTID), made+1)
 			}
@@ -86,7 +87,7 @@ func TestScanOfManyThreads(t *testing.T) {
 				t.Errorf("%d descriptors are open, %d allowed", open, c.fds)
 			}
 			due, ran := 0, int64(0)
-			// a machine that is busy may not let it run at all ticks
+			// a busy machine may not let the thread run at each tick
 			ctest.Eventually(t, "it has run for 20 ticks", func() bool {
 				nowDue, nowRan := scanFor(s, 10)
 				due, ran = due+nowDue, ran+nowRan

@@ -14,12 +14,12 @@ import (
 	"goprof/testdata/ctest"
 )
 
-// runTooLong is when a thread has stood so long that it cannot be the machine's fault: that may take a CPU from goprof
-// for a second while it holds one. What does not answer never does, so a thread that is not let go stands as long as
-// the run.
+// runTooLong is a time for which no thread stands because of the machine: the machine may take goprof's CPU for a
+// second while goprof holds a thread. The memory of a silent thread never answers, so a thread that is not let go
+// stands as long as the run.
 const runTooLong = 100 * ptrace.StandsAtMost
 
-// runUntil samples until it is enough, for a minute at most, and returns how many snapshots of each thread came.
+// runUntil samples until enough says so, for a minute at most. It returns how many looks came of each thread.
 func runUntil(t *testing.T, e Engine, enough func(Stats, map[int]int) bool) (Stats, map[int]int, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -100,7 +100,7 @@ func TestSilentThreadsInARun(t *testing.T) {
 	}
 }
 
-// TestTooManySilentThreads: a run ends, with what it has.
+// TestTooManySilentThreads: the run ends, and keeps the samples that it has.
 func TestTooManySilentThreads(t *testing.T) {
 	p, silent, others := ctest.StartSilent(t, ptrace.MostSilent+3)
 	longest := ctest.Standing(p.PID, append(silent, others...))

@@ -24,18 +24,18 @@ import (
 	"goprof/testdata/ctest"
 )
 
-// helperRun is what a sampling process of its own says at its end.
+// helperRun is what a sampling process of its own prints at its end.
 type helperRun struct {
 	Stats Stats
-	Burst int // most samples within 100 ms
+	Burst int // the most samples within 100 ms
 }
 
-// goesOn is how many samples after a gap show that a helper goes on. Then it says when.
+// goesOn is how many samples after a gap show that a helper goes on. After that many, the helper says when.
 const goesOn = 5
 
-// TestHelperSampler is not a test: others run it in a process of its own. It samples SAMPLER_RUN every millisecond, or
-// SAMPLER_INTERVAL, until SIGTERM. With SAMPLER_PANIC it panics after so many microseconds. SIGTSTP stops it as it does
-// the command.
+// TestHelperSampler is not a test: other tests run it in a process of its own. It samples SAMPLER_RUN until SIGTERM,
+// every millisecond or SAMPLER_INTERVAL. With SAMPLER_PANIC it panics after so many microseconds. SIGTSTP stops it
+// in the same way as the command.
 func TestHelperSampler(t *testing.T) {
 	pid, _ := strconv.Atoi(os.Getenv("SAMPLER_RUN"))
 	if pid == 0 {
@@ -50,7 +50,7 @@ func TestHelperSampler(t *testing.T) {
 	go func() {
 		defer close(consumed)
 		var at []int64
-		after := 0 // samples after the last gap
+		after := 0 // samples since the last gap
 		for snap := range q.Looks() {
 			if len(at) == 0 {
 				fmt.Println("begun")
@@ -87,21 +87,22 @@ func TestHelperSampler(t *testing.T) {
 	json.NewEncoder(os.Stdout).Encode(got)
 }
 
-// startHelper starts a process that samples pid, and waits until it does.
+// startHelper starts a process that samples pid, and waits for its first samples.
 func startHelper(t testing.TB, pid int, env ...string) *ctest.Program {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestHelperSampler$")
 	cmd.Env = append(append(os.Environ(), "SAMPLER_RUN="+strconv.Itoa(pid)), env...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a job of its own, as a shell has it: else Ctrl-Z does nothing
+	// a job of its own, as a shell makes it: otherwise Ctrl-Z does nothing
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	p := ctest.StartCommand(t, cmd)
-	unix.Setpriority(unix.PRIO_PROCESS, p.PID, -19) // soon done, where that is permitted
+	unix.Setpriority(unix.PRIO_PROCESS, p.PID, -19) // with this priority it is soon done, if that is permitted
 	if p.Line(t) != "begun" {
 		t.Fatal("the helper did not begin")
 	}
 	return p
 }
 
-// endHelper has the helper say what it did.
+// endHelper ends the helper and reads its figures.
 func endHelper(t testing.TB, p *ctest.Program) (got helperRun) {
 	t.Helper()
 	p.Process.Signal(unix.SIGTERM)
@@ -116,7 +117,7 @@ func endHelper(t testing.TB, p *ctest.Program) (got helperRun) {
 	return got
 }
 
-// awaitSamples waits until the helper goes on after a gap that has ended since.
+// awaitSamples waits until the helper goes on after a gap. The gap has ended after since.
 func awaitSamples(t testing.TB, p *ctest.Program, since int64) {
 	t.Helper()
 	defer time.AfterFunc(2*time.Minute, func() { p.Process.Kill() }).Stop()
@@ -125,7 +126,7 @@ func awaitSamples(t testing.TB, p *ctest.Program, since int64) {
 	}
 }
 
-// onOneCPU has programs that are started from here run on one CPU, until the function that it returns is called.
+// onOneCPU makes programs that start from here run on one CPU. back ends that.
 func onOneCPU(t testing.TB) (back func()) {
 	t.Helper()
 	runtime.LockOSThread()
@@ -143,13 +144,13 @@ func onOneCPU(t testing.TB) (back func()) {
 	}
 }
 
-// A process that was stopped for a time neither catches up nor gives that time to anybody, and says so.
+// A sampling process was stopped for a time. It does not catch up, gives that time to no thread, and says so.
 func TestNothingIsCaughtUpWith(t *testing.T) {
 	const away = 1500 * time.Millisecond
 	for _, c := range []struct {
 		name   string
 		sig    unix.Signal
-		oneCPU bool // no CPU can be visited then
+		oneCPU bool // then no CPU can be visited
 	}{{"SIGSTOP", unix.SIGSTOP, false}, {"SIGTSTP", unix.SIGTSTP, false}, {"SIGTSTP, one CPU", unix.SIGTSTP, true}} {
 		t.Run(c.name, func(t *testing.T) {
 			p := ctest.Run(t, ctest.Spin)
@@ -175,7 +176,7 @@ func TestNothingIsCaughtUpWith(t *testing.T) {
 			continued := ptrace.Monotonic(&ts)
 			h.Process.Signal(unix.SIGCONT)
 			awaitSamples(t, h, continued)
-			time.Sleep(300 * time.Millisecond) // for a burst, if there is to be one
+			time.Sleep(300 * time.Millisecond) // time for a burst, if there is one
 			got := endHelper(t, h)
 			t.Logf("gap %v, %d ticks skipped of %d, most within 0.1 s %d; %+v",
 				got.Stats.Gap, got.Stats.Skipped, got.Stats.Ticks, got.Burst, got.Stats.Times)
@@ -192,15 +193,16 @@ func TestNothingIsCaughtUpWith(t *testing.T) {
 	}
 }
 
-// TestAwayWithinALook: goprof may be stopped between a visit and its account, too. What the thread uses meanwhile is
-// not the sample's.
+// TestAwayWithinALook: goprof may be stopped between a visit and the account of that visit. The CPU time that the
+// thread uses meanwhile is not the sample's.
 func TestAwayWithinALook(t *testing.T) {
 	p := ctest.Run(t, manyProgram, "0")
 	p.Number(t)
 	proc := procfs.OpenDir(p.PID)
 	defer proc.Close()
 	q := NewQueue(4)
-	r := &run{capture: capture{proc: proc, q: q}, scan: newScan(proc, 10*time.Millisecond, 10), visiting: true}
+	r := &run{capture: capture{proc: proc, q: q, hand: q.put}, scan: newScan(proc, 10*time.Millisecond, 10),
+		visiting: true}
 	defer r.scan.close()
 	scanFor(r.scan, 1)
 	sampleAfter := func(away int64) time.Duration {
@@ -226,8 +228,8 @@ func TestAwayWithinALook(t *testing.T) {
 	}
 }
 
-// TestExcusedOnce: what a sample carries is not excused as well, though it was charged after the thread's last look, as
-// samples of perf's are.
+// TestExcusedOnce: CPU time that a sample carries is not excused as well. That holds also if it was charged after
+// the thread's last look, as with perf's samples.
 func TestExcusedOnce(t *testing.T) {
 	p := ctest.Run(t, manyProgram, "0")
 	p.Number(t)

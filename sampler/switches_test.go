@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// note writes a record of a switch as the kernel does, before those that are there.
+// note writes a record of a switch as the kernel does, in front of the earlier ones.
 func (n *switchNotes) note(kind, misc uint32, was, now int) {
 	const size = 24
 	*n.head -= size
@@ -21,7 +21,8 @@ func (n *switchNotes) note(kind, misc uint32, was, now int) {
 	}
 }
 
-// TestNotesOfSwitches: only the switch to us, noted since the visit was planned, tells whom we took the CPU from.
+// TestNotesOfSwitches: only a switch to goprof that was noted since the visit was planned tells which thread had the
+// CPU.
 func TestNotesOfSwitches(t *testing.T) {
 	const us = 77
 	n := &switchNotes{head: new(uint64), data: make(ringBytes, 4096)}
@@ -35,12 +36,12 @@ func TestNotesOfSwitches(t *testing.T) {
 		ok         bool
 	}{
 		{perfSwitchCPUWide, 0, 4711, us, 4711, true},
-		{perfSwitchCPUWide, 0, 0, us, 0, true},                     // nobody ran
-		{perfSwitchCPUWide, 0, 4711, us + 1, 0, false},             // it went to another thread
-		{perfSwitchCPUWide, perfMiscSwitchOut, 4711, us, 0, false}, // we left
-		{perfSwitchCPUWide - 1, 0, 4711, us, 0, false},             // without numbers
-		{perfSwitchCPUWide, 1 << 14, 4712, us, 4712, true},         // it was preempted
-		{perfSwitchCPUWide, 0, -1, us, 0, true},                    // it has ended
+		{perfSwitchCPUWide, 0, 0, us, 0, true},                     // no thread ran
+		{perfSwitchCPUWide, 0, 4711, us + 1, 0, false},             // the CPU went to another thread
+		{perfSwitchCPUWide, perfMiscSwitchOut, 4711, us, 0, false}, // goprof left
+		{perfSwitchCPUWide - 1, 0, 4711, us, 0, false},             // a note without numbers
+		{perfSwitchCPUWide, 1 << 14, 4712, us, 4712, true},         // the thread was preempted
+		{perfSwitchCPUWide, 0, -1, us, 0, true},                    // the thread has ended
 		{perfSwitchCPUWide, 0, 1<<31 - 1, us, 1<<31 - 1, true},     // the largest number
 	} {
 		n.mark()
@@ -62,7 +63,8 @@ func TestNotesOfSwitches(t *testing.T) {
 	}
 }
 
-// TestNotesOfPreemption: a thread was preempted if the note before that of our coming says so, of that thread.
+// TestNotesOfPreemption: goprof's coming is a note. A thread was preempted if the note before that one says so of
+// this thread.
 func TestNotesOfPreemption(t *testing.T) {
 	const us, it = 77, 4711
 	for i, c := range []struct {
@@ -71,8 +73,8 @@ func TestNotesOfPreemption(t *testing.T) {
 		want bool
 	}{
 		{perfMiscSwitchOut | perfMiscPreempted, it, true},
-		{perfMiscSwitchOut, it, false}, // it sleeps
-		{perfMiscPreempted, it, false}, // it came
+		{perfMiscSwitchOut, it, false}, // the thread went to sleep
+		{perfMiscPreempted, it, false}, // the thread came
 		{perfMiscSwitchOut | perfMiscPreempted, it + 1, false},
 	} {
 		n := &switchNotes{head: new(uint64), data: make(ringBytes, 4096)}
@@ -88,7 +90,7 @@ func TestNotesOfPreemption(t *testing.T) {
 	}
 }
 
-// TestNotesAreTheKernels: we sleep, and the note says that we have come back.
+// TestNotesAreTheKernels: this thread sleeps, and the kernel's note says that it has come back.
 func TestNotesAreTheKernels(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -38,7 +38,7 @@ func (s *wallSeen) looks() (n int64) {
 	return n
 }
 
-// walled looks at a process for so many rounds.
+// walled looks at a process for a number of rounds.
 func walled(t testing.TB, pid int, rounds int64, interval time.Duration, opt WallOptions) (Stats, map[int]*wallSeen) {
 	t.Helper()
 	w := NewWall(pid, ctest.NeedCPU(t), opt)
@@ -87,8 +87,8 @@ func walled(t testing.TB, pid int, rounds int64, interval time.Duration, opt Wal
 	return stats, seen
 }
 
-// cInterrupted has threads in calls that end with EINTR if their thread is stopped, and one that spins. A line on stdin
-// makes it say how many did.
+// cInterrupted has threads in calls that end with EINTR if their thread is stopped, and one thread that spins. For
+// each line on stdin it prints how many calls ended so.
 const cInterrupted = `
 #include <sys/epoll.h>
 static long interrupted; static volatile long spun;
@@ -108,14 +108,16 @@ int main(void) {
 	while (fgets(line, sizeof line, stdin)) say(interrupted);
 }`
 
-// TestWallInterruptsNobody: what a program would see if a blocked thread of it were stopped, it does not see.
+// TestWallInterruptsNobody: a program would notice it if goprof stopped its blocked threads. This program notices
+// nothing.
 func TestWallInterruptsNobody(t *testing.T) {
 	p := ctest.Run(t, cInterrupted)
 	ask := func() int {
-		ctest.AwaitAsleep(t, p, 1) // whoever was interrupted has counted it, and waits again
+		ctest.AwaitAsleep(t, p, 1) // an interrupted thread has counted that, and waits again
 		p.In.Write([]byte("\n"))
 		n := p.Number(t)
-		ctest.AwaitAsleep(t, p, 1) // who is on the way into a call is stopped, for he runs, and that interrupts the call
+		// a thread on its way into a call runs, so goprof stops it, and that interrupts the call
+		ctest.AwaitAsleep(t, p, 1)
 		return n
 	}
 	ask()
@@ -192,8 +194,8 @@ func TestWallKnowsTheCall(t *testing.T) {
 	}
 }
 
-// TestReadyIsSettled: of the looks at a thread that had been woken and had no CPU, as many are made those of a ready
-// one as fell into that time on average, and never more than there are.
+// TestReadyIsSettled: a thread had been woken and had no CPU for some time. On average, as many of its looks become
+// looks at a ready thread as fell into that time, and never more than there are.
 func TestReadyIsSettled(t *testing.T) {
 	const interval = 10 * time.Millisecond
 	r := &wallRun{capture: capture{ticks: ticks{interval: interval, rng: rand.New(rand.NewPCG(1, 2))}}}
@@ -230,7 +232,7 @@ func TestReadyIsSettled(t *testing.T) {
 	}
 }
 
-// cIdle starts so many threads that sleep for ever.
+// cIdle starts the given number of threads, which sleep for ever.
 const cIdle = `
 static void *idles(void *p) { for (;;) pause(); }
 int main(int argc, char **argv) {
@@ -241,11 +243,11 @@ int main(int argc, char **argv) {
 	for (;;) pause();
 }`
 
-// wallCosts is how often what a look costs is measured.
+// wallCosts is how often the test measures the cost of a look.
 const wallCosts = 3
 
-// TestWallCost: an idle thread costs little more than to read what the kernel has charged it, in CPU time of both in
-// the same run. GOPROF_WALL_THREADS is how many there are.
+// TestWallCost: a look at an idle thread costs little more than reading what the kernel has charged that thread.
+// Both are CPU times of the same run. GOPROF_WALL_THREADS is how many threads there are.
 func TestWallCost(t *testing.T) {
 	threads, rounds := 1000, int64(20)
 	if n := os.Getenv("GOPROF_WALL_THREADS"); n != "" {
@@ -255,7 +257,8 @@ func TestWallCost(t *testing.T) {
 	ctest.AwaitAsleep(t, p, 0)
 	bare := bareReads(t, p.PID, int(rounds), 0)
 	paced := bareReads(t, p.PID, int(rounds), 100*time.Millisecond)
-	least, leastFirst := time.Duration(math.MaxInt64), time.Duration(math.MaxInt64) // a hypervisor's time is charged, too
+	// a hypervisor's time is charged, too
+	least, leastFirst := time.Duration(math.MaxInt64), time.Duration(math.MaxInt64)
 	looks := int64(0)
 	for range wallCosts {
 		first, _ := walled(t, p.PID, 2, 100*time.Millisecond, WallOptions{})
@@ -276,8 +279,8 @@ func TestWallCost(t *testing.T) {
 	}
 }
 
-// bareReads is what one pread of a thread's schedstat costs in CPU time, of as many as a Wall makes, through kept
-// descriptors: one after the other, or like a Wall 256 at a time, so that a round takes as long as it is told to.
+// bareReads is the CPU time of one pread of a thread's schedstat. It makes as many reads as a Wall, through kept
+// descriptors: one after the other, or like a Wall 256 at a time, so that a round takes the interval.
 func bareReads(t *testing.T, pid, rounds int, interval time.Duration) (each time.Duration) {
 	ptrace.OnOwnThread(func() {
 		d := procfs.OpenDir(pid)
@@ -306,9 +309,9 @@ func bareReads(t *testing.T, pid, rounds int, interval time.Duration) (each time
 	return each
 }
 
-// quietProgram is many threads that sleep, and one that waits in two places in turn, deeper and less deep: it goes to
-// the other when it is told to, which takes it some microseconds, and has a thread live for a moment, which nobody will
-// have met. It says a number where it is about to wait.
+// quietProgram has many threads that sleep, and one that waits in two places in turn, one deeper than the other.
+// When it is told to, this thread goes to the other place, which takes some microseconds. It also starts a thread
+// that lives for a moment, too short to be met. It prints a number just before it waits.
 const quietProgram = `
 #include <unistd.h>
 static void *idle(void *x) { if (x) pause(); return 0; }
@@ -337,7 +340,7 @@ int main(int argc, char **argv) {
 	}
 }`
 
-// TestQuietThreadsAreNotAsked: where nobody runs, nobody is asked; and a thread that has moved for a moment, among
+// TestQuietThreadsAreNotAsked: while no thread runs, goprof asks for none. A thread that moves for a moment, among
 // hundreds that stand still, is noticed each time.
 func TestQuietThreadsAreNotAsked(t *testing.T) {
 	const threads, moves, interval = 600, 40, 10 * time.Millisecond
@@ -369,7 +372,7 @@ func TestQuietThreadsAreNotAsked(t *testing.T) {
 			}
 		}
 		for range moves {
-			ticks(3) // it is looked at once in each tick
+			ticks(3) // each tick has one look at the thread
 			p.In.Write([]byte("x"))
 			waits()
 		}
@@ -382,7 +385,7 @@ func TestQuietThreadsAreNotAsked(t *testing.T) {
 	}
 	t.Logf("%d looks, %d repeated, of these %d at threads that were not asked; %d snapshots of the one that moves",
 		stats.Attempted, stats.Looks.Repeated, stats.Looks.Quiet, len(places))
-	// It may be looked at on its way, too, and more than once in one place.
+	// There may also be looks at the thread on its way, and several in one place.
 	often := map[uint64]int{}
 	for _, sp := range places {
 		often[sp]++

@@ -12,16 +12,16 @@ import (
 	"goprof/profile"
 )
 
-// TestRecordedArm64 replays, on any machine, walks that were recorded of arm64 JVMs (testdata/oracle, TestRecordShadow
-// and others, by scripts/arm64-walks.sh), with and without signed return addresses, and compares them with the stacks
-// that they gave then.
+// TestRecordedArm64 replays walks of arm64 JVMs on any machine, with and without signed return addresses.
+// scripts/arm64-walks.sh recorded them (testdata/oracle, TestRecordShadow and others). The stacks must be those of
+// the recording.
 func TestRecordedArm64(t *testing.T) {
 	files, _ := filepath.Glob("testdata/arm64/*.walks")
 	walks, whole := 0, 0
 	kinds, signed := map[profile.Kind]int{}, map[bool]int{}
 	for _, file := range files {
 		if strings.HasPrefix(filepath.Base(file), "virtual-") {
-			continue // TestRecordedVirtual has them
+			continue // TestRecordedVirtual has these
 		}
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			rec, w := recorded(t, file)
@@ -55,8 +55,8 @@ func TestRecordedArm64(t *testing.T) {
 	}
 }
 
-// TestUntoldSignatures: of signatures the kernel tells a tracer, not perf. Where the target's memory ends tells the
-// same.
+// TestUntoldSignatures: the kernel tells a tracer which bits are a signature. It does not tell perf. The end of the
+// target's memory tells the same.
 func TestUntoldSignatures(t *testing.T) {
 	stacks := func(prepare func(w *Walker, snap *process.Snapshot)) string {
 		rec, w := recorded(t, "testdata/arm64/shadow-jdk25-pauth.walks")
@@ -82,8 +82,9 @@ func TestUntoldSignatures(t *testing.T) {
 	}
 }
 
-// TestNativeHasJustReturned: where C that the interpreter has called has just returned, no register tells which method
-// that was for: the one for it holds whatever C left there, the link register still where C was to return to.
+// TestNativeHasJustReturned: the interpreter has called C, and C has just returned. No register tells which method
+// that was for: the method's register holds whatever C left there, and the link register still holds where C was to
+// return to.
 func TestNativeHasJustReturned(t *testing.T) {
 	files, _ := filepath.Glob("testdata/arm64/kinds-*.walks")
 	for _, file := range files {

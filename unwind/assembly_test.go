@@ -25,8 +25,8 @@ func (c codeAt) Read(addr uint64, p []byte) error {
 	return errors.New("nothing is mapped here")
 }
 
-// TestClone: glibc's rules for clone3 end before its system call, out of which two threads come. The one that called is
-// followed to its caller. The new one has none.
+// TestClone: glibc's rules for clone3 end before its system call, and two threads come out of that call. The calling
+// thread is followed to its caller. The new thread has no caller.
 func TestClone(t *testing.T) {
 	const pc, ret = 0x401017, 0x402005
 	clone3 := []byte{

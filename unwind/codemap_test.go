@@ -7,7 +7,8 @@ import (
 	"goprof/arch/amd64"
 )
 
-// TestCodeMap: where instructions begin, which jumps lead where, and that the way of code ends at what nobody knows.
+// TestCodeMap: where instructions begin, and which jumps lead where. A way through the code ends at an unknown
+// instruction.
 func TestCodeMap(t *testing.T) {
 	code := []byte{
 		0x90,       // 0: nop
@@ -17,7 +18,7 @@ func TestCodeMap(t *testing.T) {
 		0x75, 0xf8, // 6: jne 0
 		0x74, 0x70, // 8: je out of the code
 		0xc3, // 10: ret
-		0x0f, // 11: the first half of something
+		0x0f, // 11: the first half of an instruction
 	}
 	var m codeMap
 	m.decode(amd64.CPU, code)
@@ -44,7 +45,7 @@ func TestCodeMap(t *testing.T) {
 		t.Errorf("jumps to the begin: %v, to the next: %v", j, m.jumpsTo(1))
 	}
 	var s ways
-	for range 2 { // a second search finds nothing of the first
+	for range 2 { // the second search finds nothing that the first one left
 		s.begin(len(m.list))
 		s.add(4, 0)
 		s.goOn(&m, 4, 1)

@@ -11,16 +11,16 @@ import (
 	"goprof/vmstructs"
 )
 
-// TestStaticCallStubs interrupts recorded threads anew, in the stub of the call that a compiled
-// frame was in: the return address has been pushed, the callee has not begun. The frames must be
-// those that stood there in the recording, the method with its line and once.
+// TestStaticCallStubs interrupts recorded threads anew, in the stub of the call that a compiled frame was in. The
+// return address has been pushed, and the callee has not begun. The frames must be those of the recording: the
+// method comes with its line, and once.
 func TestStaticCallStubs(t *testing.T) {
 	manyWalks(t, 100, func(t *testing.T, w *Walker, snap *process.Snapshot, stack *profile.Stack) (tried int) {
 		var again profile.Stack
 		for k := range stack.Frames {
 			f := &stack.Frames[k]
 			if k == 0 || stack.Frames[k-1].SP == f.SP || !w.vm.InCode(f.PC) {
-				continue // the innermost method of a frame in a call is wanted
+				continue // this test wants the innermost method of a frame in a call
 			}
 			b, err := w.vm.Blob(f.PC)
 			if err != nil || b.StubBegin == 0 || !b.HasPcDesc(f.PC) {
@@ -42,8 +42,8 @@ func TestStaticCallStubs(t *testing.T) {
 	})
 }
 
-// manyWalks walks all recorded threads of javac. do tells how many cases it has tried; there must be so many in each
-// recording.
+// manyWalks walks all recorded threads of javac. do tells how many cases it has tried. Each recording must have at
+// least so many cases.
 func manyWalks(t *testing.T, least int, do func(t *testing.T, w *Walker, snap *process.Snapshot,
 	stack *profile.Stack) (tried int)) {
 	for _, file := range recordings(t, "walks") {
@@ -58,15 +58,15 @@ func manyWalks(t *testing.T, least int, do func(t *testing.T, w *Walker, snap *p
 	}
 }
 
-// The deoptimisation handler calls its own second instruction, makes what that pushed its own
-// address, and jumps away: there is one frame all the time.
+// The deoptimisation handler calls its own second instruction, changes the pushed address to its own, and jumps
+// away. There is one frame all the time.
 func TestInDeoptHandler(t *testing.T) {
 	const begin, stubs, handler = 0x1000, 0x1100, 0x1110
 	b := &vmstructs.Blob{Kind: vmstructs.Nmethod, Begin: begin, End: handler + 20, StubBegin: stubs, FrameSize: 4,
 		DeoptHandlers: [2]uint64{handler, 0}}
 	for _, r := range []struct {
 		name   string
-		pc, on uint64 // what is on top of the stack
+		pc, on uint64 // on is the word on top of the stack
 		pushed bool
 	}{
 		{"at its beginning", handler, 0x77, false},
@@ -85,9 +85,9 @@ func TestInDeoptHandler(t *testing.T) {
 	}
 }
 
-// TestCompiledCallerIsNotGuessed: code that does not tell where it returns to (here it cannot
-// even be read) ends the stack. That a return address lies where the frame's size would have it
-// is no proof: the frame may be half built, and the address that of a frame further up.
+// TestCompiledCallerIsNotGuessed: the stack ends at code that does not tell where it returns to (here the code
+// cannot even be read). A return address at the distance of the frame's size is no proof: the frame may be half
+// built, and the address may belong to a frame further up.
 func TestCompiledCallerIsNotGuessed(t *testing.T) {
 	eachCall(t, func(t *testing.T, w *Walker, snap *process.Snapshot, f *profile.Frame) {
 		b := &vmstructs.Blob{Kind: vmstructs.Nmethod, Begin: 8, End: 4096, FrameSize: int(f.SP-snap.SP) / 8}
@@ -100,8 +100,8 @@ func TestCompiledCallerIsNotGuessed(t *testing.T) {
 	})
 }
 
-// TestAtVerifiedEntry: a thread that spins at a method's entry while HotSpot writes a jump there (JDK 11: 5
-// of 2,000 stacks in a bad moment) has its caller on top of its stack, whatever the code looks like.
+// TestAtVerifiedEntry: a thread spins at a method's entry while HotSpot writes a jump there (JDK 11: 5 of 2,000
+// stacks in a bad moment). Its caller is on top of its stack, whatever the code looks like.
 func TestAtVerifiedEntry(t *testing.T) {
 	eachCall(t, func(t *testing.T, w *Walker, snap *process.Snapshot, f *profile.Frame) {
 		b := &vmstructs.Blob{Kind: vmstructs.Nmethod, Begin: 8, VerifiedEntry: 64, End: 4096, FrameSize: 4}
@@ -113,8 +113,8 @@ func TestAtVerifiedEntry(t *testing.T) {
 	})
 }
 
-// eachCall gives, of each recorded thread that has one, the first frame that is in a call and has its return address
-// right below it. There are many.
+// eachCall finds, in each recorded thread, the first frame that is in a call and has its return address right below
+// it. Not each thread has such a frame, but many do.
 func eachCall(t *testing.T, do func(t *testing.T, w *Walker, snap *process.Snapshot, caller *profile.Frame)) {
 	manyWalks(t, 50, func(t *testing.T, w *Walker, snap *process.Snapshot, stack *profile.Stack) (tried int) {
 		for k := 1; k < len(stack.Frames); k++ {
@@ -129,12 +129,12 @@ func eachCall(t *testing.T, do func(t *testing.T, w *Walker, snap *process.Snaps
 	})
 }
 
-// TestCallerWithoutDebugInfo: where nobody can tell which methods are inlined at a call, the method that owns
-// the code is not said to have called the frame above (churn in CI: one stack of 6,000).
+// TestCallerWithoutDebugInfo: if nothing tells which methods are inlined at a call, goprof does not claim that the
+// code's owner has called the frame above (churn in CI: one stack of 6,000).
 func TestCallerWithoutDebugInfo(t *testing.T) {
 	rec, w := recorded(t, recordings(t, "walks")[0])
 	b := *compiledIn(t, w, rec)
-	b.End = b.Begin + 1<<31 // no code is that large: its records are not believed
+	b.End = b.Begin + 1<<31 // no code is that large, so its records are not believed
 	for _, exact := range []bool{true, false} {
 		var out profile.Stack
 		w.snap, w.out = rec.Snapshots[0], &out

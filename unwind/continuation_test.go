@@ -13,7 +13,7 @@ import (
 	"goprof/profile"
 )
 
-// eachVirtual runs a test on each recording of carriers whose virtual threads have frames in the heap.
+// eachVirtual runs a test on each recording of carriers with virtual threads that have frames in the heap.
 func eachVirtual(t *testing.T, test func(t *testing.T, file string, rec *process.Recording, w *Walker)) {
 	arm64, _ := filepath.Glob("testdata/arm64/virtual-*.walks")
 	for _, file := range append(recordings(t, "virtual"), arm64...) {
@@ -25,7 +25,7 @@ func eachVirtual(t *testing.T, test func(t *testing.T, file string, rec *process
 	}
 }
 
-// TestRecordedVirtual: stacks of virtual threads, part of them in the heap, as they were when they were recorded.
+// TestRecordedVirtual: stacks of virtual threads are those of the recording. Part of each stack lies in the heap.
 func TestRecordedVirtual(t *testing.T) {
 	eachVirtual(t, func(t *testing.T, file string, rec *process.Recording, w *Walker) {
 		var text bytes.Buffer
@@ -57,8 +57,8 @@ func TestRecordedVirtual(t *testing.T) {
 	})
 }
 
-// TestChunkThatMovedOn: frames in the heap that may not be those of the moment of the pause are left out, and the stack
-// says so.
+// TestChunkThatMovedOn: frames in the heap may be of another moment than the pause. Such frames are left out, and
+// the stack says so.
 func TestChunkThatMovedOn(t *testing.T) {
 	cases := map[string]func(k *process.Continuation){
 		"they changed while they were read": func(k *process.Continuation) { k.Settled = false },
@@ -96,7 +96,7 @@ func TestChunkThatMovedOn(t *testing.T) {
 				if stack.Truncated != profile.Continuation || stack.Carrier != 0 || !stack.Mounted {
 					t.Errorf("%s: walk %d: %v, carrier from %d", name, i, stack.Truncated, stack.Carrier)
 				}
-				// What is left is what was on the stack, and the stub for the rest.
+				// What is left: the frames on the stack, and the stub that stands for the rest.
 				n := len(stack.Frames) - 1
 				if n < 1 || stack.Frames[n].Kind != profile.Stub || !slices.Equal(stack.Frames[:n], whole.Frames[:n]) {
 					t.Errorf("%s: walk %d: %d frames are left", name, i, n)
@@ -116,8 +116,8 @@ func copyOf(k *process.Continuation) process.Continuation {
 	return c
 }
 
-// TestHostileChunks changes words of chunks at random: no walk panics or goes on for long, and each ends at the root of
-// the continuation or says that it does not.
+// TestHostileChunks changes words of chunks at random. No walk panics or goes on for long. Each ends at the root of
+// the continuation, or says that it does not.
 func TestHostileChunks(t *testing.T) {
 	eachVirtual(t, func(t *testing.T, _ string, rec *process.Recording, w *Walker) {
 		rnd := rand.New(rand.NewPCG(3, 4))

@@ -15,18 +15,19 @@ import (
 	"goprof/vmstructs"
 )
 
-// coreEvery is which of the recorded walks become cores.
+// coreEvery: one of so many recorded walks becomes a core.
 const coreEvery = 12
 
-// TestCoreOfArm64 makes core files of walks that were recorded of arm64 JVMs: the registers and the mask of signatures
-// are notes as the kernel writes them, memory is segments. Whatever CPU reads such a core, the walk gives the frames of
-// the recording. Which library a pc lies in, and its unwind rules, come from the recording: it has no ELF files.
+// TestCoreOfArm64 makes core files of recorded walks of arm64 JVMs: the registers and the mask of signatures are
+// notes as the kernel writes them, memory is segments. On any CPU that reads such a core, the walk gives the frames
+// of the recording. The recording has no ELF files, so it tells itself in which library a pc lies, and the unwind
+// rules there.
 func TestCoreOfArm64(t *testing.T) {
 	files, _ := filepath.Glob("testdata/arm64/*.walks")
 	cores, frames, signed := 0, 0, 0
 	for _, file := range files {
 		if strings.HasPrefix(filepath.Base(file), "virtual-") {
-			continue // their frames in the heap are no part of a snapshot
+			continue // a snapshot does not hold their frames in the heap
 		}
 		rec, w := recorded(t, file)
 		for i := 0; i < len(rec.Snapshots); i += coreEvery {
@@ -95,7 +96,7 @@ func otherFrames(want, got *profile.Stack) string {
 	return ""
 }
 
-// coreAndRecording reads memory from a core, and asks the recording for what its libraries' files would tell.
+// coreAndRecording reads memory from a core. Facts from the files of libraries come from the recording.
 type coreAndRecording struct {
 	*process.Recording
 	core *process.Core

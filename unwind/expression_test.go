@@ -13,12 +13,12 @@ import (
 	"goprof/profile"
 )
 
-// noTarget is a process in which there is nothing.
+// noTarget is a process without contents.
 type noTarget struct{ process.Target }
 
 func (noTarget) CPU() *arch.CPU { return amd64.CPU }
 
-// evaluator is a walker in front of a small stack, with the registers set to their numbers.
+// evaluator is a walker at a small stack. Each register holds its own number.
 func evaluator() *Walker {
 	w := New(noTarget{}, nil)
 	w.snap = &process.Snapshot{SP: 0x7000, Stack: make([]byte, 64)}
@@ -34,7 +34,7 @@ func evaluator() *Walker {
 	return w
 }
 
-// Expressions that compilers and C libraries write.
+// usualExpressions are what compilers and C libraries write.
 var usualExpressions = map[string][]byte{
 	"glibc, __restore_rt, frame address": {byte(op.DW_OP_breg0) + 7, 0xa0, 0x01, byte(op.DW_OP_deref)},
 	"glibc, __restore_rt, a register":    {byte(op.DW_OP_breg0) + 7, 0x28},
@@ -90,7 +90,7 @@ func TestExpressions(t *testing.T) {
 	}
 }
 
-// delve's evaluator panics on some expressions: of those that a target's files may hold, none ends goprof.
+// delve's evaluator panics on some expressions. A target's files may hold these, and none of them ends goprof.
 func TestExpressionsThatPanic(t *testing.T) {
 	panics := func(expr []byte) (did bool) {
 		defer func() { did = recover() != nil }()
@@ -113,7 +113,8 @@ func TestExpressionsThatPanic(t *testing.T) {
 	}
 }
 
-// FuzzExpression compares with a second evaluator as far as that one goes.
+// FuzzExpression compares the result with that of a second evaluator, for the instructions that the second one
+// knows.
 func FuzzExpression(f *testing.F) {
 	for _, expr := range usualExpressions {
 		f.Add(expr, uint64(0x7010), true)
@@ -137,8 +138,8 @@ func FuzzExpression(f *testing.F) {
 	})
 }
 
-// slowExpression evaluates the instructions that unwind rules really have. known is false
-// for any other, and where something goes wrong.
+// slowExpression evaluates the instructions that real unwind rules have. known is false for any other instruction,
+// and if something goes wrong.
 func slowExpression(w *Walker, expr []byte, initial *uint64) (v uint64, known bool) {
 	var stack []uint64
 	if initial != nil {

@@ -17,22 +17,22 @@ import (
 	"goprof/vmstructs"
 )
 
-// What one walk of a hostile process may cost at most. The recorded walks of javac stay
-// below 2,100 reads and 4 MB, nearly all of that when they meet a method for the first time.
+// These bound what one walk of a hostile process may cost. The recorded walks of javac stay below 2,100 reads and 4
+// MB. Nearly all of that comes when a walk meets a method for the first time.
 const (
 	maxHostileReads = 1 << 17
 	maxHostileBytes = 256 << 20
 )
 
-// hostile is a recorded process that lies: in some words of its memory, and, if it
-// invents, in all of the memory that was not recorded.
+// hostile is a recorded process that lies in some words of its memory. If it invents, it also lies in all of the
+// memory that was not recorded.
 type hostile struct {
 	*process.Recording
 	lies    map[uint64]uint64 // by address, a multiple of 8
-	fickle  int               // not 0: it lies now and then, so that nothing reads the same twice
+	fickle  int               // not 0: it lies in some reads only, so that no two reads agree
 	invents bool
-	pool    []uint64 // what it invents: words that mean something
-	asked   []uint64 // addresses of what was read, if it listens
+	pool    []uint64 // what it invents: words that have a meaning
+	asked   []uint64 // addresses that were read, if it listens
 	listens bool
 
 	reads int
@@ -67,7 +67,7 @@ func (h *hostile) read(addr uint64, p []byte) error {
 	return nil
 }
 
-// tooMuch is panicked with where a walk reads beyond its bounds: it would go on for long.
+// tooMuch is what Read panics with if a walk exceeds its bounds: such a walk would go on for long.
 type tooMuch struct {
 	reads int
 	bytes uint64
@@ -80,11 +80,11 @@ func (h *hostile) ReadMany(rs []process.Range) {
 	}
 }
 
-// hostileFile is one recording, with what plans choose from.
+// hostileFile is one recording, with the material for plans.
 type hostileFile struct {
 	rec   *process.Recording
 	pool  []uint64
-	asked []uint64 // what opening the VM and walking reads
+	asked []uint64 // the addresses that are read to open the VM and to walk
 }
 
 func loadHostile(t testing.TB) []*hostileFile {
@@ -121,7 +121,7 @@ func loadHostile(t testing.TB) []*hostileFile {
 	return files
 }
 
-// wordsOf collects words that look like addresses from stacks and from what walks read.
+// wordsOf collects words that look like addresses: from stacks, and from what walks read.
 func wordsOf(f *hostileFile) []uint64 {
 	pool := []uint64{0, 1, 8, ^uint64(0), 1 << 31, 1<<31 - 1, 1 << 32, 1 << 63, 0xffff, 0x7fffffff_7fffffff}
 	for i, snap := range f.rec.Snapshots {
@@ -145,7 +145,7 @@ func wordsOf(f *hostileFile) []uint64 {
 	return pool
 }
 
-// A plan is a sequence of steps of 8 bytes: what, how, two places.
+// A plan is a sequence of steps of 8 bytes: what to do, how, and two places.
 const planStep = 8
 
 // apply does what a plan says to the process and to one snapshot of it.
@@ -156,7 +156,7 @@ func (f *hostileFile) apply(plan []byte, h *hostile, s *process.Snapshot, w *Wal
 		switch plan[0] % 10 {
 		case 0, 1:
 			s.Regs[a%arch.MaxRegs] = v
-		case 2, 3: // near the top most often
+		case 2, 3: // most often near the top
 			if n := uint64(len(s.Stack) / 8); n > 0 {
 				if a&1 == 0 {
 					n = min(n, 64)
@@ -202,7 +202,7 @@ func (f *hostileFile) apply(plan []byte, h *hostile, s *process.Snapshot, w *Wal
 				w.MaxDepth = int(b % 64)
 			case 3:
 				h.fickle = int(b % 8)
-			case 2: // the whole stack is full of one word
+			case 2: // one word fills the whole stack
 				for at := 0; at+8 <= len(s.Stack); at += 8 {
 					binary.LittleEndian.PutUint64(s.Stack[at:], v+uint64(at)&-(a>>2&1))
 				}
@@ -211,7 +211,7 @@ func (f *hostileFile) apply(plan []byte, h *hostile, s *process.Snapshot, w *Wal
 	}
 }
 
-// value makes a word: of the stack itself, of something else that means something, or big.
+// value makes a word: one of the stack itself, another one that has a meaning, or a large one.
 func (f *hostileFile) value(how byte, b uint64, s *process.Snapshot) uint64 {
 	switch how % 8 {
 	case 0:
@@ -230,7 +230,7 @@ func (f *hostileFile) value(how byte, b uint64, s *process.Snapshot) uint64 {
 	return b | b<<29
 }
 
-// attack makes a plan come true and walks.
+// attack carries out a plan and walks.
 func (f *hostileFile) attack(at uint16, how uint8, plan []byte) (err error) {
 	i := int(at) % len(f.rec.Snapshots)
 	f.rec.Step(i)
@@ -246,8 +246,8 @@ func (f *hostileFile) attack(at uint16, how uint8, plan []byte) (err error) {
 			panic(r)
 		}
 	}()
-	early := how&1 != 0 // the VM is a liar from the beginning
-	w := New(h, nil)    // takes MaxDepth
+	early := how&1 != 0 // the VM lies from the beginning
+	w := New(h, nil)    // New takes MaxDepth
 	if early {
 		f.apply(plan, h, &snap, w)
 	}
@@ -261,10 +261,10 @@ func (f *hostileFile) attack(at uint16, how uint8, plan []byte) (err error) {
 	if early {
 		w.MaxDepth = depth
 	} else {
-		w.Walk(&snap, &stack) // what it finds is cached
+		w.Walk(&snap, &stack) // fills the caches
 		f.apply(plan, h, &snap, w)
 	}
-	for range 2 { // the second time with all that the first one has cached
+	for range 2 { // the second walk finds all that the first one has cached
 		h.reads, h.bytes = 0, 0
 		if how&2 == 0 {
 			w.Walk(&snap, &stack)
@@ -324,7 +324,7 @@ func randomPlan(r *rand.Rand) []byte {
 	return plan
 }
 
-// TestHostileWalks is the fuzzer's short form: always the same lies.
+// TestHostileWalks is the short form of the fuzzer: the lies are the same each time.
 func TestHostileWalks(t *testing.T) {
 	n := 3000
 	if testing.Short() {
@@ -341,8 +341,8 @@ func TestHostileWalks(t *testing.T) {
 	}
 }
 
-// TestWalksHoldLittle: a walk ends that brings in more than an honest one can need, and the
-// caches are emptied when all walks together have.
+// TestWalksHoldLittle: a walk ends if it reads in more than an honest walk can need. The caches are emptied when all
+// walks together have read in too much.
 func TestWalksHoldLittle(t *testing.T) {
 	files := recordings(t, "walks")
 	if len(files) == 0 {

@@ -6,7 +6,7 @@ import (
 	"goprof/vmstructs"
 )
 
-// TestBytecodesOf: by the names of stubs of several JDKs, what has called them, and what has not.
+// TestBytecodesOf: which bytecode, and which method, can have called a stub. The stubs' names are of several JDKs.
 func TestBytecodesOf(t *testing.T) {
 	for _, r := range []struct {
 		stub   string

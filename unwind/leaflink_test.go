@@ -11,12 +11,12 @@ import (
 	"goprof/profile"
 )
 
-// waitingLibc is an arm64 program that waits in a system call: wait calls cancellable, and that the leaf that has the
-// svc.
+// waitingLibc is an arm64 program that waits in a system call: wait calls cancellable, cancellable calls the leaf,
+// and the leaf has the svc.
 type waitingLibc struct {
 	process.Target
 	memory map[uint64][]byte
-	codes  []process.Code // by address, Offset is where each begins
+	codes  []process.Code // by address; Offset is where each begins
 	ends   []uint64
 }
 
@@ -25,8 +25,8 @@ func (waitingLibc) Generation() uint64 { return 1 }
 
 func (l waitingLibc) Read(addr uint64, p []byte) error {
 	for at, b := range l.memory {
-		if addr >= at && addr+uint64(len(p)) <= at+uint64(len(b)) {
-			copy(p, b[addr-at:])
+		if from := addr - at; addr >= at && from < uint64(len(b)) && len(p) <= len(b[from:]) {
+			copy(p, b[from:])
 			return nil
 		}
 	}
@@ -45,7 +45,7 @@ func (l waitingLibc) Code(pc uint64, exact bool) (process.Code, bool) {
 	return process.Code{}, false
 }
 
-// TestLinkOfLeaf: a look without a stop goes on from a leaf whose return address a register has.
+// TestLinkOfLeaf: a register has the leaf's return address. A look without a stop goes on from there.
 func TestLinkOfLeaf(t *testing.T) {
 	const (
 		sp, x29, x30       = 31, 29, 30
@@ -93,7 +93,7 @@ func TestLinkOfLeaf(t *testing.T) {
 		out.Frames[2].PC != wait+0x84 {
 		t.Errorf("%v %+v", out.Truncated, out.Frames)
 	}
-	// What the stack holds is no proof by itself.
+	// A word on the stack is no proof by itself.
 	for name, change := range map[string]func(*waitingLibc) uint64{
 		"an address behind no call": func(*waitingLibc) uint64 { return wait + 0x90 },
 		"a call of who does not call the leaf": func(*waitingLibc) uint64 {

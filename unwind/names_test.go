@@ -6,8 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// folded is a linkage name that stands for 2^n times int: each pair is one of the last pair,
-// twice.
+// folded is a linkage name that stands for 2^n times int: each pair holds the pair before it twice.
 func folded(n int) string {
 	var b strings.Builder
 	b.WriteString("_Z1fI1AIiiE")

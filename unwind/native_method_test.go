@@ -6,9 +6,9 @@ import (
 	"goprof/profile"
 )
 
-// TestContendedNativeMethod: a native method that waits for its monitor has pushed the arguments
-// that it was called with, so its frame is larger than it says. What lies where the return address
-// would be by its size is a saved frame pointer, an argument, or a 0, which is no thread's root.
+// TestContendedNativeMethod: a native method that waits for its monitor has pushed its arguments, so its frame is
+// larger than it says. At the distance of its size lies no return address, but a saved frame pointer, an argument or
+// a 0. That 0 is no thread's root.
 func TestContendedNativeMethod(t *testing.T) {
 	files := recordings(t, "contended")
 	if len(files) != 2 {

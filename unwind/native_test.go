@@ -10,7 +10,7 @@ import (
 	"goprof/vmstructs"
 )
 
-// Why a native frame ends whose return address cannot be had.
+// Each row names why a native frame ends if its return address cannot be had.
 func TestReasonsOfNativeFrames(t *testing.T) {
 	const ra, rsp = 16, 7
 	sp := process.Rule{Kind: process.RuleRegister, Reg: rsp, Off: 16}
@@ -48,7 +48,7 @@ func TestReasonsOfNativeFrames(t *testing.T) {
 	}
 }
 
-// A return address of 0 is the root of a thread only where unwind rules led to it.
+// A return address of 0 is the root of a thread only if unwind rules led to it.
 func TestZeroIsTheRootOfNativeCodeOnly(t *testing.T) {
 	w := evaluator()
 	w.cur.regs[amd64.CPU.SP] = w.snap.SP
@@ -66,15 +66,15 @@ func TestZeroIsTheRootOfNativeCodeOnly(t *testing.T) {
 	}
 }
 
-// Compilers do not say that an epilogue has popped a register. Its slot lies below the stack pointer then, and the
-// register has its caller's value already.
+// Compilers do not note that an epilogue has popped a register. The register's slot lies below the stack pointer
+// then, and the register has its caller's value already.
 func TestPoppedRegister(t *testing.T) {
 	const ra, rbx, rbp = 16, 3, 6
 	saved := func(reg uint8, off int64) process.SavedReg {
 		return process.SavedReg{Reg: reg, Rule: process.Rule{Kind: process.RuleOffset, Off: int32(off)}}
 	}
 	w := evaluator()
-	w.cur.sp = w.snap.SP + 16 // rbx is popped, rbp and the return address are not
+	w.cur.sp = w.snap.SP + 16 // rbx is popped; rbp and the return address are not
 	w.cur.regs[amd64.CPU.SP] = w.cur.sp
 	before := w.cur.regs[rbx]
 	row := &process.Row{CFA: process.Rule{Kind: process.RuleRegister, Reg: uint8(amd64.CPU.SP), Off: 16}, RA: ra,
@@ -90,7 +90,7 @@ func TestPoppedRegister(t *testing.T) {
 	}
 }
 
-// A step to another frame forgets what was said of the way to the last one.
+// A step to another frame clears what the cursor knows of the way to the last frame.
 func TestCursorForgets(t *testing.T) {
 	sp := uint8(amd64.CPU.SP)
 	steps := map[string]func(w *Walker){
@@ -112,7 +112,7 @@ func TestCursorForgets(t *testing.T) {
 	}
 }
 
-// Below the stack pointer lie the remains of frames that were there before.
+// Below the stack pointer lie the remains of frames that have ended.
 func TestDeadWordsAreNotRead(t *testing.T) {
 	w := evaluator()
 	sp := uint8(amd64.CPU.SP)

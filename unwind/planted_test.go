@@ -13,7 +13,7 @@ import (
 	"goprof/vmstructs"
 )
 
-// rareRecordings gives each recording of testdata/rare, with the codelets that its threads were in.
+// rareRecordings runs a test on each recording of testdata/rare, with the codelets of its threads.
 func rareRecordings(t *testing.T, do func(t *testing.T, rec *process.Recording, w *Walker,
 	codelets []vmstructs.Codelet)) {
 	for _, file := range recordings(t, "rare") {
@@ -31,7 +31,7 @@ func rareRecordings(t *testing.T, do func(t *testing.T, rec *process.Recording, 
 	}
 }
 
-// inCodelet finds where code last stands in the codelet whose description holds name.
+// inCodelet finds the last occurrence of code in the codelet with this name in its description.
 func inCodelet(t *testing.T, w *Walker, codelets []vmstructs.Codelet, name string, code ...byte) (pc uint64) {
 	t.Helper()
 	for _, c := range codelets {
@@ -43,12 +43,12 @@ func inCodelet(t *testing.T, w *Walker, codelets []vmstructs.Codelet, name strin
 	return 0
 }
 
-// DWARF's numbers of registers.
+// The numbers that DWARF gives to registers.
 const (
 	dwarfRDX, dwarfRBX, dwarfRBP, dwarfRSP, dwarfR13 = 1, 3, 6, 7, 13
 )
 
-// moveTo is the thread of snap with its stack pointer further up, at another pc.
+// moveTo moves the thread of snap: its stack pointer goes further up, its pc elsewhere.
 func moveTo(w *Walker, snap *process.Snapshot, pc, sp uint64) *process.Snapshot {
 	s := *snap
 	s.SP, s.Stack = sp, slices.Clone(snap.Stack[sp-snap.SP:])
@@ -56,7 +56,7 @@ func moveTo(w *Walker, snap *process.Snapshot, pc, sp uint64) *process.Snapshot 
 	return &s
 }
 
-// standing walks the threads whose interpreted frame stands on one of compiled code.
+// standing walks the threads that run in the codelet of a branch. Compiled code has called their interpreted frame.
 func standing(rec *process.Recording, w *Walker, do func(snap *process.Snapshot, stack profile.Stack)) {
 	eachWalk(rec, w, func(snap *process.Snapshot, stack *profile.Stack) {
 		if c, ok := w.vm.Codelet(snap.Regs[w.cpu.PC]); ok && strings.HasPrefix(c.Description, "if") {
@@ -65,10 +65,9 @@ func standing(rec *process.Recording, w *Walker, do func(snap *process.Snapshot,
 	})
 }
 
-// TestEntryBeforeSenderSP: behind 'mov rbp, rsp' of a method's entry the frame pointer is the frame's
-// own, but the sp of its caller is not in the frame yet (templateInterpreterGenerator_x86.cpp,
-// generate_fixed_frame). A compiled caller's is not the word above the return address: the adapter
-// has put the arguments between.
+// TestEntryBeforeSenderSP: behind 'mov rbp, rsp' of a method's entry the frame pointer is the frame's own, but the
+// sp of its caller is not in the frame yet (templateInterpreterGenerator_x86.cpp, generate_fixed_frame). The sp of a
+// compiled caller is not the word above the return address: the adapter has put the arguments between.
 func TestEntryBeforeSenderSP(t *testing.T) {
 	moved := 0
 	rareRecordings(t, func(t *testing.T, rec *process.Recording, w *Walker, codelets []vmstructs.Codelet) {
@@ -94,8 +93,8 @@ func TestEntryBeforeSenderSP(t *testing.T) {
 	}
 }
 
-// TestExceptionAsksForHandler: an exception leaves an interpreted method, and its caller is compiled.
-// From when the frame has gone until the jump to the handler, the frame pointer is the caller's
+// TestExceptionAsksForHandler: an exception leaves an interpreted method, and its caller is compiled. From the end
+// of the frame until the jump to the handler, the frame pointer is the caller's
 // (templateInterpreterGenerator_x86.cpp, generate_throw_exception).
 func TestExceptionAsksForHandler(t *testing.T) {
 	tried := 0
@@ -126,8 +125,8 @@ func TestExceptionAsksForHandler(t *testing.T) {
 	}
 }
 
-// TestDeoptBlobSavesRegisters: where the deoptimisation blob saves registers its code tells no way out,
-// but its whole frame stands at the frame pointer. If it does not, the stack ends.
+// TestDeoptBlobSavesRegisters: the deoptimisation blob saves registers. There its code tells no way out, but its
+// whole frame stands at the frame pointer. If the frame does not stand there, the stack ends.
 func TestDeoptBlobSavesRegisters(t *testing.T) {
 	tried := 0
 	rareRecordings(t, func(t *testing.T, rec *process.Recording, w *Walker, _ []vmstructs.Codelet) {
@@ -139,7 +138,7 @@ func TestDeoptBlobSavesRegisters(t *testing.T) {
 			}
 		}
 		if blob == nil {
-			return // no thread of this recording was in it
+			return // no thread of this recording was in the blob
 		}
 		standing(rec, w, func(snap *process.Snapshot, stack profile.Stack) {
 			k := slices.IndexFunc(stack.Frames, func(f profile.Frame) bool { return w.compiledReturn(f.PC) })
@@ -173,9 +172,9 @@ func TestDeoptBlobSavesRegisters(t *testing.T) {
 	}
 }
 
-// TestSkippedFrames: where an interpreted frame's saved frame pointer is that of a frame further up, and
-// its return address and stack pointer are right, the stack ends there: it does not go on as if nothing
-// stood between (churn, one stack in 160,000).
+// TestSkippedFrames: an interpreted frame has saved the frame pointer of a frame further up, and its return address
+// and stack pointer are right. The stack ends there: it does not go on as if no frame stood between (churn, one
+// stack in 160,000).
 func TestSkippedFrames(t *testing.T) {
 	planted := 0
 	files := recordings(t, "walks")
@@ -205,7 +204,7 @@ func TestSkippedFrames(t *testing.T) {
 	}
 }
 
-// threeInterpreted are the frame pointers of the frames on top, if these are interpreted.
+// threeInterpreted are the frame pointers of the three top frames, if these are interpreted.
 func threeInterpreted(w *Walker, snap *process.Snapshot, stack *profile.Stack) (fps [3]uint64, ok bool) {
 	fp := snap.Regs[dwarfRBP]
 	for i := range fps {
@@ -216,5 +215,5 @@ func threeInterpreted(w *Walker, snap *process.Snapshot, stack *profile.Stack) (
 		fp, _ = w.slot(fp, 0)
 	}
 	sender, _ := w.slot(fps[0], w.vm.Interp().SenderSP)
-	return fps, sender == stack.Frames[1].SP // else the first one has no frame yet
+	return fps, sender == stack.Frames[1].SP // if the two differ, the first one has no frame yet
 }

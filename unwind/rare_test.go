@@ -14,8 +14,8 @@ import (
 	"goprof/vmstructs"
 )
 
-// eachRareWalk walks what testdata/oracle/rare_fixture_test.go has recorded: threads in code in
-// which single steps have found a wrong walk, and that samples hardly ever meet.
+// eachRareWalk walks the recordings of testdata/oracle/rare_fixture_test.go. Their threads are in code that samples
+// hardly ever meet, and for which single steps have found a wrong walk.
 func eachRareWalk(t *testing.T, do func(t *testing.T, w *Walker, snap *process.Snapshot, stack *profile.Stack)) {
 	for _, file := range recordings(t, "rare") {
 		t.Run(filepath.Base(file), func(t *testing.T) {
@@ -35,7 +35,7 @@ func eachWalk(rec *process.Recording, w *Walker, do func(snap *process.Snapshot,
 	}
 }
 
-// TestRareWalks: each of them is whole, and as it was when the steps had shown it to be right.
+// TestRareWalks: each walk is whole. It is the one that the steps had shown to be right.
 func TestRareWalks(t *testing.T) {
 	texts := map[string]*bytes.Buffer{}
 	eachRareWalk(t, func(t *testing.T, w *Walker, snap *process.Snapshot, stack *profile.Stack) {
@@ -55,7 +55,7 @@ func TestRareWalks(t *testing.T) {
 	}
 }
 
-// placeName names the code that a thread was stopped in.
+// placeName names the code in which a thread was stopped.
 func (w *Walker) placeName(snap *process.Snapshot) string {
 	pc := snap.Regs[w.cpu.PC]
 	if c, ok := w.vm.Codelet(pc); ok {
@@ -70,13 +70,13 @@ func (w *Walker) placeName(snap *process.Snapshot) string {
 	return "nowhere"
 }
 
-// What templateTable_x86.cpp, branch, ends with where it goes over to compiled code, behind a leave:
-// pop rcx; mov rsp, rdx; and rsp, -16; push rcx. A jump follows.
+// toCompiled stands at the end of branch (templateTable_x86.cpp), where it goes over to compiled code behind a
+// leave: pop rcx; mov rsp, rdx; and rsp, -16; push rcx. A jump follows.
 var toCompiled = []byte{0x59, 0x48, 0x8b, 0xe2, 0x48, 0x83, 0xe4, 0xf0, 0x51}
 
-// TestBranchGoesToCompiledCode brings recorded threads, whose interpreted method was called by
-// compiled code, into the five instructions by which a branch leaves the interpreter (on-stack
-// replacement): the frame has gone, so that the frame pointer is the caller's and may be anything.
+// TestBranchGoesToCompiledCode brings recorded threads into the five instructions by which a branch leaves the
+// interpreter (on-stack replacement). Compiled code had called their interpreted method. The frame has gone, so the
+// frame pointer is the caller's and may be anything.
 func TestBranchGoesToCompiledCode(t *testing.T) {
 	tried := 0
 	eachRareWalk(t, func(t *testing.T, w *Walker, snap *process.Snapshot, stack *profile.Stack) {
@@ -112,15 +112,15 @@ func TestBranchGoesToCompiledCode(t *testing.T) {
 	}
 }
 
-// osrPlant is an OSR method that a test has made, and the register that the branch expects it in.
+// osrPlant is an OSR method that a test has made, and the register in which the branch expects it.
 type osrPlant struct {
 	blob     *vmstructs.Blob
 	nmethod  uint64
 	register uint8
 }
 
-// plantOSR makes a compiled method an OSR method that begins where some word of the recording points, and has the
-// jump at that offset of the code go through that word.
+// plantOSR turns a compiled method into an OSR method that begins where some word of the recording points. The jump
+// at that offset of the code goes through that word.
 func plantOSR(t *testing.T, w *Walker, code []byte, jump int, begin uint64) (p osrPlant) {
 	t.Helper()
 	exit, err := w.tracer.TraceEntry(code, begin, begin+uint64(jump))
@@ -145,7 +145,7 @@ func plantOSR(t *testing.T, w *Walker, code []byte, jump int, begin uint64) (p o
 	return p
 }
 
-// leaveByBranch executes the leave and what toCompiled holds, and stops behind each instruction.
+// leaveByBranch executes the leave and the instructions of toCompiled, and stops behind each of them.
 func leaveByBranch(w *Walker, snap *process.Snapshot, leave, pop uint64) (stops []*process.Snapshot) {
 	const rdx, rcx, rbp, rsp = 1, 2, 6, 7 // DWARF's numbers
 	w.snap = snap
@@ -175,8 +175,8 @@ func leaveByBranch(w *Walker, snap *process.Snapshot, leave, pop uint64) (stops 
 	return stops
 }
 
-// TestSlowCRC32: the entry of CRC32's intrinsic jumps to that of all methods if a safepoint is
-// wanted. Until there no frame has been made; the method is still the one in its register.
+// TestSlowCRC32: the entry of CRC32's intrinsic jumps to the entry of all methods if a safepoint is wanted. Up to
+// that jump there is no frame, and the method is still the one in its register.
 func TestSlowCRC32(t *testing.T) {
 	tried := 0
 	eachRareWalk(t, func(t *testing.T, w *Walker, snap *process.Snapshot, stack *profile.Stack) {
@@ -186,7 +186,7 @@ func TestSlowCRC32(t *testing.T) {
 		}
 		w.snap = snap
 		if top, ok := w.word(snap.SP); !ok || top != stack.Frames[1].PC {
-			return // the intrinsic is about to return
+			return // here the intrinsic is about to return
 		}
 		stopped := *snap
 		code := w.vm.CodeletCode(c)
@@ -205,9 +205,9 @@ func TestSlowCRC32(t *testing.T) {
 	}
 }
 
-// TestCallerOfMathEntry: a math entry of the interpreter calls a stub, and where the register has
-// been lost that has the sp of its caller, only a caller that goes by its frame pointer is found.
-// For compiled code the stack ends; it does not go on with a frame of another size.
+// TestCallerOfMathEntry: a math entry of the interpreter calls a stub. A register has the sp of the entry's caller.
+// If that register is lost, a caller is found only if it goes by its frame pointer. If the caller is compiled code,
+// the stack ends: it does not go on with a frame of another size.
 func TestCallerOfMathEntry(t *testing.T) {
 	tried := 0
 	eachRareWalk(t, func(t *testing.T, w *Walker, snap *process.Snapshot, stack *profile.Stack) {

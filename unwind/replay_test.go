@@ -45,12 +45,11 @@ func recorded(t testing.TB, file string) (*process.Recording, *Walker) {
 		t.Fatal(err)
 	}
 	w := New(rec, vm)
-	w.RawNames = true // as the JVM's own word on the stack is
+	w.RawNames = true // names as the JVM's own word on the stack has them
 	return rec, w
 }
 
-// TestRecordedWalks replays walks that real JVMs were recorded in, on any machine, and
-// compares them with the stacks that they gave then.
+// TestRecordedWalks replays recorded walks of real JVMs, on any machine. The stacks must be those of the recording.
 func TestRecordedWalks(t *testing.T) {
 	for _, file := range recordings(t, "walks") {
 		t.Run(filepath.Base(file), func(t *testing.T) {
@@ -107,7 +106,7 @@ func compareGolden(t *testing.T, file string, got []byte) {
 	t.Fatalf("%d lines, not %d", len(g), len(w))
 }
 
-// TestWarmWalkDoesNotAllocate: once all is cached a walk costs no allocation.
+// TestWarmWalkDoesNotAllocate: once everything is cached, a walk allocates nothing.
 func TestWarmWalkDoesNotAllocate(t *testing.T) {
 	files := recordings(t, "walks")
 	for _, file := range files {
@@ -125,9 +124,8 @@ func TestWarmWalkDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// BenchmarkWalk replays recorded javac, walk after walk; the first round, in which all is
-// new to the walker, included. GOPROF_WALKS names another
-// recording, of thousands of walks; make bench makes one.
+// BenchmarkWalk replays recorded javac, walk after walk. That includes the first round, in which all is new to the
+// walker. GOPROF_WALKS names another recording, of thousands of walks; make bench makes one.
 func BenchmarkWalk(b *testing.B) {
 	files := recordings(b, "walks")
 	if f := os.Getenv("GOPROF_WALKS"); f != "" {
@@ -141,7 +139,7 @@ func BenchmarkWalk(b *testing.B) {
 			frames, walks := 0, 0
 			for b.Loop() {
 				i := walks % len(rec.Snapshots)
-				rec.Step(i) // a few patches: part of the cost, so that the clock runs on
+				rec.Step(i) // a few patches belong to the cost, so the clock runs on
 				w.Walk(rec.Snapshots[i], &stack)
 				frames += len(stack.Frames)
 				walks++

@@ -61,7 +61,7 @@ func TestRoute(t *testing.T) {
 			t.Errorf("%s: %s, not %s", r.name, got, r.want)
 		}
 	}
-	// Of 25 + 40 the first 25 are inner's: five of thirteen instructions.
+	// The way has 25 + 40 instructions. The first 25 are inner's: five of thirteen parts.
 	from, to := chain(inner, 4, outer, 10), chain(outer, 20)
 	for done := 1; done < 13; done++ {
 		want := "outer"

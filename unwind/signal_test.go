@@ -9,7 +9,7 @@ import (
 	"goprof/process"
 )
 
-// vdsoTarget is an arm64 process of which there is only the code to which handlers return.
+// vdsoTarget is an arm64 process. Its only contents is the code to which handlers return.
 type vdsoTarget struct{ process.Target }
 
 const sigreturnAt = 0x8000
@@ -17,7 +17,7 @@ const sigreturnAt = 0x8000
 func (vdsoTarget) CPU() *arch.CPU { return arm64.CPU }
 
 func (vdsoTarget) Read(addr uint64, p []byte) error {
-	code := append([]byte{0x1f, 0x20, 0x03, 0xd5}, arm64.CPU.Sigreturn...) // behind a nop, as in the vdso
+	code := append([]byte{0x1f, 0x20, 0x03, 0xd5}, arm64.CPU.Sigreturn...) // a nop comes before it, as in the vdso
 	from := addr - (sigreturnAt - 4)
 	if from > uint64(len(code)) || copy(p, code[from:]) < len(p) {
 		return errors.New("nothing is there")
@@ -25,7 +25,7 @@ func (vdsoTarget) Read(addr uint64, p []byte) error {
 	return nil
 }
 
-// TestIsSigreturn: handlers return to its beginning; a thread is also found at its system call.
+// TestIsSigreturn: handlers return to the beginning of sigreturn. A thread is also found at its system call.
 func TestIsSigreturn(t *testing.T) {
 	signal, plain := &process.Row{Signal: true}, &process.Row{}
 	for _, c := range []struct {

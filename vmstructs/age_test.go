@@ -23,7 +23,7 @@ func TestIsUnloadable(t *testing.T) {
 	}
 }
 
-// TestSince: a proof holds from when the last of its parts was first seen.
+// TestSince: a proof holds from the moment when the last of its parts was first seen.
 func TestSince(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		at := int64(100)
@@ -85,7 +85,7 @@ func TestCounterIn(t *testing.T) {
 	}
 }
 
-// perfArea has a counter for each name; its value is its number.
+// perfArea has a counter for each name. The counter's value is its number.
 func perfArea(names ...string) []byte {
 	b := make([]byte, perfPrologue)
 	binary.LittleEndian.PutUint32(b, perfMagic)

@@ -9,7 +9,7 @@ import (
 
 func itoa(n int32) string { return strconv.Itoa(int(n)) }
 
-// sample makes a class with two methods and code at segment 4 that inlines one into the other.
+// sample makes a class with two methods, and code at segment 4 that inlines one of them into the other.
 func sample(w *world) (blob uint64) {
 	pool := w.class("app/Main", "Main.java")
 	escape := byte(2*10 + w.l.method.unsigned5X) // line 10
@@ -112,7 +112,7 @@ func TestWarmPathsNeitherReadNorAllocate(t *testing.T) {
 
 func TestBlobLookup(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
-		const long = 600 // segments: the map needs several hops
+		const long = 600 // so many segments that the map needs several hops
 		stub := w.blob(40, 2, "RuntimeStub - x_Java", 4, 100, 256-w.l.code.blockSize)
 		big := w.blob(100, long, "StubRoutines (2)", 0, 128, long<<worldLog2-w.l.code.blockSize)
 		next := w.blob(42, 3, "vtable chunks", 0, 112, 200)
@@ -137,7 +137,7 @@ func TestBlobLookup(t *testing.T) {
 			{"elsewhere", 0x1234, 0, 0, ErrNoBlob},
 			{"top of the address space", ^uint64(0), 0, 0, ErrNoBlob},
 		} {
-			for range 2 { // cold and warm
+			for range 2 { // with cold caches, then with warm ones
 				b, err := w.vm.Blob(c.pc)
 				if !errors.Is(err, c.err) || (b == nil) != (c.want == 0) || b != nil && (b.Addr != c.want || b.Kind != c.kind) {
 					t.Errorf("%s: %+v %v", c.name, b, err)
@@ -197,7 +197,7 @@ func TestHostileBlobs(t *testing.T) {
 	}
 }
 
-// TestBlobReplacedWhileRead: the compile id moves between the first read and the last.
+// TestBlobReplacedWhileRead: the compile id changes between the first and the last read of a blob.
 func TestBlobReplacedWhileRead(t *testing.T) {
 	w := newWorld(t, loadTables(t)[9])
 	at := sample(w)

@@ -45,7 +45,7 @@ func TestBytecodes(t *testing.T) {
 	}
 }
 
-// FuzzBytecodes: whatever the bytes are, the list goes from the first to the last of them.
+// FuzzBytecodes: whatever the bytes are, the list covers them from the first to the last.
 func FuzzBytecodes(f *testing.F) {
 	f.Add([]byte{0x1a, 0x9e, 0, 7, 0xa7, 0xff, 0xfc, 0x00, 0xb1}, false)
 	f.Add([]byte{0xab, 0, 0, 0, 0, 0, 0, 20, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 20, 0xb1}, true)

@@ -9,8 +9,8 @@ import (
 	"goprof/process"
 )
 
-// Where the chunks of these tests are, and what they are made of: wide references and class pointers, no
-// collector's colours, and fields as a JVM might lay them out.
+// The places of these tests' chunks, and their make: wide references and class pointers, no collector's colours, and
+// fields as a JVM might lay them out.
 const (
 	chunkKlass = 0x7f0000001000
 	contKlass  = 0x7f0000002000
@@ -52,7 +52,7 @@ func (w chunkWorld) putChunk(at, parent uint64, size, sp, bottom int32) {
 
 func TestChunks(t *testing.T) {
 	w := newChunkWorld(t)
-	w.putChunk(chunkAt, chunkAt+0x1000, 100, 100, 98) // empty, kept for the next freeze
+	w.putChunk(chunkAt, chunkAt+0x1000, 100, 100, 98) // empty, and kept for the next freeze
 	w.putChunk(chunkAt+0x1000, chunkAt+0x2000, 100, 40, 98)
 	w.putChunk(chunkAt+0x2000, 0, 100, 90, 100)
 	var k process.Continuation
@@ -78,7 +78,8 @@ func TestChunks(t *testing.T) {
 	}
 }
 
-// TestHostileChunks: whatever the heap holds, little is read, and what does not hang together is an error.
+// TestHostileChunks: whatever the heap holds, goprof reads little of it. Chunks that contradict themselves are an
+// error.
 func TestHostileChunks(t *testing.T) {
 	cases := map[string]func(w chunkWorld){
 		"a chunk is its own parent":     func(w chunkWorld) { w.put64(chunkAt+16, chunkAt) },
@@ -114,7 +115,7 @@ func TestHostileChunks(t *testing.T) {
 	}
 }
 
-// TestChunksThatChange: a thread that runs meanwhile changes what has been read.
+// TestChunksThatChange: a thread that runs meanwhile changes memory that was read already.
 func TestChunksThatChange(t *testing.T) {
 	cases := map[string]func(w chunkWorld){
 		"a frame came back":          func(w chunkWorld) { w.put32(chunkAt+28, 48) },
@@ -137,7 +138,7 @@ func TestChunksThatChange(t *testing.T) {
 	}
 }
 
-// TestHostileChunkFields: a wide reference does not fit where a narrow one would.
+// TestHostileChunkFields: a wide reference does not fit into the place of a narrow one.
 func TestHostileChunkFields(t *testing.T) {
 	w := newChunkWorld(t)
 	for _, narrow := range []bool{false, true} {
@@ -154,7 +155,7 @@ func TestHostileChunkFields(t *testing.T) {
 	}
 }
 
-// TestTablesWithoutEnd: each table of a set leads to the next, far more than a program has.
+// TestTablesWithoutEnd: each table of a set leads to the next one. There are far more than any program has.
 func TestTablesWithoutEnd(t *testing.T) {
 	w := newChunkWorld(t)
 	const nodeKlass, tables, nodes, step = 0x7f0000003000, 0x7c0000000000, 0x7b0000000000, 64
@@ -162,7 +163,7 @@ func TestTablesWithoutEnd(t *testing.T) {
 	w.classes[nodeKlass] = &javaClass{names: []string{"java/lang/Object"}, size: 24,
 		fields: map[string]uint64{"nextTable": 16}}
 	for i := range uint64(2 * maxNested) {
-		w.put64(tables+i*step+8, nodeKlass+8) // of arrays
+		w.put64(tables+i*step+8, nodeKlass+8) // of arrays of nodes
 		w.put32(tables+i*step+16, 1)
 		w.put64(tables+i*step+24, nodes+i*step)
 		w.put64(nodes+i*step, 1)
@@ -178,7 +179,7 @@ func TestTablesWithoutEnd(t *testing.T) {
 	}
 }
 
-// TestTableThatMoves: what is read of a table that a collector moves away meanwhile does not count as all.
+// TestTableThatMoves: a collector moves a table while it is read. What was read does not count as all of it.
 func TestTableThatMoves(t *testing.T) {
 	w := newChunkWorld(t)
 	const nodeKlass, table, node, threadAt = 0x7f0000003000, 0x7c0000000000, 0x7b0000000000, 0x7a0000000000
@@ -209,7 +210,8 @@ func TestTableThatMoves(t *testing.T) {
 	}
 }
 
-// TestNodeThatMoves: what came to lie where a node was is not taken for its fields, and that it was is told.
+// TestNodeThatMoves: a collector moves a node away. The new contents of that place are not taken for the node's
+// fields, and the result says so.
 func TestNodeThatMoves(t *testing.T) {
 	w := newChunkWorld(t)
 	const nodeKlass, other, node = 0x7f0000003000, 0x7f0000004000, 0x7b0000000000
@@ -236,7 +238,7 @@ func TestNodeThatMoves(t *testing.T) {
 	}
 }
 
-// TestVastTables: many tables that are empty, but large, do not keep the search for long.
+// TestVastTables: many tables that are empty, but large, do not delay the search for long.
 func TestVastTables(t *testing.T) {
 	w := newChunkWorld(t)
 	w.vm.java.heap.arrayLength, w.vm.java.heap.arrayData = 16, 24
@@ -256,7 +258,7 @@ func TestVastTables(t *testing.T) {
 	}
 }
 
-// TestUnknownState: a thread whose state nothing tells may be running on a carrier, so that what is in the heap is
+// TestUnknownState: a thread whose state is not known may be running on a carrier. Then its frames in the heap are
 // not all of its stack.
 func TestUnknownState(t *testing.T) {
 	w := newChunkWorld(t)
@@ -269,7 +271,7 @@ func TestUnknownState(t *testing.T) {
 	}
 }
 
-// TestReasonsAreCounted: however many differ, each failure is counted.
+// TestReasonsAreCounted: each failure is counted, however many different ones there are.
 func TestReasonsAreCounted(t *testing.T) {
 	var c Census
 	for i := range 1000 {
@@ -285,8 +287,8 @@ func TestReasonsAreCounted(t *testing.T) {
 	}
 }
 
-// TestCopiedChunks: of what was copied with the stack, chunks are read out of the copies alone; one that is missing
-// is not made up for from memory, which is of another moment.
+// TestCopiedChunks: if chunks were copied with the stack, they are read out of the copies alone. A missing chunk is
+// not read from memory, which is of another moment.
 func TestCopiedChunks(t *testing.T) {
 	w := newChunkWorld(t)
 	copies := process.Pieces{}
@@ -309,7 +311,7 @@ func TestCopiedChunks(t *testing.T) {
 		t.Errorf("without its frames: %v", err)
 	}
 	add(chunkAt+chunkStart+38*8, 60*8)
-	w.putChunk(chunkAt, 0, 100, 98, 98) // it has gone on
+	w.putChunk(chunkAt, 0, 100, 98, 98) // the thread has gone on
 	w.put64(contAt+16, 0)
 	k, err := read()
 	if err != nil || len(k.Chunks) != 1 || k.Chunks[0].SP != chunkAt+chunkStart+40*8 || len(k.Chunks[0].Stack) != 60*8 {

@@ -12,7 +12,7 @@ const (
 	threadAt = 0x9000
 )
 
-// collectedHeap is a JVM whose heap has been collected seven times.
+// collectedHeap is a JVM with a heap that was collected seven times.
 func collectedHeap() (*fakeTarget, *VM) {
 	f := newFake()
 	f.put64(0x4000, heapAt)
@@ -35,7 +35,8 @@ func (w *world) addHeap() {
 	w.put(heapAt, make([]byte, 64)...)
 }
 
-// TestNothingMoved: what was read of the heap holds if no collection was under way before, after and in between.
+// TestNothingMoved: facts that were read from the heap hold if no collection was under way before, after or in
+// between.
 func TestNothingMoved(t *testing.T) {
 	for name, c := range map[string]struct {
 		before, then func(*fakeTarget)
@@ -67,7 +68,7 @@ func TestNothingMoved(t *testing.T) {
 	}
 }
 
-// busyHeap is collected once more each time that something is read.
+// busyHeap is collected once more with each read.
 type busyHeap struct {
 	*fakeTarget
 	collections uint32
@@ -79,7 +80,8 @@ func (b *busyHeap) ReadMany(rs []process.Range) {
 	b.fakeTarget.ReadMany(rs)
 }
 
-// TestWaitsWhileObjectsMove: what leads through the heap is not told of a moment in which a collection moved objects.
+// TestWaitsWhileObjectsMove: while a collection moves objects, goprof tells nothing that it found by references in
+// the heap.
 func TestWaitsWhileObjectsMove(t *testing.T) {
 	f, vm := collectedHeap()
 	snap := process.Snapshot{SideAddr: threadAt, Side: make([]byte, 8)}

@@ -9,8 +9,7 @@ import (
 	"goprof/process"
 )
 
-// fakeTarget is a target made of literal bytes: pages that a test has put something on
-// are mapped, all others fault.
+// fakeTarget is a target made of literal bytes: the pages with bytes of a test are mapped. All other pages fault.
 type fakeTarget struct {
 	pages   map[uint64][]byte
 	symbols map[string]uint64
@@ -78,7 +77,7 @@ func (f *fakeTarget) put16(addr uint64, v uint16) {
 }
 func (f *fakeTarget) putString(addr uint64, s string) { f.put(addr, append([]byte(s), 0)...) }
 
-// putSized writes a field whose width depends on the release.
+// putSized writes a field that differs in width between releases.
 func (f *fakeTarget) putSized(addr uint64, s sized, v uint64) {
 	f.put(addr+uint64(s.offset), binary.LittleEndian.AppendUint64(nil, v)[:s.width]...)
 }

@@ -2,13 +2,13 @@ package vmstructs
 
 import "testing"
 
-// TestFieldFlags: releases number a field's flags differently, and what follows a field depends on them.
+// TestFieldFlags: releases number the flags of a field differently. The words behind a field depend on its flags.
 func TestFieldFlags(t *testing.T) {
 	const flag = "FieldInfo::FieldFlags::_ff_"
 	for release, c := range map[string]struct {
 		ints     map[string]int32
 		flags    byte   // of an injected field with an initial value
-		optional []byte // what follows them
+		optional []byte // the words behind the flags
 	}{
 		"21 to 27": {map[string]int32{flag + "initialized": 0, flag + "injected": 1, flag + "generic": 2,
 			flag + "contended": 4}, 1<<0 | 1<<1, []byte{7}},

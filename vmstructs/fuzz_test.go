@@ -11,13 +11,13 @@ import (
 	"goprof/process"
 )
 
-// FuzzTables reads tables out of arbitrary bytes, which stand for all memory there is.
+// FuzzTables reads tables out of arbitrary bytes, which are all the memory there is.
 func FuzzTables(f *testing.F) {
 	seed := make([]byte, 0x400)
 	put := func(at int, v uint64) { binary.LittleEndian.PutUint64(seed[at:], v) }
 	vars := 0
 	variable := func(v uint64) { put(vars, v); vars += 8 }
-	for i, shape := range tableShapes { // all variables first, as the lookup below has them
+	for i, shape := range tableShapes { // all variables come first, as the lookup below expects
 		variable(uint64(0x100 + 0x80*i))
 		variable([4]uint64{48, 40, 16, 16}[i])
 		for k := range shape.offsets {
@@ -66,7 +66,7 @@ func (m sliceMemory) Read(addr uint64, p []byte) error {
 	if addr > uint64(len(m)) {
 		return process.ErrFault
 	}
-	// The last page is whole, as all are.
+	// The last page is a whole page, like all others.
 	if n := copy(p, m[addr:]); n < len(p) {
 		if addr+uint64(len(p)) > (uint64(len(m))+pageSize-1)&^(pageSize-1) {
 			return process.ErrFault
@@ -82,7 +82,7 @@ func (m sliceMemory) ReadMany(rs []process.Range) {
 	}
 }
 
-// FuzzScopes decodes arbitrary debug information at every PcDesc, and searches it.
+// FuzzScopes decodes arbitrary debug information at every PcDesc, and searches in it.
 func FuzzScopes(f *testing.F) {
 	for _, b := range capturedDebugInfo {
 		f.Add([]byte(b.pcs), []byte(b.scopes), b.methods, b.x)
@@ -122,7 +122,7 @@ func FuzzScopes(f *testing.F) {
 	})
 }
 
-// slowFind looks at all records but the last, which only ends the table.
+// slowFind looks at all records except the last, which only ends the table.
 func slowFind(d *debugInfo, rel int32, exact bool) int {
 	for i := range max(d.count()-1, 0) {
 		if exact && d.pcOffset(i) == rel || int64(d.pcOffset(i)) > int64(rel) {
@@ -132,7 +132,7 @@ func slowFind(d *debugInfo, rel int32, exact bool) int {
 	return -1
 }
 
-// FuzzLines decodes arbitrary line tables, writes what it has decoded, and decodes that.
+// FuzzLines decodes arbitrary line tables, writes the decoded lines, and decodes these.
 func FuzzLines(f *testing.F) {
 	for _, b := range capturedLines {
 		f.Add([]byte(b.bytes), b.x)
@@ -177,7 +177,7 @@ func appendLines(b []byte, lines []lineEntry, x uint8) []byte {
 	return append(b, 0)
 }
 
-// FuzzUnsigned5 reads arbitrary bytes, and numbers that it has written.
+// FuzzUnsigned5 reads arbitrary bytes, and numbers that the test has written.
 func FuzzUnsigned5(f *testing.F) {
 	f.Add([]byte{0xc8, 0x02, 9}, uint32(191), uint8(0))
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 0xbf}, uint32(1<<32-1), uint8(1))
@@ -196,8 +196,7 @@ func FuzzUnsigned5(f *testing.F) {
 	})
 }
 
-// FuzzNames decodes arbitrary bytes in each of the VM's encodings, and text that it has
-// encoded.
+// FuzzNames decodes arbitrary bytes in each of the VM's encodings, and text that the test has encoded.
 func FuzzNames(f *testing.F) {
 	f.Add([]byte("java/lang/String"))
 	f.Add([]byte("\u00e9t\u00e9-\u65e5\u672c-\U0001F600-\x00"))
@@ -232,8 +231,7 @@ func FuzzNames(f *testing.F) {
 	})
 }
 
-// FuzzSegmentMap looks blocks up in arbitrary segment maps and compares with one step at a
-// time.
+// FuzzSegmentMap looks blocks up in arbitrary segment maps, and compares with a search that goes one step at a time.
 func FuzzSegmentMap(f *testing.F) {
 	f.Add([]byte{0, 1, 2, 3, 0, 1, 0xff, 0xff, 0, 1, 1, 2}, uint16(11))
 	long := make([]byte, 2000)

@@ -38,7 +38,7 @@ func counterEntry(name string, value any) []byte {
 	return b
 }
 
-// counterBytes is an area with those entries.
+// counterBytes is an area with these entries.
 func counterBytes(size int, entries ...[]byte) []byte {
 	b := make([]byte, perfPrologue)
 	binary.LittleEndian.PutUint32(b, perfMagic)
@@ -77,7 +77,7 @@ func TestCounters(t *testing.T) {
 	if len(c.Names()) != 3 {
 		t.Errorf("%q", c.Names())
 	}
-	// An entry more is found, and a value that changed.
+	// A new entry is found, and so is a changed value.
 	copy(a.bytes, counterBytes(1024, counterEntry("sun.gc.n", 8), counterEntry("sun.gc.cause", "No GC"),
 		counterEntry("a.negative", -1), counterEntry("late", 5)))
 	a.index()
@@ -89,7 +89,7 @@ func TestCounters(t *testing.T) {
 	}
 }
 
-// TestCounterBeingMade: an entry that was counted, and not there yet, is found later.
+// TestCounterBeingMade: an entry is counted, but not there yet. It is found later.
 func TestCounterBeingMade(t *testing.T) {
 	early, whole := counterEntry("early", 5), counterBytes(1024, counterEntry("late", 6))
 	a := &counterArea{bytes: counterBytes(1024, early, make([]byte, 64))}
@@ -163,8 +163,8 @@ func TestThreadStateMoves(t *testing.T) {
 	}
 }
 
-// noise is a target whose memory is everywhere, and holds anything: words that look like pointers, numbers and texts.
-// Asked again it says something else.
+// noise is a target with memory at all addresses. The memory holds anything: words that look like pointers, numbers
+// and texts. A second read of the same place gives something else.
 type noise struct {
 	*fakeTarget
 	random *rand.Rand
@@ -186,7 +186,7 @@ func (n *noise) Read(addr uint64, p []byte) error {
 		case 0:
 			v = 0
 		case 1:
-			v = v>>17&^7 | 8 // looks like a pointer
+			v = v>>17&^7 | 8 // this looks like a pointer
 		case 2:
 			v %= 300
 		case 3:
@@ -206,8 +206,8 @@ func (n *noise) ReadMany(rs []process.Range) {
 	}
 }
 
-// TestPolled: JDK 8 without symbols tells by the page that polls read whether threads are asked to come to rest. Memory
-// that cannot be read at all tells nothing, nor does a later JDK.
+// TestPolled: in JDK 8 without symbols, the page that polls read tells whether threads are asked to come to rest.
+// Memory that cannot be read at all tells nothing. In a later JDK the page tells nothing either.
 func TestPolled(t *testing.T) {
 	const variable, page = 0x7f0000001000, 0x7f0000005000
 	for what, c := range map[string]struct {
@@ -233,8 +233,7 @@ func TestPolled(t *testing.T) {
 	}
 }
 
-// TestHealthOfNoise: nothing panics or goes on for ever on a JVM that holds anything, and no amount is beyond all
-// bounds.
+// TestHealthOfNoise: a JVM may hold anything. No function panics or goes on for ever, and each amount is bounded.
 func TestHealthOfNoise(t *testing.T) {
 	for _, j := range loadTables(t) {
 		for seed := range uint64(6) {
@@ -309,7 +308,7 @@ func healthOfNoise(t *testing.T, j jdkTables, seed uint64) {
 	}
 }
 
-// TestAllocatedIsReadTwice: a thread that gives its buffer back while it is read is read again.
+// TestAllocatedIsReadTwice: a thread gives its buffer back while goprof reads the thread. goprof reads it again.
 func TestAllocatedIsReadTwice(t *testing.T) {
 	for _, j := range loadTables(t) {
 		l, _ := resolve(j.tab)
@@ -325,7 +324,7 @@ func TestAllocatedIsReadTwice(t *testing.T) {
 		reads := 0
 		f.onRead = func(addr uint64) {
 			if addr == thread+uint64(l.health.tlabTop) {
-				if reads++; reads == 1 { // it has been added, and is still there
+				if reads++; reads == 1 { // the buffer's bytes have been added, and the buffer is still there
 					set(1256, 0x1000, 0x1100)
 				} else if reads == 2 {
 					set(1256, 0, 0)

@@ -14,30 +14,30 @@ import (
 	"goprof/testdata/lies"
 )
 
-// What a tour through a hostile JVM may cost.
+// These bound what a tour through a hostile JVM may cost.
 const (
 	maxTourReads = 1 << 17
 	maxTourBytes = 512 << 20
 )
 
-// liar is a JVM, tiny or recorded, whose memory holds other words in some places and, if it invents,
-// something everywhere.
+// liar is a JVM, tiny or recorded, with other words in some places of its memory. If it invents, it has words
+// everywhere.
 type liar struct {
 	process.Target
 	lies    map[uint64]uint64 // by address, a multiple of 8
-	fickle  int               // not 0: it lies now and then, so that nothing reads the same twice
+	fickle  int               // not 0: it lies in some reads only, so that no two reads agree
 	invents bool
 	pool    []uint64
 
-	asked   []uint64 // what was read, if it listens
+	asked   []uint64 // addresses that were read, if it listens
 	listens bool
 	reads   int
 	bytes   int
-	// mayRead is how often it may be read, 0 for maxTourReads.
+	// mayRead bounds the number of reads. 0 stands for maxTourReads.
 	mayRead int
 }
 
-// tooMuch is panicked with where something reads beyond all bounds.
+// tooMuch is what Read panics with if a tour exceeds all bounds.
 type tooMuch struct{ reads, bytes int }
 
 func (l *liar) Read(addr uint64, p []byte) error {
@@ -75,7 +75,7 @@ func (l *liar) ReadMany(rs []process.Range) {
 	}
 }
 
-// hostileWorld is the tiny JVM of one release, and what lies can be about.
+// hostileWorld is the tiny JVM of one release, with the places that lies can be about.
 type hostileWorld struct {
 	*world
 	pcs    []uint64
@@ -84,7 +84,7 @@ type hostileWorld struct {
 	asked  []uint64
 }
 
-// newHostileWorld has something of everything.
+// newHostileWorld makes a JVM with something of every kind in it.
 func newHostileWorld(t testing.TB, j jdkTables) *hostileWorld {
 	w := &hostileWorld{world: newWorld(t, j)}
 	nm := sample(w.world)
@@ -142,7 +142,7 @@ func (w *hostileWorld) putStubs() {
 	w.pcs = append(w.pcs, code+100, code+300)
 }
 
-// tour asks a JVM everything that can be asked. Errors are fine, wrong answers are not.
+// tour asks a JVM all questions. Errors are fine, wrong answers are not.
 func (w *hostileWorld) tour(t process.Target, more []uint64) error {
 	l := *w.l
 	vm := newVM(t, &l)
@@ -256,7 +256,7 @@ func tourMethod(m *Method) error {
 	return nil
 }
 
-// tourInvokes asks what each kind of invoke calls.
+// tourInvokes asks which method each kind of invoke calls.
 func tourInvokes(vm *VM, m *Method) error {
 	vm.Bytecodes(m)
 	for op := range uint8(OpInvokeLast - OpInvoke + 1) {
@@ -313,10 +313,10 @@ func tourLocks(vm *VM, threads []Thread) {
 	}
 }
 
-// A plan is a list of lies: how, where, what, in 8 bytes each.
+// A plan is a list of lies, 8 bytes each: how, where, what.
 const planStep = 8
 
-// attack makes a plan come true and takes a tour.
+// attack carries out a plan and takes a tour.
 func (w *hostileWorld) attack(plan []byte) (err error) {
 	h := &liar{Target: w.fakeTarget, lies: map[uint64]uint64{}, pool: w.pool}
 	defer func() {
@@ -374,7 +374,7 @@ func randomPlan(r *rand.Rand) []byte {
 	return plan
 }
 
-// FuzzHostileVM visits JVMs of every release that lie.
+// FuzzHostileVM visits lying JVMs of every release.
 func FuzzHostileVM(f *testing.F) {
 	var worlds []*hostileWorld
 	r := rand.New(rand.NewPCG(3, 4))
@@ -392,7 +392,7 @@ func FuzzHostileVM(f *testing.F) {
 	})
 }
 
-// TestHostileVMs is the fuzzer's short form: always the same lies.
+// TestHostileVMs is the short form of the fuzzer: the lies are the same each time.
 func TestHostileVMs(t *testing.T) {
 	attacks := 300
 	if testing.Short() { // make test makes all of them

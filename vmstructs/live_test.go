@@ -21,7 +21,7 @@ import (
 func TestLiveVersionAndFlags(t *testing.T) {
 	eachLive(t, []string{"-Xmx128m", "-XX:+UseParallelGC", "-Dx=\u00e9"}, func(t *testing.T, v *live) {
 		vm := v.vm
-		// JDK 8's own number stands in Info only: Release is HotSpot's.
+		// In JDK 8, Release is HotSpot's version. The JDK's own number is in Info only.
 		if got := vm.Version(); got.Major != v.jdk.Version || !strings.Contains(got.Release+" "+got.Info, v.jdk.Release) ||
 			!strings.Contains(got.Info, "linux") {
 			t.Errorf("%+v, want %s", got, v.jdk.Release)
@@ -35,7 +35,7 @@ func TestLiveVersionAndFlags(t *testing.T) {
 		if args := vm.JVMArgs(); len(args) != 3 || args[0] != "-Xmx128m" || !strings.HasPrefix(args[2], "-Dx=") {
 			t.Errorf("%q", args)
 		}
-		// What the JVM prints of its flags, name by name.
+		// The JVM prints its flags, one on a line.
 		row := regexp.MustCompile(`^\s*(\w+)\s+(\w+)\s+=\s*(.*?)\s*\{`)
 		n := 0
 		for _, line := range strings.Split(v.jcmd(t, "VM.flags", "-all"), "\n") {
@@ -70,7 +70,7 @@ func TestLiveCollectors(t *testing.T) {
 		{"G1", "-Xmx128m", "-XX:+UseG1GC"},
 		{"Serial", "-Xmx128m", "-XX:+UseSerialGC"},
 		{"Shenandoah", "-Xmx128m", "-XX:+UseShenandoahGC"},
-		{"ZGC", "-Xmx3g", "-XX:+UseZGC"}, // so much that it need not collect
+		{"ZGC", "-Xmx3g", "-XX:+UseZGC"}, // with so large a heap it need not collect
 		{"G1", "-Xmx128m", "-XX:-UseCompressedOops -XX:+UseG1GC"},
 		{"Parallel", "-Xmx128m", "-XX:+UseCompactObjectHeaders -XX:+UseParallelGC"},
 		{"Serial", "-Xmx128m", "-XX:-UseCompressedClassPointers -XX:+UseSerialGC"},
@@ -91,7 +91,7 @@ func TestLiveCollectors(t *testing.T) {
 	}
 }
 
-// TestLiveNamesWhileObjectsMove: ZGC at work. A name may be unreadable, never wrong.
+// TestLiveNamesWhileObjectsMove: ZGC is at work. A name may be unreadable, but never wrong.
 func TestLiveNamesWhileObjectsMove(t *testing.T) {
 	flags := []string{"-Xmx64m", "-XX:+IgnoreUnrecognizedVMOptions", "-XX:+UnlockExperimentalVMOptions", "-XX:+UseZGC"}
 	eachLive(t, flags, func(t *testing.T, v *live) {
@@ -125,7 +125,7 @@ func TestLiveNamesWhileObjectsMove(t *testing.T) {
 	})
 }
 
-// checkThreads compares the threads of Sample with what the program does.
+// checkThreads compares the threads of Sample with what the program really does.
 func checkThreads(t *testing.T, v *live) {
 	t.Helper()
 	threads, err := v.vm.Threads()
@@ -165,7 +165,7 @@ func checkThreads(t *testing.T, v *live) {
 			if got == status && (name == "worker" || th.State == StateBlocked) {
 				break
 			}
-			time.Sleep(10 * time.Millisecond) // main has just told that it is ready
+			time.Sleep(10 * time.Millisecond) // main has just said that it is ready
 			if th, ok = v.again(t, th); !ok {
 				t.Fatalf("%q has ended", name)
 			}
@@ -188,10 +188,10 @@ func checkThreads(t *testing.T, v *live) {
 	}
 }
 
-// hangs bounds what must happen at some time, however little CPU time the JVM gets.
+// hangs bounds the wait for what must happen at some time, however little CPU time the JVM gets.
 const hangs = time.Minute
 
-// again reads one thread anew, and tells whether it is still there.
+// again reads one thread anew, and tells whether the thread is still there.
 func (v *live) again(t *testing.T, th Thread) (Thread, bool) {
 	t.Helper()
 	threads, err := v.vm.Threads()
@@ -206,7 +206,7 @@ func (v *live) again(t *testing.T, th Thread) (Thread, bool) {
 	return th, false
 }
 
-// name asks until the collector lets the name be read.
+// name asks until the collector permits reading the name.
 func (v *live) name(th Thread) (string, error) {
 	for end := time.Now().Add(hangs); ; time.Sleep(10 * time.Millisecond) {
 		name, err := v.vm.ThreadName(th)
@@ -216,7 +216,8 @@ func (v *live) name(th Thread) (string, error) {
 	}
 }
 
-// awaitCode waits until C2 has compiled the program's innermost loop and the JVM a loop that never ends.
+// awaitCode waits until C2 has compiled the program's innermost loop, and the JVM has compiled a loop that never
+// ends.
 func (v *live) awaitCode(t *testing.T) {
 	t.Helper()
 	for end := time.Now().Add(hangs); ; time.Sleep(50 * time.Millisecond) {
@@ -240,8 +241,8 @@ func (v *live) awaitCode(t *testing.T) {
 	}
 }
 
-// TestLiveCodeCache parses every blob and decodes every scope of it, and compares what
-// nmethods there are with the JVM's own list.
+// TestLiveCodeCache parses every blob and decodes every scope of it. It compares the nmethods with the JVM's own
+// list.
 func TestLiveCodeCache(t *testing.T) {
 	eachLive(t, []string{"-Xmx128m"}, func(t *testing.T, v *live) {
 		v.awaitCode(t)
@@ -254,7 +255,7 @@ func TestLiveCodeCache(t *testing.T) {
 		// Compiler.codelist: id level state method [header, code begin - code end].
 		row := regexp.MustCompile(`^(\d+) (-?\d+) (-?\d+) (\S+)\((.*)\)\S+ \[0x(\w+), 0x(\w+) - 0x(\w+)\]`)
 		list := ""
-		if v.jdk.Version > 8 { // which has no such command
+		if v.jdk.Version > 8 { // JDK 8 has no such command
 			list = v.jcmd(t, "Compiler.codelist")
 		}
 		for _, line := range strings.Split(list, "\n") {
@@ -270,7 +271,7 @@ func TestLiveCodeCache(t *testing.T) {
 		err := v.vm.eachBlock(func(h *codeHeap, blk block) error {
 			b, err := v.vm.blobAt(h, blk.addr)
 			if errors.Is(err, ErrChanged) || errors.Is(err, ErrNoBlob) {
-				return nil // compiled or freed just now
+				return nil // this block was compiled or freed just now
 			}
 			if err != nil {
 				return fmt.Errorf("block at %#x: %w", blk.addr, err)
@@ -303,7 +304,7 @@ func TestLiveCodeCache(t *testing.T) {
 				s, err := v.vm.decodeScopes(b, i)
 				if err != nil {
 					if again, e := v.vm.blobAt(h, blk.addr); e != nil || again.CompileID != b.CompileID {
-						return nil // freed just now
+						return nil // this block was freed just now
 					}
 					return fmt.Errorf("%s, record %d: %w", b.Method.Full(), i, err)
 				}
@@ -339,14 +340,14 @@ func TestLiveCodeCache(t *testing.T) {
 	})
 }
 
-// checkStubs looks at the interpreter and at stubs by name.
+// checkStubs looks at the interpreter, and at stubs by their names.
 func checkStubs(t *testing.T, v *live) {
 	t.Helper()
 	entries := map[string]bool{}
 	for pc := v.vm.interp.begin; pc < v.vm.interp.end; pc += 16 {
 		if c, ok := v.vm.Codelet(pc); ok && c.Role == MethodEntry {
 			entries[c.Description] = true
-			if c.Begin%32 != 0 { // CodeEntryAlignment of all releases on both CPUs, at least
+			if c.Begin%32 != 0 { // CodeEntryAlignment is at least this in all releases, on both CPUs
 				t.Errorf("%q begins at %#x", c.Description, c.Begin)
 			}
 		}
@@ -362,7 +363,7 @@ func checkStubs(t *testing.T, v *live) {
 	first, ok := v.vm.firstStub()
 	b, err := v.vm.Blob(first.begin)
 	if !ok || err != nil || !v.vm.UnwindsException(b, first.begin) || !v.vm.UnwindsException(b, first.end) {
-		// Where the JVM names its stubs, this is its word.
+		// If the JVM names its stubs, this name is the JVM's own.
 		t.Errorf("the first stub is %+v, in the JVM's own words %q to %q", first, v.vm.StubName(first.begin),
 			v.vm.StubName(first.end))
 	}
@@ -372,10 +373,10 @@ func checkStubs(t *testing.T, v *live) {
 		if name := v.vm.StubName(s.begin); name == "" {
 			t.Errorf("stub %q is not found by its pc", s.name)
 		}
-		names[strings.TrimSuffix(s.name, "_avx3")] = true // 17 names the variant for the CPU
+		names[strings.TrimSuffix(s.name, "_avx3")] = true // JDK 17 adds the variant for the CPU to the name
 	}
 	stubs := []string{"jbyte_disjoint_arraycopy", "updateBytesCRC32"}
-	if v.jdk.Version == 8 { // which exports fewer
+	if v.jdk.Version == 8 { // JDK 8 exports fewer
 		stubs = stubs[1:]
 	}
 	for _, want := range stubs {
@@ -385,7 +386,7 @@ func checkStubs(t *testing.T, v *live) {
 	}
 }
 
-// TestLiveLines compares line tables with javap's.
+// TestLiveLines compares line tables with those that javap prints.
 func TestLiveLines(t *testing.T) {
 	eachLive(t, []string{"-Xmx128m"}, func(t *testing.T, v *live) {
 		v.awaitCode(t)

@@ -53,7 +53,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// live is a running Sample and our view of it.
+// live is a running Sample, and goprof's view of it.
 type live struct {
 	jdk jvmtest.JDK
 	pid int
@@ -61,8 +61,7 @@ type live struct {
 	vm  *VM
 }
 
-// eachLive runs a test on Sample in every JDK; one that is not installed is skipped aloud
-// by jvmtest.
+// eachLive runs a test on Sample in every JDK. jvmtest skips a JDK that is not installed, and says so.
 func eachLive(t *testing.T, flags []string, test func(t *testing.T, v *live)) {
 	foundJDKs = jvmtest.JDKs(t)
 	dir, err := compileSample()
@@ -84,7 +83,7 @@ func startLive(t *testing.T, jdk jvmtest.JDK, dir string, flags []string) *live 
 	}
 	started := make(chan error)
 	done := make(chan struct{})
-	// Pdeathsig counts from the thread that starts the child, so that goroutine stays.
+	// Pdeathsig belongs to the OS thread that starts the child, so this goroutine stays on that thread.
 	go func() {
 		started <- cmd.Start()
 		<-done

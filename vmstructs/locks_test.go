@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestScopeLocks: C2's record of holdMonitor in JDK 27, which keeps the object in rbp, and two that were made after
-// code/debugInfo.cpp.
+// TestScopeLocks reads C2's record of holdMonitor in JDK 27, which keeps the object in rbp. It reads two more
+// records, made by the rules of code/debugInfo.cpp.
 func TestScopeLocks(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -67,7 +67,8 @@ func FuzzLockStack(f *testing.F) {
 	})
 }
 
-// TestTimedOnCarrier: what a thread that runs a virtual one waits for may be timed, too. Its own object says so.
+// TestTimedOnCarrier: a carrier waits for a lock while it runs a virtual thread. The virtual thread's wait may be
+// timed, and its own object says so.
 func TestTimedOnCarrier(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		th, _ := w.namedThread("ForkJoinPool-1-worker-1")
@@ -84,7 +85,7 @@ func TestTimedOnCarrier(t *testing.T) {
 	})
 }
 
-// TestShortMonitors: a JVM whose monitors are smaller than what is in them.
+// TestShortMonitors: the monitors of this JVM are smaller than the fields in them.
 func TestShortMonitors(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		l := &w.vm.l.locks
@@ -97,7 +98,7 @@ func TestShortMonitors(t *testing.T) {
 	})
 }
 
-// TestFarForwardings: a JVM whose table of forwardings is far from where it should be.
+// TestFarForwardings: this JVM has its table of forwardings far from its usual place.
 func TestFarForwardings(t *testing.T) {
 	const symbol = "_ZN11ZGeneration4_oldE"
 	eachWorld(t, func(t *testing.T, w *world) {
@@ -117,7 +118,8 @@ func TestFarForwardings(t *testing.T) {
 	})
 }
 
-// TestLockStackOwner: the first thread that has an object in its LockStack, also in the next round.
+// TestLockStackOwner: the owner is the first thread with the object in its LockStack. That holds also in the next
+// round.
 func TestLockStackOwner(t *testing.T) {
 	k := &Locks{vm: &VM{l: &layout{}}, mask: ^uint64(0)}
 	k.begin([]Thread{{Addr: 8}, {Addr: 16}, {Addr: 24}})
@@ -133,7 +135,8 @@ func TestLockStackOwner(t *testing.T) {
 	}
 }
 
-// TestNotParkedYet: a thread that says what it will be parked for waits for nothing before it is.
+// TestNotParkedYet: a thread notes what it will be parked for before it parks. Until it is parked, it waits for
+// nothing.
 func TestNotParkedYet(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		th, _ := w.namedThread("worker")

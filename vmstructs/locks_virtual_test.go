@@ -7,7 +7,7 @@ import (
 	"goprof/process"
 )
 
-// tired is a target that can be read so many times more.
+// tired is a target that answers so many more reads.
 type tired struct {
 	process.Target
 	left *int
@@ -22,7 +22,7 @@ func (t tired) Read(addr uint64, b []byte) error {
 	return t.Target.Read(addr, b)
 }
 
-// TestFindVirtualSaysWhatItLacks: a search for virtual threads that is cut short says so, wherever that happens.
+// TestFindVirtualSaysWhatItLacks: a search for virtual threads that is cut short says so, wherever it is cut.
 func TestFindVirtualSaysWhatItLacks(t *testing.T) {
 	for _, w := range loadVirtual(t) {
 		vm, err := Open(w.rec)

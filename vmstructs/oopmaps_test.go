@@ -4,8 +4,9 @@ package vmstructs
 
 import "testing"
 
-// TestLiveSafepoints: of a JVM that records safepoints alone each record is one; of one that records each
-// instruction some are not, and without those it is as if it did not. Implicit null checks lie in the code.
+// TestLiveSafepoints: if a JVM records only safepoints, each record is one. If a JVM records each instruction, some
+// records are no safepoints; without these, the rest is as if it recorded only safepoints. Implicit null checks lie
+// in the code.
 func TestLiveSafepoints(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -18,7 +19,7 @@ func TestLiveSafepoints(t *testing.T) {
 				err := v.vm.eachBlock(func(h *codeHeap, blk block) error {
 					b, err := v.vm.blobAt(h, blk.addr)
 					if err != nil || b.Kind != Nmethod {
-						return nil // gone meanwhile, or something else
+						return nil // this block is gone meanwhile, or is something else
 					}
 					compiled++
 					if v.vm.FullRecords(b) {
@@ -45,11 +46,11 @@ func TestLiveSafepoints(t *testing.T) {
 	}
 }
 
-// checkSafepoints looks at each record of a compiled method.
+// checkSafepoints checks each record of a compiled method.
 func checkSafepoints(t *testing.T, vm *VM, b *Blob) {
 	t.Helper()
 	if b.safepoints.bits == nil {
-		return // it was just made: its OopMaps are not there yet
+		return // the method was just made, and its OopMaps are not there yet
 	}
 	less := vm.SafepointsOnly(b)
 	safe, others := 0, 0

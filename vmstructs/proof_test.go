@@ -5,13 +5,13 @@ import (
 	"testing"
 )
 
-// TestProofFindsWhatChanged: metadata of equal size is soon reused at the same address,
-// so a cached name holds only as long as all that it was made from.
+// TestProofFindsWhatChanged: metadata of equal size is soon reused at the same address. So a cached name holds only
+// as long as all parts that it was made from.
 func TestProofFindsWhatChanged(t *testing.T) {
 	type change struct {
 		name string
 		do   func(w *world, b *Blob)
-		blob bool   // the blob is gone too
+		blob bool   // the blob is gone, too
 		want string // the method's name afterwards
 	}
 	for _, c := range []change{
@@ -79,7 +79,7 @@ func TestProofFindsWhatChanged(t *testing.T) {
 	}
 }
 
-// TestFreedSymbolIsNoName: what lies where a name was is no name, however long.
+// TestFreedSymbolIsNoName: the bytes at the place of a freed name are no name, however long they are.
 func TestFreedSymbolIsNoName(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		b, err := w.vm.Blob(sample(w) + nmCodeAt + 64)
@@ -100,8 +100,8 @@ func TestFreedSymbolIsNoName(t *testing.T) {
 
 func constMethodOf(w *world, m *Method) uint64 { return m.CodeBegin - w.l.method.constSize }
 
-// TestBlobsNeverTakeStaleMethods: new code whose metadata reuse the address of a method
-// that is cached under its old name.
+// TestBlobsNeverTakeStaleMethods: the metadata of new code reuse the address of a method that is cached under its
+// old name.
 func TestBlobsNeverTakeStaleMethods(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		at := sample(w)
@@ -119,7 +119,7 @@ func TestBlobsNeverTakeStaleMethods(t *testing.T) {
 	})
 }
 
-// TestAddressReuse: the same segment holds another blob after its first was freed.
+// TestAddressReuse: a segment holds another blob after its first blob was freed.
 func TestAddressReuse(t *testing.T) {
 	w := newWorld(t, loadTables(t)[9])
 	at := sample(w)

@@ -14,8 +14,8 @@ import (
 	"goprof/testdata/fuzzseed"
 )
 
-// TestWriteSeeds takes seeds from the recorded walks, here and for package arch, which
-// knows no recordings: see package fuzzseed.
+// TestWriteSeeds takes seeds from the recorded walks, for this package and for package arch, which knows no
+// recordings: see package fuzzseed.
 func TestWriteSeeds(t *testing.T) {
 	fuzzseed.Making(t)
 	files, _ := filepath.Glob("../unwind/testdata/walks/*.walks")
@@ -45,18 +45,18 @@ func TestWriteSeeds(t *testing.T) {
 	}
 }
 
-// seeds is what one recording has to give.
+// seeds is the material of one recording.
 type seeds struct {
 	t       *testing.T
 	name    string
 	vm      *VM
 	rec     *process.Recording
 	blobs   []*Blob
-	pcs     map[*Blob]uint64 // one in each
+	pcs     map[*Blob]uint64 // one pc in each blob
 	methods []*Method
 }
 
-// collect finds the code and the methods that the recorded stacks lead to.
+// collect finds the code and the methods on the recorded stacks.
 func (s *seeds) collect() {
 	s.pcs = map[*Blob]uint64{}
 	methods := map[*Method]bool{}
@@ -89,7 +89,7 @@ func (s *seeds) collect() {
 	slices.SortFunc(s.methods, func(a, b *Method) int { return cmp.Compare(a.Addr, b.Addr) })
 }
 
-// some takes n of a list, from all over it.
+// some takes n items of a list, spread over all of it.
 func some[T any](list []T, n int) []T {
 	if len(list) <= n {
 		return list
@@ -128,7 +128,7 @@ func (s *seeds) lines() {
 	}
 }
 
-// code gives pieces of generated code, as long as a function, around where a thread was.
+// code takes pieces of generated code, each as long as a function, around the place of a thread.
 func (s *seeds) code() {
 	var code []byte
 	n := 0
@@ -150,8 +150,8 @@ func (s *seeds) code() {
 	}
 }
 
-// tables gives the fields, types and constants that we use, and some others, with their
-// real values, in the form that FuzzTables reads.
+// tables takes the fields, types and constants that goprof uses, and some others, with their real values. It writes
+// them in the form that FuzzTables reads.
 func (s *seeds) tables() {
 	tab, err := readTables(s.rec, func(symbol string) (uint64, error) { return s.rec.Global(libjvm, symbol) })
 	if err != nil {
@@ -163,7 +163,7 @@ func (s *seeds) tables() {
 		fields = append(fields, name)
 	}
 	slices.SortFunc(fields, func(a, b fieldName) int {
-		// What belongs to code and methods comes first.
+		// Fields of code and methods come first.
 		used := func(f fieldName) int {
 			for _, typ := range []string{"CodeBlob", "nmethod", "CodeHeap", "CodeCache", "HeapBlock::Header", "VirtualSpace",
 				"Method", "ConstMethod", "ConstantPool", "Symbol", "InstanceKlass", "Klass"} {

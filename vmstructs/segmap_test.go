@@ -7,7 +7,7 @@ import (
 	"goprof/process"
 )
 
-// onesMemory is all ones, and counts how often it is read.
+// onesMemory is all ones. It counts its reads.
 type onesMemory struct{ reads int }
 
 func (m *onesMemory) Read(_ uint64, p []byte) error {
@@ -20,8 +20,7 @@ func (m *onesMemory) Read(_ uint64, p []byte) error {
 
 func (m *onesMemory) ReadMany([]process.Range) {}
 
-// TestFindBlockIsBounded: a segment map that goes back step by step through the largest
-// code cache there may be.
+// TestFindBlockIsBounded: a segment map goes back step by step through the largest possible code cache.
 func TestFindBlockIsBounded(t *testing.T) {
 	h := &codeHeap{low: 1 << 40, high: 1<<40 + maxCodeCache, boundary: 1<<40 + maxCodeCache, segmap: 1 << 44, log2: 6}
 	m := &onesMemory{}

@@ -7,8 +7,8 @@ import (
 	"goprof/process"
 )
 
-// TestSightings: code that was noted when a thread was looked at is known since then, although it is walked later.
-// What has come to its place meanwhile is not.
+// TestSightings: a look at a thread notes the thread's code. That code is known since then, although it is walked
+// later. Other code that has come to its place meanwhile is not.
 func TestSightings(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		at := int64(0)
@@ -17,7 +17,7 @@ func TestSightings(t *testing.T) {
 		pc := sample(w) + nmCodeAt + 64
 		snap := &process.Snapshot{Stack: binary.LittleEndian.AppendUint64(make([]byte, 8), pc)}
 		at = 2 * noteWithin
-		s.Note(snap, 0) // too late, so it is noted again
+		s.Note(snap, 0) // that is too late, so the code is noted again
 		s.Note(snap, at)
 		noted := at
 		at += 1e9
@@ -42,7 +42,7 @@ func TestSightings(t *testing.T) {
 		if got := since(); got != at {
 			t.Errorf("another one since %d, and it was read at %d", got, at)
 		}
-		for range 2 * mostNotes { // nobody takes them
+		for range 2 * mostNotes { // takeNotes is not called in between
 			clear(s.known[:])
 			s.Note(snap, noted)
 		}

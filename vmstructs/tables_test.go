@@ -9,12 +9,12 @@ import (
 )
 
 const (
-	tableAt = 0x10000 // the arrays of fakeTables, one every 64 KB
+	tableAt = 0x10000 // the place of fakeTables' arrays, one every 64 KB
 	textAt  = 0x90000
 	varsAt  = 0xf0000
 )
 
-// fakeTables writes the tables' variables and one array of each kind, without entries.
+// fakeTables writes the variables of the tables, and one array of each kind without entries.
 func fakeTables() (*fakeTarget, func(string) (uint64, error)) {
 	f := newFake()
 	offsets := [4][]uint64{{0, 8, 16, 24, 32, 40}, {0, 32}, {0, 8}, {0, 8}}
@@ -39,7 +39,7 @@ func fakeTables() (*fakeTarget, func(string) (uint64, error)) {
 func TestReadTables(t *testing.T) {
 	f, lookup := fakeTables()
 	f.putString(textAt, "CodeBlob")
-	f.putString(textAt+pageSize-3, "_name") // runs into the next page
+	f.putString(textAt+pageSize-3, "_name") // this text runs into the next page
 	f.putString(textAt+0x20, "const char*")
 	f.putString(textAt+0x40, "_heaps")
 	f.putString(textAt+0x60, "CodeCache")
@@ -121,7 +121,7 @@ func TestHostileTables(t *testing.T) {
 	}
 }
 
-// TestUnreadableNames: an entry whose name cannot be read is left out; the others count.
+// TestUnreadableNames: an entry with an unreadable name is left out. The other entries count.
 func TestUnreadableNames(t *testing.T) {
 	f, lookup := fakeTables()
 	f.putString(textAt, "int")

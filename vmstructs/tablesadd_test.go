@@ -12,7 +12,8 @@ import (
 	"goprof/testdata/fuzzseed"
 )
 
-// TestAddTables adds the tables of the JVMs that run here to testdata/tables.txt.gz, if there are none of that release:
+// TestAddTables adds the tables of the JVMs that run here to testdata/tables.txt.gz, if it has none of their
+// release:
 //
 //	GOPROF_SEEDS=1 GOPROF_JDKS=$(scripts/jdks.sh 28) go test ./vmstructs -run AddTables
 func TestAddTables(t *testing.T) {
@@ -32,7 +33,7 @@ func TestAddTables(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer f.Close()
-		z := gzip.NewWriter(f) // one more member of the file
+		z := gzip.NewWriter(f) // this adds one more member to the file
 		writeTables(z, jdkTables{name, tab})
 		if err := z.Close(); err != nil {
 			t.Fatal(err)

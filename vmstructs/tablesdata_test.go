@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// jdkTables are the tables of one real JVM, as testdata/tables.txt.gz keeps them.
+// jdkTables are the tables of one real JVM, as kept in testdata/tables.txt.gz.
 type jdkTables struct {
 	name string // "x86_64-17"
 	tab  *tables
@@ -19,20 +19,20 @@ type jdkTables struct {
 
 func (j jdkTables) major(t testing.TB) int {
 	_, v, _ := strings.Cut(j.name, "-")
-	n, err := strconv.Atoi(strings.TrimSuffix(v, "t")) // 25t: Temurin
+	n, err := strconv.Atoi(strings.TrimSuffix(v, "t")) // 25t is Temurin
 	if err != nil {
 		t.Fatal(err)
 	}
 	return n
 }
 
-// staticsAt is where the fake static variables stand, one every 16 bytes.
+// staticsAt is the place of the fake static variables, one every 16 bytes.
 const staticsAt = 0x7f0000100000
 
-// parsedTables are what loadTables has read: parsing takes 50 ms, and some twenty tests want them.
+// parsedTables are what loadTables has read: parsing takes 50 ms, and some twenty tests use the result.
 var parsedTables []jdkTables
 
-// loadTables reads the tables of JVMs that were dumped for us. They are the caller's own, to change.
+// loadTables reads the tables of real JVMs. The caller may change them.
 func loadTables(t testing.TB) []jdkTables {
 	t.Helper()
 	if parsedTables == nil {
@@ -59,7 +59,7 @@ func dumpedTables(t testing.TB) []jdkTables {
 	return parseDumps(t, z)
 }
 
-// someTables are all of them, and each fourth in make quick: for tests that go through every field of each.
+// someTables serve tests that go through every field of each table: all tables, or each fourth one in make quick.
 func someTables(t testing.TB) (some []jdkTables) {
 	t.Helper()
 	for i, j := range loadTables(t) {
@@ -70,7 +70,7 @@ func someTables(t testing.TB) (some []jdkTables) {
 	return some
 }
 
-// parseDumps reads what writeTables has written.
+// parseDumps reads what writeTables writes.
 func parseDumps(t testing.TB, r io.Reader) []jdkTables {
 	t.Helper()
 	var all []jdkTables
@@ -118,7 +118,8 @@ func parseDumps(t testing.TB, r io.Reader) []jdkTables {
 	return all
 }
 
-// TestTablesOfTested: there are tables of every release that goprof is tested on. Those of arm64 differ in sizes only.
+// TestTablesOfTested: there are tables of every release that goprof is tested on. On arm64 they differ in sizes
+// only.
 func TestTablesOfTested(t *testing.T) {
 	all := loadTables(t)
 	for _, r := range tested() {
@@ -129,8 +130,7 @@ func TestTablesOfTested(t *testing.T) {
 	}
 }
 
-// TestEveryJDKHasAllCapabilities: nothing that we use is missing in any JDK that goprof is tested on,
-// on either CPU.
+// TestEveryJDKHasAllCapabilities: goprof misses nothing in any JDK that it is tested on, on either CPU.
 func TestEveryJDKHasAllCapabilities(t *testing.T) {
 	for _, j := range loadTables(t) {
 		t.Run(j.name, func(t *testing.T) {
@@ -145,8 +145,8 @@ func TestEveryJDKHasAllCapabilities(t *testing.T) {
 	}
 }
 
-// TestResolvedOffsets pins offsets that differ between releases, as a field-by-field reading of the same
-// JVMs and their debugger have them.
+// TestResolvedOffsets pins offsets that differ between releases. The values come from a field-by-field reading of
+// the same JVMs and their debugger.
 func TestResolvedOffsets(t *testing.T) {
 	type want struct{ name, poolLength, level, anchor, osThread, poolFile int }
 	rows := map[string]want{
@@ -181,7 +181,7 @@ func TestResolvedOffsets(t *testing.T) {
 	}
 }
 
-// TestMissingFieldsCostTheirCapability: a JVM that lacks something can do the rest.
+// TestMissingFieldsCostTheirCapability: if a JVM lacks a field, everything that does without the field works.
 func TestMissingFieldsCostTheirCapability(t *testing.T) {
 	for _, c := range []struct{ typ, field, capability string }{
 		{"JavaThread", "_anchor", capAnchors},
@@ -205,7 +205,7 @@ func TestMissingFieldsCostTheirCapability(t *testing.T) {
 	}
 }
 
-// TestHugeEntriesAreNotRead: how large an entry of an array is says the target, and it may lie.
+// TestHugeEntriesAreNotRead: the target says how large an array's entry is, and it may lie.
 func TestHugeEntriesAreNotRead(t *testing.T) {
 	for typ, lost := range map[string]string{
 		"JVMFlag":             capFlags + ": sizeof JVMFlag",

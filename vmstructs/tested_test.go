@@ -35,7 +35,7 @@ func TestTested(t *testing.T) {
 	}
 }
 
-// TestOneListOfReleases: whoever wants all releases takes them from releases.txt.
+// TestOneListOfReleases: all scripts and tests take the list of releases from releases.txt.
 func TestOneListOfReleases(t *testing.T) {
 	files, err := filepath.Glob("../scripts/*.sh")
 	if err != nil || len(files) < 5 {

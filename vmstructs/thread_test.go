@@ -7,7 +7,7 @@ import (
 	"goprof/process"
 )
 
-// thread makes a JavaThread; its OSThread has the thread id.
+// thread makes a JavaThread. Its OSThread has the thread id.
 func (w *world) thread(tid uint32, state ThreadState) uint64 {
 	l := &w.l.thread
 	at, os := w.alloc(l.end+1024), w.alloc(512)
@@ -20,11 +20,11 @@ func (w *world) thread(tid uint32, state ThreadState) uint64 {
 	return at
 }
 
-// list makes threads the JVM's list of threads.
+// list makes these threads the JVM's list of threads.
 func (w *world) list(threads ...uint64) {
 	l := &w.l.thread
 	if l.list == 0 {
-		w.put64(l.head, threads[len(threads)-1]) // the newest
+		w.put64(l.head, threads[len(threads)-1]) // the newest thread
 		for i, at := range threads[1:] {
 			w.put64(at+uint64(l.next), threads[i])
 		}
@@ -42,7 +42,7 @@ func (w *world) list(threads ...uint64) {
 func TestThreadsOfEveryJDK(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		var at []uint64
-		for i := range uint32(100) { // more than are read at once
+		for i := range uint32(100) { // more threads than one read takes
 			at = append(at, w.thread(1000+i, StateBlocked))
 		}
 		w.list(at...)
@@ -112,7 +112,7 @@ func TestAnchors(t *testing.T) {
 	})
 }
 
-// sideOf copies the part of a JavaThread that the sampler copies in the pause; nil if it cannot.
+// sideOf copies the part of a JavaThread that the sampler copies in the pause. It returns nil if it cannot.
 func sideOf(vm *VM, thread uint64) []byte {
 	from, size := vm.Side()
 	side := make([]byte, size)
@@ -122,8 +122,8 @@ func sideOf(vm *VM, thread uint64) []byte {
 	return side
 }
 
-// TestTrapPC: the pc of a trap comes out of the copy that was taken in the pause, which older
-// recordings have without it.
+// TestTrapPC: the pc of a trap comes out of the copy that was taken in the pause. Older recordings have the copy
+// without it.
 func TestTrapPC(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		at := w.thread(7, StateInJava)
@@ -147,7 +147,7 @@ func TestTrapPC(t *testing.T) {
 	})
 }
 
-// TestVFrames: a thread that unpacks a compiled frame of two methods.
+// TestVFrames: a thread is unpacking a compiled frame of two methods.
 func TestVFrames(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		sample(w)
@@ -187,7 +187,7 @@ func TestVFrames(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.put32(array+uint64(l.frames), 1<<30)
-		// What was copied in the pause counts, whatever is there by now; all of it must have been.
+		// The copy from the pause counts, whatever memory holds by now. The copy must be complete.
 		snap := &process.Snapshot{SideAddr: th + begin, Side: side(), Followed: followed, RunsOn: true}
 		if got, err := w.vm.VFrames(snap); err != nil || tell(got.Frames) != "app.Main.outer:6:12 < app.Main.outer:3:10" {
 			t.Errorf("copied: %s %v", tell(got.Frames), err)
@@ -220,7 +220,7 @@ func TestThreadStateNames(t *testing.T) {
 	}
 }
 
-// TestStateNumbers: 28 numbers the states of threads anew. What it does not name is no state.
+// TestStateNumbers: JDK 28 numbers the states of threads anew. A number without a name is no state.
 func TestStateNumbers(t *testing.T) {
 	old := (&resolver{t: &tables{ints: map[string]int32{"_thread_new": 2, "_thread_in_native": 4, "_thread_in_vm": 6,
 		"_thread_in_Java": 8, "_thread_blocked": 10}}}).stateNumbers()

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestThreadFacts: what java.lang.Thread says, whose group tells the JDK's threads, and nothing where a collector moves
-// an object while it is read.
+// TestThreadFacts: what java.lang.Thread tells of a thread. Its group tells the JDK's own threads. If a collector
+// moves an object while goprof reads it, goprof tells nothing.
 func TestThreadFacts(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		th, _ := w.namedThread("Common-Cleaner")

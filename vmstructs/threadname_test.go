@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// namedThread makes a thread whose object, name and characters lie in memory of their own.
+// namedThread makes a thread. Its object, its name and the characters lie in memory of their own.
 func (w *world) namedThread(name string) (th Thread, chars uint64) {
 	j := &w.vm.java
 	j.done, j.name, j.eetop, j.value, j.coder = true, 16, 24, 16, 28
@@ -26,8 +26,8 @@ func (w *world) namedThread(name string) (th Thread, chars uint64) {
 	return th, chars
 }
 
-// TestNameThatIsMoved: a collector moves the name, and something else comes to lie there, right before its
-// characters are read.
+// TestNameThatIsMoved: a collector moves the name. Something else comes to lie there, right before goprof reads the
+// characters.
 func TestNameThatIsMoved(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		th, chars := w.namedThread("pool-1-thread-17")
@@ -55,7 +55,7 @@ func TestNameThatIsMoved(t *testing.T) {
 	})
 }
 
-// TestThreadID: the number of a thread, and none where a collector moves the object while it is read.
+// TestThreadID: the number of a thread. If a collector moves the object while goprof reads it, there is no number.
 func TestThreadID(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		th, _ := w.namedThread("main")
@@ -82,7 +82,7 @@ func TestThreadID(t *testing.T) {
 	})
 }
 
-// TestNameInACollection: a name that was read while a collection moved objects comes with the error that says so.
+// TestNameInACollection: a collection moves objects while a name is read. The name comes with an error that says so.
 func TestNameInACollection(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		th, _ := w.namedThread("main")
@@ -97,8 +97,8 @@ func TestNameInACollection(t *testing.T) {
 	})
 }
 
-// TestCompilerInACollection: a compiler thread is one while a collection is under way, too, and nobody who has another
-// name is.
+// TestCompilerInACollection: also during a collection, a compiler thread counts as one. A thread with another name
+// does not.
 func TestCompilerInACollection(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		compiler, _ := w.namedThread("C2 CompilerThread0")
@@ -116,7 +116,8 @@ func TestCompilerInACollection(t *testing.T) {
 	})
 }
 
-// TestStatusInACollection: what lies behind references is not told of a moment in which they may lead elsewhere.
+// TestStatusInACollection: during a collection, references may lead elsewhere. goprof does not tell what it found
+// behind them.
 func TestStatusInACollection(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		th, _ := w.namedThread("main")
@@ -156,7 +157,7 @@ func TestFitsComm(t *testing.T) {
 		{"a-pool-of-workers-1", "a-pool-..kers-1", true},
 		{"a-pool-of-workers-1", "a-pool-..kers-2", false},
 		{"a-pool-of-workers-1", "a", false},
-		{"Arbeiter für Große", "Arbeiter für ", true}, // no half of the next character
+		{"Arbeiter für Große", "Arbeiter für ", true}, // without half of the next character
 		{"main", "java", false},
 	} {
 		if got := FitsComm(c.name, c.comm); got != c.want {

@@ -11,15 +11,15 @@ import (
 	"goprof/process"
 )
 
-// A JVM that nobody has seen exports tables that differ from those that we know. Every entry that we use is taken away,
-// renamed, made narrower or put elsewhere, one at a time, in every release; then the JVM is either refused
-// by name, or what it lacks is told, and what it still answers is the truth.
+// A JVM of an unknown release exports tables that differ from those that goprof knows. Each entry that goprof uses
+// is taken away, renamed, made narrower or put elsewhere, one at a time, in every release. Then goprof either
+// refuses the JVM and names the entry, or tells which capability is lost. Whatever it still answers is the truth.
 
-// mutation is a way in which an entry of a table can differ from what we know.
+// mutation is a way in which an entry of a table differs from the known one.
 type mutation struct {
 	name  string
 	apply func(t *tables, n fieldName)
-	// told: that a capability is lost must be said.
+	// told: goprof must say that a capability is lost.
 	told bool
 }
 
@@ -63,7 +63,7 @@ var mutations = []mutation{
 	}, false},
 }
 
-// notTold are the fields without which nothing is lost that a user would miss: others serve, or the walk does without.
+// notTold are fields that no user would miss: other fields serve, or the walk does without.
 var notTold = []string{
 	"JavaThread._next", "Threads._thread_list", "ThreadsSMRSupport._java_thread_list", "ThreadsList._length",
 	"ThreadsList._threads",
@@ -72,12 +72,12 @@ var notTold = []string{
 	"nmethod._entry_point", "nmethod._entry_offset", "nmethod._osr_entry_point", "nmethod._stub_offset",
 	"CodeBlob._kind", "CodeBlob._data_offset", "CodeBlob._relocation_size", "CompiledMethod._deopt_mh_handler_begin",
 	"nmethod._deopt_mh_handler_offset", "nmethod._deoptimize_mh_offset",
-	"Array<u1>._data", "Array<u2>._data", // of the other way to list a class's fields
+	"Array<u1>._data", "Array<u2>._data", // these belong to the other way to list the fields of a class
 	"Symbol._vm_symbols[0]", "JDK_Version._current", "JDK_Version._major",
-	"PerfMemory._start", "PerfMemory._capacity", // then old snapshots are lost, and counted (age.go)
+	"PerfMemory._start", "PerfMemory._capacity", // without these, old snapshots are lost, and counted (age.go)
 	"OopHandle._obj", "ContinuationEntry._return_pc", "JavaThread._cont_entry",
-	"ObjectMonitor._stack_locker", // then some owners are not known
-	// Then it is not known whether the JVM has given its compilers up: Health.GaveUp says so.
+	"ObjectMonitor._stack_locker", // without it, some owners are not known
+	// Without these, it is not known whether the JVM has given its compilers up: Health.GaveUp says so.
 	"JVMFlag._flags", "Flag._flags",
 }
 
@@ -92,15 +92,15 @@ func (t *tables) withFields() *tables { return &tables{maps.Clone(t.fields), t.s
 // withSizes are the tables with a list of sizes that a test may change.
 func (t *tables) withSizes() *tables { return &tables{t.fields, maps.Clone(t.sizes), t.ints, t.longs} }
 
-// resolveTold is resolve without what tells of a JVM's health (layout_health.go). No JVM has all of that: what
-// belongs to another collector is not missing, and a reader of it is told that a fact is not known.
+// resolveTold is resolve without the fields that tell of a JVM's health (layout_health.go). No JVM has all of these:
+// fields of another collector are not missing, and a reader of such a fact learns that it is not known.
 func resolveTold(t *tables) (*layout, *resolver) {
 	l, r := resolve(t)
 	l.health = healthLayout{}
 	return l, r
 }
 
-// sameLayout reports whether these tables lead to that layout.
+// sameLayout reports whether these tables lead to this layout.
 func sameLayout(t *tables, as *layout) bool {
 	l, _ := resolveTold(t)
 	return reflect.DeepEqual(l, as)
@@ -111,7 +111,7 @@ func usedFields(j jdkTables) (used []fieldName) {
 	whole, _ := resolveTold(j.tab)
 	for n, f := range j.tab.fields {
 		if f.static && strings.HasPrefix(n.typ, "StubRoutines") && n.field != "_call_stub_return_address" {
-			continue // any number of stubs, each for its own name
+			continue // there may be any number of stubs, each for its own name
 		}
 		delete(j.tab.fields, n)
 		if l, _ := resolveTold(j.tab); !reflect.DeepEqual(l, whole) {
@@ -123,7 +123,7 @@ func usedFields(j jdkTables) (used []fieldName) {
 	return used
 }
 
-// answers is all that a JVM says of its world, without what it refuses to say.
+// answers is everything that a JVM tells of its world, without the errors.
 func (w *hostileWorld) answers(vm *VM) map[string]string {
 	said := map[string]string{}
 	for _, pc := range w.pcs {
@@ -171,7 +171,8 @@ func (w *hostileWorld) answers(vm *VM) map[string]string {
 	return said
 }
 
-// tellWithoutLines: line numbers are a capability of their own; which methods, and where, must be right in any case.
+// tellWithoutLines leaves out line numbers, which are a capability of their own. The methods and their places must
+// be right in any case.
 func tellWithoutLines(scopes []Scope) string {
 	var s []string
 	for _, sc := range scopes {
@@ -199,7 +200,7 @@ func (w *hostileWorld) putFlags() {
 	}
 }
 
-// openAs opens the world as a JVM with other tables: what Open does behind the tables.
+// openAs opens the world as a JVM with other tables. It does what Open does once the tables are read.
 func (w *hostileWorld) openAs(tab *tables) (*VM, *resolver, error) {
 	l, r := resolveTold(tab)
 	if lost := r.essentials(); len(lost) > 0 {
@@ -260,7 +261,7 @@ func TestUnknownTables(t *testing.T) {
 					}
 					whole := w.l
 					w.l = vm.l
-					if err := w.tour(w, nil); err != nil { // all other questions: no panic
+					if err := w.tour(w, nil); err != nil { // the other questions cause no panic
 						t.Errorf("%s, %s: %v", name, m.name, err)
 					}
 					w.l = whole
@@ -280,13 +281,13 @@ func TestUnknownTables(t *testing.T) {
 	}
 }
 
-// isOwnerOf: where inlined frames are lost, and that is told, only the method that owns the code is known.
+// isOwnerOf: if goprof says that inlined frames are lost, it knows only the method that owns the code.
 func isOwnerOf(says, truth string) bool {
 	owner, ok := strings.CutSuffix(says, ":-1")
 	return ok && strings.Contains(truth[strings.LastIndex(truth, " ")+1:], owner+":")
 }
 
-// coveredBy: of fields that only serve together the report names one.
+// coveredBy: some fields serve only together. The report names one of them.
 func coveredBy(n fieldName, report string) bool {
 	for group, names := range map[string]string{
 		"nmethod._scopes_data_offset": "nmethod._dependencies_offset nmethod._metadata_offset " +
@@ -312,14 +313,15 @@ func coveredBy(n fieldName, report string) bool {
 	return false
 }
 
-// zgc: the masks of ZGC are read when it is used; without them names are ErrMoved or read as they are, and checked.
+// zgc: goprof reads the masks of ZGC if ZGC is used. Without the masks, reading a name gives ErrMoved, or a name
+// that is checked.
 func zgc(n fieldName) bool {
 	return len(n.typ) > 1 && (n.typ[0] == 'Z' || n.typ[0] == 'X') && n.typ[1] >= 'A' && n.typ[1] <= 'Z'
 }
 
 func wellKnownClass(n fieldName) bool { return strings.Contains(n.field, "_klass_knum") }
 
-// families are types whose fields lie in one another's objects: they move together.
+// families are types with fields in the same objects: they move together.
 var families = [][]string{
 	{"CodeBlob", "CompiledMethod", "nmethod", "RuntimeStub", "BufferBlob", "UpcallStub"},
 	{"Thread", "JavaThread", "CompilerThread", "NamedThread"},
@@ -332,8 +334,8 @@ var families = [][]string{
 	{"Array<int>"},
 }
 
-// TestMovedFields: wherever the tables say that fields are, there they are read. All fields of one family of types
-// after the other lie further on, and the types are larger.
+// TestMovedFields: goprof reads fields wherever the tables say that they are. One family of types after the other is
+// made larger, and its fields move further on.
 func TestMovedFields(t *testing.T) {
 	const further = 16
 	for _, j := range loadTables(t) {
@@ -355,7 +357,7 @@ func TestMovedFields(t *testing.T) {
 					}
 				}
 				if moved == 0 {
-					continue // of another release
+					continue // this type is of another release
 				}
 				for _, typ := range family {
 					if tab.sizes[typ] != 0 {
@@ -376,7 +378,7 @@ func TestMovedFields(t *testing.T) {
 	}
 }
 
-// TestUnknownSizes: a type whose size is not told, or absurd, is as good as missing.
+// TestUnknownSizes: a type of unknown or absurd size counts as missing.
 func TestUnknownSizes(t *testing.T) {
 	for _, j := range someTables(t) {
 		whole, _ := resolveTold(j.tab)
@@ -394,7 +396,7 @@ func TestUnknownSizes(t *testing.T) {
 				}
 				used++
 				report := strings.Join(r.report(), "; ")
-				if typ == "Flag" { // that it is JDK 8 is told by the type
+				if typ == "Flag" { // the type tells that this is JDK 8
 					report += typ
 				}
 				if !strings.Contains(report, typ) && !slices.Contains(numbers, typ) && !zgc(fieldName{typ: typ}) {
@@ -408,6 +410,6 @@ func TestUnknownSizes(t *testing.T) {
 	}
 }
 
-// numbers are types of which only the width is of interest, and is known anyway where it matters.
+// numbers are types of which only the width matters. Where it matters, it is known anyway.
 var numbers = []string{"int", "u1", "u2", "u4", "size_t", "int16_t", "uint32_t", "unsigned int", "bool",
 	"AccessFlags", "CompLevel"}

@@ -17,8 +17,8 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// recordedVirtual are JVMs with parked virtual threads in containers of every kind, as far as a visit to all of them
-// reads:
+// recordedVirtual are recorded JVMs with parked virtual threads in containers of every kind. They hold the memory
+// that a visit to all these threads reads:
 //
 //	GOPROF_SEEDS=1 GOPROF_JDKS=$(scripts/jdks.sh 21 27) go test ./vmstructs -run RecordVirtual
 const recordedVirtual = "testdata/virtual/*.jvm"
@@ -55,8 +55,8 @@ func TestRecordVirtual(t *testing.T) {
 	})
 }
 
-// visitVirtual opens a JVM and visits all its virtual threads. Of each bound of the search it leaves 1/share: what goes
-// round in circles then ends while somebody waits for it. 0 leaves all.
+// visitVirtual opens a JVM and visits all its virtual threads. It lowers each bound of the search to 1/share, so
+// that a search in circles ends soon. A share of 0 changes no bound.
 func visitVirtual(t process.Target, share int) (seen int, err error) {
 	vm, err := Open(t)
 	if err != nil {
@@ -92,7 +92,7 @@ func visitVirtual(t process.Target, share int) (seen int, err error) {
 	return seen, errors.Join(err, wrong)
 }
 
-// virtualWorld is a recorded JVM, and what lies can be about.
+// virtualWorld is a recorded JVM, with the places that lies can be about.
 type virtualWorld struct {
 	rec         *process.Recording
 	asked, pool []uint64
@@ -136,7 +136,8 @@ func loadVirtual(t testing.TB) (worlds []*virtualWorld) {
 	return worlds
 }
 
-// attack makes a plan come true and visits all virtual threads. Errors are fine, no end and wrong answers are not.
+// attack carries out a plan and visits all virtual threads. Errors are fine. A visit without end and wrong answers
+// are not.
 func (w *virtualWorld) attack(plan []byte) (err error) {
 	h := &liar{Target: w.rec, lies: map[uint64]uint64{}, pool: w.pool, mayRead: mayVisit}
 	defer func() {
@@ -155,12 +156,12 @@ func (w *virtualWorld) attack(plan []byte) (err error) {
 		var old [8]byte
 		w.rec.Read(at, old[:])
 		switch plan[0] % 8 {
-		case 0, 1: // a word
+		case 0, 1: // one word
 			h.lies[at] = v
 		case 2, 3: // half a word: a narrow reference, a length
 			binary.LittleEndian.PutUint32(old[4*(b&1):], uint32(v))
 			h.lies[at] = word(old[:])
-		case 4, 5: // a word that another place has: what leads in circles
+		case 4, 5: // the word of another place: that leads in circles
 			other := w.asked[b%uint64(len(w.asked))]
 			w.rec.Read(other, old[:])
 			h.lies[at] = word(old[:])
@@ -178,16 +179,16 @@ func (w *virtualWorld) attack(plan []byte) (err error) {
 }
 
 const (
-	// fewKlasses is some times what the recorded JVMs have.
+	// fewKlasses is several times the number that the recorded JVMs have.
 	fewKlasses = 1 << 13
-	// mayVisit is how often a visit may read then.
+	// mayVisit bounds the number of reads of a visit with fewKlasses.
 	mayVisit = 1 << 20
 )
 
-// errWrong is an answer that is wrong, whatever memory holds.
+// errWrong: the answer would be wrong, whatever memory holds.
 var errWrong = errors.New("a wrong answer")
 
-// FuzzHostileVirtual visits the virtual threads of JVMs that lie about them.
+// FuzzHostileVirtual visits the virtual threads of JVMs that lie about these threads.
 func FuzzHostileVirtual(f *testing.F) {
 	worlds := loadVirtual(f)
 	r := rand.New(rand.NewPCG(5, 6))
@@ -204,7 +205,7 @@ func FuzzHostileVirtual(f *testing.F) {
 	})
 }
 
-// TestHostileVirtual is the fuzzer's short form: always the same lies.
+// TestHostileVirtual is the short form of the fuzzer: the lies are the same each time.
 func TestHostileVirtual(t *testing.T) {
 	n := 300
 	if testing.Short() {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// world is a tiny JVM made of bytes, laid out as the tables of a real one say: a code heap
-// of 1 MB with 128-byte segments, of which 256 KB are committed, and some metadata.
+// world is a tiny JVM made of bytes, laid out by the tables of a real one. It has a code heap of 1 MB with 128-byte
+// segments, of which 256 KB are committed, and some metadata.
 type world struct {
 	*fakeTarget
 	t    testing.TB
@@ -25,7 +25,7 @@ const (
 	worldLog2   = 7
 )
 
-// newWorld builds the JVM with nothing in its code cache.
+// newWorld builds the JVM with an empty code cache.
 func newWorld(t testing.TB, j jdkTables) *world {
 	t.Helper()
 	l, r := resolve(j.tab)
@@ -65,14 +65,14 @@ func newWorld(t testing.TB, j jdkTables) *world {
 	return w
 }
 
-// eachWorld runs a test with the layout of every JDK that there are tables of.
+// eachWorld runs a test with the layout of every JDK in the tables.
 func eachWorld(t *testing.T, test func(t *testing.T, w *world)) {
 	for _, j := range loadTables(t) {
 		t.Run(j.name, func(t *testing.T) { test(t, newWorld(t, j)) })
 	}
 }
 
-// alloc gives out memory for n bytes, all zero, with as much after it.
+// alloc gives out n bytes of memory, all zero, with as much behind them.
 func (w *world) alloc(n int) uint64 {
 	at := w.next
 	w.next += uint64(n+31) &^ 15
@@ -95,7 +95,7 @@ func (w *world) symbol(s string) uint64 {
 	return at
 }
 
-// class makes a class with a constant pool of 8 entries; entry 7 is the source file.
+// class makes a class with a constant pool of 8 entries. Entry 7 is the source file.
 func (w *world) class(name, file string) (pool uint64) {
 	l := &w.l.method
 	pool, klass := w.alloc(int(l.poolSize)+8*8), w.alloc(1024)
@@ -115,7 +115,7 @@ func (w *world) entry(pool uint64, i int, s string) {
 	w.put64(pool+w.l.method.poolSize+8*uint64(i), w.symbol(s))
 }
 
-// method makes a method of 20 bytecodes; its name and signature take entries i and i+1.
+// method makes a method of 20 bytecodes. Its name and signature are entries i and i+1.
 func (w *world) method(pool uint64, i int, name, sig string, lines []byte) uint64 {
 	l := &w.l.method
 	const codeSize = 20
@@ -136,7 +136,7 @@ func (w *world) method(pool uint64, i int, name, sig string, lines []byte) uint6
 	return m
 }
 
-// put block writes a block header for segments [seg, seg+n) and marks them in the map.
+// block writes a block header for the segments [seg, seg+n), and marks them in the map.
 func (w *world) block(seg, n uint64) (blob uint64) {
 	at := worldLow + seg<<worldLog2
 	c := &w.l.code
@@ -184,7 +184,7 @@ type fakeScope struct {
 	bci    int
 }
 
-// Where the parts of a fake nmethod are.
+// The parts of a fake nmethod begin here.
 const (
 	nmSegments = 16
 	nmCodeAt   = 512
@@ -192,8 +192,8 @@ const (
 	nmMetaAt   = 1032
 )
 
-// nmethod writes compiled code that inlines the methods of each stack of pcs into each
-// other, innermost first. The last of methods owns the code.
+// nmethod writes compiled code. It inlines the methods of each stack of pcs into each other, innermost first. The
+// last one of methods owns the code.
 func (w *world) nmethod(seg uint64, id uint32, methods []uint64, pcs map[int32][]fakeScope, order []int32) uint64 {
 	at := w.blob(seg, nmSegments, "nmethod", 6, nmCodeAt, nmCodeEnd)
 	l, bl := &w.l.nm, &w.l.blob
@@ -275,7 +275,7 @@ func (w *world) nmethod(seg uint64, id uint32, methods []uint64, pcs map[int32][
 	return at
 }
 
-// tell writes scopes down as "Class.method:bci:line < ...".
+// tell writes scopes as "Class.method:bci:line < ...".
 func tell(scopes []Scope) string {
 	var s []string
 	for _, sc := range scopes {

@@ -42,6 +42,7 @@ var CPU = arch.NewCPU(arch.Facts{
 	FourthArg:     r10,
 	DearClock:     "hypervisor",
 	PrstatusSize:  len(prstatus) * 8,
+	Locals:        locals,
 	Perf:          perf,
 	Probe:         probe,
 	Calls:         calls,

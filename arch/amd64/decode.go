@@ -139,60 +139,13 @@ prefixes:
 	}
 	op := b[i]
 	i++
-	attr := uint8(0)
-	switch {
-	case op == 0xc5 && rex == 0:
-		if i+1 >= len(b) {
+	switch op {
+	case 0x0f, 0x62, 0xc4, 0xc5:
+		if op, i, rex = in.chooseMap(b, i, rex); i == 0 {
 			return false
-		}
-		rex = ^b[i] >> 5 & 4
-		in.Map = 1
-		in.takeVEX(b[i])
-		op, i = b[i+1], i+2
-	case op == 0xc4 && rex == 0:
-		if i+2 >= len(b) {
-			return false
-		}
-		rex = ^b[i]>>5&7 | b[i+1]>>4&8
-		in.Map = b[i] & 0x1f
-		in.takeVEX(b[i+1])
-		op, i = b[i+2], i+3
-	case op == 0x62 && rex == 0:
-		if i+3 >= len(b) {
-			return false
-		}
-		rex = ^b[i]>>5&7 | b[i+1]>>4&8
-		in.Map = b[i] & 7
-		in.takeVEX(b[i+1])
-		op, i = b[i+3], i+4
-	case op == 0x62 || op == 0xc4 || op == 0xc5:
-		return false
-	case op == 0x0f:
-		op, i = b[i], i+1
-		in.Map = 1
-		if op == 0x38 || op == 0x3a {
-			if i >= len(b) {
-				return false
-			}
-			in.Map = 2
-			if op == 0x3a {
-				in.Map = 3
-			}
-			op, i = b[i], i+1
 		}
 	}
-	switch {
-	case in.Map == 0 && !in.Vec:
-		attr = oneByte[op]
-	case in.Map == 1:
-		attr = twoByte[op]
-	case in.Map == 2 || in.Map == 5 || in.Map == 6:
-		attr = mrm
-	case in.Map == 3:
-		attr = mrm | 1
-	default: // map 4 is APX's
-		return false
-	}
+	attr := in.attributes(op)
 	if attr&bad != 0 {
 		return false
 	}
@@ -219,6 +172,59 @@ prefixes:
 	}
 	in.Len = i + n
 	return true
+}
+
+// chooseMap reads the opcode behind bytes that choose its map: 0x0f, VEX or EVEX. The first of these bytes lies before
+// i. VEX and EVEX bring the bits of REX. next is where the bytes behind the opcode begin, 0 if there is no opcode.
+func (in *inst) chooseMap(b []byte, i int, rex uint8) (op uint8, next int, bits uint8) {
+	long := b[i-1] != 0x0f
+	if long && rex != 0 {
+		return 0, 0, 0
+	}
+	switch {
+	case b[i-1] == 0xc5 && i+1 < len(b):
+		in.Map = 1
+		in.takeVEX(b[i])
+		return b[i+1], i + 2, ^b[i] >> 5 & 4
+	case b[i-1] == 0xc4 && i+2 < len(b):
+		in.Map = b[i] & 0x1f
+		in.takeVEX(b[i+1])
+		return b[i+2], i + 3, ^b[i]>>5&7 | b[i+1]>>4&8
+	case b[i-1] == 0x62 && i+3 < len(b):
+		in.Map = b[i] & 7
+		in.takeVEX(b[i+1])
+		return b[i+3], i + 4, ^b[i]>>5&7 | b[i+1]>>4&8
+	case long:
+		return 0, 0, 0
+	}
+	op, i = b[i], i+1
+	in.Map = 1
+	if op != 0x38 && op != 0x3a {
+		return op, i, rex
+	}
+	if i >= len(b) {
+		return 0, 0, 0
+	}
+	in.Map = 2
+	if op == 0x3a {
+		in.Map = 3
+	}
+	return b[i], i + 1, rex
+}
+
+// attributes are what the tables tell of an opcode in the map of its instruction.
+func (in *inst) attributes(op uint8) uint8 {
+	switch {
+	case in.Map == 0 && !in.Vec:
+		return oneByte[op]
+	case in.Map == 1:
+		return twoByte[op]
+	case in.Map == 2 || in.Map == 5 || in.Map == 6:
+		return mrm
+	case in.Map == 3:
+		return mrm | 1
+	}
+	return bad // map 4 is APX's
 }
 
 // takeVEX takes the last byte of a VEX prefix, or the one of EVEX that is like it.

@@ -16,7 +16,7 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// disassembled is an instruction as objdump tells it.
+// disassembled is an instruction as objdump prints it.
 type disassembled struct {
 	code []byte
 	text string
@@ -62,8 +62,8 @@ func disassembly(t *testing.T) iter.Seq[disassembled] {
 	}
 }
 
-// TestDecodeAgainstObjdump holds every instruction length in the text of libjvm and
-// libc against binutils.
+// TestDecodeAgainstObjdump compares the length of every instruction in the text of libjvm and libc with what
+// binutils says.
 func TestDecodeAgainstObjdump(t *testing.T) {
 	n, wrong := 0, 0
 	for line := range disassembly(t) {
@@ -107,8 +107,8 @@ var registerNames = func() map[string]uint8 {
 // readers are instructions that do not write their last operand.
 var readers = regexp.MustCompile(`^(cmp[bwlq]?|test[bwlq]?|push[wq]?|call[q]?|jmp[q]?|bt[wlq]?|nop[wl]?|i?mul[bwlq]?|i?div[bwlq]?|out|xchg|v?ptest|ud.*|wr[fg]sbase|int)$`)
 
-// TestClobberAgainstObjdump: of a register that an instruction writes the tracer does not
-// believe that it is what it was. In AT&T's notation that is the last operand.
+// TestClobberAgainstObjdump: if an instruction writes a register, the tracer no longer believes the register's old
+// value. In AT&T's notation the written register is the last operand.
 func TestClobberAgainstObjdump(t *testing.T) {
 	checked := 0
 	for line := range disassembly(t) {
@@ -142,8 +142,8 @@ func TestClobberAgainstObjdump(t *testing.T) {
 	}
 }
 
-// FuzzDecode decodes arbitrary bytes. What stands behind an instruction does not matter,
-// and less than the instruction is none.
+// FuzzDecode decodes arbitrary bytes. The bytes behind an instruction do not matter. A part of an instruction is no
+// instruction.
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte{0x48, 0x83, 0xc4, 0x10, 0x5d, 0xc3})
 	f.Add([]byte{0x62, 0xf1, 0x7c, 0x48, 0x10, 0x44, 0x24, 0x01})

@@ -6,8 +6,8 @@ import (
 	"goprof/arch"
 )
 
-// FuzzTrace reads arbitrary code ahead. Where the code lies and what the tracer did
-// before do not matter, and what it tells is told in registers that there are.
+// FuzzTrace reads arbitrary code ahead. The result does not depend on the code's address, nor on what the tracer did
+// before. The result names only registers that exist.
 func FuzzTrace(f *testing.F) {
 	f.Add([]byte{0x55, 0x48, 0x83, 0xec, 0x20, 0xe8, 0, 0, 0, 0, 0x48, 0x83, 0xc4, 0x20, 0x5d, 0xc3}, uint16(1),
 		uint16(0x30))

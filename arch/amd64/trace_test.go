@@ -13,7 +13,7 @@ func val(reg int, off int32) arch.Loc { return arch.RegPlus(uint8(reg), off) }
 
 func newTracer() arch.Tracer { return CPU.NewTracer(CPU.Java) }
 
-// Each row is one place in code as HotSpot makes it; the caret marks the pc.
+// Each row is one place in code as HotSpot makes it. The caret marks the pc.
 func TestTrace(t *testing.T) {
 	const sp, fp = rsp, rbp
 	// C2, JDK 17: bang; push rbp; sub rsp,0x20; nop; call; add rsp,0x20; pop rbp;
@@ -84,8 +84,8 @@ func TestTrace(t *testing.T) {
 			"4c8d6c2408 58 ^4883ec10 50 4889742408 ff6360",
 			arch.Exit{RA: val(rax, 0), SP: val(sp, -16), FP: val(fp, 0), Jump: true, Indirect: true,
 				Through: mem(rbx, 0x60), SenderSP: val(r13, 0)}},
-		// templateInterpreterGenerator_x86.cpp, generate_throw_exception, as in JDK 17: the frame has gone,
-		// the VM is asked for the handler, and rdx is kept.
+		// templateInterpreterGenerator_x86.cpp, generate_throw_exception, as in JDK 17: the frame has gone, the VM is
+		// asked for the handler, and rdx is kept.
 		{"an exception leaves an interpreted method: before the VM is asked",
 			"c9 5a 488be3 ^498b87e8020000 50 52 488bf2 498bff f7c40f000000 0f8412000000 4883ec08 e8a40ada14 4883c408 " +
 				"e905000000 e8960ada14 488bd8 5a 58 ffe3",
@@ -106,11 +106,12 @@ func TestTrace(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got.BCP = arch.Loc{} // on amd64 the same register as SenderSP
+			got.BCP = arch.Loc{} // on amd64, the same register as SenderSP
 			if r.want.SenderSP.Kind == arch.Unknown {
 				got.SenderSP = arch.Loc{}
 			}
-			got.Taken, got.End, got.Calls, got.WritesRA = arch.Loc{}, arch.Loc{}, false, false // have tests of their own
+			// these have tests of their own
+			got.Taken, got.End, got.Calls, got.WritesRA = arch.Loc{}, arch.Loc{}, false, false
 			if got != r.want {
 				t.Errorf("got  %+v\nwant %+v", got, r.want)
 			}
@@ -118,7 +119,7 @@ func TestTrace(t *testing.T) {
 	}
 }
 
-// A long method: its return is far away, the end of its prologue is near.
+// A long method: its return is far away, and the end of its prologue is near.
 func TestTracePrologue(t *testing.T) {
 	const sp, fp, size = rsp, rbp, 0x30
 	rows := []struct {
@@ -143,7 +144,7 @@ func TestTracePrologue(t *testing.T) {
 			t.Errorf("%s: got %+v, %v\nwant %+v", r.name, got, err, r.want)
 		}
 	}
-	// A frame of two words. Before the push nothing may be taken for what is behind it.
+	// A frame of two words. Before the push, no word may be taken for the one behind the frame.
 	code, pc := assemble(t, "^89842400c0feff 55 90 5d c3")
 	if got, err := newTracer().Trace(code, 0, pc, 16); err != nil || got.RA != mem(sp, 0) || got.FP != val(fp, 0) {
 		t.Errorf("a small frame, before push: %+v, %v", got, err)
@@ -158,9 +159,9 @@ func TestTracePrologue(t *testing.T) {
 	}
 }
 
-// C2's string_indexof (c2_MacroAssembler_x86.cpp), as JDK 17 makes it for a needle of unknown
-// length, in a frame of 0x30 bytes. The caret marks where the old stack pointer is in rcx, the
-// bar where it is on the stack. There may be 0, 16 or 32 bytes between it and the one now.
+// C2's string_indexof (c2_MacroAssembler_x86.cpp), as JDK 17 makes it for a needle of unknown length, in a frame of
+// 0x30 bytes. The caret marks where the old stack pointer is in rcx. The bar marks where it is on the stack. There
+// may be 0, 16 or 32 bytes between the old stack pointer and the new one.
 const stringIndexOf = "488bcc ^83f808 7356 8bde 81e3ff0f0000 81fbf00f0000 7617 4883ec10 50 0fb65c06ff 885c0407 " +
 	"48ffc8 75f2 58" +
 	"488bf4 83fa08 732a 8bdf 81e3ff0f0000 81fbf00f0000 761a 4883ec10 50 8bc2 0fb75c47fe 66895c4406 48ffc8 75f1 58 488bfc" +
@@ -200,20 +201,20 @@ func TestTraceStringIndexOf(t *testing.T) {
 		}
 		steps++
 	}
-	if steps != 93 { // as objdump counts
+	if steps != 93 { // the number that objdump counts
 		t.Errorf("%d instructions", steps)
 	}
 }
 
-// The stub that a thread comes to from a poll, short of most registers: it makes room for its
-// return address, fills it in before the call, and moves it past the poll after it.
+// A poll leads a thread to this stub, which is shortened: it saves few registers. It makes room for its return
+// address, fills that in before the call, and moves it past the poll afterwards.
 func TestTraceHandlerBlob(t *testing.T) {
 	const restore = "488b6c2450 488b5c2460 4881c480000000 4883c408 9d 5d"
 	code, _ := assemble(t, "53 55 488bec 9c 4883ec08 4881ec80000000 48895c2460 48896c2450 498b9f58030000 48895d08 "+
 		"498bff e800100000"+
 		"49837f0800 741c"+restore+"e900100000 483b5d08 7508 4883c302 48895d08"+restore+"c3")
 	const afterCall, unwinds, returns, moved = 0x2e, 0x35, 0x51, 0x5f
-	// what stands on the stack, before saving
+	// sizes are the bytes on the stack, before registers are saved
 	sizes := map[uint64]int32{0: 0, 1: 8, 2: 16, 5: 16, 6: 24, 0xa: 32, 0x11: 0xa0}
 	var in inst
 	for pc := uint64(0); pc < uint64(len(code)); pc += uint64(in.Len) {
@@ -243,10 +244,9 @@ func TestTracePopped(t *testing.T) {
 		name, code string
 		want       arch.Loc
 	}{
-		// C1's unwind_exception: the return address is popped after the call, the handler's
-		// address came from it.
+		// C1's unwind_exception: the return address is popped after the call. The call has told the handler's address.
 		{"popped", "^e8ff000000 488bc8 5a ffe1", mem(rsp, 0)},
-		// C2's ExceptionBlob: the exception's pc is pushed in the place of one.
+		// C2's ExceptionBlob: the exception's pc is pushed in the place of a return address.
 		{"pushed and popped", "^52 4883ec08 4883e4f0 e8ff000000 4883c408 5a 4c8bc0 41ffe0", val(rdx, 0)},
 		// C1's handle_exception_from_callee, after its leave.
 		{"to be jumped to", "c9 ^59 ffe1", mem(rsp, 0)},
@@ -279,8 +279,8 @@ func TestTraceEntry(t *testing.T) {
 	}
 }
 
-// Code without a way out: it is followed to where the frame is known to be whole. The bar
-// marks a record of the debug information.
+// Code without a way out is followed to where its frame is known to be whole. The bar marks a record of the debug
+// information.
 func TestTraceTo(t *testing.T) {
 	const sp, fp, size = rsp, rbp, 0x30
 	whole := arch.Exit{RA: mem(sp, 0x28), SP: val(sp, 0x30), FP: mem(sp, 0x20), FrameBuilt: true}
@@ -320,7 +320,7 @@ func TestTraceTo(t *testing.T) {
 func TestTraceFindsNoWayOut(t *testing.T) {
 	for _, code := range []string{
 		"^ebfe", "^0f0b", "^90", "^4c03e1 0f0b",
-		"^d5084889d8 c3",           // REX2 (APX): mov r16.., and what else it may be
+		"^d5084889d8 c3",           // REX2 (APX): mov r16.., and whatever else it may be
 		"^62f4fc1801c3 c3",         // EVEX map 4 (APX): a general instruction with a new destination
 		"^48664889d8 c3",           // REX before another prefix
 		"^c4e0f990c0 c3",           // VEX has no map 0
@@ -360,8 +360,8 @@ func BenchmarkTrace(b *testing.B) {
 	}
 }
 
-// TestTraceAfterManySpills: a return address that is moved after code has spilled more registers than
-// a Tracer remembers, to a place of which it remembers an older value. Shenandoah's barrier does that in adapters.
+// TestTraceAfterManySpills: code spills more registers than a Tracer remembers. Then a return address is moved to a
+// place of which the Tracer remembers an older value. Shenandoah's barrier does that in adapters.
 func TestTraceAfterManySpills(t *testing.T) {
 	code := []byte{0x50, 0x48, 0x81, 0xec, 0, 4, 0, 0} // push rax; sub rsp, 0x400
 	for i := range arch.MaxSlots - 1 {

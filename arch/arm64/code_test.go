@@ -6,7 +6,7 @@ import (
 	"goprof/arch"
 )
 
-// What a CPU tells of pieces of code.
+// TestCode: what the CPU knows of pieces of code.
 func TestCode(t *testing.T) {
 	var r arch.Regs
 	r[regPC], r[8] = 0x800000000, 0x7f0b5c001240
@@ -74,12 +74,12 @@ func TestCode(t *testing.T) {
 		"fd400420 17fffffe": -4, // ldr d0, [x1, #8]
 		"f9000bfe 17fffffe": 0,  // str x30, [sp, #16]
 		"f900043e 17fffffe": 0,  // str x30, [x1, #8]
-		"f940043e 17fffffe": 0,  // ldr x30, [x1, #8]: changes what rules speak of
+		"f940043e 17fffffe": 0,  // ldr x30, [x1, #8] changes a register that unwind rules speak of
 		"f8410421 17fffffe": 0,  // ldr x1, [x1], #16
 		"910043ff 17fffffe": 0,  // add sp, sp, #16
 		"f9400421 d65f03c0": 0,  // ret
 		"f9400421":          0,
-		"a9400821 17fffffe": 0, // ldp: no erratum of these
+		"a9400821 17fffffe": 0, // ldp: no erratum concerns it
 	} {
 		if by, ok := CPU.Detour(bytes(words)); by != want && ok || ok != (want != 0) {
 			t.Errorf("%s goes back by %d %v, want %d", words, by, ok, want)
@@ -114,8 +114,8 @@ func TestCode(t *testing.T) {
 	}
 }
 
-// TestPops has the code of a stub of C2's (JDK 8, _rethrow_Java) behind its call, where it has pushed a crumb, and that
-// of others.
+// TestPops has the code behind the call in a stub of C2 (JDK 8, _rethrow_Java) that has pushed a crumb, and the same
+// of other stubs.
 func TestPops(t *testing.T) {
 	for code, want := range map[string]uint64{
 		"910043ff aa0003eb": 16, // add sp, sp, #16; mov x11, x0
@@ -132,7 +132,7 @@ func TestPops(t *testing.T) {
 	}
 }
 
-// TestCallTarget: of calls that say where they lead, forwards and back.
+// TestCallTarget: calls that say where they lead, forwards and back.
 func TestCallTarget(t *testing.T) {
 	for words, want := range map[string]uint64{"94000400": 0x401000, "97fffffe": 0x3ffff8, "d63f0100": 0, "14000400": 0} {
 		code, _ := assemble(t, words)

@@ -43,6 +43,7 @@ var CPU = arch.NewCPU(arch.Facts{
 	SyscallInst:   []byte{0x01, 0x00, 0x00, 0xd4},
 	SyscallNumber: x8,
 	PrstatusSize:  prstatusWords * 8,
+	Locals:        locals,
 	Perf:          perf,
 	Probe:         probe,
 	Signs:         true,

@@ -21,14 +21,14 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// disassembled is an instruction as objdump tells it.
+// disassembled is an instruction as objdump prints it.
 type disassembled struct {
 	code []byte
 	text string
 }
 
-// disassembly yields instructions as objdump tells them: 300,000 of each of libc and what GOPROF_ARM64_ELF
-// names, and of words made up at random.
+// disassembly yields instructions as objdump prints them: 300,000 of libc, as many of each file in GOPROF_ARM64_ELF,
+// and as many random words.
 func disassembly(t *testing.T) iter.Seq[disassembled] {
 	jvmtest.NotQuick(t, jvmtest.StartsTool)
 	objdump := ""
@@ -86,10 +86,10 @@ func disassembly(t *testing.T) iter.Seq[disassembled] {
 
 const madeUpWords = 200000
 
-// undefined are what objdump does not know, or only as data.
+// undefined matches words that objdump does not know, or knows only as data.
 var undefined = regexp.MustCompile(`^(\.inst|\.word|udf|undefined|.*NYI)`)
 
-// Instructions whose first operands are read, and those of whose first two both are written.
+// Some instructions only read their first operands. Some write both of their first two.
 var (
 	reads = regexp.MustCompile(`^(st(r|p|ur|nr|np|lr|llr|lur|tr|g|zg|2g|z2g|gp|gm|zgm|1|2|3|4|64b)[a-z0-9]*|st(add|clr|eor|set|smax|smin|umax|umin)l?[bh]?|cmp|cmn|tst|ccmp|ccmn|cbn?z|tbn?z|br|blr|ret|` +
 		`b(l?r)a[ab]z?|prf.*|rprfm|msr|sys|dc|ic|at|tlbi|cfp|cpp|dvp|fcmp.*|fccmp.*|rmif|setf.*|ctermeq|ctermne|ptest|wfet|wfit|svc|hvc|smc|hlt|brk|dcps.|tcancel|cosp|cmpp)$`)
@@ -99,7 +99,7 @@ var (
 
 var register = regexp.MustCompile(`^(x|w)(\d+)$|^w?sp$`)
 
-// written are the general registers that an instruction writes, as objdump's text has it.
+// written are the general registers that an instruction writes, by objdump's text.
 func written(text string) (regs uint32) {
 	mnemonic, operands, _ := strings.Cut(text, " ")
 	add := func(op string) {
@@ -131,7 +131,7 @@ func written(text string) (regs uint32) {
 	}
 	if strings.HasPrefix(mnemonic, "stx") || strings.HasPrefix(mnemonic, "stlx") || mnemonic == "st64bv" ||
 		mnemonic == "st64bv0" {
-		add(ops[0]) // whether it was stored
+		add(ops[0]) // whether the store succeeded
 		return regs
 	}
 	if inBase || reads.MatchString(mnemonic) || strings.HasPrefix(mnemonic, "b.") || strings.HasPrefix(mnemonic, "bc.") {
@@ -154,8 +154,8 @@ func written(text string) (regs uint32) {
 	return regs
 }
 
-// TestDecodeAgainstObjdump: of the registers that an instruction writes the tracer does not believe
-// that they are what they were, and of all others it does.
+// TestDecodeAgainstObjdump: if an instruction writes a register, the tracer no longer believes the register's old
+// value. It still believes the values of all other registers.
 func TestDecodeAgainstObjdump(t *testing.T) {
 	checked, wrong := 0, 0
 	for line := range disassembly(t) {
@@ -228,7 +228,7 @@ func set(regs uint32) string {
 	return "{" + strings.Join(names, " ") + "}"
 }
 
-// FuzzDecode decodes any word: what it gives are registers that there are.
+// FuzzDecode decodes any word. The result names only registers that exist.
 func FuzzDecode(f *testing.F) {
 	for _, s := range []string{"fd7bbfa9", "fd7bc1a8", "c0035fd6", "ff4300d1", "1f2003d5", "bf030091"} {
 		b, _ := hex.DecodeString(s)

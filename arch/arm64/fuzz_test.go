@@ -6,8 +6,8 @@ import (
 	"goprof/arch"
 )
 
-// FuzzTrace reads arbitrary code ahead. Where the code lies and what the tracer did before do not matter, and
-// what it tells is told in registers that there are.
+// FuzzTrace reads arbitrary code ahead. The result does not depend on the code's address, nor on what the tracer did
+// before. The result names only registers that exist.
 func FuzzTrace(f *testing.F) {
 	for _, words := range []string{
 		// sub sp, sp, #0x30; stp x29, x30, [sp, #0x20]; ldp x29, x30, [sp, #0x20]; add sp, sp, #0x30; ret

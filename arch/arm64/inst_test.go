@@ -6,7 +6,7 @@ import (
 	"goprof/arch"
 )
 
-// TestRead: where instructions go on. The caret marks the one that is read.
+// TestRead: where the next instruction begins. The caret marks the instruction that is read.
 func TestRead(t *testing.T) {
 	for _, r := range []struct {
 		name, code string

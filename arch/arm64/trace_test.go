@@ -28,7 +28,7 @@ func assemble(t testing.TB, s string) (code []byte, pc uint64) {
 	return code, pc
 }
 
-// traced is what a row of a table tells of an Exit.
+// traced is the part of an Exit that a row of a table tells.
 func traced(e arch.Exit) arch.Exit {
 	e.Taken, e.End, e.BCP, e.SenderSP, e.ThrownAt, e.WritesRA, e.Calls, e.Kept = arch.Loc{}, arch.Loc{}, arch.Loc{},
 		arch.Loc{}, arch.Loc{}, false, false, 0
@@ -202,7 +202,7 @@ func TestTrace(t *testing.T) {
 	}
 }
 
-// Code that takes a frame away because of an exception, and the way back of one that rewrites where it returns.
+// Some code takes a frame away because of an exception. Some code returns to an address that it has rewritten.
 func TestTraceException(t *testing.T) {
 	const sp, fp, lr = regSP, x29, x30
 	type told struct {
@@ -252,7 +252,7 @@ func TestTraceException(t *testing.T) {
 	}
 }
 
-// A long method: its return is far away, the end of its prologue is near.
+// A long method: its return is far away, and the end of its prologue is near.
 func TestTracePrologue(t *testing.T) {
 	const sp, fp, lr = regSP, x29, x30
 	built := func(ra, sp, fp arch.Loc) arch.Exit { return arch.Exit{RA: ra, SP: sp, FP: fp, FrameBuilt: true} }
@@ -283,7 +283,8 @@ func TestTracePrologue(t *testing.T) {
 	}
 }
 
-// The interpreter's method entry (generate_fixed_frame): its frame can be walked once the sender's sp stands in it.
+// The interpreter's method entry (generate_fixed_frame): its frame can be walked once the frame holds the sender's
+// sp.
 func TestTraceEntry(t *testing.T) {
 	const sp, fp, lr = regSP, x29, x30
 	code, _ := assemble(t,

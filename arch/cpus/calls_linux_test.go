@@ -11,8 +11,8 @@ import (
 	"goprof/arch/arm64"
 )
 
-// TestCallNumbers holds the numbers of this machine's CPU against those that the kernel's headers gave x/sys, and
-// both tables against each other: what one CPU has and the other lacks must be known to be so.
+// TestCallNumbers compares the numbers of this machine's CPU with those that x/sys has from the kernel's headers,
+// and the tables of both CPUs with each other. A call that only one CPU has must be listed as such.
 func TestCallNumbers(t *testing.T) {
 	want := map[int64]arch.Call{
 		unix.SYS_READ: arch.CallRead, unix.SYS_PREAD64: arch.CallRead, unix.SYS_READV: arch.CallRead,

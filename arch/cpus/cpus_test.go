@@ -20,7 +20,7 @@ func TestTwins(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, e := range entries {
-			if !e.IsDir() { // testdata has what a fuzzer found
+			if !e.IsDir() { // testdata holds what a fuzzer found
 				names = append(names, e.Name())
 			}
 		}
@@ -33,8 +33,8 @@ func TestTwins(t *testing.T) {
 	}
 }
 
-// leftOut are the facts that a CPU may leave out. All others have a value that is not 0, so that one that was
-// forgotten shows. DWARF's register 0 is one of them.
+// leftOut are the facts that a CPU may leave out. All other facts have a value other than 0, so that a forgotten one
+// shows. A fact that is DWARF's register 0 counts as left out.
 var leftOut = map[string][]string{
 	"amd64": {"ReturnsInRegister", "SyscallResult", "SyscallInst", "SyscallNumber", "Signs", "SenderSPVaries", "Sigreturn",
 		"SigRegs"},

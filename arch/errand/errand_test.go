@@ -33,7 +33,7 @@ func in(d time.Duration) int64 {
 	return ts.Nano() + int64(d)
 }
 
-// isThread reports whether this process has such an OS thread.
+// isThread reports whether this process has an OS thread of this number.
 func isThread(tid int) bool {
 	_, err := os.Stat(fmt.Sprintf("/proc/self/task/%d", tid))
 	return err == nil
@@ -62,7 +62,7 @@ func TestCall(t *testing.T) {
 		t.Errorf("%d is no thread of ours", tid)
 	}
 	r.End()
-	for range 20_000 { // its memory is given back a moment before /proc forgets it
+	for range 20_000 { // the thread's memory is given back a moment before /proc forgets the thread
 		if !isThread(tid) {
 			return
 		}
@@ -71,7 +71,7 @@ func TestCall(t *testing.T) {
 	t.Error("its OS thread has not ended")
 }
 
-// TestArguments: all six arrive, in order.
+// TestArguments: all six arguments arrive, in order.
 func TestArguments(t *testing.T) {
 	r := newRunner(t)
 	defer r.End()
@@ -87,12 +87,12 @@ func TestArguments(t *testing.T) {
 	}
 	r.Go(unix.SYS_PROCESS_VM_READV, &[6]uintptr{uintptr(os.Getpid()), 0, 0, 0, 0, 1})
 	r.Wait(soon())
-	if _, e := r.Result(); e != unix.EINVAL { // it knows no flags
+	if _, e := r.Result(); e != unix.EINVAL { // this call knows no flags
 		t.Errorf("the sixth argument does not arrive: %v", e)
 	}
 }
 
-// TestAlong: calls are made in order, up to the first that returns something else than it should.
+// TestAlong: calls are made in order, up to the first with an unexpected result.
 func TestAlong(t *testing.T) {
 	r := newRunner(t)
 	defer r.End()
@@ -138,8 +138,8 @@ func TestAlong(t *testing.T) {
 	}
 }
 
-// TestGivenUp: a call that does not return is waited for until the deadline and no longer, and what comes of it later
-// harms nobody. Neither the garbage collector nor a new Runner waits for it.
+// TestGivenUp: a call does not return. It is waited for until the deadline and no longer. Its later result does no
+// harm. Neither the garbage collector nor a new Runner waits for it.
 func TestGivenUp(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(1))
 	var pipe [2]int
@@ -155,12 +155,13 @@ func TestGivenUp(t *testing.T) {
 	if now := in(0); now < until {
 		t.Errorf("given up %v too early", time.Duration(until-now))
 	}
-	for end := soon(); !r.Sleeps(); time.Sleep(time.Millisecond) { // on a busy machine it may have begun just now
+	// on a busy machine the Runner may have begun just now
+	for end := soon(); !r.Sleeps(); time.Sleep(time.Millisecond) {
 		if in(0) > end {
 			t.Fatal("it does not sleep")
 		}
 	}
-	r.End() // which leaves it as it is
+	r.End() // End leaves the Runner as it is
 	var rubbish [][]byte
 	for range 20 {
 		rubbish = append(rubbish, make([]byte, 1<<16))
@@ -182,7 +183,7 @@ func TestGivenUp(t *testing.T) {
 	unix.Close(pipe[1])
 }
 
-// TestSignals: no handler of Go's runs on a Runner.
+// TestSignals: no handler of Go's runs on a Runner's thread.
 func TestSignals(t *testing.T) {
 	r := newRunner(t)
 	defer r.End()

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -41,6 +42,10 @@ minute without that.
 goprof and the pauses of all JVMs together take at most --max-cpu of the host. If they would take
 more, JVMs with many samples lose some first.
 
+--event alloc,exceptions,lock records these beside CPU time, each as a profile of its own. A JVM in
+which one cannot be had is recorded without it, and the log says why. Probes cost each call: use
+--event-match for some JVMs only. docs/agent.md tells what is needed.
+
 --match and --deny choose JVMs by name (main class or jar), main, user, cgroup, container,
 namespace (of the pod), version and vendor: --match petclinic, --match user=^app$,
 --deny version=^1.8. Without --match all JVMs are recorded.
@@ -57,6 +62,7 @@ Nothing listens unless --listen says where. Messages go to standard error.`
 const agentExample = `  goprof agent --files /var/lib/goprof
   goprof agent --otlp http://collector:4318 --spool /var/lib/goprof/spool
   goprof agent --files /var/lib/goprof --files-format jfr --every 1m --files-max-bytes 5GB
+  goprof agent --otlp http://collector:4318 --event alloc=1m,lock
   goprof agent --config /etc/goprof/agent.yaml --listen 127.0.0.1:9464
   goprof agent --config /etc/goprof/agent.yaml --take-over    a new goprof in place of the old one, without a gap
   goprof agent --config /etc/goprof/agent.yaml --check        only say whether the file is right`
@@ -270,7 +276,7 @@ func (f *agentFlags) reload(ctx context.Context, again <-chan os.Signal, a *agen
 		if text := staysAsItWas(&c, old); text != "" {
 			say(text)
 		}
-		c.Engine = old.Engine
+		c.Engine, c.Events = old.Engine, old.Events
 		boundMemory(&c.Settings)
 		a.Reload(c.Settings)
 	}
@@ -284,6 +290,9 @@ func staysAsItWas(c, old *config.Config) string {
 	}
 	if c.Engine != old.Engine { // goprof has given up the rights that perf needs
 		what = append(what, "engine")
+	}
+	if !slices.Equal(c.Events, old.Events) {
+		what = append(what, "event")
 	}
 	if c.Files != old.Files {
 		what = append(what, "files")

@@ -23,7 +23,8 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// fleetPlan is how many JVMs there are at a time, how many of them end each minute (as many come), and for how long.
+// fleetPlan is how many JVMs there are at a time, how many of them end each minute (and as many come), and for how
+// long the test runs.
 type fleetPlan struct {
 	jvms, perMinute int
 	duration        time.Duration
@@ -55,26 +56,27 @@ func parseFleet(t *testing.T) fleetPlan {
 type fleetMember struct {
 	*jvmtest.JVM
 	began, ended time.Time
-	first        time.Time // its first file
+	first        time.Time // when its first file came
 	cpu          time.Duration
 }
 
-// end ends it.
+// end ends the JVM.
 func (m *fleetMember) end(now time.Time) {
 	m.cpu = sampler.ProcessCPU(m.PID)
 	m.Kill()
 	m.ended = now
 }
 
-// fleetEvery is the interval of batches, fleetCPU and fleetMemory the agent's bounds: ten JVMs that come in a minute
-// cost ten attachments.
+// fleetEvery is the interval of batches. fleetCPU and fleetMemory are the agent's bounds: if ten JVMs come in a
+// minute, that costs ten attachments.
 const (
 	fleetEvery  = 5 * time.Second
 	fleetCPU    = 0.05
 	fleetMemory = 200_000_000
 )
 
-// TestFleet: many small JVMs come and go. All are seen, none is left stopped, and the agent keeps within its bounds.
+// TestFleet: many small JVMs come and go. The agent sees all of them, leaves none stopped, and keeps within its
+// bounds.
 func TestFleet(t *testing.T) {
 	plan := parseFleet(t)
 	jdk := jvmtest.JDKs(t)[0]
@@ -136,7 +138,7 @@ func TestFleet(t *testing.T) {
 		at["goprof_agent_evicted_total"], at["goprof_agent_samples_total"], used, at["goprof_agent_samples_lost_total"])
 }
 
-// noteFirst notes whose first file has come.
+// noteFirst notes the JVMs whose first file has come.
 func (a *liveAgent) noteFirst(t *testing.T, running []*fleetMember) {
 	for _, m := range running {
 		if m.first.IsZero() && len(a.filesOf(t, m.PID)) > 0 {
@@ -145,7 +147,7 @@ func (a *liveAgent) noteFirst(t *testing.T, running []*fleetMember) {
 	}
 }
 
-// judgeFleet: each JVM has files that was there for long enough.
+// judgeFleet demands files of each JVM that was there for long enough.
 func judgeFleet(t *testing.T, all []*fleetMember, a *liveAgent, which string) {
 	if len(all) == 0 {
 		return
@@ -176,8 +178,8 @@ func judgeFleet(t *testing.T, all []*fleetMember, a *liveAgent, which string) {
 		took[len(took)-1].Round(time.Millisecond), within)
 }
 
-// freePort is one that the kernel gives nobody who does not ask for it (ip_local_port_range begins at 32768): others
-// open many before the agent listens there.
+// freePort is a port that the kernel gives only to a program that asks for it by number (ip_local_port_range begins
+// at 32768). Other programs open many ports before the agent listens there.
 func freePort(t *testing.T) string {
 	t.Helper()
 	for range 1000 {
@@ -191,7 +193,7 @@ func freePort(t *testing.T) string {
 	return ""
 }
 
-// scrape reads an agent's metrics that have no labels; it is empty where there is no agent yet.
+// scrape reads an agent's metrics without labels. The result is empty if there is no agent yet.
 func scrape(t *testing.T, at string) map[string]float64 {
 	t.Helper()
 	all := map[string]float64{}
@@ -205,9 +207,9 @@ func scrape(t *testing.T, at string) map[string]float64 {
 	defer answer.Body.Close()
 	in := bufio.NewScanner(io.LimitReader(answer.Body, 1<<20))
 	for in.Scan() {
-		name, value, _ := strings.Cut(in.Text(), " ")
-		if n, err := strconv.ParseFloat(value, 64); err == nil {
-			all[name] = n
+		at := max(strings.LastIndexByte(in.Text(), ' '), 0) // a label may have a space
+		if n, err := strconv.ParseFloat(strings.TrimSpace(in.Text()[at:]), 64); err == nil {
+			all[in.Text()[:at]] = n
 		}
 	}
 	return all

@@ -21,17 +21,17 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// agentLimit bounds a hang, and measures nothing.
+// agentLimit bounds a hang. It measures nothing.
 var agentLimit = jvmtest.Slow(3 * time.Minute)
 
-// liveAgent is an agent under way.
+// liveAgent is a running agent.
 type liveAgent struct {
 	dir string
 	cmd *exec.Cmd
 	log strings.Builder
 }
 
-// startAgent starts one that records the JVMs of a test alone: others may run on this machine.
+// startAgent starts an agent that records only the JVMs of a test: other JVMs may run on this machine.
 func startAgent(t *testing.T, args ...string) *liveAgent {
 	t.Helper()
 	a := &liveAgent{dir: filepath.Join(t.TempDir(), "files")}
@@ -50,7 +50,7 @@ func startAgent(t *testing.T, args ...string) *liveAgent {
 	return a
 }
 
-// end ends it as systemd does.
+// end ends the agent as systemd does.
 func (a *liveAgent) end(t *testing.T) {
 	t.Helper()
 	a.cmd.Process.Signal(syscall.SIGTERM)
@@ -73,7 +73,7 @@ func (a *liveAgent) filesOf(t *testing.T, pid int) []string {
 func (a *liveAgent) awaitFolder(t *testing.T) {
 	t.Helper()
 	for end := time.Now().Add(agentLimit); ; time.Sleep(10 * time.Millisecond) {
-		if in, _ := os.ReadDir(a.dir); len(in) > 0 { // what locks it
+		if in, _ := os.ReadDir(a.dir); len(in) > 0 { // the file that locks the folder
 			return
 		}
 		if time.Now().After(end) {
@@ -92,8 +92,8 @@ func (a *liveAgent) await(t *testing.T, pid int) {
 	}
 }
 
-// TestAgent: a JVM that was there, one that comes, and one that ends while it is recorded. Each has files that can be
-// read, and none is left stopped.
+// TestAgent: one JVM was there before the agent, one comes, and one ends while it is recorded. Each has files that
+// can be read. None is left stopped.
 func TestAgent(t *testing.T) {
 	jdk := jvmtest.JDKs(t)[0]
 	first := jvmtest.Start(t, jdk, "truth.Shares", "-Xmx64m", "--", "1", "7")
@@ -119,7 +119,7 @@ func TestAgent(t *testing.T) {
 	}
 }
 
-// keepsOnly: the agent has no capability beside those, also where it was started with all.
+// keepsOnly demands that the agent has no capability beside those in keep, also if it was started with all of them.
 func (a *liveAgent) keepsOnly(t *testing.T, keep guard.Keep) {
 	t.Helper()
 	if !changesAllThreads() {
@@ -136,11 +136,11 @@ func (a *liveAgent) keepsOnly(t *testing.T, keep guard.Keep) {
 		t.Fatal(err)
 	}
 	if has&(1<<unix.CAP_SYS_PTRACE) == 0 {
-		return // nothing is dropped then (guard)
+		return // in that case the guard drops nothing
 	}
 	parts := uint64(1<<unix.CAP_PERFMON | 1<<unix.CAP_CHECKPOINT_RESTORE)
 	if has&parts != parts {
-		has &^= 1 << unix.CAP_SYS_ADMIN // which stands for them
+		has &^= 1 << unix.CAP_SYS_ADMIN // CAP_SYS_ADMIN stands for them
 	}
 	for _, c := range keep {
 		has &^= 1 << c

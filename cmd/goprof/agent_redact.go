@@ -51,11 +51,14 @@ func (n *nameless) batch(b *ship.Batch) *ship.Batch {
 	defer n.mu.Unlock()
 	out := *b
 	out.Resource, out.Meta = n.whose(b.Resource), n.by.Meta(b.Meta)
+	if out.Event.Name != "" { // it may be named after a function of the program
+		out.Event.Name = n.by.Text(b.Event.Name)
+	}
 	out.Samples = slices.Clone(b.Samples)
 	for i := range out.Samples {
 		s := &out.Samples[i]
 		renamed := n.by.Sample(&profile.Sample{Thread: s.Thread, Stack: s.Stack}, n.known)
-		s.Thread = renamed.Thread
+		s.Thread, s.Link = renamed.Thread, renamed.Link
 		if renamed.Stack != nil { // the stack belongs to the Redactor, and is valid until the next sample
 			stack := *renamed.Stack
 			stack.Frames = slices.Clone(stack.Frames)

@@ -21,10 +21,10 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// TestAgentLeavesNoSecret: an agent with --redact watches a program that is full of secrets. None of them is left in
-// what it writes and sends: the files with their names (in the long form JFR, too), the spool, what an OTLP server and
-// a Pyroscope server get, the page of its counts, and what it says. TestHiddenNames of the agent has it say things
-// about a JVM.
+// TestAgentLeavesNoSecret: an agent with --redact watches a program that is full of secrets. None of the secrets is
+// left in what the agent writes, sends or prints: the files with their names (in the long form JFR, too), the spool,
+// the messages to an OTLP server and to a Pyroscope server, the page of its counts, and its log. TestHiddenNames of
+// the agent makes it print things about a JVM.
 func TestAgentLeavesNoSecret(t *testing.T) {
 	jvmtest.NotQuick(t, jvmtest.StartsJVM)
 	jdks := jvmtest.JDKs(t)
@@ -42,7 +42,7 @@ func TestAgentLeavesNoSecret(t *testing.T) {
 	}
 }
 
-// agentOfSecrets has an agent run until its server has got messages of the JVM.
+// agentOfSecrets runs an agent until its server has got messages about the JVM.
 func agentOfSecrets(t *testing.T, dir, pid, format string) {
 	t.Helper()
 	seen := filepath.Join(dir, "seen-"+format)
@@ -85,7 +85,7 @@ func agentOfSecrets(t *testing.T, dir, pid, format string) {
 	}
 }
 
-// listener keeps all that it gets.
+// listener keeps all messages that it gets.
 type listener struct {
 	dir string
 	mu  sync.Mutex
@@ -122,7 +122,7 @@ func page(t *testing.T, url string) string {
 	return string(b)
 }
 
-// copyTree copies a folder that changes meanwhile: what goes away before it is copied is left out.
+// copyTree copies a folder that changes meanwhile. A file that goes away before it is copied is left out.
 func copyTree(t *testing.T, from, to string) {
 	t.Helper()
 	filepath.WalkDir(from, func(name string, d os.DirEntry, err error) error {

@@ -14,8 +14,8 @@ import (
 	"goprof/profile/resource"
 )
 
-// TestBatchWithoutNames: no word of a program is left in a batch, wherever it stood; what backends need to put profiles
-// in their place is.
+// TestBatchWithoutNames: no word of a program is left anywhere in a batch. What backends need to put profiles in
+// their place is left.
 func TestBatchWithoutNames(t *testing.T) {
 	by := redact.New(redact.Default(), make([]byte, redact.KeySize))
 	n := &nameless{by: by, known: by.Functions()}

@@ -18,8 +18,8 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// TestTakeOver: an agent takes over from another one. No moment is missing in the files of both, none is there twice,
-// and there are as many samples as the JVM has used CPU time.
+// TestTakeOver: an agent takes over from another one. The files of both miss no moment and have none twice. There
+// are as many samples as the CPU time of the JVM is worth.
 func TestTakeOver(t *testing.T) {
 	const rate = 200.0
 	jvm := jvmtest.Start(t, jvmtest.JDKs(t)[0], "truth.Shares", "-Xmx64m", "--", "1", "7")
@@ -34,17 +34,17 @@ func TestTakeOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { next.cmd.Process.Kill() })
-	old.await(t, jvm.PID) // while the next one attaches, and before it asks
+	old.await(t, jvm.PID) // this is while the next agent attaches, before it asks
 	begin := clock.read()
 	first := len(old.filesOf(t, jvm.PID))
-	// Without a bound Wait would wait for ever.
+	// Without a bound Wait might wait for ever.
 	defer time.AfterFunc(agentLimit, func() { old.cmd.Process.Kill() }).Stop()
 	if err := old.cmd.Wait(); err != nil || !strings.Contains(old.log.String(), "another agent takes over") {
 		t.Fatalf("the old one ended with %v\n%s\n%s", err, &old.log, &next.log)
 	}
 	there := len(old.filesOf(t, jvm.PID))
 	for end := time.Now().Add(agentLimit); len(old.filesOf(t, jvm.PID)) < there+1; {
-		if time.Now().After(end) { // its last one comes when it ends
+		if time.Now().After(end) { // the agent writes its last file when it ends
 			t.Fatalf("no file comes after the old one's\n%s", &next.log)
 		}
 		time.Sleep(50 * time.Millisecond)
@@ -53,8 +53,8 @@ func TestTakeOver(t *testing.T) {
 	next.end(t)
 	spans := spansOf(t, old.filesOf(t, jvm.PID))
 	for i := 1; i < len(spans); i++ {
-		// A batch without a sample makes no file: the last one of the old agent may be some milliseconds long, or, where
-		// the JVM had no CPU, longer. A batch that is lost has CPU time of the JVM in it.
+		// A batch without a sample makes no file. The last batch of the old agent may be some milliseconds long, or
+		// longer if the JVM had no CPU. A lost batch has CPU time of the JVM in it.
 		from, to := spans[i-1].to, spans[i].from
 		if used, _ := clock.usedIn(from, to); to.Sub(from) < -time.Millisecond || used > 100*time.Millisecond {
 			t.Errorf("%v between files %d and %d of %d, with %v of CPU time", to.Sub(from), i-1, i, len(spans), used)
@@ -69,14 +69,14 @@ func TestTakeOver(t *testing.T) {
 	}
 	used, doubtful := clock.usedIn(begin, end)
 	due := used.Seconds() * rate
-	// Files begin and end up to a second before and after.
+	// Files begin and end up to a second earlier or later.
 	least, most := 0.8*due-2*rate, 1.2*(due+doubtful.Seconds()*rate)+2*rate
 	if n := float64(samples); n < least || n > most {
 		t.Errorf("%d samples of %v of CPU time, and %v while nobody looked: %.0f are due", samples, used, doubtful, due)
 	}
 }
 
-// cpuClock is what a process had used at moments that are some milliseconds apart.
+// cpuClock is what a process had used at moments that lie some milliseconds apart.
 type cpuClock struct {
 	pid  int
 	mu   sync.Mutex
@@ -84,7 +84,7 @@ type cpuClock struct {
 	used []time.Duration
 }
 
-// watchCPU reads a process's clock until the test ends.
+// watchCPU reads the CPU clock of a process until the test ends.
 func watchCPU(t *testing.T, pid int) *cpuClock {
 	c := &cpuClock{pid: pid}
 	c.read()
@@ -96,7 +96,7 @@ func watchCPU(t *testing.T, pid int) *cpuClock {
 	return c
 }
 
-// read reads the clock, and returns when.
+// read reads the clock. It returns the time of the reading.
 func (c *cpuClock) read() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -105,12 +105,12 @@ func (c *cpuClock) read() time.Time {
 	return now
 }
 
-// longAway is how long nobody reads the clock only where the machine, or this process, has stood still. The kernel
-// charges a thread with what a hypervisor takes from its CPU, and no timer samples it meanwhile.
+// longAway is a gap between readings of the clock that comes only if the machine, or this process, has stood still.
+// The kernel charges a thread for what a hypervisor takes from its CPU, and no timer samples it meanwhile.
 const longAway = 100 * time.Millisecond
 
-// usedIn is what was used between two moments, as if evenly between two readings, and beside that what was used while
-// nobody read the clock for long.
+// usedIn is the CPU time between two moments, as if used evenly between two readings. doubtful is the part from long
+// gaps between readings.
 func (c *cpuClock) usedIn(from, to time.Time) (used, doubtful time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -140,13 +140,13 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// fileSpan is what a file is about.
+// fileSpan is the time that a file is about.
 type fileSpan struct {
 	from, to time.Time
 	samples  int64
 }
 
-// spansOf are those of files, in the order of time.
+// spansOf are the spans of files, in the order of time.
 func spansOf(t *testing.T, names []string) (all []fileSpan) {
 	t.Helper()
 	slices.Sort(names)

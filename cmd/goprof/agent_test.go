@@ -12,7 +12,8 @@ import (
 	"goprof/sampler/agent/config"
 )
 
-// TestReloadSaysWhatItDoesNotTake: a server that was changed in the file is not ignored silently.
+// TestReloadSaysWhatItDoesNotTake: if a server was changed in the file, a reload says that it does not take the
+// change.
 func TestReloadSaysWhatItDoesNotTake(t *testing.T) {
 	old := config.Default()
 	old.To.OTLP = "http://a"
@@ -38,8 +39,8 @@ func TestReloadSaysWhatItDoesNotTake(t *testing.T) {
 	}
 }
 
-// TestOutletsHaveOneUser: files and a spool that another agent uses are found out, so that one can take over; batches
-// wait until they are free.
+// TestOutletsHaveOneUser: an agent notices that another agent uses its files or its spool, so that it can take over.
+// Batches wait until the outlets are free.
 func TestOutletsHaveOneUser(t *testing.T) {
 	for name, of := range map[string]func(*config.Config, string){
 		"files": func(c *config.Config, dir string) { c.Files.Dir = dir },
@@ -64,7 +65,7 @@ func TestOutletsHaveOneUser(t *testing.T) {
 	}
 }
 
-// TestListen: two agents listen at one port where the second one takes over, and else they do not.
+// TestListen: two agents listen at one port if the second one takes over. Otherwise they do not.
 func TestListen(t *testing.T) {
 	first, err := listen("127.0.0.1:0", false)
 	if err != nil {
@@ -83,7 +84,8 @@ func TestListen(t *testing.T) {
 	next.Close()
 }
 
-// TestLabels: what Go's quotes escape and Prometheus' text format does not would make the whole page unreadable.
+// TestLabels: Go's quotes escape characters that Prometheus' text format does not. Such an escape would make the
+// whole page unreadable.
 func TestLabels(t *testing.T) {
 	name := "otlp http://a\u202e\\\"\n"
 	if got, want := labelText.Replace(name), "otlp http://a\u202e"+`\\\"\n`; got != want {
@@ -91,7 +93,7 @@ func TestLabels(t *testing.T) {
 	}
 }
 
-// TestTakeOverInterrupted: Ctrl-C while the other agent is asked is no failure, and withdraws the question.
+// TestTakeOverInterrupted: Ctrl-C while the other agent is asked is no failure. It withdraws the question.
 func TestTakeOverInterrupted(t *testing.T) {
 	dirs := []string{t.TempDir(), t.TempDir()}
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)

@@ -14,6 +14,7 @@ import (
 
 	"goprof/output/ship"
 	"goprof/profile/resource"
+	"goprof/sampler/agent"
 	"goprof/sampler/agent/config"
 	"goprof/sampler/guard"
 	"goprof/sampler/session"
@@ -71,7 +72,12 @@ func urls(text string) (all []string) {
 // guardAgent gives up the rights that an agent does not need.
 func guardAgent(c *config.Config) {
 	keep := guard.ToWatch
-	if c.Engine != session.PtraceEngine {
+	switch {
+	case slices.ContainsFunc(c.Events, func(e session.AskedEvent) bool {
+		return !agent.IsWait(e.Name) && session.MayNeedProbes(e.Name)
+	}):
+		keep = slices.Concat(keep, guard.ForPerf, guard.ForProbes)
+	case c.Engine != session.PtraceEngine || len(c.Events) > 0:
 		keep = slices.Concat(keep, guard.ForPerf)
 	}
 	if !isOwn(c.Files.Dir) {

@@ -14,8 +14,8 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// TestBuildIDs: pprof's own tool shows the images of a recording with the build ids that their files have, from a
-// recording that was written at once and from one that was converted from JFR.
+// TestBuildIDs: pprof's own tool shows the images of a recording with the build ids of their files. One recording
+// was written as pprof, and one was converted from JFR.
 func TestBuildIDs(t *testing.T) {
 	jdk := jvmtest.JDKs(t)[0]
 	jvm := jvmtest.Start(t, jdk, "truth.Shares", "--", "1", "2")
@@ -40,7 +40,7 @@ func TestBuildIDs(t *testing.T) {
 	}
 }
 
-// buildIDOf is a file's build id, by Go's own reader of ELF.
+// buildIDOf is the build id of a file, by Go's own reader of ELF.
 func buildIDOf(t *testing.T, name string) string {
 	t.Helper()
 	f, err := elf.Open(name)

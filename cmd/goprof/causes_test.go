@@ -15,8 +15,8 @@ import (
 	"goprof/sampler/diagnose"
 )
 
-// TestEveryCauseIsDocumented: "goprof help exit-codes" names every cause that the session
-// can find, under the code that it leads to, and no other.
+// TestEveryCauseIsDocumented: "goprof help exit-codes" names every cause that the session can find, under its exit
+// code, and no other cause.
 func TestEveryCauseIsDocumented(t *testing.T) {
 	documented := map[string]exit.Code{}
 	for _, m := range exit.Codes {
@@ -53,8 +53,8 @@ var classes = map[string]diagnose.Class{
 	"NoProcess": diagnose.NoProcess, "NotJVM": diagnose.NotJVM, "Forbidden": diagnose.Forbidden, "Gone": diagnose.Gone,
 }
 
-// causesInSource finds the names of causes in the source of package diagnose: Cause{Name: "x"} with
-// its Class, where both stand together, and c.Name = "x". The name may be a constant.
+// causesInSource finds the names of causes in the source of package diagnose: Cause{Name: "x"} with its Class, if
+// both stand together, and c.Name = "x". The name may be a constant.
 func causesInSource(t *testing.T) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob("../../sampler/diagnose/*.go")
@@ -130,7 +130,7 @@ func noteAssignment(found map[string]string, n *ast.AssignStmt, constants map[st
 	}
 }
 
-// text is what a literal, or one of these constants, says.
+// text is the value of a literal, or of one of these constants.
 func text(e ast.Expr, constants map[string]string) string {
 	if id, ok := e.(*ast.Ident); ok {
 		return constants[id.Name]

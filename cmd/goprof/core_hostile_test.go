@@ -18,14 +18,15 @@ import (
 	"goprof/cmd/goprof/exit"
 )
 
-// mostForCore is the memory that goprof may take for a core file, whatever it claims to hold.
+// mostForCore bounds the memory that goprof may take for a core file, whatever that file claims to hold.
 const mostForCore = 200 << 20
 
-// TestHostileCoresTakeLittle: as many threads and segments as a core may have, half of them libraries, all of them
-// lies, and notes of half a gigabyte (the file has holes in their place), end with "no JVM", in bounded memory.
+// TestHostileCoresTakeLittle: a core has as many threads and segments as a core may have. Half of the segments are
+// libraries, and all are lies. Its notes are half a gigabyte, with holes of the file in their place. goprof ends
+// with "no JVM", in bounded memory.
 func TestHostileCoresTakeLittle(t *testing.T) {
 	many, libraries := 1<<18, 1<<17
-	if testing.Short() { // make test has all of them: 4 s of CPU time
+	if testing.Short() { // make test takes all of them: 4 s of CPU time
 		many, libraries = many/8, libraries/8
 	}
 	var threads, list, names bytes.Buffer
@@ -62,7 +63,8 @@ func TestHostileCoresTakeLittle(t *testing.T) {
 			var cmd *exec.Cmd
 			var said bytes.Buffer
 			took := 0
-			for tries := 0; tries < 100 && took == 0; tries++ { // it may be over before this process has a CPU to look
+			// the command may end before this process has a CPU to look at it
+			for tries := 0; tries < 100 && took == 0; tries++ {
 				cmd = exec.CommandContext(t.Context(), "goprof", "dump", "--core", file)
 				said.Reset()
 				cmd.Stderr = &said
@@ -80,8 +82,9 @@ func TestHostileCoresTakeLittle(t *testing.T) {
 	}
 }
 
-// peakOf runs a command, and returns the most memory that it was seen with; 0: it was never seen. What wait4 tells of
-// it is not less than what this process has: the kernel counts the moment before exec, too (fs/exec.c, exec_mmap).
+// peakOf runs a command. It returns the most memory that was seen in use, or 0 if it never saw the command. The
+// number of wait4 would not do: the kernel counts the moment before exec, too (fs/exec.c, exec_mmap), so that number
+// is at least what this process has.
 func peakOf(t *testing.T, cmd *exec.Cmd) (peak int) {
 	t.Helper()
 	if err := cmd.Start(); err != nil {
@@ -107,7 +110,7 @@ func peakOf(t *testing.T, cmd *exec.Cmd) (peak int) {
 	}
 }
 
-// noteOf appends a note of the kernel's. Contents have a multiple of 4 bytes, here.
+// noteOf appends a note as the kernel writes it. The contents must have a multiple of 4 bytes.
 func noteOf(b *bytes.Buffer, kind elf.NType, content []byte) {
 	content = append(content, make([]byte, -len(content)&3)...)
 	binary.Write(b, binary.LittleEndian, []uint32{5, uint32(len(content)), uint32(kind)})
@@ -115,7 +118,7 @@ func noteOf(b *bytes.Buffer, kind elf.NType, content []byte) {
 	b.Write(content)
 }
 
-// hostileCore is a core file in the making. Behind each of the segments of notes but the first follows a hole.
+// hostileCore is a core file in the making. A hole follows each segment of notes except the first.
 type hostileCore struct {
 	notes [][]byte
 	loads []elf.Prog64
@@ -134,7 +137,7 @@ func (h *hostileCore) write(t *testing.T, name string) {
 		Phnum: uint16(min(n, 0xffff)), Ehsize: 64, Shentsize: 64}
 	copy(head.Ident[:], "\x7fELF\x02\x01\x01")
 	at := int64(64 + 56*n)
-	if n >= 0xffff { // then the first section header says how many there are
+	if n >= 0xffff { // in this case the first section header has the number
 		head.Shoff, head.Shnum = uint64(at), 1
 		at += 64
 	}

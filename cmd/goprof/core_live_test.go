@@ -14,8 +14,8 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// TestCoreCommands asks the core of a JVM with a deadlock and virtual threads in the ways in which dump, locks and
-// triage answer, and for JSON redacted, too: of the program's package, class and method nothing is left then.
+// TestCoreCommands asks the core of a JVM with a deadlock and virtual threads in each way in which dump, locks and
+// triage answer. It asks for redacted JSON, too, which has nothing of the program's package, class and method.
 func TestCoreCommands(t *testing.T) {
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		virtual := "2"
@@ -62,7 +62,7 @@ func TestCoreCommands(t *testing.T) {
 	})
 }
 
-// coreAnswer is what a command writes that reads a core.
+// coreAnswer is the output of a command that reads a core.
 func coreAnswer(t *testing.T, dir string, want exit.Code, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "goprof", args...)

@@ -16,8 +16,9 @@ import (
 	"goprof/cmd/goprof/exit"
 )
 
-// TestCoreOfOthersFiles: a file below a folder that only another user may enter is not read because a core names it,
-// also by root; the message names the folder that lets root read it, and with that it is read.
+// TestCoreOfOthersFiles: a core names a file below a folder that only another user may enter. goprof does not read
+// the file for that reason, also as root. The message names the folder for --debug-dir, and with that root reads the
+// file.
 func TestCoreOfOthersFiles(t *testing.T) {
 	if !changesAllThreads() {
 		t.Skip("built with cgo: Go cannot change all OS threads then")
@@ -51,7 +52,7 @@ func TestCoreOfOthersFiles(t *testing.T) {
 	}
 }
 
-// coreThatNames is the smallest core file of a process that had a file mapped (include/uapi/linux/elfcore.h,
+// coreThatNames is the smallest core file of a process with a mapped file (include/uapi/linux/elfcore.h,
 // fs/coredump.c: fill_files_note).
 func coreThatNames(file string) []byte {
 	var notes, b bytes.Buffer

@@ -6,7 +6,7 @@ import (
 	"goprof/profile"
 )
 
-// TestHideInternalOfCore: the frame that a signal met is the same where frames above it are folded.
+// TestHideInternalOfCore: the frame in which a signal came stays the same if frames above it are folded.
 func TestHideInternalOfCore(t *testing.T) {
 	frame := func(name string, kind profile.Kind) profile.Frame {
 		return profile.Frame{Func: &profile.Func{Name: name}, Kind: kind, BCI: -1}

@@ -19,7 +19,8 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// TestCtrlC: several dumps end with those that are complete; a triage says that it knows nothing yet, and no finding.
+// TestCtrlC: of several dumps, Ctrl-C leaves the complete ones. A triage says that it knows nothing yet, and reports
+// no finding.
 func TestCtrlC(t *testing.T) {
 	jvm := jvmtest.Start(t, jvmtest.JDKs(t)[0], "truth.Shares", "--", "1", "2")
 	pid := strconv.Itoa(jvm.PID)
@@ -33,7 +34,7 @@ func TestCtrlC(t *testing.T) {
 	}
 }
 
-// untilInterrupted runs goprof, and interrupts it as soon as it has written a line with this text, wherever.
+// untilInterrupted runs goprof. It interrupts goprof as soon as a line with this text was written, to either output.
 func untilInterrupted(t *testing.T, text string, args ...string) (out, told string, code exit.Code) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), jvmtest.Slow(5*time.Minute))

@@ -56,7 +56,7 @@ func TestDoctorJSON(t *testing.T) {
 	}
 }
 
-// TestDoctored: remedies of the doctor are about recording, whatever the doctor was asked.
+// TestDoctored: the doctor's remedies are about recording, whatever the doctor was asked.
 func TestDoctored(t *testing.T) {
 	args := []string{"/usr/bin/goprof", "doctor", "--json", "--pid", "7"}
 	if got := doctored(args, 7); !slices.Equal(got, []string{"/usr/bin/goprof", "record", "--pid", "7"}) {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestDoubtsAreToldOnce: of three JVMs of one kind a run warns once.
+// TestDoubtsAreToldOnce: if a run meets three JVMs of one kind, it warns once.
 func TestDoubtsAreToldOnce(t *testing.T) {
 	var out strings.Builder
 	told := doubts{}

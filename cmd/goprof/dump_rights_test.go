@@ -9,15 +9,15 @@ import (
 	"testing"
 )
 
-// TestMapInFolderOfOthers: root writes the map into a user's folder, as with sudo, also after goprof has given up
-// rights.
+// TestMapInFolderOfOthers: root writes the map into a user's folder, as with sudo. That works also after goprof has
+// given up rights.
 func TestMapInFolderOfOthers(t *testing.T) {
 	dir := t.TempDir()
 	if os.Geteuid() != 0 || os.Chown(dir, 1000, 1000) != nil {
 		t.Skip("needs root, and a folder of another user")
 	}
 	core := filepath.Join(dir, "core")
-	put(t, core, "no core file") // no JVM is needed: the map is written in any case
+	put(t, core, "no core file") // no JVM is needed: goprof writes the map in any case
 	to := filepath.Join(dir, "map")
 	out, _ := exec.CommandContext(t.Context(), "goprof", "dump", "--core", core, "--redact", "default", "--redact-map",
 		to).CombinedOutput()

@@ -17,8 +17,8 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// TestDumpTellsOfStop: a dump of a JVM that a signal has stopped says so, and what lets it go on. In jstack's layout
-// there is no place for that: there goprof says it beside the dump.
+// TestDumpTellsOfStop: a dump of a JVM that a signal has stopped says so, and tells how to let the JVM go on.
+// jstack's layout has no place for that, so goprof says it beside the dump.
 func TestDumpTellsOfStop(t *testing.T) {
 	jvm := jvmtest.Start(t, jvmtest.JDKs(t)[0], "truth.Shares", "--", "1", "2")
 	pid := strconv.Itoa(jvm.PID)

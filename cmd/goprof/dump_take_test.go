@@ -8,7 +8,7 @@ import (
 	"goprof/profile"
 )
 
-// TestLocksAndFolds: a lock stays at the frame that took it, when others are folded.
+// TestLocksAndFolds: if other frames are folded, a lock stays at the frame that took it.
 func TestLocksAndFolds(t *testing.T) {
 	frame := func(name string, sp uint64) profile.Frame {
 		return profile.Frame{Func: &profile.Func{Name: name}, Kind: profile.Interpreted, SP: sp}

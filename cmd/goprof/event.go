@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -27,9 +25,9 @@ type eventFlags struct {
 	every  string
 	alloc  string
 	kernel bool
-	asked  []askedEvent // what event says, with every and alloc
-	others []string     // parts of the recording that event names beside these
-	lead   string       // the one of them that event names first; empty if it names an event first
+	asked  []session.AskedEvent // what event says, with every and alloc
+	others []string             // parts of the recording that event names beside these
+	lead   string               // the one of them that event names first; empty if it names an event first
 }
 
 const eventHelp = `With --event samples are taken of something other than CPU time: alloc, exceptions, class-load,
@@ -105,7 +103,7 @@ var notEvents = map[string]string{
 // ask finds out of what samples are wanted.
 func (f *eventFlags) ask(cmd *cobra.Command) (err error) {
 	if f.event != "" {
-		if f.asked, err = parseEvents(f.event); err != nil {
+		if f.asked, err = session.ParseEvents(f.event); err != nil {
 			return usageError(cmd, "--event: "+err.Error())
 		}
 	}
@@ -115,11 +113,11 @@ func (f *eventFlags) ask(cmd *cobra.Command) (err error) {
 		}
 	}
 	for _, e := range f.asked {
-		if way, is := notEvents[e.name]; is {
-			return usageError(cmd, fmt.Sprintf("--event %s is %s", e.name, way))
+		if way, is := notEvents[e.Name]; is {
+			return usageError(cmd, fmt.Sprintf("--event %s is %s", e.Name, way))
 		}
-		if _, is := eventModes[e.name]; is {
-			return noAmount(cmd, e.name)
+		if _, is := eventModes[e.Name]; is {
+			return noAmount(cmd, e.Name)
 		}
 	}
 	if f.every != "" {
@@ -127,7 +125,7 @@ func (f *eventFlags) ask(cmd *cobra.Command) (err error) {
 			return usageError(cmd, everyHelp)
 		}
 		if len(f.asked) == 1 {
-			if f.asked[0].every, err = parseAmount(f.every); err != nil {
+			if f.asked[0].Every, err = session.ParseAmount(f.every); err != nil {
 				return usageError(cmd, "--every: "+err.Error())
 			}
 		}
@@ -146,48 +144,23 @@ func (f *eventFlags) askAlloc(cmd *cobra.Command) error {
 	if f.alloc == "" {
 		return nil
 	}
-	n, err := parseAmount(f.alloc)
+	n, err := session.ParseAmount(f.alloc)
 	if err != nil {
 		return usageError(cmd, "--alloc: "+err.Error())
 	}
 	for i := range f.asked {
-		if f.asked[i].name == profile.EventAlloc {
-			f.asked[i].every = n
+		if f.asked[i].Name == profile.EventAlloc {
+			f.asked[i].Every = n
 			return nil
 		}
 	}
-	f.asked = append(f.asked, askedEvent{profile.EventAlloc, n})
+	f.asked = append(f.asked, session.AskedEvent{Name: profile.EventAlloc, Every: n})
 	return nil
-}
-
-// units of amounts.
-var units = []struct {
-	suffix string
-	shift  uint
-}{{"k", 10}, {"m", 20}, {"g", 30}}
-
-// maxAmount is the largest interval that the BPF program at a probe can count.
-const maxAmount = 1 << 31
-
-// parseAmount reads a number with k, m or g behind it: multiples of 1024.
-func parseAmount(text string) (uint64, error) {
-	digits, shift := strings.ToLower(text), uint(0)
-	for _, u := range units {
-		if rest, ok := strings.CutSuffix(digits, u.suffix); ok {
-			digits, shift = rest, u.shift
-			break
-		}
-	}
-	n, err := strconv.ParseUint(digits, 10, 32)
-	if err != nil || n == 0 || n > maxAmount>>shift {
-		return 0, fmt.Errorf("%q is no amount between 1 and 2g", text)
-	}
-	return n << shift, nil
 }
 
 // rights are the rights that goprof keeps for the recording. The kernel's own counters need no more than CPU time does.
 func (f *eventFlags) rights() guard.Keep {
-	probes := slices.ContainsFunc(f.asked, func(e askedEvent) bool { return session.MayNeedProbes(e.name) })
+	probes := slices.ContainsFunc(f.asked, func(e session.AskedEvent) bool { return session.MayNeedProbes(e.Name) })
 	switch {
 	case probes && f.kernel:
 		return guard.ToProbeKernel
@@ -203,7 +176,7 @@ func (f *eventFlags) rights() guard.Keep {
 func (p *part) findEvent() error {
 	var found []*session.EventPlan
 	for _, e := range p.want.asked {
-		plan, err := p.session.FindEvent(e.name, e.every)
+		plan, err := p.session.FindEvent(e.Name, e.Every)
 		if err != nil {
 			for _, plan := range found {
 				plan.Close()

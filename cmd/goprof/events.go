@@ -100,11 +100,24 @@ func listEvents(to io.Writer, pid int, asJSON, markers bool) error {
 		list = append(list, l)
 	}
 	list = append(list, listWaits(s, pid)...)
+	if !asJSON {
+		list = append(list, listTracepoints())
+	}
 	if all, err := s.MarkerEvents(); !asJSON && err == nil && len(all) > 0 {
 		list = append(list, listedEvent{Name: all[0].Name + " ...", Available: true,
 			Help: fmt.Sprintf("%d markers that its libraries have for probes: --usdt lists them", len(all))})
 	}
 	return showEvents(to, list, asJSON)
+}
+
+// listTracepoints is one line for all tracepoints of the kernel.
+func listTracepoints() listedEvent {
+	l := listedEvent{Name: "group:tracepoint", Available: true,
+		Help: "the kernel comes by a tracepoint, for example sched:sched_switch"}
+	if bad := session.TracepointsError(); bad != nil {
+		l.Available, l.Why, l.Remedy = false, bad.Why, bad.Remedy
+	}
+	return l
 }
 
 // listMarkers are the markers of the process's libraries.

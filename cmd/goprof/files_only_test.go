@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestFilesAreReadWithoutRights: a command that waits for its input has no right left that it would not need, in any
-// OS thread, and looks at no process.
+// TestFilesAreReadWithoutRights: while a command waits for its input, no OS thread of it has a right that it does
+// not need, and it looks at no process.
 func TestFilesAreReadWithoutRights(t *testing.T) {
 	if !changesAllThreads() {
 		t.Skip("built with cgo: Go cannot change all OS threads then")
@@ -53,7 +53,7 @@ func TestFilesAreReadWithoutRights(t *testing.T) {
 	}
 }
 
-// rightsOf counts a process's OS threads, and those without rights.
+// rightsOf counts the OS threads of a process, and those without rights.
 func rightsOf(t *testing.T, pid int) (all, guarded int) {
 	t.Helper()
 	tasks, _ := filepath.Glob(filepath.Join("/proc", strconv.Itoa(pid), "task", "*", "status"))
@@ -72,8 +72,8 @@ func rightsOf(t *testing.T, pid int) (all, guarded int) {
 	return all, guarded
 }
 
-// changesAllThreads reports whether a call can be made on all OS threads: not in a program that holds C, as a test does
-// that is built where there is a C compiler. goprof holds none.
+// changesAllThreads reports whether a call can be made on all OS threads. That does not work in a program with C in
+// it, such as a test that is built with a C compiler. goprof has no C.
 func changesAllThreads() bool {
 	_, _, e := syscall.AllThreadsSyscall(unix.SYS_GETPPID, 0, 0, 0)
 	return e != unix.ENOTSUP

@@ -12,7 +12,7 @@ import (
 	"goprof/profile"
 )
 
-// TestAboutForPeople: figures in a page are those that people say, and what was not is not listed.
+// TestAboutForPeople: a page has figures as people write them. It does not list events that did not happen.
 func TestAboutForPeople(t *testing.T) {
 	start := time.Date(2026, 11, 23, 6, 40, 55, 0, time.UTC)
 	s := &profile.Summary{Attempted: 54459, Truncated: 1234, Quality: profile.Fair, OwnCPU: 40461335}

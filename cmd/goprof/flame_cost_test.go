@@ -19,13 +19,15 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// flameRatio is how many times the CPU time of a mere reader (readStacks) "goprof flame" may take of the same file.
+// flameRatio bounds the CPU time of "goprof flame": it may take so many times as much as a mere reader of the same
+// file (readStacks).
 const flameRatio = 10
 
 const flameStacks = 60_000
 
-// TestFlameIsCheap: "goprof flame" on 60,000 different stacks takes little more than to read them. All of the process
-// counts, and of each the least of some runs: on a busy machine CPU time, too, passes faster.
+// TestFlameIsCheap: "goprof flame" on 60,000 different stacks takes little more CPU time than reading them. All CPU
+// time of the process counts. Of each, the least of some runs counts: on a busy machine the same work uses more CPU
+// time.
 func TestFlameIsCheap(t *testing.T) {
 	jvmtest.NotQuick(t, jvmtest.TakesLong)
 	file := filepath.Join(t.TempDir(), "large.collapsed")
@@ -61,8 +63,8 @@ func flameCPU(t testing.TB, file string) time.Duration {
 	return cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 }
 
-// readStacks is the CPU time of the least that a reader of the file must do: cut each line into frames and know each
-// of them again.
+// readStacks is the CPU time of the least that a reader of the file must do: cut each line into frames, and look
+// each frame up.
 func readStacks(t testing.TB, name string) time.Duration {
 	t.Helper()
 	file, err := os.Open(name)
@@ -97,8 +99,8 @@ func ownCPU(t testing.TB) time.Duration {
 	return time.Duration(use.Utime.Nano() + use.Stime.Nano())
 }
 
-// writeStacks writes stacks as deep and named as an application server's, sorted as goprof
-// writes them: below a common root each goes its own way through 5,000 methods.
+// writeStacks writes stacks as deep and with such names as those of an application server, sorted as goprof writes
+// them. Below a common root each stack goes its own way through 5,000 methods.
 func writeStacks(t testing.TB, name string, n int) int64 {
 	t.Helper()
 	random := rand.New(rand.NewPCG(1, 2))
@@ -108,7 +110,7 @@ func writeStacks(t testing.TB, name string, n int) int64 {
 	}
 	paths := make([][]uint16, n)
 	for i := range paths {
-		// Mostly another stack's path, left at some depth.
+		// Most stacks take the path of another one, and leave it at some depth.
 		if i > 0 {
 			from := paths[random.IntN(i)]
 			paths[i] = append(paths[i], from[:1+random.IntN(len(from))]...)

@@ -12,8 +12,7 @@ import (
 	"goprof/output"
 )
 
-// FuzzDuration: what is understood is a time that goes on, and is understood again as it is
-// written.
+// FuzzDuration: text that is understood is a time that goes on. Its printed form is understood again.
 func FuzzDuration(f *testing.F) {
 	for _, text := range []string{"30s", "2.5s", "5m", "30", "0.5", "1h30m", "", "-1", "1e300", "NaN", "0x10", "1_0", "+5",
 		"9223372036s", ".5", "1e-9"} {
@@ -40,8 +39,8 @@ func FuzzDuration(f *testing.F) {
 	})
 }
 
-// FuzzPrintable: nothing of the target's can steer a terminal, and nothing of the user's
-// is a command to a shell that it is shown for.
+// FuzzPrintable: text of the target cannot steer a terminal. Text of the user cannot become a command of the shell
+// that it is shown for.
 func FuzzPrintable(f *testing.F) {
 	for _, text := range []string{"main", "a\nb\x1b[31m\u202e\u2028\xff", "it's", "$(rm x) `y` \\", "", "--pid=7"} {
 		f.Add(text)
@@ -62,7 +61,7 @@ func FuzzPrintable(f *testing.F) {
 			}
 			return
 		}
-		// As a shell reads it: what stands in quotes, and quotes that are escaped.
+		// This reads the text as a shell does: quotes, and escaped quotes.
 		var back strings.Builder
 		for rest := word; rest != ""; {
 			switch {

@@ -13,7 +13,7 @@ import (
 	"goprof/profile"
 )
 
-// writeJFR writes a recording of ten seconds: a request every 10 ms, in one of two threads.
+// writeJFR writes a recording of ten seconds. A request comes every 10 ms, in one of two threads.
 func writeJFR(t *testing.T, name string) {
 	t.Helper()
 	var b bytes.Buffer
@@ -42,14 +42,14 @@ func writeJFR(t *testing.T, name string) {
 	}
 }
 
-// TestHeat draws a JFR file: beside it, where -o says, by thread, and parts of it.
+// TestHeat draws a JFR file: to a file beside it, to the file that -o names, by thread, and parts of the recording.
 func TestHeat(t *testing.T) {
 	dir := t.TempDir()
 	in := filepath.Join(dir, "out.jfr")
 	writeJFR(t, in)
 	goprof := func(code int, args ...string) (stdout, stderr string) {
 		t.Helper()
-		// A process of its own: the command gives up what this one needs for other tests.
+		// The command runs in a process of its own: it gives up rights that this process needs for other tests.
 		var out, told strings.Builder
 		cmd := exec.Command("goprof", args...)
 		cmd.Stdout, cmd.Stderr = &out, &told

@@ -10,8 +10,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// Where a JFR chunk's header has its numbers: size, the place of the constants, that of the metadata, the ticks of a
-// second. All are of 8 bytes, the most significant first.
+// The places of the numbers in the header of a JFR chunk: size, place of the constants, place of the metadata, ticks
+// of a second. All have 8 bytes, the most significant first.
 const (
 	chunkSize     = 8
 	chunkPools    = 16
@@ -19,7 +19,7 @@ const (
 	chunkClock    = 56
 )
 
-// hostile makes files of a whole JFR file that no recorder writes, in a folder: "hostile good.jfr folder".
+// hostile turns a whole JFR file into files that no recorder writes, in a folder: "hostile good.jfr folder".
 func hostile(ts *testscript.TestScript, _ bool, args []string) {
 	good, folder := []byte(ts.ReadFile(args[0])), ts.MkAbs(args[1])
 	ts.Check(os.MkdirAll(folder, 0o700))
@@ -48,8 +48,8 @@ func hostile(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// looped makes the checkpoint of a chunk lead to itself: its delta, behind size, type, start and duration, is 0 or
-// more.
+// looped makes the checkpoint of a chunk lead to itself. Its delta, behind size, type, start and duration, becomes 0
+// or more.
 func looped(good []byte, pools int) []byte {
 	b := bytes.Clone(good)
 	at := pools
@@ -60,12 +60,12 @@ func looped(good []byte, pools int) []byte {
 	for i := at; i < end-1; i++ {
 		b[i] = 0x80
 	}
-	b[at] |= 5 // forwards, into its own middle
+	b[at] |= 5 // forwards, into the checkpoint's own middle
 	b[end-1] &= 0x7f
 	return b
 }
 
-// endlessPools makes the number of a checkpoint's pools as large as can be.
+// endlessPools makes the number of a checkpoint's pools as large as possible.
 func endlessPools(good []byte, pools int) []byte {
 	b := bytes.Clone(good)
 	at := pools
@@ -80,7 +80,7 @@ func endlessPools(good []byte, pools int) []byte {
 	return b
 }
 
-// skipNumber is where a number of 1 to 9 bytes ends.
+// skipNumber is the end of a number of 1 to 9 bytes.
 func skipNumber(b []byte, at int) int {
 	for i := range 9 {
 		if i == 8 || b[at+i] < 0x80 {

@@ -9,7 +9,8 @@ import (
 	"goprof/profile"
 )
 
-// TestHottestSoFar: what SIGUSR1 copies does not grow by what is recorded while it is written.
+// TestHottestSoFar: SIGUSR1 copies what is recorded so far. The copy does not grow by what is recorded while it is
+// written.
 func TestHottestSoFar(t *testing.T) {
 	of := func(method string) *profile.Profile {
 		p := profile.New()
@@ -20,7 +21,7 @@ func TestHottestSoFar(t *testing.T) {
 	h.add(of("a.B.c"))
 	before := h.soFar()
 	h.add(of("d.E.f"))
-	h.soFar() // when it is added up
+	h.soFar() // this adds the copy up
 	var sum profile.Summary
 	before.Describe(&sum, output.TreeOf(profile.New()))
 	if len(sum.Hottest) != 1 || sum.Hottest[0].Name != "a.B.c" {

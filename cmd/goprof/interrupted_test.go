@@ -29,11 +29,11 @@ func init() {
 	}
 }
 
-// TestInterrupted: a signal leaves no file that was not finished, and ends the process as signals do.
+// TestInterrupted: a signal leaves no unfinished file. It ends the process as signals do.
 func TestInterrupted(t *testing.T) {
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		if signal.Ignored(s) {
-			// A shell's background job ignores SIGINT, and what it starts keeps it so: goprof would not end.
+			// A shell's background job ignores SIGINT, and so does each program that it starts: goprof would not end.
 			t.Logf("%v was ignored when this test was started: not tried", s)
 			continue
 		}

@@ -11,7 +11,7 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// TestLiveInJDKTools: what was recorded live on each JDK is read by the jfr command of each, to the sample.
+// TestLiveInJDKTools: the jfr command of each JDK reads what was recorded live on that JDK, to the sample.
 func TestLiveInJDKTools(t *testing.T) {
 	all := jvmtest.JDKs(t)
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
@@ -27,7 +27,7 @@ func TestLiveInJDKTools(t *testing.T) {
 				return string(out)
 			}
 			if by.Version < 11 {
-				continue // its jfr is no command yet
+				continue // this JDK has no jfr command yet
 			}
 			tool("summary")
 			printed := tool("print", "--json", "--events", "jdk.ExecutionSample,jdk.NativeMethodSample")

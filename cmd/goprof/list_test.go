@@ -50,7 +50,7 @@ try: sudo goprof list
 	}
 }
 
-// TestListSecrets: arguments and options are shown to those only who ask for them.
+// TestListSecrets: goprof shows arguments and options only to a user that asks for them.
 func TestListSecrets(t *testing.T) {
 	for _, withArgs := range []bool{false, true} {
 		var text, data strings.Builder

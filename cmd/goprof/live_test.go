@@ -14,9 +14,9 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// TestLiveScripts are scripts with a JVM: JAVA_HOME is a JDK, one after the other. BRIEF is long enough for a JVM to
-// start and run some of its program, in seconds; what runs for LONG does not end by itself while a BRIEF recording goes
-// on, and what runs for LIFE not before the script does.
+// TestLiveScripts are scripts with a JVM. JAVA_HOME is one JDK after the other. BRIEF is a time in seconds in which
+// a JVM can start and run some of its program. A program that runs for LONG does not end by itself during a BRIEF
+// recording. A program that runs for LIFE does not end before the script does.
 func TestLiveScripts(t *testing.T) {
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		testscript.Run(t, testscript.Params{
@@ -24,7 +24,8 @@ func TestLiveScripts(t *testing.T) {
 			Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "recorded": recorded},
 			Setup: func(env *testscript.Env) error {
 				env.Setenv("JAVA_HOME", jdk.Home)
-				own := fmt.Sprintf("%dr%d", jdk.Version, os.Getpid()) // other runs of this test may go on beside it
+				// other runs of this test may go on at the same time
+				own := fmt.Sprintf("%dr%d", jdk.Version, os.Getpid())
 				env.Setenv("JDK", own)
 				env.Setenv("MAIN", "Scripted"+own)
 				brief := 5 // a starved machine takes more than a second to start a JVM, and may stand still for three
@@ -40,7 +41,7 @@ func TestLiveScripts(t *testing.T) {
 	})
 }
 
-// recorded is exec for recordings, until there is a sample.
+// recorded is exec for recordings. It tries again until there is a sample.
 func recorded(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 1 {
 		ts.Fatalf("usage: recorded program args...")

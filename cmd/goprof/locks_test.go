@@ -16,7 +16,7 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// lockAnswer is what "goprof locks --json" says, as a user's program would read it.
+// lockAnswer is the output of "goprof locks --json", as a user's program would read it.
 type lockAnswer struct {
 	Deadlocks [][]struct {
 		TID      int
@@ -44,11 +44,12 @@ type lockAnswer struct {
 	}
 }
 
-// TestLocksCommand: a deadlock has an exit code of its own, and each of its threads names the next as the owner of
-// what it waits for, which that one holds; also on a JVM that is stopped, and stays so.
+// TestLocksCommand: a deadlock has its own exit code. Each of its threads names the next one as the owner of the
+// lock that it waits for, and the next one holds that lock. The same holds for a stopped JVM, which stays stopped.
 func TestLocksCommand(t *testing.T) {
 	jdk := jvmtest.JDKs(t)[0]
-	jvm := jvmtest.Start(t, jdk, "truth.LocksGraph", "--", "1", "6", "mrw", "0") // seed 1: four of the six are deadlocked
+	// with seed 1, four of the six are in a deadlock
+	jvm := jvmtest.Start(t, jdk, "truth.LocksGraph", "--", "1", "6", "mrw", "0")
 	pid := strconv.Itoa(jvm.PID)
 	syscall.Kill(jvm.PID, syscall.SIGSTOP)
 	defer syscall.Kill(jvm.PID, syscall.SIGCONT)
@@ -94,8 +95,8 @@ func TestNoDeadlock(t *testing.T) {
 	}
 }
 
-// TestReaderBehindTimedWriter: readers hold a lock, a writer waits for them, and another reader for that writer. That
-// is a deadlock only if the writer never gives up.
+// TestReaderBehindTimedWriter: readers hold a lock. A writer waits for them, and another reader waits behind that
+// writer. That is a deadlock only if the writer never gives up.
 func TestReaderBehindTimedWriter(t *testing.T) {
 	jdk := jvmtest.JDKs(t)[0]
 	for how, want := range map[string]exit.Code{"timed": exit.OK, "endless": exit.Deadlocked} {
@@ -107,7 +108,8 @@ func TestReaderBehindTimedWriter(t *testing.T) {
 	}
 }
 
-// TestUpgrade: a thread that wants to write what it reads itself is a deadlock of its own, unless it gives up in time.
+// TestUpgrade: a thread that wants to write what it reads itself is in a deadlock with itself, unless it gives up in
+// time.
 func TestUpgrade(t *testing.T) {
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		for how, want := range map[string]exit.Code{"timed": exit.OK, "endless": exit.Deadlocked} {

@@ -21,7 +21,7 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// onScreen is goprof on a terminal that is looked at.
+// onScreen is goprof on a terminal at which the test looks.
 type onScreen struct {
 	t      *testing.T
 	cmd    *exec.Cmd
@@ -36,17 +36,17 @@ type onScreen struct {
 	closed chan struct{}
 }
 
-// startOnScreen starts goprof in a session of its own, with a terminal of that size that it controls.
+// startOnScreen starts goprof in a session of its own. goprof controls a terminal of the given size.
 func startOnScreen(t *testing.T, columns, rows int, env []string, args ...string) *onScreen {
 	t.Helper()
 	return startProgram(t, columns, rows, env, nil, append([]string{"goprof"}, args...)...)
 }
 
-// init makes this program a shell, too.
+// init makes this program a shell as well.
 func init() { programs["onejob"] = oneJob }
 
-// oneJob is a shell with one job, which has the terminal: the kernel stops no process by Ctrl-Z that has no shell. It
-// writes the job's number to descriptor 3.
+// oneJob is a shell with one job, which has the terminal: the kernel stops a process by Ctrl-Z only if the process
+// has a shell. It writes the job's number to descriptor 3.
 func oneJob() {
 	signal.Ignore(unix.SIGTTOU, unix.SIGTTIN, unix.SIGTSTP)
 	job := exec.Command("goprof", os.Args[1:]...)
@@ -101,7 +101,7 @@ func (s *onScreen) read() {
 		s.raw = append(s.raw, b[:n]...)
 		s.mu.Unlock()
 		if err != nil {
-			return // EIO: nobody has the other end
+			return // EIO: the other end is closed
 		}
 	}
 }
@@ -138,16 +138,16 @@ func (s *onScreen) keys(keys string) {
 	}
 }
 
-// screenLimit bounds a hang, and measures nothing.
+// screenLimit bounds a hang. It measures nothing.
 var screenLimit = jvmtest.Slow(3 * time.Minute)
 
-// await waits until the screen shows that.
+// await waits until the screen matches the pattern.
 func (s *onScreen) await(pattern string) string {
 	s.t.Helper()
 	return s.awaitThat(pattern, regexp.MustCompile(pattern).MatchString)
 }
 
-// awaitWithout waits until it does not.
+// awaitWithout waits until the screen does not match the pattern.
 func (s *onScreen) awaitWithout(pattern string) string {
 	s.t.Helper()
 	re := regexp.MustCompile(pattern)
@@ -169,7 +169,7 @@ func (s *onScreen) awaitThat(what string, is func(string) bool) string {
 	}
 }
 
-// wait waits for the end, and wants the terminal as it was.
+// wait waits until goprof ends. It demands the terminal as it was before.
 func (s *onScreen) wait() (code int) {
 	s.t.Helper()
 	ended := make(chan error, 1)
@@ -190,12 +190,12 @@ func (s *onScreen) wait() (code int) {
 	return code
 }
 
-// isRestored wants the terminal as it was before goprof.
+// isRestored demands the terminal as it was before goprof.
 func (s *onScreen) isRestored() {
 	s.t.Helper()
 	told := ""
 	for end := time.Now().Add(screenLimit); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		if told = s.notRestored(); told == "" { // what is in the terminal's buffer has come, or the watchdog has
+		if told = s.notRestored(); told == "" { // until the terminal's buffer is empty, or the watchdog has acted
 			break
 		}
 	}
@@ -209,7 +209,7 @@ func (s *onScreen) isRestored() {
 	}
 }
 
-// notRestored is what of the terminal is not as it was, empty if all is.
+// notRestored tells what of the terminal is not as it was before. It is empty if all is.
 func (s *onScreen) notRestored() string {
 	if now := s.modes(); now != s.before {
 		return fmt.Sprintf("the terminal's modes are %+v, were %+v", now, s.before)

@@ -17,9 +17,8 @@ import (
 )
 
 // BenchmarkRecordJFR writes samples of 60 frames, of 5,000 different stacks, at 1,000 Hz in chunks of a minute to a
-// disk.
-// "us-cpu/op" is all CPU time of the process, that of the kernel too; "MB-resident" the most memory that it had.
-// -benchtime 3600000x is an hour.
+// disk. "us-cpu/op" is all CPU time of the process, with that of the kernel. "MB-resident" is the most memory that
+// it had. -benchtime 3600000x is an hour.
 func BenchmarkRecordJFR(b *testing.B) {
 	file, err := output.Reserve(filepath.Join(b.TempDir(), "x.jfr"))
 	if err != nil {
@@ -59,7 +58,7 @@ func cpuUsed() time.Duration {
 	return time.Duration(use.Utime.Nano() + use.Stime.Nano())
 }
 
-// benchStacks are those of a server: roots in common, 400 methods in turns above them.
+// benchStacks are like those of a server: they have roots in common, with 400 methods in turns above them.
 func benchStacks() (all []*profile.Stack) {
 	funcs := map[string]*profile.Func{}
 	for i := range 5000 {

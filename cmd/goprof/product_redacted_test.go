@@ -20,7 +20,7 @@ import (
 	"goprof/profile/redact"
 )
 
-// TestNamesOfSeveral: several JVMs may be recorded at once, with one Redactor for all.
+// TestNamesOfSeveral: several JVMs may be recorded at once. One Redactor serves them all.
 func TestNamesOfSeveral(t *testing.T) {
 	const words, jvms = 5_000, 4
 	key := []byte("the key of this test")
@@ -46,8 +46,8 @@ func TestNamesOfSeveral(t *testing.T) {
 	}
 }
 
-// TestAccountIsRedacted: what a recording without names says on standard error has none either, and so has what goprof
-// says of a core file or of the events that it left out.
+// TestAccountIsRedacted: a recording without names prints no names on standard error either. Nor do messages about a
+// core file, or about events that were left out.
 func TestAccountIsRedacted(t *testing.T) {
 	by := redact.New(redact.Default(), []byte("the key of this test"))
 	var said bytes.Buffer

@@ -10,7 +10,7 @@ import (
 	"goprof/profile"
 )
 
-// TestWhyNothingWasSeen: that all threads were idle is said only of a JVM that used no CPU time.
+// TestWhyNothingWasSeen: goprof says that all threads were idle only of a JVM that used no CPU time.
 func TestWhyNothingWasSeen(t *testing.T) {
 	r := &recorder{part: part{pid: 7, flags: &recordFlags{interval: 10 * time.Millisecond}}}
 	for _, c := range []struct {

@@ -23,8 +23,8 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// TestRecordsSeveralEvents: what the account says that samples of each event stand for is in the JFR file, to the byte
-// and to the piece, but for those that were lost. The other formats take one event, and say so.
+// TestRecordsSeveralEvents: the account says what the samples of each event stand for. The JFR file has the same, to
+// the byte and to the piece, except lost samples. Each of the other formats takes one event, and says so.
 func TestRecordsSeveralEvents(t *testing.T) {
 	if err := sampler.TryProbes(); err != nil {
 		t.Skipf("this machine permits no probes: %v", err)
@@ -35,7 +35,7 @@ func TestRecordsSeveralEvents(t *testing.T) {
 		const newBuffer = "libjvm:AllocTracer::send_allocation_in_new_tlab"
 		var jvm *jvmtest.JVM
 		var sum *profile.Summary
-		// A JVM that has touched its whole heap before goprof comes has hardly any page faults.
+		// If the JVM has touched its whole heap before goprof comes, it has hardly any page faults.
 		for tries := 0; tries == 0 || tries < recordTries && lacksAny(sum, "alloc", "page-faults", "libc:malloc"); tries++ {
 			if jvm != nil {
 				jvm.Kill()
@@ -49,7 +49,7 @@ func TestRecordsSeveralEvents(t *testing.T) {
 			stood[e.Name] += e.Stood
 			hits[e.Name] = max(hits[e.Name], e.Hits)
 		}
-		// alloc has a probe there, too. All events of a run are of the same time.
+		// alloc has a probe at this function, too. All events of a run are of the same time.
 		if a, b := hits["alloc"], hits[newBuffer]; b == 0 || a > b+b/20+5 || b > a+a/20+5 {
 			t.Errorf("the same function was called %d and %d times", a, b)
 		}
@@ -77,7 +77,7 @@ func TestRecordsSeveralEvents(t *testing.T) {
 	})
 }
 
-// lacksAny reports whether one of those events has no sample.
+// lacksAny reports whether one of these events has no sample.
 func lacksAny(sum *profile.Summary, events ...string) bool {
 	stood := map[string]int64{}
 	for _, e := range sum.Events {
@@ -86,8 +86,8 @@ func lacksAny(sum *profile.Summary, events ...string) bool {
 	return slices.ContainsFunc(events, func(name string) bool { return stood[name] == 0 })
 }
 
-// TestRecordsParts: CPU time, waits and late safepoints go with events into one file. Each has in it what its account
-// says, by the JDK's own tool, too.
+// TestRecordsParts: CPU time, waits and late safepoints go into one file with events. Each part has what its account
+// says. The JDK's own tool reads the same.
 func TestRecordsParts(t *testing.T) {
 	if err := errors.Join(sampler.TryProbes(), sampler.TryOffCPU(os.Getpid())); err != nil {
 		t.Skipf("this machine permits no probes, or tells of no context switches: %v", err)
@@ -117,7 +117,8 @@ func TestRecordsParts(t *testing.T) {
 				counted[f[0]], _ = strconv.ParseInt(f[1], 10, 64)
 			}
 		}
-		allocs := events.Samples - counted["goprof.event.thread_start"] // the JVM may start a compiler's thread
+		// the JVM may start a compiler's thread meanwhile
+		allocs := events.Samples - counted["goprof.event.thread_start"]
 		for part, want := range map[string]int64{"cpu": cpu.Samples, "off-cpu": waits.Samples, "alloc": allocs} {
 			if got := sumOf(t, name, part, profile.Samples); got == 0 || got != want {
 				t.Errorf("%s: %d samples in the file, %d in the account", part, got, want)
@@ -135,8 +136,8 @@ func TestRecordsParts(t *testing.T) {
 	})
 }
 
-// TestListsMarkers: the JVM's markers are listed, and its other events say how many there are. One that is not there
-// cannot be recorded.
+// TestListsMarkers: the JVM's markers are listed. The list of other events says how many markers there are. A marker
+// that does not exist cannot be recorded.
 func TestListsMarkers(t *testing.T) {
 	if err := sampler.TryProbes(); err != nil {
 		t.Skipf("this machine permits no probes: %v", err)
@@ -145,6 +146,7 @@ func TestListsMarkers(t *testing.T) {
 	pid := fmt.Sprint(jvm.PID)
 	for want, args := range map[string][]string{
 		`(?m)^usdt:hotspot:gc__begin +yes$`:                {"events", pid, "--usdt"},
+		`(?m)^group:tracepoint +(yes|no) `:                 {"events", pid},
 		`(?m)^usdt:\S+ \.\.\. +yes +\d+ markers .* --usdt`: {"events", pid},
 	} {
 		told, err := exec.CommandContext(t.Context(), "goprof", args...).Output()
@@ -156,9 +158,17 @@ func TestListsMarkers(t *testing.T) {
 	if code != exit.NoEvent || !strings.Contains(told, "no library of the process has a marker of that name") {
 		t.Errorf("exit code %d: %s", code, told)
 	}
+	code, told = runGoprof(t, "record", pid, "--event", "sched:nosuch", "-d", "1", "-o", "-")
+	remedy := "no such library"
+	if missing := session.TracepointsError(); missing != nil {
+		remedy = missing.Remedy
+	}
+	if code != exit.NoEvent || !strings.Contains(told, remedy) {
+		t.Errorf("exit code %d: %s", code, told)
+	}
 }
 
-// sumOf is what the samples of an event stand for in a recording.
+// sumOf is what the samples of an event in a recording stand for.
 func sumOf(t *testing.T, name, event string, weight profile.Weight) (n int64) {
 	t.Helper()
 	file, err := recording.Open(name, recording.Options{Event: event, Weight: &weight})
@@ -176,7 +186,8 @@ func sumOf(t *testing.T, name, event string, weight profile.Weight) (n int64) {
 	return n
 }
 
-// TestRecordsKernelFrames: of CPU time, too, the kernel's functions stand above the program's, in every format.
+// TestRecordsKernelFrames: the kernel's functions stand above those of the program in every format, for CPU time as
+// well.
 func TestRecordsKernelFrames(t *testing.T) {
 	if power, err := sampler.TryPerf(0); err != nil || !power.Kernel {
 		t.Skipf("perf_event may not look into the kernel here: %v", err)
@@ -205,7 +216,8 @@ func TestRecordsKernelFrames(t *testing.T) {
 	}
 }
 
-// TestEventNamesStay: what is called after an event is called so without names, too: its type in a JFR file is.
+// TestEventNamesStay: the names of events stay in a recording without names. So a type in a JFR file that is named
+// after an event keeps its name.
 func TestEventNamesStay(t *testing.T) {
 	by := redact.New(redact.Default(), []byte("the key of this test"))
 	for _, p := range session.EventPresets() {

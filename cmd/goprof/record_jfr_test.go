@@ -31,13 +31,13 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// readBack is what a recording holds.
+// readBack is what a recording has in it.
 type readBack struct {
 	events  map[string]int
-	samples int64 // looks that all samples stand for
+	samples int64 // the looks that all samples stand for
 	cpu     time.Duration
 	java    int // frames of Java methods that have bytecode
-	lines   int // of those, with a line and an index
+	lines   int // frames of those with a line and an index
 	states  map[string]int64
 	threads map[string]profile.Thread // by Java name
 	seconds map[int64]int64           // samples by the second of their wall time
@@ -105,7 +105,7 @@ func (b *readBack) add(e *jfr.Event) {
 	}
 }
 
-// record runs goprof and wants it to succeed. It returns the account.
+// record runs goprof, which must succeed. It returns the account.
 func record(t *testing.T, pid int, name string, args ...string) *profile.Summary {
 	t.Helper()
 	account := filepath.Join(t.TempDir(), "account.json")
@@ -124,7 +124,7 @@ func record(t *testing.T, pid int, name string, args ...string) *profile.Summary
 	return &sum
 }
 
-// onlyNamed wants these files in a folder and nothing else.
+// onlyNamed demands these files in a folder and no others.
 func onlyNamed(t *testing.T, dir string, names ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -140,8 +140,8 @@ func onlyNamed(t *testing.T, dir string, names ...string) {
 	}
 }
 
-// TestRecordsJFR: what is recorded as JFR are the samples of the account, in the time of the recording, and the JDK's
-// own command reads it.
+// TestRecordsJFR: a JFR recording has the samples of the account, at times of the recording. The JDK's own command
+// reads it.
 func TestRecordsJFR(t *testing.T) {
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm := jvmtest.Start(t, jdk, "truth.Shares", "--", "1", "2")
@@ -186,8 +186,9 @@ func TestRecordsJFR(t *testing.T) {
 	})
 }
 
-// chunksOf counts a file's chunks, each of which begins with its name and, 8 bytes on, its size. How many a recording
-// of some seconds has depends on when goprof had a CPU: TestKilledJFR waits for a second one.
+// chunksOf counts the chunks of a file. Each chunk begins with its name, and has its size 8 bytes further on. How
+// many chunks a recording of some seconds has depends on when goprof had a CPU: TestKilledJFR waits for a second
+// one.
 func chunksOf(t *testing.T, name string) (n int) {
 	t.Helper()
 	text, err := os.ReadFile(name)
@@ -207,7 +208,7 @@ func chunksOf(t *testing.T, name string) (n int) {
 	return n
 }
 
-// counter counts samples by the second, beside the file.
+// counter counts samples by the second, besides writing the file.
 type counter struct {
 	*jfrProduct
 	seconds map[int64]int64
@@ -224,7 +225,7 @@ func (c *counter) Sample(s *profile.Sample) {
 	c.jfrProduct.Sample(s)
 }
 
-// TestSecondsOfJFR: the file has as many samples in each second as a recording has told.
+// TestSecondsOfJFR: in each second the file has as many samples as the recording has told.
 func TestSecondsOfJFR(t *testing.T) {
 	jvm := jvmtest.Start(t, jvmtest.JDKs(t)[0], "truth.Shares", "--", "1", "2")
 	s, err := session.Attach(jvm.PID)
@@ -266,7 +267,7 @@ func TestSecondsOfJFR(t *testing.T) {
 	}
 }
 
-// TestWallJFR: looks of wall-clock mode with their states.
+// TestWallJFR: the file has looks of wall-clock mode, with their states.
 func TestWallJFR(t *testing.T) {
 	fifo := filepath.Join(t.TempDir(), "fifo")
 	if err := unix.Mkfifo(fifo, 0o600); err != nil {
@@ -281,7 +282,7 @@ func TestWallJFR(t *testing.T) {
 	}
 	for _, state := range []string{"STATE_PARKED", "STATE_SLEEPING", "STATE_IN_OBJECT_WAIT",
 		"STATE_BLOCKED_ON_MONITOR_ENTER", "STATE_SOCKET", "STATE_FILE", "STATE_RUNNABLE"} {
-		if b.states[state] == 0 { // of some 60, and fewer where goprof had no CPU for most of the time
+		if b.states[state] == 0 { // of some 60 samples; fewer if goprof had no CPU most of the time
 			t.Errorf("no look in %s: %v", state, b.states)
 		}
 	}
@@ -310,7 +311,7 @@ func TestVirtualJFR(t *testing.T) {
 			t.Errorf("%d samples in the file, %d in the account", b.samples, sum.Samples)
 		}
 		if b.threads[named[0]].TID != 0 && b.threads[named[1]].TID != 0 {
-			break // both had a CPU while it went on
+			break // both had a CPU during the recording
 		}
 	}
 	for _, thread := range named {
@@ -320,7 +321,7 @@ func TestVirtualJFR(t *testing.T) {
 	}
 }
 
-// waitForFile waits until a file has at least so many bytes, and returns how many.
+// waitForFile waits until a file has at least so many bytes. It returns how many it has.
 func waitForFile(t *testing.T, name string, more int64) int64 {
 	t.Helper()
 	for range 2400 {
@@ -333,7 +334,7 @@ func waitForFile(t *testing.T, name string, more int64) int64 {
 	return 0
 }
 
-// TestKilledJFR: whatever ends goprof, what was written by then is a file that others read.
+// TestKilledJFR: whatever ends goprof, other tools can read the file that was written until then.
 func TestKilledJFR(t *testing.T) {
 	jdk := jvmtest.JDKs(t)[0]
 	jvm := jvmtest.Start(t, jdk, "truth.Shares", "--", "1", "2")
@@ -358,7 +359,7 @@ func TestKilledJFR(t *testing.T) {
 	}
 }
 
-// TestFlushJFR: SIGUSR1 puts what there is on the disk, and Ctrl-C ends the file.
+// TestFlushJFR: SIGUSR1 writes the samples so far to the disk. Ctrl-C ends the file.
 func TestFlushJFR(t *testing.T) {
 	jvm := jvmtest.Start(t, jvmtest.JDKs(t)[0], "truth.Shares", "--", "1", "2")
 	name := filepath.Join(t.TempDir(), "x.jfr")
@@ -366,7 +367,7 @@ func TestFlushJFR(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	// Before it is caught the signal would end goprof.
+	// Until goprof catches this signal, the signal would end goprof.
 	awaitHandler(t, cmd.Process.Pid, syscall.SIGUSR1)
 	for _, err := os.Stat(name); err != nil; _, err = os.Stat(name) { // until there is a sample
 		if err := cmd.Process.Signal(syscall.SIGUSR1); err != nil {
@@ -398,7 +399,8 @@ func awaitHandler(t *testing.T, pid int, sig syscall.Signal) {
 	})
 }
 
-// TestFullDiskJFR: a disk that is full in the middle ends the recording, with what was written before.
+// TestFullDiskJFR: the disk is full in the middle of a recording. That ends the recording, and keeps what was
+// written before.
 func TestFullDiskJFR(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("a small disk can only be mounted by root")
@@ -424,7 +426,7 @@ func TestFullDiskJFR(t *testing.T) {
 	}
 }
 
-// TestLoop: a file for each second, each with its own account, and of this run's files the newest are kept.
+// TestLoop: each second has a file with an account of its own. Of the files of this run, the newest ones are kept.
 func TestLoop(t *testing.T) {
 	jvm := jvmtest.Start(t, jvmtest.JDKs(t)[0], "truth.Shares", "--", "1", "2")
 	for _, end := range []string{".jfr", ".collapsed"} {
@@ -448,12 +450,12 @@ func TestLoop(t *testing.T) {
 			}
 			return len(begun) >= 4
 		})
-		time.Sleep(500 * time.Millisecond) // it has samples, too
+		time.Sleep(500 * time.Millisecond) // so that this file has samples, too
 		cmd.Process.Signal(os.Interrupt)
 		kept := 3 // two, and the last one
 		switch err := cmd.Wait(); {
 		case exit.Code(cmd.ProcessState.ExitCode()) == exit.NoSamples:
-			kept = 2 // the machine has stood still for so long that the last one had just begun
+			kept = 2 // the machine has stood still for so long that the last file had just begun
 		case err != nil:
 			t.Errorf("%v: %s", err, told.String())
 		}
@@ -479,7 +481,7 @@ func TestLoop(t *testing.T) {
 	}
 }
 
-// TestEmptyJFR: without a sample an older file stays.
+// TestEmptyJFR: a recording without a sample leaves an older file as it is.
 func TestEmptyJFR(t *testing.T) {
 	jvm := jvmtest.Start(t, jvmtest.JDKs(t)[0], "truth.Shares", "--", "1", "2")
 	dir := t.TempDir()
@@ -495,8 +497,8 @@ func TestEmptyJFR(t *testing.T) {
 	onlyNamed(t, dir, "x.jfr")
 }
 
-// TestRecordsFormats: the name chooses the format, nothing but the file is left, and what a JFR file would hold comes
-// through the spool.
+// TestRecordsFormats: the file's name chooses the format. Only the file is left. The spool passes on everything that
+// a JFR file would hold.
 func TestRecordsFormats(t *testing.T) {
 	jvm := jvmtest.Start(t, jvmtest.JDKs(t)[0], "truth.Shares", "--", "1", "2")
 	for end, begins := range map[string]string{
@@ -537,7 +539,7 @@ func TestRecordsFormats(t *testing.T) {
 	}
 }
 
-// TestSpoolIsConverted: the samples of a spooled recording are in the file that is made of it.
+// TestSpoolIsConverted: the samples of a spooled recording are in the file that it is converted to.
 func TestSpoolIsConverted(t *testing.T) {
 	jvm := jvmtest.Start(t, jvmtest.JDKs(t)[0], "truth.Shares", "--", "1", "2")
 	name := filepath.Join(t.TempDir(), "x.pb.gz")

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TestLoopEnds: a loop with --duration records no file without an end, however late it comes to the next one.
+// TestLoopEnds: a loop with --duration records no file without an end, however late it comes to its next file.
 func TestLoopEnds(t *testing.T) {
 	f := recordFlags{duration: durationFlag{5 * time.Second}, loopFlags: loopFlags{loop: 2 * time.Second}}
 	for _, c := range []struct {

@@ -31,7 +31,8 @@ func (d fullDisk) EndSoon()                       {}
 func (d fullDisk) Close() error                   { return nil }
 func (d fullDisk) Name() string                   { return d.name }
 
-// recordedOnto is a recorder of a JFR file on a full disk, which has noticed that, with an account elsewhere.
+// recordedOnto is a recorder of a JFR file on a full disk. It has noticed that the disk is full. Its account goes
+// elsewhere.
 func recordedOnto(t *testing.T, account string) *recorder {
 	t.Helper()
 	file, err := output.Reserve(filepath.Join(t.TempDir(), "x.jfr"))
@@ -56,7 +57,7 @@ func recordedOnto(t *testing.T, account string) *recorder {
 		out: &outputs{product: p, summary: summary, asked: true}}
 }
 
-// TestFullDiskWithoutSamples: that the disk was full is told, and not that all threads were idle.
+// TestFullDiskWithoutSamples: goprof says that the disk was full, and not that all threads were idle.
 func TestFullDiskWithoutSamples(t *testing.T) {
 	account := filepath.Join(t.TempDir(), "account.json")
 	for _, samples := range []int64{0, 1} {
@@ -78,7 +79,8 @@ func TestFullDiskWithoutSamples(t *testing.T) {
 	}
 }
 
-// TestNothingAfterTheEnd: a signal that comes while a loop's file is finished does not write it, or its account, again.
+// TestNothingAfterTheEnd: a signal comes while a loop's file is finished. It does not write that file or its account
+// again.
 func TestNothingAfterTheEnd(t *testing.T) {
 	dir := t.TempDir()
 	file, err := output.Reserve(filepath.Join(dir, "x.collapsed"))
@@ -109,7 +111,7 @@ func TestNothingAfterTheEnd(t *testing.T) {
 	}
 }
 
-// TestAccountsOfALoop: none replaces another one, also where two files begin in the same second.
+// TestAccountsOfALoop: no account replaces another one, also if two files begin in the same second.
 func TestAccountsOfALoop(t *testing.T) {
 	dir := t.TempDir()
 	f := recordFlags{output: filepath.Join(dir, "a.json"), summary: filepath.Join(dir, "s.json"), as: format.JSON,

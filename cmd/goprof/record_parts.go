@@ -32,7 +32,7 @@ type wantedPart struct {
 	engine   session.EngineName
 	interval time.Duration
 	weighed  profile.Weight
-	asked    []askedEvent
+	asked    []session.AskedEvent
 }
 
 // part is a part of the recording of one JVM.
@@ -60,7 +60,7 @@ func modeOfPart(name string) (session.Mode, bool) {
 
 // namesWaits reports whether --event names waits beside others.
 func namesWaits(event string) bool {
-	return slices.ContainsFunc(splitEvents(event), func(name string) bool {
+	return slices.ContainsFunc(session.SplitEvents(event), func(name string) bool {
 		m, is := modeOfPart(name)
 		return is && m == session.WaitingMode
 	})
@@ -68,19 +68,19 @@ func namesWaits(event string) bool {
 
 // takeParts takes the parts that are no events out of the list of events.
 func (f *eventFlags) takeParts(cmd *cobra.Command) error {
-	var events []askedEvent
+	var events []session.AskedEvent
 	for i, e := range f.asked {
-		if _, is := modeOfPart(e.name); !is {
+		if _, is := modeOfPart(e.Name); !is {
 			events = append(events, e)
 			continue
 		}
-		if e.every != 0 {
-			return noAmount(cmd, e.name)
+		if e.Every != 0 {
+			return noAmount(cmd, e.Name)
 		}
 		if i == 0 {
-			f.lead = e.name
+			f.lead = e.Name
 		}
-		f.others = append(f.others, e.name)
+		f.others = append(f.others, e.Name)
 	}
 	f.asked = events
 	if slices.Contains(f.others, "lock") && slices.Contains(f.others, "off-cpu") {
@@ -135,7 +135,7 @@ func (f *recordFlags) parts() []wantedPart {
 		if i > 0 {
 			events.name += ","
 		}
-		events.name += e.name
+		events.name += e.Name
 	}
 	if f.lead == "" {
 		return append([]wantedPart{events}, parts...)

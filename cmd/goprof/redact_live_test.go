@@ -17,19 +17,18 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// planted are the secrets of testdata/java/ZorblattVault.java, and of how this test starts it.
+// planted are the secrets in testdata/java/ZorblattVault.java, and in the way in which this test starts it.
 var planted = []string{"zorblatt", "quuxledger", "murgatroyd", "frobnicate", "snorkel", "whistle", "ibexTotal",
 	"kerfuffle",
 	"grumpkin", "flummox", "flibberti", "8675309", "10.11.12.13", "wobblegong", "payroll", "hushpuppy", "bandersnatch",
 	"4929123412341234", "jabber", "wocky", "abracadabra", "xyzzy", "plugh", "trifleFile"}
 
-// ownName is what the recordings of this test are called. goprof tells it where it says what it wrote, and not in the
+// ownName is in the names of this test's recordings. goprof prints it when it says what it wrote. It is not in the
 // files.
 const ownName = "wobblegong-own"
 
-// TestNoSecretIsLeft: a program full of secrets is recorded in all formats, dumped, and recorded by the JDK's own
-// recorder; of none of its secrets anything is left in a file that was redacted. In its long form it does so with all
-// JDKs.
+// TestNoSecretIsLeft: a program full of secrets is recorded in all formats and dumped, and the JDK's own recorder
+// records it. Of its secrets nothing is left in any redacted file. In its long form the test does so with all JDKs.
 func TestNoSecretIsLeft(t *testing.T) {
 	jvmtest.NotQuick(t, jvmtest.StartsJVM)
 	jdks := jvmtest.JDKs(t)
@@ -41,7 +40,8 @@ func TestNoSecretIsLeft(t *testing.T) {
 	}
 }
 
-// looking runs goprof, which must end with a code, and returns what it says. A recording goes on until it has a sample.
+// looking runs goprof, which must end with the given code. It returns the output. A recording is repeated until it
+// has a sample.
 func looking(t *testing.T, dir string, want exit.Code, args ...string) string {
 	t.Helper()
 	code, out := exit.NoSamples, []byte(nil)
@@ -110,7 +110,7 @@ func secretsOf(t *testing.T, jdk jvmtest.JDK) {
 	sameShape(t, jdk, dir, files)
 }
 
-// answers are those of the commands that look once, and say so.
+// answers are the outputs of commands that look once.
 func answers(t *testing.T, dir, pid string, common []string) {
 	t.Helper()
 	lines := []string{"locks " + pid, "locks --json " + pid, "top --once -d 500ms " + pid,
@@ -130,7 +130,7 @@ func answers(t *testing.T, dir, pid string, common []string) {
 	}
 }
 
-// sameShape compares recordings before and after.
+// sameShape compares recordings before and after redaction.
 func sameShape(t *testing.T, jdk jvmtest.JDK, dir string, files []string) {
 	for _, name := range files {
 		if !strings.HasSuffix(name, ".jfr") {
@@ -149,7 +149,7 @@ func sameShape(t *testing.T, jdk jvmtest.JDK, dir string, files []string) {
 	}
 }
 
-// counted is the depth and the count of each stack, in an order that names have no part in.
+// counted is the depth and the count of each stack, in an order that does not depend on names.
 func counted(collapsed string) string {
 	depths := map[[2]int]int{}
 	most := 0
@@ -184,7 +184,7 @@ func put(t *testing.T, name, text string) {
 	}
 }
 
-// secretive starts the program. recorded is closed when it has ended.
+// secretive starts the program. recorded is closed when that program has ended.
 func secretive(t *testing.T, jdk jvmtest.JDK, dir, home string) (pid string, recorded <-chan struct{}) {
 	t.Helper()
 	options := []string{"-Dplugh.token=xyzzy-4711"}

@@ -9,24 +9,24 @@ import (
 	"unicode/utf8"
 )
 
-// screen is what a terminal shows: an emulator of the sequences that xterm and its like know (ECMA-48 and
-// invisible-island.net/xterm/ctlseqs), as far as programs draw with them. What it does not know is kept in odd, and
-// fails the test that looks there.
+// screen is what a terminal shows. It emulates the sequences that xterm and its like know (ECMA-48 and
+// invisible-island.net/xterm/ctlseqs), as far as programs draw with them. Unknown sequences are kept in odd, and the
+// test that looks there fails.
 type screen struct {
 	columns, rows int
 	cells         [][]rune // of the screen that is shown; 0 is the second half of a wide rune
-	main          [][]rune // of the one that is not
+	main          [][]rune // of the screen that is not shown
 	x, y          int
-	wraps         bool // the last column was written: the next rune goes to the next line
+	wraps         bool // the last column was written, so the next rune goes to the next line
 	top, bottom   int  // the scroll region
 	alternate     bool
-	hidden        bool // the cursor
+	hidden        bool // the cursor is hidden
 	last          rune
-	styled        int             // how many SGR sequences there were, without plain resets
+	styled        int             // the number of SGR sequences, without plain resets
 	coloured      int             // how many of them set a colour
-	keyboard      map[string]bool // what was changed of it, by the sequence that changes it back
+	keyboard      map[string]bool // the changes of the keyboard's modes, by the sequence that undoes each
 	odd           []string
-	rest          []byte // the begin of a sequence whose end has not come yet
+	rest          []byte // the beginning of a sequence whose end has not come yet
 }
 
 func newScreen(columns, rows int) *screen {
@@ -44,7 +44,7 @@ func blank(columns, rows int) [][]rune {
 	return cells
 }
 
-// resize keeps what fits.
+// resize keeps the part that fits.
 func (s *screen) resize(columns, rows int) {
 	old := s.cells
 	s.columns, s.rows, s.cells = columns, rows, blank(columns, rows)
@@ -55,7 +55,7 @@ func (s *screen) resize(columns, rows int) {
 	s.x, s.y, s.top, s.bottom, s.wraps = min(s.x, columns-1), min(s.y, rows-1), 0, rows-1, false
 }
 
-// text is what stands on the screen, line by line, without spaces at the ends.
+// text is the text on the screen, line by line, without spaces at the ends.
 func (s *screen) text() string {
 	var b strings.Builder
 	for _, line := range s.cells {
@@ -73,7 +73,7 @@ func (s *screen) text() string {
 	return strings.Join(lines, "\n")
 }
 
-// write takes what a program has written.
+// write takes output of a program.
 func (s *screen) write(b []byte) {
 	b = append(s.rest, b...)
 	for len(b) > 0 {
@@ -86,7 +86,7 @@ func (s *screen) write(b []byte) {
 	s.rest = append([]byte(nil), b...)
 }
 
-// one takes a rune or a sequence, and returns its length; 0 if its end has not come.
+// one takes a rune or a sequence. It returns its length, or 0 if its end has not come.
 func (s *screen) one(b []byte) int {
 	switch b[0] {
 	case 0x1b:
@@ -143,8 +143,8 @@ func (s *screen) lineFeed() {
 	}
 }
 
-// scroll moves lines up by n, or down where n is negative. A program that has not heard of a new size yet may name a
-// region that there is not.
+// scroll moves lines up by n, or down if n is negative. A program that does not know of a new size yet may name a
+// region that does not exist.
 func (s *screen) scroll(top, bottom, n int) {
 	if top < 0 || top > bottom || bottom >= s.rows {
 		return
@@ -173,7 +173,7 @@ func (s *screen) escape(b []byte) int {
 			}
 		}
 		return 0
-	case ']', 'P', '_': // to ST or BEL
+	case ']', 'P', '_': // these go up to ST or BEL
 		for i := 2; i < len(b); i++ {
 			if b[i] == 7 {
 				return i + 1
@@ -292,7 +292,7 @@ func (s *screen) control(args string, final byte) {
 	}
 }
 
-// style counts what makes text stand out.
+// style counts sequences that make text stand out.
 func (s *screen) style(args string) {
 	for _, part := range strings.FieldsFunc(args, func(r rune) bool { return r == ';' }) {
 		n, _ := strconv.Atoi(part)
@@ -365,7 +365,7 @@ func (s *screen) mode(private, args string, final byte) {
 	}
 }
 
-// TestScreenTooSmall: the emulator bears what a program draws that has not heard of the terminal's new size.
+// TestScreenTooSmall: the emulator bears the output of a program that does not know of the terminal's new size.
 func TestScreenTooSmall(t *testing.T) {
 	for _, rows := range []int{1, 3} {
 		s := newScreen(1, rows)

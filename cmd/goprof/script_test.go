@@ -15,10 +15,10 @@ import (
 	"goprof/profile"
 )
 
-// The command line is specified in testdata/script. There, goprof is this program.
+// The command line is specified in testdata/script. In these scripts, goprof is this program.
 func TestMain(m *testing.M) { testscript.Main(m, programs) }
 
-// programs are what this one is when it is called by another name; tests add theirs.
+// programs are the programs that this one becomes if it is called by another name. Tests add theirs.
 var programs = map[string]func(){"goprof": main}
 
 func TestScripts(t *testing.T) {
@@ -41,7 +41,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// exits runs a command and wants its exit code: "exits 8 goprof flame missing".
+// exits runs a command, which must end with the given exit code: "exits 8 goprof flame missing".
 func exits(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: exits code program args...")
@@ -60,7 +60,7 @@ func hugeLine(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte("a;b 1\n"+strings.Repeat("x;", 3<<20)+"x 1\n"), 0o600))
 }
 
-// manyStacks makes a file of more frames than are read: each stack has a hundred that no other one shares.
+// manyStacks makes a file with more frames than goprof reads: each stack has a hundred frames of its own.
 func manyStacks(ts *testscript.TestScript, _ bool, args []string) {
 	file, err := os.Create(ts.MkAbs(args[0]))
 	ts.Check(err)
@@ -71,7 +71,8 @@ func manyStacks(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(errors.Join(to.Flush(), file.Close()))
 }
 
-// flight makes a JFR file: ten seconds in which worker-1 sells every 100 ms and a collector's thread works each second.
+// flight makes a JFR file of ten seconds. In it worker-1 sells every 100 ms, and a collector's thread works each
+// second.
 func flight(ts *testscript.TestScript, _ bool, args []string) {
 	file, err := os.Create(ts.MkAbs(args[0]))
 	ts.Check(err)

@@ -21,7 +21,7 @@ import (
 	"goprof/testdata/shipped"
 )
 
-// collected is a collector in memory, which says no as long as it has a status for that.
+// collected is a collector in memory. It refuses messages as long as it has a status for that.
 type collected struct {
 	mu       sync.Mutex
 	messages [][]byte
@@ -57,8 +57,8 @@ func (c *collected) counts(t *testing.T) shipped.Counts {
 	return all
 }
 
-// TestShip: a recording with times arrives in parts, each look once; what a server does not take is told with an exit
-// code of its own, and stays in the spool for the next goprof.
+// TestShip: a recording with times arrives in parts, each look once. If a server takes nothing, goprof ends with a
+// code of its own, and the messages stay in the spool for the next goprof.
 func TestShip(t *testing.T) {
 	samples := shipped.Samples(300, false)
 	var data bytes.Buffer
@@ -83,7 +83,7 @@ func TestShip(t *testing.T) {
 	defer s.Close()
 	want := make(shipped.Counts)
 	for stack, n := range shipped.Collapsed(t, samples, profile.Samples) {
-		want[strings.ReplaceAll(stack, "</", "<.")] = n // JFR has "/" for the dots of a class's name
+		want[strings.ReplaceAll(stack, "</", "<.")] = n // JFR has "/" in place of the dots in a class's name
 	}
 
 	code, told := runGoprof(t, "ship", file, "--otlp", s.URL, "--every", "1s", "--attribute", "team=cart")
@@ -114,13 +114,13 @@ func TestShip(t *testing.T) {
 	got := server.counts(t)
 	first := shipped.Collapsed(t, samples[:1], profile.Samples)
 	for stack := range first {
-		got[stack]-- // of the second recording
+		got[stack]-- // these are of the second recording
 	}
 	shipped.Same(t, "spool", got, want)
 }
 
-// shipInVain ships to a server that takes nothing, and waits long enough for its answer: goprof may have no CPU for
-// a while.
+// shipInVain ships to a server that takes nothing. It waits long enough for the server's answer: goprof may have no
+// CPU for a while.
 func shipInVain(t *testing.T, answer string, args func(wait string) []string) (code exit.Code, told string) {
 	t.Helper()
 	for wait := 100 * time.Millisecond; wait < time.Minute && !strings.Contains(told, answer); wait *= 4 {
@@ -129,7 +129,7 @@ func shipInVain(t *testing.T, answer string, args func(wait string) []string) (c
 	return code, told
 }
 
-// TestShipSaysWhy: what is wrong with a command line is told before anything is sent.
+// TestShipSaysWhy: goprof says what is wrong with a command line before it sends anything.
 func TestShipSaysWhy(t *testing.T) {
 	dir := t.TempDir()
 	file, rules := filepath.Join(dir, "x.collapsed"), filepath.Join(dir, "rules")

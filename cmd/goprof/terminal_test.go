@@ -18,8 +18,8 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// TestProgressOnTerminal: the line is drawn, drawn anew within the terminal's width, and
-// wiped; what stays on the screen is what a pipe would get.
+// TestProgressOnTerminal: goprof draws the line, draws it anew within the terminal's width, and wipes it. The screen
+// then shows what a pipe would get.
 func TestProgressOnTerminal(t *testing.T) {
 	jvm := jvmtest.Start(t, jvmtest.JDKs(t)[0], "truth.Shares", "--", "1", "2")
 	args := []string{"record", "--pid", fmt.Sprint(jvm.PID), "-d", "10m", "-o", t.TempDir() + "/o.collapsed"}
@@ -57,11 +57,11 @@ func TestProgressOnTerminal(t *testing.T) {
 	}
 }
 
-// hasSamples is a progress line that tells of samples.
+// hasSamples matches a progress line that tells of samples.
 var hasSamples = regexp.MustCompile(`of 10m0s  [1-9]\d* sample`)
 
-// onTerminal runs goprof with a terminal as its standard error, and returns what came there. As soon as enough has come
-// it is interrupted; nil lets it end by itself.
+// onTerminal runs goprof with a terminal as its standard error. It returns what came there. It interrupts goprof as
+// soon as enough has come; with nil, goprof ends by itself.
 func onTerminal(t *testing.T, width int, term string, enough func(raw string) bool, args ...string) string {
 	t.Helper()
 	ours, theirs := openTerminal(t, width)
@@ -76,7 +76,7 @@ func onTerminal(t *testing.T, width int, term string, enough func(raw string) bo
 	go func() {
 		defer close(read)
 		part := make([]byte, 1<<12)
-		for n, err := ours.Read(part); err == nil; n, err = ours.Read(part) { // until EIO: nobody has the other end
+		for n, err := ours.Read(part); err == nil; n, err = ours.Read(part) { // until EIO: the other end is closed
 			raw.Write(part[:n])
 			if enough != nil && enough(raw.String()) {
 				cmd.Process.Signal(os.Interrupt)
@@ -136,7 +136,7 @@ func toPipe(t *testing.T, args ...string) string {
 	return raw.String()
 }
 
-// show is what a terminal shows that knows line feed, carriage return and EL, and no other sequence.
+// show is the screen of a terminal that knows line feed, carriage return and EL, and no other sequence.
 func show(t *testing.T, raw string) string {
 	t.Helper()
 	lines, at := [][]byte{nil}, 0
@@ -162,7 +162,7 @@ func show(t *testing.T, raw string) string {
 	return string(bytes.Join(lines, []byte("\n")))
 }
 
-// TestStatusLineMakesRoom: what is written while the line is there does not hang on to it.
+// TestStatusLineMakesRoom: text that is written while the line is there does not stick to the line.
 func TestStatusLineMakesRoom(t *testing.T) {
 	ours, theirs := openTerminal(t, 80)
 	defer ours.Close()

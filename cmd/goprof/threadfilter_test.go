@@ -11,7 +11,7 @@ import (
 func TestThreadFilter(t *testing.T) {
 	for _, c := range []struct {
 		only, not string
-		want      string // of a, b and c, those that are wanted
+		want      string // those of a, b and c that are wanted
 	}{
 		{"", "", "abc"},
 		{"^[ab] ", "", "ab"},

@@ -16,15 +16,15 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Commands that goprof tells people to run are ones that it knows.
+// goprof tells people to run commands. These tests check that goprof has these commands.
 
-// commandEnds is what follows a command in a sentence, or in a shell.
+// commandEnds is what ends a command in a sentence, or in a shell.
 var commandEnds = regexp.MustCompile(`  \(|&&|[;|\n]`)
 
-// verbs of fmt stand for a number, which does for a pid, a name and a file.
+// fmtVerb matches verbs of fmt. A number takes their place: it can be a pid, a name or a file.
 var fmtVerb = regexp.MustCompile(`%(?:\[\d+\])?[dsqv]`)
 
-// TestNextSteps: each command of ours in a finding's next step is parsed as run would parse it.
+// TestNextSteps parses each goprof command in a finding's next step as run would parse it.
 func TestNextSteps(t *testing.T) {
 	found := 0
 	for _, dir := range []string{"triage", "hserr", "autopsy"} {
@@ -37,7 +37,7 @@ func TestNextSteps(t *testing.T) {
 			}
 		}
 	}
-	if found < 14 { // so many there were when this was written
+	if found < 14 { // there were so many when this test was written
 		t.Errorf("only %d commands were found", found)
 	}
 	for _, bad := range []string{"dumps --pid 1", "dump --pdi 1", "dump --pid x", "dump 1 2", "record 1 -d 30sec"} {
@@ -47,7 +47,7 @@ func TestNextSteps(t *testing.T) {
 	}
 }
 
-// TestToldFlags: wherever a text of ours names a command, the flags behind it are flags of that command.
+// TestToldFlags: wherever a text of goprof names a command, the flags behind it are flags of that command.
 func TestToldFlags(t *testing.T) {
 	found := 0
 	for _, dir := range []string{".", "../../sampler", "../../output"} {
@@ -79,21 +79,21 @@ func TestToldFlags(t *testing.T) {
 	}
 }
 
-// commandsIn are the commands of ours in a text, without their first word.
+// commandsIn are the goprof commands in a text, without their first word.
 func commandsIn(text string) (lines []string) {
 	for _, piece := range strings.Split(fmtVerb.ReplaceAllString(text, "1"), "goprof ")[1:] {
 		if at := commandEnds.FindStringIndex(piece); at != nil {
 			piece = piece[:at[0]]
 		}
 		if strings.HasSuffix(piece, " ") {
-			piece += "1" // a name is added to it
+			piece += "1" // this completes the name of a file
 		}
 		lines = append(lines, strings.ReplaceAll(strings.TrimSpace(piece), "PID", "1"))
 	}
 	return lines
 }
 
-// parses returns what is wrong with a command, as far as its flags and arguments can tell.
+// parses returns what is wrong with a command, as far as its flags and arguments show it.
 func parses(line string) error {
 	root := newRoot()
 	cmd, rest, err := root.Find(strings.Fields(line))
@@ -111,7 +111,8 @@ func parses(line string) error {
 
 var aToldFlag = regexp.MustCompile(`(?:^| )(--[a-z][a-z0-9-]*|-[a-zA-Z])(?:[ =,.:)]|$)`)
 
-// unknownFlag is a flag behind a command's name that is none of its flags. Text that names no command has none.
+// unknownFlag is a flag behind a command's name that this command does not have. Text without a command has no such
+// flag.
 func unknownFlag(line string) string {
 	root := newRoot()
 	line, _, _ = strings.Cut(line+" ", " -- ")

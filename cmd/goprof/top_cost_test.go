@@ -14,11 +14,12 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// costRefreshes is how many readings the cost is measured over, costTries how often, and costMost what it should be.
+// costRefreshes is how many readings the cost is measured over, costTries how often the test measures, and costMost
+// what the cost should be.
 const costRefreshes, costTries, costMost = 20, 3, 0.05
 
-// TestTopCost: at one reading a second of 200 threads, each of which wakes up once a second, top uses less than 5 % of
-// one CPU. A machine that is shared makes the same work dearer, so make test leaves it out:
+// TestTopCost: top reads once a second 200 threads that wake up once a second each. It uses less than 5 % of one
+// CPU. On a shared machine the same work uses more CPU time, so make test leaves this test out:
 //
 //	GOPROF_PROVE=1 go test ./cmd/goprof -run TestTopCost -v
 func TestTopCost(t *testing.T) {
@@ -29,7 +30,7 @@ func TestTopCost(t *testing.T) {
 	s := startOnScreen(t, 120, 50, nil, "top", strconv.Itoa(jvm.PID))
 	s.await(`METHOD by self, [1-9]\d* samples`)
 	share, text := 1.0, ""
-	for range costTries { // what else the machine does makes the same work dearer, and never cheaper
+	for range costTries { // other work on the machine makes this work dearer, and never cheaper
 		cpu, began := cpuOf(t, s.cmd.Process.Pid), time.Now()
 		time.Sleep(costRefreshes * time.Second)
 		cpu = cpuOf(t, s.cmd.Process.Pid) - cpu
@@ -48,7 +49,7 @@ func TestTopCost(t *testing.T) {
 	}
 }
 
-// cpuOf is what a process has used (proc(5), /proc/PID/stat, utime and stime).
+// cpuOf is the CPU time that a process has used (proc(5), /proc/PID/stat, utime and stime).
 func cpuOf(t *testing.T, pid int) time.Duration {
 	t.Helper()
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

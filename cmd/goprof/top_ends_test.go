@@ -18,7 +18,7 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// TestTopEnds: by a signal, and by the end of the JVM, the terminal is as it was.
+// TestTopEnds: whether a signal ends top, or the end of the JVM, the terminal is as before.
 func TestTopEnds(t *testing.T) {
 	t.Run("SIGTERM", func(t *testing.T) {
 		_, s := topOf(t, jvmtest.JDKs(t)[0], 80, 24, nil)
@@ -51,7 +51,7 @@ func TestTopEnds(t *testing.T) {
 	})
 }
 
-// jobOnScreen starts top as the job of a shell. It returns the job's number.
+// jobOnScreen starts top as a shell's job. It returns the job's number.
 func jobOnScreen(t *testing.T, jvm *jvmtest.JVM) (*onScreen, int) {
 	t.Helper()
 	tell, told, err := os.Pipe()
@@ -69,7 +69,7 @@ func jobOnScreen(t *testing.T, jvm *jvmtest.JVM) (*onScreen, int) {
 	return s, job
 }
 
-// noneStands wants no thread of the JVM to be stopped or traced.
+// noneStands demands that no thread of the JVM is stopped or traced.
 func noneStands(t *testing.T, jvm *jvmtest.JVM) {
 	t.Helper()
 	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", jvm.PID))
@@ -84,8 +84,8 @@ func noneStands(t *testing.T, jvm *jvmtest.JVM) {
 	}
 }
 
-// TestTopSuspend: Ctrl-Z gives the terminal back and stops goprof, and nobody else; when it goes on, so does the
-// screen.
+// TestTopSuspend: Ctrl-Z gives the terminal back and stops goprof, and nothing else. When goprof goes on, so does
+// the screen.
 func TestTopSuspend(t *testing.T) {
 	jvm := jvmtest.Start(t, jvmtest.JDKs(t)[0], "truth.Rates", "--", "20")
 	s, goprof := jobOnScreen(t, jvm)
@@ -108,7 +108,7 @@ func TestTopSuspend(t *testing.T) {
 	}
 }
 
-// TestTopKilled: whatever ends goprof, the terminal is as it was, and no thread stands.
+// TestTopKilled: whatever ends goprof, the terminal is as before, and no thread stands.
 func TestTopKilled(t *testing.T) {
 	jvm := jvmtest.Start(t, jvmtest.JDKs(t)[0], "truth.Rates", "--", "20")
 	for _, sig := range []unix.Signal{unix.SIGKILL, unix.SIGABRT, unix.SIGQUIT, unix.SIGHUP} {
@@ -141,7 +141,7 @@ func stateOfProcess(t *testing.T, pid int) string {
 	return state
 }
 
-// stateOfThread is the kernel's letter, empty for one that is gone.
+// stateOfThread is the kernel's letter for a thread's state. It is empty if the thread has ended.
 func stateOfThread(pid, tid int) string {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/stat", pid, tid))
 	if i := bytes.LastIndexByte(b, ')'); err == nil && i > 0 && i+2 < len(b) {

@@ -19,14 +19,14 @@ import (
 
 func init() { programs["drawer"] = drawer }
 
-// drawer is a shell with a job that draws a screen, and is killed before its watchdog can have seen the terminal as it
-// was.
+// drawer is a shell with a job that draws a screen. The job is killed before its watchdog can have seen the terminal
+// as it was.
 func drawer() {
 	if len(os.Args) > 1 {
 		modes := terminalModes()
 		term.MakeRaw(0)
 		os.Stdout.WriteString("\x1b[?1049h\x1b[?25l")
-		os.Args[0] = "goprof" // whom the watchdog is started as
+		os.Args[0] = "goprof" // the name under which the watchdog is started
 		session.StartWatchdog(watchdogName, watchdogTerminal+modes)
 		unix.Kill(os.Getpid(), unix.SIGKILL)
 		select {}
@@ -39,7 +39,7 @@ func drawer() {
 	time.Sleep(time.Hour) // the terminal is the session's: the test ends it
 }
 
-// TestTerminalKept: the watchdog puts a terminal right that was drawn on before the watchdog began.
+// TestTerminalKept: a terminal was drawn on before the watchdog began. The watchdog restores it.
 func TestTerminalKept(t *testing.T) {
 	s := startProgram(t, 80, 24, nil, nil, "drawer")
 	s.awaitThat("another screen", func(string) bool {
@@ -50,8 +50,8 @@ func TestTerminalKept(t *testing.T) {
 	s.isRestored()
 }
 
-// TestTerminalModes: what goprof notes of its terminal is what the watchdog makes of it, although the screen has
-// changed the terminal before the watchdog begins. Anything else is not believed.
+// TestTerminalModes: the watchdog makes of a terminal what goprof has noted of it, although the screen has changed
+// the terminal before the watchdog begins. The watchdog believes no other text.
 func TestTerminalModes(t *testing.T) {
 	want := unix.Termios{Iflag: 1, Oflag: 2, Cflag: 3, Lflag: unix.ICANON | unix.ISIG, Line: 4, Ispeed: 5, Ospeed: 6}
 	want.Cc[3] = 7

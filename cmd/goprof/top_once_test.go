@@ -22,7 +22,7 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// onceJSON is what --once --json promises, and nothing else.
+// onceJSON has the fields that --once --json promises, and no others.
 type onceJSON struct {
 	Threads []struct {
 		TID       int      `json:"tid"`
@@ -39,7 +39,7 @@ type onceJSON struct {
 	} `json:"methods"`
 }
 
-// rate is what a thread of truth.Rates has used and allocated, by its own account.
+// rate is what a thread of truth.Rates has used and allocated, measured by that thread.
 type rate struct{ at, cpu, allocated float64 }
 
 func ratesOf(t *testing.T, jvm *jvmtest.JVM) map[string]rate {
@@ -59,14 +59,14 @@ func ratesOf(t *testing.T, jvm *jvmtest.JVM) map[string]rate {
 	return rates
 }
 
-// onceFor is how long the readings of these tests look, in seconds.
+// onceFor is how long the readings of these tests take, in seconds.
 const onceFor = 5
 
-// onceTries is how often a reading may differ from the truth, as it does where the machine gives the JVM more CPU time
-// right before or after the reading than in it: the truth is of a little more time.
+// onceTries is how often a reading may differ from the truth. That happens if the machine gives the JVM more CPU
+// time right before or after the reading than during it: the truth is of a slightly longer time.
 const onceTries = 6
 
-// TestTopOnce: one reading, held against what the threads themselves were charged and have allocated.
+// TestTopOnce compares one reading with what the threads themselves were charged and have allocated.
 func TestTopOnce(t *testing.T) {
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm := jvmtest.Start(t, jdk, "truth.Rates", "--", "20", "10")
@@ -88,7 +88,8 @@ func TestTopOnce(t *testing.T) {
 	})
 }
 
-// ratesDiffer says what a reading has otherwise than the threads themselves, between two times that lie around it.
+// ratesDiffer tells in what a reading differs from the threads' own figures, between two times that lie around the
+// reading.
 func ratesDiffer(t *testing.T, got *onceJSON, before, after map[string]rate) (wrong []string) {
 	t.Helper()
 	say := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
@@ -121,7 +122,7 @@ func ratesDiffer(t *testing.T, got *onceJSON, before, after map[string]rate) (wr
 	return wrong
 }
 
-// once takes a reading as JSON, and wants exactly the promised fields.
+// once takes a reading as JSON, which must have exactly the promised fields.
 func once(t *testing.T, jvm *jvmtest.JVM, args ...string) *onceJSON {
 	t.Helper()
 	cmd := exec.Command("goprof", append([]string{"top", strconv.Itoa(jvm.PID), "--once", "--json"}, args...)...)
@@ -145,7 +146,7 @@ func once(t *testing.T, jvm *jvmtest.JVM, args ...string) *onceJSON {
 	return &got
 }
 
-// checkSleepers wants the state and the topmost method of threads that sleep.
+// checkSleepers checks the state and the topmost method of threads that sleep.
 func checkSleepers(t *testing.T, got *onceJSON) {
 	t.Helper()
 	n := 0
@@ -166,7 +167,7 @@ func checkSleepers(t *testing.T, got *onceJSON) {
 	}
 }
 
-// checkMethods wants the methods that use CPU, and shares that are shares.
+// checkMethods checks the methods that use CPU. Their shares must be shares.
 func checkMethods(t *testing.T, got *onceJSON) {
 	t.Helper()
 	burns := false
@@ -186,7 +187,7 @@ func checkMethods(t *testing.T, got *onceJSON) {
 	}
 }
 
-// TestTopWithoutTerminal: what is asked for is said, with the way out.
+// TestTopWithoutTerminal: goprof says what top needs, and what to do without it.
 func TestTopWithoutTerminal(t *testing.T) {
 	jvm := jvmtest.Start(t, jvmtest.JDKs(t)[0], "truth.Rates", "--", "3")
 	pid := strconv.Itoa(jvm.PID)
@@ -200,7 +201,7 @@ func TestTopWithoutTerminal(t *testing.T) {
 	}
 }
 
-// TestTopOnceOfOneThatEnds: a JVM that ends meanwhile is an error, as nothing can be compared.
+// TestTopOnceOfOneThatEnds: a JVM that ends between two readings is an error, because nothing can be compared.
 func TestTopOnceOfOneThatEnds(t *testing.T) {
 	jvm := jvmtest.Start(t, jvmtest.JDKs(t)[0], "truth.Rates", "--", "3")
 	cmd := exec.CommandContext(t.Context(), "goprof", "top", strconv.Itoa(jvm.PID), "--once", "-d", "60")
@@ -217,7 +218,7 @@ func TestTopOnceOfOneThatEnds(t *testing.T) {
 			return to == memory
 		})
 	})
-	time.Sleep(time.Second) // for the first reading, which is not to be compared with anything
+	time.Sleep(time.Second) // time for the first reading, which has no earlier one to compare with
 	jvm.Kill()
 	if cmd.Wait(); exit.Code(cmd.ProcessState.ExitCode()) != exit.TargetGone {
 		t.Errorf("exit code %d: %s", cmd.ProcessState.ExitCode(), told.String())

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestTopRecordTwice: a recording that is ended before its segment has begun ends at once. If it went on, nothing on
-// the screen would tell of it.
+// TestTopRecordTwice: a recording that is ended before its segment has begun ends at once. If it went on, the screen
+// would not tell of it.
 func TestTopRecordTwice(t *testing.T) {
 	samples := newTopSamples(nil, 1, topRate, time.Second)
 	name := filepath.Join(t.TempDir(), "a.jfr")
@@ -37,7 +37,7 @@ func TestTopRecordingsHaveNames(t *testing.T) {
 	}
 }
 
-// TestTopRecordLate: a recording for which no segment comes any more is told of, and leaves no file.
+// TestTopRecordLate: a recording gets no segment any more. top says so, and leaves no file.
 func TestTopRecordLate(t *testing.T) {
 	folder := t.TempDir()
 	for _, name := range []string{"a.jfr", "a.pb.gz", "a.html"} {

@@ -9,14 +9,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestStopAtEnd: a stop while the screen ends waits for that, and leaves the terminal alone, which nobody would give
-// back once more.
+// TestStopAtEnd: a stop that comes while the screen ends waits until it has ended, and leaves the terminal alone:
+// nothing would restore the terminal a second time.
 func TestStopAtEnd(t *testing.T) {
 	over := newTurns()
 	over.end()
 	stopped := 0
 	go close(over.done)
-	aroundStop(nil, over)(unix.SIGTSTP, func() { // without a program: it is not asked for anything
+	aroundStop(nil, over)(unix.SIGTSTP, func() { // without a program, no question goes to it
 		stopped++
 		select {
 		case <-over.done:
@@ -32,7 +32,7 @@ func TestStopAtEnd(t *testing.T) {
 // TestEndAfterStop: the screen ends when a stop is over, not during it.
 func TestEndAfterStop(t *testing.T) {
 	both := newTurns()
-	both.Lock() // as during a stop
+	both.Lock() // as a stop does
 	ended := make(chan bool)
 	go func() {
 		both.end()
@@ -41,7 +41,7 @@ func TestEndAfterStop(t *testing.T) {
 	select {
 	case <-ended:
 		t.Fatal("it ended during a stop")
-	case <-time.After(20 * time.Millisecond): // a mistake may pass unseen on a busy machine, and nothing else
+	case <-time.After(20 * time.Millisecond): // on a busy machine an error may stay unseen here, and nothing worse
 	}
 	both.Unlock()
 	<-ended

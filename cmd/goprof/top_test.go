@@ -17,7 +17,7 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// topOf starts the program whose rates are known, and top on a screen.
+// topOf starts the program with known rates, and top on a screen.
 func topOf(t *testing.T, jdk jvmtest.JDK, columns, rows int, env []string, args ...string) (*jvmtest.JVM, *onScreen) {
 	t.Helper()
 	jvm := jvmtest.Start(t, jdk, "truth.Rates", "--", "20")
@@ -26,10 +26,10 @@ func topOf(t *testing.T, jdk jvmtest.JDK, columns, rows int, env []string, args 
 	return jvm, s
 }
 
-// TestTopKeys: what each key does, by what is on the screen then.
+// TestTopKeys: the screen shows what each key does.
 func TestTopKeys(t *testing.T) {
 	jvm, s := topOf(t, jvmtest.JDKs(t)[0], 110, 80, nil)
-	// A screen comes in pieces: each of these is waited for.
+	// A screen comes in pieces, so the test waits for each of these.
 	s.await(`(?m)^[> ]\s*\d+ .*\w+\s+cpu-30 .*truth\.Rates\.`)
 	for _, want := range []string{`(?m)^goprof top  ` + strconv.Itoa(jvm.PID) + ` truth\.Rates `,
 		`(?m)^CPU +[\d.]+% of \d+%`, `(?m)^goprof +[\d.]+% of a CPU, .* pauses`, `METHOD by self, \d+ samples`,
@@ -88,8 +88,8 @@ func TestTopKeys(t *testing.T) {
 	}
 }
 
-// selectByKeys tries the keys that choose a thread, by the line that is marked on the screen, on a list that is longer
-// than the screen. Backspace and Ctrl-U take typed text back.
+// selectByKeys tries the keys that choose a thread, on a list that is longer than the screen. The marked line on the
+// screen shows which thread is chosen. Backspace and Ctrl-U take typed text back.
 func selectByKeys(t *testing.T, s *onScreen) {
 	t.Helper()
 	s.keys("n/xyz\x15sleeper-y\x7f")
@@ -118,13 +118,13 @@ func selectByKeys(t *testing.T, s *onScreen) {
 	marked(all[max(min(1+page, 18)-page, 0)])
 }
 
-// What a terminal sends for keys without a letter (ECMA-48's CSI, as xterm uses it).
+// A terminal sends these for keys without a letter (ECMA-48's CSI, as xterm uses it).
 const (
 	upKey, downKey, homeKey, endKey = "\x1b[A", "\x1b[B", "\x1b[H", "\x1b[F"
 	pageUpKey, pageDownKey          = "\x1b[5~", "\x1b[6~"
 )
 
-// scrollStack tries the keys of a stack, that of the selected thread, on a screen that has room for half of it.
+// scrollStack tries the keys that move through the selected thread's stack, on a screen with room for half of it.
 func scrollStack(s *onScreen) {
 	s.t.Helper()
 	s.setSize(110, 14)
@@ -152,7 +152,7 @@ func scrollStack(s *onScreen) {
 	s.await(`THREAD by name`)
 }
 
-// column is what a pattern's group matches, from top to bottom.
+// column is what the group of a pattern matches, from top to bottom.
 func column(text, pattern string) (all []string) {
 	for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1) {
 		all = append(all, m[1])
@@ -160,13 +160,13 @@ func column(text, pattern string) (all []string) {
 	return all
 }
 
-// TestTopFreeze: a frozen screen stays as it is, while readings come.
+// TestTopFreeze: a frozen screen does not change while readings come.
 func TestTopFreeze(t *testing.T) {
 	_, s := topOf(t, jvmtest.JDKs(t)[0], 100, 30, nil, "-i", "200ms")
 	s.keys(" ")
 	frozen := s.await(`FROZEN`)
 	end := time.Now().Add(screenLimit)
-	// The rest of that screen comes when goprof has a CPU. Then it stays so for ten readings.
+	// The rest of the screen comes when goprof has a CPU. Then the screen must not change for ten readings.
 	for last := ""; frozen != last; frozen = s.text() {
 		if time.Now().After(end) {
 			t.Fatalf("a frozen screen changes again and again, to\n%s\nfrom\n%s", frozen, last)
@@ -180,7 +180,7 @@ func TestTopFreeze(t *testing.T) {
 	s.wait()
 }
 
-// TestTopFiles: d writes a dump, r a recording; both say where, and both are whole.
+// TestTopFiles: d writes a dump, r writes a recording. Both say where, and both files are whole.
 func TestTopFiles(t *testing.T) {
 	_, s := topOf(t, jvmtest.JDKs(t)[0], 120, 30, nil)
 	s.keys("d")
@@ -195,16 +195,16 @@ func TestTopFiles(t *testing.T) {
 	if err != nil || !bytes.Contains(report, []byte("truth.Rates.")) {
 		t.Errorf("report of the recording: %v\n%s", err, report)
 	}
-	s.keys("r") // ended by q
+	s.keys("r") // q ends this one
 	s.await(`RECORDING \S+\.jfr`)
-	time.Sleep(2 * wait) // the machine may stand still for some of it
+	time.Sleep(2 * wait) // the machine may stand still for a part of that time
 	s.keys("q")
 	if code := s.wait(); code != 0 || !strings.Contains(s.errors.String(), "goprof: recorded top-") {
 		t.Errorf("exit code %d, %s", code, s.errors.String())
 	}
 }
 
-// record has top make a recording, and tells how long it took until there was a sample: on a busy machine a recording
+// record makes a recording in top. It tells how long it took until there was a sample: on a busy machine a recording
 // begins late.
 func (s *onScreen) record() (name string, wait time.Duration) {
 	s.t.Helper()
@@ -218,14 +218,14 @@ func (s *onScreen) record() (name string, wait time.Duration) {
 		if strings.Contains(text, "recorded "+name) {
 			return name, wait
 		}
-		s.keys("c") // which takes the message away
+		s.keys("c") // this removes the message
 		s.awaitWithout(`no samples`)
 	}
 	s.t.Fatal("no recording has a sample")
 	return "", 0
 }
 
-// TestTopStack: Enter shows the stack of the selected thread, Esc goes back, and the selection follows its thread.
+// TestTopStack: Enter shows the stack of the selected thread. Esc goes back. The selection follows its thread.
 func TestTopStack(t *testing.T) {
 	_, s := topOf(t, jvmtest.JDKs(t)[0], 100, 30, nil)
 	s.keys("/sleeper-7\r")
@@ -235,12 +235,12 @@ func TestTopStack(t *testing.T) {
 	s.keys("\x1b")
 	s.awaitWithout(`stack of`)
 	s.keys("\x1b")
-	s.await(`(?s)THREAD by cpu +JAVA FRAME.*\n> [^\n]*sleeper-7`) // among the others again
+	s.await(`(?s)THREAD by cpu +JAVA FRAME.*\n> [^\n]*sleeper-7`) // it is among the others again
 	s.keys("q")
 	s.wait()
 }
 
-// TestTopHostileNames: a thread's name cannot do anything to the terminal.
+// TestTopHostileNames: no name of a thread can steer the terminal.
 func TestTopHostileNames(t *testing.T) {
 	_, s := topOf(t, jvmtest.JDKs(t)[0], 140, 40, nil)
 	s.keys("/evil\r")
@@ -258,7 +258,7 @@ func TestTopHostileNames(t *testing.T) {
 	s.wait()
 }
 
-// TestTopSizes: a narrow terminal has what is most important, and one that is resized is drawn anew.
+// TestTopSizes: a narrow terminal shows what is most important. A resized terminal is drawn anew.
 func TestTopSizes(t *testing.T) {
 	_, s := topOf(t, jvmtest.JDKs(t)[0], 40, 24, nil)
 	s.await(`(?m)^.\s+[\d.]+ +\w+ +cpu-30`)

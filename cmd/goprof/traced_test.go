@@ -25,9 +25,9 @@ import (
 
 func init() { programs["seizeall"] = seizeAll }
 
-// seizeAll is a debugger: it traces every thread of a process until it is killed.
+// seizeAll is a debugger. It traces every thread of a process until it is killed.
 func seizeAll() {
-	runtime.LockOSThread() // which is the tracer
+	runtime.LockOSThread() // this OS thread is the tracer
 	tasks := "/proc/" + os.Args[1] + "/task/*"
 	seized := map[string]bool{}
 	for again := true; again; {
@@ -42,11 +42,11 @@ func seizeAll() {
 		}
 	}
 	fmt.Println("READY", len(seized))
-	time.Sleep(time.Hour) // select {} is a deadlock to Go where no C is linked
+	time.Sleep(time.Hour) // without C in the program, Go would take select {} for a deadlock
 }
 
-// TestTracedAlready: a JVM that a debugger has is told at once, with the debugger's pid, and
-// is recorded again once that is gone.
+// TestTracedAlready: a debugger traces the JVM. goprof says so at once, with the debugger's pid. Once the debugger
+// is gone, goprof records the JVM again.
 func TestTracedAlready(t *testing.T) {
 	jvm := jvmtest.Start(t, jvmtest.JDKs(t)[0], "truth.Shares", "--", "1", "2")
 	pid := strconv.Itoa(jvm.PID)
@@ -66,7 +66,7 @@ func TestTracedAlready(t *testing.T) {
 	}
 
 	file := t.TempDir() + "/o.collapsed"
-	// Without -d: nothing but the tracer can end it.
+	// There is no -d, so only the tracer can end the recording.
 	for _, args := range [][]string{{"record", "--pid", pid, "-o", file}, {"dump", "--pid", pid},
 		{"doctor", "--pid", pid}} {
 		code, told := runGoprof(t, args...)
@@ -88,11 +88,11 @@ func TestTracedAlready(t *testing.T) {
 	}
 }
 
-// recordTries is how often a recording may find that the JVM had no CPU while it went on: a machine can stand still, or
-// have no CPU to spare, for longer than a second. goprof says so with an exit code of its own.
+// recordTries is how often a recording may find that the JVM had no CPU during the recording: a machine can stand
+// still, or have no CPU to spare, for longer than a second. goprof has an exit code of its own for that.
 const recordTries = 30
 
-// runRecord is runGoprof for a recording, until it has a sample.
+// runRecord is runGoprof for a recording. It tries again until there is a sample.
 func runRecord(t *testing.T, args ...string) (code exit.Code, told string) {
 	t.Helper()
 	for range recordTries {
@@ -103,7 +103,7 @@ func runRecord(t *testing.T, args ...string) (code exit.Code, told string) {
 	return code, told
 }
 
-// runGoprof returns the exit code and standard error. The time bounds a hang.
+// runGoprof returns the exit code and standard error. Its time limit bounds a hang.
 func runGoprof(t *testing.T, args ...string) (exit.Code, string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -40,7 +41,7 @@ func frame(kind profile.Kind, name string) profile.Frame {
 	return f
 }
 
-// stacks have frames of all kinds, and names that would do harm.
+// stacks have frames of all kinds, and names that might do harm.
 var stacks = []*profile.Stack{
 	{Frames: []profile.Frame{frame(profile.Inlined, "shop.Price.round"), frame(profile.C2, "shop.Price.of"),
 		frame(profile.Interpreted, "shop.Main.main")}},
@@ -53,7 +54,7 @@ var stacks = []*profile.Stack{
 		frame(profile.Gap, "[no unwind info: libfoo.so]"), frame(profile.C2, "shop.Main.main")}},
 }
 
-// flight is a recording of goprof's: n samples, one each millisecond.
+// flight is a goprof recording of n samples, one each millisecond.
 func flight(t testing.TB, n int, wall bool) []byte {
 	t.Helper()
 	mode, weight := profile.ModeCPU, profile.CPUTime
@@ -66,7 +67,7 @@ func flight(t testing.TB, n int, wall bool) []byte {
 		Engine: "ptrace", Interval: time.Millisecond, Weight: weight})
 	for i := range n {
 		s := profile.Sample{At: moment(time.Duration(i) * time.Millisecond), Thread: threads[i%len(threads)],
-			Stack: stacks[i*7%len(stacks)], CPU: time.Millisecond}
+			Stack: stacks[i*7%len(stacks)], CPU: time.Millisecond, Link: linkOf(i)}
 		if wall {
 			s.Wall, s.Span, s.State = true, time.Millisecond, profile.State(i%3)
 		}
@@ -100,7 +101,38 @@ func converted(t testing.TB, src recording.Source, to format.Format, threads boo
 	return b.Bytes()
 }
 
-// TestRoundTrips: what went through another format, and through two, gives the same stacks, threads and counts.
+// linkOf is the span of a sample: every third one has one of five.
+func linkOf(i int) (l profile.Link) {
+	if i%3 == 0 {
+		l.Trace[3], l.Span[7] = 0xab, byte(i%5+1)
+	}
+	return l
+}
+
+// TestLinks: spans go through JFR and pprof, sample by sample.
+func TestLinks(t *testing.T) {
+	for _, wall := range []bool{false, true} {
+		for _, way := range ways {
+			want, got := map[profile.Link]int64{}, map[profile.Link]int64{}
+			for i := range 1000 {
+				want[linkOf(i)]++
+			}
+			data := flight(t, 1000, wall)
+			for _, f := range way {
+				data = converted(t, open(t, data, recording.Options{}), f, false)
+			}
+			if err := open(t, data, recording.Options{}).Each(func(s *profile.Sample) error {
+				got[s.Link] += s.Looks()
+				return nil
+			}); err != nil || !maps.Equal(got, want) {
+				t.Errorf("wall %v, by %v: %v, %v", wall, way, got, err)
+			}
+		}
+	}
+}
+
+// TestRoundTrips: a recording that went through one other format, or through two, gives the same stacks, threads and
+// counts.
 func TestRoundTrips(t *testing.T) {
 	for _, wall := range []bool{false, true} {
 		data := flight(t, 1000, wall)
@@ -131,8 +163,8 @@ func TestRoundTrips(t *testing.T) {
 var ways = [][]format.Format{{format.JFR}, {format.PProf}, {format.JFR, format.PProf}, {format.JFR, format.JFR},
 	{format.PProf, format.PProf}}
 
-// plain is a collapsed file without what pprof has no place for: how a method was compiled, and the numbers of virtual
-// threads that have names.
+// plain is a collapsed file without the facts that pprof has no place for: how a method was compiled, and the
+// numbers of virtual threads that have names.
 func plain(text string, way []format.Format) string {
 	if slices.Contains(way, format.PProf) {
 		for _, s := range []string{"_[0]", "_[1]", "_[i]"} {
@@ -145,7 +177,7 @@ func plain(text string, way []format.Format) string {
 	return strings.Join(lines, "\n")
 }
 
-// TestEverywhere: every format is written, of every input that can be, and hostile names break none.
+// TestEverywhere: each format can be written from each possible input. Hostile names break none of them.
 func TestEverywhere(t *testing.T) {
 	data := flight(t, 500, false)
 	proto := converted(t, open(t, data, recording.Options{}), format.PProf, false)
@@ -170,7 +202,7 @@ func TestEverywhere(t *testing.T) {
 	}
 }
 
-// TestTimes: a recording that was converted to JFR has its samples' times, and its own.
+// TestTimes: a recording that was converted to JFR keeps its own times and those of its samples.
 func TestTimes(t *testing.T) {
 	data := flight(t, 3000, false)
 	filter := recording.Filter{From: time.Second, To: 2 * time.Second}
@@ -196,7 +228,7 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// TestErrors: a writer that fails is no fault of the recording.
+// TestErrors: an error of the writer is not blamed on the recording.
 func TestErrors(t *testing.T) {
 	data := flight(t, 5000, false)
 	for _, f := range format.All() {
@@ -217,12 +249,12 @@ type broken struct{}
 
 func (broken) Write([]byte) (int, error) { return 0, errBroken }
 
-// BenchmarkConvert converts a million samples of 5,000 different stacks of 60 frames, from the opening of the file on.
-// cpu-ns/sample is what that takes of user and system time, x-reading how many times what reading alone takes in the
-// same run: on a machine with other work the one varies, the other hardly does.
+// BenchmarkConvert converts a million samples of 5,000 different stacks of 60 frames, beginning with the opening of
+// the file. cpu-ns/sample is the user and system time of a sample. x-reading is the ratio to the time of reading
+// alone in the same run: on a machine with other work the time varies, and the ratio hardly does.
 func BenchmarkConvert(b *testing.B) { benchmarkConvert(b, 5000) }
 
-// BenchmarkConvertDifferent is BenchmarkConvert where no two of the samples have the same stack.
+// BenchmarkConvertDifferent is BenchmarkConvert with a different stack for each sample.
 func BenchmarkConvertDifferent(b *testing.B) { benchmarkConvert(b, samples) }
 
 func benchmarkConvert(b *testing.B, stacks int) {
@@ -271,7 +303,7 @@ func million(t testing.TB, stacks int) []byte {
 	for i := range many {
 		many[i] = &profile.Stack{}
 		for d := range 60 {
-			// Callers are shared by many, as in real programs.
+			// Many stacks share their callers, as in real programs.
 			at := cmp.Or((i>>max(0, d-20)*31+d)%len(fns), 1)
 			many[i].Frames = append(many[i].Frames, profile.Frame{Func: fns[at], Kind: profile.C2, Line: int32(d), BCI: 1})
 		}

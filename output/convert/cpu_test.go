@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// cpuTime is what the process has used of the CPU.
+// cpuTime is the CPU time that the process has used.
 func cpuTime() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {

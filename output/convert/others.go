@@ -10,8 +10,8 @@ import (
 	"goprof/profile"
 )
 
-// others are the events of a recording that are no samples, in the order of time: each is written before the samples
-// that came after it, so that it is in the chunk of its time.
+// others are the events of a recording that are no samples, in the order of time. Each is written before the samples
+// that came after it, so it is in the chunk of its time.
 type others []other
 
 type other struct {

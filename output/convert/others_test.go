@@ -45,7 +45,7 @@ func lived(t *testing.T) []byte {
 	return b.Bytes()
 }
 
-// told is what a recording holds that is no sample.
+// told is everything in a recording that is no sample.
 func told(t *testing.T, src interface {
 	recording.Lived
 	recording.Marked
@@ -67,7 +67,8 @@ func told(t *testing.T, src interface {
 	return list
 }
 
-// TestOthersAreCarried: what is no sample goes into a new JFR file, too: of a part what belongs to the part.
+// TestOthersAreCarried: events that are no samples go into a new JFR file, too. If one part is converted, only the
+// events of that part do.
 func TestOthersAreCarried(t *testing.T) {
 	first := open(t, lived(t), recording.Options{})
 	want := told(t, first)

@@ -37,8 +37,8 @@ func compareTrees(t *testing.T, before, after *output.Tree, o Options) *Result {
 	return r
 }
 
-// Wanted are values of numerical integration (midpoints of 400,000 parts), of erfc, and of sums of binomial
-// coefficients.
+// The wanted numbers are values of numerical integration (midpoints of 400,000 parts), of erfc, and of sums of
+// binomial coefficients.
 func TestDistributions(t *testing.T) {
 	for _, c := range []struct {
 		name      string
@@ -61,7 +61,8 @@ func TestDistributions(t *testing.T) {
 	}
 }
 
-// What a JVM numbers anew in each run is the same in both recordings, and so is code that is compiled otherwise.
+// A JVM numbers some names anew in each run. Such names are the same in both recordings. So is code that is compiled
+// otherwise.
 func TestSameNames(t *testing.T) {
 	before := parse(t, "[pool-1-thread-3 tid=7];a.Main$$Lambda$12.run_[0];a.B+0x00007f12.go_[1];$Proxy3.x_[j] 100\n"+
 		"[pool-1-thread-9 tid=8];a.Main$$Lambda$12.run_[j] 50\n")
@@ -76,7 +77,7 @@ func TestSameNames(t *testing.T) {
 	}
 }
 
-// A path is told where its change is, and not by each of its callers, too.
+// A changed path is told at the place of its change, and not for each of its callers as well.
 func TestTurning(t *testing.T) {
 	before, after := parse(t, "a;b;c;d 5000\na;b;e 5000\n"), parse(t, "a;b;c;d 7000\na;b;e 3000\n")
 	r := compareTrees(t, before, after, Options{By: ByPath})
@@ -96,7 +97,7 @@ func TestTurning(t *testing.T) {
 	}
 }
 
-// A recording by CPU time counts as many independent looks as it has samples, not nanoseconds.
+// A recording by CPU time counts as many independent looks as it has samples. Nanoseconds are no looks.
 func TestTimeIsNoCount(t *testing.T) {
 	before, after := parse(t, "a;b 500000000\na;c 500000000\n"), parse(t, "a;b 520000000\na;c 480000000\n")
 	for _, tree := range []*output.Tree{before, after} {
@@ -108,8 +109,8 @@ func TestTimeIsNoCount(t *testing.T) {
 	}
 }
 
-// TestStanding: a thread that waits in a place for the whole recording is one fact, however often it is looked at. Many
-// threads that come and go are many.
+// TestStanding: a thread that waits in one place for the whole recording is one fact, however often it is looked at.
+// Many threads that come and go are many facts.
 func TestStanding(t *testing.T) {
 	stacks := map[string]*profile.Stack{}
 	for _, name := range []string{"Here.wait", "There.wait", "Elsewhere.wait"} {
@@ -149,7 +150,7 @@ func TestStanding(t *testing.T) {
 	}
 }
 
-// TestBurst: a thousand samples in one second of ten are less evidence than a thousand that are spread.
+// TestBurst: a thousand samples in one second of ten are less evidence than a thousand that are spread over all ten.
 func TestBurst(t *testing.T) {
 	a := &profile.Stack{Frames: []profile.Frame{{Func: &profile.Func{Name: "a"}}}}
 	var burst []*profile.Stack
@@ -209,7 +210,7 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// Nothing of what a file may hold makes a comparison panic, or claim something that is no number.
+// Whatever a file holds, no comparison panics, or claims a value that is no number.
 func TestOddSides(t *testing.T) {
 	for name, c := range map[string][2]string{
 		"one sample":       {"a 1\n", "b 1\n"},

@@ -8,7 +8,8 @@
 //
 //   - The time of a recording is cut into 64 blocks. The variance of the share between blocks gives the variance of the
 //     whole (a ratio estimator with blocks as clusters). What lasts longer than a block shows between 32, 16 and 8
-//     longer ones: see noise. Both sides are taken together, and an item's variance is drawn towards that of all items.
+//     longer ones, which know it with fewer degrees of freedom: see noise. Both sides are taken together, and an item's
+//     variance is drawn towards that of all items.
 //   - Looks at one thread, one after the other, that find the same stack are a standing. The variance is never less
 //     than if standings were drawn independently, nor than that of independent looks.
 //   - What changes more slowly than a recording is in no block. Where each side has one recording, it is assumed: see

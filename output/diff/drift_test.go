@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestDrift: noise that no block shows is added where each side has one recording with times, and averages out in long
-// ones.
+// TestDrift: each side has one recording with times. Then the comparison adds noise that no block shows. This noise
+// averages out in long recordings.
 func TestDrift(t *testing.T) {
 	const total = 10_000
 	e := evidence{item: &item{sum: [sides]int64{total / 2, total / 2}}, total: [sides]float64{total, total}}

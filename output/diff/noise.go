@@ -5,9 +5,11 @@ import "math"
 // noise is how shares vary within the recordings of both sides.
 type noise struct {
 	spreads [sides]spread
-	timed   bool    // a side has times, so the noise is measured
-	slow    float64 // how much larger the variance is that long blocks tell, for the mean of all items; at least 1
-	prior   prior   // of the inflation that the shortest blocks tell
+	timed   bool            // a side has times, so the noise is measured
+	slow    float64         // how much larger the variance is that long blocks tell, for the mean of all items; at least 1
+	slowDF  float64         // with how many degrees of freedom such blocks know an item's variance
+	missed  [levels]float64 // by how much more still longer blocks would tell, for the mean of all items; at least 1
+	prior   prior           // of the inflation that the shortest blocks tell
 }
 
 // measured is what the blocks of each level tell of an item: its variance over that of independent looks, and with how
@@ -32,7 +34,7 @@ const farMore = 1.5
 
 // newNoise measures noise by the items that have samples enough.
 func newNoise(c *Comparison, it *items) noise {
-	n := noise{slow: 1}
+	n := noise{slow: 1, missed: [levels]float64{1, 1, 1, 1, 1}}
 	for s := range sides {
 		n.spreads[s] = spread{runs: len(c.sides[s].runs), all: it.addBlocks(s, &c.sides[s])}
 		n.timed = n.timed || c.sides[s].timed
@@ -42,8 +44,7 @@ func newNoise(c *Comparison, it *items) noise {
 	}
 	met := make(map[uint64]bool)
 	var ratios []float64
-	var sums [levels]float64
-	df := 0.0
+	var sums, df [levels]float64
 	for i := range it.list {
 		e := evidence{item: &it.list[i], total: [sides]float64{float64(c.sides[Before].total), float64(c.sides[After].total)}}
 		if met[e.item.prints] || !c.enough(&e) {
@@ -52,31 +53,35 @@ func newNoise(c *Comparison, it *items) noise {
 		met[e.item.prints] = true
 		m := n.measure(c, &e)
 		if m.ratio[0] > 0 {
-			ratios, df = append(ratios, m.ratio[0]), max(df, m.df[0])
+			ratios = append(ratios, m.ratio[0])
 			for level, r := range m.ratio {
 				sums[level] += r / m.ratio[0]
+				df[level] = max(df[level], m.df[level])
 			}
 		}
 	}
-	n.slow = slowness(sums, float64(len(ratios)))
-	n.prior = fitPrior(ratios, df)
+	n.prior = fitPrior(ratios, df[0])
+	n.slowness(sums, df, float64(len(ratios)))
 	return n
 }
 
-// slowness is how much larger the variance is that long blocks tell, for the mean of so many items. The longest blocks
-// are few, so they count only where they tell far more than chance does.
-func slowness(sums [levels]float64, items float64) float64 {
+// slowness finds how much larger the variance is that long blocks tell, for the mean of so many items. The longest
+// blocks are few, so they count only where they tell far more than chance does.
+func (n *noise) slowness(sums, df [levels]float64, items float64) {
 	if items == 0 {
-		return 1
+		return
 	}
 	for level := range sums {
 		sums[level] /= items
 	}
-	slow := max(long(sums, 2), 1)
-	if sums[3] > farMore {
-		slow = max(slow, long(sums, 3))
+	n.slow, n.slowDF = max(long(sums, 2), 1), df[2]
+	if sums[3] <= farMore {
+		return
 	}
-	return slow
+	n.missed[2], n.missed[3] = missed(sums[3] / sums[2])
+	if slow := sums[3] * n.missed[3]; slow > n.slow {
+		n.slow, n.slowDF = slow, df[3]
+	}
 }
 
 // enough reports whether an item has looks enough, with it and without it, on each side that has times.
@@ -126,9 +131,12 @@ func (n *noise) inflation(c *Comparison, e *evidence) (ratio, df float64) {
 		return 1, float64(blocks - 1)
 	}
 	ratio, df = n.prior.draw(m.ratio[0], m.df[0])
-	ratio *= n.slow
+	if n.slow > 1 { // what short blocks tell and what long ones add to it are known differently well (Satterthwaite)
+		df = n.slow * n.slow / (1/df + (n.slow-1)*(n.slow-1)/n.slowDF)
+		ratio *= n.slow
+	}
 	for _, slow := range slowLevels {
-		of, known := long(m.ratio, slow.level), m.df[slow.level]
+		of, known := max(long(m.ratio, slow.level), m.ratio[slow.level]*n.missed[slow.level]), m.df[slow.level]
 		if of > ratio && m.ratio[slow.level] > quantile(slow.z, known)*m.ratio[0] {
 			ratio, df = of, known
 		}

@@ -1,5 +1,7 @@
 package diff
 
+import "math"
+
 // spread is how the blocks of the recordings of one side differ.
 type spread struct {
 	runs int
@@ -22,4 +24,24 @@ func (sp *spread) between(i *item, s Side, share float64) (v [levels]float64) {
 // is what blocks of any length still miss, to first order (lugsail batch means; Vats and Flegal, Biometrika 2022).
 func long(v [levels]float64, level int) float64 {
 	return max(2*v[level]-v[level-1], v[level])
+}
+
+// mostMissed bounds how long what lasts is taken to last, in blocks of the longest level.
+const mostMissed = 2.0
+
+// missed is by how much more than blocks do all of a recording would tell, for the longest blocks and for those of half
+// their length, where doubling the blocks made the variance so many times larger. What is the same for times that are
+// exponential, of x blocks on average, makes blocks tell 1-x(1-exp(-1/x)) of the variance. Where x is small that is as
+// in long; where things last about as long as a block, long finds too little.
+func missed(growth float64) (half, whole float64) {
+	told := func(x float64) float64 { return 1 - x*(1-math.Exp(-1/x)) }
+	low, high := 1e-3, mostMissed
+	for range 40 {
+		if x := (low + high) / 2; told(x)/told(2*x) < growth {
+			low = x
+		} else {
+			high = x
+		}
+	}
+	return 1 / told(2*low), 1 / told(low)
 }

@@ -10,8 +10,8 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// start is a program as one start of its JVM has it: the compiler decides otherwise about some methods, which changes
-// the shares of their stacks. Those of the method that may be made slower change, too.
+// start is the program in one start of its JVM. The compiler decides otherwise about some methods, which changes the
+// shares of their stacks. The shares of the method that may be slowed change, too.
 func (p *program) start(rng *rand.Rand, spread, some float64) *program {
 	q := &program{stacks: p.stacks}
 	sum := 0.0
@@ -28,7 +28,7 @@ func (p *program) start(rng *rand.Rand, spread, some float64) *program {
 	return q
 }
 
-// TestStarts prints how often a comparison of several recordings a side is wrong, where starts differ.
+// TestStarts prints how often a comparison is wrong if each side has several recordings and starts differ.
 //
 //	GOPROF_DIFF_PAIRS=100 go test ./output/diff -run TestStarts -v -timeout 1h
 func TestStarts(t *testing.T) {

@@ -50,7 +50,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// TestJSON: the fields that the issue of this command promises, and lists that are never null.
+// TestJSON: JSON has the fields that are promised, and lists that are never null.
 func TestJSON(t *testing.T) {
 	for _, of := range []*profile.Triage{found(), {}} {
 		var b strings.Builder
@@ -81,10 +81,10 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// hostile is what a target may call its threads and classes.
+// hostile is a name that a target may give to its threads and classes.
 const hostile = "<script>alert(1)</script>\"'&;\x1b[2J\u202e\n@DATA@ </section>"
 
-// TestHostile: names of the target are text everywhere.
+// TestHostile: a name of the target is text in every output.
 func TestHostile(t *testing.T) {
 	f := &profile.Triage{Findings: []profile.Finding{{ID: profile.Deadlocked, Severity: profile.Critical, Claim: hostile,
 		Evidence: []string{hostile}, Next: hostile}}, Notes: []string{hostile}, Unknown: []profile.Unknown{{Why: hostile}}}

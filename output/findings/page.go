@@ -11,7 +11,7 @@ import (
 	"goprof/profile"
 )
 
-// Page writes the findings and, below them, the flame graph of what used CPU time meanwhile.
+// Page writes the findings and, below them, the flame graph of the CPU time that was used meanwhile.
 func Page(to io.Writer, t *profile.Triage, tree *output.Tree, o flame.Options) error {
 	o.Above = section(t)
 	return flame.Page(to, tree, o)

@@ -15,7 +15,7 @@ type category struct {
 	Subcategories []string `json:"subcategories"`
 }
 
-// The categories. Of the states of waiting, those that somebody looks for have a colour; the rest is idle, which the
+// The categories. A state of waiting has a colour if readers look for it. All other waiting is idle, which the
 // viewer does not draw.
 const (
 	other = iota // the viewer's default: the first that is grey
@@ -88,7 +88,7 @@ func placeOf(f *timeline.Frame) place {
 		}
 		return place{native, 0}
 	}
-	return places[f.Kind] // a kind that is new is "other"
+	return places[f.Kind] // a new kind is "other"
 }
 
 // stateOf takes a state's label apart: "[parked: what]".

@@ -14,8 +14,8 @@ import (
 	"goprof/output"
 )
 
-// file is the format as the viewer's own description has it (src/types/profile.ts, version 66). It is apart from the
-// writer on purpose.
+// file is the format as the viewer itself describes it (src/types/profile.ts, version 66). It shares nothing with
+// the writer, on purpose.
 type file struct {
 	Meta struct {
 		Version, PreprocessedProfileVersion, ProcessType, Stackwalk int
@@ -106,8 +106,8 @@ type fileThread struct {
 	}
 }
 
-// checker checks what profiler-cli does not: that every index is one, every column as long as its table, every time
-// within the recording.
+// checker checks what profiler-cli does not check: every index has an entry, every column is as long as its table,
+// every time lies within the recording.
 type checker struct {
 	*testing.T
 	f *file
@@ -296,7 +296,7 @@ func (c *checker) marker(th *fileThread, i int) {
 	}
 }
 
-// lines are a file's threads with their samples and markers, for comparing.
+// lines are the threads of a file with their samples and markers, as text that tests compare.
 func (f *file) lines() (all []string) {
 	ms := func(at *float64) string { return strconv.FormatFloat(*at, 'g', -1, 64) }
 	for i := range f.Threads {
@@ -326,7 +326,7 @@ func (f *file) lines() (all []string) {
 	return all
 }
 
-// stack is one as "name:line/depth category", root first.
+// stack is a stack as "name:line/depth category", root first.
 func (f *file) stack(index *int) string {
 	var parts []string
 	for index != nil {

@@ -72,7 +72,7 @@ type writer struct {
 	notes   []string
 }
 
-// allNotes are what a reader should know.
+// allNotes are the facts that a reader should know.
 func (w *writer) allNotes() []string {
 	notes := append(w.t.Notes(), w.t.Info.Notes...)
 	if w.omitted > 0 {
@@ -81,7 +81,7 @@ func (w *writer) allNotes() []string {
 	return notes
 }
 
-// file writes all. Texts are numbered before, so that the list of them can stand anywhere.
+// file writes everything. Texts are numbered before, so that the list of them can stand anywhere.
 func (w *writer) file() {
 	w.Raw(`{"meta":`)
 	w.meta()

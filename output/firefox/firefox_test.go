@@ -26,7 +26,7 @@ func written(t testing.TB, src recording.Source, o Options) []byte {
 	return b.Bytes()
 }
 
-// TestCPU: a track for each thread with its samples, in the order of time, CPU time and inlined frames.
+// TestCPU: each thread has a track of samples in the order of time, with CPU time and inlined frames.
 func TestCPU(t *testing.T) {
 	const java = "shop.Server.serve:95/0 Java, interpreted;shop.Server.serve:91/0 Java, C1;" +
 		"shop.Server.serve:88/0 Java, C2;" +
@@ -58,7 +58,7 @@ func TestCPU(t *testing.T) {
 	}
 }
 
-// TestWall: waiting is a marker and a category, and is drawn as long as it was, without CPU.
+// TestWall: waiting is a marker and a category. It is drawn as long as it took, without CPU time.
 func TestWall(t *testing.T) {
 	for name, src := range map[string]recording.Source{
 		"fake": sources.Wall(), "JFR": sources.RealJFR(t, sources.Wall(), true),
@@ -85,7 +85,7 @@ func TestWall(t *testing.T) {
 	}
 }
 
-// TestNoTimes: what has no times is refused with words.
+// TestNoTimes: a recording without times is refused, and the message says why.
 func TestNoTimes(t *testing.T) {
 	var lacks *recording.Lacks
 	if err := Write(io.Discard, sources.Untimed(), Options{}); !errors.As(err, &lacks) || lacks.Remedy == "" ||
@@ -99,7 +99,7 @@ func edges() map[string]*sources.Fake {
 		"hostile": sources.Hostile()}
 }
 
-// TestEdges: nothing, one sample, a stack as deep as they come, names and numbers that mean harm.
+// TestEdges: no samples, one sample, the deepest possible stack, and harmful names and numbers.
 func TestEdges(t *testing.T) {
 	for name, src := range edges() {
 		f := checked(t, written(t, src, Options{}))
@@ -118,7 +118,7 @@ func TestEdges(t *testing.T) {
 	}
 }
 
-// TestIntervals: without CPU time each look of a CPU recording has used one interval.
+// TestIntervals: if a CPU recording has no CPU times, each look counts as one interval.
 func TestIntervals(t *testing.T) {
 	src := sources.CPU()
 	for i := range src.Samples {
@@ -134,7 +134,7 @@ func TestIntervals(t *testing.T) {
 	}
 }
 
-// TestBytes: allocations weigh their bytes.
+// TestBytes: the weight of an allocation is its bytes.
 func TestBytes(t *testing.T) {
 	src := sources.One()
 	src.Samples[0].Bytes = 4096
@@ -144,7 +144,7 @@ func TestBytes(t *testing.T) {
 	}
 }
 
-// TestTooMany: what does not fit is merged. The weights stay, and file and caller are told.
+// TestTooMany: samples that do not fit are merged. Their weights stay. The file and the caller both learn of it.
 func TestTooMany(t *testing.T) {
 	var told []string
 	f := checked(t, written(t, sources.Many(20_000), Options{Samples: 5000, Tracks: 8,
@@ -164,7 +164,7 @@ func TestTooMany(t *testing.T) {
 	}
 }
 
-// TestVirtual: of many virtual threads, some have tracks and the others those of their pools.
+// TestVirtual: some of many virtual threads have tracks. The others are in the tracks of their pools.
 func TestVirtual(t *testing.T) {
 	src := sources.Empty()
 	for i := range 1000 {
@@ -189,7 +189,7 @@ func TestVirtual(t *testing.T) {
 	}
 }
 
-// TestTIDs: a tid is one track's, also where the kernel gave it twice.
+// TestTIDs: each tid belongs to one track, also if the kernel gave it to two threads.
 func TestTIDs(t *testing.T) {
 	src := sources.CPU()
 	for i := range src.Samples {
@@ -200,25 +200,15 @@ func TestTIDs(t *testing.T) {
 	}
 }
 
-// TestError: a source's error and a disk's come out.
+// TestError: Write returns the error of a source, and that of a disk.
 func TestError(t *testing.T) {
-	if err := Write(io.Discard, broken{sources.Empty()}, Options{}); !errors.Is(err, errBroken) {
+	if err := Write(io.Discard, sources.Broken{Fake: sources.Empty()}, Options{}); !errors.Is(err, sources.ErrBroken) {
 		t.Error(err)
 	}
-	if err := Write(fullDisk{}, sources.Many(1000), Options{}); !errors.Is(err, errBroken) {
+	if err := Write(sources.FullDisk{}, sources.Many(1000), Options{}); !errors.Is(err, sources.ErrBroken) {
 		t.Error(err)
 	}
 }
-
-var errBroken = errors.New("broken")
-
-type broken struct{ *sources.Fake }
-
-func (broken) Each(func(*profile.Sample) error) error { return errBroken }
-
-type fullDisk struct{}
-
-func (fullDisk) Write([]byte) (int, error) { return 0, errBroken }
 
 // BenchmarkWrite: ns per sample, of 40 frames.
 func BenchmarkWrite(b *testing.B) {

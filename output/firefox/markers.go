@@ -138,7 +138,7 @@ func (w *writer) close(t *viewerThread, m *marker) {
 	m.sort = ""
 }
 
-// waitsFor is what the thread waits for, by the sample's leaf: a lock, a file.
+// waitsFor is what the thread waits for (a lock, a file), by the sample's leaf.
 func (w *writer) waitsFor(s *timeline.Sample) string {
 	if s.Node == 0 {
 		return ""

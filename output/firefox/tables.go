@@ -151,8 +151,8 @@ func (w *writer) begin(what string, length int) {
 	w.Int(int64(length))
 }
 
-// stackTable has no stack of no frames: the viewer's null stands for it. So its rows are those of our nodes but the
-// first.
+// stackTable has no stack of no frames: the viewer's null stands for it. So the rows of stackTable are our nodes
+// except the first one.
 func (w *writer) stackTable() {
 	nodes := w.t.Nodes
 	w.begin("", len(nodes)-1)

@@ -21,8 +21,8 @@ type viewerThread struct {
 	marks  markers
 }
 
-// row is a sample as the viewer has it. One that stands for many looks at a thread that did not move has two rows, the
-// first look and the last, so that it is drawn as long as it was.
+// row is a sample as the viewer has it. A sample that stands for many looks at a thread that did not move has two
+// rows, the first look and the last, so that it is drawn as long as it was.
 type row struct {
 	at     int64 // ns since the start
 	cpu    int64 // ns, unknown if negative
@@ -57,13 +57,13 @@ func (w *writer) makeThreads() {
 		slices.SortStableFunc(t.marks.list, func(a, b marker) int { return cmp.Compare(a.at, b.at) })
 		w.threads = append(w.threads, t)
 	}
-	if len(w.threads) == 0 { // the viewer does not load a file without any
+	if len(w.threads) == 0 { // the viewer does not load a file without a thread
 		w.addProcess("no samples")
 	}
 }
 
-// addProcess makes the process's own track. Viewers hide a track without samples, and profiler-cli hangs on one, so it
-// has one at the beginning and one at the end that have no stack and weigh nothing.
+// addProcess makes the process's own track. Viewers hide a track without samples, and profiler-cli hangs on one. So
+// this track has one sample at the beginning and one at the end, without a stack and without weight.
 func (w *writer) addProcess(name string) {
 	end := min(max(int64(w.t.Info.Meta.Duration), w.latest, int64(time.Millisecond)), maxTime)
 	w.threads = append(w.threads, &viewerThread{name: name, isMain: true, marks: w.process,
@@ -135,7 +135,7 @@ func (w *writer) cpuOf(s *timeline.Sample) int64 {
 	return none
 }
 
-// since is a time as the file has it.
+// since is a time as the file holds it.
 func (w *writer) since(at int64) int64 { return w.see(timeline.Since(w.start, at)) }
 
 func (w *writer) plus(at, d int64) int64 { return w.see(at + min(max(d, 0), maxTime-at)) }

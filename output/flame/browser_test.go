@@ -37,7 +37,7 @@ func shop(t *testing.T) *output.Tree {
 `)
 }
 
-// What is weighed by CPU time is told in seconds.
+// A page that is weighed by CPU time has figures in seconds.
 func TestPageOfCPUTime(t *testing.T) {
 	tree := parse(t, "Shop.main_[0];Shop.sell_[1] 1500000000\nShop.main_[0] 499000000\n[not sampled] 1000000\n")
 	tree.Weight = profile.CPUTime
@@ -50,7 +50,7 @@ func TestPageOfCPUTime(t *testing.T) {
 	}
 }
 
-// Time that passes is not CPU time.
+// A page that is weighed by time does not speak of CPU time.
 func TestPageOfTime(t *testing.T) {
 	tree := parse(t, "Shop.main_[0];[parked] 1500000000\n")
 	tree.Weight = profile.WallTime
@@ -58,7 +58,7 @@ func TestPageOfTime(t *testing.T) {
 	b.Expect("zoom all 1.50 s of threads' time, 100.00%")
 }
 
-// TestPageOfBytes: allocations are told in bytes, not as samples.
+// TestPageOfBytes: a page of allocations has figures in bytes, and does not speak of samples.
 func TestPageOfBytes(t *testing.T) {
 	tree := parse(t, "Shop.main_[0];Shop.sell_[1];byte[] 1572864\nShop.main_[0];int[] 524288\n")
 	tree.Weight = profile.Bytes
@@ -74,7 +74,7 @@ func TestPageDraws(t *testing.T) {
 	if title := eval[string](b, "document.title"); title != "Shop" {
 		t.Errorf("title %q", title)
 	}
-	// Pixels, not only words: the root's row is filled to its right end.
+	// This checks pixels, too: the root's row is filled to its right end.
 	if !eval[bool](b, `(() => { const c = document.getElementById('canvas'), g = c.getContext('2d');
 		return g.getImageData(c.width - 10, c.height - 8, 1, 1).data[3] === 255; })()`) {
 		t.Error("nothing is painted where the root should be")
@@ -88,7 +88,7 @@ func TestPageDraws(t *testing.T) {
 
 func TestSearch(t *testing.T) {
 	b := open(t, shop(t), Options{}, "")
-	b.Search("^basket|SHOP") // capitals are meant
+	b.Search("^basket|SHOP") // capitals count
 	b.Expect("matches 0 frames, 0 samples, 0.00%")
 	b.Press(kb.Escape)
 	b.Search(`^basket\.|memc`)
@@ -113,13 +113,13 @@ func TestAddressOpensSearch(t *testing.T) {
 	b.Expect("matches 2 frames, 800 samples, 80.00%")
 	b.Do(chromedp.Navigate(b.URL + "#reverse&icicle&dark&q=memcpy"))
 	b.Expect("matches 3 frames, 600 samples, 60.00%", "view reverse icicle dark")
-	b.Do(chromedp.Navigate(b.URL + "#q=%E0%A4%A&zoom=99999&zoom=-1")) // nonsense is no error
+	b.Do(chromedp.Navigate(b.URL + "#q=%E0%A4%A&zoom=99999&zoom=-1")) // a meaningless address is no error
 	b.Expect("zoom all", "view flame light")
 }
 
 func TestZoomAndBack(t *testing.T) {
 	b := open(t, shop(t), Options{}, "")
-	// The bottom row is the root, the one above it the threads: gc, then main from 20 % on.
+	// The bottom row is the root. The row above it has the threads: gc, then main from 20 % on.
 	click := func(share float64, row int) {
 		t.Helper()
 		box := eval[[]float64](b, "(() => { const r = document.getElementById('canvas').getBoundingClientRect(); "+
@@ -128,7 +128,7 @@ func TestZoomAndBack(t *testing.T) {
 	}
 	click(0.5, 1)
 	b.Expect("zoom [main tid=1] 800 samples, 80.00%")
-	click(0.1, 3) // Shop.log is left of Shop.sell, at full width now
+	click(0.1, 3) // Shop.log is left of Shop.sell, which has the full width now
 	b.Expect("zoom Shop.log 300 samples, 30.00%")
 	b.Screenshot("zoom")
 	b.Search("memcpy")
@@ -141,7 +141,7 @@ func TestZoomAndBack(t *testing.T) {
 	b.Expect("zoom [main tid=1] 800")
 	b.Press(kb.Backspace)
 	b.Expect("zoom all 1000")
-	b.Do(chromedp.Navigate(b.URL + address)) // the address is as good as the click
+	b.Do(chromedp.Navigate(b.URL + address)) // the address does the same as the click
 	b.Expect("zoom Shop.log 300 samples", "matches 3 frames")
 	b.Press(kb.Escape, "0")
 	b.Expect("zoom all 1000", "matches none")
@@ -193,7 +193,7 @@ func TestKeysAndDark(t *testing.T) {
 	b.Screenshot("dark")
 }
 
-// TestHostileNames: class names come from the target, and must stay text.
+// TestHostileNames: class names come from the target. They must stay text.
 func TestHostileNames(t *testing.T) {
 	hostile := []string{
 		`</script><script>window.pwned=1</script>`, `<img src=x onerror=window.pwned=1>`, `"><svg onload=window.pwned=1>`,
@@ -209,7 +209,7 @@ func TestHostileNames(t *testing.T) {
 	if got := eval[string](b, "document.title"); got != title {
 		t.Errorf("title %q", got)
 	}
-	b.Press(kb.ArrowDown) // to the widest: all are alike, so the first
+	b.Press(kb.ArrowDown) // all callers are equally wide, so this selects the first one
 	seen := map[string]bool{}
 	for range hostile {
 		seen[b.Text("frame")] = true
@@ -235,7 +235,7 @@ func TestDeepStack(t *testing.T) {
 	b.Expect("matches 1 frames, 7 samples, 100.00%")
 }
 
-// TestManyFrames logs how long the page took for each step; nothing is asserted on it.
+// TestManyFrames logs how long the page takes for each step. It asserts nothing of these times.
 func TestManyFrames(t *testing.T) {
 	for _, frames := range []int{100_000, 1_000_000} {
 		t.Run(fmt.Sprint(frames), func(t *testing.T) {
@@ -263,8 +263,8 @@ func TestManyFrames(t *testing.T) {
 	}
 }
 
-// TestDeepRecursion: the page opens where the time is, also behind 300 calls of one method, and shows them as one on a
-// key.
+// TestDeepRecursion: the page opens where the time is, also behind 300 calls of one method. A key makes these calls
+// one frame.
 func TestDeepRecursion(t *testing.T) {
 	b := open(t, parse(t, "Main.main_[0];"+strings.Repeat("Deep.recurse_[j];", 300)+
 		"Work.leaf_[i] 88\nMain.main_[0];Other.done_[j] 12\n"), Options{}, "")
@@ -286,7 +286,7 @@ func TestDeepRecursion(t *testing.T) {
 	b.Expect("view reverse flame light", "frames 303")
 }
 
-// TestIndirectRecursion: methods that call each other are folded, too, and no samples are lost.
+// TestIndirectRecursion: methods that call each other are folded, too. No samples are lost.
 func TestIndirectRecursion(t *testing.T) {
 	b := open(t, parse(t, "a;b;a;b;a;c 3\na;b;a;d 2\na 1\n"), Options{}, "#fold")
 	b.Expect("samples 6; frames 4; ", "zoom all 6 samples, 100.00%")
@@ -320,7 +320,7 @@ func TestWalkFromMatchToMatch(t *testing.T) {
 	}
 }
 
-// TestSharesOfZoomAndCaller: a frame's share of all, of the zoom, and of its caller are different questions.
+// TestSharesOfZoomAndCaller: a frame has three shares: of all samples, of the zoom, and of its caller.
 func TestSharesOfZoomAndCaller(t *testing.T) {
 	b := open(t, shop(t), Options{}, "")
 	b.Search("^\\[main")

@@ -14,7 +14,8 @@ import (
 	"goprof/output"
 )
 
-// compared is the shop's tree and what it was before: selling took less, an old way is gone, a fresh one is new.
+// compared is the shop's tree, compared with an earlier one: selling took less then, an old method has gone, and a
+// fresh one is new.
 func compared(t *testing.T) (*output.Tree, Options) {
 	t.Helper()
 	tree := parse(t, "Shop.main_[0];Shop.sell_[1];Basket.total_[j] 600\nShop.main_[0];Shop.log_[1] 301\n"+
@@ -65,7 +66,7 @@ func TestDiffPage(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	b.Screenshot("diff-before")
-	b.Press("r") // the callers of what was
+	b.Press("r") // the callers of the method that has gone
 	b.Expect("view reverse flame before")
 	if got := tell("Shop.old"); !strings.Contains(got, "30.00% → 0.00%, −30.00 points, gone; 300 samples") {
 		t.Errorf("reverse: %q", got)
@@ -77,11 +78,11 @@ func TestDiffPage(t *testing.T) {
 	}
 }
 
-// TestDiffColours: more is red, less is blue, noise is grey, on the canvas.
+// TestDiffColours: on the canvas, more is red, less is blue and noise is grey.
 func TestDiffColours(t *testing.T) {
 	tree, o := compared(t)
 	b := open(t, tree, o, "#light")
-	// The row of Shop's methods: fresh, log, sell from left to right.
+	// The row of Shop's methods is fresh, log, sell, from left to right.
 	pixel := func(share float64) []int {
 		return eval[[]int](b, `(() => { const c = document.getElementById('canvas'), copy = document.createElement('canvas');
 			copy.width = copy.height = 1;
@@ -98,12 +99,12 @@ func TestDiffColours(t *testing.T) {
 	}
 	b.Press("b")
 	b.Expect("before")
-	if old := pixel(0.4); old[2] < old[1]+20 { // log, old, sell
+	if old := pixel(0.4); old[2] < old[1]+20 { // the row is log, old, sell
 		t.Errorf("gone is %v", old)
 	}
 }
 
-// A page without a comparison has nothing of one.
+// A page without a comparison shows nothing of one.
 func TestNoDiff(t *testing.T) {
 	b := open(t, shop(t), Options{}, "#before")
 	b.Press("b")

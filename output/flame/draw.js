@@ -97,9 +97,8 @@ function fit(id, room) {
   return room < 4 ? '' : text.slice(0, room - 1) + '\u2026';
 }
 
-// paint draws the rows between top and bottom of the window. look holds all that is not
-// layout: {icicle, dark, hit, selected, hovered}, and colour if nodes have others than their kinds'.
-function paint(canvas, plan, view, top, width, height, look) {
+// sized gives a canvas its size in CSS pixels, clears it, and returns its context.
+function sized(canvas, width, height, font) {
   const ratio = window.devicePixelRatio || 1;
   const w = Math.round(width * ratio), h = Math.round(height * ratio);
   if (canvas.width !== w || canvas.height !== h) {
@@ -111,8 +110,15 @@ function paint(canvas, plan, view, top, width, height, look) {
   const g = canvas.getContext('2d');
   g.setTransform(ratio, 0, 0, ratio, 0, 0);
   g.clearRect(0, 0, width, height);
-  g.font = `${fontSize}px ui-monospace, Menlo, Consolas, monospace`;
+  g.font = font;
   g.textBaseline = 'middle';
+  return g;
+}
+
+// paint draws the rows between top and bottom of the window. look holds all that is not
+// layout: {icicle, dark, hit, selected, hovered}, and colour if nodes have others than their kinds'.
+function paint(canvas, plan, view, top, width, height, look) {
+  const g = sized(canvas, width, height, `${fontSize}px ui-monospace, Menlo, Consolas, monospace`);
   const letter = g.measureText('M').width;
   const first = Math.floor(top / rowHeight), last = Math.ceil((top + height) / rowHeight);
   for (let i = first; i <= last; i++) {

@@ -33,10 +33,11 @@ type Graph struct {
 	RootSelf int64  `json:"rootSelf"` // samples of frames that were left out right above the root
 }
 
-// was is the recording before, of a differential page.
+// was is the earlier recording of a differential page.
 type was struct {
-	// Nodes in the order of page.Nodes, with the root first, in base64: for each its own samples before, what the
-	// comparison tells of it, and the noise in thousandths of a point, as variable-length numbers.
+	// Nodes has the same order as page.Nodes, with the root first, in base64. For each node it holds the node's own
+	// samples before, what the comparison tells of it, and the noise in thousandths of a point, as variable-length
+	// numbers.
 	Nodes string `json:"nodes"`
 }
 
@@ -115,7 +116,7 @@ func compareNames(a, b output.Name) int {
 	return cmp.Or(strings.Compare(a.Text, b.Text), cmp.Compare(a.Kind, b.Kind))
 }
 
-// sharedASCII is how long the ASCII beginning is that two names have in common, 63 at most.
+// sharedASCII is the length of the ASCII beginning that two names have in common, 63 at most.
 func sharedASCII(a, b string) int {
 	n, limit := 0, min(len(a), len(b), 63)
 	for n < limit && a[n] == b[n] && a[n] < 0x80 {
@@ -182,8 +183,8 @@ func (s *shape) usedLabels() (used []int32) {
 	return used
 }
 
-// preorder visits all that is shown, children by the order of their names. A node's
-// self holds the samples of its children that are not shown, and so does what it was before.
+// preorder visits all nodes that are shown, children by the order of their names. A node's self also holds the
+// samples of its children that are not shown. The same holds for the node's samples before.
 func (s *shape) preorder(order []int32, visit func(node int32, depth int, self, was int64)) {
 	type entry struct {
 		node  int32

@@ -1,9 +1,8 @@
 // Package flame draws flame graphs: pages that hold all they need, and pictures.
 //
-// Names come from the target and may be hostile. In a page they are data: JSON in a
-// script element that is not run, with every '<' escaped, and its own script sets
-// them as text alone. The page's Content-Security-Policy allows that one script and nothing
-// from any network.
+// Names come from the target and may be hostile. In a page they are data: JSON in a script element that is not run,
+// with every '<' escaped. The page's own script sets them as text alone. The page's Content-Security-Policy allows
+// that one script and nothing from any network.
 package flame
 
 import (
@@ -20,7 +19,7 @@ var pageHTML string
 //go:embed flame.css
 var style string
 
-// The page's script is one scope in several files; shared.go has those that other pages embed, too.
+// The page's script is one scope in several files. The files in shared.go are those that other pages embed, too.
 var (
 	//go:embed data.js
 	dataJS string
@@ -39,10 +38,10 @@ type Options struct {
 	MinShare float64
 	// About is shown in the page: facts and their values.
 	About [][2]string
-	// Above is HTML that stands above the graph, without scripts and styles of its own. Whoever makes it escapes what is
-	// in it.
+	// Above is HTML that stands above the graph, without scripts and styles of its own. Its maker escapes all text in
+	// it.
 	Above string
-	// Diff makes a differential flame graph: the tree is that of both recordings, with the counts of the one after.
+	// Diff makes a differential flame graph: the tree is that of both recordings, with the counts of the later one.
 	Diff *Diff
 }
 
@@ -50,7 +49,7 @@ type Options struct {
 type Diff struct {
 	Was   []int64   // its own samples
 	Told  []Told    // what the comparison says of its change
-	Noise []float64 // the change that noise alone gives, in points of 100; 0 where that is not known
+	Noise []float64 // the change that noise alone gives, in points of 100; 0 if that is not known
 }
 
 // Told is what the comparison says of a frame.

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// What other pages share with a flame graph's.
+// These are the parts that other pages share with a flame graph's.
 var (
 	// BaseStyle is how all pages look: colours, header, footer, dialogs.
 	//go:embed base.css
@@ -35,11 +35,11 @@ var (
 // CoreScript unpacks trees and names (see Encode), has words for figures, and what pages do alike.
 var CoreScript = coreJS + wordsJS + keysJS
 
-// Parts are what a page is made of.
+// Parts are the parts of a page.
 type Parts struct {
 	Title, Line   string // text
 	Above         string // HTML of our own above the graph, or empty
-	Style, Script string // ours
+	Style, Script string // goprof's own
 	Data          []byte // JSON without '<': the script finds it in the element "data"
 }
 

@@ -38,8 +38,8 @@ var svgKinds = [output.NumLabelKinds]string{
 	"state", "folded",
 }
 
-// SVG writes a picture for tickets and mail: no script, a frame's name and figures show
-// when it is pointed at.
+// SVG writes a picture for tickets and mail. It has no script. It shows a frame's name and figures when the mouse
+// points at the frame.
 func SVG(to io.Writer, tree *output.Tree, o Options) error {
 	s := newShape(tree, max(o.MinShare, svgNarrow/(svgWidth-2*svgMargin)), o.Diff)
 	w := bufio.NewWriter(to)
@@ -72,7 +72,7 @@ type svgBox struct {
 // place finds where each box stands.
 func (d *drawing) place() {
 	order := d.alphabetical()
-	var ends []int64 // by depth: where the next box of that depth begins
+	var ends []int64 // by depth: the beginning of the next box of that depth
 	d.preorder(order, func(node int32, depth int, _, _ int64) {
 		if depth >= svgMaxDepth || d.totals[node] < d.least {
 			return
@@ -187,8 +187,8 @@ func withoutPackage(name string) string {
 
 var xmlEscapes = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&#39;")
 
-// xmlText escapes a name. What XML cannot hold at all, or what would turn the order of the
-// picture's text, becomes '?'.
+// xmlText escapes a name. Characters that XML cannot hold, or that would turn the order of the picture's text,
+// become '?'.
 func xmlText(s string) string {
 	return xmlEscapes.Replace(strings.Map(func(r rune) rune {
 		if output.Unsafe(r) || r == 0xfffe || r == 0xffff {

@@ -38,7 +38,7 @@ func TestTrim(t *testing.T) {
 	}
 }
 
-// TestNames: what a format is called stands for it, as a name and as an extension.
+// TestNames: each format can be chosen by its name and by its extension.
 func TestNames(t *testing.T) {
 	for _, f := range All() {
 		named, err := Named(f.String())

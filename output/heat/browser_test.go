@@ -27,17 +27,17 @@ func open(t *testing.T, src recording.Source, o Options) heatPage {
 	return heatPage{browser.Open(t, draw(t, src, o), "", 1280, 800)}
 }
 
-// place is a point of the plot: how far along the time, and how high, as shares. The canvas is "map" or "strips".
+// place is a point of the plot, as shares of the time and of the height. The canvas is "map" or "strips".
 func (p heatPage) place(canvas string, along float64, y float64) (float64, float64) {
 	p.T.Helper()
 	box := browser.Eval[[]float64](p.Page,
 		fmt.Sprintf("(() => { const r = document.getElementById(%q).getBoundingClientRect(); return [r.left, r.top, "+
 			"r.width]; })()", canvas))
-	const gutter, margin = 196, 14 // of chart.js
+	const gutter, margin = 196, 14 // the numbers of chart.js
 	return box[0] + gutter + along*(box[2]-gutter-margin), box[1] + y
 }
 
-// drag drags from one place to another, with or without Shift.
+// drag drags the mouse from one place to another, with or without Shift.
 func (p heatPage) drag(canvas string, from, to, y float64, shift bool) {
 	p.T.Helper()
 	held := []chromedp.MouseOption{chromedp.ButtonType("left"), chromedp.ClickCount(1)}
@@ -52,7 +52,7 @@ func (p heatPage) drag(canvas string, from, to, y float64, shift bool) {
 		chromedp.MouseEvent(chromedp.MouseReleased, x2, y1, held...))
 }
 
-// between counts a recording's samples of a time.
+// between counts the samples of a recording within a time.
 func between(f *fake, from, to time.Duration, of func(*profile.Sample) bool) (n int) {
 	for i := range f.samples {
 		if d := time.Duration(f.samples[i].At.Wall - begin.UnixNano()); d >= from && d < to &&
@@ -63,7 +63,7 @@ func between(f *fake, from, to time.Duration, of func(*profile.Sample) bool) (n 
 	return n
 }
 
-const timeLine = 20 // y of the time line in the map
+const timeLine = 20 // y of the time line on the map
 
 func TestPageDraws(t *testing.T) {
 	f := shop()
@@ -83,7 +83,7 @@ func TestPageDraws(t *testing.T) {
 	p.Screenshot("heat-about")
 }
 
-// TestSelections: the flame graph is that of the time that is selected, and of two the difference.
+// TestSelections: the flame graph is that of the selected time. If two times are selected, it is their difference.
 func TestSelections(t *testing.T) {
 	f := shop()
 	p := open(t, f, Options{Title: "shop.Main"})
@@ -112,11 +112,11 @@ func TestSelections(t *testing.T) {
 
 func (p heatPage) do(keys ...string) { p.T.Helper(); p.Press(keys...) }
 
-// TestCells: in the heat map a drag selects cells, and a click one.
+// TestCells: on the heat map, a drag selects several cells, and a click selects one.
 func TestCells(t *testing.T) {
 	f := shop()
 	p := open(t, f, Options{})
-	// The map begins below time line and marks: 63 of chart.js. Its height depends on the window.
+	// The map begins below the time line and the marks: 63 of chart.js. Its height depends on the window.
 	p.drag("map", 0.5/60, 0.5/60, 63+149, false)
 	p.Expect(fmt.Sprintf("A 0..1 all threads; B none; active A; flame A %d;", between(f, 0, 20*time.Millisecond, nil)))
 	p.drag("map", 0.5/60, 2.5/60, 63+1, false)
@@ -129,7 +129,7 @@ func TestLanes(t *testing.T) {
 	f := shop()
 	p := open(t, f, Options{})
 	batch := func(s *profile.Sample) bool { return s.Thread.JavaName == "batch" }
-	x, y := p.place("strips", -0.1, 2*18+9) // the second lane's label
+	x, y := p.place("strips", -0.1, 2*18+9) // the label of the second lane
 	p.Do(chromedp.MouseClickXY(x, y))
 	p.Expect("lane batch; A 0..3000 batch; B none;", fmt.Sprintf("flame A %d;", between(f, 0, time.Hour, batch)))
 	p.Screenshot("heat-lane")
@@ -181,7 +181,7 @@ func TestKeyboard(t *testing.T) {
 	p.Expect("A 0..50 ")
 	p.do("b", kb.ArrowRight)
 	p.Expect("B 0..50 all threads; active B; flame diff ")
-	// The flame graph has keys of its own.
+	// The flame graph also handles these keys.
 	p.do(kb.Escape, kb.Escape)
 	browser.Eval[bool](p.Page, "document.getElementById('scroll').focus(), true")
 	p.do(kb.ArrowDown)
@@ -198,7 +198,7 @@ func TestKeyboard(t *testing.T) {
 	p.Expect("zoom all; highlight none")
 }
 
-// TestSearchShowsWhen: what a search finds stands out in time.
+// TestSearchShowsWhen: the plot marks when the methods that a search finds ran.
 func TestSearchShowsWhen(t *testing.T) {
 	f := shop()
 	p := open(t, f, Options{})
@@ -240,7 +240,7 @@ func TestTips(t *testing.T) {
 	}
 }
 
-// wall is a recording of a wall-clock mode: workers that mostly wait, and block for some seconds.
+// wall is a recording in a wall-clock mode. Its workers mostly wait, and are blocked for some seconds.
 func wall() *fake {
 	n, r := names{}, rand.New(rand.NewPCG(17, 19))
 	f := timed(profile.Meta{MainClass: "shop.Main", Mode: profile.ModeWall, Start: begin, Duration: 30 * time.Second,
@@ -266,7 +266,7 @@ func wall() *fake {
 	return f
 }
 
-// TestStates: of a wall-clock recording the page first shows who has something to do.
+// TestStates: of a wall-clock recording, the page first shows the threads that have work.
 func TestStates(t *testing.T) {
 	f := wall()
 	p := open(t, f, Options{Title: "shop.Main", Line: "wall mode", Threads: true})
@@ -279,7 +279,7 @@ func TestStates(t *testing.T) {
 	if browser.Eval[string](p.Page, "document.getElementById('summary').textContent") == all {
 		t.Error("nothing has changed")
 	}
-	// Forty threads for thirty seconds.
+	// There are forty threads, for thirty seconds.
 	if got := browser.Eval[float64](p.Page,
 		"Number(/^ns ([0-9.]+)/.exec(document.getElementById('summary').textContent)[1])"); got < 1199e9 || got > 1201e9 {
 		t.Errorf("%g ns", got)
@@ -292,7 +292,7 @@ func TestStates(t *testing.T) {
 	p.Screenshot("heat-wall-all")
 }
 
-// TestHostileNames: names come from the target, and must stay text.
+// TestHostileNames: names come from the target. They must stay text.
 func TestHostileNames(t *testing.T) {
 	hostile := []string{
 		`</script><script>window.pwned=1</script>`, `<img src=x onerror=window.pwned=1>`, `"><svg onload=window.pwned=1>`,
@@ -322,7 +322,8 @@ func TestHostileNames(t *testing.T) {
 	p.do("?")
 }
 
-// TestSixHundredThousandSamples: ten minutes at 1,000 Hz fit into 8 MB. How long the page takes is told, not asserted.
+// TestSixHundredThousandSamples: ten minutes at 1,000 Hz fit into 8 MB. The test logs how long the page takes, and
+// asserts nothing of it.
 func TestSixHundredThousandSamples(t *testing.T) {
 	jvmtest.NotQuick(t, jvmtest.TakesLong)
 	f := busy(600_000)
@@ -354,7 +355,7 @@ func TestSixHundredThousandSamples(t *testing.T) {
 	p.Screenshot("heat-busy-diff")
 }
 
-// busy is a server at 1,000 Hz: stacks as deep and as different as a server's.
+// busy is a server at 1,000 Hz: its stacks are as deep and as different as those of a server.
 func busy(samples int) *fake {
 	n, r := names{}, rand.New(rand.NewPCG(11, 12))
 	f := timed(profile.Meta{Start: begin, Duration: time.Duration(samples) * time.Millisecond, Interval: time.Millisecond})
@@ -363,7 +364,7 @@ func busy(samples int) *fake {
 	}
 	path := []string{"java.lang.Thread.run"}
 	var stacks []*profile.Stack
-	for range 60_000 { // each stack leaves the one before it at some depth, mostly a large one
+	for range 60_000 { // each stack leaves the one before it at some depth, which is mostly large
 		keep := 1 - min(r.ExpFloat64()/8, 1)
 		path = path[:max(1, int(float64(len(path))*keep))]
 		for depth := 1 + r.IntN(20); depth > 0 && len(path) < 80; depth-- {
@@ -377,7 +378,7 @@ func busy(samples int) *fake {
 		pool := min(int(r.ExpFloat64()*2), 11)
 		s.Thread = profile.Thread{TID: 100*pool + r.IntN(16) + 1, JavaName: fmt.Sprintf("pool-%c-thread-%d", 'a'+pool,
 			r.IntN(16))}
-		if i%60_000 < 12_000 { // something that comes each minute
+		if i%60_000 < 12_000 { // work that comes each minute
 			s.Stack = stacks[r.IntN(300)]
 		}
 		f.samples = append(f.samples, s)
@@ -385,7 +386,7 @@ func busy(samples int) *fake {
 	return f
 }
 
-// TestPictures draws a page in windows of two sizes, light and dark, for people to look at.
+// TestPictures draws a page in windows of two sizes, light and dark. People look at the pictures.
 func TestPictures(t *testing.T) {
 	for _, size := range [][2]int{{1280, 800}, {1920, 1080}} {
 		p := heatPage{browser.Open(t, draw(t, shop(), Options{Title: "shop.Main",
@@ -397,7 +398,7 @@ func TestPictures(t *testing.T) {
 		p.Do(chromedp.MouseEvent(chromedp.MouseMoved, 5, 5))
 		for _, theme := range []string{"light", "dark"} {
 			p.Screenshot(fmt.Sprintf("heat-%d-%s", size[0], theme))
-			// Nothing is cut off, and nothing covers another.
+			// No text is cut off, and no element covers another.
 			if over := browser.Eval[string](p.Page, `(() => {
 				const parts = ['#what', '#find', 'nav', '#times', '#lanes', '.chips', '#key', 'main', 'footer'].map(s => [s, document.querySelector(s).getBoundingClientRect()]);
 				const bad = parts.filter(([, r]) => r.left < 0 || r.right > innerWidth + 0.5 || r.bottom > innerHeight + 0.5).map(([s]) => s);

@@ -37,22 +37,8 @@ function ramp(stops) {
 
 const shadeOf = (value, scale) => Math.min(Math.floor(Math.pow(value / scale, 0.7) * 255), 255);
 
-// sized gives a canvas its size in CSS pixels, and returns its context.
-function sized(canvas, width, height) {
-  const ratio = window.devicePixelRatio || 1, w = Math.round(width * ratio), h = Math.round(height * ratio);
-  if (canvas.width !== w || canvas.height !== h) {
-    canvas.width = w;
-    canvas.height = h;
-    canvas.style.width = width + 'px';
-    canvas.style.height = height + 'px';
-  }
-  const g = canvas.getContext('2d');
-  g.setTransform(ratio, 0, 0, ratio, 0, 0);
-  g.clearRect(0, 0, width, height);
-  g.font = '12px system-ui, sans-serif';
-  g.textBaseline = 'middle';
-  return g;
-}
+// charted is sized with the font of charts.
+const charted = (canvas, width, height) => sized(canvas, width, height, '12px system-ui, sans-serif');
 
 // The map's measures for a window.
 function mapPlan(width, windowHeight) {
@@ -70,7 +56,7 @@ const bitmap = document.createElement('canvas');
 
 // paintMap draws all above the lanes. data: {all, hit: sums by cell (hit may be null), scale, selections, cursor, dark}.
 function paintMap(canvas, plan, data) {
-  const g = sized(canvas, plan.width, plan.height), t = theme(data.dark);
+  const g = charted(canvas, plan.width, plan.height), t = theme(data.dark);
   const soft = css('--soft'), rule = css('--line');
   paintLine(g, plan, data, t);
   if (page.marks.length) paintMarks(g, plan, t, soft);
@@ -236,7 +222,7 @@ const short = (n, of) => (of ? (100 * n) / of : 0).toFixed(n > 0 && n < of ? 1 :
 
 // paintLanes draws the strips: that of all threads, and one for each lane. data: {sums, hitSums, totals, whole, lane, selections, hovered, dark}.
 function paintLanes(canvas, plan, data) {
-  const {columns} = page, rows = laneCount + 1, t = theme(data.dark), g = sized(canvas, plan.width, rows * laneHeight);
+  const {columns} = page, rows = laneCount + 1, t = theme(data.dark), g = charted(canvas, plan.width, rows * laneHeight);
   const ink = css('--ink'), soft = css('--soft'), colours = ramp(palettes[t]), grey = ramp(greys[t]);
   const image = new ImageData(columns, rows), pixels = new Uint32Array(image.data.buffer);
   const fill = (row, at, all, hit, scale) => {

@@ -13,10 +13,10 @@ import (
 	"goprof/output/flame"
 )
 
-// decoded is load.js in Go: a page's samples.
+// decoded is the samples of a page, read as load.js does.
 type decoded struct {
 	timePage
-	stacks  []string // of nodes: names, root first
+	stacks  []string // the names of each node's stack, root first
 	entries []decodedEntry
 }
 
@@ -109,7 +109,7 @@ func stacksOf(t testing.TB, g *flame.Graph, nodes []byte) []string {
 	return stacks
 }
 
-// sum adds up the entries by whatever key makes of them.
+// sum adds up the entries with the same key.
 func (d *decoded) sum(key func(e *decodedEntry) string) map[string]int64 {
 	sums := map[string]int64{}
 	for i := range d.entries {

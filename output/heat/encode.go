@@ -36,9 +36,9 @@ type timePage struct {
 	LaneOf string   `json:"laneOf"` // "thread" or "pool"
 	Marks  []mark   `json:"marks"`
 
-	// Samples are the entries by cell, packed numbers: Stacks places of nodes, those first that have most entries; then
-	// of all entries how many cells each begins behind the one before, then how many cells it has but for one (if
-	// Spans), then the lanes, then the stacks, then the weights.
+	// Samples holds packed numbers, of the entries by cell. First come Stacks places of nodes, those with the most
+	// entries first. Then come columns of all entries: how many cells an entry begins behind the one before; how many
+	// cells it has, less one (if Spans); the lanes; the stacks; the weights.
 	Samples string `json:"samples"`
 	Entries int    `json:"entries"`
 	Stacks  int    `json:"stacks"`
@@ -153,7 +153,7 @@ func (p *timePage) pack(list []entry) error {
 	return err
 }
 
-// rankStacks numbers nodes by how many entries each has.
+// rankStacks numbers nodes by their number of entries.
 func rankStacks(list []entry) (rank map[int32]int, nodes []int32) {
 	count := make(map[int32]int)
 	for _, e := range list {
@@ -169,7 +169,7 @@ func rankStacks(list []entry) (rank map[int32]int, nodes []int32) {
 	return count, nodes
 }
 
-// pack makes text of bytes: deflated, in base64.
+// pack turns bytes into text: deflated, in base64.
 func pack(b []byte) (string, error) {
 	var packed bytes.Buffer
 	w, err := flate.NewWriter(&packed, flate.DefaultCompression)

@@ -91,7 +91,7 @@ func TestOneSample(t *testing.T) {
 	}
 }
 
-// TestAllOfTheTime: a recording that saw nothing at its beginning and its end shows that.
+// TestAllOfTheTime: a recording without samples at its beginning and its end is shown in its whole length.
 func TestAllOfTheTime(t *testing.T) {
 	one := profile.Sample{At: at(30 * time.Second), Stack: names{}.stack("a.B.c")}
 	d := decode(t, draw(t, timed(profile.Meta{Start: begin, Duration: time.Minute}, one), Options{}))
@@ -109,7 +109,7 @@ func TestAllOfTheTime(t *testing.T) {
 	}
 }
 
-// TestLongRecording: a day has coarser cells, and loses no sample.
+// TestLongRecording: the page of a day has coarser cells, and loses no sample.
 func TestLongRecording(t *testing.T) {
 	for _, c := range []struct {
 		length, column time.Duration
@@ -132,7 +132,8 @@ func TestLongRecording(t *testing.T) {
 	}
 }
 
-// TestSpans: what stands for a time fills its cells, and those that follow each other leave no hole.
+// TestSpans: a sample that stands for a time fills the cells of that time. Samples that follow each other leave no
+// hole.
 func TestSpans(t *testing.T) {
 	n := names{}
 	f := timed(profile.Meta{Start: begin, Duration: 10 * time.Second, Mode: profile.ModeWall,
@@ -173,7 +174,7 @@ func TestSpans(t *testing.T) {
 	}
 }
 
-// TestOtherWeights: bytes and CPU time.
+// TestOtherWeights: pages of bytes and of CPU time.
 func TestOtherWeights(t *testing.T) {
 	one := profile.Sample{At: at(0), Stack: names{}.stack("a.B.c"), Bytes: 4096, CPU: 3 * time.Millisecond}
 	for weight, want := range map[profile.Weight]int64{profile.Bytes: 4096, profile.CPUTime: 3000, profile.Samples: 1} {
@@ -184,7 +185,7 @@ func TestOtherWeights(t *testing.T) {
 	}
 }
 
-// TestNoSuchWeight: what the recording says it is counted in may not be in it.
+// TestNoSuchWeight: a recording may lack the weight that it names as its own.
 func TestNoSuchWeight(t *testing.T) {
 	one := profile.Sample{At: at(0), Stack: names{}.stack("a.B.c"), Count: 3}
 	d := decode(t, draw(t, timed(profile.Meta{Weight: profile.CPUTime}, one), Options{}))
@@ -198,7 +199,7 @@ func TestNoSuchWeight(t *testing.T) {
 	}
 }
 
-// TestWeightIsAskedFor: looks that stand for time are counted as looks where somebody wants that.
+// TestWeightIsAskedFor: looks that stand for time are counted as looks if the user asks for that.
 func TestWeightIsAskedFor(t *testing.T) {
 	f := timed(profile.Meta{}, profile.Sample{At: at(0), Stack: names{}.stack("a.B.c"), Wall: true, Span: time.Second,
 		Count: 3})
@@ -212,7 +213,7 @@ func TestWeightIsAskedFor(t *testing.T) {
 	}
 }
 
-// TestEntriesAreBounded: more entries than there is room for make cells longer, and lose nothing.
+// TestEntriesAreBounded: more entries than there is room for make the cells longer. Nothing is lost.
 func TestEntriesAreBounded(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	e := entries{grid: newGrid(extent{to: int64(100 * time.Second)}), most: 1000}
@@ -240,11 +241,11 @@ func TestEntriesAreBounded(t *testing.T) {
 	}
 }
 
-// TestManyLanesAndStacks: where even one cell has more entries than there is room for, the stacks of the lightest are
-// cut.
+// TestManyLanesAndStacks: if even one cell has more entries than there is room for, the stacks of the lightest
+// entries are cut.
 func TestManyLanesAndStacks(t *testing.T) {
 	tree := &output.Tree{Nodes: make([]output.TreeNode, 1)}
-	for i := range int32(4096) { // a chain, from which stacks fork
+	for i := range int32(4096) { // a chain, from which stacks branch off
 		tree.Nodes = append(tree.Nodes, output.TreeNode{Parent: i % 512})
 	}
 	e := entries{grid: newGrid(extent{to: int64(time.Second)}), most: 1000}
@@ -264,7 +265,7 @@ func TestManyLanesAndStacks(t *testing.T) {
 	}
 }
 
-// TestManyLanes: those with the fewest samples share one.
+// TestManyLanes: the threads with the fewest samples share one lane.
 func TestManyLanes(t *testing.T) {
 	n := names{}
 	f := timed(profile.Meta{})
@@ -305,7 +306,7 @@ func TestNamesOfLanes(t *testing.T) {
 	}
 }
 
-// TestAbsurdTimes: whatever a file says, a page is bounded.
+// TestAbsurdTimes: whatever times a file has, the page is bounded.
 func TestAbsurdTimes(t *testing.T) {
 	n := names{}
 	for _, times := range [][2]int64{{math.MinInt64, math.MaxInt64}, {0, math.MaxInt64}, {math.MaxInt64, math.MaxInt64},
@@ -330,7 +331,7 @@ func TestAbsurdTimes(t *testing.T) {
 	}
 }
 
-// TestTruncatedAndEmptyStacks: what is missing of a stack is told in its place.
+// TestTruncatedAndEmptyStacks: the page says what is missing of a stack, at the place where it is missing.
 func TestTruncatedAndEmptyStacks(t *testing.T) {
 	cut := names{}.stack("a.B.c")
 	cut.Truncated = profile.TooDeep

@@ -14,7 +14,7 @@ const (
 	maxEntries = 1_300_000
 )
 
-// entry is what was seen in some cells in one lane and one stack. Its weight is spread evenly over the cells.
+// entry is the weight of some cells in one lane and one stack. It is spread evenly over the cells.
 type entry struct {
 	cell, cells uint32
 	lane, node  int32
@@ -36,8 +36,8 @@ func (e *entries) add(one entry, tree *output.Tree) {
 	e.list = append(e.list, one)
 }
 
-// bound leaves at most so many entries. Cells grow first. Where the whole recording is one cell, lanes and stacks are
-// too many: the stacks of the lightest entries are cut from the leaf on, each time twice as far.
+// bound leaves at most so many entries. First, cells grow. If the whole recording is one cell, there are too many
+// lanes and stacks: the stacks of the lightest entries are cut from the leaf on, each time twice as far.
 func (e *entries) bound(most int, tree *output.Tree) {
 	e.merge()
 	for len(e.list) > most && e.grid.cells() > 1 {
@@ -48,8 +48,8 @@ func (e *entries) bound(most int, tree *output.Tree) {
 	}
 }
 
-// cutLeaves takes frames off the stacks of all entries but the heaviest, which fill half of the room. It returns false
-// if there was nothing to be cut.
+// cutLeaves removes frames from the stacks of all entries except the heaviest ones, which fill half of the room. It
+// returns false if no stack could be cut.
 func (e *entries) cutLeaves(most, frames int, tree *output.Tree) (some bool) {
 	slices.SortFunc(e.list, func(a, b entry) int { return cmp.Compare(b.weight, a.weight) })
 	for i := most / 2; i < len(e.list); i++ {

@@ -21,7 +21,7 @@ var columnLengths = []time.Duration{
 	time.Hour, 2 * time.Hour, 3 * time.Hour, 6 * time.Hour, 12 * time.Hour, 24 * time.Hour,
 }
 
-// grid is how time is cut into cells. A column has rows cells, one above the other.
+// grid divides time into cells. A column has rows cells, one above the other.
 type grid struct {
 	start   int64  // ns since 1970
 	length  uint64 // ns, of the whole recording
@@ -33,7 +33,7 @@ type grid struct {
 // newGrid makes the grid of a time.
 func newGrid(x extent) grid {
 	g := grid{start: x.from, rows: rowsOfColumn}
-	g.length = uint64(x.to) - uint64(x.from) // right although the difference may be more than an int64
+	g.length = uint64(x.to) - uint64(x.from) // that is right even if the difference is more than an int64 holds
 	column := uint64(columnLengths[0])
 	for i := 1; g.length/column >= maxColumns; i++ {
 		if i < len(columnLengths) {
@@ -58,7 +58,7 @@ func newGrid(x extent) grid {
 func (g *grid) column() uint64 { return g.cell * uint64(g.rows) }
 func (g *grid) cells() int     { return g.rows * g.columns }
 
-// at is the cell of a moment. What lies outside belongs to the first or the last.
+// at is the cell of a moment. A moment outside of the recording belongs to the first or the last cell.
 func (g *grid) at(wall int64) uint32 { return min(g.before(wall), uint32(g.cells()-1)) }
 
 // before is how many whole cells lie before a moment.
@@ -69,8 +69,8 @@ func (g *grid) before(wall int64) uint32 {
 	return uint32(min((uint64(wall)-uint64(g.start))/g.cell, uint64(g.cells())))
 }
 
-// span is the cells of a time that begins at a moment: those of which it fills more than half, and at least one. Spans
-// that follow each other neither overlap nor leave a hole.
+// span is the cells of a time that begins at a moment: those of which the time fills more than half, and at least
+// one. Spans that follow each other neither overlap nor leave a hole.
 func (g *grid) span(wall int64, length time.Duration) (first, n uint32) {
 	if length <= 0 {
 		return g.at(wall), 1
@@ -128,8 +128,8 @@ func (x *extent) sample(s *profile.Sample) {
 	x.last = x.to
 }
 
-// recorded adds the time before the first sample and behind the last in which nothing was seen. A recording that says
-// something absurd is not believed: it must have its samples within the time that it says it took.
+// recorded adds the time before the first sample and behind the last one, in which nothing was seen. An absurd
+// recording is not believed: its samples must lie within the time that it claims to have taken.
 func (x *extent) recorded(m *profile.Meta) {
 	if m.Start.IsZero() || m.Duration <= 0 {
 		return

@@ -50,7 +50,7 @@ type Options struct {
 }
 
 var (
-	// ErrNoTimes says that the recording holds sums, and nothing of when.
+	// ErrNoTimes says that the recording holds sums, and no times.
 	ErrNoTimes = errors.New("its samples have no times")
 	// ErrEmpty says that there is nothing to draw.
 	ErrEmpty = errors.New("it has no samples")

@@ -45,7 +45,7 @@ func at(d time.Duration) profile.Instant {
 	return profile.Instant{Wall: begin.UnixNano() + int64(d), Ticks: int64(d)}
 }
 
-// names makes Funcs once for each name.
+// names makes the Func of each name once.
 type names map[string]*profile.Func
 
 func (n names) stack(rootFirst ...string) *profile.Stack {
@@ -74,8 +74,8 @@ func draw(t testing.TB, src recording.Source, o Options) []byte {
 	return b.Bytes()
 }
 
-// shop is a server under load: 60 s at 200 Hz in three pools, with a batch job from 30 s to 42 s, a collection every
-// 4 s, and a second of silence at 50 s.
+// shop is a server under load: 60 s at 200 Hz in three pools. It has a batch job from 30 s to 42 s, a collection
+// every 4 s, and a second of silence at 50 s.
 func shop() *fake {
 	n, r := names{}, rand.New(rand.NewPCG(7, 9))
 	f := timed(profile.Meta{MainClass: "shop.Main", Mode: profile.ModeCPU, Start: begin, Duration: time.Minute,

@@ -80,7 +80,7 @@ func nameOf(t *profile.Thread) string {
 	return label[1 : len(label)-1]
 }
 
-// ordered sorts the lanes by what they have, the largest first, and returns what each has become.
+// ordered sorts the lanes by weight, the largest first. It returns the new number of each.
 func (l *lanes) ordered() (now []int32) {
 	order := make([]int32, len(l.names))
 	for i := range order {

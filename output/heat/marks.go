@@ -17,7 +17,7 @@ const (
 // marks are moments and spans: collections, safepoints, pauses.
 type marks struct {
 	list []mark
-	left int // out of the page, for want of room
+	left int // left out of the page, because there was no room
 }
 
 type mark struct {

@@ -145,7 +145,7 @@ function tell() {
 function drawKey() {
   const scale = (colours, from, to) => {
     const part = document.createElement('span'), c = document.createElement('canvas');
-    const g = sized(c, 90, 10), step = g.createLinearGradient(0, 0, 90, 0);
+    const g = charted(c, 90, 10), step = g.createLinearGradient(0, 0, 90, 0);
     colours.forEach((v, i) => step.addColorStop(i / (colours.length - 1), v));
     g.fillStyle = step;
     g.fillRect(0, 0, 90, 10);

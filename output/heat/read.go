@@ -21,7 +21,7 @@ type heat struct {
 // unit is what is counted.
 type unit struct {
 	weight   profile.Weight
-	interval time.Duration // that a look stands for
+	interval time.Duration // the time that a look stands for
 }
 
 // maxWeight is the most that one sample weighs, so that sums of millions hold.

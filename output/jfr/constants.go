@@ -5,6 +5,7 @@ import "goprof/profile"
 // constants are the constants of a chunk. Stacks stay encoded until an event refers to them.
 type constants struct {
 	texts   map[string]map[uint64]string // of types that are one string, by the type's name
+	symbols map[uint64]string            // the texts of jdk.types.Symbol
 	classes map[uint64]classRef
 	sources map[uint64]sourceRef // by class: in our files
 	methods map[uint64]methodRef
@@ -32,6 +33,8 @@ type classRef struct{ name uint64 }
 type sourceRef struct{ file, build uint64 }
 type methodRef struct{ class, name uint64 }
 
+const stackTraceName = "jdk.types.StackTrace"
+
 func newConstants() *constants {
 	return &constants{
 		texts:   make(map[string]map[uint64]string),
@@ -44,21 +47,28 @@ func newConstants() *constants {
 }
 
 // read takes the constants of a checkpoint. The first value that a key is seen with counts.
-func (k *constants) read(c *cursor, s *schema) (back int64) { return eachConstant(c, s, k.one) }
+func (k *constants) read(c *cursor, s *schema) (back int64) {
+	return eachConstant(c, s, k.wantStacks, k.one)
+}
 
 // eachConstant hands over the constants of a checkpoint, behind its size and type: the cursor stands at the key.
-// Checkpoints are read from the last to the first. It returns how far back the next one is.
-func eachConstant(c *cursor, s *schema, one func(c *cursor, class *class, of *checkpoint)) (back int64) {
+// Checkpoints are read from the last to the first. It returns how far back the next one is. Stacks that nobody wants
+// are not even passed over if they come last.
+func eachConstant(c *cursor, s *schema, stacks bool,
+	one func(c *cursor, class *class, of *checkpoint)) (back int64) {
 	of := &checkpoint{c.b, c.base}
 	c.int() // start
 	c.int() // duration
 	back = int64(c.int())
 	c.byte() // kind
-	for range c.count(2) {
+	for left := c.count(2); left > 0; left-- {
 		id := int64(c.int())
 		class := s.byID[id]
 		if class == nil {
 			c.fail("constants of type %d, which there is not", id)
+			return back
+		}
+		if left == 1 && !stacks && class.name == stackTraceName {
 			return back
 		}
 		for range c.count(1) {
@@ -79,7 +89,7 @@ func (k *constants) one(c *cursor, class *class, of *checkpoint) {
 	switch {
 	case class.simple, class.name == "java.lang.String":
 		k.text(c, class, key)
-	case class.name == "jdk.types.StackTrace":
+	case class.name == stackTraceName:
 		from := c.at
 		c.value(class, 0, nil)
 		if _, known := k.stacks[key]; k.wantStacks && !known && c.bad == nil {
@@ -102,6 +112,7 @@ func (k *constants) text(c *cursor, class *class, key uint64) {
 	if pool == nil {
 		pool = make(map[uint64]string)
 		k.texts[class.name] = pool
+		k.symbols = k.texts["jdk.types.Symbol"]
 	}
 	_, known := pool[key]
 	if t := c.text(known); !known && c.bad == nil {
@@ -127,7 +138,7 @@ func keepFirst[V any](m map[uint64]V, key uint64, v V) {
 	}
 }
 
-func (k *constants) symbol(key uint64) string { return k.texts["jdk.types.Symbol"][key] }
+func (k *constants) symbol(key uint64) string { return k.symbols[key] }
 
 // resolve is a text of an event.
 func (k *constants) resolve(t text) string {

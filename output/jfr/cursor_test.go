@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestSkip: numbers of any size are passed over as they are read, also where the bytes end too soon.
+// TestSkip: a number of any size is skipped over the same bytes that reading takes. That holds also if the bytes end
+// too soon.
 func TestSkip(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 20_000 {

@@ -55,12 +55,18 @@ func (r *Reader) fill(e *Event, of *class) *BadRecording {
 			if n[slotLeaf] > 0 {
 				e.Leaf = profile.Certainty(min(n[slotLeaf]-1, uint64(profile.NumCertainty-1)))
 			}
+		case slotTLAB:
+			e.TLAB = TLAB(min(n[slotTLAB], uint64(outsideTLAB)))
 		case slotState:
 			if f.class != nil {
 				e.State = r.k.texts[f.class.name][n[slotState]]
 			}
 		case slotClass:
 			e.Class = className(r.k.symbol(r.k.classes[n[slotClass]].name))
+		case slotSpanID:
+			if of.name == detailName {
+				e.Link = profile.ParseLink(r.k.resolve(r.record.texts[slotTrace]), r.k.resolve(r.record.texts[slotSpanID]))
+			}
 		case slotStack:
 			made, bad := r.stacks.stack(n[slotStack])
 			if bad != nil {

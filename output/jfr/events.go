@@ -1,6 +1,7 @@
 package jfr
 
 import (
+	"encoding/hex"
 	"math"
 	"time"
 
@@ -60,7 +61,7 @@ func (w *Writer) Sample(s *profile.Sample) error {
 	if s.Event != nil {
 		typ = w.eventType(s.Event).id
 	}
-	thread, trace := w.pools.thread(&s.Thread), w.pools.stack(s.Stack)
+	thread, trace := w.pools.thread(&s.Thread), w.pools.stack(s.Stack, s.StackNumber)
 	count := max(s.Count, 1)
 	if s.Wall {
 		w.sample(typ, s, thread, trace, s.CPU, count)
@@ -99,15 +100,59 @@ func (w *Writer) detail(s *profile.Sample, thread uint64, cpu time.Duration) {
 	if s.Stack != nil && len(s.Stack.Frames) > 0 {
 		sure = min(s.Stack.Frames[0].Sure, profile.NumCertainty-1)
 	}
-	if cpu == 0 && sure == profile.Certain {
+	tlab := tlabOf(s)
+	if cpu == 0 && sure == profile.Certain && tlab == 0 && !s.Link.Known() {
 		return
 	}
 	w.event(typeSampleDetail, s.At.Ticks)
 	b := appendInt(w.body, thread)
 	b = appendInt(b, uint64(cpu))
-	w.body = appendInt(b, uint64(sure)+1)
+	b = appendInt(b, uint64(sure)+1)
+	b = appendInt(b, uint64(tlab))
+	w.body = appendID(appendID(b, s.Link.Trace[:], s.Link.Known()), s.Link.Span[:], s.Link.Known())
 	w.end()
 	w.unsaved-- // it is no event of its own
+}
+
+// TLAB says where an object was allocated. The kind of the frame that is its class says it too: flame graph tools
+// colour these two apart.
+type TLAB uint8
+
+const (
+	_ TLAB = iota
+	newTLAB
+	outsideTLAB
+)
+
+func tlabOf(s *profile.Sample) TLAB {
+	if s.About && s.Stack != nil && len(s.Stack.Frames) > 0 {
+		switch s.Stack.Frames[0].Kind {
+		case profile.Inlined:
+			return newTLAB
+		case profile.Kernel:
+			return outsideTLAB
+		}
+	}
+	return 0
+}
+
+// Kind is the kind of the frame that is the object's class.
+func (t TLAB) Kind() profile.Kind {
+	switch t {
+	case newTLAB:
+		return profile.Inlined
+	case outsideTLAB:
+		return profile.Kernel
+	}
+	return profile.Native
+}
+
+// appendID appends a text of hexadecimal digits, null if there is no id.
+func appendID(b, id []byte, known bool) []byte {
+	if !known {
+		return append(b, stringNull)
+	}
+	return hex.AppendEncode(appendInt(append(b, stringUTF8), uint64(2*len(id))), id)
 }
 
 // ThreadStart writes that a thread was first seen.

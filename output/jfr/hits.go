@@ -143,7 +143,7 @@ func (w *Writer) hit(s *profile.Sample) {
 		about = w.pools.class(classKey{name: descriptor(code.Frames[0].Func.Name)})
 		code.Frames = code.Frames[1:]
 	}
-	thread, trace := w.pools.thread(&s.Thread), w.pools.stack(&code)
+	thread, trace := w.pools.thread(&s.Thread), w.pools.stack(&code, 0)
 	hits := int32(min(s.Looks(), math.MaxInt32))
 	w.event(typ.id, s.At.Ticks)
 	b := w.body
@@ -165,6 +165,9 @@ func (w *Writer) hit(s *profile.Sample) {
 	}
 	w.body = b
 	w.end()
+	if s.About {
+		w.detail(s, thread, 0)
+	}
 }
 
 // eventType is the type of an event that the file has.

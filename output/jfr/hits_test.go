@@ -14,7 +14,7 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// hit is one sample of an event for tests.
+// hit is one sample of an event, made for tests.
 type hit struct {
 	kind  profile.EventKind
 	about string // "": the leaf is code
@@ -26,7 +26,7 @@ var (
 	allocKind = profile.EventKind{Name: "alloc", Unit: profile.Bytes}
 	throwKind = profile.EventKind{Name: "exceptions"}
 	writeKind = profile.EventKind{Name: "libc:write"}
-	callKind  = profile.EventKind{Name: "libc_write"} // its own type would have the same name
+	callKind  = profile.EventKind{Name: "libc_write"} // a type of its own would have the same name
 )
 
 var hits = []hit{
@@ -38,7 +38,7 @@ var hits = []hit{
 	{profile.EventKind{Name: "safepoint"}, "VM_GC_Oops", 0, 1},
 }
 
-// hitsFile is a recording of all of them, in two chunks.
+// hitsFile is a recording of all hits, in two chunks.
 func hitsFile(t testing.TB) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -73,7 +73,8 @@ func hitsFile(t testing.TB) []byte {
 	return b.Bytes()
 }
 
-// TestHits: what an event was about is its class, not a frame; each has what it stands for; no two kinds share a type.
+// TestHits: what an event was about is its class, and no frame. Each event has its amount. No two kinds share a
+// type.
 func TestHits(t *testing.T) {
 	types := map[string]profile.EventKind{}
 	i := 0
@@ -103,7 +104,7 @@ func TestHits(t *testing.T) {
 	}
 }
 
-// TestRedactHits: classes are renamed in it, but for what stands for one that could not be read.
+// TestRedactHits: classes are renamed. byte[] stays, and so does the name for a class that could not be read.
 func TestRedactHits(t *testing.T) {
 	out, _ := redacted(t, hitsFile(t))
 	classes := map[string]bool{}
@@ -113,7 +114,7 @@ func TestRedactHits(t *testing.T) {
 	}
 }
 
-// TestDescriptor: a class's name and what the JVM calls it lead to each other.
+// TestDescriptor: a class's name and the JVM's name for the class lead to each other.
 func TestDescriptor(t *testing.T) {
 	for name, want := range map[string]string{"byte[]": "[B", "shop.Cart[][]": "[[Lshop.Cart;", "boolean": "boolean",
 		"shop.Cart": "shop.Cart", profile.UnknownClass: "unknown class", "[]": "[]"} {
@@ -126,7 +127,7 @@ func TestDescriptor(t *testing.T) {
 	}
 }
 
-// TestJDKReadsHits: the JDK's own command finds the same in it, and knows the classes.
+// TestJDKReadsHits: the JDK's own command finds the same hits in the file, and knows the classes.
 func TestJDKReadsHits(t *testing.T) {
 	needsJDK(t)
 	name := writeFile(t, "hits.jfr", hitsFile(t))
@@ -166,7 +167,7 @@ func TestJDKReadsHits(t *testing.T) {
 			}
 		}
 		if jdk.Version < 21 {
-			return // jfr view is new there
+			return // older JDKs have no jfr view
 		}
 		out := jvmtest.JFRTool(t, jdk, "view", "allocation-by-class", name)
 		if !regexp.MustCompile(`byte\[\]`).MatchString(out) {
@@ -175,7 +176,7 @@ func TestJDKReadsHits(t *testing.T) {
 	})
 }
 
-// TestOwnEventsAreBounded: however many events a recording is asked for, its metadata is not.
+// TestOwnEventsAreBounded: the metadata of a recording is bounded, however many events the recording is asked for.
 func TestOwnEventsAreBounded(t *testing.T) {
 	var types eventTypes
 	for i := range 3 * maxOwnEvents {

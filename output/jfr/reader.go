@@ -38,7 +38,9 @@ type Event struct {
 	Span        time.Duration // of a wall sample: the time that it stands for
 	CPU         time.Duration // of a sample: the CPU time that it stands for
 	Leaf        profile.Certainty
+	Link        profile.Link
 	Bytes       int64  // of an allocation: how many it stands for
+	TLAB        TLAB   // of an allocation in our files
 	Class       string // of the object or the monitor
 	Failed      bool   // jdk.CPUTimeSample without a stack
 	Fields      []Field
@@ -157,7 +159,7 @@ func (r *Reader) Next() (*Event, error) {
 	}
 	next := r.read()
 	if next != nil && next.Name == detailName && next.At.Ticks == e.At.Ticks && next.Thread == e.Thread {
-		e.CPU, e.Leaf = next.CPU, next.Leaf
+		e.CPU, e.Leaf, e.TLAB, e.Link = next.CPU, next.Leaf, next.TLAB, next.Link
 	} else {
 		r.pending = next
 	}

@@ -16,7 +16,7 @@ import (
 	"goprof/profile"
 )
 
-// eachEvent visits all events with a stack of a file, and returns the reader at its end.
+// eachEvent visits all events of a file that have a stack. It returns the reader at the file's end.
 func eachEvent(t testing.TB, file io.ReaderAt, visit func(*Event)) *Reader {
 	t.Helper()
 	r := NewReader(file, sizeOf(t, file), nil)
@@ -47,7 +47,7 @@ func sizeOf(t testing.TB, file io.ReaderAt) int64 {
 	return 0
 }
 
-// TestRoundTrip: what a file can hold comes back as it was written, over several chunks.
+// TestRoundTrip: a file gives back what was written into it, over several chunks.
 func TestRoundTrip(t *testing.T) {
 	all, n := stacks(), 0
 	r := eachEvent(t, bytes.NewReader(recording(t)), func(e *Event) {
@@ -65,7 +65,7 @@ func TestRoundTrip(t *testing.T) {
 			t.Fatalf("sample %d: %+v", n, e)
 		}
 		if len(want.Frames) == 0 && want.Truncated == profile.Whole {
-			if e.Stack != nil { // JDK 21's views break off at one without a frame
+			if e.Stack != nil { // JDK 21's views break off at a stack without a frame
 				t.Fatalf("sample %d has a stack: %+v", n, e.Stack)
 			}
 			return
@@ -77,7 +77,7 @@ func TestRoundTrip(t *testing.T) {
 			got.Frames = want.Frames
 		}
 		for i := range want.Frames {
-			if f := &want.Frames[i]; f.Kind == profile.Stub { // it has no file, the test's has
+			if f := &want.Frames[i]; f.Kind == profile.Stub { // a stub has no file, and the test's frames have one
 				f.Func = &profile.Func{Name: f.Func.Name}
 			}
 		}
@@ -112,8 +112,8 @@ func TestRoundTripWall(t *testing.T) {
 	}
 }
 
-// TestSamplesAlone: samples without a detail behind them are each told once, also where the next chunk begins with the
-// sources of classes.
+// TestSamplesAlone: each sample without a detail behind it is told once. That holds also if the next chunk begins
+// with the sources of classes.
 func TestSamplesAlone(t *testing.T) {
 	var file bytes.Buffer
 	w := NewWriter(&file, Options{})
@@ -177,7 +177,7 @@ func TestFields(t *testing.T) {
 	}
 }
 
-// readAll reads a file to its end or to where it is wrong.
+// readAll reads a file to its end, or to the first error.
 func readAll(file []byte) (n int, err error) {
 	r := NewReader(bytes.NewReader(file), int64(len(file)), func(string, bool) bool { return true })
 	for {
@@ -189,7 +189,8 @@ func readAll(file []byte) (n int, err error) {
 	}
 }
 
-// TestCutOff: of a file that was cut off, the chunks before are read; then the error says where the last one begins.
+// TestCutOff: of a file that was cut off, the whole chunks are read. Then the error says where the last chunk
+// begins.
 func TestCutOff(t *testing.T) {
 	file := recording(t)
 	whole, _ := readAll(file)
@@ -202,7 +203,7 @@ func TestCutOff(t *testing.T) {
 	}
 	for size := 0; size < len(file); size += 997 {
 		if _, err := readAll(file[:size]); err == io.EOF && size != 0 {
-			// Only at the end of a chunk is a shorter file a whole one.
+			// A file that is cut at the end of a chunk is a whole file. Any other cut is not.
 			if _, err := readAll(append(file[:size:size], 'F')); err == io.EOF {
 				t.Errorf("%d bytes are taken for a whole file", size)
 			}
@@ -210,7 +211,8 @@ func TestCutOff(t *testing.T) {
 	}
 }
 
-// TestHostile: files that no recorder writes end with an error that says where, soon and without much memory.
+// TestHostile: a file that no recorder writes ends with an error that says where. That comes soon and takes little
+// memory.
 func TestHostile(t *testing.T) {
 	huge := appendInt(nil, 1<<63)
 	file := smallFile(t)
@@ -270,7 +272,7 @@ func TestHostile(t *testing.T) {
 			if !errors.As(err, &bad) || !strings.Contains(err.Error(), test.problem) {
 				t.Errorf("%v", err)
 			}
-			if d := time.Since(begin); d > 20*time.Second { // what a file says is not done a billion times
+			if d := time.Since(begin); d > 20*time.Second { // the reader does not do a billion times what a file says
 				t.Errorf("it took %v", d)
 			}
 		})
@@ -306,8 +308,8 @@ func putBE64(b []byte, v int64) {
 	}
 }
 
-// withCheckpoint appends a checkpoint to a chunk, before the others: with its pools, or, if there are none, one that
-// leads to itself.
+// withCheckpoint appends a checkpoint to a chunk, before the other ones. The checkpoint has these pools. Without
+// pools it leads to itself.
 func withCheckpoint(b []byte, back int64, pools []byte) []byte {
 	at := int64(len(b))
 	delta := uint64(be64(b[16:]) - at)
@@ -321,7 +323,7 @@ func withCheckpoint(b []byte, back int64, pools []byte) []byte {
 	return b
 }
 
-// withTypes is a chunk whose metadata has these types, with one constant of the first.
+// withTypes is a chunk with these types in its metadata, and one constant of the first type.
 func withTypes(t testing.TB, types []typeDef) []byte {
 	body := encodeMetadata(append(types, typeTable...), metadataID)
 	metadata := appendEvent(nil, append([]byte{byte(typeMetadata), 0, 0}, body...))
@@ -346,7 +348,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// BenchmarkRead reads samples of 60 frames. ns/op is the CPU time of one.
+// BenchmarkRead reads samples of 60 frames. ns/op is the CPU time of one sample.
 func BenchmarkRead(b *testing.B) {
 	file := recording(b)
 	n := 0
@@ -354,4 +356,24 @@ func BenchmarkRead(b *testing.B) {
 		eachEvent(b, bytes.NewReader(file), func(*Event) { n++ })
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(n), "ns/sample")
+}
+
+// TestUnwantedStacks: who wants no stacks does not even pass over ours, which are most of a file.
+func TestUnwantedStacks(t *testing.T) {
+	var file bytes.Buffer
+	w := NewWriter(&file, Options{})
+	stack := stackOn(javaFrame(profile.C2, "shop.Cart.add", 1, 1))
+	if err := w.Sample(&profile.Sample{At: moment(0), Thread: worker, Stack: stack, CPU: 1}); err != nil {
+		t.Fatal(err)
+	}
+	finish(t, w, moment(1))
+	data := file.Bytes()
+	data[len(data)-1] = 0xff // the last frame's last number does not end
+	for stacks, want := range map[bool]bool{false: true, true: false} {
+		r := NewReader(bytes.NewReader(data), int64(len(data)), func(_ string, stack bool) bool { return stack && stacks })
+		_, err := r.Next()
+		if (err == io.EOF) != want {
+			t.Errorf("stacks wanted: %v; %v", stacks, err)
+		}
+	}
 }

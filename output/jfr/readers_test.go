@@ -16,7 +16,7 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// collapsed is what jvmtest.Converted tells, by our own reader.
+// collapsed is what jvmtest.Converted tells, told by our own reader.
 func collapsed(t *testing.T, file io.ReaderAt, names ...string) map[string]int64 {
 	t.Helper()
 	stacks := map[string]int64{}
@@ -42,7 +42,7 @@ func collapsed(t *testing.T, file io.ReaderAt, names ...string) map[string]int64
 
 func sameStacks(t *testing.T, theirs, ours map[string]int64) {
 	t.Helper()
-	delete(theirs, "") // of a sample without frames
+	delete(theirs, "") // the entry of a sample without frames
 	if len(theirs) == 0 || !maps.Equal(theirs, ours) {
 		t.Errorf("the converter has %d stacks, we have %d", len(theirs), len(ours))
 		shown := 0
@@ -55,7 +55,7 @@ func sameStacks(t *testing.T, theirs, ours map[string]int64) {
 	}
 }
 
-// TestConverter: async-profiler's converter makes of our files the stacks and counts that are in them.
+// TestConverter: async-profiler's converter finds the stacks and counts that are in our files.
 func TestConverter(t *testing.T) {
 	jars, jdk := jvmtest.Readers(t)
 	cpu, wall := recording(t), wallRecording(t)
@@ -69,7 +69,7 @@ func TestConverter(t *testing.T) {
 	}
 }
 
-// TestConverterHits: the converter counts allocations as we do, by class, and so their weight is what it takes it for.
+// TestConverterHits: the converter counts allocations by class, as we do. So it reads our amounts as bytes.
 func TestConverterHits(t *testing.T) {
 	jars, jdk := jvmtest.Readers(t)
 	theirs := map[string]int64{}
@@ -84,7 +84,7 @@ func TestConverterHits(t *testing.T) {
 	}
 }
 
-// TestReadsAsyncProfiler: of async-profiler's own recording we read what its converter reads.
+// TestReadsAsyncProfiler: of async-profiler's own recording, we read the same as its converter.
 func TestReadsAsyncProfiler(t *testing.T) {
 	jars, jdk := jvmtest.Readers(t)
 	name := jvmtest.RecordAsync(t, jars, jdk, "event=ctimer,interval=1ms,wall=20ms,alloc=100k,lock=0")
@@ -97,8 +97,7 @@ func TestReadsAsyncProfiler(t *testing.T) {
 	sameStacks(t, jvmtest.Converted(t, jars, jdk, name, "--wall"), collapsed(t, file, "profiler.WallClockSample"))
 }
 
-// TestJMC: JMC's reader loads our files, finds each event and its label, and its rules have nothing to say against
-// them.
+// TestJMC: JMC's reader loads our files, and finds each event and its label. Its rules find no fault with them.
 func TestJMC(t *testing.T) {
 	jars, jdk := jvmtest.Readers(t)
 	for name, file := range map[string][]byte{"cpu": recording(t), "wall": wallRecording(t), "hits": hitsFile(t)} {

@@ -46,7 +46,9 @@ func (r *redactor) readAll() *BadRecording {
 	}
 }
 
-func (k *rawConstants) read(c *cursor, s *schema) (back int64) { return eachConstant(c, s, k.one) }
+func (k *rawConstants) read(c *cursor, s *schema) (back int64) {
+	return eachConstant(c, s, true, k.one)
+}
 
 // one notes a constant. The first that is met of a key counts.
 func (k *rawConstants) one(c *cursor, class *class, of *checkpoint) {

@@ -27,7 +27,7 @@ func redacted(t testing.TB, file []byte) ([]byte, *Redacted) {
 	return out.Bytes(), r
 }
 
-// secretive is a recording of several chunks whose every name is a secret.
+// secretive is a recording of several chunks in which every name is a secret.
 func secretive(t testing.TB) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -66,7 +66,7 @@ func secretive(t testing.TB) []byte {
 	return b.Bytes()
 }
 
-// TestRedact: of all names nothing is left, what may stay does, and the samples are as many, as deep and at the same
+// TestRedact: none of the secret names is left. What may stay does. The samples have the same number, depths and
 // times.
 func TestRedact(t *testing.T) {
 	file := secretive(t)
@@ -103,7 +103,7 @@ func TestRedact(t *testing.T) {
 	}
 }
 
-// TestRedactCutOff: the whole chunks of a file that is cut off are redacted, and it is said.
+// TestRedactCutOff: the whole chunks of a cut-off file are redacted, and the result says that the file is cut off.
 func TestRedactCutOff(t *testing.T) {
 	file := secretive(t)
 	_, r := redacted(t, file[:len(file)-10])
@@ -140,7 +140,7 @@ func FuzzRedact(f *testing.F) {
 	})
 }
 
-// TestUserEvents: async-profiler notes events that a program has made up by names of the program's own.
+// TestUserEvents: a program may make up events of its own. async-profiler notes them by the program's own names.
 func TestUserEvents(t *testing.T) {
 	pool := &class{name: "profiler.types.UserEventType", simple: true}
 	if m := meaningOf(pool, &field{name: "name"}); m != secretText {

@@ -25,9 +25,10 @@ type class struct {
 	name   string
 	event  bool
 	fields []field
-	simple bool // one field, a string
-	flat   bool // nothing but whole numbers
-	single bool // a primitive type or a string, of this form
+	simple bool   // one field, a string
+	flat   bool   // nothing but whole numbers
+	slots  []slot // of the fields of a flat class
+	single bool   // a primitive type or a string, of this form
 	form   form
 	stack  bool  // an event with a stack trace
 	events int64 // that were counted: Reader.Tally
@@ -74,6 +75,7 @@ const (
 	slotSpan
 	slotCPU
 	slotLeaf
+	slotTLAB
 	slotBytes
 	slotClass
 	slotFailed
@@ -90,6 +92,8 @@ const (
 	slotLine
 	slotBCI
 	slotTruncated
+	slotTrace
+	slotSpanID
 	numSlots = int(iota)
 )
 
@@ -101,9 +105,10 @@ var eventSlots = map[string]slot{
 	"sampledThread": slotThread, "eventThread": slotThread, "thread": slotThread,
 	"stackTrace": slotStack, "state": slotState,
 	"samples": slotSamples, "timeSpan": slotSpan,
-	"samplingPeriod": slotCPU, "cpuTime": slotCPU, "leaf": slotLeaf, "failed": slotFailed,
+	"samplingPeriod": slotCPU, "cpuTime": slotCPU, "leaf": slotLeaf, "tlab": slotTLAB, "failed": slotFailed,
 	"weight": slotBytes, "allocationSize": slotBytes, "tlabSize": slotBytes, "bytes": slotBytes,
 	"objectClass": slotClass, "thrownClass": slotClass, "definedClass": slotClass, "about": slotClass,
+	"traceId": slotTrace, "spanId": slotSpanID,
 	"monitorClass": slotClass, "parkedClass": slotClass,
 }
 
@@ -233,6 +238,11 @@ func (s *schema) link() {
 		c.form, c.single = forms[c.name]
 		c.simple = len(c.fields) == 1 && c.fields[0].form == formText && !c.fields[0].array
 		c.flat = !slices.ContainsFunc(c.fields, func(f field) bool { return f.form != formInt || f.array })
+		if c.flat {
+			for i := range c.fields {
+				c.slots = append(c.slots, c.fields[i].slot)
+			}
+		}
 	}
 }
 
@@ -322,32 +332,35 @@ func (c *cursor) flats(n int, of *class, frames bool, into *record) {
 		return
 	}
 	into.frames = slices.Grow(into.frames, n)
-	for range n {
-		c.frame(of, into)
-	}
+	c.frames(n, of, into)
 }
 
-// frame is numbers for one of millions of frames, whose numbers mostly are of one byte or two.
-func (c *cursor) frame(of *class, into *record) {
+// frames reads n values of a flat class as frames. Their numbers mostly have one to three bytes.
+func (c *cursor) frames(n int, of *class, into *record) {
 	b, at := c.b, c.at
-	for i := range of.fields {
-		v := uint64(0)
-		switch {
-		case at < len(b) && b[at] < 0x80:
-			v = uint64(b[at])
-			at++
-		case at+1 < len(b) && b[at+1] < 0x80:
-			v = uint64(b[at]&0x7f) | uint64(b[at+1])<<7
-			at += 2
-		default:
-			c.at = at
-			v = c.long()
-			at = c.at
+	var v [numSlots]uint64
+	for range n {
+		for _, slot := range of.slots {
+			switch {
+			case at < len(b) && b[at] < 0x80:
+				v[slot] = uint64(b[at])
+				at++
+			case at+1 < len(b) && b[at+1] < 0x80:
+				v[slot] = uint64(b[at]&0x7f) | uint64(b[at+1])<<7
+				at += 2
+			case at+2 < len(b) && b[at+2] < 0x80:
+				v[slot] = uint64(b[at]&0x7f) | uint64(b[at+1]&0x7f)<<7 | uint64(b[at+2])<<14
+				at += 3
+			default:
+				c.at = at
+				v[slot] = c.long()
+				at = c.at
+			}
 		}
-		into.numbers[of.fields[i].slot] = v
+		into.frames = append(into.frames, rawFrame{method: v[slotMethod], kind: v[slotType],
+			line: int32(v[slotLine]), bci: int32(v[slotBCI])})
 	}
 	c.at = at
-	into.addFrame()
 }
 
 // numbers reads a value of a flat class.

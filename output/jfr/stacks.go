@@ -1,6 +1,7 @@
 package jfr
 
 import (
+	"cmp"
 	"strings"
 
 	"goprof/profile"
@@ -25,16 +26,16 @@ type stackMaker struct {
 	ours        bool // goprof wrote the chunk
 
 	// Of the whole file: a stack keeps its number from chunk to chunk, and so do its functions.
-	funcs   map[profile.Func]*profile.Func
+	funcs   map[funcText]*profile.Func
 	numbers map[profile.Fingerprint]uint64
 	prints  profile.Fingerprinter
 	made    uint64 // stacks
 
-	code   map[codeKey]*code   // of the chunk
-	recent [1 << 13]recentCode // of the chunk, by a part of their keys that is as good as random
-	spaces [2]stackSpace       // for stacks that are kept, and for those before them
-	turn   uint32              // of the space that is being filled
-	all    int                 // frames that were made of this chunk's
+	code   map[codeKey]code        // of the chunk
+	recent [recentCodes]recentCode // of the chunk, by a part of their keys that is as good as random
+	spaces [2]stackSpace           // for stacks that are kept, and for those before them
+	turn   uint32                  // of the space that is being filled
+	all    int                     // frames that were made of this chunk's
 	record record
 }
 
@@ -58,9 +59,12 @@ type codeKey struct{ method, kind uint64 }
 
 // recentCode is a place of the cache before the map. Most frames of a stack are in other stacks, too.
 type recentCode struct {
-	key  codeKey
-	code *code // nil of an empty place
+	key   codeKey
+	known bool // false of an empty place
+	code
 }
+
+const recentCodes = 1 << 15
 
 // code is what frames of a codeKey have in common.
 type code struct {
@@ -73,11 +77,12 @@ type code struct {
 // begin begins a chunk.
 func (m *stackMaker) begin(k *constants, s *schema) {
 	m.k, m.schema = k, s
-	m.code, m.recent = make(map[codeKey]*code), [len(m.recent)]recentCode{}
+	m.code = make(map[codeKey]code)
+	clear(m.recent[:])
 	m.forget()
 	m.all = 0
 	if m.funcs == nil || max(len(m.funcs), len(m.numbers)) > maxFuncs {
-		m.funcs = make(map[profile.Func]*profile.Func)
+		m.funcs = make(map[funcText]*profile.Func)
 		m.numbers, m.prints = make(map[profile.Fingerprint]uint64), profile.NewFingerprinter(true)
 	}
 	m.ours = s.byName["goprof.Recording"] != nil
@@ -112,7 +117,7 @@ func (m *stackMaker) stack(key uint64) (madeStack, *BadRecording) {
 	c := newCursor(at.of.b[at.from:at.to], at.of.base+int64(at.from))
 	m.record.frames = m.record.frames[:0]
 	m.record.numbers[slotTruncated] = 0
-	c.value(m.schema.byName["jdk.types.StackTrace"], 0, &m.record)
+	c.value(m.schema.byName[stackTraceName], 0, &m.record)
 	if c.bad != nil {
 		return madeStack{}, c.bad
 	}
@@ -126,9 +131,7 @@ func (m *stackMaker) stack(key uint64) (madeStack, *BadRecording) {
 	if m.record.numbers[slotTruncated] != 0 {
 		s.Truncated = profile.TooDeep // the JDK's only reason
 	}
-	for i := range m.record.frames {
-		m.frame(s, &m.record.frames[i])
-	}
+	m.fill(s, m.record.frames)
 	at.made = madeStack{s, m.number(s), m.turn}
 	return at.made, nil
 }
@@ -194,34 +197,37 @@ func (m *stackMaker) number(s *profile.Stack) uint64 {
 	return n
 }
 
-func (m *stackMaker) frame(s *profile.Stack, raw *rawFrame) {
-	c := m.codeOf(raw)
-	if c.sort == truncation {
-		s.Truncated = c.why
+// fill makes frames of a stack that has room for them.
+func (m *stackMaker) fill(s *profile.Stack, raws []rawFrame) {
+	frames, n := s.Frames[:len(raws)], 0
+	for i := range raws {
+		raw := &raws[i]
+		of := &m.recent[(raw.method<<2^raw.kind)%recentCodes]
+		if of.key != (codeKey{raw.method, raw.kind}) || !of.known {
+			m.lookUp(of, raw)
+		}
+		if of.sort == truncation {
+			s.Truncated = of.why
+			continue
+		}
+		f := profile.Frame{Func: of.fn, Kind: of.kind, BCI: -1}
+		if of.kind.Java() {
+			f.Line, f.BCI = max(raw.line, 0), max(raw.bci, -1)
+		}
+		frames[n] = f
+		n++
+	}
+	s.Frames = frames[:n]
+}
+
+// lookUp finds what a frame runs. All frames of a method and a type have the same.
+func (m *stackMaker) lookUp(into *recentCode, raw *rawFrame) {
+	into.key, into.known = codeKey{raw.method, raw.kind}, true
+	if c, ok := m.code[into.key]; ok {
+		into.code = c
 		return
 	}
-	f := profile.Frame{Func: c.fn, Kind: c.kind, BCI: -1}
-	if c.kind.Java() {
-		f.Line, f.BCI = max(raw.line, 0), max(raw.bci, -1)
-	}
-	s.Frames = append(s.Frames, f)
-}
-
-// codeOf is what a frame runs. All frames of a method and a type have the same.
-func (m *stackMaker) codeOf(raw *rawFrame) *code {
-	key := codeKey{raw.method, raw.kind}
-	recent := &m.recent[(raw.method<<2^raw.kind)%uint64(len(m.recent))]
-	if recent.code == nil || recent.key != key {
-		*recent = recentCode{key, m.lookUp(key, raw)}
-	}
-	return recent.code
-}
-
-func (m *stackMaker) lookUp(key codeKey, raw *rawFrame) *code {
-	if c := m.code[key]; c != nil {
-		return c
-	}
-	c := new(code)
+	c := code{}
 	c.sort, c.kind = m.sort(raw)
 	if c.sort == truncation {
 		c.why = m.reason(raw.method)
@@ -231,8 +237,7 @@ func (m *stackMaker) lookUp(key codeKey, raw *rawFrame) *code {
 	if len(m.code) >= maxFuncs {
 		clear(m.code)
 	}
-	m.code[key] = c
-	return c
+	m.code[into.key], into.code = c, c
 }
 
 // sort tells the sort of a frame by its type and, in files of goprof, by its class.
@@ -282,32 +287,40 @@ func (m *stackMaker) reason(method uint64) profile.Reason {
 	return profile.Other
 }
 
+// funcText is a function as the file has it.
+type funcText struct {
+	class, name, source string
+	build               string // of native code
+	java                bool
+}
+
 // function is a method's Func. It is the same in the whole file.
-func (m *stackMaker) function(method uint64, sort codeSort) *profile.Func {
-	text := m.describe(method, sort)
+func (m *stackMaker) function(key uint64, sort codeSort) *profile.Func {
+	method := m.k.methods[key]
+	from := m.k.sources[method.class]
+	text := funcText{name: m.k.symbol(method.name), source: m.k.symbol(from.file), java: sort == javaCode}
+	if text.java {
+		text.class = m.k.symbol(m.k.classes[method.class].name)
+	} else {
+		text.build = m.k.symbol(from.build)
+	}
 	fn := m.funcs[text]
 	if fn == nil {
-		fn = &text
+		fn = text.function()
 		m.funcs[text] = fn
 	}
 	return fn
 }
 
-func (m *stackMaker) describe(key uint64, sort codeSort) profile.Func {
-	method := m.k.methods[key]
-	class := m.k.classes[method.class]
-	from := m.k.sources[method.class]
-	name, source := m.k.symbol(method.name), m.k.symbol(from.file)
-	if name == "" {
-		name = "[unknown]"
+func (t *funcText) function() *profile.Func {
+	name := cmp.Or(t.name, "[unknown]")
+	if !t.java {
+		return &profile.Func{Name: name, Module: t.source, Build: t.build}
 	}
-	if sort != javaCode {
-		return profile.Func{Name: name, Module: source, Build: m.k.symbol(from.build)}
-	}
-	if of := className(m.k.symbol(class.name)); of != "" {
+	if of := className(t.class); of != "" {
 		name = of + "." + name
 	}
-	return profile.Func{Name: name, File: source}
+	return &profile.Func{Name: name, File: t.source}
 }
 
 // className is a class as Java has it: java.lang.String, int[][].

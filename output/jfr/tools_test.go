@@ -17,9 +17,9 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// What others make of our files, and what we make of theirs.
+// How other tools read our files, and how we read theirs.
 
-// needsJDK skips a test that starts JVMs where tests are to be short.
+// needsJDK skips a test that starts JVMs if tests are to be short.
 func needsJDK(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
@@ -36,7 +36,7 @@ func writeFile(t *testing.T, name string, file []byte) string {
 	return name
 }
 
-// printed is an event as jfr print --json has it.
+// printed is an event as jfr print --json prints it.
 type printed struct {
 	Type   string `json:"type"`
 	Values struct {
@@ -95,7 +95,7 @@ func TestJDKReadsOurs(t *testing.T) {
 		samePrinted(t, cpu, print(t, jdk, cpuFile, "jdk.ExecutionSample,jdk.NativeMethodSample"))
 		samePrinted(t, wall, print(t, jdk, wallFile, "profiler.WallClockSample"))
 		if jdk.Version < 21 {
-			return // jfr view is new there
+			return // older JDKs have no jfr view
 		}
 		for view, want := range map[string]string{
 			"hot-methods":    `shop\.Price\.round\(\) +835 +33`,
@@ -110,7 +110,7 @@ func TestJDKReadsOurs(t *testing.T) {
 	})
 }
 
-// samePrinted compares the events with a stack that we read in a file with those that the JDK prints.
+// samePrinted compares two lists of the events with a stack in a file: ours, and what the JDK prints.
 func samePrinted(t *testing.T, file []byte, theirs []printed) {
 	t.Helper()
 	ours := map[string]int{}
@@ -138,7 +138,8 @@ func samePrinted(t *testing.T, file []byte, theirs []printed) {
 	}
 }
 
-// describe is a sample as one line: event, thread, state, whether it is cut, and its Java frames with their lines.
+// describe writes a sample as one line: event, thread, state, whether the stack is cut, and the Java frames with
+// their lines.
 func describe(e *Event) string {
 	var b strings.Builder
 	b.WriteString(e.Name + " ")
@@ -192,8 +193,8 @@ func (p *printed) describe() string {
 	return b.String()
 }
 
-// TestReadsJDK: a recording of the JDK's own recorder, of a program that computes, allocates, waits and parks. We read
-// what its own command prints, event by event and frame by frame.
+// TestReadsJDK: a recording by the JDK's own recorder, of a program that computes, allocates, waits and parks. We
+// read what the JDK's command prints, event by event and frame by frame.
 func TestReadsJDK(t *testing.T) {
 	needsJDK(t)
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {

@@ -246,10 +246,10 @@ func (w *Writer) constants() (pieces [][]byte, size int) {
 	var lists []constantList
 	for _, list := range append(fixedPools,
 		constantList{typeThread, p.threads.count, p.threads.data},
-		constantList{typeStackTrace, p.stacks.count, p.stacks.data},
 		constantList{typeMethod, p.methods.count, p.methods.data},
 		constantList{typeClass, p.classes.count, p.classes.data},
 		constantList{typeSymbol, p.symbols.count, p.symbols.data},
+		constantList{typeStackTrace, p.stacks.count, p.stacks.data}, // last: who wants no stacks need not pass over them
 	) {
 		if list.count > 0 { // the JDK's reader refuses an empty pool
 			lists = append(lists, list)

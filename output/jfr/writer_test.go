@@ -23,7 +23,7 @@ func moment(after time.Duration) profile.Instant {
 	return profile.Instant{Wall: epoch.Add(after).UnixNano(), Ticks: uptime + int64(after)}
 }
 
-// frames makes the Funcs of a stack once.
+// frames makes each Func of a stack once.
 type frames map[string]*profile.Func
 
 func (f frames) of(name, module string) *profile.Func {
@@ -57,7 +57,7 @@ func stackOn(frames ...profile.Frame) *profile.Stack {
 	return &profile.Stack{Frames: append(frames, root...)}
 }
 
-// stacks are one of each sort.
+// stacks are one stack of each sort.
 func stacks() []*profile.Stack {
 	inlined := javaFrame(profile.Inlined, "shop.Price.round", 12, 3)
 	inlined.Sure = profile.Guessed
@@ -91,7 +91,7 @@ func aSecond(t testing.TB, w *Writer, from time.Duration) int {
 	return 1000
 }
 
-// setFacts tells all that can be told.
+// setFacts sets all facts that a file can tell.
 func setFacts(w *Writer, mode string) {
 	w.SetMeta(profile.Meta{Version: "1.0", Host: "host", PID: 4711, MainClass: "shop.Server", JVM: "OpenJDK 25",
 		Collector: "G1", Mode: mode, Engine: "ptrace", Interval: time.Millisecond, Weight: profile.CPUTime})
@@ -155,7 +155,7 @@ func wallRecording(t testing.TB) []byte {
 	return file.Bytes()
 }
 
-// brokenDisk takes so many bytes, and half of a write.
+// brokenDisk takes a number of bytes, and then half of a write.
 type brokenDisk struct {
 	*os.File
 	room int
@@ -171,7 +171,7 @@ func (d *brokenDisk) Write(b []byte) (int, error) {
 	return d.File.Write(b)
 }
 
-// TestFullDisk: what was written before is a whole file, and the error says what is lost.
+// TestFullDisk: what was written before the error is a whole file. The error says what is lost.
 func TestFullDisk(t *testing.T) {
 	f, err := os.Create(filepath.Join(t.TempDir(), "full.jfr"))
 	if err != nil {
@@ -204,7 +204,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestMemory: a chunk ends when it is large, so memory does not grow with time, with the number of stacks or of
+// TestMemory: a chunk ends when it is large. So memory does not grow with time, nor with the number of stacks or
 // threads.
 func TestMemory(t *testing.T) {
 	chunks := &chunkSizes{}
@@ -232,7 +232,7 @@ func (c *chunkSizes) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestSampleAllocates: nothing, once its stack is known.
+// TestSampleAllocates: a sample with a known stack allocates nothing.
 func TestSampleAllocates(t *testing.T) {
 	w := NewWriter(&chunkSizes{}, Options{})
 	all := stacks()
@@ -252,7 +252,7 @@ func TestSampleAllocates(t *testing.T) {
 	}
 }
 
-// BenchmarkSample writes samples of a program with many stacks, 60 frames deep, and all chunks of a minute at 1,000 Hz.
+// BenchmarkSample writes samples of a program with many stacks of 60 frames, and all chunks of a minute at 1,000 Hz.
 // ns/op is the CPU time of a sample.
 func BenchmarkSample(b *testing.B) {
 	var many []*profile.Stack

@@ -14,7 +14,7 @@ const (
 	numTables      = 8
 )
 
-// dictionary is what all parts of a message refer to by index. An entry is known by its own bytes, so none is there
+// dictionary holds what all parts of a message refer to by index. An entry is known by its own bytes, so none occurs
 // twice. Index 0 of each table is the empty entry.
 type dictionary struct {
 	index [numTables]map[string]int32

@@ -52,20 +52,20 @@ type encoder struct {
 	lines     []line
 }
 
-// line is a sample of the message. Stacks that differ by nothing but what OTLP does not hold (indices of bytecode) are
-// one.
+// line is a sample of the message. Stacks that differ only in what OTLP does not hold (indices of bytecode) are one.
 type line struct {
 	head   []byte // the fields that do not depend on the weight
 	points []ship.Point
 }
 
-// samples makes what all profiles know of each sample: stack and attributes.
+// samples makes the facts about each sample that all profiles have: stack and attributes.
 func (e *encoder) samples() {
 	known := make(map[string]int)
 	for i := range e.batch.Samples {
 		s := &e.batch.Samples[i]
 		head := protobuf.Uint(nil, 1, uint64(e.stack(s.Stack)))
 		head = protobuf.Packed(head, 2, e.attributes(s))
+		head = protobuf.Uint(head, 3, uint64(e.link(&s.Link)))
 		at, ok := known[string(head)]
 		if !ok {
 			at = len(e.lines)
@@ -74,6 +74,14 @@ func (e *encoder) samples() {
 		}
 		e.lines[at].points = append(e.lines[at].points, s.Points...)
 	}
+}
+
+// link is the index of a span (Link), 0 for none.
+func (e *encoder) link(l *profile.Link) int32 {
+	if !l.Known() {
+		return 0
+	}
+	return e.dict.add(linkTable, protobuf.Bytes(protobuf.Bytes(nil, 1, l.Trace[:]), 2, l.Span[:]))
 }
 
 // attributes are the indices of the attributes of a sample's thread and state.
@@ -123,7 +131,7 @@ func (e *encoder) profile(w profile.Weight, timed bool) []byte {
 		} else if n := valueOf(l.points, w); n != 0 {
 			one = protobuf.Packed(one, 4, []int64{n})
 		} else {
-			continue // counts nothing of this
+			continue // the sample counts nothing of this
 		}
 		b = protobuf.Bytes(b, 2, one)
 	}
@@ -149,7 +157,7 @@ func times(points []ship.Point) (list []uint64) {
 	return list
 }
 
-// span is the batch's time, stretched over all of its looks: servers refuse looks outside.
+// span is the batch's time, stretched over all of its looks: servers refuse looks outside of it.
 func (e *encoder) span() (from, to int64) {
 	from, to = unixNano(e.batch.From), unixNano(e.batch.To)
 	for i := range e.batch.Samples {
@@ -174,6 +182,13 @@ func unixNano(t time.Time) int64 {
 }
 
 func (e *encoder) valueType(w profile.Weight) []byte {
+	if of := e.batch.Event; of.Name != "" {
+		what, unit := ship.EventValue(of)
+		if w != of.Unit { // samples of several events are told apart by their types
+			what, unit = ship.SamplesOf(of), "count"
+		}
+		return e.typeAndUnit(what, unit)
+	}
 	what, unit := "samples", "count"
 	switch w {
 	case profile.CPUTime:
@@ -186,8 +201,11 @@ func (e *encoder) valueType(w profile.Weight) []byte {
 	return e.typeAndUnit(what, unit)
 }
 
-// periodType says between what two looks lies one interval: time of a CPU, or time that passes.
+// periodType says which time lies between two looks: CPU time, or time that passes.
 func (e *encoder) periodType() []byte {
+	if of := e.batch.Event; of.Name != "" && !of.Unit.IsTime() {
+		return e.typeAndUnit(ship.EventValue(of))
+	}
 	if m := e.batch.Meta.Mode; m == profile.ModeWall || m == profile.ModeOffCPU {
 		return e.typeAndUnit("wall", "nanoseconds")
 	}

@@ -24,8 +24,8 @@ func encoded(t *testing.T, samples []*profile.Sample, o ship.GatherOptions) *col
 	return r
 }
 
-// TestSameAsCollapsed: what OpenTelemetry's own code decodes of our bytes has the stacks and counts of our
-// collapsed text.
+// TestSameAsCollapsed: OpenTelemetry's own code decodes our bytes. The stacks and counts are those of our collapsed
+// text.
 func TestSameAsCollapsed(t *testing.T) {
 	for _, wall := range []bool{false, true} {
 		samples := shipped.Samples(400, wall)
@@ -39,7 +39,7 @@ func TestSameAsCollapsed(t *testing.T) {
 	}
 }
 
-// TestCountsWithoutTimes: looks without a time of their own are summed up, and samples that stand for many looks, too.
+// TestCountsWithoutTimes: looks without a time of their own are summed up. So are samples that stand for many looks.
 func TestCountsWithoutTimes(t *testing.T) {
 	for name, change := range map[string]func(*profile.Sample){
 		"no time":    func(s *profile.Sample) { s.At = profile.Instant{} },
@@ -57,7 +57,7 @@ func TestCountsWithoutTimes(t *testing.T) {
 	}
 }
 
-// TestFields: resource, scope, period, times, threads and images are where the definition has them.
+// TestFields: resource, scope, period, times, threads and images are where the definition puts them.
 func TestFields(t *testing.T) {
 	r := encoded(t, shipped.Samples(50, true), ship.GatherOptions{Pools: true})
 	of := r.ResourceProfiles[0]
@@ -98,7 +98,7 @@ func TestFields(t *testing.T) {
 	}
 }
 
-// TestOneSampleOfAll: stacks that differ by an index of bytecode only are one sample, as the definition asks.
+// TestOneSampleOfAll: stacks that differ only by an index of bytecode are one sample, as the definition demands.
 func TestOneSampleOfAll(t *testing.T) {
 	samples := shipped.Samples(400, false)
 	for i, s := range samples {
@@ -111,15 +111,52 @@ func TestOneSampleOfAll(t *testing.T) {
 	shipped.Same(t, "samples", shipped.OTLP(t, r, "samples"), shipped.Collapsed(t, samples, profile.Samples))
 }
 
-// TestEmpty: a batch of nothing is a message, too.
+// TestEvents: samples of an event have its own types and unit, and no period of time. What is counted in pieces has one
+// profile.
+func TestEvents(t *testing.T) {
+	samples := shipped.Samples(200, false)
+	for _, s := range samples {
+		s.CPU, s.Bytes = 0, 4096
+	}
+	for kind, want := range map[profile.EventKind]map[string]profile.Weight{
+		{Name: "alloc", Unit: profile.Bytes}: {"alloc_samples count": profile.Samples, "alloc_space bytes": profile.Bytes},
+		{Name: "libc:write"}:                 {"libc_write count": profile.Samples},
+	} {
+		b := shipped.Batch(samples, ship.GatherOptions{})
+		b.Event, b.Meta.Interval = kind, 0
+		r := shipped.ParseOTLP(t, Encode(b))
+		valid(t, r)
+		d, got := r.Dictionary, r.ResourceProfiles[0].ScopeProfiles[0].Profiles
+		if len(got) != len(want) {
+			t.Errorf("%s: %d profiles", kind.Name, len(got))
+		}
+		for _, p := range got {
+			name := d.StringTable[p.SampleType.TypeStrindex]
+			weight, ok := want[name+" "+d.StringTable[p.SampleType.UnitStrindex]]
+			if unit := d.StringTable[p.PeriodType.UnitStrindex]; !ok || p.Period != 0 || unit == "nanoseconds" {
+				t.Errorf("%s: %s, period %d of %s", kind.Name, name, p.Period, unit)
+				continue
+			}
+			counts := shipped.Collapsed(t, samples, profile.Samples)
+			for stack := range counts {
+				if weight == profile.Bytes {
+					counts[stack] *= 4096
+				}
+			}
+			shipped.Same(t, name, shipped.OTLP(t, r, name), counts)
+		}
+	}
+}
+
+// TestEmpty: a batch without samples is a message, too.
 func TestEmpty(t *testing.T) {
 	shipped.ParseOTLP(t, Encode(&ship.Batch{}))
 	shipped.ParseOTLP(t, Encode(&ship.Batch{Samples: []ship.Sample{{Stack: &profile.Stack{}, Points: []ship.Point{{}}}}}))
 }
 
-// valid checks what the definition demands and servers check: the first entry of each table is empty, no entry is there
-// twice, every index has an entry, samples have one shape, times lie in the profile's, strings are UTF-8 (the decoder
-// checks that).
+// valid checks what the definition demands and servers check. The first entry of each table is empty. No entry
+// occurs twice. Every index has an entry. Samples have one shape. Times lie within the profile's. Strings are UTF-8,
+// which the decoder checks.
 func valid(t *testing.T, r *collector.ExportProfilesServiceRequest) {
 	t.Helper()
 	d := reflect.ValueOf(r.Dictionary).Elem()
@@ -169,7 +206,8 @@ func validProfile(t *testing.T, p *profiles.Profile, sizes map[string]int) {
 		check(t, sizes["StackTable"], s.StackIndex)
 		check(t, sizes["AttributeTable"], s.AttributeIndices...)
 		shapes[len(s.TimestampsUnixNano) > 0] = true
-		identity := fmt.Sprint(s.StackIndex, s.AttributeIndices)
+		check(t, sizes["LinkTable"], s.LinkIndex)
+		identity := fmt.Sprint(s.StackIndex, s.AttributeIndices, s.LinkIndex)
 		if identities[identity] {
 			t.Errorf("two samples are the same: %s", identity)
 		}

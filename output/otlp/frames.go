@@ -13,7 +13,7 @@ import (
 // maxName bounds one name of a function, file or thread.
 const maxName = 64 << 10
 
-// clean is a name as goprof's own files have it, so that it is the same everywhere.
+// clean is a name as in goprof's own files, so that it is the same everywhere.
 func clean(name string) string { return output.CleanName(name[:min(len(name), maxName)]) }
 
 // stack is the index of a stack.
@@ -76,8 +76,8 @@ func (e *encoder) function(fn *profile.Func) int32 {
 	return i
 }
 
-// mapping is the index of an image. Its addresses begin at 0: those of its locations are the ones of its file, wherever
-// it lies in memory.
+// mapping is the index of an image. Its addresses begin at 0: the addresses of its locations are those of its file,
+// wherever the image lies in memory.
 func (e *encoder) mapping(fn *profile.Func) int32 {
 	b := protobuf.Uint(nil, 4, uint64(e.dict.text(clean(fn.Module))))
 	if fn.Build != "" {

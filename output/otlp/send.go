@@ -22,7 +22,7 @@ type Destination struct {
 	name   string
 }
 
-// New makes one. It makes no connection.
+// New makes a Destination. It makes no connection.
 func New(o wire.Options) (*Destination, error) {
 	o.Path, o.Method = httpPath, method
 	client, err := wire.New(o)
@@ -64,7 +64,7 @@ func (d *Destination) Send(ctx context.Context, message []byte) error {
 	return partial(answer)
 }
 
-// partial is what the server has left out, nil if it has all (ExportProfilesPartialSuccess).
+// partial tells what the server has left out, nil if it took everything (ExportProfilesPartialSuccess).
 func partial(answer []byte) error {
 	var p ship.Partial
 	err := protobuf.Each(answer, func(f protobuf.Field) bool {

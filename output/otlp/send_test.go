@@ -16,8 +16,8 @@ import (
 	"goprof/testdata/shipped"
 )
 
-// TestSend: by HTTP and gRPC a message arrives where OTLP has it, compressed, and a server that leaves profiles out is
-// heard.
+// TestSend: a message arrives by HTTP and by gRPC at OTLP's address, compressed. If a server leaves profiles out,
+// goprof notices.
 func TestSend(t *testing.T) {
 	var got *http.Request
 	var body, answer []byte

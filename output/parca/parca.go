@@ -1,6 +1,6 @@
 // Package parca sends batches to Parca by its ProfileStoreService/WriteRaw, as gRPC or as JSON over HTTP.
 //
-// A profile is pprof's, with all that is known of threads: Parca keeps labels of samples as columns.
+// A profile has pprof's format, with all facts about threads: Parca keeps labels of samples as columns.
 package parca
 
 import (
@@ -26,7 +26,7 @@ type Destination struct {
 	name   string
 }
 
-// New makes one. It makes no connection.
+// New makes a Destination. It makes no connection.
 func New(o wire.Options) (*Destination, error) {
 	o.Path, o.Method = path, method
 	client, err := wire.New(o)
@@ -39,26 +39,17 @@ func New(o wire.Options) (*Destination, error) {
 // Name is "parca" and the URL.
 func (d *Destination) Name() string { return d.name }
 
-// Encode makes a WriteRawRequest, in the form that the way wants.
+// Encode makes a WriteRawRequest, as gRPC or as JSON.
 func (d *Destination) Encode(b *ship.Batch) ([]byte, error) {
 	data, err := pprof.OfBatch(b, nil)
 	if err != nil {
 		return nil, err
 	}
-	labels := append([]resource.Label{{Name: "__name__", Value: nameOf(b)}}, b.Resource.Labels()...)
+	labels := append([]resource.Label{{Name: "__name__", Value: b.Kind()}}, b.Resource.Labels()...)
 	if d.client.IsGRPC() {
 		return message(labels, data), nil
 	}
 	return text(labels, data)
-}
-
-func nameOf(b *ship.Batch) string {
-	for i := range b.Samples {
-		if b.Samples[i].Wall {
-			return "wall"
-		}
-	}
-	return "process_cpu"
 }
 
 func message(labels []resource.Label, data []byte) []byte {

@@ -9,14 +9,15 @@ import (
 	"goprof/profile/naming"
 )
 
-// OfBatch writes a batch, compressed. who chooses which facts of a thread become labels. nil takes all.
-func OfBatch(b *ship.Batch, who func(profile.Thread) profile.Thread) ([]byte, error) {
-	builder := NewBuilder(Options{Weight: b.Weight(), States: true})
+// OfBatch writes a batch, compressed. labels chooses which facts of thread and span become labels. nil takes all.
+func OfBatch(b *ship.Batch, labels func(*profile.Sample)) ([]byte, error) {
+	builder := NewBuilder(OptionsOf(b))
 	for i := range b.Samples {
 		s := &b.Samples[i]
-		one := profile.Sample{Thread: s.Thread, Stack: s.Stack, State: s.State, NoState: s.NoState || !s.Wall, Wall: s.Wall}
-		if who != nil {
-			one.Thread = who(s.Thread)
+		one := profile.Sample{Thread: s.Thread, Stack: s.Stack, State: s.State, NoState: s.NoState || !s.Wall, Wall: s.Wall,
+			Link: s.Link}
+		if labels != nil {
+			labels(&one)
 		}
 		for _, p := range s.Points {
 			one.Count += p.Looks
@@ -35,11 +36,25 @@ func OfBatch(b *ship.Batch, who func(profile.Thread) profile.Thread) ([]byte, er
 	return to.Bytes(), nil
 }
 
-// PoolOnly replaces a thread by its pool. A server that makes a series of each label's value would have one for each
-// thread that ever lived.
-func PoolOnly(t profile.Thread) profile.Thread {
-	if t.Virtual {
-		return profile.Thread{JavaName: "virtual"}
+// OptionsOf are the Options for a batch.
+func OptionsOf(b *ship.Batch) Options {
+	o := Options{Weight: b.Weight(), States: true}
+	if b.Event.Name != "" {
+		o.What, o.Unit = ship.EventValue(b.Event)
+		o.CountOnly = b.Event.Unit == profile.Samples
 	}
-	return profile.Thread{Name: naming.Pool(t.Name), JavaName: naming.Pool(t.JavaName)}
+	return o
+}
+
+// PoolOnly replaces a thread by its pool, and leaves out the trace's id. A server that makes a series of each label's
+// value would otherwise have one for each thread that ever lived, and for each trace. Pyroscope does so with all labels
+// but the span's id (pkg/pprof: GroupSamplesWithoutLabels of SpanIDLabelName), by which its users find the samples of a
+// span.
+func PoolOnly(s *profile.Sample) {
+	s.Link.Trace = [16]byte{}
+	if t := s.Thread; t.Virtual {
+		s.Thread = profile.Thread{JavaName: "virtual"}
+	} else {
+		s.Thread = profile.Thread{Name: naming.Pool(t.Name), JavaName: naming.Pool(t.JavaName)}
+	}
 }

@@ -23,15 +23,18 @@ type Options struct {
 	Asked bool
 	// States says that samples know what threads did.
 	States bool
-	// NoCount says that how many samples there are is not known: they have only their second value.
+	// NoCount says that the number of samples is not known: they have only their second value.
 	NoCount bool
 	// CountOnly says that samples have no second value.
 	CountOnly bool
+	// What and Unit name what the samples of an event count, in place of the usual names. They name the count itself
+	// with CountOnly.
+	What, Unit string
 }
 
 // Builder sums samples up. It is not safe for concurrent use.
 type Builder struct {
-	// Overflow is how many samples had no room, and are under a stack that says so.
+	// Overflow is the number of samples without room. They are under a stack that says so.
 	Overflow int64
 
 	o         Options
@@ -43,26 +46,27 @@ type Builder struct {
 	recent    [1 << recentBits]recentFrame
 	samples   map[string]*pb.Sample
 	mappings  map[image]*pb.Mapping
-	full      *pb.Sample // for all that have no room
+	full      *pb.Sample // for all samples without room
 	room      int
-	line      []byte // of a location, then of a sample: what it is known by
+	line      []byte // of a location, then of a sample: the key that it is known by
 	key       []byte
 	stack     []*pb.Location
 
-	// What was added lately, found without a look at its names. byPtr keeps the Funcs.
+	// These hold what was added lately. It is found without a look at its names. byPtr keeps the Funcs.
 	seen    map[seenKey]*pb.Sample
 	threads map[profile.Thread]int32
 	prints  profile.Fingerprinter
 }
 
-// image is what native code lies in.
+// image is the image in which native code lies.
 type image struct{ file, build string }
 
 // seenKey is a stack of a thread in a state.
 type seenKey struct {
 	stack  profile.Fingerprint
 	thread int32
-	state  uint8 // and one more: 0 if it is not known
+	state  uint8 // the state plus one: 0 if it is not known
+	link   profile.Link
 }
 
 // recentFrame is a place of the cache before locations, of frames without inlined ones. at is nil of an empty place.
@@ -103,11 +107,12 @@ func NewBuilder(o Options) *Builder {
 	}
 }
 
-// mapping is that of an image. It has no addresses, so none is written of its code: names and lines are known.
+// mapping is the Mapping of an image. It has no addresses, so none is written for its code: names and lines are
+// known.
 func (b *Builder) mapping(of image) *pb.Mapping {
 	m := b.mappings[of]
 	if m == nil {
-		// All Has: a viewer need not look for symbols.
+		// All Has fields are true: a viewer need not look for symbols.
 		m = &pb.Mapping{ID: uint64(len(b.out.Mapping)) + 1, File: of.file, BuildID: of.build, HasFunctions: true,
 			HasFilenames: true, HasLineNumbers: true, HasInlineFrames: true}
 		b.out.Mapping = append(b.out.Mapping, m)
@@ -138,7 +143,7 @@ func (b *Builder) second(s *profile.Sample) int64 {
 	return int64(s.CPU)
 }
 
-// sum is the sum that a sample is added to.
+// sum is the sum to which a sample is added.
 func (b *Builder) sum(s *profile.Sample) *pb.Sample {
 	if len(b.byPtr)+maxNew > maxSamples || len(b.seen) >= maxSamples {
 		clear(b.byPtr)
@@ -150,7 +155,7 @@ func (b *Builder) sum(s *profile.Sample) *pb.Sample {
 		thread = int32(len(b.threads))
 		b.threads[s.Thread] = thread
 	}
-	key := seenKey{thread: thread}
+	key := seenKey{thread: thread, link: s.Link}
 	if b.o.States && !s.NoState {
 		key.state = uint8(s.State) + 1
 	}
@@ -179,7 +184,8 @@ func (b *Builder) find(s *profile.Sample) *pb.Sample {
 	for _, at := range b.stack {
 		b.key = binary.AppendUvarint(b.key, at.ID)
 	}
-	b.key = fmt.Appendf(b.key, "\x00%s\x00%d\x00%s\x00%s", l.thread, l.tid, l.virtual, l.state)
+	b.key = fmt.Appendf(b.key, "\x00%s\x00%d\x00%s\x00%s\x00", l.thread, l.tid, l.virtual, l.state)
+	b.key = append(append(b.key, l.link.Trace[:]...), l.link.Span[:]...)
 	sum := b.samples[string(b.key)]
 	if sum == nil {
 		sum = b.sample(&l)
@@ -191,7 +197,8 @@ var fullStack = &profile.Stack{Frames: []profile.Frame{
 	{Func: &profile.Func{Name: "[profile full]"}, Kind: profile.Gap, BCI: -1},
 }}
 
-// sample makes the sum of a stack with its labels, or finds the one for all that have no room.
+// sample makes the sum of a stack with its labels. If there is no room, it returns the one for all samples without
+// room.
 func (b *Builder) sample(l *labels) *pb.Sample {
 	isFull := len(b.samples) >= b.room
 	if isFull {
@@ -212,8 +219,9 @@ func (b *Builder) sample(l *labels) *pb.Sample {
 	return sum
 }
 
-// frames makes locations of a stack's frames: a physical frame with all that is inlined into it, from the leaf on. Of
-// inlined methods whose frame is missing, one location is made, too. It returns false if there is no room for one.
+// frames makes locations from a stack's frames: one for a physical frame with all that is inlined into it, from the
+// leaf on. Inlined methods without their physical frame get a location, too. It returns false if there is no room
+// for one.
 func (b *Builder) frames(s *profile.Stack) bool {
 	if s == nil {
 		return true
@@ -241,13 +249,13 @@ func (b *Builder) frames(s *profile.Stack) bool {
 	return true
 }
 
-// isFull tells that no new sample has room, so that nothing is made for one.
+// isFull tells that no new sample has room, so that no labels are made for one.
 func (b *Builder) isFull() bool { return b.full != nil }
 
 // truncatedBy is the frame that stands where a root is missing, as collapsed files have it.
 func truncatedBy(why profile.Reason) string { return "[truncated: " + why.String() + "]" }
 
-// found is location for one of millions of frames.
+// found is location with a cache: stacks have millions of frames.
 func (b *Builder) found(frames []profile.Frame) *pb.Location {
 	if len(frames) > 1 {
 		return b.location(frames)
@@ -260,7 +268,7 @@ func (b *Builder) found(frames []profile.Frame) *pb.Location {
 	return recent.at
 }
 
-// location is that of a physical frame, nil if it is new and there is no room.
+// location is the Location of a physical frame. It is nil if it is new and there is no room.
 func (b *Builder) location(frames []profile.Frame) *pb.Location {
 	physical := &frames[len(frames)-1]
 	b.line = b.line[:0]
@@ -296,7 +304,7 @@ func (b *Builder) location(frames []profile.Frame) *pb.Location {
 	return l
 }
 
-// function is the one of a name, nil if it is new and there is no room.
+// function is the Function of a name. It is nil if it is new and there is no room.
 func (b *Builder) function(fn *profile.Func) *pb.Function {
 	if f := b.byPtr[fn]; f != nil {
 		return f
@@ -314,9 +322,11 @@ func (b *Builder) function(fn *profile.Func) *pb.Function {
 	return f
 }
 
-// secondValue says what samples have beside their count.
+// secondValue says which value samples have beside their count.
 func (b *Builder) secondValue(m *profile.Meta) (what, unit string) {
 	switch {
+	case b.o.What != "" && !b.o.CountOnly:
+		return b.o.What, b.o.Unit
 	case b.o.Weight == profile.Bytes:
 		return "alloc_space", "bytes"
 	case b.o.Weight == profile.CPUTime && (b.o.Asked || !b.wall):
@@ -337,6 +347,9 @@ func (b *Builder) Write(to io.Writer, meta profile.Meta) error {
 		p.DefaultSampleType = "samples"
 	}
 	p.PeriodType = &pb.ValueType{Type: what, Unit: "nanoseconds"}
+	if b.o.Weight == profile.Bytes { // as Go's profiles of the heap have it
+		p.PeriodType = &pb.ValueType{Type: "space", Unit: "bytes"}
+	}
 	p.Period = int64(meta.Interval)
 	p.DurationNanos = int64(meta.Duration)
 	if !meta.Start.IsZero() {
@@ -347,6 +360,9 @@ func (b *Builder) Write(to io.Writer, meta profile.Meta) error {
 	case b.o.NoCount:
 		p = withOne(p, 1)
 	case b.o.CountOnly:
+		if b.o.What != "" {
+			p.SampleType[0].Type = b.o.What
+		}
 		p = withOne(p, 0)
 		p.PeriodType = p.SampleType[0]
 	}

@@ -8,7 +8,7 @@ import (
 	"goprof/profile"
 )
 
-// metaTexts are what of a recording comments say, by name.
+// metaTexts are the facts of a recording that comments tell, by name.
 func metaTexts(m *profile.Meta) []struct {
 	name string
 	text *string

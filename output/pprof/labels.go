@@ -17,19 +17,22 @@ const (
 	labelTID     = "tid"
 	labelVirtual = "virtual"
 	labelState   = "state"
+	labelTrace   = "trace_id"
+	labelSpan    = "span_id"
 )
 
-// labels say whose a sample is, as the format has it. What is empty or 0 is not written.
+// labels say which thread a sample is of, in the format's way. Empty labels and those with 0 are not written.
 type labels struct {
 	thread  string
 	tid     int
 	virtual string // the name of the virtual thread that ran, or its number
 	state   string
+	link    profile.Link
 }
 
 func (b *Builder) labels(s *profile.Sample) (l labels) {
 	t := &s.Thread
-	l.thread, l.tid = cmp.Or(t.JavaName, t.Name), t.TID
+	l.thread, l.tid, l.link = cmp.Or(t.JavaName, t.Name), t.TID, s.Link
 	if t.Virtual {
 		l.thread, l.virtual = t.Name, t.JavaName
 		if l.virtual == "" {
@@ -44,7 +47,8 @@ func (b *Builder) labels(s *profile.Sample) (l labels) {
 
 func (l *labels) written() (texts map[string][]string, numbers map[string][]int64) {
 	texts = make(map[string][]string)
-	for name, value := range map[string]string{labelThread: l.thread, labelVirtual: l.virtual, labelState: l.state} {
+	for name, value := range map[string]string{labelThread: l.thread, labelVirtual: l.virtual, labelState: l.state,
+		labelTrace: l.link.TraceID(), labelSpan: l.link.SpanID()} {
 		if value != "" {
 			texts[name] = []string{value}
 		}
@@ -70,6 +74,7 @@ func readLabels(to *profile.Sample, from *pb.Sample) {
 	}
 	state, err := profile.ParseState(first(from.Label[labelState]))
 	to.State, to.NoState = state, err != nil
+	to.Link = profile.ParseLink(first(from.Label[labelTrace]), first(from.Label[labelSpan]))
 }
 
 func first(values []string) string {

@@ -29,7 +29,7 @@ var (
 		Start: time.Unix(1773500966, 0), Duration: time.Minute, Interval: time.Millisecond, Weight: profile.CPUTime}
 )
 
-// someSamples are two of one stack and thread, one of another thread, one native and cut.
+// someSamples are two samples of one stack and thread, one of another thread, and a native one that is cut.
 func someSamples() []profile.Sample {
 	java := &profile.Stack{Frames: []profile.Frame{
 		{Func: round, Kind: profile.Inlined, Line: 12, BCI: -1},
@@ -51,7 +51,7 @@ func someSamples() []profile.Sample {
 	}
 }
 
-// ours is how goprof's recordings of CPU time are counted.
+// ours is how goprof's CPU recordings are counted.
 var ours = Options{Weight: profile.CPUTime, States: true}
 
 func written(t testing.TB) []byte {
@@ -67,7 +67,7 @@ func written(t testing.TB) []byte {
 	return file.Bytes()
 }
 
-// TestLocations: what the library that everybody uses finds in our file.
+// TestLocations: the usual library for this format reads our file.
 func TestLocations(t *testing.T) {
 	p, err := pb.ParseData(written(t))
 	if err != nil {
@@ -94,7 +94,7 @@ func TestLocations(t *testing.T) {
 	}
 }
 
-// TestRoundTrip: what the format holds comes back.
+// TestRoundTrip: everything that the format can hold comes back.
 func TestRoundTrip(t *testing.T) {
 	f, err := Read(bytes.NewReader(written(t)))
 	if err != nil {
@@ -119,7 +119,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestFullKeepsNothing: of samples without room no names are kept.
+// TestFullKeepsNothing: the builder keeps no names of samples for which it has no room.
 func TestFullKeepsNothing(t *testing.T) {
 	b := NewBuilder(ours)
 	b.room = 2
@@ -133,7 +133,7 @@ func TestFullKeepsNothing(t *testing.T) {
 	}
 }
 
-// TestFull: samples of which the builder has no room are counted under one stack.
+// TestFull: samples for which the builder has no room are counted under one stack.
 func TestFull(t *testing.T) {
 	b := NewBuilder(ours)
 	b.room = 2
@@ -160,7 +160,7 @@ func TestFull(t *testing.T) {
 	}
 }
 
-// TestPprof: go tool pprof shows it.
+// TestPprof: go tool pprof shows our file.
 func TestPprof(t *testing.T) {
 	if testing.Short() {
 		t.Skip("go builds its pprof: not with -short")
@@ -184,7 +184,7 @@ func TestPprof(t *testing.T) {
 	}
 }
 
-// TestBad: files that are none end with an error that says so.
+// TestBad: reading another kind of file ends with an error that says so.
 func TestBad(t *testing.T) {
 	bomb := new(bytes.Buffer)
 	z := gzip.NewWriter(bomb)
@@ -239,7 +239,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// BenchmarkAdd adds samples of 40 frames of 1000 stacks.
+// BenchmarkAdd adds samples of 1,000 stacks with 40 frames each.
 func BenchmarkAdd(b *testing.B) {
 	var many []*profile.Stack
 	for i := range 1000 {

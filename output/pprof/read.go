@@ -16,8 +16,8 @@ import (
 	"goprof/profile"
 )
 
-// What a file may ask of its reader. A message of two bytes takes some hundred of memory, so messages are counted, too;
-// and many samples may have the same location of many frames.
+// These bound what a file may ask of its reader. A message of two bytes takes some hundred bytes of memory, so
+// messages are counted, too. Many samples may have the same location of many frames.
 const (
 	maxPacked    = 64 << 20 // bytes
 	maxUnpacked  = 64 << 20
@@ -81,7 +81,7 @@ func unpack(data []byte) ([]byte, error) {
 	return limited(z, maxUnpacked)
 }
 
-// countMessages refuses data with too many fields in its outermost message. What is malformed the parser refuses.
+// countMessages refuses data with too many fields in its outermost message. The parser refuses malformed data.
 func countMessages(data []byte) error {
 	for n := 0; len(data) > 0; n++ {
 		if n > maxMessages {
@@ -162,7 +162,7 @@ func (f *File) Default() int {
 	return len(f.p.SampleType) - 1
 }
 
-// funcKey is a function of the file, or an address that no function is known of.
+// funcKey is a function of the file, or an address without a known function.
 type funcKey struct {
 	id      uint64
 	unnamed bool
@@ -189,7 +189,7 @@ func (r *fileReader) read(s *pb.Sample) error {
 	return nil
 }
 
-// cutRoot makes a reason again of the frame that says why a stack's root is missing.
+// cutRoot takes off the frame that says why a stack's root is missing, and makes it a reason again.
 func (r *fileReader) cutRoot() {
 	n := len(r.stack.Frames)
 	if n == 0 {

@@ -39,7 +39,7 @@ func Redact(to io.Writer, from io.Reader, by *redact.Redactor) error {
 	return p.Write(to)
 }
 
-// redactFunctions renames the functions. In which file of native code one lies, its locations say.
+// redactFunctions renames the functions. Locations tell in which file of native code a function lies.
 func redactFunctions(p *pb.Profile, by *redact.Redactor) {
 	image := make(map[uint64]string)
 	for _, l := range p.Location {
@@ -64,14 +64,18 @@ func redactFunctions(p *pb.Profile, by *redact.Redactor) {
 	}
 }
 
-// openNumbers are labels with numbers that stay: goprof's, and the size of an object, which Go's runtime tells.
+// openNumbers are the labels with numbers that stay: goprof's own, and the size of an object, which Go's runtime
+// tells.
 var openNumbers = []string{labelTID, "bytes"}
 
-// redactLabels redacts what an application has said of a sample. A number there may be a customer's: of texts long ones
-// go, and numbers stay only under the names in openNumbers.
+// redactLabels redacts an application's own labels of a sample. A number may belong to a customer: long ones are
+// removed from texts, and numeric labels stay only under the names in openNumbers.
 func redactLabels(s *pb.Sample, by *redact.Redactor) {
 	labels := make(map[string][]string, len(s.Label))
 	for key, values := range s.Label {
+		if key == labelTrace || key == labelSpan {
+			continue // by these a customer's traces are found
+		}
 		out := make([]string, len(values))
 		for i, v := range values {
 			if _, err := profile.ParseState(v); key == labelState && err == nil {

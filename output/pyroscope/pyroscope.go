@@ -1,10 +1,11 @@
 // Package pyroscope sends batches to Grafana Pyroscope by its push API, push.v1.PusherService/Push.
 //
-// The call is Connect's over HTTP, which servers take since Pyroscope 1.0 and clients of today use. The older /ingest
-// takes pprof, too, but makes labels of a name in the query, and guesses types. Pyroscope also takes OTLP: use that
-// where threads and single moments matter, and this where the usual queries (process_cpu:cpu:nanoseconds) do.
+// The call is Connect's over HTTP. Servers take it since Pyroscope 1.0, and clients of today use it. The older
+// /ingest takes pprof, too, but makes labels of a name in the query, and guesses types. Pyroscope also takes OTLP:
+// use OTLP if threads and single moments matter, and this package if the usual queries (process_cpu:cpu:nanoseconds)
+// do.
 //
-// Pyroscope makes a series of each value of each label of a sample, so of a thread only its pool is sent.
+// Pyroscope makes a series of each value of each label of a sample, so only the pool of a thread is sent.
 package pyroscope
 
 import (
@@ -26,7 +27,7 @@ type Destination struct {
 	name   string
 }
 
-// New makes one. It makes no connection. The tenant of a server with several is a header, X-Scope-OrgID.
+// New makes a Destination. It makes no connection. The tenant of a server with several is a header, X-Scope-OrgID.
 func New(o wire.Options) (*Destination, error) {
 	o.Path, o.Method = path, path
 	client, err := wire.New(o)
@@ -46,25 +47,12 @@ func (d *Destination) Encode(b *ship.Batch) ([]byte, error) {
 		return nil, err
 	}
 	var series []byte
-	labels := append([]resource.Label{{Name: "__name__", Value: nameOf(b)}}, b.Resource.Labels()...)
+	labels := append([]resource.Label{{Name: "__name__", Value: b.Kind()}}, b.Resource.Labels()...)
 	for _, l := range labels {
 		series = protobuf.Bytes(series, 1, protobuf.String(protobuf.String(nil, 1, l.Name), 2, l.Value))
 	}
 	series = protobuf.Bytes(series, 2, protobuf.Bytes(nil, 1, data))
 	return protobuf.Bytes(nil, 1, series), nil
-}
-
-// nameOf is the kind of profile, by which Pyroscope's own pages look for it.
-func nameOf(b *ship.Batch) string {
-	for i := range b.Samples {
-		if b.Samples[i].Wall {
-			return "wall"
-		}
-	}
-	if b.Meta.Mode == "" || b.Meta.Mode == "cpu" {
-		return "process_cpu"
-	}
-	return resource.LabelName(b.Meta.Mode)
 }
 
 // Send delivers a message. Connect's failures have the statuses of HTTP.

@@ -17,7 +17,7 @@ import (
 	"goprof/testdata/shipped"
 )
 
-// pushed is what a PushRequest holds (push/v1/push.proto).
+// pushed reads a PushRequest (push/v1/push.proto).
 func pushed(t *testing.T, message []byte) (labels map[string]string, data []byte) {
 	t.Helper()
 	labels = make(map[string]string)
@@ -41,7 +41,7 @@ func pushed(t *testing.T, message []byte) (labels map[string]string, data []byte
 }
 
 // TestPush: the request has the path and headers of Connect, the labels, and a profile with the stacks and counts of
-// our collapsed text. Of threads it has pools only: Pyroscope makes series of them.
+// our collapsed text. It names pools and no threads: Pyroscope makes a series of each name.
 func TestPush(t *testing.T) {
 	var got *http.Request
 	var body []byte

@@ -16,14 +16,15 @@ import (
 	"goprof/profile/naming"
 )
 
-// collapsedFile is a file of lines "root;caller;leaf count". What samples know beyond their frames is in its labels.
+// collapsedFile is a file of lines "root;caller;leaf count". Facts about samples other than their frames are in its
+// labels.
 type collapsedFile struct {
 	about Info
 	tree  *output.Tree
 	what  []label // of the tree's labels
 }
 
-// label is what a label says.
+// label is the meaning of a label.
 type label struct {
 	frame  profile.Frame
 	thread *profile.Thread // of the frame above a thread's stacks
@@ -51,7 +52,7 @@ func openCollapsed(from io.Reader, name string) (*collapsedFile, error) {
 	return c, nil
 }
 
-// findSummary reads the summary beside the file. One with another sum is another recording's.
+// findSummary reads the summary beside the file. If that summary has another sum, it belongs to another recording.
 func (c *collapsedFile) findSummary(name string) {
 	path := output.SummaryPath(name)
 	s, err := ReadSummary(path, name, c.tree)
@@ -70,7 +71,7 @@ func (c *collapsedFile) Describe(s *profile.Summary) {
 	c.about.Weights = []profile.Weight{s.Meta.Weight}
 }
 
-// ReadSummary reads the account of a recording that was written beside its stacks, and holds it against them.
+// ReadSummary reads the account of a recording that was written beside its stacks, and compares it with them.
 func ReadSummary(path, of string, tree *output.Tree) (*profile.Summary, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -118,7 +119,7 @@ func (c *collapsedFile) Each(visit func(*profile.Sample) error) error {
 	return nil
 }
 
-// sample makes a sample of all that one stack counts.
+// sample makes one sample of the whole count of a stack.
 func (c *collapsedFile) sample(leaf *output.TreeNode, stack *profile.Stack) (s profile.Sample) {
 	*stack = profile.Stack{Frames: stack.Frames[:0]}
 	first := c.what[leaf.Name]

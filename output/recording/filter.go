@@ -18,8 +18,8 @@ type Filter struct {
 	From, To      time.Duration  // since the recording's start; To is the first moment that is not wanted, 0 for none
 	Thread        *regexp.Regexp // of "name tid=N", "name virtual #N"
 	ExcludeThread *regexp.Regexp
-	Include       *regexp.Regexp // of a frame's name: stacks that have none are left out
-	Exclude       *regexp.Regexp // of a frame's name: stacks that have one are left out
+	Include       *regexp.Regexp // of a frame's name: stacks without such a frame are left out
+	Exclude       *regexp.Regexp // of a frame's name: stacks with such a frame are left out
 	States        []profile.State
 }
 
@@ -29,7 +29,8 @@ func (f *Filter) Any() bool {
 		len(f.States) > 0
 }
 
-// Of is the part of a recording that the filter wants. A filter that needs what the recording does not have is Lacks.
+// Of is the part of a recording that the filter wants. If the recording does not have what the filter needs, the
+// error is Lacks.
 func (f *Filter) Of(src Source) (*Filtered, error) {
 	i := src.Info()
 	switch {
@@ -46,7 +47,7 @@ func (f *Filter) Of(src Source) (*Filtered, error) {
 	return &Filtered{of: src, f: *f, threads: make(map[profile.Thread]bool), funcs: make(map[*profile.Func]verdict)}, nil
 }
 
-// Filtered is the part of a recording that a filter wants. It is a Source, and has marks where the recording has.
+// Filtered is the part of a recording that a filter wants. It is a Source. It has marks if the recording has.
 type Filtered struct {
 	of   Source
 	f    Filter
@@ -79,7 +80,7 @@ type verdict struct{ include, exclude bool }
 // maxVerdicts bounds how many functions and threads are remembered.
 const maxVerdicts = 1 << 17
 
-// Info is the recording's. Its account is of all samples, so it is not the part's.
+// Info is the recording's. Its account is of all samples, so Info leaves it out.
 func (p *Filtered) Info() Info {
 	i := p.of.Info()
 	i.Summary = nil
@@ -210,7 +211,7 @@ func (p *Filtered) LeftOut() string {
 	return fmt.Sprintf("%d of %d %s left out: %s", all-p.kept, all, what, strings.Join(list, ", "))
 }
 
-// NoneLeft says that there are no samples. It is no fault of the file.
+// NoneLeft says that there are no samples. That is no fault of the file.
 type NoneLeft struct{ LeftOut string }
 
 func (e *NoneLeft) Error() string { return cmp.Or(e.LeftOut, "there are no samples in it") }

@@ -85,7 +85,7 @@ func TestFilter(t *testing.T) {
 	}
 }
 
-// TestFilterLacks: a filter that needs what a file has not is an error that says so.
+// TestFilterLacks: a filter may need what a file does not have. Then the error says so.
 func TestFilterLacks(t *testing.T) {
 	re := regexp.MustCompile("x")
 	for name, c := range map[string]struct {
@@ -107,7 +107,7 @@ func TestFilterLacks(t *testing.T) {
 	}
 }
 
-// TestFormatsAgree: what goes through collapsed, pprof and JFR gives the same stacks, with threads and without.
+// TestFormatsAgree: a recording gives the same stacks by collapsed, pprof and JFR, with threads and without.
 func TestFormatsAgree(t *testing.T) {
 	samples := cpuSamples()
 	flight, proto := jfrOf(t, profile.ModeCPU, profile.Samples, samples), pprofOf(t, samples)
@@ -134,7 +134,8 @@ func TestFormatsAgree(t *testing.T) {
 	}
 }
 
-// TestLabels: labels of collapsed files come back as they were, also those of others, of pools and of virtual threads.
+// TestLabels: the labels of collapsed files come back unchanged: those of other tools, of pools and of virtual
+// threads, too.
 func TestLabels(t *testing.T) {
 	const text = "[pool-* tid=*];a.B.c_[0] 1\n[virtual #?];a.B.c_[1];memcpy;do_syscall_64_[k] 2\n" +
 		"[x y virtual #7];[truncated: not stopped];a.B.d_[j];[parked: java.lang.Object] 3\n"
@@ -153,7 +154,7 @@ func TestLabels(t *testing.T) {
 	}
 }
 
-// TestTooLarge: counts that no number holds are told, and are no sum below nothing.
+// TestTooLarge: if a sum of counts is too large for a number, the reader says so. The sum does not become negative.
 func TestTooLarge(t *testing.T) {
 	samples := cpuSamples()[:2]
 	for i := range samples {

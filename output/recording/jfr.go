@@ -11,7 +11,7 @@ import (
 	"goprof/profile"
 )
 
-// jfrFile is a JFR file. Its events are read each time that somebody asks for them: memory holds one chunk's constants.
+// jfrFile is a JFR file. Its events are read anew by each call of Each: memory holds one chunk's constants.
 type jfrFile struct {
 	about  Info
 	file   io.ReaderAt
@@ -56,14 +56,14 @@ func (f *jfrFile) read(want func(name string, stack bool) bool, visit func(*jfr.
 	}
 }
 
-// isCutOff reports that a chunk was not finished: goprof or the JVM was killed, or writes still.
+// isCutOff reports that a chunk was not finished: goprof or the JVM was killed, or is still writing.
 func isCutOff(err error) bool {
 	var bad *jfr.BadRecording
 	return errors.As(err, &bad) && bad.Incomplete
 }
 
 func (f *jfrFile) Each(visit func(*profile.Sample) error) error {
-	m := sampleMaker{ours: f.ours, kind: f.kind, mode: f.mode, classes: make(map[string]profile.Frame)}
+	m := sampleMaker{ours: f.ours, kind: f.kind, mode: f.mode, classes: make(map[leafKey]profile.Frame)}
 	wanted := func(name string, stack bool) bool { return stack && slices.Contains(f.events, name) }
 	return f.read(wanted, func(r *jfr.Reader, e *jfr.Event) error {
 		s := m.sample(r, e)
@@ -77,14 +77,19 @@ type sampleMaker struct {
 	kind    func(event string) *profile.EventKind
 	mode    func(event string) string
 	stack   profile.Stack
-	classes map[string]profile.Frame // leaves that say what was allocated or waited for
+	classes map[leafKey]profile.Frame // leaves that say what was allocated or waited for
+}
+
+type leafKey struct {
+	name string
+	kind profile.Kind
 }
 
 // maxClasses bounds how many such leaves are kept.
 const maxClasses = 1 << 14
 
 func (m *sampleMaker) sample(r *jfr.Reader, e *jfr.Event) profile.Sample {
-	s := profile.Sample{At: e.At, Thread: e.Thread, Stack: e.Stack, Count: e.Samples, CPU: e.CPU,
+	s := profile.Sample{At: e.At, Thread: e.Thread, Stack: e.Stack, Count: e.Samples, CPU: e.CPU, Link: e.Link,
 		StackNumber: stackNumber(e.StackNumber, profile.Certain)}
 	if !r.Nanos() { // ticks of an unknown clock: only the wall clock's time is known
 		s.At.Ticks = s.At.Wall
@@ -119,27 +124,28 @@ func (m *sampleMaker) sample(r *jfr.Reader, e *jfr.Event) profile.Sample {
 	return s
 }
 
-// hit makes the sample one of an event: what it was about is the leaf.
+// hit makes the sample of an event: its leaf is what the event was about.
 func (m *sampleMaker) hit(s *profile.Sample, e *jfr.Event, kind *profile.EventKind) {
 	s.Event, s.About = kind, e.Class != ""
 	if kind.Unit == profile.Bytes {
 		s.Bytes = e.Bytes
 	}
-	m.leaf(s, e.Class, profile.Native)
+	m.leaf(s, e.Class, e.TLAB.Kind())
 }
 
-// leaf puts on top of the stack what its leaf allocated or waited for.
+// leaf adds a leaf to the stack: what the topmost frame allocated or waited for.
 func (m *sampleMaker) leaf(s *profile.Sample, name string, kind profile.Kind) {
 	if name == "" {
 		return
 	}
-	frame, ok := m.classes[name]
+	key := leafKey{name, kind}
+	frame, ok := m.classes[key]
 	if !ok {
 		if len(m.classes) >= maxClasses {
 			clear(m.classes)
 		}
 		frame = profile.Frame{Func: &profile.Func{Name: name}, Kind: kind, BCI: -1}
-		m.classes[name] = frame
+		m.classes[key] = frame
 	}
 	s.StackNumber = 0
 	frames := append(m.stack.Frames[:0], frame)
@@ -151,7 +157,7 @@ func (m *sampleMaker) leaf(s *profile.Sample, name string, kind profile.Kind) {
 	s.Stack = &m.stack
 }
 
-// sure says of a sample's leaf how certain it is. Stacks are shared between samples, so this needs one of its own.
+// sure says how certain a sample's leaf is. Samples share stacks, so this needs a stack of its own.
 func (m *sampleMaker) sure(s *profile.Sample, e *jfr.Event) {
 	if e.Leaf == profile.Certain || s.Stack == nil || len(s.Stack.Frames) == 0 {
 		return
@@ -161,7 +167,7 @@ func (m *sampleMaker) sure(s *profile.Sample, e *jfr.Event) {
 	s.Stack, s.StackNumber = &m.stack, stackNumber(e.StackNumber, e.Leaf)
 }
 
-// stackNumber numbers a stack whose leaf is so certain.
+// stackNumber numbers a stack with a leaf of this certainty.
 func stackNumber(n uint64, leaf profile.Certainty) uint64 {
 	if n == 0 {
 		return 0
@@ -169,7 +175,7 @@ func stackNumber(n uint64, leaf profile.Certainty) uint64 {
 	return n*uint64(profile.NumCertainty) + uint64(leaf)
 }
 
-// eventText is the events that samples are, for Info.Event.
+// eventText lists the events that are samples, for Info.Event.
 func eventText(events []string) string { return strings.Join(events, ", ") }
 
 // cutOffNote says which part of a file is missing.

@@ -10,7 +10,7 @@ import (
 	"goprof/profile"
 )
 
-// The events that are samples in one way or another, of the JDK and of async-profiler.
+// The events of the JDK and of async-profiler that are samples in some way.
 const (
 	executionSample = "jdk.ExecutionSample"
 	nativeSample    = "jdk.NativeMethodSample"
@@ -34,7 +34,7 @@ var modeOf = map[string]string{
 	wallSample: profile.ModeWall, monitorEnter: "lock", threadPark: "lock",
 }
 
-// otherKinds are events of others' recordings that are ours by another name.
+// otherKinds are events of other recorders that are goprof's under another name.
 var otherKinds = func() map[string]*profile.EventKind {
 	alloc := &profile.EventKind{Name: profile.EventAlloc, Unit: profile.Bytes}
 	return map[string]*profile.EventKind{allocSample: alloc, allocInTLAB: alloc, allocOutside: alloc,
@@ -132,8 +132,8 @@ func (c *contents) choose(want string) ([]string, error) {
 	return chosen, nil
 }
 
-// usual is what is read if the user does not choose. It is the first of these that the file has: what record was asked
-// for first, CPU time, wall-clock time, the most frequent event.
+// usual is what is read if the user does not choose. It is the first of these that the file has: the first one that
+// record was asked for, CPU time, wall-clock time, the most frequent event.
 func (c *contents) usual() ([]string, error) {
 	if i := slices.IndexFunc(c.first, c.has); i >= 0 {
 		if c.mode(c.first[i]) == profile.ModeCPU {
@@ -163,7 +163,7 @@ func (c *contents) group(name string) []string {
 	}
 	switch strings.ToLower(name) {
 	case "cpu":
-		// Where the JDK samples native code, the thread mostly waits there. Ours used CPU time.
+		// The JDK's samples of native code mostly wait there. goprof's used CPU time.
 		if c.ours {
 			return some(executionSample, nativeSample)
 		}
@@ -185,7 +185,7 @@ func (c *contents) group(name string) []string {
 	return nil
 }
 
-// asked is what --event of record had that name for.
+// asked are the types that record --event was asked for by this name.
 func (c *contents) asked(name string) []string {
 	for _, event := range c.withStacks() {
 		kind := c.kinds[event]
@@ -197,7 +197,7 @@ func (c *contents) asked(name string) []string {
 	return nil
 }
 
-// named is the event of a name, which may lack what stands before its last dot.
+// named is the event of a name. The name may lack the part before its last dot.
 func (c *contents) named(name string) (found []string) {
 	for _, event := range c.withStacks() {
 		last := event[strings.LastIndexByte(event, '.')+1:]
@@ -222,7 +222,7 @@ func (c *contents) withStacks() []string {
 // maxListed is how many events an error lists.
 const maxListed = 8
 
-// lacks says what the file has in place of what was wanted.
+// lacks says what the file has in place of what the user wanted.
 func (c *contents) lacks(name string) error {
 	var list []string
 	for _, event := range c.withStacks() {

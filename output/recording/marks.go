@@ -19,7 +19,7 @@ const (
 	safepointBegin = "jdk.SafepointBegin"
 	safepointEnd   = "jdk.SafepointEnd"
 	vmOperation    = "jdk.ExecuteVMOperation"
-	ourMark        = "goprof.Mark" // in what goprof made of others' recordings
+	ourMark        = "goprof.Mark" // written by goprof when it converts recordings of others
 )
 
 // markEvents are the events that are marks, of the JDK's recorder.
@@ -86,7 +86,7 @@ func (s safepoints) begin(id int64, m Mark) {
 	s[id] = m
 }
 
-// end is the whole of a safepoint; where its beginning is not known, its end.
+// end is the whole safepoint. If its beginning is not known, it is its end only.
 func (s safepoints) end(id int64, m Mark) Mark {
 	begun, ok := s[id]
 	delete(s, id)

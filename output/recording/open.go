@@ -20,15 +20,15 @@ import (
 // Stdin is the name that means standard input.
 const Stdin = output.Stdout
 
-// Options are what of a file is read. The zero value is good.
+// Options say which part of a file is read. The zero value is good.
 type Options struct {
 	// Event chooses what of a JFR file is read: one of EventGroups, or the names of events, with commas. Empty means
 	// the samples of CPU time, else those of wall-clock time, else what there is.
 	Event string
-	// Weight chooses what samples are counted in; Meta.Weight of Info says it. Nil means what the recording itself
-	// says.
+	// Weight chooses what samples are counted in. Meta.Weight of Info tells the result. Nil means the recording's own
+	// weight.
 	Weight *profile.Weight
-	// Stdin is what the name "-" means; nil means the process's.
+	// Stdin is the input that the name "-" means; nil means the process's.
 	Stdin io.Reader
 }
 
@@ -98,7 +98,7 @@ func Open(name string, o Options) (*File, error) {
 		in.close()
 		return nil, err
 	}
-	if _, keeps := f.source.(*jfrFile); !keeps { // the others are in memory
+	if _, keeps := f.source.(*jfrFile); !keeps { // the other formats are in memory
 		in.close()
 		return f, nil
 	}
@@ -241,8 +241,9 @@ func unpacked(head []byte) []byte {
 
 func isJFR(head []byte) bool { return bytes.HasPrefix(head, []byte("FLR\x00")) }
 
-// isProto takes for pprof's what begins with a sample type, a message of some bytes (profile.proto, field 1): all
-// writers that are known begin with that. A text file never has such a byte after its first line break.
+// isProto reports whether a file may be pprof's: it begins with a sample type, a message of some bytes
+// (profile.proto, field 1). All known writers begin with that. A text file never has such a byte after its first
+// line break.
 func isProto(head []byte) bool {
 	const sampleType = 1<<3 | 2
 	return len(head) > 1 && head[0] == sampleType && head[1] < ' ' && !bytes.ContainsRune([]byte("\t\n\r"), rune(head[1]))
@@ -255,7 +256,7 @@ func isText(head []byte) bool {
 	}) < 0
 }
 
-// How much is read of what has no place on a disk yet.
+// These bound what is read of a recording that has no place on a disk yet.
 const (
 	maxSpooled  = 4 << 30
 	maxUnpacked = 1 << 30
@@ -300,7 +301,7 @@ func (b *bounded) Read(to []byte) (int, error) {
 	return n, damaged(err)
 }
 
-// damaged says of packed data that cannot be unpacked that the file is bad.
+// damaged turns an error of unpacking into one about the file.
 func damaged(err error) error {
 	var corrupt flate.CorruptInputError
 	if errors.Is(err, gzip.ErrChecksum) || errors.Is(err, gzip.ErrHeader) || errors.Is(err, io.ErrUnexpectedEOF) ||

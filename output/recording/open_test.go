@@ -34,7 +34,8 @@ func java(kind profile.Kind, fn *profile.Func, line int32) profile.Frame {
 	return profile.Frame{Func: fn, Kind: kind, Line: line, BCI: 3}
 }
 
-// cpuSamples are ten seconds of two threads: worker each 100 ms, the collector's each second.
+// cpuSamples are ten seconds of two threads: one sample of worker each 100 ms, one of the collector's thread each
+// second.
 func cpuSamples() (all []profile.Sample) {
 	sell := &profile.Stack{Frames: []profile.Frame{java(profile.Inlined, sellFn, 7), java(profile.C2, mainFn, 3)}}
 	work := &profile.Stack{Frames: []profile.Frame{{Func: gcFn, Kind: profile.Native, BCI: -1}},
@@ -112,7 +113,7 @@ func save(t testing.TB, name string, data []byte) string {
 	return name
 }
 
-// lines are what a source counts, by thread and stack.
+// lines are the counts of a source, by thread and stack.
 func lines(t testing.TB, src Source) map[string]int64 {
 	t.Helper()
 	all := map[string]int64{}
@@ -132,7 +133,7 @@ func lines(t testing.TB, src Source) map[string]int64 {
 	return all
 }
 
-// TestOpen: the same samples come out of each format, whatever the file's name is, and through a pipe.
+// TestOpen: each format gives the same samples, whatever the name of the file is, and also through a pipe.
 func TestOpen(t *testing.T) {
 	samples := cpuSamples()
 	flight := jfrOf(t, profile.ModeCPU, profile.Samples, samples)
@@ -186,7 +187,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// TestSummary: a JFR file's account comes back.
+// TestSummary: a JFR file gives back its account.
 func TestSummary(t *testing.T) {
 	f, err := Open(save(t, "x.jfr", jfrOf(t, profile.ModeCPU, profile.CPUTime, cpuSamples())), Options{})
 	if err != nil {
@@ -204,7 +205,8 @@ func TestSummary(t *testing.T) {
 	}
 }
 
-// TestCutOff: a recording whose last chunk was never finished is read up to there, and says so.
+// TestCutOff: if the last chunk of a recording was never finished, the recording is read up to that chunk, and says
+// so.
 func TestCutOff(t *testing.T) {
 	whole := jfrOf(t, profile.ModeCPU, profile.Samples, cpuSamples())
 	f, err := Open(save(t, "x.jfr", whole[:len(whole)-10]), Options{})
@@ -223,7 +225,7 @@ func TestCutOff(t *testing.T) {
 	}
 }
 
-// TestChoice: what is not there is told, with what there is.
+// TestChoice: if a choice does not exist, the error says which choices do.
 func TestChoice(t *testing.T) {
 	flight := save(t, "x.jfr", jfrOf(t, profile.ModeCPU, profile.Samples, cpuSamples()))
 	proto := save(t, "x.pprof", pprofOf(t, cpuSamples()))
@@ -255,7 +257,7 @@ func TestChoice(t *testing.T) {
 	}
 }
 
-// FuzzOpen: no file, however made, does harm.
+// FuzzOpen: no file does harm, whatever is in it.
 func FuzzOpen(f *testing.F) {
 	samples := cpuSamples()[:20]
 	flight, proto := jfrOf(f, profile.ModeCPU, profile.Samples, samples), pprofOf(f, samples)

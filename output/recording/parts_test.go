@@ -9,7 +9,7 @@ import (
 	"goprof/profile"
 )
 
-// partsFile is a recording of several parts, two of them of time that passed. Each has an account of its own.
+// partsFile is a recording of several parts. Two of them weigh time. Each has an account of its own.
 func partsFile(t testing.TB, names ...string) []byte {
 	t.Helper()
 	meta := map[string]profile.Meta{
@@ -43,7 +43,7 @@ func partsFile(t testing.TB, names ...string) []byte {
 		}
 	}
 	leaf := cpuSamples()[0].Stack
-	for i := range 3 { // as many chunks
+	for i := range 3 { // so many chunks
 		for _, name := range names {
 			s := samples[name]
 			s.At, s.Stack = moment(time.Duration(i)*2*time.Second), leaf
@@ -62,7 +62,8 @@ func partsFile(t testing.TB, names ...string) []byte {
 	return b.Bytes()
 }
 
-// TestParts: each part of a recording is read by its name, with its own account; without a name the first one is.
+// TestParts: each part of a recording is read by its name, with its own account. Without a name, the first part is
+// read.
 func TestParts(t *testing.T) {
 	names := []string{"ttsp", "cpu", "lock", "alloc,gc-request"}
 	for first := range names {
@@ -81,7 +82,7 @@ func TestParts(t *testing.T) {
 		} {
 			for _, event := range []string{c.event, ""} {
 				if event == "" && c.part != order[0] {
-					continue // it is another part's
+					continue // without a name, another part is read
 				}
 				f := reading(t, data, Options{Event: event, Weight: &c.weight})
 				got := int64(0)

@@ -145,7 +145,7 @@ func (p *pprofFile) Each(visit func(*profile.Sample) error) error {
 				some = true
 			}
 		}
-		if !some { // also of differences, which are less than nothing
+		if !some { // differences have negative values, too
 			return nil
 		}
 		if len(s.Stack.Frames) == 0 {
@@ -156,7 +156,8 @@ func (p *pprofFile) Each(visit func(*profile.Sample) error) error {
 	})
 }
 
-// sortFrames tells frames that are no methods by their names: outside of images the format knows one sort of code only.
+// sortFrames recognises frames that are no methods by their names: outside of images the format has only one sort of
+// code.
 func sortFrames(frames []profile.Frame) {
 	for i := range frames {
 		f := &frames[i]

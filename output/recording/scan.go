@@ -11,15 +11,15 @@ import (
 	"goprof/profile"
 )
 
-// scan is a first reading of a JFR file: what events there are, and what they say of the recording. It decodes no
+// scan is a first reading of a JFR file: which events it has, and what they tell of the recording. scan decodes no
 // samples.
 type scan struct {
 	contents
-	meta    profile.Meta             // of others' recordings, and what no part says
+	meta    profile.Meta             // of other recorders' recordings, and facts that no part tells
 	parts   []*recordedPart          // of goprof's files, in the order in which --event named them
 	account *recordedPart            // the part of the account that is being read
 	periods map[string]time.Duration // of events, by name
-	began   time.Time                // when the JVM did
+	began   time.Time                // when the JVM began
 	notes   []string
 }
 
@@ -46,7 +46,7 @@ func (s *scan) wants(name string, stack bool) bool {
 	return facts[name] != nil
 }
 
-// facts are the events that say something of the recording.
+// facts are the events that tell something of the recording.
 var facts = map[string]func(*scan, *jfr.Reader, fields){
 	"goprof.Recording":    (*scan).recording,
 	"goprof.Account":      (*scan).accountOf,
@@ -112,7 +112,7 @@ func (s *scan) recording(_ *jfr.Reader, f fields) {
 	m.Weight = weightNamed(f.text("weight"))
 }
 
-// part is the one of a name, which is made if there is none; nil if there are too many.
+// part is the part of a name. It is made if it does not exist; it is nil if there are too many.
 func (s *scan) part(name string) *recordedPart {
 	for _, p := range s.parts {
 		if p.meta.Part == name {
@@ -160,7 +160,7 @@ func weightNamed(text string) profile.Weight {
 	return profile.Samples
 }
 
-// eventKind says which type the samples of an event, or of a wall-clock part have. Each chunk says it again.
+// eventKind tells the type of the samples of an event, or of a wall-clock part. Each chunk repeats it.
 func (s *scan) eventKind(_ *jfr.Reader, f fields) {
 	typ, name, unit := f.text("type"), f.text("event"), weightNamed(f.text("unit"))
 	if s.kinds[typ] != nil || s.waits[typ] != "" || len(s.first) >= maxParts {
@@ -174,7 +174,7 @@ func (s *scan) eventKind(_ *jfr.Reader, f fields) {
 	}
 }
 
-// orderKinds brings the events into the order in which they were asked for. CPU time has a type that no event says.
+// orderKinds sorts the events into the order in which they were asked for. No event tells the type of CPU time.
 func (s *scan) orderKinds() {
 	asked := s.asked()
 	if len(s.parts) > 1 {
@@ -198,7 +198,7 @@ func (s *scan) eventCount(_ *jfr.Reader, f fields) {
 	}
 }
 
-// sum is the account that is being read, which comes in pieces: goprof.Account, and what stands behind it.
+// sum is the account that is being read. It comes in pieces: goprof.Account, and events behind it.
 func (s *scan) sum() *profile.Summary {
 	if s.account == nil {
 		s.account = cmp.Or(s.part(""), new(recordedPart))
@@ -246,8 +246,8 @@ func (s *scan) note(_ *jfr.Reader, f fields) {
 	}
 }
 
-// jvm is what the JDK and async-profiler say. Of the program's arguments nothing is taken but the first word, which is
-// its main class or jar.
+// jvm reads what the JDK and async-profiler tell of the JVM. Of the program's arguments it takes only the first
+// word, which is the main class or jar.
 func (s *scan) jvm(_ *jfr.Reader, f fields) {
 	m := &s.meta
 	m.PID = cmp.Or(m.PID, int(f.number("pid")))
@@ -296,7 +296,7 @@ func (s *scan) fill(i *Info, events []string) {
 		m.Start, m.Duration = s.meta.Start, s.meta.Duration
 		m.PID, m.MainClass = cmp.Or(m.PID, s.meta.PID), cmp.Or(m.MainClass, s.meta.MainClass)
 		m.JVM, m.Collector = cmp.Or(m.JVM, s.meta.JVM), cmp.Or(m.Collector, s.meta.Collector)
-		m.Part = "" // it is read as a recording of its own
+		m.Part = "" // this part is read as a recording of its own
 	}
 	i.Weights = s.weights(events[0])
 	m, mode := &i.Meta, s.mode(events[0])

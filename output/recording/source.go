@@ -13,8 +13,8 @@ type Source interface {
 	// Info is what is known of the recording before its samples are read.
 	Info() Info
 	// Each calls visit for every sample, in the order of the file, which need not be that of time. A sample and its
-	// stack are valid only during the call, Funcs and names for ever. It may be called again, and begins anew then. The
-	// first error of visit ends it.
+	// stack are valid only during the call. Funcs and names are valid for ever. A second call of Each begins anew. The
+	// first error of visit ends Each.
 	Each(visit func(*profile.Sample) error) error
 }
 
@@ -30,27 +30,28 @@ type Info struct {
 	Name   string // of the file, without folders
 	Format string // JFR, Pprof, Collapsed
 	Meta   profile.Meta
-	// Timed says that samples have their times. Those of a file without times have none at all.
+	// Timed says that samples have their times. In a file without times, no sample has one.
 	Timed bool
 	// Threads and States say that samples have their threads, and what these did.
 	Threads, States bool
-	// Weights are what the samples can be counted in; none where that is not known. Meta.Weight is the usual one of
-	// them.
+	// Weights are what the samples can be counted in. They are empty if that is not known. Meta.Weight is the usual one
+	// of them.
 	Weights []profile.Weight
 	// Asked says that the user has named Meta.Weight (Options.Weight): nothing else may be counted.
 	Asked bool
-	// JVMStart is when the JVM began, zero where the recording does not say it.
+	// JVMStart is when the JVM began. It is zero if the recording does not tell.
 	JVMStart time.Time
-	// Event is what a sample is, of recordings that hold several kinds: "jdk.ExecutionSample".
+	// Event is the event that samples are of, in a recording that holds several: "jdk.ExecutionSample".
 	Event string
-	// Summary is the account of the run, nil where the file has none.
+	// Summary is the account of the run. It is nil if the file has none.
 	Summary *profile.Summary
-	// Notes say what a user should know although the file is read: that its end is missing. They may hold text of the
-	// file.
+	// Notes say what a user should know although the file can be read: that its end is missing. They may hold text of
+	// the file.
 	Notes []string
 }
 
-// JVM tells starts of JVMs apart: two recordings with the same text are of one. Empty if that is not known.
+// JVM tells starts of JVMs apart: two recordings with the same text are of one start. It is empty if that is not
+// known.
 func (i *Info) JVM() string {
 	if i.JVMStart.IsZero() || i.Meta.PID == 0 {
 		return ""
@@ -58,18 +59,18 @@ func (i *Info) JVM() string {
 	return fmt.Sprintf("%s %d %d", i.Meta.Host, i.Meta.PID, i.JVMStart.UnixMilli())
 }
 
-// Counts reports whether the samples have numbers. Where they do not, a sample is a stack with its time or bytes, and
+// Counts reports whether the number of samples is known. If not, a sample is a stack with its time or bytes, and
 // stands for any number of looks.
 func (i *Info) Counts() bool {
 	return len(i.Weights) == 0 || slices.Contains(i.Weights, profile.Samples)
 }
 
-// CountsOnly reports whether samples only have a number: those of an event without an amount.
+// CountsOnly reports whether samples have nothing but a number: samples of an event without an amount do.
 func (i *Info) CountsOnly() bool {
 	return i.Meta.Mode != profile.ModeCPU && i.Meta.Mode != "" && len(i.Weights) == 1 && i.Weights[0] == profile.Samples
 }
 
-// Mark is something that is known of a moment, or of a span of time: a collection, a safepoint, a pause.
+// Mark is a fact about a moment, or a span of time: a collection, a safepoint, a pause.
 type Mark struct {
 	Kind string // a stable word: "gc", "safepoint", "pause"
 	Text string // may hold text of the target

@@ -12,7 +12,7 @@ import (
 // SumOptions are how samples are summed up.
 type SumOptions struct {
 	Threads bool // stacks stand under their threads
-	States  bool // samples of wall-clock time whose stack does not say what the thread did get a leaf that does
+	States  bool // a sample of wall-clock time gets a leaf with its state if its stack does not tell the state
 }
 
 // Bounds of a sum. A larger page or table would help no reader.
@@ -21,16 +21,15 @@ const (
 	maxTotal = 1 << 53 // numbers of JavaScript are exact up to here
 )
 
-// Sum makes one profile of all samples, counted in the recording's Meta.Weight. Its memory is bounded: what has no room
-// is counted in Profile.Overflow.
+// Sum makes one profile of all samples, counted in the recording's Meta.Weight. Its memory is bounded: samples
+// without room are counted in Profile.Overflow.
 func Sum(src Source, o SumOptions) (*profile.Profile, error) {
 	i := src.Info()
 	if o.Threads && !i.Threads {
 		return nil, &Lacks{Problem: "it does not say which threads its stacks are of", Remedy: "goprof record --threads"}
 	}
 	s := summer{p: profile.NewSize(maxNodes), o: o, weight: i.Meta.Weight, roots: make(map[profile.Thread]string),
-		leaves: make(map[profile.State]*profile.Func), places: make(map[placeKey]profile.Place),
-		prints: profile.NewFingerprinter(false), funcs: make(map[*profile.Func]bool)}
+		leaves: make(map[profile.State]*profile.Func), places: make(map[placeKey]profile.Place)}
 	s.p.Meta = i.Meta
 	if err := src.Each(s.add); err != nil {
 		return nil, err
@@ -70,16 +69,16 @@ type summer struct {
 	leaves map[profile.State]*profile.Func
 	stack  profile.Stack
 
-	// Where stacks were added lately. They are found there without their frames.
+	// places are where stacks were added lately. They are found there without a look at their frames.
 	places map[placeKey]profile.Place
-	prints profile.Fingerprinter
-	funcs  map[*profile.Func]bool // of these stacks
 }
 
 // placeKey is a stack under the root of a thread.
 type placeKey struct {
-	root  string
-	stack profile.Fingerprint
+	root   string
+	number uint64
+	leaf   profile.State // that it got
+	leaves bool          // it got one
 }
 
 func (s *summer) add(of *profile.Sample) error {
@@ -89,41 +88,36 @@ func (s *summer) add(of *profile.Sample) error {
 	}
 	s.total += n
 	root, stack := "", of.Stack
-	if s.o.Threads && of.Thread != (profile.Thread{}) { // "[not sampled]" is of no thread
+	if s.o.Threads && of.Thread != (profile.Thread{}) { // "[not sampled]" belongs to no thread
 		root = s.root(&of.Thread)
 	}
+	key := placeKey{root: root, number: of.StackNumber}
 	if s.o.States && of.LacksLeaf() {
 		stack = s.withState(of)
+		key.leaf, key.leaves = of.State, true
 	}
 	spent := time.Duration(0)
 	if s.weight != profile.Samples {
 		spent = time.Duration(n)
 	}
-	key := placeKey{root, s.prints.Of(stack)}
 	if at, known := s.places[key]; known {
 		s.p.Again(at, of.Looks(), spent)
 		return nil
 	}
-	s.keep(key, stack, s.p.AddAt(root, stack, of.Looks(), spent))
+	at := s.p.AddAt(root, stack, of.Looks(), spent)
+	if key.number != 0 {
+		if len(s.places) >= maxPlaces {
+			clear(s.places)
+		}
+		s.places[key] = at
+	}
 	return nil
 }
 
-// keep notes where a stack is.
-func (s *summer) keep(key placeKey, stack *profile.Stack, at profile.Place) {
-	if len(s.places) >= maxPlaces || len(s.funcs) >= maxPlaces {
-		clear(s.places)
-		clear(s.funcs)
-	}
-	s.places[key] = at
-	for i := range stack.Frames {
-		s.funcs[stack.Frames[i].Func] = true
-	}
-}
-
-// maxPlaces bounds how many stacks and functions are noted, of some 60 bytes each.
+// maxPlaces bounds how many stacks are noted, of some 60 bytes each.
 const maxPlaces = 1 << 17
 
-// Weigh is how much a sample counts.
+// Weigh is the weight of a sample.
 func Weigh(s *profile.Sample, w profile.Weight) int64 {
 	switch w {
 	case profile.CPUTime:

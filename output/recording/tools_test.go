@@ -16,7 +16,8 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// TestHotMethods: of a recording of the JDK's own recorder our table of methods is that of its command, to the sample.
+// TestHotMethods: of a recording by the JDK's own recorder, our table of methods is that of the JDK's command, to
+// the sample.
 func TestHotMethods(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts JVMs: not with -short")
@@ -42,15 +43,15 @@ func TestHotMethods(t *testing.T) {
 				t.Errorf("%s: theirs %d, ours %d", method, n, ours[method])
 			}
 		}
-		if theirs["Busy.hold"] == 0 { // usually some hundred
+		if theirs["Busy.hold"] == 0 { // there are usually some hundred
 			t.Errorf("theirs are %v", theirs)
 		}
 		t.Logf("%d methods, %d samples of hold", len(theirs), theirs["Busy.hold"])
 	})
 }
 
-// hotMethods are the methods of "jfr view hot-methods" that are there whole: it shows 25, and a method's other
-// signatures may be among those that it leaves out. These have a sample each, or as many as the last.
+// hotMethods are those methods of "jfr view hot-methods" that it shows completely. It shows 25, and may leave out
+// other signatures of one method. Such methods have one sample each, or as many as the last one shown.
 func hotMethods(t *testing.T, jdk jvmtest.JDK, name string) map[string]int64 {
 	t.Helper()
 	out, err := exec.Command(jdk.Tool("jfr"), "view", "--width", "1000", "hot-methods", name).CombinedOutput()
@@ -70,7 +71,7 @@ func hotMethods(t *testing.T, jdk jvmtest.JDK, name string) map[string]int64 {
 	return methods
 }
 
-// selfOf is our own table.
+// selfOf is our own table of methods.
 func selfOf(t *testing.T, name string) map[string]int64 {
 	t.Helper()
 	f, err := Open(name, Options{})
@@ -93,8 +94,8 @@ func selfOf(t *testing.T, name string) map[string]int64 {
 	return self
 }
 
-// TestAgreesWithConverter: of async-profiler's recordings we have the stacks and counts that its own converter has, in
-// every kind of events and every weight.
+// TestAgreesWithConverter: of async-profiler's recordings, we read the same stacks and counts as its own converter,
+// for every kind of event and every weight.
 func TestAgreesWithConverter(t *testing.T) {
 	jars, jdk := jvmtest.Readers(t)
 	name := jvmtest.RecordAsync(t, jars, jdk, "event=ctimer,interval=1ms,wall=20ms,alloc=100k,lock=0")
@@ -117,7 +118,7 @@ func TestAgreesWithConverter(t *testing.T) {
 			}
 			defer f.Close()
 			ours := jvmtest.Stacks(t, collapsedOf(t, f, SumOptions{}))
-			delete(theirs, "") // of a sample without frames
+			delete(theirs, "") // the entry of a sample without frames
 			delete(ours, "[no stack]")
 			if len(theirs) == 0 || !maps.Equal(plainLeaves(theirs), plainLeaves(ours)) {
 				t.Errorf("the converter has %d stacks, we have %d", len(theirs), len(ours))
@@ -128,7 +129,7 @@ func TestAgreesWithConverter(t *testing.T) {
 	}
 }
 
-// eventOf is what the converter reads of a kind: locks are monitors and parked threads.
+// eventOf is what the converter reads for a kind: its locks are monitors and parked threads.
 func eventOf(kind string) string {
 	if kind == "lock" {
 		return "lock,park"
@@ -136,7 +137,7 @@ func eventOf(kind string) string {
 	return kind
 }
 
-// plainLeaves takes off what we say of a class that was waited for: [parked: java.lang.Object].
+// plainLeaves removes our note of the class that was waited for: [parked: java.lang.Object].
 func plainLeaves(stacks map[string]int64) map[string]int64 {
 	leaf := regexp.MustCompile(`;\[(?:parked|blocked): (.*)\]$`)
 	plain := map[string]int64{}

@@ -15,8 +15,8 @@ import (
 // maxLine is how long a line may be.
 const maxLine = 4 << 20
 
-// rewriteCollapsed writes collapsed stacks again, in the order of what they became: the order of the lines would tell
-// something of names that are gone.
+// rewriteCollapsed writes collapsed stacks again, sorted by their new names: the order of the lines would tell
+// something of the names that are gone.
 func rewriteCollapsed(to io.Writer, from io.Reader, by *redact.Redactor) error {
 	lines := bufio.NewScanner(from)
 	lines.Buffer(make([]byte, 64<<10), maxLine)
@@ -49,7 +49,7 @@ func rewriteCollapsed(to io.Writer, from io.Reader, by *redact.Redactor) error {
 }
 
 func isCount(text string) bool {
-	_, err := strconv.ParseFloat(text, 64) // others write fractions
+	_, err := strconv.ParseFloat(text, 64) // other tools write fractions
 	return err == nil
 }
 

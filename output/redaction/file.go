@@ -18,7 +18,7 @@ import (
 // Kind is the kind of a file.
 type Kind uint8
 
-// The kinds of files that are rewritten in their own format. Of others nothing is known.
+// The kinds of files that are rewritten in their own format. Other kinds are unknown.
 const (
 	Unknown Kind = iota
 	JFR
@@ -37,7 +37,7 @@ type Account struct {
 	JFR  *jfr.Redacted // of a JFR file
 }
 
-// sniffed is how much of a file tells what it is.
+// sniffed is the length of the beginning that tells a file's kind.
 const sniffed = 64 << 10
 
 // KindOf tells a file's kind by its beginning.

@@ -17,8 +17,8 @@ import (
 // maxDepth is how deep JSON may be.
 const maxDepth = 64
 
-// rewriteJSON writes JSON of goprof's own again: dumps, locks, triage, reports, summaries. Each text becomes what it is
-// by its key; a text under a key that nobody knows is taken for a sentence, of which only goprof's own words stay.
+// rewriteJSON rewrites goprof's own JSON: dumps, locks, triage, reports, summaries. A text is redacted by its key. A
+// text under an unknown key counts as a sentence, of which only goprof's own words stay.
 func rewriteJSON(to io.Writer, from io.Reader, by *redact.Redactor) error {
 	d := json.NewDecoder(from)
 	d.UseNumber()
@@ -57,10 +57,10 @@ type jsonWriter struct {
 	lastName string
 }
 
-// address is one as goprof writes it, of code or of an object.
+// address matches an address as goprof writes it, of code or of an object.
 var address = regexp.MustCompile(`^0x[0-9a-f]{1,16}$`)
 
-// value copies the next value. path are the keys that lead to it; token is its beginning, if that was read already.
+// value copies the next value. path are the keys that lead to it. token is its beginning, if that was read already.
 func (w *jsonWriter) value(path []string, token json.Token) (err error) {
 	if len(path) > maxDepth {
 		return &output.BadFile{Problem: "JSON of too many levels", TooMuch: true}
@@ -147,7 +147,8 @@ func (w *jsonWriter) text(s string) error {
 	return err
 }
 
-// key is a key. Those of goprof's own formats stay; others may be anybody's, as the reasons of an account could.
+// key redacts a key. The keys of goprof's own formats stay. Others may be foreign text, such as a reason in an
+// account.
 func (w *jsonWriter) key(key string) string {
 	if knownKeys[key] {
 		return key
@@ -155,7 +156,7 @@ func (w *jsonWriter) key(key string) string {
 	return w.by.Text(key)
 }
 
-// redacted is what a text becomes by the last key that leads to it, and by the one around that.
+// redacted redacts a text by the last key that leads to it, and by the key around that.
 func (w *jsonWriter) redacted(path []string, s string) string {
 	last, around := keysOf(path)
 	by := w.by

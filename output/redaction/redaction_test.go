@@ -37,7 +37,7 @@ func packed(t *testing.T, data []byte) []byte {
 	return b.Bytes()
 }
 
-// TestSearch: a word is found in whatever form and place.
+// TestSearch: a word is found in any form and at any place.
 func TestSearch(t *testing.T) {
 	const secret = "Geheimnis.Größe"
 	units := utf16.Encode([]rune(secret))
@@ -79,7 +79,7 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// TestKnownKeys holds the list of keys to the fields that are written.
+// TestKnownKeys compares the list of keys with the fields that goprof writes.
 func TestKnownKeys(t *testing.T) {
 	tag := regexp.MustCompile("json:\"([a-zA-Z_]+)")
 	for _, folder := range []string{"..", "../findings", "../../profile", "../../profile/contention"} {
@@ -98,7 +98,7 @@ func TestKnownKeys(t *testing.T) {
 	}
 }
 
-// rewritten is JSON without names.
+// rewritten is JSON after redaction.
 func rewritten(t *testing.T, write func(*bytes.Buffer) error) string {
 	t.Helper()
 	var in, out bytes.Buffer
@@ -117,7 +117,7 @@ func rewritten(t *testing.T, write func(*bytes.Buffer) error) string {
 	return out.String()
 }
 
-// TestJSON: dumps, locks and triage keep their shape and goprof's words, and nothing of a secret.
+// TestJSON: dumps, locks and triage keep their shape and goprof's own words. Nothing of a secret is left.
 func TestJSON(t *testing.T) {
 	lock := profile.Lock{Kind: profile.Monitor, Class: "com.qxzz.Lock", ID: 0x10}
 	threads := []profile.ThreadDump{{TID: 7, Name: "qxzz-worker-1", State: "BLOCKED", Java: true,
@@ -152,7 +152,7 @@ func TestJSON(t *testing.T) {
 	if !strings.Contains(got, "CPU time is burnt in com.") || !strings.Contains(got, `"id":"cpu-hot"`) {
 		t.Error(got)
 	}
-	// The same, redacted before it is written.
+	// The same, but redacted before it is written.
 	by := redactor()
 	by.Dump(d)
 	by.Triage(found)
@@ -163,7 +163,7 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// TestCutOffJSON: what ends too early is no result, whether it is the first value of the file or a later one.
+// TestCutOffJSON: text that ends too early is no result, whether it is the first value of the file or a later one.
 func TestCutOffJSON(t *testing.T) {
 	for _, file := range []string{`{"pid":1`, `{"pid":`, `{"threads":[{"tid":1}`, `{"pid":1} {"pid":2`, `[1,[2`} {
 		err := rewriteJSON(io.Discard, strings.NewReader(file), redactor())
@@ -173,7 +173,7 @@ func TestCutOffJSON(t *testing.T) {
 	}
 }
 
-// TestSearchIsBounded: what unpacks to more than is searched is told.
+// TestSearchIsBounded: if text unpacks to more than is searched, the result says so.
 func TestSearchIsBounded(t *testing.T) {
 	var b bytes.Buffer
 	z, _ := flate.NewWriter(&b, 9)

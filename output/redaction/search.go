@@ -20,7 +20,7 @@ import (
 	"unicode/utf8"
 )
 
-// What a search may take.
+// These bound what a search may take.
 const (
 	maxWords     = 100_000
 	leastWord    = 3       // characters; shorter ones are in every file
@@ -58,8 +58,8 @@ type Left struct {
 }
 
 // Search looks for words in a file's bytes and in all that is packed in them: gzip, zip, base64, names that a page
-// shortens. Each word is looked for as UTF-8, Latin-1, UTF-16 and the numbers of JFR, and as JSON, HTML and URLs write
-// it. It returns each word once. Of a file of any length some MB are in memory (search_stream.go).
+// shortens. It looks for each word as UTF-8, Latin-1, UTF-16 and the numbers of JFR, and as JSON, HTML and URLs
+// write it. It returns each word once. Of a file of any length, some MB are in memory (search_stream.go).
 func Search(from io.Reader, words []string) ([]Left, error) { return searchBy(from, window, words...) }
 
 func searchBy(from io.Reader, window int, words ...string) ([]Left, error) {
@@ -90,11 +90,12 @@ type search struct {
 	left   int64
 	deep   bool
 	window int // how much is looked at in one piece
-	// longest is how many bytes the longest has of what must not be cut: forms, and what begins a page's names.
+	// longest is the length in bytes of the longest text that a window must not cut: forms, and the text in front of a
+	// page's names.
 	longest int
 }
 
-// formsOf are the bytes that a word may be in a file.
+// formsOf are the bytes that a word may have in a file.
 func formsOf(words []string) map[string][][]byte {
 	forms := make(map[string][][]byte)
 	for _, word := range words {
@@ -128,7 +129,7 @@ func formsOf(words []string) map[string][][]byte {
 	return forms
 }
 
-// in searches data, and whatever is packed in it.
+// in searches data, and all data that are packed in them.
 func (s *search) in(data []byte, where string, depth int) {
 	if s.left -= int64(len(data)); s.left < 0 {
 		s.deep = true
@@ -166,7 +167,7 @@ func (s *search) look(data []byte, where string) {
 	}
 }
 
-// lowerASCII makes small letters of all capital ones, of UTF-8 too where the data are text.
+// lowerASCII turns capital letters into small ones, also those of UTF-8 if the data are text.
 func lowerASCII(data []byte) []byte {
 	out := make([]byte, len(data))
 	for i, c := range data {
@@ -181,7 +182,7 @@ func lowerASCII(data []byte) []byte {
 	return out
 }
 
-// wholeRunes leaves out runes that a window has cut at its ends.
+// wholeRunes leaves out runes that the ends of a window have cut.
 func wholeRunes(data []byte) []byte {
 	for n := 0; n < utf8.UTFMax-1 && len(data) > 0 && !utf8.RuneStart(data[0]); n++ {
 		data = data[1:]
@@ -199,7 +200,7 @@ func wholeRunes(data []byte) []byte {
 
 // unpack reads packed data to its end, or to where it is damaged.
 func (s *search) unpack(from io.Reader, depth int) {
-	_ = s.stream(&toDamage{from}, "unpacked", depth+1) // what is damaged has an end
+	_ = s.stream(&toDamage{from}, "unpacked", depth+1) // damaged data end at the damage
 }
 
 func (s *search) gzip(data []byte, depth int) {
@@ -232,7 +233,7 @@ func (s *search) zip(data []byte, depth int) {
 	}
 }
 
-// base64Runs are what may be base64, of either alphabet, without the signs that fill it up.
+// base64Runs are runs that may be base64, of either alphabet, without padding.
 func base64Runs(data []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		// Every run has a character at a multiple of the least length.
@@ -273,7 +274,7 @@ func (s *search) base64(data []byte, depth int) {
 		for _, e := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
 			out := make([]byte, e.DecodedLen(len(found)))
 			whole := found
-			if len(found)%4 == 1 { // no number of bytes is so long
+			if len(found)%4 == 1 { // no number of bytes has this length
 				whole = found[:len(found)-1]
 			}
 			n, _ := e.Decode(out, whole)
@@ -286,14 +287,14 @@ func (s *search) base64(data []byte, depth int) {
 	}
 }
 
-// deflated looks at data that are packed without a header, as pages hold them.
+// deflated looks at data that are packed without a header, as in pages.
 func (s *search) deflated(data []byte) {
-	// What does not unpack is no packed data: there is no error to tell.
+	// Data that do not unpack are not packed: there is no error to tell.
 	_ = s.stream(&toDamage{flate.NewReader(bytes.NewReader(data))}, "in base64", maxNested)
 }
 
-// frontCoded are the names of a page of ours, in which each says how much of it is the beginning of the last
-// (output/flame). Nil if there are none.
+// frontCoded are the names of a goprof page, in which each name says how much of it repeats the beginning of the one
+// before (output/flame). It is nil if there are none.
 func frontCoded(data []byte) []byte {
 	var out []byte
 	for at := bytes.Index(data, []byte(beginNames)); at >= 0; {

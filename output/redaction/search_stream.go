@@ -7,11 +7,11 @@ import (
 	"io"
 )
 
-// window is how much of a file is looked at in one piece. What is longer is looked at window by window, and each
-// begins with the end of the last: a word, a run of base64, or a page's names may lie across the border.
+// window is how much of a file is looked at in one piece. Longer data are looked at window by window. Each window
+// begins with the end of the one before: a word, a run of base64, or a page's names may lie across the border.
 const window = 8 << 20
 
-// stream searches all that comes, and whatever is packed in it.
+// stream searches all data that come, and all that is packed in them.
 func (s *search) stream(from io.Reader, where string, depth int) error {
 	data := make([]byte, s.window)
 	n, err := io.ReadFull(from, data)
@@ -26,7 +26,7 @@ func (s *search) stream(from io.Reader, where string, depth int) error {
 	all := io.MultiReader(bytes.NewReader(data), from)
 	look := &windows{s: s, where: where, depth: depth}
 	if isGzip(data) && depth <= maxNested {
-		// Its bytes are looked at as they go into the unpacker.
+		// The window looks at the bytes as they go into the unpacker.
 		if z, err := gzip.NewReader(io.TeeReader(all, look)); err == nil {
 			s.unpack(z, depth)
 		}
@@ -41,7 +41,7 @@ func (s *search) stream(from io.Reader, where string, depth int) error {
 	return nil
 }
 
-// toDamage reads to where packed data are damaged, and takes that for their end.
+// toDamage reads packed data up to their damage, and ends there.
 type toDamage struct{ io.Reader }
 
 func (r *toDamage) Read(b []byte) (int, error) {
@@ -52,7 +52,7 @@ func (r *toDamage) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// windows searches what is written to it.
+// windows searches the data that are written to it.
 type windows struct {
 	s     *search
 	where string
@@ -106,8 +106,8 @@ func (w *windows) end() {
 	}
 }
 
-// keep is from where on a window is part of the next one, too: where a run of base64 or a page's names begin that may
-// go on there. Those that fill a window are not searched whole, which is told.
+// keep is where the part of a window begins that the next window repeats: a run of base64 or a page's names may
+// begin there and go on. If such a run fills a window, it is not searched as a whole, and the result says so.
 func (w *windows) keep() int {
 	from := len(w.data) - min(w.s.longest, len(w.data)/2)
 	run := len(w.data)

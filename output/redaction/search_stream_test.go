@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// filler is bytes that hold no word and are no base64.
+// filler has no word in it, and is no base64.
 func filler(n int) []byte { return bytes.Repeat([]byte("a line. "), n/8+1)[:n] }
 
 func zipped(b []byte) []byte {
@@ -25,10 +25,10 @@ func zipped(b []byte) []byte {
 	return out.Bytes()
 }
 
-// small is a window of these tests.
+// small is the size of the windows in these tests.
 const small = 64 << 10
 
-// TestSearchInWindows: whatever lies across the border of two windows is found, also packed.
+// TestSearchInWindows: a word across the border of two windows is found, also in packed text.
 func TestSearchInWindows(t *testing.T) {
 	var page bytes.Buffer
 	z, _ := flate.NewWriter(&page, 9)
@@ -55,7 +55,8 @@ func TestSearchInWindows(t *testing.T) {
 	}
 }
 
-// TestNamesBeginInTwoWindows: what begins a page's names is longer than a short word.
+// TestNamesBeginInTwoWindows: the text in front of a page's names is longer than a short word, so a border may lie
+// within it.
 func TestNamesBeginInTwoWindows(t *testing.T) {
 	names := `"names":["Aaaaa","Dgrum","Epkin"]`
 	for cut := 1; cut < len(beginNames); cut++ {
@@ -66,7 +67,7 @@ func TestNamesBeginInTwoWindows(t *testing.T) {
 	}
 }
 
-// TestSearchOfLongRun: what is packed and longer than a window is not searched whole, which is told.
+// TestSearchOfLongRun: packed text that is longer than a window is not searched as a whole, and the result says so.
 func TestSearchOfLongRun(t *testing.T) {
 	long := bytes.Repeat([]byte("Ab0/"), small)
 	if left, err := searchBy(bytes.NewReader(long), small, "absent"); err == nil || len(left) != 0 {
@@ -86,7 +87,7 @@ func (e *endless) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// TestSearchOfLargeFile: of a file of any length some MB are in memory. In its long form that is one of 1 GB.
+// TestSearchOfLargeFile: of a file of any length, only some MB are in memory. The long form has a file of 1 GB.
 func TestSearchOfLargeFile(t *testing.T) {
 	size := 24 << 20
 	if os.Getenv("GOPROF_PROVE") == "1" {

@@ -1,8 +1,9 @@
-// Package shelf keeps batches as files in one folder, and the folder within bounds: the oldest files are removed first.
+// Package shelf keeps batches as files in one folder, and the folder within bounds: the oldest files are removed
+// first.
 //
-// What you give: batches, which it does not wait for. What you get: files that are whole or not there, in pprof's
-// format or JFR, one for each batch. Their names begin with the time, so they sort; only files of such names are ever
-// removed. Where the disk is full, or files come faster than they can be written, batches are dropped and counted.
+// You give it batches; it never makes you wait. You get a file for each batch, in pprof's format or JFR. A file is
+// whole or does not exist. File names begin with the time, so they sort. Only files with such names are ever
+// removed. If the disk is full, or batches come faster than they can be written, batches are dropped and counted.
 package shelf
 
 import (
@@ -30,8 +31,8 @@ import (
 // Options are a Shelf's.
 type Options struct {
 	Dir string
-	JFR bool // else pprof
-	// MaxBytes and MaxFiles bound what the folder holds; 0 is 1 GB and 10,000.
+	JFR bool // otherwise pprof
+	// MaxBytes and MaxFiles bound what the folder holds. 0 stands for 1 GB and 10,000.
 	MaxBytes int64
 	MaxFiles int
 	// Tell is called with what an operator should know, in one line, once for each thing. It may be nil.
@@ -48,7 +49,7 @@ const (
 // Stats counts what became of batches. Offered = Written + Dropped + waiting.
 type Stats struct {
 	Offered, Written, Dropped, Failed int64 // Failed are those of Dropped that could not be written
-	Removed                           int64 // files, for want of room
+	Removed                           int64 // files that were removed to make room
 	Files                             int
 	Bytes                             int64 // that are there now
 }
@@ -64,7 +65,7 @@ type Shelf struct {
 	stats Stats
 	files []file // the oldest first
 	told  map[string]bool
-	stuck bool // that was told
+	stuck bool // that was told already
 	end   bool
 	last  string // name of the last file
 	same  int    // of how many files the name began like that
@@ -105,7 +106,8 @@ func New(o Options) (*Shelf, error) {
 	return s, nil
 }
 
-// lock makes sure that no other goprof uses the folder: two would count each other's files wrong, and remove them.
+// lock makes sure that no other goprof uses the folder: two of them would count each other's files wrong, and remove
+// them.
 func lock(dir string) (unlock func(), err error) {
 	folder, err := os.OpenRoot(dir)
 	if err != nil {
@@ -191,11 +193,11 @@ func (s *Shelf) work() {
 	}
 }
 
-// tell says what went wrong, once until it works again.
+// tell tells a failure once, until writing works again.
 func (s *Shelf) tell(err error) {
 	var at *output.FileError
 	if errors.As(err, &at) {
-		err = at.Err // the name differs each time
+		err = at.Err // the name differs each time, so it is left out
 	}
 	text := err.Error()
 	if s.o.Tell != nil && !s.told[text] {
@@ -204,7 +206,7 @@ func (s *Shelf) tell(err error) {
 	}
 }
 
-// tellStuck says that an old file stays, once.
+// tellStuck tells once that an old file cannot be removed.
 func (s *Shelf) tellStuck(err error) {
 	if s.o.Tell != nil && !s.stuck {
 		s.stuck = true
@@ -224,6 +226,9 @@ func (s *Shelf) nameOf(b *ship.Batch) string {
 	if s.o.JFR {
 		end = "jfr"
 	}
+	if event := plain(b.Event.Name); event != "" {
+		end = event[:min(len(event), mostEvent)] + "." + end
+	}
 	for ; ; s.same++ {
 		name := fmt.Sprintf("%s-%04d-%s-%s.%s", at, s.same%10_000, pidOf(b), plain(b.Resource.Get(resource.ServiceName)), end)
 		if _, err := os.Lstat(filepath.Join(s.o.Dir, name)); err != nil || s.same > 10_000 {
@@ -234,10 +239,11 @@ func (s *Shelf) nameOf(b *ship.Batch) string {
 
 func pidOf(b *ship.Batch) string { return strconv.Itoa(max(b.Meta.PID, 0)) }
 
-// mostName bounds the part of a file's name that comes from a JVM.
-const mostName = 60
+// mostName bounds the part of a file's name that comes from a JVM, mostEvent the part that names an event. Both fit
+// into ours.
+const mostName, mostEvent = 60, 19
 
-// plain is a name fit for a file.
+// plain makes a name fit for a file.
 func plain(name string) string {
 	if i := strings.LastIndexByte(name, '/'); i >= 0 {
 		name = name[i+1:]
@@ -298,13 +304,18 @@ func (s *Shelf) trim() {
 	s.stats.Files = len(s.files)
 }
 
-// each hands the looks of a batch over as samples.
+// each passes the looks of a batch on as samples.
 func each(b *ship.Batch, take func(*profile.Sample) error) error {
+	var event *profile.EventKind
+	if b.Event.Name != "" {
+		event = &b.Event
+	}
 	for i := range b.Samples {
 		s := &b.Samples[i]
 		for _, p := range s.Points {
 			one := profile.Sample{At: profile.Instant{Wall: p.At, Ticks: p.At}, Thread: s.Thread, Stack: s.Stack,
-				State: s.State, NoState: s.NoState, Count: p.Looks, CPU: p.CPU, Wall: s.Wall, Span: p.Span, Bytes: p.Bytes}
+				State: s.State, NoState: s.NoState, Count: p.Looks, CPU: p.CPU, Wall: s.Wall, Span: p.Span, Bytes: p.Bytes,
+				Event: event, About: s.About, Link: s.Link}
 			if err := take(&one); err != nil {
 				return err
 			}
@@ -314,11 +325,15 @@ func each(b *ship.Batch, take func(*profile.Sample) error) error {
 }
 
 func writePprof(w io.Writer, b *ship.Batch) error {
-	weight := profile.CPUTime
-	if b.Meta.Mode != "" && b.Meta.Mode != profile.ModeCPU {
-		weight = profile.WallTime
+	o := pprof.OptionsOf(b)
+	if b.Event.Name == "" {
+		o.Weight = profile.CPUTime
+		if b.Meta.Mode != "" && b.Meta.Mode != profile.ModeCPU {
+			o.Weight = profile.WallTime
+		}
+		o.States = o.Weight == profile.WallTime
 	}
-	builder := pprof.NewBuilder(pprof.Options{Weight: weight, States: weight == profile.WallTime})
+	builder := pprof.NewBuilder(o)
 	each(b, func(s *profile.Sample) error {
 		builder.Add(s)
 		return nil

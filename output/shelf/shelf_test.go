@@ -1,6 +1,7 @@
 package shelf
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"os"
@@ -41,7 +42,7 @@ func names(t *testing.T, dir string) (all []string) {
 	return all
 }
 
-// TestOneFolderOneUser: a second goprof is told that the folder is in use, until the first one ends.
+// TestOneFolderOneUser: a second goprof learns that the folder is in use, until the first one ends.
 func TestOneFolderOneUser(t *testing.T) {
 	dir := t.TempDir()
 	first, err := New(Options{Dir: dir})
@@ -108,7 +109,59 @@ func TestFilesCanBeRead(t *testing.T) {
 	}
 }
 
-// The oldest files go first, also those of an earlier goprof, and no others.
+// TestEventFiles: a batch of an event is a file of its own, with the event's name, type and unit.
+func TestEventFiles(t *testing.T) {
+	alloc := profile.EventKind{Name: "alloc", Unit: profile.Bytes}
+	for kind, want := range map[profile.EventKind][2]string{
+		alloc:                                  {"samples/count,alloc_space/bytes", "jdk.ObjectAllocationSample"},
+		{Name: "lib/x:a b"}:                    {"lib_x_a_b/count", "goprof.event.lib_x_a_b"},
+		{Name: "lock", Unit: profile.WallTime}: {"samples/count,delay/nanoseconds", "profiler.WallClockSample"},
+	} {
+		dir := t.TempDir()
+		b := batch("shop", start, 3)
+		b.Event, b.Meta.Mode = kind, kind.Name
+		b.Samples[0].About, b.Samples[0].Wall = kind == alloc, kind.Unit.IsTime()
+		for _, asJFR := range []bool{false, true} {
+			s, err := New(Options{Dir: dir, JFR: asJFR})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.Offer(b)
+			s.Close()
+		}
+		for _, name := range names(t, dir) {
+			if !ours.MatchString(name) || !strings.Contains(name, "-shop.") {
+				t.Errorf("%q", name)
+			}
+			data, err := os.ReadFile(filepath.Join(dir, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := typesIn(t, data); got != want[0] && !strings.Contains(got, want[1]) {
+				t.Errorf("%s has %s, not %q", name, got, want)
+			}
+		}
+	}
+}
+
+// typesIn are the types of values of a pprof file, or the events of JFR.
+func typesIn(t *testing.T, data []byte) string {
+	t.Helper()
+	if file, err := pprof.Read(bytes.NewReader(data)); err == nil {
+		return strings.Join(file.Types, ",")
+	}
+	all := ""
+	r := jfr.NewReader(bytes.NewReader(data), int64(len(data)), func(string, bool) bool { return true })
+	for {
+		e, err := r.Next()
+		if e == nil || err != nil {
+			return all
+		}
+		all += e.Name + ","
+	}
+}
+
+// The oldest files are removed first, also those of an earlier goprof. No other files are removed.
 func TestFolderIsBounded(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"20200101T000000Z-0000-1-old.pb.gz", "holiday.jpg", "20200101-report.pb.gz"} {
@@ -135,7 +188,7 @@ func TestFolderIsBounded(t *testing.T) {
 	}
 }
 
-// A file that cannot be removed keeps nobody from removing the others, and is said once.
+// If one file cannot be removed, the others are removed nevertheless. The failure is told once.
 func TestFolderIsBoundedAroundWhatStays(t *testing.T) {
 	dir := t.TempDir()
 	stays := filepath.Join(dir, "20200101T000000Z-0000-1-old.pb.gz")
@@ -174,10 +227,10 @@ func TestBytesAreBounded(t *testing.T) {
 	}
 }
 
-// Two batches of the same second have two files.
+// Two batches of the same second go into two files.
 func TestNamesDiffer(t *testing.T) {
 	dir := t.TempDir()
-	for range 2 { // also of two runs
+	for range 2 { // that holds for two runs, too
 		s, err := New(Options{Dir: dir})
 		if err != nil {
 			t.Fatal(err)
@@ -191,7 +244,7 @@ func TestNamesDiffer(t *testing.T) {
 	}
 }
 
-// A folder that takes no files: batches are dropped and counted, and it is said once.
+// A folder takes no files: batches are dropped and counted, and the failure is told once.
 func TestFolderGoesAway(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "d")
 	var said []string

@@ -7,13 +7,15 @@ import (
 	"goprof/profile/resource"
 )
 
-// Batch is what was seen of one process in a span of time. Its receivers only read it: several destinations share it.
+// Batch is what was seen of one process in a span of time. Receivers only read it: several destinations share it.
 type Batch struct {
-	Resource resource.Attributes // whose it is
+	Resource resource.Attributes // of the process
 	Meta     profile.Meta        // mode, engine, interval, weight, goprof's version
 	From, To time.Time
 	Samples  []Sample
-	// Overflow is how many looks had no room: their stack is [profile full].
+	// Event is what the samples are of. Its Name is empty for CPU time and for modes.
+	Event profile.EventKind
+	// Overflow is the number of looks for which there was no room: their stack is [profile full].
 	Overflow int64
 }
 
@@ -25,7 +27,8 @@ func (b *Batch) Looks() (n int64) {
 	return n
 }
 
-// Sample is one stack of one thread, or of one pool of threads, in one state, with every look that found it.
+// Sample is one stack of one thread, or of one pool of threads, in one state and for one span, with every look that
+// found it.
 type Sample struct {
 	// Thread is the thread that was looked at. The name of a pool has "*" for its number, and its numbers are 0.
 	Thread  profile.Thread
@@ -33,6 +36,8 @@ type Sample struct {
 	State   profile.State
 	NoState bool // State is not known
 	Wall    bool // of a wall-clock mode
+	About   bool // the leaf is what an event was about, and no code
+	Link    profile.Link
 	Points  []Point
 }
 
@@ -41,7 +46,7 @@ type Point struct {
 	At    int64 // ns since 1970, 0 if the time is not known
 	Looks int64
 	CPU   time.Duration
-	Span  time.Duration // of wall-clock modes: the time that it stands for
+	Span  time.Duration // in wall-clock modes: the time that the look stands for
 	Bytes int64
 }
 
@@ -74,9 +79,12 @@ func (s *Sample) Value(w profile.Weight) (n int64) {
 	return n
 }
 
-// Weight is what the batch counts beside samples: time of CPUs, time that passed, or bytes. It is profile.Samples if no
+// Weight is what the batch counts beside samples: CPU time, time that passed, or bytes. It is profile.Samples if no
 // sample has any of these.
 func (b *Batch) Weight() profile.Weight {
+	if b.Event.Name != "" {
+		return b.Event.Unit
+	}
 	want := b.Meta.Weight
 	if want == profile.Samples {
 		want = profile.CPUTime

@@ -12,20 +12,21 @@ type Destination interface {
 	// Name tells destinations apart: in metrics, in messages, and in the spool. It holds no password: "otlp
 	// http://collector:4318".
 	Name() string
-	// Encode makes a message of a batch. It holds all that the server is to know: it may be sent by another goprof,
-	// after a restart.
+	// Encode makes a message of a batch. The message holds everything that the server is to know: another goprof may
+	// send it, after a restart.
 	Encode(*Batch) ([]byte, error)
-	// Send delivers a message. Nil says that the server has it. An error that is no *Failure is sent again.
+	// Send delivers a message. Nil says that the server has it. A message is sent again after an error that is no
+	// *Failure.
 	Send(ctx context.Context, message []byte) error
 }
 
-// Failure is why a message was not taken.
+// Failure says why a message was not taken.
 type Failure struct {
 	Err error
 	// Final says that the server will never take it.
 	Final bool
-	// Doubtful says that the message itself may be why. It is sent again a few times, and then given up, so that one
-	// message cannot hold all that come after it.
+	// Doubtful says that the message itself may be the reason. It is sent again a few times, and then given up, so that
+	// one message cannot hold up all that come after it.
 	Doubtful bool
 	// After is how long the server asks to wait, 0 if it does not say.
 	After time.Duration
@@ -39,7 +40,7 @@ func Final(format string, args ...any) error {
 	return &Failure{Err: fmt.Errorf(format, args...), Final: true}
 }
 
-// Partial says that the server has taken a message, but not all that is in it.
+// Partial says that the server has taken a message, but not all of its contents.
 type Partial struct {
 	Rejected int64 // profiles
 	Message  string

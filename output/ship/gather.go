@@ -11,7 +11,7 @@ import (
 
 // GatherOptions say what a Gatherer keeps. The zero value is good.
 type GatherOptions struct {
-	// Pools puts threads together that differ by a number only. Their numbers are lost.
+	// Pools puts threads together if their names differ only by a number. Their numbers are lost.
 	Pools bool
 	// MaxSamples bounds the different stacks of a batch, MaxFrames their frames, of 64 bytes each, and MaxPoints the
 	// looks that keep their own time, of 40 bytes each. 0 is a usual value.
@@ -31,10 +31,11 @@ type Gatherer struct {
 	threads map[profile.Thread]int32
 	pools   map[string]string
 	at      map[gatherKey]int
+	linked  map[profile.Fingerprint]*profile.Stack // of samples with a Link: spans share a stack
 	samples []Sample
 	frames  int
 	points  int
-	full    int // index of the sample for all that have no room, -1 if there is none
+	full    int // index of the sample for all looks without room, -1 if there is none
 	lost    int64
 }
 
@@ -42,11 +43,12 @@ type Gatherer struct {
 type gatherKey struct {
 	stack  profile.Fingerprint
 	thread int32
-	state  uint8 // and one more: 0 if it is not known
+	state  uint8 // the state plus one: 0 if it is not known
 	wall   bool
+	link   profile.Link
 }
 
-// NewGatherer makes an empty one.
+// NewGatherer makes an empty Gatherer.
 func NewGatherer(o GatherOptions) *Gatherer {
 	if o.MaxSamples <= 0 {
 		o.MaxSamples = usualSamples
@@ -65,6 +67,7 @@ func NewGatherer(o GatherOptions) *Gatherer {
 func (g *Gatherer) clear() {
 	g.threads, g.pools, g.at = make(map[profile.Thread]int32), make(map[string]string), make(map[gatherKey]int)
 	g.samples, g.frames, g.points, g.full, g.lost = nil, 0, 0, -1, 0
+	g.linked = make(map[profile.Fingerprint]*profile.Stack)
 }
 
 // Empty reports whether nothing was added since the last Take.
@@ -83,7 +86,7 @@ func (g *Gatherer) Add(s *profile.Sample) {
 			g.threads[thread] = number
 		}
 	}
-	key := gatherKey{stack: g.prints.Of(s.Stack), thread: number, wall: s.Wall}
+	key := gatherKey{stack: g.prints.Of(s.Stack), thread: number, wall: s.Wall, link: s.Link}
 	if !s.NoState {
 		key.state = uint8(s.State) + 1
 	}
@@ -97,7 +100,7 @@ func (g *Gatherer) Add(s *profile.Sample) {
 	}
 }
 
-// pool is the thread of all whose names differ by a number only.
+// pool is the one thread for all threads with names that differ only by a number.
 func (g *Gatherer) pool(t profile.Thread) profile.Thread {
 	t.TID, t.JavaID = 0, 0
 	t.Name, t.JavaName = g.poolName(t.Name), g.poolName(t.JavaName)
@@ -115,24 +118,36 @@ func (g *Gatherer) poolName(name string) string {
 	return pooled
 }
 
-// sample makes a sample, or finds the one for all that have no room.
+// sample makes a sample. If there is no room, it returns the one for all looks without room.
 func (g *Gatherer) sample(s *profile.Sample, t *profile.Thread, key gatherKey) int {
+	stack := g.linked[key.stack]
 	depth := 0
-	if s.Stack != nil {
+	if stack == nil && s.Stack != nil {
 		depth = len(s.Stack.Frames)
 	}
 	if len(g.samples) >= g.o.MaxSamples || g.frames+depth > g.o.MaxFrames {
 		return g.fullSample(s.Wall)
 	}
 	g.frames += depth
-	stack := &profile.Stack{}
-	if s.Stack != nil {
-		*stack = *s.Stack
-		stack.Frames = slices.Clone(s.Stack.Frames)
+	if stack == nil {
+		stack = cloned(s.Stack)
+		if s.Link.Known() {
+			g.linked[key.stack] = stack
+		}
 	}
-	g.samples = append(g.samples, Sample{Thread: *t, Stack: stack, State: s.State, NoState: s.NoState, Wall: s.Wall})
+	g.samples = append(g.samples, Sample{Thread: *t, Stack: stack, State: s.State, NoState: s.NoState, Wall: s.Wall,
+		About: s.About, Link: s.Link})
 	g.at[key] = len(g.samples) - 1
 	return len(g.samples) - 1
+}
+
+func cloned(of *profile.Stack) *profile.Stack {
+	stack := &profile.Stack{}
+	if of != nil {
+		*stack = *of
+		stack.Frames = slices.Clone(of.Frames)
+	}
+	return stack
 }
 
 var fullStack = &profile.Stack{Frames: []profile.Frame{
@@ -147,7 +162,7 @@ func (g *Gatherer) fullSample(wall bool) int {
 	return g.full
 }
 
-// point counts a look at a sample. Where there is no room for its time, it joins the look before it.
+// point counts a look at a sample. If there is no room for its time, the look joins the one before it.
 func (g *Gatherer) point(to *Sample, s *profile.Sample) {
 	p := Point{At: s.At.Wall, Looks: s.Looks(), CPU: s.CPU, Span: s.Span, Bytes: s.Bytes}
 	if n := len(to.Points); n > 0 && (p.At == 0 && to.Points[n-1].At == 0 || g.points >= g.o.MaxPoints) {

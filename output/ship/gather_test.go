@@ -21,7 +21,7 @@ func look(at int64, name string, fns ...*profile.Func) *profile.Sample {
 	return s
 }
 
-// TestGather: looks at one stack of one thread are one sample with a point for each, in the order of time.
+// TestGather: looks at one stack of one thread are one sample. It has a point for each look, in the order of time.
 func TestGather(t *testing.T) {
 	g := NewGatherer(GatherOptions{})
 	again := look(20, "main", inner, outer)
@@ -29,7 +29,7 @@ func TestGather(t *testing.T) {
 		look(12, "other", inner, outer)} {
 		g.Add(s)
 	}
-	again.Stack.Frames[0].Func = outer // the caller uses its stack again
+	again.Stack.Frames[0].Func = outer // the caller reuses its stack
 	b := g.Take(nil, profile.Meta{}, time.Unix(0, 10), time.Unix(0, 20))
 	if len(b.Samples) != 3 || b.Looks() != 4 || b.Overflow != 0 || !g.Empty() {
 		t.Fatalf("%+v", b)
@@ -43,7 +43,7 @@ func TestGather(t *testing.T) {
 	}
 }
 
-// TestGatherPools: threads that differ by a number are one.
+// TestGatherPools: threads with names that differ only by a number are one.
 func TestGatherPools(t *testing.T) {
 	g := NewGatherer(GatherOptions{Pools: true})
 	for i, name := range []string{"pool-1-thread-1", "pool-1-thread-2", "pool-2-thread-1"} {
@@ -55,7 +55,7 @@ func TestGatherPools(t *testing.T) {
 	}
 }
 
-// TestGatherBounds: what has no room is counted under a stack that says so, and no look is lost.
+// TestGatherBounds: looks for which there is no room are counted under a stack that says so. No look is lost.
 func TestGatherBounds(t *testing.T) {
 	for name, o := range map[string]GatherOptions{
 		"samples": {MaxSamples: 3}, "frames": {MaxFrames: 3}, "points": {MaxPoints: 3},
@@ -71,6 +71,25 @@ func TestGatherBounds(t *testing.T) {
 		}
 		if name != "points" && (len(b.Samples) > 4 || b.Overflow == 0) {
 			t.Errorf("%s: %d samples, %d without room", name, len(b.Samples), b.Overflow)
+		}
+	}
+}
+
+// TestGatherLinks: each span of a stack is a sample, and the spans share the stack.
+func TestGatherLinks(t *testing.T) {
+	g := NewGatherer(GatherOptions{MaxFrames: 4})
+	for i := range 10 {
+		s := look(int64(i+1), "main", inner, outer)
+		s.Link.Span[0] = byte(i % 5) // 0 is none
+		g.Add(s)
+	}
+	b := g.Take(nil, profile.Meta{}, time.Time{}, time.Time{})
+	if b.Looks() != 10 || b.Overflow != 0 {
+		t.Fatalf("%d looks, %d had no room", b.Looks(), b.Overflow)
+	}
+	for i := range b.Samples {
+		if s := &b.Samples[i]; s.Looks() != 2 {
+			t.Errorf("%d: %+v", i, s)
 		}
 	}
 }

@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// maxPending is how many batches wait to be made messages of. Making one takes milliseconds, so many wait only where
-// the disk hangs, and where an agent ends: the last batches of all of its JVMs, a thousand at most, come at once.
+// maxPending bounds the batches that wait to become messages. Making a message takes milliseconds, so many batches
+// wait only if the disk hangs, or when an agent ends: the last batches of all of its JVMs, a thousand at most, come
+// at once.
 const maxPending = 1024
 
 // lane is the way to one destination. One goroutine makes messages and spools them, another sends them.
@@ -63,7 +64,7 @@ func (l *lane) offer(b *Batch) {
 	wake(l.wakeIn)
 }
 
-// hasRoom reports whether a batch more drops nothing, as far as sizes of batches are alike.
+// hasRoom reports whether one batch more drops nothing, if all batches have similar sizes.
 func (l *lane) hasRoom() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -188,7 +189,8 @@ func sleepFor(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// attempt tries to send one message. wait says when the next attempt may be made, 0 if the message is done with.
+// attempt tries to send one message. wait says when the next attempt may be made. It is 0 if the message is done
+// with.
 func (l *lane) attempt(ctx context.Context, e *spooled, pace *backoff) (wait time.Duration) {
 	message, err := l.spool.read(e)
 	if err == nil {
@@ -225,7 +227,8 @@ const (
 	torn
 )
 
-// maxDoubts is how often a message is sent that may be to blame itself: over half a minute.
+// maxDoubts is how often a message is sent that may itself be the reason for failures. These attempts take over half
+// a minute.
 const maxDoubts = 6
 
 func fateOf(e *spooled, err error) fate {
@@ -281,7 +284,7 @@ func (l *lane) failed(err error) {
 // mostTold lines in a minute: a server may refuse each message with another text.
 const mostTold = 10
 
-// say tells a line, unless too much was told lately.
+// say tells a line, unless too many lines were told lately.
 func (l *lane) say(text string) {
 	now := time.Now()
 	if now.Sub(l.toldAt) >= time.Minute {

@@ -19,7 +19,7 @@ type server struct {
 	mu     sync.Mutex
 	name   string
 	got    []string
-	answer func(try int) error // nil takes all
+	answer func(try int) error // nil: the server takes every message
 	tries  int
 }
 
@@ -82,7 +82,7 @@ func start(t *testing.T, o Options, to ...Destination) *Shipper {
 	return s
 }
 
-// closed ends a shipper that has a while for it, and checks that every batch is accounted for.
+// closed ends a shipper within the given time. It checks that every batch is accounted for.
 func closed(t *testing.T, s *Shipper, within time.Duration) (err error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), within)
@@ -98,7 +98,7 @@ func closed(t *testing.T, s *Shipper, within time.Duration) (err error) {
 	return err
 }
 
-// TestFaults: what becomes of five batches under each fault. The clock is a fake one: an hour takes no time.
+// TestFaults: what becomes of five batches under each fault. The clock is made up: an hour takes no time.
 func TestFaults(t *testing.T) {
 	const down = time.Minute
 	refusal := Final("400: bad")
@@ -179,7 +179,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestSurvivesRestart: what a first goprof cannot deliver, a second one does, in order, and before what is new.
+// TestSurvivesRestart: batches that a first goprof cannot deliver are delivered by a second one, in order, and
+// before new ones.
 func TestSurvivesRestart(t *testing.T) {
 	o := Options{Spool: t.TempDir()}
 	synctest.Test(t, func(t *testing.T) {
@@ -209,7 +210,7 @@ func TestSurvivesRestart(t *testing.T) {
 	})
 }
 
-// TestMemoryIsLostAndCounted: without a spool, what is not delivered at the end is dropped, and nobody hides it.
+// TestMemoryIsLostAndCounted: without a spool, undelivered batches are dropped at the end. They are counted.
 func TestMemoryIsLostAndCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := start(t, Options{}, &server{answer: func(int) error { return errors.New("down") }})
@@ -223,7 +224,7 @@ func TestMemoryIsLostAndCounted(t *testing.T) {
 	})
 }
 
-// TestOldestGoesFirst: a full spool drops the oldest, and one destination's trouble is not another's.
+// TestOldestGoesFirst: a full spool drops its oldest batch. The trouble of one destination does not affect another.
 func TestOldestGoesFirst(t *testing.T) {
 	for _, dir := range []string{"", t.TempDir()} {
 		synctest.Test(t, func(t *testing.T) {
@@ -245,7 +246,7 @@ func TestOldestGoesFirst(t *testing.T) {
 			if err := closed(t, s, time.Hour); err != nil {
 				t.Error(err)
 			}
-			// The first one may be on its way, so it is not dropped.
+			// The first batch may be on its way, so it is not dropped.
 			if !slices.Equal(ill.got, []string{"batch 6", "batch 7", "batch 8"}) &&
 				!slices.Equal(ill.got, []string{"batch 0", "batch 7", "batch 8"}) {
 				t.Errorf("%q", ill.got)
@@ -257,7 +258,7 @@ func TestOldestGoesFirst(t *testing.T) {
 	}
 }
 
-// TestOfferNeverWaits: while making messages hangs, Offer returns, and the oldest batch goes.
+// TestOfferNeverWaits: while the making of messages hangs, Offer returns, and the oldest batch is dropped.
 func TestOfferNeverWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		to := &hanging{blocked: make(chan struct{})}
@@ -287,7 +288,7 @@ func (h *hanging) Encode(b *Batch) ([]byte, error) {
 	return h.server.Encode(b)
 }
 
-// TestGiveWaits: who can wait loses nothing, however slow the server is.
+// TestGiveWaits: Give waits, so it loses nothing, however slow the server is.
 func TestGiveWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		to := &server{answer: func(int) error { time.Sleep(time.Second); return nil }}
@@ -301,7 +302,7 @@ func TestGiveWaits(t *testing.T) {
 	})
 }
 
-// TestNoMessage: a batch of which no message can be made is refused, and the others go on.
+// TestNoMessage: a batch that cannot be made into a message is refused. The other batches are sent.
 func TestNoMessage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		to := &server{}
@@ -331,7 +332,7 @@ func TestBackoff(t *testing.T) {
 	}
 }
 
-// TestTooLargeForTheSpool: a message that has no room in a whole spool drops no other, and is told.
+// TestTooLargeForTheSpool: a message that does not fit into an empty spool drops no other message, and is told.
 func TestTooLargeForTheSpool(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told []string
@@ -350,7 +351,7 @@ func TestTooLargeForTheSpool(t *testing.T) {
 	})
 }
 
-// TestTellsLittle: a server that refuses each message with another text does not fill the log.
+// TestTellsLittle: a server refuses each message with another text. That does not fill the log.
 func TestTellsLittle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told []string

@@ -9,11 +9,11 @@ import (
 
 // Options are a Shipper's.
 type Options struct {
-	// Spool is the folder for what has not been delivered; it is made if it is not there. Empty means memory only: a
-	// restart loses undelivered messages.
+	// Spool is the folder for undelivered messages. It is made if it does not exist. Empty means memory only: a restart
+	// loses undelivered messages.
 	Spool string
-	// MaxBytes bounds what is kept for each destination, on disk and, without Spool, in memory; 0 means 256 MB on disk
-	// and 32 MB in memory.
+	// MaxBytes bounds the undelivered messages of each destination, on disk or, without Spool, in memory. 0 means 256
+	// MB on disk and 32 MB in memory.
 	MaxBytes int64
 	// Timeout is how long one attempt to send may take; 0 means 30 s.
 	Timeout time.Duration
@@ -73,8 +73,8 @@ func New(o Options, to ...Destination) (*Shipper, error) {
 	return s, nil
 }
 
-// Offer gives a batch to every destination. It never waits: where a destination is so far behind that even taking
-// batches in lags, the oldest one that waits for that is dropped and counted. A batch without samples is not sent.
+// Offer gives a batch to every destination. It never waits. If a destination is so far behind that making its
+// messages lags, the oldest batch that waits for that is dropped and counted. A batch without samples is not sent.
 func (s *Shipper) Offer(b *Batch) {
 	if len(b.Samples) == 0 {
 		return
@@ -84,8 +84,8 @@ func (s *Shipper) Offer(b *Batch) {
 	}
 }
 
-// Give is Offer for who can wait: it waits until every destination has room for the batch without a drop. When ctx ends
-// it gives the batch all the same.
+// Give is Offer for a caller that can wait: it waits until every destination has room for the batch without a drop.
+// When ctx ends, it gives the batch all the same.
 func (s *Shipper) Give(ctx context.Context, b *Batch) {
 	for _, l := range s.lanes {
 		for !l.hasRoom() && sleepFor(ctx, giveWait) {
@@ -96,9 +96,9 @@ func (s *Shipper) Give(ctx context.Context, b *Batch) {
 
 const giveWait = 5 * time.Millisecond
 
-// Close takes no more batches, puts those that it has into the spool, and goes on sending until all is delivered or
-// ctx ends. What is not delivered stays in the spool; without one it is lost, and counted as dropped. The error says
-// that something is left.
+// Close takes no more batches, puts the waiting ones into the spool, and goes on sending until all messages are
+// delivered or ctx ends. Undelivered messages stay in the spool. Without a spool they are lost, and counted as
+// dropped. The error says that something is left.
 func (s *Shipper) Close(ctx context.Context) error {
 	for _, l := range s.lanes {
 		l.close()

@@ -40,8 +40,8 @@ type spool struct {
 	next     uint64
 }
 
-// put keeps a message. dropped are the oldest ones that had to go. diskErr says why the message is in memory and not
-// on disk.
+// put keeps a message. dropped are the oldest messages, which had to make room. diskErr says why the message is in
+// memory and not on disk.
 func (s *spool) put(message []byte, looks int64, at time.Time) (dropped []Amount, diskErr error) {
 	s.mu.Lock()
 	e := &spooled{number: s.next, size: int64(len(message)), looks: looks, at: at}
@@ -113,7 +113,8 @@ func (s *spool) forget(gone []*spooled) (dropped []Amount) {
 
 func (s *spool) removeFile(e *spooled) {
 	if e.data == nil && s.folder != nil {
-		s.folder.Remove(fileName(e.number)) // what stays is sent twice after a restart, which at least once allows
+		// a file that stays is sent again after a restart, which "at least once" permits
+		s.folder.Remove(fileName(e.number))
 	}
 }
 

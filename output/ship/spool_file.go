@@ -42,7 +42,7 @@ func numberOf(name string) (uint64, bool) {
 	return n, err == nil && fileName(n) == name
 }
 
-// writeMessage writes a file that is there whole or not at all, unless the machine itself stops.
+// writeMessage writes a file. The file is whole or does not exist, unless the machine itself stops.
 func writeMessage(folder *os.Root, e *spooled, message []byte) error {
 	head := make([]byte, headerSize, headerSize+len(message))
 	copy(head, fileMagic)
@@ -126,7 +126,7 @@ func checkHeader(f *os.File, info os.FileInfo) error {
 	return nil
 }
 
-// damage says that a file is no message, and never will be.
+// damage says that a file is no message and will never be one.
 type damage struct {
 	number  uint64
 	problem string
@@ -141,7 +141,7 @@ func damagedFile(number uint64, problem string) error { return &damage{number, p
 // maxLooks bounds what a header may claim.
 const maxLooks = 1 << 40
 
-// found is the entry of a file that an earlier goprof has left.
+// found is the entry for a file that an earlier goprof has left.
 func found(folder *os.Root, number uint64) (*spooled, error) {
 	f, size, err := openMessage(folder, number)
 	if err != nil {

@@ -40,8 +40,8 @@ func openSpool(o *Options, destination string) (s *spool, unlock func(), err err
 	return s, func() { free(); s.folder.Close() }, nil
 }
 
-// openFolder opens a folder of the spool, and makes it if it is not there. No link leads out of the spool: whoever may
-// write into what lies above could have laid one.
+// openFolder opens a folder of the spool, and makes it if it does not exist. It follows no link out of the spool: a
+// user that may write above the spool could have made one.
 func openFolder(spool, name string) (*os.Root, error) {
 	if err := os.MkdirAll(spool, 0o700); err != nil {
 		return nil, err
@@ -57,7 +57,8 @@ func openFolder(spool, name string) (*os.Root, error) {
 	return above.OpenRoot(name)
 }
 
-// folderOf is a destination's folder: the beginning of its name for a reader, and a number that no other one has.
+// folderOf is a destination's folder: the beginning of its name for a human reader, and a number that no other
+// destination has.
 func folderOf(destination string) string {
 	plain := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '.' || r == '-' {
@@ -72,7 +73,7 @@ func folderOf(destination string) string {
 // maxListed bounds how many names of a folder are looked at.
 const maxListed = 4 * maxEntries
 
-// recover lists the messages that are there. What is more than the bound goes at the first put.
+// recover lists the messages in the folder. Messages beyond the bound are dropped by the first put.
 func (s *spool) recover() error {
 	dir, err := s.folder.Open(".")
 	if err != nil {
@@ -97,14 +98,14 @@ func (s *spool) recover() error {
 // find adds the message in a file. A damaged message is found, and counted, when it is about to be sent.
 func (s *spool) find(name string) {
 	if strings.HasSuffix(name, unfinished) {
-		s.folder.Remove(name) // was being written when an earlier goprof ended
+		s.folder.Remove(name) // an earlier goprof was writing it when it ended
 		return
 	}
 	number, ok := numberOf(name)
 	if !ok {
 		return
 	}
-	s.next = max(s.next, number+1) // even of messages without room: a new one must not take their place
+	s.next = max(s.next, number+1) // this counts messages without room, too: a new one must not take their place
 	if len(s.entries) >= maxEntries {
 		return
 	}

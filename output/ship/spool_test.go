@@ -17,7 +17,7 @@ import (
 	"goprof/output/sole"
 )
 
-// left is a spool with five messages that nobody has taken.
+// left is a spool with five messages that were not delivered.
 func left(t *testing.T) (o Options, folder string) {
 	t.Helper()
 	o = Options{Spool: t.TempDir()}
@@ -31,7 +31,7 @@ func left(t *testing.T) (o Options, folder string) {
 	return o, filepath.Join(o.Spool, folderOf("test"))
 }
 
-// TestDamagedSpool: whatever somebody does to the second of five files, the others arrive, and the damage is counted.
+// TestDamagedSpool: whatever happens to the second of five files, the other messages arrive. The damage is counted.
 func TestDamagedSpool(t *testing.T) {
 	for name, harm := range map[string]func(path string) error{
 		"cut off":      func(path string) error { return os.Truncate(path, headerSize+3) },
@@ -76,7 +76,7 @@ func TestDamagedSpool(t *testing.T) {
 	}
 }
 
-// TestForeignFilesStay: what is no message of goprof is neither sent nor removed.
+// TestForeignFilesStay: a file that is no message of goprof is neither sent nor removed.
 func TestForeignFilesStay(t *testing.T) {
 	o, folder := left(t)
 	for _, name := range []string{"notes.txt", "1.msg", "000000000000000G.msg"} {
@@ -103,7 +103,7 @@ func TestForeignFilesStay(t *testing.T) {
 	}
 }
 
-// TestOneSpoolOneUser: a second goprof is told that the spool is in use, and the first goes on.
+// TestOneSpoolOneUser: a second goprof learns that the spool is in use. The first one goes on.
 func TestOneSpoolOneUser(t *testing.T) {
 	o := Options{Spool: t.TempDir()}
 	s := start(t, o, &server{})
@@ -119,7 +119,7 @@ func TestOneSpoolOneUser(t *testing.T) {
 	}
 }
 
-// TestOthersMayNotWrite: a folder into which anybody may put messages is no spool.
+// TestOthersMayNotWrite: a folder into which every user may put messages is not used as a spool.
 func TestOthersMayNotWrite(t *testing.T) {
 	o, folder := left(t)
 	if err := os.Chmod(folder, 0o777); err != nil {
@@ -130,8 +130,8 @@ func TestOthersMayNotWrite(t *testing.T) {
 	}
 }
 
-// TestDiskTakesNothing: messages that the disk does not take are sent from memory, and counted. A folder that is gone
-// answers as a disk that is full does: with an error at once.
+// TestDiskTakesNothing: messages that the disk does not take are sent from memory, and counted. A folder that is
+// gone fails at once, like a full disk.
 func TestDiskTakesNothing(t *testing.T) {
 	o := Options{Spool: t.TempDir()}
 	synctest.Test(t, func(t *testing.T) {
@@ -157,7 +157,7 @@ func TestDiskTakesNothing(t *testing.T) {
 	})
 }
 
-// TestDiskIsFull: the same with a disk that is really full, where the test may mount one.
+// TestDiskIsFull: the same with a disk that is really full, if the test may mount one.
 func TestDiskIsFull(t *testing.T) {
 	full := spoolOn(t, 64<<10)
 	synctest.Test(t, func(t *testing.T) {
@@ -185,14 +185,14 @@ func TestDiskIsFull(t *testing.T) {
 	})
 }
 
-// TestStrandedIsBounded: where the disk takes nothing and the server neither, memory stays within its bound.
+// TestStrandedIsBounded: if neither the disk nor the server takes messages, memory stays within its bound.
 func TestStrandedIsBounded(t *testing.T) {
 	s := &spool{max: 1 << 40, next: 1}
 	dir, err := os.OpenRoot(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir.Close() // takes nothing any more
+	dir.Close() // from now on it takes nothing
 	s.folder = dir
 	lost := 0
 	for range 20 {
@@ -207,7 +207,8 @@ func TestStrandedIsBounded(t *testing.T) {
 	}
 }
 
-// FuzzSpoolFile: no bytes in a spool's file end goprof, or are sent unless they are a whole message.
+// FuzzSpoolFile: whatever bytes a spool's file has, goprof does not end because of them. They are sent only if they
+// are a whole message.
 func FuzzSpoolFile(f *testing.F) {
 	dir, err := os.OpenRoot(f.TempDir())
 	if err != nil {
@@ -235,7 +236,7 @@ func FuzzSpoolFile(f *testing.F) {
 	})
 }
 
-// TestSpoolFolderIsNoLink: where others may write above a spool's folder, they can lay no link in its place.
+// TestSpoolFolderIsNoLink: other users may write above the folder of a spool. They cannot put a link in its place.
 func TestSpoolFolderIsNoLink(t *testing.T) {
 	o := Options{Spool: t.TempDir()}
 	elsewhere := t.TempDir()

@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// How a goprof takes over from another one, by two names in the folder that both use. The next one writes the moment
-// into the file asked. The one that has the folder looks for it each second, and agrees by giving it the other name: so
-// there is one answer, whoever is late. The moment is by the wall clock, which both read.
+// A goprof takes over from another one by two names in the folder that both use. The new one writes the moment into
+// the file asked. The one that has the folder looks for that file each second, and agrees by renaming it to agreed:
+// so there is one answer, whichever of them is late. The moment is by the wall clock, which both read.
 const (
 	asked  = ".goprof-next"
 	agreed = ".goprof-next-agreed"
@@ -22,8 +22,8 @@ const (
 )
 
 const (
-	// askAhead is how long before the moment the question is asked. Up to withdrawAhead before the moment the other one
-	// may agree. So it has withdrawAhead to end in time.
+	// askAhead is how long before the moment the question is asked. The other one may agree until withdrawAhead before
+	// the moment. So it has withdrawAhead to end in time.
 	askAhead, withdrawAhead = 3 * time.Second, time.Second
 	// askEvery is how often the answer is looked for.
 	askEvery = 20 * time.Millisecond
@@ -40,7 +40,7 @@ func Ask(ctx context.Context, dir string) (at time.Time, err error) {
 		return at, err
 	}
 	defer folder.Close()
-	folder.Remove(agreed) // an earlier one's
+	folder.Remove(agreed) // left by an earlier one
 	at = time.Now().Add(askAhead)
 	if err := writeMoment(folder, at); err != nil {
 		return at, err
@@ -71,7 +71,7 @@ func writeMoment(folder *os.Root, at time.Time) error {
 	return folder.Rename(draft, asked)
 }
 
-// Asked agrees to end, if somebody has asked for that, and returns when. It does not wait.
+// Asked agrees to end, if another goprof has asked for that, and returns when. It does not wait.
 func Asked(dir string) (at time.Time, ok bool) {
 	folder, err := os.OpenRoot(dir)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// TestHandover: both sides have one moment, and no file stays behind.
+// TestHandover: both sides agree on one moment. No file stays behind.
 func TestHandover(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -34,7 +34,7 @@ func TestHandover(t *testing.T) {
 	isEmpty(t, dir)
 }
 
-// TestNobodyAnswers: who does not agree in time has not agreed, also not later.
+// TestNobodyAnswers: an agent that does not agree in time has not agreed, and does not agree later.
 func TestNobodyAnswers(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -53,7 +53,8 @@ func TestNobodyAnswers(t *testing.T) {
 	isEmpty(t, dir)
 }
 
-// TestOldQuestion: an agent that was killed while it asked does not end the next one that uses the folder.
+// TestOldQuestion: an agent was killed while it asked. Its question does not end the next agent that uses the
+// folder.
 func TestOldQuestion(t *testing.T) {
 	dir := t.TempDir()
 	for _, text := range []string{"", "x", "1", "99999999999999999999", "9000000000000000000"} {
@@ -67,7 +68,7 @@ func TestOldQuestion(t *testing.T) {
 	}
 }
 
-// TestQuestionIsAPipe: somebody else who may write into the folder does not hold the agent up.
+// TestQuestionIsAPipe: another user that may write into the folder cannot hold the agent up.
 func TestQuestionIsAPipe(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, asked)

@@ -1,9 +1,9 @@
-// Package sole makes sure that one goprof alone uses a folder, and lets the next one take it over.
+// Package sole makes sure that only one goprof uses a folder, and lets the next one take it over.
 //
-// What you give: a folder. What you get: a lock on it, or InUse. The kernel lets go of the lock when goprof ends,
-// however it ends. On systems that have no such lock all get one.
+// You give a folder. You get a lock on it, or InUse. The kernel releases the lock when goprof ends, however it ends.
+// On systems without such a lock, every goprof gets one.
 //
-// A goprof that is to take over asks the one that has the lock to end at a moment that it names (handover.go).
+// A goprof that is to take over asks the one with the lock to end at a moment that it names (handover.go).
 package sole
 
 // InUse says that another goprof uses a folder.

@@ -17,8 +17,8 @@ import (
 // TestMain ends the browser.
 func TestMain(m *testing.M) { browser.Main(m) }
 
-// TestPage: speedscope's own page, in Chromium, loads our files, names the first thread, and draws without a complaint.
-// The page is served from its npm package on this machine; it reaches nothing else.
+// TestPage: speedscope's own page, in Chromium, loads our files, names the first thread, and draws without an error.
+// The page is served from its npm package on this machine, and reaches nothing else.
 func TestPage(t *testing.T) {
 	release := filepath.Join(sources.Viewers(t), "speedscope", "dist", "release")
 	files := map[string][]byte{

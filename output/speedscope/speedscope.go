@@ -68,7 +68,7 @@ func (w *trackWriter) file(notes []string) {
 	w.Raw("}\n")
 }
 
-// name is what speedscope shows above everything. It is the only place for what a reader must know.
+// name is the title that speedscope shows above everything. It is the only place for what a reader must know.
 func name(i *recording.Info, notes []string) string {
 	parts := []string{cmp.Or(i.Name, i.Meta.MainClass, "goprof")}
 	if i.Event != "" {
@@ -100,7 +100,8 @@ func (w *trackWriter) frame(i int) {
 	w.Raw("}")
 }
 
-// profiles writes one for each track. speedscope refuses a file without any, so there is an empty one if need be.
+// profiles writes a profile for each track. speedscope refuses a file without a profile, so an empty one is written
+// if there are no tracks.
 func (w *trackWriter) profiles() {
 	tracks := w.t.Tracks
 	if len(tracks) == 0 {
@@ -124,7 +125,7 @@ func (w *trackWriter) profile(tr *timeline.Track) {
 // maxTexts bounds the stacks whose text is kept, in bytes.
 const maxTexts = 32 << 20
 
-// stack writes a stack's frames. Most stacks of a recording come again, so their texts are kept.
+// stack writes a stack's frames. Most stacks of a recording occur again, so their texts are kept.
 func (w *trackWriter) stack(node int32) {
 	text, known := w.texts[node]
 	if !known {

@@ -19,11 +19,10 @@ import (
 	"goprof/output"
 	"goprof/output/recording"
 	"goprof/output/timeline"
-	"goprof/profile"
 	"goprof/testdata/sources"
 )
 
-// file is what we read of what we write. It is apart from the writer on purpose.
+// file is what the tests read of our files. It shares nothing with the writer, on purpose.
 type file struct {
 	Schema   string `json:"$schema"`
 	Exporter string `json:"exporter"`
@@ -53,7 +52,7 @@ func written(t testing.TB, src recording.Source, o Options) []byte {
 	return b.Bytes()
 }
 
-// checked reads a file and checks what no schema can: indices, bounds and sums.
+// checked reads a file, and checks what no schema can: indices, bounds and sums.
 func checked(t *testing.T, data []byte) (f file) {
 	t.Helper()
 	if err := json.Unmarshal(data, &f); err != nil {
@@ -93,7 +92,7 @@ func checked(t *testing.T, data []byte) (f file) {
 	return f
 }
 
-// lines are a file's profiles, for people and for comparing.
+// lines are the profiles of a file as text, for people and for comparison.
 func (f *file) lines() (all []string) {
 	for _, p := range f.Profiles {
 		all = append(all, fmt.Sprintf("%s (%s)", p.Name, p.Unit))
@@ -117,7 +116,7 @@ const (
 	native = "[truncated: no unwind info];G1ParTask::work(unsigned int);write"
 )
 
-// TestCPU: a profile for each thread, in the order of time, weighed by CPU time.
+// TestCPU: each thread has a profile in the order of time, weighed by CPU time.
 func TestCPU(t *testing.T) {
 	want := []string{
 		"worker-1 tid=4712 (nanoseconds)", java + " 3000000", native + " 500000",
@@ -138,7 +137,7 @@ func TestCPU(t *testing.T) {
 	}
 }
 
-// TestWall: a look stands for its span, and ends in its state.
+// TestWall: a look stands for its span. Its leaf is its state.
 func TestWall(t *testing.T) {
 	want := []string{
 		"worker-1 tid=4712 (nanoseconds)", java + ";[running] 10000000", java + ";[socket] 500000000",
@@ -155,7 +154,7 @@ func TestWall(t *testing.T) {
 	}
 }
 
-// TestNoTimes: without times and CPU time, samples weigh what they count.
+// TestNoTimes: samples without times and CPU time weigh what they count.
 func TestNoTimes(t *testing.T) {
 	f := checked(t, written(t, sources.Untimed(), Options{}))
 	want := []string{"all threads (none)", java + " 7", native + " 3", java + " 1"}
@@ -164,7 +163,7 @@ func TestNoTimes(t *testing.T) {
 	}
 }
 
-// TestEdges: nothing, one sample, a stack as deep as they come, names and numbers that mean harm.
+// TestEdges: no samples, one sample, the deepest possible stack, and harmful names and numbers.
 func TestEdges(t *testing.T) {
 	for name, src := range edges() {
 		f := checked(t, written(t, src, Options{}))
@@ -182,7 +181,7 @@ func edges() map[string]*sources.Fake {
 		"hostile": sources.Hostile()}
 }
 
-// TestBytes: allocations weigh their bytes.
+// TestBytes: the weight of an allocation is its bytes.
 func TestBytes(t *testing.T) {
 	src := sources.One()
 	src.Samples[0].Bytes = 4096
@@ -191,7 +190,8 @@ func TestBytes(t *testing.T) {
 	}
 }
 
-// TestTooMany: what does not fit is merged, nothing of its time is lost, and both the file and the caller are told.
+// TestTooMany: samples that do not fit are merged, and none of their time is lost. The file and the caller both
+// learn of it.
 func TestTooMany(t *testing.T) {
 	src := sources.Many(20_000)
 	var told []string
@@ -214,25 +214,15 @@ func TestTooMany(t *testing.T) {
 	}
 }
 
-// TestError: a source's error and a disk's come out.
+// TestError: Write returns the error of a source, and that of a disk.
 func TestError(t *testing.T) {
-	if err := Write(io.Discard, broken{sources.Empty()}, Options{}); !errors.Is(err, errBroken) {
+	if err := Write(io.Discard, sources.Broken{Fake: sources.Empty()}, Options{}); !errors.Is(err, sources.ErrBroken) {
 		t.Error(err)
 	}
-	if err := Write(fullDisk{}, sources.Many(1000), Options{}); !errors.Is(err, errBroken) {
+	if err := Write(sources.FullDisk{}, sources.Many(1000), Options{}); !errors.Is(err, sources.ErrBroken) {
 		t.Error(err)
 	}
 }
-
-var errBroken = errors.New("broken")
-
-type broken struct{ *sources.Fake }
-
-func (broken) Each(func(*profile.Sample) error) error { return errBroken }
-
-type fullDisk struct{}
-
-func (fullDisk) Write([]byte) (int, error) { return 0, errBroken }
 
 // all are files of every sort of recording, by name.
 func all(t *testing.T) map[string][]byte {
@@ -246,7 +236,7 @@ func all(t *testing.T) map[string][]byte {
 	return files
 }
 
-// TestSchema: the schema of speedscope itself says yes, by ajv; and no to a file that is wrong.
+// TestSchema: by ajv, speedscope's own schema accepts our files, and refuses a wrong one.
 func TestSchema(t *testing.T) {
 	node, modules := sources.Node(t), sources.Viewers(t)
 	script := sources.Script(t, `

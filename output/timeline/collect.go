@@ -39,17 +39,17 @@ type collector struct {
 	t      Timeline
 	stacks *stacks
 	tracks map[identity]*Track
-	groups map[string]*Track // of threads for which there is no track of their own
-	full   bool              // merging does not make room any more
+	groups map[string]*Track // groups of threads without tracks of their own
+	full   bool              // merging makes no more room
 
-	// How many samples, and frames of their stacks, may be kept and are.
+	// These count the samples, and the frames of their stacks: how many may be kept, and how many are.
 	most, kept             int
 	mostFrames, keptFrames int
 
-	cpu, span, bytes, wall bool // some sample has it
+	cpu, span, bytes, wall bool // some sample has such a value
 }
 
-// add takes a sample. It keeps nothing of it but Funcs and names.
+// add takes a sample. It keeps only its Funcs and names.
 func (c *collector) add(s *profile.Sample) error {
 	out := Sample{At: s.At.Wall, CPU: max(int64(s.CPU), 0), Span: max(int64(s.Span), 0), Bytes: max(s.Bytes, 0),
 		Looks: s.Looks(), State: s.State, Wall: s.Wall}
@@ -69,7 +69,7 @@ func (c *collector) add(s *profile.Sample) error {
 	return nil
 }
 
-// sees notes what is known of all samples.
+// sees notes facts about all samples.
 func (c *collector) sees(s *Sample) {
 	if c.t.Looks == 0 {
 		c.t.First, c.t.Last = s.At, s.At
@@ -84,7 +84,7 @@ func (c *collector) sees(s *Sample) {
 var valueOf = map[profile.Weight]Value{profile.Samples: Looks, profile.CPUTime: CPU, profile.WallTime: Span,
 	profile.Bytes: Bytes}
 
-// value is the weight that the user has named, or the best one that the recording's samples have.
+// value is the weight that the user has named, or else the best one that the recording's samples have.
 func (c *collector) value() Value {
 	switch {
 	case c.t.Info.Asked:
@@ -124,13 +124,13 @@ func (c *collector) keep(tr *Track, s *Sample) {
 // maxSlot is a length that can be made eight times as long.
 const maxSlot = math.MaxInt64 / 16
 
-// has reports whether there is room for so many samples and frames more.
+// has reports whether there is room for so many more samples and frames.
 func (c *collector) has(samples, frames int) bool {
 	return c.kept+samples <= c.most && c.keptFrames+frames <= c.mostFrames
 }
 
-// makeRoom merges until a quarter is free, with neighbours first, then within slots of time. Where a length of slots
-// has freed little, the next lengths would, too, and are passed over.
+// makeRoom merges until a quarter of the room is free: first neighbours, then within slots of time. If a length of
+// slots has freed little, the next lengths would free little, too, and are skipped.
 func (c *collector) makeRoom() {
 	span := time.Duration(min(Since(c.t.First, c.t.Last), maxSlot))
 	for {
@@ -168,13 +168,14 @@ func (c *collector) mergeAll(slot time.Duration) {
 	}
 }
 
-// merger makes one sample of equal neighbours, and with a slot of all that are equal and lie in it.
+// merger makes one sample of equal neighbours. With a slot, it makes one sample of all equal ones that lie in that
+// slot.
 type merger struct {
 	slot int64
 	open map[sameAs]int32 // the last sample of each sort, by its place
 }
 
-// sameAs is what samples have in common that are equal.
+// sameAs is what equal samples have in common.
 type sameAs struct {
 	node  int32
 	state profile.State
@@ -217,7 +218,7 @@ func (m *merger) equal(all []Sample, s *Sample) int {
 	return -1
 }
 
-// sortByTime keeps the order of the file where times are equal, or there are none.
+// sortByTime keeps the order of the file for samples with equal times, or without times.
 func sortByTime(all []Sample) {
 	byTime := func(a, b Sample) int { return cmp.Compare(a.At, b.At) }
 	if !slices.IsSortedFunc(all, byTime) {
@@ -233,7 +234,7 @@ func (s *Sample) take(o *Sample) {
 	s.Bytes, s.Looks = plus(s.Bytes, o.Bytes), plus(s.Looks, o.Looks)
 }
 
-// plus adds numbers of a file, which may be as large as they like.
+// plus adds numbers of a file, which may have any size.
 func plus(a, b int64) int64 {
 	if a > math.MaxInt64-b {
 		return math.MaxInt64
@@ -241,7 +242,7 @@ func plus(a, b int64) int64 {
 	return a + b
 }
 
-// saturated multiplies, and stops at the largest number.
+// saturated multiplies. Its result stops at the largest number.
 func saturated(a, b int64) int64 {
 	hi, lo := bits.Mul64(uint64(max(a, 0)), uint64(max(b, 0)))
 	if hi != 0 || lo > math.MaxInt64 {
@@ -250,7 +251,7 @@ func saturated(a, b int64) int64 {
 	return int64(lo)
 }
 
-// Since is how long after one moment another one is, not less than 0.
+// Since is the time from one moment to another, at least 0.
 func Since(from, to int64) int64 {
 	switch {
 	case to <= from:

@@ -24,13 +24,14 @@ func (j *JSON) Raw(text string) { j.w.WriteString(text) }
 // Int writes a number.
 func (j *JSON) Int(n int64) { j.w.Write(strconv.AppendInt(j.space[:0], n, 10)) }
 
-// Text writes a string. What a page or a terminal could take for more than text becomes '?', or is escaped.
+// Text writes a string. Characters that a page or a terminal could take for more than text become '?', or are
+// escaped.
 func (j *JSON) Text(s string) { j.Any(output.Printable(s)) }
 
-// Any writes what encoding/json knows.
+// Any writes any value that encoding/json knows.
 func (j *JSON) Any(v any) {
 	data, err := json.Marshal(v)
-	if err != nil { // only types that JSON has not could do that
+	if err != nil { // only types that JSON lacks could cause that
 		data = []byte("null")
 	}
 	j.w.Write(data)

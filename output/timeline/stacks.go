@@ -15,7 +15,7 @@ const (
 	recentBits = 13 // of the number of frames that are found at once
 )
 
-// fullName is the stack of samples for whose own there is no room.
+// fullName is the stack of samples for whose own stack there is no room.
 const fullName = "[too many stacks]"
 
 var (
@@ -31,7 +31,7 @@ type stacks struct {
 	funcs   map[profile.Func]*profile.Func // one for each content
 	same    map[*profile.Func]*profile.Func
 	frameOf map[Frame]int32
-	nodeOf  map[uint64]int32 // by parent and frame
+	nodeOf  map[uint64]int32 // one for each content
 	seed    maphash.Seed
 	cache   map[uint64]int32 // by hash of the whole stack
 	known   map[knownStack]int32
@@ -63,7 +63,7 @@ func (s *step) place() uint64 {
 	return h >> (64 - recentBits)
 }
 
-// knownStack is a stack that its reader has numbered, with what stands at its leaf.
+// knownStack is a stack with a number by its reader, and the frame at its leaf.
 type knownStack struct {
 	number uint64
 	leaf   *profile.Func
@@ -82,7 +82,7 @@ func newStacks() *stacks {
 		labels: make(map[labelKey]*profile.Func)}
 }
 
-// stack is what a sample's stack is made of: its frames, and at its ends what is no frame.
+// stack is the parts of a sample's stack: its frames, and labels at its ends.
 type stack struct {
 	number uint64          // the reader's, 0 for none
 	frames []profile.Frame // leaf first
@@ -90,7 +90,8 @@ type stack struct {
 	leaf   *profile.Func   // the state, nil if the frames have one
 }
 
-// of finds the parts of a sample's stack. A look of a wall-clock mode ends in its state, as goprof's own files have it.
+// of finds the parts of a sample's stack. A look of a wall-clock mode has its state as its leaf, as in goprof's own
+// files.
 func (s *stacks) of(sample *profile.Sample) (st stack) {
 	if sample.Stack != nil {
 		st.number = sample.StackNumber
@@ -117,7 +118,7 @@ func (s *stacks) label(key labelKey) *profile.Func {
 	return fn
 }
 
-// add returns a stack's node. ok is false if there is no room for it: the node is that of a stack that says so.
+// add returns a stack's node. ok is false if there is no room: the node is then that of a stack that says so.
 func (s *stacks) add(st stack) (node int32, ok bool) {
 	key := knownStack{st.number, st.leaf}
 	if n, found := s.known[key]; found {
@@ -163,7 +164,7 @@ func (s *stacks) hash(st stack) uint64 {
 	return h
 }
 
-// is reports whether a node's stack is this one.
+// is reports whether this stack is the stack of a node.
 func (s *stacks) is(node int32, st stack) bool {
 	next := func(fn *profile.Func, kind profile.Kind, line int32) bool {
 		if node == 0 {
@@ -245,7 +246,7 @@ func (s *stacks) child(parent int32, f Frame) (int32, bool) {
 	return node, true
 }
 
-// function is the one Func for all of the same content: readers may make several.
+// function is the one Func for all Funcs with the same content: readers may make several.
 func (s *stacks) function(fn *profile.Func) *profile.Func {
 	if one := s.same[fn]; one != nil {
 		return one
@@ -259,7 +260,7 @@ func (s *stacks) function(fn *profile.Func) *profile.Func {
 	}
 	one := s.funcs[*fn]
 	if one == nil && len(s.funcs) >= maxFrames {
-		return fn // no frame has room for it
+		return fn // there is no room for frames of it
 	}
 	if one == nil {
 		one = fn
@@ -269,7 +270,7 @@ func (s *stacks) function(fn *profile.Func) *profile.Func {
 	return one
 }
 
-// noRoom is the node of a stack of one frame that says so. It is the only one beyond the bounds.
+// noRoom is the node of a stack of one frame that says so. It is the only node beyond the bounds.
 func (s *stacks) noRoom() int32 {
 	if s.full == 0 {
 		s.full = int32(len(s.nodes))

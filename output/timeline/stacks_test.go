@@ -7,7 +7,7 @@ import (
 	"goprof/profile"
 )
 
-// TestFunctionsAreBounded: a file with any number of different methods does not fill the memory.
+// TestFunctionsAreBounded: a file with any number of different methods does not fill memory.
 func TestFunctionsAreBounded(t *testing.T) {
 	s := newStacks()
 	for i := range maxFrames + 1000 {

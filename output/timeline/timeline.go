@@ -8,16 +8,16 @@ import (
 	"goprof/profile"
 )
 
-// Options say what may be kept.
+// Options bound what is kept.
 type Options struct {
 	Samples int  // at most; 0 for DefaultSamples
 	Frames  int  // of the stacks of all samples together, at most; 0 for any number
 	Tracks  int  // at most; 0 for DefaultTracks
 	Virtual int  // tracks of single virtual threads, at most; 0 for DefaultVirtual
-	Merge   bool // equal neighbours of a thread become one, even if there is room for all
+	Merge   bool // equal neighbours of a thread become one, even if there is room for all of them
 }
 
-// What is kept where Options do not say.
+// The bounds if Options do not tell.
 const (
 	DefaultSamples = 1 << 21 // of 64 bytes each
 	DefaultTracks  = 200

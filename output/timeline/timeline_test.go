@@ -9,7 +9,8 @@ import (
 	"goprof/testdata/sources"
 )
 
-// TestBound: however small the room, looks are kept or counted as left out, and CPU time of what is kept is not lost.
+// TestBound: however small the room is, each look is kept or counted as left out. The CPU time of kept looks is not
+// lost.
 func TestBound(t *testing.T) {
 	for _, most := range []int{1, 10, 1000, 100_000} {
 		tl, err := Collect(sources.Many(5000), Options{Samples: most})
@@ -36,8 +37,8 @@ func TestBound(t *testing.T) {
 	}
 }
 
-// TestStacks: a stack that a Source overwrites is not taken for the one before it, and one with other Funcs of the same
-// content is the same.
+// TestStacks: a Source overwrites a stack. The new stack is not taken for the one before it. A stack with other
+// Funcs of the same content is the same stack.
 func TestStacks(t *testing.T) {
 	s := newStacks()
 	fn, same := *sources.Round, *sources.Round
@@ -53,7 +54,7 @@ func TestStacks(t *testing.T) {
 	}
 }
 
-// TestSince: times of a file may be anything.
+// TestSince: the times in a file may be anything.
 func TestSince(t *testing.T) {
 	for _, c := range []struct{ from, to, want int64 }{
 		{1, 3, 2}, {3, 1, 0}, {math.MinInt64, math.MaxInt64, math.MaxInt64}, {-5, 5, 10}, {math.MaxInt64, math.MinInt64, 0},

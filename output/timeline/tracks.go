@@ -19,8 +19,8 @@ const (
 	virtualThreads = "virtual threads"
 )
 
-// identity tells threads apart. A thread that renames itself stays one where the JVM's number for it is known. A
-// virtual thread is one on whatever carrier it runs.
+// identity tells threads apart. A thread that renames itself stays one thread if the JVM's number for it is known. A
+// virtual thread is one thread on whatever carrier it runs.
 type identity struct {
 	tid     int
 	id      int64
@@ -39,8 +39,8 @@ func identityOf(t *profile.Thread) identity {
 	return id
 }
 
-// track is a thread's track. Of so many threads that a track for each would fill the memory, those of one pool share
-// one.
+// track is a thread's track. If a track for each thread would fill the memory, the threads of one pool share a
+// track.
 func (c *collector) track(t *profile.Thread) *Track {
 	id := identityOf(t)
 	tr := c.tracks[id]
@@ -52,7 +52,8 @@ func (c *collector) track(t *profile.Thread) *Track {
 		c.tracks[id] = tr
 		c.t.Tracks = append(c.t.Tracks, tr)
 	}
-	tr.Name = cmp.Or(t.JavaName, carrierless(t), tr.Name) // the last one: a thread that was renamed is looked for by it
+	// the last name: a user looks for a renamed thread by that name
+	tr.Name = cmp.Or(t.JavaName, carrierless(t), tr.Name)
 	return tr
 }
 
@@ -88,7 +89,7 @@ func poolOf(name string, virtual bool) string {
 	return otherThreads
 }
 
-// Title is the track's name for people, with what tells threads of one name apart.
+// Title is the track's name for people. It tells threads with the same name apart.
 func (tr *Track) Title() string {
 	switch {
 	case tr.Group && tr.Threads > 1:
@@ -122,7 +123,7 @@ func (t *Timeline) weigh(tr *Track) {
 }
 
 // group makes at most so many tracks, the heaviest first. Virtual threads beyond their number are grouped by their
-// pools, and then all that are too many are one track.
+// pools. Then all tracks beyond the bound become one.
 func (t *Timeline) group(virtual, most int) {
 	byWeight := func(a, b *Track) int {
 		return cmp.Or(cmp.Compare(b.Weight, a.Weight), cmp.Compare(len(b.Samples), len(a.Samples)))
@@ -141,7 +142,7 @@ func (t *Timeline) group(virtual, most int) {
 			out = append(out, tr)
 			continue
 		}
-		if singles++; singles <= virtual/2 { // the heaviest stay: one of them may be what is looked for
+		if singles++; singles <= virtual/2 { // the heaviest ones stay: the user may look for one of them
 			out = append(out, tr)
 			continue
 		}
@@ -157,7 +158,7 @@ func (t *Timeline) group(virtual, most int) {
 	t.gatherOthers(most)
 }
 
-// gatherOthers makes one track of all that are too many.
+// gatherOthers makes one track of all tracks beyond the bound.
 func (t *Timeline) gatherOthers(most int) {
 	if len(t.Tracks) <= most {
 		return

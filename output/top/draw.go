@@ -8,16 +8,18 @@ import (
 	"goprof/profile"
 )
 
-// What fits on a screen is decided by its size alone: names last, and what can be seen elsewhere first, are left out.
+// The size of a screen alone decides what fits on it. Parts that can be seen elsewhere are left out first, names
+// last.
 
 const (
 	// stateWidth holds the longest state without what is waited for.
 	stateWidth = 9
-	// tidFrom, allocFrom and frameFrom are from how many columns on a table has these.
+	// tidFrom, allocFrom and frameFrom are the numbers of columns from which on a table has these.
 	tidFrom, allocFrom, frameFrom = 60, 48, 72
-	// nameMost is how wide names of threads are at most where there is a column behind them.
+	// nameMost bounds the width of threads' names if there is a column behind them.
 	nameMost = 40
-	// bothFrom is from how many lines on threads and methods are shown together, methodsPart which part methods have.
+	// bothFrom is the number of lines from which on threads and methods are shown together. methodsPart is the part of
+	// these lines that methods have.
 	bothFrom, methodsPart = 12, 3
 	// much is the share of a CPU, or of the samples, that stands out.
 	much = 0.5
@@ -53,7 +55,7 @@ func (m *Model) Draw(columns, rows int) []Line {
 	return lines
 }
 
-// head is what concerns the whole process. A low screen has less of it.
+// head is the lines about the whole process. A low screen has fewer of them.
 func (m *Model) head(columns, rows int) []Line {
 	r := m.shown
 	who := fmt.Sprintf("%d %s", r.PID, clean(r.Main))
@@ -73,7 +75,7 @@ func (m *Model) head(columns, rows int) []Line {
 	return lines
 }
 
-// usage is what the process used.
+// usage is what the process has used.
 func usage(r *Reading, narrow bool) string {
 	busy := 0
 	for i := range r.Threads {
@@ -108,7 +110,7 @@ func collector(r *Reading) string {
 	return s
 }
 
-// cost is what goprof took, and what it did to the process.
+// cost is what goprof used, and how it disturbed the process.
 func cost(r *Reading) string {
 	s := fmt.Sprintf("goprof  %s%% of a CPU", percent(r.Own.CPU))
 	if r.Own.Memory > 0 {
@@ -156,7 +158,7 @@ func (m *Model) tables(columns, rows int) []Line {
 	return append(m.threadTable(columns, rows-methods), m.methodTable(columns, methods)...)
 }
 
-// layout is which columns a table of threads has.
+// layout is the columns of a table of threads.
 type layout struct {
 	tid, alloc  bool
 	name, frame int // their widths; frame 0: none
@@ -198,7 +200,7 @@ func (m *Model) threadTable(columns, rows int) []Line {
 	return lines
 }
 
-// threadHead says by what threads are sorted.
+// threadHead names the key by which threads are sorted.
 func (m *Model) threadHead() string {
 	s := "THREAD by " + m.order.String()
 	if m.reversed {

@@ -28,8 +28,8 @@ type (
 	}
 )
 
-// JSON writes the threads, the largest CPU time first, and the methods, the largest share first. Text of the target is
-// as the target has it, escaped as JSON asks.
+// JSON writes the threads, those with the most CPU time first, and the methods, those with the largest share first.
+// Text of the target is unchanged, and escaped as JSON demands.
 func JSON(to io.Writer, r *Reading) error {
 	j := jsonReading{Threads: []jsonTopThread{}, Methods: []jsonMethod{}}
 	for _, t := range sortedThreads(r.Threads, ByCPU, false) {

@@ -54,7 +54,7 @@ const (
 	numPanes
 )
 
-// ActionKind is what the user asks for that is not the model's to do.
+// ActionKind is something that the user asks for and that the model cannot do itself.
 type ActionKind int
 
 const (
@@ -63,7 +63,7 @@ const (
 	Suspend // stop goprof, as Ctrl-Z does
 	Dump    // write a dump
 	Record  // begin or end a recording
-	Look    // the stack of TID is wanted from now on; 0: of none
+	Look    // the stack of TID is wanted from now on; with 0, no stack
 )
 
 // Action is what the user asks for.
@@ -188,7 +188,7 @@ func (m *Model) typeFilter(key, text string) {
 	m.arrange()
 }
 
-// arrange makes the lists that are shown.
+// arrange sorts and filters the lists that are shown.
 func (m *Model) arrange() {
 	if m.shown == nil {
 		return
@@ -215,7 +215,7 @@ func (m *Model) arrange() {
 	m.methods = slices.DeleteFunc(m.methods, func(c Method) bool { return !has(c.Name) })
 }
 
-// at is where the selected thread stands.
+// at is the place of the selected thread.
 func (m *Model) at() int {
 	return max(slices.IndexFunc(m.threads, func(t Thread) bool { return t.TID == m.selected }), 0)
 }
@@ -236,7 +236,7 @@ func (m *Model) move(key string) {
 	case "pgdown":
 		to += max(m.visible, 1)
 	case "home", "g":
-		m.selected = 0 // and it stays on the first one
+		m.selected = 0 // the selection stays on the first one
 		return
 	case "end", "G":
 		to = len(m.threads) - 1

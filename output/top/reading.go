@@ -1,8 +1,8 @@
 // Package top is one JVM on one screen, drawn anew every second: what "goprof top" shows.
 //
-// What you give: a Reading each second, and the keys that the user presses. What you get: the lines of a screen of any
-// size, and what the user asks for (an Action). All of it is computed from these alone: no clock, no terminal and no
-// process is looked at here. Names in a Reading are the target's own, and may hold anything: they are cleaned where
+// You give a Reading each second, and the keys that the user presses. You get the lines of a screen of any size, and
+// what the user asks for (an Action). Everything is computed from these alone: this package looks at no clock, no
+// terminal and no process. Names in a Reading are the target's own, and may hold anything: they are cleaned when
 // they are drawn.
 package top
 
@@ -25,7 +25,7 @@ type Reading struct {
 	AllocKnown bool
 	Threads    []Thread
 
-	// Methods are of the samples in the Window; Samples is how many.
+	// Methods are of the samples in the Window. Samples is the number of these.
 	Methods []Method
 	Window  time.Duration
 	Samples int64
@@ -42,7 +42,7 @@ type Thread struct {
 	State string
 	CPU   float64 // 1 is one CPU all the time
 	Frame string  // the topmost Java method when it was last seen; empty if there was none, or it is not known
-	// Alloc is in bytes a second. It is not known for threads that are not Java's, and of JVMs that do not count it.
+	// Alloc is in bytes a second. It is not known for threads that are not Java's, and for JVMs that do not count it.
 	Alloc      float64
 	AllocKnown bool
 }

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// Order is what threads are sorted by.
+// Order is the key by which threads are sorted.
 type Order int
 
 const (
-	ByCPU   Order = iota // what used most first
-	ByAlloc              // what allocated most first
+	ByCPU   Order = iota // the largest CPU time first
+	ByAlloc              // the largest allocation first
 	ByName
 	ByState
 )
@@ -20,8 +20,8 @@ var orderNames = [...]string{ByCPU: "cpu", ByAlloc: "alloc", ByName: "name", ByS
 
 func (o Order) String() string { return orderNames[o] }
 
-// sortedThreads is a sorted copy. Threads that are equal otherwise stand by CPU, then by their numbers, so that idle
-// ones do not change places each second.
+// sortedThreads is a sorted copy. Threads that are equal otherwise are sorted by CPU, and then by their numbers, so
+// that idle ones do not change places each second.
 func sortedThreads(threads []Thread, by Order, reversed bool) []Thread {
 	sorted := slices.Clone(threads)
 	slices.SortFunc(sorted, func(a, b Thread) int {

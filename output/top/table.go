@@ -5,10 +5,10 @@ import (
 	"io"
 )
 
-// tableColumns is how wide the table is that goes to a file.
+// tableColumns is the width of a table in a file.
 const tableColumns = 160
 
-// Text writes a reading as a table: what a screen shows that is high enough for all of it.
+// Text writes a reading as a table: the contents of a screen that is high enough for everything.
 func Text(to io.Writer, r *Reading) error {
 	m := New()
 	m.Show(r)

@@ -10,8 +10,8 @@ import (
 	"goprof/output"
 )
 
-// Text for a terminal, whose columns are counted: a line that is longer than the terminal is wide would wrap, and push
-// the others out of their places.
+// Text for a terminal has counted columns: a line that is wider than the terminal would wrap, and push the others
+// out of their places.
 
 // wide are the runes that take two columns: those that are Wide or Fullwidth in Unicode standard annex 11, by blocks.
 var wide = [][2]rune{
@@ -27,7 +27,7 @@ var wide = [][2]rune{
 	{0x20000, 0x3fffd},
 }
 
-// columns is how many a rune takes. Those that take none are not drawn, see clean.
+// columns is the number of columns that a rune takes. Runes that take none are not drawn, see clean.
 func columns(r rune) int {
 	if r < wide[0][0] {
 		return 1
@@ -40,8 +40,8 @@ func columns(r rune) int {
 	return 1
 }
 
-// clean is text of the target, fit for a terminal. What takes no column of its own goes, too: terminals do not agree
-// on what a rune with such marks looks like, and hundreds of marks may follow one letter.
+// clean makes text of the target fit for a terminal. Runes without a column of their own are removed, too: terminals
+// do not agree on how a rune with such marks looks, and hundreds of marks may follow one letter.
 func clean(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf) || r >= 0xfe00 && r <= 0xfe0f {
@@ -59,7 +59,7 @@ func width(s string) (n int) {
 	return n
 }
 
-// fit cuts or fills clean text to exactly so many columns. What is cut off at the end is marked.
+// fit cuts or fills clean text to exactly so many columns. A mark shows that the end was cut off.
 func fit(s string, n int) string {
 	if n <= 0 {
 		return ""
@@ -80,7 +80,7 @@ func fit(s string, n int) string {
 	return b.String() + strings.Repeat(" ", n-1-used)
 }
 
-// fitEnd is fit that cuts off the beginning: of a method the end of its name says most.
+// fitEnd is fit that cuts off the beginning: of a method's name the end says most.
 func fitEnd(s string, n int) string {
 	w := width(s)
 	if w <= n || n <= 1 {
@@ -126,7 +126,7 @@ func bytesText(n float64) string {
 	return "much"
 }
 
-// short is a duration with two digits that mean something.
+// short is a duration with two significant digits.
 func short(d time.Duration) string {
 	switch {
 	case d < time.Millisecond:

@@ -29,8 +29,8 @@ func example() *Reading {
 	return r
 }
 
-// TestDrawFits: whatever the size and whatever is shown, no line is too wide, none too many, and nothing in one moves
-// the cursor.
+// TestDrawFits: whatever the size and the contents of the screen, no line is too wide, there are not too many lines,
+// and no text moves the cursor.
 func TestDrawFits(t *testing.T) {
 	m := New()
 	check := func(what string) {
@@ -67,7 +67,8 @@ func TestDrawFits(t *testing.T) {
 	check("no stack")
 }
 
-// TestSelection: the selected thread is the same when others change places, and is drawn wherever it stands.
+// TestSelection: the selected thread stays selected when other threads change places. It is drawn wherever it
+// stands.
 func TestSelection(t *testing.T) {
 	m, r := New(), &Reading{}
 	for i := range 300 {
@@ -97,7 +98,7 @@ func TestSelection(t *testing.T) {
 	}
 }
 
-// TestTypingIsNoCommand: letters that are keys elsewhere are text while a filter is typed.
+// TestTypingIsNoCommand: while a filter is typed, letters are text. Elsewhere they are keys.
 func TestTypingIsNoCommand(t *testing.T) {
 	m := New()
 	m.Show(example())
@@ -125,7 +126,7 @@ func TestWindow(t *testing.T) {
 		return s
 	}
 	w := NewWindow(10 * time.Second)
-	w.Add(time.Second, stack(c, a), 1) // too old in the end
+	w.Add(time.Second, stack(c, a), 1) // this is too old in the end
 	w.Add(9*time.Second, stack(a, b, b, a, b), 3)
 	w.Add(12*time.Second, stack(b), 1)
 	methods, samples := w.Methods(15 * time.Second)
@@ -137,7 +138,7 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-// TestWindowIsBounded: a program with ever new methods does not fill memory.
+// TestWindowIsBounded: a program with more and more methods does not fill memory.
 func TestWindowIsBounded(t *testing.T) {
 	w := NewWindow(time.Second)
 	for i := range 3 * maxMethods {
@@ -197,7 +198,7 @@ func TestBytesText(t *testing.T) {
 	}
 }
 
-// FuzzFit: text of any kind takes exactly the columns that it is to take, and moves no cursor.
+// FuzzFit: text of any kind takes exactly the wanted columns, and moves no cursor.
 func FuzzFit(f *testing.F) {
 	for _, s := range []string{"", "main", "\x1b[2J", "名前", "a\u0301", "👩‍👩‍👧", "\xff\xfe", "\u202eabc"} {
 		f.Add(s, 5)

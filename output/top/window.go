@@ -15,14 +15,14 @@ import (
 type Window struct {
 	length time.Duration
 	slices [windowSlices]windowSlice
-	seen   map[*profile.Func]int64 // the sample in which a function was counted last
+	seen   map[*profile.Func]int64 // the number of the last sample for which a function was counted
 	round  int64
 }
 
 const (
-	// windowSlices is into how many parts a window is cut.
+	// windowSlices is the number of parts of a window.
 	windowSlices = 20
-	// maxMethods bounds what a slice knows: its further methods are counted as samples only.
+	// maxMethods bounds the methods of a slice: samples of further methods count as samples only.
 	maxMethods = 4096
 )
 
@@ -45,13 +45,13 @@ func (w *Window) Length() time.Duration { return w.length }
 
 func (w *Window) number(at time.Duration) int64 { return int64(at / (w.length / windowSlices)) }
 
-// Add counts a stack n times. Moments count from any fixed one on.
+// Add counts a stack n times. Moments are times since any fixed moment.
 func (w *Window) Add(at time.Duration, stack *profile.Stack, n int64) {
 	number := w.number(at)
 	s := &w.slices[number%windowSlices]
 	if s.number != number || s.methods == nil {
 		if s.number > number {
-			return // it comes after its time is over
+			return // this sample comes after the end of its slice
 		}
 		*s = windowSlice{number: number, methods: map[*profile.Func]counts{}}
 		clear(w.seen)

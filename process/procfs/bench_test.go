@@ -2,7 +2,7 @@ package procfs
 
 import "testing"
 
-// hot is what the sampler reads thousands of times a second.
+// hot are the files that the sampler reads thousands of times a second.
 var hot = []struct {
 	name, text string
 	parse      func(b []byte) (ok bool)
@@ -24,11 +24,11 @@ var hot = []struct {
 	{"switches", longStatus, func(b []byte) bool { return StatusSwitches(b) == 7 }},
 }
 
-// longStat is as long as what current kernels write.
+// longStat is as long as a stat of current kernels.
 const longStat = "4711 (C2 CompilerThre) S 4700 4700 4700 34817 4700 4194368 12345 678 9 10 31415 9265 0 0 20 0 42 0 " +
 	"123456789 8589934592 65536 18446744073709551615 1 1 0 0 0 0 0 4096 1260 0 0 0 17 3 0 0 0 0 0 0 0 0 0 0 0 0 0\n"
 
-// longStatus is as long as what current kernels write.
+// longStatus is as long as a status of current kernels.
 const longStatus = "Name:\tC2 CompilerThre\nUmask:\t0022\nState:\tS " +
 	"(sleeping)\nTgid:\t4700\nNgid:\t0\nPid:\t4711\nPPid:\t1\nTracerPid:\t12\n" +
 	"Uid:\t1000\t1000\t1000\t1000\nGid:\t1000\t1000\t1000\t1000\nFDSize:\t512\nGroups:\t4 24 27 30 46 1000 " +
@@ -47,7 +47,7 @@ const longStatus = "Name:\tC2 CompilerThre\nUmask:\t0022\nState:\tS " +
 	"Cpus_allowed_list:\t0-7\nMems_allowed:\t00000000,00000001\nMems_allowed_list:\t0\nvoluntary_ctxt_switches:\t3\n" +
 	"nonvoluntary_ctxt_switches:\t4\n"
 
-// TestNoAllocation: the sampler reads while it measures.
+// TestNoAllocation: reading these files allocates nothing, for the sampler reads while it measures.
 func TestNoAllocation(t *testing.T) {
 	for _, c := range hot {
 		text := []byte(c.text)

@@ -62,7 +62,7 @@ func FuzzAny(f *testing.F) {
 	})
 }
 
-// stateOf makes a state that the kernel could write out of any byte.
+// stateOf makes a state that the kernel could write from any byte.
 func stateOf(b byte) byte {
 	if b <= ' ' || b >= 0x7f || b == ')' {
 		return 'S'
@@ -70,7 +70,7 @@ func stateOf(b byte) byte {
 	return b
 }
 
-// FuzzStat writes a line as the kernel does, with any name, and reads it, cut off anywhere.
+// FuzzStat writes a line as the kernel does, with any name. It reads the line, cut off at any place.
 func FuzzStat(f *testing.F) {
 	f.Add([]byte("java"), byte('S'), uint64(31415), uint64(7), uint16(3), 30)
 	f.Add([]byte("a) R 1 (b"), byte('R'), uint64(1), uint64(1<<40), uint16(0), 9)
@@ -89,7 +89,7 @@ func FuzzStat(f *testing.F) {
 		if name := Comm(line); name != strings.ToValidUTF8(string(comm), "\uFFFD") {
 			t.Fatalf("%q: %q", line, name)
 		}
-		// Of a line that is cut off behind the state, nothing of the name is taken for it.
+		// If a line is cut off behind the state, no part of the name is taken for the state.
 		line = line[:len(head)+min(max(cut, 0), len(line)-len(head))]
 		if s, _ := ParseStat(line); s.State != state ||
 			s.CPU != -1 && !strings.HasPrefix(fmt.Sprint(cpu), fmt.Sprint(s.CPU)) {
@@ -98,7 +98,7 @@ func FuzzStat(f *testing.F) {
 	})
 }
 
-// FuzzStatus reads hostile text, and then finds what is put behind it.
+// FuzzStatus reads hostile text. It must find a line that is appended to that text.
 func FuzzStatus(f *testing.F) {
 	f.Add([]byte("Name:\tjava\nState:\tS "+
 		"(sleeping)\nTgid:\t7\nNgid:\t0\nPid:\t7\nPPid:\t1\nTracerPid:\t0\nUid:\t1000\t1000\t1000\t1000\nNSpid:\t7\t3\n"),
@@ -129,7 +129,7 @@ func FuzzStatus(f *testing.F) {
 			got.KernelThread {
 			t.Fatalf("%+v", got)
 		}
-		// A single line is the first of its kind: the kernel writes no second one.
+		// The kernel writes each line once, so the first line of a kind counts.
 		alone := "Umask:\t0022\n" + tail
 		if StatusState([]byte(alone)) != state || StatusTracer([]byte(alone)) != 12 || StatusSwitches([]byte(alone)) != 7 {
 			t.Fatalf("%q", alone)
@@ -140,7 +140,7 @@ func FuzzStatus(f *testing.F) {
 	})
 }
 
-// FuzzKernel writes what the kernel would, and reads it.
+// FuzzKernel writes the files as the kernel does, and reads them.
 func FuzzKernel(f *testing.F) {
 	f.Add([]byte("java"), uint64(7), uint64(9), uint16(3), int64(202), uint64(0x7ffe10))
 	f.Add([]byte("a\n----\nse.exec_start : 1"), ^uint64(0)>>1, uint64(0), uint16(0), int64(-1), ^uint64(0))
@@ -180,7 +180,7 @@ func FuzzKernel(f *testing.F) {
 	})
 }
 
-// FuzzEachTask reads a directory of two threads, with the entries that every directory has, and one more.
+// FuzzEachTask reads a directory of two threads, with the entries of every directory, and with one entry more.
 func FuzzEachTask(f *testing.F) {
 	f.Add([]byte("java"), uint16(7))
 	f.Add([]byte("12x"), uint16(0))

@@ -206,7 +206,7 @@ func TestEachSocket(t *testing.T) {
 	}
 }
 
-// FuzzMachine reads arbitrary bytes as each of the files about machine, control groups and sockets.
+// FuzzMachine reads arbitrary bytes as each file about the machine, control groups and sockets.
 func FuzzMachine(f *testing.F) {
 	for _, s := range []string{"some avg10=1.0 avg60=2.0 avg300=3.0 total=4\nfull avg10=0 avg60=0 avg300=0 total=0\n",
 		"cpu  1 2 3 4 5 6 7 8\ncpu0 1\nprocs_running 3\nprocs_blocked 1\n", "VmRSS:\t 1 kB\nCpus_allowed_list:\t0-3,8\n",

@@ -13,7 +13,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// content is 300 KB: zeros, words that repeat, and what cannot be compressed.
+// content is 300 KB: zeros, words that repeat, and bytes that cannot be compressed.
 func content() []byte {
 	b := make([]byte, 100<<10)
 	b = append(b, bytes.Repeat([]byte("core file "), 10<<10)...)
@@ -36,17 +36,17 @@ func zstded(b []byte) []byte {
 	return w.EncodeAll(b, nil)
 }
 
-// lz4ed is a frame of blocks that are stored, and of one that repeats "core file " by matches that reach into
+// lz4ed is a frame of stored blocks, and of one block that repeats "core file " by matches that reach into
 // themselves.
 func lz4ed(b []byte) []byte {
 	out := append([]byte{}, lz4Magic...)
-	out = append(out, 1<<6, 4<<4, 0) // version 1, blocks of 64 KB, a checksum that nobody reads
+	out = append(out, 1<<6, 4<<4, 0) // version 1, blocks of 64 KB, a checksum that goprof does not read
 	for len(b) > 0 {
 		n := min(len(b), 64<<10)
 		out = append(out, byte(n), byte(n>>8), byte(n>>16), 0x80)
 		out, b = append(out, b[:n]...), b[n:]
 	}
-	// Ten bytes as they are, then a match of 10+15+4+255+11 = 295 bytes that begins ten bytes back, then five bytes.
+	// Ten bytes as they are. Then a match of 10+15+4+255+11 = 295 bytes that begins ten bytes back. Then five bytes.
 	block := append([]byte{0xaf}, "core file "...)
 	block = append(block, 10, 0, 255, 21)
 	block = append(append(block, 0x50), "the e"...)
@@ -80,7 +80,7 @@ func TestOpen(t *testing.T) {
 			if name == "" {
 				return
 			}
-			// Cut off: what there is, and an error.
+			// A file that is cut off gives its contents so far, and an error.
 			if err := os.WriteFile(file, c.packed[:len(c.packed)-len(c.packed)/3], 0o600); err != nil {
 				t.Fatal(err)
 			}

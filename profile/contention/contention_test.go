@@ -54,7 +54,8 @@ func TestVirtualOwners(t *testing.T) {
 			WaitsFor: &profile.WantedLock{Owner: profile.ThreadRef{Virtual: 31}}},
 		{Virtual: &profile.VirtualThread{ID: 31},
 			WaitsFor: &profile.WantedLock{Owner: profile.ThreadRef{TID: 7, Virtual: 30}}},
-		{TID: 8, WaitsFor: &profile.WantedLock{Owner: profile.ThreadRef{Virtual: 99}}}, // one that the dump does not have
+		// the dump does not have this thread
+		{TID: 8, WaitsFor: &profile.WantedLock{Owner: profile.ThreadRef{Virtual: 99}}},
 	}
 	g := New(threads)
 	if len(g.Deadlocks) != 1 || !slices.Equal(g.Deadlocks[0], []int{0, 1}) || len(g.Chains) != 0 {
@@ -62,8 +63,9 @@ func TestVirtualOwners(t *testing.T) {
 	}
 }
 
-// TestAgainstBruteForce: on random graphs, a thread is in a deadlock exactly if following the owners from it comes back
-// to it and meets no wait that ends by itself; and behind a root wait exactly those that lead to it.
+// TestAgainstBruteForce uses random graphs. A thread is in a deadlock exactly if following the owners from it comes
+// back to it and meets no wait that ends by itself. Behind a root are exactly the threads with waits that lead to
+// it.
 func TestAgainstBruteForce(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 20000 {

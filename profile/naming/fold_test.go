@@ -8,7 +8,8 @@ import (
 	"goprof/profile"
 )
 
-// What the list holds, by names as JVMs of all ages have them, and what it leaves alone.
+// TestPlumbingOf: methods on the list of plumbing, by their names in JVMs of all ages, and methods that are not on
+// it.
 func TestPlumbingOf(t *testing.T) {
 	for what, names := range map[Plumbing]string{
 		Lambda: `P$$Lambda.run P$$Lambda$12.run P$$Lambda$10+0x00007f5028003448.run P$$Lambda+0x00007f99a8001228.run
@@ -45,7 +46,7 @@ func TestPlumbingOf(t *testing.T) {
 	}
 }
 
-// Stacks root first: capital letters are plumbing, n is native code, c the call stub.
+// foldCases are stacks, root first: capital letters are plumbing, n is native code, c the call stub.
 var foldCases = []struct{ what, stack, want string }{
 	{"nothing to fold", "abc", "abc"},
 	{"a run", "aMMb", "a[M]b"},
@@ -104,7 +105,7 @@ func TestFold(t *testing.T) {
 	}
 }
 
-// TestNativePlumbing: names of native functions as JVMs from 8 on and two C libraries have them.
+// TestNativePlumbing: names of native functions as in JVMs from 8 on, and in two C libraries.
 func TestNativePlumbing(t *testing.T) {
 	for what, names := range map[Plumbing]string{
 		EntryCall: `__clone3 clone start_thread thread_native_entry java_start Thread::call_run JavaThread::run JavaThread::thread_main_inner
@@ -126,7 +127,7 @@ func TestNativePlumbing(t *testing.T) {
 	}
 }
 
-// TestFolder: a whole stack, as the walker gives it: leaf first.
+// TestFolder: a whole stack as the walker gives it, leaf first.
 func TestFolder(t *testing.T) {
 	frame := func(name string, kind profile.Kind) profile.Frame {
 		return profile.Frame{Func: &profile.Func{Name: name}, Kind: kind, Line: 7}
@@ -141,7 +142,7 @@ func TestFolder(t *testing.T) {
 		frame("P$$Lambda$3.run", profile.C1),
 		frame("P.main", profile.Interpreted),
 		frame(CallStub, profile.Stub),
-		frame("java.lang.reflect.Method.invoke", profile.Native), // a native function of that name
+		frame("java.lang.reflect.Method.invoke", profile.Native), // a native function of the same name
 	}
 	want := []string{"java.lang.reflect.Method.invoke", "P.refl", "[reflection]", "P.main", CallStub,
 		"java.lang.reflect.Method.invoke"}
@@ -163,7 +164,7 @@ func TestFolder(t *testing.T) {
 			t.Error("what stays has changed")
 		}
 	}
-	// The last three frames are a carrier's, of which no run is a part.
+	// The last three frames are a carrier's. No run includes any of them.
 	s := profile.Stack{Frames: slices.Clone(frames), Carrier: len(frames) - 3}
 	f.Stack(&s)
 	if virtual, carrier, ok := s.Split(); !ok || len(virtual.Frames) != 3 || len(carrier.Frames) != 3 {

@@ -101,6 +101,8 @@ var versionWords = setOf(`OpenJDK Java HotSpot TM Server Client VM Bit mixed mod
 func (r *Redactor) Sample(s *profile.Sample, f *Functions) profile.Sample {
 	out := *s
 	out.Thread = f.thread(s.Thread)
+	out.Link = profile.Link{} // by it a customer's traces are found
+
 	if s.Event != nil { // the event may be named after a function of the program
 		out.Event = &profile.EventKind{Name: r.Text(s.Event.Name), Unit: s.Event.Unit}
 	}

@@ -10,7 +10,7 @@ import (
 
 func redactor() *Redactor { return New(Default(), []byte("the key of these tests")) }
 
-// TestReadable: what the policy allows is as it was.
+// TestReadable: text that the policy allows is not changed.
 func TestReadable(t *testing.T) {
 	r := redactor()
 	for _, name := range []string{"java.lang.Thread.run", "java.util.concurrent.ThreadPoolExecutor$Worker.run",
@@ -38,7 +38,7 @@ func TestReadable(t *testing.T) {
 	}
 }
 
-// TestShape: the kind and the place of names stay, and nothing else.
+// TestShape: the kind and the place of names stay, and nothing else of them.
 func TestShape(t *testing.T) {
 	r := redactor()
 	for _, row := range []struct{ name, shape string }{
@@ -76,7 +76,7 @@ func TestShape(t *testing.T) {
 	}
 }
 
-// shapeOf leaves of each pseudonym its first letter.
+// shapeOf replaces each pseudonym by its first letter.
 func shapeOf(text string) string {
 	r := redactor()
 	return each(text, func(word string, _ int) string {
@@ -87,7 +87,8 @@ func shapeOf(text string) string {
 	})
 }
 
-// TestSameWordSamePseudonym: in a class, a file and a text; and not with another key.
+// TestSameWordSamePseudonym: a word has one pseudonym in a class, a file and a text. With another key the pseudonym
+// differs.
 func TestSameWordSamePseudonym(t *testing.T) {
 	r := redactor()
 	class := r.Class("com.acme.Checkout")
@@ -103,7 +104,7 @@ func TestSameWordSamePseudonym(t *testing.T) {
 	}
 }
 
-// TestReversal: what Tell is given leads back to every word.
+// TestReversal: the pairs that Tell was given lead back to every word.
 func TestReversal(t *testing.T) {
 	r := redactor()
 	words := map[string]string{}
@@ -122,7 +123,7 @@ func TestReversal(t *testing.T) {
 	}
 }
 
-// TestOwnSentences: what triage says stays a sentence.
+// TestOwnSentences: a sentence of triage stays a sentence.
 func TestOwnSentences(t *testing.T) {
 	r := redactor()
 	got := r.Text("3 threads wait for a lock of java.util.concurrent.locks.ReentrantLock that " +
@@ -160,10 +161,11 @@ func TestPolicy(t *testing.T) {
 	}
 }
 
-// secretLetters make words that are in no list: pseudonyms have no two of these in a row, lists none of these runs.
+// secretLetters make words that are in no list: no pseudonym has two of these letters in a row, and no list has one
+// of these runs.
 const secretLetters = "QXKqxkäöüß漢字"
 
-// TestNothingSurvives: of random names, in all places where names are, no four characters of a secret survive.
+// TestNothingSurvives puts random names in all places of names. No four characters of a secret survive.
 func TestNothingSurvives(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	r := redactor()
@@ -194,7 +196,7 @@ func survives(got, secret string) string {
 	return ""
 }
 
-// everywhere puts a word where names are.
+// everywhere puts a word in each place of names.
 func everywhere(r *Redactor, s string) []string {
 	f := func(of profile.Func) string {
 		g := r.Func(of)
@@ -221,7 +223,7 @@ func everywhere(r *Redactor, s string) []string {
 		m.Host + m.MainClass + m.JVM, r.Version("17 " + s)}
 }
 
-// FuzzRedact: nothing panics, grows without bounds, or lets a secret through, whatever stands around it.
+// FuzzRedact: whatever stands around a secret, nothing panics, grows without bounds, or lets the secret through.
 func FuzzRedact(f *testing.F) {
 	for _, seed := range []string{"", "com.acme.Shop", "[[[L;", "[a tid=1]", "/a/b/../c d", "a@b.c", "(((((",
 		"lambda$x$1", "\x00\xff",
@@ -245,7 +247,7 @@ func FuzzRedact(f *testing.F) {
 	})
 }
 
-// TestOwnWords: what recordings say of themselves in goprof's words stays.
+// TestOwnWords: goprof's own words about a recording stay.
 func TestOwnWords(t *testing.T) {
 	r := redactor()
 	words := []string{profile.ModeCPU, profile.ModeWall, profile.ModeOffCPU, profile.ModeTTSP, profile.EnginePtrace,

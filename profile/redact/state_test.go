@@ -7,7 +7,7 @@ import (
 	"goprof/profile"
 )
 
-// TestDumpHasNoNames: a compiler's thread says in its state which method it compiles.
+// TestDumpHasNoNames: the state of a compiler's thread tells which method it compiles.
 func TestDumpHasNoNames(t *testing.T) {
 	r := redactor()
 	d := &profile.Dump{Threads: []profile.ThreadDump{{State: "compiling C2 com.qxzz.Qxzz.qxzzPay"}},
@@ -38,7 +38,7 @@ func TestDumpHasNoNames(t *testing.T) {
 	}
 }
 
-// TestLabelsOfThreads: a thread's name may be a part of what goprof puts behind it.
+// TestLabelsOfThreads: the name of a thread may be a part of what goprof appends to it.
 func TestLabelsOfThreads(t *testing.T) {
 	r := redactor()
 	for label, shape := range map[string]string{"[qxzz tid=4711]": "[t tid=4711]", "[id tid=4711]": "[t tid=4711]",
@@ -49,7 +49,7 @@ func TestLabelsOfThreads(t *testing.T) {
 	}
 }
 
-// TestThreadsLikePackages: a thread's name that begins as an open package does is anybody's text, if it is no class.
+// TestThreadsLikePackages: a thread's name may begin like an open package. If it is no class, it is arbitrary text.
 func TestThreadsLikePackages(t *testing.T) {
 	r := redactor()
 	for name, shape := range map[string]string{"kotlinx.coroutines.DefaultExecutor": "kotlinx.coroutines.DefaultExecutor",
@@ -60,7 +60,7 @@ func TestThreadsLikePackages(t *testing.T) {
 	}
 }
 
-// TestJavaInLibraries: other tools say of Java that it lies in the program's own file, or in libjvm.so.
+// TestJavaInLibraries: other tools say that Java code lies in the program's own file, or in libjvm.so.
 func TestJavaInLibraries(t *testing.T) {
 	r := redactor()
 	for name, shape := range map[string]string{"com.qxzz.Qxzz.pay": "com.p.C.m", "JavaMain": "JavaMain",
@@ -74,7 +74,7 @@ func TestJavaInLibraries(t *testing.T) {
 	}
 }
 
-// TestFigures: in a sentence numbers stay but for those that belong to a name.
+// TestFigures: the numbers in a sentence stay. Numbers that belong to a name do not.
 func TestFigures(t *testing.T) {
 	r := redactor()
 	for text, shape := range map[string]string{
@@ -87,7 +87,7 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-// TestVersions: of a version numbers stay, with the letters that releases have.
+// TestVersions: the numbers of a version stay, with the letters that releases have.
 func TestVersions(t *testing.T) {
 	r := redactor()
 	for text, shape := range map[string]string{
@@ -102,7 +102,7 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// TestCompiledForUsers: packages of others in which an application's names are.
+// TestCompiledForUsers: some packages of others have names of an application in them.
 func TestCompiledForUsers(t *testing.T) {
 	r := redactor()
 	for _, name := range []string{"jdk.nashorn.internal.scripts.Script$qxzz.qxzz", "org.mockito.codegen.Qxzz$1.a",

@@ -25,7 +25,7 @@ func TestAttributes(t *testing.T) {
 	}
 }
 
-// TestAttributesAreBounded: a target cannot make a message grow, or a server refuse it.
+// TestAttributesAreBounded: a target can neither make a message grow, nor make a server refuse it.
 func TestAttributesAreBounded(t *testing.T) {
 	var a Attributes
 	for i := range 10_000 {
@@ -56,7 +56,7 @@ func TestClean(t *testing.T) {
 	}
 }
 
-// TestWordLeavesRoom: a process that says much of itself cannot hide its container.
+// TestWordLeavesRoom: a process that says much about itself cannot hide its container.
 func TestWordLeavesRoom(t *testing.T) {
 	var word, a Attributes
 	for i := range 2 * MaxAttributes {

@@ -14,7 +14,7 @@ func process() (a Attributes) {
 	return a
 }
 
-// TestRelabel: each action as Prometheus has it.
+// TestRelabel: each action does what it does in Prometheus.
 func TestRelabel(t *testing.T) {
 	for _, row := range [][2]string{
 		{"- {}", "error"},

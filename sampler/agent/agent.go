@@ -165,7 +165,9 @@ func (a *Agent) take(s Settings) {
 	old, now := a.settings, time.Now()
 	for _, g := range a.guests {
 		if g.record != nil {
-			a.cut(g.record, now) // a sample of the next batch stands for another time
+			for _, r := range g.record.all() {
+				a.cut(r, now) // a sample of the next batch stands for another time
+			}
 		}
 	}
 	a.settings = s
@@ -178,15 +180,17 @@ func (a *Agent) take(s Settings) {
 		if verdict == Unwanted {
 			a.release(g)
 			g.state = denied
-		} else if restart {
+		} else if restart || len(old.eventsOf(&g.Candidate)) != len(s.eventsOf(&g.Candidate)) {
 			a.release(g)
 		}
 	}
 	a.begin()
 	for _, g := range a.guests {
 		if g.record != nil {
-			g.record.share = 1 // as the budget begins anew
-			a.budget.govern(g.record)
+			for _, r := range g.record.all() {
+				r.share = 1 // as the budget begins anew
+				a.budget.govern(r)
+			}
 		}
 	}
 	a.metrics.reloads.Add(1)
@@ -371,6 +375,9 @@ func (a *Agent) wake(ctx context.Context, hungry []*guest, now time.Time) {
 func (a *Agent) open(ctx context.Context, g *guest, now time.Time) {
 	ctx, stop := context.WithCancel(ctx)
 	r := &record{batches: newBatches(a.settings.Pools, a.span), stop: stop, cut: now, share: 1}
+	for _, e := range a.settings.Events {
+		r.beside = append(r.beside, &record{event: e, batches: newBatches(a.settings.Pools, a.span), cut: now, share: 1})
+	}
 	g.state, g.record, g.window, g.atWindow = opening, r, now, g.read
 	settings, pid := a.settings, g.PID
 	facts := g.Candidate
@@ -395,11 +402,15 @@ func (a *Agent) serve(ctx context.Context, pid int, facts Candidate, s *Settings
 		send(event{ended: true, unlike: true, jvm: &facts, cost: spent()})
 		return
 	}
-	r.batches.belongTo(t.Resource())
+	whose := t.Resource()
+	for _, part := range r.all() {
+		part.batches.belongTo(whose)
+	}
 	send(event{jvm: &facts, cost: spent()})
 	spent = a.meter()
 	_, err = t.Record(ctx, Recording{Settings: s, Interval: s.interval(), Sink: r.batches,
-		Started: func(c Control) { send(event{control: c, cost: spent()}) }})
+		Started: func(c Control) { send(event{control: c, cost: spent()}) },
+		Beside:  a.besides(r, s.eventsOf(&facts), send)})
 	send(event{ended: true, err: err, exec: err == nil && ctx.Err() == nil && !t.Alive()})
 }
 
@@ -420,15 +431,22 @@ func (a *Agent) handle(e event) {
 	switch {
 	case e.ended:
 		a.endRecording(g, e, now)
+	case e.beside != nil:
+		a.handleBeside(g, e, now)
 	case e.control != nil:
-		g.record.control = e.control
-		if a.rehearses {
-			e.control.Govern(a.budget.interval(), 0)
-		} else {
-			a.budget.govern(g.record)
-		}
+		a.start(g.record, e.control)
 	case e.jvm != nil:
 		g.Candidate, g.state = *e.jvm, recorded
+	}
+}
+
+// start governs a recording that has begun.
+func (a *Agent) start(r *record, c Control) {
+	r.control = c
+	if a.rehearses {
+		c.Govern(a.budget.interval(), 0)
+	} else {
+		a.budget.govern(r)
 	}
 }
 
@@ -473,7 +491,9 @@ func (a *Agent) cutBatches(now time.Time) {
 	for _, g := range a.guests {
 		if r := g.record; r != nil && now.Sub(r.cut) >= a.settings.Every {
 			r.cut = now
-			a.cut(r, now)
+			for _, part := range r.all() {
+				a.cut(part, now)
+			}
 		}
 	}
 }
@@ -483,15 +503,21 @@ func (a *Agent) cutBatches(now time.Time) {
 func (a *Agent) cut(r *record, now time.Time) {
 	if b := r.batches.cut(now, a.budget.intervalOf(r)); b != nil {
 		a.metrics.batches.Add(1)
-		a.metrics.samples.Add(b.Looks())
+		if b.Event.Name == "" {
+			a.metrics.samples.Add(b.Looks())
+		} else {
+			a.metrics.countEvent(b)
+		}
 		a.offer(b)
 	}
 }
 
 // settle is the last cut, and the last account.
 func (a *Agent) settle(r *record, now time.Time) {
-	a.budget.count(a, r)
-	a.cut(r, now)
-	_, broken := r.batches.counts()
-	a.metrics.broken.Add(broken)
+	for _, part := range r.all() {
+		a.budget.count(a, part)
+		a.cut(part, now)
+		_, broken := part.batches.counts()
+		a.metrics.broken.Add(broken)
+	}
 }

@@ -18,6 +18,7 @@ type batches struct {
 	span    *countedTime
 	meta    profile.Meta
 	whose   resource.Attributes
+	event   profile.EventKind // of the samples; without a Name until there is one, and for good if they are of a mode
 	began   time.Time
 	samples int64 // of all batches
 	broken  int64 // of them, those with a stack that does not reach its root
@@ -47,7 +48,12 @@ func (b *batches) cut(now time.Time, interval time.Duration) *ship.Batch {
 	}
 	m := b.meta
 	m.Interval, m.Start, m.Duration = interval, from, now.Sub(from)
-	return b.gather.Take(b.whose, m, from, now)
+	if b.event.Name != "" && !b.event.Unit.IsTime() {
+		m.Interval = 0 // theirs is an amount
+	}
+	batch := b.gather.Take(b.whose, m, from, now)
+	batch.Event = b.event
+	return batch
 }
 
 // counts is how many samples there were so far.
@@ -68,6 +74,9 @@ func (b *batches) Sample(s *profile.Sample) {
 	defer b.mu.Unlock()
 	if !b.span.has(s.At.Wall) {
 		return // another agent's
+	}
+	if s.Event != nil {
+		b.event = *s.Event
 	}
 	b.gather.Add(s)
 	b.samples += s.Looks()

@@ -128,7 +128,9 @@ func (b *budget) count(a *Agent, r *record) {
 	st := r.control.Latest()
 	now := countsOf(&st)
 	a.metrics.lost.Add(max(now.lost-r.counted.lost, 0))
-	paused := max(now.paused-r.counted.paused, 0)
+	hits := max(now.hits-r.counted.hits, 0)
+	r.hits += hits
+	paused := max(now.paused-r.counted.paused, 0) + time.Duration(hits)*hitCost
 	a.metrics.paused.Add(int64(paused))
 	b.paused += paused
 	r.due += float64(max(now.taken+now.lost-r.counted.taken-r.counted.lost, 0)) / max(r.share, leastShare)
@@ -154,10 +156,16 @@ func (b *budget) hold(a *Agent, now time.Time) {
 	}
 	var records []*record
 	for _, g := range a.guests {
-		if r := g.record; r != nil && r.control != nil {
-			b.count(a, r)
-			records = append(records, r)
+		if g.record == nil {
+			continue
 		}
+		for _, r := range g.record.all() {
+			if r.control != nil && !r.dropped {
+				b.count(a, r)
+				records = append(records, r)
+			}
+		}
+		b.dropDear(a, g, passed, now)
 	}
 	own := a.world.Own()
 	host := float64(passed) * b.cpus
@@ -222,10 +230,12 @@ func (b *budget) share(a *Agent, records []*record, slower int, now time.Time) {
 		if share == r.share && slower == b.slower {
 			continue
 		}
-		was := b.slower
-		b.slower = slower
-		a.cut(r, now)
-		b.slower = was
+		if r.event.Name == "" { // a sample of an event tells itself for how much it stands
+			was := b.slower
+			b.slower = slower
+			a.cut(r, now)
+			b.slower = was
+		}
 		r.share = share
 		b.govern(r)
 	}

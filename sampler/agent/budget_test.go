@@ -10,7 +10,7 @@ import (
 	"goprof/sampler/session"
 )
 
-// Batches of many JVMs stay spread over time, also after a reload has cut all of them at once.
+// The batches of many JVMs stay spread over time. That holds also after a reload, which cuts all of them at once.
 func TestBatchesAreSpread(t *testing.T) {
 	s := Default()
 	s.MaxCPU = 0
@@ -52,7 +52,7 @@ func TestBudgetIsHeldFairly(t *testing.T) {
 		d.w.use(8, 50*time.Millisecond)
 		d.w.use(9, time.Second)
 		d.w.mu.Lock()
-		// 10 samples a second of one and 190 of the other, of 200 us each: twice the 20 ms that are 1 % of two CPUs.
+		// One JVM has 10 samples a second, the other 190, of 200 us each: twice the 20 ms that are 1 % of two CPUs.
 		for pid, n := range map[int]float64{8: 10, 9: 190} {
 			j := d.w.jvms[pid]
 			every := max(float64(d.w.interval)/float64(time.Second/19), 1)
@@ -72,8 +72,9 @@ func TestBudgetIsHeldFairly(t *testing.T) {
 	}
 }
 
-// The share holds for each minute: the first one, when the first samples of all JVMs cost most, and the one in which
-// many JVMs come after a long rest. They are attached to one after the other, and what was too much is paid back.
+// The share holds for each minute: for the first one, when the first samples of all JVMs cost most, and for one in
+// which many JVMs come after a long rest. The agent attaches to them one after the other, and pays back what was too
+// much.
 func TestEachMinuteIsWithinBudget(t *testing.T) {
 	d := drive(t, Default())
 	d.w.dear = 200 * time.Millisecond
@@ -114,8 +115,8 @@ func TestEachMinuteIsWithinBudget(t *testing.T) {
 	}
 }
 
-// sampled takes a second's samples of those that are attached to, six of each at most, and returns what they cost: five
-// times as much while caches are cold.
+// sampled takes a second's samples of the JVMs that are attached to, at most six of each. It returns what they cost:
+// five times as much while caches are cold.
 func (w *fakeWorld) sampled(cold bool) (cost time.Duration) {
 	const base = float64(time.Second / 19)
 	for pid, j := range w.jvms {
@@ -157,7 +158,7 @@ func TestAttachingIsBounded(t *testing.T) {
 	for ; b.mayAttach(now); n++ {
 		b.charge(200 * time.Millisecond)
 	}
-	if n != 1 { // 0.2 s are 20 seconds' half of 1 % of two CPUs
+	if n != 1 { // 0.2 s are half of what 20 seconds allow at 1 % of two CPUs
 		t.Errorf("%d at once", n)
 	}
 	if !b.mayAttach(now.Add(time.Second)) {
@@ -169,10 +170,10 @@ func TestAttachingIsBounded(t *testing.T) {
 	}
 }
 
-// An attachment pays for itself alone: what the samples of other JVMs cost meanwhile is not charged to it.
+// An attachment is charged its own cost alone: what samples of other JVMs cost meanwhile is not charged to it.
 func TestAttachingPaysForItself(t *testing.T) {
 	d := drive(t, Default())
-	const sampling = 15 * time.Millisecond // in a second, of all JVMs
+	const sampling = 15 * time.Millisecond // what all JVMs' samples cost in a second
 	for range 20 {
 		d.w.own += sampling
 		d.beats(1)
@@ -206,7 +207,8 @@ func TestAttachmentUnderWayIsNoRate(t *testing.T) {
 	}
 }
 
-// What a recording costs until it has begun is paid as attaching is: otherwise all others would be sampled less for it.
+// What a recording costs until it has begun is paid as attaching is. Otherwise all other JVMs would be sampled less
+// for it.
 func TestBeginningIsPaidAsAttaching(t *testing.T) {
 	for _, begins := range []time.Duration{0, 400 * time.Millisecond} {
 		s := Default()

@@ -107,7 +107,7 @@ func TestFixedRatesAreToldAsTheyAre(t *testing.T) {
 		d.w.use(5, time.Second)
 		d.w.mu.Lock()
 		d.w.jvms[5].st.Taken += 19
-		d.w.own += 500 * time.Millisecond // of which 20 ms are the budget
+		d.w.own += 500 * time.Millisecond // the budget allows 20 ms of it
 		d.w.mu.Unlock()
 		d.beats(1)
 	}

@@ -28,8 +28,8 @@ type fakeWorld struct {
 	attached map[int]int
 	blind    bool
 	live     int64  // memory of goprof for each JVM that is recorded
-	garbage  int64  // memory of JVMs that ended
-	cycles   uint64 // of the garbage collector
+	garbage  int64  // memory of JVMs that have ended
+	cycles   uint64 // cycles of the garbage collector
 	holding  int
 }
 
@@ -44,6 +44,7 @@ type fakeJVM struct {
 	share   float64
 	stopped bool
 	fixed   bool
+	beside  map[string]*fakeBeside // events that are recorded
 }
 
 func newFakeWorld() *fakeWorld { return &fakeWorld{jvms: map[int]*fakeJVM{}, attached: map[int]int{}} }
@@ -147,7 +148,7 @@ func (w *fakeWorld) Own() time.Duration {
 	return w.own
 }
 
-// Memory is as much as is recorded.
+// Memory grows with the number of recordings.
 func (w *fakeWorld) Memory() (int64, uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -200,6 +201,9 @@ func (t *fakeTarget) Record(ctx context.Context, how Recording) (profile.Summary
 	t.w.own += t.w.begins
 	t.w.mu.Unlock()
 	how.Started(t)
+	for i := range how.Beside {
+		t.recordBeside(&how.Beside[i])
+	}
 	t.w.hold(1)
 	defer t.w.hold(-1)
 	select {
@@ -225,7 +229,7 @@ func (t *fakeTarget) Latest() sampler.Stats {
 	return t.j.st
 }
 
-// driven is an agent whose beats the test makes, with a clock of its own.
+// driven is an agent with a clock of its own. The test makes its beats.
 type driven struct {
 	*Agent
 	w       *fakeWorld
@@ -250,15 +254,15 @@ func drive(t *testing.T, s Settings) *driven {
 	return d
 }
 
-// mostWaits are the milliseconds for which tests wait for other goroutines: they bound a hang.
+// mostWaits is for how many milliseconds tests wait for other goroutines. It bounds a hang.
 const mostWaits = 60_000
 
-// beats lets that many seconds pass.
+// beats lets n seconds pass.
 func (d *driven) beats(n int) {
 	for range n {
 		d.now = d.now.Add(time.Second)
 		d.beat(d.ctx, d.now)
-		for wait := 0; d.opening() && wait < mostWaits; wait++ { // what attaching tells
+		for wait := 0; d.opening() && wait < mostWaits; wait++ { // attaching sends events
 			select {
 			case e := <-d.events:
 				d.handle(e)
@@ -269,7 +273,7 @@ func (d *driven) beats(n int) {
 	}
 }
 
-// opening: some recording has not begun yet.
+// opening tells whether some recording has not begun yet.
 func (d *driven) opening() bool {
 	for _, g := range d.guests {
 		if g.record != nil && g.record.control == nil {
@@ -280,3 +284,50 @@ func (d *driven) opening() bool {
 }
 
 func (d *driven) stateOf(pid int) guestState { return d.guests[pid].state }
+
+// fakeBeside is an event of a fakeJVM.
+type fakeBeside struct {
+	w       *fakeWorld
+	share   float64
+	st      sampler.Stats
+	dropped bool
+}
+
+// recordBeside takes one sample of an event. There is none called "none".
+func (t *fakeTarget) recordBeside(b *Beside) {
+	b.Begin()
+	if b.Event.Name == "none" {
+		b.Failed(errors.New("there is none"))
+		return
+	}
+	b.Sink.Begin(profile.Instant{}, profile.Meta{PID: t.j.PID, Mode: b.Event.Name, Interval: time.Second})
+	b.Sink.Sample(&profile.Sample{Stack: &profile.Stack{Frames: []profile.Frame{{Func: &profile.Func{Name: "byte[]"}}}},
+		Count: 1, Bytes: 1000, Event: &profile.EventKind{Name: b.Event.Name, Unit: profile.Bytes}})
+	control := &fakeBeside{w: t.w}
+	t.w.mu.Lock()
+	if t.j.beside == nil {
+		t.j.beside = map[string]*fakeBeside{}
+	}
+	t.j.beside[b.Event.Name] = control
+	t.w.mu.Unlock()
+	b.Started(control)
+}
+
+func (f *fakeBeside) Govern(_ time.Duration, share float64) bool {
+	f.w.mu.Lock()
+	defer f.w.mu.Unlock()
+	f.share = share
+	return true
+}
+
+func (f *fakeBeside) Latest() sampler.Stats {
+	f.w.mu.Lock()
+	defer f.w.mu.Unlock()
+	return f.st
+}
+
+func (f *fakeBeside) Drop() {
+	f.w.mu.Lock()
+	defer f.w.mu.Unlock()
+	f.dropped = true
+}

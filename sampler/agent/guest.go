@@ -8,6 +8,7 @@ import (
 
 	"goprof/sampler"
 	"goprof/sampler/diagnose"
+	"goprof/sampler/session"
 )
 
 // guestState is what an agent does with a JVM.
@@ -59,16 +60,21 @@ type record struct {
 	counted lookCounts // of the last reading
 	due     float64    // samples that were due since the budget was last held, whatever the share
 	stop    context.CancelFunc
+
+	beside  []*record          // those of events; never changed
+	event   session.AskedEvent // what one of these is of
+	hits    int64              // of the event's probes, since the budget was last held
+	dropped bool               // the event was too dear
 }
 
 // lookCounts are what an engine has counted.
 type lookCounts struct {
-	taken, lost int64
-	paused      time.Duration
+	taken, lost, hits int64
+	paused            time.Duration
 }
 
 func countsOf(s *sampler.Stats) lookCounts {
-	return lookCounts{taken: s.Taken, lost: s.LostSum(), paused: s.Pauses.Sum()}
+	return lookCounts{taken: s.Taken, lost: s.LostSum(), hits: hitsOf(s), paused: s.Pauses.Sum()}
 }
 
 // event is what a recording's goroutine tells Run.
@@ -77,6 +83,7 @@ type event struct {
 	record  *record
 	jvm     *Candidate // it was attached to, and this is what it tells
 	control Control    // it has begun
+	beside  *record    // control and err are of this event's recording
 	ended   bool
 	unlike  bool // the settings do not want it, by what it tells
 	exec    bool // it has become another program, or ended

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -138,7 +139,12 @@ func (t *hostTarget) Record(ctx context.Context, how Recording) (profile.Summary
 	if opt.Engine == session.PtraceEngine && t.host.together() {
 		opt.Group = t.host.group
 	}
+	ctx, end := context.WithCancel(ctx)
+	var beside sync.WaitGroup
+	defer beside.Wait()
+	defer end()
 	opt.Started = func(e sampler.Engine) {
+		beside.Go(func() { t.recordBeside(ctx, &how) })
 		if l, ok := e.(latest); ok && how.Started != nil {
 			m, _ := e.(*sampler.Member)
 			how.Started(&control{latest: l, member: m, pace: pace, fixed: opt.Engine == session.PerfEngine})

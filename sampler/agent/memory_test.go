@@ -45,7 +45,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	if n := d.Metrics().evicted.Load(); n != 5 || len(d.said) != 5 || !strings.Contains(d.said[0], "max-memory is 95 MB") {
 		t.Errorf("%d were let go; said %q", n, d.said)
 	}
-	for pid := 16; pid <= jvms; pid++ { // they were attached to first, and do most
+	for pid := 16; pid <= jvms; pid++ { // these were attached to first, and do most
 		if d.stateOf(pid) != recorded {
 			t.Errorf("process %d is %v", pid, stateNames[d.stateOf(pid)])
 		}

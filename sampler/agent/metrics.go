@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"goprof/output/ship"
 	"goprof/sampler/session"
 )
 
@@ -28,7 +29,11 @@ type Metrics struct {
 	mu      sync.Mutex
 	states  [numStates]int
 	refused map[string]int64 // by the name of the cause
+	events  map[string]*eventMetrics
 }
+
+// eventMetrics are those of one event. The configuration names the events, so they are few.
+type eventMetrics struct{ samples, refused int64 }
 
 // float is an atomic float64.
 type float struct{ bits atomic.Uint64 }
@@ -37,7 +42,7 @@ func (f *float) Store(x float64) { f.bits.Store(math.Float64bits(x)) }
 func (f *float) Load() float64   { return math.Float64frombits(f.bits.Load()) }
 
 func newMetrics() *Metrics {
-	m := &Metrics{began: time.Now(), refused: map[string]int64{}}
+	m := &Metrics{began: time.Now(), refused: map[string]int64{}, events: map[string]*eventMetrics{}}
 	m.factor.Store(1)
 	return m
 }
@@ -46,6 +51,32 @@ func (m *Metrics) refuse(cause string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.refused[cause]++ // bounded: the names of causes are goprof's own
+}
+
+// ofEvent are the metrics of an event. The caller holds the lock.
+func (m *Metrics) ofEvent(name string) *eventMetrics {
+	e := m.events[name]
+	if e == nil {
+		e = new(eventMetrics)
+		m.events[name] = e
+	}
+	return e
+}
+
+// refuseEvent counts an event that a JVM is recorded without.
+func (m *Metrics) refuseEvent(name string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.ofEvent(name).refused++
+}
+
+// countEvent counts the samples of a batch of an event.
+func (m *Metrics) countEvent(b *ship.Batch) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i := range b.Samples {
+		m.ofEvent(b.Event.Name).samples += int64(len(b.Samples[i].Points))
+	}
 }
 
 // census counts the JVMs in each state.
@@ -117,7 +148,7 @@ var exposed = []metric{
 		func(m *Metrics) float64 { return float64(m.lost.Load()) }},
 	{"samples_truncated_total", "counter", "Samples that do not reach their thread's root, of JVMs that were let go.",
 		func(m *Metrics) float64 { return float64(m.broken.Load()) }},
-	{"pause_seconds_total", "counter", "Time that threads of JVMs stood still for goprof.",
+	{"pause_seconds_total", "counter", "Time that threads of JVMs stood still for goprof, at probes by estimate.",
 		func(m *Metrics) float64 { return seconds(m.paused.Load()) }},
 	{"unwatched_cpu_seconds_total", "counter", "CPU time of JVMs while they were not recorded: they used too little.",
 		func(m *Metrics) float64 { return seconds(m.unwatched.Load()) }},
@@ -162,5 +193,28 @@ func (m *Metrics) Write(w io.Writer) error {
 	for _, cause := range slices.Sorted(maps.Keys(refused)) {
 		fmt.Fprintf(w, "%srefused_total{cause=%q} %d\n", prefix, cause, refused[cause])
 	}
+	m.writeEvents(w)
 	return nil
+}
+
+// writeEvents writes the metrics of events, if there are any.
+func (m *Metrics) writeEvents(w io.Writer) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.events) == 0 {
+		return
+	}
+	for _, of := range []struct {
+		name, help string
+		value      func(*eventMetrics) int64
+	}{
+		{"event_samples_total", "Samples of events in batches.", func(e *eventMetrics) int64 { return e.samples }},
+		{"event_refused_total", "Times that a JVM was recorded without an event.",
+			func(e *eventMetrics) int64 { return e.refused }},
+	} {
+		fmt.Fprintf(w, "# HELP %s%s %s\n# TYPE %[1]s%[2]s counter\n", prefix, of.name, of.help)
+		for _, name := range slices.Sorted(maps.Keys(m.events)) {
+			fmt.Fprintf(w, "%s%s{event=%q} %d\n", prefix, of.name, name, of.value(m.events[name]))
+		}
+	}
 }

@@ -25,6 +25,9 @@ type Settings struct {
 	// MaxMemory bounds what goprof keeps, in bytes. 0 sets no bound.
 	MaxMemory int64
 	Choice    Choice
+	// Events are recorded beside the samples of Mode, of JVMs that fit a rule of EventMatch. Without a rule that is all.
+	Events     []session.AskedEvent
+	EventMatch []Rule
 	// Pools takes threads together whose names differ only by a number.
 	Pools bool
 }
@@ -61,7 +64,7 @@ func (s *Settings) Check() error {
 	}
 	switch string(s.Mode) {
 	case profile.ModeCPU, profile.ModeWall, profile.ModeOffCPU:
-		return nil
+		return s.checkEvents()
 	}
 	return fmt.Errorf("mode is cpu, wall or off-cpu, not %q", string(s.Mode))
 }

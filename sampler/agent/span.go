@@ -56,7 +56,9 @@ func (a *Agent) perform() {
 	a.rehearses = false
 	for _, g := range a.guests {
 		if g.record != nil {
-			a.budget.govern(g.record)
+			for _, r := range g.record.all() {
+				a.budget.govern(r)
+			}
 		}
 	}
 }

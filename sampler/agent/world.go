@@ -58,6 +58,7 @@ type Recording struct {
 	Sink     session.Sink
 	// Started is called when the recording has begun, with what governs it.
 	Started func(Control)
+	Beside  []Beside // events that are recorded as well
 }
 
 // Control governs a recording that is under way, from any goroutine.

@@ -19,7 +19,7 @@ func java(name string, kind profile.Kind) profile.Frame {
 	return profile.Frame{Func: &profile.Func{Name: name}, Kind: kind, Line: 7}
 }
 
-// died is a dump of a process that a signal has ended.
+// died is a dump of a process that a signal has killed.
 func died(signal, cause *profile.Signal, frames ...profile.Frame) *profile.Dump {
 	return &profile.Dump{PID: 7, Core: &profile.Core{Signal: signal, Cause: cause, Collector: "G1", HeapUsed: 50 << 20,
 		HeapMax: 100 << 20}, Threads: []profile.ThreadDump{{TID: 8, Name: "main", Java: true, Died: true,
@@ -42,7 +42,7 @@ func facts() *postmortem.Facts {
 	return f
 }
 
-// TestCauses: each way to end, and what is told of it first.
+// TestCauses: each way to end, and the first finding about it.
 func TestCauses(t *testing.T) {
 	raise, handler := native("__GI_raise", "libc.so.6"), native("JVM_handle_linux_signal", "libjvm.so")
 	unsafe := []profile.Frame{raise, handler, native("Unsafe_PutLong", "libjvm.so"),
@@ -90,7 +90,7 @@ func TestCauses(t *testing.T) {
 	}
 }
 
-// TestMoment: what one moment tells besides, and what it does not.
+// TestMoment: what else the state at the moment of death tells, and what it does not tell.
 func TestMoment(t *testing.T) {
 	two := []profile.ThreadDump{{TID: 8, Name: "a", Holds: []profile.HeldLock{{Lock: profile.Lock{Class: "A", ID: 1}}},
 		WaitsFor: &profile.WantedLock{Lock: profile.Lock{Class: "B", ID: 2}, How: profile.ToEnter,
@@ -139,7 +139,8 @@ func TestMoment(t *testing.T) {
 	}
 }
 
-// TestRings: a deadlock of virtual threads is told by their numbers, and one of a single thread as what it is.
+// TestRings: a deadlock of virtual threads names them by their numbers. A thread that waits for itself is told as
+// such.
 func TestRings(t *testing.T) {
 	virtual := func(id uint64, name string, owner profile.ThreadRef) profile.ThreadDump {
 		return profile.ThreadDump{Virtual: &profile.VirtualThread{ID: id, Name: name}, WaitsFor: &profile.WantedLock{

@@ -9,7 +9,8 @@ import (
 	"goprof/sampler/hserr"
 )
 
-// TestBeside: a crash file that tells of the same death, of another one, and of what no core has.
+// TestBeside: a crash file may tell of the same death as the core or of another one. It may also tell what no core
+// has.
 func TestBeside(t *testing.T) {
 	dump := died(segv(0), nil, native("inflateEnd", "libz.so.1"))
 	file := func(change func(*hserr.Report)) *hserr.Report {

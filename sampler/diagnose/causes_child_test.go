@@ -20,13 +20,13 @@ import (
 	"goprof/testdata/host"
 )
 
-// The test program is also a goprof with fewer rights, and the process that one looks at:
-// started with childEnv it does what its words say, and ends.
+// The test program is also a goprof with fewer rights, and the process at which that goprof looks: started with
+// childEnv it does what its words say, and ends.
 const childEnv = "GOPROF_DIAGNOSE_TEST_CHILD"
 
 func init() {
 	if words := strings.Fields(os.Getenv(childEnv)); len(words) > 0 {
-		runtime.LockOSThread() // main is then the thread that leads the process
+		runtime.LockOSThread() // so main is the thread that leads the process
 		if err := child(words); err != nil {
 			fmt.Fprintln(os.Stderr, "child:", err)
 			os.Exit(1)
@@ -35,7 +35,7 @@ func init() {
 	}
 }
 
-// child does one word after the other.
+// child obeys one word after the other.
 func child(words []string) error {
 	for i, word := range words {
 		var err error
@@ -59,9 +59,9 @@ func child(words []string) error {
 			return nil
 		case "noptrace":
 			err = filter(unix.SECCOMP_RET_KILL_PROCESS, unix.SYS_PTRACE)
-		case "noseize": // no request that can stop anybody
+		case "noseize": // no ptrace request that can stop a thread
 			err = filterPtrace(unix.SECCOMP_RET_KILL_PROCESS, unix.PTRACE_ATTACH, unix.PTRACE_SEIZE, unix.PTRACE_INTERRUPT)
-		case "drop": // CAP_SYS_PTRACE: exec takes it from who may never have it
+		case "drop": // CAP_SYS_PTRACE: exec takes it away if the bounding set lacks it
 			if err := unix.Prctl(unix.PR_CAPBSET_DROP, unix.CAP_SYS_PTRACE, 0, 0, 0); err != nil {
 				return err
 			}
@@ -90,7 +90,7 @@ func child(words []string) error {
 			return nil
 		case "seccomp":
 			err = filter(unix.SECCOMP_RET_ERRNO|uint32(unix.EPERM), unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV)
-		case "fewfiles": // one more can be opened
+		case "fewfiles": // one more file can be opened
 			err = useUpFiles()
 		case "undumpable":
 			err = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
@@ -123,7 +123,7 @@ func child(words []string) error {
 			fmt.Println("READY")
 			readLine()
 			return unix.Exec("/bin/sleep", []string{"sleep", "60"}, os.Environ())
-		case "inner": // run the rest under a number that is given, as pid 1 of its namespace
+		case "inner": // a number follows: run the rest under that number, as pid 1 of a namespace
 			if err := os.WriteFile("/proc/sys/kernel/ns_last_pid", []byte(words[i+1]), 0); err != nil {
 				return err
 			}
@@ -140,7 +140,7 @@ func child(words []string) error {
 	return nil
 }
 
-// seizeAll seizes all threads of a process. Some may end meanwhile, and others begin.
+// seizeAll seizes all threads of a process. Meanwhile some threads may end, and others begin.
 func seizeAll(pid string) error {
 	seized := map[string]bool{}
 	for {
@@ -162,7 +162,7 @@ func seizeAll(pid string) error {
 	}
 }
 
-// useUpFiles leaves room for one more.
+// useUpFiles leaves room for one more file.
 func useUpFiles() error {
 	// Go's poller wants files of its own and would end the program without them.
 	f, err := os.Open("/proc/self/status")
@@ -206,14 +206,14 @@ func explained(pid int, err error) string {
 	return fmt.Sprintf("%s %s\n%s\n%s", c.Class, c.Name, c.Why, c.Remedy)
 }
 
-// filter makes system calls fail, or kill, from now on (seccomp(2)).
+// filter makes system calls fail from now on, or kill the process (seccomp(2)).
 func filter(action uint32, calls ...uint32) error {
 	return install(append(
 		[]unix.SockFilter{{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0}}, // seccomp_data.nr
 		oneOf(action, calls)...))
 }
 
-// filterPtrace does so with some requests of ptrace.
+// filterPtrace is filter for some requests of ptrace.
 func filterPtrace(action uint32, requests ...uint32) error {
 	prog := []unix.SockFilter{
 		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0},
@@ -224,7 +224,7 @@ func filterPtrace(action uint32, requests ...uint32) error {
 	return install(append(prog, oneOf(action, requests)...))
 }
 
-// oneOf compares what was loaded with values.
+// oneOf compares the loaded word with values.
 func oneOf(action uint32, values []uint32) (prog []unix.SockFilter) {
 	for i, v := range values {
 		prog = append(prog, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jt: uint8(len(values) - i), K: v})
@@ -259,7 +259,7 @@ func childCommand(attr *syscall.SysProcAttr, words ...string) *exec.Cmd {
 	return cmd
 }
 
-// runChild returns what a child has to say.
+// runChild returns what a child prints.
 func runChild(t *testing.T, attr *syscall.SysProcAttr, words ...string) string {
 	t.Helper()
 	out, err := childCommand(attr, words...).CombinedOutput()

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// FuzzProc: what a process can bring into the files of /proc (its name, its command line,
-// the names of mapped files) must not lead astray.
+// FuzzProc: a process chooses some text in the files of /proc (its name, its command line, the names of mapped
+// files). None of that misleads goprof.
 func FuzzProc(f *testing.F) {
 	for _, file := range []string{"/proc/self/cmdline", "/proc/self/maps"} {
 		if b, err := os.ReadFile(file); err == nil {

@@ -19,7 +19,7 @@ import (
 	"goprof/testdata/host"
 )
 
-// TestExplain brings the causes about that this machine has.
+// TestExplain brings about the causes of failures that this machine can have.
 func TestExplain(t *testing.T) {
 	pid := startChild(t, nil, "sleep")
 	wantCause(t, runChild(t, nil, "explain", itoa(pid)), "not a JVM not-java", "libjvm.so", "goprof list")
@@ -62,12 +62,12 @@ func TestExplainForbidden(t *testing.T) {
 			wantCause(t, runChild(t, who, "seccomp", "explain", itoa(theirs)), "forbidden seccomp", "on goprof itself",
 				"seccomp=unconfined")
 		}
-		// Another user's stays another user's.
+		// The process of another user stays another user's.
 		wantCause(t, runChild(t, asNobody, "seccomp", "explain", itoa(ours)), "forbidden other-user", "", "")
 	})
 }
 
-// TestExplainTraced: the tracer is named, of the process or of one of its threads.
+// TestExplainTraced: the tracer is named, whether it traces the process or one of its threads.
 func TestExplainTraced(t *testing.T) {
 	pid := startChild(t, nil, "sleep")
 	wantCause(t, explained(pid, ErrTraced), "forbidden traced", "another process traced it", "goprof dump")
@@ -85,7 +85,7 @@ func TestExplainTraced(t *testing.T) {
 		"kill "+itoa(tracer))
 }
 
-// TestTraced: only where no thread is left to us does recording make no sense.
+// TestTraced: recording is refused only if other tracers hold all threads.
 func TestTraced(t *testing.T) {
 	free, partly, wholly := startChild(t, nil, "sleep"), startChild(t, nil, "sleep"), startChild(t, nil, "sleep")
 	startChild(t, nil, "trace", itoa(partly))
@@ -97,8 +97,7 @@ func TestTraced(t *testing.T) {
 	}
 }
 
-// TestFilterKills: the filters by which other tests know that no thread was stopped do
-// what they should.
+// TestFilterKills: other tests learn from these filters that no thread was stopped. The filters do kill.
 func TestFilterKills(t *testing.T) {
 	pid := startChild(t, nil, "sleep")
 	for _, filter := range []string{"noptrace", "noseize"} {
@@ -118,7 +117,7 @@ func asExit(err error, exit **exec.ExitError) bool {
 
 func TestExplainInnerPID(t *testing.T) {
 	host.NeedRoot(t)
-	// High numbers, which no process of the host has; which it will be is for the kernel to say.
+	// No process of the host has numbers as high as this. Which one it becomes is up to the kernel.
 	high := host.MaxPID(t) - 999
 	outer := startChild(t, &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID}, "inner", itoa(high), "sleep")
 	pid := host.OnlyChild(t, outer)
@@ -139,7 +138,7 @@ func TestExplainZombie(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer cmd.Wait()
-	// Wait for its end without collecting it.
+	// WNOWAIT: the ended process stays a zombie.
 	if err := unix.Waitid(unix.P_PID, cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -170,7 +169,8 @@ func TestExplainGoneAndExec(t *testing.T) {
 	defer p.Close()
 	in.Close()
 	host.WaitFor(t, "exec", func() bool {
-		name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)) // the kernel changes it some moments after the memory
+		// the kernel changes the name some moments after the memory
+		name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
 		return p.Refresh() != nil && string(name) == "sleep\n"
 	})
 	wantCause(t, explained(pid, p.Refresh()), "gone exec", "became another program (sleep)", "goprof dump")
@@ -201,13 +201,13 @@ func TestExplainOtherVMs(t *testing.T) {
 
 	wantCause(t, explain(startSleep(t, nativeImageFile(t))), "not a JVM native-image", "GraalVM", "perf record")
 
-	// The launcher before it has loaded libjvm.so.
+	// The launcher, before it has loaded libjvm.so.
 	launcher := filepath.Join(dir, "java")
 	host.CopyFile(t, launcher, "/bin/sleep")
 	wantCause(t, explain(startSleep(t, launcher)), "not a JVM starting", "still starting", "sleep 1; goprof dump")
 }
 
-// explain tries to attach and tells what comes of it: class and name, why, remedy.
+// explain tries to attach and prints the result: class and name, why, remedy.
 func explain(pid int) string {
 	s, err := session.Attach(pid)
 	if err == nil {
@@ -224,7 +224,7 @@ func wantCause(t *testing.T, got, name, why, remedy string) {
 	}
 }
 
-// endedPID is the number of a process that is no more.
+// endedPID is the number of a process that has ended.
 func endedPID(t *testing.T) int {
 	t.Helper()
 	cmd := exec.Command("/bin/true")
@@ -234,7 +234,7 @@ func endedPID(t *testing.T) int {
 	return cmd.Process.Pid
 }
 
-// otherThread is a thread of ours that does not lead the process.
+// otherThread is a thread of this process that does not lead it.
 func otherThread() int {
 	tids, _ := os.ReadDir("/proc/self/task")
 	for _, tid := range tids {
@@ -245,7 +245,7 @@ func otherThread() int {
 	return 0
 }
 
-// startSleep runs a copy of sleep, and waits until it sleeps: before, the kernel may not have mapped it yet.
+// startSleep runs a copy of sleep, and waits until it sleeps. Before that, the kernel may not have mapped it yet.
 func startSleep(t *testing.T, path string) int {
 	t.Helper()
 	cmd := exec.Command(path, "600")

@@ -14,7 +14,7 @@ import (
 	"goprof/testdata/host"
 )
 
-// TestExplainPerf: why perf_event may not be used, on hosts that this machine is not.
+// TestExplainPerf: why perf_event may not be used, on hosts unlike this machine.
 func TestExplainPerf(t *testing.T) {
 	refused := func(call string, e error) error { return &sampler.PerfError{Call: call, Err: e} }
 	paranoid := func(level string) func(f *fakeProc) {
@@ -68,7 +68,7 @@ func TestExplainPerf(t *testing.T) {
 	}
 }
 
-// TestChooseEngine: what is asked for by name is had or refused; auto finds another.
+// TestChooseEngine: an engine that is asked for by name is taken or refused. auto finds another one.
 func TestChooseEngine(t *testing.T) {
 	host.NeedPerf(t)
 	pid := startSleep(t, "/bin/sleep")
@@ -101,7 +101,7 @@ func TestChooseEngine(t *testing.T) {
 	}
 }
 
-// TestChooseEngineForbidden is TestChooseEngine without rights: what is refused says why, and auto serves.
+// TestChooseEngineForbidden is TestChooseEngine without rights: a refusal says why, and auto works.
 func TestChooseEngineForbidden(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("needs root, to give it up")

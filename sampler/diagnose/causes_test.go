@@ -18,7 +18,7 @@ import (
 	"goprof/vmstructs"
 )
 
-// fakeProc is a proc file system of files, for causes that this machine lacks.
+// fakeProc is a proc file system made of files, for causes that this machine lacks.
 type fakeProc struct {
 	t   *testing.T
 	dir string
@@ -55,8 +55,7 @@ func (f *fakeProc) link(name, to string) {
 	}
 }
 
-// process writes a status as the kernel does, of user 1000 without capabilities; changes
-// replace lines.
+// process writes a status as the kernel does, of user 1000 without capabilities. changes replace lines of it.
 func (f *fakeProc) process(dir string, pid int, changes map[string]string) {
 	f.t.Helper()
 	lines := [][2]string{
@@ -85,7 +84,7 @@ func (f *fakeProc) threads(comm, second string) {
 	f.write("77/task/78/comm", second+"\n")
 }
 
-// as changes who goprof is.
+// as changes the status of goprof itself.
 func (f *fakeProc) as(changes map[string]string) { f.process("self", 500, changes) }
 
 // it changes process 77.
@@ -116,8 +115,8 @@ func TestExplainFaked(t *testing.T) {
 
 		class  Class
 		cause  string
-		why    string // a part of it
-		remedy string // a part of it
+		why    string // part of the cause
+		remedy string // part of the remedy
 	}{
 		{"other user", func(f *fakeProc) { f.it(map[string]string{"Uid": "1001 1001 1001 1001"}) }, denied,
 			Forbidden, "other-user", "belongs to user 1001", "sudo goprof record --pid 77"},
@@ -303,7 +302,7 @@ func TestInstead(t *testing.T) {
 	}
 }
 
-// mapsOf is what /proc/PID/maps says of a process with these files.
+// mapsOf is the text of /proc/PID/maps of a process with these files.
 func mapsOf(files ...string) string {
 	var b strings.Builder
 	for i, file := range files {
@@ -312,14 +311,14 @@ func mapsOf(files ...string) string {
 	return b.String() + "7ffe00000000-7ffe00001000 rw-p 00000000 00:00 0                          [stack]\n"
 }
 
-// nativeImageFile makes a program whose sections are named as in a native image. It runs.
+// nativeImageFile makes a program that runs, with a section name of a native image.
 func nativeImageFile(t *testing.T) string {
 	t.Helper()
 	b, err := os.ReadFile("/bin/sleep")
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Names of the same length: only the section's name changes.
+	// Both names have the same length, so only the section's name changes.
 	b = []byte(strings.ReplaceAll(string(b), ".gnu.hash\x00", ".svm_heap\x00"))
 	path := filepath.Join(t.TempDir(), "app")
 	if err := os.WriteFile(path, b, 0o755); err != nil {

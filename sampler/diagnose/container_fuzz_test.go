@@ -9,11 +9,11 @@ import (
 	"unicode/utf8"
 )
 
-// containerName is what a container may be called: it is shown, and users copy it.
+// containerName is a name that a container may have in output: goprof shows it, and users copy it.
 var containerName = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z_.\\-]{0,63}$`)
 
-// FuzzCgroup reads arbitrary text as /proc/PID/cgroup: its paths are what whoever runs the container has named them. A
-// container's id is found wherever it stands in a line of its own.
+// FuzzCgroup reads arbitrary text as /proc/PID/cgroup: whoever runs the container chooses the names in its paths. A
+// container's id is found at any place of a line of its own.
 func FuzzCgroup(f *testing.F) {
 	id := strings.Repeat("0123456789abcdef", 4)
 	f.Add("0::/system.slice/docker-"+id+".scope\n", "docker-")
@@ -25,7 +25,7 @@ func FuzzCgroup(f *testing.F) {
 			!strings.Contains(text, name)) {
 			t.Fatalf("%q of %q", name, text)
 		}
-		// Parts of a path are parted by what is no digit and no letter, on both sides.
+		// On both sides of the id stands a byte that is neither a digit nor a letter.
 		if strings.ContainsAny(before, "\n") {
 			return
 		}
@@ -36,7 +36,7 @@ func FuzzCgroup(f *testing.F) {
 	})
 }
 
-// FuzzRelease reads arbitrary text as a JDK's file "release", which is the container's.
+// FuzzRelease reads arbitrary text as a JDK's file "release", which belongs to the container.
 func FuzzRelease(f *testing.F) {
 	f.Add("JAVA_VERSION=\"17\"\nIMPLEMENTOR=\"Eclipse Adoptium\"\n", "Debian")
 	f.Add("IMPLEMENTOR=\xff\"\"\r\nIMPLEMENTOR=second", "a\x1b[2J")

@@ -18,7 +18,8 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// reported is a report as text: "verdict name: text | remedy".
+// reported is a report as text: "verdict name: text
+// remedy".
 func reported(r Report) string {
 	var b strings.Builder
 	for _, c := range r.Checks {
@@ -30,7 +31,7 @@ func reported(r Report) string {
 	return b.String()
 }
 
-// wantLines wants a line with each of the beginnings, and after it each of the parts.
+// wantLines demands a line with each of the beginnings, and after the beginning each of the parts.
 func wantLines(t *testing.T, report string, lines ...string) {
 	t.Helper()
 	for _, want := range lines {
@@ -47,17 +48,17 @@ func wantLines(t *testing.T, report string, lines ...string) {
 			t.Errorf("no line %q in\n%s", want, report)
 		}
 	}
-	for line := range strings.Lines(report) { // "ok  perf  not permitted" was one
+	for line := range strings.Lines(report) { // "ok  perf  not permitted" was once such a line
 		if strings.HasPrefix(line, "ok ") && contradicts.MatchString(line) {
 			t.Errorf("a line contradicts itself: %s", line)
 		}
 	}
 }
 
-// contradicts is what no line says that begins with ok.
+// contradicts is what no line that begins with ok may say.
 var contradicts = regexp.MustCompile(`not permitted|cannot|refused|forbidden|failed|does not work`)
 
-// TestExamineHost: what the doctor says of hosts that this machine is not.
+// TestExamineHost: what the doctor says of hosts unlike this machine.
 func TestExamineHost(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -111,8 +112,8 @@ func TestExamineHost(t *testing.T) {
 	}
 }
 
-// TestExamineJVM: of a JVM that can be recorded all is well, and no system call is made
-// that can stop a thread: the filter would kill the child.
+// TestExamineJVM: a JVM can be recorded, and the doctor says that all is well. It makes no system call that can stop
+// a thread: the filter would kill the child.
 func TestExamineJVM(t *testing.T) {
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm := jvmtest.Start(t, jdk, "truth.Named")
@@ -131,7 +132,7 @@ func TestExamineJVM(t *testing.T) {
 	})
 }
 
-// TestExamineTroubled: what stands in the way of recording one process.
+// TestExamineTroubled: what keeps goprof from recording one process.
 func TestExamineTroubled(t *testing.T) {
 	jdk := jvmtest.JDKs(t)[0]
 	jvm := jvmtest.Start(t, jdk, "truth.Named")
@@ -192,7 +193,7 @@ func TestExamineStripped(t *testing.T) {
 		t.Skip("needs strip")
 	}
 	jdks := jvmtest.JDKs(t)
-	home := linkedHome(t, jdks[len(jdks)-1]) // the newest: older ones lie in other folders
+	home := linkedHome(t, jdks[len(jdks)-1]) // the newest JDK: older ones lie in other folders
 	library := filepath.Join(home, "lib", "server", "libjvm.so")
 	if out, err := exec.Command(strip, "--strip-unneeded", "-R", ".gnu_debuglink", library).CombinedOutput(); err != nil {
 		t.Skipf("%v: %s", err, out)
@@ -205,8 +206,7 @@ func TestExamineStripped(t *testing.T) {
 	}
 }
 
-// linkedHome is a JDK of links to another, with copies of the files by which java finds
-// its home.
+// linkedHome is a JDK made of links to another one, with copies of the files by which java finds its home.
 func linkedHome(t *testing.T, jdk jvmtest.JDK) string {
 	t.Helper()
 	home := t.TempDir()

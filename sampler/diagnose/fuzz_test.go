@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// FuzzCommand takes arbitrary command lines apart: no word is lost, and none invented.
+// FuzzCommand takes arbitrary command lines apart. No word is lost, and none is invented.
 func FuzzCommand(f *testing.F) {
 	f.Add("java\x00-Xmx1g\x00-cp\x00a:b\x00shop.Main\x00two words\x00x", "shop.Main two words x")
 	f.Add("java\x00-jar\x00a b.jar\x00--flag", "a b.jar --flag")
@@ -49,7 +49,7 @@ func slowSplit(command string, argv []string) (string, []string) {
 	return words[0], words[1:]
 }
 
-// TestLongCommandLine: to join each tail of it would take minutes.
+// TestLongCommandLine: joining each tail of this command line would take minutes.
 func TestLongCommandLine(t *testing.T) {
 	argv := strings.Split(strings.Repeat("a\x00", maxCommandLine/2), "\x00")
 	command := strings.Repeat("a ", 1000) + "b"

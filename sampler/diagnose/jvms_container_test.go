@@ -12,7 +12,8 @@ import (
 	"goprof/testdata/host"
 )
 
-// TestContainerOf: what runtimes put into /proc/PID/cgroup, on hosts with cgroups of version 1, 2 and both.
+// TestContainerOf: what container runtimes make /proc/PID/cgroup look like, on hosts with cgroups of version 1, 2
+// and both.
 func TestContainerOf(t *testing.T) {
 	id := strings.Repeat("0123456789abcdef", 4)
 	other := strings.Repeat("fedcba9876543210", 4)
@@ -45,7 +46,7 @@ func TestContainerOf(t *testing.T) {
 	}
 }
 
-// TestContainerOfCgroup: the kernel's own word, where this machine lets a cgroup be made.
+// TestContainerOfCgroup: the file comes from the kernel, if this machine lets the test make a cgroup.
 func TestContainerOfCgroup(t *testing.T) {
 	host.NeedRoot(t)
 	id := strings.Repeat("00c0ffee", 8)

@@ -17,7 +17,7 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// TestJVMs: every JVM of the host is found, with what it says of itself.
+// TestJVMs: every JVM of the host is found, with what it tells of itself.
 func TestJVMs(t *testing.T) {
 	jar := jvmtest.PublicJar(t, "pet clinic.jar", "truth.Named")
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
@@ -49,7 +49,7 @@ func TestJVMs(t *testing.T) {
 		if s := found[spinning.PID]; s == nil || s.Collector != "Parallel" || s.Main != "truth.Shares" {
 			t.Errorf("%+v", s)
 		}
-		// On a busy machine both have done little but begin so far.
+		// On a busy machine both JVMs have done little but begin so far.
 		host.WaitFor(t, "the one that spins has more of the CPUs", func() bool {
 			now := byPID(Host{}.JVMs())
 			s, j := now[spinning.PID], now[plain]
@@ -58,7 +58,7 @@ func TestJVMs(t *testing.T) {
 	})
 }
 
-// TestMatch: the main class or jar counts, not the path or the arguments.
+// TestMatch: the main class or jar counts. The path and the arguments do not.
 func TestMatch(t *testing.T) {
 	jar := jvmtest.PublicJar(t, "PetClinic.jar", "truth.Named")
 	jdk := jvmtest.JDKs(t)[0]
@@ -96,7 +96,8 @@ func TestJVMInContainer(t *testing.T) {
 	}
 }
 
-// TestJVMsOfOthers: who may not look into a JVM still sees that it is there, and why not.
+// TestJVMsOfOthers: a user that may not look into a JVM still sees that the JVM is there, and why there is no more
+// to see.
 func TestJVMsOfOthers(t *testing.T) {
 	host.NeedRoot(t)
 	jdk := jdkOfNobody(t)
@@ -114,8 +115,8 @@ func TestJVMsOfOthers(t *testing.T) {
 	}
 }
 
-// TestJVMsUntouched: to list JVMs takes no system call that can stop a thread. The child's
-// seccomp filter kills it at the first ptrace.
+// TestJVMsUntouched: listing JVMs takes no system call that can stop a thread. The child's seccomp filter kills the
+// child at its first ptrace.
 func TestJVMsUntouched(t *testing.T) {
 	jdk := jvmtest.JDKs(t)[0]
 	jvm := jvmtest.Start(t, jdk, "truth.Named")
@@ -171,8 +172,8 @@ func TestSplitCommand(t *testing.T) {
 	}
 }
 
-// TestSplitCommandOfMany: half a million equal words are no work; done for each of them
-// anew, it would take hours.
+// TestSplitCommandOfMany: half a million equal words take little time. Work that is repeated for each of them would
+// take hours.
 func TestSplitCommandOfMany(t *testing.T) {
 	words := slices.Repeat([]string{"a"}, maxCommandLine/2)
 	if main, args := splitCommand(strings.Join(words, " ")+" b", words); main != "a" || len(args) != len(words) {
@@ -188,7 +189,8 @@ func byPID(jvms []JVM) map[int]*JVM {
 	return m
 }
 
-// jdkOfNobody is a JDK that every user may run: those that scripts/jdks.sh fetches lie in their fetcher's home.
+// jdkOfNobody is a JDK that every user may run. The JDKs that scripts/jdks.sh fetches lie in the home of the user
+// that fetched them.
 func jdkOfNobody(t *testing.T) jvmtest.JDK {
 	t.Helper()
 	for _, jdk := range jvmtest.JDKs(t) {
@@ -202,7 +204,7 @@ func jdkOfNobody(t *testing.T) jvmtest.JDK {
 	return jvmtest.JDK{}
 }
 
-// startJava starts a test program in its own way, waits until it is ready and returns its pid.
+// startJava starts a test program with these attributes, waits until it is ready and returns its pid.
 func startJava(t *testing.T, attr *syscall.SysProcAttr, jdk jvmtest.JDK, args ...string) int {
 	t.Helper()
 	cmd := exec.Command(jdk.Tool("java"), args...)
@@ -211,8 +213,8 @@ func startJava(t *testing.T, attr *syscall.SysProcAttr, jdk jvmtest.JDK, args ..
 	return host.StartReady(t, cmd)
 }
 
-// TestJVMThatHangs: a process whose address space cannot be read now does not hold up the
-// list. A pipe without a writer stands for its maps.
+// TestJVMThatHangs: the address space of a process cannot be read now. That does not hold up the list. A pipe
+// without a writer stands for the process's maps.
 func TestJVMThatHangs(t *testing.T) {
 	f := newFakeProc(t)
 	for _, p := range []struct {
@@ -226,7 +228,7 @@ func TestJVMThatHangs(t *testing.T) {
 		if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		// In the end the waiting goroutines go on.
+		// At the end the waiting goroutines go on.
 		t.Cleanup(func() {
 			if w, err := os.OpenFile(pipe, os.O_RDWR, 0); err == nil {
 				w.Close()
@@ -239,10 +241,10 @@ func TestJVMThatHangs(t *testing.T) {
 	}
 }
 
-// TestHungProcessIsAskedOnce: however often goprof looks, one goroutine waits for a process
-// that hangs, and it is looked at again once that is over.
+// TestHungProcessIsAskedOnce: however often goprof looks, one goroutine waits for a process that hangs. Once the
+// wait is over, goprof looks at the process again.
 func TestHungProcessIsAskedOnce(t *testing.T) {
-	const pid = 1 << 30 // nobody's
+	const pid = 1 << 30 // no process has this number
 	release, ended := make(chan struct{}), make(chan struct{})
 	slow := func() (JVM, bool) {
 		defer close(ended)

@@ -15,7 +15,7 @@ import (
 
 func init() { children["cost"] = childCost }
 
-// childCost times the calls of a pause before it enters the guard and behind it: the best of many rounds, in ns.
+// childCost times the calls of a pause before and after it enters the guard: the best of many rounds, in ns.
 func childCost() {
 	runtime.LockOSThread()
 	var ts unix.Timespec
@@ -52,11 +52,11 @@ func childCost() {
 	}
 }
 
-// TestCostInPause prints what the filter adds to each call of a pause (docs/operations.md), and wants that they stay
-// what they are: half as much again would be seen.
+// TestCostInPause prints what the filter adds to each call of a pause (docs/operations.md). It fails if the calls of
+// a pause cost half as much again.
 func TestCostInPause(t *testing.T) {
 	best := map[string]int{}
-	for range 5 { // a neighbour of this CPU may make all of one child's calls behind the guard slower
+	for range 5 { // whatever else runs on this CPU may slow down all calls of one child behind the guard
 		for what, text := range runChild(t, "cost") {
 			ns, err := strconv.Atoi(text)
 			if err != nil {
@@ -68,7 +68,7 @@ func TestCostInPause(t *testing.T) {
 		}
 	}
 	all, added := 0, 0
-	// What package sampler calls between stop and release, with one look in vain.
+	// The calls that package sampler makes between stop and release, with one look in vain.
 	for call, times := range map[string]int{"clock_gettime": 4, "waitid": 2, "ptrace": 3, "process_vm_readv": 1} {
 		before, after := best["before "+call], best["after "+call]
 		if before == 0 || after == 0 {

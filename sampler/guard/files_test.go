@@ -23,7 +23,7 @@ func init() {
 	}
 }
 
-// forFiles are calls of a goprof that looks at processes: one that reads files gets EPERM.
+// forFiles are calls of a goprof that looks at processes. They give EPERM to a goprof that only reads files.
 var forFiles = []struct {
 	name string
 	call func() error
@@ -37,7 +37,8 @@ var forFiles = []struct {
 	{"execve", raw(unix.SYS_EXECVE, 0, 0, 0)},
 }
 
-// TestFilesNeedNothing: who reads files of its own has no capability left in any OS thread, and looks at no process.
+// TestFilesNeedNothing: a goprof that reads files of its own has no capability left in any OS thread, and looks at
+// no process.
 func TestFilesNeedNothing(t *testing.T) {
 	needThreads(t)
 	said := runChild(t, "files")
@@ -52,8 +53,8 @@ func TestFilesNeedNothing(t *testing.T) {
 	}
 }
 
-// TestFilesOfOthers: root reads a user's file, and writes into a user's folder, as with sudo. For that alone a
-// capability is kept.
+// TestFilesOfOthers: root reads a user's file and writes into a user's folder, as with sudo. goprof keeps a
+// capability for that purpose only.
 func TestFilesOfOthers(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root, to give files away")

@@ -45,10 +45,11 @@ var ToDumpAndWrite = append(ToDump[:len(ToDump):len(ToDump)], unix.CAP_DAC_OVERR
 // lie in a folder of its own.
 var ToWatch = append(ToDump[:len(ToDump):len(ToDump)], unix.CAP_PERFMON)
 
-// ForPerf is needed for rings of perf events, which are locked memory. ForFolders is needed to write into another
-// user's folder, and over a file there, which were found to be writable before.
+// ForPerf is needed for rings of perf events, which are locked memory, and ForProbes to set probes. ForFolders is
+// needed to write into another user's folder, and over a file there, which were found to be writable before.
 var (
 	ForPerf    = Keep{unix.CAP_BPF, unix.CAP_IPC_LOCK}
+	ForProbes  = Keep{unix.CAP_SYS_ADMIN}
 	ForFolders = Keep{unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER}
 )
 
@@ -61,7 +62,7 @@ var ToRecordKernel = append(ToRecord[:len(ToRecord):len(ToRecord)], unix.CAP_SYS
 // ToProbe is for setting probes, too (sampler/event_probe.go). For these the kernel wants the whole of CAP_SYS_ADMIN
 // (kernel/events/core.c, perf_uprobe_event_init). The filter forbids the other things that CAP_SYS_ADMIN permits to do
 // to a process, but for BPF programs that write (filter.go).
-var ToProbe = append(ToRecord[:len(ToRecord):len(ToRecord)], unix.CAP_SYS_ADMIN)
+var ToProbe = slices.Concat(ToRecord, ForProbes)
 
 // ToProbeKernel is for probes and for the names of the kernel's functions.
 var ToProbeKernel = append(ToProbe[:len(ToProbe):len(ToProbe)], unix.CAP_SYSLOG)

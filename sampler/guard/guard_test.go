@@ -19,8 +19,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The test program is also the process that enters the guard, because there is no way back: with childEnv it does so,
-// tries what that says, and prints what came of it.
+// The test program is also the process that enters the guard, because there is no way back: with childEnv it enters
+// the guard, tries what childEnv names, and prints the results.
 const childEnv = "GOPROF_GUARD_TEST_CHILD"
 
 func TestMain(m *testing.M) {
@@ -58,8 +58,8 @@ func runChild(t *testing.T, what string, as ...string) map[string]string {
 	return said
 }
 
-// needThreads skips where a call cannot be made on all OS threads: in a program that holds C, as the race detector's.
-// goprof holds none.
+// needThreads skips a test if a call cannot be made on all OS threads: that is so in a program with C in it, such as
+// one with the race detector. goprof has no C.
 func needThreads(t *testing.T) {
 	t.Helper()
 	if _, _, e := syscall.AllThreadsSyscall(unix.SYS_GETPPID, 0, 0, 0); e == unix.ENOTSUP {
@@ -67,7 +67,7 @@ func needThreads(t *testing.T) {
 	}
 }
 
-// onThreads keeps OS threads busy elsewhere, as goprof's are when it enters the guard.
+// onThreads keeps OS threads busy elsewhere, like those of goprof when it enters the guard.
 func onThreads(n int) (end func()) {
 	var block [2]int
 	unix.Pipe(block[:])
@@ -77,7 +77,7 @@ func onThreads(n int) (end func()) {
 			runtime.LockOSThread()
 			close(ready)
 			var b [1]byte
-			syscall.Read(block[0], b[:]) // in the kernel
+			syscall.Read(block[0], b[:]) // this thread is in the kernel
 		}()
 		<-ready
 	}
@@ -92,10 +92,10 @@ func childState() {
 	childSays()
 }
 
-// childSays prints what rights each OS thread has.
+// childSays prints the rights of each OS thread.
 func childSays() {
 	started := make(chan struct{})
-	go func() { // and one that is made afterwards
+	go func() { // and one thread that is made afterwards
 		runtime.LockOSThread()
 		close(started)
 		select {}
@@ -117,7 +117,7 @@ func childSays() {
 	}
 }
 
-// TestEveryThreadIsGuarded: those that there are, in the kernel or not, and those that come.
+// TestEveryThreadIsGuarded: the filter holds for threads that exist, in the kernel or not, and for later ones.
 func TestEveryThreadIsGuarded(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root, to have capabilities")
@@ -148,8 +148,8 @@ func ours(t *testing.T) uint64 {
 	return uint64(have[1].Effective)<<32 | uint64(have[0].Effective)
 }
 
-// TestWithoutPtraceAllIsKept: in a container without CAP_SYS_PTRACE goprof may look at processes whose capabilities
-// it has. Who drops one then sees none of them any more.
+// TestWithoutPtraceAllIsKept: in a container without CAP_SYS_PTRACE goprof may look at processes that have no more
+// capabilities than it has itself. A goprof that drops one would no longer see them.
 func TestWithoutPtraceAllIsKept(t *testing.T) {
 	if _, err := exec.LookPath("setpriv"); err != nil || os.Geteuid() != 0 {
 		t.Skip("needs root and setpriv")
@@ -162,7 +162,8 @@ func TestWithoutPtraceAllIsKept(t *testing.T) {
 	}
 }
 
-// TestMask: what CAP_SYS_ADMIN was split into is not there before Linux 5.9, and not for who was given only the whole.
+// TestMask: Linux before 5.9 lacks the parts into which CAP_SYS_ADMIN was split. So does a goprof that was given
+// only CAP_SYS_ADMIN.
 func TestMask(t *testing.T) {
 	all := ^uint64(0)
 	admin := uint64(1) << unix.CAP_SYS_ADMIN
@@ -175,12 +176,12 @@ func TestMask(t *testing.T) {
 	}
 }
 
-// tried are calls with what they return from behind the filter. Those of which EPERM is wanted return something else
-// without it (errors of their arguments), which childCalls makes sure of before it enters the guard.
+// tried are calls, and what they return behind the filter. A call that is to return EPERM returns another error
+// without the filter (one of its arguments). childCalls makes sure of that before it enters the guard.
 var tried = []struct {
 	name string
 	call func() error
-	want error // nil: anything but EPERM
+	want error // nil: any result but EPERM
 }{
 	{"execve", func() error { return syscall.Exec("/nowhere", nil, nil) }, unix.EPERM},
 	{"fork", func() error { _, err := syscall.ForkExec("/nowhere", nil, nil); return err }, unix.EPERM},
@@ -248,11 +249,13 @@ func TestFilter(t *testing.T) {
 	}
 }
 
-// childWrite looks at a process as package sampler does, and tries to change it, before it enters the guard and after.
+// childWrite looks at a process as package sampler does and tries to change it, before and after it enters the
+// guard.
 func childWrite() {
 	runtime.LockOSThread()
 	victim := exec.Command("sleep", "600")
-	victim.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: unix.SIGKILL} // we may not end it
+	// the guard keeps this process from ending the victim itself
+	victim.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: unix.SIGKILL}
 	if err := victim.Start(); err != nil {
 		fmt.Println("start:", err)
 		return
@@ -288,7 +291,7 @@ func childWrite() {
 	}
 }
 
-// stackOf is an address of a process's stack.
+// stackOf is an address on a process's stack.
 func stackOf(pid int) uintptr {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
 	var from uintptr
@@ -300,7 +303,7 @@ func stackOf(pid int) uintptr {
 	return from
 }
 
-// TestNothingCanBeWritten: the calls of a pause work from behind the guard, and none that changes the target does.
+// TestNothingCanBeWritten: the calls of a pause work behind the guard. No call that changes the target works.
 func TestNothingCanBeWritten(t *testing.T) {
 	said := runChild(t, "write")
 	for what, after := range map[string]string{

@@ -31,7 +31,7 @@ func childSending() {
 	fmt.Printf("exec: %v\n", errors.Is(err, unix.EPERM))
 }
 
-// TestSending: a goprof that sends may connect sockets of IP, and everything else is as it was: no other sockets, no
+// TestSending: a goprof that sends may connect IP sockets. Everything else is as before: no other sockets, no
 // listening, no programs.
 func TestSending(t *testing.T) {
 	said := runChild(t, "sending")

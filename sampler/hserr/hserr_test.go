@@ -51,7 +51,7 @@ func judged(t *testing.T, name string) *profile.Triage {
 
 const header = "#\n# A fatal error has been detected by the Java Runtime Environment:\n#\n"
 
-// made are files as HotSpot would write them, row by row what the line in question looks like.
+// made are files as HotSpot would write them. Each row has another form of the line in question.
 var made = []struct {
 	name, text, evidence, next string
 	id                         profile.FindingID

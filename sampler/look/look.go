@@ -17,6 +17,8 @@ type Look struct {
 	// Tally is how often this look counts, nil where each look counts once; then there is no Waiting, either.
 	Tally   *Tally
 	Waiting Waiting
+	// Context is what the thread works for, if the process publishes that.
+	Context Context
 	// Event is what the look was taken at, if that was not the use of CPU time.
 	Event Hit
 	// Kernel are the addresses of the kernel's functions that the thread was in, innermost first, where they were asked
@@ -37,7 +39,7 @@ type Hit struct {
 func (l *Look) Reset() {
 	l.Snapshot.Reset()
 	l.When, l.CPU, l.Count, l.Tally = 0, 0, 1, nil
-	l.Waiting = Waiting{}
+	l.Waiting, l.Context = Waiting{}, Context{}
 	l.Event = Hit{Data: l.Event.Data[:0]}
 	l.Kernel = l.Kernel[:0]
 }

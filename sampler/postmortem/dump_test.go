@@ -6,7 +6,7 @@ import (
 	"goprof/profile"
 )
 
-// TestFramesAreBounded: threads of a hostile core may all have one long stack.
+// TestFramesAreBounded: all threads of a hostile core may have the same long stack.
 func TestFramesAreBounded(t *testing.T) {
 	d := &dump{kept: maxFrames - 5}
 	stack := &profile.Stack{Frames: make([]profile.Frame, 4)}

@@ -9,8 +9,8 @@ import (
 	"goprof/testdata/ctest"
 )
 
-// While a snapshot is walked, no other thread stands still: twelve threads that never rest share the CPUs, so that most
-// stop late.
+// No thread stands still while the snapshot of another one is walked. Here twelve threads that never rest share the
+// CPUs, so that most of them stop late.
 func TestNobodyWaitsForAWalk(t *testing.T) {
 	p := ctest.Run(t, ctest.Shares, "12", "1", "0")
 	var threads []Subject

@@ -13,7 +13,7 @@ import (
 	"goprof/testdata/ctest"
 )
 
-// onCPUOf has f run with real-time priority on the CPU of a program that spins, with another CPU to go on at.
+// onCPUOf runs f with real-time priority on the CPU of a program that spins. Another CPU is there for f to go on at.
 func onCPUOf(t *testing.T, p *ctest.Program, f func(tr *Tracer, here, there int)) {
 	t.Helper()
 	onTracer(t, p.PID, func(tr *Tracer) {
@@ -63,15 +63,15 @@ func ownPolicy(t *testing.T) uint32 {
 	return attr.Policy
 }
 
-// sleepFor sleeps as the engines do: without Go's scheduler.
+// sleepFor sleeps as the engines do: Go's scheduler has no part in it.
 func sleepFor(d time.Duration) {
 	var ts unix.Timespec
 	ts = unix.NsecToTimespec(Monotonic(&ts) + int64(d))
 	SleepUntil(&ts)
 }
 
-// TestLetGoAside: a thread that we took the CPU from is let go by a SCHED_IDLE thread, which has its priority back
-// afterwards, elsewhere.
+// TestLetGoAside: goprof has taken the CPU from a thread. A SCHED_IDLE thread lets that thread go, and gets its
+// priority back afterwards, on another CPU.
 func TestLetGoAside(t *testing.T) {
 	p := ctest.Run(t, ctest.Spin)
 	p.Number(t)
@@ -83,7 +83,7 @@ func TestLetGoAside(t *testing.T) {
 		for range 50 {
 			goTo(t, 0, here)
 			tr.BoundTo(here)
-			tr.raiser.resume = 0 // others want this CPU now and then, where tests run side by side
+			tr.raiser.resume = 0 // tests that run side by side want this CPU now and then
 			sleepFor(2 * time.Millisecond)
 			arrived := Monotonic(&ts)
 			alarm.Set(arrived + int64(10*time.Second))
@@ -111,7 +111,8 @@ func TestLetGoAside(t *testing.T) {
 	})
 }
 
-// TestPriorityComesBack: who gives up his priority so late that it was raised before has it raised again.
+// TestPriorityComesBack: the raiser raises a thread's priority. If the thread gives it up only after that, the
+// raiser raises it again.
 func TestPriorityComesBack(t *testing.T) {
 	p := ctest.Run(t, ctest.Spin)
 	p.Number(t)
@@ -119,7 +120,7 @@ func TestPriorityComesBack(t *testing.T) {
 		r := tr.raiser
 		var ts unix.Timespec
 		now := Monotonic(&ts)
-		// The last is for a machine that stands still for a second just now.
+		// The last moment serves a machine that stands still for a second just now.
 		for i, after := range [len(raises)]time.Duration{0, 5 * time.Millisecond, 2 * time.Second, 20 * time.Second} {
 			r.until[i] = unix.NsecToTimespec(now + int64(after))
 		}
@@ -137,9 +138,9 @@ func TestPriorityComesBack(t *testing.T) {
 			}
 		}
 		r.runner.GoAlong(r.calls[:])
-		awaitRaise() // once, however late the raiser has its CPU
+		awaitRaise() // the first raise: it comes however late the raiser has its CPU
 		setOwnPriority(&r.idle)
-		goTo(t, 0, here) // beside a program that spins there
+		goTo(t, 0, here) // a program spins on that CPU, too
 		awaitRaise()
 		took := time.Duration(Monotonic(&ts) - now)
 		r.back.Store(1)
@@ -154,7 +155,7 @@ func TestPriorityComesBack(t *testing.T) {
 	})
 }
 
-// TestNotAside: a thread is let go as before where others would have to wait for us, and where no CPU is idle.
+// TestNotAside: goprof does not step aside if other threads would have to wait for it, or if no CPU is idle.
 func TestNotAside(t *testing.T) {
 	p := ctest.Run(t, ctest.Spin)
 	p.Number(t)

@@ -7,13 +7,14 @@ import (
 	"time"
 )
 
-// TestChances: three reads that were given up within a minute are too many, and three that lie further apart are not.
+// TestChances: three reads that were given up within a minute are too many. Three reads that lie further apart are
+// not.
 func TestChances(t *testing.T) {
 	const start = int64(5 * time.Second) // the machine has just booted
 	for _, row := range []struct {
 		name  string
 		lost  []time.Duration
-		spent map[time.Duration]bool // by when it is asked
+		spent map[time.Duration]bool // by the time of the question: whether the chances are spent
 	}{
 		{"none", nil, map[time.Duration]bool{0: false}},
 		{"two at once", []time.Duration{0, 0}, map[time.Duration]bool{0: false, time.Minute: false}},

@@ -43,11 +43,12 @@ type desk struct {
 
 type deskHead struct {
 	args     [6]uintptr
-	local    [2]vector // side, stack
+	local    [5]vector // side, stack; or the way to a context
 	remote   [64]vector
 	side     [MaxSide]byte
 	followed [maxFollow]byte
 	small    [16]byte
+	context  contextDesk
 	trail    [process.MaxTrailBytes]byte // costs no memory before it is used
 }
 

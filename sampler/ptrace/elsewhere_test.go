@@ -10,7 +10,7 @@ import (
 	"goprof/testdata/ctest"
 )
 
-// Leaving a CPU changes nothing of where the thread may run afterwards, and fails where there is no other.
+// Leaving a CPU does not change where the thread may run afterwards. It fails if there is no other CPU.
 func TestLeaveCPU(t *testing.T) {
 	one := ctest.AnyCPU(t)
 	OnOwnThread(func() {

@@ -10,7 +10,7 @@ import (
 	"goprof/testdata/ctest"
 )
 
-// onTracer runs f with a Tracer of pid on an OS thread that ends afterwards.
+// onTracer runs f with a Tracer of pid, on an OS thread that ends afterwards.
 func onTracer(t testing.TB, pid int, f func(tr *Tracer)) {
 	t.Helper()
 	cpu := ctest.NeedCPU(t)
@@ -21,7 +21,7 @@ func onTracer(t testing.TB, pid int, f func(tr *Tracer)) {
 	})
 }
 
-// lookPatiently is Look, and Collect if the stop comes late.
+// lookPatiently is Look. If the stop comes late, Collect follows.
 func lookPatiently(tr *Tracer, tid int, top uint64) (*look.Look, Outcome) {
 	return lookAt(tr, tid, Hint{StackTop: top})
 }

@@ -9,8 +9,8 @@ import (
 	"goprof/testdata/ctest"
 )
 
-// A look at a frozen thread either comes at once, or is pending until it is thawed, and is dropped with the tracer. In
-// no case is the thread left stopped.
+// A look at a frozen thread either comes at once, or is pending until the thread is thawed and is dropped with the
+// tracer. In no case does the thread stay stopped.
 func TestFrozenThread(t *testing.T) {
 	for version, f := range ctest.Freezers(t) {
 		t.Run("cgroup v"+version, func(t *testing.T) {
@@ -26,7 +26,7 @@ func TestFrozenThread(t *testing.T) {
 				if o != Taken && o != Pending {
 					t.Errorf("%v %v", o, tr.Err())
 				}
-			}) // and dropped
+			}) // the tracer's end drops the look
 			ctest.Eventually(t, "nobody traces it", func() bool { return ctest.TracerOf(p.PID) == 0 })
 			onTracer(t, p.PID, func(tr *Tracer) {
 				snap := new(look.Look)

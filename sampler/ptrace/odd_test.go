@@ -17,7 +17,7 @@ import (
 	"goprof/testdata/ctest"
 )
 
-// The rows of this file are the odd states that a thread can be in when we come.
+// The rows of this file are the odd states in which a look may find a thread.
 
 func TestGroupStoppedThreadStaysStopped(t *testing.T) {
 	p := ctest.Run(t, ctest.Spin)
@@ -40,7 +40,7 @@ func TestGroupStoppedThreadStaysStopped(t *testing.T) {
 	ctest.Eventually(t, "runs on", func() bool { return ctest.State(p.PID, p.PID) == 'R' })
 }
 
-// A stop signal that meets a look is delivered: the process stops, and CONT wakes it.
+// A stop signal comes during a look. It is delivered: the process stops, and CONT wakes it.
 func TestStopSignalsDuringLooks(t *testing.T) {
 	p := ctest.Run(t, ctest.Spin)
 	p.Line(t)
@@ -72,7 +72,7 @@ func TestStopSignalsDuringLooks(t *testing.T) {
 	ctest.Eventually(t, "runs on", func() bool { return ctest.State(p.PID, p.PID) == 'R' })
 }
 
-// vforkProgram waits in vfork (state D) while its child sleeps until told.
+// vforkProgram waits in vfork (state D) while its child sleeps. The child ends when it is told to.
 const vforkProgram = `
 int main(void) {
 	int fds[2];
@@ -114,7 +114,7 @@ func TestUninterruptibleThreadIsCollected(t *testing.T) {
 	ctest.Eventually(t, "runs on", func() bool { return ctest.State(p.PID, p.PID) == 'R' })
 }
 
-// A stop that is still to come when the tracing thread ends never comes.
+// A stop is still to come when the tracing thread ends. It never comes.
 func TestPendingStopIsDroppedWithTheTracer(t *testing.T) {
 	p := ctest.Run(t, vforkProgram)
 	ctest.Eventually(t, "in vfork", func() bool { return ctest.State(p.PID, p.PID) == 'D' })
@@ -181,7 +181,7 @@ func TestZombieLeader(t *testing.T) {
 func TestGone(t *testing.T) {
 	p := ctest.Run(t, ctest.Spin)
 	onTracer(t, p.PID, func(tr *Tracer) {
-		for _, tid := range []int{1 << 22, os.Getpid()} { // nobody, and somebody else's
+		for _, tid := range []int{1 << 22, os.Getpid()} { // a number of no thread, and goprof's own
 			if _, o := lookPatiently(tr, tid, 0); o != ThreadGone && o != NotPermitted {
 				t.Errorf("tid %d: %v", tid, o)
 			}
@@ -198,7 +198,7 @@ func TestGone(t *testing.T) {
 	})
 }
 
-// A thread of another process is let go at once and gives nothing.
+// A thread of another process is let go at once. The look brings nothing.
 func TestThreadOfAnotherProcess(t *testing.T) {
 	p, other := ctest.Run(t, ctest.Spin), ctest.Run(t, ctest.Spin)
 	onTracer(t, p.PID, func(tr *Tracer) {
@@ -223,7 +223,7 @@ func TestNotPermitted(t *testing.T) {
 	OnOwnThread(func() {
 		tr := NewTracer(p.PID, ctest.CPU())
 		defer tr.Close()
-		// Only this OS thread, which ends with the test.
+		// This changes only this OS thread, which ends with the test.
 		if _, _, e := syscall.RawSyscall(unix.SYS_SETRESUID, 65534, 65534, 65534); e != 0 {
 			t.Skipf("this machine lets root become nobody else: %v", e)
 		}
@@ -283,8 +283,9 @@ func TestThreadsThatEndDuringTheLook(t *testing.T) {
 	})
 	for o, n := range seen {
 		switch Outcome(o) {
-		case Taken, ThreadGone, Pending, Backlog: // Backlog: looked at while pending
-		case Silent: // a thread had no CPU for a while, and held the lock of its memory to make a stack or to give one back
+		case Taken, ThreadGone, Pending, Backlog: // Backlog: the thread was looked at while its stop was pending
+		// the thread had no CPU for a while, and held the lock of its memory: it was making a stack or giving one back
+		case Silent:
 		default:
 			if n > 0 {
 				t.Errorf("%d looks: %v", n, Outcome(o))
@@ -295,12 +296,12 @@ func TestThreadsThatEndDuringTheLook(t *testing.T) {
 	if n := p.Number(t); n < seen[ThreadGone] {
 		t.Errorf("%d threads were made, %d looks saw one end", n, seen[ThreadGone])
 	}
-	if err := p.Wait(); err != nil { // and it could end: no zombie was left unreaped
+	if err := p.Wait(); err != nil { // the program could end, so no zombie was left unreaped
 		t.Error(err)
 	}
 }
 
-// execProgram runs itself anew from a second thread, over and over, and says how often.
+// execProgram executes itself anew from a second thread, over and over. It prints how often.
 const execProgram = `
 static char **args;
 static void *again(void *x) {
@@ -351,8 +352,7 @@ func TestExecDuringTheLook(t *testing.T) {
 				return
 			default:
 			}
-			// Without a break, a thread that shares our CPU is told to stop again before it
-			// has run one instruction.
+			// Without a break, a thread that shares our CPU is told to stop again before it has run one instruction.
 			time.Sleep(100 * time.Microsecond)
 		}
 	})
@@ -360,7 +360,7 @@ func TestExecDuringTheLook(t *testing.T) {
 	t.Logf("%d looks during 300 execs", looks)
 }
 
-// TestKilledTracer kills a process that is taking samples at random moments: the target runs on.
+// TestKilledTracer kills a process that takes samples, at random moments. The target runs on.
 func TestKilledTracer(t *testing.T) {
 	p := ctest.Run(t, ctest.Spin)
 	for i := range 150 {
@@ -374,7 +374,7 @@ func TestKilledTracer(t *testing.T) {
 			t.Fatal(err)
 		}
 		var one [1]byte
-		out.Read(one[:]) // it has begun
+		out.Read(one[:]) // the child has begun
 		time.Sleep(time.Duration(i*37%1000) * time.Microsecond)
 		cmd.Process.Kill()
 		cmd.Wait()

@@ -7,6 +7,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"goprof/sampler/look"
 )
 
 // This file is what happens while a thread stands still. Every function is nosplit and calls only nosplit functions.
@@ -83,6 +85,7 @@ func (t *Tracer) peek(tid int) (state, uintptr) {
 func (t *Tracer) copyStopped(tid int, hint *Hint) {
 	l := &t.look
 	l.got, l.want, l.side, l.cut, l.follow, l.under, l.pieces = 0, 0, 0, false, 0, 0, 0
+	l.context = look.ContextUnasked
 	l.when = t.missed
 	if l.regErr = t.getRegs(tid); l.regErr != 0 {
 		return
@@ -93,6 +96,7 @@ func (t *Tracer) copyStopped(tid int, hint *Hint) {
 	l.sp = *(*uint64)(unsafe.Pointer(&t.regs[t.spAt]))
 	t.copyStack(tid, hint)
 	t.copyTrail(tid)
+	t.copyContext(tid)
 }
 
 // copyStack copies the stack from look.sp to its top, or as much as the limit allows. The same system call first copies

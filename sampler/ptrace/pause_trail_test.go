@@ -16,7 +16,7 @@ import (
 	"goprof/testdata/ctest"
 )
 
-// trailWorld is a Tracer that stands at the beginning of a trail.
+// trailWorld is a Tracer at the beginning of a trail.
 type trailWorld struct {
 	*Tracer
 	*ctest.Trail
@@ -45,7 +45,7 @@ func (w *trailWorld) pieces() (p process.Pieces) {
 	return to.Trail
 }
 
-// TestTrail: what a trail leads to is copied, each piece as it stands.
+// TestTrail: a pause copies what a trail leads to, each piece in its state at that moment.
 func TestTrail(t *testing.T) {
 	w := newTrailWorld()
 	if n := w.follow(); n != 5 {
@@ -68,7 +68,7 @@ func TestTrail(t *testing.T) {
 	}
 }
 
-// TestHostileTrail: whatever memory holds, a trail ends, and copies no more than there is room for.
+// TestHostileTrail: whatever memory holds, a trail ends, and the pause copies no more than there is room for.
 func TestHostileTrail(t *testing.T) {
 	hole, err := unix.Mmap(-1, 0, 4096, unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANON)
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 	"goprof/testdata/ctest"
 )
 
-// While a seize is held up (on a busy machine each now and then), the rescuer reaps the pending
-// threads that have ended. One that has stopped meanwhile must still be found stopped: otherwise
-// nobody lets it go.
+// On a busy machine a seize is held up now and then. Meanwhile the rescuer reaps the pending threads that have
+// ended. A pending thread may also have stopped meanwhile. It must still be found stopped: otherwise nobody lets it
+// go.
 func TestReapingLeavesStopsAlone(t *testing.T) {
 	p := ctest.Run(t, ctest.Spin)
 	p.Line(t)

@@ -9,9 +9,8 @@ import (
 	"goprof/testdata/ctest"
 )
 
-// faultProgram raises its own SIGSEGV by the hundred thousand, as HotSpot does for null
-// checks: the handler counts, sees that the fault address came with the signal, and lets the
-// access succeed.
+// faultProgram raises its own SIGSEGV hundreds of thousands of times, as HotSpot does for null checks. The handler
+// counts the signals, checks that the fault address came with each, and lets the access succeed.
 const faultProgram = `
 static char *page;
 static volatile long faults, wrong;
@@ -35,8 +34,8 @@ int main(void) {
 	pause();
 }`
 
-// queueProgram sends itself 100,000 queued signals, each with its number, from another
-// thread, and checks that each comes once and in order.
+// queueProgram sends itself 100,000 queued signals from another thread, each with its number. It checks that each
+// comes once and in order.
 const queueProgram = `
 static volatile long got, wrong;
 static void on_sig(int sig, siginfo_t *si, void *ctx) {
@@ -66,7 +65,7 @@ int main(void) {
 	pause();
 }`
 
-// lookUntilSaid looks at the leader as often as it can until the program says a number.
+// lookUntilSaid looks at the leader as often as possible until the program prints a number.
 func lookUntilSaid(t *testing.T, p *ctest.Program) (said int, met int64, seen [NumOutcomes]int) {
 	t.Helper()
 	done := make(chan int)
@@ -86,8 +85,9 @@ func lookUntilSaid(t *testing.T, p *ctest.Program) (said int, met int64, seen [N
 			case said = <-done:
 				met = tr.Signals
 				if s := tr.silentThreads[p.PID]; s != nil && !s.chances.Spent(Monotonic(&tr.ts)) {
-					// The Runner had no CPU for a while, or the thread had none while it held the lock of its memory, in
-					// mprotect: that is the machine's affair. Such a read comes back; one that was never begun does not.
+					// The Runner had no CPU for a while. Or the thread had none while it held the lock of its memory,
+					// in mprotect. Both are the machine's affair, and such a read comes back. A read that was never
+					// begun does not.
 					ctest.Eventually(t, "the read has come back", func() bool { return !tr.leavesAlone(p.PID) })
 					seen[Silent] = 0
 				}

@@ -14,8 +14,8 @@ import (
 	"goprof/testdata/ctest"
 )
 
-// tooLong is when a thread has stood so long that it cannot be the machine's fault: that may take a CPU from goprof for
-// a second while it holds one. Without a Runner it stands for ever.
+// tooLong is a time for which no thread stands because of the machine: the machine may take goprof's CPU for a
+// second while goprof holds a thread. Without a Runner the thread stands for ever.
 const tooLong = 100 * StandsAtMost
 
 func TestSilentThread(t *testing.T) {
@@ -54,7 +54,7 @@ func TestSilentThread(t *testing.T) {
 	}
 }
 
-// TestSilentThreadsInADump: all are looked at, or named.
+// TestSilentThreadsInADump: each thread is looked at, or named.
 func TestSilentThreadsInADump(t *testing.T) {
 	p, silent, others := ctest.StartSilent(t, MostSilent-1)
 	longest := ctest.Standing(p.PID, append(silent, others...))
@@ -67,7 +67,8 @@ func TestSilentThreadsInADump(t *testing.T) {
 		All(tr, time.Second, looks, func(snap *look.Look, o Outcome) { became[snap.TID] = o })
 	})
 	for _, tid := range silent {
-		if o := became[tid]; o != Silent && o != TimedOut { // on a busy machine it may have had no CPU to stop on
+		// on a busy machine the thread may have had no CPU to stop on
+		if o := became[tid]; o != Silent && o != TimedOut {
 			t.Errorf("a silent thread: %v", o)
 		}
 	}
@@ -81,10 +82,11 @@ func TestSilentThreadsInADump(t *testing.T) {
 	}
 }
 
-// TestSilentOnlooker: the OS thread that reads by itself is left behind, and ends when its read comes back.
+// TestSilentOnlooker: an OS thread of goprof that reads by itself is left behind. It ends when its read comes back.
 func TestSilentOnlooker(t *testing.T) {
 	p, silent, others := ctest.StartSilent(t, 1, "sleep")
-	for _, tid := range []int{p.PID, silent[0]} { // a thread that has no CPU yet to go to sleep on is running
+	// a thread that still waits for a CPU to fall asleep on counts as running
+	for _, tid := range []int{p.PID, silent[0]} {
 		ctest.Eventually(t, "it sleeps", func() bool { return ctest.State(p.PID, tid) == 'S' })
 	}
 	cpu := ctest.NeedCPU(t)
@@ -111,7 +113,7 @@ func TestSilentOnlooker(t *testing.T) {
 			t.Errorf("it stops a thread: %v", o)
 		}
 	})
-	runtime.GC() // waits for no system call
+	runtime.GC() // the collector waits for no system call
 	p.In.Write([]byte("\n"))
 	p.Line(t)
 	ctest.Eventually(t, "its OS thread ends", func() bool {

@@ -42,6 +42,8 @@ type Tracer struct {
 	After func(snap *look.Look, released int64)
 	// Trail is followed in each pause; nil: none. After may change it.
 	Trail *process.Trail
+	// Contexts says where threads publish what they work for; nil: that is not wanted.
+	Contexts *Contexts
 	// Enough says that looks that are not there yet are no longer wanted. It may be nil.
 	Enough func() bool
 	// Stay keeps this OS thread on its CPU even where the thread that is to stop is on the same CPU (elsewhere.go).
@@ -83,21 +85,25 @@ type Tracer struct {
 	pinned        uintptr // size of allowed while this OS thread is bound to its CPU
 
 	// All below is prepared outside the pause and used inside.
-	regs      [512]byte
-	spAt      int // the offset of the stack pointer in regs
-	regsVec   unix.Iovec
-	trail     trailCopy
-	pac       [2]uint64 // struct user_pac_mask: data, instructions
-	pacVec    unix.Iovec
-	pacDue    bool
-	info      siginfo
-	ts        unix.Timespec
-	mask      uint64
-	oldMask   uint64
-	missed    int64 // when the thread was last seen not to have stopped
-	released  int64 // when it was let go
-	look      pauseLeft
-	unstopped struct { // what /proc/PID/task/TID/syscall told
+	regs       [512]byte
+	spAt       int // the offset of the stack pointer in regs
+	regsVec    unix.Iovec
+	trail      trailCopy
+	context    contextCopy
+	locals     *arch.LocalsLayout
+	pac        [2]uint64 // struct user_pac_mask: data, instructions
+	pacVec     unix.Iovec
+	pacDue     bool
+	pointer    uint64 // the thread pointer, where it is in a register set of its own
+	pointerVec unix.Iovec
+	info       siginfo
+	ts         unix.Timespec
+	mask       uint64
+	oldMask    uint64
+	missed     int64 // when the thread was last seen not to have stopped
+	released   int64 // when it was let go
+	look       pauseLeft
+	unstopped  struct { // what /proc/PID/task/TID/syscall told
 		call   int64
 		args   [6]uint64
 		pc     uint64
@@ -120,6 +126,7 @@ type pauseLeft struct {
 	pieces  int // in desk.trail
 	under   int // bytes in desk.under, which were at underSP
 	underSP uint64
+	context look.ContextState // ContextRead: there is a record in desk.context
 	letGo   syscall.Errno
 }
 
@@ -133,6 +140,7 @@ func NewTracer(pid int, cpu *arch.CPU) *Tracer {
 		proc:       procfs.OpenDir(pid),
 		pending:    make([]pendingStop, 0, MaxPending),
 		spAt:       prstatusOffset(cpu, cpu.SP),
+		locals:     &cpu.Locals,
 		pacDue:     cpu.Signs,
 		stayAt:     -1,
 		// All but the signals that a fault of our own would raise, and the one that ends waitStop.
@@ -141,6 +149,7 @@ func NewTracer(pid int, cpu *arch.CPU) *Tracer {
 	}
 	t.regsVec.Base = &t.regs[0]
 	t.pacVec.Base = (*byte)(unsafe.Pointer(&t.pac))
+	t.pointerVec.Base = (*byte)(unsafe.Pointer(&t.pointer))
 	return t
 }
 
@@ -233,6 +242,7 @@ func (t *Tracer) mayStop(tid int) (why Outcome, ok bool) {
 	case !t.openDesk():
 		return Failed, false
 	}
+	t.prepareContext()
 	return Taken, true
 }
 
@@ -346,6 +356,10 @@ func (t *Tracer) fill(tid int, hint *Hint, to *look.Look) {
 	snap.Under, snap.UnderSP = append(snap.Under, d.under[:l.under]...), l.underSP
 	snap.Side, snap.SideAddr = append(snap.Side, d.side[:l.side]...), hint.Side
 	snap.Followed, snap.RunsOn = append(snap.Followed, d.followed[:l.follow]...), true
+	to.Context = look.Context{State: l.context}
+	if l.context == look.ContextRead {
+		to.Context = look.ParseContext(d.context.record[:look.ContextSize])
+	}
 	if l.pieces > 0 {
 		snap.Trail.List = append(snap.Trail.List, t.trail.list[:l.pieces]...)
 		snap.Trail.Bytes = append(snap.Trail.Bytes, d.trail[:t.trail.used]...)

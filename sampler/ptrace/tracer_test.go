@@ -59,12 +59,12 @@ func TestStackLimits(t *testing.T) {
 		if o != Taken || snap.Cut || len(snap.Stack) < 16384 || len(snap.Stack) >= DefaultStackLimit {
 			t.Errorf("top beyond the mapping: %v, %d bytes, cut %v", o, len(snap.Stack), snap.Cut)
 		}
-		// A top below sp, as on another stack, counts as unknown.
+		// A top below sp, as of another stack, counts as unknown.
 		snap, o = lookPatiently(tr, p.PID, 4096)
 		if o != Taken || len(snap.Stack) < 16384 {
 			t.Errorf("top below sp: %v, %d bytes", o, len(snap.Stack))
 		}
-		// Nor is it the thread's own stack if that lies above sp: what is between is not copied.
+		// The thread's own stack lies above sp, so sp is on another stack: what is between them is not copied.
 		snap, o = lookAt(tr, p.PID, Hint{StackLow: top + (32 << 10), StackTop: top + (64 << 20)})
 		if o != Taken || len(snap.Stack) > unknownStack {
 			t.Errorf("below its own stack: %v, %d bytes", o, len(snap.Stack))

@@ -14,7 +14,7 @@ import (
 	"goprof/testdata/ctest"
 )
 
-// waitingDeep waits for a word deep in a recursion, and then for another at its beginning.
+// waitingDeep waits for a word deep in a recursion, and then for another word at its beginning.
 const waitingDeep = `
 #include <unistd.h>
 static void waitForWord(void) { char c; while (read(0, &c, 1) != 1); }
@@ -33,8 +33,8 @@ int main(void) {
 	return pad[1];
 }`
 
-// TestMovedInALook: a look that a thread has spoilt by going on elsewhere is repeated, and shows the thread as it is
-// then: not what was read of its stack before, which was longer.
+// TestMovedInALook: the thread goes on elsewhere during a look, which spoils the look. It is repeated, and shows the
+// thread as it is then. The longer stack that was read before is gone.
 func TestMovedInALook(t *testing.T) {
 	p := ctest.Run(t, waitingDeep)
 	ctest.Eventually(t, "waits for a word", func() bool { return ctest.State(p.PID, p.PID) == 'S' })
@@ -72,7 +72,7 @@ func TestMovedInALook(t *testing.T) {
 	})
 }
 
-// stackTop is where the main thread's stack ends.
+// stackTop is the end of the main thread's stack.
 func stackTop(t *testing.T, pid int) (top uint64) {
 	t.Helper()
 	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
@@ -102,7 +102,8 @@ func TestUnstopped(t *testing.T) {
 			t.Fatalf("%v", o)
 		}
 		c := ctest.CPU()
-		// A stop may have prepared the call to be made again (arm64, kernel/signal.c, do_signal).
+		// Before a stop, the kernel may have prepared the system call to be made again (arm64, kernel/signal.c,
+		// do_signal).
 		pc := still.Regs[c.PC]
 		if tr.standsAtSyscall(p.PID, &still.Snapshot) {
 			pc += uint64(len(c.SyscallInst))

@@ -13,7 +13,8 @@ import (
 	"goprof/process"
 )
 
-// TestNamesOfThen: a stack that waited has the name that its thread had when it was seen, as far as names were read.
+// TestNamesOfThen: a stack that waited for its walk has the name that its thread had when it was seen, as far as
+// names were read.
 func TestNamesOfThen(t *testing.T) {
 	th := &listedThread{kernel: process.Thread{TID: 7}, name: "task-2", oldLabel: "[task-1 tid=7]", oldRead: 1000,
 		newRead: 2000, named: time.Now()}
@@ -29,7 +30,7 @@ func TestNamesOfThen(t *testing.T) {
 	}
 }
 
-// TestThreadNumbersComeBack: what a thread was seen in before it began was seen of another one.
+// TestThreadNumbersComeBack: a look from before a thread began is a look at another thread with the same number.
 func TestThreadNumbersComeBack(t *testing.T) {
 	self := os.Getpid()
 	stat, err := os.ReadFile("/proc/self/stat")

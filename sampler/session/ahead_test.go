@@ -12,10 +12,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestRunAhead: while somebody records, ordinary threads of ours run ahead, and afterwards not; a program that is
-// started meanwhile is an ordinary one.
+// TestRunAhead: while a recording runs, goprof's ordinary threads run ahead. Afterwards they do not. A program that
+// is started meanwhile is an ordinary one.
 func TestRunAhead(t *testing.T) {
-	runtime.LockOSThread() // whose priority this test sees; it is not unlocked, so it ends with the test
+	// this test looks at the priority of this thread; the thread is not unlocked, so it ends with the test
+	runtime.LockOSThread()
 	nice := func() int32 {
 		attr, err := unix.SchedGetAttr(0, 0)
 		if err != nil {

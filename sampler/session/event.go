@@ -138,11 +138,14 @@ func (r *recording) takeEvent(snap *look.Look) {
 	if r.opt.HideInternal {
 		r.folder.Stack(stack)
 	}
-	if plan.Unit == profile.Samples {
+	if r.opt.Lean {
+		r.profile.Count(stack, n, 0)
+	} else if plan.Unit == profile.Samples {
 		r.profile.AddValue(root, stack, n, 0)
 	} else {
 		r.profile.AddValue(root, stack, n, amount)
 	}
+	r.contexts.link(&snap.Context, n) // none: nothing is stopped for an event
 	r.tellEvent(snap, stack, part, leaf != "", n, amount)
 	r.sampled[snap.TID] = true
 }

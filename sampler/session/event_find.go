@@ -70,6 +70,11 @@ func (s *Session) findEvent(name string, every uint64) (*EventPlan, error) {
 		p = counterPreset(name, "", 1, unix.PERF_TYPE_TRACEPOINT, id)
 		return s.preset(&p, every)
 	}
+	var bad *EventError
+	if missing := TracepointsError(); missing != nil && errors.As(err, &bad) {
+		bad.Why += "; if it is a tracepoint: " + missing.Why
+		bad.Remedy += "; or for a tracepoint: " + missing.Remedy
+	}
 	return nil, err
 }
 
@@ -233,6 +238,17 @@ func (s *Session) explainEvent(name string, err error) error {
 
 // tracefs is where the kernel describes its tracepoints, if that is mounted.
 var tracefs = []string{"/sys/kernel/tracing", "/sys/kernel/debug/tracing"}
+
+// TracepointsError says why no tracepoint can be recorded, whatever its name; nil: the kernel's are known.
+func TracepointsError() *EventError {
+	for _, root := range tracefs {
+		if _, err := os.Stat(root + "/events"); err == nil {
+			return nil
+		}
+	}
+	return &EventError{Name: "group:tracepoint", Why: "tracefs is not mounted, or may not be read",
+		Remedy: "mount -t tracefs nodev " + tracefs[0]}
+}
 
 // tracepoint is the number of a tracepoint.
 func tracepoint(group, name string) (uint64, bool) {

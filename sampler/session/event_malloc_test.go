@@ -5,18 +5,20 @@ package session
 import (
 	"context"
 	"errors"
+	"os"
 	"syscall"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"goprof/arch"
 	"goprof/process"
 	"goprof/sampler"
 	"goprof/testdata/ctest"
 )
 
-// mallocs stands still until it is told to go on, and then asks for memory, so many times in each way.
+// mallocs waits until it is told to go on. Then it asks for memory, a number of times in each way.
 const mallocs = `
 int main(void) {
 	char *volatile p, *volatile none = NULL; // realloc(NULL, n) would be compiled as malloc(n)
@@ -29,21 +31,37 @@ int main(void) {
 	for (;;) pause();
 }`
 
-// TestMallocIsCountedOnce: each call counts once, whatever the C library calls within.
+// TestMallocIsCountedOnce: each call counts once, whatever the C library calls inside it.
 func TestMallocIsCountedOnce(t *testing.T) {
 	cpu := ctest.NeedCPU(t)
 	if err := sampler.TryProbes(); err != nil {
 		t.Skipf("this machine permits no probes: %v", err)
 	}
 	c := ctest.Run(t, mallocs)
+	end := countMallocs(t, cpu, c, 1)
+	unix.Kill(c.PID, syscall.SIGCONT)
+	c.Number(t)
+	calls, bytes := uint64(0), uint64(0)
+	for _, e := range end() {
+		calls, bytes = calls+e.Hits, bytes+e.Amount
+	}
+	const wantCalls, wantBytes = 1000 + 200 + 2*50, 1000*100 + 200*150 + 50*(70+700)
+	if calls != wantCalls || bytes != wantBytes {
+		t.Errorf("%d calls of %d bytes, there were %d of %d", calls, bytes, wantCalls, wantBytes)
+	}
+}
+
+// countMallocs sets probes at malloc and its like, in a program that stops itself.
+func countMallocs(t *testing.T, cpu *arch.CPU, c *ctest.Program, every uint64) (end func() []sampler.EventCount) {
+	t.Helper()
 	p, err := process.Open(c.PID)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer p.Close()
+	t.Cleanup(func() { p.Close() })
 	s, plan := &Session{Process: p}, &EventPlan{Name: "malloc"}
-	defer plan.Close()
-	if err := s.try(plan, &mallocWays[0], 1); errors.Is(err, process.ErrNoImage) {
+	t.Cleanup(plan.Close)
+	if err := s.try(plan, &mallocWays[0], every); errors.Is(err, process.ErrNoImage) {
 		t.Skipf("this C library is not glibc: %v", err)
 	} else if err != nil {
 		t.Fatal(err)
@@ -65,15 +83,50 @@ func TestMallocIsCountedOnce(t *testing.T) {
 	}()
 	ctest.Eventually(t, "the probes are set", func() bool { return len(engine.Stats().Events) > 0 })
 	ctest.Eventually(t, "it has stopped itself", func() bool { return ctest.State(c.PID, c.PID) == 'T' })
+	return func() []sampler.EventCount {
+		stop()
+		return (<-ended).Events
+	}
+}
+
+// dearMallocs tells how many ns of CPU time a million calls of malloc and free have taken, before and after it stopped
+// itself.
+const dearMallocs = `
+static long work(void) {
+	struct timespec a, b;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &a);
+	for (int i = 0; i < 1000000; i++) { char *volatile p = malloc(100); free(p); }
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &b);
+	return (b.tv_sec - a.tv_sec) * 1000000000L + b.tv_nsec - a.tv_nsec;
+}
+int main(void) {
+	ready();
+	say(work());
+	raise(SIGSTOP);
+	say(work());
+	for (;;) pause();
+}`
+
+// TestCostOfHit measures what a hit costs its thread (package agent, hitCost; docs/events.md). It demands nothing of a
+// machine that is shared:
+//
+//	GOPROF_PROVE=1 go test ./sampler/session -run TestCostOfHit -v
+func TestCostOfHit(t *testing.T) {
+	if os.Getenv("GOPROF_PROVE") != "1" {
+		t.Skip("a figure: set GOPROF_PROVE=1")
+	}
+	cpu := ctest.NeedCPU(t)
+	if err := sampler.TryProbes(); err != nil {
+		t.Skipf("this machine permits no probes: %v", err)
+	}
+	c := ctest.Run(t, dearMallocs)
+	before := c.Number(t)
+	end := countMallocs(t, cpu, c, 1<<31)
 	unix.Kill(c.PID, syscall.SIGCONT)
-	c.Number(t)
-	stop()
-	calls, bytes := uint64(0), uint64(0)
-	for _, e := range (<-ended).Events {
-		calls, bytes = calls+e.Hits, bytes+e.Amount
+	after := c.Number(t)
+	hits := uint64(0)
+	for _, e := range end() {
+		hits += e.Hits
 	}
-	const wantCalls, wantBytes = 1000 + 200 + 2*50, 1000*100 + 200*150 + 50*(70+700)
-	if calls != wantCalls || bytes != wantBytes {
-		t.Errorf("%d calls of %d bytes, there were %d of %d", calls, bytes, wantCalls, wantBytes)
-	}
+	t.Logf("%d hits: %.2f us each", hits, float64(after-before)/1e3/float64(max(hits, 1)))
 }

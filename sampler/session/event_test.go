@@ -2,9 +2,14 @@
 
 package session
 
-import "testing"
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
 
-// TestMayNeedProbes: who records a counter need not keep the right to set probes.
+// TestMayNeedProbes: a recording of a counter need not keep the right to set probes.
 func TestMayNeedProbes(t *testing.T) {
 	for name, want := range map[string]bool{
 		"page-faults": false, "major-faults": false, "context-switches": false, "cpu-migrations": false, "cycles": false,
@@ -14,5 +19,32 @@ func TestMayNeedProbes(t *testing.T) {
 		if got := MayNeedProbes(name); got != want {
 			t.Errorf("%s: %v", name, got)
 		}
+	}
+}
+
+// TestTracepoints: a tracepoint has the number that tracefs says, and without tracefs there is the command that mounts
+// it.
+func TestTracepoints(t *testing.T) {
+	was := tracefs
+	defer func() { tracefs = was }()
+	tracefs = []string{filepath.Join(t.TempDir(), "tracing"), filepath.Join(t.TempDir(), "debug")}
+	if bad := TracepointsError(); bad == nil || !strings.Contains(bad.Remedy, "mount -t tracefs nodev "+tracefs[0]) {
+		t.Errorf("without tracefs: %+v", bad)
+	}
+	point := filepath.Join(tracefs[1], "events", "sched", "sched_switch")
+	if err := os.MkdirAll(point, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(point, "id"), []byte("314\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if bad := TracepointsError(); bad != nil {
+		t.Errorf("with tracefs: %v", bad)
+	}
+	if id, ok := tracepoint("sched", "sched_switch"); !ok || id != 314 {
+		t.Errorf("sched:sched_switch: %d %v", id, ok)
+	}
+	if id, ok := tracepoint("..", "id"); ok {
+		t.Errorf("..:id: %d", id)
 	}
 }

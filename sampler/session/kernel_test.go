@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestKernelNames: an address has the name of the function that it lies in, and none where there is none.
+// TestKernelNames: an address has the name of the function in which it lies. Outside of functions it has no name.
 func TestKernelNames(t *testing.T) {
 	k, err := readKernelNames(strings.NewReader("ffffffff81000000 T _stext\nffffffff81000100 t do_page\n" +
 		"ffffffff81000200 d data\nffffffffc0000000 t of_module\t[module]\n"))

@@ -10,8 +10,8 @@ import (
 	"goprof/profile"
 )
 
-// TestLateListing: a thread that was sampled all the time until it was listed has one name, however late that was. One
-// with the same number that comes much later has its own.
+// TestLateListing: a thread that was sampled all the time until it was listed has one name, however late that was. A
+// thread that comes much later with the same number has its own name.
 func TestLateListing(t *testing.T) {
 	for _, c := range []struct {
 		name           string
@@ -46,7 +46,8 @@ func TestLateListing(t *testing.T) {
 	}
 }
 
-// TestLabelOfEnded: a sample that is walked after its thread has left the list has the thread's name, for a while.
+// TestLabelOfEnded: a thread leaves the list before one of its samples is walked. For a while such a sample still
+// has the thread's name.
 func TestLabelOfEnded(t *testing.T) {
 	d := &directory{threads: map[int]*listedThread{}}
 	th := &listedThread{kernel: process.Thread{TID: 7}, name: "worker", named: time.Now()}

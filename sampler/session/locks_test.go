@@ -10,7 +10,7 @@ import (
 	"goprof/vmstructs"
 )
 
-// TestAddressOfEndedThread: a thread has ended, and another that the dump does not know has come to the same address.
+// TestAddressOfEndedThread: a thread has ended. A thread that the dump does not know is at the same address now.
 func TestAddressOfEndedThread(t *testing.T) {
 	listed := func(tid int, addr uint64) *listedThread {
 		return &listedThread{kernel: process.Thread{TID: tid, NSTID: tid}, java: vmstructs.Thread{Addr: addr, NSTID: tid}}
@@ -23,7 +23,8 @@ func TestAddressOfEndedThread(t *testing.T) {
 	}
 }
 
-// TestUnconfirmed: of a thread that had a CPU while locks were read it is not told what it waits for, but that it may.
+// TestUnconfirmed: a thread had a CPU while locks were read. goprof does not say that this thread waits for a lock,
+// but that it may.
 func TestUnconfirmed(t *testing.T) {
 	const at = 0x1000
 	enter := vmstructs.Wanted{How: vmstructs.WaitToEnter, Lock: vmstructs.Lock{Kind: vmstructs.MonitorLock, Monitor: 8}}

@@ -10,7 +10,8 @@ import (
 	"goprof/profile"
 )
 
-// TestStacksAreHandedOver: a profile whose samples a Sink has is given up before it is large, and its account goes on.
+// TestStacksAreHandedOver: if a Sink has the samples, goprof gives up a profile before it is large. The account goes
+// on.
 func TestStacksAreHandedOver(t *testing.T) {
 	handed := int64(0)
 	r := &recording{profile: profile.New(), standings: newStandings(), opt: RecordOptions{Full: func(p *profile.Profile) {
@@ -35,7 +36,7 @@ func TestStacksAreHandedOver(t *testing.T) {
 		t.Errorf("%d stacks were handed over, %d are left; the account has %d of %d", handed, left,
 			r.profile.Counts.Whole, stacks)
 	}
-	r.opt.Threads = true // whose names may be learnt late
+	r.opt.Threads = true // threads' names may be learnt late
 	for i := range stacks {
 		st := profile.Stack{Frames: []profile.Frame{{Func: fns[i%400]}, {Func: fns[i/400%400]}}}
 		r.profile.AddTimed("", &st, 1, 0)
@@ -46,8 +47,8 @@ func TestStacksAreHandedOver(t *testing.T) {
 	}
 }
 
-// TestLooksThatGoOnAreMoved: a look at a thread that stands still goes on in the profile that is begun anew, with the
-// same stack, and so does what it counts as ready to run.
+// TestLooksThatGoOnAreMoved: a look at a thread that stands still goes on in the next profile, with the same stack.
+// So does the number of its looks at a ready thread.
 func TestLooksThatGoOnAreMoved(t *testing.T) {
 	sums := map[string]int64{}
 	add := func(p *profile.Profile) {
@@ -91,7 +92,7 @@ func TestLooksThatGoOnAreMoved(t *testing.T) {
 	}
 }
 
-// TestAliveIsKnown: what decides over caches is what the collector found.
+// TestAliveIsKnown: what the garbage collector found decides over caches.
 func TestAliveIsKnown(t *testing.T) {
 	var c cacheBound
 	runtime.GC()

@@ -9,8 +9,8 @@ import (
 	"goprof/profile"
 )
 
-// TestIdleOwnThreads: stacks of real JVMs, root first. A word with a slash is a native function of that image, one with
-// a dot and no slash is a Java method, and "?" are frames that are not known.
+// TestIdleOwnThreads: stacks of real JVMs, root first. A word with a slash is a native function of that image. A
+// word with a dot and no slash is a Java method. "?" stands for unknown frames.
 func TestIdleOwnThreads(t *testing.T) {
 	const begin = "libc.so.6/__clone3 libc.so.6/start_thread libjvm.so/thread_native_entry libjvm.so/Thread::call_run "
 	const futex = " libjvm.so/Monitor::wait libc.so.6/pthread_cond_wait libc.so.6/__futex_abstimed_wait_common"
@@ -68,7 +68,7 @@ func TestIdleOwnThreads(t *testing.T) {
 	}
 }
 
-// stackOf makes a stack of words, root first.
+// stackOf makes a stack from words, root first.
 func stackOf(words string) *profile.Stack {
 	s := &profile.Stack{}
 	for _, word := range strings.Fields(words) {

@@ -66,6 +66,8 @@ type RecordOptions struct {
 	Lean bool
 	// Event is sampled in place of CPU time, if it is not nil. Engine is then PerfEngine.
 	Event *EventPlan
+	// MostSamples bounds the samples of Event in a second; 0 is a usual value.
+	MostSamples float64
 	// Kernel wants the kernel's frames above those of the program: with PerfEngine.
 	Kernel bool
 	// Part is the recording's name if several go into one file, each with a Session of its own.
@@ -107,6 +109,7 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 		r.profile, r.before = p, before
 		after, trail = s.after(opt.Engine)
 		r.refreshHints(0)
+		r.findContexts()
 		r.beginTimed()
 		r.countAllocated()
 	}) {
@@ -123,7 +126,8 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 	queue := sampler.NewQueue(opt.queueLength())
 	done := make(chan error, 1)
 	config := sampler.Config{Interval: opt.samplerInterval(), MaxOverhead: opt.MaxOverhead,
-		MaxStack: stackLimit(opt.Depth), After: after, Trail: trail, Memory: s.memory, Pace: opt.Pace}
+		MaxStack: stackLimit(opt.Depth), After: after, Trail: trail, Contexts: &r.contexts.Contexts,
+		Memory: s.memory, Pace: opt.Pace, Lean: opt.Lean, MostSamples: opt.MostSamples}
 	if opt.Started != nil {
 		opt.Started(r.sampler)
 	}
@@ -205,6 +209,7 @@ type recording struct {
 	kept      int        // how many nodes the profile has at least when it is handed over
 	standings *standings // of a wall-clock recording
 	timed     *telling   // nil where nobody wants samples with their times
+	contexts  contexts
 }
 
 func (s *Session) recording(opt RecordOptions) *recording {
@@ -228,7 +233,7 @@ func (s *Session) recording(opt RecordOptions) *recording {
 const eventQueue = 8192
 
 func (o *RecordOptions) queueLength() int {
-	if o.Event != nil || o.Mode == WaitingMode && o.Engine == PerfEngine {
+	if (o.Event != nil || o.Mode == WaitingMode && o.Engine == PerfEngine) && !o.Lean {
 		return eventQueue
 	}
 	n := queueFor(stackLimit(o.Depth))
@@ -280,6 +285,7 @@ func (r *recording) takeAll(queue *sampler.Queue) {
 			if mapped.due(remapShare) {
 				mapped.doTimed(r.Process.Refresh)
 			}
+			r.findContexts()
 			r.alive()
 			r.refreshHints(0)
 			if r.allocated.pace.due(allocationShare) {
@@ -353,7 +359,7 @@ func (r *recording) take(snap *look.Look) {
 	} else {
 		r.profile.AddTimed(root, stack, snap.Samples(), time.Duration(snap.CPU))
 	}
-	r.tellSample(snap, stack)
+	r.tellSample(snap, stack, r.contexts.link(&snap.Context, snap.Samples()))
 	r.sampled[snap.TID] = true
 }
 

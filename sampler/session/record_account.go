@@ -53,7 +53,8 @@ func (r *recording) account() profile.Summary {
 	}
 	sum.Pauses = pausesOf(&stats)
 	sum.Silent, sum.Notes = len(stats.Silent), r.silentNotes(&stats)
-	sum.Notes = append(sum.Notes, r.kernelNotes(&stats)...)
+	sum.Notes = append(append(sum.Notes, r.kernelNotes(&stats)...), r.contexts.notes()...)
+	sum.Links = r.contexts.account()
 	sum.OwnCPU = ownCPU() - r.before
 	if !stats.Visits { // who is visited was on a CPU
 		sum.Asleep = r.asleep

@@ -8,7 +8,7 @@ import (
 	"goprof/sampler/ptrace"
 )
 
-// TestDeepStacksLeaveMemory: however deep a stack may be, the snapshots that go round are small together.
+// TestDeepStacksLeaveMemory: however deep stacks may be, the snapshots in use are small together.
 func TestDeepStacksLeaveMemory(t *testing.T) {
 	if n := queueFor(stackLimit(0)); n != queueLength {
 		t.Errorf("%d snapshots of stacks as deep as others", n)

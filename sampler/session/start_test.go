@@ -20,9 +20,9 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// What a start costs is measured in a process that has done nothing else: this test binary,
-// started anew with the JVM's number in startPID. startAgain names how often it attaches, and
-// startProfile a file for a CPU profile; one start is too short for it:
+// The cost of a start is measured in a process that has done nothing else: this test binary, started anew with the
+// JVM's number in startPID. startAgain is how often it attaches. startProfile is a file for a CPU profile; one start
+// is too short for that:
 //
 //	GOPROF_START_AGAIN=200 GOPROF_START_PROFILE=/tmp/start.pprof go test ./sampler/session -run '^$' -bench Start -benchtime 1x
 const (
@@ -31,13 +31,13 @@ const (
 	startProfile = "GOPROF_START_PROFILE"
 )
 
-// start is what a process that starts tells of itself: CPU milliseconds since it began.
+// start is what the started process tells: CPU milliseconds since it began.
 type start struct {
-	Attached, Warm, First float64 // the first stack is there
+	Attached, Warm, First float64 // when the first stack is there
 	Top, Truncated        string  // that stack
 }
 
-// TestStartChild is no test of its own: it is the process that BenchmarkStart starts.
+// TestStartChild is no test: BenchmarkStart starts it as a process.
 func TestStartChild(t *testing.T) {
 	pid, err := strconv.Atoi(os.Getenv(startPID))
 	if err != nil {
@@ -98,7 +98,7 @@ func startOnce(t *testing.T, pid int) (st start) {
 
 func ownMilliseconds() float64 { return ownCPU().Seconds() * 1000 }
 
-// startElsewhere starts the process and waits for what it tells.
+// startElsewhere starts the process and waits for its figures.
 func startElsewhere(t testing.TB, pid int) (st start) {
 	t.Helper()
 	child := exec.Command(os.Args[0], "-test.run=^TestStartChild$")
@@ -114,15 +114,15 @@ func startElsewhere(t testing.TB, pid int) (st start) {
 	return st
 }
 
-// startsEach is how often each JVM is attached to, and the least CPU time counts: on a busy machine CPU time, too,
-// passes faster.
+// startsEach is how often goprof attaches to each JVM. The least CPU time counts: on a busy machine the same work
+// uses more CPU time.
 const startsEach = 5
 
-// maxStartRatio is how many times what a start on a JVM with few classes takes one with 10,000 may take.
+// maxStartRatio: a start on a JVM with 10,000 classes may take so many times as long as one on a JVM with few.
 const maxStartRatio = 2
 
-// TestStart: a JVM with 10,000 classes is sampled as soon as one with few, and the first stack is as good as any. What
-// it takes in milliseconds, BenchmarkStart tells.
+// TestStart: goprof samples a JVM with 10,000 classes as soon as one with few, and the first stack is as good as
+// any. BenchmarkStart tells how many milliseconds that takes.
 func TestStart(t *testing.T) {
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		many := jvmtest.Start(t, jdk, "truth.ManyClasses")
@@ -148,8 +148,8 @@ func TestStart(t *testing.T) {
 	})
 }
 
-// BenchmarkStart measures goprof's CPU time from its start to the first stack, on a JVM with
-// 10,000 classes. The goal is 75 ms.
+// BenchmarkStart measures goprof's CPU time from its start to the first stack, on a JVM with 10,000 classes. The
+// goal is 75 ms.
 func BenchmarkStart(b *testing.B) {
 	for _, jdk := range jvmtest.JDKs(b) {
 		b.Run(jdk.String(), func(b *testing.B) {

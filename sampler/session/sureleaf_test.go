@@ -8,7 +8,7 @@ import (
 	"goprof/profile"
 )
 
-// TestSureLeaf: only guesses go, as far as the code that they were inlined into.
+// TestSureLeaf: only guessed frames are removed, down to the code into which they were inlined.
 func TestSureLeaf(t *testing.T) {
 	a, b, c := &profile.Func{Name: "a"}, &profile.Func{Name: "b"}, &profile.Func{Name: "c"}
 	for sure, want := range map[profile.Certainty]int{profile.Certain: 4, profile.Likely: 4, profile.Guessed: 2} {

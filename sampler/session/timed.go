@@ -122,12 +122,12 @@ func (r *recording) threadOf(snap *look.Look, stack *profile.Stack) profile.Thre
 }
 
 // tellSample tells a sample of CPU time, which has just been counted.
-func (r *recording) tellSample(snap *look.Look, stack *profile.Stack) {
+func (r *recording) tellSample(snap *look.Look, stack *profile.Stack, link profile.Link) {
 	if r.timed == nil {
 		return
 	}
 	t := r.timed
 	t.sample = profile.Sample{At: t.clock.at(snap.When), Thread: r.threadOf(snap, stack), Stack: stack,
-		Count: snap.Samples(), CPU: time.Duration(snap.CPU)}
+		Count: snap.Samples(), CPU: time.Duration(snap.CPU), Link: link}
 	t.sink.Sample(&t.sample)
 }

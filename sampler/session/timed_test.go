@@ -40,14 +40,14 @@ func (s *told) Sample(sample *profile.Sample) {
 	s.frames = append(s.frames, strings.TrimSpace(text))
 }
 
-// wallRecording is a recording of looks that a test makes.
+// wallRecording is a recording. Tests make its looks.
 func wallRecording(sink Sink, o RecordOptions) *recording {
 	o.Mode, o.Interval, o.Sink = WallMode, 50*time.Millisecond, sink
 	return &recording{Session: &Session{}, opt: o, profile: profile.New(), sampled: map[int]bool{},
 		standings: newStandings(), timed: &telling{sink: sink}}
 }
 
-// stand gives a look at a parked thread its place.
+// newStanding begins a look at a parked thread, and gives it a stack.
 func (r *recording) newStanding(tid int, when int64) *standing {
 	s := r.standings
 	st := &standing{tid: tid, tally: new(look.Tally), state: profile.Parked}
@@ -63,8 +63,8 @@ func (r *recording) newStanding(tid int, when int64) *standing {
 	return st
 }
 
-// TestLooksAreTold: what a look has come to is told once, with the time of the first look that is told, and its sum is
-// that of the profile, also where the kernel says late that the thread was ready to run.
+// TestLooksAreTold: each look is told once, with the time of the first look of its sample. The sum is that of the
+// profile. That holds also if the kernel reports late that the thread was ready to run.
 func TestLooksAreTold(t *testing.T) {
 	sink := &told{looks: map[profile.State]int64{}}
 	r := wallRecording(sink, RecordOptions{})
@@ -76,7 +76,7 @@ func TestLooksAreTold(t *testing.T) {
 		st.tally.Add(1, every, began+(i+1)*every)
 	}
 	r.settle(st)
-	r.settle(st) // nothing new
+	r.settle(st) // there is nothing new
 	st.tally.Ready(5, 5*every)
 	st.tally.Add(1, every, began+21*every)
 	r.settle(st)
@@ -99,7 +99,7 @@ func TestLooksAreTold(t *testing.T) {
 	}
 }
 
-// TestStatesThatAreTold: only those that are wanted.
+// TestStatesThatAreTold: a Sink is told of the wanted states only.
 func TestStatesThatAreTold(t *testing.T) {
 	sink := &told{looks: map[profile.State]int64{}}
 	r := wallRecording(sink, RecordOptions{States: func(s profile.State) bool { return s == profile.Runnable }})
@@ -112,8 +112,8 @@ func TestStatesThatAreTold(t *testing.T) {
 	}
 }
 
-// TestLooksThatAreToldTooMuch: where the kernel says late that a thread was ready to run, and such looks are not
-// wanted, its next looks are fewer, also those in another stack.
+// TestLooksThatAreToldTooMuch: the kernel reports late that a thread was ready to run, and such looks are not
+// wanted. So fewer of its next looks are told, also of looks in another stack.
 func TestLooksThatAreToldTooMuch(t *testing.T) {
 	sink := &told{looks: map[profile.State]int64{}}
 	r := wallRecording(sink, RecordOptions{States: func(s profile.State) bool { return s == profile.Parked }})
@@ -131,7 +131,7 @@ func TestLooksThatAreToldTooMuch(t *testing.T) {
 	}
 }
 
-// TestKeptFramesAreBounded: where there is no room for a look's frames, they come from the profile, without lines.
+// TestKeptFramesAreBounded: if there is no room for a look's frames, they come from the profile, without lines.
 func TestKeptFramesAreBounded(t *testing.T) {
 	sink := &told{looks: map[profile.State]int64{}}
 	r := wallRecording(sink, RecordOptions{})
@@ -196,12 +196,12 @@ func TestCPUInfo(t *testing.T) {
 	}
 }
 
-// nobody takes samples and does nothing.
+// nobody takes samples and does nothing with them.
 type nobody struct{ told }
 
 func (nobody) Sample(*profile.Sample) {}
 
-// BenchmarkTellSample is what a sample costs before its format: its clocks, and who it was.
+// BenchmarkTellSample is what a sample costs before its format: reading its clocks, and finding its thread.
 func BenchmarkTellSample(b *testing.B) {
 	r := wallRecording(&nobody{}, RecordOptions{})
 	r.dir = newDirectory(nil, nil)
@@ -210,6 +210,6 @@ func BenchmarkTellSample(b *testing.B) {
 	stack := &profile.Stack{Frames: make([]profile.Frame, 60)}
 	b.ReportAllocs()
 	for b.Loop() {
-		r.tellSample(snap, stack)
+		r.tellSample(snap, stack, profile.Link{})
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"goprof/sampler/vitals"
 )
 
-// patient is evidence that a test makes up: ten seconds of a healthy JVM with a pool of six, that each test changes.
+// patient is made-up evidence: ten seconds of a healthy JVM with a pool of six threads. Each test changes it.
 type patient struct {
 	*Evidence
 	cpu, wall *profile.Profile
@@ -61,7 +61,7 @@ func (p *patient) burn(tid int, n int64, _ string, frames ...string) {
 	p.cpu.AddTimed(label(tid), stack(profile.C2, frames...), n, time.Duration(n)*10*time.Millisecond)
 }
 
-// rest adds looks at a thread that does what state says.
+// rest adds looks at a thread in the given state.
 func (p *patient) rest(tid int, n int64, state string, frames ...string) {
 	s := stack(profile.C2, frames...)
 	leaf := profile.Frame{Func: &profile.Func{Name: "[" + state + "]"}, Kind: profile.StateFrame}

@@ -13,7 +13,7 @@ import (
 
 const condition = "java.util.concurrent.locks.AbstractQueuedSynchronizer$ConditionObject"
 
-// diseases change a healthy patient: each must be found, and nothing else.
+// diseases change a healthy patient. Judge must find each disease, and nothing else.
 var diseases = map[profile.FindingID]func(*patient){
 	profile.CPUHot: func(p *patient) {
 		p.burn(2, 950, "", "shop.Table.lookUp", "shop.Worker.run")
@@ -37,7 +37,7 @@ var diseases = map[profile.FindingID]func(*patient){
 		for i := range p.Dumps {
 			wait(&p.Dumps[i].Threads[1], 0x10, 3)
 			wait(&p.Dumps[i].Threads[2], 0x20, 2)
-			wait(&p.Dumps[i].Threads[3], 0x20, 2) // behind them
+			wait(&p.Dumps[i].Threads[3], 0x20, 2) // these wait behind them
 		}
 	},
 	profile.LockContention: func(p *patient) {
@@ -151,7 +151,8 @@ func TestEachDisease(t *testing.T) {
 	}
 }
 
-// TestNothingKnown: a JVM of which nothing could be read is not accused of anything, and each rule says so.
+// TestNothingKnown: nothing could be read of a JVM. Judge finds no disease in it, and each rule says that it does
+// not know.
 func TestNothingKnown(t *testing.T) {
 	got := Judge(&Evidence{PID: 1})
 	if len(got.Findings) > 0 {
@@ -168,7 +169,7 @@ func TestNothingKnown(t *testing.T) {
 	}
 }
 
-// TestMoments: what lasts for a part of the time only, or looks like a disease, is none.
+// TestMoments: a state that lasts only a part of the time, or that only looks like a disease, is none.
 func TestMoments(t *testing.T) {
 	for name, change := range map[string]func(*patient){
 		"two dumps show different rings": func(p *patient) {
@@ -282,7 +283,7 @@ func TestMoments(t *testing.T) {
 	}
 }
 
-// TestCompilersGaveRoomBack: compilers that were stopped leave room behind. That there was none is counted.
+// TestCompilersGaveRoomBack: compilers that were stopped give room back. The JVM has counted that there was no room.
 func TestCompilersGaveRoomBack(t *testing.T) {
 	p := healthy()
 	for _, r := range p.Readings {
@@ -294,7 +295,7 @@ func TestCompilersGaveRoomBack(t *testing.T) {
 	}
 }
 
-// TestCompilersGivenUp: JDK 8 does not count that it found no room, and compilers that are off for good leave much.
+// TestCompilersGivenUp: JDK 8 does not count that it found no room. Compilers that are off for good leave much room.
 func TestCompilersGivenUp(t *testing.T) {
 	p := healthy()
 	for _, r := range p.Readings {
@@ -305,7 +306,7 @@ func TestCompilersGivenUp(t *testing.T) {
 	}
 }
 
-// TestUnconfirmedWaits: a thread that waits in each dump, nobody knows for whom, may be in a deadlock.
+// TestUnconfirmedWaits: a thread waits in each dump, and it is not known for whom. It may be in a deadlock.
 func TestUnconfirmedWaits(t *testing.T) {
 	p := healthy()
 	for i := range p.Dumps {
@@ -317,7 +318,7 @@ func TestUnconfirmedWaits(t *testing.T) {
 	}
 }
 
-// TestFewCarriers: how many there may be is what was asked for, not how many CPUs there are.
+// TestFewCarriers: the number of carriers is the parallelism that was asked for, not the number of CPUs.
 func TestFewCarriers(t *testing.T) {
 	p := healthy()
 	for _, r := range p.Readings {
@@ -330,7 +331,7 @@ func TestFewCarriers(t *testing.T) {
 	}
 }
 
-// TestRolesAtTheEnd: what threads are for is known from earlier readings, where the last one does not know.
+// TestRolesAtTheEnd: if the last reading does not know the role of a thread, earlier readings tell it.
 func TestRolesAtTheEnd(t *testing.T) {
 	for _, role := range []vitals.Role{"", vitals.Foreign} {
 		p := healthy()
@@ -344,7 +345,7 @@ func TestRolesAtTheEnd(t *testing.T) {
 	}
 }
 
-// TestYoung: classes of a program that starts are no disease, and that nothing can be said of it is told.
+// TestYoung: loading classes is no disease of a JVM that starts. The result says that this cannot be judged yet.
 func TestYoung(t *testing.T) {
 	p := healthy()
 	diseases[profile.ClassLoading](p)
@@ -365,7 +366,7 @@ func TestStopped(t *testing.T) {
 	}
 }
 
-// TestOrder: what the JVM itself says beyond doubt comes before shares of time.
+// TestOrder: certain statements of the JVM itself come before shares of time.
 func TestOrder(t *testing.T) {
 	p := healthy()
 	for _, id := range []profile.FindingID{profile.CPUHot, profile.LockContention, profile.Deadlocked, profile.FDLimit} {

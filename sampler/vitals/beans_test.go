@@ -12,7 +12,7 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// TestBeans holds what is read of each collector against what the JVM's own beans say.
+// TestBeans compares what goprof reads of each collector with what the JVM's own beans say.
 func TestBeans(t *testing.T) {
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		for _, name := range []string{"Serial", "Parallel", "G1", "ZGC", "Shenandoah", "CMS", "Epsilon"} {
@@ -34,9 +34,9 @@ func testBeans(t *testing.T, jdk jvmtest.JDK, collector string) {
 	p.Command("garbage 100")
 	p.Command("gc")
 	p.Command("keep 5")
-	p.beans("beans") // what it does the first time loads classes
+	p.beans("beans") // the first time, this command loads classes
 	before := p.beans("beans")
-	concurrent := collector == "ZGC" || collector == "Shenandoah" // they may be at work whenever they want to
+	concurrent := collector == "ZGC" || collector == "Shenandoah" // these collect whenever they want to
 	r := p.read()
 	for range 600 { // this bounds a hang
 		if !concurrent || !slices.ContainsFunc(r.JVM.GC.Collectors, func(c Collector) bool { return c.UnderWay }) {
@@ -50,8 +50,9 @@ func testBeans(t *testing.T, jdk jvmtest.JDK, collector string) {
 	if !j.Counters || j.GC.Name != collector {
 		t.Errorf("counters %v, collector %q", j.Counters, j.GC.Name)
 	}
-	// A reading is between two answers of the program, which allocates for them. G1 counts the regions that it allocates
-	// in when they are full, and ZGC its pages when it takes them: so do the beans, not always at the same moment.
+	// A reading lies between two answers of the program, and the program allocates for its answers. G1 counts a region
+	// when the region is full, and ZGC counts a page when ZGC takes it. The beans do the same, but not always at the
+	// same moment.
 	slack := uint64(1 << 20)
 	if collector == "G1" || collector == "ZGC" || collector == "Shenandoah" {
 		slack = 8 << 20
@@ -70,9 +71,10 @@ func testBeans(t *testing.T, jdk jvmtest.JDK, collector string) {
 		young := before["heap.used"] - before["used."+pool]
 		p.near("young used", j.GC.Young.Used, young, after["heap.used"]-after["used."+pool], slack)
 	}
-	if collector == "Serial" || collector == "Parallel" { // they may use no survivor space twice: the beans leave it out
+	// these have a survivor space that is not in use: the beans leave it out
+	if collector == "Serial" || collector == "Parallel" {
 		p.near("heap committed", j.GC.Heap.Committed, before["heap.committed"], after["heap.committed"], 64<<20)
-	} else if collector != "CMS" && !(collector == "ZGC" && jdk.Version == 11) { // whose tables do not tell it
+	} else if collector != "CMS" && !(collector == "ZGC" && jdk.Version == 11) { // these have no tables that tell it
 		p.near("heap committed", j.GC.Heap.Committed, before["heap.committed"], after["heap.committed"], slack)
 	}
 	if collector != "Serial" && collector != "Epsilon" && !hasRole(r, Collection) { // Serial collects in the VM thread
@@ -91,7 +93,7 @@ func testBeans(t *testing.T, jdk jvmtest.JDK, collector string) {
 	t.Logf("%v: %+v", r.Took, j.GC)
 }
 
-// checkCollections: the beans count the collections that the counters do, collector by collector.
+// checkCollections: the beans and the counters have the same number of collections, collector by collector.
 func (p *patient) checkCollections(r *Reading, collector string, before, after map[string]uint64) {
 	p.t.Helper()
 	byKind := map[CollectorKind]uint64{}
@@ -114,8 +116,8 @@ func (p *patient) checkCollections(r *Reading, collector string, before, after m
 		p.t.Errorf("paused: %v", r.JVM.GC.Paused)
 	}
 	all := byKind[YoungCollections] + byKind[FullCollections]
-	// A full collection of Serial may begin with a young one, which the heap does not count; G1's heap counts the
-	// pauses of its concurrent cycles, too, since 26 or so.
+	// A full collection of Serial may begin with a young one, which the heap does not count. Since about JDK 26, G1's
+	// heap counts the pauses of its concurrent cycles, too.
 	p.near("collections of the heap", r.JVM.GC.Collections, all, all+byKind[ConcurrentPauses], byKind[FullCollections])
 }
 
@@ -129,7 +131,8 @@ func (p *patient) checkCounts(r *Reading, before, after map[string]uint64) {
 	p.near("daemons", j.Threads.Daemon, before["threads.daemon"], after["threads.daemon"], 0)
 	p.near("peak", j.Threads.Peak, before["threads.peak"], after["threads.peak"], 0)
 	p.near("started", j.Threads.Started, before["threads.started"], after["threads.started"], 0)
-	if j.GC.Name != "ZGC" || j.References.Finalizers.IsKnown() { // after a collection of ZGC the way there is stale
+	// after a collection of ZGC, the way to the finalizers is stale
+	if j.GC.Name != "ZGC" || j.References.Finalizers.IsKnown() {
 		p.near("finalizers", j.References.Finalizers, before["finalizers"], after["finalizers"], 0)
 	}
 	if n, ok := j.Metaspace.Used.Get(); !ok || n == 0 {
@@ -140,7 +143,7 @@ func (p *patient) checkCounts(r *Reading, before, after map[string]uint64) {
 	}
 }
 
-// checkCode compares the code cache, part by part: compilers are at work meanwhile.
+// checkCode compares the code cache, part by part. Compilers are at work meanwhile.
 func (p *patient) checkCode(r *Reading, before, after map[string]uint64) {
 	p.t.Helper()
 	const slack = 256 << 10

@@ -35,7 +35,7 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
-// BenchmarkOpen measures what comes before the first reading: libjvm's symbols are read.
+// BenchmarkOpen measures what comes before the first reading: it includes reading libjvm's symbols.
 func BenchmarkOpen(b *testing.B) {
 	for _, jdk := range jvmtest.JDKs(b) {
 		b.Run(jdk.String(), func(b *testing.B) {

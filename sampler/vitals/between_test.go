@@ -8,7 +8,7 @@ import (
 	"goprof/process/procfs"
 )
 
-// TestBetween: rates of counts that are known at both readings, and no others.
+// TestBetween: counts that are known at both readings have a rate. Other counts have none.
 func TestBetween(t *testing.T) {
 	count := maybe.Known[uint64]
 	at := time.Unix(100, 0)
@@ -23,7 +23,7 @@ func TestBetween(t *testing.T) {
 		{TID: 4, Role: Application, CPU: maybe.Known(9 * time.Second), began: 6}}}
 	a.JVM.Classes = Classes{count(100), count(7)}
 	b.JVM.Classes.Loaded = count(150)
-	a.JVM.GC.Collections, b.JVM.GC.Collections = count(9), count(8) // it went back
+	a.JVM.GC.Collections, b.JVM.GC.Collections = count(9), count(8) // this count went back
 	a.JVM.GC.Collectors = []Collector{{Number: 0, Name: "x", Kind: FullCollections, Count: 1, Time: time.Second}}
 	b.JVM.GC.Collectors = []Collector{{Number: 0, Name: "x", Kind: FullCollections, Count: 3, Time: 2 * time.Second},
 		{Number: 1, Name: "y"}}

@@ -12,7 +12,7 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// patient is one JVM of truth.Vitals and our view of it.
+// patient is one JVM that runs truth.Vitals, and goprof's view of it.
 type patient struct {
 	*jvmtest.JVM
 	t *testing.T
@@ -43,7 +43,7 @@ func (p *patient) read() *Reading {
 	return r
 }
 
-// beans is what the JVM says of itself: lines of a number and a name.
+// beans is what the JVM tells of itself: lines of a number and a name.
 func (p *patient) beans(command string) map[string]uint64 {
 	p.t.Helper()
 	told := map[string]uint64{}
@@ -56,7 +56,7 @@ func (p *patient) beans(command string) map[string]uint64 {
 	return told
 }
 
-// near fails if a fact is not known, or further than that from what the JVM said before and after.
+// near fails if a fact is not known, or if it is off by more than slack from what the JVM said before and after.
 func (p *patient) near(what string, got maybe.Value[uint64], before, after, slack uint64) {
 	p.t.Helper()
 	low, high := min(before, after), max(before, after)
@@ -65,7 +65,7 @@ func (p *patient) near(what string, got maybe.Value[uint64], before, after, slac
 	}
 }
 
-// collectorFlags are those that a JDK may have; those that it refuses are left out.
+// collectorFlags are the flags that select a collector. A collector that a JDK refuses is left out.
 var collectorFlags = map[string]string{"Serial": "UseSerialGC", "Parallel": "UseParallelGC", "G1": "UseG1GC",
 	"ZGC": "UseZGC", "Shenandoah": "UseShenandoahGC", "CMS": "UseConcMarkSweepGC", "Epsilon": "UseEpsilonGC"}
 

@@ -22,7 +22,7 @@ import (
 	"goprof/process/procfs"
 )
 
-// of is a reader of a process that is no JVM: of what the kernel tells.
+// of reads the facts that the kernel tells of a process. The process is no JVM.
 func of(t *testing.T, pid int) *Vitals {
 	t.Helper()
 	p, err := process.Open(pid)
@@ -54,7 +54,7 @@ func child(t *testing.T, command string) *exec.Cmd {
 	return c
 }
 
-// controlGroup makes a group for CPUs with a limit of a twentieth of a CPU, where this machine lets us.
+// controlGroup makes a control group with a limit of a twentieth of a CPU, if this machine permits it.
 func controlGroup(t *testing.T) (dir string, version int) {
 	t.Helper()
 	b, err := os.ReadFile("/proc/self/mountinfo")
@@ -81,11 +81,11 @@ func controlGroup(t *testing.T) (dir string, version int) {
 	return "", 0
 }
 
-// TestThrottled: a process that uses up its group's CPU time is throttled, and the group is found.
+// TestThrottled: a process that uses up the CPU time of its group is throttled. goprof finds the group.
 func TestThrottled(t *testing.T) {
 	dir, version := controlGroup(t)
 	c := child(t, "while :; do :; done")
-	t.Cleanup(func() { // before the group is removed
+	t.Cleanup(func() { // this runs before the group is removed
 		_ = unix.Kill(-c.Process.Pid, unix.SIGKILL)
 		_ = c.Wait()
 	})
@@ -95,7 +95,7 @@ func TestThrottled(t *testing.T) {
 	v := of(t, c.Process.Pid)
 	var a, b Reading
 	v.readCgroup(&a.Cgroup)
-	for range 6000 { // until it was throttled ten times, however long that takes here
+	for range 6000 { // until the process was throttled ten times, however long that takes here
 		v.readCgroup(&b.Cgroup)
 		if n, ok := grown(a.Cgroup.Throttled, b.Cgroup.Throttled).Get(); ok && n >= 10 {
 			break
@@ -118,7 +118,7 @@ func TestThrottled(t *testing.T) {
 	}
 }
 
-// TestGroupFiles: groups as a kernel with version 2 writes them, below each other: the tightest limit counts.
+// TestGroupFiles: groups of version 2 lie below each other, as a kernel writes them. The tightest limit counts.
 func TestGroupFiles(t *testing.T) {
 	root := t.TempDir()
 	write := func(dir string, files map[string]string) {
@@ -162,7 +162,7 @@ func TestGroupFiles(t *testing.T) {
 	}
 }
 
-// TestProcessAndMachine: what every Linux tells is known.
+// TestProcessAndMachine: facts that every Linux tells are known.
 func TestProcessAndMachine(t *testing.T) {
 	v := of(t, os.Getpid())
 	var before, r Reading
@@ -213,7 +213,7 @@ func TestProcessAndMachine(t *testing.T) {
 	}
 }
 
-// TestThreadLimit: the limit of a user's processes holds for whom it holds.
+// TestThreadLimit: which processes the limit of a user's processes applies to.
 func TestThreadLimit(t *testing.T) {
 	const limits = "Max processes             77                   77                   processes\n"
 	for status, holds := range map[string]bool{
@@ -228,8 +228,8 @@ func TestThreadLimit(t *testing.T) {
 	}
 }
 
-// socketsOnceRead lists sockets when what was sent to one has arrived: on a busy machine a thread of the kernel brings
-// it.
+// socketsOnceRead lists sockets when the sent bytes have arrived at one: on a busy machine a thread of the kernel
+// brings them.
 func socketsOnceRead(t *testing.T, to net.Conn, v *Vitals) []Socket {
 	t.Helper()
 	raw, err := to.(*net.TCPConn).SyscallConn()
@@ -251,13 +251,13 @@ func socketsOnceRead(t *testing.T, to net.Conn, v *Vitals) []Socket {
 	return all
 }
 
-// TestSockets: descriptors lead to the other end of their connections.
+// TestSockets: goprof follows descriptors to the other end of their connections.
 func TestSockets(t *testing.T) {
 	v := of(t, os.Getpid())
 	for _, address := range []string{"127.0.0.1:0", "[::1]:0"} {
 		server, err := net.Listen("tcp", address)
 		if err != nil {
-			t.Logf("%s: %v", address, err) // a machine without IPv6
+			t.Logf("%s: %v", address, err) // this machine has no IPv6
 			continue
 		}
 		defer server.Close()

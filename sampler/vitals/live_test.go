@@ -15,7 +15,7 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// TestAllocated: what each thread has allocated is what the JVM says, to the byte.
+// TestAllocated: the bytes that each thread has allocated are those that the JVM reports, exactly.
 func TestAllocated(t *testing.T) {
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		for _, flag := range []string{"-XX:+UseSerialGC", "-XX:+UseG1GC", "-XX:-UseTLAB", "-XX:+UseZGC"} {
@@ -51,7 +51,7 @@ func TestAllocated(t *testing.T) {
 				if !work.Process.CPU.IsKnown() || work.Machine.CPUs.IsKnown() {
 					t.Errorf("OnlyWork: the process has %v, the machine %v", work.Process.CPU, work.Machine.CPUs)
 				}
-				// The JVM collects when it likes to: ZGC does so a first time while the heap is nearly empty.
+				// The JVM collects when it likes to. ZGC first collects while the heap is nearly empty.
 				later := p.read().JVM.GC.Collections
 				first, known := r.JVM.GC.Collections.Get()
 				p.near("OnlyWork: collections", work.JVM.GC.Collections, first, later.Or(0), 0)
@@ -63,7 +63,7 @@ func TestAllocated(t *testing.T) {
 	})
 }
 
-// TestFinalizers: a finalizer that never ends lets others wait.
+// TestFinalizers: a finalizer never ends. Other finalizers wait behind it.
 func TestFinalizers(t *testing.T) {
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		for _, name := range []string{"Serial", "G1", "ZGC", "Shenandoah"} {
@@ -91,7 +91,7 @@ func TestFinalizers(t *testing.T) {
 	})
 }
 
-// TestClasses: classes that are loaded are counted, and errors of the VM where libjvm.so has symbols.
+// TestClasses: loaded classes are counted. Errors of the VM are counted if libjvm.so has symbols.
 func TestClasses(t *testing.T) {
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		p := attach(t, jdk, "-Xmx128m")
@@ -142,7 +142,7 @@ func hasRole(r *Reading, role Role) bool {
 	return false
 }
 
-// TestCompilersOffByFlag: that a user has turned the compilers off is not taken for a JVM that has given them up.
+// TestCompilersOffByFlag: a user has turned the compilers off. goprof does not report a JVM that has given them up.
 func TestCompilersOffByFlag(t *testing.T) {
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		for flag, compiles := range map[string]bool{"-Xmixed": true, "-Xint": false, "-XX:-UseCompiler": false} {
@@ -154,8 +154,8 @@ func TestCompilersOffByFlag(t *testing.T) {
 	})
 }
 
-// TestHoldOut: a thread in a loop without a poll keeps a safepoint waiting, and is named. How long it does is the
-// machine's: readings go on until one shows it.
+// TestHoldOut: a thread in a loop without a poll keeps a safepoint waiting, and goprof names the thread. How long
+// the safepoint waits depends on the machine, so readings go on until one shows the thread.
 func TestHoldOut(t *testing.T) {
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		p := attach(t, jdk, "-Xmx128m", "-XX:+UseParallelGC", "-XX:-TieredCompilation", "-XX:-UseOnStackReplacement")
@@ -166,7 +166,7 @@ func TestHoldOut(t *testing.T) {
 			return // this libjvm.so has no symbols
 		}
 		var seen, named, operation int
-		// On a busy machine it may be over before the first reading, or another operation may wait for the thread.
+		// On a busy machine the wait may end before the first reading. Or another operation may wait for the thread.
 		for tries := 0; (seen == 0 || operation == 0 && jdk.Version > 8) && tries < 5; tries++ {
 			p.Command("hold")
 			seen, named, operation = p.watchHoldOut(t)
@@ -178,7 +178,8 @@ func TestHoldOut(t *testing.T) {
 	})
 }
 
-// watchHoldOut counts the readings in which a safepoint began, and those that named the thread and the operation.
+// watchHoldOut counts the readings during which a safepoint began, and those that named the thread and the
+// operation.
 func (p *patient) watchHoldOut(t *testing.T) (seen, named, operation int) {
 	for range 400 {
 		r := p.read()
@@ -217,7 +218,8 @@ func threadName(r *Reading, tid int) string {
 	return ""
 }
 
-// TestPinned: a virtual thread that parks in a class initialiser holds its carrier; others that park do not.
+// TestPinned: a virtual thread that parks in a class initialiser holds its carrier. Other virtual threads that park
+// do not.
 func TestPinned(t *testing.T) {
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		for _, flag := range []string{"-XX:+UseG1GC", "-XX:+UseZGC"} {
@@ -250,7 +252,7 @@ func TestPinned(t *testing.T) {
 	})
 }
 
-// TestNoCounters: a JVM that keeps no counters is read as far as its structures tell.
+// TestNoCounters: a JVM that keeps no counters is read as far as its structures go.
 func TestNoCounters(t *testing.T) {
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		p := attach(t, jdk, "-Xmx128m", "-XX:-UsePerfData", "-XX:+UseG1GC")
@@ -267,7 +269,7 @@ func TestNoCounters(t *testing.T) {
 	})
 }
 
-// TestGone: a process that ends is told.
+// TestGone: goprof notices that a process has ended.
 func TestGone(t *testing.T) {
 	jdk := jvmtest.JDKs(t)[0]
 	p := attach(t, jdk)
@@ -277,7 +279,7 @@ func TestGone(t *testing.T) {
 	}
 }
 
-// TestStopped: a JVM that is stopped answers nobody, and is read all the same.
+// TestStopped: a stopped JVM answers no command. goprof reads it all the same.
 func TestStopped(t *testing.T) {
 	p := attach(t, jvmtest.JDKs(t)[0], "-Xmx128m")
 	if err := unix.Kill(p.PID, unix.SIGSTOP); err != nil {

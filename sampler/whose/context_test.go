@@ -39,8 +39,8 @@ func header(size, version uint32, published, at uint64) []byte {
 	return b
 }
 
-// TestContextOfAProcess: a context that a process has published by the protocol is read from outside; the process is
-// the test itself.
+// TestContextOfAProcess: a process publishes a context by the protocol. goprof reads it from outside. Here the
+// process is the test itself.
 func TestContextOfAProcess(t *testing.T) {
 	fd, err := unix.MemfdCreate(signature, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
@@ -91,7 +91,7 @@ func (l *lying) ReadAt(b []byte, at int64) (int, error) {
 	return n, nil
 }
 
-// TestContextsThatLie: no header makes goprof read without bound, or take half of a context.
+// TestContextsThatLie: whatever a header says, goprof reads a bounded amount, and never takes half of a context.
 func TestContextsThatLie(t *testing.T) {
 	data := payload("shop")
 	size := uint32(len(data))

@@ -15,7 +15,7 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// TestMain lets the test binary be its own helper, as bench is.
+// TestMain makes the test binary its own helper, as bench is.
 func TestMain(m *testing.M) {
 	if err := helper(os.Args[1:]); err != errNoHelper {
 		exit(err)
@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestShortForm runs all that is measured once and briefly: that there are stops to be seen, not how long they are.
+// TestShortForm makes each measurement once and briefly. It demands that there are stops, whatever their length.
 func TestShortForm(t *testing.T) {
 	jdk := jvmtest.JDKs(t)[0]
 	dir := t.TempDir()
@@ -47,7 +47,7 @@ func TestShortForm(t *testing.T) {
 			t.Errorf("%q is not in it", want)
 		}
 	}
-	// The targets use as much stack as the figures are stated for, in C and in Java.
+	// The figures are stated for a size of stack. The targets in C and in Java use as much.
 	used := regexp.MustCompile(`(\d+) bytes of its stack`).FindAllSubmatch(out.Bytes(), -1)
 	for _, m := range used {
 		if n, _ := strconv.Atoi(string(m[1])); n < 14<<10 || n > 20<<10 {

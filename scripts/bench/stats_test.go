@@ -17,7 +17,8 @@ func TestShift(t *testing.T) {
 	}{
 		{"nothing", nil, estimate{math.NaN(), math.Inf(-1), math.Inf(1), 0}},
 		{"too few to say", []float64{1, 2, 3}, estimate{2, math.Inf(-1), math.Inf(1), 3}},
-		// The 8th or 9th of the 55 means from each end: the signed-rank statistic's critical value for 10 pairs is 8.
+		// The 8th or 9th of the 55 means from each end: for 10 pairs the critical value of the signed-rank statistic is
+		// 8.
 		{"one to ten", []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, estimate{5.5, 3, 8, 10}},
 		{"two wild ones", []float64{-1e9, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 1e9}, estimate{5.5, 1.5, 9, 12}},
 	} {
@@ -41,7 +42,8 @@ func TestSpread(t *testing.T) {
 	}
 }
 
-// Pauses of known lengths are planted among gaps of a machine's own, most of which are shorter and some longer.
+// Pauses of known lengths are planted among a machine's own gaps. Most of these gaps are shorter, and some are
+// longer.
 func TestQuantilesWithoutTheBaseline(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	own := func(n int) (g gaps) {

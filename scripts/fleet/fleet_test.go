@@ -10,7 +10,7 @@ import (
 	"goprof/profile"
 )
 
-// TestFleet: what was recorded of two JVMs is sent as that of six, and every kind of server is counted.
+// TestFleet: recordings of two JVMs are sent as those of six. Every kind of server counts them.
 func TestFleet(t *testing.T) {
 	dir := t.TempDir()
 	files, err := shelf.New(shelf.Options{Dir: dir})
@@ -45,7 +45,7 @@ func TestFleet(t *testing.T) {
 		if err != nil || r.message == 0 || r.wire < r.message {
 			t.Errorf("%s: %+v, %v", kind.name, r, err)
 		}
-		// Six pods, and in Pyroscope the pools main and http-* of each.
+		// There are six pods. In Pyroscope each has the pools main and http-*.
 		if want := map[string]int{"otlp": 6, "pyroscope": 12, "parca": 6}[kind.name]; r.series != want {
 			t.Errorf("%s: %d series, want %d", kind.name, r.series, want)
 		}

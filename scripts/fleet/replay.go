@@ -32,11 +32,11 @@ type plan struct {
 	every                   time.Duration
 }
 
-// server is a kind of server. Labels of samples make series of their own where perThread says so.
+// server is a kind of server. Where labels is set, what it leaves of a sample's thread makes a series of its own.
 type server struct {
-	name      string
-	make      func(wire.Options) (ship.Destination, error)
-	perThread func(profile.Thread) profile.Thread
+	name   string
+	make   func(wire.Options) (ship.Destination, error)
+	labels func(*profile.Sample)
 }
 
 func maker[D ship.Destination](of func(wire.Options) (D, error)) func(wire.Options) (ship.Destination, error) {
@@ -164,13 +164,14 @@ func (p plan) resource(jvm int) (a resource.Attributes) {
 // count notes which series a batch belongs to.
 func (k *server) count(series map[string]bool, b *ship.Batch) {
 	labels := fmt.Sprint(b.Resource.Labels())
-	if k.perThread == nil {
+	if k.labels == nil {
 		series[labels] = true
 		return
 	}
 	for i := range b.Samples {
-		t := k.perThread(b.Samples[i].Thread)
-		series[labels+fmt.Sprint(t.Name, t.JavaName)] = true
+		one := profile.Sample{Thread: b.Samples[i].Thread}
+		k.labels(&one)
+		series[labels+fmt.Sprint(one.Thread.Name, one.Thread.JavaName)] = true
 	}
 }
 

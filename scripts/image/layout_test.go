@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// TestImage reads an image as a container engine does: each digest and size is right, and each CPU has its binary.
+// TestImage reads an image as a container engine does. Each digest and size is right, and each CPU has its binary.
 func TestImage(t *testing.T) {
 	dir := t.TempDir()
 	var args []string
@@ -65,7 +65,7 @@ func TestImage(t *testing.T) {
 	}
 }
 
-// blob reads what a descriptor stands for, and holds it against that.
+// blob reads the bytes of a descriptor, and checks their size and digest.
 func blob(t *testing.T, dir string, d descriptor, into any) []byte {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, "blobs", "sha256", strings.TrimPrefix(d.Digest, "sha256:")))

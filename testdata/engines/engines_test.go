@@ -22,7 +22,7 @@ import (
 	"goprof/testdata/shipped"
 )
 
-// free is an address where nobody listens.
+// free is an address at which no program listens.
 func free(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -68,7 +68,7 @@ func server(t *testing.T, listens string, name string, args ...string) {
 	}
 }
 
-// built is a program of this module.
+// built is a program of this module, compiled.
 func built(t *testing.T, pkg string) string {
 	t.Helper()
 	to := filepath.Join(t.TempDir(), filepath.Base(pkg))
@@ -78,7 +78,7 @@ func built(t *testing.T, pkg string) string {
 	return to
 }
 
-// deliver sends samples as a shipper does, in batches of a hundred.
+// deliver sends samples in batches of a hundred, as a shipper does.
 func deliver(t *testing.T, samples []*profile.Sample, to ship.Destination) {
 	t.Helper()
 	s, err := ship.New(ship.Options{Spool: t.TempDir(), Tell: func(text string) { t.Log(text) }}, to)
@@ -100,7 +100,7 @@ func deliver(t *testing.T, samples []*profile.Sample, to ship.Destination) {
 	}
 }
 
-// TestCollector: an OpenTelemetry collector receives by gRPC and by HTTP, and what its file exporter writes is what was
+// TestCollector: an OpenTelemetry collector receives samples by gRPC and by HTTP. Its file exporter writes what was
 // sent.
 func TestCollector(t *testing.T) {
 	program := built(t, "./collector")
@@ -139,7 +139,8 @@ service:
 	}
 }
 
-// stored are the counts in a file of the collector, as soon as there are so many: the exporter writes each second.
+// stored are the counts in the collector's file, as soon as there are at least so many: the exporter writes each
+// second.
 func stored(t *testing.T, file, sampleType string, atLeast int64) (all shipped.Counts) {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {

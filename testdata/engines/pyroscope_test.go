@@ -17,11 +17,11 @@ import (
 	"goprof/testdata/shipped"
 )
 
-// pusher is Pyroscope's push service, as its published API has it, in memory.
+// pusher is Pyroscope's push service in memory, by its published API.
 type pusher struct {
 	mu     sync.Mutex
 	series []*pushv1.RawProfileSeries
-	fails  int // so often it has no room
+	fails  int // how often it has no room
 }
 
 func (p *pusher) Push(_ context.Context, r *connect.Request[pushv1.PushRequest],
@@ -36,8 +36,8 @@ func (p *pusher) Push(_ context.Context, r *connect.Request[pushv1.PushRequest],
 	return connect.NewResponse(&pushv1.PushResponse{}), nil
 }
 
-// TestPyroscope: the service of Pyroscope's published API modules, with Connect's own server, decodes what is sent, by
-// HTTP and by gRPC.
+// TestPyroscope: the service of Pyroscope's published API modules, with Connect's own server, decodes the messages,
+// by HTTP and by gRPC.
 func TestPyroscope(t *testing.T) {
 	for _, scheme := range []string{"http", "grpc"} {
 		p := &pusher{fails: 1}

@@ -2,7 +2,8 @@ package truth;
 
 /**
  * Allocates known amounts at four places: of all bytes 50, 25, 15 and 10 percent. The command
- * "allocated" prints how many bytes the JVM says that its threads have allocated.
+ * "allocated" prints how many bytes the JVM says that its threads have allocated, and "charged" for how many nanoseconds
+ * they had a CPU.
  *
  * <p>Arguments: bytes a second, threads.
  *
@@ -64,10 +65,11 @@ public class Allocating {
         }
         Thread.sleep(1000); // what is to be compiled is
         Control.serve((command, out) -> {
-            Control.check(command.equals("allocated"), "no such command: " + command);
+            boolean charged = command.equals("charged");
+            Control.check(charged || command.equals("allocated"), "no such command: " + command);
             long sum = 0;
             for (Worker w : workers) {
-                sum += BEAN.getThreadAllocatedBytes(w.getId());
+                sum += charged ? BEAN.getThreadCpuTime(w.getId()) : BEAN.getThreadAllocatedBytes(w.getId());
             }
             out.println(sum);
         }, () -> {});

@@ -27,8 +27,8 @@ import javax.tools.ToolProvider;
  * inner and anonymous classes) and compiles it on the main thread, again and again, into memory. Every
  * round must give the same class files as the first one.
  *
- * Arguments: rounds (0 = for ever), classes (200), seed (1). The command "rounds" prints how many are
- * done. When all rounds are done the main thread parks, and the program waits for "quit".
+ * Arguments: rounds (0 = for ever), classes (200), seed (1), threads (1). Further threads compile the
+ * same for ever, and what they make is not compared. The command "rounds" prints how many are done. When all rounds are done the main thread parks, and the program waits for "quit".
  */
 public final class JavacLoop {
     private static volatile long rounds;
@@ -44,6 +44,11 @@ public final class JavacLoop {
         Thread control = new Thread(JavacLoop::control, "control");
         control.setDaemon(true);
         control.start();
+        for (int more = args.length > 3 ? Integer.parseInt(args[3]) : 1; more > 1; more--) {
+            Thread beside = new Thread(() -> compileBeside(sources), "beside");
+            beside.setDaemon(true);
+            beside.start();
+        }
         try {
             compileForEver(sources, wanted);
         } catch (Throwable thrown) {
@@ -77,6 +82,16 @@ public final class JavacLoop {
             }
             Control.check(sum == first, "round " + rounds + " compiled to other class files than the first");
             rounds++;
+        }
+    }
+
+    private static void compileBeside(List<JavaFileObject> sources) {
+        try {
+            for (;;) {
+                compileOnce(ToolProvider.getSystemJavaCompiler(), sources);
+            }
+        } catch (IOException thrown) {
+            wrong = thrown;
         }
     }
 

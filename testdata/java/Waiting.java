@@ -1,6 +1,8 @@
 package truth;
 
 import java.io.PrintStream;
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
 import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.ReentrantLock;
@@ -8,8 +10,9 @@ import java.util.concurrent.locks.ReentrantLock;
 /**
  * Threads that wait for locks of three classes, and know for how long.
  *
- * "begin" starts the threads. "wait MILLIS" lets them do that for so long; the answer is a line for each class: nanoseconds that were waited for its
- * locks, by System.nanoTime() before and after, and its name.
+ * "begin" starts the threads. "wait MILLIS" lets them do that for so long; the answer is a line for each class:
+ * nanoseconds that were waited for its locks, by System.nanoTime() before and after, for how many of them the threads
+ * had a CPU, and its name.
  */
 public final class Waiting {
     static final class Ledger {}
@@ -21,7 +24,9 @@ public final class Waiting {
     static final Ledger ledger = new Ledger();
     static final Cache cache = new Cache();
     static final Gauge gauge = new Gauge();
+    static final String[] NAMES = {"Ledger", "Cache", "Gauge"};
     static final AtomicLong[] waited = {new AtomicLong(), new AtomicLong(), new AtomicLong()};
+    static final AtomicLong[] charged = {new AtomicLong(), new AtomicLong(), new AtomicLong()};
     static final int THREADS = 9;
     static final CyclicBarrier gate = new CyclicBarrier(THREADS + 1);
     static volatile long end;
@@ -41,14 +46,15 @@ public final class Waiting {
         if (!word[0].equals("wait")) {
             throw new IllegalArgumentException(line);
         }
-        for (AtomicLong w : waited) {
-            w.set(0);
+        for (int i = 0; i < NAMES.length; i++) {
+            waited[i].set(0);
+            charged[i].set(0);
         }
         end = System.nanoTime() + Long.parseLong(word[1]) * 1000000;
         gate.await();
         gate.await();
-        for (int i = 0; i < 3; i++) {
-            out.println(waited[i].get() + " " + new String[] {"Ledger", "Cache", "Gauge"}[i]);
+        for (int i = 0; i < NAMES.length; i++) {
+            out.println(waited[i].get() + " " + charged[i].get() + " " + NAMES[i]);
         }
     }
 
@@ -73,42 +79,59 @@ public final class Waiting {
         }
     }
 
+    /** A thread's clocks while it waits for locks: that of the world, and that of its time on a CPU. */
+    static final class Clocks {
+        static final ThreadMXBean BEAN = ManagementFactory.getThreadMXBean();
+        long waited;
+        long charged;
+
+        void begin() {
+            waited -= System.nanoTime();
+            charged -= BEAN.getCurrentThreadCpuTime();
+        }
+
+        void end() {
+            charged += BEAN.getCurrentThreadCpuTime();
+            waited += System.nanoTime();
+        }
+    }
+
     private static void contend(int kind) {
-        long sum = 0;
+        Clocks clocks = new Clocks();
         while (System.nanoTime() < end) {
-            long began = System.nanoTime();
             switch (kind) {
-                case 0: sum += inLedger(began); break;
-                case 1: sum += inCache(began); break;
-                default: sum += inGauge(began);
+                case 0: inLedger(clocks); break;
+                case 1: inCache(clocks); break;
+                default: inGauge(clocks);
             }
             sleep(1);
         }
-        waited[kind].addAndGet(sum);
+        waited[kind].addAndGet(clocks.waited);
+        charged[kind].addAndGet(clocks.charged);
     }
 
-    private static long inLedger(long began) {
+    private static void inLedger(Clocks clocks) {
+        clocks.begin();
         synchronized (ledger) {
-            long waited = System.nanoTime() - began;
+            clocks.end();
             sleep(8);
-            return waited;
         }
     }
 
-    private static long inCache(long began) {
+    private static void inCache(Clocks clocks) {
+        clocks.begin();
         synchronized (cache) {
-            long waited = System.nanoTime() - began;
+            clocks.end();
             sleep(4);
-            return waited;
         }
     }
 
-    private static long inGauge(long began) {
+    private static void inGauge(Clocks clocks) {
+        clocks.begin();
         gauge.lock();
         try {
-            long waited = System.nanoTime() - began;
+            clocks.end();
             sleep(12);
-            return waited;
         } finally {
             gauge.unlock();
         }

@@ -136,7 +136,7 @@ func TestStartedJVMsAreReaped(t *testing.T) {
 	}
 }
 
-// A wrong result must fail the test, or no test would ever notice a profiler that does harm.
+// A wrong result must fail the test. Otherwise no test would ever notice that a profiler does harm.
 func TestFailedVerificationIsSeen(t *testing.T) {
 	jvm := Start(t, JDKs(t)[0], "truth.ManyClasses", "--", "10")
 	if _, err := jvm.ask("no such command"); err == nil || !strings.Contains(err.Error(), "no such command") {
@@ -148,13 +148,13 @@ func TestFailedVerificationIsSeen(t *testing.T) {
 	}
 }
 
-// The test binary runs itself, lets the copy start a JVM, and kills the copy.
+// The test binary starts a copy of itself. The copy starts a JVM. The test kills the copy.
 func TestJVMDiesWithItsTest(t *testing.T) {
 	const child = "GOPROF_JVMTEST_CHILD"
 	if os.Getenv(child) != "" {
 		jvm := Start(t, JDKs(t)[0], "truth.ManyClasses", "--", "10")
 		fmt.Printf("pid=%d\n", jvm.PID)
-		time.Sleep(time.Hour) // until it is killed
+		time.Sleep(time.Hour) // until this process is killed
 	}
 	Classes(t)
 	cmd := exec.Command(os.Args[0], "-test.run=^TestJVMDiesWithItsTest$")
@@ -173,7 +173,7 @@ func TestJVMDiesWithItsTest(t *testing.T) {
 	if err := cmd.Process.Kill(); err != nil {
 		t.Error(err)
 	}
-	_ = cmd.Wait() // "killed", as meant
+	_ = cmd.Wait() // the error "killed" is expected
 	if pid == 0 {
 		t.FailNow()
 	}
@@ -188,7 +188,7 @@ func TestJVMDiesWithItsTest(t *testing.T) {
 	}
 }
 
-// gone: the process has ended; its new parent may not have reaped it yet.
+// gone tells whether the process has ended. Its new parent may not have reaped it yet.
 func gone(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

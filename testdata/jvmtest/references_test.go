@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// What text names: files of ours, tests, targets of make, and places in pages.
+// Patterns of the names that text contains: files of this repository, tests, targets of make, and places in pages.
 var (
 	aFile    = regexp.MustCompile(`(?:^|[^\w/.*-])([\w./-]*\w\.(?:go|sh|md))\b`)
 	aTest    = regexp.MustCompile(`\b(?:Test|Fuzz|Benchmark)[A-Z]\w*`)
@@ -23,12 +23,12 @@ var (
 	aFlag    = regexp.MustCompile("(?:^|[ `(,])--([a-z][a-z0-9-]+)")
 	flagOf   = regexp.MustCompile(`"([a-z][a-z0-9-]+)"`)
 	targetOf = regexp.MustCompile(`(?m)^([a-z][a-z0-9-]*):`)
-	// Behind these a test's name is the beginning of names.
+	// Behind these, the name of a test stands for all names that begin with it.
 	choosesTests = regexp.MustCompile(`-(?:run|bench)\b|RUN=|ORACLE=`)
 	notOfAnchors = regexp.MustCompile(`[^\w\- ]`)
 )
 
-// foreign are files of other projects that our text cites.
+// foreign are files of other projects that this repository's text cites.
 var foreign = map[string]bool{
 	"tea_init.go":             true, // Bubble Tea
 	"encoding.go":             true, // Go's internal/fuzz
@@ -37,22 +37,24 @@ var foreign = map[string]bool{
 	"image-layout.md":         true, // OCI
 }
 
-// foreignFlags are those of docker, kubectl, setpriv, ulimit and others, in commands that our pages show.
+// foreignFlags are flags of docker, kubectl, setpriv, ulimit and others, in commands on this repository's pages.
 var foreignFlags = map[string]bool{
 	"all": true, "bounding-set": true, "cap-add": true, "help": true, "image": true, "offline": true, "profile": true,
 	"rm": true, "target": true, "ulimit": true, "value": true,
 }
 
-// tree is what can be named.
+// tree is everything that text can name.
 type tree struct {
-	text    map[string]string // of pages, Go files and the Makefile
+	text    map[string]string // the text of pages, Go files and the Makefile
 	ends    map[string]bool   // each file and folder, and each end of its path
 	tests   map[string]bool
 	targets map[string]bool
-	flags   map[string]bool // strings of the command and of the agent's configuration: each flag is one
+	// strings in the code of the command and of the agent's configuration: each flag is one of them
+	flags map[string]bool
 }
 
-// TestReferences: what pages name is there: files, tests, targets of make, flags, links. Of comments: files and tests.
+// TestReferences: what pages name exists: files, tests, targets of make, flags, links. What comments name exists:
+// files and tests.
 func TestReferences(t *testing.T) {
 	tr := readTree(t)
 	for file, text := range tr.text {
@@ -74,7 +76,7 @@ func TestReferences(t *testing.T) {
 	}
 }
 
-// missing are the things that a line names and the tree has not.
+// missing are the things that a line names and the tree lacks.
 func (tr *tree) missing(file, line string, isPage bool) (names []string) {
 	for _, m := range aFile.FindAllStringSubmatch(line, -1) {
 		if name := path.Clean(m[1]); !tr.ends[strings.TrimLeft(name, "./")] && !foreign[name] {
@@ -107,7 +109,7 @@ func (tr *tree) missing(file, line string, isPage bool) (names []string) {
 	return names
 }
 
-// begins tells whether a test's name begins so.
+// begins tells whether some test's name begins with this.
 func (tr *tree) begins(name string) bool {
 	for test := range tr.tests {
 		if strings.HasPrefix(test, name) {
@@ -117,7 +119,7 @@ func (tr *tree) begins(name string) bool {
 	return false
 }
 
-// leads tells whether a link of that page leads somewhere.
+// leads tells whether a link on a page leads to something.
 func (tr *tree) leads(file, link string) bool {
 	to, anchor, _ := strings.Cut(link, "#")
 	page := file
@@ -194,7 +196,7 @@ func (tr *tree) learn(file, text string) {
 	}
 }
 
-// TestMissing: a name that nothing has is told, whatever kind of thing it names.
+// TestMissing: a name without a thing is reported, whatever kind of thing it names.
 func TestMissing(t *testing.T) {
 	tr := &tree{
 		text:    map[string]string{"docs/a.md": "# One way\n"},

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// The shadow of a stopped thread must hold together: its root, and no depth of something else.
-// (The program itself holds it against the JVM's stack traces.)
+// The shadow of a stopped thread must be consistent: it has its root, and no depth of something else. (The program
+// itself compares it with the JVM's stack traces.)
 func TestShadowOfStoppedThread(t *testing.T) {
 	ForEachJDK(t, func(t *testing.T, jdk JDK) {
 		path := filepath.Join(t.TempDir(), "shadow")
@@ -26,7 +26,7 @@ func TestShadowOfStoppedThread(t *testing.T) {
 		defer shadow.Close()
 		seen := map[string]bool{}
 		deepest := 0
-		// On a machine that is busy with other things the program may not have got far between two stops.
+		// If the machine is busy with other things, the program may not get far between two stops.
 		for round := 0; round < 300 || round < 10_000 && (len(seen) < 15 || deepest < 30); round++ {
 			stopAll(t, jvm.PID)
 			threads, err := shadow.Threads()

@@ -16,22 +16,22 @@ import (
 	"testing"
 )
 
-// sameName are names of types that several packages of a tree have, and a file may use side by side.
+// sameName are names of types that several packages of a tree have. A file may use them side by side.
 var sameName = []string{
-	"Options", // each package's own
-	"File",    // output's is written, recording's is read
+	"Options", // each package has its own
+	"File",    // output writes its File, recording reads its File
 }
 
-// TestTypeNames: no file uses two types that have one name and come from one tree (output and its folders, sampler and
-// its ...). A reader would have to look at the package each time. An unexported name is there once in its tree: no
-// package's name stands beside it.
+// TestTypeNames: no file uses two types with one name from one tree (output and its folders, sampler and its
+// folders). A reader would have to look at the package each time. The name of an unexported type occurs once in its
+// tree: no package's name stands beside it.
 func TestTypeNames(t *testing.T) {
 	root, err := moduleRoot()
 	if err != nil {
 		t.Fatal(err)
 	}
 	files := parseAll(t, root)
-	types := map[string]map[string]bool{} // package -> names of its types, and whether they are more than a test's
+	types := map[string]map[string]bool{} // by package: the names of its types, and whether they are more than a test's
 	for name, file := range files {
 		dir := path.Dir(name)
 		if types[dir] == nil {
@@ -58,12 +58,12 @@ func TestTypeNames(t *testing.T) {
 	}
 }
 
-// twinTrees are those in which packages have types of the same names on purpose: twins of CPUs, programs of their own.
+// twinTrees are the trees with types of the same names on purpose: twins of CPUs, programs of their own.
 var twinTrees = []string{"arch", "scripts", "testdata"}
 
 // privateTwice are the names of unexported types that several packages of a tree have.
 func privateTwice(types map[string]map[string]bool) (found []string) {
-	of := map[[2]string][]string{} // tree and name -> packages
+	of := map[[2]string][]string{} // by tree and name: packages
 	for _, pkg := range slices.Sorted(maps.Keys(types)) {
 		tree, _, _ := strings.Cut(pkg, "/")
 		if slices.Contains(twinTrees, tree) {
@@ -84,7 +84,7 @@ func privateTwice(types map[string]map[string]bool) (found []string) {
 	return found
 }
 
-// usedTwice are the names of types that a file of a package takes from two packages of one tree.
+// usedTwice are the names of types that a file takes from two packages of one tree.
 func usedTwice(dir string, file *ast.File, types map[string]map[string]bool) (found []string) {
 	imports := map[string]string{} // name -> folder
 	for _, i := range file.Imports {
@@ -93,7 +93,7 @@ func usedTwice(dir string, file *ast.File, types map[string]map[string]bool) (fo
 			imports[path.Base(p)] = p
 		}
 	}
-	from := map[[2]string]map[string]bool{} // tree and name -> packages
+	from := map[[2]string]map[string]bool{} // by tree and name: packages
 	use := func(pkg, name string) {
 		tree, _, _ := strings.Cut(pkg, "/")
 		_, has := types[pkg][name]
@@ -132,7 +132,7 @@ func usedTwice(dir string, file *ast.File, types map[string]map[string]bool) (fo
 	return found
 }
 
-// useIdent notes a type of the package itself.
+// useIdent notes a use of a type of the package itself.
 func useIdent(use func(pkg, name string), dir string, e ast.Expr) {
 	if id, ok := e.(*ast.Ident); ok {
 		use(dir, id.Name)

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// A name that ends in an underscore is a prefix that text speaks of.
+// A name that ends in an underscore is a prefix, of which text speaks.
 var variable = regexp.MustCompile(`\bGOPROF_[A-Z0-9_]*[A-Z0-9]\b`)
 
 // TestVariables: CONTRIBUTING.md names every variable of the environment that this repository uses, and no other.
@@ -63,7 +63,7 @@ func TestVariables(t *testing.T) {
 	}
 }
 
-// mayUse tells files that use variables of the environment: programs, scripts and makefiles, not pages about them.
+// mayUse tells which files may use variables of the environment: programs, scripts and makefiles, but not pages.
 func mayUse(entry fs.DirEntry) bool {
 	return entry.Type().IsRegular() &&
 		(slices.Contains([]string{".go", ".sh", ".txt", ".txtar", ".c", ".java"}, filepath.Ext(entry.Name())) ||

@@ -14,10 +14,10 @@ import (
 	"unicode/utf8"
 )
 
-// maxColumns is how long a line of Go may be; a tab counts as one.
+// maxColumns bounds a line of Go. A tab counts as one column.
 const maxColumns = 120
 
-// longLines are the files that may have longer ones. Each holds a table, or what a program has printed.
+// longLines are the files that may have longer lines. Each holds a table, or output of a program.
 var longLines = []string{
 	"arch/amd64/trace_test.go",      // tables of machine code
 	"cmd/goprof/exit/codes.go",      // a line for each cause
@@ -28,8 +28,8 @@ var longLines = []string{
 	"vmstructs/captured_test.go",    // tables that JVMs export
 }
 
-// TestWidth: lines of Go are short enough to be read beside others. The text of a raw string, which is another
-// language's, and commands in comments may be as long as they are.
+// TestWidth: lines of Go are short enough to be read side by side. Raw strings, which are text of another language,
+// and commands in comments may be of any length.
 func TestWidth(t *testing.T) {
 	root, err := moduleRoot()
 	if err != nil {
@@ -57,7 +57,7 @@ func TestWidth(t *testing.T) {
 	}
 }
 
-// tooLong are the numbers of lines that are.
+// tooLong are the numbers of the lines that are too long.
 func tooLong(text []byte) (lines []int) {
 	raw := rawLines(text)
 	number := 0
@@ -71,7 +71,7 @@ func tooLong(text []byte) (lines []int) {
 	return lines
 }
 
-// rawLines are the lines that have part of a raw string.
+// rawLines are the lines that have a part of a raw string.
 func rawLines(text []byte) map[int]bool {
 	raw := map[int]bool{}
 	file := token.NewFileSet().AddFile("", -1, len(text))

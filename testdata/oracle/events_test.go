@@ -40,6 +40,13 @@ func findEvent(t *testing.T, s *session.Session, name string, every uint64) *ses
 func recordEvent(t *testing.T, s *session.Session, plan *session.EventPlan, do func()) (*profile.Profile,
 	profile.Summary) {
 	t.Helper()
+	return recordEventInto(t, s, plan, nil, do)
+}
+
+// recordEventInto gives each sample to a sink, too.
+func recordEventInto(t *testing.T, s *session.Session, plan *session.EventPlan, sink session.Sink,
+	do func()) (*profile.Profile, profile.Summary) {
+	t.Helper()
 	visits := make(chan session.Visit)
 	ctx, cancel := context.WithCancel(context.Background())
 	type result struct {
@@ -50,7 +57,7 @@ func recordEvent(t *testing.T, s *session.Session, plan *session.EventPlan, do f
 	done := make(chan result, 1)
 	go func() {
 		p, sum, err := s.Record(ctx, session.RecordOptions{Engine: session.PerfEngine, Event: plan, Visits: visits,
-			Weight: plan.Unit})
+			Weight: plan.Unit, Sink: sink})
 		done <- result{p, sum, err}
 	}()
 	await := func(visit session.Visit) {
@@ -119,6 +126,37 @@ func TestEventCounts(t *testing.T) {
 	})
 }
 
+// TestEventFunctions: functions that are named by hand, of C and of C++, and the operations that threads ask the VM
+// for, are seen as often as the program has them called, at least.
+func TestEventFunctions(t *testing.T) {
+	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+		jvm := jvmtest.Start(t, jdk, "truth.Happenings")
+		s := attach(t, jvm.PID)
+		leaves := map[string]string{"safepoint": "VM_", "libjvm:VMThread::execute": "", "libjvm:JVM_GC": "",
+			"libc:write": ""}
+		for event, leaf := range leaves {
+			t.Run(event, func(t *testing.T) {
+				plan, times := findEvent(t, s, event, 0), 5
+				p, sum := recordEvent(t, s, plan, func() {
+					for range times {
+						jvm.Command("gcs 1 1000") // which is answered in a line
+					}
+				})
+				e, seen := sum.Events[0], int64(0)
+				name := func(f *profile.Func, _ profile.Kind) string { return f.Name }
+				p.EachLine(name, func(path []string, n int64) {
+					if strings.HasPrefix(path[len(path)-1], leaf) {
+						seen += n
+					}
+				})
+				if e.Hits < int64(times) || seen+sum.Lost+e.Missed < int64(times) {
+					t.Errorf("%+v, %d of it %q, lost %v", e, seen, leaf, sum.LostBy)
+				}
+			})
+		}
+	})
+}
+
 // checkEventCount holds what is counted against what the program did, and returns how many hits in a hundred became no
 // sample.
 func checkEventCount(t *testing.T, p *profile.Profile, sum *profile.Summary, leaf string, times int64) (unseen int64) {
@@ -148,7 +186,7 @@ var allocHeaps = []string{"-XX:+UseG1GC", "-XX:+UseParallelGC", "-XX:+UseSerialG
 	"-XX:+UseShenandoahGC"}
 
 // TestAlloc: a program allocates known amounts at four places. The shares are as near as those of a perfect sampler
-// with as many samples, and the sum is what the JVM itself has counted.
+// whose samples stand for as much, and the sum is what the JVM itself has counted.
 func TestAlloc(t *testing.T) {
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		heaps := allocHeaps[:1]
@@ -172,19 +210,21 @@ func allocRun(t *testing.T, jdk jvmtest.JDK, heap string) {
 	if longForm {
 		rounds, worst = 8, 1.5
 	}
-	ratio, samples, ours, theirs, most := 0.0, 0, 0.0, 0.0, 0.0
+	ratio, equal, samples, ours, theirs, most := 0.0, 0.0, 0, 0.0, 0.0, 0.0
 	for range rounds {
 		begin := allocated(t, jvm)
-		distance, n, bytes, counted := allocOnce(t, jvm, s)
+		distance, weights, bytes, counted := allocOnce(t, jvm, s)
 		most += float64(allocated(t, jvm) - begin)
-		perfect := perfectDistance(allocPlaces, n)
-		t.Logf("%d samples, distance %.4f, a perfect sampler's %.4f; %.0f bytes, the JVM says %.0f", n, distance, perfect,
-			bytes, counted)
+		n, like := len(weights), alike(weights)
+		perfect := perfectDistance(allocPlaces, like)
+		equal += distance / perfectDistance(allocPlaces, n) / float64(rounds)
+		t.Logf("%d samples, worth %d that stand for the same; distance %.4f, a perfect sampler's %.4f; %.0f bytes, the "+
+			"JVM says %.0f", n, like, distance, perfect, bytes, counted)
 		ratio += distance / perfect / float64(rounds)
 		samples, ours, theirs = samples+n, ours+bytes, theirs+counted
 	}
-	t.Logf("%.2f times a perfect sampler's distance, %+.2f %% of the bytes (from before until after: %+.2f %%)", ratio,
-		100*(ours/theirs-1), 100*(ours/most-1))
+	t.Logf("%.2f times a perfect sampler's distance (%.2f of one whose samples all stand for the same), %+.2f %% of the "+
+		"bytes (from before until after: %+.2f %%)", ratio, equal, 100*(ours/theirs-1), 100*(ours/most-1))
 	if ratio > worst {
 		t.Errorf("%.2f times a perfect sampler's distance, more than %.1f", ratio, worst)
 	}
@@ -198,37 +238,68 @@ func allocRun(t *testing.T, jdk jvmtest.JDK, heap string) {
 	}
 }
 
-// allocOnce is one recording: how far its shares are from the true ones, by how many samples, and the bytes that these
-// stand for beside those that the JVM has counted.
-func allocOnce(t *testing.T, jvm *jvmtest.JVM, s *session.Session) (distance float64, n int, bytes, counted float64) {
+// allocPlace is the place of truth.Allocating to which a stack leads.
+func allocPlace(path []string) string {
+	for _, name := range path {
+		if place, ok := strings.CutPrefix(name, "truth.Allocating."); ok && allocPlaces[place] > 0 {
+			return place
+		}
+	}
+	return ""
+}
+
+// weightSink keeps how many bytes each sample stands for.
+type weightSink struct {
+	allocatedSink
+	weights []float64
+}
+
+func (s *weightSink) Sample(sample *profile.Sample) {
+	s.weights = append(s.weights, float64(sample.Bytes))
+}
+
+// alike is how many samples that all stand for the same tell as much as these: Kish's effective number.
+func alike(weights []float64) int {
+	sum, squares := 0.0, 0.0
+	for _, w := range weights {
+		sum, squares = sum+w, squares+w*w
+	}
+	return int(sum * sum / max(squares, 1))
+}
+
+// allocOnce is one recording: how far its shares are from the true ones, what each sample stands for, and the bytes
+// that all stand for beside those that the JVM has counted.
+func allocOnce(t *testing.T, jvm *jvmtest.JVM, s *session.Session) (distance float64, weights []float64, bytes,
+	counted float64) {
 	t.Helper()
 	plan := findEvent(t, s, "alloc", uint64(envNumber("GOPROF_ALLOC_EVERY", 128<<10)))
 	defer plan.Close()
 	var before, after int64
-	p, sum := recordEvent(t, s, plan, func() {
+	sink := &weightSink{allocatedSink: allocatedSink{last: map[string]uint64{}}}
+	p, _ := recordEventInto(t, s, plan, sink, func() {
 		before = allocated(t, jvm)
 		time.Sleep(time.Duration(envNumber("GOPROF_ALLOC_SECONDS", 2)) * time.Second)
 		after = allocated(t, jvm)
 	})
 	at := map[string]float64{}
 	p.EachLine(func(f *profile.Func, _ profile.Kind) string { return f.Name }, func(path []string, n int64) {
-		for _, name := range path {
-			if place, ok := strings.CutPrefix(name, "truth.Allocating."); ok && allocPlaces[place] > 0 {
-				at[place] += float64(n)
-				bytes += float64(n)
-				return
-			}
+		if place := allocPlace(path); place != "" {
+			at[place] += float64(n)
+			bytes += float64(n)
 		}
 	})
 	for place, share := range allocPlaces {
 		distance += math.Abs(at[place]/max(bytes, 1)-share) / 2
 	}
-	return distance, int(sum.Samples), bytes, float64(after - before)
+	return distance, sink.weights, bytes, float64(after - before)
 }
 
-func allocated(t *testing.T, jvm *jvmtest.JVM) int64 {
+func allocated(t *testing.T, jvm *jvmtest.JVM) int64 { return number(t, jvm, "allocated") }
+
+// number asks a program for one.
+func number(t *testing.T, jvm *jvmtest.JVM, command string) int64 {
 	t.Helper()
-	n, err := strconv.ParseInt(jvm.Command("allocated")[0], 10, 64)
+	n, err := strconv.ParseInt(jvm.Command(command)[0], 10, 64)
 	if err != nil {
 		t.Fatal(err)
 	}

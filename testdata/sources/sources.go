@@ -278,3 +278,18 @@ func (j *JFR) Each(visit func(*profile.Sample) error) error {
 		}
 	}
 }
+
+// ErrBroken is the error of Broken and of FullDisk.
+var ErrBroken = errors.New("broken")
+
+// Broken is a recording that cannot be read.
+type Broken struct{ *Fake }
+
+// Each fails.
+func (Broken) Each(func(*profile.Sample) error) error { return ErrBroken }
+
+// FullDisk takes nothing.
+type FullDisk struct{}
+
+// Write fails.
+func (FullDisk) Write([]byte) (int, error) { return 0, ErrBroken }

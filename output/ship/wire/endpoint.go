@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// Options say where a server is, and how it is spoken to.
+// Options say where a server is, and how goprof speaks to it.
 type Options struct {
 	// URL is http://, https://, or grpc:// and grpcs:// (gRPC without and with TLS).
 	URL string
-	// Path is the server's path for what is sent by HTTP, unless the URL ends in it already; Method is that of a call of
-	// gRPC: /package.Service/Method.
+	// Path is the server's path for messages by HTTP, unless the URL ends in it already. Method is that of a gRPC call:
+	// /package.Service/Method.
 	Path, Method string
 	// HeaderFile has lines "Name: value". It is read before each call, so that a new token needs no restart.
 	HeaderFile string
@@ -94,7 +94,7 @@ func parse(text string) (*url.URL, error) {
 		u.Scheme)
 }
 
-// shown is a URL for a message: what may be a password or a token in it is left out.
+// shown is a URL for a message to the user: parts that may be a password or a token are left out.
 func shown(text string) string {
 	if at := strings.LastIndexByte(text, '@'); at >= 0 {
 		text = "..." + text[at:]

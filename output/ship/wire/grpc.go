@@ -68,7 +68,7 @@ func (c *Client) Call(ctx context.Context, r *Request) ([]byte, error) {
 		return nil, err
 	}
 	defer response.Body.Close()
-	answer, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer)) // trailers are there after the body only
+	answer, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer)) // trailers exist only once the body was read
 	if response.StatusCode != http.StatusOK {
 		return nil, statusFailure(response, answer, r.Is500Final)
 	}
@@ -131,7 +131,7 @@ func callFailure(r *http.Response) error {
 	f.After = wait
 	switch code {
 	case codeCanceled, codeDeadlineExceeded, codeAborted, codeOutOfRange, codeUnavailable, codeDataLoss:
-	case codePermissionDenied, codeUnauthenticated, codeUnimplemented: // the way
+	case codePermissionDenied, codeUnauthenticated, codeUnimplemented: // the fault lies with the way to the server
 	case codeResourceExhausted:
 		f.Doubtful = !asked
 	case codeUnknown, codeInternal:

@@ -24,7 +24,7 @@ type Request struct {
 	Type   string // Content-Type
 	Gzip   bool   // Body is compressed
 	Header http.Header
-	// Is500Final says that the protocol forbids to send again after a 500.
+	// Is500Final says that the protocol forbids sending a message again after a 500.
 	Is500Final bool
 }
 
@@ -77,14 +77,15 @@ func (c *Client) do(ctx context.Context, header http.Header, body []byte) (*http
 	}
 	response, err := c.http.Do(request)
 	if err != nil {
-		c.http.CloseIdleConnections() // one whose other end is gone would be used again for as long as the kernel waits
+		// a connection with a dead other end would be used again for as long as the kernel waits
+		c.http.CloseIdleConnections()
 		return nil, mayHelpAgain(err)
 	}
 	return response, nil
 }
 
-// mayHelpAgain is a failure that may pass. An error of net/http begins with the method and the URL, which the
-// destination's name tells already.
+// mayHelpAgain is a failure that may pass. An error of net/http begins with the method and the URL: these are cut
+// off, because the destination's name tells them already.
 func mayHelpAgain(err error) error {
 	if inner := errors.Unwrap(err); inner != nil && strings.HasPrefix(err.Error(), "Post ") {
 		err = inner
@@ -100,10 +101,10 @@ func statusFailure(r *http.Response, answer []byte, is500Final bool) error {
 	case http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable,
 		http.StatusGatewayTimeout:
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed,
-		http.StatusProxyAuthRequired: // the way
+		http.StatusProxyAuthRequired: // the fault lies with the way to the server
 	default:
 		switch {
-		case r.StatusCode/100 == 3: // the way
+		case r.StatusCode/100 == 3: // the fault lies with the way to the server
 		case r.StatusCode/100 == 5 && !is500Final:
 			f.Doubtful = true
 		default:
@@ -113,10 +114,10 @@ func statusFailure(r *http.Response, answer []byte, is500Final bool) error {
 	return f
 }
 
-// maxExcerpt bounds what of an answer a message to people has.
+// maxExcerpt bounds the part of an answer that is shown to people.
 const maxExcerpt = 300
 
-// excerpt is the beginning of an answer that is a text.
+// excerpt is the beginning of an answer, if the answer is text.
 func excerpt(r *http.Response, answer []byte) string {
 	if strings.Contains(r.Header.Get("Content-Type"), "proto") {
 		return ""

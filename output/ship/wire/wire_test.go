@@ -30,7 +30,7 @@ func client(t *testing.T, o Options) *Client {
 	return c
 }
 
-// fate is what a failure says of its message.
+// fate is what a failure says about its message.
 func fate(err error) string {
 	var f *ship.Failure
 	switch {
@@ -48,7 +48,7 @@ func fate(err error) string {
 	return "again"
 }
 
-// TestStatuses: what each answer of HTTP means for the message.
+// TestStatuses: what each status of HTTP means for the message.
 func TestStatuses(t *testing.T) {
 	status, header := 0, http.Header{}
 	at := shipped.Listen(t, func(w http.ResponseWriter, r *http.Request) {
@@ -96,7 +96,7 @@ func detail(seconds uint64) string {
 	return base64.RawStdEncoding.EncodeToString(protobuf.Bytes(protobuf.Uint(nil, 1, 8), 3, protobuf.Bytes(any, 2, value)))
 }
 
-// TestCodes: what each status of gRPC means, as a trailer and as a header of an answer without a body.
+// TestCodes: what each status of gRPC means, as a trailer, and as a header of an answer without a body.
 func TestCodes(t *testing.T) {
 	code, details := "", ""
 	at := shipped.Listen(t, func(w http.ResponseWriter, r *http.Request) {
@@ -133,7 +133,7 @@ func TestCodes(t *testing.T) {
 	}
 }
 
-// TestGzipIsGivenUp: a gRPC server without gzip gets the message as it is.
+// TestGzipIsGivenUp: a gRPC server without gzip gets the message uncompressed.
 func TestGzipIsGivenUp(t *testing.T) {
 	var got []byte
 	at := shipped.Listen(t, func(w http.ResponseWriter, r *http.Request) {
@@ -157,7 +157,7 @@ func TestGzipIsGivenUp(t *testing.T) {
 	}
 }
 
-// TestConnections: what becomes of a message where there is no answer.
+// TestConnections: what becomes of a message if there is no answer.
 func TestConnections(t *testing.T) {
 	reset := shipped.Listen(t, func(w http.ResponseWriter, _ *http.Request) { panic(http.ErrAbortHandler) })
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
@@ -200,7 +200,7 @@ func TestConnections(t *testing.T) {
 	close(hold)
 }
 
-// TestHeaders: a file of headers is read before each call, and nothing of it is shown.
+// TestHeaders: a file of headers is read before each call. Its contents never appear in a message to the user.
 func TestHeaders(t *testing.T) {
 	var got http.Header
 	at := shipped.Listen(t, func(_ http.ResponseWriter, r *http.Request) { got = r.Header })

@@ -28,6 +28,8 @@ type Config struct {
 	To     To
 	// Redact is the policy by which names are taken out of all batches, "" for none. RedactKey is the file of its key.
 	Redact, RedactKey string
+
+	needsCPU bool // event names cpu
 }
 
 // Files says where batches are kept as files.
@@ -64,6 +66,10 @@ var Options = []Option{
 	{"mode", false, "MODE",
 		"`which` threads: cpu (those that use CPU time), wall (all) or off-cpu (those that wait)", setMode},
 	{"engine", false, "ENGINE", "`what` takes samples in mode cpu: ptrace, perf or auto", setEngine},
+	{"event", false, "EVENTS",
+		"`what` is recorded beside that: alloc, exceptions, libc:write ... as record --event has it, lock, off-cpu; " +
+			"several with commas", setEvent},
+	{"event-match", true, "RULE", "record events of JVMs only that fit `rule`, as match has it", setEventMatch},
 	{"match", true, "RULE",
 		"record only JVMs that fit `rule`: a regular expression for the name, or FIELD=EXPRESSION", setMatch},
 	{"deny", true, "RULE", "never record JVMs that fit `rule`", setDeny},
@@ -157,12 +163,17 @@ func Load(file string, sources ...Said) (Config, error) {
 }
 
 // forget drops the rules of an option.
-func (c *Config) forget(name string) {
-	if name == "match" {
-		c.Choice.Match = nil
-	} else {
-		c.Choice.Deny = nil
+func (c *Config) forget(name string) { *c.rules(name) = nil }
+
+// rules points to the rules of an option.
+func (c *Config) rules(name string) *[]agent.Rule {
+	switch name {
+	case "match":
+		return &c.Choice.Match
+	case "deny":
+		return &c.Choice.Deny
 	}
+	return &c.EventMatch
 }
 
 // ErrNowhere says that no destination takes batches.
@@ -175,6 +186,12 @@ func (c *Config) Check() error {
 	}
 	if c.Files.Dir == "" && !c.To.Any() {
 		return ErrNowhere
+	}
+	if len(c.EventMatch) > 0 && len(c.Events) == 0 {
+		return errors.New("event-match goes with event")
+	}
+	if c.needsCPU && c.Mode != session.CPUMode {
+		return fmt.Errorf("event cpu goes with mode cpu, not with mode %s", c.Mode)
 	}
 	if c.RedactKey != "" && c.Redact == "" {
 		return errors.New("redact-key goes with redact")
@@ -258,20 +275,45 @@ func setEngine(c *Config, text string) error {
 	return fmt.Errorf("it is ptrace, perf or auto, not %q", text)
 }
 
-func setMatch(c *Config, text string) error {
+func setMatch(c *Config, text string) error      { return c.addRule("match", text) }
+func setDeny(c *Config, text string) error       { return c.addRule("deny", text) }
+func setEventMatch(c *Config, text string) error { return c.addRule("event-match", text) }
+
+func (c *Config) addRule(name, text string) error {
 	rule, err := agent.ParseRule(text)
 	if err == nil {
-		c.Choice.Match = append(c.Choice.Match, rule)
+		rules := c.rules(name)
+		*rules = append(*rules, rule)
 	}
 	return err
 }
 
-func setDeny(c *Config, text string) error {
-	rule, err := agent.ParseRule(text)
-	if err == nil {
-		c.Choice.Deny = append(c.Choice.Deny, rule)
+// notEvents are what the agent takes by other options, or not at all.
+var notEvents = map[string]string{
+	"wall": "it is mode wall: another agent with --mode wall records that", "ttsp": "goprof record and triage have it",
+}
+
+// setEvent reads "alloc=512k,lock". cpu may be among them: it is what mode says.
+func setEvent(c *Config, text string) error {
+	c.Events = nil
+	if text == "" {
+		return nil
 	}
-	return err
+	list, err := session.ParseEvents(text)
+	if err != nil {
+		return err
+	}
+	for _, e := range list {
+		if why, is := notEvents[e.Name]; is {
+			return fmt.Errorf("%s is not recorded beside others: %s", e.Name, why)
+		}
+		if e.Name != profile.ModeCPU {
+			c.Events = append(c.Events, e)
+		} else if c.needsCPU = true; e.Every != 0 {
+			return errors.New("cpu has no amount behind it: rate says how often")
+		}
+	}
+	return nil
 }
 
 func setPools(c *Config, text string) (err error) {

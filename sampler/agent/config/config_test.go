@@ -3,9 +3,12 @@
 package config
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"goprof/sampler/session"
 )
 
 func read(t *testing.T, text string) (Config, error) {
@@ -78,6 +81,37 @@ func TestWrongFiles(t *testing.T) {
 	}
 }
 
+// TestEvents: what is recorded beside CPU time, and of whom. What an agent does not record so is refused.
+func TestEvents(t *testing.T) {
+	c, err := read(t, "files: /a\nevent: cpu,alloc=512k,libc:write,lock\nevent-match: [shop, {user: app}]\n")
+	if err == nil {
+		err = c.Check()
+	}
+	want := []session.AskedEvent{{Name: "alloc", Every: 512 << 10}, {Name: "libc:write"}, {Name: "lock"}}
+	if err != nil || !slices.Equal(c.Events, want) || len(c.EventMatch) != 2 || len(c.Choice.Match) != 0 {
+		t.Errorf("%+v, %v", c.Settings, err)
+	}
+	for text, want := range map[string]string{
+		"event: alloc,ttsp":                          "ttsp is not recorded beside others",
+		"event: alloc,alloc":                         "alloc is there twice",
+		"event: cpu=10":                              "rate says how often",
+		"event: cpu\nmode: wall":                     "event cpu goes with mode cpu",
+		"event: lock\nmode: wall":                    "mode wall has the waits",
+		"event: lock=5":                              "its samples are times",
+		"event: lock,off-cpu":                        "leave out lock",
+		"event-match: [a]":                           "event-match goes with event",
+		"event: a:a,b:b,c:c,d:d,e:e,f:f,g:g,h:h,i:i": "no more than 8",
+	} {
+		c, err := read(t, "files: /a\n"+text+"\n")
+		if err == nil {
+			err = c.Check()
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}
+
 // Flags go before variables, and these before the file.
 func TestSources(t *testing.T) {
 	var flags Said
@@ -114,7 +148,7 @@ func TestBytes(t *testing.T) {
 	}
 }
 
-// FuzzRead: a file holds anything.
+// FuzzRead: a file may hold anything.
 func FuzzRead(f *testing.F) {
 	f.Add("rate: 19\nmatch: [a, {user: b}]\n")
 	f.Add("deny:\n- version=^1\n")
@@ -127,7 +161,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// TestDestinations: a server is somewhere to send to, and all that belongs to it is kept.
+// TestDestinations: each server is a destination, and keeps all options that belong to it.
 func TestDestinations(t *testing.T) {
 	var said Said
 	said.Add("otlp", "http://a,grpc://b")

@@ -98,11 +98,8 @@ func readRules(c *Config, o *Option, list *yaml.Node) error {
 		if err != nil {
 			return err
 		}
-		if o.Name == "match" {
-			c.Choice.Match = append(c.Choice.Match, rule)
-		} else {
-			c.Choice.Deny = append(c.Choice.Deny, rule)
-		}
+		rules := c.rules(o.Name)
+		*rules = append(*rules, rule)
 	}
 	return nil
 }

@@ -1,0 +1,97 @@
+package output
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"goprof/profile"
+)
+
+// safepoints says how long the JVM waited for its threads.
+func (a *account) safepoints(took string) {
+	sp := a.s.Safepoints
+	about := ""
+	if !sp.Exact {
+		about = "about "
+	}
+	a.line("Safepoints", "%s%s in %s, waited for %s%s: %s of them met by a look, which took %s, the longest %s", about,
+		Grouped(sp.Count), took, about, Span(sp.Took), Grouped(sp.Seen), Span(sp.SeenFor), Span(sp.Longest))
+	const most = 4
+	names := slices.SortedFunc(maps.Keys(sp.Operations), func(x, y string) int {
+		return cmp.Or(cmp.Compare(sp.Operations[y], sp.Operations[x]), cmp.Compare(x, y))
+	})
+	text := ""
+	for _, name := range names[:min(len(names), most)] {
+		text += fmt.Sprintf("  %s %s", Grouped(sp.Operations[name]), CleanName(name))
+	}
+	if text != "" {
+		a.line("Asked for", "%s", text[2:])
+	}
+	if a.s.Samples > 0 {
+		a.line("Late", "%s of %s%s", Span(a.s.Looks.Time), count(a.s.Threads, "thread"), a.states())
+	}
+}
+
+// events says how often the events happened: as the kernel has counted, or if it has not, as the samples tell.
+func (a *account) events(took string) {
+	s := a.s
+	who := ""
+	if s.Threads > 0 {
+		who = " by " + count(s.Threads, "thread")
+	}
+	if s.Chosen {
+		who += " that were chosen"
+	}
+	for _, e := range sumsOfEvents(s.Events) {
+		a.event(&e, took, who)
+	}
+}
+
+func (a *account) event(e *profile.EventCount, took, who string) {
+	name := CleanName(e.Name)
+	switch {
+	case e.Hits > 0 && e.Unit == profile.Bytes:
+		a.line("Event", "%s: %s, counted in %s in %s; samples%s", name, size(e.Amount), hits(e.Hits), took, who)
+	case e.Hits > 0:
+		a.line("Event", "%s: %s in %s; samples%s", name, hits(e.Hits), took, who)
+	case e.Stood > 0:
+		a.line("Event", "%s: samples stand for %s in %s%s", name, hits(e.Stood), took, who)
+	default:
+		a.line("Event", "%s: none in %s", name, took)
+	}
+	if e.Interval > 1 {
+		each := Grouped(e.Interval) + " of them"
+		if e.Unit == profile.Bytes {
+			each = size(e.Interval)
+		}
+		a.line("", "a sample stands for %s: what came less often, or was smaller, is there by chance", each)
+	}
+	if e.Missed > 0 {
+		a.line("", "for %s samples the kernel had no room: they are not among these", Grouped(e.Missed))
+	}
+}
+
+func hits(n int64) string {
+	if n == 1 {
+		return "1 hit"
+	}
+	return Grouped(n) + " hits"
+}
+
+// sumsOfEvents are the events of a recording. An event with probes at several places is one.
+func sumsOfEvents(list []profile.EventCount) (sums []profile.EventCount) {
+	for _, e := range list {
+		i := slices.IndexFunc(sums, func(s profile.EventCount) bool { return s.Name == e.Name })
+		if i < 0 {
+			sums = append(sums, e)
+			continue
+		}
+		all := &sums[i]
+		all.Hits, all.Amount, all.Missed = all.Hits+e.Hits, all.Amount+e.Amount, all.Missed+e.Missed
+		all.Taken, all.Stood = all.Taken+e.Taken, all.Stood+e.Stood
+		all.Interval = max(all.Interval, e.Interval)
+	}
+	return sums
+}

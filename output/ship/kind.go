@@ -1,0 +1,53 @@
+package ship
+
+import (
+	"strings"
+
+	"goprof/profile"
+	"goprof/profile/resource"
+)
+
+// Kind is the kind of profile by which servers' own pages look for it. Go's names are used where Go has the same:
+// process_cpu, memory, mutex.
+func (b *Batch) Kind() string {
+	switch {
+	case b.Event.Name == profile.EventAlloc:
+		return "memory"
+	case b.Event.Name == eventLock:
+		return "mutex"
+	case b.Event.Name != "":
+		return resource.LabelName(b.Event.Name)
+	}
+	for i := range b.Samples {
+		if b.Samples[i].Wall {
+			return "wall"
+		}
+	}
+	if b.Meta.Mode == "" || b.Meta.Mode == profile.ModeCPU {
+		return "process_cpu"
+	}
+	return resource.LabelName(b.Meta.Mode)
+}
+
+// eventLock are waits for locks.
+const eventLock = "lock"
+
+// EventValue is the type and the unit of what samples of an event count, as Go's own profiles have them: alloc_space in
+// bytes, delay in nanoseconds. Events that are counted have their own name.
+func EventValue(kind profile.EventKind) (what, unit string) {
+	name := strings.Trim(resource.LabelName(kind.Name), "_")
+	switch {
+	case kind.Unit == profile.Bytes:
+		return name + "_space", "bytes"
+	case kind.Name == eventLock:
+		return "delay", "nanoseconds"
+	case kind.Unit.IsTime():
+		return name, "nanoseconds"
+	}
+	return name, "count"
+}
+
+// SamplesOf is the type of the number of samples of an event, for formats in which each type has a profile of its own.
+func SamplesOf(kind profile.EventKind) string {
+	return strings.Trim(resource.LabelName(kind.Name), "_") + "_samples"
+}

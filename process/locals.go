@@ -1,0 +1,207 @@
+//go:build linux
+
+package process
+
+import (
+	"encoding/binary"
+	"slices"
+	"strings"
+
+	"goprof/arch"
+)
+
+// A thread-local variable that a library exports lies elsewhere in each thread. How to get there from the thread
+// pointer is what the dynamic linker wrote into the words by which the library's own code gets there. So goprof reads
+// these words, and needs to know nothing of the linker's own structures.
+
+// Local says where a thread-local variable is in any thread.
+type Local struct {
+	// Offset is where the variable is: from the thread pointer, or with a Table in the thread's block of the library.
+	Offset int64
+	// Table: the library has a block in each thread. All below is of such a library.
+	Table bool
+	// At is where from the thread pointer the address of the thread's table of blocks is.
+	At int64
+	// Head is where in the table its own words begin. The first of HeadLen bytes is how many blocks the table knows. The
+	// third, if there is one, counts up whenever the table is brought up to date.
+	Head    int64
+	HeadLen int
+	// Block is where in the table the address of the library's block is. Module is the library's number: a table that
+	// knows fewer blocks has no such place yet.
+	Block  int64
+	Module uint64
+	// Least is the count from which on the table's entry belongs to this library. 0: that is not known.
+	Least uint64
+}
+
+// MaxLocalHead bounds Local.HeadLen.
+const MaxLocalHead = 24
+
+// Locals is what is known of all variables of one name.
+type Locals struct {
+	List []Local
+	// Pending: there is a library whose words have not been written yet.
+	Pending bool
+	// Unknown: there is a variable that is found by tables of which the form is not known.
+	Unknown bool
+}
+
+const (
+	// maxLocals bounds the libraries that export a variable of one name.
+	maxLocals = 16
+	maxModule = 1 << 20
+)
+
+// Locals finds the thread-local variables of a name that images export.
+func (p *Process) Locals(name string) (found Locals) {
+	if !p.lock() {
+		return Locals{}
+	}
+	defer p.mu.Unlock()
+	layout := &p.cpu.Locals
+	tables, known := (*localTables)(nil), false
+	for _, l := range p.images {
+		v := l.exported(name, layout)
+		if v == nil {
+			continue
+		}
+		if !known {
+			tables, known = p.localTables(layout), true
+		}
+		local, state := v.resolve(p, layout, tables)
+		switch state {
+		case localFound:
+			if !slices.Contains(found.List, local) { // else one library's variable takes the place of another's
+				found.List = append(found.List, local)
+			}
+		case localPending:
+			found.Pending = true
+		case localUnknown:
+			found.Unknown = true
+		}
+		if len(found.List) == maxLocals {
+			break
+		}
+	}
+	return found
+}
+
+// localState is what became of a variable.
+type localState uint8
+
+const (
+	localFound localState = iota
+	localPending
+	localUnknown
+)
+
+// resolve reads what the linker wrote. Words that are not plausible are not written yet. A linker writes them before
+// any code of the library runs, except descriptors up to glibc 2.33: these when code asks for the first time.
+func (v *exportedLocal) resolve(m Memory, layout *arch.LocalsLayout, tables *localTables) (Local, localState) {
+	if v.kind == localProgram {
+		return Local{Offset: v.distance}, localFound
+	}
+	var words [16]byte
+	n := len(words)
+	if v.kind == localPointer {
+		n = 8
+	}
+	if m.Read(v.words, words[:n]) != nil {
+		return Local{}, localPending
+	}
+	first, second := binary.LittleEndian.Uint64(words[:]), binary.LittleEndian.Uint64(words[8:])
+	switch v.kind {
+	case localPointer:
+		if layout.IsStatic(first) {
+			return Local{Offset: int64(first)}, localFound
+		}
+	case localDescriptor:
+		if layout.IsStatic(second) {
+			return Local{Offset: int64(second)}, localFound
+		}
+		// The argument of the function for blocks begins with module and offset. With glibc the count of the table
+		// follows (glibc sysdeps/generic/dl-tlsdesc.h: tlsdesc_dynamic_arg; musl ldso/dynlink.c: struct td_index).
+		var arg [24]byte
+		if second == 0 || second&7 != 0 || m.Read(second, arg[:]) != nil {
+			return Local{}, localPending
+		}
+		return tables.local(binary.LittleEndian.Uint64(arg[:]), binary.LittleEndian.Uint64(arg[8:]),
+			binary.LittleEndian.Uint64(arg[16:]), v)
+	case localModule:
+		if v.alone {
+			second = v.offset // of a module alone, the second word is not the variable's
+		}
+		return tables.local(first, second, 0, v)
+	}
+	return Local{}, localPending
+}
+
+// localTables is how a C library's tables of blocks look.
+type localTables struct {
+	at      int64 // Local.At
+	head    int64
+	headLen int
+	entry   uint64 // bytes of an entry
+	counts  bool   // descriptors say which count of the table they want
+}
+
+// local is a variable that is found by a table.
+func (t *localTables) local(module, offset, least uint64, v *exportedLocal) (Local, localState) {
+	switch {
+	case module == 0 || module > maxModule || offset != v.offset:
+		return Local{}, localPending
+	case t == nil:
+		return Local{}, localUnknown
+	case !t.counts:
+		least = 0
+	}
+	return Local{Table: true, Offset: int64(offset), At: t.at, Head: t.head, HeadLen: t.headLen,
+		Block: int64(module * t.entry), Module: module, Least: least}, localFound
+}
+
+// localTables tells which C library the process uses, nil if none that is known.
+//
+// glibc (sysdeps/generic/dl-dtv.h): an entry has two words, the first of which is the block's address. Entry 0 counts,
+// and the one before it is how many entries follow. musl (src/internal/pthread_impl.h, ldso/dynlink.c): an entry is one
+// word, and entry 0 is how many follow.
+func (p *Process) localTables(layout *arch.LocalsLayout) *localTables {
+	for _, l := range p.images {
+		switch {
+		case l.Name == "libc.so.6" || l.Name == "libpthread.so.0":
+			if p.agrees(l, layout) {
+				return &localTables{at: layout.GlibcTable, head: -16, headLen: 24, entry: 16, counts: true}
+			}
+		case strings.HasPrefix(l.Name, "ld-musl-") || l.Name == "libc.so":
+			return &localTables{at: layout.MuslTable, headLen: 8, entry: 8}
+		}
+	}
+	return nil
+}
+
+// agrees reports whether glibc says of itself what goprof takes for granted. Its symbols for debuggers are numbers of
+// 32 bits: of a field its size in bits, how many there are, and its offset (nptl_db/db_info.c, nptl_db/structs.def).
+func (p *Process) agrees(l *loaded, layout *arch.LocalsLayout) bool {
+	field := func(name string) (bits, offset uint32, ok bool) {
+		var b [12]byte
+		at, err := l.global("_thread_db_" + name)
+		if err != nil || p.Read(at, b[:]) != nil {
+			return 0, 0, false
+		}
+		return binary.LittleEndian.Uint32(b[:]), binary.LittleEndian.Uint32(b[8:]), true
+	}
+	entry, first, ok := field("dtv_dtv")
+	word, at, ok2 := field("dtv_t_pointer_val")
+	_, table, ok3 := field("pthread_dtvp")
+	if !ok || !ok2 || !ok3 || entry != 128 || first != 0 || word != 64 || at != 0 {
+		return false
+	}
+	distance := int64(table)
+	if layout.Above { // struct pthread ends at the thread pointer
+		size, _, ok := field("sizeof_pthread")
+		if !ok {
+			return false
+		}
+		distance -= int64(size)
+	}
+	return distance == layout.GlibcTable
+}

@@ -1,0 +1,78 @@
+package profile
+
+import (
+	"encoding/hex"
+	"fmt"
+)
+
+// Link is a span of a distributed trace: W3C Trace Context's ids. The zero Link is none.
+type Link struct {
+	Trace [16]byte
+	Span  [8]byte
+}
+
+// Known reports whether there is a span.
+func (l *Link) Known() bool { return l.Span != [8]byte{} }
+
+// TraceID is the trace's id in hexadecimal digits, empty if it is not known.
+func (l *Link) TraceID() string {
+	if l.Trace == [16]byte{} {
+		return ""
+	}
+	return hex.EncodeToString(l.Trace[:])
+}
+
+// SpanID is the span's id in hexadecimal digits, empty if there is none.
+func (l *Link) SpanID() string {
+	if !l.Known() {
+		return ""
+	}
+	return hex.EncodeToString(l.Span[:])
+}
+
+// ParseLink makes a Link of what TraceID and SpanID say. Anything else is no Link.
+func ParseLink(trace, span string) (l Link) {
+	if len(span) != 2*len(l.Span) || trace != "" && len(trace) != 2*len(l.Trace) {
+		return Link{}
+	}
+	if _, err := hex.Decode(l.Span[:], []byte(span)); err != nil {
+		return Link{}
+	}
+	if _, err := hex.Decode(l.Trace[:], []byte(trace)); err != nil || !l.Known() {
+		return Link{}
+	}
+	return l
+}
+
+// Links is what became of the search for spans, sample by sample. It is nil where the program publishes none.
+type Links struct {
+	// Read: the sample has its span. None: the thread worked for none.
+	Read int64 `json:"read"`
+	None int64 `json:"none"`
+	// These samples have no span although there may have been one. Invalid: the agent was writing the record, or said
+	// that the record does not count. Half: one of the two ids was missing. Unreadable: the record could not be read.
+	// NotStopped: the thread was not stopped for the sample, and only then the record may be read.
+	Invalid    int64 `json:"invalid,omitempty"`
+	Half       int64 `json:"half,omitempty"`
+	Unreadable int64 `json:"unreadable,omitempty"`
+	NotStopped int64 `json:"not_stopped,omitempty"`
+}
+
+// String tells what became of them.
+func (l *Links) String() string {
+	text := fmt.Sprintf("%d samples have a span, %d threads worked for none", l.Read, l.None)
+	for _, of := range []struct {
+		n   int64
+		why string
+	}{
+		{l.Invalid, "the record was not valid"},
+		{l.Half, "an id was missing"},
+		{l.Unreadable, "the record could not be read"},
+		{l.NotStopped, "the thread was not stopped"},
+	} {
+		if of.n > 0 {
+			text += fmt.Sprintf(", %d without: %s", of.n, of.why)
+		}
+	}
+	return text
+}

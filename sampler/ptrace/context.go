@@ -1,0 +1,74 @@
+//go:build linux
+
+package ptrace
+
+import (
+	"sync/atomic"
+
+	"goprof/process"
+	"goprof/sampler/look"
+)
+
+// Contexts says where the threads of a process publish their contexts (look.Context). It may change while a Tracer
+// looks. The zero value is a process that publishes none.
+type Contexts struct{ ways atomic.Pointer[contextWays] }
+
+// contextWays are the variables in which a context may be. There is one, unless several agents publish.
+type contextWays struct {
+	list   [maxContextWays]process.Local
+	n      int
+	number uint64 // of these ways: what was guessed by others is void
+}
+
+const (
+	maxContextWays = 4
+	// contextGuesses is how many threads' ways are remembered. It is a power of two.
+	contextGuesses = 1 << 8
+)
+
+var contextNumbers atomic.Uint64
+
+// Set says where contexts are from now on. An empty list: nowhere.
+func (c *Contexts) Set(list []process.Local) {
+	if len(list) == 0 {
+		c.ways.Store(nil)
+		return
+	}
+	w := &contextWays{number: contextNumbers.Add(1)}
+	for w.n < len(list) && w.n < maxContextWays && list[w.n].HeadLen <= process.MaxLocalHead {
+		w.list[w.n] = list[w.n]
+		w.n++
+	}
+	c.ways.Store(w)
+}
+
+// Published reports whether there may be contexts.
+func (c *Contexts) Published() bool { return c.ways.Load() != nil }
+
+// contextCopy is what finding a thread's record needs, prepared outside the pause, and what it leaves behind.
+type contextCopy struct {
+	guess []contextGuess // nil before the first way
+	reads int64          // calls that read, all together: for tests
+}
+
+// contextGuess is where a thread's record was at its last look. Each time that is read again and compared.
+type contextGuess struct {
+	tid     int
+	number  uint64 // of the ways
+	pointer uint64 // the thread's pointer
+	at      [maxContextWays]struct{ table, block, record uint64 }
+}
+
+// contextDesk is what is read of one way, in a Runner's room.
+type contextDesk struct {
+	table, block, slot uint64
+	head               [process.MaxLocalHead]byte
+	record             [look.ContextSize]byte
+}
+
+// prepareContext makes room for guesses, if the process publishes contexts.
+func (t *Tracer) prepareContext() {
+	if t.Contexts != nil && t.context.guess == nil && t.Contexts.Published() {
+		t.context.guess = make([]contextGuess, contextGuesses)
+	}
+}

@@ -1,0 +1,80 @@
+//go:build linux
+
+package session
+
+import (
+	"goprof/profile"
+	"goprof/sampler/look"
+	"goprof/sampler/ptrace"
+)
+
+// A tracing agent in the program may publish for which span a thread works (look.Context). Where that is not so, the
+// samples cost what they always did.
+
+// contexts is where a process publishes, and what became of each sample.
+type contexts struct {
+	ptrace.Contexts
+	generation uint64 // of the mappings that were searched
+	searched   bool
+	pending    bool // a library's variable has no place yet
+	unknown    bool // the C library's way to a variable is not known
+	links      profile.Links
+}
+
+// findContexts looks for variables in images that are new. It reads the target.
+func (r *recording) findContexts() {
+	c := &r.contexts
+	generation := r.Process.Generation()
+	if c.searched && c.generation == generation && !c.pending {
+		return
+	}
+	found := r.Process.Locals(look.ContextVariable)
+	c.generation, c.searched, c.pending, c.unknown = generation, true, found.Pending, found.Unknown
+	c.Set(found.List)
+}
+
+// link is the span of n samples with that context. Each sample is counted once.
+func (c *contexts) link(of *look.Context, n int64) profile.Link {
+	switch of.State {
+	case look.ContextRead:
+		c.links.Read += n
+		return profile.Link{Trace: of.Trace, Span: of.Span}
+	case look.ContextNone:
+		c.links.None += n
+	case look.ContextInvalid:
+		c.links.Invalid += n
+	case look.ContextHalf:
+		c.links.Half += n
+	case look.ContextUnreadable:
+		c.links.Unreadable += n
+	case look.ContextUnasked:
+		if c.Published() {
+			c.links.NotStopped += n
+		}
+	}
+	return profile.Link{}
+}
+
+// account is nil where the process publishes nothing.
+func (c *contexts) account() *profile.Links {
+	if c.links == (profile.Links{}) {
+		return nil
+	}
+	links := c.links
+	return &links
+}
+
+// notes tell why samples have no span although the process publishes them.
+func (c *contexts) notes() (notes []profile.Note) {
+	if c.unknown {
+		notes = append(notes, profile.Note{Name: "trace-context-unknown",
+			Text: "the program publishes trace ids, but its C library's way to thread-local variables is not known: no ids"})
+	}
+	if l := &c.links; l.NotStopped > l.Read+l.None {
+		notes = append(notes, profile.Note{Name: "trace-context-not-stopped",
+			Text: "the program publishes trace ids, which can be read only while a thread is stopped: samples without a " +
+				"stop have none",
+			Remedy: "--engine ptrace"})
+	}
+	return notes
+}

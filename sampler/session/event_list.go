@@ -1,0 +1,94 @@
+//go:build linux
+
+package session
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// AskedEvent is one of the events that --event names.
+type AskedEvent struct {
+	Name  string
+	Every uint64 // mean amount between two samples; 0: the event's default
+}
+
+// ParseEvents reads "alloc=64k,exceptions,libc:write". A comma in the brackets of a C++ name separates nothing. A text
+// behind "=" is an amount only if it reads as one: "libjvm:Handle::operator=" is a name.
+func ParseEvents(text string) (list []AskedEvent, err error) {
+	for _, part := range SplitEvents(text) {
+		e := AskedEvent{Name: part}
+		if name, amount, ok := cutLast(part, '='); ok {
+			if n, err := ParseAmount(amount); err == nil {
+				e = AskedEvent{name, n}
+			}
+		}
+		if e.Name == "" {
+			return nil, fmt.Errorf("%q names no event between two commas", text)
+		}
+		if slices.ContainsFunc(list, func(o AskedEvent) bool { return o.Name == e.Name }) {
+			return nil, fmt.Errorf("%s is there twice", e.Name)
+		}
+		list = append(list, e)
+	}
+	return list, nil
+}
+
+func cutLast(text string, at byte) (before, after string, ok bool) {
+	i := strings.LastIndexByte(text, at)
+	if i < 0 {
+		return text, "", false
+	}
+	return text[:i], text[i+1:], true
+}
+
+// SplitEvents splits at commas outside of brackets. Where brackets do not match ("operator<") all commas split.
+func SplitEvents(text string) (parts []string) {
+	depth, from := 0, 0
+	for i, c := range text {
+		switch c {
+		case '<', '(':
+			depth++
+		case '>', ')':
+			depth--
+		case ',':
+			if depth == 0 {
+				parts, from = append(parts, text[from:i]), i+1
+			}
+		}
+		if depth < 0 {
+			break
+		}
+	}
+	if depth != 0 {
+		return strings.Split(text, ",")
+	}
+	return append(parts, text[from:])
+}
+
+// units of amounts.
+var units = []struct {
+	suffix string
+	shift  uint
+}{{"k", 10}, {"m", 20}, {"g", 30}}
+
+// maxAmount is the largest interval that the BPF program at a probe can count.
+const maxAmount = 1 << 31
+
+// ParseAmount reads a number with k, m or g behind it: multiples of 1024.
+func ParseAmount(text string) (uint64, error) {
+	digits, shift := strings.ToLower(text), uint(0)
+	for _, u := range units {
+		if rest, ok := strings.CutSuffix(digits, u.suffix); ok {
+			digits, shift = rest, u.shift
+			break
+		}
+	}
+	n, err := strconv.ParseUint(digits, 10, 32)
+	if err != nil || n == 0 || n > maxAmount>>shift {
+		return 0, fmt.Errorf("%q is no amount between 1 and 2g", text)
+	}
+	return n << shift, nil
+}

@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# How much memory a long recording takes: an hour of JFR at 1,000 Hz, of a JVM with two threads that run javac.
+#   scripts/hour.sh [seconds]
+#   chrt -i 0 scripts/hour.sh >hour.txt &     on a machine that has other work
+# Prints goprof's memory each minute, and fails if it ever had more than 120 MB. Files are put under ./build/hour.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+seconds=${1:-3600}
+out=build/hour
+
+scripts/tools.sh
+jdk=$(scripts/jdk.sh)
+make --no-print-directory build
+mkdir -p "$out/classes"
+"$jdk/bin/javac" -nowarn -g -d "$out/classes" testdata/java/JavacLoop.java testdata/java/Control.java
+
+# The program ends with its standard input.
+"$jdk/bin/java" -Xmx1g -cp "$out/classes" truth.JavacLoop 0 30 1 2 < <(exec sleep $((seconds + 120))) >"$out/java.log" 2>&1 &
+java=$!
+trap 'kill "$java" 2>/dev/null || true; wait "$java" 2>/dev/null || true' EXIT
+sleep 3
+./goprof record --pid "$java" -d "${seconds}s" -r 1000 -o "$out/hour.jfr" 2>"$out/record.log" &
+record=$!
+memory() { awk -v name="$1:" '$1 == name { print $2 }' "/proc/$record/status" 2>/dev/null || true; }
+peak=0
+while now=$(memory VmRSS) && [ -n "$now" ]; do
+    most=$(memory VmHWM)
+    peak=${most:-$peak}
+    echo "$(date -u +%T)  $now KB, most $peak KB"
+    sleep $((seconds < 120 ? 2 : 60))
+done
+wait "$record"
+cat "$out/record.log"
+ls -l "$out/hour.jfr"
+[ "$peak" -le 120000 ] || { echo "more than 120 MB" >&2; exit 1; }

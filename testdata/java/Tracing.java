@@ -1,0 +1,184 @@
+package truth;
+
+/**
+ * Threads that publish for which span they work (testdata/native/tracing.c), each by a library that finds thread-local
+ * variables in another way. Each thread goes from span to span all the time, and is in the method that is called like
+ * the span for as long as that is published.
+ *
+ * <p>Arguments: the libraries of Gnu, Descriptor, Initial and Late. The last one is loaded by the command "late".
+ */
+public final class Tracing {
+    /** What a library does. */
+    interface Agent {
+        void swap(int thread, int span);
+
+        void write(int thread, int span);
+
+        void detach();
+
+        void begin();
+
+        void half();
+
+        void stray();
+    }
+
+    static final class Gnu implements Agent {
+        public native void swap(int thread, int span);
+
+        public native void write(int thread, int span);
+
+        public native void detach();
+
+        public native void begin();
+
+        public native void half();
+
+        public native void stray();
+    }
+
+    static final class Descriptor implements Agent {
+        public native void swap(int thread, int span);
+
+        public native void write(int thread, int span);
+
+        public native void detach();
+
+        public native void begin();
+
+        public native void half();
+
+        public native void stray();
+    }
+
+    static final class Initial implements Agent {
+        public native void swap(int thread, int span);
+
+        public native void write(int thread, int span);
+
+        public native void detach();
+
+        public native void begin();
+
+        public native void half();
+
+        public native void stray();
+    }
+
+    static final class Late implements Agent {
+        public native void swap(int thread, int span);
+
+        public native void write(int thread, int span);
+
+        public native void detach();
+
+        public native void begin();
+
+        public native void half();
+
+        public native void stray();
+    }
+
+    private static volatile boolean over;
+    private static volatile long sink;
+
+    /** Some microseconds to some hundred. */
+    private static int some(int[] seed) {
+        seed[0] = seed[0] * 1103515245 + 12345;
+        int n = seed[0] >>> 8;
+        return (n & 7) == 0 ? n & 0xffff : n & 0xfff;
+    }
+
+    private static long work(int n) {
+        long sum = n;
+        for (int i = 0; i < n; i++) {
+            sum = sum * 31 + (sum >>> 7);
+        }
+        return sum;
+    }
+
+    static void alpha(int n) {
+        sink = work(n);
+    }
+
+    static void beta(int n) {
+        sink = work(n);
+    }
+
+    static void detached(int n) {
+        sink = work(n);
+    }
+
+    static void begun(int n) {
+        sink = work(n);
+    }
+
+    static void torn(int n) {
+        sink = work(n);
+    }
+
+    static void astray(int n) {
+        sink = work(n);
+    }
+
+    /** Some agents have a record for each span, others write all spans of a thread into one record. */
+    private static void span(Agent agent, boolean swaps, int thread, int span) {
+        if (swaps) {
+            agent.swap(thread, span);
+        } else {
+            agent.write(thread, span);
+        }
+    }
+
+    private static void publish(Agent agent, boolean swaps, int thread) {
+        int[] seed = {thread};
+        while (!over) {
+            span(agent, swaps, thread, 1);
+            alpha(some(seed));
+            span(agent, swaps, thread, 2);
+            beta(some(seed));
+            agent.detach();
+            detached(some(seed));
+            span(agent, swaps, thread, 1);
+            alpha(some(seed));
+            agent.begin();
+            begun(some(seed));
+            agent.half();
+            torn(some(seed));
+            agent.stray();
+            astray(some(seed));
+        }
+        agent.detach();
+    }
+
+    private static void start(int thread, boolean swaps, Agent agent) {
+        daemon("tracing-" + thread, () -> publish(agent, swaps, thread));
+    }
+
+    private static void daemon(String name, Runnable body) {
+        Thread t = new Thread(body, name);
+        t.setDaemon(true);
+        t.start();
+    }
+
+    public static void main(String[] args) {
+        for (int i = 0; i < 3; i++) {
+            System.load(args[i]);
+        }
+        start(1, true, new Gnu());
+        start(2, false, new Gnu());
+        start(3, true, new Descriptor());
+        start(4, false, new Initial());
+        daemon("tracing-none", () -> {
+            int[] seed = {9};
+            while (!over) {
+                detached(some(seed));
+            }
+        });
+        Control.serve((command, out) -> {
+            Control.check(command.equals("late"), "no such command: " + command);
+            System.load(args[3]);
+            start(5, true, new Late());
+        }, () -> over = true);
+    }
+}

@@ -1,0 +1,4 @@
+package oracle
+
+// tlsDialects are gcc's names for access to thread-local variables by a function, and by descriptors.
+var tlsDialects = [2]string{"trad", "desc"}

@@ -1,0 +1,164 @@
+//go:build linux
+
+package oracle
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"goprof/profile"
+	"goprof/sampler/session"
+	"goprof/testdata/jvmtest"
+)
+
+// tracingLibraries compiles the tracing agent for each way of access to thread-local variables.
+func tracingLibraries(t *testing.T) (paths []string) {
+	t.Helper()
+	for _, of := range []struct{ class, option string }{
+		{"Gnu", "-mtls-dialect=" + tlsDialects[0]},
+		{"Descriptor", "-mtls-dialect=" + tlsDialects[1]},
+		{"Initial", "-ftls-model=initial-exec"},
+		{"Late", "-mtls-dialect=" + tlsDialects[0]},
+	} {
+		name := "-DNATIVE(name)=Java_truth_Tracing_00024" + of.class + "_##name"
+		paths = append(paths, buildNative(t, "tracing.c", "lib"+of.class+".so", "-O2", name, of.option).path)
+	}
+	return paths
+}
+
+// tracingSpans are the spans of truth.Tracing by the methods that work for them; 0 is none.
+var tracingSpans = map[string]byte{"alpha": 1, "beta": 2, "detached": 0, "begun": 0, "torn": 0, "astray": 0}
+
+// linkJudge compares each sample's span with the method that it was in.
+type linkJudge struct {
+	sync.Mutex
+	t      *testing.T
+	known  map[string]int // samples with the right span, by thread
+	none   map[string]int // by method
+	late   int            // samples of the late library's thread without their span
+	wrong  int
+	on     func()
+	enough func(*linkJudge) bool
+}
+
+func (j *linkJudge) Begin(profile.Instant, profile.Meta)         {}
+func (j *linkJudge) ThreadStart(profile.Instant, profile.Thread) {}
+func (j *linkJudge) ThreadEnd(profile.Instant, profile.Thread)   {}
+func (j *linkJudge) Tick(profile.Instant, int)                   {}
+
+func (j *linkJudge) Sample(s *profile.Sample) {
+	j.Lock()
+	defer j.Unlock()
+	j.judge(s)
+	if j.enough(j) {
+		j.on()
+	}
+}
+
+// judge knows a thread's ids by its name: the thread's number, and 0xee at the trace's end.
+func (j *linkJudge) judge(s *profile.Sample) {
+	number, ok := strings.CutPrefix(s.Thread.JavaName, "tracing-")
+	if !ok || number == "none" {
+		if s.Link != (profile.Link{}) {
+			j.fail(s, "a thread that publishes nothing has a span")
+		}
+		return
+	}
+	var want profile.Link
+	want.Trace[15] = 0xee
+	fmt.Sscan(number, &want.Trace[0])
+	want.Span[0] = want.Trace[0]
+	method, inside := tracingMethod(s.Stack)
+	want.Span[7] = tracingSpans[method]
+	switch {
+	case !inside: // on the way from one span to the next
+		want.Span = s.Link.Span
+		if s.Link.Known() && s.Link != want {
+			j.fail(s, "another thread's span")
+		}
+	case want.Span[7] == 0:
+		j.none[method]++
+		if s.Link != (profile.Link{}) {
+			j.fail(s, "a span in "+method)
+		}
+	case s.Link == want:
+		j.known[number]++
+	case number == "5" && !s.Link.Known() && j.known[number] == 0:
+		j.late++ // goprof has not seen the library yet
+	default:
+		j.fail(s, "not the span of "+method)
+	}
+}
+
+func (j *linkJudge) fail(s *profile.Sample, what string) {
+	if j.wrong++; j.wrong <= 5 {
+		j.t.Errorf("%s: %s: trace %q span %q", s.Thread.JavaName, what, s.Link.TraceID(), s.Link.SpanID())
+	}
+}
+
+func tracingMethod(stack *profile.Stack) (name string, ok bool) {
+	for i := range stack.Frames {
+		if name, ok := strings.CutPrefix(stack.Frames[i].Func.Name, "truth.Tracing."); ok {
+			if _, ok := tracingSpans[name]; ok {
+				return name, true
+			}
+		}
+	}
+	return "", false
+}
+
+// TestTraceContext: each sample has the span that its thread published while it was in the method on its stack, and
+// never another. The threads go from span to span many times in each interval, by libraries of each way of access to
+// thread-local variables, one of which is loaded while goprof records.
+func TestTraceContext(t *testing.T) {
+	samples := 50
+	if os.Getenv("GOPROF_PROVE") != "" {
+		samples = 5_000
+	}
+	libraries := tracingLibraries(t)
+	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+		options := append(jniFlags(jdk), "-Xms64m", "-Xmx64m", "-XX:CompileCommand=quiet")
+		for method := range tracingSpans {
+			options = append(options, "-XX:CompileCommand=dontinline,truth.Tracing::"+method)
+		}
+		jvm := jvmtest.Start(t, jdk, "truth.Tracing", append(append(options, "--"), libraries...)...)
+		s := attach(t, jvm.PID)
+		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+		defer cancel()
+		judge := &linkJudge{t: t, known: map[string]int{}, none: map[string]int{}}
+		loaded := false
+		judge.enough = func(j *linkJudge) bool {
+			if !loaded && j.known["1"] > 0 {
+				loaded = true
+				go jvm.Command("late")
+			}
+			enough := len(j.known) == 5 && len(j.none) == 4
+			for _, n := range j.known {
+				enough = enough && n >= samples
+			}
+			return enough || j.wrong > 0
+		}
+		judge.on = cancel
+		p, sum, err := s.Record(ctx, session.RecordOptions{Interval: time.Millisecond, Depth: 2048, Sink: judge})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("right: %v, none: %v, before the late library was seen: %d; %v", judge.known, judge.none, judge.late,
+			sum.Links)
+		if len(judge.known) != 5 || len(judge.none) != 4 {
+			t.Errorf("some threads or methods were never seen")
+		}
+		l := sum.Links
+		if l == nil || l.Invalid == 0 || l.Half == 0 || l.Unreadable == 0 || l.None == 0 {
+			t.Fatalf("account of spans: %+v", l)
+		}
+		if n := l.Read + l.None + l.Invalid + l.Half + l.Unreadable + l.NotStopped; n != p.Counts.Samples() {
+			t.Errorf("the account has %d samples of %d", n, p.Counts.Samples())
+		}
+	})
+}

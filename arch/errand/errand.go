@@ -35,7 +35,7 @@ type control struct {
 	answered atomic.Uint32 // number of the last call that has returned; a waiting owner sleeps on it
 	waits    atomic.Uint32 // 1: the owner sleeps on answered
 	lives    atomic.Uint32 // the kernel sets it to 0 when the OS thread has ended (CLONE_CHILD_CLEARTID)
-	calls    *Call
+	calls    uintptr       // of Calls in the Room; as a pointer it would have the garbage collector's barrier in the pause
 	count    uintptr
 	result   uintptr // of the call that was made last
 	deadline unix.Timespec
@@ -134,7 +134,7 @@ func (r *Runner) GoAlong(calls []Call) { r.ask(unsafe.SliceData(calls), uintptr(
 //go:nosplit
 func (r *Runner) ask(calls *Call, count uintptr) {
 	c := r.c
-	c.calls, c.count = calls, count
+	c.calls, c.count = uintptr(unsafe.Pointer(calls)), count
 	c.asked.Store(c.asked.Load() + 1)
 	futex(&c.asked, futexWake, 1, nil)
 }

@@ -35,6 +35,8 @@ type Event struct {
 	// Times is the argument that Amount is multiplied with, and Given one without which (0, NULL) a hit is none: their
 	// numbers + 1. 0: there is none.
 	Times, Given int
+	// Buffer says what a hit has to do with its thread's buffer; see event_buffer.go.
+	Buffer BufferHit
 	// Interval is the mean amount between two samples; 0 and 1 are each hit. A hit of that amount or more is always
 	// taken and stands for its own amount. A smaller one is taken with a probability of amount / Interval and then
 	// stands for Interval. So on the average the samples stand for all that happened, whatever program runs.

@@ -91,7 +91,7 @@ func (s leafScore) String() string {
 type leafScores struct {
 	ours, byAddress leafScore
 	calls           leafScore // of those, the samples in code that was called without a record
-	pieces          leafScore // and those in code that C2 makes in one piece
+	pieces          leafScore // and those in code that C2 makes in one piece, if certain for what
 	unjudged        int       // samples in such pieces whose records are of something else
 	sure            [profile.NumCertainty]leafScore
 	inlined         int             // samples in methods that are inlined
@@ -260,7 +260,7 @@ func (s *leafScores) score(in *session.Session, p leafPlace, less map[*vmstructs
 		}
 		s.calls.add(truth, told)
 	}
-	if piece {
+	if piece && sure == profile.Certain {
 		s.pieces.add(truth, told)
 	}
 	s.ours.add(truth, told)

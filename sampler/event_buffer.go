@@ -4,6 +4,8 @@ package sampler
 
 import (
 	"unsafe"
+
+	"goprof/arch"
 )
 
 // Samples of what is cut from buffers.
@@ -16,13 +18,18 @@ import (
 // 20 KB and objects of 1 KB fourteen times the error of a perfect sampler.
 //
 // Lay all objects that a thread allocates in a row. The first object that does not fit into a buffer covers the point
-// where the buffer ends. Where that point is has nothing to do with the object. So it is any object with a probability
-// of the object's share of all bytes: a perfect sample, for all bytes since the sample before. Later objects for which
-// there is no room in the same buffer are no such sample, for they are chosen by their size. Those that are put outside
-// count for themselves alone. The one that gets the next buffer does not count.
+// where the buffer ends. Where that point is has nothing to do with the object, so it is a given object with a
+// probability of the object's size: a perfect sample. It stands for as many bytes as lie between such points, its own
+// size left out: that comes with the next sample, since what a sample stands for must not depend on what it is. Later
+// objects for which there is no room in the same buffer are chosen by their size, and are no samples. Their bytes come
+// with the next sample, too. An object that is as large as a buffer counts for itself alone.
 //
-// A collection takes buffers away. The next object gets a new buffer, whatever its size, and counts like one that did
-// not fit.
+// A sample stands for the buffer that begins there, not for the one that ends: so a thread that has a single buffer has
+// a sample. How large that buffer will be is not known yet if the object is put outside. The one that ends is taken, and
+// the difference comes with the next sample.
+//
+// A collection takes buffers away. The next object gets a new buffer whatever its size, and counts like one that did not
+// fit.
 
 // BufferHit is what a hit of an event has to do with its thread's buffer.
 type BufferHit uint8
@@ -35,9 +42,10 @@ const (
 
 // What is kept of each thread.
 const (
-	bufferOwed  = 0 // bytes that no sample stands for yet
-	bufferPast  = 8 // not 0: an object did not fit into this buffer
-	bufferState = 16
+	bufferOwed  = 0  // bytes for the next sample; less than 0: the samples before have had too much
+	bufferSize  = 8  // of the buffer, without the object for which it was made; 0: not known
+	bufferPast  = 16 // not 0: an object did not fit into this buffer
+	bufferState = 24
 	bufferKey   = 8
 	// mostBuffered is how many threads are kept. If there are more, those go that have not allocated for longest.
 	mostBuffered = 1 << 13
@@ -46,6 +54,8 @@ const (
 	bpfLookup       = 1 // bpf_map_lookup_elem(map, key): the value's address, or 0
 	bpfUpdate       = 2 // bpf_map_update_elem(map, key, value, flags)
 	bpfUpdateAlways = 0
+	bpfJump         = 0x05
+	bpfJumpSLeImm   = 0xd5 // signed
 )
 
 // bufferMap makes the map of threads.
@@ -54,16 +64,51 @@ func bufferMap() (int, error) {
 	return bpf(bpfMapCreate, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
 }
 
-// ofBuffer puts the amount for which the hit would be a sample into r8, which has the hit's own amount. It ends the
-// program if the hit is no sample. The stack below is free.
-func (c *bpfCode) ofBuffer(hit BufferHit, buffers, below int) {
+// ofBuffer puts the amount that the hit may stand for into r8, which has the hit's own amount. It ends the program if
+// the hit is no sample. The stack below is free.
+func (c *bpfCode) ofBuffer(e *Event, layout *arch.ProbeLayout, buffers, below int) {
+	c.threadState(buffers, below)
+	c.load(bpfLoad64, r1, r0, bufferOwed)
+	c.load(bpfLoad64, r2, r0, bufferPast)
+	c.load(bpfLoad64, r3, r0, bufferSize)
+	if e.Buffer == NewBuffer {
+		c.load(bpfLoad64, r4, r6, layout.Arg(e.Object)) // the size of the object
+		c.op(bpfSub, r8, r4, 0, 0)
+		c.store(r0, bufferSize, r8)
+		c.zero(r0, bufferPast)
+		c.op(bpfAdd, r1, r8, 0, 0)
+		c.jump(bpfJumpEqImm, r2, 0, 0, "first")
+		c.op(bpfSub, r1, r3, 0, 0)
+		c.op(bpfAdd, r1, r4, 0, 0)
+	} else {
+		c.jump(bpfJumpGe, r8, r3, 0, "alone")
+		c.mov(r4, r8)
+		c.imm(bpfMovImm, r5, 1)
+		c.store(r0, bufferPast, r5)
+		c.op(bpfAdd, r1, r3, 0, 0)
+		c.jump(bpfJumpEqImm, r2, 0, 0, "first")
+		c.op(bpfSub, r1, r3, 0, 0)
+		c.op(bpfAdd, r1, r4, 0, 0)
+	}
+	c.store(r0, bufferOwed, r1)
+	c.jump(bpfJump, 0, 0, 0, "end")
+	c.label("first")
+	c.store(r0, bufferOwed, r4)
+	c.jump(bpfJumpSLeImm, r1, 0, 0, "end")
+	c.mov(r8, r1)
+	c.label("alone")
+}
+
+// threadState puts the address of the state of the thread into r0. Without a state a hit counts for itself.
+func (c *bpfCode) threadState(buffers, below int) {
 	key, state := below-bufferKey, below-bufferKey-bufferState
 	c.call(bpfGetCurrentPIDTGID)
 	c.store(r10, key, r0)
 	c.lookUp(buffers, key)
 	c.jump(bpfJumpNeImm, r0, 0, 0, "known")
-	c.zero(r10, state+bufferOwed)
-	c.zero(r10, state+bufferPast)
+	for at := 0; at < bufferState; at += 8 {
+		c.zero(r10, state+at)
+	}
 	c.mapFD(r1, buffers)
 	c.stackAt(r2, key)
 	c.stackAt(r3, state)
@@ -72,22 +117,6 @@ func (c *bpfCode) ofBuffer(hit BufferHit, buffers, below int) {
 	c.lookUp(buffers, key)
 	c.jump(bpfJumpEqImm, r0, 0, 0, "alone")
 	c.label("known")
-	c.load(bpfLoad64, r1, r0, bufferOwed)
-	c.load(bpfLoad64, r2, r0, bufferPast)
-	if hit == NewBuffer {
-		c.op(bpfAdd, r1, r8, 0, 0)
-		c.store(r0, bufferOwed, r1)
-		c.zero(r0, bufferPast)
-		c.jump(bpfJumpNeImm, r2, 0, 0, "end")
-	} else {
-		c.jump(bpfJumpNeImm, r2, 0, 0, "alone")
-		c.op(bpfAdd, r1, r8, 0, 0)
-		c.imm(bpfMovImm, r2, 1)
-		c.store(r0, bufferPast, r2)
-	}
-	c.zero(r0, bufferOwed)
-	c.mov(r8, r1)
-	c.label("alone")
 }
 
 // lookUp puts the address of a thread's state into r0, 0 if there is none.

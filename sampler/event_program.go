@@ -75,7 +75,7 @@ func probeProgram(e *Event, number int, layout *arch.ProbeLayout, counts, buffer
 	c.op(bpfAtomicAdd, r7, r8, countAmount, 0)
 	c.store(r10, data+dataOwn, r8)
 	if e.Buffer != NoBuffer {
-		c.ofBuffer(e.Buffer, buffers, data)
+		c.ofBuffer(e, layout, buffers, data)
 	}
 	c.load(bpfLoad64, r9, r7, countInterval)
 	c.jump(bpfJumpGe, r8, r9, 0, "take")

@@ -35,6 +35,10 @@ type Event struct {
 	// Times is the argument that Amount is multiplied with, and Given one without which (0, NULL) a hit is none: their
 	// numbers + 1. 0: there is none.
 	Times, Given int
+	// Buffer says what a hit has to do with its thread's buffer (event_buffer.go). Object is the number + 1 of the argument
+	// that has the size of the object for which there is a new buffer.
+	Buffer BufferHit
+	Object int
 	// Interval is the mean amount between two samples; 0 and 1 are each hit. A hit of that amount or more is always
 	// taken and stands for its own amount. A smaller one is taken with a probability of amount / Interval and then
 	// stands for Interval. So on the average the samples stand for all that happened, whatever program runs.
@@ -75,10 +79,13 @@ func (e *Event) size() (n int) {
 // check says what is wrong with an event that cannot be sampled.
 func (e *Event) check(args int) error {
 	at := 0
-	for _, n := range []int{e.Amount, e.Times, e.Given} {
+	for _, n := range []int{e.Amount, e.Times, e.Given, e.Object} {
 		if n < 0 || n > args {
 			return fmt.Errorf("sampler: event %s: no argument %d", e.Name, n)
 		}
+	}
+	if e.Buffer == NewBuffer && e.Object == 0 {
+		return fmt.Errorf("sampler: event %s: a new buffer for no object", e.Name)
 	}
 	for _, c := range e.Copies {
 		if c.Size <= 0 || c.Size%8 != 0 || c.From < 0 || c.From > args || at+c.Size > MaxCopies ||

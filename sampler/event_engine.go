@@ -69,6 +69,7 @@ type eventRun struct {
 	waiter   *ringWaiter // of a Lean run
 	outputs  []int       // the events behind which programs write, by CPU
 	array    int         // the map that leads to these
+	buffers  int         // the map of threads, for events that have to do with buffers
 	probes   []eventProbe
 	probeTID int // the thread by which the probes know the process
 	counters counters
@@ -101,7 +102,7 @@ type eventProbe struct {
 }
 
 func (e *Events) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
-	r := &eventRun{Events: e, cfg: cfg, q: q, proc: procfs.OpenDir(e.pid), known: map[int]ptrace.Hint{}, array: -1,
+	r := &eventRun{Events: e, cfg: cfg, q: q, proc: procfs.OpenDir(e.pid), known: map[int]ptrace.Hint{}, array: -1, buffers: -1,
 		most: cmp.Or(cfg.MostSamples, mostSamples), fewer: 1}
 	defer r.proc.Close()
 	if !r.proc.Exists() {
@@ -185,8 +186,10 @@ func (r *eventRun) close() {
 	for _, fd := range r.outputs {
 		unix.Close(fd)
 	}
-	if r.array >= 0 {
-		unix.Close(r.array)
+	for _, fd := range []int{r.array, r.buffers} {
+		if fd >= 0 {
+			unix.Close(fd)
+		}
 	}
 	for _, ring := range r.rings {
 		ring.close()

@@ -27,6 +27,9 @@ func (r *eventRun) openProbes() error {
 				return err
 			}
 		}
+		if err := r.openBuffers(&r.list[i]); err != nil {
+			return err
+		}
 		if err := r.loadProgram(i); err != nil {
 			return err
 		}
@@ -47,6 +50,17 @@ func (r *eventRun) openOutputs() (err error) {
 		r.outputs = append(r.outputs, fd)
 	}
 	if r.array, err = perfArray(r.cpus, r.outputs); err != nil {
+		return &PerfError{"bpf", err}
+	}
+	return nil
+}
+
+// openBuffers makes the map of threads if the event needs it. All events of a run share the map.
+func (r *eventRun) openBuffers(e *Event) (err error) {
+	if e.Buffer == NoBuffer || r.buffers >= 0 {
+		return nil
+	}
+	if r.buffers, err = bufferMap(); err != nil {
 		return &PerfError{"bpf", err}
 	}
 	return nil
@@ -79,7 +93,7 @@ func (r *eventRun) loadProgram(number int) error {
 	defer unix.Close(fd) // the program and the mapping hold the memory
 	counts := (*eventCounts)(unsafe.Pointer(&mem[0]))
 	counts.Interval, counts.Paused = min(max(e.Interval, 1), maxInterval), 1
-	prog, err := probeProgram(e, number+1, &r.cpu.Probe, fd, r.array).loadAs(bpfProgKprobe, nil)
+	prog, err := probeProgram(e, number+1, &r.cpu.Probe, fd, r.buffers, r.array).loadAs(bpfProgKprobe, nil)
 	if err != nil {
 		unix.Munmap(mem)
 		return &PerfError{"bpf", err}

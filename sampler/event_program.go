@@ -61,7 +61,7 @@ const (
 )
 
 // probeProgram writes the program. r6 is the registers of the thread, r7 the counts, r8 the hit's amount.
-func probeProgram(e *Event, number int, layout *arch.ProbeLayout, counts, output int) *bpfCode {
+func probeProgram(e *Event, number int, layout *arch.ProbeLayout, counts, buffers, output int) *bpfCode {
 	c := &bpfCode{jumps: map[string][]int{}}
 	size := dataCopies + e.size()
 	data := -size // on the stack
@@ -74,6 +74,9 @@ func probeProgram(e *Event, number int, layout *arch.ProbeLayout, counts, output
 	c.op(bpfAtomicAdd, r7, r1, countHits, 0)
 	c.op(bpfAtomicAdd, r7, r8, countAmount, 0)
 	c.store(r10, data+dataOwn, r8)
+	if e.Buffer != NoBuffer {
+		c.ofBuffer(e, layout, buffers, data)
+	}
 	c.load(bpfLoad64, r9, r7, countInterval)
 	c.jump(bpfJumpGe, r8, r9, 0, "take")
 	c.chance()

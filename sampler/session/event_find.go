@@ -148,7 +148,7 @@ func (s *Session) try(plan *EventPlan, way *presetWay, every uint64) error {
 			return err
 		}
 		e := sampler.Event{Name: plan.Name, Amount: p.amount, Times: p.times, Given: p.given, Interval: every,
-			Copies: p.copies}
+			Buffer: p.buffer, Object: p.object, Copies: p.copies}
 		for _, f := range found {
 			var file *os.File
 			if file, err = s.Process.OpenFunction(f); err != nil {

@@ -41,6 +41,8 @@ type presetProbe struct {
 	amount int // the argument, counted from 1
 	times  int // the argument by which amount is multiplied
 	given  int // the argument that must not be 0, else the call does not count
+	buffer sampler.BufferHit
+	object int // the argument that has the size of the object that a buffer is made for
 	copies []sampler.Copy
 	eventPart
 }
@@ -132,8 +134,8 @@ var mallocWays = []presetWay{
 var allocWays = func() (ways []presetWay) {
 	for _, a := range vmstructs.AllocTracers {
 		ways = append(ways, presetWay{in: libjvm, probes: []presetProbe{
-			{symbol: a.InNewTLAB, amount: a.Bytes, eventPart: newTLAB},
-			{symbol: a.OutsideTLAB, amount: a.Bytes, eventPart: outsideTLAB}}})
+			{symbol: a.InNewTLAB, amount: a.Bytes, object: a.Bytes + 1, buffer: sampler.NewBuffer, eventPart: newTLAB},
+			{symbol: a.OutsideTLAB, amount: a.Bytes, buffer: sampler.OutsideBuffer, eventPart: outsideTLAB}}})
 	}
 	return ways
 }()

@@ -35,8 +35,8 @@ type Event struct {
 	// Times is the argument that Amount is multiplied with, and Given one without which (0, NULL) a hit is none: their
 	// numbers + 1. 0: there is none.
 	Times, Given int
-	// Buffer says what a hit has to do with its thread's buffer (event_buffer.go). Object is the number + 1 of the argument
-	// that has the size of the object for which there is a new buffer.
+	// Buffer says what a hit has to do with its thread's buffer (event_buffer.go). Object is the number + 1 of the
+	// argument that has the size of the object for which there is a new buffer.
 	Buffer BufferHit
 	Object int
 	// Interval is the mean amount between two samples; 0 and 1 are each hit. A hit of that amount or more is always

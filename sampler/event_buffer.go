@@ -10,26 +10,26 @@ import (
 
 // Samples of what is cut from buffers.
 //
-// HotSpot's threads allocate from buffers of their own (TLABs), and only two events can be probed: a thread gets a new
-// buffer, because an object did not fit into the old one; or an object is put outside, because it did not fit and the
-// rest of the buffer is too good to be thrown away (gc/shared/memAllocator.cpp, allocate_inside_tlab_slow). An object
-// for which there is a new buffer stands for the bytes of a buffer, and most objects that are put outside are larger. So
-// if each hit stood for its own amount, small objects would have too much and large ones too little: with buffers of
-// 20 KB and objects of 1 KB fourteen times the error of a perfect sampler.
+// HotSpot's threads allocate from buffers of their own (TLABs), and only two events can be probed: a thread gets a
+// new buffer, because an object did not fit into the old one; or an object is put outside, because it did not fit and
+// the rest of the buffer is too good to be thrown away (gc/shared/memAllocator.cpp, allocate_inside_tlab_slow). An
+// object for which there is a new buffer stands for the bytes of a buffer, and most objects that are put outside are
+// larger. So if each hit stood for its own amount, small objects would have too much and large ones too little: with
+// buffers of 20 KB and objects of 1 KB fourteen times the error of a perfect sampler.
 //
 // Lay all objects that a thread allocates in a row. The first object that does not fit into a buffer covers the point
-// where the buffer ends. Where that point is has nothing to do with the object, so it is a given object with a
-// probability of the object's size: a perfect sample. It stands for as many bytes as lie between such points, its own
+// where the buffer ends. Where that point is has nothing to do with the object, so it is an object with a
+// probability in proportion to its size: a perfect sample. It stands for as many bytes as lie between such points, its own
 // size left out: that comes with the next sample, since what a sample stands for must not depend on what it is. Later
-// objects for which there is no room in the same buffer are chosen by their size, and are no samples. Their bytes come
-// with the next sample, too. An object that is as large as a buffer counts for itself alone.
+// objects for which there is no room in the same buffer are chosen by their size, and are no samples. Their bytes
+// come with the next sample, too. An object that is as large as a buffer counts for itself alone.
 //
-// A sample stands for the buffer that begins there, not for the one that ends: so a thread that has a single buffer has
-// a sample. How large that buffer will be is not known yet if the object is put outside. The one that ends is taken, and
-// the difference comes with the next sample.
+// A sample stands for the buffer that begins there, not for the one that ends: so a thread that has a single buffer
+// has a sample. How large that buffer will be is not known yet if the object is put outside. The one that ends is
+// taken, and the difference comes with the next sample.
 //
-// A collection takes buffers away. The next object gets a new buffer whatever its size, and counts like one that did not
-// fit.
+// A collection takes buffers away. The next object gets a new buffer whatever its size, and counts like one that did
+// not fit.
 
 // BufferHit is what a hit of an event has to do with its thread's buffer.
 type BufferHit uint8

@@ -102,8 +102,8 @@ type eventProbe struct {
 }
 
 func (e *Events) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
-	r := &eventRun{Events: e, cfg: cfg, q: q, proc: procfs.OpenDir(e.pid), known: map[int]ptrace.Hint{}, array: -1, buffers: -1,
-		most: cmp.Or(cfg.MostSamples, mostSamples), fewer: 1}
+	r := &eventRun{Events: e, cfg: cfg, q: q, proc: procfs.OpenDir(e.pid), known: map[int]ptrace.Hint{}, array: -1,
+		buffers: -1, most: cmp.Or(cfg.MostSamples, mostSamples), fewer: 1}
 	defer r.proc.Close()
 	if !r.proc.Exists() {
 		return Stats{}, ErrNoProcess

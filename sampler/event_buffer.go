@@ -18,9 +18,9 @@ import (
 // buffers of 20 KB and objects of 1 KB fourteen times the error of a perfect sampler.
 //
 // Lay all objects that a thread allocates in a row. The first object that does not fit into a buffer covers the point
-// where the buffer ends. Where that point is has nothing to do with the object, so it is an object with a
-// probability in proportion to its size: a perfect sample. It stands for as many bytes as lie between such points, its own
-// size left out: that comes with the next sample, since what a sample stands for must not depend on what it is. Later
+// where the buffer ends. Where that point is has nothing to do with the object, so it is an object with a probability
+// in proportion to its size: a perfect sample. It stands for as many bytes as lie between such points, its own size
+// left out: that comes with the next sample, since what a sample stands for must not depend on what it is. Later
 // objects for which there is no room in the same buffer are chosen by their size, and are no samples. Their bytes
 // come with the next sample, too. An object that is as large as a buffer counts for itself alone.
 //

@@ -243,6 +243,11 @@ func allocRun(t *testing.T, jdk jvmtest.JDK, heap string) {
 	}
 	// The program goes on while a recording begins and ends, for as long as that takes.
 	off := 0.02 + 3/math.Sqrt(float64(max(samples, 1)))
+	if heap == smallBuffers {
+		// HotSpot keeps the end of a buffer free (gc/shared/threadLocalAllocBuffer.hpp, end_reserve), and throws away a
+		// rest of less than a 64th: nearly 4 % of 20 KB.
+		off += 0.04
+	}
 	if ours < theirs*(1-off) || ours > most*(1+off) {
 		t.Errorf("%.0f bytes in samples, the JVM has counted %.0f, and %.0f from before until after", ours, theirs, most)
 	}

@@ -58,26 +58,27 @@ const eventTick = int64(4 * time.Millisecond)
 // eventRun is one run on its own OS thread.
 type eventRun struct {
 	*Events
-	cfg      Config
-	q        *Queue
-	proc     *procfs.Dir
-	stats    Stats
-	stack    int // bytes that are copied of each
-	cpus     []int
-	rings    []*perfRing
-	polls    []unix.PollFd
-	waiter   *ringWaiter // of a Lean run
-	outputs  []int       // the events behind which programs write, by CPU
-	array    int         // the map that leads to these
-	buffers  int         // the map of threads, for events that have to do with buffers
-	probes   []eventProbe
-	probeTID int // the thread by which the probes know the process
-	counters counters
-	counts   []EventCount
-	known    map[int]ptrace.Hint
-	record   eventRecord
-	each     func(ringBytes, perfRecord)
-	failed   error
+	cfg        Config
+	q          *Queue
+	proc       *procfs.Dir
+	stats      Stats
+	stack      int // bytes that are copied of each
+	cpus       []int
+	rings      []*perfRing
+	polls      []unix.PollFd
+	waiter     *ringWaiter // of a Lean run
+	outputs    []int       // the events behind which programs write, by CPU
+	array      int         // the map that leads to these
+	buffers    int         // the map of threads, for events that have to do with buffers
+	probes     []eventProbe
+	followedAt int64
+	probeTID   int // the thread by which the probes know the process
+	counters   counters
+	counts     []EventCount
+	known      map[int]ptrace.Hint
+	record     eventRecord
+	each       func(ringBytes, perfRecord)
+	failed     error
 
 	began      int64
 	over       int64 // when hits stopped counting; 0 before
@@ -210,15 +211,22 @@ func (r *eventRun) loop(ctx context.Context) {
 		}
 		r.takeHints()
 		r.drain()
-		if now := ptrace.Monotonic(&r.ts); r.isTimeToRate(now) {
+		now := ptrace.Monotonic(&r.ts)
+		if r.isTimeToRate(now) {
 			r.boundRates(now - r.checkedAt)
 			r.checkedAt = now
+		}
+		if now-r.followedAt >= seekThreadEvery {
+			r.followedAt = now
 			r.followProcess()
 		}
 		r.progress.answer(r.sum)
 		r.wait()
 	}
 }
+
+// seekThreadEvery is how often goprof looks whether the thread by which the probes were set still lives.
+const seekThreadEvery = int64(100 * time.Millisecond)
 
 // mostKnown bounds the hints that are kept: threads come and go.
 const mostKnown = 1 << 17

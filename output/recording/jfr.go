@@ -164,7 +164,10 @@ func (m *sampleMaker) sure(s *profile.Sample, e *jfr.Event) {
 	}
 	m.stack = profile.Stack{Frames: append(m.stack.Frames[:0], s.Stack.Frames...), Truncated: s.Stack.Truncated}
 	m.stack.Frames[0].Sure = e.Leaf
-	s.Stack, s.StackNumber = &m.stack, stackNumber(e.StackNumber, e.Leaf)
+	s.Stack = &m.stack
+	if s.StackNumber != 0 {
+		s.StackNumber = stackNumber(e.StackNumber, e.Leaf)
+	}
 }
 
 // stackNumber numbers a stack with a leaf of this certainty.

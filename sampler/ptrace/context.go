@@ -28,17 +28,22 @@ const (
 
 var contextNumbers atomic.Uint64
 
-// Set says where contexts are from now on. An empty list: nowhere.
+// Set says where contexts are from now on. An empty list: nowhere. Where nothing has changed, what is remembered of
+// threads stays.
 func (c *Contexts) Set(list []process.Local) {
 	if len(list) == 0 {
 		c.ways.Store(nil)
 		return
 	}
-	w := &contextWays{number: contextNumbers.Add(1)}
+	w := &contextWays{}
 	for w.n < len(list) && w.n < maxContextWays && list[w.n].HeadLen <= process.MaxLocalHead {
 		w.list[w.n] = list[w.n]
 		w.n++
 	}
+	if before := c.ways.Load(); before != nil && before.n == w.n && before.list == w.list {
+		return
+	}
+	w.number = contextNumbers.Add(1)
 	c.ways.Store(w)
 }
 

@@ -189,8 +189,8 @@ func TestAllocSlowdown(t *testing.T) {
 }
 
 // TestWaitsBesideOthers: goprof, async-profiler and the JDK's recorder time the same waits for locks at the same time,
-// and the program does. goprof is within 3 % of async-profiler, but for waits that were over before it could ask for
-// their class.
+// and the program does. In the long form goprof is within 3 % of them, but for waits that were over before it could ask
+// for their class.
 func TestWaitsBesideOthers(t *testing.T) {
 	besideJDK(t, func(t *testing.T, jars string, jdk jvmtest.JDK) {
 		jvm := jvmtest.Start(t, jdk, "truth.Waiting")
@@ -221,7 +221,11 @@ func TestWaitsBesideOthers(t *testing.T) {
 				want.clock, want.off, sink.leaves[leaf], theirs[class], jfr[class])
 			state, _, _ := strings.Cut(leaf, ":")
 			got, nameless := sink.leaves[leaf], sink.inside[[2]string{name, state + "]"}]
-			if jfr[class] == 0 || got > theirs[class]*103/100 || got+nameless < theirs[class]*97/100 {
+			fits := lockTimeFits(got, nameless, theirs[class])
+			if longForm { // async-profiler counts by the clock, also what a thread waits for a CPU
+				fits = got <= theirs[class]*103/100 && got+nameless >= want.off*97/100
+			}
+			if jfr[class] == 0 || !fits {
 				t.Errorf("%s: goprof %v, and %v without a class; async-profiler %v, JFR %v", name, got, nameless,
 					theirs[class], jfr[class])
 			}

@@ -102,9 +102,14 @@ type eventProbe struct {
 	longest uint64 // the longest interval so far
 }
 
+// newEventRun makes a run that holds no descriptor yet. 0 is one: goprof's own input.
+func newEventRun(e *Events) *eventRun {
+	return &eventRun{Events: e, known: map[int]ptrace.Hint{}, array: -1, buffers: -1, fewer: 1}
+}
+
 func (e *Events) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
-	r := &eventRun{Events: e, cfg: cfg, q: q, proc: procfs.OpenDir(e.pid), known: map[int]ptrace.Hint{}, array: -1,
-		buffers: -1, most: cmp.Or(cfg.MostSamples, mostSamples), fewer: 1}
+	r := newEventRun(e)
+	r.cfg, r.q, r.proc, r.most = cfg, q, procfs.OpenDir(e.pid), cmp.Or(cfg.MostSamples, mostSamples)
 	defer r.proc.Close()
 	if !r.proc.Exists() {
 		return Stats{}, ErrNoProcess

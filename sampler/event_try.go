@@ -67,8 +67,8 @@ func TryProbes() error {
 	if cpu == nil {
 		return &PerfError{"perf_event_open", unix.EOPNOTSUPP}
 	}
-	r := &eventRun{Events: &Events{cpu: cpu, list: []Event{{Name: "try"}}}, array: -1, stack: perfStackMost,
-		cpus: onlineCPUs()[:1]}
+	r := newEventRun(&Events{cpu: cpu, list: []Event{{Name: "try"}}})
+	r.stack, r.cpus = perfStackMost, onlineCPUs()[:1]
 	defer r.close()
 	attr := holderAttr()
 	ring, err := openRing(r.cpus[0], ringLeast, ringLeast, &attr)

@@ -108,6 +108,9 @@ func copyTrail(p *process.Process, snap *process.Snapshot) {
 		return b
 	}
 	reference := func(b []byte, off int) uint64 {
+		if off+8 > len(b) {
+			return 0
+		}
 		if n := binary.LittleEndian.Uint32(b[off:]); w.Narrow && n != 0 {
 			return w.Base + uint64(n)<<w.Left
 		} else if w.Narrow {
@@ -127,7 +130,7 @@ func copyTrail(p *process.Process, snap *process.Snapshot) {
 	block := reference(owner, w.First)
 	for i := 0; i < process.MaxTrailBlocks && block != 0; i++ {
 		head := take(block, w.HeadSize)
-		if head == nil {
+		if len(head) < max(w.Begin, w.End, w.Less)+4 { // as long as no block has been seen, its size is not known
 			return
 		}
 		begin, end := int(int32(binary.LittleEndian.Uint32(head[w.Begin:]))),

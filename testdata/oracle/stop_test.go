@@ -108,7 +108,7 @@ func copyTrail(p *process.Process, snap *process.Snapshot) {
 		return b
 	}
 	reference := func(b []byte, off int) uint64 {
-		if off+8 > len(b) {
+		if off+4 > len(b) || off+8 > len(b) && !w.Narrow {
 			return 0
 		}
 		if n := binary.LittleEndian.Uint32(b[off:]); w.Narrow && n != 0 {

@@ -129,8 +129,9 @@ func hitsOf(s *sampler.Stats) (n int64) {
 	return n
 }
 
-// dropDear ends the recording of an event whose hits alone cost more than half of the budget. Fewer samples would not
-// help: each hit costs its thread the breakpoint.
+// dropDear ends the recording of an event whose hits alone have cost more than half of the budget twice in a row: a
+// program that begins may throw many exceptions for a moment. Fewer samples would not help: each hit costs its thread
+// the breakpoint.
 func (b *budget) dropDear(a *Agent, g *guest, passed time.Duration, now time.Time) {
 	if b.max == 0 {
 		return
@@ -138,7 +139,8 @@ func (b *budget) dropDear(a *Agent, g *guest, passed time.Duration, now time.Tim
 	for _, r := range g.record.beside {
 		hits := r.hits
 		r.hits = 0
-		if r.dropped || float64(hits)*float64(hitCost) <= b.max/2*b.cpus*float64(passed) {
+		dear := float64(hits)*float64(hitCost) > b.max/2*b.cpus*float64(passed)
+		if r.dear, dear = dear, dear && r.dear; r.dropped || !dear {
 			continue
 		}
 		r.dropped = true

@@ -91,7 +91,8 @@ func TestBudgetCountsEvents(t *testing.T) {
 	}
 }
 
-// TestDearEventsAreDropped: each hit of a probe costs its thread the breakpoint, whether it becomes a sample or not.
+// TestDearEventsAreDropped: each hit of a probe costs its thread the breakpoint, whether it becomes a sample or not. A
+// single burst of hits drops nothing.
 func TestDearEventsAreDropped(t *testing.T) {
 	d := drivenWithEvents(t, 0.01)
 	hit := func(aSecond uint64) {
@@ -110,6 +111,12 @@ func TestDearEventsAreDropped(t *testing.T) {
 	half := uint64(d.settings.MaxCPU / 2 * 2 * float64(time.Second/hitCost))
 	if hit(half / 2); d.alloc().dropped {
 		t.Error("it is dropped at half of what it may cost")
+	}
+	d.w.mu.Lock()
+	d.w.jvms[2].beside["alloc"].st.Events[0].Hits += 100 * half
+	d.w.mu.Unlock()
+	if hit(half / 2); d.alloc().dropped {
+		t.Error("it is dropped for a single burst")
 	}
 	hit(2 * half)
 	if !d.alloc().dropped || d.stateOf(2) != recorded {

@@ -64,7 +64,8 @@ type record struct {
 	beside  []*record          // those of events; never changed
 	event   session.AskedEvent // what one of these is of
 	hits    int64              // of the event's probes, since the budget was last held
-	dropped bool               // the event was too dear
+	dear    bool               // the event was too dear when it was looked at last
+	dropped bool               // it was so twice in a row
 }
 
 // lookCounts are what an engine has counted.

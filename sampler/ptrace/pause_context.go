@@ -162,8 +162,14 @@ func tableServes(v *process.Local, d *contextDesk) bool {
 	return size >= v.Module && (v.Least == 0 || count >= v.Least)
 }
 
+// fetchContext reads nothing once the time for all reads of this look is over: each read may take some ms longer, and
+// the ways to contexts may need many.
+//
 //go:nosplit
 func (t *Tracer) fetchContext(tid int, n int) int {
+	if Monotonic(&t.ts) >= t.readUntil {
+		return 0
+	}
 	t.context.reads++
 	return t.fetch(tid, 0, uintptr(n))
 }

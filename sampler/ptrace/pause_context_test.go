@@ -5,6 +5,7 @@ package ptrace
 import (
 	"os"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -52,6 +53,7 @@ func newContextWorld(table bool) *contextWorld {
 	w.record[look.ContextValid] = 1
 	ctest.Put(w.regs[:], 64, ctest.At(w.thread))
 	w.Contexts.Set([]process.Local{way})
+	w.readUntil = Monotonic(&w.ts) + int64(time.Hour)
 	w.prepareContext()
 	return w
 }
@@ -100,6 +102,18 @@ func TestContext(t *testing.T) {
 		}
 		if n := testing.AllocsPerRun(10, func() { w.copyContext(os.Getpid()) }); n != 0 {
 			t.Errorf("%s: %.0f allocations", name, n)
+		}
+	}
+}
+
+// TestContextTakesNoLonger: once the time of a look's reads is over, nothing more is read.
+func TestContextTakesNoLonger(t *testing.T) {
+	for _, table := range []bool{false, true} {
+		w := newContextWorld(table)
+		w.readUntil = 1
+		w.copyContext(os.Getpid())
+		if got, reads := w.Tracer.look.context, w.context.reads; got != look.ContextUnreadable || reads != 0 {
+			t.Errorf("table %v: %v by %d reads", table, got, reads)
 		}
 	}
 }

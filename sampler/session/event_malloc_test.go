@@ -5,7 +5,6 @@ package session
 import (
 	"context"
 	"errors"
-	"os"
 	"syscall"
 	"testing"
 	"time"
@@ -52,7 +51,7 @@ func TestMallocIsCountedOnce(t *testing.T) {
 }
 
 // countMallocs sets probes at malloc and its like, in a program that stops itself.
-func countMallocs(t *testing.T, cpu *arch.CPU, c *ctest.Program, every uint64) (end func() []sampler.EventCount) {
+func countMallocs(t testing.TB, cpu *arch.CPU, c *ctest.Program, every uint64) (end func() []sampler.EventCount) {
 	t.Helper()
 	p, err := process.Open(c.PID)
 	if err != nil {
@@ -107,26 +106,24 @@ int main(void) {
 	for (;;) pause();
 }`
 
-// TestCostOfHit measures what a hit costs its thread (package agent, hitCost; docs/events.md). It demands nothing of a
-// machine that is shared:
+// BenchmarkHit is what a hit costs its thread (package agent, hitCost; docs/events.md), in a million calls of malloc:
 //
-//	GOPROF_PROVE=1 go test ./sampler/session -run TestCostOfHit -v
-func TestCostOfHit(t *testing.T) {
-	if os.Getenv("GOPROF_PROVE") != "1" {
-		t.Skip("a figure: set GOPROF_PROVE=1")
-	}
-	cpu := ctest.NeedCPU(t)
+//	go test ./sampler/session -run '^$' -bench Hit -benchtime 1x
+func BenchmarkHit(b *testing.B) {
+	cpu := ctest.NeedCPU(b)
 	if err := sampler.TryProbes(); err != nil {
-		t.Skipf("this machine permits no probes: %v", err)
+		b.Skipf("this machine permits no probes: %v", err)
 	}
-	c := ctest.Run(t, dearMallocs)
-	before := c.Number(t)
-	end := countMallocs(t, cpu, c, 1<<31)
-	unix.Kill(c.PID, syscall.SIGCONT)
-	after := c.Number(t)
-	hits := uint64(0)
-	for _, e := range end() {
-		hits += e.Hits
+	took, hits := int64(0), uint64(0)
+	for range b.N {
+		c := ctest.Run(b, dearMallocs)
+		before := c.Number(b)
+		end := countMallocs(b, cpu, c, 1<<31)
+		unix.Kill(c.PID, syscall.SIGCONT)
+		took += int64(c.Number(b)) - int64(before)
+		for _, e := range end() {
+			hits += e.Hits
+		}
 	}
-	t.Logf("%d hits: %.2f us each", hits, float64(after-before)/1e3/float64(max(hits, 1)))
+	b.ReportMetric(float64(took)/float64(max(hits, 1)), "ns/hit")
 }

@@ -34,14 +34,14 @@ func TestShortForm(t *testing.T) {
 	var out bytes.Buffer
 	b := &bench{java: jdk.Home, goprofs: []string{goprof}, rounds: 1, pairs: 1, window: 100 * time.Millisecond,
 		lead: 100 * time.Millisecond, warm: 100 * time.Millisecond,
-		crowds: []int{1, 30}, rates: []int{500}, out: &out}
-	if err := b.run([]string{"pauses", "slowdown", "idle", "crowd", "rate"}); err != nil {
+		crowds: []int{1, 30}, loops: 2, rates: []int{500}, out: &out}
+	if err := b.run([]string{"pauses", "slowdown", "idle", "crowd", "rate", "loaded"}); err != nil {
 		t.Fatalf("%v\n%s", err, &out)
 	}
 	for _, want := range []string{
 		`C loop, 500 Hz +\d`, `our stop, 500 Hz +\d`, `goprof record, ptrace, 500 Hz +\d`,
 		`our sampler, no walks, 500 Hz +-?\d`, `(?m)^ +30 `, `goprof record, 100 Hz +30 threads +`,
-		`goprof record, ptrace +\d`, `C loop, as fast as it goes +\d`,
+		`goprof record, ptrace +\d`, `C loop, real-time priority, 500 Hz +\d+ stops`, `C loop, as fast as it goes +\d`,
 	} {
 		if !regexp.MustCompile(want).Match(out.Bytes()) {
 			t.Errorf("%q is not in it", want)

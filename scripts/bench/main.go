@@ -40,6 +40,7 @@ type bench struct {
 	lead     time.Duration // between a profiler's start and the window that is measured
 	warm     time.Duration // before the first window of a Java program
 	crowds   []int
+	loops    int   // busy programs beside, in the section for that
 	rates    []int // in Hz
 	repeated int
 	out      io.Writer
@@ -51,7 +52,7 @@ func main() {
 	}
 	b := &bench{crowds: crowds, rates: []int{1000, 100}, out: os.Stdout}
 	var sections, goprofs, engines string
-	flag.StringVar(&sections, "sections", "pauses,slowdown,idle,crowd,rate", "which of the sections")
+	flag.StringVar(&sections, "sections", "pauses,slowdown,idle,crowd,rate,loaded", "which of the sections")
 	flag.StringVar(&goprofs, "goprof", "./goprof", "the `binary`, or several to be compared: new,old")
 	flag.StringVar(&engines, "engines", "", "engines of goprof to compare: ptrace,perf (as it comes)")
 	flag.StringVar(&b.java, "java", "", "`home` of the JDK (that of javac)")
@@ -63,6 +64,7 @@ func main() {
 		"how long one thing is measured at a time; at 100 Hz pauses are twice as long")
 	flag.DurationVar(&b.lead, "lead", 800*time.Millisecond, "between a profiler's start and what is measured")
 	flag.DurationVar(&b.warm, "warm", 5*time.Second, "how long the Java program for the slowdown may warm up")
+	flag.IntVar(&b.loops, "loops", 40, "busy programs beside what the section loaded measures")
 	flag.Func("rates", "in `Hz` (1000,100)", b.setRates)
 	flag.Parse()
 	b.goprofs = strings.Split(goprofs, ",")
@@ -115,7 +117,7 @@ func helper(args []string) error {
 
 func (b *bench) run(sections []string) error {
 	all := map[string]func() error{"pauses": b.pausesSection, "slowdown": b.slowdownSection, "idle": b.idleSection,
-		"crowd": b.crowdSection, "rate": b.rateSection}
+		"crowd": b.crowdSection, "rate": b.rateSection, "loaded": b.loadedSection}
 	for _, s := range sections {
 		if all[s] == nil {
 			return fmt.Errorf("there is no section %q", s)

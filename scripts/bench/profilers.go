@@ -78,6 +78,16 @@ func (c cLoop) begin(p *program, hz int, d time.Duration) (func() (result, error
 		strconv.Itoa(p.bytes)}, samplesAndCPU(d))
 }
 
+// urgentLoop is loop.c with real-time priority, as goprof has.
+type urgentLoop struct{ dir string }
+
+func (urgentLoop) name() string { return "C loop, real-time priority" }
+
+func (c urgentLoop) begin(p *program, hz int, d time.Duration) (func() (result, error), error) {
+	return child([]string{filepath.Join(c.dir, "loop"), strconv.Itoa(p.tid), strconv.Itoa(hz), seconds(d),
+		strconv.Itoa(p.bytes), "1"}, samplesAndCPU(d))
+}
+
 // cLoops is loop.c twice, one for each thread of Work.java.
 type cLoops struct{ dir string }
 

@@ -1,11 +1,12 @@
 // loop: the yardstick of `make bench`: the least that a profiler which stops a thread must do, in compiled C.
 //
-//   loop TID HZ SECONDS [BYTES]      HZ 0 is as fast as it goes
+//   loop TID HZ SECONDS [BYTES [PRIORITY]]      HZ 0 is as fast as it goes; PRIORITY is real-time
 //
 // At each tick: PTRACE_SEIZE, PTRACE_INTERRUPT, wait4 polled for 50 us and then blocking, the registers, one
 // process_vm_readv of BYTES (16 KB) from the stack pointer upward, PTRACE_DETACH. Prints "SAMPLES CPU_NS" at the end.
 #define _GNU_SOURCE
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -51,6 +52,11 @@ int main(int argc, char **argv) {
 	for (size_t i = 0; i < bytes; i++)
 		copy[i] = 1;
 	prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
+	struct sched_param priority = {argc > 5 ? atoi(argv[5]) : 0};
+	if (priority.sched_priority > 0 && sched_setscheduler(0, SCHED_FIFO, &priority) != 0) {
+		perror("sched_setscheduler");
+		return 1;
+	}
 	struct user_regs_struct regs;
 	struct iovec rv = {&regs, sizeof regs};
 	long samples = 0;

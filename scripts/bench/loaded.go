@@ -120,12 +120,13 @@ func (b *bench) traceStops(tid int, d time.Duration, name string) (s stops, err 
 }
 
 func (b *bench) printLoaded(all []way, rounds map[way][]stops) {
-	fmt.Fprintf(b.out, "\n## Pauses beside %d busy programs, as the kernel sees them; %d rounds, us\n\n", b.loops, b.rounds)
+	fmt.Fprintf(b.out, "\n## Pauses beside %d busy programs, as the kernel sees them; %d rounds, us\n\n", b.loops,
+		b.rounds)
 	fmt.Fprintf(b.out, "'held': from the loss of the CPU to the profiler until it lets the thread go; 'wait': from there "+
 		"until the thread has a CPU.\n'in all': held, in ms for each second. 'ratio' is to the C loop of the same round: of "+
 		"a stop's mean, and of all stops.\n\n")
-	fmt.Fprintf(b.out, "%-36s %14s %20s %20s %20s %9s %20s %18s %18s %20s\n", "", "", "held, mean", "p50", "p99", "longest",
-		"in all", "ratio", "ratio in all", "wait, mean")
+	fmt.Fprintf(b.out, "%-36s %14s %20s %20s %20s %9s %20s %18s %18s %20s\n", "", "", "held, mean", "p50", "p99",
+		"longest", "in all", "ratio", "ratio in all", "wait, mean")
 	for i, w := range all {
 		of := func(f func(stops) float64) spread { return spreadOf(each(rounds[w], f)) }
 		heldAt := func(q float64) func(stops) float64 { return func(s stops) float64 { return quantile(s.held, q) } }
@@ -134,8 +135,8 @@ func (b *bench) printLoaded(all []way, rounds map[way][]stops) {
 			n += len(s.held)
 		}
 		inAll := of(func(s stops) float64 { return sum(s.held) / 1e3 / b.loadedWindow().Seconds() })
-		fmt.Fprintf(b.out, "%-36s %8d stops %20v %20v %20v %9.0f %20v", w, n, of(meanHeld), of(heldAt(0.5)), of(heldAt(0.99)),
-			slices.Max(each(rounds[w], heldAt(1))), inAll)
+		fmt.Fprintf(b.out, "%-36s %8d stops %20v %20v %20v %9.0f %20v", w, n, of(meanHeld), of(heldAt(0.5)),
+			of(heldAt(0.99)), slices.Max(each(rounds[w], heldAt(1))), inAll)
 		theirs := rounds[yardstickOf(all[:i], w)]
 		fmt.Fprintf(b.out, " %18s %18s %20v\n", heldRatios(rounds[w], theirs, meanHeld), heldRatios(rounds[w], theirs, allHeld),
 			of(func(s stops) float64 { return sum(s.wait) / float64(max(len(s.wait), 1)) }))

@@ -147,8 +147,8 @@ func Watch() {
 
 // isStopped reads /proc/PID/stat. T: a signal has stopped the process. t: a tracer has, and we leave it alone.
 //
-// Go's scheduler is not told of the call. A call that it is told of wakes up Go's monitor where nothing else runs, and
-// the monitor then looks some fifty times, 20 us apart, whether a call lasts long (runtime/proc.go, sysmon): that took a
+// Go's scheduler is not told of the call. A call that it is told of wakes up Go's sysmon where nothing else runs, and
+// sysmon then looks some fifty times, 20 us apart, whether a call lasts long (runtime/proc.go, sysmon): that took a
 // third of the watchdog's CPU time.
 func isStopped(stat int) bool {
 	var b [512]byte

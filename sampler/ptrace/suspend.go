@@ -44,6 +44,7 @@ func SuspendWanted() bool { return hold.wanted.Load() > 0 }
 func OnOwnThread(f func()) {
 	hold.RLock()
 	defer hold.RUnlock()
+	go restSysmon()
 	OnThreadHoldingNobody(f)
 }
 

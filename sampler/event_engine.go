@@ -52,8 +52,15 @@ func (e *Events) Run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
 	})
 }
 
-// eventTick is the mean time between two looks into the rings.
-const eventTick = int64(4 * time.Millisecond)
+const (
+	// eventTick is the mean time between two looks into the rings.
+	eventTick = int64(4 * time.Millisecond)
+	// eventRest is for how long goprof leaves the rings alone after it has found something, where samples are only some
+	// of many hits. A reading takes a CPU from a thread, at once and often from the one that was hit: beside other work
+	// that costs the thread more than its hits. The first record after a rest is read at once. Where each hit is to be a
+	// sample there is no rest: the rings might have no room for hundreds of hits that come at once.
+	eventRest = int64(time.Millisecond)
+)
 
 // eventRun is one run on its own OS thread.
 type eventRun struct {
@@ -79,6 +86,8 @@ type eventRun struct {
 	record     eventRecord
 	each       func(ringBytes, perfRecord)
 	failed     error
+	rest       int64 // eventRest, or 0
+	readAt     int64 // when something was found in a ring
 
 	began      int64
 	over       int64 // when hits stopped counting; 0 before
@@ -144,8 +153,12 @@ func (r *eventRun) open() (err error) {
 		r.stack = min(r.stack, leanEventStack)
 		size, least = leanEventRing, leanEventRing
 	}
+	r.rest = eventRest
 	for i := range r.list {
 		r.counts = append(r.counts, EventCount{Name: r.list[i].Name, Interval: max(r.list[i].Interval, 1)})
+		if r.counts[i].Interval == 1 {
+			r.rest = 0
+		}
 	}
 	attr := holderAttr()
 	for _, cpu := range r.cpus {
@@ -246,7 +259,7 @@ func (r *eventRun) takeHints() {
 	}, true)
 }
 
-// wait sleeps until a ring is half full, or for a tick. Like ptrace.SleepUntil, wait does not tell Go's scheduler. A
+// wait sleeps until a ring has something, or for a tick; before that it rests. Like ptrace.SleepUntil, wait does not tell Go's scheduler. A
 // Lean run does: hundreds of runs would keep all of Go's processors while they sleep.
 func (r *eventRun) wait() {
 	for i := range r.polls {
@@ -257,6 +270,10 @@ func (r *eventRun) wait() {
 			r.failed = err
 		}
 		return
+	}
+	if r.rest > 0 {
+		r.ts = unix.NsecToTimespec(r.readAt + r.rest)
+		ptrace.SleepUntil(&r.ts)
 	}
 	r.ts = unix.NsecToTimespec(eventTick)
 	syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(unsafe.SliceData(r.polls))), uintptr(len(r.polls)),
@@ -284,6 +301,9 @@ func (r *eventRun) sum() Stats {
 
 // drain reads all rings.
 func (r *eventRun) drain() {
+	if r.rest > 0 && r.hasRecords() {
+		r.readAt = ptrace.Monotonic(&r.ts)
+	}
 	for _, ring := range r.rings {
 		if ring.read(r.each) {
 			r.lose(ptrace.Failed, 1)

@@ -3,6 +3,7 @@
 package sampler
 
 import (
+	"cmp"
 	"sync/atomic"
 	"time"
 
@@ -61,7 +62,8 @@ func (r *eventRun) boundRates(window int64) {
 		now := atomic.LoadUint64(&p.counts.Interval)
 		hits, amount := atomic.LoadUint64(&p.counts.Hits), atomic.LoadUint64(&p.counts.Amount)
 		asked := min(max(r.list[p.number].Interval, 1)*uint64(r.thinness()), maxInterval)
-		next := fittingInterval(max(now, asked), asked, hits, amount, max(rate/r.most, cost))
+		most := min(r.most, cmp.Or(r.list[p.number].Most, r.most))
+		next := fittingInterval(max(now, asked), asked, hits, amount, max(rate/most, cost))
 		p.longest = max(p.longest, next)
 		atomic.StoreUint64(&p.counts.Interval, next)
 	}

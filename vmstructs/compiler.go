@@ -1,6 +1,9 @@
 package vmstructs
 
-import "fmt"
+import (
+	"encoding/binary"
+	"fmt"
+)
 
 // Compiling tells what a compiler thread compiles: "C2 java.lang.String.hashCode". It returns false while the thread
 // has nothing to do.
@@ -48,20 +51,17 @@ func (vm *VM) compilerName(level uint8) string {
 	return "C2"
 }
 
-// TaskMethod names the method of a CompileTask; it is empty if that cannot be told.
-func (vm *VM) TaskMethod(task uint64) string {
+// TaskSize is how much of a CompileTask TaskMethod wants: all releases have the method within.
+const TaskSize = 64
+
+// TaskMethod names the method of a CompileTask, by a copy of the task's first TaskSize bytes: a task is reused as soon
+// as its method is compiled. The name is empty if it cannot be told.
+func (vm *VM) TaskMethod(task []byte) string {
 	l := &vm.l.task
-	if !l.method.ok() || task == 0 {
+	if !l.method.ok() || uint64(l.method)+8 > uint64(len(task)) {
 		return ""
 	}
-	addr, err := vm.mem.Ptr(task + uint64(l.method))
-	if err != nil {
-		return ""
-	}
-	m, err := vm.MethodNow(addr)
-	if again, err := vm.mem.Ptr(task + uint64(l.method)); err != nil || again != addr {
-		return ""
-	}
+	m, err := vm.MethodNow(binary.LittleEndian.Uint64(task[l.method:]))
 	if err != nil {
 		return ""
 	}

@@ -58,7 +58,12 @@ const (
 	libc   = "libc"
 )
 
-const defaultAllocEvery = 512 << 10
+const (
+	defaultAllocEvery = 512 << 10
+	// usualMost bounds the samples of an event in a second where the user has asked for no interval. What a sample costs
+	// the program beside other work is then less than what async-profiler costs it (docs/events.md).
+	usualMost = 1000
+)
 
 // eventPresets are all presets, in the order in which they are listed.
 //
@@ -87,11 +92,10 @@ var eventPresets = []EventPreset{
 	{Name: "safepoint", Help: "VM operations that are asked for, by name; those at a safepoint among them",
 		ways: []presetWay{{in: libjvm, probes: []presetProbe{{symbol: "VMThread::execute",
 			copies: []sampler.Copy{{From: 1, Size: 8}}, eventPart: eventPart{leaf: nameOfTable, kind: profile.Native}}}}}},
-	{Name: "deopt", Help: "compiled frames that are deoptimised", ways: []presetWay{
-		{in: libjvm, probes: []presetProbe{{symbol: "Deoptimization::fetch_unroll_info",
-			eventPart: eventPart{java: true}}}}}},
+	{Name: "deopt", Help: "compiled frames that are deoptimised", ways: deoptWays},
 	{Name: "compile", Help: "methods that are compiled, in the compilers' threads", ways: []presetWay{
 		{in: libjvm, probes: []presetProbe{{symbol: "CompileBroker::invoke_compiler_on_method",
+			copies:    []sampler.Copy{{From: 1, Size: vmstructs.TaskSize}},
 			eventPart: eventPart{leaf: methodOfTask, kind: profile.Native}}}}}},
 	{Name: "malloc", Help: "memory of the C library's malloc, calloc and realloc, weighted by bytes", Unit: profile.Bytes,
 		Every: defaultAllocEvery, ways: mallocWays},
@@ -129,6 +133,12 @@ var mallocWays = []presetWay{
 		{symbol: "realloc", amount: 2, given: 1}}},
 	{in: "ld-musl", probes: []presetProbe{{symbol: "malloc", amount: 1}}, note: "calloc and realloc are not seen"},
 }
+
+// deoptWays: a frame of C2's comes to code that C2 has left out (an uncommon trap), or the code of a frame is not right
+// any more. Both end in Deoptimization::fetch_unroll_info_helper, which some compilers may put into its two callers.
+var deoptWays = []presetWay{{in: libjvm, probes: []presetProbe{
+	{symbol: "Deoptimization::fetch_unroll_info", eventPart: eventPart{java: true}},
+	{symbol: "Deoptimization::uncommon_trap", eventPart: eventPart{java: true}}}}}
 
 // allocWays are the ways of all releases to see allocations: one for each pair of functions.
 var allocWays = func() (ways []presetWay) {
@@ -189,8 +199,8 @@ func classOfText(_ *eventReader, hit *look.Look) string {
 	return strings.ToValidUTF8(vmstructs.JavaName(string(text)), "\uFFFD")
 }
 
-// methodOfTask names the method that a compiler begins with: the task is there until it is compiled.
-func methodOfTask(r *eventReader, hit *look.Look) string { return r.VM.TaskMethod(r.args(hit, 1)) }
+// methodOfTask names the method that a compiler begins with.
+func methodOfTask(r *eventReader, hit *look.Look) string { return r.VM.TaskMethod(hit.Event.Data) }
 
 // maxTables bounds how many C++ classes' tables of functions are known by name.
 const maxTables = 1 << 15

@@ -2,10 +2,16 @@ package truth;
 
 import java.io.ByteArrayOutputStream;
 import java.io.InputStream;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.ArrayList;
+import java.util.List;
 
 /**
  * Does things that are counted, so many times and so many a second: "exceptions 1000 1000", "classes 200 1000",
- * "threads 200 1000", "gcs 5 100".
+ * "threads 200 1000", "gcs 5 100", "maps 200 1000": pieces of a file are mapped, of one to seven pages.
  */
 public final class Happenings {
     static volatile Object sink;
@@ -50,6 +56,8 @@ public final class Happenings {
                 repeat(times, perSecond, Happenings::begin);
             } else if (words[0].equals("gcs")) {
                 repeat(times, perSecond, System::gc);
+            } else if (words[0].equals("maps")) {
+                repeat(times, perSecond, Happenings::map);
             } else {
                 throw new IllegalArgumentException(command);
             }
@@ -79,6 +87,18 @@ public final class Happenings {
         Thread t = new Started();
         t.start();
         t.join();
+    }
+
+    static final List<Object> mapped = new ArrayList<>();
+    static FileChannel file;
+
+    static void map() throws Exception {
+        if (file == null) {
+            Path path = Files.createTempFile("happenings", ".mapped");
+            file = FileChannel.open(path, StandardOpenOption.READ, StandardOpenOption.WRITE);
+            Files.delete(path);
+        }
+        mapped.add(file.map(FileChannel.MapMode.READ_WRITE, 0, (1 + mapped.size() % 7) * 4096));
     }
 
     static byte[] codeOf(String name) throws Exception {

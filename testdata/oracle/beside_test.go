@@ -135,7 +135,8 @@ func byNumber(numbers map[string]int64) []string {
 }
 
 // TestAllocSlowdown: what sampling costs the threads that allocate, in bytes that they allocate in a second of their
-// CPU time, beside async-profiler. The two take turns with nobody, in one JVM.
+// CPU time, beside async-profiler. The two take turns with nobody, in one JVM. GOPROF_OVERLOAD is how many busy threads
+// of another process want the CPUs, too.
 func TestAllocSlowdown(t *testing.T) {
 	if !longForm {
 		t.Skip("a measurement: set GOPROF_PROVE=1")
@@ -144,6 +145,9 @@ func TestAllocSlowdown(t *testing.T) {
 		jvm := jvmtest.Start(t, jdk, "truth.Allocating", "-Xmx256m", "--", "1000000000000", "2")
 		s := attach(t, jvm.PID)
 		library := loadAsync(t, jars, jvm)
+		if n := envNumber("GOPROF_OVERLOAD", 0); n > 0 {
+			overload(t, n, 5*time.Minute)
+		}
 		var speed float64
 		turn := func() {
 			bytes, ran := allocated(t, jvm), number(t, jvm, "charged")

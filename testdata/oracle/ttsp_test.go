@@ -73,7 +73,7 @@ func testTTSP(t *testing.T, jdk jvmtest.JDK, counters bool) bool {
 	}
 	options, log := unpolledOptions, filepath.Join(t.TempDir(), "safepoints.log")
 	if jdk.Version >= 13 { // before, its lines are others
-		options = append([]string{"-Xlog:safepoint:file=" + log}, options...)
+		options = append([]string{"-Xlog:safepoint:file=" + log + ":timenanos"}, options...)
 	}
 	jvm := jvmtest.Start(t, jdk, "truth.Unpolled", options...)
 	jvm.Command("compile")
@@ -132,30 +132,62 @@ func readTTSPTruth(t *testing.T, lines []string) (all []ttspTruth) {
 	return all
 }
 
-// reaching is what HotSpot logs of a safepoint for ThreadMXBean.dumpAllThreads (SafepointTracing::end).
-var reaching = regexp.MustCompile(`Safepoint "ThreadDump",.* Reaching safepoint: +(\d+) ns`)
+// reaching is what HotSpot logs at the end of a safepoint (SafepointTracing::end): the moment, by the clock of
+// System.nanoTime(), and for how long it waited for the threads.
+var reaching = regexp.MustCompile(`\[(\d+)ns\] Safepoint ".*Reaching safepoint: +(\d+) ns`)
 
 // logged puts in what the JVM's own log says of the safepoints. The line of the last one may come late.
 func logged(t *testing.T, file string, truths []ttspTruth) {
 	t.Helper()
-	deadline := time.Now().Add(jvmtest.Slow(time.Minute))
-	for {
+	for deadline := time.Now().Add(jvmtest.Slow(time.Minute)); ; time.Sleep(10 * time.Millisecond) {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		found := reaching.FindAllSubmatch(text, -1)
-		if len(found) == len(truths) {
-			for i := range truths {
-				ns, _ := strconv.ParseInt(string(found[i][1]), 10, 64)
-				truths[i].took = time.Duration(ns)
-			}
+		n := matchLogged(reaching.FindAllStringSubmatch(string(text), -1), truths)
+		if n == len(truths) {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("the JVM has logged %d safepoints, the program asked for %d\n%s", len(found), len(truths), text)
+			t.Fatalf("the JVM has logged safepoints for %d of the %d loops\n%s", n, len(truths), text)
 		}
-		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// matchLogged finds the safepoint that waited for each loop: the first one that ended after the loop. It need not be
+// the one that the program asked for. The JVM has others, also of the same operation. It returns for how many loops
+// there is one.
+func matchLogged(lines [][]string, truths []ttspTruth) int {
+	for i := range truths {
+		for ; ; lines = lines[1:] {
+			if len(lines) == 0 {
+				return i
+			}
+			at, _ := strconv.ParseInt(lines[0][1], 10, 64)
+			if at >= truths[i].ended {
+				break
+			}
+		}
+		ns, _ := strconv.ParseInt(lines[0][2], 10, 64)
+		truths[i].took, lines = time.Duration(ns), lines[1:]
+	}
+	return len(truths)
+}
+
+// TestMatchLogged: safepoints that the program has not asked for change nothing.
+func TestMatchLogged(t *testing.T) {
+	log := `[90ns] Safepoint "ICBufferFull", Time since last: 1 ns, Reaching safepoint: 1 ns, Total: 9 ns
+[125ns] Safepoint "ThreadDump", Time since last: 1 ns, Reaching safepoint: 20 ns, At safepoint: 1 ns, Total: 22 ns
+[130ns] Safepoint "ThreadDump", Time since last: 1 ns, Reaching safepoint: 2 ns, At safepoint: 1 ns, Total: 3 ns
+[226ns] Safepoint "Cleanup", Time since last: 1 ns, Reaching safepoint: 21 ns, At safepoint: 1 ns, Total: 23 ns
+[228ns] Safepoint "ThreadDump", Time since last: 1 ns, Reaching safepoint: 1 ns, At safepoint: 1 ns, Total: 2 ns
+`
+	truths := []ttspTruth{{100, 120, 0}, {200, 222, 0}, {300, 320, 0}}
+	if n := matchLogged(reaching.FindAllStringSubmatch(log, -1), truths); n != 2 {
+		t.Errorf("%d of the loops have a safepoint, not 2", n)
+	}
+	if truths[0].took != 20 || truths[1].took != 21 || truths[2].took != 0 {
+		t.Errorf("%v", truths)
 	}
 }
 

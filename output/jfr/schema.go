@@ -300,8 +300,7 @@ func (c *cursor) value(of *class, depth int, into *record) {
 		}
 		frames := f.slot == slotFrames && into != nil
 		if frames && n > maxFrames-len(into.frames) {
-			c.fail("a stack of more than %d frames", maxFrames)
-			c.bad.TooMuch = true
+			c.tooManyFrames()
 			return
 		}
 		if f.form == formStruct && f.class != nil && f.class.flat {
@@ -318,6 +317,11 @@ func (c *cursor) value(of *class, depth int, into *record) {
 			}
 		}
 	}
+}
+
+func (c *cursor) tooManyFrames() {
+	c.fail("a stack of more than %d frames", maxFrames)
+	c.bad.TooMuch = true
 }
 
 // flats reads n values of a flat class if they are a stack's frames, and passes over others: a recording has millions

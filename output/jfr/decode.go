@@ -38,7 +38,9 @@ func (r *Reader) fill(e *Event, of *class) *BadRecording {
 	n := &r.record.numbers
 	start := int64(n[slotStart])
 	e.At = profile.Instant{Wall: r.head.startNanos + r.nanos(start-r.head.startTicks), Ticks: start}
-	e.Thread, e.HasThread = r.k.threads[n[slotThread]]
+	if t := r.k.thread(n[slotThread]); t != nil {
+		e.Thread, e.HasThread = *t, true
+	}
 	e.Failed = n[slotFailed] != 0
 	e.Bytes = int64(n[slotBytes])
 	for i := range of.fields {
@@ -59,7 +61,7 @@ func (r *Reader) fill(e *Event, of *class) *BadRecording {
 			e.TLAB = TLAB(min(n[slotTLAB], uint64(outsideTLAB)))
 		case slotState:
 			if f.class != nil {
-				e.State = r.k.texts[f.class.name][n[slotState]]
+				e.State = r.k.constant(f.class, n[slotState])
 			}
 		case slotClass:
 			e.Class = className(r.k.symbol(r.k.classes[n[slotClass]].name))

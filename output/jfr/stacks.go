@@ -62,12 +62,15 @@ type codeKey struct{ method, kind uint64 }
 
 // recentCode is a place of the cache before the map. Most frames of a stack are in other stacks, too.
 type recentCode struct {
-	key   codeKey
-	known bool // false of an empty place
+	key codeKey
 	code
 }
 
 const recentCodes = 1 << 15
+
+// recentPlace is where a frame's code is in the cache. The methods of each frame type lie side by side: those that were
+// met first mostly have the smallest keys, and are the most frequent.
+func recentPlace(raw *rawFrame) uint64 { return (raw.method + raw.kind*recentCodes/8*3) % recentCodes }
 
 // code is what frames of a codeKey have in common.
 type code struct {
@@ -75,6 +78,8 @@ type code struct {
 	sort codeSort
 	kind profile.Kind
 	why  profile.Reason // of a truncation
+	// known is false of an empty place in the cache.
+	known bool
 }
 
 // begin begins a chunk.
@@ -111,11 +116,10 @@ func (m *stackMaker) space() *stackSpace { return &m.spaces[m.turn%2] }
 
 // stack is the stack of a key, if there is one. The same key gives the same pointer most of the time.
 func (m *stackMaker) stack(key uint64) (madeStack, *BadRecording) {
-	n, ok := m.k.stacks[key]
-	if !ok {
+	at := m.k.piece(key)
+	if at == nil {
 		return madeStack{}, nil
 	}
-	at := &m.k.pieces[n]
 	if at.made.turn == m.turn {
 		return at.made, nil
 	}
@@ -269,7 +273,7 @@ func (m *stackMaker) fill(s *profile.Stack, raws []rawFrame) (hidden int, atRoot
 	frames, n := s.Frames[:cap(s.Frames)], 0
 	for i := range raws {
 		raw := &raws[i]
-		of := &m.recent[(raw.method<<2^raw.kind)%recentCodes]
+		of := &m.recent[recentPlace(raw)]
 		if of.key != (codeKey{raw.method, raw.kind}) || !of.known {
 			m.lookUp(of, raw)
 		}
@@ -290,12 +294,12 @@ func (m *stackMaker) fill(s *profile.Stack, raws []rawFrame) (hidden int, atRoot
 
 // lookUp finds what a frame runs. All frames of a method and a type have the same.
 func (m *stackMaker) lookUp(into *recentCode, raw *rawFrame) {
-	into.key, into.known = codeKey{raw.method, raw.kind}, true
+	into.key = codeKey{raw.method, raw.kind}
 	if c, ok := m.code[into.key]; ok {
 		into.code = c
 		return
 	}
-	c := code{}
+	c := code{known: true}
 	c.sort, c.kind = m.sort(raw)
 	if c.sort == truncation {
 		c.why = m.reason(raw.method)

@@ -27,7 +27,7 @@ func (r *Reader) decode(of *class) (*Event, *BadRecording) {
 	}
 	if of.name == sourceName {
 		r.turn ^= 1 // this event is not handed out: the sample before it keeps its place
-		keepFirst(r.k.sources, rec.numbers[slotType], sourceRef{rec.numbers[slotSource], rec.numbers[slotBuild]})
+		r.k.sources.keepFirst(rec.numbers[slotType], sourceRef{rec.numbers[slotSource], rec.numbers[slotBuild]})
 		return e, nil
 	}
 	return e, r.fill(e, of)
@@ -64,7 +64,7 @@ func (r *Reader) fill(e *Event, of *class) *BadRecording {
 				e.State = r.k.constant(f.class, n[slotState])
 			}
 		case slotClass:
-			e.Class = className(r.k.symbol(r.k.classes[n[slotClass]].name))
+			e.Class = className(r.k.symbol(r.k.classes.get(n[slotClass]).name))
 		case slotSpanID:
 			if of.name == detailName {
 				e.Link = profile.ParseLink(r.k.resolve(r.record.texts[slotTrace]), r.k.resolve(r.record.texts[slotSpanID]))
@@ -99,7 +99,7 @@ func (r *Reader) decodeFields(c *cursor, of *class, e *Event) {
 		case f.form == formText:
 			shown.Text = r.k.resolve(r.record.texts[f.slot])
 		case f.ref && f.class != nil:
-			shown.Text = r.k.texts[f.class.name][r.record.numbers[f.slot]]
+			shown.Text = r.k.constant(f.class, r.record.numbers[f.slot])
 		default:
 			shown.Number = int64(r.record.numbers[f.slot])
 		}

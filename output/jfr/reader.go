@@ -76,7 +76,7 @@ type Reader struct {
 	start    int64 // of the open one
 	head     header
 	schema   *schema
-	k        *constants
+	k        constants
 	stacks   stackMaker
 	buf      *bufio.Reader
 	at       int64  // offset of the next event
@@ -229,7 +229,7 @@ func (r *Reader) nextChunk() {
 		r.err = bad
 		return
 	}
-	r.stacks.begin(r.k, r.schema)
+	r.stacks.begin(&r.k, r.schema)
 	r.at = r.start + headerSize
 	events := io.NewSectionReader(r.file, r.at, r.end-r.at)
 	if r.buf == nil {
@@ -340,7 +340,7 @@ func (r *Reader) readMetadata() *BadRecording {
 
 // readConstants follows the checkpoints from the last to the first. Each lies before the one that leads to it.
 func (r *Reader) readConstants() *BadRecording {
-	r.k = newConstants()
+	r.k.begin()
 	for _, c := range r.schema.byID {
 		r.k.wantStacks = r.k.wantStacks || c.wanted && c.stack && !r.noStacks
 	}

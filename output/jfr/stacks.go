@@ -27,6 +27,7 @@ type stackMaker struct {
 
 	// Of the whole file: a stack keeps its number from chunk to chunk, and so do its functions.
 	funcs   map[funcText]*profile.Func
+	known   table[knownFunc] // by method: a cache before funcs
 	numbers map[profile.Fingerprint]uint64
 	prints  profile.Fingerprinter
 	made    uint64 // stacks
@@ -86,6 +87,7 @@ type code struct {
 func (m *stackMaker) begin(k *constants, s *schema) {
 	m.k, m.schema = k, s
 	m.code = make(map[codeKey]code)
+	m.known.begin()
 	clear(m.recent[:])
 	m.forget()
 	m.kept.clear()
@@ -332,7 +334,7 @@ func (m *stackMaker) sort(raw *rawFrame) (codeSort, profile.Kind) {
 		return javaCode, profile.C2
 	}
 	if m.ours {
-		class := m.k.symbol(m.k.classes[m.k.methods[raw.method].class].name)
+		class := m.k.symbol(m.k.classes.get(m.k.methods.get(raw.method).class).name)
 		switch class {
 		case sortClasses[stubCode]:
 			return stubCode, profile.Stub
@@ -350,7 +352,7 @@ func (m *stackMaker) sort(raw *rawFrame) (codeSort, profile.Kind) {
 }
 
 func (m *stackMaker) reason(method uint64) profile.Reason {
-	name := m.k.symbol(m.k.methods[method].name)
+	name := m.k.symbol(m.k.methods.get(method).name)
 	for r := range profile.NumReasons {
 		if truncations[r].Name == name {
 			return r
@@ -368,20 +370,30 @@ type funcText struct {
 
 // function is a method's Func. It is the same in the whole file.
 func (m *stackMaker) function(key uint64, sort codeSort) *profile.Func {
-	method := m.k.methods[key]
-	from := m.k.sources[method.class]
+	method := m.k.methods.get(key)
+	from := m.k.sources.get(method.class)
 	text := funcText{name: m.k.symbol(method.name), source: m.k.symbol(from.file), java: sort == javaCode}
 	if text.java {
-		text.class = m.k.symbol(m.k.classes[method.class].name)
+		text.class = m.k.symbol(m.k.classes.get(method.class).name)
 	} else {
 		text.build = m.k.symbol(from.build)
+	}
+	if last := m.known.last(key); last.text == text && last.fn != nil {
+		return last.fn
 	}
 	fn := m.funcs[text]
 	if fn == nil {
 		fn = text.function()
 		m.funcs[text] = fn
 	}
+	m.known.keepFirst(key, knownFunc{text, fn})
 	return fn
+}
+
+// knownFunc is a function that was made of a method.
+type knownFunc struct {
+	text funcText
+	fn   *profile.Func
 }
 
 func (t *funcText) function() *profile.Func {

@@ -10,11 +10,13 @@ import (
 // callers knows stacks that were made lately. Most stacks end in the same callers as one of them, in the same bytes, so
 // these frames need not be decoded and looked up again: they are copied.
 type callers struct {
-	kept [1 << callersBits]keptStack
+	kept   [1 << 7]keptStack
+	next   uint8                 // place of the next one to be kept
+	places [1 << placeBits]uint8 // of stacks, by a hash of their ends
 }
 
 const (
-	callersBits = 8
+	placeBits = 9
 	// maxKeptDepth bounds the frames of a stack that is kept, and so the memory of all.
 	maxKeptDepth = 1 << 11
 )
@@ -37,8 +39,8 @@ func (k *callers) clear() {
 	}
 }
 
-// place is where a stack is kept that ends in the last bytes of b; nil if b has fewer.
-func (k *callers) place(b []byte, reach int) *keptStack {
+// place is where the place of a stack is noted that ends in the last bytes of b; nil if b has fewer.
+func (k *callers) place(b []byte, reach int) *uint8 {
 	if len(b) < reach {
 		return nil
 	}
@@ -48,14 +50,18 @@ func (k *callers) place(b []byte, reach int) *keptStack {
 		h ^= h >> 29
 		end -= 8
 	}
-	return &k.kept[h*0x9e3779b97f4a7c15>>(64-callersBits)]
+	return &k.places[h*0x9e3779b97f4a7c15>>(64-placeBits)]
 }
 
 // find finds a kept stack that ends as b does, and in how many bytes; nil if there is none.
 func (k *callers) find(b []byte, turn uint32) (of *keptStack, same int) {
 	for _, reach := range reaches {
-		at := k.place(b, reach)
-		if at == nil || at.turn != turn {
+		place := k.place(b, reach)
+		if place == nil {
+			continue
+		}
+		at := &k.kept[*place]
+		if at.turn != turn {
 			continue
 		}
 		if n := sameEnd(at.b, b); n >= reach {
@@ -65,17 +71,20 @@ func (k *callers) find(b []byte, turn uint32) (of *keptStack, same int) {
 	return nil, 0
 }
 
-// keep keeps a stack, in place of those that ended in the same way.
+// keep keeps a stack, in place of the one that was kept first.
 func (k *callers) keep(b []byte, starts []uint32, s *profile.Stack, hidden int, turn uint32) {
 	if len(starts) > maxKeptDepth {
 		return
 	}
 	for _, reach := range reaches {
-		if at := k.place(b, reach); at != nil {
-			at.b, at.stack, at.turn, at.hidden = b, s, turn, hidden
-			at.starts = append(at.starts[:0], starts...)
+		if place := k.place(b, reach); place != nil {
+			*place = k.next
 		}
 	}
+	at := &k.kept[k.next]
+	at.b, at.stack, at.turn, at.hidden = b, s, turn, hidden
+	at.starts = append(at.starts[:0], starts...)
+	k.next = (k.next + 1) % uint8(len(k.kept))
 }
 
 // sameEnd is how many bytes at the end two texts have in common.

@@ -7,7 +7,7 @@ import "goprof/output/jfr"
 type noted struct {
 	marks   []Mark
 	lives   []Life
-	texts   int // bytes of the marks' texts
+	texts   int // bytes of the marks' texts, and of the threads' names
 	tooMany bool
 }
 
@@ -24,6 +24,7 @@ func (n *noted) take(r *jfr.Reader, e *jfr.Event, open safepoints) {
 		return
 	case isLife(e.Name):
 		n.lives = append(n.lives, lifeOf(r, e))
+		n.texts += len(e.Thread.Name) + len(e.Thread.JavaName)
 	default:
 		if m, ok := open.mark(r, e); ok {
 			n.marks = append(n.marks, m)

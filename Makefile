@@ -69,9 +69,10 @@ test-languages: ## names of real Kotlin, Scala, Groovy and JRuby programs (fetch
 test-servers: ## stacks of virtual threads of Helidon and Jetty under load (fetches them; needs Maven, mvn, and a JDK from 21 on)
 	@servers=$$(scripts/servers.sh) && GOPROF_SERVERS=$$servers GOPROF_REQUIRE_JVM=1 $(GO) test -count 1 -timeout $(TIMEOUT) -v -run '^TestServers$$' ./testdata/oracle
 
-test-readers: ## our files in viewers of others, theirs in ours, and async-profiler beside goprof: JMC, async-profiler, jstall, speedscope, Firefox (fetches them; needs Maven, npm, Chromium, a JDK from 17 on)
+test-readers: ## our files in viewers of others, theirs in ours, and async-profiler beside goprof: JMC, async-profiler, jstall, speedscope, Firefox, jfr of JDK 17, 21 and 25 (fetches them; needs Maven, npm, Chromium)
 	@readers=$$(scripts/readers.sh) && GOPROF_READERS=$$readers GOPROF_REQUIRE_JVM=1 $(GO) test -count 1 -timeout $(TIMEOUT) -v -run '^Test(Converter|ConverterHits|JMC|ReadsAsyncProfiler|AgreesWithConverter|ThreadDumpReader|AllocBesideAsync|WaitsBesideOthers)$$' ./output ./output/jfr ./output/recording ./testdata/oracle
 	@viewers=$$(scripts/readers.sh npm) && GOPROF_VIEWERS=$$viewers $(GO) test -count 1 -timeout $(TIMEOUT) -v -run '^Test(Schema|Viewer|Page)$$' ./output/speedscope ./output/firefox
+	@jdks=$$(REQUIRE_ALL=1 scripts/jdks.sh 17 21 25) && GOPROF_JDKS=$$jdks GOPROF_REQUIRE_JVM=1 $(GO) test -count 1 -timeout $(TIMEOUT) -v -run '^Test(JDKReadsOurs|JDKReadsHits|ReadsJDK|HotMethods|LiveInJDKTools)$$' ./output/jfr ./output/recording ./cmd/goprof
 
 test-engines: ## what servers of others store of what goprof sends: an OpenTelemetry collector, Pyroscope's service (builds them, in a module of their own)
 	@cd testdata/engines && GOFLAGS=-mod=mod env -u CGO_ENABLED $(GO) test -count 1 -timeout $(TIMEOUT) -v .

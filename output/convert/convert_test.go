@@ -3,10 +3,15 @@ package convert
 import (
 	"bytes"
 	"cmp"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -250,40 +255,83 @@ type broken struct{}
 func (broken) Write([]byte) (int, error) { return 0, errBroken }
 
 // BenchmarkConvert converts a million samples of 5,000 different stacks of 60 frames, beginning with the opening of
-// the file. cpu-ns/sample is the user and system time of a sample. x-reading is the ratio to the time of reading
+// the file. cpu-s/million is the user and system time of a million samples. x-reading is the ratio to the time of reading
 // alone in the same run: on a machine with other work the time varies, and the ratio hardly does.
-func BenchmarkConvert(b *testing.B) { benchmarkConvert(b, 5000) }
+func BenchmarkConvert(b *testing.B) { benchmarkConvert(b, million(b, 5000)) }
 
 // BenchmarkConvertDifferent is BenchmarkConvert with a different stack for each sample.
-func BenchmarkConvertDifferent(b *testing.B) { benchmarkConvert(b, samples) }
+func BenchmarkConvertDifferent(b *testing.B) { benchmarkConvert(b, million(b, samples)) }
 
-func benchmarkConvert(b *testing.B, stacks int) {
-	data := million(b, stacks)
-	reading := time.Duration(0)
-	measure := func(name string, write func(*recording.File) (int64, error)) {
-		b.Run(name, func(b *testing.B) {
+// BenchmarkConvertRecorded is BenchmarkConvert of a recording by goprof, again and again until it has a million samples.
+// scripts/convert.sh records one.
+func BenchmarkConvertRecorded(b *testing.B) {
+	name := os.Getenv("GOPROF_CONVERT")
+	if name == "" {
+		b.Skip("GOPROF_CONVERT names no recording: see scripts/convert.sh")
+	}
+	data, err := os.ReadFile(name)
+	if err != nil {
+		b.Fatal(err)
+	}
+	benchmarkConvert(b, again(b, data))
+}
+
+// again appends a recording to itself until it has a million samples. Each time it begins when the last one has ended.
+func again(b *testing.B, data []byte) (all []byte) {
+	n, from, to := int64(0), int64(math.MaxInt64), int64(0)
+	f := open(b, data, recording.Options{})
+	if err := f.Each(func(s *profile.Sample) error {
+		n += s.Looks()
+		from, to = min(from, s.At.Wall), max(to, s.At.Wall)
+		return nil
+	}); err != nil || n == 0 {
+		b.Fatal(n, err)
+	}
+	for times := range (samples + n - 1) / n {
+		copied := slices.Clone(data)
+		for at := uint64(0); at < uint64(len(copied)); {
+			// A chunk's size and the beginning of its wall clock stand in its header (jdk.jfr.internal.consumer.ChunkHeader).
+			size, begins := copied[at+8:], copied[at+32:]
+			binary.BigEndian.PutUint64(begins, binary.BigEndian.Uint64(begins)+uint64(times*(to-from+1)))
+			at += binary.BigEndian.Uint64(size)
+		}
+		all = append(all, copied...)
+	}
+	return all
+}
+
+func benchmarkConvert(b *testing.B, data []byte) {
+	name := filepath.Join(b.TempDir(), "million.jfr")
+	if err := os.WriteFile(name, data, 0o600); err != nil {
+		b.Fatal(err)
+	}
+	reading, all := time.Duration(0), int64(0)
+	measure := func(to string, write func(*recording.File) (int64, error)) {
+		b.Run(to, func(b *testing.B) {
+			runtime.GC()
 			before := cpuTime()
 			for b.Loop() {
-				file, err := recording.Open(recording.Stdin, recording.Options{Stdin: bytes.NewReader(data)})
+				file, err := recording.Open(name, recording.Options{})
 				if err != nil {
 					b.Fatal(err)
 				}
 				n, err := write(file)
-				if err != nil || n != samples {
+				if err != nil || n < samples || all != 0 && n != all {
 					b.Fatal(n, err)
 				}
+				all = n
 				file.Close()
 			}
 			took := (cpuTime() - before) / time.Duration(b.N)
 			if reading == 0 {
 				reading = took
 			}
-			b.ReportMetric(float64(took.Nanoseconds())/samples, "cpu-ns/sample")
+			b.ReportMetric(took.Seconds()/float64(all)*1e6, "cpu-s/million")
 			b.ReportMetric(took.Seconds()/reading.Seconds(), "x-reading")
 		})
 	}
 	measure("reading", func(f *recording.File) (n int64, err error) {
-		err = f.Each(func(*profile.Sample) error { n++; return nil })
+		err = f.Each(func(s *profile.Sample) error { n += s.Looks(); return nil })
 		return n, err
 	})
 	for _, f := range format.All() {

@@ -5,13 +5,20 @@ import "goprof/profile"
 // constants are the constants of a chunk. Stacks stay encoded until an event refers to them.
 type constants struct {
 	texts   map[string]map[uint64]string // of types that are one string, by the type's name
-	symbols map[uint64]string            // the texts of jdk.types.Symbol
-	classes map[uint64]classRef
-	sources map[uint64]sourceRef // by class: in our files
-	methods map[uint64]methodRef
-	threads map[uint64]profile.Thread
-	stacks  map[uint64]int32 // places in pieces
-	pieces  []piece
+	symbols table[string]                // the texts of jdk.types.Symbol
+	classes table[classRef]
+	sources table[sourceRef] // by class: in our files
+	methods table[methodRef]
+	threads map[uint64]*profile.Thread
+	// pieces are the stacks. In our files their keys follow each other: the first inRow of the pieces have the keys from
+	// firstKey on, and stacks holds the places of the others.
+	pieces   []piece
+	stacks   map[uint64]int32
+	firstKey uint64
+	inRow    uint64
+
+	recentThreads [1 << 8]recentThread
+	recentTexts   [1 << 4]recentText
 	// wantStacks says that an event with a stack is wanted. Otherwise stacks are passed over.
 	wantStacks bool
 	record     record
@@ -35,15 +42,20 @@ type methodRef struct{ class, name uint64 }
 
 const stackTraceName = "jdk.types.StackTrace"
 
-func newConstants() *constants {
-	return &constants{
+const symbolName = "jdk.types.Symbol"
+
+// begin empties the constants for the next chunk.
+func (k *constants) begin() {
+	*k = constants{
 		texts:   make(map[string]map[uint64]string),
-		classes: make(map[uint64]classRef),
-		sources: make(map[uint64]sourceRef),
-		methods: make(map[uint64]methodRef),
-		threads: make(map[uint64]profile.Thread),
+		symbols: k.symbols, classes: k.classes, sources: k.sources, methods: k.methods,
+		threads: make(map[uint64]*profile.Thread),
 		stacks:  make(map[uint64]int32),
 	}
+	k.symbols.begin()
+	k.classes.begin()
+	k.sources.begin()
+	k.methods.begin()
 }
 
 // read takes the constants of a checkpoint. The first value that a key is seen with counts.
@@ -92,9 +104,8 @@ func (k *constants) one(c *cursor, class *class, of *checkpoint) {
 	case class.name == stackTraceName:
 		from := c.at
 		c.value(class, 0, nil)
-		if _, known := k.stacks[key]; k.wantStacks && !known && c.bad == nil {
-			k.stacks[key] = int32(len(k.pieces))
-			k.pieces = append(k.pieces, piece{of: of, from: uint32(from), to: uint32(c.at)})
+		if k.wantStacks && c.bad == nil && k.piece(key) == nil {
+			k.enter(key, piece{of: of, from: uint32(from), to: uint32(c.at)})
 		}
 	case constantSlots[class.name] != nil:
 		k.record = record{frames: k.record.frames[:0]}
@@ -108,11 +119,16 @@ func (k *constants) one(c *cursor, class *class, of *checkpoint) {
 }
 
 func (k *constants) text(c *cursor, class *class, key uint64) {
+	if class.name == symbolName {
+		if t := c.textLike(k.symbols.last(key), k.symbols.has(key)); c.bad == nil {
+			k.symbols.keepFirst(key, t.s)
+		}
+		return
+	}
 	pool := k.texts[class.name]
 	if pool == nil {
 		pool = make(map[uint64]string)
 		k.texts[class.name] = pool
-		k.symbols = k.texts["jdk.types.Symbol"]
 	}
 	_, known := pool[key]
 	if t := c.text(known); !known && c.bad == nil {
@@ -123,13 +139,72 @@ func (k *constants) text(c *cursor, class *class, key uint64) {
 func (k *constants) keep(class string, key uint64, r *record) {
 	switch class {
 	case "java.lang.Class":
-		keepFirst(k.classes, key, classRef{r.numbers[slotName]})
+		k.classes.keepFirst(key, classRef{r.numbers[slotName]})
 	case "jdk.types.Method":
-		keepFirst(k.methods, key, methodRef{r.numbers[slotType], r.numbers[slotName]})
+		k.methods.keepFirst(key, methodRef{r.numbers[slotType], r.numbers[slotName]})
 	case "java.lang.Thread":
-		keepFirst(k.threads, key, profile.Thread{TID: int(int32(r.numbers[slotTID])), Name: r.texts[slotName].s,
+		keepFirst(k.threads, key, &profile.Thread{TID: int(int32(r.numbers[slotTID])), Name: r.texts[slotName].s,
 			JavaID: int64(r.numbers[slotJavaID]), JavaName: r.texts[slotJavaName].s, Virtual: r.numbers[slotVirtual] != 0})
 	}
+}
+
+// piece is the stack of a key; nil if there is none.
+func (k *constants) piece(key uint64) *piece {
+	if n := key - k.firstKey; n < k.inRow {
+		return &k.pieces[n]
+	}
+	if n, ok := k.stacks[key]; ok {
+		return &k.pieces[n]
+	}
+	return nil
+}
+
+// enter adds a stack with a new key.
+func (k *constants) enter(key uint64, p piece) {
+	n := uint64(len(k.pieces))
+	if n == 0 {
+		k.firstKey = key
+	}
+	if n == k.inRow && key == k.firstKey+n {
+		k.inRow++
+	} else {
+		k.stacks[key] = int32(n)
+	}
+	k.pieces = append(k.pieces, p)
+}
+
+// recentThread is a place of the cache before the map of threads: each event has one.
+type recentThread struct {
+	key uint64
+	t   *profile.Thread // nil of an empty place
+}
+
+// thread is the thread of a key; nil if there is none.
+func (k *constants) thread(key uint64) *profile.Thread {
+	at := &k.recentThreads[key%uint64(len(k.recentThreads))]
+	if at.t == nil || at.key != key {
+		*at = recentThread{key, k.threads[key]}
+	}
+	return at.t
+}
+
+// recentText is a place of the cache before the maps of texts.
+type recentText struct {
+	of   *class // nil of an empty place
+	key  uint64
+	text string
+}
+
+// constant is the text of a constant of a class that is one string.
+func (k *constants) constant(of *class, key uint64) string {
+	if of.name == symbolName {
+		return k.symbols.get(key)
+	}
+	at := &k.recentTexts[key%uint64(len(k.recentTexts))]
+	if at.of != of || at.key != key {
+		*at = recentText{of, key, k.texts[of.name][key]}
+	}
+	return at.text
 }
 
 func keepFirst[V any](m map[uint64]V, key uint64, v V) {
@@ -138,7 +213,7 @@ func keepFirst[V any](m map[uint64]V, key uint64, v V) {
 	}
 }
 
-func (k *constants) symbol(key uint64) string { return k.symbols[key] }
+func (k *constants) symbol(key uint64) string { return k.symbols.get(key) }
 
 // resolve is a text of an event.
 func (k *constants) resolve(t text) string {

@@ -138,13 +138,18 @@ type text struct {
 }
 
 // text reads a string, or skips it.
-func (c *cursor) text(skip bool) (t text) {
+func (c *cursor) text(skip bool) text { return c.textLike("", skip) }
+
+// textLike is text. If the string is like, that is taken, and nothing is allocated.
+func (c *cursor) textLike(like string, skip bool) (t text) {
 	switch form := c.byte(); form {
 	case stringNull, stringEmpty:
 	case stringPool:
 		t.key, t.pooled = c.int(), true
 	case stringUTF8:
-		if b := c.bytes(c.count(1)); !skip {
+		if b := c.bytes(c.count(1)); string(b) == like {
+			t.s = like
+		} else if !skip {
 			t.s = string(b)
 		}
 	case stringLatin1:

@@ -27,7 +27,7 @@ func (r *Reader) decode(of *class) (*Event, *BadRecording) {
 	}
 	if of.name == sourceName {
 		r.turn ^= 1 // this event is not handed out: the sample before it keeps its place
-		keepFirst(r.k.sources, rec.numbers[slotType], sourceRef{rec.numbers[slotSource], rec.numbers[slotBuild]})
+		r.k.sources.keepFirst(rec.numbers[slotType], sourceRef{rec.numbers[slotSource], rec.numbers[slotBuild]})
 		return e, nil
 	}
 	return e, r.fill(e, of)
@@ -38,7 +38,9 @@ func (r *Reader) fill(e *Event, of *class) *BadRecording {
 	n := &r.record.numbers
 	start := int64(n[slotStart])
 	e.At = profile.Instant{Wall: r.head.startNanos + r.nanos(start-r.head.startTicks), Ticks: start}
-	e.Thread, e.HasThread = r.k.threads[n[slotThread]]
+	if t := r.k.thread(n[slotThread]); t != nil {
+		e.Thread, e.HasThread = *t, true
+	}
 	e.Failed = n[slotFailed] != 0
 	e.Bytes = int64(n[slotBytes])
 	for i := range of.fields {
@@ -59,10 +61,10 @@ func (r *Reader) fill(e *Event, of *class) *BadRecording {
 			e.TLAB = TLAB(min(n[slotTLAB], uint64(outsideTLAB)))
 		case slotState:
 			if f.class != nil {
-				e.State = r.k.texts[f.class.name][n[slotState]]
+				e.State = r.k.constant(f.class, n[slotState])
 			}
 		case slotClass:
-			e.Class = className(r.k.symbol(r.k.classes[n[slotClass]].name))
+			e.Class = className(r.k.symbol(r.k.classes.get(n[slotClass]).name))
 		case slotSpanID:
 			if of.name == detailName {
 				e.Link = profile.ParseLink(r.k.resolve(r.record.texts[slotTrace]), r.k.resolve(r.record.texts[slotSpanID]))
@@ -97,7 +99,7 @@ func (r *Reader) decodeFields(c *cursor, of *class, e *Event) {
 		case f.form == formText:
 			shown.Text = r.k.resolve(r.record.texts[f.slot])
 		case f.ref && f.class != nil:
-			shown.Text = r.k.texts[f.class.name][r.record.numbers[f.slot]]
+			shown.Text = r.k.constant(f.class, r.record.numbers[f.slot])
 		default:
 			shown.Number = int64(r.record.numbers[f.slot])
 		}

@@ -64,7 +64,7 @@ type recentMethod struct {
 	of *constant // nil of an empty place
 }
 
-const recentBits = 12
+const recentBits = 14
 
 // place is where the method is in the cache.
 func (k *methodKey) place() uint64 {

@@ -71,29 +71,29 @@ type Reader struct {
 	size int64
 	want func(name string, stack bool) bool
 
-	chunk   int64 // offset of the next one
-	chunks  int
-	start   int64 // of the open one
-	head    header
-	schema  *schema
-	k       *constants
-	stacks  stackMaker
-	wanted  map[int64]*class // by type
-	buf     *bufio.Reader
-	at      int64  // offset of the next event
-	end     int64  // of the chunk
-	space   []byte // of the chunk's metadata and constants
-	body    []byte // of the event, with its size and type
-	bodyAt  int    // where its fields begin
-	base    int64  // its offset
-	record  record
-	pending *Event // read already: what follows a sample may belong to it
-	events  [2]Event
-	turn    int   // which of them is next
-	from    int64 // of all chunks
-	to      int64
-	tally   map[string]int64 // nil: not wanted
-	err     error
+	chunk    int64 // offset of the next one
+	chunks   int
+	start    int64 // of the open one
+	head     header
+	schema   *schema
+	k        constants
+	stacks   stackMaker
+	buf      *bufio.Reader
+	at       int64  // offset of the next event
+	end      int64  // of the chunk
+	space    []byte // of the chunk's metadata and constants
+	body     []byte // of the event, with its size and type
+	bodyAt   int    // where its fields begin
+	base     int64  // its offset
+	record   record
+	pending  *Event // read already: what follows a sample may belong to it
+	events   [2]Event
+	turn     int   // which of them is next
+	from     int64 // of all chunks
+	to       int64
+	tally    map[string]int64 // nil: not wanted
+	noStacks bool
+	err      error
 }
 
 // NewReader makes a reader of a file of so many bytes. want says which events are wanted, by name and by whether they
@@ -104,6 +104,9 @@ func NewReader(file io.ReaderAt, size int64, want func(name string, stack bool) 
 	}
 	return &Reader{file: file, size: size, want: want, from: math.MaxInt64}
 }
+
+// NoStacks leaves out the stacks of all events. Then they are not even passed over. Call it before Next.
+func (r *Reader) NoStacks() { r.noStacks = true }
 
 // Chunks is how many chunks have been begun.
 func (r *Reader) Chunks() int { return r.chunks }
@@ -226,7 +229,7 @@ func (r *Reader) nextChunk() {
 		r.err = bad
 		return
 	}
-	r.stacks.begin(r.k, r.schema)
+	r.stacks.begin(&r.k, r.schema)
 	r.at = r.start + headerSize
 	events := io.NewSectionReader(r.file, r.at, r.end-r.at)
 	if r.buf == nil {
@@ -337,9 +340,9 @@ func (r *Reader) readMetadata() *BadRecording {
 
 // readConstants follows the checkpoints from the last to the first. Each lies before the one that leads to it.
 func (r *Reader) readConstants() *BadRecording {
-	r.k = newConstants()
-	for _, c := range r.wanted {
-		r.k.wantStacks = r.k.wantStacks || c.stack
+	r.k.begin()
+	for _, c := range r.schema.byID {
+		r.k.wantStacks = r.k.wantStacks || c.wanted && c.stack && !r.noStacks
 	}
 	total := int64(0)
 	for at := r.head.constants; ; {
@@ -363,14 +366,8 @@ func (r *Reader) readConstants() *BadRecording {
 
 // choose looks up which events are wanted.
 func (r *Reader) choose() {
-	r.wanted = make(map[int64]*class)
-	for id, c := range r.schema.byID {
-		if !c.event {
-			continue
-		}
-		if r.want(c.name, c.stack) || c.name == detailName || c.name == sourceName {
-			r.wanted[id] = c
-		}
+	for _, c := range r.schema.byID {
+		c.wanted = c.event && (r.want(c.name, c.stack) || c.name == detailName || c.name == sourceName)
 	}
 }
 
@@ -390,15 +387,13 @@ func (r *Reader) nextEvent() (*class, *BadRecording) {
 	if size > uint64(r.end-r.at) || size < uint64(c.at) {
 		return nil, r.bad(r.at, "an event that reaches beyond its chunk, or has no end")
 	}
-	of := r.wanted[int64(typ)]
-	if r.tally != nil {
-		if c := r.schema.byID[int64(typ)]; c != nil && c.event {
-			c.events++
-		}
+	of := r.schema.find(typ)
+	if of != nil && of.event {
+		of.events++
 	}
 	at := r.at
 	r.at += int64(size)
-	if of == nil {
+	if of == nil || !of.wanted {
 		return nil, r.skip(int64(size), at)
 	}
 	if size > maxEvent {

@@ -152,11 +152,8 @@ func (r *redactor) events(to *spilled) error {
 
 // choose says which events stay.
 func (r *redactor) choose() {
-	r.in.wanted = make(map[int64]*class)
 	for id, c := range r.in.schema.byID {
-		if c.event && r.kept.classes[id] {
-			r.in.wanted[id] = c
-		}
+		c.wanted = c.event && r.kept.classes[id]
 	}
 }
 

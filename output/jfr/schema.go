@@ -17,6 +17,18 @@ const (
 type schema struct {
 	byID   map[int64]*class
 	byName map[string]*class
+	low    []*class // by id, of small ids: each event is looked up
+}
+
+// lowTypes bounds the ids that are looked up without a map. The JDK's are below 2,000.
+const lowTypes = 1 << 12
+
+// find is the type of an id; nil if there is none.
+func (s *schema) find(id uint64) *class {
+	if id < uint64(len(s.low)) {
+		return s.low[id]
+	}
+	return s.byID[int64(id)]
 }
 
 // class is a type of the file.
@@ -31,6 +43,7 @@ type class struct {
 	single bool   // a primitive type or a string, of this form
 	form   form
 	stack  bool  // an event with a stack trace
+	wanted bool  // an event that the reader hands out
 	events int64 // that were counted: Reader.Tally
 }
 
@@ -221,6 +234,7 @@ func typeNumber(text string) int64 {
 // link finds each field's type and slot.
 func (s *schema) link() {
 	for _, c := range s.byID {
+		s.enter(c)
 		slots := constantSlots[c.name]
 		if c.event {
 			slots = eventSlots
@@ -244,6 +258,16 @@ func (s *schema) link() {
 			}
 		}
 	}
+}
+
+func (s *schema) enter(c *class) {
+	if c.id < 0 || c.id >= lowTypes {
+		return
+	}
+	for int64(len(s.low)) <= c.id {
+		s.low = append(s.low, nil)
+	}
+	s.low[c.id] = c
 }
 
 func (f *field) formOf() form {
@@ -300,8 +324,7 @@ func (c *cursor) value(of *class, depth int, into *record) {
 		}
 		frames := f.slot == slotFrames && into != nil
 		if frames && n > maxFrames-len(into.frames) {
-			c.fail("a stack of more than %d frames", maxFrames)
-			c.bad.TooMuch = true
+			c.tooManyFrames()
 			return
 		}
 		if f.form == formStruct && f.class != nil && f.class.flat {
@@ -318,6 +341,11 @@ func (c *cursor) value(of *class, depth int, into *record) {
 			}
 		}
 	}
+}
+
+func (c *cursor) tooManyFrames() {
+	c.fail("a stack of more than %d frames", maxFrames)
+	c.bad.TooMuch = true
 }
 
 // flats reads n values of a flat class if they are a stack's frames, and passes over others: a recording has millions

@@ -27,6 +27,7 @@ type stackMaker struct {
 
 	// Of the whole file: a stack keeps its number from chunk to chunk, and so do its functions.
 	funcs   map[funcText]*profile.Func
+	known   table[knownFunc] // by method: a cache before funcs
 	numbers map[profile.Fingerprint]uint64
 	prints  profile.Fingerprinter
 	made    uint64 // stacks
@@ -36,7 +37,10 @@ type stackMaker struct {
 	spaces [2]stackSpace           // for stacks that are kept, and for those before them
 	turn   uint32                  // of the space that is being filled
 	all    int                     // frames that were made of this chunk's
+	frames *class                  // of the frames of the chunk's stacks, if they are as in all known files
+	kept   callers
 	record record
+	starts []uint32 // of the stack that is being made: see keptStack
 }
 
 // madeStack is a stack with its number. No other stack of the file has that number.
@@ -59,12 +63,15 @@ type codeKey struct{ method, kind uint64 }
 
 // recentCode is a place of the cache before the map. Most frames of a stack are in other stacks, too.
 type recentCode struct {
-	key   codeKey
-	known bool // false of an empty place
+	key codeKey
 	code
 }
 
 const recentCodes = 1 << 15
+
+// recentPlace is where a frame's code is in the cache. The methods of each frame type lie side by side: those that were
+// met first mostly have the smallest keys, and are the most frequent.
+func recentPlace(raw *rawFrame) uint64 { return (raw.method + raw.kind*recentCodes/8*3) % recentCodes }
 
 // code is what frames of a codeKey have in common.
 type code struct {
@@ -72,14 +79,19 @@ type code struct {
 	sort codeSort
 	kind profile.Kind
 	why  profile.Reason // of a truncation
+	// known is false of an empty place in the cache.
+	known bool
 }
 
 // begin begins a chunk.
 func (m *stackMaker) begin(k *constants, s *schema) {
 	m.k, m.schema = k, s
 	m.code = make(map[codeKey]code)
+	m.known.begin()
 	clear(m.recent[:])
 	m.forget()
+	m.kept.clear()
+	m.frames = s.plainFrames()
 	m.all = 0
 	if m.funcs == nil || max(len(m.funcs), len(m.numbers)) > maxFuncs {
 		m.funcs = make(map[funcText]*profile.Func)
@@ -106,34 +118,94 @@ func (m *stackMaker) space() *stackSpace { return &m.spaces[m.turn%2] }
 
 // stack is the stack of a key, if there is one. The same key gives the same pointer most of the time.
 func (m *stackMaker) stack(key uint64) (madeStack, *BadRecording) {
-	n, ok := m.k.stacks[key]
-	if !ok {
+	at := m.k.piece(key)
+	if at == nil {
 		return madeStack{}, nil
 	}
-	at := &m.k.pieces[n]
 	if at.made.turn == m.turn {
 		return at.made, nil
 	}
 	c := newCursor(at.of.b[at.from:at.to], at.of.base+int64(at.from))
-	m.record.frames = m.record.frames[:0]
-	m.record.numbers[slotTruncated] = 0
-	c.value(m.schema.byName[stackTraceName], 0, &m.record)
+	s := m.read(&c)
 	if c.bad != nil {
 		return madeStack{}, c.bad
 	}
-	if m.all += len(m.record.frames); m.all > maxMadeFrames {
-		return madeStack{}, &BadRecording{Offset: c.base, Problem: "stacks that are read anew too often", TooMuch: true}
-	}
-	if m.space().kept+len(m.record.frames) > maxCachedFrames {
-		m.forget()
-	}
-	s := m.space().stack(len(m.record.frames))
-	if m.record.numbers[slotTruncated] != 0 {
-		s.Truncated = profile.TooDeep // the JDK's only reason
-	}
-	m.fill(s, m.record.frames)
 	at.made = madeStack{s, m.number(s), m.turn}
 	return at.made, nil
+}
+
+// read reads a stack. With an error it is nil.
+func (m *stackMaker) read(c *cursor) *profile.Stack {
+	m.record.frames, m.starts = m.record.frames[:0], m.starts[:0]
+	cut, n := m.head(c)
+	if m.all += n; m.all > maxMadeFrames {
+		c.fail("stacks that are read anew too often")
+		c.bad.TooMuch = true
+	}
+	if c.bad != nil {
+		return nil
+	}
+	if m.space().kept+n > maxCachedFrames {
+		m.forget()
+	}
+	s := m.space().stack(n)
+	if cut {
+		s.Truncated = profile.TooDeep // the JDK's only reason
+	}
+	if m.frames == nil {
+		m.fill(s, m.record.frames)
+		return s
+	}
+	b := c.b[c.at:]
+	kept, same := m.kept.find(b, m.turn)
+	shared := m.decode(c, n, kept, same)
+	if c.bad != nil {
+		return nil
+	}
+	hidden, atRoot := m.fill(s, m.record.frames)
+	if shared > 0 {
+		s.Frames = append(s.Frames, kept.stack.Frames[len(kept.starts)-shared:]...)
+		if kept.hidden > 0 {
+			s.Truncated = kept.stack.Truncated
+		}
+	}
+	switch {
+	case hidden == 0 && shared > 0:
+		m.kept.keep(b, m.starts, s, kept.hidden, m.turn)
+	case hidden == 0 || hidden == 1 && atRoot && shared == 0:
+		m.kept.keep(b, m.starts, s, hidden, m.turn)
+	}
+	return s
+}
+
+// head reads a stack's beginning: whether it is cut, and how many frames it has. If the frames are not as in all known
+// files, head reads them, too.
+func (m *stackMaker) head(c *cursor) (cut bool, frames int) {
+	if m.frames == nil {
+		m.record.numbers[slotTruncated] = 0
+		c.value(m.schema.byName[stackTraceName], 0, &m.record)
+		return m.record.numbers[slotTruncated] != 0, len(m.record.frames)
+	}
+	cut = c.byte() != 0
+	if frames = c.count(1); frames > maxFrames {
+		c.tooManyFrames()
+	}
+	return cut, frames
+}
+
+// plainFrames is the class of a stack's frames, if the stack is written as in all known files: a byte, and frames of
+// whole numbers.
+func (s *schema) plainFrames() *class {
+	of := s.byName[stackTraceName]
+	if of == nil || len(of.fields) != 2 {
+		return nil
+	}
+	cut, frames := &of.fields[0], &of.fields[1]
+	if cut.slot != slotTruncated || cut.form != formByte || cut.array || frames.slot != slotFrames || !frames.array ||
+		frames.form != formStruct || frames.class == nil || !frames.class.flat {
+		return nil
+	}
+	return frames.class
 }
 
 // stack is an empty one with room for so many frames.
@@ -197,17 +269,18 @@ func (m *stackMaker) number(s *profile.Stack) uint64 {
 	return n
 }
 
-// fill makes frames of a stack that has room for them.
-func (m *stackMaker) fill(s *profile.Stack, raws []rawFrame) {
-	frames, n := s.Frames[:len(raws)], 0
+// fill makes frames of a stack that has room for them. Some are hidden: they only say why the stack is cut. atRoot says
+// that the last one does.
+func (m *stackMaker) fill(s *profile.Stack, raws []rawFrame) (hidden int, atRoot bool) {
+	frames, n := s.Frames[:cap(s.Frames)], 0
 	for i := range raws {
 		raw := &raws[i]
-		of := &m.recent[(raw.method<<2^raw.kind)%recentCodes]
+		of := &m.recent[recentPlace(raw)]
 		if of.key != (codeKey{raw.method, raw.kind}) || !of.known {
 			m.lookUp(of, raw)
 		}
 		if of.sort == truncation {
-			s.Truncated = of.why
+			s.Truncated, atRoot = of.why, i == len(raws)-1
 			continue
 		}
 		f := profile.Frame{Func: of.fn, Kind: of.kind, BCI: -1}
@@ -218,16 +291,17 @@ func (m *stackMaker) fill(s *profile.Stack, raws []rawFrame) {
 		n++
 	}
 	s.Frames = frames[:n]
+	return len(raws) - n, atRoot
 }
 
 // lookUp finds what a frame runs. All frames of a method and a type have the same.
 func (m *stackMaker) lookUp(into *recentCode, raw *rawFrame) {
-	into.key, into.known = codeKey{raw.method, raw.kind}, true
+	into.key = codeKey{raw.method, raw.kind}
 	if c, ok := m.code[into.key]; ok {
 		into.code = c
 		return
 	}
-	c := code{}
+	c := code{known: true}
 	c.sort, c.kind = m.sort(raw)
 	if c.sort == truncation {
 		c.why = m.reason(raw.method)
@@ -260,7 +334,7 @@ func (m *stackMaker) sort(raw *rawFrame) (codeSort, profile.Kind) {
 		return javaCode, profile.C2
 	}
 	if m.ours {
-		class := m.k.symbol(m.k.classes[m.k.methods[raw.method].class].name)
+		class := m.k.symbol(m.k.classes.get(m.k.methods.get(raw.method).class).name)
 		switch class {
 		case sortClasses[stubCode]:
 			return stubCode, profile.Stub
@@ -278,7 +352,7 @@ func (m *stackMaker) sort(raw *rawFrame) (codeSort, profile.Kind) {
 }
 
 func (m *stackMaker) reason(method uint64) profile.Reason {
-	name := m.k.symbol(m.k.methods[method].name)
+	name := m.k.symbol(m.k.methods.get(method).name)
 	for r := range profile.NumReasons {
 		if truncations[r].Name == name {
 			return r
@@ -296,20 +370,30 @@ type funcText struct {
 
 // function is a method's Func. It is the same in the whole file.
 func (m *stackMaker) function(key uint64, sort codeSort) *profile.Func {
-	method := m.k.methods[key]
-	from := m.k.sources[method.class]
+	method := m.k.methods.get(key)
+	from := m.k.sources.get(method.class)
 	text := funcText{name: m.k.symbol(method.name), source: m.k.symbol(from.file), java: sort == javaCode}
 	if text.java {
-		text.class = m.k.symbol(m.k.classes[method.class].name)
+		text.class = m.k.symbol(m.k.classes.get(method.class).name)
 	} else {
 		text.build = m.k.symbol(from.build)
+	}
+	if last := m.known.last(key); last.text == text && last.fn != nil {
+		return last.fn
 	}
 	fn := m.funcs[text]
 	if fn == nil {
 		fn = text.function()
 		m.funcs[text] = fn
 	}
+	m.known.keepFirst(key, knownFunc{text, fn})
 	return fn
+}
+
+// knownFunc is a function that was made of a method.
+type knownFunc struct {
+	text funcText
+	fn   *profile.Func
 }
 
 func (t *funcText) function() *profile.Func {

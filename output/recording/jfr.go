@@ -17,6 +17,7 @@ type jfrFile struct {
 	file   io.ReaderAt
 	size   int64
 	events []string // that are its samples
+	noted  noted
 	contents
 }
 
@@ -26,7 +27,7 @@ func openJFR(file io.ReaderAt, size int64, name string, o Options) (*jfrFile, er
 	if err := scan.run(file, size); err != nil {
 		return nil, err
 	}
-	f.contents = scan.contents
+	f.contents, f.noted = scan.contents, scan.noted
 	events, err := scan.choose(o.Event)
 	if err != nil {
 		return nil, err
@@ -40,8 +41,12 @@ func (f *jfrFile) info() *Info { return &f.about }
 func (f *jfrFile) Info() Info  { return f.about }
 
 // read reads the events that are wanted, to the end of the last whole chunk.
-func (f *jfrFile) read(want func(name string, stack bool) bool, visit func(*jfr.Reader, *jfr.Event) error) error {
+func (f *jfrFile) read(want func(name string, stack bool) bool, stacks bool,
+	visit func(*jfr.Reader, *jfr.Event) error) error {
 	r := jfr.NewReader(f.file, f.size, want)
+	if !stacks {
+		r.NoStacks()
+	}
 	for {
 		e, err := r.Next()
 		switch {
@@ -65,7 +70,7 @@ func isCutOff(err error) bool {
 func (f *jfrFile) Each(visit func(*profile.Sample) error) error {
 	m := sampleMaker{ours: f.ours, kind: f.kind, mode: f.mode, classes: make(map[leafKey]profile.Frame)}
 	wanted := func(name string, stack bool) bool { return stack && slices.Contains(f.events, name) }
-	return f.read(wanted, func(r *jfr.Reader, e *jfr.Event) error {
+	return f.read(wanted, true, func(r *jfr.Reader, e *jfr.Event) error {
 		s := m.sample(r, e)
 		return visit(&s)
 	})
@@ -78,6 +83,10 @@ type sampleMaker struct {
 	mode    func(event string) string
 	stack   profile.Stack
 	classes map[leafKey]profile.Frame // leaves that say what was allocated or waited for
+
+	event     string // of the last sample, with its kind and mode
+	eventKind *profile.EventKind
+	eventMode string
 }
 
 type leafKey struct {
@@ -89,17 +98,17 @@ type leafKey struct {
 const maxClasses = 1 << 14
 
 func (m *sampleMaker) sample(r *jfr.Reader, e *jfr.Event) profile.Sample {
-	s := profile.Sample{At: e.At, Thread: e.Thread, Stack: e.Stack, Count: e.Samples, CPU: e.CPU, Link: e.Link,
+	s := profile.Sample{At: instantOf(r, e), Thread: e.Thread, Stack: e.Stack, Count: e.Samples, CPU: e.CPU, Link: e.Link,
 		StackNumber: stackNumber(e.StackNumber, profile.Certain)}
-	if !r.Nanos() { // ticks of an unknown clock: only the wall clock's time is known
-		s.At.Ticks = s.At.Wall
-	}
 	state, known := e.ProfileState()
 	s.State = state
-	if kind := m.kind(e.Name); kind != nil {
-		m.hit(&s, e, kind)
+	if m.event != e.Name {
+		m.event, m.eventKind, m.eventMode = e.Name, m.kind(e.Name), m.mode(e.Name)
 	}
-	switch m.mode(e.Name) {
+	if m.eventKind != nil {
+		m.hit(&s, e, m.eventKind)
+	}
+	switch m.eventMode {
 	case profile.ModeCPU:
 		if m.ours {
 			m.sure(&s, e)

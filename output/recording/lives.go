@@ -32,14 +32,17 @@ func (f *File) Lives(visit func(Life) error) error {
 	if !ok {
 		return nil
 	}
-	want := func(name string, _ bool) bool { return name == threadStart || name == threadEnd }
-	return file.read(want, func(r *jfr.Reader, e *jfr.Event) error {
-		l := Life{At: e.At, Thread: e.Thread, End: e.Name == threadEnd}
-		if !r.Nanos() {
-			l.At.Ticks = l.At.Wall
-		}
-		return visit(l)
-	})
+	if all := &file.noted; !all.tooMany {
+		return eachOf(all.lives, visit)
+	}
+	want := func(name string, _ bool) bool { return isLife(name) }
+	return file.read(want, false, func(r *jfr.Reader, e *jfr.Event) error { return visit(lifeOf(r, e)) })
+}
+
+func isLife(event string) bool { return event == threadStart || event == threadEnd }
+
+func lifeOf(r *jfr.Reader, e *jfr.Event) Life {
+	return Life{At: instantOf(r, e), Thread: e.Thread, End: e.Name == threadEnd}
 }
 
 // Lives are the lives of the wanted threads, in the wanted time.

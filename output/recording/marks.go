@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"goprof/output/jfr"
+	"goprof/profile"
 )
 
 // The kinds of marks.
@@ -33,36 +34,50 @@ var markKinds = []string{MarkGC, MarkPause, MarkSafepoint}
 
 // Marks are the collections and safepoints of the recording.
 func (f *jfrFile) Marks(visit func(Mark) error) error {
+	if all := &f.noted; !all.tooMany {
+		return eachOf(all.marks, visit)
+	}
 	open := safepoints{}
 	want := func(name string, _ bool) bool { return markEvents[name] != "" }
-	return f.read(want, func(r *jfr.Reader, e *jfr.Event) error {
-		at := e.At
-		if !r.Nanos() {
-			at.Ticks = at.Wall
+	return f.read(want, false, func(r *jfr.Reader, e *jfr.Event) error {
+		if m, ok := open.mark(r, e); ok {
+			return visit(m)
 		}
-		m := Mark{Kind: markEvents[e.Name], At: at, For: max(e.Duration, 0)}
-		fields := fieldsOf(e)
-		switch e.Name {
-		case safepointBegin:
-			open.begin(fields.number("safepointId"), m)
-			return nil
-		case safepointEnd:
-			m = open.end(fields.number("safepointId"), m)
-		case vmOperation:
-			if fields.number("safepoint") == 0 {
-				return nil
-			}
-			m.Text = fields.text("operation")
-		case ourMark:
-			m.Text = fields.text("text")
-			if kind := fields.text("kind"); slices.Contains(markKinds, kind) {
-				m.Kind = kind
-			}
-		default:
-			m.Text = markText(fields)
-		}
-		return visit(m)
+		return nil
 	})
+}
+
+// mark is the mark that an event of markEvents makes; ok is false if it makes none.
+func (s safepoints) mark(r *jfr.Reader, e *jfr.Event) (m Mark, ok bool) {
+	m = Mark{Kind: markEvents[e.Name], At: instantOf(r, e), For: max(e.Duration, 0)}
+	fields := fieldsOf(e)
+	switch e.Name {
+	case safepointBegin:
+		s.begin(fields.number("safepointId"), m)
+		return m, false
+	case safepointEnd:
+		m = s.end(fields.number("safepointId"), m)
+	case vmOperation:
+		m.Text = fields.text("operation")
+		return m, fields.number("safepoint") != 0
+	case ourMark:
+		m.Text = fields.text("text")
+		if kind := fields.text("kind"); slices.Contains(markKinds, kind) {
+			m.Kind = kind
+		}
+	default:
+		m.Text = markText(fields)
+	}
+	return m, true
+}
+
+// instantOf is the moment of an event. Of ticks of an unknown clock only the wall clock's time is known.
+func instantOf(r *jfr.Reader, e *jfr.Event) profile.Instant {
+	at := e.At
+	if !r.Nanos() {
+		at.Ticks = at.Wall
+	}
+	return at
 }
 
 func markText(f fields) string {

@@ -21,6 +21,8 @@ type scan struct {
 	periods map[string]time.Duration // of events, by name
 	began   time.Time                // when the JVM began
 	notes   []string
+	noted   noted
+	open    safepoints
 }
 
 // recordedPart is one part of a recording. Most have one.
@@ -32,7 +34,7 @@ type recordedPart struct {
 func newScan() *scan {
 	c := contents{stacks: make(map[string]bool), kinds: make(map[string]*profile.EventKind),
 		waits: make(map[string]string)}
-	return &scan{contents: c, periods: make(map[string]time.Duration)}
+	return &scan{contents: c, periods: make(map[string]time.Duration), open: safepoints{}}
 }
 
 // maxStacks bounds how many names of events are kept.
@@ -43,7 +45,7 @@ func (s *scan) wants(name string, stack bool) bool {
 	if stack && len(s.stacks) < maxStacks {
 		s.stacks[name] = true
 	}
-	return facts[name] != nil
+	return facts[name] != nil || isLife(name) || markEvents[name] != ""
 }
 
 // facts are the events that tell something of the recording.
@@ -63,6 +65,7 @@ var facts = map[string]func(*scan, *jfr.Reader, fields){
 func (s *scan) run(file io.ReaderAt, size int64) error {
 	r := jfr.NewReader(file, size, s.wants)
 	r.Tally()
+	r.NoStacks()
 	for {
 		e, err := r.Next()
 		if err == io.EOF {
@@ -75,7 +78,11 @@ func (s *scan) run(file io.ReaderAt, size int64) error {
 		if err != nil {
 			return err
 		}
-		facts[e.Name](s, r, fieldsOf(e))
+		if fact := facts[e.Name]; fact != nil {
+			fact(s, r, fieldsOf(e))
+		} else {
+			s.noted.take(r, e, s.open)
+		}
 	}
 	s.counts = r.Counts()
 	s.orderKinds()

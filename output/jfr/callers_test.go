@@ -1,0 +1,121 @@
+package jfr
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"goprof/profile"
+)
+
+// TestSharedCallers: stacks that end in the same frames, in the same numbers or in the same bytes come back as they
+// were. The file is of two writers: the second one's keys mean something else than the first one's.
+func TestSharedCallers(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	var file bytes.Buffer
+	var want []string
+	for _, of := range []string{"shop", "bank"} {
+		w := NewWriter(&file, Options{})
+		for range 4000 {
+			s := randomStack(random, of)
+			want = append(want, stackText(s))
+			if err := w.Sample(&profile.Sample{At: moment(0), Thread: worker, Stack: s, CPU: 1}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		finish(t, w, moment(1))
+	}
+	numbers, shared := map[uint64]string{}, 0
+	r := NewReader(bytes.NewReader(file.Bytes()), int64(file.Len()), func(name string, _ bool) bool {
+		return name == "jdk.ExecutionSample"
+	})
+	for i := range want {
+		e, err := r.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := stackText(e.Stack)
+		if got != want[i] {
+			t.Fatalf("stack %d:\n%s\nwant\n%s", i, got, want[i])
+		}
+		if text, met := numbers[e.StackNumber]; met && text != got {
+			t.Fatalf("number %d is that of\n%s\nand of\n%s", e.StackNumber, text, got)
+		}
+		numbers[e.StackNumber] = got
+		if n := len(r.stacks.record.frames); n < len(e.Stack.Frames) {
+			shared++
+		}
+	}
+	if shared < len(want)/4 {
+		t.Errorf("of %d stacks only %d took callers from others", len(want), shared)
+	}
+}
+
+// randomStack is a stack of few methods and lines. Many of such stacks differ by one number. Methods have keys of one
+// byte and of two, and the second of these is the only one of another method.
+func randomStack(random *rand.Rand, of string) *profile.Stack {
+	s := &profile.Stack{}
+	for range 1 + random.IntN(3) {
+		name := fmt.Sprintf("%s.Cart%d.add", of, random.IntN(3))
+		if random.IntN(3) == 0 {
+			name = fmt.Sprintf("%s.Part%d.of", of, random.IntN(200))
+		}
+		s.Frames = append(s.Frames, javaFrame(profile.C2, name, int32(random.IntN(2)*300), int32(random.IntN(2)*150)))
+	}
+	for depth := range random.IntN(9) {
+		s.Frames = append(s.Frames, javaFrame(profile.C1, fmt.Sprintf("%s.Main.run%d", of, depth%7), 200, 1))
+	}
+	if random.IntN(3) == 0 {
+		s.Truncated = profile.Reason(1 + random.IntN(2))
+	}
+	return s
+}
+
+func stackText(s *profile.Stack) string {
+	text := s.Truncated.String()
+	for _, f := range s.Frames {
+		text += fmt.Sprintf("\n%s %v %d %d", f.Func.Name, f.Kind, f.Line, f.BCI)
+	}
+	return text
+}
+
+// TestSameEnd compares with the plain way.
+func TestSameEnd(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	for range 10_000 {
+		a, b := make([]byte, random.IntN(30)), make([]byte, random.IntN(30))
+		for _, text := range [][]byte{a, b} {
+			for i := range text {
+				text[i] = byte(random.IntN(40) / 39)
+			}
+		}
+		want := 0
+		for want < min(len(a), len(b)) && a[len(a)-1-want] == b[len(b)-1-want] {
+			want++
+		}
+		if got := sameEnd(a, b); got != want {
+			t.Fatalf("%v and %v: %d, not %d", a, b, got, want)
+		}
+	}
+}
+
+// TestTable: what a chunk had is not taken for what the next one has, with small keys and with large ones.
+func TestTable(t *testing.T) {
+	var table table[string]
+	for _, key := range []uint64{0, 7, lowKeys - 1, lowKeys, 1 << 60} {
+		table.begin()
+		table.keepFirst(key, "first")
+		table.keepFirst(key, "second")
+		if got := table.get(key); got != "first" || !table.has(key) {
+			t.Errorf("%d: %q", key, got)
+		}
+		table.begin()
+		if got := table.get(key); got != "" || table.has(key) {
+			t.Errorf("%d in the next chunk: %q", key, got)
+		}
+	}
+	if got := table.last(7); got != "first" {
+		t.Errorf("the last of 7: %q", got)
+	}
+}

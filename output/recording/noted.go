@@ -1,0 +1,47 @@
+package recording
+
+import "goprof/output/jfr"
+
+// noted are the marks of a JFR file, and the first and last moments of its threads. The first reading of the file notes
+// them, so that the file need not be read once more for each. If there are too many, none are kept.
+type noted struct {
+	marks   []Mark
+	lives   []Life
+	texts   int // bytes of the marks' texts, and of the threads' names
+	tooMany bool
+}
+
+// These bound what is noted, to some 5 MB.
+const (
+	maxNoted      = 1 << 15 // of each
+	maxNotedTexts = 1 << 20
+)
+
+// take notes an event if it is one of these.
+func (n *noted) take(r *jfr.Reader, e *jfr.Event, open safepoints) {
+	switch {
+	case n.tooMany:
+		return
+	case isLife(e.Name):
+		n.lives = append(n.lives, lifeOf(r, e))
+		n.texts += len(e.Thread.Name) + len(e.Thread.JavaName)
+	default:
+		if m, ok := open.mark(r, e); ok {
+			n.marks = append(n.marks, m)
+			n.texts += len(m.Text)
+		}
+	}
+	if max(len(n.lives), len(n.marks)) > maxNoted || n.texts > maxNotedTexts {
+		*n = noted{tooMany: true}
+	}
+}
+
+// eachOf calls visit for each of a list, until one call fails.
+func eachOf[T any](list []T, visit func(T) error) error {
+	for _, one := range list {
+		if err := visit(one); err != nil {
+			return err
+		}
+	}
+	return nil
+}

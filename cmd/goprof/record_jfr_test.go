@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -13,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -43,6 +45,8 @@ type readBack struct {
 	seconds map[int64]int64           // samples by the second of their wall time
 	from    int64
 	to      int64
+	started []string // Java names of threads, or the kernel's
+	ended   []string
 }
 
 func readJFR(t *testing.T, name string) *readBack {
@@ -82,6 +86,12 @@ func readRecording(name string) (*readBack, error) {
 func (b *readBack) add(e *jfr.Event) {
 	b.events[e.Name]++
 	switch e.Name {
+	case "jdk.ThreadStart":
+		b.started = append(b.started, cmp.Or(e.Thread.JavaName, e.Thread.Name))
+		return
+	case "jdk.ThreadEnd":
+		b.ended = append(b.ended, cmp.Or(e.Thread.JavaName, e.Thread.Name))
+		return
 	case "jdk.ExecutionSample", "jdk.NativeMethodSample", "profiler.WallClockSample":
 	default:
 		return
@@ -357,6 +367,10 @@ func TestKilledJFR(t *testing.T) {
 	if err != nil || !strings.Contains(string(out), "jdk.ExecutionSample") {
 		t.Errorf("jfr summary: %v: %s", err, out)
 	}
+	code, told := runGoprof(t, "report", name)
+	if code != exit.OK || !strings.Contains(told, "was not ended: goprof was killed") {
+		t.Errorf("goprof report: exit code %d: %s", code, told)
+	}
 }
 
 // TestFlushJFR: SIGUSR1 writes the samples so far to the disk. Ctrl-C ends the file.
@@ -384,6 +398,33 @@ func TestFlushJFR(t *testing.T) {
 	}
 	if b := readJFR(t, name); b.events["goprof.Account"] != 1 {
 		t.Errorf("after Ctrl-C: events %v", b.events)
+	}
+}
+
+// TestThreadsJFR: a recording has the starts and ends of threads that its list of threads shows. Threads that were
+// there before it have no start.
+func TestThreadsJFR(t *testing.T) {
+	jvm := jvmtest.Start(t, jvmtest.JDKs(t)[0], "truth.LongNames")
+	name := filepath.Join(t.TempDir(), "x.jfr")
+	cmd := exec.Command("goprof", "record", "--pid", fmt.Sprint(jvm.PID), "-o", name, "-q")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	awaitHandler(t, cmd.Process.Pid, syscall.SIGUSR1)
+	long := func(name string) bool { return strings.HasPrefix(name, "a-thread-of-long-name-") }
+	machine.WaitFor(t, "threads have come and gone", func() bool {
+		if err := cmd.Process.Signal(syscall.SIGUSR1); err != nil {
+			t.Fatal(err)
+		}
+		b, err := readRecording(name)
+		return err == nil && slices.ContainsFunc(b.started, long) && slices.ContainsFunc(b.ended, long)
+	})
+	cmd.Process.Signal(os.Interrupt)
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+	if b := readJFR(t, name); slices.Contains(b.started, "mother") || slices.Contains(b.started, "main") {
+		t.Errorf("these have started: %q", b.started)
 	}
 }
 

@@ -168,6 +168,7 @@ func (w *Writer) flush() {
 		nanos:       w.until - w.from,
 		startTicks:  w.from,
 		ticksPerSec: int64(time.Second),
+		final:       w.closed,
 	}
 	chunk := append(head.append(w.head[:0]), metadata...)
 	w.head = chunk
@@ -199,8 +200,10 @@ const (
 	magic        = "FLR\x00"
 	majorVersion = 2
 	minorVersion = 1
-	// features: numbers are compressed. The byte that says that the chunk is still being written is 0.
+	// features: numbers are compressed, and the recorder ends with this chunk (JfrChunk::capabilities in HotSpot's
+	// jfrChunk.cpp). The byte that says that the chunk is still being written is 0.
 	compressedInts = 1
+	finalChunk     = 2
 )
 
 type header struct {
@@ -211,6 +214,7 @@ type header struct {
 	nanos       int64 // the chunk's length
 	startTicks  int64
 	ticksPerSec int64
+	final       bool // nothing is to follow
 }
 
 func (h *header) append(b []byte) []byte {
@@ -220,7 +224,11 @@ func (h *header) append(b []byte) []byte {
 	for _, v := range []int64{h.size, h.constants, h.metadata, h.startNanos, h.nanos, h.startTicks, h.ticksPerSec} {
 		b = binary.BigEndian.AppendUint64(b, uint64(v))
 	}
-	return binary.BigEndian.AppendUint32(b, compressedInts)
+	features := uint32(compressedInts)
+	if h.final {
+		features |= finalChunk
+	}
+	return binary.BigEndian.AppendUint32(b, features)
 }
 
 func (w *Writer) metadata() []byte {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"goprof/output/jfr"
 	"goprof/profile"
@@ -193,4 +194,11 @@ func eventText(events []string) string { return strings.Join(events, ", ") }
 // cutOffNote says which part of a file is missing.
 func cutOffNote(err error, chunks int) string {
 	return fmt.Sprintf("the recording's end is missing, its first %d chunks are read: %v", chunks, err)
+}
+
+// noEndNote says from when on a file of goprof's own lacks what was seen. Its chunks are whole: a goprof that is killed
+// leaves nothing of the open one.
+func noEndNote(to time.Time) string {
+	return "the recording was not ended: goprof was killed, or is still recording. What it saw after " +
+		to.Format("15:04:05 MST") + " is not in the file, nor is the account of the run"
 }

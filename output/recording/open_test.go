@@ -2,6 +2,7 @@ package recording
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"fmt"
 	"io"
@@ -222,6 +223,32 @@ func TestCutOff(t *testing.T) {
 	}
 	if _, err := Open(save(t, "x.jfr", whole[:500]), Options{}); !IsBad(err) {
 		t.Errorf("the beginning of a chunk: %v", err)
+	}
+}
+
+// TestNoEnd: a file of whole chunks that lacks its end says so, and one that was ended without an account, as a filtered
+// one is, does not.
+func TestNoEnd(t *testing.T) {
+	for _, ended := range []bool{false, true} {
+		var b bytes.Buffer
+		w := jfr.NewWriter(&b, jfr.Options{})
+		w.SetMeta(profile.Meta{Version: "1", Mode: profile.ModeCPU})
+		s := cpuSamples()[0]
+		end := w.Flush
+		if ended {
+			end = w.Close
+		}
+		if err := cmp.Or(w.Sample(&s), end(moment(time.Second))); err != nil {
+			t.Fatal(err)
+		}
+		f, err := Open(save(t, "x.jfr", b.Bytes()), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		if notes := strings.Join(f.Info().Notes, "; "); strings.Contains(notes, "was not ended") == ended {
+			t.Errorf("ended: %v, notes: %q", ended, notes)
+		}
 	}
 }
 

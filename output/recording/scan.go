@@ -84,9 +84,12 @@ func (s *scan) run(file io.ReaderAt, size int64) error {
 			s.noted.take(r, e, s.open)
 		}
 	}
+	from, to := r.Range()
+	if s.ours && s.account == nil && !r.Ended() && len(s.notes) == 0 {
+		s.notes = append(s.notes, noEndNote(to))
+	}
 	s.counts = r.Counts()
 	s.orderKinds()
-	from, to := r.Range()
 	s.meta.Start, s.meta.Duration = from, max(to.Sub(from), 0)
 	return nil
 }

@@ -14,6 +14,8 @@ import java.util.zip.CRC32;
  *
  * Arguments: by how much slower price is, in percent of the CPU time of a whole request (0). Commands:
  *   slower N   price is N percent of a request slower from now on
+ *   plain      price is as it was before that, until "again"
+ *   again      price is as slow as the last "slower" made it
  *   mark       start counting anew
  *   truth      one line of JSON: {"cpu_ns":N,"requests":N,"parse":0.25,"price":0.2,"store":0.3,"render":0.2,"other":0.05}
  *
@@ -46,6 +48,8 @@ public final class Canary {
     private volatile Throwable wrong;
     /** How many pieces price does more, in thousandths of its own. */
     private volatile int slower;
+    /** What "slower" found. */
+    private volatile int found;
     private long kept;
 
     // The sums since the last mark; read by another thread, hence synchronized.
@@ -67,6 +71,10 @@ public final class Canary {
         Control.serve((command, out) -> {
             if (command.startsWith("slower ")) {
                 canary.slow(Double.parseDouble(command.substring(7)));
+            } else if (command.equals("plain")) {
+                canary.slower = 0;
+            } else if (command.equals("again")) {
+                canary.slower = canary.found;
             } else if (command.equals("mark")) {
                 canary.mark();
             } else if (command.equals("truth")) {
@@ -96,6 +104,7 @@ public final class Canary {
             double took = (now - before) / (1 - now);
             slower = (int) Math.round(slower * Math.min(Math.max(percent / 100 / Math.max(took, 0.001), 0.7), 1.5));
         }
+        found = slower;
     }
 
     /** What price has of all CPU time since the last mark. */

@@ -121,14 +121,25 @@ func keptCanaries(t *testing.T, folder string) (all []canary) {
 		c, whole := canary{}, true
 		for i := range perJVM {
 			c.files[i] = filepath.Join(own, fmt.Sprintf("%d.jfr", i))
-			text, err := os.ReadFile(filepath.Join(own, fmt.Sprintf("%d.truth", i)))
-			whole = whole && err == nil && json.Unmarshal(text, &c.truth[i]) == nil
+			_, err := os.Stat(filepath.Join(own, fmt.Sprintf("%d.truth", i)))
+			if whole = whole && err == nil; whole {
+				c.truth[i] = readTruth(t, filepath.Join(own, fmt.Sprintf("%d.truth", i)))
+			}
 		}
 		if whole {
 			all = append(all, c)
 		}
 	}
 	return all
+}
+
+func readTruth(t *testing.T, name string) (own truth) {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err = cmp.Or(err, json.Unmarshal(text, &own)); err != nil {
+		t.Fatal(err)
+	}
+	return own
 }
 
 // tellDrift prints by how much the program itself changes: from one recording of a JVM to the next, and between JVMs.
@@ -196,14 +207,15 @@ func (c diffCounts) String() string {
 		"CPU time is found in %d of %d", c.what, c.changed, c.pairs, c.found, c.slowed)
 }
 
-func (c *diffCounts) same(t *testing.T, before, after []string) {
+func (c *diffCounts) same(t *testing.T, before, after []string) (r *diff.Result) {
 	t.Helper()
-	r := compareFiles(t, before, after)
+	r = compareFiles(t, before, after)
 	c.pairs++
 	if r.Significant > 0 {
 		c.changed++
 		t.Logf("%s, same: %s%s", c.what, r.Verdict(), significant(r))
 	}
+	return r
 }
 
 func (c *diffCounts) slower(t *testing.T, before, after []string) {

@@ -158,7 +158,8 @@ func (t *hostTarget) keepEvent(ctx context.Context, how *Recording, b *Beside, b
 }
 
 // recordEvent records one event until ctx is done, or the event is dropped.
-func (t *hostTarget) recordEvent(ctx context.Context, how *Recording, b *Beside, begun func(), again chan struct{}) error {
+func (t *hostTarget) recordEvent(ctx context.Context, how *Recording, b *Beside, begun func(), again chan struct{},
+) error {
 	s, err := session.Attach(t.jvm.PID)
 	if err != nil {
 		return err

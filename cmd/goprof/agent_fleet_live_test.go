@@ -20,17 +20,31 @@ import (
 	"time"
 
 	"goprof/sampler"
+	"goprof/sampler/agent"
 	"goprof/testdata/jvmtest"
 )
 
-// fleetPlan is how many JVMs there are at a time, how many of them end each minute (and as many come), and for how
-// long the test runs.
+// fleetPlan is how many JVMs there are at a time, how many of them end each minute (and as many come), for how long the
+// test runs, and for how many milliseconds of each second a JVM works.
 type fleetPlan struct {
 	jvms, perMinute int
 	duration        time.Duration
+	works           int
 }
 
-// parseFleet reads GOPROF_FLEET: "50,10,20m".
+// every is the interval of batches: about two samples of a JVM are due in it.
+func (p *fleetPlan) every() time.Duration { return 100 * time.Second / time.Duration(p.works) }
+
+// most is the agent's bound of memory: what it has unless it is told otherwise, and half of that for up to fifty JVMs.
+func (p *fleetPlan) most() int64 {
+	most := agent.Default().MaxMemory
+	if p.jvms <= 50 {
+		most /= 2
+	}
+	return most
+}
+
+// parseFleet reads GOPROF_FLEET: "50,10,20m", or "200,5,10m,2".
 func parseFleet(t *testing.T) fleetPlan {
 	t.Helper()
 	text := os.Getenv("GOPROF_FLEET")
@@ -38,15 +52,19 @@ func parseFleet(t *testing.T) fleetPlan {
 		t.Skip("takes long: GOPROF_FLEET=50,10,20m sets JVMs at a time, how many come and go in a minute, and for how long")
 	}
 	parts := strings.Split(text, ",")
-	if len(parts) != 3 {
-		t.Fatalf("GOPROF_FLEET=%q: want JVMs,PER MINUTE,TIME", text)
+	if len(parts) == 3 {
+		parts = append(parts, "20")
+	}
+	if len(parts) != 4 {
+		t.Fatalf("GOPROF_FLEET=%q: want JVMs,PER MINUTE,TIME,MS OF EACH SECOND", text)
 	}
 	var p fleetPlan
-	var err [3]error
+	var err [4]error
 	p.jvms, err[0] = strconv.Atoi(parts[0])
 	p.perMinute, err[1] = strconv.Atoi(parts[1])
 	p.duration, err[2] = time.ParseDuration(parts[2])
-	if err != [3]error{} || p.jvms < 1 || p.perMinute < 1 {
+	p.works, err[3] = strconv.Atoi(parts[3])
+	if err != [4]error{} || p.jvms < 1 || p.perMinute < 1 || p.works < 1 || p.works > 100 {
 		t.Fatalf("GOPROF_FLEET=%q: %v", text, err)
 	}
 	return p
@@ -67,13 +85,8 @@ func (m *fleetMember) end(now time.Time) {
 	m.ended = now
 }
 
-// fleetEvery is the interval of batches. fleetCPU and fleetMemory are the agent's bounds: if ten JVMs come in a
-// minute, that costs ten attachments.
-const (
-	fleetEvery  = 5 * time.Second
-	fleetCPU    = 0.05
-	fleetMemory = 200_000_000
-)
+// fleetCPU is the agent's bound: if ten JVMs come in a minute, that costs ten attachments.
+const fleetCPU = 0.05
 
 // TestFleet: many small JVMs come and go. The agent sees all of them, leaves none stopped, and keeps within its
 // bounds.
@@ -82,12 +95,13 @@ func TestFleet(t *testing.T) {
 	jdk := jvmtest.JDKs(t)[0]
 	port := freePort(t)
 	began := time.Now()
-	a := startAgent(t, "--every", fleetEvery.String(), "--max-cpu", fmt.Sprintf("%v%%", 100*fleetCPU),
-		"--max-memory", strconv.Itoa(fleetMemory), "--listen", port, "--match", "main=Guest")
+	a := startAgent(t, "--every", plan.every().String(), "--max-cpu", fmt.Sprintf("%v%%", 100*fleetCPU),
+		"--max-memory", strconv.FormatInt(plan.most(), 10), "--listen", port, "--match", "main=Guest")
 	var all, running []*fleetMember
 	start := func() {
 		m := &fleetMember{began: time.Now()}
-		m.JVM = jvmtest.Start(t, jdk, "truth.Guest", "-Xmx16m", "-Xss256k", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+		m.JVM = jvmtest.Start(t, jdk, "truth.Guest", "-Xmx16m", "-Xss256k", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+			"--", strconv.Itoa(plan.works))
 		all, running = append(all, m), append(running, m)
 	}
 	for range plan.jvms {
@@ -95,10 +109,15 @@ func TestFleet(t *testing.T) {
 	}
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
-	most := 0.0
+	var most, half, recorded float64 // half: the most memory of the first half
 	for next := time.Now(); time.Since(began) < plan.duration; <-tick.C {
 		a.noteFirst(t, running)
-		most = max(most, scrape(t, port)["goprof_agent_resident_bytes"])
+		at := scrape(t, port)
+		most = max(most, at["goprof_agent_resident_bytes"])
+		recorded = max(recorded, at[`goprof_agent_jvms{state="recorded"}`])
+		if time.Since(began) < plan.duration/2 {
+			half = most
+		}
 		if now := time.Now(); now.After(next) {
 			next = now.Add(time.Minute / time.Duration(plan.perMinute))
 			running[0].end(now)
@@ -118,23 +137,23 @@ func TestFleet(t *testing.T) {
 			t.Errorf("process %d is not as it was: %.60s, %v", m.PID, text, err)
 		}
 	}
-	judgeFleet(t, all[:plan.jvms], a, "there at the beginning")
-	judgeFleet(t, all[plan.jvms:], a, "that came later")
+	judgeFleet(t, all[:plan.jvms], a, plan.every(), "there at the beginning")
+	judgeFleet(t, all[plan.jvms:], a, plan.every(), "that came later")
 	share := (at["goprof_agent_cpu_seconds_total"] + at["goprof_agent_pause_seconds_total"]) / passed.Seconds() /
 		float64(runtime.NumCPU())
 	if share > 1.1*fleetCPU {
 		t.Errorf("the agent took %.2f %% of the host", 100*share)
 	}
-	if most > fleetMemory {
+	if most > float64(plan.most()) {
 		t.Errorf("the agent took up to %.0f bytes", most)
 	}
 	used := -at["goprof_agent_unwatched_cpu_seconds_total"]
 	for _, m := range all {
 		used += m.cpu.Seconds()
 	}
-	t.Logf("%d JVMs in %.0f s: %.2f %% of %d CPUs, at most %.0f MB, %v attachments, %v let go for memory, %v samples "+
-		"of %.1f s of CPU time, %v lost",
-		len(all), passed.Seconds(), 100*share, runtime.NumCPU(), most/1e6, at["goprof_agent_attached_total"],
+	t.Logf("%d JVMs in %.0f s, up to %.0f recorded at a time: %.2f %% of %d CPUs, at most %.0f MB (%.0f in the first "+
+		"half), %v attachments, %v let go for memory, %v samples of %.1f s of CPU time, %v lost",
+		len(all), passed.Seconds(), recorded, 100*share, runtime.NumCPU(), most/1e6, half/1e6, at["goprof_agent_attached_total"],
 		at["goprof_agent_evicted_total"], at["goprof_agent_samples_total"], used, at["goprof_agent_samples_lost_total"])
 }
 
@@ -147,8 +166,8 @@ func (a *liveAgent) noteFirst(t *testing.T, running []*fleetMember) {
 	}
 }
 
-// judgeFleet demands files of each JVM that was there for long enough.
-func judgeFleet(t *testing.T, all []*fleetMember, a *liveAgent, which string) {
+// judgeFleet demands files of each JVM that was there for long enough: twelve intervals.
+func judgeFleet(t *testing.T, all []*fleetMember, a *liveAgent, every time.Duration, which string) {
 	if len(all) == 0 {
 		return
 	}
@@ -157,7 +176,7 @@ func judgeFleet(t *testing.T, all []*fleetMember, a *liveAgent, which string) {
 		switch {
 		case !m.first.IsZero():
 			took = append(took, m.first.Sub(m.began))
-		case len(a.filesOf(t, m.PID)) == 0 && !m.ended.IsZero() && m.ended.Sub(m.began) > time.Minute:
+		case len(a.filesOf(t, m.PID)) == 0 && !m.ended.IsZero() && m.ended.Sub(m.began) > 12*every:
 			t.Errorf("process %d was there for %v, and has no file\n%s", m.PID, m.ended.Sub(m.began), &a.log)
 		}
 	}
@@ -168,7 +187,7 @@ func judgeFleet(t *testing.T, all []*fleetMember, a *liveAgent, which string) {
 	slices.Sort(took)
 	within := len(took)
 	for i, d := range took {
-		if d > 2*fleetEvery {
+		if d > 2*every {
 			within = i
 			break
 		}

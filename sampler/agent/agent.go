@@ -210,6 +210,7 @@ func (a *Agent) beat(ctx context.Context, now time.Time) {
 	hungry := a.readClocks(now)
 	a.cutBatches(now)
 	a.budget.hold(a, now)
+	a.tryDear(now)
 	a.holdMemory(now)
 	a.wake(ctx, hungry, now)
 	a.metrics.census(a.guests)

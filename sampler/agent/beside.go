@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -95,6 +96,7 @@ func (a *Agent) besides(r *record, wanted []session.AskedEvent, send func(event)
 // handleBeside takes what the recording of an event tells.
 func (a *Agent) handleBeside(g *guest, e event, now time.Time) {
 	if e.err == nil {
+		e.beside.resume(now)
 		a.start(e.beside, e.control)
 		return
 	}
@@ -117,52 +119,18 @@ func (a *Agent) refuseEvent(g *guest, name, why string, now time.Time) {
 // all are a recording and those of its events.
 func (r *record) all() []*record { return append([]*record{r}, r.beside...) }
 
-// hitCost is what a hit of a probe costs its thread at most: the breakpoint, the BPF program and one step over the
-// instruction. 0.63 us were measured (docs/events.md).
-const hitCost = time.Microsecond
-
-// hitsOf is how many hits the probes of a recording have had.
-func hitsOf(s *sampler.Stats) (n int64) {
-	for i := range s.Events {
-		n += int64(s.Events[i].Hits)
-	}
-	return n
-}
-
-// dropDear ends the recording of an event whose hits alone have cost more than half of the budget twice in a row: a
-// program that begins may throw many exceptions for a moment. Fewer samples would not help: each hit costs its thread
-// the breakpoint.
-func (b *budget) dropDear(a *Agent, g *guest, passed time.Duration, now time.Time) {
-	if b.max == 0 {
-		return
-	}
-	for _, r := range g.record.beside {
-		hits := r.hits
-		r.hits = 0
-		dear := float64(hits)*float64(hitCost) > b.max/2*b.cpus*float64(passed)
-		if r.dear, dear = dear, dear && r.dear; r.dropped || !dear {
-			continue
-		}
-		r.dropped = true
-		if d, is := r.control.(interface{ Drop() }); is {
-			d.Drop()
-		}
-		a.refuseEvent(g, r.event.Name, fmt.Sprintf("it happens %.0f times a second, and these breakpoints alone would "+
-			"cost more than half of max-cpu", float64(hits)/passed.Seconds()), now)
-	}
-}
-
 // recordBeside records the events until ctx is done, one after the other begun, each with a session of its own.
 func (t *hostTarget) recordBeside(ctx context.Context, how *Recording) {
 	done := make(chan struct{}, len(how.Beside))
 	for i := range how.Beside {
 		b := &how.Beside[i]
 		b.Begin()
-		begun := make(chan struct{}, 2)
+		begun := make(chan struct{})
+		tellBegun := sync.OnceFunc(func() { close(begun) })
 		go func() {
 			defer func() { done <- struct{}{} }()
-			defer func() { begun <- struct{}{} }()
-			if err := t.recordEvent(ctx, how, b, func() { begun <- struct{}{} }); err != nil && ctx.Err() == nil && t.Alive() {
+			defer tellBegun()
+			if err := t.keepEvent(ctx, how, b, tellBegun); err != nil && ctx.Err() == nil && t.Alive() {
 				b.Failed(err)
 			}
 		}()
@@ -173,8 +141,25 @@ func (t *hostTarget) recordBeside(ctx context.Context, how *Recording) {
 	}
 }
 
-// recordEvent records one event.
-func (t *hostTarget) recordEvent(ctx context.Context, how *Recording, b *Beside, begun func()) error {
+// keepEvent records one event. Where it was dropped, it is recorded again when the agent says so.
+func (t *hostTarget) keepEvent(ctx context.Context, how *Recording, b *Beside, begun func()) error {
+	again := make(chan struct{}, 1)
+	for {
+		if err := t.recordEvent(ctx, how, b, begun, again); err != nil {
+			return err
+		}
+		select {
+		case <-again:
+			b.Begin()
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// recordEvent records one event until ctx is done, or the event is dropped.
+func (t *hostTarget) recordEvent(ctx context.Context, how *Recording, b *Beside, begun func(), again chan struct{},
+) error {
 	s, err := session.Attach(t.jvm.PID)
 	if err != nil {
 		return err
@@ -183,7 +168,7 @@ func (t *hostTarget) recordEvent(ctx context.Context, how *Recording, b *Beside,
 	ctx, drop := context.WithCancel(ctx)
 	defer drop()
 	opt := session.RecordOptions{Sink: versioned{b.Sink, t.host.version}, Lean: true, Part: b.Event.Name}
-	governed := &eventControl{drop: drop, base: how.Settings.interval()}
+	governed := &eventControl{drop: drop, again: again, base: how.Settings.interval()}
 	if states, is := waits[b.Event.Name]; is {
 		opt.Mode, opt.Engine, opt.Interval = session.WaitingMode, session.PtraceEngine, how.Interval
 		opt.Pace, opt.Weight, opt.LeaveIdle = new(atomic.Int64), profile.WallTime, true
@@ -215,6 +200,7 @@ type eventControl struct {
 	pace   *atomic.Int64
 	base   time.Duration // the interval of CPU time that was asked for
 	drop   func()
+	again  chan<- struct{}
 }
 
 // Govern makes samples rarer as those of CPU time are.
@@ -229,3 +215,11 @@ func (c *eventControl) Govern(interval time.Duration, share float64) bool {
 
 // Drop ends the recording.
 func (c *eventControl) Drop() { c.drop() }
+
+// Again has it begin anew.
+func (c *eventControl) Again() {
+	select {
+	case c.again <- struct{}{}:
+	default: // it was asked to already
+	}
+}

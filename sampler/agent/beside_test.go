@@ -91,38 +91,88 @@ func TestBudgetCountsEvents(t *testing.T) {
 	}
 }
 
+// hit lets so many seconds pass, with hits of the first JVM's probes.
+func (d *driven) hit(aSecond uint64, seconds int) {
+	for range seconds {
+		d.w.use(2, 100*time.Millisecond)
+		d.w.mu.Lock()
+		st := &d.w.jvms[2].beside["alloc"].st
+		if st.Events == nil {
+			st.Events = []sampler.EventCount{{Name: "alloc"}}
+		}
+		if !d.w.jvms[2].beside["alloc"].dropped {
+			st.Events[0].Hits += aSecond
+		}
+		d.w.mu.Unlock()
+		d.beats(1)
+	}
+}
+
+// mostHits is how many hits a second the budget permits.
+func (d *driven) mostHits() uint64 {
+	return uint64(d.settings.MaxCPU / 2 * float64(d.w.CPUs()) * float64(time.Second/hitCost))
+}
+
 // TestDearEventsAreDropped: each hit of a probe costs its thread the breakpoint, whether it becomes a sample or not. A
 // single burst of hits drops nothing.
 func TestDearEventsAreDropped(t *testing.T) {
 	d := drivenWithEvents(t, 0.01)
-	hit := func(aSecond uint64) {
-		for range 12 {
-			d.w.use(2, 100*time.Millisecond)
-			d.w.mu.Lock()
-			st := &d.w.jvms[2].beside["alloc"].st
-			if st.Events == nil {
-				st.Events = []sampler.EventCount{{Name: "alloc"}}
-			}
-			st.Events[0].Hits += aSecond
-			d.w.mu.Unlock()
-			d.beats(1)
-		}
-	}
-	half := uint64(d.settings.MaxCPU / 2 * 2 * float64(time.Second/hitCost))
-	if hit(half / 2); d.alloc().dropped {
+	half := d.mostHits()
+	if d.hit(half/2, 12); d.alloc().dropped {
 		t.Error("it is dropped at half of what it may cost")
 	}
 	d.w.mu.Lock()
 	d.w.jvms[2].beside["alloc"].st.Events[0].Hits += 100 * half
 	d.w.mu.Unlock()
-	if hit(half / 2); d.alloc().dropped {
+	if d.hit(half/2, 12); d.alloc().dropped {
 		t.Error("it is dropped for a single burst")
 	}
-	hit(2 * half)
+	d.hit(2*half, 12)
 	if !d.alloc().dropped || d.stateOf(2) != recorded {
 		t.Errorf("dropped: %v, and the JVM is %v", d.alloc().dropped, d.stateOf(2))
 	}
 	if text := strings.Join(d.said, "\n"); strings.Count(text, "without event alloc: it happens") != 1 {
 		t.Errorf("said %q", d.said)
+	}
+}
+
+// TestDroppedEventsAreTriedAgain: after a minute, and after two where they were too dear again. Then one dear look is
+// enough. An event that is no longer too dear stays.
+func TestDroppedEventsAreTriedAgain(t *testing.T) {
+	d := drivenWithEvents(t, 0.01)
+	dear := 4 * d.mostHits()
+	d.until(t, dear, func() bool { return d.alloc().dropped })
+	if wait := d.until(t, dear, func() bool { return !d.alloc().dropped }); wait < dearAgain || wait > 2*dearAgain {
+		t.Errorf("it was tried again after %v", wait)
+	}
+	wait := d.until(t, dear, func() bool { return d.alloc().dropped })
+	if wait > 2*holdEvery {
+		t.Errorf("it was dropped again after %v", wait)
+	}
+	if wait = d.until(t, dear, func() bool { return !d.alloc().dropped }); wait < 2*dearAgain || wait > 3*dearAgain {
+		t.Errorf("it was tried a second time after %v", wait)
+	}
+	if d.hit(1, 180); d.alloc().dropped || d.alloc().resumes != 2 {
+		t.Errorf("dropped: %v, after %d attempts", d.alloc().dropped, d.alloc().resumes)
+	}
+	var page strings.Builder
+	d.Metrics().Write(&page)
+	for _, line := range []string{`event_dropped_total{event="alloc"} 2`, `event_retried_total{event="alloc"} 2`} {
+		if !strings.Contains(page.String(), "goprof_agent_"+line+"\n") {
+			t.Errorf("no %s in\n%s", line, &page)
+		}
+	}
+}
+
+// until lets seconds pass until something is so.
+func (d *driven) until(t *testing.T, aSecond uint64, is func() bool) time.Duration {
+	t.Helper()
+	for from := d.now; ; d.hit(aSecond, 1) {
+		if is() {
+			return d.now.Sub(from)
+		}
+		if d.now.Sub(from) > time.Hour {
+			t.Fatal("it does not come")
+		}
 	}
 }

@@ -291,6 +291,8 @@ type fakeBeside struct {
 	share   float64
 	st      sampler.Stats
 	dropped bool
+	resumes int
+	begin   func() // begins it anew
 }
 
 // recordBeside takes one sample of an event. There is none called "none".
@@ -310,6 +312,10 @@ func (t *fakeTarget) recordBeside(b *Beside) {
 	}
 	t.j.beside[b.Event.Name] = control
 	t.w.mu.Unlock()
+	control.begin = func() {
+		b.Begin()
+		b.Started(control)
+	}
 	b.Started(control)
 }
 
@@ -330,4 +336,12 @@ func (f *fakeBeside) Drop() {
 	f.w.mu.Lock()
 	defer f.w.mu.Unlock()
 	f.dropped = true
+}
+
+func (f *fakeBeside) Again() {
+	f.w.mu.Lock()
+	f.dropped, f.st = false, sampler.Stats{}
+	f.resumes++
+	f.w.mu.Unlock()
+	f.begin()
 }

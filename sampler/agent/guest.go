@@ -65,7 +65,9 @@ type record struct {
 	event   session.AskedEvent // what one of these is of
 	hits    int64              // of the event's probes, since the budget was last held
 	dear    bool               // the event was too dear when it was looked at last
-	dropped bool               // it was so twice in a row
+	dropped bool               // it was so twice in a row, and is not recorded
+	drops   int                // how often it was dropped
+	again   time.Time          // when it is tried again; zero while it begins; then when it has begun
 }
 
 // lookCounts are what an engine has counted.

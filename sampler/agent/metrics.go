@@ -33,7 +33,7 @@ type Metrics struct {
 }
 
 // eventMetrics are those of one event. The configuration names the events, so they are few.
-type eventMetrics struct{ samples, refused int64 }
+type eventMetrics struct{ samples, refused, dropped, retried int64 }
 
 // float is an atomic float64.
 type float struct{ bits atomic.Uint64 }
@@ -68,6 +68,19 @@ func (m *Metrics) refuseEvent(name string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.ofEvent(name).refused++
+}
+
+// dropEvent counts an event that was dropped as too dear, and retryEvent one that is tried again.
+func (m *Metrics) dropEvent(name string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.ofEvent(name).dropped++
+}
+
+func (m *Metrics) retryEvent(name string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.ofEvent(name).retried++
 }
 
 // countEvent counts the samples of a batch of an event.
@@ -211,6 +224,10 @@ func (m *Metrics) writeEvents(w io.Writer) {
 		{"event_samples_total", "Samples of events in batches.", func(e *eventMetrics) int64 { return e.samples }},
 		{"event_refused_total", "Times that a JVM was recorded without an event.",
 			func(e *eventMetrics) int64 { return e.refused }},
+		{"event_dropped_total", "Times that an event of a JVM was dropped, as its hits alone cost too much.",
+			func(e *eventMetrics) int64 { return e.dropped }},
+		{"event_retried_total", "Times that an event which was dropped was tried again.",
+			func(e *eventMetrics) int64 { return e.retried }},
 	} {
 		fmt.Fprintf(w, "# HELP %s%s %s\n# TYPE %[1]s%[2]s counter\n", prefix, of.name, of.help)
 		for _, name := range slices.Sorted(maps.Keys(m.events)) {

@@ -35,10 +35,23 @@ func (r *recording) findContexts() {
 
 // link is the span of n samples with that context. Each sample is counted once.
 func (c *contexts) link(of *look.Context, n int64) profile.Link {
-	switch of.State {
+	c.count(of.State, n)
+	return linkOf(of)
+}
+
+// linkOf is the span of a context.
+func linkOf(of *look.Context) profile.Link {
+	if of.State != look.ContextRead {
+		return profile.Link{}
+	}
+	return profile.Link{Trace: of.Trace, Span: of.Span}
+}
+
+// count counts n samples whose context is in that state. n is negative where samples turn out to be none.
+func (c *contexts) count(state look.ContextState, n int64) {
+	switch state {
 	case look.ContextRead:
 		c.links.Read += n
-		return profile.Link{Trace: of.Trace, Span: of.Span}
 	case look.ContextNone:
 		c.links.None += n
 	case look.ContextInvalid:
@@ -52,7 +65,6 @@ func (c *contexts) link(of *look.Context, n int64) profile.Link {
 			c.links.NotStopped += n
 		}
 	}
-	return profile.Link{}
 }
 
 // account is nil where the process publishes nothing.

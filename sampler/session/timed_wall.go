@@ -21,8 +21,6 @@ type toldLook struct {
 	rooted bool  // in the profile a thread stands above the stack
 	until  int64 // the last look that was told, 0 if none was
 	began  int64 // the first look
-
-	context look.Context
 }
 
 // rememberLook keeps a look's stack, which stands in leafed with its state, and its thread.
@@ -30,8 +28,7 @@ func (r *recording) rememberLook(st *standing, snap *look.Look, stack *profile.S
 	if r.timed == nil {
 		return
 	}
-	st.told = toldLook{thread: r.threadOf(snap, stack), why: stack.Truncated, rooted: root != "", began: snap.When,
-		context: snap.Context}
+	st.told = toldLook{thread: r.threadOf(snap, stack), why: stack.Truncated, rooted: root != "", began: snap.When}
 	r.keepFrames(st)
 }
 
@@ -117,7 +114,7 @@ func (r *recording) tellLook(st *standing, state profile.State, looks int64, d t
 		at = min(st.told.until+int64(r.opt.Interval), st.tally.Last())
 	}
 	t.sample = profile.Sample{At: t.clock.at(at), Thread: st.told.thread, Stack: r.toldStack(st, state), State: state,
-		Count: looks, Wall: true, Span: max(d, 0), Event: t.part, Link: r.contexts.link(&st.told.context, looks)}
+		Count: looks, Wall: true, Span: max(d, 0), Event: t.part, Link: linkOf(&st.context)}
 	t.sink.Sample(&t.sample)
 	return true
 }

@@ -25,6 +25,8 @@ type standing struct {
 	state profile.State // without ready
 	idle  bool          // the thread is one of the JVM's own, and such threads are not asked for
 
+	context look.Context
+
 	// What of the tally has been counted.
 	looks, readyLooks int64
 	time, readyTime   time.Duration
@@ -82,7 +84,7 @@ func (r *recording) takeWall(snap *look.Look) {
 		r.forgetLook(old)
 		delete(s.of, snap.TID)
 	}
-	st := &standing{tid: snap.TID, tally: snap.Tally}
+	st := &standing{tid: snap.TID, tally: snap.Tally, context: snap.Context}
 	if !r.follow(snap) {
 		return
 	}
@@ -186,6 +188,7 @@ func (r *recording) countAgain(st *standing, state profile.State, at profile.Pla
 		return
 	}
 	r.profile.Again(at, looks, d)
+	r.contexts.count(st.context.State, looks)
 	r.sampled[st.tid] = r.sampled[st.tid] || looks > 0
 }
 

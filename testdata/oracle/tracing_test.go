@@ -160,5 +160,48 @@ func TestTraceContext(t *testing.T) {
 		if n := l.Read + l.None + l.Invalid + l.Half + l.Unreadable + l.NotStopped; n != p.Counts.Samples() {
 			t.Errorf("the account has %d samples of %d", n, p.Counts.Samples())
 		}
+		t.Run("wall", func(t *testing.T) { wallLinks(t, s) })
 	})
+}
+
+// wallLinks: a recording of wall-clock time accounts for each of its looks, also where no file keeps single ones. Where
+// one does, both have the same looks with a span.
+func wallLinks(t *testing.T, s *session.Session) {
+	for _, sink := range []*linkCounter{nil, {}} {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		opt := session.RecordOptions{Mode: session.WallMode, Interval: 10 * time.Millisecond, Engine: session.PtraceEngine}
+		if sink != nil {
+			opt.Sink = sink
+		}
+		p, sum, err := s.Record(ctx, opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%d looks: %v", p.Counts.Samples(), sum.Links)
+		l := sum.Links
+		if l == nil || l.Read == 0 || l.NotStopped == 0 {
+			t.Fatalf("account of spans: %+v", l)
+		}
+		if n := l.Read + l.None + l.Invalid + l.Half + l.Unreadable + l.NotStopped; n != p.Counts.Samples() {
+			t.Errorf("the account has %d looks of %d", n, p.Counts.Samples())
+		}
+		if sink != nil && sink.known != l.Read {
+			t.Errorf("%d looks with a span were told, and the account has %d", sink.known, l.Read)
+		}
+	}
+}
+
+// linkCounter counts looks with a span.
+type linkCounter struct{ known int64 }
+
+func (c *linkCounter) Begin(profile.Instant, profile.Meta)         {}
+func (c *linkCounter) ThreadStart(profile.Instant, profile.Thread) {}
+func (c *linkCounter) ThreadEnd(profile.Instant, profile.Thread)   {}
+func (c *linkCounter) Tick(profile.Instant, int)                   {}
+
+func (c *linkCounter) Sample(s *profile.Sample) {
+	if s.Link.Known() {
+		c.known += s.Looks()
+	}
 }

@@ -138,8 +138,8 @@ func (b *bench) printLoaded(all []way, rounds map[way][]stops) {
 		fmt.Fprintf(b.out, "%-36s %8d stops %20v %20v %20v %9.0f %20v", w, n, of(meanHeld), of(heldAt(0.5)),
 			of(heldAt(0.99)), slices.Max(each(rounds[w], heldAt(1))), inAll)
 		theirs := rounds[yardstickOf(all[:i], w)]
-		fmt.Fprintf(b.out, " %18s %18s %20v\n", heldRatios(rounds[w], theirs, meanHeld), heldRatios(rounds[w], theirs, allHeld),
-			of(func(s stops) float64 { return sum(s.wait) / float64(max(len(s.wait), 1)) }))
+		fmt.Fprintf(b.out, " %18s %18s %20v\n", heldRatios(rounds[w], theirs, meanHeld),
+			heldRatios(rounds[w], theirs, allHeld), of(func(s stops) float64 { return sum(s.wait) / float64(max(len(s.wait), 1)) }))
 	}
 }
 

@@ -15,9 +15,9 @@ import (
 // What Go's runtime does to a sampling thread, and how it does so less often.
 //
 // The sampling thread sleeps without telling Go's scheduler (SleepUntil). So to Go it runs all the time. sysmon, an OS
-// thread of Go's runtime, looks each 10 ms whether a goroutine has run for 10 ms (runtime/proc.go, sysmon, retake). Each
-// time it sends the sampling thread a SIGURG. The sampling thread wakes up, is handed to another OS thread of Go's, and
-// gets its turn back from there. At 19 Hz this took two fifths of goprof's CPU time (docs/performance.md).
+// thread of Go's runtime, looks each 10 ms whether a goroutine has run for 10 ms (runtime/proc.go, sysmon, retake).
+// Each time it sends the sampling thread a SIGURG. The sampling thread wakes up, is handed to another OS thread of
+// Go's, and gets its turn back from there. At 19 Hz this took a third of goprof's CPU time (docs/performance.md).
 //
 // sysmon cannot be told to leave a thread alone. But the kernel may let an ordinary thread sleep longer than it asked,
 // by the thread's timer slack: then the thread wakes up together with others, or at the end of the slack. So sysmon
@@ -51,8 +51,8 @@ func restSysmon() {
 func slackFile(tid int) string { return "/proc/" + strconv.Itoa(tid) + "/timerslack_ns" }
 
 // findSysmon is the OS thread that sleeps by nanosleep(2); 0 is none. In Go's runtime that is usleep. Nobody else
-// sleeps in it for long: a goroutine that sleeps is in no system call. sysmon is the first thread that Go starts,
-// so of two that are found it is the one with the lower number.
+// sleeps in it for long: a goroutine that sleeps is in no system call. sysmon is the first thread that Go starts, so of
+// two that are found it is the one with the lower number.
 func findSysmon() (lowest int) {
 	tasks, _ := os.ReadDir("/proc/self/task")
 	sleeps := strconv.Itoa(unix.SYS_NANOSLEEP) + " "

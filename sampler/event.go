@@ -43,8 +43,6 @@ type Event struct {
 	// taken and stands for its own amount. A smaller one is taken with a probability of amount / Interval and then
 	// stands for Interval. So on the average the samples stand for all that happened, whatever program runs.
 	Interval uint64
-	// Most bounds the samples in a second; 0: only the run's own bound does.
-	Most float64
 	// Copies are read in the moment of a hit, one after the other. Look.Event.Data has all, MaxCopies bytes at most.
 	Copies []Copy
 }

@@ -259,8 +259,8 @@ func (r *eventRun) takeHints() {
 	}, true)
 }
 
-// wait sleeps until a ring has something, or for a tick; before that it rests. Like ptrace.SleepUntil, wait does not tell Go's scheduler. A
-// Lean run does: hundreds of runs would keep all of Go's processors while they sleep.
+// wait rests, and then sleeps until a ring has something, or for a tick. Like ptrace.SleepUntil, wait does not tell
+// Go's scheduler. A Lean run does: hundreds of runs would keep all of Go's processors while they sleep.
 func (r *eventRun) wait() {
 	for i := range r.polls {
 		r.polls[i].Revents = 0

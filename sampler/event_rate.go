@@ -3,7 +3,6 @@
 package sampler
 
 import (
-	"cmp"
 	"sync/atomic"
 	"time"
 
@@ -62,8 +61,7 @@ func (r *eventRun) boundRates(window int64) {
 		now := atomic.LoadUint64(&p.counts.Interval)
 		hits, amount := atomic.LoadUint64(&p.counts.Hits), atomic.LoadUint64(&p.counts.Amount)
 		asked := min(max(r.list[p.number].Interval, 1)*uint64(r.thinness()), maxInterval)
-		most := min(r.most, cmp.Or(r.list[p.number].Most, r.most))
-		next := fittingInterval(max(now, asked), asked, hits, amount, max(rate/most, cost))
+		next := fittingInterval(max(now, asked), asked, hits, amount, max(rate/r.most, cost))
 		p.longest = max(p.longest, next)
 		atomic.StoreUint64(&p.counts.Interval, next)
 	}

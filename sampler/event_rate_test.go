@@ -74,19 +74,6 @@ func TestFewSamplesTellNoRate(t *testing.T) {
 	}
 }
 
-// TestMostOfAnEvent: an event with a bound of its own is thinned out by that bound, another one by the run's.
-func TestMostOfAnEvent(t *testing.T) {
-	r := &eventRun{Events: &Events{list: []Event{{Interval: 10, Most: 100}, {Interval: 10}}}, most: mostSamples,
-		counts: []EventCount{{Taken: 100}, {Taken: 100}}}
-	for i := range r.list {
-		r.probes = append(r.probes, eventProbe{number: i, counts: &eventCounts{Interval: 10, Hits: 100, Amount: 1000}})
-	}
-	r.boundRates(rateWindow) // 1,000 samples a second of each
-	if got, other := r.probes[0].counts.Interval, r.probes[1].counts.Interval; got != 110 || other != 10 {
-		t.Errorf("intervals %d and %d, not 110 and 10", got, other)
-	}
-}
-
 // TestThinnedCounters: of a counter of the kernel one sample in so many is taken, and stands for all of them.
 func TestThinnedCounters(t *testing.T) {
 	r := &eventRun{Events: NewEvents(1, cpus.Here(), []Event{{Name: "page-faults", Interval: 16}}, false), fewer: 2,

@@ -74,7 +74,7 @@ func (p *part) choose(talk io.Writer) error {
 		return attachError(p.pid, err)
 	}
 	p.engine = c.Engine
-	if c.Note != "" && !p.flags.quiet {
+	if c.Note != "" && !p.flags.quiet && !p.flags.kernel { // with --kernel the account says it
 		tellNotes(talk, []profile.Note{{Name: "engine", Text: c.Note, Remedy: c.Remedy}})
 	}
 	return nil

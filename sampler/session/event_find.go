@@ -117,10 +117,6 @@ func MayNeedProbes(name string) bool {
 
 // preset finds the first way that works. If none does, it returns the first failure, which says most.
 func (s *Session) preset(p *EventPreset, every uint64) (*EventPlan, error) {
-	most := 0.0
-	if every == 0 && p.Unit == profile.Bytes {
-		most = usualMost
-	}
 	if every == 0 {
 		every = p.Every
 	}
@@ -129,9 +125,6 @@ func (s *Session) preset(p *EventPreset, every uint64) (*EventPlan, error) {
 		plan := &EventPlan{Name: p.Name, Unit: p.Unit, Note: p.ways[i].note}
 		err := s.try(plan, &p.ways[i], every)
 		if err == nil {
-			for i := range plan.list {
-				plan.list[i].Most = most
-			}
 			return plan, nil
 		}
 		plan.Close()

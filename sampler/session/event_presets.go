@@ -58,12 +58,7 @@ const (
 	libc   = "libc"
 )
 
-const (
-	defaultAllocEvery = 512 << 10
-	// usualMost bounds the samples of an event in a second where the user has asked for no interval. What a sample costs
-	// the program beside other work is then less than what async-profiler costs it (docs/events.md).
-	usualMost = 1000
-)
+const defaultAllocEvery = 512 << 10
 
 // eventPresets are all presets, in the order in which they are listed.
 //

@@ -114,7 +114,8 @@ func (r *recording) kernelNotes(stats *sampler.Stats) []profile.Note {
 		return nil
 	case stats.KernelHidden:
 		return []profile.Note{{Name: "kernel-frames", Remedy: "sudo goprof ..., or sysctl kernel.perf_event_paranoid=1",
-			Text: "the kernel does not let goprof see its part of stacks, nor samples of threads that are there"}}
+			Text: "the kernel does not let goprof see its part of stacks, nor samples of threads that are there: the time " +
+				"of system calls is given to what comes after them"}}
 	case r.kernelErr != nil:
 		return []profile.Note{{Name: "kernel-names", Remedy: "sysctl kernel.kptr_restrict=0",
 			Text: "the kernel's functions have no names: " + r.kernelErr.Error()}}

@@ -217,7 +217,7 @@ func TestWaitsBesideOthers(t *testing.T) {
 		for stack, n := range stacks {
 			theirs[stack[strings.LastIndexByte(stack, ';')+1:]] += time.Duration(n)
 		}
-		t.Logf("%v: %d waits, %d lost", jdk, sum.Switches.Waits, sum.Lost)
+		t.Logf("%v: %d waits, lost %v", jdk, sum.Switches.Waits, sum.LostBy)
 		for name, want := range told {
 			leaf := waitingLeaves[name]
 			class := strings.TrimSuffix(leaf[strings.Index(leaf, ": ")+2:], "]")

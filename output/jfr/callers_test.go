@@ -11,7 +11,8 @@ import (
 )
 
 // TestSharedCallers: stacks that end in the same frames, in the same numbers or in the same bytes come back as they
-// were. The file is of two writers, in some chunks each: the second one's keys mean something else than the first one's.
+// were. The file is of two writers, in some chunks each: the second one's keys mean something else than the first
+// one's.
 func TestSharedCallers(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var file bytes.Buffer

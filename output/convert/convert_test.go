@@ -255,15 +255,15 @@ type broken struct{}
 func (broken) Write([]byte) (int, error) { return 0, errBroken }
 
 // BenchmarkConvert converts a million samples of 5,000 different stacks of 60 frames, beginning with the opening of
-// the file. cpu-s/million is the user and system time of a million samples. x-reading is the ratio to the time of reading
-// alone in the same run: on a machine with other work the time varies, and the ratio hardly does.
+// the file. cpu-s/million is the user and system time of a million samples. x-reading is the ratio to the time of
+// reading alone in the same run: on a machine with other work the time varies, and the ratio hardly does.
 func BenchmarkConvert(b *testing.B) { benchmarkConvert(b, million(b, 5000)) }
 
 // BenchmarkConvertDifferent is BenchmarkConvert with a different stack for each sample.
 func BenchmarkConvertDifferent(b *testing.B) { benchmarkConvert(b, million(b, samples)) }
 
-// BenchmarkConvertRecorded is BenchmarkConvert of a recording by goprof, again and again until it has a million samples.
-// scripts/convert.sh records one.
+// BenchmarkConvertRecorded is BenchmarkConvert of a recording by goprof, again and again until it has a million
+// samples. scripts/convert.sh records one.
 func BenchmarkConvertRecorded(b *testing.B) {
 	name := os.Getenv("GOPROF_CONVERT")
 	if name == "" {

@@ -5,26 +5,29 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"goprof/profile"
 )
 
 // TestSharedCallers: stacks that end in the same frames, in the same numbers or in the same bytes come back as they
-// were. The file is of two writers: the second one's keys mean something else than the first one's.
+// were. The file is of two writers, in some chunks each: the second one's keys mean something else than the first
+// one's.
 func TestSharedCallers(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var file bytes.Buffer
 	var want []string
 	for _, of := range []string{"shop", "bank"} {
 		w := NewWriter(&file, Options{})
-		for range 4000 {
+		for i := range 4000 {
 			s := randomStack(random, of)
 			want = append(want, stackText(s))
-			if err := w.Sample(&profile.Sample{At: moment(0), Thread: worker, Stack: s, CPU: 1}); err != nil {
+			at := moment(time.Duration(i) * 50 * time.Millisecond)
+			if err := w.Sample(&profile.Sample{At: at, Thread: worker, Stack: s, CPU: 1}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		finish(t, w, moment(1))
+		finish(t, w, moment(200*time.Second))
 	}
 	numbers, shared := map[uint64]string{}, 0
 	r := NewReader(bytes.NewReader(file.Bytes()), int64(file.Len()), func(name string, _ bool) bool {
@@ -117,5 +120,27 @@ func TestTable(t *testing.T) {
 	}
 	if got := table.last(7); got != "first" {
 		t.Errorf("the last of 7: %q", got)
+	}
+}
+
+// TestCallersOfEachChunk: a chunk has the methods of its stacks, also if the last chunk's stack had the same callers.
+func TestCallersOfEachChunk(t *testing.T) {
+	var file bytes.Buffer
+	w := NewWriter(&file, Options{})
+	stack := stackOn(javaFrame(profile.C2, "shop.Cart.add", 1, 1))
+	for i := range 2 {
+		at := moment(time.Duration(i) * 2 * maxChunkLength)
+		if err := w.Sample(&profile.Sample{At: at, Thread: worker, Stack: stack, CPU: 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	finish(t, w, moment(2*maxChunkLength))
+	r := eachEvent(t, bytes.NewReader(file.Bytes()), func(e *Event) {
+		if e.Name == "jdk.ExecutionSample" && stackText(e.Stack) != stackText(stack) {
+			t.Errorf("%s\nwant\n%s", stackText(e.Stack), stackText(stack))
+		}
+	})
+	if r.Chunks() != 2 {
+		t.Errorf("%d chunks", r.Chunks())
 	}
 }

@@ -129,7 +129,8 @@ type pools struct {
 	lastTID  map[int]profile.Thread // and in the one before
 
 	stackOf stackIndex
-	seenOf  map[stackHash]uint64 // keys of stacks by their frames: a cache before stackOf
+	seenOf  numberTable // keys of stacks by their frames: a cache before stackOf
+	sharing sharing
 	seeds   [2]uint64
 	scratch []byte
 }
@@ -146,7 +147,6 @@ func newPools() *pools {
 		byTID:    make(map[int]profile.Thread),
 		lastTID:  make(map[int]profile.Thread),
 		stackOf:  stackIndex{seed: maphash.MakeSeed()},
-		seenOf:   make(map[stackHash]uint64),
 		seeds:    [2]uint64{rand.Uint64(), rand.Uint64()},
 	}
 	p.forget()
@@ -185,7 +185,8 @@ func (p *pools) reset() {
 	p.byTID, p.lastTID = p.lastTID, p.byTID
 	clear(p.byTID)
 	p.stackOf.reset()
-	clear(p.seenOf)
+	p.seenOf.reset()
+	p.sharing.reset()
 }
 
 // size is about how much memory a chunk's constants take. A map's entry counts as much as its key and value.
@@ -193,7 +194,7 @@ func (p *pools) size() int {
 	data := len(p.sources) + len(p.symbols.data) + len(p.classes.data) + len(p.methods.data) + len(p.stacks.data) +
 		len(p.threads.data)
 	entries := p.symbols.count + p.classes.count + 2*p.methods.count + 2*p.threads.count
-	return data + 16*len(p.stackOf.slots) + 32*len(p.seenOf) + 64*entries
+	return data + 16*len(p.stackOf.slots) + 32*p.seenOf.used + 64*entries
 }
 
 // markWritten reports whether the chunk has the constant already, and notes that it does from now on.
@@ -349,8 +350,9 @@ func (p *pools) stack(s *profile.Stack, number uint64) uint64 {
 	if number == 0 {
 		hash = p.hash(s)
 	}
-	if key, ok := p.seenOf[hash]; ok {
-		return key
+	seen := p.seenOf.find(hash)
+	if *seen != 0 {
+		return *seen
 	}
 	b := appendBool(p.scratch[:0], s.Truncated != profile.Whole)
 	n := len(s.Frames)
@@ -358,17 +360,14 @@ func (p *pools) stack(s *profile.Stack, number uint64) uint64 {
 		n++
 	}
 	b = appendInt(b, uint64(n))
-	for i := range s.Frames {
-		b = p.frame(b, &s.Frames[i])
-	}
+	b = p.frames(b, s.Frames)
 	if s.Truncated != profile.Whole {
 		b = appendInt(b, p.method(&truncations[min(s.Truncated, profile.Other)], truncation))
 		b = append(b, 0, 0, byte(frameCPP)) // line, bytecode index
 	}
 	p.scratch = b
-	key := p.stackOf.find(&p.stacks, b)
-	p.seenOf[hash] = key
-	return key
+	*seen = p.stackOf.find(&p.stacks, b)
+	return *seen
 }
 
 // truncations are the frames that say why a stack's root is missing, as collapsed files have them.

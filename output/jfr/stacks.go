@@ -28,7 +28,7 @@ type stackMaker struct {
 	// Of the whole file: a stack keeps its number from chunk to chunk, and so do its functions.
 	funcs   map[funcText]*profile.Func
 	known   table[knownFunc] // by method: a cache before funcs
-	numbers map[profile.Fingerprint]uint64
+	numbers numberTable      // by Fingerprint
 	prints  profile.Fingerprinter
 	made    uint64 // stacks
 
@@ -93,9 +93,9 @@ func (m *stackMaker) begin(k *constants, s *schema) {
 	m.kept.clear()
 	m.frames = s.plainFrames()
 	m.all = 0
-	if m.funcs == nil || max(len(m.funcs), len(m.numbers)) > maxFuncs {
+	if m.funcs == nil || max(len(m.funcs), m.numbers.used) > maxFuncs {
 		m.funcs = make(map[funcText]*profile.Func)
-		m.numbers, m.prints = make(map[profile.Fingerprint]uint64), profile.NewFingerprinter(true)
+		m.numbers, m.prints = numberTable{}, profile.NewFingerprinter(true)
 	}
 	m.ours = s.byName["goprof.Recording"] != nil
 	m.kernelKnown = false
@@ -256,17 +256,15 @@ func (s *slabs[T]) reset() {
 
 // number is the number of a stack. A stack that was met long ago may get another one.
 func (m *stackMaker) number(s *profile.Stack) uint64 {
-	print := m.prints.Of(s)
-	n, met := m.numbers[print]
-	if !met {
-		if len(m.numbers) > maxFuncs {
-			clear(m.numbers)
-		}
-		m.made++
-		n = m.made
-		m.numbers[print] = n
+	if m.numbers.used >= maxFuncs {
+		m.numbers.reset()
 	}
-	return n
+	n := m.numbers.find(m.prints.Of(s))
+	if *n == 0 {
+		m.made++
+		*n = m.made
+	}
+	return *n
 }
 
 // fill makes frames of a stack that has room for them. Some are hidden: they only say why the stack is cut. atRoot says

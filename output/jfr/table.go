@@ -5,12 +5,12 @@ import "slices"
 // table holds a chunk's constants of one type by their keys. Small keys need no map. What the chunks before had is
 // remembered: in most files a key means the same in all chunks.
 type table[V any] struct {
-	low   []cell[V] // by key
+	low   []constantOf[V] // by key
 	rest  map[uint64]V
 	chunk uint32
 }
 
-type cell[V any] struct {
+type constantOf[V any] struct {
 	v     V
 	chunk uint32 // the last one that had the key
 }
@@ -67,5 +67,5 @@ func (t *table[V]) keepFirst(key uint64, v V) {
 	if n := int(key) + 1; n > len(t.low) {
 		t.low = slices.Grow(t.low, n-len(t.low))[:n]
 	}
-	t.low[key] = cell[V]{v, t.chunk}
+	t.low[key] = constantOf[V]{v, t.chunk}
 }

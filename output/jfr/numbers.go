@@ -1,0 +1,51 @@
+package jfr
+
+// numberTable finds numbers by hashes of 128 bits: open addressing, at most half full. A number is not 0.
+type numberTable struct {
+	slots []numbered
+	used  int
+}
+
+type numbered struct {
+	hash   [2]uint64
+	number uint64 // 0 of an empty place
+}
+
+// find is the place of a hash's number. A new hash has the number 0, and the caller sets another one at once.
+func (t *numberTable) find(hash [2]uint64) *uint64 {
+	if 2*t.used >= len(t.slots) {
+		t.grow()
+	}
+	at := t.slot(hash)
+	if at.number == 0 {
+		at.hash = hash
+		t.used++
+	}
+	return &at.number
+}
+
+// slot is where the hash is, or an empty place for it. Some hashes are numbers that follow each other.
+func (t *numberTable) slot(hash [2]uint64) *numbered {
+	h := (hash[0] ^ hash[1]) * 0x9e3779b97f4a7c15
+	most := len(t.slots) - 1
+	for i := int(h>>32) & most; ; i = (i + 1) & most {
+		if at := &t.slots[i]; at.number == 0 || at.hash == hash {
+			return at
+		}
+	}
+}
+
+func (t *numberTable) grow() {
+	old := t.slots
+	t.slots = make([]numbered, max(2*len(old), firstSlots))
+	for i := range old {
+		if old[i].number != 0 {
+			*t.slot(old[i].hash) = old[i]
+		}
+	}
+}
+
+func (t *numberTable) reset() {
+	clear(t.slots)
+	t.used = 0
+}

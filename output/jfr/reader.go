@@ -114,8 +114,8 @@ func (r *Reader) Chunks() int { return r.chunks }
 // Range is the time that the chunks that have been begun say they cover.
 func (r *Reader) Range() (from, to time.Time) { return time.Unix(0, r.from), time.Unix(0, r.to) }
 
-// Ended reports whether the last chunk that has been begun says that its recorder ended with it. The JDK's own files say
-// so where the JVM ended, goprof's where the recording was ended.
+// Ended reports whether the last chunk that has been begun says that its recorder ended with it. The JDK's own files
+// say so where the JVM ended, goprof's where the recording was ended.
 func (r *Reader) Ended() bool { return r.head.final }
 
 // maxTally bounds how many names of events are counted. The JDK knows 200.

@@ -226,8 +226,8 @@ func TestCutOff(t *testing.T) {
 	}
 }
 
-// TestNoEnd: a file of whole chunks that lacks its end says so, and one that was ended without an account, as a filtered
-// one is, does not.
+// TestNoEnd: a file of whole chunks that lacks its end says so, and one that was ended without an account, as a
+// filtered one is, does not.
 func TestNoEnd(t *testing.T) {
 	for _, ended := range []bool{false, true} {
 		var b bytes.Buffer

@@ -18,14 +18,14 @@ import (
 
 // TestDiffParts measures how often a comparison of two recordings of one JVM is wrong, with a long recording of a
 // program that does the same all the time. Each two parts of GOPROF_DIFF_SAMPLES samples, one after the other, are a
-// pair of the same program. No sample is in two pairs. The method of javac that has most samples by its own code is then
-// made slower in the second part, by 5 % of all CPU time: of the other samples so many are left out, by chance, that its
-// share becomes as large.
+// pair of the same program. No sample is in two pairs. The method of javac that has most samples by its own code is
+// then made slower in the second part, by 5 % of all CPU time: of the other samples so many are left out, by chance,
+// that its share becomes as large.
 //
 // Only the program's own threads are taken, and only what comes after five minutes: what compilers and collectors do
 // changes from minute to minute, and then the program is not the same twice.
 //
-//	scripts/hour.sh && GOPROF_DIFF_FILE=build/hour/hour.jfr go test ./testdata/oracle -run TestDiffParts -v -timeout 1h
+//	scripts/hour.sh && GOPROF_DIFF_FILE=build/hour/hour.jfr go test ./testdata/oracle -run TestDiffParts -v
 func TestDiffParts(t *testing.T) {
 	name := os.Getenv("GOPROF_DIFF_FILE")
 	if name == "" {

@@ -144,6 +144,9 @@ func TestFleet(t *testing.T) {
 	if share > 1.1*fleetCPU {
 		t.Errorf("the agent took %.2f %% of the host", 100*share)
 	}
+	if n := at[`goprof_agent_jvms{state="unsupported"}`]; n > 0 {
+		t.Errorf("%v JVMs are not recorded:\n%s", n, &a.log)
+	}
 	if most > float64(plan.most()) {
 		t.Errorf("the agent took up to %.0f bytes", most)
 	}

@@ -156,7 +156,8 @@ func TestFleet(t *testing.T) {
 	}
 	t.Logf("%d JVMs in %.0f s, up to %.0f recorded at a time: %.2f %% of %d CPUs, at most %.0f MB (%.0f in the first "+
 		"half), %v attachments, %v let go for memory, %v samples of %.1f s of CPU time, %v lost",
-		len(all), passed.Seconds(), recorded, 100*share, runtime.NumCPU(), most/1e6, half/1e6, at["goprof_agent_attached_total"],
+		len(all), passed.Seconds(), recorded, 100*share, runtime.NumCPU(), most/1e6, half/1e6,
+		at["goprof_agent_attached_total"],
 		at["goprof_agent_evicted_total"], at["goprof_agent_samples_total"], used, at["goprof_agent_samples_lost_total"])
 }
 

@@ -49,7 +49,8 @@ func writeMetrics(w io.Writer, a *agent.Agent, h *agent.ThisHost, out *outlets) 
 		{"cpu_visits_others_total", "counter", "Visits that met another process.", g.Others},
 		{"cpu_visits_missed_total", "counter", "Visits that were left out because their moment had passed long ago.",
 			g.Missed},
-		{"library_bytes", "gauge", "Symbols and unwind information of libraries that are kept, as they are paid for.", tables},
+		{"library_bytes", "gauge", "Symbols and unwind information of libraries, as they are paid for.",
+			tables},
 		{"library_bytes_max", "gauge", "The most of that; a JVM for which there is no room is refused as tables-full.", most},
 		{"sampling_cpu_seconds_total", "counter", "CPU time of the sampling thread.", g.CPU.Seconds()},
 	} {

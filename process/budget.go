@@ -27,6 +27,22 @@ type readBudget struct {
 	mu    sync.Mutex
 	left  uint64
 	spent uint64
+	short bool // it had no room when it was asked last
+}
+
+// TablesShort reports whether tables were left out lately because those of all processes together take all there is
+// for them. It is false again when some were dropped.
+func TablesShort() bool {
+	runTables.mu.Lock()
+	defer runTables.mu.Unlock()
+	return runTables.short
+}
+
+// TableBytes is what tables of all processes take by this account, and the most they may take.
+func TableBytes() (spent, most uint64) {
+	runTables.mu.Lock()
+	defer runTables.mu.Unlock()
+	return runTables.spent, maxTables
 }
 
 // spend takes n bytes, and reports whether they were there. A nil budget has no limit.
@@ -37,6 +53,7 @@ func (b *readBudget) spend(n uint64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if n > b.left || !b.from.spend(n) {
+		b.short = true
 		return false
 	}
 	b.left -= n
@@ -52,6 +69,7 @@ func (b *readBudget) giveBack(n uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	n = min(n, b.spent)
+	b.short = b.short && n == 0
 	b.left += n
 	b.spent -= n
 	b.from.giveBack(n)

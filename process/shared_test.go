@@ -159,6 +159,45 @@ func TestSharedPiecesArePaidInPart(t *testing.T) {
 	runtime.KeepAlive(first)
 }
 
+// TestTablesOfManyJVMs: a thousand JVMs of one libjvm have room, with the orders of its symbols. A process that has no
+// room has none of them, and goprof knows that.
+func TestTablesOfManyJVMs(t *testing.T) {
+	const jvms, symbols, names = 1000, 4096, 64 << 10 // Temurin 25.s libjvm has some 8 MB in all
+	content := make([]byte, symbols*symSize+names)
+	rand.Read(content) // no process has this content
+	size := uint64(len(content))
+	all := &readBudget{left: maxTables * size / (8 << 20)}
+	read := func() *symtab {
+		f := &elfFile{r: &fileOf{b: content}, size: size, budget: &readBudget{left: 2 * size, from: all}}
+		f.sections = []elfSection{
+			{name: ".symtab", Section64: elf.Section64{Size: symbols * symSize, Entsize: symSize, Link: 1}},
+			{name: ".strtab", Section64: elf.Section64{Off: symbols * symSize, Size: names}},
+		}
+		return f.readSymtab(".symtab")
+	}
+	kept := []*symtab{read()}
+	for i := 1; i < jvms; i++ {
+		if read() == nil {
+			t.Fatalf("JVM %d has no symbols", i+1)
+		}
+	}
+	if all.left = size; all.short {
+		t.Error("it is said that some had no room")
+	}
+	for i := 0; read() != nil; i++ {
+		if i > 2*sharedPart {
+			t.Fatal("there is no bound")
+		}
+	}
+	if !all.short {
+		t.Error("it is not said that one had no room")
+	}
+	if all.giveBack(1); all.short {
+		t.Error("it is still said")
+	}
+	runtime.KeepAlive(kept)
+}
+
 // TestFewPiecesArePaidInPart: the process that paid a piece in full may end, and others still have the piece. So
 // there is a bound.
 func TestFewPiecesArePaidInPart(t *testing.T) {

@@ -41,7 +41,11 @@ func (f *elfFile) readSymtab(section string) *symtab {
 	if err != nil {
 		return nil
 	}
-	if !f.budget.spend(s.Size / symSize * orderSize) {
+	order := s.Size / symSize * orderSize
+	if shared.paidInPart(raw) { // whoever paid for the table has paid for its order
+		order /= sharedPart
+	}
+	if !f.budget.spend(order) {
 		return nil
 	}
 	t := &symtab{raw: raw[:len(raw)/symSize*symSize], names: names}

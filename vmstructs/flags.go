@@ -68,7 +68,7 @@ var flagTypes = map[string]flagType{
 var flagNumbers = [...]string{"bool", "int", "uint", "intx", "uintx", "uint64_t", "size_t", "double", "ccstr",
 	"ccstrlist"}
 
-// flagTable finds a flag's entry by its name. It is made at the first question.
+// flagTable finds a flag's entry by its name. It is made at the first question (see ForgetFlags).
 type flagTable struct {
 	read    bool
 	entries []byte
@@ -98,6 +98,9 @@ func (vm *VM) Flag(name string) (Flag, bool) {
 	}
 	return vm.flagValue(name, typ, buf)
 }
+
+// ForgetFlags drops the table, a quarter of a megabyte, which the next question reads again.
+func (vm *VM) ForgetFlags() { vm.flagTab = flagTable{} }
 
 func (vm *VM) flagValue(name string, typ flagType, buf [8]byte) (Flag, bool) {
 	f := Flag{Name: name, Kind: typ.kind}

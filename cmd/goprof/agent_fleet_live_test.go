@@ -144,6 +144,9 @@ func TestFleet(t *testing.T) {
 	if share > 1.1*fleetCPU {
 		t.Errorf("the agent took %.2f %% of the host", 100*share)
 	}
+	if n := at[`goprof_agent_jvms{state="unsupported"}`]; n > 0 {
+		t.Errorf("%v JVMs are not recorded:\n%s", n, &a.log)
+	}
 	if most > float64(plan.most()) {
 		t.Errorf("the agent took up to %.0f bytes", most)
 	}
@@ -153,7 +156,8 @@ func TestFleet(t *testing.T) {
 	}
 	t.Logf("%d JVMs in %.0f s, up to %.0f recorded at a time: %.2f %% of %d CPUs, at most %.0f MB (%.0f in the first "+
 		"half), %v attachments, %v let go for memory, %v samples of %.1f s of CPU time, %v lost",
-		len(all), passed.Seconds(), recorded, 100*share, runtime.NumCPU(), most/1e6, half/1e6, at["goprof_agent_attached_total"],
+		len(all), passed.Seconds(), recorded, 100*share, runtime.NumCPU(), most/1e6, half/1e6,
+		at["goprof_agent_attached_total"],
 		at["goprof_agent_evicted_total"], at["goprof_agent_samples_total"], used, at["goprof_agent_samples_lost_total"])
 }
 

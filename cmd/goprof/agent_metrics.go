@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"goprof/output/shelf"
+	"goprof/process"
 	"goprof/sampler/agent"
 )
 
@@ -38,6 +39,7 @@ func serveMetrics(at net.Listener, write func(io.Writer), healthy func() bool) (
 func writeMetrics(w io.Writer, a *agent.Agent, h *agent.ThisHost, out *outlets) {
 	a.Metrics().Write(w)
 	g := h.Group()
+	tables, most := process.TableBytes()
 	for _, m := range []struct {
 		name, kind, help string
 		value            any
@@ -47,6 +49,9 @@ func writeMetrics(w io.Writer, a *agent.Agent, h *agent.ThisHost, out *outlets) 
 		{"cpu_visits_others_total", "counter", "Visits that met another process.", g.Others},
 		{"cpu_visits_missed_total", "counter", "Visits that were left out because their moment had passed long ago.",
 			g.Missed},
+		{"library_bytes", "gauge", "Symbols and unwind information of libraries, as they are paid for.",
+			tables},
+		{"library_bytes_max", "gauge", "The most of that; a JVM for which there is no room is refused as tables-full.", most},
 		{"sampling_cpu_seconds_total", "counter", "CPU time of the sampling thread.", g.CPU.Seconds()},
 	} {
 		oneMetric(w, m.name, m.kind, m.help, m.value)

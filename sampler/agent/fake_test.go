@@ -200,10 +200,10 @@ func (t *fakeTarget) Record(ctx context.Context, how Recording) (profile.Summary
 	t.w.mu.Lock()
 	t.w.own += t.w.begins
 	t.w.mu.Unlock()
-	how.Started(t)
 	for i := range how.Beside {
 		t.recordBeside(&how.Beside[i])
 	}
+	how.Started(t) // last: beats waits until the agent knows of it
 	t.w.hold(1)
 	defer t.w.hold(-1)
 	select {

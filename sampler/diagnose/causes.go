@@ -140,6 +140,10 @@ func (h Host) explainOtherProgram(pid int) Cause {
 		c.Name, c.Why, c.Remedy = "native-image", "it is a GraalVM native image: it holds no JVM",
 			"perf record -g --pid "+strconv.Itoa(pid)
 	case hotSpot:
+		if process.TablesShort() {
+			return Cause{Name: "tables-full", Why: "goprof reads so many other JVMs that there is no room for its symbols",
+				Remedy: "goprof agent --max-jvms 500"}
+		}
 		c.Name, c.Why, c.Remedy = "no-symbols", "its libjvm.so exports no tables for debuggers (gHotSpotVMStructs)",
 			h.doctor(pid)
 	default:

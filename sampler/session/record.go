@@ -112,6 +112,9 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 		r.findContexts()
 		r.beginTimed()
 		r.countAllocated()
+		if opt.Lean {
+			s.VM.ForgetFlags()
+		}
 	}) {
 		return p, p.Summary(), process.ErrSilent
 	}

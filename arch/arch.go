@@ -99,6 +99,8 @@ type Facts struct {
 	// MaxCall is the length of the longest call, MinInst that of the shortest instruction.
 	MaxCall int
 	MinInst uint32
+	// ShortJump is how far a short jump or branch leads at most, from its own begin, 0 if there are none.
+	ShortJump uint32
 
 	// Sigreturn is the code to which a signal's handler returns. SigRegs is how far above the stack pointer the
 	// interrupted registers are there, in the order and form of DecodeRegs. Sigreturn is empty for a CPU where the
@@ -148,9 +150,13 @@ type Code interface {
 	// Read reads the instruction at an offset in code. It returns false where there is none.
 	Read(code []byte, at uint32, in *Inst) bool
 
-	// Intrinsic tells whether the instruction at an offset begins code that C2 makes in one piece for an intrinsic
-	// method, which one, and where the piece ends. The name is that of HotSpot's function that makes it.
-	Intrinsic(code []byte, at uint32) (name string, end uint32)
+	// LongJumps calls each for all that looks like a jump or a branch of more than ShortJump bytes within code, and
+	// perhaps for shorter ones. The bytes are not decoded one instruction after the other, so it may be something else.
+	LongJumps(code []byte, each func(at, target uint32))
+
+	// Intrinsics calls each for code that C2 makes in one piece for an intrinsic method, in order, until each returns
+	// false. The name is that of HotSpot's function that makes it. No instruction need begin where a piece seems to.
+	Intrinsics(code []byte, each func(name string, begin, end uint32) bool)
 
 	// Pops returns how much the code behind a call takes off the stack at once: what was pushed for that call alone.
 	Pops(code []byte) uint64

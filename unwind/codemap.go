@@ -1,54 +1,68 @@
 package unwind
 
 import (
+	"iter"
 	"slices"
 
 	"goprof/arch"
 	"goprof/vmstructs"
 )
 
-// codeMap is what is known of an nmethod's code: its instructions, and which of them jump where. The nmethod's code is
-// decoded once, and what an instruction tells is found out once: the ways from several pcs have much in common.
+// codeMap is what is known of an nmethod's code: its instructions, and which of them jump where. Code is decoded where
+// the search for evidence comes to it, from the record before: at each record an instruction begins. What was decoded
+// is kept, and so is what an instruction tells: the ways from several pcs have much in common.
 type codeMap struct {
-	code []byte
-	list []instruction
-	// jumps are pairs of places in list, in order: where a jump leads, and in the lower half where it stands.
-	jumps []uint64
+	cpu    *arch.CPU
+	code   []byte
+	chunks []chunk
+	// list are the instructions that are decoded. Those of a chunk stand behind each other. A place is an index in it.
+	list  []instruction
+	jumps jumpTable
 	// pieces are what C2 made in one piece for intrinsic methods, in order.
 	pieces []piece
 	tree   inlining
-	calls  []recordedCall // by site
+	calls  []recordedCall
+	// callsAt has one more than the place in calls of the first record of a site.
+	callsAt vmstructs.SiteTable
 	// looked is how many calls' targets were looked at: see isJavaCall.
 	looked int
-	// methods are those of the tree that a route has asked for.
-	methods map[uint64]*vmstructs.Method
 	// alone: nothing is inlined into the code, if aloneKnown
 	alone, aloneKnown bool
+	charged           int // of Walker.mapped
+}
+
+// chunk is the code from one record to the next.
+type chunk struct {
+	begin    uint32
+	first, n int32 // the places of its instructions; n is 0 if they are not decoded
 }
 
 // instruction is one instruction of a codeMap.
 type instruction struct {
 	at     uint32
-	target int32 // the place in codeMap.list where a branch or a jump leads, or notInCode
-	disp   int32 // see arch.Inst
+	to     uint32 // where a branch or a jump leads, if jumps
+	disp   int32  // see arch.Inst
 	record uint32
+	len    uint8
 	flow   arch.Flow
+	kind   evidenceKind
 	// told: the evidence that the instruction is has been found out: kind, record and field (see evidence).
 	told, field bool
+	jumps       bool // it jumps to a place in its code that is known
 	swaps       bool // see arch.Inst
-	kind        evidenceKind
+	begins      bool // it is the first of its chunk
+	ends        bool // it is the last of its chunk
 }
 
-// notInCode is the target of an instruction that jumps nowhere in its code, or nobody knows where.
+// notInCode is the place of what is no instruction.
 const notInCode = -1
 
 // flowUnknown is how bytes go on that are data, or an instruction that nobody knows.
 const flowUnknown arch.Flow = 0xff
 
-// maxMapped bounds the code that all codeMaps are of, and so that of a single one. A codeMap has some 6 bytes for each
-// byte of code (perByte), and more where no compiler made the code. Only the first sight of a pc asks for one, so few
-// need to be kept.
-const maxMapped, perByte = 2 << 20, 6
+// maxMapped bounds the code that all codeMaps are of, and so that of a single one. A codeMap has some 8 bytes for each
+// byte of code (perByte) if all of it is decoded. Only the first sight of a pc asks for one, so few need to be kept.
+const maxMapped, perByte = 2 << 20, 8
 
 // maxListed bounds the instructions of a codeMap: compilers make fewer of as much code.
 const maxListed = maxMapped / 2
@@ -56,85 +70,139 @@ const maxListed = maxMapped / 2
 // mapCode reads an nmethod's code once.
 func (w *Walker) mapCode(b *vmstructs.Blob) *codeMap {
 	if m, ok := w.codeMaps[b]; ok {
+		w.charge(m)
 		return m
 	}
 	n := int(min(b.End-b.Begin, maxMapped+1))
 	if w.mapped += n + 64; w.mapped > maxMapped {
 		w.codeMaps, w.mapped = make(map[*vmstructs.Blob]*codeMap), n
 	}
-	m := &codeMap{}
+	m := &codeMap{cpu: w.cpu}
 	w.codeMaps[b] = m
 	if n > maxMapped {
 		return m
 	}
 	if code, err := w.vm.Code(b, nil); err == nil {
-		m.decode(w.cpu, code)
-		w.mapped += m.size() / perByte
+		m.begin(code, b.Begin, b.Records())
 	}
 	return m
 }
 
-// size is how much memory the lists take, beyond what the code's own size accounts for.
-func (m *codeMap) size() int {
-	return max(20*cap(m.list)+8*cap(m.jumps)-perByte*len(m.code), 0) + pieceSize*cap(m.pieces)
+// charge counts what a map takes beyond what the code's own size accounts for.
+func (w *Walker) charge(m *codeMap) {
+	size := max(m.size()/perByte-len(m.code), 0)
+	w.mapped += size - m.charged
+	m.charged = size
 }
 
-// decode lists the instructions and the jumps of code.
-func (m *codeMap) decode(cpu *arch.CPU, code []byte) {
-	m.code, m.list = code, make([]instruction, 0, len(code)/4)
-	jumps := 0
+// size is how much memory the lists take.
+func (m *codeMap) size() int {
+	n := len(m.code) + 12*cap(m.chunks) + 24*cap(m.list) + m.jumps.size() + pieceSize*cap(m.pieces)
+	if m.tree != nil {
+		n += m.tree.Size() + m.callsAt.Size() + 16*cap(m.calls)
+	}
+	return n
+}
+
+// begin notes where the code may be decoded from, and finds its pieces. The code stands at base.
+func (m *codeMap) begin(code []byte, base uint64, records iter.Seq[uint64]) {
+	m.code = code
+	m.chunks = append(m.chunks, chunk{})
+	last := uint32(0)
+	for pc := range records {
+		if at := pc - base; at > uint64(last) && at < uint64(len(code)) {
+			last = uint32(at)
+			m.chunks = append(m.chunks, chunk{begin: last})
+		}
+	}
+	m.findPieces()
+}
+
+// chunkAt is the number of the chunk that an offset lies in.
+func (m *codeMap) chunkAt(at uint32) int {
+	c, ok := slices.BinarySearchFunc(m.chunks, at, func(c chunk, at uint32) int { return int(c.begin) - int(at) })
+	if !ok {
+		c--
+	}
+	return c
+}
+
+// decoded decodes a chunk, if that was not done yet.
+func (m *codeMap) decoded(number int) []instruction {
+	c := &m.chunks[number]
+	if c.n == 0 {
+		m.decode(number)
+	}
+	return m.list[c.first : c.first+c.n]
+}
+
+func (m *codeMap) decode(number int) {
+	c, end := &m.chunks[number], uint32(len(m.code))
+	if number+1 < len(m.chunks) {
+		end = m.chunks[number+1].begin
+	}
+	c.first = int32(len(m.list))
 	var in arch.Inst
-	for at := uint32(0); int(at) < len(code); at += in.Len {
-		known := cpu.Read(code, at, &in)
-		if !known {
-			in = arch.Inst{Len: cpu.MinInst, Flow: flowUnknown}
+	for at := c.begin; at < end && len(m.list) < maxListed; at += in.Len {
+		if !m.cpu.Read(m.code, at, &in) {
+			in = arch.Inst{Len: m.cpu.MinInst, Flow: flowUnknown}
 		}
-		i := instruction{at: at, target: notInCode, disp: in.Disp, flow: in.Flow, swaps: in.Swaps}
+		i := instruction{at: at, len: uint8(in.Len), disp: in.Disp, flow: in.Flow, swaps: in.Swaps, begins: at == c.begin}
 		if in.HasTarget && in.Flow != arch.FlowCall {
-			i.target = int32(in.Target)
-			jumps++
+			i.to, i.jumps = in.Target, true
+			m.jumps.note(m, at, in.Target)
 		}
-		m.notePiece(cpu, at)
-		if m.list = append(m.list, i); len(m.list) > maxListed {
-			m.list = nil // nothing is known of such code
-			return
-		}
+		m.list = append(m.list, i)
 	}
-	m.endPieces()
-	m.jumps = make([]uint64, 0, jumps)
-	for n := range m.list {
-		if i := &m.list[n]; i.target != notInCode {
-			if i.target = m.place(uint32(i.target)); i.target != notInCode {
-				m.jumps = append(m.jumps, uint64(i.target)<<32|uint64(n))
-			}
-		}
+	if c.n = int32(len(m.list)) - c.first; c.n > 0 {
+		m.list[len(m.list)-1].ends = true
 	}
-	slices.Sort(m.jumps)
 }
 
 // place finds the instruction that begins at an offset, notInCode if none does.
 func (m *codeMap) place(at uint32) int32 {
-	n, ok := slices.BinarySearchFunc(m.list, at, func(i instruction, at uint32) int { return int(i.at) - int(at) })
+	if uint64(at) >= uint64(len(m.code)) || len(m.chunks) == 0 {
+		return notInCode
+	}
+	c := m.chunkAt(at)
+	n, ok := slices.BinarySearchFunc(m.decoded(c), at, func(i instruction, at uint32) int { return int(i.at) - int(at) })
 	if !ok {
 		return notInCode
 	}
-	return int32(n)
+	return m.chunks[c].first + int32(n)
+}
+
+// target is the place to which an instruction jumps, notInCode if it does not, or nobody knows where.
+func (m *codeMap) target(n int32) int32 {
+	if i := &m.list[n]; i.jumps {
+		return m.place(i.to)
+	}
+	return notInCode
 }
 
 // end is the offset behind an instruction.
-func (m *codeMap) end(n int32) uint32 {
-	if int(n)+1 < len(m.list) {
-		return m.list[n+1].at
+func (m *codeMap) end(n int32) uint32 { return m.list[n].at + uint32(m.list[n].len) }
+
+// next is the place of the instruction behind another, notInCode behind the last one.
+func (m *codeMap) next(n int32) int32 {
+	if !m.list[n].ends {
+		return n + 1
 	}
-	return uint32(len(m.code))
+	c := m.chunkAt(m.list[n].at) + 1
+	if c >= len(m.chunks) || len(m.decoded(c)) == 0 {
+		return notInCode
+	}
+	return m.chunks[c].first
 }
 
-// jumpsTo returns the jumps that lead to an instruction, as codeMap.jumps has them.
-func (m *codeMap) jumpsTo(n int32) []uint64 {
-	begin, _ := slices.BinarySearch(m.jumps, uint64(n)<<32)
-	end := begin
-	for end < len(m.jumps) && m.jumps[end]>>32 == uint64(n) {
-		end++
+// before is the place of the instruction before another, notInCode before the first one.
+func (m *codeMap) before(n int32) int32 {
+	if !m.list[n].begins {
+		return n - 1
 	}
-	return m.jumps[begin:end]
+	c := m.chunkAt(m.list[n].at) - 1
+	if c < 0 || len(m.decoded(c)) == 0 {
+		return notInCode
+	}
+	return m.chunks[c].first + m.chunks[c].n - 1
 }

@@ -1,10 +1,14 @@
 package unwind
 
 import (
+	"encoding/binary"
+	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"goprof/arch"
 	"goprof/arch/amd64"
+	"goprof/arch/arm64"
 )
 
 // TestCodeMap: where instructions begin, and which jumps lead where. A way through the code ends at an unknown
@@ -20,8 +24,8 @@ func TestCodeMap(t *testing.T) {
 		0xc3, // 10: ret
 		0x0f, // 11: the first half of an instruction
 	}
-	var m codeMap
-	m.decode(amd64.CPU, code)
+	m := codeMap{cpu: amd64.CPU}
+	m.begin(code, 0, slices.Values([]uint64{}))
 	for n, want := range []struct {
 		at     uint32
 		target int32
@@ -31,8 +35,10 @@ func TestCodeMap(t *testing.T) {
 		{6, 0, arch.FlowBranch}, {8, notInCode, arch.FlowBranch}, {10, notInCode, arch.FlowReturn},
 		{11, notInCode, flowUnknown},
 	} {
-		if i := &m.list[n]; i.at != want.at || i.target != want.target || i.flow != want.flow {
-			t.Errorf("instruction %d: at %d, to %d, flow %d, not %v", n, i.at, i.target, i.flow, want)
+		m.place(want.at)
+		to := m.target(int32(n))
+		if i := &m.list[n]; i.at != want.at || to != want.target || i.flow != want.flow {
+			t.Errorf("instruction %d: at %d, to %d, flow %d, not %v", n, i.at, to, i.flow, want)
 		}
 		if got := m.place(want.at); got != int32(n) {
 			t.Errorf("the instruction at %d is number %d, not %d", want.at, got, n)
@@ -41,12 +47,12 @@ func TestCodeMap(t *testing.T) {
 	if m.place(2) != notInCode || m.place(99) != notInCode || m.end(1) != 3 || m.end(7) != 12 {
 		t.Errorf("places %d, %d; ends %d, %d", m.place(2), m.place(99), m.end(1), m.end(7))
 	}
-	if j := m.jumpsTo(0); len(j) != 2 || uint32(j[0]) != 2 || uint32(j[1]) != 4 || len(m.jumpsTo(1)) != 0 {
+	if j := m.jumpsTo(0); len(j) != 2 || j[0] != 2 || j[1] != 4 || len(m.jumpsTo(1)) != 0 {
 		t.Errorf("jumps to the begin: %v, to the next: %v", j, m.jumpsTo(1))
 	}
 	var s ways
 	for range 2 { // the second search finds nothing that the first one left
-		s.begin(len(m.list))
+		s.begin()
 		s.add(4, 0)
 		s.goOn(&m, 4, 1)
 		s.goOn(&m, 4, 1)
@@ -54,10 +60,111 @@ func TestCodeMap(t *testing.T) {
 			t.Errorf("behind a branch back: %v", s.queue)
 		}
 	}
-	s.begin(len(m.list))
+	s.begin()
 	s.add(4, 0)
 	s.comeFrom(&m, 4, 1)
 	if len(s.queue) != 2 || s.queue[1].n != 1 {
 		t.Errorf("before an instruction behind a return: %v", s.queue)
+	}
+}
+
+// TestJumpsTo: the jumps to each instruction of made-up code are those that were put there, short and long ones,
+// whatever was decoded before.
+func TestJumpsTo(t *testing.T) {
+	for seed := range uint64(20) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		cpu := []*arch.CPU{amd64.CPU, arm64.CPU}[seed%2]
+		code, begins, jumps := codeWithJumps(r, cpu == amd64.CPU)
+		var records []uint64
+		for _, at := range begins {
+			if r.IntN(9) == 0 {
+				records = append(records, 4096+uint64(at))
+			}
+		}
+		m := codeMap{cpu: cpu}
+		m.begin(code, 4096, slices.Values(records))
+		for _, k := range r.Perm(len(begins)) {
+			var got, want []uint32
+			for _, n := range m.jumpsTo(m.place(begins[k])) {
+				got = append(got, m.list[n].at)
+			}
+			for from, to := range jumps {
+				if to == begins[k] {
+					want = append(want, from)
+				}
+			}
+			if slices.Sort(want); !slices.Equal(got, want) {
+				t.Fatalf("seed %d: from %v to %d, not from %v", seed, got, begins[k], want)
+			}
+		}
+		for k, at := range begins[1:] {
+			if n := m.place(at); m.before(n) != m.place(begins[k]) || m.next(m.place(begins[k])) != n {
+				t.Fatalf("seed %d: %d is not before %d", seed, begins[k], at)
+			}
+		}
+	}
+}
+
+// codeWithJumps makes code in which every fourth instruction jumps, and tells where instructions begin, and where which
+// of them jump.
+func codeWithJumps(r *rand.Rand, x86 bool) (code []byte, begins []uint32, jumps map[uint32]uint32) {
+	kinds := [][]byte{{0x48, 0x8b, 0x40, 0x10}, {0x90}, {0x74, 0}, {0x0f, 0x84, 0, 0, 0, 0}, {0xe9, 0, 0, 0, 0},
+		{0xb8, 0x0f, 0x84, 0, 0}} // the last looks like a jump in its middle
+	if !x86 {
+		kinds = [][]byte{{0x1f, 0x20, 0x03, 0xd5}, {0, 0, 0, 0x54}, {0, 0, 0, 0x14}, {0, 0, 0, 0x34}}
+	}
+	for range 400 {
+		begins = append(begins, uint32(len(code)))
+		kind := kinds[0]
+		if r.IntN(2) == 0 {
+			kind = kinds[r.IntN(len(kinds))]
+		}
+		code = append(code, kind...)
+	}
+	jumps = map[uint32]uint32{}
+	for k, at := range begins {
+		in := code[at:]
+		to := begins[r.IntN(len(begins))]
+		switch {
+		case !x86 && in[3] == 0x14:
+			binary.LittleEndian.PutUint32(in, 0x14<<24|(to-at)>>2&0x3ffffff)
+		case !x86 && in[3] != 0xd5:
+			binary.LittleEndian.PutUint32(in, uint32(in[3])<<24|(to-at)>>2&0x7ffff<<5)
+		case !x86 || in[0] == 0x48 || in[0] == 0x90 || in[0] == 0xb8:
+			continue
+		case in[0] == 0x74:
+			to = begins[max(k-r.IntN(20), 0)]
+			in[1] = byte(to - at - 2)
+		case in[0] == 0x0f:
+			binary.LittleEndian.PutUint32(in[2:], to-at-6)
+		default:
+			binary.LittleEndian.PutUint32(in[1:], to-at-5)
+		}
+		jumps[at] = to
+	}
+	return code, begins, jumps
+}
+
+// TestDecodesLittle: of 64 KB of code what is near is decoded, and not the rest.
+func TestDecodesLittle(t *testing.T) {
+	code := make([]byte, 64<<10)
+	for i := range code {
+		code[i] = 0x90
+	}
+	var records []uint64
+	for at := uint64(50); at < uint64(len(code)); at += 50 {
+		records = append(records, at)
+	}
+	m := codeMap{cpu: amd64.CPU}
+	m.begin(code, 0, slices.Values(records))
+	w := &Walker{}
+	n := m.place(40_020)
+	w.ways.begin()
+	w.ways.add(n, 0)
+	for k := 0; k < 100; k++ {
+		w.ways.comeFrom(&m, w.ways.queue[k].n, int32(k))
+	}
+	if n == notInCode || len(w.ways.queue) != 101 || len(m.list) > 600 {
+		t.Errorf("at place %d, %d instructions back, %d decoded", n, len(w.ways.queue), len(m.list))
 	}
 }

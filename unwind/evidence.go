@@ -38,12 +38,13 @@ const (
 
 // evidenceAt tells what an instruction itself says.
 func (w *Walker) evidenceAt(b *vmstructs.Blob, m *codeMap, n int32) evidence {
-	i := &m.list[n]
 	if p := m.pieceAt(n); p != nil {
 		return w.pieceEvidence(b, m, p)
 	}
+	i := &m.list[n]
 	if !i.told {
 		e := w.findEvidence(b, m, n)
+		i = &m.list[n] // the list may have grown
 		i.told, i.kind, i.field = true, e.kind, e.field
 		if e.scope != 0 {
 			i.record = uint32(e.scope - b.Begin)
@@ -57,7 +58,7 @@ func (w *Walker) evidenceAt(b *vmstructs.Blob, m *codeMap, n int32) evidence {
 }
 
 func (w *Walker) findEvidence(b *vmstructs.Blob, m *codeMap, n int32) evidence {
-	i := &m.list[n]
+	i := m.list[n]
 	pc := b.Begin + uint64(i.at)
 	switch {
 	case i.flow == flowUnknown:
@@ -71,8 +72,8 @@ func (w *Walker) findEvidence(b *vmstructs.Blob, m *codeMap, n int32) evidence {
 		return evidence{kind: atPoll, scope: pc}
 	case i.flow == arch.FlowReturn:
 		return evidence{kind: atReturn}
-	case i.flow == arch.FlowBranch && i.target != notInCode:
-		if to, ok := w.detour(b, m, i.target); ok {
+	case i.flow == arch.FlowBranch && i.jumps:
+		if to, ok := w.detour(b, m, m.target(n)); ok {
 			return evidence{kind: atTrap, scope: to}
 		}
 	}
@@ -90,19 +91,19 @@ func (w *Walker) detour(b *vmstructs.Blob, m *codeMap, n int32) (uint64, bool) {
 		if n < 0 || int(n) >= len(m.list) {
 			return 0, false
 		}
-		i := &m.list[n]
-		next := n + 1
-		switch i.flow {
+		switch m.list[n].flow {
 		case arch.FlowCall:
 			if pc := b.Begin + uint64(m.end(n)); b.HasPcDesc(pc) {
 				return pc, true
 			}
+			n = m.next(n)
 		case arch.FlowJump:
-			next = i.target
+			n = m.target(n)
 		case arch.FlowBranch, arch.FlowReturn, arch.FlowEnds, flowUnknown:
 			return 0, false
+		default:
+			n = m.next(n)
 		}
-		n = next
 	}
 	return 0, false
 }
@@ -121,21 +122,22 @@ func (w *Walker) ahead(b *vmstructs.Blob, m *codeMap, n int32) evidence {
 			e.far = far
 			return e
 		}
-		i := &m.list[n]
-		next := n + 1
+		i := m.list[n]
 		switch {
 		case i.flow == arch.FlowEnds, i.flow == flowUnknown:
 			return evidence{}
 		case i.flow == arch.FlowJump:
-			next = i.target
-		case i.flow == arch.FlowBranch && i.target != notInCode && i.target <= n:
-			if loops < maxLoops && !slices.Contains(back[:loops], n) {
+			n = m.target(n)
+			continue
+		case i.flow == arch.FlowBranch && i.jumps && i.to <= i.at:
+			if to := m.target(n); to != notInCode && loops < maxLoops && !slices.Contains(back[:loops], n) {
 				back[loops] = n
 				loops++
-				next = i.target
+				n = to
+				continue
 			}
 		}
-		n = next
+		n = m.next(n)
 	}
 	return evidence{}
 }
@@ -144,10 +146,10 @@ func (w *Walker) ahead(b *vmstructs.Blob, m *codeMap, n int32) evidence {
 // instruction, a jump led to it: behind goes on at the first such jump.
 func (w *Walker) behind(b *vmstructs.Blob, m *codeMap, n int32) evidence {
 	for far := 1; n >= 0 && far < maxWay; far++ {
-		if n == 0 {
+		before := m.before(n)
+		if before < 0 {
 			return evidence{kind: atReturn, far: far}
 		}
-		before := n - 1
 		switch m.list[before].flow {
 		case flowUnknown:
 			return evidence{}
@@ -156,7 +158,7 @@ func (w *Walker) behind(b *vmstructs.Blob, m *codeMap, n int32) evidence {
 			if len(jumps) == 0 {
 				return evidence{}
 			}
-			before = int32(uint32(jumps[0]))
+			before = jumps[0]
 		}
 		n = before
 		if e := w.evidenceAt(b, m, n); e.kind != noEvidence && e.kind != atReturn {

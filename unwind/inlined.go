@@ -1,7 +1,6 @@
 package unwind
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
@@ -10,7 +9,7 @@ import (
 
 // inlining is what an nmethod's records say of its tree of inlined methods: at which sites which method is inlined, by
 // its address, and at which one is called. 0 is a site at which neither is recorded.
-type inlining map[vmstructs.Site]uint64
+type inlining = *vmstructs.SiteTable
 
 // isCalled stands for a method that is called.
 const isCalled = 1
@@ -18,10 +17,10 @@ const isCalled = 1
 // maxCalls bounds the records of an nmethod that may be those of calls.
 const maxCalls = 1 << 14
 
-// recordedCall is a record that may be that of a call, at a site of the tree.
+// recordedCall is a record that may be that of a call.
 type recordedCall struct {
-	site vmstructs.Site
 	pc   uint64
+	next int32 // one more than the place in codeMap.calls of the next record of the same site, 0 if there is none
 }
 
 // inlinings reads b's tree once. It does not have yet at which sites methods are called: see inlinedAt.
@@ -31,11 +30,11 @@ func (w *Walker) inlinings(b *vmstructs.Blob, m *codeMap) inlining {
 	}
 	m.tree = w.vm.Inlinings(b, func(pc uint64, s vmstructs.Site) {
 		if len(m.calls) < maxCalls {
-			m.calls = append(m.calls, recordedCall{s, pc})
+			next, _ := m.callsAt.Get(s)
+			m.calls = append(m.calls, recordedCall{pc, int32(next)})
+			m.callsAt.Set(s, uint64(len(m.calls)))
 		}
 	})
-	slices.SortFunc(m.calls, func(a, b recordedCall) int { return cmp.Compare(a.site, b.site) })
-	w.mapped += 40*len(m.tree) + 56*len(m.calls)
 	return m.tree
 }
 
@@ -43,25 +42,27 @@ func (w *Walker) inlinings(b *vmstructs.Blob, m *codeMap) inlining {
 // calls of a site call is looked at when a route comes to the site: it takes long, and few sites are on a route.
 func (r *router) inlinedAt(s vmstructs.Site) uint64 {
 	tree := r.inlinings()
-	method, known := tree[s]
+	if tree == nil {
+		return 0
+	}
+	method, known := tree.Get(s)
 	if known || r.code == nil {
 		return method
 	}
-	calls := r.code.calls
-	i, ok := slices.BinarySearchFunc(calls, s,
-		func(c recordedCall, s vmstructs.Site) int { return cmp.Compare(c.site, s) })
+	next, ok := r.code.callsAt.Get(s)
 	if !ok {
-		if len(calls) == maxCalls {
+		if len(r.code.calls) == maxCalls {
 			return isCalled // perhaps it is one of those that were left out
 		}
 		return 0
 	}
-	for ; i < len(calls) && calls[i].site == s && method == 0; i++ {
-		if r.w.isJavaCall(r.blob, r.code, calls[i].pc) {
+	for next != 0 && method == 0 {
+		call := r.code.calls[next-1]
+		if next = uint64(call.next); r.w.isJavaCall(r.blob, r.code, call.pc) {
 			method = isCalled
 		}
 	}
-	tree[s] = method
+	tree.Set(s, method)
 	return method
 }
 
@@ -90,9 +91,9 @@ func (w *Walker) isJavaCall(b *vmstructs.Blob, m *codeMap, pc uint64) bool {
 	if m.looked++; m.looked > maxLooked {
 		return true
 	}
-	callee, err := w.vm.Blob(to)
-	java = err == nil && (resolvesCall(callee) ||
-		callee.Kind != vmstructs.UncommonTrap && callee.Kind != vmstructs.RuntimeStub)
+	kind, name, err := w.vm.KindAt(to)
+	java = err == nil && (resolvesCall(kind, name) ||
+		kind != vmstructs.UncommonTrap && kind != vmstructs.RuntimeStub)
 	if len(w.targets) >= maxTargets {
 		clear(w.targets)
 	}
@@ -102,9 +103,9 @@ func (w *Walker) isJavaCall(b *vmstructs.Blob, m *codeMap, pc uint64) bool {
 
 // resolvesCall reports whether a stub stands for a Java method that a call has not found yet, or no more
 // (runtime/sharedRuntime.cpp: generate_stubs).
-func resolvesCall(b *vmstructs.Blob) bool {
-	return b.Kind == vmstructs.RuntimeStub && slices.ContainsFunc([]string{"resolve_", "ic_miss", "wrong_method"},
-		func(part string) bool { return strings.Contains(b.Name, part) })
+func resolvesCall(kind vmstructs.BlobKind, name string) bool {
+	return kind == vmstructs.RuntimeStub && slices.ContainsFunc([]string{"resolve_", "ic_miss", "wrong_method"},
+		func(part string) bool { return strings.Contains(name, part) })
 }
 
 const (
@@ -140,7 +141,8 @@ func (r *router) callee(chain []vmstructs.Scope, p vmstructs.Place, b *vmstructs
 	case addr == isCalled:
 		return nil
 	case addr != 0:
-		return r.w.inlinedMethod(r.code, addr)
+		m, _ := r.w.vm.InlinedMethod(r.blob, addr) // perhaps it can be read later
+		return m
 	}
 	c := r.w.invoked(chain[0].Method, b)
 	if c.Intrinsic {
@@ -162,22 +164,6 @@ func (r *router) callee(chain []vmstructs.Scope, p vmstructs.Place, b *vmstructs
 	return m
 }
 
-// inlinedMethod is a method of the tree. As long as there is the nmethod, its methods are there, too.
-func (w *Walker) inlinedMethod(m *codeMap, addr uint64) *vmstructs.Method {
-	method, ok := m.methods[addr]
-	if !ok {
-		var err error
-		if method, err = w.vm.MethodNow(addr); err != nil {
-			return nil // perhaps it can be read later
-		}
-		if m.methods == nil {
-			m.methods = make(map[uint64]*vmstructs.Method)
-		}
-		m.methods[addr] = method
-	}
-	return method
-}
-
 // alone reports whether nothing is inlined into the code: by its records, and by what the invokes of its only method
 // call.
 func (r *router) alone() bool {
@@ -189,10 +175,13 @@ func (r *router) alone() bool {
 }
 
 func (r *router) inlinesNothing() bool {
-	for _, method := range r.inlinings() {
-		if method != isCalled && method != 0 {
-			return false
-		}
+	any := false
+	r.inlinings().Values(func(method uint64) bool {
+		any = method != isCalled && method != 0
+		return !any
+	})
+	if any {
+		return false
 	}
 	own := r.blob.OwnScope()
 	code := r.w.bytecodes(own[0].Method)

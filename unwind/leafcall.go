@@ -18,13 +18,21 @@ import (
 // calling code cannot be read, Called returns the methods of the next record.
 func (w *Walker) Called(b *vmstructs.Blob, pc uint64, name string) ([]vmstructs.Scope, profile.Certainty, error) {
 	m := w.mapCode(b)
-	n := m.place(uint32(pc - b.Begin))
-	if n <= 0 {
+	n := m.call(uint32(pc - b.Begin))
+	if n == notInCode {
 		s, err := w.vm.Scopes(b, pc, true)
 		return s, profile.Guessed, err
 	}
-	s, sure := w.infer(b, b.Begin+uint64(m.list[n-1].at), bytecodesOf(name))
+	s, sure := w.infer(b, b.Begin+uint64(m.list[n].at), bytecodesOf(name))
 	return s, sure, nil
+}
+
+// call is the place of the instruction before a return address, notInCode if nobody knows.
+func (m *codeMap) call(at uint32) int32 {
+	if n := m.place(at); n != notInCode {
+		return m.before(n)
+	}
+	return notInCode
 }
 
 // calledName is the name of what the frame at the cursor has called.

@@ -42,6 +42,8 @@ func (w *Walker) infer(b *vmstructs.Blob, pc uint64, calls callsBytecode) ([]vms
 	if pc < b.Begin+uint64(max(b.FrameComplete, 0)) {
 		return b.OwnScope(), profile.Certain // its frame is being built
 	}
+	w.vm.BeginQuestion()
+	defer w.vm.EndQuestion()
 	if !b.TellsScopes() {
 		return b.OwnScope(), profile.Guessed
 	}

@@ -13,8 +13,8 @@ import (
 
 // piece is such a piece of an nmethod's code.
 type piece struct {
-	name        string // as arch.Code has it
-	first, last int32  // places in codeMap.list
+	name       string // as arch.Code has it
+	begin, end uint32 // offsets in the code
 	// scopes are the methods there, if asked: the innermost at the invoke. nil: no such invoke was found.
 	scopes []vmstructs.Scope
 	sure   profile.Certainty
@@ -24,39 +24,27 @@ type piece struct {
 // maxPieces bounds those of an nmethod, pieceSize the memory of one with its scopes.
 const maxPieces, pieceSize = 256, 512
 
-// notePiece remembers the piece that begins at an offset, if one does. It is called before the instruction there is
-// listed.
-func (m *codeMap) notePiece(cpu *arch.CPU, at uint32) {
-	if len(m.pieces) >= maxPieces {
-		return
-	}
-	if name, end := cpu.Intrinsic(m.code, at); name != "" {
-		m.pieces = append(m.pieces, piece{name: name, first: int32(len(m.list)), last: int32(end)})
-	}
-}
-
-// endPieces turns the offsets where pieces end into places.
-func (m *codeMap) endPieces() {
-	for i := range m.pieces {
-		p := &m.pieces[i]
-		if n := m.place(uint32(p.last)); n != notInCode {
-			p.last = n - 1
-		} else {
-			p.last = p.first
+// findPieces finds the pieces. They begin where an instruction does, and do not overlap.
+func (m *codeMap) findPieces() {
+	m.cpu.Intrinsics(m.code, func(name string, begin, end uint32) bool {
+		if m.place(begin) != notInCode {
+			m.pieces = append(m.pieces, piece{name: name, begin: begin, end: end})
 		}
-	}
+		return len(m.pieces) < maxPieces
+	})
 }
 
 // pieceAt is the piece that an instruction is part of, nil if it is of none.
 func (m *codeMap) pieceAt(n int32) *piece {
-	if len(m.pieces) == 0 {
+	if len(m.pieces) == 0 || n < 0 || int(n) >= len(m.list) {
 		return nil
 	}
-	i, ok := slices.BinarySearchFunc(m.pieces, n, func(p piece, n int32) int { return int(p.first) - int(n) })
+	at := m.list[n].at
+	i, ok := slices.BinarySearchFunc(m.pieces, at, func(p piece, at uint32) int { return int(p.begin) - int(at) })
 	if !ok {
 		i--
 	}
-	if i < 0 || n > m.pieces[i].last {
+	if i < 0 || at >= m.pieces[i].end {
 		return nil
 	}
 	return &m.pieces[i]
@@ -77,7 +65,7 @@ func (w *Walker) askPiece(b *vmstructs.Blob, m *codeMap, p *piece) []vmstructs.S
 		return p.scopes
 	}
 	w.inPiece = true
-	scopes, sure := w.inferAt(b, m, p.last+1, p.first, bytecodesOf(p.name))
+	scopes, sure := w.inferAt(b, m, m.place(p.end), m.place(p.begin), bytecodesOf(p.name))
 	w.inPiece = false
 	p.asked, p.sure = true, sure
 	if sure != profile.Guessed {
@@ -113,17 +101,19 @@ const maxLock = 12
 // header of the object to the branch to the slow way: C2 makes them in one piece too, since the branch tests what the
 // exchange left in the flags (opto/locknode.hpp, FastLockNode). nil: there is no such code.
 func (w *Walker) lockAt(b *vmstructs.Blob, m *codeMap, n int32) []vmstructs.Scope {
-	if b.Level != levelC2 || n <= 0 || int(n) >= len(m.list) || !m.list[n].swaps && !m.list[n-1].swaps {
+	if b.Level != levelC2 || n < 0 || int(n) >= len(m.list) {
 		return nil
 	}
 	if m.list[n].swaps {
-		n++
+		n = m.next(n)
+	} else if before := m.before(n); before == notInCode || !m.list[before].swaps {
+		return nil
 	}
 	for range maxLock {
 		if n < 0 || int(n) >= len(m.list) || m.list[n].swaps {
 			return nil
 		}
-		i := &m.list[n]
+		i := m.list[n]
 		if e := w.evidenceAt(b, m, n); e.kind == atTrap {
 			if s := w.told(b, e); s != nil && w.locks(s[0]) {
 				return s
@@ -134,9 +124,9 @@ func (w *Walker) lockAt(b *vmstructs.Blob, m *codeMap, n int32) []vmstructs.Scop
 		}
 		switch i.flow {
 		case arch.FlowNext, arch.FlowBranch:
-			n++
+			n = m.next(n)
 		case arch.FlowJump:
-			n = i.target
+			n = m.target(n)
 		default:
 			return nil
 		}

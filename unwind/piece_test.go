@@ -2,6 +2,7 @@ package unwind
 
 import (
 	"encoding/hex"
+	"slices"
 	"testing"
 
 	"goprof/arch/amd64"
@@ -15,8 +16,8 @@ func TestPieces(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var m codeMap
-	m.decode(amd64.CPU, code)
+	m := codeMap{cpu: amd64.CPU}
+	m.begin(code, 0, slices.Values([]uint64{}))
 	if len(m.pieces) != 2 {
 		t.Fatalf("%d pieces", len(m.pieces))
 	}

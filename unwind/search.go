@@ -22,7 +22,7 @@ func (w *Walker) search(b *vmstructs.Blob, m *codeMap, n int32, back bool) evide
 		return evidence{}
 	}
 	s := &w.ways
-	s.begin(len(m.list))
+	s.begin()
 	s.add(n, 0)
 	for k := 0; k < len(s.queue); k++ {
 		r := s.queue[k]
@@ -50,17 +50,17 @@ type ways struct {
 	seen  []uint64 // bits by place in codeMap.list
 }
 
-func (s *ways) begin(instructions int) {
+func (s *ways) begin() {
 	for _, r := range s.queue { // the last search
 		s.seen[r.n/64] = 0
 	}
 	s.queue = s.queue[:0]
-	if words := instructions/64 + 1; words > len(s.seen) {
-		s.seen = make([]uint64, words)
-	}
 }
 
 func (s *ways) add(n, far int32) {
+	if words := int(n/64) + 1; words > len(s.seen) { // code is decoded as the search comes to it
+		s.seen = append(s.seen, make([]uint64, words-len(s.seen))...)
+	}
 	if len(s.queue) < maxSearch && s.seen[n/64]&(1<<(n%64)) == 0 {
 		s.seen[n/64] |= 1 << (n % 64)
 		s.queue = append(s.queue, reached{n, far})
@@ -69,22 +69,23 @@ func (s *ways) add(n, far int32) {
 
 // goOn adds where code goes on behind an instruction.
 func (s *ways) goOn(m *codeMap, n, far int32) {
-	i := &m.list[n]
-	if goesOn(i.flow) && int(n)+1 < len(m.list) {
-		s.add(n+1, far)
+	if goesOn(m.list[n].flow) {
+		if next := m.next(n); next != notInCode {
+			s.add(next, far)
+		}
 	}
-	if i.target != notInCode {
-		s.add(i.target, far)
+	if to := m.target(n); to != notInCode {
+		s.add(to, far)
 	}
 }
 
 // comeFrom adds from where code comes to an instruction.
 func (s *ways) comeFrom(m *codeMap, n, far int32) {
-	if n > 0 && goesOn(m.list[n-1].flow) {
-		s.add(n-1, far)
+	if before := m.before(n); before != notInCode && goesOn(m.list[before].flow) {
+		s.add(before, far)
 	}
-	for _, j := range m.jumpsTo(n) {
-		s.add(int32(uint32(j)), far)
+	for _, from := range m.jumpsTo(n) {
+		s.add(from, far)
 	}
 }
 

@@ -1,6 +1,7 @@
 package vmstructs
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -67,8 +68,9 @@ type Blob struct {
 
 	vm         *VM
 	debug      debugInfo
-	scopes     map[int32][]Scope // by index of the PcDesc
-	oopMaps    uint64            // of an nmethod: where its OopMaps are, 0 if there are none
+	scopes     map[int32][]Scope  // by index of the PcDesc
+	methods    map[uint64]*Method // that are inlined: see methodsOf
+	oopMaps    uint64             // of an nmethod: where its OopMaps are, 0 if there are none
 	safepoints safepoints
 	nullTable  section // of an nmethod: where its implicit null checks are listed
 	nulls      []nullCheck
@@ -168,6 +170,27 @@ func (vm *VM) Blob(pc uint64) (*Blob, error) {
 	return b, nil
 }
 
+// KindAt tells what kind of blob holds pc, and its name. It does not read what else there is to know of a blob, and
+// remembers nothing: the answer is as old as the call.
+func (vm *VM) KindAt(pc uint64) (BlobKind, string, error) {
+	if !vm.InCode(pc) {
+		return OtherBlob, "", ErrNoBlob
+	}
+	h, err := vm.heapOf(pc)
+	if err != nil {
+		return OtherBlob, "", err
+	}
+	addr, err := vm.findBlock(h, pc)
+	if err != nil {
+		return OtherBlob, "", err
+	}
+	b, _, err := vm.readHeader(h, addr)
+	if err != nil || !b.holds(pc) {
+		return OtherBlob, "", cmp.Or(err, ErrNoBlob)
+	}
+	return b.Kind, b.Name, nil
+}
+
 // findBlob finds and, if it is new, parses the blob that holds pc.
 func (vm *VM) findBlob(pc uint64) (*Blob, error) {
 	if !vm.InCode(pc) {
@@ -214,43 +237,50 @@ func (vm *VM) blobAt(h *codeHeap, addr uint64) (*Blob, error) {
 	return b, nil
 }
 
-// readBlob reads the block header and the blob behind it in one piece, then what the
-// blob points at, and at last makes sure that the blob has not changed meanwhile.
-func (vm *VM) readBlob(h *codeHeap, addr uint64) (*Blob, error) {
+// readHeader reads the block header and the blob behind it in one piece, and takes what all blobs have. head is what
+// was read, valid until the next blob is read.
+func (vm *VM) readHeader(h *codeHeap, addr uint64) (b *Blob, head []byte, err error) {
 	cl, bl := &vm.l.code, &vm.l.blob
 	blockSize := int(cl.blockSize)
 	full := blockSize + max(bl.span, vm.l.nm.span)
-	head := vm.scratch(min(full, int(min(h.high-addr, 1<<20))))
+	head = vm.scratch(min(full, int(min(h.high-addr, 1<<20))))
 	if len(head) < max(blockSize+bl.span, cl.blockSpan()) {
-		return nil, ErrBadBlob
+		return nil, nil, ErrBadBlob
 	}
 	if err := vm.mem.Bytes(addr, head); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	blk := vm.parseBlock(h, addr, head)
 	if !blk.used {
-		return nil, ErrNoBlob
+		return nil, nil, ErrNoBlob
 	}
 	if blk.size > h.boundary-addr || blk.size > maxBlobSize {
-		return nil, fmt.Errorf("%w: block of %#x bytes", ErrBadBlob, blk.size)
+		return nil, nil, fmt.Errorf("%w: block of %#x bytes", ErrBadBlob, blk.size)
 	}
-	b := &Blob{Addr: addr + cl.blockSize, vm: vm, bytes: 256}
-	raw := head[blockSize:]
-	if err := vm.parseHeader(b, raw, blk.size); err != nil {
+	b = &Blob{Addr: addr + cl.blockSize, vm: vm, bytes: 256}
+	return b, head, vm.parseHeader(b, head[blockSize:], blk.size)
+}
+
+// readBlob reads the header, then what the blob points at, and at last makes sure that the blob has not changed
+// meanwhile.
+func (vm *VM) readBlob(h *codeHeap, addr uint64) (*Blob, error) {
+	b, head, err := vm.readHeader(h, addr)
+	if err != nil {
 		return nil, err
 	}
+	raw := head[vm.l.code.blockSize:]
 	if b.Kind.IsNmethod() {
 		if vm.lacks(capNmethods) {
 			return nil, ErrMissing
 		}
-		if len(head) < full {
+		if len(raw) < vm.l.nm.span {
 			return nil, ErrBadBlob
 		}
 		if err := vm.parseNmethod(b, raw); err != nil {
 			return nil, err
 		}
 	}
-	vm.noteBlob(b, blk, raw)
+	vm.noteBlob(b, vm.parseBlock(h, addr, head), raw)
 	if b.Kind.IsNmethod() {
 		if err := vm.readNmethod(b, raw); err != nil {
 			return nil, err

@@ -148,7 +148,7 @@ func (vm *VM) Bytecodes(m *Method) ([]Bytecode, error) {
 		return nil, fmt.Errorf("%w: %d bytes of bytecode", ErrBadMethod, m.CodeSize)
 	}
 	raw := make([]byte, m.CodeSize)
-	if err := vm.mem.Bytes(m.CodeBegin, raw); err != nil {
+	if err := vm.near.Bytes(m.CodeBegin, raw); err != nil {
 		return nil, err
 	}
 	return decodeBytecodes(raw, vm.l.jdk8)

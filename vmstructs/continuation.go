@@ -121,7 +121,7 @@ func (vm *VM) NewContinuations() *Continuations {
 // ReadFrom sets another way to the same process, by which memory is read from now on.
 func (c *Continuations) ReadFrom(t process.Target) *Continuations {
 	if c != nil {
-		c.vm.t, c.vm.mem = t, process.NewReader(t)
+		c.vm.setMemory(t)
 	}
 	return c
 }

@@ -93,12 +93,12 @@ func FuzzScopes(f *testing.F) {
 		for i := range d.count() {
 			sorted = sorted && (i == 0 || d.pcOffset(i-1) < d.pcOffset(i))
 		}
-		reader := inliningReader{b: &Blob{debug: d}, x: x, seen: map[int32]Site{}, tree: map[Site]uint64{}}
+		reader := inliningReader{b: &Blob{debug: d}, x: x, seen: newSiteTable(0), tree: newSiteTable(0)}
 		for i := range d.count() {
 			reader.site(d.scopeOffset(i), 0)
 		}
-		if len(reader.tree) > len(reader.seen) {
-			t.Fatalf("%d sites of %d scopes", len(reader.tree), len(reader.seen))
+		if reader.tree.n > reader.seen.n {
+			t.Fatalf("%d sites of %d scopes", reader.tree.n, reader.seen.n)
 		}
 		for i := range d.count() {
 			for _, rel := range []int32{d.pcOffset(i), d.pcOffset(i) + 1} {

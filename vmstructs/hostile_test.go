@@ -211,8 +211,8 @@ func tourBlob(vm *VM, b *Blob, pc uint64) error {
 		return fmt.Errorf("a %v with method %v", b.Kind, b.Method)
 	}
 	b.HasPcDesc(pc)
-	if tree := vm.Inlinings(b, func(uint64, Site) {}); len(tree) > maxSites+maxInline {
-		return fmt.Errorf("%d sites", len(tree))
+	if tree := vm.Inlinings(b, func(uint64, Site) {}); tree.n > maxSites+maxInline {
+		return fmt.Errorf("%d sites", tree.n)
 	}
 	if b.Method != nil {
 		if err := tourInvokes(vm, b.Method); err != nil {

@@ -37,52 +37,53 @@ const maxSites = 1 << 14
 
 // Inlinings returns what the records of b say of its tree: at which sites which method is inlined. each is called with
 // the site of each record.
-func (vm *VM) Inlinings(b *Blob, each func(pc uint64, s Site)) map[Site]uint64 {
-	t := inliningReader{b: b, x: vm.l.method.unsigned5X, seen: map[int32]Site{}, tree: map[Site]uint64{}}
+func (vm *VM) Inlinings(b *Blob, each func(pc uint64, s Site)) *SiteTable {
+	n := min(b.debug.count(), maxSites)
+	t := inliningReader{b: b, x: vm.l.method.unsigned5X, seen: newSiteTable(n), tree: newSiteTable(n / 2)}
 	for i := range b.debug.count() {
 		rel, at := b.debug.pcOffset(i), b.debug.scopeOffset(i)
-		if rel < 0 || !b.holds(b.Begin+uint64(rel)) || at == noScope || len(t.seen) > maxSites {
+		if rel < 0 || !b.holds(b.Begin+uint64(rel)) || at == noScope || t.seen.n > maxSites {
 			continue
 		}
-		if s, ok := t.site(at, 0); ok {
+		if s := t.site(at, 0); s != 0 {
 			each(b.Begin+uint64(rel), s)
 		}
 	}
-	return t.tree
+	return &t.tree
 }
 
 type inliningReader struct {
 	b    *Blob
 	x    uint8
-	seen map[int32]Site // by offset of the scope
-	tree map[Site]uint64
+	seen SiteTable // the site of a scope, by a hash of the scope's offset; 0: none
+	tree SiteTable
 }
 
-// site decodes a scope and its senders, each once.
-func (t *inliningReader) site(at int32, depth int) (Site, bool) {
-	if s, ok := t.seen[at]; ok {
-		return s, s != 0
+// site decodes a scope and its senders, each once. It returns 0 where that cannot be done.
+func (t *inliningReader) site(at int32, depth int) Site {
+	key := Site(mix(1, uint64(at)))
+	if s, ok := t.seen.Get(key); ok {
+		return Site(s)
 	}
-	t.seen[at] = 0 // so that the walk ends at a scope that is its own sender
+	t.seen.Set(key, 0) // so that the walk ends at a scope that is its own sender
 	d := &t.b.debug
 	if depth >= maxInline || at < 0 || int(at) >= len(d.scopes) {
-		return 0, false
+		return 0
 	}
 	in := stream{b: d.scopes, pos: int(at), x: t.x}
 	sender, method, bci := in.u5(), in.u5(), int64(in.u5())-1
 	if in.bad || method == 0 || uint64(method) > uint64(len(d.metadata)/8) || bci >= maxBCI {
-		return 0, false
+		return 0
 	}
 	addr := binary.LittleEndian.Uint64(d.metadata[8*(method-1):])
 	var from Site
 	if sender != noScope {
-		var ok bool
-		if from, ok = t.site(int32(sender), depth+1); !ok {
-			return 0, false
+		if from = t.site(int32(sender), depth+1); from == 0 {
+			return 0
 		}
-		t.tree[from] = addr
+		t.tree.Set(from, addr)
 	}
 	s := from.Inlined(addr).Site(int32(bci))
-	t.seen[at] = s
-	return s, s != 0
+	t.seen.Set(key, uint64(s))
+	return s
 }

@@ -16,7 +16,7 @@ func (vm *VM) Invoked(m *Method, b *Bytecode) (call Invocation) {
 	if b.Op < OpInvoke || b.Op > OpInvokeInterface || !l.cache.ok() {
 		return call
 	}
-	cache, err := vm.mem.Ptr(m.pool.addr + uint64(l.cache))
+	cache, err := vm.near.Ptr(m.pool.addr + uint64(l.cache))
 	if err != nil || cache == 0 {
 		return call
 	}
@@ -50,7 +50,7 @@ func (vm *VM) Invoked(m *Method, b *Bytecode) (call Invocation) {
 func (vm *VM) isIntrinsic(method uint64) bool {
 	l := &vm.l.invoke
 	raw := make([]byte, span(l.intrinsic.offset)-int(l.intrinsic.offset))
-	return vm.mem.Bytes(method+uint64(l.intrinsic.offset), raw) != nil || sized{0, l.intrinsic.width}.unsigned(raw) != 0
+	return vm.near.Bytes(method+uint64(l.intrinsic.offset), raw) != nil || sized{0, l.intrinsic.width}.unsigned(raw) != 0
 }
 
 // invokeEntry is what the constant pool's cache has of an invoke: a method, or the place in the vtable.
@@ -64,12 +64,12 @@ type invokeEntry struct {
 // cacheEntry reads an entry as JDKs up to 22 have them (oops/cpCache.hpp, ConstantPoolCacheEntry).
 func (vm *VM) cacheEntry(cache uint64, b *Bytecode) (e invokeEntry, ok bool) {
 	l := &vm.l.invoke
-	n, err := vm.mem.U32(cache + uint64(l.length))
+	n, err := vm.near.U32(cache + uint64(l.length))
 	if err != nil || n > maxPool || uint32(b.Index) >= n {
 		return e, false
 	}
 	raw := make([]byte, l.entrySize)
-	if vm.mem.Bytes(cache+l.cacheSize+uint64(b.Index)*l.entrySize, raw) != nil {
+	if vm.near.Bytes(cache+l.cacheSize+uint64(b.Index)*l.entrySize, raw) != nil {
 		return e, false
 	}
 	// Behind the constant stand the bytecodes that have been resolved here: one that uses f1, and invokevirtual, which
@@ -95,16 +95,16 @@ func (vm *VM) cacheEntry(cache uint64, b *Bytecode) (e invokeEntry, ok bool) {
 // in a table, then the number of the constant. The entry of a virtual method that is not final has no method.
 func (vm *VM) resolvedMethod(cache uint64, index uint16) (e invokeEntry, ok bool) {
 	l := &vm.l.invoke
-	array, err := vm.mem.Ptr(cache + uint64(l.methods))
+	array, err := vm.near.Ptr(cache + uint64(l.methods))
 	if err != nil {
 		return e, false
 	}
-	n, err := vm.mem.U32(array + uint64(vm.l.method.arrayLen))
+	n, err := vm.near.U32(array + uint64(vm.l.method.arrayLen))
 	if err != nil || n > maxPool || uint32(index) >= n {
 		return e, false
 	}
 	raw := make([]byte, l.entrySize)
-	if vm.mem.Bytes(array+uint64(l.methodsData)+uint64(index)*l.entrySize, raw) != nil {
+	if vm.near.Bytes(array+uint64(l.methodsData)+uint64(index)*l.entrySize, raw) != nil {
 		return e, false
 	}
 	e.method, e.table, e.constant = word(raw), uint64(offset(8).u16(raw)), l.constant.u16(raw)
@@ -123,11 +123,11 @@ func (vm *VM) virtualMethod(m *Method, constant uint16, table uint64) uint64 {
 		return 0
 	}
 	// The length is in words up to 8 and since 9 (oops/klass.hpp): a vtableEntry is one word.
-	n, err := vm.mem.U32(klass + uint64(l.vtableLen))
+	n, err := vm.near.U32(klass + uint64(l.vtableLen))
 	if err != nil || table >= uint64(n) {
 		return 0
 	}
-	method, err := vm.mem.Ptr(klass + l.vtable + 8*table)
+	method, err := vm.near.Ptr(klass + l.vtable + 8*table)
 	if err != nil {
 		return 0
 	}
@@ -146,7 +146,7 @@ func (vm *VM) poolKlass(p *pool, constant uint16) uint64 {
 		if i == 0 || uint32(i) >= p.length {
 			return 0, false
 		}
-		v, err := vm.mem.U64(p.addr + vm.l.method.poolSize + 8*uint64(i))
+		v, err := vm.near.U64(p.addr + vm.l.method.poolSize + 8*uint64(i))
 		return v, err == nil
 	}
 	method, ok := slot(constant)
@@ -163,13 +163,13 @@ func (vm *VM) poolKlass(p *pool, constant uint16) uint64 {
 		}
 		return class
 	}
-	array, err := vm.mem.Ptr(p.addr + uint64(l.klasses))
+	array, err := vm.near.Ptr(p.addr + uint64(l.klasses))
 	if err != nil {
 		return 0
 	}
-	n, err := vm.mem.U32(array + uint64(vm.l.method.arrayLen))
+	n, err := vm.near.U32(array + uint64(vm.l.method.arrayLen))
 	if i := uint32(uint16(class)); err == nil && i < n && n <= maxPool {
-		klass, _ := vm.mem.Ptr(array + uint64(l.klassesData) + 8*uint64(i))
+		klass, _ := vm.near.Ptr(array + uint64(l.klassesData) + 8*uint64(i))
 		return klass
 	}
 	return 0

@@ -30,7 +30,7 @@ func (vm *VM) readLines(constMethod uint64, codeSize int, head []byte) (lines []
 	}
 	// What follows the table (checked exceptions, annotations) is read along with it.
 	b := make([]byte, size-begin)
-	if vm.mem.Bytes(constMethod+begin, b) != nil {
+	if vm.near.Bytes(constMethod+begin, b) != nil {
 		return nil, fact{}
 	}
 	made = fact{addr: constMethod + begin, want: slices.Clone(b[:min(len(b), provenLines)])}

@@ -1,7 +1,9 @@
 package vmstructs
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -167,35 +169,80 @@ func (vm *VM) MethodNow(addr uint64) (*Method, error) {
 }
 
 func (vm *VM) loadMethod(addr uint64) (*Method, error) {
-	m, err := vm.readMethod(addr)
-	if err != nil {
-		return nil, fmt.Errorf("method at %#x: %w", addr, err)
+	found := [1]*Method{}
+	err := vm.loadMethods([]uint64{addr}, found[:])
+	return found[0], err
+}
+
+// loadMethods reads the methods that are not found yet, and proves all of them by one read.
+func (vm *VM) loadMethods(addrs []uint64, found []*Method) (err error) {
+	vm.nearby.begin()
+	defer vm.nearby.end()
+	before := slices.Clone(found)
+	for i, addr := range addrs {
+		if found[i] == nil {
+			if found[i], err = vm.readMethod(addr); err != nil {
+				found[i] = nil
+				return fmt.Errorf("method at %#x: %w", addr, err)
+			}
+		}
 	}
-	if ok, err := vm.proveMethod(m); err != nil {
-		return nil, err
-	} else if !ok {
-		return nil, ErrChanged
+	read := slices.DeleteFunc(slices.Clone(found), func(m *Method) bool { return slices.Contains(before, m) })
+	if ok, err := vm.proveMethods(read); err != nil || !ok {
+		vm.nearby.forget()
+		clear(found)
+		return cmp.Or(err, ErrChanged)
 	}
+	for _, m := range read {
+		vm.keepMethod(m)
+	}
+	return nil
+}
+
+// proveMethods proves several at once. In a recording, what lies between them may be missing. Then each is proven
+// alone.
+func (vm *VM) proveMethods(list []*Method) (bool, error) {
+	p := vm.methodProof()
+	for _, m := range list {
+		p.Method(m)
+	}
+	if ok, err := p.Check(); ok || err != nil {
+		return ok, err
+	}
+	for _, m := range list {
+		if ok, err := vm.proveMethod(m); err != nil || !ok {
+			return false, err
+		}
+	}
+	return len(list) > 0, nil
+}
+
+// keepMethod puts a method that was just proven into the cache.
+func (vm *VM) keepMethod(m *Method) {
 	m.since = vm.now()
 	c := &vm.methods
 	cost := 1024 + 8*len(m.lines) + 2*len(m.full)
 	c.bytes += cost
 	vm.loaded += uint64(cost)
 	c.trim()
-	c.byAddr[addr] = m
+	c.byAddr[m.Addr] = m
 	c.pools[m.pool.addr] = m.pool
-	return m, nil
 }
 
 // proveMethod reads again all that m was made from.
 func (vm *VM) proveMethod(m *Method) (bool, error) {
+	p := vm.methodProof()
+	p.Method(m)
+	return p.Check()
+}
+
+// methodProof is an empty Proof, until it is asked for again.
+func (vm *VM) methodProof() *Proof {
 	if vm.methods.proof == nil {
 		vm.methods.proof = vm.NewProof()
 	}
-	p := vm.methods.proof
-	p.Reset()
-	p.Method(m)
-	return p.Check()
+	vm.methods.proof.Reset()
+	return vm.methods.proof
 }
 
 func (m *Method) noteAll(p *Proof) {
@@ -220,7 +267,7 @@ func (m *Method) broken() bool {
 // readFact reads n bytes, and makes a fact of them.
 func (vm *VM) readFact(addr uint64, n int) (fact, error) {
 	f := fact{addr: addr, want: make([]byte, n)}
-	return f, vm.mem.Bytes(addr, f.want)
+	return f, vm.near.Bytes(addr, f.want)
 }
 
 // readMethod follows Method -> ConstMethod -> ConstantPool -> class and symbols
@@ -296,7 +343,7 @@ const maxPool = 1 << 16
 // readPool reads what the methods of a class share. A pool that is known already is used if its facts hold.
 func (vm *VM) readPool(addr uint64) (*pool, error) {
 	if p := vm.methods.pools[addr]; p != nil {
-		if vm.holdsTrue(&p.facts[poolHolder]) && vm.holdsTrue(&p.facts[poolKlassName]) && vm.holdsTrue(&p.symbol.fact) {
+		if vm.seemsTrue(&p.facts[poolHolder]) && vm.seemsTrue(&p.facts[poolKlassName]) && vm.seemsTrue(&p.symbol.fact) {
 			return p, nil
 		}
 		delete(vm.methods.pools, addr)
@@ -338,7 +385,7 @@ func (vm *VM) sourceFile(p *pool, head []byte, holder uint64) string {
 	case l.poolFile.ok():
 		index = l.poolFile.u16(head)
 	case l.klassFile.ok():
-		index, _ = vm.mem.U16(holder + uint64(l.klassFile))
+		index, _ = vm.near.U16(holder + uint64(l.klassFile))
 	}
 	if index == 0 {
 		return ""

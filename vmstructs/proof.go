@@ -35,12 +35,18 @@ func (f *fact) agrees(got []byte) bool {
 }
 
 // holdsTrue reads one fact again.
-func (vm *VM) holdsTrue(f *fact) bool {
+func (vm *VM) holdsTrue(f *fact) bool { return vm.reads(vm.mem, f) }
+
+// seemsTrue is holdsTrue by what the question under way has read already. Who asks so proves the fact afterwards.
+func (vm *VM) seemsTrue(f *fact) bool { return vm.reads(vm.near, f) }
+
+// reads reports whether a fact still reads as it did.
+func (vm *VM) reads(r *process.Reader, f *fact) bool {
 	if cap(vm.blobs.check) < len(f.want) {
 		vm.blobs.check = make([]byte, len(f.want))
 	}
 	got := vm.blobs.check[:len(f.want)]
-	return vm.mem.Bytes(f.addr, got) == nil && f.agrees(got)
+	return r.Bytes(f.addr, got) == nil && f.agrees(got)
 }
 
 // noteBlob keeps what identifies b: that its block is in use and has its size, and the name and size of the blob. For

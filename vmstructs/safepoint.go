@@ -182,7 +182,7 @@ func (h *Health) sumOf(variables []uint64) maybe.Value[uint64] {
 
 // ReadFrom sets another way to the same process, by which memory is read from now on.
 func (h *Health) ReadFrom(t process.Target) *Health {
-	h.vm.t, h.vm.mem = t, process.NewReader(t)
+	h.vm.setMemory(t)
 	h.virtual.ReadFrom(t)
 	return h
 }

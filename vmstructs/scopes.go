@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"slices"
 	"sort"
 )
 
@@ -150,21 +151,73 @@ func (vm *VM) decodeScopes(b *Blob, i int) ([]Scope, error) {
 	if owner := list[len(list)-1].method; owner != b.Method.Addr {
 		return nil, fmt.Errorf("%w: outermost method %#x in the code of %#x", ErrBadDebugInfo, owner, b.Method.Addr)
 	}
+	if err := vm.findMethods(b, list); err != nil {
+		return nil, err
+	}
 	scopes := make([]Scope, len(list))
 	for k, ref := range list {
-		m := b.Method
-		if ref.method != b.Method.Addr {
-			if m, err = vm.MethodNow(ref.method); err != nil {
-				return nil, err
-			}
-		}
+		m := b.method(ref.method)
 		scopes[k] = Scope{m, ref.bci, m.Line(ref.bci)}
+	}
+	return scopes, nil
+}
+
+// InlinedMethod is a method in b's debug information, by its address there.
+func (vm *VM) InlinedMethod(b *Blob, addr uint64) (*Method, error) {
+	if err := vm.findMethods(b, []scopeRef{{method: addr}}); err != nil {
+		return nil, err
+	}
+	return b.method(addr), nil
+}
+
+// method is a method that findMethods has found.
+func (b *Blob) method(addr uint64) *Method {
+	if addr == b.Method.Addr {
+		return b.Method
+	}
+	return b.methods[addr]
+}
+
+// findMethods finds the methods of some scopes of b. As long as there is b, its methods are there, too. So each is
+// proven once, and all that are known from elsewhere are proven by one read.
+func (vm *VM) findMethods(b *Blob, list []scopeRef) error {
+	var space [16]uint64
+	missing := space[:0]
+	p := vm.methodProof()
+	for _, ref := range list {
+		if b.method(ref.method) != nil || slices.Contains(missing, ref.method) {
+			continue
+		}
+		missing = append(missing, ref.method)
+		if m := vm.methods.byAddr[ref.method]; m != nil {
+			p.Method(m)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	if _, err := p.Check(); err != nil { // what has changed is forgotten
+		return err
+	}
+	found := make([]*Method, len(missing))
+	for i, addr := range missing {
+		found[i] = vm.methods.byAddr[addr]
+	}
+	if err := vm.loadMethods(missing, found); err != nil {
+		return err
 	}
 	// The methods were read just now, so the code that keeps them alive must be what it was.
 	if !vm.holdsTrue(&b.fact) {
-		return nil, ErrChanged
+		return ErrChanged
 	}
-	return scopes, nil
+	if b.methods == nil {
+		b.methods = make(map[uint64]*Method, len(found))
+	}
+	for i, addr := range missing {
+		b.methods[addr] = found[i]
+	}
+	vm.charge(b, 40*len(found))
+	return nil
 }
 
 // scopeRef is a scope as it is written: the address of a method and a bytecode index.

@@ -30,9 +30,9 @@ func (vm *VM) readSymbol(addr uint64) (symbol, error) {
 	from := addr + uint64(begin)
 	vm.methods.symbol = slices.Grow(vm.methods.symbol[:0], bodyAt+usualSymbol)
 	buf := vm.methods.symbol[:bodyAt+usualSymbol]
-	if vm.mem.Bytes(from, buf) != nil {
+	if vm.near.Bytes(from, buf) != nil {
 		// The symbol may end right before memory that is not there.
-		if err := vm.mem.Bytes(from, buf[:lengthAt+2]); err != nil {
+		if err := vm.near.Bytes(from, buf[:lengthAt+2]); err != nil {
 			return symbol{}, err
 		}
 		buf = buf[:lengthAt+2]
@@ -40,7 +40,7 @@ func (vm *VM) readSymbol(addr uint64) (symbol, error) {
 	n := int(binary.LittleEndian.Uint16(buf[lengthAt:]))
 	want := make([]byte, bodyAt+n)
 	if copy(want, buf) < len(want) {
-		if err := vm.mem.Bytes(from, want); err != nil {
+		if err := vm.near.Bytes(from, want); err != nil {
 			return symbol{}, err
 		}
 	}

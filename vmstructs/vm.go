@@ -13,6 +13,8 @@ import (
 type VM struct {
 	t       process.Target
 	mem     *process.Reader
+	near    *process.Reader // of nearby
+	nearby  *nearMemory
 	l       *layout
 	lib     process.Image
 	missing []string
@@ -95,7 +97,8 @@ func Open(t process.Target) (*VM, error) {
 
 // newVM returns a VM with empty caches.
 func newVM(t process.Target, l *layout) *VM {
-	vm := &VM{t: t, mem: process.NewReader(t), l: l}
+	vm := &VM{l: l}
+	vm.setMemory(t)
 	vm.blobs.init()
 	vm.methods.init()
 	vm.threads.init()

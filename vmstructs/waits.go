@@ -32,7 +32,7 @@ func (vm *VM) NewWaits(classes bool) *Waits {
 
 // ReadFrom sets another way to the same process, by which memory is read from now on.
 func (w *Waits) ReadFrom(t process.Target) *Waits {
-	w.vm.t, w.vm.mem = t, process.NewReader(t)
+	w.vm.setMemory(t)
 	return w
 }
 

@@ -69,8 +69,9 @@ var CPU = arch.NewCPU(arch.Facts{
 		},
 	},
 
-	MaxCall: 8,
-	MinInst: 1,
+	MaxCall:   8,
+	MinInst:   1,
+	ShortJump: 130, // two bytes and a prefix, and 127
 
 	// The handler has returned to the trampoline, and so has taken the first word of struct rt_sigframe off the stack.
 	// A ucontext follows (arch/x86/include/asm/sigframe.h): 40 bytes for flags, link and stack_t, 256 bytes of

@@ -51,9 +51,17 @@ func FuzzTrace(f *testing.F) {
 		CPU.AfterLeave(code, uint64(pc))
 		CPU.Enters(code)
 		CPU.EndsInCall(code)
-		if name, end := CPU.Intrinsic(code, uint32(pc)); name != "" && (end <= uint32(pc) || int(end) > len(code)) {
-			t.Fatalf("Intrinsic: %s ends at %d", name, end)
-		}
+		CPU.Intrinsics(code, func(name string, begin, end uint32) bool {
+			if begin >= end || int(end) > len(code) {
+				t.Fatalf("Intrinsics: %s from %d to %d", name, begin, end)
+			}
+			return true
+		})
+		CPU.LongJumps(code, func(at, target uint32) {
+			if int(at) >= len(code) || int(target) >= len(code) {
+				t.Fatalf("LongJumps: at %d to %d", at, target)
+			}
+		})
 		CPU.LinkerStub(code)
 	})
 }

@@ -23,8 +23,29 @@ var intrinsicMarks = [...]struct {
 // maxIntrinsic bounds the piece: with AVX-512 it has some 700 bytes.
 const maxIntrinsic = 2048
 
-// Intrinsic is described at arch.Code.
-func (code) Intrinsic(code []byte, at uint32) (name string, end uint32) {
+// cmovle is what stands behind the push.
+var cmovle = []byte{0x0f, 0x4e}
+
+// Intrinsics is described at arch.Code.
+func (code) Intrinsics(code []byte, each func(name string, begin, end uint32) bool) {
+	for from := 0; ; {
+		n := bytes.Index(code[from:], cmovle)
+		if n < 0 {
+			return
+		}
+		begin := from + n - len(intrinsicMarks[0].lead) - 1
+		from += n + len(cmovle)
+		if begin < 0 {
+			continue
+		}
+		if name, end := intrinsic(code, uint32(begin)); name != "" && !each(name, uint32(begin), end) {
+			return
+		}
+	}
+}
+
+// intrinsic tells whether such code begins at an offset, and where it ends.
+func intrinsic(code []byte, at uint32) (name string, end uint32) {
 	if uint64(at) >= uint64(len(code)) || code[at] != 0x8b {
 		return "", 0
 	}

@@ -19,12 +19,16 @@ func TestIntrinsic(t *testing.T) {
 		{"the code ends", "^8bc12bca", "", 0},
 	} {
 		code, pc := assemble(t, r.code)
-		name, end := CPU.Intrinsic(code, uint32(pc))
+		name, end := "", uint32(0)
+		CPU.Intrinsics(code, func(n string, begin, e uint32) bool {
+			if uint64(begin) == pc {
+				name, end = n, e
+			}
+			return true
+		})
 		if name != r.want || end != r.end {
 			t.Errorf("%s: %q to %d, not %q to %d", r.name, name, end, r.want, r.end)
 		}
 	}
-	if name, _ := CPU.Intrinsic(nil, 0); name != "" {
-		t.Errorf("%q in no code", name)
-	}
+	CPU.Intrinsics(nil, func(name string, _, _ uint32) bool { t.Errorf("%q in no code", name); return false })
 }

@@ -1,0 +1,101 @@
+package vmstructs
+
+import (
+	"sync"
+
+	"goprof/process"
+)
+
+// nearMemory reads the target's memory by the piece, and keeps the pieces while one question is being answered. A
+// class's metadata lie together, and each question goes through them in many small steps: a read of 8 bytes takes
+// nearly as long as one of a piece. What was read so is proven by reads that go past the pieces (Proof, holdsTrue).
+type nearMemory struct {
+	process.Memory
+	depth  int // 0: nothing is kept
+	n      int // pieces in use
+	next   int // the one that is given up next
+	addr   [nearPieces]uint64
+	pieces *nearBuffer // nil while there are none
+}
+
+const (
+	nearPiece  = 2048 // a part of a page, so that all of it is there, or nothing
+	nearPieces = 64
+)
+
+type nearBuffer [nearPieces][nearPiece]byte
+
+// nearBuffers are lent to a VM while it has a question: an agent has hundreds of VMs.
+var nearBuffers = sync.Pool{New: func() any { return new(nearBuffer) }}
+
+// begin keeps pieces until as many calls of end.
+func (m *nearMemory) begin() { m.depth++ }
+
+func (m *nearMemory) end() {
+	if m.depth--; m.depth == 0 {
+		m.forget()
+		if m.pieces != nil {
+			nearBuffers.Put(m.pieces)
+			m.pieces = nil
+		}
+	}
+}
+
+// forget gives up all pieces.
+func (m *nearMemory) forget() { m.n, m.next = 0, 0 }
+
+// Read fills p.
+func (m *nearMemory) Read(addr uint64, p []byte) error {
+	if m.depth == 0 || len(p) > nearPiece || addr+uint64(len(p)) < addr {
+		return m.Memory.Read(addr, p)
+	}
+	for done := 0; done < len(p); {
+		at := addr + uint64(done)
+		piece := m.piece(at &^ (nearPiece - 1))
+		if piece == nil { // a recording, or a core file, may have less
+			return m.Memory.Read(addr, p)
+		}
+		done += copy(p[done:], piece[at%nearPiece:])
+	}
+	return nil
+}
+
+// piece returns the piece that begins at an address, nil if it cannot be read.
+func (m *nearMemory) piece(begin uint64) *[nearPiece]byte {
+	for i, addr := range m.addr[:m.n] {
+		if addr == begin {
+			return &m.pieces[i]
+		}
+	}
+	if m.pieces == nil {
+		m.pieces = nearBuffers.Get().(*nearBuffer)
+	}
+	i := m.next
+	if m.n < nearPieces {
+		i = m.n
+	}
+	m.addr[i] = 1 // no piece begins there
+	if m.Memory.Read(begin, m.pieces[i][:]) != nil {
+		return nil
+	}
+	if m.n < nearPieces {
+		m.n++
+	} else {
+		m.next = (m.next + 1) % nearPieces
+	}
+	m.addr[i] = begin
+	return &m.pieces[i]
+}
+
+// setMemory makes vm read from t.
+func (vm *VM) setMemory(t process.Target) {
+	vm.t, vm.mem = t, process.NewReader(t)
+	vm.nearby = &nearMemory{Memory: t}
+	vm.near = process.NewReader(vm.nearby)
+}
+
+// BeginQuestion and EndQuestion stand around what asks for many methods at once.
+func (vm *VM) BeginQuestion() { vm.nearby.begin() }
+
+// EndQuestion ends what BeginQuestion has begun.
+func (vm *VM) EndQuestion() { vm.nearby.end() }

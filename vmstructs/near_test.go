@@ -1,0 +1,65 @@
+package vmstructs
+
+import (
+	"errors"
+	"testing"
+
+	"goprof/process"
+)
+
+// countedMemory has a byte for each address below its end, and counts reads.
+type countedMemory struct {
+	process.Memory
+	end   uint64
+	reads int
+}
+
+func (m *countedMemory) Read(addr uint64, p []byte) error {
+	m.reads++
+	if addr+uint64(len(p)) > m.end {
+		return errors.New("behind the end")
+	}
+	for i := range p {
+		p[i] = byte((addr + uint64(i)) * 7 >> 3)
+	}
+	return nil
+}
+
+// TestNear: what is near is read once, for one question. What is at the end of memory is read as it is asked for.
+func TestNear(t *testing.T) {
+	m := &countedMemory{end: 100*nearPiece + 100}
+	near := &nearMemory{Memory: m}
+	ask := func(addr uint64, reads int) {
+		t.Helper()
+		m.reads = 0
+		var got, want [16]byte
+		if err := near.Read(addr, got[:]); err != nil || m.reads != reads {
+			t.Errorf("at %#x: %d reads, not %d (%v)", addr, m.reads, reads, err)
+		}
+		if m.Read(addr, want[:]); got != want {
+			t.Errorf("at %#x: %x, not %x", addr, got, want)
+		}
+	}
+	ask(8, 1)
+	near.begin()
+	ask(8, 1)
+	ask(64, 0)
+	ask(nearPiece-8, 1) // its second half lies in the next piece
+	ask(nearPiece+8, 0)
+	ask(100*nearPiece+8, 2) // that piece is not whole
+	near.begin()
+	near.end()
+	ask(8, 0)
+	near.forget()
+	ask(8, 1)
+	for i := range uint64(nearPieces) { // the first one is given up
+		ask(nearPiece*(i+1)+8, 1)
+	}
+	ask(nearPiece*nearPieces+8, 0)
+	ask(8, 1)
+	near.end()
+	ask(64, 1)
+	if near.begin(); near.Read(m.end, make([]byte, 1)) == nil {
+		t.Error("memory that is not there was read")
+	}
+}

@@ -1,0 +1,72 @@
+package vmstructs
+
+// SiteTable has a number for each of some sites. It is a hash table with open addressing, since sites are hashes
+// already: the tree of a large method has thousands of sites, and is read while somebody waits.
+type SiteTable struct {
+	slots []siteSlot // a power of two; a slot with the site 0 is free
+	n     int
+}
+
+type siteSlot struct {
+	site  Site
+	value uint64
+}
+
+// newSiteTable has room for so many sites.
+func newSiteTable(sites int) SiteTable {
+	size := 8
+	for size < 2*sites {
+		size *= 2
+	}
+	return SiteTable{slots: make([]siteSlot, size)}
+}
+
+// slot finds the slot of a site, or the free one where it belongs.
+func (t *SiteTable) slot(s Site) *siteSlot {
+	mask := len(t.slots) - 1
+	for i := int(s) & mask; ; i = (i + 1) & mask {
+		if slot := &t.slots[i]; slot.site == s || slot.site == 0 {
+			return slot
+		}
+	}
+}
+
+// Get returns the number of a site, 0 if it has none.
+func (t *SiteTable) Get(s Site) (value uint64, ok bool) {
+	if len(t.slots) == 0 || s == 0 {
+		return 0, false
+	}
+	slot := t.slot(s)
+	return slot.value, slot.site != 0
+}
+
+// Set gives a number to a site. No site is 0.
+func (t *SiteTable) Set(s Site, value uint64) {
+	if s == 0 {
+		return
+	}
+	if 2*t.n >= len(t.slots) {
+		old := t.slots
+		*t = newSiteTable(t.n + 8)
+		for _, o := range old {
+			t.Set(o.site, o.value)
+		}
+	}
+	slot := t.slot(s)
+	if slot.site == 0 {
+		t.n++
+	}
+	*slot = siteSlot{s, value}
+}
+
+// Values calls each with each number, as long as each wants more.
+func (t *SiteTable) Values(each func(value uint64) bool) {
+	for i := range t.slots {
+		if t.slots[i].site != 0 && !each(t.slots[i].value) {
+			return
+		}
+	}
+}
+
+// Size is how many bytes it takes.
+func (t *SiteTable) Size() int { return 16 * len(t.slots) }

@@ -139,7 +139,7 @@ func (b *bench) printLoaded(all []way, rounds map[way][]stops) {
 			of(heldAt(0.99)), slices.Max(each(rounds[w], heldAt(1))), inAll)
 		theirs := rounds[yardstickOf(all[:i], w)]
 		fmt.Fprintf(b.out, " %18s %18s %20v\n", heldRatios(rounds[w], theirs, meanHeld),
-			heldRatios(rounds[w], theirs, allHeld), of(func(s stops) float64 { return sum(s.wait) / float64(max(len(s.wait), 1)) }))
+			heldRatios(rounds[w], theirs, allHeld), of(meanWait))
 	}
 }
 
@@ -165,6 +165,8 @@ func heldRatios(ours, theirs []stops, of func(stops) float64) string {
 }
 
 func meanHeld(s stops) float64 { return sum(s.held) / float64(max(len(s.held), 1)) }
+
+func meanWait(s stops) float64 { return sum(s.wait) / float64(max(len(s.wait), 1)) }
 
 func allHeld(s stops) float64 { return sum(s.held) }
 

@@ -145,6 +145,33 @@ func codeWithJumps(r *rand.Rand, x86 bool) (code []byte, begins []uint32, jumps 
 	return code, begins, jumps
 }
 
+// TestManyJumps: the way back ends where it goes in a circle, and where many jumps lead is found out once.
+func TestManyJumps(t *testing.T) {
+	code := []byte{0xc3, 0x90} // ret, and the nop to which all jump
+	for range 4000 {
+		code = append(code, 0xe9, 0, 0, 0, 0)
+		binary.LittleEndian.PutUint32(code[len(code)-4:], uint32(1-len(code)))
+	}
+	m := codeMap{cpu: amd64.CPU}
+	m.begin(code, 0, slices.Values([]uint64{}))
+	n, size := m.place(1), m.size()
+	if got := len(m.jumpsTo(n)); got != 4000 || m.size() < size+4*4000 {
+		t.Errorf("%d jumps, %d bytes and then %d", got, size, m.size())
+	}
+	m.jumps.first = make([]int32, len(m.jumps.first)) // no jump is found any more
+	if got := len(m.jumpsTo(n)); got != 4000 {
+		t.Errorf("%d jumps when asked again", got)
+	}
+	var way leftBehind
+	steps, ok := 0, true
+	for at := n; ok && steps < maxWay; steps++ {
+		at, ok = way.step(&m, at)
+	}
+	if steps != 3 {
+		t.Errorf("%d steps in a circle of two instructions", steps)
+	}
+}
+
 // TestDecodesLittle: of 64 KB of code what is near is decoded, and not the rest.
 func TestDecodesLittle(t *testing.T) {
 	code := make([]byte, 64<<10)

@@ -145,20 +145,14 @@ func (w *Walker) ahead(b *vmstructs.Blob, m *codeMap, n int32) evidence {
 // behind finds the evidence that the code has left last before an instruction. Where nothing falls through to an
 // instruction, a jump led to it: behind goes on at the first such jump.
 func (w *Walker) behind(b *vmstructs.Blob, m *codeMap, n int32) evidence {
+	var way leftBehind
 	for far := 1; n >= 0 && far < maxWay; far++ {
-		before := m.before(n)
+		before, ok := way.step(m, n)
+		if !ok {
+			return evidence{}
+		}
 		if before < 0 {
 			return evidence{kind: atReturn, far: far}
-		}
-		switch m.list[before].flow {
-		case flowUnknown:
-			return evidence{}
-		case arch.FlowJump, arch.FlowReturn, arch.FlowEnds:
-			jumps := m.jumpsTo(n)
-			if len(jumps) == 0 {
-				return evidence{}
-			}
-			before = jumps[0]
 		}
 		n = before
 		if e := w.evidenceAt(b, m, n); e.kind != noEvidence && e.kind != atReturn {
@@ -167,6 +161,30 @@ func (w *Walker) behind(b *vmstructs.Blob, m *codeMap, n int32) evidence {
 		}
 	}
 	return evidence{}
+}
+
+// leftBehind is the way that behind goes. It ends where it would go in a circle.
+type leftBehind struct{ jumps []int32 } // those that it has gone back by
+
+// step returns the instruction before another on the way, notInCode at the begin of the code. ok is false if nobody
+// knows where the code came from.
+func (s *leftBehind) step(m *codeMap, n int32) (before int32, ok bool) {
+	before = m.before(n)
+	if before < 0 {
+		return notInCode, true
+	}
+	switch m.list[before].flow {
+	case flowUnknown:
+		return 0, false
+	case arch.FlowJump, arch.FlowReturn, arch.FlowEnds:
+		jumps := m.jumpsTo(n)
+		if len(jumps) == 0 || slices.Contains(s.jumps, jumps[0]) { // each circle has a jump
+			return 0, false
+		}
+		before = jumps[0]
+		s.jumps = append(s.jumps, before)
+	}
+	return before, true
 }
 
 // told returns the methods of which an instruction is evidence, nil where there is none or it cannot be read.

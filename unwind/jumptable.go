@@ -10,6 +10,9 @@ type jumpTable struct {
 	first []int32 // one more than the place in list of the first jump to a line of code
 	list  []jump
 	found []int32 // scratch of jumpsTo
+	// long are the answers of jumpsTo that took long, by place. Code can be made so that the same is asked for often.
+	long     map[int32][]int32
+	longSize int // bytes
 }
 
 type jump struct {
@@ -23,7 +26,10 @@ const lineShift = 6
 // maxJumps bounds the jumps of a codeMap: each is an instruction.
 const maxJumps = maxListed
 
-func (t *jumpTable) size() int { return 4*cap(t.first) + 12*cap(t.list) }
+// An answer took long if that many jumps led to the place, or to its line.
+const longJumps, longLine = 32, 512
+
+func (t *jumpTable) size() int { return 4*cap(t.first) + 12*cap(t.list) + 4*cap(t.found) + t.longSize }
 
 // note adds a short jump.
 func (t *jumpTable) note(m *codeMap, at, to uint32) {
@@ -52,6 +58,9 @@ func isNear(m *codeMap, at, to uint32) bool {
 // it is called again.
 func (m *codeMap) jumpsTo(n int32) []int32 {
 	t, to := &m.jumps, m.list[n].at
+	if found, ok := t.long[n]; ok {
+		return found
+	}
 	if !t.read {
 		t.read = true
 		m.cpu.LongJumps(m.code, func(at, to uint32) {
@@ -65,15 +74,30 @@ func (m *codeMap) jumpsTo(n int32) []int32 {
 	if t.first == nil {
 		return nil
 	}
+	inLine, here := 0, 0
 	for k := t.first[to>>lineShift]; k != 0; k = t.list[k-1].next {
+		inLine++
 		if j := t.list[k-1]; j.to == to {
+			here++
 			if n := m.place(j.at); n != notInCode && m.list[n].jumps && m.list[n].to == to {
 				t.found = append(t.found, n)
 			}
 		}
 	}
 	slices.SortFunc(t.found, func(a, b int32) int { return int(m.list[a].at) - int(m.list[b].at) })
+	if here > longJumps || inLine > longLine {
+		t.keep(n)
+	}
 	return t.found
+}
+
+// keep keeps what was found. It stays true: all that is near is decoded, and the long jumps are found once.
+func (t *jumpTable) keep(n int32) {
+	if t.long == nil {
+		t.long = map[int32][]int32{}
+	}
+	t.long[n] = slices.Clone(t.found)
+	t.longSize += 64 + 4*cap(t.long[n])
 }
 
 // decodeAround decodes all code from which a short jump may lead to an offset.

@@ -95,6 +95,16 @@ func (w *Walker) charge(m *codeMap) {
 	m.charged = size
 }
 
+// settle charges a map that has grown for a question, and gives up all maps if they are too large.
+func (w *Walker) settle(b *vmstructs.Blob, m *codeMap) {
+	if w.codeMaps[b] != m {
+		return // it was given up meanwhile
+	}
+	if w.charge(m); w.mapped > maxMapped {
+		w.codeMaps, w.mapped = make(map[*vmstructs.Blob]*codeMap), 0
+	}
+}
+
 // size is how much memory the lists take.
 func (m *codeMap) size() int {
 	n := len(m.code) + 12*cap(m.chunks) + 24*cap(m.list) + m.jumps.size() + pieceSize*cap(m.pieces)

@@ -9,6 +9,9 @@ import (
 	"goprof/arch"
 	"goprof/arch/amd64"
 	"goprof/arch/arm64"
+	"goprof/process"
+	"goprof/profile"
+	"goprof/vmstructs"
 )
 
 // TestCodeMap: where instructions begin, and which jumps lead where. A way through the code ends at an unknown
@@ -169,6 +172,57 @@ func TestManyJumps(t *testing.T) {
 	}
 	if steps != 3 {
 		t.Errorf("%d steps in a circle of two instructions", steps)
+	}
+}
+
+// TestSettle: what a map has grown to counts at once, and maps that are too large are given up.
+func TestSettle(t *testing.T) {
+	w := &Walker{codeMaps: map[*vmstructs.Blob]*codeMap{}}
+	b, given := &vmstructs.Blob{}, &vmstructs.Blob{}
+	m := &codeMap{list: make([]instruction, 8000)}
+	w.codeMaps[b] = m
+	w.settle(given, m)
+	if w.mapped != 0 {
+		t.Errorf("a map that was given up counts %d", w.mapped)
+	}
+	for range 2 { // it counts once
+		if w.settle(b, m); w.mapped != 24*8000/perByte || w.codeMaps[b] != m {
+			t.Errorf("a map of %d bytes counts %d", m.size(), w.mapped)
+		}
+	}
+	m.list = make([]instruction, maxMapped)
+	if w.settle(b, m); w.mapped != 0 || len(w.codeMaps) != 0 {
+		t.Errorf("%d maps that count %d", len(w.codeMaps), w.mapped)
+	}
+}
+
+// TestQuestionsSettle: behind each question all that it has made of a map counts.
+func TestQuestionsSettle(t *testing.T) {
+	asked := 0
+	rec, w := recorded(t, recordings(t, "walks")[0])
+	eachWalk(rec, w, func(snap *process.Snapshot, _ *profile.Stack) {
+		b, err := w.vm.Blob(snap.Regs[w.cpu.PC])
+		if err != nil || !b.Kind.IsNmethod() || !b.TellsScopes() {
+			return
+		}
+		for pc := b.Begin; pc < b.End; pc += 64 {
+			for i, ask := range []func(){
+				func() { w.Inlined(b, pc) },
+				func() { w.MayBeOfPiece(b, pc, vmstructs.Scope{Method: b.Method}) },
+				func() { w.Called(b, pc, "") },
+			} {
+				w.codeMaps, w.mapped = map[*vmstructs.Blob]*codeMap{}, 0
+				ask()
+				for _, m := range w.codeMaps {
+					if asked++; m.charged != max(m.size()/perByte-len(m.code), 0) {
+						t.Fatalf("question %d: %d bytes, %d charged", i, m.size(), m.charged)
+					}
+				}
+			}
+		}
+	})
+	if asked == 0 {
+		t.Error("nothing was asked")
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 // calling code cannot be read, Called returns the methods of the next record.
 func (w *Walker) Called(b *vmstructs.Blob, pc uint64, name string) ([]vmstructs.Scope, profile.Certainty, error) {
 	m := w.mapCode(b)
+	defer w.settle(b, m)
 	n := m.call(uint32(pc - b.Begin))
 	if n == notInCode {
 		s, err := w.vm.Scopes(b, pc, true)

@@ -48,6 +48,7 @@ func (w *Walker) infer(b *vmstructs.Blob, pc uint64, calls callsBytecode) ([]vms
 		return b.OwnScope(), profile.Guessed
 	}
 	m := w.mapCode(b)
+	defer w.settle(b, m)
 	n := m.place(uint32(pc - b.Begin))
 	if calls == nil {
 		if s, sure := w.inPieceAt(b, m, n); s != nil {

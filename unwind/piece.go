@@ -147,6 +147,7 @@ func (w *Walker) locks(s vmstructs.Scope) bool {
 // MayBeOfPiece reports whether the piece of code at pc, if there is one, can have been made for what a record tells.
 func (w *Walker) MayBeOfPiece(b *vmstructs.Blob, pc uint64, s vmstructs.Scope) (piece, may bool) {
 	m := w.mapCode(b)
+	defer w.settle(b, m)
 	n := m.place(uint32(pc - b.Begin))
 	if p := m.pieceAt(n); p != nil {
 		return true, w.MayHaveCalled(s, p.name)

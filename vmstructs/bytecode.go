@@ -142,13 +142,13 @@ func javaOp(op uint8, jdk8 bool) (uint8, bool) {
 	return vmBytecodes[i], true
 }
 
-// Bytecodes reads the bytecodes of a method.
+// Bytecodes reads the bytecodes of a method. It reads past nearMemory, whose pieces may be older than the method.
 func (vm *VM) Bytecodes(m *Method) ([]Bytecode, error) {
 	if m.CodeSize <= 0 || m.CodeSize > maxBytecodes {
 		return nil, fmt.Errorf("%w: %d bytes of bytecode", ErrBadMethod, m.CodeSize)
 	}
 	raw := make([]byte, m.CodeSize)
-	if err := vm.near.Bytes(m.CodeBegin, raw); err != nil {
+	if err := vm.mem.Bytes(m.CodeBegin, raw); err != nil {
 		return nil, err
 	}
 	return decodeBytecodes(raw, vm.l.jdk8)

@@ -46,11 +46,11 @@ func (vm *VM) Invoked(m *Method, b *Bytecode) (call Invocation) {
 }
 
 // isIntrinsic reports whether compilers may have code of their own for a method. Such code is then part of the method's
-// caller.
+// caller. It reads past nearMemory, as Bytecodes does.
 func (vm *VM) isIntrinsic(method uint64) bool {
 	l := &vm.l.invoke
 	raw := make([]byte, span(l.intrinsic.offset)-int(l.intrinsic.offset))
-	return vm.near.Bytes(method+uint64(l.intrinsic.offset), raw) != nil || sized{0, l.intrinsic.width}.unsigned(raw) != 0
+	return vm.mem.Bytes(method+uint64(l.intrinsic.offset), raw) != nil || sized{0, l.intrinsic.width}.unsigned(raw) != 0
 }
 
 // invokeEntry is what the constant pool's cache has of an invoke: a method, or the place in the vtable.

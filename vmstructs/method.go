@@ -182,6 +182,7 @@ func (vm *VM) loadMethods(addrs []uint64, found []*Method) (err error) {
 	for i, addr := range addrs {
 		if found[i] == nil {
 			if found[i], err = vm.readMethod(addr); err != nil {
+				vm.nearby.forget()
 				found[i] = nil
 				return fmt.Errorf("method at %#x: %w", addr, err)
 			}

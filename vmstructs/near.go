@@ -8,7 +8,9 @@ import (
 
 // nearMemory reads the target's memory by the piece, and keeps the pieces while one question is being answered. A
 // class's metadata lie together, and each question goes through them in many small steps: a read of 8 bytes takes
-// nearly as long as one of a piece. What was read so is proven by reads that go past the pieces (Proof, holdsTrue).
+// nearly as long as one of a piece. Pieces may be older than a method that is loaded meanwhile. So facts are proven by
+// reads that go past the pieces (Proof, holdsTrue), and what is kept by method but is no fact is read past them
+// (Bytecodes, isIntrinsic). Signatures, the names of source files, and which method an invoke names are not proven.
 type nearMemory struct {
 	process.Memory
 	depth  int // 0: nothing is kept

@@ -63,3 +63,38 @@ func TestNear(t *testing.T) {
 		t.Error("memory that is not there was read")
 	}
 }
+
+// TestNearIsOld: where pieces are older than a method, what is told of it is not: its bytecodes, and whether it is
+// intrinsic. What could not be read as a method is read anew.
+func TestNearIsOld(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		l := &w.l.method
+		addr := w.method(w.class("app/Main", "Main.java"), 1, "name", "()V", nil)
+		body, err := w.vm.mem.U64(addr + uint64(l.constMethod))
+		if err != nil {
+			t.Fatal(err)
+		}
+		intrinsic := addr + uint64(w.l.invoke.intrinsic.offset)
+		w.put(intrinsic, 0)
+		w.put64(addr+uint64(l.constMethod), 0)
+		w.vm.BeginQuestion()
+		defer w.vm.EndQuestion()
+		if m, err := w.vm.Method(addr); err == nil {
+			t.Fatalf("a method without a body: %+v", m)
+		}
+		w.put64(addr+uint64(l.constMethod), body)
+		m, err := w.vm.Method(addr)
+		if err != nil {
+			t.Fatal("it is not read anew:", err)
+		}
+		w.put(m.CodeBegin, 0xb1)
+		w.put(intrinsic, 1)
+		code, err := w.vm.Bytecodes(m)
+		if err != nil || code[0].Op != 0xb1 {
+			t.Errorf("%+v %v", code, err)
+		}
+		if !w.vm.isIntrinsic(addr) {
+			t.Error("it was not intrinsic before")
+		}
+	})
+}

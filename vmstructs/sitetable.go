@@ -1,5 +1,10 @@
 package vmstructs
 
+import (
+	"math/bits"
+	"math/rand/v2"
+)
+
 // SiteTable has a number for each of some sites. It is a hash table with open addressing, since sites are hashes
 // already: the tree of a large method has thousands of sites, and is read while somebody waits.
 type SiteTable struct {
@@ -21,10 +26,14 @@ func newSiteTable(sites int) SiteTable {
 	return SiteTable{slots: make([]siteSlot, size)}
 }
 
+// siteSeed spreads the sites over the slots. No target knows it, so none can choose sites of the same slot.
+var siteSeed = rand.Uint64() | 1
+
 // slot finds the slot of a site, or the free one where it belongs.
 func (t *SiteTable) slot(s Site) *siteSlot {
-	mask := len(t.slots) - 1
-	for i := int(s) & mask; ; i = (i + 1) & mask {
+	mask := uint64(len(t.slots) - 1)
+	begin, _ := bits.Mul64(uint64(s)*siteSeed, uint64(len(t.slots)))
+	for i := begin; ; i = (i + 1) & mask {
 		if slot := &t.slots[i]; slot.site == s || slot.site == 0 {
 			return slot
 		}
@@ -59,7 +68,7 @@ func (t *SiteTable) Set(s Site, value uint64) {
 	*slot = siteSlot{s, value}
 }
 
-// Values calls each with each number, as long as each wants more.
+// Values calls each with each number, in no order, as long as each wants more.
 func (t *SiteTable) Values(each func(value uint64) bool) {
 	for i := range t.slots {
 		if t.slots[i].site != 0 && !each(t.slots[i].value) {

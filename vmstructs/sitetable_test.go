@@ -31,3 +31,24 @@ func TestSiteTable(t *testing.T) {
 		t.Error("0 is no site")
 	}
 }
+
+// TestSiteTableSpreads: sites that have their low bits or their high bits in common do not crowd.
+func TestSiteTableSpreads(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for _, shift := range []int{20, 0} {
+		table := newSiteTable(4096)
+		for range 4000 {
+			table.Set(Site(1+r.Uint64N(1<<40))<<shift, 1)
+		}
+		run, longest := 0, 0
+		for _, slot := range table.slots {
+			if run++; slot.site == 0 {
+				run = 0
+			}
+			longest = max(longest, run)
+		}
+		if longest > 400 {
+			t.Errorf("shift %d: %d slots in a row are taken", shift, longest)
+		}
+	}
+}

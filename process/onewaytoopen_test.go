@@ -30,7 +30,8 @@ var ownNames = []string{
 	"process/threads.go listThreads",       // task
 	"process/procfs/dir.go OpenDir",
 	"sampler/perf.go readSmall", "sampler/quiet.go allCPUsTick", "sampler/ptrace/watchdog.go Watch",
-	"sampler/ptrace/sysmon.go findSysmon", "sampler/ptrace/sysmon.go restSysmon", // goprof's own threads
+	"sampler/ptrace/sysmon.go findSysmon", "sampler/ptrace/sysmon.go sleepers", // goprof's own threads
+	"sampler/ptrace/sysmon.go writeSlack",
 	"sampler/visit.go begin",                    // goprof's own sched
 	"sampler/session/ahead.go setPriority",      // goprof's own task
 	"sampler/session/facts.go systemName",       // /etc/os-release

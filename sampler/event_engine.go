@@ -56,10 +56,11 @@ const (
 	// eventTick is the mean time between two looks into the rings.
 	eventTick = int64(4 * time.Millisecond)
 	// eventRest is for how long goprof leaves the rings alone after it has found something, where samples are only some
-	// of many hits. A reading takes a CPU from a thread, at once and often from the one that was hit: beside other work
-	// that costs the thread more than its hits. The first record after a rest is read at once. Where each hit is to be a
-	// sample there is no rest: the rings might have no room for hundreds of hits that come at once.
-	eventRest = int64(time.Millisecond)
+	// of many hits. A reading takes a CPU from a thread, often from the one that was hit: beside other work that costs
+	// the thread more than its hits. The first record after a rest is read at once. Where each hit is to be a sample
+	// there is no rest: the rings might have no room for hundreds of hits that come at once. Nor is there any where
+	// virtual threads run: their frames in the heap have to be read within microseconds.
+	eventRest = int64(8 * time.Millisecond)
 )
 
 // eventRun is one run on its own OS thread.
@@ -153,12 +154,13 @@ func (r *eventRun) open() (err error) {
 		r.stack = min(r.stack, leanEventStack)
 		size, least = leanEventRing, leanEventRing
 	}
-	r.rest = eventRest
+	thinned := true
 	for i := range r.list {
 		r.counts = append(r.counts, EventCount{Name: r.list[i].Name, Interval: max(r.list[i].Interval, 1)})
-		if r.counts[i].Interval == 1 {
-			r.rest = 0
-		}
+		thinned = thinned && r.counts[i].Interval > 1
+	}
+	if thinned && !r.cfg.Lean {
+		r.startResting()
 	}
 	attr := holderAttr()
 	for _, cpu := range r.cpus {
@@ -254,9 +256,26 @@ func (r *eventRun) takeHints() {
 		if len(r.known) >= mostKnown {
 			clear(r.known)
 		}
+		if hint.Soon {
+			r.hurry()
+		}
 		r.known[tid] = hint
 		return true
 	}, true)
+}
+
+// startResting has records wait for some milliseconds from now on.
+func (r *eventRun) startResting() {
+	r.rest = eventRest
+	ptrace.WaitItsTurn()
+}
+
+// hurry has records read at once from now on.
+func (r *eventRun) hurry() {
+	if r.rest > 0 {
+		r.rest = 0
+		ptrace.PreemptAtOnce()
+	}
 }
 
 // wait rests, and then sleeps until a ring has something, or for a tick. Like ptrace.SleepUntil, wait does not tell

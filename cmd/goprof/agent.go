@@ -210,6 +210,7 @@ func (f *agentFlags) serve(cmd *cobra.Command, c *config.Config, at net.Listener
 	defer session.StopAfterSuspend()()
 	defer session.StartWatchdog(watchdogName)()
 	goFirst()
+	session.LetSysmonRest()
 	guardAgent(c)
 	session.StayAhead()
 	process.KeepLibraries(keptLibraries(c.MaxMemory))

@@ -225,6 +225,7 @@ func (f *recordFlags) run(cmd *cobra.Command, args []string) error {
 	// Programs were started before this: they would inherit it. No OS thread hangs in a read yet: each of them has to
 	// take part.
 	goFirst()
+	session.LetSysmonRest()
 	guard.Enter(f.eventFlags.rights())
 	talk := cmd.ErrOrStderr()
 	targets, err := which.find(ctx, talk)

@@ -134,7 +134,9 @@ func (f *topFlags) run(cmd *cobra.Command, args []string) error {
 		}
 		defer session.StartWatchdog(watchdogName, watchdogTerminal+terminalModes())()
 	}
-	goFirst() // nothing more will be started, which would inherit it
+	// nothing more will be started, which would inherit this
+	goFirst()
+	session.LetSysmonRest()
 	guard.Enter(guard.ToRecord)
 	w, err := f.watch(pid)
 	if err != nil {

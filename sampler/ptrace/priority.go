@@ -19,6 +19,19 @@ func preemptAtOnce() {
 	goFirst(0, tracerPriority)
 }
 
+// PreemptAtOnce is preemptAtOnce for a thread that has called WaitItsTurn.
+func PreemptAtOnce() { preemptAtOnce() }
+
+// WaitItsTurn gives our OS thread a better ordinary priority than others have, in place of preemptAtOnce's. It is for a
+// thread whose work is not urgent: then it takes the CPU from nobody in the midst of a slice.
+func WaitItsTurn() {
+	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Flags: resetOnFork, Nice: betterNice}
+	unix.SchedSetAttr(0, &attr, 0)
+}
+
+// betterNice is the priority of a thread that may not, or need not, have real-time priority.
+const betterNice = -15
+
 // The priorities of the tracing thread and its Runner, as SCHED_FIFO counts. Both are the lowest that serve.
 const (
 	tracerPriority = 1
@@ -34,7 +47,7 @@ const resetOnFork = 1
 func goFirst(tid int, priority uint32) bool {
 	attr := realTime(priority)
 	if runtime.NumCPU() == 1 || unix.SchedSetAttr(tid, &attr, 0) != nil {
-		unix.Setpriority(unix.PRIO_PROCESS, tid, -15)
+		unix.Setpriority(unix.PRIO_PROCESS, tid, betterNice)
 		return false
 	}
 	return true

@@ -44,7 +44,6 @@ func SuspendWanted() bool { return hold.wanted.Load() > 0 }
 func OnOwnThread(f func()) {
 	hold.RLock()
 	defer hold.RUnlock()
-	go restSysmon()
 	OnThreadHoldingNobody(f)
 }
 
@@ -63,6 +62,8 @@ func OnThreadHoldingNobody(f func()) {
 		tid = unix.Gettid()
 		unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0) // ns: sleeps end when they should
 		preemptAtOnce()
+		countSleepers(1)
+		defer countSleepers(-1)
 		f()
 	}()
 	awaitEnd(<-ended)

@@ -4,9 +4,11 @@ package ptrace
 
 import (
 	"os"
+	"runtime"
+	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -28,42 +30,131 @@ import (
 // slack, so a timer of Go's may be late by as much. The sampling thread sets its own slack, and has none.
 const sysmonSlack = 40 * time.Millisecond
 
-// sysmonRests is set once sysmon has its slack, which it keeps until goprof ends.
-var sysmonRests atomic.Bool
+// sysmon is what is known of that thread.
+var sysmon struct {
+	sync.Mutex
+	allowed  bool
+	refused  bool // the kernel does not permit it
+	rests    bool // it has its slack
+	fitting  bool // a goroutine is about to give or take the slack
+	sleepers int  // threads in OnThreadHoldingNobody
+	folder   int  // a descriptor of its folder in /proc; 0: it is not found yet
+}
 
-// restSysmon gives sysmon its slack, as soon as sysmon is found. Where that is not permitted, nothing changes.
-func restSysmon() {
+// LetSysmonRest permits that sysmon gets its slack while goprof samples. Programs that goprof starts later would
+// inherit the slack, so call it when nothing more will be started.
+func LetSysmonRest() {
+	sysmon.Lock()
+	sysmon.allowed = true
+	sysmon.Unlock()
+	countSleepers(0)
+}
+
+// countSleepers takes in that a thread which sleeps without telling Go has come (1) or ends (-1).
+func countSleepers(more int) {
+	sysmon.Lock()
+	defer sysmon.Unlock()
+	sysmon.sleepers += more
+	if sysmon.allowed && !sysmon.refused && !sysmon.fitting && mayRest() != sysmon.rests {
+		sysmon.fitting = true
+		go fitSysmon()
+	}
+}
+
+// mayRest tells whether sysmon may have its slack. Each sleeper keeps one of Go's processors. Where they keep all of
+// them, only sysmon gets one for the others.
+func mayRest() bool {
+	return sysmon.sleepers > 0 && sysmon.sleepers < runtime.GOMAXPROCS(0)
+}
+
+// fitSysmon gives sysmon its slack, or takes it away, as soon as sysmon is found. Where that is not permitted, nothing
+// changes.
+func fitSysmon() {
 	const tries = 50
 	for range tries {
-		if sysmonRests.Load() {
-			return
-		}
-		if tid := findSysmon(); tid != 0 {
-			slack := strconv.FormatInt(int64(sysmonSlack), 10)
-			sysmonRests.Store(os.WriteFile(slackFile(tid), []byte(slack), 0) == nil)
+		if settled() {
 			return
 		}
 		time.Sleep(sysmonSlack)
 	}
+	sysmon.Lock()
+	sysmon.fitting = false
+	sysmon.Unlock()
 }
 
-// slackFile is the file of a thread's timer slack. It is in the thread's own folder, and not below /proc/self/task.
-func slackFile(tid int) string { return "/proc/" + strconv.Itoa(tid) + "/timerslack_ns" }
+// settled makes one try, and reports whether there is nothing more to do.
+func settled() bool {
+	found := 0
+	if sysmon.folder == 0 { // nobody else writes it meanwhile
+		found = findSysmon()
+	}
+	sysmon.Lock()
+	defer sysmon.Unlock()
+	if found != 0 {
+		sysmon.folder = found
+	}
+	if rests := mayRest(); sysmon.folder != 0 && rests != sysmon.rests {
+		sysmon.refused = !writeSlack(sysmon.folder, rests)
+		sysmon.rests = rests
+	}
+	if sysmon.folder == 0 && mayRest() {
+		return false
+	}
+	sysmon.fitting = false
+	return true
+}
 
-// findSysmon is the OS thread that sleeps by nanosleep(2); 0 is none. In Go's runtime that is usleep. Nobody else
-// sleeps in it for long: a goroutine that sleeps is in no system call. sysmon is the first thread that Go starts, so of
-// two that are found it is the one with the lower number.
-func findSysmon() (lowest int) {
+// writeSlack gives the thread of a folder the slack, or what it had before. That is written by the descriptor of the
+// folder: a number could have become another thread's.
+func writeSlack(folder int, slack bool) bool {
+	fd, err := unix.Openat(folder, "timerslack_ns", unix.O_WRONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	text := "0" // what is usual
+	if slack {
+		text = strconv.FormatInt(int64(sysmonSlack), 10)
+	}
+	_, err = unix.Write(fd, []byte(text))
+	return err == nil
+}
+
+// findSysmon opens the folder of the OS thread that sleeps by nanosleep(2) at each of some looks; 0 is none. In Go's
+// runtime that is usleep. Nobody else sleeps in it for long: a goroutine that sleeps is in no system call.
+func findSysmon() (folder int) {
+	const looks = 4
+	asleep := sleepers()
+	for range looks - 1 {
+		time.Sleep(3 * time.Millisecond)
+		again := sleepers()
+		asleep = slices.DeleteFunc(asleep, func(tid int) bool { return !slices.Contains(again, tid) })
+	}
+	if len(asleep) != 1 {
+		return 0
+	}
+	name := strconv.Itoa(asleep[0])
+	fd, err := unix.Open("/proc/"+name, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return 0
+	}
+	if _, err := os.Stat("/proc/self/task/" + name); err != nil { // else the folder is still that of our thread
+		unix.Close(fd)
+		return 0
+	}
+	return fd
+}
+
+// sleepers are our threads that are in nanosleep(2) now. The main thread is not: runtime.main starts sysmon on another.
+func sleepers() (tids []int) {
 	tasks, _ := os.ReadDir("/proc/self/task")
 	sleeps := strconv.Itoa(unix.SYS_NANOSLEEP) + " "
 	for _, task := range tasks {
+		tid, _ := strconv.Atoi(task.Name())
 		call, err := os.ReadFile("/proc/self/task/" + task.Name() + "/syscall")
-		if err != nil || !strings.HasPrefix(string(call), sleeps) {
-			continue
-		}
-		if tid, _ := strconv.Atoi(task.Name()); lowest == 0 || tid < lowest {
-			lowest = tid
+		if err == nil && tid != unix.Getpid() && strings.HasPrefix(string(call), sleeps) {
+			tids = append(tids, tid)
 		}
 	}
-	return lowest
+	return tids
 }

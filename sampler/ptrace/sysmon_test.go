@@ -3,65 +3,104 @@
 package ptrace
 
 import (
-	"os"
-	"slices"
+	"runtime"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// TestSysmonRests has a thread sleep as the sampling thread does, and gives Go's sysmon its slack. sysmon must go on
-// with its work: it still interrupts such a thread.
+// TestSysmonRests has a thread sleep as the sampling thread does. Meanwhile Go's sysmon has its slack, and goes on with
+// its work: it still interrupts such a thread. Afterwards, and where such threads keep all of Go's processors, it has
+// no slack.
 func TestSysmonRests(t *testing.T) {
-	sysmonRests.Store(false)
-	var enough atomic.Bool
-	ended := make(chan struct{})
-	interrupted, realTime := 0, false
-	go func() {
-		defer close(ended)
-		OnOwnThread(func() {
-			for realTime = ownPolicy(t) == unix.SCHED_FIFO; !enough.Load() || realTime && interrupted == 0; {
-				var ts unix.Timespec
-				until := Monotonic(&ts) + int64(time.Second)
-				ts = unix.NsecToTimespec(until)
-				if SleepUntil(&ts); Monotonic(&ts) < until {
-					interrupted++
-				}
-			}
-		})
+	if runtime.GOMAXPROCS(0) < 2 {
+		t.Skip("Go has one processor here, which the sleeping thread keeps: sysmon gets no slack")
+	}
+	LetSysmonRest()
+	defer func() {
+		sysmon.Lock()
+		sysmon.allowed = false
+		sysmon.Unlock()
 	}()
-	restSysmon()
-	enough.Store(true)
-	<-ended
-	got := slacks(t)
+	realTime, interrupted := false, 0
+	OnOwnThread(func() {
+		realTime = ownPolicy(t) == unix.SCHED_FIFO
+		if realTime {
+			awaitSlack(t, true)
+		}
+		for end := time.Now().Add(time.Minute); interrupted == 0 && time.Now().Before(end); {
+			var ts unix.Timespec
+			until := Monotonic(&ts) + int64(time.Second)
+			ts = unix.NsecToTimespec(until)
+			if SleepUntil(&ts); Monotonic(&ts) < until {
+				interrupted++
+			}
+		}
+	})
 	if !realTime {
 		t.Skip("real-time priority is not permitted here, so other threads' slack is not, either: run as root")
 	}
-	if len(got) == 0 || !sysmonRests.Load() {
-		t.Errorf("no thread has a slack of %v", sysmonSlack)
+	if interrupted == 0 {
+		t.Error("sysmon has not interrupted the thread in a minute")
 	}
-	if slices.Contains(got, unix.Getpid()) { // runtime.main starts sysmon, on a thread of its own
-		t.Errorf("the main thread has the slack: threads %v", got)
+	awaitSlack(t, false)
+	sleepAll(t, runtime.GOMAXPROCS(0)-1)
+}
+
+// sleepAll counts one sleeping thread, and then so many others that all of Go's processors are kept.
+func sleepAll(t *testing.T, others int) {
+	countSleepers(1)
+	awaitSlack(t, true)
+	countSleepers(others)
+	awaitSlack(t, false)
+	countSleepers(-others)
+	awaitSlack(t, true)
+	countSleepers(-1)
+	awaitSlack(t, false)
+}
+
+// awaitSlack waits until sysmon has its slack, or has it no more. It sleeps without telling Go, as sampling threads do:
+// where nothing runs sysmon waits for something to begin, and cannot be found.
+func awaitSlack(t *testing.T, want bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); ; {
+		var ts unix.Timespec
+		ts = unix.NsecToTimespec(Monotonic(&ts) + int64(10*time.Millisecond))
+		SleepUntil(&ts)
+		sysmon.Lock()
+		folder, rests := sysmon.folder, sysmon.rests
+		sysmon.Unlock()
+		if has := folder != 0 && slackOf(t, folder) == sysmonSlack; has == want && rests == want {
+			return
+		}
+		if time.Now().After(end) {
+			t.Errorf("sysmon has its slack: %v, not %v, after a minute", !want, want)
+			return
+		}
 	}
 }
 
-// slacks are the threads that have sysmon's slack: sysmon itself, and threads that it has started.
-func slacks(t *testing.T) (tids []int) {
-	tasks, err := os.ReadDir("/proc/self/task")
+// slackOf reads the slack of the thread of a folder.
+func slackOf(t *testing.T, folder int) time.Duration {
+	t.Helper()
+	fd, err := unix.Openat(folder, "timerslack_ns", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		t.Fatal(err)
+		t.Error(err)
+		return 0
 	}
-	for _, task := range tasks {
-		tid, _ := strconv.Atoi(task.Name())
-		if b, err := os.ReadFile(slackFile(tid)); err == nil {
-			if ns, _ := strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64); ns == int64(sysmonSlack) {
-				tids = append(tids, tid)
-			}
-		}
+	defer unix.Close(fd)
+	text := make([]byte, 32)
+	n, err := unix.Read(fd, text)
+	if err != nil {
+		t.Error(err)
+		return 0
 	}
-	return tids
+	ns, err := strconv.ParseInt(strings.TrimSpace(string(text[:n])), 10, 64)
+	if err != nil {
+		t.Error(err)
+	}
+	return time.Duration(ns)
 }

@@ -130,17 +130,20 @@ func (th *listedThread) mayCarry() bool {
 // isCarrier reports whether a thread runs virtual threads, or may. Frames in the heap must be read soon after the look,
 // from the first sample on.
 func (r *recording) isCarrier(tid int) bool {
-	if r.opt.Engine != PerfEngine {
+	if !r.readsLate() {
 		return false
 	}
 	th := r.dir.threads[tid]
 	return r.carriers[tid] || th != nil && th.mayCarry()
 }
 
+// readsLate reports whether threads run on while goprof reads what is not in the sample itself.
+func (r *recording) readsLate() bool { return r.opt.Engine == PerfEngine || r.opt.Event != nil }
+
 // wantSoon asks the sampler to read a thread's heap frames soon after each look, if its stack, which was walked just
 // now, is that of a virtual thread.
 func (r *recording) wantSoon(tid int, st *profile.Stack) {
-	if !st.Mounted || r.hints[tid].Soon || r.opt.Engine != PerfEngine {
+	if !st.Mounted || r.hints[tid].Soon || !r.readsLate() {
 		return // its name may say since this sample that it is a carrier, and the sampler not know yet
 	}
 	if r.carriers == nil {

@@ -17,6 +17,9 @@ func StopAround(around func(sig unix.Signal, stop func())) (end func()) {
 	return ptrace.StopAround(around)
 }
 
+// LetSysmonRest lets Go's runtime wake sampling threads up less often. Call it when nothing more will be started.
+func LetSysmonRest() { ptrace.LetSysmonRest() }
+
 // StartWatchdog starts this program once more with these arguments, which must call Watch. That process makes goprof
 // let go of all threads when goprof was stopped by force (SIGSTOP).
 func StartWatchdog(args ...string) (end func()) { return ptrace.StartWatchdog(args...) }

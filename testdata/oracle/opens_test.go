@@ -27,8 +27,8 @@ var named = []*regexp.Regexp{
 	regexp.MustCompile(`^/sys/fs/cgroup/([^.]*/)?cpu\.(max|cfs_quota_us|cfs_period_us)$`),
 	regexp.MustCompile(`^/etc/(os-release|passwd|group|nsswitch\.conf|localtime)$`),
 	regexp.MustCompile(`^/usr/share/zoneinfo/|^/dev/null$`),
-	// below a kept /proc/PID/task
-	regexp.MustCompile(`^(stat|status|schedstat|syscall|\d+(/(stat|status|schedstat|sched|syscall|wchan|comm))?)$`),
+	// below a kept /proc/PID or /proc/PID/task; timerslack_ns is that of a thread of goprof's own
+	regexp.MustCompile(`^(timerslack_ns|stat|status|schedstat|syscall|\d+(/(stat|status|schedstat|sched|syscall|wchan|comm))?)$`),
 }
 
 // hostDebug is the only file that openat2 may find in the host's root: its name is a build id.

@@ -12,8 +12,7 @@ int main(int argc, char **argv) {
 	for (int n = argc > 1 ? atoi(argv[1]) : 1; n > 0; n--) {
 		pid_t child = fork();
 		if (child < 0) {
-			perror("fork");
-			kill(0, SIGKILL);
+			perror("fork"); // those that there are end with this program
 			return 1;
 		}
 		if (child == 0) {

@@ -69,8 +69,11 @@ static int open_event(const char *name, int cpu) {
 }
 
 static void add(uint64_t at, int cpu, int what) {
-	if (count < MOST)
-		events[count++] = (struct seen){at, cpu, what};
+	if (count == MOST) {
+		fprintf(stderr, "too many events\n");
+		exit(1);
+	}
+	events[count++] = (struct seen){at, cpu, what};
 }
 
 // note keeps what concerns the thread. The profiler leaves a CPU many times; only where it took the thread's does that

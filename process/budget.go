@@ -1,6 +1,9 @@
 package process
 
-import "sync"
+import (
+	"sync"
+	"time"
+)
 
 // Tables of symbols and unwind rules stay in memory. Files say how large they are, and a process may map tens of
 // thousands of files. So tables are paid for: each image out of the budget of its process, each process out of the
@@ -27,15 +30,21 @@ type readBudget struct {
 	mu    sync.Mutex
 	left  uint64
 	spent uint64
-	short bool // it had no room when it was asked last
+	short time.Time // when it had no room last
 }
 
+// shortFor is how long it is remembered that there was no room: the process in question has given back what it had
+// since.
+const shortFor = 10 * time.Second
+
 // TablesShort reports whether tables were left out lately because those of all processes together take all there is
-// for them. It is false again when some were dropped.
-func TablesShort() bool {
-	runTables.mu.Lock()
-	defer runTables.mu.Unlock()
-	return runTables.short
+// for them.
+func TablesShort() bool { return runTables.wasShort(time.Now()) }
+
+func (b *readBudget) wasShort(now time.Time) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return !b.short.IsZero() && now.Sub(b.short) < shortFor
 }
 
 // TableBytes is what tables of all processes take by this account, and the most they may take.
@@ -53,7 +62,7 @@ func (b *readBudget) spend(n uint64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if n > b.left || !b.from.spend(n) {
-		b.short = true
+		b.short = time.Now()
 		return false
 	}
 	b.left -= n
@@ -69,7 +78,6 @@ func (b *readBudget) giveBack(n uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	n = min(n, b.spent)
-	b.short = b.short && n == 0
 	b.left += n
 	b.spent -= n
 	b.from.giveBack(n)

@@ -194,7 +194,7 @@ func (p *pieces) order(raw, names []byte, progs []elf.Prog64, sort func() []uint
 	if len(raw) < sharedFrom || len(names) < sharedFrom {
 		return &order{symbols: sort()}
 	}
-	key := orderKey{weak.Make(unsafe.SliceData(raw)), weak.Make(unsafe.SliceData(names)), len(raw), len(names)}
+	key := keyOf(raw, names)
 	p.mu.Lock()
 	o := p.orders[key].Value()
 	p.mu.Unlock()
@@ -206,6 +206,21 @@ func (p *pieces) order(raw, names []byte, progs []elf.Prog64, sort func() []uint
 	p.orders[key] = weak.Make(o)
 	p.recent.use(o, 4*cap(o.symbols))
 	return o
+}
+
+// hasOrder reports whether order would find the order of a table. A file may have the same table, but other progs.
+func (p *pieces) hasOrder(raw, names []byte, progs []elf.Prog64) bool {
+	if len(raw) < sharedFrom || len(names) < sharedFrom {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	o := p.orders[keyOf(raw, names)].Value()
+	return o != nil && slices.Equal(o.progs, progs)
+}
+
+func keyOf(raw, names []byte) orderKey {
+	return orderKey{weak.Make(unsafe.SliceData(raw)), weak.Make(unsafe.SliceData(names)), len(raw), len(names)}
 }
 
 // alive returns the pieces that are still used.

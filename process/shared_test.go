@@ -6,6 +6,7 @@ import (
 	"debug/elf"
 	"runtime"
 	"testing"
+	"time"
 	"unsafe"
 )
 
@@ -167,13 +168,17 @@ func TestTablesOfManyJVMs(t *testing.T) {
 	rand.Read(content) // no process has this content
 	size := uint64(len(content))
 	all := &readBudget{left: maxTables * size / (8 << 20)}
-	read := func() *symtab {
-		f := &elfFile{r: &fileOf{b: content}, size: size, budget: &readBudget{left: 2 * size, from: all}}
+	read := func(progs ...elf.Prog64) *symtab {
+		f := &elfFile{r: &fileOf{b: content}, size: size, budget: &readBudget{left: 2 * size, from: all}, progs: progs}
 		f.sections = []elfSection{
 			{name: ".symtab", Section64: elf.Section64{Size: symbols * symSize, Entsize: symSize, Link: 1}},
 			{name: ".strtab", Section64: elf.Section64{Off: symbols * symSize, Size: names}},
 		}
-		return f.readSymtab(".symtab")
+		table := f.readSymtab(".symtab")
+		if table != nil {
+			table.sort(f)
+		}
+		return table
 	}
 	kept := []*symtab{read()}
 	for i := 1; i < jvms; i++ {
@@ -181,7 +186,11 @@ func TestTablesOfManyJVMs(t *testing.T) {
 			t.Fatalf("JVM %d has no symbols", i+1)
 		}
 	}
-	if all.left = size; all.short {
+	before := all.spent
+	if read(elf.Prog64{Filesz: 1}); all.spent-before < symbols*orderSize {
+		t.Errorf("%d bytes are paid for an order of its own", all.spent-before)
+	}
+	if all.left = size; all.wasShort(time.Now()) {
 		t.Error("it is said that some had no room")
 	}
 	for i := 0; read() != nil; i++ {
@@ -189,10 +198,10 @@ func TestTablesOfManyJVMs(t *testing.T) {
 			t.Fatal("there is no bound")
 		}
 	}
-	if !all.short {
+	if !all.wasShort(time.Now()) {
 		t.Error("it is not said that one had no room")
 	}
-	if all.giveBack(1); all.short {
+	if all.wasShort(time.Now().Add(2 * shortFor)) {
 		t.Error("it is still said")
 	}
 	runtime.KeepAlive(kept)

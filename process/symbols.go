@@ -42,8 +42,8 @@ func (f *elfFile) readSymtab(section string) *symtab {
 		return nil
 	}
 	order := s.Size / symSize * orderSize
-	if shared.paidInPart(raw) { // whoever paid for the table has paid for its order
-		order /= sharedPart
+	if shared.paidInPart(raw) && shared.paidInPart(names) && shared.hasOrder(raw, names, f.progs) {
+		order /= sharedPart // whoever paid for the table has paid for its order
 	}
 	if !f.budget.spend(order) {
 		return nil

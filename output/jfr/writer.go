@@ -91,12 +91,13 @@ func (w *Writer) Close(now profile.Instant) error {
 	if w.closed {
 		return w.err
 	}
+	err := w.at(now) // this may end a chunk that is old, which is not the last one
 	w.closed = true
-	if err := w.at(now); err != nil {
+	if err != nil {
 		return err
 	}
 	w.flush()
-	err := w.err
+	err = w.err
 	if err == nil {
 		w.err = errClosed
 	}

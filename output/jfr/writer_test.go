@@ -2,10 +2,12 @@ package jfr
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -278,5 +280,23 @@ func BenchmarkSample(b *testing.B) {
 		if err := w.Sample(&s); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// TestOnlyTheLastChunkIsFinal: Close may find a chunk that is old. Then that one ends first, and is not the last one.
+func TestOnlyTheLastChunkIsFinal(t *testing.T) {
+	var file bytes.Buffer
+	w := NewWriter(&file, Options{})
+	if err := errors.Join(w.Tick(moment(0)), w.Close(moment(2*maxChunkLength))); err != nil {
+		t.Fatal(err)
+	}
+	var final []bool
+	for b := file.Bytes(); len(b) > headerSize; {
+		size := int(binary.BigEndian.Uint64(b[8:]))
+		final = append(final, b[67]&finalChunk != 0)
+		b = b[size:]
+	}
+	if !slices.Equal(final, []bool{false, true}) {
+		t.Errorf("final: %v", final)
 	}
 }

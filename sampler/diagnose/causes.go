@@ -142,7 +142,7 @@ func (h Host) explainOtherProgram(pid int) Cause {
 	case hotSpot:
 		if process.TablesShort() {
 			return Cause{Name: "tables-full", Why: "goprof reads so many other JVMs that there is no room for its symbols",
-				Remedy: "goprof agent --max-jvms 500"}
+				Remedy: "goprof agent --max-jvms 100"}
 		}
 		c.Name, c.Why, c.Remedy = "no-symbols", "its libjvm.so exports no tables for debuggers (gHotSpotVMStructs)",
 			h.doctor(pid)

@@ -32,7 +32,7 @@ var Codes = []Meaning{
 		{nil, "top without a terminal", "goprof top PID --once"},
 		{[]string{"no-virtual"}, "dump --virtual of a JVM that has no virtual threads", "goprof dump --pid PID"},
 		{[]string{"fd-limit"}, "goprof may not open more files", "ulimit -n 65536"},
-		{[]string{"tables-full"}, "an agent reads so many JVMs that there is no room for another one's symbols", "goprof agent --max-jvms 500"},
+		{[]string{"tables-full"}, "an agent reads so many JVMs that there is no room for another one's symbols", "goprof agent --max-jvms 100"},
 		{[]string{"no-perf", "perf-failed"}, "--engine perf, and the kernel's perf_event cannot do that", "--engine ptrace"},
 		{[]string{"hangs"}, "the process hangs in the kernel and cannot be read", "cat /proc/PID/stack"},
 		{[]string{"unknown"}, "anything that nobody thought of", "goprof doctor --pid PID"},

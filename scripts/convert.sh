@@ -18,10 +18,12 @@ else
     make --no-print-directory build
     mkdir -p "$out/classes"
     "$jdk/bin/javac" -nowarn -g -d "$out/classes" testdata/java/JavacLoop.java testdata/java/Control.java
-    # The program ends with its standard input.
-    "$jdk/bin/java" -Xmx1g -cp "$out/classes" truth.JavacLoop 0 30 1 2 < <(exec sleep $((what + 60))) >"$out/java.log" 2>&1 &
+    # The program ends with its standard input, which a sleep holds open.
+    exec {input}< <(exec sleep $((what + 60)))
+    sleeper=$!
+    "$jdk/bin/java" -Xmx1g -cp "$out/classes" truth.JavacLoop 0 30 1 2 <&"$input" >"$out/java.log" 2>&1 &
     java=$!
-    trap 'kill "$java" 2>/dev/null || true; wait "$java" 2>/dev/null || true' EXIT
+    trap 'kill "$java" "$sleeper" 2>/dev/null || true; wait "$java" 2>/dev/null || true' EXIT
     sleep 3
     ./goprof record --pid "$java" -d "${what}s" -r 1000 -o "$recording"
     kill "$java"

@@ -42,7 +42,7 @@ func TestKernelIsForbidden(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			out := filepath.Join(t.TempDir(), "out.collapsed")
-			code, told := runWithout(t, c.without, "record", "--pid", strconv.Itoa(jvm.PID), "-d", "1", "-r", "1000",
+			code, told := runWithout(t, c.without, "record", "--pid", strconv.Itoa(jvm.PID), "-d", "3", "-r", "1000",
 				"--engine", "perf", "--kernel", "-o", out)
 			stacks, err := os.ReadFile(out)
 			if code != exit.OK || err != nil {

@@ -104,6 +104,7 @@ func (a *Agent) handleBeside(g *guest, e event, now time.Time) {
 	if bad := (*session.EventError)(nil); errors.As(e.err, &bad) {
 		why = bad.Why
 	}
+	e.beside.postpone(now)
 	a.refuseEvent(g, e.beside.event.Name, why, now)
 }
 
@@ -144,9 +145,12 @@ func (t *hostTarget) recordBeside(ctx context.Context, how *Recording) {
 // keepEvent records one event. Where it was dropped, it is recorded again when the agent says so.
 func (t *hostTarget) keepEvent(ctx context.Context, how *Recording, b *Beside, begun func()) error {
 	again := make(chan struct{}, 1)
-	for {
-		if err := t.recordEvent(ctx, how, b, begun, again); err != nil {
+	for retry := false; ; retry = true {
+		switch err := t.recordEvent(ctx, how, b, begun, again); {
+		case err != nil && (!retry || ctx.Err() != nil || !t.Alive()):
 			return err
+		case err != nil:
+			b.Failed(err) // the agent tries again later
 		}
 		select {
 		case <-again:

@@ -176,3 +176,17 @@ func (d *driven) until(t *testing.T, aSecond uint64, is func() bool) time.Durati
 		}
 	}
 }
+
+// An event that was dropped, and cannot be begun anew, is tried again later. One that was never begun is not.
+func TestFailedRetryIsPostponed(t *testing.T) {
+	now := time.Now()
+	r := &record{dropped: true, drops: 1}
+	r.postpone(now)
+	if wait := r.again.Sub(now); wait != 2*dearAgain || r.drops != 2 {
+		t.Errorf("it is tried again in %v, after %d failures", wait, r.drops)
+	}
+	fresh := &record{}
+	if fresh.postpone(now); !fresh.again.IsZero() {
+		t.Error("an event that was not dropped waits to be tried again")
+	}
+}

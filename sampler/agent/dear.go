@@ -60,7 +60,7 @@ func (b *budget) dropDear(a *Agent, g *guest, passed time.Duration, now time.Tim
 			continue
 		}
 		d.Drop()
-		wait := min(dearAgain<<min(r.drops, 8), dearSeldom)
+		wait := r.patience()
 		r.dropped, r.again = true, now.Add(wait)
 		r.drops++
 		a.metrics.dropEvent(r.event.Name)
@@ -87,6 +87,17 @@ func (a *Agent) tryDear(now time.Time) {
 				return
 			}
 		}
+	}
+}
+
+// patience is how long an event that is dropped now waits until it is tried again.
+func (r *record) patience() time.Duration { return min(dearAgain<<min(r.drops, 8), dearSeldom) }
+
+// postpone has an event that was dropped, and could not be begun anew, wait as if it had been dropped again.
+func (r *record) postpone(now time.Time) {
+	if r.dropped {
+		r.again = now.Add(r.patience())
+		r.drops++
 	}
 }
 

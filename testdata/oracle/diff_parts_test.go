@@ -90,6 +90,9 @@ func (p *diffParts) compare() {
 			most = ch
 		}
 	}
+	if most.Name == "" {
+		p.t.Fatal("the parts have no sample of javac")
+	}
 	p.slower(most.Name)
 }
 

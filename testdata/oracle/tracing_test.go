@@ -168,28 +168,41 @@ func TestTraceContext(t *testing.T) {
 // one does, both have the same looks with a span.
 func wallLinks(t *testing.T, s *session.Session) {
 	for _, sink := range []*linkCounter{nil, {}} {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		opt := session.RecordOptions{Mode: session.WallMode, Interval: 10 * time.Millisecond, Engine: session.PtraceEngine}
-		if sink != nil {
-			opt.Sink = sink
-		}
-		p, sum, err := s.Record(ctx, opt)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Logf("%d looks: %v", p.Counts.Samples(), sum.Links)
-		l := sum.Links
-		if l == nil || l.Read == 0 || l.NotStopped == 0 {
-			t.Fatalf("account of spans: %+v", l)
-		}
-		if n := l.Read + l.None + l.Invalid + l.Half + l.Unreadable + l.NotStopped; n != p.Counts.Samples() {
-			t.Errorf("the account has %d looks of %d", n, p.Counts.Samples())
-		}
-		if sink != nil && sink.known != l.Read {
-			t.Errorf("%d looks with a span were told, and the account has %d", sink.known, l.Read)
+		// Where CPUs are short a second may bring no look at a thread with a span.
+		for length := time.Second; !wallLinksIn(t, s, sink, length); length *= 2 {
+			if length > jvmtest.Slow(30*time.Second) {
+				t.Fatal("no looks with a span, or none without a stop")
+			}
 		}
 	}
+}
+
+// wallLinksIn is one recording. It returns false where there were not looks of both sorts.
+func wallLinksIn(t *testing.T, s *session.Session, sink *linkCounter, length time.Duration) bool {
+	ctx, cancel := context.WithTimeout(t.Context(), length)
+	defer cancel()
+	opt := session.RecordOptions{Mode: session.WallMode, Interval: 10 * time.Millisecond, Engine: session.PtraceEngine}
+	if sink != nil {
+		*sink = linkCounter{}
+		opt.Sink = sink
+	}
+	p, sum, err := s.Record(ctx, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d looks: %v", p.Counts.Samples(), sum.Links)
+	l := sum.Links
+	if l == nil {
+		t.Fatal("there is no account of spans")
+	}
+	if n := l.Read + l.None + l.Invalid + l.Half + l.Unreadable + l.NotStopped; n != p.Counts.Samples() {
+		t.Errorf("the account has %d looks of %d", n, p.Counts.Samples())
+	}
+	// A look that was not told when it was made is told with a later one, which may have another span.
+	if sink != nil && max(sink.known-l.Read, l.Read-sink.known) > 5+l.Read/50 {
+		t.Errorf("%d looks with a span were told, and the account has %d", sink.known, l.Read)
+	}
+	return l.Read > 0 && l.NotStopped > 0
 }
 
 // linkCounter counts looks with a span.

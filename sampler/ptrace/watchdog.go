@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"runtime"
 	"strconv"
 	"sync/atomic"
 	"syscall"
@@ -25,8 +26,14 @@ import (
 // One case remains: a stop of both at once (a frozen container, pkill -STOP goprof) can leave a thread standing until
 // goprof goes on or is killed.
 
-// watchEvery is how often the watchdog looks whether goprof is stopped.
-const watchEvery = 20 * time.Millisecond
+const (
+	// watchEvery is how often the watchdog looks whether goprof is stopped.
+	watchEvery = 40 * time.Millisecond
+	// watchAgain is when it looks once more before it acts: goprof says so before it stops.
+	watchAgain = 2 * time.Millisecond
+	// dogSlack is how much longer the watchdog's other OS threads may sleep. Of these Go's sysmon alone is ever awake.
+	dogSlack = time.Second
+)
 
 // What goprof tells its watchdog.
 const (
@@ -60,9 +67,10 @@ func StartWatchdog(args ...string) (end func()) {
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Args = append([]string{os.Args[0]}, args...) // ps shows whose it is
 	cmd.ExtraFiles = []*os.File{toDog, fromDog}      // 3 and 4
-	cmd.Env = append(os.Environ(), "GOMAXPROCS=1")
+	// Without asyncpreemptoff sysmon would end each sleep of the watchdog by a signal (sysmon.go).
+	cmd.Env = append(os.Environ(), "GOMAXPROCS=1", "GODEBUG=asyncpreemptoff=1")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-Z and Ctrl-C do not reach the watchdog
-	err = cmd.Start()
+	err = startWithSlack(cmd, dogSlack)
 	toDog.Close()
 	fromDog.Close()
 	if err != nil {
@@ -100,58 +108,89 @@ func stopWhenFound(dog *os.File) {
 	}
 }
 
-// Watch watches over the process that started this one, until it ends.
+// startWithSlack starts a program all of whose OS threads may sleep longer than they ask for: the kernel gives an OS
+// thread the timer slack of the one that made it (kernel/fork.c, copy_process).
+func startWithSlack(cmd *exec.Cmd, slack time.Duration) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	before, _, e := syscall.RawSyscall(unix.SYS_PRCTL, unix.PR_GET_TIMERSLACK, 0, 0)
+	if e == 0 && unix.Prctl(unix.PR_SET_TIMERSLACK, uintptr(slack), 0, 0, 0) == nil {
+		defer unix.Prctl(unix.PR_SET_TIMERSLACK, before, 0, 0, 0)
+	}
+	return cmd.Start()
+}
+
+// dog is the watchdog in its own process.
+type dog struct {
+	parent    int
+	stat      int  // descriptor of the parent's state
+	from, to  int  // descriptors of the pipes
+	proper    bool // goprof has stopped as it should
+	ended     bool // goprof has
+	buf       [512]byte
+	untilThen unix.Timespec
+}
+
+// Watch watches over the process that started this one, until it ends. It makes all its system calls without telling
+// Go's scheduler. A call that Go is told of wakes up sysmon, which then looks some fifty times, 20 us apart, whether
+// the call lasts long (runtime/proc.go, sysmon), and a timer of Go's wakes up several OS threads. Together that took
+// four fifths of the watchdog's CPU time.
 func Watch() {
-	in, out := os.NewFile(3, "from goprof"), os.NewFile(4, "to goprof")
-	if in == nil || out == nil {
+	runtime.LockOSThread()
+	d := dog{parent: unix.Getppid(), from: 3, to: 4}
+	main := strconv.Itoa(d.parent)
+	var err error
+	d.stat, err = unix.Open("/proc/"+main+"/task/"+main+"/stat", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil || unix.SetNonblock(d.from, true) != nil {
 		return
 	}
-	parent := unix.Getppid()
-	stat, err := unix.Open("/proc/"+strconv.Itoa(parent)+"/stat", unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return
-	}
-	var proper atomic.Bool // goprof has stopped as it should
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		var b [1]byte
-		for {
-			if n, err := in.Read(b[:]); n == 0 || err != nil {
-				return
-			}
-			proper.Store(b[0] == stopsNow)
-		}
-	}()
-	tick := time.NewTicker(watchEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ended:
-			return
-		case <-tick.C:
-		}
-		if proper.Load() || !isStopped(stat) {
+	unix.Prctl(unix.PR_SET_TIMERSLACK, uintptr(time.Millisecond), 0, 0, 0)
+	for !d.ended {
+		if d.sleep(watchEvery); !d.hasStopped() {
 			continue
 		}
-		time.Sleep(watchEvery / 10) // goprof says so before it stops, but another OS thread of ours reads it
-		if proper.Load() || unix.Getppid() != parent || !isStopped(stat) {
+		if d.sleep(watchAgain); !d.hasStopped() || unix.Getppid() != d.parent {
 			continue
 		}
-		if _, err := out.Write([]byte{'!'}); err != nil {
+		if _, err := unix.Write(d.to, []byte{'!'}); err != nil {
 			return
 		}
-		unix.Kill(parent, unix.SIGCONT)
+		unix.Kill(d.parent, unix.SIGCONT)
 	}
 }
 
-// isStopped reads /proc/PID/stat. T: a signal has stopped the process. t: a tracer has, and we leave it alone.
-//
-// Go's scheduler is not told of the call. A call that it is told of wakes up Go's sysmon where nothing else runs, and
-// sysmon then looks some fifty times, 20 us apart, whether a call lasts long (runtime/proc.go, sysmon): that took a
-// third of the watchdog's CPU time.
-func isStopped(stat int) bool {
-	var b [512]byte
-	n, _, e := syscall.RawSyscall6(unix.SYS_PREAD64, uintptr(stat), uintptr(unsafe.Pointer(&b)), uintptr(len(b)), 0, 0, 0)
-	return e == 0 && procfs.State(b[:n]) == 'T'
+func (d *dog) sleep(long time.Duration) {
+	d.untilThen = unix.NsecToTimespec(int64(long))
+	syscall.RawSyscall(unix.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&d.untilThen)), 0, 0)
+}
+
+// hasStopped reports whether goprof was stopped, and has not said so before.
+func (d *dog) hasStopped() bool {
+	d.listen()
+	return !d.ended && !d.proper && d.isStopped()
+}
+
+// listen takes in what goprof has told.
+func (d *dog) listen() {
+	for {
+		n, _, e := syscall.RawSyscall(unix.SYS_READ, uintptr(d.from), uintptr(unsafe.Pointer(&d.buf)), uintptr(len(d.buf)))
+		switch {
+		case e == unix.EINTR:
+		case e == unix.EAGAIN:
+			return
+		case e != 0 || n == 0:
+			d.ended = true
+			return
+		default:
+			d.proper = d.buf[n-1] == stopsNow
+		}
+	}
+}
+
+// isStopped reads the state of goprof's main thread: a signal stops all threads. T: a signal has stopped the process.
+// t: a tracer has, and we leave it alone.
+func (d *dog) isStopped() bool {
+	n, _, e := syscall.RawSyscall6(unix.SYS_PREAD64, uintptr(d.stat), uintptr(unsafe.Pointer(&d.buf)), uintptr(len(d.buf)),
+		0, 0, 0)
+	return e == 0 && procfs.State(d.buf[:n]) == 'T'
 }

@@ -379,9 +379,7 @@ func (r *eventRun) sample(b ringBytes, e *eventRecord) {
 		to.Event.Data = b.appendTo(to.Event.Data, e.raw, e.rawLen)
 	}
 	to.Kernel = append(to.Kernel, e.kernel...)
-	if r.cfg.After != nil {
-		r.cfg.After(to, to.When)
-	}
+	r.cfg.readSoon(to, true)
 	r.stats.Attempted++
 	r.stats.Taken++
 	r.q.put(to)

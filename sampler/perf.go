@@ -77,10 +77,14 @@ func (p *Perf) Run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
 }
 
 const (
-	// perfTick is the mean time between two looks into the rings, and at which threads have run.
+	// perfTick is the mean time between two looks at which threads have run.
 	perfTick = int64(10 * time.Millisecond)
-	// perfLook is the mean time between two looks at which threads have run, where no thread waits for events.
+	// perfLook is the same where no thread waits for events.
 	perfLook = int64(50 * time.Millisecond)
+	// perfSoon is how soon a sample is read, so that code which is new to goprof is noted in time
+	// (vmstructs/sightings.go, noteWithin). Where samples come less often each of them wakes us up. Where they come more
+	// often we look into the rings that often: an interrupt that wakes nobody costs a thread less.
+	perfSoon = int64(2500 * time.Microsecond)
 )
 
 // perfRun is one sampling session on its own OS thread.
@@ -117,6 +121,9 @@ type perfRun struct {
 	each    func(ringBytes, perfRecord)
 	sample  rawSample
 	batch   uint64
+	found   bool          // the last drain found something
+	often   int           // how many drains in a row have found something within perfSoon of the one before, up to oftenMost
+	readAt  int64         // when the rings were read last
 	sampled []*perfThread // that have new samples
 	now     int64
 
@@ -136,8 +143,10 @@ func (p *Perf) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
 	}
 	defer r.close()
 	r.began, r.cpuAtStart = ptrace.Monotonic(&r.ts), threadCPU()
+	q.setWait(cfg.Interval, cfg.Lean)
 	r.loop(ctx)
 	r.drain()
+	q.handOver()
 	r.scan.readAllCharges()
 	r.over = true
 	return r.sum(), r.failed
@@ -224,6 +233,7 @@ func (r *perfRun) loop(ctx context.Context) {
 		r.perf.take(r.setHint, false)
 		r.redrawEveryone()
 		r.drain()
+		r.q.handOverBefore(r.now)
 		r.perf.answer(r.sum)
 		r.wait(due)
 	}
@@ -257,17 +267,50 @@ func (r *perfRun) setHint(tid int, hint ptrace.Hint) bool {
 	return r.scan.setHint(tid, hint)
 }
 
-// wait sleeps until a ring is half full, until a thread with Hint.Soon was sampled, or until the deadline. Like
-// ptrace.SleepUntil, wait does not tell Go's scheduler; see there.
+// eachWakes reports whether each sample wakes us up.
+func (r *perfRun) eachWakes() bool { return int64(r.cfg.Interval) >= perfSoon }
+
+// oftenMost drains in a row that come too soon show that many threads run: their samples are read together.
+const oftenMost = 8
+
+// readTogether reports whether we look into the rings after a time, whether there is a sample or not. Samples of
+// threads with Hint.Soon do not wait.
+func (r *perfRun) readTogether() bool {
+	return r.prompt == nil && (!r.eachWakes() || r.often == oftenMost)
+}
+
+// noteDrain notes how often the rings have something for us.
+func (r *perfRun) noteDrain() {
+	switch {
+	case !r.found:
+	case r.now-r.readAt > perfSoon+perfSoon/4:
+		r.often = 0
+	case r.often < oftenMost:
+		r.often++
+	}
+	r.readAt = r.now
+}
+
+// wait sleeps until there is something to do: a sample, or looks that have waited long enough for others, or the
+// deadline. Like ptrace.SleepUntil, wait does not tell Go's scheduler; see there.
 func (r *perfRun) wait(deadline int64) {
-	left := min(deadline-ptrace.Monotonic(&r.ts), perfTick)
-	if left <= 0 {
+	now := ptrace.Monotonic(&r.ts)
+	until := min(deadline, now+maxNap, r.q.handOverAt())
+	if !r.eachWakes() || r.readTogether() {
+		until = min(until, r.readAt+perfSoon)
+	}
+	if until <= now {
+		return
+	}
+	if r.readTogether() {
+		r.ts = unix.NsecToTimespec(until)
+		ptrace.SleepUntil(&r.ts)
 		return
 	}
 	for i := range r.polls {
 		r.polls[i].Revents = 0
 	}
-	r.ts = unix.NsecToTimespec(left)
+	r.ts = unix.NsecToTimespec(until - now)
 	syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(unsafe.SliceData(r.polls))), uintptr(len(r.polls)),
 		uintptr(unsafe.Pointer(&r.ts)), 0, 0, 0)
 }
@@ -288,7 +331,7 @@ func (r *perfRun) sum() Stats {
 // drain reads all rings.
 func (r *perfRun) drain() {
 	r.batch++
-	r.sampled = r.sampled[:0]
+	r.found, r.sampled = false, r.sampled[:0]
 	for _, rings := range [2][]*perfRing{r.prompt, r.steady} {
 		for i, ring := range rings {
 			r.cpu, r.ring = i, ring
@@ -299,6 +342,7 @@ func (r *perfRun) drain() {
 		}
 	}
 	r.now = ptrace.Monotonic(&r.ts)
+	r.noteDrain()
 	for _, th := range r.sampled {
 		if !th.hasEvents() {
 			r.fitEveryone(th)
@@ -313,6 +357,7 @@ func (r *perfRun) drain() {
 
 // record deals with one record. Meanwhile the kernel may want the record's room back.
 func (r *perfRun) record(b ringBytes, rec perfRecord) {
+	r.found = true
 	switch rec.kind {
 	case perfSample:
 		if !b.parse(rec, r.perf.cpu, r.inKernel() == kernelFrames, &r.sample) {
@@ -362,12 +407,10 @@ func (r *perfRun) take(b ringBytes, s *rawSample) {
 	if th != nil && th.copier != nil {
 		th.copier.take(s.when, int64(r.cfg.Interval), &snap.Snapshot)
 	}
-	if th != nil && th.prompt && r.cfg.After != nil {
-		r.cfg.After(snap, snap.When)
-	}
+	r.cfg.readSoon(snap, th != nil && th.prompt)
 	r.stats.Attempted++
 	r.stats.Taken++
-	r.q.put(snap)
+	r.q.keep(snap)
 }
 
 // whoIs returns what is known of the thread of a sample.

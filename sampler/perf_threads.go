@@ -149,7 +149,7 @@ func (r *perfRun) openEvents(w *perfThread) {
 	for i := range w.events {
 		w.events[i].fd = -1
 	}
-	attr := perfAttr(r.perf.cpu, 0, w.stack, r.inKernel(), w.prompt)
+	attr := perfAttr(r.perf.cpu, 0, w.stack, r.inKernel(), w.prompt || r.eachWakes())
 	for i, cpu := range r.cpus {
 		e := &w.events[i]
 		if ok && !w.allows.IsSet(cpu) {

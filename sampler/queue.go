@@ -1,6 +1,7 @@
 package sampler
 
 import (
+	"math"
 	"sync/atomic"
 	"time"
 
@@ -24,6 +25,7 @@ type Queue struct {
 	top    atomic.Uint64
 	queued atomic.Int64 // bytes of stacks that the consumer has
 	kept   []*look.Look // the sampler's: to be handed over together
+	waits  int64        // how long a look may wait in kept
 }
 
 type slot struct {
@@ -37,15 +39,20 @@ const (
 	mostBytes = 32 << 20
 	// keptStack is how large a buffer a free snapshot keeps.
 	keptStack = 1 << 20
-	// keptFor is how long a look may wait for others before it is handed over.
-	keptFor = int64(5 * time.Millisecond)
+	// keptLeast and keptMost bound how long a look may wait for others before it is handed over. What waits when the
+	// process ends is lost. Lean runs wait longer: their processes seldom end.
+	keptLeast = int64(5 * time.Millisecond)
+	keptMost  = int64(50 * time.Millisecond)
+	keptLean  = int64(250 * time.Millisecond)
+	// keptIntervals is for how many intervals a look waits, within these bounds.
+	keptIntervals = 10
 	// keptPart: one in so many of all snapshots may wait so.
 	keptPart = 8
 )
 
 // NewQueue makes a queue of n snapshots.
 func NewQueue(n int) *Queue {
-	q := &Queue{full: make(chan *look.Look, n), slots: make([]slot, n), index: make(map[*look.Look]int32, n)}
+	q := &Queue{waits: keptLeast, full: make(chan *look.Look, n), slots: make([]slot, n), index: make(map[*look.Look]int32, n)}
 	for i := range q.slots {
 		snap := new(look.Look)
 		q.slots[i].snap, q.index[snap] = snap, int32(i)
@@ -116,6 +123,15 @@ func (q *Queue) count(s *look.Look) {
 	q.queued.Add(slot.queued)
 }
 
+// setWait sets how long looks wait for others, by how far apart looks at a thread are.
+func (q *Queue) setWait(interval time.Duration, lean bool) {
+	most := keptMost
+	if lean {
+		most = keptLean
+	}
+	q.waits = min(max(keptIntervals*int64(interval), keptLeast), most)
+}
+
 // keep is put for a look that may wait for others. To wake the walker up takes more CPU time than most walks: Go has to
 // find an OS thread for the walker and to wake it up, and that OS thread looks for other work before it sleeps again.
 func (q *Queue) keep(s *look.Look) {
@@ -126,11 +142,19 @@ func (q *Queue) keep(s *look.Look) {
 	}
 }
 
-// handOverBefore hands over what would have waited too long at that moment.
+// handOverBefore hands over what has waited long enough by then.
 func (q *Queue) handOverBefore(moment int64) {
-	if len(q.kept) > 0 && moment-q.kept[0].When > keptFor {
+	if moment >= q.handOverAt() {
 		q.handOver()
 	}
+}
+
+// handOverAt is the moment at which the look that has waited longest should be handed over.
+func (q *Queue) handOverAt() int64 {
+	if len(q.kept) == 0 {
+		return math.MaxInt64
+	}
+	return q.kept[0].When + q.waits
 }
 
 // handOver hands over all that was kept.

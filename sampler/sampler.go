@@ -43,11 +43,23 @@ type Config struct {
 	MostSamples float64
 	// After is Tracer.After. It is called on the sampler's OS thread.
 	After func(snap *look.Look, released int64)
+	// Note is called with each sample that After is not called with, by engines that stop nobody. It may be nil.
+	Note func(snap *look.Look)
 	// Memory is what After and WallOptions.During read; it may be nil.
 	Memory *ptrace.Memory
 	// Trail is Tracer.Trail, Contexts Tracer.Contexts.
 	Trail    *process.Trail
 	Contexts *ptrace.Contexts
+}
+
+// readSoon reads what is wanted as soon as a sample is there whose thread nobody stopped.
+func (c *Config) readSoon(snap *look.Look, prompt bool) {
+	switch {
+	case prompt && c.After != nil:
+		c.After(snap, snap.When)
+	case c.Note != nil:
+		c.Note(snap)
+	}
 }
 
 // MinInterval is the shortest that makes sense: looks take longer.
@@ -156,6 +168,7 @@ func (s *Sampler) run(ctx context.Context, cfg Config, q *Queue,
 		scan: newScan(proc, cfg.Interval, fds), visits: visits}
 	defer r.scan.close()
 	r.late, r.sum, r.hand = r.account, r.total, q.keep
+	q.setWait(cfg.Interval, cfg.Lean)
 	return r.runInShifts(r.loop, r.scan.readAllCharges)
 }
 

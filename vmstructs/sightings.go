@@ -48,8 +48,9 @@ const (
 	// mostFresh bounds how many pieces are noted at a time. mostScanned bounds how much of a stack is searched.
 	mostFresh   = 128
 	mostScanned = 64 << 10
-	// noteWithin is how old a snapshot may be to be noted, in nanoseconds: afterwards other code may be there.
-	noteWithin = int64(2e6)
+	// noteWithin is how old a snapshot may be to be noted, in nanoseconds: afterwards other code may be there. A walk
+	// counts up to this age without a note (sampler/session/age.go).
+	noteWithin = int64(4e6)
 	// mostNotes wait for the walker; mostSighted pieces are kept.
 	mostNotes   = 64
 	mostSighted = 1 << 13

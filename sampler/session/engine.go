@@ -53,25 +53,29 @@ func (s *Session) cpuEngine(e EngineName, kernel bool) sampler.Engine {
 	return perf
 }
 
-// after returns what that engine reads as soon as a thread runs again, and the trail that it can follow in the moment
-// of the look itself.
-func (s *Session) after(e EngineName) (func(snap *look.Look, released int64), *process.Trail) {
+// readSoon sets what that engine reads as soon as a thread runs again, and the trail that it can follow in the moment of
+// the look itself.
+func (s *Session) readSoon(e EngineName, config *sampler.Config) {
 	if e == PerfEngine {
-		return s.afterSample()
+		s.readSamplesSoon(config)
+	} else {
+		config.After, config.Trail = s.afterLook()
 	}
-	return s.afterLook()
 }
 
-// afterSample is afterLook for a thread that was not stopped. If the kernel could not copy the Side in the moment of
+// readSamplesSoon does so for threads that are not stopped. If the kernel could not copy the Side in the moment of
 // the sample, goprof reads now which continuation the thread runs. That counts only if the copied stack leads to it
 // (process.Continuation.Late).
-func (s *Session) afterSample() (after func(snap *look.Look, sampled int64), trail *process.Trail) {
+func (s *Session) readSamplesSoon(config *sampler.Config) {
 	c, code := s.VM.NewContinuations().ReadFrom(s.memory), s.VM.NewSightings().ReadFrom(s.memory)
+	note := func(snap *look.Look) { code.Note(&snap.Snapshot, snap.When) }
+	config.Note = note
 	if c == nil {
-		return func(snap *look.Look, _ int64) { code.Note(&snap.Snapshot, snap.When) }, nil
+		return
 	}
 	_, size := s.VM.Side()
-	trail = new(process.Trail)
+	trail := new(process.Trail)
+	config.Trail = trail
 	if s.RunsVirtual() && c.FindClasses() == nil { // else the first samples tell
 		c.Trail(trail)
 	}
@@ -98,10 +102,10 @@ func (s *Session) afterSample() (after func(snap *look.Look, sampled int64), tra
 		}
 		snap.Side = snap.Side[:0] // of another moment than the stack
 	}
-	return func(snap *look.Look, sampled int64) {
+	config.After = func(snap *look.Look, sampled int64) {
 		read(snap, sampled)
-		code.Note(&snap.Snapshot, snap.When)
-	}, trail
+		note(snap)
+	}
 }
 
 // RunsVirtual reports whether there are threads that may run virtual ones.

@@ -62,11 +62,9 @@ func (s *Session) Sampling(e EngineName) *Sampling {
 	return &Sampling{Queue: queueLength, r: s.recording(RecordOptions{Engine: e})}
 }
 
-// After is what the engine should read as soon as a thread runs again, and the trail for its pause. With both in Run's
-// configuration the stacks of virtual threads have the frames that lie in the heap.
-func (p *Sampling) After() (after func(snap *look.Look, released int64), trail *process.Trail) {
-	return p.r.after(p.r.opt.Engine)
-}
+// ReadSoon sets what the engine should read as soon as a thread runs again, and the trail for its pause. With both in
+// Run's configuration the stacks of virtual threads have the frames that lie in the heap.
+func (p *Sampling) ReadSoon(config *sampler.Config) { p.r.readSoon(p.r.opt.Engine, config) }
 
 // Run samples until ctx is done or the process ends. Each snapshot belongs to each until that returns.
 func (p *Sampling) Run(ctx context.Context, config sampler.Config,

@@ -99,15 +99,14 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 		defer runAhead()()
 	}
 	var r *recording
-	var after func(*look.Look, int64)
-	var trail *process.Trail
+	var config sampler.Config
 	if !s.guarded(func() {
 		p.Meta = s.meta(opt)
 		s.Walker.Warm()
 		r = s.recording(opt)
 		s.dir.allNames = opt.Wants != nil
 		r.profile, r.before = p, before
-		after, trail = s.after(opt.Engine)
+		s.readSoon(opt.Engine, &config)
 		r.refreshHints(0)
 		r.findContexts()
 		r.beginTimed()
@@ -128,9 +127,7 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 	r.stop = stop
 	queue := sampler.NewQueue(opt.queueLength())
 	done := make(chan error, 1)
-	config := sampler.Config{Interval: opt.samplerInterval(), MaxOverhead: opt.MaxOverhead,
-		MaxStack: stackLimit(opt.Depth), After: after, Trail: trail, Contexts: &r.contexts.Contexts,
-		Memory: s.memory, Pace: opt.Pace, Lean: opt.Lean, MostSamples: opt.MostSamples}
+	r.configure(&config)
 	if opt.Started != nil {
 		opt.Started(r.sampler)
 	}
@@ -162,6 +159,14 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 		s.dir.watch = nil
 	})
 	return p, r.account(), silent
+}
+
+// configure sets what the options say.
+func (r *recording) configure(c *sampler.Config) {
+	o := &r.opt
+	c.Interval, c.MaxOverhead, c.MaxStack = o.samplerInterval(), o.MaxOverhead, stackLimit(o.Depth)
+	c.Contexts, c.Memory, c.Pace = &r.contexts.Contexts, r.memory, o.Pace
+	c.Lean, c.MostSamples = o.Lean, o.MostSamples
 }
 
 // quietTicks is how often, in seconds, a Lean recording of a program that does nothing reads its mappings and threads.

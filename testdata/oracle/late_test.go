@@ -54,7 +54,7 @@ func lateRun(t *testing.T, jvm *jvmtest.JVM, delay, duration time.Duration) {
 	samples.Queue *= 4
 	s.Walker.Warm()
 	config := sampler.Config{Interval: 5 * time.Millisecond}
-	config.After, config.Trail = samples.After()
+	samples.ReadSoon(&config)
 	c := churn{t: t, truncated: map[profile.Reason]int{}}
 	var late []lateStack
 	var stack profile.Stack

@@ -51,7 +51,7 @@ func sampleBy(t testing.TB, s *session.Session, engine session.EngineName, inter
 	out := &sampled{}
 	config := sampler.Config{Interval: interval}
 	if engine == session.PerfEngine {
-		config.After, _ = samples.After()
+		samples.ReadSoon(&config)
 	}
 	var stack profile.Stack
 	var err error

@@ -29,7 +29,7 @@ func TestRecordVirtualWalks(t *testing.T) {
 		defer cancel()
 		samples := s.Sampling(session.PtraceEngine)
 		config := sampler.Config{Interval: 2 * time.Millisecond}
-		config.After, config.Trail = samples.After()
+		samples.ReadSoon(&config)
 		var stack profile.Stack
 		want := all
 		samples.Run(ctx, config, func(snap *look.Look) {

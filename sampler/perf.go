@@ -122,8 +122,9 @@ type perfRun struct {
 	sample  rawSample
 	batch   uint64
 	found   bool          // the last drain found something
-	often   int           // how many drains in a row have found something within perfSoon of the one before, up to oftenMost
+	often   int           // how many finds in a row have come within perfSoon of the one before, up to oftenMost
 	readAt  int64         // when the rings were read last
+	foundAt int64         // when they had something last
 	sampled []*perfThread // that have new samples
 	now     int64
 
@@ -270,7 +271,7 @@ func (r *perfRun) setHint(tid int, hint ptrace.Hint) bool {
 // eachWakes reports whether each sample wakes us up.
 func (r *perfRun) eachWakes() bool { return int64(r.cfg.Interval) >= perfSoon }
 
-// oftenMost drains in a row that come too soon show that many threads run: their samples are read together.
+// oftenMost finds in a row that come so soon show that many threads run: their samples are read together.
 const oftenMost = 8
 
 // readTogether reports whether we look into the rings after a time, whether there is a sample or not. Samples of
@@ -281,14 +282,16 @@ func (r *perfRun) readTogether() bool {
 
 // noteDrain notes how often the rings have something for us.
 func (r *perfRun) noteDrain() {
-	switch {
-	case !r.found:
-	case r.now-r.readAt > perfSoon+perfSoon/4:
-		r.often = 0
-	case r.often < oftenMost:
-		r.often++
-	}
 	r.readAt = r.now
+	if !r.found {
+		return
+	}
+	if r.now-r.foundAt > perfSoon+perfSoon/4 {
+		r.often = 0
+	} else {
+		r.often = min(r.often+1, oftenMost)
+	}
+	r.foundAt = r.now
 }
 
 // wait sleeps until there is something to do: a sample, or looks that have waited long enough for others, or the

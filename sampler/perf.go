@@ -6,9 +6,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"syscall"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -36,7 +34,7 @@ import (
 //     kernel: the time of system calls goes to the code that runs after them.
 //
 // Where it is permitted there is one event for each CPU, and a program of ours keeps the kernel from taking samples of
-// other processes (perf_cpus.go). Elsewhere an event belongs to one thread and one CPU: a ring can be shared by the
+// other processes (perf_wide.go). Elsewhere an event belongs to one thread and one CPU: a ring can be shared by the
 // threads of one CPU only (kernel/events/core.c, perf_event_set_output), and one for each thread would take too much
 // memory. The kernel can let new threads inherit events, but the period of an inherited event cannot be changed; see
 // perf_period.go. So threads are listed as for the other engine, whose account of CPU time this is, too (bill.go), and
@@ -81,10 +79,6 @@ const (
 	perfTick = int64(10 * time.Millisecond)
 	// perfLook is the same where no thread waits for events.
 	perfLook = int64(50 * time.Millisecond)
-	// perfSoon is how soon a sample is read, so that code which is new to goprof is noted in time
-	// (vmstructs/sightings.go, noteWithin). Where samples come less often each of them wakes us up. Where they come more
-	// often we look into the rings that often: an interrupt that wakes nobody costs a thread less.
-	perfSoon = int64(2500 * time.Microsecond)
 )
 
 // perfRun is one sampling session on its own OS thread.
@@ -97,16 +91,12 @@ type perfRun struct {
 	stats      Stats
 	rng        *rand.Rand
 	power      PerfPower
-	cpus       []int // their numbers; events and rings go by the index here
 	online     []int // the CPUs that were on at followedAt
 	followedAt int64
-	steady     []*perfRing
-	prompt     []*perfRing // of threads with Hint.Soon; none until there is such a thread
-	polls      []unix.PollFd
+	rings      *perfRings
+	wide       *wideEvents // nil where each thread has its own events
 	threads    map[int]*perfThread
-	everyone   *perfThread // has the events of the CPUs, nil where each thread has its own
-	filter     int         // the program that chooses for everyone
-	events     int         // that are open
+	events     int // of threads, that are open
 	mostEvents int
 	round      uint32 // of the scan's listing that was seen last
 	failed     error
@@ -115,16 +105,10 @@ type perfRun struct {
 	copiers    int
 	noCopies   bool // the kernel refuses our programs for copies
 
-	// The reading of a ring that is under way.
-	cpu     int
-	ring    *perfRing
+	// The reading of the rings that is under way.
 	each    func(ringBytes, perfRecord)
 	sample  rawSample
 	batch   uint64
-	found   bool          // the last drain found something
-	often   int           // how many finds in a row have come within perfSoon of the one before, up to oftenMost
-	readAt  int64         // when the rings were read last
-	foundAt int64         // when they had something last
 	sampled []*perfThread // that have new samples
 	now     int64
 
@@ -165,9 +149,8 @@ func (r *perfRun) open() (err error) {
 	if r.power, err = TryPerf(r.perf.pid); err != nil {
 		return err
 	}
-	r.cpus = r.cfg.Online()
-	r.online = r.cpus
-	if r.steady, err = r.openRings(r.cpus, ringShare(len(r.cpus))); err != nil {
+	r.online = r.cfg.Online()
+	if r.rings, err = openPerfRings(r.online); err != nil {
 		return err
 	}
 	r.each = r.record
@@ -175,15 +158,15 @@ func (r *perfRun) open() (err error) {
 	if r.mostEvents == 0 {
 		r.mostEvents = min(fds/2, mostEvents)
 	}
-	if r.mostEvents < len(r.cpus) {
+	if r.mostEvents < len(r.rings.cpus) {
 		return unix.EMFILE // not one thread could have its events
 	}
 	r.scan = newScan(r.proc, r.cfg.Interval, fds-r.mostEvents)
 	r.scan.pools = true
 	if !r.cfg.NoWide {
-		r.watchEveryone()
+		r.watchWide()
 	}
-	r.stats.Wide = r.everyone != nil
+	r.stats.Wide = r.wide != nil
 	r.stats.KernelHidden = r.perf.kernel && !r.power.Kernel
 	return nil
 }
@@ -199,16 +182,37 @@ func (r *perfRun) inKernel() perfKernel {
 	return inKernel
 }
 
+// watchWide opens events of the CPUs. Where it cannot, each thread has its own events.
+func (r *perfRun) watchWide() {
+	if !mayWatchWide() || !r.power.Kernel {
+		return
+	}
+	filter, err := filterProgram(r.perf.pid).loadForPerf(nil)
+	if err != nil {
+		return
+	}
+	r.wide = &wideEvents{rings: r.rings, cpu: r.perf.cpu, kernel: r.inKernel(), interval: int64(r.cfg.Interval),
+		exact: r.cfg.NoJitter, filter: filter, most: r.mostStack(), copies: stackFit{stack: r.mostStack()}, rng: r.rng}
+	if !r.wide.open() {
+		r.giveWideUp()
+	}
+}
+
+// giveWideUp gives each thread its own events.
+func (r *perfRun) giveWideUp() {
+	r.wide.close()
+	r.wide = nil
+	r.round--
+}
+
 func (r *perfRun) close() {
-	r.unwatchEveryone()
+	if r.wide != nil {
+		r.wide.close()
+	}
 	for _, th := range r.threads {
 		r.unwatch(th)
 	}
-	for _, rings := range [][]*perfRing{r.steady, r.prompt} {
-		for _, ring := range rings {
-			ring.close()
-		}
-	}
+	r.rings.close()
 	r.scan.close()
 }
 
@@ -232,11 +236,13 @@ func (r *perfRun) loop(ctx context.Context) {
 			due = r.nextLookAround(began)
 		}
 		r.perf.take(r.setHint, false)
-		r.redrawEveryone()
+		if r.wide != nil {
+			r.wide.redraw(r.now)
+		}
 		r.drain()
 		r.q.handOverBefore(r.now)
 		r.perf.answer(r.sum)
-		r.wait(due)
+		r.rings.wait(min(due, r.now+maxNap, r.q.handOverAt()), eachWakes(int64(r.cfg.Interval)))
 	}
 }
 
@@ -251,10 +257,10 @@ func (r *perfRun) lookAround() {
 }
 
 // nextLookAround is when to look around again. That moment is random, so that it is in step with nothing. Looking
-// around costs at most a tenth of a CPU. With the events of everyone no thread waits for its own.
+// around costs at most a tenth of a CPU. With events of the CPUs no thread waits for its own.
 func (r *perfRun) nextLookAround(began int64) int64 {
 	took, mean := ptrace.Monotonic(&r.ts)-began, perfTick
-	if r.everyone != nil {
+	if r.wide != nil {
 		mean = perfLook
 	}
 	return began + max(mean/2+r.rng.Int64N(mean), 10*took)
@@ -266,56 +272,6 @@ func (r *perfRun) setHint(tid int, hint ptrace.Hint) bool {
 		r.unwatch(th) // it may be watched again in another way
 	}
 	return r.scan.setHint(tid, hint)
-}
-
-// eachWakes reports whether each sample wakes us up.
-func (r *perfRun) eachWakes() bool { return int64(r.cfg.Interval) >= perfSoon }
-
-// oftenMost finds in a row that come so soon show that many threads run: their samples are read together.
-const oftenMost = 8
-
-// readTogether reports whether we look into the rings after a time, whether there is a sample or not. Samples of
-// threads with Hint.Soon do not wait.
-func (r *perfRun) readTogether() bool {
-	return r.prompt == nil && (!r.eachWakes() || r.often == oftenMost)
-}
-
-// noteDrain notes how often the rings have something for us.
-func (r *perfRun) noteDrain() {
-	r.readAt = r.now
-	if !r.found {
-		return
-	}
-	if r.now-r.foundAt > perfSoon+perfSoon/4 {
-		r.often = 0
-	} else {
-		r.often = min(r.often+1, oftenMost)
-	}
-	r.foundAt = r.now
-}
-
-// wait sleeps until there is something to do: a sample, or looks that have waited long enough for others, or the
-// deadline. Like ptrace.SleepUntil, wait does not tell Go's scheduler; see there.
-func (r *perfRun) wait(deadline int64) {
-	now := ptrace.Monotonic(&r.ts)
-	until := min(deadline, now+maxNap, r.q.handOverAt())
-	if !r.eachWakes() || r.readTogether() {
-		until = min(until, r.readAt+perfSoon)
-	}
-	if until <= now {
-		return
-	}
-	if r.readTogether() {
-		r.ts = unix.NsecToTimespec(until)
-		ptrace.SleepUntil(&r.ts)
-		return
-	}
-	for i := range r.polls {
-		r.polls[i].Revents = 0
-	}
-	r.ts = unix.NsecToTimespec(until - now)
-	syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(unsafe.SliceData(r.polls))), uintptr(len(r.polls)),
-		uintptr(unsafe.Pointer(&r.ts)), 0, 0, 0)
 }
 
 func (r *perfRun) sum() Stats {
@@ -333,22 +289,24 @@ func (r *perfRun) sum() Stats {
 
 // drain reads all rings.
 func (r *perfRun) drain() {
-	r.batch++
-	r.found, r.sampled = false, r.sampled[:0]
-	for _, rings := range [2][]*perfRing{r.prompt, r.steady} {
-		for i, ring := range rings {
-			r.cpu, r.ring = i, ring
-			if ring.read(r.each) {
-				r.stats.Attempted++
-				r.stats.Lost[ptrace.Failed]++
-			}
-		}
-	}
+	r.beginBatch(r.batch + 1)
+	damaged := int64(r.rings.read(r.each))
+	r.stats.Attempted += damaged
+	r.stats.Lost[ptrace.Failed] += damaged
 	r.now = ptrace.Monotonic(&r.ts)
-	r.noteDrain()
+	r.endBatch()
+}
+
+// beginBatch begins with samples that are read together.
+func (r *perfRun) beginBatch(number uint64) { r.batch, r.sampled = number, r.sampled[:0] }
+
+// endBatch fits the events of the threads that had samples.
+func (r *perfRun) endBatch() {
 	for _, th := range r.sampled {
 		if !th.hasEvents() {
-			r.fitEveryone(th)
+			if r.wide != nil && !r.wide.fit(&th.copies) {
+				r.giveWideUp()
+			}
 			continue
 		}
 		r.adapt(th)
@@ -360,7 +318,7 @@ func (r *perfRun) drain() {
 
 // record deals with one record. Meanwhile the kernel may want the record's room back.
 func (r *perfRun) record(b ringBytes, rec perfRecord) {
-	r.found = true
+	r.rings.found = true
 	switch rec.kind {
 	case perfSample:
 		if !b.parse(rec, r.perf.cpu, r.inKernel() == kernelFrames, &r.sample) {
@@ -418,24 +376,37 @@ func (r *perfRun) take(b ringBytes, s *rawSample) {
 
 // whoIs returns what is known of the thread of a sample.
 func (r *perfRun) whoIs(s *rawSample) (*perfThread, *thread) {
-	if r.everyone != nil && r.threads[s.tid] == nil {
+	if r.wide != nil && r.threads[s.tid] == nil {
 		return r.meet(s.tid)
 	}
 	return r.threads[s.tid], r.scan.byTID[s.tid]
 }
 
-// counts tells whether a sample counts. If a thread has events of its own, its samples by the events of everyone do not
+// meet returns what is known of a thread that has no events of its own. A thread that is not listed yet is looked up
+// now. If it has ended since, nothing is known of it.
+func (r *perfRun) meet(tid int) (*perfThread, *thread) {
+	r.scan.now = r.now
+	known := r.scan.find(tid)
+	if known == nil {
+		return nil, nil
+	}
+	w := &perfThread{tid: tid, th: known}
+	r.threads[tid] = w
+	return w, known
+}
+
+// counts tells whether a sample counts. If a thread has events of its own, its samples by events of the CPUs do not
 // count.
 func (r *perfRun) counts(th *perfThread, when int64) bool {
 	if th == nil {
 		return true
 	}
-	if own := th.hasEvents(); r.everyone != nil && own == (r.ring == r.steady[r.cpu]) {
+	if own := th.hasEvents(); r.wide != nil && own == r.rings.isSteady() {
 		return false
 	} else if !own {
 		return true
 	}
-	return th.events[r.cpu].accept(when, uint64(r.cfg.Interval))
+	return th.events[r.rings.cpu].accept(when, uint64(r.cfg.Interval))
 }
 
 // fill makes the snapshot. It returns how much stack there was, 0 if that is not known.

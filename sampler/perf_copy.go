@@ -77,7 +77,7 @@ func (r *perfRun) arm(w *perfThread) {
 			return
 		}
 		r.disarm(w)
-		r.rewatch(w, w.stack) // an event keeps its program, so the thread gets new events and comes back here
+		r.rewatch(w, w.copies.stack) // an event keeps its program, so the thread gets new events and comes back here
 		return
 	}
 	if r.copiers >= maxCopiers {

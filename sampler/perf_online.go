@@ -5,8 +5,6 @@ package sampler
 import (
 	"runtime"
 	"slices"
-
-	"golang.org/x/sys/unix"
 )
 
 // CPUs that come while perf samples. A CPU that is switched on later has no events. A CPU that was off has lost the
@@ -30,43 +28,33 @@ func (r *perfRun) followCPUs() {
 
 // takeInCPUs opens rings for the CPUs that have no ring, and opens all events anew.
 func (r *perfRun) takeInCPUs() bool {
-	var fresh []int
-	for _, cpu := range r.online {
-		if !slices.Contains(r.cpus, cpu) {
-			fresh = append(fresh, cpu)
-		}
-	}
-	// All rings are opened, or none: a ring is found by its CPU's index.
-	steady, err := r.openRings(fresh, ringShare(len(r.cpus)+len(fresh)))
-	if err != nil {
+	if !r.rings.takeIn(r.rings.without(r.online)) {
 		return false
 	}
-	var prompt []*perfRing
-	if r.prompt != nil {
-		if prompt, err = r.openRings(fresh, promptRing); err != nil {
-			r.closeRings(steady)
-			return false
-		}
-	}
 	r.drain() // the records of the events that there were
-	r.cpus = append(r.cpus, fresh...)
-	r.steady, r.prompt = append(r.steady, steady...), append(r.prompt, prompt...)
-	for _, th := range r.threads {
-		r.unwatch(th)
-	}
-	r.round-- // so that all threads get theirs again
-	if r.everyone != nil {
-		r.reopenEveryone()
+	r.unwatchAll()
+	if r.wide != nil && !r.wide.reopen() {
+		r.giveWideUp()
 	}
 	return true
 }
 
-// closeRings hands rings back.
-func (r *perfRun) closeRings(rings []*perfRing) {
-	for _, ring := range rings {
-		r.polls = slices.DeleteFunc(r.polls, func(p unix.PollFd) bool { return p.Fd == int32(ring.fd) })
-		ring.close()
+// unwatchAll closes the events of all threads, so that they get theirs again.
+func (r *perfRun) unwatchAll() {
+	for _, th := range r.threads {
+		r.unwatch(th)
 	}
+	r.round--
+}
+
+// without are those of some CPUs that have no ring.
+func (r *perfRings) without(cpus []int) (fresh []int) {
+	for _, cpu := range cpus {
+		if !slices.Contains(r.cpus, cpu) {
+			fresh = append(fresh, cpu)
+		}
+	}
+	return fresh
 }
 
 // onlineCPUs are the CPUs that threads can run on now.

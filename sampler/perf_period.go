@@ -31,7 +31,7 @@ type perfEvent struct {
 	period   uint64 // ns
 	credit   uint64 // while starting: CPU time since the sample that counted
 	newest   int64  // when the event's last sample was
-	until    int64  // for a CPU's event: when to draw its period anew (perf_cpus.go)
+	until    int64  // for a CPU's event: when to draw its period anew (perf_wide.go)
 }
 
 // firstPeriod draws the first period of a new event.
@@ -67,7 +67,7 @@ func (r *perfRun) adapt(w *perfThread) {
 	if r.threads[w.tid] != w {
 		return
 	}
-	if stack := w.fitStack(r.mostStack()); stack != w.stack {
+	if stack := w.copies.fit(r.mostStack()); stack != w.copies.stack {
 		r.rewatch(w, stack)
 		return
 	}

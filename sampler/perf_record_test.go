@@ -258,16 +258,16 @@ func TestMmapPage(t *testing.T) {
 	}
 }
 
-// TestFitStack: fitStack makes copies smaller after many samples. At the first sample that needs more, it makes them
+// TestFitStack: fit makes copies smaller after many samples. At the first sample that needs more, it makes them
 // as large as possible.
 func TestFitStack(t *testing.T) {
-	w := &perfThread{stack: perfStackMost}
+	w := stackFit{stack: perfStackMost}
 	feed := func(n int, need uint64) {
 		for range n {
 			w.seen++
 			w.deepest = max(w.deepest, need)
-			if fit := w.fitStack(perfStackMost); fit != w.stack {
-				w.stack, w.seen, w.deepest = fit, 0, 0
+			if fit := w.fit(perfStackMost); fit != w.stack {
+				w.begin(fit)
 			}
 		}
 	}

@@ -504,13 +504,12 @@ func TestPerfMovesWithItsThread(t *testing.T) {
 func TestPerfGone(t *testing.T) {
 	needPerf(t)
 	before := standardFiles()
-	r := &perfRun{perf: NewPerf(os.Getpid(), ctest.CPU()), cpus: onlineCPUs(), threads: map[int]*perfThread{},
-		mostEvents: 100,
-		cfg:        Config{Interval: time.Millisecond}, rng: rand.New(rand.NewPCG(1, 2)),
-		steady: make([]*perfRing, len(onlineCPUs()))}
+	r := &perfRun{perf: NewPerf(os.Getpid(), ctest.CPU()), threads: map[int]*perfThread{}, mostEvents: 100,
+		cfg: Config{Interval: time.Millisecond}, rng: rand.New(rand.NewPCG(1, 2)),
+		rings: &perfRings{cpus: onlineCPUs(), steady: make([]*perfRing, len(onlineCPUs()))}}
 	const nobody = 1 << 22 // above the kernel's PID_MAX_LIMIT
 	for range 3 {
-		w := &perfThread{tid: nobody, th: &thread{tid: nobody}, stack: stackLeast}
+		w := &perfThread{tid: nobody, th: &thread{tid: nobody}, copies: stackFit{stack: stackLeast}}
 		r.threads[nobody] = w
 		r.openEvents(w)
 		r.unwatch(w)

@@ -16,11 +16,6 @@ import (
 const (
 	// mostEvents bounds the events: each takes some 2 KB of the kernel's memory.
 	mostEvents = 1 << 15
-	// Bytes of all rings together, and of one ring.
-	ringsTotal = 64 << 20
-	ringMost   = 4 << 20
-	ringLeast  = 256 << 10
-	promptRing = 2 * ringLeast
 )
 
 // perfThread is a thread that has events.
@@ -29,8 +24,7 @@ type perfThread struct {
 	th     *thread
 	events []perfEvent // by index of CPU; fd -1 where it may not run
 	prompt bool
-	stack  int  // bytes that its events copy
-	varies bool // copies were made smaller once, and were too small then
+	copies stackFit
 	allows unix.CPUSet
 
 	copier *perfCopier
@@ -38,10 +32,6 @@ type perfThread struct {
 	batch   uint64 // the drain that saw it last
 	charged uint64 // what the kernel had charged the thread then
 	heardAt uint64 // the same at its last sample, or when its events were opened
-
-	// The thread's last samples, to see whether copies could be smaller.
-	seen    int
-	deepest uint64
 }
 
 // watchAll gives events to threads: to all where there are few, otherwise to the threads that run.
@@ -54,7 +44,7 @@ func (r *perfRun) watchAll() {
 			}
 		}
 		for _, th := range r.scan.byTID {
-			if r.events+len(r.cpus) > r.mostEvents {
+			if r.events+len(r.rings.cpus) > r.mostEvents {
 				break
 			}
 			if r.needsEvents(th) {
@@ -80,7 +70,7 @@ func (r *perfRun) watchAll() {
 func (r *perfRun) makeRoom() bool {
 	tries := 64
 	for _, th := range r.threads {
-		if r.events+len(r.cpus) <= r.mostEvents {
+		if r.events+len(r.rings.cpus) <= r.mostEvents {
 			return true
 		}
 		if tries--; tries == 0 {
@@ -90,7 +80,7 @@ func (r *perfRun) makeRoom() bool {
 			r.unwatch(th)
 		}
 	}
-	return r.events+len(r.cpus) <= r.mostEvents
+	return r.events+len(r.rings.cpus) <= r.mostEvents
 }
 
 // silence is how many samples a thread may owe before it is asked whether it has gone to other CPUs.
@@ -103,14 +93,14 @@ func (r *perfRun) followThread(th *perfThread) {
 	}
 	th.heardAt = th.th.last.Ran
 	if allows, ok := affinity(th.tid); ok && allows != th.allows {
-		r.rewatch(th, th.stack)
+		r.rewatch(th, th.copies.stack)
 	}
 }
 
 // needsEvents reports whether a thread is to have events of its own. Where there are events of everyone, a thread's own
 // events need rings of their own. Otherwise nobody knows which of the two a sample is from.
 func (r *perfRun) needsEvents(th *thread) bool {
-	return r.everyone == nil || th.hint.Soon && r.promptRings()[0] != r.steady[0]
+	return r.wide == nil || th.hint.Soon && r.rings.havePrompt()
 }
 
 // hasEvents reports whether a thread has events of its own. The events of everyone serve the other threads.
@@ -129,28 +119,28 @@ func (r *perfRun) watch(th *thread) {
 	if known := r.threads[th.tid]; th.hint.Skip || known != nil && known.hasEvents() {
 		return
 	}
-	w := &perfThread{tid: th.tid, th: th, prompt: th.hint.Soon, stack: r.mostStack()}
+	w := &perfThread{tid: th.tid, th: th, prompt: th.hint.Soon, copies: stackFit{stack: r.mostStack()}}
 	r.threads[th.tid] = w
 	r.openEvents(w)
-	if r.events%128 < len(r.cpus) {
+	if r.events%128 < len(r.rings.cpus) {
 		r.drain() // opening thousands takes a while
 	}
 }
 
 func (r *perfRun) openEvents(w *perfThread) {
-	rings := r.steady
+	rings := r.rings.steady
 	if w.prompt {
-		rings = r.promptRings()
+		rings = r.rings.promptRings()
 	}
 	var ok bool
 	w.allows, ok = affinity(w.tid)
 	w.heardAt = w.th.last.Ran
-	w.events = make([]perfEvent, len(r.cpus))
+	w.events = make([]perfEvent, len(r.rings.cpus))
 	for i := range w.events {
 		w.events[i].fd = -1
 	}
-	attr := perfAttr(r.perf.cpu, 0, w.stack, r.inKernel(), w.prompt || r.eachWakes())
-	for i, cpu := range r.cpus {
+	attr := perfAttr(r.perf.cpu, 0, w.copies.stack, r.inKernel(), w.prompt || eachWakes(int64(r.cfg.Interval)))
+	for i, cpu := range r.rings.cpus {
 		e := &w.events[i]
 		if ok && !w.allows.IsSet(cpu) {
 			continue
@@ -210,7 +200,7 @@ func (r *perfRun) rewatch(w *perfThread, stack int) {
 			r.events--
 		}
 	}
-	w.stack, w.seen, w.deepest = stack, 0, 0
+	w.copies.begin(stack)
 	r.openEvents(w)
 }
 
@@ -228,8 +218,8 @@ func (r *perfRun) note(w *perfThread, s *rawSample, need uint64) {
 	if need == 0 {
 		need = perfStackMost
 	}
-	w.seen++
-	w.deepest = max(w.deepest, need)
+	w.copies.seen++
+	w.copies.deepest = max(w.copies.deepest, need)
 }
 
 // Copies of the whole 64 KB cost a thread some microseconds more than copies of the few KB that most stacks have, and
@@ -242,21 +232,32 @@ const (
 	stackStep   = 4 << 10
 )
 
-// fitStack is how many bytes to copy from now on.
-func (w *perfThread) fitStack(most int) int {
-	if w.deepest > uint64(w.stack) && w.stack < most {
-		w.varies = true
+// stackFit is how much of a stack is copied, and how much the last samples have needed.
+type stackFit struct {
+	stack   int  // bytes that are copied
+	varies  bool // copies were made smaller once, and were too small then
+	seen    int  // samples
+	deepest uint64
+}
+
+// begin sets how much is copied from now on.
+func (f *stackFit) begin(stack int) { f.stack, f.seen, f.deepest = stack, 0, 0 }
+
+// fit is how many bytes to copy from now on.
+func (f *stackFit) fit(most int) int {
+	if f.deepest > uint64(f.stack) && f.stack < most {
+		f.varies = true
 		return most
 	}
-	if w.varies || w.seen < stackWindow {
-		return w.stack
+	if f.varies || f.seen < stackWindow {
+		return f.stack
 	}
-	fits := max(int(2*min(w.deepest, perfStackMost)+stackStep-1)/stackStep*stackStep, stackLeast)
-	w.seen, w.deepest = 0, 0
-	if fits <= w.stack/2 {
+	fits := max(int(2*min(f.deepest, perfStackMost)+stackStep-1)/stackStep*stackStep, stackLeast)
+	f.seen, f.deepest = 0, 0
+	if fits <= f.stack/2 {
 		return fits
 	}
-	return w.stack
+	return f.stack
 }
 
 // bill gives a sample the CPU time that its thread has used since the sample before (bill.go). Samples that are read
@@ -274,47 +275,6 @@ func (r *perfRun) bill(w *perfThread, th *thread, snap *look.Look) {
 	}
 	owed := w.charged - th.billed
 	r.scan.bills.billSample(th, th.billed+min(owed, max(2*uint64(r.cfg.Interval), owed/8)), false, snap)
-}
-
-// promptRings are the rings of threads with Hint.Soon: their samples wake us up. These threads have rings of their own,
-// since the kernel wakes up all events of a ring, be there thousands (kernel/events/core.c, ring_buffer_wakeup).
-func (r *perfRun) promptRings() []*perfRing {
-	if r.prompt == nil {
-		rings, err := r.openRings(r.cpus, promptRing)
-		if err != nil {
-			return r.steady // the threads are looked at later then, and their looks say so
-		}
-		r.prompt = rings
-	}
-	return r.prompt
-}
-
-// openRings makes a ring for each of these CPUs.
-func (r *perfRun) openRings(cpus []int, size int) (rings []*perfRing, err error) {
-	attr := holderAttr()
-	for _, cpu := range cpus {
-		ring, err := openRing(cpu, size, ringLeast, &attr)
-		if err != nil {
-			for _, ring := range rings {
-				ring.close()
-			}
-			return nil, err
-		}
-		rings = append(rings, ring)
-	}
-	for _, ring := range rings {
-		r.polls = append(r.polls, unix.PollFd{Fd: int32(ring.fd), Events: unix.POLLIN})
-	}
-	return rings, nil
-}
-
-// ringShare is how large a ring may be for a number of CPUs.
-func ringShare(cpus int) int {
-	size := ringMost
-	for size > ringLeast && size*cpus > ringsTotal {
-		size /= 2
-	}
-	return size
 }
 
 func affinity(tid int) (set unix.CPUSet, ok bool) {

@@ -16,7 +16,7 @@ import (
 // needWide skips a test if events of CPUs are not permitted.
 func needWide(t *testing.T, r *perfRun) {
 	t.Helper()
-	if r.everyone == nil {
+	if r.wide == nil {
 		t.Skip("this machine does not permit perf events of CPUs with a filter (CAP_PERFMON, CAP_BPF, no PID namespace)")
 	}
 }
@@ -39,7 +39,7 @@ func TestPerfCopiesNothingOfOthers(t *testing.T) {
 		time.Sleep(300 * time.Millisecond)
 		ctest.Eventually(t, "the kernel has written enough", func() bool {
 			written = 0
-			for _, ring := range r.steady {
+			for _, ring := range r.rings.steady {
 				written += atomic.LoadUint64(ring.head)
 			}
 			return enough(written)

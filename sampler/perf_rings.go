@@ -1,0 +1,195 @@
+//go:build linux
+
+package sampler
+
+import (
+	"slices"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/sampler/ptrace"
+)
+
+// perfRings are the rings of a run, one for each CPU, and when to look into them. The members of a PerfGroup share
+// theirs.
+type perfRings struct {
+	cpus   []int // their numbers; events and rings go by the index here
+	steady []*perfRing
+	prompt []*perfRing // of threads with Hint.Soon; none until there is such a thread
+	polls  []unix.PollFd
+
+	// The reading that is under way, or was last.
+	cpu  int
+	ring *perfRing
+
+	found   bool  // the last reading found something
+	often   int   // how many finds in a row have come within perfSoon of the one before, up to oftenMost
+	readAt  int64 // when the rings were read last
+	foundAt int64 // when they had something last
+	ts      unix.Timespec
+}
+
+const (
+	// Bytes of all rings together, and of one ring.
+	ringsTotal = 64 << 20
+	ringMost   = 4 << 20
+	ringLeast  = 256 << 10
+	promptRing = 2 * ringLeast
+)
+
+const (
+	// perfSoon is how soon a sample is read, so that code which is new to goprof is noted in time
+	// (vmstructs/sightings.go, noteWithin). Where samples come less often each of them wakes us up. Where they come more
+	// often we look into the rings that often: an interrupt that wakes nobody costs a thread less.
+	perfSoon = int64(2_500_000)
+	// oftenMost finds in a row that come so soon show that many threads run: their samples are read together.
+	oftenMost = 8
+)
+
+// eachWakes reports whether each sample wakes us up, where a thread's samples are that far apart.
+func eachWakes(interval int64) bool { return interval >= perfSoon }
+
+// openPerfRings makes a ring for each of these CPUs.
+func openPerfRings(cpus []int) (*perfRings, error) {
+	r := &perfRings{cpus: cpus}
+	var err error
+	if r.steady, err = r.openRings(cpus, ringShare(len(cpus))); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// openRings makes a ring for each of these CPUs, or none.
+func (r *perfRings) openRings(cpus []int, size int) (rings []*perfRing, err error) {
+	attr := holderAttr()
+	for _, cpu := range cpus {
+		ring, err := openRing(cpu, size, ringLeast, &attr)
+		if err != nil {
+			for _, ring := range rings {
+				ring.close()
+			}
+			return nil, err
+		}
+		rings = append(rings, ring)
+	}
+	for _, ring := range rings {
+		r.polls = append(r.polls, unix.PollFd{Fd: int32(ring.fd), Events: unix.POLLIN})
+	}
+	return rings, nil
+}
+
+// ringShare is how large a ring may be for a number of CPUs.
+func ringShare(cpus int) int {
+	size := ringMost
+	for size > ringLeast && size*cpus > ringsTotal {
+		size /= 2
+	}
+	return size
+}
+
+// promptRings are the rings of threads with Hint.Soon: their samples wake us up. These threads have rings of their own,
+// since the kernel wakes up all events of a ring, be there thousands (kernel/events/core.c, ring_buffer_wakeup).
+func (r *perfRings) promptRings() []*perfRing {
+	if r.prompt == nil {
+		rings, err := r.openRings(r.cpus, promptRing)
+		if err != nil {
+			return r.steady // the threads are looked at later then, and their looks say so
+		}
+		r.prompt = rings
+	}
+	return r.prompt
+}
+
+// havePrompt reports whether threads with Hint.Soon can have rings of their own.
+func (r *perfRings) havePrompt() bool { return r.promptRings()[0] != r.steady[0] }
+
+// takeIn opens rings for CPUs that have come: all, or none, since a ring is found by its CPU's index.
+func (r *perfRings) takeIn(fresh []int) bool {
+	steady, err := r.openRings(fresh, ringShare(len(r.cpus)+len(fresh)))
+	if err != nil {
+		return false
+	}
+	var prompt []*perfRing
+	if r.prompt != nil {
+		if prompt, err = r.openRings(fresh, promptRing); err != nil {
+			r.closeRings(steady)
+			return false
+		}
+	}
+	r.cpus = append(r.cpus, fresh...)
+	r.steady, r.prompt = append(r.steady, steady...), append(r.prompt, prompt...)
+	return true
+}
+
+func (r *perfRings) closeRings(rings []*perfRing) {
+	for _, ring := range rings {
+		r.polls = slices.DeleteFunc(r.polls, func(p unix.PollFd) bool { return p.Fd == int32(ring.fd) })
+		ring.close()
+	}
+}
+
+func (r *perfRings) close() {
+	r.closeRings(r.steady)
+	r.closeRings(r.prompt)
+}
+
+// read calls each with the records of all rings, those of prompt threads first. It returns how many rings were damaged.
+func (r *perfRings) read(each func(ringBytes, perfRecord)) (damaged int) {
+	r.found = false
+	for _, rings := range [2][]*perfRing{r.prompt, r.steady} {
+		for i, ring := range rings {
+			r.cpu, r.ring = i, ring
+			if ring.read(each) {
+				damaged++
+			}
+		}
+	}
+	r.noteReading(ptrace.Monotonic(&r.ts))
+	return damaged
+}
+
+// isSteady reports whether the record that is being read lies in the ring of the threads without Hint.Soon.
+func (r *perfRings) isSteady() bool { return r.ring == r.steady[r.cpu] }
+
+// noteReading notes how often the rings have something for us.
+func (r *perfRings) noteReading(now int64) {
+	r.readAt = now
+	if !r.found {
+		return
+	}
+	if now-r.foundAt > perfSoon+perfSoon/4 {
+		r.often = 0
+	} else {
+		r.often = min(r.often+1, oftenMost)
+	}
+	r.foundAt = now
+}
+
+// wait sleeps until there is a sample, or until that moment. each says whether each sample wakes us up. Like
+// ptrace.SleepUntil, wait does not tell Go's scheduler; see there.
+//
+// Where samples come often, wait does not look for them before perfSoon has passed since the last reading. Samples of
+// threads with Hint.Soon do not wait.
+func (r *perfRings) wait(until int64, each bool) {
+	together := r.prompt == nil && (!each || r.often == oftenMost)
+	if together || !each {
+		until = min(until, r.readAt+perfSoon)
+	}
+	now := ptrace.Monotonic(&r.ts)
+	if until <= now {
+		return
+	}
+	if together {
+		r.ts = unix.NsecToTimespec(until)
+		ptrace.SleepUntil(&r.ts)
+		return
+	}
+	for i := range r.polls {
+		r.polls[i].Revents = 0
+	}
+	r.ts = unix.NsecToTimespec(until - now)
+	syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(unsafe.SliceData(r.polls))), uintptr(len(r.polls)),
+		uintptr(unsafe.Pointer(&r.ts)), 0, 0, 0)
+}

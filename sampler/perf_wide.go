@@ -1,0 +1,163 @@
+//go:build linux
+
+package sampler
+
+import (
+	"math/rand/v2"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/arch"
+	"goprof/sampler/ptrace"
+)
+
+// One event for each CPU, instead of some for each thread.
+//
+// The event of a thread has a timer. The kernel sets the timer each time the thread is given a CPU, and takes it off
+// when the thread leaves the CPU. A program whose threads hand over all the time spends more on the timers than on
+// handing over: looking at the program changes it (docs/decisions/0008). Threads that live some milliseconds have no
+// events before they are listed, and thousands of threads need more events than can be opened.
+//
+// The event of a CPU has a timer that runs on. When the timer is over, the running thread is the sample, from a
+// thread's first instruction on. The kernel runs a BPF program before it takes the sample (kernel/events/core.c,
+// bpf_overflow_handler). The program lets samples of some processes pass: nothing is ever copied of others. It
+// knows a process by its number outside of all containers, so goprof must be outside, too. Events of CPUs need
+// CAP_PERFMON and CAP_BPF.
+//
+// Threads with a copier (perf_copy.go) keep events of their own, and samples by the events of the CPUs do not count for
+// them.
+
+// initialPIDs is the name of the namespace of process numbers that the kernel begins with (include/linux/proc_ns.h,
+// PROC_PID_INIT_INO).
+const initialPIDs = "pid:[4026531836]"
+
+// wideEvents are the events of all CPUs.
+type wideEvents struct {
+	rings    *perfRings
+	cpu      *arch.CPU
+	kernel   perfKernel
+	interval int64
+	exact    bool // at multiples of the interval: for tests
+	filter   int  // the program that chooses
+	most     int  // of a stack, that is ever copied
+	copies   stackFit
+	events   []perfEvent
+	rng      *rand.Rand
+	ts       unix.Timespec
+}
+
+// mayWatchWide reports whether goprof knows processes by the numbers that BPF programs see.
+func mayWatchWide() bool {
+	space, err := os.Readlink("/proc/self/ns/pid")
+	return err == nil && space == initialPIDs
+}
+
+// filterProgram lets samples of one process pass.
+func filterProgram(pid int) *bpfCode {
+	c := &bpfCode{jumps: map[string][]int{}}
+	c.call(bpfGetCurrentPIDTGID)
+	c.mov(r1, r0)
+	c.imm(bpfRightImm, r1, 32) // the upper half is the process, the lower half the thread
+	c.imm(bpfMovImm, r0, 1)
+	c.jump(bpfJumpEqImm, r1, 0, pid, "end")
+	c.imm(bpfMovImm, r0, 0)
+	c.label("end")
+	c.op(bpfExit, 0, 0, 0, 0)
+	return c
+}
+
+// open opens an event on each CPU, all or none.
+func (w *wideEvents) open() bool {
+	now := ptrace.Monotonic(&w.ts)
+	w.events = make([]perfEvent, len(w.rings.cpus))
+	for i := range w.events {
+		w.events[i].fd = -1
+	}
+	attr := perfAttr(w.cpu, 0, w.copies.stack, w.kernel, eachWakes(w.interval))
+	attr.Config = unix.PERF_COUNT_SW_CPU_CLOCK
+	attr.Bits |= unix.PerfBitDisabled
+	for i, cpu := range w.rings.cpus {
+		e := &w.events[i]
+		w.draw(e, now)
+		attr.Sample = e.period
+		fd, err := openEvent(&attr, -1, cpu, w.rings.steady[i])
+		if err == unix.ENODEV { // this CPU was switched off meanwhile
+			continue
+		}
+		if err != nil {
+			w.closeEvents()
+			return false
+		}
+		e.fd = int32(fd)
+		if unix.IoctlSetInt(fd, unix.PERF_EVENT_IOC_SET_BPF, w.filter) != nil ||
+			unix.IoctlSetInt(fd, unix.PERF_EVENT_IOC_ENABLE, 0) != nil {
+			w.closeEvents()
+			return false
+		}
+	}
+	return true
+}
+
+func (w *wideEvents) closeEvents() {
+	for i := range w.events {
+		if e := &w.events[i]; e.fd >= 0 {
+			unix.Close(int(e.fd))
+			e.fd = -1
+		}
+	}
+}
+
+func (w *wideEvents) close() {
+	w.closeEvents()
+	unix.Close(w.filter)
+}
+
+// wideRedraw is the number of intervals for which an event of a CPU keeps its period, on the average.
+const wideRedraw = 32
+
+// draw draws the period of a CPU's event, and the time for which the event keeps it.
+//
+// A new period begins when it is set, so the part of the old period that had passed is lost. That part is half a
+// period, on the average, for the moment of the change has nothing to do with the timer. The mean rate is higher by
+// just that much. Rates are drawn evenly around this mean, as in randomPeriod.
+func (w *wideEvents) draw(e *perfEvent, now int64) {
+	if w.exact {
+		e.period, e.until = uint64(w.interval), 1<<62
+		return
+	}
+	keep := wideRedraw * (0.5 + w.rng.Float64())
+	rate := 1 + (2*w.rng.Float64()-1)/jitterShare + 0.5/keep
+	e.period = max(uint64(float64(w.interval)/rate), leastPeriod)
+	e.until = now + int64(keep*float64(w.interval))
+}
+
+// redraw changes the periods that have been kept for their time. Otherwise a program that does the same thing in each
+// interval would be met in the same place again and again.
+func (w *wideEvents) redraw(now int64) {
+	for i := range w.events {
+		if e := &w.events[i]; e.fd >= 0 && now >= e.until {
+			w.draw(e, now)
+			setPeriod(int(e.fd), &e.period)
+		}
+	}
+}
+
+// fit makes the copies as large as the samples of a thread have needed. It returns false where the events could not be
+// opened anew.
+func (w *wideEvents) fit(needed *stackFit) bool {
+	w.copies.seen += needed.seen
+	w.copies.deepest = max(w.copies.deepest, needed.deepest)
+	needed.seen, needed.deepest = 0, 0
+	stack := w.copies.fit(w.most)
+	if stack == w.copies.stack {
+		return true
+	}
+	w.copies.begin(stack)
+	return w.reopen()
+}
+
+func (w *wideEvents) reopen() bool {
+	w.closeEvents()
+	return w.open()
+}

@@ -177,8 +177,8 @@ func bpf(command uintptr, attr unsafe.Pointer, size uintptr) (int, error) {
 	if e != 0 {
 		return -1, fmt.Errorf("bpf: %w", e)
 	}
-	if command == bpfUpdateElem {
-		return 0, nil // this command makes no descriptor
+	if command != bpfMapCreate && command != bpfProgLoad {
+		return 0, nil // no other command makes a descriptor
 	}
 	unix.CloseOnExec(int(fd))
 	return int(fd), nil

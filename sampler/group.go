@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -25,13 +24,9 @@ import (
 // A Group needs the kernel's notes of switches (switches.go). Without them it would have to ask each thread of each
 // process.
 type Group struct {
+	muster[*Member]
 	interval atomic.Int64
 	stack    int
-	mu       sync.Mutex
-	coming   []*Member // members that wait to be taken in
-	came     chan struct{}
-	ended    error // why Run is over; errGroupOver where it just ended
-	over     bool
 	counts   groupCounts
 }
 
@@ -65,7 +60,7 @@ func NewGroup(interval time.Duration, stack int) *Group {
 	if stack <= 0 {
 		stack = ptrace.DefaultStackLimit
 	}
-	g := &Group{stack: stack, came: make(chan struct{}, 1)}
+	g := &Group{stack: stack, muster: newMuster[*Member]()}
 	g.interval.Store(int64(max(interval, MinInterval)))
 	return g
 }
@@ -77,8 +72,9 @@ func (g *Group) Interval() time.Duration { return time.Duration(g.interval.Load(
 func (g *Group) SetInterval(d time.Duration) { g.interval.Store(int64(max(d, MinInterval))) }
 
 // Stats is what the group has done so far, from any goroutine.
-func (g *Group) Stats() GroupStats {
-	c := &g.counts
+func (g *Group) Stats() GroupStats { return g.counts.stats() }
+
+func (c *groupCounts) stats() GroupStats {
 	return GroupStats{Visits: c.visits.Load(), Met: c.met.Load(), Others: c.others.Load(),
 		Missed: c.missed.Load(), Members: int(c.members.Load()), CPU: time.Duration(c.cpu.Load())}
 }
@@ -135,7 +131,7 @@ func (m *Member) join(ctx context.Context, cfg Config, q *Queue,
 	r.late, r.sum = r.account, r.total
 	r.scan.hotFor, r.scan.pools = visitHot, true
 	m.run = r
-	if !m.group.take(m) {
+	if !m.group.join(m) {
 		return Stats{}, m.group.whyEnded()
 	}
 	err := <-m.result
@@ -145,44 +141,3 @@ func (m *Member) join(ctx context.Context, cfg Config, q *Queue,
 // groupFiles is how many descriptors one member may keep: the members of a group, a few hundred, share all that there
 // are.
 func groupFiles() int { return min(raiseFileLimit()/manySamplers, 64) }
-
-// take has a member taken in with the next visit.
-func (g *Group) take(m *Member) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.over {
-		return false
-	}
-	g.coming = append(g.coming, m)
-	select {
-	case g.came <- struct{}{}:
-	default:
-	}
-	return true
-}
-
-// hasComing tells whether somebody waits to be taken in.
-func (g *Group) hasComing() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return len(g.coming) > 0
-}
-
-func (g *Group) whyEnded() error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.ended != nil {
-		return g.ended
-	}
-	return errGroupOver
-}
-
-// end turns away all members that come from now on, and returns the members that wait.
-func (g *Group) end(why error) []*Member {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.over, g.ended = true, why
-	waiting := g.coming
-	g.coming = nil
-	return waiting
-}

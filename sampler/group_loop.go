@@ -306,14 +306,8 @@ func (r *groupRun) keepHouse(m *Member, now int64, away bool) {
 
 // takeIn takes in the members that have come.
 func (r *groupRun) takeIn() {
-	if !r.mu.TryLock() {
-		return
-	}
-	coming := r.coming
-	r.coming = nil
-	r.mu.Unlock()
 	var again []*Member
-	for _, m := range coming {
+	for _, m := range r.next() {
 		if old := r.members[m.pid]; old != nil && old.leaving != 0 {
 			again = append(again, m) // its place will be free soon
 			continue
@@ -326,11 +320,7 @@ func (r *groupRun) takeIn() {
 		r.keepHouse(m, ptrace.Monotonic(&r.ts), false)
 	}
 	r.counts.members.Store(int64(len(r.members)))
-	if len(again) > 0 {
-		r.mu.Lock()
-		r.coming = append(r.coming, again...)
-		r.mu.Unlock()
-	}
+	r.putBack(again)
 }
 
 // sendAway ends members that are to leave. It waits for stops that are late.

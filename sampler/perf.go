@@ -95,6 +95,7 @@ type perfRun struct {
 	followedAt int64
 	rings      *perfRings
 	wide       *wideEvents // nil where each thread has its own events
+	grouped    bool        // rings and wide are a group's
 	threads    map[int]*perfThread
 	events     int // of threads, that are open
 	mostEvents int
@@ -242,7 +243,7 @@ func (r *perfRun) loop(ctx context.Context) {
 		r.drain()
 		r.q.handOverBefore(r.now)
 		r.perf.answer(r.sum)
-		r.rings.wait(min(due, r.now+maxNap, r.q.handOverAt()), eachWakes(int64(r.cfg.Interval)))
+		r.rings.wait(min(due, r.now+maxNap, r.q.handOverAt()), r.eachWakes())
 	}
 }
 
@@ -266,6 +267,11 @@ func (r *perfRun) nextLookAround(began int64) int64 {
 	return began + max(mean/2+r.rng.Int64N(mean), 10*took)
 }
 
+// eachWakes reports whether each sample wakes us up.
+func (r *perfRun) eachWakes() bool {
+	return eachWakes(int64(r.cfg.Interval)) && (r.wide != nil || r.events < fewEvents)
+}
+
 // setHint notes what is known of a thread, and reports whether the thread is in the list.
 func (r *perfRun) setHint(tid int, hint ptrace.Hint) bool {
 	if th := r.threads[tid]; th != nil && (hint.Skip || hint.Soon != th.prompt) {
@@ -279,7 +285,9 @@ func (r *perfRun) sum() Stats {
 	s.Threads = len(r.scan.byTID)
 	s.Interval = r.cfg.Interval
 	s.Wall = time.Duration(ptrace.Monotonic(&r.ts) - r.began)
-	s.CPU = threadCPU() - r.cpuAtStart
+	if !r.grouped {
+		s.CPU = threadCPU() - r.cpuAtStart
+	}
 	s.Times = r.scan.bills.sum(r.scan.byTID, r.over && !r.scan.pools)
 	if sampled := s.Times.Sampled; sampled > 0 {
 		s.Reached = float64(s.Taken) / sampled.Seconds()
@@ -295,6 +303,9 @@ func (r *perfRun) drain() {
 	r.stats.Lost[ptrace.Failed] += damaged
 	r.now = ptrace.Monotonic(&r.ts)
 	r.endBatch()
+	if r.wide != nil && r.wide.failed {
+		r.giveWideUp()
+	}
 }
 
 // beginBatch begins with samples that are read together.
@@ -304,8 +315,8 @@ func (r *perfRun) beginBatch(number uint64) { r.batch, r.sampled = number, r.sam
 func (r *perfRun) endBatch() {
 	for _, th := range r.sampled {
 		if !th.hasEvents() {
-			if r.wide != nil && !r.wide.fit(&th.copies) {
-				r.giveWideUp()
+			if r.wide != nil {
+				r.wide.fit(&th.copies)
 			}
 			continue
 		}

@@ -14,7 +14,7 @@ import (
 
 // followCPUs gives events to CPUs that have come. If a CPU cannot have its ring, followCPUs tries again later.
 func (r *perfRun) followCPUs() {
-	if r.now-r.followedAt < followEvery {
+	if r.grouped || r.now-r.followedAt < followEvery {
 		return
 	}
 	r.followedAt = r.now

@@ -16,6 +16,9 @@ import (
 const (
 	// mostEvents bounds the events: each takes some 2 KB of the kernel's memory.
 	mostEvents = 1 << 15
+	// fewEvents of threads may wake us up at each sample: the kernel wakes up all events of a ring one by one
+	// (kernel/events/core.c, ring_buffer_wakeup).
+	fewEvents = 512
 )
 
 // perfThread is a thread that has events.
@@ -139,7 +142,7 @@ func (r *perfRun) openEvents(w *perfThread) {
 	for i := range w.events {
 		w.events[i].fd = -1
 	}
-	attr := perfAttr(r.perf.cpu, 0, w.copies.stack, r.inKernel(), w.prompt || eachWakes(int64(r.cfg.Interval)))
+	attr := perfAttr(r.perf.cpu, 0, w.copies.stack, r.inKernel(), w.prompt || r.eachWakes())
 	for i, cpu := range r.rings.cpus {
 		e := &w.events[i]
 		if ok && !w.allows.IsSet(cpu) {

@@ -44,6 +44,7 @@ type wideEvents struct {
 	copies   stackFit
 	events   []perfEvent
 	rng      *rand.Rand
+	failed   bool // the events could not be opened anew
 	ts       unix.Timespec
 }
 
@@ -143,21 +144,19 @@ func (w *wideEvents) redraw(now int64) {
 	}
 }
 
-// fit makes the copies as large as the samples of a thread have needed. It returns false where the events could not be
-// opened anew.
-func (w *wideEvents) fit(needed *stackFit) bool {
+// fit makes the copies as large as the samples of a thread have needed.
+func (w *wideEvents) fit(needed *stackFit) {
 	w.copies.seen += needed.seen
 	w.copies.deepest = max(w.copies.deepest, needed.deepest)
 	needed.seen, needed.deepest = 0, 0
-	stack := w.copies.fit(w.most)
-	if stack == w.copies.stack {
-		return true
+	if stack := w.copies.fit(w.most); stack != w.copies.stack {
+		w.copies.begin(stack)
+		w.reopen()
 	}
-	w.copies.begin(stack)
-	return w.reopen()
 }
 
 func (w *wideEvents) reopen() bool {
 	w.closeEvents()
-	return w.open()
+	w.failed = !w.open()
+	return !w.failed
 }

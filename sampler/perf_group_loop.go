@@ -1,0 +1,354 @@
+//go:build linux
+
+package sampler
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/sampler/ptrace"
+)
+
+// perfGroupRun is a PerfGroup's Run.
+type perfGroupRun struct {
+	*PerfGroup
+	ctx        context.Context
+	chooser    *chooser
+	rings      *perfRings
+	wide       *wideEvents
+	members    map[int]*PerfMember
+	last       *PerfMember // that had a sample last
+	batch      uint64
+	sampled    []*PerfMember // of this batch
+	sample     rawSample
+	followedAt int64
+	now        int64
+	away       bool // goprof itself was stopped
+	failed     error
+	rng        *rand.Rand
+	ts         unix.Timespec
+}
+
+// Run samples until ctx is done. Where events of CPUs are not permitted it ends with ErrNoWide at once. It is called
+// once.
+func (g *PerfGroup) Run(ctx context.Context) error {
+	r := &perfGroupRun{PerfGroup: g, ctx: ctx, members: map[int]*PerfMember{},
+		rng: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))}
+	defer r.turnOut()
+	if err := r.prepare(); err != nil {
+		r.failed = err
+		return err
+	}
+	defer r.chooser.close()
+	if r.failed = r.waker.open(); r.failed != nil {
+		return r.failed
+	}
+	defer r.waker.close()
+	defer context.AfterFunc(ctx, g.wake)()
+	for again := true; again; again = r.await() {
+		ptrace.OnThreadHoldingNobody(r.shift)
+	}
+	return r.failed
+}
+
+// prepare makes sure that events of CPUs can be had.
+func (r *perfGroupRun) prepare() error {
+	power, err := TryPerf(0)
+	if err != nil || !power.Kernel || !mayWatchWide() {
+		return ErrNoWide
+	}
+	if r.chooser, err = newChooser(); err != nil {
+		return ErrNoWide
+	}
+	if !r.open() {
+		r.chooser.close()
+		return ErrNoWide
+	}
+	r.close()
+	return nil
+}
+
+// open opens the rings and the events.
+func (r *perfGroupRun) open() bool {
+	var err error
+	if r.rings, err = openPerfRings(onlineCPUs()); err != nil {
+		return false
+	}
+	interval := r.interval.Load()
+	most := min(perfStackMost, r.stack)
+	r.wide = &wideEvents{rings: r.rings, cpu: r.cpu, kernel: inKernel, interval: interval, filter: r.chooser.prog,
+		most: most, copies: stackFit{stack: most}, rng: r.rng}
+	if !r.wide.open() {
+		r.rings.close()
+		return false
+	}
+	return true
+}
+
+func (r *perfGroupRun) close() {
+	r.wide.closeEvents()
+	r.rings.close()
+}
+
+// turnOut ends all members.
+func (r *perfGroupRun) turnOut() {
+	for _, m := range r.end(r.failed) {
+		m.result <- r.whyEnded()
+	}
+}
+
+// await lets time pass while there is no member: no CPU has an event. It returns false when the group is over.
+func (r *perfGroupRun) await() bool {
+	for r.ctx.Err() == nil && r.failed == nil {
+		if r.hasComing() {
+			return true
+		}
+		select {
+		case <-r.came:
+		case <-r.ctx.Done():
+		}
+	}
+	return false
+}
+
+// shift takes samples until no member is left.
+func (r *perfGroupRun) shift() {
+	ptrace.LeaveInPeace()
+	r.now = 0
+	if !r.open() {
+		r.failed = ErrNoWide
+		return
+	}
+	defer r.close()
+	r.rings.polls = append(r.rings.polls, unix.PollFd{Fd: int32(r.waker.fd), Events: unix.POLLIN})
+	began := threadCPU()
+	for r.ctx.Err() == nil && r.failed == nil {
+		now := ptrace.Monotonic(&r.ts)
+		r.away = r.now != 0 && now-r.now > longGap
+		r.now = now
+		r.takeIn()
+		if len(r.members) == 0 {
+			break
+		}
+		r.follow()
+		r.drain()
+		due := r.keepHouses()
+		r.sendAway()
+		used := threadCPU()
+		r.counts.cpu.Add(int64(used - began))
+		began = used
+		r.rings.wait(due, eachWakes(r.wide.interval))
+	}
+	for pid := range r.members {
+		r.endMember(pid, r.failed)
+	}
+}
+
+// follow takes in what has changed: the interval, and which CPUs there are.
+func (r *perfGroupRun) follow() {
+	if interval := r.interval.Load(); interval != r.wide.interval {
+		r.wide.interval = interval
+		for _, m := range r.members {
+			m.run.setInterval(time.Duration(interval))
+		}
+		r.reopen()
+	}
+	r.wide.redraw(r.now)
+	if r.now-r.followedAt < followEvery {
+		return
+	}
+	r.followedAt = r.now
+	fresh := r.rings.without(onlineCPUs())
+	if len(fresh) > 0 && r.rings.takeIn(fresh) {
+		r.drain()
+		r.reopen()
+	}
+}
+
+// reopen opens all events anew, those of single threads too.
+func (r *perfGroupRun) reopen() {
+	for _, m := range r.members {
+		m.run.unwatchAll()
+	}
+	if !r.wide.reopen() {
+		r.failed = ErrNoWide
+	}
+}
+
+// drain reads all rings.
+func (r *perfGroupRun) drain() {
+	r.waker.settle()
+	r.batch++
+	r.sampled = r.sampled[:0]
+	if damaged := r.rings.read(r.record); damaged > 0 {
+		r.blame(ptrace.Failed, int64(damaged))
+	}
+	r.now = ptrace.Monotonic(&r.ts)
+	for _, m := range r.sampled {
+		m.run.now = r.now
+		m.run.endBatch()
+	}
+	if r.wide.failed {
+		r.failed = ErrNoWide
+	}
+}
+
+// record deals with one record. Meanwhile the kernel may want the record's room back.
+func (r *perfGroupRun) record(b ringBytes, rec perfRecord) {
+	r.rings.found = true
+	switch rec.kind {
+	case perfSample:
+		if !b.parse(rec, r.cpu, false, &r.sample) {
+			r.blame(ptrace.Failed, 1)
+			return
+		}
+		if m := r.members[r.sample.pid]; m != nil {
+			r.take(m, b)
+		}
+	case perfLost, perfLostSamples:
+		r.blame(ptrace.RingFull, b.parseLost(rec))
+	case perfThrottle:
+		r.blame(ptrace.Throttled, 1) // at least: until the next tick of the kernel's clock
+	}
+}
+
+// take gives a member its sample. The lot was drawn in the kernel, but for threads with events of their own.
+func (r *perfGroupRun) take(m *PerfMember, b ringBytes) {
+	if share := m.Share(); share < 1 && !r.rings.isSteady() && r.rng.Float64() >= share {
+		return
+	}
+	if m.run.batch != r.batch {
+		m.run.beginBatch(r.batch)
+		m.run.now = r.now
+		r.sampled = append(r.sampled, m)
+	}
+	m.busy, r.last = true, m
+	r.counts.met.Add(1)
+	m.met.Add(1)
+	m.run.take(b, &r.sample)
+}
+
+// blame counts samples that are lost. Their process is not known. It was likely the one that had a sample last.
+func (r *perfGroupRun) blame(o ptrace.Outcome, n int64) {
+	if r.last != nil {
+		r.last.run.lose(o, n)
+	}
+}
+
+// keepHouses brings a member's threads and accounts up to date, one member at a time, and hands over what has waited.
+// It returns when there is something to do again.
+func (r *perfGroupRun) keepHouses() (due int64) {
+	due = r.now + maxNap
+	for pid, m := range r.members {
+		if share := m.Share(); share != m.chosen && r.chooser.choose(pid, share) == nil {
+			m.chosen = share
+		}
+		every := houseIdle
+		switch {
+		case m.waiting.Load(): // somebody has told of threads
+			every = listEvery
+		case m.busy:
+			every = houseBusy
+		}
+		if r.now-m.kept >= every {
+			r.keepHouse(m)
+		}
+		m.run.q.handOverBefore(r.now)
+		due = min(due, m.run.q.handOverAt())
+	}
+	return due
+}
+
+func (r *perfGroupRun) keepHouse(m *PerfMember) {
+	c := m.run
+	c.now = r.now
+	if !r.away { // otherwise what was used meanwhile is forgiven
+		c.scan.lastTick = max(c.scan.lastTick, r.now-longGap/2)
+	}
+	c.lookAround()
+	m.kept, m.busy = r.now, false
+	m.answer(c.sum)
+	if c.proc.Ended() {
+		c.stats.Ended = true
+	}
+}
+
+// takeIn takes in the members that have come.
+func (r *perfGroupRun) takeIn() {
+	for _, m := range r.next() {
+		if r.members[m.pid] != nil {
+			m.result <- errTwice
+			continue
+		}
+		m.run.join(r)
+		m.chosen = m.Share()
+		if err := r.chooser.choose(m.pid, m.chosen); err != nil {
+			m.run.leave()
+			m.result <- err
+			continue
+		}
+		r.members[m.pid] = m
+		r.keepHouse(m)
+	}
+	r.counts.members.Store(int64(len(r.members)))
+}
+
+// sendAway ends members that are to leave.
+func (r *perfGroupRun) sendAway() {
+	for pid, m := range r.members {
+		stopped := false
+		select {
+		case <-m.stop:
+			stopped = true
+		default:
+		}
+		if stopped || m.run.stats.Ended || m.run.failed != nil {
+			r.endMember(pid, m.run.failed)
+		}
+	}
+}
+
+// endMember settles a member's account and lets it go.
+func (r *perfGroupRun) endMember(pid int, why error) {
+	m := r.members[pid]
+	delete(r.members, pid)
+	if r.last == m {
+		r.last = nil
+	}
+	r.counts.members.Store(int64(len(r.members)))
+	r.chooser.leaveOut(pid)
+	m.run.leave()
+	m.result <- why
+}
+
+// join makes a run part of a group: rings and events of CPUs are the group's.
+func (r *perfRun) join(g *perfGroupRun) {
+	r.power = PerfPower{Kernel: true}
+	r.rings, r.wide, r.grouped = g.rings, g.wide, true
+	files := groupFiles()
+	r.mostEvents = files * len(r.rings.cpus)
+	r.scan = newScan(r.proc, r.cfg.Interval, files)
+	r.scan.pools = true
+	r.stats.Wide = true
+	r.began = ptrace.Monotonic(&r.ts)
+	r.q.setWait(r.cfg.Interval, r.cfg.Lean)
+}
+
+// leave ends a run that is part of a group.
+func (r *perfRun) leave() {
+	r.unwatchAll()
+	r.q.handOver()
+	r.scan.readAllCharges()
+	r.over = true
+	r.stats = r.sum()
+	r.scan.close()
+}
+
+// setInterval changes the time between two samples.
+func (r *perfRun) setInterval(d time.Duration) {
+	r.cfg.Interval, r.scan.interval = d, int64(d)
+	r.q.setWait(d, r.cfg.Lean)
+}

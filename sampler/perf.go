@@ -151,7 +151,7 @@ func (r *perfRun) open() (err error) {
 		return err
 	}
 	r.online = r.cfg.Online()
-	if r.rings, err = openPerfRings(r.online); err != nil {
+	if r.rings, err = openPerfRings(r.online, ringShare(len(r.online))); err != nil {
 		return err
 	}
 	r.each = r.record

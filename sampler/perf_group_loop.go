@@ -12,6 +12,9 @@ import (
 	"goprof/sampler/ptrace"
 )
 
+// groupRing is the size of a group's rings. A CPU has one sample in an interval at most, and it is read at once.
+const groupRing = 2 * ringLeast
+
 // perfGroupRun is a PerfGroup's Run.
 type perfGroupRun struct {
 	*PerfGroup
@@ -74,7 +77,7 @@ func (r *perfGroupRun) prepare() error {
 // open opens the rings and the events.
 func (r *perfGroupRun) open() bool {
 	var err error
-	if r.rings, err = openPerfRings(onlineCPUs()); err != nil {
+	if r.rings, err = openPerfRings(onlineCPUs(), groupRing); err != nil {
 		return false
 	}
 	interval := r.interval.Load()

@@ -52,10 +52,10 @@ const (
 func eachWakes(interval int64) bool { return interval >= perfSoon }
 
 // openPerfRings makes a ring for each of these CPUs.
-func openPerfRings(cpus []int) (*perfRings, error) {
+func openPerfRings(cpus []int, size int) (*perfRings, error) {
 	r := &perfRings{cpus: cpus}
 	var err error
-	if r.steady, err = r.openRings(cpus, ringShare(len(cpus))); err != nil {
+	if r.steady, err = r.openRings(cpus, size); err != nil {
 		return nil, err
 	}
 	return r, nil

@@ -22,7 +22,6 @@ import (
 	"goprof/cmd/goprof/exit"
 	"goprof/output"
 	"goprof/process"
-	"goprof/sampler"
 	"goprof/sampler/agent"
 	"goprof/sampler/agent/config"
 	"goprof/sampler/session"
@@ -227,14 +226,7 @@ func (f *agentFlags) serve(cmd *cobra.Command, c *config.Config, at net.Listener
 	sampled := make(chan struct{})
 	go func() {
 		defer close(sampled)
-		err := host.Run(ctx)
-		if err != nil && !errors.Is(err, sampler.ErrNoVisits) {
-			say("goprof no longer visits the CPUs for all JVMs together: " + err.Error())
-		}
-		if errors.Is(err, sampler.ErrNoVisits) {
-			say("each JVM has a sampler of its own, which costs more: one for all JVMs needs CAP_PERFMON, " +
-				"CAP_SYS_NICE and two CPUs")
-		}
+		host.Run(ctx, c.Engine, say)
 	}()
 	go f.reload(ctx, again, a, c, say)
 	var failed error

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"goprof/arch"
+	"goprof/arch/cpus"
 	"goprof/profile"
 	"goprof/profile/resource"
 	"goprof/sampler"
@@ -22,45 +24,101 @@ type ThisHost struct {
 	diagnose.Host
 	version string
 	growth  int64 // what LetGrow has set
-	group   *sampler.Group
-	ended   chan struct{} // closed when the group has
-	why     atomic.Pointer[error]
+	visits  together[*sampler.Group]
+	perf    together[*sampler.PerfGroup]
 	enrich  func(pid int, a *resource.Attributes)
 }
 
-// NewHost makes a World of this machine. enrich adds to the attributes that say whose the batches of a process are. It
-// may be nil.
-func NewHost(h diagnose.Host, version string, enrich func(pid int, a *resource.Attributes)) *ThisHost {
-	return &ThisHost{Host: h, version: version, enrich: enrich, ended: make(chan struct{}),
-		group: sampler.NewGroup(time.Second/19, 0)}
+// together is a group that takes samples of all JVMs.
+type together[G sampling] struct {
+	group G
+	ended chan struct{} // closed when the group has
 }
 
-// Run takes samples for all JVMs together, until ctx is done. Where that cannot be done, Run returns
-// sampler.ErrNoVisits at once. Each JVM then has a sampler of its own, which costs more.
-func (h *ThisHost) Run(ctx context.Context) error {
-	err := h.group.Run(ctx)
-	h.why.Store(&err)
-	close(h.ended)
-	return err
+// sampling is what both kinds of groups can do.
+type sampling interface {
+	Run(context.Context) error
+	SetInterval(time.Duration)
+	Stats() sampler.GroupStats
 }
 
-// together reports whether JVMs are sampled together.
-func (h *ThisHost) together() bool {
+func sampleTogether[G sampling](group G) together[G] { return together[G]{group, make(chan struct{})} }
+
+func (t *together[G]) run(ctx context.Context) error {
+	defer close(t.ended)
+	return t.group.Run(ctx)
+}
+
+// works reports whether JVMs are sampled together.
+func (t *together[G]) works() bool {
 	select {
-	case <-h.ended:
+	case <-t.ended:
 		return false
 	default:
 		return true
 	}
 }
 
-// Group is what was done for all JVMs together.
-func (h *ThisHost) Group() sampler.GroupStats { return h.group.Stats() }
+// NewHost makes a World of this machine. enrich adds to the attributes that say whose the batches of a process are. It
+// may be nil.
+func NewHost(h diagnose.Host, version string, enrich func(pid int, a *resource.Attributes)) *ThisHost {
+	const usual = time.Second / 19
+	return &ThisHost{Host: h, version: version, enrich: enrich, visits: sampleTogether(sampler.NewGroup(usual, 0)),
+		perf: sampleTogether(sampler.NewPerfGroup(cpus.Here(), usual, 0))}
+}
 
-func (h *ThisHost) CPU(pid int) time.Duration       { return sampler.ProcessCPU(pid) }
-func (h *ThisHost) Own() time.Duration              { return session.OwnCPU() }
-func (h *ThisHost) CPUs() int                       { return runtime.NumCPU() }
-func (h *ThisHost) SetInterval(every time.Duration) { h.group.SetInterval(every) }
+// Run takes samples for all JVMs together, until ctx is done: by perf events of CPUs, and by visits of CPUs. Where one
+// of the two cannot be done, say gets what that means for an agent that was asked for that engine.
+func (h *ThisHost) Run(ctx context.Context, want session.EngineName, say func(string)) {
+	var groups sync.WaitGroup
+	for _, run := range []func(context.Context) error{h.perf.run, h.visits.run} {
+		groups.Go(func() {
+			if told := h.meaning(run(ctx), want); told != "" {
+				say(told)
+			}
+		})
+	}
+	groups.Wait()
+}
+
+// meaning is what it means for JVMs that a group has ended; empty where it means nothing.
+func (h *ThisHost) meaning(err error, want session.EngineName) string {
+	const (
+		wide   = "one for all JVMs needs CAP_PERFMON, CAP_BPF and the first PID namespace"
+		visits = "one for all JVMs needs CAP_PERFMON, CAP_SYS_NICE and two CPUs"
+	)
+	switch {
+	case err == nil:
+		return ""
+	case !errors.Is(err, sampler.ErrNoWide) && !errors.Is(err, sampler.ErrNoVisits):
+		return "goprof no longer samples all JVMs together: " + err.Error()
+	case want == session.PerfEngine && !h.perf.works():
+		return "each JVM has perf events of its own, which cost more: " + wide
+	case want == session.AutoEngine && !h.perf.works() && h.visits.works():
+		return "JVMs are sampled by stops, not by perf events: " + wide
+	case want != session.PerfEngine && !h.visits.works() && (want == session.PtraceEngine || !h.perf.works()):
+		return "each JVM has a sampler of its own, which costs more: " + visits
+	}
+	return ""
+}
+
+// Group is what was done for all JVMs together.
+func (h *ThisHost) Group() sampler.GroupStats {
+	s, p := h.visits.group.Stats(), h.perf.group.Stats()
+	s.Met += p.Met
+	s.Members += p.Members
+	s.CPU += p.CPU
+	return s
+}
+
+func (h *ThisHost) CPU(pid int) time.Duration { return sampler.ProcessCPU(pid) }
+func (h *ThisHost) Own() time.Duration        { return session.OwnCPU() }
+func (h *ThisHost) CPUs() int                 { return runtime.NumCPU() }
+
+func (h *ThisHost) SetInterval(every time.Duration) {
+	h.visits.group.SetInterval(every)
+	h.perf.group.SetInterval(every)
+}
 
 // Place finds out where the JVM runs.
 func (h *ThisHost) Place(j *Candidate) {
@@ -130,14 +188,12 @@ func (t *hostTarget) Record(ctx context.Context, how Recording) (profile.Summary
 	opt := session.RecordOptions{Mode: s.Mode, Engine: session.PtraceEngine, Interval: how.Interval, Sink: versioned{
 		how.Sink, t.host.version}, Lean: true, Pace: pace}
 	if !s.Mode.IsWall() {
-		c, err := t.host.ChooseEngine(s.Engine, t.jvm.PID, 0, s.Engine == session.AutoEngine && t.session.RunsVirtual())
-		if err != nil {
+		var err error
+		if opt.Engine, err = t.chooseEngine(s.Engine); err != nil {
 			return profile.Summary{}, err
 		}
-		opt.Engine = c.Engine
-	}
-	if opt.Engine == session.PtraceEngine && t.host.together() {
-		opt.Group = t.host.group
+		opt.YieldToContexts = opt.Engine == session.PerfEngine && s.Engine == session.AutoEngine
+		opt.Member = t.member(opt.Engine)
 	}
 	ctx, end := context.WithCancel(ctx)
 	var beside sync.WaitGroup
@@ -146,24 +202,49 @@ func (t *hostTarget) Record(ctx context.Context, how Recording) (profile.Summary
 	opt.Started = func(e sampler.Engine) {
 		beside.Go(func() { t.recordBeside(ctx, &how) })
 		if l, ok := e.(latest); ok && how.Started != nil {
-			m, _ := e.(*sampler.Member)
-			how.Started(&control{latest: l, member: m, pace: pace, fixed: opt.Engine == session.PerfEngine})
+			m, _ := e.(sharing)
+			how.Started(&control{latest: l, member: m, pace: pace, fixed: opt.Engine == session.PerfEngine && m == nil})
 		}
 	}
 	_, sum, err := t.session.Record(ctx, opt)
-	if opt.Group != nil && (errors.Is(err, sampler.ErrNoVisits) || !t.host.together()) {
-		err = nil // the group has ended: the JVM is taken up again on its own
+	if opt.Member != nil && t.member(opt.Engine) == nil || errors.Is(err, session.ErrContexts) {
+		err = nil // the group has ended, or another engine is to be used: the JVM is taken up again
 	}
 	return sum, err
+}
+
+// chooseEngine chooses how samples are taken. Trace contexts can be read only of a thread that is stopped. One sampler
+// for all JVMs costs less than one for each.
+func (t *hostTarget) chooseEngine(want session.EngineName) (session.EngineName, error) {
+	auto := want == session.AutoEngine
+	if auto && (t.session.PublishesContexts() || !t.host.perf.works() && t.host.visits.works()) {
+		want = session.PtraceEngine
+	}
+	c, err := t.host.ChooseEngine(want, t.jvm.PID, 0, auto && t.session.RunsVirtual())
+	return c.Engine, err
+}
+
+// member makes members of the group that takes samples in that way; nil where there is none.
+func (t *hostTarget) member(by session.EngineName) func(int, *arch.CPU) sampler.Engine {
+	switch {
+	case by == session.PerfEngine && t.host.perf.works():
+		return func(pid int, _ *arch.CPU) sampler.Engine { return t.host.perf.group.Member(pid) }
+	case by == session.PtraceEngine && t.host.visits.works():
+		return func(pid int, cpu *arch.CPU) sampler.Engine { return t.host.visits.group.Member(pid, cpu) }
+	}
+	return nil
 }
 
 // latest is what all engines can tell.
 type latest interface{ Latest() sampler.Stats }
 
+// sharing is a member of a group.
+type sharing interface{ SetShare(float64) }
+
 // control governs an engine.
 type control struct {
 	latest
-	member *sampler.Member
+	member sharing // nil where the engine is of this JVM alone
 	pace   *atomic.Int64
 	fixed  bool // the kernel takes the samples
 }

@@ -34,7 +34,7 @@ type Settings struct {
 
 // Default is how an agent works that was told nothing.
 func Default() Settings {
-	return Settings{Rate: 19, Mode: session.CPUMode, Engine: session.PtraceEngine, Every: 15 * time.Second, MaxCPU: 0.01,
+	return Settings{Rate: 19, Mode: session.CPUMode, Engine: session.AutoEngine, Every: 15 * time.Second, MaxCPU: 0.01,
 		MaxJVMs: 200, MaxMemory: 400e6}
 }
 

@@ -3,6 +3,8 @@
 package session
 
 import (
+	"errors"
+
 	"goprof/profile"
 	"goprof/sampler/look"
 	"goprof/sampler/ptrace"
@@ -21,6 +23,15 @@ type contexts struct {
 	links      profile.Links
 }
 
+// ErrContexts: the program publishes for which span a thread works, and the recording was not to go on then.
+var ErrContexts = errors.New("session: the program publishes trace contexts")
+
+// PublishesContexts reports whether the program publishes for which span a thread works, as far as its images tell now.
+func (s *Session) PublishesContexts() (does bool) {
+	s.guarded(func() { does = len(s.Process.Locals(look.ContextVariable).List) > 0 })
+	return does
+}
+
 // findContexts looks for variables in images that are new. It reads the target.
 func (r *recording) findContexts() {
 	c := &r.contexts
@@ -31,6 +42,10 @@ func (r *recording) findContexts() {
 	found := r.Process.Locals(look.ContextVariable)
 	c.generation, c.searched, c.pending, c.unknown = generation, true, found.Pending, found.Unknown
 	c.Set(found.List)
+	if r.opt.YieldToContexts && len(found.List) > 0 {
+		r.yielded = true
+		r.stop()
+	}
 }
 
 // link is the span of n samples with that context. Each sample is counted once.

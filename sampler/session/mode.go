@@ -35,8 +35,8 @@ func (s *Session) engine(opt RecordOptions) sampler.Engine {
 	if opt.Event != nil {
 		return sampler.NewEvents(pid, cpu, opt.Event.list, opt.Kernel)
 	}
-	if opt.Group != nil && !opt.Mode.IsWall() && opt.Engine != PerfEngine {
-		return opt.Group.Member(pid, cpu)
+	if opt.Member != nil && !opt.Mode.IsWall() {
+		return opt.Member(pid, cpu)
 	}
 	if !opt.Mode.IsWall() {
 		return s.cpuEngine(opt.Engine, opt.Kernel)

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"goprof/arch"
 	"goprof/process"
 	"goprof/profile"
 	"goprof/profile/naming"
@@ -55,8 +56,12 @@ type RecordOptions struct {
 	// for callers that have the samples by Sink, and want only sums of the profile. It is called where stacks are
 	// walked. With Threads, whose names may be learnt late, the profile keeps all stacks.
 	Full func(stacks *profile.Profile)
-	// Group takes the samples together with those of other recordings, if it is not nil: samples of CPU time, by stops.
-	Group *sampler.Group
+	// Member makes the engine, if it is not nil and Mode is CPUMode: one that takes samples together with those of other
+	// recordings, in the way that Engine says.
+	Member func(pid int, cpu *arch.CPU) sampler.Engine
+	// YieldToContexts ends the recording with ErrContexts when the program is found to publish for which span a thread
+	// works (contexts.go): another engine reads that.
+	YieldToContexts bool
 	// Pace is that of sampler.Config.
 	Pace *atomic.Int64
 	// Started gets the engine before it runs, if it is not nil.
@@ -108,7 +113,6 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 		r.profile, r.before = p, before
 		s.readSoon(opt.Engine, &config)
 		r.refreshHints(0)
-		r.findContexts()
 		r.beginTimed()
 		r.countAllocated()
 		if opt.Lean {
@@ -125,6 +129,7 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 		defer end()
 	}
 	r.stop = stop
+	s.guarded(r.findContexts)
 	queue := sampler.NewQueue(opt.queueLength())
 	done := make(chan error, 1)
 	r.configure(&config)
@@ -153,6 +158,9 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 		silent = cmp.Or(err, silent)
 	case <-r.hangs:
 		silent = cmp.Or(silent, error(ErrHangs))
+	}
+	if r.yielded {
+		silent = cmp.Or(silent, ErrContexts)
 	}
 	s.guarded(func() {
 		r.settleNames() // it reads the names of threads
@@ -218,6 +226,7 @@ type recording struct {
 	standings *standings // of a wall-clock recording
 	timed     *telling   // nil where nobody wants samples with their times
 	contexts  contexts
+	yielded   bool // to contexts
 }
 
 func (s *Session) recording(opt RecordOptions) *recording {

@@ -31,7 +31,7 @@ type Process struct {
 	tid   atomic.Int32 // a live thread through which memory and files are reached
 	start uint64       // clock ticks since boot
 	mem   *os.File
-	maps  *os.File
+	maps  mapsFile
 	cpu   *arch.CPU
 
 	// nested: the threads have other numbers inside their own pid namespace.
@@ -87,7 +87,7 @@ func (p *Process) open() error {
 	} else if err != nil {
 		return openError(p.pid, "mem", err)
 	}
-	if p.maps, err = os.Open(p.file("maps")); err != nil {
+	if p.maps.File, err = os.Open(p.file("maps")); err != nil {
 		return openError(p.pid, "maps", err)
 	}
 	// Do these descriptors belong to the process that has this start time?
@@ -111,7 +111,7 @@ func (p *Process) open() error {
 // Close gives back the descriptors.
 func (p *Process) Close() error {
 	p.tables.giveAllBack()
-	for _, f := range []*os.File{p.mem, p.maps} {
+	for _, f := range []*os.File{p.mem, p.maps.File} {
 		if f != nil {
 			f.Close()
 		}

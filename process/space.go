@@ -4,7 +4,6 @@ package process
 
 import (
 	"errors"
-	"io"
 	"time"
 )
 
@@ -38,22 +37,26 @@ func (p *Process) refresh() error {
 	if err := p.Alive(); err != nil {
 		return err
 	}
-	// The kept descriptor reads nothing once the program is gone.
-	if _, err := p.maps.Seek(0, io.SeekStart); err != nil {
-		return err
-	}
 	if !p.calls.begin() {
 		return ErrSilent
 	}
-	ms, err := ParseMaps(p.maps)
+	sum, err := p.maps.sum()
+	same := err == nil && sum == p.maps.parsed
+	var ms []Mapping
+	if err == nil && !same {
+		ms, err = p.maps.parse()
+	}
 	p.calls.end()
+	if same {
+		return nil
+	}
 	if err != nil && !errors.Is(err, ErrTooLong) {
 		return err
 	}
 	if len(ms) == 0 {
 		return ErrGone
 	}
-	p.mappings = ms
+	p.mappings, p.maps.parsed = ms, sum
 	p.setImages(groupImages(ms, maxMappings), func(g *group) *loaded { return newLoaded(p, g) })
 	return nil
 }

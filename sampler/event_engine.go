@@ -173,7 +173,7 @@ func (r *eventRun) open() (err error) {
 	}
 	if r.cfg.Lean {
 		var err error
-		if r.waiter, err = newRingWaiter(r.rings); err != nil {
+		if r.waiter, err = newRingWaiter(r.polls); err != nil {
 			return err
 		}
 	}

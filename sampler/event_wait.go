@@ -16,16 +16,16 @@ type ringWaiter struct {
 	epoll *os.File
 }
 
-// newRingWaiter makes one for all rings.
-func newRingWaiter(rings []*perfRing) (*ringWaiter, error) {
+// newRingWaiter makes one for all these descriptors.
+func newRingWaiter(fds []unix.PollFd) (*ringWaiter, error) {
 	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
 		return nil, err
 	}
-	for _, ring := range rings {
-		on := unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(ring.fd)}
+	for _, p := range fds {
+		on := unix.EpollEvent{Events: unix.EPOLLIN, Fd: p.Fd}
 		if err == nil {
-			err = unix.EpollCtl(fd, unix.EPOLL_CTL_ADD, ring.fd, &on)
+			err = unix.EpollCtl(fd, unix.EPOLL_CTL_ADD, int(p.Fd), &on)
 		}
 	}
 	if err == nil {

@@ -40,7 +40,7 @@ func memberOf(g anyGroup, pid int) anyMember {
 // eachGroup runs a test with each kind of group.
 func eachGroup(t *testing.T, interval time.Duration, test func(t *testing.T, g anyGroup)) {
 	t.Run("visits", func(t *testing.T) { test(t, NewGroup(interval, 0)) })
-	t.Run("perf", func(t *testing.T) { test(t, NewPerfGroup(ctest.CPU(), interval, 0)) })
+	t.Run("perf", func(t *testing.T) { test(t, NewPerfGroup(interval, 0)) })
 }
 
 // runGroup runs a group for the length of a test. It skips the test if there can be no such group here.

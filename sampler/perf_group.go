@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"goprof/arch"
+	"goprof/arch/cpus"
 	"goprof/sampler/ptrace"
 )
 
@@ -31,11 +32,11 @@ type PerfGroup struct {
 var ErrNoWide = errors.New("sampler: perf events of CPUs are not permitted")
 
 // NewPerfGroup makes a group, as NewGroup does.
-func NewPerfGroup(cpu *arch.CPU, interval time.Duration, stack int) *PerfGroup {
+func NewPerfGroup(interval time.Duration, stack int) *PerfGroup {
 	if stack <= 0 {
 		stack = ptrace.DefaultStackLimit
 	}
-	g := &PerfGroup{cpu: cpu, stack: stack, muster: newMuster[*PerfMember]()}
+	g := &PerfGroup{cpu: cpus.Here(), stack: stack, muster: newMuster[*PerfMember]()}
 	g.SetInterval(interval)
 	return g
 }

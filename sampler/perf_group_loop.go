@@ -22,6 +22,8 @@ type perfGroupRun struct {
 	chooser    *chooser
 	rings      *perfRings
 	wide       *wideEvents
+	waiter     *ringWaiter // for waited descriptors
+	waited     int
 	members    map[int]*PerfMember
 	last       *PerfMember // that had a sample last
 	batch      uint64
@@ -52,7 +54,7 @@ func (g *PerfGroup) Run(ctx context.Context) error {
 	defer r.waker.close()
 	defer context.AfterFunc(ctx, g.wake)()
 	for again := true; again; again = r.await() {
-		ptrace.OnThreadHoldingNobody(r.shift)
+		r.shift()
 	}
 	return r.failed
 }
@@ -118,17 +120,24 @@ func (r *perfGroupRun) await() bool {
 }
 
 // shift takes samples until no member is left.
+//
+// Unlike an engine of one process, it waits as Go's connections do (event_wait.go), and without real-time priority. A
+// group is there for good. A thread that sleeps without telling Go keeps a processor of Go's and holds up each garbage
+// collection, and to wake it up takes more OS threads: half of what an agent used at 19 Hz.
 func (r *perfGroupRun) shift() {
-	ptrace.LeaveInPeace()
 	r.now = 0
 	if !r.open() {
 		r.failed = ErrNoWide
 		return
 	}
-	defer r.close()
+	defer func() {
+		r.waiter.close()
+		r.waiter = nil
+		r.close()
+	}()
 	r.rings.polls = append(r.rings.polls, unix.PollFd{Fd: int32(r.waker.fd), Events: unix.POLLIN})
-	began := threadCPU()
 	for r.ctx.Err() == nil && r.failed == nil {
+		began := threadCPU()
 		now := ptrace.Monotonic(&r.ts)
 		r.away = r.now != 0 && now-r.now > longGap
 		r.now = now
@@ -140,13 +149,30 @@ func (r *perfGroupRun) shift() {
 		r.drain()
 		due := r.keepHouses()
 		r.sendAway()
-		used := threadCPU()
-		r.counts.cpu.Add(int64(used - began))
-		began = used
-		r.rings.wait(due, eachWakes(r.wide.interval))
+		r.counts.cpu.Add(max(int64(threadCPU()-began), 0)) // Go may have moved us to another OS thread: then this is about right
+		r.wait(due)
 	}
 	for pid := range r.members {
 		r.endMember(pid, r.failed)
+	}
+}
+
+// wait sleeps until there is something to do, or until that moment.
+func (r *perfGroupRun) wait(due int64) {
+	left := time.Duration(due - ptrace.Monotonic(&r.ts))
+	if r.rings.prompt == nil && (!eachWakes(r.wide.interval) || r.rings.often == oftenMost) {
+		time.Sleep(min(left, time.Duration(perfSoon)))
+		return
+	}
+	if r.waiter == nil || r.waited != len(r.rings.polls) {
+		r.waiter.close()
+		if r.waiter, r.failed = newRingWaiter(r.rings.polls); r.failed != nil {
+			return
+		}
+		r.waited = len(r.rings.polls)
+	}
+	if err := r.waiter.wait(left, func() bool { return r.waker.woken.Load() || r.rings.hasRecords() }); err != nil {
+		r.failed = err
 	}
 }
 

@@ -4,6 +4,7 @@ package sampler
 
 import (
 	"slices"
+	"sync/atomic"
 	"syscall"
 	"unsafe"
 
@@ -165,6 +166,18 @@ func (r *perfRings) noteReading(now int64) {
 		r.often = min(r.often+1, oftenMost)
 	}
 	r.foundAt = now
+}
+
+// hasRecords reports whether a ring has something to read.
+func (r *perfRings) hasRecords() bool {
+	for _, rings := range [2][]*perfRing{r.prompt, r.steady} {
+		for _, ring := range rings {
+			if atomic.LoadUint64(ring.head) != *ring.tail {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // wait sleeps until there is a sample, or until that moment. each says whether each sample wakes us up. Like

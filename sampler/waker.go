@@ -4,6 +4,7 @@ package sampler
 
 import (
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"unsafe"
 
@@ -14,6 +15,8 @@ import (
 type waker struct {
 	mu sync.Mutex // a descriptor that was closed may be another file's by now
 	fd int        // 0: there is nobody to wake
+	// woken is set while somebody is to be woken: Go's poller may forget what it was told before it was asked.
+	woken atomic.Bool
 }
 
 // open makes the descriptor to wait for.
@@ -39,13 +42,17 @@ func (w *waker) close() {
 func (w *waker) wake() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.woken.Store(true)
 	if one := uint64(1); w.fd > 0 {
 		syscall.RawSyscall(unix.SYS_WRITE, uintptr(w.fd), uintptr(unsafe.Pointer(&one)), unsafe.Sizeof(one))
 	}
 }
 
-// settle has the thread sleep again. It is called by the one that opened it.
+// settle has the thread sleep again.
 func (w *waker) settle() {
+	if !w.woken.Swap(false) {
+		return
+	}
 	var woken uint64
 	syscall.RawSyscall(unix.SYS_READ, uintptr(w.fd), uintptr(unsafe.Pointer(&woken)), unsafe.Sizeof(woken))
 }

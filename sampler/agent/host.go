@@ -10,8 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"goprof/arch"
-	"goprof/arch/cpus"
 	"goprof/profile"
 	"goprof/profile/resource"
 	"goprof/sampler"
@@ -64,7 +62,7 @@ func (t *together[G]) works() bool {
 func NewHost(h diagnose.Host, version string, enrich func(pid int, a *resource.Attributes)) *ThisHost {
 	const usual = time.Second / 19
 	return &ThisHost{Host: h, version: version, enrich: enrich, visits: sampleTogether(sampler.NewGroup(usual, 0)),
-		perf: sampleTogether(sampler.NewPerfGroup(cpus.Here(), usual, 0))}
+		perf: sampleTogether(sampler.NewPerfGroup(usual, 0))}
 }
 
 // Run takes samples for all JVMs together, until ctx is done: by perf events of CPUs, and by visits of CPUs. Where one
@@ -225,12 +223,12 @@ func (t *hostTarget) chooseEngine(want session.EngineName) (session.EngineName, 
 }
 
 // member makes members of the group that takes samples in that way; nil where there is none.
-func (t *hostTarget) member(by session.EngineName) func(int, *arch.CPU) sampler.Engine {
+func (t *hostTarget) member(by session.EngineName) func(pid int) sampler.Engine {
 	switch {
 	case by == session.PerfEngine && t.host.perf.works():
-		return func(pid int, _ *arch.CPU) sampler.Engine { return t.host.perf.group.Member(pid) }
+		return func(pid int) sampler.Engine { return t.host.perf.group.Member(pid) }
 	case by == session.PtraceEngine && t.host.visits.works():
-		return func(pid int, cpu *arch.CPU) sampler.Engine { return t.host.visits.group.Member(pid, cpu) }
+		return func(pid int) sampler.Engine { return t.host.visits.group.Member(pid, t.session.Process.CPU()) }
 	}
 	return nil
 }

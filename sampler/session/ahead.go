@@ -27,6 +27,8 @@ const (
 	// least.
 	aheadShare = 50
 	aheadEvery = 250 * time.Millisecond
+	// aheadSeek is after how many of these the minder looks for new threads. In the beginning it looks each time.
+	aheadSeek = 4
 )
 
 // ahead counts the recordings, dumps and attachments that are under way, and knows how to end their minder.
@@ -68,20 +70,22 @@ func boundPriority(end, done chan struct{}) {
 	defer setAhead(aheadNice, 0)
 	tick := time.NewTicker(aheadEvery)
 	defer tick.Stop()
-	at, used := time.Now(), ownCPU()
-	for {
+	at, used, ahead := time.Now(), ownCPU(), true
+	for ticks := 1; ; ticks++ {
 		select {
 		case <-end:
 			return
 		case <-tick.C:
 		}
 		now, cpu := time.Now(), ownCPU()
-		if (cpu-used)*100 > now.Sub(at)*aheadShare {
+		may := (cpu-used)*100 <= now.Sub(at)*aheadShare
+		switch {
+		case !may:
 			setAhead(aheadNice, 0)
-		} else {
+		case !ahead || ticks <= aheadSeek || ticks%aheadSeek == 0:
 			setAhead(0, aheadNice)
 		}
-		at, used = now, cpu
+		at, used, ahead = now, cpu, may
 	}
 }
 

@@ -25,6 +25,7 @@ type directory struct {
 	at     time.Time     // of the last refresh
 	mapped time.Time     // when the mappings were read
 	cost   time.Duration // of the last refresh
+	every  time.Duration // bounds the age of the list of threads and of names
 	// allNames: the names of all threads are kept fresh, not only of threads that are asked for.
 	allNames bool
 	// watch is told of each thread that comes or goes, if it is not nil.
@@ -55,9 +56,10 @@ type listedThread struct {
 type handle struct{ thread, at uint64 }
 
 const (
-	// refreshEvery bounds the age of the list of threads and of names. refreshUnknown bounds how often the list is read
-	// because of an unknown thread. refreshShare bounds the part of the time that reading may take.
+	// refreshEvery is directory.every, refreshLean the same for Lean recordings. refreshUnknown bounds how often the list
+	// is read because of an unknown thread. refreshShare bounds the part of the time that reading may take.
 	refreshEvery   = time.Second
+	refreshLean    = 5 * time.Second
 	refreshUnknown = 20 * time.Millisecond
 	refreshShare   = 20
 	// refreshMaps is how often the mappings are read again although no pc was unknown: a library may have been
@@ -67,19 +69,19 @@ const (
 )
 
 func newDirectory(p *process.Process, vm *vmstructs.VM) *directory {
-	return &directory{p: p, vm: vm, threads: make(map[int]*listedThread)}
+	return &directory{p: p, vm: vm, every: refreshEvery, threads: make(map[int]*listedThread)}
 }
 
 // get returns a thread. It is nil if the thread is not known: it may be new, or gone.
 func (d *directory) get(tid int) *listedThread {
 	age := time.Since(d.at)
 	th := d.threads[tid]
-	due := age > refreshEvery || th == nil && age > refreshUnknown
+	due := age > d.every || th == nil && age > refreshUnknown
 	if due && age > d.cost*refreshShare {
 		d.update(d.allNames)
 		th = d.threads[tid]
 	}
-	if th != nil && time.Since(th.named) > refreshEvery {
+	if th != nil && time.Since(th.named) > d.every {
 		d.name(th)
 	}
 	return th

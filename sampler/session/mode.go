@@ -36,7 +36,7 @@ func (s *Session) engine(opt RecordOptions) sampler.Engine {
 		return sampler.NewEvents(pid, cpu, opt.Event.list, opt.Kernel)
 	}
 	if opt.Member != nil && !opt.Mode.IsWall() {
-		return opt.Member(pid, cpu)
+		return opt.Member(pid)
 	}
 	if !opt.Mode.IsWall() {
 		return s.cpuEngine(opt.Engine, opt.Kernel)

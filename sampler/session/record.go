@@ -11,7 +11,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"goprof/arch"
 	"goprof/process"
 	"goprof/profile"
 	"goprof/profile/naming"
@@ -58,7 +57,7 @@ type RecordOptions struct {
 	Full func(stacks *profile.Profile)
 	// Member makes the engine, if it is not nil and Mode is CPUMode: one that takes samples together with those of other
 	// recordings, in the way that Engine says.
-	Member func(pid int, cpu *arch.CPU) sampler.Engine
+	Member func(pid int) sampler.Engine
 	// YieldToContexts ends the recording with ErrContexts when the program is found to publish for which span a thread
 	// works (contexts.go): another engine reads that.
 	YieldToContexts bool
@@ -110,6 +109,9 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 		s.Walker.Warm()
 		r = s.recording(opt)
 		s.dir.allNames = opt.Wants != nil
+		if opt.Lean {
+			s.dir.every = refreshLean
+		}
 		r.profile, r.before = p, before
 		s.readSoon(opt.Engine, &config)
 		r.refreshHints(0)
@@ -177,8 +179,8 @@ func (r *recording) configure(c *sampler.Config) {
 	c.Lean, c.MostSamples = o.Lean, o.MostSamples
 }
 
-// quietTicks is how often, in seconds, a Lean recording of a program that does nothing reads its mappings and threads.
-const quietTicks = 15
+// leanTicks is how often, in seconds, a Lean recording reads mappings and threads: seldom where the program does nothing.
+const leanTicks, quietTicks = 5, 15
 
 // strangerShare: the search for unknown threads that are late for a safepoint may take one part in so many of the time.
 // Without this bound a thread that only the JVM's memory tells of, and not the kernel, would be searched in each tick.
@@ -280,7 +282,7 @@ func (r *recording) takeAll(queue *sampler.Queue) {
 	idle := time.NewTicker(remapEvery)
 	defer idle.Stop()
 	var mapped sparing
-	quiet := 0 // ticks in a row without a look
+	ticks, quiet := 0, 0 // in all, and in a row without a look
 	for {
 		select {
 		case snap, ok := <-queue.Looks():
@@ -296,7 +298,8 @@ func (r *recording) takeAll(queue *sampler.Queue) {
 		case <-idle.C:
 			// Another library may have come to where one was. And nothing else notices an exec while all threads are
 			// idle.
-			if quiet++; r.opt.Lean && quiet%quietTicks != 1 {
+			ticks++
+			if quiet++; r.opt.Lean && r.rests(ticks, quiet) {
 				continue
 			}
 			if mapped.due(remapShare) {
@@ -321,6 +324,14 @@ func (r *recording) takeAll(queue *sampler.Queue) {
 			visit(r.profile, &sum)
 		}
 	}
+}
+
+// rests reports whether a Lean recording has nothing to do in this tick.
+func (r *recording) rests(ticks, quiet int) bool {
+	if quiet > leanTicks {
+		return quiet%quietTicks != 1
+	}
+	return ticks%leanTicks != 1
 }
 
 // alive ends the recording of a process that has become another program by exec. The sampler does not notice that:

@@ -5,6 +5,7 @@ package sampler
 import (
 	"context"
 	"math/rand/v2"
+	"runtime"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -130,6 +131,7 @@ func (r *perfGroupRun) shift() {
 		r.failed = ErrNoWide
 		return
 	}
+	defer ptrace.RestSysmon()()
 	defer func() {
 		r.waiter.close()
 		r.waiter = nil
@@ -137,24 +139,34 @@ func (r *perfGroupRun) shift() {
 	}()
 	r.rings.polls = append(r.rings.polls, unix.PollFd{Fd: int32(r.waker.fd), Events: unix.POLLIN})
 	for r.ctx.Err() == nil && r.failed == nil {
-		began := threadCPU()
-		now := ptrace.Monotonic(&r.ts)
-		r.away = r.now != 0 && now-r.now > longGap
-		r.now = now
-		r.takeIn()
-		if len(r.members) == 0 {
+		due, over := r.turn()
+		if over {
 			break
 		}
-		r.follow()
-		r.drain()
-		due := r.keepHouses()
-		r.sendAway()
-		r.counts.cpu.Add(max(int64(threadCPU()-began), 0)) // Go may have moved us to another OS thread: then this is about right
 		r.wait(due)
 	}
 	for pid := range r.members {
 		r.endMember(pid, r.failed)
 	}
+}
+
+// turn does what is to be done now. It returns when to do so again, or that no member is left.
+func (r *perfGroupRun) turn() (due int64, over bool) {
+	runtime.LockOSThread() // its CPU time is counted
+	defer runtime.UnlockOSThread()
+	began := threadCPU()
+	now := ptrace.Monotonic(&r.ts)
+	r.away = r.now != 0 && now-r.now > longGap
+	r.now = now
+	if r.takeIn(); len(r.members) == 0 {
+		return 0, true
+	}
+	r.follow()
+	r.drain()
+	due = r.keepHouses()
+	r.sendAway()
+	r.counts.cpu.Add(int64(threadCPU() - began))
+	return due, false
 }
 
 // wait sleeps until there is something to do, or until that moment.
@@ -270,7 +282,7 @@ func (r *perfGroupRun) blame(o ptrace.Outcome, n int64) {
 // keepHouses brings a member's threads and accounts up to date, one member at a time, and hands over what has waited.
 // It returns when there is something to do again.
 func (r *perfGroupRun) keepHouses() (due int64) {
-	due = r.now + maxNap
+	due = r.now + houseBusy // whoever joins or leaves wakes us up
 	for pid, m := range r.members {
 		if share := m.Share(); share != m.chosen && r.chooser.choose(pid, share) == nil {
 			m.chosen = share

@@ -43,7 +43,7 @@ const (
 	// process ends is lost. Lean runs wait longer: their processes seldom end.
 	keptLeast = int64(5 * time.Millisecond)
 	keptMost  = int64(50 * time.Millisecond)
-	keptLean  = int64(250 * time.Millisecond)
+	keptLean  = int64(500 * time.Millisecond)
 	// keptIntervals is for how many intervals a look waits, within these bounds.
 	keptIntervals = 10
 	// keptPart: one in so many of all snapshots may wait so.

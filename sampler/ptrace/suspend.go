@@ -44,7 +44,42 @@ func SuspendWanted() bool { return hold.wanted.Load() > 0 }
 func OnOwnThread(f func()) {
 	hold.RLock()
 	defer hold.RUnlock()
+	countHolders(1)
+	defer countHolders(-1)
 	OnThreadHoldingNobody(f)
+}
+
+// holders counts the OS threads that may hold threads.
+var holders struct {
+	sync.Mutex
+	n int
+}
+
+// countHolders takes in that such an OS thread comes (1) or has ended (-1). The watchdog knows before the first one
+// begins.
+func countHolders(more int) {
+	holders.Lock()
+	defer holders.Unlock()
+	before := holders.n
+	holders.n += more
+	if (before > 0) != (holders.n > 0) {
+		tellWhetherHolding()
+	}
+}
+
+// tellHolders tells a new watchdog whether there are such OS threads.
+func tellHolders() {
+	holders.Lock()
+	defer holders.Unlock()
+	tellWhetherHolding()
+}
+
+func tellWhetherHolding() {
+	if holders.n > 0 {
+		tellDog(mayHold)
+	} else {
+		tellDog(holdsNobody)
+	}
 }
 
 // OnThreadHoldingNobody is OnOwnThread for an f that never holds a thread: Suspend does not wait for f.

@@ -37,7 +37,7 @@ var sysmon struct {
 	refused  bool // the kernel does not permit it
 	rests    bool // it has its slack
 	fitting  bool // a goroutine is about to give or take the slack
-	sleepers int  // threads in OnThreadHoldingNobody
+	sleepers int  // threads in OnThreadHoldingNobody, and users of RestSysmon
 	folder   int  // a descriptor of its folder in /proc; 0: it is not found yet
 }
 
@@ -48,6 +48,14 @@ func LetSysmonRest() {
 	sysmon.allowed = true
 	sysmon.Unlock()
 	countSleepers(0)
+}
+
+// RestSysmon has sysmon rest, where that is permitted, until the function that it returns is called. It is for a
+// goroutine that waits as Go knows it, and is woken up often: each time sysmon would look some fifty times, 20 us
+// apart, whether there is something for it to do.
+func RestSysmon() (end func()) {
+	countSleepers(1)
+	return func() { countSleepers(-1) }
 }
 
 // countSleepers takes in that a thread which sleeps without telling Go has come (1) or ends (-1).

@@ -37,8 +37,10 @@ const (
 
 // What goprof tells its watchdog.
 const (
-	stopsNow = 's' // goprof holds nobody and is about to stop: leave goprof alone
-	goesOn   = 'c'
+	stopsNow    = 's' // goprof holds nobody and is about to stop: leave goprof alone
+	goesOn      = 'c'
+	mayHold     = 'h' // from now on goprof may hold threads
+	holdsNobody = 'n' // and from now on it does not: the watchdog need not look
 )
 
 // tellWatchdog is set while there is a watchdog.
@@ -80,6 +82,7 @@ func StartWatchdog(args ...string) (end func()) {
 	}
 	send := func(what byte) { fromUs.Write([]byte{what}) }
 	tellWatchdog.Store(&send)
+	tellHolders()
 	go stopWhenFound(toUs)
 	return func() {
 		tellWatchdog.Store(nil)
@@ -126,6 +129,7 @@ type dog struct {
 	stat      int  // descriptor of the parent's state
 	from, to  int  // descriptors of the pipes
 	proper    bool // goprof has stopped as it should
+	watches   bool // goprof may hold threads
 	ended     bool // goprof has
 	buf       [512]byte
 	untilThen unix.Timespec
@@ -146,6 +150,11 @@ func Watch() {
 	}
 	unix.Prctl(unix.PR_SET_TIMERSLACK, uintptr(time.Millisecond), 0, 0, 0)
 	for !d.ended {
+		if !d.watches {
+			d.await()
+			d.listen()
+			continue
+		}
 		if d.sleep(watchEvery); !d.hasStopped() {
 			continue
 		}
@@ -162,6 +171,12 @@ func Watch() {
 func (d *dog) sleep(long time.Duration) {
 	d.untilThen = unix.NsecToTimespec(int64(long))
 	syscall.RawSyscall(unix.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&d.untilThen)), 0, 0)
+}
+
+// await sleeps until goprof has something to tell, or ends.
+func (d *dog) await() {
+	fds := [1]unix.PollFd{{Fd: int32(d.from), Events: unix.POLLIN}}
+	syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&fds)), 1, 0, 0, 0, 0)
 }
 
 // hasStopped reports whether goprof was stopped, and has not said so before.
@@ -182,7 +197,19 @@ func (d *dog) listen() {
 			d.ended = true
 			return
 		default:
-			d.proper = d.buf[n-1] == stopsNow
+			d.hear(d.buf[:n])
+		}
+	}
+}
+
+// hear takes in words of goprof's.
+func (d *dog) hear(words []byte) {
+	for _, w := range words {
+		switch w {
+		case stopsNow, goesOn:
+			d.proper = w == stopsNow
+		case mayHold, holdsNobody:
+			d.watches = w == mayHold
 		}
 	}
 }

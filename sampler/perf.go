@@ -69,7 +69,10 @@ func (p *Perf) Run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
 			return Stats{}, ErrPerfOverhead
 		}
 		// Perf holds no thread: goprof may be stopped at any time
-		ptrace.OnThreadHoldingNobody(func() { stats, err = p.run(ctx, cfg, q) })
+		ptrace.OnThreadHoldingNobody(func() {
+			ptrace.LeaveInPeace()
+			stats, err = p.run(ctx, cfg, q)
+		})
 		return stats, err
 	})
 }
@@ -78,7 +81,7 @@ const (
 	// perfTick is the mean time between two looks at which threads have run.
 	perfTick = int64(10 * time.Millisecond)
 	// perfLook is the same where no thread waits for events.
-	perfLook = int64(50 * time.Millisecond)
+	perfLook = int64(100 * time.Millisecond)
 )
 
 // perfRun is one sampling session on its own OS thread.

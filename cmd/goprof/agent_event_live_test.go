@@ -138,7 +138,9 @@ func (e *engines) add(server, typ string, counts shipped.Counts) {
 		e.got[server][typ] = all
 	}
 	for stack, n := range counts {
-		all[stack] += n
+		if n != 0 { // a sample by perf_event carries no CPU time where the kernel had not charged its thread yet
+			all[stack] += n
+		}
 	}
 }
 

@@ -53,8 +53,8 @@ func (s *Session) cpuEngine(e EngineName, kernel bool) sampler.Engine {
 	return perf
 }
 
-// readSoon sets what that engine reads as soon as a thread runs again, and the trail that it can follow in the moment of
-// the look itself.
+// readSoon sets what that engine reads as soon as a thread runs again, and the trail that it can follow in the moment
+// of the look itself.
 func (s *Session) readSoon(e EngineName, config *sampler.Config) {
 	if e == PerfEngine {
 		s.readSamplesSoon(config)

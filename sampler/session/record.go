@@ -179,7 +179,8 @@ func (r *recording) configure(c *sampler.Config) {
 	c.Lean, c.MostSamples = o.Lean, o.MostSamples
 }
 
-// leanTicks is how often, in seconds, a Lean recording reads mappings and threads: seldom where the program does nothing.
+// A Lean recording reads mappings and threads each leanTicks seconds, and each quietTicks where the program does
+// nothing.
 const leanTicks, quietTicks = 5, 15
 
 // strangerShare: the search for unknown threads that are late for a safepoint may take one part in so many of the time.

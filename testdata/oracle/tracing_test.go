@@ -4,6 +4,7 @@ package oracle
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	"goprof/profile"
 	"goprof/sampler/session"
+	"goprof/testdata/host"
 	"goprof/testdata/jvmtest"
 )
 
@@ -161,7 +163,23 @@ func TestTraceContext(t *testing.T) {
 			t.Errorf("the account has %d samples of %d", n, p.Counts.Samples())
 		}
 		t.Run("wall", func(t *testing.T) { wallLinks(t, s) })
+		t.Run("yields", func(t *testing.T) { yieldsToContexts(t, s) })
 	})
+}
+
+// yieldsToContexts: perf_event cannot read spans. An agent that may choose the engine gives the JVM to the other one.
+func yieldsToContexts(t *testing.T, s *session.Session) {
+	host.NeedPerf(t)
+	if !s.PublishesContexts() {
+		t.Error("it is not seen that the program publishes spans")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	defer cancel()
+	_, _, err := s.Record(ctx, session.RecordOptions{Interval: time.Millisecond, Engine: session.PerfEngine,
+		YieldToContexts: true})
+	if !errors.Is(err, session.ErrContexts) || ctx.Err() != nil {
+		t.Errorf("the recording ended with %v", err)
+	}
 }
 
 // wallLinks: a recording of wall-clock time accounts for each of its looks, also where no file keeps single ones. Where

@@ -30,7 +30,8 @@ func (m *muster[M]) join(member M) bool {
 	return true
 }
 
-// next returns the members that wait. Where somebody joins just now, they wait on: the sampling thread waits for nobody.
+// next returns the members that wait. Where somebody joins just now, they wait on: the sampling thread waits for
+// nobody.
 func (m *muster[M]) next() []M {
 	if !m.mu.TryLock() {
 		return nil

@@ -52,7 +52,8 @@ const (
 
 // NewQueue makes a queue of n snapshots.
 func NewQueue(n int) *Queue {
-	q := &Queue{waits: keptLeast, full: make(chan *look.Look, n), slots: make([]slot, n), index: make(map[*look.Look]int32, n)}
+	q := &Queue{waits: keptLeast, full: make(chan *look.Look, n), slots: make([]slot, n),
+		index: make(map[*look.Look]int32, n)}
 	for i := range q.slots {
 		snap := new(look.Look)
 		q.slots[i].snap, q.index[snap] = snap, int32(i)

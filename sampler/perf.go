@@ -30,8 +30,8 @@ import (
 //     (native code without unwind information, a signal on a stack of its own) ends there. Threads with Hint.Soon are
 //     an exception where the kernel takes a program from us (perf_copy.go): their Side, and what the trail leads to,
 //     are copied in that moment, too.
-//   - The thread runs on meanwhile. What is to be read soon afterwards (Config.After) is read for the same threads,
-//     some 50 us later.
+//   - The thread runs on meanwhile. What is to be read soon afterwards (Config.After) is read some 50 us later for these
+//     threads, and up to perfRest later for the others.
 //   - Without CAP_PERFMON and with kernel.perf_event_paranoid above 1 there are no samples of threads that are in the
 //     kernel: the time of system calls goes to the code that runs after them.
 //
@@ -81,6 +81,11 @@ const (
 	perfTick = int64(10 * time.Millisecond)
 	// perfLook is the mean time between two looks at which threads have run, where no thread waits for events.
 	perfLook = int64(50 * time.Millisecond)
+	// perfRest is for how long goprof leaves the rings alone after it has found samples, so that many CPUs do not wake
+	// it all the time. It is shorter than the time within which new code has to be noted (Config.After): the first
+	// sample in code that no note and no walk has met would be lost as stale. There is no rest where threads have
+	// Hint.Soon.
+	perfRest = int64(time.Millisecond)
 )
 
 // perfRun is one sampling session on its own OS thread.
@@ -119,6 +124,7 @@ type perfRun struct {
 	batch   uint64
 	sampled []*perfThread // that have new samples
 	now     int64
+	readAt  int64 // when there were samples
 
 	began      int64
 	cpuAtStart time.Duration
@@ -257,9 +263,13 @@ func (r *perfRun) setHint(tid int, hint ptrace.Hint) bool {
 	return r.scan.setHint(tid, hint)
 }
 
-// wait sleeps until a ring is half full, until a thread with Hint.Soon was sampled, or until the deadline. Like
-// ptrace.SleepUntil, wait does not tell Go's scheduler; see there.
+// wait rests, and then sleeps until there is a sample or until the deadline. Where there are very many events of
+// threads, a ring that is half full wakes it, too. Like ptrace.SleepUntil, wait does not tell Go's scheduler; see there.
 func (r *perfRun) wait(deadline int64) {
+	if r.prompt == nil {
+		r.ts = unix.NsecToTimespec(min(r.readAt+perfRest, deadline))
+		ptrace.SleepUntil(&r.ts)
+	}
 	left := min(deadline-ptrace.Monotonic(&r.ts), perfTick)
 	if left <= 0 {
 		return
@@ -299,6 +309,9 @@ func (r *perfRun) drain() {
 		}
 	}
 	r.now = ptrace.Monotonic(&r.ts)
+	if len(r.sampled) > 0 {
+		r.readAt = r.now
+	}
 	for _, th := range r.sampled {
 		if !th.hasEvents() {
 			r.fitEveryone(th)
@@ -362,7 +375,7 @@ func (r *perfRun) take(b ringBytes, s *rawSample) {
 	if th != nil && th.copier != nil {
 		th.copier.take(s.when, int64(r.cfg.Interval), &snap.Snapshot)
 	}
-	if th != nil && th.prompt && r.cfg.After != nil {
+	if r.cfg.After != nil {
 		r.cfg.After(snap, snap.When)
 	}
 	r.stats.Attempted++

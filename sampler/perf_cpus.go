@@ -68,7 +68,7 @@ func (r *perfRun) openEveryone() bool {
 	for i := range w.events {
 		w.events[i].fd = -1
 	}
-	attr := perfAttr(r.perf.cpu, 0, w.stack, r.inKernel(), false)
+	attr := perfAttr(r.perf.cpu, 0, w.stack, r.inKernel(), true)
 	attr.Config = unix.PERF_COUNT_SW_CPU_CLOCK
 	attr.Bits |= unix.PerfBitDisabled
 	for i, cpu := range r.cpus {

@@ -21,6 +21,9 @@ const (
 	ringMost   = 4 << 20
 	ringLeast  = 256 << 10
 	promptRing = 2 * ringLeast
+	// fewEvents may wake us at each sample: the kernel wakes up all events of a ring one by one (kernel/events/core.c,
+	// ring_buffer_wakeup).
+	fewEvents = 512
 )
 
 // perfThread is a thread that has events.
@@ -149,7 +152,7 @@ func (r *perfRun) openEvents(w *perfThread) {
 	for i := range w.events {
 		w.events[i].fd = -1
 	}
-	attr := perfAttr(r.perf.cpu, 0, w.stack, r.inKernel(), w.prompt)
+	attr := perfAttr(r.perf.cpu, 0, w.stack, r.inKernel(), w.prompt || r.events < fewEvents)
 	for i, cpu := range r.cpus {
 		e := &w.events[i]
 		if ok && !w.allows.IsSet(cpu) {
@@ -276,8 +279,8 @@ func (r *perfRun) bill(w *perfThread, th *thread, snap *look.Look) {
 	r.scan.bills.billSample(th, th.billed+min(owed, max(2*uint64(r.cfg.Interval), owed/8)), false, snap)
 }
 
-// promptRings are the rings of threads with Hint.Soon: their samples wake us up. These threads have rings of their own,
-// since the kernel wakes up all events of a ring, be there thousands (kernel/events/core.c, ring_buffer_wakeup).
+// promptRings are the rings of threads with Hint.Soon: their samples wake us up at once, without a rest. These threads
+// have rings of their own, since the kernel wakes up all events of a ring, be there thousands (see fewEvents).
 func (r *perfRun) promptRings() []*perfRing {
 	if r.prompt == nil {
 		rings, err := r.openRings(r.cpus, promptRing)

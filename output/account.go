@@ -180,7 +180,7 @@ func (a *account) leftOut() {
 			count(l.IdleThreads, "thread"), Grouped(l.Idle))
 	}
 	if l.Others > 0 {
-		a.line("Left out", "%s samples of threads in states that --state does not name", Grouped(l.Others))
+		a.line("Left out", "%s looks at threads in states that were not asked for", Grouped(l.Others))
 	}
 }
 

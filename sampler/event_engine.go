@@ -145,7 +145,7 @@ func (r *eventRun) open() (err error) {
 	raiseFileLimit()
 	r.each = r.take
 	r.cpus = onlineCPUs()
-	r.stack = perfStackMost
+	r.stack = PerfStack
 	if r.cfg.MaxStack > 0 {
 		r.stack = min(r.stack, r.cfg.MaxStack)
 	}

@@ -66,8 +66,8 @@ func (o *OffCPU) Run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
 const (
 	// offTick is how often the records are read: a wait that lasts longer is looked at.
 	offTick = int64(500 * time.Microsecond)
-	// offStack is how much of a stack each record has. 10,000 switches a second are 160 MB.
-	offStack = 16 << 10
+	// SwitchStack is how much of a stack the record of a switch has. 10,000 switches a second are 160 MB.
+	SwitchStack = 16 << 10
 	// offTries is how often OffCPU tries to look at one wait.
 	offTries = 3
 	// offSettle is how often a wait that goes on is counted up to that moment.

@@ -24,7 +24,7 @@ import (
 // moment that nothing of ours has chosen.
 //
 // What differs for those who use the snapshots:
-//   - The copy of a stack ends at 64 KB (perfStackMost), and at a page that was never used or is swapped out: an
+//   - The copy of a stack ends at 64 KB (PerfStack), and at a page that was never used or is swapped out: an
 //     interrupt cannot wait for it. A longer stack is Cut.
 //   - Nothing else is copied in that moment: there is no Side, Followed and Under. A walk that needs the frame anchor
 //     (native code without unwind information, a signal on a stack of its own) ends there. Threads with Hint.Soon are

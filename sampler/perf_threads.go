@@ -122,9 +122,9 @@ func (w *perfThread) hasEvents() bool { return len(w.events) > 0 }
 // mostStack is how much of a stack is ever copied.
 func (r *perfRun) mostStack() int {
 	if r.cfg.MaxStack > 0 {
-		return min(perfStackMost, r.cfg.MaxStack)
+		return min(PerfStack, r.cfg.MaxStack)
 	}
-	return perfStackMost
+	return PerfStack
 }
 
 // watch opens a thread's events, with the largest copies: how much the thread needs is not known yet.
@@ -229,7 +229,7 @@ func (r *perfRun) note(w *perfThread, s *rawSample, need uint64) {
 		w.heardAt = w.charged
 	}
 	if need == 0 {
-		need = perfStackMost
+		need = PerfStack
 	}
 	w.seen++
 	w.deepest = max(w.deepest, need)
@@ -254,7 +254,7 @@ func (w *perfThread) fitStack(most int) int {
 	if w.varies || w.seen < stackWindow {
 		return w.stack
 	}
-	fits := max(int(2*min(w.deepest, perfStackMost)+stackStep-1)/stackStep*stackStep, stackLeast)
+	fits := max(int(2*min(w.deepest, PerfStack)+stackStep-1)/stackStep*stackStep, stackLeast)
 	w.seen, w.deepest = 0, 0
 	if fits <= w.stack/2 {
 		return fits

@@ -156,11 +156,15 @@ func (r *recording) wantSoon(tid int, st *profile.Stack) {
 }
 
 // StackNote tells, after a recording, of stacks that were longer than what perf_event copies.
-func StackNote(e EngineName, cut, samples int64) (n profile.Note, ok bool) {
+func StackNote(m Mode, e EngineName, cut, samples int64) (n profile.Note, ok bool) {
 	if e != PerfEngine || cut == 0 {
 		return n, false
 	}
+	most := sampler.PerfStack
+	if m == WaitingMode {
+		most = sampler.SwitchStack
+	}
 	return profile.Note{Name: "stacks-cut",
-		Text: fmt.Sprintf("%d of %d stacks end where perf_event stops to copy: after 64 KB, or at memory that is not present",
-			cut, samples)}, true
+		Text: fmt.Sprintf("%d of %d stacks end where perf_event stops to copy: after %d KB, or at memory that is not present",
+			cut, samples, (most+1023)>>10)}, true
 }

@@ -91,6 +91,16 @@ func TestOffCPUDropped(t *testing.T) {
 	}
 }
 
+// TestOffCPUOlderRecords: it was found out that a thread waits. A record from before that moment ends no wait.
+func TestOffCPUOlderRecords(t *testing.T) {
+	r := offFixture(0)
+	r.threads[7] = &offThread{tid: 7, out: 100, counted: 100}
+	r.work(&offRecord{when: 90, tid: 7, kind: offIn})
+	if th := r.threads[7]; th.out != 100 || r.counts.Short != 0 || r.counts.ShortFor != 0 {
+		t.Errorf("%+v, %+v", th, r.counts)
+	}
+}
+
 // TestOffCPUKeepsStacks: the stack of a switch may come in one reading of the ring, and the switch's record in a
 // later one. The stack still belongs to that switch.
 func TestOffCPUKeepsStacks(t *testing.T) {
@@ -99,10 +109,13 @@ func TestOffCPUKeepsStacks(t *testing.T) {
 	r := offFixture(0)
 	defer r.t.Close()
 	defer r.proc.Close()
-	r.arena = append(r.arena, 1, 2, 3, 4, 5, 6, 7, 8)
-	r.records = []offRecord{{when: 10, tid: 7, kind: offStackOf, copy: offCopy{when: 10, has: true, stack: r.arena[:8:8]}}}
+	r.arena, _ = newArena(1 << 12)
+	defer r.arena.close()
+	stack := r.arena.take(8)
+	copy(stack, []byte{1, 2, 3, 4, 5, 6, 7, 8})
+	r.records = []offRecord{{when: 10, tid: 7, kind: offStackOf, copy: offCopy{when: 10, has: true, stack: stack}}}
 	r.drain(20)
-	r.arena = append(r.arena, 9, 9, 9, 9, 9, 9, 9, 9)
+	copy(r.arena.take(8), []byte{9, 9, 9, 9, 9, 9, 9, 9})
 	r.records = append(r.records, offRecord{when: 30, tid: 7, kind: offOut}, offRecord{when: 40, tid: 7, kind: offIn})
 	r.drain(50)
 	select {

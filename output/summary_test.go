@@ -43,7 +43,7 @@ func someSummary() profile.Summary {
 func TestSummaryFields(t *testing.T) {
 	s := someSummary()
 	var b strings.Builder
-	if err := SummaryText(&b, &s); err != nil {
+	if err := WriteSummary(&b, &s); err != nil {
 		t.Fatal(err)
 	}
 	var got, want map[string]any

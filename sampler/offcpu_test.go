@@ -145,3 +145,44 @@ func TestOffCPUForgetsTheEnded(t *testing.T) {
 		t.Errorf("%d threads are known, not 2", len(r.threads))
 	}
 }
+
+// TestOffCPURepeatsVoidLooks: a look that the walker had to give up does not take its wait along. The next look counts
+// for all of the wait.
+func TestOffCPURepeatsVoidLooks(t *testing.T) {
+	r := offFixture(0)
+	defer r.t.Close()
+	defer r.proc.Close()
+	const ms = int64(time.Millisecond)
+	th := &offThread{tid: 7, out: 10 * ms, counted: 10 * ms, rest: &look.Charge{Ran: 5, Turns: 2}}
+	hold := func() {
+		th.snap = r.q.take()
+		th.snap.Waiting.Unstopped = true
+		r.held++
+	}
+	hold()
+	r.pass(th, 30*ms)
+	first := th.tally
+	if _, d := first.Count(); d != 20*time.Millisecond || first.Rest == nil || first.Rest.Ran != 5 {
+		t.Fatalf("%v, %+v", d, first.Rest)
+	}
+	if r.repeatVoid(th, 40*ms); th.tally != first {
+		t.Fatal("a good look is repeated")
+	}
+	first.Void()
+	if r.repeatVoid(th, 40*ms); th.tally != nil || th.counted != 10*ms || th.tries != 0 {
+		t.Fatalf("%+v", th)
+	}
+	hold()
+	r.pass(th, 50*ms)
+	if _, d := th.tally.Count(); d != 40*time.Millisecond {
+		t.Errorf("the second look counts for %v", d)
+	}
+	th.tally.Void()
+	if r.repeatVoid(th, 49*ms); th.tally == nil {
+		t.Error("repeated too soon")
+	}
+	r.finish(th, 60*ms)
+	if th.out != 0 || r.counts.Waits != 1 {
+		t.Errorf("%+v, %+v", th, r.counts)
+	}
+}

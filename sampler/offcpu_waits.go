@@ -90,7 +90,10 @@ func (r *offRun) pass(th *offThread, until int64) {
 // put hands a look over. The look counts for some waits, and for that time up to the moment until. A wait that has ended
 // counts once: so it is told once, with all of its time.
 func (r *offRun) put(th *offThread, snap *look.Look, waits int64, of time.Duration, until int64) {
-	th.tally = new(look.Tally)
+	th.tally, th.before = new(look.Tally), th.counted
+	if snap.Waiting.Unstopped {
+		th.tally.Rest = th.rest
+	}
 	th.tally.Add(waits, of, until)
 	th.counted = until
 	snap.Tally = th.tally
@@ -125,7 +128,7 @@ func (r *offRun) passCopy(th *offThread, waits int64, of time.Duration, until in
 		snap.Waiting = look.Waiting{State: 'R', NoCPU: true}
 	}
 	if r.t.After != nil {
-		r.t.After(snap, th.out)
+		r.t.After(snap, until) // the thread did not run before
 	}
 	r.put(th, snap, waits, of, until)
 }
@@ -143,6 +146,7 @@ func (r *offRun) dropHeld(th *offThread) {
 func (r *offRun) lookAtWaiting() {
 	now := ptrace.Monotonic(&r.ts)
 	for tid, th := range r.threads {
+		r.repeatVoid(th, now)
 		switch {
 		case th.out == 0:
 		case th.snap != nil && now-th.looked > offTick/2 && time.Duration(now-th.out) >= r.opt.Min:
@@ -152,6 +156,18 @@ func (r *offRun) lookAtWaiting() {
 			r.lookAt(th)
 		}
 	}
+}
+
+// offAgain is for how long a look that came to nothing is not repeated.
+const offAgain = int64(10 * time.Millisecond)
+
+// repeatVoid has a thread looked at once more whose look came to nothing: the walker was too late. The next look counts
+// for all of the wait. Without it, a pool's thread that waits for minutes would be lost with all of its time.
+func (r *offRun) repeatVoid(th *offThread, now int64) {
+	if th.tally == nil || !th.tally.IsVoid() || now < th.again {
+		return
+	}
+	th.tally, th.counted, th.tries, th.again = nil, th.before, 0, now+offAgain
 }
 
 func (r *offRun) lookAt(th *offThread) {
@@ -170,6 +186,11 @@ func (r *offRun) lookAt(th *offThread) {
 		return
 	}
 	th.snap, th.looked = snap, ptrace.Monotonic(&r.ts)
+	if c := r.t.Motion().Charged; c.Turns > 0 {
+		th.rest = &look.Charge{Ran: c.Ran, Turns: c.Turns}
+	} else {
+		th.rest = nil // this kernel does not tell
+	}
 	r.held++
 	r.stats.Looks.Unstopped++
 }

@@ -62,13 +62,13 @@ func (s *Session) after(e EngineName) (func(snap *look.Look, released int64), *p
 	return s.afterLook()
 }
 
-// afterSample is afterLook for a thread that was not stopped. If the kernel could not copy the Side in the moment of
-// the sample, goprof reads now which continuation the thread runs. That counts only if the copied stack leads to it
-// (process.Continuation.Late).
+// afterSample is afterLook for a thread that was not stopped. sampled is when the thread was last known to stand there.
+// If the kernel could not copy the Side in the moment of the sample, goprof reads now which continuation the thread
+// runs. That counts only if the copied stack leads to it (process.Continuation.Late).
 func (s *Session) afterSample() (after func(snap *look.Look, sampled int64), trail *process.Trail) {
 	c, code := s.VM.NewContinuations().ReadFrom(s.memory), s.VM.NewSightings().ReadFrom(s.memory)
 	if c == nil {
-		return func(snap *look.Look, _ int64) { code.Note(&snap.Snapshot, snap.When) }, nil
+		return func(snap *look.Look, sampled int64) { code.Note(&snap.Snapshot, sampled) }, nil
 	}
 	_, size := s.VM.Side()
 	trail = new(process.Trail)
@@ -100,7 +100,7 @@ func (s *Session) afterSample() (after func(snap *look.Look, sampled int64), tra
 	}
 	return func(snap *look.Look, sampled int64) {
 		read(snap, sampled)
-		code.Note(&snap.Snapshot, snap.When)
+		code.Note(&snap.Snapshot, sampled)
 	}, trail
 }
 

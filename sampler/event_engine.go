@@ -60,7 +60,7 @@ const (
 	// the thread more than its hits. The first record after a rest is read at once. Where each hit is to be a sample
 	// there is no rest: the rings might have no room for hundreds of hits that come at once. Nor is there any where
 	// virtual threads run: their frames in the heap have to be read within microseconds.
-	eventRest = int64(8 * time.Millisecond)
+	eventRest = int64(3 * time.Millisecond)
 )
 
 // eventRun is one run on its own OS thread.

@@ -49,7 +49,7 @@ const (
 	mostFresh   = 128
 	mostScanned = 64 << 10
 	// noteWithin is how old a snapshot may be to be noted, in nanoseconds: afterwards other code may be there.
-	noteWithin = int64(2e6)
+	noteWithin = int64(4e6)
 	// mostNotes wait for the walker; mostSighted pieces are kept.
 	mostNotes   = 64
 	mostSighted = 1 << 13

@@ -252,9 +252,9 @@ func factsOf(l Name) (f labelFacts) {
 	return f
 }
 
-// isClass reports whether a label is the class of an object that was put outside of its thread's buffer. Such a class has
-// the suffix of the kernel's functions in collapsed stacks, as async-profiler writes it. Those are words of C in small
-// letters.
+// isClass reports whether a label is the class of an object that was put outside of its thread's buffer. Such a class
+// has the suffix of the kernel's functions in collapsed stacks, as async-profiler writes it. Those are words of C in
+// small letters.
 func isClass(l Name) bool {
 	return l.Kind == LabelKernel && strings.ContainsFunc(l.Text, func(r rune) bool {
 		return r == '[' || r == '.' || unicode.IsUpper(r)

@@ -79,10 +79,12 @@ func TestHottest(t *testing.T) {
 func TestHottestClasses(t *testing.T) {
 	const stacks = "a.Main.main_[0];byte[]_[k] 3\na.Main.main_[0];a.Cart_[k] 2\na.Main.main_[0];byte[]_[i] 4\n" +
 		"a.Main.main_[0];ksys_write_[k] 1\n"
+	classes := []profile.Part{{Name: "byte[]", Share: 0.7}, {Name: "a.Cart", Share: 0.2},
+		{Name: "kernel: ksys_write", Share: 0.1}}
+	functions := []profile.Part{{Name: "byte[]", Share: 0.4}, {Name: "kernel: byte[]", Share: 0.3},
+		{Name: "kernel: a.Cart", Share: 0.2}, {Name: "kernel: ksys_write", Share: 0.1}}
 	for mode, want := range map[string][]profile.Part{
-		"alloc":              {{Name: "byte[]", Share: 0.7}, {Name: "a.Cart", Share: 0.2}, {Name: "kernel: ksys_write", Share: 0.1}},
-		"page-faults,alloc":  {{Name: "byte[]", Share: 0.7}, {Name: "a.Cart", Share: 0.2}, {Name: "kernel: ksys_write", Share: 0.1}},
-		"page-faults,malloc": {{Name: "byte[]", Share: 0.4}, {Name: "kernel: byte[]", Share: 0.3}, {Name: "kernel: a.Cart", Share: 0.2}, {Name: "kernel: ksys_write", Share: 0.1}},
+		"alloc": classes, "page-faults,alloc": classes, "page-faults,malloc": functions,
 	} {
 		tree, err := ParseCollapsed(strings.NewReader(stacks))
 		if err != nil {

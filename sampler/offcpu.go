@@ -17,8 +17,9 @@ import (
 )
 
 // Off-CPU time by context switches. The kernel notes each switch of each thread of the process: when the thread left
-// its CPU, with its registers and a copy of its stack, and when it got one again. The times are exact, and each wait has
-// the stack with which it began. Where there are too many, short ones are thinned out (offcpu_thin.go). Nobody is stopped.
+// its CPU, with its registers and a copy of its stack, and when it got one again. The times are exact, and each wait
+// has the stack with which it began. Where there are too many, short ones are thinned out (offcpu_thin.go). Nobody is
+// stopped.
 //
 // No record says what a thread waits for (which lock, which file). A thread may still be waiting when its record is
 // read, some ms later. OffCPU looks at such a thread as Wall does, without a stop. That look counts for the whole wait

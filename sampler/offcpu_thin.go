@@ -28,8 +28,8 @@ type thinning struct {
 	ownCPU         int64
 }
 
-// standsFor tells for how many waits a wait of that length stands, and for how much time; 0 if it does not count. lot is
-// a number from 0 to 1.
+// standsFor tells for how many waits a wait of that length stands, and for how much time; 0 if it does not count. lot
+// is a number from 0 to 1.
 func (t *thinning) standsFor(length time.Duration, lot float64) (waits int64, of time.Duration) {
 	if length >= t.limit {
 		return 1, length

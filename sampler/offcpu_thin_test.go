@@ -48,7 +48,8 @@ func TestThinnedSums(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, limit := range []time.Duration{0, 100 * time.Microsecond, time.Millisecond, 20 * time.Millisecond} {
 		l := thinning{limit: limit}
-		for _, length := range []time.Duration{10 * time.Microsecond, 70 * time.Microsecond, time.Millisecond, 30 * time.Millisecond} {
+		for _, length := range []time.Duration{10 * time.Microsecond, 70 * time.Microsecond, time.Millisecond,
+			30 * time.Millisecond} {
 			const all = 200_000
 			var waits, counted int64
 			var of time.Duration

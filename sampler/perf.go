@@ -30,8 +30,8 @@ import (
 //     (native code without unwind information, a signal on a stack of its own) ends there. Threads with Hint.Soon are
 //     an exception where the kernel takes a program from us (perf_copy.go): their Side, and what the trail leads to,
 //     are copied in that moment, too.
-//   - The thread runs on meanwhile. What is to be read soon afterwards (Config.After) is read some 50 us later for these
-//     threads, and up to perfRest later for the others.
+//   - The thread runs on meanwhile. What is to be read soon afterwards (Config.After) is read some 50 us later for
+//     these threads, and up to perfRest later for the others.
 //   - Without CAP_PERFMON and with kernel.perf_event_paranoid above 1 there are no samples of threads that are in the
 //     kernel: the time of system calls goes to the code that runs after them.
 //
@@ -264,7 +264,8 @@ func (r *perfRun) setHint(tid int, hint ptrace.Hint) bool {
 }
 
 // wait rests, and then sleeps until there is a sample or until the deadline. Where there are very many events of
-// threads, a ring that is half full wakes it, too. Like ptrace.SleepUntil, wait does not tell Go's scheduler; see there.
+// threads, a ring that is half full wakes it, too. Like ptrace.SleepUntil, wait does not tell Go's scheduler; see
+// there.
 func (r *perfRun) wait(deadline int64) {
 	if r.prompt == nil {
 		r.ts = unix.NsecToTimespec(min(r.readAt+perfRest, deadline))

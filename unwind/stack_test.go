@@ -9,8 +9,8 @@ import (
 	"goprof/profile"
 )
 
-// TestCopiesThatEnd walks recorded stacks whose copies end earlier. Such a walk has the same frames as the whole one, up
-// to its end, and says that the copy ended. A stack that is called bad would be somebody's to look into.
+// TestCopiesThatEnd walks recorded stacks whose copies end earlier. Such a walk has the same frames as the whole one,
+// up to its end, and says that the copy ended. A stack that is called bad would be somebody's to look into.
 func TestCopiesThatEnd(t *testing.T) {
 	for _, file := range recordings(t, "walks") {
 		t.Run(filepath.Base(file), func(t *testing.T) {

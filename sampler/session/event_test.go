@@ -57,7 +57,8 @@ func TestTracepoints(t *testing.T) {
 func TestClassesOfEvents(t *testing.T) {
 	e := &eventReader{Session: &Session{Walker: new(unwind.Walker)}}
 	for _, c := range []struct{ name, want, raw string }{
-		{"kafka.log.UnifiedLog$$Lambda$589+0x00007f7188338618", "kafka.log.UnifiedLog$$Lambda", "kafka.log.UnifiedLog$$Lambda$589+0x00007f7188338618"},
+		{"kafka.log.UnifiedLog$$Lambda$589+0x00007f7188338618", "kafka.log.UnifiedLog$$Lambda",
+			"kafka.log.UnifiedLog$$Lambda$589+0x00007f7188338618"},
 		{"byte[]", "byte[]", "byte[]"},
 		{"", profile.UnknownClass, profile.UnknownClass},
 	} {

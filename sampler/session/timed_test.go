@@ -214,10 +214,11 @@ func BenchmarkTellSample(b *testing.B) {
 	}
 }
 
-// TestTakenCPUIsNoWaitForALock: of a thread whose CPU was taken from it the kernel tells the state. Where such looks are
-// not wanted, no walk is needed, and none can be lost for want of one.
+// TestTakenCPUIsNoWaitForALock: of a thread whose CPU was taken from it the kernel tells the state. Where such looks
+// are not wanted, no walk is needed, and none can be lost for want of one.
 func TestTakenCPUIsNoWaitForALock(t *testing.T) {
-	r := wallRecording(nil, RecordOptions{Engine: PerfEngine, States: func(s profile.State) bool { return s == profile.Parked }})
+	parked := func(s profile.State) bool { return s == profile.Parked }
+	r := wallRecording(nil, RecordOptions{Engine: PerfEngine, States: parked})
 	r.opt.Mode, r.timed = WaitingMode, nil
 	snap := &look.Look{Tally: new(look.Tally)}
 	snap.Tally.Add(3, time.Millisecond, 7)

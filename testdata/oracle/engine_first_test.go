@@ -12,8 +12,9 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// TestFirstSightsCount records javac with few samples: each of them meets code that no walk has met yet. None of them may
-// be lost because goprof came to it late. Kafka's broker had 13 to 20 % of its samples by perf_event lost as stale.
+// TestFirstSightsCount records javac with few samples: each of them meets code that no walk has met yet. None of them
+// may be lost because goprof came to it late. Kafka's broker had 13 to 20 % of its samples by perf_event lost as
+// stale.
 func TestFirstSightsCount(t *testing.T) {
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		for _, engine := range []session.EngineName{session.PtraceEngine, session.PerfEngine} {

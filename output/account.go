@@ -130,6 +130,9 @@ func (a *account) profile() {
 	}
 	if w := s.Switches; w != nil {
 		what = Grouped(s.Samples) + " waits, each with its own time"
+		if w.Thinned > 0 { // there were too many
+			what = fmt.Sprintf("%s waits; of those of less than %s some stand for others", Grouped(s.Samples), Span(w.Limit))
+		}
 		if w.Short > 0 {
 			what += fmt.Sprintf("; %s shorter ones (%s in all) have no stack", Grouped(w.Short), Span(w.ShortFor))
 		}
@@ -180,7 +183,7 @@ func (a *account) leftOut() {
 			count(l.IdleThreads, "thread"), Grouped(l.Idle))
 	}
 	if l.Others > 0 {
-		a.line("Left out", "%s samples of threads in states that --state does not name", Grouped(l.Others))
+		a.line("Left out", "%s samples of threads in states that were not asked for", Grouped(l.Others))
 	}
 }
 

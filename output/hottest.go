@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"goprof/profile"
 )
@@ -27,17 +28,17 @@ type Hottest struct {
 }
 
 // Add sums up a tree that will be dropped.
-func (h *Hottest) Add(t *Tree, collector string) { *h = h.with(t, collector) }
+func (h *Hottest) Add(t *Tree, of *profile.Meta) { *h = h.with(t, of) }
 
 // Describe is Describe of the trees that were added, and of one more.
 func (h *Hottest) Describe(s *profile.Summary, t *Tree) {
-	all := h.with(t, s.Meta.Collector)
+	all := h.with(t, &s.Meta)
 	s.Hottest, s.States = all.parts(all.sums, mostParts), all.parts(all.states, 0)
 }
 
 // with is the sum of what was added and a tree.
-func (h *Hottest) with(t *Tree, collector string) Hottest {
-	heat := newHeat(t, collector)
+func (h *Hottest) with(t *Tree, of *profile.Meta) Hottest {
+	heat := newHeat(t, of)
 	for p, n := range h.sums {
 		heat.sums[p] += n
 	}
@@ -73,14 +74,17 @@ type hotPath struct {
 	native   int32 // label of the topmost native frame above the Java ones, -1: none
 }
 
-func newHeat(t *Tree, collector string) *heatSum {
+func newHeat(t *Tree, of *profile.Meta) *heatSum {
 	h := &heatSum{tree: t, gc: "garbage collector", labels: make([]labelFacts, len(t.Labels)),
 		Hottest: Hottest{sums: map[part]int64{}, states: map[part]int64{}}}
-	if collector != "" {
-		h.gc = collector + " collector"
+	if of.Collector != "" {
+		h.gc = of.Collector + " collector"
 	}
+	allocates := slices.Contains(strings.Split(of.Mode, ","), "alloc")
 	for i, l := range t.Labels {
-		h.labels[i] = factsOf(l)
+		if h.labels[i] = factsOf(l); allocates && isClass(l) {
+			h.labels[i] = labelFacts{java: true}
+		}
 	}
 	at := make([]hotPath, len(t.Nodes))
 	at[0] = hotPath{-1, -1, noJob, -1}
@@ -246,6 +250,15 @@ func factsOf(l Name) (f labelFacts) {
 	}
 	f.call = systemCall(l)
 	return f
+}
+
+// isClass reports whether a label is the class of an object that was put outside of its thread's buffer. Such a class
+// has the suffix of the kernel's functions in collapsed stacks, as async-profiler writes it. Those are words of C in
+// small letters.
+func isClass(l Name) bool {
+	return l.Kind == LabelKernel && strings.ContainsFunc(l.Text, func(r rune) bool {
+		return r == '[' || r == '.' || unicode.IsUpper(r)
+	})
 }
 
 // waitsIn are methods in which threads wait. They count for the method that called them.

@@ -65,11 +65,34 @@ func TestHottest(t *testing.T) {
 			t.Errorf("%s: %s", what, cmp.Diff(c.want, s.Hottest))
 		}
 		var given Hottest
-		given.Add(tree, "G1")
+		given.Add(tree, &profile.Meta{Collector: "G1"})
 		again := profile.Summary{}
 		given.Describe(&again, &Tree{Nodes: make([]TreeNode, 1)})
 		if cmp.Diff(s.Hottest, again.Hottest) != "" || cmp.Diff(s.States, again.States) != "" {
 			t.Errorf("%s: of stacks that were given up %v, %v", what, again.Hottest, again.States)
+		}
+	}
+}
+
+// TestHottestClasses: the leaf of an allocation is a class, wherever the object was put. Of other events the kernel's
+// functions are system calls and the like.
+func TestHottestClasses(t *testing.T) {
+	const stacks = "a.Main.main_[0];byte[]_[k] 3\na.Main.main_[0];a.Cart_[k] 2\na.Main.main_[0];byte[]_[i] 4\n" +
+		"a.Main.main_[0];ksys_write_[k] 1\n"
+	classes := []profile.Part{{Name: "byte[]", Share: 0.7}, {Name: "a.Cart", Share: 0.2},
+		{Name: "kernel: ksys_write", Share: 0.1}}
+	functions := []profile.Part{{Name: "byte[]", Share: 0.4}, {Name: "kernel: byte[]", Share: 0.3},
+		{Name: "kernel: a.Cart", Share: 0.2}, {Name: "kernel: ksys_write", Share: 0.1}}
+	for mode, want := range map[string][]profile.Part{
+		"alloc": classes, "page-faults,alloc": classes, "page-faults,malloc": functions,
+	} {
+		tree, err := ParseCollapsed(strings.NewReader(stacks))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := profile.Summary{Meta: profile.Meta{Mode: mode}}
+		if Describe(&s, tree); cmp.Diff(want, s.Hottest, cmpopts.EquateApprox(0, 1e-9)) != "" {
+			t.Errorf("%s: %s", mode, cmp.Diff(want, s.Hottest))
 		}
 	}
 }

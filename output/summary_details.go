@@ -32,7 +32,7 @@ func partDetails(to io.Writer, s *profile.Summary) error {
 		fmt.Fprintf(&b, ", %s", count(s.Threads, "thread"))
 	}
 	fmt.Fprintf(&b, ", in %s\n", Round(s.Meta.Duration))
-	if len(s.Events) == 0 {
+	if len(s.Events) == 0 && !s.BySwitches() {
 		fmt.Fprintf(&b, "rate       %.4g Hz reached, %.4g Hz asked\n", s.RateReached, s.Rate)
 	}
 	for _, e := range s.Events {

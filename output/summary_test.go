@@ -299,3 +299,24 @@ func TestSummaryPath(t *testing.T) {
 		}
 	}
 }
+
+// TestAccountOfThinnedWaits: the account says when waits stand for others.
+func TestAccountOfThinnedWaits(t *testing.T) {
+	s := profile.Summary{Samples: 14000, Attempted: 14000, Threads: 9, Looks: &profile.Looks{Time: time.Minute},
+		Meta:     profile.Meta{Mode: profile.ModeOffCPU, Engine: profile.EnginePerf, Duration: 10 * time.Second},
+		Switches: &profile.Switches{Waits: 14000, Short: 7, ShortFor: time.Millisecond}}
+	for _, c := range []struct {
+		thinned int64
+		want    string
+	}{
+		{0, "14,000 waits, each with its own time; 7 shorter ones (1 ms in all) have no stack; none lost or cut"},
+		{9000, "14,000 waits; of those of less than 20 ms some stand for others; 7 shorter ones (1 ms in all) have no " +
+			"stack; none lost or cut"},
+	} {
+		s.Switches.Thinned, s.Switches.Limit = c.thinned, 20*time.Millisecond
+		var b strings.Builder
+		if err := SummaryText(&b, &s); err != nil || !strings.Contains(b.String(), c.want) {
+			t.Errorf("%v\n%s\nhas not\n%s", err, b.String(), c.want)
+		}
+	}
+}

@@ -81,11 +81,25 @@ func (s *space) codeAt(pc uint64, exact bool, again func() bool) (Code, bool) {
 		l, ok = findExec(s.exec, at)
 	}
 	if !ok {
-		return Code{}, false
+		return s.codeOfNoFile(pc, at)
 	}
 	c := l.code(pc, at, &s.cfi)
 	s.codes.put(key, c)
 	return c, true
+}
+
+// JITCode is the Image of code that lies in no file: a program has made it while it ran. That may be a JIT compiler in
+// a native library (V8, wasmtime, regular expressions), or a piece of libffi's that calls back.
+const JITCode = "JIT code"
+
+// codeOfNoFile is Code of an address in memory that can be executed and belongs to no file. The answer is not kept:
+// such memory comes and goes, and that is no change of what Code has said of files.
+func (s *space) codeOfNoFile(pc, at uint64) (Code, bool) {
+	m, ok := findMapping(s.mappings, at)
+	if !ok || m.Inode != 0 || m.Perm&PermExec == 0 {
+		return Code{}, false
+	}
+	return Code{Image: JITCode, Offset: pc - m.Start}, true
 }
 
 func (s *space) imageCalled(name string) (Image, bool) {

@@ -45,7 +45,7 @@ type Target interface {
 
 	// Code tells what native code stands at pc: its image, unwind rules and symbol.
 	// exact says that pc is the instruction itself; otherwise it is a return address
-	// and the call before it counts. ok is false where no image is mapped.
+	// and the call before it counts. ok is false where nothing is mapped that can be executed.
 	Code(pc uint64, exact bool) (c Code, ok bool)
 	// Generation changes when what Code would answer may have changed.
 	Generation() uint64
@@ -68,7 +68,7 @@ type Image struct {
 
 // Code is what is known of one native pc.
 type Code struct {
-	Image   string // base name of the mapped file: "libc.so.6", "[vdso]"
+	Image   string // base name of the mapped file: "libc.so.6", "[vdso]"; or JITCode
 	BuildID string // of the image, in hexadecimal digits; empty if it has none
 	Offset  uint64 // pc relative to the image's bias, for lib.so+0x1f
 	Symbol  string // linkage name, empty if there is none

@@ -141,6 +141,9 @@ func (s *Summary) cureLost() string {
 	}
 	switch mostOf(s.LostBy) {
 	case Stale.String(), QueueFull.String(), RingFull.String(), Throttled.String():
+		if s.BySwitches() {
+			return "--min longer: goprof could not keep up"
+		}
 		return "-r lower: goprof could not keep up"
 	case ThreadGone.String(), StopTimeout.String():
 		return s.cureStops(cureLonger)
@@ -160,11 +163,16 @@ func (s *Summary) cureCut() string {
 		return "leave out --nonblocking"
 	case most == NotStopped.String():
 		return "--native-once"
+	case s.BySwitches():
+		return "--mode off-cpu: 20 looks a second, with whole stacks"
 	case s.Meta.Engine == EnginePerf && len(s.Events) == 0:
 		return "--engine ptrace"
 	}
 	return ""
 }
+
+// BySwitches reports whether each wait was taken from the kernel's context switches, so that there is no rate.
+func (s *Summary) BySwitches() bool { return s.Meta.Mode == ModeOffCPU && s.Meta.Engine == EnginePerf }
 
 // cureNotSampled is the cure where CPU time has no sample. Threads that used less than one interval have none yet, and
 // threads that end soon never get one.
@@ -177,8 +185,11 @@ func (s *Summary) cureNotSampled() string {
 
 // cureFew is what brings more samples.
 func (s *Summary) cureFew() string {
-	if len(s.Events) > 0 {
+	switch {
+	case len(s.Events) > 0:
 		return "-d longer, or --every smaller"
+	case s.BySwitches():
+		return cureLonger
 	}
 	return "-d longer, or -r higher"
 }

@@ -60,7 +60,7 @@ const (
 	// the thread more than its hits. The first record after a rest is read at once. Where each hit is to be a sample
 	// there is no rest: the rings might have no room for hundreds of hits that come at once. Nor is there any where
 	// virtual threads run: their frames in the heap have to be read within microseconds.
-	eventRest = int64(8 * time.Millisecond)
+	eventRest = int64(3 * time.Millisecond)
 )
 
 // eventRun is one run on its own OS thread.
@@ -145,7 +145,7 @@ func (r *eventRun) open() (err error) {
 	raiseFileLimit()
 	r.each = r.take
 	r.cpus = onlineCPUs()
-	r.stack = perfStackMost
+	r.stack = PerfStack
 	if r.cfg.MaxStack > 0 {
 		r.stack = min(r.stack, r.cfg.MaxStack)
 	}

@@ -68,7 +68,7 @@ func TryProbes() error {
 		return &PerfError{"perf_event_open", unix.EOPNOTSUPP}
 	}
 	r := newEventRun(&Events{cpu: cpu, list: []Event{{Name: "try"}}})
-	r.stack, r.cpus = perfStackMost, onlineCPUs()[:1]
+	r.stack, r.cpus = PerfStack, onlineCPUs()[:1]
 	defer r.close()
 	attr := holderAttr()
 	ring, err := openRing(r.cpus[0], ringLeast, ringLeast, &attr)

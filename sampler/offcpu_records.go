@@ -25,11 +25,13 @@ type offCopy struct {
 	cut     bool
 }
 
-// own makes the copy outlive the reading that it comes from.
-func (c *offCopy) own() {
+// own makes the copy outlive the reading that it comes from. It puts the stack into a buffer, which it returns.
+func (c *offCopy) own(buf []byte) []byte {
 	if !c.owned {
-		c.stack, c.owned = slices.Clone(c.stack), true
+		buf = append(buf[:0], c.stack...)
+		c.stack, c.owned = buf, true
 	}
+	return buf
 }
 
 // offRecord is a record that was read.
@@ -52,7 +54,7 @@ const (
 // offAttr asks for all switches of a thread, and of the threads that it begins. There is a sample where a thread leaves
 // its CPU, and a record where it leaves its CPU and where it gets one.
 func offAttr(cpu *arch.CPU) unix.PerfEventAttr {
-	attr := perfAttr(cpu, 1, offStack, inKernel, false)
+	attr := perfAttr(cpu, 1, SwitchStack, inKernel, false)
 	attr.Config = unix.PERF_COUNT_SW_CONTEXT_SWITCHES
 	attr.Bits |= unix.PerfBitContextSwitch | unix.PerfBitSampleIDAll | unix.PerfBitInherit
 	return attr
@@ -80,15 +82,15 @@ func (r *offRun) drain(until int64) {
 	}
 	rest := r.records[n:]
 	for i := range rest {
-		rest[i].copy.own()
+		rest[i].copy.own(nil)
 	}
 	for _, th := range r.threads { // a thread's stack may be noted before its leaving is
 		if th.copied.has && th.tally == nil {
-			th.copied.own()
+			th.buf = th.copied.own(th.buf)
 		}
 	}
 	r.records = append(r.records[:0], rest...)
-	r.arena = r.arena[:0]
+	r.arena.empty()
 	r.settle(until)
 }
 
@@ -96,12 +98,12 @@ func (r *offRun) drain(until int64) {
 func (r *offRun) read(b ringBytes, rec perfRecord) {
 	switch rec.kind {
 	case perfSample:
-		if s := &r.sample; b.parse(rec, r.cpu, false, s) && s.pid == r.pid && len(r.arena) < offBatch {
+		if s := &r.sample; b.parse(rec, r.cpu, false, s) && s.pid == r.pid {
 			c := offCopy{when: s.when, regs: s.regs, unknown: s.unknown, has: s.hasRegs}
 			size, cut := r.sizeOf(s)
-			from := len(r.arena)
-			r.arena = slices.Grow(r.arena, size)[:from+size]
-			c.stack, c.cut = r.arena[from:from+size:from+size], cut
+			if c.stack, c.cut = r.arena.take(size), cut; c.stack == nil {
+				return // far behind: the wait will have no stack
+			}
 			b.copyTo(c.stack, s.stackAt)
 			r.records = append(r.records, offRecord{when: s.when, tid: s.tid, kind: offStackOf, copy: c})
 		}

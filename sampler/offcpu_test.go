@@ -91,6 +91,16 @@ func TestOffCPUDropped(t *testing.T) {
 	}
 }
 
+// TestOffCPUOlderRecords: it was found out that a thread waits. A record from before that moment ends no wait.
+func TestOffCPUOlderRecords(t *testing.T) {
+	r := offFixture(0)
+	r.threads[7] = &offThread{tid: 7, out: 100, counted: 100}
+	r.work(&offRecord{when: 90, tid: 7, kind: offIn})
+	if th := r.threads[7]; th.out != 100 || r.counts.Short != 0 || r.counts.ShortFor != 0 {
+		t.Errorf("%+v, %+v", th, r.counts)
+	}
+}
+
 // TestOffCPUKeepsStacks: the stack of a switch may come in one reading of the ring, and the switch's record in a
 // later one. The stack still belongs to that switch.
 func TestOffCPUKeepsStacks(t *testing.T) {
@@ -99,10 +109,13 @@ func TestOffCPUKeepsStacks(t *testing.T) {
 	r := offFixture(0)
 	defer r.t.Close()
 	defer r.proc.Close()
-	r.arena = append(r.arena, 1, 2, 3, 4, 5, 6, 7, 8)
-	r.records = []offRecord{{when: 10, tid: 7, kind: offStackOf, copy: offCopy{when: 10, has: true, stack: r.arena[:8:8]}}}
+	r.arena, _ = newArena(1 << 12)
+	defer r.arena.close()
+	stack := r.arena.take(8)
+	copy(stack, []byte{1, 2, 3, 4, 5, 6, 7, 8})
+	r.records = []offRecord{{when: 10, tid: 7, kind: offStackOf, copy: offCopy{when: 10, has: true, stack: stack}}}
 	r.drain(20)
-	r.arena = append(r.arena, 9, 9, 9, 9, 9, 9, 9, 9)
+	copy(r.arena.take(8), []byte{9, 9, 9, 9, 9, 9, 9, 9})
 	r.records = append(r.records, offRecord{when: 30, tid: 7, kind: offOut}, offRecord{when: 40, tid: 7, kind: offIn})
 	r.drain(50)
 	select {
@@ -130,5 +143,46 @@ func TestOffCPUForgetsTheEnded(t *testing.T) {
 	r.prune()
 	if len(r.threads) != 2 || r.threads[os.Getpid()] == nil || r.threads[ended+own] == nil {
 		t.Errorf("%d threads are known, not 2", len(r.threads))
+	}
+}
+
+// TestOffCPURepeatsVoidLooks: a look that the walker had to give up does not take its wait along. The next look counts
+// for all of the wait.
+func TestOffCPURepeatsVoidLooks(t *testing.T) {
+	r := offFixture(0)
+	defer r.t.Close()
+	defer r.proc.Close()
+	const ms = int64(time.Millisecond)
+	th := &offThread{tid: 7, out: 10 * ms, counted: 10 * ms, rest: &look.Charge{Ran: 5, Turns: 2}}
+	hold := func() {
+		th.snap = r.q.take()
+		th.snap.Waiting.Unstopped = true
+		r.held++
+	}
+	hold()
+	r.pass(th, 30*ms)
+	first := th.tally
+	if _, d := first.Count(); d != 20*time.Millisecond || first.Rest == nil || first.Rest.Ran != 5 {
+		t.Fatalf("%v, %+v", d, first.Rest)
+	}
+	if r.repeatVoid(th, 40*ms); th.tally != first {
+		t.Fatal("a good look is repeated")
+	}
+	first.Void()
+	if r.repeatVoid(th, 40*ms); th.tally != nil || th.counted != 10*ms || th.tries != 0 {
+		t.Fatalf("%+v", th)
+	}
+	hold()
+	r.pass(th, 50*ms)
+	if _, d := th.tally.Count(); d != 40*time.Millisecond {
+		t.Errorf("the second look counts for %v", d)
+	}
+	th.tally.Void()
+	if r.repeatVoid(th, 49*ms); th.tally == nil {
+		t.Error("repeated too soon")
+	}
+	r.finish(th, 60*ms)
+	if th.out != 0 || r.counts.Waits != 1 {
+		t.Errorf("%+v, %+v", th, r.counts)
 	}
 }

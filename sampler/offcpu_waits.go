@@ -3,6 +3,7 @@
 package sampler
 
 import (
+	"math/rand/v2"
 	"time"
 
 	"goprof/sampler/look"
@@ -33,7 +34,7 @@ func (r *offRun) work(x *offRecord) {
 		th.out, th.counted, th.taken, th.tally, th.tries = x.when, x.when, x.kind == offOutReady, nil, 0
 		th.copied.has = th.copied.has && x.when-th.copied.when < int64(time.Millisecond)
 	case offIn:
-		if th.out != 0 {
+		if th.out != 0 && x.when >= th.out { // an older record is of the time before it was known that the thread waits
 			r.finish(th, x.when)
 		}
 	}
@@ -51,17 +52,26 @@ func (r *offRun) finish(th *offThread, at int64) {
 	length := at - th.out
 	switch {
 	case th.tally != nil:
+		r.counts.Waits++
 		th.tally.Add(1, time.Duration(at-th.counted), at)
 	case time.Duration(length) < r.opt.Min:
 		r.counts.Short++
 		r.counts.ShortFor += time.Duration(length)
 	default:
-		r.passCopy(th, at)
-	}
-	if time.Duration(length) >= r.opt.Min {
-		r.counts.Waits++
+		r.draw(th, time.Duration(length), at)
 	}
 	th.out, th.tally, th.copied.has = 0, nil, false
+}
+
+// draw decides whether a wait without a look counts.
+func (r *offRun) draw(th *offThread, length time.Duration, at int64) {
+	waits, of := r.thin.standsFor(length, rand.Float64())
+	if waits == 0 {
+		r.counts.Thinned++
+		return
+	}
+	r.counts.Waits += waits
+	r.passCopy(th, waits, of, at)
 }
 
 // pass hands over the held look: it is of this wait.
@@ -74,34 +84,37 @@ func (r *offRun) pass(th *offThread, until int64) {
 		return
 	}
 	snap.When = th.out
-	r.put(th, snap, 0, until)
+	r.put(th, snap, 0, time.Duration(until-th.counted), until)
 }
 
-// put hands a look over. The look counts for the wait up to the moment until. A wait that has ended counts once: so it
-// is told once, with all of its time.
-func (r *offRun) put(th *offThread, snap *look.Look, n, until int64) {
-	th.tally = new(look.Tally)
-	th.tally.Add(n, time.Duration(until-th.counted), until)
+// put hands a look over. The look counts for some waits, and for that time up to the moment until. A wait that has
+// ended counts once: so it is told once, with all of its time.
+func (r *offRun) put(th *offThread, snap *look.Look, waits int64, of time.Duration, until int64) {
+	th.tally, th.before = new(look.Tally), th.counted
+	if snap.Waiting.Unstopped {
+		th.tally.Rest = th.rest
+	}
+	th.tally.Add(waits, of, until)
 	th.counted = until
 	snap.Tally = th.tally
-	r.stats.Attempted++
-	r.stats.Taken++
+	r.stats.Attempted += max(waits, 1)
+	r.stats.Taken += max(waits, 1)
 	r.q.put(snap)
 }
 
 // passCopy hands over the stack with which the thread left its CPU.
-func (r *offRun) passCopy(th *offThread, until int64) {
+func (r *offRun) passCopy(th *offThread, waits int64, of time.Duration, until int64) {
 	if r.known[th.tid].Skip {
 		return
 	}
 	snap := r.q.take()
 	if snap == nil || !th.copied.has {
-		r.stats.Attempted++
+		r.stats.Attempted += waits
 		if snap == nil {
-			r.stats.Lost[ptrace.QueueFull]++
+			r.stats.Lost[ptrace.QueueFull] += waits
 			return
 		}
-		r.stats.Lost[ptrace.NoRegisters]++
+		r.stats.Lost[ptrace.NoRegisters] += waits
 		r.q.Done(snap)
 		return
 	}
@@ -115,9 +128,9 @@ func (r *offRun) passCopy(th *offThread, until int64) {
 		snap.Waiting = look.Waiting{State: 'R', NoCPU: true}
 	}
 	if r.t.After != nil {
-		r.t.After(snap, th.out)
+		r.t.After(snap, until) // the thread did not run before
 	}
-	r.put(th, snap, 1, until)
+	r.put(th, snap, waits, of, until)
 }
 
 func (r *offRun) dropHeld(th *offThread) {
@@ -133,15 +146,28 @@ func (r *offRun) dropHeld(th *offThread) {
 func (r *offRun) lookAtWaiting() {
 	now := ptrace.Monotonic(&r.ts)
 	for tid, th := range r.threads {
+		r.repeatVoid(th, now)
 		switch {
 		case th.out == 0:
 		case th.snap != nil && now-th.looked > offTick/2 && time.Duration(now-th.out) >= r.opt.Min:
 			r.pass(th, th.looked)
 		case th.snap != nil || th.tally != nil || th.tries >= offTries || th.taken || r.held >= mostHeld || r.known[tid].Skip:
-		case time.Duration(now-th.out) >= r.opt.Min:
+		case time.Duration(now-th.out) >= max(r.opt.Min, r.thin.limit):
 			r.lookAt(th)
 		}
 	}
+}
+
+// offAgain is for how long a look that came to nothing is not repeated.
+const offAgain = int64(10 * time.Millisecond)
+
+// repeatVoid has a thread looked at once more whose look came to nothing: the walker was too late. The next look counts
+// for all of the wait. Without it, a pool's thread that waits for minutes would be lost with all of its time.
+func (r *offRun) repeatVoid(th *offThread, now int64) {
+	if th.tally == nil || !th.tally.IsVoid() || now < th.again {
+		return
+	}
+	th.tally, th.counted, th.tries, th.again = nil, th.before, 0, now+offAgain
 }
 
 func (r *offRun) lookAt(th *offThread) {
@@ -160,6 +186,11 @@ func (r *offRun) lookAt(th *offThread) {
 		return
 	}
 	th.snap, th.looked = snap, ptrace.Monotonic(&r.ts)
+	if c := r.t.Motion().Charged; c.Turns > 0 {
+		th.rest = &look.Charge{Ran: c.Ran, Turns: c.Turns}
+	} else {
+		th.rest = nil // this kernel does not tell
+	}
 	r.held++
 	r.stats.Looks.Unstopped++
 }

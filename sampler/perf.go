@@ -22,14 +22,14 @@ import (
 // moment that nothing of ours has chosen.
 //
 // What differs for those who use the snapshots:
-//   - The copy of a stack ends at 64 KB (perfStackMost), and at a page that was never used or is swapped out: an
+//   - The copy of a stack ends at 64 KB (PerfStack), and at a page that was never used or is swapped out: an
 //     interrupt cannot wait for it. A longer stack is Cut.
 //   - Nothing else is copied in that moment: there is no Side, Followed and Under. A walk that needs the frame anchor
 //     (native code without unwind information, a signal on a stack of its own) ends there. Threads with Hint.Soon are
 //     an exception where the kernel takes a program from us (perf_copy.go): their Side, and what the trail leads to,
 //     are copied in that moment, too.
-//   - The thread runs on meanwhile. What is to be read soon afterwards (Config.After) is read for the same threads,
-//     some 50 us later.
+//   - The thread runs on meanwhile. What is to be read soon afterwards (Config.After) is read some 50 us later for
+//     these threads. Of the others it is noted within some milliseconds which code is new (Config.Note).
 //   - Without CAP_PERFMON and with kernel.perf_event_paranoid above 1 there are no samples of threads that are in the
 //     kernel: the time of system calls goes to the code that runs after them.
 //
@@ -115,6 +115,7 @@ type perfRun struct {
 	batch   uint64
 	sampled []*perfThread // that have new samples
 	now     int64
+	readAt  int64 // when there were samples
 
 	began      int64
 	cpuAtStart time.Duration

@@ -12,9 +12,9 @@ import (
 	"goprof/process/procfs"
 )
 
-// perfStackMost is the largest copy of a stack that the kernel makes: a record has 16 bits for its length
+// PerfStack is the largest copy of a stack that the kernel makes: a record has 16 bits for its length
 // (kernel/events/core.c, perf_copy_attr, perf_sample_ustack_size).
-const perfStackMost = 65528
+const PerfStack = 65528
 
 const perfSampleType = unix.PERF_SAMPLE_TID | unix.PERF_SAMPLE_TIME |
 	unix.PERF_SAMPLE_REGS_USER | unix.PERF_SAMPLE_STACK_USER
@@ -118,7 +118,7 @@ func TryPerf(pid int) (PerfPower, error) {
 	}
 	var err error
 	for _, kernel := range []perfKernel{inKernel, noKernel} {
-		attr := perfAttr(cpu, 1e9, perfStackMost, kernel, false)
+		attr := perfAttr(cpu, 1e9, PerfStack, kernel, false)
 		attr.Bits |= unix.PerfBitDisabled
 		var fd int
 		if fd, err = unix.PerfEventOpen(&attr, tid, -1, -1, unix.PERF_FLAG_FD_CLOEXEC); err == nil {

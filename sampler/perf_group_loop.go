@@ -84,7 +84,7 @@ func (r *perfGroupRun) open() bool {
 		return false
 	}
 	interval := r.interval.Load()
-	most := min(perfStackMost, r.stack)
+	most := min(PerfStack, r.stack)
 	r.wide = &wideEvents{rings: r.rings, cpu: r.cpu, kernel: inKernel, interval: interval, filter: r.chooser.prog,
 		most: most, copies: stackFit{stack: most}, rng: r.rng}
 	if !r.wide.open() {

@@ -261,12 +261,12 @@ func TestMmapPage(t *testing.T) {
 // TestFitStack: fit makes copies smaller after many samples. At the first sample that needs more, it makes them
 // as large as possible.
 func TestFitStack(t *testing.T) {
-	w := stackFit{stack: perfStackMost}
+	w := stackFit{stack: PerfStack}
 	feed := func(n int, need uint64) {
 		for range n {
 			w.seen++
 			w.deepest = max(w.deepest, need)
-			if fit := w.fit(perfStackMost); fit != w.stack {
+			if fit := w.fit(PerfStack); fit != w.stack {
 				w.begin(fit)
 			}
 		}
@@ -276,11 +276,11 @@ func TestFitStack(t *testing.T) {
 		need uint64
 		want int
 	}{
-		{stackWindow - 1, 3000, perfStackMost},
+		{stackWindow - 1, 3000, PerfStack},
 		{1, 3000, stackLeast},
 		{10 * stackWindow, stackLeast, stackLeast},
-		{1, stackLeast + 8, perfStackMost},
-		{10 * stackWindow, 3000, perfStackMost}, // one sample that needed more is enough
+		{1, stackLeast + 8, PerfStack},
+		{10 * stackWindow, 3000, PerfStack}, // one sample that needed more is enough
 	} {
 		if feed(step.n, step.need); w.stack != step.want {
 			t.Fatalf("after %d samples of %d bytes: %d, not %d", step.n, step.need, w.stack, step.want)

@@ -292,7 +292,7 @@ func checkPerfStackSizes(t *testing.T, cfg Config) {
 		var fit atomic.Int64 // the most samples in a row with a copy of the right length
 		low, high := c.size, c.size+4096
 		if c.cut {
-			low, high = 60_000, perfStackMost
+			low, high = 60_000, PerfStack
 		}
 		told := false // whether goprof knows by now how long the stack is
 		perfSession(t, p.PID, cfg, func(s *look.Look) {
@@ -311,7 +311,7 @@ func checkPerfStackSizes(t *testing.T, cfg Config) {
 			untilSamples(50)(&fit) // if goprof had no CPU for a while, the rings still held larger copies
 		})
 		t.Logf("%d bytes: %d at last, %d at most, %d cut", c.size, last, most, cuts)
-		if most > perfStackMost || fit.Load() < 50 || c.cut != (cuts > 0) {
+		if most > PerfStack || fit.Load() < 50 || c.cut != (cuts > 0) {
 			t.Errorf("%d bytes of stack: the last copy has %d, %d were cut", c.size, last, cuts)
 		}
 	}

@@ -112,9 +112,9 @@ func (w *perfThread) hasEvents() bool { return len(w.events) > 0 }
 // mostStack is how much of a stack is ever copied.
 func (r *perfRun) mostStack() int {
 	if r.cfg.MaxStack > 0 {
-		return min(perfStackMost, r.cfg.MaxStack)
+		return min(PerfStack, r.cfg.MaxStack)
 	}
-	return perfStackMost
+	return PerfStack
 }
 
 // watch opens a thread's events, with the largest copies: how much the thread needs is not known yet.
@@ -219,7 +219,7 @@ func (r *perfRun) note(w *perfThread, s *rawSample, need uint64) {
 		w.heardAt = w.charged
 	}
 	if need == 0 {
-		need = perfStackMost
+		need = PerfStack
 	}
 	w.copies.seen++
 	w.copies.deepest = max(w.copies.deepest, need)
@@ -255,7 +255,7 @@ func (f *stackFit) fit(most int) int {
 	if f.varies || f.seen < stackWindow {
 		return f.stack
 	}
-	fits := max(int(2*min(f.deepest, perfStackMost)+stackStep-1)/stackStep*stackStep, stackLeast)
+	fits := max(int(2*min(f.deepest, PerfStack)+stackStep-1)/stackStep*stackStep, stackLeast)
 	f.seen, f.deepest = 0, 0
 	if fits <= f.stack/2 {
 		return fits

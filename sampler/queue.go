@@ -24,6 +24,7 @@ type Queue struct {
 	// the count, a slot that was taken and given back meanwhile would look as if nothing had happened.
 	top    atomic.Uint64
 	queued atomic.Int64 // bytes of stacks that the consumer has
+	free   atomic.Int64 // bytes of buffers that free snapshots have
 	kept   []*look.Look // the sampler's: to be handed over together
 	waits  int64        // how long a look may wait in kept
 }
@@ -37,8 +38,10 @@ type slot struct {
 const (
 	// mostBytes of stacks may wait for their walk: then the next sample is lost as if no snapshot were free.
 	mostBytes = 32 << 20
-	// keptStack is how large a buffer a free snapshot keeps.
+	// keptStack is how large a buffer a free snapshot keeps. keptBytes bounds the buffers of all free snapshots: after
+	// a time in which many looks waited, they would leave Go's garbage collector no room (session.MemoryGoal).
 	keptStack = 1 << 20
+	keptBytes = 8 << 20
 	// keptLeast and keptMost bound how long a look may wait for others before it is handed over. What waits when the
 	// process ends is lost. Lean runs wait longer: their processes seldom end.
 	keptLeast = int64(5 * time.Millisecond)
@@ -82,8 +85,15 @@ func (q *Queue) Done(s *look.Look) {
 	if cap(s.Under) > keptStack {
 		s.Under = nil
 	}
+	if bytes := buffersOf(s); q.free.Add(bytes) > keptBytes {
+		q.free.Add(-bytes)
+		s.Stack, s.Under = nil, nil
+	}
 	q.release(uint32(i))
 }
+
+// buffersOf is how many bytes of buffers a look has.
+func buffersOf(s *look.Look) int64 { return int64(cap(s.Stack) + cap(s.Under)) }
 
 func (q *Queue) release(i uint32) {
 	for {
@@ -104,6 +114,7 @@ func (q *Queue) take() *look.Look {
 		}
 		slot := &q.slots[uint32(top)-1]
 		if q.top.CompareAndSwap(top, (top>>32+1)<<32|uint64(slot.next.Load())) {
+			q.free.Add(-buffersOf(slot.snap))
 			slot.snap.Reset()
 			return slot.snap
 		}
@@ -120,7 +131,7 @@ func (q *Queue) put(s *look.Look) {
 // count counts the bytes of a look that is under way.
 func (q *Queue) count(s *look.Look) {
 	slot := &q.slots[q.index[s]]
-	slot.queued = int64(cap(s.Stack) + cap(s.Under))
+	slot.queued = buffersOf(s)
 	q.queued.Add(slot.queued)
 }
 
@@ -131,6 +142,11 @@ func (q *Queue) setWait(interval time.Duration, lean bool) {
 		most = keptLean
 	}
 	q.waits = min(max(keptIntervals*int64(interval), keptLeast), most)
+}
+
+// isBehind reports whether one in so many of all snapshots waits for its walk, or of all bytes that may wait.
+func (q *Queue) isBehind(part int) bool {
+	return len(q.full) > cap(q.full)/part || q.queued.Load() > mostBytes/int64(part)
 }
 
 // keep is put for a look that may wait for others. To wake the walker up takes more CPU time than most walks: Go has to

@@ -27,6 +27,10 @@ func (w *Walker) stepNative() (why profile.Reason, root bool) {
 	if site.row == nil && w.overTrampoline() {
 		return profile.Whole, false
 	}
+	if site.fn == site.gap { // code of no file: nothing is known of the function
+		w.emit(profile.Frame{Func: site.gap, Kind: profile.Gap, BCI: -1})
+		return w.toAnchor(profile.NoUnwindInfo), false
+	}
 	w.emit(profile.Frame{Func: site.fn, Kind: profile.Native, BCI: -1})
 	if site.sigreturn {
 		return w.interrupted(), false
@@ -76,6 +80,9 @@ func (w *Walker) native(pc uint64, exact bool) *nativeSite {
 	}
 	if site.row == nil {
 		site.gap = &profile.Func{Name: "[no unwind info: " + code.Image + "]", Module: code.Image, Build: code.BuildID}
+		if code.Image == process.JITCode {
+			site.fn = site.gap
+		}
 	}
 	if site.sigreturn = w.isSigreturn(pc, exact, site.row); site.sigreturn && !exact {
 		// Nobody has called this code: a handler returns to its very beginning.

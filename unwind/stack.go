@@ -23,6 +23,8 @@ func (w *Walker) toOwnStack() bool {
 func (w *Walker) word(addr uint64) (uint64, bool) {
 	off := addr - w.snap.SP
 	if off > uint64(len(w.snap.Stack)) || uint64(len(w.snap.Stack))-off < 8 || addr&7 != 0 {
+		over := off - uint64(len(w.snap.Stack))
+		w.wantedMore = w.wantedMore || w.snap.Cut && over < mostBeyond
 		return 0, false
 	}
 	return binary.LittleEndian.Uint64(w.snap.Stack[off:]), true
@@ -37,6 +39,22 @@ func (w *Walker) slot(base uint64, n int) (uint64, bool) {
 func (w *Walker) inCopy(addr uint64) bool {
 	_, ok := w.word(addr)
 	return ok
+}
+
+// mostBeyond is how far above a copy that was cut the thread's own stack may go on.
+const mostBeyond = 8 << 20
+
+// orCut is why a step found no caller. A step that asked for words above a copy that was cut, and did not get them,
+// cannot tell a bad frame from one that is not in the copy.
+func (w *Walker) orCut(why profile.Reason) profile.Reason {
+	if !w.wantedMore {
+		return why
+	}
+	switch why {
+	case profile.BadMethod, profile.BadInterpreted, profile.BadCompiled, profile.StubFrame, profile.EntryFrame:
+		return profile.StackCut
+	}
+	return why
 }
 
 // beyond is why a word outside the copy cannot be had.

@@ -82,6 +82,7 @@ type Walker struct {
 	frameAt      int
 	metEntry     bool // of a continuation; see meetEntry
 	isThawing    bool // see thawing
+	wantedMore   bool // see orCut
 	interpreted  []InterpretedFrame
 	// evaluated counts the bytes of DWARF expressions.
 	evaluated int
@@ -289,9 +290,10 @@ func (w *Walker) walk() profile.Reason {
 	loaded := w.loaded()
 	for len(w.out.Frames) < w.MaxDepth {
 		sp, exact := w.cur.sp, w.cur.exact
+		w.wantedMore = false
 		why, root := w.step()
 		if why != profile.Whole || root {
-			return why
+			return w.orCut(why)
 		}
 		if w.toOwnStack() {
 			continue

@@ -90,9 +90,13 @@ func (p *part) ownNotes(sum *profile.Summary) (notes []profile.Note) {
 	if p.event != nil && p.event.Note != "" {
 		notes = append(notes, profile.Note{Name: "event", Text: p.event.Note})
 	}
-	n, ok := session.StackNote(p.engine, sum.TruncatedBy[profile.StackCut.String()], sum.Samples)
+	mode := session.Mode(p.want.mode)
+	n, ok := session.StackNote(mode, p.engine, sum.TruncatedBy[profile.StackCut.String()], sum.Samples)
 	if ok && p.event == nil {
 		n.Remedy = fmt.Sprintf("goprof record --engine ptrace --pid %d", p.pid)
+		if mode == session.WaitingMode { // looks, 20 times a second
+			n.Remedy = fmt.Sprintf("goprof record --mode off-cpu --pid %d", p.pid)
+		}
 		notes = append(notes, n)
 	}
 	return notes

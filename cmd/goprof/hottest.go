@@ -20,7 +20,7 @@ func (h *hottestSoFar) add(stacks *profile.Profile) {
 	h.mu.Lock()
 	go func() {
 		defer h.mu.Unlock()
-		h.sum.Add(output.TreeOf(stacks), stacks.Meta.Collector)
+		h.sum.Add(output.TreeOf(stacks), &stacks.Meta)
 	}()
 }
 

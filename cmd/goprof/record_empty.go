@@ -27,7 +27,7 @@ func (r *recorder) noSamples(res *result) error {
 		e.Why = "only the JVM's own threads were there, and these were idle"
 		e.Remedy = "--all-threads shows them"
 	case sum.Looks != nil && sum.Looks.Others > 0:
-		e.Why = "no thread was seen in a state that --state asks for"
+		e.Why = "no thread was seen in a state that was asked for"
 		e.Remedy = fmt.Sprintf("goprof dump --pid %d shows the threads' states", r.pid)
 	case sum.Attempted > 0:
 		e.Why = fmt.Sprintf("all %d tries to take one failed: see the account above", sum.Attempted)
@@ -59,7 +59,7 @@ func (r *recorder) nothingHappened(sum *profile.Summary) (why, remedy string) {
 		return fmt.Sprintf("%s was met %d times in %s, and none of these became a sample", r.event.Name, hits, took),
 			"-d longer, or --every smaller"
 	}
-	return fmt.Sprintf("there was no %s in %s", output.CleanName(r.event.Name), took), "-d longer"
+	return fmt.Sprintf("%s: none in %s", output.CleanName(r.event.Name), took), "-d longer"
 }
 
 // nothingSeen says why no thread was met, by the CPU time of the process. Only a process that used none was idle.

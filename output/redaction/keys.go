@@ -8,13 +8,13 @@ const keysOfOurs = `
 	dropped dumps duration_ns engine error events evidence exact exited_ns file findings frame
 	frames full goprof groups half heap_committed heap_max heap_used hits holds host hottest how id idle
 	idle_threads interval interval_ns invalid java java_id java_threads jvm jvm_threads kind leaf_guessed
-	leaf_likely leans length_ns level line links longest_gap_ns longest_ns looks lost lost_by main_class
+	leaf_likely leans length_ns level limit_ns line links longest_gap_ns longest_ns looks lost lost_by main_class
 	max_ns missed missing mode module moved moves name names next none not_sampled_ns not_stopped notes number
 	omitted operations others overflow own_cpu_ns owner owner_virtual p part parts path pauses pc percent pid priority
 	process_ns quality rate_hz rate_lowered_hz rate_reached_hz read recording remedy repeated rows
 	running safepoints sampled_ns samples seen seen_ns self self_share sender severity share short
 	short_ns short_sleeps shown signal silent_threads size skipped_ticks sp start state states still stood
-	stopped switches system taken text thread threads tid tids time time_ns timed too_new took_ns
+	stopped switches system taken text thinned thread threads tid tids time time_ns timed too_new took_ns
 	total total_ns total_share truncated truncated_by unconfirmed unit unknown unread unreadable unstopped
 	unproven untracked uptime_ns version virtual virtual_threads vm waiting waits waits_for weight where
 	whole why

@@ -63,14 +63,14 @@ func (s *Session) readSoon(e EngineName, config *sampler.Config) {
 	}
 }
 
-// readSamplesSoon does so for threads that are not stopped. If the kernel could not copy the Side in the moment of
-// the sample, goprof reads now which continuation the thread runs. That counts only if the copied stack leads to it
-// (process.Continuation.Late).
+// readSamplesSoon does so for threads that are not stopped. sampled is when the thread was last known to stand there.
+// If the kernel could not copy the Side in the moment of the sample, goprof reads now which continuation the thread
+// runs. That counts only if the copied stack leads to it (process.Continuation.Late).
 func (s *Session) readSamplesSoon(config *sampler.Config) {
 	c, code := s.VM.NewContinuations().ReadFrom(s.memory), s.VM.NewSightings().ReadFrom(s.memory)
-	note := func(snap *look.Look) { code.Note(&snap.Snapshot, snap.When) }
-	config.Note = note
+	config.Note = func(snap *look.Look) { code.Note(&snap.Snapshot, snap.When) }
 	if c == nil {
+		config.After = func(snap *look.Look, sampled int64) { code.Note(&snap.Snapshot, sampled) }
 		return
 	}
 	_, size := s.VM.Side()
@@ -104,7 +104,7 @@ func (s *Session) readSamplesSoon(config *sampler.Config) {
 	}
 	config.After = func(snap *look.Look, sampled int64) {
 		read(snap, sampled)
-		note(snap)
+		code.Note(&snap.Snapshot, sampled)
 	}
 }
 
@@ -160,11 +160,15 @@ func (r *recording) wantSoon(tid int, st *profile.Stack) {
 }
 
 // StackNote tells, after a recording, of stacks that were longer than what perf_event copies.
-func StackNote(e EngineName, cut, samples int64) (n profile.Note, ok bool) {
+func StackNote(m Mode, e EngineName, cut, samples int64) (n profile.Note, ok bool) {
 	if e != PerfEngine || cut == 0 {
 		return n, false
 	}
+	most := sampler.PerfStack
+	if m == WaitingMode {
+		most = sampler.SwitchStack
+	}
 	return profile.Note{Name: "stacks-cut",
-		Text: fmt.Sprintf("%d of %d stacks end where perf_event stops to copy: after 64 KB, or at memory that is not present",
-			cut, samples)}, true
+		Text: fmt.Sprintf("%d of %d stacks end where perf_event stops to copy: after %d KB, or at memory that is not present",
+			cut, samples, (most+1023)>>10)}, true
 }

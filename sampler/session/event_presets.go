@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/profile"
+	"goprof/profile/naming"
 	"goprof/sampler"
 	"goprof/sampler/look"
 	"goprof/vmstructs"
@@ -166,23 +167,27 @@ const maxEventText = 256
 // classOfArgument names the class whose Klass is an argument.
 func classOfArgument(number int) eventLeaf {
 	return func(r *eventReader, hit *look.Look) string {
-		return classOr(r.classes.OfKlass(r.args(hit, number)))
+		return r.className(r.classes.OfKlass(r.args(hit, number)))
 	}
 }
 
 // classOfObject names the class of the object that was copied by objectOf.
 func classOfObject(r *eventReader, hit *look.Look) string {
 	if data := hit.Event.Data; len(data) >= 8+vmstructs.HeadSize {
-		return classOr(r.classes.OfHead(data[8:]))
+		return r.className(r.classes.OfHead(data[8:]))
 	}
 	return profile.UnknownClass
 }
 
-func classOr(name string, err error) string {
-	if err != nil || name == "" {
+// className is the name of a class as users know it: the class of a lambda has the same name in every run.
+func (e *eventReader) className(name string, err error) string {
+	switch {
+	case err != nil || name == "":
 		return profile.UnknownClass
+	case e.Walker.RawNames:
+		return name
 	}
-	return name
+	return naming.Class(name)
 }
 
 // classOfText makes a class's name of the text that was copied by textOf.

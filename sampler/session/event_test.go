@@ -7,6 +7,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"goprof/profile"
+	"goprof/unwind"
+	"goprof/vmstructs"
 )
 
 // TestMayNeedProbes: a recording of a counter need not keep the right to set probes.
@@ -46,5 +50,28 @@ func TestTracepoints(t *testing.T) {
 	}
 	if id, ok := tracepoint("..", "id"); ok {
 		t.Errorf("..:id: %d", id)
+	}
+}
+
+// TestClassesOfEvents: the class of a lambda has another name in each run, and one name in all recordings.
+func TestClassesOfEvents(t *testing.T) {
+	e := &eventReader{Session: &Session{Walker: new(unwind.Walker)}}
+	for _, c := range []struct{ name, want, raw string }{
+		{"kafka.log.UnifiedLog$$Lambda$589+0x00007f7188338618", "kafka.log.UnifiedLog$$Lambda",
+			"kafka.log.UnifiedLog$$Lambda$589+0x00007f7188338618"},
+		{"byte[]", "byte[]", "byte[]"},
+		{"", profile.UnknownClass, profile.UnknownClass},
+	} {
+		e.Walker.RawNames = false
+		if got := e.className(c.name, nil); got != c.want {
+			t.Errorf("%s is %s, not %s", c.name, got, c.want)
+		}
+		e.Walker.RawNames = true
+		if got := e.className(c.name, nil); got != c.raw {
+			t.Errorf("%s as the JVM has it is %s", c.name, got)
+		}
+	}
+	if got := e.className("a.B", vmstructs.ErrMoved); got != profile.UnknownClass {
+		t.Errorf("a class that could not be read is %s", got)
 	}
 }

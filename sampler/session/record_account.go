@@ -49,7 +49,8 @@ func (r *recording) account() profile.Summary {
 	sum.Allocated = r.allocated.account()
 	if r.opt.Mode == WaitingMode && r.opt.Engine == PerfEngine {
 		o := &stats.OffCPU
-		sum.Switches = &profile.Switches{Waits: o.Waits, Short: o.Short, ShortFor: o.ShortFor, Dropped: o.Dropped}
+		sum.Switches = &profile.Switches{Waits: o.Waits, Short: o.Short, ShortFor: o.ShortFor,
+			Thinned: o.Thinned, Limit: o.Limit, Dropped: o.Dropped}
 	}
 	sum.Pauses = pausesOf(&stats)
 	sum.Silent, sum.Notes = len(stats.Silent), r.silentNotes(&stats)

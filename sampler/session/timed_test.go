@@ -213,3 +213,18 @@ func BenchmarkTellSample(b *testing.B) {
 		r.tellSample(snap, stack, profile.Link{})
 	}
 }
+
+// TestTakenCPUIsNoWaitForALock: of a thread whose CPU was taken from it the kernel tells the state. Where such looks
+// are not wanted, no walk is needed, and none can be lost for want of one.
+func TestTakenCPUIsNoWaitForALock(t *testing.T) {
+	parked := func(s profile.State) bool { return s == profile.Parked }
+	r := wallRecording(nil, RecordOptions{Engine: PerfEngine, States: parked})
+	r.opt.Mode, r.timed = WaitingMode, nil
+	snap := &look.Look{Tally: new(look.Tally)}
+	snap.Tally.Add(3, time.Millisecond, 7)
+	snap.Waiting = look.Waiting{State: 'R', NoCPU: true}
+	r.takeWall(snap)
+	if sum := r.profile.Summary(); sum.Attempted != 0 || r.standings.others != 3 || len(r.standings.of) != 0 {
+		t.Errorf("%d attempted, %d left out, %d standing", sum.Attempted, r.standings.others, len(r.standings.of))
+	}
+}

@@ -84,6 +84,11 @@ func (r *recording) takeWall(snap *look.Look) {
 		r.forgetLook(old)
 		delete(s.of, snap.TID)
 	}
+	if r.hadNoCPU(snap) && !r.wants(profile.Runnable) {
+		looks, _ := snap.Tally.Count()
+		s.others += looks
+		return
+	}
 	st := &standing{tid: snap.TID, tally: snap.Tally, context: snap.Context}
 	if !r.follow(snap) {
 		return
@@ -127,6 +132,12 @@ func (r *recording) takeWall(snap *look.Look) {
 	st.at = r.profile.AddAt(root, &s.leafed, 0, 0)
 	r.rememberLook(st, snap, stack, root)
 	r.keepLook(st)
+}
+
+// hadNoCPU reports whether the kernel's record of a switch says that the thread's CPU was taken from it. Such a wait is
+// over when it is told, and no stack is needed to know its state.
+func (r *recording) hadNoCPU(snap *look.Look) bool {
+	return r.opt.Mode == WaitingMode && r.opt.Engine == PerfEngine && snap.Waiting.NoCPU
 }
 
 // walkWall walks a snapshot by what is known of its registers.

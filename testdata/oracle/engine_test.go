@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"goprof/profile"
 	"goprof/sampler"
 	"goprof/sampler/session"
 	"goprof/testdata/host"
@@ -80,21 +79,5 @@ func TestPerfVirtual(t *testing.T) {
 			t.Fatalf("%v, %+v", err, sum)
 		}
 		judgeLoad(t, p, 25)
-	})
-}
-
-// TestPerfNewCode: javac at 100 Hz while the JVM still compiles it. Hardly a stack is made of code only that goprof has
-// met before. Samples are walked some 50 ms late, and count where their code was noted in time.
-func TestPerfNewCode(t *testing.T) {
-	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
-		withPerf(t)
-		jvm := jvmtest.Start(t, jdk, "truth.JavacLoop", "--", "0", "200")
-		opt := session.RecordOptions{Interval: 10 * time.Millisecond, Engine: session.PerfEngine}
-		_, sum, err := attach(t, jvm.PID).Record(untilEnough(t, &opt, 3*time.Second, 200), opt)
-		stale := sum.LostBy[profile.Stale.String()]
-		t.Logf("%d attempted, %d stale, all lost %v", sum.Attempted, stale, sum.LostBy)
-		if err != nil || stale > sum.Attempted/20 {
-			t.Errorf("too many are stale (%v)", err)
-		}
 	})
 }

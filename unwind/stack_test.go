@@ -1,0 +1,49 @@
+package unwind
+
+import (
+	"maps"
+	"path/filepath"
+	"testing"
+
+	"goprof/process"
+	"goprof/profile"
+)
+
+// TestCopiesThatEnd walks recorded stacks whose copies end earlier. Such a walk has the same frames as the whole one,
+// up to its end, and says that the copy ended. A stack that is called bad would be somebody's to look into.
+func TestCopiesThatEnd(t *testing.T) {
+	for _, file := range recordings(t, "walks") {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			rec, w := recorded(t, file)
+			var cut profile.Stack
+			why := map[profile.Reason]int{}
+			eachWalk(rec, w, func(snap *process.Snapshot, whole *profile.Stack) {
+				if whole.Truncated != profile.Whole {
+					return
+				}
+				frames := append([]profile.Frame(nil), whole.Frames...)
+				for i := 1; i < len(frames)-1; i++ { // the last frame needs no words
+					part := *snap
+					part.Cut = true
+					// The copy ends somewhere in this frame.
+					part.Stack = snap.Stack[:min(frames[i].SP+uint64(i%4)*8-snap.SP, uint64(len(snap.Stack)))]
+					w.Walk(&part, &cut)
+					why[cut.Truncated]++
+					for j, f := range cut.Frames {
+						if f.Kind == profile.Gap {
+							break // where the frames beyond a gap begin, the copy tells
+						}
+						if j >= len(frames) || f.Func.Name != frames[j].Func.Name {
+							t.Fatalf("tid %d, cut in frame %d: frame %d is %s", snap.TID, i, j, f.Func.Name)
+						}
+					}
+				}
+			})
+			t.Log(why)
+			maps.DeleteFunc(why, func(r profile.Reason, _ int) bool { return r == profile.StackCut })
+			if len(why) > 0 {
+				t.Errorf("copies that were cut end for other reasons: %v", why)
+			}
+		})
+	}
+}

@@ -11,9 +11,9 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// TestFirstSightsCount records javac at 100 Hz while the JVM still compiles it: hardly a stack is made of code only that
-// goprof has met before. Stacks are walked some 50 ms late, and count where their code was noted in time. Kafka's broker
-// had 13 to 20 % of its samples by perf_event lost as stale.
+// TestFirstSightsCount records javac at 100 Hz while the JVM still compiles it: hardly a stack is made of code only
+// that goprof has met before. Stacks are walked some 50 ms late, and count where their code was noted in time. Kafka's
+// broker had 13 to 20 % of its samples by perf_event lost as stale.
 func TestFirstSightsCount(t *testing.T) {
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		for _, engine := range []session.EngineName{session.PtraceEngine, session.PerfEngine} {

@@ -24,6 +24,7 @@ type ThisHost struct {
 	growth  int64 // what LetGrow has set
 	visits  together[*sampler.Group]
 	perf    together[*sampler.PerfGroup]
+	stops   stopped
 	enrich  func(pid int, a *resource.Attributes)
 }
 
@@ -190,7 +191,7 @@ func (t *hostTarget) Record(ctx context.Context, how Recording) (profile.Summary
 		if opt.Engine, err = t.chooseEngine(s.Engine); err != nil {
 			return profile.Summary{}, err
 		}
-		opt.YieldToContexts = opt.Engine == session.PerfEngine && s.Engine == session.AutoEngine
+		opt.Yield = opt.Engine == session.PerfEngine && s.Engine == session.AutoEngine
 		opt.Member = t.member(opt.Engine)
 	}
 	ctx, end := context.WithCancel(ctx)
@@ -205,17 +206,21 @@ func (t *hostTarget) Record(ctx context.Context, how Recording) (profile.Summary
 		}
 	}
 	_, sum, err := t.session.Record(ctx, opt)
-	if opt.Member != nil && t.member(opt.Engine) == nil || errors.Is(err, session.ErrContexts) {
-		err = nil // the group has ended, or another engine is to be used: the JVM is taken up again
+	switch {
+	case opt.Member != nil && t.member(opt.Engine) == nil:
+		err = nil // the group has ended: the JVM is taken up again
+	case errors.Is(err, session.ErrCut), errors.Is(err, session.ErrContexts):
+		t.host.stops.note(&t.jvm)
+		err = nil // it is taken up again by the other engine
 	}
 	return sum, err
 }
 
-// chooseEngine chooses how samples are taken. Trace contexts can be read only of a thread that is stopped. One sampler
-// for all JVMs costs less than one for each.
+// chooseEngine chooses how samples are taken. One sampler for all JVMs costs less than one for each.
 func (t *hostTarget) chooseEngine(want session.EngineName) (session.EngineName, error) {
 	auto := want == session.AutoEngine
-	if auto && (t.session.PublishesContexts() || !t.host.perf.works() && t.host.visits.works()) {
+	better := t.host.stops.has(&t.jvm) || t.session.PublishesContexts()
+	if auto && (better || !t.host.perf.works() && t.host.visits.works()) {
 		want = session.PtraceEngine
 	}
 	c, err := t.host.ChooseEngine(want, t.jvm.PID, 0, auto && t.session.RunsVirtual())

@@ -3,8 +3,6 @@
 package session
 
 import (
-	"errors"
-
 	"goprof/profile"
 	"goprof/sampler/look"
 	"goprof/sampler/ptrace"
@@ -23,9 +21,6 @@ type contexts struct {
 	links      profile.Links
 }
 
-// ErrContexts: the program publishes for which span a thread works, and the recording was not to go on then.
-var ErrContexts = errors.New("session: the program publishes trace contexts")
-
 // PublishesContexts reports whether the program publishes for which span a thread works, as far as its images tell now.
 func (s *Session) PublishesContexts() (does bool) {
 	s.guarded(func() { does = len(s.Process.Locals(look.ContextVariable).List) > 0 })
@@ -42,9 +37,8 @@ func (r *recording) findContexts() {
 	found := r.Process.Locals(look.ContextVariable)
 	c.generation, c.searched, c.pending, c.unknown = generation, true, found.Pending, found.Unknown
 	c.Set(found.List)
-	if r.opt.YieldToContexts && len(found.List) > 0 {
-		r.yielded = true
-		r.stop()
+	if len(found.List) > 0 {
+		r.yield(ErrContexts)
 	}
 }
 

@@ -58,9 +58,8 @@ type RecordOptions struct {
 	// Member makes the engine, if it is not nil and Mode is CPUMode: one that takes samples together with those of other
 	// recordings, in the way that Engine says.
 	Member func(pid int) sampler.Engine
-	// YieldToContexts ends the recording with ErrContexts when the program is found to publish for which span a thread
-	// works (contexts.go): another engine reads that.
-	YieldToContexts bool
+	// Yield ends the recording, with ErrContexts or ErrCut, where PtraceEngine would tell more of this program (yield.go).
+	Yield bool
 	// Pace is that of sampler.Config.
 	Pace *atomic.Int64
 	// Started gets the engine before it runs, if it is not nil.
@@ -161,9 +160,7 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 	case <-r.hangs:
 		silent = cmp.Or(silent, error(ErrHangs))
 	}
-	if r.yielded {
-		silent = cmp.Or(silent, ErrContexts)
-	}
+	silent = cmp.Or(silent, r.yielding.why)
 	s.guarded(func() {
 		r.settleNames() // it reads the names of threads
 		s.dir.watch = nil
@@ -229,7 +226,7 @@ type recording struct {
 	standings *standings // of a wall-clock recording
 	timed     *telling   // nil where nobody wants samples with their times
 	contexts  contexts
-	yielded   bool // to contexts
+	yielding  yielding
 }
 
 func (s *Session) recording(opt RecordOptions) *recording {
@@ -370,6 +367,7 @@ func (r *recording) take(snap *look.Look) {
 		r.profile.Lose(profile.Stale, snap.Samples())
 		return
 	}
+	r.countCut(r.stack.Truncated, snap.Samples())
 	stack, root := r.subject(snap)
 	if r.opt.SureLeaf {
 		sureLeaf(stack)

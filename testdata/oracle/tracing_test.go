@@ -176,7 +176,7 @@ func yieldsToContexts(t *testing.T, s *session.Session) {
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
 	_, _, err := s.Record(ctx, session.RecordOptions{Interval: time.Millisecond, Engine: session.PerfEngine,
-		YieldToContexts: true})
+		Yield: true})
 	if !errors.Is(err, session.ErrContexts) || ctx.Err() != nil {
 		t.Errorf("the recording ended with %v", err)
 	}

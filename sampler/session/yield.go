@@ -1,0 +1,51 @@
+//go:build linux
+
+package session
+
+import (
+	"errors"
+
+	"goprof/profile"
+)
+
+// A recording by perf_event that yields ends where stops would tell more of this program.
+var (
+	// ErrContexts: the program publishes for which span a thread works. Only a stop can read that.
+	ErrContexts = errors.New("session: the program publishes trace contexts")
+	// ErrCut: many stacks end where perf_event copies no more, or where a walk needs the thread's frame anchor, which
+	// it does not copy: stacks longer than 64 KB, and code that has no unwind information (JIT compilers of native
+	// libraries).
+	ErrCut = errors.New("session: perf_event cuts many stacks of this program")
+)
+
+const (
+	// yieldAfter is how many stacks are waited for, and yieldPart: one in so many of them is too many.
+	yieldAfter = 100
+	yieldPart  = 10
+)
+
+// yielding is what a recording that may yield has seen.
+type yielding struct {
+	stacks, cut int64
+	why         error
+}
+
+// yield ends the recording, if it may be ended for that reason.
+func (r *recording) yield(why error) {
+	if r.opt.Yield && r.yielding.why == nil {
+		r.yielding.why = why
+		r.stop()
+	}
+}
+
+// countCut counts stacks that stops would have had whole.
+func (r *recording) countCut(end profile.Reason, n int64) {
+	y := &r.yielding
+	y.stacks += n
+	if end == profile.NoUnwindInfo || end == profile.StackCut {
+		y.cut += n
+	}
+	if y.stacks >= yieldAfter && y.cut*yieldPart > y.stacks {
+		r.yield(ErrCut)
+	}
+}

@@ -114,7 +114,7 @@ func (w *Walker) lockAt(b *vmstructs.Blob, m *codeMap, n int32) []vmstructs.Scop
 			return nil
 		}
 		i := m.list[n]
-		if e := w.evidenceAt(b, m, n); e.kind == atTrap {
+		if e := w.evidenceAt(b, m, n); e.kind == atTrap || e.kind == atCheck {
 			if s := w.told(b, e); s != nil && w.locks(s[0]) {
 				return s
 			}
@@ -152,5 +152,25 @@ func (w *Walker) MayBeOfPiece(b *vmstructs.Blob, pc uint64, s vmstructs.Scope) (
 	if p := m.pieceAt(n); p != nil {
 		return true, w.MayHaveCalled(s, p.name)
 	}
-	return w.lockAt(b, m, n) != nil, w.locks(s)
+	if w.lockAt(b, m, n) != nil {
+		return true, w.locks(s)
+	}
+	if n != notInCode && b.Level == levelC2 {
+		if e := w.evidenceAt(b, m, n); e.kind == atCheck {
+			return true, w.mayBeCheck(s, w.told(b, e), e.reason)
+		}
+	}
+	return false, false
+}
+
+// mayBeCheck is mayCheck for two places.
+func (w *Walker) mayBeCheck(s vmstructs.Scope, own []vmstructs.Scope, reason vmstructs.TrapReason) bool {
+	code := w.bytecodes(s.Method)
+	i := vmstructs.BytecodeAt(code, s.BCI)
+	if i < 0 || own == nil {
+		return false
+	}
+	owns := w.bytecodes(own[0].Method)
+	k := vmstructs.BytecodeAt(owns, own[0].BCI)
+	return k >= 0 && mayCheck(&code[i], &owns[k], reason)
 }

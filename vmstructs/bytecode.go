@@ -25,6 +25,11 @@ func (b *Bytecode) Ends() bool {
 // Returns reports whether a bytecode leaves its method as it should.
 func (b *Bytecode) Returns() bool { return b.Op >= OpIreturn && b.Op <= OpReturn }
 
+// Branches reports whether a bytecode goes on at one of several places.
+func (b *Bytecode) Branches() bool {
+	return b.Target >= 0 && !b.Ends() || b.Op == opTableswitch || b.Op == opLookup
+}
+
 // Bytecodes that goprof distinguishes; of families the first and the last.
 const (
 	OpIaload      = 0x2e
@@ -34,6 +39,8 @@ const (
 	OpAastore     = 0x53
 	OpSastore     = 0x56
 	OpIadd        = 0x60
+	OpIdiv        = 0x6c
+	OpLrem        = 0x71
 	OpFrem        = 0x72
 	OpDrem        = 0x73
 	OpI2l         = 0x85 // the first that converts

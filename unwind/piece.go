@@ -91,7 +91,29 @@ func (w *Walker) inPieceAt(b *vmstructs.Blob, m *codeMap, n int32) ([]vmstructs.
 	if p := m.pieceAt(n); p != nil {
 		return w.askPiece(b, m, p), p.sure
 	}
-	return w.lockAt(b, m, n), profile.Certain
+	if s := w.lockAt(b, m, n); s != nil {
+		return s, profile.Certain
+	}
+	return w.swapAt(b, m, n)
+}
+
+// swapAt returns the methods at an exchange that is not that of a monitor which is taken, and right behind it, where a
+// thread is often stopped. nil: there is no such instruction, or no bytecode on the route is done with it.
+func (w *Walker) swapAt(b *vmstructs.Blob, m *codeMap, n int32) ([]vmstructs.Scope, profile.Certainty) {
+	if b.Level != levelC2 || n < 0 || int(n) >= len(m.list) {
+		return nil, profile.Guessed
+	}
+	at := n
+	if !m.list[n].swaps {
+		if at = m.before(n); at == notInCode || !m.list[at].swaps {
+			return nil, profile.Guessed
+		}
+	}
+	s, sure := w.inferAt(b, m, at, at, swaps)
+	if sure == profile.Guessed {
+		return nil, profile.Guessed
+	}
+	return s, sure
 }
 
 // maxLock bounds the instructions between the exchange of a fast lock and the branch to the slow one.
@@ -145,19 +167,24 @@ func (w *Walker) locks(s vmstructs.Scope) bool {
 }
 
 // MayBeOfPiece reports whether the piece of code at pc, if there is one, can have been made for what a record tells.
-func (w *Walker) MayBeOfPiece(b *vmstructs.Blob, pc uint64, s vmstructs.Scope) (piece, may bool) {
+func (w *Walker) MayBeOfPiece(b *vmstructs.Blob, pc uint64, truth vmstructs.Scope) (piece, may bool) {
+	w.vm.BeginQuestion()
+	defer w.vm.EndQuestion()
 	m := w.mapCode(b)
 	defer w.settle(b, m)
 	n := m.place(uint32(pc - b.Begin))
 	if p := m.pieceAt(n); p != nil {
-		return true, w.MayHaveCalled(s, p.name)
+		return true, w.MayHaveCalled(truth, p.name)
 	}
 	if w.lockAt(b, m, n) != nil {
-		return true, w.locks(s)
+		return true, w.locks(truth)
+	}
+	if s, sure := w.swapAt(b, m, n); s != nil && sure == profile.Certain {
+		return true, w.MayHaveCalled(truth, swap)
 	}
 	if n != notInCode && b.Level == levelC2 {
 		if e := w.evidenceAt(b, m, n); e.kind == atCheck {
-			return true, w.mayBeCheck(s, w.told(b, e), e.reason)
+			return true, w.mayBeCheck(truth, w.told(b, e), e.reason)
 		}
 	}
 	return false, false

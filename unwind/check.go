@@ -80,3 +80,84 @@ func (w *Walker) surelyOf(e evidence, own []vmstructs.Scope) bool {
 	i := vmstructs.BytecodeAt(code, own[0].BCI)
 	return i > 0 && !isInvoke(code[i-1].Op)
 }
+
+// maxAllocation bounds the instructions from where an allocation asks for room to the branch to its slow path, and from
+// there to where the allocation is done.
+const maxAllocation = 12
+
+// allocationAt returns the evidence of the allocation that an instruction is part of. C2 makes an object in the thread's own
+// buffer (opto/macro.cpp, expand_allocate_common): it loads where the buffer has room, compares with the buffer's end,
+// branches to the slow path, notes how much room is left, and prefetches memory for the next objects.
+func (w *Walker) allocationAt(b *vmstructs.Blob, m *codeMap, n int32) evidence {
+	if i := &m.list[n]; i.kindOf == arch.KindPrefetch || w.asksForRoom(i) {
+		if e := w.allocation(b, m, n, m.before); e.kind != noEvidence {
+			return e
+		}
+	}
+	for at, k := n, 0; at != notInCode && k < maxAllocation && m.list[at].flow == arch.FlowNext; at, k = m.before(at), k+1 {
+		if w.asksForRoom(&m.list[at]) {
+			return w.allocation(b, m, n, m.next)
+		}
+	}
+	return evidence{}
+}
+
+// asksForRoom reports whether an instruction reads or writes how far the thread's buffer is filled.
+func (w *Walker) asksForRoom(i *instruction) bool {
+	return i.base == arch.BaseThread && i.disp == w.vm.AllocationTop() && i.flow == arch.FlowNext
+}
+
+// allocation returns the evidence of the branch to the slow path of an allocation, ahead of an instruction or before it.
+func (w *Walker) allocation(b *vmstructs.Blob, m *codeMap, n int32, step func(int32) int32) evidence {
+	for range maxAllocation {
+		if n = step(n); n == notInCode {
+			break
+		}
+		if f := m.list[n].flow; f == arch.FlowNext {
+			continue
+		} else if f != arch.FlowBranch {
+			break
+		}
+		if e := w.evidenceAt(b, m, n); e.kind == atCheck && w.allocates(b, e) {
+			return e
+		}
+		break
+	}
+	return evidence{}
+}
+
+// pollAt returns the evidence of the poll before which an instruction loads what the poll reads.
+func (w *Walker) pollAt(b *vmstructs.Blob, m *codeMap, n int32) evidence {
+	if i := m.list[n]; i.base != arch.BaseThread || i.flow != arch.FlowNext {
+		return evidence{}
+	}
+	if next := m.next(n); next != notInCode && w.isPoll(b, b.Begin+uint64(m.list[next].at)) {
+		return evidence{kind: atPoll, scope: b.Begin + uint64(m.list[next].at)}
+	}
+	return evidence{}
+}
+
+// allocates reports whether evidence is that of a bytecode that makes an object.
+func (w *Walker) allocates(b *vmstructs.Blob, e evidence) bool {
+	s := w.told(b, e)
+	if s == nil {
+		return false
+	}
+	code := w.bytecodes(s[0].Method)
+	i := vmstructs.BytecodeAt(code, s[0].BCI)
+	return i >= 0 && (code[i].Allocates() || isInvoke(code[i].Op))
+}
+
+// partAt returns the evidence of the check, the allocation or the poll that an instruction is part of.
+func (w *Walker) partAt(b *vmstructs.Blob, m *codeMap, n int32) evidence {
+	if n < 0 || int(n) >= len(m.list) || b.Level != levelC2 {
+		return evidence{}
+	}
+	if e := w.evidenceAt(b, m, n); e.kind != noEvidence {
+		return e
+	}
+	if e := w.pollAt(b, m, n); e.kind != noEvidence {
+		return e
+	}
+	return w.allocationAt(b, m, n)
+}

@@ -101,9 +101,13 @@ func bytecodesOf(name string) callsBytecode {
 			return b.Op == vmstructs.OpFrem || b.Op == vmstructs.OpDrem
 		}
 	case has("arraycopy"):
-		return func(_ *vmstructs.Method, _ *vmstructs.Bytecode, m *vmstructs.Method) bool { return m != nil && copiesArrays[m.Name] }
+		return func(_ *vmstructs.Method, _ *vmstructs.Bytecode, m *vmstructs.Method) bool {
+			return m != nil && copiesArrays[m.Name]
+		}
 	}
-	return func(_ *vmstructs.Method, _ *vmstructs.Bytecode, m *vmstructs.Method) bool { return m != nil && alike(name, letters(m.Name)) }
+	return func(_ *vmstructs.Method, _ *vmstructs.Bytecode, m *vmstructs.Method) bool {
+		return m != nil && alike(name, letters(m.Name))
+	}
 }
 
 // copiesArrays are the intrinsic methods that a stub for copies may stand for (opto/library_call.cpp).

@@ -94,7 +94,15 @@ func (w *Walker) inPieceAt(b *vmstructs.Blob, m *codeMap, n int32) ([]vmstructs.
 	if s := w.lockAt(b, m, n); s != nil {
 		return s, profile.Certain
 	}
-	return w.swapAt(b, m, n)
+	if s, sure := w.swapAt(b, m, n); s != nil {
+		return s, sure
+	}
+	if e := w.partAt(b, m, n); e.kind == atCheck || e.kind == atPoll {
+		if s := w.told(b, e); s != nil {
+			return s, w.certainty(b, m, e, s)
+		}
+	}
+	return nil, profile.Guessed
 }
 
 // swapAt returns the methods at an exchange that is not that of a monitor which is taken, and right behind it, where a
@@ -182,10 +190,8 @@ func (w *Walker) MayBeOfPiece(b *vmstructs.Blob, pc uint64, truth vmstructs.Scop
 	if s, sure := w.swapAt(b, m, n); s != nil && sure == profile.Certain {
 		return true, w.MayHaveCalled(truth, swap)
 	}
-	if n != notInCode && b.Level == levelC2 {
-		if e := w.evidenceAt(b, m, n); e.kind == atCheck {
-			return true, w.mayBeCheck(truth, w.told(b, e), e.reason)
-		}
+	if e := w.partAt(b, m, n); e.kind == atCheck {
+		return true, w.mayBeCheck(truth, w.told(b, e), e.reason)
 	}
 	return false, false
 }

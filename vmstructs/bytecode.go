@@ -30,6 +30,11 @@ func (b *Bytecode) Branches() bool {
 	return b.Target >= 0 && !b.Ends() || b.Op == opTableswitch || b.Op == opLookup
 }
 
+// Allocates reports whether a bytecode makes an object or an array.
+func (b *Bytecode) Allocates() bool {
+	return b.Op >= OpNew && b.Op <= OpAnewarray || b.Op == opMultianewarray
+}
+
 // Bytecodes that goprof distinguishes; of families the first and the last.
 const (
 	OpIaload      = 0x2e
@@ -62,20 +67,21 @@ const (
 
 	OpInvokeSpecial, OpInvokeStatic, OpInvokeInterface = 0xb7, 0xb8, 0xb9
 
-	OpNew          = 0xbb
-	OpAnewarray    = 0xbd
-	OpArraylength  = 0xbe
-	OpAthrow       = 0xbf
-	OpCheckcast    = 0xc0
-	OpInstanceof   = 0xc1
-	OpMonitorenter = 0xc2
-	OpMonitorexit  = 0xc3
-	opWide         = 0xc4
-	opIfnull       = 0xc6
-	opIfnonnull    = 0xc7
-	opGotoW        = 0xc8
-	opBreakpoint   = 0xca
-	opFirstOfVM    = 0xcb
+	OpNew            = 0xbb
+	OpAnewarray      = 0xbd
+	OpArraylength    = 0xbe
+	OpAthrow         = 0xbf
+	OpCheckcast      = 0xc0
+	OpInstanceof     = 0xc1
+	OpMonitorenter   = 0xc2
+	OpMonitorexit    = 0xc3
+	opWide           = 0xc4
+	opMultianewarray = 0xc5
+	opIfnull         = 0xc6
+	opIfnonnull      = 0xc7
+	opGotoW          = 0xc8
+	opBreakpoint     = 0xca
+	opFirstOfVM      = 0xcb
 )
 
 // maxBytecodes bounds a method: class files allow 65,535 bytes.

@@ -27,6 +27,7 @@ const (
 	KindCopy         // copies a register to another one or to the stack, or back
 	KindCompare      // compares, and does nothing else: the branch behind it asks for the result
 	KindPrefetch
+	KindLeave // takes down a frame, or a part of it: it moves the stack pointer up
 )
 
 // Base says where the address of an access of memory begins.

@@ -153,11 +153,43 @@ func (w *Walker) partAt(b *vmstructs.Blob, m *codeMap, n int32) evidence {
 	if n < 0 || int(n) >= len(m.list) || b.Level != levelC2 {
 		return evidence{}
 	}
-	if e := w.evidenceAt(b, m, n); e.kind != noEvidence {
+	if e := w.evidenceAt(b, m, n); e.kind != noEvidence && e.kind != atReturn {
 		return e
 	}
 	if e := w.pollAt(b, m, n); e.kind != noEvidence {
 		return e
 	}
+	if w.leavesAt(m, n) {
+		return evidence{kind: atReturn}
+	}
 	return w.allocationAt(b, m, n)
+}
+
+// maxLeave bounds the instructions that leave a method: two that take down the frame, the poll, its branch, the return.
+const maxLeave = 6
+
+// leavesAt reports whether an instruction is one of those that leave the method which owns the code: from the one that
+// takes down the frame to the return (x86.ad and aarch64.ad, MachEpilogNode).
+func (w *Walker) leavesAt(m *codeMap, n int32) bool {
+	leaves := m.list[n].kindOf == arch.KindLeave
+	for at, k := n, 0; !leaves && at != notInCode && k < maxLeave; k++ {
+		at = m.before(at)
+		if at == notInCode || m.list[at].flow != arch.FlowNext && m.list[at].flow != arch.FlowBranch {
+			break
+		}
+		leaves = m.list[at].kindOf == arch.KindLeave
+	}
+	if !leaves {
+		return false
+	}
+	for at, k := n, 0; at != notInCode && k < maxLeave; at, k = m.next(at), k+1 {
+		switch m.list[at].flow {
+		case arch.FlowReturn:
+			return true
+		case arch.FlowNext, arch.FlowBranch:
+		default:
+			return false
+		}
+	}
+	return false
 }

@@ -97,7 +97,10 @@ func (w *Walker) inPieceAt(b *vmstructs.Blob, m *codeMap, n int32) ([]vmstructs.
 	if s, sure := w.swapAt(b, m, n); s != nil {
 		return s, sure
 	}
-	if e := w.partAt(b, m, n); e.kind == atCheck || e.kind == atPoll {
+	switch e := w.partAt(b, m, n); e.kind {
+	case atReturn:
+		return b.OwnScope(), profile.Certain
+	case atCheck, atPoll:
 		if s := w.told(b, e); s != nil {
 			return s, w.certainty(b, m, e, s)
 		}
@@ -190,7 +193,10 @@ func (w *Walker) MayBeOfPiece(b *vmstructs.Blob, pc uint64, truth vmstructs.Scop
 	if s, sure := w.swapAt(b, m, n); s != nil && sure == profile.Certain {
 		return true, w.MayHaveCalled(truth, swap)
 	}
-	if e := w.partAt(b, m, n); e.kind == atCheck {
+	switch e := w.partAt(b, m, n); e.kind {
+	case atReturn:
+		return true, w.leaves(truth)
+	case atCheck:
 		return true, w.mayBeCheck(truth, w.told(b, e), e.reason)
 	}
 	return false, false
@@ -206,4 +212,11 @@ func (w *Walker) mayBeCheck(s vmstructs.Scope, own []vmstructs.Scope, reason vms
 	owns := w.bytecodes(own[0].Method)
 	k := vmstructs.BytecodeAt(owns, own[0].BCI)
 	return k >= 0 && mayCheck(&code[i], &owns[k], reason)
+}
+
+// leaves reports whether a method is left at a place.
+func (w *Walker) leaves(s vmstructs.Scope) bool {
+	code := w.bytecodes(s.Method)
+	i := vmstructs.BytecodeAt(code, s.BCI)
+	return s.BCI < 0 || i >= 0 && code[i].Returns()
 }

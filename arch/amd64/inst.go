@@ -84,6 +84,8 @@ func (in *inst) kind(base arch.Base) arch.Kind {
 		return arch.KindOther
 	}
 	switch {
+	case op&^7 == 0x58, (op == 0x81 || op == 0x83) && in.OpX == 0 && !in.Mem && dwarf[in.RM&15] == rsp: // pop, add to rsp
+		return arch.KindLeave
 	case op == 0x89 || op == 0x8b: // mov
 		if !in.Mem || base == arch.BaseStack && !in.Idx {
 			return arch.KindCopy

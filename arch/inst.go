@@ -15,6 +15,10 @@ type Inst struct {
 	// Swaps: it compares a word of memory, and exchanges it if it is the same.
 	Swaps bool
 	Kind  Kind
+	// Byte: the memory that it accesses is one byte.
+	Byte bool
+	// Shift is by how many bits a word of 64 bits is shifted right, without its sign.
+	Shift uint8
 	// Arg is the constant that the instruction puts into the register of a call's first argument, 0 if it does not.
 	Arg int32
 }
@@ -27,6 +31,7 @@ const (
 	KindCopy         // copies a register to another one or to the stack, or back
 	KindCompare      // compares, and does nothing else: the branch behind it asks for the result
 	KindPrefetch
+	KindLong  // puts a constant of 64 bits into a register
 	KindLeave // takes down a frame, or a part of it: it moves the stack pointer up
 )
 

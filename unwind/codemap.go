@@ -54,6 +54,8 @@ type instruction struct {
 	kindOf      arch.Kind
 	reason      vmstructs.TrapReason
 	base        arch.Base
+	shift       uint8
+	byte        bool
 	begins      bool // it is the first of its chunk
 	ends        bool // it is the last of its chunk
 }
@@ -162,7 +164,7 @@ func (m *codeMap) decode(number int) {
 			in = arch.Inst{Len: m.cpu.MinInst, Flow: flowUnknown}
 		}
 		i := instruction{at: at, len: uint8(in.Len), disp: in.Disp, arg: in.Arg, flow: in.Flow,
-			swaps: in.Swaps, kindOf: in.Kind, base: in.Base, begins: at == c.begin}
+			swaps: in.Swaps, kindOf: in.Kind, base: in.Base, shift: in.Shift, byte: in.Byte, begins: at == c.begin}
 		if in.HasTarget && in.Flow != arch.FlowCall {
 			i.to, i.jumps = in.Target, true
 			m.jumps.note(m, at, in.Target)

@@ -67,8 +67,11 @@ type callsBytecode func(in *vmstructs.Method, b *vmstructs.Bytecode, intrinsic *
 
 // bytecodesOf tells by the name of code for which bytecodes it is called.
 func bytecodesOf(name string) callsBytecode {
-	if name == swap {
+	switch name {
+	case swap:
 		return swaps
+	case storeBarrier:
+		return marksCard
 	}
 	name = letters(name)
 	has := func(parts ...string) bool {

@@ -94,7 +94,7 @@ func (w *Walker) inPieceAt(b *vmstructs.Blob, m *codeMap, n int32) ([]vmstructs.
 	if s := w.lockAt(b, m, n); s != nil {
 		return s, profile.Certain
 	}
-	if s, sure := w.swapAt(b, m, n); s != nil {
+	if s, sure, _ := w.byRoute(b, m, n); s != nil {
 		return s, sure
 	}
 	switch e := w.partAt(b, m, n); e.kind {
@@ -108,23 +108,30 @@ func (w *Walker) inPieceAt(b *vmstructs.Blob, m *codeMap, n int32) ([]vmstructs.
 	return nil, profile.Guessed
 }
 
-// swapAt returns the methods at an exchange that is not that of a monitor which is taken, and right behind it, where a
-// thread is often stopped. nil: there is no such instruction, or no bytecode on the route is done with it.
-func (w *Walker) swapAt(b *vmstructs.Blob, m *codeMap, n int32) ([]vmstructs.Scope, profile.Certainty) {
+// byRoute returns the methods at an instruction of which it is known for which bytecodes compilers make such code: a
+// bytecode of that kind on the route. name says for which. nil: the instruction tells nothing, or there is no such
+// bytecode.
+func (w *Walker) byRoute(b *vmstructs.Blob, m *codeMap, n int32) (s []vmstructs.Scope, sure profile.Certainty,
+	name string) {
 	if b.Level != levelC2 || n < 0 || int(n) >= len(m.list) {
-		return nil, profile.Guessed
+		return nil, profile.Guessed, ""
 	}
 	at := n
-	if !m.list[n].swaps {
-		if at = m.before(n); at == notInCode || !m.list[at].swaps {
-			return nil, profile.Guessed
-		}
+	switch before := m.before(n); {
+	case m.list[n].swaps:
+		name = swap
+	case before != notInCode && m.list[before].swaps: // where a thread is often stopped
+		name, at = swap, before
+	case m.inBarrier(n):
+		name = storeBarrier
+	default:
+		return nil, profile.Guessed, ""
 	}
-	s, sure := w.inferAt(b, m, at, at, swaps)
+	s, sure = w.inferAt(b, m, at, at, bytecodesOf(name))
 	if sure == profile.Guessed {
-		return nil, profile.Guessed
+		return nil, profile.Guessed, name
 	}
-	return s, sure
+	return s, sure, name
 }
 
 // maxLock bounds the instructions between the exchange of a fast lock and the branch to the slow one.
@@ -190,8 +197,8 @@ func (w *Walker) MayBeOfPiece(b *vmstructs.Blob, pc uint64, truth vmstructs.Scop
 	if w.lockAt(b, m, n) != nil {
 		return true, w.locks(truth)
 	}
-	if s, sure := w.swapAt(b, m, n); s != nil && sure == profile.Certain {
-		return true, w.MayHaveCalled(truth, swap)
+	if s, sure, name := w.byRoute(b, m, n); s != nil && sure == profile.Certain {
+		return true, w.MayHaveCalled(truth, name)
 	}
 	switch e := w.partAt(b, m, n); e.kind {
 	case atReturn:

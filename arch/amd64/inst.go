@@ -16,6 +16,13 @@ func (code) Read(code []byte, at uint32, out *arch.Inst) bool {
 	if in.Map == 0 && !in.Vec && in.Op&^7 == 0xb8 && dwarf[in.RM&15] == rsi && !in.W { // mov esi, imm32
 		out.Arg = int32(in.Imm)
 	}
+	if in.Map == 0 && !in.Vec {
+		out.Byte = in.Mem && in.Op&1 == 0 && (in.Op < 0x40 && in.Op&7 < 4 || in.Op == 0x80 || in.Op == 0x84 ||
+			in.Op == 0x88 || in.Op == 0xc6 || in.Op == 0xf6)
+		if in.Op == 0xc1 && in.OpX == 5 && in.W && !in.Mem { // shr
+			out.Shift = uint8(in.Imm)
+		}
+	}
 	if in.Vec || in.Map > 1 {
 		return true
 	}
@@ -86,6 +93,8 @@ func (in *inst) kind(base arch.Base) arch.Kind {
 	switch {
 	case op&^7 == 0x58, (op == 0x81 || op == 0x83) && in.OpX == 0 && !in.Mem && dwarf[in.RM&15] == rsp: // pop, add to rsp
 		return arch.KindLeave
+	case op&^7 == 0xb8 && in.W: // movabs
+		return arch.KindLong
 	case op == 0x89 || op == 0x8b: // mov
 		if !in.Mem || base == arch.BaseStack && !in.Idx {
 			return arch.KindCopy

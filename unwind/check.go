@@ -30,15 +30,37 @@ func (w *Walker) branchKind(b *vmstructs.Blob, m *codeMap, to uint64, request in
 }
 
 // comparison returns the evidence of the branch that asks for the result of a comparison. What is compared with memory
-// is not told: C2 makes one instruction of a load and a comparison, which may be those of two bytecodes.
+// is not told, unless it is an object's class: C2 makes one instruction of a load and a comparison, which may be those of
+// two bytecodes.
 func (w *Walker) comparison(b *vmstructs.Blob, m *codeMap, n int32) evidence {
-	if i := &m.list[n]; i.kindOf != arch.KindCompare || i.base == arch.BaseOther {
+	i := &m.list[n]
+	class := i.readsClass()
+	if i.kindOf != arch.KindCompare || i.base == arch.BaseOther && !class {
 		return evidence{}
 	}
 	if next := m.next(n); next != notInCode && m.list[next].flow == arch.FlowBranch {
-		if e := w.evidenceAt(b, m, next); e.kind == atCheck {
+		if e := w.evidenceAt(b, m, next); e.kind == atCheck && (!class || e.reason == vmstructs.TrapClass) {
 			return e
 		}
+	}
+	return evidence{}
+}
+
+// readsClass reports whether an instruction may read an object's class. It stands behind the first word of the header
+// (oops/oop.hpp), unless headers are compact: then it is part of that word.
+func (i *instruction) readsClass() bool { return i.base == arch.BaseOther && i.disp == maxHeader }
+
+// classAt returns the evidence of the check for which an instruction loads an object's class.
+func (w *Walker) classAt(b *vmstructs.Blob, m *codeMap, n int32) evidence {
+	if i := &m.list[n]; !i.readsClass() || i.flow != arch.FlowNext {
+		return evidence{}
+	}
+	next := m.next(n)
+	if next == notInCode || m.list[next].kindOf != arch.KindCompare || m.list[next].base != arch.BaseNone {
+		return evidence{}
+	}
+	if e := w.evidenceAt(b, m, next); e.kind == atCheck && e.reason == vmstructs.TrapClass {
+		return e
 	}
 	return evidence{}
 }
@@ -152,6 +174,9 @@ func (w *Walker) allocates(b *vmstructs.Blob, e evidence) bool {
 func (w *Walker) partAt(b *vmstructs.Blob, m *codeMap, n int32) evidence {
 	if n < 0 || int(n) >= len(m.list) || b.Level != levelC2 {
 		return evidence{}
+	}
+	if e := w.classAt(b, m, n); e.kind != noEvidence {
+		return e
 	}
 	if e := w.evidenceAt(b, m, n); e.kind != noEvidence && e.kind != atReturn {
 		return e

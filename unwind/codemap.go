@@ -60,6 +60,9 @@ type instruction struct {
 	ends        bool // it is the last of its chunk
 }
 
+// instructionSize is how many bytes an instruction takes.
+const instructionSize = 36
+
 // notInCode is the place of what is no instruction.
 const notInCode = -1
 
@@ -113,7 +116,7 @@ func (w *Walker) settle(b *vmstructs.Blob, m *codeMap) {
 
 // size is how much memory the lists take.
 func (m *codeMap) size() int {
-	n := len(m.code) + 12*cap(m.chunks) + 32*cap(m.list) + m.jumps.size() + pieceSize*cap(m.pieces)
+	n := len(m.code) + 12*cap(m.chunks) + instructionSize*cap(m.list) + m.jumps.size() + pieceSize*cap(m.pieces)
 	if m.tree != nil {
 		n += m.tree.Size() + m.callsAt.Size() + 16*cap(m.calls)
 	}

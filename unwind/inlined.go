@@ -72,9 +72,9 @@ const (
 	maxTargets = 1 << 13
 )
 
-// recordedCallee tells whether a record is that of a call which its bytecode makes. A call of the VM is none: that of an
-// uncommon trap, from which the interpreter goes on, or of a slow path. Behind maxLooked all are taken for calls of Java:
-// what is called is not inlined, so no method is made up.
+// recordedCallee tells what the call of a record calls. Only a call of Java is one which its bytecode makes: behind the
+// uncommon trap the interpreter goes on, and other calls of the VM are slow paths. Behind maxLooked all are taken for
+// calls of Java: what is called is not inlined, so no method is made up.
 func (w *Walker) recordedCallee(b *vmstructs.Blob, m *codeMap, pc uint64) calledCode {
 	end, n := pc-b.Begin, uint64(w.cpu.MaxCall)
 	if end > uint64(len(m.code)) || end < n {

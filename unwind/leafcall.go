@@ -61,8 +61,8 @@ func (w *Walker) intrinsicAt(m *vmstructs.Method, b *vmstructs.Bytecode) *vmstru
 	return nil
 }
 
-// callsBytecode tells whether compilers let HotSpot's own code do a bytecode of a method. intrinsic is the method that an invoke
-// calls, if that method is an intrinsic one.
+// callsBytecode tells whether compilers let HotSpot's own code do a bytecode of a method. intrinsic is the method that
+// an invoke calls, if that method is an intrinsic one.
 type callsBytecode func(in *vmstructs.Method, b *vmstructs.Bytecode, intrinsic *vmstructs.Method) bool
 
 // bytecodesOf tells by the name of code for which bytecodes it is called.

@@ -10,9 +10,9 @@ import (
 // Where a bytecode stores a reference, C2 also makes a barrier for the collector. Its instructions access neither field
 // nor array, but they are known:
 //
-//   - The card that the place of the reference lies in is marked: the place's address is shifted right by nine bits, and
-//     the table's address, a constant, is added (gc/shared/c2/cardTableBarrierSetC2.cpp, post_barrier). G1 first asks
-//     whether both objects lie in one region: it shifts the difference of their addresses by twenty bits or more
+//   - The card that the place of the reference lies in is marked: the place's address is shifted right by nine bits,
+//     and the table's address, a constant, is added (gc/shared/c2/cardTableBarrierSetC2.cpp, post_barrier). G1 first
+//     asks whether both objects lie in one region: it shifts the difference of their addresses by twenty bits or more
 //     (gc/g1/c2/g1BarrierSetC2.cpp, post_barrier; since 24 gc/g1/g1BarrierSetAssembler_x86.cpp).
 //   - G1 and Shenandoah note what is overwritten while they mark. Whether they mark is a byte of the thread
 //     (pre_barrier).

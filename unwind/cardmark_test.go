@@ -48,8 +48,9 @@ func TestInBarrier(t *testing.T) {
 
 // TestLeavesAt: from the instruction that takes down the frame to the return.
 func TestLeavesAt(t *testing.T) {
-	// mov eax, ecx; add rsp, 48; pop rbp; cmp rsp, [r15+0x340]; ja; ret; pop rcx; call
-	code, err := hex.DecodeString("89c8" + "4883c430" + "5d" + "493ba740030000" + "0f8757000000" + "c3" + "59" + "e800000000")
+	code, err := hex.DecodeString("89c8" + // mov eax, ecx
+		"4883c430" + "5d" + "493ba740030000" + "0f8757000000" + "c3" + // add rsp; pop rbp; cmp rsp, [r15+0x340]; ja; ret
+		"59" + "e800000000") // pop rcx; call
 	if err != nil {
 		t.Fatal(err)
 	}

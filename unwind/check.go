@@ -92,9 +92,9 @@ func mayCheck(b, own *vmstructs.Bytecode, reason vmstructs.TrapReason) bool {
 	return false
 }
 
-// surelyOf reports whether a check is certainly that of the bytecode to which its branch leads. A method that is inlined
-// and returns a boolean has a branch of its own, and the caller another one for the result. C2 makes one of both
-// (opto/split_if.cpp).
+// surelyOf reports whether a check is certainly that of the bytecode to which its branch leads. A method that is
+// inlined and returns a boolean has a branch of its own, and the caller another one for the result. C2 makes one of
+// both (opto/split_if.cpp).
 func (w *Walker) surelyOf(e evidence, own []vmstructs.Scope) bool {
 	if e.reason != vmstructs.TrapBranch {
 		return true

@@ -69,13 +69,13 @@ func (w *Walker) leavesAt(m *codeMap, n int32) bool {
 	return false
 }
 
-// maxAllocation bounds the instructions from where an allocation asks for room to the branch to its slow path, and from
-// there to where the allocation is done.
+// maxAllocation bounds the instructions from where an allocation asks for room to the branch to its slow path, and
+// from there to where the allocation is done.
 const maxAllocation = 12
 
-// allocationAt returns the evidence of the allocation that an instruction is part of. C2 makes an object in the thread's
-// own buffer (opto/macro.cpp, expand_allocate_common): it loads where the buffer has room, compares with the buffer's
-// end, branches to the slow path, notes how much room is left, and prefetches memory for the next objects.
+// allocationAt returns the evidence of the allocation that an instruction is part of. C2 makes an object in the
+// thread's own buffer (opto/macro.cpp, expand_allocate_common): it loads where the buffer has room, compares with the
+// buffer's end, branches to the slow path, notes how much room is left, and prefetches memory for the next objects.
 func (w *Walker) allocationAt(b *vmstructs.Blob, m *codeMap, n int32) evidence {
 	if i := &m.list[n]; i.kindOf == arch.KindPrefetch || w.asksForRoom(i) {
 		if e := w.allocation(b, m, n, m.before); e.kind != noEvidence {
@@ -100,7 +100,8 @@ func (w *Walker) asksForRoom(i *instruction) bool {
 	return i.base == arch.BaseThread && i.disp != 0 && i.disp == w.vm.AllocationTop() && i.flow == arch.FlowNext
 }
 
-// allocation returns the evidence of the branch to the slow path of an allocation, ahead of an instruction or before it.
+// allocation returns the evidence of the branch to the slow path of an allocation, ahead of an instruction or before
+// it.
 func (w *Walker) allocation(b *vmstructs.Blob, m *codeMap, n int32, step func(int32) int32) evidence {
 	for range maxAllocation {
 		if n = step(n); n == notInCode {

@@ -182,7 +182,7 @@ func TestLeaf(t *testing.T) {
 				t.Logf("programs that rules were made with: %v", &tuned)
 				t.Logf("programs held back: %v", &held)
 				tuned.sum(&held)
-				tuned.judge(t, mode.level)
+				tuned.judge(t, mode.level, jdk)
 			})
 		}
 	})
@@ -290,10 +290,15 @@ func ownTime() time.Duration {
 	return time.Duration(now.Nano())
 }
 
-// judge fails the test if the rules are worse than they were, with room for the luck of a short run.
-func (s *leafScores) judge(t *testing.T, level uint8) {
+// judge fails the test if the rules are worse than they were, with room for the luck of a short run. C2's records of 8
+// and 11 are further from the truth: most of what disagrees there is in loops, and has the record of code that runs
+// once before (docs/decisions/0007-the-leaf.md).
+func (s *leafScores) judge(t *testing.T, level uint8, jdk jvmtest.JDK) {
 	t.Helper()
 	least, certain := 55, 95
+	if jdk.Version < 17 && level == 4 {
+		certain = 75
+	}
 	if level < 4 {
 		least = 75
 	}

@@ -10,9 +10,40 @@ type Inst struct {
 	HasTarget bool
 	// Disp is added to a register for the address of what the instruction accesses, 0 if it accesses no memory.
 	Disp int32
+	// Base is where that address begins.
+	Base Base
 	// Swaps: it compares a word of memory, and exchanges it if it is the same.
 	Swaps bool
+	Kind  Kind
+	// Byte: the memory that it accesses is one byte.
+	Byte bool
+	// Shift is by how many bits a word of 64 bits is shifted right, without its sign.
+	Shift uint8
+	// Arg is the constant that the instruction puts into the register of a call's first argument, 0 if it does not.
+	Arg int32
 }
+
+// Kind is what an instruction does, of what tells something about compiled code.
+type Kind uint8
+
+const (
+	KindOther   Kind = iota
+	KindCopy         // copies a register to another one or to the stack, or back
+	KindCompare      // compares, and does nothing else: the branch behind it asks for the result
+	KindPrefetch
+	KindLong  // puts a constant of 64 bits into a register
+	KindLeave // takes down a frame, or a part of it: it moves the stack pointer up
+)
+
+// Base says where the address of an access of memory begins.
+type Base uint8
+
+const (
+	BaseNone   Base = iota // it accesses no memory, or at an address of its own
+	BaseOther              // at a register
+	BaseStack              // at the stack pointer
+	BaseThread             // at the register in which HotSpot keeps the thread
+)
 
 // Flow says where code goes on behind an instruction.
 type Flow uint8

@@ -24,7 +24,7 @@ type codeMap struct {
 	calls  []recordedCall
 	// callsAt has one more than the place in calls of the first record of a site.
 	callsAt vmstructs.SiteTable
-	// looked is how many calls' targets were looked at: see isJavaCall.
+	// looked is how many calls' targets were looked at: see recordedCallee.
 	looked int
 	// alone: nothing is inlined into the code, if aloneKnown
 	alone, aloneKnown bool
@@ -41,7 +41,8 @@ type chunk struct {
 type instruction struct {
 	at     uint32
 	to     uint32 // where a branch or a jump leads, if jumps
-	disp   int32  // see arch.Inst
+	disp   int32  // see arch.Inst, as arg, swaps, kindOf and base
+	arg    int32
 	record uint32
 	len    uint8
 	flow   arch.Flow
@@ -49,10 +50,18 @@ type instruction struct {
 	// told: the evidence that the instruction is has been found out: kind, record and field (see evidence).
 	told, field bool
 	jumps       bool // it jumps to a place in its code that is known
-	swaps       bool // see arch.Inst
+	swaps       bool
+	kindOf      arch.Kind
+	reason      vmstructs.TrapReason
+	base        arch.Base
+	shift       uint8
+	byte        bool
 	begins      bool // it is the first of its chunk
 	ends        bool // it is the last of its chunk
 }
+
+// instructionSize is how many bytes an instruction takes.
+const instructionSize = 36
 
 // notInCode is the place of what is no instruction.
 const notInCode = -1
@@ -107,7 +116,7 @@ func (w *Walker) settle(b *vmstructs.Blob, m *codeMap) {
 
 // size is how much memory the lists take.
 func (m *codeMap) size() int {
-	n := len(m.code) + 12*cap(m.chunks) + 24*cap(m.list) + m.jumps.size() + pieceSize*cap(m.pieces)
+	n := len(m.code) + 12*cap(m.chunks) + instructionSize*cap(m.list) + m.jumps.size() + pieceSize*cap(m.pieces)
 	if m.tree != nil {
 		n += m.tree.Size() + m.callsAt.Size() + 16*cap(m.calls)
 	}
@@ -157,7 +166,8 @@ func (m *codeMap) decode(number int) {
 		if !m.cpu.Read(m.code, at, &in) {
 			in = arch.Inst{Len: m.cpu.MinInst, Flow: flowUnknown}
 		}
-		i := instruction{at: at, len: uint8(in.Len), disp: in.Disp, flow: in.Flow, swaps: in.Swaps, begins: at == c.begin}
+		i := instruction{at: at, len: uint8(in.Len), disp: in.Disp, arg: in.Arg, flow: in.Flow,
+			swaps: in.Swaps, kindOf: in.Kind, base: in.Base, shift: in.Shift, byte: in.Byte, begins: at == c.begin}
 		if in.HasTarget && in.Flow != arch.FlowCall {
 			i.to, i.jumps = in.Target, true
 			m.jumps.note(m, at, in.Target)

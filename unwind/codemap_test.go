@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"unsafe"
 
 	"goprof/arch"
 	"goprof/arch/amd64"
@@ -175,6 +176,13 @@ func TestManyJumps(t *testing.T) {
 	}
 }
 
+// TestInstructionSize: what is counted for an instruction is what one takes.
+func TestInstructionSize(t *testing.T) {
+	if n := unsafe.Sizeof(instruction{}); n != instructionSize {
+		t.Errorf("an instruction takes %d bytes", n)
+	}
+}
+
 // TestSettle: what a map has grown to counts at once, and maps that are too large are given up.
 func TestSettle(t *testing.T) {
 	w := &Walker{codeMaps: map[*vmstructs.Blob]*codeMap{}}
@@ -186,7 +194,7 @@ func TestSettle(t *testing.T) {
 		t.Errorf("a map that was given up counts %d", w.mapped)
 	}
 	for range 2 { // it counts once
-		if w.settle(b, m); w.mapped != 24*8000/perByte || w.codeMaps[b] != m {
+		if w.settle(b, m); w.mapped != instructionSize*8000/perByte || w.codeMaps[b] != m {
 			t.Errorf("a map of %d bytes counts %d", m.size(), w.mapped)
 		}
 	}

@@ -9,11 +9,12 @@ import (
 
 // evidence is an instruction. In one way or another, the compiler has told the methods at that instruction.
 type evidence struct {
-	kind  evidenceKind
-	far   int    // instructions from where the search began
-	scope uint64 // the pc whose record has the methods; 0: the owner's alone
-	field bool   // of an atNull: it accesses a field, and not the class
-	piece *piece // of an atPiece
+	kind   evidenceKind
+	far    int                  // instructions from where the search began
+	scope  uint64               // the pc whose record has the methods; 0: the owner's alone
+	field  bool                 // of an atNull: it accesses a field, and not the class
+	piece  *piece               // of an atPiece
+	reason vmstructs.TrapReason // of an atCheck
 }
 
 type evidenceKind uint8
@@ -22,7 +23,8 @@ const (
 	noEvidence evidenceKind = iota
 	atCall                  // a call that has a record
 	atPoll
-	atTrap   // a branch to a call that has one, laid out elsewhere: a check that fails, or work that is seldom done
+	atTrap   // a branch to a call that has one, laid out elsewhere: work that is seldom done
+	atCheck  // a branch to the uncommon trap, or to the VM's own code: a check of the bytecode that has the record
 	atNull   // an access that faults on a null reference, and goes on at such a call
 	atReturn // of the method that owns the code
 	atPiece  // code that C2 makes in one piece for an intrinsic method
@@ -45,12 +47,12 @@ func (w *Walker) evidenceAt(b *vmstructs.Blob, m *codeMap, n int32) evidence {
 	if !i.told {
 		e := w.findEvidence(b, m, n)
 		i = &m.list[n] // the list may have grown
-		i.told, i.kind, i.field = true, e.kind, e.field
+		i.told, i.kind, i.field, i.reason = true, e.kind, e.field, e.reason
 		if e.scope != 0 {
 			i.record = uint32(e.scope - b.Begin)
 		}
 	}
-	e := evidence{kind: i.kind, field: i.field}
+	e := evidence{kind: i.kind, field: i.field, reason: i.reason}
 	if i.record != 0 {
 		e.scope = b.Begin + uint64(i.record)
 	}
@@ -73,39 +75,49 @@ func (w *Walker) findEvidence(b *vmstructs.Blob, m *codeMap, n int32) evidence {
 	case i.flow == arch.FlowReturn:
 		return evidence{kind: atReturn}
 	case i.flow == arch.FlowBranch && i.jumps:
-		if to, ok := w.detour(b, m, m.target(n)); ok {
-			return evidence{kind: atTrap, scope: to}
+		if to, request := w.detour(b, m, m.target(n)); to != 0 {
+			kind, reason := w.branchKind(b, m, to, request)
+			return evidence{kind: kind, scope: to, reason: reason}
 		}
+		return evidence{}
+	}
+	if e := w.comparison(b, m, n); e.kind != noEvidence {
+		return e
 	}
 	if to, ok := w.vm.OnNull(b, i.at); ok {
-		if to, ok := w.detour(b, m, m.place(to)); ok {
+		if to, _ := w.detour(b, m, m.place(to)); to != 0 {
 			return evidence{kind: atNull, scope: to, field: i.disp > maxHeader}
 		}
 	}
 	return evidence{}
 }
 
-// detour follows code that does one thing alone, and returns the record of the call to which it leads.
-func (w *Walker) detour(b *vmstructs.Blob, m *codeMap, n int32) (uint64, bool) {
+// detour follows code that does one thing alone, and returns the record of the call to which it leads, 0 if there is
+// none. request is the last constant that is put into the register of the call's first argument on the way.
+func (w *Walker) detour(b *vmstructs.Blob, m *codeMap, n int32) (record uint64, request int32) {
 	for range maxDetour {
 		if n < 0 || int(n) >= len(m.list) {
-			return 0, false
+			return 0, 0
 		}
-		switch m.list[n].flow {
+		i := &m.list[n]
+		if i.arg != 0 {
+			request = i.arg
+		}
+		switch i.flow {
 		case arch.FlowCall:
 			if pc := b.Begin + uint64(m.end(n)); b.HasPcDesc(pc) {
-				return pc, true
+				return pc, request
 			}
 			n = m.next(n)
 		case arch.FlowJump:
 			n = m.target(n)
 		case arch.FlowBranch, arch.FlowReturn, arch.FlowEnds, flowUnknown:
-			return 0, false
+			return 0, 0
 		default:
 			n = m.next(n)
 		}
 	}
-	return 0, false
+	return 0, 0
 }
 
 // ahead finds the evidence to which the code comes next from an instruction on. Compilers put what they expect right

@@ -58,7 +58,7 @@ func (r *router) inlinedAt(s vmstructs.Site) uint64 {
 	}
 	for next != 0 && method == 0 {
 		call := r.code.calls[next-1]
-		if next = uint64(call.next); r.w.isJavaCall(r.blob, r.code, call.pc) {
+		if next = uint64(call.next); r.w.recordedCallee(r.blob, r.code, call.pc) == callsJava {
 			method = isCalled
 		}
 	}
@@ -72,34 +72,49 @@ const (
 	maxTargets = 1 << 13
 )
 
-// isJavaCall reports whether a record is that of a call which its bytecode makes. A call of the VM is none: that of an
-// uncommon trap, from which the interpreter goes on, or of a slow path. Behind maxLooked all are taken for such: what
-// is called is not inlined, so no method is made up.
-func (w *Walker) isJavaCall(b *vmstructs.Blob, m *codeMap, pc uint64) bool {
+// recordedCallee tells what the call of a record calls. Only a call of Java is one which its bytecode makes: behind the
+// uncommon trap the interpreter goes on, and other calls of the VM are slow paths. Behind maxLooked all are taken for
+// calls of Java: what is called is not inlined, so no method is made up.
+func (w *Walker) recordedCallee(b *vmstructs.Blob, m *codeMap, pc uint64) calledCode {
 	end, n := pc-b.Begin, uint64(w.cpu.MaxCall)
 	if end > uint64(len(m.code)) || end < n {
-		return false
+		return callsVM
 	}
 	to, ok := w.cpu.CallTarget(m.code[end-n:end], pc)
 	if !ok {
-		return false
+		return callsVM
 	}
-	java, ok := w.targets[to]
+	called, ok := w.targets[to]
 	if ok {
-		return java
+		return called
 	}
 	if m.looked++; m.looked > maxLooked {
-		return true
+		return callsJava
 	}
 	kind, name, err := w.vm.KindAt(to)
-	java = err == nil && (resolvesCall(kind, name) ||
-		kind != vmstructs.UncommonTrap && kind != vmstructs.RuntimeStub)
+	switch {
+	case err != nil || kind == vmstructs.RuntimeStub && !resolvesCall(kind, name):
+		called = callsVM
+	case kind == vmstructs.UncommonTrap:
+		called = callsTrap
+	default:
+		called = callsJava
+	}
 	if len(w.targets) >= maxTargets {
 		clear(w.targets)
 	}
-	w.targets[to] = java
-	return java
+	w.targets[to] = called
+	return called
 }
+
+// calledCode is what a call calls.
+type calledCode uint8
+
+const (
+	callsJava calledCode = iota // or what is taken for Java code
+	callsVM
+	callsTrap // the uncommon trap, behind which the interpreter goes on
+)
 
 // resolvesCall reports whether a stub stands for a Java method that a call has not found yet, or no more
 // (runtime/sharedRuntime.cpp: generate_stubs).

@@ -48,7 +48,7 @@ func (w *Walker) calledName() string {
 func (w *Walker) MayHaveCalled(s vmstructs.Scope, name string) bool {
 	code := w.bytecodes(s.Method)
 	i := vmstructs.BytecodeAt(code, s.BCI)
-	return i >= 0 && bytecodesOf(name)(&code[i], w.intrinsicAt(s.Method, &code[i]))
+	return i >= 0 && bytecodesOf(name)(s.Method, &code[i], w.intrinsicAt(s.Method, &code[i]))
 }
 
 // intrinsicAt is the intrinsic method that an invoke calls, nil if it is none.
@@ -61,12 +61,18 @@ func (w *Walker) intrinsicAt(m *vmstructs.Method, b *vmstructs.Bytecode) *vmstru
 	return nil
 }
 
-// callsBytecode tells whether compilers let HotSpot's own code do a bytecode. intrinsic is the method that an invoke
-// calls, if that method is an intrinsic one.
-type callsBytecode func(b *vmstructs.Bytecode, intrinsic *vmstructs.Method) bool
+// callsBytecode tells whether compilers let HotSpot's own code do a bytecode of a method. intrinsic is the method that
+// an invoke calls, if that method is an intrinsic one.
+type callsBytecode func(in *vmstructs.Method, b *vmstructs.Bytecode, intrinsic *vmstructs.Method) bool
 
 // bytecodesOf tells by the name of code for which bytecodes it is called.
 func bytecodesOf(name string) callsBytecode {
+	switch name {
+	case swap:
+		return swaps
+	case storeBarrier:
+		return marksCard
+	}
 	name = letters(name)
 	has := func(parts ...string) bool {
 		for _, p := range parts {
@@ -78,29 +84,33 @@ func bytecodesOf(name string) callsBytecode {
 	}
 	switch {
 	case has("stringcompare"):
-		return func(_ *vmstructs.Bytecode, m *vmstructs.Method) bool {
+		return func(_ *vmstructs.Method, _ *vmstructs.Bytecode, m *vmstructs.Method) bool {
 			return m != nil && strings.HasPrefix(m.Name, "compareTo")
 		}
 	case has("subtypecheck"):
-		return func(b *vmstructs.Bytecode, _ *vmstructs.Method) bool {
+		return func(_ *vmstructs.Method, b *vmstructs.Bytecode, _ *vmstructs.Method) bool {
 			return b.Op == vmstructs.OpCheckcast || b.Op == vmstructs.OpInstanceof || b.Op == vmstructs.OpAastore
 		}
 	case has("loadbarrier", "loadref"): // of ZGC and Shenandoah
-		return func(b *vmstructs.Bytecode, _ *vmstructs.Method) bool {
+		return func(_ *vmstructs.Method, b *vmstructs.Bytecode, _ *vmstructs.Method) bool {
 			return b.Op == vmstructs.OpGetfield || b.Op == vmstructs.OpGetstatic || b.Op == vmstructs.OpAaload
 		}
 	case has("barrier", "writeref", "prewrite", "postwrite"):
-		return func(b *vmstructs.Bytecode, _ *vmstructs.Method) bool {
+		return func(_ *vmstructs.Method, b *vmstructs.Bytecode, _ *vmstructs.Method) bool {
 			return b.Op == vmstructs.OpPutfield || b.Op == vmstructs.OpPutstatic || b.Op == vmstructs.OpAastore
 		}
 	case has("drem", "frem"):
-		return func(b *vmstructs.Bytecode, _ *vmstructs.Method) bool {
+		return func(_ *vmstructs.Method, b *vmstructs.Bytecode, _ *vmstructs.Method) bool {
 			return b.Op == vmstructs.OpFrem || b.Op == vmstructs.OpDrem
 		}
 	case has("arraycopy"):
-		return func(_ *vmstructs.Bytecode, m *vmstructs.Method) bool { return m != nil && copiesArrays[m.Name] }
+		return func(_ *vmstructs.Method, _ *vmstructs.Bytecode, m *vmstructs.Method) bool {
+			return m != nil && copiesArrays[m.Name]
+		}
 	}
-	return func(_ *vmstructs.Bytecode, m *vmstructs.Method) bool { return m != nil && alike(name, letters(m.Name)) }
+	return func(_ *vmstructs.Method, _ *vmstructs.Bytecode, m *vmstructs.Method) bool {
+		return m != nil && alike(name, letters(m.Name))
+	}
 }
 
 // copiesArrays are the intrinsic methods that a stub for copies may stand for (opto/library_call.cpp).
@@ -159,7 +169,7 @@ func (r *router) note(chain []vmstructs.Scope, b *vmstructs.Bytecode, work int) 
 	if r.calls == nil || len(r.found) >= maxLegs {
 		return
 	}
-	if !r.calls(b, r.w.intrinsicAt(chain[0].Method, b)) {
+	if !r.calls(chain[0].Method, b, r.w.intrinsicAt(chain[0].Method, b)) {
 		return
 	}
 	for _, l := range r.legs {
@@ -214,4 +224,14 @@ func (r *router) noteCalls(chain []vmstructs.Scope, behind int32) {
 			r.noteCalls(enter(chain, b, callee), -1)
 		}
 	}
+}
+
+// swap is the name of the instruction that exchanges a word of memory if it is what it was.
+const swap = "swap"
+
+// swaps reports whether compilers do a bytecode with that instruction: some atomic operations, and what takes a monitor
+// or gives it back.
+func swaps(in *vmstructs.Method, b *vmstructs.Bytecode, intrinsic *vmstructs.Method) bool {
+	return b.Op == vmstructs.OpMonitorexit || b.Op == vmstructs.OpMonitorenter || b.Returns() && in.Synchronized ||
+		intrinsic != nil && strings.Contains(letters(intrinsic.Name), "compareand")
 }

@@ -40,7 +40,7 @@ func TestBytecodesOf(t *testing.T) {
 		if r.method != "" {
 			intrinsic = &vmstructs.Method{Name: r.method}
 		}
-		if got := bytecodesOf(r.stub)(&vmstructs.Bytecode{Op: r.op}, intrinsic); got != r.want {
+		if got := bytecodesOf(r.stub)(nil, &vmstructs.Bytecode{Op: r.op}, intrinsic); got != r.want {
 			t.Errorf("%s, bytecode %#x %s: %v", r.stub, r.op, r.method, got)
 		}
 	}

@@ -70,7 +70,7 @@ func (w *Walker) inferAt(b *vmstructs.Blob, m *codeMap, next, last int32, calls 
 	}
 	to, from := w.told(b, ahead), w.told(b, behind)
 	if to != nil && ahead.far == 0 && next == last {
-		return to, certainty(b, ahead.kind)
+		return to, w.certainty(b, m, ahead, to)
 	}
 	if to == nil && from == nil {
 		return b.OwnScope(), profile.Guessed
@@ -115,9 +115,12 @@ func known(told, place []vmstructs.Scope) []vmstructs.Scope {
 
 // certainty is how sure the methods are at an instruction that tells them itself. C2 moves instructions, and makes one
 // instruction of several; C1 does neither.
-func certainty(b *vmstructs.Blob, kind evidenceKind) profile.Certainty {
-	if b.Level == levelC2 && kind != atCall && kind != atPoll {
-		return profile.Likely
+func (w *Walker) certainty(b *vmstructs.Blob, m *codeMap, e evidence, told []vmstructs.Scope) profile.Certainty {
+	if b.Level == levelC2 && e.kind != atCall && e.kind != atPoll && !(e.kind == atCheck && w.surelyOf(e, told)) {
+		r := router{w: w, level: b.Level, blob: b, code: m}
+		if !r.alone() {
+			return profile.Likely
+		}
 	}
 	return profile.Certain
 }

@@ -91,7 +91,47 @@ func (w *Walker) inPieceAt(b *vmstructs.Blob, m *codeMap, n int32) ([]vmstructs.
 	if p := m.pieceAt(n); p != nil {
 		return w.askPiece(b, m, p), p.sure
 	}
-	return w.lockAt(b, m, n), profile.Certain
+	if s := w.lockAt(b, m, n); s != nil {
+		return s, profile.Certain
+	}
+	if s, sure, _ := w.byRoute(b, m, n); s != nil {
+		return s, sure
+	}
+	switch e := w.partAt(b, m, n); e.kind {
+	case atReturn:
+		return b.OwnScope(), profile.Certain
+	case atCheck, atPoll:
+		if s := w.told(b, e); s != nil {
+			return s, w.certainty(b, m, e, s)
+		}
+	}
+	return nil, profile.Guessed
+}
+
+// byRoute returns the methods at an instruction of which it is known for which bytecodes compilers make such code: a
+// bytecode of that kind on the route. name says for which. nil: the instruction tells nothing, or there is no such
+// bytecode.
+func (w *Walker) byRoute(b *vmstructs.Blob, m *codeMap, n int32) (s []vmstructs.Scope, sure profile.Certainty,
+	name string) {
+	if b.Level != levelC2 || n < 0 || int(n) >= len(m.list) {
+		return nil, profile.Guessed, ""
+	}
+	at := n
+	switch before := m.before(n); {
+	case m.list[n].swaps:
+		name = swap
+	case before != notInCode && m.list[before].swaps: // where a thread is often stopped
+		name, at = swap, before
+	case m.inBarrier(n):
+		name = storeBarrier
+	default:
+		return nil, profile.Guessed, ""
+	}
+	s, sure = w.inferAt(b, m, at, at, bytecodesOf(name))
+	if sure == profile.Guessed {
+		return nil, profile.Guessed, name
+	}
+	return s, sure, name
 }
 
 // maxLock bounds the instructions between the exchange of a fast lock and the branch to the slow one.
@@ -114,7 +154,7 @@ func (w *Walker) lockAt(b *vmstructs.Blob, m *codeMap, n int32) []vmstructs.Scop
 			return nil
 		}
 		i := m.list[n]
-		if e := w.evidenceAt(b, m, n); e.kind == atTrap {
+		if e := w.evidenceAt(b, m, n); e.kind == atTrap || e.kind == atCheck {
 			if s := w.told(b, e); s != nil && w.locks(s[0]) {
 				return s
 			}
@@ -145,12 +185,45 @@ func (w *Walker) locks(s vmstructs.Scope) bool {
 }
 
 // MayBeOfPiece reports whether the piece of code at pc, if there is one, can have been made for what a record tells.
-func (w *Walker) MayBeOfPiece(b *vmstructs.Blob, pc uint64, s vmstructs.Scope) (piece, may bool) {
+func (w *Walker) MayBeOfPiece(b *vmstructs.Blob, pc uint64, truth vmstructs.Scope) (piece, may bool) {
+	w.vm.BeginQuestion()
+	defer w.vm.EndQuestion()
 	m := w.mapCode(b)
 	defer w.settle(b, m)
 	n := m.place(uint32(pc - b.Begin))
 	if p := m.pieceAt(n); p != nil {
-		return true, w.MayHaveCalled(s, p.name)
+		return true, w.MayHaveCalled(truth, p.name)
 	}
-	return w.lockAt(b, m, n) != nil, w.locks(s)
+	if w.lockAt(b, m, n) != nil {
+		return true, w.locks(truth)
+	}
+	if s, sure, name := w.byRoute(b, m, n); s != nil && sure == profile.Certain {
+		return true, w.MayHaveCalled(truth, name)
+	}
+	switch e := w.partAt(b, m, n); e.kind {
+	case atReturn:
+		return true, w.leaves(truth)
+	case atCheck:
+		return true, w.mayBeCheck(truth, w.told(b, e), e.reason)
+	}
+	return false, false
+}
+
+// mayBeCheck is mayCheck for two places.
+func (w *Walker) mayBeCheck(s vmstructs.Scope, own []vmstructs.Scope, reason vmstructs.TrapReason) bool {
+	code := w.bytecodes(s.Method)
+	i := vmstructs.BytecodeAt(code, s.BCI)
+	if i < 0 || own == nil {
+		return false
+	}
+	owns := w.bytecodes(own[0].Method)
+	k := vmstructs.BytecodeAt(owns, own[0].BCI)
+	return k >= 0 && mayCheck(&code[i], &owns[k], reason)
+}
+
+// leaves reports whether a method is left at a place.
+func (w *Walker) leaves(s vmstructs.Scope) bool {
+	code := w.bytecodes(s.Method)
+	i := vmstructs.BytecodeAt(code, s.BCI)
+	return s.BCI < 0 || i >= 0 && code[i].Returns()
 }

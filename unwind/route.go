@@ -194,7 +194,12 @@ func (r *router) shortest(m *vmstructs.Method, p vmstructs.Place, first int, beh
 	cost[first] = 0
 	best, last := far, -1
 	round, roundLast := far, -1 // back to the first
-	for pass := range 2 {       // the second for ways that go back
+	// The second pass is for ways that go back, and for one that goes once around to where it began.
+	back := behind && to != toReturn && code[first].BCI == max(to, 0)
+	for pass := range 2 {
+		if pass > 0 && !back {
+			break
+		}
 		for i := range code {
 			b := &code[i]
 			c := cost[i]
@@ -229,6 +234,7 @@ func (r *router) shortest(m *vmstructs.Method, p vmstructs.Place, first int, beh
 					}
 				case c < cost[n]:
 					cost[n], before[n] = c, int32(i)
+					back = back || n <= i
 				}
 			}
 		}

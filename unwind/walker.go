@@ -46,8 +46,8 @@ type Walker struct {
 	sites        map[uint64]*compiledSite
 	siteFrames   int // of all of them
 	codeMaps     map[*vmstructs.Blob]*codeMap
-	mapped       int             // bytes of code in them
-	targets      map[uint64]bool // of calls: see isJavaCall
+	mapped       int                   // bytes of code in them
+	targets      map[uint64]calledCode // of calls: see recordedCallee
 	bytecode     map[*vmstructs.Method][]vmstructs.Bytecode
 	bytecodeSize int // of all of them
 	callees      map[invokeSite]vmstructs.Invocation
@@ -168,7 +168,7 @@ func (w *Walker) Forget() {
 	w.methods = make(map[*vmstructs.Method]*profile.Func)
 	w.sites, w.siteFrames = make(map[uint64]*compiledSite), 0
 	w.codeMaps, w.mapped = make(map[*vmstructs.Blob]*codeMap), 0
-	w.targets = make(map[uint64]bool)
+	w.targets = make(map[uint64]calledCode)
 	w.bytecode, w.bytecodeSize = make(map[*vmstructs.Method][]vmstructs.Bytecode), 0
 	w.callees = make(map[invokeSite]vmstructs.Invocation)
 	w.exits = make(map[uint64]exitResult)

@@ -106,3 +106,11 @@ func (a *Allocations) read(threads []Thread, into *[threadBatch][allocatedBytes]
 	}
 	return ok
 }
+
+// AllocationTop is where a thread keeps how far its buffer is filled, 0 if that is not known.
+func (vm *VM) AllocationTop() int32 {
+	if top := vm.l.health.tlabTop; top.ok() {
+		return int32(top)
+	}
+	return 0
+}

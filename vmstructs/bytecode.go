@@ -25,6 +25,16 @@ func (b *Bytecode) Ends() bool {
 // Returns reports whether a bytecode leaves its method as it should.
 func (b *Bytecode) Returns() bool { return b.Op >= OpIreturn && b.Op <= OpReturn }
 
+// Branches reports whether a bytecode goes on at one of several places.
+func (b *Bytecode) Branches() bool {
+	return b.Target >= 0 && !b.Ends() || b.Op == opTableswitch || b.Op == opLookup
+}
+
+// Allocates reports whether a bytecode makes an object or an array.
+func (b *Bytecode) Allocates() bool {
+	return b.Op >= OpNew && b.Op <= OpAnewarray || b.Op == opMultianewarray
+}
+
 // Bytecodes that goprof distinguishes; of families the first and the last.
 const (
 	OpIaload      = 0x2e
@@ -34,6 +44,8 @@ const (
 	OpAastore     = 0x53
 	OpSastore     = 0x56
 	OpIadd        = 0x60
+	OpIdiv        = 0x6c
+	OpLrem        = 0x71
 	OpFrem        = 0x72
 	OpDrem        = 0x73
 	OpI2l         = 0x85 // the first that converts
@@ -55,20 +67,21 @@ const (
 
 	OpInvokeSpecial, OpInvokeStatic, OpInvokeInterface = 0xb7, 0xb8, 0xb9
 
-	OpNew          = 0xbb
-	OpAnewarray    = 0xbd
-	OpArraylength  = 0xbe
-	OpAthrow       = 0xbf
-	OpCheckcast    = 0xc0
-	OpInstanceof   = 0xc1
-	OpMonitorenter = 0xc2
-	OpMonitorexit  = 0xc3
-	opWide         = 0xc4
-	opIfnull       = 0xc6
-	opIfnonnull    = 0xc7
-	opGotoW        = 0xc8
-	opBreakpoint   = 0xca
-	opFirstOfVM    = 0xcb
+	OpNew            = 0xbb
+	OpAnewarray      = 0xbd
+	OpArraylength    = 0xbe
+	OpAthrow         = 0xbf
+	OpCheckcast      = 0xc0
+	OpInstanceof     = 0xc1
+	OpMonitorenter   = 0xc2
+	OpMonitorexit    = 0xc3
+	opWide           = 0xc4
+	opMultianewarray = 0xc5
+	opIfnull         = 0xc6
+	opIfnonnull      = 0xc7
+	opGotoW          = 0xc8
+	opBreakpoint     = 0xca
+	opFirstOfVM      = 0xcb
 )
 
 // maxBytecodes bounds a method: class files allow 65,535 bytes.

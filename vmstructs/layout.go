@@ -51,6 +51,7 @@ type layout struct {
 	locks  lockLayout
 	health healthLayout
 	invoke invokeLayout
+	trap   trapLayout
 
 	perfStart, perfCapacity uint64 // PerfMemory
 	oopMaps                 oopMapLayout
@@ -268,6 +269,7 @@ func resolve(t *tables) (*layout, *resolver) {
 		locks:  r.locks(),
 		health: r.health(),
 		invoke: r.invoke(),
+		trap:   r.trap(),
 
 		perfStart:    r.static("", "PerfMemory._start"),
 		perfCapacity: r.static("", "PerfMemory._capacity"),

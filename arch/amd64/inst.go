@@ -10,7 +10,18 @@ func (code) Read(code []byte, at uint32, out *arch.Inst) bool {
 	}
 	*out = arch.Inst{Len: uint32(in.Len)}
 	if in.Mem && in.Base >= 0 {
-		out.Disp = in.Disp
+		out.Disp, out.Base = in.Disp, baseOf(in.Base)
+	}
+	out.Kind = in.kind(out.Base)
+	if in.Map == 0 && !in.Vec && in.Op&^7 == 0xb8 && dwarf[in.RM&15] == rsi && !in.W { // mov esi, imm32
+		out.Arg = int32(in.Imm)
+	}
+	if in.Map == 0 && !in.Vec {
+		out.Byte = in.Mem && in.Op&1 == 0 && (in.Op < 0x40 && in.Op&7 < 4 || in.Op == 0x80 || in.Op == 0x84 ||
+			in.Op == 0x88 || in.Op == 0xc6 || in.Op == 0xf6)
+		if in.Op == 0xc1 && in.OpX == 5 && in.W && !in.Mem { // shr
+			out.Shift = uint8(in.Imm)
+		}
 	}
 	if in.Vec || in.Map > 1 {
 		return true
@@ -48,4 +59,50 @@ func (code) Read(code []byte, at uint32, out *arch.Inst) bool {
 	out.HasTarget = target >= 0 && target < int64(len(code))
 	out.Target = uint32(target)
 	return true
+}
+
+// baseOf: HotSpot keeps the thread in r15 (x86.ad, r15_thread).
+func baseOf(base int8) arch.Base {
+	switch dwarf[base&15] {
+	case rsp:
+		return arch.BaseStack
+	case r15:
+		return arch.BaseThread
+	}
+	return arch.BaseOther
+}
+
+func (in *inst) kind(base arch.Base) arch.Kind {
+	op := in.Op
+	if in.Map > 1 {
+		return arch.KindOther
+	}
+	if in.Map == 1 || in.Vec {
+		switch op {
+		case 0x10, 0x11, 0x28, 0x29, 0x6f, 0x7e, 0x7f, 0xd6: // moves of xmm registers
+			if !in.Mem || base == arch.BaseStack && !in.Idx {
+				return arch.KindCopy
+			}
+		case 0x2e, 0x2f: // ucomis, comis
+			return arch.KindCompare
+		case 0x0d, 0x18: // prefetchw, prefetch
+			return arch.KindPrefetch
+		}
+		return arch.KindOther
+	}
+	switch {
+	case op&^7 == 0x58, // pop, add to rsp
+		(op == 0x81 || op == 0x83) && in.OpX == 0 && !in.Mem && dwarf[in.RM&15] == rsp:
+		return arch.KindLeave
+	case op&^7 == 0xb8 && in.W: // movabs
+		return arch.KindLong
+	case op == 0x89 || op == 0x8b: // mov
+		if !in.Mem || base == arch.BaseStack && !in.Idx {
+			return arch.KindCopy
+		}
+	case op >= 0x38 && op <= 0x3d, op == 0x84, op == 0x85, op == 0xa8, op == 0xa9, // cmp, test
+		op >= 0x80 && op <= 0x83 && in.OpX == 7, (op == 0xf6 || op == 0xf7) && in.OpX < 2:
+		return arch.KindCompare
+	}
+	return arch.KindOther
 }

@@ -12,7 +12,7 @@ func TestRead(t *testing.T) {
 		name, code string
 		want       arch.Inst
 	}{
-		{"nothing special", "^4889d8", arch.Inst{Len: 3}},
+		{"nothing special", "^4801d8", arch.Inst{Len: 3}},
 		{"a branch back", "90 90 ^7cfc", arch.Inst{Len: 2, Flow: arch.FlowBranch, HasTarget: true}},
 		{"a branch out of the code", "^0f8400010000", arch.Inst{Len: 6, Flow: arch.FlowBranch, Target: 0x106}},
 		{"a jump", "^eb01 90 90", arch.Inst{Len: 2, Flow: arch.FlowJump, Target: 3, HasTarget: true}},
@@ -21,8 +21,32 @@ func TestRead(t *testing.T) {
 		{"a call through a register", "^ffd0", arch.Inst{Len: 2, Flow: arch.FlowCall}},
 		{"a return", "^c3", arch.Inst{Len: 1, Flow: arch.FlowReturn}},
 		{"a trap", "^0f0b", arch.Inst{Len: 2, Flow: arch.FlowEnds}},
-		{"a fast lock's exchange", "90 ^f0490fb118", arch.Inst{Len: 5, Swaps: true}},
-		{"an exchange without a comparison", "^f0490fc118", arch.Inst{Len: 5}},
+		{"a fast lock's exchange", "90 ^f0490fb118", arch.Inst{Len: 5, Base: arch.BaseOther, Swaps: true}},
+		{"a copy", "^4889d8", arch.Inst{Len: 3, Kind: arch.KindCopy}},
+		{"a load from the stack", "^4c8b442418", arch.Inst{Len: 5, Kind: arch.KindCopy, Base: arch.BaseStack, Disp: 24}},
+		{"a load of a class", "^448b5808", arch.Inst{Len: 4, Base: arch.BaseOther, Disp: 8}},
+		{"a vector to the stack", "^c5fa7f442408", arch.Inst{Len: 6, Kind: arch.KindCopy, Base: arch.BaseStack, Disp: 8}},
+		{"a comparison", "^4439d9", arch.Inst{Len: 3, Kind: arch.KindCompare}},
+		{"a comparison with a constant", "^81ff10ec0000", arch.Inst{Len: 6, Kind: arch.KindCompare}},
+		{"a subtraction", "^83e801", arch.Inst{Len: 3}},
+		{"a test", "^4585d2", arch.Inst{Len: 3, Kind: arch.KindCompare}},
+		{"a test of bits", "^f7c002000000", arch.Inst{Len: 6, Kind: arch.KindCompare}},
+		{"a negation", "^f7d8", arch.Inst{Len: 2}},
+		{"a comparison of doubles", "^c5f92ec1", arch.Inst{Len: 4, Kind: arch.KindCompare}},
+		{"a byte of the thread", "^41807f3800", arch.Inst{Len: 5, Kind: arch.KindCompare, Base: arch.BaseThread, Disp: 0x38,
+			Byte: true}},
+		{"a card", "^803f04", arch.Inst{Len: 3, Kind: arch.KindCompare, Base: arch.BaseOther, Byte: true}},
+		{"a card's number", "^49c1e809", arch.Inst{Len: 4, Shift: 9}},
+		{"a shift of 32 bits", "^41c1e809", arch.Inst{Len: 4}},
+		{"a shift with the sign", "^49c1f809", arch.Inst{Len: 4}},
+		{"the table of cards", "^48bf00a0b62aa57f0000", arch.Inst{Len: 10, Kind: arch.KindLong}},
+		{"a trap's request", "^beccffffff", arch.Inst{Len: 5, Arg: -52}},
+		{"a constant for another register", "^bfccffffff", arch.Inst{Len: 5}},
+		{"a prefetch", "^410f0d8a00010000", arch.Inst{Len: 8, Kind: arch.KindPrefetch, Base: arch.BaseOther, Disp: 256}},
+		{"the frame is taken down", "^4883c430", arch.Inst{Len: 4, Kind: arch.KindLeave}},
+		{"the frame's register", "^5d", arch.Inst{Len: 1, Kind: arch.KindLeave}},
+		{"another sum", "^4883c030", arch.Inst{Len: 4}},
+		{"an exchange without a comparison", "^f0490fc118", arch.Inst{Len: 5, Base: arch.BaseOther}},
 	} {
 		code, pc := assemble(t, r.code)
 		var in arch.Inst

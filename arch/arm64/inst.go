@@ -1,6 +1,10 @@
 package arm64
 
-import "goprof/arch"
+import (
+	"encoding/binary"
+
+	"goprof/arch"
+)
 
 // Read is described at arch.Code.
 func (code) Read(code []byte, at uint32, out *arch.Inst) bool {
@@ -8,7 +12,14 @@ func (code) Read(code []byte, at uint32, out *arch.Inst) bool {
 	if uint64(at)+4 > uint64(len(code)) || uint64(len(code)) >= 1<<31 || !decode(code[at:], &in) {
 		return false
 	}
-	*out = arch.Inst{Len: 4}
+	w := binary.LittleEndian.Uint32(code[at:])
+	*out = arch.Inst{Len: 4, Kind: in.kind(w)}
+	if (in.Op == opLoad || in.Op == opStore) && in.Index != indexNoAddr {
+		out.Base, out.Disp = baseOf(in.Rn), int32(in.Imm)
+	}
+	if in.Op == opConst && in.Rd == 1 {
+		out.Arg = int32(in.Imm)
+	}
 	switch in.Op {
 	case opCond:
 		out.Flow = arch.FlowBranch
@@ -29,4 +40,42 @@ func (code) Read(code []byte, at uint32, out *arch.Inst) bool {
 		out.Target = uint32(target)
 	}
 	return true
+}
+
+// baseOf: HotSpot keeps the thread in x28 (aarch64.ad, rthread).
+func baseOf(r uint8) arch.Base {
+	switch r {
+	case regSP:
+		return arch.BaseStack
+	case x28:
+		return arch.BaseThread
+	}
+	return arch.BaseOther
+}
+
+func (in *inst) kind(w uint32) arch.Kind {
+	switch {
+	case compares(w):
+		return arch.KindCompare
+	case w&0xffc00000 == 0xf9800000: // prfm
+		return arch.KindPrefetch
+	case in.Op == opAdd && in.Rd == regSP && in.Rn == regSP && in.Imm > 0, // add to sp
+		in.Op == opLoad && in.Pair && in.Rd == x29 && in.Rn == regSP: // ldp x29, x30
+		return arch.KindLeave
+	case in.Op == opMov, (in.Op == opLoad || in.Op == opStore) && in.Rn == regSP && in.Index == indexOffset:
+		return arch.KindCopy
+	}
+	return arch.KindOther
+}
+
+// compares reports whether an instruction sets the flags and writes nothing else: cmp, cmn, tst, fcmp.
+func compares(w uint32) bool {
+	toZero := w&31 == 31
+	switch w >> 24 & 31 {
+	case 0x0b, 0x11: // add, sub, with a register or a constant
+		return toZero && w>>29&1 == 1
+	case 0x0a, 0x12: // logical, with a register or a constant
+		return toZero && w>>29&3 == 3 && (w>>24&31 == 0x0a || w>>23&1 == 0)
+	}
+	return w&0xff20fc07 == 0x1e202000
 }

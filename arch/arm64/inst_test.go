@@ -12,7 +12,7 @@ func TestRead(t *testing.T) {
 		name, code string
 		want       arch.Inst
 	}{
-		{"nothing special", "^aa0103e0", arch.Inst{Len: 4}},
+		{"nothing special", "^f1000421", arch.Inst{Len: 4}},
 		{"a branch back", "d503201f d503201f ^54ffffcb", arch.Inst{Len: 4, Flow: arch.FlowBranch, HasTarget: true}},
 		{"a branch out of the code", "^b4000800", arch.Inst{Len: 4, Flow: arch.FlowBranch, Target: 0x100}},
 		{"a jump", "^14000002 d503201f d503201f", arch.Inst{Len: 4, Flow: arch.FlowJump, Target: 8, HasTarget: true}},
@@ -21,6 +21,21 @@ func TestRead(t *testing.T) {
 		{"a call through a register", "^d63f0100", arch.Inst{Len: 4, Flow: arch.FlowCall}},
 		{"a return", "^d65f03c0", arch.Inst{Len: 4, Flow: arch.FlowReturn}},
 		{"a trap", "^d4200000", arch.Inst{Len: 4, Flow: arch.FlowEnds}},
+		{"a comparison of registers", "^eb02003f", arch.Inst{Len: 4, Kind: arch.KindCompare}},
+		{"a comparison with a constant", "^7100143f", arch.Inst{Len: 4, Kind: arch.KindCompare}},
+		{"a test of bits", "^f27d003f", arch.Inst{Len: 4, Kind: arch.KindCompare}},
+		{"a test of a register's bits", "^6a02003f", arch.Inst{Len: 4, Kind: arch.KindCompare}},
+		{"a comparison of doubles", "^1e612000", arch.Inst{Len: 4, Kind: arch.KindCompare}},
+		{"bits that are kept", "^927d0021", arch.Inst{Len: 4}},
+		{"a copy", "^aa0203e1", arch.Inst{Len: 4, Kind: arch.KindCopy}},
+		{"a load from the stack", "^f9400be1", arch.Inst{Len: 4, Kind: arch.KindCopy, Base: arch.BaseStack, Disp: 16}},
+		{"a double to the stack", "^fd0007e0", arch.Inst{Len: 4, Kind: arch.KindCopy, Base: arch.BaseStack, Disp: 8}},
+		{"a load from the thread", "^f941a788", arch.Inst{Len: 4, Base: arch.BaseThread, Disp: 0x348}},
+		{"a load of a class", "^b9400883", arch.Inst{Len: 4, Base: arch.BaseOther, Disp: 8}},
+		{"a trap's request", "^12800661", arch.Inst{Len: 4, Arg: -52}},
+		{"a prefetch", "^f9806150", arch.Inst{Len: 4, Kind: arch.KindPrefetch}},
+		{"the frame is taken down", "^910083ff", arch.Inst{Len: 4, Kind: arch.KindLeave}},
+		{"the frame's registers", "^a9417bfd", arch.Inst{Len: 4, Kind: arch.KindLeave, Base: arch.BaseStack, Disp: 16}},
 	} {
 		code, pc := assemble(t, r.code)
 		var in arch.Inst

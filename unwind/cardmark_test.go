@@ -1,0 +1,87 @@
+package unwind
+
+import (
+	"encoding/hex"
+	"slices"
+	"strings"
+	"testing"
+
+	"goprof/arch/amd64"
+	"goprof/vmstructs"
+)
+
+// TestInBarrier: barriers as C2 makes them. In brackets stands what is told to be part of one.
+func TestInBarrier(t *testing.T) {
+	for _, r := range []struct{ name, code string }{
+		// cmp byte [r15+0x38], 0; jne; mov [r13], r9d; mov r8, r13; xor r10, r8; shr r10, 20; test r10, r10; je;
+		// shr r8, 9; movabs rdi, table; add rdi, r8; cmp byte [rdi], 4; jne; mov r10d, ecx
+		{"G1's, of 17", "90 [41807f3800 7511 45894d00 4d89e8 4d31c2 49c1ea14 4d85d2 741a 49c1e809 48bf00a0b62aa57f0000" +
+			" 4c01c7 803f04 7500] 4189ca"},
+		// mov r11, [rsp]; xor r11, rax; shr r11, 9; ret
+		{"a hash", "4c8b1c24 4931c3 49c1eb09 c3"},
+		// mov [r10+12], r11d; mov r9, r10; shr r9, 9; movabs r8, table; mov byte [r8+r9], r12b; mov eax, ecx
+		{"Parallel's", "4589 5a0c 4d89d1 [49c1e909 49b800a0b62aa57f0000 47882408] 89c8"},
+	} {
+		text := strings.ReplaceAll(r.code, " ", "")
+		code, err := hex.DecodeString(strings.NewReplacer("[", "", "]", "").Replace(text))
+		if err != nil {
+			t.Fatal(r.name, err)
+		}
+		m := codeMap{cpu: amd64.CPU}
+		m.begin(code, 0, slices.Values([]uint64{}))
+		in, at := false, 0
+		for _, c := range text {
+			switch c {
+			case '[':
+				in = true
+			case ']':
+				in = false
+			default:
+				if n := m.place(uint32(at / 2)); at%2 == 0 && n != notInCode && m.inBarrier(n) != in {
+					t.Errorf("%s: at %d: %v", r.name, at/2, !in)
+				}
+				at++
+			}
+		}
+	}
+}
+
+// TestLeavesAt: from the instruction that takes down the frame to the return.
+func TestLeavesAt(t *testing.T) {
+	code, err := hex.DecodeString("89c8" + // mov eax, ecx
+		"4883c430" + "5d" + "493ba740030000" + "0f8757000000" + "c3" + // add rsp; pop rbp; cmp rsp, [r15+0x340]; ja; ret
+		"59" + "e800000000") // pop rcx; call
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := codeMap{cpu: amd64.CPU}
+	m.begin(code, 0, slices.Values([]uint64{}))
+	for at, want := range map[uint32]bool{0: false, 2: true, 6: true, 7: true, 14: true, 20: true, 21: false, 22: false} {
+		if got := new(Walker).leavesAt(&m, m.place(at)); got != want {
+			t.Errorf("at %d: %v", at, got)
+		}
+	}
+}
+
+// TestMayCheck: which bytecodes check what.
+func TestMayCheck(t *testing.T) {
+	load, cast, add := vmstructs.Bytecode{Op: vmstructs.OpIaload, Target: -1},
+		vmstructs.Bytecode{Op: vmstructs.OpCheckcast, Target: -1}, vmstructs.Bytecode{Op: vmstructs.OpIadd, Target: -1}
+	branch := vmstructs.Bytecode{Op: vmstructs.OpGoto - 1, Target: 7}
+	for _, r := range []struct {
+		b, own vmstructs.Bytecode
+		reason vmstructs.TrapReason
+		want   bool
+	}{
+		{load, load, vmstructs.TrapRange, true}, {cast, load, vmstructs.TrapRange, false},
+		{cast, cast, vmstructs.TrapClass, true}, {add, cast, vmstructs.TrapClass, false},
+		{load, load, vmstructs.TrapNull, true}, {add, load, vmstructs.TrapNull, false},
+		{branch, branch, vmstructs.TrapBranch, true}, {cast, branch, vmstructs.TrapBranch, false},
+		{cast, cast, vmstructs.NoTrap, true}, {load, cast, vmstructs.NoTrap, false},
+		{add, add, vmstructs.TrapBeforeLoop, false},
+	} {
+		if got := mayCheck(&r.b, &r.own, r.reason); got != r.want {
+			t.Errorf("%d for %d, reason %d: %v", r.b.Op, r.own.Op, r.reason, got)
+		}
+	}
+}

@@ -1,0 +1,105 @@
+package unwind
+
+import (
+	"goprof/arch"
+	"goprof/vmstructs"
+)
+
+// Some bytecodes check something before they do their work: that a reference is not null, that an index lies within an
+// array's bounds, of which class an object is. C2 makes of a check a comparison and a branch. If the check fails, the
+// branch leads to the uncommon trap, where the interpreter does the bytecode again, or to the VM's own code. The record
+// of that call has the bytecode, so the comparison and the branch are known to be that bytecode's. The trap's argument
+// says why it was called (vmstructs.TrapReason).
+
+// branchKind tells what a branch is that leads to a call with a record, if a constant was put into the register of the
+// call's first argument on the way.
+func (w *Walker) branchKind(b *vmstructs.Blob, m *codeMap, to uint64, request int32) (evidenceKind,
+	vmstructs.TrapReason) {
+	switch w.recordedCallee(b, m, to) {
+	case callsVM:
+		return atCheck, vmstructs.NoTrap
+	case callsTrap:
+		switch reason := w.vm.TrapReason(request); reason {
+		case vmstructs.NoTrap:
+		case vmstructs.TrapBeforeLoop:
+			return noEvidence, reason
+		default:
+			return atCheck, reason
+		}
+	}
+	return atTrap, vmstructs.NoTrap
+}
+
+// comparison returns the evidence of the branch that asks for the result of a comparison of C2's. What is compared with
+// memory is not told, unless it is an object's class: C2 makes one instruction of a load and a comparison, which may be
+// those of two bytecodes.
+func (w *Walker) comparison(b *vmstructs.Blob, m *codeMap, n int32) evidence {
+	i := &m.list[n]
+	class := i.readsClass()
+	if b.Level != levelC2 || i.kindOf != arch.KindCompare || i.base == arch.BaseOther && !class {
+		return evidence{}
+	}
+	if next := m.next(n); next != notInCode && m.list[next].flow == arch.FlowBranch {
+		if e := w.evidenceAt(b, m, next); e.kind == atCheck && (!class || e.reason == vmstructs.TrapClass) {
+			return e
+		}
+	}
+	return evidence{}
+}
+
+// readsClass reports whether an instruction may read an object's class. It stands behind the first word of the header
+// (oops/oop.hpp), unless headers are compact: then it is part of that word.
+func (i *instruction) readsClass() bool { return i.base == arch.BaseOther && i.disp == maxHeader }
+
+// classAt returns the evidence of the check for which an instruction loads an object's class.
+func (w *Walker) classAt(b *vmstructs.Blob, m *codeMap, n int32) evidence {
+	if i := &m.list[n]; !i.readsClass() || i.flow != arch.FlowNext {
+		return evidence{}
+	}
+	next := m.next(n)
+	if next == notInCode || m.list[next].kindOf != arch.KindCompare || m.list[next].base != arch.BaseNone {
+		return evidence{}
+	}
+	if e := w.evidenceAt(b, m, next); e.kind == atCheck && e.reason == vmstructs.TrapClass {
+		return e
+	}
+	return evidence{}
+}
+
+// mayCheck reports whether a bytecode makes a check that fails for a reason. own is the bytecode of the record to which
+// the branch leads.
+func mayCheck(b, own *vmstructs.Bytecode, reason vmstructs.TrapReason) bool {
+	op := b.Op
+	invokes := isInvoke(op)
+	loads := op >= vmstructs.OpIaload && op <= vmstructs.OpSaload
+	stores := op >= vmstructs.OpIastore && op <= vmstructs.OpSastore
+	casts := op == vmstructs.OpCheckcast || op == vmstructs.OpInstanceof || op == vmstructs.OpAastore
+	switch reason {
+	case vmstructs.TrapRange:
+		return loads || stores || invokes
+	case vmstructs.TrapClass:
+		return casts || invokes
+	case vmstructs.TrapNull:
+		return loads || stores || casts || invokes || op == vmstructs.OpGetfield || op == vmstructs.OpPutfield ||
+			op == vmstructs.OpArraylength || op == vmstructs.OpAthrow || op == vmstructs.OpMonitorenter || b.Target >= 0
+	case vmstructs.TrapDivision:
+		return op >= vmstructs.OpIdiv && op <= vmstructs.OpLrem || invokes
+	case vmstructs.TrapBranch:
+		return b.Branches()
+	case vmstructs.NoTrap, vmstructs.TrapOther:
+		return op == own.Op
+	}
+	return false
+}
+
+// surelyOf reports whether a check is certainly that of the bytecode to which its branch leads. A method that is
+// inlined and returns a boolean has a branch of its own, and the caller another one for the result. C2 makes one of
+// both (opto/split_if.cpp).
+func (w *Walker) surelyOf(e evidence, own []vmstructs.Scope) bool {
+	if e.reason != vmstructs.TrapBranch {
+		return true
+	}
+	code := w.bytecodes(own[0].Method)
+	i := vmstructs.BytecodeAt(code, own[0].BCI)
+	return i > 0 && !isInvoke(code[i-1].Op)
+}

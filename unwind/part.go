@@ -1,0 +1,132 @@
+package unwind
+
+import (
+	"goprof/arch"
+	"goprof/vmstructs"
+)
+
+// Several instructions are made for one thing that the compiler has told: a check, an allocation, a poll, or the end of
+// the method that owns the code. Such an instruction tells the methods at itself. Most are no evidence for the code
+// around: as evidence, they would have the work of their bytecode begin anew behind them.
+
+// partAt returns the evidence of the check, the allocation or the poll that an instruction is part of.
+func (w *Walker) partAt(b *vmstructs.Blob, m *codeMap, n int32) evidence {
+	if n < 0 || int(n) >= len(m.list) || b.Level != levelC2 {
+		return evidence{}
+	}
+	if e := w.classAt(b, m, n); e.kind != noEvidence {
+		return e
+	}
+	if e := w.evidenceAt(b, m, n); e.kind != noEvidence && e.kind != atReturn {
+		return e
+	}
+	if e := w.pollAt(b, m, n); e.kind != noEvidence {
+		return e
+	}
+	if w.leavesAt(m, n) {
+		return evidence{kind: atReturn}
+	}
+	return w.allocationAt(b, m, n)
+}
+
+// pollAt returns the evidence of the poll before which an instruction loads what the poll reads.
+func (w *Walker) pollAt(b *vmstructs.Blob, m *codeMap, n int32) evidence {
+	if i := m.list[n]; i.base != arch.BaseThread || i.flow != arch.FlowNext {
+		return evidence{}
+	}
+	if next := m.next(n); next != notInCode && w.isPoll(b, b.Begin+uint64(m.list[next].at)) {
+		return evidence{kind: atPoll, scope: b.Begin + uint64(m.list[next].at)}
+	}
+	return evidence{}
+}
+
+// maxLeave bounds the instructions that leave a method: two that take down the frame, the poll, its branch, the return.
+const maxLeave = 6
+
+// leavesAt reports whether an instruction is one of those that leave the method which owns the code: from the one that
+// takes down the frame to the return (x86.ad and aarch64.ad, MachEpilogNode).
+func (w *Walker) leavesAt(m *codeMap, n int32) bool {
+	leaves := m.list[n].kindOf == arch.KindLeave
+	for at, k := n, 0; !leaves && at != notInCode && k < maxLeave; k++ {
+		at = m.before(at)
+		if at == notInCode || m.list[at].flow != arch.FlowNext && m.list[at].flow != arch.FlowBranch {
+			break
+		}
+		leaves = m.list[at].kindOf == arch.KindLeave
+	}
+	if !leaves {
+		return false
+	}
+	for at, k := n, 0; at != notInCode && k < maxLeave; at, k = m.next(at), k+1 {
+		switch m.list[at].flow {
+		case arch.FlowReturn:
+			return true
+		case arch.FlowNext, arch.FlowBranch:
+		default:
+			return false
+		}
+	}
+	return false
+}
+
+// maxAllocation bounds the instructions from where an allocation asks for room to the branch to its slow path, and
+// from there to where the allocation is done.
+const maxAllocation = 12
+
+// allocationAt returns the evidence of the allocation that an instruction is part of. C2 makes an object in the
+// thread's own buffer (opto/macro.cpp, expand_allocate_common): it loads where the buffer has room, compares with the
+// buffer's end, branches to the slow path, notes how much room is left, and prefetches memory for the next objects.
+func (w *Walker) allocationAt(b *vmstructs.Blob, m *codeMap, n int32) evidence {
+	if i := &m.list[n]; i.kindOf == arch.KindPrefetch || w.asksForRoom(i) {
+		if e := w.allocation(b, m, n, m.before); e.kind != noEvidence {
+			return e
+		}
+	}
+	at := n
+	for range maxAllocation {
+		if at == notInCode || m.list[at].flow != arch.FlowNext {
+			break
+		}
+		if w.asksForRoom(&m.list[at]) {
+			return w.allocation(b, m, n, m.next)
+		}
+		at = m.before(at)
+	}
+	return evidence{}
+}
+
+// asksForRoom reports whether an instruction reads or writes how far the thread's buffer is filled.
+func (w *Walker) asksForRoom(i *instruction) bool {
+	return i.base == arch.BaseThread && i.disp != 0 && i.disp == w.vm.AllocationTop() && i.flow == arch.FlowNext
+}
+
+// allocation returns the evidence of the branch to the slow path of an allocation, ahead of an instruction or before
+// it.
+func (w *Walker) allocation(b *vmstructs.Blob, m *codeMap, n int32, step func(int32) int32) evidence {
+	for range maxAllocation {
+		if n = step(n); n == notInCode {
+			break
+		}
+		if f := m.list[n].flow; f == arch.FlowNext {
+			continue
+		} else if f != arch.FlowBranch {
+			break
+		}
+		if e := w.evidenceAt(b, m, n); e.kind == atCheck && w.allocates(b, e) {
+			return e
+		}
+		break
+	}
+	return evidence{}
+}
+
+// allocates reports whether evidence is that of a bytecode that makes an object.
+func (w *Walker) allocates(b *vmstructs.Blob, e evidence) bool {
+	s := w.told(b, e)
+	if s == nil {
+		return false
+	}
+	code := w.bytecodes(s[0].Method)
+	i := vmstructs.BytecodeAt(code, s[0].BCI)
+	return i >= 0 && (code[i].Allocates() || isInvoke(code[i].Op))
+}

@@ -14,10 +14,17 @@ type stackTree struct {
 	labels map[output.Name]int32
 	edges  map[edge]int32 // by label
 	calls  map[call]int32 // the same by function, which saves the label
+	places profile.ByStack[place]
 	full   int64          // samples whose stack was cut because the tree was full
 }
 
 type edge struct{ parent, label int32 }
+
+// place is where the stack of a sample ends.
+type place struct {
+	node int32
+	cut  bool // the tree was full
+}
 
 type call struct {
 	fn     *profile.Func
@@ -31,7 +38,24 @@ func newStacks() *stackTree {
 }
 
 // add finds the node of a sample's stack.
-func (s *stackTree) add(sample *profile.Sample) int32 {
+func (s *stackTree) add(sample *profile.Sample) (node int32, err error) {
+	number, state := sample.StackNumber, sample.StateKey()
+	at, known := s.places.Get(number, state)
+	if !known {
+		if err := sample.Read(); err != nil {
+			return 0, err
+		}
+		at = s.walk(sample)
+		s.places.Put(number, state, at)
+	}
+	if at.cut {
+		s.full++
+	}
+	return at.node, nil
+}
+
+// walk goes from the root to the node of a sample's stack, and makes what is missing.
+func (s *stackTree) walk(sample *profile.Sample) place {
 	at, ok := int32(0), true
 	stack := sample.Stack
 	if stack == nil {
@@ -51,10 +75,7 @@ func (s *stackTree) add(sample *profile.Sample) int32 {
 	if ok && at == 0 {
 		at, ok = s.child(at, output.Name{Text: "[no stack]", Kind: output.LabelGap})
 	}
-	if !ok {
-		s.full++
-	}
-	return at
+	return place{at, !ok}
 }
 
 func (s *stackTree) frame(parent int32, f *profile.Frame) (node int32, ok bool) {

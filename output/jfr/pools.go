@@ -340,20 +340,36 @@ func (p *pools) isTID(t *profile.Thread) bool {
 // frame (jdk.jfr.internal.query.FieldBuilder, configureTopFrameField: List.getFirst).
 const noStack = 0
 
-// stack finds or makes the constant of a stack. Two stacks are the same if their encoded frames are. Its number in the
-// recording that it was read from, if that is not 0, is found faster than its frames.
-func (p *pools) stack(s *profile.Stack, number uint64) uint64 {
+// trace finds or makes the constant of a sample's stack. A stack that has a number in the recording that it was read
+// from is found faster, without its frames.
+func (p *pools) trace(s *profile.Sample) (trace, error) {
+	if s.StackNumber == 0 {
+		return trace{p.stack(s.Stack), leafOf(s.Stack)}, nil
+	}
+	seen := p.seenOf.find(stackHash{s.StackNumber})
+	if *seen == 0 {
+		if err := s.Read(); err != nil {
+			return trace{}, err
+		}
+		*seen = trace{p.encode(s.Stack), leafOf(s.Stack)}.packed()
+	}
+	return unpacked(*seen), nil
+}
+
+// stack finds or makes the constant of a stack.
+func (p *pools) stack(s *profile.Stack) uint64 {
 	if s == nil || len(s.Frames) == 0 && s.Truncated == profile.Whole {
 		return noStack
 	}
-	hash := stackHash{number}
-	if number == 0 {
-		hash = p.hash(s)
+	seen := p.seenOf.find(p.hash(s))
+	if *seen == 0 {
+		*seen = p.encode(s)
 	}
-	seen := p.seenOf.find(hash)
-	if *seen != 0 {
-		return *seen
-	}
+	return *seen
+}
+
+// encode is stack for one that was not seen. Two stacks are the same if their encoded frames are.
+func (p *pools) encode(s *profile.Stack) uint64 {
 	b := appendBool(p.scratch[:0], s.Truncated != profile.Whole)
 	n := len(s.Frames)
 	if s.Truncated != profile.Whole {
@@ -366,8 +382,7 @@ func (p *pools) stack(s *profile.Stack, number uint64) uint64 {
 		b = append(b, 0, 0, byte(frameCPP)) // line, bytecode index
 	}
 	p.scratch = b
-	*seen = p.stackOf.find(&p.stacks, b)
-	return *seen
+	return p.stackOf.find(&p.stacks, b)
 }
 
 // truncations are the frames that say why a stack's root is missing, as collapsed files have them.

@@ -138,9 +138,8 @@ var constantSlots = map[string]map[string]slot{
 	"jdk.types.StackFrame": {"method": slotMethod, "lineNumber": slotLine, "bytecodeIndex": slotBCI, "type": slotType},
 }
 
-// readSchema reads a metadata event's body: behind its size and type.
+// readSchema reads a metadata event's body behind its start.
 func readSchema(c *cursor) *schema {
-	c.int() // start
 	c.int() // duration
 	c.int() // the metadata's number
 	var words []string

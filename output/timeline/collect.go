@@ -16,7 +16,7 @@ func Collect(src recording.Source, o Options) (*Timeline, error) {
 	c := collector{stacks: newStacks(), tracks: make(map[identity]*Track), groups: make(map[string]*Track),
 		most: cmp.Or(o.Samples, DefaultSamples), mostFrames: cmp.Or(o.Frames, math.MaxInt)}
 	c.t.Info = src.Info()
-	if err := src.Each(c.add); err != nil {
+	if err := recording.EachLazily(src, c.add); err != nil {
 		return nil, err
 	}
 	t := &c.t
@@ -53,18 +53,18 @@ type collector struct {
 func (c *collector) add(s *profile.Sample) error {
 	out := Sample{At: s.At.Wall, CPU: max(int64(s.CPU), 0), Span: max(int64(s.Span), 0), Bytes: max(s.Bytes, 0),
 		Looks: s.Looks(), State: s.State, Wall: s.Wall}
-	if s.Stack != nil {
-		out.Why = s.Stack.Truncated
-	}
 	if !c.t.Info.Timed {
 		out.At = 0
 	}
 	c.sees(&out)
-	node, ok := c.stacks.add(c.stacks.of(s))
-	if !ok {
+	at, err := c.stacks.add(s)
+	if err != nil {
+		return err
+	}
+	if at.full {
 		c.t.NoStack = plus(c.t.NoStack, out.Looks)
 	}
-	out.Node = node
+	out.Node, out.Why = at.node, at.why
 	c.keep(c.track(&s.Thread), &out)
 	return nil
 }

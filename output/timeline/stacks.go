@@ -34,7 +34,7 @@ type stacks struct {
 	nodeOf  map[uint64]int32 // one for each content
 	seed    maphash.Seed
 	cache   map[uint64]int32 // by hash of the whole stack
-	known   map[knownStack]int32
+	known   profile.ByStack[place]
 	depths  []int32 // of nodes
 	labels  map[labelKey]*profile.Func
 	full    int32 // the node of fullFrame, 0 before it is needed
@@ -63,10 +63,11 @@ func (s *step) place() uint64 {
 	return h >> (64 - recentBits)
 }
 
-// knownStack is a stack with a number by its reader, and the frame at its leaf.
-type knownStack struct {
-	number uint64
-	leaf   *profile.Func
+// place is where a sample's stack is.
+type place struct {
+	node int32
+	why  profile.Reason // callers are missing
+	full bool           // there is no room: the node is that of a stack that says so
 }
 
 // labelKey is a frame that is no code: why a stack is cut, or a state.
@@ -78,13 +79,12 @@ type labelKey struct {
 func newStacks() *stacks {
 	return &stacks{nodes: []Node{{Parent: -1, Frame: -1}}, funcs: make(map[profile.Func]*profile.Func),
 		same: make(map[*profile.Func]*profile.Func), frameOf: make(map[Frame]int32), nodeOf: make(map[uint64]int32),
-		seed: maphash.MakeSeed(), cache: make(map[uint64]int32), known: make(map[knownStack]int32), depths: []int32{0},
+		seed: maphash.MakeSeed(), cache: make(map[uint64]int32), depths: []int32{0},
 		labels: make(map[labelKey]*profile.Func)}
 }
 
 // stack is the parts of a sample's stack: its frames, and labels at its ends.
 type stack struct {
-	number uint64          // the reader's, 0 for none
 	frames []profile.Frame // leaf first
 	root   *profile.Func   // why callers are missing, nil if none are
 	leaf   *profile.Func   // the state, nil if the frames have one
@@ -94,7 +94,6 @@ type stack struct {
 // files.
 func (s *stacks) of(sample *profile.Sample) (st stack) {
 	if sample.Stack != nil {
-		st.number = sample.StackNumber
 		st.frames = sample.Stack.Frames
 		if sample.Stack.Truncated != profile.Whole {
 			st.root = s.label(labelKey{why: sample.Stack.Truncated})
@@ -118,22 +117,27 @@ func (s *stacks) label(key labelKey) *profile.Func {
 	return fn
 }
 
-// add returns a stack's node. ok is false if there is no room: the node is then that of a stack that says so.
-func (s *stacks) add(st stack) (node int32, ok bool) {
-	key := knownStack{st.number, st.leaf}
-	if n, found := s.known[key]; found {
-		return n, true
+// add returns the place of a sample's stack.
+func (s *stacks) add(sample *profile.Sample) (at place, err error) {
+	number, state := sample.StackNumber, sample.StateKey()
+	if at, known := s.known.Get(number, state); known {
+		return at, nil
 	}
-	if node, ok = s.find(st); ok && st.number != 0 {
-		if len(s.known) >= maxCached {
-			clear(s.known)
-		}
-		s.known[key] = node
+	if err := sample.Read(); err != nil {
+		return place{}, err
 	}
-	return node, ok
+	if sample.Stack != nil {
+		at.why = sample.Stack.Truncated
+	}
+	node, ok := s.find(s.of(sample))
+	at.node, at.full = node, !ok
+	if ok {
+		s.known.Put(number, state, at)
+	}
+	return at, nil
 }
 
-// find is add by the stack's frames.
+// find returns a stack's node. ok is false if there is no room: the node is then that of a stack that says so.
 func (s *stacks) find(st stack) (node int32, ok bool) {
 	hash := s.hash(st)
 	if n, found := s.cache[hash]; found && s.is(n, st) {

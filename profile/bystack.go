@@ -4,7 +4,7 @@ package profile
 // (context). It is a cache: it forgets what was met long ago, and its size is bounded.
 type ByStack[V any] struct {
 	slots []ofStack[V]
-	used  int
+	put   int // since the last growth, with what was kept then
 }
 
 type ofStack[V any] struct {
@@ -17,10 +17,15 @@ const (
 	mostByStack  = 1 << 18
 )
 
-// place is where a stack is, if it is known. The numbers of most recordings follow each other, so they rarely meet in
-// one place.
-func (b *ByStack[V]) place(number, context uint64) *ofStack[V] {
-	return &b.slots[(number+(context*0x9e3779b97f4a7c15)>>32)&uint64(len(b.slots)-1)]
+func (s *ofStack[V]) is(number, context uint64) bool { return s.number == number && s.context == context }
+
+// places are the two slots in which a stack may be. The low parts of numbers follow each other in most recordings. So
+// stacks without a context have first places of their own, side by side.
+func (b *ByStack[V]) places(number, context uint64) (first, second *ofStack[V]) {
+	most := uint64(len(b.slots) - 1)
+	more := (context ^ number>>32) * 0x9e3779b97f4a7c15
+	mixed := (number ^ more) * 0xd6e8feb86659fd93
+	return &b.slots[(number+more>>32)&most], &b.slots[mixed>>32&most]
 }
 
 // Get is what was remembered last of a stack. A stack without a number is never known.
@@ -28,35 +33,42 @@ func (b *ByStack[V]) Get(number, context uint64) (v V, known bool) {
 	if number == 0 || len(b.slots) == 0 {
 		return v, false
 	}
-	at := b.place(number, context)
-	if at.number != number || at.context != context {
-		return v, false
+	first, second := b.places(number, context)
+	if first.is(number, context) {
+		return first.value, true
 	}
-	return at.value, true
+	if second.is(number, context) {
+		return second.value, true
+	}
+	return v, false
 }
 
-// Put remembers something of a stack.
+// Put remembers something of a stack that is not known.
 func (b *ByStack[V]) Put(number, context uint64, v V) {
 	if number == 0 {
 		return
 	}
-	if 2*b.used >= len(b.slots) && len(b.slots) < mostByStack {
+	if 2*b.put >= len(b.slots) && len(b.slots) < mostByStack {
 		b.grow()
 	}
-	at := b.place(number, context)
-	if at.number == 0 {
-		b.used++
+	b.enter(&ofStack[V]{number, context, v})
+}
+
+func (b *ByStack[V]) enter(s *ofStack[V]) {
+	at, second := b.places(s.number, s.context)
+	if at.number != 0 {
+		at = second
 	}
-	*at = ofStack[V]{number, context, v}
+	b.put++
+	*at = *s
 }
 
 func (b *ByStack[V]) grow() {
 	old := b.slots
-	b.slots, b.used = make([]ofStack[V], max(2*len(old), leastByStack)), 0
+	b.slots, b.put = make([]ofStack[V], max(2*len(old), leastByStack)), 0
 	for i := range old {
 		if old[i].number != 0 {
-			b.used++
-			*b.place(old[i].number, old[i].context) = old[i]
+			b.enter(&old[i])
 		}
 	}
 }

@@ -12,9 +12,9 @@ func TestSkip(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 20_000 {
 		var b []byte
-		n := rng.IntN(30)
+		n, small := rng.IntN(120), rng.IntN(2)*50
 		for range n {
-			b = appendInt(b, rng.Uint64()>>rng.IntN(65))
+			b = appendInt(b, rng.Uint64()>>min(rng.IntN(65)+rng.IntN(small+1), 64))
 		}
 		if rng.IntN(4) == 0 {
 			b = b[:rng.IntN(len(b)+1)]

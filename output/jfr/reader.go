@@ -18,6 +18,7 @@ const (
 	maxMetadata  = 8 << 20 // bytes; the JDK's is 100 KB
 	maxConstants = 1 << 30 // bytes of one chunk's checkpoints, which are kept while it is read
 	maxEvent     = 16 << 20
+	eventBuffer  = 256 << 10 // bytes of events
 )
 
 // spareSpace bounds by how much the space for a chunk's metadata and constants is larger than the chunk needs. The next
@@ -85,7 +86,8 @@ type Reader struct {
 	at       int64  // offset of the next event
 	end      int64  // of the chunk
 	space    []byte // of the chunk's metadata and constants
-	body     []byte // of the event, with its size and type
+	body     []byte // of the event, with its size and type, until the next one is read
+	large    []byte // a body that the buffer has no room for
 	bodyAt   int    // where its fields begin
 	base     int64  // its offset
 	record   record
@@ -292,7 +294,7 @@ func (r *Reader) nextChunk() {
 	r.at = r.start + headerSize
 	events := io.NewSectionReader(r.file, r.at, r.end-r.at)
 	if r.buf == nil {
-		r.buf = bufio.NewReaderSize(nil, 256<<10)
+		r.buf = bufio.NewReaderSize(nil, eventBuffer)
 	}
 	r.buf.Reset(events)
 }
@@ -464,12 +466,26 @@ func (r *Reader) nextEvent() (*class, *BadRecording) {
 	if size > maxEvent {
 		return nil, &BadRecording{Offset: at, Problem: "an event of more than 16 MiB", TooMuch: true}
 	}
-	r.body = slices.Grow(r.body[:0], int(size))[:size]
-	if _, err := io.ReadFull(r.buf, r.body); err != nil {
-		return nil, r.bad(at, err.Error())
-	}
 	r.bodyAt, r.base = c.at, at
-	return of, nil
+	return of, r.readBody(int(size), at)
+}
+
+// readBody reads an event into body. A small one stays where it was read to.
+func (r *Reader) readBody(size int, at int64) *BadRecording {
+	var err error
+	if size <= eventBuffer {
+		if r.body, err = r.buf.Peek(size); err == nil {
+			_, err = r.buf.Discard(size)
+		}
+	} else {
+		r.large = slices.Grow(r.large[:0], size)[:size]
+		r.body = r.large
+		_, err = io.ReadFull(r.buf, r.body)
+	}
+	if err != nil {
+		return r.bad(at, err.Error())
+	}
+	return nil
 }
 
 // skip passes over bytes of the chunk. What is large is not read.

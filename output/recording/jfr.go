@@ -215,13 +215,17 @@ func (m *sampleMaker) sure(s *profile.Sample, e *jfr.Event) {
 	s.Stack = &m.stack
 }
 
-// stackNumber numbers a stack with a leaf of this certainty.
+// stackNumber numbers a stack with a leaf of this certainty. The low parts of numbers follow each other, as the reader
+// gives them out.
 func stackNumber(n uint64, leaf profile.Certainty) uint64 {
 	if n == 0 {
 		return 0
 	}
-	return n*uint64(profile.NumCertainty) + uint64(leaf)
+	return n | uint64(leaf)<<leafBit
 }
+
+// leafBit lies above all numbers of stacks: no reader counts so far.
+const leafBit = 60
 
 // eventText lists the events that are samples, for Info.Event.
 func eventText(events []string) string { return strings.Join(events, ", ") }

@@ -15,7 +15,7 @@ type stackTree struct {
 	edges  map[edge]int32 // by label
 	calls  map[call]int32 // the same by function, which saves the label
 	places profile.ByStack[place]
-	full   int64          // samples whose stack was cut because the tree was full
+	full   int64 // samples whose stack was cut because the tree was full
 }
 
 type edge struct{ parent, label int32 }

@@ -58,10 +58,12 @@ type methodKey struct {
 	sort codeSort
 }
 
-// recentMethod is a place of the cache before methodOf: a recording has tens of millions of frames.
+// recentMethod is a place of the cache before methodOf, of a method that a chunk has: a recording has tens of millions of
+// frames.
 type recentMethod struct {
 	methodKey
-	of *constant // nil of an empty place
+	key   uint64
+	chunk uint64 // 0 of an empty place
 }
 
 const recentBits = 14
@@ -131,6 +133,7 @@ type pools struct {
 	stackOf stackIndex
 	seenOf  numberTable // keys of stacks by their frames: a cache before stackOf
 	sharing sharing
+	met     metStacks
 	seeds   [2]uint64
 	scratch []byte
 }
@@ -161,6 +164,7 @@ func (p *pools) forget() {
 	p.methodOf = make(map[methodKey]*constant)
 	p.methodBy = make(map[methodText]*constant)
 	clear(p.recent[:])
+	p.met.forget(p.methods.last + 1)
 }
 
 // firstThreadKey lies above every tid (PID_MAX_LIMIT of the kernel, 1 << 22): a thread's key is its tid where it can
@@ -258,10 +262,12 @@ const anyDescriptor = "()V"
 func (p *pools) method(fn *profile.Func, sort codeSort) uint64 {
 	k := methodKey{fn, sort}
 	recent := &p.recent[k.place()]
-	if recent.of == nil || recent.methodKey != k {
-		*recent = recentMethod{k, p.lookUp(k)}
+	if recent.chunk == p.chunk && recent.methodKey == k {
+		return recent.key
 	}
-	c := recent.of
+	c := p.lookUp(k)
+	*recent = recentMethod{k, c.key, p.chunk}
+	p.met.chunks[c.key-p.met.first] = p.chunk
 	if p.markWritten(c) {
 		return c.key
 	}
@@ -283,6 +289,7 @@ func (p *pools) lookUp(k methodKey) *constant {
 		if c, ok = p.methodBy[text]; !ok {
 			c = p.methods.newConstant()
 			p.methodBy[text] = c
+			p.met.addMethod(k)
 		}
 		p.methodOf[k] = c
 	}
@@ -347,13 +354,19 @@ func (p *pools) trace(s *profile.Sample) (trace, error) {
 		return trace{p.stack(s.Stack), leafOf(s.Stack)}, nil
 	}
 	seen := p.seenOf.find(stackHash{s.StackNumber})
-	if *seen == 0 {
+	if *seen != 0 {
+		return unpacked(*seen), nil
+	}
+	t, met := p.again(s.StackNumber)
+	if !met {
 		if err := s.Read(); err != nil {
 			return trace{}, err
 		}
-		*seen = trace{p.encode(s.Stack), leafOf(s.Stack)}.packed()
+		t = trace{p.encode(s.Stack), leafOf(s.Stack)}
+		p.met.keep(s.StackNumber, p.scratch, t.leaf)
 	}
-	return unpacked(*seen), nil
+	*seen = t.packed()
+	return t, nil
 }
 
 // stack finds or makes the constant of a stack.

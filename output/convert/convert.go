@@ -83,6 +83,11 @@ func (w *watched) EachLazily(visit func(*profile.Sample) error) error {
 	return w.watch(func(visit func(*profile.Sample) error) error { return recording.EachLazily(w.Source, visit) }, visit)
 }
 
+// EachBare is Each, without stacks if the recording has none read.
+func (w *watched) EachBare(visit func(*profile.Sample) error) error {
+	return w.watch(func(visit func(*profile.Sample) error) error { return recording.EachBare(w.Source, visit) }, visit)
+}
+
 func (w *watched) watch(each func(func(*profile.Sample) error) error, visit func(*profile.Sample) error) error {
 	w.samples = 0
 	var theirs error

@@ -134,7 +134,7 @@ func (c *Comparison) AddSource(to Side, src recording.Source, o Reading) error {
 	s.weight = i.Meta.Weight
 	a := adder{c: c, to: to, o: o, labels: make(map[frame]int32), roots: make(map[profile.Thread]int32),
 		standing: make(map[threadID]stay)}
-	if err := recording.EachLazily(src, a.measure); err != nil {
+	if err := recording.EachBare(src, a.measure); err != nil {
 		return err
 	}
 	if a.timed = i.Timed && a.last > a.first; a.timed {

@@ -52,7 +52,7 @@ func read(src recording.Source, info *recording.Info, threads bool) (*heat, erro
 	h := &heat{stacks: newStacks(), lanes: newLanes(threads)}
 	h.unit = unit{info.Meta.Weight, info.Meta.Interval}
 	spans, weighs := false, false
-	err := recording.EachLazily(src, func(s *profile.Sample) error {
+	err := recording.EachBare(src, func(s *profile.Sample) error {
 		x.sample(s)
 		spans = spans || s.Wall && (s.Span > 0 || info.Meta.Interval > 0)
 		weighs = weighs || h.unit.of(s) > 0

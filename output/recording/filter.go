@@ -107,9 +107,22 @@ func (p *Filtered) Each(visit func(*profile.Sample) error) error {
 
 // EachLazily is Each, with stacks that are read later if the recording's are.
 func (p *Filtered) EachLazily(visit func(*profile.Sample) error) error {
+	return p.each(EachLazily, visit)
+}
+
+// EachBare is Each, without stacks if neither the recording nor the filter has them read.
+func (p *Filtered) EachBare(visit func(*profile.Sample) error) error {
+	if p.f.Include != nil || p.f.Exclude != nil {
+		return p.each(EachLazily, visit)
+	}
+	return p.each(EachBare, visit)
+}
+
+func (p *Filtered) each(of func(Source, func(*profile.Sample) error) error,
+	visit func(*profile.Sample) error) error {
 	p.left, p.kept = [numCauses]int64{}, 0
 	start := p.of.Info().Meta.Start.UnixNano()
-	return EachLazily(p.of, func(s *profile.Sample) error {
+	return of(p.of, func(s *profile.Sample) error {
 		why, err := p.judge(s, start)
 		if err != nil {
 			return err

@@ -76,10 +76,18 @@ func (f *jfrFile) Each(visit func(*profile.Sample) error) error {
 }
 
 func (f *jfrFile) EachLazily(visit func(*profile.Sample) error) error {
+	return f.each((*jfr.Reader).NumberStacks, visit)
+}
+
+func (f *jfrFile) EachBare(visit func(*profile.Sample) error) error {
+	return f.each((*jfr.Reader).NoStacks, visit)
+}
+
+func (f *jfrFile) each(set func(*jfr.Reader), visit func(*profile.Sample) error) error {
 	m := sampleMaker{ours: f.ours, kind: f.kind, mode: f.mode, classes: make(map[leafKey]profile.Frame)}
 	m.unread = m.read
 	wanted := func(name string, stack bool) bool { return stack && slices.Contains(f.events, name) }
-	return f.read(wanted, (*jfr.Reader).NumberStacks, func(r *jfr.Reader, e *jfr.Event) error {
+	return f.read(wanted, set, func(r *jfr.Reader, e *jfr.Event) error {
 		if err := m.sample(r, e); err != nil {
 			return err
 		}

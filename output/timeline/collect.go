@@ -109,6 +109,9 @@ func (c *collector) keep(tr *Track, s *Sample) {
 		c.makeRoom()
 	}
 	if c.has(1, depth) || c.kept == 0 {
+		if n := len(tr.Samples); n == cap(tr.Samples) { // append would copy a long list many times
+			tr.Samples = slices.Grow(tr.Samples, max(n, 1))
+		}
 		tr.Samples = append(tr.Samples, *s)
 		c.kept, c.keptFrames = c.kept+1, c.keptFrames+depth
 		return

@@ -1,6 +1,8 @@
 package heat
 
 import (
+	"unsafe"
+
 	"goprof/output"
 	"goprof/profile"
 )
@@ -14,6 +16,7 @@ type stackTree struct {
 	labels map[output.Name]int32
 	edges  map[edge]int32 // by label
 	calls  map[call]int32 // the same by function, which saves the label
+	recent [1 << recentBits]recentCall
 	places profile.ByStack[place]
 	full   int64 // samples whose stack was cut because the tree was full
 }
@@ -30,6 +33,20 @@ type call struct {
 	fn     *profile.Func
 	parent int32
 	kind   profile.Kind
+}
+
+// recentCall is a place of the cache before calls: most frames of a new stack are in other stacks, too.
+type recentCall struct {
+	call
+	node int32 // 0 of an empty place
+}
+
+const recentBits = 13
+
+// place is the call's place in the cache. A Func is known by its address.
+func (c *call) place() uint64 {
+	h := uint64(uintptr(unsafe.Pointer(c.fn)))>>4 ^ uint64(uint32(c.parent))<<32 ^ uint64(c.kind)
+	return h * 0x9e3779b97f4a7c15 >> (64 - recentBits)
 }
 
 func newStacks() *stackTree {
@@ -80,10 +97,21 @@ func (s *stackTree) walk(sample *profile.Sample) place {
 
 func (s *stackTree) frame(parent int32, f *profile.Frame) (node int32, ok bool) {
 	key := call{f.Func, parent, f.Kind}
+	recent := &s.recent[key.place()]
+	if recent.node != 0 && recent.call == key {
+		return recent.node, true
+	}
+	if node, ok = s.called(key, f); ok {
+		*recent = recentCall{key, node}
+	}
+	return node, ok
+}
+
+func (s *stackTree) called(key call, f *profile.Frame) (node int32, ok bool) {
 	if node, ok = s.calls[key]; ok {
 		return node, true
 	}
-	if node, ok = s.child(parent, output.ParseLabel(output.Label(f.Func, f.Kind))); ok {
+	if node, ok = s.child(key.parent, output.ParseLabel(output.Label(f.Func, f.Kind))); ok {
 		if len(s.calls) >= maxNodes { // a reader may make a Func each time
 			clear(s.calls)
 		}

@@ -17,7 +17,9 @@ const (
 	mostByStack  = 1 << 18
 )
 
-func (s *ofStack[V]) is(number, context uint64) bool { return s.number == number && s.context == context }
+func (s *ofStack[V]) is(number, context uint64) bool {
+	return s.number == number && s.context == context
+}
 
 // places are the two slots in which a stack may be. The low parts of numbers follow each other in most recordings. So
 // stacks without a context have first places of their own, side by side.

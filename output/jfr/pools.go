@@ -127,8 +127,9 @@ type pools struct {
 	methodBy map[methodText]*constant // different Funcs with the same content are one method
 	recent   [1 << recentBits]recentMethod
 	threadOf map[profile.Thread]uint64
-	byTID    map[int]profile.Thread // whose key is its tid, in this chunk
-	lastTID  map[int]profile.Thread // and in the one before
+	threadAt profile.ByThread[uint64] // a cache before threadOf
+	byTID    map[int]profile.Thread   // whose key is its tid, in this chunk
+	lastTID  map[int]profile.Thread   // and in the one before
 
 	stackOf stackIndex
 	seenOf  numberTable // keys of stacks by their frames: a cache before stackOf
@@ -186,6 +187,7 @@ func (p *pools) reset() {
 		clear(p.recent[:])
 	}
 	clear(p.threadOf)
+	p.threadAt.Clear()
 	p.byTID, p.lastTID = p.lastTID, p.byTID
 	clear(p.byTID)
 	p.stackOf.reset()
@@ -313,6 +315,16 @@ func split(fn *profile.Func, sort codeSort) (class, name, source string) {
 }
 
 func (p *pools) thread(t *profile.Thread) uint64 {
+	if key, ok := p.threadAt.Get(t); ok {
+		return key
+	}
+	key := p.newThread(t)
+	p.threadAt.Put(t, key)
+	return key
+}
+
+// newThread finds or makes the constant of a thread.
+func (p *pools) newThread(t *profile.Thread) uint64 {
 	if key, ok := p.threadOf[*t]; ok {
 		return key
 	}

@@ -57,6 +57,7 @@ type Builder struct {
 	numbered profile.ByStack[*pb.Sample]
 	seen     map[seenKey]*pb.Sample
 	contexts map[context]uint64
+	lately   profile.ByThread[recentContext]
 	met      uint64 // contexts
 	prints   profile.Fingerprinter
 }
@@ -69,6 +70,13 @@ type context struct {
 	thread profile.Thread
 	state  uint8 // the state plus one: 0 if it is not known
 	link   profile.Link
+}
+
+// recentContext is the last context of a thread, with its number.
+type recentContext struct {
+	state  uint8
+	link   profile.Link
+	number uint64
 }
 
 // seenKey is a stack in a context.
@@ -190,12 +198,16 @@ func (b *Builder) context(s *profile.Sample) uint64 {
 	if b.o.States && !s.NoState {
 		in.state = uint8(s.State) + 1
 	}
+	if recent, ok := b.lately.Get(&s.Thread); ok && recent.state == in.state && recent.link == in.link {
+		return recent.number
+	}
 	n, known := b.contexts[in]
 	if !known {
 		b.met++
 		n = b.met
 		b.contexts[in] = n
 	}
+	b.lately.Put(&s.Thread, recentContext{in.state, in.link, n})
 	return n
 }
 

@@ -39,8 +39,9 @@ type collector struct {
 	t      Timeline
 	stacks *stacks
 	tracks map[identity]*Track
-	groups map[string]*Track // groups of threads without tracks of their own
-	full   bool              // merging makes no more room
+	recent profile.ByThread[*Track] // a cache before tracks
+	groups map[string]*Track        // groups of threads without tracks of their own
+	full   bool                     // merging makes no more room
 
 	// These count the samples, and the frames of their stacks: how many may be kept, and how many are.
 	most, kept             int

@@ -133,6 +133,21 @@ func (c *cursor) skipOne(n int) int {
 	return many
 }
 
+// skipThree passes over three numbers, at once if they have no more than eight bytes together.
+func (c *cursor) skipThree() {
+	if c.left() >= 8 {
+		ends := c.ends(c.at)
+		ends &= ends - 1
+		if ends &= ends - 1; ends != 0 {
+			c.at += bits.TrailingZeros64(ends)/8 + 1
+			return
+		}
+	}
+	c.int()
+	c.int()
+	c.int()
+}
+
 // count reads how many things follow, of at least so many bytes each.
 func (c *cursor) count(bytesEach int) int {
 	n := c.int()

@@ -26,5 +26,15 @@ func TestSkip(t *testing.T) {
 		if skipped.skip(n); skipped.at != read.at || (skipped.bad == nil) != (read.bad == nil) {
 			t.Fatalf("%d numbers in %x: at %d, %v; read: at %d, %v", n, b, skipped.at, skipped.bad, read.at, read.bad)
 		}
+		read, skipped = newCursor(b, 0), newCursor(b, 0)
+		for range n / 3 {
+			skipped.skipThree()
+			for range 3 {
+				read.int()
+			}
+			if skipped.at != read.at || (skipped.bad == nil) != (read.bad == nil) {
+				t.Fatalf("three numbers in %x: at %d, %v; read: at %d, %v", b, skipped.at, skipped.bad, read.at, read.bad)
+			}
+		}
 	}
 }

@@ -62,9 +62,7 @@ func (p *pools) again(number uint64) (t trace, met bool) {
 	c.byte() // it is truncated
 	for range c.int() {
 		n := c.int() - m.first
-		c.int() // line
-		c.int() // bytecode index
-		c.byte()
+		c.skipThree() // line, bytecode index, type
 		if m.chunks[n] != p.chunk {
 			p.method(m.methods[n].fn, m.methods[n].sort)
 		}

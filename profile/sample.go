@@ -23,7 +23,8 @@ type Sample struct {
 	At     Instant
 	Thread Thread
 	Stack  *Stack // leaf first
-	// Unread reads Stack. It is nil unless the sample's receiver asked for samples whose stacks are not read yet: see Read.
+	// Unread reads Stack. It is nil unless the sample's receiver asked for samples whose stacks are not read yet: see
+	// Read.
 	Unread func() error
 	// StackNumber is a number that no other stack of the recording has, 0 if the reader does not number stacks. Equal
 	// stacks may have different numbers.

@@ -37,8 +37,8 @@ func phasesOf(t *testing.T, jvm *jvmtest.JVM) (all []phase) {
 // is read some time behind the phase, on a machine with other work.
 const mostApart = 100 * time.Millisecond
 
-// TestTimesAreThePrograms: the time of a sample is the program's own System.nanoTime(): a sample in a method is of a time
-// at which the program says that it was there. Its wall time fits, too.
+// TestTimesAreThePrograms: the time of a sample is the program's own System.nanoTime(): a sample in a method is of a
+// time at which the program says that it was there. Its wall time fits, too.
 func TestTimesAreThePrograms(t *testing.T) {
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm := jvmtest.Start(t, jdk, "truth.Phases")

@@ -305,8 +305,8 @@ func (a *adder) root(s *profile.Sample) int32 {
 
 const noLabel = -1
 
-// descend goes to the node of a sample's stack, and makes what is missing. The stack has the threads, states and reasons
-// that a collapsed file would have.
+// descend goes to the node of a sample's stack, and makes what is missing. The stack has the threads, states and
+// reasons that a collapsed file would have.
 func (a *adder) descend(s *profile.Sample, root int32) (int32, bool) {
 	way := descent{tree: &a.c.tree}
 	if root != noLabel {

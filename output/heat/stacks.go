@@ -17,14 +17,14 @@ type stackTree struct {
 	edges  map[edge]int32 // by label
 	calls  map[call]int32 // the same by function, which saves the label
 	recent [1 << recentBits]recentCall
-	places profile.ByStack[place]
+	places profile.ByStack[treePlace]
 	full   int64 // samples whose stack was cut because the tree was full
 }
 
 type edge struct{ parent, label int32 }
 
-// place is where the stack of a sample ends.
-type place struct {
+// treePlace is where the stack of a sample ends.
+type treePlace struct {
 	node int32
 	cut  bool // the tree was full
 }
@@ -72,7 +72,7 @@ func (s *stackTree) add(sample *profile.Sample) (node int32, err error) {
 }
 
 // walk goes from the root to the node of a sample's stack, and makes what is missing.
-func (s *stackTree) walk(sample *profile.Sample) place {
+func (s *stackTree) walk(sample *profile.Sample) treePlace {
 	at, ok := int32(0), true
 	stack := sample.Stack
 	if stack == nil {
@@ -92,7 +92,7 @@ func (s *stackTree) walk(sample *profile.Sample) place {
 	if ok && at == 0 {
 		at, ok = s.child(at, output.Name{Text: "[no stack]", Kind: output.LabelGap})
 	}
-	return place{at, !ok}
+	return treePlace{at, !ok}
 }
 
 func (s *stackTree) frame(parent int32, f *profile.Frame) (node int32, ok bool) {

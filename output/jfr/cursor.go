@@ -102,8 +102,8 @@ func (c *cursor) skip(n int) {
 	}
 }
 
-// skipFour passes over the numbers that end in the next four words, and returns how many these are. It is 0 if there are
-// not so many left, or if one of them may have nine bytes: nine bytes in a row seem not to end.
+// skipFour passes over the numbers that end in the next four words, and returns how many these are. It is 0 if there
+// are not so many left, or if one of them may have nine bytes: nine bytes in a row seem not to end.
 func (c *cursor) skipFour(n int) int {
 	if n < 32 || c.left() < 32 {
 		return 0

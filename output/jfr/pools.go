@@ -58,8 +58,8 @@ type methodKey struct {
 	sort codeSort
 }
 
-// recentMethod is a place of the cache before methodOf, of a method that a chunk has: a recording has tens of millions of
-// frames.
+// recentMethod is a place of the cache before methodOf, of a method that a chunk has: a recording has tens of millions
+// of frames.
 type recentMethod struct {
 	methodKey
 	key   uint64

@@ -114,8 +114,8 @@ func NewReader(file io.ReaderAt, size int64, want func(name string, stack bool) 
 // NoStacks leaves out the stacks of all events. Then they are not even passed over. Call it before Next.
 func (r *Reader) NoStacks() { r.noStacks = true }
 
-// NumberStacks gives events the numbers of their stacks, and leaves it to ReadStack to read the stack itself: who has met
-// a number knows its stack. Call it before Next.
+// NumberStacks gives events the numbers of their stacks, and leaves it to ReadStack to read the stack itself: who has
+// met a number knows its stack. Call it before Next.
 func (r *Reader) NumberStacks() { r.numbered = true }
 
 // Chunks is how many chunks have been begun.

@@ -7,8 +7,8 @@ import (
 	"goprof/profile"
 )
 
-// sharing knows the stacks that were encoded lately. Most stacks end in the same callers as one of these, whose bytes are
-// copied. It knows stacks of one chunk: other chunks may have other keys.
+// sharing knows the stacks that were encoded lately. Most stacks end in the same callers as one of these, whose bytes
+// are copied. It knows stacks of one chunk: other chunks may have other keys.
 type sharing struct {
 	kept   [1 << 7]encoded
 	next   uint8                   // place of the next one to be kept

@@ -10,8 +10,8 @@ import (
 	"goprof/profile"
 )
 
-// lazySamples are samples of three stacks that come again and again, two of which differ in nothing but how sure the leaf
-// is.
+// lazySamples are samples of three stacks that come again and again, two of which differ in nothing but how sure the
+// leaf is.
 func lazySamples() (all []profile.Sample) {
 	for i, s := range slices.Repeat(cpuSamples(), 20) {
 		s.At = moment(time.Duration(i) * 90 * time.Millisecond)

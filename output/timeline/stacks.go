@@ -34,7 +34,7 @@ type stacks struct {
 	nodeOf  map[uint64]int32 // one for each content
 	seed    maphash.Seed
 	cache   map[uint64]int32 // by hash of the whole stack
-	known   profile.ByStack[place]
+	known   profile.ByStack[stackPlace]
 	depths  []int32 // of nodes
 	labels  map[labelKey]*profile.Func
 	full    int32 // the node of fullFrame, 0 before it is needed
@@ -63,8 +63,8 @@ func (s *step) place() uint64 {
 	return h >> (64 - recentBits)
 }
 
-// place is where a sample's stack is.
-type place struct {
+// stackPlace is where a sample's stack is.
+type stackPlace struct {
 	node int32
 	why  profile.Reason // callers are missing
 	full bool           // there is no room: the node is that of a stack that says so
@@ -118,13 +118,13 @@ func (s *stacks) label(key labelKey) *profile.Func {
 }
 
 // add returns the place of a sample's stack.
-func (s *stacks) add(sample *profile.Sample) (at place, err error) {
+func (s *stacks) add(sample *profile.Sample) (at stackPlace, err error) {
 	number, state := sample.StackNumber, sample.StateKey()
 	if at, known := s.known.Get(number, state); known {
 		return at, nil
 	}
 	if err := sample.Read(); err != nil {
-		return place{}, err
+		return stackPlace{}, err
 	}
 	if sample.Stack != nil {
 		at.why = sample.Stack.Truncated

@@ -44,7 +44,7 @@ func TestStacks(t *testing.T) {
 	fn, same := *sources.Round, *sources.Round
 	frames := []profile.Frame{{Func: &fn, Kind: profile.C2, Line: 1}}
 	st := &profile.Sample{Stack: &profile.Stack{Frames: frames}}
-	var at [3]place
+	var at [3]stackPlace
 	for i, change := range []func(){
 		func() {}, func() { frames[0].Line = 2 }, func() { frames[0].Line, frames[0].Func = 1, &same },
 	} {

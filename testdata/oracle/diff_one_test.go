@@ -16,12 +16,12 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// TestDiffOneJVM measures how often a comparison of two recordings of one JVM is wrong. A round is four recordings, one
-// after the other: two of the program as it is, two with a method made slower by 5 % of all CPU time. The first two and
-// the last two are pairs of the same program. The first and the third, the second and the fourth are pairs in which a
-// method became slower. So no recording is in two pairs of one sort. The recordings stay in the folder
-// GOPROF_DIFF_KEEP, and those that are there already are compared, too. On two JDKs 25 rounds give 100 pairs of each sort.
-// That takes 2,000 s of recording, some 40 minutes in all, and says what it should only where nothing else runs:
+// TestDiffOneJVM measures how often a comparison of two recordings of one JVM is wrong. A round is four recordings,
+// one after the other: two of the program as it is, two with a method made slower by 5 % of all CPU time. The first
+// two and the last two are pairs of the same program. The first and the third, the second and the fourth are pairs in
+// which a method became slower. So no recording is in two pairs of one sort. The recordings stay in the folder
+// GOPROF_DIFF_KEEP, and those that are there already are compared, too. On two JDKs 25 rounds give 100 pairs of each
+// sort. That takes 2,000 s of recording, some 40 minutes in all, and says what it should only where nothing else runs:
 //
 //	GOPROF_DIFF_KEEP=/tmp/canary GOPROF_DIFF_ONE=25 go test ./testdata/oracle -run TestDiffOneJVM -v -timeout 2h
 //

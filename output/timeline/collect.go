@@ -160,7 +160,7 @@ const littleFreed = 32
 
 func (c *collector) mergeAll(slot time.Duration) {
 	c.kept, c.keptFrames = 0, 0
-	m := merger{slot: int64(slot), open: make(map[sameAs]int32)}
+	m := merger{slot: int64(slot), open: make(map[uint64]int32)}
 	for _, tr := range c.t.Tracks {
 		before := len(tr.Samples)
 		tr.Samples = m.merge(tr.Samples)
@@ -176,18 +176,17 @@ func (c *collector) mergeAll(slot time.Duration) {
 // slot.
 type merger struct {
 	slot int64
-	open map[sameAs]int32 // the last sample of each sort, by its place
+	open map[uint64]int32 // the last sample of each sort, by its place
 }
 
-// sameAs is what equal samples have in common.
-type sameAs struct {
-	node  int32
-	state profile.State
-	why   profile.Reason
-	wall  bool
+// sort is what equal samples have in common, as one number.
+func (s *Sample) sort() uint64 {
+	sort := uint64(uint32(s.Node))<<32 | uint64(s.State)<<16 | uint64(s.Why)<<8
+	if s.Wall {
+		sort |= 1
+	}
+	return sort
 }
-
-func (s *Sample) sort() sameAs { return sameAs{s.Node, s.State, s.Why, s.Wall} }
 
 func (m *merger) merge(all []Sample) []Sample {
 	sortByTime(all)

@@ -31,7 +31,7 @@ type stacks struct {
 	funcs   map[profile.Func]*profile.Func // one for each content
 	same    map[*profile.Func]*profile.Func
 	frameOf map[Frame]int32
-	nodeOf  map[uint64]int32 // one for each content
+	nodeOf  nodeIndex
 	seed    maphash.Seed
 	cache   map[uint64]int32 // by hash of the whole stack
 	known   profile.ByStack[stackPlace]
@@ -78,7 +78,7 @@ type labelKey struct {
 
 func newStacks() *stacks {
 	return &stacks{nodes: []Node{{Parent: -1, Frame: -1}}, funcs: make(map[profile.Func]*profile.Func),
-		same: make(map[*profile.Func]*profile.Func), frameOf: make(map[Frame]int32), nodeOf: make(map[uint64]int32),
+		same: make(map[*profile.Func]*profile.Func), frameOf: make(map[Frame]int32),
 		seed: maphash.MakeSeed(), cache: make(map[uint64]int32), depths: []int32{0},
 		labels: make(map[labelKey]*profile.Func)}
 }
@@ -129,7 +129,15 @@ func (s *stacks) add(sample *profile.Sample) (at stackPlace, err error) {
 	if sample.Stack != nil {
 		at.why = sample.Stack.Truncated
 	}
-	node, ok := s.find(s.of(sample))
+	node, ok := int32(0), false
+	if st := s.of(sample); number == 0 {
+		node, ok = s.find(st)
+	} else {
+		node, ok = s.walk(st)
+	}
+	if !ok {
+		node = s.noRoom()
+	}
 	at.node, at.full = node, !ok
 	if ok {
 		s.known.Put(number, state, at)
@@ -137,14 +145,14 @@ func (s *stacks) add(sample *profile.Sample) (at stackPlace, err error) {
 	return at, nil
 }
 
-// find returns a stack's node. ok is false if there is no room: the node is then that of a stack that says so.
+// find is walk with a cache, for stacks without a number.
 func (s *stacks) find(st stack) (node int32, ok bool) {
 	hash := s.hash(st)
 	if n, found := s.cache[hash]; found && s.is(n, st) {
 		return n, true
 	}
 	if node, ok = s.walk(st); !ok {
-		return s.noRoom(), false
+		return 0, false
 	}
 	if len(s.cache) >= maxCached {
 		clear(s.cache)
@@ -236,18 +244,17 @@ func (s *stacks) child(parent int32, f Frame) (int32, bool) {
 		s.frames = append(s.frames, f)
 		s.frameOf[f] = frame
 	}
-	key := uint64(uint32(parent))<<32 | uint64(uint32(frame))
-	node, ok := s.nodeOf[key]
-	if !ok {
-		if len(s.nodes) >= maxNodes {
-			return 0, false
-		}
-		node = int32(len(s.nodes))
-		s.nodes = append(s.nodes, Node{parent, frame})
-		s.depths = append(s.depths, s.depths[parent]+1)
-		s.nodeOf[key] = node
+	at := s.nodeOf.find(s.nodes, Node{parent, frame})
+	if *at != 0 {
+		return *at, true
 	}
-	return node, true
+	if len(s.nodes) >= maxNodes {
+		return 0, false
+	}
+	*at = int32(len(s.nodes))
+	s.nodes = append(s.nodes, Node{parent, frame})
+	s.depths = append(s.depths, s.depths[parent]+1)
+	return int32(len(s.nodes) - 1), true
 }
 
 // function is the one Func for all Funcs with the same content: readers may make several.

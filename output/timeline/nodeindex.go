@@ -1,7 +1,7 @@
 package timeline
 
-// nodeIndex finds nodes by their content: open addressing, at most half full. Node 0 is no frame below another one, so 0
-// is an empty place.
+// nodeIndex finds nodes by their content: open addressing, at most half full. Node 0 is no frame below another one, so
+// 0 is an empty place.
 type nodeIndex struct{ places []int32 }
 
 const firstPlaces = 1 << 10

@@ -23,6 +23,9 @@ type Sample struct {
 	At     Instant
 	Thread Thread
 	Stack  *Stack // leaf first
+	// Unread reads Stack. It is nil unless the sample's receiver asked for samples whose stacks are not read yet: see
+	// Read.
+	Unread func() error
 	// StackNumber is a number that no other stack of the recording has, 0 if the reader does not number stacks. Equal
 	// stacks may have different numbers.
 	StackNumber uint64
@@ -46,8 +49,24 @@ type Sample struct {
 	About bool
 }
 
+// Read sees to it that the sample has its stack.
+func (s *Sample) Read() error {
+	if s.Stack != nil || s.Unread == nil {
+		return nil
+	}
+	return s.Unread()
+}
+
 // Looks is how many looks the sample stands for.
 func (s *Sample) Looks() int64 { return max(s.Count, 1) }
+
+// StateKey tells apart the leaves that LacksLeaf and State give to one stack: 0 is none.
+func (s *Sample) StateKey() uint64 {
+	if !s.Wall || s.NoState {
+		return 0
+	}
+	return uint64(s.State) + 1
+}
 
 // LacksLeaf reports whether the stack still needs its state as a leaf, as stacks of wall-clock modes have one.
 func (s *Sample) LacksLeaf() bool {

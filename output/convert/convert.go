@@ -75,9 +75,23 @@ type watched struct {
 }
 
 func (w *watched) Each(visit func(*profile.Sample) error) error {
+	return w.watch(w.Source.Each, visit)
+}
+
+// EachLazily is Each, with stacks that are read later if the recording's are.
+func (w *watched) EachLazily(visit func(*profile.Sample) error) error {
+	return w.watch(func(visit func(*profile.Sample) error) error { return recording.EachLazily(w.Source, visit) }, visit)
+}
+
+// EachBare is Each, without stacks if the recording has none read.
+func (w *watched) EachBare(visit func(*profile.Sample) error) error {
+	return w.watch(func(visit func(*profile.Sample) error) error { return recording.EachBare(w.Source, visit) }, visit)
+}
+
+func (w *watched) watch(each func(func(*profile.Sample) error) error, visit func(*profile.Sample) error) error {
 	w.samples = 0
 	var theirs error
-	err := w.Source.Each(func(s *profile.Sample) error {
+	err := each(func(s *profile.Sample) error {
 		w.samples += s.Looks()
 		theirs = visit(s)
 		return theirs

@@ -28,7 +28,7 @@ func writeJFR(to io.Writer, src *watched, tell func(string)) error {
 		return err
 	}
 	last, begun := profile.Instant{}, false
-	err = src.Each(func(s *profile.Sample) error {
+	err = recording.EachLazily(src, func(s *profile.Sample) error {
 		if !begun {
 			begun = true
 			if err := w.Tick(moved(s.At, i.Meta.Start)); err != nil {

@@ -6,7 +6,6 @@ import (
 
 	"goprof/output/pprof"
 	"goprof/output/recording"
-	"goprof/profile"
 )
 
 // writePProf sums samples up by stack, thread and state.
@@ -14,11 +13,7 @@ func writePProf(to io.Writer, src recording.Source, tell func(string)) error {
 	i := src.Info()
 	b := pprof.NewBuilder(pprof.Options{Weight: i.Meta.Weight, Asked: i.Asked, States: i.States, NoCount: !i.Counts(),
 		CountOnly: i.CountsOnly()})
-	err := src.Each(func(s *profile.Sample) error {
-		b.Add(s)
-		return nil
-	})
-	if err != nil {
+	if err := recording.EachLazily(src, b.Add); err != nil {
 		return err
 	}
 	if b.Overflow > 0 && tell != nil {

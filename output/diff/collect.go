@@ -134,14 +134,14 @@ func (c *Comparison) AddSource(to Side, src recording.Source, o Reading) error {
 	s.weight = i.Meta.Weight
 	a := adder{c: c, to: to, o: o, labels: make(map[frame]int32), roots: make(map[profile.Thread]int32),
 		standing: make(map[threadID]stay)}
-	if err := src.Each(a.measure); err != nil {
+	if err := recording.EachBare(src, a.measure); err != nil {
 		return err
 	}
 	if a.timed = i.Timed && a.last > a.first; a.timed {
 		s.span += time.Duration(a.last - a.first)
 	}
 	a.firstBlock = s.begin(run{name: i.Name, jvm: i.JVM()}, a.timed)
-	if err := src.Each(a.add); err != nil {
+	if err := recording.EachLazily(src, a.add); err != nil {
 		return err
 	}
 	for _, st := range a.standing {
@@ -187,6 +187,7 @@ type adder struct {
 	looks       int64
 	labels      map[frame]int32
 	roots       map[profile.Thread]int32
+	nodes       profile.ByStack[int32]
 	stack       profile.Stack // a sample's, to be changed
 	folder      naming.Folder
 	standing    map[threadID]stay
@@ -239,9 +240,9 @@ func (a *adder) add(s *profile.Sample) error {
 	if weight > maxTotal-side.total {
 		return &output.BadFile{Problem: "the counts are too large together", TooMuch: true}
 	}
-	at, ok := a.node(s)
-	if !ok {
-		return errTooMuch
+	at, err := a.node(s)
+	if err != nil {
+		return err
 	}
 	side.total += weight
 	a.total += weight
@@ -265,19 +266,50 @@ func (a *adder) block(at int64) int32 {
 	return int32(min(max(of*blocks, 0), blocks-1))
 }
 
-// node is where a sample's stack ends in the tree. It has the threads, states and reasons that a collapsed file would
-// have.
-func (a *adder) node(s *profile.Sample) (int32, bool) {
-	way := descent{tree: &a.c.tree}
-	if a.o.Threads {
-		root, ok := a.roots[s.Thread]
-		if !ok {
-			if len(a.roots) >= maxStandings {
-				clear(a.roots)
-			}
-			root = a.c.tree.label(output.ParseLabel(naming.ThreadLabel(&s.Thread)))
-			a.roots[s.Thread] = root
+// node is where a sample's stack ends in the tree.
+func (a *adder) node(s *profile.Sample) (int32, error) {
+	root := a.root(s)
+	context := uint64(root) << 8
+	if s.Wall {
+		context |= uint64(s.State) + 1
+	}
+	if at, known := a.nodes.Get(s.StackNumber, context); known {
+		return at, nil
+	}
+	if err := s.Read(); err != nil {
+		return 0, err
+	}
+	at, ok := a.descend(s, root)
+	if !ok {
+		return 0, errTooMuch
+	}
+	a.nodes.Put(s.StackNumber, context, at)
+	return at, nil
+}
+
+// root is the label of a sample's thread; noLabel if threads do not count.
+func (a *adder) root(s *profile.Sample) int32 {
+	if !a.o.Threads {
+		return noLabel
+	}
+	root, ok := a.roots[s.Thread]
+	if !ok {
+		if len(a.roots) >= maxStandings {
+			clear(a.roots)
 		}
+		root = a.c.tree.label(output.ParseLabel(naming.ThreadLabel(&s.Thread)))
+		a.roots[s.Thread] = root
+	}
+	return root
+}
+
+const noLabel = -1
+
+// descend goes to the node of a sample's stack, and makes what is missing. The stack has the threads, states and
+// reasons that a collapsed file would have.
+func (a *adder) descend(s *profile.Sample, root int32) (int32, bool) {
+	way := descent{tree: &a.c.tree}
+	if root != noLabel {
 		way.down(root)
 	}
 	stack := s.Stack

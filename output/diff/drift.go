@@ -8,9 +8,11 @@ import "time"
 // share was taken of, to the end: 1.1 for a hundredth of a recording, 1.3 for a twentieth, 1.6 for a fifth, 2.0 for the
 // whole (docs/diff.md). Drift stands for what grows so.
 const (
-	// driftLogit is the standard deviation of the logit of a share that one recording has by this alone. It fits four
-	// parts of that program, which had 4 to 50 % of the time.
-	driftLogit = 0.02
+	// driftLogit is the standard deviation of the logit of a share that one recording has by this alone. 0.02 fits
+	// those recordings, of four parts of the program that had 4 to 50 % of the time. They were made beside much other
+	// work. 0.015 fits recordings of 10 s, which differed by 0.9 to 1.3 times the variance of independent looks. With
+	// it 3 in 100 pairs of the former recordings are called changed, and more changes are found (docs/diff.md).
+	driftLogit = 0.015
 	// driftTime is how long these recordings were. In longer ones it averages out.
 	driftTime = 5 * time.Second
 )

@@ -21,6 +21,19 @@ type entry struct {
 	weight      int64
 }
 
+// compare orders entries. Most differ in their cells: a million of them are sorted.
+func (a entry) compare(b entry) int {
+	switch {
+	case a.cell != b.cell:
+		return cmp.Compare(a.cell, b.cell)
+	case a.lane != b.lane:
+		return cmp.Compare(a.lane, b.lane)
+	case a.node != b.node:
+		return cmp.Compare(a.node, b.node)
+	}
+	return cmp.Compare(a.cells, b.cells)
+}
+
 // entries are the samples of a page. They are added in any order.
 type entries struct {
 	grid grid
@@ -65,10 +78,7 @@ func (e *entries) cutLeaves(most, frames int, tree *output.Tree) (some bool) {
 
 // merge sorts the entries, and joins those that differ only in their weight.
 func (e *entries) merge() {
-	slices.SortFunc(e.list, func(a, b entry) int {
-		return cmp.Or(cmp.Compare(a.cell, b.cell), cmp.Compare(a.lane, b.lane), cmp.Compare(a.node, b.node),
-			cmp.Compare(a.cells, b.cells))
-	})
+	slices.SortFunc(e.list, entry.compare)
 	kept := e.list[:0]
 	for _, one := range e.list {
 		if n := len(kept); n > 0 {

@@ -23,6 +23,7 @@ const (
 // lanes are the threads, or the pools of threads, that samples are of.
 type lanes struct {
 	threads bool
+	recent  profile.ByThread[int32] // a cache before known
 	known   map[profile.Thread]int32
 	byName  map[string]int32
 	names   []string
@@ -36,6 +37,15 @@ func newLanes(threads bool) *lanes {
 
 // of is a thread's lane.
 func (l *lanes) of(t *profile.Thread) int32 {
+	lane, ok := l.recent.Get(t)
+	if !ok {
+		lane = l.find(t)
+		l.recent.Put(t, lane)
+	}
+	return lane
+}
+
+func (l *lanes) find(t *profile.Thread) int32 {
 	lane, ok := l.known[*t]
 	if ok {
 		return lane

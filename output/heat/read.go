@@ -52,7 +52,7 @@ func read(src recording.Source, info *recording.Info, threads bool) (*heat, erro
 	h := &heat{stacks: newStacks(), lanes: newLanes(threads)}
 	h.unit = unit{info.Meta.Weight, info.Meta.Interval}
 	spans, weighs := false, false
-	err := src.Each(func(s *profile.Sample) error {
+	err := recording.EachBare(src, func(s *profile.Sample) error {
 		x.sample(s)
 		spans = spans || s.Wall && (s.Span > 0 || info.Meta.Interval > 0)
 		weighs = weighs || h.unit.of(s) > 0
@@ -75,19 +75,19 @@ func read(src recording.Source, info *recording.Info, threads bool) (*heat, erro
 	}
 	x.recorded(&info.Meta)
 	h.entries = entries{grid: newGrid(x), most: maxHeld}
-	err = src.Each(func(s *profile.Sample) error {
-		h.add(s)
-		return nil
-	})
-	if err == nil {
+	if err = recording.EachLazily(src, h.add); err == nil {
 		h.bound(maxEntries, &h.stacks.tree)
 		err = h.marks.read(src, &h.grid)
 	}
 	return h, err
 }
 
-func (h *heat) add(s *profile.Sample) {
-	one := entry{lane: h.lanes.of(&s.Thread), node: h.stacks.add(s), weight: h.unit.of(s)}
+func (h *heat) add(s *profile.Sample) error {
+	at, err := h.stacks.add(s)
+	if err != nil {
+		return err
+	}
+	one := entry{lane: h.lanes.of(&s.Thread), node: at, weight: h.unit.of(s)}
 	one.cell, one.cells = h.grid.span(s.At.Wall, s.Span)
 	h.lanes.weight[one.lane] = addTime(h.lanes.weight[one.lane], one.weight)
 	node := &h.stacks.tree.Nodes[one.node]
@@ -95,4 +95,5 @@ func (h *heat) add(s *profile.Sample) {
 	h.stacks.tree.Total = addTime(h.stacks.tree.Total, one.weight)
 	h.samples = addTime(h.samples, s.Looks())
 	h.entries.add(one, &h.stacks.tree)
+	return nil
 }

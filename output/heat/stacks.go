@@ -1,6 +1,8 @@
 package heat
 
 import (
+	"unsafe"
+
 	"goprof/output"
 	"goprof/profile"
 )
@@ -14,15 +16,37 @@ type stackTree struct {
 	labels map[output.Name]int32
 	edges  map[edge]int32 // by label
 	calls  map[call]int32 // the same by function, which saves the label
-	full   int64          // samples whose stack was cut because the tree was full
+	recent [1 << recentBits]recentCall
+	places profile.ByStack[treePlace]
+	full   int64 // samples whose stack was cut because the tree was full
 }
 
 type edge struct{ parent, label int32 }
+
+// treePlace is where the stack of a sample ends.
+type treePlace struct {
+	node int32
+	cut  bool // the tree was full
+}
 
 type call struct {
 	fn     *profile.Func
 	parent int32
 	kind   profile.Kind
+}
+
+// recentCall is a place of the cache before calls: most frames of a new stack are in other stacks, too.
+type recentCall struct {
+	call
+	node int32 // 0 of an empty place
+}
+
+const recentBits = 13
+
+// place is the call's place in the cache. A Func is known by its address.
+func (c *call) place() uint64 {
+	h := uint64(uintptr(unsafe.Pointer(c.fn)))>>4 ^ uint64(uint32(c.parent))<<32 ^ uint64(c.kind)
+	return h * 0x9e3779b97f4a7c15 >> (64 - recentBits)
 }
 
 func newStacks() *stackTree {
@@ -31,7 +55,24 @@ func newStacks() *stackTree {
 }
 
 // add finds the node of a sample's stack.
-func (s *stackTree) add(sample *profile.Sample) int32 {
+func (s *stackTree) add(sample *profile.Sample) (node int32, err error) {
+	number, state := sample.StackNumber, sample.StateKey()
+	at, known := s.places.Get(number, state)
+	if !known {
+		if err := sample.Read(); err != nil {
+			return 0, err
+		}
+		at = s.walk(sample)
+		s.places.Put(number, state, at)
+	}
+	if at.cut {
+		s.full++
+	}
+	return at.node, nil
+}
+
+// walk goes from the root to the node of a sample's stack, and makes what is missing.
+func (s *stackTree) walk(sample *profile.Sample) treePlace {
 	at, ok := int32(0), true
 	stack := sample.Stack
 	if stack == nil {
@@ -51,18 +92,26 @@ func (s *stackTree) add(sample *profile.Sample) int32 {
 	if ok && at == 0 {
 		at, ok = s.child(at, output.Name{Text: "[no stack]", Kind: output.LabelGap})
 	}
-	if !ok {
-		s.full++
-	}
-	return at
+	return treePlace{at, !ok}
 }
 
 func (s *stackTree) frame(parent int32, f *profile.Frame) (node int32, ok bool) {
 	key := call{f.Func, parent, f.Kind}
+	recent := &s.recent[key.place()]
+	if recent.node != 0 && recent.call == key {
+		return recent.node, true
+	}
+	if node, ok = s.called(key, f); ok {
+		*recent = recentCall{key, node}
+	}
+	return node, ok
+}
+
+func (s *stackTree) called(key call, f *profile.Frame) (node int32, ok bool) {
 	if node, ok = s.calls[key]; ok {
 		return node, true
 	}
-	if node, ok = s.child(parent, output.ParseLabel(output.Label(f.Func, f.Kind))); ok {
+	if node, ok = s.child(key.parent, output.ParseLabel(output.Label(f.Func, f.Kind))); ok {
 		if len(s.calls) >= maxNodes { // a reader may make a Func each time
 			clear(s.calls)
 		}

@@ -10,19 +10,19 @@ import (
 // callers knows stacks that were made lately. Most stacks end in the same callers as one of them, in the same bytes, so
 // these frames need not be decoded and looked up again: they are copied.
 type callers struct {
-	kept   [1 << 7]keptStack
+	kept   [1 << 8]keptStack
 	next   uint8                 // place of the next one to be kept
 	places [1 << placeBits]uint8 // of stacks, by a hash of their ends
 }
 
 const (
-	placeBits = 9
+	placeBits = 11
 	// maxKeptDepth bounds the frames of a stack that is kept, and so the memory of all.
 	maxKeptDepth = 1 << 11
 )
 
-// reaches are the numbers of bytes at a stack's root by which a kept stack is found: the longest first.
-var reaches = [...]int{96, 32, 8}
+// reaches are the numbers of bytes at a stack's root by which a kept stack is found: the longest that is found counts.
+var reaches = [...]int{8, 32, 64, 96, 128, 176, 240, 320}
 
 // keptStack is a stack that was made, and the bytes that it was made of.
 type keptStack struct {
@@ -39,33 +39,33 @@ func (k *callers) clear() {
 	}
 }
 
-// place is where the place of a stack is noted that ends in the last bytes of b; nil if b has fewer.
-func (k *callers) place(b []byte, reach int) *uint8 {
-	if len(b) < reach {
-		return nil
+// ends are the places of stacks that end in the last bytes of b, for each reach that b has.
+func (k *callers) ends(b []byte) (places [len(reaches)]*uint8, n int) {
+	h, end := uint64(0), len(b)
+	for _, reach := range reaches {
+		if len(b) < reach {
+			break
+		}
+		for stop := len(b) - reach; end > stop; end -= 8 {
+			h = (h ^ binary.LittleEndian.Uint64(b[end-8:])) * 0x9e3779b97f4a7c15
+			h ^= h >> 29
+		}
+		places[n] = &k.places[h*0x9e3779b97f4a7c15>>(64-placeBits)]
+		n++
 	}
-	h := uint64(reach)
-	for end := len(b); reach > 0; reach -= 8 {
-		h = (h ^ binary.LittleEndian.Uint64(b[end-8:])) * 0x9e3779b97f4a7c15
-		h ^= h >> 29
-		end -= 8
-	}
-	return &k.places[h*0x9e3779b97f4a7c15>>(64-placeBits)]
+	return places, n
 }
 
 // find finds a kept stack that ends as b does, and in how many bytes; nil if there is none.
 func (k *callers) find(b []byte, turn uint32) (of *keptStack, same int) {
-	for _, reach := range reaches {
-		place := k.place(b, reach)
-		if place == nil {
-			continue
-		}
-		at := &k.kept[*place]
+	places, n := k.ends(b)
+	for n--; n >= 0; n-- {
+		at := &k.kept[*places[n]]
 		if at.turn != turn {
 			continue
 		}
-		if n := sameEnd(at.b, b); n >= reach {
-			return at, n
+		if same := sameEnd(at.b, b); same >= reaches[n] {
+			return at, same
 		}
 	}
 	return nil, 0
@@ -76,15 +76,14 @@ func (k *callers) keep(b []byte, starts []uint32, s *profile.Stack, hidden int, 
 	if len(starts) > maxKeptDepth {
 		return
 	}
-	for _, reach := range reaches {
-		if place := k.place(b, reach); place != nil {
-			*place = k.next
-		}
+	places, n := k.ends(b)
+	for _, place := range places[:n] {
+		*place = k.next
 	}
 	at := &k.kept[k.next]
 	at.b, at.stack, at.turn, at.hidden = b, s, turn, hidden
 	at.starts = append(at.starts[:0], starts...)
-	k.next = (k.next + 1) % uint8(len(k.kept))
+	k.next++
 }
 
 // sameEnd is how many bytes at the end two texts have in common.

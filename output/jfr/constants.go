@@ -24,12 +24,16 @@ type constants struct {
 	record     record
 }
 
-// piece is a stack: its place in a checkpoint, and the stack that was made from it.
+// piece is a stack: its place in a checkpoint, its number once that is known, and the stack if it was made.
 type piece struct {
 	of       *checkpoint
 	from, to uint32
-	made     madeStack
+	number   uint64
+	made     *profile.Stack
+	turn     uint32 // of the space that the stack was made in
 }
+
+func (p *piece) bytes() []byte { return p.of.b[p.from:p.to] }
 
 type checkpoint struct {
 	b    []byte
@@ -44,6 +48,8 @@ const stackTraceName = "jdk.types.StackTrace"
 
 const symbolName = "jdk.types.Symbol"
 
+const frameTypeName = "jdk.types.FrameType"
+
 // begin empties the constants for the next chunk.
 func (k *constants) begin() {
 	*k = constants{
@@ -51,11 +57,21 @@ func (k *constants) begin() {
 		symbols: k.symbols, classes: k.classes, sources: k.sources, methods: k.methods,
 		threads: make(map[uint64]*profile.Thread),
 		stacks:  make(map[uint64]int32),
+		pieces:  k.pieces[:0],
 	}
 	k.symbols.begin()
 	k.classes.begin()
 	k.sources.begin()
 	k.methods.begin()
+}
+
+// takeChanged reports whether the keys of methods, and all that these refer to, may mean something else than when
+// takeChanged was called last.
+func (k *constants) takeChanged() bool {
+	changed := k.symbols.takeChanged()
+	changed = k.classes.takeChanged() || changed
+	changed = k.sources.takeChanged() || changed
+	return k.methods.takeChanged() || changed
 }
 
 // read takes the constants of a checkpoint. The first value that a key is seen with counts.

@@ -84,23 +84,68 @@ func (c *cursor) long() (v uint64) {
 	return v
 }
 
-// skip passes over n numbers, word by word: a byte without the highest bit ends a number, unless that is one of nine
-// bytes.
+// goesOn are the bits of eight bytes that say that a number does not end there.
+const goesOn = 0x8080808080808080
+
+// ends are the ends of numbers in the eight bytes at a place, as bits: a byte without the highest bit ends a number,
+// unless that is one of nine bytes.
+func (c *cursor) ends(at int) uint64 { return ^binary.LittleEndian.Uint64(c.b[at:]) & goesOn }
+
+// skip passes over n numbers.
 func (c *cursor) skip(n int) {
-	const goesOn = 0x8080808080808080
 	for n > 0 && c.bad == nil {
-		ends := uint64(0)
-		if c.left() >= 8 {
-			ends = ^binary.LittleEndian.Uint64(c.b[c.at:]) & goesOn
+		many := c.skipFour(n)
+		if many == 0 {
+			many = c.skipOne(n)
 		}
-		if many := bits.OnesCount64(ends); many == 0 || many > n {
-			c.int()
-			n--
-		} else {
-			c.at += bits.Len64(ends) / 8
-			n -= many
+		n -= many
+	}
+}
+
+// skipFour passes over the numbers that end in the next four words, and returns how many these are. It is 0 if there
+// are not so many left, or if one of them may have nine bytes: nine bytes in a row seem not to end.
+func (c *cursor) skipFour(n int) int {
+	if n < 32 || c.left() < 32 {
+		return 0
+	}
+	w, x, y, z := c.ends(c.at), c.ends(c.at+8), c.ends(c.at+16), c.ends(c.at+24)
+	const nine = 9*8 + 7
+	if w == 0 || x == 0 || y == 0 || z == 0 || bits.LeadingZeros64(w)+bits.TrailingZeros64(x) >= nine ||
+		bits.LeadingZeros64(x)+bits.TrailingZeros64(y) >= nine || bits.LeadingZeros64(y)+bits.TrailingZeros64(z) >= nine {
+		return 0
+	}
+	c.at += 24 + bits.Len64(z)/8
+	return bits.OnesCount64(w) + bits.OnesCount64(x) + bits.OnesCount64(y) + bits.OnesCount64(z)
+}
+
+// skipOne is skipFour of one word; if that is too much, it passes over one number.
+func (c *cursor) skipOne(n int) int {
+	ends := uint64(0)
+	if c.left() >= 8 {
+		ends = c.ends(c.at)
+	}
+	many := bits.OnesCount64(ends)
+	if many == 0 || many > n {
+		c.int()
+		return 1
+	}
+	c.at += bits.Len64(ends) / 8
+	return many
+}
+
+// skipThree passes over three numbers, at once if they have no more than eight bytes together.
+func (c *cursor) skipThree() {
+	if c.left() >= 8 {
+		ends := c.ends(c.at)
+		ends &= ends - 1
+		if ends &= ends - 1; ends != 0 {
+			c.at += bits.TrailingZeros64(ends)/8 + 1
+			return
 		}
 	}
+	c.int()
+	c.int()
+	c.int()
 }
 
 // count reads how many things follow, of at least so many bytes each.

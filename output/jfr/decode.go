@@ -30,11 +30,12 @@ func (r *Reader) decode(of *class) (*Event, *BadRecording) {
 		r.k.sources.keepFirst(rec.numbers[slotType], sourceRef{rec.numbers[slotSource], rec.numbers[slotBuild]})
 		return e, nil
 	}
-	return e, r.fill(e, of)
+	r.fill(e, of)
+	return e, nil
 }
 
 // fill gives the event what its slots hold.
-func (r *Reader) fill(e *Event, of *class) *BadRecording {
+func (r *Reader) fill(e *Event, of *class) {
 	n := &r.record.numbers
 	start := int64(n[slotStart])
 	e.At = profile.Instant{Wall: r.head.startNanos + r.nanos(start-r.head.startTicks), Ticks: start}
@@ -70,14 +71,9 @@ func (r *Reader) fill(e *Event, of *class) *BadRecording {
 				e.Link = profile.ParseLink(r.k.resolve(r.record.texts[slotTrace]), r.k.resolve(r.record.texts[slotSpanID]))
 			}
 		case slotStack:
-			made, bad := r.stacks.stack(n[slotStack])
-			if bad != nil {
-				return bad
-			}
-			e.Stack, e.StackNumber = made.stack, made.number
+			e.stack = n[slotStack]
 		}
 	}
-	return nil
 }
 
 // decodeFields reads the fields of an event without a stack one by one, so that they can be shown.

@@ -54,14 +54,22 @@ func (w *Writer) Sample(s *profile.Sample) error {
 		return err
 	}
 	if s.Event != nil && !s.Wall {
-		w.hit(s)
-		return nil
+		return w.hit(s)
 	}
-	typ := kindOf(s)
-	if s.Event != nil {
+	thread := w.pools.thread(&s.Thread)
+	trace, err := w.pools.trace(s)
+	if err != nil {
+		return err
+	}
+	typ := typeExecutionSample
+	switch {
+	case s.Event != nil:
 		typ = w.eventType(s.Event).id
+	case s.Wall:
+		typ = typeWallClockSample
+	case trace.leaf.native:
+		typ = typeNativeMethodSample
 	}
-	thread, trace := w.pools.thread(&s.Thread), w.pools.stack(s.Stack, s.StackNumber)
 	count := max(s.Count, 1)
 	if s.Wall {
 		w.sample(typ, s, thread, trace, s.CPU, count)
@@ -76,10 +84,10 @@ func (w *Writer) Sample(s *profile.Sample) error {
 	return nil
 }
 
-func (w *Writer) sample(typ typeID, s *profile.Sample, thread, trace uint64, cpu time.Duration, count int64) {
+func (w *Writer) sample(typ typeID, s *profile.Sample, thread uint64, of trace, cpu time.Duration, count int64) {
 	w.event(typ, s.At.Ticks)
 	b := appendInt(w.body, thread)
-	b = appendInt(b, trace)
+	b = appendInt(b, of.key)
 	state := uint64(s.State) + 1
 	if s.NoState {
 		state = 0 // refers to nothing
@@ -91,15 +99,11 @@ func (w *Writer) sample(typ typeID, s *profile.Sample, thread, trace uint64, cpu
 	}
 	w.body = b
 	w.end()
-	w.detail(s, thread, cpu)
+	w.detail(s, thread, of.leaf.sure, cpu)
 }
 
 // detail writes what is known of a sample beyond its event's fields, if there is anything.
-func (w *Writer) detail(s *profile.Sample, thread uint64, cpu time.Duration) {
-	sure := profile.Certain
-	if s.Stack != nil && len(s.Stack.Frames) > 0 {
-		sure = min(s.Stack.Frames[0].Sure, profile.NumCertainty-1)
-	}
+func (w *Writer) detail(s *profile.Sample, thread uint64, sure profile.Certainty, cpu time.Duration) {
 	tlab := tlabOf(s)
 	if cpu == 0 && sure == profile.Certain && tlab == 0 && !s.Link.Known() {
 		return

@@ -133,7 +133,10 @@ func (e *eventType) definition() typeDef {
 var inHits = []string{"goprof", "Events"}
 
 // hit writes a sample of an event.
-func (w *Writer) hit(s *profile.Sample) {
+func (w *Writer) hit(s *profile.Sample) error {
+	if err := s.Read(); err != nil {
+		return err
+	}
 	typ := w.eventType(s.Event)
 	about, code := uint64(0), profile.Stack{}
 	if s.Stack != nil {
@@ -143,7 +146,7 @@ func (w *Writer) hit(s *profile.Sample) {
 		about = w.pools.class(classKey{name: descriptor(code.Frames[0].Func.Name)})
 		code.Frames = code.Frames[1:]
 	}
-	thread, trace := w.pools.thread(&s.Thread), w.pools.stack(&code, 0)
+	thread, trace := w.pools.thread(&s.Thread), w.pools.stack(&code)
 	hits := int32(min(s.Looks(), math.MaxInt32))
 	w.event(typ.id, s.At.Ticks)
 	b := w.body
@@ -166,8 +169,9 @@ func (w *Writer) hit(s *profile.Sample) {
 	w.body = b
 	w.end()
 	if s.About {
-		w.detail(s, thread, 0)
+		w.detail(s, thread, leafOf(s.Stack).sure, 0)
 	}
+	return nil
 }
 
 // eventType is the type of an event that the file has.

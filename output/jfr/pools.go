@@ -58,10 +58,12 @@ type methodKey struct {
 	sort codeSort
 }
 
-// recentMethod is a place of the cache before methodOf: a recording has tens of millions of frames.
+// recentMethod is a place of the cache before methodOf, of a method that a chunk has: a recording has tens of millions
+// of frames.
 type recentMethod struct {
 	methodKey
-	of *constant // nil of an empty place
+	key   uint64
+	chunk uint64 // 0 of an empty place
 }
 
 const recentBits = 14
@@ -125,12 +127,14 @@ type pools struct {
 	methodBy map[methodText]*constant // different Funcs with the same content are one method
 	recent   [1 << recentBits]recentMethod
 	threadOf map[profile.Thread]uint64
-	byTID    map[int]profile.Thread // whose key is its tid, in this chunk
-	lastTID  map[int]profile.Thread // and in the one before
+	threadAt profile.ByThread[uint64] // a cache before threadOf
+	byTID    map[int]profile.Thread   // whose key is its tid, in this chunk
+	lastTID  map[int]profile.Thread   // and in the one before
 
 	stackOf stackIndex
 	seenOf  numberTable // keys of stacks by their frames: a cache before stackOf
 	sharing sharing
+	met     metStacks
 	seeds   [2]uint64
 	scratch []byte
 }
@@ -161,6 +165,7 @@ func (p *pools) forget() {
 	p.methodOf = make(map[methodKey]*constant)
 	p.methodBy = make(map[methodText]*constant)
 	clear(p.recent[:])
+	p.met.forget(p.methods.last + 1)
 }
 
 // firstThreadKey lies above every tid (PID_MAX_LIMIT of the kernel, 1 << 22): a thread's key is its tid where it can
@@ -182,6 +187,7 @@ func (p *pools) reset() {
 		clear(p.recent[:])
 	}
 	clear(p.threadOf)
+	p.threadAt.Clear()
 	p.byTID, p.lastTID = p.lastTID, p.byTID
 	clear(p.byTID)
 	p.stackOf.reset()
@@ -258,10 +264,12 @@ const anyDescriptor = "()V"
 func (p *pools) method(fn *profile.Func, sort codeSort) uint64 {
 	k := methodKey{fn, sort}
 	recent := &p.recent[k.place()]
-	if recent.of == nil || recent.methodKey != k {
-		*recent = recentMethod{k, p.lookUp(k)}
+	if recent.chunk == p.chunk && recent.methodKey == k {
+		return recent.key
 	}
-	c := recent.of
+	c := p.lookUp(k)
+	*recent = recentMethod{k, c.key, p.chunk}
+	p.met.chunks[c.key-p.met.first] = p.chunk
 	if p.markWritten(c) {
 		return c.key
 	}
@@ -283,6 +291,7 @@ func (p *pools) lookUp(k methodKey) *constant {
 		if c, ok = p.methodBy[text]; !ok {
 			c = p.methods.newConstant()
 			p.methodBy[text] = c
+			p.met.addMethod(k)
 		}
 		p.methodOf[k] = c
 	}
@@ -306,6 +315,16 @@ func split(fn *profile.Func, sort codeSort) (class, name, source string) {
 }
 
 func (p *pools) thread(t *profile.Thread) uint64 {
+	if key, ok := p.threadAt.Get(t); ok {
+		return key
+	}
+	key := p.newThread(t)
+	p.threadAt.Put(t, key)
+	return key
+}
+
+// newThread finds or makes the constant of a thread.
+func (p *pools) newThread(t *profile.Thread) uint64 {
 	if key, ok := p.threadOf[*t]; ok {
 		return key
 	}
@@ -340,20 +359,42 @@ func (p *pools) isTID(t *profile.Thread) bool {
 // frame (jdk.jfr.internal.query.FieldBuilder, configureTopFrameField: List.getFirst).
 const noStack = 0
 
-// stack finds or makes the constant of a stack. Two stacks are the same if their encoded frames are. Its number in the
-// recording that it was read from, if that is not 0, is found faster than its frames.
-func (p *pools) stack(s *profile.Stack, number uint64) uint64 {
+// trace finds or makes the constant of a sample's stack. A stack that has a number in the recording that it was read
+// from is found faster, without its frames.
+func (p *pools) trace(s *profile.Sample) (trace, error) {
+	if s.StackNumber == 0 {
+		return trace{p.stack(s.Stack), leafOf(s.Stack)}, nil
+	}
+	seen := p.seenOf.find(stackHash{s.StackNumber})
+	if *seen != 0 {
+		return unpacked(*seen), nil
+	}
+	t, met := p.again(s.StackNumber)
+	if !met {
+		if err := s.Read(); err != nil {
+			return trace{}, err
+		}
+		t = trace{p.encode(s.Stack), leafOf(s.Stack)}
+		p.met.keep(s.StackNumber, p.scratch, t.leaf)
+	}
+	*seen = t.packed()
+	return t, nil
+}
+
+// stack finds or makes the constant of a stack.
+func (p *pools) stack(s *profile.Stack) uint64 {
 	if s == nil || len(s.Frames) == 0 && s.Truncated == profile.Whole {
 		return noStack
 	}
-	hash := stackHash{number}
-	if number == 0 {
-		hash = p.hash(s)
+	seen := p.seenOf.find(p.hash(s))
+	if *seen == 0 {
+		*seen = p.encode(s)
 	}
-	seen := p.seenOf.find(hash)
-	if *seen != 0 {
-		return *seen
-	}
+	return *seen
+}
+
+// encode is stack for one that was not seen. Two stacks are the same if their encoded frames are.
+func (p *pools) encode(s *profile.Stack) uint64 {
 	b := appendBool(p.scratch[:0], s.Truncated != profile.Whole)
 	n := len(s.Frames)
 	if s.Truncated != profile.Whole {
@@ -366,8 +407,7 @@ func (p *pools) stack(s *profile.Stack, number uint64) uint64 {
 		b = append(b, 0, 0, byte(frameCPP)) // line, bytecode index
 	}
 	p.scratch = b
-	*seen = p.stackOf.find(&p.stacks, b)
-	return *seen
+	return p.stackOf.find(&p.stacks, b)
 }
 
 // truncations are the frames that say why a stack's root is missing, as collapsed files have them.

@@ -2,6 +2,7 @@ package jfr
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/binary"
 	"io"
 	"math"
@@ -17,6 +18,7 @@ const (
 	maxMetadata  = 8 << 20 // bytes; the JDK's is 100 KB
 	maxConstants = 1 << 30 // bytes of one chunk's checkpoints, which are kept while it is read
 	maxEvent     = 16 << 20
+	eventBuffer  = 256 << 10 // bytes of events
 )
 
 // spareSpace bounds by how much the space for a chunk's metadata and constants is larger than the chunk needs. The next
@@ -30,8 +32,8 @@ type Event struct {
 	Duration  time.Duration
 	Thread    profile.Thread
 	HasThread bool
-	Stack     *profile.Stack // nil without one
-	// StackNumber is the same for equal stacks most of the time, and never for stacks that differ; 0 without a stack.
+	Stack     *profile.Stack // nil without one, and until it is read: see Reader.NumberStacks
+	// StackNumber is the same for equal stacks most of the time, and never for stacks that differ; 0 without frames.
 	StackNumber uint64
 	State       string        // of a sample: STATE_RUNNABLE
 	Samples     int64         // how many looks a sample stands for: 1 where the event does not say
@@ -45,7 +47,8 @@ type Event struct {
 	Failed      bool   // jdk.CPUTimeSample without a stack
 	Fields      []Field
 
-	stacked bool // events of its type can have a stack
+	stacked bool   // events of its type can have a stack
+	stack   uint64 // key of its stack, if there is one
 }
 
 // Field is a field of an event without a stack: a text, a whole number or a real one.
@@ -76,13 +79,15 @@ type Reader struct {
 	start    int64 // of the open one
 	head     header
 	schema   *schema
+	metadata []byte // of which the schema was made
 	k        constants
 	stacks   stackMaker
 	buf      *bufio.Reader
 	at       int64  // offset of the next event
 	end      int64  // of the chunk
 	space    []byte // of the chunk's metadata and constants
-	body     []byte // of the event, with its size and type
+	body     []byte // of the event, with its size and type, until the next one is read
+	large    []byte // a body that the buffer has no room for
 	bodyAt   int    // where its fields begin
 	base     int64  // its offset
 	record   record
@@ -93,6 +98,7 @@ type Reader struct {
 	to       int64
 	tally    map[string]int64 // nil: not wanted
 	noStacks bool
+	numbered bool // stacks are read when somebody asks
 	err      error
 }
 
@@ -107,6 +113,10 @@ func NewReader(file io.ReaderAt, size int64, want func(name string, stack bool) 
 
 // NoStacks leaves out the stacks of all events. Then they are not even passed over. Call it before Next.
 func (r *Reader) NoStacks() { r.noStacks = true }
+
+// NumberStacks gives events the numbers of their stacks, and leaves it to ReadStack to read the stack itself: who has
+// met a number knows its stack. Call it before Next.
+func (r *Reader) NumberStacks() { r.numbered = true }
 
 // Chunks is how many chunks have been begun.
 func (r *Reader) Chunks() int { return r.chunks }
@@ -161,16 +171,48 @@ func (r *Reader) Next() (*Event, error) {
 			return nil, r.err
 		}
 	}
-	if !r.stacks.ours || !e.stacked {
-		return e, nil
+	if r.stacks.ours && e.stacked {
+		r.addDetail(e)
 	}
-	next := r.read()
+	if err := r.identify(e); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// addDetail takes what the event behind a sample tells of it. Both stand in the same chunk.
+func (r *Reader) addDetail(e *Event) {
+	next := r.readAhead()
 	if next != nil && next.Name == detailName && next.At.Ticks == e.At.Ticks && next.Thread == e.Thread {
 		e.CPU, e.Leaf, e.TLAB, e.Link = next.CPU, next.Leaf, next.TLAB, next.Link
 	} else {
 		r.pending = next
 	}
-	return e, nil
+}
+
+// identify gives an event its stack, or the number of its stack.
+func (r *Reader) identify(e *Event) error {
+	if !e.stacked {
+		return nil
+	}
+	number, bad := r.stacks.number(e.stack)
+	if bad != nil {
+		return r.fail(bad)
+	}
+	if e.StackNumber = number; r.numbered && number != 0 {
+		return nil
+	}
+	return r.ReadStack(e)
+}
+
+// ReadStack reads the stack of the event that Next has returned last.
+func (r *Reader) ReadStack(e *Event) error {
+	s, bad := r.stacks.stack(e.stack)
+	if bad != nil {
+		return r.fail(bad)
+	}
+	e.Stack = s
+	return nil
 }
 
 // Events that belong to others are read with these.
@@ -182,11 +224,20 @@ const (
 // read reads the next event that is wanted; nil if there is none, and err says why.
 func (r *Reader) read() *Event {
 	for r.err == nil {
-		if r.at >= r.end {
+		if e := r.readAhead(); e != nil {
+			return e
+		}
+		if r.err == nil {
 			r.count()
 			r.nextChunk()
-			continue
 		}
+	}
+	return nil
+}
+
+// readAhead is read within the open chunk: nil at its end, too.
+func (r *Reader) readAhead() *Event {
+	for r.err == nil && r.at < r.end {
 		of, bad := r.nextEvent()
 		if bad == nil && of != nil {
 			var e *Event
@@ -196,11 +247,17 @@ func (r *Reader) read() *Event {
 			}
 		}
 		if bad != nil {
-			r.count()
-			r.err = bad
+			r.fail(bad)
 		}
 	}
 	return nil
+}
+
+// fail ends the reading.
+func (r *Reader) fail(bad *BadRecording) error {
+	r.count()
+	r.pending, r.err = nil, bad
+	return bad
 }
 
 func (r *Reader) bad(offset int64, problem string) *BadRecording {
@@ -237,7 +294,7 @@ func (r *Reader) nextChunk() {
 	r.at = r.start + headerSize
 	events := io.NewSectionReader(r.file, r.at, r.end-r.at)
 	if r.buf == nil {
-		r.buf = bufio.NewReaderSize(nil, 256<<10)
+		r.buf = bufio.NewReaderSize(nil, eventBuffer)
 	}
 	r.buf.Reset(events)
 }
@@ -339,6 +396,11 @@ func (r *Reader) readMetadata() *BadRecording {
 	if bad != nil {
 		return bad
 	}
+	c.int() // start
+	if r.schema != nil && bytes.Equal(c.b[c.at:], r.metadata) {
+		return c.bad
+	}
+	r.metadata = append(r.metadata[:0], c.b[c.at:]...)
 	r.schema = readSchema(&c)
 	return c.bad
 }
@@ -404,12 +466,26 @@ func (r *Reader) nextEvent() (*class, *BadRecording) {
 	if size > maxEvent {
 		return nil, &BadRecording{Offset: at, Problem: "an event of more than 16 MiB", TooMuch: true}
 	}
-	r.body = slices.Grow(r.body[:0], int(size))[:size]
-	if _, err := io.ReadFull(r.buf, r.body); err != nil {
-		return nil, r.bad(at, err.Error())
-	}
 	r.bodyAt, r.base = c.at, at
-	return of, nil
+	return of, r.readBody(int(size), at)
+}
+
+// readBody reads an event into body. A small one stays where it was read to.
+func (r *Reader) readBody(size int, at int64) *BadRecording {
+	var err error
+	if size <= eventBuffer {
+		if r.body, err = r.buf.Peek(size); err == nil {
+			_, err = r.buf.Discard(size)
+		}
+	} else {
+		r.large = slices.Grow(r.large[:0], size)[:size]
+		r.body = r.large
+		_, err = io.ReadFull(r.buf, r.body)
+	}
+	if err != nil {
+		return r.bad(at, err.Error())
+	}
+	return nil
 }
 
 // skip passes over bytes of the chunk. What is large is not read.

@@ -122,7 +122,7 @@ func (r *redactor) events(to *spilled) error {
 	at := r.in.start + headerSize
 	r.in.at = at
 	if r.in.buf == nil {
-		r.in.buf = bufio.NewReaderSize(nil, 256<<10)
+		r.in.buf = bufio.NewReaderSize(nil, eventBuffer)
 	}
 	r.in.buf.Reset(io.NewSectionReader(r.in.file, at, r.in.end-at))
 	r.in.Tally()

@@ -5,22 +5,43 @@ import "goprof/profile"
 // maxCount bounds how often one CPU sample is written.
 const maxCount = 1 << 16
 
-// kindOf is the event that a sample becomes. A thread executes native code if its leaf does; a stub is part of Java's.
-func kindOf(s *profile.Sample) typeID {
-	if s.Wall {
-		return typeWallClockSample
+// leafFacts are what the events of a sample say of the leaf of its stack.
+type leafFacts struct {
+	native bool // a thread executes native code if its leaf does; a stub is part of Java's
+	sure   profile.Certainty
+}
+
+func leafOf(s *profile.Stack) (l leafFacts) {
+	if s == nil || len(s.Frames) == 0 {
+		return l
 	}
-	if s.Stack != nil && len(s.Stack.Frames) > 0 {
-		switch s.Stack.Frames[0].Kind {
-		case profile.Native, profile.Gap, profile.NativeMethod, profile.Kernel:
-			return typeNativeMethodSample
-		case profile.StateFrame:
-			if len(s.Stack.Frames) > 1 && !s.Stack.Frames[1].Kind.Java() {
-				return typeNativeMethodSample
-			}
-		}
+	l.sure = min(s.Frames[0].Sure, profile.NumCertainty-1)
+	switch s.Frames[0].Kind {
+	case profile.Native, profile.Gap, profile.NativeMethod, profile.Kernel:
+		l.native = true
+	case profile.StateFrame:
+		l.native = len(s.Frames) > 1 && !s.Frames[1].Kind.Java()
 	}
-	return typeExecutionSample
+	return l
+}
+
+// trace is a stack as the events of a chunk refer to it.
+type trace struct {
+	key  uint64
+	leaf leafFacts
+}
+
+// packed is the trace as one number, which is not 0 if the key is not.
+func (t trace) packed() uint64 {
+	n := t.key<<3 | uint64(t.leaf.sure)<<1
+	if t.leaf.native {
+		n |= 1
+	}
+	return n
+}
+
+func unpacked(n uint64) trace {
+	return trace{key: n >> 3, leaf: leafFacts{native: n&1 != 0, sure: profile.Certainty(n >> 1 & 3)}}
 }
 
 // frameType is a key of the pool of frame types.

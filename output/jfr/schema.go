@@ -40,6 +40,7 @@ type class struct {
 	simple bool   // one field, a string
 	flat   bool   // nothing but whole numbers
 	slots  []slot // of the fields of a flat class
+	plain  bool   // no arrays, and nothing that has fields itself
 	single bool   // a primitive type or a string, of this form
 	form   form
 	stack  bool  // an event with a stack trace
@@ -138,9 +139,8 @@ var constantSlots = map[string]map[string]slot{
 	"jdk.types.StackFrame": {"method": slotMethod, "lineNumber": slotLine, "bytecodeIndex": slotBCI, "type": slotType},
 }
 
-// readSchema reads a metadata event's body: behind its size and type.
+// readSchema reads a metadata event's body behind its start.
 func readSchema(c *cursor) *schema {
-	c.int() // start
 	c.int() // duration
 	c.int() // the metadata's number
 	var words []string
@@ -252,6 +252,7 @@ func (s *schema) link() {
 		c.form, c.single = forms[c.name]
 		c.simple = len(c.fields) == 1 && c.fields[0].form == formText && !c.fields[0].array
 		c.flat = !slices.ContainsFunc(c.fields, func(f field) bool { return f.form != formInt || f.array })
+		c.plain = !slices.ContainsFunc(c.fields, func(f field) bool { return f.form == formStruct || f.array })
 		if c.flat {
 			for i := range c.fields {
 				c.slots = append(c.slots, c.fields[i].slot)
@@ -306,6 +307,10 @@ func (c *cursor) value(of *class, depth int, into *record) {
 	}
 	if of.flat {
 		c.numbers(of, into)
+		return
+	}
+	if of.plain {
+		c.plain(of, depth, into)
 		return
 	}
 	for i := range of.fields {
@@ -389,6 +394,22 @@ func (c *cursor) frames(n int, of *class, into *record) {
 			line: int32(v[slotLine]), bci: int32(v[slotBCI])})
 	}
 	c.at = at
+}
+
+// plain reads a value of a plain class.
+func (c *cursor) plain(of *class, depth int, into *record) {
+	if c.steps -= len(of.fields); c.steps < 0 {
+		c.step() // which says so
+		return
+	}
+	for i := range of.fields {
+		f := &of.fields[i]
+		if f.form != formInt || into == nil {
+			c.single(f, depth, into)
+		} else {
+			into.numbers[f.slot] = c.int()
+		}
+	}
 }
 
 // numbers reads a value of a flat class.

@@ -11,8 +11,8 @@ const (
 	maxFuncs      = 1 << 18 // that are known at the same time
 	maxFrames     = 1 << 16 // of one stack
 	maxMadeFrames = 1 << 28 // of a chunk's stacks, counted each time that a stack is made
-	// maxCachedFrames bounds the frames of one stackSpace, of 40 bytes each. A stack counts as one more frame. There are
-	// two spaces: with stacks of 20 frames they take some 43 MB.
+	// maxCachedFrames bounds the frames of a stackSpace, of 40 bytes each. A stack counts as one more frame. With stacks
+	// of 20 frames they take some 21 MB.
 	maxCachedFrames = 1 << 19
 )
 
@@ -28,26 +28,17 @@ type stackMaker struct {
 	// Of the whole file: a stack keeps its number from chunk to chunk, and so do its functions.
 	funcs   map[funcText]*profile.Func
 	known   table[knownFunc] // by method: a cache before funcs
-	numbers numberTable      // by Fingerprint
-	prints  profile.Fingerprinter
-	made    uint64 // stacks
+	numbers stackNumbers
 
 	code   map[codeKey]code        // of the chunk
 	recent [recentCodes]recentCode // of the chunk, by a part of their keys that is as good as random
-	spaces [2]stackSpace           // for stacks that are kept, and for those before them
-	turn   uint32                  // of the space that is being filled
+	space  stackSpace              // for stacks that are kept
+	turn   uint32                  // how often the space was emptied
 	all    int                     // frames that were made of this chunk's
 	frames *class                  // of the frames of the chunk's stacks, if they are as in all known files
 	kept   callers
 	record record
 	starts []uint32 // of the stack that is being made: see keptStack
-}
-
-// madeStack is a stack with its number. No other stack of the file has that number.
-type madeStack struct {
-	stack  *profile.Stack
-	number uint64
-	turn   uint32 // of the space that it was made in
 }
 
 // stackSpace is room for stacks, which are forgotten all together. A recording has tens of millions of frames: to
@@ -85,6 +76,8 @@ type code struct {
 
 // begin begins a chunk.
 func (m *stackMaker) begin(k *constants, s *schema) {
+	changed := k.takeChanged()
+	m.numbers.begin(changed || m.schema != s, k.texts[frameTypeName])
 	m.k, m.schema = k, s
 	m.code = make(map[codeKey]code)
 	m.known.begin()
@@ -93,45 +86,40 @@ func (m *stackMaker) begin(k *constants, s *schema) {
 	m.kept.clear()
 	m.frames = s.plainFrames()
 	m.all = 0
-	if m.funcs == nil || max(len(m.funcs), m.numbers.used) > maxFuncs {
+	if m.funcs == nil || max(len(m.funcs), m.numbers.byFrames.used) > maxFuncs {
 		m.funcs = make(map[funcText]*profile.Func)
-		m.numbers, m.prints = numberTable{}, profile.NewFingerprinter(true)
+		m.numbers.forgetFrames()
 	}
 	m.ours = s.byName["goprof.Recording"] != nil
 	m.kernelKnown = false
-	for _, name := range k.texts["jdk.types.FrameType"] {
+	for _, name := range k.texts[frameTypeName] {
 		m.kernelKnown = m.kernelKnown || name == "Kernel"
 	}
 }
 
-// forget forgets all kept stacks. Stacks that were made since the last call stay as they are until the next call after
-// another one was made: the reader reads one event ahead of the one that its user still has.
+// forget forgets all kept stacks.
 func (m *stackMaker) forget() {
-	if m.space().kept == 0 && m.turn > 0 {
-		return
-	}
 	m.turn++
-	m.space().reset()
+	m.space.reset()
 }
 
-func (m *stackMaker) space() *stackSpace { return &m.spaces[m.turn%2] }
-
-// stack is the stack of a key, if there is one. The same key gives the same pointer most of the time.
-func (m *stackMaker) stack(key uint64) (madeStack, *BadRecording) {
+// stack is the stack of a key, if there is one, until the next one is made. The same key gives the same pointer most of
+// the time.
+func (m *stackMaker) stack(key uint64) (*profile.Stack, *BadRecording) {
 	at := m.k.piece(key)
 	if at == nil {
-		return madeStack{}, nil
+		return nil, nil
 	}
-	if at.made.turn == m.turn {
+	if at.turn == m.turn {
 		return at.made, nil
 	}
-	c := newCursor(at.of.b[at.from:at.to], at.of.base+int64(at.from))
+	c := newCursor(at.bytes(), at.of.base+int64(at.from))
 	s := m.read(&c)
 	if c.bad != nil {
-		return madeStack{}, c.bad
+		return nil, c.bad
 	}
-	at.made = madeStack{s, m.number(s), m.turn}
-	return at.made, nil
+	at.made, at.turn = s, m.turn
+	return s, nil
 }
 
 // read reads a stack. With an error it is nil.
@@ -145,10 +133,10 @@ func (m *stackMaker) read(c *cursor) *profile.Stack {
 	if c.bad != nil {
 		return nil
 	}
-	if m.space().kept+n > maxCachedFrames {
+	if m.space.kept+n > maxCachedFrames {
 		m.forget()
 	}
-	s := m.space().stack(n)
+	s := m.space.stack(n)
 	if cut {
 		s.Truncated = profile.TooDeep // the JDK's only reason
 	}
@@ -254,19 +242,6 @@ func (s *slabs[T]) reset() {
 	s.at, s.used = 0, 0
 }
 
-// number is the number of a stack. A stack that was met long ago may get another one.
-func (m *stackMaker) number(s *profile.Stack) uint64 {
-	if m.numbers.used >= maxFuncs {
-		m.numbers.reset()
-	}
-	n := m.numbers.find(m.prints.Of(s))
-	if *n == 0 {
-		m.made++
-		*n = m.made
-	}
-	return *n
-}
-
 // fill makes frames of a stack that has room for them. Some are hidden: they only say why the stack is cut. atRoot says
 // that the last one does.
 func (m *stackMaker) fill(s *profile.Stack, raws []rawFrame) (hidden int, atRoot bool) {
@@ -314,7 +289,7 @@ func (m *stackMaker) lookUp(into *recentCode, raw *rawFrame) {
 
 // sort tells the sort of a frame by its type and, in files of goprof, by its class.
 func (m *stackMaker) sort(raw *rawFrame) (codeSort, profile.Kind) {
-	switch m.k.texts["jdk.types.FrameType"][raw.kind] {
+	switch m.k.texts[frameTypeName][raw.kind] {
 	case "Interpreted":
 		return javaCode, profile.Interpreted
 	case "C1 compiled":

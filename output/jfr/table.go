@@ -4,68 +4,80 @@ import "slices"
 
 // table holds a chunk's constants of one type by their keys. Small keys need no map. What the chunks before had is
 // remembered: in most files a key means the same in all chunks.
-type table[V any] struct {
+type table[V comparable] struct {
 	low   []constantOf[V] // by key
-	rest  map[uint64]V
+	rest  map[uint64]constantOf[V]
 	chunk uint32
+	// changed says that a key may mean something else than it meant in a chunk before.
+	changed bool
 }
 
 type constantOf[V any] struct {
 	v     V
-	chunk uint32 // the last one that had the key
+	chunk uint32 // the last one that had the key; 0 if none had
 }
 
-// lowKeys bounds the keys that need no map.
-const lowKeys = 1 << 17
+const (
+	lowKeys = 1 << 17 // bounds the keys that need no map
+	maxRest = 1 << 17 // bounds the other keys that are remembered from chunk to chunk
+)
 
 // begin empties the table for the next chunk.
 func (t *table[V]) begin() {
 	t.chunk++
-	clear(t.rest)
+	if len(t.rest) > maxRest {
+		t.rest, t.changed = nil, true
+	}
+}
+
+// find is what the last chunk that had the key had.
+func (t *table[V]) find(key uint64) (c constantOf[V]) {
+	switch {
+	case key >= lowKeys:
+		c = t.rest[key]
+	case key < uint64(len(t.low)):
+		c = t.low[key]
+	}
+	return c
 }
 
 // get is the constant of a key; the zero value if there is none.
 func (t *table[V]) get(key uint64) (v V) {
-	if key < lowKeys {
-		if key < uint64(len(t.low)) && t.low[key].chunk == t.chunk {
-			v = t.low[key].v
-		}
-		return v
-	}
-	return t.rest[key]
-}
-
-// last is what the last chunk that had the key had.
-func (t *table[V]) last(key uint64) (v V) {
-	if key < uint64(len(t.low)) {
-		v = t.low[key].v
+	if c := t.find(key); c.chunk == t.chunk {
+		v = c.v
 	}
 	return v
 }
 
+// last is what the last chunk that had the key had.
+func (t *table[V]) last(key uint64) V { return t.find(key).v }
+
 // has reports whether the chunk has the key.
-func (t *table[V]) has(key uint64) bool {
-	if key < lowKeys {
-		return key < uint64(len(t.low)) && t.low[key].chunk == t.chunk
-	}
-	_, ok := t.rest[key]
-	return ok
-}
+func (t *table[V]) has(key uint64) bool { return t.find(key).chunk == t.chunk }
 
 // keepFirst gives a key its constant, if it has none.
 func (t *table[V]) keepFirst(key uint64, v V) {
-	if t.has(key) {
+	last := t.find(key)
+	if last.chunk == t.chunk {
 		return
 	}
+	t.changed = t.changed || last.chunk != 0 && last.v != v
 	if key >= lowKeys {
 		if t.rest == nil {
-			t.rest = make(map[uint64]V)
+			t.rest = make(map[uint64]constantOf[V])
 		}
-		t.rest[key] = v
+		t.rest[key] = constantOf[V]{v, t.chunk}
 		return
 	}
 	if n := int(key) + 1; n > len(t.low) {
 		t.low = slices.Grow(t.low, n-len(t.low))[:n]
 	}
 	t.low[key] = constantOf[V]{v, t.chunk}
+}
+
+// takeChanged reports whether a key may mean something else than when takeChanged was called last.
+func (t *table[V]) takeChanged() bool {
+	changed := t.changed
+	t.changed = false
+	return changed
 }

@@ -25,7 +25,9 @@ func OfBatch(b *ship.Batch, labels func(*profile.Sample)) ([]byte, error) {
 			one.Span += p.Span
 			one.Bytes += p.Bytes
 		}
-		builder.Add(&one)
+		if err := builder.Add(&one); err != nil {
+			return nil, err
+		}
 	}
 	m := b.Meta
 	m.Start, m.Duration = b.From, max(b.To.Sub(b.From), time.Nanosecond)

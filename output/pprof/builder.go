@@ -52,21 +52,37 @@ type Builder struct {
 	key       []byte
 	stack     []*pb.Location
 
-	// These hold what was added lately. It is found without a look at its names. byPtr keeps the Funcs.
-	seen    map[seenKey]*pb.Sample
-	threads map[profile.Thread]int32
-	prints  profile.Fingerprinter
+	// These hold what was added lately. It is found without a look at its names: by the number of its stack, else by the
+	// stack's fingerprint. byPtr keeps the Funcs.
+	numbered profile.ByStack[*pb.Sample]
+	seen     map[seenKey]*pb.Sample
+	contexts map[context]uint64
+	lately   profile.ByThread[recentContext]
+	met      uint64 // contexts
+	prints   profile.Fingerprinter
 }
 
 // image is the image in which native code lies.
 type image struct{ file, build string }
 
-// seenKey is a stack of a thread in a state.
-type seenKey struct {
-	stack  profile.Fingerprint
-	thread int32
+// context is what a sum's samples have in common besides their stack.
+type context struct {
+	thread profile.Thread
 	state  uint8 // the state plus one: 0 if it is not known
 	link   profile.Link
+}
+
+// recentContext is the last context of a thread, with its number.
+type recentContext struct {
+	state  uint8
+	link   profile.Link
+	number uint64
+}
+
+// seenKey is a stack in a context.
+type seenKey struct {
+	stack   profile.Fingerprint
+	context uint64
 }
 
 // recentFrame is a place of the cache before locations, of frames without inlined ones. at is nil of an empty place.
@@ -102,7 +118,7 @@ func NewBuilder(o Options) *Builder {
 		mappings:  make(map[image]*pb.Mapping),
 		room:      maxSamples,
 		seen:      make(map[seenKey]*pb.Sample),
-		threads:   make(map[profile.Thread]int32),
+		contexts:  make(map[context]uint64),
 		prints:    profile.NewFingerprinter(true),
 	}
 }
@@ -121,15 +137,20 @@ func (b *Builder) mapping(of image) *pb.Mapping {
 	return m
 }
 
-// Add counts a sample. It keeps the Funcs of the stack and the names, and nothing else.
-func (b *Builder) Add(s *profile.Sample) {
+// Add counts a sample. It keeps the Funcs of the stack and the names, and nothing else. An error is one of reading the
+// stack of a sample that has it not yet.
+func (b *Builder) Add(s *profile.Sample) error {
 	b.wall = b.wall || s.Wall
-	sum := b.sum(s)
+	sum, err := b.sum(s)
+	if err != nil {
+		return err
+	}
 	if sum == b.full {
 		b.Overflow += s.Looks()
 	}
 	sum.Value[0] += s.Looks()
 	sum.Value[1] += b.second(s)
+	return nil
 }
 
 // second is a sample's second value.
@@ -144,30 +165,50 @@ func (b *Builder) second(s *profile.Sample) int64 {
 }
 
 // sum is the sum to which a sample is added.
-func (b *Builder) sum(s *profile.Sample) *pb.Sample {
-	if len(b.byPtr)+maxNew > maxSamples || len(b.seen) >= maxSamples {
+func (b *Builder) sum(s *profile.Sample) (*pb.Sample, error) {
+	if len(b.byPtr)+maxNew > maxSamples || max(len(b.seen), len(b.contexts)) >= maxSamples {
 		clear(b.byPtr)
 		clear(b.seen)
-		clear(b.threads)
+		clear(b.contexts)
 	}
-	thread, known := b.threads[s.Thread]
-	if !known {
-		thread = int32(len(b.threads))
-		b.threads[s.Thread] = thread
+	in := b.context(s)
+	if sum, known := b.numbered.Get(s.StackNumber, in); known {
+		return sum, nil
 	}
-	key := seenKey{thread: thread, link: s.Link}
-	if b.o.States && !s.NoState {
-		key.state = uint8(s.State) + 1
+	if err := s.Read(); err != nil {
+		return nil, err
 	}
-	if key.stack[0] = s.StackNumber; s.StackNumber == 0 {
-		key.stack = b.prints.Of(s.Stack)
+	if s.StackNumber != 0 {
+		sum := b.find(s)
+		b.numbered.Put(s.StackNumber, in, sum)
+		return sum, nil
 	}
+	key := seenKey{b.prints.Of(s.Stack), in}
 	sum := b.seen[key]
 	if sum == nil {
 		sum = b.find(s)
 		b.seen[key] = sum
 	}
-	return sum
+	return sum, nil
+}
+
+// context is the number of a sample's context. No two contexts have the same.
+func (b *Builder) context(s *profile.Sample) uint64 {
+	in := context{thread: s.Thread, link: s.Link}
+	if b.o.States && !s.NoState {
+		in.state = uint8(s.State) + 1
+	}
+	if recent, ok := b.lately.Get(&s.Thread); ok && recent.state == in.state && recent.link == in.link {
+		return recent.number
+	}
+	n, known := b.contexts[in]
+	if !known {
+		b.met++
+		n = b.met
+		b.contexts[in] = n
+	}
+	b.lately.Put(&s.Thread, recentContext{in.state, in.link, n})
+	return n
 }
 
 // maxNew is more than one stack's functions.

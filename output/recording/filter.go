@@ -56,6 +56,7 @@ type Filtered struct {
 
 	threads map[profile.Thread]bool // that are wanted
 	funcs   map[*profile.Func]verdict
+	stacks  profile.ByStack[bool] // that are wanted
 }
 
 // cause is why a sample was left out.
@@ -96,10 +97,37 @@ func (p *Filtered) Info() Info {
 }
 
 func (p *Filtered) Each(visit func(*profile.Sample) error) error {
+	return p.EachLazily(func(s *profile.Sample) error {
+		if err := s.Read(); err != nil {
+			return err
+		}
+		return visit(s)
+	})
+}
+
+// EachLazily is Each, with stacks that are read later if the recording's are.
+func (p *Filtered) EachLazily(visit func(*profile.Sample) error) error {
+	return p.each(EachLazily, visit)
+}
+
+// EachBare is Each, without stacks if neither the recording nor the filter has them read.
+func (p *Filtered) EachBare(visit func(*profile.Sample) error) error {
+	if p.f.Include != nil || p.f.Exclude != nil {
+		return p.each(EachLazily, visit)
+	}
+	return p.each(EachBare, visit)
+}
+
+func (p *Filtered) each(of func(Source, func(*profile.Sample) error) error,
+	visit func(*profile.Sample) error) error {
 	p.left, p.kept = [numCauses]int64{}, 0
 	start := p.of.Info().Meta.Start.UnixNano()
-	return p.of.Each(func(s *profile.Sample) error {
-		if why := p.judge(s, start); why != wanted {
+	return of(p.of, func(s *profile.Sample) error {
+		why, err := p.judge(s, start)
+		if err != nil {
+			return err
+		}
+		if why != wanted {
 			p.left[why] += s.Looks()
 			return nil
 		}
@@ -124,20 +152,36 @@ func (p *Filtered) Marks(visit func(Mark) error) error {
 	})
 }
 
-func (p *Filtered) judge(s *profile.Sample, start int64) cause {
+func (p *Filtered) judge(s *profile.Sample, start int64) (cause, error) {
 	f := &p.f
 	at := time.Duration(s.At.Wall - start)
 	switch {
 	case f.From > 0 && at < f.From || f.To > 0 && at >= f.To:
-		return byTime
+		return byTime, nil
 	case len(f.States) > 0 && (s.NoState || !slices.Contains(f.States, s.State)):
-		return byState
+		return byState, nil
 	case (f.Thread != nil || f.ExcludeThread != nil) && !p.thread(&s.Thread):
-		return byThread
-	case (f.Include != nil || f.Exclude != nil) && !p.stack(s.Stack):
-		return byFrame
+		return byThread, nil
+	case f.Include == nil && f.Exclude == nil:
+		return wanted, nil
 	}
-	return wanted
+	return p.judgeStack(s)
+}
+
+// judgeStack judges a stack by its frames, once for each stack.
+func (p *Filtered) judgeStack(s *profile.Sample) (cause, error) {
+	ok, known := p.stacks.Get(s.StackNumber, 0)
+	if !known {
+		if err := s.Read(); err != nil {
+			return wanted, err
+		}
+		ok = p.stack(s.Stack)
+		p.stacks.Put(s.StackNumber, 0, ok)
+	}
+	if ok {
+		return wanted, nil
+	}
+	return byFrame, nil
 }
 
 func (p *Filtered) thread(t *profile.Thread) bool {

@@ -41,13 +41,11 @@ func openJFR(file io.ReaderAt, size int64, name string, o Options) (*jfrFile, er
 func (f *jfrFile) info() *Info { return &f.about }
 func (f *jfrFile) Info() Info  { return f.about }
 
-// read reads the events that are wanted, to the end of the last whole chunk.
-func (f *jfrFile) read(want func(name string, stack bool) bool, stacks bool,
+// read reads the events that are wanted, to the end of the last whole chunk. set may set the reader's options.
+func (f *jfrFile) read(want func(name string, stack bool) bool, set func(*jfr.Reader),
 	visit func(*jfr.Reader, *jfr.Event) error) error {
 	r := jfr.NewReader(f.file, f.size, want)
-	if !stacks {
-		r.NoStacks()
-	}
+	set(r)
 	for {
 		e, err := r.Next()
 		switch {
@@ -69,11 +67,31 @@ func isCutOff(err error) bool {
 }
 
 func (f *jfrFile) Each(visit func(*profile.Sample) error) error {
+	return f.EachLazily(func(s *profile.Sample) error {
+		if err := s.Read(); err != nil {
+			return err
+		}
+		return visit(s)
+	})
+}
+
+func (f *jfrFile) EachLazily(visit func(*profile.Sample) error) error {
+	return f.each((*jfr.Reader).NumberStacks, visit)
+}
+
+func (f *jfrFile) EachBare(visit func(*profile.Sample) error) error {
+	return f.each((*jfr.Reader).NoStacks, visit)
+}
+
+func (f *jfrFile) each(set func(*jfr.Reader), visit func(*profile.Sample) error) error {
 	m := sampleMaker{ours: f.ours, kind: f.kind, mode: f.mode, classes: make(map[leafKey]profile.Frame)}
+	m.unread = m.read
 	wanted := func(name string, stack bool) bool { return stack && slices.Contains(f.events, name) }
-	return f.read(wanted, true, func(r *jfr.Reader, e *jfr.Event) error {
-		s := m.sample(r, e)
-		return visit(&s)
+	return f.read(wanted, set, func(r *jfr.Reader, e *jfr.Event) error {
+		if err := m.sample(r, e); err != nil {
+			return err
+		}
+		return visit(&m.made)
 	})
 }
 
@@ -82,6 +100,10 @@ type sampleMaker struct {
 	ours    bool
 	kind    func(event string) *profile.EventKind
 	mode    func(event string) string
+	made    profile.Sample
+	reader  *jfr.Reader  // of the sample
+	of      *jfr.Event   // that the sample is made of
+	unread  func() error // read
 	stack   profile.Stack
 	classes map[leafKey]profile.Frame // leaves that say what was allocated or waited for
 
@@ -98,21 +120,26 @@ type leafKey struct {
 // maxClasses bounds how many such leaves are kept.
 const maxClasses = 1 << 14
 
-func (m *sampleMaker) sample(r *jfr.Reader, e *jfr.Event) profile.Sample {
-	s := profile.Sample{At: instantOf(r, e), Thread: e.Thread, Stack: e.Stack, Count: e.Samples, CPU: e.CPU, Link: e.Link,
-		StackNumber: stackNumber(e.StackNumber, profile.Certain)}
+// sample makes the sample of an event. Its stack is read here only if the sample adds a leaf to it.
+func (m *sampleMaker) sample(r *jfr.Reader, e *jfr.Event) error {
+	m.reader, m.of = r, e
+	m.made = profile.Sample{At: instantOf(r, e), Thread: e.Thread, Stack: e.Stack, Count: e.Samples, CPU: e.CPU,
+		Link: e.Link, StackNumber: stackNumber(e.StackNumber, profile.Certain), Unread: m.unread}
+	s := &m.made
 	state, known := e.ProfileState()
 	s.State = state
 	if m.event != e.Name {
 		m.event, m.eventKind, m.eventMode = e.Name, m.kind(e.Name), m.mode(e.Name)
 	}
 	if m.eventKind != nil {
-		m.hit(&s, e, m.eventKind)
+		if err := m.hit(s, e, m.eventKind); err != nil {
+			return err
+		}
 	}
 	switch m.eventMode {
 	case profile.ModeCPU:
 		if m.ours {
-			m.sure(&s, e)
+			s.StackNumber = stackNumber(e.StackNumber, e.Leaf)
 		}
 	case profile.ModeWall:
 		s.Wall, s.Span, s.NoState = true, e.Span, !known
@@ -121,32 +148,50 @@ func (m *sampleMaker) sample(r *jfr.Reader, e *jfr.Event) profile.Sample {
 		if e.Name == threadPark {
 			s.State = profile.Parked
 		}
-		m.leaf(&s, s.State.Label(e.Class), profile.StateFrame)
+		if err := m.leaf(s, s.State.Label(e.Class), profile.StateFrame); err != nil {
+			return err
+		}
 	default: // the event itself says what the thread did
 		if s.NoState = !known; s.Event == nil {
 			s.Wall, s.Span = true, e.Duration
 		}
 	}
-	if s.Stack == nil || len(s.Stack.Frames) == 0 {
+	if s.StackNumber == 0 && (s.Stack == nil || len(s.Stack.Frames) == 0) {
 		m.stack = profile.Stack{Frames: append(m.stack.Frames[:0], noStack)}
-		s.Stack, s.StackNumber = &m.stack, 0
+		s.Stack = &m.stack
 	}
-	return s
+	return nil
+}
+
+// read reads the sample's stack.
+func (m *sampleMaker) read() error {
+	if m.of.Stack == nil {
+		if err := m.reader.ReadStack(m.of); err != nil {
+			return err
+		}
+	}
+	if m.made.Stack = m.of.Stack; m.eventMode == profile.ModeCPU && m.ours {
+		m.sure(&m.made, m.of)
+	}
+	return nil
 }
 
 // hit makes the sample of an event: its leaf is what the event was about.
-func (m *sampleMaker) hit(s *profile.Sample, e *jfr.Event, kind *profile.EventKind) {
+func (m *sampleMaker) hit(s *profile.Sample, e *jfr.Event, kind *profile.EventKind) error {
 	s.Event, s.About = kind, e.Class != ""
 	if kind.Unit == profile.Bytes {
 		s.Bytes = e.Bytes
 	}
-	m.leaf(s, e.Class, e.TLAB.Kind())
+	return m.leaf(s, e.Class, e.TLAB.Kind())
 }
 
 // leaf adds a leaf to the stack: what the topmost frame allocated or waited for.
-func (m *sampleMaker) leaf(s *profile.Sample, name string, kind profile.Kind) {
+func (m *sampleMaker) leaf(s *profile.Sample, name string, kind profile.Kind) error {
 	if name == "" {
-		return
+		return nil
+	}
+	if err := s.Read(); err != nil {
+		return err
 	}
 	key := leafKey{name, kind}
 	frame, ok := m.classes[key]
@@ -165,6 +210,7 @@ func (m *sampleMaker) leaf(s *profile.Sample, name string, kind profile.Kind) {
 		m.stack.Truncated = s.Stack.Truncated
 	}
 	s.Stack = &m.stack
+	return nil
 }
 
 // sure says how certain a sample's leaf is. Samples share stacks, so this needs a stack of its own.
@@ -175,18 +221,19 @@ func (m *sampleMaker) sure(s *profile.Sample, e *jfr.Event) {
 	m.stack = profile.Stack{Frames: append(m.stack.Frames[:0], s.Stack.Frames...), Truncated: s.Stack.Truncated}
 	m.stack.Frames[0].Sure = e.Leaf
 	s.Stack = &m.stack
-	if s.StackNumber != 0 {
-		s.StackNumber = stackNumber(e.StackNumber, e.Leaf)
-	}
 }
 
-// stackNumber numbers a stack with a leaf of this certainty.
+// stackNumber numbers a stack with a leaf of this certainty. The low parts of numbers follow each other, as the reader
+// gives them out.
 func stackNumber(n uint64, leaf profile.Certainty) uint64 {
 	if n == 0 {
 		return 0
 	}
-	return n*uint64(profile.NumCertainty) + uint64(leaf)
+	return n | uint64(leaf)<<leafBit
 }
+
+// leafBit lies above all numbers of stacks: no reader counts so far.
+const leafBit = 60
 
 // eventText lists the events that are samples, for Info.Event.
 func eventText(events []string) string { return strings.Join(events, ", ") }

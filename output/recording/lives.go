@@ -36,7 +36,7 @@ func (f *File) Lives(visit func(Life) error) error {
 		return eachOf(all.lives, visit)
 	}
 	want := func(name string, _ bool) bool { return isLife(name) }
-	return file.read(want, false, func(r *jfr.Reader, e *jfr.Event) error { return visit(lifeOf(r, e)) })
+	return file.read(want, (*jfr.Reader).NoStacks, func(r *jfr.Reader, e *jfr.Event) error { return visit(lifeOf(r, e)) })
 }
 
 func isLife(event string) bool { return event == threadStart || event == threadEnd }

@@ -39,7 +39,7 @@ func (f *jfrFile) Marks(visit func(Mark) error) error {
 	}
 	open := safepoints{}
 	want := func(name string, _ bool) bool { return markEvents[name] != "" }
-	return f.read(want, false, func(r *jfr.Reader, e *jfr.Event) error {
+	return f.read(want, (*jfr.Reader).NoStacks, func(r *jfr.Reader, e *jfr.Event) error {
 		if m, ok := open.mark(r, e); ok {
 			return visit(m)
 		}

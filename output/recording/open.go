@@ -52,6 +52,22 @@ func (f *File) Close() error {
 	return f.close()
 }
 
+// EachLazily is Each, with stacks that are read later if the format is JFR.
+func (f *File) EachLazily(visit func(*profile.Sample) error) error {
+	if file, ok := f.source.(*jfrFile); ok {
+		return file.EachLazily(visit)
+	}
+	return f.Each(visit)
+}
+
+// EachBare is Each, without stacks if the format is JFR.
+func (f *File) EachBare(visit func(*profile.Sample) error) error {
+	if file, ok := f.source.(*jfrFile); ok {
+		return file.EachBare(visit)
+	}
+	return f.Each(visit)
+}
+
 // Tree is the tree of a collapsed file, with all that its labels say; nil of any other.
 func (f *File) Tree() *output.Tree {
 	if c, ok := f.source.(*collapsedFile); ok {

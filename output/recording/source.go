@@ -18,6 +18,33 @@ type Source interface {
 	Each(visit func(*profile.Sample) error) error
 }
 
+// Lazy is a Source that can read the stacks of samples later, or not at all.
+type Lazy interface {
+	Source
+	// EachLazily is Each, of samples that may have no Stack yet but a StackNumber: Sample.Read reads their stacks.
+	// visit returns an error of Read as it is.
+	EachLazily(visit func(*profile.Sample) error) error
+	// EachBare is Each for a visit that does not look at stacks: there may be none.
+	EachBare(visit func(*profile.Sample) error) error
+}
+
+// EachLazily visits the samples of a source, without their stacks where the source can do so. Most stacks come again,
+// and a receiver that remembers what it made of a number need not read them.
+func EachLazily(src Source, visit func(*profile.Sample) error) error {
+	if lazy, ok := src.(Lazy); ok {
+		return lazy.EachLazily(visit)
+	}
+	return src.Each(visit)
+}
+
+// EachBare visits the samples of a source for all but their stacks.
+func EachBare(src Source, visit func(*profile.Sample) error) error {
+	if lazy, ok := src.(Lazy); ok {
+		return lazy.EachBare(visit)
+	}
+	return src.Each(visit)
+}
+
 // Formats of files, by their content.
 const (
 	JFR       = "jfr"

@@ -28,10 +28,10 @@ func Sum(src Source, o SumOptions) (*profile.Profile, error) {
 	if o.Threads && !i.Threads {
 		return nil, &Lacks{Problem: "it does not say which threads its stacks are of", Remedy: "goprof record --threads"}
 	}
-	s := summer{p: profile.NewSize(maxNodes), o: o, weight: i.Meta.Weight, roots: make(map[profile.Thread]string),
-		leaves: make(map[profile.State]*profile.Func), places: make(map[placeKey]profile.Place)}
+	s := summer{p: profile.NewSize(maxNodes), o: o, weight: i.Meta.Weight, roots: make(map[profile.Thread]root),
+		leaves: make(map[profile.State]*profile.Func)}
 	s.p.Meta = i.Meta
-	if err := src.Each(s.add); err != nil {
+	if err := EachLazily(src, s.add); err != nil {
 		return nil, err
 	}
 	switch {
@@ -65,20 +65,19 @@ type summer struct {
 	o      SumOptions
 	weight profile.Weight
 	total  int64
-	roots  map[profile.Thread]string
+	roots  map[profile.Thread]root
+	rooted uint64 // how many roots were made
 	leaves map[profile.State]*profile.Func
 	stack  profile.Stack
 
-	// places are where stacks were added lately. They are found there without a look at their frames.
-	places map[placeKey]profile.Place
+	// places are where stacks were added, by root and state. They are found there without a look at their frames.
+	places profile.ByStack[profile.Place]
 }
 
-// placeKey is a stack under the root of a thread.
-type placeKey struct {
-	root   string
+// root is what stands above the stacks of a thread. Equal numbers are those of the same root.
+type root struct {
+	label  string
 	number uint64
-	leaf   profile.State // that it got
-	leaves bool          // it got one
 }
 
 func (s *summer) add(of *profile.Sample) error {
@@ -87,35 +86,29 @@ func (s *summer) add(of *profile.Sample) error {
 		return &output.BadFile{Problem: "the counts are too large together", TooMuch: true}
 	}
 	s.total += n
-	root, stack := "", of.Stack
-	if s.o.Threads && of.Thread != (profile.Thread{}) { // "[not sampled]" belongs to no thread
-		root = s.root(&of.Thread)
-	}
-	key := placeKey{root: root, number: of.StackNumber}
-	if s.o.States && of.LacksLeaf() {
-		stack = s.withState(of)
-		key.leaf, key.leaves = of.State, true
-	}
 	spent := time.Duration(0)
 	if s.weight != profile.Samples {
 		spent = time.Duration(n)
 	}
-	if at, known := s.places[key]; known {
+	under := root{}
+	if s.o.Threads && of.Thread != (profile.Thread{}) { // "[not sampled]" belongs to no thread
+		under = s.root(&of.Thread)
+	}
+	context := under.number<<8 | of.StateKey()
+	if at, known := s.places.Get(of.StackNumber, context); known {
 		s.p.Again(at, of.Looks(), spent)
 		return nil
 	}
-	at := s.p.AddAt(root, stack, of.Looks(), spent)
-	if key.number != 0 {
-		if len(s.places) >= maxPlaces {
-			clear(s.places)
-		}
-		s.places[key] = at
+	if err := of.Read(); err != nil {
+		return err
 	}
+	stack := of.Stack
+	if s.o.States && of.LacksLeaf() {
+		stack = s.withState(of)
+	}
+	s.places.Put(of.StackNumber, context, s.p.AddAt(under.label, stack, of.Looks(), spent))
 	return nil
 }
-
-// maxPlaces bounds how many stacks are noted, of some 60 bytes each.
-const maxPlaces = 1 << 17
 
 // Weigh is the weight of a sample.
 func Weigh(s *profile.Sample, w profile.Weight) int64 {
@@ -136,16 +129,17 @@ func (s *summer) addRest(why string, d time.Duration) {
 	}
 }
 
-func (s *summer) root(t *profile.Thread) string {
-	label, ok := s.roots[*t]
+func (s *summer) root(t *profile.Thread) root {
+	r, ok := s.roots[*t]
 	if !ok {
 		if len(s.roots) >= maxVerdicts {
 			clear(s.roots)
 		}
-		label = naming.ThreadLabel(t)
-		s.roots[*t] = label
+		s.rooted++
+		r = root{naming.ThreadLabel(t), s.rooted}
+		s.roots[*t] = r
 	}
-	return label
+	return r
 }
 
 func (s *summer) withState(of *profile.Sample) *profile.Stack {

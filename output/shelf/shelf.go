@@ -334,10 +334,9 @@ func writePprof(w io.Writer, b *ship.Batch) error {
 		o.States = o.Weight == profile.WallTime
 	}
 	builder := pprof.NewBuilder(o)
-	each(b, func(s *profile.Sample) error {
-		builder.Add(s)
-		return nil
-	})
+	if err := each(b, builder.Add); err != nil {
+		return err
+	}
 	return builder.Write(w, b.Meta)
 }
 

@@ -16,7 +16,7 @@ func Collect(src recording.Source, o Options) (*Timeline, error) {
 	c := collector{stacks: newStacks(), tracks: make(map[identity]*Track), groups: make(map[string]*Track),
 		most: cmp.Or(o.Samples, DefaultSamples), mostFrames: cmp.Or(o.Frames, math.MaxInt)}
 	c.t.Info = src.Info()
-	if err := src.Each(c.add); err != nil {
+	if err := recording.EachLazily(src, c.add); err != nil {
 		return nil, err
 	}
 	t := &c.t
@@ -39,8 +39,9 @@ type collector struct {
 	t      Timeline
 	stacks *stacks
 	tracks map[identity]*Track
-	groups map[string]*Track // groups of threads without tracks of their own
-	full   bool              // merging makes no more room
+	recent profile.ByThread[*Track] // a cache before tracks
+	groups map[string]*Track        // groups of threads without tracks of their own
+	full   bool                     // merging makes no more room
 
 	// These count the samples, and the frames of their stacks: how many may be kept, and how many are.
 	most, kept             int
@@ -53,18 +54,18 @@ type collector struct {
 func (c *collector) add(s *profile.Sample) error {
 	out := Sample{At: s.At.Wall, CPU: max(int64(s.CPU), 0), Span: max(int64(s.Span), 0), Bytes: max(s.Bytes, 0),
 		Looks: s.Looks(), State: s.State, Wall: s.Wall}
-	if s.Stack != nil {
-		out.Why = s.Stack.Truncated
-	}
 	if !c.t.Info.Timed {
 		out.At = 0
 	}
 	c.sees(&out)
-	node, ok := c.stacks.add(c.stacks.of(s))
-	if !ok {
+	at, err := c.stacks.add(s)
+	if err != nil {
+		return err
+	}
+	if at.full {
 		c.t.NoStack = plus(c.t.NoStack, out.Looks)
 	}
-	out.Node = node
+	out.Node, out.Why = at.node, at.why
 	c.keep(c.track(&s.Thread), &out)
 	return nil
 }
@@ -109,6 +110,9 @@ func (c *collector) keep(tr *Track, s *Sample) {
 		c.makeRoom()
 	}
 	if c.has(1, depth) || c.kept == 0 {
+		if n := len(tr.Samples); n == cap(tr.Samples) { // append would copy a long list many times
+			tr.Samples = slices.Grow(tr.Samples, max(n, 1))
+		}
 		tr.Samples = append(tr.Samples, *s)
 		c.kept, c.keptFrames = c.kept+1, c.keptFrames+depth
 		return
@@ -156,7 +160,7 @@ const littleFreed = 32
 
 func (c *collector) mergeAll(slot time.Duration) {
 	c.kept, c.keptFrames = 0, 0
-	m := merger{slot: int64(slot), open: make(map[sameAs]int32)}
+	m := merger{slot: int64(slot), open: make(map[uint64]int32)}
 	for _, tr := range c.t.Tracks {
 		before := len(tr.Samples)
 		tr.Samples = m.merge(tr.Samples)
@@ -172,18 +176,17 @@ func (c *collector) mergeAll(slot time.Duration) {
 // slot.
 type merger struct {
 	slot int64
-	open map[sameAs]int32 // the last sample of each sort, by its place
+	open map[uint64]int32 // the last sample of each sort, by its place
 }
 
-// sameAs is what equal samples have in common.
-type sameAs struct {
-	node  int32
-	state profile.State
-	why   profile.Reason
-	wall  bool
+// sort is what equal samples have in common, as one number.
+func (s *Sample) sort() uint64 {
+	sort := uint64(uint32(s.Node))<<32 | uint64(s.State)<<16 | uint64(s.Why)<<8
+	if s.Wall {
+		sort |= 1
+	}
+	return sort
 }
-
-func (s *Sample) sort() sameAs { return sameAs{s.Node, s.State, s.Why, s.Wall} }
 
 func (m *merger) merge(all []Sample) []Sample {
 	sortByTime(all)

@@ -31,10 +31,10 @@ type stacks struct {
 	funcs   map[profile.Func]*profile.Func // one for each content
 	same    map[*profile.Func]*profile.Func
 	frameOf map[Frame]int32
-	nodeOf  map[uint64]int32 // one for each content
+	nodeOf  nodeIndex
 	seed    maphash.Seed
 	cache   map[uint64]int32 // by hash of the whole stack
-	known   map[knownStack]int32
+	known   profile.ByStack[stackPlace]
 	depths  []int32 // of nodes
 	labels  map[labelKey]*profile.Func
 	full    int32 // the node of fullFrame, 0 before it is needed
@@ -63,10 +63,11 @@ func (s *step) place() uint64 {
 	return h >> (64 - recentBits)
 }
 
-// knownStack is a stack with a number by its reader, and the frame at its leaf.
-type knownStack struct {
-	number uint64
-	leaf   *profile.Func
+// stackPlace is where a sample's stack is.
+type stackPlace struct {
+	node int32
+	why  profile.Reason // callers are missing
+	full bool           // there is no room: the node is that of a stack that says so
 }
 
 // labelKey is a frame that is no code: why a stack is cut, or a state.
@@ -77,14 +78,13 @@ type labelKey struct {
 
 func newStacks() *stacks {
 	return &stacks{nodes: []Node{{Parent: -1, Frame: -1}}, funcs: make(map[profile.Func]*profile.Func),
-		same: make(map[*profile.Func]*profile.Func), frameOf: make(map[Frame]int32), nodeOf: make(map[uint64]int32),
-		seed: maphash.MakeSeed(), cache: make(map[uint64]int32), known: make(map[knownStack]int32), depths: []int32{0},
+		same: make(map[*profile.Func]*profile.Func), frameOf: make(map[Frame]int32),
+		seed: maphash.MakeSeed(), cache: make(map[uint64]int32), depths: []int32{0},
 		labels: make(map[labelKey]*profile.Func)}
 }
 
 // stack is the parts of a sample's stack: its frames, and labels at its ends.
 type stack struct {
-	number uint64          // the reader's, 0 for none
 	frames []profile.Frame // leaf first
 	root   *profile.Func   // why callers are missing, nil if none are
 	leaf   *profile.Func   // the state, nil if the frames have one
@@ -94,7 +94,6 @@ type stack struct {
 // files.
 func (s *stacks) of(sample *profile.Sample) (st stack) {
 	if sample.Stack != nil {
-		st.number = sample.StackNumber
 		st.frames = sample.Stack.Frames
 		if sample.Stack.Truncated != profile.Whole {
 			st.root = s.label(labelKey{why: sample.Stack.Truncated})
@@ -118,29 +117,42 @@ func (s *stacks) label(key labelKey) *profile.Func {
 	return fn
 }
 
-// add returns a stack's node. ok is false if there is no room: the node is then that of a stack that says so.
-func (s *stacks) add(st stack) (node int32, ok bool) {
-	key := knownStack{st.number, st.leaf}
-	if n, found := s.known[key]; found {
-		return n, true
+// add returns the place of a sample's stack.
+func (s *stacks) add(sample *profile.Sample) (at stackPlace, err error) {
+	number, state := sample.StackNumber, sample.StateKey()
+	if at, known := s.known.Get(number, state); known {
+		return at, nil
 	}
-	if node, ok = s.find(st); ok && st.number != 0 {
-		if len(s.known) >= maxCached {
-			clear(s.known)
-		}
-		s.known[key] = node
+	if err := sample.Read(); err != nil {
+		return stackPlace{}, err
 	}
-	return node, ok
+	if sample.Stack != nil {
+		at.why = sample.Stack.Truncated
+	}
+	node, ok := int32(0), false
+	if st := s.of(sample); number == 0 {
+		node, ok = s.find(st)
+	} else {
+		node, ok = s.walk(st)
+	}
+	if !ok {
+		node = s.noRoom()
+	}
+	at.node, at.full = node, !ok
+	if ok {
+		s.known.Put(number, state, at)
+	}
+	return at, nil
 }
 
-// find is add by the stack's frames.
+// find is walk with a cache, for stacks without a number.
 func (s *stacks) find(st stack) (node int32, ok bool) {
 	hash := s.hash(st)
 	if n, found := s.cache[hash]; found && s.is(n, st) {
 		return n, true
 	}
 	if node, ok = s.walk(st); !ok {
-		return s.noRoom(), false
+		return 0, false
 	}
 	if len(s.cache) >= maxCached {
 		clear(s.cache)
@@ -232,18 +244,17 @@ func (s *stacks) child(parent int32, f Frame) (int32, bool) {
 		s.frames = append(s.frames, f)
 		s.frameOf[f] = frame
 	}
-	key := uint64(uint32(parent))<<32 | uint64(uint32(frame))
-	node, ok := s.nodeOf[key]
-	if !ok {
-		if len(s.nodes) >= maxNodes {
-			return 0, false
-		}
-		node = int32(len(s.nodes))
-		s.nodes = append(s.nodes, Node{parent, frame})
-		s.depths = append(s.depths, s.depths[parent]+1)
-		s.nodeOf[key] = node
+	at := s.nodeOf.find(s.nodes, Node{parent, frame})
+	if *at != 0 {
+		return *at, true
 	}
-	return node, true
+	if len(s.nodes) >= maxNodes {
+		return 0, false
+	}
+	*at = int32(len(s.nodes))
+	s.nodes = append(s.nodes, Node{parent, frame})
+	s.depths = append(s.depths, s.depths[parent]+1)
+	return int32(len(s.nodes) - 1), true
 }
 
 // function is the one Func for all Funcs with the same content: readers may make several.

@@ -44,13 +44,15 @@ func TestStacks(t *testing.T) {
 	fn, same := *sources.Round, *sources.Round
 	frames := []profile.Frame{{Func: &fn, Kind: profile.C2, Line: 1}}
 	st := &profile.Sample{Stack: &profile.Stack{Frames: frames}}
-	first, _ := s.add(s.of(st))
-	frames[0].Line = 2
-	second, _ := s.add(s.of(st))
-	frames[0].Line, frames[0].Func = 1, &same
-	third, _ := s.add(s.of(st))
-	if first == second || first != third || len(s.nodes) != 3 {
-		t.Errorf("%d, %d, %d of %d", first, second, third, len(s.nodes))
+	var at [3]stackPlace
+	for i, change := range []func(){
+		func() {}, func() { frames[0].Line = 2 }, func() { frames[0].Line, frames[0].Func = 1, &same },
+	} {
+		change()
+		at[i], _ = s.add(st)
+	}
+	if at[0] == at[1] || at[0] != at[2] || len(s.nodes) != 3 {
+		t.Errorf("%v of %d", at, len(s.nodes))
 	}
 }
 

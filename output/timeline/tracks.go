@@ -42,15 +42,18 @@ func identityOf(t *profile.Thread) identity {
 // track is a thread's track. If a track for each thread would fill the memory, the threads of one pool share a
 // track.
 func (c *collector) track(t *profile.Thread) *Track {
-	id := identityOf(t)
-	tr := c.tracks[id]
-	if tr == nil {
-		if len(c.tracks) >= maxThreads {
-			return c.group(t)
+	tr, known := c.recent.Get(t)
+	if !known {
+		id := identityOf(t)
+		if tr = c.tracks[id]; tr == nil {
+			if len(c.tracks) >= maxThreads {
+				return c.group(t)
+			}
+			tr = &Track{ID: t.JavaID, TID: id.tid, Virtual: t.Virtual, Threads: 1}
+			c.tracks[id] = tr
+			c.t.Tracks = append(c.t.Tracks, tr)
 		}
-		tr = &Track{ID: t.JavaID, TID: id.tid, Virtual: t.Virtual, Threads: 1}
-		c.tracks[id] = tr
-		c.t.Tracks = append(c.t.Tracks, tr)
+		c.recent.Put(t, tr)
 	}
 	// the last name: a user looks for a renamed thread by that name
 	tr.Name = cmp.Or(t.JavaName, carrierless(t), tr.Name)

@@ -100,6 +100,7 @@ var versionWords = setOf(`OpenJDK Java HotSpot TM Server Client VM Bit mixed mod
 // Sample redacts a sample. The result shares only numbers with the given sample.
 func (r *Redactor) Sample(s *profile.Sample, f *Functions) profile.Sample {
 	out := *s
+	out.Unread = nil // it would read the names as they were
 	out.Thread = f.thread(s.Thread)
 	out.Link = profile.Link{} // by it a customer's traces are found
 

@@ -16,14 +16,16 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// TestDiffOneJVM measures how often a comparison of two recordings of one JVM is wrong. A round is four recordings, one
-// after the other: two of the program as it is, two with a method made slower by 5 % of all CPU time. The first two and
-// the last two are pairs of the same program. The first and the third, the second and the fourth are pairs in which a
-// method became slower. So no recording is in two pairs of one sort. The recordings stay in the folder
-// GOPROF_DIFF_KEEP, and those that are there already are compared, too:
+// TestDiffOneJVM measures how often a comparison of two recordings of one JVM is wrong. A round is four recordings,
+// one after the other: two of the program as it is, two with a method made slower by 5 % of all CPU time. The first
+// two and the last two are pairs of the same program. The first and the third, the second and the fourth are pairs in
+// which a method became slower. So no recording is in two pairs of one sort. The recordings stay in the folder
+// GOPROF_DIFF_KEEP, and those that are there already are compared, too. On two JDKs 25 rounds give 100 pairs of each
+// sort. That takes 2,000 s of recording, some 40 minutes in all, and says what it should only where nothing else runs:
 //
-//	GOPROF_DIFF_KEEP=/tmp/canary GOPROF_DIFF_ONE=5 go test ./testdata/oracle -run TestDiffOneJVM -v
+//	GOPROF_DIFF_KEEP=/tmp/canary GOPROF_DIFF_ONE=25 go test ./testdata/oracle -run TestDiffOneJVM -v -timeout 2h
 //
+// The last line has the rates of all JDKs together.
 // GOPROF_DIFF_RATE is how many samples are taken of a second (1,000).
 func TestDiffOneJVM(t *testing.T) {
 	rounds := envNumber("GOPROF_DIFF_ONE", 0)
@@ -31,13 +33,15 @@ func TestDiffOneJVM(t *testing.T) {
 	if rounds == 0 && os.Getenv("GOPROF_DIFF_KEEP") == "" {
 		t.Skip("this measures how often a comparison is wrong, which takes rounds: GOPROF_DIFF_ONE=5")
 	}
+	all := diffCounts{what: "one JVM, all JDKs"}
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		folder := filepath.Join(folder, "one", jdk.String())
 		if rounds > 0 {
 			recordRounds(t, jdk, folder, rounds)
 		}
-		compareRounds(t, folder)
+		all.add(compareRounds(t, folder))
 	})
+	t.Log(all)
 }
 
 // warmingUp is how many samples are thrown away: while the JVM still compiles the program, it does differ from what
@@ -92,7 +96,7 @@ func (c *canaryOf) record(t *testing.T, name string) {
 }
 
 // compareRounds compares the recordings of all rounds that are whole.
-func compareRounds(t *testing.T, folder string) {
+func compareRounds(t *testing.T, folder string) diffCounts {
 	t.Helper()
 	lasts, err := filepath.Glob(filepath.Join(folder, "*", fmt.Sprintf("*-%d.truth", slowAgain)))
 	if err != nil {
@@ -116,6 +120,7 @@ func compareRounds(t *testing.T, folder string) {
 	}
 	t.Log(counts)
 	moves.print(t)
+	return counts
 }
 
 // movesOf is by how much the shares of the program's parts differ in pairs of recordings of the same program: by the

@@ -207,6 +207,10 @@ func (c diffCounts) String() string {
 		"CPU time is found in %d of %d", c.what, c.changed, c.pairs, c.found, c.slowed)
 }
 
+func (c *diffCounts) add(o diffCounts) {
+	c.pairs, c.changed, c.slowed, c.found = c.pairs+o.pairs, c.changed+o.changed, c.slowed+o.slowed, c.found+o.found
+}
+
 func (c *diffCounts) same(t *testing.T, before, after []string) (r *diff.Result) {
 	t.Helper()
 	r = compareFiles(t, before, after)

@@ -1,0 +1,87 @@
+package jfr
+
+import (
+	"hash/maphash"
+	"maps"
+
+	"goprof/profile"
+)
+
+// stackNumbers gives stacks their numbers. Equal stacks have the same number most of the time, in all chunks of a file.
+type stackNumbers struct {
+	last     uint64      // that was given out
+	byFrames numberTable // by Fingerprint
+	prints   profile.Fingerprinter
+
+	// byBytes is a cache before byFrames, by what the file holds of a stack: a stack that was met needs not be read again
+	// to know its number. It holds as long as keys mean the same.
+	byBytes numberTable
+	seeds   [2]maphash.Seed
+	types   map[uint64]string // of frames, by their keys
+}
+
+// begin begins a chunk. changed says that keys may mean something else than in the chunk before.
+func (n *stackNumbers) begin(changed bool, types map[uint64]string) {
+	if changed || !maps.Equal(types, n.types) {
+		n.forgetBytes()
+	}
+	n.types = types
+}
+
+func (n *stackNumbers) forgetBytes() {
+	n.byBytes.reset()
+	n.seeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
+}
+
+// forgetFrames is to be called where Funcs are forgotten: a Fingerprint contains their addresses.
+func (n *stackNumbers) forgetFrames() {
+	n.byFrames, n.prints = numberTable{}, profile.NewFingerprinter(true)
+}
+
+// ofBytes is the place of the number of a stack with these bytes; 0 if they are new.
+func (n *stackNumbers) ofBytes(b []byte) *uint64 {
+	if n.byBytes.used >= maxNumbers {
+		n.byBytes.reset()
+	}
+	return n.byBytes.find([2]uint64{maphash.Bytes(n.seeds[0], b), maphash.Bytes(n.seeds[1], b)})
+}
+
+// ofFrames is the number of a stack. A stack that was met long ago may get another one.
+func (n *stackNumbers) ofFrames(s *profile.Stack) uint64 {
+	if n.byFrames.used >= maxNumbers {
+		n.byFrames.reset()
+	}
+	at := n.byFrames.find(n.prints.Of(s))
+	if *at == 0 {
+		n.last++
+		*at = n.last
+	}
+	return *at
+}
+
+// maxNumbers bounds the stacks whose numbers are known at the same time, of some 50 to 100 bytes each.
+const maxNumbers = 1 << 18
+
+// number is the number of the stack of a key; 0 if there is none, or if it has no frames.
+func (m *stackMaker) number(key uint64) (uint64, *BadRecording) {
+	at := m.k.piece(key)
+	if at == nil {
+		return 0, nil
+	}
+	if at.number != 0 {
+		return at.number, nil
+	}
+	if m.k.sources.takeChanged() { // they stand in events of the chunk
+		m.numbers.forgetBytes()
+	}
+	known := m.numbers.ofBytes(at.bytes())
+	if *known == 0 {
+		s, bad := m.stack(key)
+		if bad != nil || len(s.Frames) == 0 {
+			return 0, bad
+		}
+		*known = m.numbers.ofFrames(s)
+	}
+	at.number = *known
+	return at.number, nil
+}

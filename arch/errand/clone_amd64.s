@@ -101,3 +101,29 @@ end:
 	MOVL $60, AX // exit: of this thread only
 	SYSCALL
 	INT  $3
+
+// func cloneOnto(c *threadControl, flags uintptr, lives *atomic.Uint32, top uintptr) int
+//
+// The new thread calls begin (thread.go), which returns when the thread is to end.
+TEXT ·cloneOnto(SB), NOSPLIT|NOFRAME, $0-40
+	MOVQ c+0(FP), R12
+	MOVQ flags+8(FP), DI
+	MOVQ lives+16(FP), R10
+	MOVQ top+24(FP), SI
+	MOVL $0, DX
+	MOVL $0, R8
+	MOVL $56, AX // clone
+	SYSCALL
+	TESTQ AX, AX
+	JEQ  thread
+	MOVQ AX, ret+32(FP)
+	RET
+
+thread:
+	SUBQ $16, SP
+	MOVQ R12, 0(SP)
+	CALL ·begin(SB)
+	MOVL $0, DI
+	MOVL $60, AX // exit: of this thread only
+	SYSCALL
+	INT  $3

@@ -92,3 +92,29 @@ end:
 	MOVD $93, R8 // exit: of this thread only
 	SVC
 	BRK
+
+// func cloneOnto(c *threadControl, flags uintptr, lives *atomic.Uint32, top uintptr) int
+//
+// The new thread calls begin (thread.go), which returns when the thread is to end. Go's calls expect their argument 8
+// bytes above the stack pointer.
+TEXT ·cloneOnto(SB), NOSPLIT|NOFRAME, $0-40
+	MOVD c+0(FP), R19
+	MOVD flags+8(FP), R0
+	MOVD lives+16(FP), R4
+	MOVD top+24(FP), R1
+	MOVD $0, R2
+	MOVD $0, R3
+	MOVD $220, R8 // clone
+	SVC
+	CBZ  R0, thread
+	MOVD R0, ret+32(FP)
+	RET
+
+thread:
+	SUB  $32, RSP
+	MOVD R19, 8(RSP)
+	CALL ·begin(SB)
+	MOVD $0, R0
+	MOVD $93, R8 // exit: of this thread only
+	SVC
+	BRK

@@ -86,16 +86,18 @@ func New(room int) (*Runner, error) {
 	return r, nil
 }
 
+// threadFlags make an OS thread of this process.
+const threadFlags = unix.CLONE_VM | unix.CLONE_FS | unix.CLONE_FILES | unix.CLONE_SIGHAND | unix.CLONE_THREAD |
+	unix.CLONE_SYSVSEM | unix.CLONE_CHILD_CLEARTID
+
 // start makes the OS thread. It belongs to this process, so it has the same rights. It inherits the signal mask: Go's
 // signal handlers must never run on it.
 //
 //go:nosplit
 func (r *Runner) start() syscall.Errno {
-	const flags = unix.CLONE_VM | unix.CLONE_FS | unix.CLONE_FILES | unix.CLONE_SIGHAND | unix.CLONE_THREAD |
-		unix.CLONE_SYSVSEM | unix.CLONE_CHILD_CLEARTID
 	none, before := ^uint64(0), uint64(0)
 	setSignalMask(&none, &before)
-	tid := clone(r.c, flags, &r.c.lives)
+	tid := clone(r.c, threadFlags, &r.c.lives)
 	setSignalMask(&before, nil)
 	if tid < 0 {
 		return syscall.Errno(-tid)
@@ -197,11 +199,7 @@ func (r *Runner) End() {
 		return
 	}
 	r.Go(endCall, &[6]uintptr{})
-	for lives := r.c.lives.Load(); lives != 0; lives = r.c.lives.Load() {
-		// The kernel wakes all threads that sleep on it, by a FUTEX_WAKE that is not private (kernel/fork.c,
-		// mm_release).
-		futex(&r.c.lives, futexWaitShared, lives, nil)
-	}
+	awaitEnd(&r.c.lives)
 	unix.Munmap(r.all)
 }
 

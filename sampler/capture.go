@@ -41,7 +41,9 @@ type capture struct {
 	denied      int // in a row
 	failed      error
 	cancelled   bool
-	slept       bool // slept up to the tick: the tick found this CPU with the thread that we took it from
+	heralds     *ptrace.Heralds // that may call us; nil: none
+	rest        int64           // they may not before that moment
+	called      int             // number of the herald that has called us, -1: none
 }
 
 // newCapture begins a run. late and sum are still to be set.
@@ -103,10 +105,10 @@ func (c *capture) lengthenInterval() {
 // maxNap bounds how long a sleep can go on when the run is cancelled.
 const maxNap = 50 * int64(time.Millisecond)
 
-// sleep waits until the deadline, and looks after pending stops and questions meanwhile. It returns false when
-// the run is over, or goprof is to be suspended.
+// sleep waits until the deadline or the call of a herald, and looks after pending stops and questions meanwhile. It
+// returns false when the run is over, or goprof is to be suspended.
 func (c *capture) sleep(deadline int64) bool {
-	for c.slept = false; ; {
+	for c.called = -1; ; {
 		select {
 		case <-c.cancel:
 			c.cancelled = true
@@ -129,13 +131,38 @@ func (c *capture) sleep(deadline int64) bool {
 		if c.t.Pending() > 0 {
 			until = min(until, now+int64(c.t.Patience()))
 		}
+		if c.heralds != nil && now >= c.rest {
+			if c.await(until) {
+				return true
+			}
+			continue
+		}
+		if c.heralds != nil {
+			until = min(until, c.rest)
+		}
 		c.q.handOverBefore(until)
 		c.ts = unix.NsecToTimespec(until)
 		ptrace.SleepUntil(&c.ts)
-		if c.slept = ptrace.Monotonic(&c.ts) >= deadline; c.slept && c.t.Pending() == 0 {
-			return true // at once: somebody may stand still for us
+		if ptrace.Monotonic(&c.ts) >= deadline && c.t.Pending() == 0 {
+			return true
 		}
 	}
+}
+
+// await sleeps until a herald calls, or that moment. It returns true at once if a herald has called: somebody stands
+// still for us.
+func (c *capture) await(until int64) bool {
+	if next := c.heralds.Next(); next != 0 {
+		c.q.handOverBefore(next)
+	}
+	c.called = c.heralds.Await(c.q.keptUntil(until))
+	if c.called < 0 {
+		return false
+	}
+	if c.t.Pending() > 0 {
+		c.collect()
+	}
+	return true
 }
 
 // collect takes the stops that have come.

@@ -163,7 +163,10 @@ func (s *Sampler) run(ctx context.Context, cfg Config, q *Queue,
 func (r *run) loop() {
 	visited := r.visiting
 	if r.visiting = r.visits != nil && !r.scan.noStats && r.visits.begin(); r.visiting {
-		defer r.visits.end()
+		r.heralds = r.visits.heralds
+		r.t.ServedBy(r.heralds)
+		r.heralds.Want(r.scan.proc.PID)
+		defer r.endVisits()
 		r.scan.hotFor, r.scan.pools = visitHot, true
 		r.stats.Gap = max(r.stats.Gap, time.Duration(r.scan.begin()))
 		r.takeHints() // already the first look at a thread needs them
@@ -178,8 +181,6 @@ func (r *run) loop() {
 			r.visitNext()
 		} else {
 			r.lookAround()
-		}
-		if !r.visiting || r.visits.turn == 0 {
 			r.stats.Ticks++
 		}
 		if r.over() {
@@ -190,8 +191,7 @@ func (r *run) loop() {
 		now := ptrace.Monotonic(&r.ts)
 		rest = now + spent // never more than half of a CPU is ours
 		if r.visiting {
-			rest = r.visits.rest(now, spent)
-			r.nextMoment(spent)
+			r.rest = r.visits.rest(now, spent)
 		} else {
 			r.nextTick()
 		}
@@ -200,10 +200,13 @@ func (r *run) loop() {
 	}
 }
 
-// nextLook is the moment of the next tick, which is not before rest.
+// nextLook is the moment of the next tick, which is not before rest. Where CPUs are visited, it is when to keep the
+// house, at the latest.
 func (r *run) nextLook(rest int64) int64 {
 	if r.visiting {
-		return r.visits.plan(ptrace.Monotonic(&r.ts), rest, int64(r.ticks.interval), r.t)
+		now := ptrace.Monotonic(&r.ts)
+		r.visits.tell(now, int64(r.ticks.interval))
+		return now + maxNap
 	}
 	return max(r.ticks.at()+r.ticks.randomWithin(int64(r.ticks.interval)), rest)
 }
@@ -228,6 +231,7 @@ func (r *run) takeHints() {
 
 // total brings together what the parts of the run have counted.
 func (r *run) total() Stats {
+	r.countVisits()
 	s := r.soFar()
 	s.Threads = len(r.scan.byTID)
 	s.Visits = r.visiting

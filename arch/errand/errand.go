@@ -225,6 +225,19 @@ func Wake(word *atomic.Uint32) { futex(word, futexWake, 1, nil) }
 //go:nosplit
 func Await(word *atomic.Uint32) { futex(word, futexWaitUntil, word.Load(), nil) }
 
+// SleepUntil waits until a moment of CLOCK_MONOTONIC (0: without an end) while word has that value. It returns true at
+// that moment, and false if the thread was woken before, or word has another value. ts is for the call's use.
+//
+//go:nosplit
+func SleepUntil(word *atomic.Uint32, value uint32, moment int64, ts *unix.Timespec) bool {
+	if moment == 0 {
+		futex(word, futexWaitUntil, value, nil)
+		return false
+	}
+	ts.Sec, ts.Nsec = moment/1e9, moment%1e9
+	return futex(word, futexWaitUntil, value, ts) == unix.ETIMEDOUT
+}
+
 // Operations of futex(2) (include/uapi/linux/futex.h).
 const (
 	futexWaitShared = 0

@@ -14,10 +14,9 @@ import (
 // Thread is an OS thread of which Go does not know, like a Runner's. It runs a function of goprof's in place of a list
 // of calls.
 //
-// That function, and every function that it calls, must be marked nosplit and norace. It works on its Room and on other
-// memory that is not Go's heap, and makes raw system calls. It must not use anything that needs Go's runtime: a stack
-// that grows, a pointer that it stores, a channel, a map, a panic. Its OS thread has no goroutine: the runtime would
-// take the goroutine that started the Thread for it.
+// That function, and every function that it calls, must be marked nosplit. It works on its Room and on other memory that
+// is not Go's heap, and makes raw system calls. It must not use anything that needs Go's runtime: a stack that grows, a
+// pointer that it stores, a channel, a map, a panic. Its OS thread has no goroutine.
 type Thread struct {
 	c    *threadControl
 	all  []byte // control, room and stack
@@ -78,7 +77,6 @@ func (t *Thread) start() syscall.Errno {
 // begin is where the new OS thread begins.
 //
 //go:nosplit
-//go:norace
 func begin(c *threadControl) {
 	(*(*func(unsafe.Pointer))(unsafe.Pointer(&c.main)))(c.room)
 }

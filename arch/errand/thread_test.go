@@ -20,7 +20,6 @@ type counting struct {
 // countAlong answers each number that it is asked for, until it is over.
 //
 //go:nosplit
-//go:norace
 func countAlong(room unsafe.Pointer) {
 	c := (*counting)(room)
 	for seen := uint32(0); c.over.Load() == 0; {

@@ -31,10 +31,12 @@ const (
 	settles = 3
 	// tryAgain is how soon a herald asks again for us where we are busy, and up to 65 us later.
 	tryAgain = int64(80_000)
-	// stopWithin is how long a visit may wait for the stop of its thread where others want to call us.
+	// stopWithin is how long a visit may wait for the stop of its thread where any herald wakes up.
 	stopWithin = int64(100_000)
-	// watchAfter is how long a visit may wait for that stop in any case.
+	// watchAfter is when the herald that has called us wakes up to see whether that takes too long. Where stops came
+	// late lately, the herald does so after stopWithin: other threads may have stopped meanwhile, and stand still.
 	watchAfter = int64(50_000_000)
+	lateLately = int64(1_000_000_000)
 	// raiseLate is how soon any herald brings us back if the one that was asked has not done so.
 	raiseLate = int64(300_000)
 )
@@ -56,6 +58,7 @@ type hall struct {
 	bell     atomic.Uint32 // we sleep on it
 	at       atomic.Int32  // number of the herald to whose CPU we are bound, -1: none
 	since    atomic.Int64  // when we were called
+	lateAt   atomic.Int64  // when we were last told to go on, because a thread did not stop
 	aside    atomic.Uint32 // 1: we have stepped aside, and are to be brought back (aside.go)
 	moved    atomic.Uint32 // how often we were brought back; we sleep on it
 	asideAt  atomic.Int64
@@ -87,15 +90,13 @@ type herald struct {
 	account [4096]byte
 	read    int
 
-	visit told   // that is under way
-	met   uint32 // number of the thread that it has met, where that is known
-	// someoneHere: there was a thread, and not one of goprof's.
-	someoneHere bool
-	again       int64 // when it goes on; 0: there is none
-	settled     int
-	last        int64 // when the last visit was
-	watchAt     int64
-	raiseAt     atomic.Int64 // when to bring us back; 0: nobody wants it
+	visit   told   // that is under way
+	met     uint32 // number of the thread that it has met, where that is known
+	again   int64  // when it goes on; 0: there is none
+	settled int
+	last    int64 // when the last visit was
+	watchAt int64
+	raiseAt atomic.Int64 // when to bring us back; 0: nobody wants it
 
 	// For the visit that we are called to.
 	arrived int64
@@ -177,35 +178,57 @@ func (h *herald) makeVisit(now int64) {
 		return
 	}
 	h.again = 0
+	h.hurry(now)
 	if now-h.visit.at > h.hall.patience.Load() {
 		h.counts.missed.Add(1)
 		return
 	}
-	h.someoneHere = false
-	switch h.whoWasHere() {
-	case noSwitch:
+	switch who := h.whoWasHere(); {
+	case who == noSwitch && h.settled < settles:
 		// We came at once, and nobody has had the CPU since the last visit.
-		if h.settled++; h.settled <= settles {
-			h.again = now + settleHere
-			return
-		}
-	case somebodyWanted:
-		if !h.call(now) {
-			return
-		}
+		h.settled++
+		h.again = now + settleHere
+		return
+	case who == noSwitch || who == ourselves: // our own time is nobody's
+	case !h.maySee(who, now):
+		return
+	case who != nobody:
+		h.counts.met.Add(1)
 	}
 	h.last = now
 	h.counts.held.Add(1)
-	if h.someoneHere {
-		h.counts.met.Add(1)
+}
+
+// maySee has us come if we are wanted. False: we are busy, and the herald looks again a little later.
+//
+// Where we are busy with the visit of another CPU, the herald looks again whoever is here now: what is met later must
+// not depend on that. But where we wait here for a thread that is to stop, that thread is likely to be here later. So
+// somebody else who is here meanwhile counts at once.
+//
+//go:nosplit
+func (h *herald) maySee(who int, now int64) bool {
+	l := h.hall
+	if who == wanted && l.bell.CompareAndSwap(bellFree, uint32(h.number)+1) {
+		h.call(now)
+		return true
 	}
+	if who != wanted && l.bell.Load() == bellFree {
+		return true
+	}
+	if l.at.Load() == h.number && l.aside.Load() == 0 && (who != wanted || h.isOurs(now)) {
+		return true
+	}
+	h.again = now + tryAgain + now&0xffff
+	return false
 }
 
 // Who was on the CPU.
 const (
-	noSwitch = iota
-	nobodyWanted
-	somebodyWanted
+	noSwitch  = iota // nobody has run since the last visit
+	ourselves        // a thread of goprof's
+	nobody
+	other  // a thread of another process
+	wanted // a thread of a process that is sampled; or it is not known
 )
 
 // The notes of switches: see sampler/switches.go.
@@ -224,7 +247,7 @@ func (h *herald) whoWasHere() int {
 		if h.read = int(n); e != 0 {
 			h.read = 0
 		}
-		return somebodyWanted // nobody knows
+		return wanted
 	}
 	head := atomic.LoadUint64(h.head)
 	if head == h.seen {
@@ -234,25 +257,24 @@ func (h *herald) whoWasHere() int {
 	// u32 type; u16 misc, size. u32 pid, tid of the thread that was here. u32 pid, tid of the one that came.
 	kind, was, came := h.note(head), h.note(head+8), h.note(head+16)
 	if uint32(kind) != noteOfSwitch || kind>>32&noteOfOut != 0 || uint32(came>>32) != h.tid {
-		return nobodyWanted
+		return noSwitch
 	}
 	if was>>32 == 0 {
 		h.someone.Store(0)
-		return nobodyWanted
+		return nobody
 	}
 	pid := uintptr(uint32(was))
 	if pid == h.hall.pid {
-		return nobodyWanted // our own time is nobody's, and does not tell whether the CPU is idle
+		return ourselves // this does not tell whether the CPU is idle
 	}
-	h.someoneHere = true
 	if n := h.someone.Load(); n < takenFor {
 		h.someone.Store(n + 1)
 	}
 	h.met = uint32(was >> 32)
 	if h.hall.wanted[pid%wantedNumbers/32].Load()>>(pid%32)&1 == 0 {
-		return nobodyWanted
+		return other
 	}
-	return somebodyWanted
+	return wanted
 }
 
 // note is a word of the notes. The kernel puts records at multiples of 8.
@@ -262,42 +284,32 @@ func (h *herald) note(at uint64) uint64 {
 	return *(*uint64)(unsafe.Add(h.notes, at&(h.size-1)&^7))
 }
 
-// call calls us to this CPU. False: we are busy, and the herald tries again.
+// call calls us to this CPU. The bell is the herald's.
 //
 //go:nosplit
-func (h *herald) call(now int64) bool {
+func (h *herald) call(now int64) {
 	l := h.hall
-	if !l.bell.CompareAndSwap(bellFree, uint32(h.number)+1) {
-		h.hurry(now)
-		if h.isOurs(now) {
-			return true
-		}
-		h.again = now + tryAgain + now&0xffff
-		return false
-	}
 	h.arrived, h.called = now, h.met
 	l.since.Store(now)
 	if l.at.Load() != h.number && !h.bindUs() {
 		l.bell.Store(bellFree)
-		return true
+		return
 	}
-	h.watchAt = now + watchAfter
+	if h.watchAt = now + watchAfter; now-l.lateAt.Load() < lateLately {
+		h.watchAt = now + stopWithin
+	}
 	errand.Wake(&l.bell)
-	return true
 }
 
-// isOurs reports whether this moment is nobody's time but ours: the thread that we are called for is about to stop.
+// isOurs reports whether this moment is nobody's time but ours: we are here, and the thread that we were called for is
+// about to stop.
 //
 //go:nosplit
 func (h *herald) isOurs(now int64) bool {
-	l := h.hall
-	if l.at.Load() != h.number || l.aside.Load() != 0 {
-		return false
-	}
 	if h.head == nil {
-		return now-l.since.Load() < stopWithin // nobody knows who was here
+		return now-h.hall.since.Load() < stopWithin // nobody knows who was here
 	}
-	return h.met == h.called && l.bell.Load() == uint32(h.number)+1
+	return h.met == h.called && h.hall.bell.Load() == uint32(h.number)+1
 }
 
 // bindUs binds us to this CPU.
@@ -332,7 +344,8 @@ func (h *herald) watch(now int64) {
 func (h *herald) hurry(now int64) {
 	l := h.hall
 	b := l.bell.Load()
-	if b != bellFree && b != bellBusy && l.aside.Load() == 0 && now-l.since.Load() > stopWithin {
+	if b != bellFree && b != bellBusy && l.aside.Load() == 0 && now-l.since.Load() >= stopWithin {
+		l.lateAt.Store(now)
 		syscall.RawSyscall(unix.SYS_TGKILL, l.pid, l.tid, boundSignal)
 	}
 }

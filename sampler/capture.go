@@ -57,7 +57,7 @@ func newCapture(t *ptrace.Tracer, proc *procfs.Dir, p *progress, cancel <-chan s
 	}
 	c := capture{q: q, hand: q.put, t: t, proc: proc, progress: p, cancel: cancel, maxOverhead: cfg.MaxOverhead,
 		pace: cfg.Pace}
-	c.began = ptrace.Monotonic(&c.ts)
+	c.began = ptrace.Monotonic()
 	c.ticks = newTicks(cfg.Interval, cfg.NoJitter, c.began)
 	return c
 }
@@ -86,19 +86,19 @@ func (c *capture) runInShifts(loop, settle func()) (Stats, error) {
 func (c *capture) over() bool { return c.cancelled || c.stats.Ended || c.failed != nil }
 
 // nextTick moves on to the next tick that is not yet over.
-func (c *capture) nextTick() { c.stats.Skipped += c.ticks.skipMissed(ptrace.Monotonic(&c.ts)) }
+func (c *capture) nextTick() { c.stats.Skipped += c.ticks.skipMissed(ptrace.Monotonic()) }
 
 // lengthenInterval makes the interval longer if pauses cost more than they may.
 func (c *capture) lengthenInterval() {
 	if c.pace != nil {
 		if d := time.Duration(c.pace.Load()); d >= MinInterval && d != c.ticks.interval {
-			c.ticks.begin(ptrace.Monotonic(&c.ts), d)
+			c.ticks.begin(ptrace.Monotonic(), d)
 		}
 		return
 	}
 	longer := c.thrift.interval(c.maxOverhead, c.ticks.interval, &c.t.Pauses)
 	if longer != c.ticks.interval {
-		c.ticks.begin(ptrace.Monotonic(&c.ts), longer)
+		c.ticks.begin(ptrace.Monotonic(), longer)
 	}
 }
 
@@ -123,7 +123,7 @@ func (c *capture) sleep(deadline int64) bool {
 		}
 		c.collect()
 		c.progress.answer(c.sum)
-		now := ptrace.Monotonic(&c.ts)
+		now := ptrace.Monotonic()
 		if now >= deadline {
 			return true
 		}
@@ -143,7 +143,7 @@ func (c *capture) sleep(deadline int64) bool {
 		c.q.handOverBefore(until)
 		c.ts = unix.NsecToTimespec(until)
 		ptrace.SleepUntil(&c.ts)
-		if ptrace.Monotonic(&c.ts) >= deadline && c.t.Pending() == 0 {
+		if ptrace.Monotonic() >= deadline && c.t.Pending() == 0 {
 			return true
 		}
 	}
@@ -210,7 +210,7 @@ func (c *capture) soFar() Stats {
 	s.Signals = c.t.Signals
 	s.Silent = c.t.Silent()
 	s.Interval = c.ticks.interval
-	s.Wall = time.Duration(ptrace.Monotonic(&c.ts) - c.began)
+	s.Wall = time.Duration(ptrace.Monotonic() - c.began)
 	s.CPU = c.cpuBefore + threadCPU() - c.cpuAtFrom
 	return s
 }

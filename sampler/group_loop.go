@@ -113,12 +113,12 @@ func (r *groupRun) shift() {
 				break
 			}
 		}
-		r.visits.tell(ptrace.Monotonic(&r.ts), r.interval.Load())
+		r.visits.tell(ptrace.Monotonic(), r.interval.Load())
 		if !r.sleep() {
 			break
 		}
 		before := threadCPU()
-		if r.called >= 0 && !r.wasAway(ptrace.Monotonic(&r.ts)) {
+		if r.called >= 0 && !r.wasAway(ptrace.Monotonic()) {
 			r.visit(r.called)
 		}
 		r.visits.heralds.Busy()
@@ -128,7 +128,7 @@ func (r *groupRun) shift() {
 		r.collect()
 		used := threadCPU()
 		r.counts.cpu.Store(int64(r.cpuOf + used - began))
-		now := ptrace.Monotonic(&r.ts)
+		now := ptrace.Monotonic()
 		r.rest = r.visits.rest(now, int64(used-before))
 		if !r.visits.follow(now, unix.Getpid()) || !r.visits.knowsAll() {
 			r.failed = ErrNoVisits
@@ -192,12 +192,12 @@ func (r *groupRun) await() bool {
 
 // sleep waits until a herald calls, or some time. It returns false when the shift is over.
 func (r *groupRun) sleep() bool {
-	deadline := ptrace.Monotonic(&r.ts) + maxNap
+	deadline := ptrace.Monotonic() + maxNap
 	for r.called = -1; ; {
 		if r.ctx.Err() != nil || r.failed != nil || r.renew || ptrace.SuspendWanted() {
 			return false
 		}
-		now := ptrace.Monotonic(&r.ts)
+		now := ptrace.Monotonic()
 		if now >= deadline {
 			return true
 		}
@@ -272,7 +272,7 @@ func (r *groupRun) look(c *run, tid int, arrived int64) {
 
 // keepHouses brings a member's threads and accounts up to date, one member at a time.
 func (r *groupRun) keepHouses() {
-	now := ptrace.Monotonic(&r.ts)
+	now := ptrace.Monotonic()
 	away := r.wasAway(now)
 	r.lastLoop = now
 	answer := now-r.answered > answerEvery
@@ -332,7 +332,7 @@ func (r *groupRun) takeIn() {
 		}
 		m.run.t.ChangeOSThread()
 		r.members[m.pid] = m
-		r.keepHouse(m, ptrace.Monotonic(&r.ts), false)
+		r.keepHouse(m, ptrace.Monotonic(), false)
 	}
 	if len(coming) > 0 {
 		r.want()
@@ -360,7 +360,7 @@ func (r *groupRun) sendAway() {
 			continue
 		}
 		if now == 0 {
-			now = ptrace.Monotonic(&r.ts)
+			now = ptrace.Monotonic()
 		}
 		if m.leaving == 0 {
 			m.leaving = now

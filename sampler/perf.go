@@ -135,7 +135,7 @@ func (p *Perf) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
 		return Stats{}, err
 	}
 	defer r.close()
-	r.began, r.cpuAtStart = ptrace.Monotonic(&r.ts), threadCPU()
+	r.began, r.cpuAtStart = ptrace.Monotonic(), threadCPU()
 	r.loop(ctx)
 	r.drain()
 	r.scan.readAllCharges()
@@ -215,7 +215,7 @@ func (r *perfRun) loop(ctx context.Context) {
 			r.stats.Ended = true
 			return
 		}
-		r.now = ptrace.Monotonic(&r.ts)
+		r.now = ptrace.Monotonic()
 		if r.now >= due {
 			began := r.now
 			r.lookAround()
@@ -242,7 +242,7 @@ func (r *perfRun) lookAround() {
 // nextLookAround is when to look around again. That moment is random, so that it is in step with nothing. Looking
 // around costs at most a tenth of a CPU. With the events of everyone no thread waits for its own.
 func (r *perfRun) nextLookAround(began int64) int64 {
-	took, mean := ptrace.Monotonic(&r.ts)-began, perfTick
+	took, mean := ptrace.Monotonic()-began, perfTick
 	if r.everyone != nil {
 		mean = perfLook
 	}
@@ -260,7 +260,7 @@ func (r *perfRun) setHint(tid int, hint ptrace.Hint) bool {
 // wait sleeps until a ring is half full, until a thread with Hint.Soon was sampled, or until the deadline. Like
 // ptrace.SleepUntil, wait does not tell Go's scheduler; see there.
 func (r *perfRun) wait(deadline int64) {
-	left := min(deadline-ptrace.Monotonic(&r.ts), perfTick)
+	left := min(deadline-ptrace.Monotonic(), perfTick)
 	if left <= 0 {
 		return
 	}
@@ -276,7 +276,7 @@ func (r *perfRun) sum() Stats {
 	s := r.stats
 	s.Threads = len(r.scan.byTID)
 	s.Interval = r.cfg.Interval
-	s.Wall = time.Duration(ptrace.Monotonic(&r.ts) - r.began)
+	s.Wall = time.Duration(ptrace.Monotonic() - r.began)
 	s.CPU = threadCPU() - r.cpuAtStart
 	s.Times = r.scan.bills.sum(r.scan.byTID, r.over && !r.scan.pools)
 	if sampled := s.Times.Sampled; sampled > 0 {
@@ -298,7 +298,7 @@ func (r *perfRun) drain() {
 			}
 		}
 	}
-	r.now = ptrace.Monotonic(&r.ts)
+	r.now = ptrace.Monotonic()
 	for _, th := range r.sampled {
 		if !th.hasEvents() {
 			r.fitEveryone(th)

@@ -63,7 +63,7 @@ func filterProgram(pid int) *bpfCode {
 // openEveryone opens an event on each CPU, all or none.
 func (r *perfRun) openEveryone() bool {
 	w := r.everyone
-	r.now = ptrace.Monotonic(&r.ts)
+	r.now = ptrace.Monotonic()
 	w.events = make([]perfEvent, len(r.cpus))
 	for i := range w.events {
 		w.events[i].fd = -1

@@ -188,7 +188,7 @@ func (r *run) loop() {
 		}
 		r.spentBefore = r.scan.ownCPUTime()
 		spent = r.spentBefore - spent
-		now := ptrace.Monotonic(&r.ts)
+		now := ptrace.Monotonic()
 		rest = now + spent // never more than half of a CPU is ours
 		if r.visiting {
 			r.rest = r.visits.rest(now, spent)
@@ -204,7 +204,7 @@ func (r *run) loop() {
 // house, at the latest.
 func (r *run) nextLook(rest int64) int64 {
 	if r.visiting {
-		now := ptrace.Monotonic(&r.ts)
+		now := ptrace.Monotonic()
 		r.visits.tell(now, int64(r.ticks.interval))
 		return now + maxNap
 	}

@@ -60,7 +60,6 @@ type visits struct {
 	began            int64
 	followedAt       int64 // when goprof last asked which CPUs there are
 	noNotes          bool
-	ts               unix.Timespec
 }
 
 // visited is one CPU.
@@ -147,7 +146,7 @@ func (v *visits) begin() bool {
 	v.tid, v.at = unix.Gettid(), -1
 	v.startPlan()
 	if v.began == 0 {
-		v.began = ptrace.Monotonic(&v.ts)
+		v.began = ptrace.Monotonic()
 	}
 	return true
 }
@@ -193,7 +192,7 @@ func (v *visits) rest(now, spent int64) int64 {
 // visitNext makes a visit if a herald has called us, and keeps the house now and then.
 func (r *run) visitNext() {
 	v := r.visits
-	now := ptrace.Monotonic(&r.ts)
+	now := ptrace.Monotonic()
 	away := r.scan.lastTick != 0 && now-r.scan.lastTick > longGap+int64(r.ticks.interval)
 	if r.called >= 0 && !away {
 		r.visit(r.called)
@@ -273,7 +272,7 @@ func (r *run) notVisiting() {
 }
 
 // beginTicks begins the ticks at which threads are looked for.
-func (r *run) beginTicks() { r.ticks.begin(ptrace.Monotonic(&r.ts), r.ticks.interval) }
+func (r *run) beginTicks() { r.ticks.begin(ptrace.Monotonic(), r.ticks.interval) }
 
 // visit samples the thread that a herald took its CPU from. A goprof that is stopped after that moment finds out in the
 // account of the look (wasAway).

@@ -127,14 +127,6 @@ func (v *visits) draw(now, interval int64) {
 	v.moments.skip()
 }
 
-// nextMoment is the moment of the next visit.
-func (v *visits) nextMoment() int64 {
-	if at := v.heralds.Next(); at != 0 {
-		return at
-	}
-	return v.until
-}
-
 // miss notes visits that were missed.
 func (v *visits) miss(n int64) {
 	v.missed += n

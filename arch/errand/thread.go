@@ -76,6 +76,7 @@ func (t *Thread) start() syscall.Errno {
 
 // begin is where the new OS thread begins.
 //
+//lint:ignore U1000 the assembly calls it
 //go:nosplit
 func begin(c *threadControl) {
 	(*(*func(unsafe.Pointer))(unsafe.Pointer(&c.main)))(c.room)

@@ -68,10 +68,10 @@ func (t *Tracer) releaseAside(tid int, sig uintptr) {
 	h := t.heralds
 	l := h.hall
 	moved := l.moved.Load()
-	begun, usedBefore := Monotonic(&t.ts), ownCPUTime(&t.ts)
+	begun, usedBefore := Monotonic(), ownCPUTime(&t.ts)
 	h.ask(begun)
 	setOwnPriority(&h.idle)
-	left, used := Monotonic(&t.ts), ownCPUTime(&t.ts)
+	left, used := Monotonic(), ownCPUTime(&t.ts)
 	t.look.letGo = ptrace(unix.PTRACE_DETACH, uintptr(tid), 0, sig)
 	// The thread stood still for no longer than we have run since, unless somebody else took this CPU between these
 	// clocks and its release, some microseconds.

@@ -81,7 +81,7 @@ func ownPolicy(t *testing.T) uint32 {
 // sleepFor sleeps as the engines do: Go's scheduler has no part in it.
 func sleepFor(d time.Duration) {
 	var ts unix.Timespec
-	ts = unix.NsecToTimespec(Monotonic(&ts) + int64(d))
+	ts = unix.NsecToTimespec(Monotonic() + int64(d))
 	SleepUntil(&ts)
 }
 
@@ -91,13 +91,12 @@ func TestLetGoAside(t *testing.T) {
 	p := ctest.Run(t, ctest.Spin)
 	p.Number(t)
 	onCPUOf(t, p, func(tr *Tracer, here, there int) {
-		var ts unix.Timespec
 		aside, elsewhere, snap := 0, 0, new(look.Look)
 		for range 50 {
 			beAt(t, tr, here)
 			tr.heralds.resume = 0 // tests that run side by side want this CPU now and then
 			sleepFor(2 * time.Millisecond)
-			arrived := Monotonic(&ts)
+			arrived := Monotonic()
 			if tr.WillStepAside(&Hint{}, arrived) {
 				aside++
 			}
@@ -129,8 +128,7 @@ func TestPriorityComesBack(t *testing.T) {
 	p.Number(t)
 	onCPUOf(t, p, func(tr *Tracer, here, _ int) {
 		h := tr.heralds
-		var ts unix.Timespec
-		now := Monotonic(&ts)
+		now := Monotonic()
 		h.SetPatience(int64(time.Hour))
 		for i := range int64(200) { // nobody can be called, but a herald wakes up
 			h.Tell(0, now+int64(5*time.Millisecond)+i*int64(100*time.Millisecond), 1)
@@ -142,7 +140,7 @@ func TestPriorityComesBack(t *testing.T) {
 		}
 		awaitRaise := func() {
 			for ownPolicy(t) != unix.SCHED_FIFO {
-				if Monotonic(&ts) > now+int64(time.Minute) {
+				if Monotonic() > now+int64(time.Minute) {
 					t.Fatal("the priority is not raised")
 				}
 			}
@@ -152,7 +150,7 @@ func TestPriorityComesBack(t *testing.T) {
 		setOwnPriority(&h.idle)
 		goTo(t, 0, here) // a program spins on that CPU, too
 		awaitRaise()
-		took := time.Duration(Monotonic(&ts) - now)
+		took := time.Duration(Monotonic() - now)
 		h.hall.aside.Store(0)
 		t.Logf("after %v", took)
 		if took < time.Duration(raiseLate) {

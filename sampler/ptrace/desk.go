@@ -103,7 +103,7 @@ func (t *Tracer) fetchInto(tid int, to, tos, from, froms uintptr) int {
 	d.args = [6]uintptr{uintptr(tid),
 		uintptr(unsafe.Pointer(&d.local[to])), tos, uintptr(unsafe.Pointer(&d.remote[from])), froms, 0}
 	d.runner.Go(unix.SYS_PROCESS_VM_READV, &d.args)
-	if !d.runner.Returned() && !d.runner.Wait(max(t.readUntil, Monotonic(&t.ts)+leastWait)) {
+	if !d.runner.Returned() && !d.runner.Wait(max(t.readUntil, Monotonic()+leastWait)) {
 		t.silent = true
 		return 0
 	}
@@ -115,7 +115,7 @@ func (t *Tracer) fetchInto(tid int, to, tos, from, froms uintptr) int {
 }
 
 // beginReads begins the time, readLimit, for which reads are waited for.
-func (t *Tracer) beginReads() { t.readUntil = Monotonic(&t.ts) + readLimit }
+func (t *Tracer) beginReads() { t.readUntil = Monotonic() + readLimit }
 
 // BoundTo says that this OS thread is bound to that CPU (-1: to none).
 func (t *Tracer) BoundTo(cpu int) { t.stayAt = cpu }

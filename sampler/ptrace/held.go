@@ -58,7 +58,7 @@ func (t *Tracer) LookHeld(tid int, arrived int64, hint Hint, snap *look.Look) Ou
 func (t *Tracer) stopOnOurCPU(tid int, arrived int64) (state, uintptr) {
 	ptrace(unix.PTRACE_INTERRUPT, uintptr(tid), 0, 0) // if this failed, peek says why
 	waitStop(tid, &t.info)
-	now := Monotonic(&t.ts)
+	now := Monotonic()
 	if t.missed = arrived; now-arrived > stopWithin {
 		t.missed = now // others had this CPU first: the thread has just stopped
 	}

@@ -128,7 +128,7 @@ func serve(room unsafe.Pointer) {
 		if !errand.SleepUntil(&h.news, news, h.next(), &h.until) {
 			continue
 		}
-		now := Monotonic(&h.until)
+		now := rawMonotonic(&h.until)
 		h.watch(now)
 		h.bringBack(now)
 		h.makeVisit(now)

@@ -82,7 +82,7 @@ func (t *Tracer) Collect() (snap *look.Look, o Outcome, ok bool) {
 			t.nextP = 0
 		}
 		p := &t.pending[t.nextP]
-		now := Monotonic(&t.ts)
+		now := Monotonic()
 		s := lost
 		if !p.letGo {
 			s, _ = t.peek(p.tid)
@@ -200,7 +200,7 @@ func (t *Tracer) expectEnd(tid int) {
 // an exec may come between seizing it and telling it.
 func (t *Tracer) letGoLater(tid int) {
 	ptrace(unix.PTRACE_INTERRUPT, uintptr(tid), 0, 0)
-	now := Monotonic(&t.ts)
+	now := Monotonic()
 	t.pending = append(t.pending, newPending(tid, Hint{}, nil, now))
 }
 

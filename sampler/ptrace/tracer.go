@@ -292,7 +292,7 @@ func (t *Tracer) warmCaches(tid int) {
 	}
 	waitPeek(tid, &t.info)
 	t.getRegs(tid)
-	Monotonic(&t.ts)
+	Monotonic()
 }
 
 // finish turns what the pause left behind into a Snapshot.

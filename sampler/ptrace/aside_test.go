@@ -80,8 +80,7 @@ func ownPolicy(t *testing.T) uint32 {
 
 // sleepFor sleeps as the engines do: Go's scheduler has no part in it.
 func sleepFor(d time.Duration) {
-	var ts unix.Timespec
-	ts = unix.NsecToTimespec(Monotonic() + int64(d))
+	ts := unix.NsecToTimespec(Monotonic() + int64(d))
 	SleepUntil(&ts)
 }
 

@@ -67,8 +67,7 @@ func sleepAll(t *testing.T, others int) {
 func awaitSlack(t *testing.T, want bool) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); ; {
-		var ts unix.Timespec
-		ts = unix.NsecToTimespec(Monotonic() + int64(10*time.Millisecond))
+		ts := unix.NsecToTimespec(Monotonic() + int64(10*time.Millisecond))
 		SleepUntil(&ts)
 		sysmon.Lock()
 		folder, rests := sysmon.folder, sysmon.rests

@@ -25,20 +25,25 @@ import (
 const (
 	// raiseAfter is how long the herald waits: until we have let the thread go.
 	raiseAfter = int64(60_000)
+	// raiseSoonest is how long it waits at least.
+	raiseSoonest = int64(25_000)
 	// promptly is how soon we go on as a SCHED_IDLE thread where nobody else waits for this CPU.
 	promptly = int64(15_000)
 	// notAside is for how long we let threads go as we are, after somebody else took the CPU from us first.
 	notAside = int64(30_000_000)
 )
 
-// ask has the herald bring us back a little later.
+// ask has the herald bring us back a little later. It may be about to do so already.
 //
 //go:nosplit
 func (h *Heralds) ask(now int64) {
-	h.hall.asideAt.Store(now)
-	h.hall.aside.Store(1)
-	h.goOn.raiseAt.Store(now + raiseAfter)
-	h.goOn.wake()
+	l, r := h.hall, h.goOn
+	l.asideAt.Store(now)
+	l.aside.Store(1)
+	if wait := r.raiseAt.Load() - now; wait < raiseSoonest || wait > raiseExpected {
+		r.raiseAt.Store(now + raiseAfter)
+		r.wake()
+	}
 }
 
 // ServedBy says that heralds call this OS thread. They also bring it back when it has stepped aside.

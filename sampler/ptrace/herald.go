@@ -37,6 +37,8 @@ const (
 	// late lately, the herald does so after stopWithin: other threads may have stopped meanwhile, and stand still.
 	watchAfter = int64(50_000_000)
 	lateLately = int64(1_000_000_000)
+	// raiseExpected is how long after the moment of a visit a herald expects that we have stepped aside.
+	raiseExpected = int64(100_000)
 	// raiseLate is how soon any herald brings us back if the one that was asked has not done so.
 	raiseLate = int64(300_000)
 )
@@ -62,6 +64,7 @@ type hall struct {
 	aside    atomic.Uint32 // 1: we have stepped aside, and are to be brought back (aside.go)
 	moved    atomic.Uint32 // how often we were brought back; we sleep on it
 	asideAt  atomic.Int64
+	coming   atomic.Int64 // the moment of the next visit to the CPU to which we were called last; 0: it is not known
 	patience atomic.Int64 // how late a visit may be
 	pid, tid uintptr      // our own
 	first    unix.SchedAttr
@@ -291,6 +294,10 @@ func (h *herald) call(now int64) {
 	l := h.hall
 	h.arrived, h.called = now, h.met
 	l.since.Store(now)
+	l.coming.Store(0)
+	if n := h.taken.Load(); n != h.put.Load() {
+		l.coming.Store(h.told[n%heraldMoments].at)
+	}
 	if l.at.Load() != h.number && !h.bindUs() {
 		l.bell.Store(bellFree)
 		return
@@ -350,19 +357,28 @@ func (h *herald) hurry(now int64) {
 	}
 }
 
-// bringBack brings us to this CPU and gives us our priority back, if we have stepped aside.
+// bringBack brings us to this CPU and gives us our priority back, if we have stepped aside. The herald that was asked to
+// do so expects that of the next visit there, too. So it need not be woken for it: to wake a thread on another CPU takes
+// an interrupt, while somebody stands still.
 //
 //go:nosplit
 func (h *herald) bringBack(now int64) {
 	l, at := h.hall, h.raiseAt.Load()
 	asked := at != 0 && now >= at
-	if l.aside.Load() != 0 && (asked || now-l.asideAt.Load() > raiseLate) {
+	if !asked && (l.aside.Load() == 0 || now-l.asideAt.Load() < raiseLate) {
+		return
+	}
+	next := int64(0)
+	if l.aside.Load() != 0 {
 		h.bindUs()
 		syscall.RawSyscall(unix.SYS_SCHED_SETATTR, l.tid, uintptr(unsafe.Pointer(&l.first)), 0)
 		l.moved.Add(1)
 		errand.Wake(&l.moved)
+		if coming := l.coming.Load(); coming > now {
+			next = coming + raiseExpected
+		}
 	}
 	if asked {
-		h.raiseAt.CompareAndSwap(at, 0)
+		h.raiseAt.CompareAndSwap(at, next)
 	}
 }

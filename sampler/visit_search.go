@@ -35,8 +35,9 @@ func (r *run) whoWas(now int64) (*thread, float64) {
 	return nil, 0
 }
 
-// noted tells which thread the herald took the CPU from, and its process, where the kernel notes it. 0 is none. A visit
-// is missed if somebody has had the CPU between the herald and us.
+// noted tells which thread the herald took the CPU from, and its process, where the kernel notes it. 0 is none. If
+// somebody has had the CPU between the herald and us, the visit is made once more: we were not asleep, and to move us
+// took too long.
 func (v *visits) noted() (process, tid int, noted bool) {
 	notes := v.cpus[v.at].notes
 	if notes == nil {
@@ -44,8 +45,9 @@ func (v *visits) noted() (process, tid int, noted bool) {
 	}
 	process, tid, ok := notes.before(v.visit.Head, v.visit.TID, v.tid)
 	if !ok {
-		v.miss(1)
+		v.heralds.Again(v.at)
 		v.held--
+		v.all--
 	}
 	return process, tid, true
 }

@@ -97,13 +97,15 @@ type herald struct {
 	met     uint32 // number of the thread that it has met, where that is known
 	again   int64  // when it goes on; 0: there is none
 	settled int
-	last    int64 // when the last visit was
+	redo    atomic.Int64 // when to make the visit once more that we were called to; 0: that is not wanted
+	last    int64        // when the last visit was
 	watchAt int64
 	raiseAt atomic.Int64 // when to bring us back; 0: nobody wants it
 
 	// For the visit that we are called to.
 	arrived int64
-	called  uint32 // number of the thread that was met
+	called  told
+	whom    uint32 // number of the thread that was met
 	seen    uint64 // the head of the notes, when the herald came
 
 	someone atomic.Int32 // how many visits in a row have found somebody there, up to takenFor
@@ -142,7 +144,14 @@ func serve(room unsafe.Pointer) {
 //
 //go:nosplit
 func (h *herald) next() int64 {
-	if h.again == 0 && h.takeMoment() {
+	switch at := h.redo.Load(); {
+	case at != 0:
+		h.redo.Store(0)
+		if h.again != 0 {
+			h.taken.Add(^uint32(0)) // that visit comes later
+		}
+		h.visit, h.again, h.settled = h.called, at, 0
+	case h.again == 0 && h.takeMoment():
 		h.again = max(h.visit.at, h.last+settleHere)
 	}
 	return earlier(earlier(h.again, h.watchAt), h.raiseAt.Load())
@@ -292,7 +301,7 @@ func (h *herald) note(at uint64) uint64 {
 //go:nosplit
 func (h *herald) call(now int64) {
 	l := h.hall
-	h.arrived, h.called = now, h.met
+	h.arrived, h.called, h.whom = now, h.visit, h.met
 	l.since.Store(now)
 	l.coming.Store(0)
 	if n := h.taken.Load(); n != h.put.Load() {
@@ -316,7 +325,7 @@ func (h *herald) isOurs(now int64) bool {
 	if h.head == nil {
 		return now-h.hall.since.Load() < stopWithin // nobody knows who was here
 	}
-	return h.met == h.called && h.hall.bell.Load() == uint32(h.number)+1
+	return h.met == h.whom && h.hall.bell.Load() == uint32(h.number)+1
 }
 
 // bindUs binds us to this CPU.

@@ -169,7 +169,7 @@ func (h *Heralds) Tell(number int, at, stands int64) bool {
 		return true
 	}
 	n := r.put.Load()
-	if n-r.taken.Load() >= heraldMoments {
+	if n-r.taken.Load() >= heraldMoments-1 { // the herald may go back to the one that it took last
 		return false
 	}
 	r.told[n%heraldMoments] = told{at, stands}
@@ -237,7 +237,15 @@ type Visit struct {
 // Visit is what a herald has called us for.
 func (h *Heralds) Visit(number int) Visit {
 	r := h.herald(number)
-	return Visit{r.arrived, r.visit.stands, r.seen, int(r.tid), r.account[:r.read]}
+	return Visit{r.arrived, r.called.stands, r.seen, int(r.tid), r.account[:r.read]}
+}
+
+// Again has a herald make its visit once more, a little later: somebody else had the CPU before us.
+func (h *Heralds) Again(number int) {
+	r := h.herald(number)
+	now := Monotonic()
+	r.redo.Store(now + tryAgain + now&0xffff)
+	r.wake()
 }
 
 // IsIdle reports whether nobody needed the CPU of a herald lately.

@@ -127,7 +127,7 @@ func (r *groupRun) shift() {
 		r.takeIn()
 		r.collect()
 		used := threadCPU()
-		r.counts.cpu.Store(int64(r.cpuOf + used - began))
+		r.counts.cpu.Store(int64(r.cpuOf+used-began) + r.visits.cpu)
 		now := ptrace.Monotonic()
 		r.rest = r.visits.rest(now, int64(used-before))
 		if !r.visits.follow(now, unix.Getpid()) || !r.visits.knowsAll() {

@@ -75,7 +75,7 @@ type Stats struct {
 	Ended        bool          // the process ended by itself
 	Pauses       ptrace.Histogram
 	Wall         time.Duration
-	CPU          time.Duration // of the sampling thread
+	CPU          time.Duration // of the sampling thread and its heralds
 	Times        Times
 	Silent       []int        // threads whose memory did not answer; looks at them are Lost[Silent]
 	Looks        LookCounts   // of a Wall; a Repeated look is Taken, too
@@ -233,6 +233,9 @@ func (r *run) takeHints() {
 func (r *run) total() Stats {
 	r.countVisits()
 	s := r.soFar()
+	if r.visits != nil {
+		s.CPU += time.Duration(r.visits.cpu)
+	}
 	s.Threads = len(r.scan.byTID)
 	s.Visits = r.visiting
 	// Where threads are billed together, nobody knows which of them have ended.

@@ -39,8 +39,8 @@ type plan struct {
 	until   int64 // heralds know their moments until then
 	// Visits since settle was last called. left is how many were missed in all.
 	held, missed, left int64
-	// All visits that were held, and those that met anybody.
-	all, meeting int64
+	// All visits that were held, those that met anybody, and the CPU time of the heralds.
+	all, meeting, cpu int64
 	// What the heralds that there are have counted, as of takeCounts.
 	counted ptrace.VisitCounts
 }
@@ -143,6 +143,7 @@ func (v *visits) takeCounts() {
 	v.held += held
 	v.all += held
 	v.meeting += now.Met - v.counted.Met
+	v.cpu += now.CPU - v.counted.CPU
 	v.miss(now.Missed - v.counted.Missed)
 	v.counted = now
 }

@@ -125,9 +125,9 @@ func (h *Heralds) Recall(number int) {
 	if h.goOn == r {
 		h.goOn = nil
 	}
+	h.past.add(th)
 	r.over.Store(1)
 	r.wake()
-	h.past.add(&r.counts)
 	fd := int(r.sched)
 	th.End()
 	if fd > 0 {
@@ -259,20 +259,27 @@ type VisitCounts struct {
 	Held   int64 // at their moment, or soon after it
 	Met    int64 // held, and somebody was there
 	Missed int64 // due too long ago
+	CPU    int64 // CPU time of the heralds, in nanoseconds
 }
 
-func (c *VisitCounts) add(more *heraldCounts) {
+func (c *VisitCounts) add(th *errand.Thread) {
+	more := &(*herald)(th.Room()).counts
 	c.Held += more.held.Load()
 	c.Met += more.met.Load()
 	c.Missed += more.missed.Load()
+	var ts unix.Timespec
+	// The CPU clock of one thread (include/linux/posix-timers_types.h, CPUCLOCK_PERTHREAD_MASK, CPUCLOCK_SCHED).
+	if unix.ClockGettime(int32(^th.TID()<<3|6), &ts) == nil {
+		c.CPU += ts.Nano()
+	}
 }
 
 // Counts is what became of all visits.
 func (h *Heralds) Counts() VisitCounts {
 	sum := h.past
-	for number := range h.all {
-		if r := h.herald(number); r != nil {
-			sum.add(&r.counts)
+	for _, th := range h.all {
+		if th != nil {
+			sum.add(th)
 		}
 	}
 	return sum

@@ -132,7 +132,7 @@ func (c *capture) sleep(deadline int64) bool {
 			until = min(until, now+int64(c.t.Patience()))
 		}
 		if c.heralds != nil && now >= c.rest {
-			if c.await(until) {
+			if c.await(now, until) {
 				return true
 			}
 			continue
@@ -151,10 +151,8 @@ func (c *capture) sleep(deadline int64) bool {
 
 // await sleeps until a herald calls, or that moment. It returns true at once if a herald has called: somebody stands
 // still for us.
-func (c *capture) await(until int64) bool {
-	if next := c.heralds.Next(); next != 0 {
-		c.q.handOverBefore(next)
-	}
+func (c *capture) await(now, until int64) bool {
+	c.q.handOverBefore(max(now, c.heralds.Next()))
 	c.called = c.heralds.Await(c.q.keptUntil(until))
 	if c.called < 0 {
 		return false

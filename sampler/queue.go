@@ -128,7 +128,7 @@ func (q *Queue) keep(s *look.Look) {
 
 // handOverBefore hands over what would have waited too long at that moment.
 func (q *Queue) handOverBefore(moment int64) {
-	if len(q.kept) > 0 && moment-q.kept[0].When >= keptFor {
+	if len(q.kept) > 0 && moment-q.kept[0].When > keptFor {
 		q.handOver()
 	}
 }
@@ -136,7 +136,7 @@ func (q *Queue) handOverBefore(moment int64) {
 // keptUntil is that moment, or the one at which something has to be handed over, if that comes first.
 func (q *Queue) keptUntil(moment int64) int64 {
 	if len(q.kept) > 0 {
-		return min(moment, q.kept[0].When+keptFor)
+		return min(moment, q.kept[0].When+keptFor+1)
 	}
 	return moment
 }

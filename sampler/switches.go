@@ -96,8 +96,8 @@ const (
 )
 
 // before tells which thread a herald took the CPU from, and its process; a number of 0 is none. came is the head of the
-// notes when the herald was there. ok is false unless we have come next, and nobody else has had the CPU since: else the
-// thread may have run again.
+// notes when the herald was there. ok is false unless we have come next, and nobody else has had the CPU since: else
+// the thread may have run again.
 func (n *switchNotes) before(came uint64, herald, us int) (process, was int, ok bool) {
 	if n == nil {
 		return 0, 0, false

@@ -120,8 +120,8 @@ func TestLetGoAside(t *testing.T) {
 	})
 }
 
-// TestPriorityComesBack: a herald raises a thread's priority. If the thread gives it up only after that, any herald that
-// wakes up raises it again.
+// TestPriorityComesBack: a herald raises a thread's priority. If the thread gives it up only after that, any herald
+// that wakes up raises it again.
 func TestPriorityComesBack(t *testing.T) {
 	p := ctest.Run(t, ctest.Spin)
 	p.Number(t)

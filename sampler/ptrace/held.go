@@ -10,8 +10,8 @@ import (
 
 // LookHeld looks at a thread that lost its CPU to us at the moment arrived, and now waits in the queue of that CPU. The
 // thread runs no instruction of its own before it stops: it is seen where it was when we came. The thread stops as soon
-// as we sleep. LookHeld waits for that stop until a herald wants us to go on (herald.go, hurry). A later stop is left to
-// Collect.
+// as we sleep. LookHeld waits for that stop until a herald wants us to go on (herald.go, hurry). A later stop is left
+// to Collect.
 //
 // A thread that runs on another CPU would need an interrupt between CPUs. Until the interrupt comes (1 us on bare
 // metal, 20 us in some virtual machines) the thread runs on. Where the thread calls the kernel, it stops at once. So it

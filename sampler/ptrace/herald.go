@@ -366,9 +366,9 @@ func (h *herald) hurry(now int64) {
 	}
 }
 
-// bringBack brings us to this CPU and gives us our priority back, if we have stepped aside. The herald that was asked to
-// do so expects that of the next visit there, too. So it need not be woken for it: to wake a thread on another CPU takes
-// an interrupt, while somebody stands still.
+// bringBack brings us to this CPU and gives us our priority back, if we have stepped aside. The herald that was asked
+// to do so expects that of the next visit there, too. So it need not be woken for it: to wake a thread on another CPU
+// takes an interrupt, while somebody stands still.
 //
 //go:nosplit
 func (h *herald) bringBack(now int64) {

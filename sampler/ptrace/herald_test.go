@@ -81,8 +81,8 @@ func TestCPUIsIdle(t *testing.T) {
 	}
 }
 
-// TestHeraldLooksAgain: while we are busy with the visit of another CPU, a herald looks again whoever is there. While we
-// wait on its own CPU for a thread that is to stop, only other threads of the program are looked for again.
+// TestHeraldLooksAgain: while we are busy with the visit of another CPU, a herald looks again whoever is there. While
+// we wait on its own CPU for a thread that is to stop, only other threads of the program are looked for again.
 func TestHeraldLooksAgain(t *testing.T) {
 	const now, called = 1_000_000, 77
 	for _, c := range []struct {

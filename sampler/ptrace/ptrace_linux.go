@@ -71,8 +71,8 @@ func waitReap(tid int, flags uintptr) {
 	syscall.RawSyscall6(unix.SYS_WAITID, pPID, uintptr(tid), 0, flags, 0, 0)
 }
 
-// Monotonic is CLOCK_MONOTONIC. Go's own clock reads it without a system call. It must not be asked on an OS thread that
-// Go does not know: there, see rawMonotonic.
+// Monotonic is CLOCK_MONOTONIC. Go's own clock reads it without a system call. It must not be asked on an OS thread
+// that Go does not know: there, see rawMonotonic.
 //
 //go:nosplit
 func Monotonic() int64 { return nanotime() }

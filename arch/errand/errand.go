@@ -183,17 +183,17 @@ func (r *Runner) End() {
 //go:nosplit
 func Wake(word *atomic.Uint32) { futex(word, futexWake, 1, nil) }
 
-// SleepUntil waits until a moment of CLOCK_MONOTONIC (0: without an end) while word has that value. It returns true at
-// that moment, and false if the thread was woken before, or word has another value. ts is for the call's use.
+// SleepUntil waits until a moment of CLOCK_MONOTONIC (0: without an end) while word has that value. It returns ETIMEDOUT
+// at that moment, 0 if the thread was woken before, EAGAIN if word has another value, EINTR after a signal. ts is for the
+// call's use.
 //
 //go:nosplit
-func SleepUntil(word *atomic.Uint32, value uint32, moment int64, ts *unix.Timespec) bool {
+func SleepUntil(word *atomic.Uint32, value uint32, moment int64, ts *unix.Timespec) syscall.Errno {
 	if moment == 0 {
-		futex(word, futexWaitUntil, value, nil)
-		return false
+		return futex(word, futexWaitUntil, value, nil)
 	}
 	ts.Sec, ts.Nsec = moment/1e9, moment%1e9
-	return futex(word, futexWaitUntil, value, ts) == unix.ETIMEDOUT
+	return futex(word, futexWaitUntil, value, ts)
 }
 
 // Operations of futex(2) (include/uapi/linux/futex.h).

@@ -130,8 +130,12 @@ func serve(room unsafe.Pointer) {
 		if h.over.Load() != 0 {
 			return
 		}
-		if !errand.SleepUntil(&h.news, news, h.next(), &h.until) {
+		switch errand.SleepUntil(&h.news, news, h.next(), &h.until) {
+		case unix.ETIMEDOUT:
+		case 0, unix.EAGAIN, unix.EINTR:
 			continue
+		default: // nothing that may happen; but who cannot sleep must not hold a CPU
+			return
 		}
 		now := rawMonotonic(&h.until)
 		h.watch(now)

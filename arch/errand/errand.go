@@ -183,9 +183,9 @@ func (r *Runner) End() {
 //go:nosplit
 func Wake(word *atomic.Uint32) { futex(word, futexWake, 1, nil) }
 
-// SleepUntil waits until a moment of CLOCK_MONOTONIC (0: without an end) while word has that value. It returns ETIMEDOUT
-// at that moment, 0 if the thread was woken before, EAGAIN if word has another value, EINTR after a signal. ts is for the
-// call's use.
+// SleepUntil waits until a moment of CLOCK_MONOTONIC (0: without an end) while word has that value. It returns
+// ETIMEDOUT at that moment, 0 if the thread was woken before, EAGAIN if word has another value, EINTR after a signal.
+// ts is for the call's use.
 //
 //go:nosplit
 func SleepUntil(word *atomic.Uint32, value uint32, moment int64, ts *unix.Timespec) syscall.Errno {

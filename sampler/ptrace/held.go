@@ -58,6 +58,9 @@ func (t *Tracer) LookHeld(tid int, arrived int64, hint Hint, snap *look.Look) Ou
 func (t *Tracer) stopOnOurCPU(tid int, arrived int64) (state, uintptr) {
 	ptrace(unix.PTRACE_INTERRUPT, uintptr(tid), 0, 0) // if this failed, peek says why
 	waitStop(tid, &t.info)
+	if t.heralds != nil {
+		t.heralds.Busy() // we do not wait any more: nobody needs to hurry us
+	}
 	now := Monotonic()
 	if t.missed = arrived; now-arrived > stopWithin {
 		t.missed = now // others had this CPU first: the thread has just stopped

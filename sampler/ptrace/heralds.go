@@ -222,7 +222,9 @@ func (h *Heralds) Await(until int64) int {
 	return int(bell.Load()) - 1
 }
 
-// Busy says that what a herald has called us for is done, but for our books.
+// Busy says that we do not wait for a thread, whatever a herald has called us for.
+//
+//go:nosplit
 func (h *Heralds) Busy() { h.hall.bell.Store(bellBusy) }
 
 // Visit is a visit that a herald has called us to.

@@ -32,7 +32,6 @@ var ownNames = []string{
 	"sampler/perf.go readSmall", "sampler/quiet.go allCPUsTick", "sampler/ptrace/watchdog.go Watch",
 	"sampler/ptrace/sysmon.go findSysmon", "sampler/ptrace/sysmon.go sleepers", // goprof's own threads
 	"sampler/ptrace/sysmon.go writeSlack",
-	"sampler/visit.go begin",                    // goprof's own sched
 	"sampler/session/ahead.go setPriority",      // goprof's own task
 	"sampler/session/facts.go systemName",       // /etc/os-release
 	"sampler/event_probe.go ProbeType",          // /sys/bus/event_source
@@ -41,6 +40,7 @@ var ownNames = []string{
 	"sampler/diagnose/causes_missing.go pids",
 	"sampler/diagnose/causes_proc.go libraries", // maps
 	"sampler/diagnose/jvms_proc.go threads",
+	"sampler/ptrace/heralds.go prepare", // goprof's own sched
 }
 
 // TestOneWayToOpen: one place follows paths that a target chose. If a new call opens a file, its author looks at

@@ -33,11 +33,11 @@ func (r *run) look(th *thread) {
 func (r *run) account(snap *look.Look, o ptrace.Outcome) {
 	if r.wasAway() { // goprof was stopped in the middle of this look
 		r.scan.forgiveUse()
-		r.scan.now = ptrace.Monotonic(&r.ts) // once, not for each look that is collected late
+		r.scan.now = ptrace.Monotonic() // once, not for each look that is collected late
 	}
 	if th := r.scan.byTID[snap.TID]; o == ptrace.Taken && th != nil {
 		after, ok := r.scan.charged(th)
-		if !r.visiting && ok && !r.scan.noStats && hadNoCPU(th.atLook, after, ptrace.Monotonic(&r.ts), th.lookAt) {
+		if !r.visiting && ok && !r.scan.noStats && hadNoCPU(th.atLook, after, ptrace.Monotonic(), th.lookAt) {
 			r.takeLookBack(th, snap)
 			return
 		}
@@ -62,7 +62,7 @@ func (r *run) account(snap *look.Look, o ptrace.Outcome) {
 
 // wasAway reports whether nobody could look for a while, since the last tick or visit began.
 func (r *run) wasAway() bool {
-	return r.scan.now != 0 && ptrace.Monotonic(&r.ts)-r.scan.now > longGap+int64(r.ticks.interval)
+	return r.scan.now != 0 && ptrace.Monotonic()-r.scan.now > longGap+int64(r.ticks.interval)
 }
 
 // takeLookBack forgets a look at a thread that had no CPU when the tick began. The thread's state is R, but it stands

@@ -41,7 +41,9 @@ type capture struct {
 	denied      int // in a row
 	failed      error
 	cancelled   bool
-	slept       bool // slept up to the tick: the tick found this CPU with the thread that we took it from
+	heralds     *ptrace.Heralds // that may call us; nil: none
+	rest        int64           // they may not before that moment
+	called      int             // number of the herald that has called us, -1: none
 }
 
 // newCapture begins a run. late and sum are still to be set.
@@ -55,7 +57,7 @@ func newCapture(t *ptrace.Tracer, proc *procfs.Dir, p *progress, cancel <-chan s
 	}
 	c := capture{q: q, hand: q.put, t: t, proc: proc, progress: p, cancel: cancel, maxOverhead: cfg.MaxOverhead,
 		pace: cfg.Pace}
-	c.began = ptrace.Monotonic(&c.ts)
+	c.began = ptrace.Monotonic()
 	c.ticks = newTicks(cfg.Interval, cfg.NoJitter, c.began)
 	return c
 }
@@ -84,29 +86,29 @@ func (c *capture) runInShifts(loop, settle func()) (Stats, error) {
 func (c *capture) over() bool { return c.cancelled || c.stats.Ended || c.failed != nil }
 
 // nextTick moves on to the next tick that is not yet over.
-func (c *capture) nextTick() { c.stats.Skipped += c.ticks.skipMissed(ptrace.Monotonic(&c.ts)) }
+func (c *capture) nextTick() { c.stats.Skipped += c.ticks.skipMissed(ptrace.Monotonic()) }
 
 // lengthenInterval makes the interval longer if pauses cost more than they may.
 func (c *capture) lengthenInterval() {
 	if c.pace != nil {
 		if d := time.Duration(c.pace.Load()); d >= MinInterval && d != c.ticks.interval {
-			c.ticks.begin(ptrace.Monotonic(&c.ts), d)
+			c.ticks.begin(ptrace.Monotonic(), d)
 		}
 		return
 	}
 	longer := c.thrift.interval(c.maxOverhead, c.ticks.interval, &c.t.Pauses)
 	if longer != c.ticks.interval {
-		c.ticks.begin(ptrace.Monotonic(&c.ts), longer)
+		c.ticks.begin(ptrace.Monotonic(), longer)
 	}
 }
 
 // maxNap bounds how long a sleep can go on when the run is cancelled.
 const maxNap = 50 * int64(time.Millisecond)
 
-// sleep waits until the deadline, and looks after pending stops and questions meanwhile. It returns false when
-// the run is over, or goprof is to be suspended.
+// sleep waits until the deadline or the call of a herald, and looks after pending stops and questions meanwhile. It
+// returns false when the run is over, or goprof is to be suspended.
 func (c *capture) sleep(deadline int64) bool {
-	for c.slept = false; ; {
+	for c.called = -1; ; {
 		select {
 		case <-c.cancel:
 			c.cancelled = true
@@ -121,7 +123,7 @@ func (c *capture) sleep(deadline int64) bool {
 		}
 		c.collect()
 		c.progress.answer(c.sum)
-		now := ptrace.Monotonic(&c.ts)
+		now := ptrace.Monotonic()
 		if now >= deadline {
 			return true
 		}
@@ -129,13 +131,36 @@ func (c *capture) sleep(deadline int64) bool {
 		if c.t.Pending() > 0 {
 			until = min(until, now+int64(c.t.Patience()))
 		}
+		if c.heralds != nil && now >= c.rest {
+			if c.await(now, until) {
+				return true
+			}
+			continue
+		}
+		if c.heralds != nil {
+			until = min(until, c.rest)
+		}
 		c.q.handOverBefore(until)
 		c.ts = unix.NsecToTimespec(until)
 		ptrace.SleepUntil(&c.ts)
-		if c.slept = ptrace.Monotonic(&c.ts) >= deadline; c.slept && c.t.Pending() == 0 {
-			return true // at once: somebody may stand still for us
+		if ptrace.Monotonic() >= deadline && c.t.Pending() == 0 {
+			return true
 		}
 	}
+}
+
+// await sleeps until a herald calls, or that moment. It returns true at once if a herald has called: somebody stands
+// still for us.
+func (c *capture) await(now, until int64) bool {
+	c.q.handOverBefore(max(now, c.heralds.Next()))
+	c.called = c.heralds.Await(min(until, c.q.handOverAt()))
+	if c.called < 0 {
+		return false
+	}
+	if c.t.Pending() > 0 {
+		c.collect()
+	}
+	return true
 }
 
 // collect takes the stops that have come.
@@ -183,7 +208,7 @@ func (c *capture) soFar() Stats {
 	s.Signals = c.t.Signals
 	s.Silent = c.t.Silent()
 	s.Interval = c.ticks.interval
-	s.Wall = time.Duration(ptrace.Monotonic(&c.ts) - c.began)
+	s.Wall = time.Duration(ptrace.Monotonic() - c.began)
 	s.CPU = c.cpuBefore + threadCPU() - c.cpuAtFrom
 	return s
 }

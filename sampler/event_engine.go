@@ -129,11 +129,11 @@ func (e *Events) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
 		return Stats{}, err
 	}
 	r.pause(0)
-	r.began, r.cpuAtStart = ptrace.Monotonic(&r.ts), threadCPU()
+	r.began, r.cpuAtStart = ptrace.Monotonic(), threadCPU()
 	r.checkedAt, r.ownCPU = r.began, processCPU()
 	r.loop(ctx)
 	r.pause(1)
-	r.over = ptrace.Monotonic(&r.ts)
+	r.over = ptrace.Monotonic()
 	r.readCounters()
 	r.counters.close()
 	r.closeProbes() // nothing comes any more
@@ -231,7 +231,7 @@ func (r *eventRun) loop(ctx context.Context) {
 		}
 		r.takeHints()
 		r.drain()
-		now := ptrace.Monotonic(&r.ts)
+		now := ptrace.Monotonic()
 		if r.isTimeToRate(now) {
 			r.boundRates(now - r.checkedAt)
 			r.checkedAt = now
@@ -308,7 +308,7 @@ func (r *eventRun) sum() Stats {
 	s := r.stats
 	s.Threads = len(r.known)
 	s.Interval = r.cfg.Interval
-	s.Wall = time.Duration(cmp.Or(r.over, ptrace.Monotonic(&r.ts)) - r.began)
+	s.Wall = time.Duration(cmp.Or(r.over, ptrace.Monotonic()) - r.began)
 	s.CPU = threadCPU() - r.cpuAtStart
 	s.Events = make([]EventCount, len(r.counts))
 	copy(s.Events, r.counts)
@@ -321,7 +321,7 @@ func (r *eventRun) sum() Stats {
 // drain reads all rings.
 func (r *eventRun) drain() {
 	if r.rest > 0 && r.hasRecords() {
-		r.readAt = ptrace.Monotonic(&r.ts)
+		r.readAt = ptrace.Monotonic()
 	}
 	for _, ring := range r.rings {
 		if ring.read(r.each) {

@@ -69,11 +69,12 @@ func TestVisitsTakeCPUsIn(t *testing.T) {
 		defer v.closeNotes()
 		defer v.end()
 		all, noted := v.numbers(), v.cpus[0].notes != nil
+		v.end()
 		for _, gone := range v.cpus[1:] {
 			gone.notes.close()
 		}
 		v.cpus = v.cpus[:1]
-		if !v.takeIn(all) || !v.comesTo(all) || v.cpus[len(all)-1].notes != nil != noted {
+		if !v.begin() || !v.takeIn(all) || !v.comesTo(all) || v.cpus[len(all)-1].notes != nil != noted {
 			t.Errorf("of %v it comes to %v, with notes %v", all, v.numbers(), noted)
 		}
 		before := v.cpus[0].notes

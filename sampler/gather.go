@@ -115,7 +115,7 @@ func (g *Gather) run(ctx context.Context, cfg Config, q *Queue,
 	r.threads.open(proc, raiseFileLimit())
 	defer r.threads.close()
 	r.capture.late, r.sum = r.account, r.total
-	return r.runInShifts(r.loop, func() { r.close(ptrace.Monotonic(&r.ts), nil) })
+	return r.runInShifts(r.loop, func() { r.close(ptrace.Monotonic(), nil) })
 }
 
 // listLateEvery is how often the threads are listed. A thread that has just begun is not late soon.
@@ -130,10 +130,10 @@ func (r *gatherRun) loop() {
 		}
 		r.stats.Ticks++
 		r.countGap()
-		if r.now = ptrace.Monotonic(&r.ts); r.now-r.listedAt >= listLateEvery {
+		if r.now = ptrace.Monotonic(); r.now-r.listedAt >= listLateEvery {
 			r.threads.list()
 			r.hints.take(r.noteHint, r.threads.whole)
-			r.listedAt, r.now = r.now, ptrace.Monotonic(&r.ts)
+			r.listedAt, r.now = r.now, ptrace.Monotonic()
 		}
 		r.tick()
 		if r.over() {
@@ -243,7 +243,7 @@ func (r *gatherRun) lookAtMissing() {
 
 // lookAtLate looks at a thread that has not come.
 func (r *gatherRun) lookAtLate(th *watched) {
-	now := ptrace.Monotonic(&r.ts)
+	now := ptrace.Monotonic()
 	l := r.late[th.tid]
 	if l == nil {
 		l = &lateThread{th: th, since: min(r.began, now)}

@@ -42,7 +42,7 @@ type GroupStats struct {
 	Others  int64         // threads of other processes
 	Missed  int64         // visits that were left out because their moment had passed long ago
 	Members int           // that are in it now
-	CPU     time.Duration // of the sampling thread, without what stops took of others
+	CPU     time.Duration // of the sampling thread and its heralds, without what stops took of others
 }
 
 // ErrNoVisits: CPUs cannot be visited, or the kernel does not note who was on them.

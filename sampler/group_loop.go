@@ -40,7 +40,8 @@ type groupRun struct {
 	pending  int           // stops that are late, of all
 	patience time.Duration // how soon to look after them
 	renew    bool          // this OS thread may hold a thread that has no member any more
-	slept    bool
+	called   int           // number of the herald that has called, -1: none
+	rest     int64         // no herald may call before that moment
 	failed   error
 	cpuOf    time.Duration // of the OS threads before
 }
@@ -99,33 +100,36 @@ func (r *groupRun) shift() {
 		return
 	}
 	defer r.visits.end()
+	r.lead.ServedBy(r.visits.heralds)
+	defer r.lead.ServedBy(nil)
 	for _, m := range r.members {
 		m.run.t.ChangeOSThread()
 	}
-	r.renew = false
-	rest := int64(0)
+	r.want()
+	r.renew, r.rest = false, 0
 	for {
 		if len(r.members) == 0 {
 			if r.takeIn(); len(r.members) == 0 {
 				break
 			}
 		}
-		if !r.sleep(r.visits.plan(ptrace.Monotonic(&r.ts), rest, r.interval.Load(), r.lead)) {
+		r.visits.tell(ptrace.Monotonic(), r.interval.Load())
+		if !r.sleep() {
 			break
 		}
 		before := threadCPU()
-		if now := ptrace.Monotonic(&r.ts); r.slept && !r.wasAway(now) {
-			r.visit(now)
+		if r.called >= 0 && !r.wasAway(ptrace.Monotonic()) {
+			r.visit(r.called)
 		}
+		r.visits.heralds.Busy()
 		r.keepHouses()
 		r.sendAway() // this comes first: a process that was let go may have come again
 		r.takeIn()
 		r.collect()
 		used := threadCPU()
-		r.counts.cpu.Store(int64(r.cpuOf + used - began))
-		now := ptrace.Monotonic(&r.ts)
-		rest = r.visits.rest(now, int64(used-before))
-		r.skip(r.visits.advance(now, int64(used-before), r.interval.Load()))
+		r.counts.cpu.Store(int64(r.cpuOf+used-began) + r.visits.cpu)
+		now := ptrace.Monotonic()
+		r.rest = r.visits.rest(now, int64(used-before))
 		if !r.visits.follow(now, unix.Getpid()) || !r.visits.knowsAll() {
 			r.failed = ErrNoVisits
 		}
@@ -138,15 +142,29 @@ func (r *groupRun) shift() {
 	}
 }
 
-// skip notes intervals in which nobody was looked at: they are missing in the samples of each member.
-func (r *groupRun) skip(intervals int64) {
-	r.counts.missed.Store(r.visits.left)
-	if intervals == 0 {
-		return
+// countVisits takes in how many visits were made. Intervals in which nobody was looked at are missing in the samples of
+// each member.
+func (r *groupRun) countVisits() {
+	v := r.visits
+	_, missed := v.settle(r.interval.Load())
+	r.counts.missed.Store(v.left)
+	r.counts.visits.Store(v.all)
+	r.counts.others.Store(max(v.meeting-r.counts.met.Load(), 0))
+	if v.all > blindAfter && v.meeting == 0 {
+		r.failed = ErrNoVisits
 	}
 	for _, m := range r.members {
-		m.run.stats.Skipped += intervals
+		m.run.stats.Skipped += missed
 	}
+}
+
+// want says whose threads heralds call for.
+func (r *groupRun) want() {
+	pids := make([]int, 0, len(r.members))
+	for pid := range r.members {
+		pids = append(pids, pid)
+	}
+	r.visits.heralds.Want(pids...)
 }
 
 // with lets a member use the Runner.
@@ -172,30 +190,30 @@ func (r *groupRun) await() bool {
 	return false
 }
 
-// sleep waits until the deadline. It returns false when the shift is over.
-func (r *groupRun) sleep(deadline int64) bool {
-	for r.slept = false; ; {
+// sleep waits until a herald calls, or some time. It returns false when the shift is over.
+func (r *groupRun) sleep() bool {
+	deadline := ptrace.Monotonic() + maxNap
+	for r.called = -1; ; {
 		if r.ctx.Err() != nil || r.failed != nil || r.renew || ptrace.SuspendWanted() {
 			return false
 		}
-		now := ptrace.Monotonic(&r.ts)
+		now := ptrace.Monotonic()
 		if now >= deadline {
 			return true
 		}
-		until := min(deadline, now+maxNap)
+		until := deadline
 		if r.pending > 0 {
 			until = min(until, now+int64(r.patience))
 		}
-		r.ts = unix.NsecToTimespec(until)
-		ptrace.SleepUntil(&r.ts)
-		r.slept = until == deadline
-		if r.slept && r.pending == 0 {
-			return true // at once: somebody may stand still for us
+		if now < r.rest {
+			r.ts = unix.NsecToTimespec(min(until, r.rest))
+			ptrace.SleepUntil(&r.ts)
+		} else {
+			r.called = r.visits.heralds.Await(until)
 		}
 		r.collect()
-		if !r.slept { // the next visit may be far off
-			r.sendAway()
-			r.takeIn()
+		if r.called >= 0 {
+			return true // at once: somebody stands still for us
 		}
 	}
 }
@@ -205,28 +223,18 @@ func (r *groupRun) wasAway(now int64) bool {
 	return r.lastLoop != 0 && now-r.lastLoop > longGap+r.interval.Load()
 }
 
-// visit samples the thread that we took this CPU from at the moment arrived, if that thread is a member's.
-func (r *groupRun) visit(arrived int64) {
+// visit samples the thread that a herald took its CPU from, if that thread is a member's.
+func (r *groupRun) visit(called int) {
 	v := r.visits
-	if v.at < 0 || ptrace.CurrentCPU() != v.cpus[v.at].number {
+	v.come(called, r.lead)
+	pid, tid, _ := v.noted()
+	m := r.members[pid]
+	if tid == 0 || m == nil {
 		return
 	}
-	pid, tid, ok := v.cpus[v.at].notes.processBefore(v.tid)
-	r.counts.visits.Add(1)
-	v.cpus[v.at].found(!ok || tid != 0)
-	if !ok || tid == 0 {
-		if r.counts.visits.Load() > blindAfter && v.meets == 0 {
-			r.failed = ErrNoVisits
-		}
-		return
-	}
+	arrived := v.visit.Arrived
 	v.meets++
 	v.cpus[v.at].metAt = arrived
-	m := r.members[pid]
-	if m == nil {
-		r.counts.others.Add(1)
-		return
-	}
 	r.counts.met.Add(1)
 	m.met.Add(1)
 	m.busy = true
@@ -258,18 +266,19 @@ func (r *groupRun) look(c *run, tid int, arrived int64) {
 	c.hints.take(c.scan.setHint, false)
 	th.cpu = int16(v.cpus[v.at].number)
 	if !th.hint.Skip {
-		c.lookHeld(v, th, arrived, v.randomRounding(v.weight()))
+		c.lookHeld(v, th, arrived, v.visit.Stands)
 	}
 }
 
 // keepHouses brings a member's threads and accounts up to date, one member at a time.
 func (r *groupRun) keepHouses() {
-	now := ptrace.Monotonic(&r.ts)
+	now := ptrace.Monotonic()
 	away := r.wasAway(now)
 	r.lastLoop = now
 	answer := now-r.answered > answerEvery
 	if answer {
 		r.answered = now
+		r.countVisits()
 	}
 	for _, m := range r.members {
 		if answer {
@@ -307,7 +316,8 @@ func (r *groupRun) keepHouse(m *Member, now int64, away bool) {
 // takeIn takes in the members that have come.
 func (r *groupRun) takeIn() {
 	var again []*Member
-	for _, m := range r.next() {
+	coming := r.next()
+	for _, m := range coming {
 		if old := r.members[m.pid]; old != nil && old.leaving != 0 {
 			again = append(again, m) // its place will be free soon
 			continue
@@ -317,7 +327,10 @@ func (r *groupRun) takeIn() {
 		}
 		m.run.t.ChangeOSThread()
 		r.members[m.pid] = m
-		r.keepHouse(m, ptrace.Monotonic(&r.ts), false)
+		r.keepHouse(m, ptrace.Monotonic(), false)
+	}
+	if len(coming) > 0 {
+		r.want()
 	}
 	r.counts.members.Store(int64(len(r.members)))
 	r.putBack(again)
@@ -326,6 +339,7 @@ func (r *groupRun) takeIn() {
 // sendAway ends members that are to leave. It waits for stops that are late.
 func (r *groupRun) sendAway() {
 	now := int64(0)
+	before := len(r.members)
 	for pid, m := range r.members {
 		c := m.run
 		select {
@@ -337,7 +351,7 @@ func (r *groupRun) sendAway() {
 			continue
 		}
 		if now == 0 {
-			now = ptrace.Monotonic(&r.ts)
+			now = ptrace.Monotonic()
 		}
 		if m.leaving == 0 {
 			m.leaving = now
@@ -350,6 +364,9 @@ func (r *groupRun) sendAway() {
 			r.with(m, func(c *run) { c.t.Abandon(c.accountLate) })
 		}
 		r.endMember(pid, c.failed)
+	}
+	if len(r.members) < before {
+		r.want()
 	}
 }
 

@@ -28,22 +28,19 @@ type moments struct {
 	step   int64
 	start  int64
 	width  int64                 // of this round
-	owed   int64                 // time by which the next round is shorter
 	offset [momentsInRound]int64 // from start, in order
 	next   int
 }
 
 // begin begins anew, with a mean time of step between two moments.
 func (m *moments) begin(now, step int64) {
-	m.step, m.owed = step, 0
+	m.step = step
 	m.draw(now)
 }
 
 // draw draws the moments of a round.
 func (m *moments) draw(start int64) {
-	whole := momentsInRound * m.step
-	m.start, m.width, m.next = start, whole-min(m.owed, whole/2), 0
-	m.owed = 0
+	m.start, m.width, m.next = start, momentsInRound*m.step, 0
 	for i := range m.offset {
 		if m.exact {
 			m.offset[i] = int64(i) * m.width / momentsInRound
@@ -57,26 +54,23 @@ func (m *moments) draw(start int64) {
 // at is the next moment.
 func (m *moments) at() int64 { return m.start + m.offset[m.next] }
 
-// advance goes on to the next moment. A moment that has passed while a visit was under way is still the next. Moments
-// that passed long ago are left out, and advance returns their number.
-func (m *moments) advance(now int64) (missed int64) {
+// catchUp leaves moments out that passed long ago, and returns their number.
+func (m *moments) catchUp(now int64) (missed int64) {
 	for missed = m.skipRounds(now); m.at() < now-m.patience(); missed++ {
 		m.skip()
 	}
 	return missed
 }
 
-// skipRounds also leaves out all rounds that have passed as a whole: after hours in which goprof was suspended there
-// are too many to draw their moments.
+// skipRounds leaves out all rounds that have passed as a whole: after hours in which goprof was suspended there are too
+// many to draw their moments.
 func (m *moments) skipRounds(now int64) (missed int64) {
-	whole := momentsInRound * m.step
-	rounds := (now - m.patience() - m.start - m.width) / whole
+	rounds := (now - m.patience() - m.start - m.width) / m.width
 	if rounds < 1 {
-		m.skip()
 		return 0
 	}
-	missed = int64(momentsInRound-m.next-1) + rounds*momentsInRound
-	m.draw(m.start + m.width + rounds*whole)
+	missed = int64(momentsInRound-m.next) + rounds*momentsInRound
+	m.draw(m.start + m.width + rounds*m.width)
 	return missed
 }
 
@@ -87,11 +81,4 @@ func (m *moments) skip() {
 	if m.next++; m.next == momentsInRound {
 		m.draw(m.start + m.width)
 	}
-}
-
-// leaveOut takes out time in which one of so many CPUs was ours. On that CPU there was nobody to be met, so no moment
-// falls into that time. On the other CPUs there was somebody: for them the next round has its moments in less time.
-func (m *moments) leaveOut(time, cpus int64) {
-	m.start += time
-	m.owed += time * (cpus - 1) / cpus
 }

@@ -36,28 +36,6 @@ func TestMomentsDoNotKeepApart(t *testing.T) {
 	}
 }
 
-// TestMomentsLeaveOut: no moment falls into time that is left out. On two CPUs, half of the moments that would have
-// fallen there are made up for.
-func TestMomentsLeaveOut(t *testing.T) {
-	const step, took, cpus = 1000, 100, 2
-	m := moments{rng: rand.New(rand.NewPCG(3, 4))}
-	m.begin(0, step)
-	visits := 0
-	for now := int64(0); now < 1e8; visits++ {
-		now = m.at() + took
-		m.leaveOut(took, cpus)
-		if missed := m.advance(now); missed != 0 {
-			t.Fatalf("%d moments missed", missed)
-		}
-		if m.at() < now {
-			t.Fatalf("the next moment, %d, lies in the visit that ended at %d", m.at(), now)
-		}
-	}
-	if want := 1e8 / (step + took/cpus); math.Abs(float64(visits)-want) > want/100 {
-		t.Errorf("%d visits, want %.0f", visits, want)
-	}
-}
-
 // TestMomentsMissed: moments that have passed long ago are counted and left out. That holds also for more moments
 // than could be drawn.
 func TestMomentsMissed(t *testing.T) {
@@ -66,7 +44,7 @@ func TestMomentsMissed(t *testing.T) {
 		m := moments{rng: rand.New(rand.NewPCG(5, 6))}
 		m.begin(0, step)
 		away := n * step
-		missed := m.advance(away)
+		missed := m.catchUp(away)
 		if m.at() < away-m.patience() || m.at() > away+2*momentsInRound*step ||
 			math.Abs(float64(missed-n)) > 2*momentsInRound {
 			t.Errorf("after %d intervals away %d were missed, and the next is %d before now", n, missed, away-m.at())

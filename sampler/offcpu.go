@@ -202,18 +202,18 @@ func (r *offRun) close() {
 func (r *offRun) loop() {
 	r.takeHints()
 	if r.settled == 0 {
-		r.drain(ptrace.Monotonic(&r.ts)) // the records of the time in which events were opened
-		r.began = ptrace.Monotonic(&r.ts)
+		r.drain(ptrace.Monotonic()) // the records of the time in which events were opened
+		r.began = ptrace.Monotonic()
 		r.settled = r.began
 		r.findWaiting()
 	}
-	now := ptrace.Monotonic(&r.ts)
+	now := ptrace.Monotonic()
 	for next := now + offTick; r.sleep(next); next = max(next+offTick, now+offTick/4) {
 		r.stats.Ticks++
 		r.takeHints()
-		r.drain(ptrace.Monotonic(&r.ts))
+		r.drain(ptrace.Monotonic())
 		r.lookAtWaiting()
-		now = ptrace.Monotonic(&r.ts)
+		now = ptrace.Monotonic()
 		r.thin.fit(now, r.q.isBehind(thinBehind), processCPU())
 	}
 }

@@ -144,7 +144,7 @@ func (r *offRun) dropHeld(th *offThread) {
 // lookAtWaiting finds out what threads wait for, if they have waited since before the records were read. Looks of the
 // tick before are handed over: no record has said that the thread ran since.
 func (r *offRun) lookAtWaiting() {
-	now := ptrace.Monotonic(&r.ts)
+	now := ptrace.Monotonic()
 	for tid, th := range r.threads {
 		r.repeatVoid(th, now)
 		switch {
@@ -185,7 +185,7 @@ func (r *offRun) lookAt(th *offThread) {
 		}
 		return
 	}
-	th.snap, th.looked = snap, ptrace.Monotonic(&r.ts)
+	th.snap, th.looked = snap, ptrace.Monotonic()
 	if c := r.t.Motion().Charged; c.Turns > 0 {
 		th.rest = &look.Charge{Ran: c.Ran, Turns: c.Turns}
 	} else {
@@ -212,7 +212,7 @@ func (r *offRun) settle(until int64) {
 
 // finishAll ends all waits: the run is over.
 func (r *offRun) finishAll() {
-	r.ended = ptrace.Monotonic(&r.ts)
+	r.ended = ptrace.Monotonic()
 	r.drain(r.ended)
 	for _, th := range r.threads {
 		if th.out != 0 && r.ended > th.out {

@@ -132,7 +132,7 @@ func (p *Perf) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
 		return Stats{}, err
 	}
 	defer r.close()
-	r.began, r.cpuAtStart = ptrace.Monotonic(&r.ts), threadCPU()
+	r.began, r.cpuAtStart = ptrace.Monotonic(), threadCPU()
 	q.setWait(cfg.Interval, cfg.Lean)
 	r.loop(ctx)
 	r.drain()
@@ -234,7 +234,7 @@ func (r *perfRun) loop(ctx context.Context) {
 			r.stats.Ended = true
 			return
 		}
-		r.now = ptrace.Monotonic(&r.ts)
+		r.now = ptrace.Monotonic()
 		if r.now >= due {
 			began := r.now
 			r.lookAround()
@@ -264,7 +264,7 @@ func (r *perfRun) lookAround() {
 // nextLookAround is when to look around again. That moment is random, so that it is in step with nothing. Looking
 // around costs at most a tenth of a CPU. With events of the CPUs no thread waits for its own.
 func (r *perfRun) nextLookAround(began int64) int64 {
-	took, mean := ptrace.Monotonic(&r.ts)-began, perfTick
+	took, mean := ptrace.Monotonic()-began, perfTick
 	if r.wide != nil {
 		mean = perfLook
 	}
@@ -288,7 +288,7 @@ func (r *perfRun) sum() Stats {
 	s := r.stats
 	s.Threads = len(r.scan.byTID)
 	s.Interval = r.cfg.Interval
-	s.Wall = time.Duration(ptrace.Monotonic(&r.ts) - r.began)
+	s.Wall = time.Duration(ptrace.Monotonic() - r.began)
 	if !r.grouped {
 		s.CPU = threadCPU() - r.cpuAtStart
 	}
@@ -305,7 +305,7 @@ func (r *perfRun) drain() {
 	damaged := int64(r.rings.read(r.each))
 	r.stats.Attempted += damaged
 	r.stats.Lost[ptrace.Failed] += damaged
-	r.now = ptrace.Monotonic(&r.ts)
+	r.now = ptrace.Monotonic()
 	r.endBatch()
 	if r.wide != nil && r.wide.failed {
 		r.giveWideUp()

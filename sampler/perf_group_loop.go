@@ -155,7 +155,7 @@ func (r *perfGroupRun) turn() (due int64, over bool) {
 	runtime.LockOSThread() // its CPU time is counted
 	defer runtime.UnlockOSThread()
 	began := threadCPU()
-	now := ptrace.Monotonic(&r.ts)
+	now := ptrace.Monotonic()
 	r.away = r.now != 0 && now-r.now > longGap
 	r.now = now
 	if r.takeIn(); len(r.members) == 0 {
@@ -171,7 +171,7 @@ func (r *perfGroupRun) turn() (due int64, over bool) {
 
 // wait sleeps until there is something to do, or until that moment.
 func (r *perfGroupRun) wait(due int64) {
-	left := time.Duration(due - ptrace.Monotonic(&r.ts))
+	left := time.Duration(due - ptrace.Monotonic())
 	if r.rings.prompt == nil && (!eachWakes(r.wide.interval) || r.rings.often == oftenMost) {
 		time.Sleep(min(left, time.Duration(perfSoon)))
 		return
@@ -227,7 +227,7 @@ func (r *perfGroupRun) drain() {
 	if damaged := r.rings.read(r.record); damaged > 0 {
 		r.blame(ptrace.Failed, int64(damaged))
 	}
-	r.now = ptrace.Monotonic(&r.ts)
+	r.now = ptrace.Monotonic()
 	for _, m := range r.sampled {
 		m.run.now = r.now
 		m.run.endBatch()
@@ -374,7 +374,7 @@ func (r *perfRun) join(g *perfGroupRun) {
 	r.scan = newScan(r.proc, r.cfg.Interval, files)
 	r.scan.pools = true
 	r.stats.Wide = true
-	r.began = ptrace.Monotonic(&r.ts)
+	r.began = ptrace.Monotonic()
 	r.q.setWait(r.cfg.Interval, r.cfg.Lean)
 }
 

@@ -147,7 +147,7 @@ func (r *perfRings) read(each func(ringBytes, perfRecord)) (damaged int) {
 			}
 		}
 	}
-	r.noteReading(ptrace.Monotonic(&r.ts))
+	r.noteReading(ptrace.Monotonic())
 	return damaged
 }
 
@@ -190,7 +190,7 @@ func (r *perfRings) wait(until int64, each bool) {
 	if together || !each {
 		until = min(until, r.readAt+perfSoon)
 	}
-	now := ptrace.Monotonic(&r.ts)
+	now := ptrace.Monotonic()
 	if until <= now {
 		return
 	}

@@ -70,7 +70,7 @@ func filterProgram(pid int) *bpfCode {
 
 // open opens an event on each CPU, all or none.
 func (w *wideEvents) open() bool {
-	now := ptrace.Monotonic(&w.ts)
+	now := ptrace.Monotonic()
 	w.events = make([]perfEvent, len(w.rings.cpus))
 	for i := range w.events {
 		w.events[i].fd = -1

@@ -87,7 +87,7 @@ type Stats struct {
 	Ended        bool          // the process ended by itself
 	Pauses       ptrace.Histogram
 	Wall         time.Duration
-	CPU          time.Duration // of the sampling thread
+	CPU          time.Duration // of the sampling thread and its heralds
 	Times        Times
 	Silent       []int        // threads whose memory did not answer; looks at them are Lost[Silent]
 	Looks        LookCounts   // of a Wall; a Repeated look is Taken, too
@@ -176,7 +176,10 @@ func (s *Sampler) run(ctx context.Context, cfg Config, q *Queue,
 func (r *run) loop() {
 	visited := r.visiting
 	if r.visiting = r.visits != nil && !r.scan.noStats && r.visits.begin(); r.visiting {
-		defer r.visits.end()
+		r.heralds = r.visits.heralds
+		r.t.ServedBy(r.heralds)
+		r.heralds.Want(r.scan.proc.PID)
+		defer r.endVisits()
 		r.scan.hotFor, r.scan.pools = visitHot, true
 		r.stats.Gap = max(r.stats.Gap, time.Duration(r.scan.begin()))
 		r.takeHints() // already the first look at a thread needs them
@@ -191,8 +194,6 @@ func (r *run) loop() {
 			r.visitNext()
 		} else {
 			r.lookAround()
-		}
-		if !r.visiting || r.visits.turn == 0 {
 			r.stats.Ticks++
 		}
 		if r.over() {
@@ -200,11 +201,10 @@ func (r *run) loop() {
 		}
 		r.spentBefore = r.scan.ownCPUTime()
 		spent = r.spentBefore - spent
-		now := ptrace.Monotonic(&r.ts)
+		now := ptrace.Monotonic()
 		rest = now + spent // never more than half of a CPU is ours
 		if r.visiting {
-			rest = r.visits.rest(now, spent)
-			r.nextMoment(spent)
+			r.rest = r.visits.rest(now, spent)
 		} else {
 			r.nextTick()
 		}
@@ -213,10 +213,13 @@ func (r *run) loop() {
 	}
 }
 
-// nextLook is the moment of the next tick, which is not before rest.
+// nextLook is the moment of the next tick, which is not before rest. Where CPUs are visited, it is when to keep the
+// house, at the latest.
 func (r *run) nextLook(rest int64) int64 {
 	if r.visiting {
-		return r.visits.plan(ptrace.Monotonic(&r.ts), rest, int64(r.ticks.interval), r.t)
+		now := ptrace.Monotonic()
+		r.visits.tell(now, int64(r.ticks.interval))
+		return now + maxNap
 	}
 	return max(r.ticks.at()+r.ticks.randomWithin(int64(r.ticks.interval)), rest)
 }
@@ -241,7 +244,11 @@ func (r *run) takeHints() {
 
 // total brings together what the parts of the run have counted.
 func (r *run) total() Stats {
+	r.countVisits()
 	s := r.soFar()
+	if r.visits != nil {
+		s.CPU += time.Duration(r.visits.cpu)
+	}
 	s.Threads = len(r.scan.byTID)
 	s.Visits = r.visiting
 	// Where threads are billed together, nobody knows which of them have ended.

@@ -184,7 +184,7 @@ func (s *scan) setHint(tid int, hint ptrace.Hint) bool {
 
 // begin starts a tick. It returns the time since the last tick began.
 func (s *scan) begin() (gap int64) {
-	s.now = ptrace.Monotonic(&s.ts)
+	s.now = ptrace.Monotonic()
 	if s.lastTick > 0 {
 		gap = s.now - s.lastTick
 	}

@@ -172,8 +172,7 @@ func TestNothingIsCaughtUpWith(t *testing.T) {
 			before := ctest.Ran(t, p.PID, p.PID)
 			time.Sleep(away)
 			used := ctest.Ran(t, p.PID, p.PID) - before
-			var ts unix.Timespec
-			continued := ptrace.Monotonic(&ts)
+			continued := ptrace.Monotonic()
 			h.Process.Signal(unix.SIGCONT)
 			awaitSamples(t, h, continued)
 			time.Sleep(300 * time.Millisecond) // time for a burst, if there is one
@@ -211,7 +210,7 @@ func TestAwayWithinALook(t *testing.T) {
 		ctest.Eventually(t, "it runs on", func() bool { return cpuOf(t, r.scan, p.PID) > enough })
 		snap := q.take()
 		snap.TID = p.PID
-		r.scan.now = ptrace.Monotonic(&r.ts) - away
+		r.scan.now = ptrace.Monotonic() - away
 		r.account(snap, ptrace.Taken)
 		got := <-q.Looks()
 		defer q.Done(got)

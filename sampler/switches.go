@@ -9,17 +9,18 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"goprof/sampler/ptrace"
 )
 
-// Which thread we took a CPU from, as the kernel itself notes it.
+// Which thread a herald took a CPU from, as the kernel itself notes it.
 //
 // A CPU's perf event may note each switch between threads on that CPU, with the number of the thread that was there
-// before (kernel/events/core.c, perf_event_switch). The last switch before a visit is the switch to us. Without this
-// note each thread has to be asked whether it was there. With hundreds of threads that takes so long that the thread in
-// question has gone on elsewhere meanwhile, and cannot be told any more.
+// before (kernel/events/core.c, perf_event_switch). The last switch before a visit is the switch to the herald
+// (ptrace/herald.go, whoWasHere). Without this note each thread has to be asked whether it was there. With hundreds of
+// threads that takes so long that the thread in question has gone on elsewhere meanwhile, and cannot be told any more.
 //
-// The event is on while we wait on that CPU for our visit. The event needs CAP_PERFMON, or kernel.perf_event_paranoid
-// 0.
+// The event needs CAP_PERFMON, or kernel.perf_event_paranoid 0.
 
 // switchNotes are the notes of one CPU. The kernel writes them backward into a ring and overwrites the oldest ones. So
 // the newest one is where the head points.
@@ -28,7 +29,6 @@ type switchNotes struct {
 	mem  []byte
 	head *uint64
 	data ringBytes
-	old  uint64 // the head when a visit was planned: earlier notes do not tell of this visit
 }
 
 // switchAttr asks for switches, each with the number of the thread that the CPU goes to.
@@ -67,6 +67,14 @@ func (n *switchNotes) close() {
 	}
 }
 
+// shared is what a herald reads.
+func (n *switchNotes) shared() *ptrace.SwitchNotes {
+	if n == nil {
+		return nil
+	}
+	return &ptrace.SwitchNotes{Head: n.head, Data: n.data}
+}
+
 // watch turns the notes on or off. Go's scheduler is not told of the call. A thread that comes back from a call that it
 // was told of waits for locks. With real-time priority, the thread may have taken the CPU from the holder of such a
 // lock (ptrace.SleepUntil).
@@ -80,13 +88,6 @@ func (n *switchNotes) watch(on bool) {
 	}
 }
 
-// mark begins the wait for a visit.
-func (n *switchNotes) mark() {
-	if n != nil {
-		n.old = atomic.LoadUint64(n.head)
-	}
-}
-
 // The type and the flags of a record of a switch (include/uapi/linux/perf_event.h).
 const (
 	perfSwitchCPUWide = 15      // PERF_RECORD_SWITCH_CPU_WIDE
@@ -94,48 +95,57 @@ const (
 	perfMiscPreempted = 1 << 14 // PERF_RECORD_MISC_SWITCH_OUT_PREEMPT: the thread left the CPU, but not its queue
 )
 
-// before tells which thread was on the CPU before tid; 0 is none. tid has run on the CPU ever since. Where nothing was
-// noted since mark, the answer is none, too: the moment of the visit came before we slept. ok is false if the last note
-// is not of a switch to tid.
-func (n *switchNotes) before(tid int) (was int, ok bool) {
-	_, was, ok = n.processBefore(tid)
-	return was, ok
-}
-
-// processBefore is before, and also tells the process of the thread.
-func (n *switchNotes) processBefore(tid int) (process, was int, ok bool) {
+// before tells which thread a herald took the CPU from, and its process; a number of 0 is none. came is the head of the
+// notes when the herald was there. ok is false unless we have come next, and nobody else has had the CPU since: else
+// the thread may have run again.
+func (n *switchNotes) before(came uint64, herald, us int) (process, was int, ok bool) {
 	if n == nil {
 		return 0, 0, false
 	}
-	head := atomic.LoadUint64(n.head)
-	if head == n.old {
-		return 0, 0, true
-	}
-	rec, ok := n.data.next(head, head+uint64(len(n.data)))
-	if !ok || rec.kind != perfSwitchCPUWide || rec.misc&perfMiscSwitchOut != 0 || rec.end-rec.at < 16 {
+	here, ok := n.switchAt(atomic.LoadUint64(n.head))
+	if !ok || here.out || here.now != us || here.other != herald {
 		return 0, 0, false
 	}
-	// u32 next_prev_pid, next_prev_tid; u32 pid, tid of the thread that has the CPU now.
-	if int(int32(n.data.u32(rec.at+12))) != tid {
+	left, ok := n.switchAt(here.end)
+	if !ok || !left.out || left.now != herald || left.end != came {
 		return 0, 0, false
 	}
-	process, was = int(int32(n.data.u32(rec.at))), int(int32(n.data.u32(rec.at+4)))
-	return max(process, 0), max(was, 0), true // -1: the thread has ended with this switch
+	first, ok := n.switchAt(came)
+	if !ok || first.out || first.now != herald {
+		return 0, 0, false
+	}
+	return max(first.process, 0), max(first.other, 0), true // -1: the thread has ended with this switch
 }
 
-// preempted reports whether the last note but one says that the thread left the CPU and wanted to go on: then the
-// thread does not sleep. False is no answer.
-func (n *switchNotes) preempted(tid int) bool {
+// preempted reports whether the kernel has noted of the thread that a herald met, that it left the CPU and wanted to go
+// on: then the thread does not sleep. False is no answer.
+func (n *switchNotes) preempted(came uint64, tid int) bool {
 	if n == nil {
 		return false
 	}
-	head := atomic.LoadUint64(n.head)
-	end := head + uint64(len(n.data))
-	to, ok := n.data.next(head, end)
-	if !ok || to.end-head >= uint64(len(n.data)) {
+	first, ok := n.switchAt(came)
+	if !ok {
 		return false
 	}
-	from, ok := n.data.next(to.end, end)
-	return ok && from.kind == perfSwitchCPUWide && from.misc&perfMiscSwitchOut != 0 && from.misc&perfMiscPreempted != 0 &&
-		from.end-from.at >= 16 && int(int32(n.data.u32(from.at+12))) == tid
+	from, ok := n.switchAt(first.end)
+	return ok && from.out && from.preempted && from.now == tid
+}
+
+// noted is a note of a switch.
+type noted struct {
+	end            uint64 // where the note before it begins
+	out, preempted bool   // the thread left; and left the CPU, but not its queue
+	process, other int    // the thread that came or left, besides now
+	now            int    // the thread of which the note is
+}
+
+// switchAt reads the note at that place.
+func (n *switchNotes) switchAt(at uint64) (noted, bool) {
+	rec, ok := n.data.next(at, at+uint64(len(n.data)))
+	if !ok || rec.kind != perfSwitchCPUWide || rec.end-rec.at < 16 {
+		return noted{}, false
+	}
+	// u32 next_prev_pid, next_prev_tid; u32 pid, tid of the thread of which the note is.
+	return noted{rec.end, rec.misc&perfMiscSwitchOut != 0, rec.misc&perfMiscPreempted != 0,
+		int(int32(n.data.u32(rec.at))), int(int32(n.data.u32(rec.at + 4))), int(int32(n.data.u32(rec.at + 12)))}, true
 }

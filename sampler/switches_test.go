@@ -17,75 +17,108 @@ func (n *switchNotes) note(kind, misc uint32, was, now int) {
 	*n.head -= size
 	at := *n.head & uint64(len(n.data)-1)
 	for i, word := range []uint32{kind, misc | size<<16, uint32(was), uint32(was), uint32(now), uint32(now)} {
-		binary.LittleEndian.PutUint32(n.data[at+uint64(4*i):], word)
+		binary.LittleEndian.PutUint32(n.data[(at+uint64(4*i))&uint64(len(n.data)-1):], word)
 	}
 }
 
-// TestNotesOfSwitches: only a switch to goprof that was noted since the visit was planned tells which thread had the
-// CPU.
+// The threads of these tests.
+const (
+	us     = 77
+	herald = 78
+	it     = 4711
+)
+
+// came notes a thread's way to us, by the herald, and returns the head when the herald was there.
+func (n *switchNotes) came(thread int, how uint32) uint64 {
+	n.note(perfSwitchCPUWide, perfMiscSwitchOut|how, herald, thread)
+	n.note(perfSwitchCPUWide, 0, thread, herald)
+	came := *n.head
+	n.note(perfSwitchCPUWide, perfMiscSwitchOut, us, herald)
+	n.note(perfSwitchCPUWide, 0, herald, us)
+	return came
+}
+
+// TestNotesOfSwitches: the kernel's notes tell which thread the herald met, if we have come right after the herald.
 func TestNotesOfSwitches(t *testing.T) {
-	const us = 77
-	n := &switchNotes{head: new(uint64), data: make(ringBytes, 4096)}
-	if was, ok := n.before(us); was != 0 || !ok {
-		t.Errorf("nothing was noted: %d %v", was, ok)
-	}
-	for i, c := range []struct {
-		kind, misc uint32
-		was, now   int
-		want       int
-		ok         bool
-	}{
-		{perfSwitchCPUWide, 0, 4711, us, 4711, true},
-		{perfSwitchCPUWide, 0, 0, us, 0, true},                     // no thread ran
-		{perfSwitchCPUWide, 0, 4711, us + 1, 0, false},             // the CPU went to another thread
-		{perfSwitchCPUWide, perfMiscSwitchOut, 4711, us, 0, false}, // goprof left
-		{perfSwitchCPUWide - 1, 0, 4711, us, 0, false},             // a note without numbers
-		{perfSwitchCPUWide, 1 << 14, 4712, us, 4712, true},         // the thread was preempted
-		{perfSwitchCPUWide, 0, -1, us, 0, true},                    // the thread has ended
-		{perfSwitchCPUWide, 0, 1<<31 - 1, us, 1<<31 - 1, true},     // the largest number
-	} {
-		n.mark()
-		n.note(c.kind, c.misc, c.was, c.now)
-		if was, ok := n.before(us); was != c.want || ok != c.ok {
-			t.Errorf("%d: %d %v, want %d %v", i, was, ok, c.want, c.ok)
+	for _, was := range []int{it, 0, 1<<31 - 1} {
+		n := &switchNotes{head: new(uint64), data: make(ringBytes, 4096)}
+		for range 500 { // all around the ring
+			came := n.came(was, perfMiscPreempted)
+			if pid, tid, ok := n.before(came, herald, us); pid != was || tid != was || !ok {
+				t.Fatalf("%d is process %d, thread %d, %v", was, pid, tid, ok)
+			}
 		}
 	}
-	n.mark()
-	if was, ok := n.before(us); was != 0 || !ok {
-		t.Errorf("nothing was noted since: %d %v", was, ok)
+	n := &switchNotes{head: new(uint64), data: make(ringBytes, 4096)}
+	if _, tid, ok := n.before(n.came(-1, 0), herald, us); tid != 0 || !ok {
+		t.Errorf("a thread that has ended is %d, %v", tid, ok)
 	}
 	var none *switchNotes
-	none.mark()
 	none.watch(true)
 	none.close()
-	if _, ok := none.before(us); ok {
+	if _, _, ok := none.before(0, herald, us); ok || none.shared() != nil {
 		t.Error("notes that are not permitted tell something")
 	}
 }
 
-// TestNotesOfPreemption: goprof's coming is a note. A thread was preempted if the note before that one says so of
-// this thread.
+// TestNotesOfOthers: somebody else has had the CPU since the herald came, or we are not there.
+func TestNotesOfOthers(t *testing.T) {
+	for name, after := range map[string]func(n *switchNotes){
+		"nobody came": func(n *switchNotes) {},
+		"the herald is still there": func(n *switchNotes) {
+			n.note(perfSwitchCPUWide, 0, it, herald)
+		},
+		"the thread ran again": func(n *switchNotes) {
+			n.note(perfSwitchCPUWide, perfMiscSwitchOut, it, herald)
+			n.note(perfSwitchCPUWide, 0, herald, it)
+			n.note(perfSwitchCPUWide, perfMiscSwitchOut|perfMiscPreempted, us, it)
+			n.note(perfSwitchCPUWide, 0, it, us)
+		},
+		"it runs now": func(n *switchNotes) {
+			n.came(it, 0)
+			n.note(perfSwitchCPUWide, perfMiscSwitchOut, it, us)
+			n.note(perfSwitchCPUWide, 0, us, it)
+		},
+		"another herald was there": func(n *switchNotes) {
+			n.note(perfSwitchCPUWide, perfMiscSwitchOut, herald+1, herald)
+			n.note(perfSwitchCPUWide, 0, herald, herald+1)
+			n.note(perfSwitchCPUWide, perfMiscSwitchOut, us, herald+1)
+			n.note(perfSwitchCPUWide, 0, herald+1, us)
+		},
+		"a note without numbers": func(n *switchNotes) {
+			n.came(it, 0)
+			n.note(perfSwitchCPUWide-1, 0, herald, us)
+		},
+	} {
+		n := &switchNotes{head: new(uint64), data: make(ringBytes, 4096)}
+		n.note(perfSwitchCPUWide, perfMiscSwitchOut, herald, it)
+		n.note(perfSwitchCPUWide, 0, it, herald)
+		came := *n.head
+		after(n)
+		if _, tid, ok := n.before(came, herald, us); ok {
+			t.Errorf("%s: %d was there", name, tid)
+		}
+	}
+}
+
+// TestNotesOfPreemption: the kernel has noted how the thread left the CPU.
 func TestNotesOfPreemption(t *testing.T) {
-	const us, it = 77, 4711
 	for i, c := range []struct {
-		misc uint32
+		how  uint32
 		of   int
 		want bool
 	}{
-		{perfMiscSwitchOut | perfMiscPreempted, it, true},
-		{perfMiscSwitchOut, it, false}, // the thread went to sleep
-		{perfMiscPreempted, it, false}, // the thread came
-		{perfMiscSwitchOut | perfMiscPreempted, it + 1, false},
+		{perfMiscPreempted, it, true},
+		{0, it, false}, // the thread went to sleep
+		{perfMiscPreempted, it + 1, false},
 	} {
 		n := &switchNotes{head: new(uint64), data: make(ringBytes, 4096)}
-		n.note(perfSwitchCPUWide, c.misc, us, c.of)
-		n.note(perfSwitchCPUWide, 0, it, us)
-		if got := n.preempted(it); got != c.want {
+		if got := n.preempted(n.came(c.of, c.how), it); got != c.want {
 			t.Errorf("%d: %v, want %v", i, got, c.want)
 		}
 	}
 	n := &switchNotes{head: new(uint64), data: make(ringBytes, 4096)}
-	if n.preempted(it) || (*switchNotes)(nil).preempted(it) {
+	if n.preempted(0, it) || (*switchNotes)(nil).preempted(0, it) {
 		t.Error("without notes a thread was preempted")
 	}
 }
@@ -117,11 +150,12 @@ func TestNotesAreTheKernels(t *testing.T) {
 	defer n.close()
 	n.watch(true)
 	for range 3000 {
-		n.mark()
 		unix.Nanosleep(&unix.Timespec{Nsec: 100_000}, nil)
-		was, ok := n.before(unix.Gettid())
-		if !ok || was < 0 || was == unix.Gettid() {
-			t.Fatalf("%d %v, of thread %d", was, ok, unix.Gettid())
+		here, ok := n.switchAt(*n.head)
+		left, ok2 := n.switchAt(here.end)
+		if !ok || !ok2 || here.out || !left.out || here.now != unix.Gettid() || here.other != left.now ||
+			left.other != here.now {
+			t.Fatalf("%v %v, %v %v, of thread %d", here, ok, left, ok2, unix.Gettid())
 		}
 	}
 }

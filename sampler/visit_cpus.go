@@ -26,38 +26,47 @@ func (v *visits) follow(now int64, tid int) bool {
 	return !ok || v.takeIn(listOf(&allows))
 }
 
-// takeIn adds these CPUs to the visits.
+// takeIn adds these CPUs to the visits. It returns false where a CPU cannot have a herald.
 func (v *visits) takeIn(cpus []int) bool {
 	for i := range v.cpus {
-		back := v.cpus[i].gone
-		v.cpus[i].gone = !slices.Contains(cpus, v.cpus[i].number)
-		if back && !v.cpus[i].gone {
-			v.renewNotes(i)
-		}
-	}
-	for _, cpu := range cpus {
-		if v.comesTo([]int{cpu}) {
-			continue
-		}
-		v.cpus = append(v.cpus, visited{number: cpu, taken: takenFor})
-		if !v.goTo(len(v.cpus) - 1) {
+		cpu := &v.cpus[i]
+		back := cpu.gone
+		cpu.gone = !slices.Contains(cpus, cpu.number)
+		switch {
+		case cpu.gone:
+			v.heralds.Recall(i)
+		case back:
+			v.renewNotes(cpu)
+			if v.heralds.SendAgain(i, cpu.number, cpu.notes.shared()) != nil {
+				return false
+			}
+		case !v.heralds.Stay(i):
 			return false
 		}
-		v.renewNotes(v.at)
+	}
+	for _, number := range cpus {
+		if v.comesTo([]int{number}) {
+			continue
+		}
+		v.cpus = append(v.cpus, visited{number: number})
+		cpu := &v.cpus[len(v.cpus)-1]
+		v.renewNotes(cpu)
+		if v.heralds.Send(number, cpu.notes.shared()) != nil {
+			return false
+		}
 	}
 	return true
 }
 
 // renewNotes asks anew for the notes of a CPU: the kernel ended the old notes when the CPU was switched off
 // (kernel/events/core.c, perf_event_exit_cpu).
-func (v *visits) renewNotes(which int) {
+func (v *visits) renewNotes(cpu *visited) {
 	if v.noNotes {
 		return
 	}
-	cpu := &v.cpus[which]
 	cpu.notes.close()
 	cpu.notes = openSwitches(cpu.number)
-	cpu.notes.watch(which == v.watched)
+	cpu.notes.watch(true)
 }
 
 // comesTo reports whether all of these CPUs are visited. A goprof that is kept to some CPUs (cpuset, taskset) would

@@ -2,14 +2,18 @@
 
 package sampler
 
-import "goprof/process/procfs"
+import (
+	"goprof/process/procfs"
+	"goprof/sampler/ptrace"
+)
 
 // How a visit finds the thread that it took the CPU from.
 //
 // The kernel notes the thread's number where that is permitted (switches.go). Elsewhere /proc tells the thread. The
 // kernel notes when it last charged a thread (se.exec_start in /proc/PID/task/TID/sched, kernel/sched/debug.c). At a
 // switch it reads the clock once. By that reading it charges the thread that goes, and dates the thread that comes
-// (kernel/sched/core.c, __schedule). So the thread that we are looking for has our own number there, to the nanosecond.
+// (kernel/sched/core.c, __schedule). So the thread that we are looking for has the number there that the herald had
+// when it came, to the nanosecond.
 //
 // Each visit reads the number of the threads that have run lately (hot). It reads the others where the process's clock
 // says that one of them has run. Where there are too many others for that, only some visits read them, drawn by lot. A
@@ -18,19 +22,34 @@ import "goprof/process/procfs"
 // searchShare of a CPU is what searching threads that are not hot may cost: a tenth.
 const searchShare = 10
 
-// whoWas finds the thread that we took the CPU from, and how many visits the search for it stands for.
+// whoWas finds the thread that the herald took the CPU from, and how many visits the search for it stands for.
 func (r *run) whoWas(now int64) (*thread, float64) {
 	v := r.visits
 	r.scan.now = now
-	if tid, ok := v.cpus[v.at].notes.before(v.tid); ok {
-		v.cpus[v.at].found(tid != 0)
+	if _, tid, noted := v.noted(); noted {
 		return r.scan.find(tid), 1
 	}
-	own, ok := procfs.ExecStart(v.ownSched())
-	if !ok {
-		return nil, 0
+	if when, ok := procfs.ExecStart(v.visit.Account); ok && ptrace.CurrentCPU() == v.cpus[v.at].number {
+		return r.scan.wasCharged(when, v)
 	}
-	return r.scan.wasCharged(own, v)
+	return nil, 0
+}
+
+// noted tells which thread the herald took the CPU from, and its process, where the kernel notes it. 0 is none. If
+// somebody has had the CPU between the herald and us, the visit is made once more: we were not asleep, and to move us
+// took too long.
+func (v *visits) noted() (process, tid int, noted bool) {
+	notes := v.cpus[v.at].notes
+	if notes == nil {
+		return 0, 0, false
+	}
+	process, tid, ok := notes.before(v.visit.Head, v.visit.TID, v.tid)
+	if !ok {
+		v.heralds.Again(v.at)
+		v.held--
+		v.all--
+	}
+	return process, tid, true
 }
 
 // find returns the thread of that number, if the process has one.

@@ -154,7 +154,7 @@ func (r *wallRun) round() bool {
 // slot visits some of the threads.
 func (r *wallRun) slot(from, to int) bool {
 	order := r.threads.order
-	r.now = ptrace.Monotonic(&r.ts)
+	r.now = ptrace.Monotonic()
 	r.threads.findQuiet(r.now, to-from)
 	for i := from; i < to; i++ {
 		if th := order[(r.first+i)%len(order)]; th.tid != 0 {
@@ -170,22 +170,22 @@ func (r *wallRun) slot(from, to int) bool {
 			continue // reading the clock is a system call, and an idle thread is done with in one
 		}
 		r.looked = false
-		if now := ptrace.Monotonic(&r.ts); now-r.now > maxPiece {
+		if now := ptrace.Monotonic(); now-r.now > maxPiece {
 			if !r.sleep(now + (now - r.now)) {
 				return false
 			}
-			r.now = ptrace.Monotonic(&r.ts)
+			r.now = ptrace.Monotonic()
 			r.threads.quiet.now = false // many may have moved since
 		}
 	}
-	now := ptrace.Monotonic(&r.ts)
+	now := ptrace.Monotonic()
 	r.rest = now + (now - r.now) // rest as long as we worked: never more than half of a CPU is ours
 	return true
 }
 
 // countGap notes how long it was since the tick before was over.
 func (r *wallRun) countGap() {
-	now := ptrace.Monotonic(&r.ts)
+	now := ptrace.Monotonic()
 	if r.heldAt > 0 {
 		r.stats.Gap = max(r.stats.Gap, time.Duration(now-r.heldAt))
 	}

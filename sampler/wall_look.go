@@ -265,8 +265,8 @@ func (r *wallRun) freeSnapshot() *look.Look {
 	if snap := r.q.take(); snap != nil {
 		return snap
 	}
-	for end := ptrace.Monotonic(&r.ts) + int64(queuePatience); ; {
-		now := ptrace.Monotonic(&r.ts)
+	for end := ptrace.Monotonic() + int64(queuePatience); ; {
+		now := ptrace.Monotonic()
 		if now >= end || !r.sleep(now+queueNap) {
 			return nil
 		}

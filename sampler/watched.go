@@ -133,7 +133,7 @@ func (l *watchList) close() {
 
 // list looks for new threads when it is time to.
 func (l *watchList) list() {
-	now := ptrace.Monotonic(&l.ts)
+	now := ptrace.Monotonic()
 	l.quiet.now, l.quiet.skips = false, false
 	l.quiet.dropIdle()
 	count := l.proc.Count()
@@ -166,7 +166,7 @@ func (l *watchList) list() {
 	l.order = keep
 	l.whole = true
 	l.at = now
-	l.cost = ptrace.Monotonic(&l.ts) - now
+	l.cost = ptrace.Monotonic() - now
 }
 
 func (l *watchList) noteListed(tid int) {
@@ -174,7 +174,7 @@ func (l *watchList) noteListed(tid int) {
 		th.round = l.round
 		return
 	}
-	th := &watched{tid: tid, fd: -1, round: l.round, lookedAt: ptrace.Monotonic(&l.ts)}
+	th := &watched{tid: tid, fd: -1, round: l.round, lookedAt: ptrace.Monotonic()}
 	l.byTID[tid] = th
 	l.order = append(l.order, th)
 }

@@ -6,26 +6,19 @@
 #define asked 0
 #define answered 4
 #define waits 8
-#define calls 16
-#define count 24
-#define result 32
-
-// Offsets in Call.
-#define number 0
-#define arg0 8
-#define arg1 16
-#define arg2 24
-#define arg3 32
-#define arg4 40
-#define arg5 48
-#define only 56
-#define size 64
+#define result 16
+#define number 40
+#define arg0 48
+#define arg1 56
+#define arg2 64
+#define arg3 72
+#define arg4 80
+#define arg5 88
 
 // func clone(c *control, flags uintptr, lives *atomic.Uint32) int
 //
 // The new thread has our stack pointer and never uses it: it calls nothing, and no signal reaches it. Registers keep
-// their values in it. R12 is c, R13 the number of what was asked for last, R15 the call that is next, BX how many there
-// are from that one on.
+// their values in it. R12 is c, R13 the number of the last call.
 TEXT ·clone(SB), NOSPLIT|NOFRAME, $0-32
 	MOVQ c+0(FP), R12
 	MOVQ flags+8(FP), DI
@@ -57,33 +50,17 @@ sleep:
 
 call:
 	MOVL AX, R13
-	MOVQ calls(R12), R15
-	MOVQ count(R12), BX
-
-next:
-	MOVQ number(R15), AX
+	MOVQ number(R12), AX
 	CMPQ AX, $-1
 	JEQ  end
-	MOVQ arg0(R15), DI
-	MOVQ arg1(R15), SI
-	MOVQ arg2(R15), DX
-	MOVQ arg3(R15), R10
-	MOVQ arg4(R15), R8
-	MOVQ arg5(R15), R9
+	MOVQ arg0(R12), DI
+	MOVQ arg1(R12), SI
+	MOVQ arg2(R12), DX
+	MOVQ arg3(R12), R10
+	MOVQ arg4(R12), R8
+	MOVQ arg5(R12), R9
 	SYSCALL
 	MOVQ AX, result(R12)
-	MOVQ only(R15), CX
-	TESTQ CX, CX
-	JEQ  made
-	CMPQ AX, CX
-	JNE  answer
-
-made:
-	ADDQ $size, R15
-	DECQ BX
-	JNE  next
-
-answer:
 	MOVL R13, AX
 	XCHGL AX, answered(R12) // a full barrier: waits is read after it
 	MOVL waits(R12), AX
@@ -97,6 +74,32 @@ answer:
 	JMP  sleep
 
 end:
+	MOVL $0, DI
+	MOVL $60, AX // exit: of this thread only
+	SYSCALL
+	INT  $3
+
+// func cloneOnto(c *threadControl, flags uintptr, lives *atomic.Uint32, top uintptr) int
+//
+// The new thread calls begin (thread.go), which returns when the thread is to end.
+TEXT ·cloneOnto(SB), NOSPLIT|NOFRAME, $0-40
+	MOVQ c+0(FP), R12
+	MOVQ flags+8(FP), DI
+	MOVQ lives+16(FP), R10
+	MOVQ top+24(FP), SI
+	MOVL $0, DX
+	MOVL $0, R8
+	MOVL $56, AX // clone
+	SYSCALL
+	TESTQ AX, AX
+	JEQ  thread
+	MOVQ AX, ret+32(FP)
+	RET
+
+thread:
+	SUBQ $16, SP
+	MOVQ R12, 0(SP)
+	CALL ·begin(SB)
 	MOVL $0, DI
 	MOVL $60, AX // exit: of this thread only
 	SYSCALL

@@ -6,23 +6,16 @@
 #define asked 0
 #define answered 4
 #define waits 8
-#define calls 16
-#define count 24
-#define result 32
-
-// Offsets in Call.
-#define number 0
-#define arg0 8
-#define arg2 24
-#define arg4 40
-#define only 56
-#define size 64
+#define result 16
+#define number 40
+#define arg0 48
+#define arg2 64
+#define arg4 80
 
 // func clone(c *control, flags uintptr, lives *atomic.Uint32) int
 //
 // The new thread has our stack pointer and never uses it: it calls nothing, and no signal reaches it. Registers keep
-// their values in it. R19 is c, R20 the number of what was asked for last, R21 the call that is next, R22 how many there
-// are from that one on.
+// their values in it. R19 is c, R20 the number of the last call.
 TEXT ·clone(SB), NOSPLIT|NOFRAME, $0-32
 	MOVD c+0(FP), R19
 	MOVD flags+8(FP), R0
@@ -53,29 +46,14 @@ sleep:
 
 call:
 	MOVWU R9, R20
-	MOVD calls(R19), R21
-	MOVD count(R19), R22
-
-next:
-	MOVD number(R21), R8
+	MOVD number(R19), R8
 	CMP  $-1, R8
 	BEQ  end
-	LDP  arg0(R21), (R0, R1)
-	LDP  arg2(R21), (R2, R3)
-	LDP  arg4(R21), (R4, R5)
+	LDP  arg0(R19), (R0, R1)
+	LDP  arg2(R19), (R2, R3)
+	LDP  arg4(R19), (R4, R5)
 	SVC
 	MOVD R0, result(R19)
-	MOVD only(R21), R9
-	CBZ  R9, made
-	CMP  R9, R0
-	BNE  answer
-
-made:
-	ADD  $size, R21
-	SUBS $1, R22
-	BNE  next
-
-answer:
 	MOVD $answered(R19), R0
 	STLRW R20, (R0)
 	DMB  $0xb // waits is read after it
@@ -88,6 +66,32 @@ answer:
 	B    sleep
 
 end:
+	MOVD $0, R0
+	MOVD $93, R8 // exit: of this thread only
+	SVC
+	BRK
+
+// func cloneOnto(c *threadControl, flags uintptr, lives *atomic.Uint32, top uintptr) int
+//
+// The new thread calls begin (thread.go), which returns when the thread is to end. Go's calls expect their argument 8
+// bytes above the stack pointer.
+TEXT ·cloneOnto(SB), NOSPLIT|NOFRAME, $0-40
+	MOVD c+0(FP), R19
+	MOVD flags+8(FP), R0
+	MOVD lives+16(FP), R4
+	MOVD top+24(FP), R1
+	MOVD $0, R2
+	MOVD $0, R3
+	MOVD $220, R8 // clone
+	SVC
+	CBZ  R0, thread
+	MOVD R0, ret+32(FP)
+	RET
+
+thread:
+	SUB  $32, RSP
+	MOVD R19, 8(RSP)
+	CALL ·begin(SB)
 	MOVD $0, R0
 	MOVD $93, R8 // exit: of this thread only
 	SVC

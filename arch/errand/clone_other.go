@@ -11,3 +11,5 @@ import (
 // On a CPU that goprof does not know there are no Runners.
 
 func clone(*control, uintptr, *atomic.Uint32) int { return -int(unix.ENOSYS) }
+
+func cloneOnto(*threadControl, uintptr, *atomic.Uint32, uintptr) int { return -int(unix.ENOSYS) }

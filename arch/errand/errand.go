@@ -12,8 +12,8 @@
 // writes to must lie in the Runner's Room, which is not in Go's heap: a call that returns after it was given up still
 // writes there.
 //
-// A Runner also makes a few calls in a row while its owner has no CPU: that is how goprof gets its priority back
-// (sampler/ptrace, aside.go).
+// A Thread runs a function of goprof's in the same way: where nobody must have to wait for Go's scheduler
+// (sampler/ptrace, herald.go).
 package errand
 
 import (
@@ -35,25 +35,13 @@ type control struct {
 	answered atomic.Uint32 // number of the last call that has returned; a waiting owner sleeps on it
 	waits    atomic.Uint32 // 1: the owner sleeps on answered
 	lives    atomic.Uint32 // the kernel sets it to 0 when the OS thread has ended (CLONE_CHILD_CLEARTID)
-	calls    uintptr       // of Calls in the Room; as a pointer it would have the garbage collector's barrier in the pause
-	count    uintptr
-	result   uintptr // of the call that was made last
+	result   uintptr
 	deadline unix.Timespec
-	single   Call // what Go asks for
+	number   uintptr
+	args     [6]uintptr
 }
 
-// Call is a system call. The assembly knows its layout.
-type Call struct {
-	Number uintptr
-	Args   [6]uintptr
-	// Only: the next call is made only if this one returns that value. 0: it is made in any case.
-	Only uintptr
-}
-
-// Failed is the value that a call returns if it fails with that error.
-func Failed(e syscall.Errno) uintptr { return -uintptr(e) }
-
-// Runner makes one system call at a time, or a few in a row. It belongs to one goroutine.
+// Runner makes one system call at a time. It belongs to one goroutine.
 type Runner struct {
 	c    *control
 	tid  int
@@ -86,16 +74,18 @@ func New(room int) (*Runner, error) {
 	return r, nil
 }
 
+// threadFlags make an OS thread of this process.
+const threadFlags = unix.CLONE_VM | unix.CLONE_FS | unix.CLONE_FILES | unix.CLONE_SIGHAND | unix.CLONE_THREAD |
+	unix.CLONE_SYSVSEM | unix.CLONE_CHILD_CLEARTID
+
 // start makes the OS thread. It belongs to this process, so it has the same rights. It inherits the signal mask: Go's
 // signal handlers must never run on it.
 //
 //go:nosplit
 func (r *Runner) start() syscall.Errno {
-	const flags = unix.CLONE_VM | unix.CLONE_FS | unix.CLONE_FILES | unix.CLONE_SIGHAND | unix.CLONE_THREAD |
-		unix.CLONE_SYSVSEM | unix.CLONE_CHILD_CLEARTID
 	none, before := ^uint64(0), uint64(0)
 	setSignalMask(&none, &before)
-	tid := clone(r.c, flags, &r.c.lives)
+	tid := clone(r.c, threadFlags, &r.c.lives)
 	setSignalMask(&before, nil)
 	if tid < 0 {
 		return syscall.Errno(-tid)
@@ -120,26 +110,13 @@ func (r *Runner) Room() []byte { return r.room }
 //
 //go:nosplit
 func (r *Runner) Go(number uintptr, args *[6]uintptr) {
-	c := &r.c.single
-	c.Number, c.Args = number, *args
-	r.ask(c, 1)
-}
-
-// GoAlong asks for one call after the other, until a call returns something else than its Only. The calls lie in the
-// Room, and must not change until the last one has returned.
-//
-//go:nosplit
-func (r *Runner) GoAlong(calls []Call) { r.ask(unsafe.SliceData(calls), uintptr(len(calls))) }
-
-//go:nosplit
-func (r *Runner) ask(calls *Call, count uintptr) {
 	c := r.c
-	c.calls, c.count = uintptr(unsafe.Pointer(calls)), count
+	c.number, c.args = number, *args
 	c.asked.Store(c.asked.Load() + 1)
 	futex(&c.asked, futexWake, 1, nil)
 }
 
-// Returned reports whether the call has returned, or the last one of those that were made.
+// Returned reports whether the call has returned.
 //
 //go:nosplit
 func (r *Runner) Returned() bool { return r.c.answered.Load() == r.c.asked.Load() }
@@ -197,24 +174,8 @@ func (r *Runner) End() {
 		return
 	}
 	r.Go(endCall, &[6]uintptr{})
-	for lives := r.c.lives.Load(); lives != 0; lives = r.c.lives.Load() {
-		// The kernel wakes all threads that sleep on it, by a FUTEX_WAKE that is not private (kernel/fork.c,
-		// mm_release).
-		futex(&r.c.lives, futexWaitShared, lives, nil)
-	}
+	awaitEnd(&r.c.lives)
 	unix.Munmap(r.all)
-}
-
-// WaitFor is a call that waits until a moment of CLOCK_MONOTONIC. Then the next call is made. If word is no longer 0
-// when Wake is called, WaitFor and the whole errand end before that moment.
-func WaitFor(word *atomic.Uint32, until *unix.Timespec) Call {
-	return Call{Number: unix.SYS_FUTEX, Args: [6]uintptr{uintptr(unsafe.Pointer(word)), futexWaitUntil, 0,
-		uintptr(unsafe.Pointer(until)), 0, futexAnyBit}, Only: Failed(unix.ETIMEDOUT)}
-}
-
-// WakeUp is a call that wakes the threads that wait for that word.
-func WakeUp(word *atomic.Uint32) Call {
-	return Call{Number: unix.SYS_FUTEX, Args: [6]uintptr{uintptr(unsafe.Pointer(word)), futexWake, 1}}
 }
 
 // Wake wakes the threads that wait for that word.
@@ -222,10 +183,18 @@ func WakeUp(word *atomic.Uint32) Call {
 //go:nosplit
 func Wake(word *atomic.Uint32) { futex(word, futexWake, 1, nil) }
 
-// Await waits until the threads that wait for that word are woken, or a signal comes.
+// SleepUntil waits until a moment of CLOCK_MONOTONIC (0: without an end) while word has that value. It returns
+// ETIMEDOUT at that moment, 0 if the thread was woken before, EAGAIN if word has another value, EINTR after a signal.
+// ts is for the call's use.
 //
 //go:nosplit
-func Await(word *atomic.Uint32) { futex(word, futexWaitUntil, word.Load(), nil) }
+func SleepUntil(word *atomic.Uint32, value uint32, moment int64, ts *unix.Timespec) syscall.Errno {
+	if moment == 0 {
+		return futex(word, futexWaitUntil, value, nil)
+	}
+	ts.Sec, ts.Nsec = moment/1e9, moment%1e9
+	return futex(word, futexWaitUntil, value, ts)
+}
 
 // Operations of futex(2) (include/uapi/linux/futex.h).
 const (

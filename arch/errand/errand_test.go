@@ -8,7 +8,6 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 	"unsafe"
@@ -89,52 +88,6 @@ func TestArguments(t *testing.T) {
 	r.Wait(soon())
 	if _, e := r.Result(); e != unix.EINVAL { // this call knows no flags
 		t.Errorf("the sixth argument does not arrive: %v", e)
-	}
-}
-
-// TestAlong: calls are made in order, up to the first with an unexpected result.
-func TestAlong(t *testing.T) {
-	r := newRunner(t)
-	defer r.End()
-	room := r.Room()
-	copy(room, "ab")
-	calls := unsafe.Slice((*Call)(unsafe.Pointer(&room[4096])), 4)
-	var pipe [2]int
-	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC|unix.O_NONBLOCK); err != nil {
-		t.Fatal(err)
-	}
-	defer unix.Close(pipe[0])
-	defer unix.Close(pipe[1])
-	write := func(at int, only uintptr) Call {
-		args := [6]uintptr{uintptr(pipe[1]), uintptr(unsafe.Pointer(&room[at])), 1}
-		return Call{Number: unix.SYS_WRITE, Args: args, Only: only}
-	}
-	bad := Call{Number: unix.SYS_CLOSE, Args: [6]uintptr{^uintptr(0)}}
-	for _, c := range []struct {
-		name    string
-		calls   []Call
-		written string
-		result  uintptr
-		errno   syscall.Errno
-	}{
-		{"all", []Call{write(0, 1), write(1, 1), write(0, 7)}, "aba", 1, 0},
-		{"up to the first", []Call{write(0, 1), write(1, 2), write(0, 1)}, "ab", 1, 0},
-		{"an error that is to be", []Call{write(1, 1), {Number: bad.Number, Args: bad.Args, Only: Failed(unix.EBADF)},
-			write(0, 1)}, "ba", 1, 0},
-		{"anything", []Call{write(1, 0), bad, write(0, 0)}, "ba", 1, 0},
-		{"not behind another result", []Call{write(1, 1), write(0, 2), bad}, "ba", 1, 0},
-		{"an error at the end", []Call{write(1, 1), bad}, "b", 0, unix.EBADF},
-	} {
-		n := copy(calls, c.calls)
-		if r.GoAlong(calls[:n]); !r.Wait(soon()) {
-			t.Fatalf("%s: it does not come back", c.name)
-		}
-		var got [8]byte
-		n, _ = unix.Read(pipe[0], got[:])
-		v, e := r.Result()
-		if written := string(got[:max(n, 0)]); written != c.written || v != c.result || e != c.errno {
-			t.Errorf("%s: %q are written, the last returns %d, %v", c.name, written, v, e)
-		}
 	}
 }
 

@@ -211,9 +211,9 @@ func collectAll(t *Tracer, each func(*look.Look, Outcome)) (some bool) {
 // wait, or none for lastWait where no pending thread wants a CPU.
 func collectUntil(t *Tracer, left int, wait time.Duration, each func(*look.Look, Outcome)) {
 	var ts unix.Timespec
-	now := Monotonic(&ts)
+	now := Monotonic()
 	came, end := now, now+int64(max(maxWaits*wait, maxWait))
-	for asked := now; now < end; now = Monotonic(&ts) {
+	for asked := now; now < end; now = Monotonic() {
 		if collectAll(t, each) {
 			came, asked = now, now
 		}

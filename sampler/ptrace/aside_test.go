@@ -8,7 +8,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"goprof/arch/errand"
 	"goprof/sampler/look"
 	"goprof/testdata/ctest"
 )
@@ -37,13 +36,29 @@ func onCPUOf(t *testing.T, p *ctest.Program, f func(tr *Tracer, here, there int)
 		if !tr.Prepare() {
 			t.Fatal(tr.Err())
 		}
-		tr.BoundTo(here)
-		ctest.Eventually(t, "goprof's priority can be raised", func() bool {
-			tr.GoOnAt(there)
-			return tr.raiser != nil && tr.raiser.works && tr.raiser.cpu == there
-		})
+		h, err := NewHeralds()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer h.End()
+		for _, cpu := range []int{here, there} {
+			if err := h.Send(cpu, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		tr.ServedBy(h)
+		beAt(t, tr, here)
+		tr.GoOnAt(1)
 		f(tr, here, there)
 	})
+}
+
+// beAt goes to the CPU of the first herald, as if that herald had called.
+func beAt(t *testing.T, tr *Tracer, here int) {
+	t.Helper()
+	goTo(t, 0, here)
+	tr.BoundTo(here)
+	tr.heralds.hall.at.Store(0)
 }
 
 func goTo(t *testing.T, tid, cpu int) {
@@ -65,8 +80,7 @@ func ownPolicy(t *testing.T) uint32 {
 
 // sleepFor sleeps as the engines do: Go's scheduler has no part in it.
 func sleepFor(d time.Duration) {
-	var ts unix.Timespec
-	ts = unix.NsecToTimespec(Monotonic(&ts) + int64(d))
+	ts := unix.NsecToTimespec(Monotonic() + int64(d))
 	SleepUntil(&ts)
 }
 
@@ -76,17 +90,12 @@ func TestLetGoAside(t *testing.T) {
 	p := ctest.Run(t, ctest.Spin)
 	p.Number(t)
 	onCPUOf(t, p, func(tr *Tracer, here, there int) {
-		alarm := NewAlarm()
-		defer alarm.Close()
-		var ts unix.Timespec
 		aside, elsewhere, snap := 0, 0, new(look.Look)
 		for range 50 {
-			goTo(t, 0, here)
-			tr.BoundTo(here)
-			tr.raiser.resume = 0 // tests that run side by side want this CPU now and then
+			beAt(t, tr, here)
+			tr.heralds.resume = 0 // tests that run side by side want this CPU now and then
 			sleepFor(2 * time.Millisecond)
-			arrived := Monotonic(&ts)
-			alarm.Set(arrived + int64(10*time.Second))
+			arrived := Monotonic()
 			if tr.WillStepAside(&Hint{}, arrived) {
 				aside++
 			}
@@ -111,20 +120,18 @@ func TestLetGoAside(t *testing.T) {
 	})
 }
 
-// TestPriorityComesBack: the raiser raises a thread's priority. If the thread gives it up only after that, the
-// raiser raises it again.
+// TestPriorityComesBack: a herald raises a thread's priority. If the thread gives it up only after that, any herald
+// that wakes up raises it again.
 func TestPriorityComesBack(t *testing.T) {
 	p := ctest.Run(t, ctest.Spin)
 	p.Number(t)
 	onCPUOf(t, p, func(tr *Tracer, here, _ int) {
-		r := tr.raiser
-		var ts unix.Timespec
-		now := Monotonic(&ts)
-		// The last moment serves a machine that stands still for a second just now.
-		for i, after := range [len(raises)]time.Duration{0, 5 * time.Millisecond, 2 * time.Second, 20 * time.Second} {
-			r.until[i] = unix.NsecToTimespec(now + int64(after))
+		h := tr.heralds
+		now := Monotonic()
+		h.SetPatience(int64(time.Hour))
+		for i := range int64(200) { // nobody can be called, but a herald wakes up
+			h.Tell(0, now+int64(5*time.Millisecond)+i*int64(100*time.Millisecond), 1)
 		}
-		r.back.Store(0)
 		other := realTime(tracerPriority)
 		other.Policy = unix.SCHED_RR
 		if err := unix.SchedSetAttr(0, &other, 0); err != nil {
@@ -132,24 +139,20 @@ func TestPriorityComesBack(t *testing.T) {
 		}
 		awaitRaise := func() {
 			for ownPolicy(t) != unix.SCHED_FIFO {
-				if Monotonic(&ts) > now+int64(time.Minute) {
+				if Monotonic() > now+int64(time.Minute) {
 					t.Fatal("the priority is not raised")
 				}
 			}
 		}
-		r.runner.GoAlong(r.calls[:])
-		awaitRaise() // the first raise: it comes however late the raiser has its CPU
-		setOwnPriority(&r.idle)
+		h.ask(now)
+		awaitRaise() // the first raise: it comes however late the herald has its CPU
+		setOwnPriority(&h.idle)
 		goTo(t, 0, here) // a program spins on that CPU, too
 		awaitRaise()
-		took := time.Duration(Monotonic(&ts) - now)
-		r.back.Store(1)
-		errand.Wake(&r.back)
-		if !r.runner.Wait(Monotonic(&ts) + int64(10*time.Second)) {
-			t.Error("the raiser does not come back")
-		}
+		took := time.Duration(Monotonic() - now)
+		h.hall.aside.Store(0)
 		t.Logf("after %v", took)
-		if took < 4*time.Millisecond {
+		if took < time.Duration(raiseLate) {
 			t.Errorf("after %v it was back, before it was raised again", took)
 		}
 	})
@@ -171,15 +174,15 @@ func TestNotAside(t *testing.T) {
 			t.Error("while others are told to stop")
 		}
 		tr.pending = tr.pending[:0]
-		tr.raiser.resume = 2
+		tr.heralds.resume = 2
 		if tr.WillStepAside(&Hint{}, 1) {
 			t.Error("soon after somebody else took the CPU first")
 		}
-		tr.raiser.resume = 0
+		tr.heralds.resume = 0
 		if tr.GoOnAt(-1); tr.WillStepAside(&Hint{}, 1) {
 			t.Error("without an idle CPU")
 		}
-		if tr.GoOnAt(here); tr.WillStepAside(&Hint{}, 1) {
+		if tr.GoOnAt(0); tr.WillStepAside(&Hint{}, 1) {
 			t.Error("to the CPU where we are")
 		}
 	})

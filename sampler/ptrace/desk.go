@@ -103,7 +103,7 @@ func (t *Tracer) fetchInto(tid int, to, tos, from, froms uintptr) int {
 	d.args = [6]uintptr{uintptr(tid),
 		uintptr(unsafe.Pointer(&d.local[to])), tos, uintptr(unsafe.Pointer(&d.remote[from])), froms, 0}
 	d.runner.Go(unix.SYS_PROCESS_VM_READV, &d.args)
-	if !d.runner.Returned() && !d.runner.Wait(max(t.readUntil, Monotonic(&t.ts)+leastWait)) {
+	if !d.runner.Returned() && !d.runner.Wait(max(t.readUntil, Monotonic()+leastWait)) {
 		t.silent = true
 		return 0
 	}
@@ -115,14 +115,15 @@ func (t *Tracer) fetchInto(tid int, to, tos, from, froms uintptr) int {
 }
 
 // beginReads begins the time, readLimit, for which reads are waited for.
-func (t *Tracer) beginReads() { t.readUntil = Monotonic(&t.ts) + readLimit }
+func (t *Tracer) beginReads() { t.readUntil = Monotonic() + readLimit }
 
-// BoundTo says that the caller binds this OS thread to that CPU and will sleep there (-1: to none), and brings the
-// Runner there.
-func (t *Tracer) BoundTo(cpu int) {
-	t.stayAt = cpu
-	if d := t.desk; cpu >= 0 && d != nil && d.cpu != cpu && t.here.setOnly(d.runner.TID(), cpu) {
-		d.cpu = cpu
+// BoundTo says that this OS thread is bound to that CPU (-1: to none).
+func (t *Tracer) BoundTo(cpu int) { t.stayAt = cpu }
+
+// bringRunner brings the Runner to the CPU to which this OS thread is bound.
+func (t *Tracer) bringRunner() {
+	if d := t.desk; t.stayAt >= 0 && d != nil && d.cpu != t.stayAt && t.here.setOnly(d.runner.TID(), t.stayAt) {
+		d.cpu = t.stayAt
 	}
 }
 
@@ -130,6 +131,9 @@ func (t *Tracer) BoundTo(cpu int) {
 func (t *Tracer) pin() {
 	d := t.desk
 	t.pinned = 0
+	if t.ownReads == nil {
+		t.bringRunner()
+	}
 	cpu := CurrentCPU()
 	if t.ownReads != nil || t.stayAt == cpu && d != nil && d.cpu == cpu {
 		return // there is no Runner, or both OS threads are bound to this CPU

@@ -10,7 +10,8 @@ import (
 
 // LookHeld looks at a thread that lost its CPU to us at the moment arrived, and now waits in the queue of that CPU. The
 // thread runs no instruction of its own before it stops: it is seen where it was when we came. The thread stops as soon
-// as we sleep. LookHeld waits for that stop until the time of Alarm.Set; a later stop is left to Collect.
+// as we sleep. LookHeld waits for that stop until a herald wants us to go on (herald.go, hurry). A later stop is left
+// to Collect.
 //
 // A thread that runs on another CPU would need an interrupt between CPUs. Until the interrupt comes (1 us on bare
 // metal, 20 us in some virtual machines) the thread runs on. Where the thread calls the kernel, it stops at once. So it
@@ -30,7 +31,6 @@ func (t *Tracer) LookHeld(tid int, arrived int64, hint Hint, snap *look.Look) Ou
 	}
 	ours := t.proc.Owns(tid) // once a thread is seized, its number cannot pass to another thread
 	s, sig := t.stopOnOurCPU(tid, arrived)
-	t.beginReads()
 	if s == stopped && ours {
 		t.copyStopped(tid, &hint)
 	}
@@ -38,7 +38,7 @@ func (t *Tracer) LookHeld(tid int, arrived int64, hint Hint, snap *look.Look) Ou
 	case s != stopped:
 	case aside && !t.silent && ours:
 		t.releaseAside(tid, sig)
-		t.BoundTo(CurrentCPU()) // the Runner reads on this CPU from now on
+		t.BoundTo(CurrentCPU())
 	default:
 		t.release(tid, sig)
 	}
@@ -56,8 +56,15 @@ func (t *Tracer) LookHeld(tid int, arrived int64, hint Hint, snap *look.Look) Ou
 //
 //go:nosplit
 func (t *Tracer) stopOnOurCPU(tid int, arrived int64) (state, uintptr) {
-	t.missed = arrived
 	ptrace(unix.PTRACE_INTERRUPT, uintptr(tid), 0, 0) // if this failed, peek says why
 	waitStop(tid, &t.info)
+	if t.heralds != nil {
+		t.heralds.Busy() // we do not wait any more: nobody needs to hurry us
+	}
+	now := Monotonic()
+	if t.missed = arrived; now-arrived > stopWithin {
+		t.missed = now // others had this CPU first: the thread has just stopped
+	}
+	t.readUntil = now + readLimit
 	return t.peek(tid)
 }

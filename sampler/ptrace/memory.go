@@ -64,6 +64,7 @@ func (t *Tracer) readFor(addr uint64, b []byte) int {
 	if d == nil {
 		return 0
 	}
+	t.bringRunner()
 	n := min(len(b), len(d.stack))
 	d.set(0, &d.stack[0], addr, n)
 	if t.fetch(t.lookTID, 0, 1) < n {
@@ -78,6 +79,7 @@ func (t *Tracer) readManyFor(rs []process.Range) int {
 	if d == nil {
 		return len(rs)
 	}
+	t.bringRunner()
 	k, size := 0, 0
 	for k < len(rs) && k < len(d.remote) && size+len(rs[k].Buf) <= len(d.stack) {
 		d.remote[k] = vector{uintptr(rs[k].Addr), uintptr(len(rs[k].Buf))}

@@ -33,7 +33,7 @@ const (
 //
 //go:nosplit
 func (t *Tracer) stop(tid int, elsewhere bool) (state, uintptr) {
-	t.missed = Monotonic(&t.ts)
+	t.missed = Monotonic()
 	t.readUntil = t.missed + readLimit
 	ptrace(unix.PTRACE_INTERRUPT, uintptr(tid), 0, 0) // if this failed, peek says why
 	end := t.missed
@@ -41,7 +41,7 @@ func (t *Tracer) stop(tid int, elsewhere bool) (state, uintptr) {
 		end += int64(pollFor)
 	}
 	for {
-		now := Monotonic(&t.ts)
+		now := Monotonic()
 		if s, sig := t.peek(tid); s != running {
 			return s, sig
 		}
@@ -195,7 +195,7 @@ func (t *Tracer) getPAC(tid int) {
 //go:nosplit
 func (t *Tracer) release(tid int, sig uintptr) {
 	t.look.letGo = ptrace(unix.PTRACE_DETACH, uintptr(tid), 0, sig)
-	now := Monotonic(&t.ts)
+	now := Monotonic()
 	t.released = now
 	t.Pauses.Add(now - t.missed)
 }

@@ -167,7 +167,7 @@ func tableServes(v *process.Local, d *contextDesk) bool {
 //
 //go:nosplit
 func (t *Tracer) fetchContext(tid int, n int) int {
-	if Monotonic(&t.ts) >= t.readUntil {
+	if Monotonic() >= t.readUntil {
 		return 0
 	}
 	t.context.reads++

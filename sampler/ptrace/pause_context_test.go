@@ -53,7 +53,7 @@ func newContextWorld(table bool) *contextWorld {
 	w.record[look.ContextValid] = 1
 	ctest.Put(w.regs[:], 64, ctest.At(w.thread))
 	w.Contexts.Set([]process.Local{way})
-	w.readUntil = Monotonic(&w.ts) + int64(time.Hour)
+	w.readUntil = Monotonic() + int64(time.Hour)
 	w.prepareContext()
 	return w
 }

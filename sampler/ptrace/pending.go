@@ -82,7 +82,7 @@ func (t *Tracer) Collect() (snap *look.Look, o Outcome, ok bool) {
 			t.nextP = 0
 		}
 		p := &t.pending[t.nextP]
-		now := Monotonic(&t.ts)
+		now := Monotonic()
 		s := lost
 		if !p.letGo {
 			s, _ = t.peek(p.tid)
@@ -159,13 +159,13 @@ func (t *Tracer) finishLate(p pendingStop) Outcome {
 }
 
 // Patience is how long the next Collect may wait. We keep a thread that had to wait for its CPU for at most an eighth
-// of that time longer, and for 20 us to 1 ms. Where there is but one CPU, each stop comes while we sleep, and lasts
+// of that time longer, and for 20 us to 0.5 ms. Where there is but one CPU, each stop comes while we sleep, and lasts
 // until we wake up (docs/performance.md).
 func (t *Tracer) Patience() time.Duration {
 	if len(t.pending) == 0 {
 		return time.Hour
 	}
-	wait := int64(time.Millisecond)
+	wait := int64(500 * time.Microsecond)
 	for i := range t.pending {
 		p := &t.pending[i]
 		wait = min(wait, max((p.missed-p.asked)/8, int64(20*time.Microsecond)))
@@ -200,7 +200,7 @@ func (t *Tracer) expectEnd(tid int) {
 // an exec may come between seizing it and telling it.
 func (t *Tracer) letGoLater(tid int) {
 	ptrace(unix.PTRACE_INTERRUPT, uintptr(tid), 0, 0)
-	now := Monotonic(&t.ts)
+	now := Monotonic()
 	t.pending = append(t.pending, newPending(tid, Hint{}, nil, now))
 }
 

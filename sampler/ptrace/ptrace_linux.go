@@ -71,10 +71,20 @@ func waitReap(tid int, flags uintptr) {
 	syscall.RawSyscall6(unix.SYS_WAITID, pPID, uintptr(tid), 0, flags, 0, 0)
 }
 
-// Monotonic is CLOCK_MONOTONIC. Go's own clock is as good, but its functions are not nosplit.
+// Monotonic is CLOCK_MONOTONIC. Go's own clock reads it without a system call. It must not be asked on an OS thread
+// that Go does not know: there, see rawMonotonic.
 //
 //go:nosplit
-func Monotonic(ts *unix.Timespec) int64 {
+func Monotonic() int64 { return nanotime() }
+
+//go:linkname nanotime runtime.nanotime
+//go:noescape
+func nanotime() int64
+
+// rawMonotonic is Monotonic by a system call.
+//
+//go:nosplit
+func rawMonotonic(ts *unix.Timespec) int64 {
 	syscall.RawSyscall(unix.SYS_CLOCK_GETTIME, unix.CLOCK_MONOTONIC, uintptr(unsafe.Pointer(ts)), 0)
 	return ts.Sec*1e9 + ts.Nsec
 }

@@ -84,7 +84,7 @@ func lookUntilSaid(t *testing.T, p *ctest.Program) (said int, met int64, seen [N
 			select {
 			case said = <-done:
 				met = tr.Signals
-				if s := tr.silentThreads[p.PID]; s != nil && !s.chances.Spent(Monotonic(&tr.ts)) {
+				if s := tr.silentThreads[p.PID]; s != nil && !s.chances.Spent(Monotonic()) {
 					// The Runner had no CPU for a while. Or the thread had none while it held the lock of its memory,
 					// in mprotect. Both are the machine's affair, and such a read comes back. A read that was never
 					// begun does not.

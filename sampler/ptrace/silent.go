@@ -39,7 +39,7 @@ func (t *Tracer) leavesAlone(tid int) bool {
 	if s.desk != nil {
 		return true
 	}
-	if !s.chances.Spent(Monotonic(&t.ts)) {
+	if !s.chances.Spent(Monotonic()) {
 		return false
 	}
 	if t.proc.Born(tid) != s.born {
@@ -80,7 +80,7 @@ func (t *Tracer) readsCameBack(tid int) bool {
 		s.born, s.chances = born, Chances{}
 	}
 	if t.desk.runner.Sleeps() { // otherwise the read is late because the Runner had no CPU
-		s.chances.Lose(Monotonic(&t.ts))
+		s.chances.Lose(Monotonic())
 		t.silentIDs = insertSorted(t.silentIDs, tid)
 	}
 	s.desk, t.desk = t.desk, nil
@@ -123,7 +123,7 @@ func (t *Tracer) letGoStopped() {
 		if p.letGo {
 			continue
 		}
-		now := Monotonic(&t.ts)
+		now := Monotonic()
 		setSignalMask(&t.mask, &t.oldMask)
 		s, sig := t.peek(p.tid)
 		if s == running {

@@ -33,9 +33,9 @@ func TestSysmonRests(t *testing.T) {
 		}
 		for end := time.Now().Add(time.Minute); interrupted == 0 && time.Now().Before(end); {
 			var ts unix.Timespec
-			until := Monotonic(&ts) + int64(time.Second)
+			until := Monotonic() + int64(time.Second)
 			ts = unix.NsecToTimespec(until)
-			if SleepUntil(&ts); Monotonic(&ts) < until {
+			if SleepUntil(&ts); Monotonic() < until {
 				interrupted++
 			}
 		}
@@ -67,8 +67,7 @@ func sleepAll(t *testing.T, others int) {
 func awaitSlack(t *testing.T, want bool) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); ; {
-		var ts unix.Timespec
-		ts = unix.NsecToTimespec(Monotonic(&ts) + int64(10*time.Millisecond))
+		ts := unix.NsecToTimespec(Monotonic() + int64(10*time.Millisecond))
 		SleepUntil(&ts)
 		sysmon.Lock()
 		folder, rests := sysmon.folder, sysmon.rests

@@ -79,9 +79,8 @@ type Tracer struct {
 	silentIDs     []int
 	lateReads     int // reads that were given up and are under way
 	here, allowed cpuMask
-	raiser        *raiser
-	noRaiser      bool    // there can be no raiser
-	stayAt        int     // the CPU to which the caller has bound our OS thread, -1: none
+	heralds       *Heralds
+	stayAt        int     // the CPU to which our OS thread is bound, -1: none
 	pinned        uintptr // size of allowed while this OS thread is bound to its CPU
 
 	// All below is prepared outside the pause and used inside.
@@ -156,9 +155,6 @@ func NewTracer(pid int, cpu *arch.CPU) *Tracer {
 // Close gives back what the Tracer holds of the system.
 func (t *Tracer) Close() {
 	t.closeDesks()
-	if t.raiser != nil {
-		t.raiser.runner.End()
-	}
 	t.proc.Close()
 }
 
@@ -296,7 +292,7 @@ func (t *Tracer) warmCaches(tid int) {
 	}
 	waitPeek(tid, &t.info)
 	t.getRegs(tid)
-	Monotonic(&t.ts)
+	Monotonic()
 }
 
 // finish turns what the pause left behind into a Snapshot.
@@ -374,6 +370,7 @@ func (t *Tracer) standsAtSyscall(tid int, snap *process.Snapshot) bool {
 		return false
 	}
 	t.beginReads()
+	t.bringRunner()
 	t.desk.set(0, &t.desk.small[0], snap.Regs[t.cpu.PC], n)
 	return t.fetch(tid, 0, 1) == n && bytes.Equal(t.desk.small[:n], t.cpu.SyscallInst)
 }

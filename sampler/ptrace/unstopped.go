@@ -115,7 +115,7 @@ func (t *Tracer) readUnstopped(tid int, f *followed, hint *Hint) Outcome {
 		return Running
 	}
 	t.beginReads()
-	t.look = pauseLeft{when: Monotonic(&t.ts), sp: sp}
+	t.look = pauseLeft{when: Monotonic(), sp: sp}
 	t.copyStack(tid, hint)
 	return Taken
 }

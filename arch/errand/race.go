@@ -1,0 +1,5 @@
+//go:build race
+
+package errand
+
+const raceEnabled = true

@@ -1,0 +1,216 @@
+//go:build linux
+
+package ptrace
+
+import (
+	"encoding/binary"
+	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// The processes and the herald of these tests.
+const (
+	ours      = 100
+	ourHerald = 101
+	sampled   = 200
+	stranger  = 300
+)
+
+// newHerald is a herald that no OS thread runs, with notes that a test writes.
+func newHerald() *herald {
+	l := &hall{pid: ours}
+	l.at.Store(-1)
+	l.patience.Store(1_000_000)
+	l.wanted[sampled/32].Store(1 << (sampled % 32))
+	data := make([]byte, 4096)
+	return &herald{hall: l, number: 3, tid: ourHerald, head: new(uint64), notes: unsafe.Pointer(&data[0]), size: 4096}
+}
+
+// comes notes the switch from a thread to the herald, as the kernel does.
+func (h *herald) comes(kind, misc uint32, pid, tid, came int32) {
+	*h.head -= 24
+	data := unsafe.Slice((*byte)(h.notes), h.size)
+	for i, word := range []uint32{kind, misc | 24<<16, uint32(pid), uint32(tid), ours, uint32(came)} {
+		binary.LittleEndian.PutUint32(data[(*h.head+uint64(4*i))&(h.size-1):], word)
+	}
+}
+
+// TestWhoWasHere: a herald knows from the kernel's newest note whom it took the CPU from.
+func TestWhoWasHere(t *testing.T) {
+	h := newHerald()
+	for i, c := range []struct {
+		kind, misc     uint32
+		pid, tid, came int32
+		want           int
+	}{
+		{noteOfSwitch, 0, sampled, sampled + 1, ourHerald, wanted},
+		{noteOfSwitch, 0, stranger, stranger, ourHerald, other},
+		{noteOfSwitch, 0, sampled + wantedNumbers, 7, ourHerald, wanted}, // whose it is we find out ourselves
+		{noteOfSwitch, 0, 0, 0, ourHerald, nobody},
+		{noteOfSwitch, 0, ours, ours + 7, ourHerald, ourselves},
+		{noteOfSwitch, 0, -1, -1, ourHerald, other},          // a thread that has ended
+		{noteOfSwitch, 0, sampled, sampled, 5, noSwitch},     // not the herald's coming
+		{noteOfSwitch + 1, 0, sampled, sampled, 5, noSwitch}, // another note
+		{noteOfSwitch, noteOfOut, sampled, sampled, ourHerald, noSwitch},
+	} {
+		for range 300 { // all around the ring
+			h.comes(c.kind, c.misc, c.pid, c.tid, c.came)
+			if got := h.whoWasHere(); got != c.want {
+				t.Fatalf("%d: %d, want %d", i, got, c.want)
+			}
+		}
+	}
+	if got := h.whoWasHere(); got != noSwitch {
+		t.Errorf("nobody has come since: %d", got)
+	}
+}
+
+// TestCPUIsIdle: a CPU is idle until some visits in a row have met somebody there. goprof itself does not count.
+func TestCPUIsIdle(t *testing.T) {
+	h := newHerald()
+	for i, c := range []struct{ pid, someone int32 }{
+		{stranger, 1}, {sampled, 2}, {ours, 2}, {stranger, 3}, {stranger, 3}, {0, 0}, {ours, 0}, {stranger, 1},
+	} {
+		h.comes(noteOfSwitch, 0, c.pid, c.pid, ourHerald)
+		h.whoWasHere()
+		if got := h.someone.Load(); got != c.someone {
+			t.Errorf("%d: %d, want %d", i, got, c.someone)
+		}
+	}
+}
+
+// TestHeraldLooksAgain: while we are busy with the visit of another CPU, a herald looks again whoever is there. While
+// we wait on its own CPU for a thread that is to stop, only other threads of the program are looked for again.
+func TestHeraldLooksAgain(t *testing.T) {
+	const now, called = 1_000_000, 77
+	for _, c := range []struct {
+		name  string
+		bell  uint32
+		at    int32
+		aside uint32
+		who   int
+		met   uint32
+		done  bool
+	}{
+		{"we are free, nobody is there", bellFree, 3, 0, nobody, 0, true},
+		{"we are free, a stranger is there", bellFree, 1, 0, other, 5, true},
+		{"busy elsewhere, nobody is there", 2, 1, 0, nobody, 0, false},
+		{"busy elsewhere, a stranger is there", 2, 1, 0, other, 5, false},
+		{"busy elsewhere, a thread is there", 2, 1, 0, wanted, 6, false},
+		{"busy with our books", bellBusy, 1, 0, wanted, 6, false},
+		{"we wait here, a stranger is there", 4, 3, 0, other, 5, true},
+		{"we wait here, another thread is there", 4, 3, 0, wanted, 6, false},
+		{"we wait here for this thread", 4, 3, 0, wanted, called, true},
+		{"we have let the thread go", 4, 3, 1, wanted, called, false},
+	} {
+		h := newHerald()
+		l := h.hall
+		l.bell.Store(c.bell)
+		l.at.Store(c.at)
+		l.aside.Store(c.aside)
+		l.since.Store(now)
+		h.whom, h.met = called, c.met
+		if got := h.maySee(c.who, now); got != c.done {
+			t.Errorf("%s: %v", c.name, got)
+		}
+		if again := h.again >= now+tryAgain && h.again < now+tryAgain+1<<16; again == c.done {
+			t.Errorf("%s: the herald looks again at %d", c.name, h.again)
+		}
+		if l.bell.Load() != c.bell {
+			t.Errorf("%s: we were called", c.name)
+		}
+	}
+}
+
+// TestHeraldCalls: a herald calls us where a thread of the program is there, and notes for what.
+func TestHeraldCalls(t *testing.T) {
+	h := newHerald()
+	h.hall.at.Store(h.number) // we need not be moved
+	h.visit, h.again = told{990_000, 5}, 990_000
+	h.comes(noteOfSwitch, 0, sampled, sampled+1, ourHerald)
+	if h.makeVisit(1_000_000); h.hall.bell.Load() != uint32(h.number)+1 {
+		t.Fatal("we were not called")
+	}
+	if h.arrived != 1_000_000 || h.called.stands != 5 || h.whom != sampled+1 || h.seen != *h.head || h.again != 0 {
+		t.Errorf("%+v", h.called)
+	}
+	if held, met := h.counts.held.Load(), h.counts.met.Load(); held != 1 || met != 1 {
+		t.Errorf("%d visits, %d met somebody", held, met)
+	}
+}
+
+// TestHeraldKeepsMoments: a visit that is made again does not take the place of the next one. One that is late is
+// missed.
+func TestHeraldKeepsMoments(t *testing.T) {
+	h := newHerald()
+	for i := range int64(3) {
+		h.told[i] = told{100_000 * (i + 1), i}
+		h.put.Add(1)
+	}
+	if at := h.next(); at != 100_000 || h.next() != 100_000 {
+		t.Errorf("the first visit is at %d", at)
+	}
+	h.called, h.again = h.visit, 0
+	if at := h.next(); at != 200_000 {
+		t.Errorf("the second visit is at %d", at)
+	}
+	h.redo.Store(150_000)
+	if at := h.next(); at != 150_000 || h.visit.stands != 0 {
+		t.Errorf("the first visit again: %d, %+v", at, h.visit)
+	}
+	h.again = 0
+	if at := h.next(); at != 200_000 || h.visit.stands != 1 {
+		t.Errorf("then the second: %d, %+v", at, h.visit)
+	}
+	if h.makeVisit(3_000_000); h.counts.missed.Load() != 1 {
+		t.Error("a visit that comes too late is made")
+	}
+	if at := h.next(); at != 300_000 {
+		t.Errorf("the third visit is at %d", at)
+	}
+	h.again = 0
+	if at := h.next(); at != 0 || h.dry.Load() != 1 {
+		t.Errorf("there are no more visits: %d", at)
+	}
+	h.raiseAt.Store(77)
+	if at := h.next(); at != 77 {
+		t.Errorf("it is to bring us back at 77, and sleeps until %d", at)
+	}
+}
+
+// TestHeraldsEnd: heralds come, sleep, and end with their descriptors.
+func TestHeraldsEnd(t *testing.T) {
+	OnOwnThread(func() {
+		h, err := NewHeralds()
+		if err != nil {
+			t.Skip("real-time priority is not permitted here")
+		}
+		if err := h.Send(8191, nil); err == nil {
+			t.Error("a herald is on a CPU that is not there")
+		}
+		var may unix.CPUSet
+		unix.SchedGetaffinity(0, &may)
+		cpu := 0
+		for !may.IsSet(cpu) {
+			cpu++
+		}
+		for range 20 {
+			if err := h.Send(cpu, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if h.SetPatience(int64(1e9)); !h.Tell(5, Monotonic(), 1) {
+			t.Error("it knows too many moments already")
+		}
+		number := -1
+		for end := Monotonic() + int64(20e9); number < 0 && Monotonic() < end; {
+			number = h.Await(end)
+		}
+		if number != 5 || h.Visit(5).TID != h.all[5].TID() || len(h.Visit(5).Account) == 0 {
+			t.Errorf("called by %d: %+v", number, h.Visit(5))
+		}
+		h.End()
+	})
+}

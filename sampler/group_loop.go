@@ -149,7 +149,8 @@ func (r *groupRun) countVisits() {
 	_, missed := v.settle(r.interval.Load())
 	r.counts.missed.Store(v.left)
 	r.counts.visits.Store(v.all)
-	r.counts.others.Store(max(v.meeting-r.counts.met.Load(), 0))
+	r.counts.met.Store(v.meets)
+	r.counts.others.Store(max(v.meeting-v.meets, 0))
 	if v.all > blindAfter && v.meeting == 0 {
 		r.failed = ErrNoVisits
 	}
@@ -235,7 +236,6 @@ func (r *groupRun) visit(called int) {
 	arrived := v.visit.Arrived
 	v.meets++
 	v.cpus[v.at].metAt = arrived
-	r.counts.met.Add(1)
 	m.met.Add(1)
 	m.busy = true
 	if r.pending > 0 {

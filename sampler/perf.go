@@ -115,11 +115,9 @@ type perfRun struct {
 	batch   uint64
 	sampled []*perfThread // that have new samples
 	now     int64
-	readAt  int64 // when there were samples
 
 	began      int64
 	cpuAtStart time.Duration
-	ts         unix.Timespec
 }
 
 func (p *Perf) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {

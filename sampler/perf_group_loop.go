@@ -35,7 +35,6 @@ type perfGroupRun struct {
 	away       bool // goprof itself was stopped
 	failed     error
 	rng        *rand.Rand
-	ts         unix.Timespec
 }
 
 // Run samples until ctx is done. Where events of CPUs are not permitted it ends with ErrNoWide at once. It is called

@@ -45,7 +45,6 @@ type wideEvents struct {
 	events   []perfEvent
 	rng      *rand.Rand
 	failed   bool // the events could not be opened anew
-	ts       unix.Timespec
 }
 
 // mayWatchWide reports whether goprof knows processes by the numbers that BPF programs see.

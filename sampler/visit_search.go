@@ -48,6 +48,7 @@ func (v *visits) noted() (process, tid int, noted bool) {
 		v.heralds.Again(v.at)
 		v.held--
 		v.all--
+		v.meeting--
 	}
 	return process, tid, true
 }

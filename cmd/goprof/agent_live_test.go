@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -101,7 +102,7 @@ func TestAgent(t *testing.T) {
 	a.await(t, first.PID)
 	second := jvmtest.Start(t, jdk, "truth.Shares", "-Xmx64m", "--", "1", "7")
 	a.await(t, second.PID)
-	a.keepsOnly(t, guard.ToWatch)
+	a.keepsOnly(t, slices.Concat(guard.ToWatch, guard.ForPerf))
 	first.Kill()
 	a.end(t)
 	if state, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", second.PID)); err != nil ||

@@ -113,8 +113,9 @@ func checkFrames(t *testing.T, th *dumpedThread) {
 		switch f.Kind {
 		case "interpreted", "inlined", "c1", "c2":
 			// Leaf methods, and code behind a method's last call, have no debug information; their
-			// line is that of the method's beginning.
-			if f.BCI == nil && f.Kind != "c1" && f.Kind != "c2" {
+			// line is that of the method's beginning. A thread may be at the entry of an inlined method, before
+			// its first bytecode: C1 counts calls there (c1_LIRGenerator.cpp, increment_event_counter_impl).
+			if f.BCI == nil && f.Kind != "c1" && f.Kind != "c2" && (f.Kind != "inlined" || i > 0) {
 				wrong(i, "no bytecode index")
 			}
 			if f.Line == 0 && strings.HasPrefix(f.Name, "truth.") && !strings.Contains(f.Name, "$$Lambda") {

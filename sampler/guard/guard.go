@@ -41,8 +41,7 @@ var ToDump = append(ToLook[:len(ToLook):len(ToLook)], unix.CAP_SYS_NICE)
 // ToDumpAndWrite is for writing a file, too, into a folder that was found to be writable before: dump --redact-map.
 var ToDumpAndWrite = append(ToDump[:len(ToDump):len(ToDump)], unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER)
 
-// ToWatch is for the kernel's notes of which thread was on a CPU, too. An agent needs these capabilities, if its files
-// lie in a folder of its own.
+// ToWatch is for the kernel's notes of which thread was on a CPU, too.
 var ToWatch = append(ToDump[:len(ToDump):len(ToDump)], unix.CAP_PERFMON)
 
 // ForPerf is needed for rings of perf events, which are locked memory, and ForProbes to set probes. ForFolders is

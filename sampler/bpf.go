@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// An assembler for the few BPF instructions that perf_copy.go uses, and the system call that loads them
+// An assembler for the few BPF instructions that goprof's programs use, and the system call that loads them
 // (Documentation/bpf/standardization/instruction-set.rst, include/uapi/linux/bpf.h).
 
 // bpfReg is one of BPF's registers. r0 is a call's result. r1 to r5 are a call's arguments, and the call destroys them.

@@ -118,16 +118,22 @@ func TestCPUSwitchedOff(t *testing.T) {
 		}
 		time.Sleep(time.Duration(followEvery * 3 / 2)) // goprof may miss a CPU that is off for less than this
 	}
-	engines := map[string]func(pid int) Engine{
-		"ptrace": func(pid int) Engine { return New(pid, ctest.CPU()) },
-		"perf":   func(pid int) Engine { return NewPerf(pid, ctest.CPU()) },
+	const interval = time.Millisecond
+	engines := map[string]func(t *testing.T, pid int) Engine{
+		"ptrace": func(_ *testing.T, pid int) Engine { return New(pid, ctest.CPU()) },
+		"perf":   func(_ *testing.T, pid int) Engine { return NewPerf(pid, ctest.CPU()) },
+		"group": func(t *testing.T, pid int) Engine {
+			g := NewPerfGroup(interval, 0)
+			runGroup(t, g)
+			return g.Member(pid)
+		},
 	}
 	for name, engine := range engines {
 		t.Run(name, func(t *testing.T) {
 			p := ctest.Run(t, ctest.Shares, "4", "1", "0")
-			cfg := Config{Interval: time.Millisecond}
+			cfg := Config{Interval: interval}
 			each := func(*look.Look) {}
-			got := sessionOf(t, engine(p.PID), cfg, 64, each, func(seen *atomic.Int64) {
+			got := sessionOf(t, engine(t, p.PID), cfg, 64, each, func(seen *atomic.Int64) {
 				untilSamples(100)(seen)
 				off()
 				time.Sleep(2500 * time.Millisecond) // until goprof knows that, and threads have moved there

@@ -359,6 +359,9 @@ func (r *perfRun) take(b ringBytes, s *rawSample) {
 	if known != nil && known.hint.Skip || !r.counts(th, s.when) {
 		return
 	}
+	if th == nil && r.grouped && r.proc.Ended() {
+		return // its number may have passed to another process
+	}
 	if !s.hasRegs {
 		r.lose(ptrace.NoRegisters, 1)
 		return

@@ -75,6 +75,7 @@ type PerfMember struct {
 // Member makes a member of the group. Before its Run it does not belong to the group.
 func (g *PerfGroup) Member(pid int) *PerfMember {
 	m := &PerfMember{Perf: Perf{progress: newProgress(), pid: pid, cpu: g.cpu}, group: g, result: make(chan error, 1)}
+	m.wake = g.wake
 	m.SetShare(1)
 	return m
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -13,7 +14,7 @@ import (
 	"goprof/sampler/ptrace"
 )
 
-// groupRing is the size of a group's rings. A CPU has one sample in an interval at most, and it is read at once.
+// groupRing is the size of a group's rings. A CPU has one sample in an interval at most, and it is read soon.
 const groupRing = 2 * ringLeast
 
 // perfGroupRun is a PerfGroup's Run.
@@ -30,9 +31,11 @@ type perfGroupRun struct {
 	batch      uint64
 	sampled    []*PerfMember // of this batch
 	sample     rawSample
+	online     []int // the CPUs that there were when followedAt
 	followedAt int64
 	now        int64
-	away       bool // goprof itself was stopped
+	due        int64 // when the next turn is to be
+	away       bool  // goprof itself was stopped
 	failed     error
 	rng        *rand.Rand
 }
@@ -79,7 +82,8 @@ func (r *perfGroupRun) prepare() error {
 // open opens the rings and the events.
 func (r *perfGroupRun) open() bool {
 	var err error
-	if r.rings, err = openPerfRings(onlineCPUs(), groupRing); err != nil {
+	r.online = onlineCPUs()
+	if r.rings, err = openPerfRings(slices.Clone(r.online), groupRing); err != nil {
 		return false
 	}
 	interval := r.interval.Load()
@@ -125,7 +129,7 @@ func (r *perfGroupRun) await() bool {
 // group is there for good. A thread that sleeps without telling Go keeps a processor of Go's and holds up each garbage
 // collection, and to wake it up takes more OS threads: half of what an agent used at 19 Hz.
 func (r *perfGroupRun) shift() {
-	r.now = 0
+	r.now, r.due = 0, 0
 	if !r.open() {
 		r.failed = ErrNoWide
 		return
@@ -155,7 +159,7 @@ func (r *perfGroupRun) turn() (due int64, over bool) {
 	defer runtime.UnlockOSThread()
 	began := threadCPU()
 	now := ptrace.Monotonic()
-	r.away = r.now != 0 && now-r.now > longGap
+	r.away = r.wasAway(now)
 	r.now = now
 	if r.takeIn(); len(r.members) == 0 {
 		return 0, true
@@ -163,10 +167,14 @@ func (r *perfGroupRun) turn() (due int64, over bool) {
 	r.follow()
 	r.drain()
 	due = r.keepHouses()
+	r.due = due
 	r.sendAway()
 	r.counts.cpu.Add(int64(threadCPU() - began))
 	return due, false
 }
+
+// wasAway reports whether goprof itself was stopped: this turn comes long after it was due.
+func (r *perfGroupRun) wasAway(now int64) bool { return r.now != 0 && now-max(r.now, r.due) > longGap }
 
 // wait sleeps until there is something to do, or until that moment.
 func (r *perfGroupRun) wait(due int64) {
@@ -201,11 +209,17 @@ func (r *perfGroupRun) follow() {
 		return
 	}
 	r.followedAt = r.now
-	fresh := r.rings.without(onlineCPUs())
-	if len(fresh) > 0 && r.rings.takeIn(fresh) {
-		r.drain()
-		r.reopen()
+	before := r.online
+	r.online = onlineCPUs()
+	if !haveCome(before, r.online) {
+		return
 	}
+	if !r.rings.takeIn(r.rings.without(r.online)) {
+		r.online = before // the next time, perhaps
+		return
+	}
+	r.drain()
+	r.reopen()
 }
 
 // reopen opens all events anew, those of single threads too.
@@ -296,6 +310,9 @@ func (r *perfGroupRun) keepHouses() (due int64) {
 		if r.now-m.kept >= every {
 			r.keepHouse(m)
 		}
+		if len(m.asked) > 0 {
+			m.answer(m.run.sum)
+		}
 		m.run.q.handOverBefore(r.now)
 		due = min(due, m.run.q.handOverAt())
 	}
@@ -369,7 +386,7 @@ func (r *perfRun) join(g *perfGroupRun) {
 	r.power = PerfPower{Kernel: true}
 	r.rings, r.wide, r.grouped = g.rings, g.wide, true
 	files := groupFiles()
-	r.mostEvents = files * len(r.rings.cpus)
+	r.mostEvents = max(files, len(r.rings.cpus))
 	r.scan = newScan(r.proc, r.cfg.Interval, files)
 	r.scan.pools = true
 	r.stats.Wide = true

@@ -20,10 +20,14 @@ func (r *perfRun) followCPUs() {
 	r.followedAt = r.now
 	before := r.online
 	r.online = r.cfg.Online()
-	came := slices.ContainsFunc(r.online, func(cpu int) bool { return !slices.Contains(before, cpu) })
-	if came && !r.takeInCPUs() {
+	if haveCome(before, r.online) && !r.takeInCPUs() {
 		r.online = before
 	}
+}
+
+// haveCome reports whether there is a CPU now that was not there before.
+func haveCome(before, now []int) bool {
+	return slices.ContainsFunc(now, func(cpu int) bool { return !slices.Contains(before, cpu) })
 }
 
 // takeInCPUs opens rings for the CPUs that have no ring, and opens all events anew.

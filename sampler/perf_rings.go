@@ -20,6 +20,8 @@ type perfRings struct {
 	steady []*perfRing
 	prompt []*perfRing // of threads with Hint.Soon; none until there is such a thread
 	polls  []unix.PollFd
+	size   int  // of each of steady, if there is room
+	denied bool // there was no room for prompt, with these CPUs
 
 	// The reading that is under way, or was last.
 	cpu  int
@@ -54,7 +56,7 @@ func eachWakes(interval int64) bool { return interval >= perfSoon }
 
 // openPerfRings makes a ring for each of these CPUs.
 func openPerfRings(cpus []int, size int) (*perfRings, error) {
-	r := &perfRings{cpus: cpus}
+	r := &perfRings{cpus: cpus, size: size}
 	var err error
 	if r.steady, err = r.openRings(cpus, size); err != nil {
 		return nil, err
@@ -93,12 +95,12 @@ func ringShare(cpus int) int {
 // promptRings are the rings of threads with Hint.Soon: their samples wake us up. These threads have rings of their own,
 // since the kernel wakes up all events of a ring, be there thousands (kernel/events/core.c, ring_buffer_wakeup).
 func (r *perfRings) promptRings() []*perfRing {
-	if r.prompt == nil {
+	if r.prompt == nil && !r.denied {
 		rings, err := r.openRings(r.cpus, promptRing)
-		if err != nil {
-			return r.steady // the threads are looked at later then, and their looks say so
-		}
-		r.prompt = rings
+		r.prompt, r.denied = rings, err != nil
+	}
+	if r.prompt == nil {
+		return r.steady // the threads are looked at later then, and their looks say so
 	}
 	return r.prompt
 }
@@ -108,7 +110,8 @@ func (r *perfRings) havePrompt() bool { return r.promptRings()[0] != r.steady[0]
 
 // takeIn opens rings for CPUs that have come: all, or none, since a ring is found by its CPU's index.
 func (r *perfRings) takeIn(fresh []int) bool {
-	steady, err := r.openRings(fresh, ringShare(len(r.cpus)+len(fresh)))
+	r.denied = false
+	steady, err := r.openRings(fresh, min(r.size, ringShare(len(r.cpus)+len(fresh))))
 	if err != nil {
 		return false
 	}

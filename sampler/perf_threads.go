@@ -125,7 +125,7 @@ func (r *perfRun) watch(th *thread) {
 	w := &perfThread{tid: th.tid, th: th, prompt: th.hint.Soon, copies: stackFit{stack: r.mostStack()}}
 	r.threads[th.tid] = w
 	r.openEvents(w)
-	if r.events%128 < len(r.rings.cpus) {
+	if !r.grouped && r.events%128 < len(r.rings.cpus) {
 		r.drain() // opening thousands takes a while
 	}
 }

@@ -3,6 +3,7 @@
 package sampler
 
 import (
+	"errors"
 	"math/rand/v2"
 	"os"
 
@@ -82,7 +83,7 @@ func (w *wideEvents) open() bool {
 		w.draw(e, now)
 		attr.Sample = e.period
 		fd, err := openEvent(&attr, -1, cpu, w.rings.steady[i])
-		if err == unix.ENODEV { // this CPU was switched off meanwhile
+		if errors.Is(err, unix.ENODEV) { // this CPU was switched off meanwhile
 			continue
 		}
 		if err != nil {

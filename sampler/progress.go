@@ -14,6 +14,7 @@ import (
 // progress tells, from any goroutine, what an engine has done so far.
 type progress struct {
 	asked chan chan Stats
+	wake  func()        // ends a long sleep of the sampling thread; nil: it does not sleep for long
 	done  chan struct{} // closed when the run has ended
 	last  Stats         // the Stats of a run that has ended
 
@@ -28,28 +29,35 @@ const (
 )
 
 func newProgress() progress {
-	return progress{asked: make(chan chan Stats), done: make(chan struct{})}
+	return progress{asked: make(chan chan Stats, 1), done: make(chan struct{})}
 }
 
 // Stats is what happened so far, from any goroutine, once Run has been called. Stats waits for the engine's next look
 // around: 50 ms. Where goprof is suspended, Stats waits until goprof goes on, and also while goprof waits for late
 // stops before it is suspended.
 func (p *progress) Stats() Stats {
-	reply := make(chan Stats, 1)
+	reply, hangs := make(chan Stats, 1), time.After(hangsAfter)
 	select {
 	case p.asked <- reply:
-		return <-reply
 	case <-p.done:
 		return p.last
-	case <-time.After(hangsAfter): // the sampling thread hangs in the kernel
-		if s := p.latest.Load(); s != nil {
-			return *s
-		}
-		return Stats{}
+	case <-hangs:
+		return p.Latest()
+	}
+	if p.wake != nil {
+		p.wake()
+	}
+	select {
+	case s := <-reply:
+		return s
+	case <-p.done:
+		return p.last
+	case <-hangs: // the sampling thread hangs in the kernel
+		return p.Latest()
 	}
 }
 
-// Latest is what was known of the run a second ago or later, from any goroutine. It does not wait.
+// Latest is what was known of the run at one of its last looks around, from any goroutine. It does not wait.
 func (p *progress) Latest() Stats {
 	select {
 	case <-p.done:

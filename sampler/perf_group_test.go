@@ -1,0 +1,89 @@
+//go:build linux
+
+package sampler
+
+import (
+	"math/rand/v2"
+	"os"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/sampler/ptrace"
+	"goprof/testdata/ctest"
+)
+
+// TestGroupMemberOpensEvents: a carrier of virtual threads has events of its own, in a group, too. To open them takes a
+// while, and the group's rings are full of records then.
+func TestGroupMemberOpensEvents(t *testing.T) {
+	needPerf(t)
+	filter, err := filterProgram(os.Getpid()).loadForPerf(nil)
+	if err != nil || !mayWatchWide() {
+		t.Skip("perf events of CPUs are not permitted here")
+	}
+	g := &perfGroupRun{PerfGroup: NewPerfGroup(time.Millisecond, 0)}
+	if g.rings, err = openPerfRings(onlineCPUs(), groupRing); err != nil {
+		t.Fatal(err)
+	}
+	defer g.rings.close()
+	g.wide = &wideEvents{rings: g.rings, cpu: g.cpu, kernel: inKernel, interval: int64(time.Millisecond), filter: filter,
+		most: PerfStack, copies: stackFit{stack: PerfStack}, rng: rand.New(rand.NewPCG(1, 2))}
+	if !g.wide.open() {
+		t.Fatal("no events of CPUs")
+	}
+	defer g.wide.close()
+	ctest.Eventually(t, "there are records", func() bool {
+		for end := threadCPU() + 5*time.Millisecond; threadCPU() < end; {
+		}
+		return g.rings.hasRecords()
+	})
+	r := newPerfRun(NewPerf(os.Getpid(), g.cpu), Config{Interval: time.Millisecond}, NewQueue(8))
+	defer r.proc.Close()
+	r.join(g)
+	defer r.leave()
+	r.watch(&thread{tid: unix.Gettid(), hint: ptrace.Hint{Soon: true}})
+	if !r.threads[unix.Gettid()].hasEvents() {
+		t.Error("the thread has no events")
+	}
+}
+
+// TestGroupWasAway: a group that has nothing to do sleeps for long. That is no reason to forgive CPU time.
+func TestGroupWasAway(t *testing.T) {
+	const now = int64(time.Hour)
+	for _, c := range []struct {
+		before, due int64
+		want        bool
+	}{
+		{0, 0, false}, // the first turn
+		{now - houseBusy - 1e6, now - 1e6, false}, // it has slept until there was something to do
+		{now - houseBusy - 1e6, now - 2e6, false}, // a little longer
+		{now - 5*longGap, now - 4*longGap, true},  // far too long
+		{now - 2*longGap, now - 3*longGap/2, true},
+		{now - longGap/2, now - 2*longGap, false}, // it was in no hurry
+	} {
+		r := &perfGroupRun{now: c.before, due: c.due}
+		if got := r.wasAway(now); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}
+
+// TestMemberAnswersAtOnce: a member's process sleeps, and so does the group. Who asks how far it is does not wait.
+func TestMemberAnswersAtOnce(t *testing.T) {
+	g := NewPerfGroup(50*time.Millisecond, 0)
+	runGroup(t, g)
+	p := ctest.Run(t, `int main(void) { ready(); for (;;) pause(); }`)
+	ctest.AwaitAsleep(t, p, 0)
+	m := join(t, g, p.PID)
+	ctest.Eventually(t, "it is a member", func() bool { return g.Stats().Members == 1 })
+	time.Sleep(100 * time.Millisecond)
+	before := time.Duration(0)
+	for range 3 {
+		before = max(before, m.Stats().Wall)
+	}
+	if again := m.Stats().Wall; again <= before {
+		t.Errorf("the answers are old: %v after %v", again, before)
+	}
+	m.end()
+}

@@ -50,13 +50,14 @@ func TestInBarrier(t *testing.T) {
 func TestLeavesAt(t *testing.T) {
 	code, err := hex.DecodeString("89c8" + // mov eax, ecx
 		"4883c430" + "5d" + "493ba740030000" + "0f8757000000" + "c3" + // add rsp; pop rbp; cmp rsp, [r15+0x340]; ja; ret
-		"59" + "e800000000") // pop rcx; call
+		"59" + "c3" + "e800000000") // pop rcx; ret; call
 	if err != nil {
 		t.Fatal(err)
 	}
 	m := codeMap{cpu: amd64.CPU}
 	m.begin(code, 0, slices.Values([]uint64{}))
-	for at, want := range map[uint32]bool{0: false, 2: true, 6: true, 7: true, 14: true, 20: true, 21: false, 22: false} {
+	for at, want := range map[uint32]bool{0: false, 2: true, 6: true, 7: true, 14: true, 20: true, 21: false,
+		22: false, 23: false} {
 		if got := new(Walker).leavesAt(&m, m.place(at)); got != want {
 			t.Errorf("at %d: %v", at, got)
 		}

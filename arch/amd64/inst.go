@@ -91,7 +91,7 @@ func (in *inst) kind(base arch.Base) arch.Kind {
 		return arch.KindOther
 	}
 	switch {
-	case op&^7 == 0x58, // pop, add to rsp
+	case op&^7 == 0x58 && dwarf[in.RM&15] == rbp, // pop rbp: C2's epilogue pops nothing else; add to rsp
 		(op == 0x81 || op == 0x83) && in.OpX == 0 && !in.Mem && dwarf[in.RM&15] == rsp:
 		return arch.KindLeave
 	case op&^7 == 0xb8 && in.W: // movabs

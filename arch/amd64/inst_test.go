@@ -45,6 +45,8 @@ func TestRead(t *testing.T) {
 		{"a prefetch", "^410f0d8a00010000", arch.Inst{Len: 8, Kind: arch.KindPrefetch, Base: arch.BaseOther, Disp: 256}},
 		{"the frame is taken down", "^4883c430", arch.Inst{Len: 4, Kind: arch.KindLeave}},
 		{"the frame's register", "^5d", arch.Inst{Len: 1, Kind: arch.KindLeave}},
+		{"another register", "^59", arch.Inst{Len: 1}},
+		{"another register, with the same bits in its opcode", "^415d", arch.Inst{Len: 2}},
 		{"another sum", "^4883c030", arch.Inst{Len: 4}},
 		{"an exchange without a comparison", "^f0490fc118", arch.Inst{Len: 5, Base: arch.BaseOther}},
 	} {

@@ -35,7 +35,7 @@ func (w *Walker) branchKind(b *vmstructs.Blob, m *codeMap, to uint64, request in
 // those of two bytecodes.
 func (w *Walker) comparison(b *vmstructs.Blob, m *codeMap, n int32) evidence {
 	i := &m.list[n]
-	class := i.readsClass()
+	class := w.readsClass(i)
 	if b.Level != levelC2 || i.kindOf != arch.KindCompare || i.base == arch.BaseOther && !class {
 		return evidence{}
 	}
@@ -48,16 +48,21 @@ func (w *Walker) comparison(b *vmstructs.Blob, m *codeMap, n int32) evidence {
 }
 
 // readsClass reports whether an instruction may read an object's class. It stands behind the first word of the header
-// (oops/oop.hpp), unless headers are compact: then it is part of that word.
-func (i *instruction) readsClass() bool { return i.base == arch.BaseOther && i.disp == maxHeader }
+// (oops/oop.hpp), unless headers are compact: then it is part of that word, and an array's length or the first field
+// stands behind.
+func (w *Walker) readsClass(i *instruction) bool {
+	return i.base == arch.BaseOther && i.disp == maxHeader && !w.vm.CompactHeaders()
+}
 
-// classAt returns the evidence of the check for which an instruction loads an object's class.
+// classAt returns the evidence of the check for which an instruction loads an object's class. The check compares the
+// register into which the class is loaded: C2 may load the class for the next check before this one.
 func (w *Walker) classAt(b *vmstructs.Blob, m *codeMap, n int32) evidence {
-	if i := &m.list[n]; !i.readsClass() || i.flow != arch.FlowNext {
+	if i := &m.list[n]; i.flow != arch.FlowNext || !w.readsClass(i) {
 		return evidence{}
 	}
 	next := m.next(n)
-	if next == notInCode || m.list[next].kindOf != arch.KindCompare || m.list[next].base != arch.BaseNone {
+	if next == notInCode || m.list[next].kindOf != arch.KindCompare || m.list[next].base != arch.BaseNone ||
+		m.regs(n)&m.regs(next) == 0 {
 		return evidence{}
 	}
 	if e := w.evidenceAt(b, m, next); e.kind == atCheck && e.reason == vmstructs.TrapClass {

@@ -11,23 +11,25 @@ import (
 // of that call has the bytecode, so the comparison and the branch are known to be that bytecode's. The trap's argument
 // says why it was called (vmstructs.TrapReason).
 
-// branchKind tells what a branch is that leads to a call with a record, if a constant was put into the register of the
-// call's first argument on the way.
-func (w *Walker) branchKind(b *vmstructs.Blob, m *codeMap, to uint64, request int32) (evidenceKind,
-	vmstructs.TrapReason) {
-	switch w.recordedCallee(b, m, to) {
-	case callsVM:
-		return atCheck, vmstructs.NoTrap
+// branchKind tells what a branch is that leads to a call with a record. It is a check if nothing is done before the
+// call but for the call: other work on the way may be that of other bytecodes, and so may the branch.
+func (w *Walker) branchKind(b *vmstructs.Blob, m *codeMap, to detour) (evidenceKind, vmstructs.TrapReason) {
+	reason := vmstructs.NoTrap
+	switch w.recordedCallee(b, m, to.record) {
 	case callsTrap:
-		switch reason := w.vm.TrapReason(request); reason {
+		switch reason = w.vm.TrapReason(to.request); reason {
 		case vmstructs.NoTrap:
+			return atTrap, reason
 		case vmstructs.TrapBeforeLoop:
 			return noEvidence, reason
-		default:
-			return atCheck, reason
 		}
+	case callsJava:
+		return atTrap, reason
 	}
-	return atTrap, vmstructs.NoTrap
+	if to.works {
+		return atTrap, vmstructs.NoTrap
+	}
+	return atCheck, reason
 }
 
 // comparison returns the evidence of the branch that asks for the result of a comparison of C2's. What is compared with

@@ -33,7 +33,7 @@ type Kind uint8
 
 const (
 	KindOther   Kind = iota
-	KindCopy         // copies a register or a word of the stack to another one
+	KindCopy         // copies a word between registers, between those and the stack, or within the stack
 	KindCompare      // compares, and does nothing else: the branch behind it asks for the result
 	KindPrefetch
 	KindLong  // puts a constant of 64 bits into a register

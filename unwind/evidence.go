@@ -118,7 +118,7 @@ func (w *Walker) detour(b *vmstructs.Blob, m *codeMap, n int32) (way detour) {
 				way.record = pc
 				return way
 			}
-			way.works = true // the call is no part of another one
+			way.works = true // what it does is not part of the call behind it
 			n = m.next(n)
 		case arch.FlowJump:
 			n = m.target(n)

@@ -57,7 +57,8 @@ func (vm *VM) klassModelAt(narrowBase, narrowShift uint64) (klassModel, error) {
 // compactFrom is the first release that has UseCompactObjectHeaders.
 const compactFrom = 24
 
-// CompactHeaders reports whether an object's class is part of its mark. Fields begin where it stands otherwise.
+// CompactHeaders reports whether an object's class is part of its mark. Fields begin where it stands otherwise. The
+// answer is kept: who asks has met compiled code, and long before that the JVM has read its options.
 func (vm *VM) CompactHeaders() bool {
 	if vm.version.Major < compactFrom {
 		return false

@@ -12,6 +12,11 @@ type Inst struct {
 	Disp int32
 	// Base is where that address begins.
 	Base Base
+	// Regs are the general registers that count where one instruction is to belong to another, by bit, with the CPU's own
+	// numbers: the one into which it loads memory, and those that it compares. 0 for what does neither.
+	Regs uint32
+	// Stores: it copies a register or a constant to memory. It reads no memory.
+	Stores bool
 	// Swaps: it compares a word of memory, and exchanges it if it is the same.
 	Swaps bool
 	Kind  Kind
@@ -28,10 +33,12 @@ type Kind uint8
 
 const (
 	KindOther   Kind = iota
-	KindCopy         // copies a register to another one or to the stack, or back
+	KindCopy         // copies a word between registers, between those and the stack, or within the stack
 	KindCompare      // compares, and does nothing else: the branch behind it asks for the result
 	KindPrefetch
 	KindLong  // puts a constant of 64 bits into a register
+	KindConst // puts another constant, or the address of a place on the stack, into a register or onto the stack
+	KindNop   // does nothing that the program sees
 	KindLeave // takes down a frame, or a part of it: it moves the stack pointer up
 )
 

@@ -50,13 +50,14 @@ func TestInBarrier(t *testing.T) {
 func TestLeavesAt(t *testing.T) {
 	code, err := hex.DecodeString("89c8" + // mov eax, ecx
 		"4883c430" + "5d" + "493ba740030000" + "0f8757000000" + "c3" + // add rsp; pop rbp; cmp rsp, [r15+0x340]; ja; ret
-		"59" + "e800000000") // pop rcx; call
+		"59" + "c3" + "e800000000") // pop rcx; ret; call
 	if err != nil {
 		t.Fatal(err)
 	}
 	m := codeMap{cpu: amd64.CPU}
 	m.begin(code, 0, slices.Values([]uint64{}))
-	for at, want := range map[uint32]bool{0: false, 2: true, 6: true, 7: true, 14: true, 20: true, 21: false, 22: false} {
+	for at, want := range map[uint32]bool{0: false, 2: true, 6: true, 7: true, 14: true, 20: true, 21: false,
+		22: false, 23: false} {
 		if got := new(Walker).leavesAt(&m, m.place(at)); got != want {
 			t.Errorf("at %d: %v", at, got)
 		}
@@ -65,23 +66,32 @@ func TestLeavesAt(t *testing.T) {
 
 // TestMayCheck: which bytecodes check what.
 func TestMayCheck(t *testing.T) {
-	load, cast, add := vmstructs.Bytecode{Op: vmstructs.OpIaload, Target: -1},
-		vmstructs.Bytecode{Op: vmstructs.OpCheckcast, Target: -1}, vmstructs.Bytecode{Op: vmstructs.OpIadd, Target: -1}
+	code := func(op uint8) vmstructs.Bytecode { return vmstructs.Bytecode{Op: op, Target: -1} }
+	load, cast, add := code(vmstructs.OpIaload), code(vmstructs.OpCheckcast), code(vmstructs.OpIadd)
+	makes, array, returns := code(vmstructs.OpNew), code(vmstructs.OpAnewarray), code(vmstructs.OpReturn)
+	static := code(vmstructs.OpGetstatic)
 	branch := vmstructs.Bytecode{Op: vmstructs.OpGoto - 1, Target: 7}
 	for _, r := range []struct {
-		b, own vmstructs.Bytecode
+		b      vmstructs.Bytecode
 		reason vmstructs.TrapReason
 		want   bool
 	}{
-		{load, load, vmstructs.TrapRange, true}, {cast, load, vmstructs.TrapRange, false},
-		{cast, cast, vmstructs.TrapClass, true}, {add, cast, vmstructs.TrapClass, false},
-		{load, load, vmstructs.TrapNull, true}, {add, load, vmstructs.TrapNull, false},
-		{branch, branch, vmstructs.TrapBranch, true}, {cast, branch, vmstructs.TrapBranch, false},
-		{cast, cast, vmstructs.NoTrap, true}, {load, cast, vmstructs.NoTrap, false},
-		{add, add, vmstructs.TrapBeforeLoop, false},
+		{load, vmstructs.TrapRange, true}, {cast, vmstructs.TrapRange, false},
+		{cast, vmstructs.TrapClass, true}, {add, vmstructs.TrapClass, false},
+		{load, vmstructs.TrapNull, true}, {add, vmstructs.TrapNull, false},
+		{branch, vmstructs.TrapBranch, true}, {cast, vmstructs.TrapBranch, false},
+		// Whatever the rule says: if it says new where the record has an array or an invoke, that is judged.
+		{makes, vmstructs.NoTrap, true}, {array, vmstructs.NoTrap, true}, {code(vmstructs.OpInvoke), vmstructs.NoTrap, true},
+		{cast, vmstructs.NoTrap, true}, {load, vmstructs.NoTrap, false}, {returns, vmstructs.NoTrap, false},
+		{static, vmstructs.TrapOther, true}, {makes, vmstructs.TrapOther, true}, {load, vmstructs.TrapOther, true},
+		{add, vmstructs.TrapOther, false}, {returns, vmstructs.TrapOther, false},
+		{add, vmstructs.TrapBeforeLoop, false},
 	} {
-		if got := mayCheck(&r.b, &r.own, r.reason); got != r.want {
-			t.Errorf("%d for %d, reason %d: %v", r.b.Op, r.own.Op, r.reason, got)
+		if got := mayCheck(&vmstructs.Method{}, &r.b, r.reason); got != r.want {
+			t.Errorf("%#x, reason %d: %v", r.b.Op, r.reason, got)
 		}
+	}
+	if !mayCheck(&vmstructs.Method{Synchronized: true}, &returns, vmstructs.NoTrap) {
+		t.Error("a return gives back no monitor")
 	}
 }

@@ -11,23 +11,25 @@ import (
 // of that call has the bytecode, so the comparison and the branch are known to be that bytecode's. The trap's argument
 // says why it was called (vmstructs.TrapReason).
 
-// branchKind tells what a branch is that leads to a call with a record, if a constant was put into the register of the
-// call's first argument on the way.
-func (w *Walker) branchKind(b *vmstructs.Blob, m *codeMap, to uint64, request int32) (evidenceKind,
-	vmstructs.TrapReason) {
-	switch w.recordedCallee(b, m, to) {
-	case callsVM:
-		return atCheck, vmstructs.NoTrap
+// branchKind tells what a branch is that leads to a call with a record. It is a check if nothing is done before the
+// call but for the call: other work on the way may be that of other bytecodes, and so may the branch.
+func (w *Walker) branchKind(b *vmstructs.Blob, m *codeMap, to detour) (evidenceKind, vmstructs.TrapReason) {
+	reason := vmstructs.NoTrap
+	switch w.recordedCallee(b, m, to.record) {
 	case callsTrap:
-		switch reason := w.vm.TrapReason(request); reason {
+		switch reason = w.vm.TrapReason(to.request); reason {
 		case vmstructs.NoTrap:
+			return atTrap, reason
 		case vmstructs.TrapBeforeLoop:
 			return noEvidence, reason
-		default:
-			return atCheck, reason
 		}
+	case callsJava:
+		return atTrap, reason
 	}
-	return atTrap, vmstructs.NoTrap
+	if to.works {
+		return atTrap, vmstructs.NoTrap
+	}
+	return atCheck, reason
 }
 
 // comparison returns the evidence of the branch that asks for the result of a comparison of C2's. What is compared with
@@ -35,7 +37,7 @@ func (w *Walker) branchKind(b *vmstructs.Blob, m *codeMap, to uint64, request in
 // those of two bytecodes.
 func (w *Walker) comparison(b *vmstructs.Blob, m *codeMap, n int32) evidence {
 	i := &m.list[n]
-	class := i.readsClass()
+	class := w.readsClass(i)
 	if b.Level != levelC2 || i.kindOf != arch.KindCompare || i.base == arch.BaseOther && !class {
 		return evidence{}
 	}
@@ -48,16 +50,21 @@ func (w *Walker) comparison(b *vmstructs.Blob, m *codeMap, n int32) evidence {
 }
 
 // readsClass reports whether an instruction may read an object's class. It stands behind the first word of the header
-// (oops/oop.hpp), unless headers are compact: then it is part of that word.
-func (i *instruction) readsClass() bool { return i.base == arch.BaseOther && i.disp == maxHeader }
+// (oops/oop.hpp), unless headers are compact: then it is part of that word, and an array's length or the first field
+// stands behind.
+func (w *Walker) readsClass(i *instruction) bool {
+	return i.base == arch.BaseOther && i.disp == maxHeader && !w.vm.CompactHeaders()
+}
 
-// classAt returns the evidence of the check for which an instruction loads an object's class.
+// classAt returns the evidence of the check for which an instruction loads an object's class. The check compares the
+// register into which the class is loaded: C2 may load the class for the next check before this one.
 func (w *Walker) classAt(b *vmstructs.Blob, m *codeMap, n int32) evidence {
-	if i := &m.list[n]; !i.readsClass() || i.flow != arch.FlowNext {
+	if i := &m.list[n]; i.flow != arch.FlowNext || !w.readsClass(i) {
 		return evidence{}
 	}
 	next := m.next(n)
-	if next == notInCode || m.list[next].kindOf != arch.KindCompare || m.list[next].base != arch.BaseNone {
+	if next == notInCode || m.list[next].kindOf != arch.KindCompare || m.list[next].base != arch.BaseNone ||
+		m.regs(n)&m.regs(next) == 0 {
 		return evidence{}
 	}
 	if e := w.evidenceAt(b, m, next); e.kind == atCheck && e.reason == vmstructs.TrapClass {
@@ -66,9 +73,10 @@ func (w *Walker) classAt(b *vmstructs.Blob, m *codeMap, n int32) evidence {
 	return evidence{}
 }
 
-// mayCheck reports whether a bytecode makes a check that fails for a reason. own is the bytecode of the record to which
-// the branch leads.
-func mayCheck(b, own *vmstructs.Bytecode, reason vmstructs.TrapReason) bool {
+// mayCheck reports whether C2 makes a check that fails for a reason of a bytecode of a method. The judge of the rule
+// asks this of the record at a sample (MayBeOfPiece). So the answer must not depend on which bytecode the rule says it
+// is: a judge that asks for the same bytecode as the rule's would leave out just those samples where the rule is wrong.
+func mayCheck(in *vmstructs.Method, b *vmstructs.Bytecode, reason vmstructs.TrapReason) bool {
 	op := b.Op
 	invokes := isInvoke(op)
 	loads := op >= vmstructs.OpIaload && op <= vmstructs.OpSaload
@@ -86,10 +94,24 @@ func mayCheck(b, own *vmstructs.Bytecode, reason vmstructs.TrapReason) bool {
 		return op >= vmstructs.OpIdiv && op <= vmstructs.OpLrem || invokes
 	case vmstructs.TrapBranch:
 		return b.Branches()
-	case vmstructs.NoTrap, vmstructs.TrapOther:
-		return op == own.Op
+	case vmstructs.NoTrap: // a slow path in the VM
+		return b.Allocates() || invokes || casts || op == vmstructs.OpAthrow || op == vmstructs.OpMonitorenter ||
+			op == vmstructs.OpMonitorexit || b.Returns() && in.Synchronized
+	case vmstructs.TrapOther:
+		return mayTrap(in, b)
 	}
 	return false
+}
+
+// mayTrap reports whether C2 lets the uncommon trap do a bytecode for any reason: for one of a check, or because a
+// class that the bytecode names was not loaded when the method was compiled.
+func mayTrap(in *vmstructs.Method, b *vmstructs.Bytecode) bool {
+	for reason := vmstructs.NoTrap; reason < vmstructs.TrapOther; reason++ {
+		if mayCheck(in, b, reason) {
+			return true
+		}
+	}
+	return b.Op == vmstructs.OpGetstatic || b.Op == vmstructs.OpPutstatic
 }
 
 // surelyOf reports whether a check is certainly that of the bytecode to which its branch leads. A method that is

@@ -41,7 +41,7 @@ type chunk struct {
 type instruction struct {
 	at     uint32
 	to     uint32 // where a branch or a jump leads, if jumps
-	disp   int32  // see arch.Inst, as arg, swaps, kindOf and base
+	disp   int32  // see arch.Inst, as arg, swaps, stores, kindOf and base
 	arg    int32
 	record uint32
 	len    uint8
@@ -51,6 +51,7 @@ type instruction struct {
 	told, field bool
 	jumps       bool // it jumps to a place in its code that is known
 	swaps       bool
+	stores      bool
 	kindOf      arch.Kind
 	reason      vmstructs.TrapReason
 	base        arch.Base
@@ -167,7 +168,8 @@ func (m *codeMap) decode(number int) {
 			in = arch.Inst{Len: m.cpu.MinInst, Flow: flowUnknown}
 		}
 		i := instruction{at: at, len: uint8(in.Len), disp: in.Disp, arg: in.Arg, flow: in.Flow,
-			swaps: in.Swaps, kindOf: in.Kind, base: in.Base, shift: in.Shift, byte: in.Byte, begins: at == c.begin}
+			swaps: in.Swaps, stores: in.Stores, kindOf: in.Kind, base: in.Base, shift: in.Shift, byte: in.Byte,
+			begins: at == c.begin}
 		if in.HasTarget && in.Flow != arch.FlowCall {
 			i.to, i.jumps = in.Target, true
 			m.jumps.note(m, at, in.Target)
@@ -190,6 +192,15 @@ func (m *codeMap) place(at uint32) int32 {
 		return notInCode
 	}
 	return m.chunks[c].first + int32(n)
+}
+
+// regs are described at arch.Inst. Few ask, so they are not kept.
+func (m *codeMap) regs(n int32) uint32 {
+	var in arch.Inst
+	if !m.cpu.Read(m.code, m.list[n].at, &in) {
+		return 0
+	}
+	return in.Regs
 }
 
 // target is the place to which an instruction jumps, notInCode if it does not, or nobody knows where.

@@ -75,9 +75,9 @@ func (w *Walker) findEvidence(b *vmstructs.Blob, m *codeMap, n int32) evidence {
 	case i.flow == arch.FlowReturn:
 		return evidence{kind: atReturn}
 	case i.flow == arch.FlowBranch && i.jumps:
-		if to, request := w.detour(b, m, m.target(n)); to != 0 {
-			kind, reason := w.branchKind(b, m, to, request)
-			return evidence{kind: kind, scope: to, reason: reason}
+		if to := w.detour(b, m, m.target(n)); to.record != 0 {
+			kind, reason := w.branchKind(b, m, to)
+			return evidence{kind: kind, scope: to.record, reason: reason}
 		}
 		return evidence{}
 	}
@@ -85,39 +85,56 @@ func (w *Walker) findEvidence(b *vmstructs.Blob, m *codeMap, n int32) evidence {
 		return e
 	}
 	if to, ok := w.vm.OnNull(b, i.at); ok {
-		if to, _ := w.detour(b, m, m.place(to)); to != 0 {
-			return evidence{kind: atNull, scope: to, field: i.disp > maxHeader}
+		if to := w.detour(b, m, m.place(to)); to.record != 0 {
+			return evidence{kind: atNull, scope: to.record, field: i.disp > maxHeader}
 		}
 	}
 	return evidence{}
 }
 
-// detour follows code that does one thing alone, and returns the record of the call to which it leads, 0 if there is
-// none. request is the last constant that is put into the register of the call's first argument on the way.
-func (w *Walker) detour(b *vmstructs.Blob, m *codeMap, n int32) (record uint64, request int32) {
+// detour is a way that leads to a call with a record, and nowhere else.
+type detour struct {
+	record uint64 // of the call; 0: there is no such way
+	// request is the last constant that is put into the register of the call's first argument on the way.
+	request int32
+	// works: the way does more than what any call needs: copies of registers, constants and jumps. Then it may be the
+	// work of several bytecodes, and the record that of another bytecode than the branch.
+	works bool
+}
+
+// detour follows code from an instruction on.
+func (w *Walker) detour(b *vmstructs.Blob, m *codeMap, n int32) (way detour) {
 	for range maxDetour {
 		if n < 0 || int(n) >= len(m.list) {
-			return 0, 0
+			return detour{}
 		}
 		i := &m.list[n]
 		if i.arg != 0 {
-			request = i.arg
+			way.request = i.arg
 		}
 		switch i.flow {
 		case arch.FlowCall:
 			if pc := b.Begin + uint64(m.end(n)); b.HasPcDesc(pc) {
-				return pc, request
+				way.record = pc
+				return way
 			}
+			way.works = true // what it does is not part of the call behind it
 			n = m.next(n)
 		case arch.FlowJump:
 			n = m.target(n)
 		case arch.FlowBranch, arch.FlowReturn, arch.FlowEnds, flowUnknown:
-			return 0, 0
+			return detour{}
 		default:
+			way.works = way.works || !preparesCall(i.kindOf)
 			n = m.next(n)
 		}
 	}
-	return 0, 0
+	return detour{}
+}
+
+// preparesCall reports whether instructions of a kind do no more than to put values where a call wants them.
+func preparesCall(k arch.Kind) bool {
+	return k == arch.KindCopy || k == arch.KindLong || k == arch.KindConst || k == arch.KindNop
 }
 
 // ahead finds the evidence to which the code comes next from an instruction on. Compilers put what they expect right

@@ -61,7 +61,16 @@ func (w *Walker) notCode() (why profile.Reason, root bool) {
 	return profile.NotCode, false
 }
 
-// native looks a pc up, through a cache.
+// jitCode and jitGap stand for all code that a program has made while it ran, and that lies in no file. A Func for each
+// pc there would be memory without end: such code comes and goes.
+var (
+	jitCode = &profile.Func{Name: process.JITCode, Module: process.JITCode}
+	jitGap  = &profile.Func{Name: "[no unwind info: " + process.JITCode + "]", Module: process.JITCode}
+	jitSite = &nativeSite{fn: jitGap, gap: jitGap}
+)
+
+// native looks a pc up, through a cache. What is said of code of no file is not kept, since other code may take its
+// place (process.JITCode).
 func (w *Walker) native(pc uint64, exact bool) *nativeSite {
 	key := pc << 1
 	if exact {
@@ -74,13 +83,26 @@ func (w *Walker) native(pc uint64, exact bool) *nativeSite {
 	if !ok {
 		return nil
 	}
-	site := &nativeSite{fn: nativeFunc(code), row: code.Row}
+	site := w.look(pc, exact, &code)
+	if site == *jitSite {
+		return jitSite
+	}
+	kept := &nativeSite{}
+	*kept = site
+	if code.Image != process.JITCode {
+		w.natives[key] = kept
+	}
+	return kept
+}
+
+// look finds out what is known of a native pc.
+func (w *Walker) look(pc uint64, exact bool, code *process.Code) (site nativeSite) {
+	site = nativeSite{fn: nativeFunc(*code), row: code.Row}
 	if site.row == nil && exact {
-		w.askLinker(pc, &code, site)
+		w.askLinker(pc, code, &site)
 	}
 	if site.row == nil {
-		site.gap = &profile.Func{Name: "[no unwind info: " + code.Image + "]", Module: code.Image, Build: code.BuildID}
-		if code.Image == process.JITCode {
+		if site.gap = gapOf(*code); site.gap == jitGap {
 			site.fn = site.gap
 		}
 	}
@@ -90,11 +112,21 @@ func (w *Walker) native(pc uint64, exact bool) *nativeSite {
 			site.fn = nativeFunc(begin)
 		}
 	}
-	w.natives[key] = site
 	return site
 }
 
+// gapOf stands for the callers of code that has no unwind rules.
+func gapOf(code process.Code) *profile.Func {
+	if code.Image == process.JITCode {
+		return jitGap
+	}
+	return &profile.Func{Name: "[no unwind info: " + code.Image + "]", Module: code.Image, Build: code.BuildID}
+}
+
 func nativeFunc(code process.Code) *profile.Func {
+	if code.Image == process.JITCode {
+		return jitCode
+	}
 	name := demangled(code.Symbol)
 	if name == "" {
 		name = fmt.Sprintf("%s+%#x", code.Image, code.Offset)

@@ -1,6 +1,7 @@
 package unwind
 
 import (
+	"io"
 	"testing"
 
 	"goprof/arch"
@@ -123,5 +124,33 @@ func TestDeadWordsAreNotRead(t *testing.T) {
 	}
 	if v, ok := w.eval(arch.Loc{Kind: arch.AtMem, Reg: sp, Off: -8}); ok {
 		t.Errorf("below: %#x", v)
+	}
+}
+
+// jitTarget has code of no file at every address.
+type jitTarget struct{ noTarget }
+
+func (jitTarget) Code(pc uint64, _ bool) (process.Code, bool) {
+	return process.Code{Image: process.JITCode, Offset: pc & 0xfff}, true
+}
+
+func (jitTarget) Read(uint64, []byte) error { return io.EOF }
+
+// Code of no file comes and goes: what was said of it is not kept, and a million pcs have one function.
+func TestCodeOfNoFileIsNotKept(t *testing.T) {
+	w := New(jitTarget{}, nil)
+	for _, exact := range []bool{true, false} {
+		first := *w.native(0x1000, exact)
+		for pc := uint64(0x1001); pc < 0x1100; pc++ {
+			if site := w.native(pc, exact); site.fn != first.fn || site.gap != first.gap || site.fn != site.gap {
+				t.Fatalf("at %#x: %v, %v", pc, site.fn, site.gap)
+			}
+		}
+	}
+	if len(w.natives) > 0 {
+		t.Errorf("%d sites are kept", len(w.natives))
+	}
+	if n := testing.AllocsPerRun(10, func() { w.native(0x1234, true) }); n > 0 {
+		t.Errorf("%v allocations at a pc", n)
 	}
 }

@@ -69,7 +69,7 @@ func (w *Walker) inferAt(b *vmstructs.Blob, m *codeMap, next, last int32, calls 
 		behind = w.search(b, m, last, true)
 	}
 	to, from := w.told(b, ahead), w.told(b, behind)
-	if to != nil && ahead.far == 0 && next == last {
+	if to != nil && ahead.far == 0 && next == last && calls == nil { // calls knows more of the instruction
 		return to, w.certainty(b, m, ahead, to)
 	}
 	if to == nil && from == nil {

@@ -76,28 +76,46 @@ const maxAllocation = 12
 // allocationAt returns the evidence of the allocation that an instruction is part of. C2 makes an object in the
 // thread's own buffer (opto/macro.cpp, expand_allocate_common): it loads where the buffer has room, compares with the
 // buffer's end, branches to the slow path, notes how much room is left, and prefetches memory for the next objects.
+// So the slow path is that of the load ahead, or that of the note or the prefetch before. Another allocation may follow
+// at once: what stands behind the note and before the next load belongs to neither.
 func (w *Walker) allocationAt(b *vmstructs.Blob, m *codeMap, n int32) evidence {
-	if i := &m.list[n]; i.kindOf == arch.KindPrefetch || w.asksForRoom(i) {
-		if e := w.allocation(b, m, n, m.before); e.kind != noEvidence {
-			return e
-		}
+	if i := &m.list[n]; i.kindOf == arch.KindPrefetch || w.filling(i) == notesRoom {
+		return w.allocation(b, m, n, m.before)
 	}
 	at := n
 	for range maxAllocation {
 		if at == notInCode || m.list[at].flow != arch.FlowNext {
 			break
 		}
-		if w.asksForRoom(&m.list[at]) {
+		switch w.filling(&m.list[at]) {
+		case asksForRoom:
 			return w.allocation(b, m, n, m.next)
+		case notesRoom:
+			return evidence{}
 		}
 		at = m.before(at)
 	}
 	return evidence{}
 }
 
-// asksForRoom reports whether an instruction reads or writes how far the thread's buffer is filled.
-func (w *Walker) asksForRoom(i *instruction) bool {
-	return i.base == arch.BaseThread && i.disp != 0 && i.disp == w.vm.AllocationTop() && i.flow == arch.FlowNext
+// fillingOf is what an instruction has to do with how far the thread's buffer is filled.
+type fillingOf uint8
+
+const (
+	noFilling   fillingOf = iota
+	asksForRoom           // before the branch to the slow path
+	notesRoom             // behind it
+)
+
+// filling tells whether an instruction reads or writes how far the thread's buffer is filled.
+func (w *Walker) filling(i *instruction) fillingOf {
+	switch {
+	case i.base != arch.BaseThread || i.disp == 0 || i.disp != w.vm.AllocationTop() || i.flow != arch.FlowNext:
+		return noFilling
+	case i.stores:
+		return notesRoom
+	}
+	return asksForRoom
 }
 
 // allocation returns the evidence of the branch to the slow path of an allocation, ahead of an instruction or before

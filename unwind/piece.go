@@ -204,21 +204,16 @@ func (w *Walker) MayBeOfPiece(b *vmstructs.Blob, pc uint64, truth vmstructs.Scop
 	case atReturn:
 		return true, w.leaves(truth)
 	case atCheck:
-		return true, w.mayBeCheck(truth, w.told(b, e), e.reason)
+		return true, w.mayBeCheck(truth, e.reason)
 	}
 	return false, false
 }
 
-// mayBeCheck is mayCheck for two places.
-func (w *Walker) mayBeCheck(s vmstructs.Scope, own []vmstructs.Scope, reason vmstructs.TrapReason) bool {
+// mayBeCheck is mayCheck for a place.
+func (w *Walker) mayBeCheck(s vmstructs.Scope, reason vmstructs.TrapReason) bool {
 	code := w.bytecodes(s.Method)
 	i := vmstructs.BytecodeAt(code, s.BCI)
-	if i < 0 || own == nil {
-		return false
-	}
-	owns := w.bytecodes(own[0].Method)
-	k := vmstructs.BytecodeAt(owns, own[0].BCI)
-	return k >= 0 && mayCheck(&code[i], &owns[k], reason)
+	return i >= 0 && mayCheck(s.Method, &code[i], reason)
 }
 
 // leaves reports whether a method is left at a place.

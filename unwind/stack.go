@@ -23,8 +23,8 @@ func (w *Walker) toOwnStack() bool {
 func (w *Walker) word(addr uint64) (uint64, bool) {
 	off := addr - w.snap.SP
 	if off > uint64(len(w.snap.Stack)) || uint64(len(w.snap.Stack))-off < 8 || addr&7 != 0 {
-		over := off - uint64(len(w.snap.Stack))
-		w.wantedMore = w.wantedMore || w.snap.Cut && over < mostBeyond
+		over := int64(off) - int64(len(w.snap.Stack)) // negative where the word begins in the copy
+		w.wantedMore = w.wantedMore || w.snap.Cut && over > -8 && over < mostBeyond
 		return 0, false
 	}
 	return binary.LittleEndian.Uint64(w.snap.Stack[off:]), true

@@ -47,3 +47,29 @@ func TestCopiesThatEnd(t *testing.T) {
 		})
 	}
 }
+
+// TestWantedMore: which words that the copy does not have would be in a longer copy. The last two bytes of the first
+// copy are the first of a word.
+func TestWantedMore(t *testing.T) {
+	const sp = 0x7000
+	for _, r := range []struct {
+		name   string
+		length int
+		addr   uint64
+		cut    bool
+		want   bool
+	}{
+		{"the last whole word", 18, sp + 8, true, false},
+		{"begins in the copy and ends behind it", 18, sp + 16, true, true},
+		{"behind the copy", 16, sp + 16, true, true},
+		{"behind any stack", 16, sp + 16 + mostBeyond, true, false},
+		{"below the copy", 16, sp - 8, true, false},
+		{"begins in a copy that is all there is", 18, sp + 16, false, false},
+	} {
+		w := evaluator()
+		w.snap.SP, w.snap.Stack, w.snap.Cut = sp, make([]byte, r.length), r.cut
+		if w.word(r.addr); w.wantedMore != r.want {
+			t.Errorf("%s: %v", r.name, w.wantedMore)
+		}
+	}
+}

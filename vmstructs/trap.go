@@ -46,7 +46,7 @@ var trapReasons = [TrapBeforeLoop + 1][]string{
 	TrapRange:    {"range_check"},
 	TrapClass:    {"class_check", "array_check", "bimorphic", "speculate_class_check"},
 	TrapDivision: {"div0_check"},
-	TrapBranch:   {"unstable_if"},
+	TrapBranch:   {"unstable_if", "unstable_fused_if"},
 	TrapBeforeLoop: {"predicate", "profile_predicate", "loop_limit_check", "short_running_long_loop",
 		"auto_vectorization_check"},
 }

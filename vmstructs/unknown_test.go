@@ -181,13 +181,13 @@ func tellWithoutLines(scopes []Scope) string {
 	return strings.Join(s, " < ")
 }
 
-// putFlags makes a table of two flags.
-func (w *hostileWorld) putFlags() {
+// putFlags makes a table of flags. All are set.
+func (w *hostileWorld) putFlags(names ...string) {
 	l := &w.l.flags
-	array := w.alloc(3 * int(l.size))
+	array := w.alloc((len(names) + 1) * int(l.size))
 	w.put64(l.flags, array)
-	w.put64(l.count, 3)
-	for i, name := range []string{"UseG1GC", "UseZGC"} {
+	w.put64(l.count, uint64(len(names)+1))
+	for i, name := range names {
 		entry, value := array+uint64(i)*l.size, w.alloc(8)
 		w.put(value, 1)
 		w.put64(entry+uint64(l.name), w.cstring(name))
@@ -219,7 +219,7 @@ func TestUnknownTables(t *testing.T) {
 	for _, j := range someTables(t) {
 		t.Run(j.name, func(t *testing.T) {
 			w := newHostileWorld(t, j)
-			w.putFlags()
+			w.putFlags("UseG1GC", "UseZGC")
 			vm, _, err := w.openAs(j.tab)
 			if err != nil {
 				t.Fatal(err)

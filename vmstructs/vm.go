@@ -28,12 +28,14 @@ type VM struct {
 	stubs      stubTable
 	callRet    uint64
 
-	blobs     blobCache
-	methods   methodCache
-	flagTab   flagTable
-	java      javaFields
-	threads   threadCache
-	heapReads heapReads
+	blobs   blobCache
+	methods methodCache
+	flagTab flagTable
+	// compact is what CompactHeaders says, if compactKnown.
+	compact, compactKnown bool
+	java                  javaFields
+	threads               threadCache
+	heapReads             heapReads
 	// The addresses of the variables in libjvm.so that hold barrier and contRet; see global.
 	barrierAt, contRetAt uint64
 

@@ -17,6 +17,8 @@ func (code) Read(code []byte, at uint32, out *arch.Inst) bool {
 		out.Arg = int32(in.Imm)
 	}
 	if in.Map == 0 && !in.Vec {
+		out.Regs = in.regs(out.Kind)
+		out.Stores = in.Mem && (in.Op == 0x88 || in.Op == 0x89 || (in.Op == 0xc6 || in.Op == 0xc7) && in.OpX == 0) // mov
 		out.Byte = in.Mem && in.Op&1 == 0 && (in.Op < 0x40 && in.Op&7 < 4 || in.Op == 0x80 || in.Op == 0x84 ||
 			in.Op == 0x88 || in.Op == 0xc6 || in.Op == 0xf6)
 		if in.Op == 0xc1 && in.OpX == 5 && in.W && !in.Mem { // shr
@@ -77,12 +79,15 @@ func (in *inst) kind(base arch.Base) arch.Kind {
 	if in.Map > 1 {
 		return arch.KindOther
 	}
+	onStack := base == arch.BaseStack && !in.Idx
 	if in.Map == 1 || in.Vec {
 		switch op {
-		case 0x10, 0x11, 0x28, 0x29, 0x6f, 0x7e, 0x7f, 0xd6: // moves of xmm registers
-			if !in.Mem || base == arch.BaseStack && !in.Idx {
+		case 0x10, 0x11, 0x28, 0x29, 0x6e, 0x6f, 0x7e, 0x7f, 0xd6: // moves of xmm registers
+			if !in.Mem || onStack {
 				return arch.KindCopy
 			}
+		case 0x1f, 0x77: // nop; vzeroupper, which C2 puts before calls
+			return arch.KindNop
 		case 0x2e, 0x2f: // ucomis, comis
 			return arch.KindCompare
 		case 0x0d, 0x18: // prefetchw, prefetch
@@ -91,18 +96,56 @@ func (in *inst) kind(base arch.Base) arch.Kind {
 		return arch.KindOther
 	}
 	switch {
-	case op&^7 == 0x58, // pop, add to rsp
+	case op&^7 == 0x58 && dwarf[in.RM&15] == rbp, // pop rbp: C2's epilogue pops nothing else; add to rsp
 		(op == 0x81 || op == 0x83) && in.OpX == 0 && !in.Mem && dwarf[in.RM&15] == rsp:
 		return arch.KindLeave
 	case op&^7 == 0xb8 && in.W: // movabs
 		return arch.KindLong
 	case op == 0x89 || op == 0x8b: // mov
-		if !in.Mem || base == arch.BaseStack && !in.Idx {
+		if !in.Mem || onStack {
 			return arch.KindCopy
 		}
+	case onStack && (op == 0xff && in.OpX == 6 || op == 0x8f && in.OpX == 0): // push, pop: from the stack to the stack
+		return arch.KindCopy
+	case in.isConstant(onStack):
+		return arch.KindConst
+	case op == 0x90 && in.RM == 0:
+		return arch.KindNop
 	case op >= 0x38 && op <= 0x3d, op == 0x84, op == 0x85, op == 0xa8, op == 0xa9, // cmp, test
 		op >= 0x80 && op <= 0x83 && in.OpX == 7, (op == 0xf6 || op == 0xf7) && in.OpX < 2:
 		return arch.KindCompare
 	}
 	return arch.KindOther
+}
+
+// isConstant reports whether an instruction puts a constant of 32 bits or an address of the stack somewhere.
+func (in *inst) isConstant(onStack bool) bool {
+	switch op := in.Op; {
+	case op&^7 == 0xb8, // mov
+		(op == 0x31 || op == 0x33) && !in.Mem && in.Reg == in.RM, // xor: zero
+		op == 0x8d && onStack: // lea
+		return true
+	case op == 0xc7 && in.OpX == 0: // mov
+		return !in.Mem || onStack
+	}
+	return false
+}
+
+// regs are described at arch.Inst, for an instruction without VEX and with an opcode of one byte.
+func (in *inst) regs(kind arch.Kind) uint32 {
+	op, rm := in.Op, uint32(0)
+	if !in.Mem {
+		rm = 1 << in.RM
+	}
+	switch {
+	case op == 0x8b && in.Mem: // mov
+		return 1 << in.Reg
+	case kind != arch.KindCompare:
+		return 0
+	case op >= 0x38 && op <= 0x3b, op == 0x84, op == 0x85:
+		return rm | 1<<in.Reg
+	case op == 0x3c, op == 0x3d, op == 0xa8, op == 0xa9: // with rax
+		return 1
+	}
+	return rm // with a constant
 }

@@ -17,6 +17,7 @@ func (code) Read(code []byte, at uint32, out *arch.Inst) bool {
 	if (in.Op == opLoad || in.Op == opStore) && in.Index != indexNoAddr {
 		out.Base, out.Disp = baseOf(in.Rn), int32(in.Imm)
 	}
+	out.Stores, out.Regs = in.Op == opStore, in.regs(w, out.Kind)
 	if in.Op == opConst && in.Rd == 1 {
 		out.Arg = int32(in.Imm)
 	}
@@ -62,6 +63,13 @@ func (in *inst) kind(w uint32) arch.Kind {
 	case in.Op == opAdd && in.Rd == regSP && in.Rn == regSP && in.Imm > 0, // add to sp
 		in.Op == opLoad && in.Pair && in.Rd == x29 && in.Rn == regSP: // ldp x29, x30
 		return arch.KindLeave
+	case in.Op == opConst, in.Op == opKeep, in.Op == opNear, in.Op == opAddr,
+		in.Op == opAdd && in.Rn == regSP && in.Rd != regSP:
+		return arch.KindConst
+	case w == 0xd503201f: // nop
+		return arch.KindNop
+	case w&0xffe0ffe0 == 0x2a0003e0: // mov of 32 bits
+		return arch.KindCopy
 	case in.Op == opMov, (in.Op == opLoad || in.Op == opStore) && in.Rn == regSP && in.Index == indexOffset:
 		return arch.KindCopy
 	}
@@ -78,4 +86,17 @@ func compares(w uint32) bool {
 		return toZero && w>>29&3 == 3 && (w>>24&31 == 0x0a || w>>23&1 == 0)
 	}
 	return w&0xff20fc07 == 0x1e202000
+}
+
+// regs are described at arch.Inst.
+func (in *inst) regs(w uint32, kind arch.Kind) uint32 {
+	switch isVector := w>>26&1 == 1; {
+	case in.Op == opLoad && !in.Pair && !isVector:
+		return 1 << (w & 31) &^ (1 << 31)
+	case kind != arch.KindCompare || w>>24&31 == 0x1e: // of doubles
+		return 0
+	case w>>24&31 == 0x11, w>>24&31 == 0x12: // with a constant
+		return 1 << (w >> 5 & 31)
+	}
+	return 1<<(w>>5&31) | 1<<(w>>16&31)
 }

@@ -1,0 +1,243 @@
+package unwind
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"testing"
+
+	"goprof/process"
+	"goprof/profile"
+	"goprof/vmstructs"
+)
+
+// madeUp is an nmethod of C2's, of a recording, with other code. Its records are real. So what code tells can be tried
+// on any code.
+type madeUp struct {
+	w       *Walker
+	b       *vmstructs.Blob
+	m       *codeMap
+	records [2]uint32 // offsets. A call of the VM ends at each
+}
+
+// Where the calls of a madeUp lead to, from where its code begins.
+const vmCall, trapCall, leafCallTo = 1 << 20, 2 << 20, 3 << 20
+
+// room is how much code stands before the first record of a madeUp, and stubRoom how much before the call of a record.
+const room, stubRoom = 120, 40
+
+// newMadeUp finds such an nmethod, whose two records are calls at different bytecodes.
+func newMadeUp(t *testing.T) *madeUp {
+	rec, w := recorded(t, recordings(t, "walks")[0])
+	var made *madeUp
+	eachWalk(rec, w, func(_ *process.Snapshot, stack *profile.Stack) {
+		for i := 0; i < len(stack.Frames) && made == nil; i++ {
+			if b, err := w.vm.Blob(stack.Frames[i].PC); err == nil && b.Kind.IsNmethod() && b.Level == levelC2 {
+				made = madeUpOf(w, b)
+			}
+		}
+	})
+	if made == nil {
+		t.Fatal("no such nmethod")
+	}
+	w.targets = map[uint64]calledCode{made.b.Begin + vmCall: callsVM, made.b.Begin + trapCall: callsTrap}
+	return made
+}
+
+func madeUpOf(w *Walker, b *vmstructs.Blob) *madeUp {
+	made := &madeUp{w: w, b: b}
+	last, found := uint32(room), 0
+	for pc := range b.Records() {
+		at := uint32(pc - b.Begin)
+		s, err := w.vm.Scopes(b, pc, true)
+		if at < last+stubRoom || err != nil || s[0].BCI < 0 {
+			if last = at; found == 0 && at < room {
+				return nil
+			}
+			continue
+		}
+		if last = at; found < 2 {
+			made.records[found] = at
+			found++
+		}
+	}
+	for at := range uint32(room) {
+		if _, ok := w.vm.OnNull(b, at); ok {
+			return nil
+		}
+	}
+	if found < 2 || fmt.Sprint(made.scopes(0)[0]) == fmt.Sprint(made.scopes(1)[0]) {
+		return nil
+	}
+	return made
+}
+
+// scopes are the methods of a record.
+func (u *madeUp) scopes(number int) []vmstructs.Scope {
+	s, _ := u.w.vm.Scopes(u.b, u.b.Begin+uint64(u.records[number]), true)
+	return s
+}
+
+// assemble makes the code. In text, "0f84>1" branches to the stub of the second record. stubs are the instructions
+// before the calls, to is what these call. "call" in a stub calls code without a record.
+func (u *madeUp) assemble(t *testing.T, text string, to uint64, stubs ...string) {
+	t.Helper()
+	code := bytes.Repeat([]byte{0x90}, int(u.b.End-u.b.Begin))
+	begins := make([]uint32, len(stubs))
+	for i, stub := range stubs {
+		at := int(u.records[i]) - 5 - len(unhex(t, strings.ReplaceAll(stub, "call", "e800000000")))
+		begins[i] = uint32(at)
+		for _, in := range strings.Fields(stub) {
+			if in == "call" {
+				at += u.call(code[at:], at, leafCallTo)
+				continue
+			}
+			at += copy(code[at:], unhex(t, in))
+		}
+		u.call(code[at:], at, to)
+	}
+	at := 0
+	for _, in := range strings.Fields(text) {
+		op, stub, branches := strings.Cut(in, ">")
+		at += copy(code[at:], unhex(t, op))
+		if branches {
+			binary.LittleEndian.PutUint32(code[at:], begins[stub[0]-'0']-uint32(at+4))
+			at += 4
+		}
+	}
+	if at > room {
+		t.Fatalf("%d bytes of code", at)
+	}
+	u.m = &codeMap{cpu: u.w.cpu}
+	u.m.begin(code, u.b.Begin, u.b.Records())
+	u.m.place(0)
+}
+
+// call puts a call at an offset of the code.
+func (u *madeUp) call(code []byte, at int, to uint64) int {
+	code[0] = 0xe8
+	binary.LittleEndian.PutUint32(code[1:], uint32(to-uint64(at)-5))
+	return 5
+}
+
+func unhex(t *testing.T, text string) []byte {
+	t.Helper()
+	b, err := hex.DecodeString(strings.ReplaceAll(text, " ", ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// disp is a displacement as it stands in code.
+func disp(n int32) string {
+	return hex.EncodeToString(binary.LittleEndian.AppendUint32(nil, uint32(n)))
+}
+
+// request is what asks for a trap with a reason: mov esi, number.
+func (u *madeUp) request(t *testing.T, reason vmstructs.TrapReason) string {
+	t.Helper()
+	for n := range int32(32) {
+		if request := ^(n << 3); u.w.vm.TrapReason(request) == reason {
+			return "be" + disp(request)
+		}
+	}
+	t.Fatalf("no request for %d", reason)
+	return ""
+}
+
+// TestAllocations: two allocations, one right behind the other. The first has what lies between its load and its
+// prefetch. The store of a field behind that belongs to no allocation, and the second one begins with its own load.
+func TestAllocations(t *testing.T) {
+	u := newMadeUp(t)
+	for i := range 2 {
+		s := u.scopes(i)[0]
+		u.w.bytecode[s.Method] = append(u.w.bytecode[s.Method], vmstructs.Bytecode{BCI: s.BCI, Op: vmstructs.OpNew})
+	}
+	top, end := disp(u.w.vm.AllocationTop()), disp(u.w.vm.AllocationTop()+16)
+	// mov r11, [r15+top]; lea r10, [r11+24]; cmp r10, [r15+end]; jae; mov [r15+top], r10; prefetchw [r10+192];
+	// mov [r11], 1
+	u.assemble(t, "4d8b9f"+top+" 4d8d5318 4d3b97"+end+" 0f83>0 4d8997"+top+" 410f0d8ac0000000 49c70301000000"+
+		// mov r9, [r15+top]; lea r8, [r9+24]; cmp r8, [r15+end]; jae; mov [r15+top], r8; mov [r9], 1; ret
+		" 4d8b8f"+top+" 4d8d4118 4d3b87"+end+" 0f83>1 4d8987"+top+" 49c70101000000 c3", vmCall,
+		"48be1000000000000000", "48be2000000000000000")
+	for n, want := range []int{0, 0, 0, 0, 0, 0, -1, 1, 1, 1, 1, 1, -1} {
+		e := u.w.partAt(u.b, u.m, int32(n))
+		got := -1
+		for i, at := range u.records {
+			if e.kind == atCheck && e.scope == u.b.Begin+uint64(at) {
+				got = i
+			}
+		}
+		if got != want {
+			t.Errorf("instruction %d: of allocation %d, not %d: %+v", n, got, want, e)
+		}
+	}
+}
+
+// TestChecks: a branch is a check's if its way to the VM does nothing but make the call ready.
+func TestChecks(t *testing.T) {
+	u := newMadeUp(t)
+	null := u.request(t, vmstructs.TrapNull)
+	for _, r := range []struct {
+		name, stub string
+		to         uint64
+		want       evidenceKind
+	}{
+		{"nothing else", "", vmCall, atCheck},
+		{"copies and constants", "4889d8 4c89442418 31ed 48be1000000000000000 ff742418 8f442408 c5f877 90", vmCall, atCheck},
+		{"a jump", "eb02 ffc1 4889d8", vmCall, atCheck},
+		{"a sum", "4801d8", vmCall, atTrap},
+		{"a load", "488b4310", vmCall, atTrap},
+		{"a store", "48894310", vmCall, atTrap},
+		{"a call without a record", "call", vmCall, atTrap},
+		{"a trap", null + " 4889d8", trapCall, atCheck},
+		{"a trap behind a sum", "4801d8 " + null, trapCall, atTrap},
+		{"a trap behind a call", null + " call", trapCall, atTrap},
+		{"a trap without a reason", "", trapCall, atTrap},
+		{"a check before a loop", u.request(t, vmstructs.TrapBeforeLoop), trapCall, noEvidence},
+	} {
+		u.assemble(t, "4d85d2 0f84>0 c3", r.to, r.stub) // test r10, r10; je; ret
+		for n := range int32(2) {                       // both, or the branch alone
+			want := r.want
+			if n == 0 && want == atTrap {
+				want = noEvidence
+			}
+			if e := u.w.evidenceAt(u.b, u.m, n); e.kind != want {
+				t.Errorf("%s: instruction %d is %d, not %d", r.name, n, e.kind, want)
+			}
+		}
+	}
+}
+
+// TestClassLoads: a load of a class is part of the check that compares the register into which it loads.
+func TestClassLoads(t *testing.T) {
+	u := newMadeUp(t)
+	class := u.request(t, vmstructs.TrapClass)
+	// mov r11d, [rax+8]; mov r10d, [rcx+8]; cmp r11d, 1; jne; cmp r10d, 2; jne; ret
+	u.assemble(t, "448b5808 448b5108 4183fb01 0f85>0 4183fa02 0f85>1 c3", trapCall, class, class)
+	if e := u.w.partAt(u.b, u.m, 1); e.kind != noEvidence {
+		t.Errorf("the class for the second check is part of the first: %+v", e)
+	}
+	// mov r10d, [rcx+8]; mov r11d, [rax+8]; cmp r11d, 1; jne
+	u.assemble(t, "448b5108 448b5808 4183fb01 0f85>0 c3", trapCall, class)
+	if e := u.w.partAt(u.b, u.m, 1); e.kind != atCheck || e.scope != u.b.Begin+uint64(u.records[0]) {
+		t.Errorf("the class of the check: %+v", e)
+	}
+}
+
+// TestCallsKnowMore: where it is known which bytecodes can have made an instruction, the record of its branch does not
+// count for them.
+func TestCallsKnowMore(t *testing.T) {
+	u := newMadeUp(t)
+	u.assemble(t, "4d85d2 0f84>0 c3", vmCall, "") // test r10, r10; je; ret
+	if _, sure := u.w.inferAt(u.b, u.m, 1, 1, nil); sure != profile.Certain {
+		t.Errorf("a check is %v", sure)
+	}
+	none := func(*vmstructs.Method, *vmstructs.Bytecode, *vmstructs.Method) bool { return false }
+	if _, sure := u.w.inferAt(u.b, u.m, 1, 1, none); sure != profile.Guessed {
+		t.Errorf("what no bytecode on the way can have made is %v", sure)
+	}
+}

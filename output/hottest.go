@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"goprof/profile"
 )
@@ -63,6 +64,7 @@ type part struct{ name, state string }
 // labelFacts are facts that a label tells. They are found once for each label.
 type labelFacts struct {
 	java, waits bool   // a Java method, and one in which threads wait
+	class       bool   // as a leaf it is the class of an object that was allocated
 	own         ownJob // of the JVM
 	call        string // a system call
 }
@@ -82,9 +84,8 @@ func newHeat(t *Tree, of *profile.Meta) *heatSum {
 	}
 	allocates := slices.Contains(strings.Split(of.Mode, ","), "alloc")
 	for i, l := range t.Labels {
-		if h.labels[i] = factsOf(l); allocates && isClass(l) {
-			h.labels[i] = labelFacts{java: true}
-		}
+		h.labels[i] = factsOf(l)
+		h.labels[i].class = allocates && isClass(l)
 	}
 	at := make([]hotPath, len(t.Nodes))
 	at[0] = hotPath{-1, -1, noJob, -1}
@@ -92,7 +93,11 @@ func newHeat(t *Tree, of *profile.Meta) *heatSum {
 		node := &t.Nodes[n]
 		below := at[node.Parent]
 		at[n] = h.above(below, node.Name)
-		if node.Self > 0 {
+		switch {
+		case node.Self == 0:
+		case h.labels[node.Name].class:
+			h.count(hotPath{node.Name, node.Name, noJob, -1}, node)
+		default:
 			h.count(at[n], node)
 		}
 	}
@@ -252,14 +257,23 @@ func factsOf(l Name) (f labelFacts) {
 	return f
 }
 
-// isClass reports whether a label is the class of an object that was put outside of its thread's buffer. Such a class
-// has the suffix of the kernel's functions in collapsed stacks, as async-profiler writes it. Those are words of C in
-// small letters.
+// isClass reports whether the leaf of an allocation is the class of an object that was put outside of its thread's
+// buffer. Such a class has the suffix of the kernel's functions in collapsed stacks, as async-profiler writes it. Other
+// events of the recording may have real functions of the kernel as leaves. These have no bracket, and no dot but before
+// what a compiler has added. Without a dot, a class begins with a capital letter and has no underscore: ZSTD_compress is
+// a function.
 func isClass(l Name) bool {
-	return l.Kind == LabelKernel && strings.ContainsFunc(l.Text, func(r rune) bool {
-		return r == '[' || r == '.' || unicode.IsUpper(r)
-	})
+	if l.Kind != LabelKernel {
+		return false
+	}
+	name := compilersPart.ReplaceAllString(l.Text, "")
+	first, _ := utf8.DecodeRuneInString(name)
+	return strings.ContainsAny(name, "[.") || unicode.IsUpper(first) && !strings.Contains(name, "_")
 }
+
+// compilersPart is what compilers and linkers add to the name of a function: foo.isra.0, foo.part.0.cold.
+var compilersPart = regexp.MustCompile(
+	`(?:\.(?:part|isra|constprop|cold|lto_priv|llvm|clone|localalias|__uniq)(?:\.[0-9]+)?)+$`)
 
 // waitsIn are methods in which threads wait. They count for the method that called them.
 var waitsIn = regexp.MustCompile(`^(?:(?:jdk\.internal\.misc|sun\.misc)\.Unsafe\.park|java\.util\.concurrent\.locks\..*|java\.lang\.Object\.wait.*|` +

@@ -97,6 +97,33 @@ func TestHottestClasses(t *testing.T) {
 	}
 }
 
+// TestClassOrFunction: of an allocation's leaves with the kernel's suffix, some are the kernel's functions, of other
+// events of the recording.
+func TestClassOrFunction(t *testing.T) {
+	for name, class := range map[string]bool{
+		"byte[]": true, "a.Cart": true, "Cart": true, "a.part.Cart": true, "shop.Order_Line": true, "a.Cart[][]": true,
+		"ksys_write": false, "do_syscall_64.isra.0": false, "x.constprop.0": false, "foo.cold": false,
+		"foo.part.0.cold": false, "foo.isra.0.constprop.12": false, "foo.llvm.1234567": false,
+		"ZSTD_compressBlock_fast": false, "LZ4_decompress_safe": false, "HUF_readStats.constprop.0": false,
+	} {
+		if got := isClass(Name{Text: name, Kind: LabelKernel}); got != class {
+			t.Errorf("%s: class %v", name, got)
+		}
+	}
+	// A function of such a name below another one is none in any case.
+	const stacks = "a.Main.main_[0];Entry_[k];do_page_fault.isra.0_[k] 1\na.Main.main_[0];Entry_[k] 1\n"
+	tree, err := ParseCollapsed(strings.NewReader(stacks))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := profile.Summary{Meta: profile.Meta{Mode: "page-faults,alloc"}}
+	Describe(&s, tree)
+	want := []profile.Part{{Name: "Entry", Share: 0.5}, {Name: "kernel: do_page_fault.isra.0", Share: 0.5}}
+	if d := cmp.Diff(want, s.Hottest, cmpopts.EquateApprox(0, 1e-9)); d != "" {
+		t.Error(d)
+	}
+}
+
 func TestStatesOfASummary(t *testing.T) {
 	tree, err := ParseCollapsed(strings.NewReader("a.B.c;[parked: x.Lock] 3\na.B.d;[parked] 1\na.B.e;[running] 4\n"))
 	if err != nil {

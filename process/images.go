@@ -1,6 +1,7 @@
 package process
 
 import (
+	"strings"
 	"sync/atomic"
 	"time"
 )
@@ -96,10 +97,17 @@ const JITCode = "JIT code"
 // such memory comes and goes, and that is no change of what Code has said of files.
 func (s *space) codeOfNoFile(pc, at uint64) (Code, bool) {
 	m, ok := findMapping(s.mappings, at)
-	if !ok || m.Inode != 0 || m.Perm&PermExec == 0 {
+	if !ok || m.Inode != 0 || m.Perm&PermExec == 0 || m.ofKernel() {
 		return Code{}, false
 	}
 	return Code{Image: JITCode, Offset: pc - m.Start}, true
+}
+
+// ofKernel reports whether the kernel has made the mapping and what is in it: [vsyscall], [uprobes], [vdso]. The heap,
+// the stack and memory that a program has named are the program's (get_vma_name in fs/proc/task_mmu.c).
+func (m *Mapping) ofKernel() bool {
+	return strings.HasPrefix(m.Path, "[") && !strings.HasPrefix(m.Path, "[anon") && m.Path != "[heap]" &&
+		m.Path != "[stack]"
 }
 
 func (s *space) imageCalled(name string) (Image, bool) {

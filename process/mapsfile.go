@@ -13,30 +13,51 @@ import (
 type mapsFile struct {
 	*os.File // it reads nothing once the program is gone
 	hash     maphash.Hash
-	parsed   uint64 // the sum of the text that was parsed last; 0: none was
+	parsed   uint64 // the sum of the text that was parsed last; 0 if none was, or if it has none
 	buf      [8 << 10]byte
 }
 
-// sum is a number by which the text is known, and never 0. No program can choose it: the hash begins with a secret.
+// maxMapsText bounds the bytes of a text that are summed: 256 for each of the mappings that are read. A longer text has
+// no sum and is parsed each time.
+const maxMapsText = maxMappings * 256
+
+// sum is a number by which the text is known; 0 if it is too long. No program can choose the number: the hash begins
+// with a secret.
 func (m *mapsFile) sum() (uint64, error) {
-	if _, err := m.Seek(0, io.SeekStart); err != nil {
+	if err := m.rewind(); err != nil {
 		return 0, err
 	}
-	m.hash.Reset()
-	n, err := io.CopyBuffer(&m.hash, struct{ io.Reader }{m.File}, m.buf[:])
-	if err != nil {
-		return 0, err
+	n, sum, err := m.sumRest()
+	if err == nil && n == 0 {
+		err = ErrGone
 	}
-	if n == 0 {
-		return 0, ErrGone
-	}
-	return m.hash.Sum64() | 1, nil
+	return sum, err
 }
 
-// parse reads the text. A text that changes meanwhile has another sum next time.
-func (m *mapsFile) parse() ([]Mapping, error) {
-	if _, err := m.Seek(0, io.SeekStart); err != nil {
-		return nil, err
+// parse reads the text, and sums the bytes that it has read: the text may have changed since it was summed.
+func (m *mapsFile) parse() (ms []Mapping, sum uint64, err error) {
+	if err := m.rewind(); err != nil {
+		return nil, 0, err
 	}
-	return ParseMaps(m.File)
+	ms, err = ParseMaps(io.TeeReader(m.File, &m.hash))
+	_, sum, restErr := m.sumRest() // there is a rest if there are too many mappings
+	if restErr != nil {
+		sum = 0
+	}
+	return ms, sum, err
+}
+
+func (m *mapsFile) rewind() error {
+	m.hash.Reset()
+	_, err := m.Seek(0, io.SeekStart)
+	return err
+}
+
+// sumRest sums the rest of the text, with what was read before. n is how many bytes the rest has.
+func (m *mapsFile) sumRest() (n int64, sum uint64, err error) {
+	n, err = io.CopyBuffer(&m.hash, io.LimitReader(m.File, maxMapsText), m.buf[:])
+	if err != nil || n == maxMapsText {
+		return n, 0, err
+	}
+	return n, m.hash.Sum64() | 1, nil
 }

@@ -41,10 +41,10 @@ func (p *Process) refresh() error {
 		return ErrSilent
 	}
 	sum, err := p.maps.sum()
-	same := err == nil && sum == p.maps.parsed
+	same := err == nil && sum != 0 && sum == p.maps.parsed
 	var ms []Mapping
 	if err == nil && !same {
-		ms, err = p.maps.parse()
+		ms, sum, err = p.maps.parse()
 	}
 	p.calls.end()
 	if same {

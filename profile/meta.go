@@ -167,7 +167,7 @@ type Switches struct {
 	Waits    int64         `json:"waits"`              // that are in the profile, or lost
 	Short    int64         `json:"short"`              // that were shorter than --min
 	ShortFor time.Duration `json:"short_ns"`           // how long those took together
-	Thinned  int64         `json:"thinned,omitempty"`  // that do not count, because there were too many: others stand for them
+	Thinned  int64         `json:"thinned,omitempty"`  // too many, so they do not count: others stand for them
 	Limit    time.Duration `json:"limit_ns,omitempty"` // how long those were at most
 	Dropped  int64         `json:"dropped,omitempty"`  // records for which the kernel had no room
 }

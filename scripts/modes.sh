@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# scripts/modes.sh PID [SECONDS]: records a JVM in each mode, by each engine, and of the events that wait and allocate, one
-# after the other, and prints a line of each: samples, what was cut and lost, and why. For programs that others wrote
-# (docs/accuracy.md). GOPROF_BINARY names another goprof than ./goprof. What it records is thrown away.
+# scripts/modes.sh PID [SECONDS]: records a JVM in each mode, by each engine, and of the events that wait and allocate,
+# one after the other, and prints a line of each: samples, what was cut and lost, and why. For programs that others
+# wrote (docs/accuracy.md). GOPROF_BINARY names another goprof than ./goprof. What it records is thrown away.
 set -euo pipefail
+goprof=$(realpath "${GOPROF_BINARY:-$(dirname "$0")/../goprof}") # a relative one is looked for where the caller stands
 cd "$(dirname "$0")/.."
 pid=$1 seconds=${2:-5}
-goprof=${GOPROF_BINARY:-./goprof}
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 
@@ -13,7 +13,8 @@ trap 'rm -rf "$out"' EXIT
 mode() {
     local name=$1
     shift
-    if ! "$goprof" record --pid "$pid" -d "$seconds" -v -o "$out/$name.collapsed" "$@" 2>"$out/$name.txt" && ! grep -q ^samples "$out/$name.txt"; then
+    if ! "$goprof" record --pid "$pid" -d "$seconds" -v -o "$out/$name.collapsed" "$@" 2>"$out/$name.txt" &&
+        ! grep -q ^samples "$out/$name.txt"; then
         printf '%-11s %s\n' "$name" "$(grep ^goprof: "$out/$name.txt" | head -1)"
         return
     fi

@@ -269,10 +269,7 @@ func (a *adder) block(at int64) int32 {
 // node is where a sample's stack ends in the tree.
 func (a *adder) node(s *profile.Sample) (int32, error) {
 	root := a.root(s)
-	context := uint64(root) << 8
-	if s.Wall {
-		context |= uint64(s.State) + 1
-	}
+	context := uint64(root)<<8 | s.StateKey()
 	if at, known := a.nodes.Get(s.StackNumber, context); known {
 		return at, nil
 	}
@@ -325,7 +322,7 @@ func (a *adder) descend(s *profile.Sample, root int32) (int32, bool) {
 	for i := len(stack.Frames) - 1; i >= 0; i-- {
 		way.down(a.label(&stack.Frames[i]))
 	}
-	if a.o.States && s.Wall && (len(stack.Frames) == 0 || stack.Frames[0].Kind != profile.StateFrame) {
+	if a.o.States && s.LacksLeaf() {
 		way.down(a.c.tree.label(output.ParseLabel(s.State.Label(""))))
 	}
 	if way.at == 0 && !way.full {

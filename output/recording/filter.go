@@ -56,7 +56,7 @@ type Filtered struct {
 
 	threads map[profile.Thread]bool // that are wanted
 	funcs   map[*profile.Func]verdict
-	stacks  profile.ByStack[bool] // that are wanted
+	stacks  profile.ByStack[bool] // that are wanted: of one reading, as each reading numbers stacks anew
 }
 
 // cause is why a sample was left out.
@@ -120,7 +120,7 @@ func (p *Filtered) EachBare(visit func(*profile.Sample) error) error {
 
 func (p *Filtered) each(of func(Source, func(*profile.Sample) error) error,
 	visit func(*profile.Sample) error) error {
-	p.left, p.kept = [numCauses]int64{}, 0
+	p.left, p.kept, p.stacks = [numCauses]int64{}, 0, profile.ByStack[bool]{}
 	start := p.of.Info().Meta.Start.UnixNano()
 	return of(p.of, func(s *profile.Sample) error {
 		why, err := p.judge(s, start)

@@ -165,3 +165,41 @@ func TestTooLarge(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// renumbered gives stacks other numbers in each reading.
+type renumbered struct {
+	Source
+	samples  []profile.Sample
+	readings uint64
+}
+
+func (r *renumbered) Each(visit func(*profile.Sample) error) error {
+	r.readings++
+	for i := range r.samples {
+		s := r.samples[i]
+		s.StackNumber = (uint64(i)+r.readings)%uint64(len(r.samples)) + 1
+		if err := visit(&s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// TestFilterTwice: what one reading's stack numbers meant says nothing of the next reading's.
+func TestFilterTwice(t *testing.T) {
+	all := cpuSamples()[:2]
+	src := &renumbered{Source: reading(t, jfrOf(t, profile.ModeCPU, profile.Samples, all), Options{}), samples: all}
+	p, err := (&Filter{Include: regexp.MustCompile("sell$")}).Of(src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		var got []string
+		if err := p.Each(func(s *profile.Sample) error {
+			got = append(got, s.Stack.Frames[0].Func.Name)
+			return nil
+		}); err != nil || len(got) != 1 || got[0] != sellFn.Name {
+			t.Errorf("reading %d: %q, %v", src.readings, got, err)
+		}
+	}
+}

@@ -4,9 +4,9 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Proves: a sample's time is the program's own System.nanoTime(). A thread runs "hot" for 50 ms, then "cold" for as long,
- * in turn. "phases" prints when each phase of the last minute began and ended by that clock, and when it ended by
- * System.currentTimeMillis():
+ * Proves: a sample's time is the program's own System.nanoTime(). A thread runs "hot" for 50 ms, then "cold" for as
+ * long, in turn. "phases" prints when each phase of the last minute began and ended by that clock, and when it ended
+ * by System.currentTimeMillis():
  *
  *   hot 81234567890123 81234617890500 1790000000123
  */

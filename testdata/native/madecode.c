@@ -1,5 +1,5 @@
-// A library that makes code while it runs, as JIT compilers in native libraries do: code that lies in no file and has no
-// unwind information. truth.MadeCode tells what it proves.
+// A library that makes code while it runs, as JIT compilers in native libraries do: code that lies in no file and has
+// no unwind information. truth.MadeCode tells what it proves.
 #include <jni.h>
 #include <string.h>
 #include <sys/mman.h>

@@ -123,21 +123,29 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestTableIsBounded: where there are too many large keys the table forgets what they meant, and says so.
-func TestTableIsBounded(t *testing.T) {
+// TestTableChanges: a table tells that a key means something else than before, in the next chunk or in a later one, and
+// tells nothing of new keys.
+func TestTableChanges(t *testing.T) {
+	for _, key := range []uint64{7, lowKeys, 1 << 60} {
+		var table table[string]
+		for i, c := range []struct {
+			key   uint64
+			value string
+			want  bool
+		}{{key, "a", false}, {key, "a", false}, {key + 1, "b", false}, {key, "b", true}, {key, "b", false}} {
+			table.begin()
+			table.keepFirst(c.key, c.value)
+			if got := table.takeChanged(); got != c.want {
+				t.Errorf("%d, chunk %d: changed %v", key, i, got)
+			}
+		}
+	}
 	var many table[string]
 	many.begin()
-	for key := range uint64(maxRest) {
+	for key := range uint64(maxRest + 1) {
 		many.keepFirst(lowKeys+key, "a")
 	}
-	if many.begin() {
-		t.Errorf("%d keys are too many", maxRest)
-	}
-	if many.keepFirst(0, "a"); many.begin() {
-		t.Error("a small key is one too many")
-	}
-	many.keepFirst(1<<60, "a")
-	if !many.begin() || len(many.rest) != 0 {
+	if many.begin(); len(many.rest) != 0 || !many.takeChanged() {
 		t.Errorf("%d keys are remembered", len(many.rest))
 	}
 }

@@ -65,6 +65,15 @@ func (k *constants) begin() {
 	k.methods.begin()
 }
 
+// takeChanged reports whether the keys of methods, and all that these refer to, may mean something else than when
+// takeChanged was called last.
+func (k *constants) takeChanged() bool {
+	changed := k.symbols.takeChanged()
+	changed = k.classes.takeChanged() || changed
+	changed = k.sources.takeChanged() || changed
+	return k.methods.takeChanged() || changed
+}
+
 // read takes the constants of a checkpoint. The first value that a key is seen with counts.
 func (k *constants) read(c *cursor, s *schema) (back int64) {
 	return eachConstant(c, s, k.wantStacks, k.one)

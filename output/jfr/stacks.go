@@ -30,7 +30,7 @@ type stackMaker struct {
 	known   table[knownFunc] // by method: a cache before funcs
 	numbers stackNumbers
 
-	codes  map[codeKey]code        // of the chunk
+	code   map[codeKey]code        // of the chunk
 	recent [recentCodes]recentCode // of the chunk, by a part of their keys that is as good as random
 	space  stackSpace              // for stacks that are kept
 	turn   uint32                  // how often the space was emptied
@@ -76,10 +76,11 @@ type code struct {
 
 // begin begins a chunk.
 func (m *stackMaker) begin(k *constants, s *schema) {
-	forgot := m.known.begin()
-	m.numbers.begin(forgot || m.schema != s, k.texts[frameTypeName])
+	changed := k.takeChanged()
+	m.numbers.begin(changed || m.schema != s, k.texts[frameTypeName])
 	m.k, m.schema = k, s
-	m.codes = make(map[codeKey]code)
+	m.code = make(map[codeKey]code)
+	m.known.begin()
 	clear(m.recent[:])
 	m.forget()
 	m.kept.clear()
@@ -247,7 +248,10 @@ func (m *stackMaker) fill(s *profile.Stack, raws []rawFrame) (hidden int, atRoot
 	frames, n := s.Frames[:cap(s.Frames)], 0
 	for i := range raws {
 		raw := &raws[i]
-		of := m.code(raw)
+		of := &m.recent[recentPlace(raw)]
+		if of.key != (codeKey{raw.method, raw.kind}) || !of.known {
+			m.lookUp(of, raw)
+		}
 		if of.sort == truncation {
 			s.Truncated, atRoot = of.why, i == len(raws)-1
 			continue
@@ -263,32 +267,24 @@ func (m *stackMaker) fill(s *profile.Stack, raws []rawFrame) (hidden int, atRoot
 	return len(raws) - n, atRoot
 }
 
-// code is what a frame runs, until it is called again.
-func (m *stackMaker) code(raw *rawFrame) *recentCode {
-	of := &m.recent[recentPlace(raw)]
-	if of.key != (codeKey{raw.method, raw.kind}) || !of.known {
-		m.lookUp(of, raw)
-	}
-	return of
-}
-
 // lookUp finds what a frame runs. All frames of a method and a type have the same.
 func (m *stackMaker) lookUp(into *recentCode, raw *rawFrame) {
 	into.key = codeKey{raw.method, raw.kind}
-	if c, ok := m.codes[into.key]; ok {
+	if c, ok := m.code[into.key]; ok {
 		into.code = c
 		return
 	}
 	c := code{known: true}
 	c.sort, c.kind = m.sort(raw)
-	c.fn = m.function(raw.method, c.sort)
 	if c.sort == truncation {
-		c.why, c.fn = m.reason(raw.method), nil
+		c.why = m.reason(raw.method)
+	} else {
+		c.fn = m.function(raw.method, c.sort)
 	}
-	if len(m.codes) >= maxFuncs {
-		clear(m.codes)
+	if len(m.code) >= maxFuncs {
+		clear(m.code)
 	}
-	m.codes[into.key], into.code = c, c
+	m.code[into.key], into.code = c, c
 }
 
 // sort tells the sort of a frame by its type and, in files of goprof, by its class.
@@ -342,18 +338,21 @@ func (m *stackMaker) reason(method uint64) profile.Reason {
 type funcText struct {
 	class, name, source string
 	build               string // of native code
-	sort                codeSort
+	java                bool
 }
 
 // function is a method's Func. It is the same in the whole file.
 func (m *stackMaker) function(key uint64, sort codeSort) *profile.Func {
-	text := m.text(key, sort)
-	last := m.known.last(key)
-	if last.text == text && last.fn != nil {
-		return last.fn
+	method := m.k.methods.get(key)
+	from := m.k.sources.get(method.class)
+	text := funcText{name: m.k.symbol(method.name), source: m.k.symbol(from.file), java: sort == javaCode}
+	if text.java {
+		text.class = m.k.symbol(m.k.classes.get(method.class).name)
+	} else {
+		text.build = m.k.symbol(from.build)
 	}
-	if last.fn != nil {
-		m.numbers.forgetBytes()
+	if last := m.known.last(key); last.text == text && last.fn != nil {
+		return last.fn
 	}
 	fn := m.funcs[text]
 	if fn == nil {
@@ -364,19 +363,6 @@ func (m *stackMaker) function(key uint64, sort codeSort) *profile.Func {
 	return fn
 }
 
-// text is what the chunk has of a method.
-func (m *stackMaker) text(key uint64, sort codeSort) funcText {
-	method := m.k.methods.get(key)
-	from := m.k.sources.get(method.class)
-	text := funcText{name: m.k.symbol(method.name), source: m.k.symbol(from.file), sort: sort}
-	if sort == javaCode {
-		text.class = m.k.symbol(m.k.classes.get(method.class).name)
-	} else {
-		text.build = m.k.symbol(from.build)
-	}
-	return text
-}
-
 // knownFunc is a function that was made of a method.
 type knownFunc struct {
 	text funcText
@@ -385,7 +371,7 @@ type knownFunc struct {
 
 func (t *funcText) function() *profile.Func {
 	name := cmp.Or(t.name, "[unknown]")
-	if t.sort != javaCode {
+	if !t.java {
 		return &profile.Func{Name: name, Module: t.source, Build: t.build}
 	}
 	if of := className(t.class); of != "" {

@@ -8,6 +8,8 @@ type table[V comparable] struct {
 	low   []constantOf[V] // by key
 	rest  map[uint64]constantOf[V]
 	chunk uint32
+	// changed says that a key may mean something else than it meant in a chunk before.
+	changed bool
 }
 
 type constantOf[V any] struct {
@@ -20,13 +22,12 @@ const (
 	maxRest = 1 << 17 // bounds the other keys that are remembered from chunk to chunk
 )
 
-// begin empties the table for the next chunk. forgot says that it no longer knows what the chunks before had.
-func (t *table[V]) begin() (forgot bool) {
+// begin empties the table for the next chunk.
+func (t *table[V]) begin() {
 	t.chunk++
-	if forgot = len(t.rest) > maxRest; forgot {
-		t.rest = nil
+	if len(t.rest) > maxRest {
+		t.rest, t.changed = nil, true
 	}
-	return forgot
 }
 
 // find is what the last chunk that had the key had.
@@ -56,9 +57,11 @@ func (t *table[V]) has(key uint64) bool { return t.find(key).chunk == t.chunk }
 
 // keepFirst gives a key its constant, if it has none.
 func (t *table[V]) keepFirst(key uint64, v V) {
-	if t.has(key) {
+	last := t.find(key)
+	if last.chunk == t.chunk {
 		return
 	}
+	t.changed = t.changed || last.chunk != 0 && last.v != v
 	if key >= lowKeys {
 		if t.rest == nil {
 			t.rest = make(map[uint64]constantOf[V])
@@ -70,4 +73,11 @@ func (t *table[V]) keepFirst(key uint64, v V) {
 		t.low = slices.Grow(t.low, n-len(t.low))[:n]
 	}
 	t.low[key] = constantOf[V]{v, t.chunk}
+}
+
+// takeChanged reports whether a key may mean something else than when takeChanged was called last.
+func (t *table[V]) takeChanged() bool {
+	changed := t.changed
+	t.changed = false
+	return changed
 }

@@ -24,6 +24,14 @@ func (t *numberTable) find(hash [2]uint64) *uint64 {
 	return &at.number
 }
 
+// get is the number of a hash; 0 of a new one.
+func (t *numberTable) get(hash [2]uint64) uint64 {
+	if t.used == 0 {
+		return 0
+	}
+	return t.slot(hash).number
+}
+
 // slot is where the hash is, or an empty place for it. Some hashes are numbers that follow each other.
 func (t *numberTable) slot(hash [2]uint64) *numbered {
 	h := (hash[0] ^ hash[1]) * 0x9e3779b97f4a7c15

@@ -14,7 +14,8 @@ type stackNumbers struct {
 	prints   profile.Fingerprinter
 
 	// byBytes is a cache before byFrames, by what the file holds of a stack: a stack that was met needs not be read again
-	// to know its number. It holds as long as keys mean the same.
+	// to know its number. It holds as long as keys mean the same. A chunk of a damaged file may lack a constant that
+	// another chunk has: then the stack has the frames of the chunk that was read first.
 	byBytes numberTable
 	seeds   [2]maphash.Seed
 	types   map[uint64]string // of frames, by their keys
@@ -38,12 +39,17 @@ func (n *stackNumbers) forgetFrames() {
 	n.byFrames, n.prints = numberTable{}, profile.NewFingerprinter(true)
 }
 
-// ofBytes is the place of the number of a stack with these bytes; 0 if they are new.
-func (n *stackNumbers) ofBytes(b []byte) *uint64 {
+// hash is that of a stack's bytes.
+func (n *stackNumbers) hash(b []byte) [2]uint64 {
+	return [2]uint64{maphash.Bytes(n.seeds[0], b), maphash.Bytes(n.seeds[1], b)}
+}
+
+// keepBytes gives the bytes with that hash their number.
+func (n *stackNumbers) keepBytes(hash [2]uint64, number uint64) {
 	if n.byBytes.used >= maxNumbers {
 		n.byBytes.reset()
 	}
-	return n.byBytes.find([2]uint64{maphash.Bytes(n.seeds[0], b), maphash.Bytes(n.seeds[1], b)})
+	*n.byBytes.find(hash) = number
 }
 
 // ofFrames is the number of a stack. A stack that was met long ago may get another one.
@@ -74,14 +80,15 @@ func (m *stackMaker) number(key uint64) (uint64, *BadRecording) {
 	if m.k.sources.takeChanged() { // they stand in events of the chunk
 		m.numbers.forgetBytes()
 	}
-	known := m.numbers.ofBytes(at.bytes())
-	if *known == 0 {
-		s, bad := m.stack(key)
-		if bad != nil || len(s.Frames) == 0 {
-			return 0, bad
-		}
-		*known = m.numbers.ofFrames(s)
+	hash := m.numbers.hash(at.bytes())
+	if at.number = m.numbers.byBytes.get(hash); at.number != 0 {
+		return at.number, nil
 	}
-	at.number = *known
+	s, bad := m.stack(key)
+	if bad != nil || len(s.Frames) == 0 {
+		return 0, bad
+	}
+	at.number = m.numbers.ofFrames(s)
+	m.numbers.keepBytes(hash, at.number)
 	return at.number, nil
 }

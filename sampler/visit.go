@@ -47,6 +47,7 @@ type visits struct {
 	heralds *ptrace.Heralds // of this OS thread; nil: there are none
 	at      int             // index of the CPU that is visited, and number of its herald
 	visit   ptrace.Visit    // that is under way
+	process int             // of the thread that was met, as the kernel has noted it; 0: it is not known
 	meets   int64           // how many visits met somebody
 	tid     int             // of our OS thread
 	chance  float64         // chance that a visit searches threads that are not hot
@@ -327,7 +328,7 @@ func (r *run) lookHeld(v *visits, th *thread, arrived, count int64) {
 	}
 	if o == ptrace.Running || o == ptrace.Moved {
 		snap.Waiting.Reset()
-		o = r.t.LookHeld(th.tid, arrived, th.hint, snap)
+		o = r.t.LookHeld(ptrace.Met{TID: th.tid, Arrived: arrived, Owned: v.process == r.scan.proc.PID}, th.hint, snap)
 	}
 	if o != ptrace.Pending {
 		r.account(snap, o)

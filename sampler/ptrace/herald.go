@@ -36,7 +36,7 @@ const (
 	// watchAfter is when the herald that has called us wakes up to see whether that takes too long. Where stops came
 	// late lately, the herald does so after stopWithin: other threads may have stopped meanwhile, and stand still.
 	watchAfter = int64(50_000_000)
-	lateLately = int64(1_000_000_000)
+	lateLately = int64(20_000_000)
 	// raiseExpected is how long after the moment of a visit a herald expects that we have stepped aside.
 	raiseExpected = int64(100_000)
 	// raiseLate is how soon any herald brings us back if the one that was asked has not done so.

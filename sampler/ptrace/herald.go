@@ -43,10 +43,12 @@ const (
 	raiseLate = int64(300_000)
 )
 
-// What the bell says: nobody has called us, we are busy, or 1 and more: the herald of that number has called us.
+// What the bell says: nobody has called us; a herald is about to call us; we are busy; or 1 and more: the herald of that
+// number, counted from 1 on, has called us.
 const (
-	bellFree = 0
-	bellBusy = 1<<32 - 1
+	bellFree  = 0
+	bellTaken = 1<<32 - 2
+	bellBusy  = 1<<32 - 1
 )
 
 // takenFor: a CPU counts as idle until so many visits in a row have met somebody there.
@@ -89,9 +91,9 @@ type herald struct {
 	head    *uint64 // of the kernel's notes of switches; nil: there are none
 	notes   unsafe.Pointer
 	size    uint64
+	seen    uint64  // the head of the notes, when the herald came last
 	sched   uintptr // a descriptor of its own sched, where there are no notes
-	account [4096]byte
-	read    int
+	account schedFile
 
 	visit   told   // that is under way
 	met     uint32 // number of the thread that it has met, where that is known
@@ -102,11 +104,12 @@ type herald struct {
 	watchAt int64
 	raiseAt atomic.Int64 // when to bring us back; 0: nobody wants it
 
-	// For the visit that we are called to.
-	arrived int64
-	called  told
-	whom    uint32 // number of the thread that was met
-	seen    uint64 // the head of the notes, when the herald came
+	// The visit that we are called to. It stands still until we are free again, however often the herald wakes up.
+	arrived     int64
+	called      told
+	whom        uint32 // number of the thread that was met
+	headThen    uint64 // seen
+	accountThen schedFile
 
 	someone atomic.Int32 // how many visits in a row have found somebody there, up to takenFor
 	counts  heraldCounts
@@ -114,6 +117,12 @@ type herald struct {
 
 // told is a visit that a herald is told.
 type told struct{ at, stands int64 }
+
+// schedFile is what was read of a herald's own sched (proc(5)).
+type schedFile struct {
+	bytes [4096]byte
+	n     int
+}
 
 // heraldCounts are the VisitCounts of a herald.
 type heraldCounts struct{ held, met, missed atomic.Int64 }
@@ -224,8 +233,7 @@ func (h *herald) makeVisit(now int64) {
 //go:nosplit
 func (h *herald) maySee(who int, now int64) bool {
 	l := h.hall
-	if who == wanted && l.bell.CompareAndSwap(bellFree, uint32(h.number)+1) {
-		h.call(now)
+	if who == wanted && l.bell.CompareAndSwap(bellFree, bellTaken) && h.call(now) {
 		return true
 	}
 	if who != wanted && l.bell.Load() == bellFree {
@@ -258,10 +266,10 @@ const (
 //go:nosplit
 func (h *herald) whoWasHere() int {
 	if h.head == nil {
-		n, _, e := syscall.RawSyscall6(unix.SYS_PREAD64, h.sched, uintptr(unsafe.Pointer(&h.account)),
-			unsafe.Sizeof(h.account), 0, 0, 0)
-		if h.read = int(n); e != 0 {
-			h.read = 0
+		n, _, e := syscall.RawSyscall6(unix.SYS_PREAD64, h.sched, uintptr(unsafe.Pointer(&h.account.bytes)),
+			unsafe.Sizeof(h.account.bytes), 0, 0, 0)
+		if h.account.n = int(n); e != 0 {
+			h.account.n = 0
 		}
 		return wanted
 	}
@@ -300,25 +308,32 @@ func (h *herald) note(at uint64) uint64 {
 	return *(*uint64)(unsafe.Add(h.notes, at&(h.size-1)&^7))
 }
 
-// call calls us to this CPU. The bell is the herald's.
+// call calls us to this CPU. The herald has taken the bell. So we sleep until the bell has the herald's number, and all
+// that belongs to the call is written by then. It returns false if we cannot come to this CPU.
 //
 //go:nosplit
-func (h *herald) call(now int64) {
+func (h *herald) call(now int64) bool {
 	l := h.hall
-	h.arrived, h.called, h.whom = now, h.visit, h.met
+	h.arrived, h.called, h.whom, h.headThen = now, h.visit, h.met, h.seen
+	if h.head == nil {
+		h.accountThen = h.account
+	}
 	l.since.Store(now)
 	l.coming.Store(0)
 	if n := h.taken.Load(); n != h.put.Load() {
 		l.coming.Store(h.told[n%heraldMoments].at)
 	}
-	if l.at.Load() != h.number && !h.bindUs() {
+	comes := l.at.Load() == h.number || h.bindUs()
+	if comes {
+		if h.watchAt = now + watchAfter; now-l.lateAt.Load() < lateLately {
+			h.watchAt = now + stopWithin
+		}
+		l.bell.Store(uint32(h.number) + 1)
+	} else {
 		l.bell.Store(bellFree)
-		return
-	}
-	if h.watchAt = now + watchAfter; now-l.lateAt.Load() < lateLately {
-		h.watchAt = now + stopWithin
 	}
 	errand.Wake(&l.bell)
+	return comes
 }
 
 // isOurs reports whether this moment is nobody's time but ours: we are here, and the thread that we were called for is
@@ -364,7 +379,8 @@ func (h *herald) watch(now int64) {
 func (h *herald) hurry(now int64) {
 	l := h.hall
 	b := l.bell.Load()
-	if b != bellFree && b != bellBusy && l.aside.Load() == 0 && now-l.since.Load() >= stopWithin {
+	called := b != bellFree && b != bellTaken && b != bellBusy
+	if called && l.aside.Load() == 0 && now-l.since.Load() >= stopWithin {
 		l.lateAt.Store(now)
 		syscall.RawSyscall(unix.SYS_TGKILL, l.pid, l.tid, boundSignal)
 	}

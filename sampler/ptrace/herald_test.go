@@ -4,10 +4,14 @@ package ptrace
 
 import (
 	"encoding/binary"
+	"runtime"
 	"testing"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"goprof/arch/errand"
 )
 
 // The processes and the herald of these tests.
@@ -133,11 +137,75 @@ func TestHeraldCalls(t *testing.T) {
 	if h.makeVisit(1_000_000); h.hall.bell.Load() != uint32(h.number)+1 {
 		t.Fatal("we were not called")
 	}
-	if h.arrived != 1_000_000 || h.called.stands != 5 || h.whom != sampled+1 || h.seen != *h.head || h.again != 0 {
+	came := *h.head
+	if h.arrived != 1_000_000 || h.called.stands != 5 || h.whom != sampled+1 || h.headThen != came || h.again != 0 {
 		t.Errorf("%+v", h.called)
 	}
 	if held, met := h.counts.held.Load(), h.counts.met.Load(); held != 1 || met != 1 {
 		t.Errorf("%d visits, %d met somebody", held, met)
+	}
+}
+
+// TestCallStandsStill: a herald that wakes up again before we have read what it has called us for does not change that.
+func TestCallStandsStill(t *testing.T) {
+	h := newHerald()
+	h.hall.at.Store(h.number)
+	h.visit, h.again = told{990_000, 5}, 990_000
+	h.comes(noteOfSwitch, 0, sampled, sampled+1, ourHerald)
+	came := *h.head
+	h.makeVisit(1_000_000)
+	h.visit, h.again = told{1_040_000, 1}, 1_040_000
+	h.comes(noteOfSwitch, 0, ours, ours+1, ourHerald)
+	h.makeVisit(1_040_000)
+	if h.seen == came || h.arrived != 1_000_000 || h.called.stands != 5 || h.whom != sampled+1 || h.headThen != came {
+		t.Errorf("%d, then %d: %+v at %d, head %d", came, h.seen, h.called, h.arrived, h.headThen)
+	}
+}
+
+// TestCallThatFails: we cannot be bound to the herald's CPU, so we are free again and the herald looks again.
+func TestCallThatFails(t *testing.T) {
+	h := newHerald() // its CPU has no bit in its mask
+	h.visit, h.again = told{990_000, 1}, 990_000
+	h.comes(noteOfSwitch, 0, sampled, sampled+1, ourHerald)
+	h.makeVisit(1_000_000)
+	if h.hall.bell.Load() != bellFree || h.again < 1_000_000+tryAgain || h.watchAt != 0 || h.counts.held.Load() != 0 {
+		t.Errorf("bell %d, again at %d, %d visits", h.hall.bell.Load(), h.again, h.counts.held.Load())
+	}
+}
+
+// TestAwaitSeesACallThrough: the time is over in the very moment in which a herald calls. Await returns when the herald
+// has written down what for.
+func TestAwaitSeesACallThrough(t *testing.T) {
+	h := &Heralds{hall: new(hall)}
+	h.hall.bell.Store(bellBusy)
+	go func() {
+		for !h.hall.bell.CompareAndSwap(bellFree, bellTaken) {
+			runtime.Gosched()
+		}
+		time.Sleep(30 * time.Millisecond)
+		h.hall.since.Store(77)
+		h.hall.bell.Store(3)
+		errand.Wake(&h.hall.bell)
+	}()
+	if n := h.Await(Monotonic() + int64(10*time.Millisecond)); n != 2 || h.hall.since.Load() != 77 {
+		t.Errorf("herald %d, called at %d", n, h.hall.since.Load())
+	}
+	if n := h.Await(Monotonic()); n != -1 || h.hall.bell.Load() != bellBusy {
+		t.Errorf("nobody has called: %d", n)
+	}
+}
+
+// TestNobodyHurriesACall: only who is called, and waits since that call, is hurried.
+func TestNobodyHurriesACall(t *testing.T) {
+	const now = 10_000_000
+	for bell, want := range map[uint32]bool{bellFree: false, bellTaken: false, bellBusy: false, 2: true} {
+		h := newHerald()
+		h.hall.tid = 1 << 30 // nobody has the signal
+		h.hall.bell.Store(bell)
+		h.hall.since.Store(now - 2*stopWithin)
+		if h.hurry(now); h.hall.lateAt.Load() == now != want {
+			t.Errorf("bell %d: hurried at %d", bell, h.hall.lateAt.Load())
+		}
 	}
 }
 

@@ -216,10 +216,13 @@ func (h *Heralds) Await(until int64) int {
 	if bell.Store(bellFree); bell.Load() == bellFree {
 		errand.SleepUntil(bell, bellFree, until, &h.ts)
 	}
-	if bell.CompareAndSwap(bellFree, bellBusy) {
-		return -1
+	for !bell.CompareAndSwap(bellFree, bellBusy) {
+		if b := bell.Load(); b != bellFree && b != bellTaken {
+			return int(b) - 1
+		}
+		errand.SleepUntil(bell, bellTaken, 0, &h.ts) // some microseconds, until we are called
 	}
-	return int(bell.Load()) - 1
+	return -1
 }
 
 // Busy says that we do not wait for a thread, whatever a herald has called us for.
@@ -236,10 +239,10 @@ type Visit struct {
 	Account []byte // the herald's sched (proc(5)) as it was then, if there are no notes
 }
 
-// Visit is what a herald has called us for.
+// Visit is what a herald has called us for. It stays as it is until the next Await.
 func (h *Heralds) Visit(number int) Visit {
 	r := h.herald(number)
-	return Visit{r.arrived, r.called.stands, r.seen, int(r.tid), r.account[:r.read]}
+	return Visit{r.arrived, r.called.stands, r.headThen, int(r.tid), r.accountThen.bytes[:r.accountThen.n]}
 }
 
 // Again has a herald make its visit once more, a little later: somebody else had the CPU before us.

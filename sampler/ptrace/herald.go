@@ -20,22 +20,28 @@ import (
 // In this way nobody is moved who runs, no timer is set between the visits of different CPUs, and a visit that meets
 // nobody costs some microseconds.
 //
-// All in this file but types runs on the herald's OS thread, of which Go does not know: see errand.Thread.
+// All in this file but types runs on the herald's OS thread, of which Go does not know: see errand.Thread. The methods
+// of atomic types are not marked nosplit. They are inlined. In a build without inlining (-gcflags=all=-l) they call
+// nothing and need no stack, so the compiler gives them no check of the stack either.
 
 const (
-	// heraldMoments is how many moments a herald can be told ahead.
-	heraldMoments = 256
+	// HeraldMoments is how many moments a herald can be told ahead, and one more.
+	HeraldMoments = 512
 	// settleHere is the least time between two visits to a CPU.
 	settleHere = int64(15_000)
 	// settles is how often a herald waits for it until somebody has had the CPU.
 	settles = 3
-	// tryAgain is how soon a herald asks again for us where we are busy, and up to 65 us later.
-	tryAgain = int64(80_000)
+	// tryAgain is how soon a herald asks again for us where we are busy, and up to 65 us later. After each triesEach
+	// times it waits for twice as long, triesMost times.
+	tryAgain  = int64(80_000)
+	triesEach = 3
+	triesMost = 3
 	// stopWithin is how long a visit may wait for the stop of its thread where any herald wakes up.
 	stopWithin = int64(100_000)
 	// watchAfter is when the herald that has called us wakes up to see whether that takes too long. Where stops came
-	// late lately, the herald does so after stopWithin: other threads may have stopped meanwhile, and stand still.
-	watchAfter = int64(50_000_000)
+	// late lately, or others stand still, the herald does so after stopWithin. While we wait our signals are blocked, so
+	// Go cannot stop the world, and its collector and all of goprof may have to wait for us.
+	watchAfter = int64(10_000_000)
 	lateLately = int64(20_000_000)
 	// raiseExpected is how long after the moment of a visit a herald expects that we have stepped aside.
 	raiseExpected = int64(100_000)
@@ -66,9 +72,11 @@ type hall struct {
 	aside    atomic.Uint32 // 1: we have stepped aside, and are to be brought back (aside.go)
 	moved    atomic.Uint32 // how often we were brought back; we sleep on it
 	asideAt  atomic.Int64
-	coming   atomic.Int64 // the moment of the next visit to the CPU to which we were called last; 0: it is not known
-	patience atomic.Int64 // how late a visit may be
-	pid, tid uintptr      // our own
+	rest     atomic.Int64  // we are busy until then
+	hasty    atomic.Uint32 // 1: others stand still, or may have to, while we wait for a thread to stop
+	coming   atomic.Int64  // the moment of the next visit to the CPU to which we were called last; 0: it is not known
+	patience atomic.Int64  // how late a visit may be
+	pid, tid uintptr       // our own
 	first    unix.SchedAttr
 	wanted   [wantedNumbers / 32]atomic.Uint32
 }
@@ -85,13 +93,14 @@ type herald struct {
 	dry   atomic.Uint32 // 1: it waits for moments
 	put   atomic.Uint32
 	taken atomic.Uint32
-	told  [heraldMoments]told
+	told  [HeraldMoments]told
 	until unix.Timespec
 
 	head    *uint64 // of the kernel's notes of switches; nil: there are none
 	notes   unsafe.Pointer
 	size    uint64
 	seen    uint64  // the head of the notes, when the herald came last
+	all     bool    // the notes name the threads of all processes
 	sched   uintptr // a descriptor of its own sched, where there are no notes
 	account schedFile
 
@@ -99,6 +108,7 @@ type herald struct {
 	met     uint32 // number of the thread that it has met, where that is known
 	again   int64  // when it goes on; 0: there is none
 	settled int
+	tries   int          // how often we were busy
 	redo    atomic.Int64 // when to make the visit once more that we were called to; 0: that is not wanted
 	last    int64        // when the last visit was
 	watchAt int64
@@ -163,7 +173,7 @@ func (h *herald) next() int64 {
 		if h.again != 0 {
 			h.taken.Add(^uint32(0)) // that visit comes later
 		}
-		h.visit, h.again, h.settled = h.called, at, 0
+		h.visit, h.again, h.settled, h.tries = h.called, at, 0, 0
 	case h.again == 0 && h.takeMoment():
 		h.again = max(h.visit.at, h.last+settleHere)
 	}
@@ -189,8 +199,8 @@ func (h *herald) takeMoment() bool {
 			return false
 		}
 	}
-	h.visit = h.told[n%heraldMoments]
-	h.settled = 0
+	h.visit = h.told[n%HeraldMoments]
+	h.settled, h.tries = 0, 0
 	h.taken.Store(n + 1)
 	return true
 }
@@ -242,7 +252,8 @@ func (h *herald) maySee(who int, now int64) bool {
 	if l.at.Load() == h.number && l.aside.Load() == 0 && (who != wanted || h.isOurs(now)) {
 		return true
 	}
-	h.again = now + tryAgain + now&0xffff
+	h.again = max(now+tryAgain<<min(h.tries/triesEach, triesMost), l.rest.Load()) + now&0xffff
+	h.tries++
 	return false
 }
 
@@ -255,10 +266,10 @@ const (
 	wanted // a thread of a process that is sampled; or it is not known
 )
 
-// The notes of switches: see sampler/switches.go.
+// The type of a note of a switch, and its flag for the thread that leaves (include/uapi/linux/perf_event.h).
 const (
-	noteOfSwitch = 15      // PERF_RECORD_SWITCH_CPU_WIDE
-	noteOfOut    = 1 << 13 // PERF_RECORD_MISC_SWITCH_OUT
+	NoteOfSwitch = 15      // PERF_RECORD_SWITCH_CPU_WIDE
+	NoteOfOut    = 1 << 13 // PERF_RECORD_MISC_SWITCH_OUT
 )
 
 // whoWasHere reads the kernel's newest note of this CPU: it is that of the herald's coming.
@@ -280,11 +291,13 @@ func (h *herald) whoWasHere() int {
 	h.seen = head
 	// u32 type; u16 misc, size. u32 pid, tid of the thread that was here. u32 pid, tid of the one that came.
 	kind, was, came := h.note(head), h.note(head+8), h.note(head+16)
-	if uint32(kind) != noteOfSwitch || kind>>32&noteOfOut != 0 || uint32(came>>32) != h.tid {
+	if uint32(kind) != NoteOfSwitch || kind>>32&NoteOfOut != 0 || uint32(came>>32) != h.tid {
 		return noSwitch
 	}
-	if was>>32 == 0 {
-		h.someone.Store(0)
+	if was>>32 == 0 { // the idle thread; or a thread that has no number where goprof is
+		if h.all {
+			h.someone.Store(0)
+		}
 		return nobody
 	}
 	pid := uintptr(uint32(was))
@@ -321,11 +334,11 @@ func (h *herald) call(now int64) bool {
 	l.since.Store(now)
 	l.coming.Store(0)
 	if n := h.taken.Load(); n != h.put.Load() {
-		l.coming.Store(h.told[n%heraldMoments].at)
+		l.coming.Store(h.told[n%HeraldMoments].at)
 	}
 	comes := l.at.Load() == h.number || h.bindUs()
 	if comes {
-		if h.watchAt = now + watchAfter; now-l.lateAt.Load() < lateLately {
+		if h.watchAt = now + watchAfter; now-l.lateAt.Load() < lateLately || l.hasty.Load() != 0 {
 			h.watchAt = now + stopWithin
 		}
 		l.bell.Store(uint32(h.number) + 1)

@@ -21,11 +21,11 @@ import (
 // nobody costs some microseconds.
 //
 // All in this file but types runs on the herald's OS thread, of which Go does not know: see errand.Thread. The methods
-// of atomic types are not marked nosplit. They are inlined. In a build without inlining (-gcflags=all=-l) they call
-// nothing and need no stack, so the compiler gives them no check of the stack either.
+// of atomic types are not marked nosplit. They are inlined. Without inlining (-gcflags=all=-l) they call nothing and need
+// next to no stack, so the compiler gives them no check of the stack either (seen with Go 1.26, both CPUs).
 
 const (
-	// HeraldMoments is how many moments a herald can be told ahead, and one more.
+	// HeraldMoments: a herald can be told one moment less than that ahead.
 	HeraldMoments = 512
 	// settleHere is the least time between two visits to a CPU.
 	settleHere = int64(15_000)
@@ -108,7 +108,7 @@ type herald struct {
 	met     uint32 // number of the thread that it has met, where that is known
 	again   int64  // when it goes on; 0: there is none
 	settled int
-	tries   int          // how often we were busy
+	tries   uint32       // how often we were busy
 	redo    atomic.Int64 // when to make the visit once more that we were called to; 0: that is not wanted
 	last    int64        // when the last visit was
 	watchAt int64

@@ -332,21 +332,34 @@ func (h *herald) call(now int64) bool {
 		h.accountThen = h.account
 	}
 	l.since.Store(now)
-	l.coming.Store(0)
+	coming := int64(0)
 	if n := h.taken.Load(); n != h.put.Load() {
-		l.coming.Store(h.told[n%HeraldMoments].at)
+		coming = h.told[n%HeraldMoments].at
 	}
+	l.coming.Store(coming)
 	comes := l.at.Load() == h.number || h.bindUs()
 	if comes {
-		if h.watchAt = now + watchAfter; now-l.lateAt.Load() < lateLately || l.hasty.Load() != 0 {
-			h.watchAt = now + stopWithin
-		}
+		h.watchAt = h.watchWhen(now, coming)
 		l.bell.Store(uint32(h.number) + 1)
 	} else {
 		l.bell.Store(bellFree)
 	}
 	errand.Wake(&l.bell)
 	return comes
+}
+
+// watchWhen is when the herald that calls us now looks whether the visit takes too long; 0: at its next visit.
+//
+//go:nosplit
+func (h *herald) watchWhen(now, coming int64) int64 {
+	l := h.hall
+	switch {
+	case now-l.lateAt.Load() < lateLately || l.hasty.Load() != 0:
+		return now + stopWithin
+	case coming != 0 && coming <= now+watchAfter:
+		return 0
+	}
+	return now + watchAfter
 }
 
 // isOurs reports whether this moment is nobody's time but ours: we are here, and the thread that we were called for is

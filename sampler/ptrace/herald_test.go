@@ -136,6 +136,20 @@ func TestHeraldWatches(t *testing.T) {
 			t.Errorf("hasty %d: after %d us", hasty, (h.watchAt-now)/1000)
 		}
 	}
+	for _, c := range []struct{ late, coming, want int64 }{
+		{0, 0, now + watchAfter},
+		{0, now + watchAfter, 0},
+		{0, now - 5, 0},
+		{0, now + watchAfter + 1, now + watchAfter},
+		{now - lateLately, 0, now + watchAfter},
+		{now - 5, now + 5, now + stopWithin},
+	} {
+		h.hall.hasty.Store(0)
+		h.hall.lateAt.Store(c.late)
+		if got := h.watchWhen(now, c.coming); got != c.want {
+			t.Errorf("late at %d, the next visit at %d: %d", c.late, c.coming, got)
+		}
+	}
 	heralds := &Heralds{hall: h.hall}
 	if heralds.Hasten(true); h.hall.hasty.Load() == 0 {
 		t.Error("stops are pending")

@@ -74,7 +74,6 @@ func (v *visits) drawStrange() {
 }
 
 // newRound brings up to date on which CPUs somebody was met lately.
-
 func (v *visits) newRound(now int64) {
 	v.turn, v.round, v.strange = 0, v.round[:0], v.strange[:0]
 	for i, c := range v.cpus {

@@ -21,8 +21,8 @@ import (
 // nobody costs some microseconds.
 //
 // All in this file but types runs on the herald's OS thread, of which Go does not know: see errand.Thread. The methods
-// of atomic types are not marked nosplit. They are inlined. Without inlining (-gcflags=all=-l) they call nothing and need
-// next to no stack, so the compiler gives them no check of the stack either (seen with Go 1.26, both CPUs).
+// of atomic types are not marked nosplit. They are inlined. Without inlining (-gcflags=all=-l) they call nothing and
+// need next to no stack, so the compiler gives them no check of the stack either (seen with Go 1.26, both CPUs).
 
 const (
 	// HeraldMoments: a herald can be told one moment less than that ahead.
@@ -49,8 +49,8 @@ const (
 	raiseLate = int64(300_000)
 )
 
-// What the bell says: nobody has called us; a herald is about to call us; we are busy; or 1 and more: the herald of that
-// number, counted from 1 on, has called us.
+// What the bell says: nobody has called us; a herald is about to call us; we are busy; or 1 and more: the herald of
+// that number, counted from 1 on, has called us.
 const (
 	bellFree  = 0
 	bellTaken = 1<<32 - 2

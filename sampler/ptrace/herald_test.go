@@ -86,8 +86,8 @@ func TestCPUIsIdle(t *testing.T) {
 	}
 }
 
-// TestNoCPUIsIdle: in another namespace of process numbers a thread that goprof cannot name has the number 0, as the idle
-// thread has. So no CPU counts as idle.
+// TestNoCPUIsIdle: in another namespace of process numbers a thread that goprof cannot name has the number 0, as the
+// idle thread has. So no CPU counts as idle.
 func TestNoCPUIsIdle(t *testing.T) {
 	h := newHerald()
 	h.all = false

@@ -153,11 +153,13 @@ func (c *capture) sleep(deadline int64) bool {
 // still for us.
 func (c *capture) await(now, until int64) bool {
 	c.q.handOverBefore(max(now, c.heralds.Next()))
+	c.heralds.Hasten(c.t.Pending() > 0)
 	c.called = c.heralds.Await(min(until, c.q.handOverAt()))
 	if c.called < 0 {
 		return false
 	}
 	if c.t.Pending() > 0 {
+		c.t.BoundTo(ptrace.CurrentCPU())
 		c.collect()
 	}
 	return true

@@ -74,20 +74,80 @@ func TestVisitsTakeCPUsIn(t *testing.T) {
 			gone.notes.close()
 		}
 		v.cpus = v.cpus[:1]
-		if !v.begin() || !v.takeIn(all) || !v.comesTo(all) || v.cpus[len(all)-1].notes != nil != noted {
+		if !v.begin() || !v.takeIn(all, false) || !v.comesTo(all) || v.cpus[len(all)-1].notes != nil != noted {
 			t.Errorf("of %v it comes to %v, with notes %v", all, v.numbers(), noted)
 		}
 		before := v.cpus[0].notes
-		if !v.takeIn(all[1:]) || !v.cpus[0].gone || !v.takeIn(all) || v.cpus[0].gone {
+		if !v.takeIn(all[1:], false) || !v.cpus[0].gone || !v.takeIn(all, false) || v.cpus[0].gone {
 			t.Error("CPU 0 was gone and is back, and it is not known")
 		}
 		if noted && v.cpus[0].notes == before {
 			t.Error("the notes of CPU 0 are those of before")
 		}
-		if v.takeIn(append(all, 8191)) {
+		if v.takeIn(append(all, 8191), false) {
 			t.Error("it comes to a CPU that is not there")
 		}
 	})
+}
+
+// TestVisitsBeginWithoutACPU: a CPU went off, or was taken from the program, while nobody was sampled. Visits begin
+// without it, and no herald goes there: it would read notes that are given up when the CPU is back.
+func TestVisitsBeginWithoutACPU(t *testing.T) {
+	ctest.NeedCPU(t)
+	p := ctest.Run(t, ctest.Spin)
+	ptrace.OnOwnThread(func() {
+		v := newVisits(p.PID, &Config{Interval: time.Millisecond})
+		if v == nil || !v.begin() {
+			t.Skip("CPUs cannot be visited here: that needs root, for real-time priority, and two CPUs")
+		}
+		defer v.closeNotes()
+		defer v.end()
+		all := v.numbers()
+		var last unix.CPUSet
+		last.Set(all[len(all)-1])
+		if err := unix.SchedSetaffinity(p.PID, &last); err != nil {
+			t.Fatal(err)
+		}
+		v.cpus = append(v.cpus, visited{number: 8191}) // it is not there at all
+		if !v.begin() || !v.cpus[0].gone || !v.cpus[len(all)].gone || v.cpus[len(all)-1].gone {
+			t.Fatalf("visits do not begin, or it is not known which CPUs are gone: %+v", v.cpus)
+		}
+		before := v.cpus[0].notes
+		for i := range int64(100) {
+			v.heralds.Tell(0, ptrace.Monotonic()+i*int64(time.Millisecond), 1)
+		}
+		if !v.takeIn(all, false) || v.cpus[0].gone || before != nil && v.cpus[0].notes == before {
+			t.Error("a CPU that is back has no new notes")
+		}
+		before = v.cpus[0].notes
+		if !v.takeIn(all, true) || before != nil && v.cpus[0].notes == before {
+			t.Error("a CPU that may have been off and on has no new notes")
+		}
+		time.Sleep(100 * time.Millisecond) // a herald that reads notes of before would end goprof
+	})
+}
+
+// TestCPUsMayHaveBeenOff: all CPUs may have been off and on while nobody asked for long, or the machine was suspended.
+func TestCPUsMayHaveBeenOff(t *testing.T) {
+	now, slept := ptrace.Monotonic(), suspended()
+	for _, c := range []struct {
+		name               string
+		followedAt, before int64
+		want               bool
+	}{
+		{"a second later", now - 1e9, slept, false},
+		{"nobody has asked for a minute", now - 60e9, slept, true},
+		{"the machine was suspended", now - 1e9, slept - 3e9, true},
+	} {
+		v := &visits{followedAt: c.followedAt, slept: c.before}
+		if got := v.missedMuch(now); got != c.want || v.missedMuch(now) {
+			t.Errorf("%s: %v", c.name, got)
+		}
+	}
+	known := visited{number: 3}
+	if known.setGone([]int{1}) || !known.gone || known.setGone(nil) || !known.gone || !known.setGone([]int{3}) {
+		t.Error("a CPU is gone while it is not there")
+	}
 }
 
 func (v *visits) numbers() (cpus []int) {

@@ -51,7 +51,7 @@ func (g *Group) Run(ctx context.Context) error {
 	r := &groupRun{Group: g, ctx: ctx, members: map[int]*Member{},
 		rng: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))}
 	defer r.turnOut()
-	r.visits = newVisits(0, &Config{Interval: g.Interval()})
+	r.visits = newVisits(unix.Getpid(), &Config{Interval: g.Interval()})
 	defer r.visits.closeNotes()
 	if !r.visits.knowsAll() || !r.visits.comesTo(onlineCPUs()) {
 		r.failed = ErrNoVisits
@@ -95,13 +95,12 @@ func (r *groupRun) shift() {
 	ptrace.LeaveInPeace()
 	began := threadCPU()
 	defer func() { r.cpuOf += threadCPU() - began }()
+	defer r.endVisits()
 	if !r.visits.begin() || !r.lead.Prepare() {
 		r.failed = ErrNoVisits
 		return
 	}
-	defer r.visits.end()
 	r.lead.ServedBy(r.visits.heralds)
-	defer r.lead.ServedBy(nil)
 	for _, m := range r.members {
 		m.run.t.ChangeOSThread()
 	}
@@ -130,16 +129,23 @@ func (r *groupRun) shift() {
 		r.counts.cpu.Store(int64(r.cpuOf+used-began) + r.visits.cpu)
 		now := ptrace.Monotonic()
 		r.rest = r.visits.rest(now, int64(used-before))
-		if !r.visits.follow(now, unix.Getpid()) || !r.visits.knowsAll() {
+		if !r.visits.follow(now) || !r.visits.knowsAll() {
 			r.failed = ErrNoVisits
 		}
 		if r.failed != nil {
 			break
 		}
 	}
+	r.endVisits() // nobody is called while late stops are waited for
 	for _, m := range r.members {
 		r.with(m, func(c *run) { c.t.CollectRest(c.accountLate) })
 	}
+}
+
+// endVisits recalls the heralds.
+func (r *groupRun) endVisits() {
+	r.lead.ServedBy(nil)
+	r.visits.end()
 }
 
 // countVisits takes in how many visits were made. Intervals in which nobody was looked at are missing in the samples of
@@ -151,7 +157,7 @@ func (r *groupRun) countVisits() {
 	r.counts.visits.Store(v.all)
 	r.counts.met.Store(v.meets)
 	r.counts.others.Store(max(v.meeting-v.meets, 0))
-	if v.all > blindAfter && v.meeting == 0 {
+	if v.all > blindAfter && v.meeting == 0 && mayWatchWide() { // elsewhere others have no numbers
 		r.failed = ErrNoVisits
 	}
 	for _, m := range r.members {
@@ -193,7 +199,7 @@ func (r *groupRun) await() bool {
 
 // sleep waits until a herald calls, or some time. It returns false when the shift is over.
 func (r *groupRun) sleep() bool {
-	deadline := ptrace.Monotonic() + maxNap
+	deadline := ptrace.Monotonic() + napFor(r.interval.Load())
 	for r.called = -1; ; {
 		if r.ctx.Err() != nil || r.failed != nil || r.renew || ptrace.SuspendWanted() {
 			return false
@@ -210,7 +216,11 @@ func (r *groupRun) sleep() bool {
 			r.ts = unix.NsecToTimespec(min(until, r.rest))
 			ptrace.SleepUntil(&r.ts)
 		} else {
+			r.visits.heralds.Hasten(r.pending > 0)
 			r.called = r.visits.heralds.Await(until)
+		}
+		if r.called >= 0 && r.pending > 0 {
+			r.lead.BoundTo(ptrace.CurrentCPU())
 		}
 		r.collect()
 		if r.called >= 0 {

@@ -219,7 +219,7 @@ func (r *run) nextLook(rest int64) int64 {
 	if r.visiting {
 		now := ptrace.Monotonic()
 		r.visits.tell(now, int64(r.ticks.interval))
-		return now + maxNap
+		return now + napFor(int64(r.ticks.interval))
 	}
 	return max(r.ticks.at()+r.ticks.randomWithin(int64(r.ticks.interval)), rest)
 }

@@ -72,7 +72,7 @@ func (n *switchNotes) shared() *ptrace.SwitchNotes {
 	if n == nil {
 		return nil
 	}
-	return &ptrace.SwitchNotes{Head: n.head, Data: n.data}
+	return &ptrace.SwitchNotes{Head: n.head, Data: n.data, All: mayWatchWide()}
 }
 
 // watch turns the notes on or off. Go's scheduler is not told of the call. A thread that comes back from a call that it
@@ -90,8 +90,8 @@ func (n *switchNotes) watch(on bool) {
 
 // The type and the flags of a record of a switch (include/uapi/linux/perf_event.h).
 const (
-	perfSwitchCPUWide = 15      // PERF_RECORD_SWITCH_CPU_WIDE
-	perfMiscSwitchOut = 1 << 13 // PERF_RECORD_MISC_SWITCH_OUT
+	perfSwitchCPUWide = ptrace.NoteOfSwitch
+	perfMiscSwitchOut = ptrace.NoteOfOut
 	perfMiscPreempted = 1 << 14 // PERF_RECORD_MISC_SWITCH_OUT_PREEMPT: the thread left the CPU, but not its queue
 )
 

@@ -43,10 +43,12 @@ const (
 // visits says which CPU has its turn, and what visits cost.
 type visits struct {
 	plan
+	of      int // a thread that runs on all CPUs that are to be visited
 	cpus    []visited
 	heralds *ptrace.Heralds // of this OS thread; nil: there are none
 	at      int             // index of the CPU that is visited, and number of its herald
 	visit   ptrace.Visit    // that is under way
+	process int             // of the thread that was met, as the kernel has noted it; 0: it is not known
 	meets   int64           // how many visits met somebody
 	tid     int             // of our OS thread
 	chance  float64         // chance that a visit searches threads that are not hot
@@ -59,6 +61,7 @@ type visits struct {
 	bookedAt         int64 // when all threads were asked last, where no visit asks them
 	began            int64
 	followedAt       int64 // when goprof last asked which CPUs there are
+	slept            int64 // for how long the machine was suspended, as of then
 	noNotes          bool
 }
 
@@ -84,7 +87,8 @@ func newVisits(pid int, cfg *Config) *visits {
 	if unix.SchedGetaffinity(0, &ours) != nil || unix.SchedGetaffinity(pid, &theirs) != nil {
 		return nil
 	}
-	v := &visits{at: -1, chance: 1, noNotes: cfg.NoNotes, plan: newPlan(cfg.NoJitter)}
+	v := &visits{of: pid, at: -1, chance: 1, noNotes: cfg.NoNotes, plan: newPlan(cfg.NoJitter)}
+	v.followedAt, v.slept = ptrace.Monotonic(), suspended()
 	for cpu := range len(theirs) * 64 {
 		switch {
 		case !theirs.IsSet(cpu):
@@ -131,13 +135,18 @@ func (v *visits) closeNotes() {
 // begin is called on each new OS thread, and tells whether visits can be made from it.
 func (v *visits) begin() bool {
 	v.end()
+	v.meetAgain(ptrace.Monotonic())
 	var err error
 	if v.heralds, err = ptrace.NewHeralds(); err != nil {
 		return false
 	}
 	for i := range v.cpus {
 		cpu := &v.cpus[i]
-		if err := v.heralds.Send(cpu.number, cpu.notes.shared()); err != nil && !cpu.gone {
+		if cpu.gone {
+			v.heralds.SendNobody()
+			continue
+		}
+		if v.heralds.Send(cpu.number, cpu.notes.shared()) != nil {
 			v.end()
 			return false
 		}
@@ -181,12 +190,15 @@ func (v *visits) idleBeside(which int) int {
 	return -1
 }
 
-// rest returns the moment before which there is no visit, after a visit that took the time spent: never more than half
-// of a CPU is ours. rest lets visits come close together now and then (moments.go).
+// rest returns the moment before which there is no visit, after a visit that took the time spent: the sampling thread
+// never has more than half of a CPU. rest lets visits come close together now and then (moments.go). The heralds' own
+// time does not count: they come as often while we rest, so on many CPUs a rest for their sake would never end.
 func (v *visits) rest(now, spent int64) int64 {
 	v.restless = max(v.restless-(now-v.restAt), 0) + 2*spent
 	v.restAt = now
-	return now + max(v.restless-restLater, 0)
+	until := now + max(v.restless-restLater, 0)
+	v.heralds.Rest(until)
+	return until
 }
 
 // visitNext makes a visit if a herald has called us, and keeps the house now and then.
@@ -210,7 +222,7 @@ func (r *run) keepHouse() {
 	v := r.visits
 	r.stats.Gap = max(r.stats.Gap, time.Duration(r.scan.begin()))
 	r.takeHints()
-	if !v.follow(r.scan.now, r.scan.proc.PID) {
+	if !v.follow(r.scan.now) {
 		r.stopVisiting()
 		return
 	}
@@ -327,7 +339,7 @@ func (r *run) lookHeld(v *visits, th *thread, arrived, count int64) {
 	}
 	if o == ptrace.Running || o == ptrace.Moved {
 		snap.Waiting.Reset()
-		o = r.t.LookHeld(th.tid, arrived, th.hint, snap)
+		o = r.t.LookHeld(ptrace.Met{TID: th.tid, Arrived: arrived, Owned: v.process == r.scan.proc.PID}, th.hint, snap)
 	}
 	if o != ptrace.Pending {
 		r.account(snap, o)

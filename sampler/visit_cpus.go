@@ -4,6 +4,7 @@ package sampler
 
 import (
 	"slices"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -14,28 +15,80 @@ import (
 // followEvery is how often the engines ask which CPUs there are.
 const followEvery = int64(1e9)
 
-// follow brings the list of CPUs up to date, once in a while. It asks the kernel on which CPUs a thread of the program
-// may run (kernel/sched/syscalls.c, sched_getaffinity: only CPUs that are on). It returns false where goprof cannot go
-// to one of these CPUs.
-func (v *visits) follow(now int64, tid int) bool {
+// unseenFor is how long nobody may ask which CPUs there are before any of them may have been off and on meanwhile.
+const unseenFor = 10 * followEvery
+
+// follow brings the list of CPUs up to date, once in a while. It returns false where goprof cannot go to one of these
+// CPUs.
+func (v *visits) follow(now int64) bool {
 	if now-v.followedAt < followEvery {
 		return true
 	}
-	v.followedAt = now
-	allows, ok := affinity(tid)
-	return !ok || v.takeIn(listOf(&allows))
+	cpus := v.theirs()
+	anew := v.missedMuch(now)
+	return cpus == nil || v.takeIn(cpus, anew)
 }
 
-// takeIn adds these CPUs to the visits. It returns false where a CPU cannot have a herald.
-func (v *visits) takeIn(cpus []int) bool {
+// theirs are the CPUs on which the program may run (kernel/sched/syscalls.c, sched_getaffinity: only CPUs that are on);
+// nil: the kernel does not tell.
+func (v *visits) theirs() []int {
+	allows, ok := affinity(v.of)
+	if !ok {
+		return nil
+	}
+	return listOf(&allows)
+}
+
+// missedMuch is called before the list of CPUs is brought up to date. It reports whether any CPU may have been off and
+// on since that was done: nobody asked for long, or the machine was suspended. A machine that is suspended to memory or
+// to disk switches all CPUs but one off (kernel/cpu.c, freeze_secondary_cpus).
+func (v *visits) missedMuch(now int64) bool {
+	slept := suspended()
+	missed := now-v.followedAt > unseenFor || slept-v.slept > int64(10*time.Millisecond)
+	v.followedAt, v.slept = now, slept
+	return missed
+}
+
+// suspended is for how long the machine was suspended since it was started: CLOCK_MONOTONIC stands still then.
+func suspended() int64 {
+	var boot, awake unix.Timespec
+	unix.ClockGettime(unix.CLOCK_BOOTTIME, &boot)
+	unix.ClockGettime(unix.CLOCK_MONOTONIC, &awake)
+	return boot.Nano() - awake.Nano()
+}
+
+// meetAgain brings up to date which CPUs are there, when heralds are about to be sent. CPUs that have come since are
+// left to follow.
+func (v *visits) meetAgain(now int64) {
+	cpus, anew := v.theirs(), v.missedMuch(now)
+	for i := range v.cpus {
+		if back := v.cpus[i].setGone(cpus); back || anew && !v.cpus[i].gone {
+			v.renewNotes(&v.cpus[i])
+		}
+	}
+}
+
+// setGone brings up to date whether a CPU is among those that are there, if these are known. It reports whether the CPU
+// is back.
+func (c *visited) setGone(there []int) (back bool) {
+	was := c.gone
+	if there != nil {
+		c.gone = !slices.Contains(there, c.number)
+	}
+	return was && !c.gone
+}
+
+// takeIn adds these CPUs to the visits. anew: all may have been off and on. It returns false where a CPU cannot have a
+// herald.
+func (v *visits) takeIn(cpus []int, anew bool) bool {
 	for i := range v.cpus {
 		cpu := &v.cpus[i]
-		back := cpu.gone
-		cpu.gone = !slices.Contains(cpus, cpu.number)
+		back := cpu.setGone(cpus)
 		switch {
 		case cpu.gone:
 			v.heralds.Recall(i)
-		case back:
+		case back || anew:
+			v.heralds.Recall(i) // it reads the notes
 			v.renewNotes(cpu)
 			if v.heralds.SendAgain(i, cpu.number, cpu.notes.shared()) != nil {
 				return false

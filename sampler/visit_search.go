@@ -40,7 +40,7 @@ func (r *run) whoWas(now int64) (*thread, float64) {
 // took too long.
 func (v *visits) noted() (process, tid int, noted bool) {
 	notes := v.cpus[v.at].notes
-	if notes == nil {
+	if v.process = 0; notes == nil {
 		return 0, 0, false
 	}
 	process, tid, ok := notes.before(v.visit.Head, v.visit.TID, v.tid)
@@ -50,6 +50,7 @@ func (v *visits) noted() (process, tid int, noted bool) {
 		v.all--
 		v.meeting--
 	}
+	v.process = process
 	return process, tid, true
 }
 

@@ -28,7 +28,7 @@ const (
 	// raiseSoonest is how long it waits at least.
 	raiseSoonest = int64(25_000)
 	// promptly is how soon we go on as a SCHED_IDLE thread where nobody else waits for this CPU.
-	promptly = int64(15_000)
+	promptly = int64(25_000)
 	// notAside is for how long we let threads go as we are, after somebody else took the CPU from us first.
 	notAside = int64(30_000_000)
 )
@@ -73,7 +73,7 @@ func (t *Tracer) releaseAside(tid int, sig uintptr) {
 	h := t.heralds
 	l := h.hall
 	moved := l.moved.Load()
-	begun, usedBefore := Monotonic(), ownCPUTime(&t.ts)
+	begun := Monotonic()
 	h.ask(begun)
 	setOwnPriority(&h.idle)
 	left, used := Monotonic(), ownCPUTime(&t.ts)
@@ -88,7 +88,7 @@ func (t *Tracer) releaseAside(tid int, sig uintptr) {
 	h.raises = setOwnPriority(&l.first) == 0
 	l.aside.Store(0)
 	t.Pauses.Add(t.released - t.missed)
-	if left-begun-(used-usedBefore) > promptly {
+	if left-begun > promptly {
 		h.resume = left + notAside
 	}
 }

@@ -99,7 +99,7 @@ func TestLetGoAside(t *testing.T) {
 			if tr.WillStepAside(&Hint{}, arrived) {
 				aside++
 			}
-			if o := tr.LookHeld(p.PID, arrived, Hint{}, snap); o != Taken || len(snap.Stack) == 0 {
+			if o := tr.LookHeld(Met{TID: p.PID, Arrived: arrived}, Hint{}, snap); o != Taken || len(snap.Stack) == 0 {
 				t.Fatalf("%v, %d bytes of stack", o, len(snap.Stack))
 			}
 			if CurrentCPU() == there {

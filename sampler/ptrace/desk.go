@@ -134,6 +134,9 @@ func (t *Tracer) pin() {
 	if t.ownReads == nil {
 		t.bringRunner()
 	}
+	if d != nil && t.heralds != nil && t.stayAt >= 0 && d.cpu == t.stayAt {
+		return // a herald has bound us
+	}
 	cpu := CurrentCPU()
 	if t.ownReads != nil || t.stayAt == cpu && d != nil && d.cpu == cpu {
 		return // there is no Runner, or both OS threads are bound to this CPU

@@ -8,6 +8,13 @@ import (
 	"goprof/sampler/look"
 )
 
+// Met is a thread that a herald has met.
+type Met struct {
+	TID     int
+	Arrived int64 // when the herald took its CPU
+	Owned   bool  // the kernel has noted that the thread is one of this process
+}
+
 // LookHeld looks at a thread that lost its CPU to us at the moment arrived, and now waits in the queue of that CPU. The
 // thread runs no instruction of its own before it stops: it is seen where it was when we came. The thread stops as soon
 // as we sleep. LookHeld waits for that stop until a herald wants us to go on (herald.go, hurry). A later stop is left
@@ -16,7 +23,8 @@ import (
 // A thread that runs on another CPU would need an interrupt between CPUs. Until the interrupt comes (1 us on bare
 // metal, 20 us in some virtual machines) the thread runs on. Where the thread calls the kernel, it stops at once. So it
 // would be seen too often in its system calls (docs/decisions/0004).
-func (t *Tracer) LookHeld(tid int, arrived int64, hint Hint, snap *look.Look) Outcome {
+func (t *Tracer) LookHeld(met Met, hint Hint, snap *look.Look) Outcome {
+	tid, arrived := met.TID, met.Arrived
 	snap.TID = tid
 	if why, ok := t.mayStop(tid); !ok {
 		return why
@@ -29,7 +37,8 @@ func (t *Tracer) LookHeld(tid int, arrived int64, hint Hint, snap *look.Look) Ou
 		setSignalMask(&t.oldMask, nil)
 		return t.refused(tid, e)
 	}
-	ours := t.proc.Owns(tid) // once a thread is seized, its number cannot pass to another thread
+	// Once a thread is seized, its number cannot pass to another thread.
+	ours := met.Owned || t.proc.Owns(tid)
 	s, sig := t.stopOnOurCPU(tid, arrived)
 	if s == stopped && ours {
 		t.copyStopped(tid, &hint)
@@ -44,7 +53,8 @@ func (t *Tracer) LookHeld(tid int, arrived int64, hint Hint, snap *look.Look) Ou
 	}
 	setSignalMask(&t.oldMask, nil)
 
-	if !ours {
+	if !ours || met.Owned && t.proc.Ended() { // the process's number may have passed to another process
+
 		t.undo(tid, s)
 		return t.gone()
 	}
@@ -57,7 +67,7 @@ func (t *Tracer) LookHeld(tid int, arrived int64, hint Hint, snap *look.Look) Ou
 //go:nosplit
 func (t *Tracer) stopOnOurCPU(tid int, arrived int64) (state, uintptr) {
 	ptrace(unix.PTRACE_INTERRUPT, uintptr(tid), 0, 0) // if this failed, peek says why
-	waitStop(tid, &t.info)
+	e := waitStop(tid, &t.info)
 	if t.heralds != nil {
 		t.heralds.Busy() // we do not wait any more: nobody needs to hurry us
 	}
@@ -66,5 +76,8 @@ func (t *Tracer) stopOnOurCPU(tid int, arrived int64) (state, uintptr) {
 		t.missed = now // others had this CPU first: the thread has just stopped
 	}
 	t.readUntil = now + readLimit
-	return t.peek(tid)
+	if e != 0 {
+		return t.peek(tid)
+	}
+	return t.told()
 }

@@ -20,33 +20,41 @@ import (
 // In this way nobody is moved who runs, no timer is set between the visits of different CPUs, and a visit that meets
 // nobody costs some microseconds.
 //
-// All in this file but types runs on the herald's OS thread, of which Go does not know: see errand.Thread.
+// All in this file but types runs on the herald's OS thread, of which Go does not know: see errand.Thread. The methods
+// of atomic types are not marked nosplit. They are inlined. Without inlining (-gcflags=all=-l) they call nothing and
+// need next to no stack, so the compiler gives them no check of the stack either (seen with Go 1.26, both CPUs).
 
 const (
-	// heraldMoments is how many moments a herald can be told ahead.
-	heraldMoments = 256
+	// HeraldMoments: a herald can be told one moment less than that ahead.
+	HeraldMoments = 512
 	// settleHere is the least time between two visits to a CPU.
 	settleHere = int64(15_000)
 	// settles is how often a herald waits for it until somebody has had the CPU.
 	settles = 3
-	// tryAgain is how soon a herald asks again for us where we are busy, and up to 65 us later.
-	tryAgain = int64(80_000)
+	// tryAgain is how soon a herald asks again for us where we are busy, and up to 65 us later. After each triesEach
+	// times it waits for twice as long, triesMost times.
+	tryAgain  = int64(80_000)
+	triesEach = 3
+	triesMost = 3
 	// stopWithin is how long a visit may wait for the stop of its thread where any herald wakes up.
 	stopWithin = int64(100_000)
 	// watchAfter is when the herald that has called us wakes up to see whether that takes too long. Where stops came
-	// late lately, the herald does so after stopWithin: other threads may have stopped meanwhile, and stand still.
-	watchAfter = int64(50_000_000)
-	lateLately = int64(1_000_000_000)
+	// late lately, or others stand still, the herald does so after stopWithin. While we wait our signals are blocked, so
+	// Go cannot stop the world, and its collector and all of goprof may have to wait for us.
+	watchAfter = int64(10_000_000)
+	lateLately = int64(20_000_000)
 	// raiseExpected is how long after the moment of a visit a herald expects that we have stepped aside.
 	raiseExpected = int64(100_000)
 	// raiseLate is how soon any herald brings us back if the one that was asked has not done so.
 	raiseLate = int64(300_000)
 )
 
-// What the bell says: nobody has called us, we are busy, or 1 and more: the herald of that number has called us.
+// What the bell says: nobody has called us; a herald is about to call us; we are busy; or 1 and more: the herald of
+// that number, counted from 1 on, has called us.
 const (
-	bellFree = 0
-	bellBusy = 1<<32 - 1
+	bellFree  = 0
+	bellTaken = 1<<32 - 2
+	bellBusy  = 1<<32 - 1
 )
 
 // takenFor: a CPU counts as idle until so many visits in a row have met somebody there.
@@ -64,9 +72,11 @@ type hall struct {
 	aside    atomic.Uint32 // 1: we have stepped aside, and are to be brought back (aside.go)
 	moved    atomic.Uint32 // how often we were brought back; we sleep on it
 	asideAt  atomic.Int64
-	coming   atomic.Int64 // the moment of the next visit to the CPU to which we were called last; 0: it is not known
-	patience atomic.Int64 // how late a visit may be
-	pid, tid uintptr      // our own
+	rest     atomic.Int64  // we are busy until then
+	hasty    atomic.Uint32 // 1: others stand still, or may have to, while we wait for a thread to stop
+	coming   atomic.Int64  // the moment of the next visit to the CPU to which we were called last; 0: it is not known
+	patience atomic.Int64  // how late a visit may be
+	pid, tid uintptr       // our own
 	first    unix.SchedAttr
 	wanted   [wantedNumbers / 32]atomic.Uint32
 }
@@ -83,30 +93,33 @@ type herald struct {
 	dry   atomic.Uint32 // 1: it waits for moments
 	put   atomic.Uint32
 	taken atomic.Uint32
-	told  [heraldMoments]told
+	told  [HeraldMoments]told
 	until unix.Timespec
 
 	head    *uint64 // of the kernel's notes of switches; nil: there are none
 	notes   unsafe.Pointer
 	size    uint64
+	seen    uint64  // the head of the notes, when the herald came last
+	all     bool    // the notes name the threads of all processes
 	sched   uintptr // a descriptor of its own sched, where there are no notes
-	account [4096]byte
-	read    int
+	account schedFile
 
 	visit   told   // that is under way
 	met     uint32 // number of the thread that it has met, where that is known
 	again   int64  // when it goes on; 0: there is none
 	settled int
+	tries   uint32       // how often we were busy
 	redo    atomic.Int64 // when to make the visit once more that we were called to; 0: that is not wanted
 	last    int64        // when the last visit was
 	watchAt int64
 	raiseAt atomic.Int64 // when to bring us back; 0: nobody wants it
 
-	// For the visit that we are called to.
-	arrived int64
-	called  told
-	whom    uint32 // number of the thread that was met
-	seen    uint64 // the head of the notes, when the herald came
+	// The visit that we are called to. It stands still until we are free again, however often the herald wakes up.
+	arrived     int64
+	called      told
+	whom        uint32 // number of the thread that was met
+	headThen    uint64 // seen
+	accountThen schedFile
 
 	someone atomic.Int32 // how many visits in a row have found somebody there, up to takenFor
 	counts  heraldCounts
@@ -114,6 +127,12 @@ type herald struct {
 
 // told is a visit that a herald is told.
 type told struct{ at, stands int64 }
+
+// schedFile is what was read of a herald's own sched (proc(5)).
+type schedFile struct {
+	bytes [4096]byte
+	n     int
+}
 
 // heraldCounts are the VisitCounts of a herald.
 type heraldCounts struct{ held, met, missed atomic.Int64 }
@@ -154,7 +173,7 @@ func (h *herald) next() int64 {
 		if h.again != 0 {
 			h.taken.Add(^uint32(0)) // that visit comes later
 		}
-		h.visit, h.again, h.settled = h.called, at, 0
+		h.visit, h.again, h.settled, h.tries = h.called, at, 0, 0
 	case h.again == 0 && h.takeMoment():
 		h.again = max(h.visit.at, h.last+settleHere)
 	}
@@ -180,8 +199,8 @@ func (h *herald) takeMoment() bool {
 			return false
 		}
 	}
-	h.visit = h.told[n%heraldMoments]
-	h.settled = 0
+	h.visit = h.told[n%HeraldMoments]
+	h.settled, h.tries = 0, 0
 	h.taken.Store(n + 1)
 	return true
 }
@@ -224,8 +243,7 @@ func (h *herald) makeVisit(now int64) {
 //go:nosplit
 func (h *herald) maySee(who int, now int64) bool {
 	l := h.hall
-	if who == wanted && l.bell.CompareAndSwap(bellFree, uint32(h.number)+1) {
-		h.call(now)
+	if who == wanted && l.bell.CompareAndSwap(bellFree, bellTaken) && h.call(now) {
 		return true
 	}
 	if who != wanted && l.bell.Load() == bellFree {
@@ -234,7 +252,8 @@ func (h *herald) maySee(who int, now int64) bool {
 	if l.at.Load() == h.number && l.aside.Load() == 0 && (who != wanted || h.isOurs(now)) {
 		return true
 	}
-	h.again = now + tryAgain + now&0xffff
+	h.again = max(now+tryAgain<<min(h.tries/triesEach, triesMost), l.rest.Load()) + now&0xffff
+	h.tries++
 	return false
 }
 
@@ -247,10 +266,10 @@ const (
 	wanted // a thread of a process that is sampled; or it is not known
 )
 
-// The notes of switches: see sampler/switches.go.
+// The type of a note of a switch, and its flag for the thread that leaves (include/uapi/linux/perf_event.h).
 const (
-	noteOfSwitch = 15      // PERF_RECORD_SWITCH_CPU_WIDE
-	noteOfOut    = 1 << 13 // PERF_RECORD_MISC_SWITCH_OUT
+	NoteOfSwitch = 15      // PERF_RECORD_SWITCH_CPU_WIDE
+	NoteOfOut    = 1 << 13 // PERF_RECORD_MISC_SWITCH_OUT
 )
 
 // whoWasHere reads the kernel's newest note of this CPU: it is that of the herald's coming.
@@ -258,10 +277,10 @@ const (
 //go:nosplit
 func (h *herald) whoWasHere() int {
 	if h.head == nil {
-		n, _, e := syscall.RawSyscall6(unix.SYS_PREAD64, h.sched, uintptr(unsafe.Pointer(&h.account)),
-			unsafe.Sizeof(h.account), 0, 0, 0)
-		if h.read = int(n); e != 0 {
-			h.read = 0
+		n, _, e := syscall.RawSyscall6(unix.SYS_PREAD64, h.sched, uintptr(unsafe.Pointer(&h.account.bytes)),
+			unsafe.Sizeof(h.account.bytes), 0, 0, 0)
+		if h.account.n = int(n); e != 0 {
+			h.account.n = 0
 		}
 		return wanted
 	}
@@ -272,11 +291,13 @@ func (h *herald) whoWasHere() int {
 	h.seen = head
 	// u32 type; u16 misc, size. u32 pid, tid of the thread that was here. u32 pid, tid of the one that came.
 	kind, was, came := h.note(head), h.note(head+8), h.note(head+16)
-	if uint32(kind) != noteOfSwitch || kind>>32&noteOfOut != 0 || uint32(came>>32) != h.tid {
+	if uint32(kind) != NoteOfSwitch || kind>>32&NoteOfOut != 0 || uint32(came>>32) != h.tid {
 		return noSwitch
 	}
-	if was>>32 == 0 {
-		h.someone.Store(0)
+	if was>>32 == 0 { // the idle thread; or a thread that has no number where goprof is
+		if h.all {
+			h.someone.Store(0)
+		}
 		return nobody
 	}
 	pid := uintptr(uint32(was))
@@ -300,25 +321,45 @@ func (h *herald) note(at uint64) uint64 {
 	return *(*uint64)(unsafe.Add(h.notes, at&(h.size-1)&^7))
 }
 
-// call calls us to this CPU. The bell is the herald's.
+// call calls us to this CPU. The herald has taken the bell. So we sleep until the bell has the herald's number, and all
+// that belongs to the call is written by then. It returns false if we cannot come to this CPU.
 //
 //go:nosplit
-func (h *herald) call(now int64) {
+func (h *herald) call(now int64) bool {
 	l := h.hall
-	h.arrived, h.called, h.whom = now, h.visit, h.met
+	h.arrived, h.called, h.whom, h.headThen = now, h.visit, h.met, h.seen
+	if h.head == nil {
+		h.accountThen = h.account
+	}
 	l.since.Store(now)
-	l.coming.Store(0)
+	coming := int64(0)
 	if n := h.taken.Load(); n != h.put.Load() {
-		l.coming.Store(h.told[n%heraldMoments].at)
+		coming = h.told[n%HeraldMoments].at
 	}
-	if l.at.Load() != h.number && !h.bindUs() {
+	l.coming.Store(coming)
+	comes := l.at.Load() == h.number || h.bindUs()
+	if comes {
+		h.watchAt = h.watchWhen(now, coming)
+		l.bell.Store(uint32(h.number) + 1)
+	} else {
 		l.bell.Store(bellFree)
-		return
-	}
-	if h.watchAt = now + watchAfter; now-l.lateAt.Load() < lateLately {
-		h.watchAt = now + stopWithin
 	}
 	errand.Wake(&l.bell)
+	return comes
+}
+
+// watchWhen is when the herald that calls us now looks whether the visit takes too long; 0: at its next visit.
+//
+//go:nosplit
+func (h *herald) watchWhen(now, coming int64) int64 {
+	l := h.hall
+	switch {
+	case now-l.lateAt.Load() < lateLately || l.hasty.Load() != 0:
+		return now + stopWithin
+	case coming != 0 && coming <= now+watchAfter:
+		return 0
+	}
+	return now + watchAfter
 }
 
 // isOurs reports whether this moment is nobody's time but ours: we are here, and the thread that we were called for is
@@ -364,7 +405,8 @@ func (h *herald) watch(now int64) {
 func (h *herald) hurry(now int64) {
 	l := h.hall
 	b := l.bell.Load()
-	if b != bellFree && b != bellBusy && l.aside.Load() == 0 && now-l.since.Load() >= stopWithin {
+	called := b != bellFree && b != bellTaken && b != bellBusy
+	if called && l.aside.Load() == 0 && now-l.since.Load() >= stopWithin {
 		l.lateAt.Store(now)
 		syscall.RawSyscall(unix.SYS_TGKILL, l.pid, l.tid, boundSignal)
 	}

@@ -4,10 +4,14 @@ package ptrace
 
 import (
 	"encoding/binary"
+	"runtime"
 	"testing"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"goprof/arch/errand"
 )
 
 // The processes and the herald of these tests.
@@ -25,7 +29,8 @@ func newHerald() *herald {
 	l.patience.Store(1_000_000)
 	l.wanted[sampled/32].Store(1 << (sampled % 32))
 	data := make([]byte, 4096)
-	return &herald{hall: l, number: 3, tid: ourHerald, head: new(uint64), notes: unsafe.Pointer(&data[0]), size: 4096}
+	return &herald{hall: l, number: 3, tid: ourHerald, head: new(uint64), notes: unsafe.Pointer(&data[0]), size: 4096,
+		all: true}
 }
 
 // comes notes the switch from a thread to the herald, as the kernel does.
@@ -45,15 +50,15 @@ func TestWhoWasHere(t *testing.T) {
 		pid, tid, came int32
 		want           int
 	}{
-		{noteOfSwitch, 0, sampled, sampled + 1, ourHerald, wanted},
-		{noteOfSwitch, 0, stranger, stranger, ourHerald, other},
-		{noteOfSwitch, 0, sampled + wantedNumbers, 7, ourHerald, wanted}, // whose it is we find out ourselves
-		{noteOfSwitch, 0, 0, 0, ourHerald, nobody},
-		{noteOfSwitch, 0, ours, ours + 7, ourHerald, ourselves},
-		{noteOfSwitch, 0, -1, -1, ourHerald, other},          // a thread that has ended
-		{noteOfSwitch, 0, sampled, sampled, 5, noSwitch},     // not the herald's coming
-		{noteOfSwitch + 1, 0, sampled, sampled, 5, noSwitch}, // another note
-		{noteOfSwitch, noteOfOut, sampled, sampled, ourHerald, noSwitch},
+		{NoteOfSwitch, 0, sampled, sampled + 1, ourHerald, wanted},
+		{NoteOfSwitch, 0, stranger, stranger, ourHerald, other},
+		{NoteOfSwitch, 0, sampled + wantedNumbers, 7, ourHerald, wanted}, // whose it is we find out ourselves
+		{NoteOfSwitch, 0, 0, 0, ourHerald, nobody},
+		{NoteOfSwitch, 0, ours, ours + 7, ourHerald, ourselves},
+		{NoteOfSwitch, 0, -1, -1, ourHerald, other},          // a thread that has ended
+		{NoteOfSwitch, 0, sampled, sampled, 5, noSwitch},     // not the herald's coming
+		{NoteOfSwitch + 1, 0, sampled, sampled, 5, noSwitch}, // another note
+		{NoteOfSwitch, NoteOfOut, sampled, sampled, ourHerald, noSwitch},
 	} {
 		for range 300 { // all around the ring
 			h.comes(c.kind, c.misc, c.pid, c.tid, c.came)
@@ -73,11 +78,99 @@ func TestCPUIsIdle(t *testing.T) {
 	for i, c := range []struct{ pid, someone int32 }{
 		{stranger, 1}, {sampled, 2}, {ours, 2}, {stranger, 3}, {stranger, 3}, {0, 0}, {ours, 0}, {stranger, 1},
 	} {
-		h.comes(noteOfSwitch, 0, c.pid, c.pid, ourHerald)
+		h.comes(NoteOfSwitch, 0, c.pid, c.pid, ourHerald)
 		h.whoWasHere()
 		if got := h.someone.Load(); got != c.someone {
 			t.Errorf("%d: %d, want %d", i, got, c.someone)
 		}
+	}
+}
+
+// TestNoCPUIsIdle: in another namespace of process numbers a thread that goprof cannot name has the number 0, as the
+// idle thread has. So no CPU counts as idle.
+func TestNoCPUIsIdle(t *testing.T) {
+	h := newHerald()
+	h.all = false
+	for range takenFor {
+		h.comes(NoteOfSwitch, 0, stranger, stranger, ourHerald)
+		h.whoWasHere()
+	}
+	h.comes(NoteOfSwitch, 0, 0, 0, ourHerald)
+	if who := h.whoWasHere(); who != nobody || h.someone.Load() != takenFor {
+		t.Errorf("%d was here, and %d visits have met somebody", who, h.someone.Load())
+	}
+}
+
+// TestHeraldWaitsLonger: the longer we are busy, the longer a herald waits before it looks again. While we rest, it
+// waits for that.
+func TestHeraldWaitsLonger(t *testing.T) {
+	h := newHerald()
+	h.hall.bell.Store(bellBusy)
+	const now = 1 << 20
+	for i, want := range []int64{1, 1, 1, 2, 2, 2, 4, 4, 4, 8, 8, 8, 8} {
+		if h.maySee(other, now); h.again != now+want*tryAgain {
+			t.Errorf("%d: after %d us", i, (h.again-now)/1000)
+		}
+	}
+	h.hall.rest.Store(now + 9_000_000)
+	if h.maySee(other, now); h.again != now+9_000_000 {
+		t.Errorf("while we rest: after %d us", (h.again-now)/1000)
+	}
+	h.hall.rest.Store(0)
+	h.told[0], h.again = told{2 * now, 1}, 0
+	h.put.Store(1)
+	if h.next(); h.maySee(other, now) || h.again != now+tryAgain {
+		t.Errorf("the next visit: after %d us", (h.again-now)/1000)
+	}
+}
+
+// TestHeraldWatches: the herald that has called us looks soon whether the visit waits, if others stand still meanwhile.
+func TestHeraldWatches(t *testing.T) {
+	h := newHerald()
+	h.hall.at.Store(h.number)
+	const now = 1_000_000_000
+	for hasty, want := range map[uint32]int64{0: watchAfter, 1: stopWithin} {
+		h.hall.hasty.Store(hasty)
+		h.hall.bell.Store(bellTaken)
+		if !h.call(now) || h.watchAt != now+want {
+			t.Errorf("hasty %d: after %d us", hasty, (h.watchAt-now)/1000)
+		}
+	}
+	for _, c := range []struct{ late, coming, want int64 }{
+		{0, 0, now + watchAfter},
+		{0, now + watchAfter, 0},
+		{0, now - 5, 0},
+		{0, now + watchAfter + 1, now + watchAfter},
+		{now - lateLately, 0, now + watchAfter},
+		{now - 5, now + 5, now + stopWithin},
+	} {
+		h.hall.hasty.Store(0)
+		h.hall.lateAt.Store(c.late)
+		if got := h.watchWhen(now, c.coming); got != c.want {
+			t.Errorf("late at %d, the next visit at %d: %d", c.late, c.coming, got)
+		}
+	}
+	heralds := &Heralds{hall: h.hall}
+	if heralds.Hasten(true); h.hall.hasty.Load() == 0 {
+		t.Error("stops are pending")
+	}
+	OnOwnThread(func() {
+		heralds.Hasten(false)
+		alone := h.hall.hasty.Load() == 0
+		OnOwnThread(func() { heralds.Hasten(false) })
+		if !alone || h.hall.hasty.Load() == 0 {
+			t.Errorf("alone: hasty %v; beside another one: %d", !alone, h.hall.hasty.Load())
+		}
+	})
+}
+
+// TestGiveBackTellsTheCPU: a Tracer that was brought to another CPU says so when it gives the Runner back.
+func TestGiveBackTellsTheCPU(t *testing.T) {
+	lead, member := &Tracer{stayAt: 1}, &Tracer{stayAt: -1}
+	member.Borrow(lead)
+	member.BoundTo(5)
+	if member.GiveBack(lead); lead.stayAt != 5 {
+		t.Errorf("the CPU is %d", lead.stayAt)
 	}
 }
 
@@ -129,15 +222,79 @@ func TestHeraldCalls(t *testing.T) {
 	h := newHerald()
 	h.hall.at.Store(h.number) // we need not be moved
 	h.visit, h.again = told{990_000, 5}, 990_000
-	h.comes(noteOfSwitch, 0, sampled, sampled+1, ourHerald)
+	h.comes(NoteOfSwitch, 0, sampled, sampled+1, ourHerald)
 	if h.makeVisit(1_000_000); h.hall.bell.Load() != uint32(h.number)+1 {
 		t.Fatal("we were not called")
 	}
-	if h.arrived != 1_000_000 || h.called.stands != 5 || h.whom != sampled+1 || h.seen != *h.head || h.again != 0 {
+	came := *h.head
+	if h.arrived != 1_000_000 || h.called.stands != 5 || h.whom != sampled+1 || h.headThen != came || h.again != 0 {
 		t.Errorf("%+v", h.called)
 	}
 	if held, met := h.counts.held.Load(), h.counts.met.Load(); held != 1 || met != 1 {
 		t.Errorf("%d visits, %d met somebody", held, met)
+	}
+}
+
+// TestCallStandsStill: a herald that wakes up again before we have read what it has called us for does not change that.
+func TestCallStandsStill(t *testing.T) {
+	h := newHerald()
+	h.hall.at.Store(h.number)
+	h.visit, h.again = told{990_000, 5}, 990_000
+	h.comes(NoteOfSwitch, 0, sampled, sampled+1, ourHerald)
+	came := *h.head
+	h.makeVisit(1_000_000)
+	h.visit, h.again = told{1_040_000, 1}, 1_040_000
+	h.comes(NoteOfSwitch, 0, ours, ours+1, ourHerald)
+	h.makeVisit(1_040_000)
+	if h.seen == came || h.arrived != 1_000_000 || h.called.stands != 5 || h.whom != sampled+1 || h.headThen != came {
+		t.Errorf("%d, then %d: %+v at %d, head %d", came, h.seen, h.called, h.arrived, h.headThen)
+	}
+}
+
+// TestCallThatFails: we cannot be bound to the herald's CPU, so we are free again and the herald looks again.
+func TestCallThatFails(t *testing.T) {
+	h := newHerald() // its CPU has no bit in its mask
+	h.visit, h.again = told{990_000, 1}, 990_000
+	h.comes(NoteOfSwitch, 0, sampled, sampled+1, ourHerald)
+	h.makeVisit(1_000_000)
+	if h.hall.bell.Load() != bellFree || h.again < 1_000_000+tryAgain || h.watchAt != 0 || h.counts.held.Load() != 0 {
+		t.Errorf("bell %d, again at %d, %d visits", h.hall.bell.Load(), h.again, h.counts.held.Load())
+	}
+}
+
+// TestAwaitSeesACallThrough: the time is over in the very moment in which a herald calls. Await returns when the herald
+// has written down what for.
+func TestAwaitSeesACallThrough(t *testing.T) {
+	h := &Heralds{hall: new(hall)}
+	h.hall.bell.Store(bellBusy)
+	go func() {
+		for !h.hall.bell.CompareAndSwap(bellFree, bellTaken) {
+			runtime.Gosched()
+		}
+		time.Sleep(30 * time.Millisecond)
+		h.hall.since.Store(77)
+		h.hall.bell.Store(3)
+		errand.Wake(&h.hall.bell)
+	}()
+	if n := h.Await(Monotonic() + int64(10*time.Millisecond)); n != 2 || h.hall.since.Load() != 77 {
+		t.Errorf("herald %d, called at %d", n, h.hall.since.Load())
+	}
+	if n := h.Await(Monotonic()); n != -1 || h.hall.bell.Load() != bellBusy {
+		t.Errorf("nobody has called: %d", n)
+	}
+}
+
+// TestNobodyHurriesACall: only who is called, and waits since that call, is hurried.
+func TestNobodyHurriesACall(t *testing.T) {
+	const now = 10_000_000
+	for bell, want := range map[uint32]bool{bellFree: false, bellTaken: false, bellBusy: false, 2: true} {
+		h := newHerald()
+		h.hall.tid = 1 << 30 // nobody has the signal
+		h.hall.bell.Store(bell)
+		h.hall.since.Store(now - 2*stopWithin)
+		if h.hurry(now); h.hall.lateAt.Load() == now != want {
+			t.Errorf("bell %d: hurried at %d", bell, h.hall.lateAt.Load())
+		}
 	}
 }
 

@@ -30,6 +30,9 @@ type Heralds struct {
 type SwitchNotes struct {
 	Head *uint64
 	Data []byte
+	// All: goprof is in the first namespace of process numbers. Elsewhere a thread of another namespace has the number
+	// 0, as the idle thread has (kernel/events/core.c, perf_event_pid_type). Then nobody knows whether a CPU is idle.
+	All bool
 }
 
 // ErrNoHerald: a CPU cannot have a herald.
@@ -62,6 +65,9 @@ func (h *Heralds) Send(cpu int, notes *SwitchNotes) error {
 	return h.SendAgain(len(h.all)-1, cpu, notes)
 }
 
+// SendNobody leaves a number out: its CPU is not there now. SendAgain may send a herald later.
+func (h *Heralds) SendNobody() { h.all = append(h.all, nil) }
+
 // SendAgain sends another herald in place of the one of that number.
 func (h *Heralds) SendAgain(number, cpu int, notes *SwitchNotes) error {
 	h.Recall(number)
@@ -78,6 +84,7 @@ func (h *Heralds) SendAgain(number, cpu int, notes *SwitchNotes) error {
 	r.mask[cpu/64] = 1 << (cpu % 64)
 	if notes != nil {
 		r.head, r.notes, r.size = notes.Head, unsafe.Pointer(unsafe.SliceData(notes.Data)), uint64(len(notes.Data))
+		r.all = notes.All
 	}
 	if err := th.Start(serve); err != nil {
 		th.End()
@@ -169,10 +176,10 @@ func (h *Heralds) Tell(number int, at, stands int64) bool {
 		return true
 	}
 	n := r.put.Load()
-	if n-r.taken.Load() >= heraldMoments-1 { // the herald may go back to the one that it took last
+	if n-r.taken.Load() >= HeraldMoments-1 { // the herald may go back to the one that it took last
 		return false
 	}
-	r.told[n%heraldMoments] = told{at, stands}
+	r.told[n%HeraldMoments] = told{at, stands}
 	r.put.Store(n + 1)
 	if r.dry.Swap(0) != 0 {
 		r.wake()
@@ -185,7 +192,7 @@ func (h *Heralds) Next() (at int64) {
 	for number := range h.all {
 		if r := h.herald(number); r != nil {
 			if n := r.taken.Load(); n != r.put.Load() {
-				at = earlier(at, r.told[n%heraldMoments].at)
+				at = earlier(at, r.told[n%HeraldMoments].at)
 			}
 		}
 	}
@@ -194,6 +201,19 @@ func (h *Heralds) Next() (at int64) {
 
 // SetPatience says how late a visit may be.
 func (h *Heralds) SetPatience(t int64) { h.hall.patience.Store(t) }
+
+// Rest says that we are busy until that moment, whatever heralds meet.
+func (h *Heralds) Rest(until int64) { h.hall.rest.Store(until) }
+
+// Hasten says whether threads that were told to stop are waited for. Then, and while another OS thread of goprof may
+// hold threads, a herald looks soon whether a visit waits.
+func (h *Heralds) Hasten(pending bool) {
+	hasty := uint32(0)
+	if pending || holders.n.Load() > 1 {
+		hasty = 1
+	}
+	h.hall.hasty.Store(hasty)
+}
 
 // Want sets whose threads are visited.
 func (h *Heralds) Want(pids ...int) {
@@ -216,10 +236,13 @@ func (h *Heralds) Await(until int64) int {
 	if bell.Store(bellFree); bell.Load() == bellFree {
 		errand.SleepUntil(bell, bellFree, until, &h.ts)
 	}
-	if bell.CompareAndSwap(bellFree, bellBusy) {
-		return -1
+	for !bell.CompareAndSwap(bellFree, bellBusy) {
+		if b := bell.Load(); b != bellFree && b != bellTaken {
+			return int(b) - 1
+		}
+		errand.SleepUntil(bell, bellTaken, 0, &h.ts) // some microseconds, until we are called
 	}
-	return int(bell.Load()) - 1
+	return -1
 }
 
 // Busy says that we do not wait for a thread, whatever a herald has called us for.
@@ -236,10 +259,10 @@ type Visit struct {
 	Account []byte // the herald's sched (proc(5)) as it was then, if there are no notes
 }
 
-// Visit is what a herald has called us for.
+// Visit is what a herald has called us for. It stays as it is until the next Await.
 func (h *Heralds) Visit(number int) Visit {
 	r := h.herald(number)
-	return Visit{r.arrived, r.called.stands, r.seen, int(r.tid), r.account[:r.read]}
+	return Visit{r.arrived, r.called.stands, r.headThen, int(r.tid), r.accountThen.bytes[:r.accountThen.n]}
 }
 
 // Again has a herald make its visit once more, a little later: somebody else had the CPU before us.
@@ -253,7 +276,7 @@ func (h *Heralds) Again(number int) {
 // IsIdle reports whether nobody needed the CPU of a herald lately.
 func (h *Heralds) IsIdle(number int) bool {
 	r := h.herald(number)
-	return r != nil && r.head != nil && r.someone.Load() < takenFor
+	return r != nil && r.all && r.someone.Load() < takenFor
 }
 
 // VisitCounts is what became of visits.

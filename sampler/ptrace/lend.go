@@ -15,9 +15,9 @@ func (t *Tracer) Borrow(from *Tracer) {
 }
 
 // GiveBack returns the Runner, or the Runner that has come in its place. If a read did not come back, its Runner is
-// kept until the read does.
+// kept until the read does. The OS thread may have been brought to another CPU meanwhile (aside.go).
 func (t *Tracer) GiveBack(to *Tracer) {
-	t.heralds = nil
+	t.heralds, to.stayAt = nil, t.stayAt
 	switch {
 	case t.desk == nil:
 	case to.desk == nil:

@@ -66,6 +66,13 @@ func (t *Tracer) peek(tid int) (state, uintptr) {
 	if e := waitPeek(tid, &t.info); e != 0 {
 		return lost, 0
 	}
+	return t.told()
+}
+
+// told is peek for what waitid has told.
+//
+//go:nosplit
+func (t *Tracer) told() (state, uintptr) {
 	if t.info.pid == 0 {
 		return running, 0
 	}

@@ -52,7 +52,7 @@ func OnOwnThread(f func()) {
 // holders counts the OS threads that may hold threads.
 var holders struct {
 	sync.Mutex
-	n int
+	n atomic.Int32 // changes under the lock
 }
 
 // countHolders takes in that such an OS thread comes (1) or has ended (-1). The watchdog knows before the first one
@@ -60,9 +60,8 @@ var holders struct {
 func countHolders(more int) {
 	holders.Lock()
 	defer holders.Unlock()
-	before := holders.n
-	holders.n += more
-	if (before > 0) != (holders.n > 0) {
+	now := holders.n.Add(int32(more))
+	if (now-int32(more) > 0) != (now > 0) {
 		tellWhetherHolding()
 	}
 }
@@ -75,7 +74,7 @@ func tellHolders() {
 }
 
 func tellWhetherHolding() {
-	if holders.n > 0 {
+	if holders.n.Load() > 0 {
 		tellDog(mayHold)
 	} else {
 		tellDog(holdsNobody)

@@ -1,0 +1,96 @@
+//go:build linux
+
+package sampler
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"goprof/sampler/ptrace"
+)
+
+// planFor are visits to that many CPUs. No herald is told.
+func planFor(cpus int) *visits {
+	rng := rand.New(rand.NewPCG(7, 8))
+	return &visits{cpus: make([]visited, cpus), plan: plan{rng: rng, moments: moments{rng: rng}}}
+}
+
+// TestPlanKeepsItsRate: where the number of CPUs on which somebody was met changes all the time, there are as many
+// visits as are due.
+func TestPlanKeepsItsRate(t *testing.T) {
+	const cpus, interval = 16, int64(40 * time.Millisecond)
+	v := planFor(cpus)
+	due, made, last := 0.0, 0, int64(0)
+	for now := int64(1e9); now < 2000e9; now += maxNap {
+		for i := range v.cpus {
+			if v.cpus[i].metAt = 0; v.rng.IntN(2) == 0 {
+				v.cpus[i].metAt = now
+			}
+		}
+		from := max(now, v.until)
+		v.draw(now, now+2*maxNap, interval, func(_ int, at, _ int64) bool {
+			if at < last || at < from || at >= v.until {
+				t.Fatalf("a moment at %d after one at %d, from %d until %d", at, last, from, v.until)
+			}
+			last = at
+			made++
+			return true
+		})
+		due += float64(v.until-from) * float64(len(v.round)) / float64(interval)
+	}
+	if d := float64(made)/due - 1; math.Abs(d) > 0.005 {
+		t.Errorf("%d visits where %.0f are due: %.1f %%", made, due, 100*d)
+	}
+}
+
+// TestPlanStandsForAllCPUs: visits stand for each CPU as often as an interval has passed, whether somebody was met
+// there lately or not.
+func TestPlanStandsForAllCPUs(t *testing.T) {
+	const cpus, interval, naps = 16, int64(time.Millisecond), 2000
+	v := planFor(cpus)
+	stands := int64(0)
+	each := make([]int64, cpus)
+	for now := int64(1e9); now < 1e9+naps*maxNap; now += maxNap {
+		for i := range 3 {
+			v.cpus[i].metAt = now
+		}
+		v.draw(now, now+maxNap, interval, func(which int, _, n int64) bool {
+			each[which] += n
+			stands += n
+			return true
+		})
+	}
+	for i, n := range each {
+		if share := float64(n) / float64(naps*maxNap/interval); math.Abs(share-1) > 0.2 {
+			t.Errorf("CPU %d has %.2f of its visits", i, share)
+		}
+	}
+	if share := float64(stands) / float64(cpus*naps*maxNap/interval); math.Abs(share-1) > 0.02 {
+		t.Errorf("all CPUs have %.3f of their visits", share)
+	}
+}
+
+// TestPlanWithoutOneHerald: a herald that has no CPU for long is told no more. The others are.
+func TestPlanWithoutOneHerald(t *testing.T) {
+	v := planFor(2)
+	told := 0
+	v.draw(1e9, 1e9+2*maxNap, int64(time.Millisecond), func(which int, _, _ int64) bool {
+		told += which
+		return which != 0
+	})
+	if told < 60 || told > 140 || v.missed < 60 || v.missed > 140 {
+		t.Errorf("%d visits of one herald, %d missed of the other", told, v.missed)
+	}
+}
+
+// TestHeraldsHaveRoom: a herald has room for the moments that come while we sleep, and for as many more.
+func TestHeraldsHaveRoom(t *testing.T) {
+	for _, interval := range []time.Duration{MinInterval, 100 * time.Microsecond, time.Millisecond, time.Second} {
+		nap := napFor(int64(interval))
+		if n := 2 * nap / int64(interval); n > ptrace.HeraldMoments/2 || nap > maxNap || nap < int64(time.Millisecond) {
+			t.Errorf("%v: %d moments, %v", interval, n, time.Duration(nap))
+		}
+	}
+}

@@ -260,8 +260,8 @@ func factsOf(l Name) (f labelFacts) {
 // isClass reports whether the leaf of an allocation is the class of an object that was put outside of its thread's
 // buffer. Such a class has the suffix of the kernel's functions in collapsed stacks, as async-profiler writes it. Other
 // events of the recording may have real functions of the kernel as leaves. These have no bracket, and no dot but before
-// what a compiler has added. Without a dot, a class begins with a capital letter and has no underscore: ZSTD_compress is
-// a function.
+// what a compiler has added. Without a dot, a class begins with a capital letter and has no underscore: ZSTD_compress
+// is a function.
 func isClass(l Name) bool {
 	if l.Kind != LabelKernel {
 		return false

@@ -6,66 +6,127 @@ import "goprof/profile"
 // that comes again in a later chunk is copied, and its frames need not be read. Stacks are found by their numbers, so
 // only a recording that is read from a file has any here.
 type metStacks struct {
-	at     profile.ByStack[metStack]
-	blocks [][]byte // that hold the bytes of stacks
+	at     profile.ByStack[*metStack]
+	blocks [][]byte   // that hold the bytes of stacks
+	unused []metStack // to be given out
+	turn   uint32     // how often all stacks were forgotten
 	// Of methods, by their keys from first on.
 	first   uint64
 	methods []methodKey
 	chunks  []uint64 // the last one that has the method
 }
 
-// metStack is the place of a stack's bytes, and what events say of its leaf.
+// metStack is a stack's bytes, and what events say of its leaf.
 type metStack struct {
-	block, from, to uint32
-	leaf            leafFacts
+	b    []byte
+	leaf leafFacts
+	turn uint32
+	// Most stacks end in the callers of another one. Only their own frames, those before these callers, need be looked
+	// at if the chunk has the callers.
+	like        *metStack // nil if the stack shares no callers
+	frames, own uint32
+	// The chunk has the methods of so many frames at the root.
+	chunk uint64
+	has   uint32
 }
 
 const (
 	metBlock     = 1 << 20 // bytes
 	maxMetBlocks = 32
+	metAtOnce    = 1 << 10
 )
 
 // forget is called where methods get new keys, from first on.
-func (m *metStacks) forget(first uint64) { *m = metStacks{first: first} }
+func (m *metStacks) forget(first uint64) { *m = metStacks{first: first, turn: m.turn + 1} }
 
 // addMethod adds the method with the next key.
 func (m *metStacks) addMethod(k methodKey) {
 	m.methods, m.chunks = append(m.methods, k), append(m.chunks, 0)
 }
 
-// keep keeps a stack that was encoded. If there is no room, it forgets all others.
-func (m *metStacks) keep(number uint64, b []byte, leaf leafFacts) {
+// keep keeps a stack that was encoded, in the chunk of that number. If there is no room, it forgets all others. It is
+// nil if the stack is too large.
+func (m *metStacks) keep(number uint64, b []byte, leaf leafFacts, chunk uint64) *metStack {
 	if len(b) > metBlock {
-		return
+		return nil
 	}
 	if n := len(m.blocks); n == 0 || len(b) > metBlock-len(m.blocks[n-1]) {
 		if n == maxMetBlocks {
-			m.at, m.blocks = profile.ByStack[metStack]{}, m.blocks[:0]
+			m.at, m.blocks = profile.ByStack[*metStack]{}, nil
+			m.turn++
 		}
 		m.blocks = append(m.blocks, make([]byte, 0, metBlock))
 	}
-	last := len(m.blocks) - 1
-	from := len(m.blocks[last])
-	m.blocks[last] = append(m.blocks[last], b...)
-	m.at.Put(number, 0, metStack{uint32(last), uint32(from), uint32(from + len(b)), leaf})
+	last := &m.blocks[len(m.blocks)-1]
+	from := len(*last)
+	*last = append(*last, b...)
+	if len(m.unused) == 0 {
+		m.unused = make([]metStack, metAtOnce)
+	}
+	s := &m.unused[0]
+	m.unused = m.unused[1:]
+	c := newCursor(b, 0)
+	c.byte() // it is truncated
+	n := uint32(c.int())
+	*s = metStack{b: (*last)[from:], leaf: leaf, turn: m.turn, frames: n, own: n, chunk: chunk, has: n}
+	m.at.Put(number, 0, s)
+	return s
+}
+
+// keepEncoded keeps the stack that was encoded last.
+func (p *pools) keepEncoded(number uint64, leaf leafFacts) {
+	s := p.met.keep(number, p.scratch, leaf, p.chunk)
+	if s == nil || s.b[0] != 0 { // the last frame of a cut stack says why it is cut: no other stack shares it
+		return
+	}
+	last := &p.sharing.last
+	if like := last.like; like != nil && like.turn == s.turn {
+		s.like, s.own = like, s.frames-uint32(last.callers)
+	}
+	if last.kept != nil {
+		last.kept.met = s
+	}
 }
 
 // again is the constant of a stack that was met, if it was.
 func (p *pools) again(number uint64) (t trace, met bool) {
-	m := &p.met
-	at, met := m.at.Get(number, 0)
+	s, met := p.met.at.Get(number, 0)
 	if !met {
 		return trace{}, false
 	}
-	b := m.blocks[at.block][at.from:at.to]
-	c := newCursor(b, 0)
+	p.methodsOf(s)
+	return trace{p.stackOf.find(&p.stacks, s.b), s.leaf}, true
+}
+
+// methodsOf sees to it that the chunk has all methods of a stack, in the order of its frames.
+func (p *pools) methodsOf(s *metStack) {
+	for n := s.frames; n > 0; s = s.like {
+		if s.chunk == p.chunk && s.has >= n {
+			return
+		}
+		if before := s.frames - n; before < s.own {
+			p.methodsIn(s, before)
+		}
+		s.chunk, s.has = p.chunk, n
+		n = min(n, s.frames-s.own)
+	}
+}
+
+// methodsIn sees to it that the chunk has the methods of a stack's own frames, but for the first ones.
+func (p *pools) methodsIn(s *metStack, but uint32) {
+	m := &p.met
+	c := newCursor(s.b, 0)
 	c.byte() // it is truncated
-	for range c.int() {
+	c.int()  // frames
+	c.skip(numbersOfFrame * int(but))
+	for range s.own - but {
 		n := c.int() - m.first
 		c.skipThree() // line, bytecode index, type
 		if m.chunks[n] != p.chunk {
 			p.method(m.methods[n].fn, m.methods[n].sort)
 		}
 	}
-	return trace{p.stackOf.find(&p.stacks, b), at.leaf}, true
 }
+
+// numbersOfFrame is how many numbers a frame has: method, line, bytecode index, type.
+const numbersOfFrame = 4

@@ -375,7 +375,7 @@ func (p *pools) trace(s *profile.Sample) (trace, error) {
 			return trace{}, err
 		}
 		t = trace{p.encode(s.Stack), leafOf(s.Stack)}
-		p.met.keep(s.StackNumber, p.scratch, t.leaf)
+		p.keepEncoded(s.StackNumber, t.leaf)
 	}
 	*seen = t.packed()
 	return t, nil

@@ -14,6 +14,14 @@ type sharing struct {
 	next   uint8                   // place of the next one to be kept
 	places [1 << sharingBits]uint8 // of stacks, by a hash of their callers
 	starts []uint32                // of the frames of the stack that is being encoded
+	last   lastEncoded
+}
+
+// lastEncoded is the stack that was encoded last.
+type lastEncoded struct {
+	kept    *encoded  // nil if it was too deep to be kept
+	callers int       // that it shares with another stack
+	like    *metStack // that stack, if it is known from chunk to chunk
 }
 
 const (
@@ -30,13 +38,15 @@ type encoded struct {
 	frames []profile.Frame
 	starts []uint32 // of each frame in b
 	b      []byte
+	met    *metStack // nil if the stack is not known from chunk to chunk
 }
 
 func (s *sharing) reset() {
+	s.last = lastEncoded{}
 	for i := range s.kept {
 		k := &s.kept[i]
 		clear(k.frames)
-		k.frames = k.frames[:0]
+		k.frames, k.met = k.frames[:0], nil
 	}
 }
 
@@ -95,6 +105,7 @@ func (s *sharing) keep(frames []profile.Frame, places []*uint8, b []byte) {
 	k.frames = append(k.frames[:0], frames...)
 	k.starts = append(k.starts[:0], s.starts...)
 	k.b = append(k.b[:0], b...)
+	k.met, s.last.kept = nil, k
 	s.next = (s.next + 1) % uint8(len(s.kept))
 }
 
@@ -103,7 +114,10 @@ func (p *pools) frames(b []byte, frames []profile.Frame) []byte {
 	s, from := &p.sharing, len(b)
 	places, n := s.callers(frames)
 	like, callers := s.find(frames, places[:n])
-	s.starts = s.starts[:0]
+	s.starts, s.last = s.starts[:0], lastEncoded{callers: callers}
+	if callers > 0 {
+		s.last.like = like.met
+	}
 	for i := range frames[:len(frames)-callers] {
 		s.starts = append(s.starts, uint32(len(b)-from))
 		b = p.frame(b, &frames[i])

@@ -231,6 +231,13 @@ func keepFirst[V any](m map[uint64]V, key uint64, v V) {
 
 func (k *constants) symbol(key uint64) string { return k.symbols.get(key) }
 
+// hasMethod reports whether the chunk has a method and all that it refers to.
+func (k *constants) hasMethod(key uint64) bool {
+	method := k.methods.get(key)
+	return k.methods.has(key) && k.symbols.has(method.name) && k.classes.has(method.class) &&
+		k.symbols.has(k.classes.get(method.class).name)
+}
+
 // resolve is a text of an event.
 func (k *constants) resolve(t text) string {
 	if t.pooled {

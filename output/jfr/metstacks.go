@@ -12,8 +12,13 @@ type metStacks struct {
 	turn   uint32     // how often all stacks were forgotten
 	// Of methods, by their keys from first on.
 	first   uint64
-	methods []methodKey
-	chunks  []uint64 // the last one that has the method
+	methods []metMethod
+}
+
+// metMethod is a method, and what its constant refers to.
+type metMethod struct {
+	methodKey
+	at, class, name *constant
 }
 
 // metStack is a stack's bytes, and what events say of its leaf.
@@ -28,6 +33,8 @@ type metStack struct {
 	// The chunk has the methods of so many frames at the root.
 	chunk uint64
 	has   uint32
+	// The chunk keyOf has the stack, with this key.
+	keyOf, key uint64
 }
 
 const (
@@ -40,8 +47,8 @@ const (
 func (m *metStacks) forget(first uint64) { *m = metStacks{first: first, turn: m.turn + 1} }
 
 // addMethod adds the method with the next key.
-func (m *metStacks) addMethod(k methodKey) {
-	m.methods, m.chunks = append(m.methods, k), append(m.chunks, 0)
+func (m *metStacks) addMethod(k methodKey, at *constant) {
+	m.methods = append(m.methods, metMethod{methodKey: k, at: at})
 }
 
 // keep keeps a stack that was encoded, in the chunk of that number. If there is no room, it forgets all others. It is
@@ -74,9 +81,13 @@ func (m *metStacks) keep(number uint64, b []byte, leaf leafFacts, chunk uint64) 
 }
 
 // keepEncoded keeps the stack that was encoded last.
-func (p *pools) keepEncoded(number uint64, leaf leafFacts) {
-	s := p.met.keep(number, p.scratch, leaf, p.chunk)
-	if s == nil || s.b[0] != 0 { // the last frame of a cut stack says why it is cut: no other stack shares it
+func (p *pools) keepEncoded(number uint64, t trace) {
+	s := p.met.keep(number, p.scratch, t.leaf, p.chunk)
+	if s == nil {
+		return
+	}
+	s.keyOf, s.key = p.chunk, t.key
+	if s.b[0] != 0 { // the last frame of a cut stack says why it is cut: no other stack shares it
 		return
 	}
 	last := &p.sharing.last
@@ -94,8 +105,11 @@ func (p *pools) again(number uint64) (t trace, met bool) {
 	if !met {
 		return trace{}, false
 	}
-	p.methodsOf(s)
-	return trace{p.stackOf.find(&p.stacks, s.b), s.leaf}, true
+	if s.keyOf != p.chunk {
+		p.methodsOf(s)
+		s.keyOf, s.key = p.chunk, p.stackOf.find(&p.stacks, s.b)
+	}
+	return trace{s.key, s.leaf}, true
 }
 
 // methodsOf sees to it that the chunk has all methods of a stack, in the order of its frames.
@@ -120,10 +134,10 @@ func (p *pools) methodsIn(s *metStack, but uint32) {
 	c.int()  // frames
 	c.skip(numbersOfFrame * int(but))
 	for range s.own - but {
-		n := c.int() - m.first
+		method := &m.methods[c.int()-m.first]
 		c.skipThree() // line, bytecode index, type
-		if m.chunks[n] != p.chunk {
-			p.method(m.methods[n].fn, m.methods[n].sort)
+		if method.at.chunk != p.chunk {
+			p.writeMethod(method)
 		}
 	}
 }

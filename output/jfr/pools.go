@@ -137,6 +137,8 @@ type pools struct {
 	met     metStacks
 	seeds   [2]uint64
 	scratch []byte
+
+	descriptor *constant // of all methods
 }
 
 // maxKept bounds how many symbols and methods are known from chunk to chunk, of some 200 bytes each.
@@ -165,6 +167,7 @@ func (p *pools) forget() {
 	p.methodOf = make(map[methodKey]*constant)
 	p.methodBy = make(map[methodText]*constant)
 	clear(p.recent[:])
+	p.descriptor = nil
 	p.met.forget(p.methods.last + 1)
 }
 
@@ -200,7 +203,7 @@ func (p *pools) size() int {
 	data := len(p.sources) + len(p.symbols.data) + len(p.classes.data) + len(p.methods.data) + len(p.stacks.data) +
 		len(p.threads.data)
 	entries := p.symbols.count + p.classes.count + 2*p.methods.count + 2*p.threads.count
-	return data + 16*len(p.stackOf.slots) + 32*p.seenOf.used + 64*entries
+	return data + 16*len(p.stackOf.slots) + 32*p.stacks.count + 64*entries
 }
 
 // markWritten reports whether the chunk has the constant already, and notes that it does from now on.
@@ -219,16 +222,35 @@ func (p *pool) newConstant() *constant {
 }
 
 func (p *pools) symbol(text string) uint64 {
-	c, ok := p.symbolOf[text]
-	if !ok {
-		c = p.symbols.newConstant()
-		p.symbolOf[text] = c
+	var c *constant
+	return p.symbolAgain(&c, text)
+}
+
+// symbolAgain is symbol. The caller keeps the constant, which is looked up once.
+func (p *pools) symbolAgain(at **constant, text string) uint64 {
+	c := *at
+	if c == nil {
+		if c = p.symbolOf[text]; c == nil {
+			c = p.symbols.newConstant()
+			p.symbolOf[text] = c
+		}
+		*at = c
 	}
 	if !p.markWritten(c) {
 		p.symbols.add(c.key)
 		p.symbols.data = appendText(p.symbols.data, text)
 	}
 	return c.key
+}
+
+// classAgain is class. The caller keeps the constant.
+func (p *pools) classAgain(at **constant, of classKey) uint64 {
+	if c := *at; c != nil && c.chunk == p.chunk {
+		return c.key
+	}
+	key := p.class(of)
+	*at = p.classOf[of]
+	return key
 }
 
 func (p *pools) class(of classKey) uint64 {
@@ -269,18 +291,23 @@ func (p *pools) method(fn *profile.Func, sort codeSort) uint64 {
 	}
 	c := p.lookUp(k)
 	*recent = recentMethod{k, c.key, p.chunk}
-	p.met.chunks[c.key-p.met.first] = p.chunk
-	if p.markWritten(c) {
-		return c.key
+	if c.chunk != p.chunk {
+		p.writeMethod(&p.met.methods[c.key-p.met.first])
 	}
-	class, name, source := split(fn, sort)
-	in, nameKey, descriptor := p.class(classKey{class, source, fn.Build}), p.symbol(name), p.symbol(anyDescriptor)
-	p.methods.add(c.key)
+	return c.key
+}
+
+// writeMethod adds a method to the chunk, which lacks it.
+func (p *pools) writeMethod(m *metMethod) {
+	m.at.chunk = p.chunk
+	class, name, source := split(m.fn, m.sort)
+	in := p.classAgain(&m.class, classKey{class, source, m.fn.Build})
+	nameKey, descriptor := p.symbolAgain(&m.name, name), p.symbolAgain(&p.descriptor, anyDescriptor)
+	p.methods.add(m.at.key)
 	b := appendInt(p.methods.data, in)
 	b = appendInt(b, nameKey)
 	b = appendInt(b, descriptor)
 	p.methods.data = append(b, 0, 0) // modifiers, hidden
-	return c.key
 }
 
 // lookUp finds or makes the constant of a method.
@@ -291,7 +318,7 @@ func (p *pools) lookUp(k methodKey) *constant {
 		if c, ok = p.methodBy[text]; !ok {
 			c = p.methods.newConstant()
 			p.methodBy[text] = c
-			p.met.addMethod(k)
+			p.met.addMethod(k, c)
 		}
 		p.methodOf[k] = c
 	}
@@ -365,19 +392,14 @@ func (p *pools) trace(s *profile.Sample) (trace, error) {
 	if s.StackNumber == 0 {
 		return trace{p.stack(s.Stack), leafOf(s.Stack)}, nil
 	}
-	seen := p.seenOf.find(stackHash{s.StackNumber})
-	if *seen != 0 {
-		return unpacked(*seen), nil
-	}
 	t, met := p.again(s.StackNumber)
 	if !met {
 		if err := s.Read(); err != nil {
 			return trace{}, err
 		}
 		t = trace{p.encode(s.Stack), leafOf(s.Stack)}
-		p.keepEncoded(s.StackNumber, t.leaf)
+		p.keepEncoded(s.StackNumber, t)
 	}
-	*seen = t.packed()
 	return t, nil
 }
 

@@ -98,8 +98,10 @@ type Reader struct {
 	to       int64
 	tally    map[string]int64 // nil: not wanted
 	noStacks bool
-	numbered bool // stacks are read when somebody asks
-	err      error
+	// noDetails leaves out what belongs to samples.
+	noDetails bool
+	numbered  bool // stacks are read when somebody asks
+	err       error
 }
 
 // NewReader makes a reader of a file of so many bytes. want says which events are wanted, by name and by whether they
@@ -113,6 +115,9 @@ func NewReader(file io.ReaderAt, size int64, want func(name string, stack bool) 
 
 // NoStacks leaves out the stacks of all events. Then they are not even passed over. Call it before Next.
 func (r *Reader) NoStacks() { r.noStacks = true }
+
+// NoSamples says that no samples are wanted: stacks are left out, and what stands behind samples. Call it before Next.
+func (r *Reader) NoSamples() { r.noStacks, r.noDetails = true, true }
 
 // NumberStacks gives events the numbers of their stacks, and leaves it to ReadStack to read the stack itself: who has
 // met a number knows its stack. Call it before Next.
@@ -171,7 +176,7 @@ func (r *Reader) Next() (*Event, error) {
 			return nil, r.err
 		}
 	}
-	if r.stacks.ours && e.stacked {
+	if r.stacks.ours && e.stacked && !r.noDetails {
 		r.addDetail(e)
 	}
 	if err := r.identify(e); err != nil {
@@ -434,7 +439,8 @@ func (r *Reader) readConstants() *BadRecording {
 // choose looks up which events are wanted.
 func (r *Reader) choose() {
 	for _, c := range r.schema.byID {
-		c.wanted = c.event && (r.want(c.name, c.stack) || c.name == detailName || c.name == sourceName)
+		belongs := c.name == detailName && !r.noDetails || c.name == sourceName
+		c.wanted = c.event && (belongs || r.want(c.name, c.stack))
 	}
 }
 

@@ -31,19 +31,6 @@ type trace struct {
 	leaf leafFacts
 }
 
-// packed is the trace as one number, which is not 0 if the key is not.
-func (t trace) packed() uint64 {
-	n := t.key<<3 | uint64(t.leaf.sure)<<1
-	if t.leaf.native {
-		n |= 1
-	}
-	return n
-}
-
-func unpacked(n uint64) trace {
-	return trace{key: n >> 3, leaf: leafFacts{native: n&1 != 0, sure: profile.Certainty(n >> 1 & 3)}}
-}
-
 // frameType is a key of the pool of frame types.
 type frameType byte
 

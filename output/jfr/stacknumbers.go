@@ -14,8 +14,7 @@ type stackNumbers struct {
 	prints   profile.Fingerprinter
 
 	// byBytes is a cache before byFrames, by what the file holds of a stack: a stack that was met needs not be read again
-	// to know its number. It holds as long as keys mean the same. A chunk of a damaged file may lack a constant that
-	// another chunk has: then the stack has the frames of the chunk that was read first.
+	// to know its number. It holds as long as keys mean the same, and of stacks whose constants the chunk has.
 	byBytes numberTable
 	seeds   [2]maphash.Seed
 	types   map[uint64]string // of frames, by their keys
@@ -81,14 +80,38 @@ func (m *stackMaker) number(key uint64) (uint64, *BadRecording) {
 		m.numbers.forgetBytes()
 	}
 	hash := m.numbers.hash(at.bytes())
-	if at.number = m.numbers.byBytes.get(hash); at.number != 0 {
-		return at.number, nil
+	whole := m.whole(at)
+	if whole {
+		if at.number = m.numbers.byBytes.get(hash); at.number != 0 {
+			return at.number, nil
+		}
 	}
 	s, bad := m.stack(key)
 	if bad != nil || len(s.Frames) == 0 {
 		return 0, bad
 	}
 	at.number = m.numbers.ofFrames(s)
-	m.numbers.keepBytes(hash, at.number)
+	if whole {
+		m.numbers.keepBytes(hash, at.number)
+	}
 	return at.number, nil
+}
+
+// whole reports whether the chunk has all methods of a stack. goprof's chunks do. Of others' files each stack is looked
+// at: a chunk may lack what another one has, and then the same bytes are another stack.
+func (m *stackMaker) whole(at *piece) bool {
+	if m.ours {
+		return true
+	}
+	c := newCursor(at.bytes(), at.of.base+int64(at.from))
+	m.record.frames = m.record.frames[:0]
+	if _, n := m.head(&c); m.frames != nil {
+		c.frames(n, m.frames, &m.record)
+	}
+	for i := range m.record.frames {
+		if !m.k.hasMethod(m.record.frames[i].method) {
+			return false
+		}
+	}
+	return c.bad == nil
 }

@@ -65,7 +65,7 @@ var facts = map[string]func(*scan, *jfr.Reader, fields){
 func (s *scan) run(file io.ReaderAt, size int64) error {
 	r := jfr.NewReader(file, size, s.wants)
 	r.Tally()
-	r.NoStacks()
+	r.NoSamples()
 	for {
 		e, err := r.Next()
 		if err == io.EOF {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -21,9 +22,9 @@ import (
 // two and the last two are pairs of the same program. The first and the third, the second and the fourth are pairs in
 // which a method became slower. So no recording is in two pairs of one sort. The recordings stay in the folder
 // GOPROF_DIFF_KEEP, and those that are there already are compared, too. On two JDKs 25 rounds give 100 pairs of each
-// sort. That takes 2,000 s of recording, some 40 minutes in all, and says what it should only where nothing else runs:
+// sort. That takes 2,000 s of the program's CPU time:
 //
-//	GOPROF_DIFF_KEEP=/tmp/canary GOPROF_DIFF_ONE=25 go test ./testdata/oracle -run TestDiffOneJVM -v -timeout 2h
+//	GOPROF_DIFF_KEEP=/tmp/steady GOPROF_DIFF_ONE=25 go test ./testdata/oracle -run TestDiffOneJVM -v -timeout 2h
 //
 // The last line has the rates of all JDKs together.
 // GOPROF_DIFF_RATE is how many samples are taken of a second (1,000).
@@ -44,9 +45,8 @@ func TestDiffOneJVM(t *testing.T) {
 	t.Log(all)
 }
 
-// warmingUp is how many samples are thrown away: while the JVM still compiles the program, it does differ from what
-// comes after.
-const warmingUp = 10_000
+// warmingUp is how many samples are thrown away: goprof learns the program's code by them.
+const warmingUp = 3000
 
 // The recordings of a round.
 const (
@@ -60,11 +60,13 @@ const (
 // recordRounds starts a JVM and records it, into a folder of its own.
 func recordRounds(t *testing.T, jdk jvmtest.JDK, folder string, rounds int) {
 	t.Helper()
-	jvm := jvmtest.Start(t, jdk, "truth.Canary")
-	c := canaryOf{s: attach(t, jvm.PID), jvm: jvm, folder: filepath.Join(folder, fmt.Sprint(time.Now().UnixNano()))}
+	jvm := jvmtest.Start(t, jdk, "truth.Steady")
+	c := steadyOf{s: attach(t, jvm.PID), jvm: jvm, tid: taskNamed(t, jvm.PID, "steady"),
+		folder: filepath.Join(folder, fmt.Sprint(time.Now().UnixNano()))}
 	if err := os.MkdirAll(c.folder, 0o700); err != nil {
 		t.Fatal(err)
 	}
+	jvm.Command("mark")
 	sample(t, c.s, time.Millisecond, warmingUp, nil)
 	jvm.Command("slower 5")
 	for round := range rounds {
@@ -76,20 +78,41 @@ func recordRounds(t *testing.T, jdk jvmtest.JDK, folder string, rounds int) {
 	jvm.Quit()
 }
 
-// canaryOf is a JVM that is recorded again and again.
-type canaryOf struct {
+// steadyOf is a JVM that is recorded again and again.
+type steadyOf struct {
 	s      *session.Session
 	jvm    *jvmtest.JVM
+	tid    int // of the program's thread: what the JVM's own do depends on how long a recording takes
 	folder string
 }
 
+// taskNamed is the thread that the kernel knows by that name.
+func taskNamed(t *testing.T, pid int, name string) int {
+	t.Helper()
+	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/comm", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, task := range tasks {
+		if comm, err := os.ReadFile(task); err == nil && strings.TrimSpace(string(comm)) == name {
+			tid, err := strconv.Atoi(filepath.Base(filepath.Dir(task)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return tid
+		}
+	}
+	t.Fatalf("process %d has no thread %q", pid, name)
+	return 0
+}
+
 // record makes one recording, and keeps what the program says of itself meanwhile.
-func (c *canaryOf) record(t *testing.T, name string) {
+func (c *steadyOf) record(t *testing.T, name string) {
 	t.Helper()
 	interval := time.Second / time.Duration(envNumber("GOPROF_DIFF_RATE", 1000))
 	name = filepath.Join(c.folder, name)
 	c.jvm.Command("mark")
-	recordTo(t, name+".jfr", c.s, interval, envNumber("GOPROF_DIFF_SAMPLES", 10_000))
+	recordTo(t, name+".jfr", c.s, interval, envNumber("GOPROF_DIFF_SAMPLES", 10_000), c.tid)
 	if err := os.WriteFile(name+".truth", []byte(c.jvm.Command("truth")[0]), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +161,7 @@ func (m *movesOf) add(r *diff.Result, before, after *truth) {
 	own := points(after, before)
 	for i, part := range []string{"parse", "price", "store", "render"} {
 		for _, ch := range r.Changes {
-			if ch.Name != "truth.Canary."+part || ch.Of != diff.OfTotal {
+			if ch.Of != diff.OfTotal || !strings.HasSuffix(ch.Name, "."+part) {
 				continue
 			}
 			p := (ch.Before + ch.After) / 2

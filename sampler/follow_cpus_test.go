@@ -4,10 +4,13 @@ package sampler
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -131,16 +134,16 @@ func TestVisitsBeginWithoutACPU(t *testing.T) {
 func TestCPUsMayHaveBeenOff(t *testing.T) {
 	now, slept := ptrace.Monotonic(), suspended()
 	for _, c := range []struct {
-		name               string
-		followedAt, before int64
-		want               bool
+		name            string
+		askedAt, before int64
+		want            bool
 	}{
 		{"a second later", now - 1e9, slept, false},
 		{"nobody has asked for a minute", now - 60e9, slept, true},
 		{"the machine was suspended", now - 1e9, slept - 3e9, true},
 	} {
-		v := &visits{followedAt: c.followedAt, slept: c.before}
-		if got := v.missedMuch(now); got != c.want || v.missedMuch(now) {
+		a := cpusAsked{c.askedAt, c.before}
+		if got := a.missedMuch(now); got != c.want || a.missedMuch(now) {
 			t.Errorf("%s: %v", c.name, got)
 		}
 	}
@@ -155,6 +158,112 @@ func (v *visits) numbers() (cpus []int) {
 		cpus = append(cpus, c.number)
 	}
 	return cpus
+}
+
+// TestPerfAfterSuspend: the machine was suspended, and the kernel has ended the events of its CPUs. perf has them again.
+func TestPerfAfterSuspend(t *testing.T) { eachPerf(t, checkPerfAfterSuspend) }
+
+func checkPerfAfterSuspend(t *testing.T, cfg Config) {
+	needPerf(t)
+	p := ctest.Run(t, ctest.Spin)
+	p.Number(t)
+	q := NewQueue(1 << 10)
+	r := newPerfRun(NewPerf(p.PID, ctest.CPU()), cfg, q)
+	defer r.proc.Close()
+	if err := r.open(); err != nil {
+		t.Fatal(err)
+	}
+	defer r.close()
+	r.now = ptrace.Monotonic()
+	r.lookAround()
+	r.endEvents(t)
+	r.drain()
+	before := r.stats.Taken
+	again := func() bool {
+		r.now = ptrace.Monotonic()
+		r.lookAround()
+		r.drain()
+		return r.stats.Taken > before
+	}
+	r.asked.at -= followEvery
+	for range 20 {
+		if again() {
+			t.Fatal("events that have ended give samples, or are renewed without need")
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	r.asked.at, r.asked.slept = r.asked.at-followEvery, r.asked.slept-int64(3*time.Second)
+	ctest.Eventually(t, "the thread is sampled again", again)
+}
+
+// endEvents does to all events what the kernel does where their CPUs are switched off.
+func (r *perfRun) endEvents(t *testing.T) {
+	end := func(events []perfEvent) {
+		for _, e := range events {
+			if e.fd < 0 {
+				continue
+			}
+			if err := unix.IoctlSetInt(int(e.fd), unix.PERF_EVENT_IOC_DISABLE, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if r.wide != nil {
+		end(r.wide.events)
+	}
+	for _, th := range r.threads {
+		end(th.events)
+	}
+}
+
+// TestPerfGroupAfterSuspend: the same of a group of processes.
+func TestPerfGroupAfterSuspend(t *testing.T) {
+	needPerf(t)
+	r := &perfGroupRun{PerfGroup: NewPerfGroup(time.Millisecond, 0), rng: rand.New(rand.NewPCG(1, 2))}
+	if err := r.prepare(); err != nil {
+		t.Skip("this machine does not permit perf events of CPUs with a filter (CAP_PERFMON, CAP_BPF, no PID namespace)")
+	}
+	defer r.chooser.close()
+	if !r.open() {
+		t.Fatal("the events cannot be opened")
+	}
+	defer r.close()
+	if err := r.waker.open(); err != nil {
+		t.Fatal(err)
+	}
+	defer r.waker.close()
+	first := eventIDs(t, r.wide.events)
+	for _, c := range []struct {
+		name         string
+		later, slept int64
+		anew         bool
+	}{
+		{"a second later", followEvery, 0, false},
+		{"suspended, but it is not time to ask", 0, int64(3 * time.Second), false},
+		{"suspended, and a second later", followEvery, 0, true},
+	} {
+		r.now = ptrace.Monotonic()
+		r.asked.at, r.asked.slept = r.now-c.later, r.asked.slept-c.slept
+		if r.follow(); r.failed != nil {
+			t.Fatalf("%s: %v", c.name, r.failed)
+		}
+		if anew := !slices.Equal(first, eventIDs(t, r.wide.events)); anew != c.anew {
+			t.Errorf("%s: events opened anew: %v", c.name, anew)
+		}
+	}
+}
+
+// eventIDs are the kernel's numbers of events, which no other event ever has.
+func eventIDs(t *testing.T, events []perfEvent) (ids []uint64) {
+	for _, e := range events {
+		var id uint64
+		if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(e.fd), unix.PERF_EVENT_IOC_ID,
+			uintptr(unsafe.Pointer(&id))); errno != 0 {
+			t.Fatal(errno)
+		}
+		ids = append(ids, id)
+	}
+	return ids
 }
 
 // TestCPUSwitchedOff switches the last CPU off for a moment. When the CPU is back, samples come from there again.

@@ -94,8 +94,8 @@ type perfRun struct {
 	stats      Stats
 	rng        *rand.Rand
 	power      PerfPower
-	online     []int // the CPUs that were on at followedAt
-	followedAt int64
+	asked      cpusAsked
+	online     []int // the CPUs that were on then
 	rings      *perfRings
 	wide       *wideEvents // nil where each thread has its own events
 	grouped    bool        // rings and wide are a group's
@@ -152,7 +152,7 @@ func (r *perfRun) open() (err error) {
 	if r.power, err = TryPerf(r.perf.pid); err != nil {
 		return err
 	}
-	r.online = r.cfg.Online()
+	r.asked, r.online = askedNow(), r.cfg.Online()
 	if r.rings, err = openPerfRings(r.online, ringShare(len(r.online))); err != nil {
 		return err
 	}

@@ -20,24 +20,24 @@ const groupRing = 2 * ringLeast
 // perfGroupRun is a PerfGroup's Run.
 type perfGroupRun struct {
 	*PerfGroup
-	ctx        context.Context
-	chooser    *chooser
-	rings      *perfRings
-	wide       *wideEvents
-	waiter     *ringWaiter // for waited descriptors
-	waited     int
-	members    map[int]*PerfMember
-	last       *PerfMember // that had a sample last
-	batch      uint64
-	sampled    []*PerfMember // of this batch
-	sample     rawSample
-	online     []int // the CPUs that there were when followedAt
-	followedAt int64
-	now        int64
-	due        int64 // when the next turn is to be
-	away       bool  // goprof itself was stopped
-	failed     error
-	rng        *rand.Rand
+	ctx     context.Context
+	chooser *chooser
+	rings   *perfRings
+	wide    *wideEvents
+	waiter  *ringWaiter // for waited descriptors
+	waited  int
+	members map[int]*PerfMember
+	last    *PerfMember // that had a sample last
+	batch   uint64
+	sampled []*PerfMember // of this batch
+	sample  rawSample
+	asked   cpusAsked
+	online  []int // the CPUs that there were then
+	now     int64
+	due     int64 // when the next turn is to be
+	away    bool  // goprof itself was stopped
+	failed  error
+	rng     *rand.Rand
 }
 
 // Run samples until ctx is done. Where events of CPUs are not permitted it ends with ErrNoWide at once. It is called
@@ -82,7 +82,7 @@ func (r *perfGroupRun) prepare() error {
 // open opens the rings and the events.
 func (r *perfGroupRun) open() bool {
 	var err error
-	r.online = onlineCPUs()
+	r.asked, r.online = askedNow(), onlineCPUs()
 	if r.rings, err = openPerfRings(slices.Clone(r.online), groupRing); err != nil {
 		return false
 	}
@@ -205,13 +205,12 @@ func (r *perfGroupRun) follow() {
 		r.reopen()
 	}
 	r.wide.redraw(r.now)
-	if r.now-r.followedAt < followEvery {
+	if !r.asked.isDue(r.now) {
 		return
 	}
-	r.followedAt = r.now
-	before := r.online
+	anew, before := r.asked.missedMuch(r.now), r.online
 	r.online = onlineCPUs()
-	if !haveCome(before, r.online) {
+	if !anew && !haveCome(before, r.online) {
 		return
 	}
 	if !r.rings.takeIn(r.rings.without(r.online)) {

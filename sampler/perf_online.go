@@ -9,18 +9,19 @@ import (
 
 // CPUs that come while perf samples. A CPU that is switched on later has no events. A CPU that was off has lost the
 // events that belonged to it (kernel/events/core.c, perf_event_exit_cpu). Threads there would have no samples, and
-// nobody would be told. A CPU that goes off and on again between two looks (followEvery) is not noticed. Threads there
-// have no samples then, and the account says how much of the CPU time the samples cover.
+// nobody would be told. A machine that is suspended switches CPUs off and on (asked.go). But if somebody switches a CPU
+// off and on again between two looks (followEvery), that is not noticed. Threads there have no samples then, and the
+// account says how much of the CPU time the samples cover.
 
-// followCPUs gives events to CPUs that have come. If a CPU cannot have its ring, followCPUs tries again later.
+// followCPUs gives events to CPUs that have come, and to all CPUs anew if any may have been off meanwhile. If a CPU
+// cannot have its ring, followCPUs tries again later.
 func (r *perfRun) followCPUs() {
-	if r.grouped || r.now-r.followedAt < followEvery {
+	if r.grouped || !r.asked.isDue(r.now) {
 		return
 	}
-	r.followedAt = r.now
-	before := r.online
+	anew, before := r.asked.missedMuch(r.now), r.online
 	r.online = r.cfg.Online()
-	if haveCome(before, r.online) && !r.takeInCPUs() {
+	if (anew || haveCome(before, r.online)) && !r.takeInCPUs() {
 		r.online = before
 	}
 }

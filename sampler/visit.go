@@ -60,8 +60,7 @@ type visits struct {
 	keptAt           int64 // when the house was kept
 	bookedAt         int64 // when all threads were asked last, where no visit asks them
 	began            int64
-	followedAt       int64 // when goprof last asked which CPUs there are
-	slept            int64 // for how long the machine was suspended, as of then
+	asked            cpusAsked
 	noNotes          bool
 }
 
@@ -88,7 +87,7 @@ func newVisits(pid int, cfg *Config) *visits {
 		return nil
 	}
 	v := &visits{of: pid, at: -1, chance: 1, noNotes: cfg.NoNotes, plan: newPlan(cfg.NoJitter)}
-	v.followedAt, v.slept = ptrace.Monotonic(), suspended()
+	v.asked = askedNow()
 	for cpu := range len(theirs) * 64 {
 		switch {
 		case !theirs.IsSet(cpu):

@@ -4,7 +4,6 @@ package sampler
 
 import (
 	"slices"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -12,20 +11,14 @@ import (
 // CPUs that come while goprof works: switched on, or off and on again, or given to the program. Threads that run on a
 // CPU that nobody visits would have no samples, and nobody would be told.
 
-// followEvery is how often the engines ask which CPUs there are.
-const followEvery = int64(1e9)
-
-// unseenFor is how long nobody may ask which CPUs there are before any of them may have been off and on meanwhile.
-const unseenFor = 10 * followEvery
-
 // follow brings the list of CPUs up to date, once in a while. It returns false where goprof cannot go to one of these
 // CPUs.
 func (v *visits) follow(now int64) bool {
-	if now-v.followedAt < followEvery {
+	if !v.asked.isDue(now) {
 		return true
 	}
 	cpus := v.theirs()
-	anew := v.missedMuch(now)
+	anew := v.asked.missedMuch(now)
 	return cpus == nil || v.takeIn(cpus, anew)
 }
 
@@ -39,28 +32,10 @@ func (v *visits) theirs() []int {
 	return listOf(&allows)
 }
 
-// missedMuch is called before the list of CPUs is brought up to date. It reports whether any CPU may have been off and
-// on since that was done: nobody asked for long, or the machine was suspended. A machine that is suspended to memory or
-// to disk switches all CPUs but one off (kernel/cpu.c, freeze_secondary_cpus).
-func (v *visits) missedMuch(now int64) bool {
-	slept := suspended()
-	missed := now-v.followedAt > unseenFor || slept-v.slept > int64(10*time.Millisecond)
-	v.followedAt, v.slept = now, slept
-	return missed
-}
-
-// suspended is for how long the machine was suspended since it was started: CLOCK_MONOTONIC stands still then.
-func suspended() int64 {
-	var boot, awake unix.Timespec
-	unix.ClockGettime(unix.CLOCK_BOOTTIME, &boot)
-	unix.ClockGettime(unix.CLOCK_MONOTONIC, &awake)
-	return boot.Nano() - awake.Nano()
-}
-
 // meetAgain brings up to date which CPUs are there, when heralds are about to be sent. CPUs that have come since are
 // left to follow.
 func (v *visits) meetAgain(now int64) {
-	cpus, anew := v.theirs(), v.missedMuch(now)
+	cpus, anew := v.theirs(), v.asked.missedMuch(now)
 	for i := range v.cpus {
 		if back := v.cpus[i].setGone(cpus); back || anew && !v.cpus[i].gone {
 			v.renewNotes(&v.cpus[i])

@@ -42,6 +42,8 @@ func TestShortForm(t *testing.T) {
 		`C loop, 500 Hz +\d`, `our stop, 500 Hz +\d`, `goprof record, ptrace, 500 Hz +\d`,
 		`our sampler, no walks, 500 Hz +-?\d`, `(?m)^ +30 `, `goprof record, 100 Hz +30 threads +`,
 		`goprof record, ptrace +\d`, `C loop, real-time priority, 500 Hz +\d+ stops`, `C loop, as fast as it goes +\d`,
+		`(?s)CPU time of a sample.*\nC loop, 500 Hz +-?\d`,
+		`(?s)CPU time of a sample.*goprof record, ptrace, 500 Hz +-?\S+ \[\S+ \S+\]( +-?\d+\.\d\d \[\S+ \S+\])+\n`,
 	} {
 		if !regexp.MustCompile(want).Match(out.Bytes()) {
 			t.Errorf("%q is not in it", want)

@@ -154,14 +154,7 @@ func yardstickOf(before []way, w way) way {
 }
 
 func heldRatios(ours, theirs []stops, of func(stops) float64) string {
-	var values []float64
-	for i := range ours {
-		if d := of(theirs[i]); d > 0 {
-			values = append(values, of(ours[i])/d)
-		}
-	}
-	s := spreadOf(values)
-	return fmt.Sprintf("%.2f [%.2f %.2f]", s.mid, s.low, s.high)
+	return ratiosOf(each(ours, of), each(theirs, of))
 }
 
 func meanHeld(s stops) float64 { return sum(s.held) / float64(max(len(s.held), 1)) }

@@ -42,6 +42,13 @@ func TestSpread(t *testing.T) {
 	}
 }
 
+// TestRatios: each round has a ratio of its own, but for one in which the yardstick is nothing.
+func TestRatios(t *testing.T) {
+	if got := ratiosOf([]float64{4, 30, 9, 6}, []float64{2, 10, -1, 1}); got != "3.00 [2.50 4.50]" {
+		t.Error(got)
+	}
+}
+
 // Pauses of known lengths are planted among a machine's own gaps. Most of these gaps are shorter, and some are
 // longer.
 func TestQuantilesWithoutTheBaseline(t *testing.T) {

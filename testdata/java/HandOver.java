@@ -4,7 +4,9 @@ import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Random;
+import java.util.TreeMap;
 import java.util.concurrent.SynchronousQueue;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.LockSupport;
@@ -14,16 +16,22 @@ import java.util.concurrent.locks.ReentrantLock;
  * Proves: threads that compute for microseconds and then block are sampled where they compute.
  *
  * Pairs of threads compute some 50 us and hand over, in one of several ways. What share of a thread's CPU time handing
- * over takes, the thread measures by its own CPU clock, in one of some 16 rounds, drawn by chance: reading the clock in each would
- * be most of what there is to see.
+ * over takes, the thread knows by its own CPU clock. It reads the clock around many rounds, and knows how many steps
+ * it computed in them. What a step takes it measures apart. What is left of the rounds is handing over.
  *
- * Arguments: way (queue, yield, lock, park, mix), pairs (4), seed (1). Commands:
+ * No clock is read next to handing over. Such a reading comes when the caches are cold, and takes up to some us more
+ * than two readings one behind the other tell. It would count as handing over (docs/accuracy.md).
+ *
+ * Arguments: way (queue, yield, lock, park, mix), pairs (4), seed (1). Threads are called hand-WAY-PAIR-SIDE. Samples
+ * within rounds() belong to what is measured. Commands:
  *   mark     start counting anew
- *   truth    one line of JSON: {"share":0.09,"rounds":N,"cpu_ns":N}
+ *   truth    one line of JSON for each way: {"way":"lock","share":0.09,"rounds":N,"cpu_ns":N,"far":N}
  */
 public final class HandOver {
     private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
     private static final String[] WAYS = {"queue", "yield", "lock", "park"};
+    /** Rounds between two measurements, on the average. */
+    private static final int ROUNDS = 32;
     private static final List<HandOver> ALL = new ArrayList<>();
 
     private final SynchronousQueue<Integer> queue;
@@ -34,13 +42,12 @@ public final class HandOver {
     private final Random random;
     private final String way;
     private final Usual usual = new Usual();
+    private final Usual usualRounds = new Usual();
     private static volatile boolean stop;
     private volatile long sink;
 
     // Since the last mark.
-    private long computing;
-    private long handing;
-    private long measured;
+    private Sums sums = new Sums();
 
     private HandOver(HandOver other, String way, int side, long seed) {
         this.way = way;
@@ -59,8 +66,8 @@ public final class HandOver {
         for (int i = 0; i < pairs; i++) {
             String of = way.equals("mix") ? WAYS[i % WAYS.length] : way;
             HandOver left = new HandOver(null, of, 0, seed + 2 * i);
-            start(left, "hand-" + i + "-left");
-            start(new HandOver(left, of, 1, seed + 2 * i + 1), "hand-" + i + "-right");
+            start(left, "hand-" + of + "-" + i + "-left");
+            start(new HandOver(left, of, 1, seed + 2 * i + 1), "hand-" + of + "-" + i + "-right");
         }
         Thread.sleep(3000); // until the code is compiled
         Control.serve((command, out) -> {
@@ -69,7 +76,7 @@ public final class HandOver {
                     ALL.forEach(HandOver::mark);
                     break;
                 case "truth":
-                    out.println(truth());
+                    truth().forEach(out::println);
                     break;
                 default:
                     throw new IllegalArgumentException("no such command: " + command);
@@ -87,53 +94,57 @@ public final class HandOver {
     private void work() {
         try {
             while (!stop) {
-                if (random.nextInt(16) == 0) {
-                    measuredRound();
-                } else {
-                    compute();
-                    handOver();
-                }
+                int count = ROUNDS / 2 + random.nextInt(ROUNDS);
+                long begin = THREADS.getCurrentThreadCpuTime();
+                long steps = rounds(count);
+                long end = THREADS.getCurrentThreadCpuTime();
+                measure(count, steps, end - begin);
             }
         } catch (InterruptedException e) {
             throw new IllegalStateException(e);
         }
     }
 
-    /** One round with the thread's CPU clock read around its parts. What a reading costs is taken off. */
-    private void measuredRound() throws InterruptedException {
-        long begin = THREADS.getCurrentThreadCpuTime();
-        long again = THREADS.getCurrentThreadCpuTime();
-        compute();
-        long between = THREADS.getCurrentThreadCpuTime();
-        handOver();
-        long end = THREADS.getCurrentThreadCpuTime();
-        long cost = again - begin;
-        count(between - again - cost, end - between - cost);
+    /** So many rounds, in which no clock is read. Returns the steps computed. */
+    private long rounds(int count) throws InterruptedException {
+        long steps = 0;
+        for (int i = 0; i < count; i++) {
+            steps += compute();
+            handOver();
+        }
+        return steps;
     }
 
-    private synchronized void count(long compute, long hand) {
-        if (usual.isFar(compute + hand)) {
-            return;
+    /** Measures what steps take, and counts the rounds before. What a reading of the clock costs is taken off. */
+    private void measure(int count, long steps, long took) {
+        THREADS.getCurrentThreadCpuTime(); // so that the next one costs as much as the last
+        long begin = THREADS.getCurrentThreadCpuTime();
+        int computed = compute();
+        long between = THREADS.getCurrentThreadCpuTime();
+        long end = THREADS.getCurrentThreadCpuTime();
+        long cost = end - between;
+        synchronized (this) {
+            long computing = between - begin - cost;
+            sums.measured(computed, computing, usual.isFar(computing));
+            sums.rounds(count, steps, took - cost, usualRounds.isFar(took - cost, count));
         }
-        measured++;
-        computing += compute;
-        handing += hand;
     }
 
     private synchronized void mark() {
-        measured = 0;
-        computing = 0;
-        handing = 0;
+        sums = new Sums();
     }
 
-    private void compute() {
+    /** Computes, and returns in how many steps. */
+    private int compute() {
         long x = sink + 1;
-        for (int i = random.nextInt(8000) + 12000; i > 0; i--) {
+        int steps = random.nextInt(8000) + 12000;
+        for (int i = steps; i > 0; i--) {
             x ^= x << 13;
             x ^= x >>> 7;
             x ^= x << 17;
         }
         sink = x;
+        return steps;
     }
 
     private void handOver() throws InterruptedException {
@@ -165,18 +176,59 @@ public final class HandOver {
         }
     }
 
-    private static String truth() {
-        long computing = 0;
-        long handing = 0;
-        long measured = 0;
+    private static Iterable<String> truth() {
+        Map<String, Sums> ways = new TreeMap<>();
         for (HandOver one : ALL) {
             synchronized (one) {
-                computing += one.computing;
-                handing += one.handing;
-                measured += one.measured;
+                ways.computeIfAbsent(one.way, way -> new Sums()).add(one.sums);
             }
         }
-        double share = handing / (double) Math.max(1, computing + handing);
-        return "{\"share\":" + share + ",\"rounds\":" + measured + ",\"cpu_ns\":" + (computing + handing) + "}";
+        List<String> lines = new ArrayList<>();
+        ways.forEach((way, sums) -> lines.add("{\"way\":\"" + way + "\"," + sums + "}"));
+        return lines;
+    }
+
+    /** What was counted. */
+    private static final class Sums {
+        private long measured; // steps
+        private long measuredNanos; // that these took
+        private long rounds;
+        private long steps; // in rounds
+        private long nanos; // that rounds took
+        private long computing; // of nanos; only where several threads are summed up
+        private long far; // measurements that do not count
+
+        void measured(int steps, long nanos, boolean isFar) {
+            if (isFar) {
+                far++;
+                return;
+            }
+            measured += steps;
+            measuredNanos += nanos;
+        }
+
+        void rounds(int count, long steps, long nanos, boolean isFar) {
+            if (isFar) {
+                far++;
+                return;
+            }
+            rounds += count;
+            this.steps += steps;
+            this.nanos += nanos;
+        }
+
+        /** Adds those of a thread. What a step takes is that thread's own. */
+        void add(Sums of) {
+            rounds += of.rounds;
+            nanos += of.nanos;
+            computing += (long) ((double) of.steps * of.measuredNanos / Math.max(1, of.measured));
+            far += of.far;
+        }
+
+        @Override
+        public String toString() {
+            double share = (nanos - computing) / (double) Math.max(1, nanos);
+            return "\"share\":" + share + ",\"rounds\":" + rounds + ",\"cpu_ns\":" + nanos + ",\"far\":" + far;
+        }
     }
 }

@@ -12,9 +12,15 @@ final class Usual {
 
     /** Whether a round took far more than those before it. */
     boolean isFar(long nanos) {
-        usual = usual == 0 ? nanos : usual;
-        boolean far = nanos > FAR * usual;
-        usual += (Math.min(nanos, 2 * usual) - usual) / 16; // so that one that is far changes little
+        return isFar(nanos, 1);
+    }
+
+    /** Whether rounds took far more than those before them: more than they should, by what makes one round far. */
+    boolean isFar(long nanos, int rounds) {
+        double each = (double) nanos / rounds;
+        usual = usual == 0 ? each : usual;
+        boolean far = nanos > (FAR + rounds - 1) * usual;
+        usual += (Math.min(each, 2 * usual) - usual) / 16; // so that one that is far changes little
         return far;
     }
 }

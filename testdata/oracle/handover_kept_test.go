@@ -5,6 +5,7 @@ package oracle
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
 	"testing"
@@ -16,6 +17,18 @@ type handed struct {
 	Truth float64 // the share of CPU time
 	Hand  int     // samples of handing over
 	Of    int     // all samples
+
+	sleeps int // of Of, in a short sleep
+}
+
+func (h *handed) seen() float64 { return float64(h.Hand) / float64(max(h.Of, 1)) }
+
+// sigma is the standard error of what is seen.
+func (h *handed) sigma() float64 { return math.Sqrt(h.Truth * (1 - h.Truth) / float64(max(h.Of, 1))) }
+
+func (h *handed) String() string {
+	return fmt.Sprintf("handing over takes %.4f of the CPU time and has %.4f of %d samples (%+.1f sigma)", h.Truth,
+		h.seen(), h.Of, (h.seen()-h.Truth)/h.sigma())
 }
 
 // add puts two together: what is true of each run counts by its samples.
@@ -23,7 +36,7 @@ func (h handed) add(more handed) handed {
 	if of := h.Of + more.Of; of > 0 {
 		h.Truth = (h.Truth*float64(h.Of) + more.Truth*float64(more.Of)) / float64(of)
 	}
-	h.Hand, h.Of = h.Hand+more.Hand, h.Of+more.Of
+	h.Hand, h.Of, h.sleeps = h.Hand+more.Hand, h.Of+more.Of, h.sleeps+more.sleeps
 	return h
 }
 
@@ -59,8 +72,5 @@ func handOverSum(t *testing.T, name string, run handed) {
 			sum = sum.add(one)
 		}
 	}
-	seen := float64(sum.Hand) / float64(sum.Of)
-	sigma := math.Sqrt(sum.Truth * (1 - sum.Truth) / float64(sum.Of))
-	t.Logf("%s, all runs: takes %.4f, has %.4f of %d samples (%+.1f sigma)", name, sum.Truth, seen, sum.Of,
-		(seen-sum.Truth)/sigma)
+	t.Logf("%s, all runs: %v", name, &sum)
 }

@@ -30,7 +30,7 @@ var mayImport = map[string][]string{
 	"goprof/process/procfs":       {"goprof/process/maybe"},
 	"goprof/vmstructs":            {"goprof/arch", "goprof/process", "goprof/process/maybe"},
 	"goprof/unwind":               {"goprof/arch", "goprof/process", "goprof/vmstructs", "goprof/profile", "goprof/profile/naming"},
-	"goprof/sampler":              {"goprof/arch", "goprof/arch/cpus", "goprof/process", "goprof/process/procfs", "goprof/sampler/look", "goprof/sampler/ptrace"},
+	"goprof/sampler":              {"goprof/arch", "goprof/arch/cpus", "goprof/arch/errand", "goprof/process", "goprof/process/procfs", "goprof/sampler/look", "goprof/sampler/ptrace"},
 	"goprof/sampler/look":         {"goprof/arch", "goprof/process"},
 	"goprof/sampler/ptrace":       {"goprof/arch", "goprof/arch/cpus", "goprof/arch/errand", "goprof/process", "goprof/process/procfs", "goprof/sampler/look"},
 	"goprof/sampler/guard":        {},

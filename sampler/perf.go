@@ -118,6 +118,7 @@ type perfRun struct {
 
 	began      int64
 	cpuAtStart time.Duration
+	sentryCPU  time.Duration // of sentries that were dismissed
 }
 
 func (p *Perf) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
@@ -132,12 +133,33 @@ func (p *Perf) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
 	defer r.close()
 	r.began, r.cpuAtStart = ptrace.Monotonic(), threadCPU()
 	q.setWait(cfg.Interval, cfg.Lean)
+	r.post()
 	r.loop(ctx)
+	r.dismiss()
 	r.drain()
 	q.handOver()
 	r.scan.readAllCharges()
 	r.over = true
 	return r.sum(), r.failed
+}
+
+// post posts a sentry where each sample would wake us up.
+func (r *perfRun) post() {
+	if r.cfg.KnownIn == nil || !eachWakes(int64(r.cfg.Interval)) {
+		return
+	}
+	r.rings.post(r.perf.cpu, r.inKernel() == kernelFrames, keptFor(r.cfg.Interval, r.cfg.Lean))
+	if r.rings.sentry != nil {
+		ptrace.PreemptsAtOnce(r.rings.sentry.th.TID())
+	}
+	r.rings.sentry.watch(r.perf.pid, r.cfg.KnownIn)
+}
+
+// dismiss ends the sentry.
+func (r *perfRun) dismiss() {
+	r.sentryCPU += r.rings.sentry.cpu()
+	r.rings.sentry.leave(r.perf.pid, r.cfg.KnownIn)
+	r.rings.dismiss()
 }
 
 func newPerfRun(p *Perf, cfg Config, q *Queue) *perfRun {
@@ -288,7 +310,7 @@ func (r *perfRun) sum() Stats {
 	s.Interval = r.cfg.Interval
 	s.Wall = time.Duration(ptrace.Monotonic() - r.began)
 	if !r.grouped {
-		s.CPU = threadCPU() - r.cpuAtStart
+		s.CPU = threadCPU() - r.cpuAtStart + r.sentryCPU + r.rings.sentry.cpu()
 	}
 	s.Times = r.scan.bills.sum(r.scan.byTID, r.over && !r.scan.pools)
 	if sampled := s.Times.Sampled; sampled > 0 {
@@ -374,6 +396,7 @@ func (r *perfRun) take(b ringBytes, s *rawSample) {
 	var hint ptrace.Hint
 	if known != nil {
 		hint = known.hint
+		r.rings.sentry.know(s.tid, hint.StackTop)
 	}
 	need := r.fill(b, s, &hint, snap)
 	snap.Kernel = append(snap.Kernel, s.kernel...)

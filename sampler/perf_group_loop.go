@@ -4,6 +4,7 @@ package sampler
 
 import (
 	"context"
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -20,24 +21,25 @@ const groupRing = 2 * ringLeast
 // perfGroupRun is a PerfGroup's Run.
 type perfGroupRun struct {
 	*PerfGroup
-	ctx     context.Context
-	chooser *chooser
-	rings   *perfRings
-	wide    *wideEvents
-	waiter  *ringWaiter // for waited descriptors
-	waited  int
-	members map[int]*PerfMember
-	last    *PerfMember // that had a sample last
-	batch   uint64
-	sampled []*PerfMember // of this batch
-	sample  rawSample
-	asked   cpusAsked
-	online  []int // the CPUs that there were then
-	now     int64
-	due     int64 // when the next turn is to be
-	away    bool  // goprof itself was stopped
-	failed  error
-	rng     *rand.Rand
+	ctx       context.Context
+	chooser   *chooser
+	rings     *perfRings
+	wide      *wideEvents
+	waiter    *ringWaiter // for waited descriptors
+	waited    int
+	members   map[int]*PerfMember
+	last      *PerfMember // that had a sample last
+	batch     uint64
+	sampled   []*PerfMember // of this batch
+	sample    rawSample
+	asked     cpusAsked
+	online    []int // the CPUs that there were then
+	now       int64
+	due       int64 // when the next turn is to be
+	away      bool  // goprof itself was stopped
+	failed    error
+	rng       *rand.Rand
+	sentryCPU time.Duration // of it, that is counted
 }
 
 // Run samples until ctx is done. Where events of CPUs are not permitted it ends with ErrNoWide at once. It is called
@@ -136,11 +138,11 @@ func (r *perfGroupRun) shift() {
 	}
 	defer ptrace.RestSysmon()()
 	defer func() {
-		r.waiter.close()
-		r.waiter = nil
+		r.dismiss()
 		r.close()
 	}()
 	r.rings.polls = append(r.rings.polls, unix.PollFd{Fd: int32(r.waker.fd), Events: unix.POLLIN})
+	r.post()
 	for r.ctx.Err() == nil && r.failed == nil {
 		due, over := r.turn()
 		if over {
@@ -150,6 +152,37 @@ func (r *perfGroupRun) shift() {
 	}
 	for pid := range r.members {
 		r.endMember(pid, r.failed)
+	}
+}
+
+// post posts a sentry, which knows all members.
+func (r *perfGroupRun) post() {
+	r.rings.post(r.cpu, false, r.waits())
+	for _, m := range r.members {
+		r.rings.sentry.watch(m.pid, m.run.cfg.KnownIn)
+	}
+}
+
+// waits is for how long a sample may lie in its ring.
+func (r *perfGroupRun) waits() int64 { return keptFor(time.Duration(r.wide.interval), true) }
+
+// dismiss ends the sentry.
+func (r *perfGroupRun) dismiss() {
+	for _, m := range r.members {
+		r.rings.sentry.leave(m.pid, m.run.cfg.KnownIn)
+	}
+	r.countSentry()
+	r.sentryCPU = 0
+	r.rings.dismiss()
+	r.waiter.close()
+	r.waiter = nil
+}
+
+// countSentry counts what the sentry has used since it was counted last.
+func (r *perfGroupRun) countSentry() {
+	if used := r.rings.sentry.cpu(); used > 0 {
+		r.counts.cpu.Add(int64(used - r.sentryCPU))
+		r.sentryCPU = used
 	}
 }
 
@@ -170,6 +203,7 @@ func (r *perfGroupRun) turn() (due int64, over bool) {
 	r.due = due
 	r.sendAway()
 	r.counts.cpu.Add(int64(threadCPU() - began))
+	r.countSentry()
 	return due, false
 }
 
@@ -179,7 +213,7 @@ func (r *perfGroupRun) wasAway(now int64) bool { return r.now != 0 && now-max(r.
 // wait sleeps until there is something to do, or until that moment.
 func (r *perfGroupRun) wait(due int64) {
 	left := time.Duration(due - ptrace.Monotonic())
-	if r.rings.prompt == nil && (!eachWakes(r.wide.interval) || r.rings.often == oftenMost) {
+	if r.rings.comeTogether(eachWakes(r.wide.interval)) {
 		time.Sleep(min(left, time.Duration(perfSoon)))
 		return
 	}
@@ -190,7 +224,7 @@ func (r *perfGroupRun) wait(due int64) {
 		}
 		r.waited = len(r.rings.polls)
 	}
-	if err := r.waiter.wait(left, func() bool { return r.waker.woken.Load() || r.rings.hasRecords() }); err != nil {
+	if err := r.waiter.wait(left, func() bool { return r.waker.woken.Load() || r.rings.hasNews() }); err != nil {
 		r.failed = err
 	}
 }
@@ -199,6 +233,7 @@ func (r *perfGroupRun) wait(due int64) {
 func (r *perfGroupRun) follow() {
 	if interval := r.interval.Load(); interval != r.wide.interval {
 		r.wide.interval = interval
+		r.rings.sentry.setWait(r.waits())
 		for _, m := range r.members {
 			m.run.setInterval(time.Duration(interval))
 		}
@@ -213,6 +248,8 @@ func (r *perfGroupRun) follow() {
 	if !anew && !haveCome(before, r.online) {
 		return
 	}
+	r.dismiss()
+	defer r.post()
 	if !r.rings.takeIn(r.rings.without(r.online)) {
 		r.online = before // the next time, perhaps
 		return
@@ -295,6 +332,7 @@ func (r *perfGroupRun) blame(o ptrace.Outcome, n int64) {
 // It returns when there is something to do again.
 func (r *perfGroupRun) keepHouses() (due int64) {
 	due = r.now + houseBusy // whoever joins or leaves wakes us up
+	handOver := int64(math.MaxInt64)
 	for pid, m := range r.members {
 		if share := m.Share(); share != m.chosen && r.chooser.choose(pid, share) == nil {
 			m.chosen = share
@@ -312,10 +350,15 @@ func (r *perfGroupRun) keepHouses() (due int64) {
 		if len(m.asked) > 0 {
 			m.answer(m.run.sum)
 		}
-		m.run.q.handOverBefore(r.now)
-		due = min(due, m.run.q.handOverAt())
+		handOver = min(handOver, m.run.q.handOverAt())
 	}
-	return due
+	if r.now >= handOver { // all together: to wake up takes more than most walks
+		for _, m := range r.members {
+			m.run.q.handOver()
+		}
+		return due
+	}
+	return min(due, handOver)
 }
 
 func (r *perfGroupRun) keepHouse(m *PerfMember) {
@@ -347,6 +390,7 @@ func (r *perfGroupRun) takeIn() {
 			continue
 		}
 		r.members[m.pid] = m
+		r.rings.sentry.watch(m.pid, m.run.cfg.KnownIn)
 		r.keepHouse(m)
 	}
 	r.counts.members.Store(int64(len(r.members)))
@@ -376,6 +420,7 @@ func (r *perfGroupRun) endMember(pid int, why error) {
 	}
 	r.counts.members.Store(int64(len(r.members)))
 	r.chooser.leaveOut(pid)
+	r.rings.sentry.leave(pid, m.run.cfg.KnownIn)
 	m.run.leave()
 	m.result <- why
 }

@@ -36,7 +36,7 @@ func TestGroupMemberOpensEvents(t *testing.T) {
 	ctest.Eventually(t, "there are records", func() bool {
 		for end := threadCPU() + 5*time.Millisecond; threadCPU() < end; {
 		}
-		return g.rings.hasRecords()
+		return g.rings.hasNews()
 	})
 	r := newPerfRun(NewPerf(os.Getpid(), g.cpu), Config{Interval: time.Millisecond}, NewQueue(8))
 	defer r.proc.Close()

@@ -33,6 +33,8 @@ func haveCome(before, now []int) bool {
 
 // takeInCPUs opens rings for the CPUs that have no ring, and opens all events anew.
 func (r *perfRun) takeInCPUs() bool {
+	r.dismiss()
+	defer r.post()
 	if !r.rings.takeIn(r.rings.without(r.online)) {
 		return false
 	}

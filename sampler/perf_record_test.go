@@ -280,7 +280,10 @@ func TestFitStack(t *testing.T) {
 		{1, 3000, stackLeast},
 		{10 * stackWindow, stackLeast, stackLeast},
 		{1, stackLeast + 8, PerfStack},
-		{10 * stackWindow, 3000, PerfStack}, // one sample that needed more is enough
+		{windowGrows*stackWindow - 1, 3000, PerfStack}, // one sample that needed more is enough
+		{1, 3000, stackLeast},
+		{1, stackLeast + 8, PerfStack},
+		{windowGrows * stackWindow, 3000, PerfStack}, // longer than before
 	} {
 		if feed(step.n, step.need); w.stack != step.want {
 			t.Fatalf("after %d samples of %d bytes: %d, not %d", step.n, step.need, w.stack, step.want)

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"goprof/arch"
 	"goprof/sampler/ptrace"
 )
 
@@ -20,8 +21,9 @@ type perfRings struct {
 	steady []*perfRing
 	prompt []*perfRing // of threads with Hint.Soon; none until there is such a thread
 	polls  []unix.PollFd
-	size   int  // of each of steady, if there is room
-	denied bool // there was no room for prompt, with these CPUs
+	sentry *sentryDuty // at steady; nil: we wait for those rings ourselves
+	size   int         // of each of steady, if there is room
+	denied bool        // there was no room for prompt, with these CPUs
 
 	// The reading that is under way, or was last.
 	cpu  int
@@ -127,14 +129,43 @@ func (r *perfRings) takeIn(fresh []int) bool {
 	return true
 }
 
+// post posts a sentry. Then samples that can wait do not end a wait.
+func (r *perfRings) post(cpu *arch.CPU, chain bool, waits int64) {
+	if r.sentry = postSentry(r.steady, cpu, chain, waits); r.sentry == nil {
+		return
+	}
+	for _, ring := range r.steady {
+		r.waitNoMore(ring.fd)
+	}
+	r.polls = append(r.polls, unix.PollFd{Fd: int32(r.sentry.bell), Events: unix.POLLIN})
+}
+
+// dismiss ends the sentry.
+func (r *perfRings) dismiss() {
+	if r.sentry == nil {
+		return
+	}
+	r.waitNoMore(r.sentry.bell)
+	r.sentry.dismiss()
+	r.sentry = nil
+	for _, ring := range r.steady {
+		r.polls = append(r.polls, unix.PollFd{Fd: int32(ring.fd), Events: unix.POLLIN})
+	}
+}
+
+func (r *perfRings) waitNoMore(fd int) {
+	r.polls = slices.DeleteFunc(r.polls, func(p unix.PollFd) bool { return p.Fd == int32(fd) })
+}
+
 func (r *perfRings) closeRings(rings []*perfRing) {
 	for _, ring := range rings {
-		r.polls = slices.DeleteFunc(r.polls, func(p unix.PollFd) bool { return p.Fd == int32(ring.fd) })
+		r.waitNoMore(ring.fd)
 		ring.close()
 	}
 }
 
 func (r *perfRings) close() {
+	r.dismiss()
 	r.closeRings(r.steady)
 	r.closeRings(r.prompt)
 }
@@ -142,6 +173,7 @@ func (r *perfRings) close() {
 // read calls each with the records of all rings, those of prompt threads first. It returns how many rings were damaged.
 func (r *perfRings) read(each func(ringBytes, perfRecord)) (damaged int) {
 	r.found = false
+	r.sentry.answer()
 	for _, rings := range [2][]*perfRing{r.prompt, r.steady} {
 		for i, ring := range rings {
 			r.cpu, r.ring = i, ring
@@ -171,16 +203,27 @@ func (r *perfRings) noteReading(now int64) {
 	r.foundAt = now
 }
 
-// hasRecords reports whether a ring has something to read.
-func (r *perfRings) hasRecords() bool {
-	for _, rings := range [2][]*perfRing{r.prompt, r.steady} {
-		for _, ring := range rings {
-			if atomic.LoadUint64(ring.head) != *ring.tail {
-				return true
-			}
+// hasNews reports whether there is something to read now.
+func (r *perfRings) hasNews() bool {
+	if r.sentry != nil {
+		return r.sentry.hasCalled() || haveRecords(r.prompt)
+	}
+	return haveRecords(r.prompt) || haveRecords(r.steady)
+}
+
+func haveRecords(rings []*perfRing) bool {
+	for _, ring := range rings {
+		if atomic.LoadUint64(ring.head) != *ring.tail {
+			return true
 		}
 	}
 	return false
+}
+
+// comeTogether reports whether samples come so often that we look for them together. each says whether each sample
+// wakes us up.
+func (r *perfRings) comeTogether(each bool) bool {
+	return r.prompt == nil && (!each || r.sentry == nil && r.often == oftenMost)
 }
 
 // wait sleeps until there is a sample, or until that moment. each says whether each sample wakes us up. Like
@@ -189,7 +232,7 @@ func (r *perfRings) hasRecords() bool {
 // Where samples come often, wait does not look for them before perfSoon has passed since the last reading. Samples of
 // threads with Hint.Soon do not wait.
 func (r *perfRings) wait(until int64, each bool) {
-	together := r.prompt == nil && (!each || r.often == oftenMost)
+	together := r.comeTogether(each)
 	if together || !each {
 		until = min(until, r.readAt+perfSoon)
 	}

@@ -227,20 +227,22 @@ func (r *perfRun) note(w *perfThread, s *rawSample, need uint64) {
 
 // Copies of the whole 64 KB cost a thread some microseconds more than copies of the few KB that most stacks have, and
 // the rings are full sooner. So the copies are made smaller once many samples have needed less than a quarter of it.
-// When one sample needs more, the copies are made as large as can be at once. After that the copies of this thread keep
-// that size.
+// When one sample needs more, the copies are made as large as can be at once. After that it takes windowGrows times as
+// many samples to make them smaller again.
 const (
 	stackWindow = 64
+	windowGrows = 16
+	windowMost  = 1 << 40
 	stackLeast  = 8 << 10
 	stackStep   = 4 << 10
 )
 
 // stackFit is how much of a stack is copied, and how much the last samples have needed.
 type stackFit struct {
-	stack   int  // bytes that are copied
-	varies  bool // copies were made smaller once, and were too small then
-	seen    int  // samples
+	stack   int // bytes that are copied
+	seen    int // samples
 	deepest uint64
+	window  int // how many samples decide; 0: stackWindow
 }
 
 // begin sets how much is copied from now on.
@@ -249,10 +251,10 @@ func (f *stackFit) begin(stack int) { f.stack, f.seen, f.deepest = stack, 0, 0 }
 // fit is how many bytes to copy from now on.
 func (f *stackFit) fit(most int) int {
 	if f.deepest > uint64(f.stack) && f.stack < most {
-		f.varies = true
+		f.window = min(max(f.window, stackWindow)*windowGrows, windowMost)
 		return most
 	}
-	if f.varies || f.seen < stackWindow {
+	if f.seen < max(f.window, stackWindow) {
 		return f.stack
 	}
 	fits := max(int(2*min(f.deepest, PerfStack)+stackStep-1)/stackStep*stackStep, stackLeast)

@@ -136,12 +136,15 @@ func (q *Queue) count(s *look.Look) {
 }
 
 // setWait sets how long looks wait for others, by how far apart looks at a thread are.
-func (q *Queue) setWait(interval time.Duration, lean bool) {
+func (q *Queue) setWait(interval time.Duration, lean bool) { q.waits = keptFor(interval, lean) }
+
+// keptFor is how long a look may wait for others.
+func keptFor(interval time.Duration, lean bool) int64 {
 	most := keptMost
 	if lean {
 		most = keptLean
 	}
-	q.waits = min(max(keptIntervals*int64(interval), keptLeast), most)
+	return min(max(keptIntervals*int64(interval), keptLeast), most)
 }
 
 // isBehind reports whether one in so many of all snapshots waits for its walk, or of all bytes that may wait.

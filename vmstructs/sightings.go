@@ -2,6 +2,7 @@ package vmstructs
 
 import (
 	"encoding/binary"
+	"hash/maphash"
 	"slices"
 
 	"goprof/process"
@@ -19,13 +20,22 @@ type Sightings struct {
 	heaps  []codeHeap
 	code   span64
 	interp span64
-	head   int // bytes that are noted
-	known  [knownCells]uint64
+	head   int   // bytes that are noted
+	length sized // of a block, in segments
+	whose  []int // where in the head the words lie that tell whose a block is
+	old    map[uint64]oldBlock
+	known  *process.KnownCode
 	fresh  []uint64
 	ranges []process.Range
 	window [segmapChunk]byte
 	full   chan *sightingNote
 	free   chan *sightingNote
+}
+
+// oldBlock is a piece of code that was noted before.
+type oldBlock struct {
+	at  int64  // when it was noted first
+	sum uint64 // of what says whose it is
 }
 
 // sightingNote is what was noted of one look.
@@ -42,9 +52,6 @@ type sighting struct {
 }
 
 const (
-	// knownCells is how many pieces of code are remembered, by their place. Where two pieces share a cell, they are
-	// noted more often.
-	knownCells = 1 << 12
 	// mostFresh bounds how many pieces are noted at a time. mostScanned bounds how much of a stack is searched.
 	mostFresh   = 128
 	mostScanned = 64 << 10
@@ -52,7 +59,12 @@ const (
 	// counts up to this age without a note (sampler/session/age.go).
 	noteWithin = int64(4e6)
 	// mostNotes wait for the walker; mostSighted pieces are kept.
-	mostNotes   = 64
+	mostNotes = 64
+	// oldAfter: who has been there for so long is likely to stay. Then it is known as a whole, wherever in it a stack
+	// points. Before, each place in it is noted anew, since code that is still being compiled comes and goes.
+	oldAfter = int64(10e9)
+	// mostBlock bounds the size of a piece of code.
+	mostBlock   = uint64(16 << 20)
 	mostSighted = 1 << 13
 )
 
@@ -65,12 +77,24 @@ func (vm *VM) NewSightings() *Sightings {
 		head = max(head, int(cl.blockSize)+end)
 	}
 	s := &Sightings{t: vm.t, clock: vm.now, heaps: slices.Clone(vm.heaps), code: vm.code, interp: vm.interp, head: head,
+		length: cl.blockLength, old: map[uint64]oldBlock{},
 		full: make(chan *sightingNote, mostNotes), free: make(chan *sightingNote, mostNotes)}
+	for _, at := range []offset{bl.name, nl.method, nl.compileID} {
+		s.whose = append(s.whose, int(cl.blockSize)+int(at))
+	}
 	for range mostNotes {
 		s.free <- new(sightingNote)
 	}
 	vm.sightings, vm.sighted = s, map[uint64]sighting{}
 	return s
+}
+
+// KeepIn keeps what is known in that place from now on, and begins with nothing. nil: in a place of its own, once there
+// is something to keep.
+func (s *Sightings) KeepIn(k *process.KnownCode) {
+	if s.known = k; k != nil {
+		k.Span(s.code.begin, s.code.end, s.interp.begin, s.interp.end)
+	}
 }
 
 // ReadFrom sets another way to the same process, by which memory is read from now on.
@@ -81,7 +105,9 @@ func (s *Sightings) ReadFrom(t process.Target) *Sightings {
 
 // Note takes a note of what is new in a snapshot that was taken just now, at that moment.
 func (s *Sightings) Note(snap *process.Snapshot, when int64) {
-	s.fresh = s.fresh[:0]
+	if s.fresh = s.fresh[:0]; s.known == nil {
+		s.KeepIn(new(process.KnownCode))
+	}
 	cpu := s.t.CPU()
 	s.look(snap.Regs[cpu.PC])
 	if cpu.ReturnsInRegister {
@@ -95,21 +121,15 @@ func (s *Sightings) Note(snap *process.Snapshot, when int64) {
 	}
 	if len(s.fresh) > 0 && !s.note(when) {
 		for _, pc := range s.fresh { // the next look has to
-			s.known[cellOf(pc)] = 0
+			s.known.Forget(pc)
 		}
 	}
 }
 
-// cellOf is the cell in which a pc is remembered. Blobs begin at segments.
-func cellOf(pc uint64) uint64 { return (pc >> cacheShift) % knownCells }
-
 // look puts a pc on the list if it is new.
 func (s *Sightings) look(pc uint64) {
-	if !s.code.has(pc) || s.interp.has(pc) || len(s.fresh) == mostFresh {
-		return
-	}
-	if cell := &s.known[cellOf(pc)]; *cell != pc>>cacheShift {
-		*cell = pc >> cacheShift
+	if len(s.fresh) < mostFresh && s.known.IsNew(pc) {
+		s.known.Add(pc)
 		s.fresh = append(s.fresh, pc)
 	}
 }
@@ -133,18 +153,54 @@ func (s *Sightings) note(when int64) bool {
 	if note.at = when; !inTime {
 		note.blocks = note.blocks[:0]
 	}
+	for i, block := range note.blocks {
+		s.growOld(block, note.bytes[i*s.head:(i+1)*s.head], when)
+	}
 	s.full <- note // there are no more notes than places
 	return inTime
 }
 
-func (s *Sightings) block(pc uint64) (uint64, bool) {
-	for i := range s.heaps {
-		if h := &s.heaps[i]; pc >= h.low && pc < h.boundary {
-			block, err := findBlock(s.t, h, pc, s.window[:])
-			return block, err == nil
+// growOld makes all of a piece of code known that has been there for long.
+func (s *Sightings) growOld(block uint64, head []byte, when int64) {
+	var hash maphash.Hash
+	hash.SetSeed(headSeed)
+	for _, at := range s.whose {
+		hash.Write(head[at:min(at+4, len(head))])
+	}
+	sum := hash.Sum64()
+	old, ok := s.old[block]
+	switch {
+	case !ok || old.sum != sum:
+		if len(s.old) >= mostSighted {
+			clear(s.old)
+		}
+		s.old[block] = oldBlock{when, sum}
+	case when-old.at >= oldAfter:
+		if h := s.heapOf(block); h != nil {
+			s.known.AddAll(block, min(block+min(s.length.unsigned(head)<<h.log2, mostBlock), h.boundary))
 		}
 	}
-	return 0, false
+}
+
+var headSeed = maphash.MakeSeed()
+
+// heapOf is the part of the code cache that holds an address.
+func (s *Sightings) heapOf(pc uint64) *codeHeap {
+	for i := range s.heaps {
+		if h := &s.heaps[i]; pc >= h.low && pc < h.boundary {
+			return h
+		}
+	}
+	return nil
+}
+
+func (s *Sightings) block(pc uint64) (uint64, bool) {
+	h := s.heapOf(pc)
+	if h == nil {
+		return 0, false
+	}
+	block, err := findBlock(s.t, h, pc, s.window[:])
+	return block, err == nil
 }
 
 // read reads the beginning of each block.

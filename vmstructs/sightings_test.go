@@ -43,7 +43,7 @@ func TestSightings(t *testing.T) {
 			t.Errorf("another one since %d, and it was read at %d", got, at)
 		}
 		for range 2 * mostNotes { // takeNotes is not called in between
-			clear(s.known[:])
+			s.KeepIn(nil)
 			s.Note(snap, noted)
 		}
 		w.vm.takeNotes()

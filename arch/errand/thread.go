@@ -6,6 +6,7 @@ import (
 	"errors"
 	"sync/atomic"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -84,6 +85,16 @@ func begin(c *threadControl) {
 
 // TID is the number of the OS thread, for its priority and its CPU.
 func (t *Thread) TID() int { return int(t.c.tid) }
+
+// CPU is the CPU time that the OS thread has used.
+func (t *Thread) CPU() time.Duration {
+	var ts unix.Timespec
+	// The CPU clock of one thread (include/linux/posix-timers_types.h, CPUCLOCK_PERTHREAD_MASK, CPUCLOCK_SCHED).
+	if unix.ClockGettime(int32(^t.TID()<<3|6), &ts) != nil {
+		return 0
+	}
+	return time.Duration(ts.Nano())
+}
 
 // Room is the address of the Thread's own memory.
 func (t *Thread) Room() unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(t.room)) }

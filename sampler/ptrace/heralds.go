@@ -292,11 +292,7 @@ func (c *VisitCounts) add(th *errand.Thread) {
 	c.Held += more.held.Load()
 	c.Met += more.met.Load()
 	c.Missed += more.missed.Load()
-	var ts unix.Timespec
-	// The CPU clock of one thread (include/linux/posix-timers_types.h, CPUCLOCK_PERTHREAD_MASK, CPUCLOCK_SCHED).
-	if unix.ClockGettime(int32(^th.TID()<<3|6), &ts) == nil {
-		c.CPU += ts.Nano()
-	}
+	c.CPU += int64(th.CPU())
 }
 
 // Counts is what became of all visits.

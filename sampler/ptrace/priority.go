@@ -19,6 +19,9 @@ func preemptAtOnce() {
 	goFirst(0, tracerPriority)
 }
 
+// PreemptsAtOnce is preemptAtOnce for another OS thread of ours.
+func PreemptsAtOnce(tid int) { goFirst(tid, tracerPriority) }
+
 // PreemptAtOnce is preemptAtOnce for a thread that has called WaitItsTurn.
 func PreemptAtOnce() { preemptAtOnce() }
 

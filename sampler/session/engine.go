@@ -69,6 +69,7 @@ func (s *Session) readSoon(e EngineName, config *sampler.Config) {
 func (s *Session) readSamplesSoon(config *sampler.Config) {
 	c, code := s.VM.NewContinuations().ReadFrom(s.memory), s.VM.NewSightings().ReadFrom(s.memory)
 	config.Note = func(snap *look.Look) { code.Note(&snap.Snapshot, snap.When) }
+	config.KnownIn = code.KeepIn
 	if c == nil {
 		config.After = func(snap *look.Look, sampled int64) { code.Note(&snap.Snapshot, sampled) }
 		return

@@ -18,9 +18,10 @@ import (
 // goroutine that made the call is left behind (process.CallWatch), and the command goes on with what it has.
 
 const (
-	// hangTick and hangTicks say how long a call may be under way: 3 s.
-	hangTick  = 100 * time.Millisecond
-	hangTicks = 30
+	// hangTick and hangTicks say how long a call may be under way: 3 s. Ten looks a second were a tenth of what an
+	// agent used.
+	hangTick  = 500 * time.Millisecond
+	hangTicks = 6
 	// attachLimit is how long attaching may take. Besides reading memory it opens files, and each may take 2 s.
 	attachLimit = 15 * time.Second
 	// engineLimit is how long a sampling thread may take to end. It is longer than that thread waits for late stops.

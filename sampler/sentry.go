@@ -1,0 +1,261 @@
+//go:build linux
+
+package sampler
+
+import (
+	"sync/atomic"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/process"
+)
+
+// A sentry is an OS thread that looks at each sample as soon as the kernel has written it, and leaves it in its ring. It
+// calls us at once if the sample goes through code that is new, which must be noted in time, if it is of a thread or a
+// process that we do not know, or if a ring fills. Otherwise it calls us once the oldest sample has waited long enough.
+//
+// To wake us up takes Go's scheduler, and a sample that comes alone finds all our caches cold. A sentry takes some
+// microseconds for a sample (docs/decisions/0021).
+//
+// All in this file but types runs on the sentry's OS thread, of which Go does not know: see errand.Thread. We may read a
+// record while the sentry looks at it, and then the kernel may write another one in its place. So the sentry bounds all
+// that it reads, and what it finds counts for nothing but whether it calls.
+
+const (
+	// mostGuarded bounds the rings of a sentry.
+	mostGuarded = 256
+	// mostPosts bounds the processes whose code a sentry knows.
+	mostPosts = 128
+	// knownTIDs is how many threads are remembered, by the last bits of their number.
+	knownTIDs = 1 << 12
+	// mostLooked bounds how much of a stack the sentry looks at (vmstructs/sightings.go, mostScanned).
+	mostLooked = 64 << 10
+)
+
+// sentry is the Room of a sentry's Thread.
+type sentry struct {
+	over  atomic.Uint32
+	calls atomic.Uint32 // 1: it has called, and we have not come yet
+	waits atomic.Int64  // for how long a sample may lie in its ring, in nanoseconds
+	bell  uintptr       // the descriptor that we wait for
+	tids  [knownTIDs]atomic.Uint32
+	tops  [knownTIDs]atomic.Uint64 // where their stacks begin; 0: that is not known
+	pids  [mostPosts]atomic.Int32  // 0: nobody
+	codes [mostPosts]process.KnownCode
+
+	rings [mostGuarded]guardedRing
+	polls [mostGuarded + 1]pollFd // of the rings, and of the descriptor that ends a sleep
+	n     int                     // of rings
+	blind bool                    // a ring cannot be waited for
+
+	chain bool    // samples have the kernel's frames
+	regs  uint64  // how many registers a sample has
+	ask   [2]int8 // the registers that hold code addresses; -1: none
+	sp    uint64  // the register that holds the stack pointer
+
+	oldest  int64 // when the oldest sample that lies in a ring was found; 0: there is none
+	foundAt int64
+	often   int // as in perfRings
+	ts      unix.Timespec
+}
+
+// pollFd is struct pollfd.
+type pollFd struct {
+	fd              int32
+	events, revents int16
+}
+
+// guardedRing is a perfRing as a sentry sees it.
+type guardedRing struct {
+	head, tail *uint64
+	data       unsafe.Pointer
+	size       uint64
+	seen       uint64 // how far the sentry has looked
+}
+
+// keepWatch is what a sentry does.
+//
+//go:nosplit
+func keepWatch(room unsafe.Pointer) {
+	s := (*sentry)(room)
+	for s.over.Load() == 0 {
+		s.sleep()
+		s.patrol(s.clock())
+	}
+}
+
+//go:nosplit
+func (s *sentry) clock() int64 {
+	syscall.RawSyscall(unix.SYS_CLOCK_GETTIME, unix.CLOCK_MONOTONIC, uintptr(unsafe.Pointer(&s.ts)), 0)
+	return s.ts.Sec*1e9 + s.ts.Nsec
+}
+
+// sleep sleeps until there is a sample, or until we are to be called. Where samples come often, they are looked at
+// together.
+//
+//go:nosplit
+func (s *sentry) sleep() {
+	left := int64(-1)
+	switch {
+	case s.often == oftenMost || s.blind:
+		left = perfSoon
+	case s.oldest != 0:
+		left = max(s.oldest+s.waits.Load()-s.clock(), 0)
+	}
+	s.ts.Sec, s.ts.Nsec = left/1e9, left%1e9
+	if s.often == oftenMost {
+		syscall.RawSyscall6(unix.SYS_CLOCK_NANOSLEEP, unix.CLOCK_MONOTONIC, 0, uintptr(unsafe.Pointer(&s.ts)), 0, 0, 0)
+		return
+	}
+	limit := uintptr(unsafe.Pointer(&s.ts))
+	if left < 0 {
+		limit = 0
+	}
+	syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&s.polls)), uintptr(s.n+1), limit, 0, 0, 0)
+	for i := range s.polls[:min(uint(s.n), mostGuarded)] {
+		if p := &s.polls[i]; p.revents&^unix.POLLIN != 0 { // its owner has ended: it would end each sleep at once
+			p.fd, s.blind = -1, true
+		}
+	}
+}
+
+// patrol looks at what is new in all rings, and calls us if need be.
+//
+//go:nosplit
+func (s *sentry) patrol(now int64) {
+	found, urgent, waiting := false, false, false
+	for i := range s.rings[:min(uint(s.n), mostGuarded)] {
+		r := &s.rings[i]
+		head, tail := atomic.LoadUint64(r.head), atomic.LoadUint64(r.tail)
+		if int64(tail-r.seen) > 0 {
+			r.seen = tail
+		}
+		if head != r.seen {
+			found = true
+			urgent = s.look(r, head) || urgent
+		}
+		waiting = waiting || head != tail
+		urgent = urgent || head-tail > r.size-r.size/4
+	}
+	s.noteFind(found, now)
+	switch {
+	case !waiting:
+		s.oldest = 0
+	case s.oldest == 0:
+		s.oldest = now
+	}
+	if urgent || s.oldest != 0 && now >= s.oldest+s.waits.Load() {
+		s.call()
+		s.oldest = 0
+	}
+}
+
+// noteFind notes how often there is something, as perfRings.noteReading does.
+//
+//go:nosplit
+func (s *sentry) noteFind(found bool, now int64) {
+	switch {
+	case !found && now-s.foundAt <= perfSoon+perfSoon/4:
+		return
+	case !found || now-s.foundAt > perfSoon+perfSoon/4:
+		s.often = 0
+	default:
+		s.often = min(s.often+1, oftenMost)
+	}
+	if found {
+		s.foundAt = now
+	}
+}
+
+// call wakes us up.
+//
+//go:nosplit
+func (s *sentry) call() {
+	one := uint64(1)
+	s.calls.Store(1)
+	syscall.RawSyscall(unix.SYS_WRITE, s.bell, uintptr(unsafe.Pointer(&one)), unsafe.Sizeof(one))
+}
+
+// look looks at the records up to head. It reports whether one of them cannot wait.
+//
+//go:nosplit
+func (s *sentry) look(r *guardedRing, head uint64) (urgent bool) {
+	for r.seen != head {
+		word := r.word(r.seen)
+		size := word >> 48
+		if size < perfHeader || size&7 != 0 || size > head-r.seen {
+			r.seen = head
+			return true
+		}
+		if uint32(word) == perfSample && !urgent {
+			urgent = s.isNews(r, r.seen+perfHeader, r.seen+size)
+		}
+		r.seen += size
+	}
+	return urgent
+}
+
+// isNews reports whether a sample tells something that is not known: see rawSample.
+//
+//go:nosplit
+func (s *sentry) isNews(r *guardedRing, at, end uint64) bool {
+	who := r.word(at)
+	k := s.codeOf(int32(who))
+	tid := uint32(who >> 32)
+	if k == nil || s.tids[tid%knownTIDs].Load() != tid {
+		return true
+	}
+	at += 16
+	if s.chain {
+		n := r.word(at)
+		if n > (end-at)/8 {
+			return true
+		}
+		at += 8 + 8*n
+	}
+	if at >= end || end-at < 8*(2+s.regs) || r.word(at) == 0 {
+		return false // it has no registers, and is lost
+	}
+	for _, reg := range s.ask {
+		if reg >= 0 && k.IsNew(r.word(at+8+8*uint64(reg))) {
+			return true
+		}
+	}
+	sp := r.word(at + 8 + 8*s.sp)
+	at += 8 + 8*s.regs
+	size := r.word(at)
+	at += 8
+	if size > end-at {
+		return true
+	}
+	if top := s.tops[tid%knownTIDs].Load(); top > sp { // what lies above is not the thread's stack
+		size = min(size, top-sp)
+	}
+	for end = at + min(size, mostLooked); at < end; at += 8 {
+		if k.IsNew(r.word(at)) {
+			return true
+		}
+	}
+	return false
+}
+
+// codeOf is what is known of a process.
+//
+//go:nosplit
+func (s *sentry) codeOf(pid int32) *process.KnownCode {
+	for i := range s.pids {
+		if pid != 0 && s.pids[i].Load() == pid {
+			return &s.codes[i]
+		}
+	}
+	return nil
+}
+
+// word is a word of the ring.
+//
+//go:nosplit
+func (r *guardedRing) word(at uint64) uint64 {
+	return *(*uint64)(unsafe.Add(r.data, at&(r.size-1)&^7))
+}

@@ -1,0 +1,154 @@
+//go:build linux
+
+package sampler
+
+import (
+	"slices"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/arch"
+	"goprof/arch/errand"
+	"goprof/process"
+)
+
+// sentryDuty is a sentry's Thread, as the goroutine sees it that reads the rings.
+type sentryDuty struct {
+	th   *errand.Thread
+	s    *sentry
+	bell int // we wait for it
+	end  int // the sentry waits for it
+}
+
+// postSentry posts a sentry at rings. Each sample must wake up who waits for its ring. chain says whether samples have
+// the kernel's frames; waits is for how long a sample may lie in its ring. nil: there can be none, and we wait for the
+// rings ourselves.
+func postSentry(rings []*perfRing, cpu *arch.CPU, chain bool, waits int64) *sentryDuty {
+	if len(rings) > mostGuarded {
+		return nil
+	}
+	th, err := errand.NewThread(int(unsafe.Sizeof(sentry{})))
+	if err != nil {
+		return nil
+	}
+	d := &sentryDuty{th: th, s: (*sentry)(th.Room()), bell: -1, end: -1}
+	if d.bell, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err == nil {
+		d.end, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	}
+	if err != nil {
+		d.dismiss()
+		return nil
+	}
+	d.brief(rings, cpu, chain, waits)
+	if th.Start(keepWatch) != nil {
+		d.dismiss()
+		return nil
+	}
+	return d
+}
+
+// brief tells a sentry what there is to know.
+func (d *sentryDuty) brief(rings []*perfRing, cpu *arch.CPU, chain bool, waits int64) {
+	s := d.s
+	s.waits.Store(waits)
+	s.bell, s.n, s.chain, s.regs = uintptr(d.bell), len(rings), chain, uint64(cpu.Perf.Len())
+	for i, ring := range rings {
+		s.rings[i] = guardedRing{ring.head, ring.tail, unsafe.Pointer(unsafe.SliceData(ring.data)),
+			uint64(len(ring.data)), *ring.tail}
+		s.polls[i] = pollFd{fd: int32(ring.fd), events: unix.POLLIN}
+	}
+	s.polls[s.n] = pollFd{fd: int32(d.end), events: unix.POLLIN}
+	s.sp = uint64(slices.Index(cpu.Perf.Order, int8(cpu.SP)))
+	s.ask = [2]int8{int8(slices.Index(cpu.Perf.Order, int8(cpu.PC))), -1}
+	if cpu.ReturnsInRegister {
+		s.ask[1] = int8(slices.Index(cpu.Perf.Order, int8(cpu.LR)))
+	}
+}
+
+// dismiss ends a sentry.
+func (d *sentryDuty) dismiss() {
+	if d == nil {
+		return
+	}
+	d.s.over.Store(1)
+	if d.end >= 0 {
+		d.endSleep()
+	}
+	d.th.End()
+	for _, fd := range []int{d.bell, d.end} {
+		if fd >= 0 {
+			unix.Close(fd)
+		}
+	}
+}
+
+// endSleep has the sentry look around.
+func (d *sentryDuty) endSleep() {
+	one := uint64(1)
+	syscall.RawSyscall(unix.SYS_WRITE, uintptr(d.end), uintptr(unsafe.Pointer(&one)), unsafe.Sizeof(one))
+}
+
+// watch has the sentry know a process, and what code is known of it: keepIn is called with the place for that. Samples
+// of other processes call us at once.
+func (d *sentryDuty) watch(pid int, keepIn func(*process.KnownCode)) {
+	if d == nil || keepIn == nil {
+		return
+	}
+	for i := range d.s.pids {
+		if d.s.pids[i].Load() == 0 {
+			keepIn(&d.s.codes[i])
+			d.s.pids[i].Store(int32(pid))
+			return
+		}
+	}
+}
+
+// leave takes the place of a process back. The sentry may still look there for a moment: then it calls us for nothing.
+func (d *sentryDuty) leave(pid int, keepIn func(*process.KnownCode)) {
+	if d == nil || keepIn == nil {
+		return
+	}
+	for i := range d.s.pids {
+		if d.s.pids[i].CompareAndSwap(int32(pid), 0) {
+			keepIn(nil)
+		}
+	}
+}
+
+// know tells a sentry of a thread that we know, and where its stack begins.
+func (d *sentryDuty) know(tid int, top uint64) {
+	if d != nil {
+		d.s.tops[uint32(tid)%knownTIDs].Store(top)
+		d.s.tids[uint32(tid)%knownTIDs].Store(uint32(tid))
+	}
+}
+
+// setWait changes for how long a sample may lie in its ring.
+func (d *sentryDuty) setWait(t int64) {
+	if d != nil {
+		d.s.waits.Store(t)
+	}
+}
+
+// hasCalled reports whether the sentry has called since answer.
+func (d *sentryDuty) hasCalled() bool { return d.s.calls.Load() != 0 }
+
+// answer is to be called before the rings are read.
+func (d *sentryDuty) answer() {
+	if d == nil || d.s.calls.Swap(0) == 0 {
+		return
+	}
+	var n uint64
+	syscall.RawSyscall(unix.SYS_READ, uintptr(d.bell), uintptr(unsafe.Pointer(&n)), unsafe.Sizeof(n))
+}
+
+// cpu is the CPU time that the sentry has used.
+func (d *sentryDuty) cpu() time.Duration {
+	if d == nil {
+		return 0
+	}
+	return d.th.CPU()
+}

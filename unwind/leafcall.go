@@ -220,7 +220,7 @@ func (r *router) noteCalls(chain []vmstructs.Scope, behind int32) {
 		if !isInvoke(b.Op) {
 			continue
 		}
-		if callee := r.callee(chain, place, b); callee != nil {
+		if callee := r.callee(chain, place, b, false); callee != nil {
 			r.noteCalls(enter(chain, b, callee), -1)
 		}
 	}

@@ -31,6 +31,7 @@ type router struct {
 	legs   []leg
 	asked  int
 	calls  callsBytecode // nil: the thread is not in a call
+	load   callsBytecode // nil: the thread is at no load: see loadAt
 	found  []foundCall   // of those, on the way
 	offWay bool          // they were found elsewhere
 	*weights

@@ -75,8 +75,8 @@ func TestRoute(t *testing.T) {
 	}
 }
 
-// TestUnresolvedInvoke: a loop whose invoke the interpreter has not resolved. The program goes around through the invoke
-// if there is no other way around.
+// TestUnresolvedInvoke: a loop whose invoke the interpreter has not resolved. The program goes around through the
+// invoke if there is no other way around.
 func TestUnresolvedInvoke(t *testing.T) {
 	const ifeq = 0x99
 	at := func(bci int32, op uint8, target int32) vmstructs.Bytecode {

@@ -71,12 +71,8 @@ type invokeEntry struct {
 // cacheEntry reads an entry as JDKs up to 22 have them (oops/cpCache.hpp, ConstantPoolCacheEntry).
 func (vm *VM) cacheEntry(cache uint64, b *Bytecode) (e invokeEntry, ok bool) {
 	l := &vm.l.invoke
-	n, err := vm.near.U32(cache + uint64(l.length))
-	if err != nil || n > maxPool || uint32(b.Index) >= n {
-		return e, false
-	}
-	raw := make([]byte, l.entrySize)
-	if vm.near.Bytes(cache+l.cacheSize+uint64(b.Index)*l.entrySize, raw) != nil {
+	raw := vm.oldEntry(cache, b.Index)
+	if raw == nil {
 		return e, false
 	}
 	// Behind the constant stand the bytecodes that have been resolved here: one that uses f1, and invokevirtual, which
@@ -98,20 +94,43 @@ func (vm *VM) cacheEntry(cache uint64, b *Bytecode) (e invokeEntry, ok bool) {
 	return e, ok
 }
 
+// oldEntry reads an entry of the cache itself, nil if there is none.
+func (vm *VM) oldEntry(cache uint64, index uint16) []byte {
+	l := &vm.l.invoke
+	n, err := vm.near.U32(cache + uint64(l.length))
+	if err != nil || n > maxPool || uint32(index) >= n {
+		return nil
+	}
+	raw := make([]byte, l.entrySize)
+	if vm.near.Bytes(cache+l.cacheSize+uint64(index)*l.entrySize, raw) != nil {
+		return nil
+	}
+	return raw
+}
+
+// poolEntry reads an entry of an array to which the cache points, nil if there is none.
+func (vm *VM) poolEntry(cache uint64, entries, data offset, size uint64, index uint16) []byte {
+	array, err := vm.near.Ptr(cache + uint64(entries))
+	if err != nil {
+		return nil
+	}
+	n, err := vm.near.U32(array + uint64(vm.l.method.arrayLen))
+	if err != nil || n > maxPool || uint32(index) >= n {
+		return nil
+	}
+	raw := make([]byte, size)
+	if vm.near.Bytes(array+uint64(data)+uint64(index)*size, raw) != nil {
+		return nil
+	}
+	return raw
+}
+
 // resolvedMethod reads an entry as JDKs since 23 have them (oops/resolvedMethodEntry.hpp): the method, then its place
 // in a table, then the number of the constant. The entry of a virtual method that is not final has no method.
 func (vm *VM) resolvedMethod(cache uint64, index uint16) (e invokeEntry, ok bool) {
 	l := &vm.l.invoke
-	array, err := vm.near.Ptr(cache + uint64(l.methods))
-	if err != nil {
-		return e, false
-	}
-	n, err := vm.near.U32(array + uint64(vm.l.method.arrayLen))
-	if err != nil || n > maxPool || uint32(index) >= n {
-		return e, false
-	}
-	raw := make([]byte, l.entrySize)
-	if vm.near.Bytes(array+uint64(l.methodsData)+uint64(index)*l.entrySize, raw) != nil {
+	raw := vm.poolEntry(cache, l.methods, l.methodsData, l.entrySize, index)
+	if raw == nil {
 		return e, false
 	}
 	e.method, e.table, e.constant = word(raw), uint64(offset(8).u16(raw)), l.constant.u16(raw)
@@ -191,6 +210,7 @@ type invokeLayout struct {
 	klassesData   offset
 	intrinsic     sized // Method
 	named         namedLayout
+	fields        fieldEntryLayout
 	vtableLen     offset
 	vtable        uint64 // where the vtable begins: behind InstanceKlass
 }
@@ -209,6 +229,7 @@ func (r *resolver) invoke() invokeLayout {
 		l.klasses = r.field(capInvokes, "ConstantPool._resolved_klasses")
 		l.klassesData = r.field(capInvokes, "Array<Klass*>._data")
 	}
+	l.fields = r.fieldEntries(l.methods.ok())
 	if l.methods.ok() {
 		l.methodsData = r.field(capInvokes, "Array<ResolvedMethodEntry>._data")
 		l.constant = r.field(capInvokes, "ResolvedMethodEntry._cpool_index")

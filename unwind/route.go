@@ -197,7 +197,8 @@ func (r *router) shortest(m *vmstructs.Method, p vmstructs.Place, first int, beh
 	best, last := far, -1
 	round, roundLast := far, -1 // back to the first
 	// The second pass is for ways that go back, and for one that goes once around to where it began.
-	back := behind && to != toReturn && code[first].BCI == max(to, 0)
+	ends := to != toReturn && code[first].BCI == max(to, 0)
+	back := behind && ends
 	for pass := range 2 {
 		if pass > 0 && !back {
 			break
@@ -205,7 +206,7 @@ func (r *router) shortest(m *vmstructs.Method, p vmstructs.Place, first int, beh
 		for i := range code {
 			b := &code[i]
 			c := cost[i]
-			if c == far {
+			if c >= best && (!ends || c >= round) { // far, or no better way leads through here
 				continue
 			}
 			done := behind && i == first

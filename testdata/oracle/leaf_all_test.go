@@ -64,8 +64,9 @@ func TestCertainOfAll(t *testing.T) {
 			}
 			t.Run(p.name, func(t *testing.T) {
 				jvm := jvmtest.Start(t, jdk, p.line[0], p.line[1:]...)
-				time.Sleep(5 * time.Second) // its first seconds are the interpreter's
-				got := countSure(t, attach(t, jvm.PID), samples)
+				s := attach(t, jvm.PID)
+				awaitCPU(t, s, long > 0)
+				got := countSure(t, s, samples)
 				t.Log(got)
 				sum.sum(got)
 			})
@@ -78,6 +79,21 @@ func TestCertainOfAll(t *testing.T) {
 			t.Errorf("of C2's certain are %v", c2)
 		}
 	})
+}
+
+// awaitCPU waits until a JVM has used 10 s of CPU time, or 3 in the short form: its first seconds are the interpreter's
+// and the compilers', and on a busy machine they last longer.
+func awaitCPU(t *testing.T, s *session.Session, long bool) {
+	t.Helper()
+	least := 3 * time.Second
+	if long {
+		least = 10 * time.Second
+	}
+	for end := time.Now().Add(jvmtest.Slow(2 * time.Minute)); s.CPUTime() < least; time.Sleep(100 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("only %v of CPU time", s.CPUTime())
+		}
+	}
 }
 
 // countSure takes so many samples.

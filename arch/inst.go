@@ -12,6 +12,9 @@ type Inst struct {
 	Disp int32
 	// Base is where that address begins.
 	Base Base
+	// Loads: it copies memory at that address to a register, and does nothing else. Indexed: another register is added
+	// to the address.
+	Loads, Indexed bool
 	// Regs are the general registers that count where one instruction is to belong to another, by bit, with the CPU's own
 	// numbers: the one into which it loads memory, and those that it compares. 0 for what does neither.
 	Regs uint32

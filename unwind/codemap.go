@@ -41,7 +41,7 @@ type chunk struct {
 type instruction struct {
 	at     uint32
 	to     uint32 // where a branch or a jump leads, if jumps
-	disp   int32  // see arch.Inst, as arg, swaps, stores, kindOf and base
+	disp   int32  // see arch.Inst, as arg, swaps, stores, kindOf, base, loads and indexed
 	arg    int32
 	record uint32
 	len    uint8
@@ -57,12 +57,14 @@ type instruction struct {
 	base        arch.Base
 	shift       uint8
 	byte        bool
+	loads       bool
+	indexed     bool
 	begins      bool // it is the first of its chunk
 	ends        bool // it is the last of its chunk
 }
 
 // instructionSize is how many bytes an instruction takes.
-const instructionSize = 36
+const instructionSize = 40
 
 // notInCode is the place of what is no instruction.
 const notInCode = -1
@@ -169,7 +171,7 @@ func (m *codeMap) decode(number int) {
 		}
 		i := instruction{at: at, len: uint8(in.Len), disp: in.Disp, arg: in.Arg, flow: in.Flow,
 			swaps: in.Swaps, stores: in.Stores, kindOf: in.Kind, base: in.Base, shift: in.Shift, byte: in.Byte,
-			begins: at == c.begin}
+			loads: in.Loads, indexed: in.Indexed, begins: at == c.begin}
 		if in.HasTarget && in.Flow != arch.FlowCall {
 			i.to, i.jumps = in.Target, true
 			m.jumps.note(m, at, in.Target)

@@ -248,7 +248,7 @@ func (w *Walker) ofField(b *vmstructs.Blob, s []vmstructs.Scope) []vmstructs.Sco
 		return s
 	}
 	r := router{w: w, level: b.Level, blob: b, code: w.mapCode(b)}
-	callee := r.callee(s, vmstructs.PlaceOf(s), &code[i])
+	callee := r.callee(s, vmstructs.PlaceOf(s), &code[i], false)
 	if callee == nil {
 		return s
 	}

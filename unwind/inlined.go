@@ -145,8 +145,9 @@ func (r *router) inlinings() inlining {
 }
 
 // callee is the method that is inlined at an invoke of the innermost of some methods, nil where none is that anybody
-// could name.
-func (r *router) callee(chain []vmstructs.Scope, p vmstructs.Place, b *vmstructs.Bytecode) *vmstructs.Method {
+// could name. An invoke that the interpreter has not resolved is asked for if unresolved.
+func (r *router) callee(chain []vmstructs.Scope, p vmstructs.Place, b *vmstructs.Bytecode,
+	unresolved bool) *vmstructs.Method {
 	if !r.knowsTree() || len(chain) > maxInlineLevel || r.asked >= maxCallees {
 		return nil
 	}
@@ -160,7 +161,7 @@ func (r *router) callee(chain []vmstructs.Scope, p vmstructs.Place, b *vmstructs
 		return m
 	}
 	c := r.w.invoked(chain[0].Method, b)
-	if c.Intrinsic {
+	if c.Intrinsic || c.Never && !unresolved {
 		return nil
 	}
 	m := c.Method
@@ -199,14 +200,36 @@ func (r *router) inlinesNothing() bool {
 		return false
 	}
 	own := r.blob.OwnScope()
+	place := vmstructs.PlaceOf(own)
 	code := r.w.bytecodes(own[0].Method)
+	ways := r.ways(own[0].Method, place)
 	r.asked = 0
 	for i := range code {
-		if isInvoke(code[i].Op) && (r.asked >= maxCallees || r.callee(own, vmstructs.PlaceOf(own), &code[i]) != nil) {
+		if !isInvoke(code[i].Op) {
+			continue
+		}
+		if r.asked >= maxCallees || r.callee(own, place, &code[i], slices.Contains(ways, int32(i))) != nil {
 			return false
 		}
 	}
 	return len(code) > 0
+}
+
+// ways are the bytecodes on the ways through a method and around its loops on which there is the least work. An invoke
+// that the interpreter has not resolved is on them only where there is no way without.
+func (r *router) ways(m *vmstructs.Method, p vmstructs.Place) (on []int32) {
+	r.weights = weightsOf(r.level)
+	on, _, _ = r.shortest(m, p, 0, false, toReturn)
+	code := r.w.bytecodes(m)
+	for i := range code {
+		if b := &code[i]; b.Target >= 0 && b.Target <= b.BCI {
+			if begin := vmstructs.BytecodeAt(code, b.Target); begin >= 0 {
+				around, _, _ := r.shortest(m, p, begin, false, b.BCI)
+				on = append(on, around...)
+			}
+		}
+	}
+	return on
 }
 
 // longWork is that of thirty instructions. x86's string_compare has eighty, but a route that gives it all of them takes

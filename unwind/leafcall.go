@@ -166,10 +166,14 @@ func nearestCall(found []foundCall, at, of int) []vmstructs.Scope {
 // note remembers a bytecode of the innermost of some methods that may have called the code that the thread is in. work
 // is what the leg has done before.
 func (r *router) note(chain []vmstructs.Scope, b *vmstructs.Bytecode, work int) {
-	if r.calls == nil || len(r.found) >= maxLegs {
+	fits := r.calls
+	if fits == nil {
+		fits = r.load
+	}
+	if fits == nil || len(r.found) >= maxLegs {
 		return
 	}
-	if !r.calls(chain[0].Method, b, r.w.intrinsicAt(chain[0].Method, b)) {
+	if !fits(chain[0].Method, b, r.w.intrinsicAt(chain[0].Method, b)) {
 		return
 	}
 	for _, l := range r.legs {
@@ -220,7 +224,7 @@ func (r *router) noteCalls(chain []vmstructs.Scope, behind int32) {
 		if !isInvoke(b.Op) {
 			continue
 		}
-		if callee := r.callee(chain, place, b); callee != nil {
+		if callee := r.callee(chain, place, b, false); callee != nil {
 			r.noteCalls(enter(chain, b, callee), -1)
 		}
 	}

@@ -54,6 +54,8 @@ func (w *Walker) infer(b *vmstructs.Blob, pc uint64, calls callsBytecode) ([]vms
 		if s, sure := w.inPieceAt(b, m, n); s != nil {
 			return s, sure
 		}
+		s, sure, _ := w.atLoad(b, m, n)
+		return s, sure
 	}
 	return w.inferAt(b, m, n, n, calls)
 }
@@ -61,6 +63,14 @@ func (w *Walker) infer(b *vmstructs.Blob, pc uint64, calls callsBytecode) ([]vms
 // inferAt is infer between two instructions: the thread is not behind the one and not before the other.
 func (w *Walker) inferAt(b *vmstructs.Blob, m *codeMap, next, last int32, calls callsBytecode) ([]vmstructs.Scope,
 	profile.Certainty) {
+	s, sure, _ := w.inferOf(b, m, next, last, router{w: w, level: b.Level, blob: b, code: m, calls: calls})
+	return s, sure
+}
+
+// inferOf is inferAt by a router that has what is known of the instruction. byLoad: the instruction is a load of which
+// it is known which bytecode it is.
+func (w *Walker) inferOf(b *vmstructs.Blob, m *codeMap, next, last int32, r router) (s []vmstructs.Scope,
+	sure profile.Certainty, byLoad bool) {
 	ahead, behind := w.ahead(b, m, next), w.behind(b, m, last)
 	if ahead.kind == noEvidence {
 		ahead = w.search(b, m, next, false)
@@ -69,27 +79,36 @@ func (w *Walker) inferAt(b *vmstructs.Blob, m *codeMap, next, last int32, calls 
 		behind = w.search(b, m, last, true)
 	}
 	to, from := w.told(b, ahead), w.told(b, behind)
-	if to != nil && ahead.far == 0 && next == last && calls == nil { // calls knows more of the instruction
-		return to, w.certainty(b, m, ahead, to)
+	if to == nil || from == nil {
+		r.load = nil
+	}
+	here := to != nil && ahead.far == 0 && next == last && r.calls == nil // calls knows more of the instruction
+	if here && r.load == nil {
+		return to, w.certainty(b, m, ahead, to), false
 	}
 	if to == nil && from == nil {
-		return b.OwnScope(), profile.Guessed
+		return b.OwnScope(), profile.Guessed, false
 	}
+	itself := to
 	if ahead.kind == atReturn {
 		to = []vmstructs.Scope{{Method: b.Method, BCI: toReturn, Line: to[0].Line}}
 	}
 	if behind.kind == atPiece {
 		from = w.behindPiece(from)
 	}
-	r := router{w: w, level: b.Level, blob: b, code: m, calls: calls}
 	place, sure := r.place(from, to, behind.far, ahead.far)
-	if calls != nil {
+	switch {
+	case r.isLoad():
+		return r.found[0].scopes, profile.Certain, true
+	case here:
+		return itself, w.certainty(b, m, ahead, itself), false
+	case r.calls != nil:
 		sure = r.sureOfCall()
 	}
 	if place[0].BCI == toReturn {
 		place = b.OwnScope()
 	}
-	return place, sure
+	return place, sure, false
 }
 
 // place finds the way between what is known before and behind, of which one may be nil, and the place on it.

@@ -31,6 +31,7 @@ type router struct {
 	legs   []leg
 	asked  int
 	calls  callsBytecode // nil: the thread is not in a call
+	load   callsBytecode // nil: the thread is at no load: see loadAt
 	found  []foundCall   // of those, on the way
 	offWay bool          // they were found elsewhere
 	*weights
@@ -82,18 +83,18 @@ func (r *router) route(from, to []vmstructs.Scope) {
 		f, t = f-1, t-1
 	}
 	for i := range f {
-		r.through(from[i:], from[i].BCI, i > 0, toReturn)
+		r.through(from[i:], from[i].BCI, i > 0, toReturn, false)
 	}
 	if from[f].Method == to[t].Method {
 		chain := from[f:]
-		r.through(chain, from[f].BCI, f > 0, to[t].BCI)
+		r.through(chain, from[f].BCI, f > 0, to[t].BCI, false)
 	} else { // two methods that may be called from one place
-		r.through(from[f:], from[f].BCI, f > 0, toReturn)
-		r.through(to[t:], 0, false, to[t].BCI)
+		r.through(from[f:], from[f].BCI, f > 0, toReturn, false)
+		r.through(to[t:], 0, false, to[t].BCI, false)
 	}
 	mark := len(r.legs)
 	for i := t - 1; i >= 0; i-- {
-		r.through(to[i:], 0, false, to[i].BCI)
+		r.through(to[i:], 0, false, to[i].BCI, false)
 	}
 	share(r.legs[mark:], r.entering)
 }
@@ -117,7 +118,8 @@ const toReturn = -2
 
 // through adds the legs that the innermost of some methods, and what is inlined into it there, has from one index to
 // another, or to a return. behind: the first of its bytecodes is done, as a call out of which the program comes.
-func (r *router) through(chain []vmstructs.Scope, from int32, behind bool, to int32) {
+// unresolved: the program also comes to invokes that the interpreter has not resolved.
+func (r *router) through(chain []vmstructs.Scope, from int32, behind bool, to int32, unresolved bool) {
 	m := chain[0].Method
 	code := r.w.bytecodes(m)
 	first := vmstructs.BytecodeAt(code, max(from, 0))
@@ -137,7 +139,7 @@ func (r *router) through(chain []vmstructs.Scope, from int32, behind bool, to in
 	if r.knowsTree() {
 		place = vmstructs.PlaceOf(chain)
 	}
-	path, ok := r.shortest(m, place, first, behind, to)
+	path, around, ok := r.shortest(m, place, first, behind, to)
 	if !ok {
 		r.addLeg(chain, work+workUnknown)
 		return
@@ -149,7 +151,7 @@ func (r *router) through(chain []vmstructs.Scope, from int32, behind bool, to in
 			work += r.weigh(b)
 			continue
 		}
-		callee := r.callee(chain, place, b)
+		callee := r.callee(chain, place, b, unresolved || around)
 		if callee == nil {
 			work += r.weigh(b) + r.longIntrinsic(chain[0].Method, b)
 			continue
@@ -157,7 +159,7 @@ func (r *router) through(chain []vmstructs.Scope, from int32, behind bool, to in
 		r.addLeg(chain, work)
 		work = 0
 		begin := len(r.legs)
-		r.through(enter(chain, b, callee), -1, false, toReturn)
+		r.through(enter(chain, b, callee), -1, false, toReturn, unresolved || around)
 		if r.inlinedAt(place.Site(b.BCI)) != 0 {
 			share(r.legs[begin:], r.told)
 		}
@@ -181,9 +183,9 @@ func isInvoke(op uint8) bool { return op >= vmstructs.OpInvoke && op <= vmstruct
 // such call on the way, or it would be the nearest evidence.
 const far, workCalled = 1 << 30, 1 << 20
 
-// shortest finds the way through bytecodes that has the least work.
+// shortest finds the way through bytecodes that has the least work. around: the way leads once around a loop.
 func (r *router) shortest(m *vmstructs.Method, p vmstructs.Place, first int, behind bool, to int32) (path []int32,
-	ok bool) {
+	around, ok bool) {
 	w := r.w
 	code := w.bytecodes(m)
 	cost, before := w.costs[:0], w.before[:0]
@@ -195,7 +197,8 @@ func (r *router) shortest(m *vmstructs.Method, p vmstructs.Place, first int, beh
 	best, last := far, -1
 	round, roundLast := far, -1 // back to the first
 	// The second pass is for ways that go back, and for one that goes once around to where it began.
-	back := behind && to != toReturn && code[first].BCI == max(to, 0)
+	ends := to != toReturn && code[first].BCI == max(to, 0)
+	back := behind && ends
 	for pass := range 2 {
 		if pass > 0 && !back {
 			break
@@ -203,7 +206,7 @@ func (r *router) shortest(m *vmstructs.Method, p vmstructs.Place, first int, beh
 		for i := range code {
 			b := &code[i]
 			c := cost[i]
-			if c == far {
+			if c >= best && (!ends || c >= round) { // far, or no better way leads through here
 				continue
 			}
 			done := behind && i == first
@@ -239,15 +242,30 @@ func (r *router) shortest(m *vmstructs.Method, p vmstructs.Place, first int, beh
 			}
 		}
 	}
-	if last == first && to != toReturn && r.knowsTree() && round < far &&
-		(r.calls != nil || round+r.weigh(&code[first]) <= maxRound*r.space) {
-		path = append(path, int32(first))
-		last = roundLast
+	if last == first && to != toReturn && r.knowsTree() && round < far {
+		path = wayBack([]int32{int32(first)}, before, first, roundLast, behind)
+		if r.calls != nil || r.fits(m, p, path) {
+			return path, true, true
+		}
 	}
 	if last < 0 {
-		return nil, false
+		return nil, false, false
 	}
-	return wayBack(path, before, first, last, behind), true
+	return wayBack(nil, before, first, last, behind), false, true
+}
+
+// fits reports whether there is room for a way once around a loop. An invoke that the interpreter has not resolved is
+// no obstacle here: there is no better way around, or it would have been taken.
+func (r *router) fits(m *vmstructs.Method, p vmstructs.Place, path []int32) bool {
+	code := r.w.bytecodes(m)
+	work := 0
+	for _, i := range path {
+		b := &code[i]
+		if work += r.weigh(b); isInvoke(b.Op) && r.inlinedAt(p.Site(b.BCI)) == isCalled {
+			work += workCalled
+		}
+	}
+	return work <= maxRound*r.space
 }
 
 // wayBack returns the way from first to last, by the bytecode that comes before each bytecode. path begins with what

@@ -2,6 +2,7 @@ package unwind
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -70,6 +71,46 @@ func TestRoute(t *testing.T) {
 		}
 		if got := (&router{w: w}).between(from, to, done, 13-done)[0].Method.Name; got != want {
 			t.Errorf("%d of 13 instructions behind: %s, not %s", done, got, want)
+		}
+	}
+}
+
+// TestUnresolvedInvoke: a loop whose invoke the interpreter has not resolved. The program goes around through the
+// invoke if there is no other way around.
+func TestUnresolvedInvoke(t *testing.T) {
+	const ifeq = 0x99
+	at := func(bci int32, op uint8, target int32) vmstructs.Bytecode {
+		return vmstructs.Bytecode{BCI: bci, Op: op, Target: target}
+	}
+	leaf := &vmstructs.Method{Name: "leaf", CodeSize: 9}
+	w := &Walker{bytecode: map[*vmstructs.Method][]vmstructs.Bytecode{}, callees: map[invokeSite]vmstructs.Invocation{}}
+	for i := range int32(8) {
+		w.bytecode[leaf] = append(w.bytecode[leaf], at(i, vmstructs.OpIadd, -1))
+	}
+	w.bytecode[leaf] = append(w.bytecode[leaf], at(8, vmstructs.OpReturn, -1))
+	for _, r := range []struct {
+		name   string
+		second vmstructs.Bytecode
+		space  int
+		want   string
+		needed bool
+	}{
+		{"the only way around", at(1, vmstructs.OpIadd, -1), 100, "leaf", true},
+		{"no room for the way", at(1, vmstructs.OpIadd, -1), 1, "loop", true},
+		{"another way around", at(1, ifeq, 3), 100, "loop", false},
+	} {
+		loop := &vmstructs.Method{Name: "loop", CodeSize: 6}
+		w.bytecode[loop] = []vmstructs.Bytecode{at(0, ifeq, 5), r.second, at(2, vmstructs.OpInvokeStatic, -1),
+			at(3, vmstructs.OpIadd, -1), at(4, vmstructs.OpGoto, 0), at(5, vmstructs.OpReturn, -1)}
+		w.callees[invokeSite{loop, 2}] = vmstructs.Invocation{Method: leaf, Never: true}
+		code := &codeMap{tree: &vmstructs.SiteTable{}}
+		way := router{w: w, level: levelC2, blob: &vmstructs.Blob{Method: loop}, code: code}
+		poll := []vmstructs.Scope{{Method: loop, BCI: 4}}
+		if got := way.between(poll, poll, r.space/2, r.space-r.space/2)[0].Method.Name; got != r.want {
+			t.Errorf("%s: %s, not %s", r.name, got, r.want)
+		}
+		if got := slices.Contains(way.ways(loop, vmstructs.PlaceOf(poll)), 2); got != r.needed {
+			t.Errorf("%s: the invoke is on a way: %v", r.name, got)
 		}
 	}
 }

@@ -51,11 +51,12 @@ type Walker struct {
 	bytecode     map[*vmstructs.Method][]vmstructs.Bytecode
 	bytecodeSize int // of all of them
 	callees      map[invokeSite]vmstructs.Invocation
-	costs        []int   // scratch of shortest
-	before       []int32 // the same
-	legs         []leg   // scratch of between
-	inPiece      bool    // see pieceEvidence
-	ways         ways    // scratch of search
+	fields       map[invokeSite]int32 // the offsets of those that getfields read
+	costs        []int                // scratch of shortest
+	before       []int32              // the same
+	legs         []leg                // scratch of between
+	inPiece      bool                 // see pieceEvidence
+	ways         ways                 // scratch of search
 	exits        map[uint64]exitResult
 	returns      map[uint64]exitResult // of native code; see returnAhead
 	stubs        map[uint64]stubSite
@@ -171,6 +172,7 @@ func (w *Walker) Forget() {
 	w.targets = make(map[uint64]calledCode)
 	w.bytecode, w.bytecodeSize = make(map[*vmstructs.Method][]vmstructs.Bytecode), 0
 	w.callees = make(map[invokeSite]vmstructs.Invocation)
+	w.fields = make(map[invokeSite]int32)
 	w.exits = make(map[uint64]exitResult)
 	w.returns = make(map[uint64]exitResult)
 	w.calls = make(map[uint64]callSite)

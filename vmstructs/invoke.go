@@ -4,7 +4,7 @@ package vmstructs
 type Invocation struct {
 	Method    *Method // the method that it calls; nil where that is not known
 	Intrinsic bool    // compilers may have code of their own for the method
-	Never     bool    // the interpreter has not resolved the invoke, so the program has never come to it
+	Never     bool    // the interpreter has not resolved the invoke: hardly any program has come to it
 }
 
 // Invoked returns which method an invoke of m calls, as the constant pool of m's class has resolved it for the
@@ -12,24 +12,12 @@ type Invocation struct {
 // the method of the class that the invoke names: a compiler that inlines the method has seen that no other class has
 // one of its own.
 func (vm *VM) Invoked(m *Method, b *Bytecode) (call Invocation) {
-	l := &vm.l.invoke
-	if b.Op < OpInvoke || b.Op > OpInvokeInterface || !l.cache.ok() {
-		return call
-	}
-	cache, err := vm.near.Ptr(m.pool.addr + uint64(l.cache))
-	if err != nil || cache == 0 {
-		return call
-	}
-	var e invokeEntry
-	var ok bool
-	if l.methods.ok() {
-		e, ok = vm.resolvedMethod(cache, b.Index)
-		// For an interface's method the pool has the interface's own method, and any class may have another one.
-		ok = ok && b.Op != OpInvokeInterface
-	} else {
-		e, ok = vm.cacheEntry(cache, b)
-	}
+	e, ok := vm.invokeEntry(m, b)
 	call.Never = e.never
+	if e.never && b.Op != OpInvokeInterface {
+		e.method = vm.namedMethod(m, e.constant)
+		ok = e.method != 0
+	}
 	if !ok || e.method == 0 && b.Op != OpInvoke {
 		return call
 	}
@@ -38,11 +26,30 @@ func (vm *VM) Invoked(m *Method, b *Bytecode) (call Invocation) {
 			return call
 		}
 	}
+	var err error
 	if call.Method, err = vm.MethodNow(e.method); err != nil {
 		return Invocation{}
 	}
 	call.Intrinsic = vm.isIntrinsic(e.method)
 	return call
+}
+
+// invokeEntry reads what the constant pool's cache has of an invoke. ok: the cache says which method is called.
+func (vm *VM) invokeEntry(m *Method, b *Bytecode) (e invokeEntry, ok bool) {
+	l := &vm.l.invoke
+	if b.Op < OpInvoke || b.Op > OpInvokeInterface || !l.cache.ok() {
+		return e, false
+	}
+	cache, err := vm.near.Ptr(m.pool.addr + uint64(l.cache))
+	if err != nil || cache == 0 {
+		return e, false
+	}
+	if !l.methods.ok() {
+		return vm.cacheEntry(cache, b)
+	}
+	// For an interface's method the pool has the interface's own method, and any class may have another one.
+	e, ok = vm.resolvedMethod(cache, b.Index)
+	return e, ok && b.Op != OpInvokeInterface
 }
 
 // isIntrinsic reports whether compilers may have code of their own for a method. Such code is then part of the method's
@@ -64,12 +71,8 @@ type invokeEntry struct {
 // cacheEntry reads an entry as JDKs up to 22 have them (oops/cpCache.hpp, ConstantPoolCacheEntry).
 func (vm *VM) cacheEntry(cache uint64, b *Bytecode) (e invokeEntry, ok bool) {
 	l := &vm.l.invoke
-	n, err := vm.near.U32(cache + uint64(l.length))
-	if err != nil || n > maxPool || uint32(b.Index) >= n {
-		return e, false
-	}
-	raw := make([]byte, l.entrySize)
-	if vm.near.Bytes(cache+l.cacheSize+uint64(b.Index)*l.entrySize, raw) != nil {
+	raw := vm.oldEntry(cache, b.Index)
+	if raw == nil {
 		return e, false
 	}
 	// Behind the constant stand the bytecodes that have been resolved here: one that uses f1, and invokevirtual, which
@@ -91,20 +94,43 @@ func (vm *VM) cacheEntry(cache uint64, b *Bytecode) (e invokeEntry, ok bool) {
 	return e, ok
 }
 
+// oldEntry reads an entry of the cache itself, nil if there is none.
+func (vm *VM) oldEntry(cache uint64, index uint16) []byte {
+	l := &vm.l.invoke
+	n, err := vm.near.U32(cache + uint64(l.length))
+	if err != nil || n > maxPool || uint32(index) >= n {
+		return nil
+	}
+	raw := make([]byte, l.entrySize)
+	if vm.near.Bytes(cache+l.cacheSize+uint64(index)*l.entrySize, raw) != nil {
+		return nil
+	}
+	return raw
+}
+
+// poolEntry reads an entry of an array to which the cache points, nil if there is none.
+func (vm *VM) poolEntry(cache uint64, entries, data offset, size uint64, index uint16) []byte {
+	array, err := vm.near.Ptr(cache + uint64(entries))
+	if err != nil {
+		return nil
+	}
+	n, err := vm.near.U32(array + uint64(vm.l.method.arrayLen))
+	if err != nil || n > maxPool || uint32(index) >= n {
+		return nil
+	}
+	raw := make([]byte, size)
+	if vm.near.Bytes(array+uint64(data)+uint64(index)*size, raw) != nil {
+		return nil
+	}
+	return raw
+}
+
 // resolvedMethod reads an entry as JDKs since 23 have them (oops/resolvedMethodEntry.hpp): the method, then its place
 // in a table, then the number of the constant. The entry of a virtual method that is not final has no method.
 func (vm *VM) resolvedMethod(cache uint64, index uint16) (e invokeEntry, ok bool) {
 	l := &vm.l.invoke
-	array, err := vm.near.Ptr(cache + uint64(l.methods))
-	if err != nil {
-		return e, false
-	}
-	n, err := vm.near.U32(array + uint64(vm.l.method.arrayLen))
-	if err != nil || n > maxPool || uint32(index) >= n {
-		return e, false
-	}
-	raw := make([]byte, l.entrySize)
-	if vm.near.Bytes(array+uint64(l.methodsData)+uint64(index)*l.entrySize, raw) != nil {
+	raw := vm.poolEntry(cache, l.methods, l.methodsData, l.entrySize, index)
+	if raw == nil {
 		return e, false
 	}
 	e.method, e.table, e.constant = word(raw), uint64(offset(8).u16(raw)), l.constant.u16(raw)
@@ -142,18 +168,11 @@ const maxVtable = 1 << 17
 // a table of its own.
 func (vm *VM) poolKlass(p *pool, constant uint16) uint64 {
 	l := &vm.l.invoke
-	slot := func(i uint16) (uint64, bool) {
-		if i == 0 || uint32(i) >= p.length {
-			return 0, false
-		}
-		v, err := vm.near.U64(p.addr + vm.l.method.poolSize + 8*uint64(i))
-		return v, err == nil
-	}
-	method, ok := slot(constant)
+	method, ok := vm.poolSlot(p, constant)
 	if !ok {
 		return 0
 	}
-	class, ok := slot(uint16(method))
+	class, ok := vm.poolSlot(p, uint16(method))
 	if !ok {
 		return 0
 	}
@@ -190,6 +209,8 @@ type invokeLayout struct {
 	klasses       offset // ConstantPool, since 9
 	klassesData   offset
 	intrinsic     sized // Method
+	named         namedLayout
+	fields        fieldEntryLayout
 	vtableLen     offset
 	vtable        uint64 // where the vtable begins: behind InstanceKlass
 }
@@ -202,11 +223,13 @@ func (r *resolver) invoke() invokeLayout {
 		vtableLen: r.field(capInvokes, "Klass._vtable_len|InstanceKlass._vtable_len"),
 		vtable:    r.size(capInvokes, "InstanceKlass"),
 		intrinsic: r.sized(capInvokes, "Method._intrinsic_id"),
+		named:     r.named(),
 	}
 	if _, jdk8 := r.t.sizes["Flag"]; !jdk8 {
 		l.klasses = r.field(capInvokes, "ConstantPool._resolved_klasses")
 		l.klassesData = r.field(capInvokes, "Array<Klass*>._data")
 	}
+	l.fields = r.fieldEntries(l.methods.ok())
 	if l.methods.ok() {
 		l.methodsData = r.field(capInvokes, "Array<ResolvedMethodEntry>._data")
 		l.constant = r.field(capInvokes, "ResolvedMethodEntry._cpool_index")

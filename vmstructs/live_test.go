@@ -429,6 +429,77 @@ func TestLiveLines(t *testing.T) {
 	})
 }
 
+// TestLiveNamedMethods looks methods up by the names that invokes have for them. Where the interpreter has resolved an
+// invoke, the JVM's own answer must be the same.
+func TestLiveNamedMethods(t *testing.T) {
+	eachLive(t, []string{"-Xmx128m"}, func(t *testing.T, v *live) {
+		v.awaitCode(t)
+		resolved, found := 0, 0
+		err := v.vm.eachBlock(func(h *codeHeap, blk block) error {
+			b, err := v.vm.blobAt(h, blk.addr)
+			if err != nil || b.Method == nil {
+				return nil
+			}
+			code, _ := v.vm.Bytecodes(b.Method)
+			for i := range code {
+				e, ok := v.vm.invokeEntry(b.Method, &code[i])
+				if !ok || e.method == 0 {
+					continue // it is not resolved, or has a place in a vtable
+				}
+				resolved++
+				switch named := v.vm.namedMethod(b.Method, e.constant); named {
+				case e.method:
+					found++
+				case 0:
+				default:
+					t.Errorf("%s@%d calls %#x, by its name %#x", b.Method.Full(), code[i].BCI, e.method, named)
+				}
+			}
+			return nil
+		})
+		if err != nil || resolved < 100 || found < resolved*9/10 {
+			t.Errorf("%d of %d found by name, %v", found, resolved, err)
+		}
+		t.Logf("%d of %d found by name", found, resolved)
+	})
+}
+
+// TestLiveFieldOffsets asks where getfields and putfields access their fields. The class that declares a field says the
+// same.
+func TestLiveFieldOffsets(t *testing.T) {
+	eachLive(t, []string{"-Xmx128m"}, func(t *testing.T, v *live) {
+		v.awaitCode(t)
+		resolved, found := 0, 0
+		err := v.vm.eachBlock(func(h *codeHeap, blk block) error {
+			b, err := v.vm.blobAt(h, blk.addr)
+			if err != nil || b.Method == nil {
+				return nil
+			}
+			klass, _ := v.vm.mem.Ptr(b.Method.pool.addr + uint64(v.vm.l.method.poolHolder))
+			own, err := v.vm.fieldsOf(klass)
+			if err != nil {
+				return err
+			}
+			code, _ := v.vm.Bytecodes(b.Method)
+			for i := range code {
+				at, ok := v.vm.FieldOffset(b.Method, &code[i])
+				if !ok {
+					continue
+				}
+				resolved++
+				if slices.ContainsFunc(own, func(f javaField) bool { return f.offset == uint64(at) }) {
+					found++
+				}
+			}
+			return nil
+		})
+		t.Logf("of %d accesses, %d are of a field that the method's own class declares", resolved, found)
+		if err != nil || resolved < 40 || found < resolved*4/5 {
+			t.Errorf("of %d accesses, only %d are of a field that the method's own class declares, %v", resolved, found, err)
+		}
+	})
+}
+
 func TestLiveNotHotSpot(t *testing.T) {
 	p, err := process.Open(os.Getpid())
 	if err != nil {

@@ -11,6 +11,8 @@ func (code) Read(code []byte, at uint32, out *arch.Inst) bool {
 	*out = arch.Inst{Len: uint32(in.Len)}
 	if in.Mem && in.Base >= 0 {
 		out.Disp, out.Base = in.Disp, baseOf(in.Base)
+		out.Loads = in.loads()
+		out.Indexed = out.Loads && in.Idx
 	}
 	out.Kind = in.kind(out.Base)
 	if in.Map == 0 && !in.Vec && in.Op&^7 == 0xb8 && dwarf[in.RM&15] == rsi && !in.W { // mov esi, imm32
@@ -129,6 +131,17 @@ func (in *inst) isConstant(onStack bool) bool {
 		return !in.Mem || onStack
 	}
 	return false
+}
+
+// loads reports whether an instruction copies memory to a register: mov, movsxd, movzx, movsx, movss and movsd.
+func (in *inst) loads() bool {
+	switch op := in.Op; {
+	case in.Map == 0 && !in.Vec:
+		return op == 0x8b || op == 0x63
+	case in.Map == 1 && !in.Vec && (op == 0xb6 || op == 0xb7 || op == 0xbe || op == 0xbf):
+		return true
+	}
+	return in.Map == 1 && in.Op == 0x10
 }
 
 // regs are described at arch.Inst, for an instruction without VEX and with an opcode of one byte.

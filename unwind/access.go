@@ -1,0 +1,91 @@
+package unwind
+
+import (
+	"goprof/arch"
+	"goprof/profile"
+	"goprof/vmstructs"
+)
+
+// C2 makes one load of a getfield, and one of the load of an array's element. Such a load says which bytecodes it can
+// be: those that read a field at its displacement, or those that read an element, if a register is added as the index.
+// If only one bytecode on the route can be it, the load is that bytecode's.
+//
+// This holds on short routes only. On a long one goprof is more likely to have missed a method that is inlined there.
+// Stores are left out: C2 joins those that fill a new object with the object's allocation, so nobody knows how often
+// the rule is right there.
+
+// maxAccessLegs bounds the legs of such a route.
+const maxAccessLegs = 2
+
+// maxArrayLength is where the length of an array is at most (oops/arrayOop.hpp).
+const maxArrayLength = 16
+
+// loadAt tells which bytecodes can be the load of an object's memory at an instruction, nil if there is no such load.
+func (w *Walker) loadAt(b *vmstructs.Blob, m *codeMap, n int32) callsBytecode {
+	if b.Level != levelC2 || n < 0 || int(n) >= len(m.list) {
+		return nil
+	}
+	i := m.list[n]
+	switch {
+	case !i.loads || i.base != arch.BaseOther || i.disp <= maxHeader:
+		return nil
+	case i.indexed:
+		return loadsElement
+	}
+	return func(in *vmstructs.Method, b *vmstructs.Bytecode, _ *vmstructs.Method) bool {
+		if i.disp <= maxArrayLength && asksForLength(b.Op) {
+			return true
+		}
+		return b.Op == vmstructs.OpGetfield && w.mayReadAt(in, b, i.disp)
+	}
+}
+
+// mayReadAt reports whether a getfield may read the field at an offset. If the interpreter has not resolved it, it may.
+func (w *Walker) mayReadAt(m *vmstructs.Method, b *vmstructs.Bytecode, offset int32) bool {
+	key := invokeSite{m, b.BCI}
+	at, known := w.fields[key]
+	if !known {
+		if at, known = w.vm.FieldOffset(m, b); !known {
+			return true
+		}
+		if len(w.fields) >= maxInvoked {
+			clear(w.fields)
+		}
+		w.fields[key] = at
+	}
+	return at == offset
+}
+
+// loadsElement reports whether a bytecode reads an element of an array.
+func loadsElement(_ *vmstructs.Method, b *vmstructs.Bytecode, _ *vmstructs.Method) bool {
+	return b.Op >= vmstructs.OpIaload && b.Op <= vmstructs.OpSaload
+}
+
+// asksForLength reports whether compilers load the length of an array for a bytecode.
+func asksForLength(op uint8) bool {
+	return op == vmstructs.OpArraylength || op >= vmstructs.OpIaload && op <= vmstructs.OpSaload ||
+		op >= vmstructs.OpIastore && op <= vmstructs.OpSastore
+}
+
+// isLoad reports whether only one bytecode on the route can be the load.
+func (r *router) isLoad() bool {
+	return r.load != nil && len(r.found) == 1 && len(r.legs) <= maxAccessLegs
+}
+
+// atLoad infers the methods at an instruction that is part of no piece. byLoad: it is a load of which it is known which
+// bytecode it is.
+func (w *Walker) atLoad(b *vmstructs.Blob, m *codeMap, n int32) (s []vmstructs.Scope, sure profile.Certainty,
+	byLoad bool) {
+	return w.inferOf(b, m, n, n, router{w: w, level: b.Level, blob: b, code: m, load: w.loadAt(b, m, n)})
+}
+
+// mayLoad reports whether C2 may have made a load for a place. It may make one for an intrinsic method, too, or for an
+// element whose index is a constant: the rule does not think of these, so the judge of the rule must.
+func (w *Walker) mayLoad(s vmstructs.Scope, load callsBytecode) bool {
+	code := w.bytecodes(s.Method)
+	i := vmstructs.BytecodeAt(code, s.BCI)
+	if i < 0 {
+		return false
+	}
+	return load(s.Method, &code[i], nil) || loadsElement(nil, &code[i], nil) || w.intrinsicAt(s.Method, &code[i]) != nil
+}

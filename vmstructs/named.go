@@ -1,0 +1,138 @@
+package vmstructs
+
+// The interpreter resolves an invoke in the constant pool's cache when it comes to it. Compiled code may come to an
+// invoke that the interpreter has never seen: C1 also inlines methods that have not run yet (ci/ciEnv.cpp,
+// get_method_by_index_impl, looks the method up by its name). goprof looks it up by its name, too.
+
+// namedLayout says where the methods that a class declares are: oops/instanceKlass.hpp.
+type namedLayout struct {
+	methods offset // InstanceKlass, an array of pointers
+	data    offset // Array<Method*>
+	super   offset // Klass
+}
+
+func (r *resolver) named() namedLayout {
+	return namedLayout{
+		methods: r.field(capInvokes, "InstanceKlass._methods"),
+		data:    r.field(capInvokes, "Array<Method*>._data"),
+		super:   r.field(capInvokes, "Klass._super"),
+	}
+}
+
+// maxDeclared bounds the methods of a class.
+const maxDeclared = 1 << 16
+
+// namedMethod returns the method that a constant of m's class names, 0 if the class of that constant is not known. Both
+// symbols of a method are unique, so their addresses are compared.
+func (vm *VM) namedMethod(m *Method, constant uint16) uint64 {
+	method, ok := vm.poolSlot(m.pool, constant)
+	if !ok {
+		return 0
+	}
+	both, ok := vm.poolSlot(m.pool, uint16(method>>16)) // the name and the signature
+	if !ok {
+		return 0
+	}
+	name, ok := vm.poolSlot(m.pool, uint16(both))
+	signature, ok2 := vm.poolSlot(m.pool, uint16(both>>16))
+	if !ok || !ok2 {
+		return 0
+	}
+	klass := vm.poolKlass(m.pool, constant)
+	if klass == 0 {
+		klass = vm.ownKlass(m.pool, uint16(method))
+	}
+	for n := 0; klass != 0 && n < maxSupers; n++ {
+		if found := vm.declaredMethod(klass, name, signature); found != 0 {
+			return found
+		}
+		klass, _ = vm.near.Ptr(klass + uint64(vm.l.invoke.named.super))
+	}
+	return 0
+}
+
+// ownKlass returns the class of a constant pool itself if a constant has its name, and 0 if it has another. A class
+// that is not resolved has its name in such a constant, since 9 as the number of the name's own constant.
+func (vm *VM) ownKlass(p *pool, constant uint16) uint64 {
+	name, ok := vm.poolSlot(p, constant)
+	if ok && vm.l.invoke.klasses.ok() {
+		name, ok = vm.poolSlot(p, uint16(name>>16))
+	}
+	if !ok || name&^1 != word(p.facts[poolKlassName].want) {
+		return 0
+	}
+	klass, _ := vm.near.Ptr(p.addr + uint64(vm.l.method.poolHolder))
+	return klass
+}
+
+// declaredMethod looks for a method among those that a class declares. HotSpot keeps them in the order of their names'
+// addresses (oops/method.cpp, sort_methods; instanceKlass.cpp, quick_search).
+func (vm *VM) declaredMethod(klass, name, signature uint64) uint64 {
+	array, err := vm.near.Ptr(klass + uint64(vm.l.invoke.named.methods))
+	if err != nil || array == 0 {
+		return 0
+	}
+	n, err := vm.near.U32(array + uint64(vm.l.method.arrayLen))
+	if err != nil || n > maxDeclared {
+		return 0
+	}
+	at := func(i uint32) (d declaredMethod) {
+		d.method, _ = vm.near.Ptr(array + uint64(vm.l.invoke.named.data) + 8*uint64(i))
+		d.name, d.signature = vm.symbolsOf(d.method)
+		return d
+	}
+	low, high := uint32(0), n
+	for low < high {
+		if mid := (low + high) / 2; at(mid).name < name {
+			low = mid + 1
+		} else {
+			high = mid
+		}
+	}
+	for ; low < n; low++ {
+		switch d := at(low); {
+		case d.name != name:
+			return 0
+		case d.signature == signature:
+			return d.method
+		}
+	}
+	return 0
+}
+
+// declaredMethod is a method and the addresses of its symbols.
+type declaredMethod struct{ method, name, signature uint64 }
+
+// symbolsOf returns the addresses of the symbols of a method's name and signature, 0 if they cannot be read.
+func (vm *VM) symbolsOf(method uint64) (name, signature uint64) {
+	l := &vm.l.method
+	if method == 0 || method%8 != 0 {
+		return 0, 0
+	}
+	body, err := vm.near.Ptr(method + uint64(l.constMethod))
+	if err != nil || body == 0 {
+		return 0, 0
+	}
+	constants, err := vm.near.Ptr(body + uint64(l.constants))
+	if err != nil || constants == 0 {
+		return 0, 0
+	}
+	symbol := func(index offset) uint64 {
+		i, err := vm.near.U16(body + uint64(index))
+		if err != nil {
+			return 0
+		}
+		s, _ := vm.near.U64(constants + l.poolSize + 8*uint64(i))
+		return s
+	}
+	return symbol(l.nameIndex), symbol(l.sigIndex)
+}
+
+// poolSlot reads an entry of a constant pool.
+func (vm *VM) poolSlot(p *pool, i uint16) (uint64, bool) {
+	if i == 0 || uint32(i) >= p.length {
+		return 0, false
+	}
+	v, err := vm.near.U64(p.addr + vm.l.method.poolSize + 8*uint64(i))
+	return v, err == nil
+}

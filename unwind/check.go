@@ -56,13 +56,23 @@ func (w *Walker) readsClass(i *instruction) bool {
 	return i.base == arch.BaseOther && i.disp == maxHeader && !w.vm.CompactHeaders()
 }
 
+// maxClassConstant bounds the instructions that put a class into a register. A compressed class has 32 bits: arm64 needs
+// two.
+const maxClassConstant = 2
+
 // classAt returns the evidence of the check for which an instruction loads an object's class. The check compares the
-// register into which the class is loaded: C2 may load the class for the next check before this one.
+// register into which the class is loaded: C2 may load the class for the next check before this one. On arm64 a
+// comparison cannot hold the expected class. C2 puts that class into a register in between.
 func (w *Walker) classAt(b *vmstructs.Blob, m *codeMap, n int32) evidence {
 	if i := &m.list[n]; i.flow != arch.FlowNext || !w.readsClass(i) {
 		return evidence{}
 	}
 	next := m.next(n)
+	for range maxClassConstant {
+		if next != notInCode && m.list[next].kindOf == arch.KindConst {
+			next = m.next(next)
+		}
+	}
 	if next == notInCode || m.list[next].kindOf != arch.KindCompare || m.list[next].base != arch.BaseNone ||
 		m.regs(n)&m.regs(next) == 0 {
 		return evidence{}

@@ -226,6 +226,16 @@ func TestClassLoads(t *testing.T) {
 	if e := u.w.partAt(u.b, u.m, 1); e.kind != atCheck || e.scope != u.b.Begin+uint64(u.records[0]) {
 		t.Errorf("the class of the check: %+v", e)
 	}
+	// mov r11d, [rax+8]; mov r10d, 1; mov r9d, 2; cmp r11d, r10d; jne: as C2 does on arm64
+	u.assemble(t, "448b5808 41ba01000000 41b902000000 4539d3 0f85>0 c3", trapCall, class)
+	if e := u.w.partAt(u.b, u.m, 0); e.kind != atCheck || e.scope != u.b.Begin+uint64(u.records[0]) {
+		t.Errorf("the class of the check, with a constant in between: %+v", e)
+	}
+	// mov r11d, [rax+8]; add ecx, 1; cmp r11d, 1; jne
+	u.assemble(t, "448b5808 83c101 4183fb01 0f85>0 c3", trapCall, class)
+	if e := u.w.partAt(u.b, u.m, 0); e.kind != noEvidence {
+		t.Errorf("other work before the check: %+v", e)
+	}
 }
 
 // TestCallsKnowMore: where it is known which bytecodes can have made an instruction, the record of its branch does not

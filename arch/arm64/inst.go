@@ -18,6 +18,7 @@ func (code) Read(code []byte, at uint32, out *arch.Inst) bool {
 		out.Base, out.Disp = baseOf(in.Rn), int32(in.Imm)
 	}
 	out.Stores, out.Regs = in.Op == opStore, in.regs(w, out.Kind)
+	out.Swaps = w&0x3fa07c00 == 0x08a07c00 // cas, and its kinds that order memory
 	if in.Op == opConst && in.Rd == 1 {
 		out.Arg = int32(in.Imm)
 	}

@@ -23,7 +23,9 @@ func TestKnownCode(t *testing.T) {
 		t.Error("it was forgotten")
 	}
 	k.AddAll(begin+0x2040, begin+0x2101)
-	for pc, want := range map[uint64]bool{begin + 0x203f: true, begin + 0x2040: false, begin + 0x213f: false, begin + 0x2140: true} {
+	for pc, want := range map[uint64]bool{
+		begin + 0x203f: true, begin + 0x2040: false, begin + 0x213f: false, begin + 0x2140: true,
+	} {
 		if k.IsNew(pc) != want {
 			t.Errorf("after AddAll, %#x: new is %v", pc, !want)
 		}

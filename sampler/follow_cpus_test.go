@@ -160,7 +160,8 @@ func (v *visits) numbers() (cpus []int) {
 	return cpus
 }
 
-// TestPerfAfterSuspend: the machine was suspended, and the kernel has ended the events of its CPUs. perf has them again.
+// TestPerfAfterSuspend: the machine was suspended, and the kernel has ended the events of its CPUs. perf has them
+// again.
 func TestPerfAfterSuspend(t *testing.T) { eachPerf(t, checkPerfAfterSuspend) }
 
 func checkPerfAfterSuspend(t *testing.T, cfg Config) {

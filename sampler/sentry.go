@@ -12,16 +12,17 @@ import (
 	"goprof/process"
 )
 
-// A sentry is an OS thread that looks at each sample as soon as the kernel has written it, and leaves it in its ring. It
-// calls us at once if the sample goes through code that is new, which must be noted in time, if it is of a thread or a
-// process that we do not know, or if a ring fills. Otherwise it calls us once the oldest sample has waited long enough.
+// A sentry is an OS thread that looks at each sample as soon as the kernel has written it, and leaves it in its ring.
+// It calls us at once if the sample goes through code that is new, which must be noted in time, if it is of a thread
+// or a process that we do not know, or if a ring fills. Otherwise it calls us once the oldest sample has waited long
+// enough.
 //
 // To wake us up takes Go's scheduler, and a sample that comes alone finds all our caches cold. A sentry takes some
 // microseconds for a sample (docs/decisions/0021).
 //
-// All in this file but types runs on the sentry's OS thread, of which Go does not know: see errand.Thread. We may read a
-// record while the sentry looks at it, and then the kernel may write another one in its place. So the sentry bounds all
-// that it reads, and what it finds counts for nothing but whether it calls.
+// All in this file but types runs on the sentry's OS thread, of which Go does not know: see errand.Thread. We may
+// read a record while the sentry looks at it, and then the kernel may write another one in its place. So the sentry
+// bounds all that it reads, and what it finds counts for nothing but whether it calls.
 
 const (
 	// mostGuarded bounds the rings of a sentry.

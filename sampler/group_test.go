@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"os"
 	"os/exec"
 	"sync/atomic"
 	"testing"
@@ -139,7 +140,10 @@ func checkGroupSharesFairly(t *testing.T, g anyGroup, interval time.Duration) {
 		used := ProcessCPU([]int{one.PID, other.PID}[i]) - before[i]
 		st := m.end()
 		due := float64(used) / float64(interval) * m.Share()
-		if got := float64(st.Taken + st.LostSum()); math.Abs(got-due) > 0.2*due+6*math.Sqrt(due) {
+		got := float64(st.Taken + st.LostSum())
+		// An emulated CPU is away for many intervals on end. The kernel makes one sample of them.
+		mayMiss := os.Getenv("GOPROF_SLOW") != "" && got > 0
+		if off := got - due; math.Abs(off) > 0.2*due+6*math.Sqrt(due) && (off > 0 || !mayMiss) {
 			t.Errorf("%d: %.0f looks, %.0f are due", i, got, due)
 		}
 		if m.samples != st.Taken {

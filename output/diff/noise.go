@@ -9,6 +9,7 @@ type noise struct {
 	slow    float64         // how much larger the variance is that long blocks tell, for the mean of all items; at least 1
 	slowDF  float64         // with how many degrees of freedom such blocks know an item's variance
 	missed  [levels]float64 // by how much more still longer blocks would tell, for the mean of all items; at least 1
+	items   float64         // how many different items have samples enough to measure by
 	prior   prior           // of the inflation that the shortest blocks tell
 }
 
@@ -19,11 +20,28 @@ type measured struct{ ratio, df [levels]float64 }
 
 // An item's variance is known best from short blocks, for there are many. They miss what lasts longer than a block.
 // That shows as a larger variance between long blocks: for all items together (slow), and for this one, where the ratio
-// is more than chance gives one item in ten, or one in twenty.
+// is more than chance gives. If all items together vary slowly, one that does is no surprise: one item in ten, or one in
+// twenty, is enough. If they do not, chance alone gives some of many items: then the level is corrected for their number.
 var slowLevels = []struct {
-	level int
-	z     float64 // the quantile, in standard deviations
-}{{2, 1.28}, {3, 1.64}}
+	level  int
+	chance float64
+}{{2, 0.10}, {3, 0.05}}
+
+// slowly is how much larger the variance of long blocks is, for the mean of all items, if these vary slowly. Independent
+// samples have less.
+const slowly = 1.2
+
+// rare is how many items chance gives in one comparison whose long blocks count for no reason, where the level is
+// corrected: one in two comparisons.
+const rare = 0.5
+
+// level is how often chance alone may let an item's own long blocks count.
+func (n *noise) level(chance float64) float64 {
+	if n.slow >= slowly || n.items == 0 {
+		return chance
+	}
+	return min(chance, rare/n.items)
+}
 
 // fewSamples is the number of looks that an item needs to say something of blocks.
 const fewSamples = 50
@@ -60,19 +78,19 @@ func newNoise(c *Comparison, it *items) noise {
 			}
 		}
 	}
-	n.prior = fitPrior(ratios, df[0])
-	n.slowness(sums, df, float64(len(ratios)))
+	n.prior, n.items = fitPrior(ratios, df[0]), float64(len(ratios))
+	n.slowness(sums, df)
 	return n
 }
 
-// slowness finds how much larger the variance is that long blocks tell, for the mean of so many items. The longest
+// slowness finds how much larger the variance is that long blocks tell, for the mean of all items. The longest
 // blocks are few, so they count only where they tell far more than chance does.
-func (n *noise) slowness(sums, df [levels]float64, items float64) {
-	if items == 0 {
+func (n *noise) slowness(sums, df [levels]float64) {
+	if n.items == 0 {
 		return
 	}
 	for level := range sums {
-		sums[level] /= items
+		sums[level] /= n.items
 	}
 	n.slow, n.slowDF = max(long(sums, 2), 1), df[2]
 	if sums[3] <= farMore {
@@ -137,18 +155,19 @@ func (n *noise) inflation(c *Comparison, e *evidence) (ratio, df float64) {
 	}
 	for _, slow := range slowLevels {
 		of, known := max(long(m.ratio, slow.level), m.ratio[slow.level]*n.missed[slow.level]), m.df[slow.level]
-		if of > ratio && m.ratio[slow.level] > quantile(slow.z, known)*m.ratio[0] {
+		if of > ratio && m.ratio[slow.level] > quantile(n.level(slow.chance), known)*m.ratio[0] {
 			ratio, df = of, known
 		}
 	}
 	return max(ratio, 1), df
 }
 
-// quantile is that of chi-squared over its degrees of freedom (Wilson and Hilferty).
-func quantile(z, df float64) float64 {
+// quantile is what chi-squared over its degrees of freedom exceeds with this chance (Wilson and Hilferty).
+func quantile(chance, df float64) float64 {
 	if df <= 0 {
 		return math.Inf(1)
 	}
+	z := math.Sqrt2 * math.Erfinv(1-2*chance)
 	of := 2 / (9 * df)
 	return math.Pow(1-of+z*math.Sqrt(of), 3)
 }

@@ -20,15 +20,16 @@ type measured struct{ ratio, df [levels]float64 }
 
 // An item's variance is known best from short blocks, for there are many. They miss what lasts longer than a block.
 // That shows as a larger variance between long blocks: for all items together (slow), and for this one, where the ratio
-// is more than chance gives. If all items together vary slowly, one that does is no surprise: one item in ten, or one in
-// twenty, is enough. If they do not, chance alone gives some of many items: then the level is corrected for their number.
+// is more than chance gives. If all items together vary slowly, one that does is no surprise: one item in ten, or one
+// in twenty, is enough. If they do not, chance alone gives some of many items: then the level is corrected for their
+// number.
 var slowLevels = []struct {
 	level  int
 	chance float64
 }{{2, 0.10}, {3, 0.05}}
 
-// slowly is how much larger the variance of long blocks is, for the mean of all items, if these vary slowly. Independent
-// samples have less.
+// slowly is how much larger the variance of long blocks is, for the mean of all items, if these vary slowly.
+// Independent samples have less.
 const slowly = 1.2
 
 // rare is how many items chance gives in one comparison whose long blocks count for no reason, where the level is

@@ -56,8 +56,8 @@ func (w *Walker) readsClass(i *instruction) bool {
 	return i.base == arch.BaseOther && i.disp == maxHeader && !w.vm.CompactHeaders()
 }
 
-// maxClassConstant bounds the instructions that put a class into a register. A compressed class has 32 bits: arm64 needs
-// two.
+// maxClassConstant bounds the instructions that put a class into a register. A compressed class has 32 bits, for which
+// arm64 needs two.
 const maxClassConstant = 2
 
 // classAt returns the evidence of the check for which an instruction loads an object's class. The check compares the

@@ -152,7 +152,7 @@ func (r *perfRun) post() {
 	if r.rings.sentry != nil {
 		ptrace.PreemptsAtOnce(r.rings.sentry.th.TID())
 	}
-	r.rings.sentry.watch(r.perf.pid, r.cfg.KnownIn)
+	r.rings.sentry.watch(r.perf.pid, r.q, r.cfg.KnownIn)
 }
 
 // dismiss ends the sentry.

@@ -159,7 +159,7 @@ func (r *perfGroupRun) shift() {
 func (r *perfGroupRun) post() {
 	r.rings.post(r.cpu, false, r.waits())
 	for _, m := range r.members {
-		r.rings.sentry.watch(m.pid, m.run.cfg.KnownIn)
+		r.rings.sentry.watch(m.pid, m.run.q, m.run.cfg.KnownIn)
 	}
 }
 
@@ -390,7 +390,7 @@ func (r *perfGroupRun) takeIn() {
 			continue
 		}
 		r.members[m.pid] = m
-		r.rings.sentry.watch(m.pid, m.run.cfg.KnownIn)
+		r.rings.sentry.watch(m.pid, m.run.q, m.run.cfg.KnownIn)
 		r.keepHouse(m)
 	}
 	r.counts.members.Store(int64(len(r.members)))

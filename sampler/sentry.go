@@ -40,6 +40,7 @@ type sentry struct {
 	over  atomic.Uint32
 	calls atomic.Uint32 // 1: it has called, and we have not come yet
 	waits atomic.Int64  // for how long a sample may lie in its ring, in nanoseconds
+	most  atomic.Int32  // so many samples may lie in the rings
 	bell  uintptr       // the descriptor that we wait for
 	tids  [knownTIDs]atomic.Uint32
 	tops  [knownTIDs]atomic.Uint64 // where their stacks begin; 0: that is not known
@@ -50,12 +51,14 @@ type sentry struct {
 	polls [mostGuarded + 1]pollFd // of the rings, and of the descriptor that ends a sleep
 	n     int                     // of rings
 	blind bool                    // a ring cannot be waited for
+	deaf  bool                    // no ring can be waited for
 
 	chain bool    // samples have the kernel's frames
 	regs  uint64  // how many registers a sample has
 	ask   [2]int8 // the registers that hold code addresses; -1: none
 	sp    uint64  // the register that holds the stack pointer
 
+	lying   int32 // how many samples were found since it called, or since all were read
 	oldest  int64 // when the oldest sample that lies in a ring was found; 0: there is none
 	foundAt int64
 	often   int // as in perfRings
@@ -100,13 +103,13 @@ func (s *sentry) clock() int64 {
 func (s *sentry) sleep() {
 	left := int64(-1)
 	switch {
-	case s.often == oftenMost || s.blind:
+	case s.often == oftenMost || s.blind || s.deaf:
 		left = perfSoon
 	case s.oldest != 0:
 		left = max(s.oldest+s.waits.Load()-s.clock(), 0)
 	}
 	s.ts.Sec, s.ts.Nsec = left/1e9, left%1e9
-	if s.often == oftenMost {
+	if s.often == oftenMost || s.deaf {
 		syscall.RawSyscall6(unix.SYS_CLOCK_NANOSLEEP, unix.CLOCK_MONOTONIC, 0, uintptr(unsafe.Pointer(&s.ts)), 0, 0, 0)
 		return
 	}
@@ -114,7 +117,11 @@ func (s *sentry) sleep() {
 	if left < 0 {
 		limit = 0
 	}
-	syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&s.polls)), uintptr(s.n+1), limit, 0, 0, 0)
+	_, _, e := syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&s.polls)), uintptr(s.n+1), limit, 0, 0, 0)
+	if e != 0 && e != unix.EINTR { // more rings than files that may be open: who cannot wait must not hold a CPU
+		s.deaf = true
+		return
+	}
 	for i := range s.polls[:min(uint(s.n), mostGuarded)] {
 		if p := &s.polls[i]; p.revents&^unix.POLLIN != 0 { // its owner has ended: it would end each sleep at once
 			p.fd, s.blind = -1, true
@@ -143,13 +150,14 @@ func (s *sentry) patrol(now int64) {
 	s.noteFind(found, now)
 	switch {
 	case !waiting:
-		s.oldest = 0
+		s.oldest, s.lying = 0, 0
 	case s.oldest == 0:
 		s.oldest = now
 	}
+	urgent = urgent || s.lying >= s.most.Load()
 	if urgent || s.oldest != 0 && now >= s.oldest+s.waits.Load() {
 		s.call()
-		s.oldest = 0
+		s.oldest, s.lying = 0, 0
 	}
 }
 
@@ -190,8 +198,9 @@ func (s *sentry) look(r *guardedRing, head uint64) (urgent bool) {
 			r.seen = head
 			return true
 		}
-		if uint32(word) == perfSample && !urgent {
-			urgent = s.isNews(r, r.seen+perfHeader, r.seen+size)
+		if uint32(word) == perfSample {
+			s.lying++
+			urgent = urgent || s.isNews(r, r.seen+perfHeader, r.seen+size)
 		}
 		r.seen += size
 	}

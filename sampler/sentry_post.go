@@ -26,6 +26,8 @@ type sentryDuty struct {
 // postSentry posts a sentry at rings. Each sample must wake up who waits for its ring. chain says whether samples have
 // the kernel's frames; waits is for how long a sample may lie in its ring. nil: there can be none, and we wait for the
 // rings ourselves.
+//
+// No more than mostLying samples lie in the rings, and fewer once a member's queue has less room (watch).
 func postSentry(rings []*perfRing, cpu *arch.CPU, chain bool, waits int64) *sentryDuty {
 	if len(rings) > mostGuarded {
 		return nil
@@ -54,6 +56,7 @@ func postSentry(rings []*perfRing, cpu *arch.CPU, chain bool, waits int64) *sent
 func (d *sentryDuty) brief(rings []*perfRing, cpu *arch.CPU, chain bool, waits int64) {
 	s := d.s
 	s.waits.Store(waits)
+	s.most.Store(mostLying)
 	s.bell, s.n, s.chain, s.regs = uintptr(d.bell), len(rings), chain, uint64(cpu.Perf.Len())
 	for i, ring := range rings {
 		s.rings[i] = guardedRing{ring.head, ring.tail, unsafe.Pointer(unsafe.SliceData(ring.data)),
@@ -91,12 +94,16 @@ func (d *sentryDuty) endSleep() {
 	syscall.RawSyscall(unix.SYS_WRITE, uintptr(d.end), uintptr(unsafe.Pointer(&one)), unsafe.Sizeof(one))
 }
 
+// mostLying bounds the samples that lie in the rings: they are read together, and then each takes a place of a queue.
+const mostLying = 256
+
 // watch has the sentry know a process, and what code is known of it: keepIn is called with the place for that. Samples
-// of other processes call us at once.
-func (d *sentryDuty) watch(pid int, keepIn func(*process.KnownCode)) {
+// of other processes call us at once. Half of the queue is for samples that are read together.
+func (d *sentryDuty) watch(pid int, q *Queue, keepIn func(*process.KnownCode)) {
 	if d == nil || keepIn == nil {
 		return
 	}
+	d.s.most.Store(min(d.s.most.Load(), int32(max(len(q.slots)/2, 1))))
 	for i := range d.s.pids {
 		if d.s.pids[i].Load() == 0 {
 			keepIn(&d.s.codes[i])

@@ -35,7 +35,7 @@ func newSentryRing(t *testing.T, chain bool) *sentryRing {
 	d := &sentryDuty{s: r.s, bell: -1, end: -1}
 	ring := &perfRing{head: &r.head, tail: &r.tail, data: r.bytes}
 	d.brief([]*perfRing{ring}, amd64.CPU, chain, 1000)
-	d.watch(6, func(k *process.KnownCode) { k.Span(codeBegin, codeEnd, 0, 0) })
+	d.watch(6, NewQueue(1024), func(k *process.KnownCode) { k.Span(codeBegin, codeEnd, 0, 0) })
 	d.know(7, 0)
 	return r
 }
@@ -178,6 +178,23 @@ func TestSentryWaits(t *testing.T) {
 		} else if want {
 			break
 		}
+	}
+}
+
+// As many samples wait as half of a queue has room for.
+func TestSentryLeavesRoomInQueue(t *testing.T) {
+	plain := sampleOf(0, []uint64{1}, 8)
+	r := newSentryRing(t, false)
+	d := &sentryDuty{s: r.s}
+	d.watch(9, NewQueue(8), func(*process.KnownCode) {})
+	for round := range 2 {
+		for n := 1; n <= 4; n++ {
+			r.write(plain)
+			if got := r.calls(1); got != (n == 4) {
+				t.Errorf("round %d, %d samples: it calls: %v", round, n, got)
+			}
+		}
+		r.tail = r.head
 	}
 }
 

@@ -378,6 +378,9 @@ func (r *perfRun) lose(o ptrace.Outcome, n int64) {
 // take makes a snapshot from a sample and hands the snapshot over.
 func (r *perfRun) take(b ringBytes, s *rawSample) {
 	th, known := r.whoIs(s)
+	if known != nil {
+		r.rings.sentry.know(s.tid, &known.hint)
+	}
 	if known != nil && known.hint.Skip || !r.counts(th, s.when) {
 		return
 	}
@@ -396,7 +399,6 @@ func (r *perfRun) take(b ringBytes, s *rawSample) {
 	var hint ptrace.Hint
 	if known != nil {
 		hint = known.hint
-		r.rings.sentry.know(s.tid, hint.StackTop)
 	}
 	need := r.fill(b, s, &hint, snap)
 	snap.Kernel = append(snap.Kernel, s.kernel...)

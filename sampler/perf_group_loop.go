@@ -217,6 +217,9 @@ func (r *perfGroupRun) wait(due int64) {
 		time.Sleep(min(left, time.Duration(perfSoon)))
 		return
 	}
+	if !eachWakes(r.wide.interval) {
+		left = min(left, time.Duration(perfSoon))
+	}
 	if r.waiter == nil || r.waited != len(r.rings.polls) {
 		r.waiter.close()
 		if r.waiter, r.failed = newRingWaiter(r.rings.polls); r.failed != nil {
@@ -248,12 +251,12 @@ func (r *perfGroupRun) follow() {
 	if !anew && !haveCome(before, r.online) {
 		return
 	}
-	r.dismiss()
-	defer r.post()
 	if !r.rings.takeIn(r.rings.without(r.online)) {
 		r.online = before // the next time, perhaps
 		return
 	}
+	r.dismiss()
+	defer r.post()
 	r.drain()
 	r.reopen()
 }

@@ -33,11 +33,11 @@ func haveCome(before, now []int) bool {
 
 // takeInCPUs opens rings for the CPUs that have no ring, and opens all events anew.
 func (r *perfRun) takeInCPUs() bool {
-	r.dismiss()
-	defer r.post()
 	if !r.rings.takeIn(r.rings.without(r.online)) {
 		return false
 	}
+	r.dismiss()
+	defer r.post()
 	r.drain() // the records of the events that there were
 	r.unwatchAll()
 	if r.wide != nil && !r.wide.reopen() {

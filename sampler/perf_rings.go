@@ -149,6 +149,7 @@ func (r *perfRings) dismiss() {
 	r.sentry.dismiss()
 	r.sentry = nil
 	for _, ring := range r.steady {
+		r.waitNoMore(ring.fd) // it may be one that has come since
 		r.polls = append(r.polls, unix.PollFd{Fd: int32(ring.fd), Events: unix.POLLIN})
 	}
 }

@@ -31,6 +31,8 @@ const (
 	mostPosts = 128
 	// knownTIDs is how many threads are remembered, by the last bits of their number.
 	knownTIDs = 1 << 12
+	// unwanted, in place of where a stack begins, says that no sample is wanted of a thread.
+	unwanted = 1
 	// mostLooked bounds how much of a stack the sentry looks at (vmstructs/sightings.go, mostScanned).
 	mostLooked = 64 << 10
 )
@@ -136,7 +138,8 @@ func (s *sentry) patrol(now int64) {
 	found, urgent, waiting := false, false, false
 	for i := range s.rings[:min(uint(s.n), mostGuarded)] {
 		r := &s.rings[i]
-		head, tail := atomic.LoadUint64(r.head), atomic.LoadUint64(r.tail)
+		tail := atomic.LoadUint64(r.tail) // before head, so that it is not beyond it
+		head := atomic.LoadUint64(r.head)
 		if int64(tail-r.seen) > 0 {
 			r.seen = tail
 		}
@@ -192,6 +195,10 @@ func (s *sentry) call() {
 //go:nosplit
 func (s *sentry) look(r *guardedRing, head uint64) (urgent bool) {
 	for r.seen != head {
+		if head-r.seen > r.size {
+			r.seen = head
+			return true
+		}
 		word := r.word(r.seen)
 		size := word >> 48
 		if size < perfHeader || size&7 != 0 || size > head-r.seen {
@@ -217,6 +224,10 @@ func (s *sentry) isNews(r *guardedRing, at, end uint64) bool {
 	if k == nil || s.tids[tid%knownTIDs].Load() != tid {
 		return true
 	}
+	top := s.tops[tid%knownTIDs].Load()
+	if top == unwanted {
+		return false
+	}
 	at += 16
 	if s.chain {
 		n := r.word(at)
@@ -237,10 +248,13 @@ func (s *sentry) isNews(r *guardedRing, at, end uint64) bool {
 	at += 8 + 8*s.regs
 	size := r.word(at)
 	at += 8
-	if size > end-at {
+	if size > end-at || size != 0 && end-at-size < 8 {
 		return true
 	}
-	if top := s.tops[tid%knownTIDs].Load(); top > sp { // what lies above is not the thread's stack
+	if size != 0 {
+		size = min(size, r.word(at+size)) // what was copied
+	}
+	if top > sp { // what lies above is not the thread's stack
 		size = min(size, top-sp)
 	}
 	for end = at + min(size, mostLooked); at < end; at += 8 {

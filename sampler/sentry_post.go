@@ -13,6 +13,7 @@ import (
 	"goprof/arch"
 	"goprof/arch/errand"
 	"goprof/process"
+	"goprof/sampler/ptrace"
 )
 
 // sentryDuty is a sentry's Thread, as the goroutine sees it that reads the rings.
@@ -95,7 +96,8 @@ func (d *sentryDuty) endSleep() {
 }
 
 // mostLying bounds the samples that lie in the rings: they are read together, and then each takes a place of a queue.
-const mostLying = 256
+// Those at the end must still be read in time.
+const mostLying = 64
 
 // watch has the sentry know a process, and what code is known of it: keepIn is called with the place for that. Samples
 // of other processes call us at once. Half of the queue is for samples that are read together.
@@ -125,12 +127,17 @@ func (d *sentryDuty) leave(pid int, keepIn func(*process.KnownCode)) {
 	}
 }
 
-// know tells a sentry of a thread that we know, and where its stack begins.
-func (d *sentryDuty) know(tid int, top uint64) {
-	if d != nil {
-		d.s.tops[uint32(tid)%knownTIDs].Store(top)
-		d.s.tids[uint32(tid)%knownTIDs].Store(uint32(tid))
+// know tells a sentry of a thread that we know, and where its stack begins. No sample is wanted of some threads.
+func (d *sentryDuty) know(tid int, hint *ptrace.Hint) {
+	if d == nil {
+		return
 	}
+	top := hint.StackTop
+	if hint.Skip {
+		top = unwanted
+	}
+	d.s.tops[uint32(tid)%knownTIDs].Store(top)
+	d.s.tids[uint32(tid)%knownTIDs].Store(uint32(tid))
 }
 
 // setWait changes for how long a sample may lie in its ring.
@@ -145,10 +152,11 @@ func (d *sentryDuty) hasCalled() bool { return d.s.calls.Load() != 0 }
 
 // answer is to be called before the rings are read.
 func (d *sentryDuty) answer() {
-	if d == nil || d.s.calls.Swap(0) == 0 {
+	if d == nil {
 		return
 	}
-	var n uint64
+	d.s.calls.Store(0)
+	var n uint64 // read in any case: the sentry may be about to ring a bell for what we read now
 	syscall.RawSyscall(unix.SYS_READ, uintptr(d.bell), uintptr(unsafe.Pointer(&n)), unsafe.Sizeof(n))
 }
 

@@ -36,7 +36,8 @@ func newSentryRing(t *testing.T, chain bool) *sentryRing {
 	ring := &perfRing{head: &r.head, tail: &r.tail, data: r.bytes}
 	d.brief([]*perfRing{ring}, amd64.CPU, chain, 1000)
 	d.watch(6, NewQueue(1024), func(k *process.KnownCode) { k.Span(codeBegin, codeEnd, 0, 0) })
-	d.know(7, 0)
+	d.know(7, &ptrace.Hint{})
+	d.know(9, &ptrace.Hint{Skip: true})
 	return r
 }
 
@@ -77,12 +78,14 @@ func TestSentryCalls(t *testing.T) {
 		"nothing new":          {plain(), false},
 		"another process":      {withWord(plain(), 0, 7<<32|5), true},
 		"no process":           {withWord(plain(), 0, 7<<32), true},
+		"a thread not wanted":  {withWord(withWord(plain(), 0, 9<<32|6), pc, codeBegin+5), false},
 		"another thread":       {withWord(plain(), 0, 8<<32|6), true},
 		"new code at the pc":   {withWord(plain(), pc, codeBegin+5), true},
 		"new code below":       {withWord(plain(), stack+3, codeEnd-1), true},
 		"behind the stack":     {withWord(plain(), stack+4, codeBegin+5), false},
 		"no registers":         {withWord(plain(), 2, 0), false},
 		"another record":       {perfRecordOf(perfThrottle, 0, 1, 2, 3), false},
+		"not copied":           {withWord(sampleOf(0, []uint64{1, 2, 3, 4}, 24), stack+3, codeBegin+5), false},
 		"a stack without end":  {withWord(plain(), stack-1, 1<<40), true},
 		"a record of no size":  {make([]byte, 16), true},
 		"a record that is cut": {plain()[:64], true},

@@ -19,8 +19,11 @@ func (r *resolver) named() namedLayout {
 	}
 }
 
-// maxDeclared bounds the methods of a class.
-const maxDeclared = 1 << 16
+const (
+	// maxDeclared bounds the methods of a class, maxOverloads those of them that have one name.
+	maxDeclared  = 1 << 16
+	maxOverloads = 1 << 10
+)
 
 // namedMethod returns the method that a constant of m's class names, 0 if the class of that constant is not known. Both
 // symbols of a method are unique, so their addresses are compared.
@@ -35,7 +38,7 @@ func (vm *VM) namedMethod(m *Method, constant uint16) uint64 {
 	}
 	name, ok := vm.poolSlot(m.pool, uint16(both))
 	signature, ok2 := vm.poolSlot(m.pool, uint16(both>>16))
-	if !ok || !ok2 {
+	if !ok || !ok2 || name == 0 || signature == 0 {
 		return 0
 	}
 	klass := vm.poolKlass(m.pool, constant)
@@ -89,7 +92,7 @@ func (vm *VM) declaredMethod(klass, name, signature uint64) uint64 {
 			high = mid
 		}
 	}
-	for ; low < n; low++ {
+	for n = min(n, low+maxOverloads); low < n; low++ {
 		switch d := at(low); {
 		case d.name != name:
 			return 0

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"hash/maphash"
 	"slices"
+	"sync/atomic"
 
 	"goprof/process"
 )
@@ -24,12 +25,15 @@ type Sightings struct {
 	length sized // of a block, in segments
 	whose  []int // where in the head the words lie that tell whose a block is
 	old    map[uint64]oldBlock
-	known  *process.KnownCode
-	fresh  []uint64
-	ranges []process.Range
-	window [segmapChunk]byte
-	full   chan *sightingNote
-	free   chan *sightingNote
+	// dropped: notes were thrown away. known was empty last at renewed.
+	dropped atomic.Bool
+	renewed int64
+	known   *process.KnownCode
+	fresh   []uint64
+	ranges  []process.Range
+	window  [segmapChunk]byte
+	full    chan *sightingNote
+	free    chan *sightingNote
 }
 
 // oldBlock is a piece of code that was noted before.
@@ -63,6 +67,8 @@ const (
 	// oldAfter: who has been there for so long is likely to stay. Then it is known as a whole, wherever in it a stack
 	// points. Before, each place in it is noted anew, since code that is still being compiled comes and goes.
 	oldAfter = int64(10e9)
+	// renewEvery is how often all code is noted anew.
+	renewEvery = int64(300e9)
 	// mostBlock bounds the size of a piece of code.
 	mostBlock   = uint64(16 << 20)
 	mostSighted = 1 << 13
@@ -105,9 +111,8 @@ func (s *Sightings) ReadFrom(t process.Target) *Sightings {
 
 // Note takes a note of what is new in a snapshot that was taken just now, at that moment.
 func (s *Sightings) Note(snap *process.Snapshot, when int64) {
-	if s.fresh = s.fresh[:0]; s.known == nil {
-		s.KeepIn(new(process.KnownCode))
-	}
+	s.fresh = s.fresh[:0]
+	s.renew(when)
 	cpu := s.t.CPU()
 	s.look(snap.Regs[cpu.PC])
 	if cpu.ReturnsInRegister {
@@ -124,6 +129,19 @@ func (s *Sightings) Note(snap *process.Snapshot, when int64) {
 			s.known.Forget(pc)
 		}
 	}
+}
+
+// renew forgets what is known from time to time: other code may lie there now, and notes may have been thrown away.
+func (s *Sightings) renew(when int64) {
+	switch {
+	case s.known == nil:
+		s.KeepIn(new(process.KnownCode))
+	case s.dropped.Swap(false) || when-s.renewed >= renewEvery:
+		s.KeepIn(s.known)
+	default:
+		return
+	}
+	s.renewed = when
 }
 
 // look puts a pc on the list if it is new.
@@ -244,6 +262,7 @@ func (vm *VM) keep(note *sightingNote) {
 		}
 		if len(vm.sighted) >= mostSighted {
 			clear(vm.sighted)
+			vm.sightings.dropped.Store(true)
 		}
 		vm.sighted[block] = sighting{note.at, slices.Clone(got)}
 	}

@@ -3,6 +3,7 @@
 package recording
 
 import (
+	"encoding/json"
 	"maps"
 	"os"
 	"os/exec"
@@ -16,8 +17,9 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// TestHotMethods: of a recording by the JDK's own recorder, our table of methods is that of the JDK's command, to
-// the sample.
+// TestHotMethods: of a recording by the JDK's own recorder, our table of methods is that of the JDK's commands, to
+// the sample. "jfr print" has every sample. "jfr view hot-methods" has a row for each of at most 25 signatures, so
+// that it tells nothing of a name with several.
 func TestHotMethods(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts JVMs: not with -short")
@@ -36,39 +38,89 @@ func TestHotMethods(t *testing.T) {
 			t.Skip("it has no recorder")
 		}
 		name := jvmtest.RecordJFR(t, jdk, []string{executionSample, nativeSample, "jdk.GarbageCollection", vmOperation})
-		theirs := hotMethods(t, newest, name)
-		ours := selfOf(t, name)
-		for method, n := range theirs {
-			if ours[method] != n {
-				t.Errorf("%s: theirs %d, ours %d", method, n, ours[method])
+		printed, viewed, ours := printedMethods(t, newest, name), hotMethods(t, newest, name), selfOf(t, name)
+		theirs, signatures := map[string]int64{}, map[string]int{}
+		for m, n := range printed {
+			theirs[m.name] += n
+			signatures[m.name]++
+		}
+		for method, n := range viewed {
+			if signatures[method] == 1 && ours[method] != n {
+				t.Errorf("%s: the view has %d, ours %d", method, n, ours[method])
 			}
 		}
-		if theirs["Busy.hold"] == 0 { // there are usually some hundred
-			t.Errorf("theirs are %v", theirs)
+		maps.DeleteFunc(ours, func(_ string, n int64) bool { return n == 0 })
+		if !maps.Equal(theirs, ours) {
+			t.Errorf("theirs are %v, ours %v", theirs, ours)
 		}
-		t.Logf("%d methods, %d samples of hold", len(theirs), theirs["Busy.hold"])
+		if viewed["Busy.hold"] == 0 { // there are usually some hundred
+			t.Errorf("the view has %v", viewed)
+		}
+		t.Logf("%d methods, %d of them in the view, %d samples of hold", len(theirs), len(viewed), theirs["Busy.hold"])
 	})
 }
 
-// hotMethods are those methods of "jfr view hot-methods" that it shows completely. It shows 25, and may leave out
-// other signatures of one method. Such methods have one sample each, or as many as the last one shown.
-func hotMethods(t *testing.T, jdk jvmtest.JDK, name string) map[string]int64 {
+// signature is a method as "jfr print" has it.
+type signature struct{ name, descriptor string }
+
+// printedMethods are the samples of each method on top.
+func printedMethods(t *testing.T, jdk jvmtest.JDK, name string) map[signature]int64 {
 	t.Helper()
-	out, err := exec.Command(jdk.Tool("jfr"), "view", "--width", "1000", "hot-methods", name).CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	row := regexp.MustCompile(`^(\S+)\(.*\) +(\d+) +[\d.,]+%`)
-	methods, least := map[string]int64{}, int64(1)
-	for line := range strings.Lines(string(out)) {
-		if m := row.FindStringSubmatch(line); m != nil {
-			n, _ := strconv.ParseInt(m[2], 10, 64)
-			methods[strings.ReplaceAll(m[1], "/", ".")] += n
-			least = n
+	var all struct {
+		Recording struct {
+			Events []struct {
+				Values struct {
+					StackTrace struct {
+						Frames []struct {
+							Method struct {
+								Type       struct{ Name string }
+								Name       string
+								Descriptor string
+							}
+						}
+					}
+				}
+			}
 		}
 	}
-	maps.DeleteFunc(methods, func(_ string, n int64) bool { return n <= least })
+	out := jfrTool(t, jdk, "print", "--json", "--events", executionSample, "--stack-depth", "1", name)
+	if err := json.Unmarshal(out, &all); err != nil {
+		t.Fatal(err)
+	}
+	methods := map[signature]int64{}
+	for _, e := range all.Recording.Events {
+		for _, f := range e.Values.StackTrace.Frames {
+			of := strings.ReplaceAll(f.Method.Type.Name, "/", ".")
+			methods[signature{of + "." + f.Method.Name, f.Method.Descriptor}]++
+		}
+	}
 	return methods
+}
+
+// hotMethods are the rows of "jfr view hot-methods", without parameters.
+func hotMethods(t *testing.T, jdk jvmtest.JDK, name string) map[string]int64 {
+	t.Helper()
+	out := jfrTool(t, jdk, "view", "--width", "1000", "hot-methods", name)
+	row := regexp.MustCompile(`(?m)^(\S+)\(.*\) +(\d+) +[\d.,]+%`)
+	methods := map[string]int64{}
+	for _, m := range row.FindAllStringSubmatch(string(out), -1) {
+		n, err := strconv.ParseInt(m[2], 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		methods[strings.ReplaceAll(m[1], "/", ".")] += n
+	}
+	return methods
+}
+
+// jfrTool is what a command of the JDK's prints of a recording.
+func jfrTool(t *testing.T, jdk jvmtest.JDK, args ...string) []byte {
+	t.Helper()
+	out, err := exec.Command(jdk.Tool("jfr"), args...).Output()
+	if err != nil {
+		t.Fatalf("jfr %v: %v", args, err)
+	}
+	return out
 }
 
 // selfOf is our own table of methods.

@@ -1,7 +1,9 @@
 package diff
 
 import (
+	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 )
 
@@ -54,5 +56,47 @@ func TestLevelOfIndependent(t *testing.T) {
 	t.Logf("long blocks count of %d items of %d, in %d comparisons", by, items, pairs)
 	if by > int(2*2*rare*pairs) { // two levels; twice as many as chance gives
 		t.Errorf("long blocks count of %d items by chance, in %d comparisons", by, pairs)
+	}
+}
+
+// TestSlowOf: an item of which short blocks tell more than of others has more beyond their ends.
+func TestSlowOf(t *testing.T) {
+	for _, c := range []struct {
+		name                string
+		slow, excess, ratio float64
+		want                float64
+	}{
+		{"as others", 1.1, 0.5, 2, 1.1},
+		{"more than others", 1.1, 0.4, 5, 1.2},
+		{"less than others, which none is taken to have", 1.1, 0.5, 1.25, 1.1},
+		{"nothing is slow", 1, 0.5, 10, 1},
+		{"looks are independent, so the item's excess is chance", 1.05, 0.02, 1.2, 1.05},
+	} {
+		n := noise{slow: c.slow, excess: c.excess}
+		if got := n.slowOf(c.ratio); math.Abs(got-c.want) > 1e-9 {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+// TestNoiseOfJobs: a thread's samples are of one job after the other, so those of a handler come in bursts. These have
+// a mean square of 10.0 times their mean length. A handler's noise is not taken for less than that.
+func TestNoiseOfJobs(t *testing.T) {
+	p, rng := newProgram(), rand.New(rand.NewPCG(9, 77))
+	m := model{threads: 4, mean: 5, timed: true, jobs: true}
+	const pairs = 6
+	sum, handlers := 0.0, 0.0
+	for range pairs {
+		r := compare(t, m.record(p, 10_000, rng), m.record(p, 10_000, rng), Options{By: "method"})
+		for i := range r.evidence {
+			e := &r.evidence[i]
+			if r.sortOf(e.item.number) == OfTotal && strings.HasPrefix(r.change(e, OfTotal).Name, "Handler") {
+				sum += e.variance[After] / r.c.independent(e, After)
+				handlers++
+			}
+		}
+	}
+	if mean := sum / handlers; !(mean > 9.3 && mean < 11) {
+		t.Errorf("%v handlers have a mean inflation of %.2f", handlers, mean)
 	}
 }

@@ -53,6 +53,7 @@ type Pauses struct {
 // Summary is the account of a recording, which the user gets at its end.
 type Summary struct {
 	Meta        Meta    `json:"recording"`
+	Of          string  `json:"account_of,omitempty"`      // the file with the samples, without its folder
 	Rate        float64 `json:"rate_hz"`                   // as asked
 	RateReached float64 `json:"rate_reached_hz"`           // as it came out
 	RateLowered float64 `json:"rate_lowered_hz,omitempty"` // what it was lowered to, because pauses cost too much

@@ -117,7 +117,7 @@ func runConvert(cmd *cobra.Command, input string, f *convertFlags) error {
 		return err
 	}
 	if account != nil {
-		if err := in.writeAccount(cmd, account); err != nil {
+		if err := in.writeAccount(cmd, account, f.output, by != nil); err != nil {
 			return err
 		}
 	}
@@ -141,9 +141,14 @@ func (in *openInput) noAccount() error {
 	return badInput(in.name, lacks)
 }
 
-func (in *openInput) writeAccount(cmd *cobra.Command, to *output.File) error {
-	s := in.src.Info().Summary
-	name, err := to.Write(func(w io.Writer) error { return output.WriteSummary(w, s) })
+// writeAccount writes the account of the run that was converted into a file of this name. A redacted account does not
+// tell that name.
+func (in *openInput) writeAccount(cmd *cobra.Command, to *output.File, of string, redacted bool) error {
+	s := *in.src.Info().Summary
+	if s.Of = filepath.Base(of); redacted {
+		s.Of = ""
+	}
+	name, err := to.Write(func(w io.Writer) error { return output.WriteSummary(w, &s) })
 	if err != nil {
 		return outputFailed(err)
 	}

@@ -5,6 +5,7 @@ package main
 import (
 	"errors"
 	"io"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -100,14 +101,6 @@ func (f *recordFlags) besideOf() func(string) string {
 	return output.SummaryPath
 }
 
-func reserveBeside(name string) (*output.File, error) {
-	file, err := output.Reserve(output.SummaryPath(name))
-	if err != nil {
-		return nil, &accountError{err}
-	}
-	return file, nil
-}
-
 // errDone says that the files are finished.
 var errDone = errors.New("it has been written to the end")
 
@@ -161,9 +154,16 @@ func (o *outputs) writeSummary(name string, r *soFar) (err error) {
 	if o.summary == nil {
 		return nil
 	}
-	if o.names != nil {
-		r = o.names.soFar(&soFar{summary: r.summary, at: r.at})
+	if o.beside { // another recording may have ended meanwhile
+		if err := mayReplace(o.summary, o.file().Name()); err != nil {
+			return &accountError{err}
+		}
 	}
-	_, err = o.summary.Write(func(w io.Writer) error { return output.WriteSummary(w, r.summary) })
+	account := *r.summary
+	account.Of = filepath.Base(o.file().Name())
+	if o.names != nil {
+		account = *o.names.soFar(&soFar{summary: &account, at: r.at}).summary
+	}
+	_, err = o.summary.Write(func(w io.Writer) error { return output.WriteSummary(w, &account) })
 	return err
 }

@@ -129,3 +129,55 @@ func TestAccountsOfALoop(t *testing.T) {
 		t.Errorf("there are %q", names)
 	}
 }
+
+// TestAccountOfAnother: the account beside stacks replaces only an older account of these stacks.
+func TestAccountOfAnother(t *testing.T) {
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, name) }
+	record := func(f *recordFlags) error {
+		f.interval = time.Second
+		var err error
+		if f.as, err = format.Of(f.output, ""); err != nil {
+			t.Fatal(err)
+		}
+		o, err := f.reserve(7)
+		if err == nil {
+			_, err = o.write(&soFar{profile: profile.New(), summary: &profile.Summary{Meta: profile.Meta{Version: "v1"}}})
+		}
+		return err
+	}
+	kept := func(name string, f *recordFlags) {
+		t.Helper()
+		before, _ := os.ReadFile(in(name))
+		if err := record(f); !errors.As(err, new(*accountError)) {
+			t.Errorf("%s: %v", filepath.Base(f.output), err)
+		}
+		if after, err := os.ReadFile(in(name)); err != nil || string(before) != string(after) {
+			t.Errorf("%s is no longer what it was: %v", name, err)
+		}
+	}
+	done := func(f *recordFlags) {
+		t.Helper()
+		if err := record(f); err != nil {
+			t.Errorf("%s: %v", filepath.Base(f.output), err)
+		}
+	}
+	done(&recordFlags{output: in("x.summary.json")})
+	kept("x.summary.json", &recordFlags{output: in("x.collapsed")})
+	done(&recordFlags{output: in("x.collapsed"), summary: in("other.json")})
+	done(&recordFlags{output: in("y.json"), summary: in("y.summary.json")})
+	kept("y.summary.json", &recordFlags{output: in("y.collapsed")})
+	done(&recordFlags{output: in("z.collapsed")})
+	done(&recordFlags{output: in("z.collapsed")})
+
+	f := &recordFlags{output: in("late.collapsed"), as: format.Collapsed}
+	o, err := f.reserve(7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done(&recordFlags{output: in("late.summary.json")}) // while the other one records
+	now := &soFar{profile: profile.New(), summary: &profile.Summary{}}
+	if _, err := o.write(now); !errors.As(err, new(*accountError)) {
+		t.Errorf("a file that came meanwhile was replaced: %v", err)
+	}
+}

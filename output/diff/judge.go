@@ -185,7 +185,10 @@ func holm(list []evidence) (hypotheses int, limit float64) {
 	return hypotheses, limit
 }
 
-// weigh shares the risk out. Half of it is the same for all hypotheses. The other half goes to those of which noise is
+// evenly is how much of the risk is the same for all hypotheses.
+const evenly = 0.25
+
+// weigh shares the risk out. A part of it is the same for all hypotheses. The rest goes to those of which noise is
 // large in points, by the variance of a share: a change of some points in a small method is far beyond its noise and
 // needs no weight, and large methods are few. Weights are allowed to depend on the share of both sides together, which
 // says nothing of how they differ (Genovese, Roeder and Wasserman, Biometrika 2006). It returns the items that are
@@ -195,7 +198,7 @@ func weigh(list []evidence, hypotheses int) (order []*evidence, sum float64) {
 	variances := 0.0
 	for i := range list {
 		e := &list[i]
-		e.held, e.weight = 1, 0.5
+		e.held, e.weight = 1, evenly
 		if Risk/float64(hypotheses) < e.fewest {
 			continue
 		}
@@ -207,7 +210,7 @@ func weigh(list []evidence, hypotheses int) (order []*evidence, sum float64) {
 	}
 	for _, e := range order {
 		if variances > 0 {
-			e.weight += 0.5 * float64(len(met)) * e.pooled() * (1 - e.pooled()) / variances
+			e.weight += (1 - evenly) * float64(len(met)) * e.pooled() * (1 - e.pooled()) / variances
 		}
 	}
 	return order, float64(len(met))

@@ -7,6 +7,7 @@ type noise struct {
 	spreads [sides]spread
 	timed   bool            // a side has times, so the noise is measured
 	slow    float64         // how much larger the variance is that long blocks tell, for the mean of all items; at least 1
+	excess  float64         // the part of an item's variance that independent looks do not explain, for the mean of all items
 	slowDF  float64         // with how many degrees of freedom such blocks know an item's variance
 	missed  [levels]float64 // by how much more still longer blocks would tell, for the mean of all items; at least 1
 	items   float64         // how many different items have samples enough to measure by
@@ -73,6 +74,7 @@ func newNoise(c *Comparison, it *items) noise {
 		m := n.measure(c, &e)
 		if m.ratio[0] > 0 {
 			ratios = append(ratios, m.ratio[0])
+			n.excess += 1 - 1/max(m.ratio[0], 1)
 			for level, r := range m.ratio {
 				sums[level] += r / m.ratio[0]
 				df[level] = max(df[level], m.df[level])
@@ -93,6 +95,7 @@ func (n *noise) slowness(sums, df [levels]float64) {
 	for level := range sums {
 		sums[level] /= n.items
 	}
+	n.excess /= n.items
 	n.slow, n.slowDF = max(long(sums, 2), 1), df[2]
 	if sums[3] <= farMore {
 		return
@@ -150,9 +153,9 @@ func (n *noise) inflation(c *Comparison, e *evidence) (ratio, df float64) {
 		return 1, float64(blocks - 1)
 	}
 	ratio, df = n.prior.draw(m.ratio[0], m.df[0])
-	if n.slow > 1 { // what short blocks tell and what long ones add to it are known differently well (Satterthwaite)
-		df = n.slow * n.slow / (1/df + (n.slow-1)*(n.slow-1)/n.slowDF)
-		ratio *= n.slow
+	if slow := n.slowOf(ratio); slow > 1 { // what short blocks tell and what long ones add are known differently well
+		df = slow * slow / (1/df + (slow-1)*(slow-1)/n.slowDF) // Satterthwaite's
+		ratio *= slow
 	}
 	for _, slow := range slowLevels {
 		of, known := max(long(m.ratio, slow.level), m.ratio[slow.level]*n.missed[slow.level]), m.df[slow.level]
@@ -161,6 +164,18 @@ func (n *noise) inflation(c *Comparison, e *evidence) (ratio, df float64) {
 		}
 	}
 	return max(ratio, 1), df
+}
+
+// leastExcess is the smallest excess that says by which items long blocks tell more.
+const leastExcess = 0.2
+
+// slowOf is how much larger the variance is that long blocks tell, for an item that short blocks give this inflation.
+// Blocks miss what reaches beyond their ends, and so a part of what samples have in common. An item that has more of
+// that than others misses more. None is taken to miss less: something may vary slowly of which short blocks tell
+// nothing.
+func (n *noise) slowOf(ratio float64) float64 {
+	own := 1 - 1/max(ratio, 1)
+	return 1 + (n.slow-1)*max(own/max(n.excess, leastExcess), 1)
 }
 
 // quantile is what chi-squared over its degrees of freedom exceeds with this chance (Wilson and Hilferty).

@@ -77,14 +77,15 @@ func (b *between) assume(e *evidence) {
 }
 
 // settle finds the variances of both shares. They are not less than noise within recordings makes them.
-func (b *between) settle(e *evidence, p *prior) {
+func (b *between) settle(e *evidence, p *startPrior) {
 	if b.df == 0 {
 		return
 	}
 	v, df := b.variance, b.df
 	if b.within > 0 && !b.assumed {
-		v, df = p.draw(b.variance/b.within, b.df)
-		v *= b.within
+		expected := p.expected(e)
+		v, df = p.draw(b.variance/b.within/expected, b.df)
+		v *= b.within * expected
 	}
 	v = max(v, b.within)
 	for s := range sides {
@@ -101,11 +102,18 @@ func (b *between) chance(change float64) float64 {
 	return student(change/math.Sqrt(b.error2[Before]+b.error2[After]), b.freedom)
 }
 
-// newPrior fits what all items tell of the ratio of the variance between recordings to noise within them.
-func newPrior(list []evidence) prior {
+// startPrior is what all items tell of the variance between recordings, over noise within them. Where all items differ
+// by as much in their logit, this ratio is larger for larger items: noise of a share p is as p(1-p), and the variance
+// that the logit's makes is as its square. So an item is compared with what is expected of its size.
+type startPrior struct {
+	prior         // of the ratio over what is expected
+	logit float64 // the variance of the logit from recording to recording, besides noise
+}
+
+// newPrior fits it.
+func newPrior(list []evidence) (p startPrior) {
 	met := make(map[uint64]bool)
-	var ratios []float64
-	df := 0.0
+	var used []*evidence
 	for i := range list {
 		e := &list[i]
 		b := &e.between
@@ -113,10 +121,56 @@ func newPrior(list []evidence) prior {
 			continue
 		}
 		met[e.item.prints] = true
-		df = b.df
-		ratios = append(ratios, b.variance/b.within)
+		used = append(used, e)
 	}
-	return fitPrior(ratios, df)
+	if len(used) == 0 {
+		return p
+	}
+	p.logit = logitBetween(used)
+	ratios := make([]float64, len(used))
+	for i, e := range used {
+		ratios[i] = e.between.variance / e.between.within / p.expected(e)
+	}
+	p.prior = fitPrior(ratios, used[0].between.df)
+	return p
+}
+
+// expected is the ratio of the variance between recordings to noise within them that is expected of an item.
+func (p *startPrior) expected(e *evidence) float64 { return 1 + p.logit*e.perLogit() }
+
+// perLogit is the ratio that a variance of 1 of the logit gives.
+func (e *evidence) perLogit() float64 {
+	share := e.pooled()
+	return share * share * (1 - share) * (1 - share) / e.between.within
+}
+
+// mostLogit bounds the variance of the logit from recording to recording.
+const mostLogit = 10.0
+
+// logitBetween finds the variance of the logit that fits all items best, by the likelihood of variances. The likelihood
+// is largest where its derivative is 0.
+func logitBetween(list []*evidence) float64 {
+	more := func(logit float64) bool {
+		sum := 0.0
+		for _, e := range list {
+			per := e.perLogit()
+			expected := 1 + logit*per
+			sum += per * (e.between.variance/e.between.within - expected) / (expected * expected)
+		}
+		return sum > 0
+	}
+	if !more(0) {
+		return 0
+	}
+	low, high := 1e-12, mostLogit
+	for range 60 {
+		if mid := math.Sqrt(low * high); more(mid) {
+			low = mid
+		} else {
+			high = mid
+		}
+	}
+	return low
 }
 
 // fewEnough is the fewest of items with samples enough to measure by.

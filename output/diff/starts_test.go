@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -30,7 +31,7 @@ func (p *program) start(rng *rand.Rand, spread, some float64) *program {
 
 // TestStarts prints how often a comparison is wrong if each side has several recordings and starts differ.
 //
-//	GOPROF_DIFF_PAIRS=100 go test ./output/diff -run TestStarts -v -timeout 1h
+//	GOPROF_DIFF_PAIRS=500 go test ./output/diff -run TestStarts -v -timeout 1h
 func TestStarts(t *testing.T) {
 	jvmtest.NotQuick(t, jvmtest.TakesLong)
 	pairs := 4
@@ -50,39 +51,41 @@ func TestStarts(t *testing.T) {
 		{"one stack in ten differs by half", 0.5, 0.1, []int{1, 2, 3, 5}},
 	} {
 		for _, n := range c.runs {
-			rng := rand.New(rand.NewPCG(3, uint64(n)))
-			record := func(to *Comparison, side Side, p *program) {
-				for range n {
-					s := m.record(p.start(rng, c.spread, c.some), samples, rng)
-					s.starts = true
-					if err := to.AddSource(side, s, Reading{}); err != nil {
-						t.Fatal(err)
+			t.Run(fmt.Sprintf("%s, %d a side", c.name, n), func(t *testing.T) {
+				rng := rand.New(rand.NewPCG(3, uint64(n)))
+				record := func(to *Comparison, side Side, p *program) {
+					for range n {
+						s := m.record(p.start(rng, c.spread, c.some), samples, rng)
+						s.starts = true
+						if err := to.AddSource(side, s, Reading{}); err != nil {
+							t.Fatal(err)
+						}
 					}
 				}
-			}
-			of := func(after *program) *Result {
-				both := New()
-				record(both, Before, same)
-				record(both, After, after)
-				r, err := both.Compare(Options{By: "method"})
-				if err != nil {
-					t.Fatal(err)
+				of := func(after *program) *Result {
+					both := New()
+					record(both, Before, same)
+					record(both, After, after)
+					r, err := both.Compare(Options{By: "method"})
+					if err != nil {
+						t.Fatal(err)
+					}
+					return r
 				}
-				return r
-			}
-			called, found := 0, 0
-			for range pairs {
-				if of(same).Significant > 0 {
-					called++
+				called, found := 0, 0
+				for range pairs {
+					if of(same).Significant > 0 {
+						called++
+					}
+					if finds(of(slower)) {
+						found++
+					}
 				}
-				if finds(of(slower)) {
-					found++
+				t.Logf("%-34s %d a side: called changed %3d of %d; 5 %% of all time found in %3d", c.name, n, called, pairs, found)
+				if called > int(math.Ceil(Risk*float64(pairs)))+1 {
+					t.Errorf("%d of %d pairs of the same program are called changed", called, pairs)
 				}
-			}
-			t.Logf("%-34s %d a side: called changed %3d of %d; 5 %% of all time found in %3d", c.name, n, called, pairs, found)
-			if called > int(math.Ceil(Risk*float64(pairs)))+1 {
-				t.Errorf("%d of %d pairs of the same program are called changed", called, pairs)
-			}
+			})
 		}
 	}
 }

@@ -2,7 +2,7 @@ package redaction
 
 // keysOfOurs are the keys of goprof's JSON.
 const keysOfOurs = `
-	address age_ns allocated amount asleep at_rest attempted bci bound_ns build_id by by_debugger
+	account_of address age_ns allocated amount asleep at_rest attempted bci bound_ns build_id by by_debugger
 	bytes carrier carrier_truncated cause certainty chosen_threads claim class code collecting
 	collector core count cpu_ns cpu_sum_ns cpu_time cures cut_off daemon deadlocks died doubts
 	dropped dumps duration_ns engine error events evidence exact exited_ns file findings frame

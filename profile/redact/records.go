@@ -171,7 +171,7 @@ func (r *Redactor) Summary(s *profile.Summary) *profile.Summary {
 		return nil
 	}
 	out := *s
-	out.Meta = r.Meta(s.Meta)
+	out.Meta, out.Of = r.Meta(s.Meta), "" // the file may be given away under another name
 	out.Notes = r.Notes(s.Notes)
 	out.Doubts, out.Cures = r.texts(s.Doubts), r.texts(s.Cures)
 	out.Hottest, out.States = r.parts(s.Hottest), r.parts(s.States)

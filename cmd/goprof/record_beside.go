@@ -1,0 +1,83 @@
+//go:build linux
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"goprof/output"
+	"goprof/profile"
+)
+
+// reserveBeside reserves the file for the account beside stacks of this name. The user has not named that file, so it
+// replaces nothing but the account of older stacks of the same name.
+func reserveBeside(stacks string) (*output.File, error) {
+	file, err := output.Reserve(output.SummaryPath(stacks))
+	if err == nil {
+		err = mayReplace(file, stacks)
+	}
+	if err != nil {
+		return nil, &accountError{err}
+	}
+	return file, nil
+}
+
+// mayReplace returns an error if a file is there already, and it is not the account of these stacks.
+func mayReplace(file *output.File, stacks string) error {
+	if file.IsStream() {
+		return nil
+	}
+	account, err := accountIn(file.Name())
+	if err == nil && account != nil {
+		err = isOf(account, stacks)
+	}
+	if err != nil {
+		return &output.FileError{Name: file.Name(), Err: err}
+	}
+	return nil
+}
+
+// accountIn reads the account that is in a file. It is nil if there is no file, or nothing in it that can be lost.
+func accountIn(name string) (*profile.Summary, error) {
+	file, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	var failed *fs.PathError
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case errors.As(err, &failed):
+		return nil, fmt.Errorf("a file is there that may be another's (%w)", failed.Err)
+	case err != nil:
+		return nil, err
+	}
+	defer file.Close()
+	if info, err := file.Stat(); err == nil && info.Size() == 0 {
+		return nil, nil
+	}
+	account, err := output.ReadSummary(file)
+	if err != nil || account.Meta.Version == "" { // the table of "goprof report --json" has none
+		return nil, errors.New("a file is there that is no account of a recording")
+	}
+	return account, nil
+}
+
+// isOf returns an error if an account is not that of these stacks. One that does not tell whose it is (an older goprof
+// wrote it, or it is redacted) belongs to the stacks that it stands beside.
+func isOf(account *profile.Summary, stacks string) error {
+	switch account.Of {
+	case filepath.Base(stacks):
+		return nil
+	case "":
+		if _, err := os.Lstat(stacks); err == nil {
+			return nil
+		}
+		return fmt.Errorf("the account of another recording is there, and no %s", filepath.Base(stacks))
+	case output.Stdout:
+		return errors.New("the account of another recording is there, which went to standard output")
+	}
+	return fmt.Errorf("the account of another recording is there, %s", account.Of)
+}

@@ -334,7 +334,7 @@ func (r *perfGroupRun) blame(o ptrace.Outcome, n int64) {
 // keepHouses brings a member's threads and accounts up to date, one member at a time, and hands over what has waited.
 // It returns when there is something to do again.
 func (r *perfGroupRun) keepHouses() (due int64) {
-	due = r.now + houseBusy // whoever joins or leaves wakes us up
+	due = pulseAfter(r.now, houseBusy) // whoever joins or leaves wakes us up
 	handOver := int64(math.MaxInt64)
 	for pid, m := range r.members {
 		if share := m.Share(); share != m.chosen && r.chooser.choose(pid, share) == nil {

@@ -14,8 +14,8 @@ import (
 
 // A sentry is an OS thread that looks at each sample as soon as the kernel has written it, and leaves it in its ring.
 // It calls us at once if the sample goes through code that is new, which must be noted in time, if it is of a thread
-// or a process that we do not know, or if a ring fills. Otherwise it calls us once the oldest sample has waited long
-// enough.
+// or a process that we do not know, or if a ring fills. Otherwise it calls us at the next moment at which goprof does
+// what can wait (pulse.go).
 //
 // To wake us up takes Go's scheduler, and a sample that comes alone finds all our caches cold. A sentry takes some
 // microseconds for a sample (docs/decisions/0021).
@@ -61,7 +61,7 @@ type sentry struct {
 	sp    uint64  // the register that holds the stack pointer
 
 	lying   int32 // how many samples were found since it called, or since all were read
-	oldest  int64 // when the oldest sample that lies in a ring was found; 0: there is none
+	due     int64 // when it is to call for the samples that lie in the rings; 0: there is none
 	foundAt int64
 	often   int // as in perfRings
 	ts      unix.Timespec
@@ -107,8 +107,8 @@ func (s *sentry) sleep() {
 	switch {
 	case s.often == oftenMost || s.blind || s.deaf:
 		left = perfSoon
-	case s.oldest != 0:
-		left = max(s.oldest+s.waits.Load()-s.clock(), 0)
+	case s.due != 0:
+		left = max(s.due-s.clock(), 0)
 	}
 	s.ts.Sec, s.ts.Nsec = left/1e9, left%1e9
 	if s.often == oftenMost || s.deaf {
@@ -153,14 +153,14 @@ func (s *sentry) patrol(now int64) {
 	s.noteFind(found, now)
 	switch {
 	case !waiting:
-		s.oldest, s.lying = 0, 0
-	case s.oldest == 0:
-		s.oldest = now
+		s.due, s.lying = 0, 0
+	case s.due == 0:
+		s.due = pulseAfter(now, s.waits.Load())
 	}
 	urgent = urgent || s.lying >= s.most.Load()
-	if urgent || s.oldest != 0 && now >= s.oldest+s.waits.Load() {
+	if urgent || s.due != 0 && now >= s.due {
 		s.call()
-		s.oldest, s.lying = 0, 0
+		s.due, s.lying = 0, 0
 	}
 }
 

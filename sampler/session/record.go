@@ -197,6 +197,7 @@ type recording struct {
 	profile  *profile.Profile
 	sampler  sampler.Engine
 	stack    profile.Stack
+	bunch    bunch
 	virtual  profile.Stack // the part of stack that is a virtual thread's
 	labels   virtualLabels
 	folder   naming.Folder
@@ -291,8 +292,7 @@ func (r *recording) takeAll(queue *sampler.Queue) {
 				return
 			}
 			quiet = 0
-			r.take(snap)
-			queue.Done(snap)
+			r.takeTogether(snap, queue)
 			r.handOverStacks()
 		case <-r.hangs:
 			return
@@ -361,13 +361,19 @@ func (r *recording) take(snap *look.Look) {
 		return
 	}
 	r.walk(snap, &r.stack)
+	r.put(snap, r.alive(), r.Walker.Since)
+}
+
+// put adds a snapshot to the profile that was walked into r.stack. alive says that the process was there after the
+// walk.
+func (r *recording) put(snap *look.Look, alive bool, since func() int64) {
 	r.putKernel(snap)
 	r.wantSoon(snap.TID, &r.stack)
-	if !r.alive() {
+	if !alive {
 		r.profile.Lose(profile.ProcessGone, snap.Samples())
 		return
 	}
-	if !r.proven(snap, snap.When) {
+	if !r.provenBy(snap, snap.When, since) {
 		r.profile.Lose(profile.Stale, snap.Samples())
 		return
 	}

@@ -92,6 +92,7 @@ func (r *perfGroupRun) open() bool {
 	most := min(PerfStack, r.stack)
 	r.wide = &wideEvents{rings: r.rings, cpu: r.cpu, kernel: inKernel, interval: interval, filter: r.chooser.prog,
 		most: most, copies: stackFit{stack: most}, rng: r.rng}
+	r.wide.pulse = r.waits()
 	if !r.wide.open() {
 		r.rings.close()
 		return false
@@ -236,6 +237,7 @@ func (r *perfGroupRun) wait(due int64) {
 func (r *perfGroupRun) follow() {
 	if interval := r.interval.Load(); interval != r.wide.interval {
 		r.wide.interval = interval
+		r.wide.pulse = r.waits()
 		r.rings.sentry.setWait(r.waits())
 		for _, m := range r.members {
 			m.run.setInterval(time.Duration(interval))
@@ -334,7 +336,7 @@ func (r *perfGroupRun) blame(o ptrace.Outcome, n int64) {
 // keepHouses brings a member's threads and accounts up to date, one member at a time, and hands over what has waited.
 // It returns when there is something to do again.
 func (r *perfGroupRun) keepHouses() (due int64) {
-	due = r.now + houseBusy // whoever joins or leaves wakes us up
+	due = pulseAfter(r.now, houseBusy) // whoever joins or leaves wakes us up
 	handOver := int64(math.MaxInt64)
 	for pid, m := range r.members {
 		if share := m.Share(); share != m.chosen && r.chooser.choose(pid, share) == nil {

@@ -5,6 +5,9 @@ package sampler
 import (
 	"runtime"
 	"slices"
+	"sync"
+
+	"golang.org/x/sys/unix"
 )
 
 // CPUs that come while perf samples. A CPU that is switched on later has no events. A CPU that was off has lost the
@@ -64,11 +67,20 @@ func (r *perfRings) without(cpus []int) (fresh []int) {
 	return fresh
 }
 
+// onlineFile is the descriptor of the list of CPUs. It stays open: engines read the list each second.
+var onlineFile = sync.OnceValue(func() int {
+	fd, err := unix.Open("/sys/devices/system/cpu/online", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1
+	}
+	return fd
+})
+
 // onlineCPUs are the CPUs that threads can run on now.
 func onlineCPUs() []int {
 	var buf [1024]byte
-	text := readSmall("/sys/devices/system/cpu/online", buf[:])
-	if cpus := parseCPUList(text); len(cpus) > 0 {
+	n, _ := unix.Pread(onlineFile(), buf[:], 0)
+	if cpus := parseCPUList(buf[:max(n, 0)]); len(cpus) > 0 {
 		return cpus
 	}
 	cpus := make([]int, runtime.NumCPU())

@@ -39,9 +39,10 @@ type wideEvents struct {
 	cpu      *arch.CPU
 	kernel   perfKernel
 	interval int64
-	exact    bool // at multiples of the interval: for tests
-	filter   int  // the program that chooses
-	most     int  // of a stack, that is ever copied
+	exact    bool  // at multiples of the interval: for tests
+	pulse    int64 // periods change at multiples of this only (pulse.go); 0: at any time
+	filter   int   // the program that chooses
+	most     int   // of a stack, that is ever copied
 	copies   stackFit
 	events   []perfEvent
 	rng      *rand.Rand
@@ -127,10 +128,13 @@ func (w *wideEvents) draw(e *perfEvent, now int64) {
 		e.period, e.until = uint64(w.interval), 1<<62
 		return
 	}
-	keep := wideRedraw * (0.5 + w.rng.Float64())
+	e.until = now + int64(wideRedraw*(0.5+w.rng.Float64())*float64(w.interval))
+	if w.pulse != 0 {
+		e.until = pulseAfter(e.until, w.pulse)
+	}
+	keep := float64(e.until-now) / float64(w.interval)
 	rate := 1 + (2*w.rng.Float64()-1)/jitterShare + 0.5/keep
 	e.period = max(uint64(float64(w.interval)/rate), leastPeriod)
-	e.until = now + int64(keep*float64(w.interval))
 }
 
 // redraw changes the periods that have been kept for their time. Otherwise a program that does the same thing in each

@@ -27,6 +27,7 @@ type Queue struct {
 	free   atomic.Int64 // bytes of buffers that free snapshots have
 	kept   []*look.Look // the sampler's: to be handed over together
 	waits  int64        // how long a look may wait in kept
+	most   int          // how many looks may wait in kept
 }
 
 type slot struct {
@@ -49,13 +50,14 @@ const (
 	keptLean  = int64(500 * time.Millisecond)
 	// keptIntervals is for how many intervals a look waits, within these bounds.
 	keptIntervals = 10
-	// keptPart: one in so many of all snapshots may wait so.
-	keptPart = 8
+	// keptPart: one in so many of all snapshots may wait so. Lean runs have few of them, and all samples are taken
+	// together.
+	keptPart, keptPartLean = 8, 2
 )
 
 // NewQueue makes a queue of n snapshots.
 func NewQueue(n int) *Queue {
-	q := &Queue{waits: keptLeast, full: make(chan *look.Look, n), slots: make([]slot, n),
+	q := &Queue{waits: keptLeast, most: n / keptPart, full: make(chan *look.Look, n), slots: make([]slot, n),
 		index: make(map[*look.Look]int32, n)}
 	for i := range q.slots {
 		snap := new(look.Look)
@@ -136,7 +138,12 @@ func (q *Queue) count(s *look.Look) {
 }
 
 // setWait sets how long looks wait for others, by how far apart looks at a thread are.
-func (q *Queue) setWait(interval time.Duration, lean bool) { q.waits = keptFor(interval, lean) }
+func (q *Queue) setWait(interval time.Duration, lean bool) {
+	q.waits, q.most = keptFor(interval, lean), len(q.slots)/keptPart
+	if lean {
+		q.most = len(q.slots) / keptPartLean
+	}
+}
 
 // keptFor is how long a look may wait for others.
 func keptFor(interval time.Duration, lean bool) int64 {
@@ -157,7 +164,7 @@ func (q *Queue) isBehind(part int) bool {
 func (q *Queue) keep(s *look.Look) {
 	q.count(s)
 	q.kept = append(q.kept, s)
-	if len(q.kept) >= len(q.slots)/keptPart {
+	if len(q.kept) >= q.most {
 		q.handOver()
 	}
 }
@@ -169,12 +176,13 @@ func (q *Queue) handOverBefore(moment int64) {
 	}
 }
 
-// handOverAt is the moment at which the look that has waited longest should be handed over.
+// handOverAt is the moment at which the look that has waited longest should be handed over. Others are handed over at
+// the same moment (pulse.go).
 func (q *Queue) handOverAt() int64 {
 	if len(q.kept) == 0 {
 		return math.MaxInt64
 	}
-	return q.kept[0].When + q.waits
+	return pulseAfter(q.kept[0].When, q.waits)
 }
 
 // handOver hands over all that was kept.

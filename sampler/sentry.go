@@ -14,8 +14,8 @@ import (
 
 // A sentry is an OS thread that looks at each sample as soon as the kernel has written it, and leaves it in its ring.
 // It calls us at once if the sample goes through code that is new, which must be noted in time, if it is of a thread
-// or a process that we do not know, or if a ring fills. Otherwise it calls us once the oldest sample has waited long
-// enough.
+// or a process that we do not know, or if a ring fills. Otherwise it calls us at the next moment at which goprof does
+// what can wait (pulse.go).
 //
 // To wake us up takes Go's scheduler, and a sample that comes alone finds all our caches cold. A sentry takes some
 // microseconds for a sample (docs/decisions/0021).
@@ -49,11 +49,14 @@ type sentry struct {
 	pids  [mostPosts]atomic.Int32  // 0: nobody
 	codes [mostPosts]process.KnownCode
 
-	rings [mostGuarded]guardedRing
-	polls [mostGuarded + 1]pollFd // of the rings, and of the descriptor that ends a sleep
-	n     int                     // of rings
-	blind bool                    // a ring cannot be waited for
-	deaf  bool                    // no ring can be waited for
+	rings  [mostGuarded]guardedRing
+	n      int     // of rings
+	epoll  uintptr // waits for the rings, for timer, and for the descriptor that ends a sleep
+	timer  uintptr
+	armed  int64 // the moment that timer is set to
+	events [4]unix.EpollEvent
+	blind  bool // a ring cannot be waited for
+	deaf   bool // no ring can be waited for
 
 	chain bool    // samples have the kernel's frames
 	regs  uint64  // how many registers a sample has
@@ -61,16 +64,11 @@ type sentry struct {
 	sp    uint64  // the register that holds the stack pointer
 
 	lying   int32 // how many samples were found since it called, or since all were read
-	oldest  int64 // when the oldest sample that lies in a ring was found; 0: there is none
+	due     int64 // when it is to call for the samples that lie in the rings; 0: there is none
 	foundAt int64
 	often   int // as in perfRings
 	ts      unix.Timespec
-}
-
-// pollFd is struct pollfd.
-type pollFd struct {
-	fd              int32
-	events, revents int16
+	alarm   unix.ItimerSpec
 }
 
 // guardedRing is a perfRing as a sentry sees it.
@@ -101,32 +99,36 @@ func (s *sentry) clock() int64 {
 // sleep sleeps until there is a sample, or until we are to be called. Where samples come often, they are looked at
 // together.
 //
+// The kernel keeps what epoll waits for from one sleep to the next, also the moment. With poll(2) each sleep took more
+// the more CPUs there were. What has come is not asked for: patrol looks into all rings.
+//
 //go:nosplit
 func (s *sentry) sleep() {
-	left := int64(-1)
-	switch {
-	case s.often == oftenMost || s.blind || s.deaf:
-		left = perfSoon
-	case s.oldest != 0:
-		left = max(s.oldest+s.waits.Load()-s.clock(), 0)
-	}
-	s.ts.Sec, s.ts.Nsec = left/1e9, left%1e9
 	if s.often == oftenMost || s.deaf {
+		s.ts.Sec, s.ts.Nsec = 0, perfSoon
 		syscall.RawSyscall6(unix.SYS_CLOCK_NANOSLEEP, unix.CLOCK_MONOTONIC, 0, uintptr(unsafe.Pointer(&s.ts)), 0, 0, 0)
 		return
 	}
-	limit := uintptr(unsafe.Pointer(&s.ts))
-	if left < 0 {
-		limit = 0
+	if s.due != 0 && s.due != s.armed {
+		s.armed = s.due
+		s.alarm.Value.Sec, s.alarm.Value.Nsec = s.due/1e9, s.due%1e9
+		_, _, e := syscall.RawSyscall6(unix.SYS_TIMERFD_SETTIME, s.timer, unix.TFD_TIMER_ABSTIME,
+			uintptr(unsafe.Pointer(&s.alarm)), 0, 0, 0)
+		s.deaf = e != 0
 	}
-	_, _, e := syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&s.polls)), uintptr(s.n+1), limit, 0, 0, 0)
-	if e != 0 && e != unix.EINTR { // more rings than files that may be open: who cannot wait must not hold a CPU
-		s.deaf = true
+	limit := -1
+	if s.blind || s.deaf {
+		limit = int(perfSoon / 1e6)
+	}
+	n, _, e := syscall.RawSyscall6(unix.SYS_EPOLL_PWAIT, s.epoll, uintptr(unsafe.Pointer(&s.events)),
+		uintptr(len(s.events)), uintptr(limit), 0, 0)
+	if e != 0 {
+		s.deaf = e != unix.EINTR // who cannot wait must not hold a CPU
 		return
 	}
-	for i := range s.polls[:min(uint(s.n), mostGuarded)] {
-		if p := &s.polls[i]; p.revents&^unix.POLLIN != 0 { // its owner has ended: it would end each sleep at once
-			p.fd, s.blind = -1, true
+	for i := range s.events[:min(uint(n), uint(len(s.events)))] {
+		if s.events[i].Events&^unix.EPOLLIN != 0 { // its owner has ended
+			s.blind = true
 		}
 	}
 }
@@ -153,14 +155,14 @@ func (s *sentry) patrol(now int64) {
 	s.noteFind(found, now)
 	switch {
 	case !waiting:
-		s.oldest, s.lying = 0, 0
-	case s.oldest == 0:
-		s.oldest = now
+		s.due, s.lying = 0, 0
+	case s.due == 0:
+		s.due = pulseAfter(now, s.waits.Load())
 	}
 	urgent = urgent || s.lying >= s.most.Load()
-	if urgent || s.oldest != 0 && now >= s.oldest+s.waits.Load() {
+	if urgent || s.due != 0 && now >= s.due {
 		s.call()
-		s.oldest, s.lying = 0, 0
+		s.due, s.lying = 0, 0
 	}
 }
 

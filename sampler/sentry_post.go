@@ -21,7 +21,9 @@ type sentryDuty struct {
 	th   *errand.Thread
 	s    *sentry
 	bell int // we wait for it
-	end  int // the sentry waits for it
+
+	// The sentry waits for these.
+	end, timer, epoll int
 }
 
 // postSentry posts a sentry at rings. Each sample must wake up who waits for its ring. chain says whether samples have
@@ -37,20 +39,48 @@ func postSentry(rings []*perfRing, cpu *arch.CPU, chain bool, waits int64) *sent
 	if err != nil {
 		return nil
 	}
-	d := &sentryDuty{th: th, s: (*sentry)(th.Room()), bell: -1, end: -1}
-	if d.bell, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err == nil {
-		d.end, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
-	}
-	if err != nil {
+	d := &sentryDuty{th: th, s: (*sentry)(th.Room()), bell: -1, end: -1, timer: -1, epoll: -1}
+	if d.openFiles() != nil {
 		d.dismiss()
 		return nil
 	}
 	d.brief(rings, cpu, chain, waits)
-	if th.Start(keepWatch) != nil {
+	if d.waitFor(rings) != nil || th.Start(keepWatch) != nil {
 		d.dismiss()
 		return nil
 	}
 	return d
+}
+
+func (d *sentryDuty) openFiles() (err error) {
+	if d.bell, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
+		return err
+	}
+	if d.end, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
+		return err
+	}
+	if d.timer, err = unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_CLOEXEC|unix.TFD_NONBLOCK); err != nil {
+		return err
+	}
+	d.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	return err
+}
+
+// waitFor says what ends the sentry's sleep. Each time that something comes ends one sleep, whether it is read or not.
+func (d *sentryDuty) waitFor(rings []*perfRing) error {
+	fds := []int{d.end, d.timer}
+	for _, ring := range rings {
+		if ring.fd >= 0 {
+			fds = append(fds, ring.fd)
+		}
+	}
+	for _, fd := range fds {
+		on := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLET}
+		if err := unix.EpollCtl(d.epoll, unix.EPOLL_CTL_ADD, fd, &on); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // brief tells a sentry what there is to know.
@@ -58,13 +88,12 @@ func (d *sentryDuty) brief(rings []*perfRing, cpu *arch.CPU, chain bool, waits i
 	s := d.s
 	s.waits.Store(waits)
 	s.most.Store(mostLying)
-	s.bell, s.n, s.chain, s.regs = uintptr(d.bell), len(rings), chain, uint64(cpu.Perf.Len())
+	s.bell, s.timer, s.epoll = uintptr(d.bell), uintptr(d.timer), uintptr(d.epoll)
+	s.n, s.chain, s.regs = len(rings), chain, uint64(cpu.Perf.Len())
 	for i, ring := range rings {
 		s.rings[i] = guardedRing{ring.head, ring.tail, unsafe.Pointer(unsafe.SliceData(ring.data)),
 			uint64(len(ring.data)), *ring.tail}
-		s.polls[i] = pollFd{fd: int32(ring.fd), events: unix.POLLIN}
 	}
-	s.polls[s.n] = pollFd{fd: int32(d.end), events: unix.POLLIN}
 	s.sp = uint64(slices.Index(cpu.Perf.Order, int8(cpu.SP)))
 	s.ask = [2]int8{int8(slices.Index(cpu.Perf.Order, int8(cpu.PC))), -1}
 	if cpu.ReturnsInRegister {
@@ -82,7 +111,7 @@ func (d *sentryDuty) dismiss() {
 		d.endSleep()
 	}
 	d.th.End()
-	for _, fd := range []int{d.bell, d.end} {
+	for _, fd := range []int{d.bell, d.end, d.timer, d.epoll} {
 		if fd >= 0 {
 			unix.Close(fd)
 		}

@@ -171,7 +171,7 @@ func TestSentryWaits(t *testing.T) {
 		}
 	}
 	r.tail = r.head
-	if r.calls(5000); r.s.oldest != 0 {
+	if r.calls(5000); r.s.due != 0 {
 		t.Error("it was read")
 	}
 	for n := len(plain); ; n += len(plain) {

@@ -38,15 +38,27 @@ func (vm *VM) now() int64 {
 }
 
 // Since returns a moment. From that moment until Check said so, everything that was noted is known to have been there.
-func (p *Proof) Since() (since int64) {
+func (p *Proof) Since() int64 { return p.since(p.blobs, p.methods) }
+
+// SinceOf is Since for what one of the walks has noted that have ended. The first one is 0.
+func (p *Proof) SinceOf(walk int) int64 {
+	var from walkEnd
+	if walk > 0 {
+		from = p.ends[walk-1]
+	}
+	to := p.ends[walk]
+	return p.since(p.blobs[from.blobs:to.blobs], p.methods[from.methods:to.methods])
+}
+
+func (p *Proof) since(blobs []*Blob, methods []*Method) (since int64) {
 	p.vm.takeNotes()
-	for _, b := range p.blobs {
+	for _, b := range blobs {
 		if at, ok := p.vm.sightedAt(b, b.since); ok {
 			b.since = at
 		}
 		since = max(since, b.since)
 	}
-	for _, m := range p.methods {
+	for _, m := range methods {
 		since = max(since, p.vm.methodSince(m))
 	}
 	return since

@@ -63,6 +63,60 @@ func TestSince(t *testing.T) {
 	})
 }
 
+// TestSinceOfWalks: each of the walks that are proven together tells its own moment. What is false is forgotten, and
+// nothing else.
+func TestSinceOfWalks(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		at := int64(100)
+		w.vm.SetClock(func() int64 { return at })
+		pc := sample(w) + nmCodeAt + 64
+		first, err := w.vm.Blob(pc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at = 200
+		scopes := map[int32][]fakeScope{8: {{1, 2}}}
+		other := w.nmethod(60, 78, []uint64{first.Method.Addr}, scopes, []int32{8}) + nmCodeAt
+		second, err := w.vm.Blob(other)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := w.vm.NewProof()
+		note := func() bool {
+			p.Reset()
+			for _, walk := range [][]*Blob{{first}, {first, second}, {}, {first, first}} {
+				for _, b := range walk {
+					p.Blob(b)
+				}
+				p.End()
+			}
+			ok, err := p.Check()
+			if err != nil {
+				t.Fatal(err)
+			}
+			return ok
+		}
+		if !note() {
+			t.Fatal("all is true")
+		}
+		for walk, want := range []int64{100, 200, 0, 100} {
+			if got := p.SinceOf(walk); got != want {
+				t.Errorf("walk %d: since %d, not %d", walk, got, want)
+			}
+		}
+		w.put32(second.Addr+uint64(w.l.nm.compileID), 79)
+		if note() {
+			t.Error("another compile id is the same blob")
+		}
+		if b, err := w.vm.Blob(pc); err != nil || b != first {
+			t.Errorf("what is true was forgotten: %v", err)
+		}
+		if b, err := w.vm.Blob(other); err != nil || b == second {
+			t.Errorf("what is false was not forgotten: %v", err)
+		}
+	})
+}
+
 func TestCounterIn(t *testing.T) {
 	good := perfArea("sun.rt.other", unloadCounter)
 	if at := counterIn(good, unloadCounter); at == 0 || good[at] != 1 {

@@ -98,6 +98,8 @@ func (vm *VM) sharedParts(k BlobKind, parts []part) []part {
 // Check reads all that was noted again in one batch. What has changed is forgotten, and the walk must be done again. A
 // warm Proof does not allocate.
 //
+// Several walks may be proven at once, with one read: End stands behind each of them, and SinceOf tells of each.
+//
 // For a method in compiled code the blob is proof enough: while the code lives, so do
 // its methods. An interpreted frame needs Method.
 type Proof struct {
@@ -106,11 +108,15 @@ type Proof struct {
 	facts   []*fact
 	blobs   []*Blob
 	methods []*Method
+	ends    []walkEnd // of walks that have ended
 	ranges  []process.Range
 	places  []place // of the facts
 	buf     []byte
 	unloads [8]byte
 }
+
+// walkEnd is how much a Proof had noted when a walk ended.
+type walkEnd struct{ blobs, methods int }
 
 // place is the place in a Proof's ranges to which a fact is read.
 type place struct{ rng, at int }
@@ -138,6 +144,14 @@ func (p *Proof) Reset() {
 	clear(p.blobs)
 	clear(p.methods)
 	p.facts, p.blobs, p.methods = p.facts[:0], p.blobs[:0], p.methods[:0]
+	p.ends = p.ends[:0]
+}
+
+// End ends the notes of one walk. What is noted from now on belongs to the next one.
+func (p *Proof) End() {
+	p.vm.proofs++
+	p.gen = p.vm.proofs
+	p.ends = append(p.ends, walkEnd{len(p.blobs), len(p.methods)})
 }
 
 // Blob notes that the walk relies on b.
@@ -204,6 +218,7 @@ func (p *Proof) Check() (bool, error) {
 // plan sorts the facts and makes ranges of them.
 func (p *Proof) plan() {
 	slices.SortFunc(p.facts, func(a, b *fact) int { return cmp.Compare(a.addr, b.addr) })
+	p.facts = slices.Compact(p.facts) // several walks may have noted the same
 	p.ranges, p.places = p.ranges[:0], p.places[:0]
 	total := 0
 	for i := 0; i < len(p.facts); {

@@ -9,6 +9,7 @@ import (
 
 	"goprof/cmd/goprof/exit"
 	"goprof/output/sole"
+	"goprof/sampler"
 	"goprof/sampler/agent"
 	"goprof/sampler/agent/config"
 )
@@ -98,9 +99,9 @@ func askAny(ctx context.Context, dirs []string) (at time.Time, err error) {
 
 // awaitSuccessor ends the agent at the moment that another one names.
 func awaitSuccessor(ctx context.Context, a *agent.Agent, c *config.Config, say func(string), end func()) {
-	tick := time.NewTicker(askedEvery)
+	tick := sampler.NewPulse(askedEvery, 0)
 	defer tick.Stop()
-	for {
+	for ; ; tick.Next(askedEvery, 0) {
 		select {
 		case <-ctx.Done():
 			return

@@ -407,7 +407,7 @@ func (b *Builder) Write(to io.Writer, meta profile.Meta) error {
 		p = withOne(p, 0)
 		p.PeriodType = p.SampleType[0]
 	}
-	return p.Write(to)
+	return write(to, p)
 }
 
 // withOne is a profile with one of its two values.

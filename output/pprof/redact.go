@@ -36,7 +36,7 @@ func Redact(to io.Writer, from io.Reader, by *redact.Redactor) error {
 		}
 	}
 	p.DefaultSampleType = by.Native(p.DefaultSampleType, "")
-	return p.Write(to)
+	return write(to, p)
 }
 
 // redactFunctions renames the functions. Locations tell in which file of native code a function lies.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"goprof/output/ship"
+	"goprof/sampler"
 	"goprof/sampler/diagnose"
 )
 
@@ -78,10 +79,10 @@ func (a *Agent) Reload(s Settings) {
 
 // Run watches until ctx is done. The last batches are offered before it returns.
 func (a *Agent) Run(ctx context.Context) {
-	tick := time.NewTicker(beatEvery)
+	tick := sampler.NewPulse(beatEvery, 0)
 	defer tick.Stop()
 	a.begin()
-	for {
+	for ; ; tick.Next(beatEvery, 0) {
 		a.beat(ctx, time.Now())
 		select {
 		case <-ctx.Done():
@@ -113,7 +114,7 @@ func (a *Agent) drain() {
 }
 
 // wait handles events until the next beat.
-func (a *Agent) wait(ctx context.Context, tick *time.Ticker) {
+func (a *Agent) wait(ctx context.Context, tick *sampler.Pulse) {
 	for {
 		select {
 		case <-ctx.Done():

@@ -25,6 +25,7 @@ type ThisHost struct {
 	visits  together[*sampler.Group]
 	perf    together[*sampler.PerfGroup]
 	stops   stopped
+	listed  *processList
 	enrich  func(pid int, a *resource.Attributes)
 }
 
@@ -62,8 +63,12 @@ func (t *together[G]) works() bool {
 // may be nil.
 func NewHost(h diagnose.Host, version string, enrich func(pid int, a *resource.Attributes)) *ThisHost {
 	const usual = time.Second / 19
-	return &ThisHost{Host: h, version: version, enrich: enrich, visits: sampleTogether(sampler.NewGroup(usual, 0)),
-		perf: sampleTogether(sampler.NewPerfGroup(usual, 0))}
+	listed := new(processList)
+	if h.Proc == "" {
+		listed = openProcessList()
+	}
+	return &ThisHost{Host: h, version: version, listed: listed, enrich: enrich,
+		visits: sampleTogether(sampler.NewGroup(usual, 0)), perf: sampleTogether(sampler.NewPerfGroup(usual, 0))}
 }
 
 // Run takes samples for all JVMs together, until ctx is done: by perf events of CPUs, and by visits of CPUs. Where one
@@ -109,6 +114,10 @@ func (h *ThisHost) Group() sampler.GroupStats {
 	s.CPU += p.CPU
 	return s
 }
+
+// PIDs lists the processes of this host, nil if the list cannot be read. It belongs to one goroutine, and so does the
+// list, until the next call.
+func (h *ThisHost) PIDs() []int { return h.listed.read(time.Now(), h.Host.PIDs) }
 
 func (h *ThisHost) CPU(pid int) time.Duration { return sampler.ProcessCPU(pid) }
 func (h *ThisHost) Own() time.Duration        { return session.OwnCPU() }

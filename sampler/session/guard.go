@@ -20,8 +20,8 @@ import (
 const (
 	// hangTick and hangTicks say how long a call may be under way: 3 s. Ten looks a second were a tenth of what an
 	// agent used.
-	hangTick  = 500 * time.Millisecond
-	hangTicks = 6
+	hangTick  = time.Second
+	hangTicks = 3
 	// attachLimit is how long attaching may take. Besides reading memory it opens files, and each may take 2 s.
 	attachLimit = 15 * time.Second
 	// engineLimit is how long a sampling thread may take to end. It is longer than that thread waits for late stops.
@@ -112,9 +112,10 @@ func (h *hangWatch) end() {
 
 // lookAtHangs looks at all calls that are watched, until there are none.
 func lookAtHangs() {
-	tick := time.NewTicker(hangTick)
+	tick := sampler.NewPulse(hangTick, 0)
 	defer tick.Stop()
-	for range tick.C {
+	for ; ; tick.Next(hangTick, 0) {
+		<-tick.C
 		if !lookOnce() {
 			return
 		}

@@ -176,16 +176,19 @@ func (r *recording) configure(c *sampler.Config) {
 	c.Lean, c.MostSamples = o.Lean, o.MostSamples
 }
 
-// A Lean recording reads mappings and threads each leanTicks seconds, and each quietTicks where the program does
+// A Lean recording reads mappings and threads each remapLean, and once in quietTicks of these where the program does
 // nothing.
-const leanTicks, quietTicks = 5, 15
+const (
+	remapLean  = 5 * time.Second
+	quietTicks = 3
+)
 
 // strangerShare: the search for unknown threads that are late for a safepoint may take one part in so many of the time.
 // Without this bound a thread that only the JVM's memory tells of, and not the kernel, would be searched in each tick.
 const strangerShare = 10
 
 // leanQueue is how many snapshots may wait in a Lean recording.
-const leanQueue = 32
+const leanQueue = 64
 
 // recording is a Record under way.
 type recording struct {
@@ -194,6 +197,7 @@ type recording struct {
 	profile  *profile.Profile
 	sampler  sampler.Engine
 	stack    profile.Stack
+	bunch    bunch
 	virtual  profile.Stack // the part of stack that is a virtual thread's
 	labels   virtualLabels
 	folder   naming.Folder
@@ -277,10 +281,10 @@ const (
 
 // takeAll takes what the sampler hands over, until it ends.
 func (r *recording) takeAll(queue *sampler.Queue) {
-	idle := time.NewTicker(remapEvery)
+	idle := sampler.NewPulse(remapEvery, 0)
 	defer idle.Stop()
 	var mapped sparing
-	ticks, quiet := 0, 0 // in all, and in a row without a look
+	quiet := 0 // ticks in a row without a look
 	for {
 		select {
 		case snap, ok := <-queue.Looks():
@@ -288,16 +292,15 @@ func (r *recording) takeAll(queue *sampler.Queue) {
 				return
 			}
 			quiet = 0
-			r.take(snap)
-			queue.Done(snap)
+			r.takeTogether(snap, queue)
 			r.handOverStacks()
 		case <-r.hangs:
 			return
 		case <-idle.C:
 			// Another library may have come to where one was. And nothing else notices an exec while all threads are
 			// idle.
-			ticks++
-			if quiet++; r.opt.Lean && r.rests(ticks, quiet) {
+			idle.Next(r.nextIdle())
+			if quiet++; r.opt.Lean && quiet > 1 && quiet%quietTicks != 1 {
 				continue
 			}
 			if mapped.due(remapShare) {
@@ -324,12 +327,13 @@ func (r *recording) takeAll(queue *sampler.Queue) {
 	}
 }
 
-// rests reports whether a Lean recording has nothing to do in this tick.
-func (r *recording) rests(ticks, quiet int) bool {
-	if quiet > leanTicks {
-		return quiet%quietTicks != 1
+// nextIdle is when takeAll looks after the process again, as a Pulse takes it. Lean recordings do so at different
+// seconds, so that hundreds of them do not do so all at once.
+func (r *recording) nextIdle() (every, shift time.Duration) {
+	if r.opt.Lean {
+		return remapLean, time.Duration(r.Process.PID()) * time.Second % remapLean
 	}
-	return ticks%leanTicks != 1
+	return remapEvery, 0
 }
 
 // alive ends the recording of a process that has become another program by exec. The sampler does not notice that:
@@ -357,13 +361,19 @@ func (r *recording) take(snap *look.Look) {
 		return
 	}
 	r.walk(snap, &r.stack)
+	r.put(snap, r.alive(), r.Walker.Since)
+}
+
+// put adds a snapshot to the profile that was walked into r.stack. alive says that the process was there after the
+// walk.
+func (r *recording) put(snap *look.Look, alive bool, since func() int64) {
 	r.putKernel(snap)
 	r.wantSoon(snap.TID, &r.stack)
-	if !r.alive() {
+	if !alive {
 		r.profile.Lose(profile.ProcessGone, snap.Samples())
 		return
 	}
-	if !r.proven(snap, snap.When) {
+	if !r.provenBy(snap, snap.When, since) {
 		r.profile.Lose(profile.Stale, snap.Samples())
 		return
 	}

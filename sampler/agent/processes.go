@@ -1,0 +1,79 @@
+//go:build linux
+
+package agent
+
+import (
+	"bytes"
+	"os"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// processList is the list of the host's processes, which is read only if it may have changed.
+//
+// To list a process takes the kernel half a microsecond, and there are hundreds. /proc/loadavg tells the number that
+// the last new thread or process was given, and how many threads there are (fs/proc/loadavg.c). Where neither has
+// changed, none has come. As none has come, and there are as many as before, none has gone.
+type processList struct {
+	loadavg *os.File // nil: it is not open, or it is not the kernel's
+	pids    []int
+	told    []byte // the part of loadavg that counts, before pids was read
+	at      time.Time
+	buf     [128]byte
+}
+
+// listAnew is how often the list is read in any case. A program that restores processes chooses their numbers.
+const listAnew = 10 * time.Second
+
+// read returns the list. list reads it.
+func (l *processList) read(now time.Time, list func() []int) []int {
+	told := l.threads()
+	if told != nil && bytes.Equal(told, l.told) && now.Sub(l.at) < listAnew {
+		return l.pids
+	}
+	l.told, l.at = append(l.told[:0], told...), now // read before the list: what changes meanwhile is seen the next time
+	if l.pids = list(); l.pids == nil {
+		l.told = l.told[:0]
+	}
+	return l.pids
+}
+
+// threads is the part of /proc/loadavg that says how many threads there are and which came last: of "0.20 0.18 0.12
+// 1/80 11206" what follows the slash. nil: that is not known.
+func (l *processList) threads() []byte {
+	if l.loadavg == nil {
+		return nil
+	}
+	n, _ := l.loadavg.ReadAt(l.buf[:], 0) // the error is io.EOF
+	if n == len(l.buf) {
+		return nil
+	}
+	_, told, found := bytes.Cut(l.buf[:n], []byte("/"))
+	if !found || bytes.HasSuffix(bytes.TrimSpace(told), []byte(" 0")) {
+		return nil // no number was given: this is not Linux's own
+	}
+	return told
+}
+
+// openProcessList makes one for /proc.
+func openProcessList() *processList {
+	l := new(processList)
+	// The numbers in loadavg are those of our namespace, and the list may be another one's.
+	if self, err := os.Readlink("/proc/self"); err != nil || self != strconv.Itoa(os.Getpid()) {
+		return l
+	}
+	f, err := os.Open("/proc/loadavg")
+	if err != nil {
+		return l
+	}
+	// In some containers another program stands in for the file, and tells of a moment that has passed (lxcfs).
+	var at unix.Statfs_t
+	if unix.Fstatfs(int(f.Fd()), &at) != nil || at.Type != unix.PROC_SUPER_MAGIC {
+		f.Close()
+		return l
+	}
+	l.loadavg = f
+	return l
+}

@@ -1,0 +1,39 @@
+//go:build linux
+
+package sampler
+
+import (
+	"time"
+
+	"goprof/sampler/ptrace"
+)
+
+// What goprof does now and then it does at the same moments: at multiples of a time, by CLOCK_MONOTONIC. To wake a Go
+// program up takes more CPU time than most of what is to be done then: Go finds an OS thread, that one wakes others up
+// to look for work, and sysmon wakes up, too. So an agent wakes up once for all of it (docs/decisions/0022).
+
+// pulseAfter is the first multiple of every after a moment.
+func pulseAfter(moment, every int64) int64 { return moment - moment%every + every }
+
+// Pulse is a ticker whose ticks come together with those of others.
+type Pulse struct {
+	C     <-chan time.Time
+	timer *time.Timer
+}
+
+// NewPulse makes a Pulse. Its first tick is the first multiple of every, and shift beyond it.
+func NewPulse(every, shift time.Duration) *Pulse {
+	t := time.NewTimer(untilPulse(every, shift))
+	return &Pulse{t.C, t}
+}
+
+// Next is to be called after each tick: C has another tick at the next multiple of every, and shift beyond it.
+func (p *Pulse) Next(every, shift time.Duration) { p.timer.Reset(untilPulse(every, shift)) }
+
+// Stop ends it.
+func (p *Pulse) Stop() { p.timer.Stop() }
+
+func untilPulse(every, shift time.Duration) time.Duration {
+	now := ptrace.Monotonic()
+	return time.Duration(pulseAfter(now-int64(shift), int64(every)) + int64(shift) - now)
+}

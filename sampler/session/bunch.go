@@ -1,0 +1,77 @@
+//go:build linux
+
+package session
+
+import (
+	"time"
+
+	"goprof/process"
+	"goprof/profile"
+	"goprof/sampler"
+	"goprof/sampler/look"
+)
+
+// A Lean recording gets looks of half a second together. What their walks relied on is proven together, too, and so is
+// that the process is still there.
+
+// mostTogether is how many looks are walked together. Each has a stack of its own meanwhile.
+const mostTogether = 8
+
+// bunch are the looks that are walked together.
+type bunch struct {
+	looks  []*look.Look
+	wanted []*look.Look // those of them that count
+	snaps  []*process.Snapshot
+	stacks [mostTogether]profile.Stack
+	since  [mostTogether]int64
+}
+
+// takeTogether takes a look, and those that are there, too, and gives them back.
+func (r *recording) takeTogether(first *look.Look, queue *sampler.Queue) {
+	if !r.opt.Lean || r.opt.Event != nil || r.opt.Mode.IsWall() {
+		r.take(first)
+		queue.Done(first)
+		return
+	}
+	b := &r.bunch
+	b.fill(first, queue)
+	r.takeAtOnce()
+	for _, snap := range b.looks {
+		queue.Done(snap)
+	}
+}
+
+// fill finds the looks that are there.
+func (b *bunch) fill(first *look.Look, queue *sampler.Queue) {
+	b.looks = append(b.looks[:0], first)
+	for len(b.looks) < mostTogether {
+		select {
+		case snap, ok := <-queue.Looks():
+			if !ok {
+				return
+			}
+			b.looks = append(b.looks, snap)
+		default:
+			return
+		}
+	}
+}
+
+// takeAtOnce walks the looks and adds them to the profile.
+func (r *recording) takeAtOnce() {
+	b := &r.bunch
+	b.wanted, b.snaps = b.wanted[:0], b.snaps[:0]
+	for _, snap := range b.looks {
+		if !r.follow(snap) {
+			r.unwanted += time.Duration(snap.CPU)
+			continue
+		}
+		b.wanted, b.snaps = append(b.wanted, snap), append(b.snaps, &snap.Snapshot)
+	}
+	r.Walker.WalkAll(b.snaps, b.stacks[:len(b.snaps)], b.since[:len(b.snaps)])
+	alive := r.alive()
+	for i, snap := range b.wanted {
+		r.stack, b.stacks[i] = b.stacks[i], r.stack
+		r.put(snap, alive, func() int64 { return b.since[i] })
+	}
+}

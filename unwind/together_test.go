@@ -1,0 +1,99 @@
+package unwind
+
+import (
+	"bytes"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"goprof/process"
+	"goprof/profile"
+	"goprof/vmstructs"
+)
+
+// TestWalksTogether: walks that are proven together come out as they do alone, and each of them tells its own Since.
+// So do they where the proof fails.
+func TestWalksTogether(t *testing.T) {
+	for _, file := range recordings(t, "walks") {
+		for name, fails := range map[string]bool{"true": false, "changed": true} {
+			t.Run(filepath.Base(file)+"/"+name, func(t *testing.T) {
+				rec, alone := recorded(t, file)
+				target := &changingTarget{Recording: rec}
+				vm, err := vmstructs.Open(target)
+				if err != nil {
+					t.Fatal(err)
+				}
+				both := New(target, vm)
+				both.RawNames = true
+				clock := int64(0)
+				alone.vm.SetClock(func() int64 { return clock })
+				vm.SetClock(func() int64 { return clock })
+				differ, changed := 0, 0
+				for at := 0; at < len(rec.Snapshots); at += 7 {
+					snaps := rec.Snapshots[at:min(at+7, len(rec.Snapshots))]
+					rec.Step(at + len(snaps) - 1)
+					clock += 100
+					outs, since := make([]profile.Stack, len(snaps)), make([]int64, len(snaps))
+					target.changes = fails
+					both.WalkAll(snaps, outs, since)
+					if fails && !target.changes {
+						changed++
+					}
+					target.changes = false
+					differ += compareWalks(t, alone, snaps, outs, since, fails)
+				}
+				if fails && changed == 0 {
+					t.Error("nothing was proven")
+				}
+				if !fails && differ == 0 {
+					t.Error("all walks rely on what is equally old")
+				}
+			})
+		}
+	}
+}
+
+// compareWalks walks snapshots alone, too. It returns how often Since was not that of the walk before.
+func compareWalks(t *testing.T, alone *Walker, snaps []*process.Snapshot, outs []profile.Stack, since []int64,
+	fails bool) (differ int) {
+	t.Helper()
+	for i, snap := range snaps {
+		var want profile.Stack
+		var got, wanted bytes.Buffer
+		alone.Walk(snap, &want)
+		writeStack(&got, snap, &outs[i])
+		writeStack(&wanted, snap, &want)
+		if got.String() != wanted.String() {
+			t.Fatalf("together\n%s\nalone\n%s", &got, &wanted)
+		}
+		if !fails && since[i] != alone.Since() { // where all was forgotten, it is known since now
+			t.Fatalf("since %d, alone %d", since[i], alone.Since())
+		}
+		if i > 0 && since[i] != since[i-1] {
+			differ++
+		}
+	}
+	return differ
+}
+
+// changingTarget is a process whose memory has changed once when walks are proven.
+type changingTarget struct {
+	*process.Recording
+	changes bool
+}
+
+func (c *changingTarget) ReadMany(rs []process.Range) {
+	c.Recording.ReadMany(rs)
+	if !c.changes {
+		return
+	}
+	caller, _, _, _ := runtime.Caller(1)
+	if !strings.HasSuffix(runtime.FuncForPC(caller).Name(), "(*Proof).Check") {
+		return
+	}
+	c.changes = false
+	for i := range rs {
+		rs[i].OK = false
+	}
+}

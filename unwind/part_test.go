@@ -148,8 +148,9 @@ func (u *madeUp) request(t *testing.T, reason vmstructs.TrapReason) string {
 	return ""
 }
 
-// TestAllocations: two allocations, one right behind the other. The first has what lies between its load and its
-// prefetch. The store of a field behind that belongs to no allocation, and the second one begins with its own load.
+// TestAllocations: two allocations, one right behind the other. The first has what lies between its load and
+// the new object's header. The store of a field behind that belongs to no allocation, and the second one begins with its
+// own load.
 func TestAllocations(t *testing.T) {
 	u := newMadeUp(t)
 	for i := range 2 {
@@ -158,12 +159,12 @@ func TestAllocations(t *testing.T) {
 	}
 	top, end := disp(u.w.vm.AllocationTop()), disp(u.w.vm.AllocationTop()+16)
 	// mov r11, [r15+top]; lea r10, [r11+24]; cmp r10, [r15+end]; jae; mov [r15+top], r10; prefetchw [r10+192];
-	// mov [r11], 1
-	u.assemble(t, "4d8b9f"+top+" 4d8d5318 4d3b97"+end+" 0f83>0 4d8997"+top+" 410f0d8ac0000000 49c70301000000"+
+	// mov [r11], 1; mov [r11+16], rcx
+	u.assemble(t, "4d8b9f"+top+" 4d8d5318 4d3b97"+end+" 0f83>0 4d8997"+top+" 410f0d8ac0000000 49c70301000000 49894b10"+
 		// mov r9, [r15+top]; lea r8, [r9+24]; cmp r8, [r15+end]; jae; mov [r15+top], r8; mov [r9], 1; ret
 		" 4d8b8f"+top+" 4d8d4118 4d3b87"+end+" 0f83>1 4d8987"+top+" 49c70101000000 c3", vmCall,
 		"48be1000000000000000", "48be2000000000000000")
-	for n, want := range []int{0, 0, 0, 0, 0, 0, -1, 1, 1, 1, 1, 1, -1} {
+	for n, want := range []int{0, 0, 0, 0, 0, 0, 0, -1, 1, 1, 1, 1, 1, 1, -1} {
 		e := u.w.partAt(u.b, u.m, int32(n))
 		got := -1
 		for i, at := range u.records {

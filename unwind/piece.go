@@ -190,7 +190,7 @@ func (w *Walker) MayBeOfPiece(b *vmstructs.Blob, pc uint64, truth vmstructs.Scop
 	defer w.vm.EndQuestion()
 	m := w.mapCode(b)
 	defer w.settle(b, m)
-	n := m.place(uint32(pc - b.Begin))
+	n := m.pastJump(m.place(uint32(pc-b.Begin)), b.Level)
 	if p := m.pieceAt(n); p != nil {
 		return true, w.MayHaveCalled(truth, p.name)
 	}

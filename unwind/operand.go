@@ -105,8 +105,8 @@ func (w *Walker) known(b *vmstructs.Blob, m *codeMap, n int32, most int) []vmstr
 	return w.handsTo(b, m, n, most)
 }
 
-// operandsOf are the bytecodes that hand a bytecode its values on the operand stack, from the last value back, as far as
-// they are known.
+// operandsOf are the bytecodes that hand a bytecode its values on the operand stack, from the last value back, as far
+// as they are known.
 func operandsOf(code []vmstructs.Bytecode, to int) (from []int) {
 	if to < 0 {
 		return nil

@@ -3,8 +3,8 @@ package unwind
 import "goprof/vmstructs"
 
 // C2 moves instructions out of a loop, but none into it: it puts each where it is executed least often
-// (opto/gcm.cpp, hoist_to_cheaper_block). So all instructions of a loop are those of the loop's bytecodes, and of what is
-// inlined there. If nothing is inlined into a loop, its instructions are all of one method.
+// (opto/gcm.cpp, hoist_to_cheaper_block). So all instructions of a loop are those of the loop's bytecodes, and of what
+// is inlined there. If nothing is inlined into a loop, its instructions are all of one method.
 
 // maxLoop bounds the instructions that are read to find the way around a loop.
 const maxLoop = 400
@@ -20,8 +20,8 @@ func (r *router) inOwnLoop(n int32, from, to []vmstructs.Scope) bool {
 	return begin >= 0 && r.inlinesNone(to, code, begin, end) && r.goesAround(n, to, begin, end)
 }
 
-// loopAround returns the smallest loop that has two bytecodes: the indexes of its first and of its last one. begin is -1
-// if there is no such loop.
+// loopAround returns the smallest loop that has two bytecodes: the indexes of its first and of its last one. begin is
+// -1 if there is no such loop.
 func loopAround(code []vmstructs.Bytecode, first, last int32) (begin, end int32) {
 	begin, end = -1, -1
 	for i := range code {
@@ -42,8 +42,8 @@ func loopAround(code []vmstructs.Bytecode, first, last int32) (begin, end int32)
 	return begin, end
 }
 
-// inlinesNone reports whether nothing is inlined into a loop. A call that has a record is not inlined if only one method
-// can be called. Otherwise C2 may have inlined the likeliest one, and calls the others.
+// inlinesNone reports whether nothing is inlined into a loop. A call that has a record is not inlined if only one
+// method can be called. Otherwise C2 may have inlined the likeliest one, and calls the others.
 func (r *router) inlinesNone(chain []vmstructs.Scope, code []vmstructs.Bytecode, begin, end int32) bool {
 	place := vmstructs.PlaceOf(chain)
 	for i := range code {

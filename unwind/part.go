@@ -23,10 +23,22 @@ func (w *Walker) partAt(b *vmstructs.Blob, m *codeMap, n int32) evidence {
 	if e := w.pollAt(b, m, n); e.kind != noEvidence {
 		return e
 	}
+	if w.markAt(b, m, n) {
+		return evidence{kind: atCall, scope: b.Begin + uint64(m.list[n].at)}
+	}
 	if w.leavesAt(m, n) {
 		return evidence{kind: atReturn}
 	}
 	return w.allocationAt(b, m, n)
+}
+
+// markAt reports whether an instruction is the mark behind a call, which is part of the call (since 19;
+// cpu/x86/macroAssembler_x86.cpp, post_call_nop): a nop that has data in the place of a displacement.
+func (w *Walker) markAt(b *vmstructs.Blob, m *codeMap, n int32) bool {
+	i := &m.list[n]
+	before := m.before(n)
+	return i.kindOf == arch.KindNop && i.disp != 0 && before != notInCode && m.list[before].flow == arch.FlowCall &&
+		b.HasPcDesc(b.Begin+uint64(i.at))
 }
 
 // maxPoll bounds the instructions from the load of what a poll reads to the poll.
@@ -111,8 +123,8 @@ func (w *Walker) allocationAt(b *vmstructs.Blob, m *codeMap, n int32) evidence {
 	return evidence{}
 }
 
-// headerAt reports whether an instruction writes the header of a new object: the first word, or the class. Compilers write
-// both for an allocation alone.
+// headerAt reports whether an instruction writes the header of a new object: the first word, or the class. Compilers
+// write both for an allocation alone.
 func (w *Walker) headerAt(m *codeMap, n int32) bool {
 	i := &m.list[n]
 	if !i.stores || i.base != arch.BaseOther || i.disp != 0 && (i.disp != maxHeader || w.vm.CompactHeaders()) {

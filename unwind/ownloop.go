@@ -26,17 +26,13 @@ func loopAround(code []vmstructs.Bytecode, first, last int32) (begin, end int32)
 	begin, end = -1, -1
 	for i := range code {
 		b := &code[i]
-		if b.Target < 0 || b.Target > b.BCI || b.Target > first {
-			continue
+		if b.Target >= 0 && b.Target <= first && b.BCI >= last && (begin < 0 || b.BCI-b.Target < end-begin) {
+			begin, end = b.Target, b.BCI
 		}
-		to := b.BCI
-		for k := i + 1; k < len(code); k++ {
-			if code[k].Target == b.Target {
-				to = code[k].BCI
-			}
-		}
-		if to >= last && (begin < 0 || to-b.Target < end-begin) {
-			begin, end = b.Target, to
+	}
+	for i := range code { // it may go on at its beginning from elsewhere, too
+		if code[i].Target == begin && begin >= 0 {
+			end = max(end, code[i].BCI)
 		}
 	}
 	return begin, end
@@ -45,11 +41,14 @@ func loopAround(code []vmstructs.Bytecode, first, last int32) (begin, end int32)
 // inlinesNone reports whether nothing is inlined into a loop. A call that has a record is not inlined if only one
 // method can be called. Otherwise C2 may have inlined the likeliest one, and calls the others.
 func (r *router) inlinesNone(chain []vmstructs.Scope, code []vmstructs.Bytecode, begin, end int32) bool {
-	place := vmstructs.PlaceOf(chain)
+	place, asked := vmstructs.PlaceOf(chain), 0
 	for i := range code {
 		b := &code[i]
 		if b.BCI < begin || b.BCI > end || !isInvoke(b.Op) {
 			continue
+		}
+		if asked++; asked > maxCallees {
+			return false
 		}
 		switch r.inlinedAt(place.Site(b.BCI)) {
 		case 0:

@@ -150,6 +150,10 @@ type Code interface {
 	// Read reads the instruction at an offset in code. It returns false where there is none.
 	Read(code []byte, at uint32, in *Inst) bool
 
+	// Operands returns what the instruction at an offset reads and writes. It returns false where it does not know all
+	// of that.
+	Operands(code []byte, at uint32) (Operands, bool)
+
 	// LongJumps calls each for all that looks like a jump or a branch of more than ShortJump bytes within code, and
 	// perhaps for shorter ones. The bytes are not decoded one instruction after the other, so it may be something else.
 	LongJumps(code []byte, each func(at, target uint32))

@@ -66,3 +66,11 @@ const (
 	FlowReturn
 	FlowEnds // a trap
 )
+
+// Operands are the general registers that an instruction reads and writes, by bit, with the CPU's own numbers.
+type Operands struct {
+	Reads, Writes uint32
+	// Computes: it does arithmetic with registers and constants alone, or makes a register's value wider or narrower, and
+	// puts the result into the register that it writes.
+	Computes bool
+}

@@ -239,3 +239,17 @@ func (m *codeMap) before(n int32) int32 {
 	}
 	return m.chunks[c].first + m.chunks[c].n - 1
 }
+
+// pastJump returns where the code goes on if an instruction of C2's is a jump. C2 makes jumps when all else has its
+// place (opto/block.cpp, insert_goto_at). They are no bytecode's, and a record behind one by address is that of code
+// which does not follow.
+func (m *codeMap) pastJump(n int32, level uint8) int32 {
+	for k := 0; level == levelC2 && k < maxLoops && n >= 0 && int(n) < len(m.list); k++ {
+		to := m.target(n)
+		if m.list[n].flow != arch.FlowJump || to == notInCode {
+			break
+		}
+		n = to
+	}
+	return n
+}

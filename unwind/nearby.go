@@ -26,8 +26,22 @@ func (w *Walker) scopes(b *vmstructs.Blob, pc uint64, exact bool) ([]vmstructs.S
 
 // Recorded returns the methods at a pc where a thread was stopped from code whose records tell of every instruction.
 func (w *Walker) Recorded(b *vmstructs.Blob, pc uint64) ([]vmstructs.Scope, profile.Certainty, error) {
+	pc = w.pastJump(b, pc)
 	s, err := w.vm.Scopes(b, pc, w.isPoll(b, pc))
 	return s, profile.Certain, err
+}
+
+// pastJump is where C2's code goes on if a jump stands at pc, or pc.
+func (w *Walker) pastJump(b *vmstructs.Blob, pc uint64) uint64 {
+	if b.Level != levelC2 {
+		return pc
+	}
+	m := w.mapCode(b)
+	defer w.settle(b, m)
+	if n := m.pastJump(m.place(uint32(pc-b.Begin)), b.Level); n != notInCode {
+		return b.Begin + uint64(m.list[n].at)
+	}
+	return pc
 }
 
 // Inlined infers the methods at a pc where a thread was stopped from code whose records are safepoints alone.
@@ -51,10 +65,14 @@ func (w *Walker) infer(b *vmstructs.Blob, pc uint64, calls callsBytecode) ([]vms
 	defer w.settle(b, m)
 	n := m.place(uint32(pc - b.Begin))
 	if calls == nil {
+		n = m.pastJump(n, b.Level)
 		if s, sure := w.inPieceAt(b, m, n); s != nil {
 			return s, sure
 		}
 		s, sure, _ := w.atLoad(b, m, n)
+		if sure != profile.Certain && w.confirmed(b, m, n, s) {
+			sure = profile.Certain
+		}
 		return s, sure
 	}
 	return w.inferAt(b, m, n, n, calls)
@@ -96,6 +114,7 @@ func (w *Walker) inferOf(b *vmstructs.Blob, m *codeMap, next, last int32, r rout
 	if behind.kind == atPiece {
 		from = w.behindPiece(from)
 	}
+	r.at = next
 	place, sure := r.place(from, to, behind.far, ahead.far)
 	switch {
 	case r.isLoad():
@@ -156,7 +175,7 @@ func (r *router) sure(from, to []vmstructs.Scope) profile.Certainty {
 			return profile.Guessed
 		}
 	}
-	if r.level == levelC2 && !r.alone() {
+	if r.level == levelC2 && !r.alone() && !r.inOwnLoop(r.at, from, to) {
 		return profile.Likely
 	}
 	return profile.Certain

@@ -23,19 +23,44 @@ func (w *Walker) partAt(b *vmstructs.Blob, m *codeMap, n int32) evidence {
 	if e := w.pollAt(b, m, n); e.kind != noEvidence {
 		return e
 	}
+	if w.markAt(b, m, n) {
+		return evidence{kind: atCall, scope: b.Begin + uint64(m.list[n].at)}
+	}
 	if w.leavesAt(m, n) {
 		return evidence{kind: atReturn}
 	}
 	return w.allocationAt(b, m, n)
 }
 
-// pollAt returns the evidence of the poll before which an instruction loads what the poll reads.
+// markAt reports whether an instruction is the mark behind a call, which is part of the call (since 19;
+// cpu/x86/macroAssembler_x86.cpp, post_call_nop): a nop that has data in the place of a displacement.
+func (w *Walker) markAt(b *vmstructs.Blob, m *codeMap, n int32) bool {
+	i := &m.list[n]
+	before := m.before(n)
+	return i.kindOf == arch.KindNop && i.disp != 0 && before != notInCode && m.list[before].flow == arch.FlowCall &&
+		b.HasPcDesc(b.Begin+uint64(i.at))
+}
+
+// maxPoll bounds the instructions from the load of what a poll reads to the poll.
+const maxPoll = 4
+
+// pollAt returns the evidence of the poll before which an instruction loads what the poll reads. Other instructions may
+// stand between them, but the load's register is the poll's.
 func (w *Walker) pollAt(b *vmstructs.Blob, m *codeMap, n int32) evidence {
 	if i := m.list[n]; i.base != arch.BaseThread || i.flow != arch.FlowNext {
 		return evidence{}
 	}
-	if next := m.next(n); next != notInCode && w.isPoll(b, b.Begin+uint64(m.list[next].at)) {
-		return evidence{kind: atPoll, scope: b.Begin + uint64(m.list[next].at)}
+	load, _ := m.operands(n)
+	for at, k := m.next(n), 0; at != notInCode && k < maxPoll; at, k = m.next(at), k+1 {
+		if e := w.evidenceAt(b, m, at); e.kind == atPoll {
+			if o, ok := m.operands(at); k == 0 || ok && o.Reads&load.Writes != 0 {
+				return e
+			}
+			break
+		}
+		if o, ok := m.operands(at); !ok || (o.Writes|o.Reads)&load.Writes != 0 || m.list[at].flow != arch.FlowNext {
+			break
+		}
 	}
 	return evidence{}
 }
@@ -79,7 +104,7 @@ const maxAllocation = 12
 // So the slow path is that of the load ahead, or that of the note or the prefetch before. Another allocation may follow
 // at once: what stands behind the note and before the next load belongs to neither.
 func (w *Walker) allocationAt(b *vmstructs.Blob, m *codeMap, n int32) evidence {
-	if i := &m.list[n]; i.kindOf == arch.KindPrefetch || w.filling(i) == notesRoom {
+	if i := &m.list[n]; i.kindOf == arch.KindPrefetch || w.filling(i) == notesRoom || w.headerAt(m, n) {
 		return w.allocation(b, m, n, m.before)
 	}
 	at := n
@@ -96,6 +121,24 @@ func (w *Walker) allocationAt(b *vmstructs.Blob, m *codeMap, n int32) evidence {
 		at = m.before(at)
 	}
 	return evidence{}
+}
+
+// headerAt reports whether an instruction writes the header of a new object: the first word, or the class. Compilers
+// write both for an allocation alone.
+func (w *Walker) headerAt(m *codeMap, n int32) bool {
+	i := &m.list[n]
+	if !i.stores || i.base != arch.BaseOther || i.disp != 0 && (i.disp != maxHeader || w.vm.CompactHeaders()) {
+		return false
+	}
+	for range maxAllocation {
+		if n = m.before(n); n == notInCode || m.list[n].flow != arch.FlowNext || len(m.jumpsTo(n)) > 0 {
+			return false
+		}
+		if w.filling(&m.list[n]) == notesRoom {
+			return true
+		}
+	}
+	return false
 }
 
 // fillingOf is what an instruction has to do with how far the thread's buffer is filled.

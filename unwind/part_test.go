@@ -148,8 +148,9 @@ func (u *madeUp) request(t *testing.T, reason vmstructs.TrapReason) string {
 	return ""
 }
 
-// TestAllocations: two allocations, one right behind the other. The first has what lies between its load and its
-// prefetch. The store of a field behind that belongs to no allocation, and the second one begins with its own load.
+// TestAllocations: two allocations, one right behind the other. The first has what lies between its load and
+// the new object's header. The store of a field behind that belongs to no allocation, and the second one begins with
+// its own load.
 func TestAllocations(t *testing.T) {
 	u := newMadeUp(t)
 	for i := range 2 {
@@ -158,12 +159,13 @@ func TestAllocations(t *testing.T) {
 	}
 	top, end := disp(u.w.vm.AllocationTop()), disp(u.w.vm.AllocationTop()+16)
 	// mov r11, [r15+top]; lea r10, [r11+24]; cmp r10, [r15+end]; jae; mov [r15+top], r10; prefetchw [r10+192];
-	// mov [r11], 1
-	u.assemble(t, "4d8b9f"+top+" 4d8d5318 4d3b97"+end+" 0f83>0 4d8997"+top+" 410f0d8ac0000000 49c70301000000"+
+	// mov [r11], 1; mov [r11+16], rcx
+	u.assemble(t, "4d8b9f"+top+" 4d8d5318 4d3b97"+end+" 0f83>0 4d8997"+top+
+		" 410f0d8ac0000000 49c70301000000 49894b10"+
 		// mov r9, [r15+top]; lea r8, [r9+24]; cmp r8, [r15+end]; jae; mov [r15+top], r8; mov [r9], 1; ret
 		" 4d8b8f"+top+" 4d8d4118 4d3b87"+end+" 0f83>1 4d8987"+top+" 49c70101000000 c3", vmCall,
 		"48be1000000000000000", "48be2000000000000000")
-	for n, want := range []int{0, 0, 0, 0, 0, 0, -1, 1, 1, 1, 1, 1, -1} {
+	for n, want := range []int{0, 0, 0, 0, 0, 0, 0, -1, 1, 1, 1, 1, 1, 1, -1} {
 		e := u.w.partAt(u.b, u.m, int32(n))
 		got := -1
 		for i, at := range u.records {
@@ -249,5 +251,32 @@ func TestCallsKnowMore(t *testing.T) {
 	none := func(*vmstructs.Method, *vmstructs.Bytecode, *vmstructs.Method) bool { return false }
 	if _, sure := u.w.inferAt(u.b, u.m, 1, 1, none); sure != profile.Guessed {
 		t.Errorf("what no bytecode on the way can have made is %v", sure)
+	}
+}
+
+// TestMarkBehindCall: the nop behind a call is the call's if it has data.
+func TestMarkBehindCall(t *testing.T) {
+	for _, r := range []struct {
+		name, code string
+		call       bool // stands before
+		want       evidenceKind
+	}{
+		{"a mark", "0f1f840034120000", true, atCall},
+		{"a nop without data", "0f1f840000000000", true, noEvidence},
+		{"a short nop", "90", true, noEvidence},
+		{"no call before", "0f1f840034120000", false, noEvidence},
+		{"no nop", "8b8034120000", true, noEvidence},
+	} {
+		u := newMadeUp(t)
+		u.assemble(t, "", vmCall, []string{""}[:map[bool]int{true: 1}[r.call]]...)
+		code := u.m.code
+		copy(code[u.records[0]:], unhex(t, r.code))
+		u.m = &codeMap{cpu: u.w.cpu}
+		u.m.begin(code, u.b.Begin, u.b.Records())
+		n := u.m.place(u.records[0])
+		u.m.list[n].told = true // it is no poll
+		if e := u.w.partAt(u.b, u.m, n); e.kind != r.want || e.kind == atCall && e.scope != u.b.Begin+uint64(u.records[0]) {
+			t.Errorf("%s: %+v", r.name, e)
+		}
 	}
 }

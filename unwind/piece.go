@@ -100,7 +100,7 @@ func (w *Walker) inPieceAt(b *vmstructs.Blob, m *codeMap, n int32) ([]vmstructs.
 	switch e := w.partAt(b, m, n); e.kind {
 	case atReturn:
 		return b.OwnScope(), profile.Certain
-	case atCheck, atPoll:
+	case atCheck, atPoll, atCall:
 		if s := w.told(b, e); s != nil {
 			return s, w.certainty(b, m, e, s)
 		}
@@ -190,7 +190,7 @@ func (w *Walker) MayBeOfPiece(b *vmstructs.Blob, pc uint64, truth vmstructs.Scop
 	defer w.vm.EndQuestion()
 	m := w.mapCode(b)
 	defer w.settle(b, m)
-	n := m.place(uint32(pc - b.Begin))
+	n := m.pastJump(m.place(uint32(pc-b.Begin)), b.Level)
 	if p := m.pieceAt(n); p != nil {
 		return true, w.MayHaveCalled(truth, p.name)
 	}

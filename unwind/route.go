@@ -28,6 +28,7 @@ type router struct {
 	code   *codeMap // nil: what is called on the way is not asked for
 	tree   inlining // see inlinings
 	space  int      // instructions between the two places
+	at     int32    // the instruction in question, between them
 	legs   []leg
 	asked  int
 	calls  callsBytecode // nil: the thread is not in a call

@@ -6,22 +6,23 @@ import "encoding/binary"
 // go (Intel SDM volume 2, chapter 2 and appendix A). golang.org/x/arch knows neither VEX nor EVEX, which HotSpot's
 // stubs use much, and takes ENDBR64 for something else.
 type inst struct {
-	Len  int
-	Map  uint8 // 0 one byte, 1 0F, 2 0F38, 3 0F3A
-	Op   uint8
-	Vec  bool  // VEX or EVEX: its registers are vectors
-	W    bool  // 64-bit operand
-	Rep  bool  // F2 or F3, in VEX and EVEX too
-	V    uint8 // VEX.vvvv
-	Mod  uint8
-	Reg  uint8 // with REX.R
-	RM   uint8 // with REX.B; for Mod 3 a register
-	OpX  uint8 // the reg field without REX: an opcode extension
-	Mem  bool  // RM is memory: Base + Disp (+ an index)
-	Base int8  // -1: none, or relative to rip
-	Idx  bool
-	Disp int32
-	Imm  int64
+	Len   int
+	Map   uint8 // 0 one byte, 1 0F, 2 0F38, 3 0F3A
+	Op    uint8
+	Vec   bool  // VEX or EVEX: its registers are vectors
+	W     bool  // 64-bit operand
+	Rep   bool  // F2 or F3, in VEX and EVEX too
+	V     uint8 // VEX.vvvv
+	Mod   uint8
+	Reg   uint8 // with REX.R
+	RM    uint8 // with REX.B; for Mod 3 a register
+	OpX   uint8 // the reg field without REX: an opcode extension
+	Mem   bool  // RM is memory: Base + Disp (+ an index)
+	Base  int8  // -1: none, or relative to rip
+	Idx   bool
+	Index uint8 // the register of the index, if Idx
+	Disp  int32
+	Imm   int64
 }
 
 // These stand in the tables of opcodes in place of the number of immediate bytes.

@@ -83,3 +83,59 @@ func TestRead(t *testing.T) {
 		t.Errorf("an instruction where none is: %+v", in)
 	}
 }
+
+// TestOperands: which registers an instruction reads and writes, and what is not known.
+func TestOperands(t *testing.T) {
+	const rax, rcx, rdx, rbx, rsp, rsi, rdi, r8, r10, r11 = 1, 1 << 1, 1 << 2, 1 << 3, 1 << 4, 1 << 6, 1 << 7, 1 << 8,
+		1 << 10, 1 << 11
+	for _, r := range []struct {
+		name, code string
+		want       arch.Operands
+		unknown    bool
+	}{
+		{name: "a copy", code: "4889d8", want: arch.Operands{Reads: rbx, Writes: rax}},
+		{name: "a load", code: "448b5808", want: arch.Operands{Reads: rax, Writes: r11}},
+		{name: "a load of an element", code: "428b448b10", want: arch.Operands{Reads: rbx | 1<<9, Writes: rax}},
+		{name: "an index of r12", code: "428b44a310", want: arch.Operands{Reads: rbx | 1<<12, Writes: rax}},
+		{name: "a load from the stack", code: "4c8b442418", want: arch.Operands{Reads: rsp, Writes: r8}},
+		{name: "a load of a byte", code: "0fb6430c", want: arch.Operands{Reads: rbx, Writes: rax}},
+		{name: "a byte made wider", code: "0fb6c3", want: arch.Operands{Reads: rbx, Writes: rax, Computes: true}},
+		{name: "a store", code: "89430c", want: arch.Operands{Reads: rax | rbx}},
+		{name: "a constant", code: "beccffffff", want: arch.Operands{Writes: rsi}},
+		{name: "a sum", code: "4801d8", want: arch.Operands{Reads: rax | rbx, Writes: rax, Computes: true}},
+		{name: "a sum, the other way around", code: "4803c3", want: arch.Operands{Reads: rax | rbx, Writes: rax,
+			Computes: true}},
+		{name: "a sum with memory", code: "034314", want: arch.Operands{Reads: rax | rbx, Writes: rax}},
+		{name: "a sum in memory", code: "014314", want: arch.Operands{Reads: rax | rbx}},
+		{name: "a sum with a constant", code: "83c001", want: arch.Operands{Reads: rax, Writes: rax, Computes: true}},
+		{name: "rax and a constant", code: "0510000000", want: arch.Operands{Reads: rax, Writes: rax, Computes: true}},
+		{name: "one more", code: "ffc0", want: arch.Operands{Reads: rax, Writes: rax, Computes: true}},
+		{name: "a shift", code: "41d3e2", want: arch.Operands{Reads: r10 | rcx, Writes: r10, Computes: true}},
+		{name: "a product", code: "0fafc3", want: arch.Operands{Reads: rax | rbx, Writes: rax, Computes: true}},
+		{name: "an address", code: "488d4310", want: arch.Operands{Reads: rbx, Writes: rax, Computes: true}},
+		{name: "a quotient", code: "f7fb", want: arch.Operands{Reads: rax | rdx | rbx, Writes: rax | rdx, Computes: true}},
+		{name: "its sign", code: "99", want: arch.Operands{Reads: rax, Writes: rdx, Computes: true}},
+		{name: "a comparison", code: "4439d9", want: arch.Operands{Reads: rcx | r11}},
+		{name: "a comparison with a constant", code: "81ff10ec0000", want: arch.Operands{Reads: rdi}},
+		{name: "a test", code: "4585d2", want: arch.Operands{Reads: r10}},
+		{name: "a choice", code: "0f4cc3", want: arch.Operands{Reads: rax | rbx, Writes: rax}},
+		{name: "a branch", code: "7c10"},
+		{name: "nop", code: "90"},
+		{name: "a register to a vector", code: "c4e1f96ec6", want: arch.Operands{Reads: rsi}},
+		{name: "a vector to a register", code: "c4e1f97ec6", want: arch.Operands{Writes: rsi}},
+		{name: "a sum of doubles", code: "c5fb58c1"},
+		{name: "a double to an int", code: "f20f2cc0", unknown: true},
+		{name: "a bit of a double", code: "660f50c0", unknown: true},
+		{name: "an exchange of registers", code: "4190", unknown: true},
+		{name: "a product of 128 bits", code: "48f7e3", unknown: true},
+		{name: "a call", code: "e8fbffffff", unknown: true},
+		{name: "a push", code: "53", unknown: true},
+		{name: "an exchange with memory", code: "f0490fb118", unknown: true},
+	} {
+		code, pc := assemble(t, "^"+r.code)
+		got, ok := CPU.Operands(code, uint32(pc))
+		if ok == r.unknown || ok && got != r.want {
+			t.Errorf("%s: %+v %v, not %+v", r.name, got, ok, r.want)
+		}
+	}
+}

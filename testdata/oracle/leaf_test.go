@@ -32,6 +32,8 @@ var leafPrograms = []struct {
 	{"xml", []string{"truth.Programs", "--", "xml"}, false},
 	{"streams", []string{"truth.Programs", "--", "streams"}, false},
 	{"maps", []string{"truth.Programs", "--", "maps"}, false},
+	{"compute", []string{"truth.Everyday", "--", "compute"}, false},
+	{"text", []string{"truth.Everyday", "--", "text"}, false},
 	{"intrinsic-strings", []string{"truth.Intrinsics", "--", "strings"}, false},
 	{"intrinsic-text", []string{"truth.Intrinsics", "--", "text"}, false},
 	{"intrinsic-arrays", []string{"truth.Intrinsics", "--", "arrays"}, false},

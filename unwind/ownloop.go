@@ -1,0 +1,104 @@
+package unwind
+
+import "goprof/vmstructs"
+
+// C2 moves instructions out of a loop, but none into it: it puts each where it is executed least often
+// (opto/gcm.cpp, hoist_to_cheaper_block). So all instructions of a loop are those of the loop's bytecodes, and of what
+// is inlined there. If nothing is inlined into a loop, its instructions are all of one method.
+
+// maxLoop bounds the instructions that are read to find the way around a loop.
+const maxLoop = 400
+
+// inOwnLoop reports whether an instruction stands in a loop of the innermost of some methods into which nothing is
+// inlined. Two pieces of evidence tell of these methods, at two bytecodes.
+func (r *router) inOwnLoop(n int32, from, to []vmstructs.Scope) bool {
+	if r.code == nil || to[0].BCI < 0 || from[0].BCI < 0 {
+		return false
+	}
+	code := r.w.bytecodes(to[0].Method)
+	begin, end := loopAround(code, min(from[0].BCI, to[0].BCI), max(from[0].BCI, to[0].BCI))
+	return begin >= 0 && r.inlinesNone(to, code, begin, end) && r.goesAround(n, to, begin, end)
+}
+
+// loopAround returns the smallest loop that has two bytecodes: the indexes of its first and of its last one. begin is
+// -1 if there is no such loop.
+func loopAround(code []vmstructs.Bytecode, first, last int32) (begin, end int32) {
+	begin, end = -1, -1
+	for i := range code {
+		b := &code[i]
+		if b.Target >= 0 && b.Target <= first && b.BCI >= last && (begin < 0 || b.BCI-b.Target < end-begin) {
+			begin, end = b.Target, b.BCI
+		}
+	}
+	for i := range code { // it may go on at its beginning from elsewhere, too
+		if code[i].Target == begin && begin >= 0 {
+			end = max(end, code[i].BCI)
+		}
+	}
+	return begin, end
+}
+
+// inlinesNone reports whether nothing is inlined into a loop. A call that has a record is not inlined if only one
+// method can be called. Otherwise C2 may have inlined the likeliest one, and calls the others.
+func (r *router) inlinesNone(chain []vmstructs.Scope, code []vmstructs.Bytecode, begin, end int32) bool {
+	place, asked := vmstructs.PlaceOf(chain), 0
+	for i := range code {
+		b := &code[i]
+		if b.BCI < begin || b.BCI > end || !isInvoke(b.Op) {
+			continue
+		}
+		if asked++; asked > maxCallees {
+			return false
+		}
+		switch r.inlinedAt(place.Site(b.BCI)) {
+		case 0:
+		case isCalled:
+			if b.Op == vmstructs.OpInvokeSpecial || b.Op == vmstructs.OpInvokeStatic {
+				continue
+			}
+			return false
+		default:
+			return false
+		}
+		if c := r.w.invoked(chain[0].Method, b); !c.Intrinsic && !c.Never {
+			return false
+		}
+	}
+	return true
+}
+
+// goesAround reports whether code leads from an instruction back to it, and nowhere on the way out of a loop of
+// bytecodes.
+func (r *router) goesAround(n int32, chain []vmstructs.Scope, begin, end int32) bool {
+	m, s := r.code, &r.w.ways
+	s.begin()
+	s.add(n, 0)
+	for k := 0; k < len(s.queue) && k < maxLoop; k++ {
+		at := s.queue[k].n
+		if m.list[at].flow == flowUnknown || !r.mayBeInLoop(at, chain, begin, end) {
+			continue
+		}
+		if to := m.target(at); to == n || goesOn(m.list[at].flow) && m.next(at) == n {
+			return true
+		}
+		s.goOn(m, at, s.queue[k].far+1)
+	}
+	return false
+}
+
+// mayBeInLoop reports whether an instruction is not known to be elsewhere: at a call or a poll outside of the loop, or
+// in what is called behind the uncommon trap.
+func (r *router) mayBeInLoop(n int32, chain []vmstructs.Scope, begin, end int32) bool {
+	e := r.w.evidenceAt(r.blob, r.code, n)
+	switch e.kind {
+	case atReturn:
+		return false
+	case atCall, atPoll:
+		if e.kind == atCall && r.w.recordedCallee(r.blob, r.code, e.scope) == callsTrap {
+			return false
+		}
+		s := r.w.told(r.blob, e)
+		return s != nil && sameMethods(s, chain) && s[0].BCI >= begin && s[0].BCI <= end
+	}
+	return true
+}

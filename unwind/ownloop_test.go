@@ -1,0 +1,113 @@
+package unwind
+
+import (
+	"encoding/hex"
+	"testing"
+
+	"goprof/arch"
+	"goprof/arch/amd64"
+	"goprof/vmstructs"
+)
+
+func bytecode(bci int32, op uint8) vmstructs.Bytecode {
+	return vmstructs.Bytecode{BCI: bci, Op: op, Target: -1}
+}
+
+func branch(bci int32, op uint8, to int32) vmstructs.Bytecode {
+	return vmstructs.Bytecode{BCI: bci, Op: op, Target: to}
+}
+
+const opIfeq = 0x99
+
+// TestLoopAround: the smallest loop that has two bytecodes. An inner loop from 4 to 8 stands in one from 2 to 12, which
+// goes on at its beginning from 10, too.
+func TestLoopAround(t *testing.T) {
+	code := []vmstructs.Bytecode{bytecode(0, vmstructs.OpIadd), bytecode(2, vmstructs.OpIadd),
+		bytecode(4, vmstructs.OpIadd), branch(6, opIfeq, 14), branch(8, vmstructs.OpGoto, 4), branch(10, opIfeq, 2),
+		branch(12, vmstructs.OpGoto, 2), bytecode(14, vmstructs.OpReturn)}
+	for _, r := range []struct{ first, last, begin, end int32 }{
+		{4, 6, 4, 8}, {8, 8, 4, 8}, {2, 6, 2, 12}, {6, 10, 2, 12}, {12, 12, 2, 12}, {0, 4, -1, -1}, {12, 14, -1, -1},
+	} {
+		if begin, end := loopAround(code, r.first, r.last); begin != r.begin || end != r.end {
+			t.Errorf("%d and %d: from %d to %d, not %+v", r.first, r.last, begin, end, r)
+		}
+	}
+}
+
+// TestInOwnLoop: code is certain to be a loop's method's if it leads back to where it is, and nothing is inlined there.
+func TestInOwnLoop(t *testing.T) {
+	const add, special, virtual = vmstructs.OpIadd, vmstructs.OpInvokeSpecial, vmstructs.OpInvoke
+	owner := &vmstructs.Method{Name: "owner", Addr: 0x1000}
+	callee := &vmstructs.Method{Name: "callee", CodeSize: 4}
+	own := func(bci int32) []vmstructs.Scope { return []vmstructs.Scope{{Method: owner, BCI: bci}} }
+	for _, r := range []struct {
+		name, code string
+		n          int32
+		op         uint8 // in the middle of the loop
+		called     bool  // by a record
+		invoked    vmstructs.Invocation
+		want       bool
+	}{
+		{name: "a loop", code: "ffc0 ffc1 7cfa c3", op: add, want: true},
+		{name: "the end of a loop", code: "ffc0 ffc1 7cfa c3", n: 2, op: add, want: true},
+		{name: "behind a loop", code: "ffc0 ffc1 7cfa 90 c3", n: 3, op: add},
+		{name: "no loop in the code", code: "ffc0 ffc1 90 c3", op: add},
+		{name: "by a jump", code: "ffc0 7402 ebfa c3", op: add, want: true},
+		{name: "a method that may be inlined", code: "ffc0 7cfc", op: special, invoked: vmstructs.Invocation{Method: callee}},
+		{name: "a method that is called", code: "ffc0 7cfc", op: special, called: true, want: true},
+		{name: "one of several methods", code: "ffc0 7cfc", op: virtual, called: true},
+		{name: "nobody knows which", code: "ffc0 7cfc", op: virtual},
+		{name: "an intrinsic method", code: "ffc0 7cfc", op: special, invoked: vmstructs.Invocation{Intrinsic: true},
+			want: true},
+		{name: "a method that never ran", code: "ffc0 7cfc", op: special, invoked: vmstructs.Invocation{Never: true},
+			want: true},
+	} {
+		w := &Walker{cpu: amd64.CPU, bytecode: map[*vmstructs.Method][]vmstructs.Bytecode{
+			owner: {bytecode(0, add), bytecode(1, r.op), branch(4, opIfeq, 0), bytecode(7, vmstructs.OpReturn)},
+		}, callees: map[invokeSite]vmstructs.Invocation{{owner, 1}: r.invoked}}
+		code, err := hex.DecodeString(withoutSpaces(r.code))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := &codeMap{cpu: w.cpu, tree: &vmstructs.SiteTable{}}
+		m.begin(code, 0, func(func(uint64) bool) {})
+		m.place(0)
+		for i := range m.list {
+			m.list[i].told = true // nothing
+			if m.list[i].flow == arch.FlowReturn {
+				m.list[i].kind = atReturn
+			}
+		}
+		if r.called {
+			m.tree.Set(vmstructs.PlaceOf(own(0)).Site(1), isCalled)
+		}
+		way := router{w: w, level: levelC2, blob: &vmstructs.Blob{Level: levelC2}, code: m}
+		if got := way.inOwnLoop(r.n, own(0), own(4)); got != r.want {
+			t.Errorf("%s: %v", r.name, got)
+		}
+		if way.inOwnLoop(r.n, own(0), own(7)) {
+			t.Errorf("%s: a bytecode behind the loop is in it", r.name)
+		}
+	}
+}
+
+// TestPastJump: a jump of C2's is part of what it leads to.
+func TestPastJump(t *testing.T) {
+	code, err := hex.DecodeString("eb0190eb0190c3ebfe") // jmp to another jmp, which leads to the ret; a jmp to itself
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &codeMap{cpu: amd64.CPU}
+	m.begin(code, 0, func(func(uint64) bool) {})
+	ret := m.place(6)
+	for _, r := range []struct {
+		n     int32
+		level uint8
+		want  int32
+	}{{0, levelC2, ret}, {0, 1, 0}, {1, levelC2, 1}, {ret, levelC2, ret}, {m.place(7), levelC2, m.place(7)},
+		{notInCode, levelC2, notInCode}} {
+		if got := m.pastJump(r.n, r.level); got != r.want {
+			t.Errorf("instruction %d of level %d: %d, not %d", r.n, r.level, got, r.want)
+		}
+	}
+}

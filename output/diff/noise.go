@@ -7,7 +7,7 @@ type noise struct {
 	spreads [sides]spread
 	timed   bool            // a side has times, so the noise is measured
 	slow    float64         // how much larger the variance is that long blocks tell, for the mean of all items; at least 1
-	excess  float64         // the part of an item's variance that independent looks do not explain, for the mean of all items
+	excess  float64         // how much of an item's variance independent looks do not explain, for the mean of all items
 	slowDF  float64         // with how many degrees of freedom such blocks know an item's variance
 	missed  [levels]float64 // by how much more still longer blocks would tell, for the mean of all items; at least 1
 	items   float64         // how many different items have samples enough to measure by

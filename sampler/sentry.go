@@ -37,8 +37,7 @@ const (
 	mostLooked = 64 << 10
 )
 
-// sentry is the Room of a sentry's Thread. At each wake-up it is cold: what a look needs lies together, so that it is on
-// few pages.
+// sentry is the Room of a sentry's Thread. At each wake-up it is cold: what a look needs lies together, on few pages.
 type sentry struct {
 	over  atomic.Uint32
 	calls atomic.Uint32 // 1: it has called, and we have not come yet

@@ -285,7 +285,7 @@ func (r *eventRun) wait() {
 		r.polls[i].Revents = 0
 	}
 	if r.waiter != nil {
-		if err := r.waiter.wait(leanEventTick, r.hasRecords); err != nil {
+		if err := r.waiter.wait(pulseAfter(ptrace.Monotonic(), int64(leanEventTick)), r.hasRecords); err != nil {
 			r.failed = err
 		}
 		return

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"goprof/sampler/ptrace"
 )
 
 // ringWaiter waits for records as Go's own connections wait for data. In a blocking system call, hundreds of Lean runs
@@ -14,6 +16,7 @@ import (
 // that was more than half of what goprof used.
 type ringWaiter struct {
 	epoll *os.File
+	until int64 // the moment that is set
 }
 
 // newRingWaiter makes one for all these descriptors.
@@ -35,13 +38,18 @@ func newRingWaiter(fds []unix.PollFd) (*ringWaiter, error) {
 		unix.Close(fd)
 		return nil, err
 	}
-	return &ringWaiter{os.NewFile(uintptr(fd), "rings")}, nil
+	return &ringWaiter{epoll: os.NewFile(uintptr(fd), "rings")}, nil
 }
 
-// wait returns when there is something, by what has tells, or at the latest after that time.
-func (w *ringWaiter) wait(most time.Duration, has func() bool) error {
-	if err := w.epoll.SetReadDeadline(time.Now().Add(most)); err != nil {
-		return err
+// wait returns when there is something, by what has tells, or at that moment at the latest. A moment that is set
+// already is not set again: for a new timer Go wakes up the OS thread that waits for all timers.
+func (w *ringWaiter) wait(until int64, has func() bool) error {
+	if until != w.until {
+		left := time.Duration(until - ptrace.Monotonic())
+		if err := w.epoll.SetReadDeadline(time.Now().Add(left)); err != nil {
+			return err
+		}
+		w.until = until
 	}
 	conn, err := w.epoll.SyscallConn()
 	if err != nil {

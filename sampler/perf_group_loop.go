@@ -15,6 +15,9 @@ import (
 	"goprof/sampler/ptrace"
 )
 
+// listGrouped is scan.relist of a member: a thread that is not in the list is found when it has a sample.
+const listGrouped = int64(5 * time.Second)
+
 // groupRing is the size of a group's rings. A CPU has one sample in an interval at most, and it is read soon.
 const groupRing = 2 * ringLeast
 
@@ -213,13 +216,14 @@ func (r *perfGroupRun) wasAway(now int64) bool { return r.now != 0 && now-max(r.
 
 // wait sleeps until there is something to do, or until that moment.
 func (r *perfGroupRun) wait(due int64) {
-	left := time.Duration(due - ptrace.Monotonic())
+	now := ptrace.Monotonic()
+	soon := min(due, now+perfSoon)
 	if r.rings.comeTogether(eachWakes(r.wide.interval)) {
-		time.Sleep(min(left, time.Duration(perfSoon)))
+		time.Sleep(time.Duration(soon - now))
 		return
 	}
 	if !eachWakes(r.wide.interval) {
-		left = min(left, time.Duration(perfSoon))
+		due = soon
 	}
 	if r.waiter == nil || r.waited != len(r.rings.polls) {
 		r.waiter.close()
@@ -228,7 +232,7 @@ func (r *perfGroupRun) wait(due int64) {
 		}
 		r.waited = len(r.rings.polls)
 	}
-	if err := r.waiter.wait(left, func() bool { return r.waker.woken.Load() || r.rings.hasNews() }); err != nil {
+	if err := r.waiter.wait(due, func() bool { return r.waker.woken.Load() || r.rings.hasNews() }); err != nil {
 		r.failed = err
 	}
 }
@@ -438,6 +442,7 @@ func (r *perfRun) join(g *perfGroupRun) {
 	r.mostEvents = max(files, len(r.rings.cpus))
 	r.scan = newScan(r.proc, r.cfg.Interval, files)
 	r.scan.pools = true
+	r.scan.relist = listGrouped
 	r.stats.Wide = true
 	r.began = ptrace.Monotonic()
 	r.q.setWait(r.cfg.Interval, r.cfg.Lean)

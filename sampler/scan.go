@@ -103,8 +103,9 @@ type scan struct {
 	rng      *rand.Rand
 
 	hotFor   int64
-	pools    bool // threads that have used little are billed together (bill.go)
-	skipping bool // some threads are to be skipped
+	relist   int64 // how often threads are listed whose number has not changed
+	pools    bool  // threads that have used little are billed together (bill.go)
+	skipping bool  // some threads are to be skipped
 
 	byTID  map[int]*thread
 	hot    []*thread
@@ -148,6 +149,7 @@ func newScan(proc *procfs.Dir, interval time.Duration, fds int) *scan {
 		rng:      rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
 		byTID:    make(map[int]*thread),
 		hotFor:   hotFor,
+		relist:   listEvery,
 		coldCost: 1000,
 		dirents:  make([]byte, 32<<10),
 		kept:     keptFiles{fds, fds},

@@ -29,7 +29,7 @@ const (
 	mostGuarded = 256
 	// mostPosts bounds the processes whose code a sentry knows.
 	mostPosts = 128
-	// knownTIDs is how many threads are remembered, by the last bits of their number.
+	// knownTIDs is how many threads are remembered.
 	knownTIDs = 1 << 12
 	// unwanted, in place of where a stack begins, says that no sample is wanted of a thread.
 	unwanted = 1
@@ -37,19 +37,14 @@ const (
 	mostLooked = 64 << 10
 )
 
-// sentry is the Room of a sentry's Thread.
+// sentry is the Room of a sentry's Thread. At each wake-up it is cold: what a look needs lies together, on few pages.
 type sentry struct {
 	over  atomic.Uint32
 	calls atomic.Uint32 // 1: it has called, and we have not come yet
 	waits atomic.Int64  // for how long a sample may lie in its ring, in nanoseconds
 	most  atomic.Int32  // so many samples may lie in the rings
 	bell  uintptr       // the descriptor that we wait for
-	tids  [knownTIDs]atomic.Uint32
-	tops  [knownTIDs]atomic.Uint64 // where their stacks begin; 0: that is not known
-	pids  [mostPosts]atomic.Int32  // 0: nobody
-	codes [mostPosts]process.KnownCode
 
-	rings  [mostGuarded]guardedRing
 	n      int     // of rings
 	epoll  uintptr // waits for the rings, for timer, and for the descriptor that ends a sleep
 	timer  uintptr
@@ -69,6 +64,17 @@ type sentry struct {
 	often   int // as in perfRings
 	ts      unix.Timespec
 	alarm   unix.ItimerSpec
+
+	pids    [mostPosts]atomic.Int32 // 0: nobody
+	rings   [mostGuarded]guardedRing
+	threads [knownTIDs]guardedThread // by the last bits of their number
+	codes   [mostPosts]process.KnownCode
+}
+
+// guardedThread is a thread that is known.
+type guardedThread struct {
+	top atomic.Uint64 // where its stack begins; 0: that is not known
+	tid atomic.Uint32
 }
 
 // guardedRing is a perfRing as a sentry sees it.
@@ -223,10 +229,11 @@ func (s *sentry) isNews(r *guardedRing, at, end uint64) bool {
 	who := r.word(at)
 	k := s.codeOf(int32(who))
 	tid := uint32(who >> 32)
-	if k == nil || s.tids[tid%knownTIDs].Load() != tid {
+	th := &s.threads[tid%knownTIDs]
+	if k == nil || th.tid.Load() != tid {
 		return true
 	}
-	top := s.tops[tid%knownTIDs].Load()
+	top := th.top.Load()
 	if top == unwanted {
 		return false
 	}

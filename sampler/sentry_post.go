@@ -165,8 +165,9 @@ func (d *sentryDuty) know(tid int, hint *ptrace.Hint) {
 	if hint.Skip {
 		top = unwanted
 	}
-	d.s.tops[uint32(tid)%knownTIDs].Store(top)
-	d.s.tids[uint32(tid)%knownTIDs].Store(uint32(tid))
+	th := &d.s.threads[uint32(tid)%knownTIDs]
+	th.top.Store(top)
+	th.tid.Store(uint32(tid))
 }
 
 // setWait changes for how long a sample may lie in its ring.

@@ -131,7 +131,7 @@ func TestSentryKnows(t *testing.T) {
 		top  uint64
 		want bool
 	}{{sp + 16, false}, {sp + 24, true}, {sp - 8, true}, {0, true}} {
-		r.s.tops[7].Store(c.top)
+		r.s.threads[7].top.Store(c.top)
 		if r.write(record()); r.calls(3) != c.want {
 			t.Errorf("the stack begins at %d, sp %d: it calls: %v", c.top, sp, !c.want)
 		}

@@ -10,7 +10,7 @@ import "syscall"
 func (s *scan) list() {
 	s.sortLists()
 	count := s.proc.Count()
-	wait := max(listEvery, s.listCost*listIdle)
+	wait := max(s.relist, s.listCost*listIdle)
 	if count != s.counted || s.unseen.strays {
 		wait = s.listCost * listShare
 	}

@@ -37,7 +37,11 @@ type Gatherer struct {
 	points  int
 	full    int // index of the sample for all looks without room, -1 if there is none
 	lost    int64
+	before  int // samples of the last batch
 }
+
+// mostAhead bounds for how many samples there is room before there are so many.
+const mostAhead = 256
 
 // gatherKey is a stack of a thread in a state.
 type gatherKey struct {
@@ -66,6 +70,7 @@ func NewGatherer(o GatherOptions) *Gatherer {
 
 func (g *Gatherer) clear() {
 	g.threads, g.pools, g.at = make(map[profile.Thread]int32), make(map[string]string), make(map[gatherKey]int)
+	g.before = len(g.samples)
 	g.samples, g.frames, g.points, g.full, g.lost = nil, 0, 0, -1, 0
 	g.linked = make(map[profile.Fingerprint]*profile.Stack)
 }
@@ -134,6 +139,9 @@ func (g *Gatherer) sample(s *profile.Sample, t *profile.Thread, key gatherKey) i
 		if s.Link.Known() {
 			g.linked[key.stack] = stack
 		}
+	}
+	if g.samples == nil { // most likely as many as in the batch before
+		g.samples = make([]Sample, 0, min(g.before, mostAhead))
 	}
 	g.samples = append(g.samples, Sample{Thread: *t, Stack: stack, State: s.State, NoState: s.NoState, Wall: s.Wall,
 		About: s.About, Link: s.Link})

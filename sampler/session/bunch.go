@@ -15,7 +15,7 @@ import (
 // that the process is still there.
 
 // mostTogether is how many looks are walked together. Each has a stack of its own meanwhile.
-const mostTogether = 8
+const mostTogether = 16
 
 // bunch are the looks that are walked together.
 type bunch struct {

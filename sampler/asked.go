@@ -25,7 +25,7 @@ type cpusAsked struct {
 func askedNow() cpusAsked { return cpusAsked{ptrace.Monotonic(), suspended()} }
 
 // isDue reports whether it is time to ask again.
-func (a *cpusAsked) isDue(now int64) bool { return now-a.at >= followEvery }
+func (a *cpusAsked) isDue(now int64) bool { return isAbout(now-a.at, followEvery) }
 
 // missedMuch is called where an engine asks again. It reports whether any CPU may have been off and on since the last
 // time: nobody asked for long, or the machine was suspended. A machine that is suspended to memory or to disk switches

@@ -353,7 +353,7 @@ func (r *perfGroupRun) keepHouses() (due int64) {
 		case m.busy:
 			every = houseBusy
 		}
-		if r.now-m.kept >= every {
+		if isAbout(r.now-m.kept, every) {
 			r.keepHouse(m)
 		}
 		if len(m.asked) > 0 {

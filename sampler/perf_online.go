@@ -67,9 +67,11 @@ func (r *perfRings) without(cpus []int) (fresh []int) {
 	return fresh
 }
 
+const onlineName = "/sys/devices/system/cpu/online"
+
 // onlineFile is the descriptor of the list of CPUs. It stays open: engines read the list each second.
 var onlineFile = sync.OnceValue(func() int {
-	fd, err := unix.Open("/sys/devices/system/cpu/online", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	fd, err := unix.Open(onlineName, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return -1
 	}
@@ -80,7 +82,11 @@ var onlineFile = sync.OnceValue(func() int {
 func onlineCPUs() []int {
 	var buf [1024]byte
 	n, _ := unix.Pread(onlineFile(), buf[:], 0)
-	if cpus := parseCPUList(buf[:max(n, 0)]); len(cpus) > 0 {
+	list := buf[:max(n, 0)]
+	if len(list) == 0 { // it could not be opened, or another program stood in for it and has ended (lxcfs)
+		list = readSmall(onlineName, buf[:])
+	}
+	if cpus := parseCPUList(list); len(cpus) > 0 {
 		return cpus
 	}
 	cpus := make([]int, runtime.NumCPU())

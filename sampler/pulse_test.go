@@ -19,6 +19,21 @@ func TestPulseAfter(t *testing.T) {
 	}
 }
 
+// TestUntilPulse: what a Pulse sleeps ends at a multiple, whenever it is asked.
+func TestUntilPulse(t *testing.T) {
+	const every, shift = 20 * time.Millisecond, 3 * time.Millisecond
+	next := func(moment int64) int64 { return pulseAfter(moment-int64(shift), int64(every)) + int64(shift) }
+	for range 100 {
+		before := ptrace.Monotonic()
+		left := int64(untilPulse(every, shift))
+		after := ptrace.Monotonic()
+		if left <= 0 || before+left > next(after) || after+left < next(before) {
+			t.Fatalf("between %d and %d: %d to go until %d", before, after, left, next(before))
+		}
+		time.Sleep(time.Millisecond / 3)
+	}
+}
+
 // TestPulse: ticks never come before their moment. These moments do not depend on when the Pulse was made, or on how
 // late the tick before was.
 func TestPulse(t *testing.T) {

@@ -56,8 +56,8 @@ const (
 	// read, and one in any case.
 	coldShare = 10
 	// New threads are looked for when the number of threads changes, and when a thread that we do not know uses CPU
-	// time. That may take at most a twentieth of a CPU. They are also looked for every listEvery in any case, with at
-	// most a hundredth of a CPU.
+	// time. That may take at most a twentieth of a CPU. They are also looked for every listEvery in any case (of
+	// a perf group's member every listGrouped), with at most a hundredth of a CPU.
 	listEvery = int64(100 * time.Millisecond)
 	listShare = 20
 	listIdle  = 100

@@ -250,3 +250,24 @@ func TestSentryTellsOfNewCode(t *testing.T) {
 		t.Error("it has used no CPU time")
 	}
 }
+
+// TestSentryCallsInTime: the sentry's own timer ends its sleep when a sample that can wait has waited long enough.
+func TestSentryCallsInTime(t *testing.T) {
+	head, tail := uint64(0), uint64(0)
+	ring := &perfRing{fd: -1, head: &head, tail: &tail, data: make(ringBytes, 4096)}
+	d := postSentry([]*perfRing{ring}, ctest.CPU(), false, int64(50*time.Millisecond))
+	if d == nil {
+		t.Skip("no sentry can be posted here (the race detector, or no OS thread)")
+	}
+	defer d.dismiss()
+	d.watch(6, NewQueue(1024), func(k *process.KnownCode) {
+		if k != nil {
+			k.Span(codeBegin, codeEnd, 0, 0)
+		}
+	})
+	d.know(9, &ptrace.Hint{Skip: true}) // of a thread of which no sample is wanted nothing is new
+	copy(ring.data, perfRecordOf(perfSample, 0, 9<<32|6, 0, 0))
+	atomic.StoreUint64(&head, 32)
+	d.endSleep() // it finds the sample
+	ctest.Eventually(t, "it calls", d.hasCalled)
+}

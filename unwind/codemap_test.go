@@ -248,12 +248,12 @@ func TestDecodesLittle(t *testing.T) {
 	m.begin(code, 0, slices.Values(records))
 	w := &Walker{}
 	n := m.place(40_020)
-	w.ways.begin()
-	w.ways.add(n, 0)
+	w.ways[0].begin()
+	w.ways[0].add(n, 0)
 	for k := 0; k < 100; k++ {
-		w.ways.comeFrom(&m, w.ways.queue[k].n, int32(k))
+		w.ways[0].comeFrom(&m, w.ways[0].queue[k].n, int32(k))
 	}
-	if n == notInCode || len(w.ways.queue) != 101 || len(m.list) > 600 {
-		t.Errorf("at place %d, %d instructions back, %d decoded", n, len(w.ways.queue), len(m.list))
+	if n == notInCode || len(w.ways[0].queue) != 101 || len(m.list) > 600 {
+		t.Errorf("at place %d, %d instructions back, %d decoded", n, len(w.ways[0].queue), len(m.list))
 	}
 }

@@ -39,7 +39,9 @@ func loopAround(code []vmstructs.Bytecode, first, last int32) (begin, end int32)
 }
 
 // inlinesNone reports whether nothing is inlined into a loop. A call that has a record is not inlined if only one
-// method can be called. Otherwise C2 may have inlined the likeliest one, and calls the others.
+// method can be called. Otherwise C2 may have inlined the likeliest one, and calls the others. An invoke without a
+// record may be inlined even if the interpreter has not resolved it, and even if the method is an intrinsic: of some of
+// them C2 makes no code of its own (boxes, StringBuilder.append). Only a native method has no bytecode to inline.
 func (r *router) inlinesNone(chain []vmstructs.Scope, code []vmstructs.Bytecode, begin, end int32) bool {
 	place, asked := vmstructs.PlaceOf(chain), 0
 	for i := range code {
@@ -60,7 +62,7 @@ func (r *router) inlinesNone(chain []vmstructs.Scope, code []vmstructs.Bytecode,
 		default:
 			return false
 		}
-		if c := r.w.invoked(chain[0].Method, b); !c.Intrinsic && !c.Never {
+		if c := r.w.invoked(chain[0].Method, b); !c.Intrinsic || c.Method == nil || !c.Method.Native {
 			return false
 		}
 	}
@@ -70,8 +72,11 @@ func (r *router) inlinesNone(chain []vmstructs.Scope, code []vmstructs.Bytecode,
 // goesAround reports whether code leads from an instruction back to it, and nowhere on the way out of a loop of
 // bytecodes.
 func (r *router) goesAround(n int32, chain []vmstructs.Scope, begin, end int32) bool {
-	m, s := r.code, &r.w.ways
-	s.begin()
+	m, s := r.code, r.w.beginWays()
+	if s == nil {
+		return false
+	}
+	defer s.end()
 	s.add(n, 0)
 	for k := 0; k < len(s.queue) && k < maxLoop; k++ {
 		at := s.queue[k].n

@@ -39,6 +39,7 @@ func TestInOwnLoop(t *testing.T) {
 	const add, special, virtual = vmstructs.OpIadd, vmstructs.OpInvokeSpecial, vmstructs.OpInvoke
 	owner := &vmstructs.Method{Name: "owner", Addr: 0x1000}
 	callee := &vmstructs.Method{Name: "callee", CodeSize: 4}
+	native := &vmstructs.Method{Name: "native", Native: true}
 	own := func(bci int32) []vmstructs.Scope { return []vmstructs.Scope{{Method: owner, BCI: bci}} }
 	for _, r := range []struct {
 		name, code string
@@ -57,10 +58,11 @@ func TestInOwnLoop(t *testing.T) {
 		{name: "a method that is called", code: "ffc0 7cfc", op: special, called: true, want: true},
 		{name: "one of several methods", code: "ffc0 7cfc", op: virtual, called: true},
 		{name: "nobody knows which", code: "ffc0 7cfc", op: virtual},
-		{name: "an intrinsic method", code: "ffc0 7cfc", op: special, invoked: vmstructs.Invocation{Intrinsic: true},
-			want: true},
-		{name: "a method that never ran", code: "ffc0 7cfc", op: special, invoked: vmstructs.Invocation{Never: true},
-			want: true},
+		{name: "an intrinsic method without bytecode", code: "ffc0 7cfc", op: special,
+			invoked: vmstructs.Invocation{Intrinsic: true, Method: native}, want: true},
+		{name: "one with bytecode", code: "ffc0 7cfc", op: special,
+			invoked: vmstructs.Invocation{Intrinsic: true, Method: callee}},
+		{name: "an invoke that is not resolved", code: "ffc0 7cfc", op: special, invoked: vmstructs.Invocation{Never: true}},
 	} {
 		w := &Walker{cpu: amd64.CPU, bytecode: map[*vmstructs.Method][]vmstructs.Bytecode{
 			owner: {bytecode(0, add), bytecode(1, r.op), branch(4, opIfeq, 0), bytecode(7, vmstructs.OpReturn)},

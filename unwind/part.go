@@ -124,10 +124,10 @@ func (w *Walker) allocationAt(b *vmstructs.Blob, m *codeMap, n int32) evidence {
 }
 
 // headerAt reports whether an instruction writes the header of a new object: the first word, or the class. Compilers
-// write both for an allocation alone.
+// write both for an allocation alone. A byte is not of a header: it may be a card of the collector's.
 func (w *Walker) headerAt(m *codeMap, n int32) bool {
 	i := &m.list[n]
-	if !i.stores || i.base != arch.BaseOther || i.disp != 0 && (i.disp != maxHeader || w.vm.CompactHeaders()) {
+	if !i.stores || i.byte || i.indexed || i.base != arch.BaseOther || i.disp != 0 && (i.disp != maxHeader || w.vm.CompactHeaders()) {
 		return false
 	}
 	for range maxAllocation {

@@ -21,8 +21,11 @@ func (w *Walker) search(b *vmstructs.Blob, m *codeMap, n int32, back bool) evide
 	if n < 0 || int(n) >= len(m.list) {
 		return evidence{}
 	}
-	s := &w.ways
-	s.begin()
+	s := w.beginWays()
+	if s == nil {
+		return evidence{}
+	}
+	defer s.end()
 	s.add(n, 0)
 	for k := 0; k < len(s.queue); k++ {
 		r := s.queue[k]
@@ -48,7 +51,26 @@ func (w *Walker) search(b *vmstructs.Blob, m *codeMap, n int32, back bool) evide
 type ways struct {
 	queue []reached
 	seen  []uint64 // bits by place in codeMap.list
+	busy  bool     // a search is under way
 }
+
+// mostNested bounds the searches that are under way at a time. A search that comes to a piece of code of which nothing
+// is known yet asks for it, and the answer may need a search (askPiece).
+const mostNested = 4
+
+// beginWays is a scratch that no search uses, nil if too many are under way.
+func (w *Walker) beginWays() *ways {
+	for i := range w.ways {
+		if s := &w.ways[i]; !s.busy {
+			s.begin()
+			s.busy = true
+			return s
+		}
+	}
+	return nil
+}
+
+func (s *ways) end() { s.busy = false }
 
 func (s *ways) begin() {
 	for _, r := range s.queue { // the last search

@@ -34,14 +34,17 @@ func TestWalksTogether(t *testing.T) {
 					snaps := rec.Snapshots[at:min(at+7, len(rec.Snapshots))]
 					rec.Step(at + len(snaps) - 1)
 					clock += 100
-					outs, since := make([]profile.Stack, len(snaps)), make([]int64, len(snaps))
+					walks := make([]Together, len(snaps))
+					for i, snap := range snaps {
+						walks[i] = Together{Snap: snap, Unstopped: (at+i)%3 == 0, Out: new(profile.Stack)}
+					}
 					target.changes = fails
-					both.WalkAll(snaps, outs, since)
+					both.WalkAll(walks)
 					if fails && !target.changes {
 						changed++
 					}
 					target.changes = false
-					differ += compareWalks(t, alone, snaps, outs, since, fails)
+					differ += compareWalks(t, alone, walks, fails)
 				}
 				if fails && changed == 0 {
 					t.Error("nothing was proven")
@@ -54,23 +57,27 @@ func TestWalksTogether(t *testing.T) {
 	}
 }
 
-// compareWalks walks snapshots alone, too. It returns how often Since was not that of the walk before.
-func compareWalks(t *testing.T, alone *Walker, snaps []*process.Snapshot, outs []profile.Stack, since []int64,
-	fails bool) (differ int) {
+// compareWalks makes the walks alone, too. It returns how often Since was not that of the walk before.
+func compareWalks(t *testing.T, alone *Walker, walks []Together, fails bool) (differ int) {
 	t.Helper()
-	for i, snap := range snaps {
+	for i := range walks {
+		w := &walks[i]
 		var want profile.Stack
 		var got, wanted bytes.Buffer
-		alone.Walk(snap, &want)
-		writeStack(&got, snap, &outs[i])
-		writeStack(&wanted, snap, &want)
+		if w.Unstopped {
+			alone.WalkUnstopped(w.Snap, &want)
+		} else {
+			alone.Walk(w.Snap, &want)
+		}
+		writeStack(&got, w.Snap, w.Out)
+		writeStack(&wanted, w.Snap, &want)
 		if got.String() != wanted.String() {
 			t.Fatalf("together\n%s\nalone\n%s", &got, &wanted)
 		}
-		if !fails && since[i] != alone.Since() { // where all was forgotten, it is known since now
-			t.Fatalf("since %d, alone %d", since[i], alone.Since())
+		if !fails && w.Since != alone.Since() { // where all was forgotten, it is known since now
+			t.Fatalf("since %d, alone %d", w.Since, alone.Since())
 		}
-		if i > 0 && since[i] != since[i-1] {
+		if i > 0 && w.Since != walks[i-1].Since {
 			differ++
 		}
 	}

@@ -56,7 +56,7 @@ type Walker struct {
 	before       []int32              // the same
 	legs         []leg                // scratch of between
 	inPiece      bool                 // see pieceEvidence
-	ways         ways                 // scratch of search
+	ways         [mostNested]ways     // scratches of searches
 	exits        map[uint64]exitResult
 	returns      map[uint64]exitResult // of native code; see returnAhead
 	stubs        map[uint64]stubSite
@@ -213,35 +213,52 @@ func (w *Walker) WalkUnstopped(snap *process.Snapshot, out *profile.Stack) {
 	w.run(snap, out, w.walkUnstopped)
 }
 
-// WalkAll walks each of some snapshots into its place of outs, and tells in since what Since would tell of each walk.
-// What the walks have used is proven together: one read costs little more than that for one walk. If anything of it is
-// not true any more, each snapshot is walked by itself.
-func (w *Walker) WalkAll(snaps []*process.Snapshot, outs []profile.Stack, since []int64) {
-	if w.vm != nil && w.proveAll(snaps, outs, since) {
+// Together is a walk that is made together with others.
+type Together struct {
+	Snap      *process.Snapshot
+	Unstopped bool           // see WalkUnstopped
+	Out       *profile.Stack // its Frames are reused
+	Since     int64          // what Since would tell of the walk
+}
+
+// WalkAll makes some walks. What they have used is proven together: one read costs little more than that for one walk.
+// If anything of it is not true any more, each walk is made by itself.
+func (w *Walker) WalkAll(walks []Together) {
+	if w.vm != nil && w.proveAll(walks) {
 		return
 	}
-	for i, snap := range snaps {
-		w.Walk(snap, &outs[i])
-		since[i] = w.Since()
+	for i := range walks {
+		t := &walks[i]
+		w.run(t.Snap, t.Out, w.way(t.Unstopped))
+		t.Since = w.Since()
 	}
 }
 
 // proveAll is WalkAll where all that was used is true.
-func (w *Walker) proveAll(snaps []*process.Snapshot, outs []profile.Stack, since []int64) bool {
+func (w *Walker) proveAll(walks []Together) bool {
 	w.proof.Reset()
-	for i, snap := range snaps {
-		w.prepare(snap, &outs[i])
+	for i := range walks {
+		t := &walks[i]
+		w.prepare(t.Snap, t.Out)
 		w.begin()
-		outs[i].Truncated = w.cut(w.walk())
+		t.Out.Truncated = w.cut(w.way(t.Unstopped)())
 		w.proof.End()
 	}
 	if ok, err := w.proof.Check(); !ok || err != nil {
 		return false
 	}
-	for i := range snaps {
-		since[i] = w.proof.SinceOf(i)
+	for i := range walks {
+		walks[i].Since = w.proof.SinceOf(i)
 	}
 	return true
+}
+
+// way is how a stack is walked.
+func (w *Walker) way(unstopped bool) func() profile.Reason {
+	if unstopped {
+		return w.walkUnstopped
+	}
+	return w.walk
 }
 
 // prepare comes before the walks of a snapshot.

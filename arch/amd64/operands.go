@@ -86,7 +86,7 @@ func (in *inst) operands0F(o arch.Operands, reg, rm uint32) (arch.Operands, bool
 	case in.Vec || op >= 0x10 && op <= 0x17 || op >= 0x28 && op <= 0x29 || op >= 0x51 && op <= 0x7f ||
 		op == 0x2e || op == 0x2f || op >= 0xd0:
 		switch {
-		case op == 0x6e:
+		case op == 0x2a, op == 0x6e, op == 0xc4: // an int made a double, a register to a vector, or into one
 			o.Reads |= rm
 		case op == 0x7e && !in.Rep:
 			o.Writes = rm
@@ -99,7 +99,9 @@ func (in *inst) operands0F(o arch.Operands, reg, rm uint32) (arch.Operands, bool
 	case op == 0xb6, op == 0xb7, op == 0xbe, op == 0xbf: // movzx, movsx
 		o.Reads |= rm
 		o.Writes, o.Computes = reg, !in.Mem
-	case op >= 0x80 && op <= 0x8f, op == 0x1f, op == 0x0d, op == 0x18: // jcc, nop, prefetch
+	case op == 0x1f: // nop: its operand is never used
+		o.Reads = 0
+	case op >= 0x80 && op <= 0x8f, op == 0x0d, op == 0x18: // jcc, prefetch
 	default:
 		return o, false
 	}

@@ -47,6 +47,7 @@ func pack(message []byte) ([]byte, error) {
 	var to bytes.Buffer
 	z := compressors.Get().(*gzip.Writer)
 	defer compressors.Put(z)
+	defer z.Reset(io.Discard) // so that nothing keeps the message
 	z.Reset(&to)
 	if _, err := z.Write(message); err != nil {
 		return nil, err

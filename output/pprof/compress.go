@@ -16,6 +16,7 @@ var compressors = sync.Pool{New: func() any { return gzip.NewWriter(io.Discard) 
 func write(to io.Writer, p *pb.Profile) error {
 	z := compressors.Get().(*gzip.Writer)
 	defer compressors.Put(z)
+	defer z.Reset(io.Discard) // so that nothing keeps what was written
 	z.Reset(to)
 	if err := p.WriteUncompressed(z); err != nil {
 		return err

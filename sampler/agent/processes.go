@@ -15,7 +15,9 @@ import (
 //
 // To list a process takes the kernel half a microsecond, and there are hundreds. /proc/loadavg tells the number that
 // the last new thread or process was given, and how many threads there are (fs/proc/loadavg.c). Where neither has
-// changed, none has come. As none has come, and there are as many as before, none has gone.
+// changed, none has come. As none has come, and there are as many as before, none has gone. Between the moment at which
+// a process is given its number and the one at which it is counted, it is in neither: so one may be seen later, and a
+// list is never older than listAnew.
 type processList struct {
 	loadavg *os.File // nil: it is not open, or it is not the kernel's
 	pids    []int

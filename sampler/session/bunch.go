@@ -5,10 +5,10 @@ package session
 import (
 	"time"
 
-	"goprof/process"
 	"goprof/profile"
 	"goprof/sampler"
 	"goprof/sampler/look"
+	"goprof/unwind"
 )
 
 // A Lean recording gets looks of half a second together. What their walks relied on is proven together, too, and so is
@@ -21,9 +21,8 @@ const mostTogether = 16
 type bunch struct {
 	looks  []*look.Look
 	wanted []*look.Look // those of them that count
-	snaps  []*process.Snapshot
+	walks  []unwind.Together
 	stacks [mostTogether]profile.Stack
-	since  [mostTogether]int64
 }
 
 // takeTogether takes a look, and those that are there, too, and gives them back.
@@ -60,18 +59,20 @@ func (b *bunch) fill(first *look.Look, queue *sampler.Queue) {
 // takeAtOnce walks the looks and adds them to the profile.
 func (r *recording) takeAtOnce() {
 	b := &r.bunch
-	b.wanted, b.snaps = b.wanted[:0], b.snaps[:0]
+	b.wanted, b.walks = b.wanted[:0], b.walks[:0]
 	for _, snap := range b.looks {
 		if !r.follow(snap) {
 			r.unwanted += time.Duration(snap.CPU)
 			continue
 		}
-		b.wanted, b.snaps = append(b.wanted, snap), append(b.snaps, &snap.Snapshot)
+		b.walks = append(b.walks, unwind.Together{Snap: &snap.Snapshot, Unstopped: snap.Waiting.Unstopped,
+			Out: &b.stacks[len(b.wanted)]})
+		b.wanted = append(b.wanted, snap)
 	}
-	r.Walker.WalkAll(b.snaps, b.stacks[:len(b.snaps)], b.since[:len(b.snaps)])
+	r.Walker.WalkAll(b.walks)
 	alive := r.alive()
 	for i, snap := range b.wanted {
 		r.stack, b.stacks[i] = b.stacks[i], r.stack
-		r.put(snap, alive, func() int64 { return b.since[i] })
+		r.put(snap, alive, func() int64 { return b.walks[i].Since })
 	}
 }

@@ -18,7 +18,7 @@ import (
 // goroutine that made the call is left behind (process.CallWatch), and the command goes on with what it has.
 
 const (
-	// hangTick and hangTicks say how long a call may be under way: 3 s. Ten looks a second were a tenth of what an
+	// hangTick and hangTicks say how long a call may be under way: 3 to 5 s. Ten looks a second were a tenth of what an
 	// agent used.
 	hangTick  = time.Second
 	hangTicks = 3

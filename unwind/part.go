@@ -127,7 +127,10 @@ func (w *Walker) allocationAt(b *vmstructs.Blob, m *codeMap, n int32) evidence {
 // write both for an allocation alone. A byte is not of a header: it may be a card of the collector's.
 func (w *Walker) headerAt(m *codeMap, n int32) bool {
 	i := &m.list[n]
-	if !i.stores || i.byte || i.indexed || i.base != arch.BaseOther || i.disp != 0 && (i.disp != maxHeader || w.vm.CompactHeaders()) {
+	if !i.stores || i.byte || i.indexed || i.base != arch.BaseOther {
+		return false
+	}
+	if i.disp != 0 && (i.disp != maxHeader || w.vm.CompactHeaders()) {
 		return false
 	}
 	for range maxAllocation {

@@ -31,12 +31,7 @@ func (r *run) look(th *thread) {
 
 // account counts what became of a look and passes the snapshot on.
 func (r *run) account(snap *look.Look, o ptrace.Outcome) {
-	if r.wasAway() { // goprof was stopped in the middle of this look
-		r.scan.forgiveUse()
-		r.scan.now = ptrace.Monotonic() // once, not for each look that is collected late
-	}
-	if th := r.scan.byTID[snap.TID]; o == ptrace.Taken && th != nil {
-		after, ok := r.scan.charged(th)
+	if th, after, ok := r.chargedFor(snap, o); th != nil {
 		if !r.visiting && ok && !r.scan.noStats && hadNoCPU(th.atLook, after, ptrace.Monotonic(), th.lookAt) {
 			r.takeLookBack(th, snap)
 			return
@@ -58,6 +53,27 @@ func (r *run) account(snap *look.Look, o ptrace.Outcome) {
 	}
 	r.stats.Lost[o] += n
 	r.q.Done(snap)
+}
+
+// chargedFor is the thread that pays for a look, and what the kernel has charged it; nil: nobody pays. Whether goprof
+// was stopped in the middle of the look is asked after the reading: what is read after the question could have been used
+// while goprof was stopped.
+func (r *run) chargedFor(snap *look.Look, o ptrace.Outcome) (th *thread, after procfs.Schedstat, ok bool) {
+	read := func() {
+		if th = r.scan.byTID[snap.TID]; th != nil && o == ptrace.Taken {
+			after, ok = r.scan.charged(th)
+		}
+	}
+	read()
+	if r.wasAway() {
+		r.scan.forgiveUse()
+		r.scan.now = ptrace.Monotonic() // once, not for each look that is collected late
+		read()
+	}
+	if o != ptrace.Taken {
+		return nil, after, false
+	}
+	return th, after, ok
 }
 
 // wasAway reports whether nobody could look for a while, since the last tick or visit began.

@@ -56,8 +56,8 @@ func (r *run) account(snap *look.Look, o ptrace.Outcome) {
 }
 
 // chargedFor is the thread that pays for a look, and what the kernel has charged it; nil: nobody pays. Whether goprof
-// was stopped in the middle of the look is asked after the reading: what is read after the question could have been used
-// while goprof was stopped.
+// was stopped in the middle of the look is asked after the reading: what is read after the question could have been
+// used while goprof was stopped.
 func (r *run) chargedFor(snap *look.Look, o ptrace.Outcome) (th *thread, after procfs.Schedstat, ok bool) {
 	read := func() {
 		if th = r.scan.byTID[snap.TID]; th != nil && o == ptrace.Taken {

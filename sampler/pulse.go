@@ -8,17 +8,17 @@ import (
 	"goprof/sampler/ptrace"
 )
 
-// What goprof does now and then it does at the same moments: at multiples of a time, by CLOCK_MONOTONIC. To wake a Go
-// program up takes more CPU time than most of what is to be done then: Go finds an OS thread, that one wakes others up
-// to look for work, and sysmon wakes up, too. So an agent wakes up once for all of it (docs/decisions/0022).
+// Work that can wait is done at the same moments: at multiples of a time, by CLOCK_MONOTONIC. To wake a Go program up
+// takes more CPU time than most of that work. Go finds an OS thread, which wakes others up to look for work, and sysmon
+// wakes up, too. So an agent wakes up once for all of it (docs/decisions/0022).
 
 // pulseAfter is the first multiple of every after a moment. A sentry calls it, too.
 //
 //go:nosplit
 func pulseAfter(moment, every int64) int64 { return moment - moment%every + every }
 
-// isAbout reports whether so much time has passed, or nearly so: who comes at multiples of a time comes now a little
-// later than the moment, and now a little less late.
+// isAbout reports whether so much time has passed, or nearly so. A wake-up at a multiple of a time is a little late,
+// and not each one is as late as the one before.
 func isAbout(passed, every int64) bool { return passed >= every-every/10 }
 
 // Pulse is a ticker whose ticks come together with those of others.

@@ -75,8 +75,7 @@ public final class Trouble {
         for (int i = 0; i < 30; i++) {
             sink += counted(20_000); // compiled before it matters
         }
-        System.out.println("READY"); // from now on nobody may get to say anything
-        System.out.flush();
+        ready();
         start("counting", () -> {
             while (true) {
                 sink += counted(Integer.MAX_VALUE);
@@ -106,6 +105,7 @@ public final class Trouble {
         } catch (OutOfMemoryError full) {
             KEPT.subList(KEPT.size() - 100, KEPT.size()).clear(); // room to say so
         }
+        ready();
         for (int i = 0; i < 2; i++) {
             start("starving-" + i, Trouble::starve);
         }
@@ -125,11 +125,18 @@ public final class Trouble {
         for (int i = 0; i < 2_000_000; i++) {
             KEPT.add(new int[] {i});
         }
+        ready();
         start("collector", () -> {
             while (true) {
                 System.gc();
             }
         });
+    }
+
+    /** Says READY before the trouble begins: afterwards the main thread may not run for minutes. */
+    private static void ready() {
+        System.out.println("READY");
+        System.out.flush();
     }
 
     private static void exiting() throws Exception {

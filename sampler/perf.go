@@ -267,8 +267,17 @@ func (r *perfRun) loop(ctx context.Context) {
 		r.drain()
 		r.q.handOverBefore(r.now)
 		r.perf.answer(r.sum)
-		r.rings.wait(min(due, r.now+maxNap, r.q.handOverAt()), r.eachWakes())
+		r.rings.wait(r.nextMoment(due), r.eachWakes())
 	}
+}
+
+// nextMoment is when there is something to do, whether samples come or not.
+func (r *perfRun) nextMoment(due int64) int64 {
+	due = min(due, r.now+maxNap, r.q.handOverAt())
+	if r.wide != nil {
+		due = min(due, r.wide.until)
+	}
+	return due
 }
 
 // lookAround finds out which threads there are and which have run.

@@ -95,7 +95,6 @@ func (r *perfGroupRun) open() bool {
 	most := min(PerfStack, r.stack)
 	r.wide = &wideEvents{rings: r.rings, cpu: r.cpu, kernel: inKernel, interval: interval, filter: r.chooser.prog,
 		most: most, copies: stackFit{stack: most}, rng: r.rng}
-	r.wide.pulse = r.waits()
 	if !r.wide.open() {
 		r.rings.close()
 		return false
@@ -203,7 +202,7 @@ func (r *perfGroupRun) turn() (due int64, over bool) {
 	}
 	r.follow()
 	r.drain()
-	due = r.keepHouses()
+	due = min(r.keepHouses(), r.wide.until)
 	r.due = due
 	r.sendAway()
 	r.counts.cpu.Add(int64(threadCPU() - began))
@@ -241,7 +240,6 @@ func (r *perfGroupRun) wait(due int64) {
 func (r *perfGroupRun) follow() {
 	if interval := r.interval.Load(); interval != r.wide.interval {
 		r.wide.interval = interval
-		r.wide.pulse = r.waits()
 		r.rings.sentry.setWait(r.waits())
 		for _, m := range r.members {
 			m.run.setInterval(time.Duration(interval))

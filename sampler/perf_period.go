@@ -31,7 +31,6 @@ type perfEvent struct {
 	period   uint64 // ns
 	credit   uint64 // while starting: CPU time since the sample that counted
 	newest   int64  // when the event's last sample was
-	until    int64  // for a CPU's event: when to draw its period anew (perf_wide.go)
 }
 
 // firstPeriod draws the first period of a new event.

@@ -4,6 +4,7 @@ package sampler
 
 import (
 	"errors"
+	"math"
 	"math/rand/v2"
 	"os"
 
@@ -39,10 +40,11 @@ type wideEvents struct {
 	cpu      *arch.CPU
 	kernel   perfKernel
 	interval int64
-	exact    bool  // at multiples of the interval: for tests
-	pulse    int64 // periods change at multiples of this only (pulse.go); 0: at any time
-	filter   int   // the program that chooses
-	most     int   // of a stack, that is ever copied
+	exact    bool    // at multiples of the interval: for tests
+	filter   int     // the program that chooses
+	most     int     // of a stack, that is ever copied
+	keeps    float64 // for how many intervals the events keep their periods
+	until    int64   // when they are given others
 	copies   stackFit
 	events   []perfEvent
 	rng      *rand.Rand
@@ -71,7 +73,7 @@ func filterProgram(pid int) *bpfCode {
 
 // open opens an event on each CPU, all or none.
 func (w *wideEvents) open() bool {
-	now := ptrace.Monotonic()
+	w.drawMoment(ptrace.Monotonic())
 	w.events = make([]perfEvent, len(w.rings.cpus))
 	for i := range w.events {
 		w.events[i].fd = -1
@@ -81,7 +83,7 @@ func (w *wideEvents) open() bool {
 	attr.Bits |= unix.PerfBitDisabled
 	for i, cpu := range w.rings.cpus {
 		e := &w.events[i]
-		w.draw(e, now)
+		e.period = w.draw()
 		attr.Sample = e.period
 		fd, err := openEvent(&attr, -1, cpu, w.rings.steady[i])
 		if errors.Is(err, unix.ENODEV) { // this CPU was switched off meanwhile
@@ -115,34 +117,45 @@ func (w *wideEvents) close() {
 	unix.Close(w.filter)
 }
 
-// wideRedraw is the number of intervals for which an event of a CPU keeps its period, on the average.
+// wideRedraw is the number of intervals for which the events of CPUs keep their periods, on the average.
 const wideRedraw = 32
 
-// draw draws the period of a CPU's event, and the time for which the event keeps it.
+// drawMoment draws when the events are given other periods: all at one moment, because a lean run must wake up for it.
+//
+// Within one period behind such a moment there is no sample. So the moment must have nothing to do with any program: it
+// is no full second, and none at which goprof wakes up for a sample.
+func (w *wideEvents) drawMoment(now int64) {
+	w.until = math.MaxInt64
+	if w.exact {
+		return
+	}
+	w.keeps = wideRedraw * (0.5 + w.rng.Float64())
+	w.until = now + int64(w.keeps*float64(w.interval))
+}
+
+// draw draws a period.
 //
 // A new period begins when it is set, so the part of the old period that had passed is lost. That part is half a
 // period, on the average, for the moment of the change has nothing to do with the timer. The mean rate is higher by
 // just that much. Rates are drawn evenly around this mean, as in randomPeriod.
-func (w *wideEvents) draw(e *perfEvent, now int64) {
+func (w *wideEvents) draw() uint64 {
 	if w.exact {
-		e.period, e.until = uint64(w.interval), 1<<62
-		return
+		return uint64(w.interval)
 	}
-	e.until = now + int64(wideRedraw*(0.5+w.rng.Float64())*float64(w.interval))
-	if w.pulse != 0 {
-		e.until = pulseAfter(e.until, w.pulse)
-	}
-	keep := float64(e.until-now) / float64(w.interval)
-	rate := 1 + (2*w.rng.Float64()-1)/jitterShare + 0.5/keep
-	e.period = max(uint64(float64(w.interval)/rate), leastPeriod)
+	rate := 1 + (2*w.rng.Float64()-1)/jitterShare + 0.5/w.keeps
+	return max(uint64(float64(w.interval)/rate), leastPeriod)
 }
 
-// redraw changes the periods that have been kept for their time. Otherwise a program that does the same thing in each
-// interval would be met in the same place again and again.
+// redraw changes the periods if they have been kept for their time. Otherwise a program that does the same thing in
+// each interval would be met in the same place again and again.
 func (w *wideEvents) redraw(now int64) {
+	if now < w.until {
+		return
+	}
+	w.drawMoment(now)
 	for i := range w.events {
-		if e := &w.events[i]; e.fd >= 0 && now >= e.until {
-			w.draw(e, now)
+		if e := &w.events[i]; e.fd >= 0 {
+			e.period = w.draw()
 			setPeriod(int(e.fd), &e.period)
 		}
 	}

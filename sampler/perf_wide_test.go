@@ -4,6 +4,7 @@ package sampler
 
 import (
 	"context"
+	"math/rand/v2"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -51,6 +52,33 @@ func TestPerfCopiesNothingOfOthers(t *testing.T) {
 	}
 	// A process that runs all the time has no CPU for a while if a hypervisor takes it.
 	heads(busy.PID, func(written uint64) bool { return written > 0 })
+}
+
+// TestWidePeriods: the events of CPUs have the rate that was asked for, and meet each part of a program that does the
+// same thing twice a second. Goprof itself wakes up twice a second in a lean run.
+func TestWidePeriods(t *testing.T) {
+	const interval, again = int64(time.Second / 19), int64(time.Second / 2)
+	w := &wideEvents{interval: interval, rng: rand.New(rand.NewPCG(1, 2))}
+	var parts [10]float64
+	n, now := 0.0, int64(0)
+	for range 50_000 {
+		w.drawMoment(now)
+		period := int64(w.draw())
+		for at := now + period; at < w.until; at += period {
+			parts[at%again*int64(len(parts))/again]++
+			n++
+		}
+		now = w.until
+	}
+	due := float64(now) / float64(interval)
+	if n < 0.998*due || n > 1.002*due {
+		t.Errorf("%.0f samples where %.0f are due", n, due)
+	}
+	for i, got := range parts {
+		if want := n / float64(len(parts)); got < 0.97*want || got > 1.03*want {
+			t.Errorf("part %d has %.0f samples of %.0f", i, got, want)
+		}
+	}
 }
 
 // TestPerfShortLives: threads that live some milliseconds have their share of samples, although no listing has met

@@ -349,5 +349,8 @@ func (w *Walker) bci(fp uint64, l arch.InterpLayout, m *vmstructs.Method) (int32
 	if !ok {
 		return 0, false
 	}
-	return w.vm.SavedBCI(m, bcp)
+	if bci, ok := w.vm.SavedBCI(m, bcp); ok {
+		return bci, true
+	}
+	return w.replacedAt(m, bcp)
 }

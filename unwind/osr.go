@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"goprof/arch"
+	"goprof/vmstructs"
 )
 
 // On-stack replacement: the interpreter meets a backward branch of a loop that has been compiled meanwhile. The
@@ -29,4 +30,16 @@ func (w *Walker) emitReplaced(e arch.Exit) bool {
 	w.proof.Blob(b)
 	w.emitInterpreted(b.Method, b.EntryBCI)
 	return true
+}
+
+// replacedAt finds the bytecode index of a frame that is about to be replaced. Before JDK 8's branch takes its frame
+// away, it keeps the OSR nmethod in the register of the bytecode pointer, and asks the VM to copy the locals
+// (templateTable_x86_64.cpp, branch; SharedRuntime::OSR_migration_begin). So the frame's slot holds the nmethod, too.
+func (w *Walker) replacedAt(m *vmstructs.Method, nmethod uint64) (int32, bool) {
+	b, err := w.vm.BlobAt(nmethod)
+	if err != nil || !b.OSR || b.Method == nil || b.Method.Addr != m.Addr {
+		return 0, false
+	}
+	w.proof.Blob(b)
+	return b.EntryBCI, true
 }

@@ -217,3 +217,56 @@ func threeInterpreted(w *Walker, snap *process.Snapshot, stack *profile.Stack) (
 	sender, _ := w.slot(fps[0], w.vm.Interp().SenderSP)
 	return fps, sender == stack.Frames[1].SP // if the two differ, the first one has no frame yet
 }
+
+// TestFrameAboutToBeReplaced: where JDK 8 goes over to an OSR method, its branch keeps the nmethod in the place of the
+// bytecode pointer (templateTable_x86_64.cpp). An nmethod of another method is no such sign.
+func TestFrameAboutToBeReplaced(t *testing.T) {
+	tried := 0
+	rareRecordings(t, func(t *testing.T, rec *process.Recording, w *Walker, _ []vmstructs.Codelet) {
+		standing(rec, w, func(snap *process.Snapshot, stack profile.Stack) {
+			fp := snap.Regs[dwarfRBP]
+			addr, _ := w.slot(fp, w.vm.Interp().Method)
+			m, err := w.vm.Method(addr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			blob := recordedNmethod(w, stack)
+			if blob == nil {
+				return
+			}
+			before := *blob
+			defer func() { *blob = before }()
+			blob.OSR, blob.EntryBCI = true, 1
+			stopped := *snap
+			stopped.Stack = slices.Clone(snap.Stack)
+			stopped.Regs[dwarfR13] = blob.Addr
+			slot := fp + uint64(int64(w.vm.Interp().BCP)*8)
+			binary.LittleEndian.PutUint64(stopped.Stack[slot-snap.SP:], blob.Addr)
+			var again profile.Stack
+			if w.Walk(&stopped, &again); again.Truncated != profile.BadInterpreted {
+				t.Errorf("another method's nmethod: %v", again.Truncated)
+			}
+			blob.Method = m
+			w.Walk(&stopped, &again)
+			if again.Truncated != profile.Whole || again.Frames[0].Func != stack.Frames[0].Func || again.Frames[0].BCI != 1 {
+				t.Errorf("%v, %d frames of %d", again.Truncated, len(again.Frames), len(stack.Frames))
+			}
+			tried++
+		})
+	})
+	if tried == 0 {
+		t.Error("no branch with the header of a caller's nmethod")
+	}
+}
+
+// recordedNmethod is the nmethod of a frame's caller, if the recording has its header.
+func recordedNmethod(w *Walker, stack profile.Stack) *vmstructs.Blob {
+	for _, f := range stack.Frames {
+		if b, err := w.vm.Blob(f.PC); err == nil && b.Kind == vmstructs.Nmethod {
+			if at, err := w.vm.BlobAt(b.Addr); err == nil {
+				return at
+			}
+		}
+	}
+	return nil
+}

@@ -193,18 +193,11 @@ func (vm *VM) KindAt(pc uint64) (BlobKind, string, error) {
 
 // findBlob finds and, if it is new, parses the blob that holds pc.
 func (vm *VM) findBlob(pc uint64) (*Blob, error) {
-	if !vm.InCode(pc) {
-		return nil, ErrNoBlob
-	}
-	h, err := vm.heapOf(pc)
+	h, block, err := vm.blockOf(pc)
 	if err != nil {
 		return nil, err
 	}
-	addr, err := vm.findBlock(h, pc)
-	if err != nil {
-		return nil, err
-	}
-	b, err := vm.blobAt(h, addr)
+	b, err := vm.blobAt(h, block)
 	if err != nil {
 		return nil, err
 	}
@@ -212,6 +205,30 @@ func (vm *VM) findBlob(pc uint64) (*Blob, error) {
 		return nil, ErrNoBlob // in its header or its data
 	}
 	return b, nil
+}
+
+// BlobAt returns the code blob whose header is at addr, as HotSpot's own pointers to nmethods have it.
+func (vm *VM) BlobAt(addr uint64) (*Blob, error) {
+	h, block, err := vm.blockOf(addr)
+	if err != nil {
+		return nil, err
+	}
+	if block+vm.l.code.blockSize != addr {
+		return nil, ErrNoBlob
+	}
+	return vm.blobAt(h, block)
+}
+
+// blockOf finds the code heap and the block in which an address is.
+func (vm *VM) blockOf(addr uint64) (h *codeHeap, block uint64, err error) {
+	if !vm.InCode(addr) {
+		return nil, 0, ErrNoBlob
+	}
+	if h, err = vm.heapOf(addr); err != nil {
+		return nil, 0, err
+	}
+	block, err = vm.findBlock(h, addr)
+	return h, block, err
 }
 
 // blobAt returns the blob of the block at addr. If the known blob still holds, blobAt returns that one; otherwise it

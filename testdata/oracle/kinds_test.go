@@ -17,12 +17,13 @@ import (
 )
 
 // withoutHidden leaves out what some JVMs do not show unless they are told to
-// (jdk.internal.vm.annotation.Hidden): the frames of lambdas, method handles and reflection.
+// (jdk.internal.vm.annotation.Hidden): the frames of lambdas, method handles, reflection and some callers.
 func withoutHidden[F jvmtest.ShadowFrame | jvmtest.ExpectedFrame](frames []F) []F {
 	return slices.DeleteFunc(slices.Clone(frames), func(f F) bool {
 		method := jvmtest.ShadowFrame(f).Method
 		return strings.Contains(method, "$$Lambda") || strings.HasPrefix(method, "java.lang.invoke.") ||
-			method == "java.lang.Thread.runWith" || method == "jdk.internal.reflect.DirectMethodHandleAccessor.invokeImpl"
+			method == "java.lang.Thread.runWith" || method == "java.security.AccessController.executePrivileged" ||
+			method == "jdk.internal.reflect.DirectMethodHandleAccessor.invokeImpl"
 	})
 }
 

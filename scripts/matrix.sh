@@ -41,7 +41,7 @@ if [ "${ONLY:-matrix}" = matrix ]; then
 fi
 if [ "${ONLY:-live}" = live ]; then
     export GOPROF_PROVE=1 GOPROF_VIRTUAL_PARKED=5000
-    run build/matrix-live.log '^Test(Kinds|Intrinsics|Recursive|Virtual|ShadowVirtual|NoVirtual|PerfVirtual|Foreign|Critical|Contended|Trouble|ManyThreads|Containers|LibrariesReplaced|StableNames|HideInternal|Names|UnknownJVM|Wall|OffCPU|JVMsUntouched)'
+    run build/matrix-live.log '^Test(Kinds|Intrinsics|Recursive|Steps|Virtual|ShadowVirtual|NoVirtual|PerfVirtual|Foreign|Critical|Contended|Trouble|ManyThreads|Containers|LibrariesReplaced|StableNames|HideInternal|Names|UnknownJVM|Wall|OffCPU|JVMsUntouched)'
     grep -E '^ *--- (PASS|FAIL|SKIP): [A-Za-z]+/jdk[^/]* ' build/matrix-live.log | sed -E 's/^ *--- ([A-Z]+): ([A-Za-z]+)\/([^ ]*).*/\2 \3 \1/' |
         awk '{ result[$1] = result[$1] " " substr($2, 4) ":" tolower($3) } END { for (test in result) print test ":" result[test] }' | sort
 fi

@@ -143,6 +143,9 @@ func placeOf(s *session.Session, pc uint64, frames []physical) place {
 		name = frames[0].owner().Func.Name
 	}
 	if !s.VM.InCode(pc) {
+		if len(frames) > 0 && frames[0].owner().Kind == profile.Interpreted { // of JDK 9 to 15: unwind/trampoline.go
+			return place{what: inInterpreter, name: "method entry point in the archive of class data"}
+		}
 		return place{what: inNative, name: name}
 	}
 	if c, ok := s.VM.Codelet(pc); ok {

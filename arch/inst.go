@@ -15,6 +15,9 @@ type Inst struct {
 	// Loads: it copies memory at that address to a register, and does nothing else. Indexed: another register is added
 	// to the address.
 	Loads, Indexed bool
+	// Narrow: that other register may hold a compressed reference to the object that is accessed. Then Base is the begin
+	// of the heap.
+	Narrow bool
 	// Regs are the general registers that count where one instruction is to belong to another, by bit, with the CPU's own
 	// numbers: the one into which it loads memory, and those that it compares. 0 for what does neither.
 	Regs uint32

@@ -29,7 +29,7 @@ func (w *Walker) loadAt(b *vmstructs.Blob, m *codeMap, n int32) callsBytecode {
 	switch {
 	case !i.loads || i.base != arch.BaseOther || i.disp <= maxHeader:
 		return nil
-	case i.indexed:
+	case i.indexed && !(i.narrow && w.vm.ScalesReferences()):
 		return loadsElement
 	}
 	return func(in *vmstructs.Method, b *vmstructs.Bytecode, _ *vmstructs.Method) bool {

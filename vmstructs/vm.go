@@ -33,6 +33,8 @@ type VM struct {
 	flagTab flagTable
 	// compact is what CompactHeaders says, if compactKnown.
 	compact, compactKnown bool
+	// scales is what ScalesReferences says, if scalesKnown.
+	scales, scalesKnown bool
 	java                  javaFields
 	threads               threadCache
 	heapReads             heapReads

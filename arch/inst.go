@@ -77,3 +77,41 @@ type Operands struct {
 	// puts the result into the register that it writes.
 	Computes bool
 }
+
+// Condition is what a branch asks for: it goes to its target if the first of two numbers is so to the second.
+type Condition struct {
+	Is Relation
+	// Wide: they have 64 bits.
+	Wide bool
+	// Constant: the second is Value, and no register.
+	Constant bool
+	Value    int64
+	// InMemory: one of them is read from memory.
+	InMemory bool
+}
+
+// Relation is how one number is to another, both with their signs.
+type Relation uint8
+
+const (
+	Equal Relation = iota
+	NotEqual
+	Less
+	NotLess
+	Greater
+	NotGreater
+)
+
+// Not is what holds where a relation does not.
+func (r Relation) Not() Relation { return r ^ 1 }
+
+// Swapped is how the second number is to the first.
+func (r Relation) Swapped() Relation {
+	switch r {
+	case Less, NotLess:
+		return r + (Greater - Less)
+	case Greater, NotGreater:
+		return r - (Greater - Less)
+	}
+	return r
+}

@@ -69,6 +69,9 @@ func (w *Walker) infer(b *vmstructs.Blob, pc uint64, calls callsBytecode) ([]vms
 		if s, sure := w.inPieceAt(b, m, n); s != nil {
 			return s, sure
 		}
+		if s := w.branchAt(b, m, n); s != nil {
+			return s, profile.Certain
+		}
 		s, sure, _ := w.atLoad(b, m, n)
 		if sure != profile.Certain && w.confirmed(b, m, n, s) {
 			sure = profile.Certain

@@ -206,6 +206,9 @@ func (w *Walker) MayBeOfPiece(b *vmstructs.Blob, pc uint64, truth vmstructs.Scop
 	case atCheck:
 		return true, w.mayBeCheck(truth, e.reason)
 	}
+	if w.branchAt(b, m, n) != nil {
+		return true, w.mayBranch(truth)
+	}
 	if _, _, byLoad := w.atLoad(b, m, n); byLoad {
 		return true, w.mayLoad(truth, w.loadAt(b, m, n))
 	}

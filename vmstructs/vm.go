@@ -35,9 +35,9 @@ type VM struct {
 	compact, compactKnown bool
 	// scales is what ScalesReferences says, if scalesKnown.
 	scales, scalesKnown bool
-	java                  javaFields
-	threads               threadCache
-	heapReads             heapReads
+	java                javaFields
+	threads             threadCache
+	heapReads           heapReads
 	// The addresses of the variables in libjvm.so that hold barrier and contRet; see global.
 	barrierAt, contRetAt uint64
 

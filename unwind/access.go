@@ -14,8 +14,9 @@ import (
 // Stores are left out: C2 joins those that fill a new object with the object's allocation, so nobody knows how often
 // the rule is right there.
 
-// maxAccessLegs bounds the legs of such a route.
-const maxAccessLegs = 2
+// maxAccessLegs bounds the legs of such a route, maxLikelyLegs those of a route on which the only such bytecode is more
+// likely than the place where the route is otherwise.
+const maxAccessLegs, maxLikelyLegs = 2, 7
 
 // maxArrayLength is where the length of an array is at most (oops/arrayOop.hpp).
 const maxArrayLength = 16
@@ -69,7 +70,13 @@ func asksForLength(op uint8) bool {
 
 // isLoad reports whether only one bytecode on the route can be the load.
 func (r *router) isLoad() bool {
-	return r.load != nil && len(r.found) == 1 && len(r.legs) <= maxAccessLegs
+	switch {
+	case r.load == nil || len(r.found) == 0:
+		return false
+	case len(r.found) == 1:
+		return len(r.legs) <= maxAccessLegs
+	}
+	return len(r.legs) == 1 // all are of one method
 }
 
 // atLoad infers the methods at an instruction that is part of no piece. byLoad: it is a load of which it is known which

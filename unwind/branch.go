@@ -1,6 +1,8 @@
 package unwind
 
 import (
+	"slices"
+
 	"goprof/arch"
 	"goprof/vmstructs"
 )
@@ -23,37 +25,108 @@ type trailed struct {
 // maxTrail bounds the bytecodes of a route that are compared with another route.
 const maxTrail = 1024
 
+// branching is what is known of the bytecode that a branch is.
+type branching struct {
+	scopes []vmstructs.Scope // nil: nothing
+	// parts: the two routes part there. Else the bytecode is the only branch on both routes with which the code agrees, or
+	// all such branches are of one method.
+	parts bool
+	// meets: the two ways meet before they come to any evidence, so there is but one route. The branch is one of those that
+	// stand on it.
+	meets bool
+}
+
 // branchAt returns the methods at a comparison or at the branch behind it, nil if it is not known which bytecode the
 // branch is.
 func (w *Walker) branchAt(b *vmstructs.Blob, m *codeMap, n int32) []vmstructs.Scope {
+	if at := w.branchingAt(b, m, n); at.parts {
+		return at.scopes
+	}
+	return nil
+}
+
+// branchingAt finds out which bytecode a comparison or the branch behind it is.
+func (w *Walker) branchingAt(b *vmstructs.Blob, m *codeMap, n int32) (at branching) {
 	if b.Level != levelC2 || n < 0 || int(n) >= len(m.list) {
-		return nil
+		return at
 	}
 	compare, branch := m.comparisonAndBranch(n)
 	if branch == notInCode {
-		return nil
+		return at
 	}
 	is, ok := m.cpu.Condition(m.code, m.list[compare].at, m.list[branch].at)
 	if !ok || w.evidenceAt(b, m, branch).kind != noEvidence {
-		return nil
+		return at
 	}
 	behind := w.nearest(b, m, compare, true)
 	from := w.told(b, behind)
 	taken, next := w.nearest(b, m, m.target(branch), false), w.nearest(b, m, m.next(branch), false)
-	if taken.scope == next.scope && taken.kind == next.kind && taken.piece == next.piece {
-		return nil // the ways meet before they come to anything
-	}
 	toTaken, toNext := w.toldAhead(b, taken), w.toldAhead(b, next)
 	if from == nil || toTaken == nil || toNext == nil {
-		return nil
+		return at
 	}
 	if behind.kind == atPiece {
 		from = w.behindPiece(from)
 	}
 	r := router{w: w, level: b.Level, blob: b, code: m}
 	w.trails[0] = r.trailOf(w.trails[0], from, toTaken, behind.far+taken.far+1)
-	w.trails[1] = r.trailOf(w.trails[1], from, toNext, behind.far+next.far+1)
-	return w.parting(w.trails[0], w.trails[1], is)
+	if at.meets = taken.scope == next.scope && taken.kind == next.kind && taken.piece == next.piece; at.meets {
+		w.trails[1] = w.trails[1][:0]
+	} else {
+		w.trails[1] = r.trailOf(w.trails[1], from, toNext, behind.far+next.far+1)
+		at.scopes = w.parting(w.trails[0], w.trails[1], is)
+		at.parts = at.scopes != nil
+	}
+	if !at.parts {
+		at.scopes = w.onlyBranch(is)
+	}
+	return at
+}
+
+// onlyBranch returns the methods at the branches on the trails that a condition may have been made of, nil if they are of
+// several methods. In a method that is inlined and returns a boolean, and whose caller asks for the result, C2 makes one
+// branch of two.
+func (w *Walker) onlyBranch(is arch.Condition) []vmstructs.Scope {
+	var only *trailed
+	not := is
+	not.Is = is.Is.Not()
+	for _, trail := range w.trails {
+		for k := range trail {
+			at := &trail[k]
+			code := w.bytecodes(at.chain[0].Method)
+			i := vmstructs.BytecodeAt(code, at.bci)
+			if i < 1 || !code[i].Branches() || !asksFor(code, i, is) && !asksFor(code, i, not) {
+				continue
+			}
+			if only != nil && !only.sameChain(at) || w.askedFor(at.chain) {
+				return nil
+			}
+			if only == nil {
+				only = at
+			}
+		}
+	}
+	if only == nil {
+		return nil
+	}
+	return only.scopes()
+}
+
+// askedFor reports whether the caller of the innermost of some methods branches by what that method returns.
+func (w *Walker) askedFor(chain []vmstructs.Scope) bool {
+	if len(chain) < 2 {
+		return false
+	}
+	code := w.bytecodes(chain[1].Method)
+	i := vmstructs.BytecodeAt(code, chain[1].BCI)
+	return i >= 0 && i+1 < len(code) && code[i+1].Op >= vmstructs.OpIfeq && code[i+1].Op <= vmstructs.OpIfle
+}
+
+// scopes are the methods at a bytecode.
+func (t *trailed) scopes() []vmstructs.Scope {
+	scopes := slices.Clone(t.chain)
+	scopes[0].BCI, scopes[0].Line = t.bci, t.chain[0].Method.Line(t.bci)
+	return scopes
 }
 
 // comparisonAndBranch are the places of a comparison and the branch behind it, if an instruction is either. A branch may
@@ -138,9 +211,7 @@ func (w *Walker) parting(taken, next []trailed, is arch.Condition) []vmstructs.S
 	if !asksFor(code, i, is) {
 		return nil
 	}
-	scopes := append([]vmstructs.Scope(nil), at.chain...)
-	scopes[0].BCI, scopes[0].Line = at.bci, at.chain[0].Method.Line(at.bci)
-	return scopes
+	return at.scopes()
 }
 
 // same reports whether two bytecodes are the same one.

@@ -69,11 +69,19 @@ func (w *Walker) infer(b *vmstructs.Blob, pc uint64, calls callsBytecode) ([]vms
 		if s, sure := w.inPieceAt(b, m, n); s != nil {
 			return s, sure
 		}
-		if s := w.branchAt(b, m, n); s != nil {
-			return s, profile.Certain
+		at := w.branchingAt(b, m, n)
+		if at.parts {
+			return at.scopes, profile.Certain
 		}
 		s, sure, _ := w.atLoad(b, m, n)
-		if sure != profile.Certain && w.confirmed(b, m, n, s) {
+		switch {
+		case sure == profile.Certain:
+		case at.scopes != nil:
+			if !at.meets || !sameMethods(at.scopes, s) {
+				return at.scopes, profile.Likely
+			}
+			return at.scopes, profile.Certain
+		case w.confirmed(b, m, n, s):
 			sure = profile.Certain
 		}
 		return s, sure
@@ -124,6 +132,8 @@ func (w *Walker) inferOf(b *vmstructs.Blob, m *codeMap, next, last int32, r rout
 		return r.found[0].scopes, profile.Certain, true
 	case here:
 		return itself, w.certainty(b, m, ahead, itself), false
+	case r.load != nil && len(r.found) == 1 && len(r.legs) <= maxLikelyLegs:
+		return r.found[0].scopes, profile.Likely, false
 	case r.calls != nil:
 		sure = r.sureOfCall()
 	}

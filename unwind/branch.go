@@ -78,15 +78,15 @@ func (w *Walker) branchingAt(b *vmstructs.Blob, m *codeMap, n int32) (at branchi
 		at.parts = at.scopes != nil
 	}
 	if !at.parts {
-		at.scopes = w.onlyBranch(is)
+		at.scopes, at.meets = w.onlyBranch(is, at.meets)
 	}
 	return at
 }
 
 // onlyBranch returns the methods at the branches on the trails that a condition may have been made of, nil if they are of
 // several methods. In a method that is inlined and returns a boolean, and whose caller asks for the result, C2 makes one
-// branch of two.
-func (w *Walker) onlyBranch(is arch.Condition) []vmstructs.Scope {
+// branch of two. meets becomes false if an intrinsic method is on the way: C2 may have made branches for that.
+func (w *Walker) onlyBranch(is arch.Condition, meets bool) ([]vmstructs.Scope, bool) {
 	var only *trailed
 	not := is
 	not.Is = is.Is.Not()
@@ -95,11 +95,14 @@ func (w *Walker) onlyBranch(is arch.Condition) []vmstructs.Scope {
 			at := &trail[k]
 			code := w.bytecodes(at.chain[0].Method)
 			i := vmstructs.BytecodeAt(code, at.bci)
+			if i >= 0 && w.intrinsicAt(at.chain[0].Method, &code[i]) != nil {
+				meets = false
+			}
 			if i < 1 || !code[i].Branches() || !asksFor(code, i, is) && !asksFor(code, i, not) {
 				continue
 			}
 			if only != nil && !only.sameChain(at) || w.askedFor(at.chain) {
-				return nil
+				return nil, false
 			}
 			if only == nil {
 				only = at
@@ -107,9 +110,9 @@ func (w *Walker) onlyBranch(is arch.Condition) []vmstructs.Scope {
 		}
 	}
 	if only == nil {
-		return nil
+		return nil, false
 	}
-	return only.scopes()
+	return only.scopes(), meets
 }
 
 // askedFor reports whether the caller of the innermost of some methods branches by what that method returns.

@@ -1,7 +1,12 @@
 package amd64
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
+// C2 makes pieces of code that are the same wherever they stand: see divisions for another one.
+//
 // C2 makes one piece of code for String.compareTo. Nothing in the piece tells of its method: all registers are those
 // that HotSpot's macro wants. But the piece is the same wherever it stands (cpu/x86/c2_MacroAssembler_x86.cpp, up to 15
 // macroAssembler_x86.cpp: string_compare, of all releases): it begins with
@@ -26,8 +31,32 @@ const maxIntrinsic = 2048
 // cmovle is what stands behind the push.
 var cmovle = []byte{0x0f, 0x4e}
 
+// found is a piece.
+type found struct {
+	name       string
+	begin, end uint32
+}
+
 // Intrinsics is described at arch.Code.
 func (code) Intrinsics(code []byte, each func(name string, begin, end uint32) bool) {
+	var pieces []found
+	note := func(name string, begin, end uint32) { pieces = append(pieces, found{name, begin, end}) }
+	compares(code, note)
+	divisions(code, note)
+	slices.SortFunc(pieces, func(a, b found) int { return int(a.begin) - int(b.begin) })
+	last := uint32(0)
+	for _, p := range pieces {
+		if p.begin < last {
+			continue
+		}
+		if last = p.end; !each(p.name, p.begin, p.end) {
+			return
+		}
+	}
+}
+
+// compares finds string_compare.
+func compares(code []byte, note func(name string, begin, end uint32)) {
 	for from := 0; ; {
 		n := bytes.Index(code[from:], cmovle)
 		if n < 0 {
@@ -38,8 +67,8 @@ func (code) Intrinsics(code []byte, each func(name string, begin, end uint32) bo
 		if begin < 0 {
 			continue
 		}
-		if name, end := intrinsic(code, uint32(begin)); name != "" && !each(name, uint32(begin), end) {
-			return
+		if name, end := intrinsic(code, uint32(begin)); name != "" {
+			note(name, uint32(begin), end)
 		}
 	}
 }

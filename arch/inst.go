@@ -76,6 +76,8 @@ type Operands struct {
 	// Computes: it does arithmetic with registers and constants alone, or makes a register's value wider or narrower, and
 	// puts the result into the register that it writes.
 	Computes bool
+	// Constant is what an instruction of KindLong puts into that register.
+	Constant uint64
 }
 
 // Condition is what a branch asks for: it goes to its target if the first of two numbers is so to the second.

@@ -83,6 +83,10 @@ func (w *Walker) infer(b *vmstructs.Blob, pc uint64, calls callsBytecode) ([]vms
 			return at.scopes, profile.Certain
 		case w.confirmed(b, m, n, s):
 			sure = profile.Certain
+		default:
+			if s, sure := w.atCounter(b, m, n, s); s != nil {
+				return s, sure
+			}
 		}
 		return s, sure
 	}

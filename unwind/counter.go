@@ -36,6 +36,13 @@ const (
 
 // counterAt returns what is counted by the code that an instruction is part of, and the address of the MethodData.
 func (m *codeMap) counterAt(n int32) (kind counterKind, data uint64) {
+	if m.list[n].kindOf == arch.KindCompare { // of the branch that is counted
+		if next := m.next(n); next != notInCode && m.list[next].kindOf == arch.KindLong {
+			if kind, data = m.counterAt(next); kind == countsBranch {
+				return kind, data
+			}
+		}
+	}
 	for begin, far := n, 0; far < maxCounter && begin != notInCode; begin, far = m.before(begin), far+1 {
 		if far > 0 && m.list[begin].flow != arch.FlowNext && m.list[begin].flow != arch.FlowBranch {
 			break
@@ -70,8 +77,10 @@ func (m *codeMap) counterFrom(begin int32, far int) counterKind {
 	loads := func(i int) bool { return code[i].loads && code[i].base == arch.BaseOther }
 	stores := func(i int) bool { return code[i].stores && code[i].base == arch.BaseOther }
 	switch {
-	case code[0].kindOf == arch.KindConst && branches(1) && code[2].kindOf == arch.KindConst && far <= 2:
-		return countsBranch
+	case code[0].kindOf == arch.KindConst && branches(1) && code[2].kindOf == arch.KindConst:
+		if far <= 2 || loads(3) && stores(5) && branches(6) {
+			return countsBranch
+		}
 	case loads(0) && code[1].base == arch.BaseNone && stores(2) && code[0].disp == code[2].disp && far <= 5:
 		return countsEntry
 	}

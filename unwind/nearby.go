@@ -69,6 +69,9 @@ func (w *Walker) infer(b *vmstructs.Blob, pc uint64, calls callsBytecode) ([]vms
 		if s, sure := w.inPieceAt(b, m, n); s != nil {
 			return s, sure
 		}
+		if s := w.atReload(b, m, n); s != nil {
+			return s, profile.Certain
+		}
 		at := w.branchingAt(b, m, n)
 		if at.parts {
 			return at.scopes, profile.Certain

@@ -8,7 +8,8 @@ import (
 
 // C2 makes one load of a getfield, and one of the load of an array's element. Such a load says which bytecodes it can
 // be: those that read a field at its displacement, or those that read an element, if a register is added as the index.
-// If only one bytecode on the route can be it, the load is that bytecode's.
+// If only one bytecode on the route can be it, the load is that bytecode's. If several can, and the route leads through no
+// other method, it is that method's.
 //
 // This holds on short routes only. On a long one goprof is more likely to have missed a method that is inlined there.
 // Stores are left out: C2 joins those that fill a new object with the object's allocation, so nobody knows how often
@@ -68,7 +69,8 @@ func asksForLength(op uint8) bool {
 		op >= vmstructs.OpIastore && op <= vmstructs.OpSastore
 }
 
-// isLoad reports whether only one bytecode on the route can be the load.
+// isLoad reports whether it is certain which method on the route has the load: only one bytecode can be it, or there is
+// only one method.
 func (r *router) isLoad() bool {
 	switch {
 	case r.load == nil || len(r.found) == 0:
@@ -76,7 +78,7 @@ func (r *router) isLoad() bool {
 	case len(r.found) == 1:
 		return len(r.legs) <= maxAccessLegs
 	}
-	return len(r.legs) == 1 // all are of one method
+	return len(r.legs) == 1
 }
 
 // atLoad infers the methods at an instruction that is part of no piece. byLoad: it is a load of which it is known which

@@ -64,6 +64,7 @@ func (w *Walker) infer(b *vmstructs.Blob, pc uint64, calls callsBytecode) ([]vms
 	m := w.mapCode(b)
 	defer w.settle(b, m)
 	n := m.place(uint32(pc - b.Begin))
+	w.legs = w.legs[:0] // of no route yet: see atCounter
 	if calls == nil {
 		n = m.pastJump(n, b.Level)
 		if s, sure := w.inPieceAt(b, m, n); s != nil {
@@ -136,7 +137,7 @@ func (w *Walker) inferOf(b *vmstructs.Blob, m *codeMap, next, last int32, r rout
 	place, sure := r.place(from, to, behind.far, ahead.far)
 	switch {
 	case r.isLoad():
-		return r.found[0].scopes, profile.Certain, true
+		return place, profile.Certain, true
 	case here:
 		return itself, w.certainty(b, m, ahead, itself), false
 	case r.load != nil && len(r.found) == 1 && len(r.legs) <= maxLikelyLegs:

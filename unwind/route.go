@@ -66,6 +66,9 @@ func (r *router) between(from, to []vmstructs.Scope, done, left int) []vmstructs
 			return nearestCall(r.found, at, 2*(done+left))
 		}
 	}
+	if r.isLoad() {
+		return nearestCall(r.found, at, 2*(done+left))
+	}
 	for _, l := range r.legs {
 		if at -= l.work * 2 * (done + left); at < 0 {
 			return l.scopes

@@ -107,6 +107,8 @@ func TestOperands(t *testing.T) {
 		{name: "a load of a byte", code: "0fb6430c", want: arch.Operands{Reads: rbx, Writes: rax}},
 		{name: "a byte made wider", code: "0fb6c3", want: arch.Operands{Reads: rbx, Writes: rax, Computes: true}},
 		{name: "a store", code: "89430c", want: arch.Operands{Reads: rax | rbx}},
+		{name: "a constant of 64 bits", code: "48be00a0b62aa57f0000", want: arch.Operands{Writes: rsi,
+			Constant: 0x7fa52ab6a000}},
 		{name: "a constant", code: "beccffffff", want: arch.Operands{Writes: rsi}},
 		{name: "a sum", code: "4801d8", want: arch.Operands{Reads: rax | rbx, Writes: rax, Computes: true}},
 		{name: "a sum, the other way around", code: "4803c3", want: arch.Operands{Reads: rax | rbx, Writes: rax,

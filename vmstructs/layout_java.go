@@ -44,7 +44,7 @@ func (r *resolver) method() methodLayout {
 	l := methodLayout{
 		constMethod: r.field(capMethods, "Method._constMethod"),
 		accessFlags: r.field(capMethods, "Method._access_flags"),
-		data:        r.field("", "Method._method_data"),
+		data:        r.field(capProfiles, "Method._method_data"),
 
 		constSize:  r.size(capMethods, "ConstMethod"),
 		constants:  r.field(capMethods, "ConstMethod._constants"),

@@ -8,13 +8,14 @@ import (
 )
 
 // A branch in code is where two ways begin. It is known which methods are ahead on either way, and which were left
-// behind. So there are two routes through bytecodes that begin at one place. The last bytecode that they have in common
-// is the branch, if it is one: an ifeq, an if_icmplt and so on (parse2.cpp, do_if, makes one comparison and one branch of
-// each). The code must agree in what is compared (numbers, references, constants), in the relation that is asked for,
-// and in which of the two ways is the one that is taken.
+// behind. So there are two routes through bytecodes that begin at one place. The last bytecode that they have in
+// common is the branch, if it is one: an ifeq, an if_icmplt and so on (parse2.cpp, do_if, makes one comparison and
+// one branch of each). The code must agree in what is compared (numbers, references, constants), in the relation that
+// is asked for, and in which of the two ways is the one that is taken.
 //
 // C2 also makes branches without such a bytecode: of intrinsic methods, of casts, where it guards a call. They lie
-// between two bytecodes, so the routes part at no branch, or the code does not agree with the branch at which they part.
+// between two bytecodes, so the routes part at no branch, or the code does not agree with the branch at which they
+// part.
 
 // trailed is a bytecode on a route: that at an index of the innermost method of a chain.
 type trailed struct {
@@ -28,11 +29,11 @@ const maxTrail = 1024
 // branching is what is known of the bytecode that a branch is.
 type branching struct {
 	scopes []vmstructs.Scope // nil: nothing
-	// parts: the two routes part there. Else the bytecode is the only branch on both routes with which the code agrees, or
-	// all such branches are of one method.
+	// parts: the two routes part there. Else the bytecode is the only branch on both routes with which the code
+	// agrees, or all such branches are of one method.
 	parts bool
-	// meets: the two ways meet before they come to any evidence, so there is but one route. The branch is one of those that
-	// stand on it.
+	// meets: the two ways meet before they come to any evidence, so there is but one route. The branch is one of
+	// those that stand on it.
 	meets bool
 }
 
@@ -83,9 +84,10 @@ func (w *Walker) branchingAt(b *vmstructs.Blob, m *codeMap, n int32) (at branchi
 	return at
 }
 
-// onlyBranch returns the methods at the branches on the trails that a condition may have been made of, nil if they are of
-// several methods. In a method that is inlined and returns a boolean, and whose caller asks for the result, C2 makes one
-// branch of two. meets becomes false if an intrinsic method is on the way: C2 may have made branches for that.
+// onlyBranch returns the methods at the branches on the trails that a condition may have been made of, nil if they
+// are of several methods. In a method that is inlined and returns a boolean, and whose caller asks for the result, C2
+// makes one branch of two. meets becomes false if an intrinsic method is on the way: C2 may have made branches for
+// that.
 func (w *Walker) onlyBranch(is arch.Condition, meets bool) ([]vmstructs.Scope, bool) {
 	var only *trailed
 	not := is
@@ -132,8 +134,8 @@ func (t *trailed) scopes() []vmstructs.Scope {
 	return scopes
 }
 
-// comparisonAndBranch are the places of a comparison and the branch behind it, if an instruction is either. A branch may
-// compare itself.
+// comparisonAndBranch are the places of a comparison and the branch behind it, if an instruction is either. A branch
+// may compare itself.
 func (m *codeMap) comparisonAndBranch(n int32) (compare, branch int32) {
 	compare, branch = n, n
 	switch before := m.before(n); {

@@ -52,7 +52,8 @@ func TestAsksFor(t *testing.T) {
 		{"of which one is in memory", ops(local, local, icmpne), memory(two(arch.NotEqual)), true},
 		{"two of 64 bits", ops(local, local, icmplt), wide(two(arch.Less)), false},
 		{"a number for two", ops(local, local, icmplt), with(arch.Less, 4), false},
-		{"a number", []vmstructs.Bytecode{bytecode(0, local), constant(1, 44), bytecode(4, icmplt)}, with(arch.Less, 44), true},
+		{"a number", []vmstructs.Bytecode{bytecode(0, local), constant(1, 44), bytecode(4, icmplt)},
+			with(arch.Less, 44), true},
 		{"a negative one", []vmstructs.Bytecode{bytecode(0, local), constant(1, -44), bytecode(4, icmplt)},
 			with(arch.Less, -44), true},
 		{"another number", []vmstructs.Bytecode{bytecode(0, local), constant(1, 45), bytecode(4, icmplt)},
@@ -70,7 +71,7 @@ func TestAsksFor(t *testing.T) {
 		{"a reference and null", ops(local, local, vmstructs.OpIfacmpeq), zero(arch.Equal), false},
 		{"two longs", ops(local, local, lcmp, iflt), wide(two(arch.Less)), true},
 		{"two ints for two longs", ops(local, local, lcmp, iflt), two(arch.Less), false},
-		{"a long and a number", ops(local, 0x0a, lcmp, iflt), wide(with(arch.Less, 1)), false}, // lconst_1 has no value here
+		{"a long and a number", ops(local, 0x0a, lcmp, iflt), wide(with(arch.Less, 1)), false}, // decoded, it would be 1
 		{"two doubles", ops(local, local, dcmpg, iflt), zero(arch.Less), false},
 		{"a jump", ops(local, vmstructs.OpGoto), zero(arch.Equal), false},
 	} {
@@ -119,7 +120,8 @@ func (p *parted) trail(bcis ...int32) (trail []trailed) {
 // TestParting: two routes part at a branch that the code agrees with.
 func TestParting(t *testing.T) {
 	p := newParted()
-	equal, isNull := arch.Condition{Is: arch.Equal, Constant: true}, arch.Condition{Is: arch.Equal, Constant: true, Wide: true}
+	equal := arch.Condition{Is: arch.Equal, Constant: true}
+	isNull := arch.Condition{Is: arch.Equal, Constant: true, Wide: true}
 	notEqual := arch.Condition{Is: arch.NotEqual, Constant: true}
 	for _, r := range []struct {
 		name        string
@@ -206,9 +208,9 @@ func TestComparisonAndBranch(t *testing.T) {
 	}
 }
 
-// TestBranchAt: a branch between two traps of an nmethod. The code behind the method's beginning compares, and branches to
-// code with the one trap; behind the branch stands code with the other. In the innermost method that both traps have in
-// common, an ifeq leads to the later bytecode.
+// TestBranchAt: a branch between two traps of an nmethod. The code behind the method's beginning compares, and
+// branches to code with the one trap; behind the branch stands code with the other. In the innermost method that both
+// traps have in common, an ifeq leads to the later bytecode.
 func TestBranchAt(t *testing.T) {
 	const compare, sum = "85c0 ", "01c0 "
 	for _, r := range []struct {

@@ -6,17 +6,17 @@ import (
 	"goprof/vmstructs"
 )
 
-// C1 with profiling counts in a method's MethodData how often the method is entered, and how often each branch is taken.
-// The address of the MethodData stands in the code, so such code tells whose it is:
+// C1 with profiling counts in a method's MethodData how often the method is entered, and how often each branch is
+// taken. The address of the MethodData stands in the code, so such code tells whose it is:
 //
-//   - A branch (c1_LIRGenerator.cpp, profile_branch; c1_LIRAssembler_x86.cpp, emit_profile... by cmove): the address; the
-//     offset of one counter; a jump on the result of the comparison before; the offset of the other counter; the counter
-//     is loaded, made one more without a change of the flags, and stored; then the branch itself.
-//   - The entry of a method (c1_LIRGenerator.cpp, increment_event_counter_impl): the address; the counter is loaded, made
-//     more, stored and masked; if that is zero, a jump to the VM.
+//   - A branch (c1_LIRGenerator.cpp, profile_branch; c1_LIRAssembler_x86.cpp, cmove): the address; the offset of one
+//     counter; a jump on the result of the comparison before; the offset of the other counter; the counter is loaded,
+//     made one more without a change of the flags, and stored; then the branch itself.
+//   - The entry of a method (c1_LIRGenerator.cpp, increment_event_counter_impl): the address; the counter is loaded,
+//     made more, stored and masked; if that is zero, a jump to the VM.
 //
-// C1 has no record of an entry itself, but of what follows. Other counters (of calls, of the types of receivers) are left
-// out: they are counted for the caller, and full records have them with the method that is called.
+// C1 has no record of an entry itself, but of what follows. Other counters (of calls, of the types of receivers) are
+// left out: they are counted for the caller, and full records have them with the method that is called.
 
 const (
 	// maxCounter bounds the instructions from the address to the end of such code.

@@ -32,8 +32,8 @@ func TestReloadedFor(t *testing.T) {
 	}
 }
 
-// TestReloadForCheck: what is loaded from the stack for a check belongs to the check. Its record does not count as truth
-// if the check cannot have been made for it.
+// TestReloadForCheck: what is loaded from the stack for a check belongs to the check. Its record does not count as
+// truth if the check cannot have been made for it.
 func TestReloadForCheck(t *testing.T) {
 	for _, r := range []struct {
 		name, code string

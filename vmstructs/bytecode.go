@@ -12,7 +12,7 @@ import (
 type Bytecode struct {
 	BCI    int32
 	Op     uint8
-	Index  uint16 // of an invoke or a field: of its entry in the constant pool's cache, as the interpreter has it; see Constant
+	Index  uint16 // of an invoke or a field: of its entry in the constant pool's cache; or see Constant
 	Target int32  // of a branch or a jump: where it leads; -1 of all others
 }
 

@@ -20,9 +20,9 @@ import (
 	"goprof/vmstructs"
 )
 
-// TestLeafKeep samples the programs of TestLeaf, and keeps a core file of each JVM with the pcs at which it was sampled.
-// TestLeafKept scores the rules at these pcs, as often as wanted: so one rule is compared with another at the same pcs.
-// Programs that are held back are left out: whoever makes rules works with these files.
+// TestLeafKeep samples the programs of TestLeaf, and keeps a core file of each JVM with the pcs at which it was
+// sampled. TestLeafKept scores the rules at these pcs, as often as wanted: so one rule is compared with another at the
+// same pcs. Programs that are held back are left out: whoever makes rules works with these files.
 //
 //	GOPROF_LEAF_KEEP=/dir GOPROF_LEAF_SAMPLES=3000 go test ./testdata/oracle -run 'TestLeafKeep$' -v
 //	GOPROF_LEAF_KEEP=/dir go test ./testdata/oracle -run 'TestLeafKept$' -v

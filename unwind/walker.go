@@ -178,6 +178,7 @@ func (w *Walker) Forget() {
 	w.returns = make(map[uint64]exitResult)
 	w.calls = make(map[uint64]callSite)
 	w.links = make(map[leafCall]uint64)
+	w.trails = [2][]trailed{}
 	w.heldFrom = w.loaded()
 }
 

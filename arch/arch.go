@@ -154,6 +154,11 @@ type Code interface {
 	// of that.
 	Operands(code []byte, at uint32) (Operands, bool)
 
+	// Condition returns what the branch at an offset asks for: of the comparison that stands right before it at another
+	// offset, or of its own. Then both offsets are the branch's. It returns false for what is no comparison of two whole
+	// numbers of 32 or 64 bits.
+	Condition(code []byte, compare, branch uint32) (Condition, bool)
+
 	// LongJumps calls each for all that looks like a jump or a branch of more than ShortJump bytes within code, and
 	// perhaps for shorter ones. The bytes are not decoded one instruction after the other, so it may be something else.
 	LongJumps(code []byte, each func(at, target uint32))

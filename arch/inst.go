@@ -15,6 +15,9 @@ type Inst struct {
 	// Loads: it copies memory at that address to a register, and does nothing else. Indexed: another register is added
 	// to the address.
 	Loads, Indexed bool
+	// Narrow: that other register may hold a compressed reference to the object that is accessed. Then Base is the begin
+	// of the heap.
+	Narrow bool
 	// Regs are the general registers that count where one instruction is to belong to another, by bit, with the CPU's own
 	// numbers: the one into which it loads memory, and those that it compares. 0 for what does neither.
 	Regs uint32
@@ -73,4 +76,44 @@ type Operands struct {
 	// Computes: it does arithmetic with registers and constants alone, or makes a register's value wider or narrower, and
 	// puts the result into the register that it writes.
 	Computes bool
+	// Constant is what an instruction of KindLong puts into that register.
+	Constant uint64
+}
+
+// Condition is what a branch asks for: it goes to its target if the first of two numbers is so to the second.
+type Condition struct {
+	Is Relation
+	// Wide: they have 64 bits.
+	Wide bool
+	// Constant: the second is Value, and no register.
+	Constant bool
+	Value    int64
+	// InMemory: one of them is read from memory.
+	InMemory bool
+}
+
+// Relation is how one number is to another, both with their signs.
+type Relation uint8
+
+const (
+	Equal Relation = iota
+	NotEqual
+	Less
+	NotLess
+	Greater
+	NotGreater
+)
+
+// Not is what holds where a relation does not.
+func (r Relation) Not() Relation { return r ^ 1 }
+
+// Swapped is how the second number is to the first.
+func (r Relation) Swapped() Relation {
+	switch r {
+	case Less, NotLess:
+		return r + (Greater - Less)
+	case Greater, NotGreater:
+		return r - (Greater - Less)
+	}
+	return r
 }

@@ -7,15 +7,17 @@ import (
 )
 
 // C2 makes one load of a getfield, and one of the load of an array's element. Such a load says which bytecodes it can
-// be: those that read a field at its displacement, or those that read an element, if a register is added as the index.
-// If only one bytecode on the route can be it, the load is that bytecode's.
+// be: those that read a field at its displacement, or those that read an element, if a register is added as the
+// index. If only one bytecode on the route can be it, the load is that bytecode's. If several can, and the route
+// leads through no other method, it is that method's.
 //
 // This holds on short routes only. On a long one goprof is more likely to have missed a method that is inlined there.
 // Stores are left out: C2 joins those that fill a new object with the object's allocation, so nobody knows how often
 // the rule is right there.
 
-// maxAccessLegs bounds the legs of such a route.
-const maxAccessLegs = 2
+// maxAccessLegs bounds the legs of such a route, maxLikelyLegs those of a route on which the only such bytecode is more
+// likely than the place where the route is otherwise.
+const maxAccessLegs, maxLikelyLegs = 2, 7
 
 // maxArrayLength is where the length of an array is at most (oops/arrayOop.hpp).
 const maxArrayLength = 16
@@ -29,7 +31,7 @@ func (w *Walker) loadAt(b *vmstructs.Blob, m *codeMap, n int32) callsBytecode {
 	switch {
 	case !i.loads || i.base != arch.BaseOther || i.disp <= maxHeader:
 		return nil
-	case i.indexed:
+	case i.indexed && !(i.narrow && w.vm.ScalesReferences()):
 		return loadsElement
 	}
 	return func(in *vmstructs.Method, b *vmstructs.Bytecode, _ *vmstructs.Method) bool {
@@ -67,9 +69,16 @@ func asksForLength(op uint8) bool {
 		op >= vmstructs.OpIastore && op <= vmstructs.OpSastore
 }
 
-// isLoad reports whether only one bytecode on the route can be the load.
+// isLoad reports whether it is certain which method on the route has the load: only one bytecode can be it, or there is
+// only one method.
 func (r *router) isLoad() bool {
-	return r.load != nil && len(r.found) == 1 && len(r.legs) <= maxAccessLegs
+	switch {
+	case r.load == nil || len(r.found) == 0:
+		return false
+	case len(r.found) == 1:
+		return len(r.legs) <= maxAccessLegs
+	}
+	return len(r.legs) == 1
 }
 
 // atLoad infers the methods at an instruction that is part of no piece. byLoad: it is a load of which it is known which

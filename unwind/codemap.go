@@ -41,7 +41,7 @@ type chunk struct {
 type instruction struct {
 	at     uint32
 	to     uint32 // where a branch or a jump leads, if jumps
-	disp   int32  // see arch.Inst, as arg, swaps, stores, kindOf, base, loads and indexed
+	disp   int32  // see arch.Inst, as arg, swaps, stores, kindOf, base, loads, indexed and narrow
 	arg    int32
 	record uint32
 	len    uint8
@@ -59,6 +59,7 @@ type instruction struct {
 	byte        bool
 	loads       bool
 	indexed     bool
+	narrow      bool
 	begins      bool // it is the first of its chunk
 	ends        bool // it is the last of its chunk
 }
@@ -171,7 +172,7 @@ func (m *codeMap) decode(number int) {
 		}
 		i := instruction{at: at, len: uint8(in.Len), disp: in.Disp, arg: in.Arg, flow: in.Flow,
 			swaps: in.Swaps, stores: in.Stores, kindOf: in.Kind, base: in.Base, shift: in.Shift, byte: in.Byte,
-			loads: in.Loads, indexed: in.Indexed, begins: at == c.begin}
+			loads: in.Loads, indexed: in.Indexed, narrow: in.Narrow, begins: at == c.begin}
 		if in.HasTarget && in.Flow != arch.FlowCall {
 			i.to, i.jumps = in.Target, true
 			m.jumps.note(m, at, in.Target)

@@ -83,6 +83,10 @@ func bytecodesOf(name string) callsBytecode {
 		return false
 	}
 	switch {
+	case has("intdivision"):
+		return divides(vmstructs.OpIdiv)
+	case has("longdivision"):
+		return divides(vmstructs.OpIdiv + 1)
 	case has("stringcompare"):
 		return func(_ *vmstructs.Method, _ *vmstructs.Bytecode, m *vmstructs.Method) bool {
 			return m != nil && strings.HasPrefix(m.Name, "compareTo")
@@ -110,6 +114,13 @@ func bytecodesOf(name string) callsBytecode {
 	}
 	return func(_ *vmstructs.Method, _ *vmstructs.Bytecode, m *vmstructs.Method) bool {
 		return m != nil && alike(name, letters(m.Name))
+	}
+}
+
+// divides is for the division of one kind of numbers, and what remains of it.
+func divides(op uint8) callsBytecode {
+	return func(_ *vmstructs.Method, b *vmstructs.Bytecode, _ *vmstructs.Method) bool {
+		return b.Op == op || b.Op == op+(vmstructs.OpLrem-vmstructs.OpIdiv-1)
 	}
 }
 
@@ -189,10 +200,20 @@ func (r *router) sureOfCall() profile.Certainty {
 	switch {
 	case len(r.found) == 0:
 		return profile.Guessed
-	case len(r.found) == 1 && !r.offWay:
+	case !r.offWay && r.ofOneMethod():
 		return profile.Certain
 	}
 	return profile.Likely
+}
+
+// ofOneMethod reports whether all bytecodes that were found are of one method at one place.
+func (r *router) ofOneMethod() bool {
+	for i := range r.found {
+		if !sameMethods(r.found[i].scopes, r.found[0].scopes) {
+			return false
+		}
+	}
+	return len(r.found) > 0
 }
 
 // anywhere looks off the way for bytecodes that may have called: in the methods of both places, from the innermost

@@ -3,6 +3,7 @@ package unwind
 import (
 	"testing"
 
+	"goprof/profile"
 	"goprof/vmstructs"
 )
 
@@ -35,6 +36,13 @@ func TestBytecodesOf(t *testing.T) {
 		{"ShenandoahRuntime::load_reference_barrier_strong", vmstructs.OpAaload, "", true},
 		{"slow_subtype_check Runtime1 stub", vmstructs.OpCheckcast, "", true},
 		{"SharedRuntime::drem", vmstructs.OpDrem, "", true},
+		{"int division", vmstructs.OpIdiv, "", true},
+		{"int division", vmstructs.OpLrem - 1, "", true}, // irem
+		{"int division", vmstructs.OpLrem, "", false},
+		{"int division", vmstructs.OpIadd, "", false},
+		{"long division", vmstructs.OpLrem, "", true},
+		{"long division", vmstructs.OpIdiv + 1, "", true}, // ldiv
+		{"long division", vmstructs.OpIdiv, "", false},
 	} {
 		var intrinsic *vmstructs.Method
 		if r.method != "" {
@@ -42,6 +50,32 @@ func TestBytecodesOf(t *testing.T) {
 		}
 		if got := bytecodesOf(r.stub)(nil, &vmstructs.Bytecode{Op: r.op}, intrinsic); got != r.want {
 			t.Errorf("%s, bytecode %#x %s: %v", r.stub, r.op, r.method, got)
+		}
+	}
+}
+
+// TestSureOfCall: a call is certain if all bytecodes on the route that may have called are of one method at one place.
+func TestSureOfCall(t *testing.T) {
+	one, other, outer := &vmstructs.Method{Name: "one"}, &vmstructs.Method{Name: "other"}, &vmstructs.Method{Name: "outer"}
+	at := func(m *vmstructs.Method, bci, caller int32) foundCall {
+		return foundCall{scopes: []vmstructs.Scope{{Method: m, BCI: bci}, {Method: outer, BCI: caller}}}
+	}
+	for _, r := range []struct {
+		name   string
+		found  []foundCall
+		offWay bool
+		want   profile.Certainty
+	}{
+		{name: "none", want: profile.Guessed},
+		{name: "one", found: []foundCall{at(one, 1, 5)}, want: profile.Certain},
+		{name: "one, elsewhere", found: []foundCall{at(one, 1, 5)}, offWay: true, want: profile.Likely},
+		{name: "two of a method", found: []foundCall{at(one, 1, 5), at(one, 3, 5)}, want: profile.Certain},
+		{name: "two methods", found: []foundCall{at(one, 1, 5), at(other, 3, 5)}, want: profile.Likely},
+		{name: "a method at two places", found: []foundCall{at(one, 1, 5), at(one, 1, 8)}, want: profile.Likely},
+	} {
+		way := router{found: r.found, offWay: r.offWay}
+		if got := way.sureOfCall(); got != r.want {
+			t.Errorf("%s: %v", r.name, got)
 		}
 	}
 }

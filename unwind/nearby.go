@@ -64,14 +64,33 @@ func (w *Walker) infer(b *vmstructs.Blob, pc uint64, calls callsBytecode) ([]vms
 	m := w.mapCode(b)
 	defer w.settle(b, m)
 	n := m.place(uint32(pc - b.Begin))
+	w.legs = w.legs[:0] // of no route yet: see atCounter
 	if calls == nil {
 		n = m.pastJump(n, b.Level)
 		if s, sure := w.inPieceAt(b, m, n); s != nil {
 			return s, sure
 		}
+		if s := w.atReload(b, m, n); s != nil {
+			return s, profile.Certain
+		}
+		at := w.branchingAt(b, m, n)
+		if at.parts {
+			return at.scopes, profile.Certain
+		}
 		s, sure, _ := w.atLoad(b, m, n)
-		if sure != profile.Certain && w.confirmed(b, m, n, s) {
+		switch {
+		case sure == profile.Certain:
+		case at.scopes != nil:
+			if !at.meets || !sameMethods(at.scopes, s) {
+				return at.scopes, profile.Likely
+			}
+			return at.scopes, profile.Certain
+		case w.confirmed(b, m, n, s):
 			sure = profile.Certain
+		default:
+			if s, sure := w.atCounter(b, m, n, s); s != nil {
+				return s, sure
+			}
 		}
 		return s, sure
 	}
@@ -118,9 +137,11 @@ func (w *Walker) inferOf(b *vmstructs.Blob, m *codeMap, next, last int32, r rout
 	place, sure := r.place(from, to, behind.far, ahead.far)
 	switch {
 	case r.isLoad():
-		return r.found[0].scopes, profile.Certain, true
+		return place, profile.Certain, true
 	case here:
 		return itself, w.certainty(b, m, ahead, itself), false
+	case r.load != nil && len(r.found) == 1 && len(r.legs) <= maxLikelyLegs:
+		return r.found[0].scopes, profile.Likely, false
 	case r.calls != nil:
 		sure = r.sureOfCall()
 	}

@@ -96,6 +96,9 @@ func (w *Walker) known(b *vmstructs.Blob, m *codeMap, n int32, most int) []vmstr
 	if s, sure := w.inPieceAt(b, m, n); s != nil && sure == profile.Certain {
 		return s
 	}
+	if s := w.branchAt(b, m, n); s != nil {
+		return s
+	}
 	if w.loadAt(b, m, n) == nil {
 		return nil
 	}

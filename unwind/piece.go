@@ -191,6 +191,9 @@ func (w *Walker) MayBeOfPiece(b *vmstructs.Blob, pc uint64, truth vmstructs.Scop
 	m := w.mapCode(b)
 	defer w.settle(b, m)
 	n := m.pastJump(m.place(uint32(pc-b.Begin)), b.Level)
+	if w.atReload(b, m, n) != nil { // its record is that of what takes the value
+		n = m.reloadedFor(n)
+	}
 	if p := m.pieceAt(n); p != nil {
 		return true, w.MayHaveCalled(truth, p.name)
 	}
@@ -206,7 +209,10 @@ func (w *Walker) MayBeOfPiece(b *vmstructs.Blob, pc uint64, truth vmstructs.Scop
 	case atCheck:
 		return true, w.mayBeCheck(truth, e.reason)
 	}
-	if _, _, byLoad := w.atLoad(b, m, n); byLoad {
+	if w.branchAt(b, m, n) != nil {
+		return true, w.mayBranch(truth)
+	}
+	if _, _, byLoad := w.atLoad(b, m, n); byLoad || w.byTaker(b, m, n) != nil {
 		return true, w.mayLoad(truth, w.loadAt(b, m, n))
 	}
 	return false, false

@@ -35,6 +35,8 @@ type router struct {
 	load   callsBytecode // nil: the thread is at no load: see loadAt
 	found  []foundCall   // of those, on the way
 	offWay bool          // they were found elsewhere
+	trail  []trailed     // the bytecodes on the way, if trails
+	trails bool
 	*weights
 }
 
@@ -63,6 +65,9 @@ func (r *router) between(from, to []vmstructs.Scope, done, left int) []vmstructs
 		if len(r.found) > 0 {
 			return nearestCall(r.found, at, 2*(done+left))
 		}
+	}
+	if r.isLoad() {
+		return nearestCall(r.found, at, 2*(done+left))
 	}
 	for _, l := range r.legs {
 		if at -= l.work * 2 * (done + left); at < 0 {
@@ -148,6 +153,7 @@ func (r *router) through(chain []vmstructs.Scope, from int32, behind bool, to in
 	for n, i := range path {
 		b := &code[i]
 		r.note(chain, b, work)
+		r.leave(chain, b)
 		if !isInvoke(b.Op) || n == len(path)-1 && to != toReturn {
 			work += r.weigh(b)
 			continue

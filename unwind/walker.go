@@ -55,6 +55,7 @@ type Walker struct {
 	costs        []int                // scratch of shortest
 	before       []int32              // the same
 	legs         []leg                // scratch of between
+	trails       [2][]trailed         // scratch of branchAt
 	inPiece      bool                 // see pieceEvidence
 	ways         [mostNested]ways     // scratches of searches
 	exits        map[uint64]exitResult
@@ -177,6 +178,7 @@ func (w *Walker) Forget() {
 	w.returns = make(map[uint64]exitResult)
 	w.calls = make(map[uint64]callSite)
 	w.links = make(map[leafCall]uint64)
+	w.trails = [2][]trailed{}
 	w.heldFrom = w.loaded()
 }
 

@@ -12,8 +12,19 @@ import (
 type Bytecode struct {
 	BCI    int32
 	Op     uint8
-	Index  uint16 // of an invoke or a field: of its entry in the constant pool's cache, as the interpreter has it
+	Index  uint16 // of an invoke or a field: of its entry in the constant pool's cache; or see Constant
 	Target int32  // of a branch or a jump: where it leads; -1 of all others
+}
+
+// smallConstants are the numbers of iconst_m1 to lconst_1.
+var smallConstants = [...]int16{-1, 0, 1, 2, 3, 4, 5, 0, 1}
+
+// Constant returns the small whole number that a bytecode puts onto the operand stack, if it does.
+func (b *Bytecode) Constant() (value int64, ok bool) {
+	if b.Op < opIconstM1 || b.Op > opLconst1 && b.Op != opBipush && b.Op != opSipush {
+		return 0, false
+	}
+	return int64(int16(b.Index)), true
 }
 
 // Ends reports whether the code behind a bytecode can be reached only from elsewhere. Behind a switch stands the code
@@ -37,6 +48,12 @@ func (b *Bytecode) Allocates() bool {
 
 // Bytecodes that goprof distinguishes; of families the first and the last.
 const (
+	opIconstM1    = 0x02
+	opLconst1     = 0x0a
+	opBipush      = 0x10
+	opSipush      = 0x11
+	OpLdc         = 0x12
+	OpLdc2W       = 0x14
 	OpIaload      = 0x2e
 	OpAaload      = 0x32
 	OpSaload      = 0x35
@@ -49,9 +66,15 @@ const (
 	OpFrem        = 0x72
 	OpDrem        = 0x73
 	OpI2l         = 0x85 // the first that converts
+	OpLcmp        = 0x94
 	OpDcmpg       = 0x98
 	opIinc        = 0x84
-	opIfeq        = 0x99
+	OpIfeq        = 0x99 // and five more with zero
+	OpIfle        = 0x9e
+	OpIficmpeq    = 0x9f // and five more with two numbers
+	OpIficmple    = 0xa4
+	OpIfacmpeq    = 0xa5
+	OpIfacmpne    = 0xa6
 	OpGoto        = 0xa7
 	opJsr         = 0xa8
 	opTableswitch = 0xaa
@@ -77,8 +100,8 @@ const (
 	OpMonitorexit    = 0xc3
 	opWide           = 0xc4
 	opMultianewarray = 0xc5
-	opIfnull         = 0xc6
-	opIfnonnull      = 0xc7
+	OpIfnull         = 0xc6
+	OpIfnonnull      = 0xc7
 	opGotoW          = 0xc8
 	opBreakpoint     = 0xca
 	opFirstOfVM      = 0xcb
@@ -180,9 +203,15 @@ func decodeBytecodes(raw []byte, jdk8 bool) ([]Bytecode, error) {
 		}
 		b := Bytecode{BCI: int32(at), Op: op, Target: -1}
 		switch {
+		case op >= opIconstM1 && op <= opLconst1:
+			b.Index = uint16(smallConstants[op-opIconstM1])
+		case op == opBipush:
+			b.Index = uint16(int8(raw[at+1]))
+		case op == opSipush:
+			b.Index = binary.BigEndian.Uint16(raw[at+1:])
 		case op >= OpGetstatic && op <= OpInvokeInterface: // in the byte order of the machine
 			b.Index = binary.LittleEndian.Uint16(raw[at+1:])
-		case op >= opIfeq && op <= opJsr, op == opIfnull, op == opIfnonnull:
+		case op >= OpIfeq && op <= opJsr, op == OpIfnull, op == OpIfnonnull:
 			b.Target = int32(at) + int32(int16(binary.BigEndian.Uint16(raw[at+1:])))
 		case op == opGotoW:
 			b.Target = int32(at) + int32(binary.BigEndian.Uint32(raw[at+1:]))

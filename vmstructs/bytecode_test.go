@@ -13,7 +13,7 @@ func TestBytecodes(t *testing.T) {
 		code []byte
 		want []Bytecode // nil: refused
 	}{
-		{"arithmetic", false, []byte{0x1a, 0x10, 31, 0x68, 0xac}, []Bytecode{{0, 0x1a, 0, -1}, {1, 0x10, 0, -1},
+		{"arithmetic", false, []byte{0x1a, 0x10, 31, 0x68, 0xac}, []Bytecode{{0, 0x1a, 0, -1}, {1, 0x10, 31, -1},
 			{3, 0x68, 0, -1}, {4, 0xac, 0, -1}}},
 		{"a loop", false, []byte{0x1a, 0x9e, 0, 7, 0xa7, 0xff, 0xfc, 0x00, 0xb1},
 			[]Bytecode{{0, 0x1a, 0, -1}, {1, 0x9e, 0, 8}, {4, OpGoto, 0, 0}, {7, 0, 0, -1}, {8, OpReturn, 0, -1}}},
@@ -62,4 +62,23 @@ func FuzzBytecodes(f *testing.F) {
 			next = b.BCI + 1
 		}
 	})
+}
+
+// TestConstant: the numbers that bytecodes put onto the operand stack.
+func TestConstant(t *testing.T) {
+	code, err := decodeBytecodes([]byte{0x02, 0x03, 0x08, 0x09, 0x0a, 0x10, 0x80, 0x11, 0xff, 0x00, 0x11, 0x12, 0x34, 0x01,
+		0x0b, 0x12, 7, 0x1a, 0xb1}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []int64{-1, 0, 5, 0, 1, -128, -256, 0x1234} {
+		if got, ok := code[i].Constant(); got != want || !ok {
+			t.Errorf("%+v: %d, not %d", code[i], got, want)
+		}
+	}
+	for _, b := range code[8:] { // null, a float, one of the constant pool, a local variable
+		if got, ok := b.Constant(); ok {
+			t.Errorf("%+v: %d", b, got)
+		}
+	}
 }

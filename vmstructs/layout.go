@@ -8,6 +8,7 @@ const (
 	capScopes     = "inlined frames"
 	capNulls      = "implicit null checks"
 	capSafepoints = "which records are safepoints"
+	capProfiles   = "whose profile code counts for"
 	capMethods    = "method names"
 	capLines      = "line numbers"
 	capInvokes    = "which method an invoke calls"

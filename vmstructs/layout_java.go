@@ -5,6 +5,7 @@ package vmstructs
 type methodLayout struct {
 	constMethod offset // Method
 	accessFlags offset
+	data        offset // its MethodData; absent before it was asked for
 	span        int
 
 	constSize   uint64 // ConstMethod; the bytecodes follow it
@@ -43,6 +44,7 @@ func (r *resolver) method() methodLayout {
 	l := methodLayout{
 		constMethod: r.field(capMethods, "Method._constMethod"),
 		accessFlags: r.field(capMethods, "Method._access_flags"),
+		data:        r.field(capProfiles, "Method._method_data"),
 
 		constSize:  r.size(capMethods, "ConstMethod"),
 		constants:  r.field(capMethods, "ConstMethod._constants"),

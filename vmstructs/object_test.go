@@ -30,3 +30,54 @@ func TestCompactHeaders(t *testing.T) {
 		})
 	}
 }
+
+// TestScalesReferences: references count eight bytes if their shift is three. The answer is kept.
+func TestScalesReferences(t *testing.T) {
+	for _, j := range someTables(t) {
+		t.Run(j.name, func(t *testing.T) {
+			for shift, want := range map[uint32]bool{0: false, 3: true, 4: false} {
+				w := newHostileWorld(t, j)
+				w.l.oops.narrowShift = w.alloc(8)
+				w.put32(w.l.oops.narrowShift, shift)
+				vm := newVM(w, w.l)
+				if got := vm.ScalesReferences(); got != want {
+					t.Errorf("shift %d: %v", shift, got)
+				}
+				w.put32(w.l.oops.narrowShift, 7)
+				if got := vm.ScalesReferences(); got != want {
+					t.Errorf("shift %d: the answer is not kept", shift)
+				}
+				w.l.oops.narrowShift = 0
+				if newVM(w, w.l).ScalesReferences() {
+					t.Errorf("a JVM that does not tell the shift")
+				}
+			}
+		})
+	}
+}
+
+// TestDataOf: a method's profile is where the method says, if the JVM tells where that stands.
+func TestDataOf(t *testing.T) {
+	for _, j := range someTables(t) {
+		t.Run(j.name, func(t *testing.T) {
+			w := newHostileWorld(t, j)
+			m := &Method{Addr: w.alloc(256)}
+			at := w.l.method.data
+			if !at.ok() {
+				t.Fatal("Method._method_data is not told")
+			}
+			vm := newVM(w, w.l)
+			if got := vm.DataOf(m); got != 0 {
+				t.Errorf("none yet: %#x", got)
+			}
+			w.put64(m.Addr+uint64(at), 0x7f0012345678)
+			if got := vm.DataOf(m); got != 0x7f0012345678 {
+				t.Errorf("%#x", got)
+			}
+			w.l.method.data = absent
+			if got := newVM(w, w.l).DataOf(m) | vm.DataOf(&Method{}); got != 0 {
+				t.Errorf("nobody knows: %#x", got)
+			}
+		})
+	}
+}

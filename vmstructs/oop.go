@@ -62,6 +62,21 @@ func (vm *VM) readHeapModel() (heapModel, error) {
 	return h, err
 }
 
+// eightBytes is the logarithm of what objects are aligned by.
+const eightBytes = 3
+
+// ScalesReferences reports whether references are compressed, and stand for eight bytes times their value. Then x86's
+// code accesses an object at the begin of the heap, which a register holds, and eight times the reference
+// (x86.ad, indCompressedOopOffset). The shift is 0 where references are not compressed (CompressedOops::initialize is
+// not called). The answer is kept: the JVM knows it before it compiles.
+func (vm *VM) ScalesReferences() bool {
+	if !vm.scalesKnown && vm.l.oops.narrowShift != 0 {
+		shift, err := vm.mem.U32(vm.l.oops.narrowShift)
+		vm.scales, vm.scalesKnown = shift == eightBytes, err == nil
+	}
+	return vm.scales
+}
+
 // readZ finds the mask and the shift (gc/z/vmStructs_z.hpp). ZGlobalsForVMStructs holds pointers to them.
 func (vm *VM) readZ() (zModel, error) {
 	l := &vm.l.oops

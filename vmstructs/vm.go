@@ -33,9 +33,11 @@ type VM struct {
 	flagTab flagTable
 	// compact is what CompactHeaders says, if compactKnown.
 	compact, compactKnown bool
-	java                  javaFields
-	threads               threadCache
-	heapReads             heapReads
+	// scales is what ScalesReferences says, if scalesKnown.
+	scales, scalesKnown bool
+	java                javaFields
+	threads             threadCache
+	heapReads           heapReads
 	// The addresses of the variables in libjvm.so that hold barrier and contRet; see global.
 	barrierAt, contRetAt uint64
 

@@ -21,6 +21,7 @@ type inst struct {
 	Base  int8  // -1: none, or relative to rip
 	Idx   bool
 	Index uint8 // the register of the index, if Idx
+	Scale uint8 // the index is shifted left by as many bits
 	Disp  int32
 	Imm   int64
 }

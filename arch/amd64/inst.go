@@ -12,7 +12,6 @@ func (code) Read(code []byte, at uint32, out *arch.Inst) bool {
 	if in.Mem && in.Base >= 0 {
 		out.Disp, out.Base = in.Disp, baseOf(in.Base)
 		out.Loads = in.loads()
-		out.Indexed = out.Loads && in.Idx
 	}
 	out.Kind = in.kind(out.Base)
 	if in.Map == 0 && !in.Vec && in.Op&^7 == 0xb8 && dwarf[in.RM&15] == rsi && !in.W { // mov esi, imm32
@@ -26,6 +25,10 @@ func (code) Read(code []byte, at uint32, out *arch.Inst) bool {
 		if in.Op == 0xc1 && in.OpX == 5 && in.W && !in.Mem { // shr
 			out.Shift = uint8(in.Imm)
 		}
+	}
+	if in.Idx && (out.Loads || out.Stores) {
+		out.Indexed = true
+		out.Narrow = in.Scale == 3 && dwarf[in.Base&15] == r12
 	}
 	if in.Vec || in.Map > 1 {
 		return true

@@ -1,6 +1,9 @@
 package amd64
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
 // C2 makes one piece of code for String.compareTo. Nothing in the piece tells of its method: all registers are those
 // that HotSpot's macro wants. But the piece is the same wherever it stands (cpu/x86/c2_MacroAssembler_x86.cpp, up to 15
@@ -26,8 +29,32 @@ const maxIntrinsic = 2048
 // cmovle is what stands behind the push.
 var cmovle = []byte{0x0f, 0x4e}
 
+// found is a piece.
+type found struct {
+	name       string
+	begin, end uint32
+}
+
 // Intrinsics is described at arch.Code.
 func (code) Intrinsics(code []byte, each func(name string, begin, end uint32) bool) {
+	var pieces []found
+	note := func(name string, begin, end uint32) { pieces = append(pieces, found{name, begin, end}) }
+	compares(code, note)
+	divisions(code, note)
+	slices.SortFunc(pieces, func(a, b found) int { return int(a.begin) - int(b.begin) })
+	last := uint32(0)
+	for _, p := range pieces {
+		if p.begin < last {
+			continue
+		}
+		if last = p.end; !each(p.name, p.begin, p.end) {
+			return
+		}
+	}
+}
+
+// compares finds string_compare.
+func compares(code []byte, note func(name string, begin, end uint32)) {
 	for from := 0; ; {
 		n := bytes.Index(code[from:], cmovle)
 		if n < 0 {
@@ -38,8 +65,8 @@ func (code) Intrinsics(code []byte, each func(name string, begin, end uint32) bo
 		if begin < 0 {
 			continue
 		}
-		if name, end := intrinsic(code, uint32(begin)); name != "" && !each(name, uint32(begin), end) {
-			return
+		if name, end := intrinsic(code, uint32(begin)); name != "" {
+			note(name, uint32(begin), end)
 		}
 	}
 }
@@ -65,4 +92,70 @@ func intrinsic(code []byte, at uint32) (name string, end uint32) {
 		}
 	}
 	return "", 0
+}
+
+// The CPU traps if it divides the smallest number by -1. Java wants the smallest number. So C2 makes one piece of code
+// for a division (cpu/x86/x86.ad, up to 24 x86_64.ad: cdql_enc and cdqq_enc, of all releases):
+//
+//	cmp eax, 0x80000000; jne 1f; xor edx, edx; cmp divisor, -1; je 2f; 1: cdq; idiv divisor; 2:
+//
+// and the same of 64 bits, behind what puts the smallest number into rdx.
+
+// divisionMarks are the beginnings: the comparison.
+var divisionMarks = [...]struct {
+	name  string
+	begin []byte
+}{
+	{"int division", []byte{0x3d, 0, 0, 0, 0x80}},
+	{"int division", []byte{0x81, 0xf8, 0, 0, 0, 0x80}},
+	{"long division", []byte{0x48, 0xba, 0, 0, 0, 0, 0, 0, 0, 0x80, 0x48, 0x3b, 0xc2}},
+	{"long division", []byte{0x48, 0xba, 0, 0, 0, 0, 0, 0, 0, 0x80, 0x48, 0x39, 0xd0}},
+}
+
+// highest is the byte of the smallest number that is not zero.
+const highest = 0x80
+
+// divisions finds such pieces.
+func divisions(code []byte, note func(name string, begin, end uint32)) {
+	for from := 0; ; {
+		n := bytes.IndexByte(code[from:], highest) // one search for all: most code has no division
+		if n < 0 {
+			return
+		}
+		at := from + n
+		if from = at + 1; at < 4 || code[at-1]|code[at-2]|code[at-3] != 0 {
+			continue
+		}
+		for _, mark := range divisionMarks {
+			begin := at - bytes.IndexByte(mark.begin, highest)
+			if begin < 0 || !bytes.HasPrefix(code[begin:], mark.begin) {
+				continue
+			}
+			if end := division(code, begin+len(mark.begin), mark.begin[0] == 0x48); end > 0 {
+				note(mark.name, uint32(begin), uint32(end))
+			}
+		}
+	}
+}
+
+// division returns where a piece ends whose comparison ends at an offset, 0 if there is no such piece.
+func division(code []byte, at int, wide bool) (end int) {
+	var in inst
+	for _, want := range [...]func() bool{
+		func() bool { return in.Op == 0x75 },
+		func() bool { return in.Op&^2 == 0x31 && !in.Mem && in.Reg == 2 && in.RM == 2 },
+		func() bool { return in.Op == 0x83 && in.OpX == 7 && in.Imm == -1 },
+		func() bool { return in.Op == 0x74 },
+		func() bool { return in.Op == 0x99 },
+		func() bool { return in.Op == 0xf7 && in.OpX == 7 },
+	} {
+		if at >= len(code) || !decode(code[at:], &in) || in.Map != 0 || in.Vec || !want() {
+			return 0
+		}
+		at += in.Len
+	}
+	if in.W != wide {
+		return 0
+	}
+	return at
 }

@@ -2,7 +2,8 @@ package amd64
 
 import "testing"
 
-// TestIntrinsic: the code of JDK 25 for String.compareTo, cut short in the middle, and code that looks like it.
+// TestIntrinsic: the code of JDK 25 for String.compareTo, cut short in the middle, that for divisions, and code that
+// looks like it.
 func TestIntrinsic(t *testing.T) {
 	for _, r := range []struct {
 		name, code, want string
@@ -17,6 +18,15 @@ func TestIntrinsic(t *testing.T) {
 		{"the end is another register's", "^8bc22bd1520f4ec8 59", "", 0},
 		{"it begins elsewhere", "^90 8bc12bca510f4ed0 59", "", 0},
 		{"the code ends", "^8bc12bca", "", 0},
+		{"a division", "8bd8 ^3d00000080 7507 33d2 83ffff 7403 99 f7ff 8bca", "int division", 19},
+		{"another encoding, and register", "^81f800000080 7508 33d2 4183f9ff 7404 99 41f7f9", "int division", 20},
+		{"a division of 64 bits", "^48ba0000000000000080 483bc2 7508 33d2 4883f9ff 7405 4899 48f7f9", "long division", 28},
+		{"another encoding of it", "^48ba0000000000000080 4839d0 7508 33d2 4883f9ff 7405 4899 48f7f9", "long division", 28},
+		{"64 bits behind a comparison of 32", "^3d00000080 7507 33d2 83ffff 7403 4899 48f7ff", "", 0},
+		{"another constant", "^3d00000040 7507 33d2 83ffff 7403 99 f7ff", "", 0},
+		{"no division", "^3d00000080 7507 33d2 83ffff 7403 99 f7e7", "", 0},
+		{"compared with another number", "^3d00000080 7507 33d2 83fffe 7403 99 f7ff", "", 0},
+		{"the division's end is missing", "^3d00000080 7507 33d2 83ffff", "", 0},
 	} {
 		code, pc := assemble(t, r.code)
 		name, end := "", uint32(0)

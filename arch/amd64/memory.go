@@ -26,6 +26,7 @@ func (in *inst) modRM(b []byte, rex uint8) int {
 		n = 2
 		in.Index = sib>>3&7 | rex&2<<2
 		in.Idx = in.Index != 4
+		in.Scale = sib >> 6
 		base = int8(sib&7 | rex&1<<3)
 		if sib&7 == 5 && in.Mod == 0 {
 			base = -1

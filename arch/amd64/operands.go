@@ -1,6 +1,10 @@
 package amd64
 
-import "goprof/arch"
+import (
+	"encoding/binary"
+
+	"goprof/arch"
+)
 
 // Operands is described at arch.Code. It knows the instructions that compilers make most often of arithmetic, loads and
 // comparisons.
@@ -56,6 +60,9 @@ func (code) Operands(code []byte, at uint32) (o arch.Operands, ok bool) {
 		o.Writes = rm
 	case op&^7 == 0xb8, op == 0xc6, op == 0xc7: // constants
 		o.Writes = rm
+		if in.W && op < 0xc0 { // movabs
+			o.Constant = binary.LittleEndian.Uint64(code[int(at)+in.Len-8:])
+		}
 	case op >= 0x70 && op <= 0x7f, op == 0xe9, op == 0xeb, op == 0x90 && in.RM == 0: // jcc, jmp, nop
 	default:
 		return o, false

@@ -51,6 +51,9 @@ func FuzzTrace(f *testing.F) {
 			}
 		}
 		var in arch.Inst
+		CPU.Operands(code, uint32(pc))
+		CPU.Condition(code, uint32(pc), uint32(pc))
+		CPU.Condition(code, 0, uint32(pc))
 		if CPU.Read(code, uint32(pc), &in) && (in.Len < CPU.MinInst || int(pc)+int(in.Len) > len(code) ||
 			in.HasTarget && int(in.Target) >= len(code)) {
 			t.Fatalf("Read: %+v", in)

@@ -17,6 +17,9 @@ func (code) Read(code []byte, at uint32, out *arch.Inst) bool {
 	if (in.Op == opLoad || in.Op == opStore) && in.Index != indexNoAddr {
 		out.Base, out.Disp = baseOf(in.Rn), int32(in.Imm)
 	}
+	// Of other loads it is not told: C2 adds an index to a register before it loads an element, so the load looks
+	// like that of a field.
+	out.Loads = in.Op == opLoad && out.Kind == arch.KindCopy && !in.Pair && in.Rd != zr
 	out.Stores, out.Regs = in.Op == opStore, in.regs(w, out.Kind)
 	out.Swaps = w&0x3fa07c00 == 0x08a07c00 // cas, and its kinds that order memory
 	if in.Op == opConst && in.Rd == 1 {

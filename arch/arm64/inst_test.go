@@ -29,7 +29,8 @@ func TestRead(t *testing.T) {
 		{"bits that are kept", "^927d0021", arch.Inst{Len: 4}},
 		{"a copy", "^aa0203e1", arch.Inst{Len: 4, Kind: arch.KindCopy}},
 		{"a load from the stack", "^f9400be1", arch.Inst{Len: 4, Kind: arch.KindCopy, Base: arch.BaseStack,
-			Disp: 16, Regs: 1 << 1}},
+			Disp: 16, Loads: true, Regs: 1 << 1}},
+		{"two of them", "^a9410be1", arch.Inst{Len: 4, Kind: arch.KindCopy, Base: arch.BaseStack, Disp: 16}},
 		{"a double to the stack", "^fd0007e0", arch.Inst{Len: 4, Kind: arch.KindCopy, Base: arch.BaseStack,
 			Disp: 8, Stores: true}},
 		{"a load from the thread", "^f941a788", arch.Inst{Len: 4, Base: arch.BaseThread, Disp: 0x348, Regs: 1 << 8}},
@@ -58,5 +59,100 @@ func TestRead(t *testing.T) {
 	var in arch.Inst
 	if CPU.Read([]byte{0, 0, 0, 0}, 4, &in) || CPU.Read(nil, 0, &in) || CPU.Read([]byte{0x62, 0, 0}, 0, &in) {
 		t.Errorf("an instruction where none is: %+v", in)
+	}
+}
+
+// TestOperands: which registers an instruction reads and writes, and what is not known. The instructions are those of
+// LLVM's assembler.
+func TestOperands(t *testing.T) {
+	const x1, x2, x3, x4, sp = 1 << 1, 1 << 2, 1 << 3, 1 << 4, 1 << 31
+	for _, r := range []struct {
+		name, code string
+		want       arch.Operands
+		unknown    bool
+	}{
+		{name: "an address in an object", code: "91002041",
+			want: arch.Operands{Reads: x2, Writes: x1, Computes: true}},
+		{name: "the stack pointer", code: "d10083ff", want: arch.Operands{Reads: sp, Writes: sp}},
+		{name: "an address on the stack", code: "110013e1",
+			want: arch.Operands{Reads: sp, Writes: x1, Computes: true}},
+		{name: "a difference, with flags", code: "71000483",
+			want: arch.Operands{Reads: x4, Writes: x3, Computes: true}},
+		{name: "a comparison with a constant", code: "7101fc3f", want: arch.Operands{Reads: x1}},
+		{name: "a comparison", code: "eb02003f", want: arch.Operands{Reads: x1 | x2}},
+		{name: "a sum with a shift", code: "8b030c41",
+			want: arch.Operands{Reads: x2 | x3, Writes: x1, Computes: true}},
+		{name: "a comparison with the stack pointer", code: "eb2363ff", want: arch.Operands{Reads: x3 | sp}},
+		{name: "an element on the stack", code: "8b23cbe1",
+			want: arch.Operands{Reads: x3 | sp, Writes: x1, Computes: true}},
+		{name: "bits that are kept", code: "12001c41", want: arch.Operands{Reads: x2, Writes: x1, Computes: true}},
+		{name: "a test of bits", code: "f240083f", want: arch.Operands{Reads: x1}},
+		{name: "a mask", code: "b2089fe1", want: arch.Operands{Writes: x1}},
+		{name: "a constant", code: "528000a1", want: arch.Operands{Writes: x1}},
+		{name: "a part of a constant", code: "f2a000a1", want: arch.Operands{Reads: x1, Writes: x1}},
+		{name: "an address in the code", code: "10000081", want: arch.Operands{Writes: x1}},
+		{name: "a field of bits", code: "53031c41", want: arch.Operands{Reads: x2, Writes: x1, Computes: true}},
+		{name: "one that is put in", code: "331d1041",
+			want: arch.Operands{Reads: x1 | x2, Writes: x1, Computes: true}},
+		{name: "of two registers", code: "93c31041", want: arch.Operands{Reads: x2 | x3, Writes: x1, Computes: true}},
+		{name: "a copy", code: "aa0203e1", want: arch.Operands{Reads: x2, Writes: x1}},
+		{name: "or", code: "aa030041", want: arch.Operands{Reads: x2 | x3, Writes: x1, Computes: true}},
+		{name: "not", code: "2a2203e1", want: arch.Operands{Reads: x2, Writes: x1, Computes: true}},
+		{name: "a negation", code: "4b0203e1", want: arch.Operands{Reads: x2, Writes: x1, Computes: true}},
+		{name: "a sum with carry", code: "9a030041", want: arch.Operands{Reads: x2 | x3, Writes: x1, Computes: true}},
+		{name: "a choice", code: "1a83b041", want: arch.Operands{Reads: x2 | x3, Writes: x1}},
+		{name: "a flag", code: "1a9f17e1", want: arch.Operands{Writes: x1}},
+		{name: "a comparison on a condition", code: "fa420020", want: arch.Operands{Reads: x1 | x2}},
+		{name: "with a constant", code: "fa430820", want: arch.Operands{Reads: x1}},
+		{name: "a quotient", code: "1ac30c41", want: arch.Operands{Reads: x2 | x3, Writes: x1, Computes: true}},
+		{name: "a shift", code: "9ac32041", want: arch.Operands{Reads: x2 | x3, Writes: x1, Computes: true}},
+		{name: "leading zeros", code: "dac01041", want: arch.Operands{Reads: x2, Writes: x1, Computes: true}},
+		{name: "a product and a sum", code: "1b031041",
+			want: arch.Operands{Reads: x2 | x3 | x4, Writes: x1, Computes: true}},
+		{name: "a product", code: "9b037c41", want: arch.Operands{Reads: x2 | x3, Writes: x1, Computes: true}},
+		{name: "a load", code: "b9400c41", want: arch.Operands{Reads: x2, Writes: x1}},
+		{name: "a load with its sign", code: "b9800c41", want: arch.Operands{Reads: x2, Writes: x1}},
+		{name: "a store", code: "f9000841", want: arch.Operands{Reads: x1 | x2}},
+		{name: "a store of zero", code: "b900105f", want: arch.Operands{Reads: x2}},
+		{name: "a store below", code: "b81fc041", want: arch.Operands{Reads: x1 | x2}},
+		{name: "a load of an element", code: "f8637841", want: arch.Operands{Reads: x2 | x3, Writes: x1}},
+		{name: "a store of an element", code: "38234841", want: arch.Operands{Reads: x1 | x2 | x3}},
+		{name: "a load from the stack", code: "f9400be1", want: arch.Operands{Reads: sp, Writes: x1}},
+		{name: "a load that moves the address", code: "f8408441", want: arch.Operands{Reads: x2, Writes: x1 | x2}},
+		{name: "a store that moves it", code: "f8008c41", want: arch.Operands{Reads: x1 | x2, Writes: x2}},
+		{name: "two loads", code: "a9410be1", want: arch.Operands{Reads: sp, Writes: x1 | x2}},
+		{name: "two stores that make a frame", code: "a9bf0be1",
+			want: arch.Operands{Reads: x1 | x2 | sp, Writes: sp}},
+		{name: "a load of a double", code: "fd400441", want: arch.Operands{Reads: x2}},
+		{name: "a store of a vector", code: "3ca36841", want: arch.Operands{Reads: x2 | x3}},
+		{name: "two loads of doubles", code: "6d400861", want: arch.Operands{Reads: x3}},
+		{name: "a prefetch", code: "f9802040", want: arch.Operands{Reads: x2}},
+		{name: "a register to a double", code: "9e670041", want: arch.Operands{Reads: x2}},
+		{name: "a double to a register", code: "9e660041", want: arch.Operands{Writes: x1}},
+		{name: "an int made a double", code: "1e620041", want: arch.Operands{Reads: x2}},
+		{name: "a double made an int", code: "1e780041", want: arch.Operands{Writes: x1}},
+		{name: "a sum of doubles", code: "1e632841"},
+		{name: "a branch", code: "5400008a"},
+		{name: "a jump", code: "14000004"},
+		{name: "a branch on zero", code: "34000081", want: arch.Operands{Reads: x1}},
+		{name: "a branch on a bit", code: "37180081", want: arch.Operands{Reads: x1}},
+		{name: "nop", code: "d503201f"},
+		{name: "an atomic sum", code: "f8210062", unknown: true},
+		{name: "an exchange", code: "c8a17c62", unknown: true},
+		{name: "a load in order", code: "c8dffc41", unknown: true},
+		{name: "a load of a constant", code: "58000081", unknown: true},
+		{name: "an element of a vector to a register", code: "0e043c41", unknown: true},
+		{name: "a call", code: "94000004", unknown: true},
+		{name: "a return", code: "d65f03c0", unknown: true},
+		{name: "a register of the system", code: "d53bd041", unknown: true},
+	} {
+		code, _ := assemble(t, r.code)
+		got, ok := CPU.Operands(code, 0)
+		if ok == r.unknown || ok && got != r.want {
+			t.Errorf("%s: %+v, %v", r.name, got, ok)
+		}
+		if _, ok := CPU.Operands(code, 1); ok {
+			t.Errorf("%s: where the code ends", r.name)
+		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"goprof/sampler/look"
 	"goprof/sampler/session"
 	"goprof/testdata/jvmtest"
+	"goprof/unwind"
 	"goprof/vmstructs"
 )
 
@@ -202,7 +203,7 @@ func scoreLeaves(t *testing.T, s *session.Session, level uint8, samples int) *le
 				if inEmulator() && p.called == "" {
 					p.pc = somewhereInBlock(s, p)
 				}
-				scores.score(s, p, less)
+				scores.score(s.VM, s.Walker, p, less)
 			}
 		})
 	}
@@ -236,21 +237,21 @@ func compiledPlace(s *session.Session, st *profile.Stack) (p leafPlace, ok bool)
 // score holds what is told of a place against the full records. Of calls these are often not those of the bytecode that
 // has called: then they are no truth. Nor are they in code that C2 makes in one piece, unless their bytecode is one of
 // which C2 makes such a piece: C2 often has no record of the piece, and what follows has one.
-func (s *leafScores) score(in *session.Session, p leafPlace, less map[*vmstructs.Blob]*vmstructs.Blob) {
+func (s *leafScores) score(vm *vmstructs.VM, w *unwind.Walker, p leafPlace,
+	less map[*vmstructs.Blob]*vmstructs.Blob) {
 	runtime.LockOSThread() // for ownTime
 	defer runtime.UnlockOSThread()
-	w := in.Walker
 	truth, _, err := w.Recorded(p.b, p.pc)
 	if p.called != "" {
-		truth, err = in.VM.Scopes(p.b, p.pc, true)
+		truth, err = vm.Scopes(p.b, p.pc, true)
 	}
 	if err != nil || p.called != "" && !w.MayHaveCalled(truth[0], p.called) {
 		return // it is gone, or nobody knows
 	}
 	if less[p.b] == nil {
-		less[p.b] = in.VM.SafepointsOnly(p.b)
+		less[p.b] = vm.SafepointsOnly(p.b)
 	}
-	address, err := in.VM.Scopes(less[p.b], p.pc, p.called != "")
+	address, err := vm.Scopes(less[p.b], p.pc, p.called != "")
 	if err != nil {
 		return
 	}

@@ -1,0 +1,69 @@
+package arm64
+
+import (
+	"encoding/binary"
+
+	"goprof/arch"
+)
+
+// Condition is described at arch.Code. cbz, cbnz, tbz and tbnz compare themselves.
+func (code) Condition(code []byte, compare, branch uint32) (c arch.Condition, ok bool) {
+	if uint64(max(compare, branch))+4 > uint64(len(code)) {
+		return c, false
+	}
+	w, b := binary.LittleEndian.Uint32(code[compare:]), binary.LittleEndian.Uint32(code[branch:])
+	if compare == branch {
+		return ownCondition(b)
+	}
+	c.Wide = w>>31 == 1
+	switch {
+	case w&0x7f80001f == 0x7100001f, w&0x7f80001f == 0x3100001f: // cmp, cmn with a constant
+		c.Constant, c.Value = true, int64(w>>10&0xfff)<<(w>>22&1*12)
+		if w>>30&1 == 0 {
+			c.Value = -c.Value
+		}
+	case w&0x7fe0fc1f == 0x6b00001f: // cmp of registers
+	default:
+		return c, false
+	}
+	if b&0xff000010 != 0x54000000 { // b.cond
+		return c, false
+	}
+	withZero := false
+	switch b & 15 {
+	case 0:
+		c.Is = arch.Equal
+	case 1:
+		c.Is = arch.NotEqual
+	case 4: // mi, pl
+		c.Is, withZero = arch.Less, true
+	case 5:
+		c.Is, withZero = arch.NotLess, true
+	case 10:
+		c.Is = arch.NotLess
+	case 11:
+		c.Is = arch.Less
+	case 12:
+		c.Is = arch.Greater
+	case 13:
+		c.Is = arch.NotGreater
+	default:
+		return c, false // of numbers without sign
+	}
+	return c, !withZero || c.Constant && c.Value == 0
+}
+
+// ownCondition is that of a branch that compares a register with zero, or asks for its sign.
+func ownCondition(b uint32) (c arch.Condition, ok bool) {
+	c.Wide, c.Constant = b>>31 == 1, true
+	not := arch.Relation(b >> 24 & 1)
+	switch {
+	case b&0x7e000000 == 0x34000000: // cbz, cbnz
+		c.Is = arch.Equal + not
+	case b&0x7ef80000 == 0x36f80000: // tbz, tbnz of the highest bit
+		c.Is = arch.NotLess - not
+	default:
+		return c, false
+	}
+	return c, true
+}

@@ -1,0 +1,148 @@
+//go:build linux
+
+package oracle
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"goprof/process"
+	"goprof/profile"
+	"goprof/sampler/look"
+	"goprof/sampler/postmortem"
+	"goprof/testdata/corefile"
+	"goprof/testdata/jvmtest"
+	"goprof/vmstructs"
+)
+
+// TestLeafKeep samples the programs of TestLeaf, and keeps a core file of each JVM with the pcs at which it was
+// sampled. TestLeafKept scores the rules at these pcs, as often as wanted: so one rule is compared with another at the
+// same pcs. Programs that are held back are left out: whoever makes rules works with these files.
+//
+//	GOPROF_LEAF_KEEP=/dir GOPROF_LEAF_SAMPLES=3000 go test ./testdata/oracle -run 'TestLeafKeep$' -v
+//	GOPROF_LEAF_KEEP=/dir go test ./testdata/oracle -run 'TestLeafKept$' -v
+func TestLeafKeep(t *testing.T) {
+	dir := os.Getenv("GOPROF_LEAF_KEEP")
+	if dir == "" {
+		t.Skip("GOPROF_LEAF_KEEP names no folder")
+	}
+	samples, _ := strconv.Atoi(os.Getenv("GOPROF_LEAF_SAMPLES"))
+	if samples == 0 {
+		samples = 1000
+	}
+	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+		for _, mode := range leafModes {
+			t.Run(mode.name, func(t *testing.T) {
+				for _, p := range leafPrograms {
+					if p.held {
+						continue
+					}
+					t.Run(p.name, func(t *testing.T) {
+						flags := append(append(fullRecords(jdk), mode.flags...), p.line[1:]...)
+						jvm := jvmtest.Start(t, jdk, p.line[0], flags...)
+						name := fmt.Sprintf("%s-%s-%d", mode.name, p.name, jdk.Version)
+						keepLeaves(t, jvm.PID, mode.level, samples, filepath.Join(dir, name))
+					})
+				}
+			})
+		}
+	})
+}
+
+// keepLeaves writes NAME.pcs and NAME.core.
+func keepLeaves(t *testing.T, pid int, level uint8, samples int, name string) {
+	t.Helper()
+	s := attach(t, pid)
+	out, err := os.Create(name + ".pcs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	time.Sleep(2 * time.Second)
+	n := 0
+	for tries := 0; n < samples && tries < 30; tries++ {
+		sample(t, s, time.Millisecond, samples, func(_ *look.Look, st *profile.Stack) {
+			if p, ok := compiledPlace(s, st); ok && p.b.Level == level && n < samples {
+				n++
+				fmt.Fprintf(out, "%x %q\n", p.pc, p.called)
+			}
+		})
+	}
+	core := corefile.Write(t, pid)
+	if data, err := os.Open(core); err == nil {
+		defer data.Close()
+		to, err := os.Create(name + ".core")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer to.Close()
+		if _, err := to.ReadFrom(data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	os.Remove(core)
+	t.Logf("%d samples", n)
+}
+
+// TestLeafKept scores the rules on what TestLeafKeep has kept.
+func TestLeafKept(t *testing.T) {
+	dir := os.Getenv("GOPROF_LEAF_KEEP")
+	if dir == "" {
+		t.Skip("GOPROF_LEAF_KEEP names no folder")
+	}
+	files, _ := filepath.Glob(filepath.Join(dir, "*.pcs"))
+	var sum leafScores
+	for _, name := range files {
+		name = name[:len(name)-len(".pcs")]
+		t.Run(filepath.Base(name), func(t *testing.T) {
+			scores := scoreKept(t, name)
+			t.Log(scores)
+			sum.sum(scores)
+		})
+	}
+	t.Logf("all: %v", &sum)
+}
+
+func scoreKept(t *testing.T, name string) *leafScores {
+	t.Helper()
+	core, err := os.Open(name + ".core")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer core.Close()
+	st, err := core.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	j, err := postmortem.Open(core, st.Size(), process.CoreOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	j.Walker.RawNames = true
+	pcs, err := os.Open(name + ".pcs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pcs.Close()
+	scores := &leafScores{seen: map[uint64]bool{}}
+	less := map[*vmstructs.Blob]*vmstructs.Blob{}
+	for lines := bufio.NewScanner(pcs); lines.Scan(); {
+		var p leafPlace
+		if _, err := fmt.Sscanf(lines.Text(), "%x %q", &p.pc, &p.called); err != nil {
+			t.Fatal(err)
+		}
+		b, err := j.VM.Blob(p.pc)
+		if err != nil || b.Kind != vmstructs.Nmethod || !j.VM.FullRecords(b) {
+			continue // it is gone
+		}
+		p.b = b
+		scores.score(j.VM, j.Walker, p, less)
+	}
+	return scores
+}

@@ -1,0 +1,126 @@
+package unwind
+
+import (
+	"goprof/arch"
+	"goprof/profile"
+	"goprof/vmstructs"
+)
+
+// C1 with profiling counts in a method's MethodData how often the method is entered, and how often each branch is
+// taken. The address of the MethodData stands in the code, so such code tells whose it is:
+//
+//   - A branch (c1_LIRGenerator.cpp, profile_branch; c1_LIRAssembler_x86.cpp, cmove): the address; the offset of one
+//     counter; a jump on the result of the comparison before; the offset of the other counter; the counter is loaded,
+//     made one more without a change of the flags, and stored; then the branch itself.
+//   - The entry of a method (c1_LIRGenerator.cpp, increment_event_counter_impl): the address; the counter is loaded,
+//     made more, stored and masked; if that is zero, a jump to the VM.
+//
+// C1 has no record of an entry itself, but of what follows. Other counters (of calls, of the types of receivers) are
+// left out: they are counted for the caller, and full records have them with the method that is called.
+
+const (
+	// maxCounter bounds the instructions from the address to the end of such code.
+	maxCounter = 8
+	// maxData bounds the methods that are asked for their MethodData.
+	maxData = 32
+)
+
+// counterKind is what is counted.
+type counterKind uint8
+
+const (
+	noCounter counterKind = iota
+	countsBranch
+	countsEntry
+)
+
+// counterAt returns what is counted by the code that an instruction is part of, and the address of the MethodData.
+func (m *codeMap) counterAt(n int32) (kind counterKind, data uint64) {
+	if m.list[n].kindOf == arch.KindCompare { // of the branch that is counted
+		if next := m.next(n); next != notInCode && m.list[next].kindOf == arch.KindLong {
+			if kind, data = m.counterAt(next); kind == countsBranch {
+				return kind, data
+			}
+		}
+	}
+	for begin, far := n, 0; far < maxCounter && begin != notInCode; begin, far = m.before(begin), far+1 {
+		if far > 0 && m.list[begin].flow != arch.FlowNext && m.list[begin].flow != arch.FlowBranch {
+			break
+		}
+		if m.list[begin].kindOf != arch.KindLong {
+			continue
+		}
+		o, ok := m.operands(begin)
+		if !ok || o.Constant == 0 {
+			break
+		}
+		if kind = m.counterFrom(begin, far); kind != noCounter {
+			return kind, o.Constant
+		}
+		break
+	}
+	return noCounter, 0
+}
+
+// counterFrom tells what is counted by the code that begins with the address, if so many instructions behind it are
+// part of that code.
+func (m *codeMap) counterFrom(begin int32, far int) counterKind {
+	var code [maxCounter]*instruction
+	n := begin
+	for i := range code {
+		if n = m.next(n); n == notInCode {
+			return noCounter
+		}
+		code[i] = &m.list[n]
+	}
+	branches := func(i int) bool { return code[i].flow == arch.FlowBranch && code[i].jumps }
+	loads := func(i int) bool { return code[i].loads && code[i].base == arch.BaseOther }
+	stores := func(i int) bool { return code[i].stores && code[i].base == arch.BaseOther }
+	switch {
+	case code[0].kindOf == arch.KindConst && branches(1) && code[2].kindOf == arch.KindConst:
+		if far <= 2 || loads(3) && stores(5) && branches(6) {
+			return countsBranch
+		}
+	case loads(0) && code[1].base == arch.BaseNone && stores(2) && code[0].disp == code[2].disp && far <= 5:
+		return countsEntry
+	}
+	return noCounter
+}
+
+// atCounter returns the methods at code of C1's that counts, by those on the route that was just looked for. told are
+// the methods that the route tells. nil: there is no such code, or its method is not on the route.
+func (w *Walker) atCounter(b *vmstructs.Blob, m *codeMap, n int32, told []vmstructs.Scope) ([]vmstructs.Scope,
+	profile.Certainty) {
+	if b.Level != levelProfiled || n < 0 || int(n) >= len(m.list) {
+		return nil, profile.Guessed
+	}
+	kind, data := m.counterAt(n)
+	if kind == noCounter {
+		return nil, profile.Guessed
+	}
+	sure := profile.Certain
+	if kind == countsEntry {
+		sure = profile.Likely
+	}
+	asked := 0
+	find := func(chain []vmstructs.Scope) []vmstructs.Scope {
+		for i := range chain {
+			if asked++; asked > maxData {
+				break
+			}
+			if w.vm.DataOf(chain[i].Method) == data {
+				return chain[i:]
+			}
+		}
+		return nil
+	}
+	if s := find(told); s != nil {
+		return s, sure
+	}
+	for i := range w.legs {
+		if s := find(w.legs[i].scopes); s != nil {
+			return s, sure
+		}
+	}
+	return nil, profile.Guessed
+}

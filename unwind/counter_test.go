@@ -1,0 +1,105 @@
+package unwind
+
+import (
+	"strings"
+	"testing"
+
+	"goprof/arch/amd64"
+	"goprof/profile"
+	"goprof/vmstructs"
+)
+
+// countedBranch and countedEntry are C1's code (JDK 17): a branch with its comparison, and the entry of a method.
+const (
+	// cmp edx, esi; movabs rax, data; mov ecx, 0x138; jge; mov ecx, 0x128; mov rbx, [rax+rcx]; lea rbx, [rbx+1];
+	// mov [rax+rcx], rbx; jge
+	countedBranch = "3bd6 48b8785634120000007f b938010000 7d05 b928010000 488b1c08 488d5b01 48891c08 7d10"
+	// movabs rax, data; mov ecx, [rax+0xcc]; add ecx, 8; mov [rax+0xcc], ecx; and ecx, 0x1ff8; je
+	countedEntry = "48b8785634120000007f 8b88cc000000 83c108 8988cc000000 81e1f81f0000 7410"
+)
+
+// TestCounterAt: which instructions count, and for what.
+func TestCounterAt(t *testing.T) {
+	const none, forBranch, forEntry = noCounter, countsBranch, countsEntry
+	pad := strings.Repeat(" 90", 20)
+	for _, r := range []struct {
+		name, code string
+		want       []counterKind
+	}{
+		{"a branch", countedBranch + pad, []counterKind{forBranch, forBranch, forBranch, forBranch, forBranch, forBranch,
+			forBranch, forBranch, forBranch, none}},
+		{"an entry", countedEntry + pad, []counterKind{forEntry, forEntry, forEntry, forEntry, forEntry, forEntry, none}},
+		{"another constant behind", "48b8785634120000007f b938010000 b928010000 7d05" + pad,
+			[]counterKind{none, none, none, none}},
+		{"the counter of another place", "48b8785634120000007f 8b88cc000000 83c108 8988c8000000" + pad,
+			[]counterKind{none, none, none, none}},
+		{"a comparison for something else", "3bd6 48b8785634120000007f 8b88cc000000 83c108 8988cc000000" + pad,
+			[]counterKind{none, forEntry, forEntry, forEntry, forEntry}},
+		{"a call in between", "48b8785634120000007f b938010000 7d05 b928010000 e800000000 90" + pad,
+			[]counterKind{forBranch, forBranch, forBranch, none, none, none}},
+		{"the code ends", "48b8785634120000007f b938010000 7d05", []counterKind{none, none, none}},
+	} {
+		m := &codeMap{cpu: amd64.CPU}
+		m.begin(unhex(t, r.code), 0, func(func(uint64) bool) {})
+		m.place(0)
+		for n, want := range r.want {
+			kind, data := m.counterAt(int32(n))
+			if kind != want || (data == 0x7f00000012345678) != (want != none) {
+				t.Errorf("%s, instruction %d: %d of %#x", r.name, n, kind, data)
+			}
+		}
+	}
+}
+
+// TestAtCounter: a counter is that of the method on the route that has the MethodData.
+func TestAtCounter(t *testing.T) {
+	u := newMadeUp(t)
+	s := u.scopes(0)
+	data := uint64(0)
+	for i := range s { // one of the recording that has such data
+		if data = u.w.vm.DataOf(s[i].Method); data != 0 {
+			s = s[i:]
+			break
+		}
+	}
+	if data == 0 {
+		t.Fatal("no method with a profile")
+	}
+	other := []vmstructs.Scope{{Method: &vmstructs.Method{Name: "other"}}}
+	b := &vmstructs.Blob{Level: levelProfiled}
+	for _, r := range []struct {
+		name string
+		code string
+		told []vmstructs.Scope
+		legs []leg
+		want bool
+		sure profile.Certainty
+	}{
+		{"what the route tells", countedBranch, s, nil, true, profile.Certain},
+		{"a caller of it", countedBranch, append(other, s...), nil, true, profile.Certain},
+		{"another leg", countedBranch, other, []leg{{scopes: other}, {scopes: s}}, true, profile.Certain},
+		{"none on the route", countedBranch, other, []leg{{scopes: other}}, false, profile.Guessed},
+		{"an entry", countedEntry, s, nil, true, profile.Likely},
+		{"no counter", "90 90 90 90", s, nil, false, profile.Guessed},
+	} {
+		code := append(unhex(t, r.code), unhex(t, "9090909090909090")...)
+		for i := 0; i+10 <= len(code); i++ { // the address in the code becomes that of the data
+			if code[i] == 0x48 && code[i+1] == 0xb8 {
+				for k := range 8 {
+					code[i+2+k] = byte(data >> (8 * k))
+				}
+			}
+		}
+		m := &codeMap{cpu: u.w.cpu}
+		m.begin(code, 0, func(func(uint64) bool) {})
+		m.place(0)
+		u.w.legs = r.legs
+		got, sure := u.w.atCounter(b, m, 1, r.told)
+		if (got != nil) != r.want || sure != r.sure || got != nil && got[0].Method != s[0].Method {
+			t.Errorf("%s: %+v, %v", r.name, got, sure)
+		}
+		if got, _ := u.w.atCounter(&vmstructs.Blob{Level: levelC2}, m, 1, r.told); got != nil {
+			t.Errorf("%s: C2 does not count", r.name)
+		}
+	}
+}

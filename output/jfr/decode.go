@@ -7,8 +7,8 @@ import (
 	"goprof/profile"
 )
 
-// decode makes the reader's Event of the bytes of one. Sources and details are not handed out. A detail that stands here
-// belongs to no sample: see addDetail.
+// decode makes the reader's Event of the bytes of one. Sources and details are not handed out. A detail that is read
+// here belongs to no sample: see addDetail.
 func (r *Reader) decode(of *class) (bad *BadRecording) {
 	switch {
 	case of.name == detailName:

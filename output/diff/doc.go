@@ -24,7 +24,8 @@
 // Holm's correction is for all items together: methods by self and by total, and paths. Of all comparisons in which
 // nothing has changed, at most Risk have any change that is called significant; and if something has changed, the rest
 // still has that promise, which Benjamini and Hochberg's does not give. Items that are the same samples are one
-// hypothesis. Items that have too few samples to become significant, however these fall, are none (Tarone).
+// hypothesis. Items that are nearly the same samples are nearly one (Hunter's inequality: see nested.go). Items that
+// have too few samples to become significant, however these fall, are none (Tarone).
 //
 // What no recording of its own can show is how one run of a program differs from the next: what the compiler decides,
 // where memory lies. Three recordings of several runs measure that (see between); fewer have it assumed (see assume).

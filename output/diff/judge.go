@@ -53,12 +53,12 @@ func (c *Comparison) judge(i *item, n *noise) evidence {
 
 // decide finds the p of all items, when it is known how recordings differ. It returns how many hypotheses there are,
 // and up to which p over its weight an item is significant.
-func (c *Comparison) decide(list []evidence) (hypotheses int, limit float64) {
+func (c *Comparison) decide(list []evidence, pairs []pair) (hypotheses int, limit float64) {
 	for i := range list {
 		e := &list[i]
 		e.p = e.chanceWithin(e.share(Before), e.share(After))
 	}
-	holm(list)
+	holm(list, pairs)
 	p := newPrior(list)
 	for i := range list {
 		e := &list[i]
@@ -71,7 +71,7 @@ func (c *Comparison) decide(list []evidence) (hypotheses int, limit float64) {
 		}
 		e.p = max(e.p, e.between.chance(e.change()))
 	}
-	return holm(list)
+	return holm(list, pairs)
 }
 
 // look is what one look counts.
@@ -152,32 +152,31 @@ func (e *evidence) noise(limit float64) float64 {
 }
 
 // holm corrects for many comparisons. It returns how many hypotheses there are, and the p over its weight up to which
-// an item is significant.
-func holm(list []evidence) (hypotheses int, limit float64) {
+// an item is significant. What is left when some are rejected never counts more than before: the chance of any of few
+// is not larger than that of any of many.
+func holm(list []evidence, pairs []pair) (hypotheses int, limit float64) {
 	hypotheses = testable(list)
-	order, left := weigh(list, hypotheses)
+	order := weigh(list, hypotheses)
 	slices.SortFunc(order, func(a, b *evidence) int {
 		return cmp.Or(cmp.Compare(a.p/a.weight, b.p/b.weight), cmp.Compare(a.item.prints, b.item.prints),
 			cmp.Compare(a.item.number, b.item.number))
 	})
-	met := make(map[uint64]bool)
-	held := 0.0
+	open := newQuestions(order, list, pairs)
+	held, left := 0.0, math.Inf(1)
 	limit = -1
 	for _, e := range order {
-		rank := left
-		if met[e.item.prints] {
-			rank += e.weight // the same samples as one before
+		if open.of[e.item.prints] == nil {
+			e.held = held // the same samples as one before
+			continue
 		}
-		rank = max(rank, e.weight)
+		left = min(left, open.sum)
+		rank := max(left, e.weight)
 		held = max(held, min(e.p/e.weight*rank, 1))
 		e.held = held
 		if held > Risk && limit < 0 {
 			limit = Risk / rank
 		}
-		if !met[e.item.prints] {
-			met[e.item.prints] = true
-			left -= e.weight
-		}
+		open.reject(e)
 	}
 	if limit < 0 {
 		limit = Risk
@@ -192,8 +191,8 @@ const evenly = 0.25
 // large in points, by the variance of a share: a change of some points in a small method is far beyond its noise and
 // needs no weight, and large methods are few. Weights are allowed to depend on the share of both sides together, which
 // says nothing of how they differ (Genovese, Roeder and Wasserman, Biometrika 2006). It returns the items that are
-// hypotheses, and the sum of the weights, which is about how many there are.
-func weigh(list []evidence, hypotheses int) (order []*evidence, sum float64) {
+// hypotheses. Of different ones the weights add up to how many there are.
+func weigh(list []evidence, hypotheses int) (order []*evidence) {
 	met := make(map[uint64]bool)
 	variances := 0.0
 	for i := range list {
@@ -213,7 +212,7 @@ func weigh(list []evidence, hypotheses int) (order []*evidence, sum float64) {
 			e.weight += (1 - evenly) * float64(len(met)) * e.pooled() * (1 - e.pooled()) / variances
 		}
 	}
-	return order, float64(len(met))
+	return order
 }
 
 // testable is Tarone's number: how many different hypotheses have samples enough to be significant among so many.

@@ -110,7 +110,7 @@ func (c *Comparison) Compare(o Options) (*Result, error) {
 		r.evidence[i] = c.judge(&r.items.list[i], &noise)
 		r.evidence[i].between = c.between(&r.evidence[i], &noise.spreads)
 	}
-	r.Compared, r.limit = c.decide(r.evidence)
+	r.Compared, r.limit = c.decide(r.evidence, r.items.nested())
 	r.Inflation = medianInflation(r.evidence)
 	r.collect(o)
 	return r, nil

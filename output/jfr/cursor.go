@@ -31,9 +31,14 @@ type cursor struct {
 	bad   *BadRecording
 }
 
-func newCursor(b []byte, base int64) cursor {
-	return cursor{b: b, base: base, steps: stepsFor(len(b))}
+func newCursor(b []byte, base int64) (c cursor) {
+	c.open(b, base)
+	return c
 }
+
+// open lets a new cursor read b. Where cursors read a few bytes each, a copy of the cursor costs more than the reading:
+// the CPU reads the copied fields in other widths than they were just written in, and waits for that.
+func (c *cursor) open(b []byte, base int64) { c.b, c.base, c.steps = b, base, stepsFor(len(b)) }
 
 // stepsFor is how many fields may be read from so many bytes: all but structures and arrays take one at least.
 func stepsFor(bytes int) int { return 4*bytes + 1<<12 }
@@ -102,20 +107,22 @@ func (c *cursor) skip(n int) {
 	}
 }
 
+// halves reports whether a number ends in each half of a word. Then none has nine bytes: eight of these seem not to
+// end, and four of the eight are a half.
+func halves(ends uint64) bool { return uint32(ends) != 0 && ends>>32 != 0 }
+
 // skipFour passes over the numbers that end in the next four words, and returns how many these are. It is 0 if there
-// are not so many left, or if one of them may have nine bytes: nine bytes in a row seem not to end.
+// are not so many left, or if one of them may have nine bytes.
 func (c *cursor) skipFour(n int) int {
 	if n < 32 || c.left() < 32 {
 		return 0
 	}
 	w, x, y, z := c.ends(c.at), c.ends(c.at+8), c.ends(c.at+16), c.ends(c.at+24)
-	const nine = 9*8 + 7
-	if w == 0 || x == 0 || y == 0 || z == 0 || bits.LeadingZeros64(w)+bits.TrailingZeros64(x) >= nine ||
-		bits.LeadingZeros64(x)+bits.TrailingZeros64(y) >= nine || bits.LeadingZeros64(y)+bits.TrailingZeros64(z) >= nine {
+	if !halves(w) || !halves(x) || !halves(y) || !halves(z) {
 		return 0
 	}
 	c.at += 24 + bits.Len64(z)/8
-	return bits.OnesCount64(w) + bits.OnesCount64(x) + bits.OnesCount64(y) + bits.OnesCount64(z)
+	return bits.OnesCount64(w | x>>1 | y>>2 | z>>3) // of each byte only the highest bit is used
 }
 
 // skipOne is skipFour of one word; if that is too much, it passes over one number.

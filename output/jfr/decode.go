@@ -7,31 +7,47 @@ import (
 	"goprof/profile"
 )
 
-// decode makes an Event of the bytes of one.
-func (r *Reader) decode(of *class) (*Event, *BadRecording) {
-	e := &r.events[r.turn]
-	r.turn ^= 1
-	*e = Event{Name: of.name, Samples: 1, Fields: e.Fields[:0], stacked: of.stack}
-	c := newCursor(r.body, r.base)
-	c.bytes(r.bodyAt)
-	rec := &r.record
-	rec.numbers = [numSlots]uint64{}
-	rec.noTexts = of.stack
-	if of.stack || of.name == detailName || of.name == sourceName {
-		c.value(of, 0, rec)
+// decode makes the reader's Event of the bytes of one. Sources and details are not handed out. A detail that is read
+// here belongs to no sample: see addDetail.
+func (r *Reader) decode(of *class) (bad *BadRecording) {
+	switch {
+	case of.name == detailName:
+		return nil
+	case of.name == sourceName:
+		bad = r.decodeRecord(of)
+		if n := &r.record.numbers; bad == nil {
+			r.k.sources.keepFirst(n[slotType], sourceRef{n[slotSource], n[slotBuild]})
+		}
+		return bad
+	}
+	e, fields := &r.event, r.event.Fields[:0]
+	*e = Event{} // each field is set in place: see cursor.open
+	e.Name, e.Samples, e.Fields, e.stacked = of.name, 1, fields, of.stack
+	if of.stack {
+		bad = r.decodeRecord(of)
 	} else {
-		r.decodeFields(&c, of, e)
+		bad = r.decodeFields(of)
 	}
-	if c.bad != nil {
-		return nil, c.bad
+	if bad == nil {
+		r.fill(e, of)
 	}
-	if of.name == sourceName {
-		r.turn ^= 1 // this event is not handed out: the sample before it keeps its place
-		r.k.sources.keepFirst(rec.numbers[slotType], sourceRef{rec.numbers[slotSource], rec.numbers[slotBuild]})
-		return e, nil
-	}
-	r.fill(e, of)
-	return e, nil
+	return bad
+}
+
+// decodeRecord reads the fields that are understood of an event.
+func (r *Reader) decodeRecord(of *class) *BadRecording {
+	var c cursor
+	r.begin(&c, of)
+	c.value(of, 0, &r.record)
+	return c.bad
+}
+
+// begin empties the record, and sets a cursor before the fields of an event.
+func (r *Reader) begin(c *cursor, of *class) {
+	c.open(r.body, r.base)
+	c.bytes(r.bodyAt)
+	r.record.numbers = [numSlots]uint64{}
+	r.record.noTexts = of.stack
 }
 
 // fill gives the event what its slots hold.
@@ -39,11 +55,18 @@ func (r *Reader) fill(e *Event, of *class) {
 	n := &r.record.numbers
 	start := int64(n[slotStart])
 	e.At = profile.Instant{Wall: r.head.startNanos + r.nanos(start-r.head.startTicks), Ticks: start}
-	if t := r.k.thread(n[slotThread]); t != nil {
+	e.thread = n[slotThread]
+	if t := r.k.thread(e.thread); t != nil {
 		e.Thread, e.HasThread = *t, true
 	}
 	e.Failed = n[slotFailed] != 0
 	e.Bytes = int64(n[slotBytes])
+	r.tell(e, of)
+}
+
+// tell gives the event the facts that its type has, or the detail behind it.
+func (r *Reader) tell(e *Event, of *class) {
+	n := &r.record.numbers
 	for i := range of.fields {
 		switch f := &of.fields[i]; f.slot {
 		case slotDuration:
@@ -77,10 +100,12 @@ func (r *Reader) fill(e *Event, of *class) {
 }
 
 // decodeFields reads the fields of an event without a stack one by one, so that they can be shown.
-func (r *Reader) decodeFields(c *cursor, of *class, e *Event) {
+func (r *Reader) decodeFields(of *class) *BadRecording {
+	var c cursor
+	r.begin(&c, of)
 	for i := range of.fields {
 		if !c.step() {
-			return
+			break
 		}
 		f := &of.fields[i]
 		one := class{name: of.name, fields: of.fields[i : i+1]}
@@ -99,6 +124,7 @@ func (r *Reader) decodeFields(c *cursor, of *class, e *Event) {
 		default:
 			shown.Number = int64(r.record.numbers[f.slot])
 		}
-		e.Fields = append(e.Fields, shown)
+		r.event.Fields = append(r.event.Fields, shown)
 	}
+	return c.bad
 }

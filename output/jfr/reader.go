@@ -49,6 +49,7 @@ type Event struct {
 
 	stacked bool   // events of its type can have a stack
 	stack   uint64 // key of its stack, if there is one
+	thread  uint64 // key of its thread
 }
 
 // Field is a field of an event without a stack: a text, a whole number or a real one.
@@ -91,9 +92,7 @@ type Reader struct {
 	bodyAt   int    // where its fields begin
 	base     int64  // its offset
 	record   record
-	pending  *Event // read already: what follows a sample may belong to it
-	events   [2]Event
-	turn     int   // which of them is next
+	event    Event
 	from     int64 // of all chunks
 	to       int64
 	tally    map[string]int64 // nil: not wanted
@@ -169,12 +168,9 @@ func (r *Reader) Nanos() bool { return r.head.ticksPerSec == int64(time.Second) 
 
 // Next returns the next event, valid until the call after: io.EOF at the end, *BadRecording where the file is wrong.
 func (r *Reader) Next() (*Event, error) {
-	e := r.pending
-	r.pending = nil
-	for e == nil || e.Name == detailName {
-		if e = r.read(); e == nil {
-			return nil, r.err
-		}
+	e := r.read()
+	if e == nil {
+		return nil, r.err
 	}
 	if r.stacks.ours && e.stacked && !r.noDetails {
 		r.addDetail(e)
@@ -187,11 +183,22 @@ func (r *Reader) Next() (*Event, error) {
 
 // addDetail takes what the event behind a sample tells of it. Both stand in the same chunk.
 func (r *Reader) addDetail(e *Event) {
-	next := r.readAhead()
-	if next != nil && next.Name == detailName && next.At.Ticks == e.At.Ticks && next.Thread == e.Thread {
-		e.CPU, e.Leaf, e.TLAB, e.Link = next.CPU, next.Leaf, next.TLAB, next.Link
-	} else {
-		r.pending = next
+	if r.at >= r.end {
+		return
+	}
+	if h, bad := r.peek(); bad != nil || h.of == nil || !h.of.wanted || h.of.name != detailName {
+		return // what is wrong there is told when it is read
+	}
+	of, bad := r.nextEvent()
+	if bad == nil {
+		bad = r.decodeRecord(of)
+	}
+	if bad != nil {
+		r.fail(bad)
+		return
+	}
+	if n := &r.record.numbers; int64(n[slotStart]) == e.At.Ticks && n[slotThread] == e.thread {
+		r.tell(e, of)
 	}
 }
 
@@ -229,30 +236,20 @@ const (
 // read reads the next event that is wanted; nil if there is none, and err says why.
 func (r *Reader) read() *Event {
 	for r.err == nil {
-		if e := r.readAhead(); e != nil {
-			return e
-		}
-		if r.err == nil {
+		if r.at >= r.end {
 			r.count()
 			r.nextChunk()
+			continue
 		}
-	}
-	return nil
-}
-
-// readAhead is read within the open chunk: nil at its end, too.
-func (r *Reader) readAhead() *Event {
-	for r.err == nil && r.at < r.end {
 		of, bad := r.nextEvent()
 		if bad == nil && of != nil {
-			var e *Event
-			e, bad = r.decode(of)
-			if bad == nil && of.name != sourceName {
-				return e
-			}
+			bad = r.decode(of)
 		}
-		if bad != nil {
+		switch {
+		case bad != nil:
 			r.fail(bad)
+		case of != nil && of.name != sourceName && of.name != detailName:
+			return &r.event
 		}
 	}
 	return nil
@@ -261,7 +258,7 @@ func (r *Reader) readAhead() *Event {
 // fail ends the reading.
 func (r *Reader) fail(bad *BadRecording) error {
 	r.count()
-	r.pending, r.err = nil, bad
+	r.err = bad
 	return bad
 }
 
@@ -444,36 +441,52 @@ func (r *Reader) choose() {
 	}
 }
 
-// nextEvent reads an event's bytes into body, behind its type; nil if it is not wanted.
-func (r *Reader) nextEvent() (*class, *BadRecording) {
+// eventHead is the beginning of an event.
+type eventHead struct {
+	of   *class // nil if the file does not say what it is
+	size uint64
+	body int // where its fields begin
+}
+
+// peek reads the beginning of the next event, and leaves the event to nextEvent.
+func (r *Reader) peek() (h eventHead, bad *BadRecording) {
 	b, _ := r.buf.Peek(18)
-	c := newCursor(b, r.at)
-	size := c.int()
-	head := c.at
-	if size == uint64(head) {
+	var c cursor
+	c.open(b, r.at)
+	h.size = c.int()
+	if h.size == uint64(c.at) {
 		c.fail("an event of nothing")
 	}
 	typ := c.int()
 	if c.bad != nil {
-		return nil, c.bad
+		return h, c.bad
 	}
-	if size > uint64(r.end-r.at) || size < uint64(c.at) {
-		return nil, r.bad(r.at, "an event that reaches beyond its chunk, or has no end")
+	if h.size > uint64(r.end-r.at) || h.size < uint64(c.at) {
+		return h, r.bad(r.at, "an event that reaches beyond its chunk, or has no end")
 	}
-	of := r.schema.find(typ)
-	if of != nil && of.event {
-		of.events++
+	h.of, h.body = r.schema.find(typ), c.at
+	return h, nil
+}
+
+// nextEvent reads an event's bytes into body, behind its type; nil if it is not wanted.
+func (r *Reader) nextEvent() (*class, *BadRecording) {
+	h, bad := r.peek()
+	if bad != nil {
+		return nil, bad
+	}
+	if h.of != nil && h.of.event {
+		h.of.events++
 	}
 	at := r.at
-	r.at += int64(size)
-	if of == nil || !of.wanted {
-		return nil, r.skip(int64(size), at)
+	r.at += int64(h.size)
+	if h.of == nil || !h.of.wanted {
+		return nil, r.skip(int64(h.size), at)
 	}
-	if size > maxEvent {
+	if h.size > maxEvent {
 		return nil, &BadRecording{Offset: at, Problem: "an event of more than 16 MiB", TooMuch: true}
 	}
-	r.bodyAt, r.base = c.at, at
-	return of, r.readBody(int(size), at)
+	r.bodyAt, r.base = h.body, at
+	return h.of, r.readBody(int(h.size), at)
 }
 
 // readBody reads an event into body. A small one stays where it was read to.

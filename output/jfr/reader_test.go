@@ -377,3 +377,44 @@ func TestUnwantedStacks(t *testing.T) {
 		}
 	}
 }
+
+// TestDetailOfAnother: a sample has the facts of the detail behind it if that is of the same moment and thread.
+func TestDetailOfAnother(t *testing.T) {
+	var file bytes.Buffer
+	w := NewWriter(&file, Options{})
+	sample := profile.Sample{At: moment(0), Thread: worker, Stack: stacks()[0], CPU: time.Millisecond}
+	if err := errors.Join(w.Sample(&sample), w.Close(moment(time.Second))); err != nil {
+		t.Fatal(err)
+	}
+	data := file.Bytes()
+	isDetail := func(name string, _ bool) bool { return name == detailName }
+	r := NewReader(bytes.NewReader(data), int64(len(data)), isDetail)
+	if _, err := r.Next(); err != io.EOF {
+		t.Fatalf("a detail is handed out: %v", err)
+	}
+	r = NewReader(bytes.NewReader(data), int64(len(data)), isDetail)
+	r.nextChunk()
+	for of, bad := r.nextEvent(); of == nil || of.name != detailName; of, bad = r.nextEvent() {
+		if bad != nil {
+			t.Fatal(bad)
+		}
+	}
+	begins := newCursor(data, 0)
+	begins.bytes(int(r.base) + r.bodyAt)
+	start := begins.at
+	begins.int()
+	for _, c := range []struct {
+		name string
+		at   int // the byte that is changed
+		want time.Duration
+	}{{"its own", 0, time.Millisecond}, {"of another moment", start, 0}, {"of another thread", begins.at, 0}} {
+		changed := bytes.Clone(data)
+		if c.at > 0 {
+			changed[c.at] ^= 1
+		}
+		e, err := NewReader(bytes.NewReader(changed), int64(len(changed)), nil).Next()
+		if err != nil || e.CPU != c.want {
+			t.Errorf("%s: %v of CPU time, %v", c.name, e.CPU, err)
+		}
+	}
+}

@@ -113,7 +113,8 @@ func (m *stackMaker) stack(key uint64) (*profile.Stack, *BadRecording) {
 	if at.turn == m.turn {
 		return at.made, nil
 	}
-	c := newCursor(at.bytes(), at.of.base+int64(at.from))
+	var c cursor
+	c.open(at.bytes(), at.of.base+int64(at.from))
 	s := m.read(&c)
 	if c.bad != nil {
 		return nil, c.bad
@@ -256,11 +257,12 @@ func (m *stackMaker) fill(s *profile.Stack, raws []rawFrame) (hidden int, atRoot
 			s.Truncated, atRoot = of.why, i == len(raws)-1
 			continue
 		}
-		f := profile.Frame{Func: of.fn, Kind: of.kind, BCI: -1}
+		f := &frames[n]
+		*f = profile.Frame{} // each field is set in place: see cursor.open
+		f.Func, f.Kind, f.BCI = of.fn, of.kind, -1
 		if of.kind.Java() {
 			f.Line, f.BCI = max(raw.line, 0), max(raw.bci, -1)
 		}
-		frames[n] = f
 		n++
 	}
 	s.Frames = frames[:n]

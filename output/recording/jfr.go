@@ -84,7 +84,10 @@ func (f *jfrFile) EachBare(visit func(*profile.Sample) error) error {
 }
 
 func (f *jfrFile) each(set func(*jfr.Reader), visit func(*profile.Sample) error) error {
-	m := sampleMaker{ours: f.ours, kind: f.kind, mode: f.mode, classes: make(map[leafKey]profile.Frame)}
+	m := sampleMaker{ours: f.ours, sorts: make(map[string]eventSort), classes: make(map[leafKey]profile.Frame)}
+	for _, name := range f.events {
+		m.sorts[name] = eventSort{f.kind(name), f.mode(name)}
+	}
 	m.unread = m.read
 	wanted := func(name string, stack bool) bool { return stack && slices.Contains(f.events, name) }
 	return f.read(wanted, set, func(r *jfr.Reader, e *jfr.Event) error {
@@ -98,8 +101,7 @@ func (f *jfrFile) each(set func(*jfr.Reader), visit func(*profile.Sample) error)
 // sampleMaker makes samples of events.
 type sampleMaker struct {
 	ours    bool
-	kind    func(event string) *profile.EventKind
-	mode    func(event string) string
+	sorts   map[string]eventSort
 	made    profile.Sample
 	reader  *jfr.Reader  // of the sample
 	of      *jfr.Event   // that the sample is made of
@@ -107,9 +109,14 @@ type sampleMaker struct {
 	stack   profile.Stack
 	classes map[leafKey]profile.Frame // leaves that say what was allocated or waited for
 
-	event     string // of the last sample, with its kind and mode
-	eventKind *profile.EventKind
-	eventMode string
+	event string // of the last sample
+	sort  eventSort
+}
+
+// eventSort is what samples of an event are.
+type eventSort struct {
+	kind *profile.EventKind
+	mode string
 }
 
 type leafKey struct {
@@ -123,20 +130,21 @@ const maxClasses = 1 << 14
 // sample makes the sample of an event. Its stack is read here only if the sample adds a leaf to it.
 func (m *sampleMaker) sample(r *jfr.Reader, e *jfr.Event) error {
 	m.reader, m.of = r, e
-	m.made = profile.Sample{At: instantOf(r, e), Thread: e.Thread, Stack: e.Stack, Count: e.Samples, CPU: e.CPU,
-		Link: e.Link, StackNumber: stackNumber(e.StackNumber, profile.Certain), Unread: m.unread}
 	s := &m.made
+	*s = profile.Sample{} // each field is set in place: a copy of a whole sample would cost more
+	s.At, s.Thread, s.Count, s.CPU, s.Link = instantOf(r, e), e.Thread, e.Samples, e.CPU, e.Link
+	s.Stack, s.StackNumber, s.Unread = e.Stack, stackNumber(e.StackNumber, profile.Certain), m.unread
 	state, known := e.ProfileState()
 	s.State = state
 	if m.event != e.Name {
-		m.event, m.eventKind, m.eventMode = e.Name, m.kind(e.Name), m.mode(e.Name)
+		m.event, m.sort = e.Name, m.sorts[e.Name]
 	}
-	if m.eventKind != nil {
-		if err := m.hit(s, e, m.eventKind); err != nil {
+	if m.sort.kind != nil {
+		if err := m.hit(s, e, m.sort.kind); err != nil {
 			return err
 		}
 	}
-	switch m.eventMode {
+	switch m.sort.mode {
 	case profile.ModeCPU:
 		if m.ours {
 			s.StackNumber = stackNumber(e.StackNumber, e.Leaf)
@@ -170,7 +178,7 @@ func (m *sampleMaker) read() error {
 			return err
 		}
 	}
-	if m.made.Stack = m.of.Stack; m.eventMode == profile.ModeCPU && m.ours {
+	if m.made.Stack = m.of.Stack; m.sort.mode == profile.ModeCPU && m.ours {
 		m.sure(&m.made, m.of)
 	}
 	return nil

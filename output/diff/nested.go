@@ -1,0 +1,150 @@
+package diff
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// All samples of a path are samples of its caller, too, and of its method. Where a caller has few others, both are
+// nearly one question: if chance makes one significant, it mostly makes the other significant as well. A sum of their
+// chances counts that twice. In a recursion of 20 levels it counts 20 times what is hardly more than one question.
+//
+// Hunter's inequality corrects the sum: the chance that any of several events comes true is at most the sum of their
+// chances, less the chances that both events of a pair come true, for pairs that make no circle (Hunter, Journal of
+// Applied Probability 13, 1976; Worsley, Biometrika 69, 1982). So the pairs that have most in common are taken, as for
+// a spanning tree.
+
+// pair is two items, by their places in the list. All samples of one are samples of the other.
+type pair struct{ inner, outer int32 }
+
+// nested finds the pairs of a path and its caller, of a path and its method, and of a method's self and total.
+func (it *items) nested() (pairs []pair) {
+	keys := int32(len(it.names))
+	add := func(inner, outer int32) {
+		if a, b := it.place[inner], it.place[outer]; a >= 0 && b >= 0 {
+			pairs = append(pairs, pair{a, b})
+		}
+	}
+	for key := range keys {
+		add(key, keys+key)
+	}
+	for n := int32(1); n < int32(len(it.keys)); n++ {
+		add(2*keys+n, keys+it.keys[n])
+		if parent := it.tree.nodes[n].parent; parent != 0 {
+			add(2*keys+n, 2*keys+parent)
+		}
+	}
+	return pairs
+}
+
+// questions are the hypotheses that are not rejected yet. Items that are the same samples are one: all is by their
+// prints.
+type questions struct {
+	of    map[uint64]*evidence
+	links map[uint64][]link
+	sum   float64 // of the weights, less what pairs have in common
+}
+
+// link leads from one item to another. both is the chance that both are significant by chance, over the risk of one
+// item that has a weight of 1.
+type link struct {
+	to   uint64
+	both float64
+}
+
+// newQuestions makes them of the items that are hypotheses.
+func newQuestions(order []*evidence, list []evidence, pairs []pair) *questions {
+	q := questions{of: make(map[uint64]*evidence), links: make(map[uint64][]link)}
+	for _, e := range order {
+		if q.of[e.item.prints] == nil {
+			q.of[e.item.prints] = e
+			q.sum += e.weight
+		}
+	}
+	q.join(q.inCommon(list, pairs))
+	return &q
+}
+
+// common is two hypotheses, and what they have in common.
+type common struct {
+	a, b uint64
+	both float64
+}
+
+// inCommon finds what pairs have in common, most first. It takes the least risk that an item has: of more risk two
+// items have a larger part in common.
+func (q *questions) inCommon(list []evidence, pairs []pair) (all []common) {
+	for _, p := range pairs {
+		inner, outer := &list[p.inner], &list[p.outer]
+		a, b := inner.item.prints, outer.item.prints
+		if a == b || q.of[a] == nil || q.of[b] == nil {
+			continue
+		}
+		risk := Risk / q.sum
+		all = append(all, common{a, b, both(risk*inner.weight, risk*outer.weight, correlation(inner, outer)) / risk})
+	}
+	slices.SortFunc(all, func(x, y common) int {
+		return cmp.Or(cmp.Compare(y.both, x.both), cmp.Compare(x.a, y.a), cmp.Compare(x.b, y.b))
+	})
+	return all
+}
+
+// join links the pairs that have most in common, as long as they make no circle.
+func (q *questions) join(all []common) {
+	tree := make(map[uint64]uint64) // each hypothesis leads to another one of its tree, and in the end to the root
+	root := func(at uint64) uint64 {
+		for next, ok := tree[at]; ok; next, ok = tree[at] {
+			if far, ok := tree[next]; ok {
+				tree[at] = far
+			}
+			at = next
+		}
+		return at
+	}
+	for _, c := range all {
+		if a, b := root(c.a), root(c.b); a != b {
+			tree[a] = b
+			q.links[c.a] = append(q.links[c.a], link{c.b, c.both})
+			q.links[c.b] = append(q.links[c.b], link{c.a, c.both})
+			q.sum -= c.both
+		}
+	}
+}
+
+// reject takes a hypothesis away, and with it what it has in common with others.
+func (q *questions) reject(e *evidence) {
+	delete(q.of, e.item.prints)
+	q.sum -= e.weight
+	for _, l := range q.links[e.item.prints] {
+		if q.of[l.to] != nil {
+			q.sum += l.both
+		}
+	}
+}
+
+// correlation is that of two shares, of which one's samples are all the other's, too. Of independent samples the shares
+// alone give it. Where samples depend on each other, both shares vary more, and their covariance is taken to be larger
+// by as much as the variance that is less so: the samples that make the other variance larger may be no others'.
+func correlation(inner, outer *evidence) float64 {
+	in, out := inner.pooled(), outer.pooled()
+	if in >= out || out >= 1 {
+		return 0 // their counts are not those of their samples
+	}
+	least, most := min(inner.inflation, outer.inflation), max(inner.inflation, outer.inflation)
+	return math.Sqrt(in * (1 - out) / (out * (1 - in)) * least / most)
+}
+
+// both is the chance that two normal numbers of a correlation that is not negative are both so far from 0, on the same
+// side, as each alone is with the chances p and q. It is integrated over the correlation (Plackett, Biometrika 1954).
+func both(p, q, correlation float64) float64 {
+	h, k := math.Sqrt2*math.Erfcinv(p), math.Sqrt2*math.Erfcinv(q)
+	const steps = 64
+	width := math.Asin(correlation) / steps
+	sum := 0.0
+	for i := range steps {
+		sin, cos := math.Sincos((float64(i) + 0.5) * width)
+		sum += math.Exp(-(h*h + k*k - 2*h*k*sin) / (2 * cos * cos))
+	}
+	return 2 * (p/2*q/2 + sum*width/(2*math.Pi))
+}

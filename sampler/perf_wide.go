@@ -40,7 +40,8 @@ type wideEvents struct {
 	kernel   perfKernel
 	interval int64
 	exact    bool  // at multiples of the interval: for tests
-	pulse    int64 // periods change at multiples of this only (pulse.go); 0: at any time
+	pulse    int64 // periods change at multiples of this only (pulse.go); 0: at looks around
+	next     int64 // when the next look around is
 	filter   int   // the program that chooses
 	most     int   // of a stack, that is ever copied
 	copies   stackFit
@@ -115,6 +116,10 @@ func (w *wideEvents) close() {
 	unix.Close(w.filter)
 }
 
+// perfLate is how long after a moment the next look around is, on the average. Times between looks around are spread
+// evenly between 0.5 and 1.5 times perfLook, and a moment is more likely to fall into a long one.
+const perfLate = perfLook * 13 / 24
+
 // wideRedraw is the number of intervals for which an event of a CPU keeps its period, on the average.
 const wideRedraw = 32
 
@@ -132,9 +137,20 @@ func (w *wideEvents) draw(e *perfEvent, now int64) {
 	if w.pulse != 0 {
 		e.until = pulseAfter(e.until, w.pulse)
 	}
-	keep := float64(e.until-now) / float64(w.interval)
+	keep := float64(w.changeAt(e.until)-now) / float64(w.interval)
 	rate := 1 + (2*w.rng.Float64()-1)/jitterShare + 0.5/keep
 	e.period = max(uint64(float64(w.interval)/rate), leastPeriod)
+}
+
+// changeAt is when a period is changed that is to be kept until then, on the average.
+func (w *wideEvents) changeAt(until int64) int64 {
+	switch {
+	case w.pulse != 0:
+		return until
+	case until <= w.next:
+		return w.next
+	}
+	return until + perfLate
 }
 
 // redraw changes the periods that have been kept for their time. Otherwise a program that does the same thing in each

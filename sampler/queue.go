@@ -43,21 +43,18 @@ const (
 	// a time in which many looks waited, they would leave Go's garbage collector no room (session.MemoryGoal).
 	keptStack = 1 << 20
 	keptBytes = 8 << 20
-	// keptLeast and keptMost bound how long a look may wait for others before it is handed over. What waits when the
-	// process ends is lost. Lean runs wait longer: their processes seldom end.
-	keptLeast = int64(5 * time.Millisecond)
-	keptMost  = int64(50 * time.Millisecond)
-	keptLean  = int64(500 * time.Millisecond)
-	// keptIntervals is for how many intervals a look waits, within these bounds.
-	keptIntervals = 10
-	// keptPart: one in so many of all snapshots may wait so. Lean runs have few of them, and all samples are taken
-	// together.
+	// keptFor is how long a look may wait for others before it is handed over. What waits when the process ends is
+	// lost. Lean runs wait longer: their processes seldom end.
+	keptFor     = int64(250 * time.Millisecond)
+	keptForLean = int64(500 * time.Millisecond)
+	// keptPart: one in so many of all snapshots may wait so, and one in so many of mostBytes. Lean runs have few
+	// snapshots, and all samples are taken together.
 	keptPart, keptPartLean = 8, 2
 )
 
 // NewQueue makes a queue of n snapshots.
 func NewQueue(n int) *Queue {
-	q := &Queue{waits: keptLeast, most: n / keptPart, full: make(chan *look.Look, n), slots: make([]slot, n),
+	q := &Queue{waits: keptFor, most: n / keptPart, full: make(chan *look.Look, n), slots: make([]slot, n),
 		index: make(map[*look.Look]int32, n)}
 	for i := range q.slots {
 		snap := new(look.Look)
@@ -137,21 +134,11 @@ func (q *Queue) count(s *look.Look) {
 	q.queued.Add(slot.queued)
 }
 
-// setWait sets how long looks wait for others, by how far apart looks at a thread are.
-func (q *Queue) setWait(interval time.Duration, lean bool) {
-	q.waits, q.most = keptFor(interval, lean), len(q.slots)/keptPart
+// waitFor sets how long looks wait, and how many.
+func (q *Queue) waitFor(lean bool) {
 	if lean {
-		q.most = len(q.slots) / keptPartLean
+		q.waits, q.most = keptForLean, len(q.slots)/keptPartLean
 	}
-}
-
-// keptFor is how long a look may wait for others.
-func keptFor(interval time.Duration, lean bool) int64 {
-	most := keptMost
-	if lean {
-		most = keptLean
-	}
-	return min(max(keptIntervals*int64(interval), keptLeast), most)
 }
 
 // isBehind reports whether one in so many of all snapshots waits for its walk, or of all bytes that may wait.
@@ -164,7 +151,7 @@ func (q *Queue) isBehind(part int) bool {
 func (q *Queue) keep(s *look.Look) {
 	q.count(s)
 	q.kept = append(q.kept, s)
-	if len(q.kept) >= q.most {
+	if len(q.kept) >= q.most || q.queued.Load() > mostBytes/keptPart {
 		q.handOver()
 	}
 }

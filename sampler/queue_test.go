@@ -54,14 +54,14 @@ func TestQueueKeepsLooks(t *testing.T) {
 		return s
 	}
 	first, second := keep(began), keep(began+1)
-	q.handOverBefore(began + keptLeast - 1)
+	q.handOverBefore(began + keptFor - 1)
 	if len(q.Looks()) > 0 {
 		t.Error("the looks did not wait for others")
 	}
 	if n := q.queued.Load(); n != 200 {
 		t.Errorf("%d bytes are under way, not 200", n)
 	}
-	q.handOverBefore(began + keptLeast)
+	q.handOverBefore(began + keptFor)
 	if len(q.Looks()) != 2 || <-q.Looks() != first || <-q.Looks() != second {
 		t.Error("the looks were not handed over in their order")
 	}

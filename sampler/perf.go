@@ -287,16 +287,17 @@ func (r *perfRun) loop(ctx context.Context) {
 		r.drain()
 		r.handOver(looks)
 		r.perf.answer(r.sum)
-		r.rings.wait(due, r.eachWakes())
+		r.rings.wait(min(due, r.now+r.q.wait(r.now)), r.eachWakes())
 		r.perf.waker.settle()
 	}
 }
 
-// handOver hands over what has waited long enough. Where looks around are far apart, all is handed over at these.
+// handOver hands over what has waited long enough. Where looks around are far apart, all is handed over at these,
+// or at once in a hurry.
 func (r *perfRun) handOver(looks bool) {
 	if r.wide == nil {
 		r.q.handOverBefore(r.now)
-	} else if looks {
+	} else if looks || r.q.wait(r.now) == keptInHurry {
 		r.q.handOver()
 	}
 }

@@ -26,7 +26,8 @@ type Queue struct {
 	queued atomic.Int64 // bytes of stacks that the consumer has
 	free   atomic.Int64 // bytes of buffers that free snapshots have
 	kept   []*look.Look // the sampler's: to be handed over together
-	waits  int64        // how long a look may wait in kept
+	waits  int64        // how long a look may wait in kept, where the code does not change
+	hurry  atomic.Int64 // until then looks wait for keptInHurry
 	most   int          // how many looks may wait in kept
 }
 
@@ -47,6 +48,9 @@ const (
 	// lost. Lean runs wait longer: their processes seldom end.
 	keptFor     = int64(250 * time.Millisecond)
 	keptForLean = int64(500 * time.Millisecond)
+	// keptInHurry is how long a look may wait for hurryFor after the consumer came too late for one.
+	keptInHurry = int64(10 * time.Millisecond)
+	hurryFor    = int64(2 * time.Second)
 	// keptPart: one in so many of all snapshots may wait so, and one in so many of mostBytes. Lean runs have few
 	// snapshots, and all samples are taken together.
 	keptPart, keptPartLean = 8, 2
@@ -141,6 +145,18 @@ func (q *Queue) waitFor(lean bool) {
 	}
 }
 
+// Hurry is called by the consumer if a look came too late for its walk: code comes and goes. Lean runs do not hurry: each
+// wake-up is one of many.
+func (q *Queue) Hurry(now int64) { q.hurry.Store(now + hurryFor) }
+
+// wait is how long a look may wait now.
+func (q *Queue) wait(now int64) int64 {
+	if q.waits == keptFor && now < q.hurry.Load() {
+		return keptInHurry
+	}
+	return q.waits
+}
+
 // isBehind reports whether one in so many of all snapshots waits for its walk, or of all bytes that may wait.
 func (q *Queue) isBehind(part int) bool {
 	return len(q.full) > cap(q.full)/part || q.queued.Load() > mostBytes/int64(part)
@@ -169,7 +185,7 @@ func (q *Queue) handOverAt() int64 {
 	if len(q.kept) == 0 {
 		return math.MaxInt64
 	}
-	return pulseAfter(q.kept[0].When, q.waits)
+	return pulseAfter(q.kept[0].When, q.wait(q.kept[0].When))
 }
 
 // handOver hands over all that was kept.

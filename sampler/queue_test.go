@@ -65,8 +65,18 @@ func TestQueueKeepsLooks(t *testing.T) {
 	if len(q.Looks()) != 2 || <-q.Looks() != first || <-q.Looks() != second {
 		t.Error("the looks were not handed over in their order")
 	}
+	q.Hurry(began)
+	if keep(began); q.handOverAt() != began+keptInHurry {
+		t.Error("the look does not hurry")
+	}
+	q.handOverBefore(began + keptInHurry)
+	<-q.Looks()
+	q.Hurry(began - hurryFor)
 	for range others - 1 {
 		keep(began)
+	}
+	if q.handOverAt() != began+keptFor {
+		t.Error("the hurry has no end")
 	}
 	if len(q.Looks()) > 0 {
 		t.Error("too few looks were handed over")

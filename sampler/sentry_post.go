@@ -27,8 +27,8 @@ type sentryDuty struct {
 }
 
 // postSentry posts a sentry at rings. Each sample must wake up who waits for its ring. chain says whether samples have
-// the kernel's frames; waits is for how long a sample may lie in its ring; 0: others see to that. nil: there can be none, and we wait for the
-// rings ourselves.
+// the kernel's frames. waits is for how long a sample may lie in its ring; 0: others see to that. nil: there can be
+// none, and we wait for the rings ourselves.
 //
 // No more than mostLying samples lie in the rings, and fewer once a member's queue has less room (watch).
 func postSentry(rings []*perfRing, cpu *arch.CPU, chain bool, waits int64) *sentryDuty {

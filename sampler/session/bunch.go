@@ -11,8 +11,8 @@ import (
 	"goprof/unwind"
 )
 
-// A recording of CPU time gets looks together (sampler/queue.go). What their walks relied on is proven together, too, and
-// so is that the process is still there.
+// A recording of CPU time gets looks together (sampler/queue.go). What their walks relied on is proven together, too,
+// and so is that the process is still there.
 
 // mostTogether is how many looks are walked together. Each has a stack of its own meanwhile.
 const mostTogether = 32

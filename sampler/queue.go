@@ -145,8 +145,8 @@ func (q *Queue) waitFor(lean bool) {
 	}
 }
 
-// Hurry is called by the consumer if a look came too late for its walk: code comes and goes. Lean runs do not hurry: each
-// wake-up is one of many.
+// Hurry is called by the consumer if a look came too late for its walk: code comes and goes. Lean runs do not hurry,
+// for many of them share a process.
 func (q *Queue) Hurry(now int64) { q.hurry.Store(now + hurryFor) }
 
 // wait is how long a look may wait now.

@@ -47,6 +47,7 @@ import (
 type Perf struct {
 	progress
 	hints
+	waker  waker
 	pid    int
 	cpu    *arch.CPU
 	events int // how many events there may be; 0: as many as make sense
@@ -54,7 +55,11 @@ type Perf struct {
 }
 
 // NewPerf makes a sampler of pid.
-func NewPerf(pid int, cpu *arch.CPU) *Perf { return &Perf{progress: newProgress(), pid: pid, cpu: cpu} }
+func NewPerf(pid int, cpu *arch.CPU) *Perf {
+	p := &Perf{progress: newProgress(), pid: pid, cpu: cpu}
+	p.wake = p.waker.wake
+	return p
+}
 
 // WantKernel asks for the kernel's frames, too: Look.Kernel. Call WantKernel before Run.
 func (p *Perf) WantKernel() { p.kernel = true }
@@ -80,8 +85,8 @@ func (p *Perf) Run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
 const (
 	// perfTick is the mean time between two looks at which threads have run.
 	perfTick = int64(10 * time.Millisecond)
-	// perfLook is the same where no thread waits for events.
-	perfLook = int64(100 * time.Millisecond)
+	// perfLook is the same where no thread waits for events. All that can wait is done at these looks.
+	perfLook = keptFor
 )
 
 // perfRun is one sampling session on its own OS thread.
@@ -131,8 +136,13 @@ func (p *Perf) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
 		return Stats{}, err
 	}
 	defer r.close()
+	if err := r.listen(); err != nil {
+		return Stats{}, err
+	}
+	defer p.waker.close()
+	defer context.AfterFunc(ctx, p.wake)()
 	r.began, r.cpuAtStart = ptrace.Monotonic(), threadCPU()
-	q.setWait(cfg.Interval, cfg.Lean)
+	q.waitFor(cfg.Lean)
 	r.post()
 	r.loop(ctx)
 	r.dismiss()
@@ -143,12 +153,23 @@ func (p *Perf) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
 	return r.sum(), r.failed
 }
 
-// post posts a sentry where each sample would wake us up.
+// listen has the end of the process end a sleep, and wake.
+func (r *perfRun) listen() error {
+	if err := r.perf.waker.open(); err != nil {
+		return err
+	}
+	for _, fd := range []int{r.perf.waker.fd, r.proc.EndFD()} {
+		r.rings.polls = append(r.rings.polls, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN})
+	}
+	return nil
+}
+
+// post posts a sentry where each sample would wake us up. What can wait is read when we look around.
 func (r *perfRun) post() {
 	if r.cfg.KnownIn == nil || !eachWakes(int64(r.cfg.Interval)) {
 		return
 	}
-	r.rings.post(r.perf.cpu, r.inKernel() == kernelFrames, keptFor(r.cfg.Interval, r.cfg.Lean))
+	r.rings.post(r.perf.cpu, r.inKernel() == kernelFrames, 0)
 	if r.rings.sentry != nil {
 		ptrace.PreemptsAtOnce(r.rings.sentry.th.TID())
 	}
@@ -255,29 +276,38 @@ func (r *perfRun) loop(ctx context.Context) {
 			return
 		}
 		r.now = ptrace.Monotonic()
-		if r.now >= due {
+		looks := r.now >= due
+		if looks {
 			began := r.now
 			r.lookAround()
 			due = r.nextLookAround(began)
+			r.changePeriods(due)
 		}
 		r.perf.take(r.setHint, false)
-		if r.wide != nil {
-			r.wide.redraw(r.now)
-		}
 		r.drain()
-		r.q.handOverBefore(r.now)
+		r.handOver(looks)
 		r.perf.answer(r.sum)
-		r.rings.wait(r.nextMoment(due), r.eachWakes())
+		r.rings.wait(min(due, r.now+r.q.wait(r.now)), r.eachWakes())
+		r.perf.waker.settle()
 	}
 }
 
-// nextMoment is when there is something to do, whether samples come or not.
-func (r *perfRun) nextMoment(due int64) int64 {
-	due = min(due, r.now+maxNap, r.q.handOverAt())
-	if r.wide != nil {
-		due = min(due, r.wide.until)
+// handOver hands over what has waited long enough. Where looks around are far apart, all is handed over at these,
+// or at once in a hurry.
+func (r *perfRun) handOver(looks bool) {
+	if r.wide == nil {
+		r.q.handOverBefore(r.now)
+	} else if looks || r.q.wait(r.now) == keptInHurry {
+		r.q.handOver()
 	}
-	return due
+}
+
+// changePeriods changes the periods of CPUs' events at a look around. The next one is at that moment.
+func (r *perfRun) changePeriods(next int64) {
+	if r.wide != nil {
+		r.wide.next = next
+		r.wide.redraw(r.now)
+	}
 }
 
 // lookAround finds out which threads there are and which have run.

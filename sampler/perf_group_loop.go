@@ -160,14 +160,11 @@ func (r *perfGroupRun) shift() {
 
 // post posts a sentry, which knows all members.
 func (r *perfGroupRun) post() {
-	r.rings.post(r.cpu, false, r.waits())
+	r.rings.post(r.cpu, false, keptForLean)
 	for _, m := range r.members {
 		r.rings.sentry.watch(m.pid, m.run.q, m.run.cfg.KnownIn)
 	}
 }
-
-// waits is for how long a sample may lie in its ring.
-func (r *perfGroupRun) waits() int64 { return keptFor(time.Duration(r.wide.interval), true) }
 
 // dismiss ends the sentry.
 func (r *perfGroupRun) dismiss() {
@@ -240,7 +237,6 @@ func (r *perfGroupRun) wait(due int64) {
 func (r *perfGroupRun) follow() {
 	if interval := r.interval.Load(); interval != r.wide.interval {
 		r.wide.interval = interval
-		r.rings.sentry.setWait(r.waits())
 		for _, m := range r.members {
 			m.run.setInterval(time.Duration(interval))
 		}
@@ -443,7 +439,7 @@ func (r *perfRun) join(g *perfGroupRun) {
 	r.scan.relist = listGrouped
 	r.stats.Wide = true
 	r.began = ptrace.Monotonic()
-	r.q.setWait(r.cfg.Interval, r.cfg.Lean)
+	r.q.waitFor(r.cfg.Lean)
 }
 
 // leave ends a run that is part of a group.
@@ -459,5 +455,4 @@ func (r *perfRun) leave() {
 // setInterval changes the time between two samples.
 func (r *perfRun) setInterval(d time.Duration) {
 	r.cfg.Interval, r.scan.interval = d, int64(d)
-	r.q.setWait(d, r.cfg.Lean)
 }

@@ -41,10 +41,11 @@ type wideEvents struct {
 	kernel   perfKernel
 	interval int64
 	exact    bool    // at multiples of the interval: for tests
+	next     int64   // when the next look around is; 0: we also wake up to change periods
 	filter   int     // the program that chooses
 	most     int     // of a stack, that is ever copied
 	keeps    float64 // for how many intervals the events keep their periods
-	until    int64   // when they are given others
+	until    int64   // when they are given others, or soon afterwards
 	copies   stackFit
 	events   []perfEvent
 	rng      *rand.Rand
@@ -117,20 +118,36 @@ func (w *wideEvents) close() {
 	unix.Close(w.filter)
 }
 
+// perfLate is how long after a moment the next look around is, on the average. Times between looks around are spread
+// evenly between 0.5 and 1.5 times perfLook, and a moment is more likely to fall into a long one.
+const perfLate = perfLook * 13 / 24
+
 // wideRedraw is the number of intervals for which the events of CPUs keep their periods, on the average.
 const wideRedraw = 32
 
-// drawMoment draws when the events are given other periods: all at one moment, because a lean run must wake up for it.
+// drawMoment draws when the events are given other periods: all at one moment, because a lean run wakes up for it.
 //
 // Within one period behind such a moment there is no sample. So the moment must have nothing to do with any program: it
-// is no full second, and none at which goprof wakes up for a sample.
+// is no full second, and none at which goprof wakes up for a sample. Other runs wait for a look around, whose moment is
+// random, too.
 func (w *wideEvents) drawMoment(now int64) {
 	w.until = math.MaxInt64
 	if w.exact {
 		return
 	}
-	w.keeps = wideRedraw * (0.5 + w.rng.Float64())
-	w.until = now + int64(w.keeps*float64(w.interval))
+	w.until = now + int64(wideRedraw*(0.5+w.rng.Float64())*float64(w.interval))
+	w.keeps = float64(w.changeAt()-now) / float64(w.interval)
+}
+
+// changeAt is when the periods are changed, on the average.
+func (w *wideEvents) changeAt() int64 {
+	switch {
+	case w.next == 0:
+		return w.until
+	case w.until <= w.next:
+		return w.next
+	}
+	return w.until + perfLate
 }
 
 // draw draws a period.

@@ -55,31 +55,50 @@ func TestPerfCopiesNothingOfOthers(t *testing.T) {
 }
 
 // TestWidePeriods: the events of CPUs have the rate that was asked for, and meet each part of a program that does the
-// same thing twice a second. Goprof itself wakes up twice a second in a lean run.
+// same thing twice a second. Goprof itself wakes up twice a second in a lean run, and looks around four times in others.
 func TestWidePeriods(t *testing.T) {
-	const interval, again = int64(time.Second / 19), int64(time.Second / 2)
-	w := &wideEvents{interval: interval, rng: rand.New(rand.NewPCG(1, 2))}
-	var parts [10]float64
-	n, now := 0.0, int64(0)
-	for range 50_000 {
-		w.drawMoment(now)
-		period := int64(w.draw())
-		for at := now + period; at < w.until; at += period {
-			parts[at%again*int64(len(parts))/again]++
-			n++
-		}
-		now = w.until
-	}
-	due := float64(now) / float64(interval)
-	if n < 0.998*due || n > 1.002*due {
-		t.Errorf("%.0f samples where %.0f are due", n, due)
-	}
-	for i, got := range parts {
-		if want := n / float64(len(parts)); got < 0.97*want || got > 1.03*want {
-			t.Errorf("part %d has %.0f samples of %.0f", i, got, want)
-		}
+	const again = int64(time.Second / 2)
+	for _, c := range []struct {
+		name  string
+		rate  int64
+		looks bool
+	}{{"lean", 19, false}, {"looks, 19 Hz", 19, true}, {"looks, 100 Hz", 100, true}, {"looks, 1,000 Hz", 1000, true}} {
+		t.Run(c.name, func(t *testing.T) {
+			interval := int64(time.Second) / c.rate
+			w := &wideEvents{interval: interval, rng: rand.New(rand.NewPCG(1, 2))}
+			var parts [10]float64
+			n, now := 0.0, int64(0)
+			for range 50_000 {
+				if c.looks {
+					w.next = nextLook(now, w.rng)
+				}
+				w.drawMoment(now)
+				period, changed := int64(w.draw()), w.until
+				if c.looks {
+					for changed = w.next; changed < w.until; changed = nextLook(changed, w.rng) {
+					}
+				}
+				for at := now + period; at < changed; at += period {
+					parts[at%again*int64(len(parts))/again]++
+					n++
+				}
+				now = changed
+			}
+			due := float64(now) / float64(interval)
+			if n < 0.998*due || n > 1.002*due {
+				t.Errorf("%.0f samples where %.0f are due", n, due)
+			}
+			for i, got := range parts {
+				if want := n / float64(len(parts)); got < 0.97*want || got > 1.03*want {
+					t.Errorf("part %d has %.0f samples of %.0f", i, got, want)
+				}
+			}
+		})
 	}
 }
+
+// nextLook is a look around after another one, as nextLookAround has it.
+func nextLook(after int64, rng *rand.Rand) int64 { return after + perfLook/2 + rng.Int64N(perfLook) }
 
 // TestPerfShortLives: threads that live some milliseconds have their share of samples, although no listing has met
 // them.

@@ -26,7 +26,8 @@ type Queue struct {
 	queued atomic.Int64 // bytes of stacks that the consumer has
 	free   atomic.Int64 // bytes of buffers that free snapshots have
 	kept   []*look.Look // the sampler's: to be handed over together
-	waits  int64        // how long a look may wait in kept
+	waits  int64        // how long a look may wait in kept, where the code does not change
+	hurry  atomic.Int64 // until then looks wait for keptInHurry
 	most   int          // how many looks may wait in kept
 }
 
@@ -43,21 +44,21 @@ const (
 	// a time in which many looks waited, they would leave Go's garbage collector no room (session.MemoryGoal).
 	keptStack = 1 << 20
 	keptBytes = 8 << 20
-	// keptLeast and keptMost bound how long a look may wait for others before it is handed over. What waits when the
-	// process ends is lost. Lean runs wait longer: their processes seldom end.
-	keptLeast = int64(5 * time.Millisecond)
-	keptMost  = int64(50 * time.Millisecond)
-	keptLean  = int64(500 * time.Millisecond)
-	// keptIntervals is for how many intervals a look waits, within these bounds.
-	keptIntervals = 10
-	// keptPart: one in so many of all snapshots may wait so. Lean runs have few of them, and all samples are taken
-	// together.
+	// keptFor is how long a look may wait for others before it is handed over. What waits when the process ends is
+	// lost. Lean runs wait longer: their processes seldom end.
+	keptFor     = int64(250 * time.Millisecond)
+	keptForLean = int64(500 * time.Millisecond)
+	// keptInHurry is how long a look may wait for hurryFor after the consumer came too late for one.
+	keptInHurry = int64(10 * time.Millisecond)
+	hurryFor    = int64(2 * time.Second)
+	// keptPart: one in so many of all snapshots may wait so, and one in so many of mostBytes. Lean runs have few
+	// snapshots, and all samples are taken together.
 	keptPart, keptPartLean = 8, 2
 )
 
 // NewQueue makes a queue of n snapshots.
 func NewQueue(n int) *Queue {
-	q := &Queue{waits: keptLeast, most: n / keptPart, full: make(chan *look.Look, n), slots: make([]slot, n),
+	q := &Queue{waits: keptFor, most: n / keptPart, full: make(chan *look.Look, n), slots: make([]slot, n),
 		index: make(map[*look.Look]int32, n)}
 	for i := range q.slots {
 		snap := new(look.Look)
@@ -137,21 +138,23 @@ func (q *Queue) count(s *look.Look) {
 	q.queued.Add(slot.queued)
 }
 
-// setWait sets how long looks wait for others, by how far apart looks at a thread are.
-func (q *Queue) setWait(interval time.Duration, lean bool) {
-	q.waits, q.most = keptFor(interval, lean), len(q.slots)/keptPart
+// waitFor sets how long looks wait, and how many.
+func (q *Queue) waitFor(lean bool) {
 	if lean {
-		q.most = len(q.slots) / keptPartLean
+		q.waits, q.most = keptForLean, len(q.slots)/keptPartLean
 	}
 }
 
-// keptFor is how long a look may wait for others.
-func keptFor(interval time.Duration, lean bool) int64 {
-	most := keptMost
-	if lean {
-		most = keptLean
+// Hurry is called by the consumer if a look came too late for its walk: code comes and goes. Lean runs do not hurry,
+// for many of them share a process.
+func (q *Queue) Hurry(now int64) { q.hurry.Store(now + hurryFor) }
+
+// wait is how long a look may wait now.
+func (q *Queue) wait(now int64) int64 {
+	if q.waits == keptFor && now < q.hurry.Load() {
+		return keptInHurry
 	}
-	return min(max(keptIntervals*int64(interval), keptLeast), most)
+	return q.waits
 }
 
 // isBehind reports whether one in so many of all snapshots waits for its walk, or of all bytes that may wait.
@@ -164,7 +167,7 @@ func (q *Queue) isBehind(part int) bool {
 func (q *Queue) keep(s *look.Look) {
 	q.count(s)
 	q.kept = append(q.kept, s)
-	if len(q.kept) >= q.most {
+	if len(q.kept) >= q.most || q.queued.Load() > mostBytes/keptPart {
 		q.handOver()
 	}
 }
@@ -182,7 +185,7 @@ func (q *Queue) handOverAt() int64 {
 	if len(q.kept) == 0 {
 		return math.MaxInt64
 	}
-	return pulseAfter(q.kept[0].When, q.waits)
+	return pulseAfter(q.kept[0].When, q.wait(q.kept[0].When))
 }
 
 // handOver hands over all that was kept.

@@ -54,19 +54,29 @@ func TestQueueKeepsLooks(t *testing.T) {
 		return s
 	}
 	first, second := keep(began), keep(began+1)
-	q.handOverBefore(began + keptLeast - 1)
+	q.handOverBefore(began + keptFor - 1)
 	if len(q.Looks()) > 0 {
 		t.Error("the looks did not wait for others")
 	}
 	if n := q.queued.Load(); n != 200 {
 		t.Errorf("%d bytes are under way, not 200", n)
 	}
-	q.handOverBefore(began + keptLeast)
+	q.handOverBefore(began + keptFor)
 	if len(q.Looks()) != 2 || <-q.Looks() != first || <-q.Looks() != second {
 		t.Error("the looks were not handed over in their order")
 	}
+	q.Hurry(began)
+	if keep(began); q.handOverAt() != began+keptInHurry {
+		t.Error("the look does not hurry")
+	}
+	q.handOverBefore(began + keptInHurry)
+	<-q.Looks()
+	q.Hurry(began - hurryFor)
 	for range others - 1 {
 		keep(began)
+	}
+	if q.handOverAt() != began+keptFor {
+		t.Error("the hurry has no end")
 	}
 	if len(q.Looks()) > 0 {
 		t.Error("too few looks were handed over")

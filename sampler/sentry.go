@@ -14,8 +14,8 @@ import (
 
 // A sentry is an OS thread that looks at each sample as soon as the kernel has written it, and leaves it in its ring.
 // It calls us at once if the sample goes through code that is new, which must be noted in time, if it is of a thread
-// or a process that we do not know, or if a ring fills. Otherwise it calls us at the next moment at which goprof does
-// what can wait (pulse.go).
+// or a process that we do not know, or if a ring fills. Otherwise the sample waits for the next moment at which goprof
+// does what can wait. In an agent the sentry calls us then, too (pulse.go).
 //
 // To wake us up takes Go's scheduler, and a sample that comes alone finds all our caches cold. A sentry takes some
 // microseconds for a sample (docs/decisions/0021).
@@ -41,7 +41,7 @@ const (
 type sentry struct {
 	over  atomic.Uint32
 	calls atomic.Uint32 // 1: it has called, and we have not come yet
-	waits atomic.Int64  // for how long a sample may lie in its ring, in nanoseconds
+	waits int64         // for how long a sample may lie in its ring, in nanoseconds; 0: others see to that
 	most  atomic.Int32  // so many samples may lie in the rings
 	bell  uintptr       // the descriptor that we wait for
 
@@ -162,8 +162,8 @@ func (s *sentry) patrol(now int64) {
 	switch {
 	case !waiting:
 		s.due, s.lying = 0, 0
-	case s.due == 0:
-		s.due = pulseAfter(now, s.waits.Load())
+	case s.due == 0 && s.waits != 0:
+		s.due = pulseAfter(now, s.waits)
 	}
 	urgent = urgent || s.lying >= s.most.Load()
 	if urgent || s.due != 0 && now >= s.due {

@@ -27,8 +27,8 @@ type sentryDuty struct {
 }
 
 // postSentry posts a sentry at rings. Each sample must wake up who waits for its ring. chain says whether samples have
-// the kernel's frames; waits is for how long a sample may lie in its ring. nil: there can be none, and we wait for the
-// rings ourselves.
+// the kernel's frames. waits is for how long a sample may lie in its ring; 0: others see to that. nil: there can be
+// none, and we wait for the rings ourselves.
 //
 // No more than mostLying samples lie in the rings, and fewer once a member's queue has less room (watch).
 func postSentry(rings []*perfRing, cpu *arch.CPU, chain bool, waits int64) *sentryDuty {
@@ -86,7 +86,7 @@ func (d *sentryDuty) waitFor(rings []*perfRing) error {
 // brief tells a sentry what there is to know.
 func (d *sentryDuty) brief(rings []*perfRing, cpu *arch.CPU, chain bool, waits int64) {
 	s := d.s
-	s.waits.Store(waits)
+	s.waits = waits
 	s.most.Store(mostLying)
 	s.bell, s.timer, s.epoll = uintptr(d.bell), uintptr(d.timer), uintptr(d.epoll)
 	s.n, s.chain, s.regs = len(rings), chain, uint64(cpu.Perf.Len())
@@ -168,13 +168,6 @@ func (d *sentryDuty) know(tid int, hint *ptrace.Hint) {
 	th := &d.s.threads[uint32(tid)%knownTIDs]
 	th.top.Store(top)
 	th.tid.Store(uint32(tid))
-}
-
-// setWait changes for how long a sample may lie in its ring.
-func (d *sentryDuty) setWait(t int64) {
-	if d != nil {
-		d.s.waits.Store(t)
-	}
 }
 
 // hasCalled reports whether the sentry has called since answer.

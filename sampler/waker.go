@@ -48,11 +48,9 @@ func (w *waker) wake() {
 	}
 }
 
-// settle has the thread sleep again.
+// settle has the thread sleep again. It reads in any case: wake may have been about to write.
 func (w *waker) settle() {
-	if !w.woken.Swap(false) {
-		return
-	}
+	w.woken.Store(false)
 	var woken uint64
 	syscall.RawSyscall(unix.SYS_READ, uintptr(w.fd), uintptr(unsafe.Pointer(&woken)), unsafe.Sizeof(woken))
 }

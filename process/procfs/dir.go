@@ -47,6 +47,9 @@ func (p *Dir) Close() {
 	}
 }
 
+// EndFD is a descriptor that can be read from once the process has ended; -1: there is none.
+func (p *Dir) EndFD() int { return p.pidfd }
+
 // Ended reports whether the whole process has ended. That is so, too, if its parent has not reaped it yet, or if its
 // number now belongs to another process (a pidfd stays with its process).
 func (p *Dir) Ended() bool {

@@ -11,11 +11,11 @@ import (
 	"goprof/unwind"
 )
 
-// A Lean recording gets looks of half a second together. What their walks relied on is proven together, too, and so is
-// that the process is still there.
+// A recording of CPU time gets looks together (sampler/queue.go). What their walks relied on is proven together, too,
+// and so is that the process is still there.
 
 // mostTogether is how many looks are walked together. Each has a stack of its own meanwhile.
-const mostTogether = 16
+const mostTogether = 32
 
 // bunch are the looks that are walked together.
 type bunch struct {
@@ -27,7 +27,7 @@ type bunch struct {
 
 // takeTogether takes a look, and those that are there, too, and gives them back.
 func (r *recording) takeTogether(first *look.Look, queue *sampler.Queue) {
-	if !r.opt.Lean || r.opt.Event != nil || r.opt.Mode.IsWall() {
+	if r.opt.Event != nil || r.opt.Mode.IsWall() {
 		r.take(first)
 		queue.Done(first)
 		return

@@ -196,6 +196,7 @@ type recording struct {
 	opt      RecordOptions
 	profile  *profile.Profile
 	sampler  sampler.Engine
+	queue    *sampler.Queue
 	stack    profile.Stack
 	bunch    bunch
 	virtual  profile.Stack // the part of stack that is a virtual thread's
@@ -281,6 +282,7 @@ const (
 
 // takeAll takes what the sampler hands over, until it ends.
 func (r *recording) takeAll(queue *sampler.Queue) {
+	r.queue = queue
 	idle := sampler.NewPulse(remapEvery, 0)
 	defer idle.Stop()
 	var mapped sparing
@@ -375,6 +377,9 @@ func (r *recording) put(snap *look.Look, alive bool, since func() int64) {
 	}
 	if !r.provenBy(snap, snap.When, since) {
 		r.profile.Lose(profile.Stale, snap.Samples())
+		if r.queue != nil {
+			r.queue.Hurry(now())
+		}
 		return
 	}
 	r.countCut(r.stack.Truncated, snap.Samples())

@@ -142,7 +142,7 @@ func (p *Perf) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
 	defer p.waker.close()
 	defer context.AfterFunc(ctx, p.wake)()
 	r.began, r.cpuAtStart = ptrace.Monotonic(), threadCPU()
-	q.waitFor(cfg.Lean)
+	q.waitFor(cfg.Lean, r.began)
 	r.post()
 	r.loop(ctx)
 	r.dismiss()
@@ -325,7 +325,7 @@ func (r *perfRun) lookAround() {
 func (r *perfRun) nextLookAround(began int64) int64 {
 	took, mean := ptrace.Monotonic()-began, perfTick
 	if r.wide != nil {
-		mean = perfLook
+		mean = min(perfLook, r.q.patience(began))
 	}
 	return began + max(mean/2+r.rng.Int64N(mean), 10*took)
 }

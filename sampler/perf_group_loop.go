@@ -439,7 +439,7 @@ func (r *perfRun) join(g *perfGroupRun) {
 	r.scan.relist = listGrouped
 	r.stats.Wide = true
 	r.began = ptrace.Monotonic()
-	r.q.waitFor(r.cfg.Lean)
+	r.q.waitFor(r.cfg.Lean, r.began)
 }
 
 // leave ends a run that is part of a group.

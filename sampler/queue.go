@@ -26,7 +26,8 @@ type Queue struct {
 	queued atomic.Int64 // bytes of stacks that the consumer has
 	free   atomic.Int64 // bytes of buffers that free snapshots have
 	kept   []*look.Look // the sampler's: to be handed over together
-	waits  int64        // how long a look may wait in kept, where the code does not change
+	waits  int64        // how long a look may wait in kept at most
+	began  int64        // when the run did
 	hurry  atomic.Int64 // until then looks wait for keptInHurry
 	most   int          // how many looks may wait in kept
 }
@@ -45,9 +46,11 @@ const (
 	keptStack = 1 << 20
 	keptBytes = 8 << 20
 	// keptFor is how long a look may wait for others before it is handed over. What waits when the process ends is
-	// lost. Lean runs wait longer: their processes seldom end.
+	// lost, so looks wait for no more than one part in keptOfRun of the run so far: a program may end soon. Lean runs
+	// wait longer: their processes seldom end.
 	keptFor     = int64(250 * time.Millisecond)
 	keptForLean = int64(500 * time.Millisecond)
+	keptOfRun   = 20
 	// keptInHurry is how long a look may wait for hurryFor after the consumer came too late for one.
 	keptInHurry = int64(10 * time.Millisecond)
 	hurryFor    = int64(2 * time.Second)
@@ -138,8 +141,9 @@ func (q *Queue) count(s *look.Look) {
 	q.queued.Add(slot.queued)
 }
 
-// waitFor sets how long looks wait, and how many.
-func (q *Queue) waitFor(lean bool) {
+// waitFor sets how long looks wait, and how many, in a run that begins now.
+func (q *Queue) waitFor(lean bool, now int64) {
+	q.began = now
 	if lean {
 		q.waits, q.most = keptForLean, len(q.slots)/keptPartLean
 	}
@@ -154,7 +158,15 @@ func (q *Queue) wait(now int64) int64 {
 	if q.waits == keptFor && now < q.hurry.Load() {
 		return keptInHurry
 	}
-	return q.waits
+	return q.patience(now)
+}
+
+// patience is how long a look may wait where code does not change.
+func (q *Queue) patience(now int64) int64 {
+	if q.waits != keptFor {
+		return q.waits
+	}
+	return min(max((now-q.began)/keptOfRun, keptInHurry), keptFor)
 }
 
 // isBehind reports whether one in so many of all snapshots waits for its walk, or of all bytes that may wait.

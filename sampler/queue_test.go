@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+	"time"
 
 	"goprof/sampler/look"
 )
@@ -45,7 +46,7 @@ func TestQueueIsBounded(t *testing.T) {
 // Looks that are kept are handed over together, in their order: when the first one would wait too long, or when they
 // are many. What is kept counts as under way.
 func TestQueueKeepsLooks(t *testing.T) {
-	const began, others = 1_000_000_000, 4
+	const began, others = 1_000_000_000_000, 4 // long after the run began
 	q := NewQueue(others * keptPart)
 	keep := func(when int64) *look.Look {
 		s := q.take()
@@ -84,6 +85,23 @@ func TestQueueKeepsLooks(t *testing.T) {
 	keep(began)
 	if len(q.Looks()) != others || len(q.kept) > 0 {
 		t.Errorf("%d looks were handed over, not %d", len(q.Looks()), others)
+	}
+}
+
+// What waits is lost if the process ends, so a run that has just begun has looks wait for a part of its time.
+func TestQueueOfShortRun(t *testing.T) {
+	const began = int64(1_000_000_000)
+	q := NewQueue(1)
+	q.waitFor(false, began)
+	for passed, want := range map[time.Duration]time.Duration{0: 10 * time.Millisecond, time.Second: 50 * time.Millisecond,
+		time.Minute: 250 * time.Millisecond} {
+		if got := time.Duration(q.wait(began + int64(passed))); got != want {
+			t.Errorf("%v after %v, not %v", got, passed, want)
+		}
+	}
+	q.waitFor(true, began)
+	if got := q.wait(began); got != keptForLean {
+		t.Errorf("a lean run has looks wait %v", time.Duration(got))
 	}
 }
 

@@ -170,7 +170,7 @@ func (s *Sampler) run(ctx context.Context, cfg Config, q *Queue,
 		scan: newScan(proc, cfg.Interval, fds), visits: visits}
 	defer r.scan.close()
 	r.late, r.sum, r.hand = r.account, r.total, q.keep
-	q.waitFor(cfg.Lean)
+	q.waitFor(cfg.Lean, ptrace.Monotonic())
 	return r.runInShifts(r.loop, r.scan.readAllCharges)
 }
 

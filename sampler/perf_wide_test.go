@@ -62,7 +62,9 @@ func TestWidePeriods(t *testing.T) {
 		name  string
 		rate  int64
 		looks bool
-	}{{"lean", 19, false}, {"looks, 19 Hz", 19, true}, {"looks, 100 Hz", 100, true}, {"looks, 1,000 Hz", 1000, true}} {
+	}{
+		{"lean", 19, false}, {"looks, 19 Hz", 19, true}, {"looks, 100 Hz", 100, true}, {"looks, 1,000 Hz", 1000, true},
+	} {
 		t.Run(c.name, func(t *testing.T) {
 			interval := int64(time.Second) / c.rate
 			w := &wideEvents{interval: interval, rng: rand.New(rand.NewPCG(1, 2))}

@@ -85,7 +85,8 @@ func (p *Perf) Run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
 const (
 	// perfTick is the mean time between two looks at which threads have run.
 	perfTick = int64(10 * time.Millisecond)
-	// perfLook is the same where no thread waits for events. All that can wait is done at these looks.
+	// perfLook is the same where no thread waits for events, or less in a run that has just begun (Queue.patience).
+	// All that can wait is done at these looks.
 	perfLook = keptFor
 )
 
@@ -158,7 +159,7 @@ func (r *perfRun) listen() error {
 	if err := r.perf.waker.open(); err != nil {
 		return err
 	}
-	for _, fd := range []int{r.perf.waker.fd, r.proc.EndFD()} {
+	for _, fd := range []int{r.perf.waker.fd, r.proc.EndFD()} { // ppoll leaves out what is negative
 		r.rings.polls = append(r.rings.polls, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN})
 	}
 	return nil
@@ -287,9 +288,18 @@ func (r *perfRun) loop(ctx context.Context) {
 		r.drain()
 		r.handOver(looks)
 		r.perf.answer(r.sum)
-		r.rings.wait(min(due, r.now+r.q.wait(r.now)), r.eachWakes())
+		r.rings.wait(r.nextMoment(due), r.eachWakes())
 		r.perf.waker.settle()
 	}
+}
+
+// nextMoment is when there is something to do. Where looks around are far apart, all waits for the next one.
+func (r *perfRun) nextMoment(due int64) int64 {
+	wait := r.q.wait(r.now)
+	if r.wide != nil && wait != keptInHurry {
+		return due
+	}
+	return min(due, r.now+wait)
 }
 
 // handOver hands over what has waited long enough. Where looks around are far apart, all is handed over at these,

@@ -194,12 +194,13 @@ func (r *perfGroupRun) turn() (due int64, over bool) {
 	now := ptrace.Monotonic()
 	r.away = r.wasAway(now)
 	r.now = now
+	r.waker.settle() // first: who wakes us up from now on has another turn
 	if r.takeIn(); len(r.members) == 0 {
 		return 0, true
 	}
 	r.follow()
 	r.drain()
-	due = min(r.keepHouses(), r.wide.until)
+	due = r.nextTurn()
 	r.due = due
 	r.sendAway()
 	r.counts.cpu.Add(int64(threadCPU() - began))
@@ -273,7 +274,6 @@ func (r *perfGroupRun) reopen() {
 
 // drain reads all rings.
 func (r *perfGroupRun) drain() {
-	r.waker.settle()
 	r.batch++
 	r.sampled = r.sampled[:0]
 	if damaged := r.rings.read(r.record); damaged > 0 {
@@ -330,6 +330,9 @@ func (r *perfGroupRun) blame(o ptrace.Outcome, n int64) {
 		r.last.run.lose(o, n)
 	}
 }
+
+// nextTurn does what is to be done for the members, and returns when there is something to do again.
+func (r *perfGroupRun) nextTurn() int64 { return min(r.keepHouses(), r.wide.until) }
 
 // keepHouses brings a member's threads and accounts up to date, one member at a time, and hands over what has waited.
 // It returns when there is something to do again.

@@ -48,6 +48,24 @@ func TestGroupMemberOpensEvents(t *testing.T) {
 	}
 }
 
+// TestGroupWakesUpForPeriods: a group changes the periods of its events at a moment of their own.
+func TestGroupWakesUpForPeriods(t *testing.T) {
+	const now = int64(time.Hour)
+	r := &perfGroupRun{now: now, wide: &wideEvents{interval: int64(time.Second / 19), until: now + 1,
+		rng: rand.New(rand.NewPCG(1, 2))}}
+	if due := r.nextTurn(); due != now+1 {
+		t.Errorf("the next turn is in %v", time.Duration(due-now))
+	}
+	r.wide.redraw(now)
+	if r.wide.until != now+1 {
+		t.Error("the periods were changed too early")
+	}
+	r.wide.redraw(now + 1)
+	if r.wide.until <= now+1 {
+		t.Error("the periods were not changed")
+	}
+}
+
 // TestGroupWasAway: a group that has nothing to do sleeps for long. That is no reason to forgive CPU time.
 func TestGroupWasAway(t *testing.T) {
 	const now = int64(time.Hour)

@@ -119,7 +119,8 @@ func (w *wideEvents) close() {
 }
 
 // perfLate is how long after a moment the next look around is, on the average. Times between looks around are spread
-// evenly between 0.5 and 1.5 times perfLook, and a moment is more likely to fall into a long one.
+// evenly between 0.5 and 1.5 times perfLook, and a moment is more likely to fall into a long one. In the first five
+// seconds they are shorter, so up to one sample in a hundred is missing then.
 const perfLate = perfLook * 13 / 24
 
 // wideRedraw is the number of intervals for which the events of CPUs keep their periods, on the average.

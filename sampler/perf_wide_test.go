@@ -5,12 +5,16 @@ package sampler
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"goprof/process/procfs"
 	"goprof/sampler/look"
+	"goprof/sampler/ptrace"
 	"goprof/testdata/ctest"
 )
 
@@ -100,8 +104,49 @@ func TestWidePeriods(t *testing.T) {
 	}
 }
 
-// nextLook is a look around after another one, as nextLookAround has it.
+// nextLook is a look around after another one, as nextLookAround has it after the first seconds.
 func nextLook(after int64, rng *rand.Rand) int64 { return after + perfLook/2 + rng.Int64N(perfLook) }
+
+// TestPerfSleepEnds: perf sleeps until there is something to do. Whoever asks for something ends the sleep, and so does
+// the end of the process.
+func TestPerfSleepEnds(t *testing.T) {
+	needPerf(t)
+	p := ctest.Run(t, `int main(void) { ready(); for (;;) pause(); }`)
+	r := newPerfRun(NewPerf(p.PID, ctest.CPU()), Config{Interval: 10 * time.Millisecond}, NewQueue(1))
+	defer r.proc.Close()
+	if err := r.open(); err != nil {
+		t.Fatal(err)
+	}
+	defer r.close()
+	if err := r.listen(); err != nil {
+		t.Fatal(err)
+	}
+	defer r.perf.waker.close()
+	sleep := func(fd int, end func()) {
+		at := slices.IndexFunc(r.rings.polls, func(p unix.PollFd) bool { return int(p.Fd) == fd })
+		if at < 0 {
+			t.Fatal("nobody waits for it")
+		}
+		ended := make(chan struct{})
+		go func() {
+			for r.rings.polls[at].Revents == 0 { // signals of Go's own end a sleep, too
+				r.rings.wait(ptrace.Monotonic()+int64(time.Second), true)
+			}
+			close(ended)
+		}()
+		end()
+		select {
+		case <-ended:
+		case <-time.After(time.Minute):
+			t.Fatal("it sleeps on")
+		}
+	}
+	sleep(r.perf.waker.fd, r.perf.wake)
+	r.perf.waker.settle()
+	if fd := r.proc.EndFD(); fd >= 0 { // kernels before 5.3 have none
+		sleep(fd, func() { unix.Kill(p.PID, unix.SIGKILL) })
+	}
+}
 
 // TestPerfShortLives: threads that live some milliseconds have their share of samples, although no listing has met
 // them.

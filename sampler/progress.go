@@ -33,8 +33,8 @@ func newProgress() progress {
 }
 
 // Stats is what happened so far, from any goroutine, once Run has been called. Stats waits for the engine's next look
-// around: 50 ms. Where goprof is suspended, Stats waits until goprof goes on, and also while goprof waits for late
-// stops before it is suspended.
+// around, for 50 ms at most. Perf is woken up for it. Where goprof is suspended, Stats waits until goprof goes on, and
+// also while goprof waits for late stops before it is suspended.
 func (p *progress) Stats() Stats {
 	reply, hangs := make(chan Stats, 1), time.After(hangsAfter)
 	select {

@@ -42,10 +42,10 @@ func (w *waker) close() {
 func (w *waker) wake() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.woken.Store(true)
 	if one := uint64(1); w.fd > 0 {
 		syscall.RawSyscall(unix.SYS_WRITE, uintptr(w.fd), uintptr(unsafe.Pointer(&one)), unsafe.Sizeof(one))
 	}
+	w.woken.Store(true) // last: settle may have come in between, and Go's poller may not tell of the write again
 }
 
 // settle has the thread sleep again. It reads in any case: wake may have been about to write.

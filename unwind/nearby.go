@@ -74,6 +74,7 @@ func (w *Walker) infer(b *vmstructs.Blob, pc uint64, calls callsBytecode) ([]vms
 			return s, profile.Certain
 		}
 		at := w.branchingAt(b, m, n)
+		w.legs = w.legs[:0] // those of what was asked meanwhile are of other places
 		if at.parts {
 			return at.scopes, profile.Certain
 		}

@@ -149,6 +149,7 @@ func (p *Proof) Reset() {
 
 // End ends the notes of one walk. What is noted from now on belongs to the next one.
 func (p *Proof) End() {
+	p.vm.takeNotes() // else there are none left for what is new while many walks are made
 	p.vm.proofs++
 	p.gen = p.vm.proofs
 	p.ends = append(p.ends, walkEnd{len(p.blobs), len(p.methods)})

@@ -14,8 +14,12 @@ import (
 // A recording of CPU time gets looks together (sampler/queue.go). What their walks relied on is proven together, too,
 // and so is that the process is still there.
 
-// mostTogether is how many looks are walked together. Each has a stack of its own meanwhile.
-const mostTogether = 32
+const (
+	// mostTogether is how many looks are walked together. Each has a stack of its own meanwhile.
+	mostTogether = 32
+	// stacksTogether bounds the bytes of their stacks. A proof holds what all of them have met.
+	stacksTogether = 1 << 20
+)
 
 // bunch are the looks that are walked together.
 type bunch struct {
@@ -43,13 +47,14 @@ func (r *recording) takeTogether(first *look.Look, queue *sampler.Queue) {
 // fill finds the looks that are there.
 func (b *bunch) fill(first *look.Look, queue *sampler.Queue) {
 	b.looks = append(b.looks[:0], first)
-	for len(b.looks) < mostTogether {
+	for bytes := len(first.Stack); len(b.looks) < mostTogether && bytes < stacksTogether; {
 		select {
 		case snap, ok := <-queue.Looks():
 			if !ok {
 				return
 			}
 			b.looks = append(b.looks, snap)
+			bytes += len(snap.Stack)
 		default:
 			return
 		}

@@ -96,6 +96,9 @@ func TestLeafKept(t *testing.T) {
 		t.Skip("GOPROF_LEAF_KEEP names no folder")
 	}
 	files, _ := filepath.Glob(filepath.Join(dir, "*.pcs"))
+	if len(files) == 0 {
+		t.Fatalf("%s has nothing that TestLeafKeep has kept", dir)
+	}
 	var sum leafScores
 	for _, name := range files {
 		name = name[:len(name)-len(".pcs")]

@@ -27,10 +27,7 @@ import (
 //	GOPROF_LEAF_KEEP=/dir GOPROF_LEAF_SAMPLES=3000 go test ./testdata/oracle -run 'TestLeafKeep$' -v
 //	GOPROF_LEAF_KEEP=/dir go test ./testdata/oracle -run 'TestLeafKept$' -v
 func TestLeafKeep(t *testing.T) {
-	dir := os.Getenv("GOPROF_LEAF_KEEP")
-	if dir == "" {
-		t.Skip("GOPROF_LEAF_KEEP names no folder")
-	}
+	dir := keptFolder(t)
 	samples, _ := strconv.Atoi(os.Getenv("GOPROF_LEAF_SAMPLES"))
 	if samples == 0 {
 		samples = 1000
@@ -52,6 +49,16 @@ func TestLeafKeep(t *testing.T) {
 			})
 		}
 	})
+}
+
+// keptFolder is where cores and pcs are kept. Both tests are tools of those who make rules: TestLeaf is the test.
+func keptFolder(t *testing.T) string {
+	t.Helper()
+	dir := os.Getenv("GOPROF_LEAF_KEEP")
+	if dir == "" {
+		t.Skip("a tool for making rules: GOPROF_LEAF_KEEP names no folder for its core files (some 20 GB)")
+	}
+	return dir
 }
 
 // keepLeaves writes NAME.pcs and NAME.core.
@@ -91,10 +98,7 @@ func keepLeaves(t *testing.T, pid int, level uint8, samples int, name string) {
 
 // TestLeafKept scores the rules on what TestLeafKeep has kept.
 func TestLeafKept(t *testing.T) {
-	dir := os.Getenv("GOPROF_LEAF_KEEP")
-	if dir == "" {
-		t.Skip("GOPROF_LEAF_KEEP names no folder")
-	}
+	dir := keptFolder(t)
 	files, _ := filepath.Glob(filepath.Join(dir, "*.pcs"))
 	if len(files) == 0 {
 		t.Fatalf("%s has nothing that TestLeafKeep has kept", dir)
@@ -135,7 +139,8 @@ func scoreKept(t *testing.T, name string) *leafScores {
 	defer pcs.Close()
 	scores := &leafScores{seen: map[uint64]bool{}}
 	less := map[*vmstructs.Blob]*vmstructs.Blob{}
-	for lines := bufio.NewScanner(pcs); lines.Scan(); {
+	lines := bufio.NewScanner(pcs)
+	for lines.Scan() {
 		var p leafPlace
 		if _, err := fmt.Sscanf(lines.Text(), "%x %q", &p.pc, &p.called); err != nil {
 			t.Fatal(err)
@@ -146,6 +151,9 @@ func scoreKept(t *testing.T, name string) *leafScores {
 		}
 		p.b = b
 		scores.score(j.VM, j.Walker, p, less)
+	}
+	if err := lines.Err(); err != nil {
+		t.Fatal(err)
 	}
 	return scores
 }

@@ -13,10 +13,11 @@ import (
 // fact is a piece of the target's memory that something cached was made from. As long as
 // it reads the same, what was made from it holds.
 type fact struct {
-	addr  uint64
-	want  []byte
-	parts []part // what of want counts; nil for all
-	proof uint64 // generation of the Proof that has noted it last
+	addr   uint64
+	want   []byte
+	parts  []part // what of want counts; nil for all
+	proof  uint64 // number of the walk that has noted it last
+	listed uint64 // number of the first walk of the Proof that has listed it last
 }
 
 // part is a piece of a fact that counts, where what lies between may change.
@@ -104,7 +105,8 @@ func (vm *VM) sharedParts(k BlobKind, parts []part) []part {
 // its methods. An interpreted frame needs Method.
 type Proof struct {
 	vm      *VM
-	gen     uint64
+	first   uint64 // number of the first walk since Reset
+	gen     uint64 // and of the walk that is made now
 	facts   []*fact
 	blobs   []*Blob
 	methods []*Method
@@ -138,7 +140,7 @@ func (vm *VM) NewProof() *Proof {
 // Reset empties p for the next walk.
 func (p *Proof) Reset() {
 	p.vm.proofs++
-	p.gen = p.vm.proofs
+	p.first, p.gen = p.vm.proofs, p.vm.proofs
 	// What the facts point at may be large, and may be forgotten by all others.
 	clear(p.facts)
 	clear(p.blobs)
@@ -171,13 +173,16 @@ func (p *Proof) Method(m *Method) {
 	m.noteAll(p)
 }
 
-// note adds a fact, unless p has it already or it is no fact. Methods share what they have in common.
+// note adds a fact for this walk, and reports whether it is new to the walk. Methods share what they have in common, and
+// walks that are proven at once share most: the fact is read but once.
 func (p *Proof) note(f *fact) bool {
 	if f.proof == p.gen || f.want == nil {
 		return false
 	}
-	f.proof = p.gen
-	p.facts = append(p.facts, f)
+	if f.listed != p.first {
+		p.facts = append(p.facts, f)
+	}
+	f.proof, f.listed = p.gen, p.first
 	return true
 }
 
@@ -219,7 +224,6 @@ func (p *Proof) Check() (bool, error) {
 // plan sorts the facts and makes ranges of them.
 func (p *Proof) plan() {
 	slices.SortFunc(p.facts, func(a, b *fact) int { return cmp.Compare(a.addr, b.addr) })
-	p.facts = slices.Compact(p.facts) // several walks may have noted the same
 	p.ranges, p.places = p.ranges[:0], p.places[:0]
 	total := 0
 	for i := 0; i < len(p.facts); {

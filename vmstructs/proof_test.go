@@ -155,3 +155,32 @@ func TestCachesAreBounded(t *testing.T) {
 			w.vm.methods.bytes, len(w.vm.methods.byAddr))
 	}
 }
+
+// TestProofOfManyWalks: what several walks use is read once, and still is if another Proof has noted it meanwhile, as
+// where a method is loaded between two walks.
+func TestProofOfManyWalks(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		b, err := w.vm.Blob(sample(w) + nmCodeAt + 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := b.Method
+		p := w.vm.NewProof()
+		p.Method(m)
+		once := len(p.facts)
+		p.End()
+		p.Method(m)
+		if p.End(); len(p.facts) != once || len(p.methods) != 2 {
+			t.Errorf("%d facts for one walk and %d for two, %d methods", once, len(p.facts), len(p.methods))
+		}
+		p.Reset()
+		if ok, err := w.vm.proveMethod(m); !ok || err != nil {
+			t.Fatalf("nothing has changed: %v, %v", ok, err)
+		}
+		p.Method(m)
+		w.put16(constMethodOf(w, m)+uint64(w.l.method.idnum), 99)
+		if ok, _ := p.Check(); ok {
+			t.Error("a method that another Proof has noted, too, is not read")
+		}
+	})
+}

@@ -17,7 +17,7 @@ func (r *run) look(th *thread) {
 	}
 	r.scan.payForSample(th)
 	th.atLook, th.lookAt = th.last, r.scan.now
-	snap := r.q.take()
+	snap := r.takeSpare()
 	if snap == nil {
 		r.stats.Attempted++
 		r.stats.Lost[ptrace.QueueFull]++
@@ -27,6 +27,15 @@ func (r *run) look(th *thread) {
 	if o != ptrace.Pending {
 		r.account(snap, o)
 	}
+}
+
+// takeSpare is a snapshot to fill, nil if there is none.
+func (r *run) takeSpare() *look.Look {
+	snap := r.spare
+	if r.spare = nil; snap == nil {
+		snap = r.q.take()
+	}
+	return snap
 }
 
 // account counts what became of a look and passes the snapshot on.
@@ -42,6 +51,9 @@ func (r *run) account(snap *look.Look, o ptrace.Outcome) {
 		}
 		asleep := !r.visiting && isInterrupted(r.cpu, snap.Syscall, snap.Regs[r.cpu.SyscallResult])
 		r.scan.bills.billSample(th, after.Ran, asleep, snap)
+		if r.visiting && !ok && r.scan.hasSuccessor(th) {
+			o = ptrace.ThreadGone
+		}
 	}
 	n := snap.Samples()
 	r.stats.Attempted += n
@@ -74,6 +86,15 @@ func (r *run) chargedFor(snap *look.Look, o ptrace.Outcome) (th *thread, after p
 		return nil, after, false
 	}
 	return th, after, ok
+}
+
+// hasSuccessor forgets a thread that has ended, and reports whether its number has passed to another thread of the
+// process. A visit does not ask who has the number before the look. So what was known of the thread that has ended, as
+// where its stack is, was used for the other one.
+func (s *scan) hasSuccessor(th *thread) bool {
+	tid := th.tid
+	s.forget(th)
+	return s.proc.Owns(tid)
 }
 
 // wasAway reports whether nobody could look for a while, since the last tick or visit began.

@@ -108,14 +108,16 @@ const maxNap = 50 * int64(time.Millisecond)
 // sleep waits until the deadline or the call of a herald, and looks after pending stops and questions meanwhile. It
 // returns false when the run is over, or goprof is to be suspended.
 func (c *capture) sleep(deadline int64) bool {
-	for c.called = -1; ; {
+	// A look at a thread that a herald has met has told whether the process has ended.
+	asked := c.called >= 0
+	for c.called = -1; ; asked = false {
 		select {
 		case <-c.cancel:
 			c.cancelled = true
 			return false
 		default:
 		}
-		if c.proc.Ended() {
+		if !asked && c.proc.Ended() {
 			c.stats.Ended = true
 		}
 		if c.over() || ptrace.SuspendWanted() {
@@ -167,7 +169,7 @@ func (c *capture) await(now, until int64) bool {
 
 // collect takes the stops that have come.
 func (c *capture) collect() {
-	for {
+	for c.t.Pending() > 0 {
 		snap, o, ok := c.t.Collect()
 		if !ok {
 			return

@@ -477,7 +477,7 @@ func (r *perfRun) whoIs(s *rawSample) (*perfThread, *thread) {
 func (r *perfRun) meet(tid int) (*perfThread, *thread) {
 	r.scan.now = r.now
 	known := r.scan.find(tid)
-	if known == nil {
+	if known == nil || !r.scan.lives(known) {
 		return nil, nil
 	}
 	w := &perfThread{tid: tid, th: known}

@@ -151,8 +151,9 @@ type run struct {
 	cpu      *arch.CPU
 	hints    *hints
 	scan     *scan
-	visits   *visits // nil where visits cannot be made
-	visiting bool    // CPUs, from this OS thread (visit.go)
+	visits   *visits    // nil where visits cannot be made
+	visiting bool       // CPUs, from this OS thread (visit.go)
+	spare    *look.Look // to be filled by the next look; nil: there is none
 
 	spentBefore int64 // CPU time of this OS thread at the end of the last tick
 	dueMean     int64 // threads due in a tick, in dueUnit: see crowded
@@ -183,6 +184,9 @@ func (r *run) loop() {
 		r.heralds.Want(r.scan.proc.PID)
 		defer r.endVisits()
 		r.scan.hotFor, r.scan.pools = visitHot, true
+		if r.visits.cpus[0].notes != nil {
+			r.scan.relist = listNoted
+		}
 		r.stats.Gap = max(r.stats.Gap, time.Duration(r.scan.begin()))
 		r.takeHints() // already the first look at a thread needs them
 	} else if r.notVisiting(); visited || r.stats.Ticks == 0 { // else the ticks since the last shift are missed ones

@@ -56,8 +56,8 @@ const (
 	// read, and one in any case.
 	coldShare = 10
 	// New threads are looked for when the number of threads changes, and when a thread that we do not know uses CPU
-	// time. That may take at most a twentieth of a CPU. They are also looked for every listEvery in any case (of
-	// a perf group's member every listGrouped), with at most a hundredth of a CPU.
+	// time. That may take at most a twentieth of a CPU. They are also looked for every listEvery in any case
+	// (listNoted, listGrouped), with at most a hundredth of a CPU.
 	listEvery = int64(100 * time.Millisecond)
 	listShare = 20
 	listIdle  = 100
@@ -288,23 +288,27 @@ func (s *scan) isDue(th *thread) bool {
 
 // bringUpToDate reads what a thread was charged. It always returns false: no thread is owed a sample.
 func (s *scan) bringUpToDate(th *thread) bool {
-	if stat, ok := s.charged(th); !ok {
-		s.forget(th)
-	} else {
-		s.updateAccount(th, stat)
+	if s.lives(th) {
 		th.credit = 0
 	}
 	return false
 }
 
+// lives reads what a thread was charged, and reports whether the thread has not ended.
+func (s *scan) lives(th *thread) bool {
+	stat, ok := s.charged(th)
+	if ok {
+		s.updateAccount(th, stat)
+	} else {
+		s.forget(th)
+	}
+	return ok
+}
+
 // readAllCharges reads what all threads have been charged since they were last read.
 func (s *scan) readAllCharges() {
 	for _, th := range s.byTID {
-		if stat, ok := s.charged(th); !ok {
-			s.forget(th)
-		} else {
-			s.updateAccount(th, stat)
-		}
+		s.lives(th)
 	}
 }
 

@@ -36,6 +36,9 @@ const (
 	keepEvery = int64(10 * time.Millisecond)
 	// bookEvery is how often all threads that have run are asked what they used, where no visit needs to ask any.
 	bookEvery = int64(100 * time.Millisecond)
+	// listNoted is scan.relist where the kernel notes who was on a CPU: a thread that is not in the list is found when it
+	// is met.
+	listNoted = int64(time.Second)
 	// restLater is how much time visits may take before we must have slept for as long.
 	restLater = int64(time.Millisecond)
 )
@@ -208,6 +211,9 @@ func (r *run) visitNext() {
 	if r.called >= 0 && !away {
 		r.visit(r.called)
 	}
+	if r.spare == nil { // now, and not while a thread waits for us
+		r.spare = r.q.take()
+	}
 	v.heralds.Busy()
 	if away || !v.knows() || now-v.keptAt >= max(keepEvery, int64(r.ticks.interval)) {
 		v.keptAt = now
@@ -278,7 +284,7 @@ func (r *run) countVisits() {
 // notVisiting sets what differs where threads are looked for.
 func (r *run) notVisiting() {
 	r.scan.givePoolUp()
-	r.visiting, r.scan.hotFor, r.scan.pools = false, hotFor, false
+	r.visiting, r.scan.hotFor, r.scan.pools, r.scan.relist = false, hotFor, false, listEvery
 	r.t.BoundTo(-1)
 }
 
@@ -298,6 +304,7 @@ func (r *run) visit(called int) {
 	v.meets++
 	th.cpu = int16(v.cpus[v.at].number)
 	if th.hint.Skip {
+		r.scan.bringUpToDate(th)
 		return
 	}
 	r.lookHeld(v, th, v.visit.Arrived, v.randomRounding(float64(v.visit.Stands)*searched))
@@ -321,7 +328,7 @@ func (r *run) lookHeld(v *visits, th *thread, arrived, count int64) {
 	if count == 0 || r.t.CountAgain(th.tid, count) {
 		return
 	}
-	snap := r.q.take()
+	snap := r.takeSpare()
 	if snap == nil {
 		r.stats.Attempted += count
 		r.stats.Lost[ptrace.QueueFull] += count

@@ -54,22 +54,14 @@ func (v *visits) noted() (process, tid int, noted bool) {
 	return process, tid, true
 }
 
-// find returns the thread of that number, if the process has one.
+// find returns the thread of that number, if the process has one. It does not read what the thread was charged, because
+// the thread waits for us: that is read after the look (account).
 func (s *scan) find(tid int) *thread {
 	th := s.byTID[tid]
 	if th == nil && tid != 0 && s.proc.Owns(tid) {
 		s.noteListed(tid)
 		th = s.byTID[tid]
 	}
-	if th == nil {
-		return nil
-	}
-	stat, ok := s.charged(th)
-	if !ok {
-		s.forget(th)
-		return nil
-	}
-	s.updateAccount(th, stat)
 	return th
 }
 

@@ -173,8 +173,8 @@ func (p *Proof) Method(m *Method) {
 	m.noteAll(p)
 }
 
-// note adds a fact for this walk, and reports whether it is new to the walk. Methods share what they have in common, and
-// walks that are proven at once share most: the fact is read but once.
+// note adds a fact for this walk, and reports whether it is new to the walk. Methods share what they have in common.
+// Walks that are proven at once share most, and a fact is read once for all of them.
 func (p *Proof) note(f *fact) bool {
 	if f.proof == p.gen || f.want == nil {
 		return false

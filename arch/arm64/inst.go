@@ -73,7 +73,7 @@ func (in *inst) kind(w uint32) arch.Kind {
 	case in.Op == opAdd && in.Rd == regSP && in.Rn == regSP && in.Imm > 0, // add to sp
 		in.Op == opLoad && in.Pair && in.Rd == x29 && in.Rn == regSP: // ldp x29, x30
 		return arch.KindLeave
-	case w&0xdf800000 == 0xd2800000 && field(w, 22, 1) == 1 && in.Rd != zr: // movz, movk of the upper half
+	case isLong(w):
 		return arch.KindLong
 	case in.Op == opConst, in.Op == opKeep, in.Op == opNear, in.Op == opAddr,
 		in.Op == opAdd && in.Rn == regSP && in.Rd != regSP:

@@ -115,6 +115,11 @@ func TestOperands(t *testing.T) {
 		{name: "a mask", code: "b2089fe1", want: arch.Operands{Writes: x1}},
 		{name: "a constant", code: "528000a1", want: arch.Operands{Writes: x1}},
 		{name: "a part of a constant", code: "f2a000a1", want: arch.Operands{Reads: x1, Writes: x1}},
+		{name: "a constant of 64 bits", code: "d28acf01 f2a24681 ^f2efe001",
+			want: arch.Operands{Reads: x1, Writes: x1, Constant: 0x7f00000012345678}},
+		{name: "in one part", code: "^d2efe001", want: arch.Operands{Writes: x1, Constant: 0x7f00 << 48}},
+		{name: "whose begin is elsewhere", code: "d28acf02 f2a24681 ^f2efe001", want: arch.Operands{Reads: x1, Writes: x1}},
+		{name: "that does not begin", code: "^f2efe001", want: arch.Operands{Reads: x1, Writes: x1}},
 		{name: "an address in the code", code: "10000081", want: arch.Operands{Writes: x1}},
 		{name: "a field of bits", code: "53031c41", want: arch.Operands{Reads: x2, Writes: x1, Computes: true}},
 		{name: "one that is put in", code: "331d1041",
@@ -171,12 +176,12 @@ func TestOperands(t *testing.T) {
 		{name: "a return", code: "d65f03c0", unknown: true},
 		{name: "a register of the system", code: "d53bd041", unknown: true},
 	} {
-		code, _ := assemble(t, r.code)
-		got, ok := CPU.Operands(code, 0)
+		code, pc := assemble(t, r.code)
+		got, ok := CPU.Operands(code, uint32(pc))
 		if ok == r.unknown || ok && got != r.want {
 			t.Errorf("%s: %+v, %v", r.name, got, ok)
 		}
-		if _, ok := CPU.Operands(code, 1); ok {
+		if _, ok := CPU.Operands(code, uint32(pc)+1); ok {
 			t.Errorf("%s: where the code ends", r.name)
 		}
 	}

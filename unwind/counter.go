@@ -15,7 +15,7 @@ import (
 //   - The entry of a method (c1_LIRGenerator.cpp, increment_event_counter_impl): the address; the counter is loaded,
 //     made more, stored and masked; if that is zero, a jump to the VM.
 //   - On arm64 the address takes three instructions, csel chooses between both offsets (c1_LIRAssembler_aarch64.cpp,
-//     cmove), and the mask is compared with zero. Only an entry has such a comparison: other counters look like its own.
+//     cmove), and the mask is compared with zero. Only by that comparison an entry differs from other counters.
 //
 // C1 has no record of an entry itself, but of what follows. Other counters (of calls, of the types of receivers) are
 // left out: they are counted for the caller, and full records have them with the method that is called.

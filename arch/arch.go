@@ -43,7 +43,9 @@ type Facts struct {
 	PC, SP, FP int
 	// ReturnsInRegister: a call leaves the return address in LR. Elsewhere calls push it, and LR is -1.
 	ReturnsInRegister bool
-	LR                int
+	// ConstantsApart: few constants fit into the instruction that takes them, so compilers make them right before.
+	ConstantsApart bool
+	LR             int
 	// RA is the DWARF column that holds the return address.
 	RA int
 

@@ -35,6 +35,7 @@ for GOPROF_ARM64_CPU in neoverse-n1 max,pauth-impdef=on; do
     record "21 27" 6 TestRecordVirtualWalks
     record "17 25" 1 TestRecordRareWalks
     record "17 25" 1 TestContendedNatives
+    record 8 60 TestRecordUnwinding
 done
 flags=-XX:UseBranchProtection=standard record "21 25" 1 TestRecordKinds
 exit $failed

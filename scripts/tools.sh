@@ -20,6 +20,8 @@ for tool in "$@"; do
         chromium) command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || need chromium chromium ;;
         musl-gcc) need musl-gcc musl-tools ;;
         qemu-system-aarch64) need qemu-system-aarch64 qemu-system-arm ;;
+        qemu-aarch64) need qemu-aarch64 qemu-user ;;
+        debugfs) need debugfs e2fsprogs ;;
         depmod) need depmod kmod ;;
         mke2fs) need mke2fs e2fsprogs ;;
         xz) need xz xz-utils ;;

@@ -24,8 +24,8 @@ const (
 	// maxMark bounds the instructions from the shift to the card's end of the barrier, maxRegion those from the question
 	// for the region to the shift, maxBefore those that make that question ready: two copies and their difference, or the
 	// store itself.
-	maxMark, maxRegion, maxBefore = 7, 7, 3
-	// maxTable bounds those from the shift to the table's address.
+	maxMark, maxRegion, maxBefore = 8, 7, 3
+	// maxTable bounds those from the shift to the end of the table's address, which takes three on arm64.
 	maxTable = 3
 )
 
@@ -87,7 +87,7 @@ func (m *codeMap) endsMark(n int32) bool {
 	if i.flow != arch.FlowNext {
 		return true
 	}
-	return i.byte && i.base == arch.BaseOther && i.kindOf != arch.KindCompare
+	return i.byte && i.base == arch.BaseOther && i.stores
 }
 
 // asksForRegion reports whether the question for the region stands before the shift, and an instruction is part of it.
@@ -111,10 +111,11 @@ func (m *codeMap) asksForRegion(n, shift int32) bool {
 	return found && m.isWithin(n, begin, maxRegion+maxBefore, func(at int32) bool { return at == shift })
 }
 
-// asksForMarking reports whether an instruction asks whether the collector marks.
+// asksForMarking reports whether an instruction asks whether the collector marks. arm64 loads the byte, and the branch
+// behind compares it with zero.
 func (m *codeMap) asksForMarking(n int32) bool {
 	i := &m.list[n]
-	return i.kindOf == arch.KindCompare && i.base == arch.BaseThread && i.byte
+	return i.base == arch.BaseThread && i.byte && (i.kindOf == arch.KindCompare || i.loads)
 }
 
 // shiftsToCard reports whether an instruction makes the number of a card of an address: the table's address follows.

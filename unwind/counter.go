@@ -14,6 +14,8 @@ import (
 //     made one more without a change of the flags, and stored; then the branch itself.
 //   - The entry of a method (c1_LIRGenerator.cpp, increment_event_counter_impl): the address; the counter is loaded,
 //     made more, stored and masked; if that is zero, a jump to the VM.
+//   - On arm64 the address takes three instructions, csel chooses between both offsets (c1_LIRAssembler_aarch64.cpp,
+//     cmove), and the mask is compared with zero. Only by that comparison an entry differs from other counters.
 //
 // C1 has no record of an entry itself, but of what follows. Other counters (of calls, of the types of receivers) are
 // left out: they are counted for the caller, and full records have them with the method that is called.
@@ -21,6 +23,8 @@ import (
 const (
 	// maxCounter bounds the instructions from the address to the end of such code.
 	maxCounter = 8
+	// maxAhead bounds the instructions that make the address, where it takes several.
+	maxAhead = 2
 	// maxData bounds the methods that are asked for their MethodData.
 	maxData = 32
 )
@@ -37,12 +41,13 @@ const (
 // counterAt returns what is counted by the code that an instruction is part of, and the address of the MethodData.
 func (m *codeMap) counterAt(n int32) (kind counterKind, data uint64) {
 	if m.list[n].kindOf == arch.KindCompare { // of the branch that is counted
-		if next := m.next(n); next != notInCode && m.list[next].kindOf == arch.KindLong {
+		if next := m.wholeAddress(m.next(n)); next != notInCode && m.list[next].kindOf == arch.KindLong {
 			if kind, data = m.counterAt(next); kind == countsBranch {
 				return kind, data
 			}
 		}
 	}
+	n = m.wholeAddress(n)
 	for begin, far := n, 0; far < maxCounter && begin != notInCode; begin, far = m.before(begin), far+1 {
 		if far > 0 && m.list[begin].flow != arch.FlowNext && m.list[begin].flow != arch.FlowBranch {
 			break
@@ -62,6 +67,17 @@ func (m *codeMap) counterAt(n int32) (kind counterKind, data uint64) {
 	return noCounter, 0
 }
 
+// wholeAddress returns the last of the instructions that make an address, if another one makes a part of it.
+func (m *codeMap) wholeAddress(n int32) int32 {
+	at := n
+	for k := 0; m.cpu.ConstantsApart && k < maxAhead && at != notInCode && m.list[at].kindOf == arch.KindConst; k++ {
+		if at = m.next(at); at != notInCode && m.list[at].kindOf == arch.KindLong {
+			return at
+		}
+	}
+	return n
+}
+
 // counterFrom tells what is counted by the code that begins with the address, if so many instructions behind it are
 // part of that code.
 func (m *codeMap) counterFrom(begin int32, far int) counterKind {
@@ -77,6 +93,15 @@ func (m *codeMap) counterFrom(begin int32, far int) counterKind {
 	loads := func(i int) bool { return code[i].loads && code[i].base == arch.BaseOther }
 	stores := func(i int) bool { return code[i].stores && code[i].base == arch.BaseOther }
 	switch {
+	case m.cpu.ConstantsApart: // arm64 chooses the offset by csel
+		compares := code[4].kindOf == arch.KindCompare && branches(5)
+		switch {
+		case code[0].kindOf == arch.KindConst && code[1].kindOf == arch.KindConst && code[5].stores && branches(6):
+			return countsBranch
+		case loads(0) && code[1].base == arch.BaseNone && stores(2) && code[0].disp == code[2].disp && compares &&
+			far <= 6:
+			return countsEntry
+		}
 	case code[0].kindOf == arch.KindConst && branches(1) && code[2].kindOf == arch.KindConst:
 		if far <= 2 || loads(3) && stores(5) && branches(6) {
 			return countsBranch

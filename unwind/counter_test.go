@@ -1,10 +1,12 @@
 package unwind
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"goprof/arch/amd64"
+	"goprof/arch/arm64"
 	"goprof/profile"
 	"goprof/vmstructs"
 )
@@ -16,16 +18,28 @@ const (
 	countedBranch = "3bd6 48b8785634120000007f b938010000 7d05 b928010000 488b1c08 488d5b01 48891c08 7d10"
 	// movabs rax, data; mov ecx, [rax+0xcc]; add ecx, 8; mov [rax+0xcc], ecx; and ecx, 0x1ff8; je
 	countedEntry = "48b8785634120000007f 8b88cc000000 83c108 8988cc000000 81e1f81f0000 7410"
+	// The same of JDK 25 on arm64: cmp w0, w5; mov x6, data: three instructions; mov x8, 0xe8; mov x9, 0xd8;
+	// csel x7, x8, x9, lt; ldr x10, [x6, x7]; add x10, x10, 1; str x10, [x6, x7]; b.lt
+	armBranch = "1f00056b 06cf8ad2 8646a2f2 06e0eff2 081d80d2 091b80d2 07b1899a ca6867f8 4a050091 ca6827f8 0b020054"
+	// mov x2, data: three instructions; ldr w4, [x2, 148]; add w4, w4, 2; str w4, [x2, 148]; and w4, w4, 0x3ffe;
+	// cmp w4, 0; b.eq
+	armEntry = "02cf8ad2 8246a2f2 02e0eff2 449440b9 84080011 449400b9 84301f12 9f000071 00020054"
+	// ldr x4, [x2, 248]; add x4, x4, 1; str x4, [x2, 248]; mov x4, x6; mov x2, x7: of a call
+	armCall = "02cf8ad2 8246a2f2 02e0eff2 447c40f9 84040091 447c00f9 e40306aa e20307aa"
 )
 
 // TestCounterAt: which instructions count, and for what.
 func TestCounterAt(t *testing.T) {
 	const none, forBranch, forEntry = noCounter, countsBranch, countsEntry
-	pad := strings.Repeat(" 90", 20)
+	pad, armPad := strings.Repeat(" 90", 20), strings.Repeat(" 1f2003d5", 20)
+	branches, entries := slices.Repeat([]counterKind{forBranch}, 11), slices.Repeat([]counterKind{forEntry}, 9)
 	for _, r := range []struct {
 		name, code string
 		want       []counterKind
 	}{
+		{"a branch on arm64", armBranch + armPad, append(branches, none)},
+		{"an entry on arm64", armEntry + armPad, append(entries, none)},
+		{"a call on arm64", armCall + armPad, []counterKind{none, none, none, none, none, none, none}},
 		{"a branch", countedBranch + pad, []counterKind{forBranch, forBranch, forBranch, forBranch, forBranch, forBranch,
 			forBranch, forBranch, forBranch, none}},
 		{"an entry", countedEntry + pad, []counterKind{forEntry, forEntry, forEntry, forEntry, forEntry, forEntry, none}},
@@ -40,6 +54,9 @@ func TestCounterAt(t *testing.T) {
 		{"the code ends", "48b8785634120000007f b938010000 7d05", []counterKind{none, none, none}},
 	} {
 		m := &codeMap{cpu: amd64.CPU}
+		if strings.HasSuffix(r.name, "arm64") {
+			m.cpu = arm64.CPU
+		}
 		m.begin(unhex(t, r.code), 0, func(func(uint64) bool) {})
 		m.place(0)
 		for n, want := range r.want {

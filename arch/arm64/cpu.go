@@ -35,6 +35,7 @@ var CPU = arch.NewCPU(arch.Facts{
 	RA:      x30,
 
 	ReturnsInRegister: true,
+	ConstantsApart:    true,
 
 	SyscallResult: x0,
 	FourthArg:     x3,

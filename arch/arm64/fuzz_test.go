@@ -58,6 +58,14 @@ func FuzzTrace(f *testing.F) {
 			in.HasTarget && int(in.Target) >= len(code)) {
 			t.Fatalf("Read: %+v", in)
 		}
+		last := uint32(0)
+		CPU.Intrinsics(code, func(_ string, begin, end uint32) bool {
+			if begin < last || end <= begin || int(end) > len(code) {
+				t.Fatalf("Intrinsics: %d to %d of %d, behind %d", begin, end, len(code), last)
+			}
+			last = end
+			return true
+		})
 		CPU.AfterLeave(code, uint64(pc))
 		CPU.Enters(code)
 		CPU.EndsInCall(code)

@@ -17,10 +17,16 @@ func (code) Read(code []byte, at uint32, out *arch.Inst) bool {
 	if (in.Op == opLoad || in.Op == opStore) && in.Index != indexNoAddr {
 		out.Base, out.Disp = baseOf(in.Rn), int32(in.Imm)
 	}
-	// Of other loads it is not told: C2 adds an index to a register before it loads an element, so the load looks
-	// like that of a field.
-	out.Loads = in.Op == opLoad && out.Kind == arch.KindCopy && !in.Pair && in.Rd != zr
+	if in.Op == opLoad && in.Index == indexOffset && !in.Pair && (in.Rd != zr || field(w, 26, 1) == 1) {
+		if out.Loads = true; out.Base == arch.BaseOther {
+			out.Loads, out.Indexed = addressOf(code, at, in.Rn)
+		}
+	}
 	out.Stores, out.Regs = in.Op == opStore, in.regs(w, out.Kind)
+	out.Byte = (in.Op == opLoad || in.Op == opStore) && !in.Pair && field(w, 30, 2) == 0 && field(w, 26, 1) == 0
+	if w&0xffc0fc00 == 0xd340fc00 { // lsr
+		out.Shift = uint8(field(w, 16, 6))
+	}
 	out.Swaps = w&0x3fa07c00 == 0x08a07c00 // cas, and its kinds that order memory
 	if in.Op == opConst && in.Rd == 1 {
 		out.Arg = int32(in.Imm)
@@ -67,6 +73,8 @@ func (in *inst) kind(w uint32) arch.Kind {
 	case in.Op == opAdd && in.Rd == regSP && in.Rn == regSP && in.Imm > 0, // add to sp
 		in.Op == opLoad && in.Pair && in.Rd == x29 && in.Rn == regSP: // ldp x29, x30
 		return arch.KindLeave
+	case isLong(w):
+		return arch.KindLong
 	case in.Op == opConst, in.Op == opKeep, in.Op == opNear, in.Op == opAddr,
 		in.Op == opAdd && in.Rn == regSP && in.Rd != regSP:
 		return arch.KindConst
@@ -103,4 +111,41 @@ func (in *inst) regs(w uint32, kind arch.Kind) uint32 {
 		return 1 << (w >> 5 & 31)
 	}
 	return 1<<(w>>5&31) | 1<<(w>>16&31)
+}
+
+// maxAddress bounds the instructions from the one that makes an address to the load that takes it.
+const maxAddress = 24
+
+// addressOf tells by the code before a load whether the load's register is the sum of an array and an index. C2 adds
+// the index to a register before it loads an element (aarch64.ad, AddP), so the load itself looks like that of a field.
+// A register that nothing near the load has written is taken for an object's. known is false where the register is
+// something else.
+func addressOf(code []byte, at uint32, base uint8) (known, indexed bool) {
+	for n := 0; n < maxAddress && at >= 4; n++ {
+		at -= 4
+		w := binary.LittleEndian.Uint32(code[at:])
+		if leaves(w) {
+			break
+		}
+		o, ok := CPU.Operands(code, at)
+		switch {
+		case !ok:
+			return false, false
+		case o.Writes&(1<<base) == 0:
+		case w>>24 == 0x8b: // add of a register
+			return true, true
+		case w>>24 == 0x91: // of a constant
+			return false, false
+		case w&0xffe0ffe0 == 0xaa0003e0: // mov
+			base = uint8(field(w, 16, 5))
+		default:
+			return true, false
+		}
+	}
+	return true, false
+}
+
+// leaves reports whether the code behind an instruction is reached by another way, or after a call.
+func leaves(w uint32) bool {
+	return w>>26 == 0x05 || w>>26 == 0x25 || w>>25 == 0x6b || w>>24 == 0xd4 // b, bl, br and its like, brk
 }

@@ -33,8 +33,33 @@ func TestRead(t *testing.T) {
 		{"two of them", "^a9410be1", arch.Inst{Len: 4, Kind: arch.KindCopy, Base: arch.BaseStack, Disp: 16}},
 		{"a double to the stack", "^fd0007e0", arch.Inst{Len: 4, Kind: arch.KindCopy, Base: arch.BaseStack,
 			Disp: 8, Stores: true}},
-		{"a load from the thread", "^f941a788", arch.Inst{Len: 4, Base: arch.BaseThread, Disp: 0x348, Regs: 1 << 8}},
-		{"a load of a class", "^b9400883", arch.Inst{Len: 4, Base: arch.BaseOther, Disp: 8, Regs: 1 << 3}},
+		{"a load from the thread", "^f941a788", arch.Inst{Len: 4, Base: arch.BaseThread, Disp: 0x348, Loads: true,
+			Regs: 1 << 8}},
+		{"a load of a class", "^b9400883", arch.Inst{Len: 4, Base: arch.BaseOther, Disp: 8, Loads: true, Regs: 1 << 3}},
+		{"a load of a field of what was just loaded", "f9400041 ^b9400c20",
+			arch.Inst{Len: 4, Base: arch.BaseOther, Disp: 12, Loads: true, Regs: 1 << 0}},
+		{"a load of an element", "8b23c841 d503201f ^b9401020",
+			arch.Inst{Len: 4, Base: arch.BaseOther, Disp: 16, Loads: true, Indexed: true, Regs: 1 << 0}},
+		{"the sum is copied", "8b23c841 aa0103e4 ^b9401080",
+			arch.Inst{Len: 4, Base: arch.BaseOther, Disp: 16, Loads: true, Indexed: true, Regs: 1 << 0}},
+		{"an address in an object", "91004041 ^b9401020", arch.Inst{Len: 4, Base: arch.BaseOther, Disp: 16, Regs: 1 << 0}},
+		{"the sum is overwritten", "8b23c841 9a830041 ^b9401020",
+			arch.Inst{Len: 4, Base: arch.BaseOther, Disp: 16, Loads: true, Regs: 1 << 0}},
+		{"behind a call", "8b23c841 94000002 ^b9401020",
+			arch.Inst{Len: 4, Base: arch.BaseOther, Disp: 16, Loads: true, Regs: 1 << 0}},
+		{"behind what nobody knows", "8b23c841 00000000 ^b9401020",
+			arch.Inst{Len: 4, Base: arch.BaseOther, Disp: 16, Regs: 1 << 0}},
+		{"a double of an object", "^fd400820", arch.Inst{Len: 4, Base: arch.BaseOther, Disp: 16, Loads: true}},
+		{"a byte of an object", "^39400041", arch.Inst{Len: 4, Base: arch.BaseOther, Loads: true, Byte: true, Regs: 1 << 1}},
+		{"a byte to the thread", "^3900e381",
+			arch.Inst{Len: 4, Base: arch.BaseThread, Disp: 0x38, Stores: true, Byte: true}},
+		{"the number of a card", "^d349fc41", arch.Inst{Len: 4, Shift: 9}},
+		{"a shift of 32 bits", "^53097c41", arch.Inst{Len: 4}},
+		{"a shift to the left", "^d37df041", arch.Inst{Len: 4}},
+		{"the upper half of a constant", "^f2c00aa1", arch.Inst{Len: 4, Kind: arch.KindLong}},
+		{"the uppermost part alone", "^d2e00aa1", arch.Inst{Len: 4, Kind: arch.KindLong}},
+		{"a part of the lower half", "^f2a00aa1", arch.Inst{Len: 4, Kind: arch.KindConst}},
+		{"a constant of 32 bits", "^52a00aa2", arch.Inst{Len: 4, Kind: arch.KindConst}},
 		{"a trap's request", "^12800661", arch.Inst{Len: 4, Arg: -52, Kind: arch.KindConst}},
 		{"a prefetch", "^f9806150", arch.Inst{Len: 4, Kind: arch.KindPrefetch}},
 		{"an exchange of a word that compares", "^c8e8fc41", arch.Inst{Len: 4, Swaps: true}},
@@ -90,6 +115,11 @@ func TestOperands(t *testing.T) {
 		{name: "a mask", code: "b2089fe1", want: arch.Operands{Writes: x1}},
 		{name: "a constant", code: "528000a1", want: arch.Operands{Writes: x1}},
 		{name: "a part of a constant", code: "f2a000a1", want: arch.Operands{Reads: x1, Writes: x1}},
+		{name: "a constant of 64 bits", code: "d28acf01 f2a24681 ^f2efe001",
+			want: arch.Operands{Reads: x1, Writes: x1, Constant: 0x7f00000012345678}},
+		{name: "in one part", code: "^d2efe001", want: arch.Operands{Writes: x1, Constant: 0x7f00 << 48}},
+		{name: "whose begin is elsewhere", code: "d28acf02 f2a24681 ^f2efe001", want: arch.Operands{Reads: x1, Writes: x1}},
+		{name: "that does not begin", code: "^f2efe001", want: arch.Operands{Reads: x1, Writes: x1}},
 		{name: "an address in the code", code: "10000081", want: arch.Operands{Writes: x1}},
 		{name: "a field of bits", code: "53031c41", want: arch.Operands{Reads: x2, Writes: x1, Computes: true}},
 		{name: "one that is put in", code: "331d1041",
@@ -146,12 +176,12 @@ func TestOperands(t *testing.T) {
 		{name: "a return", code: "d65f03c0", unknown: true},
 		{name: "a register of the system", code: "d53bd041", unknown: true},
 	} {
-		code, _ := assemble(t, r.code)
-		got, ok := CPU.Operands(code, 0)
+		code, pc := assemble(t, r.code)
+		got, ok := CPU.Operands(code, uint32(pc))
 		if ok == r.unknown || ok && got != r.want {
 			t.Errorf("%s: %+v, %v", r.name, got, ok)
 		}
-		if _, ok := CPU.Operands(code, 1); ok {
+		if _, ok := CPU.Operands(code, uint32(pc)+1); ok {
 			t.Errorf("%s: where the code ends", r.name)
 		}
 	}

@@ -16,7 +16,10 @@ func (code) Operands(code []byte, at uint32) (o arch.Operands, ok bool) {
 	r := operandRegs{rd: reg(w, 0), rn: reg(w, 5), rm: reg(w, 16)}
 	switch w >> 25 & 15 {
 	case 0b1000, 0b1001:
-		return r.immediate(w)
+		if o, ok = r.immediate(w); isLong(w) {
+			o.Constant = longConstant(code, at)
+		}
+		return o, ok
 	case 0b0101, 0b1101:
 		return r.register(w)
 	case 0b0100, 0b0110, 0b1100, 0b1110:
@@ -75,6 +78,33 @@ func (r *operandRegs) immediate(w uint32) (arch.Operands, bool) {
 		return computes(r.rn|r.rm, r.rd)
 	}
 	return arch.Operands{}, false
+}
+
+// isLong reports whether an instruction puts a part of the upper half of a constant into a register: movz, movk.
+func isLong(w uint32) bool {
+	return w&0xdf800000 == 0xd2800000 && field(w, 22, 1) == 1 && w&31 != 31
+}
+
+// maxParts is how many instructions make a constant of 64 bits at most.
+const maxParts = 4
+
+// longConstant is what a register holds behind an instruction that isLong. 0: the instructions before do not begin it.
+func longConstant(code []byte, at uint32) (value uint64) {
+	last := binary.LittleEndian.Uint32(code[at:])
+	for n := 0; n < maxParts; n, at = n+1, at-4 {
+		w := binary.LittleEndian.Uint32(code[at:])
+		if w&0xdf80001f != 0xd2800000|last&31 { // movz, movk of the same register
+			break
+		}
+		value |= uint64(field(w, 5, 16)) << (16 * field(w, 21, 2))
+		if w>>29&3 == 2 { // movz
+			return value
+		}
+		if at < 4 {
+			break
+		}
+	}
+	return 0
 }
 
 func (r *operandRegs) register(w uint32) (arch.Operands, bool) {

@@ -49,7 +49,8 @@ func Write(t testing.TB, pid int) string {
 // writer is a core file that is being made.
 type writer struct {
 	pid   int
-	held  []int // threads
+	guest elf.Machine // if not 0: see WriteGuest
+	held  []int       // threads
 	mem   *os.File
 	notes bytes.Buffer
 	parts []part
@@ -76,7 +77,12 @@ func write(name string, pid int) error {
 			return fmt.Errorf("thread %d: %w", tid, err)
 		}
 	}
-	if w.mem, err = os.Open(fmt.Sprintf("/proc/%d/mem", pid)); err != nil {
+	return w.finish(name)
+}
+
+// finish writes all but the threads.
+func (w *writer) finish(name string) (err error) {
+	if w.mem, err = os.Open(fmt.Sprintf("/proc/%d/mem", w.pid)); err != nil {
 		return err
 	}
 	defer w.mem.Close()
@@ -153,6 +159,9 @@ func (w *writer) mappings() error {
 		if m.Path == "[vsyscall]" || m.Path == "[vvar]" || m.Path == "[vvar_vclock]" {
 			continue
 		}
+		if w.guest != 0 && !ofGuest(&m) {
+			continue
+		}
 		w.parts = append(w.parts, part{m, pagesOf(pagemap, &m)})
 	}
 	return nil
@@ -190,8 +199,9 @@ func (w *writer) more() {
 	binary.LittleEndian.PutUint32(prpsinfo[24:], uint32(w.pid))
 	copy(prpsinfo[40:55], "java")
 	w.note("CORE", 3, prpsinfo)
-	auxv, _ := os.ReadFile(fmt.Sprintf("/proc/%d/auxv", w.pid))
-	w.note("CORE", 6, auxv)
+	if auxv, err := os.ReadFile(fmt.Sprintf("/proc/%d/auxv", w.pid)); err == nil && w.guest == 0 { // else it is qemu's
+		w.note("CORE", 6, auxv)
+	}
 	var table, names bytes.Buffer
 	count := uint64(0)
 	for _, p := range w.parts {
@@ -212,7 +222,10 @@ func (w *writer) save(name string) error {
 		return err
 	}
 	defer out.Close()
-	machine := map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}[runtime.GOARCH]
+	machine := w.guest
+	if machine == 0 {
+		machine = map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}[runtime.GOARCH]
+	}
 	h := elf.Header64{Type: uint16(elf.ET_CORE), Machine: uint16(machine), Version: 1, Phoff: 64, Phentsize: 56,
 		Phnum: uint16(len(w.parts) + 1), Ehsize: 64}
 	copy(h.Ident[:], "\x7fELF\x02\x01\x01")

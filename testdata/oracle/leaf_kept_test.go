@@ -26,6 +26,8 @@ import (
 //
 //	GOPROF_LEAF_KEEP=/dir GOPROF_LEAF_SAMPLES=3000 go test ./testdata/oracle -run 'TestLeafKeep$' -v
 //	GOPROF_LEAF_KEEP=/dir go test ./testdata/oracle -run 'TestLeafKept$' -v
+//
+// TestLeafGuestKeep keeps the same of JVMs of another CPU.
 func TestLeafKeep(t *testing.T) {
 	dir := keptFolder(t)
 	samples, _ := strconv.Atoi(os.Getenv("GOPROF_LEAF_SAMPLES"))

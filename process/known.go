@@ -1,6 +1,9 @@
 package process
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+	"unsafe"
+)
 
 // KnownCode says of which generated code of a process goprof has a note already (vmstructs/sightings.go).
 //
@@ -9,19 +12,28 @@ import "sync/atomic"
 type KnownCode struct {
 	begin, size           uint64 // of all generated code
 	fixedBegin, fixedSize uint64 // of the part that never changes and needs no note
-	bits                  [knownPlaces / 64]atomic.Uint64
+	bits                  [KnownPlaces / 64]atomic.Uint64
 }
 
+// Where its parts lie, for programs that the kernel runs.
 const (
-	// knownShift: a place has 64 bytes. Pieces of code begin at such places.
-	knownShift = 6
-	// knownPlaces is how many places there can be, in 512 MB of code. What lies beyond is always new.
-	knownPlaces = 8 << 20
+	KnownBegin      = int(unsafe.Offsetof(KnownCode{}.begin))
+	KnownSize       = int(unsafe.Offsetof(KnownCode{}.size))
+	KnownFixedBegin = int(unsafe.Offsetof(KnownCode{}.fixedBegin))
+	KnownFixedSize  = int(unsafe.Offsetof(KnownCode{}.fixedSize))
+	KnownBits       = int(unsafe.Offsetof(KnownCode{}.bits))
+)
+
+const (
+	// KnownShift: a place has 64 bytes. Pieces of code begin at such places.
+	KnownShift = 6
+	// KnownPlaces is how many places there can be, in 512 MB of code. What lies beyond is always new.
+	KnownPlaces = 8 << 20
 )
 
 // Span says where the code lies, and which part of it never changes. Nothing is known then.
 func (k *KnownCode) Span(begin, end, fixedBegin, fixedEnd uint64) {
-	for i := range k.bits[:min(k.size>>knownShift, knownPlaces-1)/64+1] {
+	for i := range k.bits[:min(k.size>>KnownShift, KnownPlaces-1)/64+1] {
 		if k.bits[i].Load() != 0 { // memory that was never written stays so
 			k.bits[i].Store(0)
 		}
@@ -35,26 +47,26 @@ func (k *KnownCode) Span(begin, end, fixedBegin, fixedEnd uint64) {
 func (k *KnownCode) IsNew(pc uint64) bool {
 	at := pc - k.begin
 	return at < k.size && pc-k.fixedBegin >= k.fixedSize &&
-		(at>>knownShift >= knownPlaces || k.bits[at>>knownShift/64%(knownPlaces/64)].Load()>>(at>>knownShift%64)&1 == 0)
+		(at>>KnownShift >= KnownPlaces || k.bits[at>>KnownShift/64%(KnownPlaces/64)].Load()>>(at>>KnownShift%64)&1 == 0)
 }
 
 // Add makes the code at a pc known.
 func (k *KnownCode) Add(pc uint64) {
-	if place := (pc - k.begin) >> knownShift; pc-k.begin < k.size && place < knownPlaces {
+	if place := (pc - k.begin) >> KnownShift; pc-k.begin < k.size && place < KnownPlaces {
 		k.bits[place/64].Or(1 << (place % 64))
 	}
 }
 
 // AddAll makes all code from one address up to another known.
 func (k *KnownCode) AddAll(from, to uint64) {
-	for ; from < to; from += 1 << knownShift {
+	for ; from < to; from += 1 << KnownShift {
 		k.Add(from)
 	}
 }
 
 // Forget makes the code at a pc unknown again.
 func (k *KnownCode) Forget(pc uint64) {
-	if place := (pc - k.begin) >> knownShift; pc-k.begin < k.size && place < knownPlaces {
+	if place := (pc - k.begin) >> KnownShift; pc-k.begin < k.size && place < KnownPlaces {
 		k.bits[place/64].And(^uint64(1 << (place % 64)))
 	}
 }

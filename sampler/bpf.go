@@ -33,29 +33,31 @@ const (
 
 // Operation codes. The lowest three bits are the class: LD, LDX, ST, STX, JMP, ALU64.
 const (
-	bpfLoadWide  = 0x18 // a constant of 64 bits, in two instructions
-	bpfLoad32    = 0x61
-	bpfLoad64    = 0x79
-	bpfStore64   = 0x7b
-	bpfStoreZero = 0x7a
-	bpfMov       = 0xbf
-	bpfMovImm    = 0xb7
-	bpfAdd       = 0x0f
-	bpfAddImm    = 0x07
-	bpfSub       = 0x1f
-	bpfAndImm    = 0x57
-	bpfMulImm    = 0x27
-	bpfLeftImm   = 0x67
-	bpfRight     = 0x7f
-	bpfRightImm  = 0x77
-	bpfCall      = 0x85
-	bpfExit      = 0x95
-	bpfJumpEqImm = 0x15
-	bpfJumpNeImm = 0x55
-	bpfJumpGtImm = 0x25 // unsigned
-	bpfJumpGe    = 0x3d // unsigned
+	bpfLoadWide   = 0x18 // a constant of 64 bits, in two instructions
+	bpfLoad32     = 0x61
+	bpfLoad64     = 0x79
+	bpfStore64    = 0x7b
+	bpfStoreZero  = 0x7a
+	bpfMov        = 0xbf
+	bpfMovImm     = 0xb7
+	bpfAdd        = 0x0f
+	bpfAddImm     = 0x07
+	bpfSub        = 0x1f
+	bpfAndImm     = 0x57
+	bpfMulImm     = 0x27
+	bpfLeftImm    = 0x67
+	bpfRight      = 0x7f
+	bpfRightImm   = 0x77
+	bpfCall       = 0x85
+	bpfExit       = 0x95
+	bpfJumpEqImm  = 0x15
+	bpfJumpNeImm  = 0x55
+	bpfJumpGtImm  = 0x25 // unsigned
+	bpfJumpGe     = 0x3d // unsigned
+	bpfJumpAlways = 0x05
 
 	bpfMapValue = 2 // of bpfLoadWide: the address of a map's only value
+	bpfFunction = 4 // of bpfLoadWide: the address of a function
 
 	bpfKtimeGetNS        = 5   // bpf_ktime_get_ns: CLOCK_MONOTONIC
 	bpfGetCurrentPIDTGID = 14  // bpf_get_current_pid_tgid: the process << 32 | the thread
@@ -72,8 +74,9 @@ type bpfInsn struct {
 
 // bpfCode is a program being written. Jumps go forward, to labels that are placed later.
 type bpfCode struct {
-	insns []bpfInsn
-	jumps map[string][]int
+	insns     []bpfInsn
+	jumps     map[string][]int
+	functions []uint32 // where each begins, and its type (bpf_function.go)
 }
 
 func (c *bpfCode) op(op uint8, dst, src bpfReg, off int, imm int64) {
@@ -87,9 +90,12 @@ func (c *bpfCode) loadWide(dst bpfReg, v uint64) {
 }
 
 // value loads the address of the value of the map behind a descriptor.
-func (c *bpfCode) value(dst bpfReg, fd int) {
+func (c *bpfCode) value(dst bpfReg, fd int) { c.valueAt(dst, fd, 0) }
+
+// valueAt loads the address of a place in that value.
+func (c *bpfCode) valueAt(dst bpfReg, fd int, at uintptr) {
 	c.op(bpfLoadWide, dst, bpfMapValue, 0, int64(fd))
-	c.op(0, 0, 0, 0, 0)
+	c.op(0, 0, 0, 0, int64(at))
 }
 
 func (c *bpfCode) load(op uint8, dst, from bpfReg, off int) { c.op(op, dst, from, off, 0) }
@@ -117,16 +123,27 @@ func (c *bpfCode) label(name string) {
 const (
 	bpfMapCreate = 0
 	bpfProgLoad  = 5
+	bpfTypesLoad = 18
 
 	bpfMapArray      = 2
 	bpfProgPerfEvent = 7
 	bpfMmapable      = 1 << 10
 )
 
+// bpfNewMap makes a map.
+func bpfNewMap(kind, key, value, entries int) (fd int, err error) {
+	return bpfMapWith(kind, key, value, entries, 0)
+}
+
+func bpfMapWith(kind, key, value, entries, flags int) (fd int, err error) {
+	attr := struct{ kind, key, value, entries, flags uint32 }{uint32(kind), uint32(key), uint32(value), uint32(entries),
+		uint32(flags)}
+	return bpf(bpfMapCreate, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
+}
+
 // bpfMap makes an array of one value that can be mapped, and maps the array.
 func bpfMap(size int) (fd int, mem []byte, err error) {
-	attr := struct{ kind, key, value, entries, flags uint32 }{bpfMapArray, 4, uint32(size), 1, bpfMmapable}
-	if fd, err = bpf(bpfMapCreate, unsafe.Pointer(&attr), unsafe.Sizeof(attr)); err != nil {
+	if fd, err = bpfMapWith(bpfMapArray, 4, size, 1, bpfMmapable); err != nil {
 		return -1, nil, err
 	}
 	if mem, err = unix.Mmap(fd, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err != nil {
@@ -145,23 +162,42 @@ func (c *bpfCode) loadForPerf(log []byte) (fd int, err error) { return c.loadAs(
 // loadAs loads the program for a kind of events.
 func (c *bpfCode) loadAs(kind uint32, log []byte) (fd int, err error) {
 	license := []byte(bpfLicense)
-	attr := struct {
-		kind, insnCount   uint32
-		insns, license    uint64
-		logLevel, logSize uint32
-		log               uint64
-		version, flags    uint32
-	}{kind: kind, insnCount: uint32(len(c.insns))}
+	attr := bpfProgram{kind: kind, insnCount: uint32(len(c.insns))}
 	attr.insns = uint64(uintptr(unsafe.Pointer(&c.insns[0])))
 	attr.license = uint64(uintptr(unsafe.Pointer(&license[0])))
 	if len(log) > 0 {
 		attr.logLevel, attr.logSize, attr.log = 1, uint32(len(log)), uint64(uintptr(unsafe.Pointer(&log[0])))
+	}
+	if len(c.functions) > 0 {
+		types, err := bpfTypes()
+		if err != nil {
+			return -1, err
+		}
+		defer unix.Close(types)
+		functions := append([]uint32{0, bpfFunctionType}, c.functions...)
+		attr.types, attr.functionSize, attr.functionCount = uint32(types), 8, uint32(len(functions)/2)
+		attr.functions = uint64(uintptr(unsafe.Pointer(&functions[0])))
+		defer runtime.KeepAlive(functions)
 	}
 	fd, err = bpf(bpfProgLoad, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
 	runtime.KeepAlive(license)
 	runtime.KeepAlive(log)
 	runtime.KeepAlive(c)
 	return fd, err
+}
+
+// bpfProgram is the part of union bpf_attr for BPF_PROG_LOAD that goprof uses.
+type bpfProgram struct {
+	kind, insnCount     uint32
+	insns, license      uint64
+	logLevel, logSize   uint32
+	log                 uint64
+	version, flags      uint32
+	name                [16]byte
+	device, attach      uint32
+	types, functionSize uint32
+	functions           uint64
+	functionCount, _    uint32
 }
 
 // bpfTries bounds how often a command is repeated that a signal has ended. The kernel gives up checking a program when
@@ -177,7 +213,7 @@ func bpf(command uintptr, attr unsafe.Pointer, size uintptr) (int, error) {
 	if e != 0 {
 		return -1, fmt.Errorf("bpf: %w", e)
 	}
-	if command != bpfMapCreate && command != bpfProgLoad {
+	if command != bpfMapCreate && command != bpfProgLoad && command != bpfTypesLoad {
 		return 0, nil // no other command makes a descriptor
 	}
 	unix.CloseOnExec(int(fd))

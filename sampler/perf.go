@@ -85,8 +85,8 @@ func (p *Perf) Run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
 const (
 	// perfTick is the mean time between two looks at which threads have run.
 	perfTick = int64(10 * time.Millisecond)
-	// perfLook is the same where no thread waits for events, or less in a run that has just begun (Queue.patience).
-	// All that can wait is done at these looks.
+	// perfLook is the same where no thread waits for events. All that can wait is done at these looks, but that looks
+	// are handed over more often in a run that has just begun (Queue.patience).
 	perfLook = keptFor
 )
 
@@ -121,6 +121,7 @@ type perfRun struct {
 	batch   uint64
 	sampled []*perfThread // that have new samples
 	now     int64
+	handed  int64 // when all was handed over last
 
 	began      int64
 	cpuAtStart time.Duration
@@ -165,9 +166,10 @@ func (r *perfRun) listen() error {
 	return nil
 }
 
-// post posts a sentry where each sample would wake us up. What can wait is read when we look around.
+// post posts a sentry where each sample would wake us up and there is no lookout. What can wait is read when we look
+// around.
 func (r *perfRun) post() {
-	if r.cfg.KnownIn == nil || !eachWakes(int64(r.cfg.Interval)) {
+	if r.cfg.KnownIn == nil || r.rings.lookout != nil || !eachWakes(int64(r.cfg.Interval)) {
 		return
 	}
 	r.rings.post(r.perf.cpu, r.inKernel() == kernelFrames, 0)
@@ -234,7 +236,7 @@ func (r *perfRun) watchWide() {
 	if !mayWatchWide() || !r.power.Kernel {
 		return
 	}
-	filter, err := filterProgram(r.perf.pid).loadForPerf(nil)
+	filter, err := r.filter()
 	if err != nil {
 		return
 	}
@@ -245,16 +247,37 @@ func (r *perfRun) watchWide() {
 	}
 }
 
+// filter is the program that lets samples of the process pass: that of a lookout where there can be one.
+func (r *perfRun) filter() (int, error) {
+	if l := newLookout(r.perf.pid, r.perf.cpu, r.q.mostTogether(), r.cfg.KnownIn); l != nil {
+		r.rings.heed(l)
+		return l.prog, nil
+	}
+	return filterProgram(r.perf.pid).loadForPerf(nil)
+}
+
 // giveWideUp gives each thread its own events.
 func (r *perfRun) giveWideUp() {
-	r.wide.close()
+	r.wide.closeEvents()
+	r.endFilter()
 	r.wide = nil
 	r.round--
+	if r.began != 0 {
+		r.post()
+	}
+}
+
+func (r *perfRun) endFilter() {
+	if r.rings.lookout == nil {
+		unix.Close(r.wide.filter)
+	}
+	r.rings.dropLookout(r.cfg.KnownIn)
 }
 
 func (r *perfRun) close() {
 	if r.wide != nil {
-		r.wide.close()
+		r.wide.closeEvents()
+		r.endFilter()
 	}
 	for _, th := range r.threads {
 		r.unwatch(th)
@@ -293,22 +316,26 @@ func (r *perfRun) loop(ctx context.Context) {
 	}
 }
 
-// nextMoment is when there is something to do. Where looks around are far apart, all waits for the next one.
+// nextMoment is when there is something to do. Where looks around are far apart, all waits for the next one, but in a
+// hurry, or in a run that has just begun.
 func (r *perfRun) nextMoment(due int64) int64 {
 	wait := r.q.wait(r.now)
-	if r.wide != nil && wait != keptInHurry {
+	switch {
+	case r.wide == nil:
+		return min(due, r.now+wait)
+	case wait == keptFor:
 		return due
 	}
-	return min(due, r.now+wait)
+	return min(due, r.handed+wait)
 }
 
-// handOver hands over what has waited long enough. Where looks around are far apart, all is handed over at these,
-// or at once in a hurry.
+// handOver hands over what has waited long enough.
 func (r *perfRun) handOver(looks bool) {
 	if r.wide == nil {
 		r.q.handOverBefore(r.now)
-	} else if looks || r.q.wait(r.now) == keptInHurry {
+	} else if looks || r.now >= r.handed+r.q.wait(r.now) {
 		r.q.handOver()
+		r.handed = r.now
 	}
 }
 
@@ -335,7 +362,7 @@ func (r *perfRun) lookAround() {
 func (r *perfRun) nextLookAround(began int64) int64 {
 	took, mean := ptrace.Monotonic()-began, perfTick
 	if r.wide != nil {
-		mean = min(perfLook, r.q.patience(began))
+		mean = perfLook
 	}
 	return began + max(mean/2+r.rng.Int64N(mean), 10*took)
 }
@@ -428,7 +455,7 @@ func (r *perfRun) lose(o ptrace.Outcome, n int64) {
 func (r *perfRun) take(b ringBytes, s *rawSample) {
 	th, known := r.whoIs(s)
 	if known != nil {
-		r.rings.sentry.know(s.tid, &known.hint)
+		r.rings.know(s.tid, &known.hint)
 	}
 	if known != nil && known.hint.Skip || !r.counts(th, s.when) {
 		return

@@ -32,7 +32,8 @@ func TestGroupMemberOpensEvents(t *testing.T) {
 	if !g.wide.open() {
 		t.Fatal("no events of CPUs")
 	}
-	defer g.wide.close()
+	defer unix.Close(filter)
+	defer g.wide.closeEvents()
 	ctest.Eventually(t, "there are records", func() bool {
 		for end := threadCPU() + 5*time.Millisecond; threadCPU() < end; {
 		}

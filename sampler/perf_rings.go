@@ -11,19 +11,21 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/arch"
+	"goprof/process"
 	"goprof/sampler/ptrace"
 )
 
 // perfRings are the rings of a run, one for each CPU, and when to look into them. The members of a PerfGroup share
 // theirs.
 type perfRings struct {
-	cpus   []int // their numbers; events and rings go by the index here
-	steady []*perfRing
-	prompt []*perfRing // of threads with Hint.Soon; none until there is such a thread
-	polls  []unix.PollFd
-	sentry *sentryDuty // at steady; nil: we wait for those rings ourselves
-	size   int         // of each of steady, if there is room
-	denied bool        // there was no room for prompt, with these CPUs
+	cpus    []int // their numbers; events and rings go by the index here
+	steady  []*perfRing
+	prompt  []*perfRing // of threads with Hint.Soon; none until there is such a thread
+	polls   []unix.PollFd
+	sentry  *sentryDuty // at steady; nil: we wait for those rings ourselves, or there is a lookout
+	lookout *lookout    // at steady
+	size    int         // of each of steady, if there is room
+	denied  bool        // there was no room for prompt, with these CPUs
 
 	// The reading that is under way, or was last.
 	cpu  int
@@ -140,6 +142,27 @@ func (r *perfRings) post(cpu *arch.CPU, chain bool, waits int64) {
 	r.polls = append(r.polls, unix.PollFd{Fd: int32(r.sentry.bell), Events: unix.POLLIN})
 }
 
+// heed waits for a lookout. A ring that is half full ends a wait, too.
+func (r *perfRings) heed(l *lookout) {
+	r.lookout = l
+	r.polls = append(r.polls, unix.PollFd{Fd: int32(l.bell), Events: unix.POLLIN})
+}
+
+// dropLookout ends it.
+func (r *perfRings) dropLookout(keepIn func(*process.KnownCode)) {
+	if r.lookout != nil {
+		r.waitNoMore(r.lookout.bell)
+		r.lookout.close(keepIn)
+		r.lookout = nil
+	}
+}
+
+// know tells who looks at samples of a thread that we know.
+func (r *perfRings) know(tid int, hint *ptrace.Hint) {
+	r.sentry.know(tid, hint)
+	r.lookout.know(tid, hint)
+}
+
 // dismiss ends the sentry.
 func (r *perfRings) dismiss() {
 	if r.sentry == nil {
@@ -175,6 +198,7 @@ func (r *perfRings) close() {
 func (r *perfRings) read(each func(ringBytes, perfRecord)) (damaged int) {
 	r.found = false
 	r.sentry.answer()
+	r.lookout.answer()
 	for _, rings := range [2][]*perfRing{r.prompt, r.steady} {
 		for i, ring := range rings {
 			r.cpu, r.ring = i, ring
@@ -224,7 +248,7 @@ func haveRecords(rings []*perfRing) bool {
 // comeTogether reports whether samples come so often that we look for them together. each says whether each sample
 // wakes us up.
 func (r *perfRings) comeTogether(each bool) bool {
-	return r.prompt == nil && (!each || r.sentry == nil && r.often == oftenMost)
+	return r.prompt == nil && r.lookout == nil && (!each || r.sentry == nil && r.often == oftenMost)
 }
 
 // wait sleeps until there is a sample, or until that moment. each says whether each sample wakes us up. Like
@@ -234,7 +258,7 @@ func (r *perfRings) comeTogether(each bool) bool {
 // threads with Hint.Soon do not wait.
 func (r *perfRings) wait(until int64, each bool) {
 	together := r.comeTogether(each)
-	if together || !each {
+	if together || !each && r.lookout == nil {
 		until = min(until, r.readAt+perfSoon)
 	}
 	now := ptrace.Monotonic()

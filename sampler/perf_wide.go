@@ -79,7 +79,8 @@ func (w *wideEvents) open() bool {
 	for i := range w.events {
 		w.events[i].fd = -1
 	}
-	attr := perfAttr(w.cpu, 0, w.copies.stack, w.kernel, eachWakes(w.interval))
+	attr := perfAttr(w.cpu, 0, w.copies.stack, w.kernel, w.rings.lookout == nil && eachWakes(w.interval))
+	w.rings.lookout.copies(w.copies.stack)
 	attr.Config = unix.PERF_COUNT_SW_CPU_CLOCK
 	attr.Bits |= unix.PerfBitDisabled
 	for i, cpu := range w.rings.cpus {
@@ -113,14 +114,8 @@ func (w *wideEvents) closeEvents() {
 	}
 }
 
-func (w *wideEvents) close() {
-	w.closeEvents()
-	unix.Close(w.filter)
-}
-
 // perfLate is how long after a moment the next look around is, on the average. Times between looks around are spread
-// evenly between 0.5 and 1.5 times perfLook, and a moment is more likely to fall into a long one. In the first five
-// seconds they are shorter, so up to one sample in a hundred is missing then.
+// evenly between 0.5 and 1.5 times perfLook, and a moment is more likely to fall into a long one.
 const perfLate = perfLook * 13 / 24
 
 // wideRedraw is the number of intervals for which the events of CPUs keep their periods, on the average.

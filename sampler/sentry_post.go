@@ -128,13 +128,16 @@ func (d *sentryDuty) endSleep() {
 // Those at the end must still be read in time.
 const mostLying = 64
 
+// mostTogether is how many samples are read together, at the most: half of the queue is for them.
+func (q *Queue) mostTogether() int { return min(mostLying, max(len(q.slots)/2, 1)) }
+
 // watch has the sentry know a process, and what code is known of it: keepIn is called with the place for that. Samples
-// of other processes call us at once. Half of the queue is for samples that are read together.
+// of other processes call us at once.
 func (d *sentryDuty) watch(pid int, q *Queue, keepIn func(*process.KnownCode)) {
 	if d == nil || keepIn == nil {
 		return
 	}
-	d.s.most.Store(min(d.s.most.Load(), int32(max(len(q.slots)/2, 1))))
+	d.s.most.Store(min(d.s.most.Load(), int32(q.mostTogether())))
 	for i := range d.s.pids {
 		if d.s.pids[i].Load() == 0 {
 			keepIn(&d.s.codes[i])
@@ -158,14 +161,16 @@ func (d *sentryDuty) leave(pid int, keepIn func(*process.KnownCode)) {
 
 // know tells a sentry of a thread that we know, and where its stack begins. No sample is wanted of some threads.
 func (d *sentryDuty) know(tid int, hint *ptrace.Hint) {
-	if d == nil {
-		return
+	if d != nil {
+		d.s.threads[uint32(tid)%knownTIDs].know(tid, hint)
 	}
+}
+
+func (th *guardedThread) know(tid int, hint *ptrace.Hint) {
 	top := hint.StackTop
 	if hint.Skip {
 		top = unwanted
 	}
-	th := &d.s.threads[uint32(tid)%knownTIDs]
 	th.top.Store(top)
 	th.tid.Store(uint32(tid))
 }

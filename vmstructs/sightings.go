@@ -109,10 +109,14 @@ func (s *Sightings) ReadFrom(t process.Target) *Sightings {
 	return s
 }
 
-// Note takes a note of what is new in a snapshot that was taken just now, at that moment.
+// Note takes a note of what is new in a snapshot that was taken just now, at that moment. For an older snapshot there
+// is no note, so nobody searches it.
 func (s *Sightings) Note(snap *process.Snapshot, when int64) {
-	s.fresh = s.fresh[:0]
 	s.renew(when)
+	if s.clock()-when > noteWithin {
+		return
+	}
+	s.fresh = s.fresh[:0]
 	cpu := s.t.CPU()
 	s.look(snap.Regs[cpu.PC])
 	if cpu.ReturnsInRegister {

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"goprof/sampler"
 )
 
 // Where CPUs are short the walker would wait for a CPU behind the threads that it measures, and snapshots would wait,
@@ -23,12 +25,14 @@ const (
 	// aheadNice is the priority. With it a thread may have ten times the CPU time of an ordinary thread
 	// (kernel/sched/core.c, sched_prio_to_weight). More important, its turn comes earlier.
 	aheadNice = -10
-	// aheadShare is a part of a CPU, in percent. If goprof uses more, it gives the priority back, for one aheadEvery at
-	// least.
+	// aheadShare is a part of a CPU, in percent. If goprof uses more, it gives the priority back until the minder looks
+	// again.
 	aheadShare = 50
-	aheadEvery = 250 * time.Millisecond
-	// aheadSeek is after how many of these the minder looks for new threads. In the beginning it looks each time.
-	aheadSeek = 4
+	// aheadSoon is how often the minder looks in the beginning: aheadBegins times. Later it looks each aheadEvery, when
+	// goprof does other things that can wait (sampler/pulse.go).
+	aheadSoon   = 250 * time.Millisecond
+	aheadBegins = 4
+	aheadEvery  = time.Second
 )
 
 // ahead counts the recordings, dumps and attachments that are under way, and knows how to end their minder.
@@ -68,24 +72,27 @@ func StayAhead() { setPriority(0, aheadNice, 0) }
 func boundPriority(end, done chan struct{}) {
 	defer close(done)
 	defer setAhead(aheadNice, 0)
-	tick := time.NewTicker(aheadEvery)
+	tick := sampler.NewPulse(aheadSoon, 0)
 	defer tick.Stop()
-	at, used, ahead := time.Now(), ownCPU(), true
+	at, used := time.Now(), ownCPU()
 	for ticks := 1; ; ticks++ {
 		select {
 		case <-end:
 			return
 		case <-tick.C:
 		}
-		now, cpu := time.Now(), ownCPU()
-		may := (cpu-used)*100 <= now.Sub(at)*aheadShare
-		switch {
-		case !may:
-			setAhead(aheadNice, 0)
-		case !ahead || ticks <= aheadSeek || ticks%aheadSeek == 0:
-			setAhead(0, aheadNice)
+		every := aheadEvery
+		if ticks < aheadBegins {
+			every = aheadSoon
 		}
-		at, used, ahead = now, cpu, may
+		tick.Next(every, 0)
+		now, cpu := time.Now(), ownCPU()
+		if (cpu-used)*100 <= now.Sub(at)*aheadShare {
+			setAhead(0, aheadNice)
+		} else {
+			setAhead(aheadNice, 0)
+		}
+		at, used = now, cpu
 	}
 }
 

@@ -9,8 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"goprof/process"
 	"goprof/profile"
 	"goprof/profile/naming"
@@ -499,8 +497,4 @@ func (s *Session) meta(opt RecordOptions) profile.Meta {
 }
 
 // now is CLOCK_MONOTONIC, by which snapshots are dated.
-func now() int64 {
-	var ts unix.Timespec
-	unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts)
-	return ts.Nano()
-}
+func now() int64 { return ptrace.Monotonic() }

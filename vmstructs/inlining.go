@@ -35,11 +35,14 @@ func mix(h, v uint64) uint64 {
 // maxSites bounds the tree of one nmethod.
 const maxSites = 1 << 14
 
+// NumRecords is how many pcs the compiler recorded, or a few more.
+func (b *Blob) NumRecords() int { return b.debug.count() }
+
 // Inlinings returns what the records of b say of its tree: at which sites which method is inlined. each is called with
 // the site of each record.
 func (vm *VM) Inlinings(b *Blob, each func(pc uint64, s Site)) *SiteTable {
 	n := min(b.debug.count(), maxSites)
-	t := inliningReader{b: b, x: vm.l.method.unsigned5X, seen: newSiteTable(n), tree: newSiteTable(n / 2)}
+	t := inliningReader{b: b, x: vm.l.method.unsigned5X, seen: NewSiteTable(n), tree: NewSiteTable(n / 2)}
 	for i := range b.debug.count() {
 		rel, at := b.debug.pcOffset(i), b.debug.scopeOffset(i)
 		if rel < 0 || !b.holds(b.Begin+uint64(rel)) || at == noScope || t.seen.n > maxSites {
@@ -59,13 +62,19 @@ type inliningReader struct {
 	tree SiteTable
 }
 
-// site decodes a scope and its senders, each once. It returns 0 where that cannot be done.
+// site decodes a scope and its senders, each once. It returns 0 where that cannot be done. A scope that is its own
+// sender is as deep as maxInline.
 func (t *inliningReader) site(at int32, depth int) Site {
 	key := Site(mix(1, uint64(at)))
 	if s, ok := t.seen.Get(key); ok {
 		return Site(s)
 	}
-	t.seen.Set(key, 0) // so that the walk ends at a scope that is its own sender
+	s := t.decode(at, depth)
+	t.seen.Set(key, uint64(s))
+	return s
+}
+
+func (t *inliningReader) decode(at int32, depth int) Site {
 	d := &t.b.debug
 	if depth >= maxInline || at < 0 || int(at) >= len(d.scopes) {
 		return 0
@@ -83,7 +92,5 @@ func (t *inliningReader) site(at int32, depth int) Site {
 		}
 		t.tree.Set(from, addr)
 	}
-	s := from.Inlined(addr).Site(int32(bci))
-	t.seen.Set(key, uint64(s))
-	return s
+	return from.Inlined(addr).Site(int32(bci))
 }

@@ -36,7 +36,7 @@ func TestSiteTable(t *testing.T) {
 func TestSiteTableSpreads(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for _, shift := range []int{20, 0} {
-		table := newSiteTable(4096)
+		table := NewSiteTable(4096)
 		for range 4000 {
 			table.Set(Site(1+r.Uint64N(1<<40))<<shift, 1)
 		}

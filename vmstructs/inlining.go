@@ -1,6 +1,9 @@
 package vmstructs
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"sync"
+)
 
 // Place is one method's place in the tree of what is inlined into an nmethod. Site is a bytecode at such a place. Both
 // are hashes of the way to there: of methods and bytecode indexes, from the method that owns the code on.
@@ -42,7 +45,10 @@ func (b *Blob) NumRecords() int { return b.debug.count() }
 // the site of each record.
 func (vm *VM) Inlinings(b *Blob, each func(pc uint64, s Site)) *SiteTable {
 	n := min(b.debug.count(), maxSites)
-	t := inliningReader{b: b, x: vm.l.method.unsigned5X, seen: NewSiteTable(n), tree: NewSiteTable(n / 2)}
+	seen := seenScopes.Get().(*SiteTable)
+	defer seenScopes.Put(seen)
+	seen.empty(n)
+	t := inliningReader{b: b, x: vm.l.method.unsigned5X, seen: seen, tree: NewSiteTable(n / 2)}
 	for i := range b.debug.count() {
 		rel, at := b.debug.pcOffset(i), b.debug.scopeOffset(i)
 		if rel < 0 || !b.holds(b.Begin+uint64(rel)) || at == noScope || t.seen.n > maxSites {
@@ -55,10 +61,13 @@ func (vm *VM) Inlinings(b *Blob, each func(pc uint64, s Site)) *SiteTable {
 	return &t.tree
 }
 
+// seenScopes are lent to a VM while it reads a tree: fresh memory of that size takes longer than all the rest.
+var seenScopes = sync.Pool{New: func() any { return new(SiteTable) }}
+
 type inliningReader struct {
 	b    *Blob
 	x    uint8
-	seen SiteTable // the site of a scope, by a hash of the scope's offset; 0: none
+	seen *SiteTable // the site of a scope, by a hash of the scope's offset; 0: none
 	tree SiteTable
 }
 

@@ -76,9 +76,23 @@ func (r *router) isLoad() bool {
 	case r.load == nil || len(r.found) == 0:
 		return false
 	case len(r.found) == 1:
-		return len(r.legs) <= maxAccessLegs
+		return len(r.legs) == 1 || len(r.legs) <= maxAccessLegs && !r.mayBeField()
 	}
 	return len(r.legs) == 1
+}
+
+// mayBeField reports whether the only bytecode that was found asks for the length of an array, by a load that may just
+// as well be that of an object's first field. Its getfield may stand before the route: AbstractStringBuilder.append
+// reads its count, and the route begins in ensureCapacityInternal, which asks for value.length.
+func (r *router) mayBeField() bool {
+	if r.code == nil {
+		return false
+	}
+	s := r.found[0].scopes[0]
+	code := r.w.bytecodes(s.Method)
+	i := vmstructs.BytecodeAt(code, s.BCI)
+	load := &r.code.list[r.at]
+	return i >= 0 && code[i].Op != vmstructs.OpGetfield && load.disp <= maxArrayLength && !load.indexed
 }
 
 // atLoad infers the methods at an instruction that is part of no piece. byLoad: it is a load of which it is known which

@@ -97,9 +97,6 @@ func (w *Walker) onlyBranch(is arch.Condition, meets bool) ([]vmstructs.Scope, b
 			at := &trail[k]
 			code := w.bytecodes(at.chain[0].Method)
 			i := vmstructs.BytecodeAt(code, at.bci)
-			if i >= 0 && w.intrinsicAt(at.chain[0].Method, &code[i]) != nil {
-				meets = false
-			}
 			if i < 1 || !code[i].Branches() || !asksFor(code, i, is) && !asksFor(code, i, not) {
 				continue
 			}
@@ -114,7 +111,21 @@ func (w *Walker) onlyBranch(is arch.Condition, meets bool) ([]vmstructs.Scope, b
 	if only == nil {
 		return nil, false
 	}
-	return only.scopes(), meets
+	return only.scopes(), meets && !w.trailsIntrinsic()
+}
+
+// trailsIntrinsic reports whether an intrinsic method is on a trail.
+func (w *Walker) trailsIntrinsic() bool {
+	for _, trail := range w.trails {
+		for k := range trail {
+			m := trail[k].chain[0].Method
+			code := w.bytecodes(m)
+			if i := vmstructs.BytecodeAt(code, trail[k].bci); i >= 0 && w.intrinsicAt(m, &code[i]) != nil {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // askedFor reports whether the caller of the innermost of some methods branches by what that method returns.
@@ -148,22 +159,6 @@ func (m *codeMap) comparisonAndBranch(n int32) (compare, branch int32) {
 		return notInCode, notInCode
 	}
 	return compare, branch
-}
-
-// nearest is the nearest evidence ahead or behind.
-func (w *Walker) nearest(b *vmstructs.Blob, m *codeMap, n int32, back bool) (e evidence) {
-	switch {
-	case n == notInCode:
-		return evidence{}
-	case back:
-		e = w.behind(b, m, n)
-	default:
-		e = w.ahead(b, m, n)
-	}
-	if e.kind == noEvidence {
-		e = w.search(b, m, n, back)
-	}
-	return e
 }
 
 // toldAhead is told for evidence to which a route leads.

@@ -80,6 +80,9 @@ const maxMapped, perByte = 2 << 20, 8
 // maxListed bounds the instructions of a codeMap: compilers make fewer of as much code.
 const maxListed = maxMapped / 2
 
+// leastListed is for how many instructions there is room at first.
+const leastListed = 128
+
 // mapCode reads an nmethod's code once.
 func (w *Walker) mapCode(b *vmstructs.Blob) *codeMap {
 	if m, ok := w.codeMaps[b]; ok {
@@ -176,6 +179,9 @@ func (m *codeMap) decode(number int) {
 		if in.HasTarget && in.Flow != arch.FlowCall {
 			i.to, i.jumps = in.Target, true
 			m.jumps.note(m, at, in.Target)
+		}
+		if len(m.list) == cap(m.list) { // append would copy the list more often
+			m.list = slices.Grow(m.list, max(len(m.list), leastListed))
 		}
 		m.list = append(m.list, i)
 	}

@@ -28,11 +28,12 @@ func (w *Walker) inlinings(b *vmstructs.Blob, m *codeMap) inlining {
 	if m.tree != nil {
 		return m.tree
 	}
+	n := min(b.NumRecords(), maxCalls)
+	m.calls, m.callsAt = make([]recordedCall, 0, n), vmstructs.NewSiteTable(n)
 	m.tree = w.vm.Inlinings(b, func(pc uint64, s vmstructs.Site) {
 		if len(m.calls) < maxCalls {
-			next, _ := m.callsAt.Get(s)
+			next := m.callsAt.Swap(s, uint64(len(m.calls)+1))
 			m.calls = append(m.calls, recordedCall{pc, int32(next)})
-			m.callsAt.Set(s, uint64(len(m.calls)))
 		}
 	})
 	return m.tree

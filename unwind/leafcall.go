@@ -184,7 +184,11 @@ func (r *router) note(chain []vmstructs.Scope, b *vmstructs.Bytecode, work int) 
 	if fits == nil || len(r.found) >= maxLegs {
 		return
 	}
-	if !fits(chain[0].Method, b, r.w.intrinsicAt(chain[0].Method, b)) {
+	var intrinsic *vmstructs.Method
+	if r.calls != nil { // a load is no intrinsic method's, and it takes long to find one
+		intrinsic = r.w.intrinsicAt(chain[0].Method, b)
+	}
+	if !fits(chain[0].Method, b, intrinsic) {
 		return
 	}
 	for _, l := range r.legs {

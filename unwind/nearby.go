@@ -65,6 +65,7 @@ func (w *Walker) infer(b *vmstructs.Blob, pc uint64, calls callsBytecode) ([]vms
 	defer w.settle(b, m)
 	n := m.place(uint32(pc - b.Begin))
 	w.legs = w.legs[:0] // of no route yet: see atCounter
+	w.nears = w.nears[:0]
 	if calls == nil {
 		n = m.pastJump(n, b.Level)
 		if s, sure := w.inPieceAt(b, m, n); s != nil {
@@ -109,13 +110,7 @@ func (w *Walker) inferAt(b *vmstructs.Blob, m *codeMap, next, last int32, calls 
 // it is known which bytecode it is.
 func (w *Walker) inferOf(b *vmstructs.Blob, m *codeMap, next, last int32, r router) (s []vmstructs.Scope,
 	sure profile.Certainty, byLoad bool) {
-	ahead, behind := w.ahead(b, m, next), w.behind(b, m, last)
-	if ahead.kind == noEvidence {
-		ahead = w.search(b, m, next, false)
-	}
-	if behind.kind == noEvidence {
-		behind = w.search(b, m, last, true)
-	}
+	ahead, behind := w.nearest(b, m, next, false), w.nearest(b, m, last, true)
 	to, from := w.told(b, ahead), w.told(b, behind)
 	if to == nil || from == nil {
 		r.load = nil

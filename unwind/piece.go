@@ -218,6 +218,16 @@ func (w *Walker) MayBeOfPiece(b *vmstructs.Blob, pc uint64, truth vmstructs.Scop
 	return false, false
 }
 
+// InBarrier reports whether code at pc is told as that of a store's barrier.
+func (w *Walker) InBarrier(b *vmstructs.Blob, pc uint64) bool {
+	w.vm.BeginQuestion()
+	defer w.vm.EndQuestion()
+	m := w.mapCode(b)
+	defer w.settle(b, m)
+	_, _, name := w.byRoute(b, m, m.pastJump(m.place(uint32(pc-b.Begin)), b.Level))
+	return name == storeBarrier
+}
+
 // mayBeCheck is mayCheck for a place.
 func (w *Walker) mayBeCheck(s vmstructs.Scope, reason vmstructs.TrapReason) bool {
 	code := w.bytecodes(s.Method)

@@ -299,7 +299,7 @@ func (r *router) detour(m *vmstructs.Method, p vmstructs.Place, b *vmstructs.Byt
 	case isCalled:
 		return workCalled
 	case 0:
-		if r.w.invoked(m, b).Never {
+		if r.w.isNeverInvoked(m, b) {
 			return workCalled
 		}
 	}
@@ -309,15 +309,37 @@ func (r *router) detour(m *vmstructs.Method, p vmstructs.Place, b *vmstructs.Byt
 // invoked asks once which method an invoke calls.
 func (w *Walker) invoked(m *vmstructs.Method, b *vmstructs.Bytecode) vmstructs.Invocation {
 	key := invokeSite{m, b.BCI}
-	callee, ok := w.callees[key]
-	if !ok {
-		callee = w.vm.Invoked(m, b)
-		if len(w.callees) >= maxInvoked {
-			w.callees = make(map[invokeSite]vmstructs.Invocation)
-		}
-		w.callees[key] = callee
+	known, ok := w.callees[key]
+	if !ok || !known.whole {
+		known = knownInvoke{w.vm.Invoked(m, b), true}
+		w.keepInvoke(key, known)
 	}
-	return callee
+	return known.Invocation
+}
+
+// isNeverInvoked asks once whether the interpreter has resolved an invoke. Most invokes of a method are asked for no
+// more than that, and to find what they call takes ten times as long.
+func (w *Walker) isNeverInvoked(m *vmstructs.Method, b *vmstructs.Bytecode) bool {
+	key := invokeSite{m, b.BCI}
+	known, ok := w.callees[key]
+	if !ok {
+		known.Never = w.vm.NeverInvoked(m, b)
+		w.keepInvoke(key, known)
+	}
+	return known.Never
+}
+
+func (w *Walker) keepInvoke(key invokeSite, known knownInvoke) {
+	if len(w.callees) >= maxInvoked {
+		w.callees = make(map[invokeSite]knownInvoke)
+	}
+	w.callees[key] = known
+}
+
+// knownInvoke is what is known of an invoke. whole: not only whether it is resolved.
+type knownInvoke struct {
+	vmstructs.Invocation
+	whole bool
 }
 
 type invokeSite struct {

@@ -83,7 +83,7 @@ func TestUnresolvedInvoke(t *testing.T) {
 		return vmstructs.Bytecode{BCI: bci, Op: op, Target: target}
 	}
 	leaf := &vmstructs.Method{Name: "leaf", CodeSize: 9}
-	w := &Walker{bytecode: map[*vmstructs.Method][]vmstructs.Bytecode{}, callees: map[invokeSite]vmstructs.Invocation{}}
+	w := &Walker{bytecode: map[*vmstructs.Method][]vmstructs.Bytecode{}, callees: map[invokeSite]knownInvoke{}}
 	for i := range int32(8) {
 		w.bytecode[leaf] = append(w.bytecode[leaf], at(i, vmstructs.OpIadd, -1))
 	}
@@ -102,7 +102,7 @@ func TestUnresolvedInvoke(t *testing.T) {
 		loop := &vmstructs.Method{Name: "loop", CodeSize: 6}
 		w.bytecode[loop] = []vmstructs.Bytecode{at(0, ifeq, 5), r.second, at(2, vmstructs.OpInvokeStatic, -1),
 			at(3, vmstructs.OpIadd, -1), at(4, vmstructs.OpGoto, 0), at(5, vmstructs.OpReturn, -1)}
-		w.callees[invokeSite{loop, 2}] = vmstructs.Invocation{Method: leaf, Never: true}
+		w.callees[invokeSite{loop, 2}] = knownInvoke{vmstructs.Invocation{Method: leaf, Never: true}, true}
 		code := &codeMap{tree: &vmstructs.SiteTable{}}
 		way := router{w: w, level: levelC2, blob: &vmstructs.Blob{Method: loop}, code: code}
 		poll := []vmstructs.Scope{{Method: loop, BCI: 4}}

@@ -16,6 +16,47 @@ type reached struct {
 	n, far int32
 }
 
+// nearest is the nearest evidence ahead or behind: on the likeliest way, or else on any. A question asks for the same
+// several times: what may be a branch, and what may be a load, is looked for on the same way.
+func (w *Walker) nearest(b *vmstructs.Blob, m *codeMap, n int32, back bool) (e evidence) {
+	key := nearestOf{m, n, back, w.inPiece}
+	for i := range w.nears {
+		if w.nears[i].nearestOf == key {
+			return w.nears[i].evidence
+		}
+	}
+	switch {
+	case n == notInCode:
+		return evidence{}
+	case back:
+		e = w.behind(b, m, n)
+	default:
+		e = w.ahead(b, m, n)
+	}
+	if e.kind == noEvidence {
+		e = w.search(b, m, n, back)
+	}
+	if len(w.nears) < maxNears {
+		w.nears = append(w.nears, foundNear{key, e})
+	}
+	return e
+}
+
+// nearestOf is what nearest was asked for. inPiece: see pieceEvidence.
+type nearestOf struct {
+	m             *codeMap
+	n             int32
+	back, inPiece bool
+}
+
+type foundNear struct {
+	nearestOf
+	evidence
+}
+
+// maxNears bounds the answers of nearest that are kept until the next question.
+const maxNears = 16
+
 // search goes all ways from an instruction, ahead or back, and returns the nearest evidence.
 func (w *Walker) search(b *vmstructs.Blob, m *codeMap, n int32, back bool) evidence {
 	if n < 0 || int(n) >= len(m.list) {

@@ -50,12 +50,13 @@ type Walker struct {
 	targets      map[uint64]calledCode // of calls: see recordedCallee
 	bytecode     map[*vmstructs.Method][]vmstructs.Bytecode
 	bytecodeSize int // of all of them
-	callees      map[invokeSite]vmstructs.Invocation
+	callees      map[invokeSite]knownInvoke
 	fields       map[invokeSite]int32 // the offsets of those that getfields read
 	costs        []int                // scratch of shortest
 	before       []int32              // the same
 	legs         []leg                // scratch of between
 	trails       [2][]trailed         // scratch of branchAt
+	nears        []foundNear          // what nearest has found for this question
 	inPiece      bool                 // see pieceEvidence
 	ways         [mostNested]ways     // scratches of searches
 	exits        map[uint64]exitResult
@@ -172,13 +173,13 @@ func (w *Walker) Forget() {
 	w.codeMaps, w.mapped = make(map[*vmstructs.Blob]*codeMap), 0
 	w.targets = make(map[uint64]calledCode)
 	w.bytecode, w.bytecodeSize = make(map[*vmstructs.Method][]vmstructs.Bytecode), 0
-	w.callees = make(map[invokeSite]vmstructs.Invocation)
+	w.callees = make(map[invokeSite]knownInvoke)
 	w.fields = make(map[invokeSite]int32)
 	w.exits = make(map[uint64]exitResult)
 	w.returns = make(map[uint64]exitResult)
 	w.calls = make(map[uint64]callSite)
 	w.links = make(map[leafCall]uint64)
-	w.trails = [2][]trailed{}
+	w.trails, w.nears = [2][]trailed{}, nil
 	w.heldFrom = w.loaded()
 }
 

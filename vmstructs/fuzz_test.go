@@ -93,7 +93,7 @@ func FuzzScopes(f *testing.F) {
 		for i := range d.count() {
 			sorted = sorted && (i == 0 || d.pcOffset(i-1) < d.pcOffset(i))
 		}
-		reader := inliningReader{b: &Blob{debug: d}, x: x, seen: newSiteTable(0), tree: newSiteTable(0)}
+		reader := inliningReader{b: &Blob{debug: d}, x: x, seen: new(SiteTable), tree: NewSiteTable(0)}
 		for i := range d.count() {
 			reader.site(d.scopeOffset(i), 0)
 		}

@@ -1,6 +1,9 @@
 package vmstructs
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"sync"
+)
 
 // Place is one method's place in the tree of what is inlined into an nmethod. Site is a bytecode at such a place. Both
 // are hashes of the way to there: of methods and bytecode indexes, from the method that owns the code on.
@@ -35,11 +38,17 @@ func mix(h, v uint64) uint64 {
 // maxSites bounds the tree of one nmethod.
 const maxSites = 1 << 14
 
+// NumRecords is how many pcs the compiler recorded, or a few more.
+func (b *Blob) NumRecords() int { return b.debug.count() }
+
 // Inlinings returns what the records of b say of its tree: at which sites which method is inlined. each is called with
 // the site of each record.
 func (vm *VM) Inlinings(b *Blob, each func(pc uint64, s Site)) *SiteTable {
 	n := min(b.debug.count(), maxSites)
-	t := inliningReader{b: b, x: vm.l.method.unsigned5X, seen: newSiteTable(n), tree: newSiteTable(n / 2)}
+	seen := seenScopes.Get().(*SiteTable)
+	defer seenScopes.Put(seen)
+	seen.empty(n)
+	t := inliningReader{b: b, x: vm.l.method.unsigned5X, seen: seen, tree: NewSiteTable(n / 2)}
 	for i := range b.debug.count() {
 		rel, at := b.debug.pcOffset(i), b.debug.scopeOffset(i)
 		if rel < 0 || !b.holds(b.Begin+uint64(rel)) || at == noScope || t.seen.n > maxSites {
@@ -52,20 +61,29 @@ func (vm *VM) Inlinings(b *Blob, each func(pc uint64, s Site)) *SiteTable {
 	return &t.tree
 }
 
+// seenScopes are lent to a VM while it reads a tree: fresh memory of that size takes longer than all the rest.
+var seenScopes = sync.Pool{New: func() any { return new(SiteTable) }}
+
 type inliningReader struct {
 	b    *Blob
 	x    uint8
-	seen SiteTable // the site of a scope, by a hash of the scope's offset; 0: none
+	seen *SiteTable // the site of a scope, by a hash of the scope's offset; 0: none
 	tree SiteTable
 }
 
-// site decodes a scope and its senders, each once. It returns 0 where that cannot be done.
+// site decodes a scope and its senders, each once. It returns 0 where that cannot be done. A scope that is its own
+// sender is as deep as maxInline.
 func (t *inliningReader) site(at int32, depth int) Site {
 	key := Site(mix(1, uint64(at)))
 	if s, ok := t.seen.Get(key); ok {
 		return Site(s)
 	}
-	t.seen.Set(key, 0) // so that the walk ends at a scope that is its own sender
+	s := t.decode(at, depth)
+	t.seen.Set(key, uint64(s))
+	return s
+}
+
+func (t *inliningReader) decode(at int32, depth int) Site {
 	d := &t.b.debug
 	if depth >= maxInline || at < 0 || int(at) >= len(d.scopes) {
 		return 0
@@ -83,7 +101,5 @@ func (t *inliningReader) site(at int32, depth int) Site {
 		}
 		t.tree.Set(from, addr)
 	}
-	s := from.Inlined(addr).Site(int32(bci))
-	t.seen.Set(key, uint64(s))
-	return s
+	return from.Inlined(addr).Site(int32(bci))
 }

@@ -30,8 +30,14 @@ func (vm *VM) Invoked(m *Method, b *Bytecode) (call Invocation) {
 	if call.Method, err = vm.MethodNow(e.method); err != nil {
 		return Invocation{}
 	}
-	call.Intrinsic = vm.isIntrinsic(e.method)
+	call.Intrinsic = call.Method.Intrinsic
 	return call
+}
+
+// NeverInvoked is Invocation.Never alone.
+func (vm *VM) NeverInvoked(m *Method, b *Bytecode) bool {
+	e, _ := vm.invokeEntry(m, b)
+	return e.never
 }
 
 // invokeEntry reads what the constant pool's cache has of an invoke. ok: the cache says which method is called.
@@ -50,14 +56,6 @@ func (vm *VM) invokeEntry(m *Method, b *Bytecode) (e invokeEntry, ok bool) {
 	// For an interface's method the pool has the interface's own method, and any class may have another one.
 	e, ok = vm.resolvedMethod(cache, b.Index)
 	return e, ok && b.Op != OpInvokeInterface
-}
-
-// isIntrinsic reports whether compilers may have code of their own for a method. Such code is then part of the method's
-// caller. It reads past nearMemory, as Bytecodes does.
-func (vm *VM) isIntrinsic(method uint64) bool {
-	l := &vm.l.invoke
-	raw := make([]byte, span(l.intrinsic.offset)-int(l.intrinsic.offset))
-	return vm.mem.Bytes(method+uint64(l.intrinsic.offset), raw) != nil || sized{0, l.intrinsic.width}.unsigned(raw) != 0
 }
 
 // invokeEntry is what the constant pool's cache has of an invoke: a method, or the place in the vtable.

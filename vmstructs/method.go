@@ -16,6 +16,7 @@ type Method struct {
 	File         string // source file, may be empty
 	Native       bool
 	Synchronized bool
+	Intrinsic    bool   // compilers may have code of their own for it; true where nobody knows
 	CodeBegin    uint64 // where its bytecodes begin
 	CodeSize     int    // how many bytes they have
 
@@ -39,6 +40,7 @@ const (
 	factSigEntry
 	factName
 	factLines
+	factIntrinsic
 	numMethodFacts
 )
 
@@ -174,30 +176,45 @@ func (vm *VM) loadMethod(addr uint64) (*Method, error) {
 	return found[0], err
 }
 
-// loadMethods reads the methods that are not found yet, and proves all of them by one read.
-func (vm *VM) loadMethods(addrs []uint64, found []*Method) (err error) {
+// loadMethods reads the methods that are not found yet, and proves all of them by one read. At first it takes for
+// granted what it knows of their classes: the proof tells if that is not true any more.
+func (vm *VM) loadMethods(addrs []uint64, found []*Method) error {
 	vm.nearby.begin()
 	defer vm.nearby.end()
 	before := slices.Clone(found)
-	for i, addr := range addrs {
-		if found[i] == nil {
-			if found[i], err = vm.readMethod(addr); err != nil {
-				vm.nearby.forget()
-				found[i] = nil
-				return fmt.Errorf("method at %#x: %w", addr, err)
-			}
-		}
+	ok, err := vm.readMethods(addrs, found, true)
+	if !ok {
+		vm.nearby.forget()
+		copy(found, before)
+		ok, err = vm.readMethods(addrs, found, false)
 	}
-	read := slices.DeleteFunc(slices.Clone(found), func(m *Method) bool { return slices.Contains(before, m) })
-	if ok, err := vm.proveMethods(read); err != nil || !ok {
+	if !ok {
 		vm.nearby.forget()
 		clear(found)
 		return cmp.Or(err, ErrChanged)
 	}
-	for _, m := range read {
-		vm.keepMethod(m)
+	for i, m := range found {
+		if before[i] == nil {
+			vm.keepMethod(m)
+		}
 	}
 	return nil
+}
+
+// readMethods reads the methods that are not found yet, and proves them. known: what is known of their classes is not
+// read again before the proof.
+func (vm *VM) readMethods(addrs []uint64, found []*Method, known bool) (ok bool, err error) {
+	vm.fetchMethods(addrs, found)
+	var read []*Method
+	for i, addr := range addrs {
+		if found[i] == nil {
+			if found[i], err = vm.readMethod(addr, known); err != nil {
+				return false, fmt.Errorf("method at %#x: %w", addr, err)
+			}
+			read = append(read, found[i])
+		}
+	}
+	return vm.proveMethods(read)
 }
 
 // proveMethods proves several at once. In a recording, what lies between them may be missing. Then each is proven
@@ -273,7 +290,7 @@ func (vm *VM) readFact(addr uint64, n int) (fact, error) {
 
 // readMethod follows Method -> ConstMethod -> ConstantPool -> class and symbols
 // (oops/method.hpp, constMethod.hpp, constantPool.hpp).
-func (vm *VM) readMethod(addr uint64) (*Method, error) {
+func (vm *VM) readMethod(addr uint64, known bool) (*Method, error) {
 	l := &vm.l.method
 	if addr == 0 || addr%8 != 0 {
 		return nil, ErrBadMethod
@@ -290,7 +307,7 @@ func (vm *VM) readMethod(addr uint64) (*Method, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := vm.readPool(l.constants.u64(body.want))
+	p, err := vm.readPool(l.constants.u64(body.want), known)
 	if err != nil {
 		return nil, err
 	}
@@ -316,8 +333,23 @@ func (vm *VM) readMethod(addr uint64) (*Method, error) {
 		return nil, ErrBadMethod
 	}
 	m.full, m.unloadable = m.Class+"."+m.Name, isUnloadable(m.Class)
+	m.Intrinsic, m.facts[factIntrinsic] = vm.readIntrinsic(addr)
 	m.lines, m.facts[factLines] = vm.readLines(constAddr, m.CodeSize, body.want)
 	return m, nil
+}
+
+// readIntrinsic reports whether compilers may have code of their own for a method. Such code is then part of the
+// method's caller.
+func (vm *VM) readIntrinsic(method uint64) (bool, fact) {
+	l := &vm.l.invoke
+	if !l.intrinsic.ok() {
+		return true, fact{}
+	}
+	id, err := vm.readFact(method+uint64(l.intrinsic.offset), int(l.intrinsic.width))
+	if err != nil {
+		return true, fact{}
+	}
+	return sized{0, l.intrinsic.width}.unsigned(id.want) != 0, id
 }
 
 // poolSymbol reads the symbol that entry i of a constant pool holds.
@@ -341,10 +373,12 @@ func (vm *VM) poolSymbol(p *pool, i uint16, entry, sym *fact) (string, error) {
 // maxPool is the most entries that a class file can have.
 const maxPool = 1 << 16
 
-// readPool reads what the methods of a class share. A pool that is known already is used if its facts hold.
-func (vm *VM) readPool(addr uint64) (*pool, error) {
+// readPool reads what the methods of a class share. A pool that is known already is used if its facts hold, or at once
+// if known: who asks so proves them afterwards.
+func (vm *VM) readPool(addr uint64, known bool) (*pool, error) {
 	if p := vm.methods.pools[addr]; p != nil {
-		if vm.seemsTrue(&p.facts[poolHolder]) && vm.seemsTrue(&p.facts[poolKlassName]) && vm.seemsTrue(&p.symbol.fact) {
+		if known || vm.seemsTrue(&p.facts[poolHolder]) && vm.seemsTrue(&p.facts[poolKlassName]) &&
+			vm.seemsTrue(&p.symbol.fact) {
 			return p, nil
 		}
 		delete(vm.methods.pools, addr)

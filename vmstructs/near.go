@@ -1,6 +1,7 @@
 package vmstructs
 
 import (
+	"slices"
 	"sync"
 
 	"goprof/process"
@@ -9,8 +10,8 @@ import (
 // nearMemory reads the target's memory by the piece, and keeps the pieces while one question is being answered. A
 // class's metadata lie together, and each question goes through them in many small steps: a read of 8 bytes takes
 // nearly as long as one of a piece. Pieces may be older than a method that is loaded meanwhile. So facts are proven by
-// reads that go past the pieces (Proof, holdsTrue), and what is kept by method but is no fact is read past them
-// (Bytecodes, isIntrinsic). Signatures, the names of source files, and which method an invoke names are not proven.
+// reads that go past the pieces (Proof, holdsTrue), and bytecodes, which are kept by method but are no fact, are
+// read past them. Signatures, the names of source files, and which method an invoke names are not proven.
 type nearMemory struct {
 	process.Memory
 	depth  int // 0: nothing is kept
@@ -18,12 +19,18 @@ type nearMemory struct {
 	next   int // the one that is given up next
 	addr   [nearPieces]uint64
 	pieces *nearBuffer // nil while there are none
+	// wanted are pieces that fetch will read, to these places.
+	wanted   []process.Range
+	wantedAt []int
 }
 
 const (
-	nearPiece  = 2048 // a part of a page, so that all of it is there, or nothing
+	nearPiece  = 4096 // a part of a page, so that all of it is there, or nothing
 	nearPieces = 64
 )
+
+// maxWanted bounds the pieces that are read with one call.
+const maxWanted = nearPieces / 4
 
 type nearBuffer [nearPieces][nearPiece]byte
 
@@ -69,6 +76,16 @@ func (m *nearMemory) piece(begin uint64) *[nearPiece]byte {
 			return &m.pieces[i]
 		}
 	}
+	i := m.room()
+	if m.Memory.Read(begin, m.pieces[i][:]) != nil {
+		return nil
+	}
+	m.take(i, begin)
+	return &m.pieces[i]
+}
+
+// room returns the place for another piece. What was there is given up.
+func (m *nearMemory) room() int {
 	if m.pieces == nil {
 		m.pieces = nearBuffers.Get().(*nearBuffer)
 	}
@@ -77,16 +94,44 @@ func (m *nearMemory) piece(begin uint64) *[nearPiece]byte {
 		i = m.n
 	}
 	m.addr[i] = 1 // no piece begins there
-	if m.Memory.Read(begin, m.pieces[i][:]) != nil {
-		return nil
-	}
+	return i
+}
+
+// take keeps a piece that was read to the place that room has returned.
+func (m *nearMemory) take(i int, begin uint64) {
 	if m.n < nearPieces {
 		m.n++
 	} else {
 		m.next = (m.next + 1) % nearPieces
 	}
 	m.addr[i] = begin
-	return &m.pieces[i]
+}
+
+// want notes that the piece around an address will be asked for. Address 0 is none.
+func (m *nearMemory) want(addr uint64) {
+	begin := addr &^ (nearPiece - 1)
+	if addr == 0 || m.depth == 0 || len(m.wanted) >= maxWanted || slices.Contains(m.addr[:m.n], begin) ||
+		slices.ContainsFunc(m.wanted, func(r process.Range) bool { return r.Addr == begin }) {
+		return
+	}
+	i := m.room()
+	m.take(i, 1)
+	m.wanted = append(m.wanted, process.Range{Addr: begin, Buf: m.pieces[i][:]})
+	m.wantedAt = append(m.wantedAt, i)
+}
+
+// fetch reads all wanted pieces with one call. What cannot be read is found out by who asks for it.
+func (m *nearMemory) fetch() {
+	if len(m.wanted) == 0 {
+		return
+	}
+	m.Memory.ReadMany(m.wanted)
+	for k, i := range m.wantedAt {
+		if m.wanted[k].OK {
+			m.addr[i] = m.wanted[k].Addr
+		}
+	}
+	m.wanted, m.wantedAt = m.wanted[:0], m.wantedAt[:0]
 }
 
 // setMemory makes vm read from t.

@@ -25,6 +25,47 @@ func (m *countedMemory) Read(addr uint64, p []byte) error {
 	return nil
 }
 
+// ReadMany counts as one read.
+func (m *countedMemory) ReadMany(rs []process.Range) {
+	reads := m.reads
+	for i := range rs {
+		rs[i].OK = m.Read(rs[i].Addr, rs[i].Buf) == nil
+	}
+	m.reads = reads + 1
+}
+
+// TestNearFetch: what is wanted is read with one call, once. What is not there does no harm.
+func TestNearFetch(t *testing.T) {
+	m := &countedMemory{end: 100 * nearPiece}
+	near := &nearMemory{Memory: m}
+	near.begin()
+	defer near.end()
+	for _, addr := range []uint64{0, 8, 64, 3*nearPiece + 8, 100 * nearPiece, 7 * nearPiece} {
+		near.want(addr)
+	}
+	near.fetch()
+	near.fetch()
+	if m.reads != 1 {
+		t.Errorf("%d reads", m.reads)
+	}
+	for _, r := range []struct {
+		addr  uint64
+		reads int
+	}{{16, 0}, {3 * nearPiece, 0}, {7*nearPiece + 100, 0}, {4 * nearPiece, 1}} {
+		m.reads = 0
+		var got, want [16]byte
+		if err := near.Read(r.addr, got[:]); err != nil || m.reads != r.reads {
+			t.Errorf("at %#x: %d reads, not %d (%v)", r.addr, m.reads, r.reads, err)
+		}
+		if m.Read(r.addr, want[:]); got != want {
+			t.Errorf("at %#x: %x, not %x", r.addr, got, want)
+		}
+	}
+	if near.Read(100*nearPiece, make([]byte, 1)) == nil {
+		t.Error("memory that is not there was read")
+	}
+}
+
 // TestNear: what is near is read once, for one question. What is at the end of memory is read as it is asked for.
 func TestNear(t *testing.T) {
 	m := &countedMemory{end: 100*nearPiece + 100}
@@ -83,18 +124,38 @@ func TestNearIsOld(t *testing.T) {
 			t.Fatalf("a method without a body: %+v", m)
 		}
 		w.put64(addr+uint64(l.constMethod), body)
+		w.put(intrinsic, 1)
 		m, err := w.vm.Method(addr)
 		if err != nil {
 			t.Fatal("it is not read anew:", err)
 		}
 		w.put(m.CodeBegin, 0xb1)
-		w.put(intrinsic, 1)
 		code, err := w.vm.Bytecodes(m)
 		if err != nil || code[0].Op != 0xb1 {
 			t.Errorf("%+v %v", code, err)
 		}
-		if !w.vm.isIntrinsic(addr) {
+		if !m.Intrinsic {
 			t.Error("it was not intrinsic before")
+		}
+	})
+}
+
+// TestKnownClassIsOld: what is known of a class counts without being read, until the proof says that another class is
+// there now.
+func TestKnownClassIsOld(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		pool := w.class("app/Before", "Before.java")
+		first, second := w.method(pool, 1, "first", "()V", nil), w.method(pool, 3, "second", "()V", nil)
+		if m, err := w.vm.Method(first); err != nil || m.Class != "app.Before" {
+			t.Fatal(m, err)
+		}
+		klass, err := w.vm.mem.U64(pool + uint64(w.l.method.poolHolder))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.put64(klass+uint64(w.l.method.klassName), w.symbol("app/Now"))
+		if m, err := w.vm.Method(second); err != nil || m.Class != "app.Now" {
+			t.Fatal(m, err)
 		}
 	})
 }

@@ -17,13 +17,27 @@ type siteSlot struct {
 	value uint64
 }
 
-// newSiteTable has room for so many sites.
-func newSiteTable(sites int) SiteTable {
+// NewSiteTable has room for so many sites.
+func NewSiteTable(sites int) SiteTable {
 	size := 8
 	for size < 2*sites {
 		size *= 2
 	}
 	return SiteTable{slots: make([]siteSlot, size)}
+}
+
+// empty makes a table that was used before one with room for so many sites.
+func (t *SiteTable) empty(sites int) {
+	size := 8
+	for size < 2*sites {
+		size *= 2
+	}
+	if size > cap(t.slots) {
+		*t = NewSiteTable(sites)
+		return
+	}
+	t.slots, t.n = t.slots[:size], 0
+	clear(t.slots)
 }
 
 // siteSeed spreads the sites over the slots. No target knows it, so none can choose sites of the same slot.
@@ -50,13 +64,16 @@ func (t *SiteTable) Get(s Site) (value uint64, ok bool) {
 }
 
 // Set gives a number to a site. No site is 0.
-func (t *SiteTable) Set(s Site, value uint64) {
+func (t *SiteTable) Set(s Site, value uint64) { t.Swap(s, value) }
+
+// Swap is Set, and returns the number that the site had before, 0 if it had none.
+func (t *SiteTable) Swap(s Site, value uint64) (before uint64) {
 	if s == 0 {
-		return
+		return 0
 	}
 	if 2*t.n >= len(t.slots) {
 		old := t.slots
-		*t = newSiteTable(t.n + 8)
+		*t = NewSiteTable(t.n + 8)
 		for _, o := range old {
 			t.Set(o.site, o.value)
 		}
@@ -65,7 +82,9 @@ func (t *SiteTable) Set(s Site, value uint64) {
 	if slot.site == 0 {
 		t.n++
 	}
+	before = slot.value
 	*slot = siteSlot{s, value}
+	return before
 }
 
 // Values calls each with each number, in no order, as long as each wants more.

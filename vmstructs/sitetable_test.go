@@ -36,7 +36,7 @@ func TestSiteTable(t *testing.T) {
 func TestSiteTableSpreads(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for _, shift := range []int{20, 0} {
-		table := newSiteTable(4096)
+		table := NewSiteTable(4096)
 		for range 4000 {
 			table.Set(Site(1+r.Uint64N(1<<40))<<shift, 1)
 		}
@@ -49,6 +49,26 @@ func TestSiteTableSpreads(t *testing.T) {
 		}
 		if longest > 400 {
 			t.Errorf("shift %d: %d slots in a row are taken", shift, longest)
+		}
+	}
+}
+
+// TestSiteTableAgain: a table that is used again has nothing of before, and grows.
+func TestSiteTableAgain(t *testing.T) {
+	table := NewSiteTable(100)
+	for _, sites := range []int{100, 3, 500, 0} {
+		for s := Site(1); s <= 100; s++ {
+			table.Set(s, uint64(s))
+		}
+		table.empty(sites)
+		if _, ok := table.Get(7); ok || table.n != 0 {
+			t.Fatalf("for %d sites: it has %d sites of before", sites, table.n)
+		}
+		for s := Site(101); s <= 300; s++ {
+			table.Set(s, uint64(s))
+		}
+		if v, ok := table.Get(222); v != 222 || !ok || table.n != 200 {
+			t.Fatalf("for %d sites: %d of 200 sites", sites, table.n)
 		}
 	}
 }

@@ -5,6 +5,7 @@ package oracle
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -14,9 +15,9 @@ import (
 	"goprof/process"
 	"goprof/profile"
 	"goprof/sampler/look"
-	"goprof/sampler/postmortem"
 	"goprof/testdata/corefile"
 	"goprof/testdata/jvmtest"
+	"goprof/unwind"
 	"goprof/vmstructs"
 )
 
@@ -98,7 +99,7 @@ func keepLeaves(t *testing.T, pid int, level uint8, samples int, name string) {
 	t.Logf("%d samples", n)
 }
 
-// TestLeafKept scores the rules on what TestLeafKeep has kept.
+// TestLeafKept scores the rules on what TestLeafKeep has kept, and prints what first sights take.
 func TestLeafKept(t *testing.T) {
 	dir := keptFolder(t)
 	files, _ := filepath.Glob(filepath.Join(dir, "*.pcs"))
@@ -117,6 +118,8 @@ func TestLeafKept(t *testing.T) {
 	t.Logf("all: %v", &sum)
 }
 
+// scoreKept writes NAME.told: what is told at each pc, and what the record has. Two such files of two rules, or of a
+// rule before and after it was made faster, can be compared line by line.
 func scoreKept(t *testing.T, name string) *leafScores {
 	t.Helper()
 	core, err := os.Open(name + ".core")
@@ -128,18 +131,29 @@ func scoreKept(t *testing.T, name string) *leafScores {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j, err := postmortem.Open(core, st.Size(), process.CoreOptions{})
+	opened, err := process.OpenCore(core, st.Size(), process.CoreOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer j.Close()
-	j.Walker.RawNames = true
+	defer opened.Close()
+	target := &countedReads{Target: opened}
+	vm, err := vmstructs.Open(target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := unwind.New(target, vm)
+	w.RawNames = true
 	pcs, err := os.Open(name + ".pcs")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer pcs.Close()
-	scores := &leafScores{seen: map[uint64]bool{}}
+	told, err := os.Create(name + ".told")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer told.Close()
+	scores := &leafScores{seen: map[uint64]bool{}, target: target}
 	less := map[*vmstructs.Blob]*vmstructs.Blob{}
 	lines := bufio.NewScanner(pcs)
 	for lines.Scan() {
@@ -147,15 +161,63 @@ func scoreKept(t *testing.T, name string) *leafScores {
 		if _, err := fmt.Sscanf(lines.Text(), "%x %q", &p.pc, &p.called); err != nil {
 			t.Fatal(err)
 		}
-		b, err := j.VM.Blob(p.pc)
-		if err != nil || b.Kind != vmstructs.Nmethod || !j.VM.FullRecords(b) {
+		b, err := vm.Blob(p.pc)
+		if err != nil || b.Kind != vmstructs.Nmethod || !vm.FullRecords(b) {
 			continue // it is gone
 		}
 		p.b = b
-		scores.score(j.VM, j.Walker, p, less)
+		scores.score(vm, w, p, less)
+		writeTold(told, vm, w, p, less[b])
 	}
 	if err := lines.Err(); err != nil {
 		t.Fatal(err)
 	}
 	return scores
+}
+
+// writeTold writes what is told at a place, and what the record has.
+func writeTold(out io.Writer, vm *vmstructs.VM, w *unwind.Walker, p leafPlace, less *vmstructs.Blob) {
+	told, sure := w.Inlined(less, p.pc)
+	if p.called != "" {
+		told, sure, _ = w.Called(less, p.pc, p.called)
+	}
+	truth, _, _ := w.Recorded(p.b, p.pc)
+	piece, may := false, false
+	if len(truth) > 0 {
+		piece, may = w.MayBeOfPiece(less, p.pc, truth[0])
+		may = may && !(w.InBarrier(less, p.pc) && isScattered(vm, p.b, truth))
+	}
+	fmt.Fprintf(out, "%x %q %v:%s | piece %v, may be %v:%s\n", p.pc, p.called, sure, scopesText(told), piece, may,
+		scopesText(truth))
+}
+
+func scopesText(scopes []vmstructs.Scope) (text string) {
+	for i := range scopes {
+		text += fmt.Sprintf(" %s@%d(%d)", scopes[i].Method.Full(), scopes[i].BCI, scopes[i].Line)
+	}
+	return text
+}
+
+// countedReads counts the reads of a target's memory: of a live one each is a system call.
+type countedReads struct {
+	process.Target
+	reads int
+}
+
+func (c *countedReads) Read(addr uint64, p []byte) error {
+	c.reads++
+	return c.Target.Read(addr, p)
+}
+
+func (c *countedReads) ReadMany(rs []process.Range) {
+	c.reads++
+	c.Target.ReadMany(rs)
+}
+
+// count is 0 if nobody counts.
+func (c *countedReads) count() int {
+	if c == nil {
+		return 0
+	}
+	return c.reads
 }

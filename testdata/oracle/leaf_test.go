@@ -100,6 +100,8 @@ type leafScores struct {
 	sure            [profile.NumCertainty]leafScore
 	inlined         int             // samples in methods that are inlined
 	first           []time.Duration // what the first sight of each pc took of CPU time
+	firstReads      []int           // and how many reads of the target's memory, if target counts them
+	target          *countedReads
 	seen            map[uint64]bool
 }
 
@@ -130,6 +132,15 @@ func (s *leafScores) String() string {
 		text += fmt.Sprintf("; first sight of %d pcs: %v, median %v, nine of ten within %v, 99 of 100 %v, all %v", n,
 			sum/time.Duration(n), s.first[n/2], s.first[n*9/10], s.first[n*99/100], s.first[n-1])
 	}
+	if n := len(s.firstReads); n > 0 {
+		slices.Sort(s.firstReads)
+		sum := 0
+		for _, k := range s.firstReads {
+			sum += k
+		}
+		text += fmt.Sprintf("; reads of a first sight: %.1f, 99 of 100 within %d, all %d", float64(sum)/float64(n),
+			s.firstReads[n*99/100], s.firstReads[n-1])
+	}
 	return text
 }
 
@@ -146,6 +157,7 @@ func (s *leafScores) sum(o *leafScores) {
 	}
 	s.inlined += o.inlined
 	s.first = append(s.first, o.first...)
+	s.firstReads = append(s.firstReads, o.firstReads...)
 }
 
 // TestLeaf runs real programs with -XX:+DebugNonSafepoints: at each pc where a thread was sampled the full records are
@@ -241,6 +253,10 @@ func (s *leafScores) score(vm *vmstructs.VM, w *unwind.Walker, p leafPlace,
 	less map[*vmstructs.Blob]*vmstructs.Blob) {
 	runtime.LockOSThread() // for ownTime
 	defer runtime.UnlockOSThread()
+	if less[p.b] == nil {
+		less[p.b] = vm.SafepointsOnly(p.b)
+	}
+	told, sure := s.ask(w, less[p.b], p.pc) // before the truth, which reads some of what this reads
 	truth, _, err := w.Recorded(p.b, p.pc)
 	if p.called != "" {
 		truth, err = vm.Scopes(p.b, p.pc, true)
@@ -248,21 +264,15 @@ func (s *leafScores) score(vm *vmstructs.VM, w *unwind.Walker, p leafPlace,
 	if err != nil || p.called != "" && !w.MayHaveCalled(truth[0], p.called) {
 		return // it is gone, or nobody knows
 	}
-	if less[p.b] == nil {
-		less[p.b] = vm.SafepointsOnly(p.b)
-	}
 	address, err := vm.Scopes(less[p.b], p.pc, p.called != "")
 	if err != nil {
 		return
 	}
-	begin := ownTime()
-	told, sure := w.Inlined(less[p.b], p.pc)
-	if !s.seen[p.pc] {
-		s.seen[p.pc] = true
-		s.first = append(s.first, ownTime()-begin)
-	}
 	piece, may := w.MayBeOfPiece(less[p.b], p.pc, truth[0])
 	piece = piece && p.called == ""
+	if piece && may && w.InBarrier(less[p.b], p.pc) {
+		may = !isScattered(vm, p.b, truth)
+	}
 	if piece && !may {
 		s.unjudged.add(truth, told)
 		if sure == profile.Certain {
@@ -285,6 +295,40 @@ func (s *leafScores) score(vm *vmstructs.VM, w *unwind.Walker, p leafPlace,
 	if len(truth) > 1 {
 		s.inlined++
 	}
+}
+
+// mostPlaces is how many records one store may have in an nmethod. Loops are unrolled sixteen times at most
+// (LoopMaxUnroll), and what is right has up to 14 outside of javac's largest methods.
+const mostPlaces = 16
+
+// isScattered reports whether an nmethod has the same record in very many places. Up to 23 C2 gives most barriers of
+// G1 in an nmethod the record of the first store of a reference there: one in Random.<init>, which runs once, has 297
+// records in the code of truth.Programs.maps, with the stores in loops of TreeMap and PriorityQueue. Such a record is
+// no truth for a barrier, whether it has the method that was told or not.
+func isScattered(vm *vmstructs.VM, b *vmstructs.Blob, truth []vmstructs.Scope) bool {
+	n := 0
+	for pc := range b.Records() {
+		if s, err := vm.Scopes(b, pc, true); err == nil && slices.Equal(s, truth) {
+			n++
+		}
+	}
+	return n > mostPlaces
+}
+
+// ask infers the methods at a pc, and notes what a first sight takes.
+func (s *leafScores) ask(w *unwind.Walker, b *vmstructs.Blob, pc uint64) ([]vmstructs.Scope, profile.Certainty) {
+	reads := s.target.count()
+	begin := ownTime()
+	told, sure := w.Inlined(b, pc)
+	took := ownTime() - begin
+	if !s.seen[pc] {
+		s.seen[pc] = true
+		s.first = append(s.first, took)
+		if s.target != nil {
+			s.firstReads = append(s.firstReads, s.target.count()-reads)
+		}
+	}
+	return told, sure
 }
 
 // ownTime is the CPU time of this OS thread: on a busy machine the clock on the wall tells of others.

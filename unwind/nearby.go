@@ -140,6 +140,10 @@ func (w *Walker) inferOf(b *vmstructs.Blob, m *codeMap, next, last int32, r rout
 		return r.found[0].scopes, profile.Likely, false
 	case r.calls != nil:
 		sure = r.sureOfCall()
+	case sure == profile.Guessed:
+		if loop := r.loopOnWay(); loop != nil {
+			place = loop
+		}
 	}
 	if place[0].BCI == toReturn {
 		place = b.OwnScope()

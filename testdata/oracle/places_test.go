@@ -1,0 +1,121 @@
+//go:build linux
+
+package oracle
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"goprof/process/procfs"
+	"goprof/profile"
+	"goprof/sampler/look"
+	"goprof/testdata/jvmtest"
+)
+
+const (
+	places     = 27 // of truth.Places
+	placeDepth = 30 // Places.DEPTH
+)
+
+// placeSeen is what was seen at one place.
+type placeSeen struct {
+	samples, right int
+	wrong          map[string]int
+}
+
+// TestPlaces: 27 threads work at places where one method does all the work. The goal is 97 % right, without any flag of
+// the JVM, and 99 % of the depths of a recursive method. GOPROF_PLACES is how many samples to take (4,000);
+// GOPROF_PLACES_FULL=1 has the JVM keep full records, and shows what can be had.
+func TestPlaces(t *testing.T) {
+	samples := envNumber("GOPROF_PLACES", 4000)
+	var flags []string
+	if envNumber("GOPROF_PLACES_FULL", 0) > 0 {
+		flags = []string{"-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints"}
+	}
+	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+		jvm := jvmtest.Start(t, jdk, "truth.Places", flags...)
+		for n := 0; n < 20_000; n, _ = strconv.Atoi(jvm.Command("rounds")[0]) {
+			time.Sleep(50 * time.Millisecond)
+		}
+		seen, depths, deep := lookAtPlaces(t, jvm.PID, samples)
+		all, right := 0, 0
+		for i := range seen {
+			p := &seen[i]
+			all, right = all+p.samples, right+p.right
+			t.Logf("place %2d: %3d of %3d right%s", i+1, p.right, p.samples, p.others())
+		}
+		t.Logf("all: %d of %d right, %.1f %%; %d of %d depths", right, all, 100*float64(right)/float64(all), deep, depths)
+		if all < samples/2 || right*100 < all*leastOfPlaces {
+			t.Errorf("%d of %d samples are right", right, all)
+		}
+		if deep*100 < depths*99 {
+			t.Errorf("%d of %d stacks have the right depth", deep, depths)
+		}
+	})
+}
+
+// leastOfPlaces is how many percent must be right: what C2 makes of the program differs from run to run.
+const leastOfPlaces = 80
+
+// lookAtPlaces samples all places. It also returns of how many stacks the depth is known, and of how many it is right.
+func lookAtPlaces(t *testing.T, pid, samples int) (seen [places]placeSeen, depths, deep int) {
+	names := map[int]int{} // of threads: their place
+	sample(t, attach(t, pid), time.Millisecond, samples, func(l *look.Look, st *profile.Stack) {
+		place, ok := names[l.TID]
+		if !ok {
+			place = placeOfThread(pid, l.TID)
+			names[l.TID] = place
+		}
+		if place == 0 || len(st.Frames) == 0 || !st.Frames[0].Kind.Java() {
+			return // another thread, or the JVM works for this one
+		}
+		p, top := &seen[place-1], st.Frames[0].Func.Name
+		p.samples++
+		if strings.HasSuffix(top, fmt.Sprintf(".leaf%d", place)) {
+			p.right++
+		} else if p.wrong == nil {
+			p.wrong = map[string]int{top: 1}
+		} else {
+			p.wrong[top]++
+		}
+		if place == 1 {
+			depths++
+			if count(st, "truth.Places.down") == placeDepth+1 && count(st, "truth.Places.leaf1") == 1 {
+				deep++
+			}
+		}
+	})
+	return seen, depths, deep
+}
+
+// placeOfThread is the place at which a thread works, 0 if it is none of those.
+func placeOfThread(pid, tid int) int {
+	b, err := procfs.Read(procfs.TaskFile(pid, tid, "comm"), procfs.MaxFile)
+	if err != nil {
+		return 0
+	}
+	n, ok := strings.CutPrefix(strings.TrimSpace(string(b)), "place-")
+	place, err := strconv.Atoi(n)
+	if !ok || err != nil || place > places {
+		return 0
+	}
+	return place
+}
+
+// others tells which other methods were on top, the most frequent first.
+func (p *placeSeen) others() string {
+	var names []string
+	for name := range p.wrong {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, func(a, b string) int { return p.wrong[b] - p.wrong[a] })
+	text := ""
+	for _, name := range names {
+		text += fmt.Sprintf("; %d %s", p.wrong[name], name)
+	}
+	return text
+}

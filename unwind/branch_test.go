@@ -100,7 +100,7 @@ func newParted() *parted {
 			bytecode(14, local), bytecode(16, vmstructs.OpReturn)},
 		p.inner: {bytecode(0, local), branch(1, vmstructs.OpIfnull, 5), bytecode(4, vmstructs.OpReturn),
 			bytecode(5, vmstructs.OpReturn)},
-	}, callees: map[invokeSite]knownInvoke{{p.outer, 6}: {vmstructs.Invocation{Method: p.inner}, true}}}
+	}, callees: map[invokeSite]knownInvoke{{p.outer, 6}: {Invocation: vmstructs.Invocation{Method: p.inner}, whole: true}}}
 	return p
 }
 
@@ -169,7 +169,8 @@ func TestOnlyBranch(t *testing.T) {
 		{name: "one of two kinds", one: p.trail(0, 1, 5, 6, 9, 10, 11), is: equal, want: p.outer, meets: true},
 		{name: "an intrinsic method on the way", one: p.trail(0, 1, 5, 6, 9), is: equal, intrinsic: true, want: p.outer},
 	} {
-		p.w.callees[invokeSite{p.outer, 6}] = knownInvoke{vmstructs.Invocation{Method: p.inner, Intrinsic: r.intrinsic}, true}
+		p.w.callees[invokeSite{p.outer, 6}] = knownInvoke{whole: true,
+			Invocation: vmstructs.Invocation{Method: p.inner, Intrinsic: r.intrinsic}}
 		p.w.trails = [2][]trailed{r.one, r.more}
 		s, meets := p.w.onlyBranch(r.is, true)
 		if (s != nil) != (r.want != nil) || meets != r.meets || s != nil && s[0].Method != r.want {

@@ -146,39 +146,50 @@ func (r *router) inlinings() inlining {
 }
 
 // callee is the method that is inlined at an invoke of the innermost of some methods, nil where none is that anybody
-// could name. An invoke that the interpreter has not resolved is asked for if unresolved.
+// could name. An invoke that the interpreter has not resolved is asked for if unresolved. byProfile: the invoke may call
+// others, too.
 func (r *router) callee(chain []vmstructs.Scope, p vmstructs.Place, b *vmstructs.Bytecode,
-	unresolved bool) *vmstructs.Method {
+	unresolved bool) (m *vmstructs.Method, byProfile bool) {
 	if !r.knowsTree() || len(chain) > maxInlineLevel || r.asked >= maxCallees {
-		return nil
+		return nil, false
 	}
 	r.asked++
 	addr := r.inlinedAt(p.Site(b.BCI))
 	switch {
 	case addr == isCalled:
-		return nil
+		return nil, false
 	case addr != 0:
 		m, _ := r.w.vm.InlinedMethod(r.blob, addr) // perhaps it can be read later
-		return m
+		return m, false
 	}
 	c := r.w.invoked(chain[0].Method, b)
 	if c.Intrinsic || c.Never && !unresolved {
-		return nil
+		return nil, false
 	}
-	m := c.Method
+	if m = c.Method; m == nil || m.CodeSize == 0 && !m.Native {
+		m, byProfile = r.w.received(chain[0].Method, b), true
+	}
+	if m == nil || !r.mayInline(chain, m) {
+		return nil, false
+	}
+	return m, byProfile
+}
+
+// mayInline reports whether a compiler may inline a method there.
+func (r *router) mayInline(chain []vmstructs.Scope, m *vmstructs.Method) bool {
 	most := maxInlinedC2
 	if r.level < levelC2 {
 		most = maxInlinedC1
 	}
-	if m == nil || m.Native || m.CodeSize == 0 || m.CodeSize > most {
-		return nil
+	if m.Native || m.CodeSize == 0 || m.CodeSize > most {
+		return false
 	}
 	for _, s := range chain {
 		if s.Method == m {
-			return nil // a recursive method is called
+			return false // a recursive method is called
 		}
 	}
-	return m
+	return true
 }
 
 // alone reports whether nothing is inlined into the code: by its records, and by what the invokes of its only method
@@ -209,7 +220,10 @@ func (r *router) inlinesNothing() bool {
 		if !isInvoke(code[i].Op) {
 			continue
 		}
-		if r.asked >= maxCallees || r.callee(own, place, &code[i], slices.Contains(ways, int32(i))) != nil {
+		if r.asked >= maxCallees {
+			return false
+		}
+		if callee, _ := r.callee(own, place, &code[i], slices.Contains(ways, int32(i))); callee != nil {
 			return false
 		}
 	}

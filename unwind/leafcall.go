@@ -249,7 +249,7 @@ func (r *router) noteCalls(chain []vmstructs.Scope, behind int32) {
 		if !isInvoke(b.Op) {
 			continue
 		}
-		if callee := r.callee(chain, place, b, false); callee != nil {
+		if callee, byProfile := r.callee(chain, place, b, false); callee != nil && !byProfile {
 			r.noteCalls(enter(chain, b, callee), -1)
 		}
 	}

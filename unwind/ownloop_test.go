@@ -66,7 +66,7 @@ func TestInOwnLoop(t *testing.T) {
 	} {
 		w := &Walker{cpu: amd64.CPU, bytecode: map[*vmstructs.Method][]vmstructs.Bytecode{
 			owner: {bytecode(0, add), bytecode(1, r.op), branch(4, opIfeq, 0), bytecode(7, vmstructs.OpReturn)},
-		}, callees: map[invokeSite]knownInvoke{{owner, 1}: {r.invoked, true}}}
+		}, callees: map[invokeSite]knownInvoke{{owner, 1}: {Invocation: r.invoked, whole: true}}}
 		code, err := hex.DecodeString(withoutSpaces(r.code))
 		if err != nil {
 			t.Fatal(err)

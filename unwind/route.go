@@ -13,8 +13,9 @@ import (
 
 // leg is a part of such a way. On a leg one method is the innermost.
 type leg struct {
-	scopes []vmstructs.Scope
-	work   int
+	scopes    []vmstructs.Scope
+	work      int
+	byProfile bool // it is not sure that the method is inlined there: the leg counts in loops only (wayloop.go)
 }
 
 // maxLegs bounds a way: methods are seldom inlined deeper than 15.
@@ -53,8 +54,8 @@ func (r *router) between(from, to []vmstructs.Scope, done, left int) []vmstructs
 	r.route(from, to)
 	r.w.legs = r.legs
 	total := 0
-	for _, l := range r.legs {
-		total += l.work
+	for i := range r.legs {
+		total += r.legs[i].length()
 	}
 	at := total * (2*done + 1) // in halves of an instruction, of 2 * (done + left)
 	if r.calls != nil {
@@ -69,12 +70,21 @@ func (r *router) between(from, to []vmstructs.Scope, done, left int) []vmstructs
 	if r.isLoad() {
 		return nearestCall(r.found, at, 2*(done+left))
 	}
-	for _, l := range r.legs {
-		if at -= l.work * 2 * (done + left); at < 0 {
+	for i := range r.legs {
+		l := &r.legs[i]
+		if at -= l.length() * 2 * (done + left); at < 0 {
 			return l.scopes
 		}
 	}
 	return to
+}
+
+// length is how long a leg is on the way through machine code.
+func (l *leg) length() int {
+	if l.byProfile {
+		return 0
+	}
+	return l.work
 }
 
 // route lists the legs of the way.
@@ -115,7 +125,7 @@ func share(legs []leg, sixteenths int) {
 // addLeg adds one, as long as there are not too many.
 func (r *router) addLeg(scopes []vmstructs.Scope, work int) {
 	if len(r.legs) < 4*maxLegs {
-		r.legs = append(r.legs, leg{scopes, work})
+		r.legs = append(r.legs, leg{scopes: scopes, work: work})
 	}
 }
 
@@ -158,7 +168,7 @@ func (r *router) through(chain []vmstructs.Scope, from int32, behind bool, to in
 			work += r.weigh(b)
 			continue
 		}
-		callee := r.callee(chain, place, b, unresolved || around)
+		callee, byProfile := r.callee(chain, place, b, unresolved || around)
 		if callee == nil {
 			work += r.weigh(b) + r.longIntrinsic(chain[0].Method, b)
 			continue
@@ -169,6 +179,9 @@ func (r *router) through(chain []vmstructs.Scope, from int32, behind bool, to in
 		r.through(enter(chain, b, callee), -1, false, toReturn, unresolved || around)
 		if r.inlinedAt(place.Site(b.BCI)) != 0 {
 			share(r.legs[begin:], r.told)
+		}
+		for k := begin; byProfile && k < len(r.legs); k++ {
+			r.legs[k].byProfile = true
 		}
 	}
 	r.addLeg(chain, work)
@@ -311,7 +324,7 @@ func (w *Walker) invoked(m *vmstructs.Method, b *vmstructs.Bytecode) vmstructs.I
 	key := invokeSite{m, b.BCI}
 	known, ok := w.callees[key]
 	if !ok || !known.whole {
-		known = knownInvoke{w.vm.Invoked(m, b), true}
+		known.Invocation, known.whole = w.vm.Invoked(m, b), true
 		w.keepInvoke(key, known)
 	}
 	return known.Invocation
@@ -329,6 +342,17 @@ func (w *Walker) isNeverInvoked(m *vmstructs.Method, b *vmstructs.Bytecode) bool
 	return known.Never
 }
 
+// received asks once which method an invoke has called most often, by its profile.
+func (w *Walker) received(m *vmstructs.Method, b *vmstructs.Bytecode) *vmstructs.Method {
+	key := invokeSite{m, b.BCI}
+	known := w.callees[key]
+	if !known.profiled {
+		known.received, known.profiled = w.vm.Received(m, b), true
+		w.keepInvoke(key, known)
+	}
+	return known.received
+}
+
 func (w *Walker) keepInvoke(key invokeSite, known knownInvoke) {
 	if len(w.callees) >= maxInvoked {
 		w.callees = make(map[invokeSite]knownInvoke)
@@ -336,10 +360,12 @@ func (w *Walker) keepInvoke(key invokeSite, known knownInvoke) {
 	w.callees[key] = known
 }
 
-// knownInvoke is what is known of an invoke. whole: not only whether it is resolved.
+// knownInvoke is what is known of an invoke. whole: not only whether it is resolved. profiled: received was asked for.
 type knownInvoke struct {
 	vmstructs.Invocation
-	whole bool
+	whole    bool
+	received *vmstructs.Method
+	profiled bool
 }
 
 type invokeSite struct {

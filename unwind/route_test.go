@@ -102,7 +102,7 @@ func TestUnresolvedInvoke(t *testing.T) {
 		loop := &vmstructs.Method{Name: "loop", CodeSize: 6}
 		w.bytecode[loop] = []vmstructs.Bytecode{at(0, ifeq, 5), r.second, at(2, vmstructs.OpInvokeStatic, -1),
 			at(3, vmstructs.OpIadd, -1), at(4, vmstructs.OpGoto, 0), at(5, vmstructs.OpReturn, -1)}
-		w.callees[invokeSite{loop, 2}] = knownInvoke{vmstructs.Invocation{Method: leaf, Never: true}, true}
+		w.callees[invokeSite{loop, 2}] = knownInvoke{Invocation: vmstructs.Invocation{Method: leaf, Never: true}, whole: true}
 		code := &codeMap{tree: &vmstructs.SiteTable{}}
 		way := router{w: w, level: levelC2, blob: &vmstructs.Blob{Method: loop}, code: code}
 		poll := []vmstructs.Scope{{Method: loop, BCI: 4}}

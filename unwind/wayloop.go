@@ -2,50 +2,112 @@ package unwind
 
 import "goprof/vmstructs"
 
-// A loop that has neither call nor poll has no record. If the code goes around from a pc to itself past no evidence, and
-// one method alone on the way has a loop into which nothing is inlined, the pc is most likely in that loop: a
-// position in proportion to the work of bytecodes does not know how often a loop turns, nor how far it is unrolled.
+// A loop that has neither call nor poll has no record. If the code goes around from a pc to itself past no evidence, the
+// pc is in such a loop, most likely in one that the way leads to: a position in proportion to the work of bytecodes
+// does not know how often a loop turns, nor how far it is unrolled.
 
 // maxWayLoops bounds the loops that are tried.
 const maxWayLoops = 8
 
+// wayLoop is a loop of bytecodes on the way: that of the innermost of some methods, from one index to another.
+type wayLoop struct {
+	chain      []vmstructs.Scope
+	begin, end int32
+}
+
 // loopOnWay returns the methods of the only loop on the way that may be the one in which the thread is, nil if there
-// is none, or more than one.
-func (r *router) loopOnWay() (found []vmstructs.Scope) {
+// is none, or more than one. Loops into which nothing is inlined come first: a loop around one of these is one, too.
+func (r *router) loopOnWay() []vmstructs.Scope {
 	if r.level != levelC2 || r.code == nil {
 		return nil
 	}
+	inner, outer := r.loopsOnWay()
+	switch {
+	case len(inner) == 1:
+		return inner[0].first()
+	case len(inner) == 0 && len(outer) == 1:
+		return r.heaviest(&outer[0])
+	}
+	return nil
+}
+
+// loopsOnWay returns the loops into which nothing is inlined, and the others.
+func (r *router) loopsOnWay() (inner, outer []wayLoop) {
 	tried := 0
 	for i := range r.legs {
 		chain := r.legs[i].scopes
-		if i > 0 && chain[0].Method == r.legs[i-1].scopes[0].Method || found != nil && sameMethods(found, chain) {
-			continue // one method's legs before and behind a call
+		if r.hadLoopOf(chain, i) {
+			continue
 		}
 		code := r.w.bytecodes(chain[0].Method)
 		for k := range code {
 			b := &code[k]
-			if b.Target < 0 || b.Target > b.BCI || !r.inlinesNone(chain, code, b.Target, b.BCI) {
+			if b.Target < 0 || b.Target > b.BCI {
 				continue
 			}
 			if tried++; tried > maxWayLoops {
-				return nil
+				return nil, nil
 			}
 			if !r.goesAround(r.at, chain, b.Target, b.BCI) {
 				continue
 			}
-			if found != nil {
-				return nil
+			loop := wayLoop{chain, b.Target, b.BCI}
+			if r.inlinesNone(chain, code, b.Target, b.BCI) {
+				inner = append(inner, loop)
+				break // one of a method's loops is enough to name the method
 			}
-			found = at(chain, b.Target)
-			break
+			outer = append(outer, loop)
 		}
 	}
-	return found
+	return inner, outer
 }
 
-// at returns the methods at another bytecode of the innermost one.
-func at(chain []vmstructs.Scope, bci int32) []vmstructs.Scope {
-	moved := append([]vmstructs.Scope(nil), chain...)
-	moved[0].BCI, moved[0].Line = bci, chain[0].Method.Line(bci)
+// hadLoopOf reports whether an earlier leg is of the same methods: a method has legs before and behind a call.
+func (r *router) hadLoopOf(chain []vmstructs.Scope, before int) bool {
+	for i := range r.legs[:before] {
+		if sameMethods(r.legs[i].scopes, chain) {
+			return true
+		}
+	}
+	return false
+}
+
+// first returns the methods at the beginning of the loop.
+func (l *wayLoop) first() []vmstructs.Scope {
+	moved := append([]vmstructs.Scope(nil), l.chain...)
+	moved[0].BCI, moved[0].Line = l.begin, l.chain[0].Method.Line(l.begin)
 	return moved
+}
+
+// heaviest returns the methods of the leg that has most of the work in a loop, if it is one that only a profile tells. The
+// position on the way tells the others.
+func (r *router) heaviest(l *wayLoop) (scopes []vmstructs.Scope) {
+	most, all := 0, 0
+	for i := range r.legs {
+		g := &r.legs[i]
+		if !l.has(g.scopes) {
+			continue
+		}
+		if all += g.work; g.byProfile && g.work > most {
+			scopes, most = g.scopes, g.work
+		}
+	}
+	if most*3 < all*2 {
+		return nil
+	}
+	return scopes
+}
+
+// has reports whether some methods run in the loop.
+func (l *wayLoop) has(scopes []vmstructs.Scope) bool {
+	deeper := len(scopes) - len(l.chain)
+	if deeper < 0 || scopes[deeper].Method != l.chain[0].Method {
+		return false
+	}
+	for i := 1; i < len(l.chain); i++ {
+		if scopes[deeper+i] != l.chain[i] {
+			return false
+		}
+	}
+	return deeper == 0 || scopes[deeper].BCI >= l.begin && scopes[deeper].BCI <= l.end
 }

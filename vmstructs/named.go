@@ -25,26 +25,45 @@ const (
 	maxOverloads = 1 << 10
 )
 
-// namedMethod returns the method that a constant of m's class names, 0 if the class of that constant is not known. Both
-// symbols of a method are unique, so their addresses are compared.
-func (vm *VM) namedMethod(m *Method, constant uint16) uint64 {
+// methodConstant is a constant that names a method: the constant of the class, and the addresses of two symbols.
+type methodConstant struct {
+	class           uint16
+	name, signature uint64
+}
+
+// methodConstant reads such a constant of m's class.
+func (vm *VM) methodConstant(m *Method, constant uint16) (c methodConstant, ok bool) {
 	method, ok := vm.poolSlot(m.pool, constant)
 	if !ok {
-		return 0
+		return c, false
 	}
 	both, ok := vm.poolSlot(m.pool, uint16(method>>16)) // the name and the signature
 	if !ok {
-		return 0
+		return c, false
 	}
-	name, ok := vm.poolSlot(m.pool, uint16(both))
+	c.class = uint16(method)
+	c.name, ok = vm.poolSlot(m.pool, uint16(both))
 	signature, ok2 := vm.poolSlot(m.pool, uint16(both>>16))
-	if !ok || !ok2 || name == 0 || signature == 0 {
+	c.signature = signature
+	return c, ok && ok2 && c.name != 0 && c.signature != 0
+}
+
+// namedMethod returns the method that a constant of m's class names, 0 if the class of that constant is not known.
+func (vm *VM) namedMethod(m *Method, constant uint16) uint64 {
+	c, ok := vm.methodConstant(m, constant)
+	if !ok {
 		return 0
 	}
 	klass := vm.poolKlass(m.pool, constant)
 	if klass == 0 {
-		klass = vm.ownKlass(m.pool, uint16(method))
+		klass = vm.ownKlass(m.pool, c.class)
 	}
+	return vm.inheritedMethod(klass, c.name, c.signature)
+}
+
+// inheritedMethod looks for a method that a class or one of its superclasses declares, 0 if there is none. Both symbols
+// of a method are unique, so their addresses are compared.
+func (vm *VM) inheritedMethod(klass, name, signature uint64) uint64 {
 	for n := 0; klass != 0 && n < maxSupers; n++ {
 		if found := vm.declaredMethod(klass, name, signature); found != 0 {
 			return found

@@ -1,0 +1,108 @@
+package vmstructs
+
+// For a method of an interface, or an abstract one, the constant pool does not say what an invoke calls. A compiler
+// inlines what the types call that the method's profile has seen there (opto/doCall.cpp, call_generator). goprof reads
+// that profile, too: it is what most calls were, not what all are.
+
+// profileLayout says where a profile is kept: oops/methodData.hpp, MethodData and DataLayout. Each piece of a profile
+// has a head of 8 bytes: its tag, one byte of flags, and the index of its bytecode, in 16 bits. Words follow.
+type profileLayout struct {
+	data       offset // MethodData; absent: it is not told
+	size       offset // of all of it
+	call       uint8  // the tag of what was counted at an invoke that has a receiver
+	callOfType uint8  // the same where types of arguments are counted, too
+}
+
+func (r *resolver) profile() profileLayout {
+	return profileLayout{
+		data:       r.field("", "MethodData._data[0]"),
+		size:       r.field("", "MethodData._size"),
+		call:       uint8(r.int("DataLayout::virtual_call_data_tag", 5)),
+		callOfType: uint8(r.int("DataLayout::virtual_call_type_data_tag", 11)),
+	}
+}
+
+const (
+	// maxProfile bounds how much of a profile is looked at.
+	maxProfile = 16 << 10
+	// receiverWords is in how many words behind the head the types may be, each with its count behind it: one or two
+	// counts of other calls come first, and TypeProfileWidth is 2 unless a flag says otherwise.
+	receiverWords = 6
+	// majorPercent of all calls must be of one type: TypeProfileMajorReceiverPercent (opto/c2_globals.hpp). Otherwise
+	// C2 inlines the methods of two types, or none.
+	majorPercent = 90
+	maxCount     = 1<<48 - 1
+)
+
+// Received returns the method that an invoke calls for the type that m's profile has seen most often there, nil if that
+// is not known.
+func (vm *VM) Received(m *Method, b *Bytecode) *Method {
+	if b.Op != OpInvoke && b.Op != OpInvokeInterface || b.BCI > 0xffff {
+		return nil
+	}
+	e, _ := vm.invokeEntry(m, b)
+	c, ok := vm.methodConstant(m, e.constant)
+	if e.never || !ok {
+		return nil
+	}
+	method, ok := vm.majorReceiver(vm.receivers(m, uint16(b.BCI)), c)
+	if !ok {
+		return nil
+	}
+	called, err := vm.MethodNow(method)
+	if err != nil {
+		return nil
+	}
+	return called
+}
+
+// majorReceiver returns the method that a constant names for the type that has nearly all counts.
+func (vm *VM) majorReceiver(words []byte, c methodConstant) (method uint64, ok bool) {
+	if len(words) < 8 {
+		return 0, false
+	}
+	most, all := uint64(0), word(words)&maxCount // calls of other types come first
+	for at := 8; at+16 <= len(words); at += 8 {
+		klass, count := word(words[at:]), word(words[at+8:])&maxCount
+		if klass == 0 || klass%8 != 0 || count == 0 {
+			continue
+		}
+		// A count is no class: no method of that name is found there.
+		found := vm.inheritedMethod(klass, c.name, c.signature)
+		if found == 0 {
+			continue
+		}
+		if all += count; count > most {
+			method, most = found, count
+		}
+	}
+	return method, most > 0 && most >= all/100*majorPercent
+}
+
+// receivers returns the words in which the types stand that m's profile has seen at an invoke, nil if there are none.
+func (vm *VM) receivers(m *Method, bci uint16) []byte {
+	l := &vm.l.profile
+	profile := vm.DataOf(m)
+	if profile == 0 || profile%8 != 0 || !l.data.ok() {
+		return nil
+	}
+	size := uint64(maxProfile)
+	if l.size.ok() {
+		if n, err := vm.near.U32(profile + uint64(l.size)); err == nil {
+			size = min(size, uint64(n))
+		}
+	}
+	if size <= uint64(l.data) {
+		return nil
+	}
+	raw := make([]byte, size-uint64(l.data))
+	if vm.mem.Bytes(profile+uint64(l.data), raw) != nil {
+		return nil
+	}
+	for at := 0; at+8 <= len(raw); at += 8 {
+		if tag := raw[at]; (tag == l.call || tag == l.callOfType) && offset(2).u16(raw[at:]) == bci {
+			return raw[at+8 : min(at+8+8*receiverWords, len(raw))]
+		}
+	}
+	return nil
+}

@@ -56,12 +56,13 @@ func (vm *VM) Received(m *Method, b *Bytecode) *Method {
 	return called
 }
 
-// majorReceiver returns the method that a constant names for the type that has nearly all counts.
+// majorReceiver returns the method that a constant names for the type that has nearly all counts. The first word counts
+// calls of types for which there was no room, or, if C1 has seen but one type that there could be, all of them.
 func (vm *VM) majorReceiver(words []byte, c methodConstant) (method uint64, ok bool) {
 	if len(words) < 8 {
 		return 0, false
 	}
-	most, all := uint64(0), word(words)&maxCount // calls of other types come first
+	types, most, all := 0, uint64(0), word(words)&maxCount
 	for at := 8; at+16 <= len(words); at += 8 {
 		klass, count := word(words[at:]), word(words[at+8:])&maxCount
 		if klass == 0 || klass%8 != 0 || count == 0 {
@@ -72,11 +73,12 @@ func (vm *VM) majorReceiver(words []byte, c methodConstant) (method uint64, ok b
 		if found == 0 {
 			continue
 		}
+		types++
 		if all += count; count > most {
 			method, most = found, count
 		}
 	}
-	return method, most > 0 && most >= all/100*majorPercent
+	return method, types == 1 || most > 0 && most >= all/100*majorPercent
 }
 
 // receivers returns the words in which the types stand that m's profile has seen at an invoke, nil if there are none.

@@ -2,9 +2,9 @@ package unwind
 
 import "goprof/vmstructs"
 
-// A loop that has neither call nor poll has no record. If the code goes around from a pc to itself past no evidence, the
-// pc is in such a loop, most likely in one that the way leads to: a position in proportion to the work of bytecodes
-// does not know how often a loop turns, nor how far it is unrolled.
+// A loop that has neither call nor poll has no record. If code goes around from a pc to itself past no evidence, the pc
+// is in such a loop, most likely in one that the way leads to. A position in proportion to the work of bytecodes does
+// not know how often a loop turns, nor how far it is unrolled.
 
 // maxWayLoops bounds the loops that are tried.
 const maxWayLoops = 8

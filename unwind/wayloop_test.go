@@ -1,0 +1,72 @@
+package unwind
+
+import (
+	"encoding/hex"
+	"testing"
+
+	"goprof/arch"
+	"goprof/arch/amd64"
+	"goprof/vmstructs"
+)
+
+// TestLoopOnWay: code that leads back to where it is, past no evidence, is of the only method on the way that has a
+// loop. In a loop around an invoke, it is of a method that only a profile tells if most of the work is there.
+func TestLoopOnWay(t *testing.T) {
+	const add, virtual = vmstructs.OpIadd, vmstructs.OpInvoke
+	caller := &vmstructs.Method{Name: "caller", Addr: 0x1000}
+	one := &vmstructs.Method{Name: "one", Addr: 0x2000}
+	other := &vmstructs.Method{Name: "other", Addr: 0x3000}
+	straight := []vmstructs.Bytecode{bytecode(0, add), bytecode(1, vmstructs.OpReturn)}
+	round := []vmstructs.Bytecode{bytecode(0, add), branch(1, opIfeq, 0), bytecode(4, vmstructs.OpReturn)}
+	calls := []vmstructs.Bytecode{bytecode(0, virtual), bytecode(3, virtual), bytecode(6, vmstructs.OpReturn)}
+	around := []vmstructs.Bytecode{bytecode(0, virtual), bytecode(3, virtual), branch(6, opIfeq, 0),
+		bytecode(9, vmstructs.OpReturn)}
+	in := func(m *vmstructs.Method, bci int32) []vmstructs.Scope {
+		return []vmstructs.Scope{{Method: m}, {Method: caller, BCI: bci}}
+	}
+	for _, r := range []struct {
+		name               string
+		code               string
+		caller, one, other []vmstructs.Bytecode
+		work               int  // of one; other has 2, and the caller 3
+		byProfile          bool // one is
+		want               *vmstructs.Method
+	}{
+		{"the only loop", "ffc0 ffc1 7cfa c3", calls, round, straight, 1, false, one},
+		{"whoever tells its method", "ffc0 ffc1 7cfa c3", calls, round, straight, 1, true, one},
+		{"no loop in the code", "ffc0 ffc1 90 c3", calls, round, straight, 1, false, nil},
+		{"no loop on the way", "ffc0 ffc1 7cfa c3", calls, straight, straight, 1, false, nil},
+		{"two loops", "ffc0 ffc1 7cfa c3", calls, round, round, 1, false, nil},
+		{"a loop in a loop", "ffc0 ffc1 7cfa c3", around, straight, round, 50, true, other},
+		{"a loop around much work", "ffc0 ffc1 7cfa c3", around, straight, straight, 50, true, one},
+		{"a loop around some work", "ffc0 ffc1 7cfa c3", around, straight, straight, 6, true, nil},
+		{"a loop around work that is told", "ffc0 ffc1 7cfa c3", around, straight, straight, 50, false, nil},
+	} {
+		w := &Walker{cpu: amd64.CPU, callees: map[invokeSite]knownInvoke{{caller, 0}: {whole: true}, {caller, 3}: {whole: true}},
+			bytecode: map[*vmstructs.Method][]vmstructs.Bytecode{caller: r.caller, one: r.one, other: r.other}}
+		code, err := hex.DecodeString(withoutSpaces(r.code))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := &codeMap{cpu: w.cpu, tree: &vmstructs.SiteTable{}}
+		m.begin(code, 0, func(func(uint64) bool) {})
+		m.place(0)
+		for i := range m.list {
+			m.list[i].told = true // nothing
+			if m.list[i].flow == arch.FlowReturn {
+				m.list[i].kind = atReturn
+			}
+		}
+		own := []vmstructs.Scope{{Method: caller}}
+		way := router{w: w, level: levelC2, blob: &vmstructs.Blob{Level: levelC2}, code: m, legs: []leg{{scopes: own, work: 1},
+			{scopes: in(one, 0), work: r.work, byProfile: r.byProfile}, {scopes: own, work: 1}, {scopes: in(other, 3), work: 2},
+			{scopes: own, work: 1}}}
+		var got *vmstructs.Method
+		if s := way.loopOnWay(); s != nil {
+			got = s[0].Method
+		}
+		if got != r.want {
+			t.Errorf("%s: %v, not %v", r.name, got, r.want)
+		}
+	}
+}

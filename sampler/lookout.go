@@ -150,8 +150,8 @@ func (l *lookout) answer() {
 	}
 }
 
-// lateSoon is how soon the rings are read again after a reading that missed a sample. The kernel copies a stack of 64 KB
-// in less time.
+// lateSoon is how soon the rings are read again after a reading that missed a sample. The program takes some 6 us for
+// a stack of 16 KB (docs/decisions/0023), and then the kernel copies the stack.
 const lateSoon = int64(150_000)
 
 // noteRead is to be called after the rings were read: so many samples were read from them so far. What is missing twice

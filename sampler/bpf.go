@@ -33,28 +33,27 @@ const (
 
 // Operation codes. The lowest three bits are the class: LD, LDX, ST, STX, JMP, ALU64.
 const (
-	bpfLoadWide   = 0x18 // a constant of 64 bits, in two instructions
-	bpfLoad32     = 0x61
-	bpfLoad64     = 0x79
-	bpfStore64    = 0x7b
-	bpfStoreZero  = 0x7a
-	bpfMov        = 0xbf
-	bpfMovImm     = 0xb7
-	bpfAdd        = 0x0f
-	bpfAddImm     = 0x07
-	bpfSub        = 0x1f
-	bpfAndImm     = 0x57
-	bpfMulImm     = 0x27
-	bpfLeftImm    = 0x67
-	bpfRight      = 0x7f
-	bpfRightImm   = 0x77
-	bpfCall       = 0x85
-	bpfExit       = 0x95
-	bpfJumpEqImm  = 0x15
-	bpfJumpNeImm  = 0x55
-	bpfJumpGtImm  = 0x25 // unsigned
-	bpfJumpGe     = 0x3d // unsigned
-	bpfJumpAlways = 0x05
+	bpfLoadWide  = 0x18 // a constant of 64 bits, in two instructions
+	bpfLoad32    = 0x61
+	bpfLoad64    = 0x79
+	bpfStore64   = 0x7b
+	bpfStoreZero = 0x7a
+	bpfMov       = 0xbf
+	bpfMovImm    = 0xb7
+	bpfAdd       = 0x0f
+	bpfAddImm    = 0x07
+	bpfSub       = 0x1f
+	bpfAndImm    = 0x57
+	bpfMulImm    = 0x27
+	bpfLeftImm   = 0x67
+	bpfRight     = 0x7f
+	bpfRightImm  = 0x77
+	bpfCall      = 0x85
+	bpfExit      = 0x95
+	bpfJumpEqImm = 0x15
+	bpfJumpNeImm = 0x55
+	bpfJumpGtImm = 0x25 // unsigned
+	bpfJumpGe    = 0x3d // unsigned
 
 	bpfMapValue = 2 // of bpfLoadWide: the address of a map's only value
 	bpfFunction = 4 // of bpfLoadWide: the address of a function
@@ -154,19 +153,19 @@ func bpfMap(size int) (fd int, mem []byte, err error) {
 }
 
 // bpfLicense is told to the kernel. The kernel gives bpf_probe_read_user to programs under the GPL only.
-const bpfLicense = "Dual BSD/GPL\x00"
+var bpfLicense = []byte("Dual BSD/GPL\x00")
 
 // loadForPerf loads the program for perf events. If log is not nil, the kernel's verifier writes into it.
 func (c *bpfCode) loadForPerf(log []byte) (fd int, err error) { return c.loadAs(bpfProgPerfEvent, log) }
 
 // loadAs loads the program for a kind of events.
 func (c *bpfCode) loadAs(kind uint32, log []byte) (fd int, err error) {
-	license := []byte(bpfLicense)
+	var pin runtime.Pinner
+	defer pin.Unpin()
 	attr := bpfProgram{kind: kind, insnCount: uint32(len(c.insns))}
-	attr.insns = uint64(uintptr(unsafe.Pointer(&c.insns[0])))
-	attr.license = uint64(uintptr(unsafe.Pointer(&license[0])))
+	attr.insns, attr.license = bpfAddress(&pin, c.insns), bpfAddress(&pin, bpfLicense)
 	if len(log) > 0 {
-		attr.logLevel, attr.logSize, attr.log = 1, uint32(len(log)), uint64(uintptr(unsafe.Pointer(&log[0])))
+		attr.logLevel, attr.logSize, attr.log = 1, uint32(len(log)), bpfAddress(&pin, log)
 	}
 	if len(c.functions) > 0 {
 		types, err := bpfTypes()
@@ -176,14 +175,17 @@ func (c *bpfCode) loadAs(kind uint32, log []byte) (fd int, err error) {
 		defer unix.Close(types)
 		functions := append([]uint32{0, bpfFunctionType}, c.functions...)
 		attr.types, attr.functionSize, attr.functionCount = uint32(types), 8, uint32(len(functions)/2)
-		attr.functions = uint64(uintptr(unsafe.Pointer(&functions[0])))
-		defer runtime.KeepAlive(functions)
+		attr.functions = bpfAddress(&pin, functions)
 	}
-	fd, err = bpf(bpfProgLoad, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
-	runtime.KeepAlive(license)
-	runtime.KeepAlive(log)
-	runtime.KeepAlive(c)
-	return fd, err
+	return bpf(bpfProgLoad, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
+}
+
+// bpfAddress is where a slice lies, for the kernel, until it is unpinned. What is pinned is on the heap: Go's stacks
+// move.
+func bpfAddress[T any](pin *runtime.Pinner, s []T) uint64 {
+	first := unsafe.SliceData(s)
+	pin.Pin(first)
+	return uint64(uintptr(unsafe.Pointer(first)))
 }
 
 // bpfProgram is the part of union bpf_attr for BPF_PROG_LOAD that goprof uses.

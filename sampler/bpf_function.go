@@ -47,12 +47,12 @@ func bpfTypes() (fd int, err error) {
 		b = binary.NativeEndian.AppendUint32(b, word)
 	}
 	b = append(b, names...)
+	var pin runtime.Pinner
+	defer pin.Unpin()
 	attr := struct {
 		types, log              uint64
 		size, logSize, logLevel uint32
 		_                       uint32
-	}{types: uint64(uintptr(unsafe.Pointer(&b[0]))), size: uint32(len(b))}
-	fd, err = bpf(bpfTypesLoad, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
-	runtime.KeepAlive(b)
-	return fd, err
+	}{types: bpfAddress(&pin, b), size: uint32(len(b))}
+	return bpf(bpfTypesLoad, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
 }

@@ -44,6 +44,7 @@ type capture struct {
 	heralds     *ptrace.Heralds // that may call us; nil: none
 	rest        int64           // they may not before that moment
 	called      int             // number of the herald that has called us, -1: none
+	taken       bool            // a look has succeeded since the last sleep
 }
 
 // newCapture begins a run. late and sum are still to be set.
@@ -108,8 +109,10 @@ const maxNap = 50 * int64(time.Millisecond)
 // sleep waits until the deadline or the call of a herald, and looks after pending stops and questions meanwhile. It
 // returns false when the run is over, or goprof is to be suspended.
 func (c *capture) sleep(deadline int64) bool {
-	// A look at a thread that a herald has met has told whether the process has ended.
-	asked := c.called >= 0
+	// A look at a thread that a herald has met has told that the process is there. Where the kernel notes nothing
+	// (NoNotes), a herald calls for any process, and nobody may be looked at.
+	asked := c.called >= 0 && c.taken
+	c.taken = false
 	for c.called = -1; ; asked = false {
 		select {
 		case <-c.cancel:
@@ -193,7 +196,7 @@ const maxDenied = 10
 func (c *capture) checkEnd(o ptrace.Outcome) {
 	switch o {
 	case ptrace.Taken:
-		c.denied = 0
+		c.denied, c.taken = 0, true
 	case ptrace.ProcessGone:
 		c.stats.Ended = true
 	case ptrace.NotPermitted:

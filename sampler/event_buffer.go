@@ -2,11 +2,7 @@
 
 package sampler
 
-import (
-	"unsafe"
-
-	"goprof/arch"
-)
+import "goprof/arch"
 
 // Samples of what is cut from buffers.
 //
@@ -59,10 +55,7 @@ const (
 )
 
 // bufferMap makes the map of threads.
-func bufferMap() (int, error) {
-	attr := struct{ kind, key, value, entries, flags uint32 }{bpfMapLRUHash, bufferKey, bufferState, mostBuffered, 0}
-	return bpf(bpfMapCreate, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
-}
+func bufferMap() (int, error) { return bpfNewMap(bpfMapLRUHash, bufferKey, bufferState, mostBuffered) }
 
 // ofBuffer puts the amount that the hit may stand for into r8, which has the hit's own amount. It ends the program if
 // the hit is no sample. The stack below is free.

@@ -167,8 +167,7 @@ func perfArray(cpus []int, fds []int) (int, error) {
 	for _, cpu := range cpus {
 		most = max(most, cpu+1)
 	}
-	attr := struct{ kind, key, value, entries, flags uint32 }{bpfMapPerfArray, 4, 4, uint32(most), 0}
-	fd, err := bpf(bpfMapCreate, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
+	fd, err := bpfNewMap(bpfMapPerfArray, 4, 4, most)
 	if err != nil {
 		return -1, err
 	}

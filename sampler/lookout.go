@@ -20,7 +20,12 @@ import (
 //
 // The program runs with each sample of the CPUs' events, and lets those of one process pass. It reads the stack once
 // more than the kernel, which is about to copy it. It calls us by a BPF ring buffer; what is written there does not
-// matter. Lookouts need Linux 5.17 (bpf_loop). Elsewhere, and for events of threads, there is a sentry.
+// matter. Lookouts need Linux 5.17 (bpf_loop), and were tried on 6.18. Elsewhere, and for events of threads, there is a
+// sentry.
+//
+// The kernel writes the sample after the program has run. If we read the rings in between, for another reason, the call
+// is answered and its sample is not there. So the program counts samples, and so do we when we read them. If one is
+// missing we look again soon (noteRead).
 
 // lookout is the program and what it shares with us.
 type lookout struct {
@@ -31,13 +36,17 @@ type lookout struct {
 	bell   int // to be waited for
 	files  []int
 	mapped [][]byte
+
+	most  uint64 // so many samples in the rings call us
+	never uint64 // how many samples have begun and will never be read
+	late  bool   // the last reading missed samples that have begun
 }
 
 // lookoutRoom is the value of a BPF map, which is mapped.
 type lookoutRoom struct {
 	code    process.KnownCode
-	lying   atomic.Uint64 // how many samples were taken since we read the rings
-	most    uint64        // so many of them call us
+	begun   atomic.Uint64 // how many samples the program has let pass
+	limit   atomic.Uint64 // so many of them call us
 	copied  atomic.Uint64 // so much of a stack is copied
 	threads [knownTIDs]guardedThread
 }
@@ -45,17 +54,18 @@ type lookoutRoom struct {
 // newLookout loads the program for one process. keepIn is called with the place for what code is known. nil: the kernel
 // does not take it.
 func newLookout(pid int, cpu *arch.CPU, most int, keepIn func(*process.KnownCode)) *lookout {
-	l := &lookout{bell: -1}
-	if keepIn == nil || l.open(pid, cpu) != nil {
+	l := &lookout{bell: -1, most: uint64(most)}
+	if keepIn == nil || l.open(pid, cpu, nil) != nil {
 		l.free()
 		return nil
 	}
-	l.room.most = uint64(most)
+	l.answer()
 	keepIn(&l.room.code)
 	return l
 }
 
-func (l *lookout) open(pid int, cpu *arch.CPU) error {
+// open makes the maps and loads the program. If log is not nil, the kernel's verifier writes into it.
+func (l *lookout) open(pid int, cpu *arch.CPU, log []byte) error {
 	page := os.Getpagesize()
 	size := (int(unsafe.Sizeof(lookoutRoom{})) + page - 1) / page * page
 	room, mem, err := bpfMap(size)
@@ -71,7 +81,7 @@ func (l *lookout) open(pid int, cpu *arch.CPU) error {
 	if err != nil {
 		return err
 	}
-	l.prog, err = l.keep(lookoutProgram(pid, cpu, room, l.bell, parts).loadForPerf(nil))
+	l.prog, err = l.keep(lookoutProgram(pid, cpu, room, l.bell, parts).loadForPerf(log))
 	return err
 }
 
@@ -136,6 +146,31 @@ func (l *lookout) know(tid int, hint *ptrace.Hint) {
 func (l *lookout) answer() {
 	if l != nil {
 		l.heard.Store(l.rung.Load())
-		l.room.lying.Store(0)
+		l.room.limit.Store(l.room.begun.Load() + l.most)
 	}
+}
+
+// lateSoon is how soon the rings are read again after a reading that missed a sample. The program takes some 6 us for
+// a stack of 16 KB (docs/decisions/0023), and then the kernel copies the stack.
+const lateSoon = int64(150_000)
+
+// noteRead is to be called after the rings were read: so many samples were read from them so far. What is missing twice
+// in a row was lost.
+func (l *lookout) noteRead(samples uint64) {
+	if l == nil {
+		return
+	}
+	missing := l.room.begun.Load() - samples
+	l.late = int64(missing-l.never) > 0 && !l.late
+	if !l.late {
+		l.never = missing
+	}
+}
+
+// wakeBy is when to read the rings again, at the latest.
+func (l *lookout) wakeBy(now, until int64) int64 {
+	if l != nil && l.late {
+		return min(until, now+lateSoon)
+	}
+	return until
 }

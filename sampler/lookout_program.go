@@ -40,8 +40,8 @@ const (
 	localTo       = 24
 
 	roomCode    = unsafe.Offsetof(lookoutRoom{}.code)
-	roomLying   = unsafe.Offsetof(lookoutRoom{}.lying)
-	roomMost    = unsafe.Offsetof(lookoutRoom{}.most)
+	roomBegun   = unsafe.Offsetof(lookoutRoom{}.begun)
+	roomLimit   = unsafe.Offsetof(lookoutRoom{}.limit)
 	roomCopied  = unsafe.Offsetof(lookoutRoom{}.copied)
 	roomThreads = unsafe.Offsetof(lookoutRoom{}.threads)
 
@@ -78,6 +78,7 @@ func lookoutProgram(pid int, cpu *arch.CPU, room, bell, parts int) *bpfCode {
 		c.ifNew("news", "known link")
 	}
 	c.load(bpfLoad64, r9, r9, int(cpu.Probe.Offsets[cpu.SP]))
+	c.imm(bpfAndImm, r9, -8) // native code may move it by anything
 	c.lookAtStack()
 	c.label("news")
 	c.zero(r10, lookoutLocals)
@@ -100,13 +101,13 @@ func lookoutProgram(pid int, cpu *arch.CPU, room, bell, parts int) *bpfCode {
 	return c.bpfCode
 }
 
-// count counts a sample that lies in the rings.
+// count counts a sample that is about to be written.
 func (c lookoutCode) count() {
-	c.valueAt(r1, c.room, roomLying)
+	c.valueAt(r1, c.room, roomBegun)
 	c.imm(bpfMovImm, r2, 1)
 	c.op(bpfAtomicAdd, r1, r2, 0, 0)
 	c.load(bpfLoad64, r2, r1, 0)
-	c.valueAt(r1, c.room, roomMost)
+	c.valueAt(r1, c.room, roomLimit)
 	c.load(bpfLoad64, r1, r1, 0)
 	c.jump(bpfJumpGe, r2, r1, 0, "news")
 }
@@ -179,6 +180,7 @@ func (c lookoutCode) lookAtPart() {
 	c.op(bpfSub, r1, r8, 0, 0)
 	c.jump(bpfJumpGe, r1, r9, 0, "to r9")
 	c.mov(r9, r1)
+	c.jump(bpfJumpGtImm, r9, 0, partLooked, "end") // never; older verifiers do not know that r1 was less than r9
 	c.label("to r9")
 	c.imm(bpfAndImm, r9, partLooked|(partLooked-8))
 	c.jump(bpfJumpEqImm, r9, 0, 0, "end")

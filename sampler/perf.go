@@ -167,9 +167,9 @@ func (r *perfRun) listen() error {
 }
 
 // post posts a sentry where each sample would wake us up and there is no lookout. What can wait is read when we look
-// around.
+// around. There may be a sentry already: a run that gives its wide events up keeps its sentry.
 func (r *perfRun) post() {
-	if r.cfg.KnownIn == nil || r.rings.lookout != nil || !eachWakes(int64(r.cfg.Interval)) {
+	if r.rings.sentry != nil || r.cfg.KnownIn == nil || r.rings.lookout != nil || !eachWakes(int64(r.cfg.Interval)) {
 		return
 	}
 	r.rings.post(r.perf.cpu, r.inKernel() == kernelFrames, 0)
@@ -249,9 +249,11 @@ func (r *perfRun) watchWide() {
 
 // filter is the program that lets samples of the process pass: that of a lookout where there can be one.
 func (r *perfRun) filter() (int, error) {
-	if l := newLookout(r.perf.pid, r.perf.cpu, r.q.mostTogether(), r.cfg.KnownIn); l != nil {
-		r.rings.heed(l)
-		return l.prog, nil
+	if !r.cfg.NoLookout {
+		if l := newLookout(r.perf.pid, r.perf.cpu, r.q.mostTogether(), r.cfg.KnownIn); l != nil {
+			r.rings.heed(l)
+			return l.prog, nil
+		}
 	}
 	return filterProgram(r.perf.pid).loadForPerf(nil)
 }

@@ -28,8 +28,7 @@ const (
 )
 
 func newChooser() (*chooser, error) {
-	attr := struct{ kind, key, value, entries, flags uint32 }{bpfMapHash, 4, 8, mostChosen, 0}
-	table, err := bpf(bpfMapCreate, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
+	table, err := bpfNewMap(bpfMapHash, 4, 8, mostChosen)
 	if err != nil {
 		return nil, err
 	}

@@ -207,8 +207,17 @@ func (r *perfRings) read(each func(ringBytes, perfRecord)) (damaged int) {
 			}
 		}
 	}
+	r.lookout.noteRead(r.samplesRead())
 	r.noteReading(ptrace.Monotonic())
 	return damaged
+}
+
+// samplesRead is how many samples of the threads without Hint.Soon were read so far.
+func (r *perfRings) samplesRead() (n uint64) {
+	for _, ring := range r.steady {
+		n += ring.samples
+	}
+	return n
 }
 
 // isSteady reports whether the record that is being read lies in the ring of the threads without Hint.Soon.
@@ -262,7 +271,7 @@ func (r *perfRings) wait(until int64, each bool) {
 		until = min(until, r.readAt+perfSoon)
 	}
 	now := ptrace.Monotonic()
-	if until <= now {
+	if until = r.lookout.wakeBy(now, until); until <= now {
 		return
 	}
 	if together {

@@ -104,7 +104,7 @@ func TestWidePeriods(t *testing.T) {
 	}
 }
 
-// nextLook is a look around after another one, as nextLookAround has it after the first seconds.
+// nextLook is a look around after another one, as nextLookAround has it.
 func nextLook(after int64, rng *rand.Rand) int64 { return after + perfLook/2 + rng.Int64N(perfLook) }
 
 // TestPerfSleepEnds: perf sleeps until there is something to do. Whoever asks for something ends the sleep, and so does

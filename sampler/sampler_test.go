@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"goprof/process/procfs"
 	"goprof/sampler/look"
 	"goprof/sampler/ptrace"
 	"goprof/testdata/ctest"
@@ -168,8 +169,13 @@ func TestSamplesWhenCPUsAreShort(t *testing.T) {
 }
 
 func TestTargetThatEndsIsANormalEnd(t *testing.T) {
+	t.Run("noted", func(t *testing.T) { endsNormally(t, false) })
+	t.Run("asked", func(t *testing.T) { endsNormally(t, true) })
+}
+
+func endsNormally(t *testing.T, noNotes bool) {
 	p := ctest.Run(t, ctest.Spin)
-	got := session(t, p.PID, Config{Interval: time.Millisecond}, 8, func(seen *atomic.Int64) {
+	got := session(t, p.PID, Config{Interval: time.Millisecond, NoNotes: noNotes}, 8, func(seen *atomic.Int64) {
 		untilSamples(20)(seen)
 		p.Process.Kill()
 		p.Wait()
@@ -177,6 +183,27 @@ func TestTargetThatEndsIsANormalEnd(t *testing.T) {
 	})
 	if got.err != nil || !got.Ended {
 		t.Errorf("error %v, ended %v", got.err, got.Ended)
+	}
+}
+
+// TestCalledForOthers: where the kernel notes nothing, heralds call at each visit, be it for other processes. If no
+// look was taken, nothing has told that the process is there.
+func TestCalledForOthers(t *testing.T) {
+	p := ctest.Run(t, ctest.Spin)
+	proc := procfs.OpenDir(p.PID)
+	defer proc.Close()
+	progress := newProgress()
+	c := &capture{proc: proc, progress: &progress, t: new(ptrace.Tracer), sum: func() Stats { return Stats{} }}
+	if c.called = 0; !c.sleep(0) || c.stats.Ended {
+		t.Error("it has not ended")
+	}
+	p.Process.Kill()
+	p.Wait()
+	if c.called, c.taken = 0, true; !c.sleep(0) || c.stats.Ended {
+		t.Error("it asks, and a look was taken just now")
+	}
+	if c.called = 0; c.sleep(0) || !c.stats.Ended {
+		t.Error("it does not ask, and no look was taken")
 	}
 }
 

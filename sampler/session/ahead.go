@@ -28,8 +28,8 @@ const (
 	// aheadShare is a part of a CPU, in percent. If goprof uses more, it gives the priority back until the minder looks
 	// again.
 	aheadShare = 50
-	// aheadSoon is how often the minder looks in the beginning: aheadBegins times. Later it looks each aheadEvery, when
-	// goprof does other things that can wait (sampler/pulse.go).
+	// aheadSoon is how often the minder looks in the beginning: aheadBegins times. So does it after it has given the
+	// priority back. Otherwise it looks each aheadEvery, when goprof does other things that can wait (sampler/pulse.go).
 	aheadSoon   = 250 * time.Millisecond
 	aheadBegins = 4
 	aheadEvery  = time.Second
@@ -74,26 +74,43 @@ func boundPriority(end, done chan struct{}) {
 	defer setAhead(aheadNice, 0)
 	tick := sampler.NewPulse(aheadSoon, 0)
 	defer tick.Stop()
-	at, used := time.Now(), ownCPU()
-	for ticks := 1; ; ticks++ {
+	m := minder{at: time.Now(), used: ownCPU()}
+	for {
 		select {
 		case <-end:
 			return
 		case <-tick.C:
 		}
-		every := aheadEvery
-		if ticks < aheadBegins {
-			every = aheadSoon
-		}
-		tick.Next(every, 0)
-		now, cpu := time.Now(), ownCPU()
-		if (cpu-used)*100 <= now.Sub(at)*aheadShare {
-			setAhead(0, aheadNice)
-		} else {
+		tick.Next(m.look(time.Now(), ownCPU()), 0)
+		if m.over {
 			setAhead(aheadNice, 0)
+		} else {
+			setAhead(0, aheadNice)
 		}
-		at, used = now, cpu
 	}
+}
+
+// minder judges what goprof has used.
+type minder struct {
+	at     time.Time // when it judged last
+	used   time.Duration
+	judged int
+	over   bool // goprof has used more than its share
+}
+
+// look judges what was used since the last time, and returns when to look again. It does not judge a shorter time than
+// aheadSoon, or nearly so: the first tick of a Pulse comes at any moment, and a start takes much CPU time at once.
+func (m *minder) look(now time.Time, used time.Duration) (again time.Duration) {
+	passed := now.Sub(m.at)
+	if passed < aheadSoon-aheadSoon/10 {
+		return aheadSoon
+	}
+	m.over = (used-m.used)*100 > passed*aheadShare
+	m.at, m.used = now, used
+	if m.judged++; m.over || m.judged < aheadBegins {
+		return aheadSoon
+	}
+	return aheadEvery
 }
 
 // setAhead changes the priority of all threads of goprof that have the priority from. Threads that take samples have

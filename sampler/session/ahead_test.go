@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -44,5 +45,34 @@ func TestRunAhead(t *testing.T) {
 	second()
 	if nice() != 0 {
 		t.Errorf("nice %d, and nobody records", nice())
+	}
+}
+
+// TestMinder: no time is judged that is shorter than a quarter of a second. After goprof has used more than its share
+// the minder looks again as soon as in the beginning.
+func TestMinder(t *testing.T) {
+	const ms = time.Millisecond
+	begin := time.Now()
+	m := minder{at: begin, used: 7 * ms}
+	for i, c := range []struct {
+		now, used   time.Duration // since the beginning
+		over        bool
+		again       time.Duration
+		judgedSoFar int
+	}{
+		{20 * ms, 19 * ms, false, aheadSoon, 0}, // the start
+		{270 * ms, 130 * ms, false, aheadSoon, 1},
+		{520 * ms, 260 * ms, true, aheadSoon, 2},
+		{600 * ms, 260 * ms, true, aheadSoon, 2}, // too soon after that
+		{760 * ms, 300 * ms, false, aheadSoon, 3},
+		{1000 * ms, 310 * ms, false, aheadEvery, 4},
+		{2000 * ms, 820 * ms, true, aheadSoon, 5},
+		{2250 * ms, 830 * ms, false, aheadEvery, 6},
+		{3250 * ms, 1330 * ms, false, aheadEvery, 7}, // just its share
+	} {
+		again := m.look(begin.Add(c.now), c.used+7*ms)
+		if m.over != c.over || again != c.again || m.judged != c.judgedSoFar {
+			t.Errorf("look %d: again in %v, %+v", i, again, m)
+		}
 	}
 }

@@ -17,7 +17,7 @@ func (code) Read(code []byte, at uint32, out *arch.Inst) bool {
 	if (in.Op == opLoad || in.Op == opStore) && in.Index != indexNoAddr {
 		out.Base, out.Disp = baseOf(in.Rn), int32(in.Imm)
 	}
-	if in.Op == opLoad && in.Index == indexOffset && !in.Pair && (in.Rd != zr || field(w, 26, 1) == 1) {
+	if in.Op == opLoad && in.Index == indexOffset && isSingle(w) && (in.Rd != zr || field(w, 26, 1) == 1) {
 		if out.Loads = true; out.Base == arch.BaseOther {
 			out.Loads, out.Indexed, out.Narrow = addressOf(code, at, in.Rn)
 		}
@@ -52,6 +52,10 @@ func (code) Read(code []byte, at uint32, out *arch.Inst) bool {
 	}
 	return true
 }
+
+// isSingle: one register, or a part of it, by a plain instruction (Arm ARM, C4.1.94). Loads of two vectors, of structures
+// and of literals have other bits there.
+func isSingle(w uint32) bool { return field(w, 27, 3) == 7 }
 
 // baseOf: HotSpot keeps the thread in x28 (aarch64.ad, rthread).
 func baseOf(r uint8) arch.Base {

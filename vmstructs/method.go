@@ -186,7 +186,7 @@ func (vm *VM) loadMethods(addrs []uint64, found []*Method) error {
 	older := vm.nearby.n > 0 // pieces of memory are kept from before: what has been loaded since is not in them
 	vm.methods.granted = false
 	ok, err := vm.readMethods(addrs, found, true)
-	if !ok && (older || vm.methods.granted) {
+	if !ok && (err == nil || older || vm.methods.granted) { // no error: it has changed meanwhile
 		vm.nearby.forget()
 		copy(found, before)
 		ok, err = vm.readMethods(addrs, found, false)

@@ -53,8 +53,8 @@ func (code) Read(code []byte, at uint32, out *arch.Inst) bool {
 	return true
 }
 
-// isSingle: one register, or a part of it, by a plain instruction (Arm ARM, C4.1.94). Loads of two vectors, of structures
-// and of literals have other bits there.
+// isSingle: one register, or a part of it, by a plain instruction (Arm ARM, C4.1.94). Loads of two vectors, of
+// structures and of literals have other bits there.
 func isSingle(w uint32) bool { return field(w, 27, 3) == 7 }
 
 // baseOf: HotSpot keeps the thread in x28 (aarch64.ad, rthread).

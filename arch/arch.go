@@ -45,7 +45,9 @@ type Facts struct {
 	ReturnsInRegister bool
 	// ConstantsApart: few constants fit into the instruction that takes them, so compilers make them right before.
 	ConstantsApart bool
-	LR             int
+	// FreesHeapBase: where the heap begins at zero, its register (see Inst.Narrow) may hold anything.
+	FreesHeapBase bool
+	LR            int
 	// RA is the DWARF column that holds the return address.
 	RA int
 

@@ -21,6 +21,7 @@ for tool in "$@"; do
         musl-gcc) need musl-gcc musl-tools ;;
         qemu-system-aarch64) need qemu-system-aarch64 qemu-system-arm ;;
         qemu-aarch64) need qemu-aarch64 qemu-user ;;
+        qemu-x86_64) need qemu-x86_64 qemu-user ;;
         debugfs) need debugfs e2fsprogs ;;
         depmod) need depmod kmod ;;
         mke2fs) need mke2fs e2fsprogs ;;

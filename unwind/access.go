@@ -31,7 +31,7 @@ func (w *Walker) loadAt(b *vmstructs.Blob, m *codeMap, n int32) callsBytecode {
 	switch {
 	case !i.loads || i.base != arch.BaseOther || i.disp <= maxHeader:
 		return nil
-	case i.indexed && !(i.narrow && w.vm.ScalesReferences()):
+	case w.readsElement(&i):
 		return loadsElement
 	}
 	return func(in *vmstructs.Method, b *vmstructs.Bytecode, _ *vmstructs.Method) bool {
@@ -40,6 +40,11 @@ func (w *Walker) loadAt(b *vmstructs.Blob, m *codeMap, n int32) callsBytecode {
 		}
 		return b.Op == vmstructs.OpGetfield && w.mayReadAt(in, b, i.disp)
 	}
+}
+
+// readsElement reports whether a load is that of an element: its index is no compressed reference.
+func (w *Walker) readsElement(i *instruction) bool {
+	return i.indexed && !(i.narrow && w.vm.ScalesReferences() && (!w.cpu.FreesHeapBase || w.vm.HeapHasBase()))
 }
 
 // mayReadAt reports whether a getfield may read the field at an offset. If the interpreter has not resolved it, it may.
@@ -85,14 +90,11 @@ func (r *router) isLoad() bool {
 // as well be that of an object's first field. Its getfield may stand before the route: AbstractStringBuilder.append
 // reads its count, and the route begins in ensureCapacityInternal, which asks for value.length.
 func (r *router) mayBeField() bool {
-	if r.code == nil {
-		return false
-	}
 	s := r.found[0].scopes[0]
 	code := r.w.bytecodes(s.Method)
 	i := vmstructs.BytecodeAt(code, s.BCI)
 	load := &r.code.list[r.at]
-	return i >= 0 && code[i].Op != vmstructs.OpGetfield && load.disp <= maxArrayLength && !load.indexed
+	return i >= 0 && code[i].Op != vmstructs.OpGetfield && load.disp <= maxArrayLength && !r.w.readsElement(load)
 }
 
 // atLoad infers the methods at an instruction that is part of no piece. byLoad: it is a load of which it is known which

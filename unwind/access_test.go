@@ -1,10 +1,13 @@
 package unwind
 
 import (
+	"encoding/binary"
 	"encoding/hex"
 	"testing"
 
 	"goprof/arch/amd64"
+	"goprof/arch/arm64"
+	"goprof/process"
 	"goprof/vmstructs"
 )
 
@@ -13,7 +16,7 @@ func TestLoads(t *testing.T) {
 	at := func(bci int32, op uint8) vmstructs.Bytecode { return vmstructs.Bytecode{BCI: bci, Op: op, Target: -1} }
 	inner, outer := &vmstructs.Method{Name: "inner"}, &vmstructs.Method{Name: "outer"}
 	const iaload, add = vmstructs.OpIaload, vmstructs.OpIadd
-	w := &Walker{cpu: amd64.CPU, bytecode: map[*vmstructs.Method][]vmstructs.Bytecode{
+	w := &Walker{cpu: amd64.CPU, vm: scaledVM(t), bytecode: map[*vmstructs.Method][]vmstructs.Bytecode{
 		inner: {at(0, vmstructs.OpGetfield), at(1, add), at(2, vmstructs.OpReturn)},
 		outer: {at(0, vmstructs.OpGetfield), at(1, add), at(2, iaload), at(3, vmstructs.OpGetfield), at(4, add),
 			at(5, vmstructs.OpArraylength), at(6, vmstructs.OpReturn)},
@@ -39,6 +42,8 @@ func TestLoads(t *testing.T) {
 		{"a length", "8b430c", in(outer, 3), in(outer, 6), 5},
 		{"a length, or that for an element: of one method", "8b430c", in(outer, 0), in(outer, 6), 2},
 		{"a length on a route through two methods, or a field before it", "8b430c", in(inner, 1), in(outer, 2), -1},
+		{"the same by a compressed reference", "438b44dc0c", in(inner, 1), in(outer, 2), -1},
+		{"on a route through one method", "438b44dc0c", in(outer, 3), in(outer, 6), 5},
 		{"an element on such a route", "428b448b10", in(inner, 1), in(outer, 3), 2},
 		{"the same, by a route through two methods", "8b430c", in(inner, 0), in(outer, 6), -1},
 		{"a store", "894314", in(outer, 0), in(outer, 6), -1},
@@ -51,9 +56,8 @@ func TestLoads(t *testing.T) {
 		}
 		m := &codeMap{cpu: w.cpu}
 		m.begin(code, 0, func(func(uint64) bool) {})
-		way := router{w: w, level: levelC2, load: w.loadAt(&vmstructs.Blob{Level: levelC2}, m, m.place(0))}
+		way := router{w: w, level: levelC2, code: m, load: w.loadAt(&vmstructs.Blob{Level: levelC2}, m, m.place(0))}
 		way.between(r.from, r.to, 1, 1)
-		way.code = m // from here on: the route asks for no invokes
 		got := int32(-1)
 		if way.isLoad() {
 			got = way.found[0].scopes[0].BCI
@@ -66,11 +70,80 @@ func TestLoads(t *testing.T) {
 
 // TestLoadsOfLongRoutes: a route through more than two legs says nothing.
 func TestLoadsOfLongRoutes(t *testing.T) {
-	one := foundCall{scopes: []vmstructs.Scope{{}}}
+	m := &codeMap{cpu: amd64.CPU}
+	m.begin([]byte{0x8b, 0x43, 0x14}, 0, func(func(uint64) bool) {})
+	m.place(0)
+	one := foundCall{scopes: []vmstructs.Scope{{Method: &vmstructs.Method{}}}}
+	w := &Walker{bytecode: map[*vmstructs.Method][]vmstructs.Bytecode{one.scopes[0].Method: {}}}
 	for legs, want := range []bool{1: true, 2: true, 3: false} {
-		r := router{load: loadsElement, found: []foundCall{one}, legs: make([]leg, legs)}
+		r := router{w: w, code: m, load: loadsElement, found: []foundCall{one}, legs: make([]leg, legs)}
 		if legs > 0 && r.isLoad() != want {
 			t.Errorf("%d legs: %v", legs, !want)
 		}
 	}
+}
+
+// TestReadsElement: an index is that of an element, unless it is a compressed reference.
+func TestReadsElement(t *testing.T) {
+	scaled, plain := scaledVM(t), &Walker{cpu: amd64.CPU, vm: emptyVM(t)}
+	for _, r := range []struct {
+		name string
+		w    *Walker
+		i    instruction
+		want bool
+	}{
+		{"no index", plain, instruction{}, false},
+		{"an index", &Walker{cpu: amd64.CPU, vm: scaled}, instruction{indexed: true}, true},
+		{"a reference", &Walker{cpu: amd64.CPU, vm: scaled}, instruction{indexed: true, narrow: true}, false},
+		{"references are not compressed", plain, instruction{indexed: true, narrow: true}, true},
+		{"arm64, the heap begins at zero", &Walker{cpu: arm64.CPU, vm: scaled}, instruction{indexed: true, narrow: true},
+			true},
+		{"arm64, the heap begins elsewhere", &Walker{cpu: arm64.CPU, vm: basedVM(t)},
+			instruction{indexed: true, narrow: true}, false},
+	} {
+		if got := r.w.readsElement(&r.i); got != r.want {
+			t.Errorf("%s: %v", r.name, got)
+		}
+	}
+}
+
+// scaledVM is a VM whose references count eight bytes from zero, basedVM one whose heap begins elsewhere, emptyVM one
+// whose references are not compressed.
+func scaledVM(t *testing.T) *vmstructs.VM { return vmOfHeap(t, 3, 0) }
+
+func basedVM(t *testing.T) *vmstructs.VM { return vmOfHeap(t, 3, 1<<40) }
+
+func emptyVM(t *testing.T) *vmstructs.VM { return vmOfHeap(t, 0, 0) }
+
+func vmOfHeap(t *testing.T, shift, base uint64) *vmstructs.VM {
+	t.Helper()
+	rec, _ := recorded(t, recordings(t, "walks")[0])
+	heap := &heapOf{Target: rec, shift: shift, base: base}
+	vm, err := vmstructs.Open(heap)
+	if err != nil {
+		t.Fatal(err)
+	}
+	heap.open = true
+	return vm
+}
+
+// heapOf answers where a recording has no memory: nothing but the shift and the base of references is asked for there.
+type heapOf struct {
+	process.Target
+	shift, base uint64
+	open        bool
+}
+
+func (h *heapOf) Read(addr uint64, p []byte) error {
+	err := h.Target.Read(addr, p)
+	if err == nil || !h.open {
+		return err
+	}
+	var word [8]byte
+	binary.LittleEndian.PutUint64(word[:], h.shift)
+	if len(p) == 8 {
+		binary.LittleEndian.PutUint64(word[:], h.base)
+	}
+	copy(p, word[:])
+	return nil
 }

@@ -21,9 +21,9 @@ import (
 const cardShift, minRegionShift = 9, 20
 
 const (
-	// maxMark bounds the instructions from the shift to the card's end of the barrier, maxRegion those from the question
-	// for the region to the shift, maxBefore those that make that question ready: two copies and their difference, or the
-	// store itself.
+	// maxMark bounds the instructions from the shift to the card's end of the barrier, on both CPUs: arm64 takes two more
+	// for the table's address. maxRegion bounds those from the question for the region to the shift, maxBefore those that
+	// make that question ready: two copies and their difference, or the store itself.
 	maxMark, maxRegion, maxBefore = 8, 7, 3
 	// maxTable bounds those from the shift to the end of the table's address, which takes three on arm64.
 	maxTable = 3
@@ -80,8 +80,9 @@ func (m *codeMap) isWithin(n, from int32, most int, ends func(int32) bool) bool 
 	return false
 }
 
-// endsMark reports whether an instruction is the last of a card's mark: the first access of the card's byte, or the
-// branch behind it.
+// endsMark reports whether an instruction is the last of a card's mark: the first store of a byte, or the first branch,
+// call or return. G1 compares the card with that of young regions first, and branches; x86 compares in memory, arm64
+// loads the byte, so a load of a byte ends nothing. Parallel and Serial store at once.
 func (m *codeMap) endsMark(n int32) bool {
 	i := &m.list[n]
 	if i.flow != arch.FlowNext {

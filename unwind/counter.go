@@ -96,6 +96,8 @@ func (m *codeMap) counterFrom(begin int32, far int) counterKind {
 	case m.cpu.ConstantsApart: // arm64 chooses the offset by csel
 		compares := code[4].kindOf == arch.KindCompare && branches(5)
 		switch {
+		// Both offsets, csel, the load, the sum, the store, the branch. The counter's offset is in a register there, so
+		// neither access has a base that is told.
 		case code[0].kindOf == arch.KindConst && code[1].kindOf == arch.KindConst && code[5].stores && branches(6):
 			return countsBranch
 		case loads(0) && code[1].base == arch.BaseNone && stores(2) && code[0].disp == code[2].disp && compares &&

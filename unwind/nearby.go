@@ -65,6 +65,7 @@ func (w *Walker) infer(b *vmstructs.Blob, pc uint64, calls callsBytecode) ([]vms
 	defer w.settle(b, m)
 	n := m.place(uint32(pc - b.Begin))
 	w.legs = w.legs[:0] // of no route yet: see atCounter
+	clear(w.nears)
 	w.nears = w.nears[:0]
 	if calls == nil {
 		n = m.pastJump(n, b.Level)

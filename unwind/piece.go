@@ -218,14 +218,15 @@ func (w *Walker) MayBeOfPiece(b *vmstructs.Blob, pc uint64, truth vmstructs.Scop
 	return false, false
 }
 
-// InBarrier reports whether code at pc is told as that of a store's barrier.
+// InBarrier reports whether code at pc is told as that of a store's barrier, and certainly so. With InBarrier the judge
+// leaves out records that many barriers share. Where the rule does not say that it is sure, the record counts.
 func (w *Walker) InBarrier(b *vmstructs.Blob, pc uint64) bool {
 	w.vm.BeginQuestion()
 	defer w.vm.EndQuestion()
 	m := w.mapCode(b)
 	defer w.settle(b, m)
-	_, _, name := w.byRoute(b, m, m.pastJump(m.place(uint32(pc-b.Begin)), b.Level))
-	return name == storeBarrier
+	s, sure, name := w.byRoute(b, m, m.pastJump(m.place(uint32(pc-b.Begin)), b.Level))
+	return s != nil && sure == profile.Certain && name == storeBarrier
 }
 
 // mayBeCheck is mayCheck for a place.

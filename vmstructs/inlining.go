@@ -58,7 +58,8 @@ func (vm *VM) Inlinings(b *Blob, each func(pc uint64, s Site)) *SiteTable {
 			each(b.Begin+uint64(rel), s)
 		}
 	}
-	return &t.tree
+	tree := t.tree // alone: the reader holds what is lent
+	return &tree
 }
 
 // seenScopes are lent to a VM while it reads a tree: fresh memory of that size takes longer than all the rest.

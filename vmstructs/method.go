@@ -70,6 +70,7 @@ const (
 )
 
 type methodCache struct {
+	granted bool // readPool has used a pool since it was last asked, without a look whether it is still true
 	byAddr  map[uint64]*Method
 	pools   map[uint64]*pool
 	strings map[string]string
@@ -182,8 +183,10 @@ func (vm *VM) loadMethods(addrs []uint64, found []*Method) error {
 	vm.nearby.begin()
 	defer vm.nearby.end()
 	before := slices.Clone(found)
+	older := vm.nearby.n > 0 // pieces of memory are kept from before: what has been loaded since is not in them
+	vm.methods.granted = false
 	ok, err := vm.readMethods(addrs, found, true)
-	if !ok {
+	if !ok && (err == nil || older || vm.methods.granted) { // no error: it has changed meanwhile
 		vm.nearby.forget()
 		copy(found, before)
 		ok, err = vm.readMethods(addrs, found, false)
@@ -377,7 +380,11 @@ const maxPool = 1 << 16
 // if known: who asks so proves them afterwards.
 func (vm *VM) readPool(addr uint64, known bool) (*pool, error) {
 	if p := vm.methods.pools[addr]; p != nil {
-		if known || vm.seemsTrue(&p.facts[poolHolder]) && vm.seemsTrue(&p.facts[poolKlassName]) &&
+		if known {
+			vm.methods.granted = true
+			return p, nil
+		}
+		if vm.seemsTrue(&p.facts[poolHolder]) && vm.seemsTrue(&p.facts[poolKlassName]) &&
 			vm.seemsTrue(&p.symbol.fact) {
 			return p, nil
 		}

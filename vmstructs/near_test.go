@@ -159,3 +159,28 @@ func TestKnownClassIsOld(t *testing.T) {
 		}
 	})
 }
+
+// TestBadMethod: what is no method is read once, and what of it was read before is forgotten.
+func TestBadMethod(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		pool := w.class("app/Bad", "Bad.java")
+		bad, good := w.method(pool, 1, "bad", "()V", nil), w.method(pool, 3, "good", "()V", nil)
+		w.put64(bad+uint64(w.l.method.constMethod), 0)
+		ask := func() int {
+			reads := w.reads
+			if m, err := w.vm.Method(bad); err == nil {
+				t.Fatalf("%+v", m)
+			}
+			return w.reads - reads
+		}
+		once := ask()
+		w.vm.BeginQuestion()
+		defer w.vm.EndQuestion()
+		if _, err := w.vm.Method(good); err != nil {
+			t.Fatal(err)
+		}
+		if later := ask(); once != 1 || later != 1 {
+			t.Errorf("%d reads, and %d in a question", once, later)
+		}
+	})
+}

@@ -31,7 +31,8 @@ func TestCompactHeaders(t *testing.T) {
 	}
 }
 
-// TestScalesReferences: references count eight bytes if their shift is three. The answer is kept.
+// TestScalesReferences: references count eight bytes if their shift is three, from the begin of the heap. The answers
+// are kept.
 func TestScalesReferences(t *testing.T) {
 	for _, j := range someTables(t) {
 		t.Run(j.name, func(t *testing.T) {
@@ -39,9 +40,14 @@ func TestScalesReferences(t *testing.T) {
 				w := newHostileWorld(t, j)
 				w.l.oops.narrowShift = w.alloc(8)
 				w.put32(w.l.oops.narrowShift, shift)
+				w.l.oops.narrowBase = w.alloc(8)
+				w.put64(w.l.oops.narrowBase, uint64(shift)<<32)
 				vm := newVM(w, w.l)
 				if got := vm.ScalesReferences(); got != want {
 					t.Errorf("shift %d: %v", shift, got)
+				}
+				if got := vm.HeapHasBase(); got != (shift != 0) {
+					t.Errorf("the heap has a base: %v", got)
 				}
 				w.put32(w.l.oops.narrowShift, 7)
 				if got := vm.ScalesReferences(); got != want {

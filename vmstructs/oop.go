@@ -70,11 +70,25 @@ const eightBytes = 3
 // (x86.ad, indCompressedOopOffset). The shift is 0 where references are not compressed (CompressedOops::initialize is
 // not called). The answer is kept: the JVM knows it before it compiles.
 func (vm *VM) ScalesReferences() bool {
-	if !vm.scalesKnown && vm.l.oops.narrowShift != 0 {
-		shift, err := vm.mem.U32(vm.l.oops.narrowShift)
-		vm.scales, vm.scalesKnown = shift == eightBytes, err == nil
-	}
+	vm.learnScale()
 	return vm.scales
+}
+
+// HeapHasBase reports whether compressed references count from another address than zero (CompressedOops::base). The
+// answer is kept, too.
+func (vm *VM) HeapHasBase() bool {
+	vm.learnScale()
+	return vm.basedHeap
+}
+
+func (vm *VM) learnScale() {
+	l := &vm.l.oops
+	if vm.scalesKnown || l.narrowShift == 0 || l.narrowBase == 0 {
+		return
+	}
+	shift, err := vm.mem.U32(l.narrowShift)
+	base, err2 := vm.mem.U64(l.narrowBase)
+	vm.scales, vm.basedHeap, vm.scalesKnown = shift == eightBytes, base != 0, err == nil && err2 == nil
 }
 
 // readZ finds the mask and the shift (gc/z/vmStructs_z.hpp). ZGlobalsForVMStructs holds pointers to them.

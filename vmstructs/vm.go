@@ -33,11 +33,11 @@ type VM struct {
 	flagTab flagTable
 	// compact is what CompactHeaders says, if compactKnown.
 	compact, compactKnown bool
-	// scales is what ScalesReferences says, if scalesKnown.
-	scales, scalesKnown bool
-	java                javaFields
-	threads             threadCache
-	heapReads           heapReads
+	// scales and basedHeap are what ScalesReferences and HeapHasBase say, if scalesKnown.
+	scales, basedHeap, scalesKnown bool
+	java                           javaFields
+	threads                        threadCache
+	heapReads                      heapReads
 	// The addresses of the variables in libjvm.so that hold barrier and contRet; see global.
 	barrierAt, contRetAt uint64
 

@@ -36,6 +36,7 @@ var CPU = arch.NewCPU(arch.Facts{
 
 	ReturnsInRegister: true,
 	ConstantsApart:    true,
+	FreesHeapBase:     true,
 
 	SyscallResult: x0,
 	FourthArg:     x3,

@@ -18,6 +18,8 @@ func FuzzTrace(f *testing.F) {
 		"a8c177fc 910003bf a8c17bfd d61f0060",
 		// mov x8, #-32; st1 {v4.1d-v7.1d}, [sp], x8; mov sp, x1; mov x30, sp; br x30
 		"928003e8 0c882fe4 9100003f 910003fe d61f03c0",
+		// Two pieces of String.compareTo: a half of the second one's begin is the end of the first.
+		"6b040040 1a84d044 34000044 13017c42 6b040040 1a84d044 34000044 d503201f d503201f",
 	} {
 		code, _ := assemble(f, words)
 		f.Add(code, uint16(0), uint16(0x30))

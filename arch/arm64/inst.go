@@ -17,9 +17,9 @@ func (code) Read(code []byte, at uint32, out *arch.Inst) bool {
 	if (in.Op == opLoad || in.Op == opStore) && in.Index != indexNoAddr {
 		out.Base, out.Disp = baseOf(in.Rn), int32(in.Imm)
 	}
-	if in.Op == opLoad && in.Index == indexOffset && !in.Pair && (in.Rd != zr || field(w, 26, 1) == 1) {
+	if in.Op == opLoad && in.Index == indexOffset && isSingle(w) && (in.Rd != zr || field(w, 26, 1) == 1) {
 		if out.Loads = true; out.Base == arch.BaseOther {
-			out.Loads, out.Indexed = addressOf(code, at, in.Rn)
+			out.Loads, out.Indexed, out.Narrow = addressOf(code, at, in.Rn)
 		}
 	}
 	out.Stores, out.Regs = in.Op == opStore, in.regs(w, out.Kind)
@@ -52,6 +52,10 @@ func (code) Read(code []byte, at uint32, out *arch.Inst) bool {
 	}
 	return true
 }
+
+// isSingle: one register, or a part of it, by a plain instruction (Arm ARM, C4.1.94). Loads of two vectors, of
+// structures and of literals have other bits there.
+func isSingle(w uint32) bool { return field(w, 27, 3) == 7 }
 
 // baseOf: HotSpot keeps the thread in x28 (aarch64.ad, rthread).
 func baseOf(r uint8) arch.Base {
@@ -119,8 +123,8 @@ const maxAddress = 24
 // addressOf tells by the code before a load whether the load's register is the sum of an array and an index. C2 adds
 // the index to a register before it loads an element (aarch64.ad, AddP), so the load itself looks like that of a field.
 // A register that nothing near the load has written is taken for an object's. known is false where the register is
-// something else.
-func addressOf(code []byte, at uint32, base uint8) (known, indexed bool) {
+// something else. narrow: the index may be a compressed reference.
+func addressOf(code []byte, at uint32, base uint8) (known, indexed, narrow bool) {
 	for n := 0; n < maxAddress && at >= 4; n++ {
 		at -= 4
 		w := binary.LittleEndian.Uint32(code[at:])
@@ -130,20 +134,27 @@ func addressOf(code []byte, at uint32, base uint8) (known, indexed bool) {
 		o, ok := CPU.Operands(code, at)
 		switch {
 		case !ok:
-			return false, false
+			return false, false, false
 		case o.Writes&(1<<base) == 0:
+		case w&0xffe0ffe0 == 0x8b000fe0: // a reference, and nothing is added: see widens
+			return true, false, false
 		case w>>24 == 0x8b: // add of a register
-			return true, true
+			return true, true, widens(w)
 		case w>>24 == 0x91: // of a constant
-			return false, false
+			return false, false, false
 		case w&0xffe0ffe0 == 0xaa0003e0: // mov
 			base = uint8(field(w, 16, 5))
 		default:
-			return true, false
+			return true, false, false
 		}
 	}
-	return true, false
+	return true, false, false
 }
+
+// widens reports whether a sum may be that of a compressed reference: it is shifted, and the begin of the heap in x27
+// is added (macroAssembler_aarch64.cpp, decode_heap_oop_not_null; rheapbase). If the heap begins at zero, the zero
+// register is added, and C2 may keep anything in x27 (aarch64.ad, reg_mask_init).
+func widens(w uint32) bool { return w&0xffe0ffe0 == 0x8b000f60 }
 
 // leaves reports whether the code behind an instruction is reached by another way, or after a call.
 func leaves(w uint32) bool {

@@ -25,7 +25,7 @@ const (
 
 // Intrinsics is described at arch.Code.
 func (code) Intrinsics(code []byte, each func(name string, begin, end uint32) bool) {
-	for from := 0; ; {
+	for from, last := 0, 0; ; {
 		n := bytes.Index(code[from:], compareMark)
 		if n < 0 {
 			return
@@ -40,10 +40,10 @@ func (code) Intrinsics(code []byte, each func(name string, begin, end uint32) bo
 			continue
 		}
 		begin := at
-		for begin >= 4 && halves(binary.LittleEndian.Uint32(code[begin-4:])) {
+		for begin >= last+4 && begin > at-8 && halves(binary.LittleEndian.Uint32(code[begin-4:])) {
 			begin -= 4
 		}
-		if from = end; !each("string_compare", uint32(begin), uint32(end)) {
+		if from, last = end, end; !each("string_compare", uint32(begin), uint32(end)) {
 			return
 		}
 	}

@@ -97,6 +97,7 @@ type leafScores struct {
 	pieces          leafScore // and those in code that C2 makes in one piece, if certain for what
 	unjudged        leafScore // samples in such pieces whose records are of something else
 	unjudgedSure    int       // those of them that are certain
+	scattered       leafScore // certain samples in barriers whose record is that of too many places
 	sure            [profile.NumCertainty]leafScore
 	inlined         int             // samples in methods that are inlined
 	first           []time.Duration // what the first sight of each pc took of CPU time
@@ -118,10 +119,13 @@ func (s *leafScores) String() string {
 		text += fmt.Sprintf("; %d in pieces: %v, and %d whose records are of something else: %v", s.pieces.n, s.pieces,
 			s.unjudged.n, s.unjudged)
 	}
-	if n := s.ours.n + s.unjudged.n; n > 0 {
+	if c := s.scattered; c.n > 0 {
+		text += fmt.Sprintf("; dropped in barriers: %d as the record, %d not", c.leaf, c.n-c.leaf)
+	}
+	if n := s.ours.n + s.unjudged.n + s.scattered.n; n > 0 {
 		text += fmt.Sprintf("; of all %d: certain %.1f %%, leaf as the record %.1f %%", n,
-			float64(s.sure[profile.Certain].n+s.unjudgedSure)*100/float64(n),
-			float64(s.ours.leaf+s.unjudged.leaf)*100/float64(n))
+			float64(s.sure[profile.Certain].n+s.unjudgedSure+s.scattered.n)*100/float64(n),
+			float64(s.ours.leaf+s.unjudged.leaf+s.scattered.leaf)*100/float64(n))
 	}
 	if n := len(s.first); n > 0 {
 		slices.Sort(s.first)
@@ -151,6 +155,7 @@ func (s *leafScores) sum(o *leafScores) {
 	add(&s.calls, o.calls)
 	add(&s.pieces, o.pieces)
 	add(&s.unjudged, o.unjudged)
+	add(&s.scattered, o.scattered)
 	s.unjudgedSure += o.unjudgedSure
 	for i := range s.sure {
 		add(&s.sure[i], o.sure[i])
@@ -270,8 +275,9 @@ func (s *leafScores) score(vm *vmstructs.VM, w *unwind.Walker, p leafPlace,
 	}
 	piece, may := w.MayBeOfPiece(less[p.b], p.pc, truth[0])
 	piece = piece && p.called == ""
-	if piece && may && w.InBarrier(less[p.b], p.pc) {
-		may = !isScattered(vm, p.b, truth)
+	if piece && may && w.InBarrier(less[p.b], p.pc) && isScattered(vm, p.b, truth) {
+		s.scattered.add(truth, told)
+		return
 	}
 	if piece && !may {
 		s.unjudged.add(truth, told)
@@ -297,15 +303,23 @@ func (s *leafScores) score(vm *vmstructs.VM, w *unwind.Walker, p leafPlace,
 	}
 }
 
-// mostPlaces is how many records one store may have in an nmethod. Loops are unrolled sixteen times at most
-// (LoopMaxUnroll), and what is right has up to 14 outside of javac's largest methods.
+// mostPlaces is how many records one store may have in an nmethod. It was chosen with the answers at hand: on the kept
+// cores of 17 the wrong ones in barriers have records in 25 to 297 places, the right ones in up to 14, but for 23 in
+// javac's largest nmethods. C2 unrolls loops sixteen times at most (LoopMaxUnroll). The scores say what it drops.
 const mostPlaces = 16
+
+// scatters is the last release whose records of barriers are so (decision 7, "What a barrier's record is worth"): since
+// 24 C2 makes barriers when it emits code.
+const scatters = 23
 
 // isScattered reports whether an nmethod has the same record in very many places. Up to 23 C2 gives most barriers of
 // G1 in an nmethod the record of the first store of a reference there: one in Random.<init>, which runs once, has 297
 // records in the code of truth.Programs.maps, with the stores in loops of TreeMap and PriorityQueue. Such a record is
 // no truth for a barrier, whether it has the method that was told or not.
 func isScattered(vm *vmstructs.VM, b *vmstructs.Blob, truth []vmstructs.Scope) bool {
+	if vm.Version().Major > scatters {
+		return false
+	}
 	n := 0
 	for pc := range b.Records() {
 		if s, err := vm.Scopes(b, pc, true); err == nil && slices.Equal(s, truth) {
@@ -358,8 +372,8 @@ func (s *leafScores) judge(t *testing.T, level uint8, jdk jvmtest.JDK) {
 	if s.ours.leaf*100 < s.ours.n*least || s.ours.leaf < s.byAddress.leaf {
 		t.Errorf("the leaf is right in %d of %d, by address in %d", s.ours.leaf, s.ours.n, s.byAddress.leaf)
 	}
-	if s.unjudged.n*3 > s.ours.n { // streams: up to a fifth
-		t.Errorf("%d samples are not judged, beside %d that are", s.unjudged.n, s.ours.n)
+	if n := s.unjudged.n + s.scattered.n; n*3 > s.ours.n { // streams: up to a fifth
+		t.Errorf("%d samples are not judged, beside %d that are", n, s.ours.n)
 	}
 	if p := s.pieces; p.n >= 40 && p.leaf*100 < p.n*certain { // a short run has few samples there, or none
 		t.Errorf("the leaf is right in %d of %d samples in code that C2 makes in one piece", p.leaf, p.n)

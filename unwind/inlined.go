@@ -146,8 +146,8 @@ func (r *router) inlinings() inlining {
 }
 
 // callee is the method that is inlined at an invoke of the innermost of some methods, nil where none is that anybody
-// could name. An invoke that the interpreter has not resolved is asked for if unresolved. byProfile: the invoke may call
-// others, too.
+// could name. An invoke that the interpreter has not resolved is asked for if unresolved. byProfile: the invoke may
+// call others, too.
 func (r *router) callee(chain []vmstructs.Scope, p vmstructs.Place, b *vmstructs.Bytecode,
 	unresolved bool) (m *vmstructs.Method, byProfile bool) {
 	if !r.knowsTree() || len(chain) > maxInlineLevel || r.asked >= maxCallees {

@@ -79,8 +79,8 @@ func (l *wayLoop) first() []vmstructs.Scope {
 	return moved
 }
 
-// heaviest returns the methods of the leg that has most of the work in a loop, if it is one that only a profile tells. The
-// position on the way tells the others.
+// heaviest returns the methods of the leg that has two thirds of the work in a loop, if it is one that only a profile
+// tells. The position on the way tells the others.
 func (r *router) heaviest(l *wayLoop) (scopes []vmstructs.Scope) {
 	most, all := 0, 0
 	for i := range r.legs {

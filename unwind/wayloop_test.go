@@ -42,7 +42,8 @@ func TestLoopOnWay(t *testing.T) {
 		{"a loop around some work", "ffc0 ffc1 7cfa c3", around, straight, straight, 6, true, nil},
 		{"a loop around work that is told", "ffc0 ffc1 7cfa c3", around, straight, straight, 50, false, nil},
 	} {
-		w := &Walker{cpu: amd64.CPU, callees: map[invokeSite]knownInvoke{{caller, 0}: {whole: true}, {caller, 3}: {whole: true}},
+		w := &Walker{cpu: amd64.CPU,
+			callees:  map[invokeSite]knownInvoke{{caller, 0}: {whole: true}, {caller, 3}: {whole: true}},
 			bytecode: map[*vmstructs.Method][]vmstructs.Bytecode{caller: r.caller, one: r.one, other: r.other}}
 		code, err := hex.DecodeString(withoutSpaces(r.code))
 		if err != nil {
@@ -58,9 +59,9 @@ func TestLoopOnWay(t *testing.T) {
 			}
 		}
 		own := []vmstructs.Scope{{Method: caller}}
-		way := router{w: w, level: levelC2, blob: &vmstructs.Blob{Level: levelC2}, code: m, legs: []leg{{scopes: own, work: 1},
-			{scopes: in(one, 0), work: r.work, byProfile: r.byProfile}, {scopes: own, work: 1}, {scopes: in(other, 3), work: 2},
-			{scopes: own, work: 1}}}
+		way := router{w: w, level: levelC2, blob: &vmstructs.Blob{Level: levelC2}, code: m, legs: []leg{
+			{scopes: own, work: 1}, {scopes: in(one, 0), work: r.work, byProfile: r.byProfile}, {scopes: own, work: 1},
+			{scopes: in(other, 3), work: 2}, {scopes: own, work: 1}}}
 		var got *vmstructs.Method
 		if s := way.loopOnWay(); s != nil {
 			got = s[0].Method

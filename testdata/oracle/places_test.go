@@ -49,7 +49,7 @@ func TestPlaces(t *testing.T) {
 			t.Logf("place %2d: %3d of %3d right%s", i+1, p.right, p.samples, p.others())
 		}
 		t.Logf("all: %d of %d right, %.1f %%; %d of %d depths", right, all, 100*float64(right)/float64(all), deep, depths)
-		if all < samples/2 || right*100 < all*leastOfPlaces {
+		if all < samples/2 || right*100 < all*leastOfPlaces(jdk.Version) {
 			t.Errorf("%d of %d samples are right", right, all)
 		}
 		if deep*100 < depths*99 {
@@ -58,8 +58,14 @@ func TestPlaces(t *testing.T) {
 	})
 }
 
-// leastOfPlaces is how many percent must be right: what C2 makes of the program differs from run to run.
-const leastOfPlaces = 93
+// leastOfPlaces is how many percent must be right: what C2 makes of the program differs from run to run. C2 inlines
+// otherwise up to 11, and 27 does not export where profiles are.
+func leastOfPlaces(version int) int {
+	if version < 17 || version > 26 {
+		return 75
+	}
+	return 93
+}
 
 // lookAtPlaces samples all places. It also returns of how many stacks the depth is known, and of how many it is right.
 func lookAtPlaces(t *testing.T, pid, samples int) (seen [places]placeSeen, depths, deep int) {

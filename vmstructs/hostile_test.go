@@ -261,6 +261,7 @@ func tourInvokes(vm *VM, m *Method) error {
 	vm.Bytecodes(m)
 	for op := range uint8(OpInvokeLast - OpInvoke + 1) {
 		for _, index := range []uint16{0, 1, 0xffff} {
+			vm.Received(m, &Bytecode{Op: OpInvoke + op, Index: index, BCI: int32(index)})
 			if callee := vm.Invoked(m, &Bytecode{Op: OpInvoke + op, Index: index}).Method; callee != nil {
 				if err := tourMethod(callee); err != nil {
 					return err

@@ -15,7 +15,7 @@ type profileLayout struct {
 
 func (r *resolver) profile() profileLayout {
 	return profileLayout{
-		data:       r.field("", "MethodData._data[0]"),
+		data:       r.field("", "MethodData._data[0]"), // 27 does not export it
 		size:       r.field("", "MethodData._size"),
 		call:       uint8(r.int("DataLayout::virtual_call_data_tag", 5)),
 		callOfType: uint8(r.int("DataLayout::virtual_call_type_data_tag", 11)),
@@ -85,16 +85,12 @@ func (vm *VM) majorReceiver(words []byte, c methodConstant) (method uint64, ok b
 func (vm *VM) receivers(m *Method, bci uint16) []byte {
 	l := &vm.l.profile
 	profile := vm.DataOf(m)
-	if profile == 0 || profile%8 != 0 || !l.data.ok() {
+	if profile == 0 || profile%8 != 0 || !l.data.ok() || !l.size.ok() {
 		return nil
 	}
-	size := uint64(maxProfile)
-	if l.size.ok() {
-		if n, err := vm.near.U32(profile + uint64(l.size)); err == nil {
-			size = min(size, uint64(n))
-		}
-	}
-	if size <= uint64(l.data) {
+	n, err := vm.near.U32(profile + uint64(l.size))
+	size := min(uint64(n), maxProfile)
+	if err != nil || size <= uint64(l.data) {
 		return nil
 	}
 	raw := make([]byte, size-uint64(l.data))

@@ -248,8 +248,8 @@ func (w *Walker) ofField(b *vmstructs.Blob, s []vmstructs.Scope) []vmstructs.Sco
 		return s
 	}
 	r := router{w: w, level: b.Level, blob: b, code: w.mapCode(b)}
-	callee, byProfile := r.callee(s, vmstructs.PlaceOf(s), &code[i], false)
-	if callee == nil || byProfile {
+	callee, _ := r.callee(s, vmstructs.PlaceOf(s), &code[i], false)
+	if callee == nil {
 		return s
 	}
 	inner := enter(s, &code[i], callee)

@@ -147,7 +147,7 @@ func (r *router) inlinings() inlining {
 
 // callee is the method that is inlined at an invoke of the innermost of some methods, nil where none is that anybody
 // could name. An invoke that the interpreter has not resolved is asked for if unresolved. byProfile: the invoke may
-// call others, too.
+// call others, too; that is so in a guess only.
 func (r *router) callee(chain []vmstructs.Scope, p vmstructs.Place, b *vmstructs.Bytecode,
 	unresolved bool) (m *vmstructs.Method, byProfile bool) {
 	if !r.knowsTree() || len(chain) > maxInlineLevel || r.asked >= maxCallees {
@@ -166,7 +166,7 @@ func (r *router) callee(chain []vmstructs.Scope, p vmstructs.Place, b *vmstructs
 	if c.Intrinsic || c.Never && !unresolved {
 		return nil, false
 	}
-	if m = c.Method; m == nil || m.CodeSize == 0 && !m.Native {
+	if m = c.Method; r.guess && (m == nil || m.CodeSize == 0 && !m.Native) {
 		m, byProfile = r.w.received(chain[0].Method, b), true
 	}
 	if m == nil || !r.mayInline(chain, m) {

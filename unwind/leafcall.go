@@ -249,7 +249,7 @@ func (r *router) noteCalls(chain []vmstructs.Scope, behind int32) {
 		if !isInvoke(b.Op) {
 			continue
 		}
-		if callee, byProfile := r.callee(chain, place, b, false); callee != nil && !byProfile {
+		if callee, _ := r.callee(chain, place, b, false); callee != nil {
 			r.noteCalls(enter(chain, b, callee), -1)
 		}
 	}

@@ -95,6 +95,12 @@ func (w *Walker) infer(b *vmstructs.Blob, pc uint64, calls callsBytecode) ([]vms
 				return s, sure
 			}
 		}
+		if sure == profile.Certain {
+			return s, sure
+		}
+		if loop := w.loopAt(b, m, n); loop != nil && !sameMethods(loop, s) {
+			return loop, profile.Guessed
+		}
 		return s, sure
 	}
 	return w.inferAt(b, m, n, n, calls)
@@ -141,10 +147,6 @@ func (w *Walker) inferOf(b *vmstructs.Blob, m *codeMap, next, last int32, r rout
 		return r.found[0].scopes, profile.Likely, false
 	case r.calls != nil:
 		sure = r.sureOfCall()
-	case sure == profile.Guessed:
-		if loop := r.loopOnWay(); loop != nil {
-			place = loop
-		}
 	}
 	if place[0].BCI == toReturn {
 		place = b.OwnScope()

@@ -15,7 +15,7 @@ import (
 type leg struct {
 	scopes    []vmstructs.Scope
 	work      int
-	byProfile bool // it is not sure that the method is inlined there: the leg counts in loops only (wayloop.go)
+	byProfile bool // only a profile tells that the method is inlined there
 }
 
 // maxLegs bounds a way: methods are seldom inlined deeper than 15.
@@ -38,6 +38,7 @@ type router struct {
 	offWay bool          // they were found elsewhere
 	trail  []trailed     // the bytecodes on the way, if trails
 	trails bool
+	guess  bool // the way also leads into methods that only a profile tells: see loopAt
 	*weights
 }
 
@@ -54,8 +55,8 @@ func (r *router) between(from, to []vmstructs.Scope, done, left int) []vmstructs
 	r.route(from, to)
 	r.w.legs = r.legs
 	total := 0
-	for i := range r.legs {
-		total += r.legs[i].length()
+	for _, l := range r.legs {
+		total += l.work
 	}
 	at := total * (2*done + 1) // in halves of an instruction, of 2 * (done + left)
 	if r.calls != nil {
@@ -70,21 +71,12 @@ func (r *router) between(from, to []vmstructs.Scope, done, left int) []vmstructs
 	if r.isLoad() {
 		return nearestCall(r.found, at, 2*(done+left))
 	}
-	for i := range r.legs {
-		l := &r.legs[i]
-		if at -= l.length() * 2 * (done + left); at < 0 {
+	for _, l := range r.legs {
+		if at -= l.work * 2 * (done + left); at < 0 {
 			return l.scopes
 		}
 	}
 	return to
-}
-
-// length is how long a leg is on the way through machine code.
-func (l *leg) length() int {
-	if l.byProfile {
-		return 0
-	}
-	return l.work
 }
 
 // route lists the legs of the way.

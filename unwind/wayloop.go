@@ -15,12 +15,30 @@ type wayLoop struct {
 	begin, end int32
 }
 
+// loopAt returns the methods of the loop in which an instruction of C2's most likely is, nil if there is none. It makes
+// a way of its own. That way also leads into methods that only a profile tells, so it must not make anything certain.
+func (w *Walker) loopAt(b *vmstructs.Blob, m *codeMap, n int32) []vmstructs.Scope {
+	ahead, behind := w.nearest(b, m, n, false), w.nearest(b, m, n, true)
+	to, from := w.told(b, ahead), w.told(b, behind)
+	if b.Level != levelC2 || to == nil && from == nil {
+		return nil
+	}
+	if ahead.kind == atReturn {
+		to = []vmstructs.Scope{{Method: b.Method, BCI: toReturn, Line: to[0].Line}}
+	}
+	if behind.kind == atPiece {
+		from = w.behindPiece(from)
+	}
+	r := router{w: w, level: b.Level, blob: b, code: m, at: n, guess: true}
+	r.place(from, to, behind.far, ahead.far)
+	w.legs = nil // r has them while other ways are asked for
+	defer func() { w.legs = r.legs[:0] }()
+	return r.loopOnWay()
+}
+
 // loopOnWay returns the methods of the only loop on the way that may be the one in which the thread is, nil if there
 // is none, or more than one. Loops into which nothing is inlined come first: a loop around one of these is one, too.
 func (r *router) loopOnWay() []vmstructs.Scope {
-	if r.level != levelC2 || r.code == nil {
-		return nil
-	}
 	inner, outer := r.loopsOnWay()
 	switch {
 	case len(inner) == 1:

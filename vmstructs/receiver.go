@@ -8,7 +8,6 @@ package vmstructs
 // has a head of 8 bytes: its tag, one byte of flags, and the index of its bytecode, in 16 bits. Words follow.
 type profileLayout struct {
 	data       offset // MethodData; absent: it is not told
-	size       offset // of all of it
 	call       uint8  // the tag of what was counted at an invoke that has a receiver
 	callOfType uint8  // the same where types of arguments are counted, too
 }
@@ -16,15 +15,15 @@ type profileLayout struct {
 func (r *resolver) profile() profileLayout {
 	return profileLayout{
 		data:       r.field("", "MethodData._data[0]"), // 27 does not export it
-		size:       r.field("", "MethodData._size"),
 		call:       uint8(r.int("DataLayout::virtual_call_data_tag", 5)),
 		callOfType: uint8(r.int("DataLayout::virtual_call_type_data_tag", 11)),
 	}
 }
 
 const (
-	// maxProfile bounds how much of a profile is looked at.
+	// maxProfile bounds how much of a profile is looked at. Where that much cannot be read, it is the rest of a page.
 	maxProfile = 16 << 10
+	aPage      = 4 << 10
 	// receiverWords is in how many words behind the head the types may be, each with its count behind it: one or two
 	// counts of other calls come first, and TypeProfileWidth is 2 unless a flag says otherwise.
 	receiverWords = 6
@@ -78,24 +77,22 @@ func (vm *VM) majorReceiver(words []byte, c methodConstant) (method uint64, ok b
 			method, most = found, count
 		}
 	}
-	return method, types == 1 || most > 0 && most >= all/100*majorPercent
+	return method, types == 1 || most > 0 && most*100 >= all*majorPercent
 }
 
 // receivers returns the words in which the types stand that m's profile has seen at an invoke, nil if there are none.
 func (vm *VM) receivers(m *Method, bci uint16) []byte {
 	l := &vm.l.profile
 	profile := vm.DataOf(m)
-	if profile == 0 || profile%8 != 0 || !l.data.ok() || !l.size.ok() {
+	if profile == 0 || profile%8 != 0 || !l.data.ok() {
 		return nil
 	}
-	n, err := vm.near.U32(profile + uint64(l.size))
-	size := min(uint64(n), maxProfile)
-	if err != nil || size <= uint64(l.data) {
-		return nil
-	}
-	raw := make([]byte, size-uint64(l.data))
-	if vm.mem.Bytes(profile+uint64(l.data), raw) != nil {
-		return nil
+	// Nobody tells how long it is. What stands behind it is of other methods.
+	begin, raw := profile+uint64(l.data), make([]byte, maxProfile)
+	if vm.mem.Bytes(begin, raw) != nil {
+		if raw = raw[:min(aPage-begin%aPage, maxProfile)]; vm.mem.Bytes(begin, raw) != nil {
+			return nil
+		}
 	}
 	for at := 0; at+8 <= len(raw); at += 8 {
 		if tag := raw[at]; (tag == l.call || tag == l.callOfType) && offset(2).u16(raw[at:]) == bci {

@@ -38,8 +38,11 @@ func TestPlaces(t *testing.T) {
 	}
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm := jvmtest.Start(t, jdk, "truth.Places", flags...)
+		end := time.Now().Add(5 * time.Minute)
 		for n := 0; n < 20_000; n, _ = strconv.Atoi(jvm.Command("rounds")[0]) {
-			time.Sleep(50 * time.Millisecond)
+			if time.Sleep(50 * time.Millisecond); time.Now().After(end) {
+				t.Fatal("one of the threads does not work")
+			}
 		}
 		seen, depths, deep := lookAtPlaces(t, jvm.PID, samples)
 		all, right := 0, 0
@@ -49,22 +52,34 @@ func TestPlaces(t *testing.T) {
 			t.Logf("place %2d: %3d of %3d right%s", i+1, p.right, p.samples, p.others())
 		}
 		t.Logf("all: %d of %d right, %.1f %%; %d of %d depths", right, all, 100*float64(right)/float64(all), deep, depths)
-		if all < samples/2 || right*100 < all*leastOfPlaces(jdk.Version) {
+		if all < samples*9/10 || depths == 0 || deep*100 < depths*99 {
+			t.Errorf("%d samples; %d of %d stacks have the right depth", all, deep, depths)
+		}
+		if flags != nil {
+			return // C2's full records are wrong where it inlines late
+		}
+		if right*100 < all*leastOfPlaces(jdk.Version) {
 			t.Errorf("%d of %d samples are right", right, all)
 		}
-		if deep*100 < depths*99 {
-			t.Errorf("%d of %d stacks have the right depth", deep, depths)
+		if p := &seen[byProfile-1]; exportsProfiles(jdk.Version) && p.right*10 < p.samples*8 {
+			t.Errorf("where a profile alone tells what is called, %d of %d samples are right", p.right, p.samples)
 		}
 	})
 }
 
-// leastOfPlaces is how many percent must be right: what C2 makes of the program differs from run to run. C2 inlines
-// otherwise up to 11, and 27 does not export where profiles are.
+// byProfile is a place where a method of an interface is called, which has no loop of its own.
+const byProfile = 26
+
+// exportsProfiles: up to 16 C2 was not seen to inline that call, and 27 does not export where profiles are.
+func exportsProfiles(version int) bool { return version >= 17 && version <= 26 }
+
+// leastOfPlaces is how many percent must be right. What C2 makes of the program differs from run to run, and one place
+// has 4 percent of the samples.
 func leastOfPlaces(version int) int {
-	if version < 17 || version > 26 {
-		return 75
+	if exportsProfiles(version) {
+		return 90
 	}
-	return 93
+	return 75
 }
 
 // lookAtPlaces samples all places. It also returns of how many stacks the depth is known, and of how many it is right.

@@ -89,8 +89,8 @@ func (r *run) chargedFor(snap *look.Look, o ptrace.Outcome) (th *thread, after p
 }
 
 // hasSuccessor forgets a thread that has ended, and reports whether its number has passed to another thread of the
-// process. A visit does not ask who has the number before the look. So what was known of the thread that has ended, as
-// where its stack is, was used for the other one.
+// process. A visit does not ask who has the number before the look. So what was known of the thread that has ended,
+// such as where its stack is, was used for the other one.
 func (s *scan) hasSuccessor(th *thread) bool {
 	tid := th.tid
 	s.forget(th)

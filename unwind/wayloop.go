@@ -18,9 +18,12 @@ type wayLoop struct {
 // loopAt returns the methods of the loop in which an instruction of C2's most likely is, nil if there is none. It makes
 // a way of its own. That way also leads into methods that only a profile tells, so it must not make anything certain.
 func (w *Walker) loopAt(b *vmstructs.Blob, m *codeMap, n int32) []vmstructs.Scope {
+	if b.Level != levelC2 {
+		return nil
+	}
 	ahead, behind := w.nearest(b, m, n, false), w.nearest(b, m, n, true)
 	to, from := w.told(b, ahead), w.told(b, behind)
-	if b.Level != levelC2 || to == nil && from == nil {
+	if to == nil && from == nil {
 		return nil
 	}
 	if ahead.kind == atReturn {

@@ -98,7 +98,7 @@ func (w *Walker) infer(b *vmstructs.Blob, pc uint64, calls callsBytecode) ([]vms
 		if sure == profile.Certain {
 			return s, sure
 		}
-		if loop := w.loopAt(b, m, n); loop != nil && !sameMethods(loop, s) {
+		if loop := w.loopAt(b, m, n, s); loop != nil && !sameMethods(loop, s) {
 			return loop, profile.Guessed
 		}
 		return s, sure

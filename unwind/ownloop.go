@@ -1,6 +1,11 @@
 package unwind
 
-import "goprof/vmstructs"
+import (
+	"slices"
+
+	"goprof/arch"
+	"goprof/vmstructs"
+)
 
 // C2 moves instructions out of a loop, but none into it: it puts each where it is executed least often
 // (opto/gcm.cpp, hoist_to_cheaper_block). So all instructions of a loop are those of the loop's bytecodes, and of what
@@ -69,9 +74,34 @@ func (r *router) inlinesNone(chain []vmstructs.Scope, code []vmstructs.Bytecode,
 	return true
 }
 
+// around is a search for the way from an instruction back to it.
+type around struct {
+	n     int32
+	found bool
+	// stops are the calls and polls at which the search has ended: whoever has a loop with one of them goes on there.
+	stops []int32
+}
+
 // goesAround reports whether code leads from an instruction back to it, and nowhere on the way out of a loop of
-// bytecodes.
+// bytecodes. What leads around past all calls and polls is the same for each loop, and is searched for once.
 func (r *router) goesAround(n int32, chain []vmstructs.Scope, begin, end int32) bool {
+	if r.around == nil || r.around.n != n {
+		r.around = &around{n: n}
+		r.around.found = r.leadsBack(n, func(at int32) bool {
+			r.around.stops = append(r.around.stops, at)
+			return false
+		})
+	}
+	inLoop := func(at int32) bool { return r.isInLoop(at, chain, begin, end) }
+	if !slices.ContainsFunc(r.around.stops, inLoop) {
+		return r.around.found
+	}
+	return r.leadsBack(n, inLoop)
+}
+
+// leadsBack reports whether code leads from an instruction back to it. passes says which calls and polls it may lead
+// past.
+func (r *router) leadsBack(n int32, passes func(int32) bool) bool {
 	m, s := r.code, r.w.beginWays()
 	if s == nil {
 		return false
@@ -80,10 +110,10 @@ func (r *router) goesAround(n int32, chain []vmstructs.Scope, begin, end int32) 
 	s.add(n, 0)
 	for k := 0; k < len(s.queue) && k < maxLoop; k++ {
 		at := s.queue[k].n
-		if m.list[at].flow == flowUnknown || !r.mayBeInLoop(at, chain, begin, end) {
+		if m.list[at].flow == flowUnknown || r.isStop(at) && !passes(at) {
 			continue
 		}
-		if to := m.target(at); to == n || goesOn(m.list[at].flow) && m.next(at) == n {
+		if i := &m.list[at]; i.jumps && i.to == m.list[n].at || goesOn(i.flow) && m.next(at) == n {
 			return true
 		}
 		s.goOn(m, at, s.queue[k].far+1)
@@ -91,19 +121,29 @@ func (r *router) goesAround(n int32, chain []vmstructs.Scope, begin, end int32) 
 	return false
 }
 
-// mayBeInLoop reports whether an instruction is not known to be elsewhere: at a call or a poll outside of the loop, or
-// in what is called behind the uncommon trap.
-func (r *router) mayBeInLoop(n int32, chain []vmstructs.Scope, begin, end int32) bool {
-	e := r.w.evidenceAt(r.blob, r.code, n)
-	switch e.kind {
-	case atReturn:
+// isStop reports whether an instruction is a call that has a record, or a poll. It does not ask what other evidence is:
+// that takes code which is laid out elsewhere.
+func (r *router) isStop(n int32) bool {
+	if !r.code.mayStop(n) {
 		return false
-	case atCall, atPoll:
-		if e.kind == atCall && r.w.recordedCallee(r.blob, r.code, e.scope) == callsTrap {
-			return false
-		}
-		s := r.w.told(r.blob, e)
-		return s != nil && sameMethods(s, chain) && s[0].BCI >= begin && s[0].BCI <= end
 	}
-	return true
+	k := r.w.evidenceAt(r.blob, r.code, n).kind
+	return k == atCall || k == atPoll
+}
+
+// mayStop reports whether an instruction can be a call that has a record, which ends its chunk, or a poll, which begins
+// one.
+func (m *codeMap) mayStop(n int32) bool {
+	i := &m.list[n]
+	return i.begins || i.ends && i.flow == arch.FlowCall
+}
+
+// isInLoop reports whether a call or a poll is in a loop, and not one of what is called behind the uncommon trap.
+func (r *router) isInLoop(n int32, chain []vmstructs.Scope, begin, end int32) bool {
+	e := r.w.evidenceAt(r.blob, r.code, n)
+	if e.kind == atCall && r.w.recordedCallee(r.blob, r.code, e.scope) == callsTrap {
+		return false
+	}
+	s := r.w.told(r.blob, e)
+	return s != nil && sameMethods(s, chain) && s[0].BCI >= begin && s[0].BCI <= end
 }

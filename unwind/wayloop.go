@@ -1,6 +1,10 @@
 package unwind
 
-import "goprof/vmstructs"
+import (
+	"slices"
+
+	"goprof/vmstructs"
+)
 
 // A loop that has neither call nor poll has no record. If code goes around from a pc to itself past no evidence, the pc
 // is in such a loop, most likely in one that the way leads to. A position in proportion to the work of bytecodes does
@@ -15,9 +19,10 @@ type wayLoop struct {
 	begin, end int32
 }
 
-// loopAt returns the methods of the loop in which an instruction of C2's most likely is, nil if there is none. It makes
-// a way of its own. That way also leads into methods that only a profile tells, so it must not make anything certain.
-func (w *Walker) loopAt(b *vmstructs.Blob, m *codeMap, n int32) []vmstructs.Scope {
+// loopAt returns the methods of the loop in which an instruction of C2's most likely is, nil if there is none, or if it
+// can only be that of the methods which are supposed anyway. It makes a way of its own. That way also leads into
+// methods that only a profile tells, so it must not make anything certain.
+func (w *Walker) loopAt(b *vmstructs.Blob, m *codeMap, n int32, supposed []vmstructs.Scope) []vmstructs.Scope {
 	if b.Level != levelC2 {
 		return nil
 	}
@@ -36,7 +41,27 @@ func (w *Walker) loopAt(b *vmstructs.Blob, m *codeMap, n int32) []vmstructs.Scop
 	r.place(from, to, behind.far, ahead.far)
 	w.legs = nil // r has them while other ways are asked for
 	defer func() { w.legs = r.legs[:0] }()
+	if r.loopsOnlyIn(supposed) {
+		return nil
+	}
 	return r.loopOnWay()
+}
+
+// loopsOnlyIn reports whether all loops on the way are those of some methods, and nothing on it is told by a profile
+// alone.
+func (r *router) loopsOnlyIn(methods []vmstructs.Scope) bool {
+	for i := range r.legs {
+		g := &r.legs[i]
+		if g.byProfile || hasLoop(r.w.bytecodes(g.scopes[0].Method)) && !sameMethods(g.scopes, methods) {
+			return false
+		}
+	}
+	return true
+}
+
+// hasLoop reports whether a bytecode leads back.
+func hasLoop(code []vmstructs.Bytecode) bool {
+	return slices.ContainsFunc(code, func(b vmstructs.Bytecode) bool { return b.Target >= 0 && b.Target <= b.BCI })
 }
 
 // loopOnWay returns the methods of the only loop on the way that may be the one in which the thread is, nil if there

@@ -37,14 +37,8 @@ func TestPlaces(t *testing.T) {
 		flags = []string{"-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints"}
 	}
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
-		jvm := jvmtest.Start(t, jdk, "truth.Places", flags...)
-		end := time.Now().Add(5 * time.Minute)
-		for n := 0; n < 20_000; n, _ = strconv.Atoi(jvm.Command("rounds")[0]) {
-			if time.Sleep(50 * time.Millisecond); time.Now().After(end) {
-				t.Fatal("one of the threads does not work")
-			}
-		}
-		seen, depths, deep := lookAtPlaces(t, jvm.PID, samples)
+		pid := startPlaces(t, jdk, flags...)
+		seen, depths, deep := lookAtPlaces(t, pid, samples)
 		all, right := 0, 0
 		for i := range seen {
 			p := &seen[i]
@@ -65,6 +59,19 @@ func TestPlaces(t *testing.T) {
 			t.Errorf("where a profile alone tells what is called, %d of %d samples are right", p.right, p.samples)
 		}
 	})
+}
+
+// startPlaces starts truth.Places, and waits until all of it is compiled.
+func startPlaces(t *testing.T, jdk jvmtest.JDK, flags ...string) (pid int) {
+	t.Helper()
+	jvm := jvmtest.Start(t, jdk, "truth.Places", flags...)
+	end := time.Now().Add(5 * time.Minute)
+	for n := 0; n < 20_000; n, _ = strconv.Atoi(jvm.Command("rounds")[0]) {
+		if time.Sleep(50 * time.Millisecond); time.Now().After(end) {
+			t.Fatal("one of the threads does not work")
+		}
+	}
+	return jvm.PID
 }
 
 // byProfile is a place where a method of an interface is called, which has no loop of its own.

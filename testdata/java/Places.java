@@ -19,7 +19,8 @@ public final class Places {
     private static final int SIZE = 512;
 
     private static final long[] rounds = new long[1 << 10]; // a line of the cache for each place
-    private static volatile long sink;
+    /** What was worked out. A field for all of them would be work of its own: CPUs that write one line wait for each other. */
+    private static final long[] sinks = new long[1 << 10];
 
     private Places() {}
 
@@ -49,7 +50,7 @@ public final class Places {
 
     private static void work(Work work, int at) {
         for (int n = 0; ; n = (n + 1) & 0xff) {
-            sink = work.turn(n);
+            sinks[at] = work.turn(n);
             rounds[at]++;
         }
     }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync/atomic"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -260,8 +261,11 @@ func (r *perfRings) comeTogether(each bool) bool {
 	return r.prompt == nil && r.lookout == nil && (!each || r.sentry == nil && r.often == oftenMost)
 }
 
+// longSleep is how long a sleep must be for it to be told to Go's scheduler.
+const longSleep = int64(20 * time.Millisecond)
+
 // wait sleeps until there is a sample, or until that moment. each says whether each sample wakes us up. Like
-// ptrace.SleepUntil, wait does not tell Go's scheduler; see there.
+// ptrace.SleepUntil, wait does not tell Go's scheduler of a short sleep; see there.
 //
 // Where samples come often, wait does not look for them before perfSoon has passed since the last reading. Samples of
 // threads with Hint.Soon do not wait.
@@ -283,6 +287,15 @@ func (r *perfRings) wait(until int64, each bool) {
 		r.polls[i].Revents = 0
 	}
 	r.ts = unix.NsecToTimespec(until - now)
-	syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(unsafe.SliceData(r.polls))), uintptr(len(r.polls)),
-		uintptr(unsafe.Pointer(&r.ts)), 0, 0, 0)
+	polls, n, ts := unsafe.Pointer(unsafe.SliceData(r.polls)), uintptr(len(r.polls)), unsafe.Pointer(&r.ts)
+	if until-now < longSleep {
+		syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(polls), n, uintptr(ts), 0, 0, 0)
+		return
+	}
+	// A garbage collection would wait for the end of a sleep that the scheduler does not know (ptrace.LeaveInPeace),
+	// with all of goprof's work standing still. A thread with real-time priority must not wake up while its stack is
+	// scanned (ptrace.SleepUntil). So for this sleep it has none.
+	ptrace.WaitItsTurn()
+	syscall.Syscall6(unix.SYS_PPOLL, uintptr(polls), n, uintptr(ts), 0, 0, 0)
+	ptrace.PreemptAtOnce()
 }

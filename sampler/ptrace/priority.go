@@ -26,7 +26,8 @@ func PreemptsAtOnce(tid int) { goFirst(tid, tracerPriority) }
 func PreemptAtOnce() { preemptAtOnce() }
 
 // WaitItsTurn gives our OS thread a better ordinary priority than others have, in place of preemptAtOnce's. It is for a
-// thread whose work is not urgent: then it takes the CPU from nobody in the midst of a slice.
+// thread whose work is not urgent: then it takes the CPU from nobody in the midst of a slice. It is also for a sleep of
+// which Go's scheduler is told.
 func WaitItsTurn() {
 	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Flags: resetOnFork, Nice: betterNice}
 	unix.SchedSetAttr(0, &attr, 0)

@@ -8,7 +8,8 @@ import "golang.org/x/sys/unix"
 // takes the thread for busy, and asks each 10 ms, by a signal that ends the sleep. Then the goroutine hands its OS
 // thread over and back, which costs more than all that a sampler does in between. With the signal blocked, the OS
 // thread is asked once and answers when it wakes up (runtime, preemptM: no second signal is sent before the first has
-// been taken). So the garbage collector may have to wait for the end of a sleep.
+// been taken). So the garbage collector may have to wait for the end of a sleep, with all of goprof's work standing
+// still. A long sleep is better told to the scheduler.
 func LeaveInPeace() {
 	var set unix.Sigset_t
 	set.Val[0] = 1 << (unix.SIGURG - 1)

@@ -265,7 +265,8 @@ func (r *perfRings) comeTogether(each bool) bool {
 const longSleep = int64(20 * time.Millisecond)
 
 // wait sleeps until there is a sample, or until that moment. each says whether each sample wakes us up. Like
-// ptrace.SleepUntil, wait does not tell Go's scheduler of a short sleep; see there.
+// ptrace.SleepUntil, wait does not tell Go's scheduler of a short sleep; see there. It is called on an OS thread of its
+// own, with the priority of the sampling thread.
 //
 // Where samples come often, wait does not look for them before perfSoon has passed since the last reading. Samples of
 // threads with Hint.Soon do not wait.

@@ -129,10 +129,12 @@ func TestPerfSleepEnds(t *testing.T) {
 		}
 		ended := make(chan struct{})
 		go func() {
-			for r.rings.polls[at].Revents == 0 { // signals of Go's own end a sleep, too
-				r.rings.wait(ptrace.Monotonic()+int64(time.Second), true)
-			}
-			close(ended)
+			defer close(ended)
+			ptrace.OnThreadHoldingNobody(func() { // its priority ends with it
+				for r.rings.polls[at].Revents == 0 { // signals of Go's own end a sleep, too
+					r.rings.wait(ptrace.Monotonic()+int64(time.Second), true)
+				}
+			})
 		}()
 		end()
 		select {

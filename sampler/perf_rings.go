@@ -289,14 +289,12 @@ func (r *perfRings) wait(until int64, each bool) {
 	}
 	r.ts = unix.NsecToTimespec(until - now)
 	polls, n, ts := unsafe.Pointer(unsafe.SliceData(r.polls)), uintptr(len(r.polls)), unsafe.Pointer(&r.ts)
-	if until-now < longSleep {
-		syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(polls), n, uintptr(ts), 0, 0, 0)
+	// A garbage collection would wait for the end of a sleep that the scheduler does not know (ptrace.LeaveInPeace),
+	// with all of goprof's work standing still.
+	if until-now >= longSleep && ptrace.WithoutPriority(func() {
+		syscall.Syscall6(unix.SYS_PPOLL, uintptr(polls), n, uintptr(ts), 0, 0, 0)
+	}) {
 		return
 	}
-	// A garbage collection would wait for the end of a sleep that the scheduler does not know (ptrace.LeaveInPeace),
-	// with all of goprof's work standing still. A thread with real-time priority must not wake up while its stack is
-	// scanned (ptrace.SleepUntil). So for this sleep it has none.
-	ptrace.WaitItsTurn()
-	syscall.Syscall6(unix.SYS_PPOLL, uintptr(polls), n, uintptr(ts), 0, 0, 0)
-	ptrace.PreemptAtOnce()
+	syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(polls), n, uintptr(ts), 0, 0, 0)
 }

@@ -3,7 +3,10 @@
 package sampler
 
 import (
+	"os"
 	"runtime"
+	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -23,21 +26,23 @@ func TestLongSleepHoldsUpNoCollection(t *testing.T) {
 	defer unix.Close(pipe[1])
 	// A ring of a prompt thread, though there is none: so each sample wakes us up.
 	r := &perfRings{prompt: []*perfRing{}, polls: []unix.PollFd{{Fd: int32(pipe[0]), Events: unix.POLLIN}}}
-	var begun, over atomic.Bool
+	var tid atomic.Int64
+	var over atomic.Bool
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		ptrace.OnThreadHoldingNobody(func() {
 			ptrace.LeaveInPeace()
-			begun.Store(true)
-			r.wait(ptrace.Monotonic()+int64(time.Minute), true)
-			over.Store(true)
+			tid.Store(int64(unix.Gettid()))
+			for end := ptrace.Monotonic() + int64(15*time.Second); r.polls[0].Revents == 0 && !over.Load(); {
+				r.wait(end, true) // signals of Go's own end a sleep, too
+				over.Store(ptrace.Monotonic() >= end)
+			}
 		})
 	}()
-	for !begun.Load() {
+	for tid.Load() == 0 || !isInPoll(t, int(tid.Load())) {
 		time.Sleep(time.Millisecond)
 	}
-	time.Sleep(20 * time.Millisecond) // until it sleeps
 	for range 3 {
 		runtime.GC()
 	}
@@ -48,4 +53,14 @@ func TestLongSleepHoldsUpNoCollection(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-ended
+}
+
+// isInPoll reports whether a thread of ours is in ppoll(2).
+func isInPoll(t *testing.T, tid int) bool {
+	t.Helper()
+	call, err := os.ReadFile("/proc/self/task/" + strconv.Itoa(tid) + "/syscall")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.HasPrefix(string(call), strconv.Itoa(unix.SYS_PPOLL)+" ")
 }

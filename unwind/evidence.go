@@ -70,7 +70,7 @@ func (w *Walker) findEvidence(b *vmstructs.Blob, m *codeMap, n int32) evidence {
 			return evidence{kind: atCall, scope: next}
 		}
 		return evidence{}
-	case i.begins && w.isPoll(b, pc):
+	case i.begins && w.isPoll(b, pc): // a poll has a record, and each record begins a chunk
 		return evidence{kind: atPoll, scope: pc}
 	case i.flow == arch.FlowReturn:
 		return evidence{kind: atReturn}

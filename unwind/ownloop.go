@@ -78,30 +78,30 @@ func (r *router) inlinesNone(chain []vmstructs.Scope, code []vmstructs.Bytecode,
 type around struct {
 	n     int32
 	found bool
-	// stops are the calls and polls at which the search has ended: whoever has a loop with one of them goes on there.
-	stops []int32
+	// met are the calls and polls at which the search has ended. For a loop that has one of them, it must go on there.
+	met []int32
 }
 
 // goesAround reports whether code leads from an instruction back to it, and nowhere on the way out of a loop of
-// bytecodes. What leads around past all calls and polls is the same for each loop, and is searched for once.
+// bytecodes. A way around that meets no call and no poll is one for every loop, and is searched for once.
 func (r *router) goesAround(n int32, chain []vmstructs.Scope, begin, end int32) bool {
 	if r.around == nil || r.around.n != n {
 		r.around = &around{n: n}
 		r.around.found = r.leadsBack(n, func(at int32) bool {
-			r.around.stops = append(r.around.stops, at)
+			r.around.met = append(r.around.met, at)
 			return false
 		})
 	}
 	inLoop := func(at int32) bool { return r.isInLoop(at, chain, begin, end) }
-	if !slices.ContainsFunc(r.around.stops, inLoop) {
+	if !slices.ContainsFunc(r.around.met, inLoop) {
 		return r.around.found
 	}
 	return r.leadsBack(n, inLoop)
 }
 
-// leadsBack reports whether code leads from an instruction back to it. passes says which calls and polls it may lead
-// past.
-func (r *router) leadsBack(n int32, passes func(int32) bool) bool {
+// leadsBack reports whether code leads from an instruction back to it. mayMeet says which calls and polls may stand on
+// the way.
+func (r *router) leadsBack(n int32, mayMeet func(int32) bool) bool {
 	m, s := r.code, r.w.beginWays()
 	if s == nil {
 		return false
@@ -110,7 +110,7 @@ func (r *router) leadsBack(n int32, passes func(int32) bool) bool {
 	s.add(n, 0)
 	for k := 0; k < len(s.queue) && k < maxLoop; k++ {
 		at := s.queue[k].n
-		if m.list[at].flow == flowUnknown || r.isStop(at) && !passes(at) {
+		if m.list[at].flow == flowUnknown || r.isStop(at) && !mayMeet(at) {
 			continue
 		}
 		if i := &m.list[at]; i.jumps && i.to == m.list[n].at || goesOn(i.flow) && m.next(at) == n {
@@ -121,8 +121,8 @@ func (r *router) leadsBack(n int32, passes func(int32) bool) bool {
 	return false
 }
 
-// isStop reports whether an instruction is a call that has a record, or a poll. It does not ask what other evidence is:
-// that takes code which is laid out elsewhere.
+// isStop reports whether an instruction is a call that has a record, or a poll. It asks few others what evidence they
+// are: that may take code which is laid out elsewhere.
 func (r *router) isStop(n int32) bool {
 	if !r.code.mayStop(n) {
 		return false
@@ -138,7 +138,7 @@ func (m *codeMap) mayStop(n int32) bool {
 	return i.begins || i.ends && i.flow == arch.FlowCall
 }
 
-// isInLoop reports whether a call or a poll is in a loop, and not one of what is called behind the uncommon trap.
+// isInLoop reports whether a call or a poll is of a loop's bytecodes, and does not call the uncommon trap.
 func (r *router) isInLoop(n int32, chain []vmstructs.Scope, begin, end int32) bool {
 	e := r.w.evidenceAt(r.blob, r.code, n)
 	if e.kind == atCall && r.w.recordedCallee(r.blob, r.code, e.scope) == callsTrap {

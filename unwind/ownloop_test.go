@@ -93,6 +93,58 @@ func TestInOwnLoop(t *testing.T) {
 	}
 }
 
+// TestGoesAround: the way around a loop may meet a poll of that loop's, and none of another's. What one loop was told
+// holds for the next one that is asked of the same router.
+func TestGoesAround(t *testing.T) {
+	const poll = 2                                     // the offset of an instruction
+	inside, outside := [2]int32{-1, 4}, [2]int32{0, 4} // the bytecodes of loops; the poll's is -1
+	for _, r := range []struct {
+		name, code      string
+		n               uint32 // the offset of the pc
+		inside, outside bool   // goesAround for each loop
+	}{
+		{"a poll on the way around", "ffc0 8500 7cfa c3", 0, true, false},
+		{"the pc is the poll", "ffc0 8500 7cfa c3", 2, true, false},
+		{"a poll on the way out", "7cfe 8500 c3", 0, true, true},
+		{"a poll on one of two ways", "7404 8500 ebfa ebf8 c3", 0, true, true},
+		{"no way around", "ffc0 8500 90 c3", 0, false, false},
+	} {
+		code, err := hex.DecodeString(withoutSpaces(r.code))
+		if err != nil {
+			t.Fatal(err)
+		}
+		newRouter := func() *router {
+			m := &codeMap{cpu: amd64.CPU, tree: &vmstructs.SiteTable{}}
+			m.begin(code, 0, func(yield func(uint64) bool) { yield(poll) })
+			m.place(0)
+			n := m.place(poll)
+			for i := range m.list {
+				m.list[i].told = true // nothing
+			}
+			m.list[n].kind = atPoll
+			return &router{w: &Walker{cpu: amd64.CPU}, level: levelC2, blob: &vmstructs.Blob{Level: levelC2}, code: m}
+		}
+		own := []vmstructs.Scope{{}} // of the code's own method, as the poll's is
+		for _, loops := range [][][2]int32{{inside, outside}, {outside, inside}} {
+			one := newRouter()
+			for _, loop := range loops {
+				want := r.outside
+				if loop == inside {
+					want = r.inside
+				}
+				if got := one.goesAround(one.code.place(r.n), own, loop[0], loop[1]); got != want {
+					t.Errorf("%s: a loop of %v goes around: %v", r.name, loop, got)
+				}
+				alone := newRouter()
+				inLoop := func(at int32) bool { return alone.isInLoop(at, own, loop[0], loop[1]) }
+				if got := alone.leadsBack(alone.code.place(r.n), inLoop); got != want {
+					t.Errorf("%s: a loop of %v leads back: %v", r.name, loop, got)
+				}
+			}
+		}
+	}
+}
+
 // TestPastJump: a jump of C2's is part of what it leads to.
 func TestPastJump(t *testing.T) {
 	code, err := hex.DecodeString("eb0190eb0190c3ebfe") // jmp to another jmp, which leads to the ret; a jmp to itself

@@ -71,3 +71,29 @@ func TestLoopOnWay(t *testing.T) {
 		}
 	}
 }
+
+// TestLoopsOnlyIn: nothing is searched for where all loops on the way are those of the methods that are supposed.
+func TestLoopsOnlyIn(t *testing.T) {
+	round := &vmstructs.Method{Name: "round", Addr: 0x1000}
+	straight := &vmstructs.Method{Name: "straight", Addr: 0x2000}
+	w := &Walker{bytecode: map[*vmstructs.Method][]vmstructs.Bytecode{
+		round:    {bytecode(0, vmstructs.OpIadd), branch(1, opIfeq, 0), bytecode(4, vmstructs.OpReturn)},
+		straight: {bytecode(0, vmstructs.OpIadd), branch(1, opIfeq, 4), bytecode(4, vmstructs.OpReturn)},
+	}}
+	in := func(m *vmstructs.Method) []vmstructs.Scope { return []vmstructs.Scope{{Method: m}} }
+	for _, r := range []struct {
+		name     string
+		legs     []leg
+		supposed *vmstructs.Method
+		want     bool
+	}{
+		{"its own loop", []leg{{scopes: in(round)}, {scopes: in(straight)}}, round, true},
+		{"another's loop", []leg{{scopes: in(straight)}, {scopes: in(round)}}, straight, false},
+		{"no loop", []leg{{scopes: in(straight)}}, straight, true},
+		{"by a profile", []leg{{scopes: in(straight), byProfile: true}}, straight, false},
+	} {
+		if got := (&router{w: w, legs: r.legs}).loopsOnlyIn(in(r.supposed)); got != r.want {
+			t.Errorf("%s: %v", r.name, got)
+		}
+	}
+}

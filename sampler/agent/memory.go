@@ -25,7 +25,7 @@ const (
 	// leftFor is how long a JVM is left alone after it was let go for want of memory.
 	leftFor = 5 * time.Minute
 	// growth is how much garbage there may be: a collection costs tens of milliseconds of CPU time, most of which it
-	// waits for the sampling thread (ptrace.LeaveInPeace). growth is at most growthPart of the bound.
+	// waits for the thread that makes visits (ptrace.LeaveInPeace). growth is at most growthPart of the bound.
 	growth, growthPart = 16 << 20, 0.1
 	// leastGrowth and mostGrowth bound the same, in percent of what is in use. leastGrowth overrules the other bounds.
 	leastGrowth, mostGrowth = 50, 400

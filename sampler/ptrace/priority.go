@@ -4,6 +4,8 @@ package ptrace
 
 import (
 	"runtime"
+	"syscall"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -26,11 +28,28 @@ func PreemptsAtOnce(tid int) { goFirst(tid, tracerPriority) }
 func PreemptAtOnce() { preemptAtOnce() }
 
 // WaitItsTurn gives our OS thread a better ordinary priority than others have, in place of preemptAtOnce's. It is for a
-// thread whose work is not urgent: then it takes the CPU from nobody in the midst of a slice. It is also for a sleep of
-// which Go's scheduler is told.
-func WaitItsTurn() {
+// thread whose work is not urgent: then it takes the CPU from nobody in the midst of a slice. Where a better priority
+// is not permitted, the thread gets the one that it was started with. WaitItsTurn returns whether it has one of these.
+func WaitItsTurn() bool {
 	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Flags: resetOnFork, Nice: betterNice}
-	unix.SchedSetAttr(0, &attr, 0)
+	if setAttr(0, &attr) {
+		return true
+	}
+	attr.Nice = ownNice()
+	return setAttr(0, &attr)
+}
+
+// WithoutPriority calls sleep while our OS thread has no real-time priority. So sleep may tell Go's scheduler, unlike
+// SleepUntil. Where the thread has real-time priority and cannot give it up, WithoutPriority returns false at once.
+func WithoutPriority(sleep func()) bool {
+	if isUrgent() {
+		if !WaitItsTurn() {
+			return false
+		}
+		defer preemptAtOnce()
+	}
+	sleep()
+	return true
 }
 
 // betterNice is the priority of a thread that may not, or need not, have real-time priority.
@@ -51,8 +70,9 @@ const resetOnFork = 1
 // a thread that we may have to wait for, such as Go's garbage collector, has no other CPU.
 func goFirst(tid int, priority uint32) bool {
 	attr := realTime(priority)
-	if runtime.NumCPU() == 1 || unix.SchedSetAttr(tid, &attr, 0) != nil {
-		unix.Setpriority(unix.PRIO_PROCESS, tid, betterNice)
+	if runtime.NumCPU() == 1 || !setAttr(tid, &attr) {
+		nice := betterNice
+		syscall.RawSyscall(unix.SYS_SETPRIORITY, unix.PRIO_PROCESS, uintptr(tid), uintptr(nice))
 		return false
 	}
 	return true
@@ -60,4 +80,31 @@ func goFirst(tid int, priority uint32) bool {
 
 func realTime(priority uint32) unix.SchedAttr {
 	return unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Flags: resetOnFork, Priority: priority}
+}
+
+// setAttr is unix.SchedSetAttr, of which Go's scheduler is not told. A thread that comes back from a call that it was
+// told of may spin until its stack is scanned. It must not do so with the real-time priority that this call gives it
+// (see SleepUntil).
+func setAttr(tid int, attr *unix.SchedAttr) bool {
+	_, _, e := syscall.RawSyscall(unix.SYS_SCHED_SETATTR, uintptr(tid), uintptr(unsafe.Pointer(attr)), 0)
+	return e == 0
+}
+
+// isUrgent reports whether our OS thread has real-time priority.
+func isUrgent() bool {
+	policy, _, e := syscall.RawSyscall(unix.SYS_SCHED_GETSCHEDULER, 0, 0, 0)
+	return e == 0 && policy&^schedResetOnFork == unix.SCHED_FIFO
+}
+
+// schedResetOnFork is SCHED_RESET_ON_FORK, which sched_getscheduler(2) adds to a policy.
+const schedResetOnFork = 1 << 30
+
+// ownNice is the nice level of our OS thread, which it also has beside real-time priority. The system call returns 20
+// less that level (getpriority(2)).
+func ownNice() int32 {
+	level, _, e := syscall.RawSyscall(unix.SYS_GETPRIORITY, unix.PRIO_PROCESS, 0, 0)
+	if e != 0 {
+		return 0
+	}
+	return 20 - int32(level)
 }

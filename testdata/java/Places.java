@@ -19,7 +19,7 @@ public final class Places {
     private static final int SIZE = 512;
 
     private static final long[] rounds = new long[1 << 10]; // a line of the cache for each place
-    /** What was worked out. A field for all of them would be work of its own: CPUs that write one line wait for each other. */
+    /** What was worked out: a line for each place, too. CPUs that write one line wait for each other, which is work. */
     private static final long[] sinks = new long[1 << 10];
 
     private Places() {}

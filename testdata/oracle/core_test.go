@@ -83,6 +83,20 @@ func dumpCore(t *testing.T, name string, opt process.CoreOptions) *profile.Dump 
 // openCore opens a core file, and dumps it.
 func openCore(t *testing.T, name string, opt process.CoreOptions) (*profile.Dump, *postmortem.JVM) {
 	t.Helper()
+	j := openJVM(t, name, opt)
+	d, err := j.Dump(postmortem.Options{Locks: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(d.Core.Missing) > 0 {
+		t.Errorf("missing: %+v", d.Core.Missing)
+	}
+	return d, j
+}
+
+// openJVM opens a core file of a JVM. The caller closes what is returned.
+func openJVM(t *testing.T, name string, opt process.CoreOptions) *postmortem.JVM {
+	t.Helper()
 	f, err := os.Open(name)
 	if err != nil {
 		t.Fatal(err)
@@ -97,14 +111,7 @@ func openCore(t *testing.T, name string, opt process.CoreOptions) (*profile.Dump
 		t.Fatal(err)
 	}
 	j.Walker.RawNames = true // as attach has it
-	d, err := j.Dump(postmortem.Options{Locks: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(d.Core.Missing) > 0 {
-		t.Errorf("missing: %+v", d.Core.Missing)
-	}
-	return d, j
+	return j
 }
 
 // sameDumps compares all that both can tell.

@@ -104,25 +104,14 @@ func countBlocks(t *testing.T, name string) (blocks []block) {
 // drawPlaces draws pcs in C2's code, and writes NAME.pcs.
 func drawPlaces(t *testing.T, name string, blocks []block) {
 	t.Helper()
-	core, err := os.Open(name + ".core")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer core.Close()
-	st, err := core.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
-	j, err := postmortem.Open(core, st.Size(), process.CoreOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	j := openJVM(t, name+".core", process.CoreOptions{})
 	defer j.Close()
 	var ours []block
 	var upTo []uint64 // for each of ours, the instructions executed in it and in those before
 	all, sum := uint64(0), uint64(0)
 	for _, k := range blocks {
 		all += k.times * k.instructions
+		var err error
 		if k.b, err = j.VM.Blob(k.at); err == nil && k.b.Kind == vmstructs.Nmethod && k.b.Level == levelOfC2 &&
 			j.VM.FullRecords(k.b) {
 			sum += k.times * k.instructions

@@ -83,20 +83,16 @@ func keepLeaves(t *testing.T, pid int, level uint8, samples int, name string) {
 			}
 		})
 	}
-	core := corefile.Write(t, pid)
-	if data, err := os.Open(core); err == nil {
-		defer data.Close()
-		to, err := os.Create(name + ".core")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer to.Close()
-		if _, err := to.ReadFrom(data); err != nil {
-			t.Fatal(err)
-		}
-	}
-	os.Remove(core)
+	writeCore(t, pid, name)
 	t.Logf("%d samples", n)
+}
+
+// writeCore writes NAME.core, a core file of a JVM. The JVM's threads stand still meanwhile.
+func writeCore(t *testing.T, pid int, name string) {
+	t.Helper()
+	core := corefile.Write(t, pid)
+	defer os.Remove(core)
+	copyBig(t, core, name+".core") // the folder may be of another file system
 }
 
 // TestLeafKept scores the rules on what TestLeafKeep has kept, and prints what first sights take.
@@ -122,21 +118,9 @@ func TestLeafKept(t *testing.T) {
 // rule before and after it was made faster, can be compared line by line.
 func scoreKept(t *testing.T, name string) *leafScores {
 	t.Helper()
-	core, err := os.Open(name + ".core")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer core.Close()
-	st, err := core.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
-	opened, err := process.OpenCore(core, st.Size(), process.CoreOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer opened.Close()
-	target := &countedReads{Target: opened}
+	j := openJVM(t, name+".core", process.CoreOptions{})
+	defer j.Close()
+	target := &countedReads{Target: j.Core}
 	vm, err := vmstructs.Open(target)
 	if err != nil {
 		t.Fatal(err)

@@ -7,15 +7,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"goprof/process"
 	"goprof/profile"
 	"goprof/sampler/look"
-	"goprof/testdata/corefile"
 	"goprof/testdata/jvmtest"
-	"goprof/unwind"
 	"goprof/vmstructs"
 )
 
@@ -40,9 +37,7 @@ func TestPlacesKeep(t *testing.T) {
 				fmt.Fprintf(out, "%x %d %s\n", st.Frames[0].PC, place, st.Frames[0].Func.Name)
 			}
 		})
-		if err := os.Rename(corefile.Write(t, pid), name+".core"); err != nil {
-			t.Fatal(err)
-		}
+		writeCore(t, pid, name)
 	})
 }
 
@@ -58,75 +53,47 @@ func keptPlaces(t *testing.T) string {
 
 // TestPlacesKept scores the rules on what TestPlacesKeep has kept, and writes NAME.told: what is told at each pc.
 func TestPlacesKept(t *testing.T) {
-	files, _ := filepath.Glob(filepath.Join(keptPlaces(t), "*.places"))
+	dir := keptPlaces(t)
+	files, _ := filepath.Glob(filepath.Join(dir, "*.places"))
+	if len(files) == 0 {
+		t.Fatalf("%s has nothing that TestPlacesKeep has kept", dir)
+	}
 	all, right := 0, 0
 	for _, name := range files {
-		n, r := scorePlaces(t, name[:len(name)-len(".places")])
-		all, right = all+n, right+r
+		name = name[:len(name)-len(".places")]
+		t.Run(filepath.Base(name), func(t *testing.T) {
+			n, r := scorePlaces(t, name)
+			all, right = all+n, right+r
+		})
 	}
 	t.Logf("all: %.2f %%", 100*float64(right)/float64(max(all, 1)))
 }
 
+// scorePlaces scores one core. Samples whose code is gone, or was not compiled, say nothing of the rules.
 func scorePlaces(t *testing.T, name string) (all, right int) {
 	t.Helper()
-	core, err := os.Open(name + ".core")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer core.Close()
-	st, err := core.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
-	target, err := process.OpenCore(core, st.Size(), process.CoreOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer target.Close()
-	vm, err := vmstructs.Open(target)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := unwind.New(target, vm)
-	w.RawNames = true
-	pcs, err := os.Open(name + ".places")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer pcs.Close()
+	j := openJVM(t, name+".core", process.CoreOptions{})
+	defer j.Close()
 	told, err := os.Create(name + ".told")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer told.Close()
 	var seen [places]placeSeen
-	for lines := bufio.NewScanner(pcs); lines.Scan(); {
-		var pc uint64
-		var place int
-		var live string
-		if _, err := fmt.Sscanf(lines.Text(), "%x %d %s", &pc, &place, &live); err != nil {
-			t.Fatal(err)
+	gone := 0
+	for _, k := range readPlaces(t, name) {
+		b, err := j.VM.Blob(k.pc)
+		if err != nil || b.Kind != vmstructs.Nmethod {
+			gone++
+			continue
 		}
-		p := &seen[place-1]
-		p.samples++
-		var scopes []vmstructs.Scope
-		var sure profile.Certainty
-		top := live
-		if b, err := vm.Blob(pc); err == nil && b.Kind == vmstructs.Nmethod {
-			if scopes, sure = w.Inlined(b, pc); len(scopes) > 0 {
-				top = scopes[0].Method.Full()
-			}
+		scopes, sure := j.Walker.Inlined(b, k.pc)
+		if len(scopes) == 0 {
+			gone++
+			continue
 		}
-		is := strings.HasSuffix(top, fmt.Sprintf(".leaf%d", place))
-		if is {
-			p.right++
-		} else {
-			if p.wrong == nil {
-				p.wrong = map[string]int{}
-			}
-			p.wrong[top]++
-		}
-		fmt.Fprintf(told, "%v %d %x %v %s%s\n", is, place, pc, sure, live, scopesText(scopes))
+		is := seen[k.place-1].note(k.place, scopes[0].Method.Full())
+		fmt.Fprintf(told, "%v %d %x %v %s%s\n", is, k.place, k.pc, sure, k.live, scopesText(scopes))
 	}
 	text := ""
 	for i := range seen {
@@ -135,6 +102,38 @@ func scorePlaces(t *testing.T, name string) (all, right int) {
 			text += fmt.Sprintf("\n   place %2d: %3d of %3d right%s", i+1, p.right, p.samples, p.others())
 		}
 	}
-	t.Logf("%s: %d of %d, %.1f %%%s", filepath.Base(name), right, all, 100*float64(right)/float64(all), text)
+	t.Logf("%d of %d, %.1f %%; %d are gone%s", right, all, 100*float64(right)/float64(max(all, 1)), gone, text)
 	return all, right
+}
+
+// keptPlace is a sample of truth.Places.
+type keptPlace struct {
+	pc    uint64
+	place int
+	live  string // what was told then
+}
+
+// readPlaces reads NAME.places.
+func readPlaces(t *testing.T, name string) (all []keptPlace) {
+	t.Helper()
+	in, err := os.Open(name + ".places")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	lines := bufio.NewScanner(in)
+	for lines.Scan() {
+		var k keptPlace
+		if _, err := fmt.Sscanf(lines.Text(), "%x %d %s", &k.pc, &k.place, &k.live); err != nil {
+			t.Fatal(err)
+		}
+		if k.place < 1 || k.place > places {
+			t.Fatalf("there is no place %d", k.place)
+		}
+		all = append(all, k)
+	}
+	if err := lines.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return all
 }

@@ -27,6 +27,20 @@ type placeSeen struct {
 	wrong          map[string]int
 }
 
+// note counts a sample with that method on top, and reports whether it is right.
+func (p *placeSeen) note(place int, top string) bool {
+	p.samples++
+	if strings.HasSuffix(top, fmt.Sprintf(".leaf%d", place)) {
+		p.right++
+		return true
+	}
+	if p.wrong == nil {
+		p.wrong = map[string]int{}
+	}
+	p.wrong[top]++
+	return false
+}
+
 // TestPlaces: 27 threads work at places where one method does all the work. The goal is 97 % right, without any flag of
 // the JVM, and 99 % of the depths of a recursive method. GOPROF_PLACES is how many samples to take (4,000);
 // GOPROF_PLACES_FULL=1 has the JVM keep full records, and shows what can be had.
@@ -101,17 +115,7 @@ func lookAtPlaces(t *testing.T, pid, samples int) (seen [places]placeSeen, depth
 		if place == 0 || len(st.Frames) == 0 || !st.Frames[0].Kind.Java() {
 			return // another thread, or the JVM works for this one
 		}
-		p, top := &seen[place-1], st.Frames[0].Func.Name
-		p.samples++
-		if !strings.HasSuffix(top, fmt.Sprintf(".leaf%d", place)) {
-			if p.wrong == nil {
-				p.wrong = map[string]int{}
-			}
-			p.wrong[top]++
-			return
-		}
-		p.right++
-		if place == 1 {
+		if seen[place-1].note(place, st.Frames[0].Func.Name) && place == 1 {
 			depths++
 			if count(st, "truth.Places.down") == placeDepth+1 && count(st, "truth.Places.leaf1") == 1 {
 				deep++

@@ -1,0 +1,71 @@
+//go:build linux
+
+package ptrace
+
+import (
+	"runtime"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestWithoutPriority: there is no real-time priority during the sleep, and afterwards it is as before. A thread whose
+// right to it is gone, or comes from a limit alone, may have no better ordinary priority: it must rest all the same.
+func TestWithoutPriority(t *testing.T) {
+	for _, r := range []struct {
+		name          string
+		begin, middle func(t *testing.T) // called before it gets real-time priority, and after that
+		urgent, again bool               // it has real-time priority, before the sleep and after it
+	}{
+		{"with all rights", keepRights, keepRights, true, true},
+		{"the right is gone", keepRights, dropSysNice, true, false},
+		{"with no right", dropSysNice, keepRights, false, false},
+	} {
+		t.Run(r.name, func(t *testing.T) {
+			runtime.LockOSThread() // for good: the thread and its rights end with the test
+			may := hasSysNice(t) && runtime.NumCPU() > 1
+			r.begin(t)
+			preemptAtOnce()
+			if got := isUrgent(); got != (may && r.urgent) {
+				t.Fatalf("real-time priority: %v", got)
+			}
+			r.middle(t)
+			called := false
+			rests := WithoutPriority(func() {
+				called = true
+				if isUrgent() || ownPolicy(t) != unix.SCHED_NORMAL {
+					t.Error("it sleeps with real-time priority")
+				}
+			})
+			if again := isUrgent(); !rests || !called || again != (may && r.again) {
+				t.Errorf("it rests: %v, it sleeps: %v; real-time priority after that: %v", rests, called, again)
+			}
+		})
+	}
+}
+
+func keepRights(*testing.T) {}
+
+func hasSysNice(t *testing.T) bool {
+	_, sets := rightsOf(t)
+	return sets[0].Effective&(1<<unix.CAP_SYS_NICE) != 0
+}
+
+// dropSysNice takes CAP_SYS_NICE from this OS thread.
+func dropSysNice(t *testing.T) {
+	head, sets := rightsOf(t)
+	sets[0].Effective &^= 1 << unix.CAP_SYS_NICE
+	if err := unix.Capset(&head, &sets[0]); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// rightsOf are those of this OS thread.
+func rightsOf(t *testing.T) (head unix.CapUserHeader, sets [2]unix.CapUserData) {
+	t.Helper()
+	head.Version = unix.LINUX_CAPABILITY_VERSION_3
+	if err := unix.Capget(&head, &sets[0]); err != nil {
+		t.Fatal(err)
+	}
+	return head, sets
+}

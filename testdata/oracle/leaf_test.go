@@ -35,6 +35,10 @@ var leafPrograms = []struct {
 	{"maps", []string{"truth.Programs", "--", "maps"}, false},
 	{"compute", []string{"truth.Everyday", "--", "compute"}, false},
 	{"text", []string{"truth.Everyday", "--", "text"}, false},
+	{"json", []string{"truth.Services", "--", "json"}, false},
+	{"sorting", []string{"truth.Services", "--", "sorting"}, false},
+	{"trees", []string{"truth.Services", "--", "trees"}, false},
+	{"codecs", []string{"truth.Services", "--", "codecs"}, false},
 	{"intrinsic-strings", []string{"truth.Intrinsics", "--", "strings"}, false},
 	{"intrinsic-text", []string{"truth.Intrinsics", "--", "text"}, false},
 	{"intrinsic-arrays", []string{"truth.Intrinsics", "--", "arrays"}, false},
@@ -44,6 +48,8 @@ var leafPrograms = []struct {
 	{"numbers", []string{"truth.Programs", "--", "numbers"}, true},
 	{"format", []string{"truth.Programs", "--", "format"}, true},
 	{"objects", []string{"truth.Programs", "--", "objects"}, true},
+	{"graphs", []string{"truth.Services", "--", "graphs"}, true},
+	{"words", []string{"truth.Services", "--", "words"}, true},
 }
 
 // leafModes are the compilers, by the level whose code counts.

@@ -137,8 +137,9 @@ func scoreKept(t *testing.T, name string) *leafScores {
 		t.Fatal(err)
 	}
 	defer told.Close()
+	judge := newLeafJudge(vm, w, j.Core.CPU())
 	scores := &leafScores{seen: map[uint64]bool{}, target: target}
-	less := map[*vmstructs.Blob]*vmstructs.Blob{}
+	var asked []leafTold
 	lines := bufio.NewScanner(pcs)
 	for lines.Scan() {
 		var p leafPlace
@@ -150,29 +151,23 @@ func scoreKept(t *testing.T, name string) *leafScores {
 			continue // it is gone
 		}
 		p.b = b
-		scores.score(vm, w, p, less)
-		writeTold(told, vm, w, p, less[b])
+		asked = append(asked, scores.ask(judge, p))
 	}
 	if err := lines.Err(); err != nil {
 		t.Fatal(err)
+	}
+	for i := range asked {
+		scores.score(judge, &asked[i])
+		writeTold(told, judge, &asked[i])
 	}
 	return scores
 }
 
 // writeTold writes what is told at a place, and what the record has.
-func writeTold(out io.Writer, vm *vmstructs.VM, w *unwind.Walker, p leafPlace, less *vmstructs.Blob) {
-	told, sure := w.Inlined(less, p.pc)
-	if p.called != "" {
-		told, sure, _ = w.Called(less, p.pc, p.called)
-	}
-	truth, _, _ := w.Recorded(p.b, p.pc)
-	piece, may := false, false
-	if len(truth) > 0 {
-		piece, may = w.MayBeOfPiece(less, p.pc, truth[0])
-		may = may && !(w.InBarrier(less, p.pc) && isScattered(vm, p.b, truth))
-	}
-	fmt.Fprintf(out, "%x %q %v:%s | piece %v, may be %v:%s\n", p.pc, p.called, sure, scopesText(told), piece, may,
-		scopesText(truth))
+func writeTold(out io.Writer, j *leafJudge, p *leafTold) {
+	truth, worth := j.truth(p.leafPlace)
+	text := [...]string{isTruth: "truth", isGone: "gone", isOfOther: "of other code", isStray: "stray"}[worth]
+	fmt.Fprintf(out, "%x %q %v:%s | %s:%s\n", p.pc, p.called, p.sure, scopesText(p.scopes), text, scopesText(truth))
 }
 
 func scopesText(scopes []vmstructs.Scope) (text string) {

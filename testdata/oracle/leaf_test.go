@@ -5,7 +5,6 @@ package oracle
 import (
 	"fmt"
 	"os"
-	"runtime"
 	"slices"
 	"strconv"
 	"testing"
@@ -17,7 +16,6 @@ import (
 	"goprof/sampler/look"
 	"goprof/sampler/session"
 	"goprof/testdata/jvmtest"
-	"goprof/unwind"
 	"goprof/vmstructs"
 )
 
@@ -103,7 +101,8 @@ type leafScores struct {
 	pieces          leafScore // and those in code that C2 makes in one piece, if certain for what
 	unjudged        leafScore // samples in such pieces whose records are of something else
 	unjudgedSure    int       // those of them that are certain
-	scattered       leafScore // certain samples in barriers whose record is that of too many places
+	stray           leafScore // samples whose record proves nothing: see leafJudge
+	straySure       int       // those of them that are certain
 	sure            [profile.NumCertainty]leafScore
 	inlined         int             // samples in methods that are inlined
 	first           []time.Duration // what the first sight of each pc took of CPU time
@@ -125,13 +124,13 @@ func (s *leafScores) String() string {
 		text += fmt.Sprintf("; %d in pieces: %v, and %d whose records are of something else: %v", s.pieces.n, s.pieces,
 			s.unjudged.n, s.unjudged)
 	}
-	if c := s.scattered; c.n > 0 {
-		text += fmt.Sprintf("; dropped in barriers: %d as the record, %d not", c.leaf, c.n-c.leaf)
+	if c := s.stray; c.n > 0 {
+		text += fmt.Sprintf("; %d by records that prove nothing: %v", c.n, c)
 	}
-	if n := s.ours.n + s.unjudged.n + s.scattered.n; n > 0 {
+	if n := s.ours.n + s.unjudged.n + s.stray.n; n > 0 {
 		text += fmt.Sprintf("; of all %d: certain %.1f %%, leaf as the record %.1f %%", n,
-			float64(s.sure[profile.Certain].n+s.unjudgedSure+s.scattered.n)*100/float64(n),
-			float64(s.ours.leaf+s.unjudged.leaf+s.scattered.leaf)*100/float64(n))
+			float64(s.sure[profile.Certain].n+s.unjudgedSure+s.straySure)*100/float64(n),
+			float64(s.ours.leaf+s.unjudged.leaf+s.stray.leaf)*100/float64(n))
 	}
 	if n := len(s.first); n > 0 {
 		slices.Sort(s.first)
@@ -161,8 +160,9 @@ func (s *leafScores) sum(o *leafScores) {
 	add(&s.calls, o.calls)
 	add(&s.pieces, o.pieces)
 	add(&s.unjudged, o.unjudged)
-	add(&s.scattered, o.scattered)
+	add(&s.stray, o.stray)
 	s.unjudgedSure += o.unjudgedSure
+	s.straySure += o.straySure
 	for i := range s.sure {
 		add(&s.sure[i], o.sure[i])
 	}
@@ -217,18 +217,22 @@ func TestLeaf(t *testing.T) {
 // scoreLeaves takes so many samples in code of that level. The JVM compiles meanwhile: at first there is little.
 func scoreLeaves(t *testing.T, s *session.Session, level uint8, samples int) *leafScores {
 	t.Helper()
+	judge := newLeafJudge(s.VM, s.Walker, s.Process.CPU())
 	scores := &leafScores{seen: map[uint64]bool{}}
-	less := map[*vmstructs.Blob]*vmstructs.Blob{}
 	time.Sleep(2 * time.Second)
 	for tries := 0; scores.ours.n < samples && tries < 30; tries++ {
+		var told []leafTold
 		sample(t, s, time.Millisecond, samples, func(_ *look.Look, st *profile.Stack) {
-			if p, ok := compiledPlace(s, st); ok && p.b.Level == level && scores.ours.n < samples {
+			if p, ok := compiledPlace(s, st); ok && p.b.Level == level && scores.ours.n+len(told) < samples {
 				if inEmulator() && p.called == "" {
 					p.pc = somewhereInBlock(s, p)
 				}
-				scores.score(s.VM, s.Walker, p, less)
+				told = append(told, scores.ask(judge, p))
 			}
 		})
+		for i := range told { // the judge reads much of what a first sight reads
+			scores.score(judge, &told[i])
+		}
 	}
 	return scores
 }
@@ -255,100 +259,6 @@ func compiledPlace(s *session.Session, st *profile.Stack) (p leafPlace, ok bool)
 			(p.called == "" || !s.VM.IsSafepoint(b, f.PC))
 	}
 	return p, false
-}
-
-// score holds what is told of a place against the full records. Of calls these are often not those of the bytecode that
-// has called: then they are no truth. Nor are they in code that C2 makes in one piece, unless their bytecode is one of
-// which C2 makes such a piece: C2 often has no record of the piece, and what follows has one.
-func (s *leafScores) score(vm *vmstructs.VM, w *unwind.Walker, p leafPlace,
-	less map[*vmstructs.Blob]*vmstructs.Blob) {
-	runtime.LockOSThread() // for ownTime
-	defer runtime.UnlockOSThread()
-	if less[p.b] == nil {
-		less[p.b] = vm.SafepointsOnly(p.b)
-	}
-	told, sure := s.ask(w, less[p.b], p.pc) // before the truth, which reads some of what this reads
-	truth, _, err := w.Recorded(p.b, p.pc)
-	if p.called != "" {
-		truth, err = vm.Scopes(p.b, p.pc, true)
-	}
-	if err != nil || p.called != "" && !w.MayHaveCalled(truth[0], p.called) {
-		return // it is gone, or nobody knows
-	}
-	address, err := vm.Scopes(less[p.b], p.pc, p.called != "")
-	if err != nil {
-		return
-	}
-	piece, may := w.MayBeOfPiece(less[p.b], p.pc, truth[0])
-	piece = piece && p.called == ""
-	if piece && may && w.InBarrier(less[p.b], p.pc) && isScattered(vm, p.b, truth) {
-		s.scattered.add(truth, told)
-		return
-	}
-	if piece && !may {
-		s.unjudged.add(truth, told)
-		if sure == profile.Certain {
-			s.unjudgedSure++
-		}
-		return
-	}
-	if p.called != "" {
-		if told, sure, err = w.Called(less[p.b], p.pc, p.called); err != nil {
-			return
-		}
-		s.calls.add(truth, told)
-	}
-	if piece && sure == profile.Certain {
-		s.pieces.add(truth, told)
-	}
-	s.ours.add(truth, told)
-	s.sure[sure].add(truth, told)
-	s.byAddress.add(truth, address)
-	if len(truth) > 1 {
-		s.inlined++
-	}
-}
-
-// mostPlaces is how many records one store may have in an nmethod. It was chosen with the answers at hand: on the kept
-// cores of 17 the wrong ones in barriers have records in 25 to 297 places, the right ones in up to 14, but for 23 in
-// javac's largest nmethods. C2 unrolls loops sixteen times at most (LoopMaxUnroll). The scores say what it drops.
-const mostPlaces = 16
-
-// scatters is the last release whose records of barriers are so (decision 7, "What a barrier's record is worth"): since
-// 24 C2 makes barriers when it emits code.
-const scatters = 23
-
-// isScattered reports whether an nmethod has the same record in very many places. Up to 23 C2 gives most barriers of
-// G1 in an nmethod the record of the first store of a reference there: one in Random.<init>, which runs once, has 297
-// records in the code of truth.Programs.maps, with the stores in loops of TreeMap and PriorityQueue. Such a record is
-// no truth for a barrier, whether it has the method that was told or not.
-func isScattered(vm *vmstructs.VM, b *vmstructs.Blob, truth []vmstructs.Scope) bool {
-	if vm.Version().Major > scatters {
-		return false
-	}
-	n := 0
-	for pc := range b.Records() {
-		if s, err := vm.Scopes(b, pc, true); err == nil && slices.Equal(s, truth) {
-			n++
-		}
-	}
-	return n > mostPlaces
-}
-
-// ask infers the methods at a pc, and notes what a first sight takes.
-func (s *leafScores) ask(w *unwind.Walker, b *vmstructs.Blob, pc uint64) ([]vmstructs.Scope, profile.Certainty) {
-	reads := s.target.count()
-	begin := ownTime()
-	told, sure := w.Inlined(b, pc)
-	took := ownTime() - begin
-	if !s.seen[pc] {
-		s.seen[pc] = true
-		s.first = append(s.first, took)
-		if s.target != nil {
-			s.firstReads = append(s.firstReads, s.target.count()-reads)
-		}
-	}
-	return told, sure
 }
 
 // ownTime is the CPU time of this OS thread: on a busy machine the clock on the wall tells of others.
@@ -378,7 +288,7 @@ func (s *leafScores) judge(t *testing.T, level uint8, jdk jvmtest.JDK) {
 	if s.ours.leaf*100 < s.ours.n*least || s.ours.leaf < s.byAddress.leaf {
 		t.Errorf("the leaf is right in %d of %d, by address in %d", s.ours.leaf, s.ours.n, s.byAddress.leaf)
 	}
-	if n := s.unjudged.n + s.scattered.n; n*3 > s.ours.n { // streams: up to a fifth
+	if n := s.unjudged.n + s.stray.n; n*3 > s.ours.n { // streams: up to a fifth
 		t.Errorf("%d samples are not judged, beside %d that are", n, s.ours.n)
 	}
 	if p := s.pieces; p.n >= 40 && p.leaf*100 < p.n*certain { // a short run has few samples there, or none

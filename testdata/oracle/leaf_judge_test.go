@@ -1,0 +1,231 @@
+//go:build linux
+
+package oracle
+
+import (
+	"runtime"
+	"slices"
+
+	"goprof/arch"
+	"goprof/profile"
+	"goprof/unwind"
+	"goprof/vmstructs"
+)
+
+// leafJudge has the truth at places in compiled code: the full records there. It also says where they are no truth.
+type leafJudge struct {
+	vm     *vmstructs.VM
+	w      *unwind.Walker
+	cpu    *arch.CPU
+	less   map[*vmstructs.Blob]*vmstructs.Blob // with the records that a JVM without the flag has
+	strays map[*vmstructs.Blob][]strayRecord
+}
+
+func newLeafJudge(vm *vmstructs.VM, w *unwind.Walker, cpu *arch.CPU) *leafJudge {
+	return &leafJudge{vm, w, cpu, map[*vmstructs.Blob]*vmstructs.Blob{}, map[*vmstructs.Blob][]strayRecord{}}
+}
+
+// safepointsOnly returns an nmethod as it is in a JVM without the flag.
+func (j *leafJudge) safepointsOnly(b *vmstructs.Blob) *vmstructs.Blob {
+	if j.less[b] == nil {
+		j.less[b] = j.vm.SafepointsOnly(b)
+	}
+	return j.less[b]
+}
+
+// leafTold is what was told of a place.
+type leafTold struct {
+	leafPlace
+	scopes []vmstructs.Scope
+	sure   profile.Certainty
+}
+
+// ask infers the methods at a place, and notes what a first sight takes.
+func (s *leafScores) ask(j *leafJudge, p leafPlace) leafTold {
+	runtime.LockOSThread() // for ownTime
+	defer runtime.UnlockOSThread()
+	less := j.safepointsOnly(p.b)
+	reads := s.target.count()
+	begin := ownTime()
+	told, sure := j.w.Inlined(less, p.pc)
+	took := ownTime() - begin
+	if _, judged := j.strays[p.b]; !judged && !s.seen[p.pc] { // the judge has read of it what a first sight reads
+		s.seen[p.pc] = true
+		s.first = append(s.first, took)
+		if s.target != nil {
+			s.firstReads = append(s.firstReads, s.target.count()-reads)
+		}
+	}
+	if p.called != "" {
+		var err error
+		if told, sure, err = j.w.Called(less, p.pc, p.called); err != nil {
+			told = nil
+		}
+	}
+	return leafTold{p, told, sure}
+}
+
+// verdict says what the record at a place is worth.
+type verdict uint8
+
+const (
+	isTruth   verdict = iota
+	isGone            // or nobody knows
+	isOfOther         // it stands at code in one piece, and its bytecode is one of which C2 makes no such piece
+	isStray           // the JVM gives it to code of other bytecodes, too
+)
+
+// truth returns what the record has at a place. Of calls it is often not that of the bytecode that has called: then it
+// is no truth. Nor is it in code that C2 makes in one piece, unless its bytecode is one of which C2 makes such a piece:
+// C2 often has no record of the piece, and what follows has one.
+func (j *leafJudge) truth(p leafPlace) ([]vmstructs.Scope, verdict) {
+	truth, _, err := j.w.Recorded(p.b, p.pc)
+	if p.called != "" {
+		truth, err = j.vm.Scopes(p.b, p.pc, true)
+	}
+	if err != nil || p.called != "" && !j.w.MayHaveCalled(truth[0], p.called) {
+		return nil, isGone
+	}
+	less := j.safepointsOnly(p.b)
+	piece, may := j.w.MayBeOfPiece(less, p.pc, truth[0])
+	switch {
+	case p.called != "":
+		return truth, isTruth
+	case piece && !may:
+		return truth, isOfOther
+	case j.isStray(p.b, truth) || piece && j.w.InBarrier(less, p.pc) && j.isScattered(p.b, truth):
+		return truth, isStray
+	}
+	return truth, isTruth
+}
+
+// score holds what was told of a place against the truth.
+func (s *leafScores) score(j *leafJudge, p *leafTold) {
+	truth, worth := j.truth(p.leafPlace)
+	address, err := j.vm.Scopes(j.safepointsOnly(p.b), p.pc, p.called != "")
+	if worth == isGone || err != nil || p.scopes == nil {
+		return
+	}
+	certain := 0
+	if p.sure == profile.Certain {
+		certain = 1
+	}
+	switch worth {
+	case isOfOther:
+		s.unjudged.add(truth, p.scopes)
+		s.unjudgedSure += certain
+		return
+	case isStray:
+		s.stray.add(truth, p.scopes)
+		s.straySure += certain
+		return
+	}
+	if p.called != "" {
+		s.calls.add(truth, p.scopes)
+	} else if piece, _ := j.w.MayBeOfPiece(j.safepointsOnly(p.b), p.pc, truth[0]); piece && certain > 0 {
+		s.pieces.add(truth, p.scopes)
+	}
+	s.ours.add(truth, p.scopes)
+	s.sure[p.sure].add(truth, p.scopes)
+	s.byAddress.add(truth, address)
+	if len(truth) > 1 {
+		s.inlined++
+	}
+}
+
+// strayRecord is a record of an nmethod, and at how many places it cannot be the truth.
+type strayRecord struct {
+	scopes []vmstructs.Scope
+	places int
+}
+
+// strayPlaces is at how many places of an nmethod a record must be wrong, so that it proves nothing anywhere in it. It
+// was chosen with the answers at hand: docs/decisions/0007-the-leaf.md has the figures for other numbers.
+const strayPlaces = 3
+
+// isStray reports whether the JVM has given a record to several instructions of an nmethod that cannot be its own. C2
+// does so with one or two records of many nmethods: in truth.Services.trees on 25 that of Random.next, at the call of
+// compareAndSet, stands at twelve branches of allocations, and at the comparisons in all loops.
+func (j *leafJudge) isStray(b *vmstructs.Blob, truth []vmstructs.Scope) bool {
+	if _, known := j.strays[b]; !known {
+		j.strays[b] = j.straysOf(b)
+	}
+	i := findStray(j.strays[b], truth)
+	return i >= 0 && j.strays[b][i].places >= strayPlaces
+}
+
+func findStray(strays []strayRecord, scopes []vmstructs.Scope) int {
+	return slices.IndexFunc(strays, func(r strayRecord) bool { return slices.Equal(r.scopes, scopes) })
+}
+
+// straysOf looks at the last instruction before each record of an nmethod. The record is that instruction's own: the
+// others before it may have none. If the instruction is part of a piece, and the record is that of a bytecode of which
+// C2 makes no such piece, the record is wrong there. What the rule tells of the piece does not matter.
+func (j *leafJudge) straysOf(b *vmstructs.Blob) (strays []strayRecord) {
+	code, err := j.vm.Code(b, nil)
+	if err != nil || b.Level != levelOfC2 {
+		return nil
+	}
+	less, from := j.safepointsOnly(b), b.Begin
+	for pc := range b.Records() {
+		last := j.lastBefore(code, uint32(from-b.Begin), uint32(pc-b.Begin))
+		from = pc
+		truth, err := j.vm.Scopes(b, pc, true)
+		if last < 0 || err != nil || j.vm.IsSafepoint(b, pc) {
+			continue
+		}
+		if piece, may := j.w.MayBeOfPiece(less, b.Begin+uint64(last), truth[0]); !piece || may {
+			continue
+		}
+		i := findStray(strays, truth)
+		if i < 0 {
+			i = len(strays)
+			strays = append(strays, strayRecord{scopes: truth})
+		}
+		strays[i].places++
+	}
+	return strays
+}
+
+// lastBefore is where the last instruction between two records begins, -1 if nobody knows.
+func (j *leafJudge) lastBefore(code []byte, at, end uint32) int {
+	last := -1
+	for at < end {
+		var in arch.Inst
+		if !j.cpu.Read(code, at, &in) {
+			return -1
+		}
+		last = int(at)
+		at += in.Len
+	}
+	if at != end {
+		return -1
+	}
+	return last
+}
+
+// mostPlaces is how many records one store may have in an nmethod. It was chosen with the answers at hand: on the kept
+// cores of 17 the wrong ones in barriers have records in 25 to 297 places, the right ones in up to 14, but for 23 in
+// javac's largest nmethods. C2 unrolls loops sixteen times at most (LoopMaxUnroll). The scores say what it drops.
+const mostPlaces = 16
+
+// scatters is the last release whose records of barriers are so (decision 7, "What a barrier's record is worth"): since
+// 24 C2 makes barriers when it emits code.
+const scatters = 23
+
+// isScattered reports whether an nmethod has the same record in very many places. Up to 23 C2 gives most barriers of
+// G1 in an nmethod the record of the first store of a reference there: one in Random.<init>, which runs once, has 297
+// records in the code of truth.Programs.maps, with the stores in loops of TreeMap and PriorityQueue. Such a record is
+// no truth for a barrier, whether it has the method that was told or not.
+func (j *leafJudge) isScattered(b *vmstructs.Blob, truth []vmstructs.Scope) bool {
+	if j.vm.Version().Major > scatters {
+		return false
+	}
+	n := 0
+	for pc := range b.Records() {
+		if s, err := j.vm.Scopes(b, pc, true); err == nil && slices.Equal(s, truth) {
+			n++
+		}
+	}
+	return n > mostPlaces
+}

@@ -81,7 +81,7 @@ func (r *router) isLoad() bool {
 	case r.load == nil || len(r.found) == 0:
 		return false
 	case len(r.found) == 1:
-		return len(r.legs) == 1 || len(r.legs) <= maxAccessLegs && !r.mayBeField()
+		return len(r.legs) <= maxAccessLegs && !r.mayBeField()
 	}
 	return len(r.legs) == 1
 }

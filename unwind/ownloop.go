@@ -14,15 +14,16 @@ import (
 // maxLoop bounds the instructions that are read to find the way around a loop.
 const maxLoop = 400
 
-// inOwnLoop reports whether an instruction stands in a loop of the innermost of some methods into which nothing is
-// inlined. Two pieces of evidence tell of these methods, at two bytecodes.
+// inOwnLoop reports whether an instruction stands in a loop of the innermost of some methods. Two pieces of evidence
+// tell of these methods, at two bytecodes of one loop. Nothing is inlined into that loop, or the code turns around
+// without a call or a poll: such a loop is small.
 func (r *router) inOwnLoop(n int32, from, to []vmstructs.Scope) bool {
 	if r.code == nil || to[0].BCI < 0 || from[0].BCI < 0 {
 		return false
 	}
 	code := r.w.bytecodes(to[0].Method)
 	begin, end := loopAround(code, min(from[0].BCI, to[0].BCI), max(from[0].BCI, to[0].BCI))
-	return begin >= 0 && r.inlinesNone(to, code, begin, end) && r.goesAround(n, to, begin, end)
+	return begin >= 0 && (r.turns(n) || r.inlinesNone(to, code, begin, end) && r.goesAround(n, to, begin, end))
 }
 
 // loopAround returns the smallest loop that has two bytecodes: the indexes of its first and of its last one. begin is
@@ -82,9 +83,8 @@ type around struct {
 	met []int32
 }
 
-// goesAround reports whether code leads from an instruction back to it, and nowhere on the way out of a loop of
-// bytecodes. A way around that meets no call and no poll is one for every loop, and is searched for once.
-func (r *router) goesAround(n int32, chain []vmstructs.Scope, begin, end int32) bool {
+// turns reports whether code leads from an instruction back to it past neither a call nor a poll.
+func (r *router) turns(n int32) bool {
 	if r.around == nil || r.around.n != n {
 		r.around = &around{n: n}
 		r.around.found = r.leadsBack(n, func(at int32) bool {
@@ -92,9 +92,16 @@ func (r *router) goesAround(n int32, chain []vmstructs.Scope, begin, end int32) 
 			return false
 		})
 	}
+	return r.around.found
+}
+
+// goesAround reports whether code leads from an instruction back to it, and nowhere on the way out of a loop of
+// bytecodes. A way around that meets no call and no poll is one for every loop, and is searched for once.
+func (r *router) goesAround(n int32, chain []vmstructs.Scope, begin, end int32) bool {
+	turns := r.turns(n)
 	inLoop := func(at int32) bool { return r.isInLoop(at, chain, begin, end) }
 	if !slices.ContainsFunc(r.around.met, inLoop) {
-		return r.around.found
+		return turns
 	}
 	return r.leadsBack(n, inLoop)
 }

@@ -6,6 +6,7 @@ import (
 
 	"goprof/arch"
 	"goprof/arch/amd64"
+	"goprof/profile"
 	"goprof/vmstructs"
 )
 
@@ -34,61 +35,112 @@ func TestLoopAround(t *testing.T) {
 	}
 }
 
-// TestInOwnLoop: code is certain to be a loop's method's if it leads back to where it is, and nothing is inlined there.
+// TestInOwnLoop: code is certain to be a loop's method's if it leads back to where it is, past neither call nor poll.
 func TestInOwnLoop(t *testing.T) {
-	const add, special, virtual = vmstructs.OpIadd, vmstructs.OpInvokeSpecial, vmstructs.OpInvoke
-	owner := &vmstructs.Method{Name: "owner", Addr: 0x1000}
-	callee := &vmstructs.Method{Name: "callee", CodeSize: 4}
-	native := &vmstructs.Method{Name: "native", Native: true}
-	own := func(bci int32) []vmstructs.Scope { return []vmstructs.Scope{{Method: owner, BCI: bci}} }
 	for _, r := range []struct {
 		name, code string
 		n          int32
-		op         uint8 // in the middle of the loop
-		called     bool  // by a record
-		invoked    vmstructs.Invocation
 		want       bool
 	}{
-		{name: "a loop", code: "ffc0 ffc1 7cfa c3", op: add, want: true},
-		{name: "the end of a loop", code: "ffc0 ffc1 7cfa c3", n: 2, op: add, want: true},
-		{name: "behind a loop", code: "ffc0 ffc1 7cfa 90 c3", n: 3, op: add},
-		{name: "no loop in the code", code: "ffc0 ffc1 90 c3", op: add},
-		{name: "by a jump", code: "ffc0 7402 ebfa c3", op: add, want: true},
-		{name: "a method that may be inlined", code: "ffc0 7cfc", op: special, invoked: vmstructs.Invocation{Method: callee}},
-		{name: "a method that is called", code: "ffc0 7cfc", op: special, called: true, want: true},
-		{name: "one of several methods", code: "ffc0 7cfc", op: virtual, called: true},
-		{name: "nobody knows which", code: "ffc0 7cfc", op: virtual},
-		{name: "an intrinsic method without bytecode", code: "ffc0 7cfc", op: special,
-			invoked: vmstructs.Invocation{Intrinsic: true, Method: native}, want: true},
-		{name: "one with bytecode", code: "ffc0 7cfc", op: special,
-			invoked: vmstructs.Invocation{Intrinsic: true, Method: callee}},
-		{name: "an invoke that is not resolved", code: "ffc0 7cfc", op: special, invoked: vmstructs.Invocation{Never: true}},
+		{"a loop", "ffc0 ffc1 7cfa c3", 0, true},
+		{"the end of a loop", "ffc0 ffc1 7cfa c3", 2, true},
+		{"behind a loop", "ffc0 ffc1 7cfa 90 c3", 3, false},
+		{"no loop in the code", "ffc0 ffc1 90 c3", 0, false},
+		{"by a jump", "ffc0 7402 ebfa c3", 0, true},
+		{"past a poll", "ffc0 8500 7cfa c3", 0, false},
 	} {
-		w := &Walker{cpu: amd64.CPU, bytecode: map[*vmstructs.Method][]vmstructs.Bytecode{
-			owner: {bytecode(0, add), bytecode(1, r.op), branch(4, opIfeq, 0), bytecode(7, vmstructs.OpReturn)},
-		}, callees: map[invokeSite]knownInvoke{{owner, 1}: {Invocation: r.invoked, whole: true}}}
-		code, err := hex.DecodeString(withoutSpaces(r.code))
-		if err != nil {
-			t.Fatal(err)
-		}
-		m := &codeMap{cpu: w.cpu, tree: &vmstructs.SiteTable{}}
-		m.begin(code, 0, func(func(uint64) bool) {})
-		m.place(0)
-		for i := range m.list {
-			m.list[i].told = true // nothing
-			if m.list[i].flow == arch.FlowReturn {
-				m.list[i].kind = atReturn
-			}
-		}
-		if r.called {
-			m.tree.Set(vmstructs.PlaceOf(own(0)).Site(1), isCalled)
-		}
-		way := router{w: w, level: levelC2, blob: &vmstructs.Blob{Level: levelC2}, code: m}
+		way, own := loopRouter(t, r.code, vmstructs.OpIadd, vmstructs.Invocation{})
 		if got := way.inOwnLoop(r.n, own(0), own(4)); got != r.want {
 			t.Errorf("%s: %v", r.name, got)
 		}
 		if way.inOwnLoop(r.n, own(0), own(7)) {
 			t.Errorf("%s: a bytecode behind the loop is in it", r.name)
+		}
+	}
+}
+
+// loopRouter is a router in code of a method with a loop of bytecodes from 0 to 4, in which op stands. Each test of
+// memory in the code is a poll.
+func loopRouter(t *testing.T, text string, op uint8, invoked vmstructs.Invocation) (way router,
+	own func(bci int32) []vmstructs.Scope) {
+	t.Helper()
+	owner := &vmstructs.Method{Name: "owner", Addr: 0x1000}
+	w := &Walker{cpu: amd64.CPU, bytecode: map[*vmstructs.Method][]vmstructs.Bytecode{
+		owner: {bytecode(0, vmstructs.OpIadd), bytecode(1, op), branch(4, opIfeq, 0), bytecode(7, vmstructs.OpReturn)},
+	}, callees: map[invokeSite]knownInvoke{{owner, 1}: {Invocation: invoked, whole: true}}}
+	code, err := hex.DecodeString(withoutSpaces(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &codeMap{cpu: w.cpu, tree: &vmstructs.SiteTable{}}
+	m.begin(code, 0, func(func(uint64) bool) {})
+	m.place(0)
+	for i := range m.list {
+		k := &m.list[i]
+		k.told = true // nothing
+		switch {
+		case k.flow == arch.FlowReturn:
+			k.kind = atReturn
+		case code[k.at] == 0x85:
+			k.kind, k.begins = atPoll, true
+		}
+	}
+	own = func(bci int32) []vmstructs.Scope { return []vmstructs.Scope{{Method: owner, BCI: bci}} }
+	return router{w: w, level: levelC2, blob: &vmstructs.Blob{Level: levelC2}, code: m}, own
+}
+
+// TestInlinesNone: which invokes in a loop can be those of methods that are inlined.
+func TestInlinesNone(t *testing.T) {
+	const special, virtual = vmstructs.OpInvokeSpecial, vmstructs.OpInvoke
+	callee := &vmstructs.Method{Name: "callee", CodeSize: 4}
+	native := &vmstructs.Method{Name: "native", Native: true}
+	for _, r := range []struct {
+		name    string
+		op      uint8
+		called  bool // by a record
+		invoked vmstructs.Invocation
+		want    bool
+	}{
+		{name: "no invoke", op: vmstructs.OpIadd, want: true},
+		{name: "a method that may be inlined", op: special, invoked: vmstructs.Invocation{Method: callee}},
+		{name: "a method that is called", op: special, called: true, want: true},
+		{name: "one of several methods", op: virtual, called: true},
+		{name: "nobody knows which", op: virtual},
+		{name: "an intrinsic method without bytecode", op: special,
+			invoked: vmstructs.Invocation{Intrinsic: true, Method: native}, want: true},
+		{name: "one with bytecode", op: special, invoked: vmstructs.Invocation{Intrinsic: true, Method: callee}},
+		{name: "an invoke that is not resolved", op: special, invoked: vmstructs.Invocation{Never: true}},
+	} {
+		way, own := loopRouter(t, "ffc0 7cfc", r.op, r.invoked)
+		if r.called {
+			way.code.tree.Set(vmstructs.PlaceOf(own(0)).Site(1), isCalled)
+		}
+		if got := way.inlinesNone(own(0), way.w.bytecodes(own(0)[0].Method), 0, 4); got != r.want {
+			t.Errorf("%s: %v", r.name, got)
+		}
+	}
+}
+
+// TestBeginsRound: behind the poll at the end of a loop's round the methods are certain, if the way leads through no
+// other. The code has a method inlined elsewhere, and does not turn.
+func TestBeginsRound(t *testing.T) {
+	way, own := loopRouter(t, "ffc0 8500 90 c3", vmstructs.OpIadd, vmstructs.Invocation{})
+	way.code.aloneKnown = true
+	for _, r := range []struct {
+		name        string
+		beginsRound bool
+		to          []vmstructs.Scope
+		legs        []leg
+		want        profile.Certainty
+	}{
+		{"behind a poll", true, own(4), []leg{{scopes: own(0)}}, profile.Certain},
+		{"behind something else", false, own(4), []leg{{scopes: own(0)}}, profile.Likely},
+		{"past another method", true, own(4), []leg{{scopes: own(0)}, {scopes: append(own(0), own(1)...)}}, profile.Guessed},
+		{"to another method", true, append(own(0), own(1)...), []leg{{scopes: own(0)}}, profile.Guessed},
+	} {
+		way.beginsRound, way.legs = r.beginsRound, r.legs
+		if got := way.sure(own(0), r.to); got != r.want {
+			t.Errorf("%s: %v", r.name, got)
 		}
 	}
 }

@@ -229,11 +229,21 @@ func (w *Walker) InBarrier(b *vmstructs.Blob, pc uint64) bool {
 	return s != nil && sure == profile.Certain && name == storeBarrier
 }
 
-// mayBeCheck is mayCheck for a place.
+// mayBeCheck is mayCheck for a place. Of an invoke C2 checks the receiver, and its class where more than one method may
+// be called. All else that is checked for an invoke is checked for an intrinsic method.
 func (w *Walker) mayBeCheck(s vmstructs.Scope, reason vmstructs.TrapReason) bool {
 	code := w.bytecodes(s.Method)
 	i := vmstructs.BytecodeAt(code, s.BCI)
-	return i >= 0 && mayCheck(s.Method, &code[i], reason)
+	if i < 0 || !mayCheck(s.Method, &code[i], reason) {
+		return false
+	}
+	b := &code[i]
+	chooses := b.Op == vmstructs.OpInvoke || b.Op == vmstructs.OpInvokeInterface
+	if !isInvoke(b.Op) || reason != vmstructs.TrapRange && (reason != vmstructs.TrapClass || chooses) {
+		return true
+	}
+	c := w.invoked(s.Method, b)
+	return c.Method == nil || c.Intrinsic
 }
 
 // leaves reports whether a method is left at a place.

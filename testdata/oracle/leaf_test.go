@@ -45,7 +45,7 @@ var leafPrograms = []struct {
 	{"regex", []string{"truth.Programs", "--", "regex"}, true},
 	{"numbers", []string{"truth.Programs", "--", "numbers"}, true},
 	{"format", []string{"truth.Programs", "--", "format"}, true},
-	{"objects", []string{"truth.Programs", "--", "objects"}, true},
+	{"objects", []string{"truth.Programs", "--", "objects"}, false},
 	{"graphs", []string{"truth.Services", "--", "graphs"}, true},
 	{"words", []string{"truth.Services", "--", "words"}, true},
 }

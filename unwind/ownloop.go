@@ -15,15 +15,19 @@ import (
 const maxLoop = 400
 
 // inOwnLoop reports whether an instruction stands in a loop of the innermost of some methods. Two pieces of evidence
-// tell of these methods, at two bytecodes of one loop. Nothing is inlined into that loop, or the code turns around
-// without a call or a poll: such a loop is small.
+// tell of these methods, at bytecodes of one loop. Nothing is inlined into that loop; or the code turns around without a
+// call or a poll, which a small loop does. There the evidence must be of two bytecodes: between two pieces that C2 makes
+// for one bytecode it also puts what is left of the method that the loop has called before.
 func (r *router) inOwnLoop(n int32, from, to []vmstructs.Scope) bool {
 	if r.code == nil || to[0].BCI < 0 || from[0].BCI < 0 {
 		return false
 	}
 	code := r.w.bytecodes(to[0].Method)
 	begin, end := loopAround(code, min(from[0].BCI, to[0].BCI), max(from[0].BCI, to[0].BCI))
-	return begin >= 0 && (r.turns(n) || r.inlinesNone(to, code, begin, end) && r.goesAround(n, to, begin, end))
+	if begin < 0 {
+		return false
+	}
+	return from[0].BCI != to[0].BCI && r.turns(n) || r.inlinesNone(to, code, begin, end) && r.goesAround(n, to, begin, end)
 }
 
 // loopAround returns the smallest loop that has two bytecodes: the indexes of its first and of its last one. begin is

@@ -57,6 +57,11 @@ func TestInOwnLoop(t *testing.T) {
 			t.Errorf("%s: a bytecode behind the loop is in it", r.name)
 		}
 	}
+	way, own := loopRouter(t, "ffc0 ffc1 7cfa c3", vmstructs.OpInvokeSpecial,
+		vmstructs.Invocation{Method: &vmstructs.Method{CodeSize: 4}})
+	if !way.inOwnLoop(0, own(0), own(4)) || way.inOwnLoop(0, own(4), own(4)) {
+		t.Error("between two pieces of evidence of one bytecode a method may be inlined, between those of two not")
+	}
 }
 
 // loopRouter is a router in code of a method with a loop of bytecodes from 0 to 4, in which op stands. Each test of

@@ -47,7 +47,7 @@ var leafPrograms = []struct {
 	{"format", []string{"truth.Programs", "--", "format"}, true},
 	{"objects", []string{"truth.Programs", "--", "objects"}, false},
 	{"graphs", []string{"truth.Services", "--", "graphs"}, true},
-	{"words", []string{"truth.Services", "--", "words"}, true},
+	{"words", []string{"truth.Services", "--", "words"}, false},
 }
 
 // leafModes are the compilers, by the level whose code counts.

@@ -14,7 +14,8 @@ import java.util.TreeMap;
 
 /**
  * Proves: which inlined method runs, on code as services have it of their own: parsers, sorts, trees, codecs, searches
- * in graphs, an index of words. Half of its kinds are held back: no rule is made with them.
+ * in graphs, an index of words, a market, a layout. Some of its kinds are held back: no rule is made with them
+ * (testdata/oracle/leaf_test.go says with which).
  *
  * One thread, "work", does the same round of the named kind again and again; each must give the same result as the
  * first. Argument: the kind.
@@ -49,6 +50,8 @@ public final class Services {
             case "codecs": return Services::codecs;
             case "graphs": return Services::graphs;
             case "words": return Services::words;
+            case "market": return Services::market;
+            case "layout": return Services::layout;
             default: throw new IllegalArgumentException(name);
         }
     }
@@ -711,7 +714,7 @@ public final class Services {
         return h;
     }
 
-    // --- graphs (held back): ways, parts and orders of a graph of towns.
+    // --- graphs: ways, parts and orders of a graph of towns.
 
     static final class Graph {
         final int[][] to;
@@ -824,7 +827,7 @@ public final class Services {
         return sum;
     }
 
-    // --- words (held back): an index of documents, and questions to it.
+    // --- words: an index of documents, and questions to it.
 
     private static final String[] SYLLABLES = {"ka", "lo", "mi", "ren", "tu", "sha", "pol", "ver", "ix", "an"};
 
@@ -914,5 +917,194 @@ public final class Services {
         private List<Posting> of(String word) {
             return postings.getOrDefault(word, Collections.emptyList());
         }
+    }
+
+    // --- market: orders meet, and what is left of them waits.
+
+    static final class Order {
+        final int owner;
+        final boolean buys;
+        final long price;
+        long left;
+
+        Order(int owner, boolean buys, long price, long amount) {
+            this.owner = owner;
+            this.buys = buys;
+            this.price = price;
+            left = amount;
+        }
+
+        boolean meets(Order other) {
+            return owner != other.owner && (buys ? price >= other.price : price <= other.price);
+        }
+
+        long trade(Order other) {
+            long amount = Math.min(left, other.left);
+            left -= amount;
+            other.left -= amount;
+            return amount;
+        }
+
+        boolean isDone() {
+            return left == 0;
+        }
+    }
+
+    static final class Book {
+        private final TreeMap<Long, ArrayDeque<Order>> bids = new TreeMap<>(Comparator.reverseOrder());
+        private final TreeMap<Long, ArrayDeque<Order>> asks = new TreeMap<>();
+        private final Map<Integer, Long> turnover = new HashMap<>();
+        private long checksum;
+
+        void place(Order order) {
+            TreeMap<Long, ArrayDeque<Order>> others = order.buys ? asks : bids;
+            while (!order.isDone() && !others.isEmpty()) {
+                Map.Entry<Long, ArrayDeque<Order>> level = others.firstEntry();
+                if (!match(order, level.getValue())) {
+                    break;
+                }
+                if (level.getValue().isEmpty()) {
+                    others.remove(level.getKey());
+                }
+            }
+            if (!order.isDone()) {
+                (order.buys ? bids : asks).computeIfAbsent(order.price, price -> new ArrayDeque<>()).add(order);
+            }
+        }
+
+        private boolean match(Order order, ArrayDeque<Order> level) {
+            boolean met = false;
+            while (!order.isDone() && !level.isEmpty() && order.meets(level.peek())) {
+                Order other = level.peek();
+                long value = order.trade(other) * other.price;
+                turnover.merge(order.owner, value, Long::sum);
+                turnover.merge(other.owner, value, Long::sum);
+                checksum = checksum * 31 + value;
+                met = true;
+                if (other.isDone()) {
+                    level.poll();
+                }
+            }
+            return met;
+        }
+
+        long depth() {
+            long sum = 0;
+            for (ArrayDeque<Order> level : bids.values()) {
+                for (Order order : level) {
+                    sum += order.left;
+                }
+            }
+            for (Map.Entry<Long, ArrayDeque<Order>> level : asks.entrySet()) {
+                sum += level.getKey() * level.getValue().size();
+            }
+            return sum;
+        }
+    }
+
+    private static long market() {
+        Random random = new Random(17);
+        Book book = new Book();
+        for (int i = 0; i < 1_500; i++) {
+            boolean buys = random.nextBoolean();
+            long price = 1_000 + (buys ? -1 : 1) * random.nextInt(20) + random.nextInt(12);
+            book.place(new Order(random.nextInt(50), buys, price, 1 + random.nextInt(100)));
+        }
+        long sum = book.checksum + book.depth();
+        for (Map.Entry<Integer, Long> e : book.turnover.entrySet()) {
+            sum = sum * 17 + e.getKey() + e.getValue();
+        }
+        return sum;
+    }
+
+    // --- layout: text with marks becomes lines of a width, and pages.
+
+    static final class Span {
+        final String text;
+        final int weight;
+
+        Span(String text, int weight) {
+            this.text = text;
+            this.weight = weight;
+        }
+
+        int width() {
+            int width = 0;
+            for (int i = 0; i < text.length(); i++) {
+                width += widthOf(text.charAt(i)) + weight;
+            }
+            return width;
+        }
+
+        private static int widthOf(char c) {
+            switch (c) {
+                case 'i': case 'l': case '.': return 3;
+                case 'm': case 'w': return 9;
+                default: return c < 'a' ? 7 : 6;
+            }
+        }
+    }
+
+    private static List<Span> spans(CharSequence text) {
+        List<Span> spans = new ArrayList<>();
+        int begin = 0, weight = 0;
+        for (int i = 0; i < text.length(); i++) {
+            char c = text.charAt(i);
+            if (c == ' ' || c == '*') {
+                if (i > begin) {
+                    spans.add(new Span(text.subSequence(begin, i).toString(), weight));
+                }
+                weight = c == '*' ? 1 - weight : weight;
+                begin = i + 1;
+            }
+        }
+        return spans;
+    }
+
+    private static long lines(List<Span> spans, int width) {
+        int[] best = new int[spans.size() + 1];
+        int[] widths = new int[spans.size()];
+        for (int i = 0; i < widths.length; i++) {
+            widths[i] = spans.get(i).width();
+        }
+        for (int end = 1; end <= widths.length; end++) {
+            best[end] = Integer.MAX_VALUE;
+            for (int from = end - 1, line = 0; from >= 0; from--) {
+                line += widths[from] + 4;
+                if (line > width) {
+                    break;
+                }
+                best[end] = Math.min(best[end], best[from] + rest(width - line));
+            }
+        }
+        return best[widths.length];
+    }
+
+    private static int rest(int gap) {
+        return gap * gap / 16 + 1;
+    }
+
+    private static long layout() {
+        Random random = new Random(19);
+        StringBuilder text = new StringBuilder();
+        for (int i = 0; i < 600; i++) {
+            if (random.nextInt(15) == 0) {
+                text.append('*');
+            }
+            for (int k = 2 + random.nextInt(9); k > 0; k--) {
+                text.append((char) ('a' + random.nextInt(26)));
+            }
+            text.append(random.nextInt(10) == 0 ? ". " : " ");
+        }
+        List<Span> spans = spans(text);
+        long sum = 0;
+        for (int width = 200; width < 440; width += 40) {
+            sum = sum * 31 + lines(spans, width);
+        }
+        StringBuilder page = new StringBuilder();
+        for (Span span : spans) {
+            page.append(span.weight > 0 ? "<b>" : "").append(span.text).append(span.weight > 0 ? "</b>" : "").append('\n');
+        }
+        return sum * 31 + page.toString().hashCode();
     }
 }

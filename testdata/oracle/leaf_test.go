@@ -37,6 +37,8 @@ var leafPrograms = []struct {
 	{"sorting", []string{"truth.Services", "--", "sorting"}, false},
 	{"trees", []string{"truth.Services", "--", "trees"}, false},
 	{"codecs", []string{"truth.Services", "--", "codecs"}, false},
+	{"words", []string{"truth.Services", "--", "words"}, false},
+	{"objects", []string{"truth.Programs", "--", "objects"}, false},
 	{"intrinsic-strings", []string{"truth.Intrinsics", "--", "strings"}, false},
 	{"intrinsic-text", []string{"truth.Intrinsics", "--", "text"}, false},
 	{"intrinsic-arrays", []string{"truth.Intrinsics", "--", "arrays"}, false},
@@ -45,9 +47,9 @@ var leafPrograms = []struct {
 	{"regex", []string{"truth.Programs", "--", "regex"}, true},
 	{"numbers", []string{"truth.Programs", "--", "numbers"}, true},
 	{"format", []string{"truth.Programs", "--", "format"}, true},
-	{"objects", []string{"truth.Programs", "--", "objects"}, false},
 	{"graphs", []string{"truth.Services", "--", "graphs"}, true},
-	{"words", []string{"truth.Services", "--", "words"}, false},
+	{"market", []string{"truth.Services", "--", "market"}, true},
+	{"layout", []string{"truth.Services", "--", "layout"}, true},
 }
 
 // leafModes are the compilers, by the level whose code counts.

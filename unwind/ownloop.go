@@ -15,19 +15,19 @@ import (
 const maxLoop = 400
 
 // inOwnLoop reports whether an instruction stands in a loop of the innermost of some methods. Two pieces of evidence
-// tell of these methods, at bytecodes of one loop. Nothing is inlined into that loop; or the code turns around without a
-// call or a poll, which a small loop does. There the evidence must be of two bytecodes: between two pieces that C2 makes
-// for one bytecode it also puts what is left of the method that the loop has called before.
+// tell of these methods, at bytecodes of one loop. Nothing is inlined into that loop. Or the code turns around without
+// a call or a poll, which a small loop does. Then the evidence must be of two bytecodes: between two pieces of code for
+// one bytecode C2 also puts what is left of the method that the loop has called before.
 func (r *router) inOwnLoop(n int32, from, to []vmstructs.Scope) bool {
 	if r.code == nil || to[0].BCI < 0 || from[0].BCI < 0 {
 		return false
 	}
 	code := r.w.bytecodes(to[0].Method)
 	begin, end := loopAround(code, min(from[0].BCI, to[0].BCI), max(from[0].BCI, to[0].BCI))
-	if begin < 0 {
-		return false
+	if begin >= 0 && from[0].BCI != to[0].BCI && r.turns(n) {
+		return true
 	}
-	return from[0].BCI != to[0].BCI && r.turns(n) || r.inlinesNone(to, code, begin, end) && r.goesAround(n, to, begin, end)
+	return begin >= 0 && r.inlinesNone(to, code, begin, end) && r.goesAround(n, to, begin, end)
 }
 
 // loopAround returns the smallest loop that has two bytecodes: the indexes of its first and of its last one. begin is

@@ -38,6 +38,8 @@ type lookout struct {
 	mapped [][]byte
 
 	most  uint64 // so many samples in the rings call us
+	half  int    // bytes of half a ring; 0: it is not known
+	fit   uint64 // so many samples fit into that; 0: it is not known
 	never uint64 // how many samples have begun and will never be read
 	late  bool   // the last reading missed samples that have begun
 }
@@ -132,8 +134,14 @@ func (l *lookout) free() {
 func (l *lookout) copies(stack int) {
 	if l != nil {
 		l.room.copied.Store(uint64(min(stack, mostLooked)) &^ 7)
+		l.fit = uint64(max(l.half/(stack+besideStack), 1))
+		l.room.limit.Store(min(l.room.limit.Load(), l.room.begun.Load()+l.together()))
 	}
 }
+
+// besideStack bounds what a sample has beside the copy of its stack: registers, and up to 127 of the kernel's frames
+// (kernel.perf_event_max_stack).
+const besideStack = 2 << 10
 
 // know is sentryDuty.know.
 func (l *lookout) know(tid int, hint *ptrace.Hint) {
@@ -146,8 +154,16 @@ func (l *lookout) know(tid int, hint *ptrace.Hint) {
 func (l *lookout) answer() {
 	if l != nil {
 		l.heard.Store(l.rung.Load())
-		l.room.limit.Store(l.room.begun.Load() + l.most)
+		l.room.limit.Store(l.room.begun.Load() + l.together())
 	}
+}
+
+// together is how many samples may lie in the rings before the lookout calls.
+func (l *lookout) together() uint64 {
+	if l.half == 0 || l.fit == 0 {
+		return l.most
+	}
+	return min(l.most, l.fit)
 }
 
 // lateSoon is how soon the rings are read again after a reading that missed a sample. The program takes some 6 us for

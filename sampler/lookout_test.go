@@ -76,6 +76,7 @@ func newLookedOut(t *testing.T, most int) *lookedOut {
 	}
 	t.Cleanup(l.rings.close)
 	l.rings.heed(l.lookout)
+	l.half = 0 // how much of a ring is full is no matter of these tests
 	l.wide = &wideEvents{rings: l.rings, cpu: ctest.CPU(), kernel: inKernel, interval: int64(time.Millisecond),
 		filter: l.prog, most: 32 << 10, copies: stackFit{stack: 32 << 10}, rng: rand.New(rand.NewPCG(1, 2))}
 	if !l.wide.open() {
@@ -262,6 +263,37 @@ func TestLookoutMisses(t *testing.T) {
 	r.wait(began+int64(10*time.Second), true)
 	if passed := time.Duration(ptrace.Monotonic() - began); passed > 5*time.Second {
 		t.Errorf("it is late, and has slept for %v", passed)
+	}
+}
+
+// TestLookoutCallsBeforeARingIsHalfFull: so no ring ends a wait while there is a lookout.
+func TestLookoutCallsBeforeARingIsHalfFull(t *testing.T) {
+	large, small := &perfRing{fd: 7, data: make(ringBytes, 8<<20)}, &perfRing{fd: 8, data: make(ringBytes, 1<<20)}
+	room := func(ring *perfRing) unix.PollFd { return unix.PollFd{Fd: int32(ring.fd), Events: unix.POLLIN} }
+	r := &perfRings{steady: []*perfRing{large, small}, polls: []unix.PollFd{room(large), room(small)}}
+	l := &lookout{bell: 9, most: 64, room: new(lookoutRoom), heard: new(atomic.Uint64), rung: new(atomic.Uint64)}
+	r.heed(l)
+	if len(r.polls) != 1 || r.polls[0].Fd != 9 {
+		t.Errorf("waited for: %v", r.polls)
+	}
+	l.answer()
+	for _, c := range []struct{ stack, most, limit int }{
+		{2 << 10, 64, 64}, // as many as are read together
+		{62 << 10, 8, 8},  // of 64 KB each, into half of the smaller ring
+		{30 << 10, 16, 8}, // those that lie there may still be larger
+		{2 << 20, 1, 1},
+	} {
+		l.copies(c.stack)
+		if got := int(l.room.limit.Load()); got != c.limit {
+			t.Errorf("copies of %d KB: it calls at sample %d, not %d", c.stack>>10, got, c.limit)
+		}
+		if got := int(l.together()); got != c.most {
+			t.Errorf("copies of %d KB: it calls when %d samples lie there, not %d", c.stack>>10, got, c.most)
+		}
+	}
+	r.dropLookout(func(*process.KnownCode) {})
+	if len(r.polls) != 2 {
+		t.Errorf("without it the rings are waited for: %v", r.polls)
 	}
 }
 

@@ -328,14 +328,18 @@ func (r *perfRun) nextMoment(due int64) int64 {
 	case wait == keptFor:
 		return due
 	}
-	return min(due, r.handed+wait)
+	return min(due, r.handAt())
 }
+
+// handAt is when to hand over all that waits, with events of the CPUs. How long looks may wait grows with the run. If
+// it grew while we sleep for that long, we would wake up too early, and once more soon afterwards.
+func (r *perfRun) handAt() int64 { return r.handed + min(r.q.wait(r.now), r.q.wait(r.handed)) }
 
 // handOver hands over what has waited long enough.
 func (r *perfRun) handOver(looks bool) {
 	if r.wide == nil {
 		r.q.handOverBefore(r.now)
-	} else if looks || r.now >= r.handed+r.q.wait(r.now) {
+	} else if looks || r.now >= r.handAt() {
 		r.q.handOver()
 		r.handed = r.now
 	}

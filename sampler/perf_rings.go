@@ -3,6 +3,7 @@
 package sampler
 
 import (
+	"math"
 	"slices"
 	"sync/atomic"
 	"syscall"
@@ -129,6 +130,7 @@ func (r *perfRings) takeIn(fresh []int) bool {
 	}
 	r.cpus = append(r.cpus, fresh...)
 	r.steady, r.prompt = append(r.steady, steady...), append(r.prompt, prompt...)
+	r.trustLookout()
 	return true
 }
 
@@ -143,10 +145,26 @@ func (r *perfRings) post(cpu *arch.CPU, chain bool, waits int64) {
 	r.polls = append(r.polls, unix.PollFd{Fd: int32(r.sentry.bell), Events: unix.POLLIN})
 }
 
-// heed waits for a lookout. A ring that is half full ends a wait, too.
+// heed waits for a lookout.
 func (r *perfRings) heed(l *lookout) {
 	r.lookout = l
 	r.polls = append(r.polls, unix.PollFd{Fd: int32(l.bell), Events: unix.POLLIN})
+	r.trustLookout()
+}
+
+// trustLookout has no ring of the lookout end a wait: the lookout calls before a ring is half full. A ring itself would
+// wake us up each time that half of it has been written, whatever we have read meanwhile (kernel/events/ring_buffer.c,
+// __perf_output_begin).
+func (r *perfRings) trustLookout() {
+	if r.lookout == nil {
+		return
+	}
+	half := math.MaxInt
+	for _, ring := range r.steady {
+		r.waitNoMore(ring.fd)
+		half = min(half, len(ring.data)/2)
+	}
+	r.lookout.half = half
 }
 
 // dropLookout ends it.
@@ -155,6 +173,7 @@ func (r *perfRings) dropLookout(keepIn func(*process.KnownCode)) {
 		r.waitNoMore(r.lookout.bell)
 		r.lookout.close(keepIn)
 		r.lookout = nil
+		r.awaitRings()
 	}
 }
 
@@ -172,6 +191,11 @@ func (r *perfRings) dismiss() {
 	r.waitNoMore(r.sentry.bell)
 	r.sentry.dismiss()
 	r.sentry = nil
+	r.awaitRings()
+}
+
+// awaitRings has the rings end a wait again.
+func (r *perfRings) awaitRings() {
 	for _, ring := range r.steady {
 		r.waitNoMore(ring.fd) // it may be one that has come since
 		r.polls = append(r.polls, unix.PollFd{Fd: int32(ring.fd), Events: unix.POLLIN})

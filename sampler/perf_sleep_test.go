@@ -3,6 +3,7 @@
 package sampler
 
 import (
+	"math"
 	"os"
 	"runtime"
 	"strconv"
@@ -53,6 +54,24 @@ func TestLongSleepHoldsUpNoCollection(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-ended
+}
+
+// A wait for others ends once. How long looks may wait grows with the run, also while we sleep for it.
+func TestWaitForOthersEndsOnce(t *testing.T) {
+	q := NewQueue(8)
+	q.waitFor(false, 0)
+	for _, handed := range []int64{1e8, 1e9, 3e9, 4_990_000_000} {
+		r := &perfRun{q: q, wide: &wideEvents{}, handed: handed, now: handed}
+		wakes := r.nextMoment(math.MaxInt64)
+		if r.now = wakes; r.handAt() > wakes || r.handAt() < handed+q.wait(handed) {
+			t.Errorf("handed over at %d, awake at %d, and hands over at %d", handed, wakes, r.handAt())
+		}
+		q.Hurry(wakes)
+		if r.handAt() != handed+keptInHurry {
+			t.Errorf("in a hurry it hands over at %d", r.handAt())
+		}
+		q.hurry.Store(0)
+	}
 }
 
 // isInPoll reports whether a thread of ours is in ppoll(2).

@@ -66,9 +66,22 @@ func (r *recording) beganAfter(tid int, seen int64) bool {
 	if th == nil {
 		return false // no thread has the number: the sample has no name
 	}
-	var boot unix.Timespec
-	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &boot) != nil {
-		return true
+	if start := th.kernel.Start; th.begun.start != start || seen < th.begun.by {
+		var boot unix.Timespec
+		if unix.ClockGettime(unix.CLOCK_BOOTTIME, &boot) != nil {
+			return true
+		}
+		if int64(start)*int64(procfs.Tick) > seen+boot.Nano()-now() {
+			return true
+		}
+		th.begun = begun{start, seen}
 	}
-	return int64(th.kernel.Start)*int64(procfs.Tick) > seen+boot.Nano()-now()
+	return false
+}
+
+// begun tells of a thread that began at start (process.Thread.Start) that it had begun at the moment by. So it need not
+// be asked at a later moment.
+type begun struct {
+	start uint64
+	by    int64
 }

@@ -53,4 +53,8 @@ func TestThreadNumbersComeBack(t *testing.T) {
 	if r.beganAfter(1, now()) {
 		t.Error("nobody knows this thread")
 	}
+	r.dir.threads[th.TID].kernel.Start = start + 1e9 // another thread has the number now
+	if !r.beganAfter(th.TID, now()) {
+		t.Error("a thread that is still to begin")
+	}
 }

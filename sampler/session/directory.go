@@ -44,6 +44,7 @@ type listedThread struct {
 	round     int
 	named     time.Time // when its name was read
 	handle    handle
+	begun     begun
 
 	// The label before this one, and between which moments the name has changed (CLOCK_MONOTONIC).
 	oldLabel         string

@@ -61,19 +61,12 @@ func (b *bench) crowdSection() error {
 	return nil
 }
 
-// steadyShare is what goprof uses once it has met all threads: a long recording less a short one.
+// steadyShare is what goprof uses once it has met all threads.
 func (b *bench) steadyShare(p *program, r record, hz int) (float64, error) {
 	if err := p.rest(false); err != nil {
 		return 0, err
 	}
 	defer p.rest(true)
-	short, err := runAlone(p, r, hz, 2*b.window)
-	if err != nil {
-		return 0, err
-	}
-	long, err := runAlone(p, r, hz, 5*b.window)
-	if err != nil {
-		return 0, err
-	}
-	return 100 * (long.cpu - short.cpu).Seconds() / max((long.wall-short.wall).Seconds(), 1e-9), nil
+	u, err := b.usedAt(p, r, hz)
+	return 100 * u.ours.Seconds() / max(u.wall.Seconds(), 1e-9), err
 }

@@ -23,6 +23,12 @@ type profiler interface {
 	begin(p *program, hz int, d time.Duration) (end func() (result, error), err error)
 }
 
+// process is a profiler that is a process of its own.
+type process interface {
+	profiler
+	line(p *program, hz int, d time.Duration) []string // the command
+}
+
 // result is what a profiler says of itself; what it does not say is 0.
 type result struct {
 	samples float64
@@ -73,9 +79,12 @@ type cLoop struct{ dir string }
 
 func (cLoop) name() string { return "C loop" }
 
+func (c cLoop) line(p *program, hz int, d time.Duration) []string {
+	return []string{filepath.Join(c.dir, "loop"), strconv.Itoa(p.tid), strconv.Itoa(hz), seconds(d), strconv.Itoa(p.bytes)}
+}
+
 func (c cLoop) begin(p *program, hz int, d time.Duration) (func() (result, error), error) {
-	return child([]string{filepath.Join(c.dir, "loop"), strconv.Itoa(p.tid), strconv.Itoa(hz), seconds(d),
-		strconv.Itoa(p.bytes)}, samplesAndCPU(d))
+	return child(c.line(p, hz, d), samplesAndCPU(d))
 }
 
 // urgentLoop is loop.c with real-time priority, as goprof has.
@@ -83,9 +92,12 @@ type urgentLoop struct{ dir string }
 
 func (urgentLoop) name() string { return "C loop, real-time priority" }
 
+func (c urgentLoop) line(p *program, hz int, d time.Duration) []string {
+	return append(cLoop(c).line(p, hz, d), "1")
+}
+
 func (c urgentLoop) begin(p *program, hz int, d time.Duration) (func() (result, error), error) {
-	return child([]string{filepath.Join(c.dir, "loop"), strconv.Itoa(p.tid), strconv.Itoa(hz), seconds(d),
-		strconv.Itoa(p.bytes), "1"}, samplesAndCPU(d))
+	return child(c.line(p, hz, d), samplesAndCPU(d))
 }
 
 // cLoops is loop.c twice, one for each thread of Work.java.
@@ -163,18 +175,24 @@ func (r record) name() string {
 	return name
 }
 
-func (r record) begin(p *program, hz int, d time.Duration) (func() (result, error), error) {
-	out := filepath.Join(r.dir, "out.collapsed")
+// out is the file that it writes.
+func (r record) out() string { return filepath.Join(r.dir, "out.collapsed") }
+
+func (r record) line(p *program, hz int, d time.Duration) []string {
 	line := []string{r.goprof, "record", "-q", "-p", strconv.Itoa(p.pid), "-r", strconv.Itoa(hz), "-d", seconds(d) + "s",
-		"-o", out}
+		"-o", r.out()}
 	if r.engine != "" {
 		line = append(line, "--engine", r.engine)
 	}
 	if r.mode != "" {
 		line = append(line, "--mode", r.mode)
 	}
-	return child(line, func(_ string, elapsed time.Duration) (result, error) {
-		f, err := os.Open(output.SummaryPath(out))
+	return line
+}
+
+func (r record) begin(p *program, hz int, d time.Duration) (func() (result, error), error) {
+	return child(r.line(p, hz, d), func(_ string, elapsed time.Duration) (result, error) {
+		f, err := os.Open(output.SummaryPath(r.out()))
 		if err != nil {
 			return result{}, err
 		}

@@ -90,17 +90,18 @@ func (r *rates) goFast(b *bench, p *program, w way) error {
 	return nil
 }
 
-// goSteady measures at a rate. What it costs to begin is no cost of a sample: it is in both of these.
+// goSteady measures at a rate. The loops look at each tick of the clock, and goprof at each tick of the CPU time that
+// the program has used.
 func (r *rates) goSteady(b *bench, p *program, w way) error {
-	short, err := runAlone(p, w.profiler, w.hz, b.window)
+	u, err := b.usedAt(p, w.profiler.(process), w.hz)
 	if err != nil {
 		return err
 	}
-	long, err := runAlone(p, w.profiler, w.hz, 4*b.window)
-	if err != nil {
-		return err
+	time := u.wall
+	if _, ours := w.profiler.(record); ours {
+		time = u.theirs
 	}
-	r.cpu[w] = append(r.cpu[w], (long.cpu-short.cpu).Seconds()*1e6/max(long.samples-short.samples, 1))
+	r.cpu[w] = append(r.cpu[w], u.ours.Seconds()*1e6/(time.Seconds()*float64(w.hz)))
 	return nil
 }
 

@@ -21,9 +21,8 @@ type codeMap struct {
 	// pieces are what C2 made in one piece for intrinsic methods, in order.
 	pieces []piece
 	tree   inlining
-	calls  []recordedCall
-	// callsAt has one more than the place in calls of the first record of a site.
-	callsAt vmstructs.SiteTable
+	// calls are the records that may be those of calls.
+	calls vmstructs.SiteIndex
 	// looked is how many calls' targets were looked at: see recordedCallee.
 	looked int
 	// alone: nothing is inlined into the code, if aloneKnown
@@ -82,7 +81,7 @@ const maxListed = maxMapped / 2
 
 // At first there is room for leastListed instructions, or for one in roomFor bytes of the code, up to mostRoom: a list
 // that grows is copied. perByte accounts for as much.
-const leastListed, roomFor, mostRoom = 128, 8, 2048
+const leastListed, roomFor, mostRoom = 128, 8, 512
 
 // mapCode reads an nmethod's code once.
 func (w *Walker) mapCode(b *vmstructs.Blob) *codeMap {
@@ -126,7 +125,7 @@ func (w *Walker) settle(b *vmstructs.Blob, m *codeMap) {
 func (m *codeMap) size() int {
 	n := len(m.code) + 12*cap(m.chunks) + instructionSize*cap(m.list) + m.jumps.size() + pieceSize*cap(m.pieces)
 	if m.tree != nil {
-		n += m.tree.Size() + m.callsAt.Size() + 16*cap(m.calls)
+		n += m.tree.Size() + m.calls.Size()
 	}
 	return n
 }

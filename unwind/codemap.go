@@ -21,9 +21,8 @@ type codeMap struct {
 	// pieces are what C2 made in one piece for intrinsic methods, in order.
 	pieces []piece
 	tree   inlining
-	calls  []recordedCall
-	// callsAt has one more than the place in calls of the first record of a site.
-	callsAt vmstructs.SiteTable
+	// calls are the records that may be those of calls.
+	calls vmstructs.SiteIndex
 	// looked is how many calls' targets were looked at: see recordedCallee.
 	looked int
 	// alone: nothing is inlined into the code, if aloneKnown
@@ -80,8 +79,9 @@ const maxMapped, perByte = 2 << 20, 8
 // maxListed bounds the instructions of a codeMap: compilers make fewer of as much code.
 const maxListed = maxMapped / 2
 
-// leastListed is for how many instructions there is room at first.
-const leastListed = 128
+// At first there is room for leastListed instructions, or for one in roomFor bytes of the code, up to mostRoom: a list
+// that grows is copied. perByte accounts for as much.
+const leastListed, roomFor, mostRoom = 128, 8, 512
 
 // mapCode reads an nmethod's code once.
 func (w *Walker) mapCode(b *vmstructs.Blob) *codeMap {
@@ -125,7 +125,7 @@ func (w *Walker) settle(b *vmstructs.Blob, m *codeMap) {
 func (m *codeMap) size() int {
 	n := len(m.code) + 12*cap(m.chunks) + instructionSize*cap(m.list) + m.jumps.size() + pieceSize*cap(m.pieces)
 	if m.tree != nil {
-		n += m.tree.Size() + m.callsAt.Size() + 16*cap(m.calls)
+		n += m.tree.Size() + m.calls.Size()
 	}
 	return n
 }
@@ -146,11 +146,15 @@ func (m *codeMap) begin(code []byte, base uint64, records iter.Seq[uint64]) {
 
 // chunkAt is the number of the chunk that an offset lies in.
 func (m *codeMap) chunkAt(at uint32) int {
-	c, ok := slices.BinarySearchFunc(m.chunks, at, func(c chunk, at uint32) int { return int(c.begin) - int(at) })
-	if !ok {
-		c--
+	low, high := 0, len(m.chunks) // by hand, as in place: searches with a callback were a tenth of a first sight
+	for low < high {
+		if mid := int(uint(low+high) / 2); m.chunks[mid].begin <= at {
+			low = mid + 1
+		} else {
+			high = mid
+		}
 	}
-	return c
+	return low - 1
 }
 
 // decoded decodes a chunk, if that was not done yet.
@@ -181,7 +185,7 @@ func (m *codeMap) decode(number int) {
 			m.jumps.note(m, at, in.Target)
 		}
 		if len(m.list) == cap(m.list) { // append would copy the list more often
-			m.list = slices.Grow(m.list, max(len(m.list), leastListed))
+			m.list = slices.Grow(m.list, max(len(m.list), min(len(m.code)/roomFor, mostRoom), leastListed))
 		}
 		m.list = append(m.list, i)
 	}
@@ -196,11 +200,19 @@ func (m *codeMap) place(at uint32) int32 {
 		return notInCode
 	}
 	c := m.chunkAt(at)
-	n, ok := slices.BinarySearchFunc(m.decoded(c), at, func(i instruction, at uint32) int { return int(i.at) - int(at) })
-	if !ok {
+	list := m.decoded(c)
+	low, high := 0, len(list)
+	for low < high {
+		if mid := int(uint(low+high) / 2); list[mid].at < at {
+			low = mid + 1
+		} else {
+			high = mid
+		}
+	}
+	if low == len(list) || list[low].at != at {
 		return notInCode
 	}
-	return m.chunks[c].first + int32(n)
+	return m.chunks[c].first + int32(low)
 }
 
 // regs are described at arch.Inst. Few ask, so they are not kept.

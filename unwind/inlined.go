@@ -17,25 +17,13 @@ const isCalled = 1
 // maxCalls bounds the records of an nmethod that may be those of calls.
 const maxCalls = 1 << 14
 
-// recordedCall is a record that may be that of a call.
-type recordedCall struct {
-	pc   uint64
-	next int32 // one more than the place in codeMap.calls of the next record of the same site, 0 if there is none
-}
-
 // inlinings reads b's tree once. It does not have yet at which sites methods are called: see inlinedAt.
 func (w *Walker) inlinings(b *vmstructs.Blob, m *codeMap) inlining {
 	if m.tree != nil {
 		return m.tree
 	}
-	n := min(b.NumRecords(), maxCalls)
-	m.calls, m.callsAt = make([]recordedCall, 0, n), vmstructs.NewSiteTable(n)
-	m.tree = w.vm.Inlinings(b, func(pc uint64, s vmstructs.Site) {
-		if len(m.calls) < maxCalls {
-			next := m.callsAt.Swap(s, uint64(len(m.calls)+1))
-			m.calls = append(m.calls, recordedCall{pc, int32(next)})
-		}
-	})
+	m.calls = vmstructs.NewSiteIndex(min(b.NumRecords(), maxCalls))
+	m.tree = w.vm.Inlinings(b, func(pc uint64, s vmstructs.Site) { m.calls.Add(s, uint32(pc-b.Begin)) })
 	return m.tree
 }
 
@@ -50,18 +38,19 @@ func (r *router) inlinedAt(s vmstructs.Site) uint64 {
 	if known || r.code == nil {
 		return method
 	}
-	next, ok := r.code.callsAt.Get(s)
-	if !ok {
-		if len(r.code.calls) == maxCalls {
+	any := false
+	r.code.calls.Each(s, func(at uint32) bool {
+		any = true
+		if r.w.recordedCallee(r.blob, r.code, r.blob.Begin+uint64(at)) == callsJava {
+			method = isCalled
+		}
+		return method == 0
+	})
+	if !any {
+		if r.code.calls.Len() == maxCalls {
 			return isCalled // perhaps it is one of those that were left out
 		}
 		return 0
-	}
-	for next != 0 && method == 0 {
-		call := r.code.calls[next-1]
-		if next = uint64(call.next); r.w.recordedCallee(r.blob, r.code, call.pc) == callsJava {
-			method = isCalled
-		}
 	}
 	tree.Set(s, method)
 	return method

@@ -132,14 +132,23 @@ func (r *router) leadsBack(n int32, mayMeet func(int32) bool) bool {
 	return false
 }
 
-// isStop reports whether an instruction is a call that has a record, or a poll. It asks few others what evidence they
-// are: that may take code which is laid out elsewhere.
+// isStop reports whether an instruction is a call that has a record, or a poll (see findEvidence). It does not ask what
+// other evidence an instruction is: that may take code which is laid out elsewhere.
 func (r *router) isStop(n int32) bool {
-	if !r.code.mayStop(n) {
+	m := r.code
+	if !m.mayStop(n) || m.pieceAt(n) != nil {
 		return false
 	}
-	k := r.w.evidenceAt(r.blob, r.code, n).kind
-	return k == atCall || k == atPoll
+	i := &m.list[n]
+	switch {
+	case i.told:
+		return i.kind == atCall || i.kind == atPoll
+	case i.flow == flowUnknown:
+		return false
+	case i.flow == arch.FlowCall:
+		return r.blob.HasPcDesc(r.blob.Begin + uint64(m.end(n)))
+	}
+	return i.begins && r.w.isPoll(r.blob, r.blob.Begin+uint64(i.at))
 }
 
 // mayStop reports whether an instruction can be a call that has a record, which ends its chunk, or a poll, which begins

@@ -77,9 +77,10 @@ func (r *router) loopOnWay() []vmstructs.Scope {
 	return nil
 }
 
-// loopsOnWay returns the loops into which nothing is inlined, and the others.
+// loopsOnWay returns the loops into which nothing is inlined, and the others as far as they matter: heaviest names no
+// method but one that only a profile tells. Whether code goes around is asked last, since that takes longest.
 func (r *router) loopsOnWay() (inner, outer []wayLoop) {
-	tried := 0
+	tried, byProfile := 0, slices.ContainsFunc(r.legs, func(l leg) bool { return l.byProfile })
 	for i := range r.legs {
 		chain := r.legs[i].scopes
 		if r.hadLoopOf(chain, i) {
@@ -94,11 +95,12 @@ func (r *router) loopsOnWay() (inner, outer []wayLoop) {
 			if tried++; tried > maxWayLoops {
 				return nil, nil
 			}
-			if !r.goesAround(r.at, chain, b.Target, b.BCI) {
+			none := r.inlinesNone(chain, code, b.Target, b.BCI)
+			if !none && (len(inner) > 0 || !byProfile) || !r.goesAround(r.at, chain, b.Target, b.BCI) {
 				continue
 			}
 			loop := wayLoop{chain, b.Target, b.BCI}
-			if r.inlinesNone(chain, code, b.Target, b.BCI) {
+			if none {
 				inner = append(inner, loop)
 				break // one of a method's loops is enough to name the method
 			}

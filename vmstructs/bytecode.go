@@ -1,10 +1,8 @@
 package vmstructs
 
 import (
-	"cmp"
 	"encoding/binary"
 	"fmt"
-	"slices"
 )
 
 // Bytecode is one instruction of a method as its class file had it. The interpreter writes its own instructions in
@@ -252,9 +250,16 @@ func bytecodeLength(raw []byte, at int, op uint8) int {
 
 // BytecodeAt returns the place of the bytecode with that index in a list that Bytecodes made, -1 if there is none.
 func BytecodeAt(code []Bytecode, bci int32) int {
-	i, ok := slices.BinarySearchFunc(code, bci, func(b Bytecode, bci int32) int { return cmp.Compare(b.BCI, bci) })
-	if !ok {
+	low, high := 0, min(len(code), int(max(bci, -1))+1) // each has a byte or more
+	for low < high {
+		if mid := int(uint(low+high) / 2); code[mid].BCI < bci {
+			low = mid + 1
+		} else {
+			high = mid
+		}
+	}
+	if low == len(code) || code[low].BCI != bci {
 		return -1
 	}
-	return i
+	return low
 }

@@ -93,12 +93,12 @@ func FuzzScopes(f *testing.F) {
 		for i := range d.count() {
 			sorted = sorted && (i == 0 || d.pcOffset(i-1) < d.pcOffset(i))
 		}
-		reader := inliningReader{b: &Blob{debug: d}, x: x, seen: new(SiteTable), tree: NewSiteTable(0)}
+		reader := inliningReader{b: &Blob{debug: d}, x: x, seen: new(scopeCache), tree: NewSiteTable(0)}
 		for i := range d.count() {
 			reader.site(d.scopeOffset(i), 0)
 		}
-		if reader.tree.n > reader.seen.n {
-			t.Fatalf("%d sites of %d scopes", reader.tree.n, reader.seen.n)
+		if reader.tree.n > reader.decoded {
+			t.Fatalf("%d sites of %d scopes", reader.tree.n, reader.decoded)
 		}
 		for i := range d.count() {
 			for _, rel := range []int32{d.pcOffset(i), d.pcOffset(i) + 1} {

@@ -45,13 +45,13 @@ func (b *Blob) NumRecords() int { return b.debug.count() }
 // the site of each record.
 func (vm *VM) Inlinings(b *Blob, each func(pc uint64, s Site)) *SiteTable {
 	n := min(b.debug.count(), maxSites)
-	seen := seenScopes.Get().(*SiteTable)
+	seen := seenScopes.Get().(*scopeCache)
 	defer seenScopes.Put(seen)
-	seen.empty(n)
-	t := inliningReader{b: b, x: vm.l.method.unsigned5X, seen: seen, tree: NewSiteTable(n / 2)}
+	clear(seen[:])
+	t := inliningReader{b: b, x: vm.l.method.unsigned5X, seen: seen, tree: NewSiteTable(n / 4)}
 	for i := range b.debug.count() {
 		rel, at := b.debug.pcOffset(i), b.debug.scopeOffset(i)
-		if rel < 0 || !b.holds(b.Begin+uint64(rel)) || at == noScope || t.seen.n > maxSites {
+		if rel < 0 || !b.holds(b.Begin+uint64(rel)) || at == noScope || t.decoded > maxDecoded {
 			continue
 		}
 		if s := t.site(at, 0); s != 0 {
@@ -62,30 +62,42 @@ func (vm *VM) Inlinings(b *Blob, each func(pc uint64, s Site)) *SiteTable {
 	return &tree
 }
 
-// seenScopes are lent to a VM while it reads a tree: fresh memory of that size takes longer than all the rest.
-var seenScopes = sync.Pool{New: func() any { return new(SiteTable) }}
-
-type inliningReader struct {
-	b    *Blob
-	x    uint8
-	seen *SiteTable // the site of a scope, by a hash of the scope's offset; 0: none
-	tree SiteTable
+// scopeCache has the sites of the scopes that were decoded last, by their offsets. Records that follow each other share
+// most of their senders. A table of all scopes is so large that it is hardly ever in the CPU's cache.
+type scopeCache [512]struct {
+	at   int32 // 0: free
+	site Site
 }
 
-// site decodes a scope and its senders, each once. It returns 0 where that cannot be done. A scope that is its own
-// sender is as deep as maxInline.
+// maxDecoded bounds the scopes that are decoded for a tree. Those that are no longer in the cache count again.
+const maxDecoded = 4 * maxSites
+
+// seenScopes are lent to a VM while it reads a tree.
+var seenScopes = sync.Pool{New: func() any { return new(scopeCache) }}
+
+type inliningReader struct {
+	b       *Blob
+	x       uint8
+	seen    *scopeCache
+	decoded int
+	tree    SiteTable
+}
+
+// site decodes a scope and its senders, if they are not in the cache. It returns 0 where that cannot be done. A scope
+// that is its own sender is as deep as maxInline.
 func (t *inliningReader) site(at int32, depth int) Site {
-	key := Site(mix(1, uint64(at)))
-	if s, ok := t.seen.Get(key); ok {
-		return Site(s)
+	c := &t.seen[uint32(at)*0x9e3779b1>>(32-9)]
+	if c.at == at && at != 0 {
+		return c.site
 	}
 	s := t.decode(at, depth)
-	t.seen.Set(key, uint64(s))
+	c.at, c.site = at, s
 	return s
 }
 
 func (t *inliningReader) decode(at int32, depth int) Site {
 	d := &t.b.debug
+	t.decoded++
 	if depth >= maxInline || at < 0 || int(at) >= len(d.scopes) {
 		return 0
 	}

@@ -6,7 +6,6 @@ import (
 	"iter"
 	"math"
 	"slices"
-	"sort"
 )
 
 // Scope is one method at a pc of compiled code.
@@ -43,11 +42,18 @@ func (d *debugInfo) scopeOffset(i int) int32 {
 // which ends the table.
 func (d *debugInfo) at(rel int32) int {
 	n := d.count()
-	i := sort.Search(n, func(i int) bool { return d.pcOffset(i) >= rel })
-	if i >= n-1 {
+	low, high := 0, n
+	for low < high {
+		if mid := int(uint(low+high) / 2); d.pcOffset(mid) < rel {
+			low = mid + 1
+		} else {
+			high = mid
+		}
+	}
+	if low >= n-1 {
 		return -1
 	}
-	return i
+	return low
 }
 
 // find returns the record for a pc that is rel bytes into the code. If own, that is the record for exactly that pc.

@@ -26,20 +26,6 @@ func NewSiteTable(sites int) SiteTable {
 	return SiteTable{slots: make([]siteSlot, size)}
 }
 
-// empty makes a table that was used before one with room for so many sites.
-func (t *SiteTable) empty(sites int) {
-	size := 8
-	for size < 2*sites {
-		size *= 2
-	}
-	if size > cap(t.slots) {
-		*t = NewSiteTable(sites)
-		return
-	}
-	t.slots, t.n = t.slots[:size], 0
-	clear(t.slots)
-}
-
 // siteSeed spreads the sites over the slots. No target knows it, so none can choose sites of the same slot.
 var siteSeed = rand.Uint64() | 1
 

@@ -52,23 +52,3 @@ func TestSiteTableSpreads(t *testing.T) {
 		}
 	}
 }
-
-// TestSiteTableAgain: a table that is used again has nothing of before, and grows.
-func TestSiteTableAgain(t *testing.T) {
-	table := NewSiteTable(100)
-	for _, sites := range []int{100, 3, 500, 0} {
-		for s := Site(1); s <= 100; s++ {
-			table.Set(s, uint64(s))
-		}
-		table.empty(sites)
-		if _, ok := table.Get(7); ok || table.n != 0 {
-			t.Fatalf("for %d sites: it has %d sites of before", sites, table.n)
-		}
-		for s := Site(101); s <= 300; s++ {
-			table.Set(s, uint64(s))
-		}
-		if v, ok := table.Get(222); v != 222 || !ok || table.n != 200 {
-			t.Fatalf("for %d sites: %d of 200 sites", sites, table.n)
-		}
-	}
-}

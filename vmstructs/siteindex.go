@@ -1,0 +1,61 @@
+package vmstructs
+
+import "math/bits"
+
+// SiteIndex lists the records of each site. Next to the records it takes four bytes for each: a table with a slot for
+// each site is so large that most of the time of a first sight went to its memory.
+type SiteIndex struct {
+	heads []int32 // one more than the place in list of the last record whose site belongs there; a power of two
+	list  []siteRecord
+}
+
+type siteRecord struct {
+	site Site
+	at   uint32
+	next int32 // as in heads
+}
+
+// NewSiteIndex has room for so many records. Those for which there is no room are left out.
+func NewSiteIndex(records int) SiteIndex {
+	size := 8
+	for size < records {
+		size *= 2
+	}
+	return SiteIndex{heads: make([]int32, size), list: make([]siteRecord, 0, records)}
+}
+
+func (x *SiteIndex) head(s Site) *int32 {
+	n, _ := bits.Mul64(uint64(s)*siteSeed, uint64(len(x.heads)))
+	return &x.heads[n]
+}
+
+// Add notes a record of a site, by its offset in the code.
+func (x *SiteIndex) Add(s Site, at uint32) {
+	if x.IsFull() {
+		return
+	}
+	head := x.head(s)
+	x.list = append(x.list, siteRecord{s, at, *head})
+	*head = int32(len(x.list))
+}
+
+// IsFull reports whether records may have been left out.
+func (x *SiteIndex) IsFull() bool { return len(x.list) == cap(x.list) }
+
+// Len is how many records there are.
+func (x *SiteIndex) Len() int { return len(x.list) }
+
+// Each calls each with the offsets of the records of a site, the last one first, as long as each wants more.
+func (x *SiteIndex) Each(s Site, each func(at uint32) bool) {
+	if len(x.list) == 0 {
+		return
+	}
+	for k := *x.head(s); k != 0; k = x.list[k-1].next {
+		if r := &x.list[k-1]; r.site == s && !each(r.at) {
+			return
+		}
+	}
+}
+
+// Size is how many bytes it takes.
+func (x *SiteIndex) Size() int { return 4*len(x.heads) + 16*cap(x.list) }

@@ -41,18 +41,62 @@ func (w *Walker) loopAt(b *vmstructs.Blob, m *codeMap, n int32, supposed []vmstr
 	r.place(from, to, behind.far, ahead.far)
 	w.legs = nil // r has them while other ways are asked for
 	defer func() { w.legs = r.legs[:0] }()
+	r.enterLoops()
 	if r.loopsOnlyIn(supposed) {
 		return nil
 	}
 	return r.loopOnWay()
 }
 
-// loopsOnlyIn reports whether all loops on the way are those of some methods, and nothing on it is told by a profile
-// alone.
+// notePassed notes the loops past which a leg of the way leads: it comes to the beginning, and does not go back. path
+// are the places of the bytecodes on the leg.
+func (r *router) notePassed(chain []vmstructs.Scope, code []vmstructs.Bytecode, path []int32) {
+	for i := range code {
+		b := &code[i]
+		if b.Target < 0 || b.Target > b.BCI || slices.Contains(path, int32(i)) {
+			continue
+		}
+		begin := vmstructs.BytecodeAt(code, b.Target)
+		if begin < 0 || !slices.Contains(path, int32(begin)) || len(r.passed) >= maxWayLoops {
+			continue
+		}
+		if slices.ContainsFunc(code[begin:i], func(b vmstructs.Bytecode) bool { return isInvoke(b.Op) }) {
+			r.passed = append(r.passed, wayLoop{chain, b.Target, b.BCI})
+		}
+	}
+}
+
+// enterLoops adds the legs once around loops past which the way leads. If the evidence stands before a loop and behind
+// it, the loop ends at once on the way that has the least work. JDK 8 has no poll in a loop that counts. If a record
+// names what is inlined into a loop, the loop has evidence of its own.
+func (r *router) enterLoops() {
+	for i := 0; i < len(r.passed); i++ { // what is inlined there may have loops, too
+		l := r.passed[i]
+		if r.recordsInvoke(l) || !r.goesAround(r.at, l.chain, l.begin, l.end) {
+			continue
+		}
+		begin := len(r.legs)
+		r.through(l.chain, l.begin, false, l.end, false)
+		for k := begin; k < len(r.legs); k++ {
+			r.legs[k].entered = true
+		}
+	}
+}
+
+// recordsInvoke reports whether records tell what an invoke in a loop calls.
+func (r *router) recordsInvoke(l wayLoop) bool {
+	place := vmstructs.PlaceOf(l.chain)
+	return slices.ContainsFunc(r.w.bytecodes(l.chain[0].Method), func(b vmstructs.Bytecode) bool {
+		return b.BCI >= l.begin && b.BCI <= l.end && isInvoke(b.Op) && r.inlinedAt(place.Site(b.BCI)) != 0
+	})
+}
+
+// loopsOnlyIn reports whether all loops on the way are those of some methods, and nothing is inlined there that the way
+// leads past, or that only a profile tells.
 func (r *router) loopsOnlyIn(methods []vmstructs.Scope) bool {
 	for i := range r.legs {
 		g := &r.legs[i]
-		if g.byProfile || hasLoop(r.w.bytecodes(g.scopes[0].Method)) && !sameMethods(g.scopes, methods) {
+		if g.byProfile || g.entered || hasLoop(r.w.bytecodes(g.scopes[0].Method)) && !sameMethods(g.scopes, methods) {
 			return false
 		}
 	}
@@ -125,8 +169,8 @@ func (l *wayLoop) first() []vmstructs.Scope {
 	return moved
 }
 
-// heaviest returns the methods of the leg that has two thirds of the work in a loop, if it is one that only a profile
-// tells. The position on the way tells the others.
+// heaviest returns the methods of the leg that has two thirds of the work in a loop, if only a profile tells it, or if
+// it is of a loop that the way leads past. The position on the way tells the others.
 func (r *router) heaviest(l *wayLoop) (scopes []vmstructs.Scope) {
 	most, all := 0, 0
 	for i := range r.legs {
@@ -134,7 +178,7 @@ func (r *router) heaviest(l *wayLoop) (scopes []vmstructs.Scope) {
 		if !l.has(g.scopes) {
 			continue
 		}
-		if all += g.work; g.byProfile && g.work > most {
+		if all += g.work; (g.byProfile || g.entered) && g.work > most {
 			scopes, most = g.scopes, g.work
 		}
 	}

@@ -12,6 +12,7 @@ const (
 	capMethods    = "method names"
 	capLines      = "line numbers"
 	capInvokes    = "which method an invoke calls"
+	capReceivers  = "what calls of interfaces call"
 	capFiles      = "source files"
 	capThreads    = "threads"
 	capAnchors    = "frame anchors"

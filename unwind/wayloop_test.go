@@ -132,7 +132,8 @@ func TestEnterLoops(t *testing.T) {
 		{"a record says that it is inlined", "ffc0 ffc1 7cfa c3",
 			[]vmstructs.Bytecode{head, bytecode(3, static), back, end}, small.Addr, nil},
 		{"no way to the loop", "ffc0 ffc1 7cfa c3",
-			[]vmstructs.Bytecode{branch(0, vmstructs.OpGoto, 10), bytecode(3, static), branch(7, vmstructs.OpGoto, 3), end}, 0, nil},
+			[]vmstructs.Bytecode{branch(0, vmstructs.OpGoto, 10), bytecode(3, static),
+				branch(7, vmstructs.OpGoto, 3), end}, 0, nil},
 	} {
 		w := &Walker{cpu: amd64.CPU,
 			callees:  map[invokeSite]knownInvoke{{owner, 3}: {whole: true, Invocation: calls}},

@@ -47,8 +47,8 @@ const (
 	maxCount     = 1<<48 - 1
 )
 
-// Received returns the method that an invoke calls for the type that m's profile has seen most often there, nil if that
-// is not known.
+// Received returns the method that an invoke calls for the type that m's profile has seen most often there, or the only
+// one that the classes below the named one have. It is nil if that is not known.
 func (vm *VM) Received(m *Method, b *Bytecode) *Method {
 	if b.Op != OpInvoke && b.Op != OpInvokeInterface || b.BCI > 0xffff {
 		return nil
@@ -60,7 +60,10 @@ func (vm *VM) Received(m *Method, b *Bytecode) *Method {
 	}
 	method, ok := vm.majorReceiver(vm.receivers(m, uint16(b.BCI)), c)
 	if !ok {
-		return nil
+		if b.Op == OpInvokeInterface || e.method != 0 {
+			return nil
+		}
+		return vm.onlyBelow(vm.poolKlass(m.pool, e.constant), e.table)
 	}
 	called, err := vm.MethodNow(method)
 	if err != nil {

@@ -16,6 +16,7 @@ type leg struct {
 	scopes    []vmstructs.Scope
 	work      int
 	byProfile bool // only a profile tells that the method is inlined there
+	entered   bool // it is of a loop that the way leads past: see enterLoops
 }
 
 // maxLegs bounds a way: methods are seldom inlined deeper than 15.
@@ -40,7 +41,8 @@ type router struct {
 	offWay      bool          // they were found elsewhere
 	trail       []trailed     // the bytecodes on the way, if trails
 	trails      bool
-	guess       bool    // the way also leads into methods that only a profile tells: see loopAt
+	guess       bool // the way also leads into methods that only a profile tells: see loopAt
+	passed      []wayLoop
 	around      *around // of goesAround, once it was asked
 	*weights
 }
@@ -154,6 +156,9 @@ func (r *router) through(chain []vmstructs.Scope, from int32, behind bool, to in
 	if !ok {
 		r.addLeg(chain, work+workUnknown)
 		return
+	}
+	if r.guess {
+		r.notePassed(chain, code, path)
 	}
 	for n, i := range path {
 		b := &code[i]

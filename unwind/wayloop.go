@@ -41,18 +41,62 @@ func (w *Walker) loopAt(b *vmstructs.Blob, m *codeMap, n int32, supposed []vmstr
 	r.place(from, to, behind.far, ahead.far)
 	w.legs = nil // r has them while other ways are asked for
 	defer func() { w.legs = r.legs[:0] }()
+	r.enterLoops()
 	if r.loopsOnlyIn(supposed) {
 		return nil
 	}
 	return r.loopOnWay()
 }
 
-// loopsOnlyIn reports whether all loops on the way are those of some methods, and nothing on it is told by a profile
-// alone.
+// notePassed notes the loops past which a leg of the way leads: it comes to the beginning, and does not go back. path
+// are the places of the bytecodes on the leg.
+func (r *router) notePassed(chain []vmstructs.Scope, code []vmstructs.Bytecode, path []int32) {
+	for i := range code {
+		b := &code[i]
+		if b.Target < 0 || b.Target > b.BCI || slices.Contains(path, int32(i)) {
+			continue
+		}
+		begin := vmstructs.BytecodeAt(code, b.Target)
+		if begin < 0 || !slices.Contains(path, int32(begin)) || len(r.passed) >= maxWayLoops {
+			continue
+		}
+		if slices.ContainsFunc(code[begin:i], func(b vmstructs.Bytecode) bool { return isInvoke(b.Op) }) {
+			r.passed = append(r.passed, wayLoop{chain, b.Target, b.BCI})
+		}
+	}
+}
+
+// enterLoops adds the legs once around loops past which the way leads. If the evidence stands before a loop and behind
+// it, the loop ends at once on the way that has the least work. JDK 8 has no poll in a loop that counts. If a record
+// names what is inlined into a loop, the loop has evidence of its own.
+func (r *router) enterLoops() {
+	for i := 0; i < len(r.passed); i++ { // what is inlined there may have loops, too
+		l := r.passed[i]
+		if r.recordsInvoke(l) || !r.goesAround(r.at, l.chain, l.begin, l.end) {
+			continue
+		}
+		begin := len(r.legs)
+		r.through(l.chain, l.begin, false, l.end, false)
+		for k := begin; k < len(r.legs); k++ {
+			r.legs[k].entered = true
+		}
+	}
+}
+
+// recordsInvoke reports whether records tell what an invoke in a loop calls.
+func (r *router) recordsInvoke(l wayLoop) bool {
+	place := vmstructs.PlaceOf(l.chain)
+	return slices.ContainsFunc(r.w.bytecodes(l.chain[0].Method), func(b vmstructs.Bytecode) bool {
+		return b.BCI >= l.begin && b.BCI <= l.end && isInvoke(b.Op) && r.inlinedAt(place.Site(b.BCI)) != 0
+	})
+}
+
+// loopsOnlyIn reports whether all loops on the way are those of some methods, and nothing is inlined there that the way
+// leads past, or that only a profile tells.
 func (r *router) loopsOnlyIn(methods []vmstructs.Scope) bool {
 	for i := range r.legs {
 		g := &r.legs[i]
-		if g.byProfile || hasLoop(r.w.bytecodes(g.scopes[0].Method)) && !sameMethods(g.scopes, methods) {
+		if g.hasNoPosition() || hasLoop(r.w.bytecodes(g.scopes[0].Method)) && !sameMethods(g.scopes, methods) {
 			return false
 		}
 	}
@@ -77,10 +121,10 @@ func (r *router) loopOnWay() []vmstructs.Scope {
 	return nil
 }
 
-// loopsOnWay returns the loops into which nothing is inlined, and the others as far as they matter: heaviest names no
-// method but one that only a profile tells. Whether code goes around is asked last, since that takes longest.
+// loopsOnWay returns the loops into which nothing is inlined, and the others as far as they matter to heaviest. Whether
+// code goes around is asked last, since that takes longest.
 func (r *router) loopsOnWay() (inner, outer []wayLoop) {
-	tried, byProfile := 0, slices.ContainsFunc(r.legs, func(l leg) bool { return l.byProfile })
+	tried, weighs := 0, slices.ContainsFunc(r.legs, leg.hasNoPosition)
 	for i := range r.legs {
 		chain := r.legs[i].scopes
 		if r.hadLoopOf(chain, i) {
@@ -96,7 +140,7 @@ func (r *router) loopsOnWay() (inner, outer []wayLoop) {
 				return nil, nil
 			}
 			none := r.inlinesNone(chain, code, b.Target, b.BCI)
-			if !none && (len(inner) > 0 || !byProfile) || !r.goesAround(r.at, chain, b.Target, b.BCI) {
+			if !none && (len(inner) > 0 || !weighs) || !r.goesAround(r.at, chain, b.Target, b.BCI) {
 				continue
 			}
 			loop := wayLoop{chain, b.Target, b.BCI}
@@ -127,8 +171,12 @@ func (l *wayLoop) first() []vmstructs.Scope {
 	return moved
 }
 
-// heaviest returns the methods of the leg that has two thirds of the work in a loop, if it is one that only a profile
-// tells. The position on the way tells the others.
+// hasNoPosition reports whether only a profile tells a leg, or if it is of a loop that the way leads past: the way by
+// which a position is told does not have it.
+func (l leg) hasNoPosition() bool { return l.byProfile || l.entered }
+
+// heaviest returns the methods of the leg that has two thirds of the work in a loop, if it has no position. The position
+// on the way tells the others.
 func (r *router) heaviest(l *wayLoop) (scopes []vmstructs.Scope) {
 	most, all := 0, 0
 	for i := range r.legs {
@@ -136,7 +184,7 @@ func (r *router) heaviest(l *wayLoop) (scopes []vmstructs.Scope) {
 		if !l.has(g.scopes) {
 			continue
 		}
-		if all += g.work; g.byProfile && g.work > most {
+		if all += g.work; g.hasNoPosition() && g.work > most {
 			scopes, most = g.scopes, g.work
 		}
 	}

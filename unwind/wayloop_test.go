@@ -2,6 +2,7 @@ package unwind
 
 import (
 	"encoding/hex"
+	"slices"
 	"testing"
 
 	"goprof/arch"
@@ -91,9 +92,82 @@ func TestLoopsOnlyIn(t *testing.T) {
 		{"another's loop", []leg{{scopes: in(straight)}, {scopes: in(round)}}, straight, false},
 		{"no loop", []leg{{scopes: in(straight)}}, straight, true},
 		{"by a profile", []leg{{scopes: in(straight), byProfile: true}}, straight, false},
+		{"in a loop that the way leads past", []leg{{scopes: in(straight), entered: true}}, straight, false},
 	} {
 		if got := (&router{w: w, legs: r.legs}).loopsOnlyIn(in(r.supposed)); got != r.want {
 			t.Errorf("%s: %v", r.name, got)
+		}
+	}
+}
+
+// TestEnterLoops: if the way leads past a loop in which methods are inlined, the legs around it are added: if code goes
+// around, and no record tells anything of the loop.
+func TestEnterLoops(t *testing.T) {
+	const static = vmstructs.OpInvokeStatic
+	owner := &vmstructs.Method{Name: "owner", Addr: 0x1000}
+	small := &vmstructs.Method{Name: "small", Addr: 0x2000, CodeSize: 40}
+	body := make([]vmstructs.Bytecode, 40)
+	for i := range body {
+		body[i] = bytecode(int32(i), vmstructs.OpIadd)
+	}
+	body[39].Op = vmstructs.OpReturn
+	calls := vmstructs.Invocation{Method: small}
+	head, back := branch(0, opIfeq, 10), branch(7, vmstructs.OpGoto, 0)
+	end := bytecode(10, vmstructs.OpReturn)
+	for _, r := range []struct {
+		name     string
+		code     string
+		loop     []vmstructs.Bytecode // of the method that owns the code
+		recorded uint64               // what is recorded at the invoke
+		want     *vmstructs.Method
+	}{
+		{"past a loop around a small method", "ffc0 ffc1 7cfa c3",
+			[]vmstructs.Bytecode{head, bytecode(3, static), back, end}, 0, small},
+		{"the code has no loop", "ffc0 ffc1 90 c3",
+			[]vmstructs.Bytecode{head, bytecode(3, static), back, end}, 0, nil},
+		{"a loop without an invoke", "ffc0 ffc1 7cfa c3",
+			[]vmstructs.Bytecode{head, bytecode(3, vmstructs.OpIadd), back, end}, 0, owner},
+		{"a record says that it is called", "ffc0 ffc1 7cfa c3",
+			[]vmstructs.Bytecode{head, bytecode(3, static), back, end}, isCalled, owner},
+		{"a record says that it is inlined", "ffc0 ffc1 7cfa c3",
+			[]vmstructs.Bytecode{head, bytecode(3, static), back, end}, small.Addr, nil},
+		{"no way to the loop", "ffc0 ffc1 7cfa c3",
+			[]vmstructs.Bytecode{branch(0, vmstructs.OpGoto, 10), bytecode(3, static),
+				branch(7, vmstructs.OpGoto, 3), end}, 0, nil},
+	} {
+		w := &Walker{cpu: amd64.CPU,
+			callees:  map[invokeSite]knownInvoke{{owner, 3}: {whole: true, Invocation: calls}},
+			bytecode: map[*vmstructs.Method][]vmstructs.Bytecode{owner: r.loop, small: body}}
+		code, err := hex.DecodeString(withoutSpaces(r.code))
+		if err != nil {
+			t.Fatal(err)
+		}
+		own := []vmstructs.Scope{{Method: owner}}
+		m := &codeMap{cpu: w.cpu, tree: &vmstructs.SiteTable{}}
+		if r.recorded != 0 {
+			tree := vmstructs.NewSiteTable(1)
+			tree.Set(vmstructs.PlaceOf(own).Site(3), r.recorded)
+			m.tree = &tree
+		}
+		m.begin(code, 0, func(func(uint64) bool) {})
+		m.place(0)
+		for i := range m.list {
+			m.list[i].told = true // nothing
+		}
+		way := router{w: w, level: levelC2, blob: &vmstructs.Blob{Level: levelC2}, code: m, guess: true}
+		way.weights = weightsOf(levelC2)
+		way.through(own, 0, false, 10, false)
+		way.enterLoops()
+		var got *vmstructs.Method
+		if s := way.loopOnWay(); s != nil {
+			got = s[0].Method
+		}
+		if got != r.want {
+			t.Errorf("%s: %v, not %v", r.name, got, r.want)
+		}
+		entered := slices.ContainsFunc(way.legs, func(g leg) bool { return g.entered })
+		if entered != (r.want == small) {
+			t.Errorf("%s: legs were added: %v", r.name, entered)
 		}
 	}
 }

@@ -138,12 +138,16 @@ func (vm *VM) resolvedMethod(cache uint64, index uint16) (e invokeEntry, ok bool
 
 // virtualMethod looks a method up in the vtable of the class that the constant names.
 func (vm *VM) virtualMethod(m *Method, constant uint16, table uint64) uint64 {
-	l := &vm.l.invoke
-	if !l.vtableLen.ok() || table >= maxVtable || constant == 0 || uint32(constant) >= m.pool.length {
+	if constant == 0 || uint32(constant) >= m.pool.length {
 		return 0
 	}
-	klass := vm.poolKlass(m.pool, constant)
-	if klass == 0 || klass%8 != 0 {
+	return vm.inVtable(vm.poolKlass(m.pool, constant), table)
+}
+
+// inVtable returns the method in a place of a class's vtable, 0 if there is none.
+func (vm *VM) inVtable(klass, table uint64) uint64 {
+	l := &vm.l.invoke
+	if klass == 0 || klass%8 != 0 || !l.vtableLen.ok() || table >= maxVtable {
 		return 0
 	}
 	// The length is in words up to 8 and since 9 (oops/klass.hpp): a vtableEntry is one word.

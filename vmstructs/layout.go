@@ -12,6 +12,7 @@ const (
 	capMethods    = "method names"
 	capLines      = "line numbers"
 	capInvokes    = "which method an invoke calls"
+	capReceivers  = "what calls of interfaces call"
 	capFiles      = "source files"
 	capThreads    = "threads"
 	capAnchors    = "frame anchors"
@@ -36,24 +37,25 @@ var essential = []string{capCode, capBlobs, capMethods, capNmethods}
 // one says which release it is: the rule of docs/hotspot.md is to choose by presence, as vendors
 // and even updates move things (25.0.3 to 25.0.5 changed ConstantPool).
 type layout struct {
-	jdk8    bool // interpreter frames have no mirror slot
-	code    codeLayout
-	blob    blobLayout
-	nm      nmethodLayout
-	method  methodLayout
-	thread  threadLayout
-	oops    oopLayout
-	stubs   stubLayout
-	flags   flagLayout
-	task    compilerLayout
-	deopt   deoptLayout
-	cont    contLayout
-	wait    waitLayout
-	locks   lockLayout
-	health  healthLayout
-	invoke  invokeLayout
-	profile profileLayout
-	trap    trapLayout
+	jdk8      bool // interpreter frames have no mirror slot
+	code      codeLayout
+	blob      blobLayout
+	nm        nmethodLayout
+	method    methodLayout
+	thread    threadLayout
+	oops      oopLayout
+	stubs     stubLayout
+	flags     flagLayout
+	task      compilerLayout
+	deopt     deoptLayout
+	cont      contLayout
+	wait      waitLayout
+	locks     lockLayout
+	health    healthLayout
+	invoke    invokeLayout
+	profile   profileLayout
+	hierarchy hierarchyLayout
+	trap      trapLayout
 
 	perfStart, perfCapacity uint64 // PerfMemory
 	oopMaps                 oopMapLayout
@@ -255,24 +257,25 @@ func resolve(t *tables) (*layout, *resolver) {
 	r := &resolver{t: t, missing: map[string][]string{}, odd: map[string]string{}}
 	_, jdk8 := t.sizes["Flag"] // renamed JVMFlag in 9 or 10
 	return &layout{
-		jdk8:    jdk8,
-		code:    r.code(),
-		blob:    r.blob(),
-		nm:      r.nmethod(),
-		method:  r.method(),
-		thread:  r.thread(),
-		oops:    r.oops(),
-		stubs:   r.stubs(),
-		flags:   r.flags(),
-		task:    r.compiler(),
-		deopt:   r.deopt(),
-		cont:    r.continuation(),
-		wait:    r.wait(),
-		locks:   r.locks(),
-		health:  r.health(),
-		invoke:  r.invoke(),
-		profile: r.profile(),
-		trap:    r.trap(),
+		jdk8:      jdk8,
+		code:      r.code(),
+		blob:      r.blob(),
+		nm:        r.nmethod(),
+		method:    r.method(),
+		thread:    r.thread(),
+		oops:      r.oops(),
+		stubs:     r.stubs(),
+		flags:     r.flags(),
+		task:      r.compiler(),
+		deopt:     r.deopt(),
+		cont:      r.continuation(),
+		wait:      r.wait(),
+		locks:     r.locks(),
+		health:    r.health(),
+		invoke:    r.invoke(),
+		profile:   r.profile(),
+		hierarchy: r.hierarchy(),
+		trap:      r.trap(),
 
 		perfStart:    r.static("", "PerfMemory._start"),
 		perfCapacity: r.static("", "PerfMemory._capacity"),

@@ -510,3 +510,51 @@ func TestLiveNotHotSpot(t *testing.T) {
 		t.Errorf("%v, want ErrNotHotSpot", err)
 	}
 }
+
+// TestLiveOnlyBelow: where a record says which method is inlined at an invoke of a virtual method, and the hierarchy
+// has only one, both are the same.
+func TestLiveOnlyBelow(t *testing.T) {
+	eachLive(t, []string{"-Xmx128m", "-Xcomp", "-XX:TieredStopAtLevel=1"}, func(t *testing.T, v *live) {
+		inlined, same, abstract := 0, 0, 0
+		err := v.vm.eachBlock(func(h *codeHeap, blk block) error {
+			b, err := v.vm.blobAt(h, blk.addr)
+			if err != nil || b.Method == nil {
+				return nil
+			}
+			for pc := range b.Records() {
+				scopes, err := v.vm.Scopes(b, pc, true)
+				for i := 1; i < len(scopes) && err == nil; i++ {
+					caller := scopes[i]
+					code, _ := v.vm.Bytecodes(caller.Method)
+					at := BytecodeAt(code, caller.BCI)
+					if at < 0 || code[at].Op != OpInvoke {
+						continue
+					}
+					e, ok := v.vm.invokeEntry(caller.Method, &code[at])
+					if !ok || e.method != 0 {
+						continue
+					}
+					inlined++
+					klass := v.vm.poolKlass(caller.Method.pool, e.constant)
+					only := v.vm.onlyBelow(klass, e.table)
+					switch {
+					case only == nil:
+					case only == scopes[i-1].Method:
+						same++
+						if v.vm.inVtable(klass, e.table) != only.Addr {
+							abstract++
+						}
+					default:
+						t.Errorf("%s@%d: %s is inlined, the hierarchy has %s", caller.Method.Full(), caller.BCI,
+							scopes[i-1].Method.Full(), only.Full())
+					}
+				}
+			}
+			return nil
+		})
+		t.Logf("%d inlined methods, of %d the hierarchy tells the same; %d are of a class below", inlined, same, abstract)
+		if err != nil || same == 0 {
+			t.Error(same, err)
+		}
+	})
+}

@@ -6,16 +6,18 @@ package vmstructs
 
 // namedLayout says where the methods that a class declares are: oops/instanceKlass.hpp.
 type namedLayout struct {
-	methods offset // InstanceKlass, an array of pointers
-	data    offset // Array<Method*>
-	super   offset // Klass
+	methods  offset // InstanceKlass, an array of pointers
+	defaults offset // the same of methods that are inherited from interfaces (classfile/defaultMethods.cpp)
+	data     offset // Array<Method*>
+	super    offset // Klass
 }
 
 func (r *resolver) named() namedLayout {
 	return namedLayout{
-		methods: r.field(capInvokes, "InstanceKlass._methods"),
-		data:    r.field(capInvokes, "Array<Method*>._data"),
-		super:   r.field(capInvokes, "Klass._super"),
+		methods:  r.field(capInvokes, "InstanceKlass._methods"),
+		defaults: r.field(capReceivers, "InstanceKlass._default_methods"),
+		data:     r.field(capInvokes, "Array<Method*>._data"),
+		super:    r.field(capInvokes, "Klass._super"),
 	}
 }
 
@@ -61,14 +63,18 @@ func (vm *VM) namedMethod(m *Method, constant uint16) uint64 {
 	return vm.inheritedMethod(klass, c.name, c.signature)
 }
 
-// inheritedMethod looks for a method that a class or one of its superclasses declares, 0 if there is none. Both symbols
-// of a method are unique, so their addresses are compared.
+// inheritedMethod looks for a method that a class or one of its superclasses declares, and then for one that they
+// inherit from an interface; 0 if there is none. Both symbols of a method are unique, so their addresses are compared.
 func (vm *VM) inheritedMethod(klass, name, signature uint64) uint64 {
-	for n := 0; klass != 0 && n < maxSupers; n++ {
-		if found := vm.declaredMethod(klass, name, signature); found != 0 {
-			return found
+	l := &vm.l.invoke.named
+	for _, methods := range [2]offset{l.methods, l.defaults} {
+		at := klass
+		for n := 0; at != 0 && n < maxSupers && methods.ok(); n++ {
+			if found := vm.declaredMethod(at, methods, name, signature); found != 0 {
+				return found
+			}
+			at, _ = vm.near.Ptr(at + uint64(l.super))
 		}
-		klass, _ = vm.near.Ptr(klass + uint64(vm.l.invoke.named.super))
 	}
 	return 0
 }
@@ -87,10 +93,10 @@ func (vm *VM) ownKlass(p *pool, constant uint16) uint64 {
 	return klass
 }
 
-// declaredMethod looks for a method among those that a class declares. HotSpot keeps them in the order of their names'
-// addresses (oops/method.cpp, sort_methods; instanceKlass.cpp, quick_search).
-func (vm *VM) declaredMethod(klass, name, signature uint64) uint64 {
-	array, err := vm.near.Ptr(klass + uint64(vm.l.invoke.named.methods))
+// declaredMethod looks for a method in one of a class's two arrays of methods. HotSpot keeps them in the order of their
+// names' addresses (oops/method.cpp, sort_methods; instanceKlass.cpp, quick_search).
+func (vm *VM) declaredMethod(klass uint64, methods offset, name, signature uint64) uint64 {
+	array, err := vm.near.Ptr(klass + uint64(methods))
 	if err != nil || array == 0 {
 		return 0
 	}

@@ -8,16 +8,30 @@ package vmstructs
 // has a head of 8 bytes: its tag, one byte of flags, and the index of its bytecode, in 16 bits. Words follow.
 type profileLayout struct {
 	data       offset // MethodData; absent: it is not told
+	method     offset // MethodData: whose profile it is
 	call       uint8  // the tag of what was counted at an invoke that has a receiver
 	callOfType uint8  // the same where types of arguments are counted, too
 }
 
 func (r *resolver) profile() profileLayout {
 	return profileLayout{
-		data:       r.field("", "MethodData._data[0]"), // 27 does not export it
+		data:       r.profileData(),
+		method:     r.field("", "MethodData._method"),
 		call:       uint8(r.int("DataLayout::virtual_call_data_tag", 5)),
 		callOfType: uint8(r.int("DataLayout::virtual_call_type_data_tag", 11)),
 	}
+}
+
+// profileData says where the pieces of a profile begin. 27 does not export that. In all releases it is the last word of
+// MethodData: `intptr_t _data[1]`, behind which the profile goes on (oops/methodData.hpp).
+func (r *resolver) profileData() offset {
+	if at := r.field("", "MethodData._data[0]"); at.ok() {
+		return at
+	}
+	if n := r.size(capReceivers, "MethodData"); n >= 16 && n%8 == 0 {
+		return offset(n - 8)
+	}
+	return absent
 }
 
 const (
@@ -33,8 +47,8 @@ const (
 	maxCount     = 1<<48 - 1
 )
 
-// Received returns the method that an invoke calls for the type that m's profile has seen most often there, nil if that
-// is not known.
+// Received returns the method that an invoke calls for the type that m's profile has seen most often there, or the only
+// one that the classes below the named one have. It is nil if that is not known.
 func (vm *VM) Received(m *Method, b *Bytecode) *Method {
 	if b.Op != OpInvoke && b.Op != OpInvokeInterface || b.BCI > 0xffff {
 		return nil
@@ -46,7 +60,10 @@ func (vm *VM) Received(m *Method, b *Bytecode) *Method {
 	}
 	method, ok := vm.majorReceiver(vm.receivers(m, uint16(b.BCI)), c)
 	if !ok {
-		return nil
+		if b.Op == OpInvokeInterface || e.method != 0 {
+			return nil
+		}
+		return vm.onlyBelow(vm.poolKlass(m.pool, e.constant), e.table)
 	}
 	called, err := vm.MethodNow(method)
 	if err != nil {
@@ -84,8 +101,11 @@ func (vm *VM) majorReceiver(words []byte, c methodConstant) (method uint64, ok b
 func (vm *VM) receivers(m *Method, bci uint16) []byte {
 	l := &vm.l.profile
 	profile := vm.DataOf(m)
-	if profile == 0 || profile%8 != 0 || !l.data.ok() {
+	if profile == 0 || profile%8 != 0 || !l.data.ok() || !l.method.ok() {
 		return nil
+	}
+	if of, err := vm.mem.Ptr(profile + uint64(l.method)); err != nil || of != m.Addr {
+		return nil // no profile of that method
 	}
 	// Nobody tells how long it is. What stands behind it is of other methods.
 	begin, raw := profile+uint64(l.data), make([]byte, maxProfile)

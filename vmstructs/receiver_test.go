@@ -51,3 +51,66 @@ func TestMajorReceiver(t *testing.T) {
 		}
 	})
 }
+
+// TestProfileData: in all releases that tell where a profile begins, that is the last word of MethodData. So it is in
+// those that do not.
+func TestProfileData(t *testing.T) {
+	told := 0
+	for _, j := range loadTables(t) {
+		l, _ := resolve(j.tab)
+		f, ok := j.tab.fields[fieldName{"MethodData", "_data[0]"}]
+		if ok {
+			told++
+			delete(j.tab.fields, fieldName{"MethodData", "_data[0]"})
+		}
+		without, _ := resolve(j.tab)
+		if at := without.profile.data; !at.ok() || at != l.profile.data || ok && uint64(at) != f.offset {
+			t.Errorf("%s: at %d, without that field at %d, as told %d", j.name, l.profile.data, at, f.offset)
+		}
+		j.tab.sizes["MethodData"] = 12
+		if at := (&resolver{t: j.tab, missing: map[string][]string{}, odd: map[string]string{}}).profileData(); at.ok() {
+			t.Errorf("%s: MethodData of 12 bytes has a profile at %d", j.name, at)
+		}
+	}
+	if told < 10 {
+		t.Errorf("%d releases tell it", told)
+	}
+}
+
+// TestReceivers: the words of an invoke in a method's profile are found by its bytecode, and only in that method's.
+func TestReceivers(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		l := &w.l.profile
+		m := &Method{Addr: w.alloc(256)}
+		profile := w.alloc(int(l.data) + 256)
+		w.put64(m.Addr+uint64(w.l.method.data), profile)
+		w.put64(profile+uint64(l.method), m.Addr)
+		for i, word := range []uint64{
+			2 | 3<<16, 5, // a counter, at bytecode 3
+			uint64(l.call) | 9<<16, 1, 0x1000, 7, 0, 0, // an invoke, at 9
+			uint64(l.callOfType) | 12<<16, 2, 0x2000, 8, 0, 0, 1, 0,
+		} {
+			w.put64(profile+uint64(l.data)+8*uint64(i), word)
+		}
+		for _, r := range []struct {
+			bci  uint16
+			want uint64 // the second word
+		}{{9, 0x1000}, {12, 0x2000}, {3, 0}, {8, 0}} {
+			got := uint64(0)
+			if words := w.vm.receivers(m, r.bci); len(words) >= 16 {
+				got = word(words[8:])
+			}
+			if got != r.want {
+				t.Errorf("at %d: %#x", r.bci, got)
+			}
+		}
+		w.put64(profile+uint64(l.method), m.Addr+8)
+		if words := w.vm.receivers(m, 9); words != nil {
+			t.Errorf("another method's profile: %x", words)
+		}
+		w.put64(m.Addr+uint64(w.l.method.data), profile+4)
+		if words := w.vm.receivers(m, 9); words != nil {
+			t.Errorf("not aligned: %x", words)
+		}
+	})
+}

@@ -65,7 +65,7 @@ var mutations = []mutation{
 
 // notTold are fields that no user would miss: other fields serve, or the walk does without.
 var notTold = []string{
-	"MethodData._data[0]", // only guesses are worse
+	"MethodData._data[0]", "MethodData._method", // only guesses are worse
 	"JavaThread._next", "Threads._thread_list", "ThreadsSMRSupport._java_thread_list", "ThreadsList._length",
 	"ThreadsList._threads",
 	"JavaFrameAnchor._last_Java_fp", "JavaThread._saved_exception_pc", "JavaThread._exception_pc", "Method._access_flags",

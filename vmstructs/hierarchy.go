@@ -1,0 +1,85 @@
+package vmstructs
+
+import "slices"
+
+// If only one of the classes below an abstract one implements a method, C2 inlines that, whatever the profile has seen
+// (opto/doCall.cpp, optimize_inlining; ci/ciMethod.cpp, find_monomorphic_target). goprof asks the hierarchy only where
+// the profile does not tell. Classes may have been loaded since the code was compiled.
+
+// hierarchyLayout says where a class has the classes below it: oops/klass.hpp. They are a list, the newest first.
+// Classes that implement an interface are not below it.
+type hierarchyLayout struct{ first, next offset }
+
+func (r *resolver) hierarchy() hierarchyLayout {
+	return hierarchyLayout{
+		first: r.field(capReceivers, "Klass._subklass"),
+		next:  r.field(capReceivers, "Klass._next_sibling"),
+	}
+}
+
+const (
+	// maxBelow bounds the classes that are looked at, maxInPlace the methods that they have in one place of their vtables.
+	maxBelow   = 64
+	maxInPlace = 4
+)
+
+// onlyBelow returns the only method that is not abstract and that a class, or one below it, has in a place of the
+// vtable. It is nil if there are more, or if there are too many classes.
+func (vm *VM) onlyBelow(klass, table uint64) (only *Method) {
+	l := &vm.l.hierarchy
+	if !l.first.ok() || !l.next.ok() || klass == 0 {
+		return nil
+	}
+	var waiting [maxBelow]uint64 // classes that are not looked at yet
+	waiting[0] = klass
+	var known [maxInPlace]uint64
+	methods := known[:0]
+	left := 1
+	for looked := 0; left > 0; looked++ {
+		if looked == maxBelow {
+			return nil
+		}
+		left--
+		klass = waiting[left]
+		addr := vm.inVtable(klass, table)
+		if addr == 0 {
+			return nil
+		}
+		if !slices.Contains(methods, addr) {
+			m, err := vm.MethodNow(addr)
+			concrete := err == nil && (m.CodeSize > 0 || m.Native)
+			if err != nil || len(methods) == maxInPlace || concrete && only != nil {
+				return nil
+			}
+			if methods = append(methods, addr); concrete {
+				only = m
+			}
+		}
+		n, ok := vm.classesBelow(klass, waiting[left:])
+		if !ok {
+			return nil
+		}
+		left += n
+	}
+	return only
+}
+
+// classesBelow lists the classes right below a class. Each of them must name the class as its superclass, and there
+// must be room for all. So a list that leads back to itself is refused.
+func (vm *VM) classesBelow(klass uint64, into []uint64) (n int, ok bool) {
+	l := &vm.l.hierarchy
+	below, err := vm.near.Ptr(klass + uint64(l.first))
+	for below != 0 && err == nil {
+		if n == len(into) || below%8 != 0 {
+			return 0, false
+		}
+		super, err2 := vm.near.Ptr(below + uint64(vm.l.invoke.named.super))
+		if err2 != nil || super != klass {
+			return 0, false
+		}
+		into[n] = below
+		n++
+		below, err = vm.near.Ptr(below + uint64(l.next))
+	}
+	return n, err == nil
+}

@@ -175,8 +175,8 @@ func (l *wayLoop) first() []vmstructs.Scope {
 // which a position is told does not have it.
 func (l leg) hasNoPosition() bool { return l.byProfile || l.entered }
 
-// heaviest returns the methods of the leg that has two thirds of the work in a loop, if it has no position. The position
-// on the way tells the others.
+// heaviest returns the methods of the leg that has two thirds of the work in a loop, if it has no position. The
+// position on the way tells the others.
 func (r *router) heaviest(l *wayLoop) (scopes []vmstructs.Scope) {
 	most, all := 0, 0
 	for i := range r.legs {

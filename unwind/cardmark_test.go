@@ -110,3 +110,34 @@ func TestMayCheck(t *testing.T) {
 		t.Error("a return gives back no monitor")
 	}
 }
+
+// TestMayBeCheck: an invoke of one method alone checks no class, and bounds are checked for intrinsic methods.
+func TestMayBeCheck(t *testing.T) {
+	const static, special, virtual = vmstructs.OpInvokeStatic, vmstructs.OpInvokeSpecial, vmstructs.OpInvoke
+	plain := vmstructs.Invocation{Method: &vmstructs.Method{}}
+	intrinsic := vmstructs.Invocation{Method: &vmstructs.Method{}, Intrinsic: true}
+	for _, r := range []struct {
+		name   string
+		op     uint8
+		calls  vmstructs.Invocation
+		reason vmstructs.TrapReason
+		want   bool
+	}{
+		{"the class of a receiver", virtual, plain, vmstructs.TrapClass, true},
+		{"the class for one method alone", special, plain, vmstructs.TrapClass, false},
+		{"the class for an intrinsic method", static, intrinsic, vmstructs.TrapClass, true},
+		{"the class, nobody knows for which", static, vmstructs.Invocation{}, vmstructs.TrapClass, true},
+		{"bounds for a method", virtual, plain, vmstructs.TrapRange, false},
+		{"bounds for an intrinsic method", virtual, intrinsic, vmstructs.TrapRange, true},
+		{"null", special, plain, vmstructs.TrapNull, true},
+		{"bounds of an array", vmstructs.OpIaload, plain, vmstructs.TrapRange, true},
+		{"bounds of no array", vmstructs.OpIadd, plain, vmstructs.TrapRange, false},
+	} {
+		m := &vmstructs.Method{}
+		w := &Walker{bytecode: map[*vmstructs.Method][]vmstructs.Bytecode{m: {{Op: r.op, Target: -1}}},
+			callees: map[invokeSite]knownInvoke{{m, 0}: {Invocation: r.calls, whole: true}}}
+		if got := w.mayBeCheck(vmstructs.Scope{Method: m}, r.reason); got != r.want {
+			t.Errorf("%s: %v", r.name, got)
+		}
+	}
+}

@@ -136,7 +136,7 @@ func (w *Walker) inferOf(b *vmstructs.Blob, m *codeMap, next, last int32, r rout
 	if behind.kind == atPiece {
 		from = w.behindPiece(from)
 	}
-	r.at, r.beginsRound = next, behind.kind == atPoll
+	r.at, r.behindPoll = next, behind.kind == atPoll
 	place, sure := r.place(from, to, behind.far, ahead.far)
 	switch {
 	case r.isLoad():
@@ -189,8 +189,7 @@ func (w *Walker) certainty(b *vmstructs.Blob, m *codeMap, e evidence, told []vms
 
 // sure is how sure the methods are between two such instructions. They are not sure at all, unless both instructions
 // tell the same and the way leads through no other method. C2 also moves instructions there from elsewhere: C2's code
-// is certain only where there is no other method, in a loop of such code, and at the beginning of a loop's round. What
-// comes behind a poll is executed as often as anything in the loop, so C2 has no reason to move anything there.
+// is certain only where there is no other method, in a loop of such code, and at the beginning of a loop's round.
 func (r *router) sure(from, to []vmstructs.Scope) profile.Certainty {
 	if !sameMethods(from, to) {
 		return profile.Guessed
@@ -200,7 +199,7 @@ func (r *router) sure(from, to []vmstructs.Scope) profile.Certainty {
 			return profile.Guessed
 		}
 	}
-	if r.level == levelC2 && !r.beginsRound && !r.alone() && !r.inOwnLoop(r.at, from, to) {
+	if r.level == levelC2 && !r.beginsRound() && !r.alone() && !r.inOwnLoop(r.at, from, to) {
 		return profile.Likely
 	}
 	return profile.Certain

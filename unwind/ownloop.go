@@ -17,7 +17,8 @@ const maxLoop = 400
 // inOwnLoop reports whether an instruction stands in a loop of the innermost of some methods. Two pieces of evidence
 // tell of these methods, at bytecodes of one loop. Nothing is inlined into that loop. Or the code turns around without
 // a call or a poll, which a small loop does. Then the evidence must be of two bytecodes: between two pieces of code for
-// one bytecode C2 also puts what is left of the method that the loop has called before.
+// one bytecode C2 also puts what is left of the method that the loop has called before. A loop of a method that is
+// inlined between both, and to which the way does not lead, is not thought of.
 func (r *router) inOwnLoop(n int32, from, to []vmstructs.Scope) bool {
 	if r.code == nil || to[0].BCI < 0 || from[0].BCI < 0 {
 		return false
@@ -28,6 +29,13 @@ func (r *router) inOwnLoop(n int32, from, to []vmstructs.Scope) bool {
 		return true
 	}
 	return begin >= 0 && r.inlinesNone(to, code, begin, end) && r.goesAround(n, to, begin, end)
+}
+
+// beginsRound reports whether an instruction stands at the beginning of a loop's round: behind the poll that ends the
+// round before, and code leads back from there. It is executed as often as anything in the loop, so C2 has no reason to
+// move anything to it. Behind a poll may also stand what comes when the loop is left.
+func (r *router) beginsRound() bool {
+	return r.behindPoll && r.code != nil && r.leadsBack(r.at, func(int32) bool { return true })
 }
 
 // loopAround returns the smallest loop that has two bytecodes: the indexes of its first and of its last one. begin is

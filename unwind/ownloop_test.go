@@ -126,25 +126,35 @@ func TestInlinesNone(t *testing.T) {
 	}
 }
 
-// TestBeginsRound: behind the poll at the end of a loop's round the methods are certain, if the way leads through no
-// other. The code has a method inlined elsewhere, and does not turn.
+// TestBeginsRound: behind the poll at the end of a loop's round the methods are certain, if code leads back there, and
+// if the way leads through no other method. The code has a method that is inlined elsewhere.
 func TestBeginsRound(t *testing.T) {
-	way, own := loopRouter(t, "ffc0 8500 90 c3", vmstructs.OpIadd, vmstructs.Invocation{})
-	way.code.aloneKnown = true
+	const loop, left = "ffc0 8500 90 ebf9 c3", "ffc0 8500 90 c3" // inc, poll, nop, and back or out
 	for _, r := range []struct {
-		name        string
-		beginsRound bool
-		to          []vmstructs.Scope
-		legs        []leg
-		want        profile.Certainty
+		name, code string
+		behindPoll bool
+		otherTo    bool // the evidence ahead is another method's
+		otherLeg   bool // the way leads through another method
+		want       profile.Certainty
 	}{
-		{"behind a poll", true, own(4), []leg{{scopes: own(0)}}, profile.Certain},
-		{"behind something else", false, own(4), []leg{{scopes: own(0)}}, profile.Likely},
-		{"past another method", true, own(4), []leg{{scopes: own(0)}, {scopes: append(own(0), own(1)...)}}, profile.Guessed},
-		{"to another method", true, append(own(0), own(1)...), []leg{{scopes: own(0)}}, profile.Guessed},
+		{"behind a poll", loop, true, false, false, profile.Certain},
+		{"behind something else", loop, false, false, false, profile.Likely},
+		{"behind the poll of a loop that is left", left, true, false, false, profile.Likely},
+		{"past another method", loop, true, false, true, profile.Guessed},
+		{"to another method", loop, true, true, false, profile.Guessed},
 	} {
-		way.beginsRound, way.legs = r.beginsRound, r.legs
-		if got := way.sure(own(0), r.to); got != r.want {
+		way, own := loopRouter(t, r.code, vmstructs.OpInvokeSpecial,
+			vmstructs.Invocation{Method: &vmstructs.Method{CodeSize: 4}})
+		way.code.aloneKnown, way.behindPoll, way.at = true, r.behindPoll, way.code.place(4)
+		to, other := own(0), append(own(0), own(1)...)
+		way.legs = []leg{{scopes: own(0)}}
+		if r.otherTo {
+			to = other
+		}
+		if r.otherLeg {
+			way.legs = append(way.legs, leg{scopes: other})
+		}
+		if got := way.sure(own(0), to); got != r.want {
 			t.Errorf("%s: %v", r.name, got)
 		}
 	}

@@ -24,26 +24,25 @@ const maxLegs = 64
 
 // router finds the way between two places of one nmethod.
 type router struct {
-	w     *Walker
-	level uint8
-	blob  *vmstructs.Blob
-	code  *codeMap // nil: what is called on the way is not asked for
-	tree  inlining // see inlinings
-	space int      // instructions between the two places
-	at    int32    // the instruction in question, between them
-	// beginsRound: the first place is the poll at the end of a loop's round.
-	beginsRound bool
-	legs        []leg
-	asked       int
-	calls       callsBytecode // nil: the thread is not in a call
-	load        callsBytecode // nil: the thread is at no load: see loadAt
-	found       []foundCall   // of those, on the way
-	offWay      bool          // they were found elsewhere
-	trail       []trailed     // the bytecodes on the way, if trails
-	trails      bool
-	guess       bool // the way also leads into methods that only a profile tells: see loopAt
-	passed      []wayLoop
-	around      *around // of goesAround, once it was asked
+	w          *Walker
+	level      uint8
+	blob       *vmstructs.Blob
+	code       *codeMap // nil: what is called on the way is not asked for
+	tree       inlining // see inlinings
+	space      int      // instructions between the two places
+	at         int32    // the instruction in question, between them
+	behindPoll bool     // the first place is a poll
+	legs       []leg
+	asked      int
+	calls      callsBytecode // nil: the thread is not in a call
+	load       callsBytecode // nil: the thread is at no load: see loadAt
+	found      []foundCall   // of those, on the way
+	offWay     bool          // they were found elsewhere
+	trail      []trailed     // the bytecodes on the way, if trails
+	trails     bool
+	guess      bool // the way also leads into methods that only a profile tells: see loopAt
+	passed     []wayLoop
+	around     *around // of goesAround, once it was asked
 	*weights
 }
 

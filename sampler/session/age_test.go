@@ -53,8 +53,17 @@ func TestThreadNumbersComeBack(t *testing.T) {
 	if r.beganAfter(1, now()) {
 		t.Error("nobody knows this thread")
 	}
+	sink := &told{}
+	r.timed = &telling{sink: sink, begun: now(), named: maxNewNames}
+	r.tellThread(r.dir.threads[th.TID], false)
+	if sink.started != 0 {
+		t.Error("a thread from before the recording, which a listing had missed, has just started")
+	}
 	r.dir.threads[th.TID].kernel.Start = start + 1e9 // another thread has the number now
 	if !r.beganAfter(th.TID, now()) {
 		t.Error("a thread that is still to begin")
+	}
+	if r.tellThread(r.dir.threads[th.TID], false); sink.started != 1 {
+		t.Error("a thread that has just started is not told")
 	}
 }

@@ -36,6 +36,7 @@ type telling struct {
 	part   *profile.EventKind // what looks of a wall-clock part say; nil where the recording has one part
 	sample profile.Sample     // reused: a new one for each call would be on the heap
 	stack  profile.Stack      // that of a look, with its leaf
+	begun  int64              // when the recording began to tell, CLOCK_MONOTONIC
 	frames int                // kept for looks that go on
 	untold map[threadState]untold
 	named  int // threads that were asked for their names when they came, since the last tick
@@ -56,7 +57,7 @@ func (r *recording) beginTimed() {
 	if r.opt.Sink == nil {
 		return
 	}
-	r.timed = &telling{sink: r.opt.Sink, clock: clock{ticks: int64(r.timeOffset)}}
+	r.timed = &telling{sink: r.opt.Sink, begun: now(), clock: clock{ticks: int64(r.timeOffset)}}
 	r.timed.clock.refresh()
 	if r.opt.Part != "" && r.opt.Mode.IsWall() {
 		r.timed.part = &profile.EventKind{Name: r.opt.Part, Unit: profile.WallTime}
@@ -82,11 +83,15 @@ func (r *recording) tick() {
 	t.sink.Tick(t.clock.at(now()), java)
 }
 
-// tellThread tells that a thread came, or went.
+// tellThread tells that a thread came, or went. A listing can miss a thread while others end (fs/proc/base.c,
+// proc_task_readdir): one that began before the recording has not come.
 func (r *recording) tellThread(th *listedThread, ended bool) {
 	t := r.timed
 	if ended {
 		t.sink.ThreadEnd(t.clock.at(now()), th.at(now()))
+		return
+	}
+	if !r.beganAfter(th.kernel.TID, t.begun) {
 		return
 	}
 	if th.named.IsZero() && t.named < maxNewNames {

@@ -23,10 +23,11 @@ type told struct {
 	frames  []string
 	looks   map[profile.State]int64
 	span    time.Duration
+	started int
 }
 
 func (s *told) Begin(profile.Instant, profile.Meta)         {}
-func (s *told) ThreadStart(profile.Instant, profile.Thread) {}
+func (s *told) ThreadStart(profile.Instant, profile.Thread) { s.started++ }
 func (s *told) ThreadEnd(profile.Instant, profile.Thread)   {}
 func (s *told) Tick(at profile.Instant, javaThreads int)    {}
 func (s *told) Sample(sample *profile.Sample) {

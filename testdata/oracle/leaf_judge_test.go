@@ -72,7 +72,7 @@ const (
 	isTruth   verdict = iota
 	isGone            // or nobody knows
 	isOfOther         // it stands at code in one piece, and its bytecode is one of which C2 makes no such piece
-	isStray           // the JVM gives it to code of other bytecodes, too
+	isStray           // the JVM gives it to code of other bytecodes, too: see isStray, and isScattered for barriers
 )
 
 // truth returns what the record has at a place. Of calls it is often not that of the bytecode that has called: then it
@@ -160,7 +160,9 @@ func findStray(strays []strayRecord, scopes []vmstructs.Scope) int {
 
 // straysOf looks at the last instruction before each record of an nmethod. The record is that instruction's own: the
 // others before it may have none. If the instruction is part of a piece, and the record is that of a bytecode of which
-// C2 makes no such piece, the record is wrong there. What the rule tells of the piece does not matter.
+// C2 makes no such piece, the record is wrong there. Which methods the rule tells there does not matter. That it is
+// sure does, for loads and barriers: else they are no pieces. A jump counts for the code to which it leads, so it is
+// left out.
 func (j *leafJudge) straysOf(b *vmstructs.Blob) (strays []strayRecord) {
 	code, err := j.vm.Code(b, nil)
 	if err != nil || b.Level != levelOfC2 {
@@ -187,7 +189,7 @@ func (j *leafJudge) straysOf(b *vmstructs.Blob) (strays []strayRecord) {
 	return strays
 }
 
-// lastBefore is where the last instruction between two records begins, -1 if nobody knows.
+// lastBefore is where the last instruction between two records begins, -1 if nobody knows, or if it is a jump.
 func (j *leafJudge) lastBefore(code []byte, at, end uint32) int {
 	last := -1
 	for at < end {
@@ -195,7 +197,9 @@ func (j *leafJudge) lastBefore(code []byte, at, end uint32) int {
 		if !j.cpu.Read(code, at, &in) {
 			return -1
 		}
-		last = int(at)
+		if last = int(at); in.Flow == arch.FlowJump {
+			last = -1
+		}
 		at += in.Len
 	}
 	if at != end {

@@ -97,11 +97,11 @@ func (r *rates) goSteady(b *bench, p *program, w way) error {
 	if err != nil {
 		return err
 	}
-	time := u.wall
+	ticks := u.wall
 	if _, ours := w.profiler.(record); ours {
-		time = u.theirs
+		ticks = u.theirs
 	}
-	r.cpu[w] = append(r.cpu[w], u.ours.Seconds()*1e6/(time.Seconds()*float64(w.hz)))
+	r.cpu[w] = append(r.cpu[w], u.ours.Seconds()*1e6/(ticks.Seconds()*float64(w.hz)))
 	return nil
 }
 

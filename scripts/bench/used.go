@@ -34,15 +34,26 @@ func (b *bench) usedAt(p *program, with process, hz int) (used, error) {
 	before, err := usedBy(cmd.Process.Pid, p.pid)
 	time.Sleep(b.windows(reads))
 	after, err2 := usedBy(cmd.Process.Pid, p.pid)
-	if e := cmd.Wait(); cmd.ProcessState.ExitCode() != exitNoSamples && e != nil {
+	lived := exists(cmd.Process.Pid)
+	if e := cmd.Wait(); e != nil {
 		return used{}, fmt.Errorf("%s: %w\n%s", with.name(), e, &said)
+	}
+	if !lived { // the clock of one that has ended stands still, and can be read until Wait
+		return used{}, fmt.Errorf("%s has ended too early\n%s", with.name(), &said)
 	}
 	for _, e := range []error{err, err2} {
 		if e != nil {
-			return used{}, fmt.Errorf("%s has ended too early: %w", with.name(), e)
+			return used{}, fmt.Errorf("the CPU time of %s: %w", with.name(), e)
 		}
 	}
 	return used{after.ours - before.ours, after.theirs - before.theirs, after.wall - before.wall}, nil
+}
+
+// exists reports whether a child has not ended.
+func exists(pid int) bool {
+	var info unix.Siginfo
+	err := unix.Waitid(unix.P_PID, pid, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
+	return err == nil && info.Signo == 0
 }
 
 func (b *bench) windows(n float64) time.Duration { return time.Duration(n * float64(b.window)) }

@@ -178,7 +178,7 @@ func (s *leafScores) sum(o *leafScores) {
 //
 //	GOPROF_LEAF_SAMPLES=5000 go test ./testdata/oracle -run TestLeaf -v
 func TestLeaf(t *testing.T) {
-	samples, programs, modes := 300, []string{"javac", "objects", "c2 streams"}, []string{"c2", "c1-profiled"}
+	samples, programs, modes := 300, []string{"javac", "regex", "c2 streams"}, []string{"c2", "c1-profiled"}
 	long, _ := strconv.Atoi(os.Getenv("GOPROF_LEAF_SAMPLES"))
 	if long > 0 {
 		samples = long

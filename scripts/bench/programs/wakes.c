@@ -5,6 +5,7 @@
 // A thread with real-time priority on that CPU sleeps until the next moment, again and again. Prints its CPU time of one
 // wake-up, in us. Needs root.
 #define _GNU_SOURCE
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdint.h>
@@ -42,7 +43,11 @@ int main(int argc, char **argv) {
 		return 1;
 	}
 	pthread_t other;
-	int awake = argc > 4 && atoi(argv[4]) && pthread_create(&other, NULL, stay_awake, NULL) == 0;
+	int awake = argc > 4 && atoi(argv[4]);
+	if (awake && (errno = pthread_create(&other, NULL, stay_awake, NULL)) != 0) {
+		perror("pthread_create");
+		return 1;
+	}
 	struct sched_param priority = {3};
 	if (sched_setscheduler(0, SCHED_FIFO, &priority) != 0) {
 		perror("sched_setscheduler");

@@ -14,39 +14,15 @@ import java.util.StringTokenizer;
  * Proves: which inlined method runs, on code as programs have it of their own: loops with arithmetic and small methods.
  * With it, rules for the leaf are made. Its kinds stand for those of Programs that are held back.
  *
- * One thread, "work", does the same round of the named kind again and again; each must give the same result as the
- * first. Argument: the kind.
+ * Its rounds are of the named kind. Argument: the kind.
  */
 public final class Everyday {
-    private static volatile long rounds;
-    private static volatile Throwable wrong;
-
     private Everyday() {}
 
     public static void main(String[] args) throws Exception {
         boolean text = args[0].equals("text");
         Control.check(text || args[0].equals("compute"), args[0]);
-        Thread thread = new Thread(() -> work(text), "work");
-        thread.setDaemon(true);
-        thread.start();
-        Control.serve((command, out) -> {
-            Control.check(command.equals("rounds"), "no such command: " + command);
-            Control.check(wrong == null, String.valueOf(wrong));
-            out.println(rounds);
-        }, () -> Control.check(wrong == null, String.valueOf(wrong)));
-    }
-
-    private static void work(boolean text) {
-        try {
-            long first = text ? text() : compute();
-            while (true) {
-                long result = text ? text() : compute();
-                Control.check(result == first, result + " in round " + rounds + ", " + first + " in the first");
-                rounds++;
-            }
-        } catch (Throwable thrown) {
-            wrong = thrown;
-        }
+        Rounds.serve(text ? Everyday::text : Everyday::compute);
     }
 
     private static long compute() {

@@ -41,46 +41,16 @@ import org.xml.sax.helpers.DefaultHandler;
 /**
  * Proves: which inlined method runs, on code that others wrote: large parts of the JDK at work, each of another kind.
  *
- * One thread, "work", does the same round of the named kind again and again; each must give the same result as the
- * first. Argument: the kind. The command "rounds" prints how many are done.
+ * Its rounds are of the named kind. Argument: the kind.
  */
 public final class Programs {
-    private static volatile long rounds;
-    private static volatile Throwable wrong;
-
-    /** One round of work; its result is the same each time. */
-    interface Round {
-        long run() throws Exception;
-    }
-
     private Programs() {}
 
     public static void main(String[] args) throws Exception {
-        Round round = kind(args[0]);
-        Thread thread = new Thread(() -> work(round), "work");
-        thread.setDaemon(true);
-        thread.start();
-        Control.serve((command, out) -> {
-            Control.check(command.equals("rounds"), "no such command: " + command);
-            Control.check(wrong == null, String.valueOf(wrong));
-            out.println(rounds);
-        }, () -> Control.check(wrong == null, String.valueOf(wrong)));
+        Rounds.serve(kind(args[0]));
     }
 
-    private static void work(Round round) {
-        try {
-            long first = round.run();
-            while (true) {
-                long result = round.run();
-                Control.check(result == first, result + " in round " + rounds + ", " + first + " in the first");
-                rounds++;
-            }
-        } catch (Throwable thrown) {
-            wrong = thrown;
-        }
-    }
-
-    private static Round kind(String name) throws Exception {
+    private static Rounds.Round kind(String name) throws Exception {
         switch (name) {
             case "xml": return xml();
             case "streams": return Programs::streams;
@@ -93,7 +63,7 @@ public final class Programs {
         }
     }
 
-    private static Round xml() throws Exception {
+    private static Rounds.Round xml() throws Exception {
         StringBuilder text = new StringBuilder("<?xml version=\"1.0\"?><orders>");
         Random random = new Random(1);
         for (int i = 0; i < 300; i++) {
@@ -155,7 +125,7 @@ public final class Programs {
         return sum + hash.values().stream().mapToInt(i -> i).sum();
     }
 
-    private static Round regex() {
+    private static Rounds.Round regex() {
         Pattern mail = Pattern.compile("([\\w.]+)@((?:[a-z]+\\.)+)(org|com)");
         Pattern log = Pattern.compile("^(\\d+)-(\\d+) \\[(\\w+)] (.*?)(?:: (\\S+))?$", Pattern.MULTILINE);
         StringBuilder text = new StringBuilder();

@@ -17,32 +17,16 @@ import java.util.TreeMap;
  * in graphs, an index of words, a market, a layout. Some of its kinds are held back: no rule is made with them
  * (testdata/oracle/leaf_test.go says with which).
  *
- * One thread, "work", does the same round of the named kind again and again; each must give the same result as the
- * first. Argument: the kind.
+ * Its rounds are of the named kind. Argument: the kind.
  */
 public final class Services {
-    private static volatile long rounds;
-    private static volatile Throwable wrong;
-
     private Services() {}
 
-    interface Kind {
-        long round();
-    }
-
     public static void main(String[] args) throws Exception {
-        Kind kind = kindOf(args[0]);
-        Thread thread = new Thread(() -> work(kind), "work");
-        thread.setDaemon(true);
-        thread.start();
-        Control.serve((command, out) -> {
-            Control.check(command.equals("rounds"), "no such command: " + command);
-            Control.check(wrong == null, String.valueOf(wrong));
-            out.println(rounds);
-        }, () -> Control.check(wrong == null, String.valueOf(wrong)));
+        Rounds.serve(kindOf(args[0]));
     }
 
-    private static Kind kindOf(String name) {
+    private static Rounds.Round kindOf(String name) {
         switch (name) {
             case "json": return Services::json;
             case "sorting": return Services::sorting;
@@ -53,19 +37,6 @@ public final class Services {
             case "market": return Services::market;
             case "layout": return Services::layout;
             default: throw new IllegalArgumentException(name);
-        }
-    }
-
-    private static void work(Kind kind) {
-        try {
-            long first = kind.round();
-            while (true) {
-                long result = kind.round();
-                Control.check(result == first, result + " in round " + rounds + ", " + first + " in the first");
-                rounds++;
-            }
-        } catch (Throwable thrown) {
-            wrong = thrown;
         }
     }
 

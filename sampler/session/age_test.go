@@ -66,4 +66,8 @@ func TestThreadNumbersComeBack(t *testing.T) {
 	if r.tellThread(r.dir.threads[th.TID], false); sink.started != 1 {
 		t.Error("a thread that has just started is not told")
 	}
+	r.dir.threads[th.TID].kernel.Start = 0 // as of one that an event of the kernel's tells of
+	if r.tellThread(r.dir.threads[th.TID], false); sink.started != 2 {
+		t.Error("a thread that was announced is not told")
+	}
 }

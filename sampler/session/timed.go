@@ -84,14 +84,15 @@ func (r *recording) tick() {
 }
 
 // tellThread tells that a thread came, or went. A listing can miss a thread while others end (fs/proc/base.c,
-// proc_task_readdir): one that began before the recording has not come.
+// proc_task_readdir): one that began before the recording has not come. Of a thread that the kernel has just announced
+// no start was read.
 func (r *recording) tellThread(th *listedThread, ended bool) {
 	t := r.timed
 	if ended {
 		t.sink.ThreadEnd(t.clock.at(now()), th.at(now()))
 		return
 	}
-	if !r.beganAfter(th.kernel.TID, t.begun) {
+	if th.kernel.Start != 0 && !r.beganAfter(th.kernel.TID, t.begun) {
 		return
 	}
 	if th.named.IsZero() && t.named < maxNewNames {

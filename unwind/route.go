@@ -40,9 +40,9 @@ type router struct {
 	offWay     bool          // they were found elsewhere
 	trail      []trailed     // the bytecodes on the way, if trails
 	trails     bool
-	guess      bool // the way also leads into methods that only a profile tells: see loopAt
-	passed     []wayLoop
-	around     *around // of goesAround, once it was asked
+	guess      bool      // the way also leads into methods that only a profile tells: see loopAt
+	passed     []wayLoop // loops past which the way leads, if guess: see enterLoops
+	around     *around   // of goesAround, once it was asked
 	*weights
 }
 

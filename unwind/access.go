@@ -103,26 +103,3 @@ func (w *Walker) atLoad(b *vmstructs.Blob, m *codeMap, n int32) (s []vmstructs.S
 	byLoad bool) {
 	return w.inferOf(b, m, n, n, router{w: w, level: b.Level, blob: b, code: m, load: w.loadAt(b, m, n)})
 }
-
-// loadsForVM reports whether C2 makes loads of a bytecode that read what is the VM's: a static field, a class's list of
-// those above it, a table of methods.
-func loadsForVM(b *vmstructs.Bytecode) bool {
-	switch b.Op {
-	case vmstructs.OpGetstatic, vmstructs.OpCheckcast, vmstructs.OpInstanceof, vmstructs.OpInvoke,
-		vmstructs.OpInvokeInterface:
-		return true
-	}
-	return false
-}
-
-// mayLoad reports whether C2 may have made a load for a place. It may make one for an intrinsic method, too, for an
-// element whose index is a constant, or for the VM: the rule does not think of these, so the judge of the rule must.
-func (w *Walker) mayLoad(s vmstructs.Scope, load callsBytecode) bool {
-	code := w.bytecodes(s.Method)
-	i := vmstructs.BytecodeAt(code, s.BCI)
-	if i < 0 {
-		return false
-	}
-	return load(s.Method, &code[i], nil) || loadsElement(nil, &code[i], nil) || loadsForVM(&code[i]) ||
-		w.intrinsicAt(s.Method, &code[i]) != nil
-}

@@ -55,6 +55,43 @@ func (w *Walker) branchingAt(b *vmstructs.Blob, m *codeMap, n int32) (at branchi
 	if branch == notInCode {
 		return at
 	}
+	at = w.partingOf(b, m, compare, branch)
+	if at.parts && w.partedBefore(b, m, compare, at.scopes) {
+		return branching{}
+	}
+	return at
+}
+
+// partedBefore reports whether the branch before a comparison, from which the code comes, is told as the same bytecode.
+// Then that one is it, and which one this is nobody knows: the routes are the shortest ones, and lead past branches
+// that go to the same place.
+func (w *Walker) partedBefore(b *vmstructs.Blob, m *codeMap, compare int32, scopes []vmstructs.Scope) bool {
+	n := compare
+	for range maxSameBranch {
+		if n = m.before(n); n == notInCode || w.evidenceAt(b, m, n).kind != noEvidence {
+			return false
+		}
+		switch m.list[n].flow {
+		case arch.FlowNext:
+			continue
+		case arch.FlowBranch:
+			compare, branch := m.comparisonAndBranch(n)
+			if branch != n {
+				return false
+			}
+			at := w.partingOf(b, m, compare, branch)
+			return at.parts && at.scopes[0].BCI == scopes[0].BCI && sameMethods(at.scopes, scopes)
+		}
+		return false
+	}
+	return false
+}
+
+// maxSameBranch bounds the instructions between two branches that are told as one bytecode.
+const maxSameBranch = 12
+
+// partingOf is branchingAt for the comparison and the branch.
+func (w *Walker) partingOf(b *vmstructs.Blob, m *codeMap, compare, branch int32) (at branching) {
 	is, ok := m.cpu.Condition(m.code, m.list[compare].at, m.list[branch].at)
 	if !ok || w.evidenceAt(b, m, branch).kind != noEvidence {
 		return at
@@ -263,19 +300,3 @@ func asksTwo(second *vmstructs.Bytecode, want arch.Relation, is arch.Condition) 
 
 // relationOf is the relation of the opcodes of branches, in their order: eq, ne, lt, ge, gt, le.
 func relationOf(n uint8) arch.Relation { return arch.Relation(n) }
-
-// mayBranch reports whether C2 can have made a comparison and a branch for a place. The judge of the rule asks this of
-// the record at a sample. So all bytecodes count of which C2 makes any, whether the rule knows them or not.
-func (w *Walker) mayBranch(s vmstructs.Scope) bool {
-	code := w.bytecodes(s.Method)
-	i := vmstructs.BytecodeAt(code, s.BCI)
-	if i < 0 {
-		return true
-	}
-	for reason := vmstructs.NoTrap; reason <= vmstructs.TrapOther; reason++ {
-		if mayCheck(s.Method, &code[i], reason) {
-			return true
-		}
-	}
-	return code[i].Op >= vmstructs.OpLcmp && code[i].Op <= vmstructs.OpDcmpg
-}

@@ -83,47 +83,6 @@ func (w *Walker) classAt(b *vmstructs.Blob, m *codeMap, n int32) evidence {
 	return evidence{}
 }
 
-// mayCheck reports whether C2 makes a check that fails for a reason of a bytecode of a method. The judge of the rule
-// asks this of the record at a sample (MayBeOfPiece). So the answer must not depend on which bytecode the rule says it
-// is: a judge that asks for the same bytecode as the rule's would leave out just those samples where the rule is wrong.
-func mayCheck(in *vmstructs.Method, b *vmstructs.Bytecode, reason vmstructs.TrapReason) bool {
-	op := b.Op
-	invokes := isInvoke(op)
-	loads := op >= vmstructs.OpIaload && op <= vmstructs.OpSaload
-	stores := op >= vmstructs.OpIastore && op <= vmstructs.OpSastore
-	casts := op == vmstructs.OpCheckcast || op == vmstructs.OpInstanceof || op == vmstructs.OpAastore
-	switch reason {
-	case vmstructs.TrapRange:
-		return loads || stores || invokes
-	case vmstructs.TrapClass:
-		return casts || invokes
-	case vmstructs.TrapNull:
-		return loads || stores || casts || invokes || op == vmstructs.OpGetfield || op == vmstructs.OpPutfield ||
-			op == vmstructs.OpArraylength || op == vmstructs.OpAthrow || op == vmstructs.OpMonitorenter || b.Target >= 0
-	case vmstructs.TrapDivision:
-		return op >= vmstructs.OpIdiv && op <= vmstructs.OpLrem || invokes
-	case vmstructs.TrapBranch:
-		return b.Branches()
-	case vmstructs.NoTrap: // a slow path in the VM
-		return b.Allocates() || invokes || casts || op == vmstructs.OpAthrow || op == vmstructs.OpMonitorenter ||
-			op == vmstructs.OpMonitorexit || b.Returns() && in.Synchronized
-	case vmstructs.TrapOther:
-		return mayTrap(in, b)
-	}
-	return false
-}
-
-// mayTrap reports whether C2 lets the uncommon trap do a bytecode for any reason: for one of a check, or because a
-// class that the bytecode names was not loaded when the method was compiled.
-func mayTrap(in *vmstructs.Method, b *vmstructs.Bytecode) bool {
-	for reason := vmstructs.NoTrap; reason < vmstructs.TrapOther; reason++ {
-		if mayCheck(in, b, reason) {
-			return true
-		}
-	}
-	return b.Op == vmstructs.OpGetstatic || b.Op == vmstructs.OpPutstatic
-}
-
 // surelyOf reports whether a check is certainly that of the bytecode to which its branch leads. A method that is
 // inlined and returns a boolean has a branch of its own, and the caller another one for the result. C2 makes one of
 // both (opto/split_if.cpp).

@@ -66,11 +66,7 @@ const (
 // uncommon trap the interpreter goes on, and other calls of the VM are slow paths. Behind maxLooked all are taken for
 // calls of Java: what is called is not inlined, so no method is made up.
 func (w *Walker) recordedCallee(b *vmstructs.Blob, m *codeMap, pc uint64) calledCode {
-	end, n := pc-b.Begin, uint64(w.cpu.MaxCall)
-	if end > uint64(len(m.code)) || end < n {
-		return callsVM
-	}
-	to, ok := w.cpu.CallTarget(m.code[end-n:end], pc)
+	to, ok := w.recordedTarget(b, m, pc)
 	if !ok {
 		return callsVM
 	}
@@ -95,6 +91,15 @@ func (w *Walker) recordedCallee(b *vmstructs.Blob, m *codeMap, pc uint64) called
 	}
 	w.targets[to] = called
 	return called
+}
+
+// recordedTarget is what the call of a record calls, if the call says it.
+func (w *Walker) recordedTarget(b *vmstructs.Blob, m *codeMap, pc uint64) (to uint64, ok bool) {
+	end, n := pc-b.Begin, uint64(w.cpu.MaxCall)
+	if end > uint64(len(m.code)) || end < n {
+		return 0, false
+	}
+	return w.cpu.CallTarget(m.code[end-n:end], pc)
 }
 
 // calledCode is what a call calls.

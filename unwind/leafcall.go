@@ -44,13 +44,6 @@ func (w *Walker) calledName() string {
 	return ""
 }
 
-// MayHaveCalled reports whether code of that name may have been called at a bytecode without a record.
-func (w *Walker) MayHaveCalled(s vmstructs.Scope, name string) bool {
-	code := w.bytecodes(s.Method)
-	i := vmstructs.BytecodeAt(code, s.BCI)
-	return i >= 0 && bytecodesOf(name)(s.Method, &code[i], w.intrinsicAt(s.Method, &code[i]))
-}
-
 // intrinsicAt is the intrinsic method that an invoke calls, nil if it is none.
 func (w *Walker) intrinsicAt(m *vmstructs.Method, b *vmstructs.Bytecode) *vmstructs.Method {
 	if isInvoke(b.Op) {

@@ -1,0 +1,236 @@
+package unwind
+
+import (
+	"slices"
+	"strings"
+
+	"goprof/arch"
+	"goprof/profile"
+	"goprof/vmstructs"
+)
+
+// The judge of the rules (testdata/oracle) holds what they tell against the records of a JVM that was started with
+// -XX:+DebugNonSafepoints. Some records are those of code that stands further behind: C2 has none of the instruction
+// itself. So the judge asks whether code of such a kind can have been made for the bytecode that a record has. The
+// answer must not depend on which bytecode the rule says it is: a judge that asks for the rule's bytecode would leave
+// out just those samples where the rule is wrong.
+
+// MayBeOfPiece reports whether the piece of code at pc, if there is one, can have been made for what a record tells.
+func (w *Walker) MayBeOfPiece(b *vmstructs.Blob, pc uint64, truth vmstructs.Scope) (piece, may bool) {
+	w.vm.BeginQuestion()
+	defer w.vm.EndQuestion()
+	m := w.mapCode(b)
+	defer w.settle(b, m)
+	n := m.pastJump(m.place(uint32(pc-b.Begin)), b.Level)
+	if w.atReload(b, m, n) != nil { // its record is that of what takes the value
+		n = m.reloadedFor(n)
+	}
+	if p := m.pieceAt(n); p != nil {
+		return true, w.MayHaveCalled(truth, p.name)
+	}
+	if w.lockAt(b, m, n) != nil {
+		return true, w.locks(truth)
+	}
+	if s, sure, name := w.byRoute(b, m, n); s != nil && sure == profile.Certain {
+		return true, w.MayHaveCalled(truth, name)
+	}
+	switch e := w.partAt(b, m, n); e.kind {
+	case atReturn:
+		return true, w.leaves(truth)
+	case atPoll:
+		return true, w.mayPoll(truth)
+	case atCheck:
+		return true, w.mayBeCheck(truth, e.reason) && (!w.makesObject(b, m, e) || w.mayMake(truth))
+	}
+	if w.branchAt(b, m, n) != nil {
+		return true, w.mayBranch(truth, w.asksForOrder(m, n))
+	}
+	if _, _, byLoad := w.atLoad(b, m, n); byLoad || w.byTaker(b, m, n) != nil {
+		return true, w.mayLoad(truth, w.loadAt(b, m, n))
+	}
+	return false, false
+}
+
+// InBarrier reports whether code at pc is told as that of a store's barrier, and certainly so. With InBarrier the judge
+// leaves out records that many barriers share. Where the rule does not say that it is sure, the record counts.
+func (w *Walker) InBarrier(b *vmstructs.Blob, pc uint64) bool {
+	w.vm.BeginQuestion()
+	defer w.vm.EndQuestion()
+	m := w.mapCode(b)
+	defer w.settle(b, m)
+	s, sure, name := w.byRoute(b, m, m.pastJump(m.place(uint32(pc-b.Begin)), b.Level))
+	return s != nil && sure == profile.Certain && name == storeBarrier
+}
+
+// leaves reports whether a method is left at a place.
+func (w *Walker) leaves(s vmstructs.Scope) bool {
+	b := w.bytecodeOf(s)
+	return s.BCI < 0 || b != nil && b.Returns()
+}
+
+// mayPoll reports whether C2 may have made a poll for a place: one that leads back, or may do so.
+func (w *Walker) mayPoll(s vmstructs.Scope) bool {
+	b := w.bytecodeOf(s)
+	return b != nil && b.Target <= b.BCI && (b.Target >= 0 || b.Branches())
+}
+
+// makesObject reports whether a check is that of an allocation: the VM makes the object where the check fails
+// (opto/runtime.cpp: new_instance, new_array and their like).
+func (w *Walker) makesObject(b *vmstructs.Blob, m *codeMap, e evidence) bool {
+	to, ok := w.recordedTarget(b, m, e.scope)
+	if !ok {
+		return false
+	}
+	kind, name, err := w.vm.KindAt(to)
+	return err == nil && kind == vmstructs.RuntimeStub &&
+		(strings.Contains(name, "new_") || strings.Contains(name, "newarray"))
+}
+
+// makers are the intrinsic methods of which C2 makes allocations (opto/library_call.cpp).
+var makers = []string{"clone", "copyOf", "newArray", "newInstance", "allocate", "toBytes", "multiplyToLen", "NullRest"}
+
+// mayMake reports whether C2 may have made an allocation for a place.
+func (w *Walker) mayMake(s vmstructs.Scope) bool {
+	b := w.bytecodeOf(s)
+	if b == nil || b.Allocates() {
+		return b != nil
+	}
+	if !isInvoke(b.Op) {
+		return false
+	}
+	c := w.invoked(s.Method, b)
+	return c.Method == nil || c.Intrinsic && slices.ContainsFunc(makers, func(part string) bool {
+		return strings.Contains(c.Method.Name, part)
+	})
+}
+
+// mayBeCheck is mayCheck for a place.
+func (w *Walker) mayBeCheck(s vmstructs.Scope, reason vmstructs.TrapReason) bool {
+	b := w.bytecodeOf(s)
+	if b == nil || !mayCheck(s.Method, b, reason) {
+		return false
+	}
+	if !isInvoke(b.Op) {
+		return true
+	}
+	c := w.invoked(s.Method, b)
+	return c.Method == nil || mayCheckInvoked(c, b.Op, reason)
+}
+
+// mayCheckInvoked reports whether C2 makes a check of an invoke of a method: that the receiver is not null, and of
+// which class it is where more than one method may be called. All else that is checked is checked for an intrinsic
+// method. Of these, one without a reference has nothing to check. Those of Unsafe are called on a constant, and
+// null stands for no object there.
+func mayCheckInvoked(c vmstructs.Invocation, op uint8, reason vmstructs.TrapReason) bool {
+	switch reason {
+	case vmstructs.TrapNull:
+		switch {
+		case !c.Intrinsic:
+			return op != vmstructs.OpInvokeStatic
+		case strings.HasSuffix(c.Method.Class, "misc.Unsafe"):
+			return false
+		}
+		parameters, _, _ := strings.Cut(c.Method.Signature, ")")
+		return op != vmstructs.OpInvokeStatic || strings.ContainsAny(parameters, "L[")
+	case vmstructs.TrapClass:
+		return c.Intrinsic || op == vmstructs.OpInvoke || op == vmstructs.OpInvokeInterface
+	case vmstructs.TrapOther:
+		return true
+	}
+	return c.Intrinsic
+}
+
+// mayCheck reports whether C2 makes a check that fails for a reason of a bytecode of a method.
+func mayCheck(in *vmstructs.Method, b *vmstructs.Bytecode, reason vmstructs.TrapReason) bool {
+	op := b.Op
+	invokes := isInvoke(op)
+	loads := op >= vmstructs.OpIaload && op <= vmstructs.OpSaload
+	stores := op >= vmstructs.OpIastore && op <= vmstructs.OpSastore
+	casts := op == vmstructs.OpCheckcast || op == vmstructs.OpInstanceof || op == vmstructs.OpAastore
+	switch reason {
+	case vmstructs.TrapRange:
+		return loads || stores || invokes
+	case vmstructs.TrapClass:
+		return casts || invokes
+	case vmstructs.TrapNull:
+		return loads || stores || casts || invokes || op == vmstructs.OpGetfield || op == vmstructs.OpPutfield ||
+			op == vmstructs.OpArraylength || op == vmstructs.OpAthrow || op == vmstructs.OpMonitorenter || b.Branches()
+	case vmstructs.TrapDivision:
+		return op >= vmstructs.OpIdiv && op <= vmstructs.OpLrem || invokes
+	case vmstructs.TrapBranch:
+		return b.Branches()
+	case vmstructs.NoTrap: // a slow path in the VM
+		return b.Allocates() || invokes || casts || op == vmstructs.OpAthrow || op == vmstructs.OpMonitorenter ||
+			op == vmstructs.OpMonitorexit || b.Returns() && in.Synchronized
+	case vmstructs.TrapOther:
+		return mayTrap(in, b)
+	}
+	return false
+}
+
+// mayTrap reports whether C2 lets the uncommon trap do a bytecode for any reason: for one of a check, or because a
+// class that the bytecode names was not loaded when the method was compiled.
+func mayTrap(in *vmstructs.Method, b *vmstructs.Bytecode) bool {
+	for reason := vmstructs.NoTrap; reason < vmstructs.TrapOther; reason++ {
+		if mayCheck(in, b, reason) {
+			return true
+		}
+	}
+	return b.Op == vmstructs.OpGetstatic || b.Op == vmstructs.OpPutstatic
+}
+
+// asksForOrder reports whether a comparison or the branch behind it asks which of two numbers is less, with their
+// signs.
+func (w *Walker) asksForOrder(m *codeMap, n int32) bool {
+	compare, branch := m.comparisonAndBranch(n)
+	if branch == notInCode {
+		return false
+	}
+	is, ok := m.cpu.Condition(m.code, m.list[compare].at, m.list[branch].at)
+	return ok && is.Is >= arch.Less
+}
+
+// mayBranch reports whether C2 can have made a comparison and a branch for a place. All bytecodes count of which C2
+// makes any, whether the rule knows them or not. Checks ask whether two values are the same, or of numbers without
+// signs: order is asked for by branches, by comparisons, by switches, and for intrinsic methods.
+func (w *Walker) mayBranch(s vmstructs.Scope, order bool) bool {
+	b := w.bytecodeOf(s)
+	if b == nil || b.Branches() || b.Op >= vmstructs.OpLcmp && b.Op <= vmstructs.OpDcmpg {
+		return true
+	}
+	return w.intrinsicAt(s.Method, b) != nil || !order && mayTrap(s.Method, b)
+}
+
+// bytecodeOf is the bytecode at a place, nil if there is none.
+func (w *Walker) bytecodeOf(s vmstructs.Scope) *vmstructs.Bytecode {
+	code := w.bytecodes(s.Method)
+	if i := vmstructs.BytecodeAt(code, s.BCI); i >= 0 {
+		return &code[i]
+	}
+	return nil
+}
+
+// loadsForVM reports whether C2 makes loads of a bytecode that read what is the VM's: a static field, a class's list of
+// those above it, a table of methods.
+func loadsForVM(b *vmstructs.Bytecode) bool {
+	switch b.Op {
+	case vmstructs.OpGetstatic, vmstructs.OpCheckcast, vmstructs.OpInstanceof, vmstructs.OpInvoke,
+		vmstructs.OpInvokeInterface:
+		return true
+	}
+	return false
+}
+
+// mayLoad reports whether C2 may have made a load for a place. It may make one for an intrinsic method, too, for an
+// element whose index is a constant, or for the VM: the rule does not think of these, so the judge of the rule must.
+func (w *Walker) mayLoad(s vmstructs.Scope, load callsBytecode) bool {
+	b := w.bytecodeOf(s)
+	return b != nil && (load(s.Method, b, nil) || loadsElement(nil, b, nil) || loadsForVM(b) ||
+		w.intrinsicAt(s.Method, b) != nil)
+}
+
+// MayHaveCalled reports whether code of that name may have been called at a bytecode without a record.
+func (w *Walker) MayHaveCalled(s vmstructs.Scope, name string) bool {
+	b := w.bytecodeOf(s)
+	return b != nil && bytecodesOf(name)(s.Method, b, w.intrinsicAt(s.Method, b))
+}

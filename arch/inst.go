@@ -30,6 +30,8 @@ type Inst struct {
 	Byte bool
 	// Shift is by how many bits a word of 64 bits is shifted right, without its sign.
 	Shift uint8
+	// Widens: it shifts a word of 64 bits left by three: so a compressed reference becomes an address.
+	Widens bool
 	// Arg is the constant that the instruction puts into the register of a call's first argument, 0 if it does not.
 	Arg int32
 }

@@ -24,7 +24,7 @@ const maxArrayLength = 16
 
 // loadAt tells which bytecodes can be the load of an object's memory at an instruction, nil if there is no such load.
 func (w *Walker) loadAt(b *vmstructs.Blob, m *codeMap, n int32) callsBytecode {
-	if b.Level != levelC2 || n < 0 || int(n) >= len(m.list) {
+	if n < 0 || int(n) >= len(m.list) {
 		return nil
 	}
 	i := m.list[n]

@@ -48,7 +48,7 @@ func (w *Walker) branchAt(b *vmstructs.Blob, m *codeMap, n int32) []vmstructs.Sc
 
 // branchingAt finds out which bytecode a comparison or the branch behind it is.
 func (w *Walker) branchingAt(b *vmstructs.Blob, m *codeMap, n int32) (at branching) {
-	if b.Level != levelC2 || n < 0 || int(n) >= len(m.list) {
+	if n < 0 || int(n) >= len(m.list) {
 		return at
 	}
 	compare, branch := m.comparisonAndBranch(n)
@@ -115,7 +115,7 @@ func (w *Walker) partingOf(b *vmstructs.Blob, m *codeMap, compare, branch int32)
 		at.scopes = w.parting(w.trails[0], w.trails[1], is)
 		at.parts = at.scopes != nil
 	}
-	if !at.parts {
+	if !at.parts && b.Level == levelC2 {
 		at.scopes, at.meets = w.onlyBranch(is, at.meets)
 	}
 	return at

@@ -55,6 +55,7 @@ type instruction struct {
 	reason      vmstructs.TrapReason
 	base        arch.Base
 	shift       uint8
+	widens      bool
 	byte        bool
 	loads       bool
 	indexed     bool
@@ -178,7 +179,7 @@ func (m *codeMap) decode(number int) {
 			in = arch.Inst{Len: m.cpu.MinInst, Flow: flowUnknown}
 		}
 		i := instruction{at: at, len: uint8(in.Len), disp: in.Disp, arg: in.Arg, flow: in.Flow,
-			swaps: in.Swaps, stores: in.Stores, kindOf: in.Kind, base: in.Base, shift: in.Shift, byte: in.Byte,
+			swaps: in.Swaps, stores: in.Stores, kindOf: in.Kind, base: in.Base, shift: in.Shift, widens: in.Widens, byte: in.Byte,
 			loads: in.Loads, indexed: in.Indexed, narrow: in.Narrow, begins: at == c.begin}
 		if in.HasTarget && in.Flow != arch.FlowCall {
 			i.to, i.jumps = in.Target, true

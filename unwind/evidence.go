@@ -102,8 +102,10 @@ type detour struct {
 	works bool
 }
 
-// detour follows code from an instruction on.
+// detour follows code from an instruction on. C1's code for what is seldom done is that of bytecodes: where one throws,
+// it makes an exception first. So in C1's code the way may lead to the slow path of an allocation.
 func (w *Walker) detour(b *vmstructs.Blob, m *codeMap, n int32) (way detour) {
+	allocates := false
 	for range maxDetour {
 		if n < 0 || int(n) >= len(m.list) {
 			return detour{}
@@ -122,9 +124,16 @@ func (w *Walker) detour(b *vmstructs.Blob, m *codeMap, n int32) (way detour) {
 			n = m.next(n)
 		case arch.FlowJump:
 			n = m.target(n)
-		case arch.FlowBranch, arch.FlowReturn, arch.FlowEnds, flowUnknown:
+		case arch.FlowBranch:
+			if !allocates {
+				return detour{}
+			}
+			allocates = false
+			n = m.target(n)
+		case arch.FlowReturn, arch.FlowEnds, flowUnknown:
 			return detour{}
 		default:
+			allocates = allocates || b.Level < levelC2 && w.filling(i) == asksForRoom
 			way.works = way.works || !preparesCall(i.kindOf)
 			n = m.next(n)
 		}

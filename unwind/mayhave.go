@@ -21,6 +21,9 @@ func (w *Walker) MayBeOfPiece(b *vmstructs.Blob, pc uint64, truth vmstructs.Scop
 	defer w.vm.EndQuestion()
 	m := w.mapCode(b)
 	defer w.settle(b, m)
+	if b.Level != levelC2 { // C1's records are where their code is
+		return false, false
+	}
 	n := m.pastJump(m.place(uint32(pc-b.Begin)), b.Level)
 	if w.atReload(b, m, n) != nil { // its record is that of what takes the value
 		n = m.reloadedFor(n)

@@ -69,6 +69,9 @@ func (w *Walker) infer(b *vmstructs.Blob, pc uint64, calls callsBytecode) ([]vms
 	w.nears = w.nears[:0]
 	if calls == nil {
 		n = m.pastJump(n, b.Level)
+		if b.Level < levelC2 && !w.markAt(b, m, n) {
+			n = m.notedWith(n)
+		}
 		if s, sure := w.inPieceAt(b, m, n); s != nil {
 			return s, sure
 		}

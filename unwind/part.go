@@ -9,10 +9,16 @@ import (
 // the method that owns the code. Such an instruction tells the methods at itself. Most are no evidence for the code
 // around: as evidence, they would have the work of their bytecode begin anew behind them.
 
-// partAt returns the evidence of the check, the allocation or the poll that an instruction is part of.
+// partAt returns the evidence of the call, the check, the allocation or the poll that an instruction is part of.
 func (w *Walker) partAt(b *vmstructs.Blob, m *codeMap, n int32) evidence {
-	if n < 0 || int(n) >= len(m.list) || b.Level != levelC2 {
+	if n < 0 || int(n) >= len(m.list) {
 		return evidence{}
+	}
+	if w.markAt(b, m, n) {
+		return evidence{kind: atCall, scope: b.Begin + uint64(m.list[n].at)}
+	}
+	if b.Level != levelC2 {
+		return w.castAt(b, m, n)
 	}
 	if e := w.classAt(b, m, n); e.kind != noEvidence {
 		return e
@@ -23,9 +29,6 @@ func (w *Walker) partAt(b *vmstructs.Blob, m *codeMap, n int32) evidence {
 	if e := w.pollAt(b, m, n); e.kind != noEvidence {
 		return e
 	}
-	if w.markAt(b, m, n) {
-		return evidence{kind: atCall, scope: b.Begin + uint64(m.list[n].at)}
-	}
 	if w.leavesAt(m, n) {
 		return evidence{kind: atReturn}
 	}
@@ -35,6 +38,9 @@ func (w *Walker) partAt(b *vmstructs.Blob, m *codeMap, n int32) evidence {
 // markAt reports whether an instruction is the mark behind a call, which is part of the call (since 19;
 // cpu/x86/macroAssembler_x86.cpp, post_call_nop): a nop that has data in the place of a displacement.
 func (w *Walker) markAt(b *vmstructs.Blob, m *codeMap, n int32) bool {
+	if n < 0 || int(n) >= len(m.list) {
+		return false
+	}
 	i := &m.list[n]
 	before := m.before(n)
 	return i.kindOf == arch.KindNop && i.disp != 0 && before != notInCode && m.list[before].flow == arch.FlowCall &&

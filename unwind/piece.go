@@ -100,7 +100,7 @@ func (w *Walker) inPieceAt(b *vmstructs.Blob, m *codeMap, n int32) ([]vmstructs.
 	switch e := w.partAt(b, m, n); e.kind {
 	case atReturn:
 		return b.OwnScope(), profile.Certain
-	case atCheck, atPoll, atCall:
+	case atCheck, atPoll, atCall, atTrap:
 		if s := w.told(b, e); s != nil {
 			return s, w.certainty(b, m, e, s)
 		}

@@ -25,6 +25,7 @@ func (code) Read(code []byte, at uint32, out *arch.Inst) bool {
 		if in.Op == 0xc1 && in.OpX == 5 && in.W && !in.Mem { // shr
 			out.Shift = uint8(in.Imm)
 		}
+		out.Widens = in.Op == 0xc1 && in.OpX == 4 && in.W && !in.Mem && in.Imm == 3 // shl
 	}
 	if in.Idx && (out.Loads || out.Stores) {
 		out.Indexed = true

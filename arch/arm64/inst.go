@@ -27,7 +27,8 @@ func (code) Read(code []byte, at uint32, out *arch.Inst) bool {
 	if w&0xffc0fc00 == 0xd340fc00 { // lsr
 		out.Shift = uint8(field(w, 16, 6))
 	}
-	out.Swaps = w&0x3fa07c00 == 0x08a07c00 // cas, and its kinds that order memory
+	out.Widens = w&0xfffffc00 == 0xd37df000 // lsl
+	out.Swaps = w&0x3fa07c00 == 0x08a07c00  // cas, and its kinds that order memory
 	if in.Op == opConst && in.Rd == 1 {
 		out.Arg = int32(in.Imm)
 	}

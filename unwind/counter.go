@@ -17,8 +17,9 @@ import (
 //   - On arm64 the address takes three instructions, csel chooses between both offsets (c1_LIRAssembler_aarch64.cpp,
 //     cmove), and the mask is compared with zero. Only by that comparison an entry differs from other counters.
 //
-// C1 has no record of an entry itself, but of what follows. Other counters (of calls, of the types of receivers) are
-// left out: they are counted for the caller, and full records have them with the method that is called.
+// Other counters (of calls, of the types of receivers) are known by the address alone: it is in the register to which
+// the counter's offset is added. C1 has no record of any of these, but of what follows: full records have an entry with
+// what the method does first, and a call with the method that is called. The address says for whom is counted.
 
 const (
 	// maxCounter bounds the instructions from the address to the end of such code.
@@ -78,6 +79,38 @@ func (m *codeMap) wholeAddress(n int32) int32 {
 	return n
 }
 
+// maxBase bounds the instructions from a constant to the access to which it is the base.
+const maxBase = 24
+
+// dataAt returns the address of what may be a MethodData if an instruction puts it into a register, or accesses memory
+// at an offset from it. 0: it does neither.
+func (m *codeMap) dataAt(n int32) uint64 {
+	n = m.wholeAddress(n)
+	o, ok := m.operands(n)
+	if !ok {
+		return 0
+	}
+	if m.list[n].kindOf == arch.KindLong {
+		return o.Constant
+	}
+	if m.list[n].base != arch.BaseOther {
+		return 0
+	}
+	for bases, k := o.Reads, 0; bases != 0 && k < maxBase; k++ {
+		if n = m.before(n); n == notInCode || m.list[n].flow != arch.FlowNext && m.list[n].flow != arch.FlowBranch {
+			break
+		}
+		if o, ok = m.operands(n); !ok {
+			break
+		}
+		if m.list[n].kindOf == arch.KindLong && o.Writes&bases != 0 {
+			return o.Constant
+		}
+		bases &^= o.Writes
+	}
+	return 0
+}
+
 // counterFrom tells what is counted by the code that begins with the address, if so many instructions behind it are
 // part of that code.
 func (m *codeMap) counterFrom(begin int32, far int) counterKind {
@@ -108,10 +141,19 @@ func (m *codeMap) counterFrom(begin int32, far int) counterKind {
 		if far <= 2 || loads(3) && stores(5) && branches(6) {
 			return countsBranch
 		}
-	case loads(0) && code[1].base == arch.BaseNone && stores(2) && code[0].disp == code[2].disp && far <= 5:
+	case loads(0) && code[1].base == arch.BaseNone && stores(2) && code[0].disp == code[2].disp && far <= 6:
 		return countsEntry
 	}
 	return noCounter
+}
+
+// countedIn returns the address of what may be the MethodData in which the code that an instruction is part of counts, 0
+// if it does not.
+func (m *codeMap) countedIn(n int32) uint64 {
+	if kind, data := m.counterAt(n); kind != noCounter {
+		return data
+	}
+	return m.dataAt(n)
 }
 
 // atCounter returns the methods at code of C1's that counts, by those on the route that was just looked for. told are
@@ -121,13 +163,9 @@ func (w *Walker) atCounter(b *vmstructs.Blob, m *codeMap, n int32, told []vmstru
 	if b.Level != levelProfiled || n < 0 || int(n) >= len(m.list) {
 		return nil, profile.Guessed
 	}
-	kind, data := m.counterAt(n)
-	if kind == noCounter {
+	data := m.countedIn(n)
+	if data == 0 {
 		return nil, profile.Guessed
-	}
-	sure := profile.Certain
-	if kind == countsEntry {
-		sure = profile.Likely
 	}
 	asked := 0
 	find := func(chain []vmstructs.Scope) []vmstructs.Scope {
@@ -142,11 +180,11 @@ func (w *Walker) atCounter(b *vmstructs.Blob, m *codeMap, n int32, told []vmstru
 		return nil
 	}
 	if s := find(told); s != nil {
-		return s, sure
+		return s, profile.Certain
 	}
 	for i := range w.legs {
 		if s := find(w.legs[i].scopes); s != nil {
-			return s, sure
+			return s, profile.Certain
 		}
 	}
 	return nil, profile.Guessed

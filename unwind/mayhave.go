@@ -54,6 +54,41 @@ func (w *Walker) MayBeOfPiece(b *vmstructs.Blob, pc uint64, truth vmstructs.Scop
 	return false, false
 }
 
+// Counted returns the methods of a record from the one on for which code of C1's counts at pc. C1 records a counter with
+// what follows, and so the copies before it. no: the code is of a counter, and the record does not say of which method.
+func (w *Walker) Counted(b *vmstructs.Blob, pc uint64, record []vmstructs.Scope) (s []vmstructs.Scope, no bool) {
+	if b.Level != levelProfiled {
+		return nil, false
+	}
+	m := w.mapCode(b)
+	defer w.settle(b, m)
+	n := m.place(uint32(pc - b.Begin))
+	if n == notInCode {
+		return nil, false
+	}
+	if i := w.counting(m, n, record); i >= 0 {
+		return record[i:], false
+	}
+	if kind, _ := m.counterAt(n); kind != noCounter {
+		return nil, true
+	}
+	for end := m.notedWith(n); n < end; {
+		if n = m.next(n); w.counting(m, n, record) >= 0 {
+			return nil, true
+		}
+	}
+	return nil, false
+}
+
+// counting is the index of the method for which an instruction counts, -1 if it is not among some methods.
+func (w *Walker) counting(m *codeMap, n int32, methods []vmstructs.Scope) int {
+	data := m.countedIn(n)
+	if data == 0 {
+		return -1
+	}
+	return slices.IndexFunc(methods, func(s vmstructs.Scope) bool { return w.vm.DataOf(s.Method) == data })
+}
+
 // InBarrier reports whether code at pc is told as that of a store's barrier, and certainly so. With InBarrier the judge
 // leaves out records that many barriers share. Where the rule does not say that it is sure, the record counts.
 func (w *Walker) InBarrier(b *vmstructs.Blob, pc uint64) bool {

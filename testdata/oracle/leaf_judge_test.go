@@ -87,6 +87,14 @@ func (j *leafJudge) truth(p leafPlace) ([]vmstructs.Scope, verdict) {
 		return nil, isGone
 	}
 	less := j.safepointsOnly(p.b)
+	if p.called == "" {
+		switch counted, no := j.w.Counted(less, p.pc, truth); {
+		case counted != nil:
+			return counted, isTruth
+		case no:
+			return truth, isOfOther
+		}
+	}
 	piece, may := j.w.MayBeOfPiece(less, p.pc, truth[0])
 	switch {
 	case p.called != "":

@@ -56,31 +56,43 @@ func (w *Walker) readsClass(i *instruction) bool {
 	return i.base == arch.BaseOther && i.disp == maxHeader && !w.vm.CompactHeaders()
 }
 
-// maxClassConstant bounds the instructions that put a class into a register. A compressed class has 32 bits: arm64
-// needs two.
-const maxClassConstant = 2
+// maxClassChain bounds the instructions that hand a class on to its check.
+const maxClassChain = 5
 
-// classAt returns the evidence of the check for which an instruction loads an object's class. The check compares the
-// register into which the class is loaded: C2 may load the class for the next check before this one. On arm64 a
-// comparison cannot hold the expected class. C2 puts that class into a register in between.
+// classAt returns the evidence of the check of a class for which an instruction does something: it loads an object's
+// class, makes an address of that, loads a class from the list of those above it, or makes the constant with which the
+// class is compared. Each hands its value on to the next one, and the last one to the comparison.
 func (w *Walker) classAt(b *vmstructs.Blob, m *codeMap, n int32) evidence {
-	if i := &m.list[n]; i.flow != arch.FlowNext || !w.readsClass(i) {
-		return evidence{}
-	}
-	next := m.next(n)
-	for range maxClassConstant {
-		if next != notInCode && m.list[next].kindOf == arch.KindConst {
-			next = m.next(next)
+	for range maxClassChain {
+		if !w.handsClass(m, n) {
+			return evidence{}
 		}
-	}
-	if next == notInCode || m.list[next].kindOf != arch.KindCompare || m.list[next].base != arch.BaseNone ||
-		m.regs(n)&m.regs(next) == 0 {
+		if n = m.taker(n); n == notInCode {
+			return evidence{}
+		}
+		if m.list[n].kindOf != arch.KindCompare {
+			continue
+		}
+		next := m.next(n)
+		if next == notInCode || m.list[next].flow != arch.FlowBranch {
+			return evidence{}
+		}
+		if e := w.evidenceAt(b, m, next); e.kind == atCheck && (e.reason == vmstructs.TrapClass || w.casts(b, e)) {
+			return e
+		}
 		return evidence{}
-	}
-	if e := w.evidenceAt(b, m, next); e.kind == atCheck && e.reason == vmstructs.TrapClass {
-		return e
 	}
 	return evidence{}
+}
+
+// handsClass reports whether an instruction may be one of those that hand a class on.
+func (w *Walker) handsClass(m *codeMap, n int32) bool {
+	i := &m.list[n]
+	if i.flow != arch.FlowNext || i.loads && i.base == arch.BaseOther || m.makesConstant(n) {
+		return i.flow == arch.FlowNext
+	}
+	o, ok := m.operands(n)
+	return ok && o.Computes
 }
 
 // surelyOf reports whether a check is certainly that of the bytecode to which its branch leads. A method that is

@@ -226,6 +226,7 @@ func TestBranchAt(t *testing.T) {
 		{"no comparison", sum + "7408 90 0f84>E c3 0f84>L c3", false},
 		{"both lead to one trap", compare + "7408 90 0f84>L c3 0f84>L c3", false},
 		{"a check", compare + "0f84>E 90 0f84>L c3 0f84>L c3", false},
+		{"the first of two to the same place", compare + "740c 85c9 7408 90 0f84>E c3 0f84>L c3", true},
 	} {
 		u := newMadeUp(t)
 		one, other := u.scopes(0), u.scopes(1)
@@ -249,6 +250,13 @@ func TestBranchAt(t *testing.T) {
 			s := u.w.branchAt(u.b, u.m, n)
 			if (s != nil) != r.want || s != nil && (s[0].Method != a.Method || s[0].BCI != a.BCI-2) {
 				t.Errorf("%s, instruction %d: %+v", r.name, n, s)
+			}
+		}
+		if strings.Contains(r.name, "first of two") {
+			for n := int32(2); n < 4; n++ {
+				if s := u.w.branchAt(u.b, u.m, n); s != nil {
+					t.Errorf("the second of two, instruction %d: %+v", n, s)
+				}
 			}
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"goprof/arch"
 	"goprof/arch/amd64"
 	"goprof/arch/arm64"
-	"goprof/vmstructs"
 )
 
 // TestInBarrier: barriers as C2 makes them. In brackets stands what is told to be part of one.
@@ -75,69 +74,6 @@ func TestLeavesAt(t *testing.T) {
 		22: false, 23: false} {
 		if got := new(Walker).leavesAt(&m, m.place(at)); got != want {
 			t.Errorf("at %d: %v", at, got)
-		}
-	}
-}
-
-// TestMayCheck: which bytecodes check what.
-func TestMayCheck(t *testing.T) {
-	code := func(op uint8) vmstructs.Bytecode { return vmstructs.Bytecode{Op: op, Target: -1} }
-	load, cast, add := code(vmstructs.OpIaload), code(vmstructs.OpCheckcast), code(vmstructs.OpIadd)
-	makes, array, returns := code(vmstructs.OpNew), code(vmstructs.OpAnewarray), code(vmstructs.OpReturn)
-	static := code(vmstructs.OpGetstatic)
-	branch := vmstructs.Bytecode{Op: vmstructs.OpGoto - 1, Target: 7}
-	for _, r := range []struct {
-		b      vmstructs.Bytecode
-		reason vmstructs.TrapReason
-		want   bool
-	}{
-		{load, vmstructs.TrapRange, true}, {cast, vmstructs.TrapRange, false},
-		{cast, vmstructs.TrapClass, true}, {add, vmstructs.TrapClass, false},
-		{load, vmstructs.TrapNull, true}, {add, vmstructs.TrapNull, false},
-		{branch, vmstructs.TrapBranch, true}, {cast, vmstructs.TrapBranch, false},
-		// Whatever the rule says: if it says new where the record has an array or an invoke, that is judged.
-		{makes, vmstructs.NoTrap, true}, {array, vmstructs.NoTrap, true}, {code(vmstructs.OpInvoke), vmstructs.NoTrap, true},
-		{cast, vmstructs.NoTrap, true}, {load, vmstructs.NoTrap, false}, {returns, vmstructs.NoTrap, false},
-		{static, vmstructs.TrapOther, true}, {makes, vmstructs.TrapOther, true}, {load, vmstructs.TrapOther, true},
-		{add, vmstructs.TrapOther, false}, {returns, vmstructs.TrapOther, false},
-		{add, vmstructs.TrapBeforeLoop, false},
-	} {
-		if got := mayCheck(&vmstructs.Method{}, &r.b, r.reason); got != r.want {
-			t.Errorf("%#x, reason %d: %v", r.b.Op, r.reason, got)
-		}
-	}
-	if !mayCheck(&vmstructs.Method{Synchronized: true}, &returns, vmstructs.NoTrap) {
-		t.Error("a return gives back no monitor")
-	}
-}
-
-// TestMayBeCheck: an invoke of one method alone checks no class, and bounds are checked for intrinsic methods.
-func TestMayBeCheck(t *testing.T) {
-	const static, special, virtual = vmstructs.OpInvokeStatic, vmstructs.OpInvokeSpecial, vmstructs.OpInvoke
-	plain := vmstructs.Invocation{Method: &vmstructs.Method{}}
-	intrinsic := vmstructs.Invocation{Method: &vmstructs.Method{}, Intrinsic: true}
-	for _, r := range []struct {
-		name   string
-		op     uint8
-		calls  vmstructs.Invocation
-		reason vmstructs.TrapReason
-		want   bool
-	}{
-		{"the class of a receiver", virtual, plain, vmstructs.TrapClass, true},
-		{"the class for one method alone", special, plain, vmstructs.TrapClass, false},
-		{"the class for an intrinsic method", static, intrinsic, vmstructs.TrapClass, true},
-		{"the class, nobody knows for which", static, vmstructs.Invocation{}, vmstructs.TrapClass, true},
-		{"bounds for a method", virtual, plain, vmstructs.TrapRange, false},
-		{"bounds for an intrinsic method", virtual, intrinsic, vmstructs.TrapRange, true},
-		{"null", special, plain, vmstructs.TrapNull, true},
-		{"bounds of an array", vmstructs.OpIaload, plain, vmstructs.TrapRange, true},
-		{"bounds of no array", vmstructs.OpIadd, plain, vmstructs.TrapRange, false},
-	} {
-		m := &vmstructs.Method{}
-		w := &Walker{bytecode: map[*vmstructs.Method][]vmstructs.Bytecode{m: {{Op: r.op, Target: -1}}},
-			callees: map[invokeSite]knownInvoke{{m, 0}: {Invocation: r.calls, whole: true}}}
-		if got := w.mayBeCheck(vmstructs.Scope{Method: m}, r.reason); got != r.want {
-			t.Errorf("%s: %v", r.name, got)
 		}
 	}
 }

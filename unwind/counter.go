@@ -141,7 +141,8 @@ func (m *codeMap) counterFrom(begin int32, far int) counterKind {
 		if far <= 2 || loads(3) && stores(5) && branches(6) {
 			return countsBranch
 		}
-	case loads(0) && code[1].base == arch.BaseNone && stores(2) && code[0].disp == code[2].disp && far <= 6:
+	case loads(0) && code[1].base == arch.BaseNone && stores(2) && code[0].disp == code[2].disp &&
+		(far <= 5 || far == 6 && code[4].kindOf == arch.KindCompare && branches(5)):
 		return countsEntry
 	}
 	return noCounter

@@ -18,6 +18,10 @@ const (
 	countedBranch = "3bd6 48b8785634120000007f b938010000 7d05 b928010000 488b1c08 488d5b01 48891c08 7d10"
 	// movabs rax, data; mov ecx, [rax+0xcc]; add ecx, 8; mov [rax+0xcc], ecx; and ecx, 0x1ff8; je
 	countedEntry = "48b8785634120000007f 8b88cc000000 83c108 8988cc000000 81e1f81f0000 7410"
+	// movabs rdi, data; mov ebx, [rdi+0x90]; add ebx, 2; mov [rdi+0x90], ebx; and ebx, 0x1ffffe; test ebx, ebx; je
+	comparedEntry = "48bf785634120000007f 8b9f90000000 83c302 899f90000000 81e3feff0100 85db 7410"
+	// movabs rax, data; add [rax+0x158], 1: of a call
+	countedCall = "48b8785634120000007f 4883805801000001"
 	// The same of JDK 25 on arm64: cmp w0, w5; mov x6, data: three instructions; mov x8, 0xe8; mov x9, 0xd8;
 	// csel x7, x8, x9, lt; ldr x10, [x6, x7]; add x10, x10, 1; str x10, [x6, x7]; b.lt
 	armBranch = "1f00056b 06cf8ad2 8646a2f2 06e0eff2 081d80d2 091b80d2 07b1899a ca6867f8 4a050091 ca6827f8 0b020054"
@@ -43,6 +47,7 @@ func TestCounterAt(t *testing.T) {
 		{"a branch", countedBranch + pad, []counterKind{forBranch, forBranch, forBranch, forBranch, forBranch, forBranch,
 			forBranch, forBranch, forBranch, none}},
 		{"an entry", countedEntry + pad, []counterKind{forEntry, forEntry, forEntry, forEntry, forEntry, forEntry, none}},
+		{"an entry, with a comparison", comparedEntry + pad, append(entries[:7:7], none)},
 		{"another constant behind", "48b8785634120000007f b938010000 b928010000 7d05" + pad,
 			[]counterKind{none, none, none, none}},
 		{"the counter of another place", "48b8785634120000007f 8b88cc000000 83c108 8988c8000000" + pad,
@@ -96,7 +101,9 @@ func TestAtCounter(t *testing.T) {
 		{"a caller of it", countedBranch, append(other, s...), nil, true, profile.Certain},
 		{"another leg", countedBranch, other, []leg{{scopes: other}, {scopes: s}}, true, profile.Certain},
 		{"none on the route", countedBranch, other, []leg{{scopes: other}}, false, profile.Guessed},
-		{"an entry", countedEntry, s, nil, true, profile.Likely},
+		{"an entry", countedEntry, s, nil, true, profile.Certain},
+		{"a call", countedCall, s, nil, true, profile.Certain},
+		{"a constant that is no data", "48b8785634120000007f 488b4010", other, nil, false, profile.Guessed},
 		{"no counter", "90 90 90 90", s, nil, false, profile.Guessed},
 	} {
 		code := append(unhex(t, r.code), unhex(t, "9090909090909090")...)
@@ -117,6 +124,37 @@ func TestAtCounter(t *testing.T) {
 		}
 		if got, _ := u.w.atCounter(&vmstructs.Blob{Level: levelC2}, m, 1, r.told); got != nil {
 			t.Errorf("%s: C2 does not count", r.name)
+		}
+	}
+}
+
+// TestDataAt: what may be the address of a MethodData is in a register to which an offset is added.
+func TestDataAt(t *testing.T) {
+	const data = 0x7f00001234
+	for _, r := range []struct {
+		name, code string
+		want       []uint64 // of each instruction
+	}{
+		// movabs rbx, data; mov edi, [rdi+8]; cmp rdi, [rbx+0x100]; jne; add [rbx+0x108], 1; jmp
+		{"the class of a receiver", "48bb341200007f000000 8b7f08 483bbb00010000 7510 4883830801000001 eb10",
+			[]uint64{data, 0, data, 0, data, 0}},
+		// movabs rbx, data; movabs rcx, 1; mov rax, [rbx+rcx]; mov [rbx+0x10], rcx
+		{"the nearest constant that is the base", "48bb341200007f000000 48b90100000000000000 488b040b 48894b10",
+			[]uint64{data, 1, 1, 1}},
+		// movabs rbx, data; mov rbx, [rsi]; mov rax, [rbx+16]
+		{"another value since", "48bb341200007f000000 488b1e 488b4310", []uint64{data, 0, 0}},
+		// movabs rbx, data; call; mov rax, [rbx+16]
+		{"a call in between", "48bb341200007f000000 e800000000 488b4310", []uint64{data, 0, 0}},
+		// mov rax, [rsp+16]; ret
+		{"the stack", "488b442410 c3", []uint64{0, 0}},
+	} {
+		m := &codeMap{cpu: amd64.CPU}
+		m.begin(append(unhex(t, r.code), 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90), 0, func(func(uint64) bool) {})
+		m.place(0)
+		for n, want := range r.want {
+			if got := m.dataAt(int32(n)); got != want {
+				t.Errorf("%s, instruction %d: %#x", r.name, n, got)
+			}
 		}
 	}
 }

@@ -235,8 +235,37 @@ func TestClassLoads(t *testing.T) {
 	}
 	// mov r11d, [rax+8]; add ecx, 1; cmp r11d, 1; jne
 	u.assemble(t, "448b5808 83c101 4183fb01 0f85>0 c3", trapCall, class)
-	if e := u.w.partAt(u.b, u.m, 0); e.kind != noEvidence {
+	if e := u.w.partAt(u.b, u.m, 1); e.kind != noEvidence {
 		t.Errorf("other work before the check: %+v", e)
+	}
+}
+
+// TestClassChain: a cast to a class that has others below it. The class of the object is made an address, and what that
+// has among those above it is compared with a constant.
+func TestClassChain(t *testing.T) {
+	u := newMadeUp(t)
+	// mov r10d, [r12+rbp*8+8]; movabs r11, base; add r11, r10; mov r10, [r11+0x38]; movabs r11, class; cmp r10, r11; jne
+	const load, base, sum = "458b54ec08 ", "49bb000000e35c7f0000 ", "4d01d3 "
+	const above, class, check = "4d8b5338 ", "49bb006400e45c7f0000 ", "4d39da 0f85>0 c3"
+	for _, r := range []struct {
+		name, code string
+		reason     vmstructs.TrapReason
+		want       string // for each instruction whether it is the check's
+	}{
+		{"a cast", load + base + sum + above + class + check, vmstructs.TrapClass, "yyyyyyy"},
+		{"a check of null", load + base + sum + above + class + check, vmstructs.TrapNull, "nnnnnyy"},
+		// mov [rsp+8], r10 behind the load: the value goes elsewhere first
+		{"a copy to the stack", load + "4c89542408 " + base + sum + above + class + check, vmstructs.TrapClass, "nnyyyyyy"},
+		// mov rcx, [r10+16] takes what is loaded, and hands it on to nothing
+		{"another value", load + "498b4a10 " + base + sum + above + class + check, vmstructs.TrapClass, "nnyyyyyy"},
+	} {
+		u.assemble(t, r.code, trapCall, u.request(t, r.reason))
+		for n, want := range r.want {
+			e := u.w.partAt(u.b, u.m, int32(n))
+			if got := e.kind == atCheck && e.scope == u.b.Begin+uint64(u.records[0]); got != (want == 'y') {
+				t.Errorf("%s, instruction %d: %+v", r.name, n, e)
+			}
+		}
 	}
 }
 

@@ -21,8 +21,8 @@ func (w *Walker) MayBeOfPiece(b *vmstructs.Blob, pc uint64, truth vmstructs.Scop
 	defer w.vm.EndQuestion()
 	m := w.mapCode(b)
 	defer w.settle(b, m)
-	if b.Level != levelC2 { // C1's records are where their code is
-		return false, false
+	if b.Level != levelC2 {
+		return w.mayLeave(b, m, m.place(uint32(pc-b.Begin)), truth)
 	}
 	n := m.pastJump(m.place(uint32(pc-b.Begin)), b.Level)
 	if w.atReload(b, m, n) != nil { // its record is that of what takes the value
@@ -98,6 +98,29 @@ func (w *Walker) InBarrier(b *vmstructs.Blob, pc uint64) bool {
 	defer w.settle(b, m)
 	s, sure, name := w.byRoute(b, m, m.pastJump(m.place(uint32(pc-b.Begin)), b.Level))
 	return s != nil && sure == profile.Certain && name == storeBarrier
+}
+
+// Computes reports whether C1's code at pc is arithmetic with registers and constants alone. Such a bytecode has no
+// state, so C1 has no record of it.
+func (w *Walker) Computes(b *vmstructs.Blob, pc uint64) bool {
+	if b.Level == levelC2 {
+		return false
+	}
+	m := w.mapCode(b)
+	defer w.settle(b, m)
+	n := m.place(uint32(pc - b.Begin))
+	if n == notInCode {
+		return false
+	}
+	o, ok := m.operands(n)
+	return ok && o.Computes && !m.list[n].widens
+}
+
+// mayLeave is MayBeOfPiece for C1's code. Its records are where their code is, but for what leaves the method: that has
+// no state, and the next record by address is that of code which does not follow.
+func (w *Walker) mayLeave(b *vmstructs.Blob, m *codeMap, n int32, truth vmstructs.Scope) (piece, may bool) {
+	piece = n >= 0 && int(n) < len(m.list) && w.leavesAt(m, n)
+	return piece, piece && w.leaves(truth)
 }
 
 // leaves reports whether a method is left at a place.

@@ -18,6 +18,9 @@ func (w *Walker) partAt(b *vmstructs.Blob, m *codeMap, n int32) evidence {
 		return evidence{kind: atCall, scope: b.Begin + uint64(m.list[n].at)}
 	}
 	if b.Level != levelC2 {
+		if w.leavesAt(m, n) {
+			return evidence{kind: atReturn}
+		}
 		return w.castAt(b, m, n)
 	}
 	if e := w.classAt(b, m, n); e.kind != noEvidence {

@@ -99,12 +99,25 @@ func (j *leafJudge) truth(p leafPlace) ([]vmstructs.Scope, verdict) {
 	switch {
 	case p.called != "":
 		return truth, isTruth
-	case piece && !may:
+	case j.w.Computes(less, p.pc) && !j.sameBefore(p, truth), piece && !may:
 		return truth, isOfOther
 	case j.isStray(p.b, truth) || piece && j.w.InBarrier(less, p.pc) && j.isScattered(p.b, truth):
 		return truth, isStray
 	}
 	return truth, isTruth
+}
+
+// sameBefore reports whether the record before a place has the same methods as the one behind it.
+func (j *leafJudge) sameBefore(p leafPlace, truth []vmstructs.Scope) bool {
+	before := uint64(0)
+	for pc := range p.b.Records() {
+		if pc > p.pc {
+			break
+		}
+		before = pc
+	}
+	s, err := j.vm.Scopes(p.b, before, true)
+	return err == nil && slices.EqualFunc(s, truth, func(a, b vmstructs.Scope) bool { return a.Method == b.Method })
 }
 
 // score holds what was told of a place against the truth.

@@ -19,9 +19,6 @@ import (
 // likely than the place where the route is otherwise.
 const maxAccessLegs, maxLikelyLegs = 2, 7
 
-// maxArrayLength is where the length of an array is at most (oops/arrayOop.hpp).
-const maxArrayLength = 16
-
 // loadAt tells which bytecodes can be the load of an object's memory at an instruction, nil if there is no such load.
 func (w *Walker) loadAt(b *vmstructs.Blob, m *codeMap, n int32) callsBytecode {
 	if n < 0 || int(n) >= len(m.list) {
@@ -35,7 +32,7 @@ func (w *Walker) loadAt(b *vmstructs.Blob, m *codeMap, n int32) callsBytecode {
 		return loadsElement
 	}
 	return func(in *vmstructs.Method, b *vmstructs.Bytecode, _ *vmstructs.Method) bool {
-		if i.disp <= maxArrayLength && asksForLength(b.Op) {
+		if i.disp == w.vm.ArrayLength() && asksForLength(b.Op) {
 			return true
 		}
 		return b.Op == vmstructs.OpGetfield && w.mayReadAt(in, b, i.disp)
@@ -94,7 +91,7 @@ func (r *router) mayBeField() bool {
 	code := r.w.bytecodes(s.Method)
 	i := vmstructs.BytecodeAt(code, s.BCI)
 	load := &r.code.list[r.at]
-	return i >= 0 && code[i].Op != vmstructs.OpGetfield && load.disp <= maxArrayLength && !r.w.readsElement(load)
+	return i >= 0 && code[i].Op != vmstructs.OpGetfield && load.disp == r.w.vm.ArrayLength() && !r.w.readsElement(load)
 }
 
 // atLoad infers the methods at an instruction that is part of no piece. byLoad: it is a load of which it is known which

@@ -54,23 +54,30 @@ func (vm *VM) klassModelAt(narrowBase, narrowShift uint64) (klassModel, error) {
 	return k, nil
 }
 
-// compactFrom is the first release that has UseCompactObjectHeaders.
-const compactFrom = 24
-
-// CompactHeaders reports whether an object's class is part of its mark. Fields begin where it stands otherwise. The
-// answer is kept: who asks has met compiled code, and long before that the JVM has read its options.
+// CompactHeaders reports whether an object's class is part of its mark. Fields begin where it stands otherwise.
 func (vm *VM) CompactHeaders() bool {
-	if vm.version.Major < compactFrom {
-		return false
-	}
-	if !vm.compactKnown {
-		had := vm.flagTab.read
-		vm.compact, vm.compactKnown = vm.flagOn("UseCompactObjectHeaders"), true
-		if !had {
-			vm.ForgetFlags() // who asks for a leaf must not leave the table behind
-		}
-	}
+	vm.learnHeaders()
 	return vm.compact
+}
+
+// ArrayLength returns where the length of an array is.
+func (vm *VM) ArrayLength() int32 {
+	vm.learnHeaders()
+	return vm.lengthAt
+}
+
+// learnHeaders finds out once how headers are laid out: who asks has met compiled code, and long before that the JVM
+// has read its options.
+func (vm *VM) learnHeaders() {
+	if vm.headersKnown {
+		return
+	}
+	had := vm.flagTab.read
+	length, _ := vm.arrayLayout()
+	vm.compact, vm.lengthAt, vm.headersKnown = vm.flagOn("UseCompactObjectHeaders"), int32(length), true
+	if !had {
+		vm.ForgetFlags() // who asks for a leaf must not leave the table behind
+	}
 }
 
 // klassIn returns the class that the head of an object names, 0 if the head names none. The head of an object that a

@@ -2,16 +2,17 @@ package vmstructs
 
 import "testing"
 
-// TestCompactHeaders: a release that has the flag is asked for it once, and its table of flags is not kept for that.
-func TestCompactHeaders(t *testing.T) {
+// TestHeaders: a JVM is asked for its flags once, and their table is not kept for that.
+func TestHeaders(t *testing.T) {
 	for _, j := range someTables(t) {
 		t.Run(j.name, func(t *testing.T) {
 			for _, r := range []struct {
-				flag  string
-				major int
-				want  bool
+				flag    string
+				compact bool
+				length  int32
 			}{
-				{"UseCompactObjectHeaders", 25, true}, {"UseCompactObjectHeaders", 23, false}, {"UseZGC", 25, false},
+				{"UseCompactObjectHeaders", true, 8}, {"UseCompressedClassPointers", false, 12},
+				{"-UseCompressedClassPointers", false, 16}, {"UseZGC", false, 12},
 			} {
 				w := newHostileWorld(t, j)
 				w.putFlags(r.flag)
@@ -20,10 +21,10 @@ func TestCompactHeaders(t *testing.T) {
 					t.Fatal(err)
 				}
 				vm.ForgetFlags()
-				vm.version.Major = r.major
 				for range 2 {
-					if got := vm.CompactHeaders(); got != r.want || vm.flagTab.read {
-						t.Errorf("%s in %d: %v, table kept: %v", r.flag, r.major, got, vm.flagTab.read)
+					compact, length := vm.CompactHeaders(), vm.ArrayLength()
+					if compact != r.compact || length != r.length || vm.flagTab.read {
+						t.Errorf("%s: %v, length at %d, table kept: %v", r.flag, compact, length, vm.flagTab.read)
 					}
 				}
 			}

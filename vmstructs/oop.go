@@ -45,21 +45,25 @@ func (vm *VM) readHeapModel() (heapModel, error) {
 	if h.shift = uint64(shift); h.narrow && h.shift > 8 {
 		return h, fmt.Errorf("%w: shift of references %d", ErrBadTables, shift)
 	}
-	classPointers, exists := vm.Flag("UseCompressedClassPointers")
-	switch {
-	case vm.flagOn("UseCompactObjectHeaders"):
-		h.arrayLength, h.arrayData = 8, 12
-	case classPointers.Bool || !exists: // 27 has no such flag: its class pointers are always compressed
-		h.arrayLength, h.arrayData = 12, 16
-	case vm.version.Major >= 23:
-		h.arrayLength, h.arrayData = 16, 20
-	default:
-		h.arrayLength, h.arrayData = 16, 24
-	}
+	h.arrayLength, h.arrayData = vm.arrayLayout()
 	if vm.flagOn("UseZGC") {
 		h.z, err = vm.readZ()
 	}
 	return h, err
+}
+
+// arrayLayout returns where the length of an array is, and where its bytes or chars begin.
+func (vm *VM) arrayLayout() (length, data uint64) {
+	classPointers, exists := vm.Flag("UseCompressedClassPointers")
+	switch {
+	case vm.flagOn("UseCompactObjectHeaders"):
+		return 8, 12
+	case classPointers.Bool || !exists: // 27 has no such flag: its class pointers are always compressed
+		return 12, 16
+	case vm.version.Major >= 23:
+		return 16, 20
+	}
+	return 16, 24
 }
 
 // eightBytes is the logarithm of what objects are aligned by.

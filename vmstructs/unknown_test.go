@@ -182,7 +182,7 @@ func tellWithoutLines(scopes []Scope) string {
 	return strings.Join(s, " < ")
 }
 
-// putFlags makes a table of flags. All are set.
+// putFlags makes a table of flags. All are set but those with a minus sign.
 func (w *hostileWorld) putFlags(names ...string) {
 	l := &w.l.flags
 	array := w.alloc((len(names) + 1) * int(l.size))
@@ -190,7 +190,8 @@ func (w *hostileWorld) putFlags(names ...string) {
 	w.put64(l.count, uint64(len(names)+1))
 	for i, name := range names {
 		entry, value := array+uint64(i)*l.size, w.alloc(8)
-		w.put(value, 1)
+		name, off := strings.CutPrefix(name, "-")
+		w.put(value, map[bool]byte{false: 1}[off])
 		w.put64(entry+uint64(l.name), w.cstring(name))
 		w.put64(entry+uint64(l.addr), value)
 		if l.typeIsText {

@@ -31,8 +31,9 @@ type VM struct {
 	blobs   blobCache
 	methods methodCache
 	flagTab flagTable
-	// compact is what CompactHeaders says, if compactKnown.
-	compact, compactKnown bool
+	// compact and lengthAt are what CompactHeaders and ArrayLength say, if headersKnown.
+	compact, headersKnown bool
+	lengthAt              int32
 	// scales and basedHeap are what ScalesReferences and HeapHasBase say, if scalesKnown.
 	scales, basedHeap, scalesKnown bool
 	java                           javaFields

@@ -160,6 +160,29 @@ func TestBeginsRound(t *testing.T) {
 	}
 }
 
+// TestBehindPoll: what inferAt finds behind an instruction decides: a poll there is a round's end.
+func TestBehindPoll(t *testing.T) {
+	for _, r := range []struct {
+		behind evidenceKind
+		want   profile.Certainty
+	}{{atPoll, profile.Certain}, {atCall, profile.Likely}} {
+		u := newMadeUp(t)
+		// inc eax; nop: a poll; add eax, ecx; nop: a check; jmp to the begin
+		u.assemble(t, "ffc0 90 01c8 90 ebf8", vmCall)
+		for n, kind := range map[int32]evidenceKind{1: r.behind, 3: atTrap} {
+			i := &u.m.list[n]
+			i.told, i.kind, i.record = true, kind, u.records[0]
+		}
+		u.m.aloneKnown = true // something is inlined elsewhere
+		own := u.scopes(0)[0] // whose bytecode has no loop
+		u.w.bytecode[own.Method] = []vmstructs.Bytecode{bytecode(own.BCI, vmstructs.OpIadd)}
+		s, sure := u.w.inferAt(u.b, u.m, 2, 2, nil)
+		if sure != r.want || s[0].Method != u.scopes(0)[0].Method {
+			t.Errorf("behind evidence %d: %v, %+v", r.behind, sure, s)
+		}
+	}
+}
+
 // TestGoesAround: the way around a loop may meet a poll of that loop's, and none of another's. What one loop was told
 // holds for the next one that is asked of the same router.
 func TestGoesAround(t *testing.T) {

@@ -5,8 +5,10 @@ package oracle
 import (
 	"runtime"
 	"slices"
+	"testing"
 
 	"goprof/arch"
+	"goprof/arch/amd64"
 	"goprof/profile"
 	"goprof/unwind"
 	"goprof/vmstructs"
@@ -191,31 +193,35 @@ func (j *leafJudge) straysOf(b *vmstructs.Blob) (strays []strayRecord) {
 	}
 	less, from := j.safepointsOnly(b), b.Begin
 	for pc := range b.Records() {
-		last := j.lastBefore(code, uint32(from-b.Begin), uint32(pc-b.Begin))
+		last := lastBefore(j.cpu, code, uint32(from-b.Begin), uint32(pc-b.Begin))
 		from = pc
 		truth, err := j.vm.Scopes(b, pc, true)
 		if last < 0 || err != nil || j.vm.IsSafepoint(b, pc) {
 			continue
 		}
-		if piece, may := j.w.MayBeOfPiece(less, b.Begin+uint64(last), truth[0]); !piece || may {
-			continue
+		if piece, may := j.w.MayBeOfPiece(less, b.Begin+uint64(last), truth[0]); piece && !may {
+			strays = noteStray(strays, truth)
 		}
-		i := findStray(strays, truth)
-		if i < 0 {
-			i = len(strays)
-			strays = append(strays, strayRecord{scopes: truth})
-		}
-		strays[i].places++
 	}
 	return strays
 }
 
+// noteStray counts one more place at which a record is wrong.
+func noteStray(strays []strayRecord, scopes []vmstructs.Scope) []strayRecord {
+	i := findStray(strays, scopes)
+	if i < 0 {
+		return append(strays, strayRecord{scopes, 1})
+	}
+	strays[i].places++
+	return strays
+}
+
 // lastBefore is where the last instruction between two records begins, -1 if nobody knows, or if it is a jump.
-func (j *leafJudge) lastBefore(code []byte, at, end uint32) int {
+func lastBefore(cpu *arch.CPU, code []byte, at, end uint32) int {
 	last := -1
 	for at < end {
 		var in arch.Inst
-		if !j.cpu.Read(code, at, &in) {
+		if !cpu.Read(code, at, &in) {
 			return -1
 		}
 		if last = int(at); in.Flow == arch.FlowJump {
@@ -253,4 +259,43 @@ func (j *leafJudge) isScattered(b *vmstructs.Blob, truth []vmstructs.Scope) bool
 		}
 	}
 	return n > mostPlaces
+}
+
+// TestStrays: a record proves nothing from the third place on at which it cannot be true.
+func TestStrays(t *testing.T) {
+	own, other := []vmstructs.Scope{{BCI: 4}}, []vmstructs.Scope{{BCI: 7}}
+	b := &vmstructs.Blob{Level: levelOfC2}
+	j := &leafJudge{strays: map[*vmstructs.Blob][]strayRecord{b: nil}}
+	for places := 1; places <= 4; places++ {
+		j.strays[b] = noteStray(j.strays[b], own)
+		if got := j.isStray(b, own); got != (places >= strayPlaces) {
+			t.Errorf("at %d places: %v", places, got)
+		}
+	}
+	j.strays[b] = noteStray(j.strays[b], other)
+	if j.isStray(b, other) || j.isStray(b, []vmstructs.Scope{{BCI: 9}}) || !j.isStray(b, own) {
+		t.Errorf("%+v", j.strays[b])
+	}
+}
+
+// TestLastBefore: to which instruction a record belongs.
+func TestLastBefore(t *testing.T) {
+	for _, r := range []struct {
+		name    string
+		code    []byte
+		at, end uint32
+		want    int
+	}{
+		{"one", []byte{0x90}, 0, 1, 0},
+		{"the last of three", []byte{0x90, 0x31, 0xc0, 0xff, 0xc0, 0x90}, 0, 5, 3},
+		{"a branch", []byte{0x90, 0x74, 0x01, 0x90}, 0, 3, 1},
+		{"a jump", []byte{0x90, 0xeb, 0x01, 0x90}, 0, 3, -1},
+		{"none", []byte{0x90}, 1, 1, -1},
+		{"the record stands in an instruction", []byte{0x31, 0xc0, 0x90}, 0, 1, -1},
+		{"the code ends", []byte{0x31}, 0, 2, -1},
+	} {
+		if got := lastBefore(amd64.CPU, r.code, r.at, r.end); got != r.want {
+			t.Errorf("%s: %d", r.name, got)
+		}
+	}
 }

@@ -75,7 +75,7 @@ func asksForLength(op uint8) bool {
 // only one method.
 func (r *router) isLoad() bool {
 	switch {
-	case r.load == nil || len(r.found) == 0:
+	case r.load == nil || len(r.found) == 0 || r.lost:
 		return false
 	case len(r.found) == 1:
 		return len(r.legs) <= maxAccessLegs && !r.mayBeField()

@@ -45,6 +45,7 @@ func TestLoads(t *testing.T) {
 		{"the same by a compressed reference", "438b44dc0c", in(inner, 1), in(outer, 2), -1},
 		{"an element on such a route", "428b448b10", in(inner, 1), in(outer, 3), 2},
 		{"the same, by a route through two methods", "8b430c", in(inner, 0), in(outer, 6), -1},
+		{"no way leads to the second method", "8b4314", in(outer, 6), in(inner, 2), -1},
 		{"a store", "894314", in(outer, 0), in(outer, 6), -1},
 		{"a sum with a field", "034314", in(outer, 0), in(outer, 6), -1},
 		{"a load from the stack", "8b442414", in(outer, 0), in(outer, 6), -1},

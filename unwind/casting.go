@@ -14,6 +14,9 @@ const maxCast = 8
 
 // castAt returns the evidence of the cast that an instruction of C1's code is part of.
 func (w *Walker) castAt(b *vmstructs.Blob, m *codeMap, n int32) evidence {
+	if n = m.endsCast(n); n == notInCode {
+		return evidence{}
+	}
 	class := w.classBefore(m, n)
 	for range maxCast {
 		if n == notInCode || int(n) >= len(m.list) {
@@ -36,6 +39,22 @@ func (w *Walker) castAt(b *vmstructs.Blob, m *codeMap, n int32) evidence {
 		n = m.next(n)
 	}
 	return evidence{}
+}
+
+// endsCast returns the branch to the slow way if an instruction is one of the two behind it that end a cast: a jump to
+// the next one, and the copy of the object there.
+func (m *codeMap) endsCast(n int32) int32 {
+	if n < 0 || int(n) >= len(m.list) {
+		return notInCode
+	}
+	jump, before := n, m.before(n)
+	if m.list[n].kindOf == arch.KindCopy && before != notInCode {
+		jump = before
+	}
+	if branch := m.before(jump); m.list[jump].flow == arch.FlowJump && m.target(jump) == m.next(jump) && branch != notInCode {
+		return branch
+	}
+	return n
 }
 
 // classBefore reports whether the class of an object is loaded before an instruction, and nothing is stored since.

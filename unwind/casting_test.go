@@ -31,6 +31,9 @@ func TestCastAt(t *testing.T) {
 		{"a store in between", class + load + "48895c2408 " + base + check, vmstructs.OpCheckcast, "nnnnnnnn"},
 		// mov ebx, [rax+12] in place of the class
 		{"no class is loaded", class + "8b580c " + base + check, vmstructs.OpCheckcast, "nnnnnnn"},
+		// behind the branch: jmp to the next; mov rdx, rax; mov rcx, rax
+		{"its end", class + load + base + "483b7b38 0f85>0 eb00 4889c2 4889c1 c3", vmstructs.OpCheckcast, "yyyyyyyynn"},
+		{"a jump elsewhere", class + load + base + "483b7b38 0f85>0 eb03 4889c2 c3", vmstructs.OpCheckcast, "yyyyyynnn"},
 		{"a call in between", class + load + "e800000000 " + check, vmstructs.OpCheckcast, "nnnnnn"},
 	} {
 		u := newMadeUp(t)
@@ -70,6 +73,37 @@ func TestDetourPastAllocation(t *testing.T) {
 		}
 		if e := u.w.evidenceAt(b, u.m, 1); e.kind != r.want {
 			t.Errorf("%s: %+v", r.name, e)
+		}
+	}
+}
+
+// TestUsesReceiver: where a method's receiver is accessed first.
+func TestUsesReceiver(t *testing.T) {
+	const self, other = vmstructs.OpAload0, 0x2b // aload_0, aload_1
+	const field, put, virtual, static = vmstructs.OpGetfield, vmstructs.OpPutfield, vmstructs.OpInvoke, vmstructs.OpInvokeStatic
+	for _, r := range []struct {
+		name string
+		ops  []uint8
+		want int32 // -1: nowhere
+	}{
+		{"a field", []uint8{self, field}, 1},
+		{"a field that is written", []uint8{self, other, put}, 2},
+		{"a method of its own", []uint8{self, virtual, field}, 1},
+		{"a method of an argument first", []uint8{other, virtual, self, field}, 3},
+		{"a static method first", []uint8{static, self, field}, 2},
+		{"a static field first", []uint8{vmstructs.OpGetstatic, vmstructs.OpIfeq, self, field}, 3},
+		{"nowhere", []uint8{other, vmstructs.OpReturn}, -1},
+	} {
+		var code []vmstructs.Bytecode
+		for i, op := range r.ops {
+			code = append(code, bytecode(int32(i), op))
+		}
+		got := int32(-1)
+		if b := usesReceiver(code); b != nil {
+			got = b.BCI
+		}
+		if got != r.want {
+			t.Errorf("%s: at %d", r.name, got)
 		}
 	}
 }

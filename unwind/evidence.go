@@ -248,26 +248,47 @@ func (w *Walker) told(b *vmstructs.Blob, e evidence) []vmstructs.Scope {
 // maxHeader is where an object's header ends at the latest, but for its class: the first field lies behind.
 const maxHeader = 8
 
+// maxReceived bounds how deep a receiver is handed on before a field of it is accessed.
+const maxReceived = 4
+
 // ofField returns the methods at an access of a field that finds a null reference, if the record is that of an invoke.
-// The receiver of the invoke is null then, and the method that is inlined there accesses the field.
+// The receiver of the invoke is null then, and a method that is inlined there accesses the field: the one that is
+// invoked, or one to which that hands on its own receiver before.
 func (w *Walker) ofField(b *vmstructs.Blob, s []vmstructs.Scope) []vmstructs.Scope {
-	code := w.bytecodes(s[0].Method)
-	i := vmstructs.BytecodeAt(code, s[0].BCI)
-	if i < 0 || !isInvoke(code[i].Op) {
+	at := w.bytecodeOf(s[0])
+	if at == nil || !isInvoke(at.Op) {
 		return s
 	}
 	r := router{w: w, level: b.Level, blob: b, code: w.mapCode(b)}
-	callee, _ := r.callee(s, vmstructs.PlaceOf(s), &code[i], false)
-	if callee == nil {
-		return s
-	}
-	inner := enter(s, &code[i], callee)
-	code = w.bytecodes(callee)
-	for i := range code {
-		if code[i].Op == vmstructs.OpGetfield || code[i].Op == vmstructs.OpPutfield {
-			inner[0].BCI, inner[0].Line = code[i].BCI, callee.Line(code[i].BCI)
+	inner := s
+	for range maxReceived {
+		callee, _ := r.callee(inner, vmstructs.PlaceOf(inner), at, false)
+		if callee == nil {
+			return s
+		}
+		inner = enter(inner, at, callee)
+		if at = usesReceiver(w.bytecodes(callee)); at == nil {
+			return s
+		}
+		inner[0].BCI, inner[0].Line = at.BCI, callee.Line(at.BCI)
+		if !isInvoke(at.Op) {
 			return inner
 		}
 	}
 	return s
+}
+
+// usesReceiver is the first bytecode that accesses a field, or invokes a method of the receiver without arguments. nil:
+// there is none.
+func usesReceiver(code []vmstructs.Bytecode) *vmstructs.Bytecode {
+	for i := range code {
+		b := &code[i]
+		switch {
+		case b.Op == vmstructs.OpGetfield || b.Op == vmstructs.OpPutfield:
+			return b
+		case i > 0 && code[i-1].Op == vmstructs.OpAload0 && (b.Op == vmstructs.OpInvoke || b.Op == vmstructs.OpInvokeSpecial):
+			return b
+		}
+	}
+	return nil
 }

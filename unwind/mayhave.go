@@ -39,7 +39,7 @@ func (w *Walker) MayBeOfPiece(b *vmstructs.Blob, pc uint64, truth vmstructs.Scop
 	}
 	switch e := w.partAt(b, m, n); e.kind {
 	case atReturn:
-		return true, w.leaves(truth)
+		return true, w.leaves(b, truth)
 	case atPoll:
 		return true, w.mayPoll(truth)
 	case atCheck:
@@ -120,13 +120,13 @@ func (w *Walker) Computes(b *vmstructs.Blob, pc uint64) bool {
 // no state, and the next record by address is that of code which does not follow.
 func (w *Walker) mayLeave(b *vmstructs.Blob, m *codeMap, n int32, truth vmstructs.Scope) (piece, may bool) {
 	piece = n >= 0 && int(n) < len(m.list) && w.leavesAt(m, n)
-	return piece, piece && w.leaves(truth)
+	return piece, piece && w.leaves(b, truth)
 }
 
-// leaves reports whether a method is left at a place.
-func (w *Walker) leaves(s vmstructs.Scope) bool {
+// leaves reports whether the method that owns code is left at a place.
+func (w *Walker) leaves(owner *vmstructs.Blob, s vmstructs.Scope) bool {
 	b := w.bytecodeOf(s)
-	return s.BCI < 0 || b != nil && b.Returns()
+	return s.Method == owner.Method && (s.BCI < 0 || b != nil && b.Returns())
 }
 
 // mayPoll reports whether C2 may have made a poll for a place: one that leads back, or may do so.

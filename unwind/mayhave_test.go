@@ -131,7 +131,8 @@ func TestMayPollAndBranch(t *testing.T) {
 	}{
 		{"a jump back", vmstructs.Bytecode{BCI: 9, Op: vmstructs.OpGoto, Target: 2}, vmstructs.Invocation{}, poll},
 		{"a jump forward", vmstructs.Bytecode{BCI: 9, Op: vmstructs.OpGoto, Target: 12}, vmstructs.Invocation{}, ""},
-		{"a branch back", vmstructs.Bytecode{BCI: 9, Op: vmstructs.OpIfeq, Target: 2}, vmstructs.Invocation{}, poll + order + same},
+		{"a branch back", vmstructs.Bytecode{BCI: 9, Op: vmstructs.OpIfeq, Target: 2}, vmstructs.Invocation{},
+			poll + order + same},
 		{"a branch forward", vmstructs.Bytecode{BCI: 9, Op: vmstructs.OpIfeq, Target: 12}, vmstructs.Invocation{}, order + same},
 		{"a load", vmstructs.Bytecode{BCI: 9, Op: vmstructs.OpGetfield, Target: -1}, vmstructs.Invocation{}, same},
 		{"a comparison", vmstructs.Bytecode{BCI: 9, Op: vmstructs.OpLcmp, Target: -1}, vmstructs.Invocation{}, order + same},

@@ -20,7 +20,8 @@ func TestNotedWith(t *testing.T) {
 		// inc eax; shl rax, 3; ret
 		{"a shift of something else", "ffc0 48c1e003 c3", amd64.CPU, []int32{0, 1, 2}},
 		// mov [rsp+0xd0], rsi; mov rdx, rbx; movabs rax, 1; nop; call
-		{"what a call wants", "4889b424d0000000 4889da 48b80100000000000000 90 e800000000", amd64.CPU, []int32{4, 4, 4, 4, 4}},
+		{"what a call wants", "4889b424d0000000 4889da 48b80100000000000000 90 e800000000", amd64.CPU,
+			[]int32{4, 4, 4, 4, 4}},
 		// mov eax, 1; mov rsi, rdi; xor rsi, rdx
 		{"a constant of 32 bits", "b801000000 4889fe 4831d6", amd64.CPU, []int32{0, 2, 2}},
 		// mov rdx, rbx; mov rsi, rdi; inc eax; je to the second: code comes from elsewhere to it

@@ -37,6 +37,7 @@ type router struct {
 	calls      callsBytecode // nil: the thread is not in a call
 	load       callsBytecode // nil: the thread is at no load: see loadAt
 	found      []foundCall   // of those, on the way
+	lost       bool          // a part of the way is not known
 	offWay     bool          // they were found elsewhere
 	trail      []trailed     // the bytecodes on the way, if trails
 	trails     bool
@@ -153,6 +154,7 @@ func (r *router) through(chain []vmstructs.Scope, from int32, behind bool, to in
 	}
 	path, around, ok := r.shortest(m, place, first, behind, to)
 	if !ok {
+		r.lost = true
 		r.addLeg(chain, work+workUnknown)
 		return
 	}

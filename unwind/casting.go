@@ -51,10 +51,10 @@ func (m *codeMap) endsCast(n int32) int32 {
 	if m.list[n].kindOf == arch.KindCopy && before != notInCode {
 		jump = before
 	}
-	if branch := m.before(jump); m.list[jump].flow == arch.FlowJump && m.target(jump) == m.next(jump) && branch != notInCode {
-		return branch
+	if m.list[jump].flow != arch.FlowJump || m.target(jump) != m.next(jump) {
+		return n
 	}
-	return n
+	return m.before(jump)
 }
 
 // classBefore reports whether the class of an object is loaded before an instruction, and nothing is stored since.

@@ -80,7 +80,8 @@ func TestDetourPastAllocation(t *testing.T) {
 // TestUsesReceiver: where a method's receiver is accessed first.
 func TestUsesReceiver(t *testing.T) {
 	const self, other = vmstructs.OpAload0, 0x2b // aload_0, aload_1
-	const field, put, virtual, static = vmstructs.OpGetfield, vmstructs.OpPutfield, vmstructs.OpInvoke, vmstructs.OpInvokeStatic
+	const field, put = vmstructs.OpGetfield, vmstructs.OpPutfield
+	const virtual, static = vmstructs.OpInvoke, vmstructs.OpInvokeStatic
 	for _, r := range []struct {
 		name string
 		ops  []uint8

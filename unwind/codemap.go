@@ -179,8 +179,8 @@ func (m *codeMap) decode(number int) {
 			in = arch.Inst{Len: m.cpu.MinInst, Flow: flowUnknown}
 		}
 		i := instruction{at: at, len: uint8(in.Len), disp: in.Disp, arg: in.Arg, flow: in.Flow,
-			swaps: in.Swaps, stores: in.Stores, kindOf: in.Kind, base: in.Base, shift: in.Shift, widens: in.Widens, byte: in.Byte,
-			loads: in.Loads, indexed: in.Indexed, narrow: in.Narrow, begins: at == c.begin}
+			swaps: in.Swaps, stores: in.Stores, kindOf: in.Kind, base: in.Base, shift: in.Shift, widens: in.Widens,
+			byte: in.Byte, loads: in.Loads, indexed: in.Indexed, narrow: in.Narrow, begins: at == c.begin}
 		if in.HasTarget && in.Flow != arch.FlowCall {
 			i.to, i.jumps = in.Target, true
 			m.jumps.note(m, at, in.Target)

@@ -148,8 +148,8 @@ func (m *codeMap) counterFrom(begin int32, far int) counterKind {
 	return noCounter
 }
 
-// countedIn returns the address of what may be the MethodData in which the code that an instruction is part of counts, 0
-// if it does not.
+// countedIn returns the address of what may be the MethodData in which code counts that an instruction is part of, 0 if
+// it counts nothing.
 func (m *codeMap) countedIn(n int32) uint64 {
 	if kind, data := m.counterAt(n); kind != noCounter {
 		return data

@@ -54,8 +54,9 @@ func (w *Walker) MayBeOfPiece(b *vmstructs.Blob, pc uint64, truth vmstructs.Scop
 	return false, false
 }
 
-// Counted returns the methods of a record from the one on for which code of C1's counts at pc. C1 records a counter with
-// what follows, and so the copies before it. no: the code is of a counter, and the record does not say of which method.
+// Counted returns the methods of a record from the one on for which code of C1's counts at pc. C1 records a counter
+// with what follows, and so the copies before it. no: the code is of a counter, and the record does not say of which
+// method.
 func (w *Walker) Counted(b *vmstructs.Blob, pc uint64, record []vmstructs.Scope) (s []vmstructs.Scope, no bool) {
 	if b.Level != levelProfiled {
 		return nil, false

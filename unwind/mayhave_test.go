@@ -12,7 +12,8 @@ func TestMayCheck(t *testing.T) {
 	load, cast, add := code(vmstructs.OpIaload), code(vmstructs.OpCheckcast), code(vmstructs.OpIadd)
 	makes, array, returns := code(vmstructs.OpNew), code(vmstructs.OpAnewarray), code(vmstructs.OpReturn)
 	static := code(vmstructs.OpGetstatic)
-	branch, jump := vmstructs.Bytecode{Op: vmstructs.OpGoto - 1, Target: 7}, vmstructs.Bytecode{Op: vmstructs.OpGoto, Target: 7}
+	branch := vmstructs.Bytecode{Op: vmstructs.OpGoto - 1, Target: 7}
+	jump := vmstructs.Bytecode{Op: vmstructs.OpGoto, Target: 7}
 	for _, r := range []struct {
 		b      vmstructs.Bytecode
 		reason vmstructs.TrapReason
@@ -133,7 +134,8 @@ func TestMayPollAndBranch(t *testing.T) {
 		{"a jump forward", vmstructs.Bytecode{BCI: 9, Op: vmstructs.OpGoto, Target: 12}, vmstructs.Invocation{}, ""},
 		{"a branch back", vmstructs.Bytecode{BCI: 9, Op: vmstructs.OpIfeq, Target: 2}, vmstructs.Invocation{},
 			poll + order + same},
-		{"a branch forward", vmstructs.Bytecode{BCI: 9, Op: vmstructs.OpIfeq, Target: 12}, vmstructs.Invocation{}, order + same},
+		{"a branch forward", vmstructs.Bytecode{BCI: 9, Op: vmstructs.OpIfeq, Target: 12}, vmstructs.Invocation{},
+			order + same},
 		{"a load", vmstructs.Bytecode{BCI: 9, Op: vmstructs.OpGetfield, Target: -1}, vmstructs.Invocation{}, same},
 		{"a comparison", vmstructs.Bytecode{BCI: 9, Op: vmstructs.OpLcmp, Target: -1}, vmstructs.Invocation{}, order + same},
 		{"a sum", vmstructs.Bytecode{BCI: 9, Op: vmstructs.OpIadd, Target: -1}, vmstructs.Invocation{}, ""},

@@ -120,3 +120,31 @@ func TestAtCounter(t *testing.T) {
 		}
 	}
 }
+
+// TestDataAt: what is made of the address of a profile, by the code of C1's that counts of which class a receiver is
+// (17, arm64). A caret marks what is not.
+func TestDataAt(t *testing.T) {
+	const text = "020080d2 " + // mov x2, 0
+		// mov x3, data: three instructions; ldr w0, [x1, 8]; eor x0, x0, 0x2000000000
+		"03cf8ad2 8346a2f2 03e0eff2 ^200840b9 ^00005bd2 " +
+		// add x9, x3, 0x150; ldr x8, [x9]; cmp x0, x8; b.ne .+20; ldr x8, [x3, 0x158]; add x8, x8, 1;
+		// str x8, [x3, 0x158];
+		"69400591 280140f9 1f0008eb a1000054 68ac40f9 08050091 68ac00f9 " +
+		// b .+28; add x9, x3, 0x160; ldr x8, [x9]; cbnz x8, .+12; str x0, [x9]
+		"^07000014 69800591 280140f9 680000b5 200100f9 " +
+		// mov x8, x0; add x8, x8, 1; ldr x9, [x2]
+		"^e80300aa ^08050091 ^490040f9"
+	m := &codeMap{cpu: arm64.CPU}
+	m.begin(unhex(t, strings.ReplaceAll(text, "^", "")), 0, func(func(uint64) bool) {})
+	m.place(0)
+	for n, in := range strings.Fields(text)[1:] {
+		const profile = 0x7f00000012345678
+		want := uint64(profile)
+		if in[0] == '^' {
+			want = 0
+		}
+		if data := m.dataAt(int32(n+1), func(data uint64) bool { return data == profile }); data != want {
+			t.Errorf("instruction %d, %s: %#x", n+1, in, data)
+		}
+	}
+}

@@ -21,8 +21,9 @@ func (w *Walker) MayBeOfPiece(b *vmstructs.Blob, pc uint64, truth vmstructs.Scop
 	defer w.vm.EndQuestion()
 	m := w.mapCode(b)
 	defer w.settle(b, m)
-	if b.Level != levelC2 { // C1's records are where their code is
-		return false, false
+	if b.Level != levelC2 { // C1's records are where their code is, but the end of the method has that of what follows
+		n := m.place(uint32(pc - b.Begin))
+		return n != notInCode && w.leavesAt(m, n), truth.Method == b.Method && w.leaves(truth)
 	}
 	n := m.pastJump(m.place(uint32(pc-b.Begin)), b.Level)
 	if w.atReload(b, m, n) != nil { // its record is that of what takes the value
@@ -54,8 +55,9 @@ func (w *Walker) MayBeOfPiece(b *vmstructs.Blob, pc uint64, truth vmstructs.Scop
 	return false, false
 }
 
-// Counted returns the methods of a record from the one on for which code of C1's counts at pc. C1 records a counter with
-// what follows, and so the copies before it. no: the code is of a counter, and the record does not say of which method.
+// Counted returns the methods of a record from the one on for which code of C1's counts at pc. C1 records a counter
+// with what follows, and so the copies before it. no: the code is of a counter, and the record does not say of which
+// method.
 func (w *Walker) Counted(b *vmstructs.Blob, pc uint64, record []vmstructs.Scope) (s []vmstructs.Scope, no bool) {
 	if b.Level != levelProfiled {
 		return nil, false
@@ -69,10 +71,10 @@ func (w *Walker) Counted(b *vmstructs.Blob, pc uint64, record []vmstructs.Scope)
 	if i := w.counting(m, n, record); i >= 0 {
 		return record[i:], false
 	}
-	if kind, _ := m.counterAt(n); kind != noCounter {
+	if kind, _ := m.counterAt(n); kind != noCounter || m.dataAt(n, w.vm.IsProfile) != 0 {
 		return nil, true
 	}
-	for end := m.notedWith(n); n < end; {
+	for end := w.notedWith(m, n); n < end; {
 		if n = m.next(n); w.counting(m, n, record) >= 0 {
 			return nil, true
 		}
@@ -82,7 +84,7 @@ func (w *Walker) Counted(b *vmstructs.Blob, pc uint64, record []vmstructs.Scope)
 
 // counting is the index of the method for which an instruction counts, -1 if it is not among some methods.
 func (w *Walker) counting(m *codeMap, n int32, methods []vmstructs.Scope) int {
-	data := m.countedIn(n)
+	data := w.countedIn(m, n)
 	if data == 0 {
 		return -1
 	}

@@ -69,8 +69,8 @@ func (w *Walker) infer(b *vmstructs.Blob, pc uint64, calls callsBytecode) ([]vms
 	w.nears = w.nears[:0]
 	if calls == nil {
 		n = m.pastJump(n, b.Level)
-		if b.Level < levelC2 && !w.markAt(b, m, n) {
-			n = m.notedWith(n)
+		if b.Level < levelC2 && w.markAt(b, m, n) == 0 {
+			n = w.notedWith(m, n)
 		}
 		if s, sure := w.inPieceAt(b, m, n); s != nil {
 			return s, sure
@@ -146,7 +146,8 @@ func (w *Walker) inferOf(b *vmstructs.Blob, m *codeMap, next, last int32, r rout
 		return place, profile.Certain, true
 	case here:
 		return itself, w.certainty(b, m, ahead, itself), false
-	case r.load != nil && len(r.found) == 1 && len(r.legs) <= maxLikelyLegs:
+	case r.load != nil && len(r.found) == 1 && len(r.legs) <= maxLikelyLegs &&
+		!(b.Level < levelC2 && sure == profile.Certain): // the only method there
 		return r.found[0].scopes, profile.Likely, false
 	case r.calls != nil:
 		sure = r.sureOfCall()

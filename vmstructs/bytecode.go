@@ -52,6 +52,7 @@ const (
 	opSipush      = 0x11
 	OpLdc         = 0x12
 	OpLdc2W       = 0x14
+	OpAload0      = 0x2a
 	OpIaload      = 0x2e
 	OpAaload      = 0x32
 	OpSaload      = 0x35

@@ -298,3 +298,15 @@ func TestMarkOfThree(t *testing.T) {
 		}
 	}
 }
+
+// TestObjectOfClass: the load of an object is not part of the check of its class.
+func TestObjectOfClass(t *testing.T) {
+	u := newMadeUp(t)
+	// mov ecx, [rbx+16]; shl rcx, 3; mov r11d, [rcx+8]; cmp r11d, 1; jne; ret
+	u.assemble(t, "8b4b10 48c1e103 448b5908 4183fb01 0f85>0 c3", trapCall, u.request(t, vmstructs.TrapClass))
+	for n, want := range []evidenceKind{noEvidence, noEvidence, atCheck} {
+		if e := u.w.classAt(u.b, u.m, int32(n)); e.kind != want {
+			t.Errorf("instruction %d: %+v", n, e)
+		}
+	}
+}

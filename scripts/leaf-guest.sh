@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Cores of JVMs of another CPU for the rules of the leaf, without a machine of it: qemu-user runs them, some ten times slower.
-#   scripts/leaf-guest.sh DIR arm64 17 [REGEXP]        REGEXP: which programs of TestLeaf, as 'streams|maps'
-#   scripts/leaf-guest.sh DIR amd64 17=HOME [REGEXP]   HOME: a JDK of this machine
+#   scripts/leaf-guest.sh DIR arm64 17 [REGEXP [MODES]]        REGEXP: which programs of TestLeaf, as 'streams|maps'
+#   scripts/leaf-guest.sh DIR amd64 17=HOME [REGEXP [MODES]]   HOME: a JDK of this machine; MODES: 'c2' or as 'c1|c1-profiled'
 # DIR/CPU has the cores and pcs then, of programs held back in DIR/CPU/held. To score them:
 #   GOPROF_LEAF_KEEP=DIR/CPU go test ./testdata/oracle -run TestLeafKept -v
 # arm64's JDKs and libraries are those of the emulated machine (scripts/arm64.sh build JDK). A program takes two minutes and 0.7 GB.
@@ -14,7 +14,7 @@ die() {
 }
 [ $# -ge 3 ] || { sed -n '2,/^set /s/^# \{0,1\}//p' "$0" >&2; exit 1; }
 mkdir -p "$1"
-dir=$(realpath "$1") cpu=$2 jdk=$3 programs=${4:-.}
+dir=$(realpath "$1") cpu=$2 jdk=$3 programs=${4:-.} modes=${5:-c2}
 [[ $dir != *[,:]* ]] || die "no comma or colon in $dir: qemu and GOPROF_JDKS take them for separators"
 machine=${GOPROF_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/goprof}/arm64/image
 root=$dir/root
@@ -73,5 +73,5 @@ classes=$(go test -count 1 -v -run '^TestClasses$' ./testdata/jvmtest | sed -n '
 begun=$dir/begun
 touch "$begun"
 GOPROF_SLOW=20 GOPROF_CLASSES=$classes GOPROF_JDKS="$version-$cpu=${java%/bin/java}" GOPROF_LEAF_KEEP=$dir/$cpu GOPROF_LEAF_BLOCKS=$dir/blocks \
-    go test ./testdata/oracle -count 1 -v -timeout 2h -run "^TestLeafGuestKeep\$/./($programs)"
+    go test ./testdata/oracle -count 1 -v -timeout 2h -run "^TestLeafGuestKeep\$/./^($modes)\$/($programs)"
 [ -n "$(find "$dir/$cpu" -name '*.pcs' -newer "$begun" -size +0)" ] || die "no program of TestLeaf is called $programs"

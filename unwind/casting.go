@@ -7,17 +7,23 @@ import (
 
 // C1 makes a cast in one piece (c1/c1_LIRAssembler_x86.cpp, emit_typecheck_helper): null is let through, the class that
 // is asked for and that of the object are put into registers, and one is compared with what the other has above it. If
-// that is not the class, a branch leads to the slow way, whose call has the cast's record.
+// that is not the class, a branch leads to the slow way, whose call has the cast's record. Where the class may stand in
+// a list, that list is searched by a call that has no record. Two branches before lead to the end of the cast.
 
-// maxCast bounds the instructions from the load of an object's class to that branch.
-const maxCast = 8
+// maxCast bounds the instructions from what makes the class that is asked for to the last such branch.
+const maxCast = 16
 
 // castAt returns the evidence of the cast that an instruction of C1's code is part of.
 func (w *Walker) castAt(b *vmstructs.Blob, m *codeMap, n int32) evidence {
-	if n = m.endsCast(n); n == notInCode {
-		return evidence{}
+	if e := w.passesNull(b, m, n); e.kind != noEvidence {
+		return e
 	}
-	class := w.classBefore(m, n)
+	return w.asksForClass(b, m, n)
+}
+
+// asksForClass is castAt but for the branch that lets null through.
+func (w *Walker) asksForClass(b *vmstructs.Blob, m *codeMap, n int32) evidence {
+	class, passed := w.classBefore(b, m, n)
 	for range maxCast {
 		if n == notInCode || int(n) >= len(m.list) {
 			break
@@ -25,15 +31,25 @@ func (w *Walker) castAt(b *vmstructs.Blob, m *codeMap, n int32) evidence {
 		i := &m.list[n]
 		switch {
 		case i.flow == arch.FlowBranch && class:
-			if e := w.evidenceAt(b, m, n); (e.kind == atCheck || e.kind == atTrap) && w.casts(b, e) {
-				return e
+			to := m.target(n)
+			if e := w.slowCast(b, m, n); e.kind != noEvidence {
+				if passed == notInCode || w.castBefore(b, m, passed).scope == e.scope {
+					return e
+				}
+				return evidence{}
 			}
-			return evidence{}
+			if to == notInCode || passed != notInCode && passed != to {
+				return evidence{}
+			}
+			passed = to
+		case i.flow == arch.FlowCall && class && !b.HasPcDesc(b.Begin+uint64(m.end(n))):
 		case i.flow != arch.FlowNext:
 			return evidence{}
 		case w.readsClass(i):
 			class = true
-		case i.stores || !class && i.kindOf != arch.KindLong && i.kindOf != arch.KindConst:
+		case i.stores && i.base != arch.BaseStack:
+			return evidence{}
+		case !class && i.kindOf != arch.KindLong && i.kindOf != arch.KindConst:
 			return evidence{}
 		}
 		n = m.next(n)
@@ -41,33 +57,90 @@ func (w *Walker) castAt(b *vmstructs.Blob, m *codeMap, n int32) evidence {
 	return evidence{}
 }
 
-// endsCast returns the branch to the slow way if an instruction is one of the two behind it that end a cast: a jump to
-// the next one, and the copy of the object there.
-func (m *codeMap) endsCast(n int32) int32 {
-	if n < 0 || int(n) >= len(m.list) {
-		return notInCode
+// classBefore reports whether the class of an object is loaded before an instruction, and nothing is stored since.
+// passed is where the branches go that stand between, notInCode if there is none.
+func (w *Walker) classBefore(b *vmstructs.Blob, m *codeMap, n int32) (class bool, passed int32) {
+	passed = notInCode
+	for range maxCast {
+		if n = m.before(n); n == notInCode {
+			break
+		}
+		i := &m.list[n]
+		switch {
+		case i.flow == arch.FlowBranch:
+			to := m.target(n)
+			if to == notInCode || passed != notInCode && passed != to || w.slowCast(b, m, n).kind != noEvidence {
+				return false, notInCode
+			}
+			passed = to
+		case i.flow == arch.FlowCall && !b.HasPcDesc(b.Begin+uint64(m.end(n))):
+		case i.flow != arch.FlowNext || i.stores && i.base != arch.BaseStack:
+			return false, notInCode
+		case w.readsClass(i):
+			return true, passed
+		}
 	}
-	jump, before := n, m.before(n)
-	if m.list[n].kindOf == arch.KindCopy && before != notInCode {
-		jump = before
-	}
-	if m.list[jump].flow != arch.FlowJump || m.target(jump) != m.next(jump) {
-		return n
-	}
-	return m.before(jump)
+	return false, notInCode
 }
 
-// classBefore reports whether the class of an object is loaded before an instruction, and nothing is stored since.
-func (w *Walker) classBefore(m *codeMap, n int32) bool {
-	for range maxCast {
-		if n = m.before(n); n == notInCode || m.list[n].flow != arch.FlowNext || m.list[n].stores {
-			return false
-		}
-		if w.readsClass(&m.list[n]) {
-			return true
-		}
+// castBefore returns the evidence of the cast that ends before an instruction: by a branch to its slow way, and perhaps
+// a jump to that instruction.
+func (w *Walker) castBefore(b *vmstructs.Blob, m *codeMap, n int32) evidence {
+	before := m.before(n)
+	if before != notInCode && m.list[before].flow == arch.FlowJump && m.target(before) == n {
+		before = m.before(before)
 	}
-	return false
+	if before == notInCode || m.list[before].flow != arch.FlowBranch {
+		return evidence{}
+	}
+	return w.slowCast(b, m, before)
+}
+
+// passesNull returns the evidence of the cast at whose begin a branch lets null through: it leads to where the cast
+// ends.
+func (w *Walker) passesNull(b *vmstructs.Blob, m *codeMap, n int32) evidence {
+	if m.list[n].kindOf == arch.KindCompare {
+		n = m.next(n)
+	}
+	if n == notInCode || m.list[n].flow != arch.FlowBranch || m.target(n) == notInCode || m.next(n) == notInCode {
+		return evidence{}
+	}
+	e := w.castBefore(b, m, m.target(n))
+	if next := m.next(n); e.kind == noEvidence || m.list[next].flow != arch.FlowNext ||
+		w.asksForClass(b, m, next).scope != e.scope {
+		return evidence{}
+	}
+	return e
+}
+
+// maxCastCode is how many bytes the code of a cast has at most.
+const maxCastCode = 128
+
+// ahead is how many bytes ahead of an instruction another one is, far more than any code has if it is not ahead.
+func (m *codeMap) ahead(n, of int32) uint32 { return m.list[of].at - m.list[n].at }
+
+// slowCast returns the evidence of a cast if a branch leads to its slow way.
+func (w *Walker) slowCast(b *vmstructs.Blob, m *codeMap, n int32) evidence {
+	to := w.detour(b, m, m.target(n))
+	if to.record == 0 || to.makes || w.recordedCallee(b, m, to.record) == callsJava {
+		return evidence{}
+	}
+	kind, reason := w.branchKind(b, m, to)
+	if e := (evidence{kind: kind, scope: to.record, reason: reason}); w.casts(b, e) || w.asksForInterface(b, e) {
+		return e
+	}
+	return evidence{}
+}
+
+// asksForInterface reports whether evidence is that of an invoke of an interface's method. Where C1 knows what is
+// called, it checks by a cast that the receiver has the interface (c1/c1_GraphBuilder.cpp, invoke).
+func (w *Walker) asksForInterface(b *vmstructs.Blob, e evidence) bool {
+	s := w.told(b, e)
+	if s == nil {
+		return false
+	}
+	c := w.bytecodeOf(s[0])
+	return c != nil && c.Op == vmstructs.OpInvokeInterface
 }
 
 // casts reports whether evidence is that of a bytecode that asks of which class an object is.

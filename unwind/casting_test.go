@@ -1,6 +1,7 @@
 package unwind
 
 import (
+	"strings"
 	"testing"
 
 	"goprof/vmstructs"
@@ -27,14 +28,12 @@ func TestCastAt(t *testing.T) {
 		{"a cast", null + class + load + base + check, vmstructs.OpCheckcast, "nnyyyyyyn"},
 		{"a question for the class", null + class + load + base + check, vmstructs.OpInstanceof, "nnyyyyyyn"},
 		{"of another bytecode", null + class + load + base + check, vmstructs.OpGetfield, "nnnnnnnnn"},
-		// mov [rsp+8], rbx
-		{"a store in between", class + load + "48895c2408 " + base + check, vmstructs.OpCheckcast, "nnnnnnnn"},
+		// mov [rax+16], rbx; mov [rsp+8], rbx
+		{"a store in between", class + load + "48895810 " + base + check, vmstructs.OpCheckcast, "nnnnnnnn"},
+		{"a copy to the stack", class + load + "48895c2408 " + base + check, vmstructs.OpCheckcast, "yyyyyyyn"},
 		// mov ebx, [rax+12] in place of the class
 		{"no class is loaded", class + "8b580c " + base + check, vmstructs.OpCheckcast, "nnnnnnn"},
-		// behind the branch: jmp to the next; mov rdx, rax; mov rcx, rax
-		{"its end", class + load + base + "483b7b38 0f85>0 eb00 4889c2 4889c1 c3", vmstructs.OpCheckcast, "yyyyyyyynn"},
-		{"a jump elsewhere", class + load + base + "483b7b38 0f85>0 eb03 4889c2 c3", vmstructs.OpCheckcast, "yyyyyynnn"},
-		{"a call in between", class + load + "e800000000 " + check, vmstructs.OpCheckcast, "nnnnnn"},
+		{"a call without a record", class + load + "e800000000 " + check, vmstructs.OpCheckcast, "yyyyyn"},
 	} {
 		u := newMadeUp(t)
 		s := u.scopes(0)[0]
@@ -77,34 +76,37 @@ func TestDetourPastAllocation(t *testing.T) {
 	}
 }
 
-// TestUsesReceiver: where a method's receiver is accessed first.
-func TestUsesReceiver(t *testing.T) {
-	const self, other = vmstructs.OpAload0, 0x2b // aload_0, aload_1
-	const field, put = vmstructs.OpGetfield, vmstructs.OpPutfield
-	const virtual, static = vmstructs.OpInvoke, vmstructs.OpInvokeStatic
+// TestCastToListed: all that C1 makes of a cast whose class may stand in a list is the cast's.
+func TestCastToListed(t *testing.T) {
+	// test rax, rax; je END; mov rsi, class; mov r11d, [rax+8]; cmp rsi, [r11+0x38]; je END; cmp r11, rsi; call;
+	// test ebx, ebx; je; jmp END; END: mov rcx, rax; ret
+	const cast = "4885c0 7426 48be0001000000000000 448b5808 493b7338 7412 4939f3 e800000000 85db 0f84>0 eb00 4889c1 c3"
 	for _, r := range []struct {
-		name string
-		ops  []uint8
-		want int32 // -1: nowhere
+		name, code string
+		op         uint8
+		from, to   int32 // which instructions are told
 	}{
-		{"a field", []uint8{self, field}, 1},
-		{"a field that is written", []uint8{self, other, put}, 2},
-		{"a method of its own", []uint8{self, virtual, field}, 1},
-		{"a method of an argument first", []uint8{other, virtual, self, field}, 3},
-		{"a static method first", []uint8{static, self, field}, 2},
-		{"a static field first", []uint8{vmstructs.OpGetstatic, vmstructs.OpIfeq, self, field}, 3},
-		{"nowhere", []uint8{other, vmstructs.OpReturn}, -1},
+		{"a cast", cast, vmstructs.OpCheckcast, 0, 9},
+		{"of an interface's receiver", cast, vmstructs.OpInvokeInterface, 0, 9},
+		{"another bytecode", cast, vmstructs.OpGetfield, 0, -1},
+		{"a branch to elsewhere", strings.Replace(cast, "7412", "7415", 1), vmstructs.OpCheckcast, 0, -1},
+		{"a store in between", strings.Replace(cast, "4939f3", "895910", 1), vmstructs.OpCheckcast, 7, -1},
 	} {
-		var code []vmstructs.Bytecode
-		for i, op := range r.ops {
-			code = append(code, bytecode(int32(i), op))
+		u := newMadeUp(t)
+		s := u.scopes(0)[0]
+		u.w.bytecode[s.Method] = []vmstructs.Bytecode{{BCI: s.BCI, Op: r.op, Target: -1}}
+		u.b.Level = 1
+		u.assemble(t, r.code, vmCall, "")
+		for n := range int32(13) {
+			e := u.w.castAt(u.b, u.m, n)
+			want := n >= r.from && n <= r.to
+			if (e.kind == atCheck) != want || want && e.scope != u.b.Begin+uint64(u.records[0]) {
+				t.Errorf("%s, instruction %d: %+v", r.name, n, e)
+			}
 		}
-		got := int32(-1)
-		if b := usesReceiver(code); b != nil {
-			got = b.BCI
-		}
-		if got != r.want {
-			t.Errorf("%s: at %d", r.name, got)
+		if r.to == 9 && (u.w.notedWith(u.m, 10) != 9 || u.w.notedWith(u.m, 11) != 9 || u.w.notedWith(u.m, 12) != 12) {
+			t.Errorf("%s: behind it are %d, %d and %d", r.name, u.w.notedWith(u.m, 10), u.w.notedWith(u.m, 11),
+				u.w.notedWith(u.m, 12))
 		}
 	}
 }

@@ -56,6 +56,11 @@ func (w *Walker) readsClass(i *instruction) bool {
 	return i.base == arch.BaseOther && i.disp == maxHeader && !w.vm.CompactHeaders()
 }
 
+// readsHeader reports whether an instruction may read the part of an object's header from which its class is known.
+func (w *Walker) readsHeader(i *instruction) bool {
+	return w.readsClass(i) || w.vm.CompactHeaders() && i.base == arch.BaseOther && i.disp >= 0 && i.disp < maxHeader
+}
+
 // maxClassChain bounds the instructions that hand a class on to its check.
 const maxClassChain = 5
 
@@ -67,8 +72,8 @@ func (w *Walker) classAt(b *vmstructs.Blob, m *codeMap, n int32) evidence {
 		if !w.handsClass(m, n) {
 			return evidence{}
 		}
-		if n = m.taker(n); n == notInCode {
-			return evidence{}
+		if n = m.taker(n); n == notInCode || w.readsHeader(&m.list[n]) {
+			return evidence{} // what is handed on is the object, and not its class
 		}
 		if m.list[n].kindOf != arch.KindCompare {
 			continue

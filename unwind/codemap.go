@@ -53,6 +53,7 @@ type instruction struct {
 	stores      bool
 	kindOf      arch.Kind
 	reason      vmstructs.TrapReason
+	outer       uint8 // see evidence
 	base        arch.Base
 	shift       uint8
 	widens      bool

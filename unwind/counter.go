@@ -18,8 +18,9 @@ import (
 //     cmove), and the mask is compared with zero. Only by that comparison an entry differs from other counters.
 //
 // Other counters (of calls, of the types of receivers) are known by the address alone: it is in the register to which
-// the counter's offset is added. C1 has no record of any of these, but of what follows: full records have an entry with
-// what the method does first, and a call with the method that is called. The address says for whom is counted.
+// the counter's offset is added, and all that is made of this register counts. C1 has no record of any of these, but of
+// what follows: full records have an entry with what the method does first, and a call with the method that is called.
+// The address says for whom is counted.
 
 const (
 	// maxCounter bounds the instructions from the address to the end of such code.
@@ -79,36 +80,58 @@ func (m *codeMap) wholeAddress(n int32) int32 {
 	return n
 }
 
-// maxBase bounds the instructions from a constant to the access to which it is the base.
-const maxBase = 24
+// maxBase bounds the instructions from a constant to what is made of it.
+const maxBase = 32
 
-// dataAt returns the address of what may be a MethodData if an instruction puts it into a register, or accesses memory
-// at an offset from it. 0: it does neither.
-func (m *codeMap) dataAt(n int32) uint64 {
-	n = m.wholeAddress(n)
+// dataAt returns the address of a profile if an instruction puts it into a register, accesses memory at an offset from
+// it, or does something with what is made of it: the address of a counter, or what was loaded from there. 0: it does
+// none of these.
+func (m *codeMap) dataAt(n int32, isProfile func(data uint64) bool) uint64 {
+	n = m.asked(m.wholeAddress(n))
 	o, ok := m.operands(n)
-	if !ok {
+	if !ok || o.Constant != 0 {
+		if isProfile(o.Constant) {
+			return o.Constant
+		}
 		return 0
 	}
-	if m.list[n].kindOf == arch.KindLong {
-		return o.Constant
-	}
-	if m.list[n].base != arch.BaseOther {
+	if i := &m.list[n]; !handsOn(i, o) && i.kindOf != arch.KindCompare && !i.stores && i.flow != arch.FlowBranch {
 		return 0
 	}
-	for bases, k := o.Reads, 0; bases != 0 && k < maxBase; k++ {
-		if n = m.before(n); n == notInCode || m.list[n].flow != arch.FlowNext && m.list[n].flow != arch.FlowBranch {
+	var way leftBehind
+	for from, k := o.Reads, 0; from != 0 && k < maxBase; k++ {
+		if n, ok = way.step(m, n); !ok || n == notInCode || m.list[n].flow == arch.FlowCall {
 			break
 		}
 		if o, ok = m.operands(n); !ok {
 			break
 		}
-		if m.list[n].kindOf == arch.KindLong && o.Writes&bases != 0 {
+		switch {
+		case o.Writes&from == 0:
+		case o.Constant != 0 && isProfile(o.Constant):
 			return o.Constant
+		case o.Constant == 0 && handsOn(&m.list[n], o):
+			from = from&^o.Writes | o.Reads
+		default:
+			from &^= o.Writes
 		}
-		bases &^= o.Writes
 	}
 	return 0
+}
+
+// asked is the comparison for whose result a branch asks, if an instruction is such a branch.
+func (m *codeMap) asked(n int32) int32 {
+	if n != notInCode && m.list[n].flow == arch.FlowBranch {
+		if before := m.before(n); before != notInCode && m.list[before].kindOf == arch.KindCompare {
+			return before
+		}
+	}
+	return n
+}
+
+// handsOn reports whether an instruction makes something of a register: it loads from there, or computes.
+func handsOn(i *instruction, o arch.Operands) bool {
+	return i.base == arch.BaseOther && !i.stores || i.base == arch.BaseNone && (o.Computes || i.kindOf == arch.KindLong)
 }
 
 // counterFrom tells what is counted by the code that begins with the address, if so many instructions behind it are
@@ -148,13 +171,13 @@ func (m *codeMap) counterFrom(begin int32, far int) counterKind {
 	return noCounter
 }
 
-// countedIn returns the address of what may be the MethodData in which code counts that an instruction is part of, 0 if
-// it counts nothing.
-func (m *codeMap) countedIn(n int32) uint64 {
+// countedIn returns the address of what may be the MethodData in which the code that an instruction is part of counts,
+// 0 if it does not.
+func (w *Walker) countedIn(m *codeMap, n int32) uint64 {
 	if kind, data := m.counterAt(n); kind != noCounter {
 		return data
 	}
-	return m.dataAt(n)
+	return m.dataAt(n, w.vm.IsProfile)
 }
 
 // atCounter returns the methods at code of C1's that counts, by those on the route that was just looked for. told are
@@ -164,7 +187,7 @@ func (w *Walker) atCounter(b *vmstructs.Blob, m *codeMap, n int32, told []vmstru
 	if b.Level != levelProfiled || n < 0 || int(n) >= len(m.list) {
 		return nil, profile.Guessed
 	}
-	data := m.countedIn(n)
+	data := w.countedIn(m, n)
 	if data == 0 {
 		return nil, profile.Guessed
 	}

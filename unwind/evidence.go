@@ -15,6 +15,7 @@ type evidence struct {
 	field  bool                 // of an atNull: it accesses a field, and not the class
 	piece  *piece               // of an atPiece
 	reason vmstructs.TrapReason // of an atCheck
+	outer  uint8                // so many of the record's methods, from the innermost one out, are not those there
 }
 
 type evidenceKind uint8
@@ -47,12 +48,12 @@ func (w *Walker) evidenceAt(b *vmstructs.Blob, m *codeMap, n int32) evidence {
 	if !i.told {
 		e := w.findEvidence(b, m, n)
 		i = &m.list[n] // the list may have grown
-		i.told, i.kind, i.field, i.reason = true, e.kind, e.field, e.reason
+		i.told, i.kind, i.field, i.reason, i.outer = true, e.kind, e.field, e.reason, e.outer
 		if e.scope != 0 {
 			i.record = uint32(e.scope - b.Begin)
 		}
 	}
-	e := evidence{kind: i.kind, field: i.field, reason: i.reason}
+	e := evidence{kind: i.kind, field: i.field, reason: i.reason, outer: i.outer}
 	if i.record != 0 {
 		e.scope = b.Begin + uint64(i.record)
 	}
@@ -75,11 +76,16 @@ func (w *Walker) findEvidence(b *vmstructs.Blob, m *codeMap, n int32) evidence {
 	case i.flow == arch.FlowReturn:
 		return evidence{kind: atReturn}
 	case i.flow == arch.FlowBranch && i.jumps:
-		if to := w.detour(b, m, m.target(n)); to.record != 0 {
-			kind, reason := w.branchKind(b, m, to)
-			return evidence{kind: kind, scope: to.record, reason: reason}
+		to := w.detour(b, m, m.target(n))
+		if to.record == 0 {
+			return evidence{}
 		}
-		return evidence{}
+		kind, reason := w.branchKind(b, m, to)
+		e := evidence{kind: kind, scope: to.record, reason: reason}
+		if b.Level < levelC2 && (to.makes || w.recordedCallee(b, m, to.record) == callsJava) {
+			return w.branchOfC1(b, m, n, e)
+		}
+		return e
 	}
 	if e := w.comparison(b, m, n); e.kind != noEvidence {
 		return e
@@ -100,6 +106,8 @@ type detour struct {
 	// works: the way does more than what any call needs: copies of registers, constants and jumps. Then it may be the
 	// work of several bytecodes, and the record that of another bytecode than the branch.
 	works bool
+	// makes: the call is that of the slow path of an allocation which stands on the way.
+	makes bool
 }
 
 // detour follows code from an instruction on. C1's code for what is seldom done is that of bytecodes: where one throws,
@@ -128,7 +136,7 @@ func (w *Walker) detour(b *vmstructs.Blob, m *codeMap, n int32) (way detour) {
 			if !allocates {
 				return detour{}
 			}
-			allocates = false
+			allocates, way.makes = false, true
 			n = m.target(n)
 		case arch.FlowReturn, arch.FlowEnds, flowUnknown:
 			return detour{}
@@ -186,6 +194,9 @@ func (w *Walker) behind(b *vmstructs.Blob, m *codeMap, n int32) evidence {
 	var way leftBehind
 	for far := 1; n >= 0 && far < maxWay; far++ {
 		before, ok := way.step(m, n)
+		if !ok && int(m.list[n].at) <= b.FrameComplete {
+			before, ok = notInCode, true // of the frame that is built: the entry is near
+		}
 		if !ok {
 			return evidence{}
 		}
@@ -215,6 +226,9 @@ func (s *leftBehind) step(m *codeMap, n int32) (before int32, ok bool) {
 	case flowUnknown:
 		return 0, false
 	case arch.FlowJump, arch.FlowReturn, arch.FlowEnds:
+		if m.target(before) == n { // C1 ends a cast by a jump to what stands behind
+			break
+		}
 		jumps := m.jumpsTo(n)
 		if len(jumps) == 0 || slices.Contains(s.jumps, jumps[0]) { // each circle has a jump
 			return 0, false
@@ -242,53 +256,48 @@ func (w *Walker) told(b *vmstructs.Blob, e evidence) []vmstructs.Scope {
 	if e.field {
 		return w.ofField(b, s)
 	}
-	return s
+	return s[min(int(e.outer), len(s)-1):]
 }
 
 // maxHeader is where an object's header ends at the latest, but for its class: the first field lies behind.
 const maxHeader = 8
 
-// maxReceived bounds how deep a receiver is handed on before a field of it is accessed.
-const maxReceived = 4
+// maxOfField bounds the methods that hand their receiver on to the one that accesses the field.
+const maxOfField = 3
 
 // ofField returns the methods at an access of a field that finds a null reference, if the record is that of an invoke.
-// The receiver of the invoke is null then, and a method that is inlined there accesses the field: the one that is
-// invoked, or one to which that hands on its own receiver before.
-func (w *Walker) ofField(b *vmstructs.Blob, s []vmstructs.Scope) []vmstructs.Scope {
-	at := w.bytecodeOf(s[0])
-	if at == nil || !isInvoke(at.Op) {
-		return s
-	}
+// The receiver of the invoke is null then, and the method that is inlined there accesses the field, or the method that
+// it calls at once with the same receiver. So the method is no intrinsic there, though it may be one elsewhere.
+func (w *Walker) ofField(b *vmstructs.Blob, record []vmstructs.Scope) []vmstructs.Scope {
 	r := router{w: w, level: b.Level, blob: b, code: w.mapCode(b)}
-	inner := s
-	for range maxReceived {
-		callee, _ := r.callee(inner, vmstructs.PlaceOf(inner), at, false)
+	s, at := record, record
+	for range maxOfField {
+		code := w.bytecodes(s[0].Method)
+		i := vmstructs.BytecodeAt(code, s[0].BCI)
+		if i < 0 || !isInvoke(code[i].Op) {
+			break
+		}
+		callee, _ := r.callee(s, vmstructs.PlaceOf(s), &code[i], false)
 		if callee == nil {
-			return s
+			callee = w.invoked(s[0].Method, &code[i]).Method
+			if callee == nil || !callee.Intrinsic || !r.mayInline(s, callee) {
+				break
+			}
 		}
-		inner = enter(inner, at, callee)
-		if at = usesReceiver(w.bytecodes(callee)); at == nil {
-			return s
+		s = enter(s, &code[i], callee)
+		code = w.bytecodes(callee)
+		if i := slices.IndexFunc(code, isOfField); i >= 0 {
+			at = slices.Clone(s)
+			at[0].BCI, at[0].Line = code[i].BCI, callee.Line(code[i].BCI)
 		}
-		inner[0].BCI, inner[0].Line = at.BCI, callee.Line(at.BCI)
-		if !isInvoke(at.Op) {
-			return inner
+		if len(code) < 2 || code[0].Op != vmstructs.OpAload0 || code[1].Op == vmstructs.OpInvokeStatic {
+			break
 		}
+		s[0].BCI = code[1].BCI
 	}
-	return s
+	return at
 }
 
-// usesReceiver is the first bytecode that accesses a field, or invokes a method of the receiver without arguments. nil:
-// there is none.
-func usesReceiver(code []vmstructs.Bytecode) *vmstructs.Bytecode {
-	for i := range code {
-		b := &code[i]
-		switch {
-		case b.Op == vmstructs.OpGetfield || b.Op == vmstructs.OpPutfield:
-			return b
-		case i > 0 && code[i-1].Op == vmstructs.OpAload0 && (b.Op == vmstructs.OpInvoke || b.Op == vmstructs.OpInvokeSpecial):
-			return b
-		}
-	}
-	return nil
+func isOfField(b vmstructs.Bytecode) bool {
+	return b.Op == vmstructs.OpGetfield || b.Op == vmstructs.OpPutfield
 }

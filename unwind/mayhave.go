@@ -70,10 +70,10 @@ func (w *Walker) Counted(b *vmstructs.Blob, pc uint64, record []vmstructs.Scope)
 	if i := w.counting(m, n, record); i >= 0 {
 		return record[i:], false
 	}
-	if kind, _ := m.counterAt(n); kind != noCounter {
+	if kind, _ := m.counterAt(n); kind != noCounter || m.dataAt(n, w.vm.IsProfile) != 0 {
 		return nil, true
 	}
-	for end := m.notedWith(n); n < end; {
+	for end := w.notedWith(m, n); n < end; {
 		if n = m.next(n); w.counting(m, n, record) >= 0 {
 			return nil, true
 		}
@@ -83,7 +83,7 @@ func (w *Walker) Counted(b *vmstructs.Blob, pc uint64, record []vmstructs.Scope)
 
 // counting is the index of the method for which an instruction counts, -1 if it is not among some methods.
 func (w *Walker) counting(m *codeMap, n int32, methods []vmstructs.Scope) int {
-	data := m.countedIn(n)
+	data := w.countedIn(m, n)
 	if data == 0 {
 		return -1
 	}

@@ -69,8 +69,8 @@ func (w *Walker) infer(b *vmstructs.Blob, pc uint64, calls callsBytecode) ([]vms
 	w.nears = w.nears[:0]
 	if calls == nil {
 		n = m.pastJump(n, b.Level)
-		if b.Level < levelC2 && !w.markAt(b, m, n) {
-			n = m.notedWith(n)
+		if b.Level < levelC2 && w.markAt(b, m, n) == 0 {
+			n = w.notedWith(m, n)
 		}
 		if s, sure := w.inPieceAt(b, m, n); s != nil {
 			return s, sure
@@ -136,7 +136,8 @@ func (w *Walker) inferOf(b *vmstructs.Blob, m *codeMap, next, last int32, r rout
 	if ahead.kind == atReturn {
 		to = []vmstructs.Scope{{Method: b.Method, BCI: toReturn, Line: to[0].Line}}
 	}
-	if behind.kind == atPiece {
+	// C1 does not move an access: what it was made for is done.
+	if behind.kind == atPiece || behind.kind == atNull && behind.field && b.Level < levelC2 {
 		from = w.behindPiece(from)
 	}
 	r.at, r.behindPoll = next, behind.kind == atPoll
@@ -146,7 +147,8 @@ func (w *Walker) inferOf(b *vmstructs.Blob, m *codeMap, next, last int32, r rout
 		return place, profile.Certain, true
 	case here:
 		return itself, w.certainty(b, m, ahead, itself), false
-	case r.load != nil && len(r.found) == 1 && len(r.legs) <= maxLikelyLegs:
+	case r.load != nil && len(r.found) == 1 && len(r.legs) <= maxLikelyLegs &&
+		!(b.Level < levelC2 && sure == profile.Certain): // the only method there
 		return r.found[0].scopes, profile.Likely, false
 	case r.calls != nil:
 		sure = r.sureOfCall()

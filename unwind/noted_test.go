@@ -10,6 +10,7 @@ import (
 
 // TestNotedWith: with which instruction C1 notes another one.
 func TestNotedWith(t *testing.T) {
+	w := &Walker{vm: emptyVM(t)} // no constant is the address of a profile
 	for _, r := range []struct {
 		name, code string
 		cpu        *arch.CPU
@@ -35,11 +36,11 @@ func TestNotedWith(t *testing.T) {
 		m.begin(unhex(t, r.code), 0, func(func(uint64) bool) {})
 		m.place(0)
 		for n, want := range r.want {
-			if got := m.notedWith(int32(n)); got != want {
+			if got := w.notedWith(m, int32(n)); got != want {
 				t.Errorf("%s, instruction %d: %d", r.name, n, got)
 			}
 		}
-		if got := m.notedWith(notInCode); got != notInCode {
+		if got := w.notedWith(m, notInCode); got != notInCode {
 			t.Errorf("%s: what is no instruction is %d", r.name, got)
 		}
 	}

@@ -14,11 +14,11 @@ func (w *Walker) partAt(b *vmstructs.Blob, m *codeMap, n int32) evidence {
 	if n < 0 || int(n) >= len(m.list) {
 		return evidence{}
 	}
-	if w.markAt(b, m, n) {
-		return evidence{kind: atCall, scope: b.Begin + uint64(m.list[n].at)}
+	if pc := w.markAt(b, m, n); pc != 0 {
+		return evidence{kind: atCall, scope: pc}
 	}
 	if b.Level != levelC2 {
-		if w.leavesAt(m, n) {
+		if w.leavesAt(m, n) { // methods that are inlined go on in their callers
 			return evidence{kind: atReturn}
 		}
 		return w.castAt(b, m, n)
@@ -38,16 +38,27 @@ func (w *Walker) partAt(b *vmstructs.Blob, m *codeMap, n int32) evidence {
 	return w.allocationAt(b, m, n)
 }
 
-// markAt reports whether an instruction is the mark behind a call, which is part of the call (since 19;
-// cpu/x86/macroAssembler_x86.cpp, post_call_nop): a nop that has data in the place of a displacement.
-func (w *Walker) markAt(b *vmstructs.Blob, m *codeMap, n int32) bool {
-	if n < 0 || int(n) >= len(m.list) {
-		return false
+// maxCallMark bounds the instructions of a mark: arm64 has three.
+const maxCallMark = 3
+
+// markAt returns the call's return address if an instruction is part of the mark behind a call, which is part of the
+// call (since 19; cpu/x86/macroAssembler_x86.cpp and cpu/aarch64/macroAssembler_aarch64.cpp, post_call_nop): a nop that
+// has data in the place of a displacement, on arm64 a nop and two instructions that put data nowhere. 0: it is not.
+func (w *Walker) markAt(b *vmstructs.Blob, m *codeMap, n int32) (pc uint64) {
+	for range maxCallMark {
+		if n < 0 || int(n) >= len(m.list) || m.list[n].kindOf != arch.KindNop || m.list[n].disp == 0 {
+			return 0
+		}
+		before := m.before(n)
+		if before != notInCode && m.list[before].flow == arch.FlowCall {
+			if pc = b.Begin + uint64(m.list[n].at); b.HasPcDesc(pc) {
+				return pc
+			}
+			return 0
+		}
+		n = before
 	}
-	i := &m.list[n]
-	before := m.before(n)
-	return i.kindOf == arch.KindNop && i.disp != 0 && before != notInCode && m.list[before].flow == arch.FlowCall &&
-		b.HasPcDesc(b.Begin+uint64(i.at))
+	return 0
 }
 
 // maxPoll bounds the instructions from the load of what a poll reads to the poll.

@@ -5,9 +5,11 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
+	"goprof/arch/arm64"
 	"goprof/process"
 	"goprof/profile"
 	"goprof/vmstructs"
@@ -306,6 +308,34 @@ func TestMarkBehindCall(t *testing.T) {
 		u.m.list[n].told = true // it is no poll
 		if e := u.w.partAt(u.b, u.m, n); e.kind != r.want || e.kind == atCall && e.scope != u.b.Begin+uint64(u.records[0]) {
 			t.Errorf("%s: %+v", r.name, e)
+		}
+	}
+}
+
+// TestMarkOfThree: arm64's mark behind a call has three instructions, all of them the call's.
+func TestMarkOfThree(t *testing.T) {
+	u := newMadeUp(t)
+	at, end := u.records[0]-4, u.b.Begin+uint64(u.records[0])
+	// bl; nop; movk xzr, 0x1c0; movk xzr, 0x200, lsl 16; nop
+	code := append(make([]byte, at), unhex(t, "00000094 1f2003d5 1f3880f2 1f40a0f2 1f2003d5")...)
+	u.m = &codeMap{cpu: arm64.CPU}
+	u.m.begin(code, u.b.Begin, slices.Values([]uint64{end - 4, end}))
+	n := u.m.place(at + 4)
+	for k, want := range []uint64{end, end, end, 0} {
+		if pc := u.w.markAt(u.b, u.m, n+int32(k)); pc != want {
+			t.Errorf("part %d: %#x, not %#x", k, pc, want)
+		}
+	}
+}
+
+// TestObjectOfClass: the load of an object is not part of the check of its class.
+func TestObjectOfClass(t *testing.T) {
+	u := newMadeUp(t)
+	// mov ecx, [rbx+16]; shl rcx, 3; mov r11d, [rcx+8]; cmp r11d, 1; jne; ret
+	u.assemble(t, "8b4b10 48c1e103 448b5908 4183fb01 0f85>0 c3", trapCall, u.request(t, vmstructs.TrapClass))
+	for n, want := range []evidenceKind{noEvidence, noEvidence, atCheck} {
+		if e := u.w.classAt(u.b, u.m, int32(n)); e.kind != want {
+			t.Errorf("instruction %d: %+v", n, e)
 		}
 	}
 }

@@ -99,6 +99,11 @@ func (w *Walker) inPieceAt(b *vmstructs.Blob, m *codeMap, n int32) ([]vmstructs.
 	}
 	switch e := w.partAt(b, m, n); e.kind {
 	case atReturn:
+		if b.Level != levelC2 { // the line is that of what was known last
+			if from := w.told(b, w.nearest(b, m, n, true)); from != nil {
+				return from[len(from)-1:], profile.Certain
+			}
+		}
 		return b.OwnScope(), profile.Certain
 	case atCheck, atPoll, atCall, atTrap:
 		if s := w.told(b, e); s != nil {

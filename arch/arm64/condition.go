@@ -23,6 +23,7 @@ func (code) Condition(code []byte, compare, branch uint32) (c arch.Condition, ok
 			c.Value = -c.Value
 		}
 	case w&0x7fe0fc1f == 0x6b00001f: // cmp of registers
+		c.Value, c.Constant = constantBefore(code, compare, uint8(field(w, 16, 5)), c.Wide)
 	default:
 		return c, false
 	}
@@ -51,6 +52,24 @@ func (code) Condition(code []byte, compare, branch uint32) (c arch.Condition, ok
 		return c, false // of numbers without sign
 	}
 	return c, !withZero || c.Constant && c.Value == 0
+}
+
+// constantBefore is the constant that the instruction before another one puts into a register. C1 has null in a
+// register where it compares with it, and all numbers that do not fit into the comparison.
+func constantBefore(code []byte, at uint32, register uint8, wide bool) (value int64, ok bool) {
+	var in inst
+	if at < 4 || !decode(code[at-4:], &in) || in.Rd != register {
+		return 0, false
+	}
+	switch {
+	case in.Op == opMov && in.Rm == zr:
+		return 0, true
+	case in.Op != opConst:
+		return 0, false
+	case !wide:
+		in.Imm = int64(int32(in.Imm))
+	}
+	return in.Imm, true
 }
 
 // ownCondition is that of a branch that compares a register with zero, or asks for its sign.

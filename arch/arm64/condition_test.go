@@ -31,6 +31,15 @@ func TestCondition(t *testing.T) {
 		{name: "a register that is shifted", code: "6b02043f ^54000080", unknown: true},
 		{name: "bits", code: "f27d003f ^54000080", unknown: true},
 		{name: "a jump", code: "6b02003f ^14000004", unknown: true},
+		{name: "null in a register", code: "aa1f03e2 eb02003f ^54000080", want: arch.Condition{Is: arch.Equal, Wide: true,
+			Constant: true}}, // mov x2, xzr; cmp x1, x2; b.eq
+		{name: "a constant in a register", code: "52802ee2 6b02003f ^5400008b", want: arch.Condition{Is: arch.Less,
+			Constant: true, Value: 375}}, // mov w2, 375; cmp w1, w2; b.lt
+		{name: "a negative one in a register", code: "12802ee2 6b02003f ^5400008b", want: arch.Condition{Is: arch.Less,
+			Constant: true, Value: -376}}, // mov w2, -376; cmp w1, w2; b.lt
+		{name: "in another register", code: "52802ee3 6b02003f ^5400008b", want: arch.Condition{Is: arch.Less}},
+		{name: "a part of a constant", code: "f2a00022 eb02003f ^54000080", want: arch.Condition{Is: arch.Equal,
+			Wide: true}}, // movk x2, 1, lsl 16; cmp x1, x2; b.eq
 		{name: "zero", code: "^34000081", want: arch.Condition{Is: arch.Equal, Constant: true}}, // cbz w1
 		{name: "a reference that is not null", code: "^b5000081", want: arch.Condition{Is: arch.NotEqual, Wide: true,
 			Constant: true}}, // cbnz x1
@@ -41,7 +50,7 @@ func TestCondition(t *testing.T) {
 		{name: "the highest bit but 32", code: "^b6000081", unknown: true},
 	} {
 		code, branch := assemble(t, r.code)
-		got, ok := CPU.Condition(code, 0, uint32(branch))
+		got, ok := CPU.Condition(code, uint32(max(int(branch)-4, 0)), uint32(branch))
 		if ok == r.unknown || ok && got != r.want {
 			t.Errorf("%s: %+v, %v", r.name, got, ok)
 		}

@@ -22,6 +22,9 @@ func (code) Read(code []byte, at uint32, out *arch.Inst) bool {
 			out.Loads, out.Indexed, out.Narrow = addressOf(code, at, in.Rn)
 		}
 	}
+	if isMark(code, at) {
+		out.Kind, out.Disp = arch.KindNop, 1
+	}
 	out.Stores, out.Regs = in.Op == opStore, in.regs(w, out.Kind)
 	out.Byte = (in.Op == opLoad || in.Op == opStore) && !in.Pair && field(w, 30, 2) == 0 && field(w, 26, 1) == 0
 	if w&0xffc0fc00 == 0xd340fc00 { // lsr
@@ -54,6 +57,17 @@ func (code) Read(code []byte, at uint32, out *arch.Inst) bool {
 	return true
 }
 
+// isMark reports whether an instruction is part of a mark behind a call: a nop, and movk of the zero register, twice.
+func isMark(code []byte, at uint32) bool {
+	w := binary.LittleEndian.Uint32(code[at:])
+	if w == nop && uint64(at)+8 <= uint64(len(code)) {
+		w = binary.LittleEndian.Uint32(code[at+4:])
+	}
+	return w&0xff80001f == 0xf280001f
+}
+
+const nop = 0xd503201f
+
 // isSingle: one register, or a part of it, by a plain instruction (Arm ARM, C4.1.94). Loads of two vectors, of
 // structures and of literals have other bits there.
 func isSingle(w uint32) bool { return field(w, 27, 3) == 7 }
@@ -83,7 +97,7 @@ func (in *inst) kind(w uint32) arch.Kind {
 	case in.Op == opConst, in.Op == opKeep, in.Op == opNear, in.Op == opAddr,
 		in.Op == opAdd && in.Rn == regSP && in.Rd != regSP:
 		return arch.KindConst
-	case w == 0xd503201f: // nop
+	case w == nop:
 		return arch.KindNop
 	case w&0xffe0ffe0 == 0x2a0003e0: // mov of 32 bits
 		return arch.KindCopy

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strconv"
 	"testing"
@@ -34,30 +35,43 @@ func TestLeafGuestKeep(t *testing.T) {
 		t.Skip("scripts/leaf-guest.sh runs it: GOPROF_LEAF_BLOCKS names no folder in which qemu's plugin counts")
 	}
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
-		for _, p := range leafPrograms {
-			t.Run(p.name, func(t *testing.T) {
-				to := dir
-				if p.held {
-					to = filepath.Join(dir, "held")
+		for _, mode := range leafModes {
+			t.Run(mode.name, func(t *testing.T) {
+				for _, p := range leafPrograms {
+					t.Run(p.name, func(t *testing.T) {
+						to := dir
+						if p.held {
+							to = filepath.Join(dir, "held")
+						}
+						if err := os.MkdirAll(to, 0o755); err != nil {
+							t.Fatal(err)
+						}
+						flags := append(slices.Concat(fullRecords(jdk), mode.flags, guestFlags), p.line[1:]...)
+						jvm := jvmtest.Start(t, jdk, p.line[0], flags...)
+						name := filepath.Join(to, fmt.Sprintf("%s-%s-%d", mode.name, p.name, jdk.Version))
+						keepGuest(t, jvm.PID, jdk.Label, mode.level, filepath.Join(counts, strconv.Itoa(jvm.PID)), name)
+					})
 				}
-				flags := append(fullRecords(jdk), "-XX:HeapBaseMinAddress=8g", "-Xmx2g") // references that are shifted
-				jvm := jvmtest.Start(t, jdk, p.line[0], append(flags, p.line[1:]...)...)
-				blocks := countBlocks(t, filepath.Join(counts, strconv.Itoa(jvm.PID)))
-				machine := elf.EM_X86_64
-				if jdk.Label == "arm64" {
-					machine = elf.EM_AARCH64
-				}
-				name := filepath.Join(to, fmt.Sprintf("c2-%s-%d", p.name, jdk.Version))
-				if err := os.MkdirAll(to, 0o755); err != nil {
-					t.Fatal(err)
-				}
-				core := corefile.WriteGuest(t, jvm.PID, machine)
-				copyBig(t, core, name+".core")
-				os.Remove(core)
-				drawPlaces(t, name, blocks)
 			})
 		}
 	})
+}
+
+// guestFlags have references shifted.
+var guestFlags = []string{"-XX:HeapBaseMinAddress=8g", "-Xmx2g"}
+
+// keepGuest writes NAME.core and NAME.pcs of a JVM of which the plugin counts.
+func keepGuest(t *testing.T, pid int, cpu string, level uint8, counts, name string) {
+	t.Helper()
+	blocks := countBlocks(t, counts)
+	machine := elf.EM_X86_64
+	if cpu == "arm64" {
+		machine = elf.EM_AARCH64
+	}
+	core := corefile.WriteGuest(t, pid, machine)
+	copyBig(t, core, name+".core")
+	os.Remove(core)
+	drawPlaces(t, name, level, blocks)
 }
 
 const (
@@ -101,8 +115,8 @@ func countBlocks(t *testing.T, name string) (blocks []block) {
 	return blocks
 }
 
-// drawPlaces draws pcs in C2's code, and writes NAME.pcs.
-func drawPlaces(t *testing.T, name string, blocks []block) {
+// drawPlaces draws pcs in code of a level, and writes NAME.pcs.
+func drawPlaces(t *testing.T, name string, level uint8, blocks []block) {
 	t.Helper()
 	j := openJVM(t, name+".core", process.CoreOptions{})
 	defer j.Close()
@@ -112,16 +126,16 @@ func drawPlaces(t *testing.T, name string, blocks []block) {
 	for _, k := range blocks {
 		all += k.times * k.instructions
 		var err error
-		if k.b, err = j.VM.Blob(k.at); err == nil && k.b.Kind == vmstructs.Nmethod && k.b.Level == levelOfC2 &&
+		if k.b, err = j.VM.Blob(k.at); err == nil && k.b.Kind == vmstructs.Nmethod && k.b.Level == level &&
 			j.VM.FullRecords(k.b) {
 			sum += k.times * k.instructions
 			ours, upTo = append(ours, k), append(upTo, sum)
 		}
 	}
-	t.Logf("%d of %d blocks are C2's, with %.1f %% of the instructions", len(ours), len(blocks),
-		float64(sum)*100/float64(max(all, 1)))
+	t.Logf("%d of %d blocks are of level %d, with %.1f %% of the instructions", len(ours), len(blocks),
+		level, float64(sum)*100/float64(max(all, 1)))
 	if sum == 0 {
-		t.Fatal("no code of C2's was executed")
+		t.Fatal("no code of that level was executed")
 	}
 	out, err := os.Create(name + ".pcs")
 	if err != nil {

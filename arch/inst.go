@@ -19,9 +19,6 @@ type Inst struct {
 	// Narrow: that other register may hold a compressed reference to the object that is accessed. Then Base is the begin
 	// of the heap.
 	Narrow bool
-	// Regs are the general registers that count where one instruction is to belong to another, by bit, with the CPU's own
-	// numbers: the one into which it loads memory, and those that it compares. 0 for what does neither.
-	Regs uint32
 	// Stores: it copies a register or a constant to memory. It reads no memory.
 	Stores bool
 	// Swaps: it compares a word of memory, and exchanges it if it is the same.

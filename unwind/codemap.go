@@ -217,15 +217,6 @@ func (m *codeMap) place(at uint32) int32 {
 	return m.chunks[c].first + int32(low)
 }
 
-// regs are described at arch.Inst. Few ask, so they are not kept.
-func (m *codeMap) regs(n int32) uint32 {
-	var in arch.Inst
-	if !m.cpu.Read(m.code, m.list[n].at, &in) {
-		return 0
-	}
-	return in.Regs
-}
-
 // target is the place to which an instruction jumps, notInCode if it does not, or nobody knows where.
 func (m *codeMap) target(n int32) int32 {
 	if i := &m.list[n]; i.jumps {

@@ -146,7 +146,7 @@ func TestDataAt(t *testing.T) {
 		{"the stack", "488b442410 c3", []uint64{0, 0}},
 	} {
 		m := &codeMap{cpu: amd64.CPU}
-		m.begin(append(unhex(t, r.code), 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90), 0, func(func(uint64) bool) {})
+		m.begin(append(unhex(t, r.code), slices.Repeat([]byte{0x90}, 8)...), 0, func(func(uint64) bool) {})
 		m.place(0)
 		for n, want := range r.want {
 			if got := m.dataAt(int32(n), func(uint64) bool { return true }); got != want {

@@ -18,7 +18,6 @@ func (code) Read(code []byte, at uint32, out *arch.Inst) bool {
 		out.Arg = int32(in.Imm)
 	}
 	if in.Map == 0 && !in.Vec {
-		out.Regs = in.regs(out.Kind)
 		out.Stores = in.Mem && (in.Op == 0x88 || in.Op == 0x89 || (in.Op == 0xc6 || in.Op == 0xc7) && in.OpX == 0) // mov
 		out.Byte = in.Mem && in.Op&1 == 0 && (in.Op < 0x40 && in.Op&7 < 4 || in.Op == 0x80 || in.Op == 0x84 ||
 			in.Op == 0x88 || in.Op == 0xc6 || in.Op == 0xf6)
@@ -146,23 +145,4 @@ func (in *inst) loads() bool {
 		return true
 	}
 	return in.Map == 1 && in.Op == 0x10
-}
-
-// regs are described at arch.Inst, for an instruction without VEX and with an opcode of one byte.
-func (in *inst) regs(kind arch.Kind) uint32 {
-	op, rm := in.Op, uint32(0)
-	if !in.Mem {
-		rm = 1 << in.RM
-	}
-	switch {
-	case op == 0x8b && in.Mem: // mov
-		return 1 << in.Reg
-	case kind != arch.KindCompare:
-		return 0
-	case op >= 0x38 && op <= 0x3b, op == 0x84, op == 0x85:
-		return rm | 1<<in.Reg
-	case op == 0x3c, op == 0x3d, op == 0xa8, op == 0xa9: // with rax
-		return 1
-	}
-	return rm // with a constant
 }

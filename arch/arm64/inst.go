@@ -25,7 +25,7 @@ func (code) Read(code []byte, at uint32, out *arch.Inst) bool {
 	if isMark(code, at) {
 		out.Kind, out.Disp = arch.KindNop, 1
 	}
-	out.Stores, out.Regs = in.Op == opStore, in.regs(w, out.Kind)
+	out.Stores = in.Op == opStore
 	out.Byte = (in.Op == opLoad || in.Op == opStore) && !in.Pair && field(w, 30, 2) == 0 && field(w, 26, 1) == 0
 	if w&0xffc0fc00 == 0xd340fc00 { // lsr
 		out.Shift = uint8(field(w, 16, 6))
@@ -117,19 +117,6 @@ func compares(w uint32) bool {
 		return toZero && w>>29&3 == 3 && (w>>24&31 == 0x0a || w>>23&1 == 0)
 	}
 	return w&0xff20fc07 == 0x1e202000
-}
-
-// regs are described at arch.Inst.
-func (in *inst) regs(w uint32, kind arch.Kind) uint32 {
-	switch isVector := w>>26&1 == 1; {
-	case in.Op == opLoad && !in.Pair && !isVector:
-		return 1 << (w & 31) &^ (1 << 31)
-	case kind != arch.KindCompare || w>>24&31 == 0x1e: // of doubles
-		return 0
-	case w>>24&31 == 0x11, w>>24&31 == 0x12: // with a constant
-		return 1 << (w >> 5 & 31)
-	}
-	return 1<<(w>>5&31) | 1<<(w>>16&31)
 }
 
 // maxAddress bounds the instructions from the one that makes an address to the load that takes it.

@@ -156,7 +156,7 @@ func TestDataAt(t *testing.T) {
 	}
 }
 
-// TestDataOfReceivers: what is made of the address of a profile, by the code of C1's that counts of which class a receiver is
+// TestDataOfReceivers: what is made of the address of a profile, by code of C1 that counts of which class a receiver is
 // (17, arm64). A caret marks what is not.
 func TestDataOfReceivers(t *testing.T) {
 	const text = "020080d2 " + // mov x2, 0

@@ -157,22 +157,28 @@ func (r *router) callee(chain []vmstructs.Scope, p vmstructs.Place, b *vmstructs
 		return m, false
 	}
 	c := r.w.invoked(chain[0].Method, b)
+	if c.Access {
+		c = r.w.accessed(chain, c)
+	}
 	if c.Intrinsic || c.Never && !unresolved {
 		return nil, false
 	}
 	if m = c.Method; r.guess && (m == nil || m.CodeSize == 0 && !m.Native) {
 		m, byProfile = r.w.received(chain[0].Method, b), true
 	}
-	if m == nil || !r.mayInline(chain, m) {
+	if m == nil || !r.mayInline(chain, m, c.Forced && !byProfile) {
 		return nil, false
 	}
 	return m, byProfile
 }
 
-// mayInline reports whether a compiler may inline a method there.
-func (r *router) mayInline(chain []vmstructs.Scope, m *vmstructs.Method) bool {
+// mayInline reports whether a compiler may inline a method there. forced: of any size.
+func (r *router) mayInline(chain []vmstructs.Scope, m *vmstructs.Method, forced bool) bool {
 	most := maxInlinedC2
-	if r.level < levelC2 {
+	switch {
+	case forced:
+		most = m.CodeSize
+	case r.level < levelC2:
 		most = maxInlinedC1
 	}
 	if m.Native || m.CodeSize == 0 || m.CodeSize > most {
@@ -219,6 +225,9 @@ func (r *router) inlinesNothing() bool {
 		}
 		if callee, _ := r.callee(own, place, &code[i], slices.Contains(ways, int32(i))); callee != nil {
 			return false
+		}
+		if r.w.invoked(own[0].Method, &code[i]).HandsOn && r.inlinedAt(place.Site(code[i].BCI)) == 0 {
+			return false // nobody knows what to
 		}
 	}
 	return len(code) > 0

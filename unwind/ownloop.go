@@ -59,7 +59,8 @@ func loopAround(code []vmstructs.Bytecode, first, last int32) (begin, end int32)
 // inlinesNone reports whether nothing is inlined into a loop. A call that has a record is not inlined if only one
 // method can be called. Otherwise C2 may have inlined the likeliest one, and calls the others. An invoke without a
 // record may be inlined even if the interpreter has not resolved it, and even if the method is an intrinsic: of some of
-// them C2 makes no code of its own (boxes, StringBuilder.append). Only a native method has no bytecode to inline.
+// them C2 makes no code of its own (boxes, StringBuilder.append). Only a native method has no bytecode to inline, if it
+// does not hand on to another method.
 func (r *router) inlinesNone(chain []vmstructs.Scope, code []vmstructs.Bytecode, begin, end int32) bool {
 	place, asked := vmstructs.PlaceOf(chain), 0
 	for i := range code {
@@ -80,7 +81,7 @@ func (r *router) inlinesNone(chain []vmstructs.Scope, code []vmstructs.Bytecode,
 		default:
 			return false
 		}
-		if c := r.w.invoked(chain[0].Method, b); !c.Intrinsic || c.Method == nil || !c.Method.Native {
+		if c := r.w.invoked(chain[0].Method, b); !c.Intrinsic || c.Method == nil || !c.Method.Native || c.HandsOn {
 			return false
 		}
 	}

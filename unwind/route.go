@@ -161,8 +161,12 @@ func (r *router) through(chain []vmstructs.Scope, from int32, behind bool, to in
 	if r.guess {
 		r.notePassed(chain, code, path)
 	}
+	known := r.knownIn(chain)
 	for n, i := range path {
 		b := &code[i]
+		if known != nothing && r.vanishes(known, chain[0].Method, b) {
+			continue
+		}
 		r.note(chain, b, work)
 		r.leave(chain, b)
 		if !isInvoke(b.Op) || n == len(path)-1 && to != toReturn {
@@ -362,11 +366,14 @@ func (w *Walker) keepInvoke(key invokeSite, known knownInvoke) {
 }
 
 // knownInvoke is what is known of an invoke. whole: not only whether it is resolved. profiled: received was asked for.
+// accessAsked: how often access was, the method with which a VarHandle accesses that is called there.
 type knownInvoke struct {
 	vmstructs.Invocation
-	whole    bool
-	received *vmstructs.Method
-	profiled bool
+	whole       bool
+	received    *vmstructs.Method
+	profiled    bool
+	access      *vmstructs.Method
+	accessAsked uint8
 }
 
 type invokeSite struct {

@@ -10,6 +10,7 @@ import (
 type Bytecode struct {
 	BCI    int32
 	Op     uint8
+	Handle bool   // an invoke of a handle's method that takes any arguments: see opInvokeHandle
 	Index  uint16 // of an invoke or a field: of its entry in the constant pool's cache; or see Constant
 	Target int32  // of a branch or a jump: where it leads; -1 of all others
 }
@@ -159,6 +160,18 @@ var vmBytecodes = [...]uint8{
 	OpGetfield, OpPutfield, 0x2a, 0x15, // nofast: of archived classes
 }
 
+// opInvokeHandle is what the interpreter writes for an invoke of a method of MethodHandle or VarHandle that takes any
+// arguments (interpreter/rewriter.cpp, maybe_rewrite_invokehandle). It stands for OpInvoke among vmBytecodes.
+const opInvokeHandle = 0xe9
+
+// invokeHandle is opInvokeHandle as a release has it.
+func invokeHandle(jdk8 bool) uint8 {
+	if jdk8 {
+		return opInvokeHandle - 1
+	}
+	return opInvokeHandle
+}
+
 // fastBPutfield is the place of that opcode among vmBytecodes: JDK 8 lacks the opcode behind it.
 const fastBPutfield = 9
 
@@ -200,7 +213,7 @@ func decodeBytecodes(raw []byte, jdk8 bool) ([]Bytecode, error) {
 		if n == 0 || at+n > len(raw) {
 			return nil, fmt.Errorf("%w: bytecode %d at %d", ErrBadMethod, raw[at], at)
 		}
-		b := Bytecode{BCI: int32(at), Op: op, Target: -1}
+		b := Bytecode{BCI: int32(at), Op: op, Target: -1, Handle: raw[at] == invokeHandle(jdk8)}
 		switch {
 		case op >= opIconstM1 && op <= opLconst1:
 			b.Index = uint16(smallConstants[op-opIconstM1])

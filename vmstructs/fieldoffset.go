@@ -9,8 +9,12 @@ type fieldEntryLayout struct {
 }
 
 // Of a ResolvedFieldEntry: the class, the offset in the object, two numbers of constants, the type, the flags, and the
-// two bytecodes that have been resolved here.
-const fieldEntryOffset, fieldEntryCodes, fieldEntrySize = 8, 18, 24
+// two bytecodes that have been resolved here, the first for those that read.
+const fieldEntryOffset, fieldEntryFlags, fieldEntryCodes, fieldEntrySize = 8, 17, 18, 24
+
+// fieldEntryFinal is ResolvedFieldEntry::is_final_shift. The JVM sets that bit and does not use it. In older entries it
+// is ConstantPoolCacheEntry::is_final_shift.
+const fieldEntryFinal, oldEntryFinal = 1, 22
 
 // fieldEntries is called when it is known that methods have entries of their own: no release has that without fields.
 func (r *resolver) fieldEntries(needed bool) fieldEntryLayout {
@@ -27,27 +31,47 @@ func (r *resolver) fieldEntries(needed bool) fieldEntryLayout {
 	return l
 }
 
-// FieldOffset returns at which offset of an object a getfield or putfield of m accesses its field. ok is false where
-// the interpreter has not resolved it.
-func (vm *VM) FieldOffset(m *Method, b *Bytecode) (at int32, ok bool) {
+// fieldEntry is what the constant pool's cache has of a field.
+type fieldEntry struct {
+	klass      uint64 // that declares it
+	at         int32  // in the object, or in the class's mirror
+	gets, puts uint8  // the bytecodes that the interpreter has resolved, 0 for none
+	final      bool
+}
+
+// fieldEntry reads that of a getfield or another such bytecode of m, whether the interpreter has resolved it or not.
+func (vm *VM) fieldEntry(m *Method, b *Bytecode) (e fieldEntry, ok bool) {
 	l := &vm.l.invoke
-	if b.Op != OpGetfield && b.Op != OpPutfield || !l.cache.ok() {
-		return 0, false
+	if b.Op < OpGetstatic || b.Op > OpPutfield || !l.cache.ok() {
+		return e, false
 	}
 	cache, err := vm.near.Ptr(m.pool.addr + uint64(l.cache))
 	if err != nil || cache == 0 {
-		return 0, false
+		return e, false
 	}
 	if l.fields.entries.ok() {
 		raw := vm.poolEntry(cache, l.fields.entries, l.fields.data, fieldEntrySize, b.Index)
 		if raw == nil {
-			return 0, false
+			return e, false
 		}
-		return int32(offset(fieldEntryOffset).u32(raw)), offset(fieldEntryCodes).u16(raw) != 0
+		return fieldEntry{klass: word(raw), at: int32(offset(fieldEntryOffset).u32(raw)), gets: raw[fieldEntryCodes],
+			puts: raw[fieldEntryCodes+1], final: raw[fieldEntryFlags]>>fieldEntryFinal&1 != 0}, true
 	}
 	raw := vm.oldEntry(cache, b.Index)
 	if raw == nil {
+		return e, false
+	}
+	codes := (l.indices + 2).u16(raw)
+	return fieldEntry{klass: l.f1.u64(raw), at: int32(l.f2.u64(raw)), gets: uint8(codes), puts: uint8(codes >> 8),
+		final: l.flags.u64(raw)>>l.final&1 != 0}, true
+}
+
+// FieldOffset returns at which offset of an object a getfield or putfield of m accesses its field. ok is false where
+// the interpreter has not resolved it.
+func (vm *VM) FieldOffset(m *Method, b *Bytecode) (at int32, ok bool) {
+	if b.Op != OpGetfield && b.Op != OpPutfield {
 		return 0, false
 	}
-	return int32(l.f2.u64(raw)), (l.indices + 2).u16(raw) != 0
+	e, ok := vm.fieldEntry(m, b)
+	return e.at, ok && (e.gets != 0 || e.puts != 0)
 }

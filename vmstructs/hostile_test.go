@@ -267,9 +267,22 @@ func tourInvokes(vm *VM, m *Method) error {
 					return err
 				}
 			}
+			handle := &Bytecode{Op: OpInvoke, Handle: true, Index: index}
+			vm.InvokeEffect(m, handle)
+			for _, callee := range []*Method{vm.Invoked(m, handle).Method, accessedOf(vm, m, handle, index)} {
+				if callee != nil && tourMethod(callee) != nil {
+					return tourMethod(callee)
+				}
+			}
 		}
 	}
 	return nil
+}
+
+// accessedOf asks how a VarHandle accesses.
+func accessedOf(vm *VM, m *Method, call *Bytecode, field uint16) *Method {
+	found, _ := vm.Accessed(m, call, &Bytecode{Op: OpGetstatic, Index: field})
+	return found
 }
 
 func tourThreads(vm *VM) {

@@ -5,6 +5,9 @@ type Invocation struct {
 	Method    *Method // the method that it calls; nil where that is not known
 	Intrinsic bool    // compilers may have code of their own for the method
 	Never     bool    // the interpreter has not resolved the invoke: hardly any program has come to it
+	Forced    bool    // compilers inline the method whatever its size
+	HandsOn   bool    // the method only calls another one, which it is given: see handsOn
+	Access    bool    // it is given the method with which a VarHandle's own class accesses: see Accessed
 }
 
 // Invoked returns which method an invoke of m calls, as the constant pool of m's class has resolved it for the
@@ -30,7 +33,11 @@ func (vm *VM) Invoked(m *Method, b *Bytecode) (call Invocation) {
 	if call.Method, err = vm.MethodNow(e.method); err != nil {
 		return Invocation{}
 	}
-	call.Intrinsic = call.Method.Intrinsic
+	// What a handle's method is linked to is marked with an intrinsic method's number (vmIntrinsics.hpp,
+	// _compiledLambdaForm), and as one to inline (VarHandleGuards.java; InvokerBytecodeGenerator.java, ForceInline).
+	call.Intrinsic, call.Forced = call.Method.Intrinsic && !b.Handle, b.Handle
+	call.HandsOn = call.Method.handsOn()
+	call.Access = call.HandsOn && call.Method.Name == linkToStatic && m.Class == classGuards
 	return call
 }
 
@@ -54,7 +61,7 @@ func (vm *VM) invokeEntry(m *Method, b *Bytecode) (e invokeEntry, ok bool) {
 		return vm.cacheEntry(cache, b)
 	}
 	// For an interface's method the pool has the interface's own method, and any class may have another one.
-	e, ok = vm.resolvedMethod(cache, b.Index)
+	e, ok = vm.resolvedMethod(cache, b)
 	return e, ok && b.Op != OpInvokeInterface
 }
 
@@ -74,12 +81,15 @@ func (vm *VM) cacheEntry(cache uint64, b *Bytecode) (e invokeEntry, ok bool) {
 		return e, false
 	}
 	// Behind the constant stand the bytecodes that have been resolved here: one that uses f1, and invokevirtual, which
-	// uses f2. A call of a method handle is written as invokevirtual, but does not count as one here.
+	// uses f2. An invoke of a handle's method is written as invokevirtual, and counts as opInvokeHandle here: f1 is what
+	// it is linked to (cpCache.cpp, set_method_handle_common).
 	e.constant = l.indices.u16(raw)
 	resolved := (l.indices + 2).u16(raw)
 	byF1, byF2 := uint8(resolved), uint8(resolved>>8)
 	e.never = resolved == 0
 	switch {
+	case b.Handle:
+		e.method, ok = l.f1.u64(raw), byF1 == invokeHandle(vm.l.jdk8)
 	case b.Op == OpInvokeSpecial || b.Op == OpInvokeStatic:
 		e.method, ok = l.f1.u64(raw), byF1 == uint8(b.Op)
 	case b.Op != OpInvoke:
@@ -125,15 +135,16 @@ func (vm *VM) poolEntry(cache uint64, entries, data offset, size uint64, index u
 
 // resolvedMethod reads an entry as JDKs since 23 have them (oops/resolvedMethodEntry.hpp): the method, then its place
 // in a table, then the number of the constant. The entry of a virtual method that is not final has no method.
-func (vm *VM) resolvedMethod(cache uint64, index uint16) (e invokeEntry, ok bool) {
+func (vm *VM) resolvedMethod(cache uint64, b *Bytecode) (e invokeEntry, ok bool) {
 	l := &vm.l.invoke
-	raw := vm.poolEntry(cache, l.methods, l.methodsData, l.entrySize, index)
+	raw := vm.poolEntry(cache, l.methods, l.methodsData, l.entrySize, b.Index)
 	if raw == nil {
 		return e, false
 	}
 	e.method, e.table, e.constant = word(raw), uint64(offset(8).u16(raw)), l.constant.u16(raw)
-	e.never = raw[len(raw)-1] == 0 && raw[len(raw)-2] == 0 && e.method == 0
-	return e, !e.never
+	byMethod, byTable := raw[len(raw)-2], raw[len(raw)-1] // the bytecodes that have been resolved here
+	e.never = byTable == 0 && byMethod == 0 && e.method == 0
+	return e, !e.never && (!b.Handle || byMethod == opInvokeHandle)
 }
 
 // virtualMethod looks a method up in the vtable of the class that the constant names.
@@ -203,7 +214,7 @@ type invokeLayout struct {
 	cacheSize     uint64 // its entries follow the cache
 	indices       offset // ConstantPoolCacheEntry
 	f1, f2, flags offset
-	vfinal        uint8  // bit of the flags
+	vfinal, final uint8  // bits of the flags
 	methods       offset // ConstantPoolCache, since 23
 	methodsData   offset
 	constant      offset // ResolvedMethodEntry
@@ -245,6 +256,7 @@ func (r *resolver) invoke() invokeLayout {
 		l.f2 = r.field(capInvokes, "ConstantPoolCacheEntry._f2")
 		l.flags = r.field(capInvokes, "ConstantPoolCacheEntry._flags")
 		l.vfinal = uint8(r.int("ConstantPoolCacheEntry::is_vfinal_shift", 20)) & 63
+		l.final = uint8(r.int("ConstantPoolCacheEntry::is_final_shift", oldEntryFinal)) & 63
 		l.cacheSize = r.size(capInvokes, "ConstantPoolCache")
 		l.entrySize = max(r.size(capInvokes, "ConstantPoolCacheEntry"), uint64(span(l.indices, l.f1, l.f2, l.flags)))
 	}

@@ -13,6 +13,7 @@ const (
 	capLines      = "line numbers"
 	capInvokes    = "which method an invoke calls"
 	capReceivers  = "what calls of interfaces call"
+	capHandles    = "what calls of VarHandles call"
 	capFiles      = "source files"
 	capThreads    = "threads"
 	capAnchors    = "frame anchors"
@@ -55,6 +56,7 @@ type layout struct {
 	invoke    invokeLayout
 	profile   profileLayout
 	hierarchy hierarchyLayout
+	handles   handleLayout
 	trap      trapLayout
 
 	perfStart, perfCapacity uint64 // PerfMemory
@@ -275,6 +277,7 @@ func resolve(t *tables) (*layout, *resolver) {
 		invoke:    r.invoke(),
 		profile:   r.profile(),
 		hierarchy: r.hierarchy(),
+		handles:   r.handles(jdk8),
 		trap:      r.trap(),
 
 		perfStart:    r.static("", "PerfMemory._start"),

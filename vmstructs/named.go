@@ -93,16 +93,27 @@ func (vm *VM) ownKlass(p *pool, constant uint16) uint64 {
 	return klass
 }
 
-// declaredMethod looks for a method in one of a class's two arrays of methods. HotSpot keeps them in the order of their
-// names' addresses (oops/method.cpp, sort_methods; instanceKlass.cpp, quick_search).
-func (vm *VM) declaredMethod(klass uint64, methods offset, name, signature uint64) uint64 {
+// declaredMethod looks for a method in one of a class's two arrays of methods.
+func (vm *VM) declaredMethod(klass uint64, methods offset, name, signature uint64) (method uint64) {
+	vm.eachNamed(klass, methods, name, func(d declaredMethod) bool {
+		if d.signature == signature {
+			method = d.method
+		}
+		return method == 0
+	})
+	return method
+}
+
+// eachNamed calls f for the methods of one name in such an array, until f returns false. HotSpot keeps methods in the
+// order of their names' addresses (oops/method.cpp, sort_methods; instanceKlass.cpp, quick_search).
+func (vm *VM) eachNamed(klass uint64, methods offset, name uint64, f func(declaredMethod) bool) {
 	array, err := vm.near.Ptr(klass + uint64(methods))
 	if err != nil || array == 0 {
-		return 0
+		return
 	}
 	n, err := vm.near.U32(array + uint64(vm.l.method.arrayLen))
 	if err != nil || n > maxDeclared {
-		return 0
+		return
 	}
 	at := func(i uint32) (d declaredMethod) {
 		d.method, _ = vm.near.Ptr(array + uint64(vm.l.invoke.named.data) + 8*uint64(i))
@@ -118,14 +129,10 @@ func (vm *VM) declaredMethod(klass uint64, methods offset, name, signature uint6
 		}
 	}
 	for n = min(n, low+maxOverloads); low < n; low++ {
-		switch d := at(low); {
-		case d.name != name:
-			return 0
-		case d.signature == signature:
-			return d.method
+		if d := at(low); d.name != name || !f(d) {
+			return
 		}
 	}
-	return 0
 }
 
 // declaredMethod is a method and the addresses of its symbols.

@@ -37,6 +37,7 @@ type VM struct {
 	// scales and basedHeap are what ScalesReferences and HeapHasBase say, if scalesKnown.
 	scales, basedHeap, scalesKnown bool
 	java                           javaFields
+	objects                        objectModel
 	threads                        threadCache
 	heapReads                      heapReads
 	// The addresses of the variables in libjvm.so that hold barrier and contRet; see global.

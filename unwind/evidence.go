@@ -280,7 +280,7 @@ func (w *Walker) ofField(b *vmstructs.Blob, record []vmstructs.Scope) []vmstruct
 		callee, _ := r.callee(s, vmstructs.PlaceOf(s), &code[i], false)
 		if callee == nil {
 			callee = w.invoked(s[0].Method, &code[i]).Method
-			if callee == nil || !callee.Intrinsic || !r.mayInline(s, callee) {
+			if callee == nil || !callee.Intrinsic || !r.mayInline(s, callee, false) {
 				break
 			}
 		}

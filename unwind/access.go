@@ -6,8 +6,8 @@ import (
 	"goprof/vmstructs"
 )
 
-// C2 makes one load of a getfield, and one of the load of an array's element. Such a load says which bytecodes it can
-// be: those that read a field at its displacement, or those that read an element, if a register is added as the
+// Compilers make one load of a getfield, and one of the load of an array's element. Such a load says which bytecodes it
+// can be: those that read a field at its displacement, or those that read an element, if a register is added as the
 // index. If only one bytecode on the route can be it, the load is that bytecode's. If several can, and the route
 // leads through no other method, it is that method's.
 //

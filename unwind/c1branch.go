@@ -14,7 +14,7 @@ import (
 // branchOfC1 returns what a branch of C1's tells that leads to an allocation or to a call of Java: such a way is what
 // the program does behind a branch of its own. It is no slow way of C1's, but for that of an intrinsic method.
 func (w *Walker) branchOfC1(b *vmstructs.Blob, m *codeMap, n int32, e evidence) evidence {
-	if cast := w.castBefore(b, m, m.target(n)); cast.kind != noEvidence && m.ahead(n, m.target(n)) <= maxCastCode {
+	if cast := w.castAt(b, m, n); cast.kind != noEvidence {
 		return cast
 	}
 	if m.asksForWork(n) || m.passesLoop(n) || m.isOfStub(b, n) {
@@ -30,8 +30,21 @@ func (w *Walker) branchOfC1(b *vmstructs.Blob, m *codeMap, n int32, e evidence) 
 	if c := w.bytecodeOf(s[0]); c != nil && isInvoke(c.Op) && w.invoked(s[0].Method, c).Intrinsic {
 		return e
 	}
-	e.outer = w.behindBranch(s)
+	if m.asksOfProgram(n) {
+		e.outer = w.behindBranch(s)
+	}
 	return e
+}
+
+// asksOfProgram reports whether a branch may be made of a bytecode: it asks how two values are to each other. C1 itself
+// asks whether a divisor is -1 (c1_LIRAssembler_x86.cpp, corrected_idivl), and what an exchange has left.
+func (m *codeMap) asksOfProgram(n int32) bool {
+	compare, branch := m.comparisonAndBranch(n)
+	if branch == notInCode {
+		return false
+	}
+	is, ok := m.cpu.Condition(m.code, m.list[compare].at, m.list[branch].at)
+	return ok && !(is.Constant && is.Value == -1)
 }
 
 // behindBranch returns how many of some methods, from the innermost one out, a branch to where they are does not come

@@ -3,8 +3,6 @@ package unwind
 import (
 	"testing"
 
-	"goprof/arch/amd64"
-	"goprof/arch/arm64"
 	"goprof/vmstructs"
 )
 
@@ -35,41 +33,48 @@ func TestBehindBranch(t *testing.T) {
 	}
 }
 
-// TestBehindBuilding: behind code that builds a frame stands the method's begin, though nobody knows how the code came
-// there; and what jumps to the next instruction goes on there.
-func TestBehindBuilding(t *testing.T) {
-	u := newMadeUp(t)
-	m := &codeMap{cpu: arm64.CPU}
-	m.begin(unhex(t, "02000014 01000000 200440f9 200440f9"), 0, func(func(uint64) bool) {}) // b out; udf 1; ldr; ldr
-	m.place(0)
-	for complete, want := range map[int]evidenceKind{-1: noEvidence, 0: noEvidence, 8: atReturn, 12: atReturn} {
-		b := &vmstructs.Blob{End: 16, FrameComplete: complete}
-		if e := u.w.behind(b, m, 3); e.kind != want {
-			t.Errorf("the frame is whole at %d: %+v", complete, e)
+// TestBranchOfC1: what a branch to an allocation tells. The record there is of what stands behind the branch.
+func TestBranchOfC1(t *testing.T) {
+	for _, r := range []struct {
+		name, code string
+		inner      []vmstructs.Bytecode // of the innermost method of the record, which is at 6
+		kind       evidenceKind
+		outer      bool // the innermost method is left out
+	}{
+		// cmp eax, ecx; je to the allocation
+		{"a branch of its own", "39c8 0f84>0 c3", []vmstructs.Bytecode{branch(0, vmstructs.OpIfeq, 9),
+			bytecode(6, vmstructs.OpNew)}, atTrap, false},
+		{"a branch of the caller", "39c8 0f84>0 c3", []vmstructs.Bytecode{bytecode(6, vmstructs.OpNew)}, atTrap, true},
+		// cmp eax, -1: for a division
+		{"a question for -1", "83f8ff 0f84>0 c3", []vmstructs.Bytecode{bytecode(6, vmstructs.OpNew)}, atTrap, false},
+		// lock cmpxchg [rcx], edx
+		{"a question for an exchange", "f00fb111 0f84>0 c3", []vmstructs.Bytecode{bytecode(6, vmstructs.OpNew)}, atTrap,
+			false},
+		// sub eax, ecx: as in the loop that clears an array
+		{"a question for a difference", "29c8 0f84>0 c3", []vmstructs.Bytecode{bytecode(6, vmstructs.OpNew)}, noEvidence,
+			false},
+	} {
+		u := newMadeUp(t)
+		top := disp(u.w.vm.AllocationTop())
+		u.assemble(t, r.code, vmCall, "498b87"+top+" 488d7820 0f8700000000") // mov rax, [r15+top]; lea; ja
+		s := u.scopes(0)
+		for i := range r.inner {
+			r.inner[i].BCI += s[0].BCI - 6
+			if r.inner[i].Target >= 0 {
+				r.inner[i].Target += s[0].BCI - 6
+			}
 		}
-	}
-	m = &codeMap{cpu: amd64.CPU}
-	m.begin(unhex(t, "4889d8 eb00 4889c1"), 0, func(func(uint64) bool) {})
-	m.place(0)
-	var way leftBehind
-	if before, ok := way.step(m, 2); !ok || before != 1 {
-		t.Errorf("before what a jump leads to stands %d, %v", before, ok)
-	}
-}
-
-// TestNotedOnArm: an address in three instructions is noted with the call behind it, and what makes an address of a
-// class with the load before it.
-func TestNotedOnArm(t *testing.T) {
-	u := newMadeUp(t)
-	m := &codeMap{cpu: arm64.CPU}
-	// mov x0, x1; mov x2, address: three instructions; bl; ldr w3, [x2, 8]; movk x3, 32, lsl 32; ldr w4, [x2, 12];
-	// lsl x4, x4, 3
-	m.begin(unhex(t, "e00301aa 02cf8ad2 8246a2f2 02e0eff2 00000094 430840b9 0304c0f2 440c40b9 84f07dd3"), 0,
-		func(func(uint64) bool) {})
-	m.place(0)
-	for n, want := range []int32{4, 4, 4, 4, 4, 5, 5, 7, 7} {
-		if at := u.w.notedWith(m, int32(n)); at != want {
-			t.Errorf("instruction %d is noted with %d, not %d", n, at, want)
+		if len(s) < 2 {
+			t.Fatal("no method is inlined there")
+		}
+		u.w.bytecode[s[0].Method] = r.inner
+		caller := s[1]
+		u.w.bytecode[caller.Method] = []vmstructs.Bytecode{branch(0, vmstructs.OpIfeq, caller.BCI)}
+		b := inC1(u)
+		e := u.w.evidenceAt(b, u.m, 1)
+		told := u.w.told(b, e)
+		if e.kind != r.kind || told != nil && (told[0].Method == caller.Method) != r.outer {
+			t.Errorf("%s: %+v, %+v", r.name, e, told)
 		}
 	}
 }

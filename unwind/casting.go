@@ -113,42 +113,37 @@ func (w *Walker) passesNull(b *vmstructs.Blob, m *codeMap, n int32) evidence {
 	return e
 }
 
-// maxCastCode is how many bytes the code of a cast has at most.
-const maxCastCode = 128
-
-// ahead is how many bytes ahead of an instruction another one is, far more than any code has if it is not ahead.
-func (m *codeMap) ahead(n, of int32) uint32 { return m.list[of].at - m.list[n].at }
-
 // slowCast returns the evidence of a cast if a branch leads to its slow way.
 func (w *Walker) slowCast(b *vmstructs.Blob, m *codeMap, n int32) evidence {
 	to := w.detour(b, m, m.target(n))
 	if to.record == 0 || to.makes || w.recordedCallee(b, m, to.record) == callsJava {
 		return evidence{}
 	}
-	kind, reason := w.branchKind(b, m, to)
-	if e := (evidence{kind: kind, scope: to.record, reason: reason}); w.casts(b, e) || w.asksForInterface(b, e) {
+	_, reason := w.branchKind(b, m, to)
+	if e := (evidence{kind: atCheck, scope: to.record, reason: reason}); w.mayCast(b, e) {
 		return e
 	}
 	return evidence{}
 }
 
-// asksForInterface reports whether evidence is that of an invoke of an interface's method. Where C1 knows what is
-// called, it checks by a cast that the receiver has the interface (c1/c1_GraphBuilder.cpp, invoke).
-func (w *Walker) asksForInterface(b *vmstructs.Blob, e evidence) bool {
-	s := w.told(b, e)
-	if s == nil {
-		return false
-	}
-	c := w.bytecodeOf(s[0])
-	return c != nil && c.Op == vmstructs.OpInvokeInterface
+// mayCast reports whether evidence is that of a bytecode for which C1 makes a cast. Where it knows what an invoke of an
+// interface's method calls, it checks by a cast that the receiver has the interface (c1/c1_GraphBuilder.cpp, invoke).
+func (w *Walker) mayCast(b *vmstructs.Blob, e evidence) bool {
+	op := w.opcodeOf(b, e)
+	return casts(op) || op == vmstructs.OpInvokeInterface
 }
 
-// casts reports whether evidence is that of a bytecode that asks of which class an object is.
-func (w *Walker) casts(b *vmstructs.Blob, e evidence) bool {
-	s := w.told(b, e)
-	if s == nil {
-		return false
+// casts reports whether a bytecode asks of which class an object is.
+func casts(op uint8) bool {
+	return op == vmstructs.OpCheckcast || op == vmstructs.OpInstanceof || op == vmstructs.OpAastore
+}
+
+// opcodeOf is the opcode of the bytecode that evidence has, 0 if it has none.
+func (w *Walker) opcodeOf(b *vmstructs.Blob, e evidence) uint8 {
+	if s := w.told(b, e); s != nil {
+		if c := w.bytecodeOf(s[0]); c != nil {
+			return c.Op
+		}
 	}
-	c := w.bytecodeOf(s[0])
-	return c != nil && (c.Op == vmstructs.OpCheckcast || c.Op == vmstructs.OpInstanceof || c.Op == vmstructs.OpAastore)
+	return 0
 }

@@ -18,15 +18,17 @@ func inC1(u *madeUp) *vmstructs.Blob {
 func TestCastAt(t *testing.T) {
 	// cmp rax, 0; je over the branch; movabs rdi, class; mov ebx, [rax+8]; movabs r10, base; add rbx, r10;
 	// cmp rdi, [rbx+0x38]; jne; ret
-	const null, class, load = "4883f800 7427 ", "48bf006400e45c7f0000 ", "8b5808 "
+	const null, class, load = "4883f800 7424 ", "48bf006400e45c7f0000 ", "8b5808 "
 	const base, check = "49ba000000e35c7f0000 4c01d3 ", "483b7b38 0f85>0 c3"
 	for _, r := range []struct {
 		name, code string
 		op         uint8
 		want       string // for each instruction whether it is the cast's
 	}{
-		{"a cast", null + class + load + base + check, vmstructs.OpCheckcast, "nnyyyyyyn"},
-		{"a question for the class", null + class + load + base + check, vmstructs.OpInstanceof, "nnyyyyyyn"},
+		{"a cast", null + class + load + base + check, vmstructs.OpCheckcast, "yyyyyyyyn"},
+		{"a question for the class", null + class + load + base + check, vmstructs.OpInstanceof, "yyyyyyyyn"},
+		{"past the end", strings.Replace(null, "7424", "7425", 1) + class + load + base + check, vmstructs.OpCheckcast,
+			"nnyyyyyyn"},
 		{"of another bytecode", null + class + load + base + check, vmstructs.OpGetfield, "nnnnnnnnn"},
 		// mov [rax+16], rbx; mov [rsp+8], rbx
 		{"a store in between", class + load + "48895810 " + base + check, vmstructs.OpCheckcast, "nnnnnnnn"},

@@ -64,9 +64,10 @@ func (w *Walker) readsHeader(i *instruction) bool {
 // maxClassChain bounds the instructions that hand a class on to its check.
 const maxClassChain = 5
 
-// classAt returns the evidence of the check of a class for which an instruction does something: it loads an object's
-// class, makes an address of that, loads a class from the list of those above it, or makes the constant with which the
-// class is compared. Each hands its value on to the next one, and the last one to the comparison.
+// classAt returns the evidence of the check of a class, or of the slow path of a cast, for which an instruction does
+// something: it loads an object's class, makes an address of that, loads a class from the list of those above it, or
+// makes the constant with which the class is compared. Each hands its value on to the next one, and the last one to the
+// comparison.
 func (w *Walker) classAt(b *vmstructs.Blob, m *codeMap, n int32) evidence {
 	for range maxClassChain {
 		if !w.handsClass(m, n) {
@@ -82,7 +83,8 @@ func (w *Walker) classAt(b *vmstructs.Blob, m *codeMap, n int32) evidence {
 		if next == notInCode || m.list[next].flow != arch.FlowBranch {
 			return evidence{}
 		}
-		if e := w.evidenceAt(b, m, next); e.kind == atCheck && (e.reason == vmstructs.TrapClass || w.casts(b, e)) {
+		e := w.evidenceAt(b, m, next)
+		if e.kind == atCheck && (e.reason == vmstructs.TrapClass || e.reason == vmstructs.NoTrap && casts(w.opcodeOf(b, e))) {
 			return e
 		}
 		return evidence{}
@@ -93,8 +95,11 @@ func (w *Walker) classAt(b *vmstructs.Blob, m *codeMap, n int32) evidence {
 // handsClass reports whether an instruction may be one of those that hand a class on.
 func (w *Walker) handsClass(m *codeMap, n int32) bool {
 	i := &m.list[n]
-	if i.flow != arch.FlowNext || i.loads && i.base == arch.BaseOther || m.makesConstant(n) {
-		return i.flow == arch.FlowNext
+	if i.flow != arch.FlowNext {
+		return false
+	}
+	if i.loads && i.base == arch.BaseOther || m.makesConstant(n) {
+		return true
 	}
 	o, ok := m.operands(n)
 	return ok && o.Computes

@@ -40,13 +40,14 @@ type chunk struct {
 type instruction struct {
 	at     uint32
 	to     uint32 // where a branch or a jump leads, if jumps
-	disp   int32  // see arch.Inst, as arg, swaps, stores, kindOf, base, loads, indexed and narrow
+	disp   int32  // see arch.Inst, as arg, swaps, stores, kindOf, base, shift, widens, byte, loads, indexed and narrow
 	arg    int32
 	record uint32
 	len    uint8
 	flow   arch.Flow
 	kind   evidenceKind
-	// told: the evidence that the instruction is has been found out: kind, record and field (see evidence).
+	// told: the evidence that the instruction is has been found out: kind, record, field, reason and outer (see
+	// evidence).
 	told, field bool
 	jumps       bool // it jumps to a place in its code that is known
 	swaps       bool

@@ -218,6 +218,8 @@ func TestQuestionsSettle(t *testing.T) {
 				func() { w.Inlined(b, pc) },
 				func() { w.MayBeOfPiece(b, pc, vmstructs.Scope{Method: b.Method}) },
 				func() { w.Called(b, pc, "") },
+				func() { w.Counted(b, pc, b.OwnScope()) },
+				func() { w.Computes(b, pc) },
 			} {
 				w.codeMaps, w.mapped = map[*vmstructs.Blob]*codeMap{}, 0
 				ask()

@@ -174,7 +174,7 @@ func (m *codeMap) counterFrom(begin int32, far int) counterKind {
 // countedIn returns the address of what may be the MethodData in which the code that an instruction is part of counts,
 // 0 if it does not.
 func (w *Walker) countedIn(m *codeMap, n int32) uint64 {
-	if kind, data := m.counterAt(n); kind != noCounter {
+	if kind, data := m.counterAt(n); kind != noCounter && w.vm.IsProfile(data) {
 		return data
 	}
 	return m.dataAt(n, w.vm.IsProfile)
@@ -191,10 +191,10 @@ func (w *Walker) atCounter(b *vmstructs.Blob, m *codeMap, n int32, told []vmstru
 	if data == 0 {
 		return nil, profile.Guessed
 	}
-	asked := 0
+	questions := 0
 	find := func(chain []vmstructs.Scope) []vmstructs.Scope {
 		for i := range chain {
-			if asked++; asked > maxData {
+			if questions++; questions > maxData {
 				break
 			}
 			if w.vm.DataOf(chain[i].Method) == data {
@@ -203,13 +203,18 @@ func (w *Walker) atCounter(b *vmstructs.Blob, m *codeMap, n int32, told []vmstru
 		}
 		return nil
 	}
-	if s := find(told); s != nil {
-		return s, profile.Certain
-	}
+	s, sure := find(told), profile.Certain
 	for i := range w.legs {
-		if s := find(w.legs[i].scopes); s != nil {
-			return s, profile.Certain
+		switch other := find(w.legs[i].scopes); {
+		case other == nil:
+		case s == nil:
+			s = other
+		case !sameMethods(s, other):
+			sure = profile.Likely // the method is inlined at two places of the route
 		}
 	}
-	return nil, profile.Guessed
+	if s == nil {
+		return nil, profile.Guessed
+	}
+	return s, sure
 }

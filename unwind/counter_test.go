@@ -71,21 +71,27 @@ func TestCounterAt(t *testing.T) {
 	}
 }
 
+// profiled returns the methods of a record from the first one on that has a profile, and the profile's address. From
+// then on the VM finds that method where a profile says whose it is: the recording has no memory of the profile.
+func (u *madeUp) profiled(t *testing.T) (s []vmstructs.Scope, data uint64) {
+	t.Helper()
+	s = u.scopes(0)
+	for i := range s {
+		if data = u.w.vm.DataOf(s[i].Method); data != 0 {
+			u.w.vm = vmOfHeap(t, 0, s[i].Method.Addr)
+			return s[i:], data
+		}
+	}
+	t.Fatal("no method with a profile")
+	return nil, 0
+}
+
 // TestAtCounter: a counter is that of the method on the route that has the MethodData.
 func TestAtCounter(t *testing.T) {
 	u := newMadeUp(t)
-	s := u.scopes(0)
-	data := uint64(0)
-	for i := range s { // one of the recording that has such data
-		if data = u.w.vm.DataOf(s[i].Method); data != 0 {
-			s = s[i:]
-			break
-		}
-	}
-	if data == 0 {
-		t.Fatal("no method with a profile")
-	}
+	s, data := u.profiled(t)
 	other := []vmstructs.Scope{{Method: &vmstructs.Method{Name: "other"}}}
+	elsewhere := append(s[:1:1], other[0])
 	b := &vmstructs.Blob{Level: levelProfiled}
 	for _, r := range []struct {
 		name string
@@ -101,6 +107,9 @@ func TestAtCounter(t *testing.T) {
 		{"none on the route", countedBranch, other, []leg{{scopes: other}}, false, profile.Guessed},
 		{"an entry", countedEntry, s, nil, true, profile.Certain},
 		{"a constant that is no data", "48b8785634120000007f 488b4010", other, nil, false, profile.Guessed},
+		{"a call", "48b8785634120000007f 4883805801000001", s, nil, true, profile.Certain},
+		{"inlined at two places", countedBranch, s, []leg{{scopes: append(other, s...)}, {scopes: elsewhere}}, true,
+			profile.Likely},
 		{"no counter", "90 90 90 90", s, nil, false, profile.Guessed},
 	} {
 		code := append(unhex(t, r.code), unhex(t, "9090909090909090")...)

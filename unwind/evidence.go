@@ -24,7 +24,7 @@ const (
 	noEvidence evidenceKind = iota
 	atCall                  // a call that has a record
 	atPoll
-	atTrap   // a branch to a call that has one, laid out elsewhere: work that is seldom done
+	atTrap   // a branch to a call that has one: work that is seldom done, or in C1's code that of the program's branch
 	atCheck  // a branch to the uncommon trap, or to the VM's own code: a check of the bytecode that has the record
 	atNull   // an access that faults on a null reference, and goes on at such a call
 	atReturn // of the method that owns the code

@@ -3,6 +3,8 @@ package unwind
 import (
 	"testing"
 
+	"goprof/arch/amd64"
+	"goprof/arch/arm64"
 	"goprof/vmstructs"
 )
 
@@ -48,4 +50,26 @@ func bytecodesOfOps(ops ...uint8) (code []vmstructs.Bytecode) {
 		code = append(code, bytecode(int32(3*i), op))
 	}
 	return code
+}
+
+// TestBehindBuilding: behind code that builds a frame stands the method's begin, though nobody knows how the code came
+// there; and what jumps to the next instruction goes on there.
+func TestBehindBuilding(t *testing.T) {
+	u := newMadeUp(t)
+	m := &codeMap{cpu: arm64.CPU}
+	m.begin(unhex(t, "02000014 01000000 200440f9 200440f9"), 0, func(func(uint64) bool) {}) // b out; udf 1; ldr; ldr
+	m.place(0)
+	for complete, want := range map[int]evidenceKind{-1: noEvidence, 0: noEvidence, 8: atReturn, 12: atReturn} {
+		b := &vmstructs.Blob{End: 16, FrameComplete: complete}
+		if e := u.w.behind(b, m, 3); e.kind != want {
+			t.Errorf("the frame is whole at %d: %+v", complete, e)
+		}
+	}
+	m = &codeMap{cpu: amd64.CPU}
+	m.begin(unhex(t, "4889d8 eb00 4889c1"), 0, func(func(uint64) bool) {})
+	m.place(0)
+	var way leftBehind
+	if before, ok := way.step(m, 2); !ok || before != 1 {
+		t.Errorf("before what a jump leads to stands %d, %v", before, ok)
+	}
 }

@@ -22,7 +22,10 @@ func (w *Walker) MayBeOfPiece(b *vmstructs.Blob, pc uint64, truth vmstructs.Scop
 	m := w.mapCode(b)
 	defer w.settle(b, m)
 	if b.Level != levelC2 {
-		return w.mayLeave(b, m, m.place(uint32(pc-b.Begin)), truth)
+		// C1's records are where their code is. But what leaves the method has no state, and the next record by address is
+		// that of code which does not follow.
+		n := m.place(uint32(pc - b.Begin))
+		return n != notInCode && w.leavesAt(m, n), false
 	}
 	n := m.pastJump(m.place(uint32(pc-b.Begin)), b.Level)
 	if w.atReload(b, m, n) != nil { // its record is that of what takes the value
@@ -37,9 +40,12 @@ func (w *Walker) MayBeOfPiece(b *vmstructs.Blob, pc uint64, truth vmstructs.Scop
 	if s, sure, name := w.byRoute(b, m, n); s != nil && sure == profile.Certain {
 		return true, w.MayHaveCalled(truth, name)
 	}
+	if n != notInCode && w.classAt(b, m, n).kind != noEvidence && !w.readsClass(&m.list[n]) {
+		return false, false // what hands a class on may be of another check: its record counts
+	}
 	switch e := w.partAt(b, m, n); e.kind {
 	case atReturn:
-		return true, w.leaves(b, truth)
+		return true, w.leaves(truth)
 	case atPoll:
 		return true, w.mayPoll(truth)
 	case atCheck:
@@ -55,8 +61,8 @@ func (w *Walker) MayBeOfPiece(b *vmstructs.Blob, pc uint64, truth vmstructs.Scop
 }
 
 // Counted returns the methods of a record from the one on for which code of C1's counts at pc. C1 records a counter
-// with what follows, and so the copies before it. no: the code is of a counter, and the record does not say of which
-// method.
+// with what follows, and so the copies before it. no: the record is no truth. The code counts for a method that the
+// record does not have, or it is a copy before a counter, which may be part of it or not.
 func (w *Walker) Counted(b *vmstructs.Blob, pc uint64, record []vmstructs.Scope) (s []vmstructs.Scope, no bool) {
 	if b.Level != levelProfiled {
 		return nil, false
@@ -67,27 +73,20 @@ func (w *Walker) Counted(b *vmstructs.Blob, pc uint64, record []vmstructs.Scope)
 	if n == notInCode {
 		return nil, false
 	}
-	if i := w.counting(m, n, record); i >= 0 {
+	if data := w.countedIn(m, n); data != 0 {
+		i := slices.IndexFunc(record, func(s vmstructs.Scope) bool { return w.vm.DataOf(s.Method) == data })
+		if i < 0 {
+			return nil, true
+		}
 		return record[i:], false
 	}
-	if kind, _ := m.counterAt(n); kind != noCounter || m.dataAt(n, w.vm.IsProfile) != 0 {
-		return nil, true
-	}
-	for end := w.notedWith(m, n); n < end; {
-		if n = m.next(n); w.counting(m, n, record) >= 0 {
-			return nil, true
+	end := w.notedWith(m, n)
+	for k := 0; k < maxUnnoted && n != end && m.list[end].at > m.list[n].at; k++ {
+		if n = m.next(n); n == notInCode || w.countedIn(m, n) != 0 {
+			return nil, n != notInCode
 		}
 	}
 	return nil, false
-}
-
-// counting is the index of the method for which an instruction counts, -1 if it is not among some methods.
-func (w *Walker) counting(m *codeMap, n int32, methods []vmstructs.Scope) int {
-	data := w.countedIn(m, n)
-	if data == 0 {
-		return -1
-	}
-	return slices.IndexFunc(methods, func(s vmstructs.Scope) bool { return w.vm.DataOf(s.Method) == data })
 }
 
 // InBarrier reports whether code at pc is told as that of a store's barrier, and certainly so. With InBarrier the judge
@@ -117,17 +116,10 @@ func (w *Walker) Computes(b *vmstructs.Blob, pc uint64) bool {
 	return ok && o.Computes && !m.list[n].widens
 }
 
-// mayLeave is MayBeOfPiece for C1's code. Its records are where their code is, but for what leaves the method: that has
-// no state, and the next record by address is that of code which does not follow.
-func (w *Walker) mayLeave(b *vmstructs.Blob, m *codeMap, n int32, truth vmstructs.Scope) (piece, may bool) {
-	piece = n >= 0 && int(n) < len(m.list) && w.leavesAt(m, n)
-	return piece, piece && w.leaves(b, truth)
-}
-
-// leaves reports whether the method that owns code is left at a place.
-func (w *Walker) leaves(owner *vmstructs.Blob, s vmstructs.Scope) bool {
+// leaves reports whether a method is left at a place.
+func (w *Walker) leaves(s vmstructs.Scope) bool {
 	b := w.bytecodeOf(s)
-	return s.Method == owner.Method && (s.BCI < 0 || b != nil && b.Returns())
+	return s.BCI < 0 || b != nil && b.Returns()
 }
 
 // mayPoll reports whether C2 may have made a poll for a place: one that leads back, or may do so.
@@ -149,7 +141,8 @@ func (w *Walker) makesObject(b *vmstructs.Blob, m *codeMap, e evidence) bool {
 }
 
 // makers are the intrinsic methods of which C2 makes allocations (opto/library_call.cpp).
-var makers = []string{"clone", "copyOf", "newArray", "newInstance", "allocate", "toBytes", "multiplyToLen", "NullRest"}
+var makers = []string{"clone", "copyOf", "newArray", "newInstance", "allocate", "toBytes", "toString", "multiplyToLen",
+	"NullRest"}
 
 // mayMake reports whether C2 may have made an allocation for a place.
 func (w *Walker) mayMake(s vmstructs.Scope) bool {
@@ -169,7 +162,10 @@ func (w *Walker) mayMake(s vmstructs.Scope) bool {
 // mayBeCheck is mayCheck for a place.
 func (w *Walker) mayBeCheck(s vmstructs.Scope, reason vmstructs.TrapReason) bool {
 	b := w.bytecodeOf(s)
-	if b == nil || !mayCheck(s.Method, b, reason) {
+	if b == nil {
+		return s.BCI < 0 && s.Method.Synchronized && reason == vmstructs.NoTrap // its monitor
+	}
+	if !mayCheck(s.Method, b, reason) {
 		return false
 	}
 	if !isInvoke(b.Op) {
@@ -190,7 +186,7 @@ func mayCheckInvoked(c vmstructs.Invocation, op uint8, reason vmstructs.TrapReas
 		case !c.Intrinsic:
 			return op != vmstructs.OpInvokeStatic
 		case strings.HasSuffix(c.Method.Class, "misc.Unsafe"):
-			return false
+			return strings.HasPrefix(c.Method.Name, "allocate") // of which class
 		}
 		parameters, _, _ := strings.Cut(c.Method.Signature, ")")
 		return op != vmstructs.OpInvokeStatic || strings.ContainsAny(parameters, "L[")
@@ -208,21 +204,20 @@ func mayCheck(in *vmstructs.Method, b *vmstructs.Bytecode, reason vmstructs.Trap
 	invokes := isInvoke(op)
 	loads := op >= vmstructs.OpIaload && op <= vmstructs.OpSaload
 	stores := op >= vmstructs.OpIastore && op <= vmstructs.OpSastore
-	casts := op == vmstructs.OpCheckcast || op == vmstructs.OpInstanceof || op == vmstructs.OpAastore
 	switch reason {
 	case vmstructs.TrapRange:
 		return loads || stores || invokes
 	case vmstructs.TrapClass:
-		return casts || invokes
+		return casts(op) || invokes
 	case vmstructs.TrapNull:
-		return loads || stores || casts || invokes || op == vmstructs.OpGetfield || op == vmstructs.OpPutfield ||
+		return loads || stores || casts(op) || invokes || op == vmstructs.OpGetfield || op == vmstructs.OpPutfield ||
 			op == vmstructs.OpArraylength || op == vmstructs.OpAthrow || op == vmstructs.OpMonitorenter || b.Branches()
 	case vmstructs.TrapDivision:
 		return op >= vmstructs.OpIdiv && op <= vmstructs.OpLrem || invokes
 	case vmstructs.TrapBranch:
 		return b.Branches()
 	case vmstructs.NoTrap: // a slow path in the VM
-		return b.Allocates() || invokes || casts || op == vmstructs.OpAthrow || op == vmstructs.OpMonitorenter ||
+		return b.Allocates() || invokes || casts(op) || op == vmstructs.OpAthrow || op == vmstructs.OpMonitorenter ||
 			op == vmstructs.OpMonitorexit || b.Returns() && in.Synchronized
 	case vmstructs.TrapOther:
 		return mayTrap(in, b)
@@ -261,15 +256,6 @@ func (w *Walker) mayBranch(s vmstructs.Scope, order bool) bool {
 		return true
 	}
 	return w.intrinsicAt(s.Method, b) != nil || !order && mayTrap(s.Method, b)
-}
-
-// bytecodeOf is the bytecode at a place, nil if there is none.
-func (w *Walker) bytecodeOf(s vmstructs.Scope) *vmstructs.Bytecode {
-	code := w.bytecodes(s.Method)
-	if i := vmstructs.BytecodeAt(code, s.BCI); i >= 0 {
-		return &code[i]
-	}
-	return nil
 }
 
 // loadsForVM reports whether C2 makes loads of a bytecode that read what is the VM's: a static field, a class's list of

@@ -1,6 +1,8 @@
 package unwind
 
 import (
+	"encoding/binary"
+	"encoding/hex"
 	"testing"
 
 	"goprof/vmstructs"
@@ -73,6 +75,8 @@ func TestMayBeCheck(t *testing.T) {
 		{"null for an object of it", static, intrinsic("A", "(ILB;)V"), vmstructs.TrapNull, true},
 		{"null for a number of it", static, intrinsic("A", "(I)[B"), vmstructs.TrapNull, false},
 		{"null for Unsafe", virtual, intrinsic("jdk.internal.misc.Unsafe", "(LA;J)I"), vmstructs.TrapNull, false},
+		{"of which class Unsafe is to make one", virtual, vmstructs.Invocation{Intrinsic: true, Method: &vmstructs.Method{
+			Class: "jdk.internal.misc.Unsafe", Name: "allocateInstance", Signature: "(LA;)LB;"}}, vmstructs.TrapNull, true},
 		{"null for Unsafe of 8", virtual, intrinsic("sun.misc.Unsafe", "(LA;J)I"), vmstructs.TrapNull, false},
 		{"a slow path for a method", virtual, plain, vmstructs.NoTrap, false},
 		{"a slow path for an intrinsic method", static, made, vmstructs.NoTrap, true},
@@ -166,3 +170,38 @@ func TestMayPollAndBranch(t *testing.T) {
 		t.Error("a poll of no bytecode")
 	}
 }
+
+// TestCountedCode: of C1's code that counts the method is the truth whose counter it is, if the record has it.
+func TestCountedCode(t *testing.T) {
+	u := newMadeUp(t)
+	s, data := u.profiled(t)
+	other := vmstructs.Scope{Method: &vmstructs.Method{Name: "other"}}
+	record := append([]vmstructs.Scope{other}, s...)
+	b := *u.b
+	b.Level = levelProfiled
+	// mov rdi, rax; movabs rbx, data; add [rbx+0x108], 1; add eax, ecx; ret
+	u.assemble(t, "4889c7 48bb"+hex64(data)+" 4883830801000001 01c8 c3", vmCall)
+	u.w.codeMaps = map[*vmstructs.Blob]*codeMap{&b: u.m, u.b: u.m}
+	m := u.m
+	for n, want := range []string{"copy", "its method", "its method", "nothing", "nothing"} {
+		got, no := u.w.Counted(&b, b.Begin+uint64(m.list[n].at), record)
+		told := "nothing"
+		switch {
+		case no:
+			told = "copy"
+		case got != nil && got[0].Method == s[0].Method:
+			told = "its method"
+		}
+		if told != want {
+			t.Errorf("instruction %d: %s, not %s", n, told, want)
+		}
+	}
+	if computes := u.w.Computes(&b, b.Begin+uint64(m.list[3].at)); !computes {
+		t.Error("a sum computes")
+	}
+	if u.w.Computes(&b, b.Begin) || u.w.Computes(u.b, b.Begin+uint64(m.list[3].at)) {
+		t.Error("a copy, and what C2 makes, are no arithmetic without a record")
+	}
+}
+
+func hex64(n uint64) string { return hex.EncodeToString(binary.LittleEndian.AppendUint64(nil, n)) }

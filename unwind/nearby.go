@@ -84,6 +84,9 @@ func (w *Walker) infer(b *vmstructs.Blob, pc uint64, calls callsBytecode) ([]vms
 			return at.scopes, profile.Certain
 		}
 		s, sure, _ := w.atLoad(b, m, n)
+		if s, sure := w.atCounter(b, m, n, s); s != nil { // its loads are those of no object
+			return s, sure
+		}
 		switch {
 		case sure == profile.Certain:
 		case at.scopes != nil:
@@ -93,10 +96,6 @@ func (w *Walker) infer(b *vmstructs.Blob, pc uint64, calls callsBytecode) ([]vms
 			return at.scopes, profile.Certain
 		case w.confirmed(b, m, n, s):
 			sure = profile.Certain
-		default:
-			if s, sure := w.atCounter(b, m, n, s); s != nil {
-				return s, sure
-			}
 		}
 		if sure == profile.Certain {
 			return s, sure
@@ -148,7 +147,7 @@ func (w *Walker) inferOf(b *vmstructs.Blob, m *codeMap, next, last int32, r rout
 	case here:
 		return itself, w.certainty(b, m, ahead, itself), false
 	case r.load != nil && len(r.found) == 1 && len(r.legs) <= maxLikelyLegs &&
-		!(b.Level < levelC2 && sure == profile.Certain): // the only method there
+		!(b.Level < levelC2 && sure == profile.Certain): // no other method is between the evidence
 		return r.found[0].scopes, profile.Likely, false
 	case r.calls != nil:
 		sure = r.sureOfCall()

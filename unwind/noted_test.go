@@ -45,3 +45,20 @@ func TestNotedWith(t *testing.T) {
 		}
 	}
 }
+
+// TestNotedOnArm: an address in three instructions is noted with the call behind it, and what makes an address of a
+// class with the load before it.
+func TestNotedOnArm(t *testing.T) {
+	u := newMadeUp(t)
+	m := &codeMap{cpu: arm64.CPU}
+	// mov x0, x1; mov x2, address: three instructions; bl; ldr w3, [x2, 8]; movk x3, 32, lsl 32; ldr w4, [x2, 12];
+	// lsl x4, x4, 3
+	m.begin(unhex(t, "e00301aa 02cf8ad2 8246a2f2 02e0eff2 00000094 430840b9 0304c0f2 440c40b9 84f07dd3"), 0,
+		func(func(uint64) bool) {})
+	m.place(0)
+	for n, want := range []int32{4, 4, 4, 4, 4, 5, 5, 7, 7} {
+		if at := u.w.notedWith(m, int32(n)); at != want {
+			t.Errorf("instruction %d is noted with %d, not %d", n, at, want)
+		}
+	}
+}

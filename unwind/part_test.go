@@ -256,13 +256,25 @@ func TestClassChain(t *testing.T) {
 	}{
 		{"a cast", load + base + sum + above + class + check, vmstructs.TrapClass, "yyyyyyy"},
 		{"a check of null", load + base + sum + above + class + check, vmstructs.TrapNull, "nnnnnyy"},
+		{"a cast's check of null", load + base + sum + above + class + check, vmstructs.TrapNull, "nnnnnyy cast"},
+		{"the slow path of a cast", load + base + sum + above + class + check, vmstructs.NoTrap, "yyyyyyy cast"},
 		// mov [rsp+8], r10 behind the load: the value goes elsewhere first
 		{"a copy to the stack", load + "4c89542408 " + base + sum + above + class + check, vmstructs.TrapClass, "nnyyyyyy"},
 		// mov rcx, [r10+16] takes what is loaded, and hands it on to nothing
 		{"another value", load + "498b4a10 " + base + sum + above + class + check, vmstructs.TrapClass, "nnyyyyyy"},
 	} {
-		u.assemble(t, r.code, trapCall, u.request(t, r.reason))
-		for n, want := range r.want {
+		want, cast := strings.CutSuffix(r.want, " cast")
+		s := u.scopes(0)[0]
+		delete(u.w.bytecode, s.Method)
+		if cast {
+			u.w.bytecode[s.Method] = []vmstructs.Bytecode{bytecode(s.BCI, vmstructs.OpCheckcast)}
+		}
+		if r.reason == vmstructs.NoTrap {
+			u.assemble(t, r.code, vmCall, "")
+		} else {
+			u.assemble(t, r.code, trapCall, u.request(t, r.reason))
+		}
+		for n, want := range want {
 			e := u.w.partAt(u.b, u.m, int32(n))
 			if got := e.kind == atCheck && e.scope == u.b.Begin+uint64(u.records[0]); got != (want == 'y') {
 				t.Errorf("%s, instruction %d: %+v", r.name, n, e)

@@ -105,7 +105,7 @@ func (w *Walker) inPieceAt(b *vmstructs.Blob, m *codeMap, n int32) ([]vmstructs.
 			}
 		}
 		return b.OwnScope(), profile.Certain
-	case atCheck, atPoll, atCall, atTrap:
+	case atCheck, atPoll, atCall:
 		if s := w.told(b, e); s != nil {
 			return s, w.certainty(b, m, e, s)
 		}

@@ -399,3 +399,12 @@ func (w *Walker) bytecodes(m *vmstructs.Method) []vmstructs.Bytecode {
 	}
 	return code
 }
+
+// bytecodeOf is the bytecode at a place, nil if there is none.
+func (w *Walker) bytecodeOf(s vmstructs.Scope) *vmstructs.Bytecode {
+	code := w.bytecodes(s.Method)
+	if i := vmstructs.BytecodeAt(code, s.BCI); i >= 0 {
+		return &code[i]
+	}
+	return nil
+}

@@ -77,15 +77,24 @@ const (
 	isStray           // the JVM gives it to code of other bytecodes, too: see isStray, and isScattered for barriers
 )
 
-// truth returns what the record has at a place. Of calls it is often not that of the bytecode that has called: then it
-// is no truth. Nor is it in code that C2 makes in one piece, unless its bytecode is one of which C2 makes such a piece:
-// C2 often has no record of the piece, and what follows has one.
-func (j *leafJudge) truth(p leafPlace) ([]vmstructs.Scope, verdict) {
+// record is what the JVM has at a place, nil if it has nothing.
+func (j *leafJudge) record(p leafPlace) []vmstructs.Scope {
 	truth, _, err := j.w.Recorded(p.b, p.pc)
 	if p.called != "" {
 		truth, err = j.vm.Scopes(p.b, p.pc, true)
 	}
-	if err != nil || p.called != "" && !j.w.MayHaveCalled(truth[0], p.called) {
+	if err != nil {
+		return nil
+	}
+	return truth
+}
+
+// truth returns what the record has at a place. Of calls it is often not that of the bytecode that has called: then it
+// is no truth. Nor is it in code that C2 makes in one piece, unless its bytecode is one of which C2 makes such a piece:
+// C2 often has no record of the piece, and what follows has one.
+func (j *leafJudge) truth(p leafPlace) ([]vmstructs.Scope, verdict) {
+	truth := j.record(p)
+	if truth == nil || p.called != "" && !j.w.MayHaveCalled(truth[0], p.called) {
 		return nil, isGone
 	}
 	less := j.safepointsOnly(p.b)
@@ -125,9 +134,14 @@ func (j *leafJudge) sameBefore(p leafPlace, truth []vmstructs.Scope) bool {
 // score holds what was told of a place against the truth.
 func (s *leafScores) score(j *leafJudge, p *leafTold) {
 	truth, worth := j.truth(p.leafPlace)
+	record := j.record(p.leafPlace)
 	address, err := j.vm.Scopes(j.safepointsOnly(p.b), p.pc, p.called != "")
 	if worth == isGone || err != nil || p.scopes == nil {
 		return
+	}
+	s.asRecord.add(record, p.scopes)
+	if !slices.Equal(record, truth) {
+		s.counted++
 	}
 	certain := 0
 	if p.sure == profile.Certain {

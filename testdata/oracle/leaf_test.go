@@ -116,6 +116,8 @@ type leafScores struct {
 	unjudgedSure    int       // those of them that are certain
 	stray           leafScore // samples whose record proves nothing: see leafJudge
 	straySure       int       // those of them that are certain
+	asRecord        leafScore // all samples, by the record alone, whatever the judge says
+	counted         int       // samples in counters of C1's of which the judge knows more than the record says
 	sure            [profile.NumCertainty]leafScore
 	inlined         int             // samples in methods that are inlined
 	first           []time.Duration // what the first sight of each pc took of CPU time
@@ -143,7 +145,10 @@ func (s *leafScores) String() string {
 	if n := s.ours.n + s.unjudged.n + s.stray.n; n > 0 {
 		text += fmt.Sprintf("; of all %d: certain %.1f %%, leaf as the record %.1f %%", n,
 			float64(s.sure[profile.Certain].n+s.unjudgedSure+s.straySure)*100/float64(n),
-			float64(s.ours.leaf+s.unjudged.leaf+s.stray.leaf)*100/float64(n))
+			float64(s.asRecord.leaf)*100/float64(max(s.asRecord.n, 1)))
+	}
+	if s.counted > 0 {
+		text += fmt.Sprintf("; %d in counters are judged by the method whose counter it is", s.counted)
 	}
 	if n := len(s.first); n > 0 {
 		slices.Sort(s.first)
@@ -174,8 +179,10 @@ func (s *leafScores) sum(o *leafScores) {
 	add(&s.pieces, o.pieces)
 	add(&s.unjudged, o.unjudged)
 	add(&s.stray, o.stray)
+	add(&s.asRecord, o.asRecord)
 	s.unjudgedSure += o.unjudgedSure
 	s.straySure += o.straySure
+	s.counted += o.counted
 	for i := range s.sure {
 		add(&s.sure[i], o.sure[i])
 	}

@@ -69,27 +69,34 @@ const maxClassChain = 5
 // makes the constant with which the class is compared. Each hands its value on to the next one, and the last one to the
 // comparison.
 func (w *Walker) classAt(b *vmstructs.Blob, m *codeMap, n int32) evidence {
-	for range maxClassChain {
-		if !w.handsClass(m, n) {
-			return evidence{}
-		}
-		if n = m.taker(n); n == notInCode || w.readsHeader(&m.list[n]) {
-			return evidence{} // what is handed on is the object, and not its class
-		}
-		if m.list[n].kindOf != arch.KindCompare {
-			continue
-		}
-		next := m.next(n)
-		if next == notInCode || m.list[next].flow != arch.FlowBranch {
-			return evidence{}
-		}
-		e := w.evidenceAt(b, m, next)
-		if e.kind == atCheck && (e.reason == vmstructs.TrapClass || e.reason == vmstructs.NoTrap && casts(w.opcodeOf(b, e))) {
-			return e
-		}
+	n = w.handedTo(m, n)
+	if n == notInCode {
 		return evidence{}
 	}
+	if n = m.next(n); n == notInCode || m.list[n].flow != arch.FlowBranch {
+		return evidence{}
+	}
+	e := w.evidenceAt(b, m, n)
+	if e.kind == atCheck && (e.reason == vmstructs.TrapClass || e.reason == vmstructs.NoTrap && casts(w.opcodeOf(b, e))) {
+		return e
+	}
 	return evidence{}
+}
+
+// handedTo returns the comparison to which an instruction hands a class on, notInCode if it hands none on.
+func (w *Walker) handedTo(m *codeMap, n int32) int32 {
+	for range maxClassChain {
+		if !w.handsClass(m, n) {
+			break
+		}
+		if n = m.taker(n); n == notInCode || w.readsHeader(&m.list[n]) {
+			break // what is handed on is the object, and not its class
+		}
+		if m.list[n].kindOf == arch.KindCompare {
+			return n
+		}
+	}
+	return notInCode
 }
 
 // handsClass reports whether an instruction may be one of those that hand a class on.

@@ -220,6 +220,7 @@ func TestQuestionsSettle(t *testing.T) {
 				func() { w.Called(b, pc, "") },
 				func() { w.Counted(b, pc, b.OwnScope()) },
 				func() { w.Computes(b, pc) },
+				func() { w.HandsClassTo(b, pc) },
 			} {
 				w.codeMaps, w.mapped = map[*vmstructs.Blob]*codeMap{}, 0
 				ask()

@@ -41,7 +41,7 @@ func (w *Walker) MayBeOfPiece(b *vmstructs.Blob, pc uint64, truth vmstructs.Scop
 		return true, w.MayHaveCalled(truth, name)
 	}
 	if n != notInCode && w.classAt(b, m, n).kind != noEvidence && !w.readsClass(&m.list[n]) {
-		return false, false // what hands a class on may be of another check: its record counts
+		return false, false // see HandsClassTo
 	}
 	switch e := w.partAt(b, m, n); e.kind {
 	case atReturn:
@@ -58,6 +58,20 @@ func (w *Walker) MayBeOfPiece(b *vmstructs.Blob, pc uint64, truth vmstructs.Scop
 		return true, w.mayLoad(truth, w.loadAt(b, m, n))
 	}
 	return false, false
+}
+
+// HandsClassTo returns the comparison to which code of C2's at pc hands a class on, 0 if it does not. Where both have
+// one record, that is worth at pc what it is worth at the comparison.
+func (w *Walker) HandsClassTo(b *vmstructs.Blob, pc uint64) uint64 {
+	w.vm.BeginQuestion()
+	defer w.vm.EndQuestion()
+	m := w.mapCode(b)
+	defer w.settle(b, m)
+	n := m.place(uint32(pc - b.Begin))
+	if b.Level != levelC2 || n == notInCode || w.classAt(b, m, n).kind == noEvidence {
+		return 0
+	}
+	return b.Begin + uint64(m.list[w.handedTo(m, n)].at)
 }
 
 // Counted returns the methods of a record from the one on for which code of C1's counts at pc. C1 records a counter

@@ -106,7 +106,11 @@ func (j *leafJudge) truth(p leafPlace) ([]vmstructs.Scope, verdict) {
 			return truth, isOfOther
 		}
 	}
-	piece, may := j.w.MayBeOfPiece(less, p.pc, truth[0])
+	at := p.pc
+	if to := j.w.HandsClassTo(less, p.pc); to != 0 && slices.Equal(j.record(leafPlace{b: p.b, pc: to}), truth) {
+		at = to
+	}
+	piece, may := j.w.MayBeOfPiece(less, at, truth[0])
 	switch {
 	case p.called != "":
 		return truth, isTruth

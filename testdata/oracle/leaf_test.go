@@ -201,6 +201,9 @@ func TestLeaf(t *testing.T) {
 	if long > 0 {
 		samples = long
 	}
+	if long > 0 && len(database()) == 0 {
+		t.Run("h2", func(t *testing.T) { t.Skip("GOPROF_H2 names no jar of H2: CONTRIBUTING.md has the command") })
+	}
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		for _, mode := range leafModes {
 			if long == 0 && !slices.Contains(modes, mode.name) {

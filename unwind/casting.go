@@ -86,14 +86,22 @@ func (w *Walker) classBefore(b *vmstructs.Blob, m *codeMap, n int32) (class bool
 // castBefore returns the evidence of the cast that ends before an instruction: by a branch to its slow way, and perhaps
 // a jump to that instruction.
 func (w *Walker) castBefore(b *vmstructs.Blob, m *codeMap, n int32) evidence {
+	if n = m.branchBefore(n); n == notInCode {
+		return evidence{}
+	}
+	return w.slowCast(b, m, n)
+}
+
+// branchBefore is the branch right before an instruction, or before a jump to it, notInCode if there is none.
+func (m *codeMap) branchBefore(n int32) int32 {
 	before := m.before(n)
 	if before != notInCode && m.list[before].flow == arch.FlowJump && m.target(before) == n {
 		before = m.before(before)
 	}
 	if before == notInCode || m.list[before].flow != arch.FlowBranch {
-		return evidence{}
+		return notInCode
 	}
-	return w.slowCast(b, m, before)
+	return before
 }
 
 // passesNull returns the evidence of the cast at whose begin a branch lets null through: it leads to where the cast

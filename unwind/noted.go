@@ -58,10 +58,7 @@ func (m *codeMap) endsCast(n int32) int32 {
 	if n == notInCode || m.list[n].flow != arch.FlowJump || m.target(n) == notInCode || m.target(n) != m.next(n) {
 		return notInCode
 	}
-	if n = m.before(n); n == notInCode || m.list[n].flow != arch.FlowBranch {
-		return notInCode
-	}
-	return n
+	return m.branchBefore(m.next(n))
 }
 
 // isUnnoted reports whether an instruction has no state. A constant of 32 bits may be that of a bytecode: C1 makes

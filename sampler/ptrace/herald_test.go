@@ -267,16 +267,19 @@ func TestCallThatFails(t *testing.T) {
 func TestAwaitSeesACallThrough(t *testing.T) {
 	h := &Heralds{hall: new(hall)}
 	h.hall.bell.Store(bellBusy)
+	until := Monotonic() + int64(time.Second) // enough for the other goroutine to begin, however busy the machine is
 	go func() {
 		for !h.hall.bell.CompareAndSwap(bellFree, bellTaken) {
 			runtime.Gosched()
 		}
-		time.Sleep(30 * time.Millisecond)
+		for Monotonic() < until+int64(20*time.Millisecond) {
+			time.Sleep(time.Millisecond)
+		}
 		h.hall.since.Store(77)
 		h.hall.bell.Store(3)
 		errand.Wake(&h.hall.bell)
 	}()
-	if n := h.Await(Monotonic() + int64(10*time.Millisecond)); n != 2 || h.hall.since.Load() != 77 {
+	if n := h.Await(until); n != 2 || h.hall.since.Load() != 77 {
 		t.Errorf("herald %d, called at %d", n, h.hall.since.Load())
 	}
 	if n := h.Await(Monotonic()); n != -1 || h.hall.bell.Load() != bellBusy {

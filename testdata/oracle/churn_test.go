@@ -37,7 +37,8 @@ func TestChurn(t *testing.T) {
 		end := time.Now().Add(duration)
 		before := heapInUse()
 		for time.Now().Before(end) {
-			sample(t, s, time.Millisecond, 1000, func(snap *look.Look, st *profile.Stack) { c.check(s, snap, st) })
+			sampleEach(t, s, testEngine, time.Millisecond, 1000,
+				func(by *session.Sampling, snap *look.Look, st *profile.Stack) { c.check(s, by, snap, st) })
 		}
 		counts := jvm.Command("counts")[0]
 		t.Logf("%d stacks, %d whole, %d frames of generations, %d of versions; program: %s (generations, templates, "+
@@ -83,12 +84,16 @@ type churn struct {
 
 var generated = regexp.MustCompile(`^churn\.G(\d+)\.(?:applyAsInt|<init>|(run|leaf)(\d+))$`)
 
-func (c *churn) check(s *session.Session, snap *look.Look, st *profile.Stack) {
+func (c *churn) check(s *session.Session, by *session.Sampling, snap *look.Look, st *profile.Stack) {
+	proven := by.Proven(snap)
 	c.stacks++
 	if st.Truncated == profile.Whole {
 		c.whole++
 	} else {
 		c.truncated[st.Truncated]++
+	}
+	if !proven { // the walk came when other classes may lie where those of the stack were: a recording loses it as stale
+		return
 	}
 	for i := range st.Frames {
 		if why := c.judge(st, i); why != "" {

@@ -41,8 +41,18 @@ func sample(t testing.TB, s *session.Session, interval time.Duration, n int,
 
 // sampleBy is sample with an engine by name.
 func sampleBy(t testing.TB, s *session.Session, engine session.EngineName, interval time.Duration, n int,
-	each func(*look.Look,
-		*profile.Stack)) *sampled {
+	each func(*look.Look, *profile.Stack)) *sampled {
+	t.Helper()
+	return sampleEach(t, s, engine, interval, n, func(_ *session.Sampling, snap *look.Look, stack *profile.Stack) {
+		if each != nil {
+			each(snap, stack)
+		}
+	})
+}
+
+// sampleEach is sampleBy with what samples.
+func sampleEach(t testing.TB, s *session.Session, engine session.EngineName, interval time.Duration, n int,
+	each func(*session.Sampling, *look.Look, *profile.Stack)) *sampled {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
@@ -63,9 +73,7 @@ func sampleBy(t testing.TB, s *session.Session, engine session.EngineName, inter
 			out.whole += count
 		}
 		out.frames += count * len(stack.Frames)
-		if each != nil {
-			each(snap, &stack)
-		}
+		each(samples, snap, &stack)
 		if n--; n == 0 {
 			cancel()
 		}

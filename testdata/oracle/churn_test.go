@@ -38,7 +38,7 @@ func TestChurn(t *testing.T) {
 		before := heapInUse()
 		for time.Now().Before(end) {
 			sampleEach(t, s, testEngine, time.Millisecond, 1000,
-				func(by *session.Sampling, snap *look.Look, st *profile.Stack) { c.check(s, by, snap, st) })
+				func(by *session.Sampling, snap *look.Look, st *profile.Stack) { c.check(s, by.Proven(snap), snap, st) })
 		}
 		counts := jvm.Command("counts")[0]
 		t.Logf("%d stacks, %d whole, %d frames of generations, %d of versions; program: %s (generations, templates, "+
@@ -84,8 +84,7 @@ type churn struct {
 
 var generated = regexp.MustCompile(`^churn\.G(\d+)\.(?:applyAsInt|<init>|(run|leaf)(\d+))$`)
 
-func (c *churn) check(s *session.Session, by *session.Sampling, snap *look.Look, st *profile.Stack) {
-	proven := by.Proven(snap)
+func (c *churn) check(s *session.Session, proven bool, snap *look.Look, st *profile.Stack) {
 	c.stacks++
 	if st.Truncated == profile.Whole {
 		c.whole++

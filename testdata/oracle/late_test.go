@@ -66,7 +66,7 @@ func lateRun(t *testing.T, jvm *jvmtest.JVM, delay, duration time.Duration) {
 		ok := samples.Proven(snap)
 		if ok {
 			proven++
-			c.check(s, snap, &stack)
+			c.check(s, true, snap, &stack)
 		}
 		if n := generationOf(&stack); n > 0 {
 			late = append(late, lateStack{snap.When, n, ok, describeShort(&stack)})

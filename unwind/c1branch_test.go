@@ -78,3 +78,29 @@ func TestBranchOfC1(t *testing.T) {
 		}
 	}
 }
+
+// TestBranchesOfC1Alone: branches that C1 makes where the program has none.
+func TestBranchesOfC1Alone(t *testing.T) {
+	u := newMadeUp(t)
+	for _, r := range []struct {
+		name, code string
+		n          int32 // the branch
+		loop, stub bool
+	}{
+		// je L; A: dec eax; jne A; L: nop
+		{"past a loop", "7404 ffc8 75fc 90", 0, true, false},
+		{"past a branch ahead", "7404 ffc8 7500 90", 0, false, false},
+		{"past no branch", "7402 ffc8 90", 0, false, false},
+		{"out of a loop", "ffc8 7402 75fa 90", 1, false, false},
+		// A: nop; je A; mov rdi, rax; call; jmp A
+		{"of a barrier's stub", "90 74fd 4889c7 e800000000 ebf3", 1, false, true},
+		{"the stub goes on elsewhere", "90 74fd 4889c7 e800000000 eb00 90", 1, false, false},
+		{"the stub calls nothing", "90 74fd 4889c7 0f1f440000 ebf3", 1, false, false},
+		{"a return before", "90 74fd c3 e800000000 ebf5", 1, false, false},
+	} {
+		u.assemble(t, r.code, vmCall)
+		if loop, stub := u.m.passesLoop(r.n), u.m.isOfStub(u.b, r.n); loop != r.loop || stub != r.stub {
+			t.Errorf("%s: past a loop %v, of a stub %v", r.name, loop, stub)
+		}
+	}
+}

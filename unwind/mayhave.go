@@ -71,7 +71,11 @@ func (w *Walker) HandsClassTo(b *vmstructs.Blob, pc uint64) uint64 {
 	if b.Level != levelC2 || n == notInCode || w.classAt(b, m, n).kind == noEvidence {
 		return 0
 	}
-	return b.Begin + uint64(m.list[w.handedTo(m, n)].at)
+	to := w.handedTo(m, n)
+	if to == notInCode {
+		return 0
+	}
+	return b.Begin + uint64(m.list[to].at)
 }
 
 // Counted returns the methods of a record from the one on for which code of C1's counts at pc. C1 records a counter

@@ -27,6 +27,8 @@ func TestNotedWith(t *testing.T) {
 		{"a constant of 32 bits", "b801000000 4889fe 4831d6", amd64.CPU, []int32{0, 2, 2}},
 		// mov rdx, rbx; mov rsi, rdi; inc eax; je to the second: code comes from elsewhere to it
 		{"a join", "4889da 4889fe ffc0 74f9", amd64.CPU, []int32{0, 2, 2, 3}},
+		// movabs rax, 1; add rsp, 48; pop rbp; ret
+		{"what is returned", "48b80100000000000000 4883c430 5d c3", amd64.CPU, []int32{0, 1, 2, 3}},
 		// mov rdx, rbx; jmp; nop
 		{"a jump", "4889da eb00 90", amd64.CPU, []int32{1, 1, 2}},
 		// ldr w0, [x1, 16]; lsl x0, x0, 3; mov x2, x0; ldr w3, [x2, 12]

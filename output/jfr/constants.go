@@ -21,7 +21,25 @@ type constants struct {
 	recentTexts   [1 << 4]recentText
 	// wantStacks says that an event with a stack is wanted. Otherwise stacks are passed over.
 	wantStacks bool
+	met        tally
 	record     record
+}
+
+// A constant of two bytes takes some 100 bytes of memory. So a chunk may have freeConstants constants, and one for each
+// bytesOfConstant of its checkpoints. In files of profilers a constant has some 20 bytes.
+const (
+	freeConstants   = 1 << 17
+	bytesOfConstant = 8
+)
+
+// tally bounds the constants of a chunk.
+type tally struct{ constants, bytes int }
+
+func (t *tally) add(constants int, c *cursor) {
+	if t.constants += constants; t.constants > freeConstants+t.bytes/bytesOfConstant {
+		c.fail("more constants than a chunk of its size may have")
+		c.bad.TooMuch = true
+	}
 }
 
 // piece is a stack: its place in a checkpoint, its number once that is known, and the stack if it was made.
@@ -76,15 +94,16 @@ func (k *constants) takeChanged() bool {
 
 // read takes the constants of a checkpoint. The first value that a key is seen with counts.
 func (k *constants) read(c *cursor, s *schema) (back int64) {
-	return eachConstant(c, s, k.wantStacks, k.one)
+	return eachConstant(c, s, k.wantStacks, &k.met, k.one)
 }
 
 // eachConstant hands over the constants of a checkpoint, behind its size and type: the cursor stands at the key.
 // Checkpoints are read from the last to the first. It returns how far back the next one is. Stacks that nobody wants
 // are not even passed over if they come last.
-func eachConstant(c *cursor, s *schema, stacks bool,
+func eachConstant(c *cursor, s *schema, stacks bool, met *tally,
 	one func(c *cursor, class *class, of *checkpoint)) (back int64) {
 	of := &checkpoint{c.b, c.base}
+	met.bytes += len(c.b)
 	c.int() // start
 	c.int() // duration
 	back = int64(c.int())
@@ -99,7 +118,9 @@ func eachConstant(c *cursor, s *schema, stacks bool,
 		if left == 1 && !stacks && class.name == stackTraceName {
 			return back
 		}
-		for range c.count(1) {
+		n := c.count(1)
+		met.add(n, c)
+		for range n {
 			if !c.step() {
 				return back
 			}

@@ -15,7 +15,7 @@ import (
 
 // What is read at a time.
 const (
-	maxMetadata  = 8 << 20 // bytes; the JDK's is 100 KB
+	maxMetadata  = 2 << 20 // bytes; the JDK's is 100 KB, and each element takes up to 30 times its size
 	maxConstants = 1 << 30 // bytes of one chunk's checkpoints, which are kept while it is read
 	maxEvent     = 16 << 20
 	eventBuffer  = 256 << 10 // bytes of events

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"goprof/profile"
+	"goprof/profile/redact"
 )
 
 // eachEvent visits all events of a file that have a stack. It returns the reader at the file's end.
@@ -278,6 +280,41 @@ func TestHostile(t *testing.T) {
 		})
 	}
 }
+
+// TestManyConstants: small constants by the million are refused before they take much memory, by a reader and by redact.
+func TestManyConstants(t *testing.T) {
+	for _, typ := range []typeID{typeSymbol, typeFrameType, typeStackTrace} {
+		var pool []byte
+		count := uint64(0)
+		for ; len(pool) < 4<<20; count++ {
+			pool = append(appendInt(pool, 1<<20+count), make([]byte, leastBytes[typ])...)
+		}
+		file := withCheckpoint(smallFile(t), 1, append(appendInt([]byte{1, byte(typ)}, count), pool...))
+		for name, read := range map[string]func() error{
+			"reader": func() error { _, err := readAll(file); return err },
+			"redact": func() error {
+				by := redact.New(redact.Default(), nil)
+				_, err := Redact(io.Discard, bytes.NewReader(file), int64(len(file)), by, nil)
+				return err
+			},
+		} {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			err := read()
+			runtime.ReadMemStats(&after)
+			var bad *BadRecording
+			if !errors.As(err, &bad) || !bad.TooMuch {
+				t.Errorf("%s, type %d: %v", name, typ, err)
+			}
+			if used := after.TotalAlloc - before.TotalAlloc; used > 300<<20 {
+				t.Errorf("%s, type %d: %d MB for a file of %d MB", name, typ, used>>20, len(file)>>20)
+			}
+		}
+	}
+}
+
+// leastBytes is how long the shortest value of a type is, behind its key.
+var leastBytes = map[typeID]int{typeSymbol: 1, typeFrameType: 1, typeStackTrace: 2}
 
 // smallFile is a chunk with three events.
 func smallFile(t testing.TB) []byte {

@@ -13,6 +13,7 @@ type rawConstants struct {
 	symbols map[uint64]string
 	strings map[uint64]string
 	classes map[uint64]classRef
+	met     tally
 }
 
 // rawPool is a pool: its constants in the order in which they were met.
@@ -47,7 +48,7 @@ func (r *redactor) readAll() *BadRecording {
 }
 
 func (k *rawConstants) read(c *cursor, s *schema) (back int64) {
-	return eachConstant(c, s, true, k.one)
+	return eachConstant(c, s, true, &k.met, k.one)
 }
 
 // one notes a constant. The first that is met of a key counts.

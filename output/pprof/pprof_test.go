@@ -198,7 +198,7 @@ func TestBad(t *testing.T) {
 	file := written(t)
 	for name, data := range map[string][]byte{
 		"garbage": []byte("no profile at all"), "empty": nil, "cut off": file[:len(file)/2], "a bomb": bomb.Bytes(),
-		"a bomb of small messages": bytes.Repeat([]byte{0x12, 0}, maxMessages+2),
+		"a bomb of small messages": bytes.Repeat([]byte{0x12, 0}, 4<<20),
 	} {
 		var bad *Bad
 		if _, err := Read(bytes.NewReader(data)); !errors.As(err, &bad) || bad.TooMuch != strings.Contains(name, "bomb") {

@@ -3,7 +3,6 @@ package pprof
 import (
 	"bytes"
 	"compress/gzip"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -16,12 +15,11 @@ import (
 	"goprof/profile"
 )
 
-// These bound what a file may ask of its reader. A message of two bytes takes some hundred bytes of memory, so
-// messages are counted, too. Many samples may have the same location of many frames.
+// These bound what a file may ask of its reader, besides memory (budget.go). Many samples may have the same location of
+// many frames.
 const (
 	maxPacked    = 64 << 20 // bytes
 	maxUnpacked  = 64 << 20
-	maxMessages  = 1 << 22 // samples, locations, functions
 	maxFrames    = 1 << 16 // of one sample
 	maxAllFrames = 1 << 28 // of all samples
 )
@@ -47,12 +45,13 @@ func Read(from io.Reader) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
+	size := len(data)
 	if len(data) >= 2 && data[0] == 0x1f && data[1] == 0x8b {
 		if data, err = unpack(data); err != nil {
 			return nil, err
 		}
 	}
-	if err := countMessages(data); err != nil {
+	if err := checkMemory(data, memoryFor(size, len(data))); err != nil {
 		return nil, err
 	}
 	p, err := pb.ParseUncompressed(data)
@@ -78,46 +77,7 @@ func unpack(data []byte) ([]byte, error) {
 	if err != nil {
 		return nil, &Bad{Problem: "it is packed, but damaged: " + err.Error()}
 	}
-	return limited(z, maxUnpacked)
-}
-
-// countMessages refuses data with too many fields in its outermost message. The parser refuses malformed data.
-func countMessages(data []byte) error {
-	for n := 0; len(data) > 0; n++ {
-		if n > maxMessages {
-			return &Bad{Problem: fmt.Sprintf("more than %d messages", maxMessages), TooMuch: true}
-		}
-		size := fieldSize(data)
-		if size == 0 || size > uint64(len(data)) {
-			return nil
-		}
-		data = data[size:]
-	}
-	return nil
-}
-
-// fieldSize is how long the field is that data begins with (protobuf.dev/programming-guides/encoding); 0 if it is none.
-func fieldSize(data []byte) uint64 {
-	tag, n := binary.Uvarint(data)
-	if n <= 0 {
-		return 0
-	}
-	value, m := binary.Uvarint(data[n:])
-	switch tag & 7 {
-	case 0:
-		value = 0
-	case 1:
-		value, m = 8, 0
-	case 5:
-		value, m = 4, 0
-	case 2:
-	default:
-		return 0
-	}
-	if m < 0 || tag&7 != 1 && tag&7 != 5 && m == 0 || value > maxUnpacked {
-		return 0
-	}
-	return uint64(n+m) + value
+	return limited(z, min(maxUnpacked, freeUnpacked+unpackedOfByte*int64(len(data))))
 }
 
 func limited(from io.Reader, most int64) ([]byte, error) {

@@ -3,7 +3,6 @@ package recording
 import (
 	"bufio"
 	"bytes"
-	"compress/flate"
 	"compress/gzip"
 	"errors"
 	"fmt"
@@ -212,7 +211,7 @@ func (in *input) open(name string, o Options) (*File, error) {
 	}
 	packed := isGzip(head)
 	if packed {
-		head = unpacked(head)
+		head = unpackedHead(head)
 	}
 	base := filepath.Base(name)
 	switch {
@@ -224,11 +223,11 @@ func (in *input) open(name string, o Options) (*File, error) {
 		}
 		return opened(openJFR(in.file, in.size, base, o))
 	case packed && isText(head):
-		z, err := gzip.NewReader(in.from)
+		text, err := unpack(in.from)
 		if err != nil {
 			return nil, err
 		}
-		return opened(openCollapsed(&bounded{from: z, left: maxUnpacked}, name))
+		return opened(openCollapsed(text, name))
 	case packed || isProto(head):
 		return opened(openPProf(in.from, base, o))
 	}
@@ -244,8 +243,8 @@ func opened[S source](s S, err error) (*File, error) {
 
 func isGzip(head []byte) bool { return len(head) >= 2 && head[0] == 0x1f && head[1] == 0x8b }
 
-// unpacked is the beginning of a packed file's content.
-func unpacked(head []byte) []byte {
+// unpackedHead is the beginning of a packed file's content.
+func unpackedHead(head []byte) []byte {
 	z, err := gzip.NewReader(bytes.NewReader(head))
 	if err != nil {
 		return nil
@@ -272,11 +271,8 @@ func isText(head []byte) bool {
 	}) < 0
 }
 
-// These bound what is read of a recording that has no place on a disk yet.
-const (
-	maxSpooled  = 4 << 30
-	maxUnpacked = 1 << 30
-)
+// maxSpooled bounds what is read of a recording that has no place on a disk yet, in bytes.
+const maxSpooled = 4 << 30
 
 // spool copies a recording that cannot be read at any place into a temporary file, which has no name any more.
 func (in *input) spool(packed bool) error {
@@ -288,41 +284,15 @@ func (in *input) spool(packed bool) error {
 	if err := os.Remove(file.Name()); err != nil {
 		return err
 	}
-	var from io.Reader = &bounded{from: in.from, left: maxSpooled}
+	var from io.Reader = in.from
 	if packed {
-		z, err := gzip.NewReader(in.from)
-		if err != nil {
+		if from, err = unpack(in.from); err != nil {
 			return err
 		}
-		from = &bounded{from: z, left: maxUnpacked}
 	}
-	if in.size, err = io.Copy(file, from); err != nil {
+	if in.size, err = io.Copy(file, &bounded{from: from, left: maxSpooled}); err != nil {
 		return damaged(err)
 	}
 	in.file = file
 	return nil
-}
-
-// bounded ends a stream that is too long with an error.
-type bounded struct {
-	from io.Reader
-	left int64
-}
-
-func (b *bounded) Read(to []byte) (int, error) {
-	n, err := b.from.Read(to)
-	if b.left -= int64(n); b.left < 0 {
-		return 0, &output.BadFile{Problem: "more than is read of a pipe or of a packed file", TooMuch: true}
-	}
-	return n, damaged(err)
-}
-
-// damaged turns an error of unpacking into one about the file.
-func damaged(err error) error {
-	var corrupt flate.CorruptInputError
-	if errors.Is(err, gzip.ErrChecksum) || errors.Is(err, gzip.ErrHeader) || errors.Is(err, io.ErrUnexpectedEOF) ||
-		errors.As(err, &corrupt) {
-		return &output.BadFile{Problem: "it is packed, but damaged: " + err.Error()}
-	}
-	return err
 }

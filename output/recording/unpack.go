@@ -1,0 +1,85 @@
+package recording
+
+import (
+	"bufio"
+	"compress/flate"
+	"compress/gzip"
+	"errors"
+	"io"
+
+	"goprof/output"
+)
+
+// A packed file may unfold to freeUnpacked bytes, and to unpackedOfByte for each of its own, but to no more than
+// maxUnpacked. Recordings have up to 40 bytes for each packed one. A file that was made to do harm has 1,000.
+const (
+	freeUnpacked   = 16 << 20
+	unpackedOfByte = 100
+	maxUnpacked    = 1 << 30
+)
+
+// unpacked is the content of a packed file.
+type unpacked struct {
+	z    io.Reader
+	from *counted
+	n    int64
+}
+
+func unpack(from *bufio.Reader) (*unpacked, error) {
+	u := &unpacked{from: &counted{Reader: from}}
+	z, err := gzip.NewReader(u.from)
+	u.z = z
+	return u, damaged(err)
+}
+
+func (u *unpacked) Read(to []byte) (int, error) {
+	n, err := u.z.Read(to)
+	if u.n += int64(n); u.n > min(maxUnpacked, freeUnpacked+unpackedOfByte*u.from.n) {
+		return 0, &output.BadFile{Problem: "it unfolds to more than a packed file of its size may", TooMuch: true}
+	}
+	return n, damaged(err)
+}
+
+// counted counts what is read.
+type counted struct {
+	*bufio.Reader
+	n int64
+}
+
+func (c *counted) Read(to []byte) (int, error) {
+	n, err := c.Reader.Read(to)
+	c.n += int64(n)
+	return n, err
+}
+
+func (c *counted) ReadByte() (byte, error) {
+	b, err := c.Reader.ReadByte()
+	if err == nil {
+		c.n++
+	}
+	return b, err
+}
+
+// bounded ends a stream that is too long with an error.
+type bounded struct {
+	from io.Reader
+	left int64
+}
+
+func (b *bounded) Read(to []byte) (int, error) {
+	n, err := b.from.Read(to)
+	if b.left -= int64(n); b.left < 0 {
+		return 0, &output.BadFile{Problem: "more than is read of a pipe", TooMuch: true}
+	}
+	return n, err
+}
+
+// damaged turns an error of unpacking into one about the file.
+func damaged(err error) error {
+	var corrupt flate.CorruptInputError
+	if errors.Is(err, gzip.ErrChecksum) || errors.Is(err, gzip.ErrHeader) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.As(err, &corrupt) {
+		return &output.BadFile{Problem: "it is packed, but damaged: " + err.Error()}
+	}
+	return err
+}

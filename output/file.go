@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
+	"syscall"
 	"time"
 
 	"goprof/output/format"
@@ -29,8 +29,13 @@ const maxNumber = 100_000
 // writes it beside its place, readable by its owner only, and renames it. goprof never writes through a symbolic
 // link, nor to anything that another user has put where all users may (isForeign). A file under a name that the user
 // did not choose never replaces anything.
+//
+// The folder is opened when the file is reserved, and all that follows happens in that folder: whoever moves the folder
+// away, and puts a link in its place, leads goprof nowhere.
 type File struct {
-	name     string
+	name     string // as the user knows it
+	folder   *os.Root
+	base     string // in the folder
 	numbered bool
 	beside   func(string) string // of a numbered file: a name that must be free, too
 	stream   *os.File            // a pipe, a device, or an inherited descriptor: opened when it was reserved
@@ -82,26 +87,52 @@ func reserve(f *File) (*File, error) {
 	if f.name == Stdout || !f.numbered && f.isInherited() {
 		return f, nil
 	}
-	if err := f.check(); err != nil {
+	var err error
+	if f.folder, err = openFolder(filepath.Dir(f.name)); err == nil {
+		f.base = filepath.Base(f.name)
+		err = f.check()
+	}
+	if err != nil {
 		return nil, &FileError{f.name, plain(err)}
 	}
 	return f, nil
 }
 
+// ReserveIn is Reserve for a file in a folder that the caller holds open. name is the file's in messages.
+func ReserveIn(folder *os.Root, base, name string) (*File, error) {
+	f := &File{name: name, folder: folder, base: base}
+	if err := f.check(); err != nil {
+		return nil, &FileError{name, plain(err)}
+	}
+	return f, nil
+}
+
+// openFolder opens a folder. It asks first whether it is one: to open a pipe would last until somebody writes to it.
+func openFolder(name string) (*os.Root, error) {
+	info, err := os.Stat(name)
+	if err == nil && !info.IsDir() {
+		err = syscall.ENOTDIR
+	}
+	if err != nil {
+		return nil, err
+	}
+	return os.OpenRoot(name)
+}
+
 func (f *File) check() error {
-	info, err := os.Lstat(f.name)
+	info, err := f.folder.Lstat(f.base)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), err == nil && f.numbered:
 	case err != nil:
 		return err
 	case info.Mode()&fs.ModeSymlink != 0:
-		return linkError(f.name, info)
+		return f.linkError(info)
 	case info.IsDir():
 		return errors.New("it is a folder")
-	case isForeign(f.name, info):
+	case isForeign(f.folder, info):
 		return fmt.Errorf("it is %s, and %w", ownedBy(info), ErrForeign)
 	case !info.Mode().IsRegular():
-		f.stream, err = openStream(f.name, info)
+		f.stream, err = openStream(f.folder, f.base, info)
 		return err
 	}
 	temp, err := f.temp()
@@ -109,22 +140,16 @@ func (f *File) check() error {
 		return err
 	}
 	temp.Close()
-	return os.Remove(temp.Name())
+	return temp.remove()
 }
 
 // linkError says where a link leads: the link's maker may want goprof to write there.
-func linkError(name string, info fs.FileInfo) error {
-	to, err := os.Readlink(name)
+func (f *File) linkError(info fs.FileInfo) error {
+	to, err := f.folder.Readlink(f.base)
 	if err != nil {
 		to = "?"
 	}
 	return fmt.Errorf("it is a symbolic link to %s (%s), and %w", to, ownedBy(info), ErrLink)
-}
-
-// temp makes a file beside the place that is meant. os.CreateTemp opens with O_EXCL, which follows no link, and mode
-// 0600.
-func (f *File) temp() (*os.File, error) {
-	return os.CreateTemp(filepath.Dir(f.name), "."+filepath.Base(f.name)+".*.tmp")
 }
 
 // Write writes the whole file and returns its name. A second call replaces what the first one wrote. A File that
@@ -162,26 +187,12 @@ func (f *File) closeStream() error {
 	return f.stream.Close()
 }
 
-// unfinished are the names of the files that are being written.
-var unfinished sync.Map
-
-// RemoveUnfinished removes the files that are being written, when the process is about to end. None of them has its
-// final name yet.
-func RemoveUnfinished() {
-	unfinished.Range(func(name, _ any) bool {
-		os.Remove(name.(string))
-		return true
-	})
-}
-
 func (f *File) writeBeside(write func(io.Writer) error) (string, error) {
 	temp, err := f.temp()
 	if err != nil {
 		return "", err
 	}
-	unfinished.Store(temp.Name(), true)
-	defer unfinished.Delete(temp.Name())
-	defer os.Remove(temp.Name()) // gone already if all went well
+	defer temp.remove() // gone already if all went well
 	err = buffered(temp, write)
 	if err == nil {
 		err = temp.Sync() // some file systems tell only now that they are full
@@ -189,23 +200,28 @@ func (f *File) writeBeside(write func(io.Writer) error) (string, error) {
 	if err := errors.Join(err, temp.Close()); err != nil {
 		return "", err
 	}
-	if err := f.take(temp.Name()); err != nil {
+	if err := f.take(temp); err != nil {
 		return "", err
 	}
 	return f.name, nil
 }
 
 // take gives a temporary file the name that is meant.
-func (f *File) take(temp string) error {
+func (f *File) take(temp *temporary) error {
 	if !f.numbered {
-		return os.Rename(temp, f.name)
+		err := f.folder.Rename(temp.base, f.base)
+		if err == nil {
+			temp.finished()
+		}
+		return err
 	}
-	name, err := f.place(temp)
+	base, err := f.place(temp.base)
 	if err != nil {
 		return err
 	}
-	os.Remove(temp)                  // removes the other name, if the file has two
-	f.name, f.numbered = name, false // from now on the name is this File's
+	temp.remove() // removes the other name, if the file has two
+	// From now on the name is this File's.
+	f.name, f.base, f.numbered = filepath.Join(filepath.Dir(f.name), base), base, false
 	return nil
 }
 
@@ -214,19 +230,19 @@ func (f *File) place(temp string) (string, error) {
 	for n := range maxNumber {
 		name := f.number(n)
 		if f.beside != nil {
-			if _, err := os.Lstat(f.beside(name)); err == nil {
+			if _, err := f.folder.Lstat(f.beside(name)); err == nil {
 				continue
 			}
 		}
-		err := os.Link(temp, name) // fails if anything of that name exists
+		err := f.folder.Link(temp, name) // fails if anything of that name exists
 		if err == nil {
 			return name, nil
 		}
-		if _, statErr := os.Lstat(name); statErr == nil {
+		if _, statErr := f.folder.Lstat(name); statErr == nil {
 			continue
 		}
 		// A file system without hard links. The empty file holds the name meanwhile.
-		hold, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		hold, err := f.folder.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 		if errors.Is(err, fs.ErrExist) {
 			continue
 		}
@@ -234,17 +250,17 @@ func (f *File) place(temp string) (string, error) {
 			return "", err
 		}
 		hold.Close()
-		return name, os.Rename(temp, name)
+		return name, f.folder.Rename(temp, name)
 	}
 	return "", fmt.Errorf("%d files of that name are there", maxNumber)
 }
 
 func (f *File) number(n int) string {
 	if n == 0 {
-		return f.name
+		return f.base
 	}
-	stem := format.Trim(f.name)
-	return fmt.Sprintf("%s.%d%s", stem, n, f.name[len(stem):])
+	stem := format.Trim(f.base)
+	return fmt.Sprintf("%s.%d%s", stem, n, f.base[len(stem):])
 }
 
 // plain removes the operation and the name of a temporary file from an error.

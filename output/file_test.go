@@ -177,3 +177,69 @@ func TestExpand(t *testing.T) {
 		}
 	}
 }
+
+// TestFolderIsExchanged: who moves the folder away and puts a link in its place leads no file elsewhere.
+func TestFolderIsExchanged(t *testing.T) {
+	for name, write := range map[string]func(*File) error{
+		"written": func(f *File) error { _, err := f.Write(says("new")); return err },
+		"growing": func(f *File) error {
+			g := f.Grow()
+			_, err := g.Write([]byte("new"))
+			return errors.Join(err, g.Publish(), g.Close())
+		},
+		"deleted": func(f *File) error {
+			_, err := f.Write(says("new"))
+			return errors.Join(err, f.Made().Delete())
+		},
+	} {
+		for _, numbered := range []bool{false, true} {
+			dir := t.TempDir()
+			victim, folder, moved := filepath.Join(dir, "victim"), filepath.Join(dir, "d"), filepath.Join(dir, "d.old")
+			err := errors.Join(os.Mkdir(victim, 0o700), os.Mkdir(folder, 0o700))
+			out := filepath.Join(folder, "out.collapsed")
+			f, reserveErr := Reserve(out)
+			if numbered {
+				f, reserveErr = ReserveNumbered(out, func(name string) string { return name + ".beside" })
+			}
+			err = errors.Join(err, reserveErr, os.WriteFile(filepath.Join(victim, "out.collapsed"), []byte("precious"), 0o600),
+				os.Rename(folder, moved), os.Symlink("victim", folder))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := write(f); err != nil {
+				t.Errorf("%s, numbered %v: %v", name, numbered, err)
+			}
+			if got, err := os.ReadFile(filepath.Join(victim, "out.collapsed")); string(got) != "precious" ||
+				len(entries(t, victim)) != 1 {
+				t.Errorf("%s, numbered %v: %q in %q, %v", name, numbered, got, entries(t, victim), err)
+			}
+			want := 1
+			if name == "deleted" {
+				want = 0
+			}
+			if got := entries(t, moved); len(got) != want {
+				t.Errorf("%s, numbered %v: %q in the folder", name, numbered, got)
+			}
+		}
+	}
+}
+
+// TestLeftover: the name of a temporary file says which file it was to become.
+func TestLeftover(t *testing.T) {
+	f, err := Reserve(filepath.Join(t.TempDir(), "out.jfr"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	temp, err := f.temp()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if name, ok := Leftover(temp.base); !ok || name != "out.jfr" {
+		t.Errorf("%s is of %q, %v", temp.base, name, ok)
+	}
+	for _, other := range []string{"out.jfr", ".out.jfr", ".out.jfr.tmp", ".out.jfr.x.tmp", "out.jfr.1.tmp"} {
+		if name, ok := Leftover(other); ok {
+			t.Errorf("%s is taken for %q", other, name)
+		}
+	}
+}

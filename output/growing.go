@@ -13,8 +13,8 @@ import (
 // hold. Growing is not safe for concurrent use.
 type Growing struct {
 	f    *File
-	out  *patient // a stream; nil for a file
-	file *os.File // nil before the first Write
+	out  *patient   // a stream; nil for a file
+	file *temporary // nil before the first Write
 	info fs.FileInfo
 	open bool // under its final name
 	done bool
@@ -66,7 +66,6 @@ func (g *Growing) to() (io.Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	unfinished.Store(file.Name(), true)
 	g.file = file
 	return file, nil
 }
@@ -93,7 +92,7 @@ func (g *Growing) Publish() error {
 	if g.file == nil || g.open {
 		return nil
 	}
-	err := g.f.take(g.file.Name())
+	err := g.f.take(g.file)
 	if err == nil {
 		g.info, err = g.file.Stat()
 	}
@@ -101,7 +100,6 @@ func (g *Growing) Publish() error {
 		return &FileError{g.f.name, plain(err)}
 	}
 	g.open = true
-	unfinished.Delete(g.file.Name())
 	return nil
 }
 
@@ -121,8 +119,7 @@ func (g *Growing) Close() error {
 	case g.file != nil:
 		err = errors.Join(g.file.Sync(), g.file.Close()) // some file systems tell only now that they are full
 		if !g.open {
-			err = errors.Join(err, os.Remove(g.file.Name()))
-			unfinished.Delete(g.file.Name())
+			err = errors.Join(err, g.file.remove())
 		}
 	}
 	if err != nil {
@@ -135,11 +132,6 @@ func (g *Growing) Close() error {
 // stream, it lies among the temporary files. It has no name any more, so nothing of it is left however goprof ends.
 func (f *File) Spool() (*os.File, error) {
 	spool, err := f.spool()
-	if err == nil {
-		if err = os.Remove(spool.Name()); err != nil {
-			spool.Close()
-		}
-	}
 	if err != nil {
 		return nil, &FileError{f.name, plain(err)}
 	}
@@ -148,7 +140,25 @@ func (f *File) Spool() (*os.File, error) {
 
 func (f *File) spool() (*os.File, error) {
 	if f.IsStream() {
-		return os.CreateTemp("", "goprof-*.tmp")
+		return Unnamed()
 	}
-	return f.temp()
+	temp, err := f.temp()
+	if err != nil {
+		return nil, err
+	}
+	if err := temp.remove(); err != nil {
+		return nil, errors.Join(err, temp.Close())
+	}
+	return temp.File, nil
+}
+
+// Unnamed makes a file among the temporary files. It has no name any more.
+func Unnamed() (*os.File, error) {
+	file, err := os.CreateTemp("", "goprof-*.tmp")
+	if err == nil {
+		if err = os.Remove(file.Name()); err != nil {
+			file.Close()
+		}
+	}
+	return file, err
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -25,8 +24,8 @@ const readerEvery = 20 * time.Millisecond
 // put things (/tmp). The rule is the kernel's own for names that are opened with O_CREAT there (fs/namei.c,
 // may_create_in_sticky). The kernel does not apply it to names that are opened without O_CREAT: the owner of a pipe
 // would get what is written, and goprof would take the place of a file.
-func isForeign(name string, info fs.FileInfo) bool {
-	folder, err := os.Stat(filepath.Dir(name))
+func isForeign(in *os.Root, info fs.FileInfo) bool {
+	folder, err := in.Stat(".")
 	if err != nil || folder.Mode()&fs.ModeSticky == 0 || folder.Mode().Perm()&0o022 == 0 {
 		return false
 	}
@@ -53,7 +52,7 @@ func ownedBy(info fs.FileInfo) string {
 
 // openStream opens a pipe or a device with this info. Opening never blocks: goprof tries a pipe until it has a
 // reader, for readerWait.
-func openStream(name string, info fs.FileInfo) (*os.File, error) {
+func openStream(folder *os.Root, name string, info fs.FileInfo) (*os.File, error) {
 	switch info.Mode().Type() {
 	case fs.ModeNamedPipe, fs.ModeDevice | fs.ModeCharDevice:
 	case fs.ModeSocket:
@@ -63,7 +62,7 @@ func openStream(name string, info fs.FileInfo) (*os.File, error) {
 	default:
 		return nil, errors.New("it is neither a file nor a pipe")
 	}
-	file, err := openUntilRead(name)
+	file, err := openUntilRead(folder, name)
 	if err != nil {
 		return nil, err
 	}
@@ -74,9 +73,9 @@ func openStream(name string, info fs.FileInfo) (*os.File, error) {
 }
 
 // openUntilRead opens for writing. The kernel answers ENXIO for a pipe without a reader (fifo(7)).
-func openUntilRead(name string) (*os.File, error) {
+func openUntilRead(folder *os.Root, name string) (*os.File, error) {
 	for began := time.Now(); ; time.Sleep(readerEvery) {
-		file, err := os.OpenFile(name, os.O_WRONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		file, err := folder.OpenFile(name, os.O_WRONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 		switch {
 		case err == nil:
 			return file, nil

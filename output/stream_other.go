@@ -8,10 +8,12 @@ import (
 	"os"
 )
 
-func isForeign(string, fs.FileInfo) bool { return false }
+func isForeign(*os.Root, fs.FileInfo) bool { return false }
 
 func ownedBy(fs.FileInfo) string { return "somebody's" }
 
-func openStream(string, fs.FileInfo) (*os.File, error) { return nil, errors.New("it is no file") }
+func openStream(*os.Root, string, fs.FileInfo) (*os.File, error) {
+	return nil, errors.New("it is no file")
+}
 
 func (f *File) isInherited() bool { return false }

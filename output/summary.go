@@ -2,9 +2,12 @@ package output
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
+	"syscall"
 	"time"
 
 	"goprof/output/format"
@@ -15,6 +18,26 @@ import (
 // names keep their extension, out.txt.summary.json, so that no two recordings share a summary.
 func SummaryPath(collapsed string) string {
 	return strings.TrimSuffix(collapsed, format.Collapsed.Extension()) + ".summary.json"
+}
+
+// OpenRegular opens a file to read it, if it is a regular one. It follows no link, and a pipe does not hold it up.
+func OpenRegular(path string) (*os.File, error) {
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if errors.Is(err, syscall.ELOOP) {
+		return nil, errors.New("it is a symbolic link")
+	}
+	if err != nil {
+		return nil, plain(err)
+	}
+	info, err := file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("it is no regular file")
+	}
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	return file, nil
 }
 
 // maxSummary bounds what ReadSummary reads.

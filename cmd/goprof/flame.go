@@ -2,10 +2,9 @@ package main
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -138,12 +137,13 @@ func (in *openInput) describe(cmd *cobra.Command, named string) error {
 	if tree == nil {
 		return usageError(cmd, "--summary is for collapsed files: what is known of others is in them")
 	}
-	s, err := recording.ReadSummary(named, in.name, tree)
-	var path *fs.PathError
-	switch {
-	case errors.As(err, &path):
+	file, err := os.Open(named)
+	if err != nil {
 		return badInput(named, err)
-	case err != nil:
+	}
+	defer file.Close()
+	s, err := recording.ReadSummary(file, in.name, tree)
+	if err != nil {
 		return &exit.Error{Code: exit.BadInput, What: "cannot use " + named, Err: err}
 	}
 	in.file.Describe(s)

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 
 	"goprof/output"
 	"goprof/profile"
@@ -44,15 +43,12 @@ func mayReplace(file *output.File, stacks string) error {
 
 // accountIn reads the account that is in a file. It is nil if there is no file, or nothing in it that can be lost.
 func accountIn(name string) (*profile.Summary, error) {
-	file, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
-	var failed *fs.PathError
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	file, err := output.OpenRegular(name)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
-	case errors.As(err, &failed):
-		return nil, fmt.Errorf("a file is there that may be another's (%w)", failed.Err)
-	case err != nil:
-		return nil, err
+	}
+	if err != nil {
+		return nil, fmt.Errorf("a file is there that may be another's (%w)", err)
 	}
 	defer file.Close()
 	if info, err := file.Stat(); err == nil && info.Size() == 0 {

@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
 	"sync"
 	"time"
@@ -123,36 +122,30 @@ func (r *recorder) finishOne(out *outputs, res *result) error {
 		fmt.Fprintf(r.talk, "goprof: %d samples of %s are in %s\n", res.summary.AllSamples(),
 			output.Round(res.summary.Meta.Duration), output.Printable(name))
 	}
-	r.keepNewest(out, name)
+	r.keepNewest(out)
 	return nil
-}
-
-// madeFile is a file that this run has made.
-type madeFile struct {
-	name string
-	info os.FileInfo
 }
 
 // keepNewest deletes the oldest files of this run if there are too many. A file that this run has not made stays, even
 // if it has the same name.
-func (r *recorder) keepNewest(out *outputs, name string) {
-	var files []madeFile
-	names := []string{name}
-	if out.summary != nil && !out.summary.IsStream() {
-		names = append(names, out.summary.Name())
-	}
-	for _, n := range names {
-		if info, err := os.Lstat(n); err == nil && info.Mode().IsRegular() {
-			files = append(files, madeFile{n, info})
+func (r *recorder) keepNewest(out *outputs) {
+	var files []*output.Made
+	for _, f := range []*output.File{out.file(), out.summary} {
+		if f == nil {
+			continue
+		}
+		if made := f.Made(); made != nil {
+			files = append(files, made)
 		}
 	}
 	r.made = append(r.made, files)
 	for r.flags.keep > 0 && len(r.made) > r.flags.keep {
 		for _, f := range r.made[0] {
-			if now, err := os.Lstat(f.name); err == nil && os.SameFile(now, f.info) && !r.stillNamed(f.name) {
-				if err := os.Remove(f.name); err != nil {
-					exit.Tell(r.talk, fmt.Errorf("cannot delete %s, which --keep does not keep: %w", f.name, err))
-				}
+			if r.stillNamed(f.Name()) {
+				continue
+			}
+			if err := f.Delete(); err != nil {
+				exit.Tell(r.talk, fmt.Errorf("cannot delete %s, which --keep does not keep: %w", f.Name(), err))
 			}
 		}
 		r.made = r.made[1:]
@@ -163,7 +156,7 @@ func (r *recorder) keepNewest(out *outputs, name string) {
 func (r *recorder) stillNamed(name string) bool {
 	for _, files := range r.made[1:] {
 		for _, f := range files {
-			if f.name == name {
+			if f.Name() == name {
 				return true
 			}
 		}

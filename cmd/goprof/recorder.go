@@ -28,7 +28,7 @@ type recorder struct {
 	talk   io.Writer
 
 	// Of a loop.
-	made    [][]madeFile // that were not deleted yet, the oldest first
+	made    [][]*output.Made // that were not deleted yet, the oldest first
 	loopErr error
 }
 
@@ -201,7 +201,7 @@ func (r *recorder) tell(talk io.Writer, res *result) error {
 		tellWritten(talk, name, r.flags.as, res.summary.Looks != nil)
 	}
 	if r.flags.loop > 0 {
-		r.keepNewest(r.out, name)
+		r.keepNewest(r.out)
 	}
 	if r.loopErr != nil {
 		return r.loopErr

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -52,17 +51,24 @@ func openCollapsed(from io.Reader, name string) (*collapsedFile, error) {
 	return c, nil
 }
 
-// findSummary reads the summary beside the file. If that summary has another sum, it belongs to another recording.
+// findSummary reads the summary beside the file. If that summary has another sum, it belongs to another recording. Nobody
+// has named the summary's file, so only a regular one is opened: a pipe of that name would hold up the reader.
 func (c *collapsedFile) findSummary(name string) {
 	path := output.SummaryPath(name)
-	s, err := ReadSummary(path, name, c.tree)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-	case err != nil:
-		c.about.Notes = append(c.about.Notes, fmt.Sprintf("%s not used: %v", path, err))
-	default:
-		c.Describe(s)
+	file, err := output.OpenRegular(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return
 	}
+	var s *profile.Summary
+	if err == nil {
+		defer file.Close()
+		s, err = ReadSummary(file, name, c.tree)
+	}
+	if err != nil {
+		c.about.Notes = append(c.about.Notes, fmt.Sprintf("%s not used: %v", path, err))
+		return
+	}
+	c.Describe(s)
 }
 
 // Describe tells whose account the file's is, and what it counts.
@@ -71,14 +77,9 @@ func (c *collapsedFile) Describe(s *profile.Summary) {
 	c.about.Weights = []profile.Weight{s.Meta.Weight}
 }
 
-// ReadSummary reads the account of a recording that was written beside its stacks, and compares it with them.
-func ReadSummary(path, of string, tree *output.Tree) (*profile.Summary, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	s, err := output.ReadSummary(file)
+// ReadSummary reads the account of a recording, and compares it with its stacks.
+func ReadSummary(from io.Reader, of string, tree *output.Tree) (*profile.Summary, error) {
+	s, err := output.ReadSummary(from)
 	if err != nil {
 		return nil, err
 	}

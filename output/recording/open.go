@@ -276,14 +276,11 @@ const maxSpooled = 4 << 30
 
 // spool copies a recording that cannot be read at any place into a temporary file, which has no name any more.
 func (in *input) spool(packed bool) error {
-	file, err := os.CreateTemp("", "goprof-*.jfr")
+	file, err := output.Unnamed()
 	if err != nil {
 		return err
 	}
 	in.own = append(in.own, file)
-	if err := os.Remove(file.Name()); err != nil {
-		return err
-	}
 	var from io.Reader = in.from
 	if packed {
 		if from, err = unpack(in.from); err != nil {

@@ -9,9 +9,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
+	"goprof/output"
 	"goprof/output/jfr"
 	"goprof/output/pprof"
 	"goprof/profile"
@@ -312,4 +314,26 @@ func FuzzOpen(f *testing.F) {
 			t.Errorf("%T %v", err, err)
 		}
 	})
+}
+
+// TestNoRegularSummary: what nobody has named is opened only if it is a regular file. A pipe does not hold up the reader.
+func TestNoRegularSummary(t *testing.T) {
+	secret := save(t, "other.json", []byte("secret"))
+	for name, put := range map[string]func(path string) error{
+		"a pipe":   func(path string) error { return syscall.Mkfifo(path, 0o600) },
+		"a folder": func(path string) error { return os.Mkdir(path, 0o700) },
+		"a link":   func(path string) error { return os.Symlink(secret, path) },
+	} {
+		file := save(t, "x.collapsed", []byte("a;b 3\n"))
+		if err := put(output.SummaryPath(file)); err != nil {
+			t.Fatal(err)
+		}
+		f, err := Open(file, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if notes := f.Info().Notes; len(notes) != 1 || !strings.Contains(notes[0], "not used: it is ") {
+			t.Errorf("%s: %q", name, notes)
+		}
+	}
 }

@@ -121,7 +121,7 @@ func Open(name string) (*Input, error) {
 
 // unpack copies a packed JFR file, or one from a pipe, to a place where it can be read anywhere.
 func (in *Input) unpack(packed bool) error {
-	spool, err := spill()
+	spool, err := output.Unnamed()
 	if err != nil {
 		return err
 	}
@@ -139,15 +139,6 @@ func (in *Input) unpack(packed bool) error {
 	return nil
 }
 
-// spill makes a file without a name.
-func spill() (*os.File, error) {
-	file, err := os.CreateTemp("", "goprof-*.tmp")
-	if err != nil {
-		return nil, err
-	}
-	return file, os.Remove(file.Name())
-}
-
 // Close frees what the file holds.
 func (in *Input) Close() {
 	for _, c := range in.own {
@@ -161,7 +152,7 @@ func (in *Input) Rewrite(to io.Writer, by *redact.Redactor) (*Account, error) {
 	var err error
 	switch in.Kind {
 	case JFR:
-		account.JFR, err = jfr.Redact(to, in.file, in.size, by, func() (jfr.Spill, error) { return spill() })
+		account.JFR, err = jfr.Redact(to, in.file, in.size, by, func() (jfr.Spill, error) { return output.Unnamed() })
 	case PProf:
 		err = pprof.Redact(to, in.head, by)
 	case Collapsed:

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -57,6 +58,7 @@ type Stats struct {
 // Shelf is a folder.
 type Shelf struct {
 	o       Options
+	folder  *os.Root // what happens, happens in this folder, whatever becomes of its name
 	unlock  func()
 	waiting chan *ship.Batch
 	done    chan struct{}
@@ -87,18 +89,23 @@ func New(o Options) (*Shelf, error) {
 	if err := os.MkdirAll(o.Dir, 0o750); err != nil {
 		return nil, err
 	}
-	unlock, err := lock(o.Dir)
+	folder, err := os.OpenRoot(o.Dir)
 	if err != nil {
 		return nil, err
 	}
-	s := &Shelf{o: o, unlock: unlock, waiting: make(chan *ship.Batch, mostWaiting), done: make(chan struct{}),
-		told: map[string]bool{}}
-	if _, err := output.Reserve(filepath.Join(o.Dir, ".goprof-may-write")); err != nil {
-		unlock()
+	// Two goprofs in a folder would count each other's files wrong, and remove them.
+	unlock, err := sole.Lock(folder, sole.LockName, o.Dir)
+	if err != nil {
+		folder.Close()
 		return nil, err
 	}
-	if err := s.list(); err != nil {
-		unlock()
+	s := &Shelf{o: o, folder: folder, unlock: unlock, waiting: make(chan *ship.Batch, mostWaiting),
+		done: make(chan struct{}), told: map[string]bool{}}
+	if _, err = s.reserve(".goprof-may-write"); err == nil {
+		err = s.list()
+	}
+	if err != nil {
+		s.leave()
 		return nil, err
 	}
 	s.trim()
@@ -106,27 +113,30 @@ func New(o Options) (*Shelf, error) {
 	return s, nil
 }
 
-// lock makes sure that no other goprof uses the folder: two of them would count each other's files wrong, and remove
-// them.
-func lock(dir string) (unlock func(), err error) {
-	folder, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer folder.Close()
-	return sole.Lock(folder, sole.LockName, dir)
+// leave gives the folder back.
+func (s *Shelf) leave() {
+	s.unlock()
+	s.folder.Close()
+}
+
+func (s *Shelf) reserve(name string) (*output.File, error) {
+	return output.ReserveIn(s.folder, name, filepath.Join(s.o.Dir, name))
 }
 
 // ours are the names that a Shelf gives: time, number, pid, name.
 var ours = regexp.MustCompile(`^\d{8}T\d{6}Z-\d{4}-\d{1,10}-[A-Za-z0-9._-]{0,80}\.(pb\.gz|jfr)$`)
 
-// list finds the files that an earlier goprof has left.
+// list finds the files that an earlier goprof has left. It removes those that an earlier goprof began, and was killed.
 func (s *Shelf) list() error {
-	entries, err := os.ReadDir(s.o.Dir)
+	entries, err := fs.ReadDir(s.folder.FS(), ".")
 	if err != nil {
 		return err
 	}
 	for _, e := range entries { // sorted by name
+		if name, ok := output.Leftover(e.Name()); ok && e.Type().IsRegular() && ours.MatchString(name) {
+			s.folder.Remove(e.Name())
+			continue
+		}
 		if info, err := e.Info(); err == nil && info.Mode().IsRegular() && ours.MatchString(e.Name()) {
 			s.files = append(s.files, file{e.Name(), info.Size()})
 			s.stats.Bytes += info.Size()
@@ -161,7 +171,7 @@ func (s *Shelf) Close() {
 	}
 	s.mu.Unlock()
 	<-s.done
-	s.unlock()
+	s.leave()
 }
 
 // Stats are the counts so far.
@@ -175,7 +185,7 @@ func (s *Shelf) work() {
 	defer close(s.done)
 	for b := range s.waiting {
 		name := s.nameOf(b)
-		size, err := s.write(filepath.Join(s.o.Dir, name), b)
+		size, err := s.write(name, b)
 		s.mu.Lock()
 		if err != nil {
 			s.stats.Dropped++
@@ -231,7 +241,7 @@ func (s *Shelf) nameOf(b *ship.Batch) string {
 	}
 	for ; ; s.same++ {
 		name := fmt.Sprintf("%s-%04d-%s-%s.%s", at, s.same%10_000, pidOf(b), plain(b.Resource.Get(resource.ServiceName)), end)
-		if _, err := os.Lstat(filepath.Join(s.o.Dir, name)); err != nil || s.same > 10_000 {
+		if _, err := s.folder.Lstat(name); err != nil || s.same > 10_000 {
 			return name
 		}
 	}
@@ -260,7 +270,7 @@ func plain(name string) string {
 
 // write writes one file.
 func (s *Shelf) write(name string, b *ship.Batch) (size int64, err error) {
-	f, err := output.Reserve(name)
+	f, err := s.reserve(name)
 	if err != nil {
 		return 0, err
 	}
@@ -292,7 +302,7 @@ func (s *Shelf) trim() {
 	defer s.mu.Unlock()
 	for len(s.files) > 0 && (s.stats.Bytes > s.o.MaxBytes || len(s.files) > s.o.MaxFiles) {
 		oldest := s.files[0]
-		err := os.Remove(filepath.Join(s.o.Dir, oldest.name))
+		err := s.folder.Remove(oldest.name)
 		s.files = slices.Delete(s.files, 0, 1)
 		s.stats.Bytes -= oldest.size
 		if err == nil || errors.Is(err, os.ErrNotExist) {

@@ -264,3 +264,50 @@ func TestFolderGoesAway(t *testing.T) {
 		t.Errorf("%+v, %q", st, said)
 	}
 }
+
+// TestFolderIsExchanged: files are written and removed in the folder that was opened, whatever its name leads to later.
+func TestFolderIsExchanged(t *testing.T) {
+	dir := t.TempDir()
+	folder, moved, victim := filepath.Join(dir, "d"), filepath.Join(dir, "d.old"), filepath.Join(dir, "victim")
+	s, err := New(Options{Dir: folder, MaxFiles: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Offer(batch("shop", start, 1))
+	for s.Stats().Written == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	precious := filepath.Join(victim, names(t, folder)[0])
+	err = errors.Join(os.Rename(folder, moved), os.Mkdir(victim, 0o700), os.Symlink("victim", folder),
+		os.WriteFile(precious, []byte("precious"), 0o600))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Offer(batch("shop", start.Add(time.Hour), 1))
+	s.Close()
+	if got := names(t, victim); len(got) != 1 || got[0] != filepath.Base(precious) {
+		t.Errorf("the other folder holds %q", got)
+	}
+	if got := names(t, moved); len(got) != 1 || s.Stats().Removed != 1 {
+		t.Errorf("the folder holds %q, %+v", got, s.Stats())
+	}
+}
+
+// TestLeftovers: what a killed agent had begun to write goes when the next one opens the folder.
+func TestLeftovers(t *testing.T) {
+	dir := t.TempDir()
+	begun := ".20261123T010000Z-0000-42-shop.pb.gz.123456.tmp"
+	for _, name := range []string{begun, ".other.1.tmp"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("half"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err := New(Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	if got := names(t, dir); len(got) != 1 || got[0] != ".other.1.tmp" {
+		t.Errorf("%q", got)
+	}
+}

@@ -1,0 +1,36 @@
+package output
+
+import (
+	"io/fs"
+	"os"
+)
+
+// Made is a file that was written, for whoever may delete it later. It holds its folder open.
+type Made struct {
+	f    *File
+	info fs.FileInfo
+}
+
+// Made is the file as it is now; nil if it is no regular file.
+func (f *File) Made() *Made {
+	if f.folder == nil {
+		return nil
+	}
+	info, err := f.folder.Lstat(f.base)
+	if err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	return &Made{f, info}
+}
+
+// Name is where the file is.
+func (m *Made) Name() string { return m.f.name }
+
+// Delete deletes the file. What has taken its place meanwhile stays.
+func (m *Made) Delete() error {
+	now, err := m.f.folder.Lstat(m.f.base)
+	if err != nil || !os.SameFile(now, m.info) {
+		return nil
+	}
+	return m.f.folder.Remove(m.f.base)
+}

@@ -82,7 +82,7 @@ func partial(answer []byte) error {
 		protobuf.Each(f.Data, func(f protobuf.Field) bool {
 			switch f.ID {
 			case 1:
-				p.Rejected = max(int64(f.Number), 0)
+				p.Rejected = int64(min(f.Number, mostProfiles))
 			case 2:
 				p.Message = resource.Clean(string(f.Data), maxMessage)
 			}
@@ -95,6 +95,9 @@ func partial(answer []byte) error {
 	}
 	return &p
 }
+
+// mostProfiles is how many profiles a message has (Encode). A server that claims to have left out more is not believed.
+const mostProfiles = 2
 
 // maxMessage bounds how much of a server's message is shown.
 const maxMessage = 300

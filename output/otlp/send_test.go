@@ -73,3 +73,14 @@ func TestSend(t *testing.T) {
 		}
 	}
 }
+
+// TestPartial: a server cannot have left out more profiles than a message has, whatever it claims.
+func TestPartial(t *testing.T) {
+	for _, c := range []struct{ claims, counts uint64 }{{0, 0}, {1, 1}, {2, 2}, {1<<63 - 1, 2}, {1 << 63, 2}} {
+		var p *ship.Partial
+		errors.As(partial(protobuf.Bytes(nil, 1, protobuf.Uint(nil, 1, c.claims))), &p)
+		if p == nil && c.counts > 0 || p != nil && p.Rejected != int64(c.counts) {
+			t.Errorf("a claim of %d: %+v", c.claims, p)
+		}
+	}
+}

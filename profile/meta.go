@@ -134,6 +134,7 @@ type Looks struct {
 	// Looks at the JVM's own threads while these had nothing to do, and how many threads that were: no samples.
 	Idle        int64 `json:"idle,omitempty"`
 	IdleThreads int   `json:"idle_threads,omitempty"`
+	NonBlocking bool  `json:"nonblocking,omitempty"` // no thread was to be stopped
 }
 
 // Allocated is how much threads have allocated while they were recorded, as HotSpot counts it for each Java thread: not

@@ -3,6 +3,7 @@ package profile
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Quality is how far the shares of a recording can be believed, judged by its own account.
@@ -159,12 +160,12 @@ func (s *Summary) cureCut() string {
 	switch {
 	case most == TooDeep.String():
 		return "--depth higher"
-	case most == NotStopped.String() && s.Pauses.Count == 0:
+	case most == NotStopped.String() && s.Looks != nil && s.Looks.NonBlocking:
 		return "leave out --nonblocking"
-	case most == NotStopped.String():
-		return "--native-once"
 	case s.BySwitches():
 		return "--mode off-cpu: 20 looks a second, with whole stacks"
+	case most == NotStopped.String():
+		return "--native-once"
 	case s.Meta.Engine == EnginePerf && len(s.Events) == 0:
 		return "--engine ptrace"
 	}
@@ -213,6 +214,9 @@ func (s *Summary) SetQuality() {
 	q, doubts := s.Judge()
 	s.Quality, s.Doubts, s.Cures = q, nil, nil
 	for _, d := range doubts {
+		if slices.Contains(s.Cures, d.Cure) {
+			d.Cure = "" // it was said
+		}
 		s.Doubts, s.Cures = append(s.Doubts, d.Why), append(s.Cures, d.Cure)
 	}
 }

@@ -78,8 +78,8 @@ func TestCures(t *testing.T) {
 			Meta: Meta{Mode: ModeOffCPU, Engine: EnginePerf}}), "--min longer: goprof could not keep up"},
 		"too deep": {many(Summary{Truncated: 900, TruncatedBy: map[string]int64{TooDeep.String(): 900}}),
 			"--depth higher"},
-		"stops no thread": {many(Summary{Truncated: 900, TruncatedBy: map[string]int64{NotStopped.String(): 900}}),
-			"leave out --nonblocking"},
+		"stops no thread": {many(Summary{Truncated: 900, TruncatedBy: map[string]int64{NotStopped.String(): 900},
+			Looks: &Looks{NonBlocking: true}}), "leave out --nonblocking"},
 		"stops those that run": {many(Summary{Truncated: 900, TruncatedBy: map[string]int64{NotStopped.String(): 900},
 			Pauses: Pauses{Count: 1}}), "--native-once"},
 		"nobody knows": {many(Summary{Truncated: 900, TruncatedBy: map[string]int64{BadMethod.String(): 900}}), ""},
@@ -91,5 +91,13 @@ func TestCures(t *testing.T) {
 		if c.s.SetQuality(); len(c.s.Cures) != 1 || c.s.Cures[0] != c.want || len(c.s.Doubts) != 1 {
 			t.Errorf("%s: %q %q, want %q", name, c.s.Doubts, c.s.Cures, c.want)
 		}
+	}
+}
+
+// TestCureOnce: a command that mends two doubts is named once.
+func TestCureOnce(t *testing.T) {
+	s := Summary{Attempted: 50, Samples: 50, Times: Times{Process: 10, NotSampled: 9}}
+	if s.SetQuality(); len(s.Doubts) != 2 || s.Cures[0] != "-d longer, or -r higher" || s.Cures[1] != "" {
+		t.Errorf("%q %q", s.Doubts, s.Cures)
 	}
 }

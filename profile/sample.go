@@ -32,9 +32,11 @@ type Sample struct {
 	State       State
 	// NoState says that State is not known, as in samples and sums of other tools.
 	NoState bool
-	// Count is how many looks this sample stands for. 0 means 1.
+	// Count is how many looks this sample stands for. 0 means 1, or none of a sample that is TimeOnly.
 	Count int64
-	CPU   time.Duration // that the thread was charged since the last look; 0 if not known
+	// TimeOnly says that no look found the stack: CPU time was used of which no look is.
+	TimeOnly bool
+	CPU      time.Duration // that the thread was charged since the last look; 0 if not known
 	// Wall says that a wall-clock mode took the sample: of any thread, whether it had a CPU or not.
 	Wall bool
 	Span time.Duration // of a wall sample: the time that it stands for
@@ -58,7 +60,12 @@ func (s *Sample) Read() error {
 }
 
 // Looks is how many looks the sample stands for.
-func (s *Sample) Looks() int64 { return max(s.Count, 1) }
+func (s *Sample) Looks() int64 {
+	if s.TimeOnly {
+		return s.Count
+	}
+	return max(s.Count, 1)
+}
 
 // StateKey tells apart the leaves that LacksLeaf and State give to one stack: 0 is none.
 func (s *Sample) StateKey() uint64 {

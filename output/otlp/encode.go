@@ -110,7 +110,7 @@ const maxRepeats = 64
 func (e *encoder) timed() bool {
 	for i := range e.batch.Samples {
 		for _, p := range e.batch.Samples[i].Points {
-			if p.At <= 0 || p.Looks < 1 || p.Looks > maxRepeats {
+			if p.Looks != 0 && p.At <= 0 || p.Looks < 0 || p.Looks > maxRepeats {
 				return false
 			}
 		}
@@ -126,12 +126,14 @@ func (e *encoder) profile(w profile.Weight, timed bool) []byte {
 	for i := range e.lines {
 		l := &e.lines[i]
 		one := append([]byte(nil), l.head...)
-		if timed {
-			one = protobuf.PackedFixed64(one, 5, times(l.points))
-		} else if n := valueOf(l.points, w); n != 0 {
-			one = protobuf.Packed(one, 4, []int64{n})
-		} else {
+		n := valueOf(l.points, w)
+		switch {
+		case n == 0:
 			continue // the sample counts nothing of this
+		case timed:
+			one = protobuf.PackedFixed64(one, 5, times(l.points))
+		default:
+			one = protobuf.Packed(one, 4, []int64{n})
 		}
 		b = protobuf.Bytes(b, 2, one)
 	}

@@ -19,6 +19,7 @@ func OfBatch(b *ship.Batch, labels func(*profile.Sample)) ([]byte, error) {
 		if labels != nil {
 			labels(&one)
 		}
+		one.TimeOnly = s.Looks() == 0
 		for _, p := range s.Points {
 			one.Count += p.Looks
 			one.CPU += p.CPU

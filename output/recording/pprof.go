@@ -143,6 +143,8 @@ func (p *pprofFile) Each(visit func(*profile.Sample) error) error {
 			if n := values[v.index]; n > 0 {
 				v.count(s, n)
 				some = true
+			} else if v.weight == profile.Samples {
+				s.TimeOnly = true
 			}
 		}
 		if !some { // differences have negative values, too

@@ -324,7 +324,7 @@ func each(b *ship.Batch, take func(*profile.Sample) error) error {
 		s := &b.Samples[i]
 		for _, p := range s.Points {
 			one := profile.Sample{At: profile.Instant{Wall: p.At, Ticks: p.At}, Thread: s.Thread, Stack: s.Stack,
-				State: s.State, NoState: s.NoState, Count: p.Looks, CPU: p.CPU, Wall: s.Wall, Span: p.Span, Bytes: p.Bytes,
+				State: s.State, NoState: s.NoState, Count: p.Looks, TimeOnly: p.Looks == 0, CPU: p.CPU, Wall: s.Wall, Span: p.Span, Bytes: p.Bytes,
 				Event: event, About: s.About, Link: s.Link}
 			if err := take(&one); err != nil {
 				return err
@@ -358,7 +358,26 @@ func writeJFR(to io.Writer, b *ship.Batch) error {
 	if err := w.Tick(instant(b.From)); err != nil {
 		return err
 	}
-	if err := each(b, w.Sample); err != nil {
+	account := profile.Summary{Meta: b.Meta}
+	err := each(b, func(s *profile.Sample) error {
+		if s.TimeOnly { // an event would count as a sample
+			account.Times.NotSampled += s.CPU
+			return nil
+		}
+		account.Times.Sampled += s.CPU
+		account.Attempted += s.Looks()
+		if s.Stack.Truncated == profile.Whole {
+			account.Whole += s.Looks()
+		} else {
+			account.Truncated += s.Looks()
+		}
+		return w.Sample(s)
+	})
+	if t := &account.Times; err == nil && t.NotSampled > 0 {
+		t.Process = t.Sampled + t.NotSampled
+		err = w.Account(instant(b.To), &account)
+	}
+	if err != nil {
 		return err
 	}
 	return w.Close(instant(b.To))

@@ -10,8 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"goprof/output"
 	"goprof/output/jfr"
 	"goprof/output/pprof"
+	"goprof/output/recording"
 	"goprof/output/ship"
 	"goprof/output/sole"
 	"goprof/profile"
@@ -309,5 +311,41 @@ func TestLeftovers(t *testing.T) {
 	s.Close()
 	if got := names(t, dir); len(got) != 1 || got[0] != ".other.1.tmp" {
 		t.Errorf("%q", got)
+	}
+}
+
+// TestTimeWithoutSamples: CPU time of which there is no sample is in both formats, and is no sample.
+func TestTimeWithoutSamples(t *testing.T) {
+	for _, asJFR := range []bool{false, true} {
+		dir := t.TempDir()
+		s, err := New(Options{Dir: dir, JFR: asJFR})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := batch("shop", start, 3)
+		b.Samples = append(b.Samples, ship.Sample{NoState: true, Points: []ship.Point{{CPU: time.Second}},
+			Stack: &profile.Stack{Frames: []profile.Frame{{Func: &profile.Func{Name: profile.NotSampled}, Kind: profile.Gap}}}})
+		s.Offer(b)
+		s.Close()
+		for weight, want := range map[profile.Weight]string{profile.CPUTime: "1000000000", profile.Samples: ""} {
+			f, err := recording.Open(filepath.Join(dir, names(t, dir)[0]), recording.Options{Weight: &weight})
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := recording.Sum(f, recording.SumOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var text strings.Builder
+			if err := output.Collapsed(&text, p); err != nil {
+				t.Fatal(err)
+			}
+			_, got, _ := strings.Cut(text.String(), profile.NotSampled+" ")
+			got, _, _ = strings.Cut(got, "\n")
+			if got != want || p.Counts.Samples() != 3 {
+				t.Errorf("JFR %v, %v: %q is not sampled, %d samples\n%s", asJFR, weight, got, p.Counts.Samples(), text.String())
+			}
+			f.Close()
+		}
 	}
 }

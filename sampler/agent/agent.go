@@ -12,6 +12,7 @@ import (
 	"goprof/output/ship"
 	"goprof/sampler"
 	"goprof/sampler/diagnose"
+	"goprof/sampler/session"
 )
 
 // Agent watches a host.
@@ -167,7 +168,7 @@ func (a *Agent) take(s Settings) {
 	for _, g := range a.guests {
 		if g.record != nil {
 			for _, r := range g.record.all() {
-				a.cut(r, now) // a sample of the next batch stands for another time
+				a.cut(r, now, false) // a sample of the next batch stands for another time
 			}
 		}
 	}
@@ -494,7 +495,7 @@ func (a *Agent) cutBatches(now time.Time) {
 		if r := g.record; r != nil && now.Sub(r.cut) >= a.settings.Every {
 			r.cut = now
 			for _, part := range r.all() {
-				a.cut(part, now)
+				a.cut(part, now, false)
 			}
 		}
 	}
@@ -502,8 +503,8 @@ func (a *Agent) cutBatches(now time.Time) {
 
 // cut hands over what a recording has seen. It does not change when the next batch is due. Otherwise all batches of a
 // host would come at one moment after the budget or a reload has cut them all.
-func (a *Agent) cut(r *record, now time.Time) {
-	if b := r.batches.cut(now, a.budget.intervalOf(r)); b != nil {
+func (a *Agent) cut(r *record, now time.Time, last bool) {
+	if b := r.batches.cut(now, a.budget.intervalOf(r), a.used(r), last); b != nil {
 		a.metrics.batches.Add(1)
 		if b.Event.Name == "" {
 			a.metrics.samples.Add(b.Looks())
@@ -514,11 +515,19 @@ func (a *Agent) cut(r *record, now time.Time) {
 	}
 }
 
+// used is how much CPU time the process has used since its recording began; 0 where the recording is of something else.
+func (a *Agent) used(r *record) time.Duration {
+	if r.control == nil || r.event.Name != "" || a.settings.Mode != session.CPUMode {
+		return 0
+	}
+	return r.control.Latest().Times.Process
+}
+
 // settle is the last cut, and the last account.
 func (a *Agent) settle(r *record, now time.Time) {
 	for _, part := range r.all() {
 		a.budget.count(a, part)
-		a.cut(part, now)
+		a.cut(part, now, true)
 		_, broken := part.batches.counts()
 		a.metrics.broken.Add(broken)
 	}

@@ -22,6 +22,9 @@ type batches struct {
 	began   time.Time
 	samples int64 // of all batches
 	broken  int64 // of them, those with a stack that does not reach its root
+	begun   time.Time
+	rest    rest
+	rests   bool // rest counts: from the first cut on that lies in the counted time
 }
 
 func newBatches(pools bool, of *countedTime) *batches {
@@ -36,12 +39,14 @@ func (b *batches) belongTo(whose resource.Attributes) {
 }
 
 // cut makes a batch of what was seen since the last one. It is nil if nothing was seen. interval is the CPU time that
-// each sample stood for.
-func (b *batches) cut(now time.Time, interval time.Duration) *ship.Batch {
+// each sample stood for. used is what the process has used since the recording began, 0 where that is not known. last
+// says that no further sample comes.
+func (b *batches) cut(now time.Time, interval, used time.Duration, last bool) *ship.Batch {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	from := b.began
 	b.began = now
+	b.addRest(now, used, last)
 	from, now = b.span.within(from, now)
 	if b.gather.Empty() {
 		return nil
@@ -56,6 +61,20 @@ func (b *batches) cut(now time.Time, interval time.Duration) *ship.Batch {
 	return batch
 }
 
+// addRest adds the CPU time of which there is no sample.
+func (b *batches) addRest(now time.Time, used time.Duration, last bool) {
+	if used == 0 || !b.span.has(now.UnixNano()) {
+		return
+	}
+	if !b.rests && !b.span.has(b.begun.UnixNano()) {
+		b.rest.begin(used)
+	}
+	b.rests = true
+	if due := b.rest.take(used, last); due > 0 {
+		b.gather.Add(&profile.Sample{Stack: notSampled, CPU: due, TimeOnly: true, NoState: true})
+	}
+}
+
 // counts is how many samples there were so far.
 func (b *batches) counts() (samples, broken int64) {
 	b.mu.Lock()
@@ -67,6 +86,7 @@ func (b *batches) Begin(at profile.Instant, m profile.Meta) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.meta, b.began = m, time.Now()
+	b.begun = b.began
 }
 
 func (b *batches) Sample(s *profile.Sample) {
@@ -79,6 +99,7 @@ func (b *batches) Sample(s *profile.Sample) {
 		b.event = *s.Event
 	}
 	b.gather.Add(s)
+	b.rest.sent += s.CPU
 	b.samples += s.Looks()
 	if s.Stack != nil && s.Stack.Truncated != profile.Whole {
 		b.broken += s.Looks()

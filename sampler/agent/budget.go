@@ -233,7 +233,7 @@ func (b *budget) share(a *Agent, records []*record, slower int, now time.Time) {
 		if r.event.Name == "" { // a sample of an event tells itself for how much it stands
 			was := b.slower
 			b.slower = slower
-			a.cut(r, now)
+			a.cut(r, now, false)
 			b.slower = was
 		}
 		r.share = share

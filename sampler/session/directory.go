@@ -304,3 +304,15 @@ func (th *listedThread) hint(vm *vmstructs.VM) ptrace.Hint {
 		FollowAt: at, FollowLen: follow,
 		Handle: th.handle.at}
 }
+
+// isVMJavaThread reports whether a thread is a Java thread with a name that the JVM gives to its own.
+func (d *directory) isVMJavaThread(tid int) bool {
+	th := d.threads[tid]
+	if th == nil || th.java.Addr == 0 {
+		return false
+	}
+	if th.named.IsZero() {
+		d.name(th)
+	}
+	return th.javaNamed && vmstructs.IsVMJavaThread(th.name)
+}

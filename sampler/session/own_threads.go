@@ -19,8 +19,13 @@ import (
 // has begun has a frame of that library. The few threads that the JVM begins in Java run methods of classes of their
 // own, such as java.lang.ref.Reference$ReferenceHandler.
 
-// isIdleOwn reports whether a thread in that state is one of the JVM's own that has nothing to do.
-func isIdleOwn(state profile.State, stack *profile.Stack) bool {
+//
+// A Java thread of the JVM that has no Java frames bears a name of the JVM's, such as Attach Listener. No thread of a
+// program is like that. A look without a stop shows only the first of its frames.
+
+// isIdleOwn reports whether a thread in that state is one of the JVM's own that has nothing to do. gap is
+// where a look without a stop left frames out of a Java thread with a name that the JVM gives to its own; else -1.
+func isIdleOwn(state profile.State, gap int, stack *profile.Stack) bool {
 	switch state {
 	case profile.Running, profile.Runnable, profile.Blocked, profile.Stopped:
 		return false
@@ -42,14 +47,17 @@ func isIdleOwn(state profile.State, stack *profile.Stack) bool {
 	if java {
 		return own
 	}
-	return isNativeOwn(stack)
+	return isNativeOwn(stack, gap)
 }
 
 // isNativeOwn is isIdleOwn for a thread without Java frames.
-func isNativeOwn(stack *profile.Stack) bool {
+func isNativeOwn(stack *profile.Stack, gap int) bool {
 	own := false
 	for i := range stack.Frames {
 		f := &stack.Frames[i]
+		if i == gap {
+			continue
+		}
 		if f.Kind != profile.Native {
 			return false // a frame that is not known may belong to any code
 		}

@@ -3,6 +3,7 @@
 package session
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -62,8 +63,35 @@ func TestIdleOwnThreads(t *testing.T) {
 			"libjvm.so/SafepointSynchronize::begin libc.so.6/nanosleep", false},
 		"stopped with all others": {profile.Stopped, begin + "libjvm.so/GangWorker::loop" + futex, false},
 	} {
-		if got := isIdleOwn(c.state, stackOf(c.stack)); got != c.want {
+		if got := isIdleOwn(c.state, -1, stackOf(c.stack)); got != c.want {
 			t.Errorf("%s: %v", what, got)
+		}
+	}
+}
+
+// TestIdleAttachListener: a look without a stop shows only the first frames of a JVM's Java thread that waits in native
+// code. Its name tells whose thread it is. A program's thread of that name has Java frames, or those of its library.
+func TestIdleAttachListener(t *testing.T) {
+	const accept = "gap libjvm.so/LinuxAttachListener::dequeue libc.so.6/accept"
+	for _, c := range []struct {
+		stack  string
+		vmJava bool
+		want   bool
+	}{
+		{accept, true, true},
+		{accept, false, false},
+		{"gap libjvm.so/libjvm.so+0x1f libc.so.6/accept", true, true},
+		{"gap libnet.so/NET_Accept libc.so.6/accept", true, false},
+		{"shop.Main.run libnet.so/NET_Accept libc.so.6/accept", true, false},
+		{"gap libc.so.6/accept", true, false},
+		{"? libjvm.so/LinuxAttachListener::dequeue libc.so.6/accept", true, false},
+	} {
+		stack, gap := stackOf(c.stack), -1
+		if c.vmJava {
+			gap = slices.IndexFunc(stack.Frames, func(f profile.Frame) bool { return f.Func.Name == "gap" })
+		}
+		if got := isIdleOwn(profile.InNative, gap, stack); got != c.want {
+			t.Errorf("%q, a name of the JVM's: %v: %v", c.stack, c.vmJava, got)
 		}
 	}
 }
@@ -75,7 +103,7 @@ func stackOf(words string) *profile.Stack {
 		f := profile.Frame{Func: &profile.Func{Name: word}, Kind: profile.C2}
 		if image, name, native := strings.Cut(word, "/"); native {
 			f.Func.Module, f.Func.Name, f.Kind = image, name, profile.Native
-		} else if word == "?" {
+		} else if word == "?" || word == "gap" {
 			f.Kind = profile.Gap
 		}
 		s.Frames = append([]profile.Frame{f}, s.Frames...)

@@ -115,7 +115,7 @@ func (r *recording) takeWall(snap *look.Look) {
 		return // it woke up right before it was stopped for --native-once
 	}
 	stack, root := r.subject(snap)
-	st.idle = r.opt.LeaveIdle && isIdleOwn(state, &r.stack)
+	st.idle = r.opt.LeaveIdle && isIdleOwn(state, r.ownGap(snap.TID), &r.stack)
 	if r.opt.SureLeaf {
 		sureLeaf(stack)
 	}
@@ -138,6 +138,14 @@ func (r *recording) takeWall(snap *look.Look) {
 // over when it is told, and no stack is needed to know its state.
 func (r *recording) hadNoCPU(snap *look.Look) bool {
 	return r.opt.Mode == WaitingMode && r.opt.Engine == PerfEngine && snap.Waiting.NoCPU
+}
+
+// ownGap is where frames were left out of a stack, if its thread is a Java thread of the JVM's own; else -1.
+func (r *recording) ownGap(tid int) int {
+	if !r.dir.isVMJavaThread(tid) {
+		return -1
+	}
+	return unwind.UnstoppedGap(&r.stack)
 }
 
 // walkWall walks a snapshot by what is known of its registers.
@@ -226,5 +234,6 @@ func (r *recording) looks(stats *sampler.Stats) *profile.Looks {
 		Unstopped: l.Unstopped, Stopped: l.Stopped, AtRest: l.AtRest, Asleep: l.Asleep, Repeated: l.Repeated,
 		Moved: l.Voids, Running: l.Running, Others: r.standings.others,
 		Idle: r.standings.idle, IdleThreads: len(r.standings.idleThreads), Time: r.profile.Time,
+		NonBlocking: r.opt.NonBlocking,
 	}
 }

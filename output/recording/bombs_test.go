@@ -20,14 +20,14 @@ const mostForABomb = 300 << 20
 func TestBombs(t *testing.T) {
 	bombs := make(map[string][]byte)
 	for name, field := range protoBombs() {
-		bombs["pprof, packed, "+name] = zipped(t, append(protoHead(), bytes.Repeat(field, 32<<20/len(field))...))
+		bombs["pprof, packed, "+name] = zipped(t, append(protoHead(), bytes.Repeat(field, 20<<20/len(field))...))
 		bombs["pprof, "+name] = append(protoHead(), bytes.Repeat(field, 1<<20/len(field)-9)...)
 	}
 	for name, nested := range nestedBombs() {
-		bombs["pprof, packed, "+name] = zipped(t, append(protoHead(), nested(32<<20)...))
+		bombs["pprof, packed, "+name] = zipped(t, append(protoHead(), nested(20<<20)...))
 	}
 	var lines bytes.Buffer
-	for i := 0; lines.Len() < 32<<20; i++ {
+	for i := 0; lines.Len() < 20<<20; i++ {
 		fmt.Fprintf(&lines, "%d%s 1\n", i%10, strings.Repeat(";a", 1000))
 	}
 	bombs["collapsed, packed"] = zipped(t, lines.Bytes())

@@ -64,6 +64,7 @@ func Gather(ctx context.Context, pid int, opt Options) (*triage.Evidence, []stri
 		return nil, nil, err
 	}
 	x.evidence.Stopped = stopped && x.session.Stopped()
+	x.evidence.Children = x.children.since()
 	if n := len(x.evidence.Readings); n > 1 {
 		x.evidence.Rates = vitals.Between(x.evidence.Readings[0], x.evidence.Readings[n-1])
 	}
@@ -77,6 +78,7 @@ type examination struct {
 	vitals   *vitals.Vitals
 	others   [2]*session.Session // of the recordings
 	locks    bool                // the JVM tells of them
+	children *children           // nil: no thread waited for one
 	evidence *triage.Evidence
 	mu       sync.Mutex
 	notes    []string
@@ -188,8 +190,13 @@ func (x *examination) dump(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	x.evidence.Dumps = append(x.evidence.Dumps, triage.Dump{At: at, Threads: threads, Remotes: remotes,
-		Locks: locks})
+	d := triage.Dump{At: at, Took: time.Since(at), Threads: threads, Locks: locks}
+	remotes.tell(&d)
+	if err := x.dumpVirtual(&d); err != nil {
+		return err
+	}
+	x.readChildren(threads)
+	x.evidence.Dumps = append(x.evidence.Dumps, d)
 	return nil
 }
 

@@ -4,6 +4,7 @@ package examine
 
 import (
 	"encoding/binary"
+	"net/netip"
 	"strings"
 
 	"goprof/arch"
@@ -14,9 +15,23 @@ import (
 	"goprof/sampler/vitals"
 )
 
-// remotes finds the threads that wait in a system call for a connection that the process itself has opened. Nil: that
+// connections are those of the process, and the threads that wait for one that it has opened itself.
+type connections struct {
+	remotes  map[int]triage.Remote
+	opened   map[netip.AddrPort]int
+	accepted int
+}
+
+// tell puts them into a dump.
+func (c *connections) tell(d *triage.Dump) {
+	if c != nil {
+		d.Remotes, d.Opened, d.Accepted = c.remotes, c.opened, c.accepted
+	}
+}
+
+// remotes finds the process's connections, and the threads that wait in a system call for one of them. Nil: that
 // cannot be known here.
-func (x *examination) remotes(threads []profile.ThreadDump) (map[int]triage.Remote, error) {
+func (x *examination) remotes(threads []profile.ThreadDump) (*connections, error) {
 	told := make(chan map[int]int, 1)
 	if !x.session.Guarded(func() { told <- x.descriptors(threads) }) { // what poll waits for is read from its memory
 		return nil, process.ErrSilent
@@ -26,25 +41,34 @@ func (x *examination) remotes(threads []profile.ThreadDump) (map[int]triage.Remo
 	if err != nil {
 		return nil, nil // the files of /proc/PID/net cannot be read: rules say that it is not known
 	}
-	listens := map[uint16]bool{}
-	byFD := map[int]*vitals.Socket{}
+	listens, own := map[uint16]bool{}, map[netip.AddrPort]bool{}
+	for i := range sockets {
+		own[sockets[i].Local] = true
+		if sockets[i].State == listening {
+			listens[sockets[i].Local.Port()] = true
+		}
+	}
+	c := &connections{map[int]triage.Remote{}, map[netip.AddrPort]int{}, 0}
+	opened := map[int]*vitals.Socket{}
 	for i := range sockets {
 		s := &sockets[i]
-		byFD[s.FD] = s
-		if s.State == listening {
-			listens[s.Local.Port()] = true
+		switch {
+		case s.State == listening || !s.Remote.IsValid() || s.Remote.Port() == 0:
+		case !listens[s.Local.Port()]:
+			opened[s.FD] = s
+			if !own[s.Remote] {
+				c.opened[s.Remote]++
+			}
+		case !own[s.Remote]: // a client's connection has the port on which the process listens
+			c.accepted++
 		}
 	}
-	found := map[int]triage.Remote{}
 	for tid, fd := range waits {
-		s := byFD[fd]
-		// A client's connection has the port on which the process listens.
-		if s == nil || s.State == listening || listens[s.Local.Port()] || !s.Remote.IsValid() || s.Remote.Port() == 0 {
-			continue
+		if s := opened[fd]; s != nil {
+			c.remotes[tid] = triage.Remote{Address: s.Remote, State: s.State}
 		}
-		found[tid] = triage.Remote{Address: s.Remote, State: s.State}
 	}
-	return found, nil
+	return c, nil
 }
 
 // listening is the state of a socket that waits for clients.

@@ -39,6 +39,7 @@ var rules = map[profile.FindingID]func(*exam) *suspicion{
 	profile.FDLimit:         fdLimit,
 	profile.FinalizerBehind: finalizerBehind,
 	profile.Pinned:          pinned,
+	profile.PoolStuck:       poolStuck,
 }
 
 // exam is a judgement under way.

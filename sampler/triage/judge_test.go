@@ -58,6 +58,7 @@ var diseases = map[profile.FindingID]func(*patient){
 			}
 		}
 	},
+	profile.PoolStuck: func(p *patient) { p.waitInTask(2, 6, inPut...) },
 	profile.CPUThrottled: func(p *patient) {
 		p.Rates.Throttled = known(uint64(90))
 		p.Rates.WaitedCPU, p.Rates.CPU, p.Rates.Busy = known(3.0), known(0.2), known(0.95)

@@ -284,6 +284,44 @@ func TestMoments(t *testing.T) {
 	}
 }
 
+// TestWhyCollected: gc-busy says why the JVM collected, and what mends that.
+func TestWhyCollected(t *testing.T) {
+	gc := []string{"java.lang.Runtime.gc", "java.lang.System.gc"}
+	for name, c := range map[string]struct {
+		cause    string
+		stack    []string // leaf first
+		evidence string
+		cure     string
+	}{
+		"asked": {"System.gc()", append(gc, "shop.Cart.tidyUp"), "it is asked for in shop.Cart.tidyUp",
+			"DisableExplicitGC"},
+		"direct memory": {"System.gc()", append(gc, "java.nio.Bits.reserveMemory", "java.nio.DirectByteBuffer.<init>",
+			"shop.File.read"), "direct memory", "MaxDirectMemorySize"},
+		"metaspace":  {"Metadata GC Threshold", nil, "the metadata of classes grew", "MetaspaceSize"},
+		"humongous":  {"G1 Humongous Allocation", nil, "half a region", "G1HeapRegionSize"},
+		"full":       {"Allocation Failure", nil, "by the JVM's own word: Allocation Failure", ""},
+		"under way":  {"", nil, "the program asks for it", "DisableExplicitGC"},
+		"not known ": {"No GC", nil, "", ""},
+	} {
+		p := healthy()
+		diseases[profile.GCBusy](p)
+		for i, r := range p.Readings {
+			r.JVM.GC.Collections, r.JVM.GC.LastCause = known(uint64(i)), known(c.cause)
+			if r.JVM.GC.Cause = known("No GC"); c.cause == "" {
+				r.JVM.GC.Cause, r.JVM.GC.LastCause = known("System.gc()"), known("No GC")
+			}
+		}
+		if c.stack != nil {
+			p.rest(1, 50, "in VM", c.stack...)
+		}
+		f := Judge(p.Evidence).Findings[0]
+		if !strings.Contains(strings.Join(f.Evidence, "\n"), c.evidence) || !strings.Contains(f.Next, c.cure) ||
+			c.cure == "" && strings.Contains(f.Next, "cure") {
+			t.Errorf("%s: %q, %s", name, f.Evidence, f.Next)
+		}
+	}
+}
+
 // TestCompilersGaveRoomBack: compilers that were stopped give room back. The JVM has counted that there was no room.
 func TestCompilersGaveRoomBack(t *testing.T) {
 	p := healthy()

@@ -61,7 +61,8 @@ type disease struct {
 	healthy bool
 	// beside starts what the program talks with, and returns its last argument.
 	beside func(t *testing.T, way string) string
-	all    bool // with triageAll only: its rule has a neighbour in this list
+	all    bool   // with triageAll only: its rule has a neighbour in this list
+	says   string // its evidence must
 	// waits: sick it wants hardly any CPU, so that it is looked at beside others of these (go test's -parallel: as many
 	// as there are CPUs).
 	waits bool
@@ -74,6 +75,11 @@ var diseases = []disease{
 	{id: profile.GCBusy, class: "Garbage", flags: []string{"-Xmx600m", "-Xmn100m", "-XX:+UseParallelGC"},
 		args:    []string{"100"},
 		healthy: true},
+	{id: profile.GCBusy, class: "Collects", args: []string{"asked"}, says: "asked for in truth.Collects.tidyUp"},
+	{id: profile.GCBusy, class: "Collects", args: []string{"direct"}, flags: []string{"-XX:MaxDirectMemorySize=16m"},
+		says: "direct memory", all: true},
+	{id: profile.GCBusy, class: "Collects", args: []string{"humongous"}, says: "humongous", all: true, oldest: 11,
+		flags: []string{"-Xmx200m", "-XX:+UseG1GC", "-XX:G1HeapRegionSize=1m"}},
 	{id: profile.HeapFull, class: "FullHeap", flags: []string{"-Xmx200m", "-XX:+UseSerialGC"}, healthy: true},
 	{id: profile.Deadlocked, class: "Philosophers", healthy: true, waits: true},
 	{id: profile.LockContention, class: "OneLock", args: []string{"monitor"}, healthy: true, waits: true},
@@ -208,8 +214,8 @@ func (d *disease) find(t *testing.T, jdk jvmtest.JDK) string {
 		got, e = triagedFor(t, jvm.PID, longer)
 		at = rankOf(got, d.id, short(e))
 	}
-	if at < 1 || at > 2 {
-		t.Errorf("%s is not found, or late:\n%s", d.id, shown(got))
+	if at < 1 || at > 2 || !strings.Contains(shown(got), d.says) {
+		t.Errorf("%s is not found, or late, or does not say %q:\n%s", d.id, d.says, shown(got))
 	}
 	return row(d, got, at)
 }

@@ -28,7 +28,7 @@ const (
 // FindingIDs are all of them. They order findings that are equally likely: an earlier one is more often the cause of a
 // later one.
 var FindingIDs = []FindingID{Deadlocked, SafepointStall, HeapFull, CPUThrottled, Swapping, FDLimit, CodeCacheFull,
-	LockContention, WaitingRemote, PoolStuck, Pinned, FinalizerBehind, ThreadLeak, ClassLoading,
+	LockContention, WaitingRemote, PoolStuck, Pinned, FinalizerBehind, NativeGrowth, ThreadLeak, ClassLoading,
 	Exceptions, GCBusy, CPUHot, CPUShort}
 
 // Severity is how bad a finding is for the program.

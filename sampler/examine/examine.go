@@ -146,11 +146,16 @@ func (x *examination) look(ctx context.Context) error {
 	end := time.NewTimer(x.opt.Duration)
 	defer end.Stop()
 	taken := 0
-	for {
+	heaps := [...]time.Duration{0, x.opt.Duration / 3, 2 * x.opt.Duration / 3, x.opt.Duration}
+	for counted := 0; ; {
 		if err := x.read(); err != nil {
 			return err
 		}
 		passed := time.Since(began)
+		if counted < len(heaps) && passed >= heaps[counted] {
+			counted++
+			x.vitals.ReadHeap(x.evidence.Readings[len(x.evidence.Readings)-1])
+		}
 		if taken < len(dumps) && passed >= dumps[taken] {
 			taken++
 			if err := x.dump(ctx); err != nil {

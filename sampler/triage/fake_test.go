@@ -156,7 +156,8 @@ func reading(at time.Time, i int) *vitals.Reading {
 	v.Classes = vitals.Classes{Loaded: known(uint64(9000 + i)), Unloaded: known(uint64(0))}
 	v.References = vitals.References{Finalizers: known(uint64(0)), Pending: known(uint64(0))}
 	v.Threads = vitals.ThreadCounts{Live: known(uint64(6)), Started: known(uint64(10))}
-	r.Process = vitals.Process{RSS: known(uint64(600 * mib)), Swap: known(uint64(0)), FDs: known(uint64(60)),
+	r.Process = vitals.Process{RSS: known(uint64(600 * mib)), Anonymous: known(uint64(500 * mib)),
+		Heap: known(uint64(300 * mib)), Swap: known(uint64(0)), FDs: known(uint64(60)),
 		FDLimit: known(uint64(1024)), Threads: known(uint64(8)), ThreadLimit: known(uint64(30000)),
 		CPUsAllowed: known(uint64(2))}
 	r.Cgroup = vitals.Cgroup{Limited: known(true), CPUs: known(2.0)}

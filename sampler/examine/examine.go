@@ -78,6 +78,7 @@ type examination struct {
 	vitals   *vitals.Vitals
 	others   [2]*session.Session // of the recordings
 	locks    bool                // the JVM tells of them
+	opened   connections         // when the last dump was taken
 	children *children           // nil: no thread waited for one
 	evidence *triage.Evidence
 	mu       sync.Mutex
@@ -161,6 +162,9 @@ func (x *examination) look(ctx context.Context) error {
 			if err := x.dump(ctx); err != nil {
 				return err
 			}
+			if err := x.dumpPools(); err != nil {
+				return err
+			}
 		}
 		if passed >= x.opt.Duration {
 			return nil
@@ -195,13 +199,8 @@ func (x *examination) dump(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d := triage.Dump{At: at, Took: time.Since(at), Threads: threads, Locks: locks}
-	remotes.tell(&d)
-	if err := x.dumpVirtual(&d); err != nil {
-		return err
-	}
-	x.readChildren(threads)
-	x.evidence.Dumps = append(x.evidence.Dumps, d)
+	x.evidence.Dumps = append(x.evidence.Dumps, triage.Dump{At: at, Threads: threads, Remotes: remotes,
+		Locks: locks})
 	return nil
 }
 

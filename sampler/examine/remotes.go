@@ -15,28 +15,21 @@ import (
 	"goprof/sampler/vitals"
 )
 
-// connections are those of the process, and the threads that wait for one that it has opened itself.
+// connections counts the connections of the process, without those to itself.
 type connections struct {
-	remotes  map[int]triage.Remote
-	opened   map[netip.AddrPort]int
+	opened   map[netip.AddrPort]int // by their other ends
 	accepted int
 }
 
-// tell puts them into a dump.
-func (c *connections) tell(d *triage.Dump) {
-	if c != nil {
-		d.Remotes, d.Opened, d.Accepted = c.remotes, c.opened, c.accepted
-	}
-}
-
-// remotes finds the process's connections, and the threads that wait in a system call for one of them. Nil: that
-// cannot be known here.
-func (x *examination) remotes(threads []profile.ThreadDump) (*connections, error) {
+// remotes finds the threads that wait in a system call for a connection that the process itself has opened, and counts
+// all connections. Nil: that cannot be known here.
+func (x *examination) remotes(threads []profile.ThreadDump) (map[int]triage.Remote, error) {
 	told := make(chan map[int]int, 1)
 	if !x.session.Guarded(func() { told <- x.descriptors(threads) }) { // what poll waits for is read from its memory
 		return nil, process.ErrSilent
 	}
 	waits := <-told
+	x.opened = connections{}
 	sockets, err := x.vitals.Sockets()
 	if err != nil {
 		return nil, nil // the files of /proc/PID/net cannot be read: rules say that it is not known
@@ -48,7 +41,7 @@ func (x *examination) remotes(threads []profile.ThreadDump) (*connections, error
 			listens[sockets[i].Local.Port()] = true
 		}
 	}
-	c := &connections{map[int]triage.Remote{}, map[netip.AddrPort]int{}, 0}
+	x.opened = connections{opened: map[netip.AddrPort]int{}}
 	opened := map[int]*vitals.Socket{}
 	for i := range sockets {
 		s := &sockets[i]
@@ -57,18 +50,19 @@ func (x *examination) remotes(threads []profile.ThreadDump) (*connections, error
 		case !listens[s.Local.Port()]:
 			opened[s.FD] = s
 			if !own[s.Remote] {
-				c.opened[s.Remote]++
+				x.opened.opened[s.Remote]++
 			}
 		case !own[s.Remote]: // a client's connection has the port on which the process listens
-			c.accepted++
+			x.opened.accepted++
 		}
 	}
+	found := map[int]triage.Remote{}
 	for tid, fd := range waits {
 		if s := opened[fd]; s != nil {
-			c.remotes[tid] = triage.Remote{Address: s.Remote, State: s.State}
+			found[tid] = triage.Remote{Address: s.Remote, State: s.State}
 		}
 	}
-	return c, nil
+	return found, nil
 }
 
 // listening is the state of a socket that waits for clients.

@@ -41,7 +41,7 @@ var mayImport = map[string][]string{
 	"goprof/sampler/vitals":       {"goprof/process", "goprof/process/maybe", "goprof/process/procfs", "goprof/sampler/session", "goprof/vmstructs"},
 	"goprof/sampler/diagnose":     {"goprof/arch", "goprof/arch/cpus", "goprof/process", "goprof/process/procfs", "goprof/vmstructs", "goprof/profile", "goprof/sampler", "goprof/sampler/ptrace", "goprof/sampler/session"},
 	"goprof/sampler/hserr":        {"goprof/arch", "goprof/arch/cpus", "goprof/profile"},
-	"goprof/sampler/autopsy":      {"goprof/process/maybe", "goprof/profile", "goprof/profile/contention", "goprof/sampler/hserr", "goprof/sampler/postmortem"},
+	"goprof/sampler/autopsy":      {"goprof/process/maybe", "goprof/profile", "goprof/profile/contention", "goprof/profile/pools", "goprof/sampler/hserr", "goprof/sampler/postmortem"},
 	"goprof/sampler/triage":       {"goprof/profile", "goprof/profile/contention", "goprof/profile/naming", "goprof/profile/pools", "goprof/sampler/vitals", "goprof/vmstructs"},
 	"goprof/sampler/examine":      {"goprof/arch", "goprof/process", "goprof/process/procfs", "goprof/profile", "goprof/profile/pools", "goprof/sampler/session", "goprof/sampler/triage", "goprof/sampler/vitals"},
 	"goprof/sampler/agent":        {"goprof/output/ship", "goprof/process", "goprof/profile", "goprof/profile/resource", "goprof/sampler", "goprof/sampler/diagnose", "goprof/sampler/session"},

@@ -146,7 +146,8 @@ func TestLook(t *testing.T) {
 	if got := Look(stackOf(shop), true); got != (Spot{Doing: ForLock, Site: "shop.Cart.pay"}) {
 		t.Errorf("blocked: %+v", got)
 	}
-	if got := Look(stackOf("java.net.InetAddress.checkLookupTable java.net.InetAddress.getAllByName "+shop), true); got.Doing != ForName {
+	lookUp := "java.net.InetAddress.checkLookupTable java.net.InetAddress.getAllByName "
+	if got := Look(stackOf(lookUp+shop), true); got.Doing != ForName {
 		t.Errorf("blocked behind another look-up: %+v", got)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // primitives are the methods in which threads wait: the innermost Java method of a thread that waits is one of these.
@@ -126,23 +127,25 @@ const nearby = 8
 // A pool of resources hands out what others must give back. The class library has none, so their names tell:
 // HikariPool.getConnection, GenericObjectPool.borrowObject, DruidDataSource.takeLast. Pools of threads and of messages
 // have such names, too; their threads wait for work.
-var (
-	poolClass = regexp.MustCompile(`(?:Pool|PoolBase|Pooled[A-Za-z]*|Bag|DataSource[A-Za-z]*|Connection(?:Pool|` +
-		`Manager|Provider|Source)[A-Za-z]*|Pool(?:ing|ed)[A-Za-z]*|[A-Za-z]*Pool(?:Impl|Manager)?)$`)
-	workClass = regexp.MustCompile(`(?:Thread|Worker|Work|Task|Job|Executor|Message|Event|ForkJoin|Runn)[A-Za-z]*$`)
-	handOut   = regexp.MustCompile(`^(?:borrow|acquire|lease|check_?[oO]ut|prelimCheckout|reserve|obtain|` +
-		`get(?:Connection|Resource|Object|Pool|Entry|Client|Session|Channel)|take(?:First|Last)?$|poll(?:First|Last)?$|get$)`)
-	workName = regexp.MustCompile(`(?:Task|Job|Work|Message|Event|Next)`)
-)
+var resourceNames = sync.OnceValue(func() (of struct{ pool, work, handOut, workItem *regexp.Regexp }) {
+	of.pool = regexp.MustCompile(`(?:Pool|PoolBase|Bag|Pool(?:ing|ed|Impl|Manager)[A-Za-z]*|DataSource[A-Za-z]*|` +
+		`Connection(?:Manager|Provider|Source)[A-Za-z]*)$`)
+	of.work = regexp.MustCompile(`(?:Thread|Work|Task|Job|Executor|Message|Event|ForkJoin|Runn)[A-Za-z]*$`)
+	of.handOut = regexp.MustCompile(`^(?:borrow|acquire|lease|check_?[oO]ut|prelimCheckout|reserve|obtain|get$|` +
+		`get(?:Connection|Resource|Object|Pool|Entry|Client|Session|Channel)|(?:take|poll)(?:First|Last)?$)`)
+	of.workItem = regexp.MustCompile(`Task|Job|Work|Message|Event|Next`)
+	return of
+})
 
 // handsOut finds the outermost method, of those near the wait, that hands out a resource.
 func handsOut(names []string) (from string, at int) {
+	of := resourceNames()
 	for i, name := range names {
 		dot := strings.LastIndexByte(name, '.')
 		class, method := name[:max(dot, 0)], name[dot+1:]
 		class = class[strings.LastIndexAny(class, ".$")+1:]
-		if poolClass.MatchString(class) && !workClass.MatchString(class) && handOut.MatchString(method) &&
-			!workName.MatchString(method) {
+		if of.pool.MatchString(class) && !of.work.MatchString(class) && of.handOut.MatchString(method) &&
+			!of.workItem.MatchString(method) {
 			from, at = name, i
 		}
 	}
@@ -167,12 +170,14 @@ func caller(names []string, at int) string {
 
 // consumer are methods that wait for the next item of a source. Clients that work in the background wait for it as for
 // a result (RedissonBlockingQueue.take).
-var consumer = regexp.MustCompile(`^(?:take|poll|receive|dequeue|b[lrz]?(?:pop|move)[a-zA-Z]*|bzpop[a-zA-Z]*|xread[a-zA-Z]*|` +
-	`next|next(?:Message|Event|Record|Batch)[a-zA-Z]*|consume[a-zA-Z]*|fetch|listen|subscribe)$`)
+var consumer = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:take|poll|receive|dequeue|b[lrz]?(?:pop|move)[a-zA-Z]*|bzpop[a-zA-Z]*|` +
+		`xread[a-zA-Z]*|next|next(?:Message|Event|Record|Batch)[a-zA-Z]*|consume[a-zA-Z]*|fetch|listen|subscribe)$`)
+})
 
 func consumes(names []string) bool {
 	return slices.ContainsFunc(names, func(name string) bool {
 		_, method := split(name)
-		return consumer.MatchString(method)
+		return consumer().MatchString(method)
 	})
 }

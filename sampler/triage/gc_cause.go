@@ -28,7 +28,7 @@ var gcReasons = map[string]gcReason{
 		"find the tool"},
 	"Heap Dump Initiated GC":          {"a tool asks for it (a heap dump)", "find the tool"},
 	"Diagnostic Command":              {"a tool asks for it (jcmd GC.run)", "find the tool"},
-	"JvmtiEnv ForceGarbageCollection": {"an agent of the JVM asks for it (JVMTI)", "find the agent: -agentlib, -agentpath"},
+	"JvmtiEnv ForceGarbageCollection": {"an agent of the JVM asks for it (JVMTI)", "find the agent (-agentpath)"},
 	"CodeCache GC Threshold":          {"the code cache grew to a threshold", "a larger -XX:ReservedCodeCacheSize"},
 	"CodeCache GC Aggressive":         {"the code cache is nearly full", "a larger -XX:ReservedCodeCacheSize"},
 	"G1 Periodic Collection":          {"-XX:G1PeriodicGCInterval asks for it", "a longer interval"},

@@ -436,12 +436,13 @@ func TestCaught(t *testing.T) {
 		claim, note string
 	}{
 		"a map that is a ring": {busy(get, append([]string{"java.lang.String.equals"}, get...)),
-			"\"pool-1-thread-2\" tid=2 never rests and is likely caught in a loop: 100 % of its samples are in java.util.HashMap.get.",
-			""},
+			"\"pool-1-thread-2\" tid=2 never rests and is likely caught in a loop: 100 % of its samples are in " +
+				"java.util.HashMap.get.", ""},
 		"one place": {busy(get[2:]), "\"pool-1-thread-2\" tid=2 never rests and is likely caught in a loop: 100 % of its " +
 			"samples are in shop.Cart.find.", ""},
 		"a program that computes": {busy([]string{"shop.Job.a", "shop.Job.run"}, []string{"shop.Job.b", "shop.Job.run"}),
-			"", "the program computes: it uses 0.8 CPUs, and 1 thread never at rest; 95 % of that in 2 methods, most in shop.Job.a"},
+			"", "the program computes: it uses 0.8 CPUs, and 1 thread never at rest; 95 % of that in 2 methods, most in " +
+				"shop.Job.a"},
 	} {
 		got := Judge(c.p.Evidence)
 		claim, note := "", strings.Join(got.Notes, "\n")

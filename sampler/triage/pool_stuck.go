@@ -15,8 +15,8 @@ import (
 //   - The threads wait for a resource (a connection), and the pool of resources has none left. Threads may get one now
 //     and then. So their time counts. Or some wait for it, and the others stand still: these may hold what those want.
 //   - The threads resolve names. The same.
-//   - The threads wait for what other threads must do: for room in a queue, a permit, a result, a child process. Threads
-//     of a healthy program do so, too, while others work. So not one of them may move while it is looked at.
+//   - The threads wait for what other threads must do: for room in a queue, a permit, a result, a child process. In a
+//     healthy program threads do so, too, while others work. So not one of them may move while it is looked at.
 const (
 	// stuckShare of a pool must be stuck. Of threads that wait for a resource, dryShare must: the others may have it.
 	stuckShare = 0.9

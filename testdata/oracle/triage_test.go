@@ -68,9 +68,11 @@ type disease struct {
 	waits bool
 }
 
-// The first of these is the one that must be old: the others come in the meantime.
+// The first two of these must be old: the others come in the meantime.
 var diseases = []disease{
 	{id: profile.ClassLoading, class: "Loads", age: 62 * time.Second, healthy: true, waits: true},
+	{id: profile.NativeGrowth, class: "Native", flags: []string{"-Xms1g", "-Xmx1g"}, age: 62 * time.Second, make: load,
+		waits: true},
 	{id: profile.CPUHot, class: "HotLoop", healthy: true},
 	{id: profile.GCBusy, class: "Garbage", flags: []string{"-Xmx600m", "-Xmn100m", "-XX:+UseParallelGC"},
 		args:    []string{"100"},
@@ -268,7 +270,8 @@ func acquitAll(t *testing.T, jdk jvmtest.JDK, sideBySide bool) {
 	t.Run("all", func(t *testing.T) {
 		for _, d := range diseases {
 			if d.healthy && d.now() && triageJDK(t, jdk, d.oldest) {
-				acquit(t, strings.Join(append([]string{d.class}, d.args...), " "), func(t *testing.T) *jvmtest.JVM { return d.start(t, jdk, "well") })
+				name := strings.Join(append([]string{d.class}, d.args...), " ")
+				acquit(t, name, func(t *testing.T) *jvmtest.JVM { return d.start(t, jdk, "well") })
 			}
 		}
 		for _, line := range healthyOthers {
@@ -375,6 +378,12 @@ func row(d *disease, got profile.Triage, at int) string {
 	}
 	program := strings.Join(append([]string{d.class, "sick"}, d.args...), " ")
 	return fmt.Sprintf("| `%s` | %d | `%s` | %s |", d.id, at, program, claim)
+}
+
+// load has the program do what makes it ill.
+func load(t *testing.T, jvm *jvmtest.JVM) bool {
+	jvm.Command("load")
+	return true
 }
 
 // fewFiles lowers the limit of a JVM's open files: it raises it itself when it starts.

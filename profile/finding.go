@@ -21,13 +21,15 @@ const (
 	FDLimit         FindingID = "fd-limit"
 	FinalizerBehind FindingID = "finalizer-behind"
 	Pinned          FindingID = "pinned"
+	PoolStuck       FindingID = "pool-stuck"
+	NativeGrowth    FindingID = "native-growth"
 )
 
 // FindingIDs are all of them. They order findings that are equally likely: an earlier one is more often the cause of a
 // later one.
 var FindingIDs = []FindingID{Deadlocked, SafepointStall, HeapFull, CPUThrottled, Swapping, FDLimit, CodeCacheFull,
-	LockContention, WaitingRemote, Pinned, FinalizerBehind, ThreadLeak, ClassLoading, Exceptions, GCBusy, CPUHot,
-	CPUShort}
+	LockContention, WaitingRemote, PoolStuck, Pinned, FinalizerBehind, NativeGrowth, ThreadLeak, ClassLoading,
+	Exceptions, GCBusy, CPUHot, CPUShort}
 
 // Severity is how bad a finding is for the program.
 type Severity string

@@ -68,6 +68,16 @@ func (h *Health) Heap() (u HeapUse) {
 	return u
 }
 
+// HeapRange is the address space that the heap has reserved (CollectedHeap::_reserved). ZGC leaves it empty.
+func (h *Health) HeapRange() (start, end uint64, ok bool) {
+	l := &h.vm.l.health
+	heap := h.pointerAt(l.heap, 0)
+	start = h.pointerAt(heap, chain(l.reserved, l.start))
+	size, ok := h.sizeAt(heap, chain(l.reserved, l.words)).Get()
+	size *= 8 // it counts words
+	return start, start + size, ok && start != 0 && size > 0 && size <= maxHeapBytes && start+size > start
+}
+
 // serialHeap reads the heaps of Serial and CMS. CMS has its old generation in a space of free lists; the tables do not
 // tell how full that space is.
 func (h *Health) serialHeap(heap uint64, u *HeapUse) {

@@ -9,6 +9,7 @@ import (
 // Reading them takes no lock of the address space, so they can be read of a process that hangs.
 type Stat struct {
 	State   byte   // field 3, R S D T t Z X I; 0 where the text does not even hold that
+	Parent  int    // field 4, the process that started it
 	CPU     int    // field 39, the CPU that it last ran on; -1 where that is not told
 	Ticks   uint64 // fields 14 and 15, its CPU time
 	Threads int    // field 20
@@ -70,6 +71,8 @@ func ParseStat(b []byte) (s Stat, ok bool) {
 		var word []byte
 		word, b = cutWord(b)
 		switch n {
+		case 4:
+			s.Parent = int(min(take(word), 1<<30))
 		case 14, 15:
 			s.Ticks += take(word)
 		case 20:

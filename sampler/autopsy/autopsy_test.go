@@ -139,6 +139,41 @@ func TestMoment(t *testing.T) {
 	}
 }
 
+// TestKilledWithAFullHeap: a watchdog's signal and a full heap. The first thread of such a core did nothing.
+func TestKilledWithAFullHeap(t *testing.T) {
+	d, f := died(abort(4711), nil, native("__GI_raise", "libc.so.6")), facts()
+	f.Heap.Heap.Used = maybe.Known(uint64(97))
+	got := Judge(d, f, "core.7")
+	if len(got.Findings) != 2 || got.Findings[0].ID != profile.SignalSent || got.Findings[1].ID != profile.HeapFull ||
+		!strings.Contains(got.Findings[1].Claim, "97 %") || strings.Contains(got.Findings[0].Claim, "nothing wrong") {
+		t.Errorf("%+v", got.Findings)
+	}
+}
+
+// TestNotJudged: all that a core cannot tell is listed: each finding but those that one moment tells.
+func TestNotJudged(t *testing.T) {
+	d, f := died(nil, nil), facts()
+	f.Heap.Heap.Used = maybe.Known(uint64(97))
+	for i := range 4 {
+		d.Threads = append(d.Threads, profile.ThreadDump{TID: 20 + i, Name: "put-" + string(rune('0'+i)), Java: true,
+			Stack: profile.Stack{Frames: []profile.Frame{java("jdk.internal.misc.Unsafe.park", profile.NativeMethod),
+				java("java.util.concurrent.ArrayBlockingQueue.put", profile.C1), java("shop.Cart.pay", profile.C1)}}})
+	}
+	got := Judge(d, f, "core.7")
+	told := map[profile.FindingID]bool{profile.Deadlocked: true, profile.CodeCacheFull: true}
+	for _, u := range got.Unknown {
+		told[u.ID] = true
+	}
+	for _, id := range profile.FindingIDs {
+		if !told[id] {
+			t.Errorf("nothing is said of %s", id)
+		}
+	}
+	if !slices.Contains(got.Notes, "4 of 4 threads put-*: each waits for room in a full queue") {
+		t.Error(got.Notes)
+	}
+}
+
 // TestRings: a deadlock of virtual threads names them by their numbers. A thread that waits for itself is told as
 // such.
 func TestRings(t *testing.T) {

@@ -2,10 +2,12 @@ package autopsy
 
 import (
 	"fmt"
+	"slices"
 
 	"goprof/process/maybe"
 	"goprof/profile"
 	"goprof/profile/contention"
+	"goprof/profile/pools"
 	"goprof/sampler/hserr"
 	"goprof/sampler/postmortem"
 )
@@ -86,8 +88,9 @@ func deadlocks(d *profile.Dump, _ *postmortem.Facts, name string) *profile.Findi
 
 const (
 	// fullHeap is how full a heap must be, as for a live JVM (package triage). A heap may be full between two
-	// collections. So it counts only if the program has met an OutOfMemoryError, or if the JVM died while all threads
-	// were stopped for a collection.
+	// collections. So it counts only if the program has met an OutOfMemoryError, if the JVM died while all threads
+	// were stopped for a collection, or if another process ended it by a signal: a JVM with a full heap collects all
+	// the time, and does not answer its watchdog. In other cores that is not known.
 	fullHeap = 0.9
 	// fullCode and roomy are package triage's, too.
 	fullCode, roomy = 0.97, 0.75
@@ -96,19 +99,34 @@ const (
 func heapFull(d *profile.Dump, f *postmortem.Facts, _ string) *profile.Finding {
 	share, known := full(f.Heap.Heap.Used, f.Heap.Heap.Max)
 	oom := f.OutOfMemory.Or(0)
-	if !known || share < fullHeap || oom == 0 && !d.Core.Collecting {
+	sent := isSent(d)
+	if !known || share < fullHeap || oom == 0 && !d.Core.Collecting && !sent {
 		return nil
 	}
 	found := &profile.Finding{ID: profile.HeapFull, Severity: profile.Critical,
 		Claim:    fmt.Sprintf("The heap was full: %d %% of it were in use.", int(share*100)),
 		Evidence: []string{heapText(d)}, Next: "a larger -Xmx; -XX:+HeapDumpOnOutOfMemoryError for what fills it"}
-	if oom > 0 {
+	if n, ok := f.Heap.Collections.Get(); ok {
+		found.Evidence = append(found.Evidence, fmt.Sprintf("%d collections since the start", n))
+	}
+	switch {
+	case oom > 0:
 		found.Evidence = append(found.Evidence, fmt.Sprintf("%d OutOfMemoryErrors so far", oom))
-	} else {
+	case d.Core.Collecting:
 		found.Severity = profile.Warning
 		found.Evidence = append(found.Evidence, "all threads stood still for a collection")
+	default:
+		found.Severity = profile.Warning
+		found.Claim = fmt.Sprintf("The heap was nearly full when the signal came: %d %% of it were in use.", int(share*100))
+		found.Evidence = append(found.Evidence, "whether a collection would have freed it, one moment does not tell")
 	}
 	return found
+}
+
+// isSent reports whether another process ended this one by a signal.
+func isSent(d *profile.Dump) bool {
+	s := d.Core.Signal
+	return s != nil && d.Core.Cause == nil && sentCodes[s.Why] != "" && s.Sender != d.PID
 }
 
 func codeFull(_ *profile.Dump, f *postmortem.Facts, _ string) *profile.Finding {
@@ -184,29 +202,53 @@ func notes(d *profile.Dump, f *postmortem.Facts) (lines []string) {
 		lines = append(lines, fmt.Sprintf("%s was read in place of what the core lacks. It has no build id: only that "+
 			"%d %% of it agree says that it is the file that was mapped", u.Path, u.Percent))
 	}
+	lines = append(lines, poolNotes(d)...)
 	if cut > 0 {
 		lines = append(lines, fmt.Sprintf("%d stacks could not be walked to their roots", cut))
 	}
 	return lines
 }
 
-// oneMoment are the findings for which a process must be watched.
-var oneMoment = []profile.FindingID{profile.LockContention, profile.GCBusy, profile.CPUHot, profile.ThreadLeak,
-	profile.SafepointStall, profile.Exceptions, profile.ClassLoading}
+const (
+	// poolOf and stuckShare are package triage's: how many threads are a pool, and which part of it must wait.
+	poolOf     = 3
+	stuckShare = 0.9
+)
+
+// poolNotes name the pools of which nearly all threads waited inside their tasks. One moment does not tell whether that
+// was as it should be.
+func poolNotes(d *profile.Dump) (lines []string) {
+	for _, p := range pools.Of(d.Threads, func(t *profile.ThreadDump) bool { return t.Java && !t.System || t.TID == 0 }) {
+		for on := pools.ForResource; on <= pools.ForPeer; on++ {
+			if n := p.Count(on); n >= poolOf && float64(n) >= stuckShare*float64(len(p.Members)) {
+				lines = append(lines, fmt.Sprintf("%d of %d threads %s: each %s", n, len(p.Members), p.Name, on))
+			}
+		}
+	}
+	return lines
+}
+
+// judged are the findings that one moment can tell.
+var judged = []profile.FindingID{profile.Deadlocked, profile.HeapFull, profile.CodeCacheFull}
 
 // elsewhere are the findings of which nothing is in the memory of a process.
 var elsewhere = []profile.FindingID{profile.FDLimit, profile.CPUThrottled, profile.CPUShort, profile.Swapping,
 	profile.WaitingRemote}
 
 func unknown(d *profile.Dump, f *postmortem.Facts) (list []profile.Unknown) {
-	for _, id := range oneMoment {
-		list = append(list, profile.Unknown{ID: id, Why: "a core is one moment"})
-	}
-	for _, id := range elsewhere {
-		list = append(list, profile.Unknown{ID: id, Why: "a core holds nothing of it"})
+	for _, id := range profile.FindingIDs {
+		switch {
+		case slices.Contains(elsewhere, id):
+			list = append(list, profile.Unknown{ID: id, Why: "a core holds nothing of it"})
+		case !slices.Contains(judged, id):
+			list = append(list, profile.Unknown{ID: id, Why: "a core is one moment"})
+		}
 	}
 	if _, ok := full(f.Heap.Heap.Used, f.Heap.Heap.Max); !ok {
 		list = append(list, profile.Unknown{ID: profile.HeapFull, Why: "the heap's size or its limit could not be read"})
+	} else if share, _ := full(f.Heap.Heap.Used, f.Heap.Heap.Max); share >= fullHeap && heapFull(d, f, "") == nil {
+		list = append(list, profile.Unknown{ID: profile.HeapFull, Why: fmt.Sprintf("%d %% of the heap were in use: "+
+			"whether a collection would have freed it, one moment does not tell", int(share*100))})
 	}
 	if n := profile.Unconfirmed(d.Threads); n > 0 {
 		list = append(list, profile.Unknown{ID: profile.Deadlocked, Why: fmt.Sprintf("a collector moved objects: what %d "+

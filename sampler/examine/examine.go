@@ -64,6 +64,7 @@ func Gather(ctx context.Context, pid int, opt Options) (*triage.Evidence, []stri
 		return nil, nil, err
 	}
 	x.evidence.Stopped = stopped && x.session.Stopped()
+	x.evidence.Children = x.children.since()
 	if n := len(x.evidence.Readings); n > 1 {
 		x.evidence.Rates = vitals.Between(x.evidence.Readings[0], x.evidence.Readings[n-1])
 	}
@@ -77,6 +78,8 @@ type examination struct {
 	vitals   *vitals.Vitals
 	others   [2]*session.Session // of the recordings
 	locks    bool                // the JVM tells of them
+	opened   connections         // when the last dump was taken
+	children *children           // nil: no thread waited for one
 	evidence *triage.Evidence
 	mu       sync.Mutex
 	notes    []string
@@ -144,14 +147,22 @@ func (x *examination) look(ctx context.Context) error {
 	end := time.NewTimer(x.opt.Duration)
 	defer end.Stop()
 	taken := 0
-	for {
+	heaps := [...]time.Duration{0, x.opt.Duration / 3, 2 * x.opt.Duration / 3, x.opt.Duration}
+	for counted := 0; ; {
 		if err := x.read(); err != nil {
 			return err
 		}
 		passed := time.Since(began)
+		if counted < len(heaps) && passed >= heaps[counted] {
+			counted++
+			x.vitals.ReadHeap(x.evidence.Readings[len(x.evidence.Readings)-1])
+		}
 		if taken < len(dumps) && passed >= dumps[taken] {
 			taken++
 			if err := x.dump(ctx); err != nil {
+				return err
+			}
+			if err := x.dumpPools(); err != nil {
 				return err
 			}
 		}

@@ -4,6 +4,7 @@ package examine
 
 import (
 	"encoding/binary"
+	"net/netip"
 	"strings"
 
 	"goprof/arch"
@@ -14,35 +15,52 @@ import (
 	"goprof/sampler/vitals"
 )
 
-// remotes finds the threads that wait in a system call for a connection that the process itself has opened. Nil: that
-// cannot be known here.
+// connections counts the connections of the process, without those to itself.
+type connections struct {
+	opened   map[netip.AddrPort]int // by their other ends
+	accepted int
+}
+
+// remotes finds the threads that wait in a system call for a connection that the process itself has opened, and counts
+// all connections. Nil: that cannot be known here.
 func (x *examination) remotes(threads []profile.ThreadDump) (map[int]triage.Remote, error) {
 	told := make(chan map[int]int, 1)
 	if !x.session.Guarded(func() { told <- x.descriptors(threads) }) { // what poll waits for is read from its memory
 		return nil, process.ErrSilent
 	}
 	waits := <-told
+	x.opened = connections{}
 	sockets, err := x.vitals.Sockets()
 	if err != nil {
 		return nil, nil // the files of /proc/PID/net cannot be read: rules say that it is not known
 	}
-	listens := map[uint16]bool{}
-	byFD := map[int]*vitals.Socket{}
+	listens, own := map[uint16]bool{}, map[netip.AddrPort]bool{}
+	for i := range sockets {
+		own[sockets[i].Local] = true
+		if sockets[i].State == listening {
+			listens[sockets[i].Local.Port()] = true
+		}
+	}
+	x.opened = connections{opened: map[netip.AddrPort]int{}}
+	opened := map[int]*vitals.Socket{}
 	for i := range sockets {
 		s := &sockets[i]
-		byFD[s.FD] = s
-		if s.State == listening {
-			listens[s.Local.Port()] = true
+		switch {
+		case s.State == listening || !s.Remote.IsValid() || s.Remote.Port() == 0:
+		case !listens[s.Local.Port()]:
+			opened[s.FD] = s
+			if !own[s.Remote] {
+				x.opened.opened[s.Remote]++
+			}
+		case !own[s.Remote]: // a client's connection has the port on which the process listens
+			x.opened.accepted++
 		}
 	}
 	found := map[int]triage.Remote{}
 	for tid, fd := range waits {
-		s := byFD[fd]
-		// A client's connection has the port on which the process listens.
-		if s == nil || s.State == listening || listens[s.Local.Port()] || !s.Remote.IsValid() || s.Remote.Port() == 0 {
-			continue
+		if s := opened[fd]; s != nil {
+			found[tid] = triage.Remote{Address: s.Remote, State: s.State}
 		}
-		found[tid] = triage.Remote{Address: s.Remote, State: s.State}
 	}
 	return found, nil
 }

@@ -108,8 +108,8 @@ func sent(r *Report) *profile.Finding {
 		return nil
 	}
 	f := &profile.Finding{ID: profile.SignalSent,
-		Claim: fmt.Sprintf("A process sent %s to the JVM. The JVM did nothing wrong, and what its threads did "+
-			"has nothing to do with it.", r.Signal),
+		Claim: fmt.Sprintf("A process sent %s to the JVM: no instruction of the JVM failed. A watchdog does that to a "+
+			"JVM that does not answer.", r.Signal),
 		Evidence: []string{"si_code is " + r.SigCode + ": sent by kill, not raised by an instruction"},
 		Next:     "look for who sends it: a watchdog, a health check, kill -3 mistyped"}
 	if r.SentBy > 0 {

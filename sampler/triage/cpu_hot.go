@@ -1,26 +1,37 @@
 package triage
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
+	"strings"
 
 	"goprof/profile"
+	"goprof/profile/naming"
 )
 
-// A program that uses CPU time does its work. It is suspect if it uses nearly all that a thread or the program can
-// have, in very few methods: in a loop that does not end, a hash table with bad hashes, a regular expression that
-// tries all ways.
+// A program that uses CPU time does its work: a batch that computes for hours is healthy. That it computes is a note.
+// A finding is a thread that never rests and does not get on, as far as samples can tell:
+//
+//   - all of its samples are in one method, by one path of callers: a loop that does not end. One long computation
+//     without calls looks the same, so the main thread, which most batches compute in, is left out.
+//   - all of its samples are below one call of a regular expression or of a map of the class library: an expression
+//     that tries all ways, a map that has become a ring. No such call takes seconds in a healthy program.
 const (
-	hotCPUs    = 0.8 // of one CPU, less is no load that is felt
-	hotMethods = 5   // more are not few: the work of a busy program is spread over dozens
-	hotShare   = 0.6 // of the program's CPU time, in those methods
+	hotCPUs = 0.8 // of one CPU, less is no load that is felt
+	// onePath of a thread's samples must be at one place. Some samples fail.
+	onePath = 0.97
 	// A thread counts as one that never rests if it had a CPU for alwaysBusy of the time. The time in which it wanted a
 	// CPU and had none does not count. leastCPU is the least part of all of the time: a machine with fifty busy threads
 	// for each CPU gives a thread that much.
 	alwaysBusy = 0.9
 	leastCPU   = 0.02
-	// hotSamples is the number of samples from which hotShare is judged: with 25, a share of 60 % is known to within 20
-	// points. The share of a loop that does not end is 100 %.
+	// hotSamples is the number of samples from which a thread is judged.
 	hotSamples = 25
+	// hotShare is the part of the program's CPU time that the methods have which a note names, and hotMethods is how
+	// many those may be: more say nothing.
+	hotShare   = 0.6
+	hotMethods = 5
 )
 
 func cpuHot(x *exam) *suspicion {
@@ -31,31 +42,43 @@ func cpuHot(x *exam) *suspicion {
 	if x.starved() {
 		return x.cannotTell(starvedText)
 	}
-	busy := x.busyThreads()
 	used := w.cpus(w.app)
-	if used < hotCPUs && len(busy) == 0 || w.app < hotSamples {
+	busy := x.busyThreads()
+	caught := x.caught(busy)
+	if len(caught) == 0 {
+		if w.app >= hotSamples && (used >= hotCPUs || len(busy) > 0) {
+			x.notes = append(x.notes, w.busyText(used, len(busy)))
+		}
 		return nil
+	}
+	first := caught[0]
+	s := &suspicion{sure: scaled(first.share, onePath, 0.7, 0.8), severity: profile.Warning,
+		claim: fmt.Sprintf("%s never rests and is likely caught in a loop: %s of its samples are in %s.",
+			first.thread, percent(first.share), first.method),
+		next: fmt.Sprintf("goprof dump --pid %d -n 5  (does it get on?), then goprof record --pid %d -d 30s", x.PID, x.PID)}
+	if len(caught) > 1 {
+		s.claim = fmt.Sprintf("%d threads never rest and are likely caught in loops: %s of the samples of %s are in %s.",
+			len(caught), percent(first.share), first.thread, first.method)
+	}
+	for _, c := range caught[:min(4, len(caught))] {
+		s.evidence = append(s.evidence, fmt.Sprintf("%s: %d samples, %s in %s, called by %s", c.thread, c.samples,
+			percent(c.share), c.method, c.caller))
+	}
+	s.evidence = append(s.evidence, fmt.Sprintf("the program's threads use %.1f CPUs", used))
+	return s
+}
+
+// busyText is the note on a program that computes.
+func (w *work) busyText(used float64, never int) string {
+	text := fmt.Sprintf("the program computes: it uses %.1f CPUs", used)
+	if never > 0 {
+		text += fmt.Sprintf(", and %s never at rest", counted(never, "thread"))
 	}
 	names, in := w.hottest()
-	share := float64(in) / float64(w.app)
-	if len(names) > hotMethods {
-		return nil
+	if len(names) == 0 || len(names) > hotMethods {
+		return text + ", in many methods"
 	}
-	s := &suspicion{sure: scaled(share, hotShare, 0.5, 0.8), severity: profile.Warning,
-		claim: fmt.Sprintf("%s in %s: the program's threads use %.1f CPUs, and %s of that is spent there.",
-			"CPU time is burnt", methodsText(names), used, percent(share)),
-		next: fmt.Sprintf("goprof record --pid %d -d 30s && goprof flame out.collapsed", x.PID)}
-	for _, name := range names {
-		s.evidence = append(s.evidence, fmt.Sprintf("%s of the program's CPU time: %s",
-			percent(float64(w.methods[name])/float64(w.app)), name))
-	}
-	if len(busy) > 0 {
-		s.evidence = append(s.evidence, fmt.Sprintf("%s never at rest: %s", counted(len(busy), "thread"), few(busy, 4)))
-	}
-	pools := ranked(w.threads)
-	s.evidence = append(s.evidence, fmt.Sprintf("%s of it in threads %s",
-		percent(float64(w.threads[pools[0]])/float64(w.app)), pools[0]))
-	return s
+	return text + fmt.Sprintf("; %s of that in %s", percent(float64(in)/float64(w.app)), methodsText(names))
 }
 
 func methodsText(names []string) string {
@@ -76,15 +99,133 @@ func (w *work) hottest() (names []string, samples int64) {
 	return names, samples
 }
 
-// busyThreads are the program's threads that never rest.
-func (x *exam) busyThreads() (names []string) {
+// busyThreads are the program's threads that never rest, by number.
+func (x *exam) busyThreads() map[int]string {
+	busy := map[int]string{}
 	for i := range x.Rates.Threads {
 		t := &x.Rates.Threads[i]
 		cpu, _ := t.CPU.Get()
 		waited, _ := t.Waited.Get()
 		if x.isApp(t.TID) && cpu >= leastCPU && cpu+waited >= alwaysBusy && cpu >= alwaysBusy*(1-waited) {
-			names = append(names, t.Name)
+			busy[t.TID] = t.Name
 		}
 	}
-	return names
+	return busy
+}
+
+// caughtThread is a thread that does not get on.
+type caughtThread struct {
+	thread         string
+	method, caller string
+	samples        int64
+	share          float64
+}
+
+// caught finds those among threads that never rest, the surest first.
+func (x *exam) caught(busy map[int]string) (list []caughtThread) {
+	trees := map[int]*callTree{}
+	x.CPU.Each(func(frames []profile.Frame, n int64) {
+		t, ok := naming.ThreadOf(frames[0].Func.Name)
+		if _, never := busy[t.TID]; !ok || !never || t.Virtual {
+			return
+		}
+		if trees[t.TID] == nil {
+			trees[t.TID] = &callTree{}
+		}
+		trees[t.TID].add(frames[1:], n)
+	})
+	for tid, tree := range trees {
+		path, n := tree.trunk()
+		if tree.samples < hotSamples || len(path) == 0 {
+			continue
+		}
+		method := path[len(path)-1]
+		single := float64(tree.leaf(path)) >= onePath*float64(tree.samples) && busy[tid] != "main"
+		if call := slices.IndexFunc(path, isNeverLong); !single && call < 0 {
+			continue
+		} else if call >= 0 {
+			method, path = path[call], path[:call+1]
+		}
+		c := caughtThread{fmt.Sprintf("%q tid=%d", busy[tid], tid), method, "no method", tree.samples,
+			float64(n) / float64(tree.samples)}
+		if len(path) > 1 {
+			c.caller = path[len(path)-2]
+		}
+		list = append(list, c)
+	}
+	slices.SortFunc(list, func(a, b caughtThread) int {
+		return cmp.Or(cmp.Compare(b.share, a.share), strings.Compare(a.thread, b.thread))
+	})
+	return list
+}
+
+// neverLong are methods of which a call takes seconds in no healthy program.
+var neverLong = map[string][]string{
+	"java.util.regex.Matcher":   {"matches", "find", "lookingAt", "match", "search"},
+	"java.util.HashMap":         {"get", "getNode", "getEntry", "put", "putVal", "containsKey", "remove", "transfer"},
+	"java.util.LinkedHashMap":   {"get"},
+	"java.util.WeakHashMap":     {"get", "put", "containsKey", "remove"},
+	"java.util.IdentityHashMap": {"get", "put", "containsKey", "remove"},
+	"java.util.TreeMap":         {"get", "getEntry", "put", "containsKey", "remove"},
+}
+
+func isNeverLong(method string) bool {
+	dot := strings.LastIndexByte(method, '.')
+	return dot > 0 && slices.Contains(neverLong[method[:dot]], method[dot+1:])
+}
+
+// callTree holds a thread's samples by the Java methods on the stack, from the root to the innermost.
+type callTree struct {
+	samples int64 // of this method and of what it called
+	here    int64 // of this method alone
+	calls   map[string]*callTree
+}
+
+// add adds samples of a stack, root first. If the thread itself collects, that says nothing of what it does.
+func (c *callTree) add(frames []profile.Frame, n int64) {
+	if !hasJava(frames) || collects(frames) {
+		return
+	}
+	c.samples += n
+	for i := range frames {
+		if !frames[i].Kind.Java() {
+			continue
+		}
+		name := frames[i].Func.Name
+		if c.calls == nil {
+			c.calls = map[string]*callTree{}
+		}
+		if c.calls[name] == nil {
+			c.calls[name] = &callTree{}
+		}
+		c = c.calls[name]
+		c.samples += n
+	}
+	c.here += n
+}
+
+// trunk is the path from the root that onePath of the samples have in common, and how many have it.
+func (c *callTree) trunk() (path []string, samples int64) {
+	all := c.samples
+	for at := c; ; {
+		next := ""
+		for name, call := range at.calls {
+			if float64(call.samples) >= onePath*float64(all) {
+				next = name
+			}
+		}
+		if next == "" {
+			return path, samples
+		}
+		at = at.calls[next]
+		path, samples = append(path, next), at.samples
+	}
+}
+
+// leaf is how many samples are in the last method of a path itself.
+func (c *callTree) leaf(path []string) int64 {
+	for _, name := range path {
+		c = c.calls[name]
+	}
+	return c.here
 }

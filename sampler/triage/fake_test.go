@@ -69,6 +69,50 @@ func (p *patient) rest(tid int, n int64, state string, frames ...string) {
 	p.wall.AddTimed(label(tid), s, n, time.Duration(n)*50*time.Millisecond)
 }
 
+// waitInTask has threads stand in one wait for all of the time, in all dumps. Frames are leaf first.
+func (p *patient) waitInTask(first, last int, frames ...string) {
+	for tid := first; tid <= last; tid++ {
+		p.rest(tid, 10_000, "parked: shop.Thing", frames...)
+		for i := range p.Dumps {
+			p.Dumps[i].Threads[tid-1].Stack = *stack(profile.C2, frames...)
+		}
+	}
+	for _, r := range p.Readings {
+		for i := range r.Threads {
+			r.Threads[i].Turns = known(uint64(7))
+		}
+	}
+}
+
+// virtualWait has virtual threads stand in one wait in the first dump and in the last.
+func (p *patient) virtualWait(threads int, frames ...string) {
+	for _, i := range []int{0, len(p.Dumps) - 1} {
+		for id := range threads {
+			p.Dumps[i].Virtual = append(p.Dumps[i].Virtual, profile.ThreadDump{State: "parked",
+				Virtual: &profile.VirtualThread{ID: uint64(100 + id)}, Stack: *stack(profile.C2, frames...)})
+		}
+	}
+	for _, r := range p.Readings {
+		r.Threads = append(r.Threads, vitals.Thread{TID: 50, Name: "ForkJoinPool-1-worker-1", Role: vitals.Application,
+			Turns: known(uint64(9))})
+	}
+}
+
+var (
+	inPut = []string{park, "java.util.concurrent.ArrayBlockingQueue.put", "shop.Producer.run"}
+	inGet = []string{park, "java.util.concurrent.FutureTask.get", "shop.Report.make",
+		"java.util.concurrent.ThreadPoolExecutor.runWorker"}
+	inAcquire = []string{park, "java.util.concurrent.Semaphore.acquire", "shop.Gate.pass"}
+	inRead    = []string{"sun.nio.ch.SocketDispatcher.read0", "java.net.Socket$SocketInputStream.read", "shop.Stock.ask"}
+	inWaitFor = []string{park, "java.lang.ProcessImpl.waitFor", "shop.Image.convert"}
+	inBorrow  = []string{park, "java.util.concurrent.SynchronousQueue.poll", "acme.db.pool.ConnectionPool.getConnection",
+		"shop.Cart.pay"}
+	inQuery     = []string{park, "acme.db.Statement.execute", "shop.Cart.pay"}
+	parkVirtual = "java.lang.VirtualThread.park"
+)
+
+const park = "jdk.internal.misc.Unsafe.park"
+
 func label(tid int) string { return fmt.Sprintf("[%s tid=%d]", name(tid), tid) }
 
 func stack(kind profile.Kind, frames ...string) *profile.Stack {
@@ -112,7 +156,8 @@ func reading(at time.Time, i int) *vitals.Reading {
 	v.Classes = vitals.Classes{Loaded: known(uint64(9000 + i)), Unloaded: known(uint64(0))}
 	v.References = vitals.References{Finalizers: known(uint64(0)), Pending: known(uint64(0))}
 	v.Threads = vitals.ThreadCounts{Live: known(uint64(6)), Started: known(uint64(10))}
-	r.Process = vitals.Process{RSS: known(uint64(600 * mib)), Swap: known(uint64(0)), FDs: known(uint64(60)),
+	r.Process = vitals.Process{RSS: known(uint64(600 * mib)), Anonymous: known(uint64(500 * mib)),
+		Heap: known(uint64(300 * mib)), Swap: known(uint64(0)), FDs: known(uint64(60)),
 		FDLimit: known(uint64(1024)), Threads: known(uint64(8)), ThreadLimit: known(uint64(30000)),
 		CPUsAllowed: known(uint64(2))}
 	r.Cgroup = vitals.Cgroup{Limited: known(true), CPUs: known(2.0)}

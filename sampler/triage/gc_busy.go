@@ -15,6 +15,8 @@ const (
 	gcShare = 0.3 // of the CPU time that the JVM uses
 	gcCPUs  = 0.2 // of one CPU: no user notices less
 	gcPause = 0.2 // of the time, in pauses of the collector
+	// needlessPause is the same where a full heap is not the reason (gcReasons): the program could do without.
+	needlessPause = 0.1
 )
 
 func gcBusy(x *exam) *suspicion {
@@ -24,10 +26,14 @@ func gcBusy(x *exam) *suspicion {
 	if x.CPU == nil && !pausesKnown {
 		return x.cannotTell("there is neither a recording of CPU time nor the JVM's counters of collections")
 	}
-	if !byCPU && paused < gcPause {
+	most := gcPause
+	if x.needless() {
+		most = needlessPause
+	}
+	if !byCPU && paused < most {
 		return nil
 	}
-	s := &suspicion{sure: max(scaled(share, gcShare, 0.6, 0.85), scaled(paused, gcPause, 0.6, 0.85)),
+	s := &suspicion{sure: max(scaled(share, gcShare, 0.6, 0.85), scaled(paused, most, 0.6, 0.85)),
 		severity: profile.Warning,
 		claim: fmt.Sprintf("The garbage collector is busy: %s of the JVM's CPU time goes into it (%.1f CPUs).",
 			percent(share), cpus),
@@ -36,7 +42,11 @@ func gcBusy(x *exam) *suspicion {
 		s.claim = fmt.Sprintf("The garbage collector is busy: the program stood still for it for %s of the time.",
 			percent(paused))
 	}
-	s.evidence = append(x.collectionsText(), x.heapText()...)
+	causes, cure := x.gcCauseText()
+	s.evidence = slices.Concat(x.collectionsText(), causes, x.heapText())
+	if cure != "" {
+		s.next += "  (the cure: " + cure + ")"
+	}
 	if rate, ok := x.Rates.Allocated.Get(); ok && rate > 0 {
 		s.evidence = append(s.evidence, fmt.Sprintf("the program's threads allocate %s a second", size(uint64(rate))))
 		s.evidence = append(s.evidence, x.allocatorsText(rate)...)

@@ -39,6 +39,8 @@ var rules = map[profile.FindingID]func(*exam) *suspicion{
 	profile.FDLimit:         fdLimit,
 	profile.FinalizerBehind: finalizerBehind,
 	profile.Pinned:          pinned,
+	profile.PoolStuck:       poolStuck,
+	profile.NativeGrowth:    nativeGrowth,
 }
 
 // exam is a judgement under way.
@@ -46,6 +48,7 @@ type exam struct {
 	*Evidence
 	rule    profile.FindingID // the rule that is judging
 	unknown []profile.Unknown
+	notes   []string
 	roles   map[int]vitals.Role
 	work    work
 	waits   map[int]*waits
@@ -73,6 +76,7 @@ func Judge(e *Evidence) profile.Triage {
 	for _, v := range verdicts {
 		t.Findings = append(t.Findings, v.Finding)
 	}
+	t.Notes = append(t.Notes, x.notes...)
 	if e.Stopped {
 		t.Notes = append(t.Notes, stoppedNote)
 	}

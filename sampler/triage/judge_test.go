@@ -58,6 +58,12 @@ var diseases = map[profile.FindingID]func(*patient){
 			}
 		}
 	},
+	profile.PoolStuck: func(p *patient) { p.waitInTask(2, 6, inPut...) },
+	profile.NativeGrowth: func(p *patient) {
+		for i, r := range p.Readings {
+			r.Process.Anonymous = known(uint64(500+20*i) * mib)
+		}
+	},
 	profile.CPUThrottled: func(p *patient) {
 		p.Rates.Throttled = known(uint64(90))
 		p.Rates.WaitedCPU, p.Rates.CPU, p.Rates.Busy = known(3.0), known(0.2), known(0.95)
@@ -265,6 +271,36 @@ func TestMoments(t *testing.T) {
 				r.Cgroup = vitals.Cgroup{Limited: known(false)}
 			}
 		},
+		"a batch in few methods": func(p *patient) {
+			for i := range 4 {
+				p.burn(2, 250, "", "shop.Job.step"+string(rune('A'+i)), "shop.Job.run")
+			}
+			p.Rates.CPU = known(1.0)
+			p.Rates.Threads[1].CPU = known(0.98)
+		},
+		"a batch of one method in main": func(p *patient) {
+			p.cpu = profile.New()
+			p.CPU, p.cpu.Meta.Duration = p.cpu, seconds10*time.Second
+			p.burn(1, 950, "", "shop.Matrix.multiply", "shop.Main.main")
+			p.Rates.CPU = known(1.0)
+			p.Rates.Threads[0].CPU = known(0.98)
+		},
+		"a heap that reaches its pages for the first time": func(p *patient) {
+			for i, r := range p.Readings {
+				r.Process.Anonymous, r.Process.Heap = known(uint64(500+20*i)*mib), known(uint64(300+20*i)*mib)
+			}
+		},
+		"one large buffer": func(p *patient) {
+			for i, r := range p.Readings {
+				r.Process.Anonymous = known(uint64(500+400*(i/5)) * mib)
+			}
+		},
+		"code that is compiled": func(p *patient) {
+			for i, r := range p.Readings {
+				r.Process.Anonymous = known(uint64(500+8*i) * mib)
+				r.JVM.Code.Total.Committed = known(uint64(20+8*i) * mib)
+			}
+		},
 		"busy with many things": func(p *patient) {
 			for i := range 30 {
 				p.burn(2, 30, "", "shop.Job.step"+string(rune('A'+i)), "shop.Worker.run")
@@ -280,6 +316,44 @@ func TestMoments(t *testing.T) {
 				t.Errorf("%+v", got)
 			}
 		})
+	}
+}
+
+// TestWhyCollected: gc-busy says why the JVM collected, and what mends that.
+func TestWhyCollected(t *testing.T) {
+	gc := []string{"java.lang.Runtime.gc", "java.lang.System.gc"}
+	for name, c := range map[string]struct {
+		cause    string
+		stack    []string // leaf first
+		evidence string
+		cure     string
+	}{
+		"asked": {"System.gc()", append(gc, "shop.Cart.tidyUp"), "it is asked for in shop.Cart.tidyUp",
+			"DisableExplicitGC"},
+		"direct memory": {"System.gc()", append(gc, "java.nio.Bits.reserveMemory", "java.nio.DirectByteBuffer.<init>",
+			"shop.File.read"), "direct memory", "MaxDirectMemorySize"},
+		"metaspace":  {"Metadata GC Threshold", nil, "the metadata of classes grew", "MetaspaceSize"},
+		"humongous":  {"G1 Humongous Allocation", nil, "half a region", "G1HeapRegionSize"},
+		"full":       {"Allocation Failure", nil, "by the JVM's own word: Allocation Failure", ""},
+		"under way":  {"", nil, "the program asks for it", "DisableExplicitGC"},
+		"not known ": {"No GC", nil, "", ""},
+	} {
+		p := healthy()
+		diseases[profile.GCBusy](p)
+		for i, r := range p.Readings {
+			r.JVM.GC.Collections, r.JVM.GC.LastCause = known(uint64(i)), known(c.cause)
+			if r.JVM.GC.Cause = known("No GC"); c.cause == "" {
+				r.JVM.GC.Cause, r.JVM.GC.LastCause = known("System.gc()"), known("No GC")
+			}
+		}
+		if c.stack != nil {
+			p.rest(1, 50, "in VM", c.stack...)
+		}
+		f := Judge(p.Evidence).Findings[0]
+		if !strings.Contains(strings.Join(f.Evidence, "\n"), c.evidence) || !strings.Contains(f.Next, c.cure) ||
+			c.cure == "" && strings.Contains(f.Next, "cure") {
+			t.Errorf("%s: %q, %s", name, f.Evidence, f.Next)
+		}
 	}
 }
 
@@ -342,6 +416,53 @@ func TestRolesAtTheEnd(t *testing.T) {
 		if got := Judge(p.Evidence); !slices.Contains(ids(got), profile.CPUHot) {
 			t.Errorf("%q: %+v", role, got)
 		}
+	}
+}
+
+// TestCaught: a thread that never rests and is in one place is likely caught in a loop. A program that computes gets a
+// note.
+func TestCaught(t *testing.T) {
+	busy := func(frames ...[]string) *patient {
+		p := healthy()
+		for _, f := range frames {
+			p.burn(2, 400, "", f...)
+		}
+		p.Rates.CPU, p.Rates.Threads[1].CPU = known(1.0), known(0.98)
+		return p
+	}
+	get := []string{"java.util.HashMap.getNode", "java.util.HashMap.get", "shop.Cart.find", "shop.Worker.run"}
+	for name, c := range map[string]struct {
+		p           *patient
+		claim, note string
+	}{
+		"a map that is a ring": {busy(get, append([]string{"java.lang.String.equals"}, get...)),
+			"\"pool-1-thread-2\" tid=2 never rests and is likely caught in a loop: 100 % of its samples are in " +
+				"java.util.HashMap.get.", ""},
+		"one place": {busy(get[2:]), "\"pool-1-thread-2\" tid=2 never rests and is likely caught in a loop: 100 % of its " +
+			"samples are in shop.Cart.find.", ""},
+		"a program that computes": {busy([]string{"shop.Job.a", "shop.Job.run"}, []string{"shop.Job.b", "shop.Job.run"}),
+			"", "the program computes: it uses 0.8 CPUs, and 1 thread never at rest; 95 % of that in 2 methods, most in " +
+				"shop.Job.a"},
+	} {
+		got := Judge(c.p.Evidence)
+		claim, note := "", strings.Join(got.Notes, "\n")
+		if len(got.Findings) > 0 {
+			claim = got.Findings[0].Claim
+		}
+		if claim != c.claim || note != c.note {
+			t.Errorf("%s: %q, note %q", name, claim, note)
+		}
+	}
+}
+
+// TestYoungGrowth: memory of a JVM that starts grows.
+func TestYoungGrowth(t *testing.T) {
+	p := healthy()
+	diseases[profile.NativeGrowth](p)
+	p.Readings[seconds10].JVM.Uptime = known(20 * time.Second)
+	got := Judge(p.Evidence)
+	if len(got.Findings) > 0 || len(got.Unknown) != 1 || got.Unknown[0].ID != profile.NativeGrowth {
+		t.Errorf("%+v", got)
 	}
 }
 

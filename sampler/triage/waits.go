@@ -1,10 +1,12 @@
 package triage
 
 import (
+	"slices"
 	"strings"
 
 	"goprof/profile"
 	"goprof/profile/naming"
+	"goprof/profile/pools"
 )
 
 // waits is what the wall-clock profile says of a thread, in looks.
@@ -16,6 +18,8 @@ type waits struct {
 	// methods that wanted it.
 	locked int64
 	sites  map[string]int64
+	// spots are the looks by what it did, and where.
+	spots map[pools.Spot]int64
 }
 
 // lockedShare is the part of its time in which it waited for locks.
@@ -37,22 +41,31 @@ func (x *exam) waitsOf(p *profile.Profile) map[int]*waits {
 		}
 		w := all[t.TID]
 		if w == nil {
-			w = &waits{name: t.JavaName, sites: map[string]int64{}}
+			w = &waits{name: t.JavaName, sites: map[string]int64{}, spots: map[pools.Spot]int64{}}
 			all[t.TID] = w
 		}
 		w.total += n
 		leaf := &frames[len(frames)-1]
 		if leaf.Kind != profile.StateFrame {
+			w.spots[spotOf(frames[1:], false)] += n
 			return
 		}
 		state := stateOf(leaf.Func.Name)
 		w.state[state] += n
+		w.spots[spotOf(frames[1:len(frames)-1], state == profile.Blocked)] += n
 		if site, wants := wantsLock(state, frames[:len(frames)-1]); wants {
 			w.locked += n
 			w.sites[site] += n
 		}
 	})
 	return all
+}
+
+// spotOf says what a thread did with this stack, root first.
+func spotOf(frames []profile.Frame, blocked bool) pools.Spot {
+	leafFirst := slices.Clone(frames)
+	slices.Reverse(leafFirst)
+	return pools.Look(leafFirst, blocked)
 }
 
 // stateOf takes a profile.State's Label apart.
@@ -81,6 +94,9 @@ func wantsLock(s profile.State, frames []profile.Frame) (site string, wants bool
 		if strings.HasSuffix(name, "ConditionObject.await") || strings.HasSuffix(name, "ConditionObject.awaitNanos") {
 			return "", false
 		}
+		if takesTurns(name) {
+			return "", false
+		}
 		if takesLock(name) {
 			wants = true
 			continue
@@ -91,6 +107,13 @@ func wantsLock(s profile.State, frames []profile.Frame) (site string, wants bool
 		}
 	}
 	return "", wants
+}
+
+// takesTurns reports whether the class library has its threads take turns by a lock in that method, while the first of
+// them waits for something else: for a client, or for a host's address.
+func takesTurns(method string) bool {
+	return method == "sun.nio.ch.NioSocketImpl.accept" || method == "sun.nio.ch.ServerSocketChannelImpl.accept" ||
+		strings.HasPrefix(method, "java.net.InetAddress")
 }
 
 // takesLock reports whether threads wait in that method for a lock of java.util.concurrent that has an owner.

@@ -47,7 +47,8 @@ type GC struct {
 	Collections maybe.Value[uint64]
 	// Paused: all threads are stopped for a collection now.
 	Paused maybe.Value[bool]
-	// Cause is why the collection that is under way was begun, "No GC" between collections. LastCause: the one before.
+	// Cause is why the collection that is under way was begun, "No GC" between collections. LastCause is why the last
+	// one was, "No GC" while one is under way (CollectedHeap::set_gc_cause).
 	Cause, LastCause maybe.Value[string]
 }
 

@@ -10,9 +10,13 @@ import (
 
 // Process is what the kernel tells of the process.
 type Process struct {
-	CPU  maybe.Value[time.Duration] // of all threads, also of those that have ended
-	RSS  maybe.Value[uint64]        // bytes in memory
-	Swap maybe.Value[uint64]        // bytes swapped out
+	CPU maybe.Value[time.Duration] // of all threads, also of those that have ended
+	RSS maybe.Value[uint64]        // bytes in memory
+	// Anonymous is the part of RSS that belongs to no file and is not shared: heap, stacks, memory of the C library.
+	Anonymous maybe.Value[uint64]
+	// Heap is the part of Anonymous that is in the Java heap. Only ReadHeap fills it in: it costs more than the rest.
+	Heap maybe.Value[uint64]
+	Swap maybe.Value[uint64] // bytes swapped out
 	// MajorFaults is how often it had to wait for a page from a disk.
 	MajorFaults maybe.Value[uint64]
 	// Threads and ThreadLimit: the least of RLIMIT_NPROC (which counts all processes of its user), the machine's

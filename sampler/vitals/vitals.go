@@ -22,6 +22,7 @@ type Vitals struct {
 	names   map[uint64]javaName // by JavaThread
 	began   uint64              // when the process did, in ticks since the machine did
 	work    bool                // see OnlyWork
+	heap    [2]uint64           // the addresses that the heap has reserved; 0: not known
 }
 
 // Open makes a reader for an attached JVM. It belongs to the session's goroutine until it returns.
@@ -29,11 +30,20 @@ type Vitals struct {
 // It costs some tens of milliseconds, nearly all of it for libjvm's symbols.
 func Open(s *session.Session) (*Vitals, error) {
 	v := &Vitals{s: s, p: s.Process, threads: map[int]*knownThread{}}
-	health := make(chan *vmstructs.Health, 1)
-	if !s.Guarded(func() { health <- s.VM.NewHealth() }) {
+	type read struct {
+		health *vmstructs.Health
+		heap   [2]uint64
+	}
+	told := make(chan read, 1)
+	if !s.Guarded(func() {
+		r := read{health: s.VM.NewHealth()}
+		r.heap[0], r.heap[1], _ = r.health.HeapRange()
+		told <- r
+	}) {
 		return nil, process.ErrSilent
 	}
-	v.health = <-health
+	first := <-told
+	v.health, v.heap = first.health, first.heap
 	v.dir = procfs.OpenDir(v.p.PID())
 	if stat, _, err := procfs.ReadStat(v.p.PID(), v.p.PID()); err == nil {
 		v.began = stat.Start

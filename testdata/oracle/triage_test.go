@@ -5,6 +5,7 @@ package oracle
 import (
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -58,18 +59,29 @@ type disease struct {
 	prove bool          // in the long form only: it has the whole machine use its disk
 	// healthy: its well way is one of the ten that must be acquitted.
 	healthy bool
+	// beside starts what the program talks with, and returns its last argument.
+	beside func(t *testing.T, way string) string
+	all    bool   // with triageAll only: its rule has a neighbour in this list
+	says   string // its evidence must
 	// waits: sick it wants hardly any CPU, so that it is looked at beside others of these (go test's -parallel: as many
 	// as there are CPUs).
 	waits bool
 }
 
-// The first of these is the one that must be old: the others come in the meantime.
+// The first two of these must be old: the others come in the meantime.
 var diseases = []disease{
 	{id: profile.ClassLoading, class: "Loads", age: 62 * time.Second, healthy: true, waits: true},
+	{id: profile.NativeGrowth, class: "Native", flags: []string{"-Xms1g", "-Xmx1g"}, age: 62 * time.Second, make: load,
+		waits: true},
 	{id: profile.CPUHot, class: "HotLoop", healthy: true},
 	{id: profile.GCBusy, class: "Garbage", flags: []string{"-Xmx600m", "-Xmn100m", "-XX:+UseParallelGC"},
 		args:    []string{"100"},
 		healthy: true},
+	{id: profile.GCBusy, class: "Collects", args: []string{"asked"}, says: "asked for in truth.Collects.tidyUp"},
+	{id: profile.GCBusy, class: "Collects", args: []string{"direct"}, flags: []string{"-XX:MaxDirectMemorySize=16m"},
+		says: "direct memory", all: true},
+	{id: profile.GCBusy, class: "Collects", args: []string{"humongous"}, says: "humongous", all: true, oldest: 11,
+		flags: []string{"-Xmx200m", "-XX:+UseG1GC", "-XX:G1HeapRegionSize=1m"}},
 	{id: profile.HeapFull, class: "FullHeap", flags: []string{"-Xmx200m", "-XX:+UseSerialGC"}, healthy: true},
 	{id: profile.Deadlocked, class: "Philosophers", healthy: true, waits: true},
 	{id: profile.LockContention, class: "OneLock", args: []string{"monitor"}, healthy: true, waits: true},
@@ -88,6 +100,18 @@ var diseases = []disease{
 	{id: profile.FinalizerBehind, class: "Finalizes", healthy: true, waits: true},
 	{id: profile.Pinned, class: "Pins", flags: []string{"-Djdk.virtualThreadScheduler.parallelism=2"}, oldest: 21,
 		waits: true},
+	{id: profile.PoolStuck, class: "Pools", args: []string{"connections"}, waits: true, healthy: true},
+	{id: profile.PoolStuck, class: "Pools", args: []string{"nested"}, waits: true},
+	{id: profile.PoolStuck, class: "Pools", args: []string{"leaked"}, waits: true, healthy: true, all: true},
+	{id: profile.PoolStuck, class: "Pools", args: []string{"room"}, waits: true, healthy: true},
+	{id: profile.PoolStuck, class: "Pools", args: []string{"permits"}, waits: true, healthy: true, all: true},
+	{id: profile.PoolStuck, class: "Pools", args: []string{"children"}, waits: true, healthy: true, all: true},
+	{id: profile.PoolStuck, class: "Pools", args: []string{"barrier"}, waits: true, healthy: true, all: true},
+	{id: profile.PoolStuck, class: "Pools", args: []string{"virtual-peer"}, waits: true, healthy: true, oldest: 21,
+		beside: besideSockets},
+	{id: profile.PoolStuck, class: "Pools", args: []string{"virtual-lock"}, waits: true, healthy: true, oldest: 21,
+		all: true},
+	{id: profile.PoolStuck, class: "Pools", args: []string{"virtual-permits"}, waits: true, healthy: true, oldest: 21},
 }
 
 func (d *disease) String() string {
@@ -109,7 +133,47 @@ func (d *disease) start(t *testing.T, jdk jvmtest.JDK, way string) *jvmtest.JVM 
 	if way == "sick" {
 		options = append(options, d.illFor(jdk)...)
 	}
-	return jvmtest.Start(t, jdk, "truth."+d.class, append(append(options, "--", way), d.args...)...)
+	options = append(append(options, "--", way), d.args...)
+	if d.beside != nil {
+		options = append(options, d.beside(t, way))
+	}
+	return jvmtest.Start(t, jdk, "truth."+d.class, options...)
+}
+
+// sockets is how many connections truth.Pools wants.
+const sockets = 300
+
+// besideSockets is a server that never answers, for a sick program, and clients that never ask, for a healthy one. It
+// returns the server's port.
+func besideSockets(t *testing.T, way string) string {
+	server, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := server.Addr().String()
+	_, port, _ := net.SplitHostPort(address)
+	open, next := context.WithCancel(context.Background())
+	connect := server.Accept
+	if way == "well" {
+		server.Close() // the program takes the port
+		connect = func() (net.Conn, error) { return net.Dial("tcp4", address) }
+	}
+	t.Cleanup(func() {
+		next()
+		server.Close()
+	})
+	go func() {
+		for n := 0; n < sockets && open.Err() == nil; {
+			c, err := connect()
+			if err != nil {
+				time.Sleep(10 * time.Millisecond)
+				continue
+			}
+			n++
+			context.AfterFunc(open, func() { c.Close() })
+		}
+	}()
+	return port
 }
 
 // TestTriageDiseases: each disease is found. Its finding is the first or the second; findings of the machine's own
@@ -119,7 +183,7 @@ func TestTriageDiseases(t *testing.T) {
 		rows := make([]string, len(diseases))
 		t.Run("all", func(t *testing.T) { // ends when those side by side have
 			for i := range diseases {
-				if d := &diseases[i]; triageJDK(t, jdk, d.oldest) && (longForm || !d.prove) {
+				if d := &diseases[i]; triageJDK(t, jdk, d.oldest) && d.now() {
 					t.Run(d.String(), func(t *testing.T) { rows[i] = d.find(t, jdk) })
 				}
 			}
@@ -128,6 +192,9 @@ func TestTriageDiseases(t *testing.T) {
 		t.Logf("diseases on %s, %d s each\n%s", jdk, triageSeconds, strings.Join(rows, "\n"))
 	})
 }
+
+// now reports whether it is looked at in this run.
+func (d *disease) now() bool { return (longForm || !d.prove) && (triageAll || !d.all) }
 
 // find looks for a disease, and returns its row of the table.
 func (d *disease) find(t *testing.T, jdk jvmtest.JDK) string {
@@ -149,22 +216,20 @@ func (d *disease) find(t *testing.T, jdk jvmtest.JDK) string {
 		got, e = triagedFor(t, jvm.PID, longer)
 		at = rankOf(got, d.id, short(e))
 	}
-	if at < 1 || at > 2 {
-		t.Errorf("%s is not found, or late:\n%s", d.id, shown(got))
+	if at < 1 || at > 2 || !strings.Contains(shown(got), d.says) {
+		t.Errorf("%s is not found, or late, or does not say %q:\n%s", d.id, d.says, shown(got))
 	}
 	return row(d, got, at)
 }
 
 // healthyOthers are the rest of the healthy programs.
-var healthyOthers = [][]string{{"truth.RequestPools"}, {"truth.JavacLoop"}}
+var healthyOthers = [][]string{{"truth.RequestPools"}, {"truth.Pools", "--", "well", "idle"},
+	{"truth.Pools", "--", "well", "batch"}, {"truth.JavacLoop"}}
 
-// TestTriageHealthy: nothing is said of eleven healthy programs (twelve with GOPROF_TRIAGE_ALL), but that the machine
-// is short of CPU where it is.
+// TestTriageHealthy: nothing is said of healthy programs, but that the machine is short of CPU where it is.
 func TestTriageHealthy(t *testing.T) {
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
-		if triageJDK(t, jdk, 0) {
-			acquitAll(t, jdk, true)
-		}
+		acquitAll(t, jdk, true)
 	})
 }
 
@@ -204,11 +269,15 @@ func acquitAll(t *testing.T, jdk jvmtest.JDK, sideBySide bool) {
 	}
 	t.Run("all", func(t *testing.T) {
 		for _, d := range diseases {
-			if d.healthy && (longForm || !d.prove) {
-				acquit(t, d.class, func(t *testing.T) *jvmtest.JVM { return d.start(t, jdk, "well") })
+			if d.healthy && d.now() && triageJDK(t, jdk, d.oldest) {
+				name := strings.Join(append([]string{d.class}, d.args...), " ")
+				acquit(t, name, func(t *testing.T) *jvmtest.JVM { return d.start(t, jdk, "well") })
 			}
 		}
 		for _, line := range healthyOthers {
+			if !triageJDK(t, jdk, 0) {
+				break
+			}
 			if line[0] == "truth.JavacLoop" && !triageAll {
 				t.Logf("%s takes half a minute: set GOPROF_TRIAGE_ALL=1", line[0])
 				continue
@@ -309,6 +378,12 @@ func row(d *disease, got profile.Triage, at int) string {
 	}
 	program := strings.Join(append([]string{d.class, "sick"}, d.args...), " ")
 	return fmt.Sprintf("| `%s` | %d | `%s` | %s |", d.id, at, program, claim)
+}
+
+// load has the program do what makes it ill.
+func load(t *testing.T, jvm *jvmtest.JVM) bool {
+	jvm.Command("load")
+	return true
 }
 
 // fewFiles lowers the limit of a JVM's open files: it raises it itself when it starts.

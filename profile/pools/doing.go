@@ -1,0 +1,136 @@
+package pools
+
+import (
+	"slices"
+	"strings"
+
+	"goprof/profile"
+)
+
+// Doing is what a thread of a pool does.
+type Doing uint8
+
+const (
+	Working     Doing = iota // it runs, or waits in a way that this package does not know
+	Idle                     // it waits for work
+	Paused                   // it sleeps, or waits for a notification: for work or inside a task
+	ForResource              // for something of a pool that others must give back: a connection
+	ForRoom                  // for room in a full queue
+	ForPermit                // for a permit of a Semaphore
+	ForResult                // for what other threads must do first: a Future, a latch, a barrier, the end of a thread
+	ForLock                  // for a lock that another thread holds
+	ForProcess               // for the end of a child process
+	ForName                  // for the address of a host's name
+	ForPeer                  // for the other end of a connection
+)
+
+var doings = [...]string{Working: "works", Idle: "waits for work", Paused: "sleeps or waits for a notification",
+	ForResource: "waits for a resource of a pool", ForRoom: "waits for room in a full queue",
+	ForPermit: "waits for a permit of a Semaphore", ForResult: "waits for the result of another task",
+	ForLock: "waits for a lock", ForProcess: "waits for a child process", ForName: "waits for a host's address",
+	ForPeer: "waits for the other end of a connection"}
+
+func (d Doing) String() string {
+	if int(d) < len(doings) {
+		return doings[d]
+	}
+	return "unknown"
+}
+
+// InTask reports whether a thread certainly waits inside a task.
+func (d Doing) InTask() bool { return d >= ForResource }
+
+// Spot is what a thread does, and where. Two looks at a thread that stands still are equal.
+type Spot struct {
+	Doing Doing
+	// Site is the method of the program that waits. Empty: there is none on the stack.
+	Site string
+	// From is the method that should hand out a resource, with Doing ForResource.
+	From string
+}
+
+// Look says what a thread does that has this stack, leaf first. blocked: the thread waits to enter a monitor. Such a
+// thread has no method of its own for that on its stack.
+func Look(frames []profile.Frame, blocked bool) Spot {
+	names := javaOnly(frames)
+	own := slices.IndexFunc(names, func(name string) bool { return !ofLibrary(name) })
+	if own < 0 {
+		own = len(names)
+	}
+	s := Spot{Doing: Working}
+	switch {
+	case blocked:
+		s.Doing = waitOf(names[:own], ForLock)
+	case own > 0 && isPrimitive(names[0]):
+		s.Doing = waitOf(names[:own], Paused)
+	}
+	return s.of(program(names[own:]))
+}
+
+// of completes a spot by the program's methods, leaf first.
+func (s Spot) of(methods []string) Spot {
+	if len(methods) == 0 {
+		if s.Doing != Working {
+			s.Doing = Idle // the class library's own thread
+		}
+		return s
+	}
+	s.Site = methods[0]
+	near := methods[:min(len(methods), nearby)]
+	switch s.Doing {
+	case Idle, Paused, ForPermit, ForResult:
+		if from, at := handsOut(near); from != "" {
+			s.Doing, s.From = ForResource, from
+			s.Site = caller(methods, at)
+		} else if s.Doing == ForResult && consumes(near) {
+			s.Doing = Idle
+		}
+	}
+	return s
+}
+
+// javaOnly are the names of the Java methods of a stack, leaf first.
+func javaOnly(frames []profile.Frame) []string {
+	names := make([]string, 0, len(frames))
+	for i := range frames {
+		if f := &frames[i]; f.Func != nil && f.Kind.Java() {
+			names = append(names, f.Func.Name)
+		}
+	}
+	return names
+}
+
+// program leaves out methods of the class library.
+func program(names []string) (of []string) {
+	for _, name := range names {
+		if !ofLibrary(name) {
+			of = append(of, name)
+		}
+	}
+	return of
+}
+
+// libraries are packages whose methods are never the program's.
+var libraries = []string{"java.", "jdk.", "sun.", "javax.", "com.sun.", "scala.", "kotlin.", "kotlinx.", "clojure."}
+
+func ofLibrary(method string) bool {
+	for _, prefix := range libraries {
+		if strings.HasPrefix(method, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// split takes a method's name apart: its outermost class, and its own name.
+func split(name string) (class, method string) {
+	dot := strings.LastIndexByte(name, '.')
+	if dot < 0 {
+		return "", name
+	}
+	class, method = name[:dot], name[dot+1:]
+	if dollar := strings.IndexByte(class, '$'); dollar > 0 {
+		class = class[:dollar]
+	}
+	return class, method
+}

@@ -1,0 +1,66 @@
+package pools
+
+import (
+	"cmp"
+	"slices"
+
+	"goprof/profile"
+	"goprof/profile/naming"
+)
+
+// Pool is the threads whose names differ only by a number.
+type Pool struct {
+	Name    string // naming.Pool's
+	Members []Member
+}
+
+// Member is a thread of a pool.
+type Member struct {
+	*profile.ThreadDump
+	Spot
+}
+
+// Unnamed is the name of the pool of virtual threads that have no name.
+const Unnamed = "without a name"
+
+// Of makes pools of the threads of a dump for which ask is true, the largest first. Threads in one dump with one
+// name, or with names that differ only by a number, are one pool.
+func Of(threads []profile.ThreadDump, ask func(*profile.ThreadDump) bool) []*Pool {
+	byName := map[string]*Pool{}
+	var all []*Pool
+	for i := range threads {
+		t := &threads[i]
+		if !ask(t) {
+			continue
+		}
+		name := naming.Pool(cmp.Or(t.Ref().Name, t.Name))
+		if name == "" {
+			name = Unnamed
+		}
+		p := byName[name]
+		if p == nil {
+			p = &Pool{Name: name}
+			byName[name] = p
+			all = append(all, p)
+		}
+		p.Members = append(p.Members, Member{t, At(t)})
+	}
+	slices.SortStableFunc(all, func(a, b *Pool) int { return cmp.Compare(len(b.Members), len(a.Members)) })
+	return all
+}
+
+// At says what a thread of a dump does.
+func At(t *profile.ThreadDump) Spot {
+	blocked := t.State == "BLOCKED" || t.State == "blocked" // of a platform thread, of a virtual one
+	return Look(t.Stack.Frames, blocked || t.WaitsFor != nil && t.WaitsFor.How == profile.ToEnter)
+}
+
+// Count is how many members do this.
+func (p *Pool) Count(d Doing) (n int) {
+	for i := range p.Members {
+		if p.Members[i].Doing == d {
+			n++
+		}
+	}
+	return n
+}

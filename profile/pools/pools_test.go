@@ -1,0 +1,170 @@
+package pools
+
+import (
+	"strings"
+	"testing"
+
+	"goprof/profile"
+)
+
+func stackOf(names string) (frames []profile.Frame) {
+	frames = append(frames, profile.Frame{Func: &profile.Func{Name: "__futex_abstimed_wait_common"}, Kind: profile.Native})
+	for _, name := range strings.Fields(names) {
+		frames = append(frames, profile.Frame{Func: &profile.Func{Name: name}, Kind: profile.C1})
+	}
+	return frames
+}
+
+const (
+	park      = "jdk.internal.misc.Unsafe.park java.util.concurrent.locks.LockSupport.park "
+	condition = park + "java.util.concurrent.locks.AbstractQueuedSynchronizer$ConditionNode.block " +
+		"java.util.concurrent.ForkJoinPool.unmanagedBlock java.util.concurrent.ForkJoinPool.managedBlock " +
+		"java.util.concurrent.locks.AbstractQueuedSynchronizer$ConditionObject.await "
+	acquire = park + "java.util.concurrent.locks.AbstractQueuedSynchronizer.acquire "
+	virtual = "jdk.internal.vm.Continuation.yield0 jdk.internal.vm.Continuation.yield " +
+		"java.lang.VirtualThread.yieldContinuation java.lang.VirtualThread.park " +
+		"java.lang.System$1.parkVirtualThread " +
+		"java.util.concurrent.locks.LockSupport.park "
+	transfer = park + "java.util.concurrent.LinkedTransferQueue$DualNode.await " +
+		"java.util.concurrent.SynchronousQueue$Transferer.xferLifo java.util.concurrent.SynchronousQueue.xfer "
+	worker = " java.util.concurrent.FutureTask.run java.util.concurrent.ThreadPoolExecutor.runWorker " +
+		"java.util.concurrent.ThreadPoolExecutor$Worker.run java.lang.Thread.run"
+	idle = " java.util.concurrent.ThreadPoolExecutor.getTask java.util.concurrent.ThreadPoolExecutor.runWorker " +
+		"java.util.concurrent.ThreadPoolExecutor$Worker.run java.lang.Thread.run"
+	shop = "shop.Cart.pay shop.Cart$$Lambda.run" + worker
+)
+
+// TestLook: stacks of real threads, as goprof dump showed them on JDK 8, 17 and 25.
+func TestLook(t *testing.T) {
+	for name, c := range map[string]struct {
+		stack string
+		want  Doing
+	}{
+		"runs":                          {shop, Working},
+		"runs in the class library":     {"java.util.HashMap.put " + shop, Working},
+		"an executor without work":      {condition + "java.util.concurrent.LinkedBlockingQueue.take" + idle, Idle},
+		"an executor of cached threads": {transfer + "java.util.concurrent.SynchronousQueue.poll" + idle, Idle},
+		"an executor of scheduled tasks": {condition +
+			"java.util.concurrent.ScheduledThreadPoolExecutor$DelayedWorkQueue.take" + idle, Idle},
+		"a pool of ForkJoin": {"jdk.internal.misc.Unsafe.park java.util.concurrent.ForkJoinPool.awaitWork " +
+			"java.util.concurrent.ForkJoinPool.deactivate java.util.concurrent.ForkJoinPool.runWorker", Idle},
+		"a timer, 8": {"java.lang.Object.wait java.lang.Object.wait java.util.TimerThread.mainLoop " +
+			"java.util.TimerThread.run", Idle},
+		"a task of the class library": {"java.lang.ProcessHandleImpl.waitForProcessExit0 " +
+			"java.lang.ProcessHandleImpl$1.run" +
+			worker, Working},
+		"a consumer of a queue": {condition + "java.util.concurrent.LinkedBlockingQueue.take " +
+			"shop.Consumer.run", Idle},
+		"a consumer within a task": {condition + "java.util.concurrent.ArrayBlockingQueue.poll " + shop, Idle},
+		"room":                     {condition + "java.util.concurrent.ArrayBlockingQueue.put " + shop, ForRoom},
+		"room, a moment":           {transfer + "java.util.concurrent.SynchronousQueue.offer " + shop, ForRoom},
+		"room, virtual":            {virtual + "java.util.concurrent.ArrayBlockingQueue.put shop.Cart.pay", ForRoom},
+		"a permit":                 {acquire + "java.util.concurrent.Semaphore.acquire " + shop, ForPermit},
+		"a latch":                  {acquire + "java.util.concurrent.CountDownLatch.await " + shop, ForResult},
+		"a barrier": {condition + "java.util.concurrent.CyclicBarrier.dowait " +
+			"java.util.concurrent.CyclicBarrier.await " + shop, ForResult},
+		"a future": {park + "java.util.concurrent.FutureTask.awaitDone java.util.concurrent.FutureTask.get " +
+			shop, ForResult},
+		"all of some tasks": {park + "java.util.concurrent.FutureTask.awaitDone " +
+			"java.util.concurrent.FutureTask.get java.util.concurrent.AbstractExecutorService.invokeAll " +
+			shop, ForResult},
+		"the first of some tasks": {condition + "java.util.concurrent.LinkedBlockingQueue.take " +
+			"java.util.concurrent.ExecutorCompletionService.take " + shop, ForResult},
+		"the end of a thread": {"java.lang.Object.wait0 java.lang.Object.wait java.lang.Thread.join " +
+			"java.lang.Thread.join " + shop, ForResult},
+		"a promise of Scala": {acquire + "scala.concurrent.impl.Promise$DefaultPromise.tryAwait0 " +
+			"scala.concurrent.Await$.result " + shop, ForResult},
+		"a consumer that asks Redis": {acquire + "java.util.concurrent.CountDownLatch.await " +
+			"org.redisson.command.CommandAsyncService.get org.redisson.RedissonBlockingQueue.take " + shop, Idle},
+		"a lock": {acquire + "java.util.concurrent.locks.ReentrantLock$Sync.lock " +
+			"java.util.concurrent.locks.ReentrantLock.lock " + shop, ForLock},
+		"a condition of the program": {condition + shop, Paused},
+		"a notification":             {"java.lang.Object.wait0 java.lang.Object.wait java.lang.Object.wait " + shop, Paused},
+		"a sleep": {"java.lang.Thread.sleepNanos0 java.lang.Thread.sleepNanos java.lang.Thread.sleep " +
+			shop, Paused},
+		"a child process, 8": {"java.lang.Object.wait java.lang.Object.wait java.lang.UNIXProcess.waitFor " +
+			shop, ForProcess},
+		"a child process, 25": {condition + "java.lang.ProcessImpl.waitFor " + shop, ForProcess},
+		"an answer": {"sun.nio.ch.SocketDispatcher.read0 sun.nio.ch.SocketDispatcher.read " +
+			"sun.nio.ch.NioSocketImpl.tryRead sun.nio.ch.NioSocketImpl.implRead " +
+			"java.net.Socket$SocketInputStream.read " + shop, ForPeer},
+		"an answer, virtual": {virtual + "sun.nio.ch.Poller.poll sun.nio.ch.NioSocketImpl.park " +
+			"sun.nio.ch.NioSocketImpl.implRead java.net.Socket$SocketInputStream.read shop.Cart.pay", ForPeer},
+		"an answer, 8": {"java.net.SocketInputStream.socketRead0 java.net.SocketInputStream.socketRead " +
+			"java.net.SocketInputStream.read " + shop, ForPeer},
+		"an answer, by a client": {park + "java.util.concurrent.CompletableFuture.waitingGet " +
+			"java.util.concurrent.CompletableFuture.get jdk.internal.net.http.HttpClientImpl.send " +
+			shop, ForPeer},
+		"a client": {"sun.nio.ch.Net.accept sun.nio.ch.NioSocketImpl.accept java.net.ServerSocket.implAccept " +
+			"java.net.ServerSocket.accept shop.Shop.main", Idle},
+		"its turn to wait for one": {acquire + "java.util.concurrent.locks.ReentrantLock.lock " +
+			"sun.nio.ch.NioSocketImpl.accept java.net.ServerSocket.implAccept java.net.ServerSocket.accept " +
+			"shop.Shop.main", Idle},
+		"any of many connections": {"sun.nio.ch.EPoll.wait sun.nio.ch.EPollSelectorImpl.doSelect " +
+			"sun.nio.ch.SelectorImpl.lockAndDoSelect sun.nio.ch.SelectorImpl.select " +
+			"io.netty.channel.nio.NioEventLoop.select", Idle},
+		"an address": {"java.net.Inet6AddressImpl.lookupAllHostAddr " +
+			"java.net.InetAddress$PlatformResolver.lookupByName " +
+			"java.net.InetAddress.getAddressesFromNameService java.net.InetAddress.getByName " + shop, ForName},
+		"an address, behind another": {acquire + "java.util.concurrent.locks.ReentrantLock.lock " +
+			"java.net.InetAddress$NameServiceAddresses.get java.net.InetAddress.getAllByName0 " + shop, ForName},
+		"an address for a connection": {"java.net.Inet4AddressImpl.lookupAllHostAddr " +
+			"java.net.InetAddress.getAllByName java.net.Socket.<init> " + shop, ForName},
+		"HikariCP": {transfer + "java.util.concurrent.SynchronousQueue.poll " +
+			"com.zaxxer.hikari.util.ConcurrentBag.borrow com.zaxxer.hikari.pool.HikariPool.getConnection " +
+			"com.zaxxer.hikari.HikariDataSource.getConnection " + shop, ForResource},
+		"commons-pool": {condition + "org.apache.commons.pool2.impl.LinkedBlockingDeque.takeFirst " +
+			"org.apache.commons.pool2.impl.GenericObjectPool.borrowObject " +
+			"org.apache.commons.dbcp2.BasicDataSource.getConnection " + shop, ForResource},
+		"Druid": {condition + "com.alibaba.druid.pool.DruidDataSource.takeLast " +
+			"com.alibaba.druid.pool.DruidDataSource.getConnectionInternal " + shop, ForResource},
+		"c3p0": {"java.lang.Object.wait com.mchange.v2.resourcepool.BasicResourcePool.awaitAvailable " +
+			"com.mchange.v2.resourcepool.BasicResourcePool.prelimCheckoutResource " +
+			"com.mchange.v2.resourcepool.BasicResourcePool.checkoutResource " + shop, ForResource},
+		"Tomcat's pool": {acquire + "java.util.concurrent.CountDownLatch.await " +
+			"org.apache.tomcat.jdbc.pool.FairBlockingQueue.poll " +
+			"org.apache.tomcat.jdbc.pool.ConnectionPool.borrowConnection " + shop, ForResource},
+		"Apache's client": {condition + "org.apache.http.pool.AbstractConnPool.getPoolEntryBlocking " +
+			"org.apache.http.pool.AbstractConnPool$2.get " +
+			"org.apache.http.impl.conn.PoolingHttpClientConnectionManager.leaseConnection " + shop, ForResource},
+		"Jetty's pool of threads": {condition + "org.eclipse.jetty.util.BlockingArrayQueue.poll " +
+			"org.eclipse.jetty.util.thread.QueuedThreadPool$Runner.idleJobPoll " +
+			"org.eclipse.jetty.util.thread.QueuedThreadPool$Runner.run", Paused},
+		"a pool of workers": {condition + "java.util.concurrent.LinkedBlockingQueue.take shop.WorkerPool.get " +
+			"shop.Worker.run", Idle},
+		"a pool that hands out work": {condition + "java.util.concurrent.LinkedBlockingQueue.take " +
+			"shop.RequestPool.getNextTask shop.Worker.run", Idle},
+	} {
+		got := Look(stackOf(c.stack), false)
+		if got.Doing != c.want {
+			t.Errorf("%s: %v, not %v", name, got.Doing, c.want)
+		}
+		if got.Doing.InTask() && !strings.HasPrefix(got.Site, "shop.") {
+			t.Errorf("%s: the site is %q", name, got.Site)
+		}
+	}
+	if got := Look(stackOf(shop), true); got != (Spot{Doing: ForLock, Site: "shop.Cart.pay"}) {
+		t.Errorf("blocked: %+v", got)
+	}
+	lookUp := "java.net.InetAddress.checkLookupTable java.net.InetAddress.getAllByName "
+	if got := Look(stackOf(lookUp+shop), true); got.Doing != ForName {
+		t.Errorf("blocked behind another look-up: %+v", got)
+	}
+}
+
+// TestOf: names that differ only by a number are one pool.
+func TestOf(t *testing.T) {
+	var threads []profile.ThreadDump
+	for _, name := range []string{"http-1", "http-2", "main", "http-3"} {
+		threads = append(threads, profile.ThreadDump{TID: len(threads) + 1, Name: name, State: "PARKED",
+			Stack: profile.Stack{Frames: stackOf(acquire + "java.util.concurrent.Semaphore.acquire " + shop)}})
+	}
+	threads[0].State = "BLOCKED"
+	threads = append(threads, profile.ThreadDump{Virtual: &profile.VirtualThread{ID: 30}},
+		profile.ThreadDump{Virtual: &profile.VirtualThread{ID: 31}})
+	got := Of(threads, func(t *profile.ThreadDump) bool { return t.Name != "main" })
+	if len(got) != 2 || got[0].Name != "http-*" || len(got[0].Members) != 3 || got[0].Count(ForPermit) != 3 ||
+		got[1].Name != Unnamed || got[1].Count(Working) != 2 {
+		t.Errorf("%+v", got)
+	}
+}

@@ -1,0 +1,147 @@
+package triage
+
+import (
+	"fmt"
+
+	"goprof/profile"
+)
+
+// gcReason is why the JVM collected, and what to do about it.
+type gcReason struct{ text, cure string }
+
+// gcReasons are HotSpot's causes (gc/shared/gcCause.cpp, GCCause::to_string; JDK 8 to 27) that a larger heap does not
+// mend.
+var gcReasons = map[string]gcReason{
+	"System.gc()": {"the program asks for it (System.gc())", "leave the call out; -XX:+DisableExplicitGC; with G1 " +
+		"-XX:+ExplicitGCInvokesConcurrent"},
+	"Metadata GC Threshold": {"the metadata of classes grew to the threshold at which the JVM looks for classes to unload",
+		"a larger -XX:MetaspaceSize if it has room to grow; else the code that defines classes all the time"},
+	"Metadata GC Clear Soft References": {"the metadata of classes is full",
+		"a larger -XX:MaxMetaspaceSize, or the leak of class loaders mended"},
+	"Last ditch collection": {"the metadata of classes is full",
+		"a larger -XX:MaxMetaspaceSize, or the leak of class loaders mended"},
+	"G1 Humongous Allocation": {"the program allocates objects of half a region of G1 or more (humongous ones)",
+		"a larger -XX:G1HeapRegionSize (8m, 16m, 32m), or smaller arrays"},
+	"GCLocker Initiated GC": {"native code held arrays (GetPrimitiveArrayCritical) while the heap was full",
+		"shorter critical sections in native code; a JDK of 22 or later, where G1 does not wait for them"},
+	"Heap Inspection Initiated GC": {"a tool asks for it (jmap -histo:live, jcmd GC.class_histogram)",
+		"find the tool"},
+	"Heap Dump Initiated GC":          {"a tool asks for it (a heap dump)", "find the tool"},
+	"Diagnostic Command":              {"a tool asks for it (jcmd GC.run)", "find the tool"},
+	"JvmtiEnv ForceGarbageCollection": {"an agent of the JVM asks for it (JVMTI)", "find the agent (-agentpath)"},
+	"CodeCache GC Threshold":          {"the code cache grew to a threshold", "a larger -XX:ReservedCodeCacheSize"},
+	"CodeCache GC Aggressive":         {"the code cache is nearly full", "a larger -XX:ReservedCodeCacheSize"},
+	"G1 Periodic Collection":          {"-XX:G1PeriodicGCInterval asks for it", "a longer interval"},
+}
+
+// directReason is System.gc() by java.nio.Bits.reserveMemory.
+var directReason = gcReason{
+	"direct memory (ByteBuffer.allocateDirect) is full: java.nio.Bits calls System.gc() to free some",
+	"a larger -XX:MaxDirectMemorySize; buffers that are used again; close what holds them"}
+
+// noGC is HotSpot's cause between collections.
+const noGC = "No GC"
+
+// gcCause finds the cause that most collections had of which one is known. The JVM keeps the last one only, so each
+// reading tells of one collection. Share is the part of those readings.
+func (x *exam) gcCause() (cause string, share float64) {
+	causes := map[string]int{}
+	all := 0
+	for i := 1; i < len(x.Readings); i++ {
+		was, now := &x.Readings[i-1].JVM.GC, &x.Readings[i].JVM.GC
+		// While a collection is under way, the last cause is "No GC" (CollectedHeap::set_gc_cause).
+		name := now.Cause.Or("")
+		if name == "" || name == noGC {
+			name = now.LastCause.Or(noGC)
+		}
+		if name != noGC && name != "" && now.Collections.Or(0) != was.Collections.Or(0) {
+			causes[name]++
+			all++
+		}
+	}
+	if all == 0 {
+		return "", 0
+	}
+	cause = ranked(causes)[0]
+	return cause, float64(causes[cause]) / float64(all)
+}
+
+// reasonShare: if the JVM collected for another reason than a full heap in this part of the readings, that reason is
+// told.
+const reasonShare = 0.5
+
+// needless reports whether the JVM collected for a reason that a larger heap does not mend.
+func (x *exam) needless() bool {
+	cause, share := x.gcCause()
+	_, special := gcReasons[cause]
+	return special && share >= reasonShare
+}
+
+// gcCauseText says why the JVM collected, and what mends that. cure is empty where nothing but the heap's size would.
+func (x *exam) gcCauseText() (lines []string, cure string) {
+	cause, share := x.gcCause()
+	if cause == "" {
+		return nil, ""
+	}
+	callers, direct := x.gcCallers()
+	reason := gcReasons[cause]
+	switch {
+	case !x.needless():
+		return []string{fmt.Sprintf("why it collected, by the JVM's own word: %s (at %s of the readings)", cause,
+			percent(share))}, ""
+	case cause == "System.gc()" && direct:
+		reason = directReason
+	}
+	lines = append(lines, fmt.Sprintf("why it collected: %s, at %s of the readings", reason.text, percent(share)))
+	if cause == "System.gc()" {
+		for _, caller := range ranked(callers)[:min(2, len(callers))] {
+			lines = append(lines, "it is asked for in "+caller)
+		}
+	}
+	return lines, reason.cure
+}
+
+// gcCallers are the methods of the program that were seen to wait for a collection that they asked for. direct:
+// most of them want direct memory.
+func (x *exam) gcCallers() (callers map[string]int64, direct bool) {
+	callers = map[string]int64{}
+	byDirect, all := int64(0), int64(0)
+	count := func(frames []profile.Frame, n int64) {
+		for i := len(frames) - 1; i > 0; i-- {
+			if name := frames[i].Func.Name; name == "java.lang.Runtime.gc" {
+				all += n
+				if forDirect(frames[:i]) {
+					byDirect += n
+				}
+				callers[ownMethod(frames[1:i])] += n
+				return
+			}
+		}
+	}
+	for _, p := range []*profile.Profile{x.Wall, x.CPU} {
+		if p != nil {
+			p.Each(count)
+		}
+	}
+	return callers, all > 0 && 2*byDirect > all
+}
+
+// forDirect reports whether java.nio.Bits asks. Frames are root first.
+func forDirect(frames []profile.Frame) bool {
+	for i := range frames {
+		if frames[i].Func.Name == "java.nio.Bits.reserveMemory" {
+			return true
+		}
+	}
+	return false
+}
+
+// ownMethod is the innermost method of the program, else the class library's.
+func ownMethod(frames []profile.Frame) string {
+	for i := len(frames) - 1; i >= 0; i-- {
+		if f := &frames[i]; f.Kind.Java() && !ofLibrary(f.Func.Name) {
+			return f.Func.Name
+		}
+	}
+	return "the class library"
+}

@@ -1,0 +1,202 @@
+package triage
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"goprof/profile"
+)
+
+// virtually are frames of a virtual thread that waits as another thread does.
+func virtually(frames []string) []string { return append([]string{parkVirtual}, frames[1:]...) }
+
+// TestStuckPools: what is said of pools whose threads wait inside their tasks.
+func TestStuckPools(t *testing.T) {
+	for name, c := range map[string]struct {
+		change   func(*patient)
+		claim    string
+		evidence string
+	}{
+		"no room": {func(p *patient) { p.waitInTask(2, 6, inPut...) },
+			"5 of 5 threads pool-1-thread-* wait to put something into a full queue, for at least 10 s: nothing was taken",
+			"5 in shop.Producer.run"},
+		"their own subtasks": {func(p *patient) { p.waitInTask(2, 6, inGet...) },
+			"5 of 5 threads pool-1-thread-* wait for the result of other tasks, for at least 10 s", "5 in shop.Report.make"},
+		"children that sleep": {func(p *patient) {
+			p.waitInTask(2, 6, inWaitFor...)
+			p.Children = []Child{{PID: 9, Name: "sleep"}, {PID: 10, Name: "sleep"}}
+		}, "5 of 5 threads pool-1-thread-* wait for child processes to end, for at least 10 s", "child processes: 2 sleep"},
+		"a database that does not answer": {func(p *patient) {
+			p.waitInTask(2, 4, inBorrow...)
+			p.waitInTask(5, 6, inRead...)
+			for i := range p.Dumps {
+				p.Dumps[i].Remotes = map[int]Remote{5: {remote, "ESTABLISHED"}, 6: {remote, "ESTABLISHED"}}
+			}
+		}, "3 of 5 threads pool-1-thread-* wait for acme.db.pool.ConnectionPool.getConnection to hand something out, for " +
+			"at least 10 s", "2 of the same pool: waits for 10.0.0.7:5432 in shop.Stock.ask"},
+		"a row that is locked": {func(p *patient) {
+			p.waitInTask(2, 4, inBorrow...)
+			p.waitInTask(5, 6, inQuery...)
+		}, "3 of 5 threads pool-1-thread-* wait for acme.db.pool.ConnectionPool.getConnection",
+			"2 of the same pool: sleeps or waits for a notification in acme.db.Statement.execute"},
+		"leaked connections, and threads that give up": {func(p *patient) {
+			p.waitInTask(2, 6, inBorrow...)
+			p.Readings[5].Threads[3].Turns = known(uint64(9))
+		}, "5 of 5 threads pool-1-thread-* wait for acme.db.pool.ConnectionPool.getConnection to hand something out, for " +
+			"most of the time",
+			"no thread of the same pool uses what it waits for"},
+		"virtual threads without permits": {func(p *patient) { p.virtualWait(300, virtually(inAcquire)...) },
+			"300 of 300 virtual threads wait for a permit of a Semaphore, for at least 10 s", "300 in shop.Gate.pass"},
+		"virtual threads, and a server that does not answer": {func(p *patient) {
+			p.virtualWait(300, virtually(inRead)...)
+			p.Dumps[2].Opened = map[netip.AddrPort]int{remote: 300}
+		}, "300 of 300 virtual threads wait for an answer from 10.0.0.7:5432", "300 in shop.Stock.ask"},
+		"such ones with clients": {func(p *patient) {
+			p.virtualWait(300, parkVirtual, "java.net.Socket$SocketInputStream.read", "org.postgresql.core.PGStream.read",
+				"shop.Stock.ask")
+			p.Dumps[2].Opened, p.Dumps[2].Accepted = map[netip.AddrPort]int{remote: 300}, 300
+		}, "300 of 300 virtual threads wait for an answer from 10.0.0.7:5432", ""},
+	} {
+		p := healthy()
+		c.change(p)
+		got := Judge(p.Evidence)
+		if !slices.Equal(ids(got), []profile.FindingID{profile.PoolStuck}) {
+			t.Errorf("%s: %+v", name, got)
+			continue
+		}
+		f := got.Findings[0]
+		if !strings.HasPrefix(f.Claim, c.claim) || !strings.Contains(strings.Join(f.Evidence, "\n"), c.evidence) {
+			t.Errorf("%s: %s\n%s", name, f.Claim, strings.Join(f.Evidence, "\n"))
+		}
+	}
+}
+
+// TestPoolsThatGoOn: pools whose threads wait by the same methods, and nothing is wrong.
+func TestPoolsThatGoOn(t *testing.T) {
+	for name, change := range map[string]func(*patient){
+		"producers that are faster than their consumer": func(p *patient) {
+			p.waitInTask(2, 6, inPut...)
+			for i, r := range p.Readings {
+				r.Threads[3].Turns = known(uint64(i)) // one of them moves
+			}
+		},
+		"a batch that a pool computes": func(p *patient) {
+			p.waitInTask(2, 6, inGet...)
+			p.Rates.Threads[0].CPU = known(0.5)
+		},
+		"a batch that computes on a busy machine": func(p *patient) {
+			p.waitInTask(2, 6, inGet...)
+			p.Rates.Threads[0].CPU, p.Rates.Threads[0].Waited = known(0.01), known(0.5)
+		},
+		"one of five has work": func(p *patient) {
+			p.waitInTask(2, 5, inPut...)
+			p.burn(6, 10, "", "shop.Cart.step1")
+		},
+		"one of five is idle": func(p *patient) { p.waitInTask(2, 5, inAcquire...) },
+		"two threads": func(p *patient) {
+			p.waitInTask(2, 3, inGet...)
+			for i := range p.Dumps {
+				p.Dumps[i].Threads = p.Dumps[i].Threads[:3]
+			}
+		},
+		"consumers of an empty queue": func(p *patient) {
+			p.waitInTask(2, 6, park, "java.util.concurrent.LinkedBlockingQueue.take", "shop.Consumer.run")
+		},
+		"connections that are enough": func(p *patient) {
+			p.waitInTask(2, 6, "java.lang.Thread.sleep", "shop.Cart.pay")
+			for tid := 2; tid <= 6; tid++ {
+				p.rest(tid, 5000, "parked: x", inBorrow...)
+			}
+		},
+		"children that compute": func(p *patient) {
+			p.waitInTask(2, 6, inWaitFor...)
+			p.Children = []Child{{PID: 9, Name: "ffmpeg", CPU: 1.2}}
+		},
+		"children that come and go": func(p *patient) {
+			p.waitInTask(2, 6, inWaitFor...)
+			p.Children = []Child{{PID: 9, Name: "true", Began: true}}
+		},
+		"a pool that was in another wait a moment ago": func(p *patient) {
+			p.waitInTask(2, 6, inPut...)
+			p.Dumps[1].Threads[2].Stack = *stack(profile.C2, inAcquire...)
+		},
+		"virtual threads that wait for permits in turn": func(p *patient) {
+			p.virtualWait(300, virtually(inAcquire)...)
+			for i, r := range p.Readings {
+				r.Threads[len(r.Threads)-1].Turns = known(uint64(i)) // their carrier
+			}
+		},
+		"virtual threads that others have come after": func(p *patient) {
+			p.virtualWait(300, virtually(inPut)...)
+			for i := range p.Dumps[2].Virtual {
+				p.Dumps[2].Virtual[i].Virtual.ID += 1000
+			}
+		},
+		"a few virtual threads": func(p *patient) { p.virtualWait(5, virtually(inAcquire)...) },
+		"virtual threads that sleep": func(p *patient) {
+			p.virtualWait(300, parkVirtual, "java.lang.Thread.sleep", "shop.Poll.run")
+		},
+		"a server of virtual threads without requests": func(p *patient) {
+			p.virtualWait(300, virtually(inRead)...)
+			p.Dumps[2].Accepted = 300
+		},
+		"the same, with as many connections to a database": func(p *patient) {
+			p.virtualWait(300, virtually(inRead)...)
+			p.Dumps[2].Opened, p.Dumps[2].Accepted = map[netip.AddrPort]int{remote: 300}, 300
+		},
+	} {
+		p := healthy()
+		change(p)
+		if got := Judge(p.Evidence); len(got.Findings)+len(got.Unknown) > 0 {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+// TestLongDump: a dump that lasts stops threads for as long. Readings beside it say nothing.
+func TestLongDump(t *testing.T) {
+	p := healthy()
+	p.waitInTask(2, 6, inPut...)
+	for i, r := range p.Readings[:4] {
+		for j := range r.Threads {
+			r.Threads[j].Turns = known(uint64(i))
+		}
+	}
+	for i := range p.Readings[4:] {
+		for j := range p.Readings[4+i].Threads {
+			p.Readings[4+i].Threads[j].Turns = known(uint64(3))
+		}
+	}
+	if got := Judge(p.Evidence); len(got.Findings) != 0 {
+		t.Errorf("they moved: %+v", got)
+	}
+	p.Dumps[0].Took = 3500 * time.Millisecond
+	if got := Judge(p.Evidence); !slices.Equal(ids(got), []profile.FindingID{profile.PoolStuck}) {
+		t.Errorf("the dump moved them: %+v", got)
+	}
+}
+
+// TestStuckBehindStuck: one pool waits for results of another that waits for connections. The second is the cause.
+func TestStuckBehindStuck(t *testing.T) {
+	p := healthy()
+	p.waitInTask(2, 6, inBorrow...)
+	p.virtualWait(40, virtually(inGet)...)
+	got := Judge(p.Evidence)
+	if len(got.Findings) != 1 || !strings.Contains(got.Findings[0].Claim, "getConnection") ||
+		!strings.Contains(strings.Join(got.Findings[0].Evidence, "\n"), "also: 40 of 40 virtual threads wait for") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestVirtualUnread: virtual threads that could not be read may be stuck.
+func TestVirtualUnread(t *testing.T) {
+	p := healthy()
+	p.Dumps[2].VirtualErr = "a list of threads: moved"
+	got := Judge(p.Evidence)
+	if len(got.Findings) > 0 || len(got.Unknown) != 1 || got.Unknown[0].ID != profile.PoolStuck {
+		t.Errorf("%+v", got)
+	}
+}

@@ -1,0 +1,112 @@
+package triage
+
+import (
+	"math"
+	"strings"
+
+	"goprof/profile"
+	"goprof/profile/pools"
+)
+
+// Virtual threads in their thousands are a pool, too. No recording of waits has those that no carrier runs, and no
+// clock says whether one of them has moved. So two dumps decide: as many wait for the same in both. Threads that wait
+// for room, for a permit or for a result may have moved in between, and that would be as it should be. Such threads
+// stand still only if no carrier got a CPU.
+
+// stuckVirtual judges a pool of virtual threads of the last dump.
+func (x *exam) stuckVirtual(p *pools.Pool) *stuckPool {
+	if len(p.Members) < virtualPool {
+		return nil
+	}
+	s := &stuckPool{Pool: p, virtual: true}
+	for i := range p.Members {
+		s.members = append(s.members, poolMember{Spot: p.Members[i].Spot})
+	}
+	for d := pools.ForResource; d <= pools.ForPeer; d++ {
+		if s.on == 0 || s.count(d) > s.stuck {
+			s.on, s.stuck = d, s.count(d)
+		}
+	}
+	least := stuckShare
+	if s.on == pools.ForResource {
+		least = dryShare
+	}
+	enough := int(math.Ceil(least * float64(len(p.Members))))
+	if s.stuck < enough || s.before(x) < enough || float64(p.Count(pools.Idle)) > idleShare*float64(len(p.Members)) {
+		return nil
+	}
+	s.still = s.stayed(x) && x.unmoved(x.carrierThreads())
+	switch s.on {
+	case pools.ForRoom, pools.ForPermit, pools.ForResult, pools.ForProcess:
+		if !s.still || x.served(s.on, nil) {
+			return nil
+		}
+	case pools.ForPeer:
+		if !s.asks(x) {
+			return nil
+		}
+	}
+	return s
+}
+
+// before is how many threads of that name waited for the same in the first dump.
+func (s *stuckPool) before(x *exam) (n int) {
+	for _, p := range pools.Of(x.Dumps[0].Virtual, func(*profile.ThreadDump) bool { return true }) {
+		if p.Name == s.Name {
+			n = p.Count(s.on)
+		}
+	}
+	return n
+}
+
+// stayed reports whether the threads that wait were at the same spot in the first dump.
+func (s *stuckPool) stayed(x *exam) bool {
+	was := map[uint64]pools.Spot{}
+	for i := range x.Dumps[0].Virtual {
+		t := &x.Dumps[0].Virtual[i]
+		was[t.Virtual.ID] = pools.At(t)
+	}
+	for i := range s.Members {
+		if m := &s.Members[i]; m.Doing == s.on && was[m.Virtual.ID] != m.Spot {
+			return false
+		}
+	}
+	return true
+}
+
+// carrierThreads are the threads of all ForkJoinPools: carriers are such threads, and their names do not tell them
+// from others.
+func (x *exam) carrierThreads() (tids []int) {
+	for i := range x.last.Threads {
+		if strings.HasPrefix(x.last.Threads[i].Name, "ForkJoinPool") {
+			tids = append(tids, x.last.Threads[i].TID)
+		}
+	}
+	return tids
+}
+
+// asks finds out for which remote so many virtual threads can wait: one to which the process has opened nearly as many
+// connections. A server whose clients have opened as many connections may be idle: its threads wait for the next
+// request. Then only a client library on their stacks shows that they wait for an answer.
+func (s *stuckPool) asks(x *exam) bool {
+	d := x.lastDump()
+	most := 0
+	for address, n := range d.Opened {
+		if text := address.String(); n > most || n == most && text < s.peer {
+			most, s.peer = n, text
+		}
+	}
+	if float64(most) < stuckShare*float64(s.stuck) {
+		return false
+	}
+	if float64(d.Accepted) < dryShare*float64(s.stuck) {
+		return true
+	}
+	clients := 0
+	for i := range s.Members {
+		if m := &s.Members[i]; m.Doing == s.on && pools.IsClient(&m.Stack) {
+			clients++
+		}
+	}
+	return float64(clients) >= stuckShare*float64(s.stuck)
+}

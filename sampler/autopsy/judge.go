@@ -69,8 +69,7 @@ func deadlocks(d *profile.Dump, _ *postmortem.Facts, name string) *profile.Findi
 		for _, i := range cycle {
 			th := &d.Threads[i]
 			if w := th.WaitsFor; w != nil && len(f.Evidence) < maxRing {
-				f.Evidence = append(f.Evidence, fmt.Sprintf("%s waits for %s 0x%x, held by %s", th.Ref(), w.Class,
-					w.ID, w.Owner))
+				f.Evidence = append(f.Evidence, fmt.Sprintf("%s waits for %s", th.Ref(), w.Text()))
 			}
 		}
 	}

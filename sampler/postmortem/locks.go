@@ -51,10 +51,7 @@ func (d *dump) locks() error {
 		}
 		out := &d.out.Threads[n]
 		for _, h := range all[i].Holds {
-			if h.Frame >= len(out.Stack.Frames) {
-				h.Frame = -1
-			}
-			out.Holds = append(out.Holds, profile.HeldLock{Lock: unwind.LockOf(&h.Lock), Frame: h.Frame})
+			out.Holds = append(out.Holds, unwind.HeldLockOf(&h, &out.Stack))
 		}
 		d.wants(out, &all[i].Wants, settled)
 	}

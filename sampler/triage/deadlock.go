@@ -53,7 +53,7 @@ func unconfirmedInAll(dumps []*Dump) (n int) {
 	for _, d := range dumps {
 		for i := range d.Threads {
 			t := &d.Threads[i]
-			if t.Unconfirmed || t.WaitsFor != nil && contended(t.WaitsFor) && !t.WaitsFor.Timed {
+			if t.Unconfirmed || t.WaitsFor != nil && t.WaitsFor.OfAnother() && !t.WaitsFor.Timed {
 				in[keyOf(t)]++
 				open[keyOf(t)] = open[keyOf(t)] || t.Unconfirmed
 			}
@@ -122,12 +122,6 @@ func rings(d *Dump) (found []ring) {
 	return found
 }
 
-// contended reports whether a thread waits for a lock, and not for a notification.
-func contended(w *profile.WantedLock) bool {
-	return w.How == profile.ToEnter || w.How == profile.ToUnpark && (w.Kind == profile.Exclusive ||
-		w.Kind == profile.Shared)
-}
-
 // maxRingLines bounds what is told of rings.
 const maxRingLines = 10
 
@@ -150,9 +144,5 @@ func (x *exam) allInRings(d *Dump, found []ring) (lines []string) {
 
 // waitText tells one thread's wait: the thread, the lock, its owner, and the place.
 func waitText(t *profile.ThreadDump) string {
-	w := t.WaitsFor
-	return fmt.Sprintf("%s waits for %s, held by %s, in %s", t.Ref(), lockText(&w.Lock), w.Owner,
-		topJava(&t.Stack))
+	return fmt.Sprintf("%s waits for %s, in %s", t.Ref(), t.WaitsFor.Text(), topJava(&t.Stack))
 }
-
-func lockText(l *profile.Lock) string { return fmt.Sprintf("%s 0x%x", l.Class, l.ID) }

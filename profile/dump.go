@@ -61,6 +61,8 @@ type Dump struct {
 	Deadlocks [][]ThreadRef
 	// Core is set if the dump was taken of a core file.
 	Core *Core
+	// Waits says how far the waits of virtual threads without a carrier were read, where they were asked for.
+	Waits VirtualWaits
 }
 
 // StoppedNote is the dump's sentence for a stopped process, with what lets it run again. It is empty for others.
@@ -114,6 +116,24 @@ type VirtualCensus struct {
 	Unread map[string]int `json:"unread"`
 	// Untracked says that the JVM keeps no list of virtual threads that were started without an executor.
 	Untracked bool `json:"untracked,omitempty"`
+}
+
+// VirtualWaits says of how many virtual threads without a carrier the waits were read.
+type VirtualWaits struct {
+	Seen int   // virtual threads that were found
+	Left int   // those that wait, too, and were left out: there are too many
+	Err  error // why others may not have been found
+}
+
+// Unread says why a deadlock of virtual threads may not be told. It is empty if all waits were read.
+func (v *VirtualWaits) Unread() string {
+	switch {
+	case v.Err != nil:
+		return fmt.Sprintf("%d virtual threads were found, but not all: %v", v.Seen, v.Err)
+	case v.Left > 0:
+		return fmt.Sprintf("%d more virtual threads wait for something: too many to read", v.Left)
+	}
+	return ""
 }
 
 // DumpPart is which part of a dump a thread belongs to.

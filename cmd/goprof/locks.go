@@ -121,7 +121,7 @@ func locks(cmd *cobra.Command, pid int, to locksWriter, raw bool, opt session.Du
 	if raw {
 		s.RawNames()
 	}
-	opt.Virtual = &session.VirtualWaits{}
+	opt.Virtual = &profile.VirtualWaits{}
 	threads, err := s.Dump(opt)
 	var incomplete error
 	switch {
@@ -149,13 +149,10 @@ func locks(cmd *cobra.Command, pid int, to locksWriter, raw bool, opt session.Du
 	return notStopped("locks", pid, threads, cmp.Or(opt.Wait, session.DumpWait))
 }
 
-// tellVirtualWaits says how many virtual threads are left out, and why.
-func tellVirtualWaits(to io.Writer, v *session.VirtualWaits) {
-	if v.Left > 0 {
-		fmt.Fprintf(to, "goprof: %d more virtual threads wait for something: too many to list\n", v.Left)
-	}
-	if v.Err != nil {
-		fmt.Fprintf(to, "goprof: %d virtual threads were found, but not all: %s\n", v.Seen, output.Printable(v.Err.Error()))
+// tellVirtualWaits says why a deadlock of virtual threads may not be told.
+func tellVirtualWaits(to io.Writer, v *profile.VirtualWaits) {
+	if why := v.Unread(); why != "" {
+		fmt.Fprintf(to, "goprof: %s; a deadlock of theirs may not be told\n", output.Printable(why))
 	}
 }
 
@@ -175,6 +172,7 @@ func locksOfCore(cmd *cobra.Command, core *coreFile, to locksWriter, raw bool, d
 	if err != nil {
 		return err
 	}
+	tellVirtualWaits(cmd.ErrOrStderr(), &dump.Waits)
 	graph, err := to.write(dump.Threads)
 	if err == nil && len(graph.Deadlocks) > 0 {
 		return deadlocked(dump.PID, graph)

@@ -36,6 +36,8 @@ const (
 	stoppedFor = 2 * time.Second
 	// dumpWait is less than a dump of its own takes: a thread that has no CPU now is in the next one.
 	dumpWait = 2 * time.Second
+	// findVirtual bounds how long a dump looks for virtual threads that wait for locks, each time.
+	findVirtual = time.Second
 )
 
 // Gather looks at a JVM. The error says that the JVM cannot be looked at, or has ended. Other facts that could not be
@@ -179,7 +181,8 @@ func (x *examination) read() error {
 
 func (x *examination) dump(ctx context.Context) error {
 	at := time.Now()
-	threads, err := x.dumpAgain(ctx)
+	var waits profile.VirtualWaits
+	threads, err := x.dumpAgain(ctx, &waits)
 	locks := x.locks && err == nil
 	if err != nil && !errors.Is(err, session.ErrNoLocks) {
 		return err
@@ -189,16 +192,18 @@ func (x *examination) dump(ctx context.Context) error {
 		return err
 	}
 	x.evidence.Dumps = append(x.evidence.Dumps, triage.Dump{At: at, Threads: threads, Remotes: remotes,
-		Locks: locks})
+		Locks: locks, Waits: waits})
 	return nil
 }
 
 // dumpTries bounds how often a dump is taken again for threads that a recording had stopped in that moment.
 const dumpTries = 3
 
-func (x *examination) dumpAgain(ctx context.Context) (threads []profile.ThreadDump, err error) {
+func (x *examination) dumpAgain(ctx context.Context, waits *profile.VirtualWaits) (threads []profile.ThreadDump,
+	err error) {
+	opt := session.DumpOptions{Wait: dumpWait, Locks: x.locks, Virtual: waits, Find: findVirtual, Cancel: ctx}
 	for range dumpTries {
-		threads, err = x.session.Dump(session.DumpOptions{Wait: dumpWait, Locks: x.locks, Cancel: ctx})
+		threads, err = x.session.Dump(opt)
 		if err != nil || !anyTraced(threads) {
 			break
 		}

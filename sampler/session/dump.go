@@ -31,7 +31,9 @@ type DumpOptions struct {
 	// Virtual asks for the waits of virtual threads that no carrier runs, too. Such threads that wait, and such
 	// threads that others wait for, follow the other threads. The dump notes in Virtual how far that went. Nil: they
 	// are not asked for.
-	Virtual *VirtualWaits
+	Virtual *profile.VirtualWaits
+	// Find is how long virtual threads are looked for, each time: there may be millions of them. 0: three seconds.
+	Find time.Duration
 	// Cancel ends the dump before its time. Then there is no dump, and the error is the context's. Nil: nothing ends
 	// it.
 	Cancel context.Context

@@ -51,7 +51,7 @@ type lockReader struct {
 	proc   *procfs.Dir
 	tids   map[uint64]int // of JavaThreads
 	frames map[uint64][]vmstructs.LockFrame
-	told   *VirtualWaits // nil: virtual threads without a carrier are not asked for
+	told   *profile.VirtualWaits // nil: virtual threads without a carrier are not asked for
 }
 
 // readLocks fills in what the threads hold and wait for.

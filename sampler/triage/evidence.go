@@ -26,6 +26,8 @@ type Dump struct {
 	Threads []profile.ThreadDump
 	// Locks: what threads hold and wait for was read.
 	Locks bool
+	// Waits says how far the waits of virtual threads without a carrier were read.
+	Waits profile.VirtualWaits
 	// Remotes are the threads that wait for a connection that this process has opened.
 	Remotes map[int]Remote
 }

@@ -13,6 +13,7 @@ import java.util.concurrent.locks.ReentrantLock;
  * classes    two classes whose static initialisers need each other
  * super      a class whose static initialiser makes an object of a subclass, which another thread initialises
  * monitor    a static initialiser that wants a monitor, the owner of which needs that class
+ * pinned     two virtual threads, and two classes whose static initialisers need each other
  * reentrant  two virtual threads on two ReentrantLocks
  * mixed      a virtual and a platform thread on two monitors
  * virtual    two virtual threads on two monitors
@@ -61,6 +62,9 @@ public final class Deadlocks {
                         made += Needs.VALUE;
                     }
                 });
+                break;
+            case "pinned":
+                pair(kind, true, true, () -> made += Three.VALUE, () -> made += Four.VALUE);
                 break;
             case "reentrant":
                 locks(kind);
@@ -116,6 +120,7 @@ public final class Deadlocks {
     }
 
     static final Meeting CLASSES = new Meeting();
+    static final Meeting PINNED = new Meeting();
     static final Meeting SUPER = new Meeting();
     static final Meeting NEEDS = new Meeting();
     static final Object GUARD = new Object();
@@ -136,6 +141,24 @@ public final class Deadlocks {
         static {
             CLASSES.meet();
             VALUE = One.VALUE + 1;
+        }
+    }
+
+    static class Three {
+        static int VALUE;
+
+        static {
+            PINNED.meet();
+            VALUE = Four.VALUE + 1;
+        }
+    }
+
+    static class Four {
+        static int VALUE;
+
+        static {
+            PINNED.meet();
+            VALUE = Three.VALUE + 1;
         }
     }
 

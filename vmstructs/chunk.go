@@ -210,8 +210,9 @@ func (c *Continuations) findChunk(klass uint64) error {
 	if !c.vm.java.heap.narrow {
 		ends = max(ends, f.parent+8)
 	}
-	// STACKCHUNK_INJECTED_FIELDS (runtime/continuationJavaClasses.hpp): cont, flags, pc, maxThawingSize, lockStackSize.
-	if added, err := c.vm.injectedIn(klass); err == nil && len(added) == 5 && max(added[1], added[4]) < f.start {
+	// STACKCHUNK_INJECTED_FIELDS (runtime/continuationJavaClasses.hpp): cont, flags, pc, maxThawingSize, since 24
+	// lockStackSize, since 26 two more.
+	if added, err := c.vm.injectedIn(klass); err == nil && len(added) > 4 && max(added[1], added[4]) < f.start {
 		f.flags, f.locks = added[1], added[4]
 	}
 	if f.parent == 0 || f.size == 0 || f.sp == 0 || f.bottom == 0 && f.argsize == 0 || ends > f.start ||
@@ -261,6 +262,7 @@ func (c *Continuations) sameHead(h *chunkHead, raw []byte) bool {
 const (
 	chunkGC     = 1 << 3 // a collector has seen the chunk: references are as in other objects
 	chunkBitmap = 1 << 4 // references are narrow where the heap's are
+	chunkLocks  = 1 << 5 // it holds a LockStack
 )
 
 // lockStack returns the objects that a virtual thread has locked whose chunks were just read. When it gives up its
@@ -272,7 +274,7 @@ func (c *Continuations) lockStack(k *Locks) (objects []uint64) {
 	}
 	flags, n := h.raw[f.flags], min(int(h.raw[f.locks]), maxLockStack)
 	refs := make([]byte, 8*n)
-	if c.vm.mem.Bytes(h.addr+f.start, refs) != nil {
+	if flags&chunkLocks == 0 || c.vm.mem.Bytes(h.addr+f.start, refs) != nil {
 		return nil
 	}
 	for ; len(refs) > 0; refs = refs[8:] {

@@ -55,8 +55,12 @@ type Dump struct {
 	// Stopped says that a signal had stopped the process (SIGSTOP, Ctrl-Z). So no thread runs, whatever Java says of
 	// its state.
 	Stopped bool
-	Threads []ThreadDump
-	Virtual *VirtualCensus // nil: virtual threads that no carrier runs were not asked for
+	// Frozen says by which control group the process was frozen (docker pause), and Thaw is the command that lets it
+	// run. Empty: by none. Unstopped: its threads could not be stopped, so they were looked at without a stop.
+	Frozen, Thaw string
+	Unstopped    bool
+	Threads      []ThreadDump
+	Virtual      *VirtualCensus // nil: virtual threads that no carrier runs were not asked for
 	// Deadlocks are cycles of threads of which each waits for what the next one holds, and the last for the first.
 	Deadlocks [][]ThreadRef
 	// Core is set if the dump was taken of a core file.
@@ -65,9 +69,15 @@ type Dump struct {
 	Waits VirtualWaits
 }
 
-// StoppedNote is the dump's sentence for a stopped process, with what lets it run again. It is empty for others.
+// StoppedNote is the dump's sentence for a process that is stopped or frozen, with what lets it run again. It is empty
+// for others.
 func (d *Dump) StoppedNote() string {
-	if !d.Stopped {
+	switch {
+	case d.Frozen != "" && d.Unstopped:
+		return fmt.Sprintf("%s, so that no thread could be stopped for its stack (%s lets it go on)", d.Frozen, d.Thaw)
+	case d.Frozen != "":
+		return fmt.Sprintf("%s (%s lets it go on)", d.Frozen, d.Thaw)
+	case !d.Stopped:
 		return ""
 	}
 	return fmt.Sprintf("stopped by a signal (kill -CONT %d lets it go on)", d.PID)

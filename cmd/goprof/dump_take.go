@@ -75,12 +75,6 @@ func (d *dumper) take(cmd *cobra.Command, s *session.Session) (dump *profile.Dum
 	case err != nil:
 		return nil, nil, attachError(d.pid, err)
 	}
-	if d.format == dumpAsJstack { // readers of jstack's dumps know no such lines
-		tellUnconfirmed(cmd.ErrOrStderr(), threads)
-		if note := dump.StoppedNote(); note != "" {
-			fmt.Fprintf(cmd.ErrOrStderr(), "goprof: process %d is %s\n", d.pid, note)
-		}
-	}
 	if d.virtual && incomplete == nil {
 		unmounted, census, err := s.DumpVirtual(d.opt)
 		if err != nil {
@@ -103,6 +97,12 @@ func (d *dumper) take(cmd *cobra.Command, s *session.Session) (dump *profile.Dum
 	}
 	if d.by != nil {
 		d.by.Dump(dump)
+	}
+	if d.format == dumpAsJstack { // readers of jstack's dumps know no such lines
+		tellUnconfirmed(cmd.ErrOrStderr(), threads)
+		if note := dump.StoppedNote(); note != "" {
+			fmt.Fprintf(cmd.ErrOrStderr(), "goprof: process %d is %s\n", d.pid, output.Printable(note))
+		}
 	}
 	return dump, incomplete, nil
 }

@@ -57,6 +57,9 @@ func (s *Session) Dump(opt DumpOptions) ([]profile.ThreadDump, error) {
 	if opt.Depth > 0 {
 		s.Walker.MaxDepth = opt.Depth
 	}
+	if f := s.Frozen(); f != nil && !f.Stops() {
+		opt.NonBlocking = true
+	}
 	d := dumping{Session: s, byTID: map[int]int{}, gaveUp: make(chan struct{}), locks: opt.Locks,
 		opt: opt, frames: map[uint64][]vmstructs.LockFrame{}}
 	s.Walker.KeepInterpreted = opt.Locks

@@ -67,6 +67,8 @@ type Dump struct {
 	Core *Core
 	// Waits says how far the waits of virtual threads without a carrier were read, where they were asked for.
 	Waits VirtualWaits
+	// NoLocks says why locks could not be read, where they were asked for.
+	NoLocks string
 }
 
 // StoppedNote is the dump's sentence for a process that is stopped or frozen, with what lets it run again. It is empty

@@ -189,27 +189,64 @@ func notes(d *profile.Dump, f *postmortem.Facts) (lines []string) {
 	return lines
 }
 
-// oneMoment are the findings for which a process must be watched.
-var oneMoment = []profile.FindingID{profile.LockContention, profile.GCBusy, profile.CPUHot, profile.ThreadLeak,
-	profile.SafepointStall, profile.Exceptions, profile.ClassLoading}
+// judged are the rules that a core can be judged by.
+var judged = map[profile.FindingID]bool{profile.Deadlocked: true, profile.HeapFull: true, profile.CodeCacheFull: true}
 
-// elsewhere are the findings of which nothing is in the memory of a process.
-var elsewhere = []profile.FindingID{profile.FDLimit, profile.CPUThrottled, profile.CPUShort, profile.Swapping,
-	profile.WaitingRemote}
+// elsewhere are the rules of which nothing is in the memory of a process. For all others it must be watched.
+var elsewhere = map[profile.FindingID]bool{profile.FDLimit: true, profile.CPUThrottled: true, profile.CPUShort: true,
+	profile.Swapping: true, profile.WaitingRemote: true}
 
+// unknown lists each rule that could not be judged.
 func unknown(d *profile.Dump, f *postmortem.Facts) (list []profile.Unknown) {
-	for _, id := range oneMoment {
-		list = append(list, profile.Unknown{ID: id, Why: "a core is one moment"})
-	}
-	for _, id := range elsewhere {
-		list = append(list, profile.Unknown{ID: id, Why: "a core holds nothing of it"})
+	for _, id := range profile.FindingIDs {
+		switch {
+		case elsewhere[id]:
+			list = append(list, profile.Unknown{ID: id, Why: "a core holds nothing of it"})
+		case !judged[id]:
+			list = append(list, profile.Unknown{ID: id, Why: "a core is one moment"})
+		}
 	}
 	if _, ok := full(f.Heap.Heap.Used, f.Heap.Heap.Max); !ok {
 		list = append(list, profile.Unknown{ID: profile.HeapFull, Why: "the heap's size or its limit could not be read"})
 	}
-	if n := profile.Unconfirmed(d.Threads); n > 0 {
-		list = append(list, profile.Unknown{ID: profile.Deadlocked, Why: fmt.Sprintf("a collector moved objects: what %d "+
-			"threads waited for is not certain", n)})
+	if !codeKnown(f) {
+		list = append(list, profile.Unknown{ID: profile.CodeCacheFull, Why: "the code cache could not be read"})
+	}
+	if why := deadlocksUnknown(d); why != "" {
+		list = append(list, profile.Unknown{ID: profile.Deadlocked, Why: why})
 	}
 	return list
+}
+
+// deadlocksUnknown says why a deadlock may not have been found. It is empty if all waits are known.
+func deadlocksUnknown(d *profile.Dump) string {
+	if d.NoLocks != "" {
+		return "what threads hold and wait for could not be read: " + d.NoLocks
+	}
+	if n := profile.Unconfirmed(d.Threads); n > 0 {
+		return fmt.Sprintf("a collector moved objects: what %d threads waited for is not certain", n)
+	}
+	if why := d.Waits.Unread(); why != "" {
+		return why
+	}
+	n := 0
+	for i := range d.Threads {
+		if w := d.Threads[i].WaitsFor; w != nil && w.Ownerless() {
+			n++
+		}
+	}
+	if n > 0 {
+		return fmt.Sprintf("which threads had the locks that %d threads waited for is not known", n)
+	}
+	return ""
+}
+
+// codeKnown reports whether size and limit of the code cache are known.
+func codeKnown(f *postmortem.Facts) bool {
+	for _, part := range f.Code {
+		if !part.Used.IsKnown() || !part.Max.IsKnown() {
+			return false
+		}
+	}
+	return len(f.Code) > 0
 }

@@ -48,8 +48,8 @@ func Gather(ctx context.Context, pid int, opt Options) (*triage.Evidence, []stri
 	if err := x.attach(pid); err != nil {
 		return nil, nil, err
 	}
-	stopped := x.session.Stopped()
-	if stopped {
+	stopped, frozen := x.session.Stopped(), x.session.Frozen()
+	if stopped || frozen != nil {
 		x.opt.Duration = min(opt.Duration, stoppedFor)
 	}
 	recorded := x.record(ctx)
@@ -66,6 +66,9 @@ func Gather(ctx context.Context, pid int, opt Options) (*triage.Evidence, []stri
 		return nil, nil, err
 	}
 	x.evidence.Stopped = stopped && x.session.Stopped()
+	if f := x.session.Frozen(); f != nil && frozen != nil {
+		x.evidence.Stopped, x.evidence.Frozen, x.evidence.Thaw = true, f.Text(), f.Thaw()
+	}
 	if n := len(x.evidence.Readings); n > 1 {
 		x.evidence.Rates = vitals.Between(x.evidence.Readings[0], x.evidence.Readings[n-1])
 	}

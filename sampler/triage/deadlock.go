@@ -23,6 +23,14 @@ func deadlock(x *exam) *suspicion {
 		})
 	}
 	if len(found) == 0 {
+		for _, d := range dumps {
+			if why := d.Waits.Unread(); why != "" {
+				return x.cannotTell(why)
+			}
+		}
+		if n := ownerless(dumps); n > 0 {
+			return x.cannotTell(fmt.Sprintf("which thread has the locks that %s for is not known", whoWait(n)))
+		}
 		if n := unconfirmedInAll(dumps); n > 0 {
 			return x.cannotTell(fmt.Sprintf("no dump could confirm whose locks %s for",
 				whoWait(n)))
@@ -61,6 +69,25 @@ func unconfirmedInAll(dumps []*Dump) (n int) {
 	}
 	for k, often := range in {
 		if often == len(dumps) && open[k] {
+			n++
+		}
+	}
+	return n
+}
+
+// ownerless counts the threads that wait in each dump for a lock that has one owner, where no dump knows that owner.
+// Such a thread may be in a deadlock.
+func ownerless(dumps []*Dump) (n int) {
+	in := map[key]int{}
+	for _, d := range dumps {
+		for i := range d.Threads {
+			if w := d.Threads[i].WaitsFor; w != nil && w.Ownerless() {
+				in[keyOf(&d.Threads[i])]++
+			}
+		}
+	}
+	for _, often := range in {
+		if often == len(dumps) {
 			n++
 		}
 	}

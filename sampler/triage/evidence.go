@@ -11,7 +11,9 @@ import (
 // Evidence is what was seen of a JVM within some seconds.
 type Evidence struct {
 	PID     int
-	Stopped bool // by a signal or a debugger, at the beginning and at the end
+	Stopped bool // by a signal or a debugger, or frozen, at the beginning and at the end
+	// Frozen says by which control group it is frozen, and Thaw is the command that lets it run. Empty: by none.
+	Frozen, Thaw string
 	// CPU and Wall were recorded at the same time; the root of each stack is its thread. Nil: there is none.
 	CPU, Wall *profile.Profile
 	Dumps     []Dump            // oldest first

@@ -20,9 +20,6 @@ func lockContention(x *exam) *suspicion {
 	if x.Wall == nil {
 		return x.cannotTell("there is no recording of what threads wait for")
 	}
-	if x.Stopped {
-		return nil
-	}
 	dead := x.deadlocked()
 	victims, site := x.victims(dead)
 	if len(victims) < lockedThreads {

@@ -24,13 +24,16 @@ type initLayout struct {
 	span        int    // how much is read of an InstanceKlass
 }
 
+// capInit is lost by JVMs that do not tell all of it.
+const capInit = "who initialises classes"
+
 func (r *resolver) init() initLayout {
 	l := initLayout{
-		object: r.static("", wellKnown("Object")),
-		state:  r.sized("", "InstanceKlass._init_state"),
+		object: r.static(capInit, wellKnown("Object")),
+		state:  r.sized(capInit, "InstanceKlass._init_state"),
 		being:  uint64(r.int("InstanceKlass::being_initialized", 0)),
-		thread: r.field("", "InstanceKlass._init_thread"),
-		mirror: r.field("", "Klass._java_mirror"),
+		thread: r.field(capInit, "InstanceKlass._init_thread"),
+		mirror: r.field(capInit, "Klass._java_mirror"),
 	}
 	if f, ok := r.lookup("Klass._java_mirror", false); ok {
 		l.mirrorIsOop = f.typ == "oop"
@@ -61,11 +64,14 @@ type initialising struct{ klass, thread uint64 }
 // awaitedClass says what a thread waits for that waits on an int[], if that is the end of a class's initialisation.
 // runnable: Java takes the thread for one that runs, as it does in such a wait and in no other.
 func (k *Locks) awaitedClass(at uint64, m *monitor, runnable bool) (w Wanted, ok bool) {
-	if !k.vm.l.locks.init.ok() || m.class != intArray && k.awaited[at] == 0 {
+	if m.class != intArray && k.awaited[at] == 0 {
 		return w, false
 	}
 	w = Wanted{Lock: m.lockOf(at), How: WaitToInitialize}
 	w.Kind, w.Class = ClassLock, ""
+	if !k.vm.l.locks.init.ok() {
+		return w, runnable
+	}
 	c, ok := k.initialisingOf(k.awaited[at], m)
 	if !ok {
 		delete(k.awaited, at)

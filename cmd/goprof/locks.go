@@ -22,8 +22,8 @@ import (
 )
 
 const locksHelp = `locks shows which threads of a JVM wait for which lock, which thread has that lock, and what each
-thread holds. Locks are monitors (synchronized, Object.wait) and the locks of java.util.concurrent
-(ReentrantLock, ReentrantReadWriteLock).
+thread holds. Locks are monitors (synchronized, Object.wait), the locks of java.util.concurrent
+(ReentrantLock, ReentrantReadWriteLock), and classes whose static initialiser runs.
 
 Deadlocks come first, each with the stacks of its threads. Then come the threads that others wait
 for, each with its stack and a tree of those that wait. Last comes what threads hold.
@@ -145,6 +145,8 @@ func locks(cmd *cobra.Command, pid int, to locksWriter, raw bool, opt session.Du
 		return incomplete
 	case profile.Unconfirmed(threads) > 0:
 		return unconfirmed(pid, threads)
+	case opt.Virtual.Unread() != "":
+		return unread(fmt.Sprintf("process %d", pid), opt.Virtual)
 	}
 	return notStopped("locks", pid, threads, cmp.Or(opt.Wait, session.DumpWait))
 }
@@ -179,6 +181,9 @@ func locksOfCore(cmd *cobra.Command, core *coreFile, to locksWriter, raw bool, d
 	}
 	if err == nil && profile.Unconfirmed(dump.Threads) > 0 {
 		return unconfirmedOfCore(core.file, dump.Threads)
+	}
+	if err == nil && dump.Waits.Unread() != "" {
+		return unread(core.file, &dump.Waits)
 	}
 	return err
 }
@@ -236,6 +241,12 @@ func unconfirmedOfCore(name string, threads []profile.ThreadDump) error {
 	return &exit.Error{Code: exit.Incomplete,
 		What: fmt.Sprintf("what %d of %d threads of %s wait for could not be confirmed", n, len(threads), name),
 		Why:  "a collector was at work when the process ended; so a deadlock of theirs is not ruled out"}
+}
+
+// unread is how a command ends that has found no deadlock among the virtual threads that could be read.
+func unread(of string, v *profile.VirtualWaits) error {
+	return &exit.Error{Code: exit.Incomplete, What: "not all virtual threads of " + of + " are known",
+		Why: v.Unread() + "; so a deadlock of theirs is not ruled out"}
 }
 
 func threadCount(n int) string {

@@ -31,6 +31,7 @@ type (
 		Version     string         `json:"version,omitempty"`
 		Uptime      int64          `json:"uptime_ns,omitempty"`
 		Stopped     bool           `json:"stopped,omitempty"` // by a signal
+		Frozen      string         `json:"frozen,omitempty"`  // by which control group
 		JavaThreads int            `json:"java_threads,omitempty"`
 		JVMThreads  int            `json:"jvm_threads,omitempty"`
 		States      map[string]int `json:"states,omitempty"` // of the Java threads
@@ -170,7 +171,7 @@ func headerOf(d *profile.Dump) (h jsonHeader) {
 		return h
 	}
 	h = jsonHeader{Time: &d.At, PID: d.PID, MainClass: d.MainClass, VM: d.VM, Version: d.Version, Uptime: int64(d.Uptime),
-		Stopped: d.Stopped, States: d.States()}
+		Stopped: d.Stopped, Frozen: d.Frozen, States: d.States()}
 	h.JavaThreads, h.JVMThreads = d.Java()
 	return h
 }

@@ -172,6 +172,8 @@ func jstackLocks(t *profile.ThreadDump) map[int][]string {
 	top := firstJava(&t.Stack)
 	if want := t.WaitsFor; want != nil && top >= 0 {
 		switch {
+		case want.Kind == profile.ClassInit:
+			locks[top] = append(locks[top], waitVerbs[want.How]+jstackText(cmp.Or(want.Class, "?")))
 		case want.ID != 0:
 			locks[top] = append(locks[top], waitVerbs[want.How]+jstackLock(&want.Lock))
 		case want.How == profile.ToNotify:
@@ -231,9 +233,12 @@ func (w jstackWriter) deadlock(threads []*profile.ThreadDump) {
 	for _, t := range threads {
 		want := t.WaitsFor
 		fmt.Fprintf(w, "\"%s\":\n", jstackName(t.Name))
-		if want.Kind == profile.Monitor {
+		switch want.Kind {
+		case profile.Monitor:
 			fmt.Fprintf(w, "  waiting to lock monitor (object 0x%016x, a %s),\n", want.ID, jstackText(want.Class))
-		} else {
+		case profile.ClassInit:
+			fmt.Fprintf(w, "  waiting on the Class initialization monitor for %s,\n", jstackText(want.Class))
+		default:
 			fmt.Fprintf(w, "  waiting for ownable synchronizer 0x%016x, (a %s),\n", want.ID, jstackText(want.Class))
 		}
 		fmt.Fprintf(w, "  which is held by \"%s\"\n\n", jstackName(want.Owner.Name))

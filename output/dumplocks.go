@@ -36,9 +36,9 @@ func locksOf(t *profile.ThreadDump) *threadLocks {
 	for i := range t.Holds {
 		h := &t.Holds[i]
 		if h.Frame >= 0 && h.Frame < len(t.Stack.Frames) {
-			l.at[h.Frame] = append(l.at[h.Frame], "locked "+lockName(&h.Lock))
+			l.at[h.Frame] = append(l.at[h.Frame], heldText("locked ", &h.Lock))
 		} else {
-			l.below = append(l.below, "holds "+lockName(&h.Lock))
+			l.below = append(l.below, heldText("holds ", &h.Lock))
 		}
 	}
 	return l
@@ -57,11 +57,22 @@ func firstJava(s *profile.Stack) int {
 	return -1
 }
 
+// heldText says what a thread has.
+func heldText(verb string, l *profile.Lock) string {
+	if l.Kind == profile.ClassInit {
+		return "initialising class " + className(l)
+	}
+	return verb + lockName(l)
+}
+
 // waitText says what a thread waits for, and which thread has it.
 func waitText(want *profile.WantedLock) string {
-	text := waitVerbs[want.How] + lockName(&want.Lock)
+	text, has := waitVerbs[want.How]+lockName(&want.Lock), ", held by "
+	if want.Kind == profile.ClassInit {
+		text, has = waitVerbs[want.How]+className(&want.Lock), ", initialised by "
+	}
 	if want.Owner != (profile.ThreadRef{}) {
-		text += ", held by " + refText(&want.Owner)
+		text += has + refText(&want.Owner)
 	}
 	return text
 }
@@ -69,9 +80,13 @@ func waitText(want *profile.WantedLock) string {
 // waitVerbs are HotSpot's words (javaVFrame::print_lock_info_on), with their blanks.
 var waitVerbs = map[profile.LockWait]string{
 	profile.ToEnter: "waiting to lock ", profile.ToNotify: "waiting on ", profile.ToUnpark: "parking to wait for  ",
+	profile.ToInitialize: "waiting on the Class initialization monitor for ",
 }
+
+// className is the name of a lock's class.
+func className(l *profile.Lock) string { return CleanName(cmp.Or(l.Class, "?")) }
 
 // lockName is "<0x69ec1a8f0> (a java.lang.Object)".
 func lockName(l *profile.Lock) string {
-	return fmt.Sprintf("<%s> (a %s)", cmp.Or(address(l.ID), "?"), CleanName(cmp.Or(l.Class, "?")))
+	return fmt.Sprintf("<%s> (a %s)", cmp.Or(address(l.ID), "?"), className(l))
 }

@@ -84,7 +84,7 @@ func (w *dumpWriter) header(d *profile.Dump) {
 	}
 	w.WriteByte('\n')
 	if note := d.StoppedNote(); note != "" {
-		fmt.Fprintln(w, note)
+		fmt.Fprintln(w, Printable(note))
 	}
 	java, own := d.Java()
 	w.WriteString(count(java, "Java thread"))

@@ -121,6 +121,8 @@ func lockKind(k profile.LockKind) string {
 		return "exclusive"
 	case profile.Shared:
 		return "shared"
+	case profile.ClassInit:
+		return "class"
 	}
 	return "unownable"
 }
@@ -131,6 +133,8 @@ func lockWait(w profile.LockWait) string {
 		return "enter"
 	case profile.ToNotify:
 		return "notify"
+	case profile.ToInitialize:
+		return "initialize"
 	}
 	return "unpark"
 }
@@ -295,14 +299,17 @@ func wantedText(l *profile.WantedLock, withOwner bool) string {
 		how = "waits to enter"
 	case l.How == profile.ToNotify:
 		how = "waits to be notified by"
-	case l.Kind == profile.Exclusive, l.Kind == profile.Shared:
+	case l.OfAnother():
 		how = "waits for"
 	}
 	text := how + " " + lockText(&l.Lock)
 	if l.Timed {
 		text += " (not for ever)"
 	}
-	if withOwner {
+	switch {
+	case withOwner && l.Kind == profile.ClassInit:
+		text += ", which " + refText(&l.Owner) + " runs"
+	case withOwner:
 		text += ", which " + refText(&l.Owner) + " has"
 	}
 	return text
@@ -321,6 +328,8 @@ func lockText(l *profile.Lock) string {
 		kind = "lock "
 	case profile.Shared:
 		kind = "read lock "
+	case profile.ClassInit:
+		kind = "the initialisation of class "
 	}
 	return fmt.Sprintf("%s%s <%s>", kind, class, address(l.ID))
 }

@@ -55,17 +55,31 @@ type Dump struct {
 	// Stopped says that a signal had stopped the process (SIGSTOP, Ctrl-Z). So no thread runs, whatever Java says of
 	// its state.
 	Stopped bool
-	Threads []ThreadDump
-	Virtual *VirtualCensus // nil: virtual threads that no carrier runs were not asked for
+	// Frozen says by which control group the process was frozen (docker pause), and Thaw is the command that lets it
+	// run. Empty: by none. Unstopped: its threads could not be stopped, so they were looked at without a stop.
+	Frozen, Thaw string
+	Unstopped    bool
+	Threads      []ThreadDump
+	Virtual      *VirtualCensus // nil: virtual threads that no carrier runs were not asked for
 	// Deadlocks are cycles of threads of which each waits for what the next one holds, and the last for the first.
 	Deadlocks [][]ThreadRef
 	// Core is set if the dump was taken of a core file.
 	Core *Core
+	// Waits says how far the waits of virtual threads without a carrier were read, where they were asked for.
+	Waits VirtualWaits
+	// NoLocks says why locks could not be read, where they were asked for.
+	NoLocks string
 }
 
-// StoppedNote is the dump's sentence for a stopped process, with what lets it run again. It is empty for others.
+// StoppedNote is the dump's sentence for a process that is stopped or frozen, with what lets it run again. It is empty
+// for others.
 func (d *Dump) StoppedNote() string {
-	if !d.Stopped {
+	switch {
+	case d.Frozen != "" && d.Unstopped:
+		return fmt.Sprintf("%s, so that no thread could be stopped for its stack (%s lets it go on)", d.Frozen, d.Thaw)
+	case d.Frozen != "":
+		return fmt.Sprintf("%s (%s lets it go on)", d.Frozen, d.Thaw)
+	case !d.Stopped:
 		return ""
 	}
 	return fmt.Sprintf("stopped by a signal (kill -CONT %d lets it go on)", d.PID)
@@ -114,6 +128,24 @@ type VirtualCensus struct {
 	Unread map[string]int `json:"unread"`
 	// Untracked says that the JVM keeps no list of virtual threads that were started without an executor.
 	Untracked bool `json:"untracked,omitempty"`
+}
+
+// VirtualWaits says of how many virtual threads without a carrier the waits were read.
+type VirtualWaits struct {
+	Seen int   // virtual threads that were found
+	Left int   // those that wait, too, and were left out: there are too many
+	Err  error // why others may not have been found
+}
+
+// Unread says why a deadlock of virtual threads may not be told. It is empty if all waits were read.
+func (v *VirtualWaits) Unread() string {
+	switch {
+	case v.Err != nil:
+		return fmt.Sprintf("%d virtual threads were found, but not all: %v", v.Seen, v.Err)
+	case v.Left > 0:
+		return fmt.Sprintf("%d more virtual threads wait for something: too many to read", v.Left)
+	}
+	return ""
 }
 
 // DumpPart is which part of a dump a thread belongs to.

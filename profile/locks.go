@@ -10,14 +10,23 @@ const (
 	Exclusive                     // of java.util.concurrent, with one owner: ReentrantLock, a write lock
 	Shared                        // of java.util.concurrent, which many may hold: a read lock
 	Unownable                     // what LockSupport.park was given, and nobody owns: a Condition, a FutureTask
+	ClassInit                     // the right to initialise a class: a thread has it while the static initialiser runs
 )
 
 // Lock is what a thread holds or waits for.
 type Lock struct {
 	Kind  LockKind
-	Class string // of the object, with dots
+	Class string // of the object, with dots; of ClassInit the class that is initialised
 	// ID is where the object was when the dump read it. Two locks of one dump with the same ID are one.
 	ID uint64
+}
+
+// Text names the lock within a sentence.
+func (l *Lock) Text() string {
+	if l.Kind == ClassInit {
+		return "the initialisation of class " + l.Class
+	}
+	return fmt.Sprintf("%s 0x%x", l.Class, l.ID)
 }
 
 // ThreadRef names a thread of a dump. The zero value is no thread.
@@ -56,10 +65,37 @@ type HeldLock struct {
 type LockWait uint8
 
 const (
-	ToEnter  LockWait = iota + 1 // BLOCKED: it wants the monitor
-	ToNotify                     // in Object.wait: it has given the monitor up
-	ToUnpark                     // parked
+	ToEnter      LockWait = iota + 1 // BLOCKED: it wants the monitor
+	ToNotify                         // in Object.wait: it has given the monitor up
+	ToUnpark                         // parked
+	ToInitialize                     // another thread initialises a class that it needs
 )
+
+// Text names the lock, and the thread that has it.
+func (w *WantedLock) Text() string {
+	if w.Kind == ClassInit {
+		return fmt.Sprintf("%s, which %s runs", w.Lock.Text(), w.Owner)
+	}
+	return fmt.Sprintf("%s, held by %s", w.Lock.Text(), w.Owner)
+}
+
+// Ownerless reports whether a thread waits for ever for a lock that another thread has, where that thread is not known.
+// Readers of a lock are mostly not known.
+func (w *WantedLock) Ownerless() bool {
+	return w.OfAnother() && !w.Timed && w.Kind != Shared && w.Owner == (ThreadRef{})
+}
+
+// OfAnother reports whether a thread waits for something that another thread has, or may have, and not for a
+// notification.
+func (w *WantedLock) OfAnother() bool {
+	switch w.How {
+	case ToEnter, ToInitialize:
+		return true
+	case ToUnpark:
+		return w.Kind == Exclusive || w.Kind == Shared
+	}
+	return false
+}
 
 // WantedLock is what a thread waits for.
 type WantedLock struct {

@@ -1,6 +1,8 @@
 package unwind
 
 import (
+	"slices"
+
 	"goprof/profile"
 	"goprof/profile/naming"
 	"goprof/vmstructs"
@@ -53,4 +55,19 @@ func LockOf(l *vmstructs.Lock) profile.Lock {
 		out.ID = l.Monitor // the collector is moving the object; this is as good a name
 	}
 	return out
+}
+
+// HeldLockOf is a held lock as profiles have it. A thread that initialises a class does so in the frame of the class's
+// static initialiser.
+func HeldLockOf(h *vmstructs.Held, stack *profile.Stack) profile.HeldLock {
+	held := profile.HeldLock{Lock: LockOf(&h.Lock), Frame: h.Frame}
+	if held.Kind == profile.ClassInit {
+		held.Frame = slices.IndexFunc(stack.Frames, func(f profile.Frame) bool {
+			return f.Func != nil && f.Kind.Java() && f.Func.Name == held.Class+".<clinit>"
+		})
+	}
+	if held.Frame >= len(stack.Frames) {
+		held.Frame = -1
+	}
+	return held
 }

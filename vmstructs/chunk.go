@@ -210,6 +210,11 @@ func (c *Continuations) findChunk(klass uint64) error {
 	if !c.vm.java.heap.narrow {
 		ends = max(ends, f.parent+8)
 	}
+	// STACKCHUNK_INJECTED_FIELDS (runtime/continuationJavaClasses.hpp): cont, flags, pc, maxThawingSize, since 24
+	// lockStackSize, since 26 two more.
+	if added, err := c.vm.injectedIn(klass); err == nil && len(added) > 4 && max(added[1], added[4]) < f.start {
+		f.flags, f.locks = added[1], added[4]
+	}
 	if f.parent == 0 || f.size == 0 || f.sp == 0 || f.bottom == 0 && f.argsize == 0 || ends > f.start ||
 		f.start > chunkHeadBytes {
 		return fmt.Errorf("%w: fields of StackChunk", ErrMissing)
@@ -251,4 +256,38 @@ func (c *Continuations) sameHead(h *chunkHead, raw []byte) bool {
 	s1, p1, b1 := c.bounds(h)
 	s2, p2, b2 := c.bounds(&now)
 	return s1 == s2 && p1 == p2 && b1 == b2 && c.klasses.klassIn(h.raw[:]) == c.klasses.klassIn(now.raw[:])
+}
+
+// Bits of a chunk's flags (oops/stackChunkOop.hpp).
+const (
+	chunkGC     = 1 << 3 // a collector has seen the chunk: references are as in other objects
+	chunkBitmap = 1 << 4 // references are narrow where the heap's are
+	chunkLocks  = 1 << 5 // it holds a LockStack
+)
+
+// lockStack returns the objects that a virtual thread has locked whose chunks were just read. When it gives up its
+// carrier, the JVM moves the LockStack to where the last chunk's stack begins (FreezeBase::freeze_lockstack).
+func (c *Continuations) lockStack(k *Locks) (objects []uint64) {
+	f, h := &c.chunk, &c.heads[0]
+	if f.locks == 0 || c.nHeads == 0 {
+		return nil
+	}
+	flags, n := h.raw[f.flags], min(int(h.raw[f.locks]), maxLockStack)
+	refs := make([]byte, 8*n)
+	if flags&chunkLocks == 0 || c.vm.mem.Bytes(h.addr+f.start, refs) != nil {
+		return nil
+	}
+	for ; len(refs) > 0; refs = refs[8:] {
+		object, ok := k.root(word(refs))
+		if flags&chunkGC != 0 && (flags&chunkBitmap != 0 || !k.vm.java.heap.narrow) {
+			var err error
+			object, err = k.oopIn(refs, 0)
+			ok = err == nil
+		}
+		var head [klassBytes]byte
+		if ok && object != 0 && k.vm.mem.Bytes(object, head[:]) == nil && k.forwarded(&object, head[:]) != nil {
+			objects = append(objects, object&k.mask)
+		}
+	}
+	return objects
 }

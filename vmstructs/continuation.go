@@ -74,6 +74,7 @@ type Continuations struct {
 type chunkFields struct {
 	klass, start                      uint64
 	parent, size, sp, bottom, argsize uint64 // bottom since 22 or so, before argsize: bottom is size-argsize
+	flags, locks                      uint64 // bytes, since 24: see lockStack; 0: not known
 }
 
 // contFields are those of jdk.internal.vm.Continuation.

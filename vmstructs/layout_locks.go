@@ -33,6 +33,7 @@ type lockLayout struct {
 	stopped sized  // CollectedHeap: the heap is being collected while threads stand still
 	count   sized
 	z, x    zPagesLayout
+	init    initLayout
 }
 
 // capLocks is lost by JVMs that do not tell all of it.
@@ -59,6 +60,7 @@ func (r *resolver) locks() lockLayout {
 		count:       r.sized(capLocks, "CollectedHeap._total_collections"),
 		z:           r.zPages("Z"),
 		x:           r.zPages("X"),
+		init:        r.init(),
 	}
 	r.monitors(&l)
 	if f, ok := r.lookup("ObjectMonitor._owner", false); ok && strings.Contains(f.typ, "int") && !l.ownerID.ok() {

@@ -33,7 +33,10 @@ type Locks struct {
 	objects  map[uint64]uint64 // object -> its monitor
 	fast     map[uint64]int    // object -> the thread whose LockStack has it; made when it is needed
 	ranges   []process.Range
+	looked   bool           // inits has been read
+	inits    []initialising // the classes that are being initialised
 
+	awaited   map[uint64]uint64 // monitors, and the classes whose initialisation ends the wait for them
 	unmounted unmounted
 	stack     []byte
 	colours   zColours
@@ -47,21 +50,25 @@ const (
 	ExclusiveLock                     // of java.util.concurrent, with one owner
 	SharedLock                        // of java.util.concurrent, held by readers
 	UnownableLock                     // an object that LockSupport.park was given, and that has no owner
+	ClassLock                         // the right to initialise a class
 )
 
 // LockWait says in which way a thread waits.
 type LockWait uint8
 
 const (
-	WaitToEnter  LockWait = iota + 1 // for a monitor
-	WaitToNotify                     // in Object.wait
-	WaitToUnpark                     // parked
+	WaitToEnter      LockWait = iota + 1 // for a monitor
+	WaitToNotify                         // in Object.wait
+	WaitToUnpark                         // parked
+	WaitToInitialize                     // until another thread has initialised a class
 )
 
 // Lock is a lock that a thread holds or waits for.
 type Lock struct {
-	Kind   LockKind
-	Class  string // of the object, with slashes; empty where the collector is moving the object
+	Kind LockKind
+	// Class is of the object, with slashes; empty where the collector is moving the object. Of a ClassLock it is the class
+	// that is being initialised, and Object is what the threads wait on that need the class.
+	Class  string
 	Object uint64 // where the object is, 0 where that cannot be told now
 	// Monitor is the ObjectMonitor, 0 if the lock has none.
 	Monitor uint64
@@ -115,7 +122,8 @@ func (vm *VM) NewLocks() (*Locks, error) {
 	if err := vm.readJavaFields(); err != nil {
 		return nil, err
 	}
-	k := &Locks{vm: vm, classes: map[uint64]*lockClass{}, sites: map[lockSite][]siteLock{}}
+	k := &Locks{vm: vm, classes: map[uint64]*lockClass{}, sites: map[lockSite][]siteLock{},
+		awaited: map[uint64]uint64{}}
 	var err error
 	if k.klasses, err = vm.klassModelAt(vm.l.wait.narrowBase, vm.l.wait.narrowShift); err != nil {
 		return nil, err
@@ -171,7 +179,7 @@ func (k *Locks) begin(threads []Thread) {
 	k.byID = make(map[uint64]int, len(threads))
 	k.monitors = map[uint64]*monitor{}
 	k.objects = map[uint64]uint64{}
-	k.fast = nil
+	k.fast, k.looked, k.unmounted.locked = nil, false, nil
 	for i, t := range threads {
 		k.threads = append(k.threads, lockThread{Thread: t})
 		k.byAddr[t.Addr] = i

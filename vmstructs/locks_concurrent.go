@@ -243,15 +243,16 @@ func (k *Locks) virtualName(at uint64) string {
 	return name
 }
 
-// heldByBlockers adds the locks of java.util.concurrent for which other threads wait to what their owners hold. Locks
-// for which no thread waits are not found: they are objects of the heap like all others.
+// heldByBlockers adds the locks of java.util.concurrent, and the classes under initialisation, for which other threads
+// wait to what their owners hold. Locks for which no thread waits are not found: they are objects of the heap like all
+// others.
 func (k *Locks) heldByBlockers(all []ThreadLocks) {
 	type held struct{ owner, object uint64 }
 	seen := map[held]bool{}
 	for i := range all {
 		w := &all[i].Wants
 		at, ok := k.byAddr[w.Owner.Thread]
-		if !ok || w.Kind != ExclusiveLock && w.Kind != SharedLock || seen[held{w.Owner.Thread, w.Object}] {
+		if !ok || w.Kind != ExclusiveLock && w.Kind != SharedLock && w.Kind != ClassLock || seen[held{w.Owner.Thread, w.Object}] {
 			continue
 		}
 		seen[held{w.Owner.Thread, w.Object}] = true

@@ -163,7 +163,10 @@ func (k *Locks) anonymous(m *monitor, b []byte) LockOwner {
 	if m.object == 0 {
 		return LockOwner{}
 	}
-	return k.inLockStack(m.object)
+	if o := k.inLockStack(m.object); o != (LockOwner{}) {
+		return o
+	}
+	return k.lockedUnmounted(m.object)
 }
 
 // inLockStack is the thread that has the object in its LockStack.
@@ -211,6 +214,11 @@ func (k *Locks) wants(i int) (w Wanted) {
 	m := k.monitorAt(at)
 	if m == nil {
 		return w
+	}
+	if how == WaitToNotify {
+		if w, ok := k.awaitedClass(at, m, k.statusOf(t)&statusRunnable != 0); ok {
+			return w
+		}
 	}
 	w = Wanted{Lock: m.lockOf(at), How: how}
 	if how == WaitToEnter {

@@ -241,9 +241,10 @@ func (k *Locks) statusOf(t *lockThread) uint32 {
 
 // JVMTI thread state bits (prims/jvmti.xml). The numbers of threadStatuses are made of these bits.
 const (
-	statusTimed   = 0x20
-	statusParked  = 0x200
-	statusBlocked = 0x400
+	statusRunnable = 0x4
+	statusTimed    = 0x20
+	statusParked   = 0x200
+	statusBlocked  = 0x400
 )
 
 // sortStacks orders the threads by the addresses of their stacks.

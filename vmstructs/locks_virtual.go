@@ -41,10 +41,12 @@ type unmounted struct {
 	waiting []uint64          // the numbers of those that wait for something
 	left    int               // how many wait, too, and are not told: there are too many
 	waiters []uint64          // where in a VirtualThread its ObjectWaiter may be; nil: not looked for yet
+	locked  map[uint64]uint64 // objects that such threads have locked, and the threads' numbers; nil: not read yet
 	now     []UnmountedLocks  // what the last round has read
 }
 
-// FindVirtual looks for virtual threads that no carrier runs and that wait for something. Call it after a Round, and
+// FindVirtual looks for virtual threads that no carrier runs and that wait for something. Where there are too many, those
+// that wait for another thread's lock come first. Call it after a Round, and
 // again after a Round that was not settled: then the collector has moved these threads. FindVirtual and all later
 // Rounds use c, and nobody else may. Each later Round reads what the threads wait for. left counts the waiting threads
 // beyond what a Round reads. err says why some may not have been found.
@@ -59,24 +61,33 @@ func (k *Locks) FindVirtual(c *Continuations) (seen, left int, err error) {
 		platform = append(platform, k.threads[i].Thread)
 	}
 	s := &search{c: c, light: true, seen: map[uint64]bool{}, shown: map[uint64]bool{}}
+	var idle []uint64 // those that wait for no lock of another thread
 	s.visit = func(v *VirtualThread) {
 		if v.Err != nil || v.Mounted || v.ID == 0 {
 			return
 		}
-		if len(u.objects) < maxVirtualFound {
-			u.objects[v.ID] = v.object
+		w := k.wantsUnmounted(v.object, v.State)
+		into := &idle
+		if w.How != WaitToNotify && w.Kind != UnownableLock {
+			into = &u.waiting
 		}
-		switch w := k.wantsUnmounted(v.object, v.State); {
+		switch full := len(*into) >= maxVirtualWaits; {
 		case w.How == 0:
-		case len(u.waiting) >= maxVirtualWaits || u.objects[v.ID] == 0:
+			if len(u.objects) < maxVirtualFound {
+				u.objects[v.ID] = v.object
+			}
+		case full:
 			u.left++
 		default:
-			u.waiting = append(u.waiting, v.ID)
+			u.objects[v.ID] = v.object
+			*into = append(*into, v.ID)
 		}
 	}
 	if err = s.run(platform); err == nil {
 		err = s.census.incomplete()
 	}
+	room := min(len(idle), maxVirtualWaits-len(u.waiting))
+	u.waiting, u.left = append(u.waiting, idle[:room]...), u.left+len(idle)-room
 	s.light, u.search = false, s // later looks need it: it knows the numbers of the states
 	return s.census.Seen, u.left, err
 }
@@ -118,8 +129,9 @@ func (k *Locks) readUnmounted() {
 		if !ok {
 			continue
 		}
-		w := k.wantsUnmounted(t.object, t.State)
-		u.now = append(u.now, UnmountedLocks{ID: id, State: t.State, Wants: w, Frames: framesHash(&u.search.c.heap)})
+		frames := framesHash(&u.search.c.heap) // before the search reads another thread's
+		u.now = append(u.now, UnmountedLocks{ID: id, State: t.State, Wants: k.wantsUnmounted(t.object, t.State),
+			Frames: frames})
 	}
 }
 
@@ -132,6 +144,27 @@ func framesHash(c *process.Continuation) uint64 {
 		h.Write(c.Chunks[i].Stack)
 	}
 	return h.Sum64()
+}
+
+// lockedUnmounted finds the owner of a monitor among the virtual threads that no carrier runs and that wait. The
+// LockStack of such a thread is in its last chunk.
+func (k *Locks) lockedUnmounted(object uint64) LockOwner {
+	u := &k.unmounted
+	if u.search == nil {
+		return LockOwner{}
+	}
+	if u.locked == nil {
+		u.locked = map[uint64]uint64{}
+		for _, id := range u.waiting {
+			if _, ok := k.lookAtVirtual(id); !ok {
+				continue
+			}
+			for _, ref := range u.search.c.lockStack(k) {
+				u.locked[ref] = id
+			}
+		}
+	}
+	return LockOwner{Virtual: u.locked[object&k.mask]}
 }
 
 // wantsUnmounted reads what a virtual thread that no carrier runs waits for.
@@ -162,6 +195,8 @@ func (k *Locks) wantsUnmounted(object uint64, state string) (w Wanted) {
 		w = Wanted{Lock: m.lockOf(at), How: WaitToNotify, Timed: state == virtualTimedWaiting}
 		if state == virtualBlocked {
 			w.How, w.Owner = WaitToEnter, m.owner
+		} else if class, ok := k.awaitedClass(at, m, false); ok {
+			return class
 		}
 	}
 	return w

@@ -253,9 +253,10 @@ func remedyOfUnpack(name string, err error) string {
 
 // dump walks the threads of the core, and says what it is a dump of.
 func (o *openedCore) dump(cmd *cobra.Command, opt postmortem.Options, hide bool) (*profile.Dump, error) {
+	noLocks := ""
 	if err := o.LocksKnown(); err != nil && opt.Locks {
 		fmt.Fprintf(cmd.ErrOrStderr(), "goprof: locks are not shown: %v\n", err)
-		opt.Locks = false
+		opt.Locks, noLocks = false, err.Error()
 	}
 	dump, err := o.Dump(opt)
 	if err != nil {
@@ -264,7 +265,7 @@ func (o *openedCore) dump(cmd *cobra.Command, opt postmortem.Options, hide bool)
 	if st, err := os.Stat(o.from.file); err == nil {
 		dump.At = st.ModTime()
 	}
-	dump.Core.File = filepath.Base(o.from.file)
+	dump.Core.File, dump.NoLocks = filepath.Base(o.from.file), noLocks
 	if hide {
 		hideInternalOfCore(dump)
 	}

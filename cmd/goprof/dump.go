@@ -41,7 +41,8 @@ time: a dump waits (--wait-stop). Threads that have not stopped by then have no 
 those are is said, and the exit code is 10.
 
 Where a thread runs a virtual thread, that one's frames come first, then those of the carrier.
---virtual also shows the virtual threads that no carrier runs (parked, blocked, waiting). Nothing is
+--virtual also shows the virtual threads that no carrier runs (parked, blocked, waiting); without it
+only those that are in a deadlock are shown. Nothing is
 stopped for those: their frames are read from the heap, each at a moment of its own, and one
 that runs meanwhile may be missing, or is said not to be readable. Those that the JVM does
 not keep (-Djdk.trackAllThreads=false) cannot be found.

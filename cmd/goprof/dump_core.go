@@ -34,6 +34,10 @@ func (d *coreDump) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	tellVirtualWaits(cmd.ErrOrStderr(), &dump.Waits)
+	if !d.opt.Virtual {
+		dump.Threads = onlyDeadlocked(dump.Threads)
+	}
 	if d.by != nil {
 		d.by.Dump(dump)
 	}

@@ -63,8 +63,8 @@ func (d *dumper) run(cmd *cobra.Command) error {
 // take takes one dump. incomplete says why the dump lacks stacks. Such a dump is shown all the same.
 func (d *dumper) take(cmd *cobra.Command, s *session.Session) (dump *profile.Dump, incomplete, err error) {
 	dump = s.NewDump()
-	if d.virtual && d.opt.Locks {
-		d.opt.Virtual = &session.VirtualWaits{}
+	if d.opt.Virtual = nil; d.opt.Locks && s.HasVirtual() {
+		d.opt.Virtual, d.opt.Find = &dump.Waits, findVirtual
 	}
 	threads, err := s.Dump(d.opt)
 	switch {
@@ -75,23 +75,17 @@ func (d *dumper) take(cmd *cobra.Command, s *session.Session) (dump *profile.Dum
 	case err != nil:
 		return nil, nil, attachError(d.pid, err)
 	}
-	if d.format == dumpAsJstack { // readers of jstack's dumps know no such lines
-		tellUnconfirmed(cmd.ErrOrStderr(), threads)
-		if note := dump.StoppedNote(); note != "" {
-			fmt.Fprintf(cmd.ErrOrStderr(), "goprof: process %d is %s\n", d.pid, note)
-		}
-	}
 	if d.virtual && incomplete == nil {
 		unmounted, census, err := s.DumpVirtual(d.opt)
 		if err != nil {
 			incomplete = attachError(d.pid, err)
 		}
 		threads, dump.Virtual = withLocks(threads, unmounted), &census
-		if d.opt.Virtual != nil {
-			tellVirtualWaits(cmd.ErrOrStderr(), d.opt.Virtual)
-		}
 		tellCensus(cmd.ErrOrStderr(), dump.Virtual)
+	} else if !d.virtual {
+		threads = onlyDeadlocked(threads)
 	}
+	tellVirtualWaits(cmd.ErrOrStderr(), &dump.Waits)
 	if d.hideInternal {
 		hideInternal(threads)
 	}
@@ -104,8 +98,17 @@ func (d *dumper) take(cmd *cobra.Command, s *session.Session) (dump *profile.Dum
 	if d.by != nil {
 		d.by.Dump(dump)
 	}
+	if d.format == dumpAsJstack { // readers of jstack's dumps know no such lines
+		tellUnconfirmed(cmd.ErrOrStderr(), threads)
+		if note := dump.StoppedNote(); note != "" {
+			fmt.Fprintf(cmd.ErrOrStderr(), "goprof: process %d is %s\n", d.pid, output.Printable(note))
+		}
+	}
 	return dump, incomplete, nil
 }
+
+// findVirtual bounds how long a dump looks for virtual threads, each time, that wait for locks.
+const findVirtual = time.Second
 
 // withLocks appends the virtual threads that no carrier runs. Some of them are in threads already, with what they wait
 // for and hold, but without a stack. Those get their stack.

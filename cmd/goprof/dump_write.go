@@ -55,6 +55,17 @@ func deadlocksOf(threads []profile.ThreadDump) (all [][]profile.ThreadRef) {
 	return all
 }
 
+// onlyDeadlocked leaves out virtual threads without a carrier that are in no deadlock.
+func onlyDeadlocked(threads []profile.ThreadDump) []profile.ThreadDump {
+	dead := map[uint64]bool{}
+	for _, cycle := range deadlocksOf(threads) {
+		for _, ref := range cycle {
+			dead[ref.Virtual] = true
+		}
+	}
+	return slices.DeleteFunc(threads, func(t profile.ThreadDump) bool { return t.Virtual != nil && !dead[t.Virtual.ID] })
+}
+
 // hideInternal folds frames that only pass calls on.
 func hideInternal(threads []profile.ThreadDump) {
 	var folder naming.Folder

@@ -22,8 +22,8 @@ import (
 )
 
 const locksHelp = `locks shows which threads of a JVM wait for which lock, which thread has that lock, and what each
-thread holds. Locks are monitors (synchronized, Object.wait) and the locks of java.util.concurrent
-(ReentrantLock, ReentrantReadWriteLock).
+thread holds. Locks are monitors (synchronized, Object.wait), the locks of java.util.concurrent
+(ReentrantLock, ReentrantReadWriteLock), and classes whose static initialiser runs.
 
 Deadlocks come first, each with the stacks of its threads. Then come the threads that others wait
 for, each with its stack and a tree of those that wait. Last comes what threads hold.
@@ -121,7 +121,7 @@ func locks(cmd *cobra.Command, pid int, to locksWriter, raw bool, opt session.Du
 	if raw {
 		s.RawNames()
 	}
-	opt.Virtual = &session.VirtualWaits{}
+	opt.Virtual = &profile.VirtualWaits{}
 	threads, err := s.Dump(opt)
 	var incomplete error
 	switch {
@@ -145,17 +145,16 @@ func locks(cmd *cobra.Command, pid int, to locksWriter, raw bool, opt session.Du
 		return incomplete
 	case profile.Unconfirmed(threads) > 0:
 		return unconfirmed(pid, threads)
+	case opt.Virtual.Unread() != "":
+		return unread(fmt.Sprintf("process %d", pid), opt.Virtual)
 	}
 	return notStopped("locks", pid, threads, cmp.Or(opt.Wait, session.DumpWait))
 }
 
-// tellVirtualWaits says how many virtual threads are left out, and why.
-func tellVirtualWaits(to io.Writer, v *session.VirtualWaits) {
-	if v.Left > 0 {
-		fmt.Fprintf(to, "goprof: %d more virtual threads wait for something: too many to list\n", v.Left)
-	}
-	if v.Err != nil {
-		fmt.Fprintf(to, "goprof: %d virtual threads were found, but not all: %s\n", v.Seen, output.Printable(v.Err.Error()))
+// tellVirtualWaits says why a deadlock of virtual threads may not be told.
+func tellVirtualWaits(to io.Writer, v *profile.VirtualWaits) {
+	if why := v.Unread(); why != "" {
+		fmt.Fprintf(to, "goprof: %s; a deadlock of theirs may not be told\n", output.Printable(why))
 	}
 }
 
@@ -175,12 +174,16 @@ func locksOfCore(cmd *cobra.Command, core *coreFile, to locksWriter, raw bool, d
 	if err != nil {
 		return err
 	}
+	tellVirtualWaits(cmd.ErrOrStderr(), &dump.Waits)
 	graph, err := to.write(dump.Threads)
 	if err == nil && len(graph.Deadlocks) > 0 {
 		return deadlocked(dump.PID, graph)
 	}
 	if err == nil && profile.Unconfirmed(dump.Threads) > 0 {
 		return unconfirmedOfCore(core.file, dump.Threads)
+	}
+	if err == nil && dump.Waits.Unread() != "" {
+		return unread(core.file, &dump.Waits)
 	}
 	return err
 }
@@ -238,6 +241,12 @@ func unconfirmedOfCore(name string, threads []profile.ThreadDump) error {
 	return &exit.Error{Code: exit.Incomplete,
 		What: fmt.Sprintf("what %d of %d threads of %s wait for could not be confirmed", n, len(threads), name),
 		Why:  "a collector was at work when the process ended; so a deadlock of theirs is not ruled out"}
+}
+
+// unread is how a command ends that has found no deadlock among the virtual threads that could be read.
+func unread(of string, v *profile.VirtualWaits) error {
+	return &exit.Error{Code: exit.Incomplete, What: "not all virtual threads of " + of + " are known",
+		Why: v.Unread() + "; so a deadlock of theirs is not ruled out"}
 }
 
 func threadCount(n int) string {

@@ -14,13 +14,15 @@ import (
 
 // noSamples says why a recording is empty.
 func (r *recorder) noSamples(res *result) error {
-	sum := &res.summary
+	sum, frozen := &res.summary, r.session.Frozen()
 	e := &exit.Error{Code: exit.NoSamples, What: fmt.Sprintf("no samples of process %d", r.pid)}
 	e.Why, e.Remedy = r.nothingSeen(res)
 	switch {
 	case r.session.Process.Alive() != nil:
 		c := host().Explain(r.pid, r.session.Process.Alive())
 		e.Code, e.Why, e.Remedy = exit.TargetGone, c.Why+" before it had used enough CPU time", c.Remedy
+	case frozen != nil:
+		e.Why, e.Remedy = "it is "+frozen.Text()+": no thread runs", frozen.Thaw()
 	case sum.LostBy[profile.AlreadyTraced.String()] > 0:
 		return attachError(r.pid, diagnose.ErrTraced)
 	case sum.Looks != nil && sum.Looks.Idle > 0:

@@ -28,7 +28,8 @@ collections, safepoints, code cache, classes, files, swap, limits and the machin
 need not answer for any of this, so it may hang or be stopped.
 
 A finding means that a threshold was well passed for the whole time. "Nothing is wrong that can be
-seen from outside" is an answer. The end of the output lists what could not be looked at.
+seen from outside" means that all rules were judged. The end of the output lists those that could
+not be judged.
 docs/triage.md tells what each finding means, and its threshold.
 
 triage FILE explains a crash file of HotSpot (hs_err_pid1234.log): the likeliest cause, its evidence

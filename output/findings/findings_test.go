@@ -45,7 +45,24 @@ func TestText(t *testing.T) {
 		t.Errorf("%v\n%s", err, b.String())
 	}
 	b.Reset()
-	if err := Text(&b, &profile.Triage{}); err != nil || b.String() != Nothing+"\n" {
+	if err := Text(&b, &profile.Triage{}); err != nil || b.String() != "Nothing is wrong that can be seen from outside.\n" {
+		t.Errorf("%v\n%s", err, b.String())
+	}
+}
+
+// TestNothingFound: that nothing is wrong is said only if all rules were judged. Rules that lack the same thing share a
+// line.
+func TestNothingFound(t *testing.T) {
+	var b strings.Builder
+	err := Text(&b, &profile.Triage{Unknown: []profile.Unknown{{ID: profile.GCBusy, Why: "x"}, {ID: profile.CPUHot, Why: "x"},
+		{ID: profile.FDLimit, Why: "y"}}})
+	const want = `Nothing was found, but 3 things that could be wrong could not be judged: see "Not known".
+
+Not known
+  gc-busy, cpu-hot: x
+  fd-limit: y
+`
+	if err != nil || b.String() != want {
 		t.Errorf("%v\n%s", err, b.String())
 	}
 }

@@ -23,7 +23,7 @@ func section(t *profile.Triage) string {
 	var b strings.Builder
 	b.WriteString(`<section id="findings" tabindex="0" aria-label="findings">` + "\n")
 	if len(t.Findings) == 0 {
-		fmt.Fprintf(&b, "<p>%s</p>\n", plain(Nothing))
+		fmt.Fprintf(&b, "<p>%s</p>\n", plain(Nothing(t)))
 	}
 	b.WriteString("<ol>\n")
 	for i := range t.Findings {

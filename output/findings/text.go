@@ -10,8 +10,24 @@ import (
 	"goprof/profile"
 )
 
-// Nothing is the text for a triage that has found nothing.
-const Nothing = "Nothing is wrong that can be seen from outside."
+// Nothing is the text for a triage that has found nothing. That nothing is wrong it says only if all could be judged.
+func Nothing(t *profile.Triage) string {
+	if n := len(rulesOf(t.Unknown)); n == 1 {
+		return "Nothing was found, but 1 thing that could be wrong could not be judged: see \"Not known\"."
+	} else if n > 1 {
+		return fmt.Sprintf("Nothing was found, but %d things that could be wrong could not be judged: see \"Not known\".", n)
+	}
+	return "Nothing is wrong that can be seen from outside."
+}
+
+// rulesOf are the rules that could not be judged.
+func rulesOf(unknown []profile.Unknown) map[profile.FindingID]bool {
+	rules := map[profile.FindingID]bool{}
+	for _, u := range unknown {
+		rules[u.ID] = true
+	}
+	return rules
+}
 
 // Text writes one page for people:
 //
@@ -22,7 +38,7 @@ const Nothing = "Nothing is wrong that can be seen from outside."
 func Text(to io.Writer, t *profile.Triage) error {
 	var b strings.Builder
 	if len(t.Findings) == 0 {
-		b.WriteString(Nothing + "\n")
+		b.WriteString(Nothing(t) + "\n")
 	}
 	for i := range t.Findings {
 		f := &t.Findings[i]
@@ -41,9 +57,18 @@ func Text(to io.Writer, t *profile.Triage) error {
 	return err
 }
 
+// unknownLines names what could not be judged for the same reason on one line.
 func unknownLines(t *profile.Triage) (lines []string) {
+	ids := map[string][]string{}
+	var reasons []string
 	for _, u := range t.Unknown {
-		lines = append(lines, fmt.Sprintf("%s: %s", u.ID, u.Why))
+		if ids[u.Why] == nil {
+			reasons = append(reasons, u.Why)
+		}
+		ids[u.Why] = append(ids[u.Why], string(u.ID))
+	}
+	for _, why := range reasons {
+		lines = append(lines, fmt.Sprintf("%s: %s", strings.Join(ids[why], ", "), why))
 	}
 	return lines
 }

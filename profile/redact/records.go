@@ -232,6 +232,7 @@ func (r *Redactor) Dump(d *profile.Dump) {
 	f := r.Functions()
 	d.Core = r.core(d.Core)
 	d.MainClass, d.VM, d.Version = r.Program(d.MainClass), r.Version(d.VM), r.Version(d.Version)
+	d.Frozen, d.Thaw = r.Text(d.Frozen), r.Text(d.Thaw)
 	for i := range d.Threads {
 		r.dumped(&d.Threads[i], f)
 	}

@@ -2,7 +2,6 @@ package autopsy
 
 import (
 	"fmt"
-	"slices"
 
 	"goprof/process/maybe"
 	"goprof/profile"
@@ -71,8 +70,7 @@ func deadlocks(d *profile.Dump, _ *postmortem.Facts, name string) *profile.Findi
 		for _, i := range cycle {
 			th := &d.Threads[i]
 			if w := th.WaitsFor; w != nil && len(f.Evidence) < maxRing {
-				f.Evidence = append(f.Evidence, fmt.Sprintf("%s waits for %s 0x%x, held by %s", th.Ref(), w.Class,
-					w.ID, w.Owner))
+				f.Evidence = append(f.Evidence, fmt.Sprintf("%s waits for %s", th.Ref(), w.Text()))
 			}
 		}
 	}
@@ -228,19 +226,20 @@ func poolNotes(d *profile.Dump) (lines []string) {
 	return lines
 }
 
-// judged are the findings that one moment can tell.
-var judged = []profile.FindingID{profile.Deadlocked, profile.HeapFull, profile.CodeCacheFull}
+// judged are the rules that a core can be judged by.
+var judged = map[profile.FindingID]bool{profile.Deadlocked: true, profile.HeapFull: true, profile.CodeCacheFull: true}
 
-// elsewhere are the findings of which nothing is in the memory of a process.
-var elsewhere = []profile.FindingID{profile.FDLimit, profile.CPUThrottled, profile.CPUShort, profile.Swapping,
-	profile.WaitingRemote}
+// elsewhere are the rules of which nothing is in the memory of a process. For all others it must be watched.
+var elsewhere = map[profile.FindingID]bool{profile.FDLimit: true, profile.CPUThrottled: true, profile.CPUShort: true,
+	profile.Swapping: true, profile.WaitingRemote: true}
 
+// unknown lists each rule that could not be judged.
 func unknown(d *profile.Dump, f *postmortem.Facts) (list []profile.Unknown) {
 	for _, id := range profile.FindingIDs {
 		switch {
-		case slices.Contains(elsewhere, id):
+		case elsewhere[id]:
 			list = append(list, profile.Unknown{ID: id, Why: "a core holds nothing of it"})
-		case !slices.Contains(judged, id):
+		case !judged[id]:
 			list = append(list, profile.Unknown{ID: id, Why: "a core is one moment"})
 		}
 	}
@@ -250,9 +249,44 @@ func unknown(d *profile.Dump, f *postmortem.Facts) (list []profile.Unknown) {
 		list = append(list, profile.Unknown{ID: profile.HeapFull, Why: fmt.Sprintf("%d %% of the heap were in use: "+
 			"whether a collection would have freed it, one moment does not tell", int(share*100))})
 	}
-	if n := profile.Unconfirmed(d.Threads); n > 0 {
-		list = append(list, profile.Unknown{ID: profile.Deadlocked, Why: fmt.Sprintf("a collector moved objects: what %d "+
-			"threads waited for is not certain", n)})
+	if !codeKnown(f) {
+		list = append(list, profile.Unknown{ID: profile.CodeCacheFull, Why: "the code cache could not be read"})
+	}
+	if why := deadlocksUnknown(d); why != "" {
+		list = append(list, profile.Unknown{ID: profile.Deadlocked, Why: why})
 	}
 	return list
+}
+
+// deadlocksUnknown says why a deadlock may not have been found. It is empty if all waits are known.
+func deadlocksUnknown(d *profile.Dump) string {
+	if d.NoLocks != "" {
+		return "what threads hold and wait for could not be read: " + d.NoLocks
+	}
+	if n := profile.Unconfirmed(d.Threads); n > 0 {
+		return fmt.Sprintf("a collector moved objects: what %d threads waited for is not certain", n)
+	}
+	if why := d.Waits.Unread(); why != "" {
+		return why
+	}
+	n := 0
+	for i := range d.Threads {
+		if w := d.Threads[i].WaitsFor; w != nil && w.Ownerless() {
+			n++
+		}
+	}
+	if n > 0 {
+		return fmt.Sprintf("which threads had the locks that %d threads waited for is not known", n)
+	}
+	return ""
+}
+
+// codeKnown reports whether size and limit of the code cache are known.
+func codeKnown(f *postmortem.Facts) bool {
+	for _, part := range f.Code {
+		if !part.Used.IsKnown() || !part.Max.IsKnown() {
+			return false
+		}
+	}
+	return len(f.Code) > 0
 }

@@ -61,6 +61,11 @@ func (h Host) checkProcess(r *Report, pid int) {
 		r.warn("state", "kill -CONT "+itoa(pid),
 			"it is stopped by a signal: it uses no CPU, so there is nothing to record, but goprof dump works")
 	}
+	groups, _ := h.read(h.file(pid, "cgroup"), procfs.MaxFile)
+	mounts, _ := h.read(h.file(0, "mountinfo"), 1<<20)
+	if f := procfs.FrozenIn(groups, mounts); f != nil {
+		r.warn("state", f.Thaw(), "it is %s: no thread runs, so there is nothing to record, but goprof dump works", f.Text())
+	}
 }
 
 // tellContainer says which container it is in, as far as its pid namespace and its cgroup tell.

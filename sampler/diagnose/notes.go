@@ -17,8 +17,15 @@ import (
 // maxNotes bounds the libraries that are told of.
 const maxNotes = 5
 
-// Notes tells, after a look, what names are missing because files could not be opened.
-func (h Host) Notes(s *session.Session) []profile.Note { return h.notes(s.Process) }
+// Notes tells, after a look, that the process is frozen, and what names are missing because files could not be opened.
+func (h Host) Notes(s *session.Session) []profile.Note {
+	notes := h.notes(s.Process)
+	if f := s.Frozen(); f != nil {
+		notes = append(notes, profile.Note{Name: "frozen", Remedy: f.Thaw(),
+			Text: "the process is " + f.Text() + ": no thread runs"})
+	}
+	return notes
+}
 
 func (h Host) notes(p *process.Process) []profile.Note {
 	var notes []profile.Note

@@ -36,6 +36,8 @@ const (
 	stoppedFor = 2 * time.Second
 	// dumpWait is less than a dump of its own takes: a thread that has no CPU now is in the next one.
 	dumpWait = 2 * time.Second
+	// findVirtual bounds how long a dump looks for virtual threads that wait for locks, each time.
+	findVirtual = time.Second
 )
 
 // Gather looks at a JVM. The error says that the JVM cannot be looked at, or has ended. Other facts that could not be
@@ -46,8 +48,8 @@ func Gather(ctx context.Context, pid int, opt Options) (*triage.Evidence, []stri
 	if err := x.attach(pid); err != nil {
 		return nil, nil, err
 	}
-	stopped := x.session.Stopped()
-	if stopped {
+	stopped, frozen := x.session.Stopped(), x.session.Frozen()
+	if stopped || frozen != nil {
 		x.opt.Duration = min(opt.Duration, stoppedFor)
 	}
 	recorded := x.record(ctx)
@@ -65,6 +67,9 @@ func Gather(ctx context.Context, pid int, opt Options) (*triage.Evidence, []stri
 	}
 	x.evidence.Stopped = stopped && x.session.Stopped()
 	x.evidence.Children = x.children.since()
+	if f := x.session.Frozen(); f != nil && frozen != nil {
+		x.evidence.Stopped, x.evidence.Frozen, x.evidence.Thaw = true, f.Text(), f.Thaw()
+	}
 	if n := len(x.evidence.Readings); n > 1 {
 		x.evidence.Rates = vitals.Between(x.evidence.Readings[0], x.evidence.Readings[n-1])
 	}
@@ -190,7 +195,8 @@ func (x *examination) read() error {
 
 func (x *examination) dump(ctx context.Context) error {
 	at := time.Now()
-	threads, err := x.dumpAgain(ctx)
+	var waits profile.VirtualWaits
+	threads, err := x.dumpAgain(ctx, &waits)
 	locks := x.locks && err == nil
 	if err != nil && !errors.Is(err, session.ErrNoLocks) {
 		return err
@@ -200,16 +206,18 @@ func (x *examination) dump(ctx context.Context) error {
 		return err
 	}
 	x.evidence.Dumps = append(x.evidence.Dumps, triage.Dump{At: at, Threads: threads, Remotes: remotes,
-		Locks: locks})
+		Locks: locks, Waits: waits})
 	return nil
 }
 
 // dumpTries bounds how often a dump is taken again for threads that a recording had stopped in that moment.
 const dumpTries = 3
 
-func (x *examination) dumpAgain(ctx context.Context) (threads []profile.ThreadDump, err error) {
+func (x *examination) dumpAgain(ctx context.Context, waits *profile.VirtualWaits) (threads []profile.ThreadDump,
+	err error) {
+	opt := session.DumpOptions{Wait: dumpWait, Locks: x.locks, Virtual: waits, Find: findVirtual, Cancel: ctx}
 	for range dumpTries {
-		threads, err = x.session.Dump(session.DumpOptions{Wait: dumpWait, Locks: x.locks, Cancel: ctx})
+		threads, err = x.session.Dump(opt)
 		if err != nil || !anyTraced(threads) {
 			break
 		}

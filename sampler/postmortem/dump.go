@@ -31,16 +31,16 @@ func (j *JVM) Dump(opt Options) (*profile.Dump, error) {
 	d.out.VM, _, _ = strings.Cut(version.Info, " (")
 	d.out.MainClass, _, _ = strings.Cut(strings.TrimSpace(j.VM.JavaCommand()), " ")
 	d.walkAll()
-	if opt.Locks {
-		if err := d.locks(); err != nil {
-			return nil, named(err, "locks")
-		}
-	}
 	if opt.Virtual {
 		if err := d.virtual(); errors.Is(err, process.ErrFault) { // the others may be there nevertheless
 			d.out.Virtual = &profile.VirtualCensus{Unread: map[string]int{named(err, "the lists of them").Error(): 1}}
 		} else if err != nil {
 			return nil, err
+		}
+	}
+	if opt.Locks {
+		if err := d.locks(); err != nil {
+			return nil, named(err, "locks")
 		}
 	}
 	d.core()

@@ -44,6 +44,14 @@ func (d *dump) locks() error {
 	}
 	k.CollectorRests(true) // it does not move either
 	all, settled := k.Round(java, d.frames)
+	unmounted := d.conts != nil
+	if unmounted {
+		waits := &d.out.Waits
+		if waits.Seen, waits.Left, waits.Err = k.FindVirtual(d.conts); waits.Err != nil {
+			waits.Err = named(waits.Err, "the lists of them")
+		}
+		all, settled = k.Round(java, d.frames) // with the monitors of virtual threads
+	}
 	for i := range all {
 		n, ok := d.byAddr[all[i].Thread.Addr]
 		if !ok {
@@ -51,28 +59,49 @@ func (d *dump) locks() error {
 		}
 		out := &d.out.Threads[n]
 		for _, h := range all[i].Holds {
-			if h.Frame >= len(out.Stack.Frames) {
-				h.Frame = -1
-			}
-			out.Holds = append(out.Holds, profile.HeldLock{Lock: unwind.LockOf(&h.Lock), Frame: h.Frame})
+			out.Holds = append(out.Holds, unwind.HeldLockOf(&h, &out.Stack))
 		}
-		d.wants(out, &all[i].Wants, settled)
+		out.WaitsFor, out.Unconfirmed = d.wants(&all[i].Wants, settled)
+		if out.WaitsFor != nil {
+			out.WaitsFor.Alone = unwind.WantsAlone(out.WaitsFor, &out.Stack)
+		}
+	}
+	if unmounted {
+		d.unmounted(k, settled)
 	}
 	return nil
 }
 
-// wants tells what a thread waits for. While a collector moved objects, only a monitor is certain.
-func (d *dump) wants(out *profile.ThreadDump, w *vmstructs.Wanted, settled bool) {
-	if w.How == 0 {
-		return
+// unmounted adds the virtual threads that wait and that no carrier ran, and those that others wait for.
+func (d *dump) unmounted(k *vmstructs.Locks, settled bool) {
+	var waits []unwind.UnmountedWait
+	for _, v := range k.Unmounted() {
+		if w, unconfirmed := d.wants(&v.Wants, settled); w != nil || unconfirmed {
+			waits = append(waits, unwind.UnmountedWait{ID: v.ID, State: v.State, WaitsFor: w})
+		}
 	}
-	if !settled && w.Monitor == 0 {
-		out.Unconfirmed = true
-		return
+	var stack profile.Stack
+	d.out.Threads = unwind.AddUnmounted(d.out.Threads, waits, func(t *profile.ThreadDump) {
+		k.VisitVirtual(t.Virtual.ID, func(v *vmstructs.VirtualThread) {
+			t.Name, t.Virtual.Name, t.State = v.Name, v.Name, v.State
+			if len(v.Stack.Chunks) > 0 {
+				d.Walker.WalkContinuation(v.Stack, &stack)
+				d.keep(t, &stack)
+			}
+		})
+	})
+}
+
+// wants is what a thread waits for. While a collector moved objects, only a monitor is certain.
+func (d *dump) wants(w *vmstructs.Wanted, settled bool) (wanted *profile.WantedLock, unconfirmed bool) {
+	switch {
+	case w.How == 0:
+		return nil, false
+	case !settled && w.Monitor == 0:
+		return nil, true
 	}
-	out.WaitsFor = &profile.WantedLock{Lock: unwind.LockOf(&w.Lock), How: profile.LockWait(w.How), Timed: w.Timed,
-		Owner: d.ref(&w.Owner)}
-	out.WaitsFor.Alone = unwind.WantsAlone(out.WaitsFor, &out.Stack)
+	return &profile.WantedLock{Lock: unwind.LockOf(&w.Lock), How: profile.LockWait(w.How), Timed: w.Timed,
+		Owner: d.ref(&w.Owner)}, false
 }
 
 // ref names the owner of a lock.

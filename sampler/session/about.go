@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"goprof/process/procfs"
 	"goprof/profile"
 )
 
@@ -30,6 +31,9 @@ func (s *Session) Stopped() bool {
 	leader, err := s.Process.Thread(s.Process.PID())
 	return err == nil && leader.State == 'T'
 }
+
+// Frozen says by which control group the process is frozen (docker pause), nil: by none.
+func (s *Session) Frozen() *procfs.Frozen { return procfs.FrozenBy(s.Process.PID()) }
 
 // About is what is known of the JVM without a recording.
 func (s *Session) About() profile.Meta { return s.meta(RecordOptions{}) }

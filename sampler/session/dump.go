@@ -31,7 +31,9 @@ type DumpOptions struct {
 	// Virtual asks for the waits of virtual threads that no carrier runs, too. Such threads that wait, and such
 	// threads that others wait for, follow the other threads. The dump notes in Virtual how far that went. Nil: they
 	// are not asked for.
-	Virtual *VirtualWaits
+	Virtual *profile.VirtualWaits
+	// Find is how long virtual threads are looked for, each time: there may be millions of them. 0: three seconds.
+	Find time.Duration
 	// Cancel ends the dump before its time. Then there is no dump, and the error is the context's. Nil: nothing ends
 	// it.
 	Cancel context.Context
@@ -54,6 +56,9 @@ func (s *Session) Dump(opt DumpOptions) ([]profile.ThreadDump, error) {
 	defer runAhead()()
 	if opt.Depth > 0 {
 		s.Walker.MaxDepth = opt.Depth
+	}
+	if f := s.Frozen(); f != nil && !f.Stops() {
+		opt.NonBlocking = true
 	}
 	d := dumping{Session: s, byTID: map[int]int{}, gaveUp: make(chan struct{}), locks: opt.Locks,
 		opt: opt, frames: map[uint64][]vmstructs.LockFrame{}}

@@ -19,6 +19,9 @@ import (
 func (s *Session) NewDump() *profile.Dump {
 	version := s.VM.Version()
 	d := &profile.Dump{At: time.Now(), PID: s.Process.PID(), Version: version.JDK(), Stopped: s.Stopped()}
+	if f := s.Frozen(); f != nil {
+		d.Frozen, d.Thaw, d.Unstopped = f.Text(), f.Thaw(), !f.Stops()
+	}
 	d.VM, _, _ = strings.Cut(version.Info, " (")
 	command := make(chan string, 1)
 	if s.guarded(func() { command <- s.VM.JavaCommand() }) {
@@ -33,7 +36,7 @@ func (s *Session) NewDump() *profile.Dump {
 // awaitCollection waits a while if a collection has stopped the threads: until it ends, references may lead to other
 // objects, and less is told of each thread.
 func (s *Session) awaitCollection() {
-	for end := time.Now().Add(collectionLimit); s.VM.Collecting() && time.Now().Before(end) && !s.Stopped(); {
+	for end := time.Now().Add(collectionLimit); s.VM.Collecting() && time.Now().Before(end) && !s.Stopped() && s.Frozen() == nil; {
 		time.Sleep(time.Millisecond)
 	}
 }

@@ -51,7 +51,7 @@ type lockReader struct {
 	proc   *procfs.Dir
 	tids   map[uint64]int // of JavaThreads
 	frames map[uint64][]vmstructs.LockFrame
-	told   *VirtualWaits // nil: virtual threads without a carrier are not asked for
+	told   *profile.VirtualWaits // nil: virtual threads without a carrier are not asked for
 }
 
 // readLocks fills in what the threads hold and wait for.
@@ -237,7 +237,7 @@ func (r *lockReader) stoodStill(tid int, before stillness) bool {
 // accuses reports whether a thread waits for a lock that another thread holds, or may hold.
 func accuses(w *vmstructs.Wanted) bool {
 	switch w.How {
-	case vmstructs.WaitToEnter:
+	case vmstructs.WaitToEnter, vmstructs.WaitToInitialize:
 		return true
 	case vmstructs.WaitToUnpark:
 		return w.Kind == vmstructs.ExclusiveLock || w.Kind == vmstructs.SharedLock
@@ -286,7 +286,7 @@ func (r *lockReader) tell(last, now *lockRound) {
 			out.Unconfirmed = mayWait(addr, last, now)
 		}
 		if was := last.threads[addr]; was != nil && was.Thread.NSTID == t.Thread.NSTID {
-			out.Holds = r.held(was.Holds, t.Holds, len(out.Stack.Frames))
+			out.Holds = r.held(was.Holds, t.Holds, &out.Stack)
 		}
 	}
 }
@@ -297,7 +297,7 @@ func (r *lockReader) wanted(w *vmstructs.Wanted) *profile.WantedLock {
 }
 
 // held are the locks that both rounds have found.
-func (r *lockReader) held(was, is []vmstructs.Held, frames int) (held []profile.HeldLock) {
+func (r *lockReader) held(was, is []vmstructs.Held, stack *profile.Stack) (held []profile.HeldLock) {
 	type key struct{ monitor, object uint64 }
 	keyOf := func(l *vmstructs.Lock) key {
 		if l.Monitor != 0 {
@@ -311,11 +311,7 @@ func (r *lockReader) held(was, is []vmstructs.Held, frames int) (held []profile.
 	}
 	for i := range is {
 		if h := &is[i]; before[keyOf(&h.Lock)] {
-			frame := h.Frame
-			if frame >= frames {
-				frame = -1
-			}
-			held = append(held, profile.HeldLock{Lock: unwind.LockOf(&h.Lock), Frame: frame})
+			held = append(held, unwind.HeldLockOf(h, stack))
 		}
 	}
 	return held

@@ -23,6 +23,14 @@ func deadlock(x *exam) *suspicion {
 		})
 	}
 	if len(found) == 0 {
+		for _, d := range dumps {
+			if why := d.Waits.Unread(); why != "" {
+				return x.cannotTell(why)
+			}
+		}
+		if n := ownerless(dumps); n > 0 {
+			return x.cannotTell(fmt.Sprintf("which thread has the locks that %s for is not known", whoWait(n)))
+		}
 		if n := unconfirmedInAll(dumps); n > 0 {
 			return x.cannotTell(fmt.Sprintf("no dump could confirm whose locks %s for",
 				whoWait(n)))
@@ -53,7 +61,7 @@ func unconfirmedInAll(dumps []*Dump) (n int) {
 	for _, d := range dumps {
 		for i := range d.Threads {
 			t := &d.Threads[i]
-			if t.Unconfirmed || t.WaitsFor != nil && contended(t.WaitsFor) && !t.WaitsFor.Timed {
+			if t.Unconfirmed || t.WaitsFor != nil && t.WaitsFor.OfAnother() && !t.WaitsFor.Timed {
 				in[keyOf(t)]++
 				open[keyOf(t)] = open[keyOf(t)] || t.Unconfirmed
 			}
@@ -61,6 +69,25 @@ func unconfirmedInAll(dumps []*Dump) (n int) {
 	}
 	for k, often := range in {
 		if often == len(dumps) && open[k] {
+			n++
+		}
+	}
+	return n
+}
+
+// ownerless counts the threads that wait in each dump for a lock that has one owner, where no dump knows that owner.
+// Such a thread may be in a deadlock.
+func ownerless(dumps []*Dump) (n int) {
+	in := map[key]int{}
+	for _, d := range dumps {
+		for i := range d.Threads {
+			if w := d.Threads[i].WaitsFor; w != nil && w.Ownerless() {
+				in[keyOf(&d.Threads[i])]++
+			}
+		}
+	}
+	for _, often := range in {
+		if often == len(dumps) {
 			n++
 		}
 	}
@@ -122,12 +149,6 @@ func rings(d *Dump) (found []ring) {
 	return found
 }
 
-// contended reports whether a thread waits for a lock, and not for a notification.
-func contended(w *profile.WantedLock) bool {
-	return w.How == profile.ToEnter || w.How == profile.ToUnpark && (w.Kind == profile.Exclusive ||
-		w.Kind == profile.Shared)
-}
-
 // maxRingLines bounds what is told of rings.
 const maxRingLines = 10
 
@@ -150,9 +171,5 @@ func (x *exam) allInRings(d *Dump, found []ring) (lines []string) {
 
 // waitText tells one thread's wait: the thread, the lock, its owner, and the place.
 func waitText(t *profile.ThreadDump) string {
-	w := t.WaitsFor
-	return fmt.Sprintf("%s waits for %s, held by %s, in %s", t.Ref(), lockText(&w.Lock), w.Owner,
-		topJava(&t.Stack))
+	return fmt.Sprintf("%s waits for %s, in %s", t.Ref(), t.WaitsFor.Text(), topJava(&t.Stack))
 }
-
-func lockText(l *profile.Lock) string { return fmt.Sprintf("%s 0x%x", l.Class, l.ID) }

@@ -11,7 +11,9 @@ import (
 // Evidence is what was seen of a JVM within some seconds.
 type Evidence struct {
 	PID     int
-	Stopped bool // by a signal or a debugger, at the beginning and at the end
+	Stopped bool // by a signal or a debugger, or frozen, at the beginning and at the end
+	// Frozen says by which control group it is frozen, and Thaw is the command that lets it run. Empty: by none.
+	Frozen, Thaw string
 	// CPU and Wall were recorded at the same time; the root of each stack is its thread. Nil: there is none.
 	CPU, Wall *profile.Profile
 	Dumps     []Dump            // oldest first
@@ -37,6 +39,8 @@ type Dump struct {
 	Threads []profile.ThreadDump
 	// Locks: what threads hold and wait for was read.
 	Locks bool
+	// Waits says how far the waits of virtual threads without a carrier were read.
+	Waits profile.VirtualWaits
 	// Remotes are the threads that wait for a connection that this process has opened.
 	Remotes map[int]Remote
 	// Opened counts the connections that this process has opened, by their other ends. Accepted is how many others

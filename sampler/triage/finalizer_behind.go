@@ -22,9 +22,6 @@ func finalizerBehind(x *exam) *suspicion {
 	if len(x.Readings) < 2 || !ok && !ok2 {
 		return x.cannotTell("the queues of references could not be read")
 	}
-	if x.Stopped {
-		return nil
-	}
 	who, atLeast := "Finalizer", ""
 	first, last, behind := x.stays(finalizers)
 	if !behind {

@@ -66,6 +66,10 @@ func Judge(e *Evidence) profile.Triage {
 	var verdicts []verdict
 	for _, id := range profile.FindingIDs {
 		x.rule = id
+		if e.Stopped && !judgesStill[id] {
+			x.cannotTell(e.standstill())
+			continue
+		}
 		if s := rules[id](x); s != nil {
 			verdicts = append(verdicts, verdict{s.sure,
 				profile.Finding{ID: id, Severity: s.severity, Claim: s.claim, Evidence: s.evidence, Next: s.next}})
@@ -78,7 +82,7 @@ func Judge(e *Evidence) profile.Triage {
 	}
 	t.Notes = append(t.Notes, x.notes...)
 	if e.Stopped {
-		t.Notes = append(t.Notes, stoppedNote)
+		t.Notes = append(t.Notes, e.stoppedNote())
 	}
 	if t.Unknown == nil {
 		t.Unknown = []profile.Unknown{}
@@ -86,9 +90,25 @@ func Judge(e *Evidence) profile.Triage {
 	return t
 }
 
-// stoppedNote: a stopped process uses nothing and waits for nothing, so that most rules have nothing to judge.
-const stoppedNote = "the process is stopped (SIGSTOP, Ctrl-Z, a debugger): only what stands still was judged. " +
-	"kill -CONT lets it run"
+// judgesStill are the rules that judge a process that stands still, too. A stopped or frozen process uses nothing and
+// collects nothing, so that the other rules have nothing to judge.
+var judgesStill = map[profile.FindingID]bool{profile.Deadlocked: true, profile.FDLimit: true, profile.CodeCacheFull: true}
+
+// standstill says why the process stands still.
+func (e *Evidence) standstill() string {
+	if e.Frozen != "" {
+		return "the process is " + e.Frozen
+	}
+	return "the process is stopped (SIGSTOP, Ctrl-Z, a debugger)"
+}
+
+func (e *Evidence) stoppedNote() string {
+	thaw := e.Thaw
+	if thaw == "" {
+		thaw = "kill -CONT"
+	}
+	return e.standstill() + ": only what stands still was judged. " + thaw + " lets it run"
+}
 
 func newExam(e *Evidence) *exam {
 	x := &exam{Evidence: e, roles: map[int]vitals.Role{}, first: &vitals.Reading{}, last: &vitals.Reading{}}

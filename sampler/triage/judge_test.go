@@ -485,6 +485,34 @@ func TestStopped(t *testing.T) {
 	if !slices.Equal(ids(got), []profile.FindingID{profile.Deadlocked}) || len(got.Notes) != 1 {
 		t.Errorf("%+v", got)
 	}
+	if len(got.Unknown) != len(profile.FindingIDs)-len(judgesStill) {
+		t.Errorf("of a process that stands still not known are %+v", got.Unknown)
+	}
+	p.Frozen, p.Thaw = "frozen by its cgroup /a", "echo 0 >/a/cgroup.freeze"
+	if got = Judge(p.Evidence); !strings.Contains(got.Notes[0], p.Frozen) || !strings.Contains(got.Notes[0], p.Thaw) {
+		t.Errorf("%q", got.Notes)
+	}
+}
+
+// TestDeadlockUnknown: a deadlock that nobody could have seen is not ruled out.
+func TestDeadlockUnknown(t *testing.T) {
+	for name, change := range map[string]func(*Dump){
+		"an owner is not known": func(d *Dump) {
+			wait(&d.Threads[1], 0x10, 0)
+			d.Threads[1].WaitsFor.Owner = profile.ThreadRef{}
+		},
+		"virtual threads are not known": func(d *Dump) { d.Waits.Left = 3 },
+		"locks are not known":           func(d *Dump) { d.Locks = false },
+	} {
+		p := healthy()
+		for i := range p.Dumps {
+			change(&p.Dumps[i])
+		}
+		got := Judge(p.Evidence)
+		if len(got.Findings) > 0 || len(got.Unknown) != 1 || got.Unknown[0].ID != profile.Deadlocked {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
 }
 
 // TestOrder: certain statements of the JVM itself come before shares of time.

@@ -20,9 +20,6 @@ func lockContention(x *exam) *suspicion {
 	if x.Wall == nil {
 		return x.cannotTell("there is no recording of what threads wait for")
 	}
-	if x.Stopped {
-		return nil
-	}
 	dead := x.deadlocked()
 	victims, site := x.victims(dead)
 	if len(victims) < lockedThreads {
@@ -77,7 +74,7 @@ func (x *exam) lockClass(dead map[int]bool) string {
 	classes := map[string]int{}
 	for _, d := range x.dumpsWithLocks() {
 		for i := range d.Threads {
-			if w := d.Threads[i].WaitsFor; w != nil && contended(w) && !dead[d.Threads[i].TID] {
+			if w := d.Threads[i].WaitsFor; w != nil && w.OfAnother() && !dead[d.Threads[i].TID] {
 				classes[w.Class]++
 			}
 		}
@@ -132,7 +129,7 @@ func (x *exam) ownerText(class string, dead map[int]bool) (lines []string) {
 		if waiters == 0 {
 			continue
 		}
-		line := fmt.Sprintf("dump %d: %s wait for %s, held by %s", n+1, counted(waiters, "thread"), lockText(&lock),
+		line := fmt.Sprintf("dump %d: %s wait for %s, held by %s", n+1, counted(waiters, "thread"), lock.Text(),
 			owner)
 		if t := d.thread(owner.TID); t != nil && len(t.Stack.Frames) > 0 {
 			line += " in " + topJava(&t.Stack)
@@ -147,7 +144,7 @@ func busiest(d *Dump, class string, dead map[int]bool) (lock profile.Lock, waite
 	counts := map[uint64]int{}
 	for i := range d.Threads {
 		w := d.Threads[i].WaitsFor
-		if w == nil || !contended(w) || w.Class != class || dead[d.Threads[i].TID] {
+		if w == nil || !w.OfAnother() || w.Class != class || dead[d.Threads[i].TID] {
 			continue
 		}
 		counts[w.ID]++

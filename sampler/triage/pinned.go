@@ -21,7 +21,10 @@ func pinned(x *exam) *suspicion {
 		return nil // there are none, or none can be seen: most JVMs run no virtual threads
 	}
 	carriers := x.carriers()
-	if len(x.Readings) < 3 || carriers == 0 {
+	if len(x.Readings) < 3 {
+		return x.cannotTell("it was looked at too seldom")
+	}
+	if carriers == 0 {
 		return nil
 	}
 	may, ok := x.parallelism()

@@ -21,9 +21,6 @@ const (
 )
 
 func safepointStall(x *exam) *suspicion {
-	if x.Stopped {
-		return nil // no thread of a stopped process comes to rest
-	}
 	lasted, holders := x.longestStall()
 	share, counted := x.Rates.SafepointSyncShare.Get()
 	_, told := x.last.JVM.Safepoints.State.Get()

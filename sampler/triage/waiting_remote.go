@@ -24,9 +24,6 @@ func waitingRemote(x *exam) *suspicion {
 	if x.Wall == nil || len(x.Dumps) < 2 || x.Dumps[0].Remotes == nil {
 		return x.cannotTell("which connections its threads wait for could not be read")
 	}
-	if x.Stopped {
-		return nil
-	}
 	for _, pool := range x.poolsByRemote() {
 		if s := pool.suspicion(x); s != nil {
 			return s

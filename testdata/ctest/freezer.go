@@ -66,6 +66,24 @@ func (f *Freezer) Hold(t testing.TB, p *Program) {
 	})
 }
 
+// Borrow puts a process into the cgroup, thawed, until the test ends.
+func (f *Freezer) Borrow(t testing.TB, pid int) {
+	t.Helper()
+	move := func(dir string) error {
+		return os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0)
+	}
+	if err := move(f.dir); err != nil {
+		t.Skipf("this machine lets nobody into a cgroup of its own: %v", err)
+	}
+	t.Cleanup(func() {
+		f.Thaw(t)
+		move(filepath.Dir(f.dir))
+	})
+}
+
+// Dir is the cgroup's folder.
+func (f *Freezer) Dir() string { return f.dir }
+
 // AwaitStandstill waits until a thread is charged nothing any more.
 func AwaitStandstill(t testing.TB, p *Program) {
 	t.Helper()

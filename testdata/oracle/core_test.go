@@ -62,7 +62,7 @@ func compareCore(t *testing.T, pid int, make func(testing.TB, int) string) {
 	defer signal(t, pid, syscall.SIGCONT)
 	awaitStates(t, pid, "T")
 	s := attach(t, pid)
-	live, err := s.Dump(session.DumpOptions{Locks: true})
+	live, err := s.Dump(session.DumpOptions{Locks: true, Virtual: &profile.VirtualWaits{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,16 +117,20 @@ func openJVM(t *testing.T, name string, opt process.CoreOptions) *postmortem.JVM
 // sameDumps compares all that both can tell.
 func sameDumps(t *testing.T, live, dead []profile.ThreadDump) {
 	t.Helper()
-	byTID := map[int]*profile.ThreadDump{}
+	byRef := map[profile.ThreadRef]*profile.ThreadDump{}
 	for i := range dead {
-		byTID[dead[i].TID] = &dead[i]
+		ref := dead[i].Ref()
+		ref.Name = ""
+		byRef[ref] = &dead[i]
 	}
 	if len(live) != len(dead) {
 		t.Errorf("%d threads live, %d in the core", len(live), len(dead))
 	}
 	frames, java := 0, 0
 	for i := range live {
-		a, b := &live[i], byTID[live[i].TID]
+		ref := live[i].Ref()
+		ref.Name = ""
+		a, b := &live[i], byRef[ref]
 		if b == nil {
 			t.Errorf("%q is not in the core", a.Name)
 			continue

@@ -257,7 +257,7 @@ const (
 )
 
 func (w lockWay) options() session.DumpOptions {
-	return session.DumpOptions{Locks: true, Virtual: &session.VirtualWaits{}, Gentle: w == asLocks}
+	return session.DumpOptions{Locks: true, Virtual: &profile.VirtualWaits{}, Gentle: w == asLocks}
 }
 
 // lockDump looks until every thread has stopped for its stack, and had a CPU to go back to sleep on before the locks

@@ -72,6 +72,7 @@ var Codes = []Meaning{
 	{NoSamples, "the recording holds no samples", []Cause{
 		{nil, "the process used no CPU time, or less than a sample stands for; which is told", "goprof dump --pid PID shows what its threads wait for"},
 		{nil, "the JVM is stopped", "kill -CONT PID"},
+		{nil, "the JVM is frozen by its cgroup, as docker pause does it; which one is told", "the command that is told"},
 		{nil, "no thread that --thread chooses used CPU time", "goprof dump --pid PID shows the threads' names"},
 		{nil, "it was too short for its rate", "-d or --rate"},
 		{nil, "filters leave none of a recording that is read; it is told which", "fewer of --from, --to, --thread, --include ..."},
@@ -91,7 +92,7 @@ var Codes = []Meaning{
 	}},
 	{Incomplete, "a dump lacks the stacks of some threads, or locks what some wait for; what there is has been written", []Cause{
 		{nil, "they had no CPU to stop on: more threads want one than there are", "goprof dump --wait-stop 1m"},
-		{nil, "the kernel holds them up (state D, as in a container that is frozen)", "goprof dump --nonblocking"},
+		{nil, "the kernel holds them up (state D)", "goprof dump --nonblocking"},
 		{nil, "goprof locks found no deadlock, and threads that seem to wait for a lock ran meanwhile, or a collector was at work", "goprof locks PID, once more"},
 	}},
 	{Changed, "goprof diff --exit-code: a change is significant; what there is to write has been written", []Cause{

@@ -1,0 +1,184 @@
+package vmstructs
+
+import (
+	"encoding/binary"
+
+	"goprof/process"
+)
+
+// One thread initialises a class. Other threads that need the class wait until that thread is done
+// (oops/instanceKlass.cpp, initialize_impl). Two such threads may wait for each other for ever.
+//
+// The threads wait on an int[] of length 0 that only the class's mirror refers to (java_lang_Class::init_lock). The JVM
+// exports neither the int[] nor the way from it to the class. It exports which classes are being initialised, and by
+// which threads. Of those classes the awaited one is the class whose mirror refers to the int[].
+
+// initLayout: who initialises a class. oops/instanceKlass.hpp, oops/klass.hpp.
+type initLayout struct {
+	object      uint64 // the variable that holds the class java.lang.Object
+	state       sized  // InstanceKlass
+	being       uint64 // InstanceKlass::being_initialized
+	thread      offset // InstanceKlass: the JavaThread that initialises it
+	mirror      offset // Klass
+	mirrorIsOop bool   // JDK 8: mirror is the reference, later an OopHandle
+	span        int    // how much is read of an InstanceKlass
+}
+
+// capInit is lost by JVMs that do not tell all of it.
+const capInit = "who initialises classes"
+
+func (r *resolver) init() initLayout {
+	l := initLayout{
+		object: r.static(capInit, wellKnown("Object")),
+		state:  r.sized(capInit, "InstanceKlass._init_state"),
+		being:  uint64(r.int("InstanceKlass::being_initialized", 0)),
+		thread: r.field(capInit, "InstanceKlass._init_thread"),
+		mirror: r.field(capInit, "Klass._java_mirror"),
+	}
+	if f, ok := r.lookup("Klass._java_mirror", false); ok {
+		l.mirrorIsOop = f.typ == "oop"
+	}
+	h := r.hierarchy()
+	if l.object == 0 || l.being == 0 || !h.first.ok() || !h.next.ok() || !l.thread.ok() || !l.mirror.ok() {
+		l.state.offset = absent
+	}
+	l.span = span(l.state.offset, l.thread, l.mirror, h.first, h.next)
+	return l
+}
+
+func (l *initLayout) ok() bool { return l.state.offset.ok() }
+
+const (
+	// maxLoaded bounds the classes that are looked through for those that are being initialised.
+	maxLoaded = 1 << 20
+	// loadedBatch is how many classes are read with one call.
+	loadedBatch = 64
+	// mirrorBytes is how much is read of a mirror: the fields of java.lang.Class and what the VM has added.
+	mirrorBytes = 256
+	intArray    = "[I"
+)
+
+// initialising is a class that is being initialised.
+type initialising struct{ klass, thread uint64 }
+
+// awaitedClass says what a thread waits for that waits on an int[], if that is the end of a class's initialisation.
+// runnable: Java takes the thread for one that runs, as it does in such a wait and in no other.
+func (k *Locks) awaitedClass(at uint64, m *monitor, runnable bool) (w Wanted, ok bool) {
+	if m.class != intArray && k.awaited[at] == 0 {
+		return w, false
+	}
+	w = Wanted{Lock: m.lockOf(at), How: WaitToInitialize}
+	w.Kind, w.Class = ClassLock, ""
+	if !k.vm.l.locks.init.ok() {
+		return w, runnable
+	}
+	c, ok := k.initialisingOf(k.awaited[at], m)
+	if !ok {
+		delete(k.awaited, at)
+		for _, c = range k.allInitialising() {
+			if ok = k.mirrorHas(c.klass, m.object); ok {
+				break
+			}
+		}
+	}
+	if !ok {
+		return w, runnable
+	}
+	name, err := k.vm.klassName(c.klass)
+	if err != nil {
+		return w, runnable
+	}
+	k.awaited[at], w.Class = c.klass, name
+	if i, ok := k.byAddr[c.thread]; ok {
+		w.Owner = k.ownerAt(i)
+	}
+	return w, true
+}
+
+// initialisingOf reads whether a class that an earlier round has found is still being initialised. If the collector
+// moves the int[], only the class says so.
+func (k *Locks) initialisingOf(klass uint64, m *monitor) (c initialising, ok bool) {
+	l := &k.vm.l.locks.init
+	b := make([]byte, l.span)
+	if klass == 0 || k.vm.mem.Bytes(klass, b) != nil || l.state.unsigned(b) != l.being {
+		return c, false
+	}
+	return initialising{klass, l.thread.u64(b)}, m.object == 0 || k.mirrorHas(klass, m.object)
+}
+
+// allInitialising looks through all classes, once in a round. All of them are below java.lang.Object, interfaces too
+// (oops/klass.cpp, append_to_sibling_list).
+func (k *Locks) allInitialising() []initialising {
+	if k.looked {
+		return k.inits
+	}
+	k.looked, k.inits = true, k.inits[:0]
+	l, h := &k.vm.l.locks.init, &k.vm.l.hierarchy
+	object, err := k.vm.mem.Ptr(l.object)
+	if err != nil {
+		return nil
+	}
+	waiting := []uint64{object}
+	buf := make([]byte, loadedBatch*l.span)
+	ranges := make([]process.Range, 0, loadedBatch)
+	for seen := 0; len(waiting) > 0 && seen < maxLoaded; seen += len(ranges) {
+		n := min(len(waiting), loadedBatch)
+		ranges = ranges[:0]
+		for i, klass := range waiting[len(waiting)-n:] {
+			ranges = append(ranges, process.Range{Addr: klass, Buf: buf[i*l.span:][:l.span:l.span]})
+		}
+		waiting = waiting[:len(waiting)-n]
+		k.vm.t.ReadMany(ranges)
+		for _, r := range ranges {
+			if !r.OK {
+				continue
+			}
+			for _, at := range [...]offset{h.first, h.next} {
+				if klass := at.u64(r.Buf); klass != 0 && klass%8 == 0 {
+					waiting = append(waiting, klass)
+				}
+			}
+			if l.state.unsigned(r.Buf) == l.being && l.thread.u64(r.Buf) != 0 {
+				k.inits = append(k.inits, initialising{r.Addr, l.thread.u64(r.Buf)})
+			}
+		}
+	}
+	return k.inits
+}
+
+// mirrorHas reports whether a class's mirror refers to an object.
+func (k *Locks) mirrorHas(klass, object uint64) bool {
+	l := &k.vm.l.locks.init
+	mirror, err := k.vm.mem.Ptr(klass + uint64(l.mirror))
+	if err == nil && !l.mirrorIsOop {
+		if mirror, err = k.vm.mem.U64(mirror); err == nil {
+			mirror, err = k.uncolour(mirror)
+		}
+	}
+	b := make([]byte, mirrorBytes)
+	if err != nil || mirror == 0 || object == 0 {
+		return false
+	}
+	if k.vm.mem.Bytes(mirror, b) != nil { // it may be the last object of the heap
+		if b = b[:mirrorBytes/2]; k.vm.mem.Bytes(mirror, b) != nil {
+			return false
+		}
+	}
+	if k.forwarded(&mirror, b) == nil {
+		return false
+	}
+	if h := &k.vm.java.heap; h.narrow {
+		for ; len(b) >= 4; b = b[4:] {
+			if n := binary.LittleEndian.Uint32(b); n != 0 && k.same(h.base+uint64(n)<<h.shift, object) {
+				return true
+			}
+		}
+		return false
+	}
+	for ; len(b) >= 8; b = b[8:] {
+		if at, err := k.uncolour(word(b)); err == nil && at != 0 && k.same(at, object) {
+			return true
+		}
+	}
+	return false
+}

@@ -18,7 +18,7 @@ type Objects struct {
 	head     int    // bytes of the smallest object
 	lengthAt int    // of an array
 	align    uint64 // objects begin at its multiples
-	oopSize  int    // where in a java.lang.Class its size is, in words; 0: not known
+	oopSize  int    // where in a java.lang.Class its size is, in words
 	bitmap   uint64 // bits that a stack chunk keeps for each word of its stack
 	classes  map[uint64]*ObjectClass
 	recent   [recentClasses]*ObjectClass
@@ -72,7 +72,7 @@ const (
 // NewObjects makes a walker of objects.
 func (vm *VM) NewObjects() (*Objects, error) {
 	l := &vm.l.objects
-	if !l.layoutHelper.ok() {
+	if !l.layoutHelper.ok() || l.oopSize == 0 {
 		return nil, ErrMissing
 	}
 	o := &Objects{vm: vm, head: 16, align: 8, bitmap: 1}
@@ -94,13 +94,11 @@ func (vm *VM) NewObjects() (*Objects, error) {
 	if vm.flagOn("UseCompressedOops") {
 		o.bitmap = 2
 	}
-	if l.oopSize != 0 {
-		at, err := vm.mem.I32(l.oopSize)
-		if err != nil || at < 0 || at > maxFieldOffset {
-			return nil, fmt.Errorf("%w: the size of a class at %d", ErrBadTables, at)
-		}
-		o.oopSize = int(at)
+	at, err := vm.mem.I32(l.oopSize)
+	if err != nil || at <= 0 || at > maxFieldOffset {
+		return nil, fmt.Errorf("%w: the size of a class at %d", ErrBadTables, at)
 	}
+	o.oopSize = int(at)
 	o.Forget()
 	return o, nil
 }
@@ -277,9 +275,12 @@ type objectsLayout struct {
 	oopSize      uint64 // java_lang_Class::_oop_size_offset
 }
 
+// capObjects is lost by JVMs that do not tell all of it.
+const capObjects = "what the heap holds"
+
 func (r *resolver) objects() objectsLayout {
 	return objectsLayout{
-		layoutHelper: r.field("", "Klass._layout_helper"),
-		oopSize:      r.static("", "java_lang_Class._oop_size_offset"),
+		layoutHelper: r.field(capObjects, "Klass._layout_helper"),
+		oopSize:      r.static(capObjects, "java_lang_Class._oop_size_offset"),
 	}
 }

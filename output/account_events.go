@@ -59,6 +59,9 @@ func (a *account) contents(c *profile.Contents) {
 	if c.InStep {
 		a.line("", "the ends of buffers alone would be %.0f %% off: the program walks in step with them", 100*c.Apart)
 	}
+	if c.Unmet > 0 {
+		a.line("", "[no stack seen]: no sample met the classes there, %d with %s", c.Unmet, size(c.UnmetBytes))
+	}
 	for _, why := range slices.Sorted(maps.Keys(c.Unread)) {
 		a.line("", "%s not read: %s", count(int(c.Unread[why]), "buffer"), CleanName(why))
 	}

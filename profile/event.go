@@ -52,6 +52,9 @@ type Contents struct {
 	// that would be with another class. InStep says that chance does not make so much: the program repeats itself.
 	Apart  float64 `json:"apart"`
 	InStep bool    `json:"in_step,omitempty"`
+	// Unmet is how many classes were at no buffer's end, so that no stack of theirs was seen, and UnmetBytes their bytes.
+	Unmet      int64 `json:"unmet_classes,omitempty"`
+	UnmetBytes int64 `json:"unmet_bytes,omitempty"`
 	// Why is why no buffer was to be read. The shares of classes rest on the ends of buffers then.
 	Why string `json:"why,omitempty"`
 }

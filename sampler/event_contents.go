@@ -98,6 +98,9 @@ func (c *Contents) Done(b *Buffer) {
 // Held is how many bytes all buffers held that threads have left, as far as hits tell.
 func (c *Contents) Held() float64 { return math.Float64frombits(c.held.Load()) }
 
+// Hold counts what buffers held. Only one goroutine may do that.
+func (c *Contents) Hold(bytes float64) { c.held.Store(math.Float64bits(c.Held() + bytes)) }
+
 // Copied is how many buffers were copied, and how many bytes.
 func (c *Contents) Copied() (buffers, bytes int64) { return c.copied.Load(), c.bytes.Load() }
 
@@ -150,7 +153,7 @@ func (c *contentReader) take(tid int, lot *hitLot) {
 		c.unread[UnreadFailed].Add(1)
 		return
 	}
-	c.held.Store(math.Float64bits(c.Held() + lot.weight*float64(lot.used)))
+	c.Hold(lot.weight * float64(lot.used))
 	c.offered += float64(lot.used)
 	if rand.Float64() >= c.chance {
 		return

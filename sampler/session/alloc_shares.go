@@ -45,13 +45,15 @@ type allocShares struct {
 	classes  map[string]*allocClass
 	order    []*allocClass // as they came
 	held     int
-	walked   map[*vmstructs.ObjectClass]uint64 // bytes in one copy
+	met      []*vmstructs.ObjectClass // in one copy
 
 	stood, squares float64 // what samples at ends stand for, and the sum of the squares of that
 	inside, beside float64 // bytes of copies, and outside, each as often as it counts
 	insideSquares  float64 // of the bytes of each copy
 	paid           float64
 	unseen         profile.Frame
+
+	unmet, unmetBytes int64 // classes without a sample, and their bytes
 }
 
 // allocClass is one class.
@@ -88,8 +90,8 @@ func (r *recording) allocShares() *allocShares {
 	}
 	return &allocShares{contents: sampler.NewContents(r.memory), objects: objects, number: i,
 		part:    &r.opt.Event.parts[i],
-		classes: map[string]*allocClass{}, walked: map[*vmstructs.ObjectClass]uint64{},
-		unseen: profile.Frame{Func: &profile.Func{Name: noStackSeen}, Kind: profile.Gap, BCI: -1}}
+		classes: map[string]*allocClass{},
+		unseen:  profile.Frame{Func: &profile.Func{Name: noStackSeen}, Kind: profile.Gap, BCI: -1}}
 }
 
 // buffers delivers what buffers held.
@@ -131,28 +133,47 @@ func (r *recording) takeBuffer(b *sampler.Buffer) {
 	if r.hints[b.TID].Skip {
 		return
 	}
-	clear(a.walked)
+	a.met = a.met[:0]
+	all := uint64(0)
 	next, err := a.objects.Walk(b.Addr, b.Bytes, func(_ uint64, class *vmstructs.ObjectClass, size uint64) {
-		if !class.Filler {
-			a.walked[class] += size
+		if class.Filler {
+			return
 		}
+		if class.Sum == 0 {
+			a.met = append(a.met, class)
+		}
+		class.Sum += size
+		all += size
 	})
+	defer a.forgetSums()
 	if err != nil || next != b.Addr+uint64(len(b.Bytes)) {
 		a.contents.Fail()
 		a.objects.Forget()
 		return
 	}
-	all := 0.0
-	for _, bytes := range a.walked {
-		all += float64(bytes) * b.Weight
-	}
-	a.inside, a.insideSquares = a.inside+all, a.insideSquares+all*all
-	for class, bytes := range a.walked {
-		n := float64(bytes) * b.Weight
+	a.addCopy(float64(all) * b.Weight)
+	for _, class := range a.met {
 		if c := a.class(r.events.className(class.Name, nil)); c != nil {
-			c.inside, c.squares, c.cross = c.inside+n, c.squares+n*n, c.cross+n*all
+			c.addCopy(float64(class.Sum)*b.Weight, float64(all)*b.Weight)
 		}
 	}
+}
+
+// forgetSums makes the classes that a copy had ready for the next one.
+func (a *allocShares) forgetSums() {
+	for _, class := range a.met {
+		class.Sum = 0
+	}
+}
+
+// addCopy counts what a buffer held.
+func (a *allocShares) addCopy(bytes float64) {
+	a.inside, a.insideSquares = a.inside+bytes, a.insideSquares+bytes*bytes
+}
+
+// addCopy counts what a buffer held of a class, and of all.
+func (c *allocClass) addCopy(bytes, all float64) {
+	c.inside, c.squares, c.cross = c.inside+bytes, c.squares+bytes*bytes, c.cross+bytes*all
 }
 
 // takeBeside adds up an object that was put outside.
@@ -177,7 +198,7 @@ func (a *allocShares) bytes(c *allocClass) float64 {
 // counted as others are.
 func (r *recording) hold(snap *look.Look, root string, stack *profile.Stack, class string) bool {
 	a := r.shares
-	if a == nil || class == "" || class == profile.UnknownClass {
+	if class == "" || class == profile.UnknownClass {
 		return false
 	}
 	c := a.class(class)
@@ -228,8 +249,12 @@ func (a *allocShares) due(c *allocClass) float64 {
 	return max(a.bytes(c)-c.paid, 0)
 }
 
-// pay gives the held samples of a class what is due.
-func (r *recording) pay(c *allocClass) { r.payOut(c, int64(r.shares.due(c))) }
+// pay gives the held samples of a class what is due. All classes together get no more than samples stand for: one that
+// had too much, because little was known then, gives nothing back.
+func (r *recording) pay(c *allocClass) {
+	a := r.shares
+	r.payOut(c, int64(min(a.due(c), a.stood-a.paid)))
+}
 
 func (r *recording) payOut(c *allocClass, bytes int64) {
 	amounts := 0.0
@@ -303,7 +328,7 @@ func (r *recording) endShares() {
 	for _, c := range a.order {
 		due += a.due(c)
 	}
-	// Where a class has had too much, because little was known then, the others share what is left.
+	// Where a class has had too much, the others share what is left.
 	left := min(max(a.stood-a.paid, 0)/max(due, 1), 1)
 	for _, c := range a.order {
 		bytes := int64(a.due(c) * left)
@@ -320,6 +345,7 @@ func (r *recording) addUnseen(c *allocClass, bytes int64) {
 	a := r.shares
 	stack := profile.Stack{Frames: []profile.Frame{r.events.frame(c.name, a.part.kind), a.unseen}}
 	a.pay(c, bytes)
+	a.unmet, a.unmetBytes = a.unmet+1, a.unmetBytes+bytes
 	r.addBytes(r.profile.AddAt("", &stack, 0, 0), bytes)
 	if t := r.timed; t != nil {
 		t.sample = profile.Sample{At: t.clock.at(now()), Stack: &stack, Bytes: bytes, Event: a.part.of, About: true,
@@ -349,7 +375,7 @@ func (r *recording) contents() *profile.Contents {
 	case a == nil:
 		return &profile.Contents{Why: "this JVM does not tell what buffers held"}
 	}
-	out := &profile.Contents{Of: int64(a.contents.Held())}
+	out := &profile.Contents{Of: int64(a.contents.Held()), Unmet: a.unmet, UnmetBytes: a.unmetBytes}
 	out.Buffers, out.Bytes = a.contents.Copied()
 	for why, name := range unreadNames {
 		if n := a.contents.Unread(sampler.Unread(why)); n > 0 {

@@ -19,7 +19,8 @@ import (
 // and by what the thread put outside. goprof copies the buffer right after the hit. The copy counts only if there has
 // been no collection since the thread got the buffer until after the copy: HotSpot counts a collection before it moves
 // an object (PSScavenge::invoke, G1CollectedHeap::do_collection_pause_at_safepoint, SerialHeap::do_collection,
-// VM_ZMarkStart and its like).
+// VM_ZMarkStart and its like). Shenandoah up to 25 counts none. There the walk tells: an object that was moved says so,
+// and objects must fill the copy to the byte.
 //
 // Which buffers are copied is drawn, so that no more than contentBudget is read. So each byte stands for a known number
 // of bytes, whatever the program does.

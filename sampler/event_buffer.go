@@ -83,8 +83,8 @@ const (
 )
 
 // ofBuffer puts the amount that the hit may stand for into r8, which has the hit's own amount. A hit that is no sample
-// may be told nevertheless, by the lot that its amount gives it: what it tells counts for so many hits. If nothing is to
-// be told, the program ends. lot is where on the stack the words about the buffer are, and the stack below is free.
+// may be told nevertheless, by the lot that its amount gives it: what it tells counts for so many hits. If nothing is
+// to be told, the program ends. lot is where on the stack the words about the buffer are. The stack below is free.
 func (c *bpfCode) ofBuffer(e *Event, layout *arch.ProbeLayout, buffers, lot, below int) {
 	none := "end"
 	if e.Retired != nil {

@@ -14,11 +14,11 @@ import (
 // What buffers held.
 //
 // When a thread gets a new buffer, it has left the old one. The old buffer still has all objects that the thread
-// allocated there, in their order, until a collection moves them. The program at the probe knows where the buffer began,
-// and how much of it was used: the thread's own count of allocated bytes (Thread::_allocated_bytes) has grown by that
-// and by what the thread put outside. goprof copies the buffer right after the hit. The copy counts only if there has
-// been no collection since the thread got the buffer until after the copy: HotSpot counts a collection before it moves
-// an object (PSScavenge::invoke, G1CollectedHeap::do_collection_pause_at_safepoint, SerialHeap::do_collection,
+// allocated there, in their order, until a collection moves them. The program at the probe knows where the buffer
+// began, and how much of it was used: the thread's own count of allocated bytes (Thread::_allocated_bytes) has grown
+// by that and by what the thread put outside. goprof copies the buffer right after the hit. The copy counts only if
+// there has been no collection since the thread got the buffer until after the copy: HotSpot counts a collection before
+// it moves an object (PSScavenge::invoke, G1CollectedHeap::do_collection_pause_at_safepoint, SerialHeap::do_collection,
 // VM_ZMarkStart and its like). Shenandoah up to 25 counts none. There the walk tells: an object that was moved says so,
 // and objects must fill the copy to the byte.
 //

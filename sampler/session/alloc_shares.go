@@ -240,8 +240,8 @@ func (r *recording) letGo(c *allocClass, n int) {
 	r.shares.held -= n
 }
 
-// due is what a class has allocated beyond what was paid. Where nothing is known of what buffers held, each sample stands
-// for its own amount.
+// due is what a class has allocated beyond what was paid. Where nothing is known of what buffers held, each sample
+// stands for its own amount.
 func (a *allocShares) due(c *allocClass) float64 {
 	if a.inside == 0 {
 		return c.stood - c.paid

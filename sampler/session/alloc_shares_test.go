@@ -59,14 +59,13 @@ func (a *allocShares) read(bytes map[string]float64) {
 // lines are the bytes of each stack, "caller class".
 func (r *recording) lines() map[string]float64 {
 	lines := map[string]float64{}
-	r.profile.EachLine(func(f *profile.Func, _ profile.Kind) string { return f.Name }, func(path []string, n int64) {
-		lines[strings.Join(path, " ")] += float64(n)
-	})
+	name := func(f *profile.Func, _ profile.Kind) string { return f.Name }
+	r.profile.EachLine(name, func(path []string, n int64) { lines[strings.Join(path, " ")] += float64(n) })
 	return lines
 }
 
-// TestSharesAreThoseOfContents: samples at ends of buffers meet one class in 85 of 100 cases and one never. The bytes of
-// classes are those of what buffers held, and within a class the stacks have as much as they were met.
+// TestSharesAreThoseOfContents: samples at ends of buffers meet one class in 85 of 100 cases and one never. The bytes
+// of classes are those of what buffers held, and within a class the stacks have as much as they were met.
 func TestSharesAreThoseOfContents(t *testing.T) {
 	sink := &told{looks: map[profile.State]int64{}}
 	r := sharesRecording(sink)

@@ -47,7 +47,7 @@ const (
 
 const (
 	// contentBudget bounds the bytes that are copied in a second.
-	contentBudget = 64 << 20
+	contentBudget = 32 << 20
 	// maxContent bounds one buffer. G1's buffers are no larger: half of a region (g1CollectedHeap.cpp,
 	// _humongous_object_threshold_in_words).
 	maxContent = 16 << 20

@@ -46,6 +46,24 @@ func (a *account) events(took string) {
 	}
 	for _, e := range sumsOfEvents(s.Events) {
 		a.event(&e, took, who)
+		if e.Name == profile.EventAlloc && s.Contents != nil && s.Contents.Buffers > 0 {
+			a.contents(s.Contents)
+		}
+	}
+}
+
+// contents says how the bytes of classes are known.
+func (a *account) contents(c *profile.Contents) {
+	a.line("", "bytes by class are those of %s that were read, %s of %s", count(int(c.Buffers), "buffer"), size(c.Bytes),
+		size(c.Of))
+	if c.InStep {
+		a.line("", "the ends of buffers alone would be %.0f %% off: the program walks in step with them", 100*c.Apart)
+	}
+	if c.Unmet > 0 {
+		a.line("", "[no stack seen]: no sample met the classes there, %d with %s", c.Unmet, size(c.UnmetBytes))
+	}
+	for _, why := range slices.Sorted(maps.Keys(c.Unread)) {
+		a.line("", "%s not read: %s", count(int(c.Unread[why]), "buffer"), CleanName(why))
 	}
 }
 

@@ -320,3 +320,30 @@ func TestAccountOfThinnedWaits(t *testing.T) {
 		}
 	}
 }
+
+// TestAccountOfContents: how the bytes of classes are known, what was not read, and which classes have no stack.
+func TestAccountOfContents(t *testing.T) {
+	s := profile.Summary{Attempted: 500, Samples: 500,
+		Events: []profile.EventCount{{Name: profile.EventAlloc, Unit: profile.Bytes, Hits: 500, Amount: 500 << 20}},
+		Contents: &profile.Contents{Buffers: 100, Bytes: 50 << 20, Of: 400 << 20, Apart: 0.7, InStep: true, Unmet: 2,
+			UnmetBytes: 3 << 20, Unread: map[string]int64{"a collection came before goprof": 1}}}
+	told := func() string {
+		var b strings.Builder
+		if err := SummaryText(&b, &s); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	text := told()
+	for _, want := range []string{"bytes by class are those of 100 buffers that were read, 50 MiB of 400 MiB",
+		"the ends of buffers alone would be 70 % off", "[no stack seen]: no sample met the classes there, 2 with 3 MiB",
+		"1 buffer not read: a collection came before goprof"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in\n%s", want, text)
+		}
+	}
+	s.Contents.Buffers = 0
+	if text := told(); strings.Contains(text, "bytes by class") {
+		t.Errorf("no buffer was read:\n%s", text)
+	}
+}

@@ -40,3 +40,29 @@ func (p *Profile) AddValue(root string, s *Stack, n, amount int64) {
 		p.AddAt(root, s, n, time.Duration(amount))
 	}
 }
+
+// Contents says how the bytes of classes are known, in a recording of allocations. Samples are taken where a thread's
+// buffer ends. They say where objects of a class are allocated. What buffers held says how many bytes a class has.
+type Contents struct {
+	Buffers int64            `json:"buffers"`          // that were read
+	Bytes   int64            `json:"bytes"`            // that these held
+	Of      int64            `json:"of_bytes"`         // that all buffers held, as far as hits tell
+	Unread  map[string]int64 `json:"unread,omitempty"` // buffers that were to be read, by why they were not
+	// Apart is how far the ends of buffers alone would have put the shares of classes from these: the part of the bytes
+	// that would be with another class. InStep says that chance does not make so much: the program repeats itself.
+	Apart  float64 `json:"apart"`
+	InStep bool    `json:"in_step,omitempty"`
+	// Unmet is how many classes were at no buffer's end, so that no stack of theirs was seen, and UnmetBytes their bytes.
+	Unmet      int64 `json:"unmet_classes,omitempty"`
+	UnmetBytes int64 `json:"unmet_bytes,omitempty"`
+	// Why is why no buffer was to be read. The shares of classes rest on the ends of buffers then.
+	Why string `json:"why,omitempty"`
+}
+
+// unread is how many buffers were not read.
+func (c *Contents) unread() (n int64) {
+	for _, of := range c.Unread {
+		n += of
+	}
+	return n
+}

@@ -89,7 +89,9 @@ type Summary struct {
 	Notes      []Note        `json:"notes,omitempty"`
 	Quality    Quality       `json:"quality,omitempty"` // see Judge
 	Events     []EventCount  `json:"events,omitempty"`  // of a recording of an event
-	Links      *Links        `json:"links,omitempty"`   // where the program publishes for which span a thread works
+	// Contents is how the bytes of classes are known, of a recording of allocations.
+	Contents *Contents `json:"contents,omitempty"`
+	Links    *Links    `json:"links,omitempty"` // where the program publishes for which span a thread works
 	// Leans says that goprof could not visit CPUs, and told threads to stop from other CPUs.
 	Leans  bool     `json:"leans,omitempty"`
 	Doubts []string `json:"doubts,omitempty"` // why it is not good

@@ -29,6 +29,13 @@ const fairSleeps, poorSleeps = 0.01, 0.05
 // fairSamples that is more than five points, with less than poorSamples more than ten.
 const fairSamples, poorSamples = 400, 100
 
+// Of allocations: if ends of buffers would put that part of the bytes to other classes, the stacks of each class may be
+// as wrong. If more than half of the buffers that were to be read were not, those that were may be of another kind.
+const (
+	fairApart  = 0.05
+	fairUnread = 0.5
+)
+
 // Doubt is one reason why a recording cannot be believed further.
 type Doubt struct {
 	Why  string
@@ -78,6 +85,11 @@ func (s *Summary) Judge() (q Quality, doubts []Doubt) {
 			"several times the CPU time that their samples show", "")
 	missing(int64(s.Times.NotSampled+s.Times.Exited), int64(s.Times.Process), fairNotSampled, poorNotSampled,
 		"of the CPU time has no sample", s.cureNotSampled())
+	if s.Contents != nil {
+		if why := s.Contents.doubt(); why != "" {
+			worse(Fair, why, "")
+		}
+	}
 	if s.Samples > 0 && s.Samples < fairSamples {
 		than := Fair
 		if s.Samples < poorSamples {
@@ -87,6 +99,29 @@ func (s *Summary) Judge() (q Quality, doubts []Doubt) {
 			100/math.Sqrt(float64(s.Samples))), s.cureFew())
 	}
 	return q, doubts
+}
+
+// doubt is why the shares of allocations may be wrong; empty: nothing is known.
+func (c *Contents) doubt() string {
+	const ends = "a program that repeats itself may walk in step with them"
+	unread := c.unread()
+	switch {
+	case c.Why != "":
+		return "shares rest on where buffers end, and " + ends + ": " + c.Why
+	case c.Buffers == 0:
+		why := "no thread left a buffer"
+		if unread > 0 {
+			why = "no buffer could be read: " + mostOf(c.Unread)
+		}
+		return "shares rest on where buffers end, and " + ends + ": " + why
+	case float64(unread) > fairUnread*float64(unread+c.Buffers):
+		return fmt.Sprintf("%.0f %% of the buffers that were to be read could not be: %s",
+			100*float64(unread)/float64(unread+c.Buffers), mostOf(c.Unread))
+	case c.InStep && c.Apart >= fairApart:
+		return fmt.Sprintf("the program walks in step with its buffers, whose ends alone would be %.0f %% off: bytes by "+
+			"class are right, but some of the stacks of a class may be met too seldom", 100*c.Apart)
+	}
+	return ""
 }
 
 // mostOf is the name of what happened most often.

@@ -34,7 +34,17 @@ func TestJudge(t *testing.T) {
 			[]string{"there are few samples: by chance alone a share may be off by 5 points"}},
 		"very few": {Summary{Attempted: 25, Samples: 25}, Poor,
 			[]string{"there are few samples: by chance alone a share may be off by 20 points"}},
-		"enough": {Summary{Attempted: 400, Samples: 400}, Good, nil},
+		"buffers were read": {allocSummary(Contents{Buffers: 100, Apart: 0.04, InStep: true}), Good, nil},
+		"apart by chance":   {allocSummary(Contents{Buffers: 100, Apart: 0.2}), Good, nil},
+		"in step": {allocSummary(Contents{Buffers: 100, Apart: 0.7, InStep: true}), Fair,
+			[]string{"the program walks in step with its buffers, whose ends alone would be 70 % off"}},
+		"half unread": {allocSummary(Contents{Buffers: 10, Unread: map[string]int64{"a": 9, "b": 2}}), Fair,
+			[]string{"52 % of the buffers that were to be read could not be: a"}},
+		"nothing read": {allocSummary(Contents{Unread: map[string]int64{"a": 1}}), Fair,
+			[]string{"shares rest on where buffers end, and a program that repeats itself may walk in step with them: no " +
+				"buffer could be read: a"}},
+		"nothing to be read": {allocSummary(Contents{Why: "an agent"}), Fair, []string{"shares rest on where buffers end"}},
+		"enough":             {Summary{Attempted: 400, Samples: 400}, Good, nil},
 		"a little of it": {Summary{Attempted: 1000, Samples: 1000, Times: Times{Process: 10 * time.Second,
 			Sampled:    9 * time.Second,
 			NotSampled: time.Second}}, Good, nil},
@@ -51,6 +61,9 @@ func TestJudge(t *testing.T) {
 		}
 	}
 }
+
+// allocSummary is the account of a recording of allocations.
+func allocSummary(c Contents) Summary { return Summary{Attempted: 1000, Samples: 1000, Contents: &c} }
 
 // TestCures: each doubt has the cure for its cause and for the engine.
 func TestCures(t *testing.T) {

@@ -39,6 +39,8 @@ type Event struct {
 	// argument that has the size of the object for which there is a new buffer.
 	Buffer BufferHit
 	Object int
+	// Retired is set where what buffers held is to be read (event_contents.go).
+	Retired *Retired
 	// Interval is the mean amount between two samples; 0 and 1 are each hit. A hit of that amount or more is always
 	// taken and stands for its own amount. A smaller one is taken with a probability of amount / Interval and then
 	// stands for Interval. So on the average the samples stand for all that happened, whatever program runs.
@@ -76,10 +78,27 @@ func (e *Event) size() (n int) {
 	return n
 }
 
+// dataSize is how many bytes the program writes for a hit.
+func (e *Event) dataSize() int {
+	n := dataCopies + e.size()
+	if e.Retired != nil {
+		n += lotSize
+	}
+	return n
+}
+
 // check says what is wrong with an event that cannot be sampled.
 func (e *Event) check(args int) error {
 	at := 0
-	for _, n := range []int{e.Amount, e.Times, e.Given, e.Object} {
+	numbers := []int{e.Amount, e.Times, e.Given, e.Object}
+	if e.Retired != nil {
+		numbers = append(numbers, e.Retired.At, e.Retired.Thread)
+		if e.Buffer == NoBuffer || e.Retired.At < 1 || e.Retired.Thread < 1 || e.Retired.Allocated < 0 ||
+			e.Retired.Allocated > 1<<20 {
+			return fmt.Errorf("sampler: event %s: no buffer that a thread leaves", e.Name)
+		}
+	}
+	for _, n := range numbers {
 		if n < 0 || n > args {
 			return fmt.Errorf("sampler: event %s: no argument %d", e.Name, n)
 		}

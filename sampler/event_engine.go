@@ -33,7 +33,7 @@ type Events struct {
 
 // NewEvents makes a sampler of events of pid. kernel says that the kernel's frames are wanted, too: Look.Kernel.
 func NewEvents(pid int, cpu *arch.CPU, list []Event, kernel bool) *Events {
-	return &Events{progress: newProgress(), pid: pid, cpu: cpu, list: list, kernel: kernel}
+	return &Events{progress: newProgress(), pid: pid, cpu: cpu, list: slices.Clone(list), kernel: kernel}
 }
 
 // Run is Sampler.Run.
@@ -83,6 +83,8 @@ type eventRun struct {
 	probeTID   int // the thread by which the probes know the process
 	counters   counters
 	counts     []EventCount
+	brought    []int64 // records of each event
+	contents   contentReader
 	known      map[int]ptrace.Hint
 	record     eventRecord
 	each       func(ringBytes, perfRecord)
@@ -154,9 +156,16 @@ func (r *eventRun) open() (err error) {
 		r.stack = min(r.stack, leanEventStack)
 		size, least = leanEventRing, leanEventRing
 	}
+	r.contents = contentReader{Contents: r.cfg.Contents, chance: firstChance}
 	thinned := true
 	for i := range r.list {
+		if retired := r.list[i].Retired; r.cfg.Contents == nil {
+			r.list[i].Retired = nil
+		} else if retired != nil {
+			r.contents.moment = retired.Moment
+		}
 		r.counts = append(r.counts, EventCount{Name: r.list[i].Name, Interval: max(r.list[i].Interval, 1)})
+		r.brought = append(r.brought, 0)
 		thinned = thinned && r.counts[i].Interval > 1
 	}
 	if thinned && !r.cfg.Lean {
@@ -359,20 +368,30 @@ func (r *eventRun) sample(b ringBytes, e *eventRecord) {
 	if number < 0 || r.known[e.tid].Skip {
 		return
 	}
-	count := &r.counts[number]
-	count.Taken++
-	count.Stood += amount
-	if !e.hasRegs {
-		r.lose(ptrace.NoRegisters, 1)
+	r.brought[number]++
+	lot := r.lotOf(b, e, number)
+	if lot.sort != look.HitTold {
+		count := &r.counts[number]
+		count.Taken++
+		count.Stood += amount
+	} else if r.list[number].Buffer == NewBuffer { // it tells of the buffer alone
+		r.contents.take(e.tid, &lot)
 		return
 	}
-	to := r.q.take()
+	why := ptrace.NoRegisters
+	var to *look.Look
+	if e.hasRegs {
+		to, why = r.q.take(), ptrace.QueueFull
+	}
 	if to == nil {
-		r.lose(ptrace.QueueFull, 1)
+		if lot.sort != look.HitTold {
+			r.lose(why, 1)
+		}
 		return
 	}
 	r.fill(b, e, to)
 	to.Event.Number, to.Event.Amount, to.Event.Own = number+1, amount, own
+	to.Event.Sort, to.Event.Weight = lot.sort, lot.weight
 	if len(r.list[number].Probes) > 0 {
 		to.Event.Data = b.appendTo(to.Event.Data, e.raw+dataCopies, r.list[number].size())
 	} else {
@@ -380,9 +399,12 @@ func (r *eventRun) sample(b ringBytes, e *eventRecord) {
 	}
 	to.Kernel = append(to.Kernel, e.kernel...)
 	r.cfg.readSoon(to, true)
-	r.stats.Attempted++
-	r.stats.Taken++
+	if lot.sort != look.HitTold {
+		r.stats.Attempted++
+		r.stats.Taken++
+	}
 	r.q.put(to)
+	r.contents.take(e.tid, &lot)
 }
 
 // whatOf says which event a record is of, and how much the record stands for. number is -1 for an event that is not
@@ -402,7 +424,7 @@ func (r *eventRun) whatOf(b ringBytes, e *eventRecord) (number int, amount, own 
 		return -1, 0, 0
 	}
 	number = int(b.word(e.raw+dataNumber)) - 1
-	if number < 0 || number >= len(r.list) || e.rawLen < dataCopies+r.list[number].size() {
+	if number < 0 || number >= len(r.list) || e.rawLen < r.list[number].dataSize() {
 		return -1, 0, 0
 	}
 	return number, believableAmount(b.word(e.raw + dataAmount)), believableAmount(b.word(e.raw + dataOwn))

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/arch"
+	"goprof/sampler/look"
 )
 
 // The program of one event's probes. The program counts the hit, decides whether the hit becomes a sample, and reads
@@ -63,8 +64,9 @@ const (
 // probeProgram writes the program. r6 is the registers of the thread, r7 the counts, r8 the hit's amount.
 func probeProgram(e *Event, number int, layout *arch.ProbeLayout, counts, buffers, output int) *bpfCode {
 	c := &bpfCode{jumps: map[string][]int{}}
-	size := dataCopies + e.size()
+	size := e.dataSize()
 	data := -size // on the stack
+	lot := data + dataCopies + e.size()
 	c.mov(r6, r1)
 	c.value(r7, counts)
 	c.load(bpfLoad64, r1, r7, countPaused)
@@ -75,7 +77,7 @@ func probeProgram(e *Event, number int, layout *arch.ProbeLayout, counts, buffer
 	c.op(bpfAtomicAdd, r7, r8, countAmount, 0)
 	c.store(r10, data+dataOwn, r8)
 	if e.Buffer != NoBuffer {
-		c.ofBuffer(e, layout, buffers, data)
+		c.ofBuffer(e, layout, buffers, lot, data)
 	}
 	c.load(bpfLoad64, r9, r7, countInterval)
 	c.jump(bpfJumpGe, r8, r9, 0, "take")
@@ -85,8 +87,8 @@ func probeProgram(e *Event, number int, layout *arch.ProbeLayout, counts, buffer
 	c.store(r10, data+dataAmount, r8)
 	c.imm(bpfMovImm, r1, number)
 	c.store(r10, data+dataNumber, r1)
-	for at := dataCopies; at < size; at += 8 {
-		c.zero(r10, data+at)
+	for at := data + dataCopies; at < lot; at += 8 {
+		c.zero(r10, at)
 	}
 	at := dataCopies
 	for i := range e.Copies {
@@ -101,6 +103,10 @@ func probeProgram(e *Event, number int, layout *arch.ProbeLayout, counts, buffer
 	c.imm(bpfMovImm, r5, size)
 	c.call(bpfPerfOutput)
 	c.jump(bpfJumpEqImm, r0, 0, 0, "end")
+	if e.Retired != nil { // a hit that was to be told only is no sample
+		c.load(bpfLoad64, r1, r10, lot+lotSort)
+		c.jump(bpfJumpEqImm, r1, 0, int(look.HitTold), "end")
+	}
 	c.imm(bpfMovImm, r1, 1)
 	c.op(bpfAtomicAdd, r7, r1, countMissed, 0)
 	c.label("end")

@@ -50,9 +50,10 @@ func (r *eventRun) boundRates(window int64) {
 		r.boundCounters(window, cost)
 	}
 	r.attempted = r.stats.Attempted
+	r.contents.setChance(window)
 	for i := range r.probes {
 		p := &r.probes[i]
-		taken := r.counts[p.number].Taken
+		taken := r.brought[p.number]
 		rate := float64(taken-p.seen) / (float64(window) / 1e9)
 		p.seen = taken
 		if p.counts == nil {

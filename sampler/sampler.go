@@ -43,6 +43,8 @@ type Config struct {
 	Lean bool
 	// MostSamples bounds the samples of an event in a second; 0 is a usual value.
 	MostSamples float64
+	// Contents takes what buffers held, for events that are Retired; nil: they are not read.
+	Contents *Contents
 	// After is Tracer.After. It is called on the sampler's OS thread.
 	After func(snap *look.Look, released int64)
 	// Note is called with each sample that After is not called with, by engines that stop nobody. It may be nil.

@@ -114,3 +114,17 @@ func (vm *VM) AllocationTop() int32 {
 	}
 	return 0
 }
+
+// AllocationCounts says where a thread keeps how much it has allocated (see Allocations.Of), counted from the thread,
+// and where the JVM keeps how many collections there were. ok is false where this JVM does not tell.
+func (vm *VM) AllocationCounts() (allocated int32, collections uint64, ok bool) {
+	l := &vm.l.health
+	if l.heap == 0 || !l.collections.ok() || !l.allocated.ok() {
+		return 0, 0, false
+	}
+	heap, err := vm.mem.Ptr(l.heap)
+	if err != nil || heap == 0 {
+		return 0, 0, false
+	}
+	return int32(l.allocated), heap + uint64(l.collections), true
+}

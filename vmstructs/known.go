@@ -118,13 +118,16 @@ func IsVMJavaThread(name string) bool { return slices.Contains(vmJavaThreads, na
 type AllocTracer struct {
 	InNewTLAB, OutsideTLAB string
 	Bytes                  int // the argument with the size of the buffer, or of the object, counted from 1
+	// At is the argument with the object's address; 0: there is none. Then there is no argument with the thread, either,
+	// which else is the last one.
+	At int
 }
 
 // AllocTracers are those of all releases. Since 10 the arguments are (Klass*, HeapWord*, size_t tlab_size, size_t
 // alloc_size, Thread*) and (Klass*, HeapWord*, size_t alloc_size, Thread*). Up to 9 there is no HeapWord*.
 var AllocTracers = [...]AllocTracer{
-	{"AllocTracer::send_allocation_in_new_tlab", "AllocTracer::send_allocation_outside_tlab", 3},
-	{"AllocTracer::send_allocation_in_new_tlab_event", "AllocTracer::send_allocation_outside_tlab_event", 2},
+	{"AllocTracer::send_allocation_in_new_tlab", "AllocTracer::send_allocation_outside_tlab", 3, 2},
+	{"AllocTracer::send_allocation_in_new_tlab_event", "AllocTracer::send_allocation_outside_tlab_event", 2, 0},
 }
 
 // HiddenSymbol is a function that libjvm.so of every JDK has and none exports: VMThread::run (runtime/vmThread.cpp). If

@@ -58,6 +58,7 @@ type layout struct {
 	hierarchy hierarchyLayout
 	handles   handleLayout
 	trap      trapLayout
+	objects   objectsLayout
 
 	perfStart, perfCapacity uint64 // PerfMemory
 	oopMaps                 oopMapLayout
@@ -279,6 +280,7 @@ func resolve(t *tables) (*layout, *resolver) {
 		hierarchy: r.hierarchy(),
 		handles:   r.handles(jdk8),
 		trap:      r.trap(),
+		objects:   r.objects(),
 
 		perfStart:    r.static("", "PerfMemory._start"),
 		perfCapacity: r.static("", "PerfMemory._capacity"),

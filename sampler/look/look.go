@@ -33,7 +33,20 @@ type Hit struct {
 	// Own is the amount of the hit itself: Amount may be more, for those that became no look.
 	Own  int64
 	Data []byte // what was copied in that moment
+	// Sort says what the hit is good for, where it has to do with a buffer whose contents are read, and Weight for how
+	// many hits like it what it tells counts.
+	Sort   HitSort
+	Weight float64
 }
+
+// HitSort is what a hit is good for that has to do with a thread's buffer (sampler/event_buffer.go).
+type HitSort uint8
+
+const (
+	HitAtEnd HitSort = iota // a sample: the object is at the end of a buffer
+	HitAlone                // a sample: the object is as large as a buffer, and counts for itself
+	HitTold                 // no sample: only that it happened is told
+)
 
 // Reset makes l a look that has brought nothing yet, and keeps its memory.
 func (l *Look) Reset() {

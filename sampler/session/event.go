@@ -106,6 +106,13 @@ func (r *recording) takeEvent(snap *look.Look) {
 		return
 	}
 	part := &plan.parts[number]
+	ofBuffer := r.shares != nil && plan.list[number].Retired != nil
+	if ofBuffer && plan.list[number].Buffer == sampler.OutsideBuffer && snap.Event.Sort != look.HitAlone {
+		r.shares.takeBeside(part.leaf(r.events, snap), &snap.Event)
+	}
+	if snap.Event.Sort == look.HitTold {
+		return
+	}
 	n, amount := snap.Event.Amount, int64(0)
 	if part.of.Unit != profile.Samples {
 		n, amount = 1, snap.Event.Amount
@@ -138,7 +145,10 @@ func (r *recording) takeEvent(snap *look.Look) {
 	if r.opt.HideInternal {
 		r.folder.Stack(stack)
 	}
-	if r.opt.Lean {
+	held := ofBuffer && snap.Event.Sort == look.HitAtEnd && r.hold(snap, root, stack, leaf)
+	if held {
+		// its bytes come later
+	} else if r.opt.Lean {
 		r.profile.Count(stack, n, 0)
 	} else if plan.Unit == profile.Samples {
 		r.profile.AddValue(root, stack, n, 0)
@@ -146,7 +156,9 @@ func (r *recording) takeEvent(snap *look.Look) {
 		r.profile.AddValue(root, stack, n, amount)
 	}
 	r.contexts.link(&snap.Context, n) // none: nothing is stopped for an event
-	r.tellEvent(snap, stack, part, leaf != "", n, amount)
+	if !held {
+		r.tellEvent(snap, stack, part, leaf != "", n, amount)
+	}
 	r.sampled[snap.TID] = true
 }
 

@@ -148,7 +148,7 @@ func (s *Session) try(plan *EventPlan, way *presetWay, every uint64) error {
 			return err
 		}
 		e := sampler.Event{Name: plan.Name, Amount: p.amount, Times: p.times, Given: p.given, Interval: every,
-			Buffer: p.buffer, Object: p.object, Copies: p.copies}
+			Buffer: p.buffer, Object: p.object, Copies: p.copies, Retired: s.retired(p)}
 		for _, f := range found {
 			var file *os.File
 			if file, err = s.Process.OpenFunction(f); err != nil {
@@ -164,6 +164,15 @@ func (s *Session) try(plan *EventPlan, way *presetWay, every uint64) error {
 		}
 	}
 	return sampler.TryProbes()
+}
+
+// retired says how a probe learns of the buffer that a thread has left; nil where this JVM does not tell.
+func (s *Session) retired(p *presetProbe) *sampler.Retired {
+	allocated, collections, ok := s.VM.AllocationCounts()
+	if p.buffer == sampler.NoBuffer || p.at == 0 || !ok {
+		return nil
+	}
+	return &sampler.Retired{At: p.at, Thread: p.thread, Allocated: int(allocated), Moment: collections}
 }
 
 // places finds where the probes of a function or of a marker belong.

@@ -44,7 +44,9 @@ type presetProbe struct {
 	given  int // the argument that must not be 0, else the call does not count
 	buffer sampler.BufferHit
 	object int // the argument that has the size of the object that a buffer is made for
-	copies []sampler.Copy
+	// at and thread are the arguments with the object's address and its thread; 0: there are none.
+	at, thread int
+	copies     []sampler.Copy
 	eventPart
 }
 
@@ -139,9 +141,14 @@ var deoptWays = []presetWay{{in: libjvm, probes: []presetProbe{
 // allocWays are the ways of all releases to see allocations: one for each pair of functions.
 var allocWays = func() (ways []presetWay) {
 	for _, a := range vmstructs.AllocTracers {
-		ways = append(ways, presetWay{in: libjvm, probes: []presetProbe{
-			{symbol: a.InNewTLAB, amount: a.Bytes, object: a.Bytes + 1, buffer: sampler.NewBuffer, eventPart: newTLAB},
-			{symbol: a.OutsideTLAB, amount: a.Bytes, buffer: sampler.OutsideBuffer, eventPart: outsideTLAB}}})
+		inside := presetProbe{symbol: a.InNewTLAB, amount: a.Bytes, object: a.Bytes + 1, buffer: sampler.NewBuffer,
+			eventPart: newTLAB}
+		outside := presetProbe{symbol: a.OutsideTLAB, amount: a.Bytes, buffer: sampler.OutsideBuffer,
+			eventPart: outsideTLAB}
+		if a.At > 0 {
+			inside.at, inside.thread, outside.at, outside.thread = a.At, a.Bytes+2, a.At, a.Bytes+1
+		}
+		ways = append(ways, presetWay{in: libjvm, probes: []presetProbe{inside, outside}})
 	}
 	return ways
 }()

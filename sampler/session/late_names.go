@@ -50,6 +50,7 @@ func (r *recording) threadLabel(tid int, label string) string {
 // relabel gives another name to samples that were counted under a late name, if they belong to the same thread. Else
 // the late name becomes that of its pool, if pools are put together.
 func (r *recording) relabel(late lateName, th *listedThread, label string) {
+	r.releaseHeld()
 	if late.th != th && time.Since(late.when) > lateFor {
 		label = r.pool(late.label)
 	}

@@ -30,6 +30,7 @@ func (r *recording) handOverStacks() {
 	if r.opt.Full == nil || r.opt.Threads || r.profile.Nodes() < max(fullNodes, r.kept) {
 		return
 	}
+	r.releaseHeld()
 	taken := r.profile.TakeStacks()
 	r.standings.move(taken, r.profile)
 	r.kept = 2 * r.profile.Nodes() // so that stacks that stay are not moved each time

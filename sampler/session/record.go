@@ -145,6 +145,7 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 	var silent error
 	if !s.guarded(func() {
 		r.takeAll(queue)
+		r.endShares()
 		r.countAllocated()
 		s.Walker.Forget() // its memory is needed to write the result
 		s.VM.Forget()
@@ -172,6 +173,9 @@ func (r *recording) configure(c *sampler.Config) {
 	c.Interval, c.MaxOverhead, c.MaxStack = o.samplerInterval(), o.MaxOverhead, stackLimit(o.Depth)
 	c.Contexts, c.Memory, c.Pace = &r.contexts.Contexts, r.memory, o.Pace
 	c.Lean, c.MostSamples = o.Lean, o.MostSamples
+	if r.shares != nil {
+		c.Contents = r.shares.contents
+	}
 }
 
 // A Lean recording reads mappings and threads each remapLean, and once in quietTicks of these where the program does
@@ -222,6 +226,7 @@ type recording struct {
 	allocated *allocations
 	strangers sparing      // looks for threads that are late and unknown
 	events    *eventReader // of a recording of an event
+	shares    *allocShares // nil where no buffers are read
 	kernel    *kernelNames // nil where the kernel's frames are not wanted
 	kernelErr error        // why these have no names
 	caches    cacheBound
@@ -239,6 +244,7 @@ func (s *Session) recording(opt RecordOptions) *recording {
 		dearSleeps: sampler.SetsClockDearly(s.Process.CPU())}
 	if opt.Event != nil {
 		r.events = s.newEventReader()
+		r.shares = r.allocShares()
 	}
 	if opt.Kernel {
 		if r.kernel, r.kernelErr = openKernelNames(); r.kernelErr != nil {
@@ -294,6 +300,8 @@ func (r *recording) takeAll(queue *sampler.Queue) {
 			quiet = 0
 			r.takeTogether(snap, queue)
 			r.handOverStacks()
+		case held := <-r.shares.buffers():
+			r.takeBuffer(held)
 		case <-r.hangs:
 			return
 		case <-idle.C:
@@ -314,6 +322,7 @@ func (r *recording) takeAll(queue *sampler.Queue) {
 			}
 			r.settleAll()
 			r.tick()
+			r.shares.forgetClasses()
 			r.boundCaches()
 		case <-r.newThreads():
 			if r.strangers.due(strangerShare) {
@@ -321,6 +330,7 @@ func (r *recording) takeAll(queue *sampler.Queue) {
 			}
 		case visit := <-r.opt.Visits:
 			r.settleNames()
+			r.payAll()
 			sum := r.account()
 			visit(r.profile, &sum)
 		}

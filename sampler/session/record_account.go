@@ -36,6 +36,8 @@ func (r *recording) account() profile.Summary {
 	sum.RateReached = stats.Rate()
 	if r.opt.Event != nil {
 		sum.Events, sum.RateReached = r.opt.Event.counts(stats.Events), 0
+		sum.Contents = r.contents()
+		r.shares.correct(sum.Events)
 	} else if stats.Interval > r.opt.Interval {
 		sum.RateLowered = float64(time.Second) / float64(stats.Interval)
 	}

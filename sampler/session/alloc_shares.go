@@ -1,0 +1,414 @@
+//go:build linux
+
+package session
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"goprof/profile"
+	"goprof/sampler"
+	"goprof/sampler/look"
+	"goprof/vmstructs"
+)
+
+// Where a buffer ends says where objects of a class are allocated, but not how many bytes the class has: a program that
+// repeats itself may walk in step with its buffers (sampler/event_buffer.go). The bytes come from elsewhere:
+//
+//   - What buffers held, by class, from copies of buffers that were drawn.
+//   - What was put outside of buffers, by class: each object is told by its own lot.
+//
+// Both together say how the bytes that all samples at ends of buffers stand for are shared among the classes. A class's
+// part goes to the samples of the class that are held back at the moment. So each sample stands for what its class
+// allocated around that time, and the sums of classes are right whatever the program does.
+
+const (
+	// heldOfClass is how many samples of a class are held back at most. The older half then gets no more bytes. Each
+	// sample has part in two payments, so samples of a class stand for similar amounts.
+	heldOfClass = 16
+	// maxHeld bounds the samples of all classes.
+	maxHeld = 2048
+	// maxShareClasses bounds the classes.
+	maxShareClasses = 1 << 14
+)
+
+// noStackSeen is the frame under a class of which no sample was taken.
+const noStackSeen = "[no stack seen]"
+
+// allocShares is the account of a recording's allocations by class.
+type allocShares struct {
+	contents *sampler.Contents
+	objects  *vmstructs.Objects
+	number   int // of the event of new buffers
+	part     *eventPart
+	classes  map[string]*allocClass
+	order    []*allocClass // as they came
+	held     int
+	met      []*vmstructs.ObjectClass // in one copy
+
+	stood, squares float64 // what samples at ends stand for, and the sum of the squares of that
+	inside, beside float64 // bytes of copies, and outside, each as often as it counts
+	insideSquares  float64 // of the bytes of each copy
+	paid           float64
+	unseen         profile.Frame
+
+	unmet, unmetBytes int64 // classes without a sample, and their bytes
+}
+
+// allocClass is one class.
+type allocClass struct {
+	name           string
+	stood          float64 // what its samples at ends stand for, by their own amounts
+	inside, beside float64
+	squares, cross float64 // of its bytes in each copy: their squares, and their products with all bytes of the copy
+	paid           float64
+	held           []heldSample
+}
+
+// heldSample is a sample that may get more bytes.
+type heldSample struct {
+	at     profile.Place
+	amount float64 // that it stands for by itself
+	bytes  int64   // that it was given
+	sample profile.Sample
+	stack  profile.Stack
+}
+
+// allocShares begins the account, if the recording's event tells of buffers. A Lean recording reads none.
+func (r *recording) allocShares() *allocShares {
+	if r.opt.Event == nil || r.opt.Lean {
+		return nil
+	}
+	i := slices.IndexFunc(r.opt.Event.list, func(e sampler.Event) bool { return e.Retired != nil })
+	if i < 0 {
+		return nil
+	}
+	objects, err := r.VM.NewObjects()
+	if err != nil {
+		return nil
+	}
+	return &allocShares{contents: sampler.NewContents(r.memory), objects: objects, number: i,
+		part:    &r.opt.Event.parts[i],
+		classes: map[string]*allocClass{},
+		unseen:  profile.Frame{Func: &profile.Func{Name: noStackSeen}, Kind: profile.Gap, BCI: -1}}
+}
+
+// buffers delivers what buffers held.
+func (a *allocShares) buffers() <-chan *sampler.Buffer {
+	if a == nil {
+		return nil
+	}
+	return a.contents.Buffers()
+}
+
+// forgetClasses is called about each second: another class may have come to the address of one that was unloaded.
+func (a *allocShares) forgetClasses() {
+	if a != nil {
+		a.objects.Forget()
+	}
+}
+
+// correct has the account say what samples stand for now.
+func (a *allocShares) correct(counts []profile.EventCount) {
+	if a != nil {
+		counts[a.number].Stood += int64(a.paid - a.stood)
+	}
+}
+
+// class is the account of a class; nil: there are too many.
+func (a *allocShares) class(name string) *allocClass {
+	c := a.classes[name]
+	if c == nil && len(a.classes) < maxShareClasses {
+		c = &allocClass{name: name}
+		a.classes[name], a.order = c, append(a.order, c)
+	}
+	return c
+}
+
+// takeBuffer adds up what a buffer held. A copy that cannot be walked to its end says nothing.
+func (r *recording) takeBuffer(b *sampler.Buffer) {
+	a := r.shares
+	defer a.contents.Done(b)
+	if r.hints[b.TID].Skip {
+		return
+	}
+	a.met = a.met[:0]
+	all := uint64(0)
+	next, err := a.objects.Walk(b.Addr, b.Bytes, func(_ uint64, class *vmstructs.ObjectClass, size uint64) {
+		if class.Filler {
+			return
+		}
+		if class.Sum == 0 {
+			a.met = append(a.met, class)
+		}
+		class.Sum += size
+		all += size
+	})
+	defer a.forgetSums()
+	if err != nil || next != b.Addr+uint64(len(b.Bytes)) {
+		a.contents.Fail()
+		a.objects.Forget()
+		return
+	}
+	a.addCopy(float64(all) * b.Weight)
+	for _, class := range a.met {
+		if c := a.class(r.events.className(class.Name, nil)); c != nil {
+			c.addCopy(float64(class.Sum)*b.Weight, float64(all)*b.Weight)
+		}
+	}
+}
+
+// forgetSums makes the classes that a copy had ready for the next one.
+func (a *allocShares) forgetSums() {
+	for _, class := range a.met {
+		class.Sum = 0
+	}
+}
+
+// addCopy counts what a buffer held.
+func (a *allocShares) addCopy(bytes float64) {
+	a.inside, a.insideSquares = a.inside+bytes, a.insideSquares+bytes*bytes
+}
+
+// addCopy counts what a buffer held of a class, and of all.
+func (c *allocClass) addCopy(bytes, all float64) {
+	c.inside, c.squares, c.cross = c.inside+bytes, c.squares+bytes*bytes, c.cross+bytes*all
+}
+
+// takeBeside adds up an object that was put outside.
+func (a *allocShares) takeBeside(class string, hit *look.Hit) {
+	n := float64(hit.Own) * hit.Weight
+	a.beside += n
+	if c := a.class(class); c != nil {
+		c.beside += n
+	}
+}
+
+// bytes is how many bytes of all that samples stand for belong to a class; 0 where that is not known.
+func (a *allocShares) bytes(c *allocClass) float64 {
+	held := a.contents.Held()
+	if a.inside == 0 || held+a.beside == 0 {
+		return 0
+	}
+	return a.stood * (c.inside/a.inside*held + c.beside) / (held + a.beside)
+}
+
+// hold counts a sample at the end of a buffer, which gets its bytes later. It returns false if the sample is to be
+// counted as others are.
+func (r *recording) hold(snap *look.Look, root string, stack *profile.Stack, class string) bool {
+	a := r.shares
+	if class == "" || class == profile.UnknownClass {
+		return false
+	}
+	c := a.class(class)
+	if c == nil {
+		return false
+	}
+	amount := float64(snap.Event.Amount)
+	h := heldSample{at: r.profile.AddAt(root, stack, 1, 0), amount: amount}
+	if t := r.timed; t != nil {
+		h.stack = *stack
+		h.stack.Frames = slices.Clone(stack.Frames)
+		h.sample = profile.Sample{At: t.clock.at(snap.When), Thread: r.threadOf(snap, stack), Count: 1,
+			Event: a.part.of, About: true, NoState: true}
+	}
+	a.stood, a.squares = a.stood+amount, a.squares+amount*amount
+	c.stood += amount
+	c.held = append(c.held, h)
+	a.held++
+	switch {
+	case len(c.held) >= heldOfClass:
+		r.pay(c)
+		r.letGo(c, heldOfClass/2)
+	case a.held >= maxHeld:
+		r.releaseHeld()
+	}
+	return true
+}
+
+// letGo tells the n samples of a class that have been held longest. They get no more bytes.
+func (r *recording) letGo(c *allocClass, n int) {
+	for i := range c.held[:n] {
+		h := &c.held[i]
+		if r.timed != nil {
+			h.sample.Stack, h.sample.Bytes = &h.stack, h.bytes
+			r.timed.sink.Sample(&h.sample)
+		}
+	}
+	c.held = slices.Delete(c.held, 0, n)
+	r.shares.held -= n
+}
+
+// due is what a class has allocated beyond what was paid. Where nothing is known of what buffers held, each sample
+// stands for its own amount.
+func (a *allocShares) due(c *allocClass) float64 {
+	if a.inside == 0 {
+		return c.stood - c.paid
+	}
+	return max(a.bytes(c)-c.paid, 0)
+}
+
+// pay gives the held samples of a class what is due. All classes together get no more than samples stand for: one that
+// had too much, because little was known then, gives nothing back.
+func (r *recording) pay(c *allocClass) {
+	a := r.shares
+	r.payOut(c, int64(min(a.due(c), a.stood-a.paid)))
+}
+
+func (r *recording) payOut(c *allocClass, bytes int64) {
+	amounts := 0.0
+	for i := range c.held {
+		amounts += c.held[i].amount
+	}
+	if bytes <= 0 || amounts == 0 {
+		return
+	}
+	r.shares.pay(c, bytes)
+	for i := range c.held {
+		h := &c.held[i]
+		part := int64(float64(bytes) * h.amount / amounts)
+		if i == len(c.held)-1 {
+			part = bytes
+		}
+		bytes, amounts = bytes-part, amounts-h.amount
+		h.bytes += part
+		r.addBytes(h.at, part)
+	}
+}
+
+func (a *allocShares) pay(c *allocClass, bytes int64) {
+	c.paid += float64(bytes)
+	a.paid += float64(bytes)
+}
+
+// addBytes adds bytes to a stack, in a profile that counts bytes.
+func (r *recording) addBytes(at profile.Place, bytes int64) {
+	if r.opt.Event.Unit != profile.Samples {
+		r.profile.Again(at, 0, time.Duration(bytes))
+	}
+}
+
+// payAll pays all classes.
+func (r *recording) payAll() {
+	if r.shares == nil {
+		return
+	}
+	for _, c := range r.shares.order {
+		r.pay(c)
+	}
+}
+
+// releaseHeld holds nothing back any more. Places of stacks may be used no longer.
+func (r *recording) releaseHeld() {
+	if r.shares == nil {
+		return
+	}
+	r.payAll()
+	for _, c := range r.shares.order {
+		r.letGo(c, len(c.held))
+	}
+}
+
+// endShares takes what is still on its way, pays all, and adds the classes of which no sample was taken.
+func (r *recording) endShares() {
+	a := r.shares
+	if a == nil {
+		return
+	}
+	for more := true; more; {
+		select {
+		case b := <-a.contents.Buffers():
+			r.takeBuffer(b)
+		default:
+			more = false
+		}
+	}
+	due := 0.0
+	for _, c := range a.order {
+		due += a.due(c)
+	}
+	// Where a class has had too much, the others share what is left.
+	left := min(max(a.stood-a.paid, 0)/max(due, 1), 1)
+	for _, c := range a.order {
+		bytes := int64(a.due(c) * left)
+		if len(c.held) == 0 && bytes > 0 {
+			r.addUnseen(c, bytes)
+		}
+		r.payOut(c, bytes)
+		r.letGo(c, len(c.held))
+	}
+}
+
+// addUnseen adds bytes of a class without a stack.
+func (r *recording) addUnseen(c *allocClass, bytes int64) {
+	a := r.shares
+	stack := profile.Stack{Frames: []profile.Frame{r.events.frame(c.name, a.part.kind), a.unseen}}
+	a.pay(c, bytes)
+	a.unmet, a.unmetBytes = a.unmet+1, a.unmetBytes+bytes
+	r.addBytes(r.profile.AddAt("", &stack, 0, 0), bytes)
+	if t := r.timed; t != nil {
+		t.sample = profile.Sample{At: t.clock.at(now()), Stack: &stack, Bytes: bytes, Event: a.part.of, About: true,
+			NoState: true}
+		t.sink.Sample(&t.sample)
+	}
+}
+
+// unreadNames say why it is not known what a buffer held.
+var unreadNames = [sampler.NumUnread]string{
+	sampler.UnreadCollected: "a collection took it before it was full",
+	sampler.UnreadLate:      "a collection came before goprof",
+	sampler.UnreadLarge:     "too large",
+	sampler.UnreadBusy:      "goprof could not keep up",
+	sampler.UnreadFailed:    "what it held could not be made out",
+}
+
+// contents is what the account says of how the bytes of classes are known; nil for another event.
+func (r *recording) contents() *profile.Contents {
+	if r.opt.Event == nil || !slices.ContainsFunc(r.opt.Event.parts, isAlloc) {
+		return nil
+	}
+	a := r.shares
+	switch {
+	case r.opt.Lean:
+		return &profile.Contents{Why: "a recording that goes on for good does not read what buffers held"}
+	case a == nil:
+		return &profile.Contents{Why: "this JVM does not tell what buffers held"}
+	}
+	out := &profile.Contents{Of: int64(a.contents.Held()), Unmet: a.unmet, UnmetBytes: a.unmetBytes}
+	out.Buffers, out.Bytes = a.contents.Copied()
+	for why, name := range unreadNames {
+		if n := a.contents.Unread(sampler.Unread(why)); n > 0 {
+			if out.Unread == nil {
+				out.Unread = map[string]int64{}
+			}
+			out.Unread[name] = n
+		}
+	}
+	if a.inside > 0 && a.stood > 0 {
+		out.Apart, out.InStep = a.apart()
+	}
+	return out
+}
+
+func isAlloc(p eventPart) bool { return p.of.Name == profile.EventAlloc }
+
+// A class's share differs by more than chance if it does by sureErrors standard errors and sureShare.
+const (
+	sureErrors = 4
+	sureShare  = 0.005
+)
+
+// apart is how far the ends of buffers would put the shares of classes from what they are, and whether that is more
+// than chance.
+func (a *allocShares) apart() (apart float64, sure bool) {
+	for _, c := range a.order {
+		share, ends := a.bytes(c)/a.stood, c.stood/a.stood
+		apart += math.Abs(share-ends) / 2
+		chance := max(share*(1-share), 0) * a.squares / (a.stood * a.stood)
+		in := c.inside / a.inside
+		chance += max(c.squares-2*in*c.cross+in*in*a.insideSquares, 0) / (a.inside * a.inside)
+		sure = sure || math.Abs(share-ends) > sureErrors*math.Sqrt(chance)+sureShare
+	}
+	return apart, sure
+}

@@ -1,0 +1,288 @@
+package vmstructs
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+)
+
+// Objects walks pieces of the Java heap. In a piece that a thread or a collector has filled, one object follows the
+// other. Each object's header names its class, and class and header tell where the next object begins (oops/oop.hpp,
+// oopDesc::size_given_klass; oops/klass.hpp, layout helpers). The caller copies the bytes of a piece, and knows that an
+// object begins where the piece does.
+//
+// A walk never goes past what it does not understand. It ends there, and the error names the reason.
+type Objects struct {
+	vm       *VM
+	klasses  klassModel
+	head     int    // bytes of the smallest object
+	lengthAt int    // of an array
+	align    uint64 // objects begin at its multiples
+	oopSize  int    // where in a java.lang.Class its size is, in words
+	bitmap   uint64 // bits that a stack chunk keeps for each word of its stack
+	classes  map[uint64]*ObjectClass
+	recent   [recentClasses]*ObjectClass
+}
+
+// ObjectClass is the class of objects.
+type ObjectClass struct {
+	Klass uint64
+	Name  string // in Java's spelling
+	// Filler: these are no objects of the program. HotSpot fills a rest of memory with one. Up to 17 it takes a
+	// java.lang.Object or an int[] for that, which look like the program's (gc/shared/collectedHeap.cpp,
+	// fill_with_object_impl).
+	Filler bool
+	// Sum is for who visits objects: Walk does not touch it.
+	Sum uint64
+
+	kind     objectKind
+	size     uint64 // of an instance, or of an array's header
+	logWidth uint8  // of an array's element
+	sizeAt   int    // of a class or a stack chunk: where the object says how large it is
+}
+
+type objectKind uint8
+
+const (
+	plainObject objectKind = iota
+	arrayObject
+	classObject // java.lang.Class: static fields follow its own (oops/instanceMirrorKlass.hpp)
+	chunkObject // StackChunk: a stack follows its fields (oops/instanceStackChunkKlass.inline.hpp)
+)
+
+// Why a walk ends early.
+var (
+	// ErrNoObject: no object has been put there yet.
+	ErrNoObject = errors.New("vmstructs: no object yet")
+	// ErrNoClass: what the header names is no class.
+	ErrNoClass = errors.New("vmstructs: an object's header names no class")
+	// ErrNoSize: the object cannot be as large as it says.
+	ErrNoSize = errors.New("vmstructs: an object's size makes no sense")
+)
+
+const (
+	// recentClasses is how many classes are found without a search.
+	recentClasses = 512
+	// maxObjectClasses bounds the classes that are kept.
+	maxObjectClasses = 1 << 15
+	// maxObjectBytes is more than any object has: an array of 2^31 elements of eight bytes.
+	maxObjectBytes = 1 << 35
+	// maxAlignment is ObjectAlignmentInBytes's largest value.
+	maxAlignment = 256
+)
+
+// NewObjects makes a walker of objects.
+func (vm *VM) NewObjects() (*Objects, error) {
+	l := &vm.l.objects
+	if !l.layoutHelper.ok() || l.oopSize == 0 {
+		return nil, ErrMissing
+	}
+	o := &Objects{vm: vm, head: 16, align: 8, bitmap: 1}
+	var err error
+	if o.klasses, err = vm.klassModelAt(vm.l.wait.narrowBase, vm.l.wait.narrowShift); err != nil {
+		return nil, err
+	}
+	if o.klasses.compact {
+		o.head = 8
+	}
+	length, _ := vm.arrayLayout()
+	o.lengthAt = int(length)
+	if f, ok := vm.Flag("ObjectAlignmentInBytes"); ok {
+		o.align = f.Uint | uint64(f.Int)
+	}
+	if o.align < 8 || o.align > maxAlignment || o.align&(o.align-1) != 0 {
+		return nil, fmt.Errorf("%w: objects aligned by %d", ErrBadTables, o.align)
+	}
+	if vm.flagOn("UseCompressedOops") {
+		o.bitmap = 2
+	}
+	at, err := vm.mem.I32(l.oopSize)
+	if err != nil || at <= 0 || at > maxFieldOffset {
+		return nil, fmt.Errorf("%w: the size of a class at %d", ErrBadTables, at)
+	}
+	o.oopSize = int(at)
+	o.Forget()
+	return o, nil
+}
+
+// Forget forgets all classes. Another class may come to the address of one that was unloaded.
+func (o *Objects) Forget() {
+	o.classes = map[uint64]*ObjectClass{}
+	clear(o.recent[:])
+}
+
+// Walk calls visit for each object that begins in b, which is a copy of the memory at addr. size is how many bytes the
+// object takes, also of an object that ends behind b. next is where the object after the last one begins; an object of
+// which b has too little to tell its size is left for the next piece. What visit gets is valid until Forget.
+func (o *Objects) Walk(addr uint64, b []byte, visit func(addr uint64, class *ObjectClass, size uint64)) (next uint64,
+	err error) {
+	at := uint64(0)
+	for at+uint64(o.head) <= uint64(len(b)) {
+		class, size, err := o.object(b[at:])
+		if err != nil {
+			return addr + at, err
+		}
+		if size == 0 {
+			break
+		}
+		visit(addr+at, class, size)
+		at += size
+	}
+	return addr + at, nil
+}
+
+// object is the class and the size of the object at the beginning of b. size is 0 if b ends before the size.
+func (o *Objects) object(b []byte) (class *ObjectClass, size uint64, err error) {
+	klass := o.klasses.klassIn(b)
+	class = o.recent[klass/8%recentClasses]
+	if klass == 0 || class == nil || class.Klass != klass {
+		if class, err = o.class(klass, b); err != nil {
+			return nil, 0, err
+		}
+	}
+	size, err = class.size, nil
+	switch class.kind {
+	case arrayObject:
+		size, err = o.sizeAs(b, o.lengthAt, func(n uint64) uint64 { return class.size + n<<class.logWidth })
+	case classObject:
+		size, err = o.sizeAs(b, class.sizeAt, func(n uint64) uint64 { return 8 * n })
+	case chunkObject:
+		size, err = o.sizeAs(b, class.sizeAt, func(n uint64) uint64 {
+			return class.size + 8*n + (n*o.bitmap+63)/64*8
+		})
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	return class, (size + o.align - 1) &^ (o.align - 1), nil
+}
+
+// sizeAs makes a size of the int in an object. It is 0 if b does not have that.
+func (o *Objects) sizeAs(b []byte, at int, size func(n uint64) uint64) (uint64, error) {
+	if at+4 > len(b) {
+		return 0, nil
+	}
+	n := int32(binary.LittleEndian.Uint32(b[at:]))
+	if n < 0 {
+		return 0, ErrNoSize
+	}
+	bytes := size(uint64(n))
+	if bytes < uint64(o.head) || bytes > maxObjectBytes {
+		return 0, ErrNoSize
+	}
+	return bytes, nil
+}
+
+// class finds the class of an object with that header, or reads it.
+func (o *Objects) class(klass uint64, head []byte) (*ObjectClass, error) {
+	switch {
+	case klass == 0 && word(head)&3 == 3:
+		return nil, ErrMoved
+	case klass == 0:
+		return nil, ErrNoObject
+	case klass%8 != 0:
+		return nil, ErrNoClass
+	}
+	class := o.classes[klass]
+	if class == nil {
+		var err error
+		if class, err = o.readClass(klass); err != nil {
+			return nil, err
+		}
+		if len(o.classes) >= maxObjectClasses {
+			o.Forget()
+		}
+		o.classes[klass] = class
+	}
+	o.recent[klass/8%recentClasses] = class
+	return class, nil
+}
+
+// A layout helper (oops/klass.hpp): positive for instances, which are that large; its lowest bit says that they are not
+// allocated in the usual way. Negative for arrays: the bytes of the header, and the logarithm of an element's width.
+const (
+	helperSlow        = 1
+	helperHeaderShift = 16
+	helperHeaderMask  = 0xff
+	helperWidthMask   = 0x3f
+	maxLogWidth       = 3
+)
+
+// readClass reads a class. That it is one shows in its name: an array's begins with a bracket, and no other does but
+// that of a filler.
+func (o *Objects) readClass(klass uint64) (*ObjectClass, error) {
+	helper, err := o.vm.mem.I32(klass + uint64(o.vm.l.objects.layoutHelper))
+	if err != nil {
+		return nil, ErrNoClass
+	}
+	name, err := o.vm.klassName(klass)
+	filler := isFiller(name)
+	if err != nil || name == "" || !filler && (name[0] == '[') != (helper < 0) {
+		return nil, ErrNoClass
+	}
+	class := &ObjectClass{Klass: klass, Name: JavaName(name), Filler: filler}
+	if helper < 0 {
+		class.kind, class.size = arrayObject, uint64(helper)>>helperHeaderShift&helperHeaderMask
+		class.logWidth = uint8(helper & helperWidthMask)
+		if class.size < uint64(o.lengthAt)+4 || class.logWidth > maxLogWidth {
+			return nil, ErrNoClass
+		}
+		return class, nil
+	}
+	class.size = uint64(helper) &^ 7
+	if class.size < uint64(o.head) || class.size > maxFieldOffset {
+		return nil, ErrNoClass
+	}
+	if helper&helperSlow != 0 {
+		err = o.findSize(class, name)
+	}
+	return class, err
+}
+
+// findSize finds where objects of a class whose sizes differ say how large they are.
+func (o *Objects) findSize(class *ObjectClass, name string) error {
+	switch name {
+	case "java/lang/Class":
+		class.kind, class.sizeAt = classObject, o.oopSize
+	case classChunk:
+		fields, err := o.vm.fieldsOf(class.Klass)
+		if err != nil {
+			return ErrNoSize
+		}
+		class.kind = chunkObject
+		for _, f := range fields {
+			if f.name == "size" {
+				class.sizeAt = int(f.offset)
+			}
+		}
+	default:
+		return nil
+	}
+	if class.sizeAt == 0 {
+		return ErrNoSize
+	}
+	return nil
+}
+
+// isFiller reports whether a class is one that HotSpot fills memory with: since 18 or so two of its own
+// (memory/universe.cpp, genesis; classfile/vmSymbols.hpp). The array's name has changed.
+func isFiller(name string) bool {
+	return name == "jdk/internal/vm/FillerObject" || name == "Ljdk/internal/vm/FillerArray;" ||
+		name == "[Ljdk/internal/vm/FillerElement;"
+}
+
+// objectsLayout is what Objects needs: oops/klass.hpp, classfile/javaClasses.hpp.
+type objectsLayout struct {
+	layoutHelper offset // Klass
+	oopSize      uint64 // java_lang_Class::_oop_size_offset
+}
+
+// capObjects is lost by JVMs that do not tell all of it.
+const capObjects = "what the heap holds"
+
+func (r *resolver) objects() objectsLayout {
+	return objectsLayout{
+		layoutHelper: r.field(capObjects, "Klass._layout_helper"),
+		oopSize:      r.static(capObjects, "java_lang_Class._oop_size_offset"),
+	}
+}

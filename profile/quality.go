@@ -101,8 +101,8 @@ func (s *Summary) judgeHolds(worse func(than Quality, why, cure string)) {
 		return
 	}
 	if h.Over > 0 {
-		worse(Poor, fmt.Sprintf("threads were held for longer than %v: %d times, for %v at most: %s", s.Pauses.Bound,
-			h.Over, s.Pauses.Max.Round(time.Millisecond), h.Why), h.Cure)
+		worse(Poor, fmt.Sprintf("threads were held for longer than %v, the longest for %v, %d in all: %s", s.Pauses.Bound,
+			s.Pauses.Max.Round(time.Millisecond), h.Over, h.Why), h.Cure)
 	}
 	share := float64(h.LeftOut) / float64(max(h.LeftOut+s.Attempted, 1))
 	why := fmt.Sprintf("%.0f %% of the looks were put off or left out, as a thread might have been held for too long: %s",

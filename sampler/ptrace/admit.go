@@ -255,6 +255,14 @@ func (t *Tracer) noteHold(ns int64) {
 	}
 }
 
+// keepUp brings up to date for how long we have waited for a CPU, after a look of a visit: admits asks the kernel for
+// nothing then, and would not know a long wait from many short ones.
+func (t *Tracer) keepUp() {
+	if g := t.gate; g.last.urgent && g.longest < longWait {
+		g.last = g.sources.read(g.last, false)
+	}
+}
+
 // settleHolds gives holds that were too long their cause, as the gate has found it.
 func (t *Tracer) settleHolds() {
 	if t.over > 0 {

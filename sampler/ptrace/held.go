@@ -52,6 +52,7 @@ func (t *Tracer) LookHeld(met Met, hint Hint, snap *look.Look) Outcome {
 		t.release(tid, sig)
 	}
 	setSignalMask(&t.oldMask, nil)
+	defer t.keepUp()
 
 	if !ours || met.Owned && t.proc.Ended() { // the process's number may have passed to another process
 

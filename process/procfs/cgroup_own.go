@@ -61,8 +61,8 @@ type OwnLimit struct {
 // maxMountinfo bounds what is read of a list of mounts.
 const maxMountinfo = 4 << 20
 
-// OwnCPULimits are the limits on the CPU time of this OS thread: of its own group and of those above it. In version 1 the
-// threads of a process may be in different groups.
+// OwnCPULimits are the limits on the CPU time of this OS thread: of its own group and of those above it. In version 1
+// the threads of a process may be in different groups.
 func OwnCPULimits() (limits []OwnLimit) {
 	b, _ := Read("/proc/thread-self/cgroup", MaxFile)
 	mounts, _ := Read("/proc/self/mountinfo", maxMountinfo)
@@ -89,8 +89,9 @@ func OwnCPULimits() (limits []OwnLimit) {
 	return limits
 }
 
-// NoRealTime reports whether the control group of this OS thread, in version 1, has no time for threads with real-time priority
-// (Documentation/scheduler/sched-rt-group.rst): then none can have such priority, whatever its capabilities are.
+// NoRealTime reports whether the control group of this OS thread, in version 1, has no time for threads with real-time
+// priority (Documentation/scheduler/sched-rt-group.rst): then none can have such priority, whatever its capabilities
+// are.
 func NoRealTime() bool {
 	b, _ := Read("/proc/thread-self/cgroup", MaxFile)
 	mounts, _ := Read("/proc/self/mountinfo", maxMountinfo)

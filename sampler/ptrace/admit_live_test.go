@@ -17,8 +17,8 @@ import (
 	"goprof/testdata/ctest"
 )
 
-// fifoLoop spins on the first of its CPUs with a higher real-time priority than ours, until it is killed, or for so many
-// seconds.
+// fifoLoop spins on the first of its CPUs with a higher real-time priority than ours, until it is killed, or for so
+// many seconds.
 const fifoLoop = `
 #define _GNU_SOURCE
 #include <sched.h>

@@ -33,8 +33,8 @@ type Subject struct {
 const mostReady = 64
 
 // mostPasses bounds how often All looks again at threads that were let go because of others, or whose stop was not
-// admitted. A stop is asked for again after the time admittedSoon. All passes together see several periods of a limit on
-// CPU time, which last 100 ms as a rule.
+// admitted. A stop is asked for again after the time admittedSoon. All passes together see several periods of a limit
+// on CPU time, which last 100 ms as a rule.
 const (
 	mostPasses   = 16
 	admittedSoon = 20 * time.Millisecond
@@ -42,8 +42,8 @@ const (
 
 // All looks once at each thread, for a dump. It calls each for every thread, with a snapshot that is valid during the
 // call. At that time no thread stands still or is about to, except threads that were waited for and did not stop. The
-// pending threads are given up when none of them has stopped for the time wait, or for 100 ms where none of them wants a
-// CPU: then they are held up in the kernel. Let the OS thread end afterwards, as Tracer says.
+// pending threads are given up when none of them has stopped for the time wait, or for 100 ms where none of them wants
+// a CPU: then they are held up in the kernel. Let the OS thread end afterwards, as Tracer says.
 //
 // All looks without a stop at threads that were given up, at threads that cannot be told to stop because so many others
 // are held up, and at those whose stop is not admitted. Where such a thread sleeps, Waiting.Unstopped is set. Otherwise

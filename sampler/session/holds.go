@@ -43,7 +43,8 @@ func inWords(h ptrace.Hindrance) (why, cure string) {
 		return "", ""
 	case ptrace.NoPriority:
 		if procfs.NoRealTime() {
-			return "other programs want the CPUs, and goprof has no real-time priority: cpu.rt_runtime_us of its control group is 0",
+			return "other programs want the CPUs, and goprof has no real-time priority: cpu.rt_runtime_us of its control " +
+					"group is 0",
 				"docker run --cpu-rt-runtime=95000 --cap-add SYS_NICE ..."
 		}
 		return "other programs want the CPUs, and goprof has no real-time priority",
@@ -52,7 +53,8 @@ func inWords(h ptrace.Hindrance) (why, cure string) {
 		return "goprof's own control group has a limit on CPU time, and uses it up",
 			"a higher CPU limit for goprof's container"
 	case ptrace.OthersFirst:
-		return "goprof has real-time priority, but others with such priority had the CPUs, or kernel.sched_rt_runtime_us ran out",
+		return "goprof has real-time priority, but others with such priority had the CPUs, or " +
+				"kernel.sched_rt_runtime_us ran out",
 			"sysctl kernel.sched_rt_runtime_us=-1, where no thread with real-time priority spins"
 	}
 	return "the machine is so busy that goprof's other threads had no CPU", "fewer programs beside the JVM"

@@ -39,5 +39,12 @@ func (c Call) String() string {
 	return ""
 }
 
+// GoesOn reports whether a wait in the call goes on after a stop, and its caller does not notice. Many other calls end
+// early: epoll_wait, sigtimedwait, semop and io_uring_enter return EINTR, so do socket calls with a time limit, and a
+// large write returns a short count (signal(7)).
+func (c Call) GoesOn() bool {
+	return c == CallSleep || c == CallFutex || c == CallPoll || c == CallRestart
+}
+
 // HasFile reports whether the first argument is a file descriptor.
 func (c Call) HasFile() bool { return c >= CallRead && c <= CallSelect }

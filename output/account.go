@@ -119,8 +119,15 @@ func (a *account) states() string {
 func (a *account) profile() {
 	s := a.s
 	if s.Samples == 0 {
-		if s.Attempted > 0 {
+		switch {
+		case s.Attempted > 0:
 			a.line("Profile", "no samples: all %s were lost: %s", Grouped(s.Attempted), profile.Plainly(mostly(s.LostBy)))
+		case s.Hindered != nil:
+			a.line("Profile", "no samples: no thread was stopped, as it might have been held for too long: %s",
+				s.Hindered.Why)
+		}
+		if h := s.Hindered; h != nil && h.Cure != "" {
+			a.line("", "try: %s", h.Cure)
 		}
 		return
 	}
@@ -278,7 +285,7 @@ func (a *account) cost() {
 		own = ""
 	}
 	a.line("Cost", "%s%s", held, own)
-	if s.Pauses.Max >= longPause && s.Looks == nil && s.Meta.Engine != profile.EnginePerf {
+	if s.Pauses.Max >= longPause && s.Hindered == nil && s.Looks == nil && s.Meta.Engine != profile.EnginePerf {
 		a.line("", "try: --engine perf, which holds no thread")
 	}
 }

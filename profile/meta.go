@@ -47,7 +47,15 @@ type Pauses struct {
 	P99   time.Duration `json:"p99_ns"`
 	Max   time.Duration `json:"max_ns"`
 	Total time.Duration `json:"total_ns"`
-	Bound time.Duration `json:"bound_ns,omitempty"` // none is longer for a read that does not come back
+	Bound time.Duration `json:"bound_ns,omitempty"` // that goprof keeps, unless it has no CPU in time
+}
+
+// Hindered says what kept goprof from a CPU, so that a thread was held for too long or not stopped at all.
+type Hindered struct {
+	LeftOut int64  `json:"left_out"`         // stops that were not begun, as they might have lasted too long
+	Over    int64  `json:"held_over_bound"`  // threads that were held for longer than the bound
+	Why     string `json:"why"`              // what happened most often
+	Cure    string `json:"remedy,omitempty"` // of that
 }
 
 // Summary is the account of a recording, which the user gets at its end.
@@ -78,8 +86,10 @@ type Summary struct {
 	Overflow    int64  `json:"overflow"` // samples of whose stack only the callers were kept, for want of room
 	Threads     int    `json:"threads"`  // that gave at least one sample
 	Pauses      Pauses `json:"pauses"`
-	Times       Times  `json:"cpu_time"`
-	Looks       *Looks `json:"looks,omitempty"` // in wall-clock modes
+	// Hindered is nil where goprof had a CPU for the end of each stop.
+	Hindered *Hindered `json:"hindered,omitempty"`
+	Times    Times     `json:"cpu_time"`
+	Looks    *Looks    `json:"looks,omitempty"` // in wall-clock modes
 	// Allocated is what the JVM's threads allocated meanwhile; nil where its structures do not tell.
 	Allocated  *Allocated    `json:"allocated,omitempty"`
 	Switches   *Switches     `json:"switches,omitempty"`       // in mode off-cpu by context switches

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 )
 
 // Quality is how far the shares of a recording can be believed, judged by its own account.
@@ -45,7 +46,7 @@ type Doubt struct {
 // Judge says how far the shares can be believed, and why not further.
 func (s *Summary) Judge() (q Quality, doubts []Doubt) {
 	q = Good
-	if s.Attempted == 0 {
+	if s.Attempted == 0 && s.Hindered == nil {
 		return q, nil // a recording without samples has no shares
 	}
 	worse := func(than Quality, why, cure string) {
@@ -67,6 +68,7 @@ func (s *Summary) Judge() (q Quality, doubts []Doubt) {
 			worse(Fair, why, cure)
 		}
 	}
+	s.judgeHolds(worse)
 	missing(s.Lost, s.Attempted, fairMissing, poorMissing, "of the samples are lost: "+Plainly(mostOf(s.LostBy)),
 		s.cureLost())
 	missing(s.Truncated, s.Samples, fairMissing, poorMissing,
@@ -124,6 +126,31 @@ func (c *Contents) doubt() string {
 	return ""
 }
 
+// Looks that are left out come later, with the CPU time that their threads have used by then. So only the moments of
+// the looks are not of chance.
+const fairLeftOut, poorLeftOut = 0.1, 0.5
+
+// judgeHolds judges stops that took too long, or were not begun because they might have.
+func (s *Summary) judgeHolds(worse func(than Quality, why, cure string)) {
+	h := s.Hindered
+	if h == nil {
+		return
+	}
+	if h.Over > 0 {
+		worse(Poor, fmt.Sprintf("threads were held for longer than %v, the longest for %v, %d in all: %s", s.Pauses.Bound,
+			s.Pauses.Max.Round(time.Millisecond), h.Over, h.Why), h.Cure)
+	}
+	share := float64(h.LeftOut) / float64(max(h.LeftOut+s.Attempted, 1))
+	why := fmt.Sprintf("%.0f %% of the looks were put off or left out, as a thread might have been held for too long: %s",
+		100*share, h.Why)
+	switch {
+	case share >= poorLeftOut:
+		worse(Poor, why, h.Cure)
+	case share >= fairLeftOut:
+		worse(Fair, why, h.Cure)
+	}
+}
+
 // mostOf is the name of what happened most often.
 func mostOf(by map[string]int64) (name string) {
 	most := int64(0)
@@ -157,6 +184,7 @@ var plain = map[string]string{
 	NoUnwindInfo.String():     "native code without unwind information",
 	CodeChanged.String():      "the code was replaced meanwhile",
 	Deoptimizing.String():     "the JVM was rebuilding the frame",
+	Unadmitted.String():       "goprof might have had no CPU to let their threads go in time",
 	Other.String():            "other causes",
 	BadDebugInfo.String():     "debug information that cannot be read",
 	UnreadableMemory.String(): "memory that cannot be read",
@@ -176,6 +204,10 @@ func (s *Summary) cureLost() string {
 		return "--every larger"
 	}
 	switch mostOf(s.LostBy) {
+	case Unadmitted.String():
+		if s.Hindered != nil {
+			return s.Hindered.Cure
+		}
 	case Stale.String(), QueueFull.String(), RingFull.String(), Throttled.String():
 		if s.BySwitches() {
 			return "--min longer: goprof could not keep up"
@@ -195,6 +227,8 @@ func (s *Summary) cureCut() string {
 	switch {
 	case most == TooDeep.String():
 		return "--depth higher"
+	case most == NotStopped.String() && s.Hindered != nil:
+		return s.Hindered.Cure
 	case most == NotStopped.String() && s.Looks != nil && s.Looks.NonBlocking:
 		return "leave out --nonblocking"
 	case s.BySwitches():

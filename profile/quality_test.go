@@ -114,3 +114,35 @@ func TestCureOnce(t *testing.T) {
 		t.Errorf("%q %q", s.Doubts, s.Cures)
 	}
 }
+
+// TestHoldsAreJudged: a hold over the bound makes an account poor, whatever its shares are. Looks that were left out do
+// where they are many, and also where no look is left. The reason and the cure are those of the hindrance.
+func TestHoldsAreJudged(t *testing.T) {
+	for _, c := range []struct {
+		attempted, leftOut, over int64
+		want                     Quality
+		why                      string
+	}{
+		{5000, 0, 1, Poor, "threads were held for longer than 100ms, the longest for 1.663s, 1 in all: because"},
+		{5000, 100, 0, Good, ""},
+		{5000, 1000, 0, Fair, "17 % of the looks"},
+		{5000, 5000, 0, Poor, "50 % of the looks"},
+		{0, 1, 0, Poor, "100 % of the looks"},
+	} {
+		s := Summary{Attempted: c.attempted, Samples: c.attempted, Whole: c.attempted,
+			Pauses:   Pauses{Max: 1663 * time.Millisecond, Bound: 100 * time.Millisecond},
+			Hindered: &Hindered{LeftOut: c.leftOut, Over: c.over, Why: "because", Cure: "do this"}}
+		q, doubts := s.Judge()
+		if q != c.want || (c.why == "") != (len(doubts) == 0) {
+			t.Errorf("%+v: %s %v", c, q, doubts)
+		} else if c.why != "" && (!strings.HasPrefix(doubts[0].Why, c.why) || doubts[0].Cure != "do this" ||
+			!strings.HasSuffix(doubts[0].Why, ": because")) {
+			t.Errorf("%+v: %v", c, doubts)
+		}
+	}
+	cut := Summary{Attempted: 500, Samples: 500, Truncated: 400, TruncatedBy: map[string]int64{NotStopped.String(): 400},
+		Hindered: &Hindered{LeftOut: 1, Cure: "do this"}}
+	if _, doubts := cut.Judge(); len(doubts) != 1 || doubts[0].Cure != "do this" {
+		t.Errorf("%v: --nonblocking was not given", doubts)
+	}
+}

@@ -29,6 +29,7 @@ const (
 	ThreadGone   // the thread ended before or during its pause
 	NotPermitted // the kernel refused
 	StopTimeout  // the thread did not stop in time
+	Unadmitted   // the thread was not stopped, as goprof might have had no CPU to let it go in time
 	Silent       // the thread's memory did not answer
 	AlreadyTraced
 	Stale     // waited so long for its walk that it cannot be proven any more
@@ -64,6 +65,7 @@ var reasonNames = [NumReasons]string{
 	ThreadGone:       "thread gone",
 	NotPermitted:     "not permitted",
 	StopTimeout:      "did not stop in time",
+	Unadmitted:       "no CPU to end the stop",
 	Silent:           "memory does not answer",
 	AlreadyTraced:    "already traced",
 	Stale:            "stale",

@@ -24,6 +24,11 @@ func (r *run) look(th *thread) {
 		return
 	}
 	o := r.t.LookOn(th.tid, int(th.cpu), th.hint, snap)
+	if o == ptrace.Unadmitted { // the thread is looked at later
+		th.credit += r.scan.interval
+		r.spare = snap
+		return
+	}
 	if o != ptrace.Pending {
 		r.account(snap, o)
 	}

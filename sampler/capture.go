@@ -211,7 +211,7 @@ func (c *capture) checkEnd(o ptrace.Outcome) {
 // soFar is what capture has counted.
 func (c *capture) soFar() Stats {
 	s := c.stats
-	s.Pauses = c.t.Pauses
+	s.Pauses, s.Holds = c.t.Pauses, c.t.Holds()
 	s.Signals = c.t.Signals
 	s.Silent = c.t.Silent()
 	s.Interval = c.ticks.interval

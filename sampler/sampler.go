@@ -92,6 +92,7 @@ type Stats struct {
 	Interval     time.Duration // between two samples of a thread; more than asked for if MaxOverhead made it so
 	Ended        bool          // the process ended by itself
 	Pauses       ptrace.Histogram
+	Holds        ptrace.Holds
 	Wall         time.Duration
 	CPU          time.Duration // of the sampling thread and its heralds
 	Times        Times

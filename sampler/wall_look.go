@@ -153,6 +153,12 @@ func (r *wallRun) pcOf(snap *look.Look) uint64 { return snap.Regs[r.cpu.PC] }
 // stopOne looks at a thread by a stop, which may come later.
 func (r *wallRun) stopOne(th *watched, snap *look.Look) {
 	o := r.t.LookOn(th.tid, r.t.Motion().CPU, th.hint, snap)
+	if o == ptrace.Unadmitted && !th.atRest { // it is known that the thread runs
+		r.stats.Looks.Running++
+		r.notLookedAt(snap)
+		r.accountAndPass(th, snap, ptrace.Taken)
+		return
+	}
 	if th.pending = o == ptrace.Pending; !th.pending {
 		r.account(snap, o)
 	}
@@ -177,7 +183,7 @@ func (r *wallRun) account(snap *look.Look, o ptrace.Outcome) {
 		r.stats.Looks.Stopped++
 		r.fillWaiting(th, snap)
 	}
-	if th.atRest && o == ptrace.Backlog { // the thread is to be stopped there once more
+	if th.atRest && (o == ptrace.Backlog || o == ptrace.Unadmitted) { // the thread is to be stopped there once more
 		th.forgetRest()
 	}
 	th.atRest = false

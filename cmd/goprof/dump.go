@@ -204,12 +204,23 @@ func (d *dumper) check(cmd *cobra.Command) error {
 
 // notStopped is the error of a dump that lacks stacks.
 func notStopped(command string, pid int, threads []profile.ThreadDump, wait time.Duration) error {
-	n := session.NotStopped(threads)
-	if n == 0 {
-		return nil
+	late, leftOut := session.NotStopped(threads)
+	what := func(n int) string {
+		return fmt.Sprintf("%d of %d threads of process %d have no stack", n, len(threads), pid)
 	}
-	return &exit.Error{Code: exit.Incomplete,
-		What:   fmt.Sprintf("%d of %d threads of process %d have no stack", n, len(threads), pid),
-		Why:    fmt.Sprintf("they did not stop in %v: the machine is overloaded, or the kernel holds them up", wait),
-		Remedy: fmt.Sprintf("goprof %s --pid %d --wait-stop %v", command, pid, 6*wait)}
+	switch {
+	case leftOut > 0:
+		why, cure := session.StopsUnbounded()
+		if why == "" { // it is over by now
+			why, cure = "goprof had no CPU in time", fmt.Sprintf("goprof %s --pid %d once more", command, pid)
+		}
+		return &exit.Error{Code: exit.Incomplete, What: what(late + leftOut),
+			Why: "they run, and were not stopped, as they might have been held for too long: " + why, Remedy: cure}
+	case late > 0:
+		return &exit.Error{Code: exit.Incomplete, What: what(late),
+			Why: fmt.Sprintf("they did not stop: they had no CPU for %v, as the machine is overloaded, or the kernel holds "+
+				"them up", wait),
+			Remedy: fmt.Sprintf("goprof %s --pid %d --wait-stop %v", command, pid, 6*wait)}
+	}
+	return nil
 }

@@ -82,6 +82,9 @@ func (r *recorder) nothingSeen(res *result) (why, remedy string) {
 		return fmt.Sprintf("it used only %s of CPU time in %s, and a sample stands for %s", output.Span(res.used),
 				took, output.Span(each)),
 			fmt.Sprintf("goprof dump --pid %d shows what its threads wait for; %s", r.pid, higher)
+	case res.summary.Hindered != nil:
+		return "no thread was stopped, as it might have been held for too long: " + res.summary.Hindered.Why,
+			res.summary.Hindered.Cure
 	case res.used < fewSamples*each:
 		return fmt.Sprintf("it used %s of CPU time in %s, enough for some samples, but goprof never met it on a "+
 			"CPU", output.Span(res.used), took), higher

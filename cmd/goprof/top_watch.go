@@ -236,8 +236,9 @@ func (w *topWatch) dump() (string, error) {
 	if err != nil {
 		return "", outputFailed(err)
 	}
-	if n := session.NotStopped(threads); n > 0 {
-		return fmt.Sprintf("%s (%d of %d threads without a stack: they did not stop)", name, n, len(threads)), nil
+	if late, leftOut := session.NotStopped(threads); late+leftOut > 0 {
+		return fmt.Sprintf("%s (%d of %d threads without a stack: they did not stop in time)", name, late+leftOut,
+			len(threads)), nil
 	}
 	return name, nil
 }

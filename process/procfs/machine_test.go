@@ -260,3 +260,34 @@ func FuzzMachine(f *testing.F) {
 		}
 	})
 }
+
+// TestGroupOf: the group of a controller is that of its hierarchy, with all groups above it that a mount shows.
+func TestGroupOf(t *testing.T) {
+	mounts := CgroupMounts([]byte("32 31 0:29 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n" +
+		"41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n"))
+	for _, c := range []struct {
+		cgroup, controller string
+		version            int
+		dirs               []string
+	}{
+		{"1:cpu:/pod/app\n0::/x\n", "cpu", 1,
+			[]string{"/sys/fs/cgroup/cpu/pod/app", "/sys/fs/cgroup/cpu/pod", "/sys/fs/cgroup/cpu"}},
+		{"0::/x\n", "cpu", 2, []string{"/sys/fs/cgroup/unified/x", "/sys/fs/cgroup/unified"}},
+		{"1:cpu:/a\n0::/\n", "memory", 2, []string{"/sys/fs/cgroup/unified"}},
+		{"1:memory:/a\n", "memory", 0, nil}, // it is not mounted here
+	} {
+		g, ok := GroupOf(Memberships([]byte(c.cgroup)), mounts, c.controller)
+		if g.Version != c.version || !slices.Equal(g.Dirs, c.dirs) || ok != (c.version > 0) {
+			t.Errorf("%q: %+v %v", c.cgroup, g, ok)
+		}
+	}
+}
+
+func TestRunnable(t *testing.T) {
+	for text, want := range map[string]int{"4.86 2.31 3.09 3/120 20584\n": 3, "0.20 0.18 0.12 61/80 11206": 61, "": -1,
+		"0.2 0.1 0.1 x/80 1": -1, "0.2 0.1 0.1 7 80": -1, "0.2 0.1 0.1 99999999999/80 1": -1} {
+		if n, ok := Runnable([]byte(text)); ok != (want >= 0) || ok && n != want {
+			t.Errorf("%q: %d %v", text, n, ok)
+		}
+	}
+}

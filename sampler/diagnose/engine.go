@@ -23,6 +23,10 @@ func (h Host) ChooseEngine(want session.EngineName, pid int, maxOverhead float64
 		return Choice{Engine: session.PtraceEngine}, h.Traced(pid)
 	}
 	power, err := sampler.TryPerf(pid)
+	unbounded, cure := "", ""
+	if want == session.AutoEngine && err == nil {
+		unbounded, cure = session.StopsUnbounded()
+	}
 	switch {
 	case want == session.PerfEngine && err != nil:
 		return Choice{}, err
@@ -34,6 +38,9 @@ func (h Host) ChooseEngine(want session.EngineName, pid int, maxOverhead float64
 	case err != nil:
 		c := h.explainPerf(pid, err)
 		return Choice{session.PtraceEngine, "the engine is ptrace: " + c.Why, ""}, h.Traced(pid)
+	case unbounded != "" && (!power.Kernel || virtual && !sampler.PerfCopies()): // perf sees less, and holds nobody
+		return Choice{session.PerfEngine, "the engine is perf: a thread that goprof stops might be held for too long (" +
+			unbounded + ")", cure}, nil
 	case !power.Kernel:
 		return Choice{session.PtraceEngine, "the engine is ptrace: perf_event may not look at threads that are in the " +
 			"kernel (" + h.perfLevel() + ")", ""}, h.Traced(pid)

@@ -32,16 +32,22 @@ type Subject struct {
 // mostReady is how many snapshots wait at most until nobody stands still.
 const mostReady = 64
 
-// mostPasses bounds how often All looks again at threads that were let go because of others.
-const mostPasses = 16
+// mostPasses bounds how often All looks again at threads that were let go because of others, or whose stop was not
+// admitted. A stop is asked for again after the time admittedSoon. All passes together see several periods of a limit
+// on CPU time, which last 100 ms as a rule.
+const (
+	mostPasses   = 16
+	admittedSoon = 20 * time.Millisecond
+)
 
 // All looks once at each thread, for a dump. It calls each for every thread, with a snapshot that is valid during the
 // call. At that time no thread stands still or is about to, except threads that were waited for and did not stop. The
-// pending threads become TimedOut when none of them has stopped for the time wait, or for 100 ms where none of them
-// wants a CPU: then they are held up in the kernel. Let the OS thread end afterwards, as Tracer says.
+// pending threads are given up when none of them has stopped for the time wait, or for 100 ms where none of them wants
+// a CPU: then they are held up in the kernel. Let the OS thread end afterwards, as Tracer says.
 //
-// So many threads may be held up that others cannot be told to stop. All looks at those others without a stop, where
-// they sleep: then Waiting.Unstopped is set.
+// All looks without a stop at threads that were given up, at threads that cannot be told to stop because so many others
+// are held up, and at those whose stop is not admitted. Where such a thread sleeps, Waiting.Unstopped is set. Otherwise
+// its outcome is TimedOut or Unadmitted.
 func All(t *Tracer, wait time.Duration, threads []Subject, each func(*look.Look, Outcome)) {
 	AllUntil(nil, t, wait, threads, each)
 }
@@ -55,6 +61,11 @@ func AllUntil(gaveUp <-chan struct{}, t *Tracer, wait time.Duration, threads []S
 	for len(threads) > 0 && a.pass(threads) {
 		threads, a.bystanders = a.bystanders, nil
 		a.passes++
+		if a.nap {
+			a.nap = false
+			ts := unix.NsecToTimespec(Monotonic() + int64(admittedSoon))
+			SleepUntil(&ts)
+		}
 	}
 	return !a.over
 }
@@ -70,10 +81,11 @@ func (a *all) pass(threads []Subject) bool {
 		snap := a.look()
 		snap.Reset()
 		o := t.Look(th.TID, th.Hint, snap)
-		if o == Backlog {
-			if o = t.LookUnstopped(th.TID, th.Hint, snap); o == Running {
-				o = TimedOut
-			}
+		switch o {
+		case Backlog:
+			o = a.withoutStop(snap, TimedOut)
+		case Unadmitted:
+			o = a.withoutStop(snap, Unadmitted)
 		}
 		if o != Pending {
 			a.keep(snap, o)
@@ -93,15 +105,30 @@ func (a *all) pass(threads []Subject) bool {
 		}
 	}
 	a.collectUntil(0)
-	t.Abandon(a.keep)
+	t.Abandon(func(snap *look.Look, o Outcome) { a.keep(snap, a.withoutStop(snap, o)) })
 	a.handOver()
 	return !a.over
 }
 
+// withoutStop looks at a thread that could not be stopped. otherwise is the outcome where the thread does not sleep.
+func (a *all) withoutStop(snap *look.Look, otherwise Outcome) Outcome {
+	tid := snap.TID
+	snap.Reset()
+	switch o := a.t.LookUnstopped(tid, a.hints[tid], snap); o {
+	case Running, Moved:
+		return otherwise
+	default:
+		return o
+	}
+}
+
 // keep puts a look's outcome by. It does not call each at once: that takes time, and threads that stop meanwhile would
-// stand still. A thread that was let go because the memory of another one did not answer is looked at again.
+// stand still. A thread is looked at again if its stop was not admitted, or if it was let go because the memory of
+// another thread did not answer.
 func (a *all) keep(snap *look.Look, o Outcome) {
-	if o == Silent && a.passes < mostPasses && a.t.desk != nil && a.t.silentThreads[snap.TID] == nil {
+	again := o == Unadmitted || o == Silent && a.t.desk != nil && a.t.silentThreads[snap.TID] == nil
+	if again && a.passes < mostPasses {
+		a.nap = a.nap || o == Unadmitted
 		a.bystanders = append(a.bystanders, Subject{snap.TID, a.hints[snap.TID]})
 		a.spare = append(a.spare, snap)
 		return
@@ -123,6 +150,7 @@ type all struct {
 	hints      map[int]Hint
 	bystanders []Subject // to be looked at again
 	passes     int
+	nap        bool // a stop was not admitted: the next pass comes a little later
 }
 
 type outcome struct {

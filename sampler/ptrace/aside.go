@@ -87,7 +87,7 @@ func (t *Tracer) releaseAside(tid int, sig uintptr) {
 	// It may have been raised before we gave it up, and nobody would raise it again.
 	h.raises = setOwnPriority(&l.first) == 0
 	l.aside.Store(0)
-	t.Pauses.Add(t.released - t.missed)
+	t.noteHold(t.released - t.missed)
 	if left-begun > promptly {
 		h.resume = left + notAside
 	}

@@ -19,6 +19,7 @@
 //     thread does not read, it sends another OS thread (desk.go). The target's thread is let go, and left alone from
 //     then on (silent.go). What is read right after a pause goes the same way (memory.go). Only an Onlooker reads by
 //     itself: it stops nobody (onlooker.go).
+//   - A stop begins only if we can be expected to have a CPU for its end (admit.go).
 //   - A stop that comes late is kept on a list and collected (pending.go). It comes late where the thread had no CPU to
 //     stop on, or slept uninterruptibly. A thread that runs on our own CPU cannot stop there, so we leave first
 //     (elsewhere.go).

@@ -21,7 +21,7 @@ func onTracer(t testing.TB, pid int, f func(tr *Tracer)) {
 	})
 }
 
-// lookPatiently is Look. If the stop comes late, Collect follows.
+// lookPatiently is Look. If the stop comes late, Collect follows. A stop that is not admitted is asked for again.
 func lookPatiently(tr *Tracer, tid int, top uint64) (*look.Look, Outcome) {
 	return lookAt(tr, tid, Hint{StackTop: top})
 }
@@ -30,10 +30,14 @@ func lookAt(tr *Tracer, tid int, hint Hint) (*look.Look, Outcome) {
 	snap := new(look.Look)
 	o := tr.Look(tid, hint, snap)
 	for range 10000 {
-		if o != Pending {
+		if o != Pending && o != Unadmitted {
 			return snap, o
 		}
 		time.Sleep(time.Millisecond)
+		if o == Unadmitted {
+			o = tr.Look(tid, hint, snap)
+			continue
+		}
 		if s, got, ok := tr.Collect(); ok && s == snap {
 			o = got
 		}

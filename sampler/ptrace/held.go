@@ -26,7 +26,7 @@ type Met struct {
 func (t *Tracer) LookHeld(met Met, hint Hint, snap *look.Look) Outcome {
 	tid, arrived := met.TID, met.Arrived
 	snap.TID = tid
-	if why, ok := t.mayStop(tid); !ok {
+	if why, ok := t.mayStop(tid, Monotonic()-arrived); !ok {
 		return why
 	}
 	t.pin() // where we are
@@ -52,6 +52,7 @@ func (t *Tracer) LookHeld(met Met, hint Hint, snap *look.Look) Outcome {
 		t.release(tid, sig)
 	}
 	setSignalMask(&t.oldMask, nil)
+	defer t.keepUp()
 
 	if !ours || met.Owned && t.proc.Ended() { // the process's number may have passed to another process
 

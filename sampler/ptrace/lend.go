@@ -8,7 +8,7 @@ package ptrace
 // Borrow takes the Runners of another Tracer of the same OS thread, and notes the CPU to which that Tracer is bound.
 // GiveBack ends the loan.
 func (t *Tracer) Borrow(from *Tracer) {
-	t.owner, t.stayAt, t.heralds = from.owner, from.stayAt, from.heralds
+	t.owner, t.stayAt, t.heralds, t.gate = from.owner, from.stayAt, from.heralds, from.openGate()
 	if from.desk != nil && t.desk == nil {
 		t.desk, from.desk = from.desk, nil
 	}
@@ -17,7 +17,8 @@ func (t *Tracer) Borrow(from *Tracer) {
 // GiveBack returns the Runner, or the Runner that has come in its place. If a read did not come back, its Runner is
 // kept until the read does. The OS thread may have been brought to another CPU meanwhile (aside.go).
 func (t *Tracer) GiveBack(to *Tracer) {
-	t.heralds, to.stayAt = nil, t.stayAt
+	t.Holds() // while there is a gate that tells their cause
+	t.heralds, to.stayAt, t.gate = nil, t.stayAt, nil
 	switch {
 	case t.desk == nil:
 	case to.desk == nil:

@@ -26,6 +26,8 @@ const (
 	Silent
 	// Backlog: so many stops are pending that no other was asked for.
 	Backlog
+	// Unadmitted: the stop was not begun, because it might not have ended in time (admit.go).
+	Unadmitted
 	// Running: an unstopped look found the thread on a CPU.
 	Running
 	// Moved: an unstopped look was void at each try, because the thread ran meanwhile.
@@ -58,6 +60,7 @@ var outcomeNames = [NumOutcomes]string{
 	TimedOut:      "timed out",
 	Silent:        "memory does not answer",
 	Backlog:       "too many stops pending",
+	Unadmitted:    "no CPU to end the stop",
 	Running:       "running",
 	Moved:         "moved",
 	QueueFull:     "queue full",

@@ -204,5 +204,5 @@ func (t *Tracer) release(tid int, sig uintptr) {
 	t.look.letGo = ptrace(unix.PTRACE_DETACH, uintptr(tid), 0, sig)
 	now := Monotonic()
 	t.released = now
-	t.Pauses.Add(now - t.missed)
+	t.noteHold(now - t.missed)
 }

@@ -30,14 +30,22 @@ func PreemptAtOnce() { preemptAtOnce() }
 // WaitItsTurn gives our OS thread a better ordinary priority than others have, in place of preemptAtOnce's. It is for a
 // thread whose work is not urgent: then it takes the CPU from nobody in the midst of a slice. Where a better priority
 // is not permitted, the thread gets the one that it was started with. WaitItsTurn returns whether it has one of these.
-func WaitItsTurn() bool {
-	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Flags: resetOnFork, Nice: betterNice}
-	if setAttr(0, &attr) {
+func WaitItsTurn() bool { return waitTurn(0) }
+
+// waitTurn is WaitItsTurn for any OS thread of ours. It also asks for a short slice: since Linux 6.12 a thread that
+// wakes up with a shorter slice than that of the running thread has the CPU before that one's slice is over
+// (kernel/sched/features.h, PREEMPT_SHORT; no permission is needed). Older kernels ignore the length.
+func waitTurn(tid int) bool {
+	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Flags: resetOnFork, Nice: betterNice, Runtime: shortSlice}
+	if setAttr(tid, &attr) {
 		return true
 	}
-	attr.Nice = ownNice()
-	return setAttr(0, &attr)
+	attr.Nice = niceOf(tid)
+	return setAttr(tid, &attr)
 }
+
+// shortSlice is the shortest slice that the kernel grants, in ns (kernel/sched/syscalls.c, __setparam_fair).
+const shortSlice = 100_000
 
 // WithoutPriority calls sleep while our OS thread has no real-time priority. So sleep may tell Go's scheduler, unlike
 // SleepUntil. Where the thread has real-time priority and cannot give it up, WithoutPriority returns false at once.
@@ -71,8 +79,7 @@ const resetOnFork = 1
 func goFirst(tid int, priority uint32) bool {
 	attr := realTime(priority)
 	if runtime.NumCPU() == 1 || !setAttr(tid, &attr) {
-		nice := betterNice
-		syscall.RawSyscall(unix.SYS_SETPRIORITY, unix.PRIO_PROCESS, uintptr(tid), uintptr(nice))
+		waitTurn(tid)
 		return false
 	}
 	return true
@@ -99,10 +106,10 @@ func isUrgent() bool {
 // schedResetOnFork is SCHED_RESET_ON_FORK, which sched_getscheduler(2) adds to a policy.
 const schedResetOnFork = 1 << 30
 
-// ownNice is the nice level of our OS thread, which it also has beside real-time priority. The system call returns 20
-// less that level (getpriority(2)).
-func ownNice() int32 {
-	level, _, e := syscall.RawSyscall(unix.SYS_GETPRIORITY, unix.PRIO_PROCESS, 0, 0)
+// niceOf is the nice level of an OS thread (0: our own), which it also has beside real-time priority. The system call
+// returns 20 less that level (getpriority(2)).
+func niceOf(tid int) int32 {
+	level, _, e := syscall.RawSyscall(unix.SYS_GETPRIORITY, unix.PRIO_PROCESS, uintptr(tid), 0)
 	if e != 0 {
 		return 0
 	}

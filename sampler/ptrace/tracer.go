@@ -64,6 +64,10 @@ type Tracer struct {
 	err   error // behind the last Failed
 	by    int   // behind the last AlreadyTraced
 
+	gate  *gate // nil before the first stop
+	holds Holds
+	over  int64 // holds that were too long and have no cause yet
+
 	pending []pendingStop
 	nextP   int
 	rescue  rescuer
@@ -155,6 +159,7 @@ func NewTracer(pid int, cpu *arch.CPU) *Tracer {
 // Close gives back what the Tracer holds of the system.
 func (t *Tracer) Close() {
 	t.closeDesks()
+	t.closeGate()
 	t.proc.Close()
 }
 
@@ -193,7 +198,7 @@ func (t *Tracer) Look(tid int, hint Hint, snap *look.Look) Outcome {
 // one, but not where Stay is set.
 func (t *Tracer) LookOn(tid, cpu int, hint Hint, snap *look.Look) Outcome {
 	snap.TID = tid
-	if why, ok := t.mayStop(tid); !ok {
+	if why, ok := t.mayStop(tid, lateUnknown); !ok {
 		return why
 	}
 	elsewhere := t.cpus.elsewhere(cpu, !t.Stay)
@@ -226,8 +231,9 @@ func (t *Tracer) LookOn(tid, cpu int, hint Hint, snap *look.Look) Outcome {
 	return t.conclude(tid, s, sig, &hint, snap)
 }
 
-// mayStop reports whether the thread can be told to stop, or else why not.
-func (t *Tracer) mayStop(tid int) (why Outcome, ok bool) {
+// mayStop reports whether the thread can be told to stop, or else why not. late is for how long the visit that asks has
+// waited.
+func (t *Tracer) mayStop(tid int, late int64) (why Outcome, ok bool) {
 	switch {
 	case !t.onItsThread() || t.ownReads != nil: // nobody may stand still while an Onlooker reads
 		return WrongThread, false
@@ -237,6 +243,8 @@ func (t *Tracer) mayStop(tid int) (why Outcome, ok bool) {
 		return Silent, false
 	case !t.openDesk():
 		return Failed, false
+	case !t.admits(late):
+		return Unadmitted, false
 	}
 	t.prepareContext()
 	return Taken, true

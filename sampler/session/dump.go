@@ -21,7 +21,9 @@ import (
 type DumpOptions struct {
 	Depth       int
 	NonBlocking bool // stop no thread: running threads then have no stack
-	// Gentle stops only threads that run: a stop would wake up a thread that waits.
+	// Gentle stops only threads that run: a stop would wake up a thread that waits. Without Gentle, a thread that waits
+	// is looked at without a stop only where the program would notice a stop (arch.Call.GoesOn) and its stack comes out
+	// whole.
 	Gentle bool
 	// Wait is how long the dump waits for threads that were told to stop and have no CPU for it, while none of them
 	// stops. 0 is DumpWait.
@@ -159,18 +161,34 @@ func (d *dumping) lookAtAll(looks []ptrace.Subject, opt DumpOptions, after func(
 	}
 }
 
-// gently looks without a stop at all threads, if that was asked for, and returns those that have to be stopped.
+// gently looks without a stop at threads that wait, and returns those that have to be stopped.
 func (d *dumping) gently(t *ptrace.Tracer, looks []ptrace.Subject) (rest []ptrace.Subject) {
-	if !d.opt.Gentle {
-		return looks
-	}
-	ptrace.AllUnstopped(t, looks, d.takeUnstopped)
+	done := map[int]bool{}
+	ptrace.AllUnstopped(t, looks, func(snap *look.Look, o ptrace.Outcome) {
+		if done[snap.TID] = d.opt.Gentle; !d.opt.Gentle && (o != ptrace.Taken || !d.breaksOff(snap)) {
+			return
+		}
+		d.takeUnstopped(snap, o)
+		i, ok := d.byTID[snap.TID]
+		switch {
+		case !ok:
+		case d.opt.Gentle:
+			done[snap.TID] = d.threads[i].Err == "" || d.threads[i].Err == goneErr
+		default:
+			done[snap.TID] = d.threads[i].Stack.Truncated == profile.Whole
+		}
+	})
 	for _, th := range looks {
-		if i, ok := d.byTID[th.TID]; ok && d.threads[i].Err != "" && d.threads[i].Err != goneErr {
+		if !done[th.TID] {
 			rest = append(rest, th)
 		}
 	}
 	return rest
+}
+
+// breaksOff reports whether a stop would end the system call of a waiting thread early.
+func (d *dumping) breaksOff(snap *look.Look) bool {
+	return snap.Syscall >= 0 && !d.Process.CPU().Calls[snap.Syscall].GoesOn()
 }
 
 // incomplete returns what there is of the dump of a process that was given up.
@@ -183,14 +201,18 @@ func (d *dumping) incomplete() ([]profile.ThreadDump, error) {
 	return d.threads, process.ErrSilent
 }
 
-// NotStopped counts the threads of a dump that have no stack because they did not stop.
-func NotStopped(threads []profile.ThreadDump) (n int) {
+// NotStopped counts the threads of a dump that have no stack because they did not stop, and those that were not told to
+// stop because they might have been held for too long (StopsUnbounded).
+func NotStopped(threads []profile.ThreadDump) (late, leftOut int) {
 	for i := range threads {
-		if threads[i].Err == profile.StopTimeout.String() {
-			n++
+		switch threads[i].Err {
+		case profile.StopTimeout.String():
+			late++
+		case profile.Unadmitted.String():
+			leftOut++
 		}
 	}
-	return n
+	return late, leftOut
 }
 
 // goneErr marks threads that ended meanwhile: there is nothing to show of them.

@@ -54,7 +54,7 @@ func (r *recording) account() profile.Summary {
 		sum.Switches = &profile.Switches{Waits: o.Waits, Short: o.Short, ShortFor: o.ShortFor,
 			Thinned: o.Thinned, Limit: o.Limit, Dropped: o.Dropped}
 	}
-	sum.Pauses = pausesOf(&stats)
+	sum.Pauses, sum.Hindered = pausesOf(&stats), r.hindered(&stats.Holds)
 	sum.Silent, sum.Notes = len(stats.Silent), r.silentNotes(&stats)
 	sum.Notes = append(append(sum.Notes, r.kernelNotes(&stats)...), r.contexts.notes()...)
 	sum.Links = r.contexts.account()

@@ -142,7 +142,7 @@ func TestGroupFiles(t *testing.T) {
 		"memory.max": "max\n", "memory.current": "500000\n", "memory.events": "low 0\nmax 7\noom 2\noom_kill 1\n",
 		"memory.swap.current": "4096\n", "pids.max": "100\n", "pids.current": "42\n",
 		"cpu.pressure": "some avg10=10.00 avg60=0.00 avg300=0.00 total=5\n"})
-	g := group{2, upTo(filepath.Join(root, "pod/app"), root)}
+	g := group{procfs.Group{Version: 2, Dirs: []string{filepath.Join(root, "pod/app"), filepath.Join(root, "pod"), root}}}
 	var c Cgroup
 	g.readCPU(&c)
 	g.readMemory(&c)
@@ -156,7 +156,7 @@ func TestGroupFiles(t *testing.T) {
 		t.Errorf("%+v\nwant %+v", c, want)
 	}
 	var none Cgroup
-	top := group{2, upTo(root, root)}
+	top := group{procfs.Group{Version: 2, Dirs: []string{root}}}
 	top.readCPU(&none)
 	if none.Limited != maybe.Known(false) || none.CPUs.IsKnown() {
 		t.Errorf("%+v", none)

@@ -270,7 +270,8 @@ func lockDump(t *testing.T, s *session.Session, way lockWay) []profile.ThreadDum
 		if err != nil {
 			t.Fatal(err)
 		}
-		if session.NotStopped(threads) == 0 && opt.Virtual.Err == nil && !untold(threads) || tries == 10 {
+		late, leftOut := session.NotStopped(threads)
+		if late+leftOut == 0 && opt.Virtual.Err == nil && !untold(threads) || tries == 10 {
 			return threads
 		}
 	}

@@ -1,0 +1,117 @@
+package procfs
+
+import (
+	"path"
+	"slices"
+	"time"
+)
+
+// maxGroups bounds how many groups above a process's own are read.
+const maxGroups = 64
+
+// Group is a control group and those above it, as far as a mount shows them.
+type Group struct {
+	Version int
+	Path    string   // as /proc/PID/cgroup has it
+	Dirs    []string // its own first
+}
+
+// GroupOf finds the group that a controller counts for a process. A controller belongs to one hierarchy: to one of
+// version 1, or else to version 2.
+func GroupOf(memberships []Membership, mounts []CgroupMount, controller string) (g Group, ok bool) {
+	version := 2
+	for _, m := range memberships {
+		if slices.Contains(m.Controllers, controller) {
+			version = 1
+		}
+	}
+	for _, m := range memberships {
+		if version == 1 && !slices.Contains(m.Controllers, controller) || version == 2 && len(m.Controllers) > 0 {
+			continue
+		}
+		for i := range mounts {
+			mount := &mounts[i]
+			dir, seen := mount.Dir(m.Path)
+			if mount.Version == version && mount.Controls(controller) && seen {
+				return Group{version, m.Path, upTo(dir, mount.Point)}, true
+			}
+		}
+	}
+	return Group{}, false
+}
+
+// upTo lists a directory and those above it, to the topmost.
+func upTo(dir, top string) (dirs []string) {
+	for range maxGroups {
+		dirs = append(dirs, dir)
+		if dir == top || dir == "/" {
+			break
+		}
+		dir = path.Dir(dir)
+	}
+	return dirs
+}
+
+// OwnLimit is a limit on the CPU time of a control group that this OS thread belongs to.
+type OwnLimit struct {
+	Quota time.Duration // of CPU time in each period
+	Stat  string        // the group's cpu.stat
+}
+
+// maxMountinfo bounds what is read of a list of mounts.
+const maxMountinfo = 4 << 20
+
+// OwnCPULimits are the limits on the CPU time of this OS thread: of its own group and of those above it. In version 1
+// the threads of a process may be in different groups.
+func OwnCPULimits() (limits []OwnLimit) {
+	b, _ := Read("/proc/thread-self/cgroup", MaxFile)
+	mounts, _ := Read("/proc/self/mountinfo", maxMountinfo)
+	group, ok := GroupOf(Memberships(b), CgroupMounts(mounts), "cpu")
+	if !ok {
+		return nil
+	}
+	for _, dir := range group.Dirs {
+		var quota time.Duration
+		if group.Version == 1 {
+			us, _ := Read(path.Join(dir, "cpu.cfs_quota_us"), MaxFile) // -1: there is none
+			n, _ := Number(us)
+			quota = Microseconds(n)
+		} else {
+			limit, _ := Read(path.Join(dir, "cpu.max"), MaxFile)
+			word, _ := cutWord(limit) // "max": there is none
+			n, _ := number(word)
+			quota = Microseconds(n)
+		}
+		if quota > 0 {
+			limits = append(limits, OwnLimit{quota, path.Join(dir, "cpu.stat")})
+		}
+	}
+	return limits
+}
+
+// NoRealTime reports whether the control group of this OS thread, in version 1, has no time for threads with real-time
+// priority (Documentation/scheduler/sched-rt-group.rst): then none can have such priority, whatever its capabilities
+// are.
+func NoRealTime() bool {
+	b, _ := Read("/proc/thread-self/cgroup", MaxFile)
+	mounts, _ := Read("/proc/self/mountinfo", maxMountinfo)
+	group, ok := GroupOf(Memberships(b), CgroupMounts(mounts), "cpu")
+	if !ok || group.Version != 1 {
+		return false
+	}
+	us, err := Read(path.Join(group.Dirs[0], "cpu.rt_runtime_us"), MaxFile)
+	n, ok := Number(us)
+	return err == nil && ok && n == 0
+}
+
+// Runnable reads how many threads of the machine run or want to (/proc/loadavg, "0.20 0.18 0.12 1/80 11206").
+func Runnable(loadavg []byte) (n int, ok bool) {
+	for range 3 {
+		_, loadavg = cutWord(loadavg)
+	}
+	v, rest, ok := CutUint(loadavg)
+	if !ok || v > 1<<30 || len(rest) == 0 || rest[0] != '/' {
+		return 0, false
+	}
+	return int(v), true
+}

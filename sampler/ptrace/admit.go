@@ -1,0 +1,391 @@
+//go:build linux
+
+package ptrace
+
+import (
+	"runtime"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/process/procfs"
+)
+
+// A stop ends when this OS thread lets the thread go. So a stop lasts until this OS thread has a CPU, and nobody can
+// end it in its place: ptrace binds a tracee to the OS thread that seized it. With real-time priority this OS thread
+// has a CPU at once, unless others with such priority have it. Without, it waits in the queue of the CPU, or until its
+// control group may run again (Documentation/scheduler/sched-bwc.rst). So no stop begins that cannot be expected to end
+// in time: the gate asks before each.
+//
+// What the gate refuses is no loss of CPU time: the time of the thread stays on its account until a look succeeds.
+
+// Hindrance is why a stop might not end in time.
+type Hindrance uint8
+
+const (
+	// NoHindrance: a stop ends in time.
+	NoHindrance Hindrance = iota
+	// NoPriority: we have no real-time priority, and others want the CPUs.
+	NoPriority
+	// GroupLimit: our control group has used up its CPU time, or soon will have.
+	GroupLimit
+	// OthersFirst: we have real-time priority and had no CPU. Others with such priority had it, or the kernel held all
+	// of them back (kernel.sched_rt_runtime_us).
+	OthersFirst
+	// NoTurn: this OS thread could run and did not let the thread go. Go's runtime had it wait for other threads of
+	// goprof's, which had no CPU.
+	NoTurn
+
+	// NumHindrances is how many there are.
+	NumHindrances = int(iota)
+)
+
+const (
+	// longWait is a wait for a CPU, or a hold, after which no stop begins for a while: a tenth of the bound.
+	longWait = int64(StandsAtMost / 10)
+	// firstRest is that while. Each further long wait doubles it, up to mostRest, until there is none for calmFor.
+	firstRest = int64(time.Second)
+	mostRest  = int64(32 * time.Second)
+	calmFor   = int64(time.Minute)
+	// turnOfOthers is what each thread of a CPU may have before us: the kernel's usual slice (kernel/sched/fair.c,
+	// sysctl_sched_base_slice: 2.8 ms on 8 CPUs and more). mostTurns of them are a quarter of the bound.
+	turnOfOthers = 3 * time.Millisecond
+	mostTurns    = int(StandsAtMost / 4 / turnOfOthers)
+	// runnableEvery is how often the machine is asked how many threads want a CPU.
+	runnableEvery = int64(10 * time.Millisecond)
+	// trialNaps are slept before the first stop, to see how soon we have a CPU again.
+	trialNaps = 16
+	trialNap  = int64(time.Millisecond)
+)
+
+// account is what the kernel tells of our chances to have a CPU. The zero account hinders nothing.
+type account struct {
+	urgent   bool   // we have real-time priority
+	waited   uint64 // for how long this OS thread has waited for a CPU so far
+	turns    uint64 // how often it was given one
+	runnable int    // how many threads want each CPU
+	groups   []groupAccount
+}
+
+// groupAccount is what a control group with a limit tells.
+type groupAccount struct {
+	quota     time.Duration // of CPU time in each period
+	period    uint64        // number of the period
+	throttled uint64        // how often the group had to wait for the next period
+	used      time.Duration // by the group so far
+}
+
+// gate decides whether a stop may begin. It belongs to one OS thread.
+type gate struct {
+	sources sources
+	tid     int // of the OS thread
+	last    account
+	began   []time.Duration // of each group, what it had used when its period began, at the latest
+	askedAt int64           // when the machine was asked how many threads want a CPU
+
+	rest, until int64     // no stop before until
+	calmAt      int64     // from then on the next rest is a short one
+	why         Hindrance // of the last long wait or hold
+
+	longest int64 // hold since the gate was asked
+}
+
+// mayStop asks whether a stop that begins now can be expected to end in time.
+func (g *gate) mayStop(now int64) Hindrance {
+	askRunnable := now-g.askedAt >= runnableEvery
+	if askRunnable {
+		g.askedAt = now
+	}
+	return g.decide(now, g.sources.read(g.last, askRunnable))
+}
+
+// decide is mayStop for what the kernel has told.
+func (g *gate) decide(now int64, a account) Hindrance {
+	before, held := g.last, g.longest
+	g.last, g.longest = a, 0
+	if why := hinderedSince(&before, &a, held); why != NoHindrance {
+		if g.why = why; why != NoTurn { // which is over, and tells nothing of the next stop
+			g.close(now)
+		}
+	}
+	lacking := g.lacks(&before, &a)
+	switch {
+	case now < g.until:
+		return g.why
+	case a.urgent:
+		return NoHindrance
+	case a.runnable > mostTurns:
+		return NoPriority
+	case lacking:
+		return GroupLimit
+	}
+	return NoHindrance
+}
+
+// hinderedSince is what has kept us from a CPU, or a thread from going on, for long since the last account.
+func hinderedSince(before, now *account, held int64) Hindrance {
+	waited := int64(now.waited - before.waited)
+	if before.turns == 0 || now.turns <= before.turns {
+		waited = 0
+	} else {
+		waited /= int64(now.turns - before.turns)
+	}
+	switch {
+	case !now.urgent && throttledSince(before, now):
+		return GroupLimit
+	case max(waited, held) < longWait:
+		return NoHindrance
+	case !now.urgent:
+		return NoPriority
+	case waited < longWait:
+		return NoTurn
+	}
+	return OthersFirst
+}
+
+func throttledSince(before, now *account) bool {
+	for i := range min(len(before.groups), len(now.groups)) {
+		if now.groups[i].throttled != before.groups[i].throttled {
+			return true
+		}
+	}
+	return false
+}
+
+// close refuses stops for a while.
+func (g *gate) close(now int64) {
+	if now >= g.calmAt {
+		g.rest = 0
+	}
+	g.rest = min(max(2*g.rest, firstRest), mostRest)
+	g.until, g.calmAt = now+g.rest, now+g.rest+calmFor
+}
+
+// lacks reports whether a group has used more than a quarter of what it may have in this period. The kernel hands out a
+// quota in slices of 5 ms for each CPU (kernel/sched/fair.c, sched_cfs_bandwidth_slice), so a CPU may have none left
+// before all of it is used.
+func (g *gate) lacks(before, now *account) (lacks bool) {
+	for len(g.began) < len(now.groups) { // in the first period it is not known what was used before
+		group := &now.groups[len(g.began)]
+		g.began = append(g.began, group.used-group.quota)
+	}
+	for i := range now.groups {
+		group := &now.groups[i]
+		if i < len(before.groups) && group.period != before.groups[i].period {
+			g.began[i] = before.groups[i].used // the period began after that
+		}
+		lacks = lacks || group.used-g.began[i] > group.quota/4
+	}
+	return lacks
+}
+
+// on is called with the OS thread that stops threads. A new one without real-time priority first finds out how soon it
+// has a CPU when it has slept.
+func (g *gate) on(tid int) {
+	if g.tid == tid {
+		return
+	}
+	g.tid = tid
+	g.sources.close()
+	g.sources = openSources(tid)
+	g.last, g.began, g.longest = g.sources.read(account{}, true), nil, 0
+	if g.last.urgent {
+		return
+	}
+	var ts unix.Timespec
+	for range trialNaps {
+		ts = unix.NsecToTimespec(Monotonic() + trialNap)
+		SleepUntil(&ts)
+		g.mayStop(Monotonic())
+	}
+}
+
+// Holds is what became of stops that might have lasted too long.
+type Holds struct {
+	LeftOut [NumHindrances]int64 // stops that were not begun
+	Over    [NumHindrances]int64 // that lasted for longer than StandsAtMost
+}
+
+// lateUnknown stands for how long a visit has waited, for a look that is no visit.
+const lateUnknown = -1
+
+// admits reports whether a stop may begin now. late is for how long the visit that asks has waited. A visit has
+// real-time priority, and its thread waits for us. So the kernel is asked only where something has lasted for long.
+func (t *Tracer) admits(late int64) bool {
+	g := t.openGate()
+	var why Hindrance
+	now := Monotonic()
+	if g.longest = max(g.longest, late); late == lateUnknown || g.longest >= longWait {
+		why = g.mayStop(now)
+		t.settleHolds()
+	} else if now < g.until {
+		why = g.why
+	}
+	if why != NoHindrance {
+		t.holds.LeftOut[why]++
+	}
+	return why == NoHindrance
+}
+
+func (t *Tracer) closeGate() {
+	if t.gate != nil {
+		t.gate.sources.close()
+	}
+}
+
+// openGate is the gate of this OS thread.
+func (t *Tracer) openGate() *gate {
+	if t.gate == nil {
+		t.gate = new(gate)
+	}
+	t.gate.on(t.owner)
+	return t.gate
+}
+
+// noteHold takes in how long a thread has stood still.
+//
+//go:nosplit
+func (t *Tracer) noteHold(ns int64) {
+	t.Pauses.Add(ns)
+	if t.gate != nil {
+		t.gate.longest = max(t.gate.longest, ns)
+	}
+	if ns > int64(StandsAtMost) {
+		t.over++
+	}
+}
+
+// keepUp brings up to date for how long we have waited for a CPU, after a look of a visit: admits asks the kernel for
+// nothing then, and would not know a long wait from many short ones.
+func (t *Tracer) keepUp() {
+	if g := t.gate; g.last.urgent && g.longest < longWait {
+		g.last = g.sources.read(g.last, false)
+	}
+}
+
+// settleHolds gives holds that were too long their cause, as the gate has found it.
+func (t *Tracer) settleHolds() {
+	if t.over > 0 {
+		t.holds.Over[t.gate.why] += t.over
+		t.over = 0
+	}
+}
+
+// Holds is what became of stops so far.
+func (t *Tracer) Holds() Holds {
+	if t.over > 0 && t.gate != nil {
+		t.gate.mayStop(Monotonic())
+		t.settleHolds()
+	}
+	return t.holds
+}
+
+// Unbounded is why stops could not be expected to end in time just now, as an OS thread of goprof's finds it.
+func Unbounded() (why Hindrance) {
+	OnThreadHoldingNobody(func() {
+		var g gate
+		g.on(unix.Gettid())
+		why = g.mayStop(Monotonic())
+		g.sources.close()
+	})
+	return why
+}
+
+// sources are the files that tell what an account holds. Their descriptors are kept: a stop waits for them. -1: there
+// is no such file.
+type sources struct {
+	urgent    bool
+	schedstat int
+	loadavg   int
+	groups    []groupSource
+	buf       [1024]byte
+}
+
+// groupSource is a control group with a limit.
+type groupSource struct {
+	quota time.Duration
+	stat  int // its cpu.stat
+}
+
+func openSources(tid int) sources {
+	s := sources{urgent: isUrgent(), schedstat: openFile(procfs.TaskFile(unix.Getpid(), tid, "schedstat")), loadavg: -1}
+	if s.urgent {
+		return s
+	}
+	s.loadavg = openFile("/proc/loadavg")
+	for _, limit := range procfs.OwnCPULimits() {
+		if fd := openFile(limit.Stat); fd >= 0 {
+			s.groups = append(s.groups, groupSource{limit.Quota, fd})
+		}
+	}
+	return s
+}
+
+func openFile(name string) int {
+	fd, err := unix.Open(name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1
+	}
+	return fd
+}
+
+func (s *sources) close() {
+	if s.schedstat > 0 {
+		unix.Close(s.schedstat)
+	}
+	if s.loadavg > 0 {
+		unix.Close(s.loadavg)
+	}
+	for _, g := range s.groups {
+		unix.Close(g.stat)
+	}
+	*s = sources{}
+}
+
+// read reads an account. What is not asked for, or cannot be read, stays as it was.
+func (s *sources) read(last account, runnable bool) account {
+	a := last
+	a.urgent = s.urgent
+	if stat, ok := procfs.ParseSchedstat(s.file(s.schedstat)); ok {
+		a.waited, a.turns = stat.Waited, stat.Turns
+	}
+	if runnable {
+		if n, ok := procfs.Runnable(s.file(s.loadavg)); ok {
+			a.runnable = n / runtime.NumCPU()
+		}
+	}
+	a.groups = nil
+	for i := range s.groups {
+		g := groupAccount{quota: s.groups[i].quota}
+		b := s.file(s.groups[i].stat)
+		if t, ok := procfs.ParseThrottling(b); ok {
+			g.period, g.throttled = t.Periods, t.Throttled
+		}
+		g.used = ownProcessCPU()
+		if n, ok := procfs.Keyed(b, "usage_usec"); ok { // in version 2
+			g.used = procfs.Microseconds(n)
+		}
+		a.groups = append(a.groups, g)
+	}
+	return a
+}
+
+func (s *sources) file(fd int) []byte {
+	if fd < 0 {
+		return nil
+	}
+	n, err := unix.Pread(fd, s.buf[:], 0)
+	if err != nil || n < 0 {
+		return nil
+	}
+	return s.buf[:n]
+}
+
+// ownProcessCPU is the CPU time that goprof has used. It stands in for its group's where the group does not tell.
+func ownProcessCPU() time.Duration {
+	var ts unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &ts) != nil {
+		return 0
+	}
+	return time.Duration(ts.Nano())
+}

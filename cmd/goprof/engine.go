@@ -68,8 +68,7 @@ func (p *part) choose(talk io.Writer) error {
 		p.engine = session.PerfEngine
 		return nil
 	}
-	c, err := host().ChooseEngine(p.want.engine, p.pid, p.flags.maxOverhead,
-		p.want.engine == session.AutoEngine && p.session.RunsVirtual())
+	c, err := host().ChooseEngine(p.want.engine, p.pid, p.flags.maxOverhead)
 	if err != nil {
 		return attachError(p.pid, err)
 	}

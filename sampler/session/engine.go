@@ -3,6 +3,7 @@
 package session
 
 import (
+	"errors"
 	"fmt"
 
 	"goprof/process"
@@ -77,7 +78,7 @@ func (s *Session) readSamplesSoon(config *sampler.Config) {
 	_, size := s.VM.Side()
 	trail := new(process.Trail)
 	config.Trail = trail
-	if s.RunsVirtual() && c.FindClasses() == nil { // else the first samples tell
+	if s.runsVirtual() && c.FindClasses() == nil { // else the first samples tell
 		c.Trail(trail)
 	}
 	read := func(snap *look.Look, sampled int64) {
@@ -109,12 +110,26 @@ func (s *Session) readSamplesSoon(config *sampler.Config) {
 	}
 }
 
-// RunsVirtual reports whether there are threads that may run virtual ones.
-func (s *Session) RunsVirtual() (does bool) {
-	s.guarded(func() { does = s.runsVirtual() })
-	return does
+// ByThreads says why perf would have, or had, events of threads, and what that does.
+func ByThreads(why error) string {
+	cause := "the kernel refuses events of CPUs (CAP_PERFMON, CAP_BPF): " + why.Error()
+	if errors.Is(why, sampler.ErrNested) {
+		cause = "goprof is in a PID namespace (on the host, or with --pid=host, it is not)"
+	}
+	return "perf_event can watch only single threads, for " + cause + ". It then sets a timer at each switch of threads, " +
+		"so that threads which hand over often use more CPU time, up to twice as much"
 }
 
+// engineNotes says what a user should know of how perf watched.
+func (r *recording) engineNotes(stats *sampler.Stats) []profile.Note {
+	if r.opt.Engine != PerfEngine || r.opt.Event != nil || r.opt.Mode != CPUMode && r.opt.Mode != "" || stats.Narrow == nil {
+		return nil
+	}
+	return []profile.Note{{Name: "perf-by-threads", Text: ByThreads(stats.Narrow),
+		Remedy: fmt.Sprintf("goprof record --engine ptrace --pid %d", r.Process.PID())}}
+}
+
+// runsVirtual reports whether there are threads that may run virtual ones.
 func (s *Session) runsVirtual() bool {
 	if s.VM.NewContinuations() == nil || s.dir.refresh() != nil {
 		return false

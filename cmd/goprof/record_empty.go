@@ -34,7 +34,7 @@ func (r *recorder) noSamples(res *result) error {
 		e.Remedy = fmt.Sprintf("goprof doctor --pid %d", r.pid)
 	case r.session.Held():
 		c := host().Explain(r.pid, diagnose.ErrTraced)
-		e.Why, e.Remedy = c.Why+", and holds its threads", c.Remedy
+		e.Why, e.Remedy = "a debugger holds its threads: "+c.Why, c.Remedy
 	case r.session.Stopped():
 		e.Why = "it is stopped (SIGSTOP or Ctrl-Z)"
 		e.Remedy = fmt.Sprintf("kill -CONT %d lets it run; goprof dump --pid %d shows where it stands", r.pid, r.pid)

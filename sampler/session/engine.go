@@ -22,15 +22,14 @@ const (
 	AutoEngine   EngineName = "auto"               // PerfEngine where it is permitted and sees all, else PtraceEngine
 )
 
-// By default goprof stops threads. That needs no right that containers withhold. Its stacks are whole where those of
-// perf_event end: below 64 KB, in the heap frames of virtual threads where the kernel takes no BPF program from goprof
-// (half of a server's samples and more), while code is deoptimised, and beyond native code without unwind information.
-// Also, perf_event sees no system calls where it may not look into the kernel. Where none of that matters perf_event
-// is better. On a machine with 50 threads waiting for two CPUs, at 1,000 Hz, BenchmarkEngines' samples cost the
-// threads 6 % of their CPU time and stops 10 %. They cost goprof itself 0.15 ms each in place of 1 ms. AutoEngine uses
-// perf_event unless one of these reasons against it is known at the start.
+// Stops need no right that containers withhold. Their stacks are whole where those of perf_event end: below 64 KB, in
+// the heap frames of virtual threads where the kernel takes no BPF program from goprof (half of a server's samples and
+// more), while code is deoptimised, and beyond native code without unwind information. Also, perf_event sees no system
+// calls where it may not look into the kernel. Where none of that matters perf_event is better
+// (docs/decisions/0024-which-engine-by-default.md). AutoEngine, which record and the agent take if nobody asks for
+// another one, uses perf_event unless one of these reasons against it is known at the start.
 
-// Engines are all engines, the default first.
+// Engines are all engines.
 var Engines = []EngineName{PtraceEngine, PerfEngine, AutoEngine}
 
 // name is the engine's name in a profile's Meta.
@@ -116,7 +115,7 @@ func ByThreads(why error) string {
 	if errors.Is(why, sampler.ErrNested) {
 		cause = "goprof is in a PID namespace (on the host, or with --pid=host, it is not)"
 	}
-	return "perf_event can watch only single threads, for " + cause + ". It then sets a timer at each switch of threads, " +
+	return "perf_event can watch only single threads, because " + cause + ". It then sets a timer at each switch of threads, " +
 		"so that threads which hand over often use more CPU time, up to twice as much"
 }
 

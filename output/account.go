@@ -307,6 +307,10 @@ func (a *account) notes() {
 		a.line("Note", "the machine is short of CPU: threads that wanted to run had none at %s of %s tries",
 			Grouped(s.Waiting), Grouped(s.Waiting+s.Attempted))
 	}
+	if n := s.Worth(); n < s.Samples-s.Samples/10 {
+		a.line("Note", "%s samples tell as much as %s that count once each: some looks count for several", Grouped(s.Samples),
+			Grouped(n))
+	}
 	if s.RateLowered > 0 {
 		a.line("Note", "--max-overhead lowered the rate from %.4g to %.4g Hz", s.Rate, s.RateLowered)
 	}

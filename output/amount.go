@@ -49,7 +49,8 @@ func size(n int64) string {
 // inWords is a share as people say it.
 func inWords(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) }
 
-// percentOf is a share with as many digits as tell something. It says 100 % only of all.
+// percentOf is a share with as many digits as tell something. It says 100 % only of all. What goprof uses of a CPU may be
+// more than all.
 func percentOf[N ~int64](n, of N) string {
 	if of <= 0 {
 		return "0 %"
@@ -59,6 +60,8 @@ func percentOf[N ~int64](n, of N) string {
 	switch {
 	case n == of:
 		text = "100"
+	case n > of:
+		text = strconv.FormatFloat(p, 'f', 0, 64)
 	case p >= 99.95: // it would be rounded to 100.0 %
 		text = "99.9"
 	case n != 0 && p < 0.1:

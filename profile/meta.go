@@ -66,10 +66,15 @@ type Summary struct {
 	RateReached float64 `json:"rate_reached_hz"`           // as it came out
 	RateLowered float64 `json:"rate_lowered_hz,omitempty"` // what it was lowered to, because pauses cost too much
 	// moments to sample that had passed before goprof got to them; never made up for
-	Skipped     int64            `json:"skipped_ticks,omitempty"`
-	Gap         time.Duration    `json:"longest_gap_ns,omitempty"` // between two such moments
-	Attempted   int64            `json:"attempted"`                // = whole + truncated + lost
-	Samples     int64            `json:"samples"`                  // = whole + truncated
+	Skipped   int64         `json:"skipped_ticks,omitempty"`
+	Gap       time.Duration `json:"longest_gap_ns,omitempty"` // between two such moments
+	Attempted int64         `json:"attempted"`                // = whole + truncated + lost
+	Samples   int64         `json:"samples"`                  // = whole + truncated
+	// Effective is how many samples, each counted once, would tell as much, where samples count for several: the square
+	// of their sum over the sum of their squares. 0: each counts once.
+	Effective int64 `json:"effective_samples,omitempty"`
+	// MadeUp samples, among Samples, stand for lost ones: a sample of the same thread counts for them, too.
+	MadeUp      int64            `json:"made_up,omitempty"`
 	Whole       int64            `json:"whole"`
 	Truncated   int64            `json:"truncated"`
 	Lost        int64            `json:"lost"`
@@ -113,6 +118,14 @@ type Summary struct {
 	States  []Part `json:"states,omitempty"`
 	// Parts are the accounts of the further parts of a recording. Their OwnCPU is 0: that of the first part is for all.
 	Parts []Summary `json:"parts,omitempty"`
+}
+
+// Worth is how many samples, each counted once, tell as much as those that there are.
+func (s *Summary) Worth() int64 {
+	if s.Effective > 0 {
+		return s.Effective
+	}
+	return s.Samples
 }
 
 // AllSamples is how many samples all parts have.
@@ -199,6 +212,10 @@ type Times struct {
 	Sampled    time.Duration `json:"sampled_ns"`     // of this, stacks were seen
 	NotSampled time.Duration `json:"not_sampled_ns"` // of this, none was
 	Exited     time.Duration `json:"exited_ns"`      // threads had ended before one was
+	// Of NotSampled: what was used while goprof was stopped or had no CPU for long, and what was used by threads that used
+	// less than a sample stands for.
+	Unwatched time.Duration `json:"unwatched_ns,omitempty"`
+	Small     time.Duration `json:"below_a_sample_ns,omitempty"`
 }
 
 // Summary fills in all that a profile knows of itself. The rate reached, the number of

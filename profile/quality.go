@@ -69,7 +69,7 @@ func (s *Summary) Judge() (q Quality, doubts []Doubt) {
 		}
 	}
 	s.judgeHolds(worse)
-	missing(s.Lost, s.Attempted, fairMissing, poorMissing, "of the samples are lost: "+Plainly(mostOf(s.LostBy)),
+	missing(s.Lost, s.Attempted-s.MadeUp, fairMissing, poorMissing, "of the samples are lost: "+Plainly(mostOf(s.LostBy)),
 		s.cureLost())
 	missing(s.Truncated, s.Samples, fairMissing, poorMissing,
 		"of the stacks are cut, and their callers are missing: "+Plainly(mostOf(s.TruncatedBy)), s.cureCut())
@@ -86,19 +86,23 @@ func (s *Summary) Judge() (q Quality, doubts []Doubt) {
 		"of the samples are in sleeps of less than some milliseconds: in a virtual machine such sleeps may take "+
 			"several times the CPU time that their samples show", "")
 	missing(int64(s.Times.NotSampled+s.Times.Exited), int64(s.Times.Process), fairNotSampled, poorNotSampled,
-		"of the CPU time has no sample", s.cureNotSampled())
+		"of the CPU time has no sample: "+s.whyNotSampled(), s.cureNotSampled())
 	if s.Contents != nil {
 		if why := s.Contents.doubt(); why != "" {
 			worse(Fair, why, "")
 		}
 	}
-	if s.Samples > 0 && s.Samples < fairSamples {
+	if n := s.Worth(); s.Samples > 0 && n < fairSamples {
 		than := Fair
-		if s.Samples < poorSamples {
+		if n < poorSamples {
 			than = Poor
 		}
-		worse(than, fmt.Sprintf("there are few samples: by chance alone a share may be off by %.0f points",
-			100/math.Sqrt(float64(s.Samples))), s.cureFew())
+		what := "there are few samples"
+		if n < s.Samples {
+			what = fmt.Sprintf("the samples tell as much as %d that count once each", n)
+		}
+		worse(than, fmt.Sprintf("%s: by chance alone a share may be off by %.0f points", what,
+			100/math.Sqrt(float64(n))), s.cureFew())
 	}
 	return q, doubts
 }
@@ -244,11 +248,32 @@ func (s *Summary) cureCut() string {
 // BySwitches reports whether each wait was taken from the kernel's context switches, so that there is no rate.
 func (s *Summary) BySwitches() bool { return s.Meta.Mode == ModeOffCPU && s.Meta.Engine == EnginePerf }
 
-// cureNotSampled is the cure where CPU time has no sample. Threads that used less than one interval have none yet, and
-// threads that end soon never get one.
+// whyNotSampled is the cause for which most of this CPU time has no sample.
+func (s *Summary) whyNotSampled() string {
+	t := &s.Times
+	lost := time.Duration(max(s.Lost-s.MadeUp, 0)) * s.Meta.Interval
+	rest := t.NotSampled - t.Unwatched - t.Small - lost
+	switch max(t.Exited, t.Unwatched, t.Small, lost, rest) {
+	case t.Exited:
+		return "threads ended before they were seen"
+	case t.Unwatched:
+		return "goprof was stopped, or had no CPU, for seconds"
+	case lost:
+		return "the samples that were due for it are lost"
+	case t.Small:
+		return "threads used less each than a sample stands for"
+	}
+	return "threads had used it since their last sample"
+}
+
+// cureNotSampled is the cure where CPU time has no sample.
 func (s *Summary) cureNotSampled() string {
-	if s.Times.Exited > s.Times.NotSampled {
-		return "-r higher: threads ended before they were seen"
+	t := &s.Times
+	switch {
+	case t.Unwatched > t.NotSampled/2:
+		return "sudo goprof ..., which then comes before others"
+	case t.Exited > t.NotSampled:
+		return "-r higher"
 	}
 	return "-d longer, or -r higher"
 }

@@ -44,7 +44,11 @@ func TestJudge(t *testing.T) {
 			[]string{"shares rest on where buffers end, and a program that repeats itself may walk in step with them: no " +
 				"buffer could be read: a"}},
 		"nothing to be read": {allocSummary(Contents{Why: "an agent"}), Fair, []string{"shares rest on where buffers end"}},
-		"enough":             {Summary{Attempted: 400, Samples: 400}, Good, nil},
+		"enough": {Summary{Attempted: 400, Samples: 400}, Good, nil},
+		"few looks, which count often": {Summary{Attempted: 4000, Samples: 4000, Effective: 100}, Fair,
+			[]string{"the samples tell as much as 100 that count once each: by chance alone a share may be off by 10 points"}},
+		"lost, and made up for": {Summary{Attempted: 1300, Samples: 1100, MadeUp: 100, Lost: 200}, Poor,
+			[]string{"16.7 % of the samples are lost"}},
 		"a little of it": {Summary{Attempted: 1000, Samples: 1000, Times: Times{Process: 10 * time.Second,
 			Sampled:    9 * time.Second,
 			NotSampled: time.Second}}, Good, nil},
@@ -64,6 +68,25 @@ func TestJudge(t *testing.T) {
 
 // allocSummary is the account of a recording of allocations.
 func allocSummary(c Contents) Summary { return Summary{Attempted: 1000, Samples: 1000, Contents: &c} }
+
+// TestWhyNotSampled: CPU time without a sample has a cause.
+func TestWhyNotSampled(t *testing.T) {
+	const s = time.Second
+	for want, c := range map[string]Summary{
+		"threads ended before they were seen":             {Times: Times{NotSampled: 2 * s, Exited: 3 * s}},
+		"goprof was stopped, or had no CPU, for seconds":  {Times: Times{NotSampled: 5 * s, Unwatched: 4 * s}},
+		"threads used less each than a sample stands for": {Times: Times{NotSampled: 5 * s, Small: 4 * s}},
+		"the samples that were due for it are lost":       {Lost: 4000, Times: Times{NotSampled: 5 * s}},
+		"threads had used it since their last sample":     {Lost: 1000, MadeUp: 900, Times: Times{NotSampled: 5 * s}},
+	} {
+		c.Attempted, c.Samples, c.Times.Process = 10000, 6000, 10*s
+		c.Meta.Interval = time.Millisecond
+		_, doubts := c.Judge()
+		if last := doubts[len(doubts)-1].Why; !strings.HasSuffix(last, " % of the CPU time has no sample: "+want) {
+			t.Errorf("%q, and not %q", last, want)
+		}
+	}
+}
 
 // TestCures: each doubt has the cure for its cause and for the engine.
 func TestCures(t *testing.T) {
@@ -98,7 +121,7 @@ func TestCures(t *testing.T) {
 		"nobody knows": {many(Summary{Truncated: 900, TruncatedBy: map[string]int64{BadMethod.String(): 900}}), ""},
 		"not seen":     {many(Summary{Times: Times{Process: 10, NotSampled: 3}}), "-d longer, or -r higher"},
 		"soon over": {many(Summary{Times: Times{Process: 10, Exited: 3}}),
-			"-r higher: threads ended before they were seen"},
+			"-r higher"},
 		"leans": {many(Summary{Leans: true}), "sudo goprof ..., or --engine perf"},
 	} {
 		if c.s.SetQuality(); len(c.s.Cures) != 1 || c.s.Cures[0] != c.want || len(c.s.Doubts) != 1 {

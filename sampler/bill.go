@@ -29,6 +29,8 @@ type Times struct {
 	Sampled    time.Duration // what samples carry
 	NotSampled time.Duration // of threads that live, but were not seen on a CPU after they had used this time
 	Exited     time.Duration // of threads that had ended before a sample could carry it
+	// Of NotSampled: what was used while nobody could look (forgive.go), and by threads that used less than an interval.
+	Unwatched, Small time.Duration
 }
 
 // bills keeps the account.
@@ -41,6 +43,7 @@ type bills struct {
 	pooled  int64 // charged to threads that have used little, and not given, as far as these threads have been read
 	excused int64 // used while nobody could look (forgive.go)
 	skipped int64 // the same as left, of threads that were to be skipped
+	stopped bool
 	owed    int64 // charged to threads that live and have bills of their own, or are to be skipped, and not given
 }
 
@@ -54,7 +57,16 @@ func (b *bills) begin(pid int) {
 	b.base = b.now
 }
 
+// stop ends the account: what the process uses from now on is not counted.
+func (b *bills) stop() {
+	b.read()
+	b.stopped = true
+}
+
 func (b *bills) read() {
+	if b.stopped {
+		return
+	}
 	var ts unix.Timespec
 	clock, at := uintptr(int(b.clock)), uintptr(unsafe.Pointer(&ts))
 	if _, _, e := syscall.RawSyscall(unix.SYS_CLOCK_GETTIME, clock, at, 0); e == 0 { // somebody may stand still for us
@@ -97,24 +109,33 @@ var lateCharge = int64(10*time.Millisecond) * int64(runtime.NumCPU())
 
 // sum is the account so far. When the run is over, all threads that live have been read. If the process's clock says
 // more than their sum, threads that have ended have used the rest. Before the end it is not known which threads have
-// ended.
-func (b *bills) sum(threads map[int]*thread, over bool) Times {
+// ended. interval is a sample's worth.
+func (b *bills) sum(threads map[int]*thread, over bool, interval int64) Times {
 	b.read()
-	unsampled, skipped := b.excused, b.skipped
+	unsampled, skipped, small := b.excused, b.skipped, int64(0)
 	for _, th := range threads {
-		if th.hint.Skip {
-			skipped += th.owed()
-		} else {
-			unsampled += th.owed()
+		owed := th.owed()
+		switch {
+		case th.hint.Skip:
+			skipped += owed
+			continue
+		case owed < interval:
+			small += owed
 		}
+		unsampled += owed
 	}
-	t := Times{Sampled: time.Duration(b.given), NotSampled: time.Duration(unsampled), Exited: time.Duration(b.left)}
+	t := Times{Sampled: time.Duration(b.given), Exited: time.Duration(b.left)}
 	switch rest := b.now - b.base - b.given - unsampled - b.left - skipped; {
 	case rest > lateCharge && over:
 		t.Exited += time.Duration(rest)
 	case rest > 0:
-		t.NotSampled += time.Duration(rest)
+		unsampled += rest
+		small += rest // of the pool, or not read yet
+	case b.stopped: // threads were read later than the process's clock
+		unsampled = max(unsampled+rest, 0)
 	}
+	t.NotSampled, t.Unwatched = time.Duration(unsampled), time.Duration(min(b.excused, unsampled))
+	t.Small = min(time.Duration(small), t.NotSampled-t.Unwatched)
 	t.Process = t.Sampled + t.NotSampled + t.Exited
 	return t
 }

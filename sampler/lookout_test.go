@@ -79,7 +79,7 @@ func newLookedOut(t *testing.T, most int) *lookedOut {
 	l.half = 0 // how much of a ring is full is no matter of these tests
 	l.wide = &wideEvents{rings: l.rings, cpu: ctest.CPU(), kernel: inKernel, interval: int64(time.Millisecond),
 		filter: l.prog, most: 32 << 10, copies: stackFit{stack: 32 << 10}, rng: rand.New(rand.NewPCG(1, 2))}
-	if !l.wide.open() {
+	if l.wide.open() != nil {
 		t.Fatal("no events of CPUs")
 	}
 	t.Cleanup(l.wide.closeEvents)

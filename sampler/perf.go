@@ -104,7 +104,8 @@ type perfRun struct {
 	online     []int // the CPUs that were on then
 	rings      *perfRings
 	wide       *wideEvents // nil where each thread has its own events
-	grouped    bool        // rings and wide are a group's
+	thin       paceKeeper
+	grouped    bool // rings and wide are a group's
 	threads    map[int]*perfThread
 	events     int // of threads, that are open
 	mostEvents int
@@ -143,16 +144,32 @@ func (p *Perf) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
 	}
 	defer p.waker.close()
 	defer context.AfterFunc(ctx, p.wake)()
-	r.began, r.cpuAtStart = ptrace.Monotonic(), threadCPU()
-	q.waitFor(cfg.Lean, r.began)
+	r.begin()
 	r.post()
 	r.loop(ctx)
+	r.end()
+	return r.sum(), r.failed
+}
+
+// begin begins the account, when there are events. What the process used before has no sample, and to open events takes
+// long where CPUs are short.
+func (r *perfRun) begin() {
+	r.began, r.cpuAtStart = ptrace.Monotonic(), threadCPU()
+	r.scan.beginBills()
+	r.q.waitFor(r.cfg.Lean, r.began)
+}
+
+// end ends the account together with the events, and then takes what they have left in the rings.
+func (r *perfRun) end() {
+	r.scan.bills.stop()
+	if r.wide != nil {
+		r.wide.closeEvents()
+	}
 	r.dismiss()
-	r.drain()
-	q.handOver()
 	r.scan.readAllCharges()
 	r.over = true
-	return r.sum(), r.failed
+	r.drain()
+	r.q.handOver()
 }
 
 // listen has the end of the process end a sleep, and wake.
@@ -212,10 +229,7 @@ func (r *perfRun) open() (err error) {
 	}
 	r.scan = newScan(r.proc, r.cfg.Interval, fds-r.mostEvents)
 	r.scan.pools = true
-	if !r.cfg.NoWide {
-		r.watchWide()
-	}
-	r.stats.Wide = r.wide != nil
+	r.stats.Narrow = r.watchWide()
 	r.stats.KernelHidden = r.perf.kernel && !r.power.Kernel
 	return nil
 }
@@ -231,20 +245,25 @@ func (r *perfRun) inKernel() perfKernel {
 	return inKernel
 }
 
-// watchWide opens events of the CPUs. Where it cannot, each thread has its own events.
-func (r *perfRun) watchWide() {
-	if !mayWatchWide() || !r.power.Kernel {
-		return
+// watchWide opens events of the CPUs. Where it cannot, it says why, and each thread has its own events.
+func (r *perfRun) watchWide() error {
+	if r.cfg.NoWide {
+		return ErrNoWide
+	}
+	if err := r.power.wide(); err != nil {
+		return err
 	}
 	filter, err := r.filter()
 	if err != nil {
-		return
+		return &PerfError{"bpf", err}
 	}
 	r.wide = &wideEvents{rings: r.rings, cpu: r.perf.cpu, kernel: r.inKernel(), interval: int64(r.cfg.Interval),
 		exact: r.cfg.NoJitter, filter: filter, most: r.mostStack(), copies: stackFit{stack: r.mostStack()}, rng: r.rng}
-	if !r.wide.open() {
-		r.giveWideUp()
+	if err := r.wide.open(); err != nil {
+		r.giveWideUp(err)
+		return err
 	}
+	return nil
 }
 
 // filter is the program that lets samples of the process pass: that of a lookout where there can be one.
@@ -259,7 +278,8 @@ func (r *perfRun) filter() (int, error) {
 }
 
 // giveWideUp gives each thread its own events.
-func (r *perfRun) giveWideUp() {
+func (r *perfRun) giveWideUp(why error) {
+	r.stats.Narrow = why
 	r.wide.closeEvents()
 	r.endFilter()
 	r.wide = nil
@@ -303,14 +323,14 @@ func (r *perfRun) loop(ctx context.Context) {
 		}
 		r.now = ptrace.Monotonic()
 		looks := r.now >= due
+		r.perf.take(r.setHint, false)
+		r.drain()
 		if looks {
 			began := r.now
 			r.lookAround()
 			due = r.nextLookAround(began)
 			r.changePeriods(due)
 		}
-		r.perf.take(r.setHint, false)
-		r.drain()
 		r.handOver(looks)
 		r.perf.answer(r.sum)
 		r.rings.wait(r.nextMoment(due), r.eachWakes())
@@ -394,7 +414,7 @@ func (r *perfRun) sum() Stats {
 	if !r.grouped {
 		s.CPU = threadCPU() - r.cpuAtStart + r.sentryCPU + r.rings.sentry.cpu()
 	}
-	s.Times = r.scan.bills.sum(r.scan.byTID, r.over && !r.scan.pools)
+	s.Times = r.scan.bills.sum(r.scan.byTID, r.over && !r.scan.pools, int64(r.cfg.Interval))
 	if sampled := s.Times.Sampled; sampled > 0 {
 		s.Reached = float64(s.Taken) / sampled.Seconds()
 	}
@@ -409,8 +429,11 @@ func (r *perfRun) drain() {
 	r.stats.Lost[ptrace.Failed] += damaged
 	r.now = ptrace.Monotonic()
 	r.endBatch()
-	if r.wide != nil && r.wide.failed {
-		r.giveWideUp()
+	if r.wide != nil && r.wide.failed != nil {
+		r.giveWideUp(r.wide.failed)
+	}
+	if !r.over {
+		r.keepPace()
 	}
 }
 
@@ -419,7 +442,11 @@ func (r *perfRun) beginBatch(number uint64) { r.batch, r.sampled = number, r.sam
 
 // endBatch fits the events of the threads that had samples.
 func (r *perfRun) endBatch() {
+	if r.over {
+		return // there are no events any more
+	}
 	for _, th := range r.sampled {
+		th.lacks = int64(th.charged-min(th.from, th.charged))/int64(r.cfg.Interval) - th.counted
 		if !th.hasEvents() {
 			if r.wide != nil {
 				r.wide.fit(&th.copies)
@@ -453,12 +480,19 @@ func (r *perfRun) record(b ringBytes, rec perfRecord) {
 }
 
 func (r *perfRun) lose(o ptrace.Outcome, n int64) {
+	if !r.grouped && (o == ptrace.RingFull || o == ptrace.QueueFull) {
+		n *= int64(max(r.thin.factor, 1))
+		r.thin.lose(n)
+	}
 	r.stats.Attempted += n
 	r.stats.Lost[o] += n
 }
 
 // take makes a snapshot from a sample and hands the snapshot over.
 func (r *perfRun) take(b ringBytes, s *rawSample) {
+	if s.when < r.began {
+		return // its CPU time is in no account
+	}
 	th, known := r.whoIs(s)
 	if known != nil {
 		r.rings.know(s.tid, &known.hint)
@@ -484,16 +518,21 @@ func (r *perfRun) take(b ringBytes, s *rawSample) {
 	}
 	need := r.fill(b, s, &hint, snap)
 	snap.Kernel = append(snap.Kernel, s.kernel...)
+	snap.Count = r.countsFor(th, s)
 	if th != nil {
 		r.note(th, s, need)
+		extra := r.thin.makeUp(&th.lacks)
+		r.stats.MadeUp += extra
+		snap.Count += extra
+		th.counted += snap.Count
 		r.bill(th, known, snap)
 	}
 	if th != nil && th.copier != nil {
 		th.copier.take(s.when, int64(r.cfg.Interval), &snap.Snapshot)
 	}
 	r.cfg.readSoon(snap, th != nil && th.prompt)
-	r.stats.Attempted++
-	r.stats.Taken++
+	r.stats.Attempted += snap.Count
+	r.stats.Taken += snap.Count
 	r.q.keep(snap)
 }
 
@@ -513,7 +552,7 @@ func (r *perfRun) meet(tid int) (*perfThread, *thread) {
 	if known == nil || !r.scan.lives(known) {
 		return nil, nil
 	}
-	w := &perfThread{tid: tid, th: known}
+	w := &perfThread{tid: tid, th: known, from: known.last.Ran - min(known.last.Ran, uint64(known.spent))}
 	r.threads[tid] = w
 	return w, known
 }
@@ -529,7 +568,7 @@ func (r *perfRun) counts(th *perfThread, when int64) bool {
 	} else if !own {
 		return true
 	}
-	return th.events[r.rings.cpu].accept(when, uint64(r.cfg.Interval))
+	return th.events[r.rings.cpu].accept(when, r.interval())
 }
 
 // fill makes the snapshot. It returns how much stack there was, 0 if that is not known.

@@ -347,16 +347,3 @@ func (c *perfCopier) keep(half []byte, snap *process.Snapshot) {
 		}
 	}
 }
-
-// PerfCopies reports whether the kernel takes programs for copies from us.
-func PerfCopies() bool {
-	c := &bpfCode{}
-	c.imm(bpfMovImm, r0, 1)
-	c.op(bpfExit, 0, 0, 0, 0)
-	fd, err := c.loadForPerf(nil)
-	if err != nil {
-		return false
-	}
-	unix.Close(fd)
-	return true
-}

@@ -25,7 +25,7 @@ func TestPerfGivesWideUp(t *testing.T) {
 
 // drainFailed: the events could not be opened with copies of another size.
 func drainFailed(r *perfRun) {
-	r.wide.failed = true
+	r.wide.failed = ErrNoWide
 	r.drain()
 }
 
@@ -40,7 +40,7 @@ func takeInFailing(r *perfRun) {
 
 // takeInFailed: they could not be opened when CPUs come.
 func takeInFailed(r *perfRun) {
-	r.wide.failed = true
+	r.wide.failed = ErrNoWide
 	r.takeInCPUs()
 }
 

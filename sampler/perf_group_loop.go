@@ -70,7 +70,7 @@ func (g *PerfGroup) Run(ctx context.Context) error {
 // prepare makes sure that events of CPUs can be had.
 func (r *perfGroupRun) prepare() error {
 	power, err := TryPerf(0)
-	if err != nil || !power.Kernel || !mayWatchWide() {
+	if err != nil || power.wide() != nil {
 		return ErrNoWide
 	}
 	if r.chooser, err = newChooser(); err != nil {
@@ -95,7 +95,7 @@ func (r *perfGroupRun) open() bool {
 	most := min(PerfStack, r.stack)
 	r.wide = &wideEvents{rings: r.rings, cpu: r.cpu, kernel: inKernel, interval: interval, filter: r.chooser.prog,
 		most: most, copies: stackFit{stack: most}, rng: r.rng}
-	if !r.wide.open() {
+	if r.wide.open() != nil {
 		r.rings.close()
 		return false
 	}
@@ -267,7 +267,7 @@ func (r *perfGroupRun) reopen() {
 	for _, m := range r.members {
 		m.run.unwatchAll()
 	}
-	if !r.wide.reopen() {
+	if r.wide.reopen() != nil {
 		r.failed = ErrNoWide
 	}
 }
@@ -284,7 +284,7 @@ func (r *perfGroupRun) drain() {
 		m.run.now = r.now
 		m.run.endBatch()
 	}
-	if r.wide.failed {
+	if r.wide.failed != nil {
 		r.failed = ErrNoWide
 	}
 }
@@ -440,7 +440,6 @@ func (r *perfRun) join(g *perfGroupRun) {
 	r.scan = newScan(r.proc, r.cfg.Interval, files)
 	r.scan.pools = true
 	r.scan.relist = listGrouped
-	r.stats.Wide = true
 	r.began = ptrace.Monotonic()
 	r.q.waitFor(r.cfg.Lean, r.began)
 }

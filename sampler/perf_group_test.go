@@ -29,7 +29,7 @@ func TestGroupMemberOpensEvents(t *testing.T) {
 	defer g.rings.close()
 	g.wide = &wideEvents{rings: g.rings, cpu: g.cpu, kernel: inKernel, interval: int64(time.Millisecond), filter: filter,
 		most: PerfStack, copies: stackFit{stack: PerfStack}, rng: rand.New(rand.NewPCG(1, 2))}
-	if !g.wide.open() {
+	if g.wide.open() != nil {
 		t.Fatal("no events of CPUs")
 	}
 	defer unix.Close(filter)

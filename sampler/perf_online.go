@@ -43,8 +43,8 @@ func (r *perfRun) takeInCPUs() bool {
 	defer r.post() // unless giveWideUp has posted one: it is called below, and when the rings are drained
 	r.drain()      // the records of the events that there were
 	r.unwatchAll()
-	if r.wide != nil && !r.wide.reopen() {
-		r.giveWideUp()
+	if r.wide != nil && r.wide.reopen() != nil {
+		r.giveWideUp(r.wide.failed)
 	}
 	return true
 }

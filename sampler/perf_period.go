@@ -31,11 +31,13 @@ type perfEvent struct {
 	period   uint64 // ns
 	credit   uint64 // while starting: CPU time since the sample that counted
 	newest   int64  // when the event's last sample was
+	pace     pace
 }
 
 // firstPeriod draws the first period of a new event.
 func (r *perfRun) firstPeriod(e *perfEvent) {
-	interval := uint64(r.cfg.Interval)
+	interval := r.interval()
+	e.pace = pace{factor: r.thin.factor}
 	e.gaps, e.credit, e.newest = 0, 0, 0
 	e.period, e.starting = interval, false
 	if !r.cfg.NoJitter {
@@ -80,8 +82,7 @@ func (r *perfRun) adapt(w *perfThread) {
 		}
 		fresh := r.now-e.newest <= int64(e.period)/4
 		if e.starting || e.gaps >= redrawAfter && fresh {
-			e.period, e.gaps, e.starting = randomPeriod(uint64(r.cfg.Interval), r.rng.Float64()), 0, false
-			setPeriod(int(e.fd), &e.period)
+			r.setPeriod(e, randomPeriod(r.interval(), r.rng.Float64()))
 		}
 	}
 }

@@ -37,6 +37,7 @@ type perfRings struct {
 	often   int   // how many finds in a row have come within perfSoon of the one before, up to oftenMost
 	readAt  int64 // when the rings were read last
 	foundAt int64 // when they had something last
+	turn    ownTurn
 	ts      unix.Timespec
 }
 
@@ -45,7 +46,6 @@ const (
 	ringsTotal = 64 << 20
 	ringMost   = 4 << 20
 	ringLeast  = 256 << 10
-	promptRing = 2 * ringLeast
 )
 
 const (
@@ -102,7 +102,7 @@ func ringShare(cpus int) int {
 // since the kernel wakes up all events of a ring, be there thousands (kernel/events/core.c, ring_buffer_wakeup).
 func (r *perfRings) promptRings() []*perfRing {
 	if r.prompt == nil && !r.denied {
-		rings, err := r.openRings(r.cpus, promptRing)
+		rings, err := r.openRings(r.cpus, r.size)
 		r.prompt, r.denied = rings, err != nil
 	}
 	if r.prompt == nil {
@@ -123,7 +123,7 @@ func (r *perfRings) takeIn(fresh []int) bool {
 	}
 	var prompt []*perfRing
 	if r.prompt != nil {
-		if prompt, err = r.openRings(fresh, promptRing); err != nil {
+		if prompt, err = r.openRings(fresh, min(r.size, ringShare(len(r.cpus)+len(fresh)))); err != nil {
 			r.closeRings(steady)
 			return false
 		}
@@ -217,6 +217,7 @@ func (r *perfRings) close() {
 	r.dismiss()
 	r.closeRings(r.steady)
 	r.closeRings(r.prompt)
+	r.turn.close()
 }
 
 // read calls each with the records of all rings, those of prompt threads first. It returns how many rings were damaged.
@@ -285,7 +286,8 @@ func (r *perfRings) comeTogether(each bool) bool {
 	return r.prompt == nil && r.lookout == nil && (!each || r.sentry == nil && r.often == oftenMost)
 }
 
-// longSleep is how long a sleep must be for it to be told to Go's scheduler.
+// longSleep is how long a sleep must be for it to be told to Go's scheduler. Where CPUs are short there are no long
+// sleeps (ownTurn).
 const longSleep = int64(20 * time.Millisecond)
 
 // wait sleeps until there is a sample, or until that moment. each says whether each sample wakes us up. Like
@@ -303,6 +305,10 @@ func (r *perfRings) wait(until int64, each bool) {
 	if until = r.lookout.wakeBy(now, until); until <= now {
 		return
 	}
+	long := until-now >= longSleep
+	if long && !r.turn.comesSoon(now) {
+		until, long = now+longSleep/2, false
+	}
 	if together {
 		r.ts = unix.NsecToTimespec(until)
 		ptrace.SleepUntil(&r.ts)
@@ -315,9 +321,10 @@ func (r *perfRings) wait(until int64, each bool) {
 	polls, n, ts := unsafe.Pointer(unsafe.SliceData(r.polls)), uintptr(len(r.polls)), unsafe.Pointer(&r.ts)
 	// A garbage collection would wait for the end of a sleep that the scheduler does not know (ptrace.LeaveInPeace),
 	// with all of goprof's work standing still.
-	if until-now >= longSleep && ptrace.WithoutPriority(func() {
+	if long && ptrace.WithoutPriority(func() {
 		syscall.Syscall6(unix.SYS_PPOLL, uintptr(polls), n, uintptr(ts), 0, 0, 0)
 	}) {
+		r.turn.note(ptrace.Monotonic())
 		return
 	}
 	syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(polls), n, uintptr(ts), 0, 0, 0)

@@ -33,6 +33,9 @@ type perfThread struct {
 	copier *perfCopier
 
 	batch   uint64 // the drain that saw it last
+	from    uint64 // what the kernel had charged the thread when it was met
+	counted int64  // for how many samples its samples have counted
+	lacks   int64  // how many there should be more, as of the last batch
 	charged uint64 // what the kernel had charged the thread then
 	heardAt uint64 // the same at its last sample, or when its events were opened
 }
@@ -122,7 +125,8 @@ func (r *perfRun) watch(th *thread) {
 	if known := r.threads[th.tid]; th.hint.Skip || known != nil && known.hasEvents() {
 		return
 	}
-	w := &perfThread{tid: th.tid, th: th, prompt: th.hint.Soon, copies: stackFit{stack: r.mostStack()}}
+	w := &perfThread{tid: th.tid, th: th, prompt: th.hint.Soon, copies: stackFit{stack: r.mostStack()},
+		from: th.last.Ran}
 	r.threads[th.tid] = w
 	r.openEvents(w)
 	if !r.grouped && r.events%128 < len(r.rings.cpus) {
@@ -213,7 +217,7 @@ func (r *perfRun) note(w *perfThread, s *rawSample, need uint64) {
 		w.batch = r.batch
 		r.sampled = append(r.sampled, w)
 		w.charged = w.th.last.Ran
-		if stat, ok := r.scan.charged(w.th); ok && w.th.tid != 0 {
+		if stat, ok := r.scan.charged(w.th); ok && w.th.tid != 0 && !r.over {
 			w.charged = stat.Ran
 		}
 		w.heardAt = w.charged
@@ -279,7 +283,7 @@ func (r *perfRun) bill(w *perfThread, th *thread, snap *look.Look) {
 		return
 	}
 	owed := w.charged - th.billed
-	r.scan.bills.billSample(th, th.billed+min(owed, max(2*uint64(r.cfg.Interval), owed/8)), false, snap)
+	r.scan.bills.billSample(th, th.billed+min(owed, max(2*r.interval(), owed/8)), false, snap)
 }
 
 func affinity(tid int) (set unix.CPUSet, ok bool) {

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/arch"
+	"goprof/arch/cpus"
 	"goprof/sampler/ptrace"
 )
 
@@ -46,16 +47,56 @@ type wideEvents struct {
 	most     int     // of a stack, that is ever copied
 	keeps    float64 // for how many intervals the events keep their periods
 	until    int64   // when they are given others, or soon afterwards
+	pace     pace
 	copies   stackFit
 	events   []perfEvent
 	rng      *rand.Rand
-	failed   bool // the events could not be opened anew
+	failed   error // why the events could not be opened anew
 }
 
 // mayWatchWide reports whether goprof knows processes by the numbers that BPF programs see.
 func mayWatchWide() bool {
 	space, err := os.Readlink("/proc/self/ns/pid")
 	return err == nil && space == initialPIDs
+}
+
+// ErrNested: goprof is in a PID namespace.
+var ErrNested = errors.New("sampler: BPF programs know processes by their numbers outside of goprof's PID namespace")
+
+// wide reports whether there may be events of CPUs, as far as that is known without a trial; nil: there may.
+func (p PerfPower) wide() error {
+	switch {
+	case !p.Kernel:
+		return &PerfError{"perf_event_open", unix.EACCES}
+	case !mayWatchWide():
+		return ErrNested
+	}
+	return nil
+}
+
+// TryWide finds out whether perf watches CPUs, and not single threads, and says why not. It opens an event of a CPU that
+// never begins.
+func TryWide(power PerfPower) error {
+	if err := power.wide(); err != nil {
+		return err
+	}
+	prog, err := filterProgram(0).loadForPerf(nil)
+	if err != nil {
+		return &PerfError{"bpf", err}
+	}
+	defer unix.Close(prog)
+	attr := perfAttr(cpus.Here(), 1e9, stackLeast, inKernel, false)
+	attr.Config = unix.PERF_COUNT_SW_CPU_CLOCK
+	attr.Bits |= unix.PerfBitDisabled
+	fd, err := unix.PerfEventOpen(&attr, -1, onlineCPUs()[0], -1, unix.PERF_FLAG_FD_CLOEXEC)
+	if err != nil {
+		return &PerfError{"perf_event_open", err}
+	}
+	defer unix.Close(fd)
+	if err := unix.IoctlSetInt(fd, unix.PERF_EVENT_IOC_SET_BPF, prog); err != nil {
+		return &PerfError{"PERF_EVENT_IOC_SET_BPF", err}
+	}
+	return nil
 }
 
 // filterProgram lets samples of one process pass.
@@ -73,7 +114,7 @@ func filterProgram(pid int) *bpfCode {
 }
 
 // open opens an event on each CPU, all or none.
-func (w *wideEvents) open() bool {
+func (w *wideEvents) open() error {
 	w.drawMoment(ptrace.Monotonic())
 	w.events = make([]perfEvent, len(w.rings.cpus))
 	for i := range w.events {
@@ -91,18 +132,24 @@ func (w *wideEvents) open() bool {
 		if errors.Is(err, unix.ENODEV) { // this CPU was switched off meanwhile
 			continue
 		}
+		if err == nil {
+			e.fd = int32(fd)
+			err = w.begin(fd)
+		}
 		if err != nil {
 			w.closeEvents()
-			return false
-		}
-		e.fd = int32(fd)
-		if unix.IoctlSetInt(fd, unix.PERF_EVENT_IOC_SET_BPF, w.filter) != nil ||
-			unix.IoctlSetInt(fd, unix.PERF_EVENT_IOC_ENABLE, 0) != nil {
-			w.closeEvents()
-			return false
+			return err
 		}
 	}
-	return true
+	return nil
+}
+
+// begin gives an event the program that chooses, and lets it begin.
+func (w *wideEvents) begin(fd int) error {
+	if err := unix.IoctlSetInt(fd, unix.PERF_EVENT_IOC_SET_BPF, w.filter); err != nil {
+		return &PerfError{"PERF_EVENT_IOC_SET_BPF", err}
+	}
+	return unix.IoctlSetInt(fd, unix.PERF_EVENT_IOC_ENABLE, 0)
 }
 
 func (w *wideEvents) closeEvents() {
@@ -131,8 +178,8 @@ func (w *wideEvents) drawMoment(now int64) {
 	if w.exact {
 		return
 	}
-	w.until = now + int64(wideRedraw*(0.5+w.rng.Float64())*float64(w.interval))
-	w.keeps = float64(w.changeAt()-now) / float64(w.interval)
+	w.until = now + int64(wideRedraw*(0.5+w.rng.Float64())*w.mean())
+	w.keeps = float64(w.changeAt()-now) / w.mean()
 }
 
 // changeAt is when the periods are changed, on the average.
@@ -156,15 +203,28 @@ func (w *wideEvents) draw() uint64 {
 		return uint64(w.interval)
 	}
 	rate := 1 + (2*w.rng.Float64()-1)/jitterShare + 0.5/w.keeps
-	return max(uint64(float64(w.interval)/rate), leastPeriod)
+	return max(uint64(w.mean()/rate), leastPeriod)
 }
 
 // redraw changes the periods if they have been kept for their time. Otherwise a program that does the same thing in
 // each interval would be met in the same place again and again.
 func (w *wideEvents) redraw(now int64) {
-	if now < w.until {
-		return
+	if now >= w.until {
+		w.changePeriods(now)
 	}
+}
+
+// setPace lengthens all periods by another factor.
+func (w *wideEvents) setPace(factor int32, now int64) {
+	w.pace.set(factor, math.MaxInt64)
+	w.changePeriods(now)
+	w.pace.since = ptrace.Monotonic()
+}
+
+// mean is the mean period.
+func (w *wideEvents) mean() float64 { return float64(w.interval) * float64(max(w.pace.factor, 1)) }
+
+func (w *wideEvents) changePeriods(now int64) {
 	w.drawMoment(now)
 	for i := range w.events {
 		if e := &w.events[i]; e.fd >= 0 {
@@ -185,8 +245,8 @@ func (w *wideEvents) fit(needed *stackFit) {
 	}
 }
 
-func (w *wideEvents) reopen() bool {
+func (w *wideEvents) reopen() error {
 	w.closeEvents()
-	w.failed = !w.open()
-	return !w.failed
+	w.failed = w.open()
+	return w.failed
 }

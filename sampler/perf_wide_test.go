@@ -169,7 +169,7 @@ int main(void) {
 	got := perfSession(t, p.PID, Config{Interval: 2 * time.Millisecond}, func(s *look.Look) {
 		stood += max(s.CPU-longestPerf, 0)
 	}, perfUntil(600))
-	if got.Wide == false {
+	if got.Narrow != nil {
 		t.Skip("the events of CPUs are not permitted here: such threads are told as not sampled")
 	}
 	due := float64(int64(got.Times.Process)-stood) / float64(2*time.Millisecond)

@@ -76,11 +76,12 @@ type Stats struct {
 	Attempted int64
 	Taken     int64
 	Lost      [ptrace.NumOutcomes]int64 // by Outcome; [Taken] and [Pending] stay 0
+	MadeUp    int64                     // of those taken: they count for lost ones of their threads
 	Late      int64                     // of those taken: the stop came late and was collected
 	Waiting   int64                     // looks at threads that waited for a CPU: no attempts, the thread has not paid
 	Asleep    int64                     // of those taken: the thread went to sleep in the moment of the look
 	Visits    bool                      // threads were met by visiting their CPUs
-	Wide      bool                      // perf's events were events of CPUs
+	Narrow    error                     // why perf had events of threads, and not of CPUs; nil: it had those
 	// KernelHidden: perf was to give the kernel's frames, and may not see them.
 	KernelHidden bool
 	Signals      int64 // looks that met a signal on its way
@@ -263,6 +264,6 @@ func (r *run) total() Stats {
 	s.Threads = len(r.scan.byTID)
 	s.Visits = r.visiting
 	// Where threads are billed together, nobody knows which of them have ended.
-	s.Times = r.scan.bills.sum(r.scan.byTID, r.over() && !r.scan.pools)
+	s.Times = r.scan.bills.sum(r.scan.byTID, r.over() && !r.scan.pools, r.scan.interval)
 	return s
 }

@@ -155,11 +155,16 @@ func newScan(proc *procfs.Dir, interval time.Duration, fds int) *scan {
 		kept:     keptFiles{fds, fds},
 	}
 	s.seen, s.giveUp = s.noteListed, s.giveUpFiles
-	s.bills.begin(proc.PID)
-	s.unseen.base = s.bills.now
+	s.beginBills()
 	own, ok := procfs.ParseSchedstat(proc.Read(proc.PID, "schedstat"))
 	s.noStats = !ok || own.Turns == 0
 	return s
+}
+
+// beginBills begins the account of CPU time.
+func (s *scan) beginBills() {
+	s.bills.begin(s.proc.PID)
+	s.unseen.base = s.bills.now
 }
 
 // close gives back all descriptors.

@@ -94,3 +94,47 @@ func TestHeraldsHaveRoom(t *testing.T) {
 		}
 	}
 }
+
+// TestPlanWorth: where a look counts for the CPUs that have no turn, too, samples tell less than their number says.
+// profile.Summary.Effective of them is what the spread of shares shows, on 2 to 64 CPUs.
+func TestPlanWorth(t *testing.T) {
+	const interval, share, runs, length = int64(time.Millisecond), 0.3, 200, int64(2 * time.Second)
+	for _, cpus := range []int{2, 8, 16, 32, 64} {
+		spread, expected, plain := 0.0, 0.0, 0.0
+		for i := range runs {
+			v := planFor(cpus)
+			rng := rand.New(rand.NewPCG(uint64(i), uint64(cpus)))
+			v.plan.rng, v.moments.rng = rng, rng
+			busy, until, inA, all, squares := 0, int64(0), 0.0, 0.0, 0.0
+			for now := int64(1e9); now < 1e9+length; now += maxNap {
+				v.draw(now, now+2*maxNap, interval, func(which int, at, stands int64) bool {
+					for at >= until { // one thread, which moves to another CPU now and then
+						busy, until = rng.IntN(cpus), until+rng.Int64N(int64(600*time.Millisecond))
+						until = max(until, at-int64(time.Second))
+					}
+					if which != busy {
+						return true
+					}
+					v.cpus[which].metAt = at
+					n := float64(stands)
+					all, squares = all+n, squares+n*n
+					if rng.Float64() < share {
+						inA += n
+					}
+					return true
+				})
+			}
+			if all == 0 {
+				continue
+			}
+			spread += (inA/all - share) * (inA/all - share)
+			expected += share * (1 - share) * squares / (all * all)
+			plain += share * (1 - share) / all
+		}
+		t.Logf("%d CPUs: the variance is %.2f times that of the effective samples, %.2f times that of all", cpus,
+			spread/expected, spread/plain)
+		if r := spread / expected; r < 0.7 || r > 1.4 {
+			t.Errorf("%d CPUs: the variance of a share is %.2f times what the effective samples say", cpus, r)
+		}
+	}
+}

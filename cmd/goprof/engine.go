@@ -22,8 +22,9 @@ type engineFlag struct {
 
 const engineHelp = `With --engine perf no thread is stopped: the kernel takes the samples (perf_event_open), which costs a
 thread less than a stop does. It needs CAP_PERFMON, or kernel.perf_event_paranoid at 1 or less, and most
-containers forbid it; stacks end at 64 KB, and at native code without unwind information. --engine auto
-takes it where it is permitted and sees all, and else ptrace, the default, and says why.`
+containers forbid it; stacks end at 64 KB, and at native code without unwind information. --engine auto, the
+default, takes it where it is permitted and sees all, and else ptrace, which stops threads. With
+--engine auto on the command line it says why.`
 
 var engineNames = func() (names []string) {
 	for _, e := range session.Engines {
@@ -33,7 +34,7 @@ var engineNames = func() (names []string) {
 }()
 
 func (f *engineFlag) add(cmd *cobra.Command, fs *pflag.FlagSet) {
-	fs.StringVar(&f.engine, "engine", engineNames[0],
+	fs.StringVar(&f.engine, "engine", string(session.AutoEngine),
 		"`what` takes samples: ptrace, stops; perf, the kernel; auto, perf where it may see all")
 	cmd.RegisterFlagCompletionFunc("engine", cobra.FixedCompletions(engineNames, cobra.ShellCompDirectiveNoFileComp))
 }
@@ -68,13 +69,16 @@ func (p *part) choose(talk io.Writer) error {
 		p.engine = session.PerfEngine
 		return nil
 	}
-	c, err := host().ChooseEngine(p.want.engine, p.pid, p.flags.maxOverhead,
-		p.want.engine == session.AutoEngine && p.session.RunsVirtual())
+	want := p.want.engine
+	if want == session.AutoEngine && p.session.PublishesContexts() { // only a stop reads them
+		want = session.PtraceEngine
+	}
+	c, err := host().ChooseEngine(want, p.pid, p.flags.maxOverhead)
 	if err != nil {
 		return attachError(p.pid, err)
 	}
 	p.engine = c.Engine
-	if c.Note != "" && !p.flags.quiet && !p.flags.kernel { // with --kernel the account says it
+	if c.Note != "" && p.flags.engineGiven && !p.flags.quiet && !p.flags.kernel { // with --kernel the account says it
 		tellNotes(talk, []profile.Note{{Name: "engine", Text: c.Note, Remedy: c.Remedy}})
 	}
 	return nil

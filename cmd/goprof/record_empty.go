@@ -34,6 +34,9 @@ func (r *recorder) noSamples(res *result) error {
 	case sum.Attempted > 0:
 		e.Why = fmt.Sprintf("all %d tries to take one failed: see the account above", sum.Attempted)
 		e.Remedy = fmt.Sprintf("goprof doctor --pid %d", r.pid)
+	case r.session.Held():
+		c := host().Explain(r.pid, diagnose.ErrTraced)
+		e.Why, e.Remedy = "a debugger holds its threads: "+c.Why, c.Remedy
 	case r.session.Stopped():
 		e.Why = "it is stopped (SIGSTOP or Ctrl-Z)"
 		e.Remedy = fmt.Sprintf("kill -CONT %d lets it run; goprof dump --pid %d shows where it stands", r.pid, r.pid)

@@ -66,6 +66,9 @@ func (f *recordFlags) toMode(cmd *cobra.Command) error {
 	case !is && given("min") && !namesWaits(f.event) && !(f.mode == string(session.WaitingMode) && given("engine")):
 		return usageError(cmd, "--min is for --event off-cpu and lock")
 	case !is:
+		if f.mode == string(session.WaitingMode) && !given("engine") { // it looks 20 times a second
+			f.engine = string(session.PtraceEngine)
+		}
 		return nil
 	case given("mode"):
 		return usageError(cmd, "--event and --mode both say when a sample is taken: give one")

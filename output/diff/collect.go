@@ -93,7 +93,7 @@ func (s *side) begin(r run, timed bool) (block int32) {
 // interval.
 func assumedLooks(w profile.Weight, total, looks int64, interval time.Duration) int64 {
 	switch {
-	case w == profile.Samples:
+	case w == profile.Samples && looks <= 0:
 		return total
 	case looks <= 0:
 		return max(total/int64(cmp.Or(interval, assumedLook)), 1)
@@ -151,11 +151,22 @@ func (c *Comparison) AddSource(to Side, src recording.Source, o Reading) error {
 		return ErrNoSamples
 	}
 	s.runs[len(s.runs)-1].total = a.total
-	if i.Format == recording.Collapsed && s.weight != profile.Samples {
-		a.looks = 0 // its stacks do not count looks
-	}
-	s.looks += assumedLooks(s.weight, a.total, a.looks, i.Meta.Interval)
+	s.looks += assumedLooks(s.weight, a.total, a.effective(&i), i.Meta.Interval)
 	return nil
+}
+
+// effective is how many looks, each counted once, tell as much as those that there are (profile.Summary.Effective). 0:
+// it is not known.
+func (a *adder) effective(i *recording.Info) int64 {
+	switch {
+	case i.Summary != nil && i.Summary.Effective > 0:
+		return i.Summary.Effective
+	case i.Format == recording.Collapsed:
+		return 0 // its stacks do not count looks
+	case a.timed && (i.Meta.Mode == profile.ModeCPU || i.Meta.Mode == "") && a.looks > 0:
+		return max(int64(float64(a.looks)*float64(a.looks)/a.lookSquares), 1)
+	}
+	return a.looks
 }
 
 // mostByChance bounds the share of a thread's looks that one stack may have for being met again by chance.
@@ -185,6 +196,7 @@ type adder struct {
 	first, last int64
 	total       int64
 	looks       int64
+	lookSquares float64 // of the looks of each sample
 	labels      map[frame]int32
 	roots       map[profile.Thread]int32
 	nodes       profile.ByStack[int32]
@@ -246,7 +258,9 @@ func (a *adder) add(s *profile.Sample) error {
 	}
 	side.total += weight
 	a.total += weight
-	a.looks += s.Looks()
+	looks := s.Looks()
+	a.looks += looks
+	a.lookSquares += float64(looks) * float64(looks)
 	a.c.tree.nodes[at].self[a.to] += weight
 	key := cell{a.firstBlock, at}
 	if a.timed {

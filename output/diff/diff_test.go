@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"goprof/output"
+	"goprof/output/recording"
 	"goprof/profile"
 )
 
@@ -239,5 +240,28 @@ func TestOddSides(t *testing.T) {
 	c := New()
 	if err := c.AddSource(Before, &simulated{timed: true}, Reading{}); err != ErrNoSamples {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestLooksThatCountForSeveral: samples that count for several tell less than their number says.
+func TestLooksThatCountForSeveral(t *testing.T) {
+	cpu := recording.Info{Format: recording.JFR, Meta: profile.Meta{Mode: profile.ModeCPU}}
+	wall := recording.Info{Format: recording.JFR, Meta: profile.Meta{Mode: profile.ModeWall}}
+	text := recording.Info{Format: recording.Collapsed}
+	told := recording.Info{Format: recording.Collapsed, Summary: &profile.Summary{Effective: 25}}
+	a := adder{timed: true, total: 100, looks: 100, lookSquares: 4*5*5 + 80} // four count for five each, 80 for one
+	for _, c := range []struct {
+		info *recording.Info
+		want int64
+	}{{&cpu, 55}, {&wall, 100}, {&text, 0}, {&told, 25}} {
+		if got := a.effective(c.info); got != c.want {
+			t.Errorf("%s %s: %d looks, and not %d", c.info.Format, c.info.Meta.Mode, got, c.want)
+		}
+	}
+	if got := assumedLooks(profile.Samples, 100, 55, 0); got != 55 {
+		t.Errorf("100 samples of 55 looks are %d", got)
+	}
+	if got := assumedLooks(profile.Samples, 100, 0, 0); got != 100 {
+		t.Errorf("100 samples, of which no more is known, are %d", got)
 	}
 }

@@ -232,7 +232,7 @@ func (t *hostTarget) chooseEngine(want session.EngineName) (session.EngineName, 
 	if auto && (better || !t.host.perf.works() && t.host.visits.works()) {
 		want = session.PtraceEngine
 	}
-	c, err := t.host.ChooseEngine(want, t.jvm.PID, 0, auto && t.session.RunsVirtual())
+	c, err := t.host.ChooseEngine(want, t.jvm.PID, 0)
 	return c.Engine, err
 }
 

@@ -75,12 +75,19 @@ func child(words []string) error {
 			}
 			os.Setenv(childEnv, strings.Join(words[i+1:], " "))
 			return unix.Exec("/proc/self/exe", []string{"child"}, os.Environ())
+		case "proc": // in a PID namespace: /proc as it is there
+			if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+				return err
+			}
+			if err := unix.Mount("proc", "/proc", "proc", 0, ""); err != nil {
+				return err
+			}
 		case "noperf":
 			err = filter(unix.SECCOMP_RET_ERRNO|uint32(unix.EPERM), unix.SYS_PERF_EVENT_OPEN)
 		case "engine": // a pid follows
 			pid, _ := strconv.Atoi(words[i+1])
 			for _, e := range session.Engines {
-				c, err := Host{}.ChooseEngine(e, pid, 0, false)
+				c, err := Host{}.ChooseEngine(e, pid, 0)
 				if err != nil {
 					fmt.Println(e, "error:", Host{}.Explain(pid, err))
 				} else {

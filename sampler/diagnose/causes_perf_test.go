@@ -5,6 +5,7 @@ package diagnose
 import (
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -72,31 +73,28 @@ func TestExplainPerf(t *testing.T) {
 func TestChooseEngine(t *testing.T) {
 	host.NeedPerf(t)
 	pid := startSleep(t, "/bin/sleep")
-	virtual, why := session.PerfEngine, ""
-	if !sampler.PerfCopies() {
-		virtual, why = session.PtraceEngine, "virtual threads"
+	auto, why := session.PerfEngine, ""
+	if sampler.TryWide(sampler.PerfPower{Kernel: true}) != nil {
+		auto, why = session.PtraceEngine, "single threads"
 	}
 	for _, c := range []struct {
-		want    session.EngineName
-		most    float64
-		carrier bool
-		got     session.EngineName
-		note    string
+		want session.EngineName
+		most float64
+		got  session.EngineName
+		note string
 	}{
-		{session.PtraceEngine, 0, false, session.PtraceEngine, ""},
-		{"", 0, false, session.PtraceEngine, ""},
-		{session.PerfEngine, 0, false, session.PerfEngine, ""},
-		{session.PerfEngine, 0, true, session.PerfEngine, ""},
-		{session.AutoEngine, 0, false, session.PerfEngine, ""},
-		{session.AutoEngine, 0, true, virtual, why},
-		{session.AutoEngine, 0.01, false, session.PtraceEngine, "--max-overhead"},
+		{session.PtraceEngine, 0, session.PtraceEngine, ""},
+		{"", 0, session.PtraceEngine, ""},
+		{session.PerfEngine, 0, session.PerfEngine, ""},
+		{session.AutoEngine, 0, auto, why},
+		{session.AutoEngine, 0.01, session.PtraceEngine, "--max-overhead"},
 	} {
-		got, err := Host{}.ChooseEngine(c.want, pid, c.most, c.carrier)
+		got, err := Host{}.ChooseEngine(c.want, pid, c.most)
 		if err != nil || got.Engine != c.got || (got.Note != "") != (c.note != "") || !strings.Contains(got.Note, c.note) {
 			t.Errorf("%q, at most %v: %+v, %v", c.want, c.most, got, err)
 		}
 	}
-	if _, err := (Host{}).ChooseEngine(session.PerfEngine, 1<<30, 0, false); err == nil {
+	if _, err := (Host{}).ChooseEngine(session.PerfEngine, 1<<30, 0); err == nil {
 		t.Error("no process, no error")
 	}
 }
@@ -121,4 +119,16 @@ func TestChooseEngineForbidden(t *testing.T) {
 		"auto: engine ptrace the engine is ptrace: a seccomp filter")
 	wantLines(t, runChild(t, nil, "noperf", "doctor", pid),
 		"info perf: not needed: ... --engine perf would not work for process "+pid+": ... seccomp")
+}
+
+// TestChooseEngineNested: in a PID namespace perf can only watch single threads. auto does not take it.
+func TestChooseEngineNested(t *testing.T) {
+	host.NeedPerf(t)
+	if os.Getuid() != 0 {
+		t.Skip("needs root, for namespaces")
+	}
+	inside := &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS}
+	wantLines(t, runChild(t, inside, "proc", "engine", "1"),
+		"perf: engine perf ",
+		"auto: engine ptrace the engine is ptrace: perf_event can watch only single threads, because goprof is in a PID namespace")
 }

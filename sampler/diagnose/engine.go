@@ -16,43 +16,47 @@ type Choice struct {
 	Remedy string // a command; empty where there is none
 }
 
-// ChooseEngine finds the engine for a process. virtual says whether the process runs virtual threads. The error is not
-// nil only if a user asks for an engine by name that does not work here.
-func (h Host) ChooseEngine(want session.EngineName, pid int, maxOverhead float64, virtual bool) (Choice, error) {
+// ChooseEngine finds the engine for a process. AutoEngine is perf where perf watches CPUs: it then sees all, and changes
+// nothing. The error is not nil only if a user asks for an engine by name that does not work here.
+func (h Host) ChooseEngine(want session.EngineName, pid int, maxOverhead float64) (Choice, error) {
 	if want == session.PtraceEngine || want == "" {
 		return Choice{Engine: session.PtraceEngine}, h.Traced(pid)
 	}
 	power, err := sampler.TryPerf(pid)
-	unbounded, cure := "", ""
-	if want == session.AutoEngine && err == nil {
-		unbounded, cure = session.StopsUnbounded()
+	if want == session.PerfEngine {
+		if err == nil && !power.Kernel {
+			return Choice{session.PerfEngine, "no samples of threads that are in the kernel (" + h.perfLevel() +
+				"): the time of system calls is given to what comes after them", h.perfRemedy()}, nil
+		}
+		return Choice{Engine: session.PerfEngine}, err
 	}
-	switch {
-	case want == session.PerfEngine && err != nil:
-		return Choice{}, err
-	case want == session.PerfEngine && !power.Kernel:
-		return Choice{session.PerfEngine, "no samples of threads that are in the kernel (" + h.perfLevel() +
-			"): the time of system calls is given to what comes after them", h.perfRemedy()}, nil
-	case want == session.PerfEngine:
+	why := h.whyNotPerf(pid, power, err, maxOverhead)
+	if why == "" {
 		return Choice{Engine: session.PerfEngine}, nil
-	case err != nil:
-		c := h.explainPerf(pid, err)
-		return Choice{session.PtraceEngine, "the engine is ptrace: " + c.Why, ""}, h.Traced(pid)
-	case unbounded != "" && (!power.Kernel || virtual && !sampler.PerfCopies()): // perf sees less, and holds nobody
-		return Choice{session.PerfEngine, "the engine is perf: a thread that goprof stops might be held for too long (" +
-			unbounded + ")", cure}, nil
-	case !power.Kernel:
-		return Choice{session.PtraceEngine, "the engine is ptrace: perf_event may not look at threads that are in the " +
-			"kernel (" + h.perfLevel() + ")", ""}, h.Traced(pid)
-	case virtual && !sampler.PerfCopies():
-		return Choice{session.PtraceEngine, "the engine is ptrace: there seem to be virtual threads, whose frames in the " +
-				"heap perf_event leaves no time to read, and the kernel takes no BPF program from us that would copy them", ""},
-			h.Traced(pid)
-	case maxOverhead > 0:
-		return Choice{session.PtraceEngine, "the engine is ptrace: what perf_event costs cannot be bounded, as " +
-			"--max-overhead wants", ""}, h.Traced(pid)
 	}
-	return Choice{Engine: session.PerfEngine}, nil
+	if err == nil && maxOverhead == 0 { // perf sees less then, and holds nobody
+		if unbounded, cure := session.StopsUnbounded(); unbounded != "" {
+			return Choice{session.PerfEngine, "the engine is perf: a thread that goprof stops might be held for too long (" +
+				unbounded + ")", cure}, nil
+		}
+	}
+	return Choice{session.PtraceEngine, "the engine is ptrace: " + why, ""}, h.Traced(pid)
+}
+
+// whyNotPerf says why AutoEngine does not take perf; empty: it does.
+func (h Host) whyNotPerf(pid int, power sampler.PerfPower, err error, maxOverhead float64) string {
+	switch {
+	case err != nil:
+		return h.explainPerf(pid, err).Why
+	case !power.Kernel:
+		return "perf_event may not look at threads that are in the kernel (" + h.perfLevel() + ")"
+	case maxOverhead > 0:
+		return "what perf_event costs cannot be bounded, as --max-overhead wants"
+	}
+	if err := sampler.TryWide(power); err != nil {
+		return session.ByThreads(err)
+	}
+	return ""
 }
 
 // isPerfError reports whether the kernel refused perf_event.

@@ -27,9 +27,17 @@ func mainClass(command string) string {
 }
 
 // Stopped reports whether a signal has stopped the process (SIGSTOP, Ctrl-Z).
-func (s *Session) Stopped() bool {
+func (s *Session) Stopped() bool { return s.leaderState() == 'T' }
+
+// Held reports whether a debugger holds the process.
+func (s *Session) Held() bool { return s.leaderState() == 't' }
+
+func (s *Session) leaderState() byte {
 	leader, err := s.Process.Thread(s.Process.PID())
-	return err == nil && leader.State == 'T'
+	if err != nil {
+		return 0
+	}
+	return leader.State
 }
 
 // Frozen says by which control group the process is frozen (docker pause), nil: by none.

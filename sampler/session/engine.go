@@ -3,6 +3,7 @@
 package session
 
 import (
+	"errors"
 	"fmt"
 
 	"goprof/process"
@@ -21,15 +22,14 @@ const (
 	AutoEngine   EngineName = "auto"               // PerfEngine where it is permitted and sees all, else PtraceEngine
 )
 
-// By default goprof stops threads. That needs no right that containers withhold. Its stacks are whole where those of
-// perf_event end: below 64 KB, in the heap frames of virtual threads where the kernel takes no BPF program from goprof
-// (half of a server's samples and more), while code is deoptimised, and beyond native code without unwind information.
-// Also, perf_event sees no system calls where it may not look into the kernel. Where none of that matters perf_event
-// is better. On a machine with 50 threads waiting for two CPUs, at 1,000 Hz, BenchmarkEngines' samples cost the
-// threads 6 % of their CPU time and stops 10 %. They cost goprof itself 0.15 ms each in place of 1 ms. AutoEngine uses
-// perf_event unless one of these reasons against it is known at the start.
+// Stops need no right that containers withhold. Their stacks are whole where those of perf_event end: below 64 KB, in
+// the heap frames of virtual threads where the kernel takes no BPF program from goprof (half of a server's samples and
+// more), while code is deoptimised, and beyond native code without unwind information. Also, perf_event sees no system
+// calls where it may not look into the kernel. Where none of that matters perf_event is better
+// (docs/decisions/0024-which-engine-by-default.md). AutoEngine, which record and the agent take if nobody asks for
+// another one, uses perf_event unless one of these reasons against it is known at the start.
 
-// Engines are all engines, the default first.
+// Engines are all engines.
 var Engines = []EngineName{PtraceEngine, PerfEngine, AutoEngine}
 
 // name is the engine's name in a profile's Meta.
@@ -77,7 +77,7 @@ func (s *Session) readSamplesSoon(config *sampler.Config) {
 	_, size := s.VM.Side()
 	trail := new(process.Trail)
 	config.Trail = trail
-	if s.RunsVirtual() && c.FindClasses() == nil { // else the first samples tell
+	if s.runsVirtual() && c.FindClasses() == nil { // else the first samples tell
 		c.Trail(trail)
 	}
 	read := func(snap *look.Look, sampled int64) {
@@ -109,12 +109,26 @@ func (s *Session) readSamplesSoon(config *sampler.Config) {
 	}
 }
 
-// RunsVirtual reports whether there are threads that may run virtual ones.
-func (s *Session) RunsVirtual() (does bool) {
-	s.guarded(func() { does = s.runsVirtual() })
-	return does
+// ByThreads says why perf would have, or had, events of threads, and what that does.
+func ByThreads(why error) string {
+	cause := "the kernel refuses events of CPUs (CAP_PERFMON, CAP_BPF): " + why.Error()
+	if errors.Is(why, sampler.ErrNested) {
+		cause = "goprof is in a PID namespace (on the host, or with --pid=host, it is not)"
+	}
+	return "perf_event can watch only single threads, because " + cause + ". It then sets a timer at each switch of threads, " +
+		"so that threads which hand over often use more CPU time, up to twice as much"
 }
 
+// engineNotes says what a user should know of how perf watched.
+func (r *recording) engineNotes(stats *sampler.Stats) []profile.Note {
+	if r.opt.Engine != PerfEngine || r.opt.Event != nil || r.opt.Mode != CPUMode && r.opt.Mode != "" || stats.Narrow == nil {
+		return nil
+	}
+	return []profile.Note{{Name: "perf-by-threads", Text: ByThreads(stats.Narrow),
+		Remedy: fmt.Sprintf("goprof record --engine ptrace --pid %d", r.Process.PID())}}
+}
+
+// runsVirtual reports whether there are threads that may run virtual ones.
 func (s *Session) runsVirtual() bool {
 	if s.VM.NewContinuations() == nil || s.dir.refresh() != nil {
 		return false

@@ -216,6 +216,10 @@ type recording struct {
 	before   time.Duration             // own CPU
 	lost     [ptrace.NumOutcomes]int64 // what the profile has been told
 
+	owed    map[int]owed // to threads whose samples were stale
+	madeUp  int64        // of what was owed
+	squares float64      // of what samples count
+
 	asleep int64 // samples of threads that slept when they were stopped
 	// sleeps are samples of threads that sleep for a moment, where such sleeps are seen too seldom.
 	sleeps     int64
@@ -385,11 +389,13 @@ func (r *recording) put(snap *look.Look, alive bool, since func() int64) {
 	}
 	if !r.provenBy(snap, snap.When, since) {
 		r.profile.Lose(profile.Stale, snap.Samples())
+		r.owe(snap)
 		if r.queue != nil {
 			r.queue.Hurry(now())
 		}
 		return
 	}
+	r.settleOwed(snap)
 	r.countCut(r.stack.Truncated, snap.Samples())
 	stack, root := r.subject(snap)
 	if r.opt.SureLeaf {

@@ -41,6 +41,7 @@ func (r *recording) account() profile.Summary {
 	} else if stats.Interval > r.opt.Interval {
 		sum.RateLowered = float64(time.Second) / float64(stats.Interval)
 	}
+	sum.MadeUp, sum.Effective = stats.MadeUp+r.madeUp, r.effective(sum.Samples)
 	sum.Threads = len(r.sampled)
 	sum.Waiting = stats.Waiting
 	sum.Skipped, sum.Gap = stats.Skipped, stats.Gap
@@ -57,6 +58,7 @@ func (r *recording) account() profile.Summary {
 	sum.Pauses, sum.Hindered = pausesOf(&stats), r.hindered(&stats.Holds)
 	sum.Silent, sum.Notes = len(stats.Silent), r.silentNotes(&stats)
 	sum.Notes = append(append(sum.Notes, r.kernelNotes(&stats)...), r.contexts.notes()...)
+	sum.Notes = append(sum.Notes, r.engineNotes(&stats)...)
 	sum.Links = r.contexts.account()
 	sum.OwnCPU = ownCPU() - r.before
 	if !stats.Visits { // who is visited was on a CPU
@@ -72,7 +74,8 @@ func (r *recording) account() profile.Summary {
 // times says where the CPU time of the process went. The time of snapshots that gave no stack, or that have not been
 // walked yet, does not count as sampled.
 func (r *recording) times(stats *sampler.Stats) profile.Times {
-	t := profile.Times{Process: stats.Times.Process - r.unwanted, Sampled: r.profile.Time, Exited: stats.Times.Exited}
+	t := profile.Times{Process: stats.Times.Process - r.unwanted, Sampled: r.profile.Time, Exited: stats.Times.Exited,
+		Unwatched: stats.Times.Unwatched, Small: stats.Times.Small}
 	t.NotSampled = max(t.Process-t.Sampled-t.Exited, 0)
 	t.Process = t.Sampled + t.NotSampled + t.Exited
 	r.profile.SetTime(profile.NotSampled, t.NotSampled)

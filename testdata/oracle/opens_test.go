@@ -122,7 +122,7 @@ func TestOpensAreWrittenDown(t *testing.T) {
 	jdk := jvmtest.JDKs(t)[0]
 	pid := strconv.Itoa(jvmtest.Start(t, jdk, "truth.Shares", "--", "1", "1").PID)
 	for _, args := range [][]string{
-		{"record", "--pid", pid, "-d", "1", "-o", "-"},
+		{"record", "--pid", pid, "-d", "1", "-o", "-", "--engine", "ptrace"},
 		{"record", "--pid", pid, "-d", "1", "-o", "-", "--mode", "wall"},
 		{"record", "--pid", pid, "-d", "1", "-o", "-", "--engine", "perf"},
 		{"dump", "--pid", pid},

@@ -261,7 +261,8 @@ func TestSilentVariables(t *testing.T) {
 			}
 			os.WriteFile(now, nil, 0o600)
 		}()
-		_, errs, code := endsIn(t, goprof, "record", "--pid", pid, "-d", "60", "-r", "500", "-o", stacks)
+		_, errs, code := endsIn(t, goprof, "record", "--pid", pid, "--engine", "ptrace", "-d", "60", "-r", "500",
+			"-o", stacks)
 		b, _ := os.ReadFile(stacks)
 		if code == 0 || !strings.Contains(errs, "does not answer") || !bytes.Contains(b, []byte("truth.Trouble.counted")) {
 			t.Errorf("record: exit code %d, %d bytes of stacks\n%s", code, len(b), errs)

@@ -29,7 +29,7 @@ func TestGoprofStoppedByForce(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "counts")
 	jvm := jvmtest.Start(t, jdk, "truth.Unharmed", "-Xmx64m", "--", file)
 	dir := t.TempDir()
-	cmd := exec.Command(goprof, "record", "--pid", strconv.Itoa(jvm.PID), "-i", "100us", "-q", "-o",
+	cmd := exec.Command(goprof, "record", "--pid", strconv.Itoa(jvm.PID), "--engine", "ptrace", "-i", "100us", "-q", "-o",
 		filepath.Join(dir, "out.collapsed"), "--summary", filepath.Join(dir, "sum.json"))
 	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {

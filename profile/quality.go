@@ -21,6 +21,10 @@ const (
 	fairNotSampled, poorNotSampled = 0.15, 0.40
 )
 
+// Half of the guesses are wrong, so half of GuessedMuch is five points of one compiled method that may be another
+// inlined method's, and of poorGuessed a tenth of all.
+const poorGuessed = 0.20
+
 // For each short sleep that is seen, one to three are missing (docs/decisions/0004).
 const fairSleeps, poorSleeps = 0.01, 0.05
 
@@ -77,6 +81,10 @@ func (s *Summary) Judge() (q Quality, doubts []Doubt) {
 			"several times the CPU time that their samples show", "")
 	missing(int64(s.Times.NotSampled+s.Times.Exited), int64(s.Times.Process), fairNotSampled, poorNotSampled,
 		"of the CPU time has no sample", s.cureNotSampled())
+	missing(s.LeafGuessedMost, s.Samples, GuessedMuch, poorGuessed,
+		"of the samples are in one compiled method, and which method inlined into it was running is a guess: one in two "+
+			"of these is wrong",
+		"start the JVM with -XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints, or --leaf sure")
 	if s.Samples > 0 && s.Samples < fairSamples {
 		than := Fair
 		if s.Samples < poorSamples {

@@ -26,7 +26,9 @@ type item struct {
 	sum     [sides]int64
 	squares [sides]float64 // of standings
 	blocks  [sides][levels]products
-	prints  uint64 // of the nodes whose samples it has: two items with the same are the same samples
+	gain    [sides]int64 // what guesses may have taken from it: see guesses
+	lose    [sides]int64 // what guesses may have given to it
+	prints  uint64       // of the nodes whose samples it has: two items with the same are the same samples
 }
 
 // maxItems bounds the compared items, roughly. The items with the fewest samples are left out first.
@@ -57,6 +59,7 @@ func newItems(t *tree, key func(output.Name) string, inherits output.Inherits) *
 	}
 	it.seen = make([]int32, len(it.names))
 	it.choose()
+	it.guesses()
 	return it
 }
 

@@ -82,9 +82,8 @@ func (s *Summary) Judge() (q Quality, doubts []Doubt) {
 	missing(int64(s.Times.NotSampled+s.Times.Exited), int64(s.Times.Process), fairNotSampled, poorNotSampled,
 		"of the CPU time has no sample", s.cureNotSampled())
 	missing(s.LeafGuessedMost, s.Samples, GuessedMuch, poorGuessed,
-		"of the samples are in one compiled method, and which method inlined into it was running is a guess: one in two "+
-			"of these is wrong",
-		"start the JVM with -XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints, or --leaf sure")
+		"of the samples stand in one compiled method, where it is a guess which inlined method was running: they count "+
+			"for the compiled one", "start the JVM with -XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints")
 	if s.Samples > 0 && s.Samples < fairSamples {
 		than := Fair
 		if s.Samples < poorSamples {

@@ -5,10 +5,9 @@ import (
 	"slices"
 )
 
-// A guessed leaf is sure of the compiled method that ran, and not of which method inlined into it. One guess in two is
-// wrong (docs/accuracy.md), and wrong guesses of one compiled method may all be of one inlined method. So a guess never
-// counts where it could move a share much: where a compiled method has guessed leaves in GuessedMuch of all samples,
-// they count for that method.
+// A guessed leaf is sure of the compiled method that ran, and not of which method inlined into it. Nearly one guess in
+// two is wrong (docs/accuracy.md, Guesses), and wrong guesses of one compiled method may all be of one inlined method.
+// So where a compiled method has guessed leaves in GuessedMuch of all samples, they count for that method.
 
 // GuessedMuch is the part of all samples from which on guesses in one compiled method do not count: half of it is five
 // points, as much as chance moves a share of few samples (fairSamples).
@@ -84,9 +83,14 @@ func (g *Guesses) Most() (most int64) {
 	return most
 }
 
+// Any reports whether a compiled method has guesses that do not count.
+func (g *Guesses) Any() bool { return g.all > 0 && g.many(g.Most()) }
+
+func (g *Guesses) many(n int64) bool { return float64(n) >= GuessedMuch*float64(g.all) }
+
 // Much reports whether guesses in a compiled method are so many that they do not count.
 func (g *Guesses) Much(in *Func) bool {
-	return in != nil && g.all > 0 && float64(g.of[*in]) >= GuessedMuch*float64(g.all)
+	return in != nil && g.all > 0 && g.many(g.of[*in])
 }
 
 func (g *Guesses) copy() Guesses { return Guesses{maps.Clone(g.of), g.all} }

@@ -21,8 +21,7 @@ const (
 	fairNotSampled, poorNotSampled = 0.15, 0.40
 )
 
-// Half of the guesses are wrong, so half of GuessedMuch is five points of one compiled method that may be another
-// inlined method's, and of poorGuessed a tenth of all.
+// Nearly half of the guesses are wrong (see GuessedMuch). Of poorGuessed that is a tenth of all samples.
 const poorGuessed = 0.20
 
 // For each short sleep that is seen, one to three are missing (docs/decisions/0004).

@@ -76,7 +76,7 @@ func read(src recording.Source, info *recording.Info, threads bool) (*heat, erro
 	}
 	x.recorded(&info.Meta)
 	h.entries = entries{grid: newGrid(x), most: maxHeld}
-	if h.stacks.guesses, err = recording.Guesses(src); err != nil {
+	if src, err = recording.Settled(src); err != nil {
 		return nil, err
 	}
 	if err = recording.EachLazily(src, h.add); err == nil {

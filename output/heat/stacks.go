@@ -19,9 +19,6 @@ type stackTree struct {
 	recent [1 << recentBits]recentCall
 	places profile.ByStack[treePlace]
 	full   int64 // samples whose stack was cut because the tree was full
-
-	guesses profile.Guesses // of all samples
-	settled profile.Stack
 }
 
 type edge struct{ parent, label int32 }
@@ -80,12 +77,6 @@ func (s *stackTree) walk(sample *profile.Sample) treePlace {
 	stack := sample.Stack
 	if stack == nil {
 		stack = &profile.Stack{}
-	}
-	if s.guesses.Much(stack.Guessed()) {
-		s.settled = *stack
-		s.settled.Frames = append([]profile.Frame(nil), stack.Frames...)
-		stack = &s.settled
-		stack.Settle()
 	}
 	if stack.Truncated != profile.Whole {
 		at, ok = s.child(at, output.Name{Text: "[truncated: " + stack.Truncated.String() + "]", Kind: output.LabelTruncated})

@@ -2,6 +2,7 @@ package recording
 
 import (
 	"bytes"
+	"maps"
 	"testing"
 	"time"
 
@@ -47,6 +48,20 @@ func TestGuesses(t *testing.T) {
 		g, err := Guesses(f)
 		if err != nil || g.Most() != int64(guessed) || g.Much(crunch) != (guessed == 30) || g.Much(mix) || g.Much(nil) {
 			t.Errorf("%d guesses in the compiled method, not %d: %v", g.Most(), guessed, err)
+		}
+		src, err := Settled(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		each := map[string]int64{}
+		for range 2 { // a second reading is like the first
+			clear(each)
+			if err := src.Each(func(s *profile.Sample) error {
+				each[s.Stack.Frames[0].Func.Name] += s.Looks()
+				return nil
+			}); err != nil || !maps.Equal(each, want) {
+				t.Errorf("%d guesses: samples end in %v, not %v: %v", guessed, each, want, err)
+			}
 		}
 		tree, err := TreeOf(f, SumOptions{})
 		if err != nil {

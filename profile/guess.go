@@ -13,8 +13,8 @@ import (
 // points, as much as chance moves a share of few samples (fairSamples).
 const GuessedMuch = 0.10
 
-// GuessedIn is the index of the compiled method in which the leaf is a guess, -1 if the leaf is none. Frames of HotSpot's
-// own code, or of a thread's state, may stand above.
+// GuessedIn is the index of the compiled method in which the leaf is a guess, -1 if the leaf is none. Frames of
+// HotSpot's own code, or of a thread's state, may stand above.
 func (s *Stack) GuessedIn() int {
 	if len(s.Frames) == 0 || s.Frames[0].Sure != Guessed {
 		return -1

@@ -17,7 +17,8 @@ func TestSettle(t *testing.T) {
 			t.Errorf("%v: in %v", sure, in)
 		}
 		s.Settle()
-		if len(s.Frames) != want || s.Carrier != want-1 || want == 2 && (s.Frames[0].Func != c || s.Frames[0].Sure != Certain) {
+		if len(s.Frames) != want || s.Carrier != want-1 ||
+			want == 2 && (s.Frames[0].Func != c || s.Frames[0].Sure != Certain) {
 			t.Errorf("%v: %+v, carrier from %d", sure, s.Frames, s.Carrier)
 		}
 	}

@@ -11,8 +11,8 @@ import (
 func TestSpentAt(t *testing.T) {
 	// 0 lock xadd, 1 mov, 2 lock add (the fence of a volatile store), 3 dec, which ends a loop of itself, 4 jne,
 	// 5 xadd without lock, 6 jmp to the ret, 7 nop, 8 lock cmpxchg, 9 jmp to the ret, 10 nop, 11 ret
-	code, err := hex.DecodeString("f0480fc14310" + "4889d8" + "f0834424c000" + "ffc8" + "75fc" + "480fc14310" + "eb09" + "90" +
-		"f0490fb118" + "eb01" + "90" + "c3")
+	code, err := hex.DecodeString("f0480fc14310" + "4889d8" + "f0834424c000" + "ffc8" + "75fc" + "480fc14310" +
+		"eb09" + "90" + "f0490fb118" + "eb01" + "90" + "c3")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,9 +26,8 @@ type item struct {
 	sum     [sides]int64
 	squares [sides]float64 // of standings
 	blocks  [sides][levels]products
-	gain    [sides]int64 // what guesses may have taken from it: see guesses
-	lose    [sides]int64 // what guesses may have given to it
-	prints  uint64       // of the nodes whose samples it has: two items with the same are the same samples
+	guesses moved
+	prints  uint64 // of the nodes whose samples it has: two items with the same are the same samples
 }
 
 // maxItems bounds the compared items, roughly. The items with the fewest samples are left out first.

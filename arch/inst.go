@@ -46,6 +46,9 @@ const (
 	KindConst // puts another constant, or the address of a place on the stack, into a register or onto the stack
 	KindNop   // does nothing that the program sees
 	KindLeave // takes down a frame, or a part of it: it moves the stack pointer up
+	// KindAtomic reads and writes memory in one step that no other CPU sees half done. It takes some twenty cycles or
+	// more, and a CPU takes an interrupt before it or behind it, never within.
+	KindAtomic
 )
 
 // Base says where the address of an access of memory begins.

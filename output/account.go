@@ -314,7 +314,8 @@ func (a *account) notes() {
 	if s.RateLowered > 0 {
 		a.line("Note", "--max-overhead lowered the rate from %.4g to %.4g Hz", s.Rate, s.RateLowered)
 	}
-	if s.Samples > 0 && float64(s.LeafGuessed) >= guessedMuch*float64(s.Samples) {
+	many := func(n int64, part float64) bool { return s.Samples > 0 && float64(n) >= part*float64(s.Samples) }
+	if many(s.LeafGuessed, guessedMuch) && !many(s.LeafGuessedMost, profile.GuessedMuch) { // else it is a doubt
 		a.line("Note", "in %s of the samples it is a guess which inlined method was on top: --leaf sure counts "+
 			"the method around it",
 			percentOf(s.LeafGuessed, s.Samples))

@@ -47,7 +47,7 @@ import (
 func Collapsed(to io.Writer, p *profile.Profile) error {
 	w := bufio.NewWriterSize(to, 64<<10)
 	var digits [20]byte
-	p.EachLine(Label, func(path []string, n int64) {
+	p.Settled().EachLine(Label, func(path []string, n int64) {
 		for i, name := range path {
 			if i > 0 {
 				w.WriteByte(';')

@@ -29,9 +29,11 @@ type Report struct {
 	Time    int64          `json:"time_ns,omitempty"` // all time; or the next one
 	Bytes   int64          `json:"bytes,omitempty"`   // all bytes
 	Mode    string         `json:"mode,omitempty"`    // of the recording, if it is known and not cpu
-	By      string         `json:"by"`
-	Rows    []ReportRow    `json:"rows"` // by self, then total, then name
-	Omitted int            `json:"omitted"`
+	// Unnamed is how much counts for compiled methods because the methods inlined into them are guesses.
+	Unnamed int64       `json:"guessed,omitempty"`
+	By      string      `json:"by"`
+	Rows    []ReportRow `json:"rows"` // by self, then total, then name
+	Omitted int         `json:"omitted"`
 	// States are what threads did, if stacks tell that and the report is not by state itself.
 	States []ReportRow `json:"states,omitempty"`
 }
@@ -60,7 +62,7 @@ func NewReport(t *Tree, by string, top int) (*Report, error) {
 	}
 	s.sum(inherited)
 
-	r := &Report{Weight: t.Weight, By: by}
+	r := &Report{Weight: t.Weight, Unnamed: t.Unnamed, By: by}
 	switch t.Weight {
 	case profile.CPUTime:
 		r.CPU = t.Total
@@ -279,7 +281,12 @@ func (r *Report) Text(to io.Writer) error {
 	if r.Mode != "" {
 		title += ", " + r.Mode
 	}
-	fmt.Fprintf(w, "%s\n\n", title)
+	fmt.Fprintf(w, "%s\n", title)
+	if r.Unnamed > 0 {
+		fmt.Fprintf(w, "In %s of it, which inlined method was running is a guess. These count for the compiled method.\n",
+			Percent(r.Unnamed, all))
+	}
+	w.WriteByte('\n')
 	if len(r.States) > 0 {
 		fmt.Fprintf(w, "%10s %7s  %s\n", "", "", "state")
 		for _, row := range r.States {

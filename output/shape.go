@@ -15,7 +15,7 @@ func (t *Tree) Shaped(s Shape) *Tree {
 	}
 	m := shaper{from: t, what: make([]naming.Plumbing, len(t.Labels)), label: make([]int32, len(t.Labels)),
 		texts: make(map[string]int32), children: make(map[uint64]int32),
-		to: &Tree{Nodes: make([]TreeNode, 1, len(t.Nodes)), Total: t.Total, Weight: t.Weight}}
+		to: &Tree{Nodes: make([]TreeNode, 1, len(t.Nodes)), Total: t.Total, Weight: t.Weight, Unnamed: t.Unnamed}}
 	for i, l := range t.Labels {
 		if s.HideInternal {
 			m.what[i] = plumbingOf(l)

@@ -14,6 +14,8 @@ type Tree struct {
 	Total  int64          // of all counts
 	Weight profile.Weight // what is counted; the file's summary tells it for sure
 	Stacks int            // lines of the file
+	// Unnamed is how much of Total counts for a compiled method because the method inlined into it is a guess.
+	Unnamed int64
 }
 
 // guessWeight guesses whether the file counts CPU time, if no summary says so: a file may have lost its summary, or

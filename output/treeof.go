@@ -5,7 +5,8 @@ import "goprof/profile"
 // TreeOf is a profile as a tree of the labels that Collapsed writes. ParseCollapsed makes the same tree from the
 // collapsed file.
 func TreeOf(p *profile.Profile) *Tree {
-	b := treeBuilder{tree: &Tree{Nodes: make([]TreeNode, 1, 1024), Weight: p.Meta.Weight},
+	p = p.Settled()
+	b := treeBuilder{tree: &Tree{Nodes: make([]TreeNode, 1, 1024), Weight: p.Meta.Weight, Unnamed: p.Unnamed},
 		labels: make(map[string]int32), children: make(map[uint64]int32)}
 	p.EachLine(Label, b.add)
 	return b.tree

@@ -83,7 +83,9 @@ type Summary struct {
 	// Samples for which it is likely, or a guess, which inlined method was running. For all others it is certain.
 	LeafLikely  int64 `json:"leaf_likely"`
 	LeafGuessed int64 `json:"leaf_guessed"`
-	Waiting     int64 `json:"waiting,omitempty"` // looks at threads that waited for a CPU, not among those attempted
+	// Those that are a guess in the compiled method that has most of them, whichever method inlined into it was running.
+	LeafGuessedMost int64 `json:"leaf_guessed_most,omitempty"`
+	Waiting         int64 `json:"waiting,omitempty"` // looks at threads that waited for a CPU, not among those attempted
 	// samples of threads that had entered a system call right before they stopped
 	Asleep int64 `json:"asleep,omitempty"`
 	// samples of threads in a sleep that ends within 4 ms, or just has, in a virtual machine
@@ -234,6 +236,8 @@ func (p *Profile) Summary() Summary {
 		LostBy:      byName(&c.Lost),
 		LeafLikely:  p.Sure[Likely],
 		LeafGuessed: p.Sure[Guessed],
-		Overflow:    p.Overflow,
+
+		LeafGuessedMost: p.guesses.Most(),
+		Overflow:        p.Overflow,
 	}
 }

@@ -7,6 +7,7 @@ type Place struct {
 	node int32
 	why  Reason
 	sure Certainty // of the leaf
+	in   *Func     // the compiled method in which the leaf is a guess, nil if it is none
 	full bool
 }
 
@@ -24,6 +25,7 @@ func (p *Profile) AddAt(root string, s *Stack, n int64, d time.Duration) Place {
 	if len(s.Frames) > 0 {
 		place.sure = s.Frames[0].Sure
 	}
+	place.in = s.Guessed()
 	p.Again(place, n, d)
 	return place
 }
@@ -35,13 +37,19 @@ func (p *Profile) Again(at Place, n int64, d time.Duration) {
 	}
 	p.Counts.add(at.why, n)
 	p.Sure[min(at.sure, NumCertainty-1)] += n
-	if at.full {
-		p.Overflow += n
-	}
+	p.guesses.Add(at.in, n)
 	nd := p.tree.at(at.node)
 	nd.self[Samples.slot()] += n
 	nd.self[CPUTime.slot()] += int64(d)
 	p.Time += d
+	if at.full {
+		p.Overflow += n
+	} else if at.in != nil {
+		guessed := p.guessed[at.node]
+		guessed[Samples.slot()] += n
+		guessed[CPUTime.slot()] += int64(d)
+		p.guessed[at.node] = guessed
+	}
 }
 
 // StackAt appends the frames of a place to frames, leaf first: functions and kinds, because a profile has no lines.
@@ -91,5 +99,6 @@ func (p *Profile) Count(s *Stack, n int64, d time.Duration) {
 	}
 	p.Counts.add(s.Truncated, n)
 	p.Sure[sure] += n
+	p.guesses.Add(s.Guessed(), n)
 	p.Time += d
 }

@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"maps"
 	"slices"
 	"time"
 )
@@ -21,6 +22,8 @@ type Profile struct {
 	Overflow int64
 	// Time is the time of all stacks: CPU time, or in wall-clock modes the time that passed.
 	Time time.Duration
+	// Unnamed is how much of all, in its weight, Settled has moved from guessed leaves.
+	Unnamed int64
 
 	maxNodes int
 	maxFuncs int
@@ -30,6 +33,8 @@ type Profile struct {
 	labels   map[string]*Func // roots that Add was given
 	reasons  [NumReasons]*Func
 	full     *Func
+	guesses  Guesses
+	guessed  map[int32][numSlots]int64 // of a node's own counts, those whose leaf is a guess
 
 	// The path of the last stack, root first: the next one mostly begins like it.
 	path []step
@@ -57,6 +62,7 @@ func NewSize(maxNodes int) *Profile {
 		tree:     newTree(),
 		funcs:    newFunctions(),
 		labels:   make(map[string]*Func),
+		guessed:  make(map[int32][numSlots]int64),
 		full:     &Func{Name: ownFrames[0]},
 	}
 	p.maxFuncs = min(maxFuncs, p.maxNodes)
@@ -68,16 +74,17 @@ func NewSize(maxNodes int) *Profile {
 
 // Copy is the profile as it is now. It can be read while p goes on, and nothing can be added to it.
 func (p *Profile) Copy() *Profile {
-	return &Profile{Meta: p.Meta, Counts: p.Counts, Sure: p.Sure, Overflow: p.Overflow, Time: p.Time,
-		tree: p.tree.copy(), funcs: functions{list: slices.Clip(p.funcs.list)}}
+	return &Profile{Meta: p.Meta, Counts: p.Counts, Sure: p.Sure, Overflow: p.Overflow, Time: p.Time, Unnamed: p.Unnamed,
+		tree: p.tree.copy(), funcs: functions{list: slices.Clip(p.funcs.list)}, guesses: p.guesses.copy(),
+		guessed: maps.Clone(p.guessed)}
 }
 
 // TakeStacks removes all stacks from the profile, and returns them to be read. The account stays. All Places are void
 // after that.
 func (p *Profile) TakeStacks() *Profile {
-	taken := &Profile{Meta: p.Meta, tree: p.tree, funcs: p.funcs}
+	taken := &Profile{Meta: p.Meta, tree: p.tree, funcs: p.funcs, guesses: p.guesses.copy(), guessed: p.guessed}
 	empty := NewSize(p.maxNodes)
-	p.tree, p.funcs, p.labels, p.path, p.cuts = empty.tree, empty.funcs, empty.labels, nil, 0
+	p.tree, p.funcs, p.labels, p.guessed, p.path, p.cuts = empty.tree, empty.funcs, empty.labels, empty.guessed, nil, 0
 	return taken
 }
 

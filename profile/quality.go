@@ -23,6 +23,9 @@ const (
 	fairNotSampled, poorNotSampled = 0.15, 0.40
 )
 
+// Nearly half of the guesses are wrong (see GuessedMuch). Of poorGuessed that is a tenth of all samples.
+const poorGuessed = 0.20
+
 // For each short sleep that is seen, one to three are missing (docs/decisions/0004).
 const fairSleeps, poorSleeps = 0.01, 0.05
 
@@ -87,6 +90,9 @@ func (s *Summary) Judge() (q Quality, doubts []Doubt) {
 			"several times the CPU time that their samples show", "")
 	missing(int64(s.Times.NotSampled+s.Times.Exited), int64(s.Times.Process), fairNotSampled, poorNotSampled,
 		"of the CPU time has no sample: "+s.whyNotSampled(), s.cureNotSampled())
+	missing(s.LeafGuessedMost, s.Samples, GuessedMuch, poorGuessed,
+		"of the samples stand in one compiled method, where it is a guess which inlined method was running: they count "+
+			"for the compiled one", "start the JVM with -XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints")
 	if s.Contents != nil {
 		if why := s.Contents.doubt(); why != "" {
 			worse(Fair, why, "")

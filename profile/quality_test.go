@@ -44,6 +44,12 @@ func TestJudge(t *testing.T) {
 			[]string{"shares rest on where buffers end, and a program that repeats itself may walk in step with them: no " +
 				"buffer could be read: a"}},
 		"nothing to be read": {allocSummary(Contents{Why: "an agent"}), Fair, []string{"shares rest on where buffers end"}},
+		"guesses in many methods": {Summary{Attempted: 1000, Samples: 1000, LeafGuessed: 400, LeafGuessedMost: 90}, Good,
+			nil},
+		"guesses in one method": {Summary{Attempted: 1000, Samples: 1000, LeafGuessed: 150, LeafGuessedMost: 120}, Fair,
+			[]string{"12.0 % of the samples stand in one compiled method"}},
+		"two thirds are guesses": {Summary{Attempted: 1000, Samples: 1000, LeafGuessed: 660, LeafGuessedMost: 430}, Poor,
+			[]string{"43.0 % of the samples stand in one compiled method"}},
 		"enough": {Summary{Attempted: 400, Samples: 400}, Good, nil},
 		"few looks, which count often": {Summary{Attempted: 4000, Samples: 4000, Effective: 100}, Fair,
 			[]string{"the samples tell as much as 100 that count once each: by chance alone a share may be off by 10 points"}},

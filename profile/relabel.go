@@ -40,9 +40,16 @@ func (p *Profile) merge(from, to int32) {
 			moved[n] = at
 		}
 		nd, target := p.tree.at(n), p.tree.at(at)
+		guessed, some := p.guessed[n]
+		moves := p.guessed[at]
 		for slot := range nd.self {
 			target.self[slot] += nd.self[slot]
 			nd.self[slot] = 0
+			moves[slot] += guessed[slot]
+		}
+		if some {
+			p.guessed[at] = moves
+			delete(p.guessed, n)
 		}
 	}
 }

@@ -253,6 +253,20 @@ func (m *codeMap) before(n int32) int32 {
 	return m.chunks[c].first + m.chunks[c].n - 1
 }
 
+// spentAt is the instruction in which a thread has spent its time that was stopped before instruction n. An interrupt
+// that comes within an atomic instruction waits until that has retired (Intel SDM volume 3, 8.1: such an instruction
+// is not divided). Then the thread stands at the next one, which may be of another method.
+func (m *codeMap) spentAt(n int32, level uint8) int32 {
+	if n < 0 || int(n) >= len(m.list) {
+		return n
+	}
+	before := m.before(n)
+	if before != notInCode && m.list[before].kindOf == arch.KindAtomic && len(m.jumpsTo(n)) == 0 {
+		return before
+	}
+	return m.pastJump(n, level)
+}
+
 // pastJump returns where the code goes on if an instruction of C2's is a jump. C2 makes jumps when all else has its
 // place (opto/block.cpp, insert_goto_at). They are no bytecode's, and a record behind one by address is that of code
 // which does not follow.

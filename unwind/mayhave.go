@@ -27,7 +27,7 @@ func (w *Walker) MayBeOfPiece(b *vmstructs.Blob, pc uint64, truth vmstructs.Scop
 		n := m.place(uint32(pc - b.Begin))
 		return n != notInCode && w.leavesAt(m, n), false
 	}
-	n := m.pastJump(m.place(uint32(pc-b.Begin)), b.Level)
+	n := m.spentAt(m.place(uint32(pc-b.Begin)), b.Level)
 	if w.atReload(b, m, n) != nil { // its record is that of what takes the value
 		n = m.reloadedFor(n)
 	}
@@ -114,7 +114,7 @@ func (w *Walker) InBarrier(b *vmstructs.Blob, pc uint64) bool {
 	defer w.vm.EndQuestion()
 	m := w.mapCode(b)
 	defer w.settle(b, m)
-	s, sure, name := w.byRoute(b, m, m.pastJump(m.place(uint32(pc-b.Begin)), b.Level))
+	s, sure, name := w.byRoute(b, m, m.spentAt(m.place(uint32(pc-b.Begin)), b.Level))
 	return s != nil && sure == profile.Certain && name == storeBarrier
 }
 

@@ -26,19 +26,16 @@ func (w *Walker) scopes(b *vmstructs.Blob, pc uint64, exact bool) ([]vmstructs.S
 
 // Recorded returns the methods at a pc where a thread was stopped from code whose records tell of every instruction.
 func (w *Walker) Recorded(b *vmstructs.Blob, pc uint64) ([]vmstructs.Scope, profile.Certainty, error) {
-	pc = w.pastJump(b, pc)
+	pc = w.spentAt(b, pc)
 	s, err := w.vm.Scopes(b, pc, w.isPoll(b, pc))
 	return s, profile.Certain, err
 }
 
-// pastJump is where C2's code goes on if a jump stands at pc, or pc.
-func (w *Walker) pastJump(b *vmstructs.Blob, pc uint64) uint64 {
-	if b.Level != levelC2 {
-		return pc
-	}
+// spentAt is codeMap.spentAt of a pc.
+func (w *Walker) spentAt(b *vmstructs.Blob, pc uint64) uint64 {
 	m := w.mapCode(b)
 	defer w.settle(b, m)
-	if n := m.pastJump(m.place(uint32(pc-b.Begin)), b.Level); n != notInCode {
+	if n := m.spentAt(m.place(uint32(pc-b.Begin)), b.Level); n != notInCode {
 		return b.Begin + uint64(m.list[n].at)
 	}
 	return pc
@@ -68,7 +65,7 @@ func (w *Walker) infer(b *vmstructs.Blob, pc uint64, calls callsBytecode) ([]vms
 	clear(w.nears)
 	w.nears = w.nears[:0]
 	if calls == nil {
-		n = m.pastJump(n, b.Level)
+		n = m.spentAt(n, b.Level)
 		if b.Level < levelC2 && w.markAt(b, m, n) == 0 {
 			n = w.notedWith(m, n)
 		}

@@ -121,18 +121,15 @@ func (w *Walker) byRoute(b *vmstructs.Blob, m *codeMap, n int32) (s []vmstructs.
 	if b.Level != levelC2 || n < 0 || int(n) >= len(m.list) {
 		return nil, profile.Guessed, ""
 	}
-	at := n
-	switch before := m.before(n); {
+	switch {
 	case m.list[n].swaps:
 		name = swap
-	case before != notInCode && m.list[before].swaps: // where a thread is often stopped
-		name, at = swap, before
 	case m.inBarrier(n):
 		name = storeBarrier
 	default:
 		return nil, profile.Guessed, ""
 	}
-	s, sure = w.inferAt(b, m, at, at, bytecodesOf(name))
+	s, sure = w.inferAt(b, m, n, n, bytecodesOf(name))
 	if sure == profile.Guessed {
 		return nil, profile.Guessed, name
 	}

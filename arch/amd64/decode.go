@@ -12,6 +12,7 @@ type inst struct {
 	Vec   bool  // VEX or EVEX: its registers are vectors
 	W     bool  // 64-bit operand
 	Rep   bool  // F2 or F3, in VEX and EVEX too
+	Lock  bool  // F0
 	V     uint8 // VEX.vvvv
 	Mod   uint8
 	Reg   uint8 // with REX.R
@@ -127,7 +128,9 @@ prefixes:
 			opsize = true
 		case 0xf2, 0xf3:
 			in.Rep = true
-		case 0x2e, 0x36, 0x3e, 0x26, 0x64, 0x65, 0x67, 0xf0:
+		case 0xf0:
+			in.Lock = true
+		case 0x2e, 0x36, 0x3e, 0x26, 0x64, 0x65, 0x67:
 		default:
 			break prefixes
 		}

@@ -81,7 +81,10 @@ func baseOf(base int8) arch.Base {
 
 func (in *inst) kind(base arch.Base) arch.Kind {
 	op := in.Op
-	if in.Map > 1 {
+	switch {
+	case in.Mem && (in.Lock || in.Map == 0 && !in.Vec && op&^1 == 0x86): // xchg with memory needs no lock
+		return arch.KindAtomic
+	case in.Map > 1:
 		return arch.KindOther
 	}
 	onStack := base == arch.BaseStack && !in.Idx

@@ -21,7 +21,13 @@ func TestRead(t *testing.T) {
 		{"a call through a register", "^ffd0", arch.Inst{Len: 2, Flow: arch.FlowCall}},
 		{"a return", "^c3", arch.Inst{Len: 1, Flow: arch.FlowReturn}},
 		{"a trap", "^0f0b", arch.Inst{Len: 2, Flow: arch.FlowEnds}},
-		{"a fast lock's exchange", "90 ^f0490fb118", arch.Inst{Len: 5, Base: arch.BaseOther, Swaps: true}},
+		{"a fast lock's exchange", "90 ^f0490fb118", arch.Inst{Len: 5, Base: arch.BaseOther, Swaps: true,
+			Kind: arch.KindAtomic}},
+		{"a sum in memory, for all CPUs at once", "^f0480fc14310", arch.Inst{Len: 6, Base: arch.BaseOther, Disp: 16,
+			Kind: arch.KindAtomic}},
+		{"a fence", "^f0834424c000", arch.Inst{Len: 6, Base: arch.BaseStack, Disp: -64, Kind: arch.KindAtomic}},
+		{"an exchange of registers", "^87d8", arch.Inst{Len: 2}},
+		{"a sum in memory, for one CPU", "^480fc14310", arch.Inst{Len: 5, Base: arch.BaseOther, Disp: 16}},
 		{"a copy", "^4889d8", arch.Inst{Len: 3, Kind: arch.KindCopy}},
 		{"a load from the stack", "^4c8b442418", arch.Inst{Len: 5, Kind: arch.KindCopy, Base: arch.BaseStack,
 			Disp: 24, Loads: true}},
@@ -79,7 +85,7 @@ func TestRead(t *testing.T) {
 		{"vzeroupper", "^c5f877", arch.Inst{Len: 3, Kind: arch.KindNop}},
 		{"an exchange of registers", "^4190", arch.Inst{Len: 2}},
 		{"another sum", "^4883c030", arch.Inst{Len: 4}},
-		{"an exchange without a comparison", "^f0490fc118", arch.Inst{Len: 5, Base: arch.BaseOther}},
+		{"an exchange without a comparison", "^f0490fc118", arch.Inst{Len: 5, Base: arch.BaseOther, Kind: arch.KindAtomic}},
 	} {
 		code, pc := assemble(t, r.code)
 		var in arch.Inst

@@ -31,7 +31,7 @@ func (code) Read(code []byte, at uint32, out *arch.Inst) bool {
 		out.Shift = uint8(field(w, 16, 6))
 	}
 	out.Widens = w&0xfffffc00 == 0xd37df000 // lsl
-	out.Swaps = w&0x3fa07c00 == 0x08a07c00  // cas, and its kinds that order memory
+	out.Swaps = swaps(w)
 	if in.Op == opConst && in.Rd == 1 {
 		out.Arg = int32(in.Imm)
 	}
@@ -83,10 +83,15 @@ func baseOf(r uint8) arch.Base {
 	return arch.BaseOther
 }
 
+// swaps: cas, and its kinds that order memory.
+func swaps(w uint32) bool { return w&0x3fa07c00 == 0x08a07c00 }
+
 func (in *inst) kind(w uint32) arch.Kind {
 	switch {
 	case compares(w):
 		return arch.KindCompare
+	case swaps(w): // whether other atomic instructions hold up interrupts was not measured
+		return arch.KindAtomic
 	case w&0xffc00000 == 0xf9800000: // prfm
 		return arch.KindPrefetch
 	case in.Op == opAdd && in.Rd == regSP && in.Rn == regSP && in.Imm > 0, // add to sp

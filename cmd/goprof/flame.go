@@ -234,6 +234,10 @@ func about(input string, tree *output.Tree, i *recording.Info) (facts [][2]strin
 	if s != nil && tree.Weight.IsTime() {
 		add("samples", "%s", output.Grouped(s.Samples))
 	}
+	if tree.Unnamed > 0 {
+		add("guesses", "in %s which inlined method was running is a guess: these count for the compiled method",
+			output.Percent(tree.Unnamed, tree.Total))
+	}
 	add("stacks", "%s different", output.Grouped(int64(tree.Stacks)))
 	add("frames", "%s", output.Grouped(int64(len(tree.Nodes)-1)))
 	if s != nil {

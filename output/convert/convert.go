@@ -39,21 +39,17 @@ func (e *SourceError) Unwrap() error { return e.Err }
 // Write writes a recording, and returns how many samples it wrote.
 func Write(to io.Writer, f format.Format, src recording.Source, o Options) (samples int64, err error) {
 	w := &watched{Source: src}
-	switch f {
-	case format.Collapsed:
-		err = writeCollapsed(to, w, o.Sum)
-	case format.HTML, format.SVG, format.JSON:
-		err = writeTree(to, f, w, o)
-	case format.JFR:
-		err = writeJFR(to, w, o.Tell)
-	case format.PProf:
-		err = writePProf(to, w, o.Tell)
-	case format.Speedscope:
-		err = speedscope.Write(to, w, speedscope.Options{Tell: o.Tell})
-	case format.Firefox:
-		err = firefox.Write(to, w, firefox.Options{Tell: o.Tell})
+	shown, err := w.settled(f)
+	switch {
+	case err != nil:
+	case f == format.PProf:
+		err = writePProf(to, shown, o.Tell)
+	case f == format.Speedscope:
+		err = speedscope.Write(to, shown, speedscope.Options{Tell: o.Tell})
+	case f == format.Firefox:
+		err = firefox.Write(to, shown, firefox.Options{Tell: o.Tell})
 	default:
-		err = fmt.Errorf("nothing writes %s", f)
+		err = w.write(to, f, o)
 	}
 	if w.err != nil {
 		err = w.err
@@ -65,6 +61,27 @@ func Write(to io.Writer, f format.Format, src recording.Source, o Options) (samp
 		err = &SourceError{err}
 	}
 	return w.samples, err
+}
+
+// write writes formats that say which leaves are guesses, or are sums.
+func (w *watched) write(to io.Writer, f format.Format, o Options) error {
+	switch f {
+	case format.Collapsed:
+		return writeCollapsed(to, w, o.Sum)
+	case format.HTML, format.SVG, format.JSON:
+		return writeTree(to, f, w, o)
+	case format.JFR:
+		return writeJFR(to, w, o.Tell)
+	}
+	return fmt.Errorf("nothing writes %s", f)
+}
+
+// settled is the recording as formats show it that do not say which leaves are guesses.
+func (w *watched) settled(f format.Format) (recording.Source, error) {
+	if f == format.PProf || f == format.Speedscope || f == format.Firefox {
+		return recording.Settled(w)
+	}
+	return w, nil
 }
 
 // watched counts samples, and tells errors of reading from errors of the samples' receiver.

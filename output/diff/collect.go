@@ -20,13 +20,15 @@ type Comparison struct {
 
 // side is what is known of the recordings of one side, besides their stacks.
 type side struct {
-	total  int64
-	looks  int64
-	span   time.Duration
-	weight profile.Weight
-	runs   []run
-	timed  bool // all of them have times
-	cells  map[cell]int64
+	total int64
+	looks int64
+	// guessed is how much of total counts for a compiled method because the method inlined there is a guess.
+	guessed int64
+	span    time.Duration
+	weight  profile.Weight
+	runs    []run
+	timed   bool // all of them have times
+	cells   map[cell]int64
 }
 
 // run is one recording of a side.
@@ -71,6 +73,7 @@ func (c *Comparison) AddTree(to Side, t *output.Tree, looks int64) error {
 		if at[n] = c.tree.child(at[from.Parent], c.tree.label(t.Labels[from.Name])); at[n] == 0 {
 			return errTooMuch
 		}
+		c.tree.nodes[at[n]].inlined = c.tree.nodes[at[n]].inlined || t.Labels[from.Name].Kind == output.LabelInlined
 		if from.Self > 0 {
 			c.tree.nodes[at[n]].self[to] += from.Self
 			s.cells[cell{first, at[n]}] += from.Self
@@ -199,11 +202,15 @@ type adder struct {
 	lookSquares float64 // of the looks of each sample
 	labels      map[frame]int32
 	roots       map[profile.Thread]int32
-	nodes       profile.ByStack[int32]
+	nodes       profile.ByStack[place]
 	stack       profile.Stack // a sample's, to be changed
 	folder      naming.Folder
 	standing    map[threadID]stay
 }
+
+// place is where a sample's stack ends in the tree, and the compiled method in which its leaf is a guess, 0 if it is
+// none.
+type place struct{ node, guessedIn int32 }
 
 type frame struct {
 	fn   *profile.Func
@@ -261,10 +268,14 @@ func (a *adder) add(s *profile.Sample) error {
 	looks := s.Looks()
 	a.looks += looks
 	a.lookSquares += float64(looks) * float64(looks)
-	a.c.tree.nodes[at].self[a.to] += weight
-	key := cell{a.firstBlock, at}
+	a.c.tree.nodes[at.node].self[a.to] += weight
+	if at.guessedIn != 0 {
+		a.c.tree.nodes[at.guessedIn].guessed[a.to] += weight
+		side.guessed += weight
+	}
+	key := cell{a.firstBlock, at.node}
 	if a.timed {
-		a.addLook(s, stay{at, weight})
+		a.addLook(s, stay{at.node, weight})
 		key.block += a.block(moment(s))
 	}
 	if _, ok := side.cells[key]; !ok && len(side.cells) >= maxCells {
@@ -281,18 +292,18 @@ func (a *adder) block(at int64) int32 {
 }
 
 // node is where a sample's stack ends in the tree.
-func (a *adder) node(s *profile.Sample) (int32, error) {
+func (a *adder) node(s *profile.Sample) (place, error) {
 	root := a.root(s)
 	context := uint64(root)<<8 | s.StateKey()
 	if at, known := a.nodes.Get(s.StackNumber, context); known {
 		return at, nil
 	}
 	if err := s.Read(); err != nil {
-		return 0, err
+		return place{}, err
 	}
 	at, ok := a.descend(s, root)
 	if !ok {
-		return 0, errTooMuch
+		return place{}, errTooMuch
 	}
 	a.nodes.Put(s.StackNumber, context, at)
 	return at, nil
@@ -317,24 +328,33 @@ func (a *adder) root(s *profile.Sample) int32 {
 const noLabel = -1
 
 // descend goes to the node of a sample's stack, and makes what is missing. The stack has the threads, states and
-// reasons that a collapsed file would have.
-func (a *adder) descend(s *profile.Sample, root int32) (int32, bool) {
+// reasons that a collapsed file would have. A leaf that is a guess counts for its compiled method.
+func (a *adder) descend(s *profile.Sample, root int32) (place, bool) {
 	way := descent{tree: &a.c.tree}
 	if root != noLabel {
 		way.down(root)
 	}
-	stack := s.Stack
-	if a.o.HideInternal {
+	stack, guessedIn, in := s.Stack, s.Stack.Guessed(), int32(0)
+	if a.o.HideInternal || guessedIn != nil {
 		a.stack = *stack
 		a.stack.Frames = append(a.stack.Frames[:0:0], stack.Frames...)
-		a.folder.Stack(&a.stack)
 		stack = &a.stack
+		stack.Settle()
+	}
+	if a.o.HideInternal {
+		a.folder.Stack(stack)
 	}
 	if stack.Truncated != profile.Whole {
 		way.down(a.c.tree.label(output.ParseLabel("[truncated: " + stack.Truncated.String() + "]")))
 	}
 	for i := len(stack.Frames) - 1; i >= 0; i-- {
-		way.down(a.label(&stack.Frames[i]))
+		f := &stack.Frames[i]
+		way.down(a.label(f))
+		if f.Kind == profile.Inlined {
+			a.c.tree.nodes[way.at].inlined = true
+		} else if f.Kind.Java() && guessedIn != nil {
+			in = way.at // in the end, the topmost one
+		}
 	}
 	if a.o.States && s.LacksLeaf() {
 		way.down(a.c.tree.label(output.ParseLabel(s.State.Label(""))))
@@ -342,7 +362,7 @@ func (a *adder) descend(s *profile.Sample, root int32) (int32, bool) {
 	if way.at == 0 && !way.full {
 		way.down(a.c.tree.label(output.ParseLabel("[no frame]")))
 	}
-	return way.at, !way.full
+	return place{way.at, in}, !way.full
 }
 
 // descent goes down the tree, and makes missing nodes.

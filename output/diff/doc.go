@@ -27,6 +27,8 @@
 // hypothesis. Items that are nearly the same samples are nearly one (Hunter's inequality: see nested.go). Items that
 // have too few samples to become significant, however these fall, are none (Tarone).
 //
+// A leaf that is a guess counts for its compiled method, and a change that guesses may have made is none: see guesses.
+//
 // What no recording of its own can show is how one run of a program differs from the next: what the compiler decides,
 // where memory lies. Three recordings of several runs measure that (see between); fewer have it assumed (see assume).
 package diff

@@ -26,6 +26,7 @@ type item struct {
 	sum     [sides]int64
 	squares [sides]float64 // of standings
 	blocks  [sides][levels]products
+	guesses moved
 	prints  uint64 // of the nodes whose samples it has: two items with the same are the same samples
 }
 
@@ -57,6 +58,7 @@ func newItems(t *tree, key func(output.Name) string, inherits output.Inherits) *
 	}
 	it.seen = make([]int32, len(it.names))
 	it.choose()
+	it.guesses()
 	return it
 }
 

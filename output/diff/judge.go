@@ -56,7 +56,7 @@ func (c *Comparison) judge(i *item, n *noise) evidence {
 func (c *Comparison) decide(list []evidence, pairs []pair) (hypotheses int, limit float64) {
 	for i := range list {
 		e := &list[i]
-		e.p = e.chanceWithin(e.share(Before), e.share(After))
+		e.p = e.chanceWithin(e.least())
 	}
 	holm(list, pairs)
 	p := newPrior(list)
@@ -69,7 +69,8 @@ func (c *Comparison) decide(list []evidence, pairs []pair) (hypotheses int, limi
 				e.inflation = max(e.inflation, e.between.error2[s]*e.total[s]*e.total[s]/c.independent(e, s))
 			}
 		}
-		e.p = max(e.p, e.between.chance(e.change()))
+		before, after := e.least()
+		e.p = max(e.p, e.between.chance(after-before))
 	}
 	return holm(list, pairs)
 }

@@ -51,7 +51,7 @@ func (r *Result) picture(title string) (*output.Tree, flame.Options) {
 			d.Told[n] = flame.Significant
 		}
 		if e.pooled() >= told {
-			d.Noise[n] = 100 * e.noise(r.limit*e.weight)
+			d.Noise[n] = 100 * (e.noise(r.limit*e.weight) + e.byGuesses())
 		}
 	}
 	return tree, flame.Options{Title: title, Line: r.Verdict(), Diff: d}

@@ -56,6 +56,8 @@ type Recording struct {
 	Looks  int64         `json:"samples"`
 	Span   time.Duration `json:"span_ns,omitempty"` // from the first sample to the last, 0 if it has no times
 	Blocks int           `json:"blocks"`            // of time, 0 if it has no times
+	// Guessed is how much of Total counts for a compiled method because the method inlined there is a guess.
+	Guessed int64 `json:"guessed,omitempty"`
 }
 
 // The sorts of changes.
@@ -73,7 +75,7 @@ type Change struct {
 	Before      float64  `json:"before"`
 	After       float64  `json:"after"`
 	Change      float64  `json:"change"`  // after - before
-	Noise       float64  `json:"noise"`   // noise alone gives smaller changes than that
+	Noise       float64  `json:"noise"`   // noise and guessed leaves alone give smaller changes than that
 	P           float64  `json:"p"`       // corrected: significant if it is not more than Risk
 	Alone       float64  `json:"p_alone"` // as if it were the only one that is compared
 	Inflation   float64  `json:"inflation"`
@@ -117,7 +119,7 @@ func (c *Comparison) Compare(o Options) (*Result, error) {
 }
 
 func (s *side) recording() Recording {
-	r := Recording{Total: s.total, Looks: s.looks, Span: s.span, Files: []string{}}
+	r := Recording{Total: s.total, Looks: s.looks, Span: s.span, Guessed: s.guessed, Files: []string{}}
 	for i := range s.runs {
 		r.Files = append(r.Files, s.runs[i].name)
 	}
@@ -221,7 +223,7 @@ func (r *Result) node(e *evidence) int32 { return e.item.number - 2*int32(len(r.
 
 func (r *Result) change(e *evidence, sort string) Change {
 	ch := Change{Of: sort, Before: e.share(Before), After: e.share(After), Change: e.change(),
-		Noise: e.noise(r.limit * e.weight), P: e.held, Alone: e.p, Inflation: e.inflation, Significant: e.held <= Risk,
+		Noise: e.noise(r.limit*e.weight) + e.byGuesses(), P: e.held, Alone: e.p, Inflation: e.inflation, Significant: e.held <= Risk,
 		Differs: e.differs, New: e.item.sum[Before] == 0, Gone: e.item.sum[After] == 0}
 	switch keys := int32(len(r.items.names)); sort {
 	case OfSelf:

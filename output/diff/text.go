@@ -37,6 +37,9 @@ func (rec *Recording) line(r *Result) string {
 	} else if rec.Blocks == 0 {
 		line += ", no times"
 	}
+	if rec.Guessed > 0 {
+		line += fmt.Sprintf("; in %s which inlined method was running is a guess", output.Percent(rec.Guessed, rec.Total))
+	}
 	return line
 }
 

@@ -46,7 +46,8 @@ func (u unit) of(s *profile.Sample) int64 {
 
 func micros(d time.Duration) int64 { return int64(d.Round(time.Microsecond) / time.Microsecond) }
 
-// read reads a recording twice: to learn what time it covers, and for its samples.
+// read reads a recording two or three times: to learn what time it covers, which leaves are guesses, and for its
+// samples.
 func read(src recording.Source, info *recording.Info, threads bool) (*heat, error) {
 	var x extent
 	h := &heat{stacks: newStacks(), lanes: newLanes(threads)}
@@ -75,6 +76,9 @@ func read(src recording.Source, info *recording.Info, threads bool) (*heat, erro
 	}
 	x.recorded(&info.Meta)
 	h.entries = entries{grid: newGrid(x), most: maxHeld}
+	if src, err = recording.Settled(src); err != nil {
+		return nil, err
+	}
 	if err = recording.EachLazily(src, h.add); err == nil {
 		h.bound(maxEntries, &h.stacks.tree)
 		err = h.marks.read(src, &h.grid)

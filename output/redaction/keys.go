@@ -6,10 +6,11 @@ const keysOfOurs = `
 	buffers bytes carrier carrier_truncated cause certainty chosen_threads claim class code collecting
 	collector contents core count cpu_ns cpu_sum_ns cpu_time cures cut_off daemon deadlocks died doubts
 	dropped dumps duration_ns engine error events evidence exact exited_ns file findings frame
-	frames frozen full goprof groups half heap_committed heap_max heap_used hits holds host hottest how id idle in_step
-	idle_threads interval interval_ns invalid java java_id java_threads jvm jvm_threads kind leaf_guessed
-	leaf_likely leans length_ns level limit_ns line links longest_gap_ns longest_ns looks lost lost_by main_class
-	max_ns missed missing mode module moved moves name names next none not_sampled_ns not_stopped notes number of_bytes
+	frames frozen full goprof guessed groups half heap_committed heap_max heap_used hits holds host hottest how id idle
+	in_step idle_threads interval interval_ns invalid java java_id java_threads jvm jvm_threads kind leaf_guessed
+	leaf_guessed_most leaf_likely leans length_ns level limit_ns line links longest_gap_ns longest_ns looks lost lost_by
+	main_class max_ns missed missing mode module moved moves name names next none not_sampled_ns not_stopped notes number
+	of_bytes
 	omitted operations others overflow own_cpu_ns owner owner_virtual p part parts path pauses pc percent pid priority
 	process_ns quality rate_hz rate_lowered_hz rate_reached_hz read recording remedy repeated rows
 	running safepoints sampled_ns samples seen seen_ns self self_share sender severity share short

@@ -17,16 +17,13 @@ var scalaOperators = map[string]string{
 // method's own parameters, then those of the class's, a letter each.
 var specialised = regexp.MustCompile(`\$m[VZBCSIJFD]*c[VZBCSIJFD]*\$sp$`)
 
-// scala undoes the encoding of operators, specialisation, the "$" of an object's class, and the class that
-// a private name is put behind to keep it apart from others. Lambdas' bodies ($anonfun$main$1) and the
-// static methods of traits (greet$) stay.
+// scala undoes the encoding of operators, specialisation, and the class that a private name is put behind to keep it
+// apart from others. Lambdas' bodies ($anonfun$main$1) and the static methods of traits (greet$) stay. So does the "$"
+// of an object's class: its companion class has the same name without it, and often the same methods.
 func scala(class, method string) (string, string) {
 	method = specialised.ReplaceAllString(method, "")
 	method = unexpanded(class, method)
 	class = specialised.ReplaceAllString(class, "")
-	if n := len(class) - 1; n > 0 && class[n] == '$' && class[n-1] != '.' && class[n-1] != '$' {
-		class = class[:n]
-	}
 	pkg := strings.LastIndexByte(class, '.') + 1
 	return class[:pkg] + decoded(class[pkg:]), decoded(method)
 }

@@ -140,7 +140,7 @@ func (r *recording) takeEvent(snap *look.Look) {
 	}
 	stack, root := r.subject(snap)
 	if r.opt.SureLeaf {
-		sureLeaf(stack)
+		stack.Settle()
 	}
 	if r.opt.HideInternal {
 		r.folder.Stack(stack)

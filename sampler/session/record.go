@@ -399,7 +399,7 @@ func (r *recording) put(snap *look.Look, alive bool, since func() int64) {
 	r.countCut(r.stack.Truncated, snap.Samples())
 	stack, root := r.subject(snap)
 	if r.opt.SureLeaf {
-		sureLeaf(stack)
+		stack.Settle()
 	}
 	if r.opt.HideInternal {
 		r.folder.Stack(stack)

@@ -117,7 +117,7 @@ func (r *recording) takeWall(snap *look.Look) {
 	stack, root := r.subject(snap)
 	st.idle = r.opt.LeaveIdle && isIdleOwn(state, r.ownGap(snap.TID), &r.stack)
 	if r.opt.SureLeaf {
-		sureLeaf(stack)
+		stack.Settle()
 	}
 	if r.opt.HideInternal {
 		r.folder.Stack(stack)

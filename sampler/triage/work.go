@@ -51,7 +51,7 @@ func (x *exam) workOf(p *profile.Profile) work {
 	if p == nil {
 		return w
 	}
-	p.Each(func(frames []profile.Frame, n int64) {
+	p.Settled().Each(func(frames []profile.Frame, n int64) {
 		t, ok := naming.ThreadOf(frames[0].Func.Name)
 		if !ok {
 			return

@@ -1,0 +1,101 @@
+package diff
+
+import "slices"
+
+// A leaf that is a guess counts for the compiled method. It may be of any method that is inlined there, in this
+// recording or in the other one. Of the same code the same part of the guesses is of each method, so where there are
+// as many guesses on both sides, they change nothing. Where a compiler decides otherwise, what was certain becomes a
+// guess, or the other way round. So a change has a range: what counts, and the guesses that have come or gone. It is
+// judged by what is left of it where these make it smallest.
+
+// moved is by how much guesses may have changed an item's share, upwards and downwards.
+type moved struct{ up, down float64 }
+
+// guesses finds that for all items.
+func (it *items) guesses() {
+	t, keys := it.tree, int32(len(it.names))
+	if !slices.ContainsFunc(t.nodes, func(n node) bool { return n.guessed != [sides]int64{} }) {
+		return
+	}
+	var total [sides]float64
+	of := make(map[int32]*compiled) // by label
+	for n := int32(1); n < int32(len(t.nodes)); n++ {
+		nd, top := &t.nodes[n], n // top is the compiled method
+		for s := range sides {
+			total[s] += float64(nd.self[s])
+		}
+		for t.nodes[top].inlined && t.nodes[top].parent != 0 {
+			top = t.nodes[top].parent
+		}
+		c := of[t.nodes[top].label]
+		if c == nil {
+			c = &compiled{key: it.keys[top], methods: make(map[int32]bool)}
+			of[t.nodes[top].label] = c
+		}
+		for s := range sides {
+			c.guessed[s] += float64(nd.guessed[s])
+		}
+		if top != n {
+			c.methods[it.keys[n]] = true
+			c.paths = append(c.paths, path{2*keys + n, top})
+		}
+	}
+	for _, c := range of {
+		for _, p := range c.paths {
+			it.may(p.number, more([sides]float64{float64(t.nodes[p.top].guessed[Before]),
+				float64(t.nodes[p.top].guessed[After])}, total))
+		}
+		by := more(c.guessed, total)
+		delete(c.methods, c.key) // by class, say: it has them anyway
+		for key := range c.methods {
+			it.may(key, by)
+			it.may(keys+key, by)
+		}
+		if len(c.methods) > 0 {
+			it.may(c.key, moved{by.down, by.up})
+		}
+	}
+}
+
+// compiled is a compiled method: its guesses, and the keys and paths of what is inlined into it.
+type compiled struct {
+	key     int32
+	guessed [sides]float64
+	methods map[int32]bool
+	paths   []path
+}
+
+// path is the item of a node of an inlined method, and the node of the compiled one.
+type path struct{ number, top int32 }
+
+// more is by how much a method's share may have changed, if that of guesses has changed so.
+func more(guessed, total [sides]float64) (m moved) {
+	if total[Before] > 0 && total[After] > 0 {
+		by := guessed[After]/total[After] - guessed[Before]/total[Before]
+		m.up, m.down = max(by, 0), max(-by, 0)
+	}
+	return m
+}
+
+func (it *items) may(number int32, by moved) {
+	if p := it.place[number]; p >= 0 {
+		it.list[p].guesses.up += by.up
+		it.list[p].guesses.down += by.down
+	}
+}
+
+// least is both shares as they are where guesses make the change smallest.
+func (e *evidence) least() (before, after float64) {
+	before, after = e.share(Before), e.share(After)
+	if after > before {
+		return before, max(after-e.item.guesses.down, before)
+	}
+	return before, min(after+e.item.guesses.up, before)
+}
+
+// byGuesses is how much of the change guesses may have made.
+func (e *evidence) byGuesses() float64 {
+	before, after := e.least()
+	change := e.change()
+	return max(change, -change) - max(after-before, before-after)
+}

@@ -1,0 +1,164 @@
+package profile
+
+import (
+	"maps"
+	"slices"
+)
+
+// A guessed leaf is sure of the compiled method that ran, and not of which method inlined into it. Nearly one guess in
+// two is wrong (docs/accuracy.md, Guesses), and wrong guesses of one compiled method may all be of one inlined method.
+// So where a compiled method has guessed leaves in GuessedMuch of all samples, they count for that method.
+
+// GuessedMuch is the part of all samples from which on guesses in one compiled method do not count: half of it is five
+// points, as much as chance moves a share of few samples (fairSamples).
+const GuessedMuch = 0.10
+
+// GuessedIn is the index of the compiled method in which the leaf is a guess, -1 if the leaf is none. Frames of
+// HotSpot's own code, or of a thread's state, may stand above.
+func (s *Stack) GuessedIn() int {
+	if len(s.Frames) == 0 || s.Frames[0].Sure != Guessed {
+		return -1
+	}
+	in := s.firstJava()
+	for in < len(s.Frames)-1 && s.Frames[in].Kind == Inlined {
+		in++
+	}
+	return in
+}
+
+// Guessed is that method, nil if the leaf is no guess.
+func (s *Stack) Guessed() *Func {
+	if in := s.GuessedIn(); in >= 0 {
+		return s.Frames[in].Func
+	}
+	return nil
+}
+
+func (s *Stack) firstJava() (first int) {
+	for first < len(s.Frames)-1 && !s.Frames[first].Kind.Java() {
+		first++
+	}
+	return first
+}
+
+// Settle puts the compiled method in place of a leaf that is a guess.
+func (s *Stack) Settle() {
+	in := s.GuessedIn()
+	if in < 0 {
+		return
+	}
+	first := s.firstJava()
+	s.Frames = slices.Delete(s.Frames, first, in)
+	s.Frames[0].Sure, s.Frames[first].Sure = Certain, Certain
+	if s.Carrier > 0 {
+		s.Carrier -= in - first
+	}
+}
+
+// Guesses counts guessed leaves by the compiled method that they are in. The zero value is empty.
+type Guesses struct {
+	of  map[Func]int64
+	all int64 // samples, guessed or not
+}
+
+// Add counts n samples whose leaf is a guess in a compiled method, or is none if that is nil: see Stack.Guessed.
+func (g *Guesses) Add(in *Func, n int64) {
+	g.all += n
+	if in == nil {
+		return
+	}
+	if g.of == nil {
+		g.of = make(map[Func]int64)
+	}
+	if _, known := g.of[*in]; known || len(g.of) < maxFuncs {
+		g.of[*in] += n
+	}
+}
+
+// Most is how many samples the compiled method with most guesses has.
+func (g *Guesses) Most() (most int64) {
+	for _, n := range g.of {
+		most = max(most, n)
+	}
+	return most
+}
+
+// Any reports whether a compiled method has guesses that do not count.
+func (g *Guesses) Any() bool { return g.all > 0 && g.many(g.Most()) }
+
+func (g *Guesses) many(n int64) bool { return float64(n) >= GuessedMuch*float64(g.all) }
+
+// Much reports whether guesses in a compiled method are so many that they do not count.
+func (g *Guesses) Much(in *Func) bool {
+	return in != nil && g.all > 0 && g.many(g.of[*in])
+}
+
+func (g *Guesses) copy() Guesses { return Guesses{maps.Clone(g.of), g.all} }
+
+// Settled is the profile as it should be shown: where a compiled method has many guesses, they count for that method.
+// It is the profile itself if no guess is to be moved. Nothing can be added to what is not.
+func (p *Profile) Settled() *Profile {
+	var nodes []int32
+	for n := range p.guessed {
+		if p.guesses.Much(p.funcs.list[p.tree.at(p.compiled(n)).fn()]) {
+			nodes = append(nodes, n)
+		}
+	}
+	if len(nodes) == 0 {
+		return p
+	}
+	slices.Sort(nodes)
+	c := p.Copy()
+	links := c.links()
+	for _, n := range nodes {
+		to := c.compiled(n)
+		for _, what := range c.above(n) {
+			to = c.below(&links, to, what)
+		}
+		from, target := c.tree.at(n), c.tree.at(to)
+		for slot, count := range c.guessed[n] {
+			from.self[slot] -= count
+			target.self[slot] += count
+		}
+		c.Unnamed += c.guessed[n][c.Meta.Weight.slot()]
+		delete(c.guessed, n)
+	}
+	return c
+}
+
+// compiled is the compiled method in which the leaf at a node is a guess.
+func (p *Profile) compiled(n int32) int32 {
+	for parent := p.tree.at(n).parent; parent != 0 && !p.tree.at(n).kind().Java(); parent = p.tree.at(n).parent {
+		n = parent
+	}
+	for parent := p.tree.at(n).parent; parent != 0 && p.tree.at(n).kind() == Inlined; parent = p.tree.at(n).parent {
+		n = parent
+	}
+	return n
+}
+
+// above is the frames of a leaf that stand above its topmost Java method, from that method on.
+func (p *Profile) above(n int32) (whats []uint32) {
+	for n != 0 && !p.tree.at(n).kind().Java() {
+		whats = append(whats, p.tree.at(n).what)
+		n = p.tree.at(n).parent
+	}
+	if n == 0 {
+		return nil // no Java method: the leaf stays
+	}
+	slices.Reverse(whats)
+	return whats
+}
+
+// below finds or makes a child in a tree that has no index.
+func (p *Profile) below(l *links, parent int32, what uint32) int32 {
+	for n := l.first[parent]; n != 0; n = l.next[n] {
+		if p.tree.at(n).what == what {
+			return n
+		}
+	}
+	n := p.tree.push(node{parent: parent, what: what})
+	l.next, l.first = append(l.next, l.first[parent]), append(l.first, 0)
+	l.first[parent] = n
+	return n
+}

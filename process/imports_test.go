@@ -62,6 +62,7 @@ var mayImport = map[string][]string{
 	// These send profiles to servers.
 	"goprof/output/shelf":     {"goprof/profile", "goprof/profile/resource", "goprof/output", "goprof/output/jfr", "goprof/output/pprof", "goprof/output/ship", "goprof/output/sole"},
 	"goprof/output/sole":      {},
+	"goprof/output/replay":    {"goprof/profile", "goprof/profile/resource", "goprof/output/recording", "goprof/output/ship"},
 	"goprof/output/ship":      {"goprof/output/sole", "goprof/profile", "goprof/profile/naming", "goprof/profile/resource"},
 	"goprof/output/ship/wire": {"goprof/profile/protobuf", "goprof/profile/resource", "goprof/output/ship"},
 	"goprof/output/otlp":      {"goprof/profile", "goprof/profile/naming", "goprof/profile/protobuf", "goprof/profile/resource", "goprof/output", "goprof/output/ship", "goprof/output/ship/wire"},

@@ -28,7 +28,8 @@ type Meta struct {
 	Duration  time.Duration `json:"duration_ns"`          //
 	Interval  time.Duration `json:"interval_ns"`          // between two looks at a thread, as asked
 	Weight    Weight        `json:"weight"`               // what stacks are counted in
-	// Part is what --event calls this part of the recording. It is empty if there is only one part.
+	// Part is what --event calls this part of the recording. It is empty if there is only one part, and that is no
+	// waiting.
 	Part string `json:"part,omitempty"`
 }
 

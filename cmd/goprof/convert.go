@@ -34,6 +34,9 @@ for, or that -f names:
 ` + formatTable() + `
 ` + inputsHelp + `
 
+A recording may have several parts: CPU time, waits, allocations. JFR, pprof, speedscope
+and Firefox hold all of them. In the other formats OUT has one, and convert says which
+parts it left out. --event chooses one.
 Some of what FILE holds may have no place in OUT's format, and is lost. docs/formats.md
 lists what.
 --summary writes goprof's account of the run to a file of its own. Among the formats only
@@ -102,6 +105,7 @@ func runConvert(cmd *cobra.Command, input string, f *convertFlags) error {
 			return outputFailed(err)
 		}
 	}
+	f.in.all = to.Parts()
 	in, err := f.in.open(cmd, input)
 	if err != nil {
 		return err

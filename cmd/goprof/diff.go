@@ -40,8 +40,9 @@ and its limits.
 
 If both recordings are of one JVM, noise is what changes within each of them. Two starts
 of a JVM differ by more: the compiler decides otherwise. One or two recordings a side
-cannot tell by how much, so only large changes have a star then. ~ marks what is more
-than noise within the recordings.
+cannot tell by how much. Then the column "starts" says what two starts of one program
+usually differ by, measured over other programs. A change that is larger is "likely", and
+the likeliest come first. ~ marks what is more than noise within the recordings alone.
 
 To compare two versions, record several starts of each, best five. Give all files: those
 of before, then --, then those of after. Noise is then what differs between the

@@ -23,6 +23,7 @@ type inputFlags struct {
 	include, exclude      string
 	states                []string
 	threads               bool
+	all                   bool // all parts are wanted, if the user does not name one
 }
 
 // inputsHelp says in a command's help what its FILE may be.
@@ -96,7 +97,7 @@ func (f *inputFlags) open(cmd *cobra.Command, name string) (*openInput, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := recording.Options{Event: f.event}
+	o := recording.Options{Event: f.event, All: f.all && f.event == "" && f.weight == ""}
 	if f.weight != "" {
 		w, err := profile.ParseWeight(f.weight)
 		if err != nil {
@@ -136,8 +137,10 @@ func (in *openInput) notes(cmd *cobra.Command) {
 	}
 }
 
-// leftOut tells how much the filters left out. It is to be called when the samples were read.
+// leftOut tells how much the filters left out, and which parts were not read. It is to be called when the samples were
+// read.
 func (in *openInput) leftOut(cmd *cobra.Command) {
+	in.partsLeftOut(cmd)
 	if in.part == nil {
 		return
 	}
@@ -146,9 +149,47 @@ func (in *openInput) leftOut(cmd *cobra.Command) {
 	}
 }
 
+// mostLeftOut is how many parts that were not read are named.
+const mostLeftOut = 8
+
+// partsLeftOut tells which parts of the recording were not read, and the command that reads them. Whoever names an
+// event wants nothing else.
+func (in *openInput) partsLeftOut(cmd *cobra.Command) {
+	info := in.file.Info()
+	left := info.LeftOut()
+	if in.asked.event != "" || len(left) == 0 {
+		return
+	}
+	var list []string
+	for i, p := range left {
+		if i == mostLeftOut {
+			list = append(list, fmt.Sprintf("%d more", len(left)-i))
+			break
+		}
+		what := output.Amount(profile.Samples, p.Samples)
+		if p.Weights == nil {
+			what = fmt.Sprintf("events: %d", p.Samples)
+		}
+		list = append(list, fmt.Sprintf("%s (%s)", p.Name, what))
+	}
+	again := append(append(strings.Fields(cmd.CommandPath()), cmd.Flags().Args()...), "--event", left[0].Name)
+	if cmd.Name() == "convert" || cmd.Name() == "redact" {
+		again = []string{cmd.Root().Name(), "convert", in.name, "--event", left[0].Name, "-o", "OUT"}
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "left out   %s: %s\n", output.Printable(strings.Join(list, ", ")), commandLine(again))
+}
+
 // amount says how many samples there are. Where a file does not know that, it has stacks.
 func (in *openInput) amount(n int64) string {
-	if info := in.file.Info(); info.Counts() {
+	info := in.file.Info()
+	if info.All {
+		var names []string
+		for _, p := range info.Parts {
+			names = append(names, p.Name)
+		}
+		return fmt.Sprintf("%s in %d parts (%s)", output.Amount(profile.Samples, n), len(names), strings.Join(names, ", "))
+	}
+	if info.Counts() {
 		return output.Amount(profile.Samples, n)
 	}
 	if n == 1 {

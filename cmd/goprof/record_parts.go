@@ -27,7 +27,7 @@ import (
 
 // wantedPart is what a part is asked for.
 type wantedPart struct {
-	name string // what --event calls it; empty where there is no other
+	name string // what --event calls it; empty where there is no other, and it is no waiting
 	modeFlags
 	engine   session.EngineName
 	interval time.Duration
@@ -120,7 +120,11 @@ func (f *eventFlags) checkParts(cmd *cobra.Command, o *recordFlags) error {
 // parts are the parts of the recording. The first one leads.
 func (f *recordFlags) parts() []wantedPart {
 	if len(f.others) == 0 {
-		return []wantedPart{{modeFlags: f.modeFlags, engine: session.EngineName(f.engine), interval: f.interval,
+		name := ""
+		if _, isWait := eventModes[f.event]; isWait {
+			name = f.event // the mode does not say which waits these are
+		}
+		return []wantedPart{{name: name, modeFlags: f.modeFlags, engine: session.EngineName(f.engine), interval: f.interval,
 			weighed: f.weighed, asked: f.asked}}
 	}
 	var parts []wantedPart

@@ -243,7 +243,7 @@ func (f *redactCommand) convert(cmd *cobra.Command, input, as string, file *outp
 	if err != nil {
 		return usageError(cmd, err.Error())
 	}
-	in, err := (&inputFlags{}).open(cmd, input)
+	in, err := (&inputFlags{all: to.Parts()}).open(cmd, input)
 	if err != nil {
 		return err
 	}
@@ -253,6 +253,9 @@ func (f *redactCommand) convert(cmd *cobra.Command, input, as string, file *outp
 	convertTo.in.threads = in.file.Info().Format == recording.Collapsed && in.file.Info().Threads
 	in.asked.threads = convertTo.in.threads
 	samples, err := in.convert(cmd, to, &convertTo, file)
+	if err == nil && !f.quiet {
+		in.leftOut(cmd)
+	}
 	if err == nil && f.output != output.Stdout && !f.quiet {
 		fmt.Fprintf(cmd.ErrOrStderr(), "written    %s: %s, %s\n", output.Printable(f.output), to, in.amount(samples))
 	}

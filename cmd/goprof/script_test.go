@@ -25,11 +25,13 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits":      exits,
-			"hugeline":   hugeLine,
-			"manystacks": manyStacks,
-			"flight":     flight,
-			"hostile":    hostile,
+			"exits":        exits,
+			"hugeline":     hugeLine,
+			"manystacks":   manyStacks,
+			"flight":       flight,
+			"hostile":      hostile,
+			"severalparts": severalParts,
+			"toomuch":      tooMuch,
 		},
 		Condition: func(cond string) (bool, error) {
 			if path, ok := strings.CutPrefix(cond, "file:"); ok {

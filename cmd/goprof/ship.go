@@ -4,16 +4,14 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"path"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"goprof/output"
-	"goprof/output/recording"
+	"goprof/output/replay"
 	"goprof/output/ship"
-	"goprof/profile"
 	"goprof/profile/resource"
 )
 
@@ -38,9 +36,10 @@ collector, Grafana Pyroscope, Parca, or any server that takes OTLP profiles (v1d
 ` + destinationsHelp + `
 
 ` + inputsHelp + `
-A recording with times is sent in parts of --every. ship tries each server until it has
-all, or --wait is over. It says what a server refused for good. With --spool the rest is
-kept, and the next goprof with the same spool sends it.
+All parts of a recording are sent: CPU time, waits, allocations. A recording with times is
+sent in pieces of --every. ship tries each server until it has all, or --wait is over. It
+says what a server refused for good. With --spool the rest is kept, and the next goprof
+with the same spool sends it.
 
 The service's name is --service, or else the main class or jar. docs/engines.md has the
 attributes, what each server gets, and what is promised of delivery.`,
@@ -68,6 +67,7 @@ func runShip(cmd *cobra.Command, input string, f *shipFlags) error {
 	if err != nil {
 		return err
 	}
+	f.in.all = true
 	in, err := f.in.open(cmd, input)
 	if err != nil {
 		return err
@@ -88,7 +88,8 @@ func runShip(cmd *cobra.Command, input string, f *shipFlags) error {
 	}
 	wait := cmp.Or(f.wait.Duration, time.Minute)
 	patience := wait // how long one batch may wait for room; after a wait in vain no further batch waits
-	batches, readErr := f.give(in, whose, func(b *ship.Batch) {
+	o := replay.Options{Whose: whose, Pools: f.pools, Every: cmp.Or(f.every.Duration, 10*time.Second)}
+	batches, readErr := replay.Each(in.src, o, func(b *ship.Batch) {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		if shipper.Give(ctx, b); ctx.Err() != nil {
@@ -120,58 +121,6 @@ func (f *shipFlags) whose(cmd *cobra.Command, in *openInput) (a resource.Attribu
 		}
 		a.Set(key, value)
 	}
-	var own resource.Attributes
-	own.Set(resource.ServiceName, cmp.Or(f.service, serviceOf(m.MainClass)))
-	own.Set(resource.HostName, m.Host)
-	if m.PID > 0 {
-		own.SetInt(resource.ProcessPID, int64(m.PID))
-	}
-	own.Set(resource.RuntimeAbout, m.JVM)
-	a.Add(own)
+	a.Add(replay.Whose(m, f.service))
 	return a, nil
-}
-
-// serviceOf makes a service's name from a main class or a jar's path.
-func serviceOf(mainClass string) string {
-	if mainClass == "" {
-		return "unknown_service:java"
-	}
-	if strings.HasSuffix(mainClass, ".jar") {
-		return strings.TrimSuffix(path.Base(mainClass), ".jar")
-	}
-	return mainClass
-}
-
-// give makes batches from the recording's samples.
-func (f *shipFlags) give(in *openInput, whose resource.Attributes, to func(*ship.Batch)) (batches int64, err error) {
-	info := in.src.Info()
-	every := cmp.Or(f.every.Duration, 10*time.Second)
-	g := ship.NewGatherer(ship.GatherOptions{Pools: f.pools})
-	from, last := info.Meta.Start, info.Meta.Start.Add(info.Meta.Duration)
-	flush := func(until time.Time) {
-		if b := g.Take(whose, info.Meta, from, until); len(b.Samples) > 0 {
-			to(b)
-			batches++
-		}
-		from = until
-	}
-	samples := int64(0)
-	err = in.src.Each(func(s *profile.Sample) error {
-		samples++
-		if at := time.Unix(0, s.At.Wall); info.Timed && s.At.Wall > 0 && at.Sub(from) >= every {
-			if from.IsZero() || g.Empty() {
-				from = at
-			}
-			if at.Sub(from) >= every {
-				flush(at)
-			}
-		}
-		g.Add(s)
-		return nil
-	})
-	if err == nil && samples == 0 {
-		err = recording.Empty(in.src)
-	}
-	flush(last)
-	return batches, err
 }

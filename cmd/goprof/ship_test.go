@@ -92,7 +92,7 @@ func TestShip(t *testing.T) {
 	}
 	shipped.Same(t, "ship", server.counts(t), want)
 	attributes := shipped.ParseOTLP(t, server.messages[0]).ResourceProfiles[0].Resource.String()
-	for _, value := range []string{`"shop"`, `"cart"`, `"h"`, "7"} {
+	for _, value := range []string{`"shop.jar"`, `"cart"`, `"h"`, "7"} {
 		if !strings.Contains(attributes, value) {
 			t.Errorf("no %s in %s", value, attributes)
 		}

@@ -13,6 +13,12 @@ import (
 	"goprof/profile"
 )
 
+// about is a stack of an event with what the event was about.
+func about(name string, kind profile.Kind, s *profile.Stack) *profile.Stack {
+	leaf := profile.Frame{Func: &profile.Func{Name: name}, Kind: kind, BCI: -1}
+	return &profile.Stack{Frames: append([]profile.Frame{leaf}, s.Frames...)}
+}
+
 // eventsFile is a recording of three events. More threads begin in it than events occur: beginnings have a stack,
 // too.
 func eventsFile(t *testing.T) []byte {
@@ -20,10 +26,6 @@ func eventsFile(t *testing.T) []byte {
 	alloc := &profile.EventKind{Name: profile.EventAlloc, Unit: profile.Bytes}
 	write := &profile.EventKind{Name: "libc:write"}
 	throws := &profile.EventKind{Name: profile.EventExceptions}
-	about := func(name string, kind profile.Kind, s *profile.Stack) *profile.Stack {
-		leaf := profile.Frame{Func: &profile.Func{Name: name}, Kind: kind, BCI: -1}
-		return &profile.Stack{Frames: append([]profile.Frame{leaf}, s.Frames...)}
-	}
 	var b bytes.Buffer
 	w := jfr.NewWriter(&b, jfr.Options{})
 	w.SetMeta(profile.Meta{Version: "1", PID: 4711, Mode: "gc-request,alloc,libc:write,exceptions", Engine: "perf"})

@@ -10,9 +10,8 @@ import (
 	"goprof/profile"
 )
 
-// writeJFR writes samples with their times. Of recordings of other tools it keeps samples of CPU time, of wall-clock
-// time and of events. Waits become samples of wall-clock time. Marks, and the beginnings and ends of threads, are kept,
-// too.
+// writeJFR writes samples with their times, of all parts that are read. Waits become samples of wall-clock time. Marks,
+// and the beginnings and ends of threads, are kept, too.
 func writeJFR(to io.Writer, src *watched, tell func(string)) error {
 	i := src.Info()
 	if !i.Timed {
@@ -20,7 +19,12 @@ func writeJFR(to io.Writer, src *watched, tell func(string)) error {
 			Remedy: "pprof, speedscope or html: -o FILE.pb.gz"}
 	}
 	w := jfr.NewWriter(to, jfr.Options{})
-	w.SetMeta(i.Meta)
+	account := i.Summary
+	if i.All {
+		account = setParts(w, &i)
+	} else {
+		w.SetMeta(i.Meta)
+	}
 	w.SetJVM(jfr.JVM{Version: i.Meta.JVM, MainClass: i.Meta.MainClass, PID: i.Meta.PID,
 		Start: i.JVMStart})
 	others, err := othersOf(src, tell)
@@ -49,12 +53,39 @@ func writeJFR(to io.Writer, src *watched, tell func(string)) error {
 	if err != nil || !begun {
 		return err
 	}
-	if i.Summary != nil {
-		if err := w.Account(last, i.Summary); err != nil {
+	if account != nil {
+		if err := w.Account(last, account); err != nil {
 			return err
 		}
 	}
 	return w.Close(moved(last, i.Meta.Start.Add(i.Meta.Duration)))
+}
+
+// setParts tells how each part was recorded. It returns the account of the first one, with those of the others. Parts
+// that were recorded together have one account.
+func setParts(w *jfr.Writer, i *recording.Info) (account *profile.Summary) {
+	told := make(map[string]bool)
+	for k := range i.Parts {
+		p := &i.Parts[k]
+		if told[p.Meta.Part] {
+			continue
+		}
+		if told[p.Meta.Part] = true; k == 0 {
+			w.SetMeta(p.Meta)
+		} else {
+			w.AddPart(p.Meta)
+		}
+		if p.Summary == nil {
+			continue
+		}
+		sum := *p.Summary
+		if sum.Meta = p.Meta; account == nil {
+			account = &sum
+		} else {
+			account.Parts = append(account.Parts, sum)
+		}
+	}
+	return account
 }
 
 // maxIdle is how far from its samples a recording may begin or end.

@@ -11,8 +11,15 @@ import (
 // writePProf sums samples up by stack, thread and state.
 func writePProf(to io.Writer, src recording.Source, tell func(string)) error {
 	i := src.Info()
-	b := pprof.NewBuilder(pprof.Options{Weight: i.Meta.Weight, Asked: i.Asked, States: i.States, NoCount: !i.Counts(),
-		CountOnly: i.CountsOnly()})
+	o := pprof.Options{Weight: i.Meta.Weight, Asked: i.Asked, States: i.States, NoCount: !i.Counts(),
+		CountOnly: i.CountsOnly()}
+	if i.All {
+		o.Part, o.NoCount, o.CountOnly = i.Part, false, false
+		for _, p := range i.Parts {
+			o.Parts = append(o.Parts, p.Kind)
+		}
+	}
+	b := pprof.NewBuilder(o)
 	if err := recording.EachLazily(src, b.Add); err != nil {
 		return err
 	}

@@ -52,13 +52,13 @@ func (c *Comparison) judge(i *item, n *noise) evidence {
 }
 
 // decide finds the p of all items, when it is known how recordings differ. It returns how many hypotheses there are,
-// and up to which p over its weight an item is significant.
-func (c *Comparison) decide(list []evidence, pairs []pair) (hypotheses int, limit float64) {
+// and up to which p over its weight an item is significant; within is the same for noise within the recordings alone.
+func (c *Comparison) decide(list []evidence, pairs []pair) (hypotheses int, limit, within float64) {
 	for i := range list {
 		e := &list[i]
 		e.p = e.chanceWithin(e.least())
 	}
-	holm(list, pairs)
+	_, within = holm(list, pairs)
 	p := newPrior(list)
 	for i := range list {
 		e := &list[i]
@@ -72,7 +72,8 @@ func (c *Comparison) decide(list []evidence, pairs []pair) (hypotheses int, limi
 		before, after := e.least()
 		e.p = max(e.p, e.between.chance(after-before))
 	}
-	return holm(list, pairs)
+	hypotheses, limit = holm(list, pairs)
+	return hypotheses, limit, within
 }
 
 // look is what one look counts.
@@ -128,7 +129,12 @@ func (e *evidence) chanceWithin(before, after float64) float64 {
 }
 
 // noise is the smallest change in the direction of this one whose p is not more than limit.
-func (e *evidence) noise(limit float64) float64 {
+func (e *evidence) noise(limit float64) float64 { return e.smallest(limit, e.chance) }
+
+// within is noise, of noise within the recordings alone.
+func (e *evidence) within(limit float64) float64 { return e.smallest(limit, e.chanceWithin) }
+
+func (e *evidence) smallest(limit float64, chance func(before, after float64) float64) float64 {
 	sign, p := 1.0, e.pooled()
 	if e.change() < 0 {
 		sign = -1
@@ -136,7 +142,7 @@ func (e *evidence) noise(limit float64) float64 {
 	part := e.total[Before] / (e.total[Before] + e.total[After])
 	at := func(d float64) float64 {
 		clip := func(share float64) float64 { return min(max(share, 0), 1) }
-		return e.chance(clip(p-sign*d*(1-part)), clip(p+sign*d*part))
+		return chance(clip(p-sign*d*(1-part)), clip(p+sign*d*part))
 	}
 	low, high := 0.0, 1.0
 	if at(high) > limit {

@@ -30,7 +30,8 @@ func (r *Result) picture(title string) (*output.Tree, flame.Options) {
 	from := r.c.tree.nodes
 	tree := &output.Tree{Labels: r.c.tree.labels, Nodes: make([]output.TreeNode, len(from)), Weight: r.Weight,
 		Total: r.After.Total}
-	d := &flame.Diff{Was: make([]int64, len(from)), Told: make([]flame.Told, len(from)), Noise: make([]float64, len(from))}
+	d := &flame.Diff{Was: make([]int64, len(from)), Told: make([]flame.Told, len(from)), Noise: make([]float64, len(from)),
+		Usual: r.c.tooFew()}
 	for n := range from {
 		tree.Nodes[n] = output.TreeNode{Self: from[n].self[After], Parent: from[n].parent, Name: from[n].label}
 		d.Was[n] = from[n].self[Before]
@@ -47,10 +48,16 @@ func (r *Result) picture(title string) (*output.Tree, flame.Options) {
 			continue
 		}
 		n := r.node(e)
-		if e.held <= Risk {
+		switch {
+		case e.held <= Risk:
 			d.Told[n] = flame.Significant
+		case r.isLikely(e):
+			d.Told[n] = flame.Likely
 		}
-		if e.pooled() >= told {
+		switch {
+		case d.Usual:
+			d.Noise[n] = 100 * e.usual()
+		case e.pooled() >= told:
 			d.Noise[n] = 100 * (e.noise(r.limit*e.weight) + e.byGuesses())
 		}
 	}

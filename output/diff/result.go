@@ -37,6 +37,7 @@ type Result struct {
 	Assumed     bool           `json:"assumed"`    // neither recording has times: the inflation is not measured
 	Starts      Starts         `json:"starts"`     // what is known of noise between starts of a JVM
 	Significant int            `json:"significant"`
+	Likely      int            `json:"likely"`    // of one start or two a side: more than starts usually differ by
 	Unsettled   int            `json:"unsettled"` // more than noise within the recordings; starts may differ by as much
 	Changes     []Change       `json:"changes"`
 	Omitted     int            `json:"omitted"`
@@ -46,6 +47,8 @@ type Result struct {
 	evidence []evidence
 	items    *items
 	limit    float64
+	// limitWithin is limit for noise within the recordings alone.
+	limitWithin float64
 }
 
 // Recording is one side: a recording, or several together.
@@ -80,9 +83,14 @@ type Change struct {
 	Alone       float64  `json:"p_alone"` // as if it were the only one that is compared
 	Inflation   float64  `json:"inflation"`
 	Significant bool     `json:"significant"`
-	Differs     bool     `json:"differs"`        // by more than noise within the recordings
-	New         bool     `json:"new,omitempty"`  // in no sample before
-	Gone        bool     `json:"gone,omitempty"` // in no sample after
+	Differs     bool     `json:"differs"` // by more than noise within the recordings
+	// Usual is what two starts of one program usually differ by, where the recordings are too few to tell. A change is
+	// likely if it is larger, and Differs. Within is what noise within the recordings alone gives.
+	Usual  float64 `json:"usual,omitempty"`
+	Within float64 `json:"within,omitempty"`
+	Likely bool    `json:"likely,omitempty"`
+	New    bool    `json:"new,omitempty"`  // in no sample before
+	Gone   bool    `json:"gone,omitempty"` // in no sample after
 
 	node int32
 }
@@ -112,7 +120,7 @@ func (c *Comparison) Compare(o Options) (*Result, error) {
 		r.evidence[i] = c.judge(&r.items.list[i], &noise)
 		r.evidence[i].between = c.between(&r.evidence[i], &noise.spreads)
 	}
-	r.Compared, r.limit = c.decide(r.evidence, r.items.nested())
+	r.Compared, r.limit, r.limitWithin = c.decide(r.evidence, r.items.nested())
 	r.Inflation = medianInflation(r.evidence)
 	r.collect(o)
 	return r, nil
@@ -163,13 +171,16 @@ func (r *Result) collect(o Options) {
 	for _, sort := range []string{OfSelf, OfTotal, OfPath} {
 		list := bySort[sort]
 		slices.SortFunc(list, func(a, b *evidence) int {
-			return cmp.Or(cmp.Compare(boolOrder(a.held <= Risk), boolOrder(b.held <= Risk)),
+			return cmp.Or(cmp.Compare(boolOrder(a.held <= Risk), boolOrder(b.held <= Risk)), r.byRank(a, b),
 				cmp.Compare(math.Abs(b.change()), math.Abs(a.change())), cmp.Compare(a.item.number, b.item.number))
 		})
 		for _, e := range list {
-			if e.held <= Risk {
+			switch {
+			case e.held <= Risk:
 				r.Significant++
-			} else if e.differs {
+			case r.isLikely(e):
+				r.Likely++
+			case e.differs:
 				r.Unsettled++
 			}
 		}
@@ -219,12 +230,30 @@ func (r *Result) dropRepeated(list []*evidence) []*evidence {
 	return slices.DeleteFunc(list, func(e *evidence) bool { return passed[r.node(e)] })
 }
 
+// isLikely reports whether a change is likely. Where starts are known, significance says all.
+func (r *Result) isLikely(e *evidence) bool { return r.c.tooFew() && e.likely() }
+
+// byRank puts first what is most beyond what starts usually differ by. What noise within the recordings explains is no
+// likelier for being large.
+func (r *Result) byRank(a, b *evidence) int {
+	if !r.c.tooFew() {
+		return 0
+	}
+	if a.differs && b.differs {
+		return cmp.Compare(b.rank(), a.rank())
+	}
+	return cmp.Compare(boolOrder(a.differs), boolOrder(b.differs))
+}
+
 func (r *Result) node(e *evidence) int32 { return e.item.number - 2*int32(len(r.items.names)) }
 
 func (r *Result) change(e *evidence, sort string) Change {
 	ch := Change{Of: sort, Before: e.share(Before), After: e.share(After), Change: e.change(),
 		Noise: e.noise(r.limit*e.weight) + e.byGuesses(), P: e.held, Alone: e.p, Inflation: e.inflation, Significant: e.held <= Risk,
 		Differs: e.differs, New: e.item.sum[Before] == 0, Gone: e.item.sum[After] == 0}
+	if r.c.tooFew() {
+		ch.Usual, ch.Within, ch.Likely = e.usual(), e.within(r.limitWithin*e.weight), r.isLikely(e)
+	}
 	switch keys := int32(len(r.items.names)); sort {
 	case OfSelf:
 		ch.Name = r.items.names[e.item.number]

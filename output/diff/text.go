@@ -50,11 +50,16 @@ func (r *Result) Verdict() string {
 	case r.Significant > 0:
 		return fmt.Sprintf("%s significant: noise alone should give any such change in less than %.0f of 100 comparisons.",
 			plural(r.Significant, "change is", "changes are"), 100*Risk)
+	case r.Likely > 0:
+		return r.likelyVerdict()
 	case r.Unsettled > 0:
-		return fmt.Sprintf("No change is significant. %s more than noise within the recordings makes (~), but starts of one "+
-			"program differ by as much.", plural(r.Unsettled, "is", "are"))
+		return fmt.Sprintf("No change is likely. %s more than noise within the recordings makes (~), but starts of one "+
+			"program usually differ by as much.", plural(r.Unsettled, "is", "are"))
 	case largest == nil:
 		return "No significant change."
+	case largest.Usual > 0:
+		return fmt.Sprintf("No change is likely. The largest is %s points in %s, where starts of one program usually "+
+			"differ by up to %.1f points.", points(largest.Change), output.CleanName(largest.Name), 100*largest.Usual)
 	}
 	return fmt.Sprintf("No significant change. The largest is %s points in %s, where noise alone would give changes of "+
 		"up to %s points.", points(largest.Change), output.CleanName(largest.Name),
@@ -103,9 +108,9 @@ func (r *Result) betweenStarts() string {
 	case r.Starts == MaybeOther:
 		they = "They may be of two starts of a JVM"
 	}
-	return they + ". These differ by more than noise; by how much fewer than three recordings a side cannot\n" +
-		"tell. What starts of most programs differ by is taken for noise, so only large changes are significant.\n" +
-		"Give several recordings of each, best five: goprof diff before*.jfr -- after*.jfr"
+	return they + fmt.Sprintf(". These differ by more than noise. By how much, fewer than three recordings a side "+
+		"cannot\ntell; \"starts\" is what two starts of one program usually differ by, measured over %d programs.\n"+
+		"Three recordings a side prove a change, five are best: goprof diff before*.jfr -- after*.jfr", usualPrograms)
 }
 
 func (r *Result) table(w *bufio.Writer, sort string) {
@@ -117,21 +122,35 @@ func (r *Result) table(w *bufio.Writer, sort string) {
 			continue
 		}
 		if first {
-			fmt.Fprintf(w, "\n%8s %8s %8s %8s %8s  %-4s %s\n", "before", "after", "change", "noise", "p", "", titles[sort])
+			last, width := "p", 4
+			if ch.Usual > 0 {
+				last, width = "starts", 11
+			}
+			fmt.Fprintf(w, "\n%8s %8s %8s %8s %8s  %-*s %s\n", "before", "after", "change", "noise", last, width, "",
+				titles[sort])
 			first = false
 		}
-		fmt.Fprintf(w, "%8s %8s %8s %8s %8s  %-4s %s\n", share(ch.Before), share(ch.After), points(ch.Change),
-			"±"+strings.TrimPrefix(points(ch.Noise), "+"), chance(ch.P), ch.mark(), ch.where())
+		noise, last, width := ch.Noise, chance(ch.P), 4
+		if ch.Usual > 0 { // p is of the proof, which so few recordings cannot give
+			noise, last, width = ch.Within, either(ch.Usual), 11
+		}
+		fmt.Fprintf(w, "%8s %8s %8s %8s %8s  %-*s %s\n", share(ch.Before), share(ch.After), points(ch.Change),
+			either(noise), last, width, ch.mark(), ch.where())
 	}
 }
 
-// mark is a star for what is significant, ~ for what starts may differ by, and whether there was any of it on both
-// sides.
+// either is a change in either direction.
+func either(of float64) string { return "±" + strings.TrimPrefix(points(of), "+") }
+
+// mark is a star for what is significant, a word for what is likely, ~ for what starts may differ by, and whether there
+// was any of it on both sides.
 func (ch *Change) mark() string {
 	mark := " "
 	switch {
 	case ch.Significant:
 		mark = "*"
+	case ch.Likely:
+		mark = "likely "
 	case ch.Differs:
 		mark = "~"
 	}

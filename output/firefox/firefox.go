@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"fmt"
 	"io"
+	"math"
 
 	"goprof/output/recording"
 	"goprof/output/timeline"
@@ -26,7 +27,7 @@ func Write(to io.Writer, src recording.Source, o Options) error {
 			Problem: "the Firefox Profiler shows samples at their times, and this recording has no times",
 			Remedy:  "choose a format that needs none (.speedscope.json, .pb.gz, .html), or begin with a .jfr file"}
 	}
-	t, err := timeline.Collect(src, timeline.Options{Samples: o.Samples, Tracks: o.Tracks})
+	all, err := timeline.Collect(src, timeline.Options{Samples: o.Samples, Tracks: o.Tracks})
 	if err != nil {
 		return err
 	}
@@ -34,7 +35,7 @@ func Write(to io.Writer, src recording.Source, o Options) error {
 	if err != nil {
 		return err
 	}
-	w := writer{t: t, JSON: timeline.NewJSON(z), strings: newTexts(), start: startOf(t)}
+	w := writer{t: all[0], all: all, JSON: timeline.NewJSON(z), strings: newTexts(), start: startOf(all)}
 	if err := w.collectMarks(src); err != nil {
 		return err
 	}
@@ -50,18 +51,25 @@ func Write(to io.Writer, src recording.Source, o Options) error {
 	return cmp.Or(w.Flush(), z.Close())
 }
 
-func startOf(t *timeline.Timeline) int64 {
-	start := t.Info.Meta.Start
-	if start.IsZero() || start.UnixNano() > t.First && len(t.Tracks) > 0 {
-		return t.First
+func startOf(all []*timeline.Timeline) int64 {
+	first := int64(math.MaxInt64)
+	for _, t := range all {
+		if len(t.Tracks) > 0 {
+			first = min(first, t.First)
+		}
+	}
+	start := all[0].Info.Meta.Start
+	if start.IsZero() || start.UnixNano() > first {
+		return first
 	}
 	return start.UnixNano()
 }
 
 type writer struct {
 	*timeline.JSON
-	t       *timeline.Timeline
-	start   int64 // ns since 1970: what all times count from
+	t       *timeline.Timeline   // the part that is being written; the first one for what is said of all
+	all     []*timeline.Timeline // the parts
+	start   int64                // ns since 1970: what all times count from
 	strings texts
 	tables  tables
 	threads []*viewerThread
@@ -74,7 +82,11 @@ type writer struct {
 
 // allNotes are the facts that a reader should know.
 func (w *writer) allNotes() []string {
-	notes := append(w.t.Notes(), w.t.Info.Notes...)
+	var notes []string
+	for _, t := range w.all {
+		notes = append(notes, t.Notes()...)
+	}
+	notes = append(notes, w.t.Info.Notes...)
 	if w.omitted > 0 {
 		notes = append(notes, fmt.Sprintf("there are too many markers: %d are left out", w.omitted))
 	}

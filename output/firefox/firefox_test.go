@@ -96,7 +96,7 @@ func TestNoTimes(t *testing.T) {
 
 func edges() map[string]*sources.Fake {
 	return map[string]*sources.Fake{"empty": sources.Empty(), "one": sources.One(), "deep": sources.Deep(2048),
-		"hostile": sources.Hostile()}
+		"hostile": sources.Hostile(), "parts": sources.Parts()}
 }
 
 // TestEdges: no samples, one sample, the deepest possible stack, and harmful names and numbers.

@@ -19,6 +19,7 @@ const (
 	markState     = "goprof-state"
 	markTruncated = "goprof-truncated"
 	markThread    = "goprof-thread"
+	markRenamed   = "goprof-renamed"
 )
 
 type markerField struct {
@@ -51,6 +52,9 @@ var markerSchema = []markerKind{
 		Description: "Stacks whose callers are missing."},
 	{Name: markThread, Display: []string{"marker-chart", "marker-table"}, Fields: []markerField{},
 		Description: "When the thread was first and last seen in this recording."},
+	{Name: markRenamed, TableLabel: "{marker.data.was}", Display: []string{"marker-chart", "marker-table"},
+		Fields:      []markerField{{"was", "Name", "string"}},
+		Description: "A name that the thread had before."},
 }
 
 // marker is one mark of the page: a moment, or a span of time.
@@ -104,6 +108,10 @@ func (w *writer) markStates(t *viewerThread, tr *timeline.Track) {
 		first, last := w.since(tr.Samples[0].At), w.since(tr.Samples[len(tr.Samples)-1].At)
 		w.mark(&t.marks, marker{sort: markThread, name: w.strings.index("first sample"), at: first, end: first})
 		w.mark(&t.marks, marker{sort: markThread, name: w.strings.index("last sample"), at: last, end: last})
+		for _, name := range tr.Earlier {
+			w.mark(&t.marks, marker{sort: markRenamed, name: w.strings.index("earlier name"), at: first, end: first,
+				text: name})
+		}
 	}
 	if tr.Group {
 		return
@@ -209,6 +217,8 @@ func (w *writer) payload(m *marker) {
 		data["text"] = text
 	case markState:
 		data["what"], data["looks"] = text, m.looks
+	case markRenamed:
+		data["was"] = text
 	case markTruncated:
 		data["why"], data["looks"] = text, m.looks
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"goprof/output/timeline"
@@ -16,7 +17,8 @@ type viewerThread struct {
 	name   string
 	tid    string // JSON
 	isMain bool
-	from   int64 // the first sample
+	of     *timeline.Timeline // nil: the process's own
+	from   int64              // the first sample
 	rows   []row
 	marks  markers
 }
@@ -41,25 +43,33 @@ func (w *writer) makeThreads() {
 		w.addProcess(cmp.Or(w.t.Info.Meta.MainClass, "JVM"))
 		used[w.threads[0].tid] = true
 	}
-	for i, tr := range w.t.Tracks {
-		t := &viewerThread{name: cmp.Or(tr.Name, tr.Title())}
-		if tr.Virtual || tr.Group {
-			t.name = tr.Title()
+	for _, w.t = range w.all {
+		for i, tr := range w.t.Tracks {
+			w.addThread(tr, i, used)
 		}
-		t.tid = tidOf(tr, i)
-		if used[t.tid] {
-			t.tid = strconv.Quote(fmt.Sprintf("%d-%d", tr.TID, i))
-		}
-		used[t.tid] = true
-		w.makeRows(t, tr)
-		w.markStates(t, tr)
-		w.markTruncated(t, tr)
-		slices.SortStableFunc(t.marks.list, func(a, b marker) int { return cmp.Compare(a.at, b.at) })
-		w.threads = append(w.threads, t)
 	}
+	w.t = w.all[0]
 	if len(w.threads) == 0 { // the viewer does not load a file without a thread
 		w.addProcess("no samples")
 	}
+}
+
+// addThread makes the track of a thread, in the order of its part's tracks.
+func (w *writer) addThread(tr *timeline.Track, i int, used map[string]bool) {
+	t := &viewerThread{name: cmp.Or(tr.Name, tr.Title()), of: w.t}
+	if tr.Virtual || tr.Group {
+		t.name = tr.Title()
+	}
+	t.tid = tidOf(tr, i)
+	if used[t.tid] {
+		t.tid = strconv.Quote(strings.TrimRight(fmt.Sprintf("%d-%d-%s", tr.TID, i, w.t.Part), "-"))
+	}
+	used[t.tid] = true
+	w.makeRows(t, tr)
+	w.markStates(t, tr)
+	w.markTruncated(t, tr)
+	slices.SortStableFunc(t.marks.list, func(a, b marker) int { return cmp.Compare(a.at, b.at) })
+	w.threads = append(w.threads, t)
 }
 
 // addProcess makes the process's own track. Viewers hide a track without samples, and profiler-cli hangs on one. So
@@ -152,20 +162,27 @@ func (w *writer) thread(t *viewerThread) {
 	w.Ms(t.from)
 	w.Raw(`,"unregisterTime":null,"pausedRanges":[],"showMarkersInTimeline":true,"name":`)
 	w.Text(t.name)
+	name, pid := cmp.Or(w.t.Info.Meta.MainClass, "JVM"), strconv.Itoa(w.t.Info.Meta.PID)
+	if t.of != nil && t.of.Part != "" && t.of != w.all[0] { // the viewer has one table of samples for a thread
+		name, pid = name+", "+t.of.Part, pid+"-"+t.of.Part
+	}
 	w.Raw(`,"isMainThread":` + strconv.FormatBool(t.isMain) + `,"processName":`)
-	w.Text(cmp.Or(w.t.Info.Meta.MainClass, "JVM"))
-	w.Raw(`,"pid":"` + strconv.Itoa(w.t.Info.Meta.PID) + `","tid":` + t.tid + ",\n\"samples\":")
-	w.samples(t.rows)
+	w.Text(name)
+	w.Raw(`,"pid":`)
+	w.Text(pid)
+	w.Raw(`,"tid":` + t.tid + ",\n\"samples\":")
+	w.samples(t)
 	w.Raw(",\n\"markers\":")
 	w.markerTable(&t.marks)
 	w.Raw("}")
 }
 
-func (w *writer) samples(rows []row) {
+func (w *writer) samples(t *viewerThread) {
+	rows := t.rows
 	n := len(rows)
 	w.begin("", n)
 	weight := "samples"
-	if w.t.Value == timeline.Bytes {
+	if t.of != nil && t.of.Value == timeline.Bytes {
 		weight = "bytes"
 	}
 	w.Raw(`,"weightType":"` + weight + `"`)

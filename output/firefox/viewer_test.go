@@ -86,7 +86,7 @@ func TestViewer(t *testing.T) {
 	sources.Viewers(t)
 	for name, src := range map[string]recording.Source{
 		"cpu": sources.CPU(), "wall": sources.Wall(), "jfr": sources.RealJFR(t, sources.Many(3000), false),
-		"deep": sources.Deep(2048), "evil names": sources.EvilNames(), "empty": sources.Empty(),
+		"deep": sources.Deep(2048), "evil names": sources.EvilNames(), "empty": sources.Empty(), "parts": sources.Parts(),
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := written(t, src, Options{})

@@ -12,7 +12,7 @@ const shares = (view, n) => {
   return swapped ? {before: now, after: other} : {before: other, after: now};
 };
 
-// judged is what is known of a frame: 0 nothing, 1 within noise, 2 significant.
+// judged is what is known of a frame: 0 nothing, 1 within noise, 2 significant, 3 likely.
 const judged = (view, n) => (view === forward && tree === recorded ? recorded.told[n] : 0);
 
 // swap shows the shape of the other recording.
@@ -63,7 +63,9 @@ function changeText(view, n) {
   if (before === 0 && after > 0) text += ', new';
   if (after === 0 && before > 0) text += ', gone';
   if (how === 2) text += ', significant';
-  if (how > 0 && recorded.noise[n] > 0) text += `, noise alone gives up to ${recorded.noise[n].toFixed(2)}`;
+  if (how === 3) text += ', likely';
+  const noise = diff.usual ? 'two starts usually differ by up to' : 'noise alone gives up to';
+  if (how > 0 && recorded.noise[n] > 0) text += `, ${noise} ${recorded.noise[n].toFixed(2)}`;
   let lost = 0;
   view.each(n, c => {
     const s = shares(view, c);

@@ -39,6 +39,7 @@ type was struct {
 	// samples before, what the comparison tells of it, and the noise in thousandths of a point, as variable-length
 	// numbers.
 	Nodes string `json:"nodes"`
+	Usual bool   `json:"usual,omitempty"` // the noise is what starts usually differ by
 }
 
 func encode(t *output.Tree, o Options) *page {
@@ -56,7 +57,7 @@ func encode(t *output.Tree, o Options) *page {
 	})
 	p.Nodes = base64.StdEncoding.EncodeToString(p.Bytes)
 	if o.Diff != nil {
-		p.Diff = &was{base64.StdEncoding.EncodeToString(before)}
+		p.Diff = &was{base64.StdEncoding.EncodeToString(before), o.Diff.Usual}
 	}
 	return p
 }

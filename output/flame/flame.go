@@ -50,6 +50,7 @@ type Diff struct {
 	Was   []int64   // its own samples
 	Told  []Told    // what the comparison says of its change
 	Noise []float64 // the change that noise alone gives, in points of 100; 0 if that is not known
+	Usual bool      // Noise is what two starts of one program usually differ by
 }
 
 // Told is what the comparison says of a frame.
@@ -59,6 +60,7 @@ const (
 	NotJudged   Told = iota
 	WithinNoise      // noise alone would give such a change
 	Significant
+	Likely // more than noise, and more than starts of one program usually differ by
 )
 
 // Page writes a page with the tree's flame graph.

@@ -48,13 +48,24 @@ func (d *drawing) changeText(n int32) string {
 	switch {
 	case d.diff.Told[n] == Significant:
 		text += ", significant"
-	case d.diff.Told[n] == WithinNoise && d.diff.Noise[n] > 0:
-		text += fmt.Sprintf(", noise alone gives up to %.2f", d.diff.Noise[n])
+	case d.diff.Told[n] == Likely:
+		text += ", likely"
+	}
+	if told := d.diff.Told[n]; d.diff.Noise[n] > 0 && (told == WithinNoise || told == Likely) {
+		text += fmt.Sprintf(", "+d.diff.noiseWord()+" %.2f", d.diff.Noise[n])
 	}
 	if before == 0 {
 		text += ", new"
 	}
 	return text
+}
+
+// noiseWord says what Noise is.
+func (d *Diff) noiseWord() string {
+	if d.Usual {
+		return "two starts usually differ by up to"
+	}
+	return "noise alone gives up to"
 }
 
 func (d *drawing) changeLegend(x, y int) {

@@ -68,6 +68,11 @@ func (f Format) About() string {
 // Timed reports whether the format holds when each sample was taken.
 func (f Format) Timed() bool { return int(f) < numFormats && table[f].timed }
 
+// Parts reports whether a file of the format can hold several sorts of samples: CPU time, waits, allocations.
+func (f Format) Parts() bool {
+	return f == JFR || f == PProf || f == Speedscope || f == Firefox
+}
+
 // All are all formats.
 func All() []Format {
 	all := make([]Format, numFormats)

@@ -1,6 +1,11 @@
 package jfr
 
-import "goprof/profile"
+import (
+	"maps"
+	"slices"
+
+	"goprof/profile"
+)
 
 // constants are the constants of a chunk. Stacks stay encoded until an event refers to them.
 type constants struct {
@@ -223,6 +228,15 @@ func (k *constants) thread(key uint64) *profile.Thread {
 		*at = recentThread{key, k.threads[key]}
 	}
 	return at.t
+}
+
+// allThreads are the threads of the chunk, those with the smallest keys first.
+func (k *constants) allThreads() []profile.Thread {
+	all := make([]profile.Thread, 0, len(k.threads))
+	for _, key := range slices.Sorted(maps.Keys(k.threads)) {
+		all = append(all, *k.threads[key])
+	}
+	return all
 }
 
 // recentText is a place of the cache before the maps of texts.

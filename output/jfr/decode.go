@@ -74,7 +74,7 @@ func (r *Reader) tell(e *Event, of *class) {
 		case slotSpan:
 			e.Span = time.Duration(r.nanos(int64(n[slotSpan])))
 		case slotCPU:
-			e.CPU = time.Duration(n[slotCPU])
+			e.CPU = time.Duration(r.nanos(int64(n[slotCPU])))
 		case slotSamples:
 			e.Samples = int64(min(n[slotSamples], math.MaxInt32))
 		case slotLeaf:

@@ -185,6 +185,9 @@ func (w *Writer) threadEvent(typ typeID, at profile.Instant, t *profile.Thread) 
 	}
 	w.body = b
 	w.end()
+	if typ == typeThreadEnd {
+		w.pools.threads.end(t)
+	}
 	return nil
 }
 

@@ -114,7 +114,8 @@ func sortOf(k profile.Kind) codeSort {
 
 // pools are the constants that the events of a chunk refer to.
 type pools struct {
-	symbols, classes, methods, stacks, threads pool
+	symbols, classes, methods, stacks pool
+	threads                           threads
 
 	sources []byte // events that say which source a class has
 	source  []byte // the one that is being made
@@ -126,10 +127,6 @@ type pools struct {
 	methodOf map[methodKey]*constant  // by identity: a cache before methodBy
 	methodBy map[methodText]*constant // different Funcs with the same content are one method
 	recent   [1 << recentBits]recentMethod
-	threadOf map[profile.Thread]uint64
-	threadAt profile.ByThread[uint64] // a cache before threadOf
-	byTID    map[int]profile.Thread   // whose key is its tid, in this chunk
-	lastTID  map[int]profile.Thread   // and in the one before
 
 	stackOf stackIndex
 	seenOf  numberTable // keys of stacks by their frames: a cache before stackOf
@@ -149,14 +146,11 @@ const minIdentities = 1 << 10
 
 func newPools() *pools {
 	p := &pools{
-		threadOf: make(map[profile.Thread]uint64),
-		byTID:    make(map[int]profile.Thread),
-		lastTID:  make(map[int]profile.Thread),
-		stackOf:  stackIndex{seed: maphash.MakeSeed()},
-		seeds:    [2]uint64{rand.Uint64(), rand.Uint64()},
+		threads: newThreads(),
+		stackOf: stackIndex{seed: maphash.MakeSeed()},
+		seeds:   [2]uint64{rand.Uint64(), rand.Uint64()},
 	}
 	p.forget()
-	p.threads.last = firstThreadKey
 	return p
 }
 
@@ -171,13 +165,9 @@ func (p *pools) forget() {
 	p.met.forget(p.methods.last + 1)
 }
 
-// firstThreadKey lies above every tid (PID_MAX_LIMIT of the kernel, 1 << 22): a thread's key is its tid where it can
-// be, because async-profiler's converter shows keys as tids.
-const firstThreadKey = 1 << 22
-
 // reset empties the pools for the next chunk. Memory is kept.
 func (p *pools) reset() {
-	for _, pool := range []*pool{&p.symbols, &p.classes, &p.methods, &p.stacks, &p.threads} {
+	for _, pool := range []*pool{&p.symbols, &p.classes, &p.methods, &p.stacks} {
 		pool.reset()
 	}
 	p.chunk++
@@ -189,10 +179,7 @@ func (p *pools) reset() {
 		clear(p.methodOf) // of Funcs that were made anew: it holds the old ones
 		clear(p.recent[:])
 	}
-	clear(p.threadOf)
-	p.threadAt.Clear()
-	p.byTID, p.lastTID = p.lastTID, p.byTID
-	clear(p.byTID)
+	p.threads.reset()
 	p.stackOf.reset()
 	p.seenOf.reset()
 	p.sharing.reset()
@@ -200,9 +187,8 @@ func (p *pools) reset() {
 
 // size is about how much memory a chunk's constants take. A map's entry counts as much as its key and value.
 func (p *pools) size() int {
-	data := len(p.sources) + len(p.symbols.data) + len(p.classes.data) + len(p.methods.data) + len(p.stacks.data) +
-		len(p.threads.data)
-	entries := p.symbols.count + p.classes.count + 2*p.methods.count + 2*p.threads.count
+	data := len(p.sources) + len(p.symbols.data) + len(p.classes.data) + len(p.methods.data) + len(p.stacks.data)
+	entries := p.symbols.count + p.classes.count + 2*p.methods.count + 2*len(p.threads.list)
 	return data + 16*len(p.stackOf.slots) + 32*p.stacks.count + 64*entries
 }
 
@@ -341,46 +327,7 @@ func split(fn *profile.Func, sort codeSort) (class, name, source string) {
 	return "", fn.Name, fn.File
 }
 
-func (p *pools) thread(t *profile.Thread) uint64 {
-	if key, ok := p.threadAt.Get(t); ok {
-		return key
-	}
-	key := p.newThread(t)
-	p.threadAt.Put(t, key)
-	return key
-}
-
-// newThread finds or makes the constant of a thread.
-func (p *pools) newThread(t *profile.Thread) uint64 {
-	if key, ok := p.threadOf[*t]; ok {
-		return key
-	}
-	key := uint64(t.TID)
-	if p.isTID(t) {
-		p.byTID[t.TID] = *t
-		p.threads.add(key)
-	} else {
-		key = p.threads.open()
-	}
-	b := appendString(p.threads.data, t.Name)
-	b = appendInt(b, uint64(t.TID))
-	b = appendString(b, t.JavaName)
-	b = appendInt(b, uint64(t.JavaID))
-	b = append(b, 0) // group
-	p.threads.data = appendBool(b, t.Virtual)
-	p.threadOf[*t] = key
-	return key
-}
-
-// isTID reports whether a thread's key can be its tid: no other thread has that, in this chunk or in the last one.
-func (p *pools) isTID(t *profile.Thread) bool {
-	if t.TID <= 0 || t.TID >= firstThreadKey {
-		return false
-	}
-	now, taken := p.byTID[t.TID]
-	before, known := p.lastTID[t.TID]
-	return !(taken && now != *t) && !(known && before != *t)
-}
+func (p *pools) thread(t *profile.Thread) uint64 { return p.threads.key(t) }
 
 // noStack is the key that refers to no stack. JDK 21's views break off at an event whose stack is there and has no
 // frame (jdk.jfr.internal.query.FieldBuilder, configureTopFrameField: List.getFirst).

@@ -100,6 +100,7 @@ type Reader struct {
 	// noDetails leaves out what belongs to samples.
 	noDetails bool
 	numbered  bool // stacks are read when somebody asks
+	threads   func([]profile.Thread)
 	err       error
 }
 
@@ -117,6 +118,10 @@ func (r *Reader) NoStacks() { r.noStacks = true }
 
 // NoSamples says that no samples are wanted: stacks are left out, and what stands behind samples. Call it before Next.
 func (r *Reader) NoSamples() { r.noStacks, r.noDetails = true, true }
+
+// Threads has the threads of each chunk told before its events, those with the smallest keys first. Call it before
+// Next.
+func (r *Reader) Threads(told func([]profile.Thread)) { r.threads = told }
 
 // NumberStacks gives events the numbers of their stacks, and leaves it to ReadStack to read the stack itself: who has
 // met a number knows its stack. Call it before Next.
@@ -291,6 +296,9 @@ func (r *Reader) nextChunk() {
 	if bad := r.readConstants(); bad != nil {
 		r.err = bad
 		return
+	}
+	if r.threads != nil {
+		r.threads(r.k.allThreads())
 	}
 	r.stacks.begin(&r.k, r.schema)
 	r.at = r.start + headerSize

@@ -10,11 +10,12 @@ var keptTypePrefixes = []string{"java.lang.", "jdk.types.", "jdk.jfr.", "jdk.set
 // events of applications.
 var keptEvents = listOf(`
 	goprof.Recording goprof.Account goprof.Unseen goprof.Pauses goprof.Note goprof.Source goprof.Mark goprof.SampleDetail
-	goprof.EventKind goprof.EventCount goprof.event.thread_start goprof.event.gc_request goprof.event.safepoint
+	goprof.EventKind goprof.EventCount goprof.EarlierName
+	goprof.event.thread_start goprof.event.gc_request goprof.event.safepoint
 	goprof.event.deopt goprof.event.compile goprof.event.malloc goprof.event.mmap goprof.event.page_faults
 	goprof.event.major_faults goprof.event.context_switches goprof.event.cpu_migrations goprof.event.cycles
 	goprof.event.instructions goprof.event.cache_misses goprof.event.branch_misses
-	goprof.event.wall goprof.event.off_cpu goprof.event.lock goprof.event.ttsp
+	goprof.event.wall goprof.event.off_cpu goprof.event.lock goprof.event.ttsp goprof.event.park goprof.event.native
 	profiler.WallClockSample profiler.Malloc profiler.Free profiler.LiveObject profiler.Window profiler.MethodTrace
 	profiler.CPUTimeSample jdk.ExecutionSample jdk.NativeMethodSample jdk.CPUTimeSample jdk.CPUTimeSamplesLost
 	jdk.ObjectAllocationSample jdk.ObjectAllocationInNewTLAB jdk.ObjectAllocationOutsideTLAB jdk.ObjectCount
@@ -92,7 +93,8 @@ var textFields = map[string]meaning{
 	"goprof.Note.remedy":     sentence,
 	"goprof.EventKind.event": sentence, "goprof.EventKind.type": eventTypeText, "goprof.EventKind.unit": sentence,
 	"goprof.EventCount.event": sentence, "goprof.EventCount.unit": sentence,
-	"goprof.Mark.kind": sentence, "goprof.Mark.text": sentence, "goprof.Source.file": sourceText,
+	"goprof.Mark.kind": sentence, "goprof.Mark.text": sentence, "goprof.EarlierName.name": threadText,
+	"goprof.Source.file":  sourceText,
 	"goprof.Source.build": buildText,
 
 	"jdk.JVMInformation.jvmName": versionText, "jdk.JVMInformation.jvmVersion": versionText,

@@ -80,6 +80,7 @@ const (
 	typeClassDefine
 	typeEventKind
 	typeEventCount
+	typeEarlierName
 	typeFirstOwn // and from here on, those of events that have no type of the JDK's
 )
 
@@ -403,6 +404,10 @@ var typeTable = []typeDef{
 		value("text", typeString, "Text"),
 		value("remedy", typeString, "Remedy"),
 		value("part", typeString, "Part")),
+	event(typeEarlierName, "goprof.EarlierName", "Earlier Name", "A name that a thread had before", inAccount,
+		value("tid", typeLong, "OS Thread Id"),
+		value("javaThreadId", typeLong, "Java Thread Id"),
+		value("name", typeString, "Name")),
 	event(typeMark, "goprof.Mark", "Mark", "What another recorder knew of this time: a collection, a safepoint", inAccount,
 		fieldDef{name: "duration", typ: typeLong, label: "Duration", as: tickSpan},
 		value("kind", typeString, "Kind"),

@@ -157,6 +157,7 @@ func (w *Writer) flush() {
 		return
 	}
 	w.open = false
+	w.earlierNames()
 	metadata := w.metadata()
 	constants, size := w.constants()
 	atEvents := headerSize + len(metadata)
@@ -254,7 +255,7 @@ func (w *Writer) constants() (pieces [][]byte, size int) {
 	p := w.pools
 	var lists []constantList
 	for _, list := range append(fixedPools,
-		constantList{typeThread, p.threads.count, p.threads.data},
+		p.threads.constants(),
 		constantList{typeMethod, p.methods.count, p.methods.data},
 		constantList{typeClass, p.classes.count, p.classes.data},
 		constantList{typeSymbol, p.symbols.count, p.symbols.data},

@@ -1,6 +1,7 @@
 package pprof
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 
 	pb "github.com/google/pprof/profile"
 
+	"goprof/output/ship"
 	"goprof/profile"
 )
 
@@ -30,6 +32,10 @@ type Options struct {
 	// What and Unit name what the samples of an event count, in place of the usual names. They name the count itself
 	// with CountOnly.
 	What, Unit string
+	// Parts are the sorts of samples of a recording that has several, and Part tells of which a sample is: each has its
+	// own values. Without Parts all samples are of one sort.
+	Parts []profile.EventKind
+	Part  func(*profile.Sample) int
 }
 
 // Builder sums samples up. It is not safe for concurrent use.
@@ -148,15 +154,23 @@ func (b *Builder) Add(s *profile.Sample) error {
 	if sum == b.full {
 		b.Overflow += s.Looks()
 	}
-	sum.Value[0] += s.Looks()
-	sum.Value[1] += b.second(s)
+	at := 0
+	if b.o.Part != nil {
+		at = 2 * b.o.Part(s)
+	}
+	sum.Value[at] += s.Looks()
+	sum.Value[at+1] += b.second(s)
 	return nil
 }
 
 // second is a sample's second value.
 func (b *Builder) second(s *profile.Sample) int64 {
+	weight := b.o.Weight
+	if b.o.Part != nil {
+		weight = b.o.Parts[b.o.Part(s)].Unit
+	}
 	switch {
-	case b.o.Weight == profile.Bytes:
+	case weight == profile.Bytes:
 		return s.Bytes
 	case s.Wall && !(b.o.Asked && b.o.Weight == profile.CPUTime):
 		return int64(s.Span)
@@ -250,7 +264,7 @@ func (b *Builder) sample(l *labels) *pb.Sample {
 		b.stack = b.stack[:0]
 		b.frames(fullStack)
 	}
-	sum := &pb.Sample{Location: slices.Clone(b.stack), Value: make([]int64, 2)}
+	sum := &pb.Sample{Location: slices.Clone(b.stack), Value: make([]int64, 2*max(len(b.o.Parts), 1))}
 	sum.Label, sum.NumLabel = l.written()
 	if isFull {
 		b.full = sum
@@ -381,13 +395,13 @@ func (b *Builder) secondValue(m *profile.Meta) (what, unit string) {
 // Write writes the profile, compressed. The builder may go on.
 func (b *Builder) Write(to io.Writer, meta profile.Meta) error {
 	p := b.out
-	what, unit := b.secondValue(&meta)
-	p.SampleType = []*pb.ValueType{{Type: "samples", Unit: "count"}, {Type: what, Unit: unit}}
-	p.DefaultSampleType = what
+	p.SampleType = b.types(&meta)
+	count, main := p.SampleType[0], p.SampleType[1]
+	p.DefaultSampleType = main.Type
 	if meta.Weight == profile.Samples {
-		p.DefaultSampleType = "samples"
+		p.DefaultSampleType = count.Type
 	}
-	p.PeriodType = &pb.ValueType{Type: what, Unit: "nanoseconds"}
+	p.PeriodType = &pb.ValueType{Type: main.Type, Unit: "nanoseconds"}
 	if b.o.Weight == profile.Bytes { // as Go's profiles of the heap have it
 		p.PeriodType = &pb.ValueType{Type: "space", Unit: "bytes"}
 	}
@@ -397,28 +411,78 @@ func (b *Builder) Write(to io.Writer, meta profile.Meta) error {
 		p.TimeNanos = meta.Start.UnixNano()
 	}
 	p.Comments = comments(&meta)
-	switch {
-	case b.o.NoCount:
-		p = withOne(p, 1)
-	case b.o.CountOnly:
-		if b.o.What != "" {
-			p.SampleType[0].Type = b.o.What
+	if keep := b.keeps(); len(keep) < len(p.SampleType) {
+		p = withOnly(p, keep)
+		if b.o.CountOnly {
+			p.PeriodType = p.SampleType[0]
 		}
-		p = withOne(p, 0)
-		p.PeriodType = p.SampleType[0]
 	}
 	return write(to, p)
 }
 
-// withOne is a profile with one of its two values.
-func withOne(p *pb.Profile, value int) *pb.Profile {
-	out := &pb.Profile{SampleType: p.SampleType[value : value+1], DefaultSampleType: p.SampleType[value].Type,
-		Sample: make([]*pb.Sample, len(p.Sample)), Mapping: p.Mapping, Location: p.Location, Function: p.Function,
-		Comments: p.Comments, TimeNanos: p.TimeNanos, DurationNanos: p.DurationNanos,
+// types are the types of the two values of each part.
+func (b *Builder) types(meta *profile.Meta) (types []*pb.ValueType) {
+	what, unit := b.secondValue(meta)
+	count := "samples"
+	if b.o.CountOnly && b.o.What != "" {
+		count = b.o.What
+	}
+	if len(b.o.Parts) == 0 {
+		return []*pb.ValueType{{Type: count, Unit: "count"}, {Type: what, Unit: unit}}
+	}
+	for _, kind := range b.o.Parts {
+		count, what, unit := "samples", "cpu", "nanoseconds"
+		if kind.Name != "" {
+			count = ship.SamplesOf(kind)
+			what, unit = ship.EventValue(kind)
+		}
+		if isCounted(&kind) {
+			count = what
+		}
+		types = append(types, &pb.ValueType{Type: count, Unit: "count"}, &pb.ValueType{Type: what, Unit: unit})
+	}
+	return types
+}
+
+// isCounted reports whether samples of an event are counted, and nothing else.
+func isCounted(kind *profile.EventKind) bool { return kind.Name != "" && kind.Unit == profile.Samples }
+
+// keeps are the values that samples have.
+func (b *Builder) keeps() (keep []int) {
+	if len(b.o.Parts) == 0 {
+		if !b.o.NoCount {
+			keep = append(keep, 0)
+		}
+		if !b.o.CountOnly {
+			keep = append(keep, 1)
+		}
+	}
+	for i := range b.o.Parts {
+		if keep = append(keep, 2*i); !isCounted(&b.o.Parts[i]) {
+			keep = append(keep, 2*i+1)
+		}
+	}
+	return keep
+}
+
+// withOnly is a profile with some of its values.
+func withOnly(p *pb.Profile, keep []int) *pb.Profile {
+	out := &pb.Profile{Sample: make([]*pb.Sample, len(p.Sample)), Mapping: p.Mapping, Location: p.Location,
+		Function: p.Function, Comments: p.Comments, TimeNanos: p.TimeNanos, DurationNanos: p.DurationNanos,
 		PeriodType: p.PeriodType, Period: p.Period}
+	for _, i := range keep {
+		out.SampleType = append(out.SampleType, p.SampleType[i])
+		if p.SampleType[i].Type == p.DefaultSampleType {
+			out.DefaultSampleType = p.DefaultSampleType
+		}
+	}
+	out.DefaultSampleType = cmp.Or(out.DefaultSampleType, out.SampleType[0].Type)
 	for i, s := range p.Sample {
 		one := *s
-		one.Value = s.Value[value : value+1]
+		one.Value = nil
+		for _, k := range keep {
+			one.Value = append(one.Value, s.Value[k])
+		}
 		out.Sample[i] = &one
 	}
 	return out

@@ -44,7 +44,8 @@ func (f *Filter) Of(src Source) (*Filtered, error) {
 		return nil, &Lacks{Problem: "--state needs what threads did, and the file does not say it",
 			Remedy: "goprof record --mode wall"}
 	}
-	return &Filtered{of: src, f: *f, threads: make(map[profile.Thread]bool), funcs: make(map[*profile.Func]verdict)}, nil
+	return &Filtered{of: src, f: *f, threads: make(map[profile.Thread]bool), earlier: i.Earlier,
+		funcs: make(map[*profile.Func]verdict)}, nil
 }
 
 // Filtered is the part of a recording that a filter wants. It is a Source. It has marks if the recording has.
@@ -55,6 +56,7 @@ type Filtered struct {
 	kept int64
 
 	threads map[profile.Thread]bool // that are wanted
+	earlier map[profile.Thread][]string
 	funcs   map[*profile.Func]verdict
 	stacks  profile.ByStack[bool] // that are wanted: of one reading, as each reading numbers stacks anew
 }
@@ -85,15 +87,25 @@ const maxVerdicts = 1 << 17
 func (p *Filtered) Info() Info {
 	i := p.of.Info()
 	i.Summary = nil
-	end := i.Meta.Duration
+	p.cut(&i, &i.Meta)
+	i.Parts = slices.Clone(i.Parts)
+	for k := range i.Parts {
+		i.Parts[k].Summary = nil
+		p.cut(&i, &i.Parts[k].Meta)
+	}
+	return i
+}
+
+// cut gives a recording's Meta the wanted time.
+func (p *Filtered) cut(i *Info, m *profile.Meta) {
+	if !i.Timed {
+		return
+	}
+	end := m.Duration
 	if p.f.To > 0 {
 		end = min(p.f.To, end)
 	}
-	if i.Timed {
-		i.Meta.Start = i.Meta.Start.Add(p.f.From)
-		i.Meta.Duration = max(end-p.f.From, 0)
-	}
-	return i
+	m.Start, m.Duration = m.Start.Add(p.f.From), max(end-p.f.From, 0)
 }
 
 func (p *Filtered) Each(visit func(*profile.Sample) error) error {
@@ -190,12 +202,24 @@ func (p *Filtered) thread(t *profile.Thread) bool {
 		if len(p.threads) >= maxVerdicts {
 			clear(p.threads)
 		}
-		label := naming.ThreadLabel(t)
-		label = label[1 : len(label)-1]
-		ok = matches(p.f.Thread, label, true) && !matches(p.f.ExcludeThread, label, false)
+		ok = p.named(t, p.f.Thread, true) && !p.named(t, p.f.ExcludeThread, false)
 		p.threads[*t] = ok
 	}
 	return ok
+}
+
+// named reports whether a thread has, or had, a name that is wanted.
+func (p *Filtered) named(t *profile.Thread, re *regexp.Regexp, otherwise bool) bool {
+	label := naming.ThreadLabel(t)
+	if matches(re, label[1:len(label)-1], otherwise) {
+		return true
+	}
+	return slices.ContainsFunc(p.earlier[*t], func(name string) bool {
+		was := *t
+		was.JavaName = name
+		label := naming.ThreadLabel(&was)
+		return matches(re, label[1:len(label)-1], otherwise)
+	})
 }
 
 func matches(re *regexp.Regexp, text string, otherwise bool) bool {

@@ -38,10 +38,10 @@ func Settled(src Source) (Source, error) {
 	if err != nil || !g.Any() {
 		return src, err
 	}
-	return &settled{Source: src, guesses: g}, nil
+	return &shown{Source: src, guesses: g}, nil
 }
 
-type settled struct {
+type shown struct {
 	Source
 	guesses profile.Guesses
 	stack   profile.Stack
@@ -49,7 +49,7 @@ type settled struct {
 	unread  func() error    // reads it
 }
 
-func (s *settled) Each(visit func(*profile.Sample) error) error {
+func (s *shown) Each(visit func(*profile.Sample) error) error {
 	return s.EachLazily(func(of *profile.Sample) error {
 		if err := of.Read(); err != nil {
 			return err
@@ -58,7 +58,7 @@ func (s *settled) Each(visit func(*profile.Sample) error) error {
 	})
 }
 
-func (s *settled) EachLazily(visit func(*profile.Sample) error) error {
+func (s *shown) EachLazily(visit func(*profile.Sample) error) error {
 	read := s.read
 	return EachLazily(s.Source, func(of *profile.Sample) error {
 		if s.settle(of); of.Unread != nil {
@@ -68,9 +68,9 @@ func (s *settled) EachLazily(visit func(*profile.Sample) error) error {
 	})
 }
 
-func (s *settled) EachBare(visit func(*profile.Sample) error) error { return EachBare(s.Source, visit) }
+func (s *shown) EachBare(visit func(*profile.Sample) error) error { return EachBare(s.Source, visit) }
 
-func (s *settled) read() error {
+func (s *shown) read() error {
 	if err := s.unread(); err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func (s *settled) read() error {
 }
 
 // settle changes a copy of the stack: samples share theirs.
-func (s *settled) settle(of *profile.Sample) {
+func (s *shown) settle(of *profile.Sample) {
 	if of.Stack == nil || !s.guesses.Much(of.Stack.Guessed()) {
 		return
 	}
@@ -91,7 +91,7 @@ func (s *settled) settle(of *profile.Sample) {
 }
 
 // Marks are the recording's, if it has any.
-func (s *settled) Marks(visit func(Mark) error) error {
+func (s *shown) Marks(visit func(Mark) error) error {
 	if m, ok := s.Source.(Marked); ok {
 		return m.Marks(visit)
 	}
@@ -99,7 +99,7 @@ func (s *settled) Marks(visit func(Mark) error) error {
 }
 
 // Lives are the recording's, if it has any.
-func (s *settled) Lives(visit func(Life) error) error {
+func (s *shown) Lives(visit func(Life) error) error {
 	if l, ok := s.Source.(Lived); ok {
 		return l.Lives(visit)
 	}

@@ -14,11 +14,12 @@ import (
 
 // jfrFile is a JFR file. Its events are read anew by each call of Each: memory holds one chunk's constants.
 type jfrFile struct {
-	about  Info
-	file   io.ReaderAt
-	size   int64
-	events []string // that are its samples
-	noted  noted
+	about   Info
+	file    io.ReaderAt
+	size    int64
+	events  []string // that are its samples
+	noted   noted
+	threads settled
 	contents
 }
 
@@ -33,8 +34,20 @@ func openJFR(file io.ReaderAt, size int64, name string, o Options) (*jfrFile, er
 	if err != nil {
 		return nil, err
 	}
-	f.events = events
+	f.events, f.threads = events, scan.threads.settled()
 	scan.fill(&f.about, events)
+	f.about.Earlier = f.threads.earlier
+	if kind := f.partKind(events[0]); kind.Name != profile.ModeWall {
+		f.about.Kind = kind
+	}
+	scan.fillParts(&f.about, events)
+	if f.about.All = o.All && len(f.about.Parts) > 1; f.about.All {
+		f.events = nil
+		for i := range f.about.Parts {
+			f.events = append(f.events, f.about.Parts[i].events...)
+		}
+		f.about.Event = eventText(f.events)
+	}
 	return f, nil
 }
 
@@ -84,9 +97,10 @@ func (f *jfrFile) EachBare(visit func(*profile.Sample) error) error {
 }
 
 func (f *jfrFile) each(set func(*jfr.Reader), visit func(*profile.Sample) error) error {
-	m := sampleMaker{ours: f.ours, sorts: make(map[string]eventSort), classes: make(map[leafKey]profile.Frame)}
+	m := sampleMaker{ours: f.ours, sorts: make(map[string]eventSort), classes: make(map[leafKey]profile.Frame),
+		threads: &f.threads}
 	for _, name := range f.events {
-		m.sorts[name] = eventSort{f.kind(name), f.mode(name)}
+		m.sorts[name] = eventSort{kind: f.kind(name), mode: f.mode(name), part: f.partOf(name)}
 	}
 	m.unread = m.read
 	wanted := func(name string, stack bool) bool { return stack && slices.Contains(f.events, name) }
@@ -98,11 +112,20 @@ func (f *jfrFile) each(set func(*jfr.Reader), visit func(*profile.Sample) error)
 	})
 }
 
+// partOf is the part that an event's samples belong to, where all parts are read; nil of CPU time.
+func (f *jfrFile) partOf(event string) *profile.EventKind {
+	if kind := f.partKind(event); f.about.All && kind.Name != "" {
+		return &kind
+	}
+	return nil
+}
+
 // sampleMaker makes samples of events.
 type sampleMaker struct {
 	ours    bool
 	sorts   map[string]eventSort
 	made    profile.Sample
+	threads *settled
 	reader  *jfr.Reader  // of the sample
 	of      *jfr.Event   // that the sample is made of
 	unread  func() error // read
@@ -117,6 +140,7 @@ type sampleMaker struct {
 type eventSort struct {
 	kind *profile.EventKind
 	mode string
+	part *profile.EventKind // nil where one part is read, and of CPU time
 }
 
 type leafKey struct {
@@ -132,7 +156,7 @@ func (m *sampleMaker) sample(r *jfr.Reader, e *jfr.Event) error {
 	m.reader, m.of = r, e
 	s := &m.made
 	*s = profile.Sample{} // each field is set in place: a copy of a whole sample would cost more
-	s.At, s.Thread, s.Count, s.CPU, s.Link = instantOf(r, e), e.Thread, e.Samples, e.CPU, e.Link
+	s.At, s.Thread, s.Count, s.CPU, s.Link = instantOf(r, e), m.threads.of(&e.Thread), e.Samples, e.CPU, e.Link
 	s.Stack, s.StackNumber, s.Unread = e.Stack, stackNumber(e.StackNumber, profile.Certain), m.unread
 	state, known := e.ProfileState()
 	s.State = state
@@ -163,6 +187,9 @@ func (m *sampleMaker) sample(r *jfr.Reader, e *jfr.Event) error {
 		if s.NoState = !known; s.Event == nil {
 			s.Wall, s.Span = true, e.Duration
 		}
+	}
+	if m.sort.part != nil {
+		s.Event = m.sort.part
 	}
 	if s.StackNumber == 0 && (s.Stack == nil || len(s.Stack.Frames) == 0) {
 		m.stack = profile.Stack{Frames: append(m.stack.Frames[:0], noStack)}

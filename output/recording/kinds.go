@@ -167,7 +167,7 @@ func (c *contents) group(name string) []string {
 		if c.ours {
 			return some(executionSample, nativeSample)
 		}
-		return first(executionSample, cpuTimeSample)
+		return first(cpuTimeSample, executionSample) // the other one is biased, and knows no native code
 	case "native":
 		return some(nativeSample)
 	case "wall":

@@ -32,11 +32,17 @@ func (f *File) Lives(visit func(Life) error) error {
 	if !ok {
 		return nil
 	}
+	named := func(l Life) error {
+		l.Thread = file.threads.of(&l.Thread)
+		return visit(l)
+	}
 	if all := &file.noted; !all.tooMany {
-		return eachOf(all.lives, visit)
+		return eachOf(all.lives, named)
 	}
 	want := func(name string, _ bool) bool { return isLife(name) }
-	return file.read(want, (*jfr.Reader).NoStacks, func(r *jfr.Reader, e *jfr.Event) error { return visit(lifeOf(r, e)) })
+	return file.read(want, (*jfr.Reader).NoStacks, func(r *jfr.Reader, e *jfr.Event) error {
+		return named(lifeOf(r, e))
+	})
 }
 
 func isLife(event string) bool { return event == threadStart || event == threadEnd }

@@ -24,6 +24,8 @@ type Options struct {
 	// Event chooses what of a JFR file is read: one of EventGroups, or the names of events, with commas. Empty means
 	// the samples of CPU time, else those of wall-clock time, else what there is.
 	Event string
+	// All reads all parts of a recording that has several. Event and Weight are of one, so they go without All.
+	All bool
 	// Weight chooses what samples are counted in. Meta.Weight of Info tells the result. Nil means the recording's own
 	// weight.
 	Weight *profile.Weight
@@ -51,10 +53,15 @@ func (f *File) Close() error {
 	return f.close()
 }
 
+// Each visits the samples. What they count may not be more, together, than a number can hold.
+func (f *File) Each(visit func(*profile.Sample) error) error {
+	return f.source.Each(added(visit))
+}
+
 // EachLazily is Each, with stacks that are read later if the format is JFR.
 func (f *File) EachLazily(visit func(*profile.Sample) error) error {
 	if file, ok := f.source.(*jfrFile); ok {
-		return file.EachLazily(visit)
+		return file.EachLazily(added(visit))
 	}
 	return f.Each(visit)
 }
@@ -62,7 +69,7 @@ func (f *File) EachLazily(visit func(*profile.Sample) error) error {
 // EachBare is Each, without stacks if the format is JFR.
 func (f *File) EachBare(visit func(*profile.Sample) error) error {
 	if file, ok := f.source.(*jfrFile); ok {
-		return file.EachBare(visit)
+		return file.EachBare(added(visit))
 	}
 	return f.Each(visit)
 }

@@ -1,9 +1,11 @@
 package recording
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -35,10 +37,14 @@ func openPProf(from io.Reader, name string, o Options) (*pprofFile, error) {
 	if err := p.choose(o.Event); err != nil {
 		return nil, err
 	}
+	p.about.All = o.All && len(p.about.Parts) > 1
 	// Only all samples together tell what samples have. They are in memory.
 	samples := false
-	err = file.Each(func(s *profile.Sample, _ []int64) error {
+	err = file.Each(func(s *profile.Sample, values []int64) error {
 		samples = true
+		for k := range p.about.Parts {
+			p.about.Parts[k].met(values)
+		}
 		p.about.Threads = p.about.Threads || s.Thread != (profile.Thread{})
 		p.about.States = p.about.States || !s.NoState
 		return nil
@@ -49,37 +55,98 @@ func openPProf(from io.Reader, name string, o Options) (*pprofFile, error) {
 	return p, err
 }
 
-// choose finds out which values there are for each weight. The default one is the first choice for its weight.
+// choose finds out which values the samples of the part have that is read. The default one is the first choice for its
+// weight.
 func (p *pprofFile) choose(event string) error {
 	if len(p.file.Types) == 0 {
 		return &pprof.Bad{Problem: "its samples have no values"}
 	}
-	usual := p.file.Default()
+	parts := p.findParts()
+	usual, alone := p.file.Default(), false
 	if event != "" {
-		if usual = p.typeNamed(event); usual < 0 {
+		if usual, alone = p.typeNamed(event, parts); usual < 0 {
 			return &Lacks{Problem: fmt.Sprintf("it has no value %q; it has %s", event, strings.Join(p.file.Types, ", "))}
 		}
 	}
-	p.about.Event, _, _ = strings.Cut(p.file.Types[usual], "/")
-	p.add(usual)
-	p.about.Meta.Weight = p.values[0].weight
-	for i, t := range p.file.Types {
-		if event == "" && t == "samples/count" {
-			p.add(i)
-		}
-	}
-	for i := range p.file.Types {
-		if event == "" {
-			p.add(i)
+	part := parts[slices.IndexFunc(parts, func(part Part) bool { return part.value(usual) != nil })]
+	p.values = []value{*part.value(usual)}
+	for _, v := range part.values {
+		if !alone && v.index != usual {
+			p.values = append(p.values, v)
 		}
 	}
 	for _, v := range p.values {
 		p.about.Weights = append(p.about.Weights, v.weight)
 	}
-	if p.about.Meta.Mode == "" {
-		p.about.Meta.Mode = modes[p.values[0].weight]
+	m := &p.about.Meta
+	p.about.Event, _, _ = strings.Cut(p.file.Types[usual], "/")
+	m.Weight, m.Mode = p.values[0].weight, cmp.Or(m.Mode, modes[p.values[0].weight])
+	if len(parts) > 1 {
+		m.Mode = cmp.Or(part.Kind.Name, profile.ModeCPU)
+		p.setParts(parts, usual)
 	}
 	return nil
+}
+
+// findParts finds the parts of the profile. A part has the number of samples, and what these stand for: the value of a
+// weight that a part has already is another part's.
+func (p *pprofFile) findParts() (parts []Part) {
+	for i, t := range p.file.Types {
+		v := valueOf(t)
+		v.index = i
+		n := len(parts) - 1
+		if n < 0 || slices.ContainsFunc(parts[n].values, func(has value) bool { return has.weight == v.weight }) {
+			parts = append(parts, Part{})
+			n++
+		}
+		parts[n].values = append(parts[n].values, v)
+	}
+	for k := range parts {
+		parts[k].describe(p.file.Types, k == 0)
+	}
+	return parts
+}
+
+// describe names a part by what its samples stand for, as its writers name that.
+func (p *Part) describe(types []string, first bool) {
+	main := p.values[0]
+	for _, v := range p.values {
+		if p.Weights = append(p.Weights, v.weight); v.weight != profile.Samples {
+			main = v
+		}
+	}
+	name, _, _ := strings.Cut(types[main.index], "/")
+	switch {
+	case main.weight == profile.CPUTime || first && main.weight == profile.Samples:
+		p.Name = profile.ModeCPU
+		return
+	case main.weight == profile.Bytes:
+		name = strings.TrimSuffix(name, "_space")
+	case name == "delay": // of locks, as Go has it
+		name = "lock"
+	}
+	p.Name, p.Kind = name, profile.EventKind{Name: name, Unit: main.weight}
+}
+
+// value is the part's value of this index, nil if it is another part's.
+func (p *Part) value(index int) *value {
+	if i := slices.IndexFunc(p.values, func(v value) bool { return v.index == index }); i >= 0 {
+		return &p.values[i]
+	}
+	return nil
+}
+
+// setParts tells of all parts, that which is read first.
+func (p *pprofFile) setParts(parts []Part, read int) {
+	for k := range parts {
+		m := p.about.Meta
+		m.Weight, m.Mode, m.Part = parts[k].values[0].weight, cmp.Or(parts[k].Kind.Name, profile.ModeCPU), parts[k].Name
+		parts[k].Meta = m
+	}
+	at := slices.IndexFunc(parts, func(part Part) bool { return part.value(read) != nil })
+	parts[at].read = true
+	parts = slices.Insert(slices.Delete(slices.Clone(parts), at, at+1), 0, parts[at])
+	p.about.Parts = parts
 }
 
 // modes are the modes of profiles by their weight, if the profile does not say its mode.
@@ -88,26 +155,32 @@ var modes = map[profile.Weight]string{
 	profile.WallTime: profile.ModeWall, profile.Bytes: "alloc",
 }
 
-func (p *pprofFile) typeNamed(event string) int {
+// met counts the samples of a part.
+func (p *Part) met(values []int64) {
+	if count := p.values[0]; count.weight == profile.Samples {
+		p.Samples = plus(p.Samples, max(values[count.index], 0))
+	} else if values[count.index] > 0 {
+		p.Samples++
+	}
+}
+
+// typeNamed is the type of a name: its own, or that of its part, of which all values are read then.
+func (p *pprofFile) typeNamed(event string, parts []Part) (at int, alone bool) {
 	for i, t := range p.file.Types {
 		name, _, _ := strings.Cut(t, "/")
 		if strings.EqualFold(name, event) || strings.EqualFold(t, event) {
-			return i
+			return i, true
 		}
 	}
-	return -1
-}
-
-// add takes a value, if its weight has none yet.
-func (p *pprofFile) add(i int) {
-	v := valueOf(p.file.Types[i])
-	v.index = i
-	for _, has := range p.values {
-		if has.weight == v.weight {
-			return
+	for k := range parts {
+		if values := parts[k].values; strings.EqualFold(parts[k].Name, event) {
+			if at := p.file.Default(); parts[k].value(at) != nil {
+				return at, false
+			}
+			return values[len(values)-1].index, false
 		}
 	}
-	p.values = append(p.values, v)
+	return -1, false
 }
 
 var timeUnits = map[string]time.Duration{
@@ -137,25 +210,45 @@ func (p *pprofFile) Info() Info                   { return p.about }
 func (p *pprofFile) Marks(func(Mark) error) error { return nil }
 
 func (p *pprofFile) Each(visit func(*profile.Sample) error) error {
+	if !p.about.All {
+		return p.file.Each(func(s *profile.Sample, values []int64) error { return p.sample(s, p.values, values, visit) })
+	}
 	return p.file.Each(func(s *profile.Sample, values []int64) error {
-		some := false
-		for _, v := range p.values {
-			if n := values[v.index]; n > 0 {
-				v.count(s, n)
-				some = true
-			} else if v.weight == profile.Samples {
-				s.TimeOnly = true
+		plain := *s
+		for k := range p.about.Parts {
+			part := &p.about.Parts[k]
+			if *s = plain; part.Kind.Name != "" {
+				s.Event = &part.Kind
+			}
+			if err := p.sample(s, part.values, values, visit); err != nil {
+				return err
 			}
 		}
-		if !some { // differences have negative values, too
-			return nil
-		}
-		if len(s.Stack.Frames) == 0 {
-			s.Stack.Frames = append(s.Stack.Frames, noStack)
-		}
-		sortFrames(s.Stack.Frames)
-		return visit(s)
+		return nil
 	})
+}
+
+// sample gives a sample the values of a part. Differences have negative values, too.
+func (p *pprofFile) sample(s *profile.Sample, of []value, values []int64, visit func(*profile.Sample) error) error {
+	some := false
+	for _, v := range of {
+		if n := values[v.index]; n > 0 {
+			if err := v.count(s, n); err != nil {
+				return err
+			}
+			some = true
+		} else if v.weight == profile.Samples {
+			s.TimeOnly = true
+		}
+	}
+	if !some {
+		return nil
+	}
+	if len(s.Stack.Frames) == 0 {
+		s.Stack.Frames = append(s.Stack.Frames, noStack)
+	}
+	sortFrames(s.Stack.Frames)
+	return visit(s)
 }
 
 // sortFrames recognises frames that are no methods by their names: outside of images the format has only one sort of
@@ -175,9 +268,10 @@ func sortFrames(frames []profile.Frame) {
 	}
 }
 
-func (v *value) count(s *profile.Sample, n int64) {
+func (v *value) count(s *profile.Sample, n int64) error {
 	if n > math.MaxInt64/v.unit {
-		n = math.MaxInt64 / v.unit
+		return &pprof.Bad{Problem: tooLarge, TooMuch: true}
 	}
 	count(s, v.weight, n*v.unit)
+	return nil
 }

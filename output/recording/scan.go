@@ -2,7 +2,9 @@ package recording
 
 import (
 	"cmp"
+	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -23,6 +25,8 @@ type scan struct {
 	notes   []string
 	noted   noted
 	open    safepoints
+	threads threads
+	lost    int64 // samples of CPU time that the JDK's recorder could not keep
 }
 
 // recordedPart is one part of a recording. Most have one.
@@ -60,12 +64,16 @@ var facts = map[string]func(*scan, *jfr.Reader, fields){
 	"jdk.JVMInformation":  (*scan).jvm,
 	"jdk.ActiveSetting":   (*scan).setting,
 	"jdk.GCConfiguration": (*scan).collector,
+	"goprof.EarlierName":  (*scan).earlierName,
+
+	"jdk.CPUTimeSamplesLost": (*scan).samplesLost,
 }
 
 func (s *scan) run(file io.ReaderAt, size int64) error {
 	r := jfr.NewReader(file, size, s.wants)
 	r.Tally()
 	r.NoSamples()
+	r.Threads(s.threads.meet)
 	for {
 		e, err := r.Next()
 		if err == io.EOF {
@@ -82,6 +90,9 @@ func (s *scan) run(file io.ReaderAt, size int64) error {
 			fact(s, r, fieldsOf(e))
 		} else {
 			s.noted.take(r, e, s.open)
+			if e.Name == threadEnd {
+				s.threads.end(e.Thread.TID)
+			}
 		}
 	}
 	from, to := r.Range()
@@ -284,6 +295,16 @@ func (s *scan) setting(r *jfr.Reader, f fields) {
 	}
 }
 
+// earlierName is a name that a thread had before. goprof's files have one name of a thread in each chunk.
+func (s *scan) earlierName(r *jfr.Reader, f fields) {
+	s.threads.rename(int(f.number("tid")), f.number("javaThreadId"), f.text("name"))
+}
+
+func (s *scan) samplesLost(_ *jfr.Reader, f fields) { s.lost = plus(s.lost, f.number("lostSamples")) }
+
+// plus adds numbers of a file, which may have any size.
+func plus(a, b int64) int64 { return a + min(b, math.MaxInt64-a) }
+
 // parsePeriod reads "20 ms", and a number alone as ns; 0 if it is neither.
 func parsePeriod(text string) time.Duration {
 	d, err := time.ParseDuration(strings.ReplaceAll(text, " ", ""))
@@ -301,7 +322,11 @@ func (s *scan) fill(i *Info, events []string) {
 	i.Event, i.Notes = eventText(events), s.notes
 	i.Meta, i.JVMStart = s.meta, s.began
 	if p := s.partOf(events[0]); p != nil {
-		i.Meta, i.Summary = p.meta, p.summary
+		i.Meta = p.meta
+		if p.summary != nil {
+			sum := *p.summary
+			i.Summary = &sum
+		}
 		m := &i.Meta
 		m.Start, m.Duration = s.meta.Start, s.meta.Duration
 		m.PID, m.MainClass = cmp.Or(m.PID, s.meta.PID), cmp.Or(m.MainClass, s.meta.MainClass)
@@ -319,4 +344,49 @@ func (s *scan) fill(i *Info, events []string) {
 	if i.Summary != nil {
 		i.Summary.Meta = *m
 	}
+	i.Notes = append(i.Notes, s.cpuNotes(events)...)
+}
+
+// cpuNotes say which of the JDK's two sorts of samples of CPU time is read, where a file has both, and how good they
+// are. JEP 509 has the differences: ExecutionSample looks at some threads at fixed times, and only where they run Java.
+func (s *scan) cpuNotes(events []string) (notes []string) {
+	read := slices.Contains(events, cpuTimeSample)
+	if read && s.has(executionSample) {
+		notes = append(notes, fmt.Sprintf("CPU time is read from %d jdk.CPUTimeSample. The %d jdk.ExecutionSample of the "+
+			"file are biased, and leave native code out: --event %s reads them", s.counts[cpuTimeSample],
+			s.counts[executionSample], executionSample))
+	}
+	if read && s.lost > 0 {
+		notes = append(notes, fmt.Sprintf("the JDK's recorder lost %d samples of CPU time: its queues were full",
+			s.lost))
+	}
+	if slices.Contains(events, executionSample) && s.has(cpuTimeSample) {
+		notes = append(notes, fmt.Sprintf("jdk.ExecutionSample is biased. The file has %d jdk.CPUTimeSample: "+
+			"--event cpu", s.counts[cpuTimeSample]))
+	}
+	return notes
+}
+
+// fillParts fills in what is known of the parts, if there are several.
+func (s *scan) fillParts(i *Info, events []string) {
+	parts, others := s.allParts()
+	i.Others = slices.DeleteFunc(others, func(p Part) bool { return slices.Contains(events, p.Name) })
+	if len(parts) < 2 {
+		return
+	}
+	for k := range parts {
+		of := Info{}
+		p := &parts[k]
+		p.read = slices.ContainsFunc(events, func(e string) bool { return slices.Contains(p.events, e) })
+		s.fill(&of, p.events)
+		p.Meta, p.Summary = of.Meta, of.Summary
+		p.Meta.Part = p.Name
+		if r := s.partOf(p.events[0]); r != nil {
+			p.Meta.Part = r.meta.Part
+		}
+		if p.Kind.Unit == profile.WallTime && p.Summary != nil { // an event stands for several looks
+			p.Samples = p.Summary.Samples
+		}
+	}
+	i.Parts = parts
 }

@@ -70,6 +70,16 @@ type Info struct {
 	JVMStart time.Time
 	// Event is the event that samples are of, in a recording that holds several: "jdk.ExecutionSample".
 	Event string
+	// Kind is the event of the samples, if all are of one. It has no Name for CPU time and for wall-clock modes.
+	Kind profile.EventKind
+	// Parts are the sorts of samples of a recording that has several; the first one is the usual one. All says that the
+	// samples are of all of them, and not of one: Part tells of which.
+	Parts []Part
+	All   bool
+	// Others are events with stacks that are in no part, and how many there are.
+	Others []Part
+	// Earlier are the names that a thread had before the one that its samples have, the oldest first.
+	Earlier map[profile.Thread][]string
 	// Summary is the account of the run. It is nil if the file has none.
 	Summary *profile.Summary
 	// Notes say what a user should know although the file can be read: that its end is missing. They may hold text of

@@ -83,7 +83,7 @@ type root struct {
 func (s *summer) add(of *profile.Sample) error {
 	n := Weigh(of, s.weight)
 	if n < 0 || n > maxTotal-s.total {
-		return &output.BadFile{Problem: "the counts are too large together", TooMuch: true}
+		return &output.BadFile{Problem: tooLarge, TooMuch: true}
 	}
 	s.total += n
 	spent := time.Duration(0)

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"goprof/output"
 	"goprof/profile"
@@ -210,4 +211,44 @@ func showDifferences(t *testing.T, theirs, ours map[string]int64) {
 			}
 		}
 	}
+}
+
+// TestCPUTimeSample: of a recording with both of the JDK's sorts of samples of CPU time, that is read which the JDK
+// takes by the threads' CPU time. That is said, and the other one can be asked for.
+func TestCPUTimeSample(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a JVM: not with -short")
+	}
+	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+		if jdk.Version < 25 {
+			t.Skip("jdk.CPUTimeSample is of JDK 25 and later (JEP 509)")
+		}
+		name := jvmtest.RecordJFR(t, jdk, []string{executionSample, cpuTimeSample})
+		for event, want := range map[string]string{
+			"": cpuTimeSample, "cpu": cpuTimeSample, executionSample: executionSample,
+		} {
+			file, err := Open(name, Options{Event: event})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer file.Close()
+			i := file.Info()
+			looks, cpu := int64(0), time.Duration(0)
+			err = file.Each(func(s *profile.Sample) error {
+				looks, cpu = looks+s.Looks(), cpu+s.CPU
+				return nil
+			})
+			if err != nil || i.Event != want || looks != file.source.(*jfrFile).counts[want] {
+				t.Errorf("--event %q reads %d samples of %s, not %s: %v", event, looks, i.Event, want, err)
+			}
+			period := time.Duration(looks) * 10 * time.Millisecond // some samples stand for two periods
+			if want == cpuTimeSample && (cpu < period || cpu > 2*period) {
+				t.Errorf("%d samples of 10 ms are %v", looks, cpu)
+			}
+			notes := strings.Join(i.Notes, "\n")
+			if !strings.Contains(notes, cpuTimeSample) || !strings.Contains(notes, executionSample) {
+				t.Errorf("--event %q says %q", event, notes)
+			}
+		}
+	})
 }

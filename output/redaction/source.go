@@ -1,6 +1,8 @@
 package redaction
 
 import (
+	"slices"
+
 	"goprof/output/recording"
 	"goprof/profile"
 	"goprof/profile/redact"
@@ -25,6 +27,22 @@ func (s *Redacted) Info() recording.Info {
 		notes[n] = s.by.Text(text)
 	}
 	i.Notes = notes
+	i.Parts = slices.Clone(i.Parts)
+	for k := range i.Parts {
+		p := &i.Parts[k]
+		p.Name, p.Kind.Name = s.by.Text(p.Name), s.by.Text(p.Kind.Name) // as Sample names its Event
+		p.Meta, p.Summary = s.by.Meta(p.Meta), s.by.Summary(p.Summary)
+	}
+	earlier := make(map[profile.Thread][]string, len(i.Earlier))
+	for t, names := range i.Earlier {
+		now := s.by.Thread(t)
+		for _, name := range names {
+			t.JavaName = name
+			was := s.by.Thread(t)
+			earlier[now] = append(earlier[now], was.JavaName)
+		}
+	}
+	i.Earlier = earlier
 	return i
 }
 

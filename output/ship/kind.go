@@ -7,6 +7,13 @@ import (
 	"goprof/profile/resource"
 )
 
+// Of says which event the batch's samples are of: no Name for CPU time, and for modes.
+func (b *Batch) Of(event profile.EventKind) {
+	if b.Event = event; event.Name != "" && !event.Unit.IsTime() {
+		b.Meta.Interval = 0 // theirs is an amount
+	}
+}
+
 // Kind is the kind of profile by which servers' own pages look for it. Go's names are used where Go has the same:
 // process_cpu, memory, mutex.
 func (b *Batch) Kind() string {

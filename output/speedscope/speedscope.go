@@ -27,22 +27,25 @@ const maxFrames = 1 << 25
 
 // Write writes a recording.
 func Write(to io.Writer, src recording.Source, o Options) error {
-	t, err := collect(src, o, maxFrames)
+	all, err := collect(src, o, maxFrames)
 	if err != nil {
 		return err
 	}
-	notes := t.Notes()
+	var notes []string
+	for _, t := range all {
+		notes = append(notes, t.Notes()...)
+	}
 	if o.Tell != nil {
 		for _, n := range notes {
 			o.Tell(n)
 		}
 	}
-	w := trackWriter{t: t, JSON: timeline.NewJSON(to), texts: make(map[int32]string)}
-	w.file(notes)
+	w := trackWriter{t: all[0], JSON: timeline.NewJSON(to), texts: make(map[int32]string)}
+	w.file(name(src, notes), all)
 	return w.Flush()
 }
 
-func collect(src recording.Source, o Options, maxFrames int) (*timeline.Timeline, error) {
+func collect(src recording.Source, o Options, maxFrames int) ([]*timeline.Timeline, error) {
 	return timeline.Collect(src, timeline.Options{Samples: cmp.Or(o.Samples, DefaultSamples), Frames: maxFrames,
 		Tracks: o.Tracks, Merge: true})
 }
@@ -56,20 +59,21 @@ type trackWriter struct {
 	kept  int              // bytes of them
 }
 
-func (w *trackWriter) file(notes []string) {
+func (w *trackWriter) file(name string, all []*timeline.Timeline) {
 	w.Raw(`{"$schema":"https://www.speedscope.app/file-format-schema.json","exporter":`)
 	w.Text(strings.TrimSpace("goprof " + w.t.Info.Meta.Version))
 	w.Raw(`,"name":`)
-	w.Text(name(&w.t.Info, notes))
+	w.Text(name)
 	w.Raw(`,"activeProfileIndex":0,"shared":{"frames":`)
 	w.List(len(w.t.Frames), w.frame)
 	w.Raw("},\n\"profiles\":")
-	w.profiles()
+	w.profiles(all)
 	w.Raw("}\n")
 }
 
 // name is the title that speedscope shows above everything. It is the only place for what a reader must know.
-func name(i *recording.Info, notes []string) string {
+func name(src recording.Source, notes []string) string {
+	i := src.Info()
 	parts := []string{cmp.Or(i.Name, i.Meta.MainClass, "goprof")}
 	if i.Event != "" {
 		parts = append(parts, i.Event)
@@ -100,19 +104,35 @@ func (w *trackWriter) frame(i int) {
 	w.Raw("}")
 }
 
-// profiles writes a profile for each track. speedscope refuses a file without a profile, so an empty one is written
-// if there are no tracks.
-func (w *trackWriter) profiles() {
-	tracks := w.t.Tracks
-	if len(tracks) == 0 {
-		tracks = []*timeline.Track{{Name: "no samples"}}
+// profiles writes a profile for each track of each part. speedscope refuses a file without a profile, so an empty one
+// is written if there are no tracks.
+func (w *trackWriter) profiles(all []*timeline.Timeline) {
+	type profile struct {
+		of    *timeline.Timeline
+		track *timeline.Track
 	}
-	w.List(len(tracks), func(i int) { w.profile(tracks[i]) })
+	var list []profile
+	for _, t := range all {
+		for _, tr := range t.Tracks {
+			list = append(list, profile{t, tr})
+		}
+	}
+	if len(list) == 0 {
+		list = []profile{{w.t, &timeline.Track{Name: "no samples"}}}
+	}
+	w.List(len(list), func(i int) {
+		w.t = list[i].of
+		w.profile(list[i].track)
+	})
 }
 
 func (w *trackWriter) profile(tr *timeline.Track) {
+	title := tr.Title()
+	if w.t.Part != "" {
+		title += ", " + w.t.Part
+	}
 	w.Raw("\n" + `{"type":"sampled","name":`)
-	w.Text(tr.Title())
+	w.Text(title)
 	w.Raw(`,"unit":"` + unit(w.t.Value) + `","startValue":0,"endValue":`)
 	w.Int(tr.Weight)
 	w.Raw(",\n\"samples\":")

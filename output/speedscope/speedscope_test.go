@@ -178,7 +178,7 @@ func TestEdges(t *testing.T) {
 
 func edges() map[string]*sources.Fake {
 	return map[string]*sources.Fake{"empty": sources.Empty(), "one": sources.One(), "deep": sources.Deep(2048),
-		"hostile": sources.Hostile()}
+		"hostile": sources.Hostile(), "parts": sources.Parts()}
 }
 
 // TestBytes: the weight of an allocation is its bytes.
@@ -208,8 +208,11 @@ func TestTooMany(t *testing.T) {
 		f.Profiles[0].Name != "other threads (13 threads)" {
 		t.Errorf("%q in %q, last %q", told, f.Name, f.Profiles[7].Name)
 	}
-	tl, err := collect(src, Options{}, 40*300)
-	if n, refs := size(tl); err != nil || refs > 40*300 || n < 100 {
+	all, err := collect(src, Options{}, 40*300)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, refs := size(all[0]); err != nil || refs > 40*300 || n < 100 {
 		t.Errorf("%d frames of %d samples", refs, n)
 	}
 }

@@ -11,14 +11,36 @@ import (
 	"goprof/profile"
 )
 
-// Collect reads all samples of a recording.
-func Collect(src recording.Source, o Options) (*Timeline, error) {
-	c := collector{stacks: newStacks(), tracks: make(map[identity]*Track), groups: make(map[string]*Track),
-		most: cmp.Or(o.Samples, DefaultSamples), mostFrames: cmp.Or(o.Frames, math.MaxInt)}
-	c.t.Info = src.Info()
-	if err := recording.EachLazily(src, c.add); err != nil {
+// Collect reads all samples of a recording. Of one with several parts (recording.Info.All) it makes a Timeline of each.
+// Timelines of one recording share Frames and Nodes, and Options are for all of them together.
+func Collect(src recording.Source, o Options) ([]*Timeline, error) {
+	info := src.Info()
+	parts := 1
+	if info.All {
+		parts = len(info.Parts)
+	}
+	shared, all := newStacks(), make([]collector, parts)
+	for i := range all {
+		all[i] = collector{stacks: shared, tracks: make(map[identity]*Track), groups: make(map[string]*Track),
+			most: max(cmp.Or(o.Samples, DefaultSamples)/parts, 1), mostFrames: max(cmp.Or(o.Frames, math.MaxInt)/parts, 1),
+			t: Timeline{Info: info.Of(i), earlier: info.Earlier}}
+		if parts > 1 {
+			all[i].t.Part = info.Parts[i].Name
+		}
+	}
+	err := recording.EachLazily(src, func(s *profile.Sample) error { return all[info.Part(s)].add(s) })
+	if err != nil {
 		return nil, err
 	}
+	list := make([]*Timeline, parts)
+	for i := range all {
+		list[i] = all[i].finish(o, max(cmp.Or(o.Tracks, DefaultTracks)/parts, 1))
+	}
+	return list, nil
+}
+
+// finish makes the Timeline of all samples.
+func (c *collector) finish(o Options, tracks int) *Timeline {
 	t := &c.t
 	t.Frames, t.Nodes = c.stacks.frames, c.stacks.nodes
 	t.Value = c.value()
@@ -28,11 +50,11 @@ func Collect(src recording.Source, o Options) (*Timeline, error) {
 	for _, tr := range t.Tracks {
 		t.weigh(tr)
 	}
-	t.group(cmp.Or(o.Virtual, DefaultVirtual), cmp.Or(o.Tracks, DefaultTracks))
+	t.group(cmp.Or(o.Virtual, DefaultVirtual), tracks)
 	for _, tr := range t.Tracks {
 		sortByTime(tr.Samples)
 	}
-	return t, nil
+	return t
 }
 
 type collector struct {

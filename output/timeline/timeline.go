@@ -27,6 +27,7 @@ const (
 // Timeline is a recording in memory.
 type Timeline struct {
 	Info   recording.Info
+	Part   string // of a recording that has several
 	Value  Value
 	Frames []Frame
 	Nodes  []Node // stacks: each is a path to the root. Node 0 is the empty stack
@@ -38,7 +39,9 @@ type Timeline struct {
 	Slot    time.Duration // equal stacks of a thread within that time are one sample; 0: only if they are neighbours
 	Merged  int64         // samples that became part of another one
 	LeftOut int64         // looks that are in no track, because there was no room
-	NoStack int64         // looks with stacks for which there was no room: they have the stack [too many stacks]
+	earlier map[profile.Thread][]string
+
+	NoStack int64 // looks with stacks for which there was no room: they have the stack [too many stacks]
 }
 
 // Frame is one frame of any stack.
@@ -73,9 +76,10 @@ type Track struct {
 	TID     int    // 0 for virtual threads and groups
 	ID      int64  // the Java thread's
 	Virtual bool
-	Threads int   // that are on the track
-	Group   bool  // the name is that of several threads
-	Weight  int64 // of all samples, in Timeline.Value
+	Earlier []string // names that the thread had before
+	Threads int      // that are on the track
+	Group   bool     // the name is that of several threads
+	Weight  int64    // of all samples, in Timeline.Value
 	Samples []Sample
 }
 

@@ -13,10 +13,11 @@ import (
 // lost.
 func TestBound(t *testing.T) {
 	for _, most := range []int{1, 10, 1000, 100_000} {
-		tl, err := Collect(sources.Many(5000), Options{Samples: most})
+		all, err := Collect(sources.Many(5000), Options{Samples: most})
 		if err != nil {
 			t.Fatal(err)
 		}
+		tl := all[0]
 		kept, looks, cpu := 0, int64(0), int64(0)
 		for _, tr := range tl.Tracks {
 			kept += len(tr.Samples)

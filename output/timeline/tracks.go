@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"goprof/profile"
 	"goprof/profile/naming"
@@ -49,7 +50,7 @@ func (c *collector) track(t *profile.Thread) *Track {
 			if len(c.tracks) >= maxThreads {
 				return c.group(t)
 			}
-			tr = &Track{ID: t.JavaID, TID: id.tid, Virtual: t.Virtual, Threads: 1}
+			tr = &Track{ID: t.JavaID, TID: id.tid, Virtual: t.Virtual, Threads: 1, Earlier: c.t.earlier[*t]}
 			c.tracks[id] = tr
 			c.t.Tracks = append(c.t.Tracks, tr)
 		}
@@ -104,11 +105,23 @@ func (tr *Track) Title() string {
 	case tr.Virtual:
 		return with(tr.Name, "virtual")
 	case tr.TID != 0:
-		return with(tr.Name, fmt.Sprintf("tid=%d", tr.TID))
+		return with(tr.Name, fmt.Sprintf("tid=%d", tr.TID)) + tr.before()
 	case tr.ID != 0:
 		return with(tr.Name, fmt.Sprintf("#%d", tr.ID))
 	}
 	return cmp.Or(tr.Name, "all threads")
+}
+
+// maxBefore bounds the earlier names in a title.
+const maxBefore = 3
+
+// before tells the last of a thread's earlier names.
+func (tr *Track) before() string {
+	if len(tr.Earlier) == 0 {
+		return ""
+	}
+	names := tr.Earlier[max(len(tr.Earlier)-maxBefore, 0):]
+	return " (before: " + strings.Join(names, ", ") + ")"
 }
 
 func with(name, what string) string {

@@ -53,11 +53,8 @@ func (b *batches) cut(now time.Time, interval, used time.Duration, last bool) *s
 	}
 	m := b.meta
 	m.Interval, m.Start, m.Duration = interval, from, now.Sub(from)
-	if b.event.Name != "" && !b.event.Unit.IsTime() {
-		m.Interval = 0 // theirs is an amount
-	}
 	batch := b.gather.Take(b.whose, m, from, now)
-	batch.Event = b.event
+	batch.Of(b.event)
 	return batch
 }
 

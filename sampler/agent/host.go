@@ -177,15 +177,9 @@ func (t *hostTarget) Resource() (a resource.Attributes) {
 			a = nil
 		}
 	}
-	var own resource.Attributes
-	own.Set(resource.ServiceName, t.jvm.Name())
-	own.SetInt(resource.ProcessPID, int64(t.jvm.PID))
-	own.Set(resource.ProcessOwner, t.jvm.User)
-	own.Set(resource.RuntimeName, "OpenJDK Runtime Environment")
-	own.Set(resource.RuntimeVersion, t.jvm.Version)
-	own.Set(resource.ContainerID, t.jvm.Container)
-	own.Set(resource.HostName, t.session.About().Host)
-	a.Add(own)
+	own := resource.Process{Service: t.jvm.Name(), PID: t.jvm.PID, Version: t.jvm.Version, Owner: t.jvm.User,
+		Container: t.jvm.Container, Host: t.session.About().Host}
+	a.Add(own.Attributes())
 	return a
 }
 

@@ -3,13 +3,13 @@
 package diagnose
 
 import (
-	"path"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"goprof/process/procfs"
+	"goprof/profile"
 )
 
 // JVM is what can be told of a JVM without disturbing it. Everything in it that is text
@@ -42,16 +42,7 @@ type JVM struct {
 }
 
 // Name is the JVM's name for users: its main class, or the file name of its jar.
-func (j *JVM) Name() string {
-	switch path.Ext(j.Main) {
-	case ".jar", ".war", ".java":
-		return path.Base(j.Main)
-	}
-	if strings.HasPrefix(j.Main, "/") {
-		return path.Base(j.Main)
-	}
-	return j.Main
-}
+func (j *JVM) Name() string { return profile.ProgramName(j.Main) }
 
 const (
 	// lookers is how many processes are looked at at the same time. lookTimeout is how long a look may take: reading

@@ -141,6 +141,30 @@ func Wall() *Fake {
 	}}
 }
 
+// Parts is a recording of three parts, all of which are read: that of CPU, waits, and allocations.
+func Parts() *Fake {
+	const ms = time.Millisecond
+	lock := profile.EventKind{Name: "lock", Unit: profile.WallTime}
+	alloc := profile.EventKind{Name: profile.EventAlloc, Unit: profile.Bytes}
+	f := CPU()
+	f.Samples = append(f.Samples,
+		profile.Sample{At: At(2 * ms), Thread: Worker, Stack: JavaStack(), Wall: true, State: profile.Blocked,
+			Span: 4 * ms, Event: &lock},
+		profile.Sample{At: At(3 * ms), Thread: Worker, Stack: JavaStack(), NoState: true, Bytes: 4096, Event: &alloc},
+		profile.Sample{At: At(7 * ms), Thread: Main, Stack: JavaStack(), NoState: true, Bytes: 1024, Event: &alloc})
+	f.Is.All, f.Is.Earlier = true, map[profile.Thread][]string{Main: {"Thread-0"}}
+	for _, kind := range []profile.EventKind{{}, lock, alloc} {
+		p := recording.Part{Name: kind.Name, Kind: kind, Meta: f.Is.Meta, Weights: []profile.Weight{kind.Unit}}
+		if kind.Name == "" {
+			p.Name = profile.ModeCPU
+		} else {
+			p.Meta.Mode, p.Meta.Weight, p.Meta.Interval = kind.Name, kind.Unit, 0
+		}
+		f.Is.Parts = append(f.Is.Parts, p)
+	}
+	return f
+}
+
 // Untimed is a recording without times and threads, as a collapsed file is.
 func Untimed() *Fake {
 	f := &Fake{Is: info("", false), Samples: []profile.Sample{

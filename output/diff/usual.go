@@ -1,0 +1,65 @@
+package diff
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"goprof/output"
+)
+
+// One recording a side is what most people have. It cannot prove that a version changed, because two starts of one
+// program differ, too: see runs.go. But how starts differ is known of other programs. So a change that is larger than
+// what starts usually differ by is likely, and changes are ranked by that.
+//
+// By how much starts differ was measured over usualPrograms programs, in several starts each (docs/diff.md has the
+// table, TestDiffStarts in testdata/oracle makes it again). The largest change between two starts of a program, over
+// the root of p(1-p), is about as large for methods with 1 % of the time as for those with half of it. So usualStarts
+// is one number for all shares p: in nine of ten pairs of starts no method and no path changed by more.
+const (
+	usualPrograms = 11
+	usualStarts   = 0.22
+)
+
+// usual is the change that two starts of one program usually stay below, of an item with this share, together with the
+// noise within recordings.
+func (e *evidence) usual() float64 {
+	p := e.pooled()
+	within := e.variance[Before]/(e.total[Before]*e.total[Before]) + e.variance[After]/(e.total[After]*e.total[After])
+	return math.Sqrt(usualStarts*usualStarts*p*(1-p) + within)
+}
+
+// likely reports whether a change is more than noise within the recordings makes, and more than starts usually differ
+// by.
+func (e *evidence) likely() bool {
+	return e.differs && e.held > Risk && math.Abs(e.change()) > e.usual()
+}
+
+// rank is how large a change is beside what starts usually differ by.
+func (e *evidence) rank() float64 { return math.Abs(e.change()) / e.usual() }
+
+// maxLikely is how many of the likely changes the verdict names.
+const maxLikely = 3
+
+// likelyVerdict names the changes that are likely, the surest first.
+func (r *Result) likelyVerdict() string {
+	var told []string
+	named := make(map[string]bool)
+	for i := range r.Changes {
+		ch := &r.Changes[i]
+		if len(told) == maxLikely || !ch.Likely || named[ch.Name] || ch.Of == OfPath && r.By != ByPath {
+			continue
+		}
+		named[ch.Name] = true
+		text := fmt.Sprintf("%s %s points (%.1f)", output.CleanName(ch.Name), points(ch.Change), 100*ch.Usual)
+		if len(told) == 0 {
+			text = fmt.Sprintf("%s %s points (two starts of one program usually differ by up to %.1f points there, measured "+
+				"over %d programs)", output.CleanName(ch.Name), points(ch.Change), 100*ch.Usual, usualPrograms)
+		}
+		told = append(told, text)
+	}
+	if len(told) == 0 {
+		return plural(r.Likely, "change is likely.", "changes are likely.")
+	}
+	return "Likely: " + strings.Join(told, ", ") + ". Three recordings a side would prove it."
+}

@@ -1,0 +1,153 @@
+package jfr
+
+import (
+	"cmp"
+	"slices"
+
+	"goprof/profile"
+)
+
+// threads are the threads of a chunk. Samples may know one thread by several names: the program renames it, or one part
+// of a recording never learns its Java name. Viewers show a thread for each constant, so a thread is one constant with
+// its last name, which is written when the chunk ends. Its earlier names are events.
+type threads struct {
+	list  []chunkThread
+	of    map[profile.Thread]int   // places in list, by all that samples say
+	at    profile.ByThread[uint64] // a cache before of
+	byTID map[int]int              // the last one of a tid
+
+	last   uint64                 // key given out
+	before map[int]profile.Thread // whose key was its tid in the chunk before
+}
+
+type chunkThread struct {
+	key     uint64
+	is      profile.Thread
+	earlier []string
+	ended   bool // what the tid stands for later is another thread
+}
+
+// firstThreadKey lies above every tid (PID_MAX_LIMIT of the kernel, 1 << 22): a thread's key is its tid where it can
+// be, because async-profiler's converter shows keys as tids.
+const firstThreadKey = 1 << 22
+
+func newThreads() threads {
+	return threads{of: make(map[profile.Thread]int), byTID: make(map[int]int), before: make(map[int]profile.Thread),
+		last: firstThreadKey}
+}
+
+// reset begins a chunk.
+func (ts *threads) reset() {
+	clear(ts.before)
+	for i := range ts.list {
+		if t := &ts.list[i]; t.key == uint64(t.is.TID) && !t.ended {
+			ts.before[t.is.TID] = t.is
+		}
+	}
+	ts.list = ts.list[:0]
+	clear(ts.of)
+	clear(ts.byTID)
+	ts.at.Clear()
+}
+
+// key is the key of the thread's constant.
+func (ts *threads) key(t *profile.Thread) uint64 {
+	if key, ok := ts.at.Get(t); ok {
+		return key
+	}
+	i, known := ts.of[*t]
+	if !known {
+		i = ts.place(t)
+		ts.of[*t] = i
+	}
+	ts.list[i].rename(t)
+	ts.at.Put(t, ts.list[i].key)
+	return ts.list[i].key
+}
+
+// place finds or makes the place of a thread.
+func (ts *threads) place(t *profile.Thread) int {
+	single := t.TID > 0 && !t.Virtual
+	i, taken := ts.byTID[t.TID]
+	if single && taken && ts.list[i].isSame(t) {
+		return i
+	}
+	made := chunkThread{key: uint64(t.TID), is: *t}
+	before, known := ts.before[t.TID]
+	switch was := (chunkThread{is: before}); {
+	case t.TID <= 0 || t.TID >= firstThreadKey || taken || known && !was.isSame(t),
+		known && before.JavaName == "" && t.JavaName != "", known && t.Virtual && before != *t:
+		// The JDK's reader takes a key of the last chunk for the same constant, which has no name.
+		ts.last++
+		made.key = ts.last
+	case known && single:
+		made.is = before
+	}
+	ts.byTID[t.TID] = len(ts.list)
+	ts.list = append(ts.list, made)
+	return len(ts.list) - 1
+}
+
+// isSame reports whether what a sample says is of this thread, with the same tid. The JVM's numbers tell threads apart.
+func (c *chunkThread) isSame(t *profile.Thread) bool {
+	switch {
+	case c.is.Virtual || t.Virtual:
+		return c.is == *t
+	case c.is.JavaID != 0 && t.JavaID != 0:
+		return c.is.JavaID == t.JavaID
+	}
+	return !c.ended || c.is.Name == t.Name && c.is.JavaName == t.JavaName
+}
+
+// maxEarlier bounds the names that are kept of a thread.
+const maxEarlier = 64
+
+// rename notes what a sample knows of the thread.
+func (c *chunkThread) rename(t *profile.Thread) {
+	if old := c.is.JavaName; old != "" && t.JavaName != "" && old != t.JavaName && len(c.earlier) < maxEarlier &&
+		!slices.Contains(c.earlier, old) {
+		c.earlier = append(c.earlier, old)
+	}
+	c.is.Name, c.is.JavaName = cmp.Or(t.Name, c.is.Name), cmp.Or(t.JavaName, c.is.JavaName)
+	c.is.JavaID = cmp.Or(c.is.JavaID, t.JavaID)
+}
+
+// end notes that a thread ended.
+func (ts *threads) end(t *profile.Thread) {
+	if i, ok := ts.of[*t]; ok {
+		ts.list[i].ended = true
+	}
+}
+
+// constants are the constants of the chunk's threads.
+func (ts *threads) constants() constantList {
+	list := constantList{typ: typeThread, count: len(ts.list)}
+	for i := range ts.list {
+		t := &ts.list[i].is
+		b := appendInt(list.data, ts.list[i].key)
+		b = appendString(b, t.Name)
+		b = appendInt(b, uint64(t.TID))
+		b = appendString(b, t.JavaName)
+		b = appendInt(b, uint64(t.JavaID))
+		b = append(b, 0) // group
+		list.data = appendBool(b, t.Virtual)
+	}
+	return list
+}
+
+// earlierNames writes the names that threads had before.
+func (w *Writer) earlierNames() {
+	for i := range w.pools.threads.list {
+		t := &w.pools.threads.list[i]
+		for _, name := range t.earlier {
+			if name == t.is.JavaName {
+				continue
+			}
+			w.event(typeEarlierName, w.until)
+			w.numbers(int64(t.is.TID), t.is.JavaID)
+			w.texts(name)
+			w.end()
+			w.unsaved-- // it is no event of its own
+		}
+	}
+}

@@ -1,0 +1,181 @@
+package recording
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"goprof/profile"
+)
+
+// A file may know a thread by several names. The program renames it, or its Java name is learnt late, or one part of a
+// recording never learns it. Each name makes another profile.Thread. So that a thread is one thread for all who read
+// the file, its samples get what is known of it in the end: the last name. A tid may belong to another thread later.
+// Then the numbers that the JVM gives to its threads differ, or the file says that the first one ended.
+
+// threads are the threads that a file tells of, in the order in which it tells of them.
+type threads struct {
+	met     []profile.Thread
+	seen    map[profile.Thread]bool
+	ended   map[int]bool // tids
+	renamed []profile.Thread
+}
+
+// maxThreads bounds how many are kept. Those beyond keep the names that their samples have.
+const maxThreads = 1 << 17
+
+// meet notes the threads of a chunk. That with the smallest key comes first.
+func (t *threads) meet(all []profile.Thread) {
+	if t.seen == nil {
+		t.seen, t.ended = make(map[profile.Thread]bool), make(map[int]bool)
+	}
+	for _, one := range all {
+		if one.TID > 0 && !one.Virtual && !t.seen[one] && len(t.met) < maxThreads {
+			t.seen[one] = true
+			t.met = append(t.met, one)
+		}
+	}
+}
+
+// rename notes an earlier name of a thread.
+func (t *threads) rename(tid int, id int64, name string) {
+	if tid > 0 && len(t.renamed) < maxThreads {
+		t.renamed = append(t.renamed, profile.Thread{TID: tid, JavaID: id, JavaName: name})
+	}
+}
+
+// end notes that the thread of a tid ended.
+func (t *threads) end(tid int) {
+	if len(t.ended) < maxThreads && t.ended != nil {
+		t.ended[tid] = true
+	}
+}
+
+// settled says which thread each of a file's is.
+type settled struct {
+	is      map[profile.Thread]profile.Thread // those that have another name in the end
+	recent  profile.ByThread[profile.Thread]  // a cache before is
+	earlier map[profile.Thread][]string
+}
+
+// of is the thread with its last name.
+func (s *settled) of(t *profile.Thread) profile.Thread {
+	if len(s.is) == 0 {
+		return *t
+	}
+	if is, known := s.recent.Get(t); known {
+		return is
+	}
+	is, other := s.is[*t]
+	if !other {
+		is = *t
+	}
+	s.recent.Put(t, is)
+	return is
+}
+
+// settled decides which are the same.
+func (t *threads) settled() settled {
+	byTID := make(map[int][]profile.Thread)
+	for _, one := range t.met {
+		byTID[one.TID] = append(byTID[one.TID], one)
+	}
+	s := settled{is: make(map[profile.Thread]profile.Thread), earlier: make(map[profile.Thread][]string)}
+	for _, all := range byTID {
+		for _, same := range t.same(all) {
+			s.settle(same)
+		}
+	}
+	for _, old := range t.renamed {
+		for _, one := range byTID[old.TID] {
+			if one.JavaID == old.JavaID {
+				s.note(s.of(&one), old.JavaName)
+				break
+			}
+		}
+	}
+	return s
+}
+
+// same divides what a file says of a tid into threads.
+func (t *threads) same(all []profile.Thread) (lists [][]profile.Thread) {
+	lives := make(map[int64][]profile.Thread) // by the JVM's number
+	var ids []int64
+	for _, one := range all {
+		if _, known := lives[one.JavaID]; !known {
+			ids = append(ids, one.JavaID)
+		}
+		lives[one.JavaID] = append(lives[one.JavaID], one)
+	}
+	if len(ids) == 1 && ids[0] == 0 && !t.ended[all[0].TID] {
+		return [][]profile.Thread{all}
+	}
+	for _, one := range lives[0] {
+		if id := t.numberOf(&one, ids, lives); id != 0 {
+			lives[id] = append([]profile.Thread{one}, lives[id]...) // what is known less of does not give the name
+		} else if n := len(lists) - 1; n >= 0 && sameKernelName(&lists[n][0], &one) {
+			lists[n] = append(lists[n], one)
+		} else {
+			lists = append(lists, []profile.Thread{one})
+		}
+	}
+	for _, id := range ids {
+		if id != 0 {
+			lists = append(lists, lives[id])
+		}
+	}
+	return lists
+}
+
+// numberOf is the JVM's number of the thread that is most likely meant where the file does not say it: the only one, if
+// it is not known to have ended; else one to which the kernel gives the same name. 0 if there is none.
+func (t *threads) numberOf(of *profile.Thread, ids []int64, lives map[int64][]profile.Thread) (found int64) {
+	numbers, only := 0, int64(0)
+	for _, id := range ids {
+		if id == 0 {
+			continue
+		}
+		numbers, only = numbers+1, id
+		if slices.ContainsFunc(lives[id], func(one profile.Thread) bool { return sameKernelName(&one, of) }) {
+			if found != 0 {
+				return 0
+			}
+			found = id
+		}
+	}
+	if found == 0 && numbers == 1 && !t.ended[of.TID] {
+		return only
+	}
+	return found
+}
+
+// sameKernelName reports whether the kernel's name of a thread is the one that it has for the other one. The JVM gives
+// the kernel the beginning of a Java name.
+func sameKernelName(one, of *profile.Thread) bool {
+	return of.Name == "" || one.Name == of.Name || one.JavaName != "" && strings.HasPrefix(one.JavaName, of.Name)
+}
+
+// settle gives all of a list the last name.
+func (s *settled) settle(same []profile.Thread) {
+	last := same[len(same)-1]
+	for _, one := range same {
+		last.JavaName, last.Name = cmp.Or(last.JavaName, one.JavaName), cmp.Or(last.Name, one.Name)
+	}
+	for _, one := range same {
+		if one != last {
+			s.is[one] = last
+		}
+		s.note(last, one.JavaName)
+	}
+}
+
+// maxEarlier bounds the names that are kept of a thread.
+const maxEarlier = 64
+
+// note notes an earlier name of a thread.
+func (s *settled) note(t profile.Thread, name string) {
+	names := s.earlier[t]
+	if name != "" && name != t.JavaName && len(names) < maxEarlier && !slices.Contains(names, name) {
+		s.earlier[t] = append(names, name)
+	}
+}

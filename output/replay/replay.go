@@ -1,0 +1,114 @@
+// Package replay makes batches of a recording, as an agent makes them of a JVM: for servers that keep profiles.
+//
+// You give a recording.Source, and get a ship.Batch for each part of the recording in each span of time. An error is
+// one of reading. Batches have the names that an agent gives them (resource.Process, ship.Batch.Of).
+package replay
+
+import (
+	"cmp"
+	"strings"
+	"time"
+	"unicode"
+
+	"goprof/output/recording"
+	"goprof/output/ship"
+	"goprof/profile"
+	"goprof/profile/resource"
+)
+
+// Options are how a recording becomes batches.
+type Options struct {
+	Whose resource.Attributes
+	Pools bool          // as in ship.GatherOptions
+	Every time.Duration // how long a batch is, where samples have times
+}
+
+// Whose is what a recording tells of its process. service is its name, empty for what the recording says.
+func Whose(m *profile.Meta, service string) resource.Attributes {
+	p := resource.Process{Service: profile.ProgramName(m.MainClass), PID: m.PID, Host: m.Host}
+	if strings.IndexFunc(m.JVM, unicode.IsDigit) == 0 { // goprof's recordings have a version, others sentences
+		p.Version = m.JVM
+	}
+	a := p.Attributes()
+	if p.Version == "" {
+		a.Set(resource.RuntimeAbout, m.JVM)
+	}
+	a.Set(resource.ServiceName, cmp.Or(service, a.Get(resource.ServiceName), "unknown_service:java"))
+	return a
+}
+
+// Each hands over the batches of a recording in the order of time, and says how many there were.
+func Each(src recording.Source, o Options, to func(*ship.Batch)) (batches int64, err error) {
+	info := src.Info()
+	r := replayer{Options: o, info: &info, from: info.Meta.Start, to: to}
+	r.parts = make([]part, max(len(info.Parts), 1))
+	if !info.All {
+		r.parts = r.parts[:1]
+	}
+	for i := range r.parts {
+		of := info.Of(i)
+		r.parts[i] = part{gather: ship.NewGatherer(ship.GatherOptions{Pools: o.Pools}), meta: of.Meta,
+			event: of.Kind}
+	}
+	err = src.Each(r.add)
+	if err == nil && r.samples == 0 {
+		err = recording.Empty(src)
+	}
+	if err == nil {
+		r.flush(info.Meta.Start.Add(info.Meta.Duration))
+	}
+	return r.batches, err
+}
+
+type replayer struct {
+	Options
+	info    *recording.Info
+	parts   []part
+	from    time.Time
+	samples int64
+	batches int64
+	to      func(*ship.Batch)
+}
+
+// part is the batch of a part that is being gathered.
+type part struct {
+	gather *ship.Gatherer
+	meta   profile.Meta
+	event  profile.EventKind
+}
+
+func (r *replayer) add(s *profile.Sample) error {
+	r.samples++
+	if at := time.Unix(0, s.At.Wall); r.info.Timed && s.At.Wall > 0 && at.Sub(r.from) >= r.Every {
+		if r.from.IsZero() || r.isEmpty() {
+			r.from = at
+		}
+		if at.Sub(r.from) >= r.Every {
+			r.flush(at)
+		}
+	}
+	r.parts[r.info.Part(s)].gather.Add(s)
+	return nil
+}
+
+func (r *replayer) isEmpty() bool {
+	for i := range r.parts {
+		if !r.parts[i].gather.Empty() {
+			return false
+		}
+	}
+	return true
+}
+
+// flush makes the batches of what was gathered.
+func (r *replayer) flush(until time.Time) {
+	for i := range r.parts {
+		if p := &r.parts[i]; !p.gather.Empty() {
+			b := p.gather.Take(r.Whose, p.meta, r.from, until)
+			b.Of(p.event)
+			r.to(b)
+			r.batches++
+		}
+	}
+	r.from = until
+}

@@ -1,0 +1,25 @@
+package resource
+
+// Process is what goprof itself knows of a JVM, alive or recorded. All that sends profiles takes its names from here.
+// So a server finds a process under the same names, whoever sent its profile.
+type Process struct {
+	Service                         string // profile.ProgramName of the main class or jar
+	PID                             int
+	Version, Owner, Container, Host string // Version of the JVM: "17.0.15+6"
+}
+
+// Attributes are the names of OpenTelemetry's conventions for what is known.
+func (p *Process) Attributes() (a Attributes) {
+	a.Set(ServiceName, p.Service)
+	if p.PID > 0 {
+		a.SetInt(ProcessPID, int64(p.PID))
+	}
+	a.Set(ProcessOwner, p.Owner)
+	if p.Version != "" {
+		a.Set(RuntimeName, "OpenJDK Runtime Environment")
+		a.Set(RuntimeVersion, p.Version)
+	}
+	a.Set(ContainerID, p.Container)
+	a.Set(HostName, p.Host)
+	return a
+}

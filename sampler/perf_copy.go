@@ -348,15 +348,12 @@ func (c *perfCopier) keep(half []byte, snap *process.Snapshot) {
 	}
 }
 
-// PerfCopies reports whether the kernel takes programs for copies from us.
-func PerfCopies() bool {
-	c := &bpfCode{}
-	c.imm(bpfMovImm, r0, 1)
-	c.op(bpfExit, 0, 0, 0, 0)
-	fd, err := c.loadForPerf(nil)
+// TryCopies finds out whether the kernel takes programs for copies from us.
+func TryCopies() error {
+	c, err := newCopier(ptrace.Hint{Side: 1, SideLen: 64}, &process.Trail{OwnerSize: 8})
 	if err != nil {
-		return false
+		return &PerfError{"bpf", err}
 	}
-	unix.Close(fd)
-	return true
+	c.close()
+	return nil
 }

@@ -4,6 +4,7 @@ package sampler
 
 import (
 	"context"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"runtime"
@@ -70,11 +71,17 @@ func (g *PerfGroup) Run(ctx context.Context) error {
 // prepare makes sure that events of CPUs can be had.
 func (r *perfGroupRun) prepare() error {
 	power, err := TryPerf(0)
-	if err != nil || !power.Kernel || !mayWatchWide() {
+	if err == nil && !power.Kernel {
+		err = &PerfError{"perf_event_open", unix.EACCES}
+	}
+	switch {
+	case err != nil:
+		return errors.Join(ErrNoWide, err)
+	case !mayWatchWide():
 		return ErrNoWide
 	}
 	if r.chooser, err = newChooser(); err != nil {
-		return ErrNoWide
+		return errors.Join(ErrNoWide, &PerfError{"bpf", err})
 	}
 	if !r.open() {
 		r.chooser.close()

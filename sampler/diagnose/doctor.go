@@ -74,6 +74,7 @@ func (h Host) Examine(pid int) Report {
 	h.checkMapFiles(&r)
 	h.checkFiles(&r)
 	h.checkPerf(&r, pid)
+	h.checkProbes(&r)
 	if pid == 0 {
 		h.checkJVMs(&r)
 	} else {

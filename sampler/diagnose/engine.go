@@ -28,7 +28,7 @@ func (h Host) ChooseEngine(want session.EngineName, pid int, maxOverhead float64
 		return Choice{}, err
 	case want == session.PerfEngine && !power.Kernel:
 		return Choice{session.PerfEngine, "no samples of threads that are in the kernel (" + h.perfLevel() +
-			"): the time of system calls is given to what comes after them", h.perfRemedy()}, nil
+			"): the time of system calls is given to what comes after them", h.perfRemedy(1)}, nil
 	case want == session.PerfEngine:
 		return Choice{Engine: session.PerfEngine}, nil
 	case err != nil:
@@ -37,13 +37,14 @@ func (h Host) ChooseEngine(want session.EngineName, pid int, maxOverhead float64
 	case !power.Kernel:
 		return Choice{session.PtraceEngine, "the engine is ptrace: perf_event may not look at threads that are in the " +
 			"kernel (" + h.perfLevel() + ")", ""}, h.Traced(pid)
-	case virtual && !sampler.PerfCopies():
-		return Choice{session.PtraceEngine, "the engine is ptrace: there seem to be virtual threads, whose frames in the " +
-				"heap perf_event leaves no time to read, and the kernel takes no BPF program from us that would copy them", ""},
-			h.Traced(pid)
 	case maxOverhead > 0:
 		return Choice{session.PtraceEngine, "the engine is ptrace: what perf_event costs cannot be bounded, as " +
 			"--max-overhead wants", ""}, h.Traced(pid)
+	case virtual:
+		if err := sampler.TryCopies(); err != nil {
+			return Choice{session.PtraceEngine, "the engine is ptrace: there seem to be virtual threads, whose frames in " +
+				"the heap a BPF program has to copy: " + h.explainPerf(pid, err).Why, ""}, h.Traced(pid)
+		}
 	}
 	return Choice{Engine: session.PerfEngine}, nil
 }

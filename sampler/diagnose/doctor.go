@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/arch/cpus"
+	"goprof/process/procfs"
 )
 
 // Verdict is how a check of the doctor came out.
@@ -135,6 +136,9 @@ func (h Host) checkCapabilities(r *Report) {
 	switch {
 	case !ok:
 		r.warn("capabilities", "", "/proc/self/status cannot be read")
+	case self.Can(unix.CAP_SYS_PTRACE) && h.ownerOnly(self, procfs.Status{EUID: -1}):
+		r.warn("capabilities", h.sudo(), "CAP_SYS_PTRACE without CAP_DAC_READ_SEARCH: processes of all users, but other "+
+			"users' not with --mode wall, off-cpu and dump --nonblocking")
 	case self.Can(unix.CAP_SYS_PTRACE):
 		r.ok("capabilities", "CAP_SYS_PTRACE: processes of all users")
 	case self.EUID == 0 && self.Bounding&(1<<unix.CAP_SYS_PTRACE) == 0:

@@ -76,6 +76,14 @@ func TestRefusalsAreNamed(t *testing.T) {
 				filepath.Join(t.TempDir(), "out.collapsed")}, flags)
 		}
 		noAdmin := []string{"setpriv", "--bounding-set=-sys_admin"}
+		// another user than the JVM's, who may trace it, but not open what only its user may open by mode
+		const theirs = "1000"
+		public := publicCopy(t, goprof)
+		traces := func(flags ...string) []string {
+			return slices.Concat([]string{"setpriv", "--reuid", theirs, "--regid", theirs, "--clear-groups", "--inh-caps",
+				"+sys_ptrace", "--ambient-caps", "+sys_ptrace", public}, flags,
+				[]string{"--pid", fmt.Sprint(jvm.PID)})
+		}
 		for _, c := range []struct {
 			rules []oldkernel.Rule
 			words []string
@@ -86,11 +94,16 @@ func TestRefusalsAreNamed(t *testing.T) {
 			{[]oldkernel.Rule{oldkernel.Filtered}, record("--engine", "auto"), 0, "a seccomp filter on goprof itself"},
 			{[]oldkernel.Rule{oldkernel.Filtered}, record("--event", "alloc"), 16, "a seccomp filter on goprof itself"},
 			{nil, slices.Concat(noAdmin, record("--event", "alloc")), 16, "probes need CAP_SYS_ADMIN, which goprof lacks"},
+			{nil, traces("record", "-d", "1", "-o", "-"), 0, "Profile"},
+			{nil, traces("dump"), 0, "truth.Allocating"},
+			{nil, traces("record", "--mode", "wall", "-d", "1", "-o", "-"), 5,
+				"or CAP_DAC_READ_SEARCH: CAP_SYS_PTRACE does not open them"},
 			{[]oldkernel.Rule{oldkernel.Debian}, slices.Concat(noAdmin, record("--engine", "perf")), 5,
 				"the kernel refuses perf_event by no rule that goprof knows"}, // by this machine's level
 		} {
 			if out, code := oldkernel.Run(t, c.rules, c.words...); code != c.code || !strings.Contains(out, c.says) ||
-				strings.Contains(out, "security module (") || strings.Contains(out, "sudo goprof") {
+				strings.Contains(out, "security module (") ||
+				!slices.Contains(c.words, theirs) && strings.Contains(out, "sudo goprof") {
 				t.Errorf("%v: exit code %d, %q is wanted:\n%s", c.words, code, c.says, out)
 			}
 		}

@@ -53,6 +53,7 @@ var Codes = []Meaning{
 	}},
 	{NotPermitted, "something does not let us look at the process", []Cause{
 		{[]string{"other-user", "other-group", "more-capabilities", "not-dumpable"}, "another user's, or one with more rights", "sudo goprof ..."},
+		{[]string{"owner-only"}, "CAP_SYS_PTRACE without CAP_DAC_READ_SEARCH, with --mode wall or off-cpu", "sudo goprof ..."},
 		{[]string{"no-capability"}, "root without CAP_SYS_PTRACE, as in a container", "docker run --cap-add SYS_PTRACE"},
 		{[]string{"yama"}, "kernel.yama.ptrace_scope is not 0", "sudo goprof ..."},
 		{[]string{"seccomp"}, "a seccomp filter on goprof", "docker run --security-opt seccomp=unconfined"},

@@ -3,6 +3,7 @@
 package diagnose
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"runtime"
@@ -74,13 +75,18 @@ func (h Host) Examine(pid int) Report {
 	h.checkNamespaces(&r)
 	h.checkMapFiles(&r)
 	h.checkFiles(&r)
-	h.checkPerf(&r, pid)
-	h.checkProbes(&r)
+	var own Report
 	if pid == 0 {
-		h.checkJVMs(&r)
+		h.checkJVMs(&own)
 	} else {
-		h.examineInTime(&r, pid)
+		h.examineInTime(&own, pid)
 	}
+	if own.Cause == nil || own.Cause.Name != otherCPU { // perf_event would work, and goprof would not
+		h.checkPerf(&r, pid)
+		h.checkProbes(&r)
+	}
+	r.Checks = append(r.Checks, own.Checks...)
+	r.Cause = cmp.Or(r.Cause, own.Cause)
 	return r
 }
 
@@ -88,7 +94,7 @@ func (h Host) checkCPU(r *Report) {
 	if cpus.Here() != nil {
 		r.ok("cpu", "%s, %d CPUs", runtime.GOARCH, runtime.NumCPU())
 	} else {
-		r.fail("cpu", Cause{Class: NotJVM, Name: "other-cpu",
+		r.fail("cpu", Cause{Class: NotJVM, Name: otherCPU,
 			Why: "goprof knows x86-64 and aarch64, and this is " + runtime.GOARCH})
 	}
 }

@@ -34,7 +34,8 @@ type priorityFacts struct {
 	group         string // the file that gives goprof's cgroup no real-time; empty if there is none
 }
 
-// whyNoPriority goes through the rules of kernel/sched/syscalls.c (__sched_setscheduler, user_check_sched_setscheduler).
+// whyNoPriority goes through the rules of kernel/sched/syscalls.c (__sched_setscheduler,
+// user_check_sched_setscheduler).
 func whyNoPriority(f priorityFacts) (why, cure string) {
 	switch {
 	case f.err == nil:

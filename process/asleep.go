@@ -66,8 +66,8 @@ func sleepsIn(line string, link func(string) (string, error)) bool {
 // mostPatience is for how many limits InTime waits where goprof has no CPU.
 const mostPatience = 5
 
-// InTime waits until done is closed, for as long as limit. Where goprof has no CPU meanwhile it waits longer. It returns
-// false if that was not long enough.
+// InTime waits until done is closed, for as long as limit. Where goprof has no CPU meanwhile it waits longer. It
+// returns false if that was not long enough.
 func InTime(done <-chan struct{}, limit time.Duration) bool {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()

@@ -58,8 +58,8 @@ type CallWatch struct {
 func (p *Process) WatchCalls() *CallWatch { return &CallWatch{calls: &p.calls} }
 
 // Look is to be called at regular intervals. If calls have been under way for more than most looks in a row, none of
-// them has returned, and a call of goprof's sleeps, Look gives the process up and returns true. The goroutines that make these calls are then left
-// behind. They end when their calls return.
+// them has returned, and a call of goprof's sleeps, Look gives the process up and returns true. The goroutines that
+// make these calls are then left behind. They end when their calls return.
 func (w *CallWatch) Look(most int) bool {
 	returned := w.calls.returned.Load()
 	if w.calls.under.Load() == 0 || returned != w.returned {

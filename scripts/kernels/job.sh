@@ -8,6 +8,7 @@ chown 1000:1000 out/user
 look() { # who, name, command...
     who=$1 name=$2
     shift 2
+    echo "$who $name" >/dev/console
     rc=0
     timeout -k 10 300 "$@" >"out/$who/$name.out" 2>"out/$who/$name.err" </dev/null || rc=$?
     printf '%s\t%s\t%s\t%s\t%s\n' "$who" "$name" "$rc" "$(sed -n 's/^samples *\([0-9,]* of [0-9,]*\).*/\1/p' "out/$who/$name.err" | head -1)" \

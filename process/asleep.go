@@ -25,12 +25,12 @@ var waiting = []int{unix.SYS_PROCESS_VM_READV, unix.SYS_PREAD64, unix.SYS_READ, 
 // CallSleeps reports whether an OS thread of this process sleeps in a call that a process or a file system can keep
 // waiting. If none does, what is late is late because goprof has no CPU. It is true where the kernel does not tell.
 func CallSleeps() bool {
-	tasks, err := os.ReadDir("/proc/self/task")
+	tids, err := listThreads(os.Getpid())
 	if err != nil {
 		return true
 	}
-	for _, task := range tasks {
-		b, err := procfs.Read("/proc/self/task/"+task.Name()+"/syscall", 256)
+	for _, tid := range tids {
+		b, err := procfs.Read("/proc/self/task/"+strconv.Itoa(tid)+"/syscall", 256)
 		if err != nil && !os.IsNotExist(err) && err != unix.ESRCH {
 			return true
 		}
@@ -88,9 +88,9 @@ func InTime(done <-chan struct{}, limit time.Duration) bool {
 // OwnDelay is how long the OS threads of this process have waited for a CPU so far, together. Threads that have ended
 // do not count.
 func OwnDelay() (waited time.Duration) {
-	tasks, _ := os.ReadDir("/proc/self/task")
-	for _, task := range tasks {
-		b, _ := procfs.Read("/proc/self/task/"+task.Name()+"/schedstat", 128)
+	tids, _ := listThreads(os.Getpid())
+	for _, tid := range tids {
+		b, _ := procfs.Read("/proc/self/task/"+strconv.Itoa(tid)+"/schedstat", 128)
 		s, _ := procfs.ParseSchedstat(b)
 		waited += time.Duration(s.Waited)
 	}

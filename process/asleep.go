@@ -3,6 +3,8 @@
 package process
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"slices"
 	"strconv"
@@ -31,7 +33,7 @@ func CallSleeps() bool {
 	}
 	for _, tid := range tids {
 		b, err := procfs.Read("/proc/self/task/"+strconv.Itoa(tid)+"/syscall", 256)
-		if err != nil && !os.IsNotExist(err) && err != unix.ESRCH {
+		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ESRCH) {
 			return true
 		}
 		if sleepsIn(string(b), os.Readlink) {

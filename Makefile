@@ -3,7 +3,7 @@
 GO      ?= go
 BINARY  := goprof
 # go's ./... leaves testdata out, but the tests of all packages stand on these.
-PKG     ?= ./... ./testdata/jvmtest ./testdata/ctest ./testdata/host ./testdata/fuzzseed ./testdata/lies ./testdata/oracle
+PKG     ?= ./... ./testdata/jvmtest ./testdata/ctest ./testdata/host ./testdata/fuzzseed ./testdata/lies ./testdata/oldkernel ./testdata/oracle
 RUN     ?= .
 # How long a test run may last before it counts as hung, and each fuzzer runs.
 TIMEOUT ?= 45m
@@ -20,7 +20,7 @@ BUILD_FLAGS := -ldflags "-s -w -E goprof/arch/entry.start"
 
 .DEFAULT_GOAL := help
 .PHONY: help build test test-languages test-servers test-readers test-engines quick demo vet staticcheck fmt bench microbench fuzz nightly cover clean prove \
-	test-matrix test-arm64 dist dist-verify image
+	test-matrix test-arm64 test-kernels dist dist-verify image
 
 help: ## show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name what; do printf '  make %-12s %s\n' "$$name" "$$what"; done
@@ -50,6 +50,9 @@ quick: ## the tests that need no JVM, no compiler and no browser: about a minute
 
 test-arm64: ## the tests on a real arm64 kernel with arm64 JVMs, under qemu (STAGES=regexp, STOPS=, STEPS=, JDKS="8 21", ROWS=)
 	@scripts/test-arm64.sh $(JDKS)
+
+test-kernels: ## every kind of look on Debian's kernels 5.10, 6.1 and 6.12, under qemu, as root (SUITES="bookworm")
+	@scripts/kernels.sh $(SUITES)
 
 dist: ## static binaries for both CPUs and their checksums in build/dist (make dist-verify: the same bytes again, elsewhere)
 	@scripts/dist.sh

@@ -55,7 +55,7 @@ func TestSummaryFields(t *testing.T) {
 	  "cpu_time":{"process_ns":9500000000,"sampled_ns":9000000000,"not_sampled_ns":400000000,"exited_ns":100000000},"own_cpu_ns":120000000,
 	  "asleep":45,"quality":"fair","doubts":["9.8 % of the samples are lost: the threads ended first",
 	  "5.0 % of the samples may stand in a call that had not begun when the thread was chosen"],
-	  "cures":["--engine perf, which stops no thread","sudo goprof ..., or --engine perf"],
+	  "cures":["--engine perf, which stops no thread","--engine perf, which stops no thread"],
 	  "hottest":[{"name":"com.shop.Cart.total","share":0.31}]}`
 	for in, to := range map[string]*map[string]any{b.String(): &got, text: &want} {
 		if err := json.Unmarshal([]byte(in), to); err != nil {
@@ -112,7 +112,7 @@ Profile    FAIR: 902 samples cover 94.7 % of it; 98 lost, 2 cut
            9.8 % of the samples are lost: the threads ended first
            try: --engine perf, which stops no thread
            5.0 % of the samples may stand in a call that had not begun when the thread was chosen
-           try: sudo goprof ..., or --engine perf
+           try: --engine perf, which stops no thread
 Hottest    31 % Cart.total
 Cost       threads held 25 ms in all, longest 1 ms; goprof 1.2 % of a CPU
 `},

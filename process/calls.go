@@ -57,9 +57,9 @@ type CallWatch struct {
 // WatchCalls begins to watch the calls of a process.
 func (p *Process) WatchCalls() *CallWatch { return &CallWatch{calls: &p.calls} }
 
-// Look is to be called at regular intervals. If calls have been under way for more than most looks in a row and none of
-// them has returned, Look gives the process up and returns true. The goroutines that make these calls are then left
-// behind. They end when their calls return.
+// Look is to be called at regular intervals. If calls have been under way for more than most looks in a row, none of
+// them has returned, and a call of goprof's sleeps, Look gives the process up and returns true. The goroutines that
+// make these calls are then left behind. They end when their calls return.
 func (w *CallWatch) Look(most int) bool {
 	returned := w.calls.returned.Load()
 	if w.calls.under.Load() == 0 || returned != w.returned {
@@ -67,7 +67,8 @@ func (w *CallWatch) Look(most int) bool {
 		return false
 	}
 	w.seen++
-	return w.seen > most && w.calls.giveUp()
+	// Where no call sleeps, goprof has no CPU: then the calls will return.
+	return w.seen > most && CallSleeps() && w.calls.giveUp()
 }
 
 // GivenUp reports whether the process was given up: nothing can be read of it any more.

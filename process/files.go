@@ -36,12 +36,8 @@ func within(limit time.Duration, f func()) bool {
 		f()
 		close(done)
 	}()
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
-	select {
-	case <-done:
+	if InTime(done, limit) {
 		return true
-	case <-timer.C:
 	}
 	hungCalls.Add(1)
 	go func() {

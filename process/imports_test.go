@@ -39,7 +39,7 @@ var mayImport = map[string][]string{
 	"goprof/sampler/postmortem":   {"goprof/arch", "goprof/process", "goprof/process/maybe", "goprof/vmstructs", "goprof/unwind", "goprof/profile"},
 	"goprof/sampler/whose":        {"goprof/process/procfs", "goprof/profile/resource"},
 	"goprof/sampler/vitals":       {"goprof/process", "goprof/process/maybe", "goprof/process/procfs", "goprof/sampler/session", "goprof/vmstructs"},
-	"goprof/sampler/diagnose":     {"goprof/arch", "goprof/arch/cpus", "goprof/process", "goprof/process/procfs", "goprof/vmstructs", "goprof/profile", "goprof/sampler", "goprof/sampler/ptrace", "goprof/sampler/session"},
+	"goprof/sampler/diagnose":     {"goprof/arch", "goprof/arch/cpus", "goprof/process", "goprof/process/procfs", "goprof/vmstructs", "goprof/profile", "goprof/sampler", "goprof/sampler/guard", "goprof/sampler/ptrace", "goprof/sampler/session"},
 	"goprof/sampler/hserr":        {"goprof/arch", "goprof/arch/cpus", "goprof/profile"},
 	"goprof/sampler/autopsy":      {"goprof/process/maybe", "goprof/profile", "goprof/profile/contention", "goprof/profile/pools", "goprof/sampler/hserr", "goprof/sampler/postmortem"},
 	"goprof/sampler/triage":       {"goprof/profile", "goprof/profile/contention", "goprof/profile/naming", "goprof/profile/pools", "goprof/sampler/vitals", "goprof/vmstructs"},

@@ -24,13 +24,16 @@ import (
 //
 // Three things identify the program that ran when the process was opened: its pid with its start time, a descriptor of
 // /proc/PID/mem, and one of /proc/PID/maps. The kernel ties both descriptors to the address space (fs/proc/base.c,
-// proc_mem_open). So after an exec or an exit, or when the pid belongs to another process, they read 0 bytes.
+// proc_mem_open). So after an exec or an exit, or when the pid belongs to another process, they read 0 bytes. Only the
+// owner may open mem by its mode, 0600: a goprof of another user that has CAP_SYS_PTRACE and no CAP_DAC_OVERRIDE takes
+// maps for both.
 // process_vm_readv goes by the pid alone, and would read the new program without any error: see Alive.
 type Process struct {
 	pid   int
 	tid   atomic.Int32 // a live thread through which memory and files are reached
 	start uint64       // clock ticks since boot
 	mem   *os.File
+	memAt int64 // where mem is read: nothing is mapped there, or there is a first line
 	maps  mapsFile
 	cpu   *arch.CPU
 
@@ -82,7 +85,12 @@ func (p *Process) open() error {
 		return &OpenError{PID: p.pid, Op: "open", Err: ErrNoProcess,
 			Detail: "it has exited and waits for its parent to collect it"}
 	}
-	if p.mem, err = os.Open(p.file("mem")); errors.Is(err, unix.ESRCH) {
+	p.memAt = 4096
+	if p.mem, err = os.Open(p.file("mem")); errors.Is(err, unix.EACCES) {
+		p.memAt = 0
+		p.mem, err = os.Open(p.file("maps"))
+	}
+	if errors.Is(err, unix.ESRCH) {
 		return &OpenError{PID: p.pid, Op: "mem", Err: ErrNoMemory} // kernel threads, since Linux 6.16
 	} else if err != nil {
 		return openError(p.pid, "mem", err)
@@ -101,11 +109,14 @@ func (p *Process) open() error {
 	if err := p.Refresh(); err != nil {
 		return openError(p.pid, "maps", err)
 	}
+	// Reading must work, too: seccomp and some security modules forbid nothing else.
+	if err := p.tryRead(); err != nil {
+		return err
+	}
 	if p.cpu, err = p.findCPU(); err != nil {
 		return openError(p.pid, "exe", err)
 	}
-	// Reading must work, too: seccomp and some security modules forbid nothing else.
-	return p.tryRead()
+	return nil
 }
 
 // Close gives back the descriptors.
@@ -133,12 +144,12 @@ func (p *Process) CPU() *arch.CPU { return p.cpu }
 // an address turns out bad, and Refresh each time.
 func (p *Process) Alive() error {
 	// Any address will do: a bad one is EIO as long as the address space lives, and
-	// 0 bytes once it does not (fs/proc/base.c, mem_rw).
+	// 0 bytes once it does not (fs/proc/base.c, mem_rw; fs/proc/task_mmu.c, m_start).
 	var b [1]byte
 	if !p.calls.begin() {
 		return ErrSilent
 	}
-	n, err := unix.Pread(int(p.mem.Fd()), b[:], 4096)
+	n, err := unix.Pread(int(p.mem.Fd()), b[:], p.memAt)
 	p.calls.end()
 	if n == 0 && err == nil {
 		return ErrGone

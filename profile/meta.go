@@ -111,9 +111,11 @@ type Summary struct {
 	Contents *Contents `json:"contents,omitempty"`
 	Links    *Links    `json:"links,omitempty"` // where the program publishes for which span a thread works
 	// Leans says that goprof could not visit CPUs, and told threads to stop from other CPUs.
-	Leans  bool     `json:"leans,omitempty"`
-	Doubts []string `json:"doubts,omitempty"` // why it is not good
-	Cures  []string `json:"cures,omitempty"`  // of each doubt, what mends it; empty where nothing is known
+	Leans     bool     `json:"leans,omitempty"`
+	LeansWhy  string   `json:"-"`                // which right or CPU goprof lacks for that
+	LeansCure string   `json:"-"`                // and the command that mends it
+	Doubts    []string `json:"doubts,omitempty"` // why it is not good
+	Cures     []string `json:"cures,omitempty"`  // of each doubt, what mends it; empty where nothing is known
 	// Chosen says that --thread or --exclude-thread has chosen the threads.
 	Chosen bool `json:"chosen_threads,omitempty"`
 	// Hottest are the methods with most samples, the largest first, and States what threads did in wall-clock modes.

@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -80,11 +81,11 @@ func (s *Summary) Judge() (q Quality, doubts []Doubt) {
 		"of the samples are not kept to their leaf: the profile is full",
 		"--hide-internal, or --thread to choose threads")
 	if s.Leans {
-		worse(Fair, "calls that block may have more samples than is true: goprof has no real-time priority (root, or "+
-			"CAP_SYS_NICE) or may not use all CPUs of the program", s.cureStops("sudo goprof ..."))
+		worse(Fair, "calls that block may have more samples than is true: "+
+			cmp.Or(s.LeansWhy, "goprof could not visit the CPUs of the program"), s.cureStops(s.LeansCure))
 	}
 	missing(s.Asleep, s.Samples, fairMissing, poorMissing,
-		"of the samples may stand in a call that had not begun when the thread was chosen", s.cureStops("sudo goprof ..."))
+		"of the samples may stand in a call that had not begun when the thread was chosen", s.cureStops(s.LeansCure))
 	missing(s.ShortSleeps, s.Samples, fairSleeps, poorSleeps,
 		"of the samples are in sleeps of less than some milliseconds: in a virtual machine such sleeps may take "+
 			"several times the CPU time that their samples show", "")
@@ -303,7 +304,7 @@ func (s *Summary) cureStops(or string) string {
 	if s.Meta.Engine == EnginePerf || s.Meta.Mode != "" && s.Meta.Mode != ModeCPU {
 		return or
 	}
-	if or == cureLonger {
+	if or == cureLonger || or == "" {
 		return "--engine perf, which stops no thread"
 	}
 	return or + ", or --engine perf"

@@ -128,7 +128,9 @@ func TestCures(t *testing.T) {
 		"not seen":     {many(Summary{Times: Times{Process: 10, NotSampled: 3}}), "-d longer, or -r higher"},
 		"soon over": {many(Summary{Times: Times{Process: 10, Exited: 3}}),
 			"-r higher"},
-		"leans": {many(Summary{Leans: true}), "sudo goprof ..., or --engine perf"},
+		"leans": {many(Summary{Leans: true, LeansCure: "sudo goprof ..."}),
+			"sudo goprof ..., or --engine perf"},
+		"leans, no cure": {many(Summary{Leans: true}), "--engine perf, which stops no thread"},
 	} {
 		if c.s.SetQuality(); len(c.s.Cures) != 1 || c.s.Cures[0] != c.want || len(c.s.Doubts) != 1 {
 			t.Errorf("%s: %q %q, want %q", name, c.s.Doubts, c.s.Cures, c.want)

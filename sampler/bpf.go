@@ -221,3 +221,10 @@ func bpf(command uintptr, attr unsafe.Pointer, size uintptr) (int, error) {
 	unix.CloseOnExec(int(fd))
 	return int(fd), nil
 }
+
+// BPFFiltered reports whether a seccomp filter answers in the kernel's place. With CAP_BPF the kernel refuses arguments
+// that are too long with E2BIG, before it asks for more (kernel/bpf/syscall.c, __sys_bpf, bpf_check_uarg_tail_zero).
+func BPFFiltered() bool {
+	_, _, e := unix.RawSyscall(unix.SYS_BPF, bpfMapCreate, 0, 1<<20)
+	return e == unix.EPERM || e == unix.EACCES || e == unix.ENOSYS
+}

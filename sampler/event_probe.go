@@ -139,6 +139,9 @@ func (r *eventRun) setProbes() error {
 	return nil
 }
 
+// ProbeCall is the call that sets a probe, in a PerfError.
+const ProbeCall = "perf_event_open (uprobe)"
+
 // setProbe sets one probe. It gives the kernel a file that we have open: a path may lead elsewhere by now.
 func setProbe(kind uint32, tid int, at Probe, prog int) (int, error) {
 	path := append([]byte("/proc/self/fd/"+strconv.Itoa(int(at.File.Fd()))), 0)
@@ -156,7 +159,7 @@ func setProbe(kind uint32, tid int, at Probe, prog int) (int, error) {
 	fd, err := unix.PerfEventOpen(&attr, tid, -1, -1, unix.PERF_FLAG_FD_CLOEXEC)
 	runtime.KeepAlive(at.File)
 	if err != nil {
-		return -1, &PerfError{"perf_event_open (uprobe)", err}
+		return -1, &PerfError{ProbeCall, err}
 	}
 	if err := unix.IoctlSetInt(fd, unix.PERF_EVENT_IOC_SET_BPF, prog); err != nil {
 		unix.Close(fd)

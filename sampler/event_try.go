@@ -48,7 +48,7 @@ func mayProbe(kind uint32) error {
 		unix.Close(fd)
 	}
 	if errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) {
-		return &PerfError{"perf_event_open (uprobe)", err}
+		return &PerfError{ProbeCall, err}
 	}
 	return nil
 }

@@ -131,3 +131,11 @@ func TryPerf(pid int) (PerfPower, error) {
 	}
 	return PerfPower{}, &PerfError{"perf_event_open", err}
 }
+
+// PerfFiltered reports whether a seccomp filter answers in the kernel's place. The kernel refuses flags that do not
+// exist with EINVAL, before it asks for any right (kernel/events/core.c, perf_event_open).
+func PerfFiltered() bool {
+	const none = ^uintptr(0)
+	_, _, e := unix.RawSyscall6(unix.SYS_PERF_EVENT_OPEN, 0, none, none, none, none, 0)
+	return e == unix.EPERM || e == unix.EACCES || e == unix.ENOSYS
+}

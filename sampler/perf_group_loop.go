@@ -4,6 +4,7 @@ package sampler
 
 import (
 	"context"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"runtime"
@@ -70,11 +71,14 @@ func (g *PerfGroup) Run(ctx context.Context) error {
 // prepare makes sure that events of CPUs can be had.
 func (r *perfGroupRun) prepare() error {
 	power, err := TryPerf(0)
-	if err != nil || power.wide() != nil {
-		return ErrNoWide
+	if err == nil {
+		err = power.wide()
+	}
+	if err != nil {
+		return errors.Join(ErrNoWide, err)
 	}
 	if r.chooser, err = newChooser(); err != nil {
-		return ErrNoWide
+		return errors.Join(ErrNoWide, &PerfError{"bpf", err})
 	}
 	if !r.open() {
 		r.chooser.close()

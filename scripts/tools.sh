@@ -20,6 +20,8 @@ for tool in "$@"; do
         chromium) command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || need chromium chromium ;;
         musl-gcc) need musl-gcc musl-tools ;;
         qemu-system-aarch64) need qemu-system-aarch64 qemu-system-arm ;;
+        qemu-system-x86_64) need qemu-system-x86_64 qemu-system-x86 ;;
+        busybox) need busybox busybox-static ;;
         qemu-aarch64) need qemu-aarch64 qemu-user ;;
         qemu-x86_64) need qemu-x86_64 qemu-user ;;
         debugfs) need debugfs e2fsprogs ;;

@@ -210,7 +210,7 @@ func (f *agentFlags) serve(cmd *cobra.Command, c *config.Config, at net.Listener
 	defer session.StartWatchdog(watchdogName)()
 	goFirst()
 	session.LetSysmonRest()
-	guardAgent(c)
+	guardAgent(c, say)
 	session.StayAhead()
 	process.KeepLibraries(keptLibraries(c.MaxMemory))
 	boundMemory(&c.Settings)

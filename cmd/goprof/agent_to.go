@@ -70,7 +70,7 @@ func urls(text string) (all []string) {
 }
 
 // guardAgent gives up the rights that an agent does not need.
-func guardAgent(c *config.Config) {
+func guardAgent(c *config.Config, say func(string)) {
 	keep := guard.ToWatch
 	switch {
 	case slices.ContainsFunc(c.Events, func(e session.AskedEvent) bool {
@@ -83,11 +83,13 @@ func guardAgent(c *config.Config) {
 	if !isOwn(c.Files.Dir) {
 		keep = slices.Concat(keep, guard.ForFolders)
 	}
-	if !c.To.Any() {
-		guard.Enter(keep)
-		return
+	enter := guard.Enter
+	if c.To.Any() {
+		enter = guard.EnterSending
 	}
-	guard.EnterSending(keep)
+	if enter(keep).AdminForPerf {
+		say(host().AdminNote().Text)
+	}
 }
 
 // isOwn reports whether goprof can write a folder without CAP_DAC_OVERRIDE. It always can write a spool (ship,

@@ -197,6 +197,7 @@ func eventFailed(pid int, err error) error {
 	if !errors.As(err, &e) {
 		return attachError(pid, err)
 	}
+	host().ExplainEvent(pid, e)
 	return &exit.Error{Code: exit.NoEvent, What: "cannot take samples of " + output.CleanName(e.Name),
 		Why: output.Printable(e.Why), Remedy: e.Remedy, Err: err}
 }

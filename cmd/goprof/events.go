@@ -93,6 +93,7 @@ func listEvents(to io.Writer, pid int, asJSON, markers bool) error {
 			Available: e.Err == nil, Note: e.Note}
 		var bad *session.EventError
 		if errors.As(e.Err, &bad) {
+			host().ExplainEvent(pid, bad)
 			l.Why, l.Remedy = output.Printable(bad.Why), output.Printable(bad.Remedy)
 		} else if e.Err != nil {
 			l.Why = output.Printable(e.Err.Error())
@@ -124,13 +125,17 @@ func listTracepoints() listedEvent {
 func listMarkers(s *session.Session) (list []listedEvent, err error) {
 	markers, err := s.MarkerEvents()
 	mayProbe := sampler.TryProbes()
+	whyNot := ""
+	if mayProbe != nil {
+		whyNot = output.Printable(host().Explain(s.Process.PID(), mayProbe).Why)
+	}
 	for _, m := range markers {
 		l := listedEvent{Name: m.Name, Every: 1, Available: !m.Guarded && mayProbe == nil}
 		switch {
 		case m.Guarded:
 			l.Why = session.WhyGuarded
 		case mayProbe != nil:
-			l.Why = output.Printable(mayProbe.Error())
+			l.Why = whyNot
 		}
 		list = append(list, l)
 	}

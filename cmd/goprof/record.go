@@ -226,8 +226,11 @@ func (f *recordFlags) run(cmd *cobra.Command, args []string) error {
 	// take part.
 	goFirst()
 	session.LetSysmonRest()
-	guard.Enter(f.eventFlags.rights())
+	given := guard.Enter(f.eventFlags.rights())
 	talk := cmd.ErrOrStderr()
+	if given.AdminForPerf && f.verbose {
+		tellNotes(talk, []profile.Note{host().AdminNote()})
+	}
 	targets, err := which.find(ctx, talk)
 	if err != nil {
 		return err

@@ -101,13 +101,15 @@ func (p *part) chooseOffCPU(talk io.Writer) error {
 	case err == nil:
 		p.engine = session.PerfEngine
 	case p.want.engine == session.PerfEngine:
+		c := host().Explain(p.pid, err)
 		return &exit.Error{Code: exit.NoEvent, What: "cannot take waits from context switches",
-			Why:    "the kernel does not tell goprof of them: " + err.Error(),
-			Remedy: "sudo goprof ..., or --mode off-cpu, which looks 20 times a second", Err: err}
+			Why:    "the kernel does not tell goprof of them: " + c.Why,
+			Remedy: c.Remedy + ", or --mode off-cpu, which looks 20 times a second", Err: err}
 	case !p.flags.quiet:
-		tellNotes(talk, []profile.Note{{Name: "off-cpu", Remedy: "sudo goprof ...",
+		c := host().Explain(p.pid, err)
+		tellNotes(talk, []profile.Note{{Name: "off-cpu", Remedy: c.Remedy,
 			Text: "the kernel does not tell goprof of context switches: threads are looked at now and then instead (" +
-				output.Printable(err.Error()) + ")"}})
+				c.Why + ")"}})
 	}
 	return nil
 }
@@ -131,7 +133,7 @@ func listWaits(s *session.Session, pid int) []listedEvent {
 	byLooks := ""
 	if err := sampler.TryOffCPU(pid); err != nil {
 		byLooks = "by looks, 20 times a second: the kernel does not tell of context switches (" +
-			output.Printable(err.Error()) + ")"
+			output.Printable(host().Explain(pid, err).Why) + ")"
 	}
 	ttsp := listedEvent{Name: "ttsp", Help: "who keeps safepoints waiting, and for how long",
 		Unit: profile.WallTime, Every: 1, Available: true}

@@ -181,6 +181,9 @@ func (t *hostTarget) recordEvent(ctx context.Context, how *Recording, b *Beside,
 		}
 	} else {
 		if opt.Event, err = s.FindEvent(b.Event.Name, b.Event.Every); err != nil {
+			if bad := (*session.EventError)(nil); errors.As(err, &bad) {
+				t.host.ExplainEvent(t.jvm.PID, bad)
+			}
 			return err
 		}
 		defer opt.Event.Close()

@@ -87,10 +87,11 @@ func (h *ThisHost) Run(ctx context.Context, want session.EngineName, say func(st
 
 // meaning is what it means for JVMs that a group has ended; empty where it means nothing.
 func (h *ThisHost) meaning(err error, want session.EngineName) string {
-	const (
-		wide   = "one for all JVMs needs CAP_PERFMON, CAP_BPF and the first PID namespace"
-		visits = "one for all JVMs needs CAP_PERFMON, CAP_SYS_NICE and two CPUs"
-	)
+	const visits = "one for all JVMs needs CAP_PERFMON, CAP_SYS_NICE and two CPUs"
+	wide := "one for all JVMs needs CAP_PERFMON, CAP_BPF and the first PID namespace"
+	if refused := (*sampler.PerfError)(nil); errors.As(err, &refused) {
+		wide = "one for all JVMs cannot be had: " + h.Explain(0, err).Why
+	}
 	switch {
 	case err == nil:
 		return ""

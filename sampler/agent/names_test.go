@@ -97,7 +97,7 @@ func TestShipAndAgentGiveTheSameNames(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		live = append(live, sent(t, b.cut(time.Unix(0, shipped.Start).Add(time.Second), p.meta.Interval)))
+		live = append(live, sent(t, b.cut(time.Unix(0, shipped.Start).Add(time.Second), p.meta.Interval, 0, false)))
 	}
 	if err := w.Close(profile.Instant{Wall: shipped.Start + 1e9, Ticks: 1e9}); err != nil {
 		t.Fatal(err)

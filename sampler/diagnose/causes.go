@@ -42,6 +42,7 @@ type Cause struct {
 // Names of causes that other code asks for.
 const (
 	notJava        = "not-java"
+	otherCPU       = "other-cpu"
 	starting       = "starting"
 	securityModule = "security-module"
 	yama           = "yama"
@@ -87,7 +88,7 @@ func (h Host) Explain(pid int, err error) Cause {
 	case errors.Is(err, process.ErrGone), errors.Is(err, sampler.ErrNoProcess):
 		return h.explainGone(pid)
 	case errors.Is(err, process.ErrUnknownCPU):
-		return Cause{Class: NotJVM, Name: "other-cpu",
+		return Cause{Class: NotJVM, Name: otherCPU,
 			Why: "it is not a 64-bit program of a CPU that goprof knows (x86-64, aarch64)"}
 	case errors.Is(err, vmstructs.ErrStarting):
 		return Cause{Class: NotJVM, Name: starting, Why: "its JVM is still starting", Remedy: "sleep 1; " + h.command()}

@@ -46,6 +46,12 @@ func (h Host) ExplainForbidden(pid int) Cause {
 	if tracer := h.tracerOf(pid); tracer != 0 {
 		return h.traced(tracer)
 	}
+	if capable && h.ownerOnly(self, them) {
+		return Cause{Class: Forbidden, Name: "owner-only", Remedy: h.sudo() + ", or sudo setcap " +
+			"cap_sys_ptrace,cap_dac_read_search+ep $(which goprof)",
+			Why: fmt.Sprintf("files of /proc/%d that this needs (mode 0400) are only for user %s, or "+
+				"CAP_DAC_READ_SEARCH: CAP_SYS_PTRACE does not open them", pid, userName(them.EUID))}
+	}
 	if name, no := h.seemsNoJVM(pid); no {
 		return Cause{Class: NotJVM, Name: notJava, Remedy: h.list(),
 			Why: fmt.Sprintf("it seems to run no JVM (%s): none of its threads has the name of a JVM's thread. The "+
@@ -55,6 +61,12 @@ func (h Host) ExplainForbidden(pid int) Cause {
 		Why: "the kernel forbids it, by no rule that goprof knows; the cause may be a security module " +
 			"(SELinux, AppArmor, BPF) or a sandbox",
 		Remedy: "sudo dmesg | grep -iE 'apparmor|avc|denied' | tail"}
+}
+
+// ownerOnly reports whether the modes of files of /proc/PID stand in the way: syscall has 0400, mem 0600
+// (fs/proc/base.c, tgid_base_stuff). CAP_SYS_PTRACE passes the check behind them, and does not change them.
+func (h Host) ownerOnly(self, them procfs.Status) bool {
+	return self.EUID != them.EUID && !self.Can(unix.CAP_DAC_READ_SEARCH) && !self.Can(unix.CAP_DAC_OVERRIDE)
 }
 
 // seemsNoJVM reports whether a process that cannot be looked into seems to be no JVM. It goes by the names of the

@@ -11,65 +11,115 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"goprof/process/procfs"
+	"goprof/profile"
 	"goprof/sampler"
+	"goprof/sampler/guard"
 )
 
 // explainPerf finds out why perf_event may not be used (kernel/events/core.c, perf_event_open, perf_check_permission,
-// perf_mmap; Documentation/admin-guide/perf-security.rst).
+// perf_mmap; Documentation/admin-guide/perf-security.rst). A cause is named only where there is evidence of it.
 func (h Host) explainPerf(pid int, err error) Cause {
 	var failed *sampler.PerfError
 	call := ""
 	if errors.As(err, &failed) {
 		call = failed.Call
 	}
-	self, _ := h.status(0)
-	filtered := self.Seccomp != 0
+	denied := errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES)
 	switch {
 	case errors.Is(err, unix.ESRCH):
 		return h.explainGone(pid)
-	case call == "mmap" && (errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOMEM)):
+	case errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENFILE):
+		return Cause{Name: "fd-limit", Why: "goprof may not open more files", Remedy: "ulimit -n 65536; " + h.command()}
+	case call == "mmap" && (denied || errors.Is(err, unix.ENOMEM)):
 		return Cause{Class: Forbidden, Name: "perf-memory",
 			Why:    "perf_event needs more locked memory than goprof may have (ulimit -l, kernel.perf_event_mlock_kb)",
-			Remedy: h.sudo()}
-	case filtered && (errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOSYS) ||
-		errors.Is(err, unix.EACCES) && h.perfParanoid() < 2):
+			Remedy: h.toHave("IPC_LOCK") + ", or sudo sysctl kernel.perf_event_mlock_kb=2048"}
+	case call == "bpf":
+		return h.explainBPF(err)
+	case (denied || errors.Is(err, unix.ENOSYS)) && h.perfFiltered():
 		return Cause{Class: Forbidden, Name: "perf-seccomp",
 			Why: "a seccomp filter on goprof itself forbids perf_event_open, as that of containers does by default",
 			Remedy: "docker run --security-opt seccomp=unconfined --cap-add PERFMON --cap-add SYS_PTRACE --pid container:NAME " +
 				"..., or --engine ptrace"}
+	case denied && call == sampler.ProbeCall:
+		return h.probesForbidden(err)
+	case denied:
+		return h.perfForbidden(pid, err)
 	case errors.Is(err, unix.ENOSYS), errors.Is(err, unix.ENOENT), errors.Is(err, unix.EOPNOTSUPP),
 		errors.Is(err, unix.EINVAL), errors.Is(err, unix.E2BIG):
 		return Cause{Name: "no-perf", Why: fmt.Sprintf("this kernel has no perf_event that copies stacks (%v)", err),
 			Remedy: byPtrace(pid)}
-	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
-		return h.perfForbidden(pid, self)
-	case errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENFILE):
-		return Cause{Name: "fd-limit", Why: "goprof may not open more files", Remedy: "ulimit -n 65536; " + h.command()}
 	}
 	return Cause{Name: "perf-failed", Why: "perf_event cannot be used: " + err.Error(), Remedy: byPtrace(pid)}
 }
 
+// perfFiltered asks whether a filter forbids the call. goprof's own filter (package guard) does not. A faked host
+// cannot be asked.
+func (h Host) perfFiltered() bool {
+	if h.Proc == "" {
+		return sampler.PerfFiltered()
+	}
+	self, _ := h.status(0)
+	return self.Seccomp != 0
+}
+
 // perfForbidden finds out what forbids it: the kernel's setting, or a rule about that process.
-func (h Host) perfForbidden(pid int, self procfs.Status) Cause {
-	capable := self.Can(unix.CAP_PERFMON) || self.Can(unix.CAP_SYS_ADMIN)
-	c := Cause{Class: Forbidden, Name: "perf-paranoid", Remedy: h.perfRemedy()}
+func (h Host) perfForbidden(pid int, err error) Cause {
+	self, _ := h.status(0)
+	admin := self.Can(unix.CAP_SYS_ADMIN)
+	capable := admin || self.Can(unix.CAP_PERFMON)
 	switch level := h.perfParanoid(); {
-	case level > 2 && !capable: // Debian's and Ubuntu's kernels
-		c.Why = h.perfLevel() + ": only who has CAP_PERFMON may use perf_event"
+	case level > 2 && !admin && h.perfForbidsOwn(): // Debian's and Ubuntu's kernels (sampler/guard/trial.go)
+		return Cause{Class: Forbidden, Name: "perf-paranoid", Remedy: h.perfRemedy(2),
+			Why: h.perfLevel() + ", and while it is above 2 this kernel wants CAP_SYS_ADMIN, which goprof lacks"}
 	case !capable && pid != 0:
 		// The rules are those of ptrace for processes that only read (PTRACE_MODE_READ_REALCREDS).
 		if other := h.ExplainForbidden(pid); other.Name != securityModule && other.Name != yama {
 			return other
 		}
-		c.Why = "goprof lacks CAP_PERFMON (" + h.perfLevel() + ")"
-	case !capable:
-		c.Why = "goprof lacks CAP_PERFMON (" + h.perfLevel() + ")"
-	default:
-		c.Name, c.Why, c.Remedy = "perf-module", "a security module (SELinux, AppArmor, lockdown) forbids perf_event",
-			byPtrace(pid)
 	}
-	return c
+	if !capable {
+		return Cause{Class: Forbidden, Name: "perf-paranoid", Remedy: h.perfRemedy(1),
+			Why: "goprof lacks CAP_PERFMON (" + h.perfLevel() + ")"}
+	}
+	return h.refused("perf_event", err, byPtrace(pid))
+}
+
+// perfForbidsOwn tries perf_event on goprof itself: no rule about a process forbids that.
+func (h Host) perfForbidsOwn() bool {
+	if h.Proc != "" {
+		return true
+	}
+	_, err := sampler.TryPerf(0)
+	return err != nil
+}
+
+// refused is a refusal that no rule explains which goprof knows. A security module is named only if one is at work.
+func (h Host) refused(what string, err error, remedy string) Cause {
+	if module := h.enforcing(); module != "" {
+		return Cause{Class: Forbidden, Name: "perf-module", Remedy: "sudo dmesg | grep -iE 'avc|denied|lockdown' | tail",
+			Why: fmt.Sprintf("the kernel refuses %s although goprof has the right to it; %s, which may be the cause", what,
+				module)}
+	}
+	return Cause{Class: Forbidden, Name: "perf-refused", Remedy: remedy,
+		Why: fmt.Sprintf("the kernel refuses %s by no rule that goprof knows (%s; %s)", what,
+			strings.TrimPrefix(err.Error(), "sampler: "), h.perfLevel())}
+}
+
+// enforcing names what is at work besides the kernel's usual rules. It is empty if nothing is known of that sort.
+func (h Host) enforcing() string {
+	if h.Proc == "" {
+		if b, ok := h.read("/sys/fs/selinux/enforce", 4); ok && strings.TrimSpace(string(b)) == "1" {
+			return "SELinux enforces a policy here"
+		}
+		if b, ok := h.read("/sys/kernel/security/lockdown", 256); ok && !strings.Contains(string(b), "[none]") {
+			return "the kernel is locked down (" + strings.TrimSpace(string(b)) + ")"
+		}
+	}
+	if b, _ := h.read(h.file(0, "attr/current"), 4096); strings.Contains(string(b), "(enforce)") {
+		return "goprof runs under the AppArmor profile " + strings.ToValidUTF8(strings.TrimRight(string(b), "\x00\n"), "?")
+	}
+	return ""
 }
 
 // perfParanoid is kernel.perf_event_paranoid, 2 if it cannot be read: the kernel's default.
@@ -85,8 +135,18 @@ func (h Host) perfLevel() string {
 	return fmt.Sprintf("kernel.perf_event_paranoid is %d", h.perfParanoid())
 }
 
-// perfRemedy lets perf_event see all. 1 is enough for processes of the same user.
-func (h Host) perfRemedy() string { return h.sudo() + ", or sudo sysctl kernel.perf_event_paranoid=1" }
+// perfRemedy lets goprof use perf_event. Level 2 is enough for who has CAP_PERFMON, 1 for processes of the same user.
+func (h Host) perfRemedy(level int) string {
+	set := "sysctl kernel.perf_event_paranoid="
+	self, _ := h.status(0)
+	switch {
+	case self.Can(unix.CAP_PERFMON):
+		return set + "2"
+	case self.EUID == 0: // in a container, or by CapabilityBoundingSet
+		return "on the host: " + set + strconv.Itoa(level) + "; and docker run --cap-add PERFMON"
+	}
+	return h.sudo() + ", or sudo " + set + "1"
+}
 
 // byPtrace records with the other engine.
 func byPtrace(pid int) string {
@@ -96,8 +156,8 @@ func byPtrace(pid int) string {
 	return "goprof record --engine ptrace --pid " + strconv.Itoa(pid)
 }
 
-// checkPerf tries perf_event on the process that is meant, or on goprof itself. goprof works without perf_event, too:
-// --engine ptrace is the default. A faked host cannot be tried.
+// checkPerf tries perf_event on the process that is meant, or on goprof itself, with the rights that a recording keeps.
+// goprof works without perf_event, too: --engine ptrace is the default. A faked host cannot be tried.
 func (h Host) checkPerf(r *Report, pid int) {
 	if _, ok := h.read(filepath.Join(h.proc(), "sys/kernel/perf_event_paranoid"), 16); !ok {
 		r.ok("perf", "not in this kernel, and not needed")
@@ -111,18 +171,35 @@ func (h Host) checkPerf(r *Report, pid int) {
 	if pid != 0 {
 		whose = fmt.Sprintf(" for process %d", pid)
 	}
-	power, err := sampler.TryPerf(pid)
+	var power sampler.PerfPower
+	var cause *Cause
+	admin := guard.With(guard.ToRecord, func() {
+		var err error
+		if power, err = sampler.TryPerf(pid); err != nil {
+			c := h.explainPerf(pid, err)
+			cause = &c
+		}
+	})
 	switch {
-	case err != nil:
-		c := h.explainPerf(pid, err)
+	case cause != nil:
 		r.Checks = append(r.Checks, Check{"perf", Info,
 			fmt.Sprintf("not needed: recordings stop threads by ptrace. --engine perf would not work%s: %s",
-				whose, c.Why), c.Remedy})
+				whose, cause.Why), cause.Remedy})
 	case !power.Kernel:
 		r.Checks = append(r.Checks, Check{"perf", Info,
 			fmt.Sprintf("--engine perf works%s, but not for threads that are in the kernel (%s)", whose, h.perfLevel()),
-			h.perfRemedy()})
+			h.perfRemedy(1)})
+	case admin:
+		kept := h.AdminNote()
+		r.Checks = append(r.Checks, Check{"perf", OK, fmt.Sprintf("--engine perf works%s; %s", whose, kept.Text),
+			kept.Remedy})
 	default:
 		r.ok("perf", "--engine perf works%s", whose)
 	}
+}
+
+// AdminNote says that recordings keep CAP_SYS_ADMIN, why, and what lets them give it up (guard.Given.AdminForPerf).
+func (h Host) AdminNote() profile.Note {
+	return profile.Note{Name: "rights", Remedy: h.perfRemedy(2), Text: "recordings keep CAP_SYS_ADMIN: " + h.perfLevel() +
+		", and while it is above 2 this kernel gives perf_event to nobody else"}
 }

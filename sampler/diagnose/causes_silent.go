@@ -2,9 +2,27 @@
 
 package diagnose
 
-// silentCause says why no more can be told of a process: its memory does not answer.
+import (
+	"fmt"
+	"time"
+
+	"goprof/process"
+)
+
+// silentCause says why no more can be told of a process: its memory does not answer, or goprof had no CPU to ask. A
+// call that was left behind still sleeps.
 func (h Host) silentCause(pid int) Cause {
+	if h.Proc == "" && !process.CallSleeps() {
+		return starved()
+	}
 	return Cause{Name: "hangs",
 		Why:    "its memory, or a file that it has mapped, does not answer (userfaultfd, FUSE, NFS or swap)",
 		Remedy: "cat /proc/" + itoa(pid) + "/stack; mount | grep -E 'fuse|nfs'"}
+}
+
+// starved is a machine on which goprof gets no CPU.
+func starved() Cause {
+	return Cause{Name: "starved", Remedy: "uptime; later once more, or nice -n -15 goprof ...",
+		Why: fmt.Sprintf("the machine is short of CPU: goprof did not get enough of it in time (its own threads waited "+
+			"%v for a CPU); no call into the process hangs", process.OwnDelay().Round(10*time.Millisecond))}
 }

@@ -142,6 +142,8 @@ func TestExplainFaked(t *testing.T) {
 			Forbidden, "no-capability", "ptrace_scope is 2", "--cap-add SYS_PTRACE"},
 		{"yama 3", func(f *fakeProc) { f.it(nil); f.yama("3") }, denied,
 			Forbidden, "yama", "ptrace_scope is 3: nobody", "reboot"},
+		{"CAP_SYS_PTRACE alone", func(f *fakeProc) { f.as(map[string]string{"CapEff": "80000"}); f.it(root()) }, denied,
+			Forbidden, "owner-only", "CAP_DAC_READ_SEARCH", "setcap cap_sys_ptrace,cap_dac_read_search+ep"},
 		{"yama 3 and root", func(f *fakeProc) { f.as(root()); f.it(nil); f.yama("3") }, denied,
 			Forbidden, "yama", "ptrace_scope is 3: nobody", "reboot"},
 		{"yama 1 does not concern root", func(f *fakeProc) { f.as(root()); f.it(nil); f.yama("1") }, denied,

@@ -3,6 +3,7 @@
 package diagnose
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"runtime"
@@ -12,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/arch/cpus"
+	"goprof/process/procfs"
 )
 
 // Verdict is how a check of the doctor came out.
@@ -73,12 +75,18 @@ func (h Host) Examine(pid int) Report {
 	h.checkNamespaces(&r)
 	h.checkMapFiles(&r)
 	h.checkFiles(&r)
-	h.checkPerf(&r, pid)
+	var own Report
 	if pid == 0 {
-		h.checkJVMs(&r)
+		h.checkJVMs(&own)
 	} else {
-		h.examineInTime(&r, pid)
+		h.examineInTime(&own, pid)
 	}
+	if own.Cause == nil || own.Cause.Name != otherCPU { // perf_event would work, and goprof would not
+		h.checkPerf(&r, pid)
+		h.checkProbes(&r)
+	}
+	r.Checks = append(r.Checks, own.Checks...)
+	r.Cause = cmp.Or(r.Cause, own.Cause)
 	return r
 }
 
@@ -86,7 +94,7 @@ func (h Host) checkCPU(r *Report) {
 	if cpus.Here() != nil {
 		r.ok("cpu", "%s, %d CPUs", runtime.GOARCH, runtime.NumCPU())
 	} else {
-		r.fail("cpu", Cause{Class: NotJVM, Name: "other-cpu",
+		r.fail("cpu", Cause{Class: NotJVM, Name: otherCPU,
 			Why: "goprof knows x86-64 and aarch64, and this is " + runtime.GOARCH})
 	}
 }
@@ -134,6 +142,9 @@ func (h Host) checkCapabilities(r *Report) {
 	switch {
 	case !ok:
 		r.warn("capabilities", "", "/proc/self/status cannot be read")
+	case self.Can(unix.CAP_SYS_PTRACE) && h.ownerOnly(self, procfs.Status{EUID: -1}):
+		r.warn("capabilities", h.sudo(), "CAP_SYS_PTRACE without CAP_DAC_READ_SEARCH: processes of all users, but other "+
+			"users' not with --mode wall, off-cpu and dump --nonblocking")
 	case self.Can(unix.CAP_SYS_PTRACE):
 		r.ok("capabilities", "CAP_SYS_PTRACE: processes of all users")
 	case self.EUID == 0 && self.Bounding&(1<<unix.CAP_SYS_PTRACE) == 0:

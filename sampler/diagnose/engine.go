@@ -26,7 +26,7 @@ func (h Host) ChooseEngine(want session.EngineName, pid int, maxOverhead float64
 	if want == session.PerfEngine {
 		if err == nil && !power.Kernel {
 			return Choice{session.PerfEngine, "no samples of threads that are in the kernel (" + h.perfLevel() +
-				"): the time of system calls is given to what comes after them", h.perfRemedy()}, nil
+				"): the time of system calls is given to what comes after them", h.perfRemedy(1)}, nil
 		}
 		return Choice{Engine: session.PerfEngine}, err
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"goprof/process"
 	"goprof/process/procfs"
 	"goprof/profile"
 )
@@ -138,15 +139,14 @@ func inTime(pid int, limit time.Duration, look, otherwise func() (JVM, bool)) (J
 		jvm JVM
 		ok  bool
 	}
-	done := make(chan result, 1)
+	var r result
+	done := make(chan struct{})
 	go func() {
-		jvm, ok := look()
-		done <- result{jvm, ok}
+		r.jvm, r.ok = look()
+		close(done)
 	}()
-	select {
-	case r := <-done:
+	if process.InTime(done, limit) {
 		return r.jvm, r.ok
-	case <-time.After(limit):
 	}
 	hung.Store(pid, true)
 	go func() {
@@ -161,6 +161,11 @@ func (h Host) hangs(pid int) (JVM, bool) {
 	jvm, comm, ok := h.visible(pid)
 	if !ok || comm != "java" {
 		return JVM{}, false
+	}
+	if !process.CallSleeps() {
+		c := starved()
+		jvm.Problem = &c
+		return jvm, true
 	}
 	jvm.Problem = &Cause{Name: "hangs", Why: "its memory could not be read in " + lookTimeout.String() +
 		": it hangs in the kernel",

@@ -26,6 +26,8 @@ type Given struct {
 	Filter bool
 	// Capabilities that were dropped, by their numbers' bits.
 	Capabilities uint64
+	// AdminForPerf: CAP_SYS_ADMIN was kept because this kernel refuses perf_event without it.
+	AdminForPerf bool
 }
 
 // Keep are capabilities, by their numbers.
@@ -83,6 +85,10 @@ type purpose struct {
 func enter(keep Keep, to purpose) (g Given) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
+	if to.looks {
+		raiseLockedMemory(keep)
+		keep, g.AdminForPerf = keep.forPerf()
+	}
 	g.Capabilities = dropCapabilities(keep, to)
 	// The filter brings this to all other threads (kernel/seccomp.c, seccomp_sync_threads). Where there is no
 	// filter, Go does.
@@ -99,14 +105,17 @@ func enter(keep Keep, to purpose) (g Given) {
 	return g
 }
 
+// keepsAll reports whether all capabilities are kept. Without CAP_SYS_PTRACE the kernel lets goprof look only at a
+// process that has no capability which goprof lacks (security/commoncap.c, cap_ptrace_access_check). So each capability
+// may be needed for a look. A goprof that looks at no process drops what it need not keep.
+func keepsAll(have capset, to purpose) bool {
+	return to.looks && have.effective&(1<<unix.CAP_SYS_PTRACE) == 0
+}
+
 // dropCapabilities reduces the capabilities of all OS threads to those that are kept, and returns those that are gone.
-//
-// Without CAP_SYS_PTRACE the kernel lets goprof look only at a process that has no capability which goprof lacks
-// (security/commoncap.c, cap_ptrace_access_check). So each capability may be needed for a look, and all are kept. A
-// goprof that looks at no process drops what it need not keep.
 func dropCapabilities(keep Keep, to purpose) (gone uint64) {
 	have, err := capabilities()
-	if err != nil || to.looks && have.effective&(1<<unix.CAP_SYS_PTRACE) == 0 {
+	if err != nil || keepsAll(have, to) {
 		return 0
 	}
 	mask := keep.mask(have.permitted)

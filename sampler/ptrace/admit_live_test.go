@@ -51,7 +51,7 @@ func TestHoldsUnderLoad(t *testing.T) {
 		begin   func(t *testing.T)
 		spend   time.Duration // of CPU time after each look
 		long    bool          // only where it proves
-		known   bool          // holds over the bound are known there (docs/decisions/0024)
+		known   bool          // holds over the bound are known there (docs/decisions/0025)
 	}{
 		{"calm, without the right to priority", []string{"1", "1000", "4000"}, dropSysNice, 0, false, false},
 		{"60 busy loops, without the right to priority", []string{"60", "1", "0"}, dropSysNice, 0, false, false},

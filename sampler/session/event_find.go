@@ -22,8 +22,7 @@ type EventError struct {
 	Name   string
 	Why    string
 	Remedy string
-	Denied bool // the kernel does not permit it
-	Err    error
+	Err    error // a sampler.PerfError: the kernel refuses it; diagnose.Host.ExplainEvent finds out why
 }
 
 func (e *EventError) Error() string { return "event " + e.Name + ": " + e.Why }
@@ -215,7 +214,6 @@ func (p *EventPlan) kind() *profile.EventKind { return &profile.EventKind{Name: 
 // explainEvent says why an event cannot be recorded, and what mends that.
 func (s *Session) explainEvent(name string, err error) error {
 	e := &EventError{Name: name, Err: err, Why: err.Error()}
-	var perf *sampler.PerfError
 	switch {
 	case errors.Is(err, process.ErrNoSymbol):
 		e.Why = strings.TrimPrefix(err.Error(), "process: ")
@@ -237,10 +235,6 @@ func (s *Session) explainEvent(name string, err error) error {
 	case errors.Is(err, sampler.ErrNoCounter):
 		e.Why = "this machine has no such counter (virtual machines mostly have none of the CPU's)"
 		e.Remedy = "--event page-faults, or no --event for CPU time"
-	case errors.As(err, &perf) && (errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES)):
-		e.Denied = true
-		e.Why = "the kernel does not permit it: probes need CAP_SYS_ADMIN, counters of the kernel CAP_PERFMON"
-		e.Remedy = "sudo goprof ..., or docker run --cap-add SYS_ADMIN --cap-add PERFMON --cap-add BPF"
 	}
 	return e
 }

@@ -24,6 +24,8 @@ const (
 	hangTicks = 3
 	// attachLimit is how long attaching may take. Besides reading memory it opens files, and each may take 2 s.
 	attachLimit = 15 * time.Second
+	// attachPatience is for how many of these limits it may take where goprof has no CPU.
+	attachPatience = 4
 	// engineLimit is how long a sampling thread may take to end. It is longer than that thread waits for late stops.
 	// The thread may hang in the kernel while the target runs exec.
 	engineLimit = 15 * time.Second
@@ -144,7 +146,7 @@ func OpenInTime[T any](work func(opened func(*process.Process)) T) (result T, ok
 	var watch *process.CallWatch
 	tick := time.NewTicker(hangTick)
 	defer tick.Stop()
-	limit := time.After(attachLimit)
+	limit, patience := time.After(attachLimit), attachPatience
 	for {
 		select {
 		case result = <-done:
@@ -152,7 +154,10 @@ func OpenInTime[T any](work func(opened func(*process.Process)) T) (result T, ok
 		case p := <-processes:
 			watch = p.WatchCalls()
 		case <-limit:
-			return result, false
+			if patience--; patience == 0 || process.CallSleeps() {
+				return result, false
+			}
+			limit = time.After(attachLimit) // goprof has no CPU
 		case <-tick.C:
 			if watch != nil && watch.Look(hangTicks) {
 				return result, false
@@ -178,9 +183,20 @@ func (r *recording) silentNotes(stats *sampler.Stats) (notes []profile.Note) {
 		}
 		label := fmt.Sprintf("[%s tid=%d]", name, tid)
 		notes = append(notes, profile.Note{Name: "memory-hangs",
-			Text: fmt.Sprintf("thread %s: its memory did not answer in time, so it was let go and left alone", label)})
+			Text: fmt.Sprintf("thread %s: its memory did not answer in time, so it was let go and left alone%s", label,
+				shortOfCPU(process.OwnDelay(), stats.Wall))})
 	}
 	return notes
+}
+
+// shortOfCPU says that memory may have been late because of the machine: a thread that changes the process's mappings
+// holds up each read of its memory, and such a thread may have had no CPU.
+func shortOfCPU(waited, passed time.Duration) string {
+	if waited < passed/4 {
+		return ""
+	}
+	return fmt.Sprintf("; the machine is short of CPU (goprof's own threads waited %v for one), and a thread of the "+
+		"program that holds its address space may have had none", waited.Round(10*time.Millisecond))
 }
 
 // timed is a target that can be read until its time is over.

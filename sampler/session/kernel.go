@@ -113,7 +113,7 @@ func (r *recording) kernelNotes(stats *sampler.Stats) []profile.Note {
 	case r.kernel == nil:
 		return nil
 	case stats.KernelHidden:
-		return []profile.Note{{Name: "kernel-frames", Remedy: "sudo goprof ..., or sysctl kernel.perf_event_paranoid=1",
+		return []profile.Note{{Name: "kernel-frames", Remedy: "sudo sysctl kernel.perf_event_paranoid=1",
 			Text: "the kernel does not let goprof see its part of stacks, nor samples of threads that are there: the time " +
 				"of system calls is given to what comes after them"}}
 	case r.kernelErr != nil:

@@ -66,6 +66,9 @@ func (r *recording) account() profile.Summary {
 	}
 	sum.ShortSleeps = r.sleeps
 	sum.Leans = r.opt.Engine != PerfEngine && !r.opt.Mode.IsWall() && !stats.Visits && runtime.NumCPU() > 1
+	if sum.Leans {
+		sum.LeansWhy, sum.LeansCure = withoutPriority()
+	}
 	sum.Chosen = r.opt.Wants != nil
 	sum.SetQuality()
 	return sum

@@ -66,6 +66,48 @@ func TestProbesEnd(t *testing.T) {
 	}
 }
 
+// TestLeakedProbe: a goprof that is killed while it takes its probes out may leave a breakpoint behind, because the
+// kernel gives up: the program goes on all the same, and the next recording of that event takes the breakpoint out.
+func TestLeakedProbe(t *testing.T) {
+	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+		jvm := jvmtest.Start(t, jdk, "truth.Allocating", "-Xmx128m", "--", "100000000", "2")
+		s := attach(t, jvm.PID)
+		findEvent(t, s, "alloc", 0)
+		binary, pages := buildGoprof(t), probedPages(t, s.Process)
+		out := filepath.Join(t.TempDir(), "out.collapsed")
+		start := func(flags ...string) *exec.Cmd {
+			cmd := exec.Command(binary, append([]string{"record", "--pid", strconv.Itoa(jvm.PID), "--event", "alloc", "-q",
+				"-o", out}, flags...)...)
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			return cmd
+		}
+		leaked := 0
+		for range envNumber("GOPROF_EVENT_KILLS", 6) {
+			cmd := start()
+			awaitProbe(s.Process, pages)
+			cmd.Process.Signal(syscall.SIGTERM) // it begins to take the probes out
+			time.Sleep(time.Duration(rand.IntN(20_000)) * time.Microsecond)
+			cmd.Process.Kill()
+			cmd.Wait()
+			time.Sleep(50 * time.Millisecond)
+			if allocated(t, jvm) <= 0 {
+				t.Fatal("the program does not answer")
+			}
+			if len(changed(s.Process, pages)) > 0 {
+				leaked++
+				if err := start("-d", "0.5").Wait(); err != nil {
+					t.Error(err)
+				}
+			}
+			checkPages(t, s.Process, pages)
+		}
+		t.Logf("a breakpoint was left %d times", leaked)
+		checkAllCode(t, jvm.PID)
+	})
+}
+
 // codePage is a page of code, as the file has it.
 type codePage struct {
 	addr uint64

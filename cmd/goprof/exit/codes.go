@@ -33,7 +33,8 @@ var Codes = []Meaning{
 		{[]string{"no-virtual"}, "dump --virtual of a JVM that has no virtual threads", "goprof dump --pid PID"},
 		{[]string{"fd-limit"}, "goprof may not open more files", "ulimit -n 65536"},
 		{[]string{"tables-full"}, "an agent reads so many JVMs that there is no room for another one's symbols", "goprof agent --max-jvms 100"},
-		{[]string{"no-perf", "perf-failed"}, "--engine perf, and the kernel's perf_event cannot do that", "--engine ptrace"},
+		{[]string{"starved"}, "the machine is short of CPU: goprof got none in time", "once more, later"},
+		{[]string{"no-perf", "no-bpf", "perf-failed"}, "--engine perf or --event, and the kernel's perf_event or BPF cannot do that", "--engine ptrace"},
 		{[]string{"hangs"}, "the process hangs in the kernel and cannot be read", "cat /proc/PID/stack"},
 		{[]string{"unknown"}, "anything that nobody thought of", "goprof doctor --pid PID"},
 	}},
@@ -53,6 +54,7 @@ var Codes = []Meaning{
 	}},
 	{NotPermitted, "something does not let us look at the process", []Cause{
 		{[]string{"other-user", "other-group", "more-capabilities", "not-dumpable"}, "another user's, or one with more rights", "sudo goprof ..."},
+		{[]string{"owner-only"}, "CAP_SYS_PTRACE without CAP_DAC_READ_SEARCH, with --mode wall or off-cpu", "sudo goprof ..."},
 		{[]string{"no-capability"}, "root without CAP_SYS_PTRACE, as in a container", "docker run --cap-add SYS_PTRACE"},
 		{[]string{"yama"}, "kernel.yama.ptrace_scope is not 0", "sudo goprof ..."},
 		{[]string{"seccomp"}, "a seccomp filter on goprof", "docker run --security-opt seccomp=unconfined"},
@@ -61,8 +63,9 @@ var Codes = []Meaning{
 		{[]string{"no-proc", "other-proc"}, "/proc is missing, or another pid namespace's", "mount -t proc proc /proc"},
 		{[]string{"hidden"}, "another user's, and /proc is mounted with hidepid", "sudo goprof ..."},
 		{[]string{"not-permitted"}, "anything else that the kernel forbids", "goprof doctor --pid PID"},
-		{[]string{"perf-paranoid", "perf-memory"}, "--engine perf without CAP_PERFMON: kernel.perf_event_paranoid, the limit of locked memory", "sudo goprof ..."},
-		{[]string{"perf-seccomp", "perf-module"}, "--engine perf under a seccomp filter, SELinux, AppArmor or lockdown", "--engine ptrace"},
+		{[]string{"perf-paranoid", "perf-memory"}, "--engine perf without CAP_PERFMON, on Debian's kernels CAP_SYS_ADMIN: kernel.perf_event_paranoid, the limit of locked memory", "sudo sysctl kernel.perf_event_paranoid=2, or what is told"},
+		{[]string{"perf-seccomp", "perf-module", "perf-refused"}, "--engine perf under a seccomp filter, SELinux, AppArmor, or for no known reason", "--engine ptrace"},
+		{[]string{"probe-capability", "bpf-capability", "bpf-memory", "bpf-seccomp"}, "probes or BPF programs without CAP_SYS_ADMIN, CAP_BPF, locked memory (before Linux 5.11), or under a filter", "the command that is told"},
 		{[]string{"traced"}, "a debugger or strace traces it already", "end that one; its pid is told"},
 	}},
 	{TargetGone, "the process ended, or became another program, before there was anything to write", []Cause{
@@ -115,7 +118,7 @@ var Codes = []Meaning{
 		{nil, "the word is one of goprof's own, or part of a name of the JDK's", "a longer word in WORDLIST"},
 	}},
 	{NoEvent, "the event that --event names cannot be had here", []Cause{
-		{nil, "goprof may not set probes: no CAP_SYS_ADMIN, or a seccomp filter", "sudo goprof ..."},
+		{nil, "goprof may not set probes: no CAP_SYS_ADMIN, a limit, or a seccomp filter; it is told which", "the command that is told"},
 		{nil, "the library has no such function, or no symbols that say where it is", "goprof events PID"},
 		{nil, "the machine has no such counter: virtual machines mostly have none of the CPU's", "goprof events PID"},
 		{nil, "there is no event of that name", "goprof events PID"},

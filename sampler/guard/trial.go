@@ -1,0 +1,85 @@
+//go:build linux
+
+package guard
+
+import (
+	"runtime"
+
+	"golang.org/x/sys/unix"
+)
+
+// Which rights perf_event needs is found out by trying, while goprof still has all of its rights.
+//
+// Linux gives perf_event to CAP_PERFMON. Kernels of Debian and Ubuntu give it to CAP_SYS_ADMIN alone while
+// kernel.perf_event_paranoid is above 2, and 3 or 4 is their default (Debian's patch
+// security-perf-allow-further-restriction-of-perf_event_open, in kernel/events/core.c, perf_event_open). There goprof
+// keeps CAP_SYS_ADMIN.
+
+// With calls f in an OS thread with the capabilities that Enter would keep, and no others. Afterwards the OS thread has
+// what it had before. admin reports whether CAP_SYS_ADMIN is among them because perf_event needs it here.
+func With(keep Keep, f func()) (admin bool) {
+	raiseLockedMemory(keep)
+	keep, admin = keep.forPerf()
+	keep.alone(f)
+	return admin
+}
+
+// forPerf adds CAP_SYS_ADMIN if perf_event is wanted, is refused without CAP_SYS_ADMIN, and is permitted with it.
+func (k Keep) forPerf() (all Keep, admin bool) {
+	if !k.has(unix.CAP_PERFMON) || k.has(unix.CAP_SYS_ADMIN) {
+		return k, false
+	}
+	refused := false
+	k.alone(func() { refused = !mayOpenEvent() })
+	if refused && mayOpenEvent() {
+		return append(k[:len(k):len(k)], unix.CAP_SYS_ADMIN), true
+	}
+	return k, false
+}
+
+func (k Keep) has(capability uint) bool {
+	return k.mask(^uint64(0))&(1<<capability) != 0
+}
+
+// alone calls f in an OS thread that has no other capabilities. A goprof that keeps all of them anyway has all.
+func (k Keep) alone(f func()) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	have, err := capabilities()
+	if err != nil || keepsAll(have, purpose{looks: true}) {
+		f()
+		return
+	}
+	if setCapabilities(capset{have.effective & k.mask(have.permitted), have.permitted}) == nil {
+		defer setCapabilities(have)
+	}
+	f()
+}
+
+// mayOpenEvent opens an event of this OS thread that counts nothing. To look at oneself is permitted wherever
+// perf_event is permitted at all.
+func mayOpenEvent() bool {
+	attr := unix.PerfEventAttr{Type: unix.PERF_TYPE_SOFTWARE, Size: unix.PERF_ATTR_SIZE_VER5,
+		Config: unix.PERF_COUNT_SW_DUMMY, Bits: unix.PerfBitDisabled}
+	fd, err := unix.PerfEventOpen(&attr, 0, -1, -1, unix.PERF_FLAG_FD_CLOEXEC)
+	if err != nil {
+		return false
+	}
+	unix.Close(fd)
+	return true
+}
+
+// raiseLockedMemory lets goprof lock as much memory as it may. Before Linux 5.11 the kernel counts BPF maps and
+// programs against this limit, whatever capabilities goprof has, and the default of 64 KB is too little for one program
+// (kernel/bpf/syscall.c, bpf_charge_memlock).
+func raiseLockedMemory(keep Keep) {
+	var limit unix.Rlimit
+	if !keep.has(unix.CAP_BPF) || unix.Getrlimit(unix.RLIMIT_MEMLOCK, &limit) != nil {
+		return
+	}
+	all := unix.Rlimit{Cur: unix.RLIM_INFINITY, Max: unix.RLIM_INFINITY}
+	if unix.Setrlimit(unix.RLIMIT_MEMLOCK, &all) != nil { // needs CAP_SYS_RESOURCE
+		limit.Cur = limit.Max
+		unix.Setrlimit(unix.RLIMIT_MEMLOCK, &limit)
+	}
+}

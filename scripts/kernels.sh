@@ -1,0 +1,126 @@
+#!/usr/bin/env bash
+# goprof on Debian's kernels, each booted in qemu without KVM: every kind of look at one JVM, as root at the kernel's defaults
+# and as the JVM's user without any right of root (scripts/kernels/job.sh).
+#   scripts/kernels.sh                     bullseye (5.10), bookworm (6.1), trixie (6.12); half an hour to two
+#   scripts/kernels.sh bookworm            only this one
+# Prints a table for docs/support.md: works, works with less and says so, or refuses with which words. Whatever goprof
+# said is kept in build/kernels/SUITE. Exit code 1: root was refused something, or a kernel did not boot.
+#
+# Emulated code is some thirty times slower: exit codes, messages and stacks are what they are on such a machine, times are not.
+# LIMIT is how many seconds a kernel may take (3600). GOPROF_CACHE names another cache than ~/.cache/goprof. The first run downloads 0.5 GB. Needs Debian or what is built like it, and
+# root, for the mounts of debootstrap.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+suites=("$@")
+[ $# != 0 ] || suites=(bullseye bookworm trixie)
+kernels=${GOPROF_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/goprof}/kernels
+# What a guest needs beside its root disk's file system. What is built into the kernel is not found, and not missed.
+modules=(virtio_pci virtio_blk ext4 crc32c_generic)
+disk=$kernels/disk-1.img # counted up when what this script puts there changes
+
+. scripts/debian.sh # apt_get, update_lists, mirror, say
+
+# One disk serves all kernels: a small Debian with a JDK.
+make_disk() {
+    [ ! -s "$disk" ] || return 0
+    local root=$kernels/root
+    rm -rf "$root"
+    say "making the disk"
+    debootstrap --variant=minbase --no-check-gpg --include=ca-certificates,procps,libcap2-bin bookworm "$root" "$(mirror)" >&2
+    cp /etc/apt/apt.conf.d/*prox* "$root/etc/apt/apt.conf.d/" 2>/dev/null || true
+    cp /etc/resolv.conf /etc/hosts "$root/etc/"
+    mkdir -p "$root/usr/share/man/man1" # a script of the JDK's wants it
+    mount -t proc proc "$root/proc"
+    chroot "$root" sh -c 'apt-get -qq -o APT::Sandbox::User=root update &&
+        DEBIAN_FRONTEND=noninteractive apt-get -qq -o APT::Sandbox::User=root install -y --no-install-recommends openjdk-17-jdk-headless' >&2 ||
+        { umount "$root/proc"; return 1; }
+    umount "$root/proc"
+    cp scripts/kernels/boot.sh "$root/boot.sh"
+    truncate -s 3G "$disk.part"
+    mke2fs -q -t ext4 -F -d "$root" "$disk.part"
+    rm -rf "$root"
+    mv "$disk.part" "$disk"
+}
+
+# The suite's kernel, and a first RAM disk with the modules that lead to the root disk.
+make_kernel() { # suite
+    local suite=$1 cache=$kernels/$1 tree=$kernels/$1/tree image version module file number=10
+    [ ! -s "$cache/initrd" ] || return 0
+    rm -rf "$tree"
+    mkdir -p "$tree"
+    update_lists
+    image=$(apt_with cache depends linux-image-amd64 | sed -n 's/^ *Depends: \(linux-image-[0-9][^ ]*\).*/\1/p' | head -1)
+    say "downloading $image of $suite"
+    (cd "$cache" && apt_get download "$image" >&2)
+    dpkg-deb -x "$cache"/linux-image-*.deb "$tree"
+    rm -f "$cache"/linux-image-*.deb
+    mv "$tree"/boot/vmlinuz* "$cache/linux"
+    [ -d "$tree/lib" ] || ln -s usr/lib "$tree"
+    version=$(ls "$tree/lib/modules")
+    depmod -b "$tree" "$version"
+    mkdir -p "$tree/initrd"/{bin,dev,proc,sys,root,modules}
+    cp "$(command -v busybox)" "$tree/initrd/bin/busybox"
+    for module in "${modules[@]}"; do # a line of modules.dep is "module: needs needs"; the deepest need stands last
+        { grep -E "/$module\.ko[.a-z]*:" "$tree/lib/modules/$version/modules.dep" || true; } | tr -d : | tr ' ' '\n' | tac
+    done | awk 'NF && !seen[$0]++' | while read -r file; do
+        case $file in
+            *.xz) xz -dc "$tree/lib/modules/$version/$file" ;;
+            *) cat "$tree/lib/modules/$version/$file" ;;
+        esac >"$tree/initrd/modules/$((number++))"
+    done
+    cp scripts/kernels/init.sh "$tree/initrd/init"
+    chmod 755 "$tree/initrd/init"
+    (cd "$tree/initrd" && find . | cpio --quiet -o -H newc -R 0:0) | gzip -1 >"$cache/initrd.part"
+    rm -rf "$tree"
+    mv "$cache/initrd.part" "$cache/initrd"
+}
+
+# Boots the kernel with the folder as /job, and brings /job/out back.
+run() { # suite
+    local suite=$1 out=build/kernels/$1 work
+    work=$(mktemp -d)
+    rm -rf "$out"
+    mkdir -p "$out"
+    tar -C build/kernels -cf "$work/job" goprof classes job.sh
+    truncate -s 256M "$work/result"
+    # One host thread emulates both CPUs: with two, a 6.12 has died in code that another CPU was just changing (a static key).
+    timeout "${LIMIT:-3600}" qemu-system-x86_64 -accel tcg,thread=single -cpu max -smp 2 -m 3G -nodefaults -display none -nic none \
+        -no-reboot -serial "file:$out/console" -kernel "$kernels/$suite/linux" -initrd "$kernels/$suite/initrd" \
+        -append "console=ttyS0 rw panic=-1" -drive "file=$disk,if=virtio,format=raw,snapshot=on" \
+        -drive "file=$work/job,if=virtio,format=raw,readonly=on" -drive "file=$work/result,if=virtio,format=raw" </dev/null >&2 ||
+        say "$suite: the machine was ended"
+    tar -C "$out" --strip-components 1 -xf "$work/result" 2>/dev/null || true
+    rm -rf "$work"
+    [ -s "$out/table" ] || { say "$suite: nothing came back; see $out/console"; return 1; }
+}
+
+# A row for each look, a column for each kernel, of one user.
+table() { # user
+    local suite
+    for suite in "${suites[@]}"; do awk -F '\t' -v suite="$suite" -v who="$1" '$1 == who { print suite "\t" $0 }' "build/kernels/$suite/table"; done |
+        awk -F '\t' -f scripts/kernels/table.awk -v suites="${suites[*]}"
+}
+
+[ "$(id -u)" = 0 ] || { say "scripts/kernels.sh needs root"; exit 1; }
+scripts/tools.sh qemu-system-x86_64 debootstrap busybox cpio depmod mke2fs xz
+mkdir -p "$kernels" build/kernels
+exec 9>"$kernels/.lock"
+flock 9
+make_disk
+for suite in "${suites[@]}"; do make_kernel "$suite"; done
+flock -u 9
+make --no-print-directory build >&2
+jdk=$(scripts/jdk.sh)
+rm -rf build/kernels/classes
+"$jdk/bin/javac" -nowarn -g --release 17 -d build/kernels/classes testdata/java/Demo.java
+cp goprof scripts/kernels/job.sh build/kernels/
+status=0
+for suite in "${suites[@]}"; do run "$suite" || exit 1; done
+echo "$(git rev-parse --short HEAD), $(qemu-system-x86_64 --version | head -1)"
+for who in root user; do
+    printf '\n%s:\n\n' "$who"
+    table "$who"
+done
+! grep -qE '^root	[^	]*	(5|16|1|124)	' build/kernels/*/table || status=1
+exit $status

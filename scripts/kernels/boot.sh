@@ -1,0 +1,21 @@
+#!/bin/sh
+# The first process of a guest of scripts/kernels.sh: mounts what a system has, and runs the job of the second disk.
+export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root
+mount -t proc proc /proc
+mount -t sysfs sysfs /sys
+mount -t tmpfs tmp /tmp
+mount -t tmpfs run /run
+mkdir -p /dev/pts /dev/shm /job
+mount -t devpts devpts /dev/pts
+mount -t tracefs tracefs /sys/kernel/tracing
+mount -t securityfs security /sys/kernel/security
+mount -t cgroup2 cgroup2 /sys/fs/cgroup
+ip link set lo up 2>/dev/null
+tar -xf /dev/vdb -C /job
+mkdir /job/out
+uname -r >/job/out/release
+sh /job/job.sh
+tar -cf /dev/vdc -C /job out
+sync
+echo o >/proc/sysrq-trigger
+sleep 60

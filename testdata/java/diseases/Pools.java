@@ -173,13 +173,11 @@ public final class Pools {
         });
     }
 
-    /** Sick: child processes sleep. Well: they compute. */
+    /** Sick: child processes wait for input, and end with this JVM. Well: they compute. */
     static void children(int threads) {
         always(pool("convert-", threads), threads, () -> {
-            String script = sick ? "sleep 600" : "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; sleep 0.2";
-            Process child = new ProcessBuilder("sh", "-c", script).start();
-            Runtime.getRuntime().addShutdownHook(new Thread(child::destroy));
-            child.waitFor();
+            String script = sick ? "cat" : "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; sleep 0.2";
+            new ProcessBuilder("sh", "-c", script).start().waitFor();
         });
     }
 

@@ -45,7 +45,8 @@ func TestText(t *testing.T) {
 		t.Errorf("%v\n%s", err, b.String())
 	}
 	b.Reset()
-	if err := Text(&b, &profile.Triage{}); err != nil || b.String() != "Nothing is wrong that can be seen from outside.\n" {
+	const all = "Nothing is wrong that can be seen from outside.\n"
+	if err := Text(&b, &profile.Triage{}); err != nil || b.String() != all {
 		t.Errorf("%v\n%s", err, b.String())
 	}
 }
@@ -54,8 +55,8 @@ func TestText(t *testing.T) {
 // line.
 func TestNothingFound(t *testing.T) {
 	var b strings.Builder
-	err := Text(&b, &profile.Triage{Unknown: []profile.Unknown{{ID: profile.GCBusy, Why: "x"}, {ID: profile.CPUHot, Why: "x"},
-		{ID: profile.FDLimit, Why: "y"}}})
+	err := Text(&b, &profile.Triage{Unknown: []profile.Unknown{{ID: profile.GCBusy, Why: "x"},
+		{ID: profile.CPUHot, Why: "x"}, {ID: profile.FDLimit, Why: "y"}}})
 	const want = `Nothing was found, but 3 things that could be wrong could not be judged: see "Not known".
 
 Not known

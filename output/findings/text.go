@@ -12,12 +12,16 @@ import (
 
 // Nothing is the text for a triage that has found nothing. That nothing is wrong it says only if all could be judged.
 func Nothing(t *profile.Triage) string {
-	if n := len(rulesOf(t.Unknown)); n == 1 {
-		return "Nothing was found, but 1 thing that could be wrong could not be judged: see \"Not known\"."
-	} else if n > 1 {
-		return fmt.Sprintf("Nothing was found, but %d things that could be wrong could not be judged: see \"Not known\".", n)
+	things := ""
+	switch n := len(rulesOf(t.Unknown)); n {
+	case 0:
+		return "Nothing is wrong that can be seen from outside."
+	case 1:
+		things = "1 thing"
+	default:
+		things = fmt.Sprintf("%d things", n)
 	}
-	return "Nothing is wrong that can be seen from outside."
+	return "Nothing was found, but " + things + " that could be wrong could not be judged: see \"Not known\"."
 }
 
 // rulesOf are the rules that could not be judged.

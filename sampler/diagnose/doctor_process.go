@@ -64,7 +64,8 @@ func (h Host) checkProcess(r *Report, pid int) {
 	groups, _ := h.read(h.file(pid, "cgroup"), procfs.MaxFile)
 	mounts, _ := h.read(h.file(0, "mountinfo"), 1<<20)
 	if f := procfs.FrozenIn(groups, mounts); f != nil {
-		r.warn("state", f.Thaw(), "it is %s: no thread runs, so there is nothing to record, but goprof dump works", f.Text())
+		r.warn("state", f.Thaw(), "it is %s: no thread runs, so there is nothing to record, but goprof dump works",
+			f.Text())
 	}
 }
 

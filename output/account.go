@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -58,6 +59,16 @@ type account struct {
 	s       *profile.Summary
 	further bool // one of several parts, and not the first
 	b       strings.Builder
+	tried   []string
+}
+
+// try names what mends something. A command that mends two things is named once.
+func (a *account) try(cure string) {
+	if cure == "" || slices.Contains(a.tried, cure) {
+		return
+	}
+	a.tried = append(a.tried, cure)
+	a.line("", "try: %s", Printable(cure))
 }
 
 func (a *account) line(heading, format string, args ...any) {
@@ -126,8 +137,8 @@ func (a *account) profile() {
 			a.line("Profile", "no samples: no thread was stopped, as it might have been held for too long: %s",
 				s.Hindered.Why)
 		}
-		if h := s.Hindered; h != nil && h.Cure != "" {
-			a.line("", "try: %s", h.Cure)
+		if s.Hindered != nil {
+			a.try(s.Hindered.Cure)
 		}
 		return
 	}
@@ -158,8 +169,8 @@ func (a *account) profile() {
 	a.line("Profile", "%s: %s; %s", quality, what, lostOrCut(s))
 	for i, why := range s.Doubts {
 		a.line("", "%s", CleanName(why))
-		if i < len(s.Cures) && s.Cures[i] != "" {
-			a.line("", "try: %s", CleanName(s.Cures[i]))
+		if i < len(s.Cures) {
+			a.try(s.Cures[i])
 		}
 	}
 }
@@ -286,7 +297,7 @@ func (a *account) cost() {
 	}
 	a.line("Cost", "%s%s", held, own)
 	if s.Pauses.Max >= longPause && s.Hindered == nil && s.Looks == nil && s.Meta.Engine != profile.EnginePerf {
-		a.line("", "try: --engine perf, which holds no thread")
+		a.try("--engine perf, which holds no thread")
 	}
 }
 
@@ -322,9 +333,7 @@ func (a *account) notes() {
 	}
 	for _, n := range s.Notes {
 		a.line("Note", "%s", Printable(n.Text))
-		if n.Remedy != "" {
-			a.line("", "try: %s", Printable(n.Remedy))
-		}
+		a.try(n.Remedy)
 	}
 }
 

@@ -112,7 +112,6 @@ Profile    FAIR: 902 samples cover 94.7 % of it; 98 lost, 2 cut
            9.8 % of the samples are lost: the threads ended first
            try: --engine perf, which stops no thread
            5.0 % of the samples may stand in a call that had not begun when the thread was chosen
-           try: --engine perf, which stops no thread
 Hottest    31 % Cart.total
 Cost       threads held 25 ms in all, longest 1 ms; goprof 1.2 % of a CPU
 `},

@@ -54,7 +54,7 @@ var mayImport = map[string][]string{
 	"goprof/output/convert":       {"goprof/profile", "goprof/output", "goprof/output/flame", "goprof/output/format", "goprof/output/jfr", "goprof/output/pprof", "goprof/output/recording", "goprof/output/speedscope", "goprof/output/firefox"},
 	"goprof/output/jfr":           {"goprof/profile", "goprof/profile/redact"},
 	"goprof/output/top":           {"goprof/profile", "goprof/profile/naming", "goprof/output"},
-	"goprof/output/pprof":         {"goprof/profile", "goprof/profile/naming", "goprof/output/ship", "goprof/profile/redact"},
+	"goprof/output/pprof":         {"goprof/profile", "goprof/profile/naming", "goprof/profile/protobuf", "goprof/output/ship", "goprof/profile/redact"},
 	"goprof/output/heat":          {"goprof/profile", "goprof/profile/naming", "goprof/output", "goprof/output/flame", "goprof/output/recording"},
 	"goprof/output/recording":     {"goprof/profile", "goprof/profile/naming", "goprof/output", "goprof/output/jfr", "goprof/output/pprof"},
 	"goprof/output/redaction":     {"goprof/profile", "goprof/profile/redact", "goprof/output", "goprof/output/jfr", "goprof/output/pprof", "goprof/output/recording"},

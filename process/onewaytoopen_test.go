@@ -41,6 +41,7 @@ var ownNames = []string{
 	"sampler/diagnose/causes_proc.go libraries", // maps
 	"sampler/diagnose/jvms_proc.go threads",
 	"sampler/ptrace/heralds.go prepare", // goprof's own sched
+	"sampler/perf_turn.go read",         // goprof's own schedstat
 	"sampler/ptrace/admit.go openFile",  // goprof's own schedstat, loadavg, and the cpu.stat of its own control groups
 }
 

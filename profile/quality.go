@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 )
 
@@ -315,9 +314,6 @@ func (s *Summary) SetQuality() {
 	q, doubts := s.Judge()
 	s.Quality, s.Doubts, s.Cures = q, nil, nil
 	for _, d := range doubts {
-		if slices.Contains(s.Cures, d.Cure) {
-			d.Cure = "" // it was said
-		}
 		s.Doubts, s.Cures = append(s.Doubts, d.Why), append(s.Cures, d.Cure)
 	}
 }

@@ -138,14 +138,6 @@ func TestCures(t *testing.T) {
 	}
 }
 
-// TestCureOnce: a command that mends two doubts is named once.
-func TestCureOnce(t *testing.T) {
-	s := Summary{Attempted: 50, Samples: 50, Times: Times{Process: 10, NotSampled: 9}}
-	if s.SetQuality(); len(s.Doubts) != 2 || s.Cures[0] != "-d longer, or -r higher" || s.Cures[1] != "" {
-		t.Errorf("%q %q", s.Doubts, s.Cures)
-	}
-}
-
 // TestHoldsAreJudged: a hold over the bound makes an account poor, whatever its shares are. Looks that were left out do
 // where they are many, and also where no look is left. The reason and the cure are those of the hindrance.
 func TestHoldsAreJudged(t *testing.T) {

@@ -74,8 +74,8 @@ func (p PerfPower) wide() error {
 	return nil
 }
 
-// TryWide finds out whether perf watches CPUs, and not single threads, and says why not. It opens an event of a CPU that
-// never begins.
+// TryWide finds out whether perf watches CPUs, and not single threads, and says why not. It opens an event of a CPU
+// that never begins.
 func TryWide(power PerfPower) error {
 	if err := power.wide(); err != nil {
 		return err

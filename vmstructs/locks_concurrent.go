@@ -252,7 +252,8 @@ func (k *Locks) heldByBlockers(all []ThreadLocks) {
 	for i := range all {
 		w := &all[i].Wants
 		at, ok := k.byAddr[w.Owner.Thread]
-		if !ok || w.Kind != ExclusiveLock && w.Kind != SharedLock && w.Kind != ClassLock || seen[held{w.Owner.Thread, w.Object}] {
+		kind := w.Kind == ExclusiveLock || w.Kind == SharedLock || w.Kind == ClassLock
+		if !ok || !kind || seen[held{w.Owner.Thread, w.Object}] {
 			continue
 		}
 		seen[held{w.Owner.Thread, w.Object}] = true

@@ -45,11 +45,11 @@ type unmounted struct {
 	now     []UnmountedLocks  // what the last round has read
 }
 
-// FindVirtual looks for virtual threads that no carrier runs and that wait for something. Where there are too many, those
-// that wait for another thread's lock come first. Call it after a Round, and
-// again after a Round that was not settled: then the collector has moved these threads. FindVirtual and all later
-// Rounds use c, and nobody else may. Each later Round reads what the threads wait for. left counts the waiting threads
-// beyond what a Round reads. err says why some may not have been found.
+// FindVirtual looks for virtual threads that no carrier runs and that wait for something. Where there are too many,
+// those that wait for another thread's lock come first. Call it after a Round, and again after a Round that was not
+// settled: then the collector has moved these threads. FindVirtual and all later Rounds use c, and nobody else may.
+// Each later Round reads what the threads wait for. left counts the waiting threads beyond what a Round reads. err says
+// why some may not have been found.
 func (k *Locks) FindVirtual(c *Continuations) (seen, left int, err error) {
 	u := &k.unmounted
 	*u = unmounted{objects: map[uint64]uint64{}, waiters: u.waiters}

@@ -202,15 +202,15 @@ type adder struct {
 	lookSquares float64 // of the looks of each sample
 	labels      map[frame]int32
 	roots       map[profile.Thread]int32
-	nodes       profile.ByStack[place]
+	nodes       profile.ByStack[leafPlace]
 	stack       profile.Stack // a sample's, to be changed
 	folder      naming.Folder
 	standing    map[threadID]stay
 }
 
-// place is where a sample's stack ends in the tree, and the compiled method in which its leaf is a guess, 0 if it is
-// none.
-type place struct{ node, guessedIn int32 }
+// leafPlace is where a sample's stack ends in the tree, and the compiled method in which its leaf is a guess, 0 if it
+// is none.
+type leafPlace struct{ node, guessedIn int32 }
 
 type frame struct {
 	fn   *profile.Func
@@ -292,18 +292,18 @@ func (a *adder) block(at int64) int32 {
 }
 
 // node is where a sample's stack ends in the tree.
-func (a *adder) node(s *profile.Sample) (place, error) {
+func (a *adder) node(s *profile.Sample) (leafPlace, error) {
 	root := a.root(s)
 	context := uint64(root)<<8 | s.StateKey()
 	if at, known := a.nodes.Get(s.StackNumber, context); known {
 		return at, nil
 	}
 	if err := s.Read(); err != nil {
-		return place{}, err
+		return leafPlace{}, err
 	}
 	at, ok := a.descend(s, root)
 	if !ok {
-		return place{}, errTooMuch
+		return leafPlace{}, errTooMuch
 	}
 	a.nodes.Put(s.StackNumber, context, at)
 	return at, nil
@@ -329,7 +329,7 @@ const noLabel = -1
 
 // descend goes to the node of a sample's stack, and makes what is missing. The stack has the threads, states and
 // reasons that a collapsed file would have. A leaf that is a guess counts for its compiled method.
-func (a *adder) descend(s *profile.Sample, root int32) (place, bool) {
+func (a *adder) descend(s *profile.Sample, root int32) (leafPlace, bool) {
 	way := descent{tree: &a.c.tree}
 	if root != noLabel {
 		way.down(root)
@@ -362,7 +362,7 @@ func (a *adder) descend(s *profile.Sample, root int32) (place, bool) {
 	if way.at == 0 && !way.full {
 		way.down(a.c.tree.label(output.ParseLabel("[no frame]")))
 	}
-	return place{way.at, in}, !way.full
+	return leafPlace{way.at, in}, !way.full
 }
 
 // descent goes down the tree, and makes missing nodes.

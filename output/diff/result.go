@@ -249,8 +249,8 @@ func (r *Result) node(e *evidence) int32 { return e.item.number - 2*int32(len(r.
 
 func (r *Result) change(e *evidence, sort string) Change {
 	ch := Change{Of: sort, Before: e.share(Before), After: e.share(After), Change: e.change(),
-		Noise: e.noise(r.limit*e.weight) + e.byGuesses(), P: e.held, Alone: e.p, Inflation: e.inflation, Significant: e.held <= Risk,
-		Differs: e.differs, New: e.item.sum[Before] == 0, Gone: e.item.sum[After] == 0}
+		Noise: e.noise(r.limit*e.weight) + e.byGuesses(), P: e.held, Alone: e.p, Inflation: e.inflation,
+		Significant: e.held <= Risk, Differs: e.differs, New: e.item.sum[Before] == 0, Gone: e.item.sum[After] == 0}
 	if r.c.tooFew() {
 		ch.Usual, ch.Within, ch.Likely = e.usual(), e.within(r.limitWithin*e.weight), r.isLikely(e)
 	}

@@ -281,7 +281,8 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// TestManyConstants: small constants by the million are refused before they take much memory, by a reader and by redact.
+// TestManyConstants: small constants by the million are refused before they take much memory, by a reader and by
+// redact.
 func TestManyConstants(t *testing.T) {
 	for _, typ := range []typeID{typeSymbol, typeFrameType, typeStackTrace} {
 		var pool []byte

@@ -20,6 +20,7 @@ import (
 const (
 	maxPacked    = 64 << 20 // bytes
 	maxUnpacked  = 64 << 20
+	maxTypes     = 1 << 8  // of values
 	maxFrames    = 1 << 16 // of one sample
 	maxAllFrames = 1 << 28 // of all samples
 )
@@ -60,6 +61,9 @@ func Read(from io.Reader) (*File, error) {
 	}
 	if err != nil {
 		return nil, &Bad{Problem: "this is no pprof profile: " + err.Error()}
+	}
+	if len(p.SampleType) > maxTypes {
+		return nil, &Bad{Problem: fmt.Sprintf("more than %d types of values", maxTypes), TooMuch: true}
 	}
 	f := &File{p: p, Meta: profile.Meta{Duration: time.Duration(p.DurationNanos), Interval: time.Duration(p.Period)}}
 	for _, t := range p.SampleType {

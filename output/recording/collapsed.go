@@ -51,8 +51,8 @@ func openCollapsed(from io.Reader, name string) (*collapsedFile, error) {
 	return c, nil
 }
 
-// findSummary reads the summary beside the file. If that summary has another sum, it belongs to another recording. Nobody
-// has named the summary's file, so only a regular one is opened: a pipe of that name would hold up the reader.
+// findSummary reads the summary beside the file. If that summary has another sum, it belongs to another recording.
+// Nobody has named the summary's file, so only a regular one is opened: a pipe of that name would hold up the reader.
 func (c *collapsedFile) findSummary(name string) {
 	path := output.SummaryPath(name)
 	file, err := output.OpenRegular(path)

@@ -316,7 +316,8 @@ func FuzzOpen(f *testing.F) {
 	})
 }
 
-// TestNoRegularSummary: what nobody has named is opened only if it is a regular file. A pipe does not hold up the reader.
+// TestNoRegularSummary: what nobody has named is opened only if it is a regular file. A pipe does not hold up the
+// reader.
 func TestNoRegularSummary(t *testing.T) {
 	secret := save(t, "other.json", []byte("secret"))
 	for name, put := range map[string]func(path string) error{

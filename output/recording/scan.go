@@ -25,7 +25,7 @@ type scan struct {
 	notes   []string
 	noted   noted
 	open    safepoints
-	threads threads
+	threads toldThreads
 	lost    int64 // samples of CPU time that the JDK's recorder could not keep
 }
 

@@ -13,8 +13,8 @@ import (
 // the file, its samples get what is known of it in the end: the last name. A tid may belong to another thread later.
 // Then the numbers that the JVM gives to its threads differ, or the file says that the first one ended.
 
-// threads are the threads that a file tells of, in the order in which it tells of them.
-type threads struct {
+// toldThreads are the threads that a file tells of, in the order in which it tells of them.
+type toldThreads struct {
 	met     []profile.Thread
 	seen    map[profile.Thread]bool
 	ended   map[int]bool // tids
@@ -25,7 +25,7 @@ type threads struct {
 const maxThreads = 1 << 17
 
 // meet notes the threads of a chunk. That with the smallest key comes first.
-func (t *threads) meet(all []profile.Thread) {
+func (t *toldThreads) meet(all []profile.Thread) {
 	if t.seen == nil {
 		t.seen, t.ended = make(map[profile.Thread]bool), make(map[int]bool)
 	}
@@ -38,14 +38,14 @@ func (t *threads) meet(all []profile.Thread) {
 }
 
 // rename notes an earlier name of a thread.
-func (t *threads) rename(tid int, id int64, name string) {
+func (t *toldThreads) rename(tid int, id int64, name string) {
 	if tid > 0 && len(t.renamed) < maxThreads {
 		t.renamed = append(t.renamed, profile.Thread{TID: tid, JavaID: id, JavaName: name})
 	}
 }
 
 // end notes that the thread of a tid ended.
-func (t *threads) end(tid int) {
+func (t *toldThreads) end(tid int) {
 	if len(t.ended) < maxThreads && t.ended != nil {
 		t.ended[tid] = true
 	}
@@ -75,7 +75,7 @@ func (s *settled) of(t *profile.Thread) profile.Thread {
 }
 
 // settled decides which are the same.
-func (t *threads) settled() settled {
+func (t *toldThreads) settled() settled {
 	byTID := make(map[int][]profile.Thread)
 	for _, one := range t.met {
 		byTID[one.TID] = append(byTID[one.TID], one)
@@ -98,7 +98,7 @@ func (t *threads) settled() settled {
 }
 
 // same divides what a file says of a tid into threads.
-func (t *threads) same(all []profile.Thread) (lists [][]profile.Thread) {
+func (t *toldThreads) same(all []profile.Thread) (lists [][]profile.Thread) {
 	lives := make(map[int64][]profile.Thread) // by the JVM's number
 	var ids []int64
 	for _, one := range all {
@@ -129,7 +129,7 @@ func (t *threads) same(all []profile.Thread) (lists [][]profile.Thread) {
 
 // numberOf is the JVM's number of the thread that is most likely meant where the file does not say it: the only one, if
 // it is not known to have ended; else one to which the kernel gives the same name. 0 if there is none.
-func (t *threads) numberOf(of *profile.Thread, ids []int64, lives map[int64][]profile.Thread) (found int64) {
+func (t *toldThreads) numberOf(of *profile.Thread, ids []int64, lives map[int64][]profile.Thread) (found int64) {
 	numbers, only := 0, int64(0)
 	for _, id := range ids {
 		if id == 0 {

@@ -36,7 +36,7 @@ func TestSettledThreads(t *testing.T) {
 		{"virtual threads are not of their carrier's tid", []profile.Thread{{TID: 7, JavaID: 5, JavaName: "v", Virtual: true},
 			thread(7, "c", 4, "carrier")}, false, "v carrier"},
 	} {
-		var all threads
+		var all toldThreads
 		all.meet(c.met)
 		if c.ended {
 			all.end(7)

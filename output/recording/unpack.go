@@ -21,12 +21,12 @@ const (
 // unpacked is the content of a packed file.
 type unpacked struct {
 	z    io.Reader
-	from *counted
+	from *countedReader
 	n    int64
 }
 
 func unpack(from *bufio.Reader) (*unpacked, error) {
-	u := &unpacked{from: &counted{Reader: from}}
+	u := &unpacked{from: &countedReader{Reader: from}}
 	z, err := gzip.NewReader(u.from)
 	u.z = z
 	return u, damaged(err)
@@ -40,19 +40,19 @@ func (u *unpacked) Read(to []byte) (int, error) {
 	return n, damaged(err)
 }
 
-// counted counts what is read.
-type counted struct {
+// countedReader counts what is read.
+type countedReader struct {
 	*bufio.Reader
 	n int64
 }
 
-func (c *counted) Read(to []byte) (int, error) {
+func (c *countedReader) Read(to []byte) (int, error) {
 	n, err := c.Reader.Read(to)
 	c.n += int64(n)
 	return n, err
 }
 
-func (c *counted) ReadByte() (byte, error) {
+func (c *countedReader) ReadByte() (byte, error) {
 	b, err := c.Reader.ReadByte()
 	if err == nil {
 		c.n++

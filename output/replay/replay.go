@@ -41,13 +41,13 @@ func Whose(m *profile.Meta, service string) resource.Attributes {
 func Each(src recording.Source, o Options, to func(*ship.Batch)) (batches int64, err error) {
 	info := src.Info()
 	r := replayer{Options: o, info: &info, from: info.Meta.Start, to: to}
-	r.parts = make([]part, max(len(info.Parts), 1))
+	r.parts = make([]gathered, max(len(info.Parts), 1))
 	if !info.All {
 		r.parts = r.parts[:1]
 	}
 	for i := range r.parts {
 		of := info.Of(i)
-		r.parts[i] = part{gather: ship.NewGatherer(ship.GatherOptions{Pools: o.Pools}), meta: of.Meta,
+		r.parts[i] = gathered{gather: ship.NewGatherer(ship.GatherOptions{Pools: o.Pools}), meta: of.Meta,
 			event: of.Kind}
 	}
 	err = src.Each(r.add)
@@ -63,15 +63,15 @@ func Each(src recording.Source, o Options, to func(*ship.Batch)) (batches int64,
 type replayer struct {
 	Options
 	info    *recording.Info
-	parts   []part
+	parts   []gathered
 	from    time.Time
 	samples int64
 	batches int64
 	to      func(*ship.Batch)
 }
 
-// part is the batch of a part that is being gathered.
-type part struct {
+// gathered is the batch of a part that is being gathered.
+type gathered struct {
 	gather *ship.Gatherer
 	meta   profile.Meta
 	event  profile.EventKind

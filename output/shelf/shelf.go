@@ -324,7 +324,8 @@ func each(b *ship.Batch, take func(*profile.Sample) error) error {
 		s := &b.Samples[i]
 		for _, p := range s.Points {
 			one := profile.Sample{At: profile.Instant{Wall: p.At, Ticks: p.At}, Thread: s.Thread, Stack: s.Stack,
-				State: s.State, NoState: s.NoState, Count: p.Looks, TimeOnly: p.Looks == 0, CPU: p.CPU, Wall: s.Wall, Span: p.Span, Bytes: p.Bytes,
+				State: s.State, NoState: s.NoState, Count: p.Looks, TimeOnly: p.Looks == 0, CPU: p.CPU,
+				Wall: s.Wall, Span: p.Span, Bytes: p.Bytes,
 				Event: event, About: s.About, Link: s.Link}
 			if err := take(&one); err != nil {
 				return err

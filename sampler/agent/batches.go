@@ -23,7 +23,7 @@ type batches struct {
 	samples int64 // of all batches
 	broken  int64 // of them, those with a stack that does not reach its root
 	begun   time.Time
-	rest    rest
+	rest    unsampled
 	rests   bool // rest counts: from the first cut on that lies in the counted time
 }
 

@@ -178,5 +178,6 @@ func TestChooseEngineNested(t *testing.T) {
 	inside := &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS}
 	wantLines(t, runChild(t, inside, "proc", "engine", "1"),
 		"perf: engine perf ",
-		"auto: engine ptrace the engine is ptrace: perf_event can watch only single threads, because goprof is in a PID namespace")
+		"auto: engine ptrace the engine is ptrace: perf_event can watch only single threads, because goprof is in a PID "+
+			"namespace")
 }

@@ -36,7 +36,8 @@ func (s *Session) NewDump() *profile.Dump {
 // awaitCollection waits a while if a collection has stopped the threads: until it ends, references may lead to other
 // objects, and less is told of each thread.
 func (s *Session) awaitCollection() {
-	for end := time.Now().Add(collectionLimit); s.VM.Collecting() && time.Now().Before(end) && !s.Stopped() && s.Frozen() == nil; {
+	end := time.Now().Add(collectionLimit)
+	for s.VM.Collecting() && time.Now().Before(end) && !s.Stopped() && s.Frozen() == nil {
 		time.Sleep(time.Millisecond)
 	}
 }

@@ -115,13 +115,14 @@ func ByThreads(why error) string {
 	if errors.Is(why, sampler.ErrNested) {
 		cause = "goprof is in a PID namespace (on the host, or with --pid=host, it is not)"
 	}
-	return "perf_event can watch only single threads, because " + cause + ". It then sets a timer at each switch of threads, " +
-		"so that threads which hand over often use more CPU time, up to twice as much"
+	return "perf_event can watch only single threads, because " + cause + ". It then sets a timer at each switch of " +
+		"threads, so that threads which hand over often use more CPU time, up to twice as much"
 }
 
 // engineNotes says what a user should know of how perf watched.
 func (r *recording) engineNotes(stats *sampler.Stats) []profile.Note {
-	if r.opt.Engine != PerfEngine || r.opt.Event != nil || r.opt.Mode != CPUMode && r.opt.Mode != "" || stats.Narrow == nil {
+	cpu := r.opt.Event == nil && (r.opt.Mode == CPUMode || r.opt.Mode == "")
+	if r.opt.Engine != PerfEngine || !cpu || stats.Narrow == nil {
 		return nil
 	}
 	return []profile.Note{{Name: "perf-by-threads", Text: ByThreads(stats.Narrow),

@@ -92,7 +92,8 @@ func Judge(e *Evidence) profile.Triage {
 
 // judgesStill are the rules that judge a process that stands still, too. A stopped or frozen process uses nothing and
 // collects nothing, so that the other rules have nothing to judge.
-var judgesStill = map[profile.FindingID]bool{profile.Deadlocked: true, profile.FDLimit: true, profile.CodeCacheFull: true}
+var judgesStill = map[profile.FindingID]bool{profile.Deadlocked: true, profile.FDLimit: true,
+	profile.CodeCacheFull: true}
 
 // standstill says why the process stands still.
 func (e *Evidence) standstill() string {

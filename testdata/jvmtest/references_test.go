@@ -40,7 +40,8 @@ var foreign = map[string]bool{
 
 // foreignFlags are flags of docker, kubectl, setpriv, ulimit and others, in commands on this repository's pages.
 var foreignFlags = map[string]bool{
-	"all": true, "bounding-set": true, "cap-add": true, "help": true, "image": true, "offline": true, "profile": true,
+	"all": true, "bounding-set": true, "cap-add": true, "cpu-rt-runtime": true,
+	"cpus": true, "help": true, "image": true, "offline": true, "profile": true,
 	"rm": true, "target": true, "ulimit": true, "value": true,
 }
 

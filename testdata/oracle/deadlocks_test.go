@@ -124,7 +124,8 @@ func checkTold(t *testing.T, found profile.Triage, kinds []string) {
 	}
 }
 
-// checkClassesBesideJstack: the classes that threads wait for are those that the JVM names, where it does (17 and later).
+// checkClassesBesideJstack: the classes that threads wait for are those that the JVM names, where it does (17 and
+// later).
 func checkClassesBesideJstack(t *testing.T, jdk jvmtest.JDK, pid int, threads []profile.ThreadDump) {
 	t.Helper()
 	if _, err := os.Stat(jdk.Tool("jstack")); err != nil {

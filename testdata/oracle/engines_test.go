@@ -74,8 +74,8 @@ func engineRow(t *testing.T, jvm *jvmtest.JVM, s *session.Session, engine sessio
 		worst = max(worst, math.Abs(float64(seen.by[part])/float64(seen.samples)-share))
 	}
 	percent := func(n, of int64) float64 { return 100 * float64(n) / float64(max(of, 1)) }
-	t.Logf("%-6s beside %2d: %5d samples, worth %5d; off by %.4f (a perfect sampler %.4f), one part by %.4f; lost %.1f %%, "+
-		"cut %.1f %%, without a sample %.1f %%; longest hold %v, held %.2f %%; %.0f us of CPU each; %s",
+	t.Logf("%-6s beside %2d: %5d samples, worth %5d; off by %.4f (a perfect sampler %.4f), one part by %.4f; "+
+		"lost %.1f %%, cut %.1f %%, without a sample %.1f %%; longest hold %v, held %.2f %%; %.0f us of CPU each; %s",
 		engine, beside, sum.Samples, sum.Worth(), seen.distance(truth), perfectDistance(truth, int(sum.Worth())), worst,
 		percent(sum.Lost, sum.Attempted-sum.MadeUp), percent(sum.Truncated, sum.Samples),
 		percent(int64(sum.Times.NotSampled+sum.Times.Exited), int64(sum.Times.Process)),

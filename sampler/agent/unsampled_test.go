@@ -19,10 +19,11 @@ func TestRest(t *testing.T) {
 		"a thread's next sample brings it": {[]time.Duration{5, 6, 7, 8, 9, 10}, []time.Duration{0, 0, 0, 8, 1, 1}, 0},
 		"a thread ended":                   {[]time.Duration{5, 6, 7, 8, 9, 10}, []time.Duration{3, 1, 1, 1, 1, 1}, 2},
 		"threads end all the time":         {[]time.Duration{2, 4, 6, 8, 10, 12}, []time.Duration{1, 1, 1, 1, 1, 1}, 6},
-		"it comes after all":               {[]time.Duration{5, 6, 7, 8, 9, 10, 11, 12}, []time.Duration{3, 1, 1, 1, 3, 1, 0, 0}, 2},
-		"too few cuts":                     {[]time.Duration{5, 6}, []time.Duration{0, 0}, 6},
+		"it comes after all": {[]time.Duration{5, 6, 7, 8, 9, 10, 11, 12},
+			[]time.Duration{3, 1, 1, 1, 3, 1, 0, 0}, 2},
+		"too few cuts": {[]time.Duration{5, 6}, []time.Duration{0, 0}, 6},
 	} {
-		var r rest
+		var r unsampled
 		sum := time.Duration(0)
 		for i, used := range c.used {
 			r.sent += c.samples[i] * time.Second
@@ -49,7 +50,8 @@ func TestBatchesSumUp(t *testing.T) {
 		for s := range 60 {
 			now = now.Add(time.Second)
 			for range 2 {
-				b.Sample(&profile.Sample{At: profile.Instant{Wall: now.UnixNano() - 1}, Stack: notSampled, CPU: 400 * time.Millisecond})
+				at := profile.Instant{Wall: now.UnixNano() - 1}
+				b.Sample(&profile.Sample{At: at, Stack: notSampled, CPU: 400 * time.Millisecond})
 			}
 			used := time.Duration(s+1) * time.Second
 			if batch := b.cut(now, 0, used, s == 59); batch != nil {

@@ -20,14 +20,14 @@ import (
 // restCuts is how many cuts in a row miss time that is not sampled.
 const restCuts = 4
 
-// rest finds out how much of a process's CPU time has no sample.
-type rest struct {
+// unsampled finds out how much of a process's CPU time has no sample.
+type unsampled struct {
 	sent    time.Duration // in samples, and as not sampled
 	missing []time.Duration
 }
 
 // take is how much to add to a batch that is cut when the process has used so much since the recording began.
-func (r *rest) take(used time.Duration, last bool) time.Duration {
+func (r *unsampled) take(used time.Duration, last bool) time.Duration {
 	r.missing = append(r.missing, used-r.sent)
 	if len(r.missing) > restCuts {
 		r.missing = slices.Delete(r.missing, 0, 1)
@@ -47,7 +47,7 @@ func (r *rest) take(used time.Duration, last bool) time.Duration {
 }
 
 // begin leaves out what has been used so far: another agent counted until then.
-func (r *rest) begin(used time.Duration) { *r = rest{sent: used} }
+func (r *unsampled) begin(used time.Duration) { *r = unsampled{sent: used} }
 
 var notSampled = &profile.Stack{Frames: []profile.Frame{
 	{Func: &profile.Func{Name: profile.NotSampled}, Kind: profile.Gap, BCI: -1}}}

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
 
 	"goprof/output"
+	"goprof/profile"
 	"goprof/sampler/postmortem"
 )
 
@@ -45,4 +47,11 @@ func (d *coreDump) run(cmd *cobra.Command) error {
 		return outputFailed(err)
 	}
 	return nil
+}
+
+// tellVirtualWaits says why a deadlock of virtual threads may not be told.
+func tellVirtualWaits(to io.Writer, v *profile.VirtualWaits) {
+	if why := v.Unread(); why != "" {
+		fmt.Fprintf(to, "goprof: %s; a deadlock of theirs may not be told\n", output.Printable(why))
+	}
 }

@@ -151,13 +151,6 @@ func locks(cmd *cobra.Command, pid int, to locksWriter, raw bool, opt session.Du
 	return notStopped("locks", pid, threads, cmp.Or(opt.Wait, session.DumpWait))
 }
 
-// tellVirtualWaits says why a deadlock of virtual threads may not be told.
-func tellVirtualWaits(to io.Writer, v *profile.VirtualWaits) {
-	if why := v.Unread(); why != "" {
-		fmt.Fprintf(to, "goprof: %s; a deadlock of theirs may not be told\n", output.Printable(why))
-	}
-}
-
 // locksOfCore runs the command on the core file of a dead JVM.
 func locksOfCore(cmd *cobra.Command, core *coreFile, to locksWriter, raw bool, depth int) error {
 	core.by = to.by

@@ -67,7 +67,7 @@ func TestTracedAlready(t *testing.T) {
 
 	file := t.TempDir() + "/o.collapsed"
 	// There is no -d, so only the tracer can end the recording.
-	for _, args := range [][]string{{"record", "--pid", pid, "-o", file}, {"dump", "--pid", pid},
+	for _, args := range [][]string{{"record", "--engine", "ptrace", "--pid", pid, "-o", file}, {"dump", "--pid", pid},
 		{"doctor", "--pid", pid}} {
 		code, told := runGoprof(t, args...)
 		why := fmt.Sprintf("process %d (seizeall) traces it already", debugger.Process.Pid)

@@ -167,8 +167,11 @@ func (s *Session) try(plan *EventPlan, way *presetWay, every uint64) error {
 
 // retired says how a probe learns of the buffer that a thread has left; nil where this JVM does not tell.
 func (s *Session) retired(p *presetProbe) *sampler.Retired {
+	if p.buffer == sampler.NoBuffer || p.at == 0 {
+		return nil
+	}
 	allocated, collections, ok := s.VM.AllocationCounts()
-	if p.buffer == sampler.NoBuffer || p.at == 0 || !ok {
+	if !ok {
 		return nil
 	}
 	return &sampler.Retired{At: p.at, Thread: p.thread, Allocated: int(allocated), Moment: collections}

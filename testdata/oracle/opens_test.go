@@ -18,13 +18,17 @@ import (
 // named are the files that goprof opens by a name that no target has a say in ("What goprof opens" in
 // docs/operations.md).
 var named = []*regexp.Regexp{
-	regexp.MustCompile(`^/proc(/(self|thread-self|\d+)(/(task(/\d+(/(stat|status|schedstat|sched|syscall|comm|cmdline|wchan))?)?|` +
-		`stat|statm|status|maps|mem|cmdline|cgroup|exe|root|auxv|environ|mountinfo|limits|fd(/\d+)?|timens_offsets|map_files/[0-9a-f]+-[0-9a-f]+|` +
+	regexp.MustCompile(`^/proc(/(self|thread-self|\d+)(/(task(/\d+(/(stat|status|schedstat|sched|syscall|comm|cmdline|cgroup|wchan))?)?|` +
+		`stat|statm|status|schedstat|maps|mem|cmdline|cgroup|exe|root|auxv|environ|mountinfo|limits|fd(/\d+)?|timens_offsets|map_files/[0-9a-f]+-[0-9a-f]+|` +
 		`oom_score_adj|attr/current|sched))?)?$`),
 	regexp.MustCompile(`^/proc/(uptime|stat|cpuinfo|sys/kernel/[a-z_/]+|mounts)$`),
 	regexp.MustCompile(`^/sys/(devices/system/cpu/(online|nohz_full|possible)|kernel/mm/[a-z_/]+|kernel/security/lsm|fs/selinux/enforce|module/[a-z_/]+)$`),
-	// goprof's own: Go's runtime asks how many CPUs it has
-	regexp.MustCompile(`^/sys/fs/cgroup/([^.]*/)?cpu\.(max|cfs_quota_us|cfs_period_us)$`),
+	// Go's runtime asks how many CPUs it has; a gate asks for limits on goprof's own CPU time
+	regexp.MustCompile(`^/sys/fs/cgroup/([^.]*/)?cpu\.(max|stat|cfs_quota_us|cfs_period_us|rt_runtime_us)$`),
+	// whether the target is frozen: its control group and those above it
+	regexp.MustCompile(`^/sys/fs/cgroup/([^.]*/)?(cgroup\.(freeze|events)|freezer\.(state|self_freezing|parent_freezing))$`),
+	regexp.MustCompile(`^/sys/bus/event_source/devices/uprobe/type$`),
+	regexp.MustCompile(`^/proc/loadavg$`),
 	regexp.MustCompile(`^/etc/(os-release|passwd|group|nsswitch\.conf|localtime)$`),
 	regexp.MustCompile(`^/usr/share/zoneinfo/|^/dev/null$`),
 	// below a kept /proc/PID or /proc/PID/task; timerslack_ns is that of a thread of goprof's own

@@ -134,6 +134,11 @@ func (j *nativeJudge) difference(gdb []gdbFrame, ours *dumpedThread) string {
 			return fmt.Sprintf("frame %d, %s, is not in gdb's stack", i, f.Name)
 		}
 		g := &physical[i]
+		// A dump breaks no call off, so the caller of epoll_wait may be unknown. The walk says so.
+		if i > 0 && f.Kind == "gap" && f.Name == "[native frames that only a stop can tell]" {
+			j.count(ways[:i], i, false)
+			return ""
+		}
 		if address(f.PC) != g.pc {
 			return fmt.Sprintf("frame %d is %s with pc %s, gdb's is %s with %#x", i, f.Name, f.PC, g.name, g.pc)
 		}

@@ -114,8 +114,8 @@ func TestSilentStacks(t *testing.T) {
 func recordSilent(t *testing.T, goprof, pid, mode, stacks string) (sum profile.Summary, errs string) {
 	t.Helper()
 	account := filepath.Join(t.TempDir(), "s.json")
-	_, errs, code := endsIn(t, goprof, "record", "--pid", pid, "--mode", mode, "--engine", "ptrace", "-d", "2", "-r", "200", "-t", "-v",
-		"-o", stacks, "--summary", account)
+	_, errs, code := endsIn(t, goprof, "record", "--pid", pid, "--mode", mode, "--engine", "ptrace", "-d", "2",
+		"-r", "200", "-t", "-v", "-o", stacks, "--summary", account)
 	if code != 0 {
 		t.Errorf("%s: exit code %d\n%s", mode, code, errs)
 	}

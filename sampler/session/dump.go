@@ -186,9 +186,10 @@ func (d *dumping) gently(t *ptrace.Tracer, looks []ptrace.Subject) (rest []ptrac
 	return rest
 }
 
-// breaksOff reports whether a stop would end the system call of a waiting thread early.
+// breaksOff reports whether a stop would end the system call of a waiting thread early. A thread that a signal has
+// stopped has left its call already.
 func (d *dumping) breaksOff(snap *look.Look) bool {
-	return snap.Syscall >= 0 && !d.Process.CPU().Calls[snap.Syscall].GoesOn()
+	return snap.Syscall >= 0 && snap.Waiting.State != 'T' && !d.Process.CPU().Calls[snap.Syscall].GoesOn()
 }
 
 // incomplete returns what there is of the dump of a process that was given up.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -155,8 +156,8 @@ func differs(a, b *profile.ThreadDump) string {
 		return fmt.Sprintf("it is called %q", b.Name)
 	}
 	if len(a.Stack.Frames) != len(b.Stack.Frames) || a.Stack.Truncated != b.Stack.Truncated {
-		return fmt.Sprintf("%d frames (%v), in the core %d (%v)", len(a.Stack.Frames), a.Stack.Truncated,
-			len(b.Stack.Frames), b.Stack.Truncated)
+		return fmt.Sprintf("%d frames (%v), in the core %d (%v):\n%s\nin the core\n%s", len(a.Stack.Frames),
+			a.Stack.Truncated, len(b.Stack.Frames), b.Stack.Truncated, frameLines(a), frameLines(b))
 	}
 	for i := range a.Stack.Frames {
 		x, y := a.Stack.Frames[i], b.Stack.Frames[i]
@@ -187,6 +188,15 @@ func differs(a, b *profile.ThreadDump) string {
 		return fmt.Sprintf("%+v, in the core %+v", x, y)
 	}
 	return ""
+}
+
+// frameLines shows a stack, a frame on a line.
+func frameLines(d *profile.ThreadDump) string {
+	var b strings.Builder
+	for _, f := range d.Stack.Frames {
+		fmt.Fprintf(&b, "  %+v %+v\n", *f.Func, f)
+	}
+	return b.String()
 }
 
 // TestCoreRoot: without libjvm.so nothing can be told, which is said with its build id. A copy of the file below

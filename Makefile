@@ -30,7 +30,7 @@ build: ## the static binary ./goprof
 	@printf 'built ./%s, %s bytes\n' $(BINARY) "$$(wc -c < $(BINARY))"
 
 # These have tests that measure, or that need the CPUs for themselves: they run one at a time (-p 1), after all others.
-CALM    := ./sampler/... ./testdata/jvmtest ./testdata/oracle
+CALM    := ./sampler/... ./session ./agent ./triage/vitals ./diagnose ./testdata/jvmtest ./testdata/oracle
 ALONE    = $(filter $(shell $(GO) list $(CALM)),$(shell $(GO) list $(PKG)))
 BESIDE   = $(filter-out $(shell $(GO) list $(CALM)),$(shell $(GO) list $(PKG)))
 

@@ -32,14 +32,14 @@ var ownNames = []string{
 	"sampler/perf.go readSmall", "sampler/quiet.go allCPUsTick", "sampler/ptrace/watchdog.go Watch",
 	"sampler/ptrace/sysmon.go findSysmon", "sampler/ptrace/sysmon.go sleepers", // goprof's own threads
 	"sampler/ptrace/sysmon.go writeSlack",
-	"sampler/session/ahead.go setPriority",      // goprof's own task
-	"sampler/session/facts.go systemName",       // /etc/os-release
-	"sampler/event_probe.go ProbeType",          // /sys/bus/event_source
-	"sampler/session/event_find.go tracepoint",  // tracefs, by a name of the user's without slashes and dots
-	"sampler/session/kernel.go openKernelNames", // /proc/kallsyms
-	"sampler/diagnose/causes_missing.go pids",
-	"sampler/diagnose/causes_proc.go libraries", // maps
-	"sampler/diagnose/jvms_proc.go threads",
+	"session/ahead.go setPriority",      // goprof's own task
+	"session/facts.go systemName",       // /etc/os-release
+	"sampler/event_probe.go ProbeType",  // /sys/bus/event_source
+	"session/event_find.go tracepoint",  // tracefs, by a name of the user's without slashes and dots
+	"session/kernel.go openKernelNames", // /proc/kallsyms
+	"diagnose/causes_missing.go pids",
+	"diagnose/causes_proc.go libraries", // maps
+	"diagnose/jvms_proc.go threads",
 	"sampler/ptrace/heralds.go prepare", // goprof's own sched
 	"sampler/perf_turn.go read",         // goprof's own schedstat
 	"sampler/ptrace/admit.go openFile",  // goprof's own schedstat, loadavg, and the cpu.stat of its own control groups
@@ -50,7 +50,7 @@ var ownNames = []string{
 func TestOneWayToOpen(t *testing.T) {
 	seen := map[string]bool{}
 	for _, dir := range []string{"process", "process/procfs", "vmstructs", "unwind", "sampler", "sampler/look",
-		"sampler/ptrace", "sampler/session", "sampler/postmortem", "sampler/diagnose", "arch"} {
+		"sampler/ptrace", "session", "session/postmortem", "diagnose", "arch"} {
 		files, err := filepath.Glob(filepath.Join("..", dir, "*.go"))
 		if err != nil || len(files) == 0 {
 			t.Fatal(dir, err)

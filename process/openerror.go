@@ -21,7 +21,7 @@ var (
 )
 
 // OpenError says that a process could not be opened. Err is one of the errors above, or the kernel's. Package
-// sampler/diagnose finds out what stands in the way, and what mends it.
+// diagnose finds out what stands in the way, and what mends it.
 type OpenError struct {
 	PID    int
 	Op     string // what was tried: a file of /proc/PID or a system call

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/arch"
-	"goprof/arch/errand"
 	"goprof/process"
+	"goprof/sampler/errand"
 	"goprof/sampler/ptrace"
 )
 

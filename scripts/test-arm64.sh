@@ -94,7 +94,7 @@ unit
 few=$(among 17 25)
 desk='TestLocks|TestDump|TestTriage|TestCore|TestDamagedCores'
 cores='TestKernelCores'
-stage thread 3600 "$few" arch/errand
+stage thread 3600 "$few" sampler/errand
 stage herald 5400 "$few" sampler/ptrace
 stage sampler 10800 "$few" sampler
 stage live 14400 "$few" testdata/oracle -test.skip "$desk|$cores|TestShadow|TestSteps|TestVirtual|TestMatrix|TestChurn|Shares|JavacIsWhole"
@@ -106,8 +106,8 @@ with=(--env GOPROF_PROVE=1 --env GOPROF_KEEP_CORES="/host/$out/cores")
 stage cores 7200 "$few" testdata/oracle -test.run "$cores"
 with=()
 foreign
-stage session 3600 "$few" sampler/session
-stage diagnose 3600 "$few" sampler/diagnose
+stage session 3600 "$few" session
+stage diagnose 3600 "$few" diagnose
 stage end-to-end 3600 "$few" cmd/goprof
 stage virtual 7200 "$(among $(releases arm64 21))" testdata/oracle -test.run 'TestShadowVirtual|TestVirtual'
 with=(--env GOPROF_MATRIX="${STOPS:-1000}" --env GOPROF_MATRIX_ROWS="$rows")

@@ -60,7 +60,7 @@ const (
 	mostFresh   = 128
 	mostScanned = 64 << 10
 	// noteWithin is how old a snapshot may be to be noted, in nanoseconds: afterwards other code may be there. A walk
-	// counts up to this age without a note (sampler/session/age.go).
+	// counts up to this age without a note (session/age.go).
 	noteWithin = int64(4e6)
 	// mostNotes wait for the walker; mostSighted pieces are kept.
 	mostNotes = 64

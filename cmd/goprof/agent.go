@@ -19,13 +19,13 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"goprof/agent"
+	"goprof/agent/config"
+	"goprof/agent/whose"
 	"goprof/cmd/goprof/exit"
 	"goprof/output"
 	"goprof/process"
-	"goprof/sampler/agent"
-	"goprof/sampler/agent/config"
-	"goprof/sampler/session"
-	"goprof/sampler/whose"
+	"goprof/session"
 )
 
 const agentName = "agent"

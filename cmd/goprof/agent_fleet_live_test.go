@@ -19,8 +19,8 @@ import (
 	"testing"
 	"time"
 
+	"goprof/agent"
 	"goprof/sampler"
-	"goprof/sampler/agent"
 	"goprof/testdata/jvmtest"
 )
 

@@ -9,9 +9,9 @@ import (
 	"net/http"
 	"time"
 
+	"goprof/agent"
 	"goprof/output/shelf"
 	"goprof/process"
-	"goprof/sampler/agent"
 )
 
 // serveMetrics answers at a listener until the returned function is called. It has two pages and accepts no data.

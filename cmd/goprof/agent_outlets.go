@@ -13,11 +13,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"goprof/agent/config"
 	"goprof/cmd/goprof/exit"
 	"goprof/output/shelf"
 	"goprof/output/ship"
 	"goprof/output/sole"
-	"goprof/sampler/agent/config"
 )
 
 // outlets are where an agent's batches go: files, and servers. Batches wait until the outlets are open.

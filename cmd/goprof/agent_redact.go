@@ -8,11 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"goprof/agent/config"
 	"goprof/output/ship"
 	"goprof/profile"
 	"goprof/profile/redact"
 	"goprof/profile/resource"
-	"goprof/sampler/agent/config"
 )
 
 // nameless takes out of batches and messages what a policy does not allow. A nil nameless takes nothing out.

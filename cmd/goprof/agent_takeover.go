@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"time"
 
+	"goprof/agent"
+	"goprof/agent/config"
 	"goprof/cmd/goprof/exit"
 	"goprof/output/sole"
 	"goprof/sampler"
-	"goprof/sampler/agent"
-	"goprof/sampler/agent/config"
 )
 
 const (

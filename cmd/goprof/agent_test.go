@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"goprof/agent/config"
 	"goprof/output/ship"
-	"goprof/sampler/agent/config"
 )
 
 // TestReloadSaysWhatItDoesNotTake: if a server was changed in the file, a reload says that it does not take the

@@ -12,12 +12,12 @@ import (
 	"syscall"
 	"time"
 
+	"goprof/agent"
+	"goprof/agent/config"
 	"goprof/output/ship"
 	"goprof/profile/resource"
-	"goprof/sampler/agent"
-	"goprof/sampler/agent/config"
 	"goprof/sampler/guard"
-	"goprof/sampler/session"
+	"goprof/session"
 )
 
 // sending sends an agent's batches to servers. A nil sending sends nothing.

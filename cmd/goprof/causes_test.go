@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"goprof/cmd/goprof/exit"
-	"goprof/sampler/diagnose"
+	"goprof/diagnose"
 )
 
 // TestEveryCauseIsDocumented: "goprof help exit-codes" names every cause that the session can find, under its exit
@@ -57,7 +57,7 @@ var classes = map[string]diagnose.Class{
 // both stand together, and c.Name = "x". The name may be a constant.
 func causesInSource(t *testing.T) map[string]string {
 	t.Helper()
-	files, err := filepath.Glob("../../sampler/diagnose/*.go")
+	files, err := filepath.Glob("../../diagnose/*.go")
 	if err != nil || len(files) == 0 {
 		t.Fatal(files, err)
 	}

@@ -18,8 +18,8 @@ import (
 	"goprof/process/unpack"
 	"goprof/profile"
 	"goprof/profile/redact"
-	"goprof/sampler/hserr"
-	"goprof/sampler/postmortem"
+	"goprof/session/postmortem"
+	"goprof/triage/hserr"
 )
 
 // coreFile is the core file that a command reads instead of a live JVM, as its flags name it.

@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"goprof/cmd/goprof/exit"
+	"goprof/diagnose"
 	"goprof/output"
-	"goprof/sampler/diagnose"
 )
 
 const doctorHelp = `doctor says what works on this host and what does not, and which command mends it. With --pid it

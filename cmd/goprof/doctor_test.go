@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"goprof/sampler/diagnose"
+	"goprof/diagnose"
 )
 
 var examined = diagnose.Report{

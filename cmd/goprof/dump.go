@@ -15,8 +15,8 @@ import (
 	"goprof/profile"
 	"goprof/profile/redact"
 	"goprof/sampler/guard"
-	"goprof/sampler/postmortem"
-	"goprof/sampler/session"
+	"goprof/session"
+	"goprof/session/postmortem"
 )
 
 const dumpHelp = `dump looks once at every thread of a JVM and shows its whole stack: interpreted, compiled

@@ -8,7 +8,7 @@ import (
 
 	"goprof/output"
 	"goprof/profile"
-	"goprof/sampler/postmortem"
+	"goprof/session/postmortem"
 )
 
 // coreDump is what the command line asks of dump --core.

@@ -17,7 +17,7 @@ import (
 	"goprof/process"
 	"goprof/profile"
 	"goprof/profile/redact"
-	"goprof/sampler/session"
+	"goprof/session"
 )
 
 // run takes the dumps that were asked for, and writes them.

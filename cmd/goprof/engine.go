@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"goprof/profile"
-	"goprof/sampler/session"
+	"goprof/session"
 )
 
 // engineFlag says what takes the samples.

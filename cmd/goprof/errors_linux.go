@@ -7,7 +7,7 @@ import (
 	"os"
 
 	"goprof/cmd/goprof/exit"
-	"goprof/sampler/diagnose"
+	"goprof/diagnose"
 )
 
 // attachError says why a process cannot be looked at, and which command mends it. err is

@@ -16,7 +16,7 @@ import (
 	"goprof/profile"
 	"goprof/sampler"
 	"goprof/sampler/guard"
-	"goprof/sampler/session"
+	"goprof/session"
 )
 
 // eventFlags say of which events samples are taken, if not of CPU time.

@@ -15,7 +15,7 @@ import (
 	"goprof/profile"
 	"goprof/sampler"
 	"goprof/sampler/guard"
-	"goprof/sampler/session"
+	"goprof/session"
 )
 
 const eventsHelp = `events lists what "goprof record --event" can take samples of in one JVM. If an event cannot be had,

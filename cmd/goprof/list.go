@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"goprof/cmd/goprof/exit"
+	"goprof/diagnose"
 	"goprof/output"
-	"goprof/sampler/diagnose"
 	"goprof/sampler/guard"
 )
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"goprof/sampler/diagnose"
+	"goprof/diagnose"
 )
 
 var listed = []diagnose.JVM{

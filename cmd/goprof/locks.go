@@ -17,8 +17,8 @@ import (
 	"goprof/profile/contention"
 	"goprof/profile/redact"
 	"goprof/sampler/guard"
-	"goprof/sampler/postmortem"
-	"goprof/sampler/session"
+	"goprof/session"
+	"goprof/session/postmortem"
 )
 
 const locksHelp = `locks shows which threads of a JVM wait for which lock, which thread has that lock, and what each

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"goprof/profile"
-	"goprof/sampler/session"
+	"goprof/session"
 )
 
 // modeFlags say which threads are looked at, and how.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"goprof/sampler/session"
+	"goprof/session"
 )
 
 const (

@@ -12,7 +12,7 @@ import (
 	"goprof/output/format"
 	"goprof/output/recording"
 	"goprof/profile"
-	"goprof/sampler/session"
+	"goprof/session"
 )
 
 // product is the file that a recording becomes. There are three sorts: sums, which are written when all is known

@@ -13,7 +13,7 @@ import (
 	"goprof/output"
 	"goprof/output/format"
 	"goprof/profile"
-	"goprof/sampler/session"
+	"goprof/session"
 )
 
 // BenchmarkRecordJFR writes samples of 60 frames, of 5,000 different stacks, at 1,000 Hz in chunks of a minute to a

@@ -13,7 +13,7 @@ import (
 	"goprof/output/convert"
 	"goprof/output/format"
 	"goprof/output/recording"
-	"goprof/sampler/session"
+	"goprof/session"
 )
 
 // convertedProduct has a format that needs all samples with their times. It is written at the end. Until then the

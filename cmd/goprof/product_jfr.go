@@ -10,7 +10,7 @@ import (
 	"goprof/output"
 	"goprof/output/jfr"
 	"goprof/profile"
-	"goprof/sampler/session"
+	"goprof/session"
 )
 
 // jfrProduct is a JFR file that grows while it is recorded. Each chunk is whole on the disk as soon as it is written:

@@ -7,7 +7,7 @@ import (
 
 	"goprof/profile"
 	"goprof/profile/redact"
-	"goprof/sampler/session"
+	"goprof/session"
 )
 
 // redactedProduct passes on to a product what may be told, and nothing else. It does not cover what goprof says on

@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"goprof/cmd/goprof/exit"
+	"goprof/diagnose"
 	"goprof/output"
-	"goprof/sampler/diagnose"
-	"goprof/sampler/session"
+	"goprof/session"
 )
 
 // program is a program that goprof starts to record it. It shares our terminal, so a Ctrl-C reaches it by itself.

@@ -22,7 +22,7 @@ import (
 	"goprof/profile"
 	"goprof/profile/redact"
 	"goprof/sampler/guard"
-	"goprof/sampler/session"
+	"goprof/session"
 )
 
 var recordHelp = `record samples the stacks of a running JVM. The output's name says what is written:

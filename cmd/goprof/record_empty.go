@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"goprof/cmd/goprof/exit"
+	"goprof/diagnose"
 	"goprof/output"
 	"goprof/profile"
-	"goprof/sampler/diagnose"
 )
 
 // noSamples says why a recording is empty.

@@ -19,7 +19,7 @@ import (
 	"goprof/profile"
 	"goprof/profile/redact"
 	"goprof/sampler"
-	"goprof/sampler/session"
+	"goprof/session"
 	"goprof/testdata/jvmtest"
 )
 

@@ -28,7 +28,7 @@ import (
 	"goprof/output/jfr"
 	"goprof/output/recording"
 	"goprof/profile"
-	"goprof/sampler/session"
+	"goprof/session"
 	machine "goprof/testdata/host"
 	"goprof/testdata/jvmtest"
 )

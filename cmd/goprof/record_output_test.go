@@ -15,7 +15,7 @@ import (
 	"goprof/output"
 	"goprof/output/format"
 	"goprof/profile"
-	"goprof/sampler/session"
+	"goprof/session"
 )
 
 // fullDisk is a file on a disk without room.

@@ -17,7 +17,7 @@ import (
 	"goprof/output/format"
 	"goprof/profile"
 	"goprof/sampler"
-	"goprof/sampler/session"
+	"goprof/session"
 )
 
 // A recording may have several parts that go into one JFR file: --event cpu,alloc,lock. All events are one part. CPU

@@ -16,7 +16,7 @@ import (
 	"goprof/cmd/goprof/exit"
 	"goprof/output"
 	"goprof/profile"
-	"goprof/sampler/session"
+	"goprof/session"
 )
 
 // recorder records one JVM into its own files.

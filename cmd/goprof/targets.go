@@ -14,9 +14,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"goprof/cmd/goprof/exit"
+	"goprof/diagnose"
 	"goprof/output"
-	"goprof/sampler/diagnose"
-	"goprof/sampler/session"
+	"goprof/session"
 )
 
 // chosen says which JVMs the command line means. One of its fields is set.

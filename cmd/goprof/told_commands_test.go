@@ -27,8 +27,8 @@ var fmtVerb = regexp.MustCompile(`%(?:\[\d+\])?[dsqv]`)
 // TestNextSteps parses each goprof command in a finding's next step as run would parse it.
 func TestNextSteps(t *testing.T) {
 	found := 0
-	for _, dir := range []string{"triage", "hserr", "autopsy"} {
-		for _, told := range stringsOf(t, filepath.Join("..", "..", "sampler", dir), "next", "Next") {
+	for _, dir := range []string{"triage", "triage/hserr", "triage/autopsy"} {
+		for _, told := range stringsOf(t, filepath.Join("..", "..", dir), "next", "Next") {
 			for _, line := range commandsIn(told) {
 				found++
 				if err := parses(line); err != nil {
@@ -50,7 +50,8 @@ func TestNextSteps(t *testing.T) {
 // TestToldFlags: wherever a text of goprof names a command, the flags behind it are flags of that command.
 func TestToldFlags(t *testing.T) {
 	found := 0
-	for _, dir := range []string{".", "../../sampler", "../../output"} {
+	for _, dir := range []string{".", "../../sampler", "../../session", "../../triage", "../../agent", "../../diagnose",
+		"../../output"} {
 		err := filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
 			if err != nil || !e.IsDir() || e.Name() == "testdata" {
 				return err

@@ -17,7 +17,7 @@ import (
 	"goprof/output/top"
 	"goprof/profile/redact"
 	"goprof/sampler/guard"
-	"goprof/sampler/session"
+	"goprof/session"
 )
 
 const topHelp = `top shows a JVM in the terminal, and draws it anew each second:

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 
-	"goprof/sampler/session"
+	"goprof/session"
 )
 
 func init() { programs["drawer"] = drawer }

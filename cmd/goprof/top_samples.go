@@ -14,7 +14,7 @@ import (
 	"goprof/output/format"
 	"goprof/output/top"
 	"goprof/profile"
-	"goprof/sampler/session"
+	"goprof/session"
 )
 
 // topSamples takes the samples of top. They go into a window. When the user begins to record, another recording begins,

@@ -18,7 +18,7 @@ import (
 	"goprof/output"
 	"goprof/output/top"
 	"goprof/process"
-	"goprof/sampler/session"
+	"goprof/session"
 )
 
 // The screen of top. Bubble Tea does what the terminal needs: modes, keys, and drawing only what has changed. Package

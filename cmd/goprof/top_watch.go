@@ -16,8 +16,8 @@ import (
 	"goprof/output/top"
 	"goprof/process"
 	"goprof/profile"
-	"goprof/sampler/session"
-	"goprof/sampler/vitals"
+	"goprof/session"
+	"goprof/triage/vitals"
 )
 
 // topWatch gathers the readings of top. It has two sessions of the same process. One takes samples all the time. The

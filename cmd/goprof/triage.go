@@ -14,10 +14,10 @@ import (
 	"goprof/output/findings"
 	"goprof/output/flame"
 	"goprof/profile"
-	"goprof/sampler/examine"
 	"goprof/sampler/guard"
-	"goprof/sampler/session"
-	"goprof/sampler/triage"
+	"goprof/session"
+	"goprof/triage"
+	"goprof/triage/examine"
 )
 
 const triageHelp = `triage looks at a JVM for ten seconds and says what is wrong, the likeliest first. Each finding

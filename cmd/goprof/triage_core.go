@@ -11,8 +11,8 @@ import (
 	"goprof/output/findings"
 	"goprof/profile"
 	"goprof/profile/redact"
-	"goprof/sampler/autopsy"
-	"goprof/sampler/postmortem"
+	"goprof/session/postmortem"
+	"goprof/triage/autopsy"
 	"goprof/unwind"
 )
 

@@ -6,7 +6,7 @@ import (
 	"strconv"
 
 	"goprof/output"
-	"goprof/sampler/hserr"
+	"goprof/triage/hserr"
 )
 
 // crashHead is how much of a file goprof reads to tell a crash file.

@@ -16,7 +16,7 @@ import (
 	"goprof/output"
 	"goprof/profile"
 	"goprof/sampler"
-	"goprof/sampler/session"
+	"goprof/session"
 	"goprof/vmstructs"
 )
 

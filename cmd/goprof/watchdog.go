@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
-	"goprof/sampler/session"
+	"goprof/session"
 )
 
 // watchdogName is the command by which goprof starts its own watchdog. With watchdogTerminal and the terminal's modes

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"goprof/arch/errand"
+	"goprof/sampler/errand"
 )
 
 // How a thread that we took the CPU from goes on where it was.

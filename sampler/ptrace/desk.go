@@ -8,8 +8,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"goprof/arch/errand"
 	"goprof/process"
+	"goprof/sampler/errand"
 )
 
 // A read of the target's memory may never come back (package errand says when). So the tracing thread does not read: it

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"goprof/arch/errand"
+	"goprof/sampler/errand"
 )
 
 // A herald is an OS thread that sleeps on its CPU until a visit is due there. Its priority is higher than ours, so it

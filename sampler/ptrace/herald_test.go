@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"goprof/arch/errand"
+	"goprof/sampler/errand"
 )
 
 // The processes and the herald of these tests.

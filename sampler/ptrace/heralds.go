@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"goprof/arch/errand"
+	"goprof/sampler/errand"
 )
 
 // Heralds are the heralds of one sampling thread: the OS thread that has made them. Its methods are for that thread.

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/arch"
-	"goprof/arch/errand"
+	"goprof/sampler/errand"
 )
 
 // Onlooker looks at threads without a stop. No thread stands still meanwhile and none has been told to stop. So its OS

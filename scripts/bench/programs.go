@@ -19,7 +19,7 @@ import (
 	"syscall"
 	"time"
 
-	"goprof/sampler/session"
+	"goprof/session"
 )
 
 //go:embed programs

@@ -190,7 +190,7 @@ func (tr *tree) learn(file, text string) {
 	switch {
 	case file == "Makefile":
 		take(targetOf, tr.targets)
-	case path.Dir(file) == "cmd/goprof" || path.Dir(file) == "sampler/agent/config":
+	case path.Dir(file) == "cmd/goprof" || path.Dir(file) == "agent/config":
 		take(flagOf, tr.flags)
 		fallthrough
 	default:

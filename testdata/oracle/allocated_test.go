@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"goprof/profile"
-	"goprof/sampler/session"
+	"goprof/session"
 	"goprof/testdata/jvmtest"
 )
 

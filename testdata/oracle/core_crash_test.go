@@ -21,11 +21,11 @@ import (
 
 	"goprof/process"
 	"goprof/profile"
-	"goprof/sampler/autopsy"
-	"goprof/sampler/hserr"
-	"goprof/sampler/session"
+	"goprof/session"
 	"goprof/testdata/host"
 	"goprof/testdata/jvmtest"
+	"goprof/triage/autopsy"
+	"goprof/triage/hserr"
 )
 
 type causes []profile.FindingID

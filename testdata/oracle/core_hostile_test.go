@@ -17,10 +17,10 @@ import (
 
 	"goprof/process"
 	"goprof/profile"
-	"goprof/sampler/autopsy"
-	"goprof/sampler/postmortem"
+	"goprof/session/postmortem"
 	"goprof/testdata/corefile"
 	"goprof/testdata/jvmtest"
+	"goprof/triage/autopsy"
 )
 
 // TestDamagedCores damages one core of a JVM in many ways: it is cut off, pieces of memory are missing, words are

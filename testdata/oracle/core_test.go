@@ -15,8 +15,8 @@ import (
 
 	"goprof/process"
 	"goprof/profile"
-	"goprof/sampler/postmortem"
-	"goprof/sampler/session"
+	"goprof/session"
+	"goprof/session/postmortem"
 	"goprof/testdata/corefile"
 	"goprof/testdata/jvmtest"
 )

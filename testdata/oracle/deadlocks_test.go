@@ -15,11 +15,11 @@ import (
 	"goprof/process"
 	"goprof/profile"
 	"goprof/profile/contention"
-	"goprof/sampler/autopsy"
-	"goprof/sampler/postmortem"
-	"goprof/sampler/triage"
+	"goprof/session/postmortem"
 	"goprof/testdata/corefile"
 	"goprof/testdata/jvmtest"
+	"goprof/triage"
+	"goprof/triage/autopsy"
 )
 
 // Kinds of truth.Deadlocks.

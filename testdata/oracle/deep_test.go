@@ -10,7 +10,7 @@ import (
 	"goprof/profile"
 	"goprof/sampler/look"
 	"goprof/sampler/ptrace"
-	"goprof/sampler/session"
+	"goprof/session"
 	"goprof/testdata/jvmtest"
 	"goprof/unwind"
 )

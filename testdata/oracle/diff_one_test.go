@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"goprof/output/diff"
-	"goprof/sampler/session"
+	"goprof/session"
 	"goprof/testdata/jvmtest"
 )
 

@@ -18,7 +18,7 @@ import (
 	"goprof/output/recording"
 	"goprof/profile"
 	"goprof/sampler/look"
-	"goprof/sampler/session"
+	"goprof/session"
 	"goprof/testdata/jvmtest"
 )
 

@@ -7,7 +7,7 @@ import (
 
 	"goprof/process/procfs"
 	"goprof/sampler/ptrace"
-	"goprof/sampler/session"
+	"goprof/session"
 	"goprof/testdata/ctest"
 	"goprof/testdata/jvmtest"
 )

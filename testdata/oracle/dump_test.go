@@ -19,7 +19,7 @@ import (
 
 	"goprof/output"
 	"goprof/profile"
-	"goprof/sampler/session"
+	"goprof/session"
 	"goprof/testdata/host"
 	"goprof/testdata/jvmtest"
 )

@@ -16,7 +16,7 @@ import (
 
 	"goprof/output"
 	"goprof/profile"
-	"goprof/sampler/session"
+	"goprof/session"
 	"goprof/testdata/jvmtest"
 )
 

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"goprof/profile"
-	"goprof/sampler/session"
+	"goprof/session"
 	"goprof/testdata/jvmtest"
 )
 

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"goprof/sampler"
-	"goprof/sampler/session"
+	"goprof/session"
 	"goprof/testdata/host"
 	"goprof/testdata/jvmtest"
 )

@@ -13,7 +13,7 @@ import (
 	"goprof/profile"
 	"goprof/sampler"
 	"goprof/sampler/look"
-	"goprof/sampler/session"
+	"goprof/session"
 	"goprof/testdata/jvmtest"
 )
 

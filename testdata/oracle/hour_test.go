@@ -17,7 +17,7 @@ import (
 
 	"goprof/output"
 	"goprof/profile"
-	"goprof/sampler/session"
+	"goprof/session"
 	"goprof/testdata/jvmtest"
 )
 

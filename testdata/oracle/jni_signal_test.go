@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/profile"
-	"goprof/sampler/session"
+	"goprof/session"
 	"goprof/testdata/jvmtest"
 )
 

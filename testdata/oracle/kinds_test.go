@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"goprof/profile"
-	"goprof/sampler/session"
+	"goprof/session"
 	"goprof/testdata/jvmtest"
 )
 

@@ -17,7 +17,7 @@ import (
 
 	"goprof/profile"
 	"goprof/profile/naming"
-	"goprof/sampler/session"
+	"goprof/session"
 	"goprof/testdata/jvmtest"
 )
 

@@ -7,7 +7,7 @@ import (
 	"os"
 
 	"goprof/arch"
-	"goprof/sampler/session"
+	"goprof/session"
 )
 
 // somewhereInBlock returns the pc of an instruction that runs as often as the one at a pc, drawn by lot.

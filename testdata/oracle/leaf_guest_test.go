@@ -17,7 +17,7 @@ import (
 
 	"goprof/arch"
 	"goprof/process"
-	"goprof/sampler/postmortem"
+	"goprof/session/postmortem"
 	"goprof/testdata/corefile"
 	"goprof/testdata/ctest"
 	"goprof/testdata/jvmtest"

@@ -18,7 +18,7 @@ import (
 	"goprof/sampler"
 	"goprof/sampler/look"
 	"goprof/sampler/ptrace"
-	"goprof/sampler/session"
+	"goprof/session"
 	"goprof/testdata/jvmtest"
 )
 

@@ -12,7 +12,7 @@ import (
 
 	"goprof/profile"
 	"goprof/profile/contention"
-	"goprof/sampler/session"
+	"goprof/session"
 	"goprof/testdata/jvmtest"
 )
 

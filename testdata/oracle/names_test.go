@@ -13,7 +13,7 @@ import (
 	"goprof/output"
 	"goprof/profile"
 	"goprof/profile/naming"
-	"goprof/sampler/session"
+	"goprof/session"
 	"goprof/testdata/jvmtest"
 )
 

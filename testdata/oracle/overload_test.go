@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/profile"
-	"goprof/sampler/session"
+	"goprof/session"
 	"goprof/testdata/jvmtest"
 )
 

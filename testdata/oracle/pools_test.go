@@ -11,7 +11,7 @@ import (
 
 	"goprof/profile"
 	"goprof/sampler/look"
-	"goprof/sampler/session"
+	"goprof/session"
 	"goprof/testdata/ctest"
 	"goprof/testdata/jvmtest"
 )

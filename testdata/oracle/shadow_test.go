@@ -15,7 +15,7 @@ import (
 
 	"goprof/process"
 	"goprof/profile"
-	"goprof/sampler/session"
+	"goprof/session"
 	"goprof/testdata/jvmtest"
 	"goprof/vmstructs"
 )

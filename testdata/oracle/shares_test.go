@@ -17,7 +17,7 @@ import (
 
 	"goprof/profile"
 	"goprof/sampler/look"
-	"goprof/sampler/session"
+	"goprof/session"
 	"goprof/testdata/jvmtest"
 )
 

@@ -21,7 +21,7 @@ import (
 
 	"goprof/profile"
 	"goprof/sampler/ptrace"
-	"goprof/sampler/session"
+	"goprof/session"
 	"goprof/testdata/ctest"
 	"goprof/testdata/jvmtest"
 )

@@ -12,7 +12,7 @@ import (
 	"goprof/process"
 	"goprof/profile"
 	"goprof/sampler/ptrace"
-	"goprof/sampler/session"
+	"goprof/session"
 )
 
 // moment is a thread between two instructions: the machine, and what the walker made of it.

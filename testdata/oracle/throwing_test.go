@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"goprof/profile"
-	"goprof/sampler/session"
+	"goprof/session"
 	"goprof/testdata/jvmtest"
 )
 

@@ -19,9 +19,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/profile"
-	"goprof/sampler/examine"
-	"goprof/sampler/triage"
 	"goprof/testdata/jvmtest"
+	"goprof/triage"
+	"goprof/triage/examine"
 )
 
 var (
@@ -207,7 +207,7 @@ func (d *disease) find(t *testing.T, jdk jvmtest.JDK) string {
 		time.Sleep(time.Until(old))
 	}
 	if d.make != nil && !d.make(t, jvm) {
-		t.Skip("not permitted here; the rule itself is proven by recorded facts: TestEachDisease of sampler/triage")
+		t.Skip("not permitted here; the rule itself is proven by recorded facts: TestEachDisease of triage")
 	}
 	got, e := triaged(t, jvm.PID)
 	at := rankOf(got, d.id, short(e))

@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"goprof/profile"
-	"goprof/sampler/session"
+	"goprof/session"
 	"goprof/testdata/jvmtest"
 	"goprof/vmstructs"
 )

@@ -11,7 +11,7 @@ import (
 
 	"goprof/process"
 	"goprof/profile"
-	"goprof/sampler/session"
+	"goprof/session"
 	"goprof/testdata/jvmtest"
 	"goprof/unwind"
 )

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"goprof/profile"
-	"goprof/sampler/session"
+	"goprof/session"
 	"goprof/testdata/ctest"
 	"goprof/testdata/jvmtest"
 )

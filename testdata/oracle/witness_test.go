@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"goprof/sampler/session"
+	"goprof/session"
 	"goprof/testdata/jvmtest"
 )
 

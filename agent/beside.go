@@ -1,0 +1,232 @@
+//go:build linux
+
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"goprof/profile"
+	"goprof/sampler"
+	"goprof/session"
+)
+
+// What is recorded of a JVM beside the samples of the mode: events that the kernel takes (alloc, exceptions,
+// libc:write), and waits. Each has its own recording, its own batches and its own share of the budget. What cannot be
+// had of a JVM is said once, and the JVM is recorded without.
+
+// waits are the events that are waits, with the states of threads that count. nil: all.
+var waits = map[string][]profile.State{
+	"off-cpu": nil,
+	"lock":    {profile.Blocked, profile.Parked},
+}
+
+// IsWait reports whether an event is a sort of waiting.
+func IsWait(event string) bool {
+	_, is := waits[event]
+	return is
+}
+
+// MostEvents bounds the events of one configuration: each is a recording of each JVM.
+const MostEvents = 8
+
+// checkEvents says what is wrong with the events.
+func (s *Settings) checkEvents() error {
+	if len(s.Events) > MostEvents {
+		return fmt.Errorf("event names no more than %d events", MostEvents)
+	}
+	for i := range s.Events {
+		e := &s.Events[i]
+		switch {
+		case IsWait(e.Name) && s.Mode.IsWall():
+			return fmt.Errorf("event %s goes with mode cpu: mode %s has the waits", e.Name, s.Mode)
+		case IsWait(e.Name) && e.Every != 0:
+			return fmt.Errorf("event %s has no amount behind it: its samples are times", e.Name)
+		}
+	}
+	if s.has("lock") && s.has("off-cpu") {
+		return errors.New("event off-cpu has the waits for locks, too: leave out lock")
+	}
+	return nil
+}
+
+func (s *Settings) has(event string) bool {
+	return slices.ContainsFunc(s.Events, func(e session.AskedEvent) bool { return e.Name == event })
+}
+
+// eventsOf are the events that are wanted of a JVM that is attached to.
+func (s *Settings) eventsOf(j *Candidate) []session.AskedEvent {
+	if len(s.EventMatch) > 0 && anyFits(s.EventMatch, j, true) != Wanted {
+		return nil
+	}
+	return s.Events
+}
+
+// Beside is an event that is recorded beside the samples of the mode.
+type Beside struct {
+	Event session.AskedEvent
+	Sink  session.Sink
+	Begin func() // called first
+	// Started is called when the event's recording has begun, with what governs it.
+	Started func(Control)
+	// Failed is called once if the event cannot be had.
+	Failed func(error)
+}
+
+// besides makes what a recording needs for those of its events that are wanted.
+func (a *Agent) besides(r *record, wanted []session.AskedEvent, send func(event)) (list []Beside) {
+	for _, b := range r.beside {
+		if !slices.Contains(wanted, b.event) {
+			continue
+		}
+		var spent func() expense
+		list = append(list, Beside{Event: b.event, Sink: b.batches,
+			Begin:   func() { spent = a.meter() },
+			Started: func(c Control) { send(event{beside: b, control: c, cost: spent()}) },
+			Failed:  func(err error) { send(event{beside: b, err: err, cost: spent()}) }})
+	}
+	return list
+}
+
+// handleBeside takes what the recording of an event tells.
+func (a *Agent) handleBeside(g *guest, e event, now time.Time) {
+	if e.err == nil {
+		e.beside.resume(now)
+		a.start(e.beside, e.control)
+		return
+	}
+	why := e.err.Error()
+	if bad := (*session.EventError)(nil); errors.As(e.err, &bad) {
+		why = bad.Why
+	}
+	e.beside.postpone(now)
+	a.refuseEvent(g, e.beside.event.Name, why, now)
+}
+
+// refuseEvent says that an event is not recorded of a JVM, once for each JVM and event.
+func (a *Agent) refuseEvent(g *guest, name, why string, now time.Time) {
+	a.metrics.refuseEvent(name)
+	if cause := "event " + name; !g.said[cause] {
+		g.said[cause] = true
+		a.tell(now, fmt.Sprintf("%s is recorded without event %s: %s", a.called(g), a.hide(name), a.hide(why)))
+	}
+}
+
+// all are a recording and those of its events.
+func (r *record) all() []*record { return append([]*record{r}, r.beside...) }
+
+// recordBeside records the events until ctx is done, one after the other begun, each with a session of its own.
+func (t *hostTarget) recordBeside(ctx context.Context, how *Recording) {
+	done := make(chan struct{}, len(how.Beside))
+	for i := range how.Beside {
+		b := &how.Beside[i]
+		b.Begin()
+		begun := make(chan struct{})
+		tellBegun := sync.OnceFunc(func() { close(begun) })
+		go func() {
+			defer func() { done <- struct{}{} }()
+			defer tellBegun()
+			if err := t.keepEvent(ctx, how, b, tellBegun); err != nil && ctx.Err() == nil && t.Alive() {
+				b.Failed(err)
+			}
+		}()
+		<-begun
+	}
+	for range how.Beside {
+		<-done
+	}
+}
+
+// keepEvent records one event. Where it was dropped, it is recorded again when the agent says so.
+func (t *hostTarget) keepEvent(ctx context.Context, how *Recording, b *Beside, begun func()) error {
+	again := make(chan struct{}, 1)
+	for retry := false; ; retry = true {
+		switch err := t.recordEvent(ctx, how, b, begun, again); {
+		case err != nil && (!retry || ctx.Err() != nil || !t.Alive()):
+			return err
+		case err != nil:
+			b.Failed(err) // the agent tries again later
+		}
+		select {
+		case <-again:
+			b.Begin()
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// recordEvent records one event until ctx is done, or the event is dropped.
+func (t *hostTarget) recordEvent(ctx context.Context, how *Recording, b *Beside, begun func(), again chan struct{},
+) error {
+	s, err := session.Attach(t.jvm.PID)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	ctx, drop := context.WithCancel(ctx)
+	defer drop()
+	opt := session.RecordOptions{Sink: versioned{b.Sink, t.host.version}, Lean: true, Part: b.Event.Name}
+	governed := &eventControl{drop: drop, again: again, base: how.Settings.interval()}
+	if states, is := waits[b.Event.Name]; is {
+		opt.Mode, opt.Engine, opt.Interval = session.WaitingMode, session.PtraceEngine, how.Interval
+		opt.Pace, opt.Weight, opt.LeaveIdle = new(atomic.Int64), profile.WallTime, true
+		if states != nil {
+			opt.States = func(is profile.State) bool { return slices.Contains(states, is) }
+		}
+	} else {
+		if opt.Event, err = s.FindEvent(b.Event.Name, b.Event.Every); err != nil {
+			if bad := (*session.EventError)(nil); errors.As(err, &bad) {
+				t.host.ExplainEvent(t.jvm.PID, bad)
+			}
+			return err
+		}
+		defer opt.Event.Close()
+		opt.Engine, opt.Weight, opt.MostSamples = session.PerfEngine, opt.Event.Unit, how.Settings.Rate
+	}
+	opt.Started = func(e sampler.Engine) {
+		governed.latest = e.(latest)
+		governed.events, _ = e.(*sampler.Events)
+		governed.pace = opt.Pace
+		b.Started(governed)
+		begun()
+	}
+	_, _, err = s.Record(ctx, opt)
+	return err
+}
+
+// eventControl governs the recording of an event.
+type eventControl struct {
+	latest
+	events *sampler.Events // nil: waits
+	pace   *atomic.Int64
+	base   time.Duration // the interval of CPU time that was asked for
+	drop   func()
+	again  chan<- struct{}
+}
+
+// Govern makes samples rarer as those of CPU time are.
+func (c *eventControl) Govern(interval time.Duration, share float64) bool {
+	if c.events == nil {
+		c.pace.Store(int64(float64(interval) / max(share, leastShare)))
+		return true
+	}
+	c.events.Thin(float64(interval) / float64(c.base) / max(share, leastShare))
+	return true
+}
+
+// Drop ends the recording.
+func (c *eventControl) Drop() { c.drop() }
+
+// Again has it begin anew.
+func (c *eventControl) Again() {
+	select {
+	case c.again <- struct{}{}:
+	default: // it was asked to already
+	}
+}

@@ -1,0 +1,399 @@
+//go:build linux
+
+// Package config reads the configuration of an agent: flags, variables of the environment and one YAML file. All three
+// use the same names and the same texts.
+//
+// An error says where something wrong stands and what may stand there. An unknown key is an error.
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"goprof/agent"
+	"goprof/profile"
+	"goprof/session"
+)
+
+// Config is all that an agent is told.
+type Config struct {
+	agent.Settings
+	Listen string // "" is nowhere
+	Files  Files
+	To     To
+	// Redact is the policy by which names are taken out of all batches, "" for none. RedactKey is the file of its key.
+	Redact, RedactKey string
+
+	needsCPU bool // event names cpu
+}
+
+// Files says where batches are kept as files.
+type Files struct {
+	Dir      string // "" is nowhere
+	JFR      bool
+	MaxBytes int64
+	MaxCount int
+}
+
+// Default is the configuration of an agent that was told nothing.
+func Default() Config {
+	return Config{Settings: agent.Default(), Files: Files{MaxBytes: 1 << 30, MaxCount: 10_000}}
+}
+
+// Option is a name that flags, variables and the file have in common.
+type Option struct {
+	Name  string
+	Many  bool   // may be given several times
+	Arg   string // what it takes, for help
+	Usage string
+	set   func(c *Config, text string) error
+}
+
+// Options are all options, in the order of the help.
+var Options = []Option{
+	{"files", false, "DIR", "keep batches as files in `folder`; the oldest are removed first", setFiles},
+	{"files-format", false, "FORMAT", "`format` of these files: pprof, or jfr", setFormat},
+	{"files-max-bytes", false, "SIZE", "`bytes` that these files may take together: 500MB, 2GB", setMaxBytes},
+	{"files-max-count", false, "N", "`number` of these files", setMaxCount},
+	{"every", false, "TIME", "`time` from one batch to the next: 10s", setEvery},
+	{"rate", false, "HZ",
+		"samples for each second of CPU time, in `Hz`; in modes wall and off-cpu, looks at each thread a second", setRate},
+	{"mode", false, "MODE",
+		"`which` threads: cpu (those that use CPU time), wall (all) or off-cpu (those that wait)", setMode},
+	{"engine", false, "ENGINE", "`what` takes samples in mode cpu: ptrace, perf or auto", setEngine},
+	{"event", false, "EVENTS",
+		"`what` is recorded beside that: alloc, exceptions, libc:write ... as record --event has it, lock, off-cpu; " +
+			"several with commas", setEvent},
+	{"event-match", true, "RULE", "record events of JVMs only that fit `rule`, as match has it", setEventMatch},
+	{"match", true, "RULE",
+		"record only JVMs that fit `rule`: a regular expression for the name, or FIELD=EXPRESSION", setMatch},
+	{"deny", true, "RULE", "never record JVMs that fit `rule`", setDeny},
+	{"group-threads", false, "", "count threads whose names differ by a number only as one: fewer series", setPools},
+	{"max-cpu", false, "SHARE",
+		"`share` of the host's CPUs that goprof and its pauses may take together; 0 is any", setMaxCPU},
+	{"max-memory", false, "SIZE", "`bytes` that goprof may keep; JVMs with little to do are let go first; 0 is any",
+		setMaxMemory},
+	{"max-jvms", false, "N", "`number` of JVMs that are recorded at a time", setMaxJVMs},
+	{"redact", false, "POLICY", "pseudonyms for all names but those that `policy` allows: default, or a file", setRedact},
+	{"redact-key", false, "FILE", "`file` with the key of the pseudonyms; without one they change with each start",
+		setRedactKey},
+	{"listen", false, "ADDRESS",
+		"serve /metrics and /healthz at `address`: 127.0.0.1:9464; nothing listens without it", setListen},
+}
+
+// Find finds an option by its name, nil if there is none.
+func Find(name string) *Option {
+	for i := range Options {
+		if Options[i].Name == name {
+			return &Options[i]
+		}
+	}
+	return nil
+}
+
+// Variable is the name of the option in the environment.
+func (o *Option) Variable() string {
+	return VariablePrefix + strings.ToUpper(strings.ReplaceAll(o.Name, "-", "_"))
+}
+
+// VariablePrefix begins the names of all variables.
+const VariablePrefix = "GOPROF_" + "AGENT_"
+
+// Said are texts for options, in the order in which they were given.
+type Said []struct{ Name, Text string }
+
+// Add adds a text for an option.
+func (s *Said) Add(name, text string) { *s = append(*s, struct{ Name, Text string }{name, text}) }
+
+// Environment is what the variables say. A variable with several rules has each on a line of its own.
+func Environment(lookup func(string) (string, bool)) (said Said) {
+	for i := range Options {
+		o := &Options[i]
+		text, ok := lookup(o.Variable())
+		if !ok {
+			continue
+		}
+		if !o.Many {
+			said.Add(o.Name, text)
+			continue
+		}
+		for line := range strings.Lines(text) {
+			if line = strings.TrimSpace(line); line != "" {
+				said.Add(o.Name, line)
+			}
+		}
+	}
+	return said
+}
+
+// Load makes a Config of the file, if there is one, and of sources: variables, then flags. The last text for an option
+// counts. The rules of one source replace those of the sources before.
+func Load(file string, sources ...Said) (Config, error) {
+	c := Default()
+	if file != "" {
+		if err := readFile(&c, file); err != nil {
+			return c, err
+		}
+	}
+	for _, said := range sources {
+		fresh := map[string]bool{}
+		for _, s := range said {
+			o := Find(s.Name)
+			if o == nil {
+				return c, fmt.Errorf("there is no option %q", s.Name)
+			}
+			text := s.Text
+			if o.Many && !fresh[o.Name] {
+				c.forget(o.Name)
+			} else if servers := c.To.servers(o.Name); servers != nil && fresh[o.Name] {
+				text = *servers + "," + text // as goprof ship takes them
+			}
+			fresh[o.Name] = true
+			if err := o.set(&c, text); err != nil {
+				return c, fmt.Errorf("%s: %w", o.Name, err)
+			}
+		}
+	}
+	return c, c.Check()
+}
+
+// forget drops the rules of an option.
+func (c *Config) forget(name string) { *c.rules(name) = nil }
+
+// rules points to the rules of an option.
+func (c *Config) rules(name string) *[]agent.Rule {
+	switch name {
+	case "match":
+		return &c.Choice.Match
+	case "deny":
+		return &c.Choice.Deny
+	}
+	return &c.EventMatch
+}
+
+// ErrNowhere says that no destination takes batches.
+var ErrNowhere = errors.New("there is nowhere to send batches to: give files, otlp, pyroscope or parca")
+
+// Check finds options that contradict each other.
+func (c *Config) Check() error {
+	if err := c.Settings.Check(); err != nil {
+		return err
+	}
+	if c.Files.Dir == "" && !c.To.Any() {
+		return ErrNowhere
+	}
+	if len(c.EventMatch) > 0 && len(c.Events) == 0 {
+		return errors.New("event-match goes with event")
+	}
+	if c.needsCPU && c.Mode != session.CPUMode {
+		return fmt.Errorf("event cpu goes with mode cpu, not with mode %s", c.Mode)
+	}
+	if c.RedactKey != "" && c.Redact == "" {
+		return errors.New("redact-key goes with redact")
+	}
+	if name := c.To.idle(); name != "" {
+		return fmt.Errorf("%s is for servers, and none is named: give otlp, pyroscope or parca", name)
+	}
+	return nil
+}
+
+func setFiles(c *Config, text string) error {
+	if strings.ContainsRune(text, 0) {
+		return errors.New("it is no name of a folder")
+	}
+	c.Files.Dir = text
+	return nil
+}
+
+func setRedact(c *Config, text string) error {
+	c.Redact = text
+	return nil
+}
+
+func setRedactKey(c *Config, text string) error {
+	c.RedactKey = text
+	return nil
+}
+
+func setFormat(c *Config, text string) error {
+	switch text {
+	case "pprof":
+		c.Files.JFR = false
+	case "jfr":
+		c.Files.JFR = true
+	default:
+		return fmt.Errorf("it is pprof or jfr, not %q", text)
+	}
+	return nil
+}
+
+func setMaxBytes(c *Config, text string) (err error) {
+	c.Files.MaxBytes, err = parseBytes(text)
+	return err
+}
+
+func setMaxCount(c *Config, text string) (err error) {
+	c.Files.MaxCount, err = parseCount(text)
+	return err
+}
+
+func setEvery(c *Config, text string) (err error) {
+	if c.Every, err = time.ParseDuration(text); err != nil {
+		return fmt.Errorf("%q is no time: 10s, 1m", text)
+	}
+	return nil
+}
+
+func setRate(c *Config, text string) (err error) {
+	if c.Rate, err = strconv.ParseFloat(text, 64); err != nil {
+		return fmt.Errorf("%q is no number", text)
+	}
+	return nil
+}
+
+func setMode(c *Config, text string) error {
+	switch text {
+	case profile.ModeCPU, profile.ModeWall, profile.ModeOffCPU:
+		c.Mode = session.Mode(text)
+		return nil
+	}
+	return fmt.Errorf("it is cpu, wall or off-cpu, not %q", text)
+}
+
+func setEngine(c *Config, text string) error {
+	for _, e := range session.Engines {
+		if string(e) == text {
+			c.Engine = e
+			return nil
+		}
+	}
+	return fmt.Errorf("it is ptrace, perf or auto, not %q", text)
+}
+
+func setMatch(c *Config, text string) error      { return c.addRule("match", text) }
+func setDeny(c *Config, text string) error       { return c.addRule("deny", text) }
+func setEventMatch(c *Config, text string) error { return c.addRule("event-match", text) }
+
+func (c *Config) addRule(name, text string) error {
+	rule, err := agent.ParseRule(text)
+	if err == nil {
+		rules := c.rules(name)
+		*rules = append(*rules, rule)
+	}
+	return err
+}
+
+// notEvents are what the agent takes by other options, or not at all.
+var notEvents = map[string]string{
+	"wall": "it is mode wall: another agent with --mode wall records that", "ttsp": "goprof record and triage have it",
+}
+
+// setEvent reads "alloc=512k,lock". cpu may be among them: it is what mode says.
+func setEvent(c *Config, text string) error {
+	c.Events = nil
+	if text == "" {
+		return nil
+	}
+	list, err := session.ParseEvents(text)
+	if err != nil {
+		return err
+	}
+	for _, e := range list {
+		if why, is := notEvents[e.Name]; is {
+			return fmt.Errorf("%s is not recorded beside others: %s", e.Name, why)
+		}
+		if e.Name != profile.ModeCPU {
+			c.Events = append(c.Events, e)
+		} else if c.needsCPU = true; e.Every != 0 {
+			return errors.New("cpu has no amount behind it: rate says how often")
+		}
+	}
+	return nil
+}
+
+func setPools(c *Config, text string) (err error) {
+	if c.Pools, err = strconv.ParseBool(text); err != nil {
+		return fmt.Errorf("it is true or false, not %q", text)
+	}
+	return nil
+}
+
+// setMaxCPU reads "1%", "1 %", "0.01" and "0".
+func setMaxCPU(c *Config, text string) (err error) {
+	number, percent := strings.CutSuffix(strings.TrimSpace(text), "%")
+	share, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	if err != nil {
+		return fmt.Errorf("%q is no share: 1%%, 0.5%%", text)
+	}
+	if percent {
+		share /= 100
+	} else if share != 0 {
+		return fmt.Errorf("%q needs a percent sign: %s%%", text, number)
+	}
+	c.MaxCPU = share
+	return nil
+}
+
+func setMaxMemory(c *Config, text string) (err error) {
+	if text == "0" {
+		c.MaxMemory = 0
+		return nil
+	}
+	c.MaxMemory, err = parseBytes(text)
+	return err
+}
+
+func setMaxJVMs(c *Config, text string) (err error) {
+	c.MaxJVMs, err = parseCount(text)
+	return err
+}
+
+func setListen(c *Config, text string) error {
+	if text == "" {
+		c.Listen = ""
+		return nil
+	}
+	if _, _, err := net.SplitHostPort(text); err != nil {
+		return fmt.Errorf("%q is no address: 127.0.0.1:9464", text)
+	}
+	c.Listen = text
+	return nil
+}
+
+func parseCount(text string) (int, error) {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		return 0, fmt.Errorf("%q is no number above 0", text)
+	}
+	return n, nil
+}
+
+// parseBytes reads "500MB", "2 GB", "1GiB" and plain bytes.
+func parseBytes(text string) (int64, error) {
+	number := strings.TrimRight(text, "kKMGTiB ")
+	unit := strings.TrimSpace(text[len(number):])
+	factor, ok := map[string]float64{"": 1, "B": 1, "kB": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12, "KiB": 1 << 10,
+		"MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}[unit]
+	n, err := strconv.ParseFloat(number, 64)
+	if err != nil || !ok || !(n*factor >= 1 && n*factor <= 1<<50) {
+		return 0, fmt.Errorf("%q is no size: 500MB, 2GB", text)
+	}
+	return int64(n * factor), nil
+}
+
+// maxFile bounds the configuration's file.
+const maxFile = 1 << 20
+
+func readFile(c *Config, name string) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return Read(c, name, f)
+}

@@ -1,0 +1,280 @@
+//go:build linux
+
+package agent
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"goprof/diagnose"
+	"goprof/profile"
+	"goprof/profile/resource"
+	"goprof/sampler"
+	"goprof/session"
+)
+
+// ThisHost is the World of the machine that goprof runs on.
+type ThisHost struct {
+	diagnose.Host
+	version string
+	growth  int64 // what LetGrow has set
+	visits  together[*sampler.Group]
+	perf    together[*sampler.PerfGroup]
+	stops   stopped
+	listed  *processList
+	enrich  func(pid int, a *resource.Attributes)
+}
+
+// together is a group that takes samples of all JVMs.
+type together[G sampling] struct {
+	group G
+	ended chan struct{} // closed when the group has
+}
+
+// sampling is what both kinds of groups can do.
+type sampling interface {
+	Run(context.Context) error
+	SetInterval(time.Duration)
+	Stats() sampler.GroupStats
+}
+
+func sampleTogether[G sampling](group G) together[G] { return together[G]{group, make(chan struct{})} }
+
+func (t *together[G]) run(ctx context.Context) error {
+	defer close(t.ended)
+	return t.group.Run(ctx)
+}
+
+// works reports whether JVMs are sampled together.
+func (t *together[G]) works() bool {
+	select {
+	case <-t.ended:
+		return false
+	default:
+		return true
+	}
+}
+
+// NewHost makes a World of this machine. enrich adds to the attributes that say whose the batches of a process are. It
+// may be nil.
+func NewHost(h diagnose.Host, version string, enrich func(pid int, a *resource.Attributes)) *ThisHost {
+	const usual = time.Second / 19
+	listed := new(processList)
+	if h.Proc == "" {
+		listed = openProcessList()
+	}
+	return &ThisHost{Host: h, version: version, listed: listed, enrich: enrich,
+		visits: sampleTogether(sampler.NewGroup(usual, 0)), perf: sampleTogether(sampler.NewPerfGroup(usual, 0))}
+}
+
+// Run takes samples for all JVMs together, until ctx is done: by perf events of CPUs, and by visits of CPUs. Where one
+// of the two cannot be done, say gets what that means for an agent that was asked for that engine.
+func (h *ThisHost) Run(ctx context.Context, want session.EngineName, say func(string)) {
+	var groups sync.WaitGroup
+	for _, run := range []func(context.Context) error{h.perf.run, h.visits.run} {
+		groups.Go(func() {
+			if told := h.meaning(run(ctx), want); told != "" {
+				say(told)
+			}
+		})
+	}
+	groups.Wait()
+}
+
+// meaning is what it means for JVMs that a group has ended; empty where it means nothing.
+func (h *ThisHost) meaning(err error, want session.EngineName) string {
+	const visits = "one for all JVMs needs CAP_PERFMON, CAP_SYS_NICE and two CPUs"
+	wide := "one for all JVMs needs CAP_PERFMON, CAP_BPF and the first PID namespace"
+	if refused := (*sampler.PerfError)(nil); errors.As(err, &refused) {
+		wide = "one for all JVMs cannot be had: " + h.Explain(0, err).Why
+	}
+	switch {
+	case err == nil:
+		return ""
+	case !errors.Is(err, sampler.ErrNoWide) && !errors.Is(err, sampler.ErrNoVisits):
+		return "goprof no longer samples all JVMs together: " + err.Error()
+	case want == session.PerfEngine && !h.perf.works():
+		return "each JVM has perf events of its own, which cost more: " + wide
+	case want == session.AutoEngine && !h.perf.works() && h.visits.works():
+		return "JVMs are sampled by stops, not by perf events: " + wide
+	case want != session.PerfEngine && !h.visits.works() && (want == session.PtraceEngine || !h.perf.works()):
+		return "each JVM has a sampler of its own, which costs more: " + visits
+	}
+	return ""
+}
+
+// Group is what was done for all JVMs together.
+func (h *ThisHost) Group() sampler.GroupStats {
+	s, p := h.visits.group.Stats(), h.perf.group.Stats()
+	s.Met += p.Met
+	s.Members += p.Members
+	s.CPU += p.CPU
+	return s
+}
+
+// PIDs lists the processes of this host, nil if the list cannot be read. It belongs to one goroutine, and so does the
+// list, until the next call.
+func (h *ThisHost) PIDs() []int { return h.listed.read(time.Now(), h.Host.PIDs) }
+
+func (h *ThisHost) CPU(pid int) time.Duration { return sampler.ProcessCPU(pid) }
+func (h *ThisHost) Own() time.Duration        { return session.OwnCPU() }
+func (h *ThisHost) CPUs() int                 { return runtime.NumCPU() }
+
+func (h *ThisHost) SetInterval(every time.Duration) {
+	h.visits.group.SetInterval(every)
+	h.perf.group.SetInterval(every)
+}
+
+// Place finds out where the JVM runs.
+func (h *ThisHost) Place(j *Candidate) {
+	j.Cgroup = h.Cgroup(j.PID)
+	if j.Container != "" {
+		j.Namespace, _ = inTime(func() string { return podNamespace(j.PID) })
+	}
+}
+
+// Attach opens a JVM.
+func (h *ThisHost) Attach(pid int) (Target, error) {
+	s, err := session.Attach(pid)
+	if err != nil {
+		return nil, err
+	}
+	return &hostTarget{host: h, session: s}, nil
+}
+
+// hostTarget is a JVM of this host.
+type hostTarget struct {
+	host    *ThisHost
+	session *session.Session
+	jvm     Candidate
+}
+
+func (t *hostTarget) Tell(j *Candidate) {
+	about := t.session.About()
+	j.Version = t.session.VM.Version().JDK()
+	j.Vendor, _ = inTime(func() string { return diagnose.Vendor(t.session.Process) })
+	j.Collector = t.session.VM.Collector()
+	if about.MainClass != "" {
+		j.Main = about.MainClass
+	}
+	t.jvm = *j
+}
+
+func (t *hostTarget) Alive() bool { return t.session.Process.Alive() == nil }
+func (t *hostTarget) Close()      { t.session.Close() }
+
+// Resource is what enrich tells, and what goprof knows by itself.
+func (t *hostTarget) Resource() (a resource.Attributes) {
+	if pid := t.jvm.PID; t.host.enrich != nil {
+		a, _ = inTime(func() (a resource.Attributes) {
+			t.host.enrich(pid, &a)
+			return a
+		})
+		if !t.Alive() { // the number may be another process's by now
+			a = nil
+		}
+	}
+	own := resource.Process{Service: t.jvm.Name(), PID: t.jvm.PID, Version: t.jvm.Version, Owner: t.jvm.User,
+		Container: t.jvm.Container, Host: t.session.About().Host}
+	a.Add(own.Attributes())
+	return a
+}
+
+// Record samples the JVM, together with the others where that can be done.
+func (t *hostTarget) Record(ctx context.Context, how Recording) (profile.Summary, error) {
+	s := how.Settings
+	pace := new(atomic.Int64)
+	opt := session.RecordOptions{Mode: s.Mode, Engine: session.PtraceEngine, Interval: how.Interval, Sink: versioned{
+		how.Sink, t.host.version}, Lean: true, Pace: pace}
+	if !s.Mode.IsWall() {
+		var err error
+		if opt.Engine, err = t.chooseEngine(s.Engine); err != nil {
+			return profile.Summary{}, err
+		}
+		opt.Yield = opt.Engine == session.PerfEngine && s.Engine == session.AutoEngine
+		opt.Member = t.member(opt.Engine)
+	}
+	ctx, end := context.WithCancel(ctx)
+	var beside sync.WaitGroup
+	defer beside.Wait()
+	defer end()
+	opt.Started = func(e sampler.Engine) {
+		beside.Go(func() { t.recordBeside(ctx, &how) })
+		if l, ok := e.(latest); ok && how.Started != nil {
+			m, _ := e.(sharing)
+			how.Started(&control{latest: l, member: m, pace: pace, fixed: opt.Engine == session.PerfEngine && m == nil})
+		}
+	}
+	_, sum, err := t.session.Record(ctx, opt)
+	switch {
+	case opt.Member != nil && t.member(opt.Engine) == nil:
+		err = nil // the group has ended: the JVM is taken up again
+	case errors.Is(err, session.ErrCut), errors.Is(err, session.ErrContexts):
+		t.host.stops.note(&t.jvm)
+		err = nil // it is taken up again by the other engine
+	}
+	return sum, err
+}
+
+// chooseEngine chooses how samples are taken. One sampler for all JVMs costs less than one for each.
+func (t *hostTarget) chooseEngine(want session.EngineName) (session.EngineName, error) {
+	auto := want == session.AutoEngine
+	better := t.host.stops.has(&t.jvm) || t.session.PublishesContexts()
+	if auto && (better || !t.host.perf.works() && t.host.visits.works()) {
+		want = session.PtraceEngine
+	}
+	c, err := t.host.ChooseEngine(want, t.jvm.PID, 0)
+	return c.Engine, err
+}
+
+// member makes members of the group that takes samples in that way; nil where there is none.
+func (t *hostTarget) member(by session.EngineName) func(pid int) sampler.Engine {
+	switch {
+	case by == session.PerfEngine && t.host.perf.works():
+		return func(pid int) sampler.Engine { return t.host.perf.group.Member(pid) }
+	case by == session.PtraceEngine && t.host.visits.works():
+		return func(pid int) sampler.Engine { return t.host.visits.group.Member(pid, t.session.Process.CPU()) }
+	}
+	return nil
+}
+
+// latest is what all engines can tell.
+type latest interface{ Latest() sampler.Stats }
+
+// sharing is a member of a group.
+type sharing interface{ SetShare(float64) }
+
+// control governs an engine.
+type control struct {
+	latest
+	member sharing // nil where the engine is of this JVM alone
+	pace   *atomic.Int64
+	fixed  bool // the kernel takes the samples
+}
+
+func (c *control) Govern(interval time.Duration, share float64) bool {
+	switch {
+	case c.fixed:
+		return false
+	case c.member != nil: // the interval is the group's
+		c.member.SetShare(share)
+	default:
+		c.pace.Store(int64(float64(interval) / max(share, leastShare)))
+	}
+	return true
+}
+
+// versioned notes which goprof it was.
+type versioned struct {
+	session.Sink
+	version string
+}
+
+func (v versioned) Begin(at profile.Instant, m profile.Meta) {
+	m.Version = v.version
+	v.Sink.Begin(at, m)
+}

@@ -1,0 +1,121 @@
+//go:build linux
+
+package diagnose
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/process/procfs"
+	"goprof/sampler"
+	"goprof/sampler/guard"
+	"goprof/session"
+)
+
+// uncountedBPF is the Linux from which on BPF's memory is not counted against RLIMIT_MEMLOCK (kernel/bpf/memalloc.c
+// and syscall.c: the memory controller counts it).
+const uncountedBPF = "5.11"
+
+// explainBPF finds out why the kernel takes no BPF program or map (kernel/bpf/syscall.c, __sys_bpf, bpf_prog_load,
+// bpf_charge_memlock).
+func (h Host) explainBPF(err error) Cause {
+	self, _ := h.status(0)
+	limit, limited := h.lockedMemory()
+	switch {
+	case errors.Is(err, unix.ENOSYS):
+		return Cause{Name: "no-bpf", Why: "this kernel, or a filter, has no call bpf"}
+	case !errors.Is(err, unix.EPERM) && !errors.Is(err, unix.EACCES):
+		return Cause{Name: "no-bpf", Why: fmt.Sprintf("this kernel takes no BPF program that goprof needs (%v)", err)}
+	case !self.Can(unix.CAP_SYS_ADMIN) && !(self.Can(unix.CAP_BPF) && self.Can(unix.CAP_PERFMON)):
+		return Cause{Class: Forbidden, Name: "bpf-capability", Remedy: h.toHave("BPF", "PERFMON"),
+			Why: "BPF programs need CAP_BPF and CAP_PERFMON, which goprof lacks"}
+	case h.bpfFiltered():
+		return Cause{Class: Forbidden, Name: "bpf-seccomp", Remedy: "docker run --security-opt seccomp=unconfined ...",
+			Why: "a seccomp filter on goprof itself forbids the call bpf"}
+	case limited:
+		return Cause{Class: Forbidden, Name: "bpf-memory",
+			Why: fmt.Sprintf("before Linux %s the memory of BPF programs counts as locked memory, of which goprof may have "+
+				"%d KB (RLIMIT_MEMLOCK) and may not raise that (CAP_SYS_RESOURCE)", uncountedBPF, limit>>10),
+			Remedy: "ulimit -l unlimited; " + h.command() + ", or docker run --ulimit memlock=-1 ..."}
+	}
+	return h.refused("BPF programs", err, "sudo dmesg | tail")
+}
+
+// bpfFiltered asks whether a filter forbids the call. A faked host cannot be asked.
+func (h Host) bpfFiltered() bool {
+	if h.Proc == "" {
+		return sampler.BPFFiltered()
+	}
+	self, _ := h.status(0)
+	return self.Seccomp != 0
+}
+
+// lockedMemory is the limit that counts for BPF programs, if there is one.
+func (h Host) lockedMemory() (limit uint64, limited bool) {
+	release, _ := h.read(filepath.Join(h.proc(), "sys/kernel/osrelease"), 256)
+	if !older(strings.TrimSpace(string(release)), uncountedBPF) {
+		return 0, false
+	}
+	limits, _ := h.read(h.file(0, "limits"), procfs.MaxFile)
+	for line := range strings.Lines(string(limits)) {
+		if rest, ok := strings.CutPrefix(line, "Max locked memory "); ok { // then soft, hard, unit (fs/proc/base.c)
+			_, err := fmt.Sscan(rest, &limit)
+			return limit, err == nil // else it is "unlimited"
+		}
+	}
+	return 0, false
+}
+
+// probesForbidden says why the kernel sets no probe (kernel/events/core.c, perf_uprobe_event_init).
+func (h Host) probesForbidden(err error) Cause {
+	self, _ := h.status(0)
+	if !self.Can(unix.CAP_SYS_ADMIN) {
+		return Cause{Class: Forbidden, Name: "probe-capability", Remedy: h.toHave("SYS_ADMIN", "PERFMON", "BPF"),
+			Why: "probes need CAP_SYS_ADMIN, which goprof lacks"}
+	}
+	return h.refused("probes", err, "sudo dmesg | tail")
+}
+
+// toHave is the same command with capabilities that goprof lacks.
+func (h Host) toHave(capabilities ...string) string {
+	if self, _ := h.status(0); self.EUID == 0 {
+		return "docker run --cap-add " + strings.Join(capabilities, " --cap-add ") + " ..."
+	}
+	return h.sudo()
+}
+
+// ExplainEvent completes an error of session.FindEvent: it finds out why the kernel refuses the event.
+func (h Host) ExplainEvent(pid int, e *session.EventError) {
+	if isPerfError(e.Err) {
+		c := h.explainPerf(pid, e.Err)
+		e.Why, e.Remedy = c.Why, c.Remedy
+	}
+}
+
+// checkProbes tries what --event alloc and its like need, with the rights that such a recording keeps. Recordings of
+// CPU time need none of it. A faked host cannot be tried.
+func (h Host) checkProbes(r *Report) {
+	if h.Proc != "" {
+		return
+	}
+	var cause *Cause
+	guard.With(guard.ToProbe, func() {
+		if err := sampler.TryProbes(); err != nil {
+			c := Cause{Why: "this kernel has no uprobes for perf_event_open (Linux 4.17 on, CONFIG_UPROBE_EVENTS)"}
+			if isPerfError(err) {
+				c = h.explainPerf(0, err)
+			}
+			cause = &c
+		}
+	})
+	if cause == nil {
+		r.ok("probes", "--event alloc, exceptions, library:function ... work")
+		return
+	}
+	r.Checks = append(r.Checks, Check{"probes", Info, "--event alloc, exceptions, library:function ... would not work: " +
+		cause.Why, cause.Remedy})
+}

@@ -1,0 +1,80 @@
+//go:build linux
+
+package diagnose
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/process"
+	"goprof/profile"
+	"goprof/session"
+)
+
+// maxNotes bounds the libraries that are told of.
+const maxNotes = 5
+
+// Notes tells, after a look, that the process is frozen, and what names are missing because files could not be opened.
+func (h Host) Notes(s *session.Session) []profile.Note {
+	notes := h.notes(s.Process)
+	if f := s.Frozen(); f != nil {
+		notes = append(notes, profile.Note{Name: "frozen", Remedy: f.Thaw(),
+			Text: "the process is " + f.Text() + ": no thread runs"})
+	}
+	return notes
+}
+
+func (h Host) notes(p *process.Process) []profile.Note {
+	var notes []profile.Note
+	for _, u := range p.Unopened() {
+		if len(notes) == maxNotes {
+			break
+		}
+		notes = append(notes, h.noteOf(u))
+	}
+	return notes
+}
+
+// noteOf tells of one library of which only its memory can be read: the loader maps the dynamic symbols
+// and the unwind rules, but not the full table of symbols.
+func (h Host) noteOf(u process.Unopened) profile.Note {
+	n := profile.Note{Remedy: h.mapFilesRemedy()}
+	var why string
+	switch {
+	case errors.Is(u.Err, process.ErrOtherFile):
+		n.Name, why = "library-replaced", "another file has taken its place since it was loaded"
+	case errors.Is(u.Err, process.ErrSilent):
+		return profile.Note{Name: "library-hangs", Remedy: "mount | grep -E 'fuse|nfs'",
+			Text: u.Path + ": its file system does not answer; its functions have no names, and stacks may end there"}
+	case errors.Is(u.Err, fs.ErrNotExist):
+		n.Name, why = "library-deleted", "its file is not there any more"
+	default:
+		n.Name, why = "library-unreadable", "its file cannot be opened"
+	}
+	n.Text = fmt.Sprintf("%s: %s, and only its memory can be read: functions that it does not export have no names, "+
+		"stacks are whole", u.Path, why)
+	return n
+}
+
+// mapFilesRemedy lets goprof open what is mapped, whatever became of its name
+// (fs/proc/base.c, proc_map_files_get_link: by the capabilities of the first user namespace).
+func (h Host) mapFilesRemedy() string {
+	self, ok := h.status(0)
+	switch {
+	case ok && h.nested("user"):
+		return "goprof as root of the host"
+	case ok && self.EUID == 0:
+		return "docker run --cap-add CHECKPOINT_RESTORE --cap-add SYS_PTRACE --pid container:NAME ..., or goprof on the host"
+	}
+	return h.sudo()
+}
+
+// opensMapped reports whether goprof may do that.
+func (h Host) opensMapped() bool {
+	self, _ := h.status(0)
+	able := self.Can(unix.CAP_SYS_ADMIN) || self.Can(unix.CAP_CHECKPOINT_RESTORE)
+	return able && !h.nested("user")
+}

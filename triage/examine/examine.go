@@ -1,0 +1,235 @@
+//go:build linux
+
+// Package examine gathers what package triage judges: two recordings of the same seconds, dumps, and a reading of the
+// vitals each second. It judges nothing.
+//
+// The recordings run side by side, each over a session of its own. A third session takes the dumps. If two of them
+// want the same thread in the same microseconds, the kernel gives it to one, and the other counts a lost look (about
+// one in a thousand, which the account of a recording says).
+package examine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"goprof/process"
+	"goprof/profile"
+	"goprof/session"
+	"goprof/triage"
+	"goprof/triage/vitals"
+)
+
+// Options say how to look.
+type Options struct {
+	Duration time.Duration
+	Tell     func(string) // how far it is; not nil
+}
+
+const (
+	cpuInterval  = 10 * time.Millisecond // of CPU time
+	wallInterval = 50 * time.Millisecond // for each thread
+	readEvery    = time.Second
+	// stoppedFor is how long a stopped process is looked at: nothing changes in it.
+	stoppedFor = 2 * time.Second
+	// dumpWait is less than a dump of its own takes: a thread that has no CPU now is in the next one.
+	dumpWait = 2 * time.Second
+	// findVirtual bounds how long a dump looks for virtual threads that wait for locks, each time.
+	findVirtual = time.Second
+)
+
+// Gather looks at a JVM. The error says that the JVM cannot be looked at, or has ended. Other facts that could not be
+// read are missing in the evidence.
+func Gather(ctx context.Context, pid int, opt Options) (*triage.Evidence, []string, error) {
+	x := examination{opt: opt, evidence: &triage.Evidence{PID: pid}}
+	defer x.close()
+	if err := x.attach(pid); err != nil {
+		return nil, nil, err
+	}
+	stopped, frozen := x.session.Stopped(), x.session.Frozen()
+	if stopped || frozen != nil {
+		x.opt.Duration = min(opt.Duration, stoppedFor)
+	}
+	recorded := x.record(ctx)
+	err := x.look(ctx)
+	recorded()
+	if err == nil {
+		err = x.session.Process.Alive()
+	}
+	if errors.Is(err, process.ErrSilent) && len(x.evidence.Readings) > 0 {
+		x.note("its memory did not answer: what needs it is not known")
+		err = nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	x.evidence.Stopped = stopped && x.session.Stopped()
+	x.evidence.Children = x.children.since()
+	if f := x.session.Frozen(); f != nil && frozen != nil {
+		x.evidence.Stopped, x.evidence.Frozen, x.evidence.Thaw = true, f.Text(), f.Thaw()
+	}
+	if n := len(x.evidence.Readings); n > 1 {
+		x.evidence.Rates = vitals.Between(x.evidence.Readings[0], x.evidence.Readings[n-1])
+	}
+	return x.evidence, x.notes, nil
+}
+
+// examination is a look under way.
+type examination struct {
+	opt      Options
+	session  *session.Session // of dumps and vitals
+	vitals   *vitals.Vitals
+	others   [2]*session.Session // of the recordings
+	locks    bool                // the JVM tells of them
+	opened   connections         // when the last dump was taken
+	children *children           // nil: no thread waited for one
+	evidence *triage.Evidence
+	mu       sync.Mutex
+	notes    []string
+}
+
+func (x *examination) attach(pid int) (err error) {
+	if x.session, err = session.Attach(pid); err != nil {
+		return err
+	}
+	x.locks = x.session.LocksKnown() == nil
+	if x.vitals, err = vitals.Open(x.session); err != nil {
+		return err
+	}
+	for i := range x.others {
+		if x.others[i], err = session.Attach(pid); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (x *examination) close() {
+	if x.vitals != nil {
+		x.vitals.Close()
+	}
+	for _, s := range []*session.Session{x.session, x.others[0], x.others[1]} {
+		if s != nil {
+			s.Close()
+		}
+	}
+}
+
+func (x *examination) note(text string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.notes = append(x.notes, text)
+}
+
+// record begins both recordings. The function that it returns waits for their end.
+func (x *examination) record(ctx context.Context) (wait func()) {
+	var all sync.WaitGroup
+	for i, r := range []struct {
+		mode session.Mode
+		each time.Duration
+		to   **profile.Profile
+	}{{session.CPUMode, cpuInterval, &x.evidence.CPU}, {session.WallMode, wallInterval, &x.evidence.Wall}} {
+		all.Go(func() {
+			p, _, err := x.others[i].Record(ctx, session.RecordOptions{Duration: x.opt.Duration, Mode: r.mode,
+				Interval: r.each, Threads: true})
+			if err != nil {
+				x.note(fmt.Sprintf("the recording of %s time ended early: %v", r.mode, err))
+			}
+			*r.to = p
+		})
+	}
+	return all.Wait
+}
+
+// look reads and dumps until the time is over: a dump at the beginning, in the middle and at the end.
+func (x *examination) look(ctx context.Context) error {
+	began := time.Now()
+	dumps := [...]time.Duration{0, x.opt.Duration / 2, x.opt.Duration}
+	tick := time.NewTicker(readEvery)
+	defer tick.Stop()
+	end := time.NewTimer(x.opt.Duration)
+	defer end.Stop()
+	taken := 0
+	heaps := [...]time.Duration{0, x.opt.Duration / 3, 2 * x.opt.Duration / 3, x.opt.Duration}
+	for counted := 0; ; {
+		if err := x.read(); err != nil {
+			return err
+		}
+		passed := time.Since(began)
+		if counted < len(heaps) && passed >= heaps[counted] {
+			counted++
+			x.vitals.ReadHeap(x.evidence.Readings[len(x.evidence.Readings)-1])
+		}
+		if taken < len(dumps) && passed >= dumps[taken] {
+			taken++
+			if err := x.dump(ctx); err != nil {
+				return err
+			}
+			if err := x.dumpPools(); err != nil {
+				return err
+			}
+		}
+		if passed >= x.opt.Duration {
+			return nil
+		}
+		x.opt.Tell(fmt.Sprintf("%s of %s  %d readings, %d of %d dumps", passed.Round(time.Second), x.opt.Duration,
+			len(x.evidence.Readings), taken, len(dumps)))
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		case <-end.C:
+		}
+	}
+}
+
+func (x *examination) read() error {
+	r, err := x.vitals.Read()
+	if r != nil {
+		x.evidence.Readings = append(x.evidence.Readings, r)
+	}
+	return err
+}
+
+func (x *examination) dump(ctx context.Context) error {
+	at := time.Now()
+	var waits profile.VirtualWaits
+	threads, err := x.dumpAgain(ctx, &waits)
+	locks := x.locks && err == nil
+	if err != nil && !errors.Is(err, session.ErrNoLocks) {
+		return err
+	}
+	remotes, err := x.remotes(threads)
+	if err != nil {
+		return err
+	}
+	x.evidence.Dumps = append(x.evidence.Dumps, triage.Dump{At: at, Threads: threads, Remotes: remotes,
+		Locks: locks, Waits: waits})
+	return nil
+}
+
+// dumpTries bounds how often a dump is taken again for threads that a recording had stopped in that moment.
+const dumpTries = 3
+
+func (x *examination) dumpAgain(ctx context.Context, waits *profile.VirtualWaits) (threads []profile.ThreadDump,
+	err error) {
+	opt := session.DumpOptions{Wait: dumpWait, Locks: x.locks, Virtual: waits, Find: findVirtual, Cancel: ctx}
+	for range dumpTries {
+		threads, err = x.session.Dump(opt)
+		if err != nil || !anyTraced(threads) {
+			break
+		}
+	}
+	return threads, err
+}
+
+func anyTraced(threads []profile.ThreadDump) bool {
+	for i := range threads {
+		if threads[i].Err == profile.AlreadyTraced.String() {
+			return true
+		}
+	}
+	return false
+}

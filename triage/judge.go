@@ -1,0 +1,147 @@
+package triage
+
+import (
+	"cmp"
+	"slices"
+
+	"goprof/profile"
+	"goprof/triage/vitals"
+)
+
+// suspicion is what a rule has found.
+type suspicion struct {
+	// sure is how likely it is, from 0 to 1, that this is what is wrong. Findings are told in its order. It is 1 for
+	// facts that the JVM or the kernel tells beyond doubt. For a share of time that has passed its threshold it is
+	// less than 0.9 and grows with the share (scaled).
+	sure     float64
+	severity profile.Severity
+	claim    string
+	evidence []string
+	next     string
+}
+
+// rules are in files of their own. Each returns nil where it has nothing to say.
+var rules = map[profile.FindingID]func(*exam) *suspicion{
+	profile.CPUHot:          cpuHot,
+	profile.GCBusy:          gcBusy,
+	profile.HeapFull:        heapFull,
+	profile.Deadlocked:      deadlock,
+	profile.LockContention:  lockContention,
+	profile.WaitingRemote:   waitingRemote,
+	profile.CPUThrottled:    cpuThrottled,
+	profile.CPUShort:        cpuShort,
+	profile.Swapping:        swapping,
+	profile.CodeCacheFull:   codeCacheFull,
+	profile.SafepointStall:  safepointStall,
+	profile.Exceptions:      exceptions,
+	profile.ClassLoading:    classLoading,
+	profile.ThreadLeak:      threadLeak,
+	profile.FDLimit:         fdLimit,
+	profile.FinalizerBehind: finalizerBehind,
+	profile.Pinned:          pinned,
+	profile.PoolStuck:       poolStuck,
+	profile.NativeGrowth:    nativeGrowth,
+}
+
+// exam is a judgement under way.
+type exam struct {
+	*Evidence
+	rule    profile.FindingID // the rule that is judging
+	unknown []profile.Unknown
+	notes   []string
+	roles   map[int]vitals.Role
+	work    work
+	waits   map[int]*waits
+	first   *vitals.Reading // never nil
+	last    *vitals.Reading
+}
+
+// Judge says what is wrong.
+func Judge(e *Evidence) profile.Triage {
+	x := newExam(e)
+	type verdict struct {
+		sure float64
+		profile.Finding
+	}
+	var verdicts []verdict
+	for _, id := range profile.FindingIDs {
+		x.rule = id
+		if e.Stopped && !judgesStill[id] {
+			x.cannotTell(e.standstill())
+			continue
+		}
+		if s := rules[id](x); s != nil {
+			verdicts = append(verdicts, verdict{s.sure,
+				profile.Finding{ID: id, Severity: s.severity, Claim: s.claim, Evidence: s.evidence, Next: s.next}})
+		}
+	}
+	slices.SortStableFunc(verdicts, func(a, b verdict) int { return cmp.Compare(b.sure, a.sure) })
+	t := profile.Triage{Findings: []profile.Finding{}, Notes: []string{}, Unknown: x.unknown}
+	for _, v := range verdicts {
+		t.Findings = append(t.Findings, v.Finding)
+	}
+	t.Notes = append(t.Notes, x.notes...)
+	if e.Stopped {
+		t.Notes = append(t.Notes, e.stoppedNote())
+	}
+	if t.Unknown == nil {
+		t.Unknown = []profile.Unknown{}
+	}
+	return t
+}
+
+// judgesStill are the rules that judge a process that stands still, too. A stopped or frozen process uses nothing and
+// collects nothing, so that the other rules have nothing to judge.
+var judgesStill = map[profile.FindingID]bool{profile.Deadlocked: true, profile.FDLimit: true,
+	profile.CodeCacheFull: true}
+
+// standstill says why the process stands still.
+func (e *Evidence) standstill() string {
+	if e.Frozen != "" {
+		return "the process is " + e.Frozen
+	}
+	return "the process is stopped (SIGSTOP, Ctrl-Z, a debugger)"
+}
+
+func (e *Evidence) stoppedNote() string {
+	thaw := e.Thaw
+	if thaw == "" {
+		thaw = "kill -CONT"
+	}
+	return e.standstill() + ": only what stands still was judged. " + thaw + " lets it run"
+}
+
+func newExam(e *Evidence) *exam {
+	x := &exam{Evidence: e, roles: map[int]vitals.Role{}, first: &vitals.Reading{}, last: &vitals.Reading{}}
+	if n := len(e.Readings); n > 0 {
+		x.first, x.last = e.Readings[0], e.Readings[n-1]
+	}
+	for _, r := range e.Readings {
+		for i := range r.Threads {
+			// A reading may not know a role, and a thread that begins or ends is in no list of the JVM.
+			t := &r.Threads[i]
+			if t.Role != "" && x.roles[t.TID] != vitals.Application {
+				x.roles[t.TID] = t.Role
+			}
+		}
+	}
+	x.work = x.workOf(e.CPU)
+	x.waits = x.waitsOf(e.Wall)
+	return x
+}
+
+// cannotTell notes that a fact is missing that the rule needs.
+func (x *exam) cannotTell(why string) *suspicion {
+	x.unknown = append(x.unknown, profile.Unknown{ID: x.rule, Why: why})
+	return nil
+}
+
+// scaled says how sure a rule is of a share that has passed its threshold: least at the threshold, most for a share of
+// 1.
+func scaled(share, threshold, least, most float64) float64 {
+	if threshold >= 1 {
+		return most
+	}
+	part := min(max((share-threshold)/(1-threshold), 0), 1)
+	return least + part*(most-least)
+}

@@ -1,0 +1,48 @@
+package triage
+
+import (
+	"strings"
+
+	"goprof/profile"
+	"goprof/triage/vitals"
+)
+
+// isApp reports whether a thread may run code of the program.
+func (x *exam) isApp(tid int) bool { return x.roles[tid] == vitals.Application }
+
+// inDump finds a thread of a dump.
+func (d *Dump) thread(tid int) *profile.ThreadDump {
+	for i := range d.Threads {
+		if d.Threads[i].TID == tid && tid != 0 {
+			return &d.Threads[i]
+		}
+	}
+	return nil
+}
+
+// topJava is the innermost Java frame of a stack that is not the class library's own way to wait, else any.
+func topJava(s *profile.Stack) string {
+	first := ""
+	for i := range s.Frames {
+		f := &s.Frames[i]
+		if f.Func == nil || !f.Kind.Java() {
+			continue
+		}
+		if first == "" {
+			first = f.Func.Name
+		}
+		if !ofLibrary(f.Func.Name) {
+			return f.Func.Name
+		}
+	}
+	return first
+}
+
+func ofLibrary(method string) bool {
+	for _, prefix := range []string{"java.", "jdk.", "sun.", "javax.", "com.sun."} {
+		if strings.HasPrefix(method, prefix) {
+			return true
+		}
+	}
+	return false
+}

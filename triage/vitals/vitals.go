@@ -1,0 +1,89 @@
+//go:build linux
+
+package vitals
+
+import (
+	"time"
+
+	"goprof/process"
+	"goprof/process/procfs"
+	"goprof/session"
+	"goprof/vmstructs"
+)
+
+// Vitals reads a process's vitals. It has memory of its own: one goroutine may use it while others use its session.
+type Vitals struct {
+	s       *session.Session
+	p       *process.Process
+	dir     *procfs.Dir
+	health  *vmstructs.Health
+	mounts  []procfs.CgroupMount
+	threads map[int]*knownThread
+	names   map[uint64]javaName // by JavaThread
+	began   uint64              // when the process did, in ticks since the machine did
+	work    bool                // see OnlyWork
+	heap    [2]uint64           // the addresses that the heap has reserved; 0: not known
+}
+
+// Open makes a reader for an attached JVM. It belongs to the session's goroutine until it returns.
+//
+// It costs some tens of milliseconds, nearly all of it for libjvm's symbols.
+func Open(s *session.Session) (*Vitals, error) {
+	v := &Vitals{s: s, p: s.Process, threads: map[int]*knownThread{}}
+	type read struct {
+		health *vmstructs.Health
+		heap   [2]uint64
+	}
+	told := make(chan read, 1)
+	if !s.Guarded(func() {
+		r := read{health: s.VM.NewHealth()}
+		r.heap[0], r.heap[1], _ = r.health.HeapRange()
+		told <- r
+	}) {
+		return nil, process.ErrSilent
+	}
+	first := <-told
+	v.health, v.heap = first.health, first.heap
+	v.dir = procfs.OpenDir(v.p.PID())
+	if stat, _, err := procfs.ReadStat(v.p.PID(), v.p.PID()); err == nil {
+		v.began = stat.Start
+	}
+	b, _ := procfs.Read("/proc/self/mountinfo", maxMounts)
+	v.mounts = procfs.CgroupMounts(b)
+	return v, v.p.Alive()
+}
+
+// maxMounts bounds what is read of a list of mounts.
+const maxMounts = 4 << 20
+
+// Close gives back descriptors. The session stays open.
+func (v *Vitals) Close() { v.dir.Close() }
+
+// OnlyWork has Read tell what the process, its threads and its collector do, and nothing else. That costs half as much.
+func (v *Vitals) OnlyWork() { v.work = true }
+
+// Read reads all. It is an error only if the process has ended, runs another program, or its memory does not answer
+// (process.ErrGone, process.ErrSilent): what else cannot be read is not known. With ErrSilent, what the
+// kernel tells is there.
+func (v *Vitals) Read() (*Reading, error) {
+	r := &Reading{At: time.Now()}
+	v.readKernelThreads(r)
+	told := make(chan javaPart, 1)
+	answers := v.s.Guarded(func() { told <- v.readJava() })
+	if answers {
+		part := <-told
+		r.JVM = part.jvm
+		v.mergeThreads(r, &part)
+	}
+	v.readProcess(r)
+	if !v.work {
+		v.readLimits(r)
+		v.readCgroup(&r.Cgroup)
+		readMachine(&r.Machine)
+	}
+	r.Took = time.Since(r.At)
+	if !answers {
+		return r, process.ErrSilent
+	}
+	return r, v.p.Alive()
+}

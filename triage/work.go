@@ -1,0 +1,131 @@
+package triage
+
+import (
+	"slices"
+
+	"goprof/profile"
+	"goprof/profile/naming"
+	"goprof/triage/vitals"
+	"goprof/vmstructs"
+)
+
+// work is what the CPU profile says of the program, in samples.
+type work struct {
+	total     int64
+	app       int64 // of threads of the program
+	collector int64
+	compiler  int64
+	methods   map[string]int64 // of the program's threads: by the innermost Java method
+	threads   map[string]int64 // the same by the pools of threads
+	throwing  throwing
+	perSample float64 // CPUs that one sample stands for
+}
+
+// throwing is what of the program's work goes into exceptions.
+type throwing struct {
+	samples int64
+	classes map[string]int64 // of what is thrown, where the stack tells
+	sites   map[string]int64 // who makes them
+}
+
+// leastSamples is the number of samples from which a share of CPU time is judged: with fifty, a share of 30 % is known
+// to within 13 points.
+const leastSamples = 50
+
+// starvedText says why nothing is known of what the program does with its CPU time.
+const starvedText = "the program had too little CPU for samples of what it does: a longer look tells (-d 1m)"
+
+// starved reports whether the program wanted CPU time and got too little to say what it does.
+func (x *exam) starved() bool {
+	waited, used := x.Rates.WaitedCPU.Or(0), x.Rates.CPU.Or(0)
+	return x.work.app < leastSamples && waited > used && waited >= shortThreads
+}
+
+// maxNames bounds the methods that are counted. If a program makes names without end, further methods do not count.
+const maxNames = 1 << 16
+
+// workOf sums a CPU profile up.
+func (x *exam) workOf(p *profile.Profile) work {
+	w := work{methods: map[string]int64{}, threads: map[string]int64{},
+		throwing: throwing{classes: map[string]int64{}, sites: map[string]int64{}}}
+	if p == nil {
+		return w
+	}
+	p.Settled().Each(func(frames []profile.Frame, n int64) {
+		t, ok := naming.ThreadOf(frames[0].Func.Name)
+		if !ok {
+			return
+		}
+		w.total += n
+		switch x.workKind(t.TID, t.Virtual, frames) {
+		case vitals.Collection:
+			w.collector += n
+		case vitals.Compilation:
+			w.compiler += n
+		case vitals.Application:
+			w.app += n
+			w.count(naming.Pool(t.JavaName), frames, n)
+		}
+	})
+	if w.total > 0 && p.Meta.Duration > 0 {
+		w.perSample = float64(p.Time) / float64(p.Meta.Duration) / float64(w.total)
+	}
+	return w
+}
+
+// cpus is how many CPUs some samples stand for.
+func (w *work) cpus(samples int64) float64 { return float64(samples) * w.perSample }
+
+// share is their part of all.
+func (w *work) share(samples int64) float64 { return float64(samples) / float64(max(w.total, 1)) }
+
+func (w *work) count(pool string, frames []profile.Frame, n int64) {
+	name := innermostJava(frames)
+	if _, ok := w.methods[name]; ok || len(w.methods) < maxNames {
+		w.methods[name] += n
+	}
+	if _, ok := w.threads[pool]; ok || len(w.threads) < maxNames {
+		w.threads[pool] += n
+	}
+	w.throwing.count(frames, n)
+}
+
+// innermostJava is the Java method nearest to the leaf, else the leaf. Frames are root first.
+func innermostJava(frames []profile.Frame) string {
+	for i := len(frames) - 1; i > 0; i-- {
+		if frames[i].Kind.Java() {
+			return frames[i].Func.Name
+		}
+	}
+	return frames[len(frames)-1].Func.Name
+}
+
+// workKind says whether a sample is work of the program, a collector or a compiler. The VM thread counts as a collector
+// while it executes an operation that collects: with the serial collector it does all of that work itself.
+func (x *exam) workKind(tid int, virtual bool, frames []profile.Frame) vitals.Role {
+	if virtual {
+		return vitals.Application
+	}
+	role, known := x.roles[tid]
+	switch {
+	case role == vitals.VMInternal && collects(frames):
+		return vitals.Collection
+	case !known && hasJava(frames):
+		return vitals.Application // it has ended since, or began after the last reading
+	}
+	return role
+}
+
+func hasJava(frames []profile.Frame) bool {
+	for i := range frames {
+		if frames[i].Kind.Java() {
+			return true
+		}
+	}
+	return false
+}
+
+// collects reports whether the VM thread executes an operation that collects.
+func collects(frames []profile.Frame) bool {
+	return slices.ContainsFunc(frames, func(f profile.Frame) bool { return vmstructs.IsCollection(f.Func.Name) })
+}

@@ -19,7 +19,7 @@ export CGO_ENABLED := 0
 BUILD_FLAGS := -ldflags "-s -w -E goprof/arch/entry.start"
 
 .DEFAULT_GOAL := help
-.PHONY: help build test test-languages test-servers test-readers test-engines quick demo vet staticcheck fmt bench microbench fuzz nightly cover clean prove \
+.PHONY: help build test test-languages test-servers test-readers test-engines quick demo picture vet staticcheck fmt bench microbench fuzz nightly cover clean prove \
 	test-matrix test-arm64 test-kernels dist dist-verify image
 
 help: ## show this list
@@ -82,6 +82,9 @@ test-engines: ## what servers of others store of what goprof sends: an OpenTelem
 
 demo: ## build, start a sample JVM with every kind of frame, record it, draw it
 	@scripts/demo.sh
+
+picture: ## docs/demo.png: the page of make demo, as a browser shows it
+	@scripts/picture.sh
 
 vet: ## go vet
 	@$(GO) vet $(PKG)

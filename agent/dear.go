@@ -13,7 +13,7 @@ import (
 // that begins may throw many exceptions, and few later: so the event is tried again, after a minute at first.
 
 // hitCost is what a hit of a probe costs its thread at most: the breakpoint, the BPF program and one step over the
-// instruction. 0.63 us were measured (docs/events.md).
+// instruction. 0.63 us were measured (docs/evidence/events.md).
 const hitCost = time.Microsecond
 
 const (

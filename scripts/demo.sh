@@ -1,17 +1,21 @@
 #!/usr/bin/env bash
 # From nothing to a flame graph: builds goprof, starts a sample JVM, records it, draws it.
 #   scripts/demo.sh [seconds to record]
-# All files are put under ./build/demo. The JVM is gone afterwards.
+# Needs Go, and a JDK, which it installs if it may. All files are put under ./build/demo. The JVM is gone afterwards.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+source scripts/quietly.sh
 seconds=${1:-10}
 out=build/demo
 
-scripts/tools.sh
+if ! command -v go >/dev/null; then
+    echo "make demo needs Go (https://go.dev/dl)" >&2
+    exit 1
+fi
 jdk=$(scripts/jdk.sh)
-make --no-print-directory build
+quietly "$out/build.log" "building goprof, about a minute the first time" make --no-print-directory build
 mkdir -p "$out/classes"
-"$jdk/bin/javac" -nowarn -g -d "$out/classes" testdata/java/Demo.java
+quietly "$out/javac.log" "compiling the sample program" "$jdk/bin/javac" -nowarn -g -d "$out/classes" testdata/java/Demo.java
 
 # The shop stays open longer than we look at it, and closes by itself if this script is killed.
 "$jdk/bin/java" -cp "$out/classes" demo.Demo $((seconds + 60)) >"$out/demo.log" 2>&1 </dev/null &

@@ -2,6 +2,8 @@
 # Makes sure that a JDK (java and javac) is present and prints its JAVA_HOME.
 # Installs one from this machine's own package sources if it may, else says what to install.
 set -euo pipefail
+cd "$(dirname "$0")/.."
+source scripts/quietly.sh
 
 # The home of the first JDK found: GOPROF_JDKS, JAVA_HOME, the PATH, /usr/lib/jvm.
 find_jdk() {
@@ -41,7 +43,7 @@ if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
     give_up
 fi
 
-echo "no JDK found: installing default-jdk-headless" >&2
+install() { apt-get -qq update && apt-get -qq install -y --no-install-recommends default-jdk-headless; }
 export DEBIAN_FRONTEND=noninteractive
-{ apt-get -qq update && apt-get -qq install -y --no-install-recommends default-jdk-headless; } >&2 </dev/null || give_up
+quietly build/install-jdk.log "no JDK found: installing default-jdk-headless" install || give_up
 find_jdk || give_up

@@ -3,7 +3,7 @@
 # and as the JVM's user without any right of root (scripts/kernels/job.sh).
 #   scripts/kernels.sh                     bullseye (5.10), bookworm (6.1), trixie (6.12); half an hour to two
 #   scripts/kernels.sh bookworm            only this one
-# Prints a table for docs/support.md: works, works with less and says so, or refuses with which words. Whatever goprof
+# Prints a table for docs/evidence/support.md: works, works with less and says so, or refuses with which words. Whatever goprof
 # said is kept in build/kernels/SUITE. Exit code 1: root was refused something, or a kernel did not boot.
 #
 # Emulated code is some thirty times slower: exit codes, messages and stacks are what they are on such a machine, times are not.

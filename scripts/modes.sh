@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # scripts/modes.sh PID [SECONDS]: records a JVM in each mode, by each engine, and of the events that wait and allocate,
 # one after the other, and prints a line of each: samples, what was cut and lost, and why. For programs that others
-# wrote (docs/accuracy.md). GOPROF_BINARY names another goprof than ./goprof. What it records is thrown away.
+# wrote (docs/evidence/accuracy.md). GOPROF_BINARY names another goprof than ./goprof. What it records is thrown away.
 set -euo pipefail
 goprof=$(realpath "${GOPROF_BINARY:-$(dirname "$0")/../goprof}") # a relative one is looked for where the caller stands
 cd "$(dirname "$0")/.."

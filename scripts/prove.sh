@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The oracles in their long form, for docs/accuracy.md: prints what each counted.
+# The oracles in their long form, for docs/evidence/accuracy.md: prints what each counted.
 #   scripts/prove.sh             all, some hours
 #   scripts/prove.sh TestShadow  one, or those whose whole names match: 'TestShadow.*'
 # STOPS, STEPS, SAMPLES, KILLS and CHURN (seconds) make it shorter or longer. The whole output is kept in build/prove.

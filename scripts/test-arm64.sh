@@ -8,7 +8,7 @@
 # LEAVES=number    samples of each program, compiler and JDK of the stage leaf (300)
 # STOPS, STEPS     of the shadow oracle for each JDK and mode (1000), and of the single-step oracle for each JDK and CPU (100000)
 # ROWS=regexp      modes of the shadow oracle (testdata/oracle/matrix_rows_test.go)
-# Each stage's whole output is kept in build/arm64. At the end stand tables for docs/support.md.
+# Each stage's whole output is kept in build/arm64. At the end stand tables for docs/evidence/support.md.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

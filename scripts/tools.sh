@@ -6,6 +6,8 @@
 #   scripts/tools.sh musl-gcc    another C library, too
 # Installs from this machine's own package sources if it may, else says what to install.
 set -euo pipefail
+cd "$(dirname "$0")/.."
+source scripts/quietly.sh
 
 missing=()
 need() { # command package
@@ -51,6 +53,6 @@ if [[ " ${missing[*]} " == *" gcc "* ]]; then
     missing+=(libc6-dev)
 fi
 
-echo "installing ${missing[*]}" >&2
+install() { apt-get -qq update && apt-get -qq install -y --no-install-recommends "${missing[@]}"; }
 export DEBIAN_FRONTEND=noninteractive
-{ apt-get -qq update && apt-get -qq install -y --no-install-recommends "${missing[@]}"; } >&2 </dev/null || give_up
+quietly build/install-tools.log "installing ${missing[*]}" install || give_up

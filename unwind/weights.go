@@ -13,7 +13,7 @@ type weights struct {
 }
 
 // C2's weights are those with which most leaves were right in the programs that rules are made with. They were found by
-// halving and doubling one after the other (docs/decisions/0007-the-leaf.md).
+// halving and doubling one after the other (docs/evidence/leaf.md).
 var (
 	weightsC1 = weights{arrayLoad: 192, arrayStore: 192, cast: 192, allocation: 1280, monitor: 1280, field: 128,
 		jump: 128, branch: 128, static: 96, length: 96, arithmetic: 64, compare: 64, invoke: 64, returns: 16, other: 16,

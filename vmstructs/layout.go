@@ -35,7 +35,7 @@ var essential = []string{capCode, capBlobs, capMethods, capNmethods}
 
 // layout is every offset, size, constant and static address that this package uses,
 // resolved once. Where releases differ, both spellings are fields here and the absent
-// one says which release it is: the rule of docs/hotspot.md is to choose by presence, as vendors
+// one says which release it is: the rule of docs/evidence/hotspot.md is to choose by presence, as vendors
 // and even updates move things (25.0.3 to 25.0.5 changed ConstantPool).
 type layout struct {
 	jdk8      bool // interpreter frames have no mirror slot

@@ -11,7 +11,7 @@ import (
 //go:embed releases.txt
 var releases string
 
-// tested are the JDKs on which make test-matrix runs (docs/support.md), with the CPUs of each. goprof reads other JDKs
+// tested are the JDKs on which make test-matrix runs (docs/evidence/support.md), with the CPUs of each. goprof reads other JDKs
 // by what they export.
 var tested = sync.OnceValue(func() (out []testedRelease) {
 	for line := range strings.Lines(releases) {

@@ -10,7 +10,7 @@ const (
 	// Risk is how many of all comparisons in which nothing has changed may have any change that is called significant.
 	Risk = 0.05
 	// Assumed is how many times the variance of independent looks a share is taken to have, where neither recording has
-	// times to measure that by: more than most recordings of CPU time have (docs/diff.md).
+	// times to measure that by: more than most recordings of CPU time have (docs/evidence/diff.md).
 	Assumed = 2.0
 )
 

@@ -257,7 +257,7 @@ func finds(r *Result) bool {
 }
 
 // TestRates prints how often a comparison is wrong, in both ways. The samples depend on each other as the models
-// say. With more pairs (docs/diff.md holds the results):
+// say. With more pairs (docs/evidence/diff.md holds the results):
 //
 //	GOPROF_DIFF_PAIRS=1000 go test ./output/diff -run TestRates -v -timeout 1h
 func TestRates(t *testing.T) {

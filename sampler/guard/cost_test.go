@@ -52,7 +52,7 @@ func childCost() {
 	}
 }
 
-// TestCostInPause prints what the filter adds to each call of a pause (docs/operations.md). It fails if the calls of
+// TestCostInPause prints what the filter adds to each call of a pause (docs/evidence/operations.md). It fails if the calls of
 // a pause cost half as much again.
 func TestCostInPause(t *testing.T) {
 	best := map[string]int{}

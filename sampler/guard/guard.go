@@ -2,7 +2,7 @@
 
 // Package guard gives up the rights that goprof does not need to look at a process. An attacker who then takes goprof
 // over (for example by a mistake in how it reads its target) cannot start programs, cannot change the target, and
-// cannot load code into the kernel. docs/operations.md holds the table.
+// cannot load code into the kernel. docs/security.md holds the table.
 //
 // What you give: a list of capabilities to keep. What you get: an account of what was given up. Where the kernel lacks
 // something, or goprof was built with cgo, the rest is done all the same: the guard is a second wall, and no

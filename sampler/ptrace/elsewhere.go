@@ -15,7 +15,7 @@ import (
 // we sleep, and last until we wake up again. So we move first.
 //
 // We stay (Tracer.Stay) where all CPUs are busy with threads that are looked at: each move takes the CPU of another
-// thread, and costs more than it saves (docs/performance.md).
+// thread, and costs more than it saves (docs/evidence/performance.md).
 
 // cpuMask has room for the CPUs of any machine that Linux is built for (NR_CPUS is 8,192 at most).
 type cpuMask [8192 / 64]uint64

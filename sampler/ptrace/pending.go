@@ -160,7 +160,7 @@ func (t *Tracer) finishLate(p pendingStop) Outcome {
 
 // Patience is how long the next Collect may wait. We keep a thread that had to wait for its CPU for at most an eighth
 // of that time longer, and for 20 us to 0.5 ms. Where there is but one CPU, each stop comes while we sleep, and lasts
-// until we wake up (docs/performance.md).
+// until we wake up (docs/evidence/performance.md).
 func (t *Tracer) Patience() time.Duration {
 	if len(t.pending) == 0 {
 		return time.Hour

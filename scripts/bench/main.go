@@ -1,7 +1,7 @@
 //go:build linux
 
 // Bench measures what goprof costs the program that it looks at, beside a C loop that does the least that
-// any profiler must which stops threads. `make bench` runs it; docs/performance.md holds what it printed.
+// any profiler must which stops threads. `make bench` runs it; docs/evidence/performance.md holds what it printed.
 //
 // Figures of two runs cannot be compared, nor those of two machines. So all that is compared is measured
 // in turns, in rounds of an order of their own, and what counts is the ratio within a round. All

@@ -5,7 +5,7 @@
 //	go run ./scripts/fleet -jvms 200 -services 20 -every 15s /var/lib/goprof
 //
 // What it prints is for each kind of server: bytes of messages and on the wire for a JVM in an hour, series, and the
-// CPU time that encoding and sending take. docs/fleet.md holds what it printed.
+// CPU time that encoding and sending take. docs/evidence/fleet.md holds what it printed.
 package main
 
 import (

@@ -20,7 +20,7 @@ import java.util.concurrent.locks.ReentrantLock;
  * it computed in them. What a step takes it measures apart. What is left of the rounds is handing over.
  *
  * No clock is read next to handing over. Such a reading comes when the caches are cold, and takes up to some us more
- * than two readings one behind the other tell. It would count as handing over (docs/accuracy.md).
+ * than two readings one behind the other tell. It would count as handing over (docs/evidence/accuracy.md).
  *
  * Arguments: way (queue, yield, lock, park, mix), pairs (4), seed (1). Threads are called hand-WAY-PAIR-SIDE. Samples
  * within rounds() belong to what is measured. Commands:

@@ -201,8 +201,8 @@ func (tr *tree) learn(file, text string) {
 // TestMissing: a name without a thing is reported, whatever kind of thing it names.
 func TestMissing(t *testing.T) {
 	tr := &tree{
-		text:    map[string]string{"docs/a.md": "# One way\n"},
-		ends:    map[string]bool{"docs/a.md": true, "a.md": true, "unwind/walker.go": true, "walker.go": true},
+		text:    map[string]string{"pages/a.md": "# One way\n"},
+		ends:    map[string]bool{"pages/a.md": true, "a.md": true, "unwind/walker.go": true, "walker.go": true},
 		tests:   map[string]bool{"TestWalk": true},
 		targets: map[string]bool{"quick": true},
 		flags:   map[string]bool{"pid": true},
@@ -219,7 +219,7 @@ func TestMissing(t *testing.T) {
 		"[a](a.md) and [b](../b.md)":           "../b.md ../b.md",
 		"`goprof dump --pid 1 --slowly`":       "--slowly",
 	} {
-		if got := strings.Join(tr.missing("docs/a.md", line, true), " "); got != want {
+		if got := strings.Join(tr.missing("pages/a.md", line, true), " "); got != want {
 			t.Errorf("%q: %q is missing, want %q", line, got, want)
 		}
 	}

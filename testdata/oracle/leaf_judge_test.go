@@ -181,7 +181,7 @@ type strayRecord struct {
 }
 
 // strayPlaces is at how many places of an nmethod a record must be wrong, so that it proves nothing anywhere in it. It
-// was chosen with the answers at hand: docs/decisions/0007-the-leaf.md has the figures for other numbers.
+// was chosen with the answers at hand: docs/evidence/leaf.md has the figures for other numbers.
 const strayPlaces = 3
 
 // isStray reports whether the JVM has given a record to several instructions of an nmethod that cannot be its own. C2

@@ -295,7 +295,7 @@ func ownTime() time.Duration {
 
 // judge fails the test if the rules are worse than they were, with room for the luck of a short run. C2's records of 8
 // and 11 are further from the truth: most of what disagrees there is in loops, and has the record of code that runs
-// once before (docs/decisions/0007-the-leaf.md).
+// once before (docs/evidence/leaf.md).
 func (s *leafScores) judge(t *testing.T, level uint8, jdk jvmtest.JDK) {
 	t.Helper()
 	least, certain := 55, 95

@@ -152,7 +152,7 @@ func tool(t *testing.T, name string, args ...string) {
 
 // TestContainerReachesNoHostFile: whatever a container lays out, each command that looks at it opens nothing of the
 // host's. The kernel itself tells of each open of the bait (inotify), and a trace of goprof's system calls shows that
-// every path is opened as docs/operations.md says.
+// every path is opened as docs/security.md says.
 func TestContainerReachesNoHostFile(t *testing.T) {
 	host.NeedRoot(t)
 	goprof := buildGoprof(t)

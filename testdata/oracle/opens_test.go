@@ -16,7 +16,7 @@ import (
 )
 
 // named are the files that goprof opens by a name that no target has a say in ("What goprof opens" in
-// docs/operations.md).
+// docs/security.md).
 var named = []*regexp.Regexp{
 	regexp.MustCompile(`^/proc(/(self|thread-self|\d+)(/(task(/\d+(/(stat|status|schedstat|sched|syscall|comm|cmdline|cgroup|wchan))?)?|` +
 		`stat|statm|status|schedstat|maps|mem|cmdline|cgroup|exe|root|auxv|environ|mountinfo|limits|fd(/\d+)?|timens_offsets|map_files/[0-9a-f]+-[0-9a-f]+|` +
@@ -116,7 +116,7 @@ func checkNamed(t *testing.T, name, flags, call string) {
 	}
 }
 
-// TestOpensAreWrittenDown: what goprof opens to record, dump and list a JVM in each mode is what docs/operations.md
+// TestOpensAreWrittenDown: what goprof opens to record, dump and list a JVM in each mode is what docs/security.md
 // says.
 func TestOpensAreWrittenDown(t *testing.T) {
 	if _, err := exec.LookPath("strace"); err != nil {

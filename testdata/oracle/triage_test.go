@@ -368,7 +368,7 @@ func shown(t profile.Triage) string {
 	return b.String()
 }
 
-// row is a line of the table of docs/triage.md.
+// row is a line of the table of docs/evidence/triage.md.
 func row(d *disease, got profile.Triage, at int) string {
 	claim := ""
 	for _, f := range got.Findings {

@@ -1,5 +1,5 @@
 /*
- * What does it take to read a thread's CPU clock right after a hand-over, and what a moment later? docs/accuracy.md has
+ * What does it take to read a thread's CPU clock right after a hand-over, and what a moment later? docs/evidence/accuracy.md has
  * what came of it.
  *
  * Four pairs of threads compute some 40 us and hand over: by a lock and a condition, or by a yield. After a hand-over a

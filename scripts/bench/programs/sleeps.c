@@ -1,5 +1,5 @@
 /*
- * Is a thread that sleeps for a moment seen as often as it uses CPU time? docs/decisions/0004 has what came of it.
+ * Is a thread that sleeps for a moment seen as often as it uses CPU time? docs/evidence/visits.md has what came of it.
  *
  * Four threads on CPU 1 compute some 40 us and sleep 20 us (or yield). They measure by their own clock what share of
  * their CPU time the sleep takes. They are seen by samples of CPU 1, which come from

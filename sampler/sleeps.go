@@ -15,8 +15,8 @@ import (
 // A thread that sleeps for a time has a timer set. If that timer is due before all others of its CPU, the clock of the
 // CPU is set, too. In a virtual machine of x86-64, setting the clock means leaving the virtual machine. While the timer
 // of a sample is due sooner, the clock need not be set (kernel/time/hrtimer.c, hrtimer_reprogram). So just where a
-// sample falls the clock was not set, and no sample is ever taken where the clock is set. docs/evidence/visits.md has the
-// figures. Timers cannot mend that, so the account tells it.
+// sample falls the clock was not set, and no sample is ever taken where the clock is set. docs/evidence/visits.md has
+// the figures. Timers cannot mend that, so the account tells it.
 
 // soon bounds the time to the end of a sleep whose timer may be the next one of its CPU: the kernel's tick comes every
 // 1 to 10 ms.

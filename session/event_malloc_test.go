@@ -106,7 +106,8 @@ int main(void) {
 	for (;;) pause();
 }`
 
-// BenchmarkHit is what a hit costs its thread (package agent, hitCost; docs/evidence/events.md), in a million calls of malloc:
+// BenchmarkHit is what a hit costs its thread (package agent, hitCost; docs/evidence/events.md), in a million calls of
+// malloc:
 //
 //	go test ./session -run '^$' -bench Hit -benchtime 1x
 func BenchmarkHit(b *testing.B) {

@@ -11,8 +11,8 @@ import (
 //go:embed releases.txt
 var releases string
 
-// tested are the JDKs on which make test-matrix runs (docs/evidence/support.md), with the CPUs of each. goprof reads other JDKs
-// by what they export.
+// tested are the JDKs on which make test-matrix runs (docs/evidence/support.md), with the CPUs of each. goprof reads
+// other JDKs by what they export.
 var tested = sync.OnceValue(func() (out []testedRelease) {
 	for line := range strings.Lines(releases) {
 		words := strings.Fields(line)

@@ -23,8 +23,8 @@ const (
 	costFor            = 50 * time.Second
 )
 
-// TestAgentCost measures what docs/evidence/fleet.md and docs/evidence/performance.md say of a low rate. A machine that is shared makes
-// the same work dearer, so make test leaves it out. Each line is a figure:
+// TestAgentCost measures what docs/evidence/fleet.md and docs/evidence/performance.md say of a low rate. A machine
+// that is shared makes the same work dearer, so make test leaves it out. Each line is a figure:
 //
 //	GOPROF_PROVE=1 go test ./cmd/goprof -run TestAgentCost -v
 func TestAgentCost(t *testing.T) {

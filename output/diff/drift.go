@@ -11,7 +11,8 @@ const (
 	// driftLogit is the standard deviation of the logit of a share that one recording has by this alone. 0.02 fits
 	// those recordings, of four parts of the program that had 4 to 50 % of the time. They were made beside much other
 	// work. 0.015 fits recordings of 10 s, which differed by 0.9 to 1.3 times the variance of independent looks. With
-	// it 3 in 100 pairs of the former recordings are called changed, and more changes are found (docs/evidence/diff.md).
+	// it 3 in 100 pairs of the former recordings are called changed, and more changes are found
+	// (docs/evidence/diff.md).
 	driftLogit = 0.015
 	// driftTime is how long these recordings were. In longer ones it averages out.
 	driftTime = 5 * time.Second

@@ -57,7 +57,8 @@ const (
 	fewRuns = 3
 	// startLogit and startShare are by how much starts of one program are taken to differ where that is not measured: as
 	// the standard deviation of the logit of a share, and of the share. Most methods of the programs that were measured
-	// differ by less (docs/evidence/diff.md); what is inlined in one start and not in the next may come out as another method.
+	// differ by less (docs/evidence/diff.md); what is inlined in one start and not in the next may come out as another
+	// method.
 	startLogit = 0.2
 	startShare = 0.02
 )

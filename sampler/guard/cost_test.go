@@ -52,8 +52,8 @@ func childCost() {
 	}
 }
 
-// TestCostInPause prints what the filter adds to each call of a pause (docs/evidence/operations.md). It fails if the calls of
-// a pause cost half as much again.
+// TestCostInPause prints what the filter adds to each call of a pause (docs/evidence/operations.md). It fails if the
+// calls of a pause cost half as much again.
 func TestCostInPause(t *testing.T) {
 	best := map[string]int{}
 	for range 5 { // whatever else runs on this CPU may slow down all calls of one child behind the guard

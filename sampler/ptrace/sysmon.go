@@ -19,7 +19,8 @@ import (
 // The sampling thread sleeps without telling Go's scheduler (SleepUntil). So to Go it runs all the time. sysmon, an OS
 // thread of Go's runtime, looks each 10 ms whether a goroutine has run for 10 ms (runtime/proc.go, sysmon, retake).
 // Each time it sends the sampling thread a SIGURG. The sampling thread wakes up, is handed to another OS thread of
-// Go's, and gets its turn back from there. At 19 Hz this took a third of goprof's CPU time (docs/evidence/performance.md).
+// Go's, and gets its turn back from there. At 19 Hz this took a third of goprof's CPU time
+// (docs/evidence/performance.md).
 //
 // sysmon cannot be told to leave a thread alone. But the kernel may let an ordinary thread sleep longer than it asked,
 // by the thread's timer slack: then the thread wakes up together with others, or at the end of the slack. So sysmon

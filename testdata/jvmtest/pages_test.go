@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// A page of the manual says what a user does and gets; a decision has two pages; ARCHITECTURE.md one drawing and the way
-// of one sample. What proves them stands in docs/evidence, which has no limit.
+// A page of the manual says what a user does and gets; a decision has two pages; ARCHITECTURE.md one drawing and the
+// way of one sample. What proves them stands in docs/evidence, which has no limit.
 var limits = []struct {
 	pages string
 	words int
@@ -54,7 +54,8 @@ func TestPagesAreShort(t *testing.T) {
 				t.Fatal(err)
 			}
 			if n := words(string(text)); n > limit.words {
-				t.Errorf("%s has %d words, more than %d: what proves it belongs to docs/evidence", filepath.Base(page), n, limit.words)
+				t.Errorf("%s has %d words, more than %d: what proves it belongs to docs/evidence",
+					filepath.Base(page), n, limit.words)
 			}
 		}
 	}
@@ -127,8 +128,8 @@ func pagesNamed(t *testing.T, f func(file string, line int, name string)) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kinds := map[string]bool{".go": true, ".sh": true, ".c": true, ".java": true, ".md": true, ".yaml": true, ".service": true,
-		".txt": true, ".txtar": true, "": true}
+	kinds := map[string]bool{".go": true, ".sh": true, ".c": true, ".java": true, ".md": true, ".yaml": true,
+		".service": true, ".txt": true, ".txtar": true, "": true}
 	err = filepath.WalkDir(root, func(full string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err

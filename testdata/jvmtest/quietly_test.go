@@ -19,7 +19,8 @@ func TestQuietly(t *testing.T) {
 	}
 	log := filepath.Join(t.TempDir(), "logs", "step.log")
 	run := func(step string) (string, error) {
-		cmd := exec.Command("bash", "-euc", `source scripts/quietly.sh; quietly "$1" "installing gcc" bash -c "$2"`, "bash", log, step)
+		const script = `source scripts/quietly.sh; quietly "$1" "installing gcc" bash -c "$2"`
+		cmd := exec.Command("bash", "-euc", script, "bash", log, step)
 		cmd.Dir = root
 		out, err := cmd.CombinedOutput()
 		return string(out), err

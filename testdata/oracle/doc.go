@@ -8,15 +8,16 @@
 // ./... leaves out, because it needs JVMs and many minutes; make test runs it, and make prove its long form.
 //
 //   - Stacks: shadow_test.go (a Java program keeps its own stack in a mapped file; the thread is stopped at arbitrary
-//     instructions), steps_test.go (a thread is stepped, and every change of its stack must be explained), jni_test.go (Java
-//     and C in turns, signal handlers), virtual_test.go, live_test.go and kinds_test.go (javac, every kind of frame),
-//     witness_test.go (jcmd, jhsdb and gdb look at the same threads).
+//     instructions), steps_test.go (a thread is stepped, and every change of its stack must be explained), jni_test.go
+//     (Java and C in turns, signal handlers), virtual_test.go, live_test.go and kinds_test.go (javac, every kind of
+//     frame), witness_test.go (jcmd, jhsdb and gdb look at the same threads).
 //   - The topmost inlined method: leaf_test.go (against the JVM's full records; six programs are held back from whoever
-//     makes rules), places_test.go, recursive_test.go, leaf_small_test.go (one answer alone can be right), leaf_all_test.go
-//     (how much is certain without any flag).
+//     makes rules), places_test.go, recursive_test.go, leaf_small_test.go (one answer alone can be right),
+//     leaf_all_test.go (how much is certain without any flag).
 //   - Names: churn_test.go and late_test.go (classes come and go; the walker is late), names_test.go, foreign_test.go.
-//   - Shares: shares_test.go, handover_test.go, wall_test.go and wall_shares_test.go (each state of a thread), overload_test.go
-//     (busy loops beside), jfr_test.go and beside_test.go (the JDK's recorder and async-profiler in the same run).
+//   - Shares: shares_test.go, handover_test.go, wall_test.go and wall_shares_test.go (each state of a thread),
+//     overload_test.go (busy loops beside), jfr_test.go and beside_test.go (the JDK's recorder and async-profiler in
+//     the same run).
 //   - Dumps: locks_test.go (programs that know who waits for whom), dump_jstack_test.go, dump_virtual_test.go.
 //   - Spans: tracing_test.go. Triage: triage_test.go (a sick and a well program for each disease). Comparisons:
 //     diff_test.go (pairs of recordings of a program of which a method can be made slower).

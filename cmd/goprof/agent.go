@@ -53,8 +53,8 @@ Each flag may also be a variable of the environment or a key of one YAML file: -
 GOPROF_AGENT_RATE there, and rate. A flag goes before a variable, and a variable before the file.
 SIGHUP reads the file anew.
 
-docs/agent.md has the file's schema, a unit for systemd and a DaemonSet. docs/engines.md tells what
-servers get, and what is promised of delivery.
+docs/agent.md has the file's schema, docs/deploy.md a unit for systemd and a DaemonSet, and docs/engines.md
+what servers get and what is promised of delivery.
 
 Nothing listens unless --listen says where. Messages go to standard error.`
 

@@ -35,8 +35,8 @@ func newDiff() *cobra.Command {
 		Short: "Show what changed between two recordings, and what of it is noise",
 		Long: `diff compares the shares that methods and paths have in two recordings. For each change
 it says what noise alone would give. A star marks a significant change: noise alone
-should give any star at all in less than 5 of 100 comparisons. docs/diff.md has the test
-and its limits.
+should give any star at all in less than 5 of 100 comparisons. docs/diff.md has its limits,
+docs/evidence/diff.md the test.
 
 If both recordings are of one JVM, noise is what changes within each of them. Two starts
 of a JVM differ by more: the compiler decides otherwise. One or two recordings a side

@@ -42,7 +42,7 @@ var foreign = map[string]bool{
 var foreignFlags = map[string]bool{
 	"all": true, "bounding-set": true, "cap-add": true, "cpu-rt-runtime": true,
 	"cpus": true, "help": true, "image": true, "offline": true, "profile": true,
-	"rm": true, "target": true, "ulimit": true, "value": true,
+	"rm": true, "security-opt": true, "target": true, "ulimit": true, "value": true,
 }
 
 // tree is everything that text can name.

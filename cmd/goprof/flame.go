@@ -24,6 +24,7 @@ type flameFlags struct {
 	minwidth               float64
 	svg                    bool
 	shape                  output.Shape
+	drawing                drawing
 	in                     inputFlags
 }
 
@@ -61,6 +62,7 @@ flame overwrites an older page only if -o names it.`,
 	flags.Float64Var(&f.minwidth, "minwidth", 0, "leave out frames with less than this share of all samples, in `percent`")
 	flags.BoolVar(&f.svg, "svg", false, "a picture without scripts instead of a page")
 	addShape(flags, &f.shape)
+	f.drawing.add(flags)
 	flags.StringVar(&f.summary, "summary", "", "the summary `file` of a collapsed file (default: beside FILE)")
 	f.in.add(cmd)
 	return cmd
@@ -94,7 +96,7 @@ func drawFlame(cmd *cobra.Command, input string, f *flameFlags) error {
 	}
 	in.leftOut(cmd)
 	info := in.src.Info()
-	tree = tree.Shaped(f.shape)
+	tree = tree.Shaped(f.drawing.of(f.shape))
 	o := drawingOf(input, f.title, tree, &info)
 	o.MinShare = f.minwidth / 100
 	draw := flame.Page

@@ -20,7 +20,7 @@ BUILD_FLAGS := -ldflags "-s -w -E goprof/arch/entry.start"
 
 .DEFAULT_GOAL := help
 .PHONY: help build test test-languages test-servers test-readers test-engines quick demo picture vet staticcheck fmt bench microbench fuzz nightly cover clean prove \
-	test-matrix test-arm64 test-kernels dist dist-verify image
+	test-matrix test-arm64 test-kernels dist dist-verify packages test-packages image
 
 help: ## show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name what; do printf '  make %-12s %s\n' "$$name" "$$what"; done
@@ -56,6 +56,12 @@ test-kernels: ## every kind of look on Debian's kernels 5.10, 6.1 and 6.12, unde
 
 dist: ## static binaries for both CPUs and their checksums in build/dist (make dist-verify: the same bytes again, elsewhere)
 	@scripts/dist.sh
+
+packages: ## .deb, .rpm, .apk and archives of what make dist has built, in build/packages (GOPROF_SIGNING_KEY=FILE signs)
+	@scripts/packages.sh
+
+test-packages: ## installs, upgrades and removes these packages in roots of their own, and records a JVM from there (root)
+	@scripts/packages-test.sh
 
 image: ## a container image of these binaries, in OCI's layout, in build/image (needs no daemon)
 	@scripts/image.sh

@@ -2,6 +2,7 @@ package output
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -28,7 +29,7 @@ const maxNumber = 100_000
 // File is a place where a result will be written. A file appears under its name only when it is complete: goprof
 // writes it beside its place, readable by its owner only, and renames it. goprof never writes through a symbolic
 // link, nor to anything that another user has put where all users may (isForeign). A file under a name that the user
-// did not choose never replaces anything.
+// did not choose replaces nothing but what goprof has drawn of the same file (ReserveAgain).
 //
 // The folder is opened when the file is reserved, and all that follows happens in that folder: whoever moves the folder
 // away, and puts a link in its place, leads goprof nowhere.
@@ -38,6 +39,7 @@ type File struct {
 	base     string // in the folder
 	numbered bool
 	beside   func(string) string // of a numbered file: a name that must be free, too
+	mark     string              // a file that begins with it is replaced, although numbered
 	stream   *os.File            // a pipe, a device, or an inherited descriptor: opened when it was reserved
 }
 
@@ -79,6 +81,34 @@ func ReserveNumbered(name string, beside func(string) string) (*File, error) {
 	return reserve(&File{name: name, numbered: true, beside: beside})
 }
 
+// ReserveAgain is ReserveNumbered for what goprof draws of another file. A file that mark stands in, at its beginning, is
+// what goprof has drawn of the same file before: it is replaced.
+func ReserveAgain(name, mark string) (*File, error) {
+	return reserve(&File{name: name, numbered: true, mark: mark})
+}
+
+// markedWithin is how far a file is read for its mark.
+const markedWithin = 1024
+
+// isMarked reports whether the file that is there begins with the mark.
+func (f *File) isMarked() bool {
+	named, err := f.folder.Lstat(f.base)
+	if err != nil || !named.Mode().IsRegular() {
+		return false
+	}
+	file, err := f.folder.OpenFile(f.base, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	if opened, err := file.Stat(); err != nil || !os.SameFile(named, opened) {
+		return false
+	}
+	begins := make([]byte, markedWithin)
+	n, _ := io.ReadFull(file, begins)
+	return bytes.Contains(begins[:n], []byte(f.mark))
+}
+
 // IsStream reports whether written data go away, to standard output, a pipe or a device: no later data can replace
 // them.
 func (f *File) IsStream() bool { return f.name == Stdout || f.stream != nil }
@@ -90,6 +120,9 @@ func reserve(f *File) (*File, error) {
 	var err error
 	if f.folder, err = openFolder(filepath.Dir(f.name)); err == nil {
 		f.base = filepath.Base(f.name)
+		if f.mark != "" && f.isMarked() {
+			f.numbered = false
+		}
 		err = f.check()
 	}
 	if err != nil {

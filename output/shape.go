@@ -5,7 +5,16 @@ import "goprof/profile/naming"
 // Shape says which parts of a profile are shown as one.
 type Shape struct {
 	HideInternal bool // runs of frames that only pass calls on: naming.Fold
+	HideEntries  bool // of these, the frames by which threads began: naming.FoldEntry
 	GroupThreads bool // threads of one pool: naming.Pool
+	MergeKinds   bool // a method under one caller, whatever kinds of code it ran as: Tree.Split
+}
+
+// Drawn is the shape in which a picture has what is wanted in shape s: a method once under its caller, and one frame for
+// those by which a thread begins.
+func (s Shape) Drawn() Shape {
+	s.HideEntries, s.MergeKinds = true, true
+	return s
 }
 
 // Shaped makes a tree with the stacks of t in another shape. Counts and leaves stay.
@@ -16,11 +25,20 @@ func (t *Tree) Shaped(s Shape) *Tree {
 	m := shaper{from: t, what: make([]naming.Plumbing, len(t.Labels)), label: make([]int32, len(t.Labels)),
 		texts: make(map[string]int32), children: make(map[uint64]int32),
 		to: &Tree{Nodes: make([]TreeNode, 1, len(t.Nodes)), Total: t.Total, Weight: t.Weight, Unnamed: t.Unnamed}}
+	switch {
+	case s.HideInternal:
+		m.fold = naming.Fold
+	case s.HideEntries:
+		m.fold = naming.FoldEntry
+	}
+	if s.MergeKinds {
+		m.merged, m.parts, m.to.Split = make(map[string]int32), make(map[int32]*KindParts), make(map[int32]KindParts)
+	}
 	for i, l := range t.Labels {
-		if s.HideInternal {
+		if m.fold != nil {
 			m.what[i] = plumbingOf(l)
 		}
-		m.label[i] = m.newLabel(l)
+		m.label[i] = m.labelIn(l)
 		if s.GroupThreads && l.Kind == LabelThread {
 			m.label[i] = m.labelOf(Name{naming.PoolLabel(l.Text), LabelThread})
 		}
@@ -30,6 +48,7 @@ func (t *Tree) Shaped(s Shape) *Tree {
 			m.add(int32(n))
 		}
 	}
+	m.chooseKinds()
 	return m.to
 }
 
@@ -53,6 +72,9 @@ type shaper struct {
 	label    []int32           // of from's labels, in to
 	texts    map[string]int32  // of the labels that to has and from lacks
 	children map[uint64]int32  // of to: parent and label -> node
+	fold     func([]naming.Plumbing, func(int), func(int, naming.Plumbing))
+	merged   map[string]int32     // if kinds are merged: a method's name -> the label of its first kind, in to
+	parts    map[int32]*KindParts // if kinds are merged, of to's nodes
 
 	// stack is the stack that is being added, root first: labels of from.
 	stack    []int32
@@ -76,11 +98,19 @@ func (m *shaper) add(leaf int32) {
 	if state {
 		m.plumbing = m.plumbing[:len(m.plumbing)-1]
 	}
-	naming.Fold(m.plumbing, func(i int) {
+	keep := func(i int) {
 		at = m.child(at, m.label[m.stack[i]])
-	}, func(_ int, what naming.Plumbing) {
-		at = m.child(at, m.labelOf(Name{what.String(), LabelFolded}))
-	})
+		m.count(at, m.from.Labels[m.stack[i]].Kind, m.from.Nodes[leaf].Self)
+	}
+	if m.fold == nil {
+		for i := range m.plumbing {
+			keep(i)
+		}
+	} else {
+		m.fold(m.plumbing, keep, func(_ int, what naming.Plumbing) {
+			at = m.child(at, m.labelOf(Name{what.String(), LabelFolded}))
+		})
+	}
 	if state {
 		at = m.child(at, m.label[m.stack[len(m.stack)-1]])
 	}
@@ -88,6 +118,63 @@ func (m *shaper) add(leaf int32) {
 		m.to.Stacks++
 	}
 	m.to.Nodes[at].Self += m.from.Nodes[leaf].Self
+}
+
+// labelIn is the label of to for a label of from.
+func (m *shaper) labelIn(l Name) int32 {
+	if m.merged == nil || !l.Kind.Java() {
+		return m.newLabel(l)
+	}
+	first, ok := m.merged[l.Text]
+	if !ok {
+		first = m.newLabel(l)
+		m.merged[l.Text] = first
+	}
+	return first
+}
+
+// count notes as what kind of code a node of a method ran.
+func (m *shaper) count(node int32, kind LabelKind, n int64) {
+	if m.merged == nil || !kind.Java() {
+		return
+	}
+	p := m.parts[node]
+	if p == nil {
+		p = new(KindParts)
+		m.parts[node] = p
+	}
+	p[kind] += n
+}
+
+// chooseKinds gives each method's node the kind that most of its samples have.
+func (m *shaper) chooseKinds() {
+	labels := make(map[Name]int32)
+	for node := range m.to.Nodes { // in the order of nodes, so that labels have the same order each time
+		p := m.parts[int32(node)]
+		if p == nil {
+			continue
+		}
+		most, kinds := LabelKind(0), 0
+		for k, n := range p {
+			if n > 0 {
+				kinds++
+			}
+			if n > p[most] {
+				most = LabelKind(k)
+			}
+		}
+		at := &m.to.Nodes[node]
+		want := Name{m.to.Labels[at.Name].Text, most}
+		if m.to.Labels[at.Name] != want {
+			if _, ok := labels[want]; !ok {
+				labels[want] = m.newLabel(want)
+			}
+			at.Name = labels[want]
+		}
+		if kinds > 1 {
+			m.to.Split[int32(node)] = *p
+		}
+	}
 }
 
 func (m *shaper) newLabel(l Name) int32 {

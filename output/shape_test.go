@@ -70,6 +70,22 @@ func TestShaped(t *testing.T) {
 			}
 		}
 	}
+	for _, c := range []struct {
+		shape Shape
+		want  []string
+	}{
+		{Shape{MergeKinds: true}, []string{
+			"[main tid=1];[truncated: bad method];P$$Lambda.run;P.lambda$main$0 4.0%",
+			"[pool-1-thread-1 tid=7];P.run;java.lang.reflect.Method.invoke;jdk.internal.reflect.GeneratedMethodAccessor.invoke;P.work 3.0%",
+			"[pool-1-thread-2 tid=8];P.run;java.lang.reflect.Method.invoke 1.0%",
+			"[pool-1-thread-2 tid=8];P.run;java.lang.reflect.Method.invoke;sun.reflect.NativeMethodAccessorImpl.invoke0;JVM_InvokeMethod;call_stub;P.work 5.0%",
+			"[pool-1-thread-2 tid=8];P.run;java.lang.reflect.Method.invoke;sun.reflect.NativeMethodAccessorImpl.invoke0;JVM_InvokeMethod;load 2.0%",
+		}},
+	} {
+		if all := lines(tree.Shaped(c.shape)); !slices.Equal(all, c.want) {
+			t.Errorf("%+v:\n%s\nnot\n%s", c.shape, strings.Join(all, "\n"), strings.Join(c.want, "\n"))
+		}
+	}
 	if same := tree.Shaped(Shape{}); same != tree {
 		t.Error("no shape makes another tree")
 	}
@@ -134,5 +150,41 @@ __clone3;start_thread;libshop.so+0x1f;JavaCalls::call_helper;call_stub;P.back_[0
 	again, err := ParseCollapsed(strings.NewReader(b.String()))
 	if err != nil || !slices.Equal(lines(again.Shaped(Shape{HideInternal: true})), want) {
 		t.Errorf("what is folded is not folded again: %v", err)
+	}
+}
+
+// TestDrawn: in a picture a method stands once under its caller, with the kind that most of its samples have, and one
+// frame stands for those by which its thread began.
+func TestDrawn(t *testing.T) {
+	tree, err := ParseCollapsed(strings.NewReader(`[main tid=1];__clone3;start_thread;JavaMain;call_stub;P.main_[0];P.work_[0] 10
+[main tid=1];__clone3;start_thread;JavaMain;call_stub;P.main_[0];P.work_[1] 30
+[main tid=1];__clone3;start_thread;JavaMain;call_stub;P.main_[0];P.work_[j];P.leaf_[i] 60
+[main tid=1];__clone3;start_thread;JavaMain;call_stub;P.main_[j];P.work_[j] 5
+[C2 tid=2];__clone3;start_thread;compile 3
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	drawn := tree.Shaped(Shape{}.Drawn())
+	want := []string{
+		"[C2 tid=2];[thread entry];compile 3.0%",
+		"[main tid=1];[thread entry];P.main;P.work 45.0%",
+		"[main tid=1];[thread entry];P.main;P.work;P.leaf 60.0%",
+	}
+	if all := lines(drawn); !slices.Equal(all, want) || drawn.Total != tree.Total || drawn.Stacks != 3 {
+		t.Errorf("%d samples, %d stacks:\n%s", drawn.Total, drawn.Stacks, strings.Join(all, "\n"))
+	}
+	split := map[string]KindParts{}
+	for node, parts := range drawn.Split {
+		split[drawn.Labels[drawn.Nodes[node].Name].Text] = parts
+	}
+	if len(split) != 2 || split["P.work"] != (KindParts{65, 30, 10, 0}) || split["P.main"] != (KindParts{5, 0, 100, 0}) {
+		t.Errorf("split: %v", split)
+	}
+	for _, n := range drawn.Nodes[1:] {
+		l := drawn.Labels[n.Name]
+		if kind, ok := map[string]LabelKind{"P.main": LabelInterpreted, "P.work": LabelCompiled, "P.leaf": LabelInlined}[l.Text]; ok && l.Kind != kind {
+			t.Errorf("%s is %v", l.Text, l.Kind)
+		}
 	}
 }

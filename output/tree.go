@@ -16,7 +16,13 @@ type Tree struct {
 	Stacks int            // lines of the file
 	// Unnamed is how much of Total counts for a compiled method because the method inlined into it is a guess.
 	Unnamed int64
+	// Split has the nodes of methods that ran as several kinds of code. It is nil unless kinds are merged
+	// (Shape.MergeKinds).
+	Split map[int32]KindParts
 }
+
+// KindParts are the samples of a method's subtree by the kind of its code: compiled, C1, interpreted, inlined.
+type KindParts [LabelInlined + 1]int64
 
 // guessWeight guesses whether the file counts CPU time, if no summary says so: a file may have lost its summary, or
 // come through a pipe. Only files of CPU time have these two roots.

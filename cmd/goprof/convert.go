@@ -172,8 +172,6 @@ func (f *convertFlags) checkShape(cmd *cobra.Command, to format.Format) error {
 		return usageError(cmd, "--hide-internal and --group-threads are for html, svg and json")
 	case f.title != "" && to != format.HTML && to != format.SVG:
 		return usageError(cmd, "--title is for html and svg")
-	case f.in.threads && !drawn && to != format.Collapsed:
-		return usageError(cmd, "-t is for collapsed, html, svg and json; "+to.String()+" has each sample's thread anyway")
 	case f.in.weight != "" && to == format.Firefox:
 		return usageError(cmd, "--weight is not for firefox, which shows samples with all that they count")
 	}

@@ -24,6 +24,7 @@ type flameFlags struct {
 	minwidth               float64
 	svg                    bool
 	shape                  output.Shape
+	drawing                drawing
 	in                     inputFlags
 }
 
@@ -44,7 +45,8 @@ The page also tells how the recording went. A JFR file holds that itself. For
 out.collapsed it is read from out.summary.json in the same folder, if that file belongs
 to the recording.
 
-flame overwrites an older page only if -o names it.`,
+flame replaces an older page of the same recording, and what -o names. Any other file of the
+page's name stays: the page is out.1.html then.`,
 		Example: `  goprof flame out.collapsed
   goprof flame out.collapsed -o incident-4711.html --title "checkout, slow"
   goprof flame out.collapsed --svg -o ticket.svg
@@ -61,6 +63,7 @@ flame overwrites an older page only if -o names it.`,
 	flags.Float64Var(&f.minwidth, "minwidth", 0, "leave out frames with less than this share of all samples, in `percent`")
 	flags.BoolVar(&f.svg, "svg", false, "a picture without scripts instead of a page")
 	addShape(flags, &f.shape)
+	f.drawing.add(flags)
 	flags.StringVar(&f.summary, "summary", "", "the summary `file` of a collapsed file (default: beside FILE)")
 	f.in.add(cmd)
 	return cmd
@@ -94,7 +97,7 @@ func drawFlame(cmd *cobra.Command, input string, f *flameFlags) error {
 	}
 	in.leftOut(cmd)
 	info := in.src.Info()
-	tree = tree.Shaped(f.shape)
+	tree = tree.Shaped(f.drawing.of(f.shape))
 	o := drawingOf(input, f.title, tree, &info)
 	o.MinShare = f.minwidth / 100
 	draw := flame.Page
@@ -116,14 +119,14 @@ func reserveFlame(input string, f *flameFlags) (*output.File, error) {
 	if f.output != "" {
 		return output.Reserve(f.output)
 	}
-	name := "flame"
-	if input != output.Stdout {
-		name = strings.TrimSuffix(input, filepath.Ext(input))
-	}
+	suffix := ".html"
 	if f.svg {
-		return output.ReserveNumbered(name+".svg", nil)
+		suffix = ".svg"
 	}
-	return output.ReserveNumbered(name+".html", nil)
+	if input == output.Stdout {
+		return output.ReserveNumbered("flame"+suffix, nil)
+	}
+	return output.ReserveAgain(strings.TrimSuffix(input, filepath.Ext(input))+suffix, flame.Mark(input))
 }
 
 // describe gives a collapsed file the summary that is named. Otherwise it says what is wrong with the summary beside
@@ -176,8 +179,16 @@ func flameTitle(input, title string, i *recording.Info) string {
 
 // drawingOf is what a flame graph says of its recording.
 func drawingOf(input, title string, tree *output.Tree, i *recording.Info) flame.Options {
-	return flame.Options{Title: flameTitle(input, title, i), Line: infoLine(output.Amount(tree.Weight, tree.Total), i),
+	return flame.Options{Title: flameTitle(input, title, i), Source: sourceOf(input), Line: infoLine(output.Amount(tree.Weight, tree.Total), i),
 		About: about(input, tree, i)}
+}
+
+// sourceOf is the name of the file that is drawn, or empty.
+func sourceOf(input string) string {
+	if input == output.Stdout {
+		return ""
+	}
+	return input
 }
 
 // infoLine says in one line what was recorded, and how much. A collapsed file without a summary tells no more than the

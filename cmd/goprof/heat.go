@@ -10,6 +10,7 @@ import (
 
 	"goprof/cmd/goprof/exit"
 	"goprof/output"
+	"goprof/output/flame"
 	"goprof/output/format"
 	"goprof/output/heat"
 	"goprof/output/recording"
@@ -40,7 +41,8 @@ the flame graph shows what differs. A click on a frame shows when it was seen.
 Of a wall-clock recording the page first shows threads that run, or wait for a CPU, a monitor or a
 file. One click adds the threads at rest: most of them have nothing to do.
 
-In the page, ? lists all keys. heat overwrites an older page only if -o names it.`,
+In the page, ? lists all keys. heat replaces an older page of the same recording,
+and what -o names.`,
 		Example: `  goprof record --pid 1234 -d 1m -o out.jfr && goprof heat out.jfr
   goprof heat out.jfr -o incident-4711.html --title "checkout, slow since 3:14"
   goprof heat out.jfr --threads                  a strip for each thread
@@ -92,7 +94,7 @@ func drawHeat(cmd *cobra.Command, input string, f *heatFlags) error {
 // writeHeat draws the page. It reads samples meanwhile, so an error may be about reading.
 func writeHeat(file *output.File, in *openInput, f *heatFlags) (name string, err error) {
 	info := in.src.Info()
-	o := heat.Options{Title: heatTitle(in.name, f.title, &info), Line: heatLine(&info),
+	o := heat.Options{Title: heatTitle(in.name, f.title, &info), Source: sourceOf(in.name), Line: heatLine(&info),
 		About: heatAbout(in.name, &info), Threads: f.in.threads}
 	var unread error
 	name, err = file.Write(func(w io.Writer) error {
@@ -128,11 +130,10 @@ func reserveHeat(input, named string) (*output.File, error) {
 	if named != "" {
 		return output.Reserve(named)
 	}
-	name := "heat.html"
-	if input != output.Stdout {
-		name = format.Trim(input) + ".heat.html"
+	if input == output.Stdout {
+		return output.ReserveNumbered("heat.html", nil)
 	}
-	return output.ReserveNumbered(name, nil)
+	return output.ReserveAgain(format.Trim(input)+".heat.html", flame.Mark(input))
 }
 
 // cannotDraw tells why a recording cannot be drawn over time.

@@ -62,7 +62,6 @@ func TestHeat(t *testing.T) {
 	if _, told := goprof(0, "heat", in); told != "heat map: "+filepath.Join(dir, "out.heat.html")+"\n" {
 		t.Errorf("told %q", told)
 	}
-	goprof(0, "heat", in)
 	page := func(name string) string {
 		t.Helper()
 		b, err := os.ReadFile(filepath.Join(dir, name))
@@ -71,8 +70,18 @@ func TestHeat(t *testing.T) {
 		}
 		return string(b)
 	}
-	if page("out.heat.1.html") != page("out.heat.html") {
+	first := page("out.heat.html")
+	if goprof(0, "heat", in); page("out.heat.html") != first {
 		t.Error("two pages of one recording differ")
+	}
+	if err := os.WriteFile(filepath.Join(dir, "out.heat.html"), []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if goprof(0, "heat", in); page("out.heat.1.html") != first || page("out.heat.html") != "mine" {
+		t.Error("a file that goprof has not drawn is replaced, or there is no page beside it")
+	}
+	if err := os.Rename(filepath.Join(dir, "out.heat.1.html"), filepath.Join(dir, "out.heat.html")); err != nil {
+		t.Fatal(err)
 	}
 	for _, want := range []string{"<title>shop.Main</title>", "pid 4711 on prod-7", `"lanes":["http-*"]`, `"columns":10,`, `"looks":1000`, "100 Hz"} {
 		if !strings.Contains(page("out.heat.html"), want) {

@@ -325,17 +325,17 @@ func (f *recordFlags) checkOutput(cmd *cobra.Command) (err error) {
 	if f.chunk < minChunk || f.chunk > maxChunk {
 		return usageError(cmd, fmt.Sprintf("--chunk is between %v and %v", minChunk, maxChunk))
 	}
-	threads := f.threads || f.group
+	summed := false
 	switch f.as {
 	case format.Collapsed, format.HTML, format.SVG, format.JSON:
-		threads = false
+		summed = true
 	}
 	switch {
 	case f.as != format.JFR && cmd.Flags().Changed("chunk"):
 		return usageError(cmd, fmt.Sprintf("--chunk is for jfr; %s is written at the end", f.as))
-	case threads:
-		return usageError(cmd, fmt.Sprintf("--threads and --group-threads are for collapsed, html, svg and json; "+
-			"%s has each sample's thread anyway", f.as))
+	case f.group && !summed:
+		return usageError(cmd, fmt.Sprintf("--group-threads is for collapsed, html, svg and json; "+
+			"%s has each sample's thread", f.as))
 	}
 	return f.loopFlags.check(cmd)
 }

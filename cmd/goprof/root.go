@@ -24,6 +24,7 @@ var portable = []func() *cobra.Command{
 	newDiff,
 	newRedact,
 	newVersion,
+	newLicenses,
 	newMan,
 }
 

@@ -19,3 +19,20 @@ func addShape(flags *pflag.FlagSet, s *output.Shape) {
 	flags.BoolVar(&s.HideInternal, "hide-internal", false, hideInternalUsage)
 	flags.BoolVar(&s.GroupThreads, "group-threads", false, groupThreadsUsage+", if stacks begin with threads")
 }
+
+// drawing are the flags of what is drawn. A picture has a method once under its caller, and one frame for those by which
+// a thread begins.
+type drawing struct{ splitKinds, entries bool }
+
+func (d *drawing) add(flags *pflag.FlagSet) {
+	flags.BoolVar(&d.splitKinds, "split-kinds", false,
+		"a frame for each kind of a method's code: interpreted, C1, compiled, inlined")
+	flags.BoolVar(&d.entries, "thread-entries", false, "the frames by which threads begin: __clone3 ... call_stub")
+}
+
+// of is the shape in which a tree is drawn that the user wants in shape s.
+func (d *drawing) of(s output.Shape) output.Shape {
+	s = s.Drawn()
+	s.MergeKinds, s.HideEntries = !d.splitKinds, !d.entries
+	return s
+}

@@ -161,8 +161,8 @@ func writeTree(to io.Writer, f format.Format, src *watched, o Options) error {
 	if err != nil {
 		return err
 	}
-	tree = tree.Shaped(o.Shape)
 	if f == format.JSON {
+		tree = tree.Shaped(o.Shape)
 		r, err := output.NewReport(tree, "method", 0)
 		if err != nil {
 			return err
@@ -172,6 +172,7 @@ func writeTree(to io.Writer, f format.Format, src *watched, o Options) error {
 		}
 		return r.JSON(to)
 	}
+	tree = tree.Shaped(o.Shape.Drawn())
 	var page flame.Options
 	if o.Page != nil {
 		page = o.Page(tree)

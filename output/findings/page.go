@@ -11,10 +11,11 @@ import (
 	"goprof/profile"
 )
 
-// Page writes the findings and, below them, the flame graph of the CPU time that was used meanwhile.
+// Page writes the findings and, below them, the flame graph of the CPU time that was used meanwhile. Threads of a pool
+// are one there.
 func Page(to io.Writer, t *profile.Triage, tree *output.Tree, o flame.Options) error {
 	o.Above = section(t)
-	return flame.Page(to, tree, o)
+	return flame.Page(to, tree.Shaped(output.Shape{GroupThreads: true}.Drawn()), o)
 }
 
 // section is the findings as HTML. All text is escaped here: it may hold names of the target. (Package html/template

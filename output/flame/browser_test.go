@@ -86,6 +86,18 @@ func TestPageDraws(t *testing.T) {
 	b.Screenshot("about")
 }
 
+// TestKindsOfAMethod: a method that ran as several kinds of code is one frame, and the share of each kind is told. It is
+// one in the reverse view, too.
+func TestKindsOfAMethod(t *testing.T) {
+	tree := parse(t, "Shop.main_[0];Shop.sell_[1] 300\nShop.main_[0];Shop.sell_[j] 700\nShop.main_[j];Shop.sell_[i] 50\n")
+	b := open(t, tree.Shaped(output.Shape{}.Drawn()), Options{}, "#q=Shop.sell")
+	b.Expect("frames 2; matches 1 frames, 1050 samples, 100.00%")
+	b.Press("n")
+	if got := b.Text("figures"); !strings.Contains(got, "Java: 66.67% compiled, 28.57% C1, 4.76% inlined") {
+		t.Errorf("told %q", got)
+	}
+}
+
 func TestSearch(t *testing.T) {
 	b := open(t, shop(t), Options{}, "")
 	b.Search("^basket|SHOP") // capitals count

@@ -8,6 +8,17 @@ const kindOf = id => page.kinds.charCodeAt(id) - 65;
 
 const recorded = unpackTree(page.count, page.rootSelf, bytesOf(page.nodes), page.diff && bytesOf(page.diff.nodes));
 
+// splits has the methods that ran as several kinds of code: their nodes, and their samples of each kind.
+const splits = new Map((page.split || []).map(([node, ...parts]) => [node, parts]));
+
+// methodOf gives a name the first name with the same text, if kinds of code are merged: one method, one frame.
+const methodOf = (() => {
+  if (!page.split) return id => id;
+  const first = new Int32Array(names.length);
+  for (let i = 1; i < names.length; i++) first[i] = names[i] === names[i - 1] && kindOf(i) <= 3 ? first[i - 1] : i;
+  return id => first[id];
+})();
+
 // foldWithin is how many frames above its caller a frame is looked for, to see that it was called again.
 const foldWithin = 8;
 
@@ -17,8 +28,8 @@ function foldRecursion(t) {
   const made = new Map(); // by caller and name
   const at = new Int32Array(t.count); // of a node of t: its node here
   const place = (caller, id) => {
-    for (let n = caller, i = 0; n > 0 && i <= foldWithin; n = parent[n], i++) if (name[n] === id) return n;
-    const key = caller * names.length + id;
+    for (let n = caller, i = 0; n > 0 && i <= foldWithin; n = parent[n], i++) if (methodOf(name[n]) === methodOf(id)) return n;
+    const key = caller * names.length + methodOf(id);
     let n = made.get(key);
     if (n === undefined) {
       n = parent.push(caller) - 1;
@@ -65,7 +76,7 @@ function reverseOf(tree) {
   const group = (parent, nodes, weights, wasWeights) => {
     const kids = [];
     for (let i = 0; i < nodes.length; i++) {
-      const n = nodes[i], name = tree.name[n];
+      const n = nodes[i], name = methodOf(tree.name[n]);
       if (slot[name] < 0) slot[name] = kids.push(make(parent, name, 0)) - 1;
       const kid = kids[slot[name]];
       kid.total += weights[i];

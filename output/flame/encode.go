@@ -18,6 +18,9 @@ type page struct {
 	Graph
 	Nodes string `json:"nodes"` // Graph.Bytes in base64
 	Diff  *was   `json:"diff,omitempty"`
+	// Split has methods that ran as several kinds of code: the node's place in preorder, and its samples of each kind.
+	// It is null if kinds are not merged.
+	Split [][]int64 `json:"split"`
 }
 
 // Graph is a tree as pages have it; core.js takes it apart.
@@ -47,8 +50,14 @@ func encode(t *output.Tree, o Options) *page {
 	if p.About == nil {
 		p.About = [][2]string{}
 	}
+	if t.Split != nil {
+		p.Split = [][]int64{}
+	}
 	var before []byte
-	p.Graph = newShape(t, o.MinShare, o.Diff).encode(func(node int32, _ int, was int64) {
+	p.Graph = newShape(t, o.MinShare, o.Diff).encode(func(node int32, place int, was int64) {
+		if parts, ok := t.Split[node]; ok {
+			p.Split = append(p.Split, append([]int64{int64(place)}, parts[:]...))
+		}
 		if d := o.Diff; d != nil {
 			before = binary.AppendUvarint(before, uint64(was))
 			before = binary.AppendUvarint(before, uint64(d.Told[node]))

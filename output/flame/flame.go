@@ -32,6 +32,8 @@ var (
 // Options are the user's choices.
 type Options struct {
 	Title string
+	// Source is the name of the file that is drawn, or empty: Mark has it.
+	Source string
 	// Line stands below the title and says what was recorded: mode, samples, when, of which process.
 	Line string
 	// MinShare leaves out frames with less than this share of all samples, 0 to 1.
@@ -70,7 +72,7 @@ func Page(to io.Writer, tree *output.Tree, o Options) error {
 		return err
 	}
 	return Seal(to, pageHTML, Parts{
-		Title: o.Title, Line: o.Line, Above: o.Above, Style: BaseStyle + style, Data: data,
+		Title: o.Title, Line: o.Line, Source: o.Source, Above: o.Above, Style: BaseStyle + style, Data: data,
 		Script: CoreScript + dataJS + DrawScript + diffJS + pageJS,
 	})
 }

@@ -237,11 +237,19 @@ function figures(node) {
     (view === reverse ? `root ${figure(self)}` : `self ${figure(self)}, ${percent(self, whole)}`);
 }
 
+// kindText names the kind of a frame's code. A method that ran as several kinds has the share of each.
+function kindText(node, id) {
+  const parts = state.view === forward && tree === recorded && splits.get(node), all = parts && parts.reduce((a, b) => a + b);
+  if (!parts) return kinds[kindOf(id)][0];
+  const some = parts.map((n, kind) => [n, kinds[kind][0].replace('Java, ', '')]).filter(([n]) => n > 0).sort((a, b) => b[0] - a[0]);
+  return 'Java: ' + some.map(([n, text]) => `${percent(n, all)} ${text}`).join(', ');
+}
+
 // details tells of the frame that is pointed at, else of the selected one, else of the zoom.
 function details() {
   const node = state.hovered ?? state.selected ?? state.zoom, id = state.view.name(node);
   $('frame').textContent = nameOf(id);
-  $('figures').textContent = (id < 0 ? '' : kinds[kindOf(id)][0] + '; ') + figures(node);
+  $('figures').textContent = (id < 0 ? '' : kindText(node, id) + '; ') + figures(node);
   $('copy').hidden = id < 0;
 }
 
@@ -256,7 +264,7 @@ function hover(event) {
   tip.hidden = node === null;
   if (node === null) return;
   const id = state.view.name(node);
-  tip.textContent = nameOf(id) + '\n' + (id < 0 ? '' : kinds[kindOf(id)][0] + '; ') + figures(node);
+  tip.textContent = nameOf(id) + '\n' + (id < 0 ? '' : kindText(node, id) + '; ') + figures(node);
   tip.style.left = Math.max(0, Math.min(event.clientX + 12, innerWidth - tip.offsetWidth - 8)) + 'px';
   tip.style.top = (event.clientY + 24 + tip.offsetHeight > innerHeight ? event.clientY - tip.offsetHeight - 8 : event.clientY + 18) + 'px';
 }

@@ -7,7 +7,10 @@ import (
 	"encoding/base64"
 	"html"
 	"io"
+	"path/filepath"
 	"strings"
+
+	"goprof/output"
 )
 
 // These are the parts that other pages share with a flame graph's.
@@ -38,19 +41,29 @@ var CoreScript = coreJS + wordsJS + keysJS
 // Parts are the parts of a page.
 type Parts struct {
 	Title, Line   string // text
+	Source        string // the name of the file that is drawn: Mark has it
 	Above         string // HTML of our own above the graph, or empty
 	Style, Script string // goprof's own
 	Data          []byte // JSON without '<': the script finds it in the element "data"
 }
 
-// Seal writes a page. Its template begins with @HEAD@, which all pages have, and has the places @TITLE@, @LINE@,
+// Mark is what a page or a picture of the file of this name begins with. By it goprof knows again what it has drawn.
+func Mark(source string) string {
+	return html.EscapeString(`goprof of "` + output.CleanName(filepath.Base(source)) + `"`)
+}
+
+// Seal writes a page. Its template begins with @HEAD@, which all pages have, and has the places @SOURCE@, @TITLE@, @LINE@,
 // @ABOVE@, @STYLE@, @STYLE_HASH@, @SCRIPT@, @SCRIPT_HASH@ and @DATA@: a Content-Security-Policy that allows the style
 // and the script with these hashes keeps all else from running.
 func Seal(to io.Writer, template string, p Parts) error {
 	script := "'use strict';(() => {\n" + p.Script + "})();\n"
 	w := bufio.NewWriter(to)
+	source := ""
+	if p.Source != "" {
+		source = `<meta name="source" content="` + Mark(p.Source) + "\">\n"
+	}
 	_, err := strings.NewReplacer(
-		"@TITLE@", html.EscapeString(p.Title), "@LINE@", html.EscapeString(p.Line),
+		"@SOURCE@", source, "@TITLE@", html.EscapeString(p.Title), "@LINE@", html.EscapeString(p.Line),
 		"@ABOVE@", p.Above,
 		"@STYLE@", p.Style, "@STYLE_HASH@", hash(p.Style),
 		"@SCRIPT@", script, "@SCRIPT_HASH@", hash(script),

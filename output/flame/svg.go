@@ -45,7 +45,7 @@ func SVG(to io.Writer, tree *output.Tree, o Options) error {
 	w := bufio.NewWriter(to)
 	d := drawing{w: w, shape: s, scale: (svgWidth - 2*svgMargin) / float64(s.totals[0])}
 	d.place()
-	d.open(o.Title, o.Line)
+	d.open(o.Source, o.Title, o.Line)
 	for _, b := range d.boxes {
 		d.box(b)
 	}
@@ -112,14 +112,18 @@ func (d *drawing) alphabetical() []int32 {
 	return order
 }
 
-func (d *drawing) open(title, line string) {
+func (d *drawing) open(source, title, line string) {
 	height := svgTitle + d.rows*svgRow + svgLegend
+	mark := ""
+	if source != "" {
+		mark = "<metadata>" + Mark(source) + "</metadata>\n"
+	}
 	fmt.Fprintf(d.w, `<?xml version="1.0" encoding="UTF-8"?>
 <svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" font-family="monospace" font-size="11.5">
-<rect width="100%%" height="100%%" fill="#fff"/>
+%s<rect width="100%%" height="100%%" fill="#fff"/>
 <text x="%d" y="24" text-anchor="middle" font-size="16" font-family="sans-serif">%s</text>
 <text x="%d" y="44" text-anchor="middle" font-size="12" font-family="sans-serif" fill="#555">%s</text>
-`, svgWidth, height, svgWidth, height, svgWidth/2, xmlText(title), svgWidth/2, xmlText(line))
+`, svgWidth, height, svgWidth, height, mark, svgWidth/2, xmlText(title), svgWidth/2, xmlText(line))
 }
 
 func (d *drawing) box(b svgBox) {

@@ -41,6 +41,8 @@ var (
 // Options are the user's choices.
 type Options struct {
 	Title string
+	// Source is the name of the file that is drawn, or empty.
+	Source string
 	// Line stands below the title and says what was recorded.
 	Line string
 	// About is shown in the page: facts and their values.
@@ -75,7 +77,7 @@ func Write(to io.Writer, src recording.Source, o Options) error {
 		return err
 	}
 	return flame.Seal(to, pageHTML, flame.Parts{
-		Title: o.Title, Line: o.Line, Data: data, Style: flame.BaseStyle + style,
+		Title: o.Title, Line: o.Line, Source: o.Source, Data: data, Style: flame.BaseStyle + style,
 		Script: flame.CoreScript + loadJS + flame.DrawScript + sumsJS + chartJS + graphJS + pageJS,
 	})
 }

@@ -35,6 +35,22 @@ func Fold(stack []Plumbing, keep func(i int), fold func(i int, what Plumbing)) {
 	}
 }
 
+// FoldEntry folds only the frames by which the thread began.
+func FoldEntry(stack []Plumbing, keep func(i int), fold func(i int, what Plumbing)) {
+	i := 0
+	for i < len(stack) && stack[i] == Label {
+		keep(i)
+		i++
+	}
+	if at := entry(stack, i, true); at > i {
+		fold(i, ThreadEntry)
+		i = at
+	}
+	for ; i < len(stack); i++ {
+		keep(i)
+	}
+}
+
 // entry finds the end of the run by which a thread began, up to the first call of Java. The leaf does not belong to the
 // run.
 func entry(stack []Plumbing, i int, leaf bool) int {

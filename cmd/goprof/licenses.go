@@ -1,0 +1,29 @@
+package main
+
+import (
+	_ "embed"
+	"io"
+
+	"github.com/spf13/cobra"
+)
+
+// notices are the licences of all code in this program. `go run ./scripts/release notices` writes the file.
+//
+//go:embed THIRD_PARTY_NOTICES
+var notices string
+
+func newLicenses() *cobra.Command {
+	return &cobra.Command{
+		Use:   "licenses",
+		Short: "Show the licences of goprof and of all code in it",
+		Example: `  goprof licenses | less
+  goprof licenses > THIRD_PARTY_NOTICES`,
+		Args: exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if _, err := io.WriteString(cmd.OutOrStdout(), notices); err != nil {
+				return outputFailed(err)
+			}
+			return nil
+		},
+	}
+}

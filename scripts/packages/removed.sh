@@ -1,0 +1,6 @@
+#!/bin/sh
+# Before the program goes. An upgrade keeps the agent running (deb says "upgrade", rpm says 1).
+case ${1:-} in
+    upgrade | 1) exit 0 ;;
+esac
+[ ! -d /run/systemd/system ] || systemctl disable --now goprof-agent.service || true

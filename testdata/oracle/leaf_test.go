@@ -240,7 +240,7 @@ func TestLeaf(t *testing.T) {
 // scoreLeaves takes so many samples in code of that level. The JVM compiles meanwhile: at first there is little.
 func scoreLeaves(t *testing.T, s *session.Session, level uint8, samples int) *leafScores {
 	t.Helper()
-	judge := newLeafJudge(s.VM, s.Walker, s.Process.CPU())
+	judge := newLeafJudge(s.Process, s.VM)
 	scores := &leafScores{seen: map[uint64]bool{}}
 	time.Sleep(2 * time.Second)
 	for tries := 0; scores.ours.n < samples && tries < 30; tries++ {

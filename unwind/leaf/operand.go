@@ -1,0 +1,193 @@
+package leaf
+
+import (
+	"slices"
+
+	"goprof/arch"
+	"goprof/profile"
+	"goprof/vmstructs"
+)
+
+// Bytecodes hand each other values on the operand stack, and instructions in registers. A load hands its value to the
+// first instruction that reads its register. If it is known which bytecode that instruction is, and that bytecode takes
+// a value from a getfield or from the load of an element, then the load is likely to be that bytecode's.
+//
+// A value that comes out of a local variable or out of an invoke may have been loaded anywhere: it tells nothing.
+
+const (
+	// maxHanded bounds the instructions from a load to the one that takes its value, maxChain how often one load tells of
+	// another.
+	maxHanded, maxChain = 6, 3
+	// maxValue bounds the bytecodes that make a value.
+	maxValue = 24
+)
+
+// byTaker returns the methods at a load, by the instruction that takes its value. nil: that one is not known, or the
+// value may have been loaded elsewhere.
+func (p *place) byTaker(n int32) []vmstructs.Scope {
+	return p.handsTo(n, maxChain)
+}
+
+func (p *place) handsTo(n int32, most int) []vmstructs.Scope {
+	load := p.loadAt(n)
+	if load == nil || most == 0 {
+		return nil
+	}
+	taker := p.code.taker(n)
+	if taker == notInCode {
+		return nil
+	}
+	s := p.known(taker, most-1)
+	if s == nil {
+		return nil
+	}
+	code := p.bytecodes(s[0].Method)
+	found := notInCode
+	for _, k := range operandsOf(code, vmstructs.BytecodeAt(code, s[0].BCI)) {
+		if !load(s[0].Method, &code[k], nil) {
+			continue
+		}
+		if found != notInCode {
+			return nil // one of two
+		}
+		found = k
+	}
+	if found == notInCode {
+		return nil
+	}
+	s = slices.Clone(s)
+	s[0].BCI, s[0].Line = code[found].BCI, s[0].Method.Line(code[found].BCI)
+	return s
+}
+
+// taker is the first instruction behind a load that reads the load's register, notInCode if that is not known.
+func (m *codeMap) taker(n int32) int32 {
+	load, ok := m.operands(n)
+	if !ok || load.Writes == 0 {
+		return notInCode
+	}
+	for range maxHanded {
+		if m.list[n].flow != arch.FlowNext {
+			break
+		}
+		if n = m.next(n); n == notInCode {
+			break
+		}
+		o, ok := m.operands(n)
+		switch {
+		case !ok:
+			return notInCode
+		case o.Reads&load.Writes != 0:
+			return n
+		case o.Writes&load.Writes != 0:
+			return notInCode
+		}
+	}
+	return notInCode
+}
+
+// operands are described at arch.Code. Few ask, so they are not kept.
+func (m *codeMap) operands(n int32) (arch.Operands, bool) {
+	return m.cpu.Operands(m.code, m.list[n].at)
+}
+
+// known returns the methods at an instruction, if it is certain which bytecode it is.
+func (p *place) known(n int32, most int) []vmstructs.Scope {
+	if s, sure := p.inPieceAt(n); s != nil && sure == profile.Certain {
+		return s
+	}
+	if s := p.branchAt(n); s != nil {
+		return s
+	}
+	if p.loadAt(n) == nil {
+		return nil
+	}
+	if by := p.atLoad(n); by.byLoad {
+		return by.scopes
+	}
+	return p.handsTo(n, most)
+}
+
+// operandsOf are the bytecodes that hand a bytecode its values on the operand stack, from the last value back, as far
+// as they are known.
+func operandsOf(code []vmstructs.Bytecode, to int) (from []int) {
+	if to < 0 {
+		return nil
+	}
+	takes, _, ok := stackOf(code[to].Op)
+	if !ok {
+		return nil
+	}
+	for at := to - 1; takes > 0 && at >= 0; takes-- {
+		from = append(from, at)
+		if at, ok = beforeValue(code, at); !ok {
+			break
+		}
+	}
+	return from
+}
+
+// beforeValue is the bytecode before all those that make the value which a bytecode hands on.
+func beforeValue(code []vmstructs.Bytecode, at int) (before int, ok bool) {
+	need := 1
+	for k := 0; k < maxValue && at >= 0; k++ {
+		takes, puts, known := stackOf(code[at].Op)
+		if !known || puts > need {
+			break
+		}
+		at--
+		if need += takes - puts; need == 0 {
+			return at, true
+		}
+	}
+	return 0, false
+}
+
+// stackOf tells how many values a bytecode takes off the operand stack, and how many it puts there. ok is false if the
+// opcode does not tell, if it moves values on the stack, or if it is a jump.
+func stackOf(op uint8) (takes, puts int, ok bool) {
+	i := slices.IndexFunc(stackEffects[:], func(e stackEffect) bool { return op <= e.last })
+	if i < 0 || stackEffects[i].takes < 0 {
+		return 0, 0, false
+	}
+	return int(stackEffects[i].takes), int(stackEffects[i].puts), true
+}
+
+// stackEffect is that of the opcodes up to last, from the ones before it on. takes is -1 where stackOf does not tell.
+type stackEffect struct {
+	last        uint8
+	takes, puts int8
+}
+
+// stackEffects are those of the Java Virtual Machine Specification, chapter 6.5. A long is one value here.
+var stackEffects = [...]stackEffect{
+	{0x00, 0, 0},                  // nop
+	{0x2d, 0, 1},                  // constants and locals
+	{vmstructs.OpSaload, 2, 1},    // elements of arrays
+	{0x4e, 1, 0},                  // to locals
+	{vmstructs.OpSastore, 3, 0},   // to elements
+	{0x5f, -1, 0},                 // pop, dup, swap
+	{0x73, 2, 1},                  // arithmetic
+	{0x77, 1, 1},                  // negations
+	{0x83, 2, 1},                  // shifts, and, or, xor
+	{0x84, 0, 0},                  // iinc
+	{0x93, 1, 1},                  // conversions
+	{vmstructs.OpDcmpg, 2, 1},     //
+	{0x9e, 1, 0},                  // if with zero
+	{0xa6, 2, 0},                  // if with two values
+	{0xa9, -1, 0},                 // goto, jsr, ret
+	{0xb0, 1, 0},                  // switches, returns of a value
+	{vmstructs.OpReturn, -1, 0},   //
+	{vmstructs.OpGetstatic, 0, 1}, //
+	{vmstructs.OpPutstatic, 1, 0}, //
+	{vmstructs.OpGetfield, 1, 1},  //
+	{vmstructs.OpPutfield, 2, 0},  //
+	{vmstructs.OpInvokeLast, -1, 0},
+	{vmstructs.OpNew, 0, 1},
+	{vmstructs.OpArraylength, 1, 1}, // with new arrays
+	{vmstructs.OpAthrow, -1, 0},
+	{vmstructs.OpInstanceof, 1, 1}, // with checkcast
+	{vmstructs.OpMonitorexit, 1, 0},
+	{0xc5, -1, 0}, // wide, multianewarray
+	{0xc7, 1, 0},  // if with null
+}

@@ -41,6 +41,7 @@ type leafTold struct {
 	leafPlace
 	scopes []vmstructs.Scope
 	sure   profile.Certainty
+	rule   string // that has told it
 }
 
 // ask infers the methods at a place, and notes what a first sight takes.
@@ -52,6 +53,7 @@ func (s *leafScores) ask(j *leafJudge, p leafPlace) leafTold {
 	begin := ownTime()
 	told, sure := j.finder.At(less, p.pc)
 	took := ownTime() - begin
+	rule := j.finder.DecidedBy()
 	if _, judged := j.strays[p.b]; !judged && !s.seen[p.pc] { // the judge has read of it what a first sight reads
 		s.seen[p.pc] = true
 		s.first = append(s.first, took)
@@ -64,8 +66,9 @@ func (s *leafScores) ask(j *leafJudge, p leafPlace) leafTold {
 		if told, sure, err = j.finder.Called(less, p.pc, p.called); err != nil {
 			told = nil
 		}
+		rule = "in a call"
 	}
-	return leafTold{p, told, sure}
+	return leafTold{p, told, sure, rule}
 }
 
 // verdict says what the record at a place is worth.
@@ -111,13 +114,13 @@ func (j *leafJudge) truth(p leafPlace) ([]vmstructs.Scope, verdict) {
 	if to := j.finder.HandsClassTo(less, p.pc); to != 0 && slices.Equal(j.record(leafPlace{b: p.b, pc: to}), truth) {
 		at = to
 	}
-	piece, may := j.finder.MayBeOfPiece(less, at, truth[0])
+	rule, may := j.finder.Judge(less, at, truth[0])
 	switch {
 	case p.called != "":
 		return truth, isTruth
-	case j.finder.Computes(less, p.pc) && !j.sameBefore(p, truth), piece && !may:
+	case j.finder.Computes(less, p.pc) && !j.sameBefore(p, truth), !may:
 		return truth, isOfOther
-	case j.isStray(p.b, truth) || piece && j.finder.InBarrier(less, p.pc) && j.isScattered(p.b, truth):
+	case j.isStray(p.b, truth) || rule == "barrier" && j.isScattered(p.b, truth):
 		return truth, isStray
 	}
 	return truth, isTruth
@@ -164,11 +167,12 @@ func (s *leafScores) score(j *leafJudge, p *leafTold) {
 	}
 	if p.called != "" {
 		s.calls.add(truth, p.scopes)
-	} else if piece, _ := j.finder.MayBeOfPiece(j.safepointsOnly(p.b), p.pc, truth[0]); piece && certain > 0 {
+	} else if rule, _ := j.finder.Judge(j.safepointsOnly(p.b), p.pc, truth[0]); rule != "" && certain > 0 {
 		s.pieces.add(truth, p.scopes)
 	}
 	s.ours.add(truth, p.scopes)
 	s.sure[p.sure].add(truth, p.scopes)
+	s.ofRule(p.rule).add(truth, p.scopes)
 	s.byAddress.add(truth, address)
 	if len(truth) > 1 {
 		s.inlined++
@@ -218,7 +222,7 @@ func (j *leafJudge) straysOf(b *vmstructs.Blob) (strays []strayRecord) {
 		if last < 0 || err != nil || j.vm.IsSafepoint(b, pc) {
 			continue
 		}
-		if piece, may := j.finder.MayBeOfPiece(less, b.Begin+uint64(last), truth[0]); piece && !may {
+		if _, may := j.finder.Judge(less, b.Begin+uint64(last), truth[0]); !may {
 			strays = noteStray(strays, truth)
 		}
 	}

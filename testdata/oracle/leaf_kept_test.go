@@ -111,6 +111,7 @@ func TestLeafKept(t *testing.T) {
 		})
 	}
 	t.Logf("all: %v", &sum)
+	t.Logf("rules that have decided: %s", sum.rules())
 }
 
 // scoreKept writes NAME.told: what is told at each pc, and what the record has. Two such files of two rules, or of a

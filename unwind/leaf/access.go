@@ -2,6 +2,7 @@ package leaf
 
 import (
 	"goprof/arch"
+	"goprof/profile"
 	"goprof/vmstructs"
 )
 
@@ -19,22 +20,22 @@ import (
 const maxAccessLegs, maxLikelyLegs = 2, 7
 
 // loadAt tells which bytecodes can be the load of an object's memory at an instruction, nil if there is no such load.
-func (p *place) loadAt(n int32) callsBytecode {
-	if n < 0 || int(n) >= len(p.code.list) {
+func (q *question) loadAt(n int32) callsBytecode {
+	if n < 0 || int(n) >= len(q.code.list) {
 		return nil
 	}
-	i := p.code.list[n]
+	i := q.code.list[n]
 	switch {
 	case !i.loads || i.base != arch.BaseOther || i.disp <= maxHeader:
 		return nil
-	case p.readsElement(&i):
+	case q.readsElement(&i):
 		return loadsElement
 	}
 	return func(in *vmstructs.Method, b *vmstructs.Bytecode, _ *vmstructs.Method) bool {
-		if i.disp == p.vm.ArrayLength() && asksForLength(b.Op) {
+		if i.disp == q.vm.ArrayLength() && asksForLength(b.Op) {
 			return true
 		}
-		return b.Op == vmstructs.OpGetfield && p.mayReadAt(in, b, i.disp)
+		return b.Op == vmstructs.OpGetfield && q.mayReadAt(in, b, i.disp)
 	}
 }
 
@@ -87,13 +88,35 @@ func (r *router) isLoad() bool {
 // reads its count, and the route begins in ensureCapacityInternal, which asks for value.length.
 func (r *router) mayBeField() bool {
 	s := r.found[0].scopes[0]
-	code := r.p.bytecodes(s.Method)
+	code := r.q.bytecodes(s.Method)
 	i := vmstructs.BytecodeAt(code, s.BCI)
-	load := &r.p.code.list[r.at]
-	return i >= 0 && code[i].Op != vmstructs.OpGetfield && load.disp == r.p.vm.ArrayLength() && !r.p.readsElement(load)
+	load := &r.q.code.list[r.at]
+	return i >= 0 && code[i].Op != vmstructs.OpGetfield && load.disp == r.q.vm.ArrayLength() && !r.q.readsElement(load)
 }
 
-// atLoad infers the methods at an instruction that is part of no piece.
-func (p *place) atLoad(n int32) inferred {
-	return p.infer(n, n, router{p: p, load: p.loadAt(n)})
+// load tells the methods at a load of which it is certain which bytecode, or which method on the route, has it.
+func (p *place) load() verdict {
+	if p.loadAt(p.n) != nil && p.route().byLoad {
+		return verdict{p.route().scopes, profile.Certain}
+	}
+	return verdict{}
+}
+
+// loadsForVM reports whether C2 makes loads of a bytecode that read what is the VM's: a static field, a class's list of
+// those above it, a table of methods.
+func loadsForVM(b *vmstructs.Bytecode) bool {
+	switch b.Op {
+	case vmstructs.OpGetstatic, vmstructs.OpCheckcast, vmstructs.OpInstanceof, vmstructs.OpInvoke,
+		vmstructs.OpInvokeInterface:
+		return true
+	}
+	return false
+}
+
+// mayLoad reports whether C2 may have made a load for a place. It may make one for an intrinsic method, too, for an
+// element whose index is a constant, or for the VM: the rule does not think of these, so the judge of the rule must.
+func (p *place) mayLoad(s vmstructs.Scope) bool {
+	b, load := p.bytecodeOf(s), p.loadAt(p.n)
+	return b != nil && (load(s.Method, b, nil) || loadsElement(nil, b, nil) || loadsForVM(b) ||
+		p.intrinsicAt(s.Method, b) != nil)
 }

@@ -56,8 +56,8 @@ func TestLoads(t *testing.T) {
 		}
 		m := &codeMap{cpu: f.cpu}
 		m.begin(code, 0, func(func(uint64) bool) {})
-		p := placeIn(f, &vmstructs.Blob{Level: levelC2}, m)
-		way := router{p: p, load: p.loadAt(m.place(0))}
+		q := questionIn(f, &vmstructs.Blob{Level: levelC2}, m)
+		way := router{q: q, load: q.loadAt(m.place(0))}
 		way.between(r.from, r.to, 1, 1)
 		got := int32(-1)
 		if way.isLoad() {
@@ -77,7 +77,7 @@ func TestLoadsOfLongRoutes(t *testing.T) {
 	one := foundCall{scopes: []vmstructs.Scope{{Method: &vmstructs.Method{}}}}
 	f := &Finder{bytecode: map[*vmstructs.Method][]vmstructs.Bytecode{one.scopes[0].Method: {}}}
 	for legs, want := range []bool{1: true, 2: true, 3: false} {
-		r := router{p: placeIn(f, &vmstructs.Blob{}, m), load: loadsElement, found: []foundCall{one},
+		r := router{q: questionIn(f, &vmstructs.Blob{}, m), load: loadsElement, found: []foundCall{one},
 			legs: make([]leg, legs)}
 		if legs > 0 && r.isLoad() != want {
 			t.Errorf("%d legs: %v", legs, !want)

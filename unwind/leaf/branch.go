@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"goprof/arch"
+	"goprof/profile"
 	"goprof/vmstructs"
 )
 
@@ -37,26 +38,33 @@ type branching struct {
 	meets bool
 }
 
-// branchAt returns the methods at a comparison or at the branch behind it, nil if it is not known which bytecode the
-// branch is.
-func (p *place) branchAt(n int32) []vmstructs.Scope {
-	if at := p.branchingAt(n); at.parts {
-		return at.scopes
+// branch tells the methods at a comparison or at the branch behind it, if it is known which bytecode the branch is.
+func (p *place) branch() verdict {
+	if at := p.fork(); at.parts {
+		return verdict{at.scopes, profile.Certain}
 	}
-	return nil
+	return verdict{}
+}
+
+// branchOfOne tells the methods at the only branch of bytecodes that the code may be, or those at all such branches. If
+// the route tells the same, that is certain.
+func (p *place) branchOfOne() verdict {
+	at := p.fork()
+	sure := profile.Likely
+	if at.scopes != nil && at.meets && sameMethods(at.scopes, p.route().scopes) {
+		sure = profile.Certain
+	}
+	return verdict{at.scopes, sure}
 }
 
 // branchingAt finds out which bytecode a comparison or the branch behind it is.
-func (p *place) branchingAt(n int32) (at branching) {
-	if n < 0 || int(n) >= len(p.code.list) {
-		return at
-	}
-	compare, branch := p.code.comparisonAndBranch(n)
+func (q *question) branchingAt(n int32) (at branching) {
+	compare, branch := q.code.comparisonAndBranch(n)
 	if branch == notInCode {
 		return at
 	}
-	at = p.partingOf(compare, branch)
-	if at.parts && p.partedBefore(compare, at.scopes) {
+	at = q.partingOf(compare, branch)
+	if at.parts && q.partedBefore(compare, at.scopes) {
 		return branching{}
 	}
 	return at
@@ -65,11 +73,11 @@ func (p *place) branchingAt(n int32) (at branching) {
 // partedBefore reports whether the branch before a comparison, from which the code comes, is told as the same bytecode.
 // Then that one is it, and which one this is nobody knows: the routes are the shortest ones, and lead past branches
 // that go to the same place.
-func (p *place) partedBefore(compare int32, scopes []vmstructs.Scope) bool {
-	m := p.code
+func (q *question) partedBefore(compare int32, scopes []vmstructs.Scope) bool {
+	m := q.code
 	n := compare
 	for range maxSameBranch {
-		if n = m.before(n); n == notInCode || p.evidenceAt(n).kind != noEvidence {
+		if n = m.before(n); n == notInCode || q.evidenceAt(n).kind != noEvidence {
 			return false
 		}
 		switch m.list[n].flow {
@@ -80,7 +88,7 @@ func (p *place) partedBefore(compare int32, scopes []vmstructs.Scope) bool {
 			if branch != n {
 				return false
 			}
-			at := p.partingOf(compare, branch)
+			at := q.partingOf(compare, branch)
 			return at.parts && at.scopes[0].BCI == scopes[0].BCI && sameMethods(at.scopes, scopes)
 		}
 		return false
@@ -92,33 +100,33 @@ func (p *place) partedBefore(compare int32, scopes []vmstructs.Scope) bool {
 const maxSameBranch = 12
 
 // partingOf is branchingAt for the comparison and the branch.
-func (p *place) partingOf(compare, branch int32) (at branching) {
-	m := p.code
+func (q *question) partingOf(compare, branch int32) (at branching) {
+	m := q.code
 	is, ok := m.cpu.Condition(m.code, m.list[compare].at, m.list[branch].at)
-	if !ok || p.evidenceAt(branch).kind != noEvidence {
+	if !ok || q.evidenceAt(branch).kind != noEvidence {
 		return at
 	}
-	behind := p.nearest(compare, true)
-	from := p.told(behind)
-	taken, next := p.nearest(m.target(branch), false), p.nearest(m.next(branch), false)
-	toTaken, toNext := p.toldAhead(taken), p.toldAhead(next)
+	behind := q.nearest(compare, true)
+	from := q.told(behind)
+	taken, next := q.nearest(m.target(branch), false), q.nearest(m.next(branch), false)
+	toTaken, toNext := q.toldAhead(taken), q.toldAhead(next)
 	if from == nil || toTaken == nil || toNext == nil {
 		return at
 	}
 	if behind.kind == atPiece {
-		from = p.behindPiece(from)
+		from = q.behindPiece(from)
 	}
-	r := router{p: p}
-	p.trails[0] = r.trailOf(p.trails[0], from, toTaken, behind.far+taken.far+1)
+	r := router{q: q}
+	q.trails[0] = r.trailOf(q.trails[0], from, toTaken, behind.far+taken.far+1)
 	if at.meets = taken.scope == next.scope && taken.kind == next.kind && taken.piece == next.piece; at.meets {
-		p.trails[1] = p.trails[1][:0]
+		q.trails[1] = q.trails[1][:0]
 	} else {
-		p.trails[1] = r.trailOf(p.trails[1], from, toNext, behind.far+next.far+1)
-		at.scopes = p.parting(p.trails[0], p.trails[1], is)
+		q.trails[1] = r.trailOf(q.trails[1], from, toNext, behind.far+next.far+1)
+		at.scopes = q.parting(q.trails[0], q.trails[1], is)
 		at.parts = at.scopes != nil
 	}
-	if !at.parts && p.blob.Level == levelC2 {
-		at.scopes, at.meets = p.onlyBranch(is, at.meets)
+	if !at.parts && q.blob.Level == levelC2 {
+		at.scopes, at.meets = q.onlyBranch(is, at.meets)
 	}
 	return at
 }
@@ -127,19 +135,19 @@ func (p *place) partingOf(compare, branch int32) (at branching) {
 // are of several methods. In a method that is inlined and returns a boolean, and whose caller asks for the result, C2
 // makes one branch of two. meets becomes false if an intrinsic method is on the way: C2 may have made branches for
 // that.
-func (p *place) onlyBranch(is arch.Condition, meets bool) ([]vmstructs.Scope, bool) {
+func (q *question) onlyBranch(is arch.Condition, meets bool) ([]vmstructs.Scope, bool) {
 	var only *trailed
 	not := is
 	not.Is = is.Is.Not()
-	for _, trail := range p.trails {
+	for _, trail := range q.trails {
 		for k := range trail {
 			at := &trail[k]
-			code := p.bytecodes(at.chain[0].Method)
+			code := q.bytecodes(at.chain[0].Method)
 			i := vmstructs.BytecodeAt(code, at.bci)
 			if i < 1 || !code[i].Branches() || !asksFor(code, i, is) && !asksFor(code, i, not) {
 				continue
 			}
-			if only != nil && !only.sameChain(at) || p.askedFor(at.chain) {
+			if only != nil && !only.sameChain(at) || q.askedFor(at.chain) {
 				return nil, false
 			}
 			if only == nil {
@@ -150,16 +158,16 @@ func (p *place) onlyBranch(is arch.Condition, meets bool) ([]vmstructs.Scope, bo
 	if only == nil {
 		return nil, false
 	}
-	return only.scopes(), meets && !p.trailsIntrinsic()
+	return only.scopes(), meets && !q.trailsIntrinsic()
 }
 
 // trailsIntrinsic reports whether an intrinsic method is on a trail.
-func (p *place) trailsIntrinsic() bool {
-	for _, trail := range p.trails {
+func (q *question) trailsIntrinsic() bool {
+	for _, trail := range q.trails {
 		for k := range trail {
 			m := trail[k].chain[0].Method
-			code := p.bytecodes(m)
-			if i := vmstructs.BytecodeAt(code, trail[k].bci); i >= 0 && p.intrinsicAt(m, &code[i]) != nil {
+			code := q.bytecodes(m)
+			if i := vmstructs.BytecodeAt(code, trail[k].bci); i >= 0 && q.intrinsicAt(m, &code[i]) != nil {
 				return true
 			}
 		}
@@ -201,11 +209,11 @@ func (m *codeMap) comparisonAndBranch(n int32) (compare, branch int32) {
 }
 
 // toldAhead is told for evidence to which a route leads.
-func (p *place) toldAhead(e evidence) []vmstructs.Scope {
+func (q *question) toldAhead(e evidence) []vmstructs.Scope {
 	if e.kind == atReturn {
-		return []vmstructs.Scope{{Method: p.blob.Method, BCI: toReturn}}
+		return []vmstructs.Scope{{Method: q.blob.Method, BCI: toReturn}}
 	}
-	return p.told(e)
+	return q.told(e)
 }
 
 // trailOf returns the bytecodes of a route, in the memory of another one.
@@ -302,3 +310,27 @@ func asksTwo(second *vmstructs.Bytecode, want arch.Relation, is arch.Condition) 
 
 // relationOf is the relation of the opcodes of branches, in their order: eq, ne, lt, ge, gt, le.
 func relationOf(n uint8) arch.Relation { return arch.Relation(n) }
+
+// asksForOrder reports whether a comparison or the branch behind it asks which of two numbers is less, with their
+// signs.
+func (m *codeMap) asksForOrder(n int32) bool {
+	compare, branch := m.comparisonAndBranch(n)
+	if branch == notInCode {
+		return false
+	}
+	is, ok := m.cpu.Condition(m.code, m.list[compare].at, m.list[branch].at)
+	return ok && is.Is >= arch.Less
+}
+
+func (p *place) mayBranch(s vmstructs.Scope) bool { return p.mayBeBranch(s, p.code.asksForOrder(p.n)) }
+
+// mayBeBranch reports whether C2 can have made a comparison and a branch for a place. All bytecodes count of which C2
+// makes any, whether the rule knows them or not. Checks ask whether two values are the same, or of numbers without
+// signs: order is asked for by branches, by comparisons, by switches, and for intrinsic methods.
+func (f *Finder) mayBeBranch(s vmstructs.Scope, order bool) bool {
+	b := f.bytecodeOf(s)
+	if b == nil || b.Branches() || b.Op >= vmstructs.OpLcmp && b.Op <= vmstructs.OpDcmpg {
+		return true
+	}
+	return f.intrinsicAt(s.Method, b) != nil || !order && mayTrap(s.Method, b)
+}

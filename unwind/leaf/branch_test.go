@@ -171,7 +171,7 @@ func TestOnlyBranch(t *testing.T) {
 	} {
 		p.f.callees[invokeSite{p.outer, 6}] = knownInvoke{whole: true,
 			Invocation: vmstructs.Invocation{Method: p.inner, Intrinsic: r.intrinsic}}
-		at := place{Finder: p.f, trails: [2][]trailed{r.one, r.more}}
+		at := question{Finder: p.f, trails: [2][]trailed{r.one, r.more}}
 		s, meets := at.onlyBranch(r.is, true)
 		if (s != nil) != (r.want != nil) || meets != r.meets || s != nil && s[0].Method != r.want {
 			t.Errorf("%s: %+v, %v", r.name, s, meets)
@@ -179,7 +179,7 @@ func TestOnlyBranch(t *testing.T) {
 	}
 	// If the caller asks for what inner returns, C2 makes one branch of two.
 	p.f.bytecode[p.outer][5] = branch(9, vmstructs.OpIfeq, 14)
-	at := place{Finder: p.f, trails: [2][]trailed{p.trail(6, -1, -2, -6), nil}}
+	at := question{Finder: p.f, trails: [2][]trailed{p.trail(6, -1, -2, -6), nil}}
 	if s, _ := at.onlyBranch(equal, true); s != nil {
 		t.Errorf("a branch of two methods: %+v", s)
 	}
@@ -247,14 +247,14 @@ func TestBranchAt(t *testing.T) {
 		code := strings.NewReplacer("E", early, "L", late).Replace(r.code)
 		u.assemble(t, code, trapCall, u.request(t, vmstructs.TrapNull), u.request(t, vmstructs.TrapNull))
 		for n := range int32(2) { // the comparison and the branch
-			s := u.place().branchAt(n)
+			s := u.question().at(n).branch().scopes
 			if (s != nil) != r.want || s != nil && (s[0].Method != a.Method || s[0].BCI != a.BCI-2) {
 				t.Errorf("%s, instruction %d: %+v", r.name, n, s)
 			}
 		}
 		if strings.Contains(r.name, "first of two") {
 			for n := int32(2); n < 4; n++ {
-				if s := u.place().branchAt(n); s != nil {
+				if s := u.question().at(n).branch().scopes; s != nil {
 					t.Errorf("the second of two, instruction %d: %+v", n, s)
 				}
 			}

@@ -13,26 +13,26 @@ import (
 
 // branchOfC1 returns what a branch of C1's tells that leads to an allocation or to a call of Java: such a way is what
 // the program does behind a branch of its own. It is no slow way of C1's, but for that of an intrinsic method.
-func (p *place) branchOfC1(n int32, e evidence) evidence {
-	m := p.code
-	if cast := p.castAt(n); cast.kind != noEvidence {
+func (q *question) branchOfC1(n int32, e evidence) evidence {
+	m := q.code
+	if cast := q.castAt(n); cast.kind != noEvidence {
 		return cast
 	}
-	if m.asksForWork(n) || m.passesLoop(n) || m.isOfStub(p.blob, n) {
+	if m.asksForWork(n) || m.passesLoop(n) || m.isOfStub(q.blob, n) {
 		return evidence{}
 	}
-	if p.blob.Level == levelProfiled && m.dataAt(n, p.vm.IsProfile) != 0 {
+	if q.blob.Level == levelProfiled && m.dataAt(n, q.vm.IsProfile) != 0 {
 		return evidence{} // it is of the profile: see counter.go
 	}
-	s := p.told(e)
+	s := q.told(e)
 	if s == nil {
 		return e
 	}
-	if c := p.bytecodeOf(s[0]); c != nil && isInvoke(c.Op) && p.invoked(s[0].Method, c).Intrinsic {
+	if c := q.bytecodeOf(s[0]); c != nil && isInvoke(c.Op) && q.invoked(s[0].Method, c).Intrinsic {
 		return e
 	}
 	if m.asksOfProgram(n) {
-		e.outer = p.behindBranch(s)
+		e.outer = q.behindBranch(s)
 	}
 	return e
 }

@@ -71,8 +71,8 @@ func TestBranchOfC1(t *testing.T) {
 		caller := s[1]
 		u.f.bytecode[caller.Method] = []vmstructs.Bytecode{branch(0, vmstructs.OpIfeq, caller.BCI)}
 		b := inC1(u)
-		e := placeIn(u.f, b, u.m).evidenceAt(1)
-		told := placeIn(u.f, b, nil).told(e)
+		e := questionIn(u.f, b, u.m).evidenceAt(1)
+		told := questionIn(u.f, b, nil).told(e)
 		if e.kind != r.kind || told != nil && (told[0].Method == caller.Method) != r.outer {
 			t.Errorf("%s: %+v, %+v", r.name, e, told)
 		}

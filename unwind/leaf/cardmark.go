@@ -32,6 +32,14 @@ const (
 // storeBarrier is the name of such code.
 const storeBarrier = "store barrier"
 
+// barrier tells the methods at a barrier of a store.
+func (p *place) barrier() verdict {
+	if !p.code.inBarrier(p.n) {
+		return verdict{}
+	}
+	return p.onRouteFor(storeBarrier)
+}
+
 // inBarrier reports whether an instruction is part of a barrier of a store.
 func (m *codeMap) inBarrier(n int32) bool {
 	before := m.before(n)

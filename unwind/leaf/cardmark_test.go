@@ -72,7 +72,7 @@ func TestLeavesAt(t *testing.T) {
 	m.begin(code, 0, slices.Values([]uint64{}))
 	for at, want := range map[uint32]bool{0: false, 2: true, 6: true, 7: true, 14: true, 20: true, 21: false,
 		22: false, 23: false} {
-		if got := placeIn(new(Finder), nil, &m).leavesAt(m.place(at)); got != want {
+		if got := m.leavesAt(m.place(at)); got != want {
 			t.Errorf("at %d: %v", at, got)
 		}
 	}

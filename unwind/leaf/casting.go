@@ -13,18 +13,21 @@ import (
 // maxCast bounds the instructions from what makes the class that is asked for to the last such branch.
 const maxCast = 16
 
+// cast is the cast that the instruction is part of.
+func (p *place) cast() evidence { return p.castAt(p.n) }
+
 // castAt returns the evidence of the cast that an instruction of C1's code is part of.
-func (p *place) castAt(n int32) evidence {
-	if e := p.passesNull(n); e.kind != noEvidence {
+func (q *question) castAt(n int32) evidence {
+	if e := q.passesNull(n); e.kind != noEvidence {
 		return e
 	}
-	return p.asksForClass(n)
+	return q.asksForClass(n)
 }
 
 // asksForClass is castAt but for the branch that lets null through.
-func (p *place) asksForClass(n int32) evidence {
-	m := p.code
-	class, passed := p.classBefore(n)
+func (q *question) asksForClass(n int32) evidence {
+	m := q.code
+	class, passed := q.classBefore(n)
 	for range maxCast {
 		if n == notInCode || int(n) >= len(m.list) {
 			break
@@ -33,8 +36,8 @@ func (p *place) asksForClass(n int32) evidence {
 		switch {
 		case i.flow == arch.FlowBranch && class:
 			to := m.target(n)
-			if e := p.slowCast(n); e.kind != noEvidence {
-				if passed == notInCode || p.castBefore(passed).scope == e.scope {
+			if e := q.slowCast(n); e.kind != noEvidence {
+				if passed == notInCode || q.castBefore(passed).scope == e.scope {
 					return e
 				}
 				return evidence{}
@@ -43,10 +46,10 @@ func (p *place) asksForClass(n int32) evidence {
 				return evidence{}
 			}
 			passed = to
-		case i.flow == arch.FlowCall && class && !p.blob.HasPcDesc(p.blob.Begin+uint64(m.end(n))):
+		case i.flow == arch.FlowCall && class && !q.blob.HasPcDesc(q.blob.Begin+uint64(m.end(n))):
 		case i.flow != arch.FlowNext:
 			return evidence{}
-		case p.readsClass(i):
+		case q.readsClass(i):
 			class = true
 		case i.stores && i.base != arch.BaseStack:
 			return evidence{}
@@ -60,8 +63,8 @@ func (p *place) asksForClass(n int32) evidence {
 
 // classBefore reports whether the class of an object is loaded before an instruction, and nothing is stored since.
 // passed is where the branches go that stand between, notInCode if there is none.
-func (p *place) classBefore(n int32) (class bool, passed int32) {
-	m := p.code
+func (q *question) classBefore(n int32) (class bool, passed int32) {
+	m := q.code
 	passed = notInCode
 	for range maxCast {
 		if n = m.before(n); n == notInCode {
@@ -71,14 +74,14 @@ func (p *place) classBefore(n int32) (class bool, passed int32) {
 		switch {
 		case i.flow == arch.FlowBranch:
 			to := m.target(n)
-			if to == notInCode || passed != notInCode && passed != to || p.slowCast(n).kind != noEvidence {
+			if to == notInCode || passed != notInCode && passed != to || q.slowCast(n).kind != noEvidence {
 				return false, notInCode
 			}
 			passed = to
-		case i.flow == arch.FlowCall && !p.blob.HasPcDesc(p.blob.Begin+uint64(m.end(n))):
+		case i.flow == arch.FlowCall && !q.blob.HasPcDesc(q.blob.Begin+uint64(m.end(n))):
 		case i.flow != arch.FlowNext || i.stores && i.base != arch.BaseStack:
 			return false, notInCode
-		case p.readsClass(i):
+		case q.readsClass(i):
 			return true, passed
 		}
 	}
@@ -87,11 +90,11 @@ func (p *place) classBefore(n int32) (class bool, passed int32) {
 
 // castBefore returns the evidence of the cast that ends before an instruction: by a branch to its slow way, and perhaps
 // a jump to that instruction.
-func (p *place) castBefore(n int32) evidence {
-	if n = p.code.branchBefore(n); n == notInCode {
+func (q *question) castBefore(n int32) evidence {
+	if n = q.code.branchBefore(n); n == notInCode {
 		return evidence{}
 	}
-	return p.slowCast(n)
+	return q.slowCast(n)
 }
 
 // branchBefore is the branch right before an instruction, or before a jump to it, notInCode if there is none.
@@ -108,30 +111,30 @@ func (m *codeMap) branchBefore(n int32) int32 {
 
 // passesNull returns the evidence of the cast at whose begin a branch lets null through: it leads to where the cast
 // ends.
-func (p *place) passesNull(n int32) evidence {
-	m := p.code
+func (q *question) passesNull(n int32) evidence {
+	m := q.code
 	if m.list[n].kindOf == arch.KindCompare {
 		n = m.next(n)
 	}
 	if n == notInCode || m.list[n].flow != arch.FlowBranch || m.target(n) == notInCode || m.next(n) == notInCode {
 		return evidence{}
 	}
-	e := p.castBefore(m.target(n))
+	e := q.castBefore(m.target(n))
 	if next := m.next(n); e.kind == noEvidence || m.list[next].flow != arch.FlowNext ||
-		p.asksForClass(next).scope != e.scope {
+		q.asksForClass(next).scope != e.scope {
 		return evidence{}
 	}
 	return e
 }
 
 // slowCast returns the evidence of a cast if a branch leads to its slow way.
-func (p *place) slowCast(n int32) evidence {
-	to := p.detour(p.code.target(n))
-	if to.record == 0 || to.makes || p.recordedCallee(to.record) == callsJava {
+func (q *question) slowCast(n int32) evidence {
+	to := q.detour(q.code.target(n))
+	if to.record == 0 || to.makes || q.recordedCallee(to.record) == callsJava {
 		return evidence{}
 	}
-	_, reason := p.branchKind(to)
-	if e := (evidence{kind: atCheck, scope: to.record, reason: reason}); p.mayCast(e) {
+	_, reason := q.branchKind(to)
+	if e := (evidence{kind: atCheck, scope: to.record, reason: reason}); q.mayCast(e) {
 		return e
 	}
 	return evidence{}
@@ -139,8 +142,8 @@ func (p *place) slowCast(n int32) evidence {
 
 // mayCast reports whether evidence is that of a bytecode for which C1 makes a cast. Where it knows what an invoke of an
 // interface's method calls, it checks by a cast that the receiver has the interface (c1/c1_GraphBuilder.cpp, invoke).
-func (p *place) mayCast(e evidence) bool {
-	op := p.opcodeOf(e)
+func (q *question) mayCast(e evidence) bool {
+	op := q.opcodeOf(e)
 	return casts(op) || op == vmstructs.OpInvokeInterface
 }
 
@@ -150,9 +153,9 @@ func casts(op uint8) bool {
 }
 
 // opcodeOf is the opcode of the bytecode that evidence has, 0 if it has none.
-func (p *place) opcodeOf(e evidence) uint8 {
-	if s := p.told(e); s != nil {
-		if c := p.bytecodeOf(s[0]); c != nil {
+func (q *question) opcodeOf(e evidence) uint8 {
+	if s := q.told(e); s != nil {
+		if c := q.bytecodeOf(s[0]); c != nil {
 			return c.Op
 		}
 	}

@@ -42,7 +42,7 @@ func TestCastAt(t *testing.T) {
 		u.f.bytecode[s.Method] = []vmstructs.Bytecode{{BCI: s.BCI, Op: r.op, Target: -1}}
 		u.assemble(t, r.code, vmCall, "")
 		for n, want := range r.want {
-			e := placeIn(u.f, inC1(u), u.m).castAt(int32(n))
+			e := questionIn(u.f, inC1(u), u.m).castAt(int32(n))
 			if got := e.scope == u.b.Begin+uint64(u.records[0]); got != (want == 'y') {
 				t.Errorf("%s, instruction %d: %+v", r.name, n, e)
 			}
@@ -72,7 +72,7 @@ func TestDetourPastAllocation(t *testing.T) {
 		if r.c1 {
 			b = inC1(u)
 		}
-		if e := placeIn(u.f, b, u.m).evidenceAt(1); e.kind != r.want {
+		if e := questionIn(u.f, b, u.m).evidenceAt(1); e.kind != r.want {
 			t.Errorf("%s: %+v", r.name, e)
 		}
 	}
@@ -100,15 +100,15 @@ func TestCastToListed(t *testing.T) {
 		u.b.Level = 1
 		u.assemble(t, r.code, vmCall, "")
 		for n := range int32(13) {
-			e := u.place().castAt(n)
+			e := u.question().castAt(n)
 			want := n >= r.from && n <= r.to
 			if (e.kind == atCheck) != want || want && e.scope != u.b.Begin+uint64(u.records[0]) {
 				t.Errorf("%s, instruction %d: %+v", r.name, n, e)
 			}
 		}
-		if r.to == 9 && (u.place().notedWith(10) != 9 || u.place().notedWith(11) != 9 || u.place().notedWith(12) != 12) {
-			t.Errorf("%s: behind it are %d, %d and %d", r.name, u.place().notedWith(10), u.place().notedWith(11),
-				u.place().notedWith(12))
+		q := u.question()
+		if r.to == 9 && (q.notedWith(10) != 9 || q.notedWith(11) != 9 || q.notedWith(12) != 12) {
+			t.Errorf("%s: behind it are %d, %d and %d", r.name, q.notedWith(10), q.notedWith(11), q.notedWith(12))
 		}
 	}
 }

@@ -1,6 +1,8 @@
 package leaf
 
 import (
+	"strings"
+
 	"goprof/arch"
 	"goprof/vmstructs"
 )
@@ -13,11 +15,11 @@ import (
 
 // branchKind tells what a branch is that leads to a call with a record. It is a check if nothing is done before the
 // call but for the call: other work on the way may be that of other bytecodes, and so may the branch.
-func (p *place) branchKind(to detour) (evidenceKind, vmstructs.TrapReason) {
+func (q *question) branchKind(to detour) (evidenceKind, vmstructs.TrapReason) {
 	reason := vmstructs.NoTrap
-	switch p.recordedCallee(to.record) {
+	switch q.recordedCallee(to.record) {
 	case callsTrap:
-		switch reason = p.vm.TrapReason(to.request); reason {
+		switch reason = q.vm.TrapReason(to.request); reason {
 		case vmstructs.NoTrap:
 			return atTrap, reason
 		case vmstructs.TrapBeforeLoop:
@@ -35,84 +37,19 @@ func (p *place) branchKind(to detour) (evidenceKind, vmstructs.TrapReason) {
 // comparison returns the evidence of the branch that asks for the result of a comparison of C2's. What is compared with
 // memory is not told, unless it is an object's class: C2 makes one instruction of a load and a comparison, which may be
 // those of two bytecodes.
-func (p *place) comparison(n int32) evidence {
-	m := p.code
+func (q *question) comparison(n int32) evidence {
+	m := q.code
 	i := &m.list[n]
-	class := p.readsClass(i)
-	if p.blob.Level != levelC2 || i.kindOf != arch.KindCompare || i.base == arch.BaseOther && !class {
+	class := q.readsClass(i)
+	if q.blob.Level != levelC2 || i.kindOf != arch.KindCompare || i.base == arch.BaseOther && !class {
 		return evidence{}
 	}
 	if next := m.next(n); next != notInCode && m.list[next].flow == arch.FlowBranch {
-		if e := p.evidenceAt(next); e.kind == atCheck && (!class || e.reason == vmstructs.TrapClass) {
+		if e := q.evidenceAt(next); e.kind == atCheck && (!class || e.reason == vmstructs.TrapClass) {
 			return e
 		}
 	}
 	return evidence{}
-}
-
-// readsClass reports whether an instruction may read an object's class. It stands behind the first word of the header
-// (oops/oop.hpp), unless headers are compact: then it is part of that word, and an array's length or the first field
-// stands behind.
-func (f *Finder) readsClass(i *instruction) bool {
-	return i.base == arch.BaseOther && i.disp == maxHeader && !f.vm.CompactHeaders()
-}
-
-// readsHeader reports whether an instruction may read the part of an object's header from which its class is known.
-func (f *Finder) readsHeader(i *instruction) bool {
-	return f.readsClass(i) || f.vm.CompactHeaders() && i.base == arch.BaseOther && i.disp >= 0 && i.disp < maxHeader
-}
-
-// maxClassChain bounds the instructions that hand a class on to its check.
-const maxClassChain = 5
-
-// classAt returns the evidence of the check of a class, or of the slow path of a cast, for which an instruction does
-// something: it loads an object's class, makes an address of that, loads a class from the list of those above it, or
-// makes the constant with which the class is compared. Each hands its value on to the next one, and the last one to the
-// comparison.
-func (p *place) classAt(n int32) evidence {
-	n = p.handedTo(n)
-	if n == notInCode {
-		return evidence{}
-	}
-	if n = p.code.next(n); n == notInCode || p.code.list[n].flow != arch.FlowBranch {
-		return evidence{}
-	}
-	e := p.evidenceAt(n)
-	if e.kind == atCheck && (e.reason == vmstructs.TrapClass || e.reason == vmstructs.NoTrap && casts(p.opcodeOf(e))) {
-		return e
-	}
-	return evidence{}
-}
-
-// handedTo returns the comparison to which an instruction hands a class on, notInCode if it hands none on.
-func (p *place) handedTo(n int32) int32 {
-	m := p.code
-	for range maxClassChain {
-		if !p.handsClass(n) {
-			break
-		}
-		if n = m.taker(n); n == notInCode || p.readsHeader(&m.list[n]) {
-			break // what is handed on is the object, and not its class
-		}
-		if m.list[n].kindOf == arch.KindCompare {
-			return n
-		}
-	}
-	return notInCode
-}
-
-// handsClass reports whether an instruction may be one of those that hand a class on.
-func (p *place) handsClass(n int32) bool {
-	m := p.code
-	i := &m.list[n]
-	if i.flow != arch.FlowNext {
-		return false
-	}
-	if i.loads && i.base == arch.BaseOther || m.makesConstant(n) {
-		return true
-	}
-	o, ok := m.operands(n)
-	return ok && o.Computes
 }
 
 // surelyOf reports whether a check is certainly that of the bytecode to which its branch leads. A method that is
@@ -125,4 +62,89 @@ func (f *Finder) surelyOf(e evidence, own []vmstructs.Scope) bool {
 	code := f.bytecodes(own[0].Method)
 	i := vmstructs.BytecodeAt(code, own[0].BCI)
 	return i > 0 && !isInvoke(code[i-1].Op)
+}
+
+// mayBePart reports whether C2 can have made the check of which the instruction is part for what a record has.
+func mayBePart(of func(*place) evidence) func(*place, vmstructs.Scope) bool {
+	return func(p *place, s vmstructs.Scope) bool {
+		e := of(p)
+		return p.mayBeCheck(s, e.reason) && (!p.makesObject(e) || p.mayMake(s))
+	}
+}
+
+// mayBeCheck is mayCheck for a place.
+func (f *Finder) mayBeCheck(s vmstructs.Scope, reason vmstructs.TrapReason) bool {
+	b := f.bytecodeOf(s)
+	if b == nil {
+		return s.BCI < 0 && s.Method.Synchronized && reason == vmstructs.NoTrap // its monitor
+	}
+	if !mayCheck(s.Method, b, reason) {
+		return false
+	}
+	if !isInvoke(b.Op) {
+		return true
+	}
+	c := f.invoked(s.Method, b)
+	return c.Method == nil || mayCheckInvoked(c, b.Op, reason)
+}
+
+// mayCheckInvoked reports whether C2 makes a check of an invoke of a method: that the receiver is not null, and of
+// which class it is where more than one method may be called. All else that is checked is checked for an intrinsic
+// method. Of these, one without a reference has nothing to check. Those of Unsafe are called on a constant, and
+// null stands for no object there.
+func mayCheckInvoked(c vmstructs.Invocation, op uint8, reason vmstructs.TrapReason) bool {
+	switch reason {
+	case vmstructs.TrapNull:
+		switch {
+		case !c.Intrinsic:
+			return op != vmstructs.OpInvokeStatic
+		case strings.HasSuffix(c.Method.Class, "misc.Unsafe"):
+			return strings.HasPrefix(c.Method.Name, "allocate") // of which class
+		}
+		parameters, _, _ := strings.Cut(c.Method.Signature, ")")
+		return op != vmstructs.OpInvokeStatic || strings.ContainsAny(parameters, "L[")
+	case vmstructs.TrapClass:
+		return c.Intrinsic || op == vmstructs.OpInvoke || op == vmstructs.OpInvokeInterface
+	case vmstructs.TrapOther:
+		return true
+	}
+	return c.Intrinsic
+}
+
+// mayCheck reports whether C2 makes a check that fails for a reason of a bytecode of a method.
+func mayCheck(in *vmstructs.Method, b *vmstructs.Bytecode, reason vmstructs.TrapReason) bool {
+	op := b.Op
+	invokes := isInvoke(op)
+	loads := op >= vmstructs.OpIaload && op <= vmstructs.OpSaload
+	stores := op >= vmstructs.OpIastore && op <= vmstructs.OpSastore
+	switch reason {
+	case vmstructs.TrapRange:
+		return loads || stores || invokes
+	case vmstructs.TrapClass:
+		return casts(op) || invokes
+	case vmstructs.TrapNull:
+		return loads || stores || casts(op) || invokes || op == vmstructs.OpGetfield || op == vmstructs.OpPutfield ||
+			op == vmstructs.OpArraylength || op == vmstructs.OpAthrow || op == vmstructs.OpMonitorenter || b.Branches()
+	case vmstructs.TrapDivision:
+		return op >= vmstructs.OpIdiv && op <= vmstructs.OpLrem || invokes
+	case vmstructs.TrapBranch:
+		return b.Branches()
+	case vmstructs.NoTrap: // a slow path in the VM
+		return b.Allocates() || invokes || casts(op) || op == vmstructs.OpAthrow || op == vmstructs.OpMonitorenter ||
+			op == vmstructs.OpMonitorexit || b.Returns() && in.Synchronized
+	case vmstructs.TrapOther:
+		return mayTrap(in, b)
+	}
+	return false
+}
+
+// mayTrap reports whether C2 lets the uncommon trap do a bytecode for any reason: for one of a check, or because a
+// class that the bytecode names was not loaded when the method was compiled.
+func mayTrap(in *vmstructs.Method, b *vmstructs.Bytecode) bool {
+	for reason := vmstructs.NoTrap; reason < vmstructs.TrapOther; reason++ {
+		if mayCheck(in, b, reason) {
+			return true
+		}
+	}
+	return b.Op == vmstructs.OpGetstatic || b.Op == vmstructs.OpPutstatic
 }

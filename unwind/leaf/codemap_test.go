@@ -215,7 +215,7 @@ func TestQuestionsSettle(t *testing.T) {
 		for pc := b.Begin; pc < b.End; pc += 64 {
 			for i, ask := range []func(){
 				func() { f.At(b, pc) },
-				func() { f.MayBeOfPiece(b, pc, vmstructs.Scope{Method: b.Method}) },
+				func() { f.Judge(b, pc, vmstructs.Scope{Method: b.Method}) },
 				func() { f.Called(b, pc, "") },
 				func() { f.Counted(b, pc, b.OwnScope()) },
 				func() { f.Computes(b, pc) },

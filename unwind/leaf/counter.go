@@ -173,24 +173,20 @@ func (m *codeMap) counterFrom(begin int32, far int) counterKind {
 
 // countedIn returns the address of what may be the MethodData in which the code that an instruction is part of counts,
 // 0 if it does not.
-func (p *place) countedIn(n int32) uint64 {
-	if kind, data := p.code.counterAt(n); kind != noCounter && p.vm.IsProfile(data) {
+func (q *question) countedIn(n int32) uint64 {
+	if kind, data := q.code.counterAt(n); kind != noCounter && q.vm.IsProfile(data) {
 		return data
 	}
-	return p.code.dataAt(n, p.vm.IsProfile)
+	return q.code.dataAt(n, q.vm.IsProfile)
 }
 
-// atCounter returns the methods at code of C1's that counts, by those on the route. nil: there is no such code, or its
-// method is not on the route.
-func (p *place) atCounter(n int32, by inferred) ([]vmstructs.Scope, profile.Certainty) {
-	if p.blob.Level != levelProfiled || n < 0 || int(n) >= len(p.code.list) {
-		return nil, profile.Guessed
-	}
-	data := p.countedIn(n)
+// counter tells the methods at code that counts, by those on the route.
+func (p *place) counter() verdict {
+	data := p.countedIn(p.n)
 	if data == 0 {
-		return nil, profile.Guessed
+		return verdict{}
 	}
-	questions := 0
+	by, questions := p.route(), 0
 	find := func(chain []vmstructs.Scope) []vmstructs.Scope {
 		for i := range chain {
 			if questions++; questions > maxData {
@@ -202,18 +198,15 @@ func (p *place) atCounter(n int32, by inferred) ([]vmstructs.Scope, profile.Cert
 		}
 		return nil
 	}
-	s, sure := find(by.scopes), profile.Certain
+	v := verdict{find(by.scopes), profile.Certain}
 	for i := range by.legs {
 		switch other := find(by.legs[i].scopes); {
 		case other == nil:
-		case s == nil:
-			s = other
-		case !sameMethods(s, other):
-			sure = profile.Likely // the method is inlined at two places of the route
+		case v.scopes == nil:
+			v.scopes = other
+		case !sameMethods(v.scopes, other):
+			v.sure = profile.Likely // the method is inlined at two places of the route
 		}
 	}
-	if s == nil {
-		return nil, profile.Guessed
-	}
-	return s, sure
+	return v
 }

@@ -124,12 +124,12 @@ func TestAtCounter(t *testing.T) {
 		m.begin(code, 0, func(func(uint64) bool) {})
 		m.place(0)
 		by := inferred{scopes: r.told, legs: r.legs}
-		got, sure := placeIn(u.f, b, m).atCounter(1, by)
-		if (got != nil) != r.want || sure != r.sure || got != nil && got[0].Method != s[0].Method {
+		p := questionIn(u.f, b, m).at(1)
+		p.routed = &by
+		v := p.counter()
+		got, sure := v.scopes, v.sure
+		if (got != nil) != r.want || got != nil && sure != r.sure || got != nil && got[0].Method != s[0].Method {
 			t.Errorf("%s: %+v, %v", r.name, got, sure)
-		}
-		if got, _ := placeIn(u.f, &vmstructs.Blob{Level: levelC2}, m).atCounter(1, by); got != nil {
-			t.Errorf("%s: C2 does not count", r.name)
 		}
 	}
 }

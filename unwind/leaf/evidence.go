@@ -39,30 +39,40 @@ const (
 	maxLoops  = 8
 )
 
+// evident is the evidence of that kind that the instruction is.
+func evident(kind evidenceKind) func(*place) evidence {
+	return func(p *place) evidence {
+		if e := p.evidenceAt(p.n); e.kind == kind {
+			return e
+		}
+		return evidence{}
+	}
+}
+
 // evidenceAt tells what an instruction itself says.
-func (p *place) evidenceAt(n int32) evidence {
-	m := p.code
+func (q *question) evidenceAt(n int32) evidence {
+	m := q.code
 	if of := m.pieceAt(n); of != nil {
-		return p.pieceEvidence(of)
+		return q.pieceEvidence(of)
 	}
 	i := &m.list[n]
 	if !i.told {
-		e := p.findEvidence(n)
+		e := q.findEvidence(n)
 		i = &m.list[n] // the list may have grown
 		i.told, i.kind, i.field, i.reason, i.outer = true, e.kind, e.field, e.reason, e.outer
 		if e.scope != 0 {
-			i.record = uint32(e.scope - p.blob.Begin)
+			i.record = uint32(e.scope - q.blob.Begin)
 		}
 	}
 	e := evidence{kind: i.kind, field: i.field, reason: i.reason, outer: i.outer}
 	if i.record != 0 {
-		e.scope = p.blob.Begin + uint64(i.record)
+		e.scope = q.blob.Begin + uint64(i.record)
 	}
 	return e
 }
 
-func (p *place) findEvidence(n int32) evidence {
-	m, b := p.code, p.blob
+func (q *question) findEvidence(n int32) evidence {
+	m, b := q.code, q.blob
 	i := m.list[n]
 	pc := b.Begin + uint64(i.at)
 	switch {
@@ -73,27 +83,27 @@ func (p *place) findEvidence(n int32) evidence {
 			return evidence{kind: atCall, scope: next}
 		}
 		return evidence{}
-	case i.begins && p.isPoll(b, pc): // a poll has a record, and each record begins a chunk
+	case i.begins && q.isPoll(b, pc): // a poll has a record, and each record begins a chunk
 		return evidence{kind: atPoll, scope: pc}
 	case i.flow == arch.FlowReturn:
 		return evidence{kind: atReturn}
 	case i.flow == arch.FlowBranch && i.jumps:
-		to := p.detour(m.target(n))
+		to := q.detour(m.target(n))
 		if to.record == 0 {
 			return evidence{}
 		}
-		kind, reason := p.branchKind(to)
+		kind, reason := q.branchKind(to)
 		e := evidence{kind: kind, scope: to.record, reason: reason}
-		if b.Level < levelC2 && (to.makes || p.recordedCallee(to.record) == callsJava) {
-			return p.branchOfC1(n, e)
+		if b.Level < levelC2 && (to.makes || q.recordedCallee(to.record) == callsJava) {
+			return q.branchOfC1(n, e)
 		}
 		return e
 	}
-	if e := p.comparison(n); e.kind != noEvidence {
+	if e := q.comparison(n); e.kind != noEvidence {
 		return e
 	}
-	if to, ok := p.vm.OnNull(b, i.at); ok {
-		if to := p.detour(m.place(to)); to.record != 0 {
+	if to, ok := q.vm.OnNull(b, i.at); ok {
+		if to := q.detour(m.place(to)); to.record != 0 {
 			return evidence{kind: atNull, scope: to.record, field: i.disp > maxHeader}
 		}
 	}
@@ -114,8 +124,8 @@ type detour struct {
 
 // detour follows code from an instruction on. C1's code for what is seldom done is that of bytecodes: where one throws,
 // it makes an exception first. So in C1's code the way may lead to the slow path of an allocation.
-func (p *place) detour(n int32) (way detour) {
-	m, b := p.code, p.blob
+func (q *question) detour(n int32) (way detour) {
+	m, b := q.code, q.blob
 	allocates := false
 	for range maxDetour {
 		if n < 0 || int(n) >= len(m.list) {
@@ -144,7 +154,7 @@ func (p *place) detour(n int32) (way detour) {
 		case arch.FlowReturn, arch.FlowEnds, flowUnknown:
 			return detour{}
 		default:
-			allocates = allocates || b.Level < levelC2 && p.filling(i) == asksForRoom
+			allocates = allocates || b.Level < levelC2 && q.filling(i) == asksForRoom
 			way.works = way.works || !preparesCall(i.kindOf)
 			n = m.next(n)
 		}
@@ -160,15 +170,15 @@ func preparesCall(k arch.Kind) bool {
 // ahead finds the evidence to which the code comes next from an instruction on. Compilers put what they expect right
 // behind a branch. But a branch back is the end of a loop, and the loop is expected to run again. ahead takes such a
 // branch once: if the loop itself tells nothing, the search leaves it for code that does.
-func (p *place) ahead(n int32) evidence {
-	m := p.code
+func (q *question) ahead(n int32) evidence {
+	m := q.code
 	var back [maxLoops]int32 // the branches back that were taken
 	loops := 0
 	for far := range maxWay {
 		if n < 0 || int(n) >= len(m.list) {
 			break
 		}
-		if e := p.evidenceAt(n); e.kind != noEvidence {
+		if e := q.evidenceAt(n); e.kind != noEvidence {
 			e.far = far
 			return e
 		}
@@ -194,11 +204,11 @@ func (p *place) ahead(n int32) evidence {
 
 // behind finds the evidence that the code has left last before an instruction. Where nothing falls through to an
 // instruction, a jump led to it: behind goes on at the first such jump.
-func (p *place) behind(n int32) evidence {
+func (q *question) behind(n int32) evidence {
 	var way leftBehind
 	for far := 1; n >= 0 && far < maxWay; far++ {
-		before, ok := way.step(p.code, n)
-		if !ok && int(p.code.list[n].at) <= p.blob.FrameComplete {
+		before, ok := way.step(q.code, n)
+		if !ok && int(q.code.list[n].at) <= q.blob.FrameComplete {
 			before, ok = notInCode, true // of the frame that is built: the entry is near
 		}
 		if !ok {
@@ -208,7 +218,7 @@ func (p *place) behind(n int32) evidence {
 			return evidence{kind: atReturn, far: far}
 		}
 		n = before
-		if e := p.evidenceAt(n); e.kind != noEvidence && e.kind != atReturn {
+		if e := q.evidenceAt(n); e.kind != noEvidence && e.kind != atReturn {
 			e.far = far
 			return e
 		}
@@ -244,21 +254,21 @@ func (s *leftBehind) step(m *codeMap, n int32) (before int32, ok bool) {
 }
 
 // told returns the methods of which an instruction is evidence, nil where there is none or it cannot be read.
-func (p *place) told(e evidence) []vmstructs.Scope {
+func (q *question) told(e evidence) []vmstructs.Scope {
 	switch {
 	case e.kind == noEvidence:
 		return nil
 	case e.piece != nil:
 		return e.piece.scopes
 	case e.scope == 0:
-		return p.blob.OwnScope()
+		return q.blob.OwnScope()
 	}
-	s, err := p.vm.Scopes(p.blob, e.scope, true)
+	s, err := q.vm.Scopes(q.blob, e.scope, true)
 	if err != nil {
 		return nil
 	}
 	if e.field {
-		return p.ofField(s)
+		return q.ofField(s)
 	}
 	return s[min(int(e.outer), len(s)-1):]
 }
@@ -272,24 +282,24 @@ const maxOfField = 3
 // ofField returns the methods at an access of a field that finds a null reference, if the record is that of an invoke.
 // The receiver of the invoke is null then, and the method that is inlined there accesses the field, or the method that
 // it calls at once with the same receiver. So the method is no intrinsic there, though it may be one elsewhere.
-func (p *place) ofField(record []vmstructs.Scope) []vmstructs.Scope {
-	r := router{p: p}
+func (q *question) ofField(record []vmstructs.Scope) []vmstructs.Scope {
+	r := router{q: q}
 	s, at := record, record
 	for range maxOfField {
-		code := p.bytecodes(s[0].Method)
+		code := q.bytecodes(s[0].Method)
 		i := vmstructs.BytecodeAt(code, s[0].BCI)
 		if i < 0 || !isInvoke(code[i].Op) {
 			break
 		}
 		callee, _ := r.callee(s, vmstructs.PlaceOf(s), &code[i], false)
 		if callee == nil {
-			callee = p.invoked(s[0].Method, &code[i]).Method
+			callee = q.invoked(s[0].Method, &code[i]).Method
 			if callee == nil || !callee.Intrinsic || !r.mayInline(s, callee, false) {
 				break
 			}
 		}
 		s = enter(s, &code[i], callee)
-		code = p.bytecodes(callee)
+		code = q.bytecodes(callee)
 		if i := slices.IndexFunc(code, isOfField); i >= 0 {
 			at = slices.Clone(s)
 			at[0].BCI, at[0].Line = code[i].BCI, callee.Line(code[i].BCI)

@@ -38,7 +38,7 @@ func TestOfField(t *testing.T) {
 			{outer, 6}: {Invocation: vmstructs.Invocation{Method: inner, Intrinsic: r.intrinsic}, whole: true},
 			{inner, 3}: {Invocation: vmstructs.Invocation{Method: leaf}, whole: true},
 		}
-		s := u.place().ofField([]vmstructs.Scope{{Method: outer, BCI: 6}})
+		s := u.question().ofField([]vmstructs.Scope{{Method: outer, BCI: 6}})
 		if s[0].Method.Name != r.want || s[0].BCI != r.bci {
 			t.Errorf("%s: %s at %d", r.name, s[0].Method.Name, s[0].BCI)
 		}
@@ -61,7 +61,7 @@ func TestBehindBuilding(t *testing.T) {
 	m.place(0)
 	for complete, want := range map[int]evidenceKind{-1: noEvidence, 0: noEvidence, 8: atReturn, 12: atReturn} {
 		b := &vmstructs.Blob{End: 16, FrameComplete: complete}
-		if e := placeIn(u.f, b, m).behind(3); e.kind != want {
+		if e := questionIn(u.f, b, m).behind(3); e.kind != want {
 			t.Errorf("the frame is whole at %d: %+v", complete, e)
 		}
 	}

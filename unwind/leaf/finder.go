@@ -32,7 +32,7 @@ type Finder struct {
 	callees      map[invokeSite]knownInvoke
 	fields       map[invokeSite]int32 // the offsets of those that getfields read
 
-	asked  place            // the question under way; its memory serves the next one
+	asked  question         // the question under way; its memory serves the next one
 	costs  []int            // scratch of shortest
 	before []int32          // the same
 	ways   [mostNested]ways // scratches of searches
@@ -55,18 +55,27 @@ func (f *Finder) Forget() {
 	f.bytecode, f.bytecodeSize = make(map[*vmstructs.Method][]vmstructs.Bytecode), 0
 	f.callees = make(map[invokeSite]knownInvoke)
 	f.fields = make(map[invokeSite]int32)
-	f.asked = place{}
+	f.asked = question{}
 }
 
 // At infers the methods at a pc where a thread was stopped, in code whose records are safepoints alone.
 func (f *Finder) At(b *vmstructs.Blob, pc uint64) ([]vmstructs.Scope, profile.Certainty) {
+	f.asked.decided = ""
 	if s, sure := withoutCode(b, pc); s != nil {
 		return s, sure
 	}
 	p := f.ask(b, pc)
 	defer p.answered()
-	return p.tell()
+	p.n = p.code.spentAt(p.n, b.Level)
+	if b.Level < levelC2 && p.markAt(p.n) == 0 {
+		p.n = p.notedWith(p.n)
+	}
+	v := p.tell()
+	return v.scopes, v.sure
 }
+
+// DecidedBy is the name of the rule that has told At's last answer, "" if the code was not asked.
+func (f *Finder) DecidedBy() string { return f.asked.decided }
 
 // Called infers, at a return address, the methods that have called code of that name without a record. Where the
 // calling code cannot be read, Called returns the methods of the next record.

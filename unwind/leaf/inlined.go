@@ -18,24 +18,21 @@ const isCalled = 1
 const maxCalls = 1 << 14
 
 // inlinings reads b's tree once. It does not have yet at which sites methods are called: see inlinedAt.
-func (p *place) inlinings() inlining {
-	m, b := p.code, p.blob
+func (q *question) inlinings() inlining {
+	m, b := q.code, q.blob
 	if m.tree != nil {
 		return m.tree
 	}
 	m.calls = vmstructs.NewSiteIndex(min(b.NumRecords(), maxCalls))
-	m.tree = p.vm.Inlinings(b, func(pc uint64, s vmstructs.Site) { m.calls.Add(s, uint32(pc-b.Begin)) })
+	m.tree = q.vm.Inlinings(b, func(pc uint64, s vmstructs.Site) { m.calls.Add(s, uint32(pc-b.Begin)) })
 	return m.tree
 }
 
 // inlinedAt is the address of the method that is inlined at a site, isCalled if one is called there, or 0. What the
 // calls of a site call is looked at when a route comes to the site: it takes long, and few sites are on a route.
 func (r *router) inlinedAt(s vmstructs.Site) uint64 {
-	m := r.p.code
-	tree := r.inlinings()
-	if tree == nil {
-		return 0
-	}
+	m := r.q.code
+	tree := r.q.inlinings()
 	method, known := tree.Get(s)
 	if known || m == nil {
 		return method
@@ -43,7 +40,7 @@ func (r *router) inlinedAt(s vmstructs.Site) uint64 {
 	any := false
 	m.calls.Each(s, func(at uint32) bool {
 		any = true
-		if r.p.recordedCallee(r.p.blob.Begin+uint64(at)) == callsJava {
+		if r.q.recordedCallee(r.q.blob.Begin+uint64(at)) == callsJava {
 			method = isCalled
 		}
 		return method == 0
@@ -67,19 +64,19 @@ const (
 // recordedCallee tells what the call of a record calls. Only a call of Java is one which its bytecode makes: behind the
 // uncommon trap the interpreter goes on, and other calls of the VM are slow paths. Behind maxLooked all are taken for
 // calls of Java: what is called is not inlined, so no method is made up.
-func (p *place) recordedCallee(pc uint64) calledCode {
-	to, ok := p.recordedTarget(pc)
+func (q *question) recordedCallee(pc uint64) calledCode {
+	to, ok := q.recordedTarget(pc)
 	if !ok {
 		return callsVM
 	}
-	called, ok := p.targets[to]
+	called, ok := q.targets[to]
 	if ok {
 		return called
 	}
-	if p.code.looked++; p.code.looked > maxLooked {
+	if q.code.looked++; q.code.looked > maxLooked {
 		return callsJava
 	}
-	kind, name, err := p.vm.KindAt(to)
+	kind, name, err := q.vm.KindAt(to)
 	switch {
 	case err != nil || kind == vmstructs.RuntimeStub && !resolvesCall(kind, name):
 		called = callsVM
@@ -88,20 +85,20 @@ func (p *place) recordedCallee(pc uint64) calledCode {
 	default:
 		called = callsJava
 	}
-	if len(p.targets) >= maxTargets {
-		clear(p.targets)
+	if len(q.targets) >= maxTargets {
+		clear(q.targets)
 	}
-	p.targets[to] = called
+	q.targets[to] = called
 	return called
 }
 
 // recordedTarget is what the call of a record calls, if the call says it.
-func (p *place) recordedTarget(pc uint64) (to uint64, ok bool) {
-	end, n := pc-p.blob.Begin, uint64(p.cpu.MaxCall)
-	if end > uint64(len(p.code.code)) || end < n {
+func (q *question) recordedTarget(pc uint64) (to uint64, ok bool) {
+	end, n := pc-q.blob.Begin, uint64(q.cpu.MaxCall)
+	if end > uint64(len(q.code.code)) || end < n {
 		return 0, false
 	}
-	return p.cpu.CallTarget(p.code.code[end-n:end], pc)
+	return q.cpu.CallTarget(q.code.code[end-n:end], pc)
 }
 
 // calledCode is what a call calls.
@@ -130,23 +127,12 @@ const (
 	maxInlineLevel = 15
 )
 
-// knowsTree reports whether there is a tree of inlined methods.
-func (r *router) knowsTree() bool { return r.p.code != nil }
-
-// inlinings is that tree. It is read when the route meets the first invoke.
-func (r *router) inlinings() inlining {
-	if r.tree == nil && r.p.code != nil {
-		r.tree = r.p.inlinings()
-	}
-	return r.tree
-}
-
 // callee is the method that is inlined at an invoke of the innermost of some methods, nil where none is that anybody
 // could name. An invoke that the interpreter has not resolved is asked for if unresolved. byProfile: the invoke may
 // call others, too; that is so in a guess only.
 func (r *router) callee(chain []vmstructs.Scope, p vmstructs.Place, b *vmstructs.Bytecode,
 	unresolved bool) (m *vmstructs.Method, byProfile bool) {
-	if !r.knowsTree() || len(chain) > maxInlineLevel || r.asked >= maxCallees {
+	if len(chain) > maxInlineLevel || r.asked >= maxCallees {
 		return nil, false
 	}
 	r.asked++
@@ -155,18 +141,18 @@ func (r *router) callee(chain []vmstructs.Scope, p vmstructs.Place, b *vmstructs
 	case addr == isCalled:
 		return nil, false
 	case addr != 0:
-		m, _ := r.p.vm.InlinedMethod(r.p.blob, addr) // perhaps it can be read later
+		m, _ := r.q.vm.InlinedMethod(r.q.blob, addr) // perhaps it can be read later
 		return m, false
 	}
-	c := r.p.invoked(chain[0].Method, b)
+	c := r.q.invoked(chain[0].Method, b)
 	if c.Access {
-		c = r.p.accessed(chain, c)
+		c = r.q.accessed(chain, c)
 	}
 	if c.Intrinsic || c.Never && !unresolved {
 		return nil, false
 	}
 	if m = c.Method; r.guess && (m == nil || m.CodeSize == 0 && !m.Native) {
-		m, byProfile = r.p.received(chain[0].Method, b), true
+		m, byProfile = r.q.received(chain[0].Method, b), true
 	}
 	if m == nil || !r.mayInline(chain, m, c.Forced && !byProfile) {
 		return nil, false
@@ -180,7 +166,7 @@ func (r *router) mayInline(chain []vmstructs.Scope, m *vmstructs.Method, forced 
 	switch {
 	case forced:
 		most = m.CodeSize
-	case r.p.blob.Level < levelC2:
+	case r.q.blob.Level < levelC2:
 		most = maxInlinedC1
 	}
 	if m.Native || m.CodeSize == 0 || m.CodeSize > most {
@@ -197,7 +183,7 @@ func (r *router) mayInline(chain []vmstructs.Scope, m *vmstructs.Method, forced 
 // alone reports whether nothing is inlined into the code: by its records, and by what the invokes of its only method
 // call.
 func (r *router) alone() bool {
-	m := r.p.code
+	m := r.q.code
 	if !m.aloneKnown {
 		m.aloneKnown, m.alone = true, r.inlinesNothing()
 	}
@@ -206,16 +192,16 @@ func (r *router) alone() bool {
 
 func (r *router) inlinesNothing() bool {
 	any := false
-	r.inlinings().Values(func(method uint64) bool {
+	r.q.inlinings().Values(func(method uint64) bool {
 		any = method != isCalled && method != 0
 		return !any
 	})
 	if any {
 		return false
 	}
-	own := r.p.blob.OwnScope()
+	own := r.q.blob.OwnScope()
 	place := vmstructs.PlaceOf(own)
-	code := r.p.bytecodes(own[0].Method)
+	code := r.q.bytecodes(own[0].Method)
 	ways := r.ways(own[0].Method, place)
 	r.asked = 0
 	for i := range code {
@@ -228,7 +214,7 @@ func (r *router) inlinesNothing() bool {
 		if callee, _ := r.callee(own, place, &code[i], slices.Contains(ways, int32(i))); callee != nil {
 			return false
 		}
-		if r.p.invoked(own[0].Method, &code[i]).HandsOn && r.inlinedAt(place.Site(code[i].BCI)) == 0 {
+		if r.q.invoked(own[0].Method, &code[i]).HandsOn && r.inlinedAt(place.Site(code[i].BCI)) == 0 {
 			return false // nobody knows what to
 		}
 	}
@@ -238,9 +224,9 @@ func (r *router) inlinesNothing() bool {
 // ways are the bytecodes on the ways through a method and around its loops on which there is the least work. An invoke
 // that the interpreter has not resolved is on them only where there is no way without.
 func (r *router) ways(m *vmstructs.Method, p vmstructs.Place) (on []int32) {
-	r.weights = weightsOf(r.p.blob.Level)
+	r.weights = weightsOf(r.q.blob.Level)
 	on, _, _ = r.shortest(m, p, 0, false, toReturn)
-	code := r.p.bytecodes(m)
+	code := r.q.bytecodes(m)
 	for i := range code {
 		if b := &code[i]; b.Target >= 0 && b.Target <= b.BCI {
 			if begin := vmstructs.BytecodeAt(code, b.Target); begin >= 0 {
@@ -259,10 +245,10 @@ const longWork = 1920
 
 // longIntrinsic is the work of an intrinsic method that C2 makes a loop of its own of, in place of the invoke.
 func (r *router) longIntrinsic(m *vmstructs.Method, b *vmstructs.Bytecode) int {
-	if r.p.blob.Level != levelC2 || !r.knowsTree() {
+	if r.q.blob.Level != levelC2 {
 		return 0
 	}
-	if c := r.p.invoked(m, b); c.Intrinsic && longIntrinsics[c.Method.Name] {
+	if c := r.q.invoked(m, b); c.Intrinsic && longIntrinsics[c.Method.Name] {
 		return longWork
 	}
 	return 0

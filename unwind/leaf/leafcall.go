@@ -149,7 +149,7 @@ func (r *router) note(chain []vmstructs.Scope, b *vmstructs.Bytecode, work int) 
 	}
 	var intrinsic *vmstructs.Method
 	if r.calls != nil { // a load is no intrinsic method's, and it takes long to find one
-		intrinsic = r.p.intrinsicAt(chain[0].Method, b)
+		intrinsic = r.q.intrinsicAt(chain[0].Method, b)
 	}
 	if !fits(chain[0].Method, b, intrinsic) {
 		return
@@ -200,7 +200,7 @@ func (r *router) anywhere(from, to []vmstructs.Scope) {
 // noteCalls notes calls in the innermost of some methods and in what is inlined there. Those behind an index are the
 // nearer ones.
 func (r *router) noteCalls(chain []vmstructs.Scope, behind int32) {
-	code := r.p.bytecodes(chain[0].Method)
+	code := r.q.bytecodes(chain[0].Method)
 	place := vmstructs.PlaceOf(chain)
 	for i := range code {
 		b := &code[i]
@@ -216,14 +216,4 @@ func (r *router) noteCalls(chain []vmstructs.Scope, behind int32) {
 			r.noteCalls(enter(chain, b, callee), -1)
 		}
 	}
-}
-
-// swap is the name of the instruction that exchanges a word of memory if it is what it was.
-const swap = "swap"
-
-// swaps reports whether compilers do a bytecode with that instruction: some atomic operations, and what takes a monitor
-// or gives it back.
-func swaps(in *vmstructs.Method, b *vmstructs.Bytecode, intrinsic *vmstructs.Method) bool {
-	return b.Op == vmstructs.OpMonitorexit || b.Op == vmstructs.OpMonitorenter || b.Returns() && in.Synchronized ||
-		intrinsic != nil && strings.Contains(letters(intrinsic.Name), "compareand")
 }

@@ -73,7 +73,7 @@ func TestSureOfCall(t *testing.T) {
 		{name: "two methods", found: []foundCall{at(one, 1, 5), at(other, 3, 5)}, want: profile.Likely},
 		{name: "a method at two places", found: []foundCall{at(one, 1, 5), at(one, 1, 8)}, want: profile.Likely},
 	} {
-		way := router{p: placeIn(nil, &vmstructs.Blob{}, nil), found: r.found, offWay: r.offWay}
+		way := router{q: questionIn(nil, &vmstructs.Blob{}, nil), found: r.found, offWay: r.offWay}
 		if got := way.sureOfCall(); got != r.want {
 			t.Errorf("%s: %v", r.name, got)
 		}

@@ -11,8 +11,8 @@ import "goprof/arch"
 const maxUnnoted = 12
 
 // notedWith returns the instruction with which C1 notes another one.
-func (p *place) notedWith(n int32) int32 {
-	m := p.code
+func (q *question) notedWith(n int32) int32 {
+	m := q.code
 	if n < 0 || int(n) >= len(m.list) {
 		return n
 	}
@@ -29,7 +29,7 @@ func (p *place) notedWith(n int32) int32 {
 		switch at = m.wholeAddress(at); {
 		case m.list[at].kindOf == arch.KindLeave && m.list[n].kindOf == arch.KindLong:
 			return n // what is returned
-		case !m.list[at].isUnnoted() || p.vm.IsProfile(m.constant(at)):
+		case !m.list[at].isUnnoted() || q.vm.IsProfile(m.constant(at)):
 			return at
 		}
 		if at = m.next(at); at == notInCode || int(at) >= len(m.list) || len(m.jumpsTo(at)) > 0 {

@@ -38,11 +38,11 @@ func TestNotedWith(t *testing.T) {
 		m.begin(unhex(t, r.code), 0, func(func(uint64) bool) {})
 		m.place(0)
 		for n, want := range r.want {
-			if got := placeIn(f, nil, m).notedWith(int32(n)); got != want {
+			if got := questionIn(f, nil, m).notedWith(int32(n)); got != want {
 				t.Errorf("%s, instruction %d: %d", r.name, n, got)
 			}
 		}
-		if got := placeIn(f, nil, m).notedWith(notInCode); got != notInCode {
+		if got := questionIn(f, nil, m).notedWith(notInCode); got != notInCode {
 			t.Errorf("%s: what is no instruction is %d", r.name, got)
 		}
 	}
@@ -59,7 +59,7 @@ func TestNotedOnArm(t *testing.T) {
 		func(func(uint64) bool) {})
 	m.place(0)
 	for n, want := range []int32{4, 4, 4, 4, 4, 5, 5, 7, 7} {
-		if at := placeIn(u.f, nil, m).notedWith(int32(n)); at != want {
+		if at := questionIn(u.f, nil, m).notedWith(int32(n)); at != want {
 			t.Errorf("instruction %d is noted with %d, not %d", n, at, want)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"goprof/arch"
-	"goprof/profile"
 	"goprof/vmstructs"
 )
 
@@ -22,22 +21,23 @@ const (
 	maxValue = 24
 )
 
-// byTaker returns the methods at a load, by the instruction that takes its value. nil: that one is not known, or the
-// value may have been loaded elsewhere.
-func (p *place) byTaker(n int32) []vmstructs.Scope {
-	return p.handsTo(n, maxChain)
-}
+// taker tells what the route tells, if the instruction that takes the value of a load is of the same methods.
+func (p *place) taker() verdict { return p.confirmedBy(p.handsTo()) }
 
-func (p *place) handsTo(n int32, most int) []vmstructs.Scope {
-	load := p.loadAt(n)
-	if load == nil || most == 0 {
+// handsTo returns the methods at a load, by the instruction that takes its value. nil: that one is not known, or the
+// value may have been loaded elsewhere.
+func (p *place) handsTo() []vmstructs.Scope {
+	load := p.loadAt(p.n)
+	if load == nil || p.chain == maxChain {
 		return nil
 	}
-	taker := p.code.taker(n)
-	if taker == notInCode {
+	n := p.code.taker(p.n)
+	if n == notInCode {
 		return nil
 	}
-	s := p.known(taker, most-1)
+	to := p.at(n)
+	to.chain = p.chain + 1
+	s := to.certainly()
 	if s == nil {
 		return nil
 	}
@@ -89,23 +89,6 @@ func (m *codeMap) taker(n int32) int32 {
 // operands are described at arch.Code. Few ask, so they are not kept.
 func (m *codeMap) operands(n int32) (arch.Operands, bool) {
 	return m.cpu.Operands(m.code, m.list[n].at)
-}
-
-// known returns the methods at an instruction, if it is certain which bytecode it is.
-func (p *place) known(n int32, most int) []vmstructs.Scope {
-	if s, sure := p.inPieceAt(n); s != nil && sure == profile.Certain {
-		return s
-	}
-	if s := p.branchAt(n); s != nil {
-		return s
-	}
-	if p.loadAt(n) == nil {
-		return nil
-	}
-	if by := p.atLoad(n); by.byLoad {
-		return by.scopes
-	}
-	return p.handsTo(n, most)
 }
 
 // operandsOf are the bytecodes that hand a bytecode its values on the operand stack, from the last value back, as far

@@ -117,7 +117,7 @@ func TestLoadForCheck(t *testing.T) {
 			u.f.fields[invokeSite{at.Method, code[i].BCI}] = 20
 		}
 		u.assemble(t, r.code+" 0f84>0 c3", trapCall, u.request(t, vmstructs.TrapNull))
-		s := u.place().byTaker(0)
+		s := u.question().at(0).handsTo()
 		switch {
 		case r.want == 0 && s != nil:
 			t.Errorf("%s: %+v", r.name, s[0])

@@ -20,10 +20,10 @@ const maxLoop = 400
 // one bytecode C2 also puts what is left of the method that the loop has called before. A loop of a method that is
 // inlined between both, and to which the way does not lead, is not thought of.
 func (r *router) inOwnLoop(n int32, from, to []vmstructs.Scope) bool {
-	if r.p.code == nil || to[0].BCI < 0 || from[0].BCI < 0 {
+	if to[0].BCI < 0 || from[0].BCI < 0 {
 		return false
 	}
-	code := r.p.bytecodes(to[0].Method)
+	code := r.q.bytecodes(to[0].Method)
 	begin, end := loopAround(code, min(from[0].BCI, to[0].BCI), max(from[0].BCI, to[0].BCI))
 	if begin >= 0 && from[0].BCI != to[0].BCI && r.turns(n) {
 		return true
@@ -35,7 +35,7 @@ func (r *router) inOwnLoop(n int32, from, to []vmstructs.Scope) bool {
 // round before, and code leads back from there. It is executed as often as anything in the loop, so C2 has no reason to
 // move anything to it. Behind a poll may also stand what comes when the loop is left.
 func (r *router) beginsRound() bool {
-	return r.behindPoll && r.p.code != nil && r.leadsBack(r.at, func(int32) bool { return true })
+	return r.behindPoll && r.leadsBack(r.at, func(int32) bool { return true })
 }
 
 // loopAround returns the smallest loop that has two bytecodes: the indexes of its first and of its last one. begin is
@@ -81,7 +81,7 @@ func (r *router) inlinesNone(chain []vmstructs.Scope, code []vmstructs.Bytecode,
 		default:
 			return false
 		}
-		if c := r.p.invoked(chain[0].Method, b); !c.Intrinsic || c.Method == nil || !c.Method.Native || c.HandsOn {
+		if c := r.q.invoked(chain[0].Method, b); !c.Intrinsic || c.Method == nil || !c.Method.Native || c.HandsOn {
 			return false
 		}
 	}
@@ -122,7 +122,7 @@ func (r *router) goesAround(n int32, chain []vmstructs.Scope, begin, end int32) 
 // leadsBack reports whether code leads from an instruction back to it. mayMeet says which calls and polls may stand on
 // the way.
 func (r *router) leadsBack(n int32, mayMeet func(int32) bool) bool {
-	m, s := r.p.code, r.p.beginWays()
+	m, s := r.q.code, r.q.beginWays()
 	if s == nil {
 		return false
 	}
@@ -144,8 +144,8 @@ func (r *router) leadsBack(n int32, mayMeet func(int32) bool) bool {
 // isStop reports whether an instruction is a call that has a record, or a poll (see findEvidence). It does not ask what
 // other evidence an instruction is: that may take code which is laid out elsewhere.
 func (r *router) isStop(n int32) bool {
-	b := r.p.blob
-	m := r.p.code
+	b := r.q.blob
+	m := r.q.code
 	if !m.mayStop(n) || m.pieceAt(n) != nil {
 		return false
 	}
@@ -158,7 +158,7 @@ func (r *router) isStop(n int32) bool {
 	case i.flow == arch.FlowCall:
 		return b.HasPcDesc(b.Begin + uint64(m.end(n)))
 	}
-	return i.begins && r.p.isPoll(b, b.Begin+uint64(i.at))
+	return i.begins && r.q.isPoll(b, b.Begin+uint64(i.at))
 }
 
 // mayStop reports whether an instruction can be a call that has a record, which ends its chunk, or a poll, which begins
@@ -170,10 +170,10 @@ func (m *codeMap) mayStop(n int32) bool {
 
 // isInLoop reports whether a call or a poll is of a loop's bytecodes, and does not call the uncommon trap.
 func (r *router) isInLoop(n int32, chain []vmstructs.Scope, begin, end int32) bool {
-	e := r.p.evidenceAt(n)
-	if e.kind == atCall && r.p.recordedCallee(e.scope) == callsTrap {
+	e := r.q.evidenceAt(n)
+	if e.kind == atCall && r.q.recordedCallee(e.scope) == callsTrap {
 		return false
 	}
-	s := r.p.told(e)
+	s := r.q.told(e)
 	return s != nil && sameMethods(s, chain) && s[0].BCI >= begin && s[0].BCI <= end
 }

@@ -91,7 +91,7 @@ func loopRouter(t *testing.T, text string, op uint8, invoked vmstructs.Invocatio
 		}
 	}
 	own = func(bci int32) []vmstructs.Scope { return []vmstructs.Scope{{Method: owner, BCI: bci}} }
-	return router{p: placeIn(f, &vmstructs.Blob{Level: levelC2}, m)}, own
+	return router{q: questionIn(f, &vmstructs.Blob{Level: levelC2}, m)}, own
 }
 
 // TestInlinesNone: which invokes in a loop can be those of methods that are inlined.
@@ -118,9 +118,9 @@ func TestInlinesNone(t *testing.T) {
 	} {
 		way, own := loopRouter(t, "ffc0 7cfc", r.op, r.invoked)
 		if r.called {
-			way.p.code.tree.Set(vmstructs.PlaceOf(own(0)).Site(1), isCalled)
+			way.q.code.tree.Set(vmstructs.PlaceOf(own(0)).Site(1), isCalled)
 		}
-		if got := way.inlinesNone(own(0), way.p.bytecodes(own(0)[0].Method), 0, 4); got != r.want {
+		if got := way.inlinesNone(own(0), way.q.bytecodes(own(0)[0].Method), 0, 4); got != r.want {
 			t.Errorf("%s: %v", r.name, got)
 		}
 	}
@@ -145,7 +145,7 @@ func TestBeginsRound(t *testing.T) {
 	} {
 		way, own := loopRouter(t, r.code, vmstructs.OpInvokeSpecial,
 			vmstructs.Invocation{Method: &vmstructs.Method{CodeSize: 4}})
-		way.p.code.aloneKnown, way.behindPoll, way.at = true, r.behindPoll, way.p.code.place(4)
+		way.q.code.aloneKnown, way.behindPoll, way.at = true, r.behindPoll, way.q.code.place(4)
 		to, other := own(0), append(own(0), own(1)...)
 		way.legs = []leg{{scopes: own(0)}}
 		if r.otherTo {
@@ -176,7 +176,7 @@ func TestBehindPoll(t *testing.T) {
 		u.m.aloneKnown = true // something is inlined elsewhere
 		own := u.scopes(0)[0] // whose bytecode has no loop
 		u.f.bytecode[own.Method] = []vmstructs.Bytecode{bytecode(own.BCI, vmstructs.OpIadd)}
-		s, sure := u.place().between(2, 2, nil)
+		s, sure := u.question().between(2, 2, nil)
 		if sure != r.want || s[0].Method != u.scopes(0)[0].Method {
 			t.Errorf("behind evidence %d: %v, %+v", r.behind, sure, s)
 		}
@@ -212,7 +212,7 @@ func TestGoesAround(t *testing.T) {
 				m.list[i].told = true // nothing
 			}
 			m.list[n].kind = atPoll
-			return &router{p: placeIn(&Finder{cpu: amd64.CPU}, &vmstructs.Blob{Level: levelC2}, m)}
+			return &router{q: questionIn(&Finder{cpu: amd64.CPU}, &vmstructs.Blob{Level: levelC2}, m)}
 		}
 		own := []vmstructs.Scope{{}} // of the code's own method, as the poll's is
 		for _, loops := range [][][2]int32{{inside, outside}, {outside, inside}} {
@@ -222,12 +222,12 @@ func TestGoesAround(t *testing.T) {
 				if loop == inside {
 					want = r.inside
 				}
-				if got := one.goesAround(one.p.code.place(r.n), own, loop[0], loop[1]); got != want {
+				if got := one.goesAround(one.q.code.place(r.n), own, loop[0], loop[1]); got != want {
 					t.Errorf("%s: a loop of %v goes around: %v", r.name, loop, got)
 				}
 				alone := newRouter()
 				inLoop := func(at int32) bool { return alone.isInLoop(at, own, loop[0], loop[1]) }
-				if got := alone.leadsBack(alone.p.code.place(r.n), inLoop); got != want {
+				if got := alone.leadsBack(alone.q.code.place(r.n), inLoop); got != want {
 					t.Errorf("%s: a loop of %v leads back: %v", r.name, loop, got)
 				}
 			}

@@ -3,7 +3,6 @@ package leaf
 import (
 	"slices"
 
-	"goprof/arch"
 	"goprof/profile"
 	"goprof/vmstructs"
 )
@@ -50,23 +49,37 @@ func (m *codeMap) pieceAt(n int32) *piece {
 	return &m.pieces[i]
 }
 
+// intrinsic tells the methods of the piece that the instruction is part of.
+func (p *place) intrinsic() verdict {
+	of := p.code.pieceAt(p.n)
+	if of == nil {
+		return verdict{}
+	}
+	s := p.askPiece(of)
+	return verdict{s, of.sure}
+}
+
+// mayBeIntrinsic reports whether the piece may stand for the bytecode at a place.
+func (p *place) mayBeIntrinsic(s vmstructs.Scope) bool {
+	return p.MayHaveCalled(s, p.code.pieceAt(p.n).name)
+}
+
 // pieceEvidence is what a piece tells to the code before and behind it. While it is asked what is around a piece,
 // pieces tell nothing.
-func (p *place) pieceEvidence(of *piece) evidence {
-	if p.inPiece || p.askPiece(of) == nil {
+func (q *question) pieceEvidence(of *piece) evidence {
+	if q.inPiece || q.askPiece(of) == nil {
 		return evidence{}
 	}
 	return evidence{kind: atPiece, piece: of}
 }
 
 // askPiece finds out once which methods a piece belongs to.
-func (p *place) askPiece(of *piece) []vmstructs.Scope {
-	m := p.code
+func (q *question) askPiece(of *piece) []vmstructs.Scope {
 	if of.asked {
 		return of.scopes
 	}
-	around := place{Finder: p.Finder, blob: p.blob, code: m, n: p.n, inPiece: true}
-	begin, end := m.place(of.begin), m.place(of.end)
+	around := question{Finder: q.Finder, blob: q.blob, code: q.code, inPiece: true}
+	begin, end := q.code.place(of.begin), q.code.place(of.end)
 	scopes, sure := around.between(end, begin, bytecodesOf(of.name))
 	of.asked, of.sure = true, sure
 	if sure != profile.Guessed {
@@ -85,106 +98,4 @@ func (f *Finder) behindPiece(scopes []vmstructs.Scope) []vmstructs.Scope {
 	done := slices.Clone(scopes)
 	done[0].BCI, done[0].Line = code[i+1].BCI, scopes[0].Method.Line(code[i+1].BCI)
 	return done
-}
-
-// inPieceAt returns the methods at an instruction of a piece, nil if it is of none that is known.
-func (p *place) inPieceAt(n int32) ([]vmstructs.Scope, profile.Certainty) {
-	if of := p.code.pieceAt(n); of != nil {
-		return p.askPiece(of), of.sure
-	}
-	if s := p.lockAt(n); s != nil {
-		return s, profile.Certain
-	}
-	if s, sure, _ := p.byRoute(n); s != nil {
-		return s, sure
-	}
-	switch e := p.partAt(n); e.kind {
-	case atReturn:
-		if p.blob.Level != levelC2 { // the line is that of what was known last
-			if from := p.told(p.nearest(n, true)); from != nil {
-				return from[len(from)-1:], profile.Certain
-			}
-		}
-		return p.blob.OwnScope(), profile.Certain
-	case atCheck, atPoll, atCall:
-		if s := p.told(e); s != nil {
-			return s, p.certainty(e, s)
-		}
-	}
-	return nil, profile.Guessed
-}
-
-// byRoute returns the methods at an instruction of which it is known for which bytecodes compilers make such code: a
-// bytecode of that kind on the route. name says for which. nil: the instruction tells nothing, or there is no such
-// bytecode.
-func (p *place) byRoute(n int32) (s []vmstructs.Scope, sure profile.Certainty,
-	name string) {
-	m := p.code
-	if p.blob.Level != levelC2 || n < 0 || int(n) >= len(m.list) {
-		return nil, profile.Guessed, ""
-	}
-	switch {
-	case m.list[n].swaps:
-		name = swap
-	case m.inBarrier(n):
-		name = storeBarrier
-	default:
-		return nil, profile.Guessed, ""
-	}
-	s, sure = p.between(n, n, bytecodesOf(name))
-	if sure == profile.Guessed {
-		return nil, profile.Guessed, name
-	}
-	return s, sure, name
-}
-
-// maxLock bounds the instructions between the exchange of a fast lock and the branch to the slow one.
-const maxLock = 12
-
-// lockAt returns the methods at the code that takes or gives back a monitor, from the instruction on that exchanges the
-// header of the object to the branch to the slow way: C2 makes them in one piece too, since the branch tests what the
-// exchange left in the flags (opto/locknode.hpp, FastLockNode). nil: there is no such code.
-func (p *place) lockAt(n int32) []vmstructs.Scope {
-	m := p.code
-	if p.blob.Level != levelC2 || n < 0 || int(n) >= len(m.list) {
-		return nil
-	}
-	if m.list[n].swaps {
-		n = m.next(n)
-	} else if before := m.before(n); before == notInCode || !m.list[before].swaps {
-		return nil
-	}
-	for range maxLock {
-		if n < 0 || int(n) >= len(m.list) || m.list[n].swaps {
-			return nil
-		}
-		i := m.list[n]
-		if e := p.evidenceAt(n); e.kind == atTrap || e.kind == atCheck {
-			if s := p.told(e); s != nil && p.locks(s[0]) {
-				return s
-			}
-			return nil
-		} else if e.kind != noEvidence {
-			return nil
-		}
-		switch i.flow {
-		case arch.FlowNext, arch.FlowBranch:
-			n = m.next(n)
-		case arch.FlowJump:
-			n = m.target(n)
-		default:
-			return nil
-		}
-	}
-	return nil
-}
-
-// locks reports whether a monitor is taken or given back at a place.
-func (f *Finder) locks(s vmstructs.Scope) bool {
-	code := f.bytecodes(s.Method)
-	i := vmstructs.BytecodeAt(code, s.BCI)
-	if i < 0 || code[i].Returns() {
-		return s.Method.Synchronized
-	}
-	return code[i].Op == vmstructs.OpMonitorenter || code[i].Op == vmstructs.OpMonitorexit
 }

@@ -31,7 +31,7 @@ func TestPieces(t *testing.T) {
 		t.Errorf("nowhere: %+v", p)
 	}
 	end := int32(len(m.list)) // of code that ends with a piece
-	if e := placeIn(new(Finder), nil, &m).search(end, false); e.kind != noEvidence {
+	if e := questionIn(new(Finder), nil, &m).search(end, false); e.kind != noEvidence {
 		t.Errorf("behind the code: %+v", e)
 	}
 }

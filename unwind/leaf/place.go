@@ -4,11 +4,20 @@ import "goprof/vmstructs"
 
 // place is an instruction of an nmethod's code about which is asked, with the answers so far.
 type place struct {
+	*question
+	n      int32 // the instruction: its place in code.list, notInCode if nobody knows
+	chain  int   // by so many loads the question has come here: see handsTo
+	routed *inferred
+	forked *branching
+}
+
+// question is what the places of one question have in common.
+type question struct {
 	*Finder
 	blob *vmstructs.Blob
 	code *codeMap
-	n    int32 // the instruction: its place in code.list, notInCode if nobody knows
 
+	decided string       // the name of the rule that has told
 	nears   []foundNear  // what nearest has found
 	inPiece bool         // it is asked what is around a piece: see pieceEvidence
 	legs    []leg        // memory of a route
@@ -18,15 +27,35 @@ type place struct {
 // ask begins a question about the instruction at pc. answered ends it.
 func (f *Finder) ask(b *vmstructs.Blob, pc uint64) *place {
 	f.vm.BeginQuestion()
-	p, m := &f.asked, f.mapCode(b)
-	clear(p.nears)
-	*p = place{Finder: f, blob: b, code: m, n: m.place(uint32(pc - b.Begin)), nears: p.nears[:0], legs: p.legs[:0],
-		trails: p.trails}
-	return p
+	q, m := &f.asked, f.mapCode(b)
+	clear(q.nears)
+	*q = question{Finder: f, blob: b, code: m, nears: q.nears[:0], legs: q.legs[:0], trails: q.trails}
+	return q.at(m.place(uint32(pc - b.Begin)))
 }
 
 // answered ends a question.
-func (p *place) answered() {
-	p.settle(p.blob, p.code)
-	p.vm.EndQuestion()
+func (q *question) answered() {
+	q.settle(q.blob, q.code)
+	q.vm.EndQuestion()
+}
+
+// at is another instruction of the same code.
+func (q *question) at(n int32) *place { return &place{question: q, n: n} }
+
+// route is what the records before and behind the instruction tell.
+func (p *place) route() *inferred {
+	if p.routed == nil {
+		by := p.infer(p.n, p.n, router{q: p.question, load: p.loadAt(p.n)})
+		p.routed = &by
+	}
+	return p.routed
+}
+
+// fork is what is known of the instruction as a comparison or a branch.
+func (p *place) fork() *branching {
+	if p.forked == nil {
+		at := p.branchingAt(p.n)
+		p.forked = &at
+	}
+	return p.forked
 }

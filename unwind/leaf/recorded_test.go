@@ -38,7 +38,7 @@ func recorded(t testing.TB, file string) (*process.Recording, *Finder) {
 	return rec, New(rec, vm)
 }
 
-// placeIn is a question about code that a test has made.
-func placeIn(f *Finder, b *vmstructs.Blob, m *codeMap) *place {
-	return &place{Finder: f, blob: b, code: m}
+// questionIn is a question about code that a test has made.
+func questionIn(f *Finder, b *vmstructs.Blob, m *codeMap) *question {
+	return &question{Finder: f, blob: b, code: m}
 }

@@ -2,7 +2,7 @@ package leaf
 
 import (
 	"goprof/arch"
-	"goprof/vmstructs"
+	"goprof/profile"
 )
 
 // C2 has more values than the CPU has registers. It keeps some on the stack, and loads a value right before the
@@ -42,14 +42,10 @@ func (m *codeMap) makesConstant(n int32) bool {
 	return (i.kindOf == arch.KindConst || i.kindOf == arch.KindLong) && i.base == arch.BaseNone
 }
 
-// atReload returns the methods at the instruction for which another one loads a value from the stack, nil if they are
-// not certain.
-func (p *place) atReload(n int32) []vmstructs.Scope {
-	if p.blob.Level != levelC2 {
-		return nil
+// reload tells the methods at the instruction for which this one loads a value from the stack, if they are certain.
+func (p *place) reload() verdict {
+	if to := p.code.reloadedFor(p.n); to != notInCode {
+		return verdict{p.at(to).certainly(), profile.Certain}
 	}
-	if to := p.code.reloadedFor(n); to != notInCode {
-		return p.known(to, maxChain)
-	}
-	return nil
+	return verdict{}
 }

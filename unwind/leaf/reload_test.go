@@ -56,13 +56,9 @@ func TestReloadForCheck(t *testing.T) {
 	} {
 		u := newMadeUp(t)
 		u.assemble(t, r.code, trapCall, u.request(t, vmstructs.TrapNull))
-		s := u.place().atReload(0)
+		s := u.question().at(0).reload().scopes
 		if (s != nil) != r.want || s != nil && s[0] != u.scopes(0)[0] {
 			t.Errorf("%s: %+v", r.name, s)
-		}
-		u.b.Level = 1
-		if s := u.place().atReload(0); s != nil {
-			t.Errorf("%s: C1 does not do that", r.name)
 		}
 	}
 }

@@ -24,11 +24,10 @@ const maxLegs = 64
 
 // router finds the way between two places of one nmethod.
 type router struct {
-	p          *place   // of the nmethod. Without p.code, what is called on the way is not asked for
-	tree       inlining // see inlinings
-	space      int      // instructions between the two places
-	at         int32    // the instruction in question, between them
-	behindPoll bool     // the first place is a poll
+	q          *question // about the nmethod
+	space      int       // instructions between the two places
+	at         int32     // the instruction in question, between them
+	behindPoll bool      // the first place is a poll
 	legs       []leg
 	asked      int
 	calls      callsBytecode // nil: the thread is not in a call
@@ -53,9 +52,9 @@ type foundCall struct {
 // between returns the methods that run on the way from one place to another, done of left instructions behind
 // the first and left before the second.
 func (r *router) between(from, to []vmstructs.Scope, done, left int) []vmstructs.Scope {
-	r.legs, r.space = r.p.legs[:0], done+left
+	r.legs, r.space = r.q.legs[:0], done+left
 	r.route(from, to)
-	r.p.legs = r.legs
+	r.q.legs = r.legs
 	total := 0
 	for _, l := range r.legs {
 		total += l.work
@@ -83,7 +82,7 @@ func (r *router) between(from, to []vmstructs.Scope, done, left int) []vmstructs
 
 // route lists the legs of the way.
 func (r *router) route(from, to []vmstructs.Scope) {
-	r.weights = weightsOf(r.p.blob.Level)
+	r.weights = weightsOf(r.q.blob.Level)
 	if len(from)+len(to) > maxLegs {
 		r.addLeg(to, workUnread)
 		return
@@ -131,7 +130,7 @@ const toReturn = -2
 // unresolved: the program also comes to invokes that the interpreter has not resolved.
 func (r *router) through(chain []vmstructs.Scope, from int32, behind bool, to int32, unresolved bool) {
 	m := chain[0].Method
-	code := r.p.bytecodes(m)
+	code := r.q.bytecodes(m)
 	first := vmstructs.BytecodeAt(code, max(from, 0))
 	if first < 0 {
 		r.addLeg(chain, workUnread)
@@ -139,16 +138,13 @@ func (r *router) through(chain []vmstructs.Scope, from int32, behind bool, to in
 	}
 	work := 0
 	enters := from <= 0 && !behind
-	if r.p.blob.Level == levelProfiled && enters { // methods count their entries
+	if r.q.blob.Level == levelProfiled && enters { // methods count their entries
 		work += workCount
 	}
 	if m.Synchronized && (enters || to == toReturn) {
 		work += r.monitor
 	}
-	var place vmstructs.Place
-	if r.knowsTree() {
-		place = vmstructs.PlaceOf(chain)
-	}
+	place := vmstructs.PlaceOf(chain)
 	path, around, ok := r.shortest(m, place, first, behind, to)
 	if !ok {
 		r.lost = true
@@ -208,7 +204,7 @@ const far, workCalled = 1 << 30, 1 << 20
 // shortest finds the way through bytecodes that has the least work. around: the way leads once around a loop.
 func (r *router) shortest(m *vmstructs.Method, p vmstructs.Place, first int, behind bool, to int32) (path []int32,
 	around, ok bool) {
-	f := r.p.Finder
+	f := r.q.Finder
 	code := f.bytecodes(m)
 	cost, before := f.costs[:0], f.before[:0]
 	for range code {
@@ -264,7 +260,7 @@ func (r *router) shortest(m *vmstructs.Method, p vmstructs.Place, first int, beh
 			}
 		}
 	}
-	if last == first && to != toReturn && r.knowsTree() && round < far {
+	if last == first && to != toReturn && round < far {
 		path = wayBack([]int32{int32(first)}, before, first, roundLast, behind)
 		if r.calls != nil || r.fits(m, p, path) {
 			return path, true, true
@@ -279,7 +275,7 @@ func (r *router) shortest(m *vmstructs.Method, p vmstructs.Place, first int, beh
 // fits reports whether there is room for a way once around a loop. An invoke that the interpreter has not resolved is
 // no obstacle here: there is no better way around, or it would have been taken.
 func (r *router) fits(m *vmstructs.Method, p vmstructs.Place, path []int32) bool {
-	code := r.p.bytecodes(m)
+	code := r.q.bytecodes(m)
 	work := 0
 	for _, i := range path {
 		b := &code[i]
@@ -307,14 +303,11 @@ func wayBack(path, before []int32, first, last int, behind bool) []int32 {
 // detour is the cost of going through an invoke that is not on the way: its call has a record, or the program has never
 // come to it.
 func (r *router) detour(m *vmstructs.Method, p vmstructs.Place, b *vmstructs.Bytecode) int {
-	if !r.knowsTree() {
-		return 0
-	}
 	switch r.inlinedAt(p.Site(b.BCI)) {
 	case isCalled:
 		return workCalled
 	case 0:
-		if r.p.isNeverInvoked(m, b) {
+		if r.q.isNeverInvoked(m, b) {
 			return workCalled
 		}
 	}

@@ -53,7 +53,7 @@ func TestRoute(t *testing.T) {
 		{"bytecodes that cannot be read", chain(unread, 2), chain(inner, 3, unread, 1), "unread 1, inner 16"},
 	} {
 		var text []string
-		way := router{p: placeIn(f, &vmstructs.Blob{}, nil)}
+		way := router{q: questionIn(f, &vmstructs.Blob{}, &codeMap{tree: &vmstructs.SiteTable{}})}
 		way.route(r.from, r.to)
 		for _, l := range way.legs {
 			text = append(text, fmt.Sprintf("%s %d", l.scopes[0].Method.Name, l.work/16))
@@ -69,7 +69,7 @@ func TestRoute(t *testing.T) {
 		if done < 5 {
 			want = "inner"
 		}
-		way := router{p: placeIn(f, &vmstructs.Blob{}, nil)}
+		way := router{q: questionIn(f, &vmstructs.Blob{}, &codeMap{tree: &vmstructs.SiteTable{}})}
 		if got := way.between(from, to, done, 13-done)[0].Method.Name; got != want {
 			t.Errorf("%d of 13 instructions behind: %s, not %s", done, got, want)
 		}
@@ -105,7 +105,7 @@ func TestUnresolvedInvoke(t *testing.T) {
 			at(3, vmstructs.OpIadd, -1), at(4, vmstructs.OpGoto, 0), at(5, vmstructs.OpReturn, -1)}
 		f.callees[invokeSite{loop, 2}] = knownInvoke{Invocation: vmstructs.Invocation{Method: leaf, Never: true}, whole: true}
 		code := &codeMap{tree: &vmstructs.SiteTable{}}
-		way := router{p: placeIn(f, &vmstructs.Blob{Method: loop, Level: levelC2}, code)}
+		way := router{q: questionIn(f, &vmstructs.Blob{Method: loop, Level: levelC2}, code)}
 		poll := []vmstructs.Scope{{Method: loop, BCI: 4}}
 		if got := way.between(poll, poll, r.space/2, r.space-r.space/2)[0].Method.Name; got != r.want {
 			t.Errorf("%s: %s, not %s", r.name, got, r.want)

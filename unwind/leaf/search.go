@@ -15,9 +15,9 @@ type reached struct {
 
 // nearest is the nearest evidence ahead or behind: on the likeliest way, or else on any. A question asks for the same
 // several times: what may be a branch, and what may be a load, is looked for on the same way.
-func (p *place) nearest(n int32, back bool) (e evidence) {
-	for i := range p.nears {
-		if k := &p.nears[i]; k.n == n && k.back == back {
+func (q *question) nearest(n int32, back bool) (e evidence) {
+	for i := range q.nears {
+		if k := &q.nears[i]; k.n == n && k.back == back {
 			return k.evidence
 		}
 	}
@@ -25,15 +25,15 @@ func (p *place) nearest(n int32, back bool) (e evidence) {
 	case n == notInCode:
 		return evidence{}
 	case back:
-		e = p.behind(n)
+		e = q.behind(n)
 	default:
-		e = p.ahead(n)
+		e = q.ahead(n)
 	}
 	if e.kind == noEvidence {
-		e = p.search(n, back)
+		e = q.search(n, back)
 	}
-	if len(p.nears) < maxNears {
-		p.nears = append(p.nears, foundNear{n, back, e})
+	if len(q.nears) < maxNears {
+		q.nears = append(q.nears, foundNear{n, back, e})
 	}
 	return e
 }
@@ -49,12 +49,12 @@ type foundNear struct {
 const maxNears = 16
 
 // search goes all ways from an instruction, ahead or back, and returns the nearest evidence.
-func (p *place) search(n int32, back bool) evidence {
-	m := p.code
+func (q *question) search(n int32, back bool) evidence {
+	m := q.code
 	if n < 0 || int(n) >= len(m.list) {
 		return evidence{}
 	}
-	s := p.beginWays()
+	s := q.beginWays()
 	if s == nil {
 		return evidence{}
 	}
@@ -66,7 +66,7 @@ func (p *place) search(n int32, back bool) evidence {
 			continue
 		}
 		if r.far > 0 || !back {
-			if e := p.evidenceAt(r.n); e.kind != noEvidence && !(back && e.kind == atReturn) {
+			if e := q.evidenceAt(r.n); e.kind != noEvidence && !(back && e.kind == atReturn) {
 				e.far = int(r.far)
 				return e
 			}

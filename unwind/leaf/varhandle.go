@@ -63,13 +63,13 @@ const (
 // knownIn tells it of the innermost of some methods.
 func (r *router) knownIn(chain []vmstructs.Scope) knownHandle {
 	switch {
-	case r.p.blob.Level != levelC2 || !r.knowsTree() || len(chain) < 2:
+	case r.q.blob.Level != levelC2 || len(chain) < 2:
 	case chain[0].Method.GuardsHandle():
-		if r.p.accessed(chain, vmstructs.Invocation{}).Method != nil {
+		if r.q.accessed(chain, vmstructs.Invocation{}).Method != nil {
 			return inGuard
 		}
 	case len(chain) > 2 && chain[1].Method.GuardsHandle():
-		if r.p.accessed(chain[1:], vmstructs.Invocation{}).Method == chain[0].Method {
+		if r.q.accessed(chain[1:], vmstructs.Invocation{}).Method == chain[0].Method {
 			return inAccess
 		}
 	}
@@ -80,7 +80,7 @@ func (r *router) knownIn(chain []vmstructs.Scope) knownHandle {
 // a VarHandle are constants, too, if it is one (ci/ciField.cpp, trust_final_non_static_fields).
 func (r *router) vanishes(known knownHandle, m *vmstructs.Method, b *vmstructs.Bytecode) bool {
 	if known == inGuard {
-		return !isInvoke(b.Op) || !r.p.invoked(m, b).Access
+		return !isInvoke(b.Op) || !r.q.invoked(m, b).Access
 	}
 	return b.Op == vmstructs.OpGetfield || b.Op == vmstructs.OpGetstatic
 }

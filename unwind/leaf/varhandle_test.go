@@ -99,7 +99,7 @@ func newMadeUpHandle() *madeUpHandle {
 
 func (h *madeUpHandle) router(level uint8) *router {
 	b := &vmstructs.Blob{Method: h.caller, Level: level}
-	return &router{p: placeIn(h.f, b, &codeMap{tree: &vmstructs.SiteTable{}})}
+	return &router{q: questionIn(h.f, b, &codeMap{tree: &vmstructs.SiteTable{}})}
 }
 
 func (h *madeUpHandle) set(change func(*knownInvoke)) {
@@ -175,7 +175,7 @@ func TestHandedOn(t *testing.T) {
 		u.f.bytecode[own[0].Method] = []vmstructs.Bytecode{bytecode(0, vmstructs.OpInvokeStatic),
 			bytecode(3, vmstructs.OpReturn)}
 		u.f.callees[invokeSite{own[0].Method, 0}] = knownInvoke{Invocation: native, whole: true}
-		way := &router{p: placeIn(u.f, u.b, &codeMap{tree: &vmstructs.SiteTable{}})}
+		way := &router{q: questionIn(u.f, u.b, &codeMap{tree: &vmstructs.SiteTable{}})}
 		if got := way.inlinesNothing(); got == handsOn {
 			t.Errorf("hands on %v: nothing is inlined %v", handsOn, got)
 		}

@@ -3,6 +3,7 @@ package leaf
 import (
 	"slices"
 
+	"goprof/profile"
 	"goprof/vmstructs"
 )
 
@@ -19,14 +20,20 @@ type wayLoop struct {
 	begin, end int32
 }
 
-// loopAt returns the methods of the loop in which an instruction of C2's most likely is, nil if there is none, or if it
-// can only be that of the methods which are supposed anyway. It makes a way of its own. That way also leads into
-// methods that only a profile tells, so it must not make anything certain.
-func (p *place) loopAt(n int32, supposed []vmstructs.Scope) []vmstructs.Scope {
-	if p.blob.Level != levelC2 {
-		return nil
+// loop tells the methods of the loop in which the instruction most likely is, if the route tells others. It makes a way
+// of its own. That way also leads into methods that only a profile tells, so it must not make anything certain.
+func (p *place) loop() verdict {
+	supposed := p.route().scopes
+	if s := p.loopBesides(supposed); s != nil && !sameMethods(s, supposed) {
+		return verdict{s, profile.Guessed}
 	}
-	ahead, behind := p.nearest(n, false), p.nearest(n, true)
+	return verdict{}
+}
+
+// loopBesides returns those methods, nil if there is no loop, or if it can only be that of the methods which are
+// supposed anyway.
+func (p *place) loopBesides(supposed []vmstructs.Scope) []vmstructs.Scope {
+	ahead, behind := p.nearest(p.n, false), p.nearest(p.n, true)
 	to, from := p.told(ahead), p.told(behind)
 	if to == nil && from == nil {
 		return nil
@@ -37,7 +44,7 @@ func (p *place) loopAt(n int32, supposed []vmstructs.Scope) []vmstructs.Scope {
 	if behind.kind == atPiece {
 		from = p.behindPiece(from)
 	}
-	r := router{p: p, at: n, guess: true}
+	r := router{q: p.question, at: p.n, guess: true}
 	r.locate(from, to, behind.far, ahead.far)
 	r.enterLoops()
 	if r.loopsOnlyIn(supposed) {
@@ -84,7 +91,7 @@ func (r *router) enterLoops() {
 // recordsInvoke reports whether records tell what an invoke in a loop calls.
 func (r *router) recordsInvoke(l wayLoop) bool {
 	place := vmstructs.PlaceOf(l.chain)
-	return slices.ContainsFunc(r.p.bytecodes(l.chain[0].Method), func(b vmstructs.Bytecode) bool {
+	return slices.ContainsFunc(r.q.bytecodes(l.chain[0].Method), func(b vmstructs.Bytecode) bool {
 		return b.BCI >= l.begin && b.BCI <= l.end && isInvoke(b.Op) && r.inlinedAt(place.Site(b.BCI)) != 0
 	})
 }
@@ -94,7 +101,7 @@ func (r *router) recordsInvoke(l wayLoop) bool {
 func (r *router) loopsOnlyIn(methods []vmstructs.Scope) bool {
 	for i := range r.legs {
 		g := &r.legs[i]
-		if g.hasNoPosition() || hasLoop(r.p.bytecodes(g.scopes[0].Method)) && !sameMethods(g.scopes, methods) {
+		if g.hasNoPosition() || hasLoop(r.q.bytecodes(g.scopes[0].Method)) && !sameMethods(g.scopes, methods) {
 			return false
 		}
 	}
@@ -128,7 +135,7 @@ func (r *router) loopsOnWay() (inner, outer []wayLoop) {
 		if r.hadLoopOf(chain, i) {
 			continue
 		}
-		code := r.p.bytecodes(chain[0].Method)
+		code := r.q.bytecodes(chain[0].Method)
 		for k := range code {
 			b := &code[k]
 			if b.Target < 0 || b.Target > b.BCI {

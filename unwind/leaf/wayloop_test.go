@@ -60,7 +60,7 @@ func TestLoopOnWay(t *testing.T) {
 			}
 		}
 		own := []vmstructs.Scope{{Method: caller}}
-		way := router{p: placeIn(f, &vmstructs.Blob{Level: levelC2}, m), legs: []leg{
+		way := router{q: questionIn(f, &vmstructs.Blob{Level: levelC2}, m), legs: []leg{
 			{scopes: own, work: 1}, {scopes: in(one, 0), work: r.work, byProfile: r.byProfile}, {scopes: own, work: 1},
 			{scopes: in(other, 3), work: 2}, {scopes: own, work: 1}}}
 		var got *vmstructs.Method
@@ -94,7 +94,7 @@ func TestLoopsOnlyIn(t *testing.T) {
 		{"by a profile", []leg{{scopes: in(straight), byProfile: true}}, straight, false},
 		{"in a loop that the way leads past", []leg{{scopes: in(straight), entered: true}}, straight, false},
 	} {
-		way := router{p: placeIn(f, &vmstructs.Blob{}, nil), legs: r.legs}
+		way := router{q: questionIn(f, &vmstructs.Blob{}, &codeMap{tree: &vmstructs.SiteTable{}}), legs: r.legs}
 		if got := way.loopsOnlyIn(in(r.supposed)); got != r.want {
 			t.Errorf("%s: %v", r.name, got)
 		}
@@ -155,7 +155,7 @@ func TestEnterLoops(t *testing.T) {
 		for i := range m.list {
 			m.list[i].told = true // nothing
 		}
-		way := router{p: placeIn(f, &vmstructs.Blob{Level: levelC2}, m), guess: true}
+		way := router{q: questionIn(f, &vmstructs.Blob{Level: levelC2}, m), guess: true}
 		way.weights = weightsOf(levelC2)
 		way.through(own, 0, false, 10, false)
 		way.enterLoops()

@@ -81,8 +81,20 @@ func madeUpOf(f *Finder, b *vmstructs.Blob) *madeUp {
 	return made
 }
 
-// place is a question about the code.
-func (u *madeUp) place() *place { return placeIn(u.f, u.b, u.m) }
+// question is one about the code.
+func (u *madeUp) question() *question { return questionIn(u.f, u.b, u.m) }
+
+// part is what an instruction is part of, by the first rule that says so.
+func (u *madeUp) part(n int32) evidence {
+	p := u.question().at(n)
+	for _, of := range []func(*place) evidence{evident(atCall), (*place).callMark, (*place).class,
+		evident(atCheck), evident(atPoll), (*place).pollLoad, (*place).allocation} {
+		if e := of(p); e.kind != noEvidence {
+			return e
+		}
+	}
+	return evidence{}
+}
 
 // scopes are the methods of a record.
 func (u *madeUp) scopes(number int) []vmstructs.Scope {
@@ -176,7 +188,7 @@ func TestAllocations(t *testing.T) {
 		" 4d8b8f"+top+" 4d8d4118 4d3b87"+end+" 0f83>1 4d8987"+top+" 49c70101000000 c3", vmCall,
 		"48be1000000000000000", "48be2000000000000000")
 	for n, want := range []int{0, 0, 0, 0, 0, 0, 0, -1, 1, 1, 1, 1, 1, 1, -1} {
-		e := u.place().partAt(int32(n))
+		e := u.part(int32(n))
 		got := -1
 		for i, at := range u.records {
 			if e.kind == atCheck && e.scope == u.b.Begin+uint64(at) {
@@ -217,7 +229,7 @@ func TestChecks(t *testing.T) {
 			if n == 0 && want == atTrap {
 				want = noEvidence
 			}
-			if e := u.place().evidenceAt(n); e.kind != want {
+			if e := u.question().evidenceAt(n); e.kind != want {
 				t.Errorf("%s: instruction %d is %d, not %d", r.name, n, e.kind, want)
 			}
 		}
@@ -230,22 +242,22 @@ func TestClassLoads(t *testing.T) {
 	class := u.request(t, vmstructs.TrapClass)
 	// mov r11d, [rax+8]; mov r10d, [rcx+8]; cmp r11d, 1; jne; cmp r10d, 2; jne; ret
 	u.assemble(t, "448b5808 448b5108 4183fb01 0f85>0 4183fa02 0f85>1 c3", trapCall, class, class)
-	if e := u.place().partAt(1); e.kind != noEvidence {
+	if e := u.part(1); e.kind != noEvidence {
 		t.Errorf("the class for the second check is part of the first: %+v", e)
 	}
 	// mov r10d, [rcx+8]; mov r11d, [rax+8]; cmp r11d, 1; jne
 	u.assemble(t, "448b5108 448b5808 4183fb01 0f85>0 c3", trapCall, class)
-	if e := u.place().partAt(1); e.kind != atCheck || e.scope != u.b.Begin+uint64(u.records[0]) {
+	if e := u.part(1); e.kind != atCheck || e.scope != u.b.Begin+uint64(u.records[0]) {
 		t.Errorf("the class of the check: %+v", e)
 	}
 	// mov r11d, [rax+8]; mov r10d, 1; mov r9d, 2; cmp r11d, r10d; jne: as C2 does on arm64
 	u.assemble(t, "448b5808 41ba01000000 41b902000000 4539d3 0f85>0 c3", trapCall, class)
-	if e := u.place().partAt(0); e.kind != atCheck || e.scope != u.b.Begin+uint64(u.records[0]) {
+	if e := u.part(0); e.kind != atCheck || e.scope != u.b.Begin+uint64(u.records[0]) {
 		t.Errorf("the class of the check, with a constant in between: %+v", e)
 	}
 	// mov r11d, [rax+8]; add ecx, 1; cmp r11d, 1; jne
 	u.assemble(t, "448b5808 83c101 4183fb01 0f85>0 c3", trapCall, class)
-	if e := u.place().partAt(1); e.kind != noEvidence {
+	if e := u.part(1); e.kind != noEvidence {
 		t.Errorf("other work before the check: %+v", e)
 	}
 }
@@ -283,7 +295,7 @@ func TestClassChain(t *testing.T) {
 			u.assemble(t, r.code, trapCall, u.request(t, r.reason))
 		}
 		for n, want := range want {
-			e := u.place().partAt(int32(n))
+			e := u.part(int32(n))
 			if got := e.kind == atCheck && e.scope == u.b.Begin+uint64(u.records[0]); got != (want == 'y') {
 				t.Errorf("%s, instruction %d: %+v", r.name, n, e)
 			}
@@ -296,11 +308,11 @@ func TestClassChain(t *testing.T) {
 func TestCallsKnowMore(t *testing.T) {
 	u := newMadeUp(t)
 	u.assemble(t, "4d85d2 0f84>0 c3", vmCall, "") // test r10, r10; je; ret
-	if _, sure := u.place().between(1, 1, nil); sure != profile.Certain {
+	if _, sure := u.question().between(1, 1, nil); sure != profile.Certain {
 		t.Errorf("a check is %v", sure)
 	}
 	none := func(*vmstructs.Method, *vmstructs.Bytecode, *vmstructs.Method) bool { return false }
-	if _, sure := u.place().between(1, 1, none); sure != profile.Guessed {
+	if _, sure := u.question().between(1, 1, none); sure != profile.Guessed {
 		t.Errorf("what no bytecode on the way can have made is %v", sure)
 	}
 }
@@ -326,7 +338,7 @@ func TestMarkBehindCall(t *testing.T) {
 		u.m.begin(code, u.b.Begin, u.b.Records())
 		n := u.m.place(u.records[0])
 		u.m.list[n].told = true // it is no poll
-		if e := u.place().partAt(n); e.kind != r.want || e.kind == atCall && e.scope != u.b.Begin+uint64(u.records[0]) {
+		if e := u.part(n); e.kind != r.want || e.kind == atCall && e.scope != u.b.Begin+uint64(u.records[0]) {
 			t.Errorf("%s: %+v", r.name, e)
 		}
 	}
@@ -342,7 +354,7 @@ func TestMarkOfThree(t *testing.T) {
 	u.m.begin(code, u.b.Begin, slices.Values([]uint64{end - 4, end}))
 	n := u.m.place(at + 4)
 	for k, want := range []uint64{end, end, end, 0} {
-		if pc := u.place().markAt(n + int32(k)); pc != want {
+		if pc := u.question().markAt(n + int32(k)); pc != want {
 			t.Errorf("part %d: %#x, not %#x", k, pc, want)
 		}
 	}
@@ -354,7 +366,7 @@ func TestObjectOfClass(t *testing.T) {
 	// mov ecx, [rbx+16]; shl rcx, 3; mov r11d, [rcx+8]; cmp r11d, 1; jne; ret
 	u.assemble(t, "8b4b10 48c1e103 448b5908 4183fb01 0f85>0 c3", trapCall, u.request(t, vmstructs.TrapClass))
 	for n, want := range []evidenceKind{noEvidence, noEvidence, atCheck} {
-		if e := u.place().classAt(int32(n)); e.kind != want {
+		if e := u.question().classAt(int32(n)); e.kind != want {
 			t.Errorf("instruction %d: %+v", n, e)
 		}
 	}

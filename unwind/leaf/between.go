@@ -5,44 +5,18 @@ import (
 	"goprof/vmstructs"
 )
 
-// tell infers the methods at the instruction. If nothing tells, they are the owner alone.
-func (p *place) tell() ([]vmstructs.Scope, profile.Certainty) {
-	n := p.code.spentAt(p.n, p.blob.Level)
-	if p.blob.Level < levelC2 && p.markAt(n) == 0 {
-		n = p.notedWith(n)
+// withinMethod tells what the records before and behind tell, where that is certain.
+func (p *place) withinMethod() verdict {
+	if by := p.route(); by.sure == profile.Certain {
+		return verdict{by.scopes, by.sure}
 	}
-	if s, sure := p.inPieceAt(n); s != nil {
-		return s, sure
-	}
-	if s := p.atReload(n); s != nil {
-		return s, profile.Certain
-	}
-	branch := p.branchingAt(n)
-	if branch.parts {
-		return branch.scopes, profile.Certain
-	}
-	by := p.atLoad(n)
-	s, sure := by.scopes, by.sure
-	if s, sure := p.atCounter(n, by); s != nil { // its loads are those of no object
-		return s, sure
-	}
-	switch {
-	case sure == profile.Certain:
-	case branch.scopes != nil:
-		if !branch.meets || !sameMethods(branch.scopes, s) {
-			return branch.scopes, profile.Likely
-		}
-		return branch.scopes, profile.Certain
-	case p.confirmed(n, s):
-		sure = profile.Certain
-	}
-	if sure == profile.Certain {
-		return s, sure
-	}
-	if loop := p.loopAt(n, s); loop != nil && !sameMethods(loop, s) {
-		return loop, profile.Guessed
-	}
-	return s, sure
+	return verdict{}
+}
+
+// onRoute tells what is most likely between the records before and behind.
+func (p *place) onRoute() verdict {
+	by := p.route()
+	return verdict{by.scopes, by.sure}
 }
 
 // inferred is what a route tells of an instruction.
@@ -55,22 +29,22 @@ type inferred struct {
 
 // between infers the methods between two instructions: the thread is not behind last and not before next. If calls is
 // not nil, it tells which bytecodes may have called the code that the thread is in.
-func (p *place) between(next, last int32, calls callsBytecode) ([]vmstructs.Scope, profile.Certainty) {
-	by := p.infer(next, last, router{p: p, calls: calls})
+func (q *question) between(next, last int32, calls callsBytecode) ([]vmstructs.Scope, profile.Certainty) {
+	by := q.infer(next, last, router{q: q, calls: calls})
 	return by.scopes, by.sure
 }
 
 // infer is between by a router that has what is known of the instruction.
-func (p *place) infer(next, last int32, r router) inferred {
-	b := p.blob
-	ahead, behind := p.nearest(next, false), p.nearest(last, true)
-	to, from := p.told(ahead), p.told(behind)
+func (q *question) infer(next, last int32, r router) inferred {
+	b := q.blob
+	ahead, behind := q.nearest(next, false), q.nearest(last, true)
+	to, from := q.told(ahead), q.told(behind)
 	if to == nil || from == nil {
 		r.load = nil
 	}
 	here := to != nil && ahead.far == 0 && next == last && r.calls == nil // calls knows more of the instruction
 	if here && r.load == nil {
-		return inferred{scopes: to, sure: p.certainty(ahead, to)}
+		return inferred{scopes: to, sure: q.certainty(ahead, to)}
 	}
 	if to == nil && from == nil {
 		return inferred{scopes: b.OwnScope(), sure: profile.Guessed}
@@ -81,7 +55,7 @@ func (p *place) infer(next, last int32, r router) inferred {
 	}
 	// C1 does not move an access: what it was made for is done.
 	if behind.kind == atPiece || behind.kind == atNull && behind.field && b.Level < levelC2 {
-		from = p.behindPiece(from)
+		from = q.behindPiece(from)
 	}
 	r.at, r.behindPoll = next, behind.kind == atPoll
 	by := inferred{}
@@ -92,7 +66,7 @@ func (p *place) infer(next, last int32, r router) inferred {
 		by.sure, by.byLoad = profile.Certain, true
 		return by
 	case here:
-		by.scopes, by.sure = itself, p.certainty(ahead, itself)
+		by.scopes, by.sure = itself, q.certainty(ahead, itself)
 		return by
 	case r.load != nil && len(r.found) == 1 && len(r.legs) <= maxLikelyLegs &&
 		!(b.Level < levelC2 && by.sure == profile.Certain): // no other method is between the evidence
@@ -111,9 +85,9 @@ func (p *place) infer(next, last int32, r router) inferred {
 func (r *router) locate(from, to []vmstructs.Scope, done, left int) ([]vmstructs.Scope, profile.Certainty) {
 	switch {
 	case from == nil: // from its entry
-		return known(r.between(r.p.blob.OwnScope(), to, maxWay, left), to), profile.Guessed
+		return known(r.between(r.q.blob.OwnScope(), to, maxWay, left), to), profile.Guessed
 	case to == nil:
-		leaves := []vmstructs.Scope{{Method: r.p.blob.Method, BCI: toReturn}}
+		leaves := []vmstructs.Scope{{Method: r.q.blob.Method, BCI: toReturn}}
 		return known(r.between(from, leaves, done, maxWay), from), profile.Guessed
 	}
 	told := r.between(from, to, done, left)
@@ -130,9 +104,9 @@ func known(told, place []vmstructs.Scope) []vmstructs.Scope {
 
 // certainty is how sure the methods are at an instruction that tells them itself. C2 moves instructions, and makes one
 // instruction of several; C1 does neither.
-func (p *place) certainty(e evidence, told []vmstructs.Scope) profile.Certainty {
-	if p.blob.Level == levelC2 && e.kind != atCall && e.kind != atPoll && !(e.kind == atCheck && p.surelyOf(e, told)) {
-		r := router{p: p}
+func (q *question) certainty(e evidence, told []vmstructs.Scope) profile.Certainty {
+	if q.blob.Level == levelC2 && e.kind != atCall && e.kind != atPoll && !(e.kind == atCheck && q.surelyOf(e, told)) {
+		r := router{q: q}
 		if !r.alone() {
 			return profile.Likely
 		}
@@ -152,7 +126,7 @@ func (r *router) sure(from, to []vmstructs.Scope) profile.Certainty {
 			return profile.Guessed
 		}
 	}
-	if r.p.blob.Level == levelC2 && !r.beginsRound() && !r.alone() && !r.inOwnLoop(r.at, from, to) {
+	if r.q.blob.Level == levelC2 && !r.beginsRound() && !r.alone() && !r.inOwnLoop(r.at, from, to) {
 		return profile.Likely
 	}
 	return profile.Certain

@@ -152,13 +152,13 @@ func TestMayPollAndBranch(t *testing.T) {
 		f := &Finder{bytecode: map[*vmstructs.Method][]vmstructs.Bytecode{m: {r.b}},
 			callees: map[invokeSite]knownInvoke{{m, 9}: {Invocation: r.calls, whole: true}}}
 		s, got := vmstructs.Scope{Method: m, BCI: 9}, ""
-		if f.mayPoll(s) {
+		if questionIn(f, nil, nil).at(0).mayPoll(s) {
 			got += poll
 		}
-		if f.mayBranch(s, true) {
+		if f.mayBeBranch(s, true) {
 			got += order
 		}
-		if f.mayBranch(s, false) {
+		if f.mayBeBranch(s, false) {
 			got += same
 		}
 		if got != r.want {
@@ -166,7 +166,7 @@ func TestMayPollAndBranch(t *testing.T) {
 		}
 	}
 	f, s := invokes(vmstructs.OpGoto, vmstructs.Invocation{})
-	if s.BCI = 5; f.mayPoll(s) {
+	if s.BCI = 5; questionIn(f, nil, nil).at(0).mayPoll(s) {
 		t.Error("a poll of no bytecode")
 	}
 }

@@ -48,17 +48,16 @@ func TestBesidePoll(t *testing.T) {
 		for k := 0; k < r.at; k++ {
 			n = u.m.next(n)
 		}
-		if e := u.place().partAt(n); (e.kind == atPoll) != r.part {
+		if e := u.part(n); (e.kind == atPoll) != r.part {
 			t.Errorf("%s: part of %+v", r.name, e)
 		}
-		if s := u.place().besidePoll(n); (s != nil) != r.beside || s != nil && s[0] != u.scopes(0)[0] {
+		p := u.question().at(n)
+		p.routed = &inferred{scopes: u.scopes(0)}
+		if s := p.besidePoll().scopes; (s != nil) != r.beside || s != nil && s[0] != u.scopes(0)[0] {
 			t.Errorf("%s: beside %+v", r.name, s)
 		}
-		if at := u.scopes(0); u.place().confirmed(n, at) != (r.beside && at[0].BCI >= 0) {
-			t.Errorf("%s: the poll's methods are not confirmed, or are", r.name)
-		}
-		other := []vmstructs.Scope{{Method: &vmstructs.Method{Name: "other"}}}
-		if u.place().confirmed(n, other) {
+		p.routed.scopes = []vmstructs.Scope{{Method: &vmstructs.Method{Name: "other"}}}
+		if p.besidePoll().scopes != nil {
 			t.Errorf("%s: other methods are confirmed", r.name)
 		}
 	}

@@ -29,6 +29,7 @@ const maxTrail = 1024
 
 // branching is what is known of the bytecode that a branch is.
 type branching struct {
+	asked  bool
 	scopes []vmstructs.Scope // nil: nothing
 	// parts: the two routes part there. Else the bytecode is the only branch on both routes with which the code
 	// agrees, or all such branches are of one method.

@@ -13,6 +13,14 @@ import (
 // of that call has the bytecode, so the comparison and the branch are known to be that bytecode's. The trap's argument
 // says why it was called (vmstructs.TrapReason).
 
+// check is the check that the instruction is.
+func (p *place) check() evidence {
+	if e := p.evidenceAt(p.n); e.kind == atCheck {
+		return e
+	}
+	return evidence{}
+}
+
 // branchKind tells what a branch is that leads to a call with a record. It is a check if nothing is done before the
 // call but for the call: other work on the way may be that of other bytecodes, and so may the branch.
 func (q *question) branchKind(to detour) (evidenceKind, vmstructs.TrapReason) {

@@ -125,7 +125,7 @@ func TestAtCounter(t *testing.T) {
 		m.place(0)
 		by := inferred{scopes: r.told, legs: r.legs}
 		p := questionIn(u.f, b, m).at(1)
-		p.routed = &by
+		p.routed = by
 		v := p.counter()
 		got, sure := v.scopes, v.sure
 		if (got != nil) != r.want || got != nil && sure != r.sure || got != nil && got[0].Method != s[0].Method {

@@ -39,16 +39,6 @@ const (
 	maxLoops  = 8
 )
 
-// evident is the evidence of that kind that the instruction is.
-func evident(kind evidenceKind) func(*place) evidence {
-	return func(p *place) evidence {
-		if e := p.evidenceAt(p.n); e.kind == kind {
-			return e
-		}
-		return evidence{}
-	}
-}
-
 // evidenceAt tells what an instruction itself says.
 func (q *question) evidenceAt(n int32) evidence {
 	m := q.code

@@ -87,8 +87,8 @@ func (u *madeUp) question() *question { return questionIn(u.f, u.b, u.m) }
 // part is what an instruction is part of, by the first rule that says so.
 func (u *madeUp) part(n int32) evidence {
 	p := u.question().at(n)
-	for _, of := range []func(*place) evidence{evident(atCall), (*place).callMark, (*place).class,
-		evident(atCheck), evident(atPoll), (*place).pollLoad, (*place).allocation} {
+	for _, of := range []func(*place) evidence{(*place).callMark, (*place).class, (*place).check,
+		(*place).pollLoad, (*place).allocation} {
 		if e := of(p); e.kind != noEvidence {
 			return e
 		}

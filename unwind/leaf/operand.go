@@ -8,57 +8,10 @@ import (
 )
 
 // Bytecodes hand each other values on the operand stack, and instructions in registers. A load hands its value to the
-// first instruction that reads its register. If it is known which bytecode that instruction is, and that bytecode takes
-// a value from a getfield or from the load of an element, then the load is likely to be that bytecode's.
-//
-// A value that comes out of a local variable or out of an invoke may have been loaded anywhere: it tells nothing.
+// first instruction that reads its register.
 
-const (
-	// maxHanded bounds the instructions from a load to the one that takes its value, maxChain how often one load tells of
-	// another.
-	maxHanded, maxChain = 6, 3
-	// maxValue bounds the bytecodes that make a value.
-	maxValue = 24
-)
-
-// taker tells what the route tells, if the instruction that takes the value of a load is of the same methods.
-func (p *place) taker() verdict { return p.confirmedBy(p.handsTo()) }
-
-// handsTo returns the methods at a load, by the instruction that takes its value. nil: that one is not known, or the
-// value may have been loaded elsewhere.
-func (p *place) handsTo() []vmstructs.Scope {
-	load := p.loadAt(p.n)
-	if load == nil || p.chain == maxChain {
-		return nil
-	}
-	n := p.code.taker(p.n)
-	if n == notInCode {
-		return nil
-	}
-	to := p.at(n)
-	to.chain = p.chain + 1
-	s := to.certainly()
-	if s == nil {
-		return nil
-	}
-	code := p.bytecodes(s[0].Method)
-	found := notInCode
-	for _, k := range operandsOf(code, vmstructs.BytecodeAt(code, s[0].BCI)) {
-		if !load(s[0].Method, &code[k], nil) {
-			continue
-		}
-		if found != notInCode {
-			return nil // one of two
-		}
-		found = k
-	}
-	if found == notInCode {
-		return nil
-	}
-	s = slices.Clone(s)
-	s[0].BCI, s[0].Line = code[found].BCI, s[0].Method.Line(code[found].BCI)
-	return s
-}
+// maxHanded bounds the instructions from a load to the one that takes its value.
+const maxHanded = 6
 
 // taker is the first instruction behind a load that reads the load's register, notInCode if that is not known.
 func (m *codeMap) taker(n int32) int32 {
@@ -89,41 +42,6 @@ func (m *codeMap) taker(n int32) int32 {
 // operands are described at arch.Code. Few ask, so they are not kept.
 func (m *codeMap) operands(n int32) (arch.Operands, bool) {
 	return m.cpu.Operands(m.code, m.list[n].at)
-}
-
-// operandsOf are the bytecodes that hand a bytecode its values on the operand stack, from the last value back, as far
-// as they are known.
-func operandsOf(code []vmstructs.Bytecode, to int) (from []int) {
-	if to < 0 {
-		return nil
-	}
-	takes, _, ok := stackOf(code[to].Op)
-	if !ok {
-		return nil
-	}
-	for at := to - 1; takes > 0 && at >= 0; takes-- {
-		from = append(from, at)
-		if at, ok = beforeValue(code, at); !ok {
-			break
-		}
-	}
-	return from
-}
-
-// beforeValue is the bytecode before all those that make the value which a bytecode hands on.
-func beforeValue(code []vmstructs.Bytecode, at int) (before int, ok bool) {
-	need := 1
-	for k := 0; k < maxValue && at >= 0; k++ {
-		takes, puts, known := stackOf(code[at].Op)
-		if !known || puts > need {
-			break
-		}
-		at--
-		if need += takes - puts; need == 0 {
-			return at, true
-		}
-	}
-	return 0, false
 }
 
 // stackOf tells how many values a bytecode takes off the operand stack, and how many it puts there. ok is false if the

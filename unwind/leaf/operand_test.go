@@ -6,47 +6,9 @@ import (
 	"testing"
 
 	"goprof/arch/amd64"
-	"goprof/vmstructs"
 )
 
 func withoutSpaces(s string) string { return strings.ReplaceAll(s, " ", "") }
-
-// TestOperandsOf: which bytecodes hand another one its values.
-func TestOperandsOf(t *testing.T) {
-	const local, add, get, static = 0x1a, vmstructs.OpIadd, vmstructs.OpGetfield, vmstructs.OpGetstatic
-	const array, ifLess, ifZero, dup, invoke, put = vmstructs.OpIaload, 0xa1, opIfeq, 0x59, vmstructs.OpInvoke,
-		vmstructs.OpPutfield
-	for _, r := range []struct {
-		name string
-		ops  []uint8
-		want string
-	}{
-		{"a field that is compared", []uint8{local, get, ifZero}, "[1]"},
-		{"two of them", []uint8{local, get, local, get, ifLess}, "[3 1]"},
-		{"a field and a sum", []uint8{local, get, local, local, add, ifLess}, "[4 1]"},
-		{"a field of a field", []uint8{local, get, get}, "[1]"},
-		{"an element", []uint8{local, get, local, local, add, array}, "[4 1]"},
-		{"the result of an invoke", []uint8{local, invoke, ifZero}, "[1]"},
-		{"below the result of an invoke", []uint8{local, get, local, invoke, ifLess}, "[3]"},
-		{"a value twice", []uint8{local, get, dup, ifLess}, "[2]"},
-		{"a static field", []uint8{static, get, ifZero}, "[1]"},
-		{"what is stored", []uint8{local, local, get, put}, "[2 0]"},
-		{"a jump before", []uint8{vmstructs.OpGoto, local, local, ifLess}, "[2 1]"},
-		{"nothing before", []uint8{ifLess}, "[]"},
-		{"a bytecode that does not tell", []uint8{local, invoke}, "[]"},
-	} {
-		var code []vmstructs.Bytecode
-		for i, op := range r.ops {
-			code = append(code, bytecode(int32(i), op))
-		}
-		if got := fmt.Sprint(operandsOf(code, len(code)-1)); got != r.want {
-			t.Errorf("%s: %s, not %s", r.name, got, r.want)
-		}
-	}
-	if got := operandsOf(nil, -1); got != nil {
-		t.Errorf("of no bytecode: %v", got)
-	}
-}
 
 // TestStackOf: the opcodes at the edges of the table.
 func TestStackOf(t *testing.T) {
@@ -86,43 +48,6 @@ func TestTaker(t *testing.T) {
 		m.begin(unhex(t, r.code), 0, func(func(uint64) bool) {})
 		if got := m.taker(m.place(0)); got != r.want {
 			t.Errorf("%s: %d, not %d", r.name, got, r.want)
-		}
-	}
-}
-
-// TestLoadForCheck: the field that a check compares is that of the method with the check, if the method itself loads it
-// for the check's bytecode. The field is at 20.
-func TestLoadForCheck(t *testing.T) {
-	for _, r := range []struct {
-		name string
-		code string // a load, and the comparison of a check
-		ops  []uint8
-		want int32 // the bytecode behind that of the check
-	}{
-		{"the field", "8b4314 85c0", []uint8{vmstructs.OpGetfield}, -1},
-		{"another field", "8b4318 85c0", []uint8{vmstructs.OpGetfield}, 0},
-		{"a local variable", "8b4314 85c0", []uint8{vmstructs.OpGetfield, 0x1a}, 0},
-		{"what an invoke returns", "8b4314 85c0", []uint8{vmstructs.OpInvoke}, 0},
-		{"another register", "8b4314 85c9", []uint8{vmstructs.OpGetfield}, 0},
-	} {
-		u := newMadeUp(t)
-		at := u.scopes(0)[0]
-		var code []vmstructs.Bytecode
-		for i, op := range r.ops {
-			code = append(code, bytecode(at.BCI-int32(len(r.ops)-i), op))
-		}
-		u.f.bytecode[at.Method] = append(code, branch(at.BCI, 0xc6, 0))
-		u.f.fields = map[invokeSite]int32{}
-		for i := range code {
-			u.f.fields[invokeSite{at.Method, code[i].BCI}] = 20
-		}
-		u.assemble(t, r.code+" 0f84>0 c3", trapCall, u.request(t, vmstructs.TrapNull))
-		s := u.question().at(0).handsTo()
-		switch {
-		case r.want == 0 && s != nil:
-			t.Errorf("%s: %+v", r.name, s[0])
-		case r.want != 0 && (s == nil || s[0].Method != at.Method || s[0].BCI != at.BCI+r.want):
-			t.Errorf("%s: %+v", r.name, s)
 		}
 	}
 }

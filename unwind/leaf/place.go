@@ -5,10 +5,9 @@ import "goprof/vmstructs"
 // place is an instruction of an nmethod's code about which is asked, with the answers so far.
 type place struct {
 	*question
-	n      int32 // the instruction: its place in code.list, notInCode if nobody knows
-	chain  int   // by so many loads the question has come here: see handsTo
-	routed *inferred
-	forked *branching
+	n      int32     // the instruction: its place in code.list, notInCode if nobody knows
+	routed inferred  // see route
+	forked branching // see fork
 }
 
 // question is what the places of one question have in common.
@@ -44,18 +43,17 @@ func (q *question) at(n int32) *place { return &place{question: q, n: n} }
 
 // route is what the records before and behind the instruction tell.
 func (p *place) route() *inferred {
-	if p.routed == nil {
-		by := p.infer(p.n, p.n, router{q: p.question, load: p.loadAt(p.n)})
-		p.routed = &by
+	if p.routed.scopes == nil {
+		p.routed = p.infer(p.n, p.n, router{q: p.question, load: p.loadAt(p.n)})
 	}
-	return p.routed
+	return &p.routed
 }
 
 // fork is what is known of the instruction as a comparison or a branch.
 func (p *place) fork() *branching {
-	if p.forked == nil {
-		at := p.branchingAt(p.n)
-		p.forked = &at
+	if !p.forked.asked {
+		p.forked = p.branchingAt(p.n)
+		p.forked.asked = true
 	}
-	return p.forked
+	return &p.forked
 }

@@ -35,11 +35,9 @@ func init() {
 		{"monitor", c2, true, (*place).monitor, (*place).locks},
 		{"exchange", c2, true, (*place).exchange, mayBe(swap)},
 		{"barrier", c2, true, (*place).barrier, mayBe(storeBarrier)},
-		{"call", anyTier, true, part(evident(atCall)), nil},
 		{"call mark", anyTier, true, part((*place).callMark), nil},
 		{"class", c2, true, part((*place).class), mayBePart((*place).class)},
-		{"check", c2, true, part(evident(atCheck)), mayBePart(evident(atCheck))},
-		{"poll", c2, true, part(evident(atPoll)), (*place).mayPoll},
+		{"check", c2, true, part((*place).check), mayBePart((*place).check)},
 		{"poll load", c2, true, part((*place).pollLoad), (*place).mayPoll},
 		{"leave", anyTier, true, (*place).leave, (*place).mayLeave},
 		{"cast", c1, true, part((*place).cast), nil},
@@ -50,8 +48,6 @@ func init() {
 		{"load", anyTier, true, (*place).load, (*place).mayLoad},
 		{"within a method", anyTier, false, (*place).withinMethod, nil},
 		{"branch of one", c2, false, (*place).branchOfOne, nil},
-		{"beside a poll", c2, false, (*place).besidePoll, nil},
-		{"taker", c2, false, (*place).taker, (*place).mayLoad},
 		{"loop", c2, false, (*place).loop, nil},
 		{"route", anyTier, false, (*place).onRoute, nil},
 	}
@@ -91,7 +87,7 @@ func (p *place) certainly() []vmstructs.Scope {
 			return v.scopes
 		}
 	}
-	return p.handsTo()
+	return nil
 }
 
 // part makes a rule for instructions that are part of evidence.

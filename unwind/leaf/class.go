@@ -5,17 +5,7 @@ import (
 	"goprof/vmstructs"
 )
 
-// readsClass reports whether an instruction may read an object's class. It stands behind the first word of the header
-// (oops/oop.hpp), unless headers are compact: then it is part of that word, and an array's length or the first field
-// stands behind.
-func (f *Finder) readsClass(i *instruction) bool {
-	return i.base == arch.BaseOther && i.disp == maxHeader && !f.vm.CompactHeaders()
-}
-
-// readsHeader reports whether an instruction may read the part of an object's header from which its class is known.
-func (f *Finder) readsHeader(i *instruction) bool {
-	return f.readsClass(i) || f.vm.CompactHeaders() && i.base == arch.BaseOther && i.disp >= 0 && i.disp < maxHeader
-}
+// A check of a class takes several instructions. Only the last, the comparison and its branch, is evidence by itself.
 
 // maxClassChain bounds the instructions that hand a class on to its check.
 const maxClassChain = 5
@@ -71,4 +61,16 @@ func (q *question) handsClass(n int32) bool {
 	}
 	o, ok := m.operands(n)
 	return ok && o.Computes
+}
+
+// readsClass reports whether an instruction may read an object's class. It stands behind the first word of the header
+// (oops/oop.hpp), unless headers are compact: then it is part of that word, and an array's length or the first field
+// stands behind.
+func (f *Finder) readsClass(i *instruction) bool {
+	return i.base == arch.BaseOther && i.disp == maxHeader && !f.vm.CompactHeaders()
+}
+
+// readsHeader reports whether an instruction may read the part of an object's header from which its class is known.
+func (f *Finder) readsHeader(i *instruction) bool {
+	return f.readsClass(i) || f.vm.CompactHeaders() && i.base == arch.BaseOther && i.disp >= 0 && i.disp < maxHeader
 }

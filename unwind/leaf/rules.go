@@ -61,11 +61,12 @@ func Rules() (names []string) {
 	return names
 }
 
-// tell asks the rules about the instruction. If no rule tells anything, the method that owns the code runs there.
+// tell asks the rules about the instruction. The last one tells something of any. Where there is no instruction, the
+// method that owns the code runs.
 func (p *place) tell() verdict {
-	for i := range rules {
+	for i := 0; p.n != notInCode && i < len(rules); i++ {
 		r := &rules[i]
-		if p.n == notInCode || !r.tiers.has(p.blob.Level) {
+		if !r.tiers.has(p.blob.Level) {
 			continue
 		}
 		if v := r.tells(p); v.scopes != nil {

@@ -188,6 +188,29 @@ func (w *Walker) site(b *vmstructs.Blob, pc uint64, exact bool) *compiledSite {
 	return site
 }
 
+// scopes returns the methods at pc. exact: the thread is at that instruction, and has not called there.
+func (w *Walker) scopes(b *vmstructs.Blob, pc uint64, exact bool) ([]vmstructs.Scope, profile.Certainty, error) {
+	switch {
+	case b.Kind != vmstructs.Nmethod || !exact && (isWhole(b, pc) || w.vm.FullRecords(b)):
+		s, err := w.vm.Scopes(b, pc, true)
+		return s, profile.Certain, err
+	case !exact:
+		return w.leaf.Called(b, pc, w.calledName())
+	case w.vm.FullRecords(b):
+		return w.leaf.Recorded(b, pc)
+	}
+	s, sure := w.leaf.At(b, pc)
+	return s, sure, nil
+}
+
+// calledName is the name of what the frame at the cursor has called.
+func (w *Walker) calledName() string {
+	if n := len(w.out.Frames); n > 0 {
+		return w.out.Frames[n-1].Func.Name
+	}
+	return ""
+}
+
 // ownerKind is the kind of the method that owns a compiled frame. Levels are those of
 // compiler/compilerDefinitions.hpp: 1 to 3 are C1's, 4 is C2's (or JVMCI's).
 func ownerKind(b *vmstructs.Blob) profile.Kind {

@@ -37,7 +37,7 @@ func sights(tb testing.TB, rec *process.Recording, w *Walker) (pcs []uint64, of 
 func see(w *Walker, pcs []uint64, of []*vmstructs.Blob) (took time.Duration, methods int) {
 	begin := time.Now()
 	for i, pc := range pcs {
-		told, _ := w.Inlined(of[i], pc)
+		told, _ := w.leaf.At(of[i], pc)
 		methods += len(told)
 	}
 	return time.Since(begin), methods
@@ -101,7 +101,7 @@ func TestRecordedFirstSights(t *testing.T) {
 		pcs, of := sights(t, rec, w)
 		var text bytes.Buffer
 		for i, pc := range pcs {
-			told, sure := w.Inlined(of[i], pc)
+			told, sure := w.leaf.At(of[i], pc)
 			fmt.Fprintf(&text, "%x %v:", pc, sure)
 			for _, s := range told {
 				fmt.Fprintf(&text, " %s@%d(%d)", s.Method.Full(), s.BCI, s.Line)

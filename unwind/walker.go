@@ -18,6 +18,7 @@ import (
 	"goprof/arch"
 	"goprof/process"
 	"goprof/profile"
+	"goprof/unwind/leaf"
 	"goprof/vmstructs"
 )
 
@@ -38,35 +39,22 @@ type Walker struct {
 	cpu    *arch.CPU
 	java   arch.JavaRegs
 	proof  *vmstructs.Proof
+	leaf   *leaf.Finder
 	tracer arch.Tracer
 	code   []byte // scratch for code that is traced
 
-	natives      map[uint64]*nativeSite
-	nativeGen    uint64
-	sites        map[uint64]*compiledSite
-	siteFrames   int // of all of them
-	codeMaps     map[*vmstructs.Blob]*codeMap
-	mapped       int                   // bytes of code in them
-	targets      map[uint64]calledCode // of calls: see recordedCallee
-	bytecode     map[*vmstructs.Method][]vmstructs.Bytecode
-	bytecodeSize int // of all of them
-	callees      map[invokeSite]knownInvoke
-	fields       map[invokeSite]int32 // the offsets of those that getfields read
-	costs        []int                // scratch of shortest
-	before       []int32              // the same
-	legs         []leg                // scratch of between
-	trails       [2][]trailed         // scratch of branchAt
-	nears        []foundNear          // what nearest has found for this question
-	inPiece      bool                 // see pieceEvidence
-	ways         [mostNested]ways     // scratches of searches
-	exits        map[uint64]exitResult
-	returns      map[uint64]exitResult // of native code; see returnAhead
-	stubs        map[uint64]stubSite
-	calls        map[uint64]callSite
-	links        map[leafCall]uint64 // see linkOfLeaf
-	methods      map[*vmstructs.Method]*profile.Func
-	heldFrom     uint64 // what the VM had loaded when the caches were empty
-	mayHold      uint64 // maxHeldByWalk
+	natives    map[uint64]*nativeSite
+	nativeGen  uint64
+	sites      map[uint64]*compiledSite
+	siteFrames int // of all of them
+	exits      map[uint64]exitResult
+	returns    map[uint64]exitResult // of native code; see returnAhead
+	stubs      map[uint64]stubSite
+	calls      map[uint64]callSite
+	links      map[leafCall]uint64 // see linkOfLeaf
+	methods    map[*vmstructs.Method]*profile.Func
+	heldFrom   uint64 // what the VM had loaded when the caches were empty
+	mayHold    uint64 // maxHeldByWalk
 
 	// untouched holds the unwind rules of code that leaves all as it was at its entry.
 	untouched *process.Row
@@ -129,6 +117,7 @@ func New(t process.Target, vm *vmstructs.VM) *Walker {
 		w.proof, w.java = vm.NewProof(), vm.Java()
 	}
 	w.tracer = w.cpu.NewTracer(w.java)
+	w.leaf = leaf.New(t, vm)
 	w.MemoryEnds(1 << 48)
 	w.untouched = atEntry(w.cpu)
 	w.Forget()
@@ -170,16 +159,11 @@ func (w *Walker) Forget() {
 	w.stubs = make(map[uint64]stubSite)
 	w.methods = make(map[*vmstructs.Method]*profile.Func)
 	w.sites, w.siteFrames = make(map[uint64]*compiledSite), 0
-	w.codeMaps, w.mapped = make(map[*vmstructs.Blob]*codeMap), 0
-	w.targets = make(map[uint64]calledCode)
-	w.bytecode, w.bytecodeSize = make(map[*vmstructs.Method][]vmstructs.Bytecode), 0
-	w.callees = make(map[invokeSite]knownInvoke)
-	w.fields = make(map[invokeSite]int32)
 	w.exits = make(map[uint64]exitResult)
 	w.returns = make(map[uint64]exitResult)
 	w.calls = make(map[uint64]callSite)
 	w.links = make(map[leafCall]uint64)
-	w.trails, w.nears = [2][]trailed{}, nil
+	w.leaf.Forget()
 	w.heldFrom = w.loaded()
 }
 

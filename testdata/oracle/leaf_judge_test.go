@@ -9,22 +9,23 @@ import (
 
 	"goprof/arch"
 	"goprof/arch/amd64"
+	"goprof/process"
 	"goprof/profile"
-	"goprof/unwind"
+	"goprof/unwind/leaf"
 	"goprof/vmstructs"
 )
 
 // leafJudge has the truth at places in compiled code: the full records there. It also says where they are no truth.
 type leafJudge struct {
 	vm     *vmstructs.VM
-	w      *unwind.Walker
+	finder *leaf.Finder
 	cpu    *arch.CPU
 	less   map[*vmstructs.Blob]*vmstructs.Blob // with the records that a JVM without the flag has
 	strays map[*vmstructs.Blob][]strayRecord
 }
 
-func newLeafJudge(vm *vmstructs.VM, w *unwind.Walker, cpu *arch.CPU) *leafJudge {
-	return &leafJudge{vm, w, cpu, map[*vmstructs.Blob]*vmstructs.Blob{}, map[*vmstructs.Blob][]strayRecord{}}
+func newLeafJudge(t process.Target, vm *vmstructs.VM) *leafJudge {
+	return &leafJudge{vm, leaf.New(t, vm), t.CPU(), map[*vmstructs.Blob]*vmstructs.Blob{}, map[*vmstructs.Blob][]strayRecord{}}
 }
 
 // safepointsOnly returns an nmethod as it is in a JVM without the flag.
@@ -40,6 +41,7 @@ type leafTold struct {
 	leafPlace
 	scopes []vmstructs.Scope
 	sure   profile.Certainty
+	rule   string // that has told it
 }
 
 // ask infers the methods at a place, and notes what a first sight takes.
@@ -49,8 +51,9 @@ func (s *leafScores) ask(j *leafJudge, p leafPlace) leafTold {
 	less := j.safepointsOnly(p.b)
 	reads := s.target.count()
 	begin := ownTime()
-	told, sure := j.w.Inlined(less, p.pc)
+	told, sure := j.finder.At(less, p.pc)
 	took := ownTime() - begin
+	rule := j.finder.DecidedBy()
 	if _, judged := j.strays[p.b]; !judged && !s.seen[p.pc] { // the judge has read of it what a first sight reads
 		s.seen[p.pc] = true
 		s.first = append(s.first, took)
@@ -60,11 +63,12 @@ func (s *leafScores) ask(j *leafJudge, p leafPlace) leafTold {
 	}
 	if p.called != "" {
 		var err error
-		if told, sure, err = j.w.Called(less, p.pc, p.called); err != nil {
+		if told, sure, err = j.finder.Called(less, p.pc, p.called); err != nil {
 			told = nil
 		}
+		rule = "in a call"
 	}
-	return leafTold{p, told, sure}
+	return leafTold{p, told, sure, rule}
 }
 
 // verdict says what the record at a place is worth.
@@ -79,7 +83,7 @@ const (
 
 // record is what the JVM has at a place, nil if it has nothing.
 func (j *leafJudge) record(p leafPlace) []vmstructs.Scope {
-	truth, _, err := j.w.Recorded(p.b, p.pc)
+	truth, _, err := j.finder.Recorded(p.b, p.pc)
 	if p.called != "" {
 		truth, err = j.vm.Scopes(p.b, p.pc, true)
 	}
@@ -94,12 +98,12 @@ func (j *leafJudge) record(p leafPlace) []vmstructs.Scope {
 // C2 often has no record of the piece, and what follows has one.
 func (j *leafJudge) truth(p leafPlace) ([]vmstructs.Scope, verdict) {
 	truth := j.record(p)
-	if truth == nil || p.called != "" && !j.w.MayHaveCalled(truth[0], p.called) {
+	if truth == nil || p.called != "" && !j.finder.MayHaveCalled(truth[0], p.called) {
 		return nil, isGone
 	}
 	less := j.safepointsOnly(p.b)
 	if p.called == "" {
-		switch counted, no := j.w.Counted(less, p.pc, truth); {
+		switch counted, no := j.finder.Counted(less, p.pc, truth); {
 		case counted != nil:
 			return counted, isTruth
 		case no:
@@ -107,16 +111,16 @@ func (j *leafJudge) truth(p leafPlace) ([]vmstructs.Scope, verdict) {
 		}
 	}
 	at := p.pc
-	if to := j.w.HandsClassTo(less, p.pc); to != 0 && slices.Equal(j.record(leafPlace{b: p.b, pc: to}), truth) {
+	if to := j.finder.HandsClassTo(less, p.pc); to != 0 && slices.Equal(j.record(leafPlace{b: p.b, pc: to}), truth) {
 		at = to
 	}
-	piece, may := j.w.MayBeOfPiece(less, at, truth[0])
+	rule, may := j.finder.Judge(less, at, truth[0])
 	switch {
 	case p.called != "":
 		return truth, isTruth
-	case j.w.Computes(less, p.pc) && !j.sameBefore(p, truth), piece && !may:
+	case j.finder.Computes(less, p.pc) && !j.sameBefore(p, truth), !may:
 		return truth, isOfOther
-	case j.isStray(p.b, truth) || piece && j.w.InBarrier(less, p.pc) && j.isScattered(p.b, truth):
+	case j.isStray(p.b, truth) || rule == "barrier" && j.isScattered(p.b, truth):
 		return truth, isStray
 	}
 	return truth, isTruth
@@ -163,11 +167,12 @@ func (s *leafScores) score(j *leafJudge, p *leafTold) {
 	}
 	if p.called != "" {
 		s.calls.add(truth, p.scopes)
-	} else if piece, _ := j.w.MayBeOfPiece(j.safepointsOnly(p.b), p.pc, truth[0]); piece && certain > 0 {
+	} else if rule, _ := j.finder.Judge(j.safepointsOnly(p.b), p.pc, truth[0]); rule != "" && certain > 0 {
 		s.pieces.add(truth, p.scopes)
 	}
 	s.ours.add(truth, p.scopes)
 	s.sure[p.sure].add(truth, p.scopes)
+	s.ofRule(p.rule).add(truth, p.scopes)
 	s.byAddress.add(truth, address)
 	if len(truth) > 1 {
 		s.inlined++
@@ -217,7 +222,7 @@ func (j *leafJudge) straysOf(b *vmstructs.Blob) (strays []strayRecord) {
 		if last < 0 || err != nil || j.vm.IsSafepoint(b, pc) {
 			continue
 		}
-		if piece, may := j.w.MayBeOfPiece(less, b.Begin+uint64(last), truth[0]); piece && !may {
+		if _, may := j.finder.Judge(less, b.Begin+uint64(last), truth[0]); !may {
 			strays = noteStray(strays, truth)
 		}
 	}

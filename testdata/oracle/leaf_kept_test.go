@@ -17,7 +17,6 @@ import (
 	"goprof/sampler/look"
 	"goprof/testdata/corefile"
 	"goprof/testdata/jvmtest"
-	"goprof/unwind"
 	"goprof/vmstructs"
 )
 
@@ -112,6 +111,7 @@ func TestLeafKept(t *testing.T) {
 		})
 	}
 	t.Logf("all: %v", &sum)
+	t.Logf("rules that have decided: %s", sum.rules())
 }
 
 // scoreKept writes NAME.told: what is told at each pc, and what the record has. Two such files of two rules, or of a
@@ -125,8 +125,6 @@ func scoreKept(t *testing.T, name string) *leafScores {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := unwind.New(target, vm)
-	w.RawNames = true
 	pcs, err := os.Open(name + ".pcs")
 	if err != nil {
 		t.Fatal(err)
@@ -137,7 +135,7 @@ func scoreKept(t *testing.T, name string) *leafScores {
 		t.Fatal(err)
 	}
 	defer told.Close()
-	judge := newLeafJudge(vm, w, j.Core.CPU())
+	judge := newLeafJudge(target, vm)
 	scores := &leafScores{seen: map[uint64]bool{}, target: target}
 	var asked []leafTold
 	lines := bufio.NewScanner(pcs)

@@ -16,6 +16,7 @@ import (
 	"goprof/sampler/look"
 	"goprof/session"
 	"goprof/testdata/jvmtest"
+	"goprof/unwind/leaf"
 	"goprof/vmstructs"
 )
 
@@ -119,6 +120,7 @@ type leafScores struct {
 	asRecord        leafScore // all samples, by the record alone, whatever the judge says
 	counted         int       // samples in counters of C1's of which the judge knows more than the record says
 	sure            [profile.NumCertainty]leafScore
+	byRule          map[string]*leafScore
 	inlined         int             // samples in methods that are inlined
 	first           []time.Duration // what the first sight of each pc took of CPU time
 	firstReads      []int           // and how many reads of the target's memory, if target counts them
@@ -171,6 +173,27 @@ func (s *leafScores) String() string {
 	return text
 }
 
+// ofRule is the score of the rules of that name. What has no name needs no rule: a frame that is being built.
+func (s *leafScores) ofRule(name string) *leafScore {
+	if s.byRule == nil {
+		s.byRule = map[string]*leafScore{}
+	}
+	if s.byRule[name] == nil {
+		s.byRule[name] = &leafScore{}
+	}
+	return s.byRule[name]
+}
+
+// rules says how often each rule has decided and was right, in the order of the table.
+func (s *leafScores) rules() (text string) {
+	for _, name := range append(leaf.Rules(), "in a call", "") {
+		if r := s.ofRule(name); r.n > 0 {
+			text += fmt.Sprintf("\n  %-16q %6d, %4.1f %%: %v", name, r.n, float64(r.n)*100/float64(s.ours.n), r)
+		}
+	}
+	return text
+}
+
 func (s *leafScores) sum(o *leafScores) {
 	add := func(a *leafScore, b leafScore) { a.n, a.leaf, a.chain = a.n+b.n, a.leaf+b.leaf, a.chain+b.chain }
 	add(&s.ours, o.ours)
@@ -185,6 +208,9 @@ func (s *leafScores) sum(o *leafScores) {
 	s.counted += o.counted
 	for i := range s.sure {
 		add(&s.sure[i], o.sure[i])
+	}
+	for name, score := range o.byRule {
+		add(s.ofRule(name), *score)
 	}
 	s.inlined += o.inlined
 	s.first = append(s.first, o.first...)
@@ -231,6 +257,7 @@ func TestLeaf(t *testing.T) {
 				t.Logf("programs that rules were made with: %v", &tuned)
 				t.Logf("programs held back: %v", &held)
 				tuned.sum(&held)
+				t.Logf("rules that have decided: %s", tuned.rules())
 				tuned.judge(t, mode.level, jdk)
 			})
 		}
@@ -240,7 +267,7 @@ func TestLeaf(t *testing.T) {
 // scoreLeaves takes so many samples in code of that level. The JVM compiles meanwhile: at first there is little.
 func scoreLeaves(t *testing.T, s *session.Session, level uint8, samples int) *leafScores {
 	t.Helper()
-	judge := newLeafJudge(s.VM, s.Walker, s.Process.CPU())
+	judge := newLeafJudge(s.Process, s.VM)
 	scores := &leafScores{seen: map[uint64]bool{}}
 	time.Sleep(2 * time.Second)
 	for tries := 0; scores.ours.n < samples && tries < 30; tries++ {

@@ -13,6 +13,7 @@ import (
 	"goprof/profile"
 	"goprof/sampler/look"
 	"goprof/testdata/jvmtest"
+	"goprof/unwind/leaf"
 	"goprof/vmstructs"
 )
 
@@ -80,6 +81,7 @@ func scorePlaces(t *testing.T, name string) (all, right int) {
 	}
 	defer told.Close()
 	var seen [places]placeSeen
+	finder := leaf.New(j.Core, j.VM)
 	gone := 0
 	for _, k := range readPlaces(t, name) {
 		b, err := j.VM.Blob(k.pc)
@@ -87,7 +89,7 @@ func scorePlaces(t *testing.T, name string) (all, right int) {
 			gone++
 			continue
 		}
-		scopes, sure := j.Walker.Inlined(b, k.pc)
+		scopes, sure := finder.At(b, k.pc)
 		if len(scopes) == 0 {
 			gone++
 			continue

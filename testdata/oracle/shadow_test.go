@@ -284,7 +284,7 @@ func (c *shadowCount) noteSigned(s *session.Session, snap *process.Snapshot) {
 }
 
 // nextByAddress is the stack as it would be if the methods on top were those of the next record by
-// address (see unwind/nearby.go); nil if the thread is not in compiled Java.
+// address (see unwind/leaf/finder.go); nil if the thread is not in compiled Java.
 func (c *shadowCount) nextByAddress(s *session.Session, st *profile.Stack) *profile.Stack {
 	top := st.Frames[0]
 	blob, err := s.VM.Blob(top.PC)

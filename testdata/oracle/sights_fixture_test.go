@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"goprof/process"
-	"goprof/unwind"
+	"goprof/unwind/leaf"
 	"goprof/vmstructs"
 )
 
@@ -26,7 +26,7 @@ func TestRecordFirstSights(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := unwind.New(rec, vm)
+	finder := leaf.New(rec, vm)
 	pcs := keptPCs(t, name+".pcs")
 	for i := 0; i < len(pcs); i += max(len(pcs)/n, 1) {
 		b, err := vm.Blob(pcs[i])
@@ -36,7 +36,7 @@ func TestRecordFirstSights(t *testing.T) {
 		snap := &process.Snapshot{}
 		snap.Regs[rec.CPU().PC] = pcs[i]
 		rec.Begin(snap)
-		w.Inlined(vm.SafepointsOnly(b), pcs[i])
+		finder.At(vm.SafepointsOnly(b), pcs[i])
 	}
 	dir := filepath.Join("..", "..", "unwind", "testdata", "sights")
 	if err := os.MkdirAll(dir, 0o755); err != nil {

@@ -1,0 +1,122 @@
+package leaf
+
+import (
+	"goprof/arch"
+	"goprof/profile"
+	"goprof/vmstructs"
+)
+
+// Compilers make one load of a getfield, and one of the load of an array's element. Such a load says which bytecodes it
+// can be: those that read a field at its displacement, or those that read an element, if a register is added as the
+// index. If only one bytecode on the route can be it, the load is that bytecode's. If several can, and the route
+// leads through no other method, it is that method's.
+//
+// This holds on short routes only. On a long one goprof is more likely to have missed a method that is inlined there.
+// Stores are left out: C2 joins those that fill a new object with the object's allocation, so nobody knows how often
+// the rule is right there.
+
+// maxAccessLegs bounds the legs of such a route, maxLikelyLegs those of a route on which the only such bytecode is more
+// likely than the place where the route is otherwise.
+const maxAccessLegs, maxLikelyLegs = 2, 7
+
+// loadAt tells which bytecodes can be the load of an object's memory at an instruction, nil if there is no such load.
+func (q *question) loadAt(n int32) callsBytecode {
+	if n < 0 || int(n) >= len(q.code.list) {
+		return nil
+	}
+	i := q.code.list[n]
+	switch {
+	case !i.loads || i.base != arch.BaseOther || i.disp <= maxHeader:
+		return nil
+	case q.readsElement(&i):
+		return loadsElement
+	}
+	return func(in *vmstructs.Method, b *vmstructs.Bytecode, _ *vmstructs.Method) bool {
+		if i.disp == q.vm.ArrayLength() && asksForLength(b.Op) {
+			return true
+		}
+		return b.Op == vmstructs.OpGetfield && q.mayReadAt(in, b, i.disp)
+	}
+}
+
+// readsElement reports whether a load is that of an element: its index is no compressed reference.
+func (f *Finder) readsElement(i *instruction) bool {
+	return i.indexed && !(i.narrow && f.vm.ScalesReferences() && (!f.cpu.FreesHeapBase || f.vm.HeapHasBase()))
+}
+
+// mayReadAt reports whether a getfield may read the field at an offset. If the interpreter has not resolved it, it may.
+func (f *Finder) mayReadAt(m *vmstructs.Method, b *vmstructs.Bytecode, offset int32) bool {
+	key := invokeSite{m, b.BCI}
+	at, known := f.fields[key]
+	if !known {
+		if at, known = f.vm.FieldOffset(m, b); !known {
+			return true
+		}
+		if len(f.fields) >= maxInvoked {
+			clear(f.fields)
+		}
+		f.fields[key] = at
+	}
+	return at == offset
+}
+
+// loadsElement reports whether a bytecode reads an element of an array.
+func loadsElement(_ *vmstructs.Method, b *vmstructs.Bytecode, _ *vmstructs.Method) bool {
+	return b.Op >= vmstructs.OpIaload && b.Op <= vmstructs.OpSaload
+}
+
+// asksForLength reports whether compilers load the length of an array for a bytecode.
+func asksForLength(op uint8) bool {
+	return op == vmstructs.OpArraylength || op >= vmstructs.OpIaload && op <= vmstructs.OpSaload ||
+		op >= vmstructs.OpIastore && op <= vmstructs.OpSastore
+}
+
+// isLoad reports whether it is certain which method on the route has the load: only one bytecode can be it, or there is
+// only one method.
+func (r *router) isLoad() bool {
+	switch {
+	case r.load == nil || len(r.found) == 0 || r.lost:
+		return false
+	case len(r.found) == 1:
+		return len(r.legs) <= maxAccessLegs && !r.mayBeField()
+	}
+	return len(r.legs) == 1
+}
+
+// mayBeField reports whether the only bytecode that was found asks for the length of an array, by a load that may just
+// as well be that of an object's first field. Its getfield may stand before the route: AbstractStringBuilder.append
+// reads its count, and the route begins in ensureCapacityInternal, which asks for value.length.
+func (r *router) mayBeField() bool {
+	s := r.found[0].scopes[0]
+	code := r.q.bytecodes(s.Method)
+	i := vmstructs.BytecodeAt(code, s.BCI)
+	load := &r.q.code.list[r.at]
+	return i >= 0 && code[i].Op != vmstructs.OpGetfield && load.disp == r.q.vm.ArrayLength() && !r.q.readsElement(load)
+}
+
+// load tells the methods at a load of which it is certain which bytecode, or which method on the route, has it.
+func (p *place) load() verdict {
+	if p.loadAt(p.n) != nil && p.route().byLoad {
+		return verdict{p.route().scopes, profile.Certain}
+	}
+	return verdict{}
+}
+
+// loadsForVM reports whether C2 makes loads of a bytecode that read what is the VM's: a static field, a class's list of
+// those above it, a table of methods.
+func loadsForVM(b *vmstructs.Bytecode) bool {
+	switch b.Op {
+	case vmstructs.OpGetstatic, vmstructs.OpCheckcast, vmstructs.OpInstanceof, vmstructs.OpInvoke,
+		vmstructs.OpInvokeInterface:
+		return true
+	}
+	return false
+}
+
+// mayLoad reports whether C2 may have made a load for a place. It may make one for an intrinsic method, too, for an
+// element whose index is a constant, or for the VM: the rule does not think of these, so the judge of the rule must.
+func (p *place) mayLoad(s vmstructs.Scope) bool {
+	b, load := p.bytecodeOf(s), p.loadAt(p.n)
+	return b != nil && (load(s.Method, b, nil) || loadsElement(nil, b, nil) || loadsForVM(b) ||
+		p.intrinsicAt(s.Method, b) != nil)
+}

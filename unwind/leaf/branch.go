@@ -1,0 +1,337 @@
+package leaf
+
+import (
+	"slices"
+
+	"goprof/arch"
+	"goprof/profile"
+	"goprof/vmstructs"
+)
+
+// A branch in code is where two ways begin. It is known which methods are ahead on either way, and which were left
+// behind. So there are two routes through bytecodes that begin at one place. The last bytecode that they have in
+// common is the branch, if it is one: an ifeq, an if_icmplt and so on (parse2.cpp, do_if, makes one comparison and
+// one branch of each). The code must agree in what is compared (numbers, references, constants), in the relation that
+// is asked for, and in which of the two ways is the one that is taken.
+//
+// C2 also makes branches without such a bytecode: of intrinsic methods, of casts, where it guards a call. They lie
+// between two bytecodes, so the routes part at no branch, or the code does not agree with the branch at which they
+// part.
+
+// trailed is a bytecode on a route: that at an index of the innermost method of a chain.
+type trailed struct {
+	chain []vmstructs.Scope
+	bci   int32
+}
+
+// maxTrail bounds the bytecodes of a route that are compared with another route.
+const maxTrail = 1024
+
+// branching is what is known of the bytecode that a branch is.
+type branching struct {
+	asked  bool
+	scopes []vmstructs.Scope // nil: nothing
+	// parts: the two routes part there. Else the bytecode is the only branch on both routes with which the code
+	// agrees, or all such branches are of one method.
+	parts bool
+	// meets: the two ways meet before they come to any evidence, so there is but one route. The branch is one of
+	// those that stand on it.
+	meets bool
+}
+
+// branch tells the methods at a comparison or at the branch behind it, if it is known which bytecode the branch is.
+func (p *place) branch() verdict {
+	if at := p.fork(); at.parts {
+		return verdict{at.scopes, profile.Certain}
+	}
+	return verdict{}
+}
+
+// branchOfOne tells the methods at the only branch of bytecodes that the code may be, or those at all such branches. If
+// the route tells the same, that is certain.
+func (p *place) branchOfOne() verdict {
+	at := p.fork()
+	sure := profile.Likely
+	if at.scopes != nil && at.meets && sameMethods(at.scopes, p.route().scopes) {
+		sure = profile.Certain
+	}
+	return verdict{at.scopes, sure}
+}
+
+// branchingAt finds out which bytecode a comparison or the branch behind it is.
+func (q *question) branchingAt(n int32) (at branching) {
+	compare, branch := q.code.comparisonAndBranch(n)
+	if branch == notInCode {
+		return at
+	}
+	at = q.partingOf(compare, branch)
+	if at.parts && q.partedBefore(compare, at.scopes) {
+		return branching{}
+	}
+	return at
+}
+
+// partedBefore reports whether the branch before a comparison, from which the code comes, is told as the same bytecode.
+// Then that one is it, and which one this is nobody knows: the routes are the shortest ones, and lead past branches
+// that go to the same place.
+func (q *question) partedBefore(compare int32, scopes []vmstructs.Scope) bool {
+	m := q.code
+	n := compare
+	for range maxSameBranch {
+		if n = m.before(n); n == notInCode || q.evidenceAt(n).kind != noEvidence {
+			return false
+		}
+		switch m.list[n].flow {
+		case arch.FlowNext:
+			continue
+		case arch.FlowBranch:
+			compare, branch := m.comparisonAndBranch(n)
+			if branch != n {
+				return false
+			}
+			at := q.partingOf(compare, branch)
+			return at.parts && at.scopes[0].BCI == scopes[0].BCI && sameMethods(at.scopes, scopes)
+		}
+		return false
+	}
+	return false
+}
+
+// maxSameBranch bounds the instructions between two branches that are told as one bytecode.
+const maxSameBranch = 12
+
+// partingOf is branchingAt for the comparison and the branch.
+func (q *question) partingOf(compare, branch int32) (at branching) {
+	m := q.code
+	is, ok := m.cpu.Condition(m.code, m.list[compare].at, m.list[branch].at)
+	if !ok || q.evidenceAt(branch).kind != noEvidence {
+		return at
+	}
+	behind := q.nearest(compare, true)
+	from := q.told(behind)
+	taken, next := q.nearest(m.target(branch), false), q.nearest(m.next(branch), false)
+	toTaken, toNext := q.toldAhead(taken), q.toldAhead(next)
+	if from == nil || toTaken == nil || toNext == nil {
+		return at
+	}
+	if behind.kind == atPiece {
+		from = q.behindPiece(from)
+	}
+	r := router{q: q}
+	q.trails[0] = r.trailOf(q.trails[0], from, toTaken, behind.far+taken.far+1)
+	if at.meets = taken.scope == next.scope && taken.kind == next.kind && taken.piece == next.piece; at.meets {
+		q.trails[1] = q.trails[1][:0]
+	} else {
+		q.trails[1] = r.trailOf(q.trails[1], from, toNext, behind.far+next.far+1)
+		at.scopes = q.parting(q.trails[0], q.trails[1], is)
+		at.parts = at.scopes != nil
+	}
+	if !at.parts && q.blob.Level == levelC2 {
+		at.scopes, at.meets = q.onlyBranch(is, at.meets)
+	}
+	return at
+}
+
+// onlyBranch returns the methods at the branches on the trails that a condition may have been made of, nil if they
+// are of several methods. In a method that is inlined and returns a boolean, and whose caller asks for the result, C2
+// makes one branch of two. meets becomes false if an intrinsic method is on the way: C2 may have made branches for
+// that.
+func (q *question) onlyBranch(is arch.Condition, meets bool) ([]vmstructs.Scope, bool) {
+	var only *trailed
+	not := is
+	not.Is = is.Is.Not()
+	for _, trail := range q.trails {
+		for k := range trail {
+			at := &trail[k]
+			code := q.bytecodes(at.chain[0].Method)
+			i := vmstructs.BytecodeAt(code, at.bci)
+			if i < 1 || !code[i].Branches() || !asksFor(code, i, is) && !asksFor(code, i, not) {
+				continue
+			}
+			if only != nil && !only.sameChain(at) || q.askedFor(at.chain) {
+				return nil, false
+			}
+			if only == nil {
+				only = at
+			}
+		}
+	}
+	if only == nil {
+		return nil, false
+	}
+	return only.scopes(), meets && !q.trailsIntrinsic()
+}
+
+// trailsIntrinsic reports whether an intrinsic method is on a trail.
+func (q *question) trailsIntrinsic() bool {
+	for _, trail := range q.trails {
+		for k := range trail {
+			m := trail[k].chain[0].Method
+			code := q.bytecodes(m)
+			if i := vmstructs.BytecodeAt(code, trail[k].bci); i >= 0 && q.intrinsicAt(m, &code[i]) != nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// askedFor reports whether the caller of the innermost of some methods branches by what that method returns.
+func (f *Finder) askedFor(chain []vmstructs.Scope) bool {
+	if len(chain) < 2 {
+		return false
+	}
+	code := f.bytecodes(chain[1].Method)
+	i := vmstructs.BytecodeAt(code, chain[1].BCI)
+	return i >= 0 && i+1 < len(code) && code[i+1].Op >= vmstructs.OpIfeq && code[i+1].Op <= vmstructs.OpIfle
+}
+
+// scopes are the methods at a bytecode.
+func (t *trailed) scopes() []vmstructs.Scope {
+	scopes := slices.Clone(t.chain)
+	scopes[0].BCI, scopes[0].Line = t.bci, t.chain[0].Method.Line(t.bci)
+	return scopes
+}
+
+// comparisonAndBranch are the places of a comparison and the branch behind it, if an instruction is either. A branch
+// may compare itself.
+func (m *codeMap) comparisonAndBranch(n int32) (compare, branch int32) {
+	compare, branch = n, n
+	switch before := m.before(n); {
+	case m.list[n].kindOf == arch.KindCompare:
+		branch = m.next(n)
+	case before != notInCode && m.list[before].kindOf == arch.KindCompare:
+		compare = before
+	}
+	if branch == notInCode || m.list[branch].flow != arch.FlowBranch || m.target(branch) == notInCode {
+		return notInCode, notInCode
+	}
+	return compare, branch
+}
+
+// toldAhead is told for evidence to which a route leads.
+func (q *question) toldAhead(e evidence) []vmstructs.Scope {
+	if e.kind == atReturn {
+		return []vmstructs.Scope{{Method: q.blob.Method, BCI: toReturn}}
+	}
+	return q.told(e)
+}
+
+// trailOf returns the bytecodes of a route, in the memory of another one.
+func (r *router) trailOf(memory []trailed, from, to []vmstructs.Scope, space int) []trailed {
+	r.trail = memory[:0]
+	r.asked, r.trails = 0, true
+	r.between(from, to, space, 0)
+	return r.trail
+}
+
+// leave notes a bytecode on the route.
+func (r *router) leave(chain []vmstructs.Scope, b *vmstructs.Bytecode) {
+	if r.trails && len(r.trail) < maxTrail {
+		r.trail = append(r.trail, trailed{chain, b.BCI})
+	}
+}
+
+// parting returns the methods at the branch where two routes part, nil if they do not part at one that a condition may
+// have been made of. The first route is that of the branch's target.
+func (f *Finder) parting(taken, next []trailed, is arch.Condition) []vmstructs.Scope {
+	k := 0
+	for k < len(taken) && k < len(next) && taken[k].same(&next[k]) {
+		k++
+	}
+	if k == 0 || k == len(taken) || k == len(next) {
+		return nil
+	}
+	at := taken[k-1]
+	code := f.bytecodes(at.chain[0].Method)
+	i := vmstructs.BytecodeAt(code, at.bci)
+	if i < 1 || i+1 >= len(code) || !at.sameChain(&taken[k]) || !at.sameChain(&next[k]) {
+		return nil
+	}
+	b, one, other := &code[i], taken[k].bci, next[k].bci
+	switch {
+	case one == b.Target && other == code[i+1].BCI:
+	case other == b.Target && one == code[i+1].BCI:
+		is.Is = is.Is.Not()
+	default:
+		return nil
+	}
+	if !asksFor(code, i, is) {
+		return nil
+	}
+	return at.scopes()
+}
+
+// same reports whether two bytecodes are the same one.
+func (t *trailed) same(o *trailed) bool { return t.bci == o.bci && t.sameChain(o) }
+
+// sameChain reports whether two bytecodes are of one method at one place.
+func (t *trailed) sameChain(o *trailed) bool {
+	return &t.chain[0] == &o.chain[0] && len(t.chain) == len(o.chain) || sameMethods(t.chain, o.chain)
+}
+
+// asksFor reports whether the branch at an index goes to its target if a condition holds. What the bytecode before puts
+// onto the operand stack says whether the second number is a constant. An invoke before tells nothing: C2 makes one
+// branch of that in a method which returns a boolean, and of the caller's.
+func asksFor(code []vmstructs.Bytecode, i int, is arch.Condition) bool {
+	op, before := code[i].Op, code[i-1].Op
+	if isInvoke(before) || is.InMemory && is.Constant {
+		return false
+	}
+	zero := is.Constant && is.Value == 0
+	switch {
+	case op == vmstructs.OpIfnull || op == vmstructs.OpIfnonnull:
+		return zero && is.Is == relationOf(op-vmstructs.OpIfnull)
+	case op == vmstructs.OpIfacmpeq || op == vmstructs.OpIfacmpne:
+		return !is.Constant && is.Is == relationOf(op-vmstructs.OpIfacmpeq)
+	case op >= vmstructs.OpIficmpeq && op <= vmstructs.OpIficmple:
+		return !is.Wide && asksTwo(&code[i-1], relationOf(op-vmstructs.OpIficmpeq), is)
+	case op < vmstructs.OpIfeq || op > vmstructs.OpIfle:
+		return false
+	case before == vmstructs.OpLcmp && i > 1:
+		return is.Wide && asksTwo(&code[i-2], relationOf(op-vmstructs.OpIfeq), is)
+	case before > vmstructs.OpLcmp && before <= vmstructs.OpDcmpg:
+		return false // of doubles
+	}
+	return zero && !is.Wide && is.Is == relationOf(op-vmstructs.OpIfeq)
+}
+
+// asksTwo is asksFor for two numbers, of which a bytecode hands on the second. If neither is a constant, either may be
+// the first.
+func asksTwo(second *vmstructs.Bytecode, want arch.Relation, is arch.Condition) bool {
+	value, constant := second.Constant()
+	switch {
+	case second.Op >= vmstructs.OpLdc && second.Op <= vmstructs.OpLdc2W:
+		return false // a constant that is not known
+	case constant:
+		return is.Constant && is.Value == value && is.Is == want
+	}
+	return !is.Constant && (is.Is == want || is.Is.Swapped() == want)
+}
+
+// relationOf is the relation of the opcodes of branches, in their order: eq, ne, lt, ge, gt, le.
+func relationOf(n uint8) arch.Relation { return arch.Relation(n) }
+
+// asksForOrder reports whether a comparison or the branch behind it asks which of two numbers is less, with their
+// signs.
+func (m *codeMap) asksForOrder(n int32) bool {
+	compare, branch := m.comparisonAndBranch(n)
+	if branch == notInCode {
+		return false
+	}
+	is, ok := m.cpu.Condition(m.code, m.list[compare].at, m.list[branch].at)
+	return ok && is.Is >= arch.Less
+}
+
+func (p *place) mayBranch(s vmstructs.Scope) bool { return p.mayBeBranch(s, p.code.asksForOrder(p.n)) }
+
+// mayBeBranch reports whether C2 can have made a comparison and a branch for a place. All bytecodes count of which C2
+// makes any, whether the rule knows them or not. Checks ask whether two values are the same, or of numbers without
+// signs: order is asked for by branches, by comparisons, by switches, and for intrinsic methods.
+func (f *Finder) mayBeBranch(s vmstructs.Scope, order bool) bool {
+	b := f.bytecodeOf(s)
+	if b == nil || b.Branches() || b.Op >= vmstructs.OpLcmp && b.Op <= vmstructs.OpDcmpg {
+		return true
+	}
+	return f.intrinsicAt(s.Method, b) != nil || !order && mayTrap(s.Method, b)
+}

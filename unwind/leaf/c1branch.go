@@ -1,0 +1,110 @@
+package leaf
+
+import (
+	"slices"
+
+	"goprof/arch"
+	"goprof/vmstructs"
+)
+
+// C1 makes branches for what it checks: they lead to the VM's code, and the record there is that of what is checked.
+// Other branches are the program's own. One of these may lead to an allocation, or to a call of Java, with nothing
+// between. The record there is that of what comes behind the branch, perhaps of a method that is inlined there.
+
+// branchOfC1 returns what a branch of C1's tells that leads to an allocation or to a call of Java: such a way is what
+// the program does behind a branch of its own. It is no slow way of C1's, but for that of an intrinsic method.
+func (q *question) branchOfC1(n int32, e evidence) evidence {
+	m := q.code
+	if cast := q.castAt(n); cast.kind != noEvidence {
+		return cast
+	}
+	if m.asksForWork(n) || m.passesLoop(n) || m.isOfStub(q.blob, n) {
+		return evidence{}
+	}
+	if q.blob.Level == levelProfiled && m.dataAt(n, q.vm.IsProfile) != 0 {
+		return evidence{} // it is of the profile: see counter.go
+	}
+	s := q.told(e)
+	if s == nil {
+		return e
+	}
+	if c := q.bytecodeOf(s[0]); c != nil && isInvoke(c.Op) && q.invoked(s[0].Method, c).Intrinsic {
+		return e
+	}
+	if m.asksOfProgram(n) {
+		e.outer = q.behindBranch(s)
+	}
+	return e
+}
+
+// asksOfProgram reports whether a branch may be made of a bytecode: it asks how two values are to each other. C1 itself
+// asks whether a divisor is -1 (c1_LIRAssembler_x86.cpp, corrected_idivl), and what an exchange has left.
+func (m *codeMap) asksOfProgram(n int32) bool {
+	compare, branch := m.comparisonAndBranch(n)
+	if branch == notInCode {
+		return false
+	}
+	is, ok := m.cpu.Condition(m.code, m.list[compare].at, m.list[branch].at)
+	return ok && !(is.Constant && is.Value == -1)
+}
+
+// behindBranch returns how many of some methods, from the innermost one out, a branch to where they are does not come
+// from: no branch of theirs leads to the bytecodes there. So it is that of a caller, into which they are inlined.
+func (f *Finder) behindBranch(s []vmstructs.Scope) (outer uint8) {
+	for i := 0; i+1 < len(s) && outer < maxInlineLevel; i++ {
+		if slices.ContainsFunc(f.bytecodes(s[i].Method), func(c vmstructs.Bytecode) bool {
+			return c.Branches() && (c.BCI < s[i].BCI || c.Target >= 0 && c.Target <= s[i].BCI)
+		}) {
+			break
+		}
+		outer++
+	}
+	return outer
+}
+
+// asksForWork reports whether a branch asks for flags that arithmetic right before it sets, as in the loop that clears
+// a new array.
+func (m *codeMap) asksForWork(n int32) bool {
+	before := m.before(n)
+	if before == notInCode {
+		return false
+	}
+	o, ok := m.operands(before)
+	own, known := m.operands(n)
+	return ok && o.Computes && m.list[before].base == arch.BaseNone && known && own.Reads == 0
+}
+
+// passesLoop reports whether a branch leads past a loop that ends right before its target, as past the loop that clears
+// a new array.
+func (m *codeMap) passesLoop(n int32) bool {
+	end := m.before(m.target(n))
+	if end == notInCode || m.list[end].flow != arch.FlowBranch || m.target(end) == notInCode {
+		return false
+	}
+	begin := m.list[m.target(end)].at
+	return begin > m.list[n].at && begin <= m.list[end].at
+}
+
+// maxStub bounds the instructions of a stub of a barrier behind its branch.
+const maxStub = 6
+
+// isOfStub reports whether a branch is that of a stub of a collector's barrier, behind all other code: it leads back to
+// where a jump leads behind a call that has no record (gc/g1/c1/g1BarrierSetC1.hpp, G1PostBarrierStub).
+func (m *codeMap) isOfStub(b *vmstructs.Blob, n int32) bool {
+	back, calls := m.target(n), false
+	for range maxStub {
+		if n = m.next(n); n == notInCode {
+			return false
+		}
+		switch m.list[n].flow {
+		case arch.FlowNext:
+		case arch.FlowCall:
+			calls = !b.HasPcDesc(b.Begin + uint64(m.end(n)))
+		case arch.FlowJump:
+			return calls && m.target(n) == back
+		default:
+			return false
+		}
+	}
+	return false
+}

@@ -1,0 +1,35 @@
+package leaf
+
+import "goprof/arch"
+
+// callMark is the call behind which the instruction is a mark.
+func (p *place) callMark() evidence {
+	if pc := p.markAt(p.n); pc != 0 {
+		return evidence{kind: atCall, scope: pc}
+	}
+	return evidence{}
+}
+
+// maxCallMark bounds the instructions of a mark: arm64 has three.
+const maxCallMark = 3
+
+// markAt returns the call's return address if an instruction is part of the mark behind a call, which is part of the
+// call (since 19; cpu/x86/macroAssembler_x86.cpp and cpu/aarch64/macroAssembler_aarch64.cpp, post_call_nop): a nop that
+// has data in the place of a displacement, on arm64 a nop and two instructions that put data nowhere. 0: it is not.
+func (q *question) markAt(n int32) (pc uint64) {
+	m := q.code
+	for range maxCallMark {
+		if n < 0 || int(n) >= len(m.list) || m.list[n].kindOf != arch.KindNop || m.list[n].disp == 0 {
+			return 0
+		}
+		before := m.before(n)
+		if before != notInCode && m.list[before].flow == arch.FlowCall {
+			if pc = q.blob.Begin + uint64(m.list[n].at); q.blob.HasPcDesc(pc) {
+				return pc
+			}
+			return 0
+		}
+		n = before
+	}
+	return 0
+}

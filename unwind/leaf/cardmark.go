@@ -1,0 +1,162 @@
+package leaf
+
+import (
+	"strings"
+
+	"goprof/arch"
+	"goprof/vmstructs"
+)
+
+// Where a bytecode stores a reference, C2 also makes a barrier for the collector. Its instructions access neither field
+// nor array, but they are known:
+//
+//   - The card that the place of the reference lies in is marked: the place's address is shifted right by nine bits,
+//     and the table's address, a constant, is added (gc/shared/c2/cardTableBarrierSetC2.cpp, post_barrier). G1 first
+//     asks whether both objects lie in one region: it shifts the difference of their addresses by twenty bits or more
+//     (gc/g1/c2/g1BarrierSetC2.cpp, post_barrier; since 24 gc/g1/g1BarrierSetAssembler_x86.cpp).
+//   - G1 and Shenandoah note what is overwritten while they mark. Whether they mark is a byte of the thread
+//     (pre_barrier).
+
+// cardShift is the logarithm of a card's size (gc/shared/cardTable.hpp). Regions have a megabyte at least.
+const cardShift, minRegionShift = 9, 20
+
+const (
+	// maxMark bounds the instructions from the shift to the card's end of the barrier, on both CPUs: arm64 takes two more
+	// for the table's address. maxRegion bounds those from the question for the region to the shift, maxBefore those that
+	// make that question ready: two copies and their difference, or the store itself.
+	maxMark, maxRegion, maxBefore = 8, 7, 3
+	// maxTable bounds those from the shift to the end of the table's address, which takes three on arm64.
+	maxTable = 3
+)
+
+// storeBarrier is the name of such code.
+const storeBarrier = "store barrier"
+
+// barrier tells the methods at a barrier of a store.
+func (p *place) barrier() verdict {
+	if !p.code.inBarrier(p.n) {
+		return verdict{}
+	}
+	return p.onRouteFor(storeBarrier)
+}
+
+// inBarrier reports whether an instruction is part of a barrier of a store.
+func (m *codeMap) inBarrier(n int32) bool {
+	before := m.before(n)
+	switch f := m.list[n].flow; {
+	case m.asksForMarking(n):
+		return true
+	case f == arch.FlowBranch && before != notInCode && m.asksForMarking(before):
+		return true
+	case f != arch.FlowNext && f != arch.FlowBranch:
+		return false
+	}
+	for at, k := n, 0; k < maxMark; k++ { // n is not before the shift
+		if m.shiftsToCard(at) {
+			return k == 0 || m.isWithin(n, at, maxMark, m.endsMark)
+		}
+		if at = m.before(at); at == notInCode || m.list[at].flow != arch.FlowNext {
+			break
+		}
+	}
+	for at, k := n, 0; k < maxRegion+maxBefore; k++ { // n is before it
+		if m.shiftsToCard(at) {
+			return m.asksForRegion(n, at)
+		}
+		f := m.list[at].flow
+		if at = m.next(at); at == notInCode || f != arch.FlowNext && f != arch.FlowBranch {
+			break
+		}
+	}
+	return false
+}
+
+// isWithin reports whether an instruction stands at most so many behind another one, and not behind the first that
+// ends.
+func (m *codeMap) isWithin(n, from int32, most int, ends func(int32) bool) bool {
+	for range most {
+		if from == n {
+			return true
+		}
+		if ends(from) {
+			return false
+		}
+		if from = m.next(from); from == notInCode {
+			return false
+		}
+	}
+	return false
+}
+
+// endsMark reports whether an instruction is the last of a card's mark: the first store of a byte, or the first branch,
+// call or return. G1 compares the card with that of young regions first, and branches; x86 compares in memory, arm64
+// loads the byte, so a load of a byte ends nothing. Parallel and Serial store at once.
+func (m *codeMap) endsMark(n int32) bool {
+	i := &m.list[n]
+	if i.flow != arch.FlowNext {
+		return true
+	}
+	return i.byte && i.base == arch.BaseOther && i.stores
+}
+
+// asksForRegion reports whether the question for the region stands before the shift, and an instruction is part of it.
+func (m *codeMap) asksForRegion(n, shift int32) bool {
+	begin, found := shift, false
+	for range maxRegion {
+		before := m.before(begin)
+		if before == notInCode {
+			break
+		}
+		begin = before
+		if found = m.list[begin].shift >= minRegionShift; found {
+			break
+		}
+	}
+	for range maxBefore {
+		if before := m.before(begin); before != notInCode && m.list[before].flow == arch.FlowNext {
+			begin = before
+		}
+	}
+	return found && m.isWithin(n, begin, maxRegion+maxBefore, func(at int32) bool { return at == shift })
+}
+
+// asksForMarking reports whether an instruction asks whether the collector marks. arm64 loads the byte, and the branch
+// behind compares it with zero.
+func (m *codeMap) asksForMarking(n int32) bool {
+	i := &m.list[n]
+	return i.base == arch.BaseThread && i.byte && (i.kindOf == arch.KindCompare || i.loads)
+}
+
+// shiftsToCard reports whether an instruction makes the number of a card of an address: the table's address follows.
+func (m *codeMap) shiftsToCard(n int32) bool {
+	if m.list[n].shift != cardShift {
+		return false
+	}
+	for range maxTable {
+		if n = m.next(n); n == notInCode || m.list[n].flow != arch.FlowNext {
+			return false
+		}
+		if m.list[n].kindOf == arch.KindLong {
+			return true
+		}
+	}
+	return false
+}
+
+// marksCard reports whether a bytecode stores a reference, as far as the bytecode tells, and so may have a barrier.
+func marksCard(_ *vmstructs.Method, b *vmstructs.Bytecode, intrinsic *vmstructs.Method) bool {
+	switch b.Op {
+	case vmstructs.OpPutfield, vmstructs.OpPutstatic, vmstructs.OpAastore:
+		return true
+	}
+	if intrinsic == nil {
+		return false
+	}
+	name := letters(intrinsic.Name)
+	for _, part := range []string{"reference", "object", "compareand", "getandset", "clone", "refersto"} {
+		if strings.Contains(name, part) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,158 @@
+package leaf
+
+import (
+	"strings"
+
+	"goprof/arch"
+	"goprof/vmstructs"
+)
+
+// Some bytecodes check something before they do their work: that a reference is not null, that an index lies within an
+// array's bounds, of which class an object is. C2 makes of a check a comparison and a branch. If the check fails, the
+// branch leads to the uncommon trap, where the interpreter does the bytecode again, or to the VM's own code. The record
+// of that call has the bytecode, so the comparison and the branch are known to be that bytecode's. The trap's argument
+// says why it was called (vmstructs.TrapReason).
+
+// check is the check that the instruction is.
+func (p *place) check() evidence {
+	if e := p.evidenceAt(p.n); e.kind == atCheck {
+		return e
+	}
+	return evidence{}
+}
+
+// branchKind tells what a branch is that leads to a call with a record. It is a check if nothing is done before the
+// call but for the call: other work on the way may be that of other bytecodes, and so may the branch.
+func (q *question) branchKind(to detour) (evidenceKind, vmstructs.TrapReason) {
+	reason := vmstructs.NoTrap
+	switch q.recordedCallee(to.record) {
+	case callsTrap:
+		switch reason = q.vm.TrapReason(to.request); reason {
+		case vmstructs.NoTrap:
+			return atTrap, reason
+		case vmstructs.TrapBeforeLoop:
+			return noEvidence, reason
+		}
+	case callsJava:
+		return atTrap, reason
+	}
+	if to.works {
+		return atTrap, vmstructs.NoTrap
+	}
+	return atCheck, reason
+}
+
+// comparison returns the evidence of the branch that asks for the result of a comparison of C2's. What is compared with
+// memory is not told, unless it is an object's class: C2 makes one instruction of a load and a comparison, which may be
+// those of two bytecodes.
+func (q *question) comparison(n int32) evidence {
+	m := q.code
+	i := &m.list[n]
+	class := q.readsClass(i)
+	if q.blob.Level != levelC2 || i.kindOf != arch.KindCompare || i.base == arch.BaseOther && !class {
+		return evidence{}
+	}
+	if next := m.next(n); next != notInCode && m.list[next].flow == arch.FlowBranch {
+		if e := q.evidenceAt(next); e.kind == atCheck && (!class || e.reason == vmstructs.TrapClass) {
+			return e
+		}
+	}
+	return evidence{}
+}
+
+// surelyOf reports whether a check is certainly that of the bytecode to which its branch leads. A method that is
+// inlined and returns a boolean has a branch of its own, and the caller another one for the result. C2 makes one of
+// both (opto/split_if.cpp).
+func (f *Finder) surelyOf(e evidence, own []vmstructs.Scope) bool {
+	if e.reason != vmstructs.TrapBranch {
+		return true
+	}
+	code := f.bytecodes(own[0].Method)
+	i := vmstructs.BytecodeAt(code, own[0].BCI)
+	return i > 0 && !isInvoke(code[i-1].Op)
+}
+
+// mayBePart reports whether C2 can have made the check of which the instruction is part for what a record has.
+func mayBePart(of func(*place) evidence) func(*place, vmstructs.Scope) bool {
+	return func(p *place, s vmstructs.Scope) bool {
+		e := of(p)
+		return p.mayBeCheck(s, e.reason) && (!p.makesObject(e) || p.mayMake(s))
+	}
+}
+
+// mayBeCheck is mayCheck for a place.
+func (f *Finder) mayBeCheck(s vmstructs.Scope, reason vmstructs.TrapReason) bool {
+	b := f.bytecodeOf(s)
+	if b == nil {
+		return s.BCI < 0 && s.Method.Synchronized && reason == vmstructs.NoTrap // its monitor
+	}
+	if !mayCheck(s.Method, b, reason) {
+		return false
+	}
+	if !isInvoke(b.Op) {
+		return true
+	}
+	c := f.invoked(s.Method, b)
+	return c.Method == nil || mayCheckInvoked(c, b.Op, reason)
+}
+
+// mayCheckInvoked reports whether C2 makes a check of an invoke of a method: that the receiver is not null, and of
+// which class it is where more than one method may be called. All else that is checked is checked for an intrinsic
+// method. Of these, one without a reference has nothing to check. Those of Unsafe are called on a constant, and
+// null stands for no object there.
+func mayCheckInvoked(c vmstructs.Invocation, op uint8, reason vmstructs.TrapReason) bool {
+	switch reason {
+	case vmstructs.TrapNull:
+		switch {
+		case !c.Intrinsic:
+			return op != vmstructs.OpInvokeStatic
+		case strings.HasSuffix(c.Method.Class, "misc.Unsafe"):
+			return strings.HasPrefix(c.Method.Name, "allocate") // of which class
+		}
+		parameters, _, _ := strings.Cut(c.Method.Signature, ")")
+		return op != vmstructs.OpInvokeStatic || strings.ContainsAny(parameters, "L[")
+	case vmstructs.TrapClass:
+		return c.Intrinsic || op == vmstructs.OpInvoke || op == vmstructs.OpInvokeInterface
+	case vmstructs.TrapOther:
+		return true
+	}
+	return c.Intrinsic
+}
+
+// mayCheck reports whether C2 makes a check that fails for a reason of a bytecode of a method.
+func mayCheck(in *vmstructs.Method, b *vmstructs.Bytecode, reason vmstructs.TrapReason) bool {
+	op := b.Op
+	invokes := isInvoke(op)
+	loads := op >= vmstructs.OpIaload && op <= vmstructs.OpSaload
+	stores := op >= vmstructs.OpIastore && op <= vmstructs.OpSastore
+	switch reason {
+	case vmstructs.TrapRange:
+		return loads || stores || invokes
+	case vmstructs.TrapClass:
+		return casts(op) || invokes
+	case vmstructs.TrapNull:
+		return loads || stores || casts(op) || invokes || op == vmstructs.OpGetfield || op == vmstructs.OpPutfield ||
+			op == vmstructs.OpArraylength || op == vmstructs.OpAthrow || op == vmstructs.OpMonitorenter || b.Branches()
+	case vmstructs.TrapDivision:
+		return op >= vmstructs.OpIdiv && op <= vmstructs.OpLrem || invokes
+	case vmstructs.TrapBranch:
+		return b.Branches()
+	case vmstructs.NoTrap: // a slow path in the VM
+		return b.Allocates() || invokes || casts(op) || op == vmstructs.OpAthrow || op == vmstructs.OpMonitorenter ||
+			op == vmstructs.OpMonitorexit || b.Returns() && in.Synchronized
+	case vmstructs.TrapOther:
+		return mayTrap(in, b)
+	}
+	return false
+}
+
+// mayTrap reports whether C2 lets the uncommon trap do a bytecode for any reason: for one of a check, or because a
+// class that the bytecode names was not loaded when the method was compiled.
+func mayTrap(in *vmstructs.Method, b *vmstructs.Bytecode) bool {
+	for reason := vmstructs.NoTrap; reason < vmstructs.TrapOther; reason++ {
+		if mayCheck(in, b, reason) {
+			return true
+		}
+	}
+	return b.Op == vmstructs.OpGetstatic || b.Op == vmstructs.OpPutstatic
+}

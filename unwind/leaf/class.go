@@ -1,0 +1,76 @@
+package leaf
+
+import (
+	"goprof/arch"
+	"goprof/vmstructs"
+)
+
+// A check of a class takes several instructions. Only the last, the comparison and its branch, is evidence by itself.
+
+// maxClassChain bounds the instructions that hand a class on to its check.
+const maxClassChain = 5
+
+// class is the check of a class for which the instruction does something.
+func (p *place) class() evidence { return p.classAt(p.n) }
+
+// classAt returns the evidence of the check of a class, or of the slow path of a cast, for which an instruction does
+// something: it loads an object's class, makes an address of that, loads a class from the list of those above it, or
+// makes the constant with which the class is compared. Each hands its value on to the next one, and the last one to the
+// comparison.
+func (q *question) classAt(n int32) evidence {
+	n = q.handedTo(n)
+	if n == notInCode {
+		return evidence{}
+	}
+	if n = q.code.next(n); n == notInCode || q.code.list[n].flow != arch.FlowBranch {
+		return evidence{}
+	}
+	e := q.evidenceAt(n)
+	if e.kind == atCheck && (e.reason == vmstructs.TrapClass || e.reason == vmstructs.NoTrap && casts(q.opcodeOf(e))) {
+		return e
+	}
+	return evidence{}
+}
+
+// handedTo returns the comparison to which an instruction hands a class on, notInCode if it hands none on.
+func (q *question) handedTo(n int32) int32 {
+	m := q.code
+	for range maxClassChain {
+		if !q.handsClass(n) {
+			break
+		}
+		if n = m.taker(n); n == notInCode || q.readsHeader(&m.list[n]) {
+			break // what is handed on is the object, and not its class
+		}
+		if m.list[n].kindOf == arch.KindCompare {
+			return n
+		}
+	}
+	return notInCode
+}
+
+// handsClass reports whether an instruction may be one of those that hand a class on.
+func (q *question) handsClass(n int32) bool {
+	m := q.code
+	i := &m.list[n]
+	if i.flow != arch.FlowNext {
+		return false
+	}
+	if i.loads && i.base == arch.BaseOther || m.makesConstant(n) {
+		return true
+	}
+	o, ok := m.operands(n)
+	return ok && o.Computes
+}
+
+// readsClass reports whether an instruction may read an object's class. It stands behind the first word of the header
+// (oops/oop.hpp), unless headers are compact: then it is part of that word, and an array's length or the first field
+// stands behind.
+func (f *Finder) readsClass(i *instruction) bool {
+	return i.base == arch.BaseOther && i.disp == maxHeader && !f.vm.CompactHeaders()
+}
+
+// readsHeader reports whether an instruction may read the part of an object's header from which its class is known.
+func (f *Finder) readsHeader(i *instruction) bool {
+	return f.readsClass(i) || f.vm.CompactHeaders() && i.base == arch.BaseOther && i.disp >= 0 && i.disp < maxHeader
+}

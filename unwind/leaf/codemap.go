@@ -1,0 +1,282 @@
+package leaf
+
+import (
+	"iter"
+	"slices"
+
+	"goprof/arch"
+	"goprof/vmstructs"
+)
+
+// codeMap is what is known of an nmethod's code: its instructions, and which of them jump where. Code is decoded where
+// the search for evidence comes to it, from the record before: at each record an instruction begins. What was decoded
+// is kept, and so is what an instruction tells: the ways from several pcs have much in common.
+type codeMap struct {
+	cpu    *arch.CPU
+	code   []byte
+	chunks []chunk
+	// list are the instructions that are decoded. Those of a chunk stand behind each other. A place is an index in it.
+	list  []instruction
+	jumps jumpTable
+	// pieces are what C2 made in one piece for intrinsic methods, in order.
+	pieces []piece
+	tree   inlining
+	// calls are the records that may be those of calls.
+	calls vmstructs.SiteIndex
+	// looked is how many calls' targets were looked at: see recordedCallee.
+	looked int
+	// alone: nothing is inlined into the code, if aloneKnown
+	alone, aloneKnown bool
+	charged           int // of Finder.mapped
+}
+
+// chunk is the code from one record to the next.
+type chunk struct {
+	begin    uint32
+	first, n int32 // the places of its instructions; n is 0 if they are not decoded
+}
+
+// instruction is one instruction of a codeMap.
+type instruction struct {
+	at     uint32
+	to     uint32 // where a branch or a jump leads, if jumps
+	disp   int32  // see arch.Inst, as arg, swaps, stores, kindOf, base, shift, widens, byte, loads, indexed and narrow
+	arg    int32
+	record uint32
+	len    uint8
+	flow   arch.Flow
+	kind   evidenceKind
+	// told: the evidence that the instruction is has been found out: kind, record, field, reason and outer (see
+	// evidence).
+	told, field bool
+	jumps       bool // it jumps to a place in its code that is known
+	swaps       bool
+	stores      bool
+	kindOf      arch.Kind
+	reason      vmstructs.TrapReason
+	outer       uint8 // see evidence
+	base        arch.Base
+	shift       uint8
+	widens      bool
+	byte        bool
+	loads       bool
+	indexed     bool
+	narrow      bool
+	begins      bool // it is the first of its chunk
+	ends        bool // it is the last of its chunk
+}
+
+// instructionSize is how many bytes an instruction takes.
+const instructionSize = 40
+
+// notInCode is the place of what is no instruction.
+const notInCode = -1
+
+// flowUnknown is how bytes go on that are data, or an instruction that nobody knows.
+const flowUnknown arch.Flow = 0xff
+
+// maxMapped bounds the code that all codeMaps are of, and so that of a single one. A codeMap has some 8 bytes for each
+// byte of code (perByte) if all of it is decoded. Only the first sight of a pc asks for one, so few need to be kept.
+const maxMapped, perByte = 2 << 20, 8
+
+// maxListed bounds the instructions of a codeMap: compilers make fewer of as much code.
+const maxListed = maxMapped / 2
+
+// At first there is room for leastListed instructions, or for one in roomFor bytes of the code, up to mostRoom: a list
+// that grows is copied. perByte accounts for as much.
+const leastListed, roomFor, mostRoom = 128, 8, 512
+
+// mapCode reads an nmethod's code once.
+func (f *Finder) mapCode(b *vmstructs.Blob) *codeMap {
+	if m, ok := f.codeMaps[b]; ok {
+		f.charge(m)
+		return m
+	}
+	n := int(min(b.End-b.Begin, maxMapped+1))
+	if f.mapped += n + 64; f.mapped > maxMapped {
+		f.codeMaps, f.mapped = make(map[*vmstructs.Blob]*codeMap), n
+	}
+	m := &codeMap{cpu: f.cpu}
+	f.codeMaps[b] = m
+	if n > maxMapped {
+		return m
+	}
+	if code, err := f.vm.Code(b, nil); err == nil {
+		m.begin(code, b.Begin, b.Records())
+	}
+	return m
+}
+
+// charge counts what a map takes beyond what the code's own size accounts for.
+func (f *Finder) charge(m *codeMap) {
+	size := max(m.size()/perByte-len(m.code), 0)
+	f.mapped += size - m.charged
+	m.charged = size
+}
+
+// settle charges a map that has grown for a question, and gives up all maps if they are too large.
+func (f *Finder) settle(b *vmstructs.Blob, m *codeMap) {
+	if f.codeMaps[b] != m {
+		return // it was given up meanwhile
+	}
+	if f.charge(m); f.mapped > maxMapped {
+		f.codeMaps, f.mapped = make(map[*vmstructs.Blob]*codeMap), 0
+	}
+}
+
+// size is how much memory the lists take.
+func (m *codeMap) size() int {
+	n := len(m.code) + 12*cap(m.chunks) + instructionSize*cap(m.list) + m.jumps.size() + pieceSize*cap(m.pieces)
+	if m.tree != nil {
+		n += m.tree.Size() + m.calls.Size()
+	}
+	return n
+}
+
+// begin notes where the code may be decoded from, and finds its pieces. The code stands at base.
+func (m *codeMap) begin(code []byte, base uint64, records iter.Seq[uint64]) {
+	m.code = code
+	m.chunks = append(m.chunks, chunk{})
+	last := uint32(0)
+	for pc := range records {
+		if at := pc - base; at > uint64(last) && at < uint64(len(code)) {
+			last = uint32(at)
+			m.chunks = append(m.chunks, chunk{begin: last})
+		}
+	}
+	m.findPieces()
+}
+
+// chunkAt is the number of the chunk that an offset lies in.
+func (m *codeMap) chunkAt(at uint32) int {
+	low, high := 0, len(m.chunks) // by hand, as in place: searches with a callback were a tenth of a first sight
+	for low < high {
+		if mid := int(uint(low+high) / 2); m.chunks[mid].begin <= at {
+			low = mid + 1
+		} else {
+			high = mid
+		}
+	}
+	return low - 1
+}
+
+// decoded decodes a chunk, if that was not done yet.
+func (m *codeMap) decoded(number int) []instruction {
+	c := &m.chunks[number]
+	if c.n == 0 {
+		m.decode(number)
+	}
+	return m.list[c.first : c.first+c.n]
+}
+
+func (m *codeMap) decode(number int) {
+	c, end := &m.chunks[number], uint32(len(m.code))
+	if number+1 < len(m.chunks) {
+		end = m.chunks[number+1].begin
+	}
+	c.first = int32(len(m.list))
+	var in arch.Inst
+	for at := c.begin; at < end && len(m.list) < maxListed; at += in.Len {
+		if !m.cpu.Read(m.code, at, &in) {
+			in = arch.Inst{Len: m.cpu.MinInst, Flow: flowUnknown}
+		}
+		i := instruction{at: at, len: uint8(in.Len), disp: in.Disp, arg: in.Arg, flow: in.Flow,
+			swaps: in.Swaps, stores: in.Stores, kindOf: in.Kind, base: in.Base, shift: in.Shift, widens: in.Widens,
+			byte: in.Byte, loads: in.Loads, indexed: in.Indexed, narrow: in.Narrow, begins: at == c.begin}
+		if in.HasTarget && in.Flow != arch.FlowCall {
+			i.to, i.jumps = in.Target, true
+			m.jumps.note(m, at, in.Target)
+		}
+		if len(m.list) == cap(m.list) { // append would copy the list more often
+			m.list = slices.Grow(m.list, max(len(m.list), min(len(m.code)/roomFor, mostRoom), leastListed))
+		}
+		m.list = append(m.list, i)
+	}
+	if c.n = int32(len(m.list)) - c.first; c.n > 0 {
+		m.list[len(m.list)-1].ends = true
+	}
+}
+
+// place finds the instruction that begins at an offset, notInCode if none does.
+func (m *codeMap) place(at uint32) int32 {
+	if uint64(at) >= uint64(len(m.code)) || len(m.chunks) == 0 {
+		return notInCode
+	}
+	c := m.chunkAt(at)
+	list := m.decoded(c)
+	low, high := 0, len(list)
+	for low < high {
+		if mid := int(uint(low+high) / 2); list[mid].at < at {
+			low = mid + 1
+		} else {
+			high = mid
+		}
+	}
+	if low == len(list) || list[low].at != at {
+		return notInCode
+	}
+	return m.chunks[c].first + int32(low)
+}
+
+// target is the place to which an instruction jumps, notInCode if it does not, or nobody knows where.
+func (m *codeMap) target(n int32) int32 {
+	if i := &m.list[n]; i.jumps {
+		return m.place(i.to)
+	}
+	return notInCode
+}
+
+// end is the offset behind an instruction.
+func (m *codeMap) end(n int32) uint32 { return m.list[n].at + uint32(m.list[n].len) }
+
+// next is the place of the instruction behind another, notInCode behind the last one.
+func (m *codeMap) next(n int32) int32 {
+	if !m.list[n].ends {
+		return n + 1
+	}
+	c := m.chunkAt(m.list[n].at) + 1
+	if c >= len(m.chunks) || len(m.decoded(c)) == 0 {
+		return notInCode
+	}
+	return m.chunks[c].first
+}
+
+// before is the place of the instruction before another, notInCode before the first one.
+func (m *codeMap) before(n int32) int32 {
+	if !m.list[n].begins {
+		return n - 1
+	}
+	c := m.chunkAt(m.list[n].at) - 1
+	if c < 0 || len(m.decoded(c)) == 0 {
+		return notInCode
+	}
+	return m.chunks[c].first + m.chunks[c].n - 1
+}
+
+// spentAt is the instruction in which a thread has spent its time that was stopped before instruction n. An interrupt
+// that comes within an atomic instruction waits until that has retired (Intel SDM volume 3, 8.1: such an instruction
+// is not divided). Then the thread stands at the next one, which may be of another method.
+func (m *codeMap) spentAt(n int32, level uint8) int32 {
+	if n < 0 || int(n) >= len(m.list) {
+		return n
+	}
+	before := m.before(n)
+	if before != notInCode && m.list[before].kindOf == arch.KindAtomic && len(m.jumpsTo(n)) == 0 {
+		return before
+	}
+	return m.pastJump(n, level)
+}
+
+// pastJump returns where the code goes on if an instruction of C2's is a jump. C2 makes jumps when all else has its
+// place (opto/block.cpp, insert_goto_at). They are no bytecode's, and a record behind one by address is that of code
+// which does not follow.
+func (m *codeMap) pastJump(n int32, level uint8) int32 {
+	for k := 0; level == levelC2 && k < maxLoops && n >= 0 && int(n) < len(m.list); k++ {
+		to := m.target(n)
+		if m.list[n].flow != arch.FlowJump || to == notInCode {
+			break
+		}
+		n = to
+	}
+	return n
+}

@@ -1,0 +1,307 @@
+package leaf
+
+import (
+	"slices"
+
+	"goprof/arch"
+	"goprof/vmstructs"
+)
+
+// evidence is an instruction. In one way or another, the compiler has told the methods at that instruction.
+type evidence struct {
+	kind   evidenceKind
+	far    int                  // instructions from where the search began
+	scope  uint64               // the pc whose record has the methods; 0: the owner's alone
+	field  bool                 // of an atNull: it accesses a field, and not the class
+	piece  *piece               // of an atPiece
+	reason vmstructs.TrapReason // of an atCheck
+	outer  uint8                // so many of the record's methods, from the innermost one out, are not those there
+}
+
+type evidenceKind uint8
+
+const (
+	noEvidence evidenceKind = iota
+	atCall                  // a call that has a record
+	atPoll
+	atTrap   // a branch to a call that has one: work that is seldom done, or in C1's code that of the program's branch
+	atCheck  // a branch to the uncommon trap, or to the VM's own code: a check of the bytecode that has the record
+	atNull   // an access that faults on a null reference, and goes on at such a call
+	atReturn // of the method that owns the code
+	atPiece  // code that C2 makes in one piece for an intrinsic method
+)
+
+const (
+	// maxWay bounds the instructions that are read ahead or back. maxDetour bounds the instructions between a branch
+	// and the call to which the branch leads.
+	maxWay    = 300
+	maxDetour = 40
+	maxLoops  = 8
+)
+
+// evidenceAt tells what an instruction itself says.
+func (q *question) evidenceAt(n int32) evidence {
+	m := q.code
+	if of := m.pieceAt(n); of != nil {
+		return q.pieceEvidence(of)
+	}
+	i := &m.list[n]
+	if !i.told {
+		e := q.findEvidence(n)
+		i = &m.list[n] // the list may have grown
+		i.told, i.kind, i.field, i.reason, i.outer = true, e.kind, e.field, e.reason, e.outer
+		if e.scope != 0 {
+			i.record = uint32(e.scope - q.blob.Begin)
+		}
+	}
+	e := evidence{kind: i.kind, field: i.field, reason: i.reason, outer: i.outer}
+	if i.record != 0 {
+		e.scope = q.blob.Begin + uint64(i.record)
+	}
+	return e
+}
+
+func (q *question) findEvidence(n int32) evidence {
+	m, b := q.code, q.blob
+	i := m.list[n]
+	pc := b.Begin + uint64(i.at)
+	switch {
+	case i.flow == flowUnknown:
+		return evidence{}
+	case i.flow == arch.FlowCall:
+		if next := b.Begin + uint64(m.end(n)); b.HasPcDesc(next) {
+			return evidence{kind: atCall, scope: next}
+		}
+		return evidence{}
+	case i.begins && q.isPoll(b, pc): // a poll has a record, and each record begins a chunk
+		return evidence{kind: atPoll, scope: pc}
+	case i.flow == arch.FlowReturn:
+		return evidence{kind: atReturn}
+	case i.flow == arch.FlowBranch && i.jumps:
+		to := q.detour(m.target(n))
+		if to.record == 0 {
+			return evidence{}
+		}
+		kind, reason := q.branchKind(to)
+		e := evidence{kind: kind, scope: to.record, reason: reason}
+		if b.Level < levelC2 && (to.makes || q.recordedCallee(to.record) == callsJava) {
+			return q.branchOfC1(n, e)
+		}
+		return e
+	}
+	if e := q.comparison(n); e.kind != noEvidence {
+		return e
+	}
+	if to, ok := q.vm.OnNull(b, i.at); ok {
+		if to := q.detour(m.place(to)); to.record != 0 {
+			return evidence{kind: atNull, scope: to.record, field: i.disp > maxHeader}
+		}
+	}
+	return evidence{}
+}
+
+// detour is a way that leads to a call with a record, and nowhere else.
+type detour struct {
+	record uint64 // of the call; 0: there is no such way
+	// request is the last constant that is put into the register of the call's first argument on the way.
+	request int32
+	// works: the way does more than what any call needs: copies of registers, constants and jumps. Then it may be the
+	// work of several bytecodes, and the record that of another bytecode than the branch.
+	works bool
+	// makes: the call is that of the slow path of an allocation which stands on the way.
+	makes bool
+}
+
+// detour follows code from an instruction on. C1's code for what is seldom done is that of bytecodes: where one throws,
+// it makes an exception first. So in C1's code the way may lead to the slow path of an allocation.
+func (q *question) detour(n int32) (way detour) {
+	m, b := q.code, q.blob
+	allocates := false
+	for range maxDetour {
+		if n < 0 || int(n) >= len(m.list) {
+			return detour{}
+		}
+		i := &m.list[n]
+		if i.arg != 0 {
+			way.request = i.arg
+		}
+		switch i.flow {
+		case arch.FlowCall:
+			if pc := b.Begin + uint64(m.end(n)); b.HasPcDesc(pc) {
+				way.record = pc
+				return way
+			}
+			way.works = true // what it does is not part of the call behind it
+			n = m.next(n)
+		case arch.FlowJump:
+			n = m.target(n)
+		case arch.FlowBranch:
+			if !allocates {
+				return detour{}
+			}
+			allocates, way.makes = false, true
+			n = m.target(n)
+		case arch.FlowReturn, arch.FlowEnds, flowUnknown:
+			return detour{}
+		default:
+			allocates = allocates || b.Level < levelC2 && q.filling(i) == asksForRoom
+			way.works = way.works || !preparesCall(i.kindOf)
+			n = m.next(n)
+		}
+	}
+	return detour{}
+}
+
+// preparesCall reports whether instructions of a kind do no more than to put values where a call wants them.
+func preparesCall(k arch.Kind) bool {
+	return k == arch.KindCopy || k == arch.KindLong || k == arch.KindConst || k == arch.KindNop
+}
+
+// ahead finds the evidence to which the code comes next from an instruction on. Compilers put what they expect right
+// behind a branch. But a branch back is the end of a loop, and the loop is expected to run again. ahead takes such a
+// branch once: if the loop itself tells nothing, the search leaves it for code that does.
+func (q *question) ahead(n int32) evidence {
+	m := q.code
+	var back [maxLoops]int32 // the branches back that were taken
+	loops := 0
+	for far := range maxWay {
+		if n < 0 || int(n) >= len(m.list) {
+			break
+		}
+		if e := q.evidenceAt(n); e.kind != noEvidence {
+			e.far = far
+			return e
+		}
+		i := m.list[n]
+		switch {
+		case i.flow == arch.FlowEnds, i.flow == flowUnknown:
+			return evidence{}
+		case i.flow == arch.FlowJump:
+			n = m.target(n)
+			continue
+		case i.flow == arch.FlowBranch && i.jumps && i.to <= i.at:
+			if to := m.target(n); to != notInCode && loops < maxLoops && !slices.Contains(back[:loops], n) {
+				back[loops] = n
+				loops++
+				n = to
+				continue
+			}
+		}
+		n = m.next(n)
+	}
+	return evidence{}
+}
+
+// behind finds the evidence that the code has left last before an instruction. Where nothing falls through to an
+// instruction, a jump led to it: behind goes on at the first such jump.
+func (q *question) behind(n int32) evidence {
+	var way leftBehind
+	for far := 1; n >= 0 && far < maxWay; far++ {
+		before, ok := way.step(q.code, n)
+		if !ok && int(q.code.list[n].at) <= q.blob.FrameComplete {
+			before, ok = notInCode, true // of the frame that is built: the entry is near
+		}
+		if !ok {
+			return evidence{}
+		}
+		if before < 0 {
+			return evidence{kind: atReturn, far: far}
+		}
+		n = before
+		if e := q.evidenceAt(n); e.kind != noEvidence && e.kind != atReturn {
+			e.far = far
+			return e
+		}
+	}
+	return evidence{}
+}
+
+// leftBehind is the way that behind goes. It ends where it would go in a circle.
+type leftBehind struct{ jumps []int32 } // those that it has gone back by
+
+// step returns the instruction before another on the way, notInCode at the begin of the code. ok is false if nobody
+// knows where the code came from.
+func (s *leftBehind) step(m *codeMap, n int32) (before int32, ok bool) {
+	before = m.before(n)
+	if before < 0 {
+		return notInCode, true
+	}
+	switch m.list[before].flow {
+	case flowUnknown:
+		return 0, false
+	case arch.FlowJump, arch.FlowReturn, arch.FlowEnds:
+		if m.target(before) == n { // C1 ends a cast by a jump to what stands behind
+			break
+		}
+		jumps := m.jumpsTo(n)
+		if len(jumps) == 0 || slices.Contains(s.jumps, jumps[0]) { // each circle has a jump
+			return 0, false
+		}
+		before = jumps[0]
+		s.jumps = append(s.jumps, before)
+	}
+	return before, true
+}
+
+// told returns the methods of which an instruction is evidence, nil where there is none or it cannot be read.
+func (q *question) told(e evidence) []vmstructs.Scope {
+	switch {
+	case e.kind == noEvidence:
+		return nil
+	case e.piece != nil:
+		return e.piece.scopes
+	case e.scope == 0:
+		return q.blob.OwnScope()
+	}
+	s, err := q.vm.Scopes(q.blob, e.scope, true)
+	if err != nil {
+		return nil
+	}
+	if e.field {
+		return q.ofField(s)
+	}
+	return s[min(int(e.outer), len(s)-1):]
+}
+
+// maxHeader is where an object's header ends at the latest, but for its class: the first field lies behind.
+const maxHeader = 8
+
+// maxOfField bounds the methods that hand their receiver on to the one that accesses the field.
+const maxOfField = 3
+
+// ofField returns the methods at an access of a field that finds a null reference, if the record is that of an invoke.
+// The receiver of the invoke is null then, and the method that is inlined there accesses the field, or the method that
+// it calls at once with the same receiver. So the method is no intrinsic there, though it may be one elsewhere.
+func (q *question) ofField(record []vmstructs.Scope) []vmstructs.Scope {
+	r := router{q: q}
+	s, at := record, record
+	for range maxOfField {
+		code := q.bytecodes(s[0].Method)
+		i := vmstructs.BytecodeAt(code, s[0].BCI)
+		if i < 0 || !isInvoke(code[i].Op) {
+			break
+		}
+		callee, _ := r.callee(s, vmstructs.PlaceOf(s), &code[i], false)
+		if callee == nil {
+			callee = q.invoked(s[0].Method, &code[i]).Method
+			if callee == nil || !callee.Intrinsic || !r.mayInline(s, callee, false) {
+				break
+			}
+		}
+		s = enter(s, &code[i], callee)
+		code = q.bytecodes(callee)
+		if i := slices.IndexFunc(code, isOfField); i >= 0 {
+			at = slices.Clone(s)
+			at[0].BCI, at[0].Line = code[i].BCI, callee.Line(code[i].BCI)
+		}
+		if len(code) < 2 || code[0].Op != vmstructs.OpAload0 || code[1].Op == vmstructs.OpInvokeStatic {
+			break
+		}
+		s[0].BCI = code[1].BCI
+	}
+	return at
+}
+
+func isOfField(b vmstructs.Bytecode) bool {
+	return b.Op == vmstructs.OpGetfield || b.Op == vmstructs.OpPutfield
+}

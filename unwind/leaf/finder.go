@@ -1,0 +1,119 @@
+// Package leaf infers which methods run at an instruction of compiled code.
+//
+// Compilers record which methods are inlined where, and at which line, at calls and at safepoints only. A thread that
+// was stopped is hardly ever at one of them. The code before and behind the pc says something of its methods. From that
+// it follows which methods run at the pc, and how sure that is (docs/decisions/0007-the-leaf.md).
+//
+// The contract. A Finder returns the methods at a pc, innermost first, never none, and how sure the innermost is: it
+// says profile.Certain only where code and records leave no other method. Where nothing is known, the method that owns
+// the code is returned: it runs there, too. The Finder reads code and metadata when it is asked, so that may have
+// changed since the thread was stopped: the walk proves its Blob (vmstructs.Proof). All of it is bounded: instructions,
+// bytecodes, searches and caches. A Finder serves one goroutine.
+package leaf
+
+import (
+	"goprof/arch"
+	"goprof/process"
+	"goprof/profile"
+	"goprof/vmstructs"
+)
+
+// Finder infers methods in the compiled code of one process, and keeps what it has read of code and methods.
+type Finder struct {
+	target process.Target
+	vm     *vmstructs.VM
+	cpu    *arch.CPU
+
+	codeMaps     map[*vmstructs.Blob]*codeMap
+	mapped       int                   // bytes of code in them
+	targets      map[uint64]calledCode // of calls: see recordedCallee
+	bytecode     map[*vmstructs.Method][]vmstructs.Bytecode
+	bytecodeSize int // of all of them
+	callees      map[invokeSite]knownInvoke
+	fields       map[invokeSite]int32 // the offsets of those that getfields read
+
+	asked  question         // the question under way; its memory serves the next one
+	costs  []int            // scratch of shortest
+	before []int32          // the same
+	ways   [mostNested]ways // scratches of searches
+	call   []byte           // scratch of isPoll
+}
+
+// New makes a Finder. vm may be nil if the Finder is never asked.
+func New(t process.Target, vm *vmstructs.VM) *Finder {
+	f := &Finder{target: t, vm: vm, cpu: t.CPU()}
+	f.call = make([]byte, f.cpu.MaxCall)
+	f.Forget()
+	return f
+}
+
+// Forget empties all caches. What they hold of compiled code, they hold with its Blob. Where code has been replaced,
+// the VM gives another Blob, and the old entry no longer counts.
+func (f *Finder) Forget() {
+	f.codeMaps, f.mapped = make(map[*vmstructs.Blob]*codeMap), 0
+	f.targets = make(map[uint64]calledCode)
+	f.bytecode, f.bytecodeSize = make(map[*vmstructs.Method][]vmstructs.Bytecode), 0
+	f.callees = make(map[invokeSite]knownInvoke)
+	f.fields = make(map[invokeSite]int32)
+	f.asked = question{}
+}
+
+// At infers the methods at a pc where a thread was stopped, in code whose records are safepoints alone.
+func (f *Finder) At(b *vmstructs.Blob, pc uint64) ([]vmstructs.Scope, profile.Certainty) {
+	f.asked.decided = ""
+	if s, sure := withoutCode(b, pc); s != nil {
+		return s, sure
+	}
+	p := f.ask(b, pc)
+	defer p.answered()
+	p.n = p.code.spentAt(p.n, b.Level)
+	if b.Level < levelC2 && p.markAt(p.n) == 0 {
+		p.n = p.notedWith(p.n)
+	}
+	v := p.tell()
+	return v.scopes, v.sure
+}
+
+// DecidedBy is the name of the rule that has told At's last answer, "" if the code was not asked.
+func (f *Finder) DecidedBy() string { return f.asked.decided }
+
+// Called infers, at a return address, the methods that have called code of that name without a record. Where the
+// calling code cannot be read, Called returns the methods of the next record.
+func (f *Finder) Called(b *vmstructs.Blob, pc uint64, name string) ([]vmstructs.Scope, profile.Certainty, error) {
+	p := f.ask(b, pc)
+	defer p.answered()
+	if p.n != notInCode {
+		p.n = p.code.before(p.n)
+	}
+	if p.n == notInCode {
+		s, err := f.vm.Scopes(b, pc, true)
+		return s, profile.Guessed, err
+	}
+	if s, sure := withoutCode(b, b.Begin+uint64(p.code.list[p.n].at)); s != nil {
+		return s, sure, nil
+	}
+	s, sure := p.between(p.n, p.n, bytecodesOf(name))
+	return s, sure, nil
+}
+
+// Recorded returns the methods at a pc where a thread was stopped, in code whose records tell of every instruction.
+func (f *Finder) Recorded(b *vmstructs.Blob, pc uint64) ([]vmstructs.Scope, profile.Certainty, error) {
+	p := f.ask(b, pc)
+	defer p.answered()
+	if n := p.code.spentAt(p.n, b.Level); n != notInCode {
+		pc = b.Begin + uint64(p.code.list[n].at)
+	}
+	s, err := f.vm.Scopes(b, pc, f.isPoll(b, pc))
+	return s, profile.Certain, err
+}
+
+// withoutCode returns the methods at a pc where no code needs to be read, nil elsewhere.
+func withoutCode(b *vmstructs.Blob, pc uint64) ([]vmstructs.Scope, profile.Certainty) {
+	switch {
+	case pc < b.Begin+uint64(max(b.FrameComplete, 0)):
+		return b.OwnScope(), profile.Certain // its frame is being built
+	case !b.TellsScopes():
+		return b.OwnScope(), profile.Guessed
+	}
+	return nil, profile.Guessed
+}

@@ -1,0 +1,111 @@
+package leaf
+
+import (
+	"slices"
+
+	"goprof/profile"
+	"goprof/vmstructs"
+)
+
+// The judge of the rules (testdata/oracle) holds what they tell against the records of a JVM that was started with
+// -XX:+DebugNonSafepoints. Some records are those of code that stands further behind: C2 has none of the instruction
+// itself. So the judge asks whether code of such a kind can have been made for the bytecode that a record has.
+
+// Judge finds the rule that knows for which bytecode the code at pc was made, and reports whether such code can have
+// been made for what a record tells. No rule: "".
+func (f *Finder) Judge(b *vmstructs.Blob, pc uint64, record vmstructs.Scope) (rule string, may bool) {
+	p := f.ask(b, pc)
+	defer p.answered()
+	if b.Level != levelC2 {
+		// C1's records are where their code is. But what leaves the method has no state, and the next record by address is
+		// that of code which does not follow.
+		if p.n != notInCode && p.code.leavesAt(p.n) {
+			return "leave", false
+		}
+		return "", true
+	}
+	if p.n = p.code.spentAt(p.n, b.Level); p.n == notInCode {
+		return "", true
+	}
+	if p.reload().scopes != nil { // its record is that of what takes the value
+		p = p.at(p.code.reloadedFor(p.n))
+	}
+	if p.classAt(p.n).kind != noEvidence && !f.readsClass(&p.code.list[p.n]) {
+		return "", true // see HandsClassTo
+	}
+	for i := range rules {
+		r := &rules[i]
+		if r.mayBe == nil || !r.tiers.has(b.Level) {
+			continue
+		}
+		if v := r.tells(p); v.scopes != nil && v.sure == profile.Certain {
+			return r.name, r.mayBe(p, record)
+		}
+	}
+	return "", true
+}
+
+// HandsClassTo returns the comparison to which code of C2's at pc hands a class on, 0 if it does not. Where both have
+// one record, that is worth at pc what it is worth at the comparison.
+func (f *Finder) HandsClassTo(b *vmstructs.Blob, pc uint64) uint64 {
+	p := f.ask(b, pc)
+	defer p.answered()
+	if b.Level != levelC2 || p.n == notInCode || p.classAt(p.n).kind == noEvidence {
+		return 0
+	}
+	to := p.handedTo(p.n)
+	if to == notInCode {
+		return 0
+	}
+	return b.Begin + uint64(p.code.list[to].at)
+}
+
+// Counted returns the methods of a record from the one on for which code of C1's counts at pc. C1 records a counter
+// with what follows, and so the copies before it. no: the record is no truth. The code counts for a method that the
+// record does not have, or it is a copy before a counter, which may be part of it or not.
+func (f *Finder) Counted(b *vmstructs.Blob, pc uint64, record []vmstructs.Scope) (s []vmstructs.Scope, no bool) {
+	if b.Level != levelProfiled {
+		return nil, false
+	}
+	p := f.ask(b, pc)
+	defer p.answered()
+	n := p.n
+	if n == notInCode {
+		return nil, false
+	}
+	if data := p.countedIn(n); data != 0 {
+		i := slices.IndexFunc(record, func(s vmstructs.Scope) bool { return f.vm.DataOf(s.Method) == data })
+		if i < 0 {
+			return nil, true
+		}
+		return record[i:], false
+	}
+	m, end := p.code, p.notedWith(n)
+	for k := 0; k < maxUnnoted && n != end && m.list[end].at > m.list[n].at; k++ {
+		if n = m.next(n); n == notInCode || p.countedIn(n) != 0 {
+			return nil, n != notInCode
+		}
+	}
+	return nil, false
+}
+
+// Computes reports whether C1's code at pc is arithmetic with registers and constants alone. Such a bytecode has no
+// state, so C1 has no record of it.
+func (f *Finder) Computes(b *vmstructs.Blob, pc uint64) bool {
+	if b.Level == levelC2 {
+		return false
+	}
+	p := f.ask(b, pc)
+	defer p.answered()
+	if p.n == notInCode {
+		return false
+	}
+	o, ok := p.code.operands(p.n)
+	return ok && o.Computes && !p.code.list[p.n].widens
+}
+
+// MayHaveCalled reports whether code of that name may have been called at a bytecode without a record.
+func (f *Finder) MayHaveCalled(s vmstructs.Scope, name string) bool {
+	b := f.bytecodeOf(s)
+	return b != nil && bytecodesOf(name)(s.Method, b, f.intrinsicAt(s.Method, b))
+}

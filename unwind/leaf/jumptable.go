@@ -1,0 +1,109 @@
+package leaf
+
+import "slices"
+
+// jumpTable finds the jumps that lead to an offset. Long ones are found at once in the bytes of all the code, without
+// decoding it: what looks like one counts if an instruction begins there. Short ones are found where code is decoded,
+// which is all code that is near enough.
+type jumpTable struct {
+	read  bool    // the long ones are found
+	first []int32 // one more than the place in list of the first jump to a line of code
+	list  []jump
+	found []int32 // scratch of jumpsTo
+	// long are the answers of jumpsTo that took long, by place. Code can be made so that the same is asked for often.
+	long     map[int32][]int32
+	longSize int // bytes
+}
+
+type jump struct {
+	at, to uint32
+	next   int32 // as in first
+}
+
+// lineShift: a line has 64 bytes.
+const lineShift = 6
+
+// maxJumps bounds the jumps of a codeMap: each is an instruction.
+const maxJumps = maxListed
+
+// An answer took long if that many jumps led to the place, or to its line.
+const longJumps, longLine = 32, 512
+
+func (t *jumpTable) size() int { return 4*cap(t.first) + 12*cap(t.list) + 4*cap(t.found) + t.longSize }
+
+// note adds a short jump.
+func (t *jumpTable) note(m *codeMap, at, to uint32) {
+	if isNear(m, at, to) {
+		t.add(m, at, to)
+	}
+}
+
+func (t *jumpTable) add(m *codeMap, at, to uint32) {
+	if t.first == nil {
+		t.first = make([]int32, len(m.code)>>lineShift+1)
+	}
+	if len(t.list) < maxJumps {
+		line := &t.first[to>>lineShift]
+		t.list = append(t.list, jump{at, to, *line})
+		*line = int32(len(t.list))
+	}
+}
+
+// isNear reports whether a jump of that length may be a short one.
+func isNear(m *codeMap, at, to uint32) bool {
+	return max(at, to)-min(at, to) <= m.cpu.ShortJump
+}
+
+// jumpsTo returns the places of the jumps that lead to an instruction, in the order of the code. They are valid until
+// it is called again.
+func (m *codeMap) jumpsTo(n int32) []int32 {
+	t, to := &m.jumps, m.list[n].at
+	if found, ok := t.long[n]; ok {
+		return found
+	}
+	if !t.read {
+		t.read = true
+		m.cpu.LongJumps(m.code, func(at, to uint32) {
+			if !isNear(m, at, to) {
+				t.add(m, at, to)
+			}
+		})
+	}
+	m.decodeAround(to)
+	t.found = t.found[:0]
+	if t.first == nil {
+		return nil
+	}
+	inLine, here := 0, 0
+	for k := t.first[to>>lineShift]; k != 0; k = t.list[k-1].next {
+		inLine++
+		if j := t.list[k-1]; j.to == to {
+			here++
+			if n := m.place(j.at); n != notInCode && m.list[n].jumps && m.list[n].to == to {
+				t.found = append(t.found, n)
+			}
+		}
+	}
+	slices.SortFunc(t.found, func(a, b int32) int { return int(m.list[a].at) - int(m.list[b].at) })
+	if here > longJumps || inLine > longLine {
+		t.keep(n)
+	}
+	return t.found
+}
+
+// keep keeps what was found. It stays true: all that is near is decoded, and the long jumps are found once.
+func (t *jumpTable) keep(n int32) {
+	if t.long == nil {
+		t.long = map[int32][]int32{}
+	}
+	t.long[n] = slices.Clone(t.found)
+	t.longSize += 64 + 4*cap(t.long[n])
+}
+
+// decodeAround decodes all code from which a short jump may lead to an offset.
+func (m *codeMap) decodeAround(to uint32) {
+	begin, end := to-min(to, m.cpu.ShortJump), to+m.cpu.ShortJump
+	for c := m.chunkAt(begin); c < len(m.chunks) && m.chunks[c].begin <= end; c++ {
+		m.decoded(c)
+	}
+}

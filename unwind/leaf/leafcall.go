@@ -1,0 +1,219 @@
+package leaf
+
+import (
+	"slices"
+	"strings"
+
+	"goprof/profile"
+	"goprof/vmstructs"
+)
+
+// Compiled code calls some of HotSpot's own code as C code does. No collection can begin there, so the call has no
+// record (opto/callnode.hpp, CallLeafNode; c1/c1_LIRGenerator.cpp, call_runtime). Stubs for intrinsic methods are
+// called so, and copies of arrays, barriers of the collectors, and the barrier at a method's entry. The next record by
+// address is that of another call. The called code tells which bytecode has called: an invoke of an intrinsic method on
+// the route, or a store or a load that has a barrier.
+
+// intrinsicAt is the intrinsic method that an invoke calls, nil if it is none.
+func (f *Finder) intrinsicAt(m *vmstructs.Method, b *vmstructs.Bytecode) *vmstructs.Method {
+	if isInvoke(b.Op) {
+		if c := f.invoked(m, b); c.Intrinsic {
+			return c.Method
+		}
+	}
+	return nil
+}
+
+// callsBytecode tells whether compilers let HotSpot's own code do a bytecode of a method. intrinsic is the method that
+// an invoke calls, if that method is an intrinsic one.
+type callsBytecode func(in *vmstructs.Method, b *vmstructs.Bytecode, intrinsic *vmstructs.Method) bool
+
+// bytecodesOf tells by the name of code for which bytecodes it is called.
+func bytecodesOf(name string) callsBytecode {
+	switch name {
+	case swap:
+		return swaps
+	case storeBarrier:
+		return marksCard
+	}
+	name = letters(name)
+	has := func(parts ...string) bool {
+		for _, p := range parts {
+			if strings.Contains(name, p) {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case has("intdivision"):
+		return divides(vmstructs.OpIdiv)
+	case has("longdivision"):
+		return divides(vmstructs.OpIdiv + 1)
+	case has("stringcompare"):
+		return func(_ *vmstructs.Method, _ *vmstructs.Bytecode, m *vmstructs.Method) bool {
+			return m != nil && strings.HasPrefix(m.Name, "compareTo")
+		}
+	case has("subtypecheck"):
+		return func(_ *vmstructs.Method, b *vmstructs.Bytecode, _ *vmstructs.Method) bool {
+			return b.Op == vmstructs.OpCheckcast || b.Op == vmstructs.OpInstanceof || b.Op == vmstructs.OpAastore
+		}
+	case has("loadbarrier", "loadref"): // of ZGC and Shenandoah
+		return func(_ *vmstructs.Method, b *vmstructs.Bytecode, _ *vmstructs.Method) bool {
+			return b.Op == vmstructs.OpGetfield || b.Op == vmstructs.OpGetstatic || b.Op == vmstructs.OpAaload
+		}
+	case has("barrier", "writeref", "prewrite", "postwrite"):
+		return func(_ *vmstructs.Method, b *vmstructs.Bytecode, _ *vmstructs.Method) bool {
+			return b.Op == vmstructs.OpPutfield || b.Op == vmstructs.OpPutstatic || b.Op == vmstructs.OpAastore
+		}
+	case has("drem", "frem"):
+		return func(_ *vmstructs.Method, b *vmstructs.Bytecode, _ *vmstructs.Method) bool {
+			return b.Op == vmstructs.OpFrem || b.Op == vmstructs.OpDrem
+		}
+	case has("arraycopy"):
+		return func(_ *vmstructs.Method, _ *vmstructs.Bytecode, m *vmstructs.Method) bool {
+			return m != nil && copiesArrays[m.Name]
+		}
+	}
+	return func(_ *vmstructs.Method, _ *vmstructs.Bytecode, m *vmstructs.Method) bool {
+		return m != nil && alike(name, letters(m.Name))
+	}
+}
+
+// divides is for the division of one kind of numbers, and what remains of it.
+func divides(op uint8) callsBytecode {
+	return func(_ *vmstructs.Method, b *vmstructs.Bytecode, _ *vmstructs.Method) bool {
+		return b.Op == op || b.Op == op+(vmstructs.OpLrem-vmstructs.OpIdiv-1)
+	}
+}
+
+// copiesArrays are the intrinsic methods that a stub for copies may stand for (opto/library_call.cpp).
+var copiesArrays = map[string]bool{"arraycopy": true, "copyOf": true, "copyOfRange": true, "clone": true,
+	"copyMemory0": true, "copyMemory": true, "getChars": true, "getCharsSB": true, "toBytes": true}
+
+// letters leaves the letters of a name, in lower case, without what marks an intrinsic method in the JDK.
+func letters(name string) string {
+	name = strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'A' && r <= 'Z':
+			return r + 'a' - 'A'
+		case r >= 'a' && r <= 'z':
+			return r
+		}
+		return -1
+	}, name)
+	return strings.TrimSuffix(strings.TrimPrefix(name, "impl"), "impl")
+}
+
+// minAlike is how many letters in a row two names must have in common: sha256_implCompressMB stands for
+// implCompressMultiBlock0.
+const minAlike = 6
+
+// alike reports whether a stub's name is that of an intrinsic method, more or less.
+func alike(stub, method string) bool {
+	if method == "" {
+		return false
+	}
+	if strings.Contains(stub, method) {
+		return true
+	}
+	for i := 0; i+minAlike <= len(method); i++ {
+		if strings.Contains(stub, method[i:i+minAlike]) {
+			return true
+		}
+	}
+	return false
+}
+
+// nearestCall is the call that stands nearest to where the work is at/of.
+func nearestCall(found []foundCall, at, of int) []vmstructs.Scope {
+	best, least := 0, -1
+	for i, f := range found {
+		away := max(at-f.before*of, f.before*of-at)
+		if least < 0 || away < least {
+			best, least = i, away
+		}
+	}
+	return found[best].scopes
+}
+
+// note remembers a bytecode of the innermost of some methods that may have called the code that the thread is in. work
+// is what the leg has done before.
+func (r *router) note(chain []vmstructs.Scope, b *vmstructs.Bytecode, work int) {
+	fits := r.calls
+	if fits == nil {
+		fits = r.load
+	}
+	if fits == nil || len(r.found) >= maxLegs {
+		return
+	}
+	var intrinsic *vmstructs.Method
+	if r.calls != nil { // a load is no intrinsic method's, and it takes long to find one
+		intrinsic = r.q.intrinsicAt(chain[0].Method, b)
+	}
+	if !fits(chain[0].Method, b, intrinsic) {
+		return
+	}
+	for _, l := range r.legs {
+		work += l.work
+	}
+	scopes := slices.Clone(chain)
+	scopes[0].BCI, scopes[0].Line = b.BCI, chain[0].Method.Line(b.BCI)
+	r.found = append(r.found, foundCall{scopes, work})
+}
+
+// sureOfCall is how sure it is which bytecode has called.
+func (r *router) sureOfCall() profile.Certainty {
+	switch {
+	case len(r.found) == 0:
+		return profile.Guessed
+	case !r.offWay && r.ofOneMethod():
+		return profile.Certain
+	}
+	return profile.Likely
+}
+
+// ofOneMethod reports whether all bytecodes that were found are of one method at one place.
+func (r *router) ofOneMethod() bool {
+	for i := range r.found {
+		if !sameMethods(r.found[i].scopes, r.found[0].scopes) {
+			return false
+		}
+	}
+	return len(r.found) > 0
+}
+
+// anywhere looks off the way for bytecodes that may have called: in the methods of both places, from the innermost
+// common method outward, and in what is inlined there.
+func (r *router) anywhere(from, to []vmstructs.Scope) {
+	r.offWay = true
+	f, t := len(from), len(to)
+	for f > 0 && t > 0 && from[f-1].Method == to[t-1].Method && (f == len(from) || from[f] == to[t]) {
+		f, t = f-1, t-1
+	}
+	for ; f < len(from) && len(r.found) == 0; f++ {
+		r.legs = r.legs[:0]
+		r.noteCalls(from[f:], from[f].BCI)
+	}
+}
+
+// noteCalls notes calls in the innermost of some methods and in what is inlined there. Those behind an index are the
+// nearer ones.
+func (r *router) noteCalls(chain []vmstructs.Scope, behind int32) {
+	code := r.q.bytecodes(chain[0].Method)
+	place := vmstructs.PlaceOf(chain)
+	for i := range code {
+		b := &code[i]
+		away := int(b.BCI - behind)
+		if away < 0 {
+			away += len(code) * maxWay
+		}
+		r.note(chain, b, away)
+		if !isInvoke(b.Op) {
+			continue
+		}
+		if callee, _ := r.callee(chain, place, b, false); callee != nil {
+			r.noteCalls(enter(chain, b, callee), -1)
+		}
+	}
+}

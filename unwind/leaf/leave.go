@@ -1,0 +1,57 @@
+package leaf
+
+import (
+	"goprof/arch"
+	"goprof/profile"
+	"goprof/vmstructs"
+)
+
+// Only the method that owns the code is left by taking down the frame: a method that is inlined goes on in its caller.
+
+// leave tells the owner, where the instruction is one of those that leave it.
+func (p *place) leave() verdict {
+	if !p.code.leavesAt(p.n) {
+		return verdict{}
+	}
+	if p.blob.Level != levelC2 { // the line is that of what was known last
+		if from := p.told(p.nearest(p.n, true)); from != nil {
+			return verdict{from[len(from)-1:], profile.Certain}
+		}
+	}
+	return verdict{p.blob.OwnScope(), profile.Certain}
+}
+
+// mayLeave reports whether a method is left at a place.
+func (p *place) mayLeave(s vmstructs.Scope) bool {
+	b := p.bytecodeOf(s)
+	return s.BCI < 0 || b != nil && b.Returns()
+}
+
+// maxLeave bounds the instructions that leave a method: two that take down the frame, the poll, its branch, the return.
+const maxLeave = 6
+
+// leavesAt reports whether an instruction is one of those that leave the method which owns the code: from the one that
+// takes down the frame to the return (x86.ad and aarch64.ad, MachEpilogNode).
+func (m *codeMap) leavesAt(n int32) bool {
+	leaves := m.list[n].kindOf == arch.KindLeave
+	for at, k := n, 0; !leaves && at != notInCode && k < maxLeave; k++ {
+		at = m.before(at)
+		if at == notInCode || m.list[at].flow != arch.FlowNext && m.list[at].flow != arch.FlowBranch {
+			break
+		}
+		leaves = m.list[at].kindOf == arch.KindLeave
+	}
+	if !leaves {
+		return false
+	}
+	for at, k := n, 0; at != notInCode && k < maxLeave; at, k = m.next(at), k+1 {
+		switch m.list[at].flow {
+		case arch.FlowReturn:
+			return true
+		case arch.FlowNext, arch.FlowBranch:
+		default:
+			return false
+		}
+	}
+	return false
+}

@@ -1,0 +1,62 @@
+package leaf
+
+import (
+	"goprof/arch"
+	"goprof/profile"
+	"goprof/vmstructs"
+)
+
+// C2 takes or gives back a monitor in one piece of code, from the exchange of the header of the object to the branch to
+// the slow way: the branch tests what the exchange left in the flags (opto/locknode.hpp, FastLockNode).
+
+// maxLock bounds the instructions between the exchange of a fast lock and the branch to the slow one.
+const maxLock = 12
+
+// monitor tells the methods at the code that takes or gives back a monitor.
+func (p *place) monitor() verdict {
+	e := p.slowLock()
+	if e.kind != atTrap && e.kind != atCheck {
+		return verdict{}
+	}
+	if s := p.told(e); s != nil && p.locks(s[0]) {
+		return verdict{s, profile.Certain}
+	}
+	return verdict{}
+}
+
+// slowLock returns the first evidence behind the exchange that the instruction is, or that stands right before it.
+func (p *place) slowLock() evidence {
+	m, n := p.code, p.n
+	if m.list[n].swaps {
+		n = m.next(n)
+	} else if before := m.before(n); before == notInCode || !m.list[before].swaps {
+		return evidence{}
+	}
+	for range maxLock {
+		if n < 0 || int(n) >= len(m.list) || m.list[n].swaps {
+			break
+		}
+		if e := p.evidenceAt(n); e.kind != noEvidence {
+			return e
+		}
+		switch m.list[n].flow {
+		case arch.FlowNext, arch.FlowBranch:
+			n = m.next(n)
+		case arch.FlowJump:
+			n = m.target(n)
+		default:
+			return evidence{}
+		}
+	}
+	return evidence{}
+}
+
+// locks reports whether a monitor is taken or given back at a place.
+func (f *Finder) locks(s vmstructs.Scope) bool {
+	code := f.bytecodes(s.Method)
+	i := vmstructs.BytecodeAt(code, s.BCI)
+	if i < 0 || code[i].Returns() {
+		return s.Method.Synchronized
+	}
+	return code[i].Op == vmstructs.OpMonitorenter || code[i].Op == vmstructs.OpMonitorexit
+}

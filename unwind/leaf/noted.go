@@ -1,0 +1,70 @@
+package leaf
+
+import "goprof/arch"
+
+// C1 notes where an instruction comes from only if it has a state: an access, a call, a check, or the begin of a block
+// (c1/c1_LIRAssembler.cpp, process_debug_info). What has none is recorded with what follows. Copies between registers,
+// those to and from the stack, and the constants for a call have none. The shift that makes an address of a compressed
+// reference is part of the load before it. The address of a profile is part of the counter: see counter.go.
+
+// maxUnnoted bounds the instructions to the one with which another one is noted.
+const maxUnnoted = 12
+
+// notedWith returns the instruction with which C1 notes another one.
+func (q *question) notedWith(n int32) int32 {
+	m := q.code
+	if n < 0 || int(n) >= len(m.list) {
+		return n
+	}
+	if m.list[n].widens || m.cpu.ConstantsApart && m.list[n].kindOf == arch.KindLong && m.constant(n) == 0 {
+		if before := m.before(n); before != notInCode && m.list[before].loads && m.list[before].base == arch.BaseOther {
+			return before
+		}
+	}
+	if cast := m.endsCast(n); cast != notInCode {
+		return cast
+	}
+	at := n
+	for range maxUnnoted {
+		switch at = m.wholeAddress(at); {
+		case m.list[at].kindOf == arch.KindLeave && m.list[n].kindOf == arch.KindLong:
+			return n // what is returned
+		case !m.list[at].isUnnoted() || q.vm.IsProfile(m.constant(at)):
+			return at
+		}
+		if at = m.next(at); at == notInCode || int(at) >= len(m.list) || len(m.jumpsTo(at)) > 0 {
+			break // code comes from elsewhere, too
+		}
+	}
+	return n
+}
+
+// constant is the constant of 64 bits that an instruction puts into a register, 0 if it does not. What sets a part of a
+// register that was loaded does not: so arm64 makes an address of a class.
+func (m *codeMap) constant(n int32) uint64 {
+	if m.list[n].kindOf != arch.KindLong {
+		return 0
+	}
+	o, _ := m.operands(n)
+	return o.Constant
+}
+
+// endsCast returns the branch of a cast to its slow way for what stands behind that branch: a jump to the next
+// instruction, and the copy of the object there (c1/c1_LIRAssembler_aarch64.cpp, emit_opTypeCheck). notInCode: an
+// instruction is neither.
+func (m *codeMap) endsCast(n int32) int32 {
+	if i := &m.list[n]; i.kindOf == arch.KindCopy && i.base == arch.BaseNone {
+		n = m.before(n)
+	}
+	if n == notInCode || m.list[n].flow != arch.FlowJump || m.target(n) == notInCode || m.target(n) != m.next(n) {
+		return notInCode
+	}
+	return m.branchBefore(m.next(n))
+}
+
+// isUnnoted reports whether an instruction has no state. A constant of 32 bits may be that of a bytecode: C1 makes
+// results of comparisons from two of them.
+func (i *instruction) isUnnoted() bool {
+	return i.flow == arch.FlowNext &&
+		(i.kindOf == arch.KindCopy || i.kindOf == arch.KindLong || i.kindOf == arch.KindNop)
+}

@@ -1,0 +1,179 @@
+package leaf
+
+import (
+	"slices"
+
+	"goprof/arch"
+	"goprof/vmstructs"
+)
+
+// C2 moves instructions out of a loop, but none into it: it puts each where it is executed least often
+// (opto/gcm.cpp, hoist_to_cheaper_block). So all instructions of a loop are those of the loop's bytecodes, and of what
+// is inlined there. If nothing is inlined into a loop, its instructions are all of one method.
+
+// maxLoop bounds the instructions that are read to find the way around a loop.
+const maxLoop = 400
+
+// inOwnLoop reports whether an instruction stands in a loop of the innermost of some methods. Two pieces of evidence
+// tell of these methods, at bytecodes of one loop. Nothing is inlined into that loop. Or the code turns around without
+// a call or a poll, which a small loop does. Then the evidence must be of two bytecodes: between two pieces of code for
+// one bytecode C2 also puts what is left of the method that the loop has called before. A loop of a method that is
+// inlined between both, and to which the way does not lead, is not thought of.
+func (r *router) inOwnLoop(n int32, from, to []vmstructs.Scope) bool {
+	if to[0].BCI < 0 || from[0].BCI < 0 {
+		return false
+	}
+	code := r.q.bytecodes(to[0].Method)
+	begin, end := loopAround(code, min(from[0].BCI, to[0].BCI), max(from[0].BCI, to[0].BCI))
+	if begin >= 0 && from[0].BCI != to[0].BCI && r.turns(n) {
+		return true
+	}
+	return begin >= 0 && r.inlinesNone(to, code, begin, end) && r.goesAround(n, to, begin, end)
+}
+
+// beginsRound reports whether an instruction stands at the beginning of a loop's round: behind the poll that ends the
+// round before, and code leads back from there. It is executed as often as anything in the loop, so C2 has no reason to
+// move anything to it. Behind a poll may also stand what comes when the loop is left.
+func (r *router) beginsRound() bool {
+	return r.behindPoll && r.leadsBack(r.at, func(int32) bool { return true })
+}
+
+// loopAround returns the smallest loop that has two bytecodes: the indexes of its first and of its last one. begin is
+// -1 if there is no such loop.
+func loopAround(code []vmstructs.Bytecode, first, last int32) (begin, end int32) {
+	begin, end = -1, -1
+	for i := range code {
+		b := &code[i]
+		if b.Target >= 0 && b.Target <= first && b.BCI >= last && (begin < 0 || b.BCI-b.Target < end-begin) {
+			begin, end = b.Target, b.BCI
+		}
+	}
+	for i := range code { // it may go on at its beginning from elsewhere, too
+		if code[i].Target == begin && begin >= 0 {
+			end = max(end, code[i].BCI)
+		}
+	}
+	return begin, end
+}
+
+// inlinesNone reports whether nothing is inlined into a loop. A call that has a record is not inlined if only one
+// method can be called. Otherwise C2 may have inlined the likeliest one, and calls the others. An invoke without a
+// record may be inlined even if the interpreter has not resolved it, and even if the method is an intrinsic: of some of
+// them C2 makes no code of its own (boxes, StringBuilder.append). Only a native method has no bytecode to inline, if it
+// does not hand on to another method.
+func (r *router) inlinesNone(chain []vmstructs.Scope, code []vmstructs.Bytecode, begin, end int32) bool {
+	place, asked := vmstructs.PlaceOf(chain), 0
+	for i := range code {
+		b := &code[i]
+		if b.BCI < begin || b.BCI > end || !isInvoke(b.Op) {
+			continue
+		}
+		if asked++; asked > maxCallees {
+			return false
+		}
+		switch r.inlinedAt(place.Site(b.BCI)) {
+		case 0:
+		case isCalled:
+			if b.Op == vmstructs.OpInvokeSpecial || b.Op == vmstructs.OpInvokeStatic {
+				continue
+			}
+			return false
+		default:
+			return false
+		}
+		if c := r.q.invoked(chain[0].Method, b); !c.Intrinsic || c.Method == nil || !c.Method.Native || c.HandsOn {
+			return false
+		}
+	}
+	return true
+}
+
+// around is a search for the way from an instruction back to it.
+type around struct {
+	n     int32
+	found bool
+	// met are the calls and polls at which the search has ended. For a loop that has one of them, it must go on there.
+	met []int32
+}
+
+// turns reports whether code leads from an instruction back to it past neither a call nor a poll.
+func (r *router) turns(n int32) bool {
+	if r.around == nil || r.around.n != n {
+		r.around = &around{n: n}
+		r.around.found = r.leadsBack(n, func(at int32) bool {
+			r.around.met = append(r.around.met, at)
+			return false
+		})
+	}
+	return r.around.found
+}
+
+// goesAround reports whether code leads from an instruction back to it, and nowhere on the way out of a loop of
+// bytecodes. A way around that meets no call and no poll is one for every loop, and is searched for once.
+func (r *router) goesAround(n int32, chain []vmstructs.Scope, begin, end int32) bool {
+	turns := r.turns(n)
+	inLoop := func(at int32) bool { return r.isInLoop(at, chain, begin, end) }
+	if !slices.ContainsFunc(r.around.met, inLoop) {
+		return turns
+	}
+	return r.leadsBack(n, inLoop)
+}
+
+// leadsBack reports whether code leads from an instruction back to it. mayMeet says which calls and polls may stand on
+// the way.
+func (r *router) leadsBack(n int32, mayMeet func(int32) bool) bool {
+	m, s := r.q.code, r.q.beginWays()
+	if s == nil {
+		return false
+	}
+	defer s.end()
+	s.add(n, 0)
+	for k := 0; k < len(s.queue) && k < maxLoop; k++ {
+		at := s.queue[k].n
+		if m.list[at].flow == flowUnknown || r.isStop(at) && !mayMeet(at) {
+			continue
+		}
+		if i := &m.list[at]; i.jumps && i.to == m.list[n].at || goesOn(i.flow) && m.next(at) == n {
+			return true
+		}
+		s.goOn(m, at, s.queue[k].far+1)
+	}
+	return false
+}
+
+// isStop reports whether an instruction is a call that has a record, or a poll (see findEvidence). It does not ask what
+// other evidence an instruction is: that may take code which is laid out elsewhere.
+func (r *router) isStop(n int32) bool {
+	b := r.q.blob
+	m := r.q.code
+	if !m.mayStop(n) || m.pieceAt(n) != nil {
+		return false
+	}
+	i := &m.list[n]
+	switch {
+	case i.told:
+		return i.kind == atCall || i.kind == atPoll
+	case i.flow == flowUnknown:
+		return false
+	case i.flow == arch.FlowCall:
+		return b.HasPcDesc(b.Begin + uint64(m.end(n)))
+	}
+	return i.begins && r.q.isPoll(b, b.Begin+uint64(i.at))
+}
+
+// mayStop reports whether an instruction can be a call that has a record, which ends its chunk, or a poll, which begins
+// one.
+func (m *codeMap) mayStop(n int32) bool {
+	i := &m.list[n]
+	return i.begins || i.ends && i.flow == arch.FlowCall
+}
+
+// isInLoop reports whether a call or a poll is of a loop's bytecodes, and does not call the uncommon trap.
+func (r *router) isInLoop(n int32, chain []vmstructs.Scope, begin, end int32) bool {
+	e := r.q.evidenceAt(n)
+	if e.kind == atCall && r.q.recordedCallee(e.scope) == callsTrap {
+		return false
+	}
+	s := r.q.told(e)
+	return s != nil && sameMethods(s, chain) && s[0].BCI >= begin && s[0].BCI <= end
+}

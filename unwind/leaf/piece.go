@@ -1,0 +1,101 @@
+package leaf
+
+import (
+	"slices"
+
+	"goprof/profile"
+	"goprof/vmstructs"
+)
+
+// C2 makes one piece of code for some intrinsic methods. The piece is known by its instructions, so it is known which
+// method it stands for, whatever the records say. An invoke of that method on the route is where the program is.
+
+// piece is such a piece of an nmethod's code.
+type piece struct {
+	name       string // as arch.Code has it
+	begin, end uint32 // offsets in the code
+	// scopes are the methods there, if asked: the innermost at the invoke. nil: no such invoke was found.
+	scopes []vmstructs.Scope
+	sure   profile.Certainty
+	asked  bool
+}
+
+// maxPieces bounds those of an nmethod, pieceSize the memory of one with its scopes.
+const maxPieces, pieceSize = 256, 512
+
+// findPieces finds the pieces. They begin where an instruction does, and do not overlap.
+func (m *codeMap) findPieces() {
+	m.cpu.Intrinsics(m.code, func(name string, begin, end uint32) bool {
+		if m.place(begin) != notInCode {
+			m.pieces = append(m.pieces, piece{name: name, begin: begin, end: end})
+		}
+		return len(m.pieces) < maxPieces
+	})
+}
+
+// pieceAt is the piece that an instruction is part of, nil if it is of none.
+func (m *codeMap) pieceAt(n int32) *piece {
+	if len(m.pieces) == 0 || n < 0 || int(n) >= len(m.list) {
+		return nil
+	}
+	at := m.list[n].at
+	i, ok := slices.BinarySearchFunc(m.pieces, at, func(p piece, at uint32) int { return int(p.begin) - int(at) })
+	if !ok {
+		i--
+	}
+	if i < 0 || at >= m.pieces[i].end {
+		return nil
+	}
+	return &m.pieces[i]
+}
+
+// intrinsic tells the methods of the piece that the instruction is part of.
+func (p *place) intrinsic() verdict {
+	of := p.code.pieceAt(p.n)
+	if of == nil {
+		return verdict{}
+	}
+	s := p.askPiece(of)
+	return verdict{s, of.sure}
+}
+
+// mayBeIntrinsic reports whether the piece may stand for the bytecode at a place.
+func (p *place) mayBeIntrinsic(s vmstructs.Scope) bool {
+	return p.MayHaveCalled(s, p.code.pieceAt(p.n).name)
+}
+
+// pieceEvidence is what a piece tells to the code before and behind it. While it is asked what is around a piece,
+// pieces tell nothing.
+func (q *question) pieceEvidence(of *piece) evidence {
+	if q.inPiece || q.askPiece(of) == nil {
+		return evidence{}
+	}
+	return evidence{kind: atPiece, piece: of}
+}
+
+// askPiece finds out once which methods a piece belongs to.
+func (q *question) askPiece(of *piece) []vmstructs.Scope {
+	if of.asked {
+		return of.scopes
+	}
+	around := question{Finder: q.Finder, blob: q.blob, code: q.code, inPiece: true}
+	begin, end := q.code.place(of.begin), q.code.place(of.end)
+	scopes, sure := around.between(end, begin, bytecodesOf(of.name))
+	of.asked, of.sure = true, sure
+	if sure != profile.Guessed {
+		of.scopes = scopes
+	}
+	return of.scopes
+}
+
+// behindPiece returns the methods of a piece as they are when the piece is done.
+func (f *Finder) behindPiece(scopes []vmstructs.Scope) []vmstructs.Scope {
+	code := f.bytecodes(scopes[0].Method)
+	i := vmstructs.BytecodeAt(code, scopes[0].BCI)
+	if i < 0 || i+1 >= len(code) {
+		return scopes
+	}
+	done := slices.Clone(scopes)
+	done[0].BCI, done[0].Line = code[i+1].BCI, scopes[0].Method.Line(code[i+1].BCI)
+	return done
+}

@@ -1,0 +1,59 @@
+package leaf
+
+import "goprof/vmstructs"
+
+// place is an instruction of an nmethod's code about which is asked, with the answers so far.
+type place struct {
+	*question
+	n      int32     // the instruction: its place in code.list, notInCode if nobody knows
+	routed inferred  // see route
+	forked branching // see fork
+}
+
+// question is what the places of one question have in common.
+type question struct {
+	*Finder
+	blob *vmstructs.Blob
+	code *codeMap
+
+	decided string       // the name of the rule that has told
+	nears   []foundNear  // what nearest has found
+	inPiece bool         // it is asked what is around a piece: see pieceEvidence
+	legs    []leg        // memory of a route
+	trails  [2][]trailed // memory of branchingAt
+}
+
+// ask begins a question about the instruction at pc. answered ends it.
+func (f *Finder) ask(b *vmstructs.Blob, pc uint64) *place {
+	f.vm.BeginQuestion()
+	q, m := &f.asked, f.mapCode(b)
+	clear(q.nears)
+	*q = question{Finder: f, blob: b, code: m, nears: q.nears[:0], legs: q.legs[:0], trails: q.trails}
+	return q.at(m.place(uint32(pc - b.Begin)))
+}
+
+// answered ends a question.
+func (q *question) answered() {
+	q.settle(q.blob, q.code)
+	q.vm.EndQuestion()
+}
+
+// at is another instruction of the same code.
+func (q *question) at(n int32) *place { return &place{question: q, n: n} }
+
+// route is what the records before and behind the instruction tell.
+func (p *place) route() *inferred {
+	if p.routed.scopes == nil {
+		p.routed = p.infer(p.n, p.n, router{q: p.question, load: p.loadAt(p.n)})
+	}
+	return &p.routed
+}
+
+// fork is what is known of the instruction as a comparison or a branch.
+func (p *place) fork() *branching {
+	if !p.forked.asked {
+		p.forked = p.branchingAt(p.n)
+		p.forked.asked = true
+	}
+	return &p.forked
+}

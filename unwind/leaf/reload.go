@@ -1,0 +1,51 @@
+package leaf
+
+import (
+	"goprof/arch"
+	"goprof/profile"
+)
+
+// C2 has more values than the CPU has registers. It keeps some on the stack, and loads a value right before the
+// instruction that takes it (opto/reg_split.cpp, PhaseChaitin::Split). Such a load is of no bytecode. It has no record
+// of its own, but that of what follows. So it counts for the instruction that takes the value.
+//
+// Constants are made anew where they are taken, too (opto/node.hpp, Node::rematerialize). On arm64 few fit into the
+// instruction that takes them, and a class takes two instructions of its own. On x86 they fit: what stands apart there
+// is taken in several places.
+
+// maxConstant bounds the instructions that make a constant.
+const maxConstant = 4
+
+// reloadedFor returns the instruction for which another one loads a value from the stack, or makes a constant.
+// It returns notInCode if the other one does neither, or if nobody knows.
+func (m *codeMap) reloadedFor(n int32) int32 {
+	if n < 0 || int(n) >= len(m.list) {
+		return notInCode
+	}
+	if i := &m.list[n]; i.kindOf == arch.KindCopy && i.base == arch.BaseStack && i.loads {
+		return m.taker(n)
+	}
+	for range maxConstant {
+		if !m.cpu.ConstantsApart || !m.makesConstant(n) {
+			return notInCode
+		}
+		if n = m.taker(n); n == notInCode || !m.makesConstant(n) {
+			return n
+		}
+	}
+	return notInCode
+}
+
+// makesConstant reports whether an instruction puts a constant into a register, or a part of one.
+func (m *codeMap) makesConstant(n int32) bool {
+	i := &m.list[n]
+	return (i.kindOf == arch.KindConst || i.kindOf == arch.KindLong) && i.base == arch.BaseNone
+}
+
+// reload tells the methods at the instruction for which this one loads a value from the stack, if they are certain.
+func (p *place) reload() verdict {
+	if to := p.code.reloadedFor(p.n); to != notInCode {
+		return verdict{p.at(to).certainly(), profile.Certain}
+	}
+	return verdict{}
+}

@@ -1,0 +1,400 @@
+package leaf
+
+import (
+	"slices"
+
+	"goprof/vmstructs"
+)
+
+// Take two places of compiled code, and suppose that it is known which methods are inlined at each. Between them the
+// program goes a way through its bytecodes: out of the methods that it leaves, on in the method that both places have
+// in common, into the methods that it enters. How far a pc is on the way through machine code says how far it is on the
+// way through bytecodes.
+
+// leg is a part of such a way. On a leg one method is the innermost.
+type leg struct {
+	scopes    []vmstructs.Scope
+	work      int
+	byProfile bool // only a profile tells that the method is inlined there
+	entered   bool // it is of a loop that the way leads past: see enterLoops
+}
+
+// maxLegs bounds a way: methods are seldom inlined deeper than 15.
+const maxLegs = 64
+
+// router finds the way between two places of one nmethod.
+type router struct {
+	q          *question // about the nmethod
+	space      int       // instructions between the two places
+	at         int32     // the instruction in question, between them
+	behindPoll bool      // the first place is a poll
+	legs       []leg
+	asked      int
+	calls      callsBytecode // nil: the thread is not in a call
+	load       callsBytecode // nil: the thread is at no load: see loadAt
+	found      []foundCall   // of those, on the way
+	lost       bool          // a part of the way is not known
+	offWay     bool          // they were found elsewhere
+	trail      []trailed     // the bytecodes on the way, if trails
+	trails     bool
+	guess      bool      // the way also leads into methods that only a profile tells: see loopAt
+	passed     []wayLoop // loops past which the way leads, if guess: see enterLoops
+	around     *around   // of goesAround, once it was asked
+	*weights
+}
+
+// foundCall is a bytecode that may have called the code that the thread is in, and the work that was done before.
+type foundCall struct {
+	scopes []vmstructs.Scope
+	before int
+}
+
+// between returns the methods that run on the way from one place to another, done of left instructions behind
+// the first and left before the second.
+func (r *router) between(from, to []vmstructs.Scope, done, left int) []vmstructs.Scope {
+	r.legs, r.space = r.q.legs[:0], done+left
+	r.route(from, to)
+	r.q.legs = r.legs
+	total := 0
+	for _, l := range r.legs {
+		total += l.work
+	}
+	at := total * (2*done + 1) // in halves of an instruction, of 2 * (done + left)
+	if r.calls != nil {
+		if len(r.found) == 0 {
+			r.anywhere(from, to)
+			at = 0
+		}
+		if len(r.found) > 0 {
+			return nearestCall(r.found, at, 2*(done+left))
+		}
+	}
+	if r.isLoad() {
+		return nearestCall(r.found, at, 2*(done+left))
+	}
+	for _, l := range r.legs {
+		if at -= l.work * 2 * (done + left); at < 0 {
+			return l.scopes
+		}
+	}
+	return to
+}
+
+// route lists the legs of the way.
+func (r *router) route(from, to []vmstructs.Scope) {
+	r.weights = weightsOf(r.q.blob.Level)
+	if len(from)+len(to) > maxLegs {
+		r.addLeg(to, workUnread)
+		return
+	}
+	f, t := len(from)-1, len(to)-1 // the outermost stand last
+	for f > 0 && t > 0 && from[f] == to[t] {
+		f, t = f-1, t-1
+	}
+	for i := range f {
+		r.through(from[i:], from[i].BCI, i > 0, toReturn, false)
+	}
+	if from[f].Method == to[t].Method {
+		chain := from[f:]
+		r.through(chain, from[f].BCI, f > 0, to[t].BCI, false)
+	} else { // two methods that may be called from one place
+		r.through(from[f:], from[f].BCI, f > 0, toReturn, false)
+		r.through(to[t:], 0, false, to[t].BCI, false)
+	}
+	mark := len(r.legs)
+	for i := t - 1; i >= 0; i-- {
+		r.through(to[i:], 0, false, to[i].BCI, false)
+	}
+	share(r.legs[mark:], r.entering)
+}
+
+// share changes the work of legs.
+func share(legs []leg, sixteenths int) {
+	for i := range legs {
+		legs[i].work = legs[i].work * sixteenths / 16
+	}
+}
+
+// addLeg adds one, as long as there are not too many.
+func (r *router) addLeg(scopes []vmstructs.Scope, work int) {
+	if len(r.legs) < 4*maxLegs {
+		r.legs = append(r.legs, leg{scopes: scopes, work: work})
+	}
+}
+
+// toReturn is where work ends that leaves the method; -1 is its entry.
+const toReturn = -2
+
+// through adds the legs that the innermost of some methods, and what is inlined into it there, has from one index to
+// another, or to a return. behind: the first of its bytecodes is done, as a call out of which the program comes.
+// unresolved: the program also comes to invokes that the interpreter has not resolved.
+func (r *router) through(chain []vmstructs.Scope, from int32, behind bool, to int32, unresolved bool) {
+	m := chain[0].Method
+	code := r.q.bytecodes(m)
+	first := vmstructs.BytecodeAt(code, max(from, 0))
+	if first < 0 {
+		r.addLeg(chain, workUnread)
+		return
+	}
+	work := 0
+	enters := from <= 0 && !behind
+	if r.q.blob.Level == levelProfiled && enters { // methods count their entries
+		work += workCount
+	}
+	if m.Synchronized && (enters || to == toReturn) {
+		work += r.monitor
+	}
+	place := vmstructs.PlaceOf(chain)
+	path, around, ok := r.shortest(m, place, first, behind, to)
+	if !ok {
+		r.lost = true
+		r.addLeg(chain, work+workUnknown)
+		return
+	}
+	if r.guess {
+		r.notePassed(chain, code, path)
+	}
+	known := r.knownIn(chain)
+	for n, i := range path {
+		b := &code[i]
+		if known != nothing && r.vanishes(known, chain[0].Method, b) {
+			continue
+		}
+		r.note(chain, b, work)
+		r.leave(chain, b)
+		if !isInvoke(b.Op) || n == len(path)-1 && to != toReturn {
+			work += r.weigh(b)
+			continue
+		}
+		callee, byProfile := r.callee(chain, place, b, unresolved || around)
+		if callee == nil {
+			work += r.weigh(b) + r.longIntrinsic(chain[0].Method, b)
+			continue
+		}
+		r.addLeg(chain, work)
+		work = 0
+		begin := len(r.legs)
+		r.through(enter(chain, b, callee), -1, false, toReturn, unresolved || around)
+		if r.inlinedAt(place.Site(b.BCI)) != 0 {
+			share(r.legs[begin:], r.told)
+		}
+		for k := begin; byProfile && k < len(r.legs); k++ {
+			r.legs[k].byProfile = true
+		}
+	}
+	r.addLeg(chain, work)
+}
+
+// enter returns the methods at the beginning of callee, which is inlined at an invoke of the innermost method of
+// chain.
+func enter(chain []vmstructs.Scope, b *vmstructs.Bytecode, callee *vmstructs.Method) []vmstructs.Scope {
+	inner := make([]vmstructs.Scope, len(chain)+1)
+	inner[0] = vmstructs.Scope{Method: callee, BCI: 0, Line: callee.Line(0)}
+	copy(inner[1:], chain)
+	inner[1].BCI, inner[1].Line = b.BCI, chain[0].Method.Line(b.BCI)
+	return inner
+}
+
+func isInvoke(op uint8) bool { return op >= vmstructs.OpInvoke && op <= vmstructs.OpInvokeLast }
+
+// far is the cost of a bytecode to which no way leads. workCalled is the cost of a call that has a record: there is no
+// such call on the way, or it would be the nearest evidence.
+const far, workCalled = 1 << 30, 1 << 20
+
+// shortest finds the way through bytecodes that has the least work. around: the way leads once around a loop.
+func (r *router) shortest(m *vmstructs.Method, p vmstructs.Place, first int, behind bool, to int32) (path []int32,
+	around, ok bool) {
+	f := r.q.Finder
+	code := f.bytecodes(m)
+	cost, before := f.costs[:0], f.before[:0]
+	for range code {
+		cost, before = append(cost, far), append(before, -1)
+	}
+	f.costs, f.before = cost, before
+	cost[first] = 0
+	best, last := far, -1
+	round, roundLast := far, -1 // back to the first
+	// The second pass is for ways that go back, and for one that goes once around to where it began.
+	ends := to != toReturn && code[first].BCI == max(to, 0)
+	back := behind && ends
+	for pass := range 2 {
+		if pass > 0 && !back {
+			break
+		}
+		for i := range code {
+			b := &code[i]
+			c := cost[i]
+			if c >= best && (!ends || c >= round) { // far, or no better way leads through here
+				continue
+			}
+			done := behind && i == first
+			if to == toReturn && b.Returns() || to != toReturn && b.BCI == max(to, 0) && (!done || pass > 0) {
+				if c+r.weigh(b) < best {
+					best, last = c+r.weigh(b), i
+				}
+			}
+			if !done {
+				c += r.weigh(b)
+				if isInvoke(b.Op) {
+					c += r.detour(m, p, b)
+				}
+			}
+			next := [2]int{-1, -1}
+			if b.Target >= 0 {
+				next[0] = vmstructs.BytecodeAt(code, b.Target)
+			}
+			if !b.Ends() && i+1 < len(code) {
+				next[1] = i + 1
+			}
+			for _, n := range next {
+				switch {
+				case n < 0:
+				case n == first:
+					if c < round {
+						round, roundLast = c, i
+					}
+				case c < cost[n]:
+					cost[n], before[n] = c, int32(i)
+					back = back || n <= i
+				}
+			}
+		}
+	}
+	if last == first && to != toReturn && round < far {
+		path = wayBack([]int32{int32(first)}, before, first, roundLast, behind)
+		if r.calls != nil || r.fits(m, p, path) {
+			return path, true, true
+		}
+	}
+	if last < 0 {
+		return nil, false, false
+	}
+	return wayBack(nil, before, first, last, behind), false, true
+}
+
+// fits reports whether there is room for a way once around a loop. An invoke that the interpreter has not resolved is
+// no obstacle here: there is no better way around, or it would have been taken.
+func (r *router) fits(m *vmstructs.Method, p vmstructs.Place, path []int32) bool {
+	code := r.q.bytecodes(m)
+	work := 0
+	for _, i := range path {
+		b := &code[i]
+		if work += r.weigh(b); isInvoke(b.Op) && r.inlinedAt(p.Site(b.BCI)) == isCalled {
+			work += workCalled
+		}
+	}
+	return work <= maxRound*r.space
+}
+
+// wayBack returns the way from first to last, by the bytecode that comes before each bytecode. path begins with what
+// comes behind last.
+func wayBack(path, before []int32, first, last int, behind bool) []int32 {
+	for n := 0; last >= 0 && n <= len(before); n++ {
+		if behind && last == first && len(path) > 0 {
+			break
+		}
+		path = append(path, int32(last))
+		last = int(before[last])
+	}
+	slices.Reverse(path)
+	return path
+}
+
+// detour is the cost of going through an invoke that is not on the way: its call has a record, or the program has never
+// come to it.
+func (r *router) detour(m *vmstructs.Method, p vmstructs.Place, b *vmstructs.Bytecode) int {
+	switch r.inlinedAt(p.Site(b.BCI)) {
+	case isCalled:
+		return workCalled
+	case 0:
+		if r.q.isNeverInvoked(m, b) {
+			return workCalled
+		}
+	}
+	return 0
+}
+
+// invoked asks once which method an invoke calls.
+func (f *Finder) invoked(m *vmstructs.Method, b *vmstructs.Bytecode) vmstructs.Invocation {
+	key := invokeSite{m, b.BCI}
+	known, ok := f.callees[key]
+	if !ok || !known.whole {
+		known.Invocation, known.whole = f.vm.Invoked(m, b), true
+		f.keepInvoke(key, known)
+	}
+	return known.Invocation
+}
+
+// isNeverInvoked asks once whether the interpreter has resolved an invoke. Most invokes of a method are asked for no
+// more than that, and to find what they call takes ten times as long.
+func (f *Finder) isNeverInvoked(m *vmstructs.Method, b *vmstructs.Bytecode) bool {
+	key := invokeSite{m, b.BCI}
+	known, ok := f.callees[key]
+	if !ok {
+		known.Never = f.vm.NeverInvoked(m, b)
+		f.keepInvoke(key, known)
+	}
+	return known.Never
+}
+
+// received asks once which method an invoke has called most often, by its profile.
+func (f *Finder) received(m *vmstructs.Method, b *vmstructs.Bytecode) *vmstructs.Method {
+	key := invokeSite{m, b.BCI}
+	known := f.callees[key]
+	if !known.profiled {
+		known.received, known.profiled = f.vm.Received(m, b), true
+		f.keepInvoke(key, known)
+	}
+	return known.received
+}
+
+func (f *Finder) keepInvoke(key invokeSite, known knownInvoke) {
+	if len(f.callees) >= maxInvoked {
+		f.callees = make(map[invokeSite]knownInvoke)
+	}
+	f.callees[key] = known
+}
+
+// knownInvoke is what is known of an invoke. whole: not only whether it is resolved. profiled: received was asked for.
+// accessAsked: how often access was, the method with which a VarHandle accesses that is called there.
+type knownInvoke struct {
+	vmstructs.Invocation
+	whole       bool
+	received    *vmstructs.Method
+	profiled    bool
+	access      *vmstructs.Method
+	accessAsked uint8
+}
+
+type invokeSite struct {
+	method *vmstructs.Method
+	bci    int32
+}
+
+// maxInvoked bounds the invokes that were asked for.
+const maxInvoked = 1 << 12
+
+// maxBytecodes bounds those of all methods together, of 12 bytes each.
+const maxBytecodes = 1 << 19
+
+// bytecodes reads a method's bytecodes once.
+func (f *Finder) bytecodes(m *vmstructs.Method) []vmstructs.Bytecode {
+	code, ok := f.bytecode[m]
+	if !ok {
+		code, _ = f.vm.Bytecodes(m) // without them a leg has no length
+		if f.bytecodeSize += len(code) + 1; f.bytecodeSize > maxBytecodes {
+			f.bytecode, f.bytecodeSize = make(map[*vmstructs.Method][]vmstructs.Bytecode), len(code)
+		}
+		f.bytecode[m] = code
+	}
+	return code
+}
+
+// bytecodeOf is the bytecode at a place, nil if there is none.
+func (f *Finder) bytecodeOf(s vmstructs.Scope) *vmstructs.Bytecode {
+	code := f.bytecodes(s.Method)
+	if i := vmstructs.BytecodeAt(code, s.BCI); i >= 0 {
+		return &code[i]
+	}
+	return nil
+}

@@ -1,0 +1,126 @@
+package leaf
+
+import (
+	"goprof/profile"
+	"goprof/vmstructs"
+)
+
+// rule tells which methods run at an instruction, where the instruction is of a kind that the rule knows.
+type rule struct {
+	name  string
+	tiers tiers
+	// itself: the rule knows for which bytecode the instruction was made, so another instruction may rely on it: see
+	// certainly. Other rules say between which records the instruction stands.
+	itself bool
+	tells  func(*place) verdict
+	// mayBe reports whether C2 can have made such an instruction for a place that a record has: see Judge. The answer
+	// must not depend on which bytecode the rule says it is: a judge that asks for the rule's bytecode would leave out
+	// just those samples where the rule is wrong. nil: what the record has is not doubted.
+	mayBe func(*place, vmstructs.Scope) bool
+}
+
+// verdict is what a rule tells.
+type verdict struct {
+	scopes []vmstructs.Scope // nil: nothing
+	sure   profile.Certainty
+}
+
+// rules are asked in this order. The first that tells anything decides.
+var rules []rule
+
+// init, since rules rely on one another.
+func init() {
+	rules = []rule{
+		{"intrinsic", anyTier, true, (*place).intrinsic, (*place).mayBeIntrinsic},
+		{"monitor", c2, true, (*place).monitor, (*place).locks},
+		{"exchange", c2, true, (*place).exchange, mayBe(swap)},
+		{"barrier", c2, true, (*place).barrier, mayBe(storeBarrier)},
+		{"call mark", anyTier, true, part((*place).callMark), nil},
+		{"class", c2, true, part((*place).class), mayBePart((*place).class)},
+		{"check", c2, true, part((*place).check), mayBePart((*place).check)},
+		{"poll load", c2, true, part((*place).pollLoad), (*place).mayPoll},
+		{"leave", anyTier, true, (*place).leave, (*place).mayLeave},
+		{"cast", c1, true, part((*place).cast), nil},
+		{"allocation", c2, true, part((*place).allocation), mayBePart((*place).allocation)},
+		{"reload", c2, false, (*place).reload, nil},
+		{"branch", anyTier, true, (*place).branch, (*place).mayBranch},
+		{"counter", c1Profiled, false, (*place).counter, nil},
+		{"load", anyTier, true, (*place).load, (*place).mayLoad},
+		{"within a method", anyTier, false, (*place).withinMethod, nil},
+		{"branch of one", c2, false, (*place).branchOfOne, nil},
+		{"loop", c2, false, (*place).loop, nil},
+		{"route", anyTier, false, (*place).onRoute, nil},
+	}
+}
+
+// Rules are the names of the rules, in the order in which they are asked.
+func Rules() (names []string) {
+	for i := range rules {
+		names = append(names, rules[i].name)
+	}
+	return names
+}
+
+// tell asks the rules about the instruction. The last one tells something of any. Where there is no instruction, the
+// method that owns the code runs.
+func (p *place) tell() verdict {
+	for i := 0; p.n != notInCode && i < len(rules); i++ {
+		r := &rules[i]
+		if !r.tiers.has(p.blob.Level) {
+			continue
+		}
+		if v := r.tells(p); v.scopes != nil {
+			p.decided = r.name
+			return v
+		}
+	}
+	return verdict{p.blob.OwnScope(), profile.Guessed}
+}
+
+// certainly returns the methods at the instruction, if it is certain for which bytecode it was made.
+func (p *place) certainly() []vmstructs.Scope {
+	for i := range rules {
+		r := &rules[i]
+		if !r.itself || !r.tiers.has(p.blob.Level) {
+			continue
+		}
+		if v := r.tells(p); v.scopes != nil && v.sure == profile.Certain {
+			return v.scopes
+		}
+	}
+	return nil
+}
+
+// part makes a rule for instructions that are part of evidence.
+func part(of func(*place) evidence) func(*place) verdict {
+	return func(p *place) verdict {
+		e := of(p)
+		if s := p.told(e); s != nil {
+			return verdict{s, p.certainty(e, s)}
+		}
+		return verdict{}
+	}
+}
+
+// tiers are the levels of code for which there is a rule. C1 does not move code, and has a record where an instruction
+// has a state. C2 moves code, and makes one instruction of several.
+type tiers uint8
+
+const (
+	anyTier tiers = iota
+	c1
+	c1Profiled // code that counts, for C2
+	c2
+)
+
+func (t tiers) has(level uint8) bool {
+	switch t {
+	case c1:
+		return level < levelC2
+	case c1Profiled:
+		return level == levelProfiled
+	case c2:
+		return level == levelC2
+	}
+	return true
+}

@@ -1,0 +1,150 @@
+package leaf
+
+import "goprof/arch"
+
+// The likeliest way from a pc, or to it, may have no evidence. Then the nearest evidence on any way counts. An example
+// is a loop that is left by one of its branches in the middle.
+
+// maxSearch bounds the instructions of all ways together.
+const maxSearch = 600
+
+// reached is an instruction to which a search has come: its place in codeMap.list.
+type reached struct {
+	n, far int32
+}
+
+// nearest is the nearest evidence ahead or behind: on the likeliest way, or else on any. A question asks for the same
+// several times: what may be a branch, and what may be a load, is looked for on the same way.
+func (q *question) nearest(n int32, back bool) (e evidence) {
+	for i := range q.nears {
+		if k := &q.nears[i]; k.n == n && k.back == back {
+			return k.evidence
+		}
+	}
+	switch {
+	case n == notInCode:
+		return evidence{}
+	case back:
+		e = q.behind(n)
+	default:
+		e = q.ahead(n)
+	}
+	if e.kind == noEvidence {
+		e = q.search(n, back)
+	}
+	if len(q.nears) < maxNears {
+		q.nears = append(q.nears, foundNear{n, back, e})
+	}
+	return e
+}
+
+// foundNear is what nearest was asked for, and its answer.
+type foundNear struct {
+	n    int32
+	back bool
+	evidence
+}
+
+// maxNears bounds the answers of nearest that are kept until the next question.
+const maxNears = 16
+
+// search goes all ways from an instruction, ahead or back, and returns the nearest evidence.
+func (q *question) search(n int32, back bool) evidence {
+	m := q.code
+	if n < 0 || int(n) >= len(m.list) {
+		return evidence{}
+	}
+	s := q.beginWays()
+	if s == nil {
+		return evidence{}
+	}
+	defer s.end()
+	s.add(n, 0)
+	for k := 0; k < len(s.queue); k++ {
+		r := s.queue[k]
+		if m.list[r.n].flow == flowUnknown {
+			continue
+		}
+		if r.far > 0 || !back {
+			if e := q.evidenceAt(r.n); e.kind != noEvidence && !(back && e.kind == atReturn) {
+				e.far = int(r.far)
+				return e
+			}
+		}
+		if back {
+			s.comeFrom(m, r.n, r.far+1)
+		} else {
+			s.goOn(m, r.n, r.far+1)
+		}
+	}
+	return evidence{}
+}
+
+// ways is the scratch of a search.
+type ways struct {
+	queue []reached
+	seen  []uint64 // bits by place in codeMap.list
+	busy  bool     // a search is under way
+}
+
+// mostNested bounds the searches that are under way at a time. A search that comes to a piece of code of which nothing
+// is known yet asks for it, and the answer may need a search (askPiece).
+const mostNested = 4
+
+// beginWays is a scratch that no search uses, nil if too many are under way.
+func (f *Finder) beginWays() *ways {
+	for i := range f.ways {
+		if s := &f.ways[i]; !s.busy {
+			s.begin()
+			s.busy = true
+			return s
+		}
+	}
+	return nil
+}
+
+func (s *ways) end() { s.busy = false }
+
+func (s *ways) begin() {
+	for _, r := range s.queue { // the last search
+		s.seen[r.n/64] = 0
+	}
+	s.queue = s.queue[:0]
+}
+
+func (s *ways) add(n, far int32) {
+	if words := int(n/64) + 1; words > len(s.seen) { // code is decoded as the search comes to it
+		s.seen = append(s.seen, make([]uint64, words-len(s.seen))...)
+	}
+	if len(s.queue) < maxSearch && s.seen[n/64]&(1<<(n%64)) == 0 {
+		s.seen[n/64] |= 1 << (n % 64)
+		s.queue = append(s.queue, reached{n, far})
+	}
+}
+
+// goOn adds where code goes on behind an instruction.
+func (s *ways) goOn(m *codeMap, n, far int32) {
+	if goesOn(m.list[n].flow) {
+		if next := m.next(n); next != notInCode {
+			s.add(next, far)
+		}
+	}
+	if to := m.target(n); to != notInCode {
+		s.add(to, far)
+	}
+}
+
+// comeFrom adds from where code comes to an instruction.
+func (s *ways) comeFrom(m *codeMap, n, far int32) {
+	if before := m.before(n); before != notInCode && goesOn(m.list[before].flow) {
+		s.add(before, far)
+	}
+	for _, from := range m.jumpsTo(n) {
+		s.add(from, far)
+	}
+}
+
+// goesOn reports whether code goes on behind an instruction.
+func goesOn(f arch.Flow) bool {
+	return f == arch.FlowNext || f == arch.FlowBranch || f == arch.FlowCall
+}

@@ -1,0 +1,135 @@
+package leaf
+
+import (
+	"errors"
+
+	"goprof/vmstructs"
+)
+
+// A call of a VarHandle is three methods: the caller, the guard to which the interpreter has linked the call, and the
+// method with which the VarHandle accesses. The guard is the same for all VarHandles with such arguments. So what the
+// guard calls in the end is a matter of its caller, and kept with the call there. The caller tells it where it takes
+// the VarHandle from a static field that is final.
+
+// maxAccessAsked is how often the method with which a VarHandle accesses is asked for, while a collector moves objects.
+const maxAccessAsked = 16
+
+// accessed returns what is known of the method with which a VarHandle accesses. The guard is the innermost of some
+// methods, and link is its call that ends in that method: what is returned where more is not known.
+func (f *Finder) accessed(chain []vmstructs.Scope, link vmstructs.Invocation) vmstructs.Invocation {
+	if len(chain) < 2 {
+		return link
+	}
+	m := chain[1].Method
+	code := f.bytecodes(m)
+	at := vmstructs.BytecodeAt(code, chain[1].BCI)
+	if at < 0 || !code[at].Handle {
+		return link
+	}
+	call := &code[at]
+	if guard := f.invoked(m, call).Method; guard == nil || guard.Addr != chain[0].Method.Addr {
+		return link
+	}
+	key := invokeSite{m, call.BCI}
+	known := f.callees[key]
+	if known.accessAsked < maxAccessAsked {
+		load := receiverOf(code, at, func(b *vmstructs.Bytecode) (takes, puts int, ok bool) {
+			return f.vm.InvokeEffect(m, b)
+		})
+		var err error
+		if load >= 0 {
+			known.access, err = f.vm.Accessed(m, call, &code[load])
+		}
+		if known.accessAsked++; !errors.Is(err, vmstructs.ErrMoved) {
+			known.accessAsked = maxAccessAsked
+		}
+		f.keepInvoke(key, known)
+	}
+	if known.access == nil {
+		return link
+	}
+	return vmstructs.Invocation{Method: known.access, Forced: true}
+}
+
+// knownHandle says what a compiler knows where the VarHandle is a constant.
+type knownHandle uint8
+
+const (
+	nothing  knownHandle = iota
+	inGuard              // all of the guard: it asks the VarHandle of which kind it is, and for the method to call
+	inAccess             // what the method that accesses reads out of the VarHandle
+)
+
+// knownIn tells it of the innermost of some methods.
+func (r *router) knownIn(chain []vmstructs.Scope) knownHandle {
+	switch {
+	case r.q.blob.Level != levelC2 || len(chain) < 2:
+	case chain[0].Method.GuardsHandle():
+		if r.q.accessed(chain, vmstructs.Invocation{}).Method != nil {
+			return inGuard
+		}
+	case len(chain) > 2 && chain[1].Method.GuardsHandle():
+		if r.q.accessed(chain[1:], vmstructs.Invocation{}).Method == chain[0].Method {
+			return inAccess
+		}
+	}
+	return nothing
+}
+
+// vanishes reports whether a compiler makes no code of a bytecode because it knows what that will tell: the fields of
+// a VarHandle are constants, too, if it is one (ci/ciField.cpp, trust_final_non_static_fields).
+func (r *router) vanishes(known knownHandle, m *vmstructs.Method, b *vmstructs.Bytecode) bool {
+	if known == inGuard {
+		return !isInvoke(b.Op) || !r.q.invoked(m, b).Access
+	}
+	return b.Op == vmstructs.OpGetfield || b.Op == vmstructs.OpGetstatic
+}
+
+// maxOperands bounds the bytecodes that make the arguments of a call.
+const maxOperands = 64
+
+// receiverOf is the place of the only bytecode that makes the receiver of an invoke, -1 if that is not known. The
+// receiver lies below all arguments on the operand stack. If code jumps to a bytecode behind, another one may have made
+// the receiver. effect is that of invokes on the operand stack, as stackOf tells it of others.
+func receiverOf(code []vmstructs.Bytecode, invoke int, effect invokeEffect) int {
+	need, _, ok := effect(&code[invoke])
+	at := invoke
+	for n := 0; ok && need > 0; n++ {
+		if at--; at < 0 || n == maxOperands {
+			return -1
+		}
+		takes, puts, known := effectOf(&code[at], effect)
+		if ok = known && puts <= need; need == puts && takes > 0 {
+			return -1 // the receiver was made of others
+		}
+		need += takes - puts
+	}
+	if !ok || at == invoke {
+		return -1
+	}
+	for i := range code {
+		if to := code[i].Target; to > code[at].BCI && to <= code[invoke].BCI {
+			return -1
+		}
+	}
+	return at
+}
+
+// invokeEffect is described at vmstructs.VM.InvokeEffect.
+type invokeEffect func(b *vmstructs.Bytecode) (takes, puts int, ok bool)
+
+// effectOf is stackOf with invokes, and with what moves values and tells how many. It ends at branches.
+func effectOf(b *vmstructs.Bytecode, effect invokeEffect) (takes, puts int, ok bool) {
+	switch {
+	case b.Op == opDup:
+		return 1, 2, true
+	case isInvoke(b.Op):
+		return effect(b)
+	case b.Branches():
+		return 0, 0, false
+	}
+	return stackOf(b.Op)
+}
+
+// opDup puts the value on top of the operand stack there once more. It is never one half of a long.
+const opDup = 0x59

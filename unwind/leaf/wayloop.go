@@ -1,0 +1,214 @@
+package leaf
+
+import (
+	"slices"
+
+	"goprof/profile"
+	"goprof/vmstructs"
+)
+
+// A loop that has neither call nor poll has no record. If code goes around from a pc to itself past no evidence, the pc
+// is in such a loop, most likely in one that the way leads to. A position in proportion to the work of bytecodes does
+// not know how often a loop turns, nor how far it is unrolled.
+
+// maxWayLoops bounds the loops that are tried.
+const maxWayLoops = 8
+
+// wayLoop is a loop of bytecodes on the way: that of the innermost of some methods, from one index to another.
+type wayLoop struct {
+	chain      []vmstructs.Scope
+	begin, end int32
+}
+
+// loop tells the methods of the loop in which the instruction most likely is, if the route tells others. It makes a way
+// of its own. That way also leads into methods that only a profile tells, so it must not make anything certain.
+func (p *place) loop() verdict {
+	supposed := p.route().scopes
+	if s := p.loopBesides(supposed); s != nil && !sameMethods(s, supposed) {
+		return verdict{s, profile.Guessed}
+	}
+	return verdict{}
+}
+
+// loopBesides returns those methods, nil if there is no loop, or if it can only be that of the methods which are
+// supposed anyway.
+func (p *place) loopBesides(supposed []vmstructs.Scope) []vmstructs.Scope {
+	ahead, behind := p.nearest(p.n, false), p.nearest(p.n, true)
+	to, from := p.told(ahead), p.told(behind)
+	if to == nil && from == nil {
+		return nil
+	}
+	if ahead.kind == atReturn {
+		to = []vmstructs.Scope{{Method: p.blob.Method, BCI: toReturn, Line: to[0].Line}}
+	}
+	if behind.kind == atPiece {
+		from = p.behindPiece(from)
+	}
+	r := router{q: p.question, at: p.n, guess: true}
+	r.locate(from, to, behind.far, ahead.far)
+	r.enterLoops()
+	if r.loopsOnlyIn(supposed) {
+		return nil
+	}
+	return r.loopOnWay()
+}
+
+// notePassed notes the loops past which a leg of the way leads: it comes to the beginning, and does not go back. path
+// are the places of the bytecodes on the leg.
+func (r *router) notePassed(chain []vmstructs.Scope, code []vmstructs.Bytecode, path []int32) {
+	for i := range code {
+		b := &code[i]
+		if b.Target < 0 || b.Target > b.BCI || slices.Contains(path, int32(i)) {
+			continue
+		}
+		begin := vmstructs.BytecodeAt(code, b.Target)
+		if begin < 0 || !slices.Contains(path, int32(begin)) || len(r.passed) >= maxWayLoops {
+			continue
+		}
+		if slices.ContainsFunc(code[begin:i], func(b vmstructs.Bytecode) bool { return isInvoke(b.Op) }) {
+			r.passed = append(r.passed, wayLoop{chain, b.Target, b.BCI})
+		}
+	}
+}
+
+// enterLoops adds the legs once around loops past which the way leads. If the evidence stands before a loop and behind
+// it, the loop ends at once on the way that has the least work. JDK 8 has no poll in a loop that counts. If a record
+// names what is inlined into a loop, the loop has evidence of its own.
+func (r *router) enterLoops() {
+	for i := 0; i < len(r.passed); i++ { // what is inlined there may have loops, too
+		l := r.passed[i]
+		if r.recordsInvoke(l) || !r.goesAround(r.at, l.chain, l.begin, l.end) {
+			continue
+		}
+		begin := len(r.legs)
+		r.through(l.chain, l.begin, false, l.end, false)
+		for k := begin; k < len(r.legs); k++ {
+			r.legs[k].entered = true
+		}
+	}
+}
+
+// recordsInvoke reports whether records tell what an invoke in a loop calls.
+func (r *router) recordsInvoke(l wayLoop) bool {
+	place := vmstructs.PlaceOf(l.chain)
+	return slices.ContainsFunc(r.q.bytecodes(l.chain[0].Method), func(b vmstructs.Bytecode) bool {
+		return b.BCI >= l.begin && b.BCI <= l.end && isInvoke(b.Op) && r.inlinedAt(place.Site(b.BCI)) != 0
+	})
+}
+
+// loopsOnlyIn reports whether all loops on the way are those of some methods, and nothing is inlined there that the way
+// leads past, or that only a profile tells.
+func (r *router) loopsOnlyIn(methods []vmstructs.Scope) bool {
+	for i := range r.legs {
+		g := &r.legs[i]
+		if g.hasNoPosition() || hasLoop(r.q.bytecodes(g.scopes[0].Method)) && !sameMethods(g.scopes, methods) {
+			return false
+		}
+	}
+	return true
+}
+
+// hasLoop reports whether a bytecode leads back.
+func hasLoop(code []vmstructs.Bytecode) bool {
+	return slices.ContainsFunc(code, func(b vmstructs.Bytecode) bool { return b.Target >= 0 && b.Target <= b.BCI })
+}
+
+// loopOnWay returns the methods of the only loop on the way that may be the one in which the thread is, nil if there
+// is none, or more than one. Loops into which nothing is inlined come first: a loop around one of these is one, too.
+func (r *router) loopOnWay() []vmstructs.Scope {
+	inner, outer := r.loopsOnWay()
+	switch {
+	case len(inner) == 1:
+		return inner[0].first()
+	case len(inner) == 0 && len(outer) == 1:
+		return r.heaviest(&outer[0])
+	}
+	return nil
+}
+
+// loopsOnWay returns the loops into which nothing is inlined, and the others as far as they matter to heaviest. Whether
+// code goes around is asked last, since that takes longest.
+func (r *router) loopsOnWay() (inner, outer []wayLoop) {
+	tried, weighs := 0, slices.ContainsFunc(r.legs, leg.hasNoPosition)
+	for i := range r.legs {
+		chain := r.legs[i].scopes
+		if r.hadLoopOf(chain, i) {
+			continue
+		}
+		code := r.q.bytecodes(chain[0].Method)
+		for k := range code {
+			b := &code[k]
+			if b.Target < 0 || b.Target > b.BCI {
+				continue
+			}
+			if tried++; tried > maxWayLoops {
+				return nil, nil
+			}
+			none := r.inlinesNone(chain, code, b.Target, b.BCI)
+			if !none && (len(inner) > 0 || !weighs) || !r.goesAround(r.at, chain, b.Target, b.BCI) {
+				continue
+			}
+			loop := wayLoop{chain, b.Target, b.BCI}
+			if none {
+				inner = append(inner, loop)
+				break // one of a method's loops is enough to name the method
+			}
+			outer = append(outer, loop)
+		}
+	}
+	return inner, outer
+}
+
+// hadLoopOf reports whether an earlier leg is of the same methods: a method has legs before and behind a call.
+func (r *router) hadLoopOf(chain []vmstructs.Scope, before int) bool {
+	for i := range r.legs[:before] {
+		if sameMethods(r.legs[i].scopes, chain) {
+			return true
+		}
+	}
+	return false
+}
+
+// first returns the methods at the beginning of the loop.
+func (l *wayLoop) first() []vmstructs.Scope {
+	moved := append([]vmstructs.Scope(nil), l.chain...)
+	moved[0].BCI, moved[0].Line = l.begin, l.chain[0].Method.Line(l.begin)
+	return moved
+}
+
+// hasNoPosition reports whether only a profile tells a leg, or if it is of a loop that the way leads past: the way by
+// which a position is told does not have it.
+func (l leg) hasNoPosition() bool { return l.byProfile || l.entered }
+
+// heaviest returns the methods of the leg that has two thirds of the work in a loop, if it has no position. The
+// position on the way tells the others.
+func (r *router) heaviest(l *wayLoop) (scopes []vmstructs.Scope) {
+	most, all := 0, 0
+	for i := range r.legs {
+		g := &r.legs[i]
+		if !l.has(g.scopes) {
+			continue
+		}
+		if all += g.work; g.hasNoPosition() && g.work > most {
+			scopes, most = g.scopes, g.work
+		}
+	}
+	if most*3 < all*2 {
+		return nil
+	}
+	return scopes
+}
+
+// has reports whether some methods run in the loop.
+func (l *wayLoop) has(scopes []vmstructs.Scope) bool {
+	deeper := len(scopes) - len(l.chain)
+	if deeper < 0 || scopes[deeper].Method != l.chain[0].Method {
+		return false
+	}
+	for i := 1; i < len(l.chain); i++ {
+		if scopes[deeper+i] != l.chain[i] {
+			return false
+		}
+	}
+	return deeper == 0 || scopes[deeper].BCI >= l.begin && scopes[deeper].BCI <= l.end
+}

@@ -183,10 +183,9 @@ func (r *perfRun) listen() error {
 	return nil
 }
 
-// post posts a sentry where each sample would wake us up and there is no lookout. What can wait is read when we look
-// around. There may be a sentry already: a run that gives its wide events up keeps its sentry.
+// post posts a sentry where each sample would wake us up. What can wait is read when we look around. There may be a sentry already: a run that gives its wide events up keeps its sentry.
 func (r *perfRun) post() {
-	if r.rings.sentry != nil || r.cfg.KnownIn == nil || r.rings.lookout != nil || !eachWakes(int64(r.cfg.Interval)) {
+	if r.rings.sentry != nil || r.cfg.KnownIn == nil || !eachWakes(int64(r.cfg.Interval)) {
 		return
 	}
 	r.rings.post(r.perf.cpu, r.inKernel() == kernelFrames, 0)
@@ -253,7 +252,7 @@ func (r *perfRun) watchWide() error {
 	if err := r.power.wide(); err != nil {
 		return err
 	}
-	filter, err := r.filter()
+	filter, err := filterProgram(r.perf.pid).loadForPerf(nil)
 	if err != nil {
 		return &PerfError{"bpf", err}
 	}
@@ -266,22 +265,11 @@ func (r *perfRun) watchWide() error {
 	return nil
 }
 
-// filter is the program that lets samples of the process pass: that of a lookout where there can be one.
-func (r *perfRun) filter() (int, error) {
-	if !r.cfg.NoLookout {
-		if l := newLookout(r.perf.pid, r.perf.cpu, r.q.mostTogether(), r.cfg.KnownIn); l != nil {
-			r.rings.heed(l)
-			return l.prog, nil
-		}
-	}
-	return filterProgram(r.perf.pid).loadForPerf(nil)
-}
-
 // giveWideUp gives each thread its own events.
 func (r *perfRun) giveWideUp(why error) {
 	r.stats.Narrow = why
 	r.wide.closeEvents()
-	r.endFilter()
+	unix.Close(r.wide.filter)
 	r.wide = nil
 	r.round--
 	if r.began != 0 {
@@ -289,17 +277,10 @@ func (r *perfRun) giveWideUp(why error) {
 	}
 }
 
-func (r *perfRun) endFilter() {
-	if r.rings.lookout == nil {
-		unix.Close(r.wide.filter)
-	}
-	r.rings.dropLookout(r.cfg.KnownIn)
-}
-
 func (r *perfRun) close() {
 	if r.wide != nil {
 		r.wide.closeEvents()
-		r.endFilter()
+		unix.Close(r.wide.filter)
 	}
 	for _, th := range r.threads {
 		r.unwatch(th)
@@ -495,7 +476,7 @@ func (r *perfRun) take(b ringBytes, s *rawSample) {
 	}
 	th, known := r.whoIs(s)
 	if known != nil {
-		r.rings.know(s.tid, &known.hint)
+		r.rings.sentry.know(s.tid, &known.hint)
 	}
 	if known != nil && known.hint.Skip || !r.counts(th, s.when) {
 		return

@@ -16,11 +16,9 @@ import (
 // TestPerfGivesWideUp: where the events of CPUs cannot be opened again, each thread has its own. There is one sentry
 // then, however the run comes there.
 func TestPerfGivesWideUp(t *testing.T) {
-	t.Run("sentry", func(t *testing.T) { givesWideUp(t, true, drainFailed) })
-	t.Run("lookout", func(t *testing.T) { givesWideUp(t, false, drainFailed) })
-	t.Run("sentry, CPUs", func(t *testing.T) { givesWideUp(t, true, takeInFailing) })
-	t.Run("lookout, CPUs", func(t *testing.T) { givesWideUp(t, false, takeInFailing) })
-	t.Run("sentry, CPUs, failed", func(t *testing.T) { givesWideUp(t, true, takeInFailed) })
+	t.Run("copies", func(t *testing.T) { givesWideUp(t, drainFailed) })
+	t.Run("CPUs", func(t *testing.T) { givesWideUp(t, takeInFailing) })
+	t.Run("CPUs, failed", func(t *testing.T) { givesWideUp(t, takeInFailed) })
 }
 
 // drainFailed: the events could not be opened with copies of another size.
@@ -31,9 +29,7 @@ func drainFailed(r *perfRun) {
 
 // takeInFailing: they cannot be opened when CPUs have come, because there is no filter.
 func takeInFailing(r *perfRun) {
-	if r.rings.lookout == nil { // otherwise it is the lookout's
-		unix.Close(r.wide.filter)
-	}
+	unix.Close(r.wide.filter)
 	r.wide.filter = -1
 	r.takeInCPUs()
 }
@@ -44,11 +40,11 @@ func takeInFailed(r *perfRun) {
 	r.takeInCPUs()
 }
 
-func givesWideUp(t *testing.T, noLookout bool, giveUp func(*perfRun)) {
+func givesWideUp(t *testing.T, giveUp func(*perfRun)) {
 	needPerf(t)
 	p := ctest.Run(t, ctest.Spin)
 	p.Number(t)
-	cfg := Config{Interval: 10 * time.Millisecond, NoLookout: noLookout, KnownIn: func(*process.KnownCode) {}}
+	cfg := Config{Interval: 10 * time.Millisecond, KnownIn: func(*process.KnownCode) {}}
 	r := newPerfRun(NewPerf(p.PID, ctest.CPU()), cfg, NewQueue(64))
 	defer r.proc.Close()
 	if err := r.open(); err != nil {
@@ -56,15 +52,12 @@ func givesWideUp(t *testing.T, noLookout bool, giveUp func(*perfRun)) {
 	}
 	defer r.close()
 	needWide(t, r)
-	if noLookout == (r.rings.lookout != nil) {
-		t.Skip("this kernel takes no lookout")
-	}
 	r.began = ptrace.Monotonic()
 	r.post()
-	if noLookout && r.rings.sentry == nil {
+	if r.rings.sentry == nil {
 		t.Skip("no sentry can be posted here (the race detector, or no OS thread)")
 	}
-	if giveUp(r); r.wide != nil || r.rings.lookout != nil {
+	if giveUp(r); r.wide != nil {
 		t.Fatal("it keeps the events of CPUs")
 	}
 	if r.rings.sentry == nil {

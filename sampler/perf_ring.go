@@ -19,8 +19,6 @@ type perfRing struct {
 	head *uint64 // the kernel writes it
 	tail *uint64 // we write it
 	data ringBytes
-
-	samples uint64 // that were read so far
 }
 
 // The offsets of data_head and data_tail in struct perf_event_mmap_page (include/uapi/linux/perf_event.h).
@@ -69,9 +67,6 @@ func (r *perfRing) read(each func(b ringBytes, rec perfRecord)) (damaged bool) {
 		if !ok {
 			atomic.StoreUint64(r.tail, head)
 			return true
-		}
-		if rec.kind == perfSample {
-			r.samples++
 		}
 		each(r.data, rec)
 		tail = rec.end

@@ -3,7 +3,6 @@
 package sampler
 
 import (
-	"math"
 	"slices"
 	"sync/atomic"
 	"syscall"
@@ -13,21 +12,19 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/arch"
-	"goprof/process"
 	"goprof/sampler/ptrace"
 )
 
 // perfRings are the rings of a run, one for each CPU, and when to look into them. The members of a PerfGroup share
 // theirs.
 type perfRings struct {
-	cpus    []int // their numbers; events and rings go by the index here
-	steady  []*perfRing
-	prompt  []*perfRing // of threads with Hint.Soon; none until there is such a thread
-	polls   []unix.PollFd
-	sentry  *sentryDuty // at steady; nil: we wait for those rings ourselves, or there is a lookout
-	lookout *lookout    // at steady
-	size    int         // of each of steady, if there is room
-	denied  bool        // there was no room for prompt, with these CPUs
+	cpus   []int // their numbers; events and rings go by the index here
+	steady []*perfRing
+	prompt []*perfRing // of threads with Hint.Soon; none until there is such a thread
+	polls  []unix.PollFd
+	sentry *sentryDuty // at steady; nil: we wait for those rings ourselves
+	size   int         // of each of steady, if there is room
+	denied bool        // there was no room for prompt, with these CPUs
 
 	// The reading that is under way, or was last.
 	cpu  int
@@ -130,7 +127,6 @@ func (r *perfRings) takeIn(fresh []int) bool {
 	}
 	r.cpus = append(r.cpus, fresh...)
 	r.steady, r.prompt = append(r.steady, steady...), append(r.prompt, prompt...)
-	r.trustLookout()
 	return true
 }
 
@@ -145,44 +141,6 @@ func (r *perfRings) post(cpu *arch.CPU, chain bool, waits int64) {
 	r.polls = append(r.polls, unix.PollFd{Fd: int32(r.sentry.bell), Events: unix.POLLIN})
 }
 
-// heed waits for a lookout.
-func (r *perfRings) heed(l *lookout) {
-	r.lookout = l
-	r.polls = append(r.polls, unix.PollFd{Fd: int32(l.bell), Events: unix.POLLIN})
-	r.trustLookout()
-}
-
-// trustLookout has no ring of the lookout end a wait: the lookout calls before a ring is half full. A ring itself would
-// wake us up each time that half of it has been written, whatever we have read meanwhile (kernel/events/ring_buffer.c,
-// __perf_output_begin).
-func (r *perfRings) trustLookout() {
-	if r.lookout == nil {
-		return
-	}
-	half := math.MaxInt
-	for _, ring := range r.steady {
-		r.waitNoMore(ring.fd)
-		half = min(half, len(ring.data)/2)
-	}
-	r.lookout.half = half
-}
-
-// dropLookout ends it.
-func (r *perfRings) dropLookout(keepIn func(*process.KnownCode)) {
-	if r.lookout != nil {
-		r.waitNoMore(r.lookout.bell)
-		r.lookout.close(keepIn)
-		r.lookout = nil
-		r.awaitRings()
-	}
-}
-
-// know tells who looks at samples of a thread that we know.
-func (r *perfRings) know(tid int, hint *ptrace.Hint) {
-	r.sentry.know(tid, hint)
-	r.lookout.know(tid, hint)
-}
-
 // dismiss ends the sentry.
 func (r *perfRings) dismiss() {
 	if r.sentry == nil {
@@ -191,11 +149,6 @@ func (r *perfRings) dismiss() {
 	r.waitNoMore(r.sentry.bell)
 	r.sentry.dismiss()
 	r.sentry = nil
-	r.awaitRings()
-}
-
-// awaitRings has the rings end a wait again.
-func (r *perfRings) awaitRings() {
 	for _, ring := range r.steady {
 		r.waitNoMore(ring.fd) // it may be one that has come since
 		r.polls = append(r.polls, unix.PollFd{Fd: int32(ring.fd), Events: unix.POLLIN})
@@ -224,7 +177,6 @@ func (r *perfRings) close() {
 func (r *perfRings) read(each func(ringBytes, perfRecord)) (damaged int) {
 	r.found = false
 	r.sentry.answer()
-	r.lookout.answer()
 	for _, rings := range [2][]*perfRing{r.prompt, r.steady} {
 		for i, ring := range rings {
 			r.cpu, r.ring = i, ring
@@ -233,17 +185,8 @@ func (r *perfRings) read(each func(ringBytes, perfRecord)) (damaged int) {
 			}
 		}
 	}
-	r.lookout.noteRead(r.samplesRead())
 	r.noteReading(ptrace.Monotonic())
 	return damaged
-}
-
-// samplesRead is how many samples of the threads without Hint.Soon were read so far.
-func (r *perfRings) samplesRead() (n uint64) {
-	for _, ring := range r.steady {
-		n += ring.samples
-	}
-	return n
 }
 
 // isSteady reports whether the record that is being read lies in the ring of the threads without Hint.Soon.
@@ -283,7 +226,7 @@ func haveRecords(rings []*perfRing) bool {
 // comeTogether reports whether samples come so often that we look for them together. each says whether each sample
 // wakes us up.
 func (r *perfRings) comeTogether(each bool) bool {
-	return r.prompt == nil && r.lookout == nil && (!each || r.sentry == nil && r.often == oftenMost)
+	return r.prompt == nil && (!each || r.sentry == nil && r.often == oftenMost)
 }
 
 // longSleep is how long a sleep must be for it to be told to Go's scheduler. Where CPUs are short there are no long
@@ -298,11 +241,11 @@ const longSleep = int64(20 * time.Millisecond)
 // threads with Hint.Soon do not wait.
 func (r *perfRings) wait(until int64, each bool) {
 	together := r.comeTogether(each)
-	if together || !each && r.lookout == nil {
+	if together || !each {
 		until = min(until, r.readAt+perfSoon)
 	}
 	now := ptrace.Monotonic()
-	if until = r.lookout.wakeBy(now, until); until <= now {
+	if until <= now {
 		return
 	}
 	long := until-now >= longSleep

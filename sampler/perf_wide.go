@@ -120,8 +120,7 @@ func (w *wideEvents) open() error {
 	for i := range w.events {
 		w.events[i].fd = -1
 	}
-	attr := perfAttr(w.cpu, 0, w.copies.stack, w.kernel, w.rings.lookout == nil && eachWakes(w.interval))
-	w.rings.lookout.copies(w.copies.stack)
+	attr := perfAttr(w.cpu, 0, w.copies.stack, w.kernel, eachWakes(w.interval))
 	attr.Config = unix.PERF_COUNT_SW_CPU_CLOCK
 	attr.Bits |= unix.PerfBitDisabled
 	for i, cpu := range w.rings.cpus {

@@ -26,8 +26,6 @@ type Config struct {
 	NoNotes bool
 	// NoWide gives each thread perf events of its own, as is done where events of CPUs are not permitted: for tests.
 	NoWide bool
-	// NoLookout has a sentry in place of a lookout, as where the kernel takes no lookout: for tests.
-	NoLookout bool
 	// Online returns the CPUs that threads can run on now; nil: the CPUs that the kernel names. For tests.
 	Online func() []int
 	// MaxStack bounds the copy of one stack; 0 is DefaultStackLimit.

@@ -30,18 +30,10 @@ import (
 //     are copied in that moment, too.
 //   - The thread runs on meanwhile. What is to be read soon afterwards (Config.After) is read some 50 us later for
 //     these threads. Of the others it is noted within some milliseconds which code is new (Config.Note).
-//   - Without CAP_PERFMON and with kernel.perf_event_paranoid above 1 there are no samples of threads that are in the
-//     kernel: the time of system calls goes to the code that runs after them.
 //
-// Where it is permitted there is one event for each CPU, and a program of ours keeps the kernel from taking samples of
-// other processes (perf_wide.go). Elsewhere an event belongs to one thread and one CPU: a ring can be shared by the
-// threads of one CPU only (kernel/events/core.c, perf_event_set_output), and one for each thread would take too much
-// memory. The kernel can let new threads inherit events, but the period of an inherited event cannot be changed; see
-// perf_period.go. So threads are listed as for the other engine, whose account of CPU time this is, too (bill.go), and
-//   - a thread is not sampled before the tick after its birth (10 ms), and not at all if its life is shorter,
-//   - where there are more threads times CPUs than mostEvents or than we may open files, those
-//     that have slept longest have no events, and get them at the tick after they were seen to run.
-// The time of such threads is known. The thread's next sample carries it, or the account tells it as not sampled.
+// There is one event for each CPU, and a program of ours keeps the kernel from taking samples of other processes
+// (perf_wide.go). Threads with Hint.Soon have events of their own, since each has a program of its own (perf_threads.go).
+// Threads are listed as for the other engine, whose account of CPU time this is, too (bill.go).
 
 // Perf samples the threads of one process through perf_event.
 type Perf struct {
@@ -50,7 +42,6 @@ type Perf struct {
 	waker  waker
 	pid    int
 	cpu    *arch.CPU
-	events int // how many events there may be; 0: as many as make sense
 	kernel bool
 }
 
@@ -83,10 +74,8 @@ func (p *Perf) Run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
 }
 
 const (
-	// perfTick is the mean time between two looks at which threads have run.
-	perfTick = int64(10 * time.Millisecond)
-	// perfLook is the same where no thread waits for events. All that can wait is done at these looks, but that looks
-	// are handed over more often in a run that has just begun (Queue.patience).
+	// perfLook is the mean time between two looks at which threads have run. All that can wait is done at these looks, but
+	// that looks are handed over more often in a run that has just begun (Queue.patience).
 	perfLook = keptFor
 )
 
@@ -99,11 +88,10 @@ type perfRun struct {
 	scan       *scan
 	stats      Stats
 	rng        *rand.Rand
-	power      PerfPower
 	asked      cpusAsked
 	online     []int // the CPUs that were on then
 	rings      *perfRings
-	wide       *wideEvents // nil where each thread has its own events
+	wide       *wideEvents
 	thin       paceKeeper
 	grouped    bool // rings and wide are a group's
 	threads    map[int]*perfThread
@@ -112,7 +100,6 @@ type perfRun struct {
 	round      uint32 // of the scan's listing that was seen last
 	failed     error
 	over       bool // and all threads have been read a last time
-	denied     int  // in a row
 	copiers    int
 	noCopies   bool // the kernel refuses our programs for copies
 
@@ -162,9 +149,7 @@ func (r *perfRun) begin() {
 // end ends the account together with the events, and then takes what they have left in the rings.
 func (r *perfRun) end() {
 	r.scan.bills.stop()
-	if r.wide != nil {
-		r.wide.closeEvents()
-	}
+	r.wide.closeEvents()
 	r.dismiss()
 	r.scan.readAllCharges()
 	r.over = true
@@ -183,9 +168,9 @@ func (r *perfRun) listen() error {
 	return nil
 }
 
-// post posts a sentry where each sample would wake us up. What can wait is read when we look around. There may be a sentry already: a run that gives its wide events up keeps its sentry.
+// post posts a sentry where each sample would wake us up. What can wait is read when we look around.
 func (r *perfRun) post() {
-	if r.rings.sentry != nil || r.cfg.KnownIn == nil || !eachWakes(int64(r.cfg.Interval)) {
+	if r.cfg.KnownIn == nil || !eachWakes(int64(r.cfg.Interval)) {
 		return
 	}
 	r.rings.post(r.perf.cpu, r.inKernel() == kernelFrames, 0)
@@ -206,12 +191,12 @@ func newPerfRun(p *Perf, cfg Config, q *Queue) *perfRun {
 	if cfg.Online == nil {
 		cfg.Online = onlineCPUs
 	}
-	return &perfRun{perf: p, mostEvents: p.events, cfg: cfg, q: q, proc: procfs.OpenDir(p.pid),
+	return &perfRun{perf: p, cfg: cfg, q: q, proc: procfs.OpenDir(p.pid),
 		threads: map[int]*perfThread{}, rng: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))}
 }
 
 func (r *perfRun) open() (err error) {
-	if r.power, err = TryPerf(r.perf.pid); err != nil {
+	if err = mayWatch(r.perf.pid); err != nil {
 		return err
 	}
 	r.asked, r.online = askedNow(), r.cfg.Online()
@@ -220,61 +205,32 @@ func (r *perfRun) open() (err error) {
 	}
 	r.each = r.record
 	fds := raiseFileLimit()
-	if r.mostEvents == 0 {
-		r.mostEvents = min(fds/2, mostEvents)
-	}
-	if r.mostEvents < len(r.rings.cpus) {
-		return unix.EMFILE // not one thread could have its events
-	}
+	r.mostEvents = min(fds/2, mostEvents)
 	r.scan = newScan(r.proc, r.cfg.Interval, fds-r.mostEvents)
 	r.scan.pools = true
-	r.stats.Narrow = r.watchWide()
-	r.stats.KernelHidden = r.perf.kernel && !r.power.Kernel
-	return nil
+	if err = r.watchWide(); err != nil {
+		r.close()
+	}
+	return err
 }
 
-// inKernel is what is wanted of threads in the kernel, as far as it is permitted.
+// inKernel is what is wanted of threads in the kernel.
 func (r *perfRun) inKernel() perfKernel {
-	switch {
-	case !r.power.Kernel:
-		return noKernel
-	case r.perf.kernel:
+	if r.perf.kernel {
 		return kernelFrames
 	}
 	return inKernel
 }
 
-// watchWide opens events of the CPUs. Where it cannot, it says why, and each thread has its own events.
+// watchWide opens events of the CPUs.
 func (r *perfRun) watchWide() error {
-	if r.cfg.NoWide {
-		return ErrNoWide
-	}
-	if err := r.power.wide(); err != nil {
-		return err
-	}
 	filter, err := filterProgram(r.perf.pid).loadForPerf(nil)
 	if err != nil {
 		return &PerfError{"bpf", err}
 	}
 	r.wide = &wideEvents{rings: r.rings, cpu: r.perf.cpu, kernel: r.inKernel(), interval: int64(r.cfg.Interval),
 		exact: r.cfg.NoJitter, filter: filter, most: r.mostStack(), copies: stackFit{stack: r.mostStack()}, rng: r.rng}
-	if err := r.wide.open(); err != nil {
-		r.giveWideUp(err)
-		return err
-	}
-	return nil
-}
-
-// giveWideUp gives each thread its own events.
-func (r *perfRun) giveWideUp(why error) {
-	r.stats.Narrow = why
-	r.wide.closeEvents()
-	unix.Close(r.wide.filter)
-	r.wide = nil
-	r.round--
-	if r.began != 0 {
-		r.post()
-	}
+	return r.wide.open()
 }
 
 func (r *perfRun) close() {
@@ -310,11 +266,12 @@ func (r *perfRun) loop(ctx context.Context) {
 			began := r.now
 			r.lookAround()
 			due = r.nextLookAround(began)
-			r.changePeriods(due)
+			r.wide.next = due
+			r.wide.redraw(r.now)
 		}
 		r.handOver(looks)
 		r.perf.answer(r.sum)
-		r.rings.wait(r.nextMoment(due), r.eachWakes())
+		r.rings.wait(r.nextMoment(due), eachWakes(int64(r.cfg.Interval)))
 		r.perf.waker.settle()
 	}
 }
@@ -322,35 +279,21 @@ func (r *perfRun) loop(ctx context.Context) {
 // nextMoment is when there is something to do. Where looks around are far apart, all waits for the next one, but in a
 // hurry, or in a run that has just begun.
 func (r *perfRun) nextMoment(due int64) int64 {
-	wait := r.q.wait(r.now)
-	switch {
-	case r.wide == nil:
-		return min(due, r.now+wait)
-	case wait == keptFor:
+	if r.q.wait(r.now) == keptFor {
 		return due
 	}
 	return min(due, r.handAt())
 }
 
-// handAt is when to hand over all that waits, with events of the CPUs. How long looks may wait grows with the run. If
+// handAt is when to hand over all that waits. How long looks may wait grows with the run. If
 // it grew while we sleep for that long, we would wake up too early, and once more soon afterwards.
 func (r *perfRun) handAt() int64 { return r.handed + min(r.q.wait(r.now), r.q.wait(r.handed)) }
 
 // handOver hands over what has waited long enough.
 func (r *perfRun) handOver(looks bool) {
-	if r.wide == nil {
-		r.q.handOverBefore(r.now)
-	} else if looks || r.now >= r.handAt() {
+	if looks || r.now >= r.handAt() {
 		r.q.handOver()
 		r.handed = r.now
-	}
-}
-
-// changePeriods changes the periods of CPUs' events at a look around. The next one is at that moment.
-func (r *perfRun) changePeriods(next int64) {
-	if r.wide != nil {
-		r.wide.next = next
-		r.wide.redraw(r.now)
 	}
 }
 
@@ -365,23 +308,15 @@ func (r *perfRun) lookAround() {
 }
 
 // nextLookAround is when to look around again. That moment is random, so that it is in step with nothing. Looking
-// around costs at most a tenth of a CPU. With events of the CPUs no thread waits for its own.
+// around costs at most a tenth of a CPU.
 func (r *perfRun) nextLookAround(began int64) int64 {
-	took, mean := ptrace.Monotonic()-began, perfTick
-	if r.wide != nil {
-		mean = perfLook
-	}
-	return began + max(mean/2+r.rng.Int64N(mean), 10*took)
-}
-
-// eachWakes reports whether each sample wakes us up.
-func (r *perfRun) eachWakes() bool {
-	return eachWakes(int64(r.cfg.Interval)) && (r.wide != nil || r.events < fewEvents)
+	took := ptrace.Monotonic() - began
+	return began + max(perfLook/2+r.rng.Int64N(perfLook), 10*took)
 }
 
 // setHint notes what is known of a thread, and reports whether the thread is in the list.
 func (r *perfRun) setHint(tid int, hint ptrace.Hint) bool {
-	if th := r.threads[tid]; th != nil && (hint.Skip || hint.Soon != th.prompt) {
+	if th := r.threads[tid]; th != nil && (hint.Skip || hint.Soon != th.hasEvents()) {
 		r.unwatch(th) // it may be watched again in another way
 	}
 	return r.scan.setHint(tid, hint)
@@ -410,11 +345,16 @@ func (r *perfRun) drain() {
 	r.stats.Lost[ptrace.Failed] += damaged
 	r.now = ptrace.Monotonic()
 	r.endBatch()
-	if r.wide != nil && r.wide.failed != nil {
-		r.giveWideUp(r.wide.failed)
-	}
+	r.checkWide()
 	if !r.over {
 		r.keepPace()
+	}
+}
+
+// checkWide ends the run if the events of the CPUs could not be opened again.
+func (r *perfRun) checkWide() {
+	if r.failed == nil {
+		r.failed = r.wide.failed
 	}
 }
 
@@ -429,13 +369,11 @@ func (r *perfRun) endBatch() {
 	for _, th := range r.sampled {
 		th.lacks = int64(th.charged-min(th.from, th.charged))/int64(r.cfg.Interval) - th.counted
 		if !th.hasEvents() {
-			if r.wide != nil {
-				r.wide.fit(&th.copies)
-			}
+			r.wide.fit(&th.copies)
 			continue
 		}
 		r.adapt(th)
-		if th.prompt && r.threads[th.tid] == th {
+		if r.threads[th.tid] == th {
 			r.arm(th)
 		}
 	}
@@ -511,7 +449,7 @@ func (r *perfRun) take(b ringBytes, s *rawSample) {
 	if th != nil && th.copier != nil {
 		th.copier.take(s.when, int64(r.cfg.Interval), &snap.Snapshot)
 	}
-	r.cfg.readSoon(snap, th != nil && th.prompt)
+	r.cfg.readSoon(snap, th != nil && th.hasEvents())
 	r.stats.Attempted += snap.Count
 	r.stats.Taken += snap.Count
 	r.q.keep(snap)
@@ -519,7 +457,7 @@ func (r *perfRun) take(b ringBytes, s *rawSample) {
 
 // whoIs returns what is known of the thread of a sample.
 func (r *perfRun) whoIs(s *rawSample) (*perfThread, *thread) {
-	if r.wide != nil && r.threads[s.tid] == nil {
+	if r.threads[s.tid] == nil {
 		return r.meet(s.tid)
 	}
 	return r.threads[s.tid], r.scan.byTID[s.tid]
@@ -544,7 +482,7 @@ func (r *perfRun) counts(th *perfThread, when int64) bool {
 	if th == nil {
 		return true
 	}
-	if own := th.hasEvents(); r.wide != nil && own == r.rings.isSteady() {
+	if own := th.hasEvents(); own == r.rings.isSteady() {
 		return false
 	} else if !own {
 		return true

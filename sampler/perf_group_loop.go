@@ -70,10 +70,7 @@ func (g *PerfGroup) Run(ctx context.Context) error {
 
 // prepare makes sure that events of CPUs can be had.
 func (r *perfGroupRun) prepare() error {
-	power, err := TryPerf(0)
-	if err == nil {
-		err = power.wide()
-	}
+	err := mayWatch(0)
 	if err != nil {
 		return errors.Join(ErrNoWide, err)
 	}
@@ -437,7 +434,6 @@ func (r *perfGroupRun) endMember(pid int, why error) {
 
 // join makes a run part of a group: rings and events of CPUs are the group's.
 func (r *perfRun) join(g *perfGroupRun) {
-	r.power = PerfPower{Kernel: true}
 	r.rings, r.wide, r.grouped = g.rings, g.wide, true
 	files := groupFiles()
 	r.mostEvents = max(files, len(r.rings.cpus))

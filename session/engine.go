@@ -3,7 +3,6 @@
 package session
 
 import (
-	"errors"
 	"fmt"
 
 	"goprof/process"
@@ -19,15 +18,13 @@ type EngineName string
 const (
 	PtraceEngine EngineName = profile.EnginePtrace // stops a thread for the moment of a look
 	PerfEngine   EngineName = profile.EnginePerf   // lets the kernel take samples; stops nobody
-	AutoEngine   EngineName = "auto"               // PerfEngine where it is permitted and sees all, else PtraceEngine
+	AutoEngine   EngineName = "auto"               // PerfEngine where it works, else PtraceEngine
 )
 
 // Stops need no right that containers withhold. Their stacks are whole where those of perf_event end: below 64 KB, in
 // the heap frames of virtual threads where the kernel takes no BPF program from goprof (half of a server's samples and
-// more), while code is deoptimised, and beyond native code without unwind information. Also, perf_event sees no system
-// calls where it may not look into the kernel. Where none of that matters perf_event is better
-// (docs/decisions/0024-which-engine-by-default.md). AutoEngine, which record and the agent take if nobody asks for
-// another one, uses perf_event unless one of these reasons against it is known at the start.
+// more), while code is deoptimised, and beyond native code without unwind information. Where none of that matters
+// perf_event is better (docs/decisions/0024-which-engine-by-default.md).
 
 // Engines are all engines.
 var Engines = []EngineName{PtraceEngine, PerfEngine, AutoEngine}
@@ -107,26 +104,6 @@ func (s *Session) readSamplesSoon(config *sampler.Config) {
 		read(snap, sampled)
 		code.Note(&snap.Snapshot, sampled)
 	}
-}
-
-// ByThreads says why perf would have, or had, events of threads, and what that does.
-func ByThreads(why error) string {
-	cause := "the kernel refuses events of CPUs (CAP_PERFMON, CAP_BPF): " + why.Error()
-	if errors.Is(why, sampler.ErrNested) {
-		cause = "goprof is in a PID namespace (on the host, or with --pid=host, it is not)"
-	}
-	return "perf_event can watch only single threads, because " + cause + ". It then sets a timer at each switch of " +
-		"threads, so that threads which hand over often use more CPU time, up to twice as much"
-}
-
-// engineNotes says what a user should know of how perf watched.
-func (r *recording) engineNotes(stats *sampler.Stats) []profile.Note {
-	cpu := r.opt.Event == nil && (r.opt.Mode == CPUMode || r.opt.Mode == "")
-	if r.opt.Engine != PerfEngine || !cpu || stats.Narrow == nil {
-		return nil
-	}
-	return []profile.Note{{Name: "perf-by-threads", Text: ByThreads(stats.Narrow),
-		Remedy: fmt.Sprintf("goprof record --engine ptrace --pid %d", r.Process.PID())}}
 }
 
 // runsVirtual reports whether there are threads that may run virtual ones.

@@ -12,7 +12,6 @@ import (
 	"strconv"
 
 	"goprof/profile"
-	"goprof/sampler"
 	"goprof/sampler/look"
 )
 
@@ -108,19 +107,12 @@ func (k *kernelNames) at(addr uint64) *profile.Func {
 }
 
 // kernelNotes says what is not known of the kernel's frames, and the remedy.
-func (r *recording) kernelNotes(stats *sampler.Stats) []profile.Note {
-	switch {
-	case r.kernel == nil:
+func (r *recording) kernelNotes() []profile.Note {
+	if r.kernelErr == nil {
 		return nil
-	case stats.KernelHidden:
-		return []profile.Note{{Name: "kernel-frames", Remedy: "sudo sysctl kernel.perf_event_paranoid=1",
-			Text: "the kernel does not let goprof see its part of stacks, nor samples of threads that are there: the time " +
-				"of system calls is given to what comes after them"}}
-	case r.kernelErr != nil:
-		return []profile.Note{{Name: "kernel-names", Remedy: "sysctl kernel.kptr_restrict=0",
-			Text: "the kernel's functions have no names: " + r.kernelErr.Error()}}
 	}
-	return nil
+	return []profile.Note{{Name: "kernel-names", Remedy: "sysctl kernel.kptr_restrict=0",
+		Text: "the kernel's functions have no names: " + r.kernelErr.Error()}}
 }
 
 // putKernel puts the kernel's frames of a look on top of its stack.

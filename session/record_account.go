@@ -57,8 +57,7 @@ func (r *recording) account() profile.Summary {
 	}
 	sum.Pauses, sum.Hindered = pausesOf(&stats), r.hindered(&stats.Holds)
 	sum.Silent, sum.Notes = len(stats.Silent), r.silentNotes(&stats)
-	sum.Notes = append(append(sum.Notes, r.kernelNotes(&stats)...), r.contexts.notes()...)
-	sum.Notes = append(sum.Notes, r.engineNotes(&stats)...)
+	sum.Notes = append(append(sum.Notes, r.kernelNotes()...), r.contexts.notes()...)
 	sum.Links = r.contexts.account()
 	sum.OwnCPU = ownCPU() - r.before
 	if !stats.Visits { // who is visited was on a CPU

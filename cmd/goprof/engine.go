@@ -21,10 +21,9 @@ type engineFlag struct {
 }
 
 const engineHelp = `With --engine perf no thread is stopped: the kernel takes the samples (perf_event_open), which costs a
-thread less than a stop does. It needs CAP_PERFMON (Debian's kernels: CAP_SYS_ADMIN), or
-kernel.perf_event_paranoid at 1 or less, and most containers forbid it; stacks end at 64 KB, and at native
-code without unwind information. --engine auto, the default, takes it where it is permitted and sees all,
-and else ptrace, which stops threads. With --engine auto on the command line it says why.`
+thread less than a stop does. It needs CAP_PERFMON and CAP_BPF (Debian's kernels: CAP_SYS_ADMIN) outside of PID
+namespaces, and most containers forbid it; stacks end at 64 KB, and at native code without unwind
+information. --engine auto, the default, takes it where it works, and else ptrace, which stops threads. With --engine auto on the command line it says why.`
 
 var engineNames = func() (names []string) {
 	for _, e := range session.Engines {

@@ -98,7 +98,7 @@ func (p *part) ownNotes(sum *profile.Summary) (notes []profile.Note) {
 	if ok && p.event == nil {
 		n.Remedy = fmt.Sprintf("goprof record --engine ptrace --pid %d", p.pid)
 		if mode == session.WaitingMode { // looks, 20 times a second
-			n.Remedy = fmt.Sprintf("goprof record --mode off-cpu --pid %d", p.pid)
+			n.Remedy = fmt.Sprintf("goprof record --event off-cpu --engine ptrace --pid %d", p.pid)
 		}
 		notes = append(notes, n)
 	}

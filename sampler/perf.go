@@ -12,7 +12,6 @@ import (
 
 	"goprof/arch"
 	"goprof/process/procfs"
-	"goprof/sampler/look"
 	"goprof/sampler/ptrace"
 )
 
@@ -32,8 +31,8 @@ import (
 //     these threads. Of the others it is noted within some milliseconds which code is new (Config.Note).
 //
 // There is one event for each CPU, and a program of ours keeps the kernel from taking samples of other processes
-// (perf_wide.go). Threads with Hint.Soon have events of their own, since each has a program of its own (perf_threads.go).
-// Threads are listed as for the other engine, whose account of CPU time this is, too (bill.go).
+// (perf_wide.go). Threads with Hint.Soon have events of their own, since each has a program of its own
+// (perf_threads.go). Threads are listed as for the other engine, whose account of CPU time this is, too (bill.go).
 
 // Perf samples the threads of one process through perf_event.
 type Perf struct {
@@ -74,8 +73,8 @@ func (p *Perf) Run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
 }
 
 const (
-	// perfLook is the mean time between two looks at which threads have run. All that can wait is done at these looks, but
-	// that looks are handed over more often in a run that has just begun (Queue.patience).
+	// perfLook is the mean time between two looks at which threads have run. All that can wait is done at these looks,
+	// but that looks are handed over more often in a run that has just begun (Queue.patience).
 	perfLook = keptFor
 )
 
@@ -104,7 +103,6 @@ type perfRun struct {
 	noCopies   bool // the kernel refuses our programs for copies
 
 	// The reading of the rings that is under way.
-	each    func(ringBytes, perfRecord)
 	sample  rawSample
 	batch   uint64
 	sampled []*perfThread // that have new samples
@@ -200,10 +198,9 @@ func (r *perfRun) open() (err error) {
 		return err
 	}
 	r.asked, r.online = askedNow(), r.cfg.Online()
-	if r.rings, err = openPerfRings(r.online, ringShare(len(r.online))); err != nil {
+	if r.rings, err = openPerfRings(r.online, ringShare(ringMost, len(r.online))); err != nil {
 		return err
 	}
-	r.each = r.record
 	fds := raiseFileLimit()
 	r.mostEvents = min(fds/2, mostEvents)
 	r.scan = newScan(r.proc, r.cfg.Interval, fds-r.mostEvents)
@@ -340,9 +337,7 @@ func (r *perfRun) sum() Stats {
 // drain reads all rings.
 func (r *perfRun) drain() {
 	r.beginBatch(r.batch + 1)
-	damaged := int64(r.rings.read(r.each))
-	r.stats.Attempted += damaged
-	r.stats.Lost[ptrace.Failed] += damaged
+	r.rings.drain(r)
 	r.now = ptrace.Monotonic()
 	r.endBatch()
 	r.checkWide()
@@ -379,22 +374,12 @@ func (r *perfRun) endBatch() {
 	}
 }
 
-// record deals with one record. Meanwhile the kernel may want the record's room back.
+// record is recordTaker.record.
 func (r *perfRun) record(b ringBytes, rec perfRecord) {
-	r.rings.found = true
-	switch rec.kind {
-	case perfSample:
-		if !b.parse(rec, r.perf.cpu, r.inKernel() == kernelFrames, &r.sample) {
-			r.lose(ptrace.Failed, 1)
-			return
-		}
-		if r.sample.pid == r.perf.pid {
-			r.take(b, &r.sample)
-		}
-	case perfLost, perfLostSamples:
-		r.lose(ptrace.RingFull, b.parseLost(rec))
-	case perfThrottle:
-		r.lose(ptrace.Throttled, 1) // at least: until the next tick of the kernel's clock
+	if !b.parse(rec, r.perf.cpu, r.inKernel() == kernelFrames, &r.sample) {
+		r.lose(ptrace.Failed, 1)
+	} else if r.sample.pid == r.perf.pid {
+		r.take(b, &r.sample)
 	}
 }
 
@@ -435,8 +420,7 @@ func (r *perfRun) take(b ringBytes, s *rawSample) {
 	if known != nil {
 		hint = known.hint
 	}
-	need := r.fill(b, s, &hint, snap)
-	snap.Kernel = append(snap.Kernel, s.kernel...)
+	need := b.fill(s, r.perf.cpu, hint, snap)
 	snap.Count = r.countsFor(th, s)
 	if th != nil {
 		r.note(th, s, need)
@@ -488,30 +472,6 @@ func (r *perfRun) counts(th *perfThread, when int64) bool {
 		return true
 	}
 	return th.events[r.rings.cpu].accept(when, r.interval())
-}
-
-// fill makes the snapshot. It returns how much stack there was, 0 if that is not known.
-func (r *perfRun) fill(b ringBytes, s *rawSample, hint *ptrace.Hint, to *look.Look) (need uint64) {
-	cpu, snap := r.perf.cpu, &to.Snapshot
-	snap.Reset()
-	to.When = s.when
-	sp := s.regs[cpu.SP]
-	size := s.stackLen
-	known := hint.StackTop > sp && sp >= hint.StackLow
-	snap.Cut = size == s.asked
-	if known {
-		need = hint.StackTop - sp
-		snap.Cut = uint64(size) < need
-		size = int(min(uint64(size), need))
-	}
-	if cap(snap.Stack) < size { // no larger than needed: most stacks are much smaller than the largest
-		snap.Stack = make([]byte, (size+stackStep-1)/stackStep*stackStep)
-	}
-	snap.Stack = snap.Stack[:size]
-	b.copyTo(snap.Stack, s.stackAt)
-	snap.TID, snap.Regs, snap.Unknown, snap.SP = s.tid, s.regs, s.unknown, sp
-	snap.SideAddr, snap.RunsOn = hint.Side, true
-	return need
 }
 
 func readSmall(name string, buf []byte) []byte {

@@ -3,8 +3,6 @@
 package session
 
 import (
-	"fmt"
-
 	"goprof/process"
 	"goprof/profile"
 	"goprof/sampler"
@@ -37,26 +35,13 @@ func (e EngineName) name() string {
 	return string(e)
 }
 
-// cpuEngine makes the engine of a recording of CPU time.
-func (s *Session) cpuEngine(e EngineName, kernel bool) sampler.Engine {
-	pid, cpu := s.Process.PID(), s.Process.CPU()
-	if e != PerfEngine {
-		return sampler.New(pid, cpu)
-	}
-	perf := sampler.NewPerf(pid, cpu)
-	if kernel {
-		perf.WantKernel()
-	}
-	return perf
-}
-
-// readSoon sets what that engine reads as soon as a thread runs again, and the trail that it can follow in the moment
-// of the look itself.
-func (s *Session) readSoon(e EngineName, config *sampler.Config) {
-	if e == PerfEngine {
-		s.readSamplesSoon(config)
+// readSoon sets what the engine reads as soon as a thread runs again, and the trail that it can follow in the moment of
+// the look itself.
+func (r *recording) readSoon(config *sampler.Config) {
+	if r.can.ReadsLate {
+		r.readSamplesSoon(config)
 	} else {
-		config.After, config.Trail = s.afterLook()
+		config.After, config.Trail = r.afterLook()
 	}
 }
 
@@ -127,20 +112,17 @@ func (th *listedThread) mayCarry() bool {
 // isCarrier reports whether a thread runs virtual threads, or may. Frames in the heap must be read soon after the look,
 // from the first sample on.
 func (r *recording) isCarrier(tid int) bool {
-	if !r.readsLate() {
+	if !r.can.ReadsLate {
 		return false
 	}
 	th := r.dir.threads[tid]
 	return r.carriers[tid] || th != nil && th.mayCarry()
 }
 
-// readsLate reports whether threads run on while goprof reads what is not in the sample itself.
-func (r *recording) readsLate() bool { return r.opt.Engine == PerfEngine || r.opt.Event != nil }
-
 // wantSoon asks the sampler to read a thread's heap frames soon after each look, if its stack, which was walked just
 // now, is that of a virtual thread.
 func (r *recording) wantSoon(tid int, st *profile.Stack) {
-	if !st.Mounted || r.hints[tid].Soon || !r.readsLate() {
+	if !st.Mounted || r.hints[tid].Soon || !r.can.ReadsLate {
 		return // its name may say since this sample that it is a carrier, and the sampler not know yet
 	}
 	if r.carriers == nil {
@@ -150,18 +132,4 @@ func (r *recording) wantSoon(tid int, st *profile.Stack) {
 	if h := r.hint(tid); r.sampler.Advise(tid, h) {
 		r.hints[tid] = h
 	}
-}
-
-// StackNote tells, after a recording, of stacks that were longer than what perf_event copies.
-func StackNote(m Mode, e EngineName, cut, samples int64) (n profile.Note, ok bool) {
-	if e != PerfEngine || cut == 0 {
-		return n, false
-	}
-	most := sampler.PerfStack
-	if m == WaitingMode {
-		most = sampler.SwitchStack
-	}
-	return profile.Note{Name: "stacks-cut",
-		Text: fmt.Sprintf("%d of %d stacks end where perf_event stops to copy: after %d KB, or at memory that is not present",
-			cut, samples, (most+1023)>>10)}, true
 }

@@ -9,7 +9,6 @@ import (
 	"goprof/process"
 	"goprof/profile"
 	"goprof/sampler"
-	"goprof/sampler/look"
 	"goprof/vmstructs"
 )
 
@@ -47,17 +46,13 @@ func (s *Session) WatchSafepoints() (err error) {
 	return err
 }
 
-// gather makes the engine of a recording of TTSPMode.
-func (s *Session) gather(opt RecordOptions) sampler.Engine {
+// gather makes the engine of a recording of safepoints.
+func (s *Session) gather(nonBlocking bool) sampler.Engine {
 	sp := s.safepoints
 	sp.operations = map[string]int64{}
-	waits := s.VM.NewWaits(false).ReadFrom(s.memory)
 	return sampler.NewGather(s.Process.PID(), s.Process.CPU(), sampler.GatherOptions{
-		NonBlocking: opt.NonBlocking, Read: sp.read, Missing: sp.missing, Unknown: sp.unknown, Seen: sp.seen,
-		During: func(snap *look.Look) {
-			snap.Waiting.Java = waits.Read(&snap.Snapshot, snap.Waiting.Call)
-		},
-	})
+		NonBlocking: nonBlocking, Read: sp.read, Missing: sp.missing, Unknown: sp.unknown, Seen: sp.seen,
+		During: s.readWaits(false)})
 }
 
 func (sp *safepoints) read() (sampler.Gathering, bool) {
@@ -76,15 +71,6 @@ func (sp *safepoints) unknown() {
 	case sp.strangers <- struct{}{}:
 	default:
 	}
-}
-
-// newThreads has a message when a thread is late that the session does not know yet. It is nil in other modes than
-// TTSPMode.
-func (r *recording) newThreads() <-chan struct{} {
-	if r.opt.Mode != TTSPMode {
-		return nil
-	}
-	return r.safepoints.strangers
 }
 
 // seen notes the operation that the safepoint is for.

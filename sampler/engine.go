@@ -31,7 +31,6 @@ type Abilities struct {
 func (s *Sampler) Abilities() Abilities { return Abilities{} }
 func (m *Member) Abilities() Abilities  { return Abilities{} }
 func (w *Wall) Abilities() Abilities    { return Abilities{} }
-func (g *Gather) Abilities() Abilities  { return Abilities{} }
 func (p *Perf) Abilities() Abilities    { return Abilities{ReadsLate: true} }
 func (e *Events) Abilities() Abilities  { return Abilities{ReadsLate: true, Bursts: true} }
 func (o *OffCPU) Abilities() Abilities {

@@ -93,7 +93,7 @@ type Stats struct {
 	Silent    []int        // threads whose memory did not answer; looks at them are Lost[Silent]
 	Looks     LookCounts   // of a Wall; a Repeated look is Taken, too
 	Events    []EventCount // of Events, in the order that they were given in
-	Gathered  GatherCounts // of a Gather
+	Gathered  GatherCounts // of a Wall that gathers
 	OffCPU    OffCPUCounts // of an OffCPU
 }
 

@@ -41,15 +41,14 @@ func (r *recording) choose() {
 	case opt.Mode.IsWall():
 		w := newWall(r)
 		r.manner, w.waits = w, opt.Mode == WaitingMode
-		switch {
-		case opt.Mode == TTSPMode:
-			w.gathers, r.newThreads = s.safepoints, s.safepoints.strangers
-			r.sampler = s.gather(opt.NonBlocking)
-		case w.waits && opt.Engine == PerfEngine:
-			r.sampler = sampler.NewOffCPU(pid, cpu, sampler.OffCPUOptions{Min: opt.Min, During: s.readWaits(true)})
-		default:
-			r.sampler = sampler.NewWall(pid, cpu, sampler.WallOptions{NonBlocking: opt.NonBlocking,
-				NativeOnce: opt.NativeOnce, WaitingOnly: w.waits, During: s.readWaits(w.waits)})
+		wall := sampler.WallOptions{NonBlocking: opt.NonBlocking, NativeOnce: opt.NativeOnce, WaitingOnly: w.waits,
+			During: s.readWaits(w.waits)}
+		if opt.Mode == TTSPMode {
+			w.gathers, r.newThreads, wall.Gather = s.safepoints, s.safepoints.strangers, s.safepoints.gather()
+		}
+		r.sampler = sampler.NewWall(pid, cpu, wall)
+		if w.waits && opt.Engine == PerfEngine {
+			r.sampler = sampler.NewOffCPU(pid, cpu, sampler.OffCPUOptions{Min: opt.Min, During: wall.During})
 		}
 		w.switches = r.sampler.Abilities().Switches
 	default:

@@ -12,7 +12,7 @@ import (
 	"goprof/vmstructs"
 )
 
-// A recording of TTSPMode shows which threads keep a safepoint waiting. sampler.Gather watches and looks. This file
+// A recording of TTSPMode shows which threads keep a safepoint waiting. sampler.Wall watches and looks. This file
 // lends it the VM's safepoints.
 
 // safepoints is what a recording of TTSPMode reads of the VM on the sampling thread.
@@ -46,13 +46,10 @@ func (s *Session) WatchSafepoints() (err error) {
 	return err
 }
 
-// gather makes the engine of a recording of safepoints.
-func (s *Session) gather(nonBlocking bool) sampler.Engine {
-	sp := s.safepoints
+// gather lends the sampler the VM's safepoints, for a recording.
+func (sp *safepoints) gather() *sampler.GatherOptions {
 	sp.operations = map[string]int64{}
-	return sampler.NewGather(s.Process.PID(), s.Process.CPU(), sampler.GatherOptions{
-		NonBlocking: nonBlocking, Read: sp.read, Missing: sp.missing, Unknown: sp.unknown, Seen: sp.seen,
-		During: s.readWaits(false)})
+	return &sampler.GatherOptions{Read: sp.read, Missing: sp.missing, Unknown: sp.unknown, Seen: sp.seen}
 }
 
 func (sp *safepoints) read() (sampler.Gathering, bool) {

@@ -65,13 +65,11 @@ var ErrNested = errors.New("sampler: BPF programs know processes by their number
 
 // mayWatch reports whether there may be events of CPUs, as far as that is known without a trial; nil: there may.
 func mayWatch(pid int) error {
-	if _, err := TryPerf(pid); err != nil {
-		return err
-	}
-	if !knowsPIDs() {
+	if !knowsPIDs() { // first: no right mends that
 		return ErrNested
 	}
-	return nil
+	_, err := TryPerf(pid)
+	return err
 }
 
 // TryWide finds out whether perf may watch the CPUs for samples of a process, and says why not. It opens an event of a

@@ -98,7 +98,7 @@ func (h *ThisHost) meaning(err error, want session.EngineName) string {
 	case !errors.Is(err, sampler.ErrNoWide) && !errors.Is(err, sampler.ErrNoVisits):
 		return "goprof no longer samples all JVMs together: " + err.Error()
 	case want == session.PerfEngine && !h.perf.works():
-		return "each JVM has perf events of its own, which cost more: " + wide
+		return "no JVM can be sampled by perf events: " + wide
 	case want == session.AutoEngine && !h.perf.works() && h.visits.works():
 		return "JVMs are sampled by stops, not by perf events: " + wide
 	case want != session.PerfEngine && !h.visits.works() && (want == session.PtraceEngine || !h.perf.works()):

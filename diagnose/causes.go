@@ -106,6 +106,10 @@ func (h Host) Explain(pid int, err error) Cause {
 			Why: "what its libjvm.so exports for debuggers does not hold together", Remedy: h.doctor(pid)}
 	case errors.Is(err, session.ErrNoVirtual):
 		return Cause{Name: "no-virtual", Why: err.Error(), Remedy: fmt.Sprintf("goprof dump --pid %d", pid)}
+	case errors.Is(err, sampler.ErrNested):
+		return Cause{Class: Forbidden, Name: "perf-nested", Remedy: byPtrace(pid),
+			Why: "perf_event chooses samples by process numbers outside of containers, and goprof is in a PID namespace (on the " +
+				"host, or with --pid=host, it is not)"}
 	case isPerfError(err):
 		return h.explainPerf(pid, err)
 	case errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENFILE):

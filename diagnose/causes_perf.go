@@ -171,12 +171,10 @@ func (h Host) checkPerf(r *Report, pid int) {
 	if pid != 0 {
 		whose = fmt.Sprintf(" for process %d", pid)
 	}
-	var power sampler.PerfPower
 	var cause *Cause
 	admin := guard.With(guard.ToRecord, func() {
-		var err error
-		if power, err = sampler.TryPerf(pid); err != nil {
-			c := h.explainPerf(pid, err)
+		if err := sampler.TryWide(pid); err != nil {
+			c := h.Explain(pid, err)
 			cause = &c
 		}
 	})
@@ -185,10 +183,6 @@ func (h Host) checkPerf(r *Report, pid int) {
 		r.Checks = append(r.Checks, Check{"perf", Info,
 			fmt.Sprintf("not needed: recordings stop threads by ptrace. --engine perf would not work%s: %s",
 				whose, cause.Why), cause.Remedy})
-	case !power.Kernel:
-		r.Checks = append(r.Checks, Check{"perf", Info,
-			fmt.Sprintf("--engine perf works%s, but not for threads that are in the kernel (%s)", whose, h.perfLevel()),
-			h.perfRemedy(1)})
 	case admin:
 		kept := h.AdminNote()
 		r.Checks = append(r.Checks, Check{"perf", OK, fmt.Sprintf("--engine perf works%s; %s", whose, kept.Text),

@@ -122,8 +122,9 @@ func TestChooseEngine(t *testing.T) {
 	host.NeedPerf(t)
 	pid := startSleep(t, "/bin/sleep")
 	auto, why := session.PerfEngine, ""
-	if sampler.TryWide(sampler.PerfPower{Kernel: true}) != nil {
-		auto, why = session.PtraceEngine, "single threads"
+	byPerf := sampler.TryWide(pid) == nil
+	if !byPerf {
+		auto, why = session.PtraceEngine, "the engine is ptrace"
 	}
 	for _, c := range []struct {
 		want session.EngineName
@@ -138,6 +139,12 @@ func TestChooseEngine(t *testing.T) {
 		{session.AutoEngine, 0.01, session.PtraceEngine, "--max-overhead"},
 	} {
 		got, err := Host{}.ChooseEngine(c.want, pid, c.most)
+		if c.want == session.PerfEngine && !byPerf {
+			if err == nil {
+				t.Error("perf may not watch CPUs, and is taken")
+			}
+			continue
+		}
 		if err != nil || got.Engine != c.got || (got.Note != "") != (c.note != "") || !strings.Contains(got.Note, c.note) {
 			t.Errorf("%q, at most %v: %+v, %v", c.want, c.most, got, err)
 		}
@@ -156,10 +163,10 @@ func TestChooseEngineForbidden(t *testing.T) {
 	if level := (Host{}).perfParanoid(); level == 2 {
 		report := runChild(t, nil, "dropperf", "engine", pid)
 		wantLines(t, report, "ptrace: engine ptrace",
-			"perf: engine perf no samples of threads that are in the kernel (kernel.perf_event_paranoid is 2)",
-			"auto: engine ptrace the engine is ptrace: perf_event may not look at threads that are in the kernel")
+			"perf error: ... bpf-capability BPF programs need CAP_BPF and CAP_PERFMON, which goprof lacks",
+			"auto: engine ptrace the engine is ptrace: BPF programs need CAP_BPF and CAP_PERFMON")
 		wantLines(t, runChild(t, nil, "dropperf", "doctor", pid),
-			"info perf: --engine perf works for process "+pid+", but not for threads that are in the kernel")
+			"info perf: not needed: ... --engine perf would not work for process "+pid+": BPF programs need")
 	}
 	report := runChild(t, nil, "noperf", "engine", pid)
 	wantLines(t, report, "ptrace: engine ptrace",
@@ -169,7 +176,7 @@ func TestChooseEngineForbidden(t *testing.T) {
 		"info perf: not needed: ... --engine perf would not work for process "+pid+": ... seccomp")
 }
 
-// TestChooseEngineNested: in a PID namespace perf can only watch single threads. auto does not take it.
+// TestChooseEngineNested: in a PID namespace perf chooses no samples of a process. auto does not take it.
 func TestChooseEngineNested(t *testing.T) {
 	host.NeedPerf(t)
 	if os.Getuid() != 0 {
@@ -177,7 +184,7 @@ func TestChooseEngineNested(t *testing.T) {
 	}
 	inside := &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS}
 	wantLines(t, runChild(t, inside, "proc", "engine", "1"),
-		"perf: engine perf ",
-		"auto: engine ptrace the engine is ptrace: perf_event can watch only single threads, because goprof is in a PID "+
-			"namespace")
+		"perf error: ... perf-nested perf_event chooses samples by process numbers outside of containers",
+		"auto: engine ptrace the engine is ptrace: perf_event chooses samples by process numbers outside of containers, and "+
+			"goprof is in a PID namespace")
 }

@@ -1,9 +1,6 @@
 package process
 
-import (
-	"sync/atomic"
-	"unsafe"
-)
+import "sync/atomic"
 
 // KnownCode says of which generated code of a process goprof has a note already (vmstructs/sightings.go).
 //
@@ -12,28 +9,19 @@ import (
 type KnownCode struct {
 	begin, size           uint64 // of all generated code
 	fixedBegin, fixedSize uint64 // of the part that never changes and needs no note
-	bits                  [KnownPlaces / 64]atomic.Uint64
+	bits                  [knownPlaces / 64]atomic.Uint64
 }
 
-// Where its parts lie, for programs that the kernel runs.
 const (
-	KnownBegin      = int(unsafe.Offsetof(KnownCode{}.begin))
-	KnownSize       = int(unsafe.Offsetof(KnownCode{}.size))
-	KnownFixedBegin = int(unsafe.Offsetof(KnownCode{}.fixedBegin))
-	KnownFixedSize  = int(unsafe.Offsetof(KnownCode{}.fixedSize))
-	KnownBits       = int(unsafe.Offsetof(KnownCode{}.bits))
-)
-
-const (
-	// KnownShift: a place has 64 bytes. Pieces of code begin at such places.
-	KnownShift = 6
-	// KnownPlaces is how many places there can be, in 512 MB of code. What lies beyond is always new.
-	KnownPlaces = 8 << 20
+	// knownShift: a place has 64 bytes. Pieces of code begin at such places.
+	knownShift = 6
+	// knownPlaces is how many places there can be, in 512 MB of code. What lies beyond is always new.
+	knownPlaces = 8 << 20
 )
 
 // Span says where the code lies, and which part of it never changes. Nothing is known then.
 func (k *KnownCode) Span(begin, end, fixedBegin, fixedEnd uint64) {
-	for i := range k.bits[:min(k.size>>KnownShift, KnownPlaces-1)/64+1] {
+	for i := range k.bits[:min(k.size>>knownShift, knownPlaces-1)/64+1] {
 		if k.bits[i].Load() != 0 { // memory that was never written stays so
 			k.bits[i].Store(0)
 		}
@@ -47,26 +35,26 @@ func (k *KnownCode) Span(begin, end, fixedBegin, fixedEnd uint64) {
 func (k *KnownCode) IsNew(pc uint64) bool {
 	at := pc - k.begin
 	return at < k.size && pc-k.fixedBegin >= k.fixedSize &&
-		(at>>KnownShift >= KnownPlaces || k.bits[at>>KnownShift/64%(KnownPlaces/64)].Load()>>(at>>KnownShift%64)&1 == 0)
+		(at>>knownShift >= knownPlaces || k.bits[at>>knownShift/64%(knownPlaces/64)].Load()>>(at>>knownShift%64)&1 == 0)
 }
 
 // Add makes the code at a pc known.
 func (k *KnownCode) Add(pc uint64) {
-	if place := (pc - k.begin) >> KnownShift; pc-k.begin < k.size && place < KnownPlaces {
+	if place := (pc - k.begin) >> knownShift; pc-k.begin < k.size && place < knownPlaces {
 		k.bits[place/64].Or(1 << (place % 64))
 	}
 }
 
 // AddAll makes all code from one address up to another known.
 func (k *KnownCode) AddAll(from, to uint64) {
-	for ; from < to; from += 1 << KnownShift {
+	for ; from < to; from += 1 << knownShift {
 		k.Add(from)
 	}
 }
 
 // Forget makes the code at a pc unknown again.
 func (k *KnownCode) Forget(pc uint64) {
-	if place := (pc - k.begin) >> KnownShift; pc-k.begin < k.size && place < KnownPlaces {
+	if place := (pc - k.begin) >> knownShift; pc-k.begin < k.size && place < knownPlaces {
 		k.bits[place/64].And(^uint64(1 << (place % 64)))
 	}
 }

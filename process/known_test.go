@@ -40,9 +40,9 @@ func TestKnownCode(t *testing.T) {
 func TestKnownCodeIsBounded(t *testing.T) {
 	var k KnownCode
 	k.Span(0, ^uint64(0), 0, 0)
-	for _, pc := range []uint64{0, KnownPlaces<<KnownShift - 1, KnownPlaces << KnownShift, 1 << 47, ^uint64(0)} {
+	for _, pc := range []uint64{0, knownPlaces<<knownShift - 1, knownPlaces << knownShift, 1 << 47, ^uint64(0)} {
 		k.Add(pc)
-		beyond := pc >= KnownPlaces<<KnownShift
+		beyond := pc >= knownPlaces<<knownShift
 		if k.IsNew(pc) != (beyond && pc != ^uint64(0)) {
 			t.Errorf("%#x: new is %v", pc, k.IsNew(pc))
 		}

@@ -242,7 +242,7 @@ func (s *Summary) cureCut() string {
 	case most == NotStopped.String() && s.Looks != nil && s.Looks.NonBlocking:
 		return "leave out --nonblocking"
 	case s.BySwitches():
-		return "--mode off-cpu: 20 looks a second, with whole stacks"
+		return "--engine ptrace: 20 looks a second, with whole stacks"
 	case most == NotStopped.String():
 		return "--native-once"
 	case s.Meta.Engine == EnginePerf && len(s.Events) == 0:

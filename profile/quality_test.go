@@ -115,7 +115,7 @@ func TestCures(t *testing.T) {
 		"with perf": {many(Summary{Truncated: 900, TruncatedBy: map[string]int64{StackCut.String(): 900},
 			Meta: Meta{Engine: EnginePerf}}), "--engine ptrace"},
 		"waits by switches, cut": {many(Summary{Truncated: 900, TruncatedBy: map[string]int64{StackCut.String(): 900},
-			Meta: Meta{Mode: ModeOffCPU, Engine: EnginePerf}}), "--mode off-cpu: 20 looks a second, with whole stacks"},
+			Meta: Meta{Mode: ModeOffCPU, Engine: EnginePerf}}), "--engine ptrace: 20 looks a second, with whole stacks"},
 		"waits by switches, behind": {many(Summary{Lost: 900, LostBy: map[string]int64{RingFull.String(): 900},
 			Meta: Meta{Mode: ModeOffCPU, Engine: EnginePerf}}), "--min longer: goprof could not keep up"},
 		"too deep": {many(Summary{Truncated: 900, TruncatedBy: map[string]int64{TooDeep.String(): 900}}),

@@ -56,7 +56,6 @@ const (
 	bpfJumpGe    = 0x3d // unsigned
 
 	bpfMapValue = 2 // of bpfLoadWide: the address of a map's only value
-	bpfFunction = 4 // of bpfLoadWide: the address of a function
 
 	bpfKtimeGetNS        = 5   // bpf_ktime_get_ns: CLOCK_MONOTONIC
 	bpfGetCurrentPIDTGID = 14  // bpf_get_current_pid_tgid: the process << 32 | the thread
@@ -73,9 +72,8 @@ type bpfInsn struct {
 
 // bpfCode is a program being written. Jumps go forward, to labels that are placed later.
 type bpfCode struct {
-	insns     []bpfInsn
-	jumps     map[string][]int
-	functions []uint32 // where each begins, and its type (bpf_function.go)
+	insns []bpfInsn
+	jumps map[string][]int
 }
 
 func (c *bpfCode) op(op uint8, dst, src bpfReg, off int, imm int64) {
@@ -89,12 +87,9 @@ func (c *bpfCode) loadWide(dst bpfReg, v uint64) {
 }
 
 // value loads the address of the value of the map behind a descriptor.
-func (c *bpfCode) value(dst bpfReg, fd int) { c.valueAt(dst, fd, 0) }
-
-// valueAt loads the address of a place in that value.
-func (c *bpfCode) valueAt(dst bpfReg, fd int, at uintptr) {
+func (c *bpfCode) value(dst bpfReg, fd int) {
 	c.op(bpfLoadWide, dst, bpfMapValue, 0, int64(fd))
-	c.op(0, 0, 0, 0, int64(at))
+	c.op(0, 0, 0, 0, 0)
 }
 
 func (c *bpfCode) load(op uint8, dst, from bpfReg, off int) { c.op(op, dst, from, off, 0) }
@@ -122,7 +117,6 @@ func (c *bpfCode) label(name string) {
 const (
 	bpfMapCreate = 0
 	bpfProgLoad  = 5
-	bpfTypesLoad = 18
 
 	bpfMapArray      = 2
 	bpfProgPerfEvent = 7
@@ -167,16 +161,6 @@ func (c *bpfCode) loadAs(kind uint32, log []byte) (fd int, err error) {
 	if len(log) > 0 {
 		attr.logLevel, attr.logSize, attr.log = 1, uint32(len(log)), bpfAddress(&pin, log)
 	}
-	if len(c.functions) > 0 {
-		types, err := bpfTypes()
-		if err != nil {
-			return -1, err
-		}
-		defer unix.Close(types)
-		functions := append([]uint32{0, bpfFunctionType}, c.functions...)
-		attr.types, attr.functionSize, attr.functionCount = uint32(types), 8, uint32(len(functions)/2)
-		attr.functions = bpfAddress(&pin, functions)
-	}
 	return bpf(bpfProgLoad, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
 }
 
@@ -190,16 +174,13 @@ func bpfAddress[T any](pin *runtime.Pinner, s []T) uint64 {
 
 // bpfProgram is the part of union bpf_attr for BPF_PROG_LOAD that goprof uses.
 type bpfProgram struct {
-	kind, insnCount     uint32
-	insns, license      uint64
-	logLevel, logSize   uint32
-	log                 uint64
-	version, flags      uint32
-	name                [16]byte
-	device, attach      uint32
-	types, functionSize uint32
-	functions           uint64
-	functionCount, _    uint32
+	kind, insnCount   uint32
+	insns, license    uint64
+	logLevel, logSize uint32
+	log               uint64
+	version, flags    uint32
+	name              [16]byte
+	device, attach    uint32
 }
 
 // bpfTries bounds how often a command is repeated that a signal has ended. The kernel gives up checking a program when
@@ -215,7 +196,7 @@ func bpf(command uintptr, attr unsafe.Pointer, size uintptr) (int, error) {
 	if e != 0 {
 		return -1, fmt.Errorf("bpf: %w", e)
 	}
-	if command != bpfMapCreate && command != bpfProgLoad && command != bpfTypesLoad {
+	if command != bpfMapCreate && command != bpfProgLoad {
 		return 0, nil // no other command makes a descriptor
 	}
 	unix.CloseOnExec(int(fd))

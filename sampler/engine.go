@@ -17,4 +17,22 @@ type Engine interface {
 	Advise(tid int, hint ptrace.Hint) bool
 	// Stats is what happened so far, from any goroutine, once Run has been called.
 	Stats() Stats
+	// Abilities is what the engine's looks are like.
+	Abilities() Abilities
+}
+
+// Abilities is what sets the looks of engines apart.
+type Abilities struct {
+	ReadsLate bool // threads run on while what is not in the look itself is read
+	Bursts    bool // many looks may come at once, and each is to be counted
+	Switches  bool // looks are of whole waits, by the kernel's records of switches
+}
+
+func (s *Sampler) Abilities() Abilities { return Abilities{} }
+func (m *Member) Abilities() Abilities  { return Abilities{} }
+func (w *Wall) Abilities() Abilities    { return Abilities{} }
+func (p *Perf) Abilities() Abilities    { return Abilities{ReadsLate: true} }
+func (e *Events) Abilities() Abilities  { return Abilities{ReadsLate: true, Bursts: true} }
+func (o *OffCPU) Abilities() Abilities {
+	return Abilities{ReadsLate: true, Bursts: true, Switches: true}
 }

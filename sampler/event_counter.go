@@ -4,7 +4,7 @@ package sampler
 
 import (
 	"encoding/binary"
-	"errors"
+	"slices"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -27,37 +27,13 @@ type lastHit struct {
 	id   uint64
 }
 
-// openCounters opens the events that are no probes for each thread and CPU. A thread that begins later inherits the
-// events of the thread that made it. So threads are listed until no new one has come in between.
+// openCounters opens the events that are no probes for each thread and CPU.
 func (r *eventRun) openCounters() error {
 	r.counters.ids, r.counters.own, r.counters.last = map[uint64]int{}, map[uint64]int{}, map[int]lastHit{}
-	any := false
-	for i := range r.list {
-		any = any || len(r.list[i].Probes) == 0
-	}
-	if !any {
+	if !slices.ContainsFunc(r.list, func(e Event) bool { return len(e.Probes) == 0 }) {
 		return nil
 	}
-	seen := map[int]bool{}
-	for range 16 {
-		var tids []int
-		fresh := 0
-		r.proc.Threads(make([]byte, listBytes), func(tid int) { tids = append(tids, tid) })
-		for _, tid := range tids {
-			if seen[tid] {
-				continue
-			}
-			seen[tid] = true
-			fresh++
-			if err := r.countThread(tid); err != nil && !errors.Is(err, unix.ESRCH) {
-				return err
-			}
-		}
-		if fresh == 0 {
-			return nil
-		}
-	}
-	return nil // new threads come all the time, and most of them inherit
+	return eachThread(r.proc, r.countThread)
 }
 
 func (r *eventRun) countThread(tid int) error {
@@ -69,15 +45,13 @@ func (r *eventRun) countThread(tid int) error {
 		attr := r.eventAttr()
 		attr.Type, attr.Config, attr.Sample = e.Type, e.Config, max(e.Interval, 1)
 		attr.Bits |= unix.PerfBitInherit
-		for j, cpu := range r.cpus {
-			fd, err := openEvent(&attr, tid, cpu, r.rings[j])
-			if errors.Is(err, unix.ENODEV) {
-				continue
-			}
-			if err != nil {
-				return err
-			}
-			r.counters.fds, r.counters.of = append(r.counters.fds, fd), append(r.counters.of, i)
+		fds, err := r.rings.openEvents(&attr, tid, r.cpus)
+		r.counters.fds = append(r.counters.fds, fds...)
+		r.counters.of = append(r.counters.of, slices.Repeat([]int{i}, len(fds))...)
+		if err != nil {
+			return err
+		}
+		for _, fd := range fds {
 			var id uint64
 			if _, _, e := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.PERF_EVENT_IOC_ID,
 				uintptr(unsafe.Pointer(&id))); e != 0 {
@@ -107,9 +81,6 @@ func (c *counters) close() {
 	}
 	c.fds = nil
 }
-
-// listBytes is how much of the list of threads is read at a time.
-const listBytes = 32 << 10
 
 // twinTime bounds the time between the two records of one hit, in nanoseconds.
 const twinTime = 20_000

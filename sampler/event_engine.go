@@ -8,9 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync/atomic"
-	"syscall"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -72,7 +70,7 @@ type eventRun struct {
 	stats      Stats
 	stack      int // bytes that are copied of each
 	cpus       []int
-	rings      []*perfRing
+	rings      ringSet
 	polls      []unix.PollFd
 	waiter     *ringWaiter // of a Lean run
 	outputs    []int       // the events behind which programs write, by CPU
@@ -85,9 +83,8 @@ type eventRun struct {
 	counts     []EventCount
 	brought    []int64 // records of each event
 	contents   contentReader
-	known      map[int]ptrace.Hint
-	record     eventRecord
-	each       func(ringBytes, perfRecord)
+	known      knownHints
+	rec        eventRecord
 	failed     error
 	rest       int64 // eventRest, or 0
 	readAt     int64 // when something was found in a ring
@@ -116,7 +113,7 @@ type eventProbe struct {
 
 // newEventRun makes a run that holds no descriptor yet. 0 is one: goprof's own input.
 func newEventRun(e *Events) *eventRun {
-	return &eventRun{Events: e, known: map[int]ptrace.Hint{}, array: -1, buffers: -1, fewer: 1}
+	return &eventRun{Events: e, known: knownHints{}, array: -1, buffers: -1, fewer: 1}
 }
 
 func (e *Events) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
@@ -145,13 +142,12 @@ func (e *Events) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
 
 func (r *eventRun) open() (err error) {
 	raiseFileLimit()
-	r.each = r.take
 	r.cpus = onlineCPUs()
 	r.stack = PerfStack
 	if r.cfg.MaxStack > 0 {
 		r.stack = min(r.stack, r.cfg.MaxStack)
 	}
-	size, least := eventRingShare(len(r.cpus)), ringLeast
+	size, least := ringShare(eventRingMost, len(r.cpus)), ringLeast
 	if r.cfg.Lean {
 		r.stack = min(r.stack, leanEventStack)
 		size, least = leanEventRing, leanEventRing
@@ -171,17 +167,11 @@ func (r *eventRun) open() (err error) {
 	if thinned && !r.cfg.Lean {
 		r.startResting()
 	}
-	attr := holderAttr()
-	for _, cpu := range r.cpus {
-		ring, err := openRing(cpu, size, least, &attr)
-		if err != nil {
-			return err
-		}
-		r.rings = append(r.rings, ring)
-		r.polls = append(r.polls, unix.PollFd{Fd: int32(ring.fd), Events: unix.POLLIN})
+	if r.rings, err = openRings(r.cpus, size, least); err != nil {
+		return err
 	}
+	r.polls = r.rings.polls()
 	if r.cfg.Lean {
-		var err error
 		if r.waiter, err = newRingWaiter(r.polls); err != nil {
 			return err
 		}
@@ -192,14 +182,8 @@ func (r *eventRun) open() (err error) {
 	return r.openCounters()
 }
 
-// eventRingShare is how large a ring may be. Copies of stacks have their full size in these rings.
-func eventRingShare(cpus int) int {
-	size := 4 * ringMost
-	for size > ringLeast && size*cpus > ringsTotal {
-		size /= 2
-	}
-	return size
-}
+// eventRingMost is the most that a ring may have. Copies of stacks have their full size in these rings.
+const eventRingMost = 4 * ringMost
 
 // A Lean run shares the machine's locked memory with the runs of two hundred JVMs. Its rings have room for some
 // records, and are emptied as soon as there is one.
@@ -221,9 +205,7 @@ func (r *eventRun) close() {
 			unix.Close(fd)
 		}
 	}
-	for _, ring := range r.rings {
-		ring.close()
-	}
+	r.rings.close()
 }
 
 func (r *eventRun) loop(ctx context.Context) {
@@ -257,20 +239,10 @@ func (r *eventRun) loop(ctx context.Context) {
 // seekThreadEvery is how often goprof looks whether the thread by which the probes were set still lives.
 const seekThreadEvery = int64(100 * time.Millisecond)
 
-// mostKnown bounds the hints that are kept: threads come and go.
-const mostKnown = 1 << 17
-
 func (r *eventRun) takeHints() {
-	r.hints.take(func(tid int, hint ptrace.Hint) bool {
-		if len(r.known) >= mostKnown {
-			clear(r.known)
-		}
-		if hint.Soon {
-			r.hurry()
-		}
-		r.known[tid] = hint
-		return true
-	}, true)
+	if r.known.takeFrom(&r.hints) {
+		r.hurry()
+	}
 }
 
 // startResting has records wait for some milliseconds from now on.
@@ -290,11 +262,8 @@ func (r *eventRun) hurry() {
 // wait rests, and then sleeps until a ring has something, or for a tick. Like ptrace.SleepUntil, wait does not tell
 // Go's scheduler. A Lean run does: hundreds of runs would keep all of Go's processors while they sleep.
 func (r *eventRun) wait() {
-	for i := range r.polls {
-		r.polls[i].Revents = 0
-	}
 	if r.waiter != nil {
-		if err := r.waiter.wait(pulseAfter(ptrace.Monotonic(), int64(leanEventTick)), r.hasRecords); err != nil {
+		if err := r.waiter.wait(pulseAfter(ptrace.Monotonic(), int64(leanEventTick)), r.rings.haveRecords); err != nil {
 			r.failed = err
 		}
 		return
@@ -304,13 +273,7 @@ func (r *eventRun) wait() {
 		ptrace.SleepUntil(&r.ts)
 	}
 	r.ts = unix.NsecToTimespec(eventTick)
-	syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(unsafe.SliceData(r.polls))), uintptr(len(r.polls)),
-		uintptr(unsafe.Pointer(&r.ts)), 0, 0, 0)
-}
-
-// hasRecords reports whether a ring has any.
-func (r *eventRun) hasRecords() bool {
-	return slices.ContainsFunc(r.rings, func(ring *perfRing) bool { return atomic.LoadUint64(ring.head) != *ring.tail })
+	sleepUntilRecords(r.polls, &r.ts, false)
 }
 
 func (r *eventRun) sum() Stats {
@@ -329,14 +292,10 @@ func (r *eventRun) sum() Stats {
 
 // drain reads all rings.
 func (r *eventRun) drain() {
-	if r.rest > 0 && r.hasRecords() {
+	if r.rest > 0 && r.rings.haveRecords() {
 		r.readAt = ptrace.Monotonic()
 	}
-	for _, ring := range r.rings {
-		if ring.read(r.each) {
-			r.lose(ptrace.Failed, 1)
-		}
-	}
+	r.rings.drain(r)
 }
 
 func (r *eventRun) lose(o ptrace.Outcome, n int64) {
@@ -344,21 +303,12 @@ func (r *eventRun) lose(o ptrace.Outcome, n int64) {
 	r.stats.Lost[o] += n
 }
 
-// take deals with one record. Meanwhile the kernel may want the record's room back.
-func (r *eventRun) take(b ringBytes, rec perfRecord) {
-	switch rec.kind {
-	case perfSample:
-		if !b.parseEvent(rec, r.cpu, r.kernel, &r.record) {
-			r.lose(ptrace.Failed, 1)
-			return
-		}
-		if r.record.pid == r.pid {
-			r.sample(b, &r.record)
-		}
-	case perfLost, perfLostSamples:
-		r.lose(ptrace.RingFull, b.parseLost(rec))
-	case perfThrottle:
-		r.lose(ptrace.Throttled, 1)
+// record is recordTaker.record.
+func (r *eventRun) record(b ringBytes, rec perfRecord) {
+	if !b.parseEvent(rec, r.cpu, r.kernel, &r.rec) {
+		r.lose(ptrace.Failed, 1)
+	} else if r.rec.pid == r.pid {
+		r.sample(b, &r.rec)
 	}
 }
 
@@ -389,7 +339,7 @@ func (r *eventRun) sample(b ringBytes, e *eventRecord) {
 		}
 		return
 	}
-	r.fill(b, e, to)
+	b.fill(&e.rawSample, r.cpu, r.known[e.tid], to)
 	to.Event.Number, to.Event.Amount, to.Event.Own = number+1, amount, own
 	to.Event.Sort, to.Event.Weight = lot.sort, lot.weight
 	if len(r.list[number].Probes) > 0 {
@@ -397,7 +347,6 @@ func (r *eventRun) sample(b ringBytes, e *eventRecord) {
 	} else {
 		to.Event.Data = b.appendTo(to.Event.Data, e.raw, e.rawLen)
 	}
-	to.Kernel = append(to.Kernel, e.kernel...)
 	r.cfg.readSoon(to, true)
 	if lot.sort != look.HitTold {
 		r.stats.Attempted++
@@ -437,28 +386,6 @@ func believableAmount(n uint64) int64 {
 		return 0
 	}
 	return int64(n)
-}
-
-// fill makes the look's snapshot.
-func (r *eventRun) fill(b ringBytes, e *eventRecord, to *look.Look) {
-	snap := &to.Snapshot
-	to.When = e.when
-	hint := r.known[e.tid]
-	sp := e.regs[r.cpu.SP]
-	size := e.stackLen
-	snap.Cut = size == e.asked
-	if hint.StackTop > sp && sp >= hint.StackLow {
-		need := hint.StackTop - sp
-		snap.Cut = uint64(size) < need
-		size = int(min(uint64(size), need))
-	}
-	if cap(snap.Stack) < size { // no larger than needed: many snapshots may wait when events come all at once
-		snap.Stack = make([]byte, (size+stackStep-1)/stackStep*stackStep)
-	}
-	snap.Stack = snap.Stack[:size]
-	b.copyTo(snap.Stack, e.stackAt)
-	snap.TID, snap.Regs, snap.Unknown, snap.SP = e.tid, e.regs, e.unknown, sp
-	snap.SideAddr, snap.RunsOn = hint.Side, true
 }
 
 // appendTo appends bytes of a record, which begin at a multiple of 4.

@@ -20,9 +20,8 @@ import (
 )
 
 // TestPerfFollowsCPUs: a CPU is switched on while perf samples. Soon it has its events.
-func TestPerfFollowsCPUs(t *testing.T) { eachPerf(t, checkPerfFollowsCPUs) }
-
-func checkPerfFollowsCPUs(t *testing.T, cfg Config) {
+func TestPerfFollowsCPUs(t *testing.T) {
+	cfg := Config{Interval: time.Millisecond}
 	all := onlineCPUs()
 	if len(all) < 2 {
 		t.Skip("needs two CPUs")
@@ -162,10 +161,9 @@ func (v *visits) numbers() (cpus []int) {
 
 // TestPerfAfterSuspend: the machine was suspended, and the kernel has ended the events of its CPUs. perf has them
 // again.
-func TestPerfAfterSuspend(t *testing.T) { eachPerf(t, checkPerfAfterSuspend) }
-
-func checkPerfAfterSuspend(t *testing.T, cfg Config) {
-	needPerf(t)
+func TestPerfAfterSuspend(t *testing.T) {
+	cfg := Config{Interval: time.Millisecond}
+	needWide(t)
 	p := ctest.Run(t, ctest.Spin)
 	p.Number(t)
 	q := NewQueue(1 << 10)
@@ -209,9 +207,7 @@ func (r *perfRun) endEvents(t *testing.T) {
 			}
 		}
 	}
-	if r.wide != nil {
-		end(r.wide.events)
-	}
+	end(r.wide.events)
 	for _, th := range r.threads {
 		end(th.events)
 	}
@@ -219,7 +215,7 @@ func (r *perfRun) endEvents(t *testing.T) {
 
 // TestPerfGroupAfterSuspend: the same of a group of processes.
 func TestPerfGroupAfterSuspend(t *testing.T) {
-	needPerf(t)
+	needWide(t)
 	r := &perfGroupRun{PerfGroup: NewPerfGroup(time.Millisecond, 0), rng: rand.New(rand.NewPCG(1, 2))}
 	if err := r.prepare(); err != nil {
 		t.Skip("this machine does not permit perf events of CPUs with a filter (CAP_PERFMON, CAP_BPF, no PID namespace)")

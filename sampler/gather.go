@@ -3,19 +3,15 @@
 package sampler
 
 import (
-	"context"
 	"time"
 
-	"goprof/arch"
-	"goprof/process/procfs"
-	"goprof/sampler/look"
 	"goprof/sampler/ptrace"
 )
 
 // Watching which threads are late where all threads are to come to rest.
 //
-// At each tick a Gather reads whether threads are being waited for. Only then it looks at the threads that have not
-// come, as Wall looks at threads. A look counts for the time until the next look at its thread, or until the thread has
+// At each tick a Wall with GatherOptions reads whether threads are being waited for. Only then it looks at the threads that have not
+// come, as it looks at any thread. A look counts for the time until the next look at its thread, or until the thread has
 // come. The first look also counts for the time since the threads were asked. When all threads have come, the process
 // itself tells how long that took. So the times of the last thread are exact, and those of the others are exact to half
 // a tick. A gathering that was over before a tick saw it is in no look, but in the account.
@@ -29,9 +25,8 @@ type Gathering struct {
 	Took    time.Duration // until all had come, all times together
 }
 
-// GatherOptions say what a Gather asks.
+// GatherOptions say what to ask of a process.
 type GatherOptions struct {
-	NonBlocking bool
 	// Read tells how far the process is; false: it cannot be told now. All functions of GatherOptions are called on the
 	// sampler's OS thread.
 	Read func() (Gathering, bool)
@@ -41,11 +36,9 @@ type GatherOptions struct {
 	Unknown func()
 	// Seen is called once for each gathering that a tick meets, and may be nil.
 	Seen func()
-	// During is WallOptions.During.
-	During func(*look.Look)
 }
 
-// GatherCounts is what a Gather has found.
+// GatherCounts is what was found.
 type GatherCounts struct {
 	Count   int64         // how often threads were asked to come to rest
 	Took    time.Duration // until all had come, all times together
@@ -56,33 +49,10 @@ type GatherCounts struct {
 	Unknown int64         // threads that had not come, and were too new to be looked at
 }
 
-// Gather is an Engine. It looks at threads that keep all others waiting.
-type Gather struct {
-	progress
-	hints
-	pid int
-	cpu *arch.CPU
-	opt GatherOptions
-}
-
-var _ Engine = (*Gather)(nil)
-
-// NewGather makes a Gather for pid.
-func NewGather(pid int, cpu *arch.CPU, opt GatherOptions) *Gather {
-	return &Gather{progress: newProgress(), pid: pid, cpu: cpu, opt: opt}
-}
-
-// Run samples until ctx is done or the process ends; both are normal ends. It closes q.
-func (g *Gather) Run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
-	return g.runTraced(g.pid, g.cpu, cfg, q, func(proc *procfs.Dir, t *ptrace.Tracer) (Stats, error) {
-		return g.run(ctx, cfg, q, proc, t)
-	})
-}
-
-// gatherRun is one recording of a Gather.
+// gatherRun is one recording of the threads that are late.
 type gatherRun struct {
-	wallRun
-	ask     GatherOptions
+	*wallRun
+	ask     *GatherOptions
 	bySide  map[uint64]int
 	sides   map[int]uint64
 	missing []uint64
@@ -107,15 +77,11 @@ type lateThread struct {
 	seen  int64 // when it was last missing
 }
 
-func (g *Gather) run(ctx context.Context, cfg Config, q *Queue,
-	proc *procfs.Dir, t *ptrace.Tracer) (Stats, error) {
-	r := &gatherRun{wallRun: wallRun{capture: newCapture(t, proc, &g.progress, ctx.Done(), cfg, q), cpu: g.cpu,
-		hints: &g.hints, opt: WallOptions{NonBlocking: g.opt.NonBlocking, During: g.opt.During}}, ask: g.opt,
-		bySide: map[uint64]int{}, sides: map[int]uint64{}, late: map[int]*lateThread{}}
-	r.threads.open(proc, raiseFileLimit())
-	defer r.threads.close()
-	r.capture.late, r.sum = r.account, r.total
-	return r.runInShifts(r.loop, func() { r.close(ptrace.Monotonic(), nil) })
+func newGatherRun(r *wallRun) *gatherRun {
+	g := &gatherRun{wallRun: r, ask: r.opt.Gather, bySide: map[uint64]int{}, sides: map[int]uint64{},
+		late: map[int]*lateThread{}}
+	r.sum = g.total
+	return g
 }
 
 // listLateEvery is how often the threads are listed. A thread that has just begun is not late soon.

@@ -17,7 +17,7 @@ import (
 // earlier has the time until the tick before it, and half a tick.
 func TestGatherTimes(t *testing.T) {
 	const ms = int64(time.Millisecond)
-	r := &gatherRun{late: map[int]*lateThread{}}
+	r := &gatherRun{wallRun: &wallRun{}, ask: &GatherOptions{}, late: map[int]*lateThread{}}
 	r.t, r.proc = ptrace.NewTracer(os.Getpid(), cpus.Here()), procfs.OpenDir(os.Getpid())
 	defer r.t.Close()
 	defer r.proc.Close()

@@ -157,7 +157,7 @@ func (r *groupRun) countVisits() {
 	r.counts.visits.Store(v.all)
 	r.counts.met.Store(v.meets)
 	r.counts.others.Store(max(v.meeting-v.meets, 0))
-	if v.all > blindAfter && v.meeting == 0 && mayWatchWide() { // elsewhere others have no numbers
+	if v.all > blindAfter && v.meeting == 0 && knowsPIDs() { // elsewhere others have no numbers
 		r.failed = ErrNoVisits
 	}
 	for _, m := range r.members {

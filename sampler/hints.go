@@ -59,3 +59,22 @@ func (h *hints) take(known func(tid int, hint ptrace.Hint) bool, allMet bool) {
 	}
 	h.waiting.Store(len(h.byTID) > 0)
 }
+
+// knownHints are the hints of all threads, for engines that keep no list of threads.
+type knownHints map[int]ptrace.Hint
+
+// mostKnown bounds the hints that are kept: threads come and go.
+const mostKnown = 1 << 17
+
+// takeFrom takes what Advise has told. It reports whether a thread is to be read soon.
+func (k knownHints) takeFrom(h *hints) (soon bool) {
+	h.take(func(tid int, hint ptrace.Hint) bool {
+		if len(k) >= mostKnown {
+			clear(k)
+		}
+		k[tid] = hint
+		soon = soon || hint.Soon
+		return true
+	}, true)
+	return soon
+}

@@ -4,8 +4,6 @@ package sampler
 
 import (
 	"context"
-	"errors"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -89,13 +87,12 @@ type offRun struct {
 	pid     int
 	cpu     *arch.CPU
 	opt     OffCPUOptions
-	rings   []*perfRing
+	rings   ringSet
 	cpus    []int
 	fds     []int
-	each    func(ringBytes, perfRecord)
 	sample  rawSample
 	threads map[int]*offThread
-	known   map[int]ptrace.Hint
+	known   knownHints
 	records []offRecord
 	arena   arena
 	counts  OffCPUCounts
@@ -126,8 +123,8 @@ type offThread struct {
 func (o *OffCPU) run(ctx context.Context, cfg Config, q *Queue,
 	proc *procfs.Dir, t *ptrace.Tracer) (Stats, error) {
 	r := &offRun{capture: newCapture(t, proc, &o.progress, ctx.Done(), cfg, q), off: o, pid: o.pid, cpu: o.cpu, opt: o.opt,
-		threads: map[int]*offThread{}, known: map[int]ptrace.Hint{}}
-	r.late, r.sum, r.each = func(*look.Look, ptrace.Outcome) {}, r.total, r.read
+		threads: map[int]*offThread{}, known: knownHints{}}
+	r.late, r.sum = func(*look.Look, ptrace.Outcome) {}, r.total
 	defer r.close()
 	if err := r.open(); err != nil {
 		return Stats{}, err
@@ -144,63 +141,34 @@ func TryOffCPU(pid int) error {
 	return err
 }
 
-func (r *offRun) open() error {
+func (r *offRun) open() (err error) {
 	raiseFileLimit()
 	r.cpus = onlineCPUs()
-	holder := holderAttr()
-	var err error
 	if r.arena, err = newArena(offBatch); err != nil {
 		return err
 	}
-	for _, cpu := range r.cpus {
-		ring, err := openRing(cpu, eventRingShare(len(r.cpus)), ringLeast, &holder)
-		if err != nil {
-			return err
-		}
-		r.rings = append(r.rings, ring)
+	if r.rings, err = openRings(r.cpus, ringShare(eventRingMost, len(r.cpus)), ringLeast); err != nil {
+		return err
 	}
 	attr := offAttr(r.cpu)
-	seen := map[int]bool{}
-	const tries = 16
-	for range tries {
-		var tids []int
-		r.proc.Threads(make([]byte, listBytes), func(tid int) { tids = append(tids, tid) })
-		fresh := 0
-		for _, tid := range tids {
-			if seen[tid] {
-				continue
-			}
-			seen[tid] = true
-			fresh++
-			for i, cpu := range r.cpus {
-				fd, err := openEvent(&attr, tid, cpu, r.rings[i])
-				if err == nil {
-					r.fds = append(r.fds, fd)
-				} else if !isErrno(err, unix.ENODEV) && !isErrno(err, unix.ESRCH) {
-					return err
-				}
-			}
-			r.threads[tid] = &offThread{tid: tid}
-		}
-		if fresh == 0 {
-			break
-		}
-	}
-	return nil
+	return eachThread(r.proc, func(tid int) error {
+		r.threads[tid] = &offThread{tid: tid}
+		fds, err := r.rings.openEvents(&attr, tid, r.cpus)
+		r.fds = append(r.fds, fds...)
+		return err
+	})
 }
 
 func (r *offRun) close() {
 	for _, fd := range r.fds {
 		unix.Close(fd)
 	}
-	for _, ring := range r.rings {
-		ring.close()
-	}
+	r.rings.close()
 	r.arena.close()
 }
 
 func (r *offRun) loop() {
-	r.takeHints()
+	r.known.takeFrom(&r.off.hints)
 	if r.settled == 0 {
 		r.drain(ptrace.Monotonic()) // the records of the time in which events were opened
 		r.began = ptrace.Monotonic()
@@ -210,22 +178,12 @@ func (r *offRun) loop() {
 	now := ptrace.Monotonic()
 	for next := now + offTick; r.sleep(next); next = max(next+offTick, now+offTick/4) {
 		r.stats.Ticks++
-		r.takeHints()
+		r.known.takeFrom(&r.off.hints)
 		r.drain(ptrace.Monotonic())
 		r.lookAtWaiting()
 		now = ptrace.Monotonic()
 		r.thin.fit(now, r.q.isBehind(thinBehind), processCPU())
 	}
-}
-
-func (r *offRun) takeHints() {
-	r.off.hints.take(func(tid int, hint ptrace.Hint) bool {
-		if len(r.known) >= mostKnown {
-			clear(r.known)
-		}
-		r.known[tid] = hint
-		return true
-	}, true)
 }
 
 // findWaiting finds out which threads wait when the run begins. What they wait for is asked as for waits that begin
@@ -272,6 +230,3 @@ func (r *offRun) total() Stats {
 	s.OffCPU.Limit = r.thin.longest
 	return s
 }
-
-// isErrno reports whether an error is this error of the system.
-func isErrno(err error, e syscall.Errno) bool { return errors.Is(err, e) }

@@ -63,11 +63,7 @@ func offAttr(cpu *arch.CPU) unix.PerfEventAttr {
 // drain reads the rings, and works off what happened before the moment until. A CPU's records are in order, and those
 // of several CPUs are complete up to that moment.
 func (r *offRun) drain(until int64) {
-	for _, ring := range r.rings {
-		if ring.read(r.each) {
-			r.dropAll(1)
-		}
-	}
+	r.rings.drain(r)
 	slices.SortStableFunc(r.records, func(a, b offRecord) int { return cmp.Compare(a.when, b.when) })
 	n, worked := 0, false
 	r.t.Apart(func() { // After may read the process's memory
@@ -94,13 +90,13 @@ func (r *offRun) drain(until int64) {
 	r.settle(until)
 }
 
-// read keeps a record.
-func (r *offRun) read(b ringBytes, rec perfRecord) {
+// record is recordTaker.record: it keeps the record.
+func (r *offRun) record(b ringBytes, rec perfRecord) {
 	switch rec.kind {
 	case perfSample:
 		if s := &r.sample; b.parse(rec, r.cpu, false, s) && s.pid == r.pid {
 			c := offCopy{when: s.when, regs: s.regs, unknown: s.unknown, has: s.hasRegs}
-			size, cut := r.sizeOf(s)
+			size, cut, _ := s.ownStack(s.regs[r.cpu.SP], r.known[s.tid])
 			if c.stack, c.cut = r.arena.take(size), cut; c.stack == nil {
 				return // far behind: the wait will have no stack
 			}
@@ -118,22 +114,14 @@ func (r *offRun) read(b ringBytes, rec perfRecord) {
 			}
 		}
 		r.records = append(r.records, x)
-	case perfLost, perfLostSamples:
-		r.dropAll(b.parseLost(rec))
 	}
 }
 
-// sizeOf is how much of what was copied is the thread's stack.
-func (r *offRun) sizeOf(s *rawSample) (size int, cut bool) {
-	size = s.stackLen
-	hint, sp := r.known[s.tid], s.regs[r.cpu.SP]
-	cut = size == s.asked
-	if hint.StackTop > sp && sp >= hint.StackLow {
-		need := hint.StackTop - sp
-		cut = uint64(size) < need
-		size = int(min(uint64(size), need))
+// lose is recordTaker.lose.
+func (r *offRun) lose(o ptrace.Outcome, n int64) {
+	if o != ptrace.Throttled { // switches are no timer
+		r.dropAll(n)
 	}
-	return size, cut
 }
 
 // dropAll is called when records are missing: it is not known any more which threads wait.

@@ -12,7 +12,6 @@ import (
 
 	"goprof/arch"
 	"goprof/process/procfs"
-	"goprof/sampler/look"
 	"goprof/sampler/ptrace"
 )
 
@@ -30,18 +29,10 @@ import (
 //     are copied in that moment, too.
 //   - The thread runs on meanwhile. What is to be read soon afterwards (Config.After) is read some 50 us later for
 //     these threads. Of the others it is noted within some milliseconds which code is new (Config.Note).
-//   - Without CAP_PERFMON and with kernel.perf_event_paranoid above 1 there are no samples of threads that are in the
-//     kernel: the time of system calls goes to the code that runs after them.
 //
-// Where it is permitted there is one event for each CPU, and a program of ours keeps the kernel from taking samples of
-// other processes (perf_wide.go). Elsewhere an event belongs to one thread and one CPU: a ring can be shared by the
-// threads of one CPU only (kernel/events/core.c, perf_event_set_output), and one for each thread would take too much
-// memory. The kernel can let new threads inherit events, but the period of an inherited event cannot be changed; see
-// perf_period.go. So threads are listed as for the other engine, whose account of CPU time this is, too (bill.go), and
-//   - a thread is not sampled before the tick after its birth (10 ms), and not at all if its life is shorter,
-//   - where there are more threads times CPUs than mostEvents or than we may open files, those
-//     that have slept longest have no events, and get them at the tick after they were seen to run.
-// The time of such threads is known. The thread's next sample carries it, or the account tells it as not sampled.
+// There is one event for each CPU, and a program of ours keeps the kernel from taking samples of other processes
+// (perf_wide.go). Threads with Hint.Soon have events of their own, since each has a program of its own
+// (perf_threads.go). Threads are listed as for the other engine, whose account of CPU time this is, too (bill.go).
 
 // Perf samples the threads of one process through perf_event.
 type Perf struct {
@@ -50,7 +41,6 @@ type Perf struct {
 	waker  waker
 	pid    int
 	cpu    *arch.CPU
-	events int // how many events there may be; 0: as many as make sense
 	kernel bool
 }
 
@@ -83,10 +73,8 @@ func (p *Perf) Run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
 }
 
 const (
-	// perfTick is the mean time between two looks at which threads have run.
-	perfTick = int64(10 * time.Millisecond)
-	// perfLook is the same where no thread waits for events. All that can wait is done at these looks, but that looks
-	// are handed over more often in a run that has just begun (Queue.patience).
+	// perfLook is the mean time between two looks at which threads have run. All that can wait is done at these looks,
+	// but that looks are handed over more often in a run that has just begun (Queue.patience).
 	perfLook = keptFor
 )
 
@@ -99,11 +87,10 @@ type perfRun struct {
 	scan       *scan
 	stats      Stats
 	rng        *rand.Rand
-	power      PerfPower
 	asked      cpusAsked
 	online     []int // the CPUs that were on then
 	rings      *perfRings
-	wide       *wideEvents // nil where each thread has its own events
+	wide       *wideEvents
 	thin       paceKeeper
 	grouped    bool // rings and wide are a group's
 	threads    map[int]*perfThread
@@ -112,12 +99,10 @@ type perfRun struct {
 	round      uint32 // of the scan's listing that was seen last
 	failed     error
 	over       bool // and all threads have been read a last time
-	denied     int  // in a row
 	copiers    int
 	noCopies   bool // the kernel refuses our programs for copies
 
 	// The reading of the rings that is under way.
-	each    func(ringBytes, perfRecord)
 	sample  rawSample
 	batch   uint64
 	sampled []*perfThread // that have new samples
@@ -162,9 +147,7 @@ func (r *perfRun) begin() {
 // end ends the account together with the events, and then takes what they have left in the rings.
 func (r *perfRun) end() {
 	r.scan.bills.stop()
-	if r.wide != nil {
-		r.wide.closeEvents()
-	}
+	r.wide.closeEvents()
 	r.dismiss()
 	r.scan.readAllCharges()
 	r.over = true
@@ -183,10 +166,9 @@ func (r *perfRun) listen() error {
 	return nil
 }
 
-// post posts a sentry where each sample would wake us up and there is no lookout. What can wait is read when we look
-// around. There may be a sentry already: a run that gives its wide events up keeps its sentry.
+// post posts a sentry where each sample would wake us up. What can wait is read when we look around.
 func (r *perfRun) post() {
-	if r.rings.sentry != nil || r.cfg.KnownIn == nil || r.rings.lookout != nil || !eachWakes(int64(r.cfg.Interval)) {
+	if r.cfg.KnownIn == nil || !eachWakes(int64(r.cfg.Interval)) {
 		return
 	}
 	r.rings.post(r.perf.cpu, r.inKernel() == kernelFrames, 0)
@@ -207,99 +189,51 @@ func newPerfRun(p *Perf, cfg Config, q *Queue) *perfRun {
 	if cfg.Online == nil {
 		cfg.Online = onlineCPUs
 	}
-	return &perfRun{perf: p, mostEvents: p.events, cfg: cfg, q: q, proc: procfs.OpenDir(p.pid),
+	return &perfRun{perf: p, cfg: cfg, q: q, proc: procfs.OpenDir(p.pid),
 		threads: map[int]*perfThread{}, rng: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))}
 }
 
 func (r *perfRun) open() (err error) {
-	if r.power, err = TryPerf(r.perf.pid); err != nil {
+	if err = mayWatch(r.perf.pid); err != nil {
 		return err
 	}
 	r.asked, r.online = askedNow(), r.cfg.Online()
-	if r.rings, err = openPerfRings(r.online, ringShare(len(r.online))); err != nil {
+	if r.rings, err = openPerfRings(r.online, ringShare(ringMost, len(r.online))); err != nil {
 		return err
 	}
-	r.each = r.record
 	fds := raiseFileLimit()
-	if r.mostEvents == 0 {
-		r.mostEvents = min(fds/2, mostEvents)
-	}
-	if r.mostEvents < len(r.rings.cpus) {
-		return unix.EMFILE // not one thread could have its events
-	}
+	r.mostEvents = min(fds/2, mostEvents)
 	r.scan = newScan(r.proc, r.cfg.Interval, fds-r.mostEvents)
 	r.scan.pools = true
-	r.stats.Narrow = r.watchWide()
-	r.stats.KernelHidden = r.perf.kernel && !r.power.Kernel
-	return nil
+	if err = r.watchWide(); err != nil {
+		r.close()
+	}
+	return err
 }
 
-// inKernel is what is wanted of threads in the kernel, as far as it is permitted.
+// inKernel is what is wanted of threads in the kernel.
 func (r *perfRun) inKernel() perfKernel {
-	switch {
-	case !r.power.Kernel:
-		return noKernel
-	case r.perf.kernel:
+	if r.perf.kernel {
 		return kernelFrames
 	}
 	return inKernel
 }
 
-// watchWide opens events of the CPUs. Where it cannot, it says why, and each thread has its own events.
+// watchWide opens events of the CPUs.
 func (r *perfRun) watchWide() error {
-	if r.cfg.NoWide {
-		return ErrNoWide
-	}
-	if err := r.power.wide(); err != nil {
-		return err
-	}
-	filter, err := r.filter()
+	filter, err := filterProgram(r.perf.pid).loadForPerf(nil)
 	if err != nil {
 		return &PerfError{"bpf", err}
 	}
 	r.wide = &wideEvents{rings: r.rings, cpu: r.perf.cpu, kernel: r.inKernel(), interval: int64(r.cfg.Interval),
 		exact: r.cfg.NoJitter, filter: filter, most: r.mostStack(), copies: stackFit{stack: r.mostStack()}, rng: r.rng}
-	if err := r.wide.open(); err != nil {
-		r.giveWideUp(err)
-		return err
-	}
-	return nil
-}
-
-// filter is the program that lets samples of the process pass: that of a lookout where there can be one.
-func (r *perfRun) filter() (int, error) {
-	if !r.cfg.NoLookout {
-		if l := newLookout(r.perf.pid, r.perf.cpu, r.q.mostTogether(), r.cfg.KnownIn); l != nil {
-			r.rings.heed(l)
-			return l.prog, nil
-		}
-	}
-	return filterProgram(r.perf.pid).loadForPerf(nil)
-}
-
-// giveWideUp gives each thread its own events.
-func (r *perfRun) giveWideUp(why error) {
-	r.stats.Narrow = why
-	r.wide.closeEvents()
-	r.endFilter()
-	r.wide = nil
-	r.round--
-	if r.began != 0 {
-		r.post()
-	}
-}
-
-func (r *perfRun) endFilter() {
-	if r.rings.lookout == nil {
-		unix.Close(r.wide.filter)
-	}
-	r.rings.dropLookout(r.cfg.KnownIn)
+	return r.wide.open()
 }
 
 func (r *perfRun) close() {
 	if r.wide != nil {
 		r.wide.closeEvents()
-		r.endFilter()
+		unix.Close(r.wide.filter)
 	}
 	for _, th := range r.threads {
 		r.unwatch(th)
@@ -329,11 +263,12 @@ func (r *perfRun) loop(ctx context.Context) {
 			began := r.now
 			r.lookAround()
 			due = r.nextLookAround(began)
-			r.changePeriods(due)
+			r.wide.next = due
+			r.wide.redraw(r.now)
 		}
 		r.handOver(looks)
 		r.perf.answer(r.sum)
-		r.rings.wait(r.nextMoment(due), r.eachWakes())
+		r.rings.wait(r.nextMoment(due), eachWakes(int64(r.cfg.Interval)))
 		r.perf.waker.settle()
 	}
 }
@@ -341,35 +276,21 @@ func (r *perfRun) loop(ctx context.Context) {
 // nextMoment is when there is something to do. Where looks around are far apart, all waits for the next one, but in a
 // hurry, or in a run that has just begun.
 func (r *perfRun) nextMoment(due int64) int64 {
-	wait := r.q.wait(r.now)
-	switch {
-	case r.wide == nil:
-		return min(due, r.now+wait)
-	case wait == keptFor:
+	if r.q.wait(r.now) == keptFor {
 		return due
 	}
 	return min(due, r.handAt())
 }
 
-// handAt is when to hand over all that waits, with events of the CPUs. How long looks may wait grows with the run. If
+// handAt is when to hand over all that waits. How long looks may wait grows with the run. If
 // it grew while we sleep for that long, we would wake up too early, and once more soon afterwards.
 func (r *perfRun) handAt() int64 { return r.handed + min(r.q.wait(r.now), r.q.wait(r.handed)) }
 
 // handOver hands over what has waited long enough.
 func (r *perfRun) handOver(looks bool) {
-	if r.wide == nil {
-		r.q.handOverBefore(r.now)
-	} else if looks || r.now >= r.handAt() {
+	if looks || r.now >= r.handAt() {
 		r.q.handOver()
 		r.handed = r.now
-	}
-}
-
-// changePeriods changes the periods of CPUs' events at a look around. The next one is at that moment.
-func (r *perfRun) changePeriods(next int64) {
-	if r.wide != nil {
-		r.wide.next = next
-		r.wide.redraw(r.now)
 	}
 }
 
@@ -384,23 +305,15 @@ func (r *perfRun) lookAround() {
 }
 
 // nextLookAround is when to look around again. That moment is random, so that it is in step with nothing. Looking
-// around costs at most a tenth of a CPU. With events of the CPUs no thread waits for its own.
+// around costs at most a tenth of a CPU.
 func (r *perfRun) nextLookAround(began int64) int64 {
-	took, mean := ptrace.Monotonic()-began, perfTick
-	if r.wide != nil {
-		mean = perfLook
-	}
-	return began + max(mean/2+r.rng.Int64N(mean), 10*took)
-}
-
-// eachWakes reports whether each sample wakes us up.
-func (r *perfRun) eachWakes() bool {
-	return eachWakes(int64(r.cfg.Interval)) && (r.wide != nil || r.events < fewEvents)
+	took := ptrace.Monotonic() - began
+	return began + max(perfLook/2+r.rng.Int64N(perfLook), 10*took)
 }
 
 // setHint notes what is known of a thread, and reports whether the thread is in the list.
 func (r *perfRun) setHint(tid int, hint ptrace.Hint) bool {
-	if th := r.threads[tid]; th != nil && (hint.Skip || hint.Soon != th.prompt) {
+	if th := r.threads[tid]; th != nil && (hint.Skip || hint.Soon != th.hasEvents()) {
 		r.unwatch(th) // it may be watched again in another way
 	}
 	return r.scan.setHint(tid, hint)
@@ -424,16 +337,19 @@ func (r *perfRun) sum() Stats {
 // drain reads all rings.
 func (r *perfRun) drain() {
 	r.beginBatch(r.batch + 1)
-	damaged := int64(r.rings.read(r.each))
-	r.stats.Attempted += damaged
-	r.stats.Lost[ptrace.Failed] += damaged
+	r.rings.drain(r)
 	r.now = ptrace.Monotonic()
 	r.endBatch()
-	if r.wide != nil && r.wide.failed != nil {
-		r.giveWideUp(r.wide.failed)
-	}
+	r.checkWide()
 	if !r.over {
 		r.keepPace()
+	}
+}
+
+// checkWide ends the run if the events of the CPUs could not be opened again.
+func (r *perfRun) checkWide() {
+	if r.failed == nil {
+		r.failed = r.wide.failed
 	}
 }
 
@@ -448,34 +364,22 @@ func (r *perfRun) endBatch() {
 	for _, th := range r.sampled {
 		th.lacks = int64(th.charged-min(th.from, th.charged))/int64(r.cfg.Interval) - th.counted
 		if !th.hasEvents() {
-			if r.wide != nil {
-				r.wide.fit(&th.copies)
-			}
+			r.wide.fit(&th.copies)
 			continue
 		}
 		r.adapt(th)
-		if th.prompt && r.threads[th.tid] == th {
+		if r.threads[th.tid] == th {
 			r.arm(th)
 		}
 	}
 }
 
-// record deals with one record. Meanwhile the kernel may want the record's room back.
+// record is recordTaker.record.
 func (r *perfRun) record(b ringBytes, rec perfRecord) {
-	r.rings.found = true
-	switch rec.kind {
-	case perfSample:
-		if !b.parse(rec, r.perf.cpu, r.inKernel() == kernelFrames, &r.sample) {
-			r.lose(ptrace.Failed, 1)
-			return
-		}
-		if r.sample.pid == r.perf.pid {
-			r.take(b, &r.sample)
-		}
-	case perfLost, perfLostSamples:
-		r.lose(ptrace.RingFull, b.parseLost(rec))
-	case perfThrottle:
-		r.lose(ptrace.Throttled, 1) // at least: until the next tick of the kernel's clock
+	if !b.parse(rec, r.perf.cpu, r.inKernel() == kernelFrames, &r.sample) {
+		r.lose(ptrace.Failed, 1)
+	} else if r.sample.pid == r.perf.pid {
+		r.take(b, &r.sample)
 	}
 }
 
@@ -495,7 +399,7 @@ func (r *perfRun) take(b ringBytes, s *rawSample) {
 	}
 	th, known := r.whoIs(s)
 	if known != nil {
-		r.rings.know(s.tid, &known.hint)
+		r.rings.sentry.know(s.tid, &known.hint)
 	}
 	if known != nil && known.hint.Skip || !r.counts(th, s.when) {
 		return
@@ -516,8 +420,7 @@ func (r *perfRun) take(b ringBytes, s *rawSample) {
 	if known != nil {
 		hint = known.hint
 	}
-	need := r.fill(b, s, &hint, snap)
-	snap.Kernel = append(snap.Kernel, s.kernel...)
+	need := b.fill(s, r.perf.cpu, hint, snap)
 	snap.Count = r.countsFor(th, s)
 	if th != nil {
 		r.note(th, s, need)
@@ -530,7 +433,7 @@ func (r *perfRun) take(b ringBytes, s *rawSample) {
 	if th != nil && th.copier != nil {
 		th.copier.take(s.when, int64(r.cfg.Interval), &snap.Snapshot)
 	}
-	r.cfg.readSoon(snap, th != nil && th.prompt)
+	r.cfg.readSoon(snap, th != nil && th.hasEvents())
 	r.stats.Attempted += snap.Count
 	r.stats.Taken += snap.Count
 	r.q.keep(snap)
@@ -538,7 +441,7 @@ func (r *perfRun) take(b ringBytes, s *rawSample) {
 
 // whoIs returns what is known of the thread of a sample.
 func (r *perfRun) whoIs(s *rawSample) (*perfThread, *thread) {
-	if r.wide != nil && r.threads[s.tid] == nil {
+	if r.threads[s.tid] == nil {
 		return r.meet(s.tid)
 	}
 	return r.threads[s.tid], r.scan.byTID[s.tid]
@@ -563,36 +466,12 @@ func (r *perfRun) counts(th *perfThread, when int64) bool {
 	if th == nil {
 		return true
 	}
-	if own := th.hasEvents(); r.wide != nil && own == r.rings.isSteady() {
+	if own := th.hasEvents(); own == r.rings.isSteady() {
 		return false
 	} else if !own {
 		return true
 	}
 	return th.events[r.rings.cpu].accept(when, r.interval())
-}
-
-// fill makes the snapshot. It returns how much stack there was, 0 if that is not known.
-func (r *perfRun) fill(b ringBytes, s *rawSample, hint *ptrace.Hint, to *look.Look) (need uint64) {
-	cpu, snap := r.perf.cpu, &to.Snapshot
-	snap.Reset()
-	to.When = s.when
-	sp := s.regs[cpu.SP]
-	size := s.stackLen
-	known := hint.StackTop > sp && sp >= hint.StackLow
-	snap.Cut = size == s.asked
-	if known {
-		need = hint.StackTop - sp
-		snap.Cut = uint64(size) < need
-		size = int(min(uint64(size), need))
-	}
-	if cap(snap.Stack) < size { // no larger than needed: most stacks are much smaller than the largest
-		snap.Stack = make([]byte, (size+stackStep-1)/stackStep*stackStep)
-	}
-	snap.Stack = snap.Stack[:size]
-	b.copyTo(snap.Stack, s.stackAt)
-	snap.TID, snap.Regs, snap.Unknown, snap.SP = s.tid, s.regs, s.unknown, sp
-	snap.SideAddr, snap.RunsOn = hint.Side, true
-	return need
 }
 
 func readSmall(name string, buf []byte) []byte {

@@ -58,7 +58,7 @@ int main(int argc, char **argv) {
 //
 // GOPROF_BENCH_ROUNDS sets how many rounds there are (15).
 func BenchmarkEngines(b *testing.B) {
-	needPerf(b)
+	needWide(b)
 	rounds := 15
 	if n, err := strconv.Atoi(os.Getenv("GOPROF_BENCH_ROUNDS")); err == nil && n > 0 {
 		rounds = n

@@ -66,7 +66,7 @@ const maxCopiers = 128
 func (r *perfRun) arm(w *perfThread) {
 	trail := r.cfg.Trail
 	hint := &w.th.hint
-	if r.noCopies || !w.prompt || trail == nil || !trail.Known || hint.Side == 0 || hint.SideLen <= 0 ||
+	if r.noCopies || trail == nil || !trail.Known || hint.Side == 0 || hint.SideLen <= 0 ||
 		hint.SideLen > ptrace.MaxSide ||
 		trail.Frame < 0 || trail.Frame > hint.SideLen-8 {
 		return

@@ -13,64 +13,42 @@ import (
 	"goprof/testdata/ctest"
 )
 
-// TestPerfGivesWideUp: where the events of CPUs cannot be opened again, each thread has its own. There is one sentry
-// then, however the run comes there.
-func TestPerfGivesWideUp(t *testing.T) {
-	t.Run("sentry", func(t *testing.T) { givesWideUp(t, true, drainFailed) })
-	t.Run("lookout", func(t *testing.T) { givesWideUp(t, false, drainFailed) })
-	t.Run("sentry, CPUs", func(t *testing.T) { givesWideUp(t, true, takeInFailing) })
-	t.Run("lookout, CPUs", func(t *testing.T) { givesWideUp(t, false, takeInFailing) })
-	t.Run("sentry, CPUs, failed", func(t *testing.T) { givesWideUp(t, true, takeInFailed) })
-}
-
-// drainFailed: the events could not be opened with copies of another size.
-func drainFailed(r *perfRun) {
-	r.wide.failed = ErrNoWide
-	r.drain()
-}
-
-// takeInFailing: they cannot be opened when CPUs have come, because there is no filter.
-func takeInFailing(r *perfRun) {
-	if r.rings.lookout == nil { // otherwise it is the lookout's
-		unix.Close(r.wide.filter)
+// TestPerfGivesUp: where the events of CPUs cannot be opened again, the run ends, and says why.
+func TestPerfGivesUp(t *testing.T) {
+	for name, fail := range map[string]func(*perfRun){
+		"copies of another size": func(r *perfRun) {
+			r.wide.failed = ErrNoWide
+			r.drain()
+		},
+		"CPUs have come, and there is no filter": func(r *perfRun) {
+			unix.Close(r.wide.filter)
+			r.wide.filter = -1
+			r.takeInCPUs()
+		},
+		"CPUs have come": func(r *perfRun) {
+			r.wide.failed = ErrNoWide
+			r.takeInCPUs()
+		},
+	} {
+		t.Run(name, func(t *testing.T) { givesUp(t, fail) })
 	}
-	r.wide.filter = -1
-	r.takeInCPUs()
 }
 
-// takeInFailed: they could not be opened when CPUs come.
-func takeInFailed(r *perfRun) {
-	r.wide.failed = ErrNoWide
-	r.takeInCPUs()
-}
-
-func givesWideUp(t *testing.T, noLookout bool, giveUp func(*perfRun)) {
-	needPerf(t)
+func givesUp(t *testing.T, fail func(*perfRun)) {
+	needWide(t)
 	p := ctest.Run(t, ctest.Spin)
 	p.Number(t)
-	cfg := Config{Interval: 10 * time.Millisecond, NoLookout: noLookout, KnownIn: func(*process.KnownCode) {}}
+	cfg := Config{Interval: 10 * time.Millisecond, KnownIn: func(*process.KnownCode) {}}
 	r := newPerfRun(NewPerf(p.PID, ctest.CPU()), cfg, NewQueue(64))
 	defer r.proc.Close()
 	if err := r.open(); err != nil {
 		t.Fatal(err)
 	}
 	defer r.close()
-	needWide(t, r)
-	if noLookout == (r.rings.lookout != nil) {
-		t.Skip("this kernel takes no lookout")
-	}
 	r.began = ptrace.Monotonic()
 	r.post()
-	if noLookout && r.rings.sentry == nil {
-		t.Skip("no sentry can be posted here (the race detector, or no OS thread)")
+	if fail(r); r.failed == nil {
+		t.Fatal("it goes on")
 	}
-	if giveUp(r); r.wide != nil || r.rings.lookout != nil {
-		t.Fatal("it keeps the events of CPUs")
-	}
-	if r.rings.sentry == nil {
-		t.Skip("no sentry can be posted here (the race detector, or no OS thread)")
-	}
-	if n := len(r.rings.polls); n != 1 || int(r.rings.polls[0].Fd) != r.rings.sentry.bell {
-		t.Errorf("%d descriptors are waited for, %+v, and the sentry's bell is %d", n, r.rings.polls, r.rings.sentry.bell)
-	}
+	r.loop(t.Context())
 }

@@ -70,10 +70,7 @@ func (g *PerfGroup) Run(ctx context.Context) error {
 
 // prepare makes sure that events of CPUs can be had.
 func (r *perfGroupRun) prepare() error {
-	power, err := TryPerf(0)
-	if err == nil {
-		err = power.wide()
-	}
+	err := mayWatch(0)
 	if err != nil {
 		return errors.Join(ErrNoWide, err)
 	}
@@ -280,9 +277,7 @@ func (r *perfGroupRun) reopen() {
 func (r *perfGroupRun) drain() {
 	r.batch++
 	r.sampled = r.sampled[:0]
-	if damaged := r.rings.read(r.record); damaged > 0 {
-		r.blame(ptrace.Failed, int64(damaged))
-	}
+	r.rings.drain(r)
 	r.now = ptrace.Monotonic()
 	for _, m := range r.sampled {
 		m.run.now = r.now
@@ -293,22 +288,12 @@ func (r *perfGroupRun) drain() {
 	}
 }
 
-// record deals with one record. Meanwhile the kernel may want the record's room back.
+// record is recordTaker.record.
 func (r *perfGroupRun) record(b ringBytes, rec perfRecord) {
-	r.rings.found = true
-	switch rec.kind {
-	case perfSample:
-		if !b.parse(rec, r.cpu, false, &r.sample) {
-			r.blame(ptrace.Failed, 1)
-			return
-		}
-		if m := r.members[r.sample.pid]; m != nil {
-			r.take(m, b)
-		}
-	case perfLost, perfLostSamples:
-		r.blame(ptrace.RingFull, b.parseLost(rec))
-	case perfThrottle:
-		r.blame(ptrace.Throttled, 1) // at least: until the next tick of the kernel's clock
+	if !b.parse(rec, r.cpu, false, &r.sample) {
+		r.lose(ptrace.Failed, 1)
+	} else if m := r.members[r.sample.pid]; m != nil {
+		r.take(m, b)
 	}
 }
 
@@ -328,8 +313,8 @@ func (r *perfGroupRun) take(m *PerfMember, b ringBytes) {
 	m.run.take(b, &r.sample)
 }
 
-// blame counts samples that are lost. Their process is not known. It was likely the one that had a sample last.
-func (r *perfGroupRun) blame(o ptrace.Outcome, n int64) {
+// lose counts samples that are lost. Their process is not known. It was likely the one that had a sample last.
+func (r *perfGroupRun) lose(o ptrace.Outcome, n int64) {
 	if r.last != nil {
 		r.last.run.lose(o, n)
 	}
@@ -437,7 +422,6 @@ func (r *perfGroupRun) endMember(pid int, why error) {
 
 // join makes a run part of a group: rings and events of CPUs are the group's.
 func (r *perfRun) join(g *perfGroupRun) {
-	r.power = PerfPower{Kernel: true}
 	r.rings, r.wide, r.grouped = g.rings, g.wide, true
 	files := groupFiles()
 	r.mostEvents = max(files, len(r.rings.cpus))

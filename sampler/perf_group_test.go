@@ -19,7 +19,7 @@ import (
 func TestGroupMemberOpensEvents(t *testing.T) {
 	needPerf(t)
 	filter, err := filterProgram(os.Getpid()).loadForPerf(nil)
-	if err != nil || !mayWatchWide() {
+	if err != nil || !knowsPIDs() {
 		t.Skip("perf events of CPUs are not permitted here")
 	}
 	g := &perfGroupRun{PerfGroup: NewPerfGroup(time.Millisecond, 0)}

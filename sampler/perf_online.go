@@ -40,12 +40,11 @@ func (r *perfRun) takeInCPUs() bool {
 		return false
 	}
 	r.dismiss()
-	defer r.post() // unless giveWideUp has posted one: it is called below, and when the rings are drained
-	r.drain()      // the records of the events that there were
+	defer r.post()
+	r.drain() // the records of the events that there were
 	r.unwatchAll()
-	if r.wide != nil && r.wide.reopen() != nil {
-		r.giveWideUp(r.wide.failed)
-	}
+	r.wide.reopen()
+	r.checkWide()
 	return true
 }
 

@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 
 	"goprof/arch"
+	"goprof/sampler/look"
+	"goprof/sampler/ptrace"
 )
 
 // This file reads the records that the kernel writes into a ring (include/uapi/linux/perf_event.h, enum
@@ -180,4 +182,30 @@ func (b ringBytes) parseLost(r perfRecord) int64 {
 	}
 	const believable = 1 << 40
 	return int64(min(b.u64(at), believable))
+}
+
+// ownStack is how much of the copy is the thread's own stack, and whether that is less than all. need is how much the
+// thread had, 0 if that is not known.
+func (s *rawSample) ownStack(sp uint64, hint ptrace.Hint) (size int, cut bool, need uint64) {
+	if hint.StackTop <= sp || sp < hint.StackLow {
+		return s.stackLen, s.stackLen == s.asked, 0
+	}
+	need = hint.StackTop - sp
+	return int(min(uint64(s.stackLen), need)), uint64(s.stackLen) < need, need
+}
+
+// fill makes a look of a sample. It returns how much stack there was, 0 if that is not known.
+func (b ringBytes) fill(s *rawSample, cpu *arch.CPU, hint ptrace.Hint, to *look.Look) (need uint64) {
+	snap, size := &to.Snapshot, 0
+	to.When = s.when
+	snap.TID, snap.Regs, snap.Unknown, snap.SP = s.tid, s.regs, s.unknown, s.regs[cpu.SP]
+	snap.SideAddr, snap.RunsOn = hint.Side, true
+	size, snap.Cut, need = s.ownStack(snap.SP, hint)
+	if cap(snap.Stack) < size { // no larger than needed: many looks may wait, and most stacks are small
+		snap.Stack = make([]byte, (size+stackStep-1)/stackStep*stackStep)
+	}
+	snap.Stack = snap.Stack[:size]
+	b.copyTo(snap.Stack, s.stackAt)
+	to.Kernel = append(to.Kernel, s.kernel...)
+	return need
 }

@@ -12,6 +12,7 @@ import (
 	"goprof/arch"
 	"goprof/arch/amd64"
 	"goprof/arch/arm64"
+	"goprof/sampler/ptrace"
 )
 
 // ringWith is a ring of size bytes with these records, the first of them at position at.
@@ -172,14 +173,30 @@ func TestPerfLost(t *testing.T) {
 		perfRecordOf(perfLost, 0, 1))
 	var got []int64
 	r := &perfRing{data: b, head: &head, tail: new(uint64)}
-	if r.read(func(b ringBytes, rec perfRecord) { got = append(got, b.parseLost(rec)) }) || len(got) != 3 ||
-		got[0] != 42 || got[1] != 43 || got[2] != 0 {
-		t.Error(got)
+	to := recordFunc{lost: func(o ptrace.Outcome, n int64) {
+		if got = append(got, n); o != ptrace.RingFull {
+			t.Errorf("%v: %d", o, n)
+		}
+	}}
+	if found := r.drain(to); !found || !slices.Equal(got, []int64{42, 43, 0}) {
+		t.Error(found, got)
+	}
+	if r.drain(to) {
+		t.Error("there is nothing any more")
 	}
 	if *r.tail != head {
 		t.Errorf("%d of %d bytes were given back", *r.tail, head)
 	}
 }
+
+// recordFunc is a recordTaker.
+type recordFunc struct {
+	each func(ringBytes, perfRecord)
+	lost func(ptrace.Outcome, int64)
+}
+
+func (f recordFunc) record(b ringBytes, rec perfRecord) { f.each(b, rec) }
+func (f recordFunc) lose(o ptrace.Outcome, n int64)     { f.lost(o, n) }
 
 // Reading a ring allocates nothing.
 func TestPerfReadAllocates(t *testing.T) {
@@ -187,12 +204,12 @@ func TestPerfReadAllocates(t *testing.T) {
 	r := &perfRing{data: b, head: &head, tail: new(uint64)}
 	var s rawSample
 	stack := make([]byte, 64)
-	each := func(b ringBytes, rec perfRecord) {
+	var to recordTaker = recordFunc{each: func(b ringBytes, rec perfRecord) {
 		if b.parse(rec, amd64.CPU, false, &s) {
 			b.copyTo(stack[:s.stackLen], s.stackAt)
 		}
-	}
-	if n := testing.AllocsPerRun(100, func() { *r.tail = 0; r.read(each) }); n != 0 {
+	}}
+	if n := testing.AllocsPerRun(100, func() { *r.tail = 0; r.drain(to) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 }
@@ -211,7 +228,11 @@ func FuzzPerfRing(f *testing.F) {
 			at := tail
 			r := &perfRing{data: b, head: &head, tail: &at}
 			n := 0
-			r.read(func(b ringBytes, rec perfRecord) {
+			r.drain(recordFunc{lost: func(_ ptrace.Outcome, lost int64) {
+				if lost < 0 {
+					t.Fatalf("%d lost", lost)
+				}
+			}, each: func(b ringBytes, rec perfRecord) {
 				n++
 				var s rawSample
 				if rec.end <= rec.at-perfHeader || rec.end > head {
@@ -230,10 +251,7 @@ func FuzzPerfRing(f *testing.F) {
 					}
 					b.copyTo(make([]byte, s.stackLen), s.stackAt)
 				}
-				if lost := b.parseLost(rec); lost < 0 {
-					t.Fatalf("%d lost", lost)
-				}
-			})
+			}})
 			if at != head || n > size/perfHeader {
 				t.Fatalf("%d records, to %d of %d", n, at, head)
 			}
@@ -244,8 +262,7 @@ func FuzzPerfRing(f *testing.F) {
 // The first page of a ring is laid out as the kernel does it: heads at 1024 and 1032.
 func TestMmapPage(t *testing.T) {
 	needPerf(t)
-	attr := holderAttr()
-	r, err := openRing(onlineCPUs()[0], ringLeast, ringLeast, &attr)
+	r, err := openRing(onlineCPUs()[0], ringLeast, ringLeast)
 	if err != nil {
 		t.Fatal(err)
 	}

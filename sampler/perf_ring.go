@@ -3,11 +3,16 @@
 package sampler
 
 import (
+	"errors"
 	"os"
 	"sync/atomic"
+	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"goprof/process/procfs"
+	"goprof/sampler/ptrace"
 )
 
 // perfRing is memory that we share with the kernel. Its first page says how far the kernel has written and how far we
@@ -19,8 +24,6 @@ type perfRing struct {
 	head *uint64 // the kernel writes it
 	tail *uint64 // we write it
 	data ringBytes
-
-	samples uint64 // that were read so far
 }
 
 // The offsets of data_head and data_tail in struct perf_event_mmap_page (include/uapi/linux/perf_event.h).
@@ -31,8 +34,9 @@ const (
 
 // openRing makes a ring of size bytes, or of as many fewer as we may have. A process without CAP_IPC_LOCK and
 // CAP_PERFMON may lock 516 KB for each CPU, beside RLIMIT_MEMLOCK (kernel.perf_event_mlock_kb).
-func openRing(cpu, size, least int, attr *unix.PerfEventAttr) (*perfRing, error) {
-	fd, err := unix.PerfEventOpen(attr, 0, cpu, -1, unix.PERF_FLAG_FD_CLOEXEC)
+func openRing(cpu, size, least int) (*perfRing, error) {
+	attr := holderAttr()
+	fd, err := unix.PerfEventOpen(&attr, 0, cpu, -1, unix.PERF_FLAG_FD_CLOEXEC)
 	if err != nil {
 		return nil, &PerfError{"perf_event_open", err}
 	}
@@ -58,24 +62,157 @@ func (r *perfRing) close() {
 	unix.Close(r.fd)
 }
 
-// read calls each with every record that there is, in order. The record lies in the ring: it is gone when each returns.
+// recordTaker is who takes what a ring holds.
+type recordTaker interface {
+	// record takes a sample or a switch. It lies in the ring, and is gone when record returns: meanwhile the kernel may
+	// want its room back.
+	record(b ringBytes, rec perfRecord)
+	// lose counts records that are not there.
+	lose(o ptrace.Outcome, n int64)
+}
+
+// drain hands over what there is, in order, and reports whether there was anything.
 //
 // Go's atomic loads and stores order the code around them. So records are not read before the head that says that they
 // are whole. They are not given back before they were read (kernel/events/ring_buffer.c, perf_output_put_handle).
-func (r *perfRing) read(each func(b ringBytes, rec perfRecord)) (damaged bool) {
+func (r *perfRing) drain(to recordTaker) (found bool) {
 	head, tail := atomic.LoadUint64(r.head), *r.tail
-	for tail != head {
+	for found = tail != head; tail != head; {
 		rec, ok := r.data.next(tail, head)
-		if !ok {
+		if !ok { // what is left is damaged
+			to.lose(ptrace.Failed, 1)
 			atomic.StoreUint64(r.tail, head)
 			return true
 		}
-		if rec.kind == perfSample {
-			r.samples++
+		switch rec.kind {
+		case perfSample, perfSwitch:
+			to.record(r.data, rec)
+		case perfLost, perfLostSamples:
+			to.lose(ptrace.RingFull, r.data.parseLost(rec))
+		case perfThrottle:
+			to.lose(ptrace.Throttled, 1) // at least: until the next tick of the kernel's clock
 		}
-		each(r.data, rec)
 		tail = rec.end
 		atomic.StoreUint64(r.tail, tail) // soon: the next sample may need the room
 	}
+	return found
+}
+
+// ringSet is a ring for each CPU, by its index.
+type ringSet []*perfRing
+
+const (
+	// Bytes of all rings together, and of one ring.
+	ringsTotal = 64 << 20
+	ringMost   = 4 << 20
+	ringLeast  = 256 << 10
+)
+
+// ringShare is how large a ring may be for a number of CPUs, at most.
+func ringShare(most, cpus int) int {
+	for most > ringLeast && most*cpus > ringsTotal {
+		most /= 2
+	}
+	return most
+}
+
+// openRings makes a ring for each of these CPUs, or none.
+func openRings(cpus []int, size, least int) (s ringSet, err error) {
+	for _, cpu := range cpus {
+		ring, err := openRing(cpu, size, least)
+		if err != nil {
+			s.close()
+			return nil, err
+		}
+		s = append(s, ring)
+	}
+	return s, nil
+}
+
+func (s ringSet) close() {
+	for _, ring := range s {
+		ring.close()
+	}
+}
+
+// polls is what to wait for.
+func (s ringSet) polls() (polls []unix.PollFd) {
+	for _, ring := range s {
+		polls = append(polls, unix.PollFd{Fd: int32(ring.fd), Events: unix.POLLIN})
+	}
+	return polls
+}
+
+// haveRecords reports whether there is something to drain.
+func (s ringSet) haveRecords() bool {
+	for _, ring := range s {
+		if atomic.LoadUint64(ring.head) != *ring.tail {
+			return true
+		}
+	}
 	return false
+}
+
+func (s ringSet) drain(to recordTaker) {
+	for _, ring := range s {
+		ring.drain(to)
+	}
+}
+
+// openEvents makes events of a thread on these CPUs, whose rings these are. A CPU that was switched off meanwhile has
+// none.
+func (s ringSet) openEvents(attr *unix.PerfEventAttr, tid int, cpus []int) (fds []int, err error) {
+	for i, cpu := range cpus {
+		fd, err := openEvent(attr, tid, cpu, s[i])
+		if errors.Is(err, unix.ENODEV) {
+			continue
+		}
+		if err != nil {
+			return fds, err
+		}
+		fds = append(fds, fd)
+	}
+	return fds, nil
+}
+
+// listBytes is how much of the list of threads is read at a time.
+const listBytes = 32 << 10
+
+// eachThread calls open with each thread of a process. A thread that begins later inherits the events of the thread
+// that made it. So threads are listed until no new one has come in between. Where new threads come all the time, most
+// of them inherit.
+func eachThread(proc *procfs.Dir, open func(tid int) error) error {
+	seen := map[int]bool{}
+	for range 16 {
+		var fresh []int
+		proc.Threads(make([]byte, listBytes), func(tid int) {
+			if !seen[tid] {
+				fresh = append(fresh, tid)
+			}
+		})
+		if len(fresh) == 0 {
+			return nil
+		}
+		for _, tid := range fresh {
+			seen[tid] = true
+			if err := open(tid); err != nil && !errors.Is(err, unix.ESRCH) {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// sleepUntilRecords sleeps until one of these descriptors has something. Like ptrace.SleepUntil, it does not tell Go's
+// scheduler, unless tell says so.
+func sleepUntilRecords(polls []unix.PollFd, most *unix.Timespec, tell bool) {
+	for i := range polls {
+		polls[i].Revents = 0
+	}
+	list, n, ts := unsafe.Pointer(unsafe.SliceData(polls)), uintptr(len(polls)), unsafe.Pointer(most)
+	if tell {
+		syscall.Syscall6(unix.SYS_PPOLL, uintptr(list), n, uintptr(ts), 0, 0, 0)
+		return
+	}
+	syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(list), n, uintptr(ts), 0, 0, 0)
 }

@@ -3,31 +3,25 @@
 package sampler
 
 import (
-	"math"
 	"slices"
-	"sync/atomic"
-	"syscall"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
 	"goprof/arch"
-	"goprof/process"
 	"goprof/sampler/ptrace"
 )
 
 // perfRings are the rings of a run, one for each CPU, and when to look into them. The members of a PerfGroup share
 // theirs.
 type perfRings struct {
-	cpus    []int // their numbers; events and rings go by the index here
-	steady  []*perfRing
-	prompt  []*perfRing // of threads with Hint.Soon; none until there is such a thread
-	polls   []unix.PollFd
-	sentry  *sentryDuty // at steady; nil: we wait for those rings ourselves, or there is a lookout
-	lookout *lookout    // at steady
-	size    int         // of each of steady, if there is room
-	denied  bool        // there was no room for prompt, with these CPUs
+	cpus   []int // their numbers; events and rings go by the index here
+	steady ringSet
+	prompt ringSet // of threads with Hint.Soon; none until there is such a thread
+	polls  []unix.PollFd
+	sentry *sentryDuty // at steady; nil: we wait for those rings ourselves
+	size   int         // of each of steady, if there is room
+	denied bool        // there was no room for prompt, with these CPUs
 
 	// The reading that is under way, or was last.
 	cpu  int
@@ -40,13 +34,6 @@ type perfRings struct {
 	turn    ownTurn
 	ts      unix.Timespec
 }
-
-const (
-	// Bytes of all rings together, and of one ring.
-	ringsTotal = 64 << 20
-	ringMost   = 4 << 20
-	ringLeast  = 256 << 10
-)
 
 const (
 	// perfSoon is how soon a sample is read, so that code which is new to goprof is noted in time
@@ -71,36 +58,15 @@ func openPerfRings(cpus []int, size int) (*perfRings, error) {
 }
 
 // openRings makes a ring for each of these CPUs, or none.
-func (r *perfRings) openRings(cpus []int, size int) (rings []*perfRing, err error) {
-	attr := holderAttr()
-	for _, cpu := range cpus {
-		ring, err := openRing(cpu, size, ringLeast, &attr)
-		if err != nil {
-			for _, ring := range rings {
-				ring.close()
-			}
-			return nil, err
-		}
-		rings = append(rings, ring)
-	}
-	for _, ring := range rings {
-		r.polls = append(r.polls, unix.PollFd{Fd: int32(ring.fd), Events: unix.POLLIN})
-	}
-	return rings, nil
-}
-
-// ringShare is how large a ring may be for a number of CPUs.
-func ringShare(cpus int) int {
-	size := ringMost
-	for size > ringLeast && size*cpus > ringsTotal {
-		size /= 2
-	}
-	return size
+func (r *perfRings) openRings(cpus []int, size int) (ringSet, error) {
+	rings, err := openRings(cpus, size, ringLeast)
+	r.polls = append(r.polls, rings.polls()...)
+	return rings, err
 }
 
 // promptRings are the rings of threads with Hint.Soon: their samples wake us up. These threads have rings of their own,
 // since the kernel wakes up all events of a ring, be there thousands (kernel/events/core.c, ring_buffer_wakeup).
-func (r *perfRings) promptRings() []*perfRing {
+func (r *perfRings) promptRings() ringSet {
 	if r.prompt == nil && !r.denied {
 		rings, err := r.openRings(r.cpus, r.size)
 		r.prompt, r.denied = rings, err != nil
@@ -117,20 +83,20 @@ func (r *perfRings) havePrompt() bool { return r.promptRings()[0] != r.steady[0]
 // takeIn opens rings for CPUs that have come: all, or none, since a ring is found by its CPU's index.
 func (r *perfRings) takeIn(fresh []int) bool {
 	r.denied = false
-	steady, err := r.openRings(fresh, min(r.size, ringShare(len(r.cpus)+len(fresh))))
+	size := min(r.size, ringShare(ringMost, len(r.cpus)+len(fresh)))
+	steady, err := r.openRings(fresh, size)
 	if err != nil {
 		return false
 	}
-	var prompt []*perfRing
+	var prompt ringSet
 	if r.prompt != nil {
-		if prompt, err = r.openRings(fresh, min(r.size, ringShare(len(r.cpus)+len(fresh)))); err != nil {
+		if prompt, err = r.openRings(fresh, size); err != nil {
 			r.closeRings(steady)
 			return false
 		}
 	}
 	r.cpus = append(r.cpus, fresh...)
 	r.steady, r.prompt = append(r.steady, steady...), append(r.prompt, prompt...)
-	r.trustLookout()
 	return true
 }
 
@@ -145,44 +111,6 @@ func (r *perfRings) post(cpu *arch.CPU, chain bool, waits int64) {
 	r.polls = append(r.polls, unix.PollFd{Fd: int32(r.sentry.bell), Events: unix.POLLIN})
 }
 
-// heed waits for a lookout.
-func (r *perfRings) heed(l *lookout) {
-	r.lookout = l
-	r.polls = append(r.polls, unix.PollFd{Fd: int32(l.bell), Events: unix.POLLIN})
-	r.trustLookout()
-}
-
-// trustLookout has no ring of the lookout end a wait: the lookout calls before a ring is half full. A ring itself would
-// wake us up each time that half of it has been written, whatever we have read meanwhile (kernel/events/ring_buffer.c,
-// __perf_output_begin).
-func (r *perfRings) trustLookout() {
-	if r.lookout == nil {
-		return
-	}
-	half := math.MaxInt
-	for _, ring := range r.steady {
-		r.waitNoMore(ring.fd)
-		half = min(half, len(ring.data)/2)
-	}
-	r.lookout.half = half
-}
-
-// dropLookout ends it.
-func (r *perfRings) dropLookout(keepIn func(*process.KnownCode)) {
-	if r.lookout != nil {
-		r.waitNoMore(r.lookout.bell)
-		r.lookout.close(keepIn)
-		r.lookout = nil
-		r.awaitRings()
-	}
-}
-
-// know tells who looks at samples of a thread that we know.
-func (r *perfRings) know(tid int, hint *ptrace.Hint) {
-	r.sentry.know(tid, hint)
-	r.lookout.know(tid, hint)
-}
-
 // dismiss ends the sentry.
 func (r *perfRings) dismiss() {
 	if r.sentry == nil {
@@ -191,11 +119,6 @@ func (r *perfRings) dismiss() {
 	r.waitNoMore(r.sentry.bell)
 	r.sentry.dismiss()
 	r.sentry = nil
-	r.awaitRings()
-}
-
-// awaitRings has the rings end a wait again.
-func (r *perfRings) awaitRings() {
 	for _, ring := range r.steady {
 		r.waitNoMore(ring.fd) // it may be one that has come since
 		r.polls = append(r.polls, unix.PollFd{Fd: int32(ring.fd), Events: unix.POLLIN})
@@ -206,11 +129,11 @@ func (r *perfRings) waitNoMore(fd int) {
 	r.polls = slices.DeleteFunc(r.polls, func(p unix.PollFd) bool { return p.Fd == int32(fd) })
 }
 
-func (r *perfRings) closeRings(rings []*perfRing) {
+func (r *perfRings) closeRings(rings ringSet) {
 	for _, ring := range rings {
 		r.waitNoMore(ring.fd)
-		ring.close()
 	}
+	rings.close()
 }
 
 func (r *perfRings) close() {
@@ -220,30 +143,17 @@ func (r *perfRings) close() {
 	r.turn.close()
 }
 
-// read calls each with the records of all rings, those of prompt threads first. It returns how many rings were damaged.
-func (r *perfRings) read(each func(ringBytes, perfRecord)) (damaged int) {
+// drain hands over the records of all rings, those of prompt threads first.
+func (r *perfRings) drain(to recordTaker) {
 	r.found = false
 	r.sentry.answer()
-	r.lookout.answer()
-	for _, rings := range [2][]*perfRing{r.prompt, r.steady} {
+	for _, rings := range [2]ringSet{r.prompt, r.steady} {
 		for i, ring := range rings {
 			r.cpu, r.ring = i, ring
-			if ring.read(each) {
-				damaged++
-			}
+			r.found = ring.drain(to) || r.found
 		}
 	}
-	r.lookout.noteRead(r.samplesRead())
 	r.noteReading(ptrace.Monotonic())
-	return damaged
-}
-
-// samplesRead is how many samples of the threads without Hint.Soon were read so far.
-func (r *perfRings) samplesRead() (n uint64) {
-	for _, ring := range r.steady {
-		n += ring.samples
-	}
-	return n
 }
 
 // isSteady reports whether the record that is being read lies in the ring of the threads without Hint.Soon.
@@ -266,24 +176,15 @@ func (r *perfRings) noteReading(now int64) {
 // hasNews reports whether there is something to read now.
 func (r *perfRings) hasNews() bool {
 	if r.sentry != nil {
-		return r.sentry.hasCalled() || haveRecords(r.prompt)
+		return r.sentry.hasCalled() || r.prompt.haveRecords()
 	}
-	return haveRecords(r.prompt) || haveRecords(r.steady)
-}
-
-func haveRecords(rings []*perfRing) bool {
-	for _, ring := range rings {
-		if atomic.LoadUint64(ring.head) != *ring.tail {
-			return true
-		}
-	}
-	return false
+	return r.prompt.haveRecords() || r.steady.haveRecords()
 }
 
 // comeTogether reports whether samples come so often that we look for them together. each says whether each sample
 // wakes us up.
 func (r *perfRings) comeTogether(each bool) bool {
-	return r.prompt == nil && r.lookout == nil && (!each || r.sentry == nil && r.often == oftenMost)
+	return r.prompt == nil && (!each || r.sentry == nil && r.often == oftenMost)
 }
 
 // longSleep is how long a sleep must be for it to be told to Go's scheduler. Where CPUs are short there are no long
@@ -298,11 +199,11 @@ const longSleep = int64(20 * time.Millisecond)
 // threads with Hint.Soon do not wait.
 func (r *perfRings) wait(until int64, each bool) {
 	together := r.comeTogether(each)
-	if together || !each && r.lookout == nil {
+	if together || !each {
 		until = min(until, r.readAt+perfSoon)
 	}
 	now := ptrace.Monotonic()
-	if until = r.lookout.wakeBy(now, until); until <= now {
+	if until <= now {
 		return
 	}
 	long := until-now >= longSleep
@@ -314,18 +215,12 @@ func (r *perfRings) wait(until int64, each bool) {
 		ptrace.SleepUntil(&r.ts)
 		return
 	}
-	for i := range r.polls {
-		r.polls[i].Revents = 0
-	}
 	r.ts = unix.NsecToTimespec(until - now)
-	polls, n, ts := unsafe.Pointer(unsafe.SliceData(r.polls)), uintptr(len(r.polls)), unsafe.Pointer(&r.ts)
 	// A garbage collection would wait for the end of a sleep that the scheduler does not know (ptrace.LeaveInPeace),
 	// with all of goprof's work standing still.
-	if long && ptrace.WithoutPriority(func() {
-		syscall.Syscall6(unix.SYS_PPOLL, uintptr(polls), n, uintptr(ts), 0, 0, 0)
-	}) {
+	if long && ptrace.WithoutPriority(func() { sleepUntilRecords(r.polls, &r.ts, true) }) {
 		r.turn.note(ptrace.Monotonic())
 		return
 	}
-	syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(polls), n, uintptr(ts), 0, 0, 0)
+	sleepUntilRecords(r.polls, &r.ts, false)
 }

@@ -3,7 +3,6 @@
 package sampler
 
 import (
-	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -41,7 +40,7 @@ func needPerf(t testing.TB) {
 func perfSession(t *testing.T, pid int, cfg Config, each func(*look.Look),
 	end func(p *Perf, seen *atomic.Int64)) sampled {
 	t.Helper()
-	needPerf(t)
+	needWide(t)
 	if each == nil {
 		each = func(*look.Look) {}
 	}
@@ -55,12 +54,6 @@ func perfSession(t *testing.T, pid int, cfg Config, each func(*look.Look),
 		t.Errorf("standard files before %v, after %v", before, after)
 	}
 	return got
-}
-
-// eachPerf runs a test with both kinds of events: those of CPUs, and those of threads.
-func eachPerf(t *testing.T, test func(t *testing.T, cfg Config)) {
-	t.Run("cpus", func(t *testing.T) { test(t, Config{Interval: time.Millisecond}) })
-	t.Run("threads", func(t *testing.T) { test(t, Config{Interval: time.Millisecond, NoWide: true}) })
 }
 
 // standardFiles are the descriptors that no test may close.
@@ -135,9 +128,8 @@ const longestPerf = int64(50 * time.Millisecond)
 
 // TestPerfShares: the samples of each thread follow the CPU time that it used, whether it runs all the time or in
 // bursts.
-func TestPerfShares(t *testing.T) { eachPerf(t, checkPerfShares) }
-
-func checkPerfShares(t *testing.T, cfg Config) {
+func TestPerfShares(t *testing.T) {
+	cfg := Config{Interval: time.Millisecond}
 	// One thread never rests, ten run for 1 ms in 20, a hundred for 0.2 ms in 20.
 	p := ctest.Run(t, ctest.Shares, "1", "1", "0", "10", "1000", "20000", "100", "200", "20000")
 	var tids []int
@@ -204,12 +196,8 @@ int main(int argc, char **argv) {
 
 // TestPerfIsNotInStep: the period of a program is exactly that of the samples. Its shares come out like those of any
 // other program.
-func TestPerfIsNotInStep(t *testing.T) { eachPerf(t, checkPerfIsNotInStep) }
-
-func checkPerfIsNotInStep(t *testing.T, cfg Config) {
-	if cfg.NoWide && os.Getenv("GOPROF_PROVE") == "" {
-		t.Skip("the same rule with the other events, in the long form: set GOPROF_PROVE=1")
-	}
+func TestPerfIsNotInStep(t *testing.T) {
+	cfg := Config{Interval: time.Millisecond}
 	const period = 2 * time.Millisecond
 	p := ctest.Run(t, lockstepProgram, strconv.Itoa(int(period)))
 	at := uint64(p.Number(t))
@@ -232,9 +220,8 @@ func checkPerfIsNotInStep(t *testing.T, cfg Config) {
 }
 
 // TestPerfTimesAddUp is TestTimesAddUp for this engine.
-func TestPerfTimesAddUp(t *testing.T) { eachPerf(t, checkPerfTimesAddUp) }
-
-func checkPerfTimesAddUp(t *testing.T, cfg Config) {
+func TestPerfTimesAddUp(t *testing.T) {
+	cfg := Config{Interval: time.Millisecond}
 	p := ctest.Run(t, timesProgram)
 	time.Sleep(100 * time.Millisecond)
 	sum := int64(0)
@@ -278,9 +265,8 @@ int main(int argc, char **argv) {
 }`
 
 // TestPerfStackSizes: the copy of a stack over 64 KB is cut, and says so. Of a short stack, less is copied soon.
-func TestPerfStackSizes(t *testing.T) { eachPerf(t, checkPerfStackSizes) }
-
-func checkPerfStackSizes(t *testing.T, cfg Config) {
+func TestPerfStackSizes(t *testing.T) {
+	cfg := Config{Interval: time.Millisecond}
 	for _, c := range []struct {
 		size int
 		cut  bool
@@ -321,7 +307,7 @@ func checkPerfStackSizes(t *testing.T, cfg Config) {
 func TestPerfSkips(t *testing.T) {
 	p := ctest.Run(t, ctest.Shares, "2", "1", "0")
 	wanted, other := p.Number(t), p.Number(t)
-	needPerf(t)
+	needWide(t)
 	after := 0
 	var from atomic.Int64 // samples that were taken before the hint may still come
 	from.Store(math.MaxInt64)
@@ -347,7 +333,7 @@ func TestPerfSkips(t *testing.T) {
 
 // If the queue is never emptied, samples are lost. All lost ones are counted.
 func TestPerfQueueFull(t *testing.T) {
-	needPerf(t)
+	needWide(t)
 	p := ctest.Run(t, ctest.Spin)
 	s, q := NewPerf(p.PID, ctest.CPU()), NewQueue(4)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -376,7 +362,7 @@ func TestPerfEnds(t *testing.T) {
 }
 
 func TestPerfRefusals(t *testing.T) {
-	needPerf(t)
+	needWide(t)
 	for _, c := range []struct {
 		cfg  Config
 		pid  int
@@ -404,61 +390,6 @@ func TestParseCPUList(t *testing.T) {
 	}
 }
 
-// TestPerfFewEvents: there cannot be events for all threads. Those that run have events, and those that begin to run
-// get them. What is missed meanwhile is counted.
-func TestPerfFewEvents(t *testing.T) {
-	needPerf(t)
-	// 200 threads that use a microsecond each second, and two that run all the time.
-	p := ctest.Run(t, ctest.Shares, "200", "1", "1000000", "2", "1", "0")
-	var tids []int
-	for range 202 {
-		tids = append(tids, p.Number(t))
-	}
-	proc := procfs.OpenDir(p.PID)
-	defer proc.Close()
-	time.Sleep(100 * time.Millisecond)
-	most := 6 * len(onlineCPUs())
-	s, q := NewPerf(p.PID, ctest.CPU()), NewQueue(64)
-	s.events = most
-	ctx, cancel := context.WithCancel(context.Background())
-	by, n, mostOpen := map[int]int{}, 0, 0
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for snap := range q.Looks() {
-			by[snap.TID]++
-			q.Done(snap)
-			if n++; n%50 == 0 {
-				mostOpen = max(mostOpen, openEventsOfOurs(t))
-			}
-			if n == 600 {
-				cancel()
-			}
-		}
-	}()
-	got, err := s.Run(ctx, Config{Interval: time.Millisecond, NoWide: true}, q)
-	<-done
-	if err != nil {
-		t.Fatal(err)
-	}
-	used := map[int]int64{} // the threads print their numbers in any order
-	for _, tid := range tids {
-		used[tid] = ctest.Ran(t, p.PID, tid)
-	}
-	slices.SortFunc(tids, func(a, b int) int { return cmp.Compare(used[a], used[b]) })
-	a, b := by[tids[200]], by[tids[201]]
-	t.Logf("%d and %d samples of those that run, of %d; %d events open; %+v", a, b, n, mostOpen, got.Times)
-	if a < n/10 || b < n/10 {
-		t.Errorf("%d and %d samples of %d are of those that run", a, b, n)
-	}
-	if mostOpen > most+2*len(onlineCPUs()) || mostOpen == 0 {
-		t.Errorf("%d events were open, and there may be %d and two for each CPU", mostOpen, most)
-	}
-	if got.Times.Sampled < got.Times.Process/4 { // the rest is from before the threads had their events
-		t.Errorf("%+v", got.Times)
-	}
-}
-
 // openEventsOfOurs counts this process's descriptors of events.
 func openEventsOfOurs(t *testing.T) (n int) {
 	dir, err := os.ReadDir("/proc/self/fd")
@@ -473,7 +404,8 @@ func openEventsOfOurs(t *testing.T) (n int) {
 	return n
 }
 
-// TestPerfMovesWithItsThread: a thread is moved to other CPUs after goprof has met it. It is sampled there, too.
+// TestPerfMovesWithItsThread: a thread with events of its own is moved to other CPUs after goprof has met it. It is
+// sampled there, too.
 func TestPerfMovesWithItsThread(t *testing.T) {
 	if len(onlineCPUs()) < 2 {
 		t.Skip("needs two CPUs")
@@ -486,7 +418,8 @@ func TestPerfMovesWithItsThread(t *testing.T) {
 	if err := unix.SchedSetaffinity(p.PID, &one); err != nil {
 		t.Skipf("this machine lets nobody choose the CPU of a thread: %v", err)
 	}
-	perfSession(t, p.PID, Config{Interval: time.Millisecond}, nil, func(_ *Perf, seen *atomic.Int64) {
+	perfSession(t, p.PID, Config{Interval: time.Millisecond}, nil, func(pf *Perf, seen *atomic.Int64) {
+		pf.Advise(p.PID, ptrace.Hint{Soon: true}) // it has events of its own
 		untilSamples(50)(seen)
 		if err := unix.SchedSetaffinity(p.PID, &other); err != nil {
 			t.Error(err)
@@ -502,11 +435,11 @@ func TestPerfMovesWithItsThread(t *testing.T) {
 // TestPerfGone: a thread ends before it has its events. That closes no descriptor of anything else, least of all
 // standard input, descriptor 0.
 func TestPerfGone(t *testing.T) {
-	needPerf(t)
+	needWide(t)
 	before := standardFiles()
 	r := &perfRun{perf: NewPerf(os.Getpid(), ctest.CPU()), threads: map[int]*perfThread{}, mostEvents: 100,
 		cfg: Config{Interval: time.Millisecond}, rng: rand.New(rand.NewPCG(1, 2)),
-		rings: &perfRings{cpus: onlineCPUs(), steady: make([]*perfRing, len(onlineCPUs()))}}
+		rings: &perfRings{cpus: onlineCPUs(), prompt: make([]*perfRing, len(onlineCPUs()))}}
 	const nobody = 1 << 22 // above the kernel's PID_MAX_LIMIT
 	for range 3 {
 		w := &perfThread{tid: nobody, th: &thread{tid: nobody}, copies: stackFit{stack: stackLeast}}
@@ -520,9 +453,8 @@ func TestPerfGone(t *testing.T) {
 }
 
 // Threads that begin during a run get samples.
-func TestPerfMeetsNewThreads(t *testing.T) { eachPerf(t, checkPerfMeetsNewThreads) }
-
-func checkPerfMeetsNewThreads(t *testing.T, cfg Config) {
+func TestPerfMeetsNewThreads(t *testing.T) {
+	cfg := Config{Interval: time.Millisecond}
 	p := ctest.Run(t, `
 static void *spin(void *x) { say(gettid_()); for (volatile long i = 0;; i++); }
 int main(void) {

@@ -104,9 +104,7 @@ func (r *perfRun) keepPace() {
 	if r.grouped || r.cfg.NoJitter || !r.thin.judge(r.now) {
 		return
 	}
-	if r.wide != nil {
-		r.wide.setPace(r.thin.factor, r.now)
-	}
+	r.wide.setPace(r.thin.factor, r.now)
 	for _, th := range r.threads {
 		for i := range th.events {
 			if e := &th.events[i]; e.fd >= 0 {
@@ -127,13 +125,9 @@ func (r *perfRun) setPeriod(e *perfEvent, period uint64) {
 
 // countsFor is for how many samples a sample counts.
 func (r *perfRun) countsFor(th *perfThread, s *rawSample) int64 {
-	n := int64(1)
-	switch {
-	case th != nil && th.hasEvents():
-		n = th.events[r.rings.cpu].pace.at(s.when)
-	case r.wide != nil:
-		n = r.wide.pace.at(s.when)
-	}
 	r.thin.taken++
-	return n
+	if th != nil && th.hasEvents() {
+		return th.events[r.rings.cpu].pace.at(s.when)
+	}
+	return r.wide.pace.at(s.when)
 }

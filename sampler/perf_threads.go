@@ -11,22 +11,23 @@ import (
 	"goprof/sampler/look"
 )
 
-// This file keeps the events: which threads have events, on which CPUs, and how much stack the events copy.
+// This file keeps the events of single threads: which threads have events, on which CPUs, and how much stack the events
+// copy. Threads with Hint.Soon have events, and no others: with an event of a thread each switch of threads stops and
+// starts a timer, which changes a program that hands over often (docs/decisions/0008).
+//
+// An event belongs to one thread and one CPU: a ring can be shared by the threads of one CPU only (kernel/events/core.c,
+// perf_event_set_output). The kernel can let new threads inherit events, but the period of an inherited event cannot be
+// changed (perf_period.go). Where no more events can be opened, threads go without: they have samples by the events of
+// the CPUs.
 
-const (
-	// mostEvents bounds the events: each takes some 2 KB of the kernel's memory.
-	mostEvents = 1 << 15
-	// fewEvents of threads may wake us up at each sample: the kernel wakes up all events of a ring one by one
-	// (kernel/events/core.c, ring_buffer_wakeup).
-	fewEvents = 512
-)
+// mostEvents bounds the events: each takes some 2 KB of the kernel's memory.
+const mostEvents = 1 << 15
 
-// perfThread is a thread that has events.
+// perfThread is a thread that has events, or was met by those of the CPUs.
 type perfThread struct {
 	tid    int
 	th     *thread
 	events []perfEvent // by index of CPU; fd -1 where it may not run
-	prompt bool
 	copies stackFit
 	allows unix.CPUSet
 
@@ -40,7 +41,7 @@ type perfThread struct {
 	heardAt uint64 // the same at its last sample, or when its events were opened
 }
 
-// watchAll gives events to threads: to all where there are few, otherwise to the threads that run.
+// watchAll gives events to the threads that need them.
 func (r *perfRun) watchAll() {
 	if r.scan.round != r.round {
 		r.round = r.scan.round
@@ -50,9 +51,6 @@ func (r *perfRun) watchAll() {
 			}
 		}
 		for _, th := range r.scan.byTID {
-			if r.events+len(r.rings.cpus) > r.mostEvents {
-				break
-			}
 			if r.needsEvents(th) {
 				r.watch(th)
 			}
@@ -62,31 +60,13 @@ func (r *perfRun) watchAll() {
 		if th.tid == 0 || !r.needsEvents(th) {
 			continue
 		}
-		// A thread may be known only because the events of everyone met it, before it was to have its own.
+		// A thread may be known only because the events of the CPUs met it, before it was to have its own.
 		if known := r.threads[th.tid]; known != nil && known.hasEvents() {
 			r.followThread(known)
-		} else if r.makeRoom() {
+		} else {
 			r.watch(th)
 		}
 	}
-}
-
-// makeRoom takes the events away from a sleeping thread if there can be no more events. It tries few threads: the next
-// tick tries others.
-func (r *perfRun) makeRoom() bool {
-	tries := 64
-	for _, th := range r.threads {
-		if r.events+len(r.rings.cpus) <= r.mostEvents {
-			return true
-		}
-		if tries--; tries == 0 {
-			return false
-		}
-		if !th.th.hot {
-			r.unwatch(th)
-		}
-	}
-	return r.events+len(r.rings.cpus) <= r.mostEvents
 }
 
 // silence is how many samples a thread may owe before it is asked whether it has gone to other CPUs.
@@ -103,13 +83,11 @@ func (r *perfRun) followThread(th *perfThread) {
 	}
 }
 
-// needsEvents reports whether a thread is to have events of its own. Where there are events of everyone, a thread's own
-// events need rings of their own. Otherwise nobody knows which of the two a sample is from.
-func (r *perfRun) needsEvents(th *thread) bool {
-	return r.wide == nil || th.hint.Soon && r.rings.havePrompt()
-}
+// needsEvents reports whether a thread is to have events of its own. They need rings of their own. Otherwise nobody knows
+// whether a sample is by them or by the events of the CPUs.
+func (r *perfRun) needsEvents(th *thread) bool { return th.hint.Soon && r.rings.havePrompt() }
 
-// hasEvents reports whether a thread has events of its own. The events of everyone serve the other threads.
+// hasEvents reports whether a thread has events of its own. The events of the CPUs serve the other threads.
 func (w *perfThread) hasEvents() bool { return len(w.events) > 0 }
 
 // mostStack is how much of a stack is ever copied.
@@ -122,10 +100,11 @@ func (r *perfRun) mostStack() int {
 
 // watch opens a thread's events, with the largest copies: how much the thread needs is not known yet.
 func (r *perfRun) watch(th *thread) {
-	if known := r.threads[th.tid]; th.hint.Skip || known != nil && known.hasEvents() {
+	known := r.threads[th.tid]
+	if th.hint.Skip || known != nil && known.hasEvents() || r.events+len(r.rings.cpus) > r.mostEvents {
 		return
 	}
-	w := &perfThread{tid: th.tid, th: th, prompt: th.hint.Soon, copies: stackFit{stack: r.mostStack()},
+	w := &perfThread{tid: th.tid, th: th, copies: stackFit{stack: r.mostStack()},
 		from: th.last.Ran}
 	r.threads[th.tid] = w
 	r.openEvents(w)
@@ -135,10 +114,7 @@ func (r *perfRun) watch(th *thread) {
 }
 
 func (r *perfRun) openEvents(w *perfThread) {
-	rings := r.rings.steady
-	if w.prompt {
-		rings = r.rings.promptRings()
-	}
+	rings := r.rings.promptRings()
 	var ok bool
 	w.allows, ok = affinity(w.tid)
 	w.heardAt = w.th.last.Ran
@@ -146,7 +122,7 @@ func (r *perfRun) openEvents(w *perfThread) {
 	for i := range w.events {
 		w.events[i].fd = -1
 	}
-	attr := perfAttr(r.perf.cpu, 0, w.copies.stack, r.inKernel(), w.prompt || r.eachWakes())
+	attr := perfAttr(r.perf.cpu, 0, w.copies.stack, r.inKernel(), true)
 	for i, cpu := range r.rings.cpus {
 		e := &w.events[i]
 		if ok && !w.allows.IsSet(cpu) {
@@ -159,31 +135,19 @@ func (r *perfRun) openEvents(w *perfThread) {
 			continue
 		}
 		if err != nil {
-			r.unwatch(w) // a thread has all its events or none: its turn comes again
-			r.countOpenError(err)
+			r.unwatch(w) // a thread has all its events or none
+			if !errors.Is(err, unix.ESRCH) {
+				r.mostEvents = r.events
+			}
 			return
 		}
 		e.fd = int32(fd)
 		r.events++
-		r.denied = 0
 	}
 	if w.copier != nil {
 		r.attach(w)
 	} else {
 		r.arm(w)
-	}
-}
-
-// countOpenError deals with an event that could not be opened. If the thread has ended, nothing is lost.
-func (r *perfRun) countOpenError(err error) {
-	switch {
-	case errors.Is(err, unix.ESRCH):
-	case errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENFILE), errors.Is(err, unix.ENOMEM):
-		r.mostEvents = r.events
-	default:
-		if r.denied++; r.denied == maxDenied {
-			r.failed = err
-		}
 	}
 }
 

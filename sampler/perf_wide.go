@@ -54,8 +54,8 @@ type wideEvents struct {
 	failed   error // why the events could not be opened anew
 }
 
-// mayWatchWide reports whether goprof knows processes by the numbers that BPF programs see.
-func mayWatchWide() bool {
+// knowsPIDs reports whether goprof knows processes by the numbers that BPF programs see.
+func knowsPIDs() bool {
 	space, err := os.Readlink("/proc/self/ns/pid")
 	return err == nil && space == initialPIDs
 }
@@ -63,21 +63,19 @@ func mayWatchWide() bool {
 // ErrNested: goprof is in a PID namespace.
 var ErrNested = errors.New("sampler: BPF programs know processes by their numbers outside of goprof's PID namespace")
 
-// wide reports whether there may be events of CPUs, as far as that is known without a trial; nil: there may.
-func (p PerfPower) wide() error {
-	switch {
-	case !p.Kernel:
-		return &PerfError{"perf_event_open", unix.EACCES}
-	case !mayWatchWide():
+// mayWatch reports whether there may be events of CPUs, as far as that is known without a trial; nil: there may.
+func mayWatch(pid int) error {
+	if !knowsPIDs() { // first: no right mends that
 		return ErrNested
 	}
-	return nil
+	_, err := TryPerf(pid)
+	return err
 }
 
-// TryWide finds out whether perf watches CPUs, and not single threads, and says why not. It opens an event of a CPU
-// that never begins.
-func TryWide(power PerfPower) error {
-	if err := power.wide(); err != nil {
+// TryWide finds out whether perf may watch the CPUs for samples of a process, and says why not. It opens an event of a
+// CPU that never begins. pid 0 is ourselves.
+func TryWide(pid int) error {
+	if err := mayWatch(pid); err != nil {
 		return err
 	}
 	prog, err := filterProgram(0).loadForPerf(nil)
@@ -120,8 +118,7 @@ func (w *wideEvents) open() error {
 	for i := range w.events {
 		w.events[i].fd = -1
 	}
-	attr := perfAttr(w.cpu, 0, w.copies.stack, w.kernel, w.rings.lookout == nil && eachWakes(w.interval))
-	w.rings.lookout.copies(w.copies.stack)
+	attr := perfAttr(w.cpu, 0, w.copies.stack, w.kernel, eachWakes(w.interval))
 	attr.Config = unix.PERF_COUNT_SW_CPU_CLOCK
 	attr.Bits |= unix.PerfBitDisabled
 	for i, cpu := range w.rings.cpus {

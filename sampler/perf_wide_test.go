@@ -18,17 +18,18 @@ import (
 	"goprof/testdata/ctest"
 )
 
-// needWide skips a test if events of CPUs are not permitted.
-func needWide(t *testing.T, r *perfRun) {
+// needWide skips a test if perf may not watch CPUs.
+func needWide(t testing.TB) {
 	t.Helper()
-	if r.wide == nil {
-		t.Skip("this machine does not permit perf events of CPUs with a filter (CAP_PERFMON, CAP_BPF, no PID namespace)")
+	ctest.NeedCPU(t)
+	if err := TryWide(0); err != nil {
+		t.Skipf("this machine does not permit perf events of CPUs with a filter: %v", err)
 	}
 }
 
 // TestPerfCopiesNothingOfOthers: the kernel writes no sample of another process, however busy that process is.
 func TestPerfCopiesNothingOfOthers(t *testing.T) {
-	needPerf(t)
+	needWide(t)
 	busy := ctest.Run(t, ctest.Spin)
 	busy.Number(t)
 	asleep := ctest.Run(t, `int main(void) { ready(); for (;;) pause(); }`)
@@ -40,7 +41,6 @@ func TestPerfCopiesNothingOfOthers(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer r.close()
-		needWide(t, r)
 		time.Sleep(300 * time.Millisecond)
 		ctest.Eventually(t, "the kernel has written enough", func() bool {
 			written = 0
@@ -110,7 +110,7 @@ func nextLook(after int64, rng *rand.Rand) int64 { return after + perfLook/2 + r
 // TestPerfSleepEnds: perf sleeps until there is something to do. Whoever asks for something ends the sleep, and so does
 // the end of the process.
 func TestPerfSleepEnds(t *testing.T) {
-	needPerf(t)
+	needWide(t)
 	p := ctest.Run(t, `int main(void) { ready(); for (;;) pause(); }`)
 	r := newPerfRun(NewPerf(p.PID, ctest.CPU()), Config{Interval: 10 * time.Millisecond}, NewQueue(1))
 	defer r.proc.Close()
@@ -169,9 +169,6 @@ int main(void) {
 	got := perfSession(t, p.PID, Config{Interval: 2 * time.Millisecond}, func(s *look.Look) {
 		stood += max(s.CPU-longestPerf, 0)
 	}, perfUntil(600))
-	if got.Narrow != nil {
-		t.Skip("the events of CPUs are not permitted here: such threads are told as not sampled")
-	}
 	due := float64(int64(got.Times.Process)-stood) / float64(2*time.Millisecond)
 	t.Logf("%d samples where %.0f are due; %+v", got.Taken, due, got.Times)
 	if n := float64(got.Taken); n < 0.8*due || n > 1.25*due {
@@ -181,7 +178,7 @@ int main(void) {
 
 // TestPerfHandsBack: a run that could not open all its events leaves none open.
 func TestPerfHandsBack(t *testing.T) {
-	needPerf(t)
+	needWide(t)
 	before := openEventsOfOurs(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -197,7 +194,7 @@ func TestPerfHandsBack(t *testing.T) {
 // TestPerfMetBefore: the wide events have met a thread, and the thread is to have events of its own. It gets prompt
 // ones, which wake goprof up, in their own rings. Such rings must not hold samples of other threads.
 func TestPerfMetBefore(t *testing.T) {
-	needPerf(t)
+	needWide(t)
 	p := ctest.Run(t, ctest.Spin)
 	p.Number(t)
 	r := newPerfRun(NewPerf(p.PID, ctest.CPU()), Config{Interval: time.Millisecond}, NewQueue(1))
@@ -206,7 +203,6 @@ func TestPerfMetBefore(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.close()
-	needWide(t, r)
 	r.scan.begin()
 	met, th := r.meet(p.PID)
 	if met == nil {
@@ -214,8 +210,14 @@ func TestPerfMetBefore(t *testing.T) {
 	}
 	th.hint.Soon, th.last.Ran = true, 1<<50 // it owes many samples, so goprof asks where it may run
 	r.scan.hot, r.round = append(r.scan.hot[:0], th), r.scan.round
+	most := r.mostEvents
+	r.mostEvents = 0
+	if r.watchAll(); r.threads[p.PID] != met || met.hasEvents() {
+		t.Errorf("there may be no events, and it has %+v", r.threads[p.PID])
+	}
+	r.mostEvents = most
 	r.watchAll()
-	if w := r.threads[p.PID]; w == nil || !w.hasEvents() || !w.prompt {
+	if w := r.threads[p.PID]; w == nil || !w.hasEvents() {
 		t.Errorf("it has %+v", w)
 	}
 }

@@ -24,10 +24,6 @@ type Config struct {
 	NoJitter bool
 	// NoNotes asks the threads which of them was on a CPU, as is done where the kernel does not note it: for tests.
 	NoNotes bool
-	// NoWide gives each thread perf events of its own, as is done where events of CPUs are not permitted: for tests.
-	NoWide bool
-	// NoLookout has a sentry in place of a lookout, as where the kernel takes no lookout: for tests.
-	NoLookout bool
 	// Online returns the CPUs that threads can run on now; nil: the CPUs that the kernel names. For tests.
 	Online func() []int
 	// MaxStack bounds the copy of one stack; 0 is DefaultStackLimit.
@@ -81,27 +77,24 @@ type Stats struct {
 	Waiting   int64                     // looks at threads that waited for a CPU: no attempts, the thread has not paid
 	Asleep    int64                     // of those taken: the thread went to sleep in the moment of the look
 	Visits    bool                      // threads were met by visiting their CPUs
-	Narrow    error                     // why perf had events of threads, and not of CPUs; nil: it had those
-	// KernelHidden: perf was to give the kernel's frames, and may not see them.
-	KernelHidden bool
-	Signals      int64 // looks that met a signal on its way
-	Ticks        int64
-	Reached      float64       // samples for each second of CPU time, where the kernel's timers say when (Perf); else 0
-	Skipped      int64         // ticks that were not held because their time had passed
-	Gap          time.Duration // the longest between two ticks
-	Threads      int           // seen by now
-	Interval     time.Duration // between two samples of a thread; more than asked for if MaxOverhead made it so
-	Ended        bool          // the process ended by itself
-	Pauses       ptrace.Histogram
-	Holds        ptrace.Holds
-	Wall         time.Duration
-	CPU          time.Duration // of the sampling thread and its heralds
-	Times        Times
-	Silent       []int        // threads whose memory did not answer; looks at them are Lost[Silent]
-	Looks        LookCounts   // of a Wall; a Repeated look is Taken, too
-	Events       []EventCount // of Events, in the order that they were given in
-	Gathered     GatherCounts // of a Gather
-	OffCPU       OffCPUCounts // of an OffCPU
+	Signals   int64                     // looks that met a signal on its way
+	Ticks     int64
+	Reached   float64       // samples for each second of CPU time, where the kernel's timers say when (Perf); else 0
+	Skipped   int64         // ticks that were not held because their time had passed
+	Gap       time.Duration // the longest between two ticks
+	Threads   int           // seen by now
+	Interval  time.Duration // between two samples of a thread; more than asked for if MaxOverhead made it so
+	Ended     bool          // the process ended by itself
+	Pauses    ptrace.Histogram
+	Holds     ptrace.Holds
+	Wall      time.Duration
+	CPU       time.Duration // of the sampling thread and its heralds
+	Times     Times
+	Silent    []int        // threads whose memory did not answer; looks at them are Lost[Silent]
+	Looks     LookCounts   // of a Wall; a Repeated look is Taken, too
+	Events    []EventCount // of Events, in the order that they were given in
+	Gathered  GatherCounts // of a Wall that gathers
+	OffCPU    OffCPUCounts // of an OffCPU
 }
 
 // LostSum is how many looks were lost.

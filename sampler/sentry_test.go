@@ -201,16 +201,11 @@ func TestSentryLeavesRoomInQueue(t *testing.T) {
 	}
 }
 
-// TestSentryLeavesSamples: samples that can wait are read together, whether a sentry looks at them or a lookout.
+// TestSentryLeavesSamples: samples that can wait are read together.
 func TestSentryLeavesSamples(t *testing.T) {
-	t.Run("sentry", func(t *testing.T) { leavesSamples(t, true) })
-	t.Run("lookout", func(t *testing.T) { leavesSamples(t, false) })
-}
-
-func leavesSamples(t *testing.T, noLookout bool) {
 	p := ctest.Run(t, `int main(void) { ready(); for (volatile long i = 0;; i++); }`)
 	var late, all int64
-	cfg := Config{Interval: 10 * time.Millisecond, NoLookout: noLookout, KnownIn: func(k *process.KnownCode) {
+	cfg := Config{Interval: 10 * time.Millisecond, KnownIn: func(k *process.KnownCode) {
 		if k != nil {
 			k.Span(0, 0, 0, 0)
 		}

@@ -72,7 +72,7 @@ func (n *switchNotes) shared() *ptrace.SwitchNotes {
 	if n == nil {
 		return nil
 	}
-	return &ptrace.SwitchNotes{Head: n.head, Data: n.data, All: mayWatchWide()}
+	return &ptrace.SwitchNotes{Head: n.head, Data: n.data, All: knowsPIDs()}
 }
 
 // watch turns the notes on or off. Go's scheduler is not told of the call. A thread that comes back from a call that it

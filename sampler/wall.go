@@ -44,6 +44,8 @@ type WallOptions struct {
 	// During is called with each look at a blocked thread, to read more of the thread. At that time the thread is known
 	// not to have moved. During is called on the sampler's OS thread, and may be nil.
 	During func(*look.Look)
+	// Gather has only threads looked at that keep all others waiting (gather.go); nil: all threads.
+	Gather *GatherOptions
 }
 
 // LookCounts is how threads were looked at.
@@ -101,6 +103,10 @@ func (w *Wall) run(ctx context.Context, cfg Config, q *Queue,
 	r.threads.open(proc, filesFor(&cfg))
 	defer r.threads.close()
 	r.late, r.sum = r.account, r.total
+	if w.opt.Gather != nil {
+		g := newGatherRun(r)
+		return r.runInShifts(g.loop, func() { g.close(ptrace.Monotonic(), nil) })
+	}
 	return r.runInShifts(r.loop, func() {})
 }
 

@@ -33,13 +33,9 @@ const (
 	oldest = 5 * time.Second
 )
 
-// proven reports whether the walk that was made just now shows where a thread was at that moment.
-func (r *recording) proven(snap *look.Look, seen int64) bool {
-	return r.provenBy(snap, seen, r.Walker.Since)
-}
-
-// provenBy is proven for a walk of which since tells what Walker.Since does.
-func (r *recording) provenBy(snap *look.Look, seen int64, since func() int64) bool {
+// proven reports whether a walk that was made just now shows where a thread was at the moment seen. since is what
+// Walker.Since tells of the walk.
+func (r *recording) proven(snap *look.Look, seen, since int64) bool {
 	if gen := r.Process.Generation(); gen != r.mapped {
 		r.mapped, r.mappedAt = gen, now()
 	}
@@ -51,7 +47,7 @@ func (r *recording) provenBy(snap *look.Look, seen int64, since func() int64) bo
 	case age > oldest:
 		return false
 	}
-	return since() <= seen && r.mappedAt <= seen && !r.beganAfter(snap.TID, seen)
+	return since <= seen && r.mappedAt <= seen && !r.beganAfter(snap.TID, seen)
 }
 
 // hasNotRunSince reports whether a thread has not run since it had that charge.

@@ -42,6 +42,7 @@ type allocShares struct {
 	objects  *vmstructs.Objects
 	number   int // of the event of new buffers
 	part     *eventPart
+	values   bool // the profile counts bytes
 	classes  map[string]*allocClass
 	order    []*allocClass // as they came
 	held     int
@@ -76,11 +77,11 @@ type heldSample struct {
 }
 
 // allocShares begins the account, if the recording's event tells of buffers. A Lean recording reads none.
-func (r *recording) allocShares() *allocShares {
-	if r.opt.Event == nil || r.opt.Lean {
+func (r *recording) allocShares(plan *EventPlan) *allocShares {
+	if r.opt.Lean {
 		return nil
 	}
-	i := slices.IndexFunc(r.opt.Event.list, func(e sampler.Event) bool { return e.Retired != nil })
+	i := slices.IndexFunc(plan.list, func(e sampler.Event) bool { return e.Retired != nil })
 	if i < 0 {
 		return nil
 	}
@@ -89,7 +90,8 @@ func (r *recording) allocShares() *allocShares {
 		return nil
 	}
 	return &allocShares{contents: sampler.NewContents(r.memory), objects: objects, number: i,
-		part:    &r.opt.Event.parts[i],
+		part:    &plan.parts[i],
+		values:  plan.Unit != profile.Samples,
 		classes: map[string]*allocClass{},
 		unseen:  profile.Frame{Func: &profile.Func{Name: noStackSeen}, Kind: profile.Gap, BCI: -1}}
 }
@@ -284,7 +286,7 @@ func (a *allocShares) pay(c *allocClass, bytes int64) {
 
 // addBytes adds bytes to a stack, in a profile that counts bytes.
 func (r *recording) addBytes(at profile.Place, bytes int64) {
-	if r.opt.Event.Unit != profile.Samples {
+	if r.shares.values {
 		r.profile.Again(at, 0, time.Duration(bytes))
 	}
 }
@@ -364,8 +366,8 @@ var unreadNames = [sampler.NumUnread]string{
 }
 
 // contents is what the account says of how the bytes of classes are known; nil for another event.
-func (r *recording) contents() *profile.Contents {
-	if r.opt.Event == nil || !slices.ContainsFunc(r.opt.Event.parts, isAlloc) {
+func (r *recording) contents(plan *EventPlan) *profile.Contents {
+	if !slices.ContainsFunc(plan.parts, isAlloc) {
 		return nil
 	}
 	a := r.shares

@@ -19,7 +19,7 @@ const testAmount = 512 << 10
 // sharesRecording is a recording of allocations. Tests take its samples and say what buffers held.
 func sharesRecording(sink Sink) *recording {
 	part := eventPart{of: &profile.EventKind{Name: profile.EventAlloc, Unit: profile.Bytes}, kind: profile.Inlined}
-	r := &recording{Session: &Session{dir: &directory{}}, profile: profile.New(), standings: newStandings(),
+	r := &recording{Session: &Session{dir: &directory{}}, profile: profile.New(),
 		opt: RecordOptions{Event: &EventPlan{Name: "alloc", Unit: profile.Bytes, parts: []eventPart{part},
 			list: []sampler.Event{{Name: "alloc", Retired: &sampler.Retired{}}}}},
 		events: &eventReader{frames: map[string]*profile.Func{}}}
@@ -27,7 +27,7 @@ func sharesRecording(sink Sink) *recording {
 	if sink != nil {
 		r.timed = &telling{sink: sink}
 	}
-	r.shares = &allocShares{contents: sampler.NewContents(process.Memory(nil)), part: &r.opt.Event.parts[0],
+	r.shares = &allocShares{contents: sampler.NewContents(process.Memory(nil)), part: &r.opt.Event.parts[0], values: true,
 		classes: map[string]*allocClass{}, unseen: profile.Frame{Func: &profile.Func{Name: noStackSeen}, Kind: profile.Gap}}
 	return r
 }
@@ -105,7 +105,7 @@ func TestSharesAreThoseOfContents(t *testing.T) {
 	if sum > all || sum < all-10 || told != sum || len(sink.samples) != n+1 {
 		t.Errorf("%.0f bytes in stacks, %.0f told by %d samples, %.0f stood for", sum, told, len(sink.samples), all)
 	}
-	if c := r.contents(); c.Unmet != 1 || math.Abs(float64(c.UnmetBytes)/all-0.25) > 0.003 {
+	if c := r.contents(r.opt.Event); c.Unmet != 1 || math.Abs(float64(c.UnmetBytes)/all-0.25) > 0.003 {
 		t.Errorf("%+v", c)
 	}
 	if r.profile.Counts.Samples() != n {

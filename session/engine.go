@@ -3,9 +3,6 @@
 package session
 
 import (
-	"errors"
-	"fmt"
-
 	"goprof/process"
 	"goprof/profile"
 	"goprof/sampler"
@@ -19,15 +16,13 @@ type EngineName string
 const (
 	PtraceEngine EngineName = profile.EnginePtrace // stops a thread for the moment of a look
 	PerfEngine   EngineName = profile.EnginePerf   // lets the kernel take samples; stops nobody
-	AutoEngine   EngineName = "auto"               // PerfEngine where it is permitted and sees all, else PtraceEngine
+	AutoEngine   EngineName = "auto"               // PerfEngine where it works, else PtraceEngine
 )
 
 // Stops need no right that containers withhold. Their stacks are whole where those of perf_event end: below 64 KB, in
 // the heap frames of virtual threads where the kernel takes no BPF program from goprof (half of a server's samples and
-// more), while code is deoptimised, and beyond native code without unwind information. Also, perf_event sees no system
-// calls where it may not look into the kernel. Where none of that matters perf_event is better
-// (docs/decisions/0024-which-engine-by-default.md). AutoEngine, which record and the agent take if nobody asks for
-// another one, uses perf_event unless one of these reasons against it is known at the start.
+// more), while code is deoptimised, and beyond native code without unwind information. Where none of that matters
+// perf_event is better (docs/decisions/0024-which-engine-by-default.md).
 
 // Engines are all engines.
 var Engines = []EngineName{PtraceEngine, PerfEngine, AutoEngine}
@@ -40,26 +35,13 @@ func (e EngineName) name() string {
 	return string(e)
 }
 
-// cpuEngine makes the engine of a recording of CPU time.
-func (s *Session) cpuEngine(e EngineName, kernel bool) sampler.Engine {
-	pid, cpu := s.Process.PID(), s.Process.CPU()
-	if e != PerfEngine {
-		return sampler.New(pid, cpu)
-	}
-	perf := sampler.NewPerf(pid, cpu)
-	if kernel {
-		perf.WantKernel()
-	}
-	return perf
-}
-
-// readSoon sets what that engine reads as soon as a thread runs again, and the trail that it can follow in the moment
-// of the look itself.
-func (s *Session) readSoon(e EngineName, config *sampler.Config) {
-	if e == PerfEngine {
-		s.readSamplesSoon(config)
+// readSoon sets what the engine reads as soon as a thread runs again, and the trail that it can follow in the moment of
+// the look itself.
+func (r *recording) readSoon(config *sampler.Config) {
+	if r.can.ReadsLate {
+		r.readSamplesSoon(config)
 	} else {
-		config.After, config.Trail = s.afterLook()
+		config.After, config.Trail = r.afterLook()
 	}
 }
 
@@ -109,26 +91,6 @@ func (s *Session) readSamplesSoon(config *sampler.Config) {
 	}
 }
 
-// ByThreads says why perf would have, or had, events of threads, and what that does.
-func ByThreads(why error) string {
-	cause := "the kernel refuses events of CPUs (CAP_PERFMON, CAP_BPF): " + why.Error()
-	if errors.Is(why, sampler.ErrNested) {
-		cause = "goprof is in a PID namespace (on the host, or with --pid=host, it is not)"
-	}
-	return "perf_event can watch only single threads, because " + cause + ". It then sets a timer at each switch of " +
-		"threads, so that threads which hand over often use more CPU time, up to twice as much"
-}
-
-// engineNotes says what a user should know of how perf watched.
-func (r *recording) engineNotes(stats *sampler.Stats) []profile.Note {
-	cpu := r.opt.Event == nil && (r.opt.Mode == CPUMode || r.opt.Mode == "")
-	if r.opt.Engine != PerfEngine || !cpu || stats.Narrow == nil {
-		return nil
-	}
-	return []profile.Note{{Name: "perf-by-threads", Text: ByThreads(stats.Narrow),
-		Remedy: fmt.Sprintf("goprof record --engine ptrace --pid %d", r.Process.PID())}}
-}
-
 // runsVirtual reports whether there are threads that may run virtual ones.
 func (s *Session) runsVirtual() bool {
 	if s.VM.NewContinuations() == nil || s.dir.refresh() != nil {
@@ -150,20 +112,17 @@ func (th *listedThread) mayCarry() bool {
 // isCarrier reports whether a thread runs virtual threads, or may. Frames in the heap must be read soon after the look,
 // from the first sample on.
 func (r *recording) isCarrier(tid int) bool {
-	if !r.readsLate() {
+	if !r.can.ReadsLate {
 		return false
 	}
 	th := r.dir.threads[tid]
 	return r.carriers[tid] || th != nil && th.mayCarry()
 }
 
-// readsLate reports whether threads run on while goprof reads what is not in the sample itself.
-func (r *recording) readsLate() bool { return r.opt.Engine == PerfEngine || r.opt.Event != nil }
-
 // wantSoon asks the sampler to read a thread's heap frames soon after each look, if its stack, which was walked just
 // now, is that of a virtual thread.
 func (r *recording) wantSoon(tid int, st *profile.Stack) {
-	if !st.Mounted || r.hints[tid].Soon || !r.readsLate() {
+	if !st.Mounted || r.hints[tid].Soon || !r.can.ReadsLate {
 		return // its name may say since this sample that it is a carrier, and the sampler not know yet
 	}
 	if r.carriers == nil {
@@ -173,18 +132,4 @@ func (r *recording) wantSoon(tid int, st *profile.Stack) {
 	if h := r.hint(tid); r.sampler.Advise(tid, h) {
 		r.hints[tid] = h
 	}
-}
-
-// StackNote tells, after a recording, of stacks that were longer than what perf_event copies.
-func StackNote(m Mode, e EngineName, cut, samples int64) (n profile.Note, ok bool) {
-	if e != PerfEngine || cut == 0 {
-		return n, false
-	}
-	most := sampler.PerfStack
-	if m == WaitingMode {
-		most = sampler.SwitchStack
-	}
-	return profile.Note{Name: "stacks-cut",
-		Text: fmt.Sprintf("%d of %d stacks end where perf_event stops to copy: after %d KB, or at memory that is not present",
-			cut, samples, (most+1023)>>10)}, true
 }

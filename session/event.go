@@ -5,6 +5,7 @@ package session
 import (
 	"os"
 	"strings"
+	"time"
 
 	"goprof/profile"
 	"goprof/sampler"
@@ -99,78 +100,86 @@ func (e *eventReader) frame(name string, kind profile.Kind) profile.Frame {
 	return profile.Frame{Func: fn, Kind: kind, BCI: -1}
 }
 
-// takeEvent walks the stack of an event and adds it to the profile.
-func (r *recording) takeEvent(snap *look.Look) {
-	plan, number := r.opt.Event, snap.Event.Number-1
-	if number < 0 || number >= len(plan.parts) || !r.follow(snap) {
-		return
-	}
-	part := &plan.parts[number]
-	ofBuffer := r.shares != nil && plan.list[number].Retired != nil
-	if ofBuffer && plan.list[number].Buffer == sampler.OutsideBuffer && snap.Event.Sort != look.HitAlone {
-		r.shares.takeBeside(part.leaf(r.events, snap), &snap.Event)
-	}
-	if snap.Event.Sort == look.HitTold {
-		return
-	}
-	n, amount := snap.Event.Amount, int64(0)
-	if part.of.Unit != profile.Samples {
-		n, amount = 1, snap.Event.Amount
-	}
-	r.walk(snap, &r.stack)
-	r.wantSoon(snap.TID, &r.stack)
-	leaf := ""
-	if part.leaf != nil {
-		leaf = part.leaf(r.events, snap)
-	}
-	if !r.alive() {
-		r.profile.Lose(profile.ProcessGone, n)
-		return
-	}
-	if !r.proven(snap, snap.When) {
-		r.profile.Lose(profile.Stale, n)
-		return
-	}
-	if part.java {
-		dropTop(&r.stack, firstJava(&r.stack))
-	}
-	r.putKernel(snap)
-	if leaf != "" {
-		putTop(&r.stack, r.events.frame(leaf, part.kind))
-	}
-	stack, root := r.subject(snap)
-	if r.opt.SureLeaf {
-		stack.Settle()
-	}
-	if r.opt.HideInternal {
-		r.folder.Stack(stack)
-	}
-	held := ofBuffer && snap.Event.Sort == look.HitAtEnd && r.hold(snap, root, stack, leaf)
-	if held {
-		// its bytes come later
-	} else if r.opt.Lean {
-		r.profile.Count(stack, n, 0)
-	} else if plan.Unit == profile.Samples {
-		r.profile.AddValue(root, stack, n, 0)
-	} else {
-		r.profile.AddValue(root, stack, n, amount)
-	}
-	r.contexts.link(&snap.Context, n) // none: nothing is stopped for an event
-	if !held {
-		r.tellEvent(snap, stack, part, leaf != "", n, amount)
-	}
-	r.sampled[snap.TID] = true
+// eventful is a recording of events.
+type eventful struct {
+	*recording
+	plan *EventPlan
+
+	// Of the look that is taken.
+	part   *eventPart
+	leaf   string
+	buffer bool // the event has to do with buffers whose contents are read
 }
 
-// tellEvent tells a sample of an event, which has just been counted. about: its leaf is no code.
-func (r *recording) tellEvent(snap *look.Look, stack *profile.Stack, part *eventPart, about bool, n, amount int64) {
-	if r.timed == nil {
-		return
+func (e *eventful) together() int              { return 1 }
+func (e *eventful) seen(snap *look.Look) int64 { return snap.When }
+
+func (e *eventful) wanted(snap *look.Look) bool {
+	number := snap.Event.Number - 1
+	if number < 0 || number >= len(e.plan.parts) || !e.follow(snap) {
+		return false
 	}
-	t := r.timed
-	t.sample = profile.Sample{At: t.clock.at(snap.When), Thread: r.threadOf(snap, stack), Stack: stack, Count: n,
-		Bytes: amount, Event: part.of, About: about, NoState: true}
-	t.sink.Sample(&t.sample)
+	event := &e.plan.list[number]
+	e.part, e.buffer = &e.plan.parts[number], e.shares != nil && event.Retired != nil
+	if e.buffer && event.Buffer == sampler.OutsideBuffer && snap.Event.Sort != look.HitAlone {
+		e.shares.takeBeside(e.part.leaf(e.events, snap), &snap.Event)
+	}
+	return snap.Event.Sort != look.HitTold
+}
+
+func (e *eventful) walked(snap *look.Look, _ *profile.Stack) {
+	if e.leaf = ""; e.part.leaf != nil {
+		e.leaf = e.part.leaf(e.events, snap)
+	}
+}
+
+// stands is for how many samples a look stands, and for how much in a unit of its own.
+func (e *eventful) stands(snap *look.Look) (n, amount int64) {
+	if e.part.of.Unit != profile.Samples {
+		return 1, snap.Event.Amount
+	}
+	return snap.Event.Amount, 0
+}
+
+func (e *eventful) lose(snap *look.Look, why profile.Reason) {
+	n, _ := e.stands(snap)
+	e.profile.Lose(why, n)
+}
+
+func (e *eventful) shape(snap *look.Look, stack *profile.Stack) bool {
+	if e.part.java {
+		dropTop(stack, firstJava(stack))
+	}
+	e.kernel.put(snap, stack)
+	if e.leaf != "" {
+		putTop(stack, e.events.frame(e.leaf, e.part.kind))
+	}
+	return true
+}
+
+func (e *eventful) count(snap *look.Look, stack *profile.Stack, root string) {
+	n, amount := e.stands(snap)
+	e.contexts.link(&snap.Context, n) // none: nothing is stopped for an event
+	e.sampled[snap.TID] = true
+	if e.buffer && snap.Event.Sort == look.HitAtEnd && e.hold(snap, root, stack, e.leaf) {
+		return // its bytes come later
+	}
+	value := amount
+	if e.plan.Unit == profile.Samples {
+		value = 0
+	}
+	e.add(root, stack, n, time.Duration(value))
+	if t := e.timed; t != nil {
+		t.sample = profile.Sample{At: t.clock.at(snap.When), Thread: e.threadOf(snap, stack), Stack: stack, Count: n,
+			Bytes: amount, Event: e.part.of, About: e.leaf != "", NoState: true}
+		t.sink.Sample(&t.sample)
+	}
+}
+
+func (e *eventful) account(sum *profile.Summary, stats *sampler.Stats) {
+	sum.Events, sum.RateReached = e.plan.counts(stats.Events), 0
+	sum.Contents = e.contents(e.plan)
+	e.shares.correct(sum.Events)
 }
 
 // firstJava is how many frames lie on top of the first one of Java; 0 if there is none.

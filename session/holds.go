@@ -11,7 +11,7 @@ import (
 // This file says in words why a stop might last too long, or has.
 
 // hindered is the account of stops that lasted too long, or were not begun. It is nil where there are none.
-func (r *recording) hindered(holds *ptrace.Holds) *profile.Hindered {
+func hindered(holds *ptrace.Holds) *profile.Hindered {
 	var h profile.Hindered
 	most := ptrace.NoHindrance
 	for i := range holds.LeftOut {
@@ -26,9 +26,6 @@ func (r *recording) hindered(holds *ptrace.Holds) *profile.Hindered {
 		return nil
 	}
 	h.Why, h.Cure = inWords(most)
-	if r.opt.Mode.name() == string(CPUMode) {
-		h.Cure += ", or --engine perf, which stops no thread"
-	}
 	return &h
 }
 

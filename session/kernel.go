@@ -12,7 +12,6 @@ import (
 	"strconv"
 
 	"goprof/profile"
-	"goprof/sampler"
 	"goprof/sampler/look"
 )
 
@@ -24,6 +23,22 @@ type kernelNames struct {
 	addrs []uint64
 	names []string
 	funcs map[string]*profile.Func
+}
+
+// kernelFrames shows the kernel's frames, where they are wanted.
+type kernelFrames struct {
+	names *kernelNames // nil where they are not wanted
+	err   error        // why they have no names
+}
+
+func openKernelFrames(wanted bool) (k kernelFrames) {
+	if !wanted {
+		return k
+	}
+	if k.names, k.err = openKernelNames(); k.err != nil {
+		k.names = &kernelNames{funcs: map[string]*profile.Func{}}
+	}
+	return k
 }
 
 // ErrKernelHidden: the kernel does not say where its functions are.
@@ -107,38 +122,31 @@ func (k *kernelNames) at(addr uint64) *profile.Func {
 	return fn
 }
 
-// kernelNotes says what is not known of the kernel's frames, and the remedy.
-func (r *recording) kernelNotes(stats *sampler.Stats) []profile.Note {
-	switch {
-	case r.kernel == nil:
+// notes says what is not known of the kernel's frames, and the remedy.
+func (k *kernelFrames) notes() []profile.Note {
+	if k.err == nil {
 		return nil
-	case stats.KernelHidden:
-		return []profile.Note{{Name: "kernel-frames", Remedy: "sudo sysctl kernel.perf_event_paranoid=1",
-			Text: "the kernel does not let goprof see its part of stacks, nor samples of threads that are there: the time " +
-				"of system calls is given to what comes after them"}}
-	case r.kernelErr != nil:
-		return []profile.Note{{Name: "kernel-names", Remedy: "sysctl kernel.kptr_restrict=0",
-			Text: "the kernel's functions have no names: " + r.kernelErr.Error()}}
 	}
-	return nil
+	return []profile.Note{{Name: "kernel-names", Remedy: "sysctl kernel.kptr_restrict=0",
+		Text: "the kernel's functions have no names: " + k.err.Error()}}
 }
 
-// putKernel puts the kernel's frames of a look on top of its stack.
-func (r *recording) putKernel(snap *look.Look) {
-	if len(snap.Kernel) == 0 || r.kernel == nil {
+// put puts the kernel's frames of a look on top of its stack.
+func (k *kernelFrames) put(snap *look.Look, stack *profile.Stack) {
+	if len(snap.Kernel) == 0 || k.names == nil {
 		return
 	}
 	n := len(snap.Kernel)
-	frames := append(r.stack.Frames, make([]profile.Frame, n)...)
+	frames := append(stack.Frames, make([]profile.Frame, n)...)
 	copy(frames[n:], frames)
 	for i, addr := range snap.Kernel {
 		if i > 0 {
 			addr-- // a return address: the call before it counts
 		}
-		frames[i] = profile.Frame{Func: r.kernel.at(addr), Kind: profile.Kernel, BCI: -1}
+		frames[i] = profile.Frame{Func: k.names.at(addr), Kind: profile.Kernel, BCI: -1}
 	}
-	r.stack.Frames = frames
-	if r.stack.Carrier > 0 {
-		r.stack.Carrier += n
+	stack.Frames = frames
+	if stack.Carrier > 0 {
+		stack.Carrier += n
 	}
 }

@@ -64,7 +64,7 @@ func (s *Session) Sampling(e EngineName) *Sampling {
 
 // ReadSoon sets what the engine should read as soon as a thread runs again, and the trail for its pause. With both in
 // Run's configuration the stacks of virtual threads have the frames that lie in the heap.
-func (p *Sampling) ReadSoon(config *sampler.Config) { p.r.readSoon(p.r.opt.Engine, config) }
+func (p *Sampling) ReadSoon(config *sampler.Config) { p.r.readSoon(config) }
 
 // Run samples until ctx is done or the process ends. Each snapshot belongs to each until that returns.
 func (p *Sampling) Run(ctx context.Context, config sampler.Config,
@@ -94,7 +94,9 @@ func (p *Sampling) Walk(snap *look.Look, stack *profile.Stack) {
 
 // Proven reports whether the walk that was made just now shows where the thread was when the snapshot was taken. Else
 // Record loses it as stale.
-func (p *Sampling) Proven(snap *look.Look) bool { return p.r.proven(snap, snap.When) }
+func (p *Sampling) Proven(snap *look.Look) bool {
+	return p.r.proven(snap, snap.When, p.r.Walker.Since())
+}
 
 // EventSampling prepares samples of an event of all threads.
 func (s *Session) EventSampling(plan *EventPlan) *Sampling {

@@ -32,22 +32,22 @@ func (r *recording) handOverStacks() {
 	}
 	r.releaseHeld()
 	taken := r.profile.TakeStacks()
-	r.standings.move(taken, r.profile)
+	r.manner.move(taken)
 	r.kept = 2 * r.profile.Nodes() // so that stacks that stay are not moved each time
 	r.opt.Full(taken)
 }
 
-// move finds places for looks that go on, in a profile whose stacks were taken.
-func (s *standings) move(from, to *profile.Profile) {
-	for _, st := range s.of {
+// move finds places for looks that go on, in the profile whose stacks were taken.
+func (w *wall) move(from *profile.Profile) {
+	for _, st := range w.of {
 		if st.lost != profile.Whole {
 			continue
 		}
-		stack := from.StackAt(st.at, false, s.moved.Frames[:0])
-		s.moved = stack
-		st.at = to.AddAt("", &stack, 0, 0)
+		stack := from.StackAt(st.at, false, w.moved.Frames[:0])
+		w.moved = stack
+		st.at = w.profile.AddAt("", &stack, 0, 0)
 		if st.readyLooks != 0 {
-			st.ready = to.Beside(st.at, s.frame(profile.Runnable, ""), profile.StateFrame)
+			st.ready = w.profile.Beside(st.at, w.frame(profile.Runnable, ""), profile.StateFrame)
 		}
 	}
 }

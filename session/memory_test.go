@@ -14,12 +14,13 @@ import (
 // on.
 func TestStacksAreHandedOver(t *testing.T) {
 	handed := int64(0)
-	r := &recording{profile: profile.New(), standings: newStandings(), opt: RecordOptions{Full: func(p *profile.Profile) {
+	r := &recording{profile: profile.New(), opt: RecordOptions{Full: func(p *profile.Profile) {
 		if p.Nodes() > fullNodes+1 {
 			t.Errorf("%d nodes", p.Nodes())
 		}
 		p.Each(func(_ []profile.Frame, n int64) { handed += n })
 	}}}
+	r.manner = newWall(r)
 	fns := make([]*profile.Func, 400)
 	for i := range fns {
 		fns[i] = &profile.Func{Name: fmt.Sprint(i)}
@@ -68,7 +69,7 @@ func TestLooksThatGoOnAreMoved(t *testing.T) {
 		add(p)
 	}})
 	st := r.newStanding(1, 1)
-	st.at = r.profile.AddAt("", &r.standings.leafed, 0, 0)
+	st.at = r.profile.AddAt("", &r.leafed, 0, 0)
 	st.tally.Add(3, 3, 3)
 	st.tally.Ready(2, 2)
 	r.keepLook(st)

@@ -29,33 +29,53 @@ func (m Mode) name() string {
 	return string(m)
 }
 
-// engine makes the engine that takes the samples of a recording.
-func (s *Session) engine(opt RecordOptions) sampler.Engine {
+// choose chooses how a recording takes samples, and what becomes of them. No other file asks for mode or engine.
+func (r *recording) choose() {
+	s, opt, plan := r.Session, &r.opt, r.opt.Event
 	pid, cpu := s.Process.PID(), s.Process.CPU()
-	if opt.Event != nil {
-		return sampler.NewEvents(pid, cpu, opt.Event.list, opt.Kernel)
+	switch {
+	case plan != nil:
+		r.sampler = sampler.NewEvents(pid, cpu, plan.list, opt.Kernel)
+		r.events, r.shares = s.newEventReader(), r.allocShares(plan)
+		r.manner = &eventful{recording: r, plan: plan}
+	case opt.Mode.IsWall():
+		w := newWall(r)
+		r.manner, w.waits = w, opt.Mode == WaitingMode
+		wall := sampler.WallOptions{NonBlocking: opt.NonBlocking, NativeOnce: opt.NativeOnce, WaitingOnly: w.waits,
+			During: s.readWaits(w.waits)}
+		if opt.Mode == TTSPMode {
+			w.gathers, r.newThreads, wall.Gather = s.safepoints, s.safepoints.strangers, s.safepoints.gather()
+		}
+		r.sampler = sampler.NewWall(pid, cpu, wall)
+		if w.waits && opt.Engine == PerfEngine {
+			r.sampler = sampler.NewOffCPU(pid, cpu, sampler.OffCPUOptions{Min: opt.Min, During: wall.During})
+		}
+		w.switches = r.sampler.Abilities().Switches
+	default:
+		r.manner = s.newCPUTime(r)
+		r.sampler = s.cpuEngine(opt)
 	}
-	if opt.Member != nil && !opt.Mode.IsWall() {
+	r.can = r.sampler.Abilities()
+}
+
+// cpuEngine makes the engine of a recording of CPU time.
+func (s *Session) cpuEngine(opt *RecordOptions) sampler.Engine {
+	pid, cpu := s.Process.PID(), s.Process.CPU()
+	switch {
+	case opt.Member != nil:
 		return opt.Member(pid)
+	case opt.Engine != PerfEngine:
+		return sampler.New(pid, cpu)
 	}
-	if !opt.Mode.IsWall() {
-		return s.cpuEngine(opt.Engine, opt.Kernel)
+	perf := sampler.NewPerf(pid, cpu)
+	if opt.Kernel {
+		perf.WantKernel()
 	}
-	if opt.Mode == TTSPMode {
-		return s.gather(opt)
-	}
-	waits := s.VM.NewWaits(opt.Mode == WaitingMode).ReadFrom(s.memory)
-	if opt.Mode == WaitingMode && opt.Engine == PerfEngine {
-		return sampler.NewOffCPU(pid, cpu, sampler.OffCPUOptions{Min: opt.Min, During: func(snap *look.Look) {
-			snap.Waiting.Java = waits.Read(&snap.Snapshot, snap.Waiting.Call)
-		}})
-	}
-	return sampler.NewWall(pid, cpu, sampler.WallOptions{
-		NonBlocking: opt.NonBlocking,
-		NativeOnce:  opt.NativeOnce,
-		WaitingOnly: opt.Mode == WaitingMode,
-		During: func(snap *look.Look) {
-			snap.Waiting.Java = waits.Read(&snap.Snapshot, snap.Waiting.Call)
-		},
-	})
+	return perf
+}
+
+// readWaits reads what the JVM says of a thread that waits; whose says that the class of what it waits for is wanted.
+func (s *Session) readWaits(whose bool) func(*look.Look) {
+	waits := s.VM.NewWaits(whose).ReadFrom(s.memory)
+	return func(snap *look.Look) { snap.Waiting.Java = waits.Read(&snap.Snapshot, snap.Waiting.Call) }
 }

@@ -16,7 +16,7 @@ const (
 	mostOwed  = 1 << 12
 )
 
-func (r *recording) owe(snap *look.Look) {
+func (r *cpuTime) owe(snap *look.Look) {
 	if r.owed == nil || len(r.owed) >= mostOwed {
 		r.owed = map[int]owed{}
 	}
@@ -25,7 +25,7 @@ func (r *recording) owe(snap *look.Look) {
 }
 
 // settleOwed lets a look count for lost ones of its thread, and notes what it counts.
-func (r *recording) settleOwed(snap *look.Look) {
+func (r *cpuTime) settleOwed(snap *look.Look) {
 	if o, ok := r.owed[snap.TID]; ok {
 		n := max(o.samples/owedShare, 1)
 		cpu := o.cpu / o.samples * n
@@ -43,7 +43,7 @@ func (r *recording) settleOwed(snap *look.Look) {
 }
 
 // effective is profile.Summary.Effective of so many samples.
-func (r *recording) effective(samples int64) int64 {
+func (r *cpuTime) effective(samples int64) int64 {
 	if n := float64(samples); r.squares > n {
 		return max(int64(n*n/r.squares), 1)
 	}

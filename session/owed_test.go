@@ -10,7 +10,7 @@ import (
 
 // TestStaleSamplesAreMadeUp: a thread's samples that come too late are counted by its next ones, with their CPU time.
 func TestStaleSamplesAreMadeUp(t *testing.T) {
-	r := &recording{}
+	r := &cpuTime{}
 	of := func(tid int, cpu int64) *look.Look {
 		l := &look.Look{}
 		l.Reset()
@@ -36,7 +36,7 @@ func TestStaleSamplesAreMadeUp(t *testing.T) {
 	if n := r.effective(samples); n > 40 || n < 25 {
 		t.Errorf("60 samples of 40 looks tell as much as %d", n)
 	}
-	r = &recording{}
+	r = &cpuTime{}
 	r.settleOwed(of(1, 10))
 	if n := r.effective(1); n != 0 || r.madeUp != 0 {
 		t.Errorf("without losses: %d, %d", n, r.madeUp)

@@ -110,7 +110,7 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 			s.dir.every = refreshLean
 		}
 		r.profile, r.before = p, before
-		s.readSoon(opt.Engine, &config)
+		r.readSoon(&config)
 		r.refreshHints(0)
 		r.beginTimed()
 		r.countAllocated()
@@ -129,7 +129,7 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 	}
 	r.stop = stop
 	s.guarded(r.findContexts)
-	queue := sampler.NewQueue(opt.queueLength())
+	queue := sampler.NewQueue(r.queueLength())
 	done := make(chan error, 1)
 	r.configure(&config)
 	if opt.Started != nil {
@@ -195,66 +195,76 @@ const leanQueue = 64
 // recording is a Record under way.
 type recording struct {
 	*Session
-	opt      RecordOptions
-	profile  *profile.Profile
-	sampler  sampler.Engine
-	queue    *sampler.Queue
-	stack    profile.Stack
-	bunch    bunch
-	virtual  profile.Stack // the part of stack that is a virtual thread's
-	labels   virtualLabels
-	folder   naming.Folder
-	pools    map[string]string // labels of threads, by those of single ones
-	late     map[int]lateName
-	sampled  map[int]bool
-	unwanted time.Duration       // CPU time of threads that were sampled before it was known that they are not wanted
-	advised  int                 // the round of the directory that the sampler knows of
-	hints    map[int]ptrace.Hint // what the sampler was told
-	carriers map[int]bool        // threads that were seen to run virtual ones
-	stop     context.CancelFunc
-	hangs    <-chan struct{}           // closed when the sampling thread does not end
-	before   time.Duration             // own CPU
-	lost     [ptrace.NumOutcomes]int64 // what the profile has been told
+	opt     RecordOptions
+	manner  manner
+	sampler sampler.Engine
+	can     sampler.Abilities
+	advice
+	queue *sampler.Queue
+	ending
 
-	owed    map[int]owed // to threads whose samples were stale
-	madeUp  int64        // of what was owed
-	squares float64      // of what samples count
+	bunch   bunch
+	stack   profile.Stack // of the look that is taken
+	virtual profile.Stack // the part of stack that is a virtual thread's
+	threadNames
+	mappings
+	kernel   kernelFrames
+	events   *eventReader // of a recording of an event
+	shares   *allocShares // nil where no buffers are read
+	contexts contexts
 
-	asleep int64 // samples of threads that slept when they were stopped
-	// sleeps are samples of threads that sleep for a moment, where such sleeps are seen too seldom.
-	sleeps     int64
-	dearSleeps bool
-	mapped     uint64 // generation of the mappings
-	mappedAt   int64  // when that was seen to have changed
-
+	profile   *profile.Profile
+	timed     *telling // nil where nobody wants samples with their times
+	sampled   map[int]bool
+	lost      [ptrace.NumOutcomes]int64 // what the profile has been told
+	before    time.Duration             // own CPU
 	allocated *allocations
-	strangers sparing      // looks for threads that are late and unknown
-	events    *eventReader // of a recording of an event
-	shares    *allocShares // nil where no buffers are read
-	kernel    *kernelNames // nil where the kernel's frames are not wanted
-	kernelErr error        // why these have no names
-	caches    cacheBound
-	kept      int        // how many nodes the profile has at least when it is handed over
-	standings *standings // of a wall-clock recording
-	timed     *telling   // nil where nobody wants samples with their times
-	contexts  contexts
-	yielding  yielding
+	bounds
+}
+
+// advice is what the sampler is told of threads.
+type advice struct {
+	advised    int                 // the round of the directory that the sampler knows of
+	hints      map[int]ptrace.Hint // what the sampler was told
+	carriers   map[int]bool        // threads that were seen to run virtual ones
+	newThreads <-chan struct{}     // tells of threads that are late and unknown; nil where nobody looks for them
+	strangers  sparing             // looks for these
+}
+
+// ending is what ends a recording.
+type ending struct {
+	stop     context.CancelFunc
+	hangs    <-chan struct{} // closed when the sampling thread does not end
+	yielding yielding
+}
+
+// threadNames are the names under which stacks are added.
+type threadNames struct {
+	labels virtualLabels
+	pools  map[string]string // labels of threads, by those of single ones
+	late   map[int]lateName
+	folder naming.Folder
+}
+
+// mappings tells since when the process has what it has mapped.
+type mappings struct {
+	mapped   uint64 // their generation
+	mappedAt int64  // when that was seen to have changed
+}
+
+// bounds are those of memory.
+type bounds struct {
+	caches cacheBound
+	kept   int // how many nodes the profile has at least when it is handed over
 }
 
 func (s *Session) recording(opt RecordOptions) *recording {
-	r := &recording{Session: s, mapped: s.Process.Generation(), opt: opt, sampled: map[int]bool{},
-		hints: map[int]ptrace.Hint{}, labels: virtualLabels{}, pools: map[string]string{},
-		sampler: s.engine(opt), standings: newStandings(), allocated: s.allocations(),
-		dearSleeps: sampler.SetsClockDearly(s.Process.CPU())}
-	if opt.Event != nil {
-		r.events = s.newEventReader()
-		r.shares = r.allocShares()
-	}
-	if opt.Kernel {
-		if r.kernel, r.kernelErr = openKernelNames(); r.kernelErr != nil {
-			r.kernel = &kernelNames{funcs: map[string]*profile.Func{}}
-		}
-	}
+	r := &recording{Session: s, opt: opt, sampled: map[int]bool{}, allocated: s.allocations(),
+		advice:      advice{hints: map[int]ptrace.Hint{}},
+		threadNames: threadNames{labels: virtualLabels{}, pools: map[string]string{}},
+		mappings:    mappings{mapped: s.Process.Generation()},
+		kernel:      openKernelFrames(opt.Kernel)}
+	r.choose()
 	return r
 }
 
@@ -262,13 +272,13 @@ func (s *Session) recording(opt RecordOptions) *recording {
 // to be counted.
 const eventQueue = 8192
 
-func (o *RecordOptions) queueLength() int {
-	if (o.Event != nil || o.Mode == WaitingMode && o.Engine == PerfEngine) && !o.Lean {
+func (r *recording) queueLength() int {
+	n := queueFor(stackLimit(r.opt.Depth))
+	switch {
+	case r.opt.Lean:
+		return min(n, leanQueue)
+	case r.can.Bursts:
 		return eventQueue
-	}
-	n := queueFor(stackLimit(o.Depth))
-	if o.Lean {
-		n = min(n, leanQueue)
 	}
 	return n
 }
@@ -324,11 +334,11 @@ func (r *recording) takeAll(queue *sampler.Queue) {
 			if r.allocated.pace.due(allocationShare) {
 				r.countAllocated()
 			}
-			r.settleAll()
+			r.manner.settleAll()
 			r.tick()
 			r.shares.forgetClasses()
 			r.boundCaches()
-		case <-r.newThreads():
+		case <-r.newThreads:
 			if r.strangers.due(strangerShare) {
 				r.strangers.doTimed(func() error { r.refreshHints(0); return nil })
 			}
@@ -358,74 +368,6 @@ func (r *recording) alive() bool {
 	}
 	r.stop()
 	return false
-}
-
-// take walks one snapshot and adds it to the profile.
-func (r *recording) take(snap *look.Look) {
-	if snap.Tally != nil {
-		r.takeWall(snap)
-		return
-	}
-	if r.opt.Event != nil {
-		r.takeEvent(snap)
-		return
-	}
-	if !r.follow(snap) {
-		r.unwanted += time.Duration(snap.CPU)
-		return
-	}
-	r.walk(snap, &r.stack)
-	r.put(snap, r.alive(), r.Walker.Since)
-}
-
-// put adds a snapshot to the profile that was walked into r.stack. alive says that the process was there after the
-// walk.
-func (r *recording) put(snap *look.Look, alive bool, since func() int64) {
-	r.putKernel(snap)
-	r.wantSoon(snap.TID, &r.stack)
-	if !alive {
-		r.profile.Lose(profile.ProcessGone, snap.Samples())
-		return
-	}
-	if !r.provenBy(snap, snap.When, since) {
-		r.profile.Lose(profile.Stale, snap.Samples())
-		r.owe(snap)
-		if r.queue != nil {
-			r.queue.Hurry(now())
-		}
-		return
-	}
-	r.settleOwed(snap)
-	r.countCut(r.stack.Truncated, snap.Samples())
-	stack, root := r.subject(snap)
-	if r.opt.SureLeaf {
-		stack.Settle()
-	}
-	if r.opt.HideInternal {
-		r.folder.Stack(stack)
-	}
-	if r.opt.Engine != PerfEngine && sampler.FellAsleep(r.Process.CPU(), &snap.Snapshot) {
-		r.asleep++
-	}
-	if r.dearSleeps && sampler.SleepsShortly(r.Process.CPU(), &snap.Snapshot, snap.When) {
-		r.sleeps += snap.Samples()
-	}
-	if r.opt.Lean {
-		r.profile.Count(stack, snap.Samples(), time.Duration(snap.CPU))
-	} else {
-		r.profile.AddTimed(root, stack, snap.Samples(), time.Duration(snap.CPU))
-	}
-	r.tellSample(snap, stack, r.contexts.link(&snap.Context, snap.Samples()))
-	r.sampled[snap.TID] = true
-}
-
-// walk makes a stack by what is known of the registers.
-func (s *Session) walk(snap *look.Look, stack *profile.Stack) {
-	if snap.Waiting.Unstopped {
-		s.Walker.WalkUnstopped(&snap.Snapshot, stack)
-	} else {
-		s.Walker.Walk(&snap.Snapshot, stack)
-	}
 }
 
 // maxPools bounds how many threads' labels are kept.

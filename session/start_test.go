@@ -17,6 +17,7 @@ import (
 
 	"goprof/profile"
 	"goprof/sampler"
+	"goprof/sampler/look"
 	"goprof/testdata/jvmtest"
 )
 
@@ -84,7 +85,8 @@ func startOnce(t *testing.T, pid int) (st start) {
 	go r.sampler.Run(ctx, sampler.Config{Interval: time.Millisecond}, queue)
 	for snap := range queue.Looks() {
 		if st.First == 0 {
-			r.take(snap)
+			r.bunch.looks = []*look.Look{snap}
+			r.take()
 			st.First = ownMilliseconds()
 			stop()
 		}

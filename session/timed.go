@@ -33,11 +33,10 @@ type Sink interface {
 type telling struct {
 	sink   Sink
 	clock  clock
-	part   *profile.EventKind // what looks of a wall-clock part say; nil where the recording has one part
-	sample profile.Sample     // reused: a new one for each call would be on the heap
-	stack  profile.Stack      // that of a look, with its leaf
-	begun  int64              // when the recording began to tell, CLOCK_MONOTONIC
-	frames int                // kept for looks that go on
+	sample profile.Sample // reused: a new one for each call would be on the heap
+	stack  profile.Stack  // that of a look, with its leaf
+	begun  int64          // when the recording began to tell, CLOCK_MONOTONIC
+	frames int            // kept for looks that go on
 	untold map[threadState]untold
 	named  int // threads that were asked for their names when they came, since the last tick
 }
@@ -59,9 +58,6 @@ func (r *recording) beginTimed() {
 	}
 	r.timed = &telling{sink: r.opt.Sink, begun: now(), clock: clock{ticks: int64(r.timeOffset)}}
 	r.timed.clock.refresh()
-	if r.opt.Part != "" && r.opt.Mode.IsWall() {
-		r.timed.part = &profile.EventKind{Name: r.opt.Part, Unit: profile.WallTime}
-	}
 	r.timed.sink.Begin(r.timed.clock.at(now()), r.profile.Meta)
 	r.dir.watch = r.tellThread
 }

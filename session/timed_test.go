@@ -42,25 +42,27 @@ func (s *told) Sample(sample *profile.Sample) {
 }
 
 // wallRecording is a recording. Tests make its looks.
-func wallRecording(sink Sink, o RecordOptions) *recording {
+func wallRecording(sink Sink, o RecordOptions) *wall {
 	o.Mode, o.Interval, o.Sink = WallMode, 50*time.Millisecond, sink
-	return &recording{Session: &Session{}, opt: o, profile: profile.New(), sampled: map[int]bool{},
-		standings: newStandings(), timed: &telling{sink: sink}}
+	r := &recording{Session: &Session{}, opt: o, profile: profile.New(), sampled: map[int]bool{},
+		timed: &telling{sink: sink}}
+	w := newWall(r)
+	r.manner = w
+	return w
 }
 
 // newStanding begins a look at a parked thread, and gives it a stack.
-func (r *recording) newStanding(tid int, when int64) *standing {
-	s := r.standings
+func (s *wall) newStanding(tid int, when int64) *standing {
 	st := &standing{tid: tid, tally: new(look.Tally), state: profile.Parked}
 	s.leafed.Frames = []profile.Frame{
 		{Func: s.frame(profile.Parked, ""), Kind: profile.StateFrame, BCI: -1},
 		{Func: &profile.Func{Name: "park"}, Line: 7, BCI: 3}, {Func: &profile.Func{Name: "run"}},
 	}
 	s.leafed.Truncated = profile.Whole
-	st.at = r.profile.AddAt("[t tid=1]", &s.leafed, 0, 0)
-	r.timed.sample = profile.Sample{}
+	st.at = s.profile.AddAt("[t tid=1]", &s.leafed, 0, 0)
+	s.timed.sample = profile.Sample{}
 	st.told = toldLook{thread: profile.Thread{TID: tid}, rooted: true, began: when}
-	r.keepFrames(st)
+	s.keepFrames(st)
 	return st
 }
 
@@ -219,13 +221,15 @@ func BenchmarkTellSample(b *testing.B) {
 // are not wanted, no walk is needed, and none can be lost for want of one.
 func TestTakenCPUIsNoWaitForALock(t *testing.T) {
 	parked := func(s profile.State) bool { return s == profile.Parked }
-	r := wallRecording(nil, RecordOptions{Engine: PerfEngine, States: parked})
-	r.opt.Mode, r.timed = WaitingMode, nil
+	r := wallRecording(nil, RecordOptions{States: parked})
+	r.waits, r.switches, r.timed = true, true, nil
 	snap := &look.Look{Tally: new(look.Tally)}
 	snap.Tally.Add(3, time.Millisecond, 7)
 	snap.Waiting = look.Waiting{State: 'R', NoCPU: true}
-	r.takeWall(snap)
-	if sum := r.profile.Summary(); sum.Attempted != 0 || r.standings.others != 3 || len(r.standings.of) != 0 {
-		t.Errorf("%d attempted, %d left out, %d standing", sum.Attempted, r.standings.others, len(r.standings.of))
+	if r.wanted(snap) {
+		t.Error("it is walked")
+	}
+	if sum := r.profile.Summary(); sum.Attempted != 0 || r.others != 3 || len(r.of) != 0 {
+		t.Errorf("%d attempted, %d left out, %d standing", sum.Attempted, r.others, len(r.of))
 	}
 }

@@ -24,26 +24,26 @@ type toldLook struct {
 }
 
 // rememberLook keeps a look's stack, which stands in leafed with its state, and its thread.
-func (r *recording) rememberLook(st *standing, snap *look.Look, stack *profile.Stack, root string) {
-	if r.timed == nil {
+func (w *wall) rememberLook(st *standing, snap *look.Look, stack *profile.Stack, root string) {
+	if w.timed == nil {
 		return
 	}
-	st.told = toldLook{thread: r.threadOf(snap, stack), why: stack.Truncated, rooted: root != "", began: snap.When}
-	r.keepFrames(st)
+	st.told = toldLook{thread: w.threadOf(snap, stack), why: stack.Truncated, rooted: root != "", began: snap.When}
+	w.keepFrames(st)
 }
 
 // keepFrames keeps the frames that stand in leafed, where there is room.
-func (r *recording) keepFrames(st *standing) {
-	if n := len(r.standings.leafed.Frames); r.timed.frames+n <= maxKeptFrames {
-		st.told.frames = slices.Clone(r.standings.leafed.Frames)
-		r.timed.frames += n
+func (w *wall) keepFrames(st *standing) {
+	if n := len(w.leafed.Frames); w.timed.frames+n <= maxKeptFrames {
+		st.told.frames = slices.Clone(w.leafed.Frames)
+		w.timed.frames += n
 	}
 }
 
 // forgetLook frees what rememberLook kept.
-func (r *recording) forgetLook(st *standing) {
-	if r.timed != nil {
-		r.timed.frames -= len(st.told.frames)
+func (w *wall) forgetLook(st *standing) {
+	if w.timed != nil {
+		w.timed.frames -= len(st.told.frames)
 		st.told.frames = nil
 	}
 }
@@ -52,28 +52,28 @@ func (r *recording) forgetLook(st *standing) {
 // was ready to run. The kernel tells late which looks were of the second kind. So more looks of the first kind may
 // have been told than there were. Then fewer looks are told as ready to run, so that the sum is right. Where looks of
 // the second kind are not wanted, fewer of the thread's next looks in the state are told.
-func (r *recording) tellLooks(st *standing, looks int64, d time.Duration, ready int64, readyTime time.Duration) {
-	if r.timed == nil || st.lost != profile.Whole {
+func (w *wall) tellLooks(st *standing, looks int64, d time.Duration, ready int64, readyTime time.Duration) {
+	if w.timed == nil || st.lost != profile.Whole {
 		return
 	}
-	if st.idle || !r.wants(st.state) {
+	if st.idle || !w.wants(st.state) {
 		looks, d = 0, 0
 	}
-	if !r.wants(profile.Runnable) {
+	if !w.wants(profile.Runnable) {
 		ready, readyTime = 0, 0
 	}
-	if looks < 0 && r.wants(profile.Runnable) {
+	if looks < 0 && w.wants(profile.Runnable) {
 		ready, readyTime, looks, d = ready+looks, readyTime+d, 0, 0
 	}
-	some := r.tellLook(st, st.state, looks, d)
-	if r.tellLook(st, profile.Runnable, ready, readyTime) || some {
+	some := w.tellLook(st, st.state, looks, d)
+	if w.tellLook(st, profile.Runnable, ready, readyTime) || some {
 		st.told.until = st.tally.Last()
 	}
 }
 
 // wants reports whether looks at threads in this state are samples.
-func (r *recording) wants(state profile.State) bool {
-	return r.opt.States == nil || r.opt.States(state)
+func (w *wall) wants(state profile.State) bool {
+	return w.opt.States == nil || w.opt.States(state)
 }
 
 // maxOwing bounds the threads of which it is noted that too many looks were told.
@@ -92,8 +92,8 @@ type (
 )
 
 // tellLook tells looks at a thread in one state, less those that were told too much before.
-func (r *recording) tellLook(st *standing, state profile.State, looks int64, d time.Duration) bool {
-	t := r.timed
+func (w *wall) tellLook(st *standing, state profile.State, looks int64, d time.Duration) bool {
+	t := w.timed
 	who := threadState{st.tid, state}
 	if rest, ok := t.untold[who]; ok {
 		looks, d = looks+rest.looks, d+rest.time
@@ -111,25 +111,25 @@ func (r *recording) tellLook(st *standing, state profile.State, looks int64, d t
 	}
 	at := st.told.began
 	if st.told.until != 0 {
-		at = min(st.told.until+int64(r.opt.Interval), st.tally.Last())
+		at = min(st.told.until+int64(w.opt.Interval), st.tally.Last())
 	}
-	t.sample = profile.Sample{At: t.clock.at(at), Thread: st.told.thread, Stack: r.toldStack(st, state), State: state,
-		Count: looks, Wall: true, Span: max(d, 0), Event: t.part, Link: linkOf(&st.context)}
+	t.sample = profile.Sample{At: t.clock.at(at), Thread: st.told.thread, Stack: w.toldStack(st, state), State: state,
+		Count: looks, Wall: true, Span: max(d, 0), Event: w.part, Link: linkOf(&st.context)}
 	t.sink.Sample(&t.sample)
 	return true
 }
 
 // toldStack is the stack of a look, with the state as its leaf, as the profile has it.
-func (r *recording) toldStack(st *standing, state profile.State) *profile.Stack {
-	s := &r.timed.stack
+func (w *wall) toldStack(st *standing, state profile.State) *profile.Stack {
+	s := &w.timed.stack
 	if st.told.frames == nil {
-		*s = r.profile.StackAt(st.at, st.told.rooted, s.Frames[:0])
+		*s = w.profile.StackAt(st.at, st.told.rooted, s.Frames[:0])
 	} else {
 		s.Frames = append(s.Frames[:0], st.told.frames...)
 		s.Truncated = st.told.why
 	}
 	if len(s.Frames) > 0 && state != st.state {
-		s.Frames[0].Func = r.standings.frame(state, "")
+		s.Frames[0].Func = w.frame(state, "")
 	}
 	return s
 }

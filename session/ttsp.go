@@ -9,11 +9,10 @@ import (
 	"goprof/process"
 	"goprof/profile"
 	"goprof/sampler"
-	"goprof/sampler/look"
 	"goprof/vmstructs"
 )
 
-// A recording of TTSPMode shows which threads keep a safepoint waiting. sampler.Gather watches and looks. This file
+// A recording of TTSPMode shows which threads keep a safepoint waiting. sampler.Wall watches and looks. This file
 // lends it the VM's safepoints.
 
 // safepoints is what a recording of TTSPMode reads of the VM on the sampling thread.
@@ -47,17 +46,10 @@ func (s *Session) WatchSafepoints() (err error) {
 	return err
 }
 
-// gather makes the engine of a recording of TTSPMode.
-func (s *Session) gather(opt RecordOptions) sampler.Engine {
-	sp := s.safepoints
+// gather lends the sampler the VM's safepoints, for a recording.
+func (sp *safepoints) gather() *sampler.GatherOptions {
 	sp.operations = map[string]int64{}
-	waits := s.VM.NewWaits(false).ReadFrom(s.memory)
-	return sampler.NewGather(s.Process.PID(), s.Process.CPU(), sampler.GatherOptions{
-		NonBlocking: opt.NonBlocking, Read: sp.read, Missing: sp.missing, Unknown: sp.unknown, Seen: sp.seen,
-		During: func(snap *look.Look) {
-			snap.Waiting.Java = waits.Read(&snap.Snapshot, snap.Waiting.Call)
-		},
-	})
+	return &sampler.GatherOptions{Read: sp.read, Missing: sp.missing, Unknown: sp.unknown, Seen: sp.seen}
 }
 
 func (sp *safepoints) read() (sampler.Gathering, bool) {
@@ -76,15 +68,6 @@ func (sp *safepoints) unknown() {
 	case sp.strangers <- struct{}{}:
 	default:
 	}
-}
-
-// newThreads has a message when a thread is late that the session does not know yet. It is nil in other modes than
-// TTSPMode.
-func (r *recording) newThreads() <-chan struct{} {
-	if r.opt.Mode != TTSPMode {
-		return nil
-	}
-	return r.safepoints.strangers
 }
 
 // seen notes the operation that the safepoint is for.

@@ -34,18 +34,29 @@ type standing struct {
 	told toldLook // kept for the Sink
 }
 
-// standings are the last looks at all threads.
-type standings struct {
-	of     map[int]*standing
-	frames map[stateFrame]*profile.Func
-	leafed profile.Stack
-	moved  profile.Stack // reused: see move
-	rests  nativeRests
-	asked  map[int]int // how often a thread was to be stopped again
-	others int64       // looks at threads in states that are not wanted
-	idle   int64       // looks at the JVM's own threads while these were idle, and not wanted
+// wall is a recording of wall-clock time, with the last looks at all threads.
+type wall struct {
+	*recording
+	waits    bool // only waits count, and their leaves say for what
+	switches bool // looks come from the kernel's records of switches
+	of       map[int]*standing
+	frames   map[stateFrame]*profile.Func
+	leafed   profile.Stack
+	moved    profile.Stack // reused: see move
+	rests    nativeRests
+	asked    map[int]int // how often a thread was to be stopped again
+	others   int64       // looks at threads in states that are not wanted
+	idle     int64       // looks at the JVM's own threads while these were idle, and not wanted
 
 	idleThreads map[int]bool
+
+	// Of the look that is taken.
+	state profile.State
+	what  string
+	isOwn bool // it is of a thread of the JVM's own that is idle
+
+	part    *profile.EventKind // what its looks say; nil where the recording has one part
+	gathers *safepoints        // the safepoints that are watched; nil where none are
 }
 
 // stateFrame is the leaf of a stack.
@@ -57,13 +68,17 @@ type stateFrame struct {
 // maxStateFrames bounds the leaves that are kept: classes come and go.
 const maxStateFrames = 1 << 12
 
-func newStandings() *standings {
-	return &standings{of: map[int]*standing{}, frames: map[stateFrame]*profile.Func{},
+func newWall(r *recording) *wall {
+	w := &wall{recording: r, of: map[int]*standing{}, frames: map[stateFrame]*profile.Func{},
 		rests: nativeRests{}, asked: map[int]int{}, idleThreads: map[int]bool{}}
+	if r.opt.Part != "" {
+		w.part = &profile.EventKind{Name: r.opt.Part, Unit: profile.WallTime}
+	}
+	return w
 }
 
 // frame is the leaf for a state, each made once.
-func (s *standings) frame(state profile.State, what string) *profile.Func {
+func (s *wall) frame(state profile.State, what string) *profile.Func {
 	key := stateFrame{state, what}
 	fn := s.frames[key]
 	if fn == nil {
@@ -76,164 +91,153 @@ func (s *standings) frame(state profile.State, what string) *profile.Func {
 	return fn
 }
 
-// takeWall walks one snapshot of a wall-clock recording and finds its place in the profile.
-func (r *recording) takeWall(snap *look.Look) {
-	s := r.standings
-	if old := s.of[snap.TID]; old != nil {
-		r.settle(old)
-		r.forgetLook(old)
-		delete(s.of, snap.TID)
+func (w *wall) together() int              { return 1 }
+func (w *wall) seen(snap *look.Look) int64 { return snap.Tally.Last() }
+
+func (w *wall) wanted(snap *look.Look) bool {
+	if old := w.of[snap.TID]; old != nil {
+		w.settle(old)
+		w.forgetLook(old)
+		delete(w.of, snap.TID)
 	}
-	if r.hadNoCPU(snap) && !r.wants(profile.Runnable) {
+	// A wait whose CPU was taken from the thread is over when it is told, and no stack is needed to know its state.
+	if w.switches && snap.Waiting.NoCPU && !w.wants(profile.Runnable) {
 		looks, _ := snap.Tally.Count()
-		s.others += looks
+		w.others += looks
+		return false
+	}
+	return w.follow(snap)
+}
+
+// walked completes the stack of a look without a stop.
+func (w *wall) walked(snap *look.Look, stack *profile.Stack) {
+	if !snap.Waiting.Unstopped || snap.SP == 0 {
 		return
 	}
-	st := &standing{tid: snap.TID, tally: snap.Tally, context: snap.Context}
-	if !r.follow(snap) {
-		return
+	w.rests.complete(w.Session, &snap.Snapshot, stack)
+	if w.opt.NativeOnce && unwind.UnstoppedGap(stack) >= 0 && w.asked[snap.TID] < mostAsked {
+		w.asked[snap.TID]++
+		snap.Tally.Void() // the stop that would have shown the stack was lost on its way
 	}
-	r.walkWall(snap)
-	if !r.alive() {
-		st.lost = profile.ProcessGone
-		r.keepLook(st)
-		return
-	}
-	if !r.proven(snap, snap.Tally.Last()) {
+}
+
+func (w *wall) lose(snap *look.Look, why profile.Reason) {
+	if why == profile.Stale {
 		snap.Tally.Void()
-		st.lost = profile.Stale
-		r.keepLook(st)
-		return
 	}
+	w.keepLook(&standing{tid: snap.TID, tally: snap.Tally, context: snap.Context, lost: why})
+}
+
+func (w *wall) shape(snap *look.Look, stack *profile.Stack) bool {
 	if !snap.Waiting.Unstopped && snap.Waiting.State != 'R' {
-		s.rests.note(r.Session, &snap.Snapshot, &r.stack)
+		w.rests.note(w.Session, &snap.Snapshot, stack)
 	}
-	state, what := stateOf(&snap.Waiting, &r.stack)
-	if r.opt.Mode != WaitingMode {
-		what = ""
-	} else if state == profile.Running {
-		return // it woke up right before it was stopped for --native-once
+	w.state, w.what = stateOf(&snap.Waiting, stack)
+	if !w.waits {
+		w.what = ""
 	}
-	stack, root := r.subject(snap)
-	st.idle = r.opt.LeaveIdle && isIdleOwn(state, r.ownGap(snap.TID), &r.stack)
-	if r.opt.SureLeaf {
-		stack.Settle()
-	}
-	if r.opt.HideInternal {
-		r.folder.Stack(stack)
-	}
-	st.state = state
-	leaf := profile.Frame{Func: s.frame(state, what), Kind: profile.StateFrame, BCI: -1}
+	w.isOwn = w.opt.LeaveIdle && isIdleOwn(w.state, w.ownGap(snap.TID, stack), stack)
+	return !w.waits || w.state != profile.Running // else it woke up right before it was stopped for --native-once
+}
+
+func (w *wall) count(snap *look.Look, stack *profile.Stack, root string) {
+	st := &standing{tid: snap.TID, tally: snap.Tally, context: snap.Context, state: w.state, idle: w.isOwn}
+	leaf := profile.Frame{Func: w.frame(w.state, w.what), Kind: profile.StateFrame, BCI: -1}
 	if len(stack.Frames) > 0 {
 		leaf.Sure = stack.Frames[0].Sure // the frame of a state hides the method that is asked about
 	}
-	s.leafed.Truncated = stack.Truncated
-	s.leafed.Frames = append(append(s.leafed.Frames[:0], leaf), stack.Frames...)
-	st.at = r.profile.AddAt(root, &s.leafed, 0, 0)
-	r.rememberLook(st, snap, stack, root)
-	r.keepLook(st)
-}
-
-// hadNoCPU reports whether the kernel's record of a switch says that the thread's CPU was taken from it. Such a wait is
-// over when it is told, and no stack is needed to know its state.
-func (r *recording) hadNoCPU(snap *look.Look) bool {
-	return r.opt.Mode == WaitingMode && r.opt.Engine == PerfEngine && snap.Waiting.NoCPU
+	w.leafed.Truncated = stack.Truncated
+	w.leafed.Frames = append(append(w.leafed.Frames[:0], leaf), stack.Frames...)
+	st.at = w.profile.AddAt(root, &w.leafed, 0, 0)
+	w.rememberLook(st, snap, stack, root)
+	w.keepLook(st)
 }
 
 // ownGap is where frames were left out of a stack, if its thread is a Java thread of the JVM's own; else -1.
-func (r *recording) ownGap(tid int) int {
-	if !r.dir.isVMJavaThread(tid) {
+func (w *wall) ownGap(tid int, stack *profile.Stack) int {
+	if !w.dir.isVMJavaThread(tid) {
 		return -1
 	}
-	return unwind.UnstoppedGap(&r.stack)
-}
-
-// walkWall walks a snapshot by what is known of its registers.
-func (r *recording) walkWall(snap *look.Look) {
-	switch {
-	case !snap.Waiting.Unstopped:
-		r.Walker.Walk(&snap.Snapshot, &r.stack)
-	case snap.SP == 0: // nothing was looked at
-		r.stack = profile.Stack{Frames: r.stack.Frames[:0], Truncated: profile.NotStopped}
-	default:
-		r.Walker.WalkUnstopped(&snap.Snapshot, &r.stack)
-		r.standings.rests.complete(r.Session, &snap.Snapshot, &r.stack)
-		if s := r.standings; r.opt.NativeOnce && unwind.UnstoppedGap(&r.stack) >= 0 && s.asked[snap.TID] < mostAsked {
-			s.asked[snap.TID]++
-			snap.Tally.Void() // the stop that would have shown the stack was lost on its way
-		}
-	}
+	return unwind.UnstoppedGap(stack)
 }
 
 // mostAsked is how often a thread is stopped again because a stop for its native frames brought none.
 const mostAsked = 3
 
 // keepLook keeps a look, and counts it as often as its Tally says by now.
-func (r *recording) keepLook(st *standing) {
-	r.standings.of[st.tid] = st
-	r.settle(st)
+func (w *wall) keepLook(st *standing) {
+	w.of[st.tid] = st
+	w.settle(st)
 }
 
 // settle counts a look as often as its tally has grown since it was settled last.
-func (r *recording) settle(st *standing) {
+func (w *wall) settle(st *standing) {
 	looks, d := st.tally.Count()
 	ready, readyTime := st.tally.CountReady()
 	if st.lost != profile.Whole {
-		r.profile.Lose(st.lost, looks+ready-st.looks-st.readyLooks)
+		w.profile.Lose(st.lost, looks+ready-st.looks-st.readyLooks)
 	} else {
-		r.countAgain(st, st.state, st.at, looks-st.looks, d-st.time)
+		w.countAgain(st, st.state, st.at, looks-st.looks, d-st.time)
 		if ready != st.readyLooks {
 			if st.readyLooks == 0 {
-				st.ready = r.profile.Beside(st.at, r.standings.frame(profile.Runnable, ""), profile.StateFrame)
+				st.ready = w.profile.Beside(st.at, w.frame(profile.Runnable, ""), profile.StateFrame)
 			}
-			r.countAgain(st, profile.Runnable, st.ready, ready-st.readyLooks, readyTime-st.readyTime)
+			w.countAgain(st, profile.Runnable, st.ready, ready-st.readyLooks, readyTime-st.readyTime)
 		}
 	}
-	r.tellLooks(st, looks-st.looks, d-st.time, ready-st.readyLooks, readyTime-st.readyTime)
+	w.tellLooks(st, looks-st.looks, d-st.time, ready-st.readyLooks, readyTime-st.readyTime)
 	st.looks, st.time, st.readyLooks, st.readyTime = looks, d, ready, readyTime
 }
 
 // countAgain counts looks at a thread in that state, if it is wanted.
-func (r *recording) countAgain(st *standing, state profile.State, at profile.Place, looks int64, d time.Duration) {
+func (w *wall) countAgain(st *standing, state profile.State, at profile.Place, looks int64, d time.Duration) {
 	switch {
-	case !r.wants(state):
-		r.standings.others += looks
+	case !w.wants(state):
+		w.others += looks
 		return
 	case st.idle && state == st.state:
-		r.standings.idle += looks
+		w.idle += looks
 		if looks > 0 {
-			r.standings.idleThreads[st.tid] = true
+			w.idleThreads[st.tid] = true
 		}
 		return
 	}
-	r.profile.Again(at, looks, d)
-	r.contexts.count(st.context.State, looks)
-	r.sampled[st.tid] = r.sampled[st.tid] || looks > 0
+	w.profile.Again(at, looks, d)
+	w.contexts.count(st.context.State, looks)
+	w.sampled[st.tid] = w.sampled[st.tid] || looks > 0
 }
 
 // settleAll brings the profile up to date, and drops the looks at threads that are gone.
-func (r *recording) settleAll() {
-	maps.DeleteFunc(r.standings.of, func(tid int, st *standing) bool {
+func (w *wall) settleAll() {
+	maps.DeleteFunc(w.of, func(tid int, st *standing) bool {
 		before := st.looks + st.readyLooks
-		r.settle(st)
-		if st.looks+st.readyLooks != before || r.dir.threads[tid] != nil {
+		w.settle(st)
+		if st.looks+st.readyLooks != before || w.dir.threads[tid] != nil {
 			return false
 		}
 		st.tally.Void() // if the thread lives after all, it is looked at anew
-		r.forgetLook(st)
+		w.forgetLook(st)
 		return true
 	})
-	maps.DeleteFunc(r.standings.rests, func(tid int, _ []nativeRest) bool { return r.dir.threads[tid] == nil })
-	maps.DeleteFunc(r.standings.asked, func(tid, _ int) bool { return r.dir.threads[tid] == nil })
+	maps.DeleteFunc(w.rests, func(tid int, _ []nativeRest) bool { return w.dir.threads[tid] == nil })
+	maps.DeleteFunc(w.asked, func(tid, _ int) bool { return w.dir.threads[tid] == nil })
 }
 
-// looks is the account of how threads were looked at.
-func (r *recording) looks(stats *sampler.Stats) *profile.Looks {
+func (w *wall) account(sum *profile.Summary, stats *sampler.Stats) {
 	l := &stats.Looks
-	return &profile.Looks{
+	sum.Looks = &profile.Looks{
 		Unstopped: l.Unstopped, Stopped: l.Stopped, AtRest: l.AtRest, Asleep: l.Asleep, Repeated: l.Repeated,
-		Moved: l.Voids, Running: l.Running, Others: r.standings.others,
-		Idle: r.standings.idle, IdleThreads: len(r.standings.idleThreads), Time: r.profile.Time,
-		NonBlocking: r.opt.NonBlocking,
+		Moved: l.Voids, Running: l.Running, Others: w.others,
+		Idle: w.idle, IdleThreads: len(w.idleThreads), Time: w.profile.Time,
+		NonBlocking: w.opt.NonBlocking,
+	}
+	sum.RateLowered = w.rateLowered(stats)
+	if w.gathers != nil {
+		sum.Safepoints = w.gathers.account(&stats.Gathered)
+	}
+	if w.switches {
+		o := &stats.OffCPU
+		sum.Switches = &profile.Switches{Waits: o.Waits, Short: o.Short, ShortFor: o.ShortFor,
+			Thinned: o.Thinned, Limit: o.Limit, Dropped: o.Dropped}
 	}
 }

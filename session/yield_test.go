@@ -24,7 +24,7 @@ func TestYieldsToStops(t *testing.T) {
 		{"by perf, as was asked for", false, 0, 200, 0, nil},
 	} {
 		stops := 0
-		r := &recording{opt: RecordOptions{Yield: c.yield}, stop: func() { stops++ }}
+		r := &recording{opt: RecordOptions{Yield: c.yield}, ending: ending{stop: func() { stops++ }}}
 		for range c.cut {
 			r.countCut(profile.NoUnwindInfo, 1)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"goprof/profile"
+	"goprof/sampler"
 	"goprof/session"
 )
 
@@ -21,10 +22,9 @@ type engineFlag struct {
 }
 
 const engineHelp = `With --engine perf no thread is stopped: the kernel takes the samples (perf_event_open), which costs a
-thread less than a stop does. It needs CAP_PERFMON (Debian's kernels: CAP_SYS_ADMIN), or
-kernel.perf_event_paranoid at 1 or less, and most containers forbid it; stacks end at 64 KB, and at native
-code without unwind information. --engine auto, the default, takes it where it is permitted and sees all,
-and else ptrace, which stops threads. With --engine auto on the command line it says why.`
+thread less than a stop does. It needs CAP_PERFMON and CAP_BPF (Debian's kernels: CAP_SYS_ADMIN) outside of PID
+namespaces, and most containers forbid it; stacks end at 64 KB, and at native code without unwind
+information. --engine auto, the default, takes it where it works, and else ptrace, which stops threads. With --engine auto on the command line it says why.`
 
 var engineNames = func() (names []string) {
 	for _, e := range session.Engines {
@@ -94,14 +94,20 @@ func (p *part) ownNotes(sum *profile.Summary) (notes []profile.Note) {
 	if p.event != nil && p.event.Note != "" {
 		notes = append(notes, profile.Note{Name: "event", Text: p.event.Note})
 	}
-	mode := session.Mode(p.want.mode)
-	n, ok := session.StackNote(mode, p.engine, sum.TruncatedBy[profile.StackCut.String()], sum.Samples)
-	if ok && p.event == nil {
-		n.Remedy = fmt.Sprintf("goprof record --engine ptrace --pid %d", p.pid)
-		if mode == session.WaitingMode { // looks, 20 times a second
-			n.Remedy = fmt.Sprintf("goprof record --mode off-cpu --pid %d", p.pid)
-		}
-		notes = append(notes, n)
+	if cut := sum.TruncatedBy[profile.StackCut.String()]; cut > 0 && p.engine == session.PerfEngine && p.event == nil {
+		notes = append(notes, p.stackNote(cut, sum.Samples))
 	}
 	return notes
+}
+
+// stackNote tells of stacks that were longer than what perf_event copies.
+func (p *part) stackNote(cut, samples int64) profile.Note {
+	most, by := sampler.PerfStack, ""
+	if p.want.session() == session.WaitingMode {
+		most, by = sampler.SwitchStack, "--event off-cpu " // looks, 20 times a second
+	}
+	return profile.Note{Name: "stacks-cut",
+		Text: fmt.Sprintf("%d of %d stacks end where perf_event stops to copy: after %d KB, or at memory that is not present",
+			cut, samples, (most+1023)>>10),
+		Remedy: fmt.Sprintf("goprof record %s--engine ptrace --pid %d", by, p.pid)}
 }

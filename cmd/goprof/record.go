@@ -70,7 +70,6 @@ const recordExample = `  goprof record --pid 1234 -d 30s              into out.c
   goprof record --pid 1234 -d 1m --weight cpu  nanoseconds of CPU time, not samples
   goprof record --pid 1234 -d 1m --engine auto no stops, where the kernel's perf_event may be used
   goprof record --pid 1234 -d 1m --mode wall -t   what each thread did, and waited for
-  goprof record --pid 1234 -d 1m --mode off-cpu --weight time --thread '^http-'
   goprof record --pid 1234 -d 1m --event ttsp -o ttsp.html    who keeps safepoints waiting
   goprof record --pid 1234 -d 1m --event lock -o lock.html     time that threads wait for locks
   goprof record --pid 1234 -d 1m --event off-cpu --min 1ms     every wait of a millisecond and more

@@ -28,9 +28,9 @@ type waitFlags struct {
 
 const waitHelp = `--event off-cpu, lock and ttsp are about waiting. off-cpu takes every wait of every thread from the kernel's context
 switches, with its stack and its exact length, where the kernel permits it (CAP_PERFMON, or
-kernel.perf_event_paranoid at 1 or less), and else looks 20 times a second (--mode off-cpu). lock is the same for
-monitors and java.util.concurrent locks alone. Waits shorter than --min are counted, and have no
-stack. ttsp is --mode ttsp.`
+kernel.perf_event_paranoid at 1 or less), and else looks 20 times a second, as with --engine ptrace. lock is the
+same for monitors and java.util.concurrent locks alone. Waits shorter than --min are counted, and have no
+stack. --mode off-cpu and --mode ttsp are the same as --event off-cpu and --event ttsp.`
 
 // defaultMin is the shortest wait that gets a stack.
 const defaultMin = 10 * time.Microsecond
@@ -55,30 +55,29 @@ var eventModes = map[string]eventMode{
 
 const minHelp = "--min is a time, not less than 0"
 
-// toMode sets the flags of a mode if --event names one. It is called before all other checks.
+// toMode sets the flags of a mode if --event names one, or --mode one of waits. It is called before all other checks.
 func (f *recordFlags) toMode(cmd *cobra.Command) error {
-	m, is := eventModes[f.event]
-	f.timed = is || f.mode == string(session.TTSPMode)
 	given := cmd.Flags().Changed
+	name := f.event
+	if name == "" {
+		name = f.mode
+	}
+	m, is := eventModes[name]
+	f.timed = is
 	switch {
-	case !is && given("min") && f.min < 0:
+	case given("min") && f.min < 0:
 		return usageError(cmd, minHelp)
-	case !is && given("min") && !namesWaits(f.event) && !(f.mode == string(session.WaitingMode) && given("engine")):
+	case !is && given("min") && !namesWaits(f.event):
 		return usageError(cmd, "--min is for --event off-cpu and lock")
 	case !is:
-		if f.mode == string(session.WaitingMode) && !given("engine") { // it looks 20 times a second
-			f.engine = string(session.PtraceEngine)
-		}
 		return nil
-	case given("mode"):
+	case f.event != "" && given("mode"):
 		return usageError(cmd, "--event and --mode both say when a sample is taken: give one")
 	case given("every"), given("alloc"), given("kernel"):
 		return usageError(cmd, fmt.Sprintf("--every, --alloc and --kernel are for events that are counted; "+
-			"of %s every wait counts: --min leaves out short ones", f.event))
+			"of %s every wait counts: --min leaves out short ones", name))
 	case m.states != nil && given("state"):
 		return usageError(cmd, "--event lock chooses states; with --event off-cpu --state chooses others")
-	case f.min < 0:
-		return usageError(cmd, minHelp)
 	}
 	f.event, f.mode = "", string(m.mode)
 	if m.states != nil {
@@ -104,7 +103,7 @@ func (p *part) chooseOffCPU(talk io.Writer) error {
 		c := host().Explain(p.pid, err)
 		return &exit.Error{Code: exit.NoEvent, What: "cannot take waits from context switches",
 			Why:    "the kernel does not tell goprof of them: " + c.Why,
-			Remedy: c.Remedy + ", or --mode off-cpu, which looks 20 times a second", Err: err}
+			Remedy: c.Remedy + ", or --engine ptrace, which looks 20 times a second", Err: err}
 	case !p.flags.quiet:
 		c := host().Explain(p.pid, err)
 		tellNotes(talk, []profile.Note{{Name: "off-cpu", Remedy: c.Remedy,

@@ -76,12 +76,13 @@ func TestRefusalsAreNamed(t *testing.T) {
 				filepath.Join(t.TempDir(), "out.collapsed")}, flags)
 		}
 		noAdmin := []string{"setpriv", "--bounding-set=-sys_admin"}
-		// another user than the JVM's, who may trace it, but not open what only its user may open by mode
+		// another user than the JVM's, who may trace it, but not open what only its user may open by mode. With real-time
+		// priority, since beside much other work no thread is stopped without it.
 		const theirs = "1000"
 		public := publicCopy(t, goprof)
 		traces := func(flags ...string) []string {
 			return slices.Concat([]string{"setpriv", "--reuid", theirs, "--regid", theirs, "--clear-groups", "--inh-caps",
-				"+sys_ptrace", "--ambient-caps", "+sys_ptrace", public}, flags,
+				"+sys_ptrace,+sys_nice", "--ambient-caps", "+sys_ptrace,+sys_nice", public}, flags,
 				[]string{"--pid", fmt.Sprint(jvm.PID)})
 		}
 		for _, c := range []struct {

@@ -42,10 +42,9 @@ func inWords(h ptrace.Hindrance) (why, cure string) {
 	case ptrace.NoHindrance:
 		return "", ""
 	case ptrace.NoPriority:
-		if procfs.NoRealTime() {
+		if group, file := procfs.NoRealTime(); file != "" {
 			return "other programs want the CPUs, and goprof has no real-time priority: cpu.rt_runtime_us of its control " +
-					"group is 0",
-				"docker run --cpu-rt-runtime=95000 --cap-add SYS_NICE ..."
+				"group is 0", giveRealTime(group, file)
 		}
 		return "other programs want the CPUs, and goprof has no real-time priority",
 			"sudo goprof ... (CAP_SYS_NICE in a container)"

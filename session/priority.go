@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -21,8 +20,10 @@ var withoutPriority = sync.OnceValues(func() (why, cure string) {
 	self := procfs.ParseStatus(b)
 	var limit unix.Rlimit
 	unix.Getrlimit(unix.RLIMIT_RTPRIO, &limit)
-	return whyNoPriority(priorityFacts{err: tryPriority(), capable: self.Can(unix.CAP_SYS_NICE), root: self.EUID == 0,
-		limit: limit.Cur, filtered: schedFiltered(), group: groupWithoutTime("/sys/fs/cgroup", procfs.CgroupPaths)})
+	f := priorityFacts{err: tryPriority(), capable: self.Can(unix.CAP_SYS_NICE), root: self.EUID == 0,
+		limit: limit.Cur, filtered: schedFiltered()}
+	f.group, f.file = procfs.NoRealTime()
+	return whyNoPriority(f)
 })
 
 // priorityFacts are what the answer depends on.
@@ -31,7 +32,8 @@ type priorityFacts struct {
 	capable, root bool
 	limit         uint64 // RLIMIT_RTPRIO
 	filtered      bool   // a seccomp filter answers in the kernel's place
-	group         string // the file that gives goprof's cgroup no real-time; empty if there is none
+	group         procfs.Group
+	file          string // gives goprof's cgroup no time for real-time threads; empty if there is none
 }
 
 // whyNoPriority goes through the rules of kernel/sched/syscalls.c (__sched_setscheduler,
@@ -48,8 +50,8 @@ func whyNoPriority(f priorityFacts) (why, cure string) {
 	case !f.capable && f.limit == 0:
 		return "goprof has no real-time priority: it lacks CAP_SYS_NICE, and RLIMIT_RTPRIO is 0",
 			"sudo goprof ..., or prlimit --rtprio=3 goprof ..."
-	case f.group != "":
-		return "goprof's cgroup has no real-time: " + f.group + " is 0", "echo 100000 > " + f.group
+	case f.file != "":
+		return "goprof's cgroup has no real-time: " + f.file + " is 0", giveRealTime(f.group, f.file)
 	}
 	return fmt.Sprintf("the kernel refuses goprof real-time priority (%v)", f.err), ""
 }
@@ -77,15 +79,16 @@ func schedFiltered() bool {
 	return e == unix.EPERM || e == unix.EACCES || e == unix.ENOSYS
 }
 
-// groupWithoutTime is the file that says that goprof's cgroup has no time for real-time threads (cgroup v1 with
-// CONFIG_RT_GROUP_SCHED): tg->rt_bandwidth.rt_runtime.
-func groupWithoutTime(root string, paths func([]byte) []string) string {
-	b, _ := procfs.Read("/proc/self/cgroup", procfs.MaxFile)
-	for _, path := range append(paths(b), "/") { // in a container its own group is the root of what is mounted
-		file := filepath.Join(root, "cpu", path, "cpu.rt_runtime_us")
-		if text, err := procfs.Read(file, 32); err == nil && strings.TrimSpace(string(text)) == "0" {
-			return file
-		}
+// giveRealTime is what gives a control group of version 1 time for real-time threads (cgroup v1 with
+// CONFIG_RT_GROUP_SCHED). A group has no more than the one above it, and that of a container runtime has none
+// (kernel/sched/rt.c, tg_rt_schedulable). From within the container none of these files can be written.
+func giveRealTime(group procfs.Group, file string) string {
+	switch {
+	case procfs.ContainerOf([]string{group.Path}).ID != "":
+		return "echo 100000 >/sys/fs/cgroup/cpu" + filepath.Join(filepath.Dir(group.Path), procfs.RealTimeFile) +
+			" on the host, then docker run --cpu-rt-runtime=95000 --cap-add SYS_NICE ..."
+	case group.Path == "/": // a container's own view, as a rule
+		return "goprof on the host"
 	}
-	return ""
+	return "echo 95000 >" + file
 }

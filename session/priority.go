@@ -4,6 +4,7 @@ package session
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"runtime"
 	"sync"
@@ -21,7 +22,7 @@ var withoutPriority = sync.OnceValues(func() (why, cure string) {
 	var limit unix.Rlimit
 	unix.Getrlimit(unix.RLIMIT_RTPRIO, &limit)
 	f := priorityFacts{err: tryPriority(), capable: self.Can(unix.CAP_SYS_NICE), root: self.EUID == 0,
-		limit: limit.Cur, filtered: schedFiltered()}
+		limit: limit.Cur, filtered: schedFiltered(), inUsers: inUserNamespace()}
 	f.group, f.file = procfs.NoRealTime()
 	return whyNoPriority(f)
 })
@@ -32,6 +33,7 @@ type priorityFacts struct {
 	capable, root bool
 	limit         uint64 // RLIMIT_RTPRIO
 	filtered      bool   // a seccomp filter answers in the kernel's place
+	inUsers       bool   // goprof is in a user namespace, as in a container that a user has started
 	group         procfs.Group
 	file          string // gives goprof's cgroup no time for real-time threads; empty if there is none
 }
@@ -45,6 +47,9 @@ func whyNoPriority(f priorityFacts) (why, cure string) {
 	case f.filtered:
 		return "a seccomp filter on goprof forbids it real-time priority",
 			"docker run --security-opt seccomp=unconfined ..."
+	case f.inUsers: // capabilities of a namespace do not count (capable, not ns_capable)
+		return "goprof has no real-time priority: it is in a user namespace, as in a container without root",
+			"sudo goprof ... on the host"
 	case !f.capable && f.root:
 		return "goprof has no real-time priority: it lacks CAP_SYS_NICE", "docker run --cap-add SYS_NICE ..."
 	case !f.capable && f.limit == 0:
@@ -54,6 +59,13 @@ func whyNoPriority(f priorityFacts) (why, cure string) {
 		return "goprof's cgroup has no real-time: " + f.file + " is 0", giveRealTime(f.group, f.file)
 	}
 	return fmt.Sprintf("the kernel refuses goprof real-time priority (%v)", f.err), ""
+}
+
+// inUserNamespace reports whether this surely is not the first user namespace (include/linux/proc_ns.h,
+// PROC_USER_INIT_INO).
+func inUserNamespace() bool {
+	link, err := os.Readlink("/proc/self/ns/user")
+	return err == nil && link != "user:[4026531837]"
 }
 
 // tryPriority asks for the lowest real-time priority in an OS thread, and gives it back.

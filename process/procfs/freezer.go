@@ -14,10 +14,11 @@ import (
 
 // Frozen says by which control group a process is frozen (docker pause). None of its threads runs.
 type Frozen struct {
-	Version int    // of the hierarchy, 1 or 2
-	Group   string // the path of the group that was frozen: the process's own or one above it; empty: goprof does not see it
-	dir     string
-	id      string // of the container, empty: not known
+	Version int // of the hierarchy, 1 or 2
+	// Group is the path of the group that was frozen, the process's own or one above it. Empty: goprof does not see it.
+	Group string
+	dir   string
+	id    string // of the container, empty: not known
 }
 
 // Stops reports whether a thread can be stopped while it is frozen. One in a group of version 1 sleeps in the kernel

@@ -41,8 +41,8 @@ var foreign = map[string]bool{
 // foreignFlags are flags of docker, kubectl, setpriv, ulimit and others, in commands on this repository's pages.
 var foreignFlags = map[string]bool{
 	"all": true, "bounding-set": true, "cap-add": true, "cpu-rt-runtime": true,
-	"cpus": true, "help": true, "image": true, "offline": true, "profile": true,
-	"rm": true, "target": true, "ulimit": true, "value": true,
+	"cpus": true, "help": true, "image": true, "offline": true, "privileged": true,
+	"profile": true, "read-only": true, "rm": true, "security-opt": true, "target": true, "ulimit": true, "value": true,
 }
 
 // tree is everything that text can name.

@@ -48,9 +48,11 @@ func TestPodmanOfAUser(t *testing.T) {
 	if err := errors.Join(os.Mkdir(home, 0o700), os.Chown(home, 65534, 65534)); err != nil {
 		t.Fatal(err)
 	}
-	nobody := []string{"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "env", "--chdir=" + home, "HOME=" + home,
-		"XDG_RUNTIME_DIR=" + home}
+	nobody := []string{"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "env", "--chdir=" + home,
+		"HOME=" + home, "XDG_RUNTIME_DIR=" + home}
 	docker := append(nobody, filepath.Join(p.dir, "bin", "docker"))
+	// A process of podman's own keeps the user namespace.
+	t.Cleanup(func() { runIt(t, append(slices.Clone(docker), "system", "migrate")...) })
 	if err := p.loadImage(docker); err != nil {
 		t.Skipf("podman without root does not work here: %v", err)
 	}
@@ -65,7 +67,7 @@ func TestPodmanOfAUser(t *testing.T) {
 	}
 	r := runIt(t, slices.Concat(docker, []string{"run", "--rm", "--pid=container:petclinic", "--cap-add", "SYS_PTRACE",
 		"-v", filepath.Join(p.dir, "bin", "goprof") + ":/goprof", "debian", "/goprof", "dump", "1"})...)
-	if r.code != 0 || !strings.Contains(r.out, "truth.Shares.main") {
+	if r.code != 0 && r.code != 10 || !strings.Contains(r.out, "truth.Shares.main") { // 10: some thread has no stack
 		t.Errorf("beside it: %+v", r)
 	}
 }
@@ -168,11 +170,11 @@ func (p *pods) runJVM(t *testing.T, docker []string, jdk jvmtest.JDK, name strin
 		[]string{"debian", jdk.Tool("java"), "-jar", "/petclinic.jar", "2", "2"})
 	t.Cleanup(func() {
 		rm := slices.Concat(docker, []string{"rm", "--force", "--all", "--time", "0"})
-		cmd := exec.Command(rm[0], rm[1:]...)
-		cmd.Dir = p.dir
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Errorf("%v: %s", err, out)
-		}
+		host.WaitFor(t, "the containers are gone", func() bool { // one that just ends cannot be removed
+			cmd := exec.Command(rm[0], rm[1:]...)
+			cmd.Dir = p.dir
+			return cmd.Run() == nil
+		})
 	})
 	cmd := exec.Command(line[0], line[1:]...)
 	cmd.Dir = p.dir
@@ -321,7 +323,8 @@ func (p *pods) daemonSet(t *testing.T) {
 	}
 	folder := t.TempDir()
 	line := append(slices.Clone(p.docker), "run", "--rm", "--name", "agent", "--pid=host", "--read-only", "--user", "0",
-		"--security-opt", "seccomp=unconfined", "--security-opt", "no-new-privileges", "--memory", "512m", "--cap-drop", "ALL")
+		"--security-opt", "seccomp=unconfined", "--security-opt", "no-new-privileges", "--memory", "512m",
+		"--cap-drop", "ALL")
 	for right := range strings.SplitSeq(string(add[1]), ", ") {
 		line = append(line, "--cap-add", right)
 	}

@@ -407,7 +407,7 @@ func (r *recording) put(snap *look.Look, alive bool, since func() int64) {
 	if r.opt.Engine != PerfEngine && sampler.FellAsleep(r.Process.CPU(), &snap.Snapshot) {
 		r.asleep++
 	}
-	if r.dearSleeps && sampler.SleepsShortly(r.Process.CPU(), &snap.Snapshot, snap.When) {
+	if r.dearSleeps && sampler.SleepsShortly(r.Process.CPU(), &snap.Snapshot, snap.When+int64(r.timeOffset)) {
 		r.sleeps += snap.Samples()
 	}
 	if r.opt.Lean {

@@ -36,6 +36,7 @@ BESIDE   = $(filter-out $(shell $(GO) list $(CALM)),$(shell $(GO) list $(PKG)))
 
 test: ## all tests, with real JVMs (installs a JDK and tools, or says what to install)
 	@scripts/tools.sh chromium gdb musl-gcc strace
+	@scripts/tools.sh podman runc || echo "make test: NOT TRIED: the documentation's commands for containers (TestPodman)" >&2
 	@scripts/jdk.sh
 	@start=$$(date +%s); status=0; export GOPROF_REQUIRE_JVM=1 GOPROF_REQUIRE_CHROMIUM=1; \
 	beside="$(BESIDE)"; [ -z "$$beside" ] || $(GO) test -timeout $(TIMEOUT) -run '$(RUN)' $$beside || status=$$?; \

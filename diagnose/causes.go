@@ -88,8 +88,7 @@ func (h Host) Explain(pid int, err error) Cause {
 	case errors.Is(err, process.ErrGone), errors.Is(err, sampler.ErrNoProcess):
 		return h.explainGone(pid)
 	case errors.Is(err, process.ErrUnknownCPU):
-		return Cause{Class: NotJVM, Name: otherCPU,
-			Why: "it is not a 64-bit program of a CPU that goprof knows (x86-64, aarch64)"}
+		return h.explainOtherCPU(pid)
 	case errors.Is(err, vmstructs.ErrStarting):
 		return Cause{Class: NotJVM, Name: starting, Why: "its JVM is still starting", Remedy: "sleep 1; " + h.command()}
 	case errors.Is(err, vmstructs.ErrZero):
@@ -153,6 +152,17 @@ func (h Host) explainOtherProgram(pid int) Cause {
 			h.doctor(pid)
 	default:
 		h.explainNotJava(pid, &c)
+	}
+	return c
+}
+
+// explainOtherCPU tells what a JVM of 32 bits may still tell of itself. For others there is nothing to tell.
+func (h Host) explainOtherCPU(pid int) Cause {
+	c := Cause{Class: NotJVM, Name: otherCPU,
+		Why: "it is not a 64-bit program of a CPU that goprof knows (x86-64, aarch64)"}
+	if h.program(pid) == hotSpot {
+		c.Why = "its JVM is not a 64-bit one of a CPU that goprof knows (x86-64, aarch64)"
+		c.Remedy = byJcmd(pid)
 	}
 	return c
 }

@@ -165,14 +165,19 @@ func (h Host) tracerOf(pid int) int {
 	return 0
 }
 
-const inContainer = "docker run --security-opt seccomp=unconfined --cap-add SYS_PTRACE --pid container:NAME ... " +
-	"(Kubernetes: kubectl debug POD --image IMAGE --profile=sysadmin --target CONTAINER)"
+// Commands that start goprof in a container beside the JVM's. The usual filter lets ptrace pass where the container has
+// CAP_SYS_PTRACE (moby, profiles/seccomp).
+const (
+	inContainer   = "docker run --cap-add SYS_PTRACE --pid container:NAME ... " + inPod
+	withoutFilter = "docker run --security-opt seccomp=unconfined --cap-add SYS_PTRACE --pid container:NAME ... " + inPod
+	inPod         = "(Kubernetes: kubectl debug POD --image IMAGE --profile=sysadmin --target CONTAINER)"
+)
 
 // seccomp tells of a filter on goprof itself, which forbids the calls whatever rights goprof has.
 func (h Host) seccomp() Cause {
 	return Cause{Class: Forbidden, Name: "seccomp",
 		Why:    "a seccomp filter on goprof itself forbids ptrace or process_vm_readv",
-		Remedy: inContainer}
+		Remedy: withoutFilter}
 }
 
 // callsBlocked tries whether goprof's system calls reach the kernel: a filter may be about other calls. It reads only

@@ -26,6 +26,10 @@ func (h Host) explainPerf(pid int, err error) Cause {
 	}
 	denied := errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES)
 	switch {
+	case errors.Is(err, sampler.ErrTimeNamespace):
+		return Cause{Name: "time-namespace",
+			Why:    "goprof is in a time namespace, and what the kernel writes down has the machine's own clock",
+			Remedy: byPtrace(pid) + ", or goprof outside of that namespace"}
 	case errors.Is(err, unix.ESRCH):
 		return h.explainGone(pid)
 	case errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENFILE):

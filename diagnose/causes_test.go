@@ -256,6 +256,10 @@ func TestExplainFaked(t *testing.T) {
 			NotJVM, "bad-tables", "does not hold together", "goprof doctor --pid 77"},
 		{"a 32-bit program", func(f *fakeProc) { f.it(nil) }, process.ErrUnknownCPU,
 			NotJVM, "other-cpu", "64-bit", ""},
+		{"a JVM of 32 bits", func(f *fakeProc) {
+			f.it(nil)
+			f.write("77/maps", mapsOf("/usr/bin/java", "/usr/lib/jvm/java-17-openjdk-i386/lib/server/libjvm.so"))
+		}, process.ErrUnknownCPU, NotJVM, "other-cpu", "its JVM is not a 64-bit one", "jcmd 77 Thread.print"},
 		{"too many files", func(f *fakeProc) { f.it(nil) },
 			&process.OpenError{Err: &os.PathError{Op: "open", Err: unix.EMFILE}},
 			Unexplained, "fd-limit", "may not open more files", "ulimit -n 65536; goprof record --pid 77"},

@@ -61,9 +61,7 @@ func (h Host) checkProcess(r *Report, pid int) {
 		r.warn("state", "kill -CONT "+itoa(pid),
 			"it is stopped by a signal: it uses no CPU, so there is nothing to record, but goprof dump works")
 	}
-	groups, _ := h.read(h.file(pid, "cgroup"), procfs.MaxFile)
-	mounts, _ := h.read(h.file(0, "mountinfo"), 1<<20)
-	if f := procfs.FrozenIn(groups, mounts); f != nil {
+	if f := procfs.FrozenBy(pid); f != nil && h.Proc == "" {
 		r.warn("state", f.Thaw(), "it is %s: no thread runs, so there is nothing to record, but goprof dump works",
 			f.Text())
 	}

@@ -3,6 +3,7 @@
 package diagnose
 
 import (
+	"path"
 	"slices"
 	"strings"
 )
@@ -22,8 +23,16 @@ var valueFollows = []string{
 }
 
 // parseJavaCommand reads a command line as the launcher does. It does not read argument files (@file): with these the
-// main class may be missing.
+// main class may be missing. A program that has made its JVM itself (JNI_CreateJavaVM) has no main class: its own name
+// is told, of Python the script's.
 func parseJavaCommand(argv []string) (c javaCommand) {
+	if len(argv) > 0 && !forLauncher(argv) {
+		first := 0
+		if strings.HasPrefix(path.Base(argv[0]), "python") && len(argv) > 1 && !strings.HasPrefix(argv[1], "-") {
+			first = 1
+		}
+		return javaCommand{main: path.Base(argv[first]), args: argv[first+1:]}
+	}
 	for i := 1; i < len(argv); i++ {
 		switch word := argv[i]; {
 		case word == "-jar" || word == "-m" || word == "--module":
@@ -45,6 +54,13 @@ func parseJavaCommand(argv []string) (c javaCommand) {
 		}
 	}
 	return c
+}
+
+// forLauncher reports whether a command line is the java launcher's, perhaps under another name.
+func forLauncher(argv []string) bool {
+	return path.Base(argv[0]) == "java" || slices.ContainsFunc(argv, func(word string) bool {
+		return word == "-jar" || word == "-m" || word == "--module" || slices.Contains(valueFollows[:3], word)
+	})
 }
 
 // splitCommand takes the JVM's own note of its command, "main arg arg", apart (sun.java.command). Its words may have

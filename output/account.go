@@ -137,6 +137,9 @@ func (a *account) profile() {
 			a.line("Profile", "no samples: no thread was stopped, as it might have been held for too long: %s",
 				s.Hindered.Why)
 		}
+		if why := s.HeldTooLong(); why != "" {
+			a.line("", "%s", why)
+		}
 		if s.Hindered != nil {
 			a.try(s.Hindered.Cure)
 		}

@@ -86,6 +86,11 @@ func TestSummaryText(t *testing.T) {
 	empty.Meta.Duration = 2 * time.Second
 	lost := empty
 	lost.Attempted, lost.Lost, lost.LostBy = 12, 12, map[string]int64{"stale": 11, "thread gone": 1}
+	held := empty
+	held.Attempted, held.Lost, held.LostBy = 2, 2, map[string]int64{"stale": 2}
+	held.Hindered = &profile.Hindered{Over: 2, Why: "no CPU", Cure: "perf"}
+	held.Pauses = profile.Pauses{Count: 2, Bound: 100 * time.Millisecond, Max: 250 * time.Millisecond,
+		Total: 500 * time.Millisecond}
 	hostile := goodSummary()
 	hostile.Hottest = []profile.Part{{Name: "a\x1b[2J.B.c;d", Share: 0.5}, {Name: "x.B.c", Share: 0.3},
 		{Name: "y.B.c", Share: 0.1}}
@@ -121,6 +126,12 @@ Cost       no thread was held; goprof 0.0 % of a CPU
 		{"all lost", &lost, `CPU        used 0 s in 2 s (no CPU)
 Profile    no samples: all 12 were lost: goprof could not keep up
 Cost       no thread was held; goprof 0.0 % of a CPU
+`},
+		{"all lost, threads held", &held, `CPU        used 0 s in 2 s (no CPU)
+Profile    no samples: all 2 were lost: goprof could not keep up
+           threads were held for longer than 100ms, the longest for 250ms, 2 in all: no CPU
+           try: perf
+Cost       threads held 0.5 s in all, longest 0.25 s; goprof 0.0 % of a CPU
 `},
 		{"hostile", &hostile, `CPU        used 33.5 s in 20 s (1.7 CPUs), 10 threads
 Profile    GOOD: 3,330 samples cover 99.7 % of it; none lost or cut

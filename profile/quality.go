@@ -146,9 +146,8 @@ func (s *Summary) judgeHolds(worse func(than Quality, why, cure string)) {
 	if h == nil {
 		return
 	}
-	if h.Over > 0 {
-		worse(Poor, fmt.Sprintf("threads were held for longer than %v, the longest for %v, %d in all: %s", s.Pauses.Bound,
-			s.Pauses.Max.Round(time.Millisecond), h.Over, h.Why), h.Cure)
+	if why := s.HeldTooLong(); why != "" {
+		worse(Poor, why, h.Cure)
 	}
 	share := float64(h.LeftOut) / float64(max(h.LeftOut+s.Attempted, 1))
 	why := fmt.Sprintf("%.0f %% of the looks were put off or left out, as a thread might have been held for too long: %s",
@@ -159,6 +158,15 @@ func (s *Summary) judgeHolds(worse func(than Quality, why, cure string)) {
 	case share >= fairLeftOut:
 		worse(Fair, why, h.Cure)
 	}
+}
+
+// HeldTooLong says that threads were held for longer than the bound, and why. It is empty where none was.
+func (s *Summary) HeldTooLong() string {
+	if s.Hindered == nil || s.Hindered.Over == 0 {
+		return ""
+	}
+	return fmt.Sprintf("threads were held for longer than %v, the longest for %v, %d in all: %s", s.Pauses.Bound,
+		s.Pauses.Max.Round(time.Millisecond), s.Hindered.Over, s.Hindered.Why)
 }
 
 // mostOf is the name of what happened most often.

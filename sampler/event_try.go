@@ -18,6 +18,9 @@ var ErrNoCounter = errors.New("sampler: this machine has no such counter")
 
 // TryCounter finds out whether goprof may open a counter on a process: it opens one that never begins.
 func TryCounter(pid int, kind uint32, config uint64) error {
+	if err := sameClock(); err != nil {
+		return err
+	}
 	proc := procfs.OpenDir(pid)
 	tid := proc.AnyThread()
 	proc.Close()

@@ -3,6 +3,9 @@
 package sampler
 
 import (
+	"errors"
+	"sync"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -98,6 +101,23 @@ type PerfError struct {
 func (e *PerfError) Error() string { return "sampler: " + e.Call + ": " + e.Err.Error() }
 func (e *PerfError) Unwrap() error { return e.Err }
 
+// ErrTimeNamespace: goprof is in a time namespace. The kernel's records and BPF programs have the machine's
+// CLOCK_MONOTONIC (kernel/events/core.c, perf_event_set_clock; bpf_ktime_get_ns), and goprof's own is another one.
+var ErrTimeNamespace = errors.New("goprof is in a time namespace")
+
+var ownClockAhead = sync.OnceValue(func() time.Duration {
+	ahead, _ := procfs.ClockAhead("self")
+	return ahead
+})
+
+// sameClock refuses records whose times goprof could not compare with its own.
+func sameClock() error {
+	if ownClockAhead() != 0 {
+		return &PerfError{"perf_event_open", ErrTimeNamespace}
+	}
+	return nil
+}
+
 // PerfPower is what perf_event lets us see of a process.
 type PerfPower struct {
 	Kernel bool // samples are also taken while a thread is in the kernel: system calls, page faults
@@ -109,6 +129,9 @@ func TryPerf(pid int) (PerfPower, error) {
 	cpu := cpus.Here()
 	if cpu == nil {
 		return PerfPower{}, &PerfError{"perf_event_open", unix.EOPNOTSUPP}
+	}
+	if err := sameClock(); err != nil {
+		return PerfPower{}, err
 	}
 	tid := pid
 	if pid != 0 {

@@ -35,6 +35,9 @@ const (
 // openRing makes a ring of size bytes, or of as many fewer as we may have. A process without CAP_IPC_LOCK and
 // CAP_PERFMON may lock 516 KB for each CPU, beside RLIMIT_MEMLOCK (kernel.perf_event_mlock_kb).
 func openRing(cpu, size, least int) (*perfRing, error) {
+	if err := sameClock(); err != nil {
+		return nil, err
+	}
 	attr := holderAttr()
 	fd, err := unix.PerfEventOpen(&attr, 0, cpu, -1, unix.PERF_FLAG_FD_CLOEXEC)
 	if err != nil {

@@ -4,6 +4,7 @@
 #   scripts/tools.sh chromium    a browser, too
 #   scripts/tools.sh gdb         a debugger, too
 #   scripts/tools.sh musl-gcc    another C library, too
+#   scripts/tools.sh podman runc containers, too
 # Installs from this machine's own package sources if it may, else says what to install.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -3,8 +3,7 @@
 package session
 
 import (
-	"fmt"
-	"os"
+	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -52,28 +51,12 @@ func (s *Session) Now() profile.Instant {
 // timeOffset is how far CLOCK_MONOTONIC of a process is ahead of goprof's. It is 0 in the same time namespace, or where
 // the kernel does not tell. A process that has made a namespace for its children is still in the old one itself.
 func timeOffset(pid int) time.Duration {
-	theirs, ok := timeNamespace(fmt.Sprintf("/proc/%d", pid))
-	ours, ok2 := timeNamespace("/proc/self")
+	theirs, ok := procfs.ClockAhead(strconv.Itoa(pid))
+	ours, ok2 := procfs.ClockAhead("self")
 	if !ok || !ok2 {
 		return 0
 	}
 	return theirs - ours
-}
-
-// timeNamespace is what the time namespace of a process adds to the machine's clock.
-func timeNamespace(proc string) (time.Duration, bool) {
-	lives, err := os.Readlink(proc + "/ns/time")
-	if err != nil {
-		return 0, false // Linux before 5.6 has no time namespaces
-	}
-	if children, err := os.Readlink(proc + "/ns/time_for_children"); err != nil || children != lives {
-		return 0, false
-	}
-	b, err := procfs.Read(proc+"/timens_offsets", procfs.MaxFile)
-	if err != nil {
-		return 0, false
-	}
-	return procfs.MonotonicOffset(b)
 }
 
 // startOf is when a process was started, zero if that cannot be told.

@@ -63,7 +63,7 @@ func (c *cpuTime) count(snap *look.Look, stack *profile.Stack, root string) {
 	if !c.can.ReadsLate && sampler.FellAsleep(cpu, &snap.Snapshot) {
 		c.asleep++
 	}
-	if c.dearSleeps && sampler.SleepsShortly(cpu, &snap.Snapshot, snap.When) {
+	if c.dearSleeps && sampler.SleepsShortly(cpu, &snap.Snapshot, snap.When+int64(c.timeOffset)) {
 		c.sleeps += snap.Samples()
 	}
 	c.add(root, stack, snap.Samples(), time.Duration(snap.CPU))

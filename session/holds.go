@@ -39,13 +39,14 @@ func inWords(h ptrace.Hindrance) (why, cure string) {
 	case ptrace.NoHindrance:
 		return "", ""
 	case ptrace.NoPriority:
-		if procfs.NoRealTime() {
+		if group, file := procfs.NoRealTime(); file != "" {
 			return "other programs want the CPUs, and goprof has no real-time priority: cpu.rt_runtime_us of its control " +
-					"group is 0",
-				"docker run --cpu-rt-runtime=95000 --cap-add SYS_NICE ..."
+				"group is 0", giveRealTime(group, file)
 		}
-		return "other programs want the CPUs, and goprof has no real-time priority",
-			"sudo goprof ... (CAP_SYS_NICE in a container)"
+		if _, cure = withoutPriority(); cure == "" {
+			cure = "goprof as root on the host"
+		}
+		return "other programs want the CPUs, and goprof has no real-time priority", cure
 	case ptrace.GroupLimit:
 		return "goprof's own control group has a limit on CPU time, and uses it up",
 			"a higher CPU limit for goprof's container"

@@ -4,9 +4,9 @@ package session
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -21,8 +21,10 @@ var withoutPriority = sync.OnceValues(func() (why, cure string) {
 	self := procfs.ParseStatus(b)
 	var limit unix.Rlimit
 	unix.Getrlimit(unix.RLIMIT_RTPRIO, &limit)
-	return whyNoPriority(priorityFacts{err: tryPriority(), capable: self.Can(unix.CAP_SYS_NICE), root: self.EUID == 0,
-		limit: limit.Cur, filtered: schedFiltered(), group: groupWithoutTime("/sys/fs/cgroup", procfs.CgroupPaths)})
+	f := priorityFacts{err: tryPriority(), capable: self.Can(unix.CAP_SYS_NICE), root: self.EUID == 0,
+		limit: limit.Cur, filtered: schedFiltered(), inUsers: inUserNamespace()}
+	f.group, f.file = procfs.NoRealTime()
+	return whyNoPriority(f)
 })
 
 // priorityFacts are what the answer depends on.
@@ -31,7 +33,9 @@ type priorityFacts struct {
 	capable, root bool
 	limit         uint64 // RLIMIT_RTPRIO
 	filtered      bool   // a seccomp filter answers in the kernel's place
-	group         string // the file that gives goprof's cgroup no real-time; empty if there is none
+	inUsers       bool   // goprof is in a user namespace, as in a container that a user has started
+	group         procfs.Group
+	file          string // gives goprof's cgroup no time for real-time threads; empty if there is none
 }
 
 // whyNoPriority goes through the rules of kernel/sched/syscalls.c (__sched_setscheduler,
@@ -43,15 +47,25 @@ func whyNoPriority(f priorityFacts) (why, cure string) {
 	case f.filtered:
 		return "a seccomp filter on goprof forbids it real-time priority",
 			"docker run --security-opt seccomp=unconfined ..."
+	case f.inUsers: // capabilities of a namespace do not count (capable, not ns_capable)
+		return "goprof has no real-time priority: it is in a user namespace, as in a container without root",
+			"sudo goprof ... on the host"
 	case !f.capable && f.root:
 		return "goprof has no real-time priority: it lacks CAP_SYS_NICE", "docker run --cap-add SYS_NICE ..."
 	case !f.capable && f.limit == 0:
 		return "goprof has no real-time priority: it lacks CAP_SYS_NICE, and RLIMIT_RTPRIO is 0",
 			"sudo goprof ..., or prlimit --rtprio=3 goprof ..."
-	case f.group != "":
-		return "goprof's cgroup has no real-time: " + f.group + " is 0", "echo 100000 > " + f.group
+	case f.file != "":
+		return "goprof's cgroup has no real-time: " + f.file + " is 0", giveRealTime(f.group, f.file)
 	}
 	return fmt.Sprintf("the kernel refuses goprof real-time priority (%v)", f.err), ""
+}
+
+// inUserNamespace reports whether this surely is not the first user namespace (include/linux/proc_ns.h,
+// PROC_USER_INIT_INO).
+func inUserNamespace() bool {
+	link, err := os.Readlink("/proc/self/ns/user")
+	return err == nil && link != "user:[4026531837]"
 }
 
 // tryPriority asks for the lowest real-time priority in an OS thread, and gives it back.
@@ -77,15 +91,16 @@ func schedFiltered() bool {
 	return e == unix.EPERM || e == unix.EACCES || e == unix.ENOSYS
 }
 
-// groupWithoutTime is the file that says that goprof's cgroup has no time for real-time threads (cgroup v1 with
-// CONFIG_RT_GROUP_SCHED): tg->rt_bandwidth.rt_runtime.
-func groupWithoutTime(root string, paths func([]byte) []string) string {
-	b, _ := procfs.Read("/proc/self/cgroup", procfs.MaxFile)
-	for _, path := range append(paths(b), "/") { // in a container its own group is the root of what is mounted
-		file := filepath.Join(root, "cpu", path, "cpu.rt_runtime_us")
-		if text, err := procfs.Read(file, 32); err == nil && strings.TrimSpace(string(text)) == "0" {
-			return file
-		}
+// giveRealTime is what gives a control group of version 1 time for real-time threads (cgroup v1 with
+// CONFIG_RT_GROUP_SCHED). A group has no more than the one above it, and that of a container runtime has none
+// (kernel/sched/rt.c, tg_rt_schedulable). From within the container none of these files can be written.
+func giveRealTime(group procfs.Group, file string) string {
+	switch {
+	case procfs.ContainerOf([]string{group.Path}).ID != "":
+		return "echo 100000 >/sys/fs/cgroup/cpu" + filepath.Join(filepath.Dir(group.Path), procfs.RealTimeFile) +
+			" on the host, then docker run --cpu-rt-runtime=95000 --cap-add SYS_NICE ..."
+	case group.Path == "/": // a container's own view, as a rule
+		return "goprof on the host"
 	}
-	return ""
+	return "echo 95000 >" + file
 }

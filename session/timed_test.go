@@ -182,6 +182,21 @@ func TestTimeNamespace(t *testing.T) {
 	}
 }
 
+// TestWallClockIsSet: the wall clock is set by an hour during a recording. Samples have the new time from the next
+// second on, and the ticks of the JVM's own clock go on as before.
+func TestWallClockIsSet(t *testing.T) {
+	r := wallRecording(&told{looks: map[profile.State]int64{}}, RecordOptions{})
+	r.dir = newDirectory(nil, nil)
+	r.timed.clock = clock{ticks: int64(time.Hour)}
+	r.timed.clock.refresh()
+	r.timed.clock.wall -= int64(time.Hour) // as it was before somebody set the clock
+	r.tick()
+	at := r.timed.clock.at(now())
+	if late := time.Since(time.Unix(0, at.Wall)); late.Abs() > time.Minute || at.Ticks-now() > int64(time.Hour) {
+		t.Errorf("the wall clock is %v off, ticks are %v ahead", late, time.Duration(at.Ticks-now()))
+	}
+}
+
 func TestCPUInfo(t *testing.T) {
 	const x86 = "processor\t: 0\nmodel name\t: A CPU @ 2.50GHz\nphysical id\t: 0\ncore id\t\t: 0\n\n" +
 		"processor\t: 1\nmodel name\t: A CPU @ 2.50GHz\nphysical id\t: 0\ncore id\t\t: 0\n\n" +

@@ -89,20 +89,27 @@ func OwnCPULimits() (limits []OwnLimit) {
 	return limits
 }
 
-// NoRealTime reports whether the control group of this OS thread, in version 1, has no time for threads with real-time
+// NoRealTime is the control group of this OS thread, in version 1, if it has no time for threads with real-time
 // priority (Documentation/scheduler/sched-rt-group.rst): then none can have such priority, whatever its capabilities
-// are.
-func NoRealTime() bool {
+// are. The file of the group's first folder says how much time it has.
+func NoRealTime() (group Group, file string) {
 	b, _ := Read("/proc/thread-self/cgroup", MaxFile)
 	mounts, _ := Read("/proc/self/mountinfo", maxMountinfo)
 	group, ok := GroupOf(Memberships(b), CgroupMounts(mounts), "cpu")
 	if !ok || group.Version != 1 {
-		return false
+		return Group{}, ""
 	}
-	us, err := Read(path.Join(group.Dirs[0], "cpu.rt_runtime_us"), MaxFile)
-	n, ok := Number(us)
-	return err == nil && ok && n == 0
+	file = path.Join(group.Dirs[0], RealTimeFile)
+	us, err := Read(file, MaxFile)
+	if n, ok := Number(us); err != nil || !ok || n != 0 {
+		return Group{}, ""
+	}
+	return group, file
 }
+
+// RealTimeFile is the file of a control group of version 1 that says how many microseconds of each second its threads
+// with real-time priority may have.
+const RealTimeFile = "cpu.rt_runtime_us"
 
 // Runnable reads how many threads of the machine run or want to (/proc/loadavg, "0.20 0.18 0.12 1/80 11206").
 func Runnable(loadavg []byte) (n int, ok bool) {

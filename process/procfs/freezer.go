@@ -4,18 +4,21 @@ package procfs
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 )
 
 // Frozen says by which control group a process is frozen (docker pause). None of its threads runs.
 type Frozen struct {
-	Version int    // of the hierarchy, 1 or 2
-	Group   string // the path of the group that was frozen: the process's own or one above it
-	dir     string
-	id      string // of the container, empty: not known
+	Version int // of the hierarchy, 1 or 2
+	// Group is the path of the group that was frozen, the process's own or one above it. Empty: goprof does not see it.
+	Group string
+	dir   string
+	id    string // of the container, empty: not known
 }
 
 // Stops reports whether a thread can be stopped while it is frozen. One in a group of version 1 sleeps in the kernel
@@ -24,10 +27,18 @@ type Frozen struct {
 func (f *Frozen) Stops() bool { return f.Version == 2 }
 
 // Text says what holds the process.
-func (f *Frozen) Text() string { return "frozen by its cgroup " + f.Group }
+func (f *Frozen) Text() string {
+	if f.Group == "" {
+		return "frozen, as docker pause does it, by a cgroup that goprof does not see from its own container"
+	}
+	return "frozen by its cgroup " + f.Group
+}
 
 // Thaw is the command that lets the process run.
 func (f *Frozen) Thaw() string {
+	if f.Group == "" {
+		return fmt.Sprintf("docker unpause %s, or podman unpause %[1]s, on the host", cmp.Or(f.id, "CONTAINER"))
+	}
 	value, file := "THAWED", "freezer.state"
 	if f.Version == 2 {
 		value, file = "0", "cgroup.freeze"
@@ -49,29 +60,79 @@ func shellWord(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// FrozenBy finds the group that has frozen a process, nil if none has, or if goprof does not see the process's group.
+// FrozenBy finds the group that has frozen a process, nil if none has. A goprof in a container beside that of the
+// process does not see the group. There the threads tell.
 func FrozenBy(pid int) *Frozen {
 	cgroup, err1 := Read(TaskFile(pid, pid, "cgroup"), MaxFile)
 	mounts, err2 := Read("/proc/self/mountinfo", 1<<20)
 	if err1 != nil || err2 != nil {
 		return nil
 	}
-	return FrozenIn(cgroup, mounts)
-}
-
-// FrozenIn is FrozenBy, by the process's /proc/PID/cgroup and goprof's own mountinfo.
-func FrozenIn(cgroup, mountinfo []byte) *Frozen {
-	return frozenBy(Memberships(cgroup), CgroupMounts(mountinfo), func(file string) []byte {
+	groups := Memberships(cgroup)
+	f, seen := frozenBy(groups, CgroupMounts(mounts), func(file string) []byte {
 		b, _ := Read(file, 4096)
 		return b
 	})
+	if f != nil || seen {
+		return f
+	}
+	version := frozenThreads(pid)
+	if version == 0 {
+		return nil
+	}
+	return &Frozen{Version: version, id: containerIn(groups)}
+}
+
+// frozenThreads tells by which version of cgroups all threads of a process seem to be frozen, 0 if a thread is not. In
+// a group of version 1 they are in state D (kernel/freezer.c, __refrigerator). In one of version 2 they are in state S
+// and wait on their way back to the program (kernel/signal.c, do_freezer_trap, which compilers inline into get_signal);
+// else a thread is there only while it is stopped, in another state.
+func frozenThreads(pid int) (version int) {
+	dir := OpenDir(pid)
+	defer dir.Close()
+	moves := false
+	err := dir.Threads(make([]byte, 4096), func(tid int) {
+		if moves {
+			return
+		}
+		switch state, _ := dir.Status(tid); {
+		case state == 'D':
+			version = max(version, 1)
+		case state == 'S' && trapped(dir.Read(tid, "wchan")):
+			version = 2
+		default:
+			moves = state != 0 // 0: it has ended meanwhile
+		}
+	})
+	if err != nil || moves {
+		return 0
+	}
+	return version
+}
+
+// trapped reports whether a thread that sleeps does so in the freezer's trap, by its wchan.
+func trapped(wchan []byte) bool {
+	where := string(bytes.TrimSpace(wchan))
+	return where == "do_freezer_trap" || where == "get_signal"
+}
+
+// containerIn is the id of the container whose groups these are, empty if that cannot be told.
+func containerIn(groups []Membership) string {
+	var paths []string
+	for _, m := range groups {
+		paths = append(paths, m.Path)
+	}
+	return ContainerOf(paths).ID
 }
 
 // maxAbove bounds how many groups above the process's own are read.
 const maxAbove = 64
 
-func frozenBy(groups []Membership, mounts []CgroupMount, read func(string) []byte) *Frozen {
+// frozenBy also tells whether goprof sees all groups by which the process could be frozen.
+func frozenBy(groups []Membership, mounts []CgroupMount, read func(string) []byte) (f *Frozen, seen bool) {
+	seen = true
 	for _, m := range groups {
+		shown := !m.freezes()
 		for i := range mounts {
 			mount := &mounts[i]
 			dir, ok := mount.Dir(m.Path)
@@ -79,9 +140,10 @@ func frozenBy(groups []Membership, mounts []CgroupMount, read func(string) []byt
 				continue
 			}
 			f := &Frozen{Version: mount.Version, Group: m.Path, dir: dir, id: ContainerOf([]string{m.Path}).ID}
+			shown = true
 			for range maxAbove {
 				if f.orders(read) {
-					return f
+					return f, true
 				}
 				if f.dir == mount.Point || f.Group == "/" {
 					break
@@ -89,8 +151,14 @@ func frozenBy(groups []Membership, mounts []CgroupMount, read func(string) []byt
 				f.dir, f.Group = path.Dir(f.dir), path.Dir(f.Group)
 			}
 		}
+		seen = seen && shown
 	}
-	return nil
+	return nil, seen
+}
+
+// freezes reports whether a line of /proc/PID/cgroup is about a hierarchy whose groups can freeze.
+func (m *Membership) freezes() bool {
+	return len(m.Controllers) == 0 || slices.Contains(m.Controllers, "freezer")
 }
 
 // holds reports whether a mount shows the hierarchy with the freezer that a line of /proc/PID/cgroup is about.

@@ -28,7 +28,7 @@ func TestFrozenBy(t *testing.T) {
 		"outside of what is seen": {"0::/../a\n", "/sys/fs/cgroup/unified/../a/cgroup.freeze", "", ""},
 		"not frozen":              {"6:freezer:/a\n0::/a\n", "", "", ""},
 	} {
-		f := frozenBy(Memberships([]byte(c.cgroup)), mounts, func(file string) []byte {
+		f, seen := frozenBy(Memberships([]byte(c.cgroup)), mounts, func(file string) []byte {
 			if file == c.file {
 				return []byte("1\n")
 			}
@@ -38,6 +38,9 @@ func TestFrozenBy(t *testing.T) {
 		case f == nil && c.group == "":
 		case f == nil || f.Group != c.group || f.Thaw() != c.thaw:
 			t.Errorf("%s: %+v", name, f)
+		}
+		if seen != (name != "outside of what is seen") {
+			t.Errorf("%s: seen: %v", name, seen)
 		}
 	}
 }

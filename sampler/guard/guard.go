@@ -153,7 +153,9 @@ func capabilityWord(effective, permitted uint64) unix.CapUserData {
 }
 
 // mask are the bits to keep. CAP_SYS_ADMIN was split up (CAP_PERFMON in Linux 5.8, CAP_CHECKPOINT_RESTORE in 5.9). If
-// goprof lacks a part that is to be kept, it keeps CAP_SYS_ADMIN.
+// goprof lacks a part that is to be kept, it keeps CAP_SYS_ADMIN. Docker gives root of a container CAP_DAC_OVERRIDE,
+// but not CAP_DAC_READ_SEARCH (moby, oci/caps, DefaultCapabilities). There only CAP_DAC_OVERRIDE opens
+// /proc/PID/syscall of another user's process.
 func (k Keep) mask(have uint64) (mask uint64) {
 	for _, c := range k {
 		mask |= 1 << c
@@ -161,6 +163,9 @@ func (k Keep) mask(have uint64) (mask uint64) {
 	parts := mask & (1<<unix.CAP_PERFMON | 1<<unix.CAP_CHECKPOINT_RESTORE)
 	if have&parts != parts {
 		mask |= 1 << unix.CAP_SYS_ADMIN
+	}
+	if read := mask & (1 << unix.CAP_DAC_READ_SEARCH); have&read != read {
+		mask |= 1 << unix.CAP_DAC_OVERRIDE
 	}
 	return mask
 }

@@ -165,7 +165,7 @@ func TestWithoutPtraceAllIsKept(t *testing.T) {
 }
 
 // TestMask: Linux before 5.9 lacks the parts into which CAP_SYS_ADMIN was split. So does a goprof that was given
-// only CAP_SYS_ADMIN.
+// only CAP_SYS_ADMIN. Root of a container lacks CAP_DAC_READ_SEARCH.
 func TestMask(t *testing.T) {
 	all := ^uint64(0)
 	admin := uint64(1) << unix.CAP_SYS_ADMIN
@@ -175,6 +175,10 @@ func TestMask(t *testing.T) {
 	if ToRecord.mask(all&^(1<<unix.CAP_PERFMON))&admin == 0 ||
 		ToLook.mask(all&^(1<<unix.CAP_CHECKPOINT_RESTORE))&admin == 0 {
 		t.Error("CAP_SYS_ADMIN is dropped, and its part is not there")
+	}
+	read, write := uint64(1)<<unix.CAP_DAC_READ_SEARCH, uint64(1)<<unix.CAP_DAC_OVERRIDE
+	if ToLook.mask(all)&write != 0 || ToLook.mask(all&^read)&write == 0 {
+		t.Error("CAP_DAC_OVERRIDE is kept where CAP_DAC_READ_SEARCH is, or dropped where it is not")
 	}
 }
 

@@ -147,14 +147,16 @@ func (r *eventRun) open() (err error) {
 	raiseFileLimit()
 	r.each = r.take
 	r.cpus = onlineCPUs()
-	r.stack = PerfStack
+	size := ringShare(len(r.cpus), eventRing)
+	least := min(size, ringLeast)
+	r.stack = ringStack(size)
 	if r.cfg.MaxStack > 0 {
 		r.stack = min(r.stack, r.cfg.MaxStack)
 	}
-	size, least := eventRingShare(len(r.cpus)), ringLeast
 	if r.cfg.Lean {
 		r.stack = min(r.stack, leanEventStack)
-		size, least = leanEventRing, leanEventRing
+		size = min(size, leanEventRing)
+		least = min(size, ringFloor)
 	}
 	r.contents = contentReader{Contents: r.cfg.Contents, chance: firstChance}
 	thinned := true
@@ -190,15 +192,6 @@ func (r *eventRun) open() (err error) {
 		return err
 	}
 	return r.openCounters()
-}
-
-// eventRingShare is how large a ring may be. Copies of stacks have their full size in these rings.
-func eventRingShare(cpus int) int {
-	size := 4 * ringMost
-	for size > ringLeast && size*cpus > ringsTotal {
-		size /= 2
-	}
-	return size
 }
 
 // A Lean run shares the machine's locked memory with the runs of two hundred JVMs. Its rings have room for some

@@ -152,14 +152,15 @@ func (r *offRun) open() error {
 	if r.arena, err = newArena(offBatch); err != nil {
 		return err
 	}
+	size := ringShare(len(r.cpus), eventRing)
 	for _, cpu := range r.cpus {
-		ring, err := openRing(cpu, eventRingShare(len(r.cpus)), ringLeast, &holder)
+		ring, err := openRing(cpu, size, min(size, ringLeast), &holder)
 		if err != nil {
 			return err
 		}
 		r.rings = append(r.rings, ring)
 	}
-	attr := offAttr(r.cpu)
+	attr := offAttr(r.cpu, min(SwitchStack, ringStack(size)))
 	seen := map[int]bool{}
 	const tries = 16
 	for range tries {

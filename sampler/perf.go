@@ -216,7 +216,7 @@ func (r *perfRun) open() (err error) {
 		return err
 	}
 	r.asked, r.online = askedNow(), r.cfg.Online()
-	if r.rings, err = openPerfRings(r.online, ringShare(len(r.online))); err != nil {
+	if r.rings, err = openPerfRings(r.online, ringShare(len(r.online), ringMost)); err != nil {
 		return err
 	}
 	r.each = r.record

@@ -38,7 +38,7 @@ func openRing(cpu, size, least int, attr *unix.PerfEventAttr) (*perfRing, error)
 	}
 	page := os.Getpagesize()
 	for ; ; size /= 2 {
-		mem, err := unix.Mmap(fd, 0, page+size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+		mem, err := lockedRings.mmap(fd, page+size)
 		if err == nil {
 			return &perfRing{
 				fd: fd, mem: mem, data: ringBytes(mem[page:]),
@@ -54,7 +54,7 @@ func openRing(cpu, size, least int, attr *unix.PerfEventAttr) (*perfRing, error)
 }
 
 func (r *perfRing) close() {
-	unix.Munmap(r.mem)
+	lockedRings.munmap(r.mem)
 	unix.Close(r.fd)
 }
 

@@ -42,13 +42,6 @@ type perfRings struct {
 }
 
 const (
-	// Bytes of all rings together, and of one ring.
-	ringsTotal = 64 << 20
-	ringMost   = 4 << 20
-	ringLeast  = 256 << 10
-)
-
-const (
 	// perfSoon is how soon a sample is read, so that code which is new to goprof is noted in time
 	// (vmstructs/sightings.go, noteWithin). Where samples come less often each of them wakes us up. Where they come more
 	// often we look into the rings that often: an interrupt that wakes nobody costs a thread less.
@@ -74,7 +67,7 @@ func openPerfRings(cpus []int, size int) (*perfRings, error) {
 func (r *perfRings) openRings(cpus []int, size int) (rings []*perfRing, err error) {
 	attr := holderAttr()
 	for _, cpu := range cpus {
-		ring, err := openRing(cpu, size, ringLeast, &attr)
+		ring, err := openRing(cpu, size, min(ringLeast, size), &attr)
 		if err != nil {
 			for _, ring := range rings {
 				ring.close()
@@ -87,15 +80,6 @@ func (r *perfRings) openRings(cpus []int, size int) (rings []*perfRing, err erro
 		r.polls = append(r.polls, unix.PollFd{Fd: int32(ring.fd), Events: unix.POLLIN})
 	}
 	return rings, nil
-}
-
-// ringShare is how large a ring may be for a number of CPUs.
-func ringShare(cpus int) int {
-	size := ringMost
-	for size > ringLeast && size*cpus > ringsTotal {
-		size /= 2
-	}
-	return size
 }
 
 // promptRings are the rings of threads with Hint.Soon: their samples wake us up. These threads have rings of their own,
@@ -117,13 +101,13 @@ func (r *perfRings) havePrompt() bool { return r.promptRings()[0] != r.steady[0]
 // takeIn opens rings for CPUs that have come: all, or none, since a ring is found by its CPU's index.
 func (r *perfRings) takeIn(fresh []int) bool {
 	r.denied = false
-	steady, err := r.openRings(fresh, min(r.size, ringShare(len(r.cpus)+len(fresh))))
+	steady, err := r.openRings(fresh, min(r.size, ringShare(len(r.cpus)+len(fresh), ringMost)))
 	if err != nil {
 		return false
 	}
 	var prompt []*perfRing
 	if r.prompt != nil {
-		if prompt, err = r.openRings(fresh, min(r.size, ringShare(len(r.cpus)+len(fresh)))); err != nil {
+		if prompt, err = r.openRings(fresh, min(r.size, ringShare(len(r.cpus)+len(fresh), ringMost))); err != nil {
 			r.closeRings(steady)
 			return false
 		}

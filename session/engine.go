@@ -180,9 +180,9 @@ func StackNote(m Mode, e EngineName, cut, samples int64) (n profile.Note, ok boo
 	if e != PerfEngine || cut == 0 {
 		return n, false
 	}
-	most := sampler.PerfStack
+	most := sampler.MostCopied()
 	if m == WaitingMode {
-		most = sampler.SwitchStack
+		most = min(most, sampler.SwitchStack)
 	}
 	return profile.Note{Name: "stacks-cut",
 		Text: fmt.Sprintf("%d of %d stacks end where perf_event stops to copy: after %d KB, or at memory that is not present",

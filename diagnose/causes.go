@@ -106,6 +106,8 @@ func (h Host) Explain(pid int, err error) Cause {
 			Why: "what its libjvm.so exports for debuggers does not hold together", Remedy: h.doctor(pid)}
 	case errors.Is(err, session.ErrNoVirtual):
 		return Cause{Name: "no-virtual", Why: err.Error(), Remedy: fmt.Sprintf("goprof dump --pid %d", pid)}
+	case errors.Is(err, sampler.ErrNoUprobes):
+		return Cause{Name: "no-perf", Why: needProbes.missing("uprobes for perf_event_open")}
 	case isPerfError(err):
 		return h.explainPerf(pid, err)
 	case errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENFILE):

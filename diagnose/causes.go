@@ -108,6 +108,8 @@ func (h Host) Explain(pid int, err error) Cause {
 		return Cause{Name: "no-virtual", Why: err.Error(), Remedy: fmt.Sprintf("goprof dump --pid %d", pid)}
 	case errors.Is(err, sampler.ErrNoUprobes):
 		return Cause{Name: "no-perf", Why: needProbes.missing("uprobes for perf_event_open")}
+	case errors.Is(err, sampler.ErrUnmarked):
+		return Cause{Name: "no-perf", Why: needSwitches.missing("records of switches that tell waits from lost CPUs")}
 	case isPerfError(err):
 		return h.explainPerf(pid, err)
 	case errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENFILE):

@@ -3,6 +3,7 @@
 package diagnose
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -24,8 +25,7 @@ func (h Host) explainBPF(err error) Cause {
 	case errors.Is(err, unix.ENOSYS):
 		return Cause{Name: "no-bpf", Why: "this kernel, or a filter, has no call bpf"}
 	case !errors.Is(err, unix.EPERM) && !errors.Is(err, unix.EACCES):
-		why := fmt.Sprintf("this kernel takes no BPF program that goprof needs (%s)",
-			strings.TrimPrefix(err.Error(), "sampler: "))
+		why := fmt.Sprintf("this kernel takes no BPF program that goprof needs (%v)", cmp.Or(errnoOf(err), err))
 		if needBPF.none(h.release()) {
 			why += ": " + needBPF.missing("programs of that kind")
 		}
@@ -43,6 +43,14 @@ func (h Host) explainBPF(err error) Cause {
 			Remedy: "ulimit -l unlimited; " + h.command() + ", or docker run --ulimit memlock=-1 ..."}
 	}
 	return h.refused("BPF programs", err, "sudo dmesg | tail")
+}
+
+// errnoOf is what the kernel answered; nil: it was not asked.
+func errnoOf(err error) error {
+	if e := unix.Errno(0); errors.As(err, &e) {
+		return e
+	}
+	return nil
 }
 
 // bpfFiltered asks whether a filter forbids the call. A faked host cannot be asked.

@@ -39,6 +39,9 @@ var (
 		wants: "CONFIG_UPROBE_EVENTS, CAP_SYS_ADMIN",
 		tried: "a probe in a file without a name is asked for, and the BPF program that would run there is loaded",
 		lost:  "--event alloc, exceptions, library:function ..."}
+	needSwitches = need{name: "context switches", since: "4.17", wants: "perf events that see the kernel",
+		tried: "as perf, and by the kernel's version",
+		lost:  "exact waits: --event off-cpu and lock look at threads 20 times a second instead"}
 	needBPF = need{name: "BPF programs", since: "5.5",
 		wants: "bpf_probe_read_user, and maps that can be mapped; CAP_BPF and CAP_PERFMON, before 5.8 CAP_SYS_ADMIN",
 		tried: "programs are loaded (probes; each recording of virtual threads by perf)",
@@ -105,8 +108,7 @@ func needs() []checked {
 			tried: "an event of a CPU is opened, and the program that chooses its samples is loaded",
 			lost: "--engine auto stops threads by ptrace; --engine perf has an event for each thread and CPU, which " +
 				"costs more"}},
-		{Host.checkSwitches, tries, &need{name: "context switches", wants: "perf events that see the kernel",
-			tried: "as perf", lost: "exact waits: --event off-cpu and lock look at threads 20 times a second instead"}},
+		{Host.checkSwitches, tries, &needSwitches},
 		{Host.checkRings, tries, &need{name: "locked memory",
 			wants: "CAP_IPC_LOCK or CAP_PERFMON, else kernel.perf_event_mlock_kb and RLIMIT_MEMLOCK",
 			tried: "a ring of perf events is mapped, and unmapped",
@@ -119,7 +121,8 @@ func needs() []checked {
 		{Host.checkProbes, tries, &needProbes},
 		{Host.checkTracepoints, tries, &need{name: "tracepoints", wants: "tracefs, mounted and readable",
 			tried: "`/sys/kernel/tracing/events`", lost: "--event group:tracepoint"}},
-		{Host.checkCounters, tries, &need{name: "counters", wants: "a CPU with counters that the kernel may use; virtual machines mostly have none",
+		{Host.checkCounters, tries, &need{name: "counters",
+			wants: "a CPU with counters that the kernel may use; virtual machines mostly have none",
 			tried: "a counter of cycles is opened on goprof itself", lost: "--event cycles, cache-misses ..."}},
 		{Host.checkKernelNames, tries, &need{name: "kernel names",
 			wants: "CAP_SYSLOG and kernel.kptr_restrict below 2, or 0",

@@ -125,7 +125,8 @@ func TestPlanCost(t *testing.T) {
 }
 
 // TestPlanWorth: where a look counts for the CPUs that have no turn, too, samples tell less than their number says.
-// profile.Summary.Effective of them is what the spread of shares shows, on 2 to 512 CPUs, and shares are true on the average.
+// profile.Summary.Effective of them is what the spread of shares shows, on 2 to 512 CPUs. Shares are true on the
+// average.
 func TestPlanWorth(t *testing.T) {
 	const interval, share, runs, length = int64(time.Millisecond), 0.3, 200, int64(2 * time.Second)
 	for _, cpus := range []int{2, 8, 16, 32, 64, 128, 512} {

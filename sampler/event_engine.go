@@ -173,17 +173,13 @@ func (r *eventRun) open() (err error) {
 	if thinned && !r.cfg.Lean {
 		r.startResting()
 	}
-	attr := holderAttr()
-	for _, cpu := range r.cpus {
-		ring, err := openRing(cpu, size, least, &attr)
-		if err != nil {
-			return err
-		}
-		r.rings = append(r.rings, ring)
+	if r.rings, err = openRingSet(r.cpus, size, least); err != nil {
+		return err
+	}
+	for _, ring := range r.rings {
 		r.polls = append(r.polls, unix.PollFd{Fd: int32(ring.fd), Events: unix.POLLIN})
 	}
 	if r.cfg.Lean {
-		var err error
 		if r.waiter, err = newRingWaiter(r.polls); err != nil {
 			return err
 		}

@@ -70,12 +70,9 @@ func TryProbes() error {
 	r := newEventRun(&Events{cpu: cpu, list: []Event{{Name: "try"}}})
 	r.stack, r.cpus = PerfStack, onlineCPUs()[:1]
 	defer r.close()
-	attr := holderAttr()
-	ring, err := openRing(r.cpus[0], ringLeast, ringLeast, &attr)
-	if err != nil {
+	if r.rings, err = openRingSet(r.cpus, ringLeast, ringFloor); err != nil {
 		return err
 	}
-	r.rings = []*perfRing{ring}
 	if err := r.openOutputs(); err != nil {
 		return err
 	}

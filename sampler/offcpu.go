@@ -168,18 +168,13 @@ func kernelRelease() string {
 func (r *offRun) open() error {
 	raiseFileLimit()
 	r.cpus = onlineCPUs()
-	holder := holderAttr()
 	var err error
 	if r.arena, err = newArena(offBatch); err != nil {
 		return err
 	}
 	size := ringShare(len(r.cpus), eventRing)
-	for _, cpu := range r.cpus {
-		ring, err := openRing(cpu, size, min(size, ringLeast), &holder)
-		if err != nil {
-			return err
-		}
-		r.rings = append(r.rings, ring)
+	if r.rings, err = openRingSet(r.cpus, size, min(size, ringLeast)); err != nil {
+		return err
 	}
 	attr := offAttr(r.cpu, min(SwitchStack, ringStack(size)))
 	seen := map[int]bool{}

@@ -245,7 +245,7 @@ func FuzzPerfRing(f *testing.F) {
 func TestMmapPage(t *testing.T) {
 	needPerf(t)
 	attr := holderAttr()
-	r, err := openRing(onlineCPUs()[0], ringLeast, ringLeast, &attr)
+	r, err := openRing(onlineCPUs()[0], ringLeast, &attr)
 	if err != nil {
 		t.Fatal(err)
 	}

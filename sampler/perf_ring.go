@@ -3,6 +3,7 @@
 package sampler
 
 import (
+	"errors"
 	"os"
 	"sync/atomic"
 	"unsafe"
@@ -29,28 +30,50 @@ const (
 	mmapPageTail = 1032
 )
 
-// openRing makes a ring of size bytes, or of as many fewer as we may have. A process without CAP_IPC_LOCK and
-// CAP_PERFMON may lock 516 KB for each CPU, beside RLIMIT_MEMLOCK (kernel.perf_event_mlock_kb).
-func openRing(cpu, size, least int, attr *unix.PerfEventAttr) (*perfRing, error) {
+// openRing makes a ring of size bytes.
+func openRing(cpu, size int, attr *unix.PerfEventAttr) (*perfRing, error) {
 	fd, err := unix.PerfEventOpen(attr, 0, cpu, -1, unix.PERF_FLAG_FD_CLOEXEC)
 	if err != nil {
 		return nil, &PerfError{"perf_event_open", err}
 	}
 	page := os.Getpagesize()
-	for ; ; size /= 2 {
-		mem, err := lockedRings.mmap(fd, page+size)
-		if err == nil {
-			return &perfRing{
-				fd: fd, mem: mem, data: ringBytes(mem[page:]),
-				head: (*uint64)(unsafe.Pointer(&mem[mmapPageHead])),
-				tail: (*uint64)(unsafe.Pointer(&mem[mmapPageTail])),
-			}, nil
+	mem, err := lockedRings.mmap(fd, page+size)
+	if err != nil {
+		unix.Close(fd)
+		return nil, &PerfError{"mmap", err}
+	}
+	return &perfRing{
+		fd: fd, mem: mem, data: ringBytes(mem[page:]),
+		head: (*uint64)(unsafe.Pointer(&mem[mmapPageHead])),
+		tail: (*uint64)(unsafe.Pointer(&mem[mmapPageTail])),
+	}, nil
+}
+
+// openRingSet makes a ring of size bytes for each of these CPUs, or rings of as many fewer as we may have, but not fewer
+// than least. All have the same size: what a process without CAP_IPC_LOCK and CAP_PERFMON may lock is one sum for all of
+// its user's rings (516 KB times the number of CPUs, kernel.perf_event_mlock_kb, beside RLIMIT_MEMLOCK).
+func openRingSet(cpus []int, size, least int) (rings []*perfRing, err error) {
+	attr := holderAttr()
+	for ; size >= least; size /= 2 {
+		rings = rings[:0]
+		for _, cpu := range cpus {
+			var ring *perfRing
+			if ring, err = openRing(cpu, size, &attr); err != nil {
+				break
+			}
+			rings = append(rings, ring)
 		}
-		if size <= least {
-			unix.Close(fd)
-			return nil, &PerfError{"mmap", err}
+		if err == nil {
+			return rings, nil
+		}
+		for _, ring := range rings {
+			ring.close()
+		}
+		if failed := (*PerfError)(nil); errors.As(err, &failed) && failed.Call != "mmap" {
+			break
 		}
 	}
+	return nil, err
 }
 
 func (r *perfRing) close() {

@@ -65,16 +65,8 @@ func openPerfRings(cpus []int, size int) (*perfRings, error) {
 
 // openRings makes a ring for each of these CPUs, or none.
 func (r *perfRings) openRings(cpus []int, size int) (rings []*perfRing, err error) {
-	attr := holderAttr()
-	for _, cpu := range cpus {
-		ring, err := openRing(cpu, size, min(ringLeast, size), &attr)
-		if err != nil {
-			for _, ring := range rings {
-				ring.close()
-			}
-			return nil, err
-		}
-		rings = append(rings, ring)
+	if rings, err = openRingSet(cpus, size, min(ringLeast, size)); err != nil {
+		return nil, err
 	}
 	for _, ring := range rings {
 		r.polls = append(r.polls, unix.PollFd{Fd: int32(ring.fd), Events: unix.POLLIN})

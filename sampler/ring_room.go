@@ -75,16 +75,15 @@ func (m *ringRoom) munmap(mem []byte) {
 	m.locked.Add(-int64(len(mem)))
 }
 
-// TryRings finds out whether the kernel gives goprof rings of the size that a recording wants: it maps one. all is what
+// TryRings finds out whether the kernel gives goprof rings of the size that a recording wants: it maps them. all is what
 // a recording locks at most: threads with Hint.Soon have rings of their own.
 func TryRings() (one, wanted int, all int64, err error) {
 	cpus := onlineCPUs()
 	wanted = ringShare(len(cpus), ringMost)
-	attr := holderAttr()
-	ring, err := openRing(cpus[0], wanted, min(ringLeast, wanted), &attr)
-	if err != nil {
-		return 0, wanted, 0, err
+	rings, err := openRingSet(cpus, wanted, min(ringLeast, wanted))
+	for _, ring := range rings {
+		one, all = len(ring.data), all+2*int64(len(ring.mem))
+		ring.close()
 	}
-	defer ring.close()
-	return len(ring.data), wanted, 2 * int64(len(ring.mem)) * int64(len(cpus)), nil
+	return one, wanted, all, err
 }

@@ -4,6 +4,10 @@ package sampler
 
 import (
 	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -78,5 +82,54 @@ func TestTryRings(t *testing.T) {
 	one, wanted, all, err := TryRings()
 	if err != nil || one > wanted || all < int64(one) || lockedRings.locked.Load() != before {
 		t.Errorf("%d of %d bytes, %d, %v", one, wanted, all, err)
+	}
+}
+
+// TestRingsOfAUser: the rings of a user without rights share what may be locked. The first ones were as large as could
+// be, and nothing was left for the last: on two CPUs with 64 KB of RLIMIT_MEMLOCK there was no engine perf.
+func TestRingsOfAUser(t *testing.T) {
+	if os.Geteuid() == 0 {
+		runAsUser(t)
+		return
+	}
+	if _, err := TryPerf(0); err != nil {
+		t.Skip(err)
+	}
+	one, wanted, all, err := TryRings()
+	if err != nil || one >= wanted || one < ringLeast || all != 2*int64(len(onlineCPUs()))*int64(one+os.Getpagesize()) {
+		t.Errorf("%d of %d bytes for each CPU, %d: %v", one, wanted, all, err)
+	}
+}
+
+// runAsUser runs this test as a user of its own, who has locked nothing.
+func runAsUser(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.MkdirTemp("", "goprof-rings")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	program := filepath.Join(dir, "sampler.test")
+	b, err := os.ReadFile(self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.WriteFile(program, b, 0o755), os.Chmod(dir, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	uid := strconv.Itoa(1<<20 + os.Getpid())
+	cmd := exec.Command("setpriv", "--reuid", uid, "--regid", uid, "--clear-groups", "prlimit", "--memlock=65536:65536",
+		program, "-test.run", "^TestRingsOfAUser$", "-test.v")
+	cmd.Dir = "/"
+	out, err := cmd.CombinedOutput()
+	t.Logf("%s", out)
+	if errors.Is(err, exec.ErrNotFound) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Error(err)
 	}
 }

@@ -75,8 +75,8 @@ func (m *ringRoom) munmap(mem []byte) {
 	m.locked.Add(-int64(len(mem)))
 }
 
-// TryRings finds out whether the kernel gives goprof rings of the size that a recording wants. It maps them. all is what
-// a recording locks at most: threads with Hint.Soon have rings of their own.
+// TryRings finds out whether the kernel gives goprof rings of the size that a recording wants. It maps them. all is
+// what a recording locks at most: threads with Hint.Soon have rings of their own.
 func TryRings() (one, wanted int, all int64, err error) {
 	cpus := onlineCPUs()
 	wanted = ringShare(len(cpus), ringMost)

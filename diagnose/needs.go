@@ -110,7 +110,7 @@ func needs() []checked {
 				"costs more"}},
 		{Host.checkSwitches, tries, &needSwitches},
 		{Host.checkRings, tries, &need{name: "locked memory",
-			wants: "CAP_IPC_LOCK or CAP_PERFMON, else kernel.perf_event_mlock_kb and RLIMIT_MEMLOCK",
+			wants: "CAP_IPC_LOCK, or as much as kernel.perf_event_mlock_kb and RLIMIT_MEMLOCK permit a user",
 			tried: "a ring of perf events is mapped, and unmapped",
 			lost:  "room for samples: with smaller rings fewer samples are taken, which counts for the others"}},
 		{nil, reads, &needBPF},

@@ -9,7 +9,8 @@
 # not boot.
 #
 # Emulated code is some thirty times slower: exit codes, messages and stacks are what they are on such a machine, times are not.
-# LIMIT is how many seconds a kernel may take (3600). GOPROF_CACHE names another cache than ~/.cache/goprof. The first run downloads 0.5 GB.
+# LIMIT is how many seconds a kernel may take (3600), SECTIONS which of root, user and settings are run (all). GOPROF_CACHE names another
+# cache than ~/.cache/goprof. The first run downloads 0.5 GB.
 # Needs Debian or what is built like it, and root, for the mounts of debootstrap.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -17,7 +18,7 @@ cd "$(dirname "$0")/.."
 suites=("$@")
 all=(bullseye bookworm trixie)
 [ $# != 0 ] || suites=("${all[@]}")
-sections="looks settings"
+sections=${SECTIONS:-root user settings}
 [ -z "${CPUS:-}" ] || sections=cpus
 kernels=${GOPROF_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/goprof}/kernels
 # What a guest needs beside its root disk's file system. What is built into the kernel is not found, and not missed.

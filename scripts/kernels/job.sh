@@ -1,6 +1,7 @@
 #!/bin/sh
 # Runs in the guest of scripts/kernels.sh, with the names of sections in the file "sections":
-#   looks     every kind of look at one JVM, as root and as the JVM's user with no right of root
+#   root      every kind of look at one JVM, as root
+#   user      the same as the JVM's user, with no right of root
 #   settings  recordings under settings of the kernel, limits and single capabilities
 #   cpus      shares of a program that keeps an account of its own, on as many CPUs as there are
 # Writes a line for each look to out/table: section, what, exit code, the samples, and lines of what goprof says besides
@@ -19,6 +20,8 @@ look() { # section, name, command...
     done
     printf '%s\t%s\t%s\t%s\t%s\n' "$section" "$name" "$rc" "$(sed -n 's/^samples *\([0-9,]* of [0-9,]*\).*/\1/p' "out/$section/$name.err" | head -1)" \
         "$(grep -a -e '^goprof: ' -e '^try: ' -e '^Note .*kernel' -e '^Profile .*no samples' "out/$section/$name.err" | tr '\n\t' '^ ')" >>out/table
+    tar -cf /dev/vdc -C /job out # comes back even if the machine is ended before all is done
+    sync
 }
 
 recorded() { # section, name, words before goprof and its flags, with "record" between them
@@ -125,13 +128,9 @@ cpus() {
 
 for section in $(cat sections); do
     case $section in
-        looks)
-            looks root env
-            looks user ./as 1000 none
-            ;;
+        root) looks root env ;;
+        user) looks user ./as 1000 none ;;
         *) $section ;;
     esac
-    tar -cf /dev/vdc -C /job out # if the machine is ended before all is done, this has come back
-    sync
 done
 dmesg | grep -i -e uprobe -e goprof >out/dmesg

@@ -50,8 +50,8 @@ func openRing(cpu, size int, attr *unix.PerfEventAttr) (*perfRing, error) {
 }
 
 // openRingSet makes a ring of size bytes for each of these CPUs, or rings of as many fewer as we may have, but not
-// fewer than least. All have the same size: what a process without CAP_IPC_LOCK may lock is one sum for all rings of its
-// user (kernel/events/core.c, perf_mmap: kernel.perf_event_mlock_kb, 516, for each CPU, and RLIMIT_MEMLOCK).
+// fewer than least. All have the same size: what a process without CAP_IPC_LOCK may lock is one sum for all rings of
+// its user (kernel/events/core.c, perf_mmap: kernel.perf_event_mlock_kb, 516, for each CPU, and RLIMIT_MEMLOCK).
 func openRingSet(cpus []int, size, least int) (rings []*perfRing, err error) {
 	attr := holderAttr()
 	for ; size >= least; size /= 2 {

@@ -104,7 +104,8 @@ run() { # suite
 # A row for each look, a column for each kernel, of one section of the job.
 table() { # section, heading
     local suite ran=()
-    for suite in "${all[@]}"; do [ ! -s "build/kernels/$suite/table" ] || ran+=("$suite"); done
+    for suite in "${all[@]}"; do ! grep -q "^$1	" "build/kernels/$suite/table" 2>/dev/null || ran+=("$suite"); done
+    [ ${#ran[@]} != 0 ] || return 0
     printf '\n%s:\n\n' "$2"
     for suite in "${ran[@]}"; do awk -F '\t' -v suite="$suite" -v section="$1" '$1 == section { print suite "\t" $0 }' "build/kernels/$suite/table"; done |
         awk -F '\t' -f scripts/kernels/table.awk -v suites="${ran[*]}" -v names="$(for suite in "${ran[@]}"; do tr '\n' ' ' <"build/kernels/$suite/release"; done)"

@@ -4,6 +4,7 @@ BEGIN {
     split(names, name, " ")
 }
 {
+    sub(/ -r 20$/, "", $3) # so that goprof keeps up in emulation
     late = $6 ~ /were lost: goprof could not keep up/
     if (!($3 in known)) { known[$3] = 1; look[++looks] = $3 }
     said = ""

@@ -3,7 +3,6 @@
 # any right of root, and recordings under settings and single capabilities (scripts/kernels/job.sh).
 #   scripts/kernels.sh                     bullseye (5.10), bookworm (6.1), trixie (6.12); half an hour to two
 #   scripts/kernels.sh bookworm            only this one
-#   CPUS=16 scripts/kernels.sh trixie      shares of a known program on so many CPUs, and what goprof costs there
 # Writes its tables into docs/support.md: works, works with less and says so, or refuses with which words. A kernel that is not run keeps
 # the results of its last run in build/kernels. Whatever goprof said is kept there. Exit code 1: root was refused something, or a kernel did
 # not boot.
@@ -19,7 +18,6 @@ suites=("$@")
 all=(bullseye bookworm trixie)
 [ $# != 0 ] || suites=("${all[@]}")
 sections=${SECTIONS:-root user settings}
-[ -z "${CPUS:-}" ] || sections=cpus
 kernels=${GOPROF_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/goprof}/kernels
 # What a guest needs beside its root disk's file system. What is built into the kernel is not found, and not missed.
 modules=(virtio_pci virtio_blk ext4 crc32c_generic)
@@ -84,14 +82,14 @@ make_kernel() { # suite
 
 # Boots the kernel with the folder as /job, and brings /job/out back.
 run() { # suite
-    local suite=$1 out=build/kernels/$1${CPUS:+-$CPUS} work
+    local suite=$1 out=build/kernels/$1 work
     work=$(mktemp -d)
     rm -rf "$out"
     mkdir -p "$out"
     tar -cf "$work/job" -C build/kernels/job .
     truncate -s 256M "$work/result"
     # One host thread emulates both CPUs: with two, a 6.12 has died in code that another CPU was just changing (a static key).
-    timeout "${LIMIT:-3600}" qemu-system-x86_64 -accel tcg,thread=single -cpu max -smp "${CPUS:-2}" -m 3G -nodefaults -display none -nic none \
+    timeout "${LIMIT:-3600}" qemu-system-x86_64 -accel tcg,thread=single -cpu max -smp 2 -m 3G -nodefaults -display none -nic none \
         -no-reboot -serial "file:$out/console" -kernel "$kernels/$suite/linux" -initrd "$kernels/$suite/initrd" \
         -append "console=ttyS0 rw panic=-1" -drive "file=$disk,if=virtio,format=raw,snapshot=on" \
         -drive "file=$work/job,if=virtio,format=raw,readonly=on" -drive "file=$work/result,if=virtio,format=raw" </dev/null >&2 ||
@@ -138,15 +136,11 @@ make --no-print-directory build >&2
 jdk=$(scripts/jdk.sh)
 rm -rf build/kernels/job
 mkdir -p build/kernels/job/classes
-"$jdk/bin/javac" -nowarn -g --release 17 -d build/kernels/job/classes testdata/java/{Demo,Shares,Control,Usual,Spinning}.java
+"$jdk/bin/javac" -nowarn -g --release 17 -d build/kernels/job/classes testdata/java/Demo.java
 cp goprof scripts/kernels/{job.sh,as,settings} build/kernels/job/
 chmod 755 build/kernels/job/as
 echo "$sections" >build/kernels/job/sections
 for suite in "${suites[@]}"; do run "$suite" || exit 1; done
-if [ -n "${CPUS:-}" ]; then
-    for suite in "${suites[@]}"; do (cd "build/kernels/$suite-$CPUS" && awk -f ../../../scripts/kernels/shares.awk cpus/*.collapsed); done
-    exit
-fi
 tables | put "kernels: make test-kernels"
 sed -n '/^<!-- kernels: make/,/^<!-- .kernels/p' docs/support.md
 ! grep -qE '^root	[^	]*	(5|16|1|124)	' build/kernels/*/table

@@ -3,11 +3,10 @@
 #   root      every kind of look at one JVM, as root
 #   user      the same as the JVM's user, with no right of root
 #   settings  recordings under settings of the kernel, limits and single capabilities
-#   cpus      shares of a program that keeps an account of its own, on as many CPUs as there are
 # Writes a line for each look to out/table: section, what, exit code, the samples, and lines of what goprof says besides
 # with ^ behind each. Tabs separate them.
 cd /job
-mkdir -p -m 777 out/root out/user out/settings out/cpus
+mkdir -p -m 777 out/root out/user out/settings
 
 look() { # section, name, command...
     section=$1 name=$2
@@ -105,32 +104,11 @@ settings() {
     end
 }
 
-cpus() {
-    mkfifo commands
-    for threads in 1 4; do
-        java -XX:+UseSerialGC -Xmx256m -cp classes truth.Shares $threads <commands >out/cpus/truth-$threads 2>&1 &
-        exec 3>commands
-        until grep -q READY out/cpus/truth-$threads; do sleep 1; done
-        pid=$(pgrep java)
-        for engine in ptrace perf; do
-            echo mark >&3
-            look cpus "$threads-$engine" ./goprof record --engine $engine --pid "$pid" -r 20 -d 40s -v -o "out/cpus/$threads-$engine.collapsed"
-            echo truth >&3
-            sleep 3
-            tail -1 out/cpus/truth-$threads >"out/cpus/$threads-$engine.truth"
-        done
-        exec 3>&-
-        end
-    done
-    rm commands
-    ./goprof doctor >out/cpus/doctor
-}
-
 for section in $(cat sections); do
     case $section in
         root) looks root env ;;
         user) looks user ./as 1000 none ;;
-        *) $section ;;
+        settings) settings ;;
     esac
 done
 dmesg | grep -i -e uprobe -e goprof >out/dmesg

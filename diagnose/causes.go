@@ -109,6 +109,10 @@ func (h Host) Explain(pid int, err error) Cause {
 		return Cause{Class: Forbidden, Name: "perf-nested", Remedy: byPtrace(pid),
 			Why: "perf_event chooses samples by process numbers outside of containers, and goprof is in a PID namespace (on the " +
 				"host, or with --pid=host, it is not)"}
+	case errors.Is(err, sampler.ErrNoUprobes):
+		return Cause{Name: "no-perf", Why: needProbes.missing("uprobes for perf_event_open")}
+	case errors.Is(err, sampler.ErrUnmarked):
+		return Cause{Name: "no-perf", Why: needSwitches.missing("records of switches that tell waits from lost CPUs")}
 	case isPerfError(err):
 		return h.explainPerf(pid, err)
 	case errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENFILE):

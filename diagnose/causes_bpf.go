@@ -3,9 +3,9 @@
 package diagnose
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -16,10 +16,6 @@ import (
 	"goprof/session"
 )
 
-// uncountedBPF is the Linux from which on BPF's memory is not counted against RLIMIT_MEMLOCK (kernel/bpf/memalloc.c
-// and syscall.c: the memory controller counts it).
-const uncountedBPF = "5.11"
-
 // explainBPF finds out why the kernel takes no BPF program or map (kernel/bpf/syscall.c, __sys_bpf, bpf_prog_load,
 // bpf_charge_memlock).
 func (h Host) explainBPF(err error) Cause {
@@ -29,7 +25,11 @@ func (h Host) explainBPF(err error) Cause {
 	case errors.Is(err, unix.ENOSYS):
 		return Cause{Name: "no-bpf", Why: "this kernel, or a filter, has no call bpf"}
 	case !errors.Is(err, unix.EPERM) && !errors.Is(err, unix.EACCES):
-		return Cause{Name: "no-bpf", Why: fmt.Sprintf("this kernel takes no BPF program that goprof needs (%v)", err)}
+		why := fmt.Sprintf("this kernel takes no BPF program that goprof needs (%v)", cmp.Or(errnoOf(err), err))
+		if needBPF.none(h.release()) {
+			why += ": " + needBPF.missing("programs of that kind")
+		}
+		return Cause{Name: "no-bpf", Why: why}
 	case !self.Can(unix.CAP_SYS_ADMIN) && !(self.Can(unix.CAP_BPF) && self.Can(unix.CAP_PERFMON)):
 		return Cause{Class: Forbidden, Name: "bpf-capability", Remedy: h.toHave("BPF", "PERFMON"),
 			Why: "BPF programs need CAP_BPF and CAP_PERFMON, which goprof lacks"}
@@ -39,10 +39,18 @@ func (h Host) explainBPF(err error) Cause {
 	case limited:
 		return Cause{Class: Forbidden, Name: "bpf-memory",
 			Why: fmt.Sprintf("before Linux %s the memory of BPF programs counts as locked memory, of which goprof may have "+
-				"%d KB (RLIMIT_MEMLOCK) and may not raise that (CAP_SYS_RESOURCE)", uncountedBPF, limit>>10),
+				"%d KB (RLIMIT_MEMLOCK) and may not raise that (CAP_SYS_RESOURCE)", needBPFMemory.since, limit>>10),
 			Remedy: "ulimit -l unlimited; " + h.command() + ", or docker run --ulimit memlock=-1 ..."}
 	}
 	return h.refused("BPF programs", err, "sudo dmesg | tail")
+}
+
+// errnoOf is what the kernel answered; nil: it was not asked.
+func errnoOf(err error) error {
+	if e := unix.Errno(0); errors.As(err, &e) {
+		return e
+	}
+	return nil
 }
 
 // bpfFiltered asks whether a filter forbids the call. A faked host cannot be asked.
@@ -56,8 +64,7 @@ func (h Host) bpfFiltered() bool {
 
 // lockedMemory is the limit that counts for BPF programs, if there is one.
 func (h Host) lockedMemory() (limit uint64, limited bool) {
-	release, _ := h.read(filepath.Join(h.proc(), "sys/kernel/osrelease"), 256)
-	if !older(strings.TrimSpace(string(release)), uncountedBPF) {
+	if !needBPFMemory.none(h.release()) {
 		return 0, false
 	}
 	limits, _ := h.read(h.file(0, "limits"), procfs.MaxFile)
@@ -90,32 +97,28 @@ func (h Host) toHave(capabilities ...string) string {
 
 // ExplainEvent completes an error of session.FindEvent: it finds out why the kernel refuses the event.
 func (h Host) ExplainEvent(pid int, e *session.EventError) {
-	if isPerfError(e.Err) {
+	switch {
+	case errors.Is(e.Err, sampler.ErrNoUprobes):
+		e.Why = needProbes.missing("uprobes for perf_event_open")
+	case isPerfError(e.Err):
 		c := h.explainPerf(pid, e.Err)
 		e.Why, e.Remedy = c.Why, c.Remedy
 	}
 }
 
 // checkProbes tries what --event alloc and its like need, with the rights that such a recording keeps. Recordings of
-// CPU time need none of it. A faked host cannot be tried.
-func (h Host) checkProbes(r *Report) {
-	if h.Proc != "" {
-		return
-	}
+// CPU time need none of it.
+func (h Host) checkProbes(r *Report, n *need, _ int) {
 	var cause *Cause
 	guard.With(guard.ToProbe, func() {
 		if err := sampler.TryProbes(); err != nil {
-			c := Cause{Why: "this kernel has no uprobes for perf_event_open (Linux 4.17 on, CONFIG_UPROBE_EVENTS)"}
-			if isPerfError(err) {
-				c = h.explainPerf(0, err)
-			}
+			c := h.Explain(0, err)
 			cause = &c
 		}
 	})
 	if cause == nil {
-		r.ok("probes", "--event alloc, exceptions, library:function ... work")
+		r.ok(n.name, "%s work", n.lost)
 		return
 	}
-	r.Checks = append(r.Checks, Check{"probes", Info, "--event alloc, exceptions, library:function ... would not work: " +
-		cause.Why, cause.Remedy})
+	r.info(n.name, cause.Remedy, "%s would not work: %s", n.lost, cause.Why)
 }

@@ -32,7 +32,7 @@ func FuzzProc(f *testing.F) {
 			len(args) > len(strings.Fields(command))+len(argv) {
 			t.Errorf("%q %q", main, args)
 		}
-		older(string(b), needsKernel)
+		older(string(b), needProbes.since)
 		commandOf := Host{Command: string(b)}
 		if got := commandOf.instead(1, 2); got == "" {
 			t.Error("no command")

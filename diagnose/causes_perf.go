@@ -34,6 +34,10 @@ func (h Host) explainPerf(pid int, err error) Cause {
 		return h.explainGone(pid)
 	case errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENFILE):
 		return Cause{Name: "fd-limit", Why: "goprof may not open more files", Remedy: "ulimit -n 65536; " + h.command()}
+	case errors.Is(err, sampler.ErrRingsFull):
+		return Cause{Name: "perf-rings", Remedy: byPtrace(pid),
+			Why: fmt.Sprintf("the rings of perf events would lock more than %s, which is all that goprof allows them",
+				megabytes(sampler.RingsMost()))}
 	case call == "mmap" && (denied || errors.Is(err, unix.ENOMEM)):
 		return Cause{Class: Forbidden, Name: "perf-memory",
 			Why:    "perf_event needs more locked memory than goprof may have (ulimit -l, kernel.perf_event_mlock_kb)",
@@ -161,14 +165,9 @@ func byPtrace(pid int) string {
 }
 
 // checkPerf tries perf_event on the process that is meant, or on goprof itself, with the rights that a recording keeps.
-// goprof works without perf_event, too: --engine ptrace is the default. A faked host cannot be tried.
-func (h Host) checkPerf(r *Report, pid int) {
+func (h Host) checkPerf(r *Report, n *need, pid int) {
 	if _, ok := h.read(filepath.Join(h.proc(), "sys/kernel/perf_event_paranoid"), 16); !ok {
-		r.ok("perf", "not in this kernel, and not needed")
-		return
-	}
-	if h.Proc != "" {
-		r.ok("perf", "not needed (%s)", h.perfLevel())
+		r.info(n.name, "", "not in this kernel: no %s", n.lost)
 		return
 	}
 	whose := ""
@@ -184,15 +183,14 @@ func (h Host) checkPerf(r *Report, pid int) {
 	})
 	switch {
 	case cause != nil:
-		r.Checks = append(r.Checks, Check{"perf", Info,
-			fmt.Sprintf("not needed: recordings stop threads by ptrace. --engine perf would not work%s: %s",
-				whose, cause.Why), cause.Remedy})
+		r.info(n.name, cause.Remedy, "not needed: recordings stop threads by ptrace. --engine perf would not work%s: %s",
+			whose, cause.Why)
 	case admin:
 		kept := h.AdminNote()
-		r.Checks = append(r.Checks, Check{"perf", OK, fmt.Sprintf("--engine perf works%s; %s", whose, kept.Text),
+		r.Checks = append(r.Checks, Check{n.name, OK, fmt.Sprintf("--engine perf works%s; %s", whose, kept.Text),
 			kept.Remedy})
 	default:
-		r.ok("perf", "--engine perf works%s", whose)
+		r.ok(n.name, "--engine perf works%s", whose)
 	}
 }
 

@@ -51,6 +51,11 @@ func (r *Report) warn(name, remedy, format string, args ...any) {
 	r.Checks = append(r.Checks, Check{name, Warn, fmt.Sprintf(format, args...), remedy})
 }
 
+// info tells that something does not work which is not needed.
+func (r *Report) info(name, remedy, format string, args ...any) {
+	r.Checks = append(r.Checks, Check{name, Info, fmt.Sprintf(format, args...), remedy})
+}
+
 func (r *Report) fail(name string, c Cause) {
 	r.Checks = append(r.Checks, Check{name, Fail, c.Why, c.Remedy})
 	if r.Cause == nil {
@@ -66,31 +71,24 @@ func (h Host) Examine(pid int) Report {
 		r.fail("/proc", *c) // the rest reads it
 		return r
 	}
-	h.checkCPU(&r)
-	h.checkKernel(&r)
-	h.checkCapabilities(&r)
-	h.checkYama(&r)
-	h.checkSeccomp(&r)
-	h.checkModules(&r)
-	h.checkNamespaces(&r)
-	h.checkMapFiles(&r)
-	h.checkFiles(&r)
 	var own Report
 	if pid == 0 {
 		h.checkJVMs(&own)
 	} else {
 		h.examineInTime(&own, pid)
 	}
-	if own.Cause == nil || own.Cause.Name != otherCPU { // perf_event would work, and goprof would not
-		h.checkPerf(&r, pid)
-		h.checkProbes(&r)
+	otherCPU := own.Cause != nil && own.Cause.Name == otherCPU
+	for _, n := range needs() {
+		if n.check != nil && !(n.how == tries && (otherCPU || h.Proc != "")) {
+			n.check(h, &r, n.need, pid)
+		}
 	}
 	r.Checks = append(r.Checks, own.Checks...)
 	r.Cause = cmp.Or(r.Cause, own.Cause)
 	return r
 }
 
-func (h Host) checkCPU(r *Report) {
+func (h Host) checkCPU(r *Report, _ *need, _ int) {
 	if cpus.Here() != nil {
 		r.ok("cpu", "%s, %d CPUs", runtime.GOARCH, runtime.NumCPU())
 	} else {
@@ -99,22 +97,19 @@ func (h Host) checkCPU(r *Report) {
 	}
 }
 
-// needsKernel is the Linux with the newest system call that goprof needs, openat2.
-const needsKernel = "5.6"
-
-func (h Host) checkKernel(r *Report) {
-	b, ok := h.read(filepath.Join(h.proc(), "sys/kernel/osrelease"), 256)
-	release := strings.TrimSpace(string(b))
-	if !ok || release == "" {
+func (h Host) checkKernel(r *Report, _ *need, _ int) {
+	release := h.release()
+	if release == "" {
 		r.warn("kernel", "uname -r", "its version cannot be read")
 		return
 	}
-	if older(release, needsKernel) {
-		r.warn("kernel", "", "Linux %s; before %s goprof opens no files of the target, so native code has no names", release,
-			needsKernel)
-		return
-	}
 	r.ok("kernel", "Linux %s", release)
+}
+
+// release is the kernel's version; empty: it cannot be read.
+func (h Host) release() string {
+	b, _ := h.read(filepath.Join(h.proc(), "sys/kernel/osrelease"), 256)
+	return strings.TrimSpace(string(b))
 }
 
 // older compares the first two numbers of versions.
@@ -137,7 +132,7 @@ func twoNumbers(version string) (n [2]int) {
 	return n
 }
 
-func (h Host) checkCapabilities(r *Report) {
+func (h Host) checkCapabilities(r *Report, _ *need, _ int) {
 	self, ok := h.status(0)
 	switch {
 	case !ok:
@@ -155,7 +150,7 @@ func (h Host) checkCapabilities(r *Report) {
 	}
 }
 
-func (h Host) checkYama(r *Report) {
+func (h Host) checkYama(r *Report, _ *need, _ int) {
 	self, _ := h.status(0)
 	capable := self.Can(unix.CAP_SYS_PTRACE)
 	_, has := h.read(filepath.Join(h.proc(), "sys/kernel/yama/ptrace_scope"), 16)
@@ -175,7 +170,7 @@ func (h Host) checkYama(r *Report) {
 	}
 }
 
-func (h Host) checkSeccomp(r *Report) {
+func (h Host) checkSeccomp(r *Report, _ *need, _ int) {
 	self, _ := h.status(0)
 	switch {
 	case h.Proc == "" && (ptraceBlocked() || readBlocked()):
@@ -188,7 +183,7 @@ func (h Host) checkSeccomp(r *Report) {
 }
 
 // checkModules looks for a profile of a security module that confines goprof. Its rules cannot be asked for.
-func (h Host) checkModules(r *Report) {
+func (h Host) checkModules(r *Report, _ *need, _ int) {
 	b, _ := h.read(h.file(0, "attr/current"), 4096)
 	label := strings.TrimRight(strings.ToValidUTF8(string(b), "?"), "\x00\n")
 	if strings.HasSuffix(label, "(enforce)") { // AppArmor
@@ -202,7 +197,7 @@ func (h Host) checkModules(r *Report) {
 	r.ok("security module", "%s", label)
 }
 
-func (h Host) checkNamespaces(r *Report) {
+func (h Host) checkNamespaces(r *Report, _ *need, _ int) {
 	var in []string
 	for _, kind := range []string{"pid", "user"} {
 		if h.nested(kind) {
@@ -218,29 +213,27 @@ func (h Host) checkNamespaces(r *Report) {
 }
 
 // checkMapFiles: who may open mapped files does not depend on what became of their names.
-func (h Host) checkMapFiles(r *Report) {
+func (h Host) checkMapFiles(r *Report, n *need, _ int) {
 	if h.opensMapped() {
-		r.ok("map_files", "libraries that were replaced on disk can still be read")
+		r.ok(n.name, "libraries that were replaced on disk can still be read")
 		return
 	}
-	r.warn("map_files", h.mapFilesRemedy(),
-		"no CAP_CHECKPOINT_RESTORE on the host: of a library that was replaced on disk since the JVM started, only "+
-			"exported functions have names")
+	r.warn(n.name, h.mapFilesRemedy(), "no CAP_CHECKPOINT_RESTORE on the host: %s", n.lost)
 }
 
 // fewFiles: with fewer file descriptors only few threads can be watched, for each takes one or two.
 const fewFiles = 1024
 
-func (h Host) checkFiles(r *Report) {
+func (h Host) checkFiles(r *Report, n *need, _ int) {
 	var limit unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {
 		return
 	}
 	if limit.Max < fewFiles {
-		r.warn("open files", "ulimit -n 65536", "goprof may open %d files, which slows it down with many threads", limit.Max)
+		r.warn(n.name, "ulimit -n 65536", "goprof may open %d files: it loses %s", limit.Max, n.lost)
 		return
 	}
-	r.ok("open files", "%d", limit.Max)
+	r.ok(n.name, "%d", limit.Max)
 }
 
 // checkJVMs counts what list would show.

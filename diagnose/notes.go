@@ -74,6 +74,9 @@ func (h Host) mapFilesRemedy() string {
 
 // opensMapped reports whether goprof may do that.
 func (h Host) opensMapped() bool {
+	if h.Proc == "" {
+		return opensMappedFile()
+	}
 	self, _ := h.status(0)
 	able := self.Can(unix.CAP_SYS_ADMIN) || self.Can(unix.CAP_CHECKPOINT_RESTORE)
 	return able && !h.nested("user")

@@ -57,6 +57,9 @@ func openForeign(root, path string) (*os.File, int64, error) {
 	return f, st.Size, nil
 }
 
+// openat2 is a variable for tests of what is done without it.
+var openat2 = unix.Openat2
+
 // findForeign returns a descriptor that names the file and opens nothing.
 func findForeign(root, path string) (int, error) {
 	if root == kernelLink {
@@ -67,12 +70,15 @@ func findForeign(root, path string) (int, error) {
 		return -1, err
 	}
 	defer unix.Close(dir)
-	fd, err := unix.Openat2(dir, path, &unix.OpenHow{
+	fd, err := openat2(dir, path, &unix.OpenHow{
 		Flags:   unix.O_PATH | unix.O_CLOEXEC,
 		Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS,
 	})
+	if err == unix.ENOSYS || err == unix.EPERM { // a kernel before Linux 5.6, or a filter
+		fd, err = walkForeign(dir, path)
+	}
 	if err != nil {
-		return -1, fmt.Errorf("process: openat2 %q: %w", path, err)
+		return -1, fmt.Errorf("process: open %q in a root: %w", path, err)
 	}
 	return fd, nil
 }

@@ -23,7 +23,7 @@ var opens = []string{
 // ownNames are the functions that open files with names that goprof makes: files of /proc and /sys that the kernel
 // writes. All other code that looks into a target opens files by openForeign.
 var ownNames = []string{
-	"process/foreign.go openForeign", "process/foreign.go findForeign",
+	"process/foreign.go openForeign", "process/foreign.go findForeign", "process/foreign_walk.go enter",
 	"process/process.go open",              // /proc/PID/mem and maps
 	"process/core_open_other.go openBelow", // below a folder of the user's, on systems without openat2
 	"process/procfs/read.go Read",          // stat, status
@@ -40,6 +40,7 @@ var ownNames = []string{
 	"diagnose/causes_missing.go pids",
 	"diagnose/causes_proc.go libraries", // maps
 	"diagnose/jvms_proc.go threads",
+	"diagnose/needs_try.go checkKernelNames", "diagnose/needs_try.go opensMappedFile", // kallsyms; goprof's own map_files
 	"sampler/ptrace/heralds.go prepare", // goprof's own sched
 	"sampler/perf_turn.go read",         // goprof's own schedstat
 	"sampler/ptrace/admit.go openFile",  // goprof's own schedstat, loadavg, and the cpu.stat of its own control groups

@@ -91,7 +91,9 @@ func hugeELF() []byte {
 
 // TestSwapped: a name leads to another thing each time it is looked up. goprof reads the thing that it found to be a
 // regular file inside the root, or nothing.
-func TestSwapped(t *testing.T) {
+func TestSwapped(t *testing.T) { eachOpen(t, checkSwapped) }
+
+func checkSwapped(t *testing.T) {
 	root := t.TempDir()
 	outside := filepath.Join(t.TempDir(), "outside")
 	write := func(path, text string) {

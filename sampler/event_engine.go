@@ -143,14 +143,16 @@ func (e *Events) run(ctx context.Context, cfg Config, q *Queue) (Stats, error) {
 func (r *eventRun) open() (err error) {
 	raiseFileLimit()
 	r.cpus = onlineCPUs()
-	r.stack = PerfStack
+	size := ringShare(len(r.cpus), eventRing)
+	least := min(size, ringLeast)
+	r.stack = ringStack(size)
 	if r.cfg.MaxStack > 0 {
 		r.stack = min(r.stack, r.cfg.MaxStack)
 	}
-	size, least := ringShare(eventRingMost, len(r.cpus)), ringLeast
 	if r.cfg.Lean {
 		r.stack = min(r.stack, leanEventStack)
-		size, least = leanEventRing, leanEventRing
+		size = min(size, leanEventRing)
+		least = min(size, ringFloor)
 	}
 	r.contents = contentReader{Contents: r.cfg.Contents, chance: firstChance}
 	thinned := true
@@ -181,9 +183,6 @@ func (r *eventRun) open() (err error) {
 	}
 	return r.openCounters()
 }
-
-// eventRingMost is the most that a ring may have. Copies of stacks have their full size in these rings.
-const eventRingMost = 4 * ringMost
 
 // A Lean run shares the machine's locked memory with the runs of two hundred JVMs. Its rings have room for some
 // records, and are emptied as soon as there is one.

@@ -73,7 +73,7 @@ func TryProbes() error {
 	r := newEventRun(&Events{cpu: cpu, list: []Event{{Name: "try"}}})
 	r.stack, r.cpus = PerfStack, onlineCPUs()[:1]
 	defer r.close()
-	if r.rings, err = openRings(r.cpus, ringLeast, ringLeast); err != nil {
+	if r.rings, err = openRings(r.cpus, ringLeast, ringFloor); err != nil {
 		return err
 	}
 	if err := r.openOutputs(); err != nil {

@@ -4,6 +4,8 @@ package sampler
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -135,10 +137,30 @@ func (o *OffCPU) run(ctx context.Context, cfg Config, q *Queue,
 // TryOffCPU finds out whether the kernel tells us the switches of a process.
 func TryOffCPU(pid int) error {
 	power, err := TryPerf(pid)
-	if err == nil && !power.Kernel {
+	switch {
+	case err == nil && !power.Kernel:
 		err = &PerfError{"perf_event_open", unix.EACCES}
+	case err == nil && !marksTaken(kernelRelease()):
+		err = ErrUnmarked
 	}
 	return err
+}
+
+// ErrUnmarked: this kernel's records of switches do not say whether a thread waits, or has lost its CPU to another one.
+var ErrUnmarked = errors.New("sampler: records of switches do not tell waits from threads that lost their CPU")
+
+// marksTaken reports whether records say that (perfMiscSwitchReady; kernel/events/core.c, perf_event_switch). No trial
+// tells: a record without the mark may be of a thread that waits.
+func marksTaken(release string) bool {
+	var major, minor int
+	n, _ := fmt.Sscanf(release, "%d.%d", &major, &minor)
+	return n < 2 || major > 4 || major == 4 && minor >= 17
+}
+
+func kernelRelease() string {
+	var name unix.Utsname
+	unix.Uname(&name) // which fails for a bad address only
+	return unix.ByteSliceToString(name.Release[:])
 }
 
 func (r *offRun) open() (err error) {
@@ -147,10 +169,11 @@ func (r *offRun) open() (err error) {
 	if r.arena, err = newArena(offBatch); err != nil {
 		return err
 	}
-	if r.rings, err = openRings(r.cpus, ringShare(eventRingMost, len(r.cpus)), ringLeast); err != nil {
+	size := ringShare(len(r.cpus), eventRing)
+	if r.rings, err = openRings(r.cpus, size, min(size, ringLeast)); err != nil {
 		return err
 	}
-	attr := offAttr(r.cpu)
+	attr := offAttr(r.cpu, min(SwitchStack, ringStack(size)))
 	return eachThread(r.proc, func(tid int) error {
 		r.threads[tid] = &offThread{tid: tid}
 		fds, err := r.rings.openEvents(&attr, tid, r.cpus)

@@ -53,8 +53,8 @@ const (
 
 // offAttr asks for all switches of a thread, and of the threads that it begins. There is a sample where a thread leaves
 // its CPU, and a record where it leaves its CPU and where it gets one.
-func offAttr(cpu *arch.CPU) unix.PerfEventAttr {
-	attr := perfAttr(cpu, 1, SwitchStack, inKernel, false)
+func offAttr(cpu *arch.CPU, stack int) unix.PerfEventAttr {
+	attr := perfAttr(cpu, 1, stack, inKernel, false)
 	attr.Config = unix.PERF_COUNT_SW_CONTEXT_SWITCHES
 	attr.Bits |= unix.PerfBitContextSwitch | unix.PerfBitSampleIDAll | unix.PerfBitInherit
 	return attr

@@ -186,3 +186,18 @@ func TestOffCPURepeatsVoidLooks(t *testing.T) {
 		t.Errorf("%+v, %+v", th, r.counts)
 	}
 }
+
+// TestMarksTaken: kernels whose records do not say that a thread lost its CPU are known by their version.
+func TestMarksTaken(t *testing.T) {
+	for release, want := range map[string]bool{"4.14.336-257.562.amzn2.x86_64": false, "4.17.0": true,
+		"3.10.0-1160":           false,
+		"4.18.0-553.el8.x86_64": true, "5.10.0-32-amd64": true, "6.18.44": true, "": true,
+	} {
+		if got := marksTaken(release); got != want {
+			t.Errorf("%q: %t", release, got)
+		}
+	}
+	if !marksTaken(kernelRelease()) {
+		t.Errorf("%q", kernelRelease())
+	}
+}

@@ -198,7 +198,7 @@ func (r *perfRun) open() (err error) {
 		return err
 	}
 	r.asked, r.online = askedNow(), r.cfg.Online()
-	if r.rings, err = openPerfRings(r.online, ringShare(ringMost, len(r.online))); err != nil {
+	if r.rings, err = openPerfRings(r.online, ringShare(len(r.online), ringMost)); err != nil {
 		return err
 	}
 	fds := raiseFileLimit()

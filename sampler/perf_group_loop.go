@@ -89,11 +89,11 @@ func (r *perfGroupRun) prepare() error {
 func (r *perfGroupRun) open() bool {
 	var err error
 	r.asked, r.online = askedNow(), onlineCPUs()
-	if r.rings, err = openPerfRings(slices.Clone(r.online), groupRing); err != nil {
+	if r.rings, err = openPerfRings(slices.Clone(r.online), ringShare(len(r.online), groupRing)); err != nil {
 		return false
 	}
 	interval := r.interval.Load()
-	most := min(PerfStack, r.stack)
+	most := min(ringStack(r.rings.size), r.stack)
 	r.wide = &wideEvents{rings: r.rings, cpu: r.cpu, kernel: inKernel, interval: interval, filter: r.chooser.prog,
 		most: most, copies: stackFit{stack: most}, rng: r.rng}
 	if r.wide.open() != nil {

@@ -262,7 +262,8 @@ func FuzzPerfRing(f *testing.F) {
 // The first page of a ring is laid out as the kernel does it: heads at 1024 and 1032.
 func TestMmapPage(t *testing.T) {
 	needPerf(t)
-	r, err := openRing(onlineCPUs()[0], ringLeast, ringLeast)
+	attr := holderAttr()
+	r, err := openRing(onlineCPUs()[0], ringLeast, &attr)
 	if err != nil {
 		t.Fatal(err)
 	}

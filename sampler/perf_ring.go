@@ -32,36 +32,55 @@ const (
 	mmapPageTail = 1032
 )
 
-// openRing makes a ring of size bytes, or of as many fewer as we may have. A process without CAP_IPC_LOCK and
-// CAP_PERFMON may lock 516 KB for each CPU, beside RLIMIT_MEMLOCK (kernel.perf_event_mlock_kb).
-func openRing(cpu, size, least int) (*perfRing, error) {
+// openRing makes a ring of size bytes.
+func openRing(cpu, size int, attr *unix.PerfEventAttr) (*perfRing, error) {
 	if err := sameClock(); err != nil {
 		return nil, err
 	}
-	attr := holderAttr()
-	fd, err := unix.PerfEventOpen(&attr, 0, cpu, -1, unix.PERF_FLAG_FD_CLOEXEC)
+	fd, err := unix.PerfEventOpen(attr, 0, cpu, -1, unix.PERF_FLAG_FD_CLOEXEC)
 	if err != nil {
 		return nil, &PerfError{"perf_event_open", err}
 	}
 	page := os.Getpagesize()
-	for ; ; size /= 2 {
-		mem, err := unix.Mmap(fd, 0, page+size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
-		if err == nil {
-			return &perfRing{
-				fd: fd, mem: mem, data: ringBytes(mem[page:]),
-				head: (*uint64)(unsafe.Pointer(&mem[mmapPageHead])),
-				tail: (*uint64)(unsafe.Pointer(&mem[mmapPageTail])),
-			}, nil
+	mem, err := lockedRings.mmap(fd, page+size)
+	if err != nil {
+		unix.Close(fd)
+		return nil, &PerfError{"mmap", err}
+	}
+	return &perfRing{
+		fd: fd, mem: mem, data: ringBytes(mem[page:]),
+		head: (*uint64)(unsafe.Pointer(&mem[mmapPageHead])),
+		tail: (*uint64)(unsafe.Pointer(&mem[mmapPageTail])),
+	}, nil
+}
+
+// openRings makes a ring of size bytes for each of these CPUs, or rings of as many fewer as we may have, but not
+// fewer than least. All have the same size: what a process without CAP_IPC_LOCK may lock is one sum for all rings of
+// its user (kernel/events/core.c, perf_mmap: kernel.perf_event_mlock_kb, 516, for each CPU, and RLIMIT_MEMLOCK).
+func openRings(cpus []int, size, least int) (rings ringSet, err error) {
+	attr := holderAttr()
+	for ; size >= least; size /= 2 {
+		rings = rings[:0]
+		for _, cpu := range cpus {
+			var ring *perfRing
+			if ring, err = openRing(cpu, size, &attr); err != nil {
+				break
+			}
+			rings = append(rings, ring)
 		}
-		if size <= least {
-			unix.Close(fd)
-			return nil, &PerfError{"mmap", err}
+		if err == nil {
+			return rings, nil
+		}
+		rings.close()
+		if failed := (*PerfError)(nil); errors.As(err, &failed) && failed.Call != "mmap" {
+			break
 		}
 	}
+	return nil, err
 }
 
 func (r *perfRing) close() {
-	unix.Munmap(r.mem)
+	lockedRings.munmap(r.mem)
 	unix.Close(r.fd)
 }
 
@@ -103,34 +122,6 @@ func (r *perfRing) drain(to recordTaker) (found bool) {
 
 // ringSet is a ring for each CPU, by its index.
 type ringSet []*perfRing
-
-const (
-	// Bytes of all rings together, and of one ring.
-	ringsTotal = 64 << 20
-	ringMost   = 4 << 20
-	ringLeast  = 256 << 10
-)
-
-// ringShare is how large a ring may be for a number of CPUs, at most.
-func ringShare(most, cpus int) int {
-	for most > ringLeast && most*cpus > ringsTotal {
-		most /= 2
-	}
-	return most
-}
-
-// openRings makes a ring for each of these CPUs, or none.
-func openRings(cpus []int, size, least int) (s ringSet, err error) {
-	for _, cpu := range cpus {
-		ring, err := openRing(cpu, size, least)
-		if err != nil {
-			s.close()
-			return nil, err
-		}
-		s = append(s, ring)
-	}
-	return s, nil
-}
 
 func (s ringSet) close() {
 	for _, ring := range s {

@@ -59,7 +59,7 @@ func openPerfRings(cpus []int, size int) (*perfRings, error) {
 
 // openRings makes a ring for each of these CPUs, or none.
 func (r *perfRings) openRings(cpus []int, size int) (ringSet, error) {
-	rings, err := openRings(cpus, size, ringLeast)
+	rings, err := openRings(cpus, size, min(ringLeast, size))
 	r.polls = append(r.polls, rings.polls()...)
 	return rings, err
 }
@@ -83,7 +83,7 @@ func (r *perfRings) havePrompt() bool { return r.promptRings()[0] != r.steady[0]
 // takeIn opens rings for CPUs that have come: all, or none, since a ring is found by its CPU's index.
 func (r *perfRings) takeIn(fresh []int) bool {
 	r.denied = false
-	size := min(r.size, ringShare(ringMost, len(r.cpus)+len(fresh)))
+	size := min(r.size, ringShare(len(r.cpus)+len(fresh), ringMost))
 	steady, err := r.openRings(fresh, size)
 	if err != nil {
 		return false

@@ -93,9 +93,9 @@ func (w *perfThread) hasEvents() bool { return len(w.events) > 0 }
 // mostStack is how much of a stack is ever copied.
 func (r *perfRun) mostStack() int {
 	if r.cfg.MaxStack > 0 {
-		return min(PerfStack, r.cfg.MaxStack)
+		return min(ringStack(r.rings.size), r.cfg.MaxStack)
 	}
-	return PerfStack
+	return ringStack(r.rings.size)
 }
 
 // watch opens a thread's events, with the largest copies: how much the thread needs is not known yet.

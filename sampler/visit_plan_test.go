@@ -95,12 +95,42 @@ func TestHeraldsHaveRoom(t *testing.T) {
 	}
 }
 
+// TestPlanCost: where there are many CPUs the number of visits goes by those on which the program runs, and not by all
+// of them. The others share one visit in each interval.
+func TestPlanCost(t *testing.T) {
+	const interval = int64(time.Millisecond)
+	for _, cpus := range []int{9, 16, 32, 64, 128, 512} {
+		for _, busy := range []int{0, 1, 8, 64, cpus} {
+			if busy > cpus {
+				continue
+			}
+			v := planFor(cpus)
+			made := 0
+			const from, length = int64(1e9), int64(1e9)
+			for now := from; now < from+length; now += maxNap {
+				for i := range busy {
+					v.cpus[i].metAt = now
+				}
+				v.draw(now, now+maxNap, interval, func(int, int64, int64) bool { made++; return true })
+			}
+			due := float64(busy) * float64(length/interval)
+			if busy < cpus {
+				due += float64(length / interval)
+			}
+			if d := float64(made)/due - 1; math.Abs(d) > 0.05 {
+				t.Errorf("%d busy of %d CPUs: %d visits, %.0f are due", busy, cpus, made, due)
+			}
+		}
+	}
+}
+
 // TestPlanWorth: where a look counts for the CPUs that have no turn, too, samples tell less than their number says.
-// profile.Summary.Effective of them is what the spread of shares shows, on 2 to 64 CPUs.
+// profile.Summary.Effective of them is what the spread of shares shows, on 2 to 512 CPUs. Shares are true on the
+// average.
 func TestPlanWorth(t *testing.T) {
 	const interval, share, runs, length = int64(time.Millisecond), 0.3, 200, int64(2 * time.Second)
-	for _, cpus := range []int{2, 8, 16, 32, 64} {
-		spread, expected, plain := 0.0, 0.0, 0.0
+	for _, cpus := range []int{2, 8, 16, 32, 64, 128, 512} {
+		spread, expected, plain, shift := 0.0, 0.0, 0.0, 0.0
 		for i := range runs {
 			v := planFor(cpus)
 			rng := rand.New(rand.NewPCG(uint64(i), uint64(cpus)))
@@ -127,12 +157,16 @@ func TestPlanWorth(t *testing.T) {
 			if all == 0 {
 				continue
 			}
+			shift += inA/all - share
 			spread += (inA/all - share) * (inA/all - share)
 			expected += share * (1 - share) * squares / (all * all)
 			plain += share * (1 - share) / all
 		}
 		t.Logf("%d CPUs: the variance is %.2f times that of the effective samples, %.2f times that of all", cpus,
 			spread/expected, spread/plain)
+		if off := math.Abs(shift) / math.Sqrt(spread); off > 4 { // standard errors
+			t.Errorf("%d CPUs: shares are off by %.1f standard errors", cpus, off)
+		}
 		if r := spread / expected; r < 0.7 || r > 1.4 {
 			t.Errorf("%d CPUs: the variance of a share is %.2f times what the effective samples say", cpus, r)
 		}

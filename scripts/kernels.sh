@@ -1,19 +1,23 @@
 #!/usr/bin/env bash
-# goprof on Debian's kernels, each booted in qemu without KVM: every kind of look at one JVM, as root at the kernel's defaults
-# and as the JVM's user without any right of root (scripts/kernels/job.sh).
+# goprof on Debian's kernels, each booted in qemu without KVM: every kind of look at one JVM, as root and as the JVM's user without
+# any right of root, and recordings under settings and single capabilities (scripts/kernels/job.sh).
 #   scripts/kernels.sh                     bullseye (5.10), bookworm (6.1), trixie (6.12); half an hour to two
 #   scripts/kernels.sh bookworm            only this one
-# Prints a table for docs/evidence/support.md: works, works with less and says so, or refuses with which words. Whatever goprof
-# said is kept in build/kernels/SUITE. Exit code 1: root was refused something, or a kernel did not boot.
+# Writes its tables into docs/evidence/support.md: works, works with less and says so, or refuses with which words. A kernel that is not run keeps
+# the results of its last run in build/kernels. Whatever goprof said is kept there. Exit code 1: root was refused something, or a kernel did
+# not boot.
 #
 # Emulated code is some thirty times slower: exit codes, messages and stacks are what they are on such a machine, times are not.
-# LIMIT is how many seconds a kernel may take (3600). GOPROF_CACHE names another cache than ~/.cache/goprof. The first run downloads 0.5 GB. Needs Debian or what is built like it, and
-# root, for the mounts of debootstrap.
+# LIMIT is how many seconds a kernel may take (3600), SECTIONS which of root, user and settings are run (all). GOPROF_CACHE names another
+# cache than ~/.cache/goprof. The first run downloads 0.5 GB.
+# Needs Debian or what is built like it, and root, for the mounts of debootstrap.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 suites=("$@")
-[ $# != 0 ] || suites=(bullseye bookworm trixie)
+all=(bullseye bookworm trixie)
+[ $# != 0 ] || suites=("${all[@]}")
+sections=${SECTIONS:-root user settings}
 kernels=${GOPROF_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/goprof}/kernels
 # What a guest needs beside its root disk's file system. What is built into the kernel is not found, and not missed.
 modules=(virtio_pci virtio_blk ext4 crc32c_generic)
@@ -82,7 +86,7 @@ run() { # suite
     work=$(mktemp -d)
     rm -rf "$out"
     mkdir -p "$out"
-    tar -C build/kernels -cf "$work/job" goprof classes job.sh
+    tar -cf "$work/job" -C build/kernels/job .
     truncate -s 256M "$work/result"
     # One host thread emulates both CPUs: with two, a 6.12 has died in code that another CPU was just changing (a static key).
     timeout "${LIMIT:-3600}" qemu-system-x86_64 -accel tcg,thread=single -cpu max -smp 2 -m 3G -nodefaults -display none -nic none \
@@ -95,11 +99,29 @@ run() { # suite
     [ -s "$out/table" ] || { say "$suite: nothing came back; see $out/console"; return 1; }
 }
 
-# A row for each look, a column for each kernel, of one user.
-table() { # user
-    local suite
-    for suite in "${suites[@]}"; do awk -F '\t' -v suite="$suite" -v who="$1" '$1 == who { print suite "\t" $0 }' "build/kernels/$suite/table"; done |
-        awk -F '\t' -f scripts/kernels/table.awk -v suites="${suites[*]}"
+# A row for each look, a column for each kernel, of one section of the job.
+table() { # section, heading
+    local suite ran=()
+    for suite in "${all[@]}"; do ! grep -q "^$1	" "build/kernels/$suite/table" 2>/dev/null || ran+=("$suite"); done
+    [ ${#ran[@]} != 0 ] || return 0
+    printf '\n%s:\n\n' "$2"
+    for suite in "${ran[@]}"; do awk -F '\t' -v suite="$suite" -v section="$1" '$1 == section { print suite "\t" $0 }' "build/kernels/$suite/table"; done |
+        awk -F '\t' -f scripts/kernels/table.awk -v suites="${ran[*]}" -v names="$(for suite in "${ran[@]}"; do tr '\n' ' ' <"build/kernels/$suite/release"; done)"
+}
+
+tables() {
+    table root "As root"
+    table user "As the JVM's user, without any right of root"
+    table settings 'Settings and single capabilities. "user" is the JVM'"'"'s, "other" another one, neither with rights but those named'
+}
+
+# Puts what is read between two marks of the page.
+put() { # mark
+    local new
+    new=$(mktemp)
+    cat >"$new"
+    sed -i -e "/^<!-- $1 -->\$/,/^<!-- \/$1 -->\$/{/^<!-- /!d}" -e "/^<!-- $1 -->\$/r $new" docs/evidence/support.md
+    rm "$new"
 }
 
 [ "$(id -u)" = 0 ] || { say "scripts/kernels.sh needs root"; exit 1; }
@@ -112,15 +134,13 @@ for suite in "${suites[@]}"; do make_kernel "$suite"; done
 flock -u 9
 make --no-print-directory build >&2
 jdk=$(scripts/jdk.sh)
-rm -rf build/kernels/classes
-"$jdk/bin/javac" -nowarn -g --release 17 -d build/kernels/classes testdata/java/Demo.java
-cp goprof scripts/kernels/job.sh build/kernels/
-status=0
+rm -rf build/kernels/job
+mkdir -p build/kernels/job/classes
+"$jdk/bin/javac" -nowarn -g --release 17 -d build/kernels/job/classes testdata/java/Demo.java
+cp goprof scripts/kernels/{job.sh,as,settings} build/kernels/job/
+chmod 755 build/kernels/job/as
+echo "$sections" >build/kernels/job/sections
 for suite in "${suites[@]}"; do run "$suite" || exit 1; done
-echo "$(git rev-parse --short HEAD), $(qemu-system-x86_64 --version | head -1)"
-for who in root user; do
-    printf '\n%s:\n\n' "$who"
-    table "$who"
-done
-! grep -qE '^root	[^	]*	(5|16|1|124)	' build/kernels/*/table || status=1
-exit $status
+tables | put "kernels: make test-kernels"
+sed -n '/^<!-- kernels: make/,/^<!-- .kernels/p' docs/evidence/support.md
+! grep -qE '^root	[^	]*	(5|16|1|124)	' build/kernels/*/table

@@ -233,8 +233,6 @@ func (s *Session) explainEvent(name string, err error) error {
 		e.Why = "it is an indirect function: its code was chosen when the program was loaded"
 	case errors.Is(err, process.ErrTooLong):
 		e.Why = "more functions have that name than goprof sets probes for"
-	case errors.Is(err, sampler.ErrNoUprobes):
-		e.Why = "this kernel has no uprobes for perf_event_open (Linux 4.17 on, CONFIG_UPROBE_EVENTS)"
 	case errors.Is(err, sampler.ErrNoCounter):
 		e.Why = "this machine has no such counter (virtual machines mostly have none of the CPU's)"
 		e.Remedy = "--event page-faults, or no --event for CPU time"

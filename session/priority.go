@@ -14,9 +14,17 @@ import (
 	"goprof/process/procfs"
 )
 
-// withoutPriority says why goprof cannot take a CPU when it wants to, and what mends that. It tries to get real-time
-// priority, once.
+// withoutPriority says why goprof cannot take a CPU when it wants to, and what mends that. It tries once.
 var withoutPriority = sync.OnceValues(func() (why, cure string) {
+	if why, cure = NoPriority(); why != "" {
+		return why, cure
+	}
+	return "goprof may not use all CPUs of the program", "taskset --all-tasks --cpu-list 0-4095 goprof ..."
+})
+
+// NoPriority says why goprof has no real-time priority, and what mends that. It tries to get the priority. Empty: it
+// has.
+func NoPriority() (why, cure string) {
 	b, _ := procfs.Read("/proc/self/status", procfs.MaxFile)
 	self := procfs.ParseStatus(b)
 	var limit unix.Rlimit
@@ -25,7 +33,7 @@ var withoutPriority = sync.OnceValues(func() (why, cure string) {
 		limit: limit.Cur, filtered: schedFiltered(), inUsers: inUserNamespace()}
 	f.group, f.file = procfs.NoRealTime()
 	return whyNoPriority(f)
-})
+}
 
 // priorityFacts are what the answer depends on.
 type priorityFacts struct {
@@ -43,7 +51,7 @@ type priorityFacts struct {
 func whyNoPriority(f priorityFacts) (why, cure string) {
 	switch {
 	case f.err == nil:
-		return "goprof may not use all CPUs of the program", "taskset --all-tasks --cpu-list 0-4095 goprof ..."
+		return "", ""
 	case f.filtered:
 		return "a seccomp filter on goprof forbids it real-time priority",
 			"docker run --security-opt seccomp=unconfined ..."

@@ -1,28 +1,40 @@
-# Lines "suite, user, look, exit code, samples, what goprof said", separated by tabs -> a table of Markdown.
-BEGIN { columns = split(suites, suite, " ") }
+# Lines "suite, section, look, exit code, samples, what goprof said", separated by tabs -> a table of Markdown.
+BEGIN {
+    columns = split(suites, suite, " ")
+    split(names, name, " ")
+}
 {
-    said = $6
-    gsub(/\|/, "\\|", said)
+    sub(/ -r 20$/, "", $3) # so that goprof keeps up in emulation
+    late = $6 ~ /were lost: goprof could not keep up/
     if (!($3 in known)) { known[$3] = 1; look[++looks] = $3 }
-    # What is said whatever comes out: that goprof begins, which rights it keeps, what a triage finds.
-    gsub(/goprof: (rights|recordings keep|recording the JVMs|looking at|process [0-9]+: [a-z-]+)[^|]*/, "", said)
-    sub(/ *try: .*/, "", said)
-    gsub(/goprof: (cannot look at process [0-9]+|cannot take samples of [a-z-]+|engine|off-cpu): /, "", said)
-    sub(/ +$/, "", said)
+    said = ""
+    lines = split($6, line, "^")
+    for (i = 1; i <= lines; i++) {
+        # What is said whatever comes out: that goprof begins, which rights it keeps, what a triage finds, what helps.
+        if (line[i] ~ /^(try|Profile|goprof: (rights|recordings keep|recording the JVMs|looking at|process [0-9]+: [a-z-]+))/) continue
+        sub(/^goprof: (cannot (look at|record|dump) process [0-9]+|cannot take samples of [a-z-]+|engine|off-cpu): /, "", line[i])
+        sub(/^(goprof:|Note) +/, "", line[i])
+        gsub(/process [0-9]+/, "process N", line[i])
+        gsub(/\|/, "\\|", line[i])
+        if (line[i] != "") said = said (said == "" ? "" : "; ") line[i]
+    }
     if ($4 == 0 || $4 == 13) cell = said == "" ? "works" : "less: " said
-    else if ($4 == 7) cell = "nothing met" # the right is there, and nothing was seen in so short a time
+    else if ($4 == 7) cell = late ? "permitted; too late here" : "nothing met" # the right is there, and nothing was seen in so short a time
     else cell = "refuses (" $4 "): " said
     of[$3, $1] = cell
 }
 END {
     printf "| |"
-    for (i = 1; i <= columns; i++) printf " %s |", suite[i]
+    for (i = 1; i <= columns; i++) printf " %s |", name[i]
     printf "\n|---|"
     for (i = 1; i <= columns; i++) printf "---|"
     printf "\n"
+    # Looks that came out the same on each kernel share a row.
     for (l = 1; l <= looks; l++) {
-        printf "| %s |", look[l]
-        for (i = 1; i <= columns; i++) printf " %s |", of[look[l], suite[i]]
-        printf "\n"
+        row = ""
+        for (i = 1; i <= columns; i++) row = row " " of[look[l], suite[i]] " |"
+        if (!(row in at)) { at[row] = ++rows; order[rows] = row; head[rows] = look[l] }
+        else head[at[row]] = head[at[row]] "<br>" look[l]
     }
+    for (r = 1; r <= rows; r++) printf "| %s |%s\n", head[r], order[r]
 }

@@ -1,7 +1,6 @@
 //go:build linux
 
-// Package oldkernel lets tests run a program under the refusals of other kernels: those of Debian's perf_event_open,
-// and of BPF before Linux 5.11.
+// Package oldkernel lets tests run a program under the refusals of other kernels (rules.go).
 //
 // A seccomp filter of the program hands some calls over to the test (seccomp_unotify(2)). The test looks at the rights
 // and limits that the calling thread has, as those kernels would, and refuses the call or lets it pass.
@@ -58,28 +57,16 @@ var (
 	reply   = uintptr(0xc000_2101 | unsafe.Sizeof(answer{})<<16)
 )
 
-// Debian's perf_event_open wants CAP_SYS_ADMIN (sampler/guard/trial.go). As there, flags that do not exist are refused
-// first.
-var Debian = Rule{unix.SYS_PERF_EVENT_OPEN, func(c *call) unix.Errno {
-	if s := status(c.tid); c.args[4] < 1<<4 && !s.Can(unix.CAP_SYS_ADMIN) {
-		return unix.EACCES
+// bytes copies memory of the calling thread; nil: it cannot be read.
+func (c *call) bytes(from uint64, n int) []byte {
+	b := make([]byte, n)
+	local, remote := []unix.Iovec{{Base: &b[0], Len: uint64(n)}}, []unix.RemoteIovec{{Base: uintptr(from), Len: n}}
+	got, err := unix.ProcessVMReadv(int(c.tid), local, remote, 0)
+	if err != nil {
+		return nil
 	}
-	return 0
-}}
-
-// CountedBPF counts BPF maps and programs as locked memory. The default limit of 64 KB is too little for any of
-// goprof's programs with its map.
-var CountedBPF = Rule{unix.SYS_BPF, func(c *call) unix.Errno {
-	var limit unix.Rlimit
-	if c.args[0] != unix.BPF_MAP_CREATE && c.args[0] != unix.BPF_PROG_LOAD || c.args[2] > 1<<12 ||
-		unix.Prlimit(int(status(c.tid).TGID), unix.RLIMIT_MEMLOCK, nil, &limit) != nil || limit.Cur > 64<<10 {
-		return 0
-	}
-	return unix.EPERM
-}}
-
-// Filtered is a container's filter: there is no perf_event_open, whoever asks.
-var Filtered = Rule{unix.SYS_PERF_EVENT_OPEN, func(*call) unix.Errno { return unix.EPERM }}
+	return b[:got]
+}
 
 func status(tid uint32) procfs.Status {
 	b, err := procfs.Read(fmt.Sprintf("/proc/%d/status", tid), procfs.MaxFile)
@@ -218,6 +205,7 @@ func serve(listener int, rules []Rule, ended <-chan struct{}) {
 			}
 			if e := r.refuse(&c); e != 0 {
 				a.errno, a.flags = -int32(e), 0
+				break
 			}
 		}
 		unix.Syscall(unix.SYS_IOCTL, uintptr(listener), reply, uintptr(unsafe.Pointer(&a)))

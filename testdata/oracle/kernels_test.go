@@ -101,9 +101,19 @@ func TestRefusalsAreNamed(t *testing.T) {
 				"or CAP_DAC_READ_SEARCH: CAP_SYS_PTRACE does not open them"},
 			{[]oldkernel.Rule{oldkernel.Debian}, slices.Concat(noAdmin, record("--engine", "perf")), 5,
 				"the kernel refuses perf_event by no rule that goprof knows"}, // by this machine's level
+			{oldkernel.Before517, record("--engine", "perf"), 0, "Profile"},
+			{oldkernel.Before55, []string{goprof, "doctor", fmt.Sprint(jvm.PID)}, 0,
+				"would not work: this kernel takes no BPF program that goprof needs (invalid argument)"},
+			{oldkernel.Before55, record("--event", "alloc"), 16,
+				"this kernel takes no BPF program that goprof needs (invalid argument)"},
+			{oldkernel.Before417, record("--event", "alloc"), 16,
+				"this kernel has no uprobes for perf_event_open (Linux 4.17 on, CONFIG_UPROBE_EVENTS"},
+			// without map_files, and without openat2: names come by the path
+			{oldkernel.Before417, slices.Concat([]string{"setpriv", "--bounding-set=-checkpoint_restore,-sys_admin"},
+				record("--engine", "auto")), 0, "Profile"},
 		} {
 			if out, code := oldkernel.Run(t, c.rules, c.words...); code != c.code || !strings.Contains(out, c.says) ||
-				strings.Contains(out, "security module (") ||
+				strings.Contains(out, "security module (") || strings.Contains(out, "its file cannot be opened") ||
 				!slices.Contains(c.words, theirs) && strings.Contains(out, "sudo goprof") {
 				t.Errorf("%v: exit code %d, %q is wanted:\n%s", c.words, code, c.says, out)
 			}

@@ -34,7 +34,7 @@ var Codes = []Meaning{
 		{[]string{"fd-limit"}, "goprof may not open more files", "ulimit -n 65536"},
 		{[]string{"tables-full"}, "an agent reads so many JVMs that there is no room for another one's symbols", "goprof agent --max-jvms 100"},
 		{[]string{"starved"}, "the machine is short of CPU: goprof got none in time", "once more, later"},
-		{[]string{"no-perf", "no-bpf", "perf-failed", "time-namespace"}, "--engine perf or --event, and the kernel's perf_event or BPF cannot do that", "--engine ptrace"},
+		{[]string{"no-perf", "no-bpf", "perf-failed", "perf-rings", "time-namespace"}, "--engine perf or --event, and the kernel's perf_event or BPF cannot do that, or not on so many CPUs", "--engine ptrace"},
 		{[]string{"hangs"}, "the process hangs in the kernel and cannot be read", "cat /proc/PID/stack"},
 		{[]string{"unknown"}, "anything that nobody thought of", "goprof doctor --pid PID"},
 	}},
@@ -66,7 +66,7 @@ var Codes = []Meaning{
 		{[]string{"perf-paranoid", "perf-memory"}, "--engine perf without CAP_PERFMON, on Debian's kernels CAP_SYS_ADMIN: kernel.perf_event_paranoid, the limit of locked memory", "sudo sysctl kernel.perf_event_paranoid=2, or what is told"},
 		{[]string{"perf-nested"}, "--engine perf in a PID namespace", "--engine ptrace"},
 		{[]string{"perf-seccomp", "perf-module", "perf-refused"}, "--engine perf under a seccomp filter, SELinux, AppArmor, or for no known reason", "--engine ptrace"},
-		{[]string{"probe-capability", "bpf-capability", "bpf-memory", "bpf-seccomp"}, "probes or BPF programs without CAP_SYS_ADMIN, CAP_BPF, locked memory (before Linux 5.11), or under a filter", "the command that is told"},
+		{[]string{"probe-capability", "bpf-capability", "bpf-memory", "bpf-seccomp"}, "probes or BPF programs without CAP_SYS_ADMIN, CAP_BPF, locked memory, or under a filter", "the command that is told"},
 		{[]string{"traced"}, "a debugger or strace traces it already", "end that one; its pid is told"},
 	}},
 	{TargetGone, "the process ended, or became another program, before there was anything to write", []Cause{

@@ -1,0 +1,91 @@
+//go:build linux
+
+package diagnose
+
+import (
+	"flag"
+	"os"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/sampler"
+	"goprof/session"
+)
+
+var update = flag.Bool("update", false, "write the table of needs in docs/evidence/support.md anew")
+
+// TestNeedsInDocs holds the table in docs/evidence/support.md to the code.
+func TestNeedsInDocs(t *testing.T) {
+	const page, begin, end = "../docs/evidence/support.md", "<!-- needs: diagnose/needs.go -->\n", "<!-- /needs -->\n"
+	b, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, ok1 := strings.Cut(string(b), begin)
+	table, after, ok2 := strings.Cut(rest, end)
+	if !ok1 || !ok2 {
+		t.Fatalf("%s has no place for the table", page)
+	}
+	want := needsTable()
+	if *update {
+		if err := os.WriteFile(page, []byte(before+begin+want+end+after), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	} else if table != want {
+		t.Errorf("the table in %s is not the code's. go test ./diagnose -run TestNeedsInDocs -update writes it anew", page)
+	}
+}
+
+// TestDoctorKnowsNeeds: each check of the machine is a need, and has its name, so that the table tells of each line.
+func TestDoctorKnowsNeeds(t *testing.T) {
+	known := map[string]bool{"JVMs": true}
+	for _, n := range needs() {
+		if known[n.name] || n.wants == "" && n.since == "" || n.tried == "" || n.lost == "" {
+			t.Errorf("%+v", *n.need)
+		}
+		known[n.name] = true
+	}
+	r := Host{}.Examine(0)
+	seen := map[string]bool{}
+	for _, c := range r.Checks {
+		if !known[c.Name] || seen[c.Name] {
+			t.Errorf("%q is no need, or comes twice", c.Name)
+		}
+		seen[c.Name] = true
+	}
+	for _, n := range needs() {
+		if n.check != nil && !seen[n.name] {
+			t.Errorf("doctor does not tell of %q", n.name)
+		}
+	}
+}
+
+// TestOldKernelsAreNamed: where a kernel is too old for a need, the error says so with the table's words.
+func TestOldKernelsAreNamed(t *testing.T) {
+	f := newFakeProc(t)
+	f.as(root())
+	h := Host{Proc: f.dir}
+	for _, c := range []struct {
+		release string
+		err     error
+		why     string
+	}{
+		{"5.4.0-200-generic", &sampler.PerfError{Call: "bpf", Err: unix.EINVAL}, "Linux 5.5 on, bpf_probe_read_user"},
+		{"6.12.0", &sampler.PerfError{Call: "bpf", Err: unix.EINVAL},
+			"takes no BPF program that goprof needs (invalid argument)"},
+		{"4.14.0", sampler.ErrNoUprobes, "no uprobes for perf_event_open (Linux 4.17 on, CONFIG_UPROBE_EVENTS"},
+		{"6.12.0", &sampler.PerfError{Call: "mmap", Err: sampler.ErrRingsFull}, "all that goprof allows them"},
+		{"4.14.0", sampler.ErrUnmarked, "no records of switches that tell waits from lost CPUs (Linux 4.17 on, perf"},
+	} {
+		f.write("sys/kernel/osrelease", c.release+"\n")
+		if why := h.Explain(0, c.err).Why; !strings.Contains(why, c.why) {
+			t.Errorf("%s, %v: %q, want %q", c.release, c.err, why, c.why)
+		}
+		e := session.EventError{Err: c.err}
+		if h.ExplainEvent(0, &e); c.err != sampler.ErrUnmarked && !strings.Contains(e.Why, c.why) {
+			t.Errorf("%s, %v: the event's error says %q", c.release, c.err, e.Why)
+		}
+	}
+}

@@ -1,0 +1,96 @@
+//go:build linux
+
+package process
+
+import (
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	maxWalkLinks = 40   // as many as the kernel follows (include/linux/namei.h, MAXSYMLINKS)
+	maxWalkNames = 4096 // names of a path together with those of the links on the way
+)
+
+// foreignWalk finds a file name by name, by the rules of openat2 with RESOLVE_IN_ROOT and RESOLVE_NO_MAGICLINKS. It is
+// for kernels without openat2, and for seccomp filters that do not know openat2.
+//
+// A folder is left by the descriptor by which it was entered, and never by "..": nobody leads the walk out of the root
+// by moving a folder meanwhile. A link is read through a descriptor that names it, and is followed here. So the kernel
+// follows none.
+type foreignWalk struct {
+	root  int
+	below []int // the descriptors of the names below root that lead to where the walk is
+	names []string
+	links int
+	file  bool // the walk is at something that is no folder
+}
+
+func walkForeign(root int, path string) (int, error) {
+	w := foreignWalk{root: root, names: strings.Split(path, "/")}
+	defer func() { w.leave(0) }()
+	for steps := 0; len(w.names) > 0; steps++ {
+		if steps == maxWalkNames {
+			return -1, unix.ELOOP
+		}
+		name := w.names[0]
+		w.names = w.names[1:]
+		var err error
+		switch {
+		case w.file:
+			err = unix.ENOTDIR
+		case name == "..":
+			w.leave(max(len(w.below)-1, 0))
+		case name != "" && name != ".":
+			err = w.enter(name)
+		}
+		if err != nil {
+			return -1, err
+		}
+	}
+	return unix.FcntlInt(uintptr(w.at()), unix.F_DUPFD_CLOEXEC, 0)
+}
+
+// at is where the walk is.
+func (w *foreignWalk) at() int {
+	if n := len(w.below); n > 0 {
+		return w.below[n-1]
+	}
+	return w.root
+}
+
+// enter goes to a name, or puts what a link says before the names that are left.
+func (w *foreignWalk) enter(name string) error {
+	fd, err := unix.Openat(w.at(), name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFLNK {
+		w.below, w.file = append(w.below, fd), st.Mode&unix.S_IFMT != unix.S_IFDIR
+		return err
+	}
+	defer unix.Close(fd)
+	target := make([]byte, unix.PathMax)
+	n, err := unix.Readlinkat(fd, "", target)
+	if w.links++; w.links > maxWalkLinks || isKernels(fd) { // links of /proc lead out of the root
+		err = unix.ELOOP
+	}
+	if err != nil {
+		return err
+	}
+	if n > 0 && target[0] == '/' {
+		w.leave(0)
+	}
+	w.names = append(strings.Split(string(target[:n]), "/"), w.names...)
+	return nil
+}
+
+// leave goes up until so many names below root are left.
+func (w *foreignWalk) leave(names int) {
+	for _, fd := range w.below[names:] {
+		unix.Close(fd)
+	}
+	w.below = w.below[:names]
+}

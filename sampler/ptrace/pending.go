@@ -77,14 +77,17 @@ func (t *Tracer) Collect() (snap *look.Look, o Outcome, ok bool) {
 	if !t.onItsThread() {
 		return nil, WrongThread, false
 	}
+	if len(t.pending) > 0 {
+		t.releaser.collected = Monotonic()
+	}
 	for range len(t.pending) {
 		if t.nextP >= len(t.pending) {
 			t.nextP = 0
 		}
 		p := &t.pending[t.nextP]
 		now := Monotonic()
-		s := lost
-		if !p.letGo {
+		s, missed := lost, t.missedLook(p.tid, p.missed)
+		if !p.letGo && !missed {
 			s, _ = t.peek(p.tid)
 		}
 		if s == running && t.stillOurs(p, now) {
@@ -96,9 +99,12 @@ func (t *Tracer) Collect() (snap *look.Look, o Outcome, ok bool) {
 		t.pending[t.nextP] = t.pending[len(t.pending)-1]
 		t.pending = t.pending[:len(t.pending)-1]
 		o := Silent
-		if !done.letGo {
+		switch {
+		case missed:
+			o = Missed
+		case !done.letGo:
 			o = t.finishLate(done)
-		} else if done.killed {
+		case done.killed:
 			t.expectEnd(done.tid)
 		}
 		if done.snap != nil {
@@ -133,6 +139,7 @@ func (t *Tracer) finishLate(p pendingStop) Outcome {
 		defer t.unpin()
 	}
 	setSignalMask(&t.mask, &t.oldMask)
+	t.beginPause()
 	t.missed = p.missed
 	t.beginReads()
 	s, sig := t.peek(p.tid)
@@ -142,7 +149,7 @@ func (t *Tracer) finishLate(p pendingStop) Outcome {
 		}
 		t.release(p.tid, sig)
 	}
-	setSignalMask(&t.oldMask, nil)
+	t.endPause(s)
 	switch {
 	case s == running:
 		// The thread was killed since it stopped, and is on its way out; or it is no longer our tracee.
@@ -199,6 +206,7 @@ func (t *Tracer) expectEnd(tid int) {
 // letGoLater puts a seized thread on the list, and tells it to stop again. The first time may have missed the thread:
 // an exec may come between seizing it and telling it.
 func (t *Tracer) letGoLater(tid int) {
+	t.releaser.watch()
 	ptrace(unix.PTRACE_INTERRUPT, uintptr(tid), 0, 0)
 	now := Monotonic()
 	t.pending = append(t.pending, newPending(tid, Hint{}, nil, now))
@@ -222,5 +230,5 @@ func (t *Tracer) reap(tid int) {
 	if tid == t.pid && t.proc.IsOwnChild() {
 		return
 	}
-	waitReap(tid, unix.WNOTHREAD)
+	waitReap(tid)
 }

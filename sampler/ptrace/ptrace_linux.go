@@ -24,7 +24,11 @@ const (
 	cldStopped = 5
 )
 
-const pPID = 1 // waitid(2): P_PID
+// Whom waitid(2) asks about.
+const (
+	pAll = 0 // P_ALL
+	pPID = 1 // P_PID
+)
 
 // ntARMPACMask is the arm64 register set of pointer authentication masks
 // (include/uapi/linux/elf.h). The CPU that has it is known by its link register.
@@ -56,13 +60,14 @@ func waitPeek(tid int, info *siginfo) syscall.Errno {
 	return e
 }
 
-// waitReap consumes the end of a tracee. With WNOTHREAD it does so only for a tracee of this OS thread. A tracee that
-// is not reaped stays a zombie and holds up an exec or the end of its whole process. waitReap peeks first: waitid tells
+// waitReap consumes the end of a tracee of this OS thread. A tracee that is not reaped stays a zombie and holds up an exec or the end of its whole process. waitReap peeks first: waitid tells
 // of a tracee's stop too, whatever waitid was asked for (kernel/exit.c, wait_task_stopped). A stop that waitid has told
 // of and consumed is not told of again, and the thread would stand still until we end.
-func waitReap(tid int, flags uintptr) {
+//
+//go:nosplit
+func waitReap(tid int) {
 	var info siginfo
-	flags |= unix.WEXITED | unix.WNOHANG | unix.WALL
+	const flags = unix.WEXITED | unix.WNOHANG | unix.WALL | unix.WNOTHREAD
 	_, _, e := syscall.RawSyscall6(unix.SYS_WAITID, pPID, uintptr(tid), uintptr(unsafe.Pointer(&info)), flags|unix.WNOWAIT,
 		0, 0)
 	if e != 0 || info.pid == 0 || info.code == cldTrapped || info.code == cldStopped {

@@ -64,13 +64,14 @@ type Tracer struct {
 	err   error // behind the last Failed
 	by    int   // behind the last AlreadyTraced
 
+	releaser *releaser // nil before the first stop
+
 	gate  *gate // nil before the first stop
 	holds Holds
 	over  int64 // holds that were too long and have no cause yet
 
 	pending []pendingStop
 	nextP   int
-	rescue  rescuer
 	cpus    cpuMask
 
 	// These fields serve reads of the target's memory (desk.go, silent.go).
@@ -160,6 +161,7 @@ func NewTracer(pid int, cpu *arch.CPU) *Tracer {
 func (t *Tracer) Close() {
 	t.closeDesks()
 	t.closeGate()
+	t.closeReleaser()
 	t.proc.Close()
 }
 
@@ -215,6 +217,7 @@ func (t *Tracer) LookOn(tid, cpu int, hint Hint, snap *look.Look) Outcome {
 	ours := t.proc.Owns(tid)
 
 	setSignalMask(&t.mask, &t.oldMask)
+	t.beginPause()
 	s, sig := t.stop(tid, elsewhere)
 	if s == stopped {
 		if ours {
@@ -222,7 +225,7 @@ func (t *Tracer) LookOn(tid, cpu int, hint Hint, snap *look.Look) Outcome {
 		}
 		t.release(tid, sig)
 	}
-	setSignalMask(&t.oldMask, nil)
+	t.endPause(s)
 
 	if !ours {
 		t.undo(tid, s)
@@ -246,6 +249,7 @@ func (t *Tracer) mayStop(tid int, late int64) (why Outcome, ok bool) {
 	case !t.admits(late):
 		return Unadmitted, false
 	}
+	t.openReleaser()
 	t.prepareContext()
 	return Taken, true
 }
@@ -311,6 +315,9 @@ func (t *Tracer) finish(tid int, s state, sig uintptr, hint *Hint, snap *look.Lo
 		t.reap(tid)
 		return t.gone()
 	default: // lost
+		if t.missedLook(tid, t.missed) {
+			return Missed
+		}
 		t.adoptAfterExec(tid)
 		return t.gone()
 	}

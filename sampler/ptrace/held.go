@@ -45,6 +45,8 @@ func (t *Tracer) LookHeld(met Met, hint Hint, snap *look.Look) Outcome {
 		t.copyStopped(tid, &hint)
 	}
 	switch {
+	case s == running:
+		t.releaser.watch(tid, t.missed)
 	case s != stopped:
 	case aside && !t.silent && ours:
 		t.releaseAside(tid, sig)
@@ -52,7 +54,7 @@ func (t *Tracer) LookHeld(met Met, hint Hint, snap *look.Look) Outcome {
 	default:
 		t.release(tid, sig)
 	}
-	t.endPause(s)
+	t.endPause()
 	defer t.keepUp()
 
 	if !ours || met.Owned && t.proc.Ended() { // the process's number may have passed to another process

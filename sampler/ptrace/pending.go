@@ -21,14 +21,15 @@ type pendingStop struct {
 	verify int64 // when to make sure that the thread is still our tracee
 	letGo  bool  // the thread was let go without a look, see letGoStopped
 	killed bool  // the thread was killed before it was let go
+	guard  *watched
 }
 
 // verifyAfter is when goprof first checks whether a pending thread is still our tracee. Each further check comes after
 // twice as long.
 const verifyAfter = int64(5 * time.Millisecond)
 
-func newPending(tid int, hint Hint, snap *look.Look, now int64) pendingStop {
-	return pendingStop{tid, hint, snap, now, now, now + verifyAfter, false, false}
+func (t *Tracer) newPending(tid int, hint Hint, snap *look.Look, now int64) pendingStop {
+	return pendingStop{tid, hint, snap, now, now, now + verifyAfter, false, false, t.releaser.watch(tid, now)}
 }
 
 // Pending is how many threads have been told to stop and have not stopped yet. While there are any, call Collect often
@@ -77,17 +78,15 @@ func (t *Tracer) Collect() (snap *look.Look, o Outcome, ok bool) {
 	if !t.onItsThread() {
 		return nil, WrongThread, false
 	}
-	if len(t.pending) > 0 {
-		t.releaser.collected = Monotonic()
-	}
 	for range len(t.pending) {
 		if t.nextP >= len(t.pending) {
 			t.nextP = 0
 		}
 		p := &t.pending[t.nextP]
 		now := Monotonic()
-		s, missed := lost, t.missedLook(p.tid, p.missed)
-		if !p.letGo && !missed {
+		p.seenLate()
+		s := lost
+		if !p.letGo && p.guard.letGo == 0 {
 			s, _ = t.peek(p.tid)
 		}
 		if s == running && t.stillOurs(p, now) {
@@ -100,12 +99,13 @@ func (t *Tracer) Collect() (snap *look.Look, o Outcome, ok bool) {
 		t.pending = t.pending[:len(t.pending)-1]
 		o := Silent
 		switch {
-		case missed:
-			o = Missed
 		case !done.letGo:
 			o = t.finishLate(done)
 		case done.killed:
+			done.guard.done()
 			t.expectEnd(done.tid)
+		default:
+			done.guard.done()
 		}
 		if done.snap != nil {
 			return done.snap, o, true
@@ -113,6 +113,9 @@ func (t *Tracer) Collect() (snap *look.Look, o Outcome, ok bool) {
 	}
 	return nil, Taken, false
 }
+
+// seenLate takes in when the releaser has last seen that the thread had not stopped.
+func (p *pendingStop) seenLate() { p.missed = max(p.missed, p.guard.clear) }
 
 // stillOurs guards against waiting forever. An exec gives the leader's number to another thread. Where the target is
 // our own child, waitid goes on answering for that number, although the thread is no tracee. If that other thread is
@@ -140,6 +143,7 @@ func (t *Tracer) finishLate(p pendingStop) Outcome {
 	}
 	setSignalMask(&t.mask, &t.oldMask)
 	t.beginPause()
+	p.guard.done()
 	t.missed = p.missed
 	t.beginReads()
 	s, sig := t.peek(p.tid)
@@ -149,8 +153,11 @@ func (t *Tracer) finishLate(p pendingStop) Outcome {
 		}
 		t.release(p.tid, sig)
 	}
-	t.endPause(s)
+	t.endPause()
 	switch {
+	case p.guard.letGo != 0:
+		t.noteHold(p.guard.letGo - p.missed)
+		return Missed
 	case s == running:
 		// The thread was killed since it stopped, and is on its way out; or it is no longer our tracee.
 		t.expectEnd(p.tid)
@@ -206,10 +213,10 @@ func (t *Tracer) expectEnd(tid int) {
 // letGoLater puts a seized thread on the list, and tells it to stop again. The first time may have missed the thread:
 // an exec may come between seizing it and telling it.
 func (t *Tracer) letGoLater(tid int) {
-	t.releaser.watch()
-	ptrace(unix.PTRACE_INTERRUPT, uintptr(tid), 0, 0)
 	now := Monotonic()
-	t.pending = append(t.pending, newPending(tid, Hint{}, nil, now))
+	p := t.newPending(tid, Hint{}, nil, now)
+	ptrace(unix.PTRACE_INTERRUPT, uintptr(tid), 0, 0)
+	t.pending = append(t.pending, p)
 }
 
 // adoptAfterExec covers a thread that runs exec while it is told to stop. The thread takes over the leader's number

@@ -24,11 +24,7 @@ const (
 	cldStopped = 5
 )
 
-// Whom waitid(2) asks about.
-const (
-	pAll = 0 // P_ALL
-	pPID = 1 // P_PID
-)
+const pPID = 1 // waitid(2): P_PID
 
 // ntARMPACMask is the arm64 register set of pointer authentication masks
 // (include/uapi/linux/elf.h). The CPU that has it is known by its link register.

@@ -19,35 +19,40 @@ import (
 //
 // But the kernel calls a signal handler on an OS thread whatever Go thinks of it. So while stops are pending, a timer
 // of the kernel sends this OS thread a signal each releaseEvery. The handler is not Go's but ours (errand.Handler). It
-// detaches from all threads that it has found stopped twice, if Collect was not called in between.
+// detaches from each thread that it has found stopped twice.
 
-// releaseEvery is how often the handler looks. A thread is let go after at most twice that time.
-const releaseEvery = int64(10_000_000)
-
-// mostReleased bounds the threads that the handler has let go and that Collect has not found yet.
-const mostReleased = MaxPending
+const (
+	// releaseEvery is how often the handler looks. A thread is let go after at most twice that time.
+	releaseEvery = int64(10_000_000)
+	// standsFor is how long a thread is known to have stood still before it is let go. Two signals may come close
+	// together, if one is late.
+	standsFor = releaseEvery / 2
+	// mostWatched bounds the threads that are watched at once. Many Tracers may share an OS thread (lend.go).
+	mostWatched = 4 * MaxPending
+)
 
 // releaser belongs to one OS thread. Its signal handler shares it with that OS thread alone, so the two are never at
 // work at once, and nothing needs to be atomic.
 type releaser struct {
-	owner int    // the OS thread; 0: none
-	timer uint32 // the kernel's number of it; noTimer: there is none
-	on    bool   // the timer sends signals
-	busy  bool   // a thread is being stopped, looked at and let go: the handler leaves everything alone
-
-	seizing   *Tracer             // that waits for a seize (seize.go)
-	collected int64               // when Collect was last called
-	clear     int64               // when the handler last found no stopped thread
-	found     int64               // when it first found one after that; 0: it has not
-	released  [mostReleased]int32 // threads that the handler has let go, and that took has not found yet; 0: none
-	letGo     [mostReleased]span
-
-	ts   unix.Timespec
-	info siginfo
+	owner   int     // the OS thread; 0: none
+	timer   uint32  // the kernel's number of it; noTimer: there is none
+	on      bool    // the timer sends signals
+	busy    bool    // a thread is being stopped, looked at and let go: the handler leaves everything alone
+	seizing *Tracer // that waits for a seize (seize.go)
+	watched [mostWatched]watched
+	// unwatched takes the place of those for which there is no room.
+	unwatched watched
+	ts        unix.Timespec
+	info      siginfo
 }
 
-// span is for how long a thread stood still at most.
-type span struct{ from, to int64 }
+// watched is a thread that was told to stop and has not stopped yet.
+type watched struct {
+	tid   int   // 0: none. It is written last
+	clear int64 // when it was last seen not to have stopped
+	found int64 // when it was first seen to have stopped; 0: it was not
+	letGo int64 // when the handler let it go; 0: it has not
+}
 
 const noTimer = ^uint32(0)
 
@@ -102,21 +107,42 @@ func (r *releaser) end() {
 	releasers.Unlock()
 }
 
-// watch has the handler look after this OS thread's tracees, until there are none. A stop is about to come, or has.
+// watch has the handler look after a thread, until the caller has done with what it returns. missed is when the thread
+// was last seen not to have stopped. Where too many are watched, nobody looks after the thread.
 //
 //go:nosplit
-func (r *releaser) watch() {
+func (r *releaser) watch(tid int, missed int64) *watched {
+	var w *watched
+	for i := range r.watched {
+		if r.watched[i].tid == tid {
+			return &r.watched[i]
+		}
+		if w == nil && r.watched[i].tid == 0 {
+			w = &r.watched[i]
+		}
+	}
+	if w == nil {
+		return &r.unwatched
+	}
+	w.clear, w.found, w.letGo = missed, 0, 0
+	w.tid = tid
 	if !r.on && r.timer != noTimer {
-		r.clear, r.found = Monotonic(), 0
 		r.set(releaseEvery)
 	}
+	return w
 }
+
+// done says that the thread is watched no longer.
+//
+//go:nosplit
+func (w *watched) done() { w.tid = 0 }
 
 // set sets the timer. 0: no more signals.
 //
 //go:nosplit
 func (r *releaser) set(every int64) {
-	r.on = every > 0                                        // before the call: the handler may be called after it, and turn the timer off
+	// Before the call: the handler may be called right after it, and turn the timer off.
+	r.on = every > 0
 	times := [2]unix.Timespec{{Nsec: every}, {Nsec: every}} // the interval, the first time
 	syscall.RawSyscall6(unix.SYS_TIMER_SETTIME, uintptr(r.timer), 0, uintptr(unsafe.Pointer(&times)), 0, 0, 0)
 }
@@ -149,71 +175,36 @@ func (r *releaser) look() {
 	if r.busy {
 		return
 	}
-	now := rawMonotonic(&r.ts)
-	switch e := r.nextStopped(); {
-	case e != 0 && r.seizing == nil: // there are no tracees
+	some := false
+	for i := range r.watched {
+		if w := &r.watched[i]; w.tid != 0 && w.letGo == 0 {
+			some = true
+			r.lookAfter(w)
+		}
+	}
+	if !some && r.seizing == nil {
 		r.set(0)
-	case e != 0 || r.info.pid == 0:
-		r.clear, r.found = now, 0
-	case r.found == 0 || r.collected >= r.found:
-		r.found = now
-	default:
-		r.releaseAll(now)
 	}
 }
 
-// nextStopped asks for any tracee of this OS thread that has stopped, and consumes nothing.
+// lookAfter lets a thread go that stands still for too long. A thread that was killed meanwhile is Collect's.
 //
 //go:nosplit
-func (r *releaser) nextStopped() syscall.Errno {
-	r.info.pid, r.info.code = 0, 0
-	_, _, e := syscall.RawSyscall6(unix.SYS_WAITID, pAll, 0, uintptr(unsafe.Pointer(&r.info)),
-		unix.WSTOPPED|unix.WNOHANG|unix.WNOWAIT|unix.WALL|unix.WNOTHREAD, 0, 0)
-	return e
-}
-
-// releaseAll lets all threads go that have stopped. A thread that was killed since then is not noted: it is Collect's.
-//
-//go:nosplit
-func (r *releaser) releaseAll(now int64) {
-	for range mostReleased {
-		_, sig := r.info.told()
-		tid := uintptr(r.info.pid)
-		if _, _, e := syscall.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_DETACH, tid, 0, sig, 0, 0); e == 0 {
-			at := 0
-			for at < mostReleased-1 && r.released[at] != 0 {
-				at++
-			}
-			r.letGo[at] = span{r.clear, rawMonotonic(&r.ts)}
-			r.released[at] = int32(tid)
-		}
-		if r.nextStopped() != 0 || r.info.pid == 0 {
-			break
+func (r *releaser) lookAfter(w *watched) {
+	now := rawMonotonic(&r.ts)
+	if waitPeek(w.tid, &r.info) != 0 {
+		return
+	}
+	switch s, sig := r.info.told(); {
+	case s == running:
+		w.clear, w.found = now, 0
+	case s == stopped && w.found == 0:
+		w.found = now
+	case s == stopped && now-w.found >= standsFor:
+		if ptrace(unix.PTRACE_DETACH, uintptr(w.tid), 0, sig) == 0 {
+			w.letGo = rawMonotonic(&r.ts)
 		}
 	}
-	r.clear, r.found = now, 0
-}
-
-// took reports whether the handler has let that thread go, and when. The handler may be called in between.
-func (r *releaser) took(tid int) (held span, ok bool) {
-	for i := range r.released {
-		if r.released[i] == int32(tid) {
-			held = r.letGo[i]
-			r.released[i] = 0
-			return held, true
-		}
-	}
-	return span{}, false
-}
-
-// missedLook reports whether the handler has let that thread go. missed is when this OS thread last saw that the thread
-// had not stopped.
-func (t *Tracer) missedLook(tid int, missed int64) bool {
-	held, ok := t.releaser.took(tid)
-	if ok {
-		t.noteHold(held.to - max(held.from, missed))
-	}
-	return ok
 }
 
 // openReleaser is the releaser of this OS thread.
@@ -237,13 +228,10 @@ func (t *Tracer) closeReleaser() {
 //go:nosplit
 func (t *Tracer) beginPause() { t.releaser.busy = true }
 
-// endPause ends a pause and unblocks signals. The releaser looks after a thread that has not stopped yet.
+// endPause ends a pause and unblocks signals.
 //
 //go:nosplit
-func (t *Tracer) endPause(s state) {
-	if s == running {
-		t.releaser.watch()
-	}
+func (t *Tracer) endPause() {
 	t.releaser.busy = false
 	setSignalMask(&t.oldMask, nil)
 }

@@ -29,6 +29,7 @@ func TestReleaser(t *testing.T) {
 			if tr.Pauses.Count() != n+1 {
 				t.Errorf("%d holds are counted", tr.Pauses.Count())
 			}
+			ctest.Eventually(t, "without late stops there are no signals", func() bool { return !tr.releaser.on })
 		}
 		if snap, o := lookPatiently(tr, p.PID, 0); o != Taken || len(snap.Stack) == 0 {
 			t.Errorf("a look after that: %v", o)
@@ -67,9 +68,10 @@ func TestReleaserLeavesPausesAlone(t *testing.T) {
 		tr.letGoLater(p.PID)
 		tr.beginPause()
 		ctest.Eventually(t, "stopped", func() bool { return ctest.State(p.PID, p.PID) == 't' })
-		r.found = 1
+		w := tr.pending[0].guard
+		w.found = 1 // so it has stood for too long
 		for range 3 {
-			if r.look(); r.found != 1 || ctest.TracerOf(p.PID) == 0 {
+			if r.look(); w.letGo != 0 || ctest.TracerOf(p.PID) == 0 {
 				t.Fatal("it was let go in a pause")
 			}
 		}

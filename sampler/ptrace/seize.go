@@ -18,10 +18,8 @@ import (
 // Go's scheduler is told of the call, as an exec may take long.
 func (t *Tracer) seize(tid int) syscall.Errno {
 	r := t.openReleaser()
-	r.took(tid) // an earlier thread of that number
-	if len(t.pending) > 0 {
+	if len(t.pending) > 0 { // so the handler is called
 		r.seizing = t
-		r.watch()
 	}
 	_, _, e := syscall.Syscall6(unix.SYS_PTRACE, unix.PTRACE_SEIZE, uintptr(tid), 0, 0, 0, 0)
 	r.seizing = nil

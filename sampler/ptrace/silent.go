@@ -123,6 +123,7 @@ func (t *Tracer) letGoStopped() {
 		if p.letGo {
 			continue
 		}
+		p.seenLate()
 		now := Monotonic()
 		setSignalMask(&t.mask, &t.oldMask)
 		t.beginPause()
@@ -134,7 +135,7 @@ func (t *Tracer) letGoStopped() {
 			t.release(p.tid, sig)
 			p.letGo, p.killed = true, t.look.letGo != 0
 		}
-		t.endPause(s)
+		t.endPause()
 	}
 }
 

@@ -224,8 +224,10 @@ func (t *Tracer) LookOn(tid, cpu int, hint Hint, snap *look.Look) Outcome {
 			t.copyStopped(tid, &hint)
 		}
 		t.release(tid, sig)
+	} else if s == running {
+		t.releaser.watch(tid, t.missed)
 	}
-	t.endPause(s)
+	t.endPause()
 
 	if !ours {
 		t.undo(tid, s)
@@ -261,7 +263,7 @@ func (t *Tracer) conclude(tid int, s state, sig uintptr, hint *Hint, snap *look.
 		t.undo(tid, s)
 		return Silent
 	case s == running:
-		t.pending = append(t.pending, newPending(tid, *hint, snap, t.missed))
+		t.pending = append(t.pending, t.newPending(tid, *hint, snap, t.missed))
 		return Pending
 	}
 	return t.finish(tid, s, sig, hint, snap)
@@ -315,9 +317,6 @@ func (t *Tracer) finish(tid int, s state, sig uintptr, hint *Hint, snap *look.Lo
 		t.reap(tid)
 		return t.gone()
 	default: // lost
-		if t.missedLook(tid, t.missed) {
-			return Missed
-		}
 		t.adoptAfterExec(tid)
 		return t.gone()
 	}

@@ -4,6 +4,7 @@ package ptrace
 
 import (
 	"testing"
+	"time"
 
 	"goprof/sampler/look"
 	"goprof/testdata/ctest"
@@ -23,11 +24,14 @@ func TestReleaser(t *testing.T) {
 			}
 			p.In.Write([]byte("x")) // ends the child, and the stop comes
 			ctest.Eventually(t, "let go", func() bool { return ctest.TracerOf(p.PID) == 0 })
+			w := *tr.pending[0].guard
+			before := tr.Pauses.Sum()
 			if s, o, ok := tr.Collect(); !ok || s != snap || o != Missed || tr.Pending() != 0 {
 				t.Fatalf("%v, pending %d", o, tr.Pending())
 			}
-			if tr.Pauses.Count() != n+1 {
-				t.Errorf("%d holds are counted", tr.Pauses.Count())
+			held := time.Duration(w.letGo - w.clear) // before that, the thread was in vfork
+			if got := tr.Pauses.Sum() - before; tr.Pauses.Count() != n+1 || got != held {
+				t.Errorf("%d holds are counted; the last one for %v, want %v", tr.Pauses.Count(), got, held)
 			}
 			ctest.Eventually(t, "without late stops there are no signals", func() bool { return !tr.releaser.on })
 		}

@@ -43,8 +43,8 @@ func init() {
 	}
 }
 
-// TestInterruptedTwice: of two signals at once, as timeout(1) sends them, the second one changes nothing. A later one ends
-// goprof, which says so.
+// TestInterruptedTwice: of two signals at once, as timeout(1) sends them, the second one changes nothing. A later one
+// ends goprof, which says so.
 func TestInterruptedTwice(t *testing.T) {
 	if signal.Ignored(syscall.SIGINT) {
 		t.Skip("SIGINT was ignored when this test was started")

@@ -21,8 +21,8 @@ func onTracer(t testing.TB, pid int, f func(tr *Tracer)) {
 	})
 }
 
-// lookPatiently is Look. If the stop comes late, Collect follows. A stop that is not admitted is asked for again, and one
-// that comes while this goroutine has no turn.
+// lookPatiently is Look. If the stop comes late, Collect follows. A stop that is not admitted is asked for again, and
+// one that comes while this goroutine has no turn.
 func lookPatiently(tr *Tracer, tid int, top uint64) (*look.Look, Outcome) {
 	return lookAt(tr, tid, Hint{StackTop: top})
 }

@@ -56,9 +56,10 @@ func waitPeek(tid int, info *siginfo) syscall.Errno {
 	return e
 }
 
-// waitReap consumes the end of a tracee of this OS thread. A tracee that is not reaped stays a zombie and holds up an exec or the end of its whole process. waitReap peeks first: waitid tells
-// of a tracee's stop too, whatever waitid was asked for (kernel/exit.c, wait_task_stopped). A stop that waitid has told
-// of and consumed is not told of again, and the thread would stand still until we end.
+// waitReap consumes the end of a tracee of this OS thread. A tracee that is not reaped stays a zombie and holds up an
+// exec or the end of its whole process. waitReap peeks first: waitid tells of a tracee's stop too, whatever waitid was
+// asked for (kernel/exit.c, wait_task_stopped). A stop that waitid has told of and consumed is not told of again, and
+// the thread would stand still until we end.
 //
 //go:nosplit
 func waitReap(tid int) {

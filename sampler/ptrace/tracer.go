@@ -196,15 +196,14 @@ func (t *Tracer) Look(tid int, hint Hint, snap *look.Look) Outcome {
 	return t.LookOn(tid, t.proc.LastCPU(tid), hint, snap)
 }
 
-// LookOn is Look for a thread that was last seen on that CPU (-1: unknown). If that CPU is ours, we move to another
-// one, but not where Stay is set, and not while stops are pending: a thread with a higher real-time priority may have
-// the other CPU for long.
+// LookOn is Look for a thread that was last seen on that CPU (-1: unknown). If that CPU is ours, we may move to
+// another one.
 func (t *Tracer) LookOn(tid, cpu int, hint Hint, snap *look.Look) Outcome {
 	snap.TID = tid
 	if why, ok := t.mayStop(tid, lateUnknown); !ok {
 		return why
 	}
-	elsewhere := t.cpus.elsewhere(cpu, !t.Stay && len(t.pending) == 0)
+	elsewhere := t.cpus.elsewhere(cpu, t.mayMove())
 	t.pin()
 	defer t.unpin()
 	t.lookTID = tid

@@ -42,8 +42,8 @@ func TestLeaveCPU(t *testing.T) {
 	})
 }
 
-// TestNoMoveWhileStopsArePending: another thread may have the other CPU for long, and those that are to stop would stand
-// still meanwhile.
+// TestNoMoveWhileStopsArePending: another thread may have the other CPU for long, and those that are to stop would
+// stand still meanwhile.
 func TestNoMoveWhileStopsArePending(t *testing.T) {
 	late := make([]pendingStop, 1)
 	for _, c := range []struct {

@@ -191,6 +191,7 @@ var plain = map[string]string{
 	ThreadGone.String():       "the threads ended first",
 	NotPermitted.String():     "the kernel did not permit it",
 	StopTimeout.String():      "the threads had no CPU to stop on",
+	StopMissed.String():       "goprof let their threads go, as its other threads had no CPU",
 	AlreadyTraced.String():    "another process traces the threads",
 	Stale.String():            "goprof could not keep up",
 	QueueFull.String():        "goprof could not keep up",
@@ -231,7 +232,7 @@ func (s *Summary) cureLost() string {
 			return "--min longer: goprof could not keep up"
 		}
 		return "-r lower: goprof could not keep up"
-	case ThreadGone.String(), StopTimeout.String():
+	case ThreadGone.String(), StopTimeout.String(), StopMissed.String():
 		return s.cureStops(cureLonger)
 	case AlreadyTraced.String():
 		return "end the debugger that traces the program, or --engine perf"

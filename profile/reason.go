@@ -29,6 +29,7 @@ const (
 	ThreadGone   // the thread ended before or during its pause
 	NotPermitted // the kernel refused
 	StopTimeout  // the thread did not stop in time
+	StopMissed   // the thread stopped late, and was let go before goprof had its turn
 	Unadmitted   // the thread was not stopped, as goprof might have had no CPU to let it go in time
 	Silent       // the thread's memory did not answer
 	AlreadyTraced
@@ -65,6 +66,7 @@ var reasonNames = [NumReasons]string{
 	ThreadGone:       "thread gone",
 	NotPermitted:     "not permitted",
 	StopTimeout:      "did not stop in time",
+	StopMissed:       "let go before the look",
 	Unadmitted:       "no CPU to end the stop",
 	Silent:           "memory does not answer",
 	AlreadyTraced:    "already traced",

@@ -207,7 +207,7 @@ func (d *dumping) incomplete() ([]profile.ThreadDump, error) {
 func NotStopped(threads []profile.ThreadDump) (late, leftOut int) {
 	for i := range threads {
 		switch threads[i].Err {
-		case profile.StopTimeout.String():
+		case profile.StopTimeout.String(), profile.StopMissed.String():
 			late++
 		case profile.Unadmitted.String():
 			leftOut++

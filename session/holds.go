@@ -55,5 +55,6 @@ func inWords(h ptrace.Hindrance) (why, cure string) {
 				"kernel.sched_rt_runtime_us ran out",
 			"sysctl kernel.sched_rt_runtime_us=-1, where no thread with real-time priority spins"
 	}
-	return "the machine is so busy that goprof's other threads had no CPU", "fewer programs beside the JVM"
+	return "goprof had a CPU and stood still, as where the host of a virtual machine gives the CPU to others",
+		"a less busy host"
 }

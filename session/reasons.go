@@ -24,6 +24,8 @@ func reasonOf(o ptrace.Outcome) profile.Reason {
 		return profile.Silent
 	case ptrace.Pending, ptrace.TimedOut, ptrace.Backlog:
 		return profile.StopTimeout
+	case ptrace.Missed:
+		return profile.StopMissed
 	case ptrace.Unadmitted:
 		return profile.Unadmitted
 	case ptrace.RingFull:

@@ -1,15 +1,55 @@
 package main
 
 import (
+	"context"
+	"fmt"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
+	"time"
 
 	"goprof/output"
 )
 
-// cleanOnSignal removes unfinished files when a signal ends the process. It does so until the returned function is
-// called. The process still ends by the signal. A signal that was ignored before stays ignored.
+// oneRequest is for how long further signals count as the first one. timeout(1) sends its signal to its child, and at
+// once again to the group of processes that the child is in.
+var oneRequest = 100 * time.Millisecond
+
+// interruptible makes a context that ends at the first SIGINT or SIGTERM. A later signal ends the process at once
+// (cleanOnSignal). The function that it returns says that all is written.
+func interruptible(parent context.Context) (context.Context, context.CancelFunc) {
+	if parent == nil {
+		parent = context.Background()
+	}
+	ctx, cancel := context.WithCancel(parent)
+	written := make(chan struct{})
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		defer signal.Stop(signals)
+		select {
+		case <-signals:
+		case <-written:
+			return
+		}
+		cancel()
+		select {
+		case <-time.After(oneRequest):
+			defer cleanOnSignal()()
+			<-written
+		case <-written:
+		}
+	}()
+	return ctx, sync.OnceFunc(func() {
+		cancel()
+		close(written)
+	})
+}
+
+// cleanOnSignal removes unfinished files when a signal ends the process, and says that there is no result. It does so
+// until the returned function is called. The process still ends by the signal. A signal that was ignored before stays
+// ignored.
 func cleanOnSignal() (stop func()) {
 	signals := make(chan os.Signal, 1)
 	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
@@ -23,6 +63,7 @@ func cleanOnSignal() (stop func()) {
 			return
 		}
 		output.RemoveUnfinished()
+		fmt.Fprintf(os.Stderr, "goprof: ended by a signal (%v) before its result was written\n", s)
 		signal.Reset()
 		if self, err := os.FindProcess(os.Getpid()); err != nil || self.Signal(s) != nil {
 			os.Exit(1)

@@ -3,19 +3,33 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"goprof/output"
 )
 
 func init() {
+	programs["interruptedtwice"] = func() {
+		oneRequest, _ = time.ParseDuration(os.Args[1])
+		ctx, stop := interruptible(context.Background())
+		defer stop()
+		fmt.Println("begun")
+		<-ctx.Done()
+		fmt.Println("ending")
+		io.Copy(io.Discard, os.Stdin)
+		fmt.Println("written")
+	}
 	programs["neverwritten"] = func() {
 		defer cleanOnSignal()()
 		file, err := output.Reserve(os.Args[1])
@@ -26,6 +40,56 @@ func init() {
 			fmt.Println("begun")
 			select {}
 		})
+	}
+}
+
+// TestInterruptedTwice: of two signals at once, as timeout(1) sends them, the second one changes nothing. A later one
+// ends goprof, which says so.
+func TestInterruptedTwice(t *testing.T) {
+	if signal.Ignored(syscall.SIGINT) {
+		t.Skip("SIGINT was ignored when this test was started")
+	}
+	for _, c := range []struct {
+		oneRequest, out, told string
+		ends                  bool
+	}{
+		{"1h", "written", "", false},
+		{"0s", "", "goprof: ended by a signal (interrupt) before its result was written\n", true},
+	} {
+		var told strings.Builder
+		cmd := exec.Command("interruptedtwice", c.oneRequest)
+		cmd.Stderr = &told
+		in, err := cmd.StdinPipe()
+		out, err2 := cmd.StdoutPipe()
+		if err := cmp.Or(err, err2, cmd.Start()); err != nil {
+			t.Fatal(err)
+		}
+		var begun, ending, written string
+		fmt.Fscan(out, &begun)
+		cmd.Process.Signal(syscall.SIGINT)
+		fmt.Fscan(out, &ending)
+		cmd.Process.Signal(syscall.SIGINT)
+		if !c.ends {
+			time.Sleep(50 * time.Millisecond) // a goprof that ends by the second signal does so meanwhile
+			in.Close()
+		}
+		ended := make(chan struct{})
+		go func() { // goprof may listen for that signal a moment later
+			for c.ends {
+				select {
+				case <-ended:
+					return
+				case <-time.After(10 * time.Millisecond):
+					cmd.Process.Signal(syscall.SIGINT)
+				}
+			}
+		}()
+		fmt.Fscan(out, &written)
+		close(ended)
+		cmd.Wait()
+		if written != c.out || told.String() != c.told || cmd.ProcessState.Exited() == c.ends {
+			t.Errorf("%s: %q, %q, %v", c.oneRequest, written, told.String(), cmd.ProcessState)
+		}
 	}
 }
 

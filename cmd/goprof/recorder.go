@@ -8,9 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"sync"
-	"syscall"
 	"time"
 
 	"goprof/cmd/goprof/exit"
@@ -286,28 +284,6 @@ func (r *recorder) writeNow(talk io.Writer) {
 	case name != output.Stdout && !r.flags.quiet:
 		fmt.Fprintf(talk, "goprof: %d samples so far are in %s\n", sum.AllSamples(), name)
 	}
-}
-
-// interruptible makes a context that ends at the first SIGINT or SIGTERM. The second signal ends the process at once,
-// and removes unfinished files.
-func interruptible(parent context.Context) (context.Context, context.CancelFunc) {
-	if parent == nil {
-		parent = context.Background()
-	}
-	ctx, cancel := context.WithCancel(parent)
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	go func() {
-		defer signal.Stop(signals)
-		select {
-		case <-signals:
-			defer cleanOnSignal()()
-			cancel()
-			<-parent.Done() // parent is the whole process's
-		case <-ctx.Done():
-		}
-	}()
-	return ctx, cancel
 }
 
 // tellNotes says what a user should know although all went well.

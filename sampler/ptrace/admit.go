@@ -32,9 +32,9 @@ const (
 	// OthersFirst: we have real-time priority and had no CPU. Others with such priority had it, or the kernel held all
 	// of them back (kernel.sched_rt_runtime_us).
 	OthersFirst
-	// NoTurn: this OS thread could run and did not let the thread go. Go's runtime had it wait for other threads of
-	// goprof's, which had no CPU.
-	NoTurn
+	// Stalled: this OS thread could run, as the kernel knows it, and did not let the thread go: as where the host of a
+	// virtual machine has given the CPU to others.
+	Stalled
 
 	// NumHindrances is how many there are.
 	NumHindrances = int(iota)
@@ -104,7 +104,7 @@ func (g *gate) decide(now int64, a account) Hindrance {
 	before, held := g.last, g.longest
 	g.last, g.longest = a, 0
 	if why := hinderedSince(&before, &a, held); why != NoHindrance {
-		if g.why = why; why != NoTurn { // which is over, and tells nothing of the next stop
+		if g.why = why; why != Stalled { // which is over, and tells nothing of the next stop
 			g.close(now)
 		}
 	}
@@ -138,7 +138,7 @@ func hinderedSince(before, now *account, held int64) Hindrance {
 	case !now.urgent:
 		return NoPriority
 	case waited < longWait:
-		return NoTurn
+		return Stalled
 	}
 	return OthersFirst
 }

@@ -58,7 +58,7 @@ func TestGate(t *testing.T) {
 			{ms, nil, 10 * ms, NoPriority}, {time.Second, nil, 0, NoHindrance}}},
 		{"others with real-time priority", account{urgent: true, turns: 1}, []step{
 			{ms, waits(50*ms, 1), 0, OthersFirst}, {time.Second, nil, 0, NoHindrance}}},
-		{"Go's runtime had it wait: that is over", account{urgent: true, turns: 1}, []step{
+		{"it had a CPU and stood still: that is over", account{urgent: true, turns: 1}, []step{
 			{ms, waits(ms, 1), 200 * ms, NoHindrance}}},
 		{"a stop begins only in the first quarter of a quota", limited, []step{
 			{ms, nil, 0, GroupLimit}, {99 * ms, group(0, 1, 0), 0, NoHindrance},
@@ -91,7 +91,7 @@ func TestHoldsHaveACause(t *testing.T) {
 		urgent bool
 		waited time.Duration
 		want   Hindrance
-	}{{true, 0, NoTurn}, {true, 150 * ms, OthersFirst}, {false, 0, NoPriority}, {false, 150 * ms, NoPriority}} {
+	}{{true, 0, Stalled}, {true, 150 * ms, OthersFirst}, {false, 0, NoPriority}, {false, 150 * ms, NoPriority}} {
 		tr := &Tracer{gate: &gate{last: account{urgent: c.urgent, turns: 1}}}
 		tr.noteHold(int64(200 * ms))
 		tr.noteHold(int64(StandsAtMost))

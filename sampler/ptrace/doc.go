@@ -22,7 +22,8 @@
 //   - A stop begins only if we can be expected to have a CPU for its end (admit.go).
 //   - A stop that comes late is kept on a list and collected (pending.go). It comes late where the thread had no CPU to
 //     stop on, or slept uninterruptibly. A thread that runs on our own CPU cannot stop there, so we leave first
-//     (elsewhere.go).
+//     (elsewhere.go). Where Go has the tracing thread wait meanwhile, a signal handler lets the thread go
+//     (releaser.go).
 //   - A Tracer lives on an OS thread that ends after it (OnOwnThread). With that OS thread the kernel lets go of all
 //     that is still seized.
 //   - When goprof itself is to be stopped, all such OS threads end first (suspend.go). Where goprof is stopped by

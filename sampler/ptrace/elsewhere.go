@@ -17,6 +17,10 @@ import (
 // We stay (Tracer.Stay) where all CPUs are busy with threads that are looked at: each move takes the CPU of another
 // thread, and costs more than it saves (docs/evidence/performance.md).
 
+// mayMove reports whether we move: not where the caller has us stay, and not while stops are pending. A thread with a
+// higher real-time priority may have the other CPU for long, and the threads that stop meanwhile would stand still.
+func (t *Tracer) mayMove() bool { return !t.Stay && len(t.pending) == 0 }
+
 // cpuMask has room for the CPUs of any machine that Linux is built for (NR_CPUS is 8,192 at most).
 type cpuMask [8192 / 64]uint64
 

@@ -42,6 +42,20 @@ func TestLeaveCPU(t *testing.T) {
 	})
 }
 
+// TestNoMoveWhileStopsArePending: another thread may have the other CPU for long, and those that are to stop would
+// stand still meanwhile.
+func TestNoMoveWhileStopsArePending(t *testing.T) {
+	late := make([]pendingStop, 1)
+	for _, c := range []struct {
+		tr   Tracer
+		want bool
+	}{{Tracer{}, true}, {Tracer{Stay: true}, false}, {Tracer{pending: late}, false}} {
+		if got := c.tr.mayMove(); got != c.want {
+			t.Errorf("stays %v, %d pending: moves %v", c.tr.Stay, c.tr.Pending(), got)
+		}
+	}
+}
+
 func cpuCount(m cpuMask) int {
 	n := 0
 	for cpu := range len(m) * 64 {

@@ -21,7 +21,8 @@ func onTracer(t testing.TB, pid int, f func(tr *Tracer)) {
 	})
 }
 
-// lookPatiently is Look. If the stop comes late, Collect follows. A stop that is not admitted is asked for again.
+// lookPatiently is Look. If the stop comes late, Collect follows. A stop that is not admitted is asked for again, and
+// one that comes while this goroutine has no turn.
 func lookPatiently(tr *Tracer, tid int, top uint64) (*look.Look, Outcome) {
 	return lookAt(tr, tid, Hint{StackTop: top})
 }
@@ -30,11 +31,11 @@ func lookAt(tr *Tracer, tid int, hint Hint) (*look.Look, Outcome) {
 	snap := new(look.Look)
 	o := tr.Look(tid, hint, snap)
 	for range 10000 {
-		if o != Pending && o != Unadmitted {
+		if o != Pending && o != Unadmitted && o != Missed {
 			return snap, o
 		}
 		time.Sleep(time.Millisecond)
-		if o == Unadmitted {
+		if o != Pending {
 			o = tr.Look(tid, hint, snap)
 			continue
 		}

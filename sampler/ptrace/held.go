@@ -39,11 +39,14 @@ func (t *Tracer) LookHeld(met Met, hint Hint, snap *look.Look) Outcome {
 	}
 	// Once a thread is seized, its number cannot pass to another thread.
 	ours := met.Owned || t.proc.Owns(tid)
+	t.beginPause()
 	s, sig := t.stopOnOurCPU(tid, arrived)
 	if s == stopped && ours {
 		t.copyStopped(tid, &hint)
 	}
 	switch {
+	case s == running:
+		t.releaser.watch(tid, t.missed)
 	case s != stopped:
 	case aside && !t.silent && ours:
 		t.releaseAside(tid, sig)
@@ -51,7 +54,7 @@ func (t *Tracer) LookHeld(met Met, hint Hint, snap *look.Look) Outcome {
 	default:
 		t.release(tid, sig)
 	}
-	setSignalMask(&t.oldMask, nil)
+	t.endPause()
 	defer t.keepUp()
 
 	if !ours || met.Owned && t.proc.Ended() { // the process's number may have passed to another process
@@ -80,5 +83,5 @@ func (t *Tracer) stopOnOurCPU(tid int, arrived int64) (state, uintptr) {
 	if e != 0 {
 		return t.peek(tid)
 	}
-	return t.told()
+	return t.info.told()
 }

@@ -41,7 +41,7 @@ var ErrNoHerald = errors.New("ptrace: no herald can be sent")
 // NewHeralds prepares heralds for this OS thread, which must have real-time priority. It calls nobody yet.
 func NewHeralds() (*Heralds, error) {
 	attr, err := unix.SchedGetAttr(0, 0)
-	if err != nil || attr.Policy != unix.SCHED_FIFO || !endsCalls(boundSignal) {
+	if err != nil || attr.Policy != unix.SCHED_FIFO || !handlesBoundSignal() {
 		return nil, ErrNoHerald
 	}
 	const access, kind = unix.PROT_READ | unix.PROT_WRITE, unix.MAP_PRIVATE | unix.MAP_ANONYMOUS | unix.MAP_NORESERVE

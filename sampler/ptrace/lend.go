@@ -8,7 +8,8 @@ package ptrace
 // Borrow takes the Runners of another Tracer of the same OS thread, and notes the CPU to which that Tracer is bound.
 // GiveBack ends the loan.
 func (t *Tracer) Borrow(from *Tracer) {
-	t.owner, t.stayAt, t.heralds, t.gate = from.owner, from.stayAt, from.heralds, from.openGate()
+	t.owner, t.stayAt, t.heralds = from.owner, from.stayAt, from.heralds
+	t.gate, t.releaser = from.openGate(), from.openReleaser()
 	if from.desk != nil && t.desk == nil {
 		t.desk, from.desk = from.desk, nil
 	}
@@ -18,7 +19,7 @@ func (t *Tracer) Borrow(from *Tracer) {
 // kept until the read does. The OS thread may have been brought to another CPU meanwhile (aside.go).
 func (t *Tracer) GiveBack(to *Tracer) {
 	t.Holds() // while there is a gate that tells their cause
-	t.heralds, to.stayAt, t.gate = nil, t.stayAt, nil
+	t.heralds, to.stayAt, t.gate, t.releaser = nil, t.stayAt, nil, nil
 	switch {
 	case t.desk == nil:
 	case to.desk == nil:

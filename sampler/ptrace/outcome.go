@@ -21,6 +21,8 @@ const (
 	AlreadyTraced
 	// TimedOut: a thread that was told to stop has not stopped by the end.
 	TimedOut
+	// Missed: the thread stopped late and was let go without a look, because Go had this OS thread wait (releaser.go).
+	Missed
 	// Silent: the thread's memory did not answer in time, so the thread was let go, or left alone (Tracer.Silent). Or
 	// the thread was let go because the memory of another thread did not answer.
 	Silent
@@ -58,6 +60,7 @@ var outcomeNames = [NumOutcomes]string{
 	NotPermitted:  "not permitted",
 	AlreadyTraced: "already traced",
 	TimedOut:      "timed out",
+	Missed:        "let go before the look",
 	Silent:        "memory does not answer",
 	Backlog:       "too many stops pending",
 	Unadmitted:    "no CPU to end the stop",

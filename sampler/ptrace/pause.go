@@ -66,20 +66,20 @@ func (t *Tracer) peek(tid int) (state, uintptr) {
 	if e := waitPeek(tid, &t.info); e != 0 {
 		return lost, 0
 	}
-	return t.told()
+	return t.info.told()
 }
 
 // told is peek for what waitid has told.
 //
 //go:nosplit
-func (t *Tracer) told() (state, uintptr) {
-	if t.info.pid == 0 {
+func (info *siginfo) told() (state, uintptr) {
+	if info.pid == 0 {
 		return running, 0
 	}
-	switch t.info.code {
+	switch info.code {
 	case cldTrapped, cldStopped:
-		if t.info.status>>8 == 0 {
-			return stopped, uintptr(t.info.status)
+		if info.status>>8 == 0 {
+			return stopped, uintptr(info.status)
 		}
 		return stopped, 0
 	}

@@ -21,14 +21,15 @@ type pendingStop struct {
 	verify int64 // when to make sure that the thread is still our tracee
 	letGo  bool  // the thread was let go without a look, see letGoStopped
 	killed bool  // the thread was killed before it was let go
+	guard  *watched
 }
 
 // verifyAfter is when goprof first checks whether a pending thread is still our tracee. Each further check comes after
 // twice as long.
 const verifyAfter = int64(5 * time.Millisecond)
 
-func newPending(tid int, hint Hint, snap *look.Look, now int64) pendingStop {
-	return pendingStop{tid, hint, snap, now, now, now + verifyAfter, false, false}
+func (t *Tracer) newPending(tid int, hint Hint, snap *look.Look, now int64) pendingStop {
+	return pendingStop{tid, hint, snap, now, now, now + verifyAfter, false, false, t.releaser.watch(tid, now)}
 }
 
 // Pending is how many threads have been told to stop and have not stopped yet. While there are any, call Collect often
@@ -83,8 +84,9 @@ func (t *Tracer) Collect() (snap *look.Look, o Outcome, ok bool) {
 		}
 		p := &t.pending[t.nextP]
 		now := Monotonic()
+		p.seenLate()
 		s := lost
-		if !p.letGo {
+		if !p.letGo && p.guard.letGo == 0 {
 			s, _ = t.peek(p.tid)
 		}
 		if s == running && t.stillOurs(p, now) {
@@ -96,10 +98,14 @@ func (t *Tracer) Collect() (snap *look.Look, o Outcome, ok bool) {
 		t.pending[t.nextP] = t.pending[len(t.pending)-1]
 		t.pending = t.pending[:len(t.pending)-1]
 		o := Silent
-		if !done.letGo {
+		switch {
+		case !done.letGo:
 			o = t.finishLate(done)
-		} else if done.killed {
+		case done.killed:
+			done.guard.done()
 			t.expectEnd(done.tid)
+		default:
+			done.guard.done()
 		}
 		if done.snap != nil {
 			return done.snap, o, true
@@ -107,6 +113,9 @@ func (t *Tracer) Collect() (snap *look.Look, o Outcome, ok bool) {
 	}
 	return nil, Taken, false
 }
+
+// seenLate takes in when the releaser has last seen that the thread had not stopped.
+func (p *pendingStop) seenLate() { p.missed = max(p.missed, p.guard.clear) }
 
 // stillOurs guards against waiting forever. An exec gives the leader's number to another thread. Where the target is
 // our own child, waitid goes on answering for that number, although the thread is no tracee. If that other thread is
@@ -133,6 +142,8 @@ func (t *Tracer) finishLate(p pendingStop) Outcome {
 		defer t.unpin()
 	}
 	setSignalMask(&t.mask, &t.oldMask)
+	t.beginPause()
+	p.guard.done()
 	t.missed = p.missed
 	t.beginReads()
 	s, sig := t.peek(p.tid)
@@ -142,8 +153,11 @@ func (t *Tracer) finishLate(p pendingStop) Outcome {
 		}
 		t.release(p.tid, sig)
 	}
-	setSignalMask(&t.oldMask, nil)
+	t.endPause()
 	switch {
+	case p.guard.letGo != 0:
+		t.noteHold(p.guard.letGo - p.missed)
+		return Missed
 	case s == running:
 		// The thread was killed since it stopped, and is on its way out; or it is no longer our tracee.
 		t.expectEnd(p.tid)
@@ -199,9 +213,10 @@ func (t *Tracer) expectEnd(tid int) {
 // letGoLater puts a seized thread on the list, and tells it to stop again. The first time may have missed the thread:
 // an exec may come between seizing it and telling it.
 func (t *Tracer) letGoLater(tid int) {
-	ptrace(unix.PTRACE_INTERRUPT, uintptr(tid), 0, 0)
 	now := Monotonic()
-	t.pending = append(t.pending, newPending(tid, Hint{}, nil, now))
+	p := t.newPending(tid, Hint{}, nil, now)
+	ptrace(unix.PTRACE_INTERRUPT, uintptr(tid), 0, 0)
+	t.pending = append(t.pending, p)
 }
 
 // adoptAfterExec covers a thread that runs exec while it is told to stop. The thread takes over the leader's number
@@ -222,5 +237,5 @@ func (t *Tracer) reap(tid int) {
 	if tid == t.pid && t.proc.IsOwnChild() {
 		return
 	}
-	waitReap(tid, unix.WNOTHREAD)
+	waitReap(tid)
 }

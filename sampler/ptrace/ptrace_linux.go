@@ -56,13 +56,15 @@ func waitPeek(tid int, info *siginfo) syscall.Errno {
 	return e
 }
 
-// waitReap consumes the end of a tracee. With WNOTHREAD it does so only for a tracee of this OS thread. A tracee that
-// is not reaped stays a zombie and holds up an exec or the end of its whole process. waitReap peeks first: waitid tells
-// of a tracee's stop too, whatever waitid was asked for (kernel/exit.c, wait_task_stopped). A stop that waitid has told
-// of and consumed is not told of again, and the thread would stand still until we end.
-func waitReap(tid int, flags uintptr) {
+// waitReap consumes the end of a tracee of this OS thread. A tracee that is not reaped stays a zombie and holds up an
+// exec or the end of its whole process. waitReap peeks first: waitid tells of a tracee's stop too, whatever waitid was
+// asked for (kernel/exit.c, wait_task_stopped). A stop that waitid has told of and consumed is not told of again, and
+// the thread would stand still until we end.
+//
+//go:nosplit
+func waitReap(tid int) {
 	var info siginfo
-	flags |= unix.WEXITED | unix.WNOHANG | unix.WALL
+	const flags = unix.WEXITED | unix.WNOHANG | unix.WALL | unix.WNOTHREAD
 	_, _, e := syscall.RawSyscall6(unix.SYS_WAITID, pPID, uintptr(tid), uintptr(unsafe.Pointer(&info)), flags|unix.WNOWAIT,
 		0, 0)
 	if e != 0 || info.pid == 0 || info.code == cldTrapped || info.code == cldStopped {

@@ -123,8 +123,10 @@ func (t *Tracer) letGoStopped() {
 		if p.letGo {
 			continue
 		}
+		p.seenLate()
 		now := Monotonic()
 		setSignalMask(&t.mask, &t.oldMask)
+		t.beginPause()
 		s, sig := t.peek(p.tid)
 		if s == running {
 			p.missed = now
@@ -133,7 +135,7 @@ func (t *Tracer) letGoStopped() {
 			t.release(p.tid, sig)
 			p.letGo, p.killed = true, t.look.letGo != 0
 		}
-		setSignalMask(&t.oldMask, nil)
+		t.endPause()
 	}
 }
 

@@ -64,13 +64,14 @@ type Tracer struct {
 	err   error // behind the last Failed
 	by    int   // behind the last AlreadyTraced
 
+	releaser *releaser // nil before the first stop
+
 	gate  *gate // nil before the first stop
 	holds Holds
 	over  int64 // holds that were too long and have no cause yet
 
 	pending []pendingStop
 	nextP   int
-	rescue  rescuer
 	cpus    cpuMask
 
 	// These fields serve reads of the target's memory (desk.go, silent.go).
@@ -160,6 +161,7 @@ func NewTracer(pid int, cpu *arch.CPU) *Tracer {
 func (t *Tracer) Close() {
 	t.closeDesks()
 	t.closeGate()
+	t.closeReleaser()
 	t.proc.Close()
 }
 
@@ -194,14 +196,14 @@ func (t *Tracer) Look(tid int, hint Hint, snap *look.Look) Outcome {
 	return t.LookOn(tid, t.proc.LastCPU(tid), hint, snap)
 }
 
-// LookOn is Look for a thread that was last seen on that CPU (-1: unknown). If that CPU is ours, we move to another
-// one, but not where Stay is set.
+// LookOn is Look for a thread that was last seen on that CPU (-1: unknown). If that CPU is ours, we may move to
+// another one.
 func (t *Tracer) LookOn(tid, cpu int, hint Hint, snap *look.Look) Outcome {
 	snap.TID = tid
 	if why, ok := t.mayStop(tid, lateUnknown); !ok {
 		return why
 	}
-	elsewhere := t.cpus.elsewhere(cpu, !t.Stay)
+	elsewhere := t.cpus.elsewhere(cpu, t.mayMove())
 	t.pin()
 	defer t.unpin()
 	t.lookTID = tid
@@ -215,14 +217,17 @@ func (t *Tracer) LookOn(tid, cpu int, hint Hint, snap *look.Look) Outcome {
 	ours := t.proc.Owns(tid)
 
 	setSignalMask(&t.mask, &t.oldMask)
+	t.beginPause()
 	s, sig := t.stop(tid, elsewhere)
 	if s == stopped {
 		if ours {
 			t.copyStopped(tid, &hint)
 		}
 		t.release(tid, sig)
+	} else if s == running {
+		t.releaser.watch(tid, t.missed)
 	}
-	setSignalMask(&t.oldMask, nil)
+	t.endPause()
 
 	if !ours {
 		t.undo(tid, s)
@@ -246,6 +251,7 @@ func (t *Tracer) mayStop(tid int, late int64) (why Outcome, ok bool) {
 	case !t.admits(late):
 		return Unadmitted, false
 	}
+	t.openReleaser()
 	t.prepareContext()
 	return Taken, true
 }
@@ -257,7 +263,7 @@ func (t *Tracer) conclude(tid int, s state, sig uintptr, hint *Hint, snap *look.
 		t.undo(tid, s)
 		return Silent
 	case s == running:
-		t.pending = append(t.pending, newPending(tid, *hint, snap, t.missed))
+		t.pending = append(t.pending, t.newPending(tid, *hint, snap, t.missed))
 		return Pending
 	}
 	return t.finish(tid, s, sig, hint, snap)

@@ -3,32 +3,36 @@
 package ptrace
 
 import (
+	"sync"
 	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"goprof/sampler/errand"
 )
 
 // boundSignal ends a blocking waitid(2), which has no time limit of its own. ppoll and signalfd cannot stand in for
 // it: nothing but waitid tells of the stop of a tracee without a signal to the whole process.
 //
-// It is a real-time signal that nothing else uses: libc's and Go's own begin at 32. Go has a handler for each signal,
-// which drops the signals that nobody asked for (runtime, sighandler).
+// It is a real-time signal that nothing else uses: libc's and Go's own begin at 32. It has a handler of ours.
 const boundSignal = 62
 
-// endsCalls makes sure that a signal ends a system call; by default Go has the kernel begin the call anew.
-func endsCalls(signal syscall.Signal) bool {
+// handlesBoundSignal puts our handler in place of Go's, and reports whether it could. The signal then also ends system
+// calls; by default Go has the kernel begin a call anew. All else stays as Go wants it: the handler runs on the stack
+// for signals, and other signals wait meanwhile.
+var handlesBoundSignal = sync.OnceValue(func() bool {
 	const saRestart = 0x10000000
+	handler := errand.Handler(boundSignalCame)
 	var act sigaction
-	if !getSigaction(signal, &act) || act.handler == 0 {
+	if handler == 0 || !getSigaction(boundSignal, &act) || act.handler == 0 {
 		return false
 	}
-	if act.flags&saRestart != 0 {
-		act.flags &^= saRestart
-		setSigaction(signal, &act)
-	}
+	act.handler = handler
+	act.flags &^= saRestart
+	setSigaction(boundSignal, &act)
 	return true
-}
+})
 
 // waitStop blocks until the tracee has stopped or ended, or a signal comes. Like waitPeek, waitStop does not consume
 // the answer.

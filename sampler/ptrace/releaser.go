@@ -1,0 +1,237 @@
+//go:build linux
+
+package ptrace
+
+import (
+	"sync"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// A releaser lets threads go that this OS thread does not let go itself, because Go's scheduler has it wait.
+//
+// Go takes a goroutine that has run for 10 ms off its OS thread, also where both are locked to each other. An ordinary
+// OS thread of goprof's hands it back (runtime, stoplockedm, startlockedm). On a busy machine that one may have no CPU
+// for hundreds of milliseconds. A thread whose stop comes meanwhile would stand still for as long. No other OS thread
+// can let it go: ptrace binds a tracee to the one that has seized it.
+//
+// But the kernel calls a signal handler on an OS thread whatever Go thinks of it. So while stops are pending, a timer
+// of the kernel sends this OS thread a signal each releaseEvery. The handler is not Go's but ours (errand.Handler). It
+// detaches from each thread that it has found stopped twice.
+
+const (
+	// releaseEvery is how often the handler looks. A thread is let go after at most twice that time.
+	releaseEvery = int64(10_000_000)
+	// standsFor is how long a thread is known to have stood still before it is let go. Two signals may come close
+	// together, if one is late.
+	standsFor = releaseEvery / 2
+	// mostWatched bounds the threads that are watched at once. Many Tracers may share an OS thread (lend.go).
+	mostWatched = 4 * MaxPending
+)
+
+// releaser belongs to one OS thread. Its signal handler shares it with that OS thread alone, so the two are never at
+// work at once, and nothing needs to be atomic.
+type releaser struct {
+	owner   int     // the OS thread; 0: none
+	timer   uint32  // the kernel's number of it; noTimer: there is none
+	on      bool    // the timer sends signals
+	busy    bool    // a thread is being stopped, looked at and let go: the handler leaves everything alone
+	seizing *Tracer // that waits for a seize (seize.go)
+	watched [mostWatched]watched
+	// unwatched takes the place of those for which there is no room.
+	unwatched watched
+	ts        unix.Timespec
+	info      siginfo
+}
+
+// watched is a thread that was told to stop and has not stopped yet.
+type watched struct {
+	tid   int   // 0: none. It is written last
+	clear int64 // when it was last seen not to have stopped
+	found int64 // when it was first seen to have stopped; 0: it was not
+	letGo int64 // when the handler let it go; 0: it has not
+}
+
+const noTimer = ^uint32(0)
+
+// releasers are all that there ever were. The kernel may send a last signal after a timer was deleted, and the signal
+// has the address of a releaser.
+var releasers struct {
+	sync.Mutex
+	list []*releaser
+}
+
+// newReleaser makes a releaser for this OS thread. Where that is not possible, the releaser does nothing.
+func newReleaser(owner int) *releaser {
+	releasers.Lock()
+	defer releasers.Unlock()
+	var r *releaser
+	for _, old := range releasers.list {
+		if old.owner == 0 {
+			r = old
+		}
+	}
+	if r == nil {
+		r = new(releaser)
+		releasers.list = append(releasers.list, r)
+	}
+	*r = releaser{owner: owner, timer: noTimer}
+	if handlesBoundSignal() {
+		// struct sigevent (include/uapi/asm-generic/siginfo.h).
+		event := struct {
+			value               uintptr
+			signal, notify, tid int32
+			_                   [11]int32
+		}{uintptr(unsafe.Pointer(r)), boundSignal, sigevThreadID, int32(owner), [11]int32{}}
+		id := noTimer
+		_, _, e := syscall.RawSyscall(unix.SYS_TIMER_CREATE, unix.CLOCK_MONOTONIC, uintptr(unsafe.Pointer(&event)),
+			uintptr(unsafe.Pointer(&id)))
+		if e == 0 {
+			r.timer = id
+		}
+	}
+	return r
+}
+
+const sigevThreadID = 4 // SIGEV_THREAD_ID (include/uapi/asm-generic/siginfo.h)
+
+// end ends the releaser. The next OS thread may have it.
+func (r *releaser) end() {
+	if r.timer != noTimer {
+		syscall.RawSyscall(unix.SYS_TIMER_DELETE, uintptr(r.timer), 0, 0)
+	}
+	releasers.Lock()
+	r.owner = 0
+	releasers.Unlock()
+}
+
+// watch has the handler look after a thread, until the caller has done with what it returns. missed is when the thread
+// was last seen not to have stopped. Where too many are watched, nobody looks after the thread.
+//
+//go:nosplit
+func (r *releaser) watch(tid int, missed int64) *watched {
+	var w *watched
+	for i := range r.watched {
+		if r.watched[i].tid == tid {
+			return &r.watched[i]
+		}
+		if w == nil && r.watched[i].tid == 0 {
+			w = &r.watched[i]
+		}
+	}
+	if w == nil {
+		return &r.unwatched
+	}
+	w.clear, w.found, w.letGo = missed, 0, 0
+	w.tid = tid
+	if !r.on && r.timer != noTimer {
+		r.set(releaseEvery)
+	}
+	return w
+}
+
+// done says that the thread is watched no longer.
+//
+//go:nosplit
+func (w *watched) done() { w.tid = 0 }
+
+// set sets the timer. 0: no more signals.
+//
+//go:nosplit
+func (r *releaser) set(every int64) {
+	// Before the call: the handler may be called right after it, and turn the timer off.
+	r.on = every > 0
+	times := [2]unix.Timespec{{Nsec: every}, {Nsec: every}} // the interval, the first time
+	syscall.RawSyscall6(unix.SYS_TIMER_SETTIME, uintptr(r.timer), 0, uintptr(unsafe.Pointer(&times)), 0, 0, 0)
+}
+
+// boundSignalCame is the handler of boundSignal. Where a herald has sent it, that it ends a call is all.
+//
+//go:nosplit
+func boundSignalCame(info unsafe.Pointer) {
+	const siTimer = -2 // SI_TIMER
+	sent := (*struct {
+		signal, errno, code, _, timer, overrun int32
+		by                                     *releaser
+	})(info)
+	if sent.code != siTimer {
+		return
+	}
+	tid, _, _ := syscall.RawSyscall(unix.SYS_GETTID, 0, 0, 0)
+	if r := sent.by; r.owner == int(tid) { // else the timer was another OS thread's, and is deleted
+		r.look()
+	}
+}
+
+// look lets threads go that stand still for too long.
+//
+//go:nosplit
+func (r *releaser) look() {
+	if t := r.seizing; t != nil {
+		t.reapPending()
+	}
+	if r.busy {
+		return
+	}
+	some := false
+	for i := range r.watched {
+		if w := &r.watched[i]; w.tid != 0 && w.letGo == 0 {
+			some = true
+			r.lookAfter(w)
+		}
+	}
+	if !some && r.seizing == nil {
+		r.set(0)
+	}
+}
+
+// lookAfter lets a thread go that stands still for too long. A thread that was killed meanwhile is Collect's.
+//
+//go:nosplit
+func (r *releaser) lookAfter(w *watched) {
+	now := rawMonotonic(&r.ts)
+	if waitPeek(w.tid, &r.info) != 0 {
+		return
+	}
+	switch s, sig := r.info.told(); {
+	case s == running:
+		w.clear, w.found = now, 0
+	case s == stopped && w.found == 0:
+		w.found = now
+	case s == stopped && now-w.found >= standsFor:
+		if ptrace(unix.PTRACE_DETACH, uintptr(w.tid), 0, sig) == 0 {
+			w.letGo = rawMonotonic(&r.ts)
+		}
+	}
+}
+
+// openReleaser is the releaser of this OS thread.
+func (t *Tracer) openReleaser() *releaser {
+	if t.releaser == nil || t.releaser.owner != t.owner {
+		t.closeReleaser()
+		t.releaser = newReleaser(t.owner)
+	}
+	return t.releaser
+}
+
+func (t *Tracer) closeReleaser() {
+	if t.releaser != nil {
+		t.releaser.end()
+		t.releaser = nil
+	}
+}
+
+// beginPause has the releaser leave alone what this OS thread itself is about to do.
+//
+//go:nosplit
+func (t *Tracer) beginPause() { t.releaser.busy = true }
+
+// endPause ends a pause and unblocks signals.
+//
+//go:nosplit
+func (t *Tracer) endPause() {
+	t.releaser.busy = false
+	setSignalMask(&t.oldMask, nil)
+}

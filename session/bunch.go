@@ -70,6 +70,10 @@ func (r *recording) takeAtOnce() {
 			r.unwanted += time.Duration(snap.CPU)
 			continue
 		}
+		if r.isTooOld(snap) {
+			r.loseStale(snap) // without a walk, so that younger ones have theirs in time
+			continue
+		}
 		b.walks = append(b.walks, unwind.Together{Snap: &snap.Snapshot, Unstopped: snap.Waiting.Unstopped,
 			Out: &b.stacks[len(b.wanted)]})
 		b.wanted = append(b.wanted, snap)

@@ -116,6 +116,8 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 		r.countAllocated()
 		if opt.Lean {
 			s.VM.ForgetFlags()
+		} else {
+			r.surveyed.do(s.VM.Survey)
 		}
 	}) {
 		return p, p.Summary(), process.ErrSilent
@@ -216,9 +218,10 @@ type recording struct {
 	before   time.Duration             // own CPU
 	lost     [ptrace.NumOutcomes]int64 // what the profile has been told
 
-	owed    map[int]owed // to threads whose samples were stale
-	madeUp  int64        // of what was owed
-	squares float64      // of what samples count
+	surveyed surveyed     // of generated code
+	owed     map[int]owed // to threads whose samples were stale
+	madeUp   int64        // of what was owed
+	squares  float64      // of what samples count
 
 	asleep int64 // samples of threads that slept when they were stopped
 	// sleeps are samples of threads that sleep for a moment, where such sleeps are seen too seldom.
@@ -303,6 +306,7 @@ func (r *recording) takeAll(queue *sampler.Queue) {
 			}
 			quiet = 0
 			r.takeTogether(snap, queue)
+			r.survey()
 			r.handOverStacks()
 		case held := <-r.shares.buffers():
 			r.takeBuffer(held)
@@ -388,11 +392,8 @@ func (r *recording) put(snap *look.Look, alive bool, since func() int64) {
 		return
 	}
 	if !r.provenBy(snap, snap.When, since) {
-		r.profile.Lose(profile.Stale, snap.Samples())
-		r.owe(snap)
-		if r.queue != nil {
-			r.queue.Hurry(now())
-		}
+		r.loseStale(snap)
+		r.surveyed.wanted = !r.opt.Lean
 		return
 	}
 	r.settleOwed(snap)
@@ -417,6 +418,15 @@ func (r *recording) put(snap *look.Look, alive bool, since func() int64) {
 	}
 	r.tellSample(snap, stack, r.contexts.link(&snap.Context, snap.Samples()))
 	r.sampled[snap.TID] = true
+}
+
+// loseStale loses a sample that came too late for its walk.
+func (r *recording) loseStale(snap *look.Look) {
+	r.profile.Lose(profile.Stale, snap.Samples())
+	r.owe(snap)
+	if r.queue != nil {
+		r.queue.Hurry(now())
+	}
 }
 
 // walk makes a stack by what is known of the registers.

@@ -21,9 +21,17 @@ var withoutPriority = sync.OnceValues(func() (why, cure string) {
 	self := procfs.ParseStatus(b)
 	var limit unix.Rlimit
 	unix.Getrlimit(unix.RLIMIT_RTPRIO, &limit)
-	return whyNoPriority(priorityFacts{err: tryPriority(), capable: self.Can(unix.CAP_SYS_NICE), root: self.EUID == 0,
+	return whyNoPriority(priorityFacts{err: priorityError(), capable: self.Can(unix.CAP_SYS_NICE), root: self.EUID == 0,
 		limit: limit.Cur, filtered: schedFiltered(), group: groupWithoutTime("/sys/fs/cgroup", procfs.CgroupPaths)})
 })
+
+// lacksPriority is withoutPriority where goprof may not have real-time priority; else both are empty.
+func lacksPriority() (why, cure string) {
+	if priorityError() == nil {
+		return "", ""
+	}
+	return withoutPriority()
+}
 
 // priorityFacts are what the answer depends on.
 type priorityFacts struct {
@@ -53,6 +61,9 @@ func whyNoPriority(f priorityFacts) (why, cure string) {
 	}
 	return fmt.Sprintf("the kernel refuses goprof real-time priority (%v)", f.err), ""
 }
+
+// priorityError is tryPriority, once.
+var priorityError = sync.OnceValue(tryPriority)
 
 // tryPriority asks for the lowest real-time priority in an OS thread, and gives it back.
 func tryPriority() error {

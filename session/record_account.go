@@ -69,6 +69,9 @@ func (r *recording) account() profile.Summary {
 	if sum.Leans {
 		sum.LeansWhy, sum.LeansCure = withoutPriority()
 	}
+	if sum.Lost > 0 || times.Unwatched > 0 {
+		sum.LateWhy, sum.LateCure = lacksPriority()
+	}
 	sum.Chosen = r.opt.Wants != nil
 	sum.SetQuality()
 	return sum

@@ -26,8 +26,12 @@ func TestStuckPools(t *testing.T) {
 		"their own subtasks": {func(p *patient) { p.waitInTask(2, 6, inGet...) },
 			"5 of 5 threads pool-1-thread-* wait for the result of other tasks, for at least 10 s", "5 in shop.Report.make"},
 		"two threads, and their own subtasks": {func(p *patient) {
-			p.onlyThreads(3)
+			p.onlyThreads(4)
 			p.waitInTask(2, 3, inGet...)
+			for i := range p.Dumps {
+				p.Dumps[i].Threads[3].Name = "Reference Handler"
+				p.Dumps[i].Threads[3].Stack = *stack(profile.NativeMethod, "java.lang.ref.Reference.waitForReferencePendingList")
+			}
 		}, "2 of 2 threads pool-1-thread-* wait for the result of other tasks, for at least 10 s: no other thread",
 			"2 in shop.Report.make"},
 		"children that sleep": {func(p *patient) {

@@ -13,12 +13,13 @@ func AwaitsTask(s *profile.Stack) bool {
 }
 
 // MayRunTask reports whether a thread may be about somebody's task: it works, or waits inside a task for something
-// else than another task's result.
+// else than another task's result. A method of the program is on the stack then.
 func MayRunTask(t *profile.ThreadDump) bool {
-	switch At(t).Doing {
-	case Idle, ForResult:
+	at := At(t)
+	switch {
+	case at.Site == "", at.Doing == Idle, at.Doing == ForResult:
 		return false
-	case Paused:
+	case at.Doing == Paused:
 		return calls(&t.Stack, "java.util.concurrent.ThreadPoolExecutor.runWorker") ||
 			calls(&t.Stack, "java.util.concurrent.ForkJoinPool.")
 	}

@@ -35,8 +35,8 @@ var gcReasons = map[string]gcReason{
 }
 
 // askedCauses are those of them by which the program or a tool asks for a collection.
-var askedCauses = []string{"System.gc()", "Heap Inspection Initiated GC", "Heap Dump Initiated GC", "Diagnostic Command",
-	"JvmtiEnv ForceGarbageCollection"}
+var askedCauses = []string{"System.gc()", "Heap Inspection Initiated GC", "Heap Dump Initiated GC",
+	"Diagnostic Command", "JvmtiEnv ForceGarbageCollection"}
 
 // directReason is System.gc() by java.nio.Bits.reserveMemory.
 var directReason = gcReason{

@@ -357,8 +357,8 @@ func TestWhyCollected(t *testing.T) {
 	}
 }
 
-// TestAskedForCollections: a program that asks for a collection each second is told so, however short they are. One that
-// asks for it now and then is not, and neither is one whose heap fills up as often.
+// TestAskedForCollections: a program that asks for a collection each second is told so, however short they are. One
+// that asks for it now and then is not, and neither is one whose heap fills up as often.
 func TestAskedForCollections(t *testing.T) {
 	for name, c := range map[string]struct {
 		cause string

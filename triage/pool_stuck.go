@@ -146,8 +146,8 @@ func (x *exam) stuckPool(p *pools.Pool) *stuckPool {
 	return s
 }
 
-// awaitsItself reports whether a small pool waits for its own subtasks: each of its threads waits for a task, and no other
-// thread of the program may be about one. Other waits of one or two threads may be as they should be.
+// awaitsItself reports whether a small pool waits for its own subtasks: each of its threads waits for a task, and no
+// other thread of the program may be about one. Other waits of one or two threads may be as they should be.
 func (x *exam) awaitsItself(p *pools.Pool) bool {
 	if len(p.Members) < 2 {
 		return false

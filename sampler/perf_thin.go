@@ -16,7 +16,7 @@ import (
 // many as the factor says (look.Look.Count): shares stay, and so does the number of samples for each interval of CPU
 // time. Chance moves shares more, as with fewer samples (profile.Summary.Effective).
 //
-// The walker may be short of CPU time, too, while the queue still has room: goprof's looks become older and older, until
+// The walker may be short of CPU time, too, while the queue still has room. Looks become older and older then, until
 // they are too old. So looks that the walker gets very late count as lost ones here (Queue.Behind).
 //
 // Samples that were lost before that are made up for: a thread that has had fewer than its CPU time has intervals has

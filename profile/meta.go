@@ -114,6 +114,8 @@ type Summary struct {
 	Leans     bool     `json:"leans,omitempty"`
 	LeansWhy  string   `json:"-"`                // which right or CPU goprof lacks for that
 	LeansCure string   `json:"-"`                // and the command that mends it
+	LateWhy   string   `json:"-"`                // why goprof does not come before others
+	LateCure  string   `json:"-"`                // and the command that mends it
 	Doubts    []string `json:"doubts,omitempty"` // why it is not good
 	Cures     []string `json:"cures,omitempty"`  // of each doubt, what mends it; empty where nothing is known
 	// Chosen says that --thread or --exclude-thread has chosen the threads.

@@ -228,6 +228,9 @@ func (s *Summary) cureLost() string {
 			return s.Hindered.Cure
 		}
 	case Stale.String(), QueueFull.String(), RingFull.String(), Throttled.String():
+		if s.LateCure != "" {
+			return s.LateCure + ": " + s.LateWhy
+		}
 		if s.BySwitches() {
 			return "--min longer: goprof could not keep up"
 		}
@@ -286,7 +289,10 @@ func (s *Summary) cureNotSampled() string {
 	t := &s.Times
 	switch {
 	case t.Unwatched > t.NotSampled/2:
-		return "sudo goprof ..., which then comes before others"
+		if s.LateCure != "" {
+			return s.LateCure + ": " + s.LateWhy
+		}
+		return "fewer programs beside the JVM"
 	case t.Exited > t.NotSampled:
 		return "-r higher"
 	}

@@ -16,6 +16,9 @@ import (
 // many as the factor says (look.Look.Count): shares stay, and so does the number of samples for each interval of CPU
 // time. Chance moves shares more, as with fewer samples (profile.Summary.Effective).
 //
+// The walker may be short of CPU time, too, while the queue still has room. Looks become older and older then, until
+// they are too old. So looks that the walker gets very late count as lost ones here (Queue.Behind).
+//
 // Samples that were lost before that are made up for: a thread that has had fewer than its CPU time has intervals has
 // its next samples count for those, too, as long as there are lost ones.
 
@@ -101,9 +104,14 @@ func (r *perfRun) interval() uint64 { return uint64(r.cfg.Interval) * uint64(max
 
 // keepPace changes the periods where too many samples are lost, or none any more. A group has other ways.
 func (r *perfRun) keepPace() {
-	if r.grouped || r.cfg.NoJitter || !r.thin.judge(r.now) {
+	if r.grouped || r.cfg.NoJitter {
 		return
 	}
+	r.thin.lost += r.q.takeBehind() // they are not lost, so nothing is to be made up for
+	if !r.thin.judge(r.now) {
+		return
+	}
+	r.q.paced.Store(ptrace.Monotonic())
 	r.wide.setPace(r.thin.factor, r.now)
 	for _, th := range r.threads {
 		for i := range th.events {

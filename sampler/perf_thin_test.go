@@ -38,6 +38,33 @@ func TestPaceFollowsLosses(t *testing.T) {
 	}
 }
 
+// TestPaceFollowsTheWalker: where looks wait ever longer for their walk, fewer are taken. Looks of before that change
+// say nothing of it.
+func TestPaceFollowsTheWalker(t *testing.T) {
+	r := &perfRun{q: NewQueue(4), now: 1e12}
+	step := func(late int, when int64) int32 {
+		r.now += judgeEvery
+		r.thin.taken += judgeFewest
+		for range late {
+			r.q.Behind(when)
+		}
+		r.keepPace()
+		return r.thin.factor
+	}
+	for i, s := range []struct {
+		late int
+		when int64
+		want int32
+	}{{0, math.MaxInt64, 0}, {judgeFewest, math.MaxInt64, 2}, {judgeFewest, 1, 2}, {judgeFewest, math.MaxInt64, 4}} {
+		if got := step(s.late, s.when); got != s.want {
+			t.Errorf("step %d: the factor is %d, not %d", i, got, s.want)
+		}
+	}
+	if r.thin.lacking != 0 {
+		t.Errorf("%d samples are to be made up for, and none was lost", r.thin.lacking)
+	}
+}
+
 // TestPaceOfASample: a sample counts by the period with which it was taken, however late it is read.
 func TestPaceOfASample(t *testing.T) {
 	var p pace

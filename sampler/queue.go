@@ -30,6 +30,8 @@ type Queue struct {
 	began  int64        // when the run did
 	hurry  atomic.Int64 // until then looks wait for keptInHurry
 	most   int          // how many looks may wait in kept
+	behind atomic.Int64 // looks that came to the consumer very late, since takeBehind
+	paced  atomic.Int64 // looks before that moment say nothing of the rate
 }
 
 type slot struct {
@@ -152,6 +154,22 @@ func (q *Queue) waitFor(lean bool, now int64) {
 // Hurry is called by the consumer if a look came too late for its walk: code comes and goes. Lean runs do not hurry,
 // for many of them share a process.
 func (q *Queue) Hurry(now int64) { q.hurry.Store(now + hurryFor) }
+
+// Behind is called by the consumer for a look that it got so late that soon it will lose some. The sampler takes fewer
+// then. Looks that were taken before it did so do not count.
+func (q *Queue) Behind(when int64) {
+	if when >= q.paced.Load() {
+		q.behind.Add(1)
+	}
+}
+
+// takeBehind returns for how many looks Behind was called since the last time.
+func (q *Queue) takeBehind() int64 {
+	if q.behind.Load() == 0 {
+		return 0
+	}
+	return q.behind.Swap(0)
+}
 
 // wait is how long a look may wait now.
 func (q *Queue) wait(now int64) int64 {

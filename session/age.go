@@ -31,7 +31,19 @@ const (
 	young = 4 * time.Millisecond
 	// oldest bounds the age of a snapshot in any case: only the last two names of its thread are known.
 	oldest = 5 * time.Second
+	// behind: if samples are that old before their walk, some will soon be too old. So fewer are to be taken.
+	behind = oldest / 2
 )
+
+// isTooOld reports whether a sample is too old to be proven, whatever its walk shows. It tells the sampler if the walks
+// are behind.
+func (r *recording) isTooOld(snap *look.Look) bool {
+	age := time.Duration(now() - snap.When)
+	if age > behind && r.queue != nil {
+		r.queue.Behind(snap.When)
+	}
+	return age > oldest && snap.Tally == nil
+}
 
 // proven reports whether a walk that was made just now shows where a thread was at the moment seen. since is what
 // Walker.Since tells of the walk.

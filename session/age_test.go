@@ -11,6 +11,9 @@ import (
 	"time"
 
 	"goprof/process"
+	"goprof/profile"
+	"goprof/sampler"
+	"goprof/sampler/look"
 )
 
 // TestNamesOfThen: a stack that waited for its walk has the name that its thread had when it was seen, as far as
@@ -69,5 +72,32 @@ func TestThreadNumbersComeBack(t *testing.T) {
 	r.dir.threads[th.TID].kernel.Start = 0 // as of one that an event of the kernel's tells of
 	if r.tellThread(r.dir.threads[th.TID], false); sink.started != 2 {
 		t.Error("a thread that was announced is not told")
+	}
+}
+
+// TestTooOld: a sample that is too old is lost without a walk, and its thread is owed it.
+func TestTooOld(t *testing.T) {
+	queue := sampler.NewQueue(4)
+	r := &recording{Session: &Session{dir: &directory{}}, profile: profile.New(), queue: queue,
+		opt: RecordOptions{Engine: PerfEngine}}
+	for age, want := range map[time.Duration]bool{0: false, behind: false, oldest - time.Second: false,
+		oldest + time.Second: true} {
+		snap := new(look.Look)
+		snap.When = now() - int64(age)
+		if got := r.isTooOld(snap); got != want {
+			t.Errorf("%v: too old: %v", age, got)
+		}
+		snap.Tally = new(look.Tally)
+		if r.isTooOld(snap) {
+			t.Errorf("%v: a thread that has rested since is where it was", age)
+		}
+	}
+	snap := new(look.Look)
+	snap.Reset()
+	snap.TID = 7
+	c := &cpuTime{recording: r}
+	c.lose(snap, profile.Stale)
+	if sum := r.profile.Summary(); sum.Lost != 1 || c.owed[7].samples != 1 {
+		t.Errorf("%d are lost, %d owed", sum.Lost, c.owed[7].samples)
 	}
 }

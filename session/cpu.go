@@ -45,6 +45,7 @@ func (c *cpuTime) lose(snap *look.Look, why profile.Reason) {
 	if why != profile.Stale {
 		return
 	}
+	c.surveyed.wanted = !c.opt.Lean
 	c.owe(snap)
 	if c.queue != nil {
 		c.queue.Hurry(now())

@@ -29,10 +29,18 @@ func NoPriority() (why, cure string) {
 	self := procfs.ParseStatus(b)
 	var limit unix.Rlimit
 	unix.Getrlimit(unix.RLIMIT_RTPRIO, &limit)
-	f := priorityFacts{err: tryPriority(), capable: self.Can(unix.CAP_SYS_NICE), root: self.EUID == 0,
+	f := priorityFacts{err: priorityError(), capable: self.Can(unix.CAP_SYS_NICE), root: self.EUID == 0,
 		limit: limit.Cur, filtered: schedFiltered(), inUsers: inUserNamespace()}
 	f.group, f.file = procfs.NoRealTime()
 	return whyNoPriority(f)
+}
+
+// lacksPriority is withoutPriority where goprof may not have real-time priority; else both are empty.
+func lacksPriority() (why, cure string) {
+	if priorityError() == nil {
+		return "", ""
+	}
+	return withoutPriority()
 }
 
 // priorityFacts are what the answer depends on.
@@ -75,6 +83,9 @@ func inUserNamespace() bool {
 	link, err := os.Readlink("/proc/self/ns/user")
 	return err == nil && link != "user:[4026531837]"
 }
+
+// priorityError is tryPriority, once.
+var priorityError = sync.OnceValue(tryPriority)
 
 // tryPriority asks for the lowest real-time priority in an OS thread, and gives it back.
 func tryPriority() error {

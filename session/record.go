@@ -116,6 +116,8 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 		r.countAllocated()
 		if opt.Lean {
 			s.VM.ForgetFlags()
+		} else {
+			r.surveyed.do(s.VM.Survey)
 		}
 	}) {
 		return p, p.Summary(), process.ErrSilent
@@ -212,6 +214,7 @@ type recording struct {
 	events   *eventReader // of a recording of an event
 	shares   *allocShares // nil where no buffers are read
 	contexts contexts
+	surveyed surveyed // of generated code
 
 	profile   *profile.Profile
 	timed     *telling // nil where nobody wants samples with their times
@@ -313,6 +316,7 @@ func (r *recording) takeAll(queue *sampler.Queue) {
 			}
 			quiet = 0
 			r.takeTogether(snap, queue)
+			r.survey()
 			r.handOverStacks()
 		case held := <-r.shares.buffers():
 			r.takeBuffer(held)

@@ -3,12 +3,13 @@
 package session
 
 import (
-	"goprof/profile"
-	"goprof/sampler"
-	"goprof/sampler/ptrace"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"goprof/profile"
+	"goprof/sampler"
+	"goprof/sampler/ptrace"
 )
 
 // account brings the profile's account up to date and sums it up.
@@ -34,6 +35,9 @@ func (r *recording) account() profile.Summary {
 	sum.OwnCPU = ownCPU() - r.before
 	sum.Chosen = r.opt.Wants != nil
 	r.manner.account(&sum, &stats)
+	if sum.Lost > 0 || sum.Times.Unwatched > 0 {
+		sum.LateWhy, sum.LateCure = lacksPriority()
+	}
 	sum.SetQuality()
 	return sum
 }

@@ -103,6 +103,10 @@ func (r *recording) take() {
 		if !r.manner.wanted(snap) {
 			continue
 		}
+		if r.isTooOld(snap) {
+			r.manner.lose(snap, profile.Stale) // without a walk, so that younger ones have theirs in time
+			continue
+		}
 		stack := &b.stacks[len(b.wanted)]
 		if snap.Waiting.Unstopped && snap.SP == 0 { // only what the thread did is known
 			*stack = profile.Stack{Frames: stack.Frames[:0], Truncated: profile.NotStopped}

@@ -84,6 +84,13 @@ func (p *patient) waitInTask(first, last int, frames ...string) {
 	}
 }
 
+// onlyThreads leaves so many threads in the dumps.
+func (p *patient) onlyThreads(n int) {
+	for i := range p.Dumps {
+		p.Dumps[i].Threads = p.Dumps[i].Threads[:n]
+	}
+}
+
 // virtualWait has virtual threads stand in one wait in the first dump and in the last.
 func (p *patient) virtualWait(threads int, frames ...string) {
 	for _, i := range []int{0, len(p.Dumps) - 1} {

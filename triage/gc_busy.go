@@ -30,7 +30,8 @@ func gcBusy(x *exam) *suspicion {
 	if x.needless() {
 		most = needlessPause
 	}
-	if !byCPU && paused < most {
+	asked := x.askedFor()
+	if !byCPU && paused < most && asked == 0 {
 		return nil
 	}
 	s := &suspicion{sure: max(scaled(share, gcShare, 0.6, 0.85), scaled(paused, most, 0.6, 0.85)),
@@ -38,7 +39,13 @@ func gcBusy(x *exam) *suspicion {
 		claim: fmt.Sprintf("The garbage collector is busy: %s of the JVM's CPU time goes into it (%.1f CPUs).",
 			percent(share), cpus),
 		next: fmt.Sprintf("goprof record --pid %d -d 30s -o gc.jfr && goprof report gc.jfr --by thread", x.PID)}
-	if !byCPU {
+	switch {
+	case byCPU:
+	case paused < most:
+		s.sure = askedSure
+		s.claim = fmt.Sprintf("Collections of the heap are asked for all the time: at least %d in %s. The program stood "+
+			"still for %s of the time.", asked, seconds(x.Rates.Over), percent(paused))
+	default:
 		s.claim = fmt.Sprintf("The garbage collector is busy: the program stood still for it for %s of the time.",
 			percent(paused))
 	}

@@ -34,6 +34,10 @@ var gcReasons = map[string]gcReason{
 	"G1 Periodic Collection":          {"-XX:G1PeriodicGCInterval asks for it", "a longer interval"},
 }
 
+// askedCauses are those of them by which the program or a tool asks for a collection.
+var askedCauses = []string{"System.gc()", "Heap Inspection Initiated GC", "Heap Dump Initiated GC",
+	"Diagnostic Command", "JvmtiEnv ForceGarbageCollection"}
+
 // directReason is System.gc() by java.nio.Bits.reserveMemory.
 var directReason = gcReason{
 	"direct memory (ByteBuffer.allocateDirect) is full: java.nio.Bits calls System.gc() to free some",
@@ -42,11 +46,10 @@ var directReason = gcReason{
 // noGC is HotSpot's cause between collections.
 const noGC = "No GC"
 
-// gcCause finds the cause that most collections had of which one is known. The JVM keeps the last one only, so each
-// reading tells of one collection. Share is the part of those readings.
-func (x *exam) gcCause() (cause string, share float64) {
-	causes := map[string]int{}
-	all := 0
+// gcCauses counts the readings between which the JVM collected, by cause. The JVM keeps the last cause only, so each
+// reading tells of one collection.
+func (x *exam) gcCauses() (causes map[string]int, all int) {
+	causes = map[string]int{}
 	for i := 1; i < len(x.Readings); i++ {
 		was, now := &x.Readings[i-1].JVM.GC, &x.Readings[i].JVM.GC
 		// While a collection is under way, the last cause is "No GC" (CollectedHeap::set_gc_cause).
@@ -59,11 +62,38 @@ func (x *exam) gcCause() (cause string, share float64) {
 			all++
 		}
 	}
+	return causes, all
+}
+
+// gcCause finds the cause that most collections had of which one is known. Share is the part of those readings.
+func (x *exam) gcCause() (cause string, share float64) {
+	causes, all := x.gcCauses()
 	if all == 0 {
 		return "", 0
 	}
 	cause = ranked(causes)[0]
 	return cause, float64(causes[cause]) / float64(all)
+}
+
+// A program that asks for collections seldom has a reason: a test, or an hour's turn. From so many in a look on, and so
+// many in a second, nothing is gained by them. askedSure is how sure the rule is of that alone.
+const (
+	askedLeast = 3
+	askedRate  = 0.3
+	askedSure  = 0.5
+)
+
+// askedFor is how many collections somebody asked for at least, 0 if these are too few to matter.
+func (x *exam) askedFor() int {
+	causes, _ := x.gcCauses()
+	n := 0
+	for _, cause := range askedCauses {
+		n += causes[cause]
+	}
+	if n < askedLeast || float64(n) < askedRate*x.Rates.Over.Seconds() || !x.needless() {
+		return 0
+	}
+	return n
 }
 
 // reasonShare: if the JVM collected for another reason than a full heap in this part of the readings, that reason is

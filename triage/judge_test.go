@@ -357,6 +357,34 @@ func TestWhyCollected(t *testing.T) {
 	}
 }
 
+// TestAskedForCollections: a program that asks for a collection each second is told so, however short they are. One
+// that asks for it now and then is not, and neither is one whose heap fills up as often.
+func TestAskedForCollections(t *testing.T) {
+	for name, c := range map[string]struct {
+		cause string
+		every int // readings
+		found bool
+	}{
+		"each second":    {"System.gc()", 1, true},
+		"a tool":         {"Heap Inspection Initiated GC", 1, true},
+		"now and then":   {"System.gc()", 5, false},
+		"the heap fills": {"Allocation Failure", 1, false},
+		"large objects":  {"G1 Humongous Allocation", 1, false},
+	} {
+		p := healthy()
+		for i, r := range p.Readings {
+			r.JVM.GC.Collections, r.JVM.GC.LastCause = known(uint64(i/c.every)), known(c.cause)
+			r.JVM.GC.Cause = known("No GC")
+		}
+		got := Judge(p.Evidence)
+		if found := slices.Equal(ids(got), []profile.FindingID{profile.GCBusy}); found != c.found {
+			t.Errorf("%s: %+v", name, got)
+		} else if c.found && !strings.HasPrefix(got.Findings[0].Claim, "Collections of the heap are asked for all the time") {
+			t.Errorf("%s: %s", name, got.Findings[0].Claim)
+		}
+	}
+}
+
 // TestCompilersGaveRoomBack: compilers that were stopped give room back. The JVM has counted that there was no room.
 func TestCompilersGaveRoomBack(t *testing.T) {
 	p := healthy()

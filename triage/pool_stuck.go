@@ -103,7 +103,7 @@ type poolMember struct {
 
 // stuckPool judges a pool of platform threads.
 func (x *exam) stuckPool(p *pools.Pool) *stuckPool {
-	if len(p.Members) < poolOf {
+	if len(p.Members) < poolOf && !x.awaitsItself(p) {
 		return nil
 	}
 	s := &stuckPool{Pool: p}
@@ -140,10 +140,32 @@ func (x *exam) stuckPool(p *pools.Pool) *stuckPool {
 	}
 	s.stuck = s.count(s.on)
 	s.still = x.unmoved(still[s.on]) && len(still[s.on]) == s.stuck
-	if s.stuck < poolOf {
+	if s.stuck < min(poolOf, len(p.Members)) {
 		return nil
 	}
 	return s
+}
+
+// awaitsItself reports whether a small pool waits for its own subtasks: each of its threads waits for a task, and no
+// other thread of the program may be about one. Other waits of one or two threads may be as they should be.
+func (x *exam) awaitsItself(p *pools.Pool) bool {
+	if len(p.Members) < 2 {
+		return false
+	}
+	waits := map[int]bool{}
+	for i := range p.Members {
+		if !pools.AwaitsTask(&p.Members[i].Stack) {
+			return false
+		}
+		waits[p.Members[i].TID] = true
+	}
+	last := x.lastDump()
+	for i := range last.Threads {
+		if t := &last.Threads[i]; t.TID != 0 && x.isApp(t.TID) && !waits[t.TID] && pools.MayRunTask(t) {
+			return false
+		}
+	}
+	return true
 }
 
 // held reports whether some threads wait for a resource, and nearly all others stand still in some other wait.

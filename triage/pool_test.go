@@ -25,6 +25,15 @@ func TestStuckPools(t *testing.T) {
 			"5 in shop.Producer.run"},
 		"their own subtasks": {func(p *patient) { p.waitInTask(2, 6, inGet...) },
 			"5 of 5 threads pool-1-thread-* wait for the result of other tasks, for at least 10 s", "5 in shop.Report.make"},
+		"two threads, and their own subtasks": {func(p *patient) {
+			p.onlyThreads(4)
+			p.waitInTask(2, 3, inGet...)
+			for i := range p.Dumps {
+				p.Dumps[i].Threads[3].Name = "Reference Handler"
+				p.Dumps[i].Threads[3].Stack = *stack(profile.NativeMethod, "java.lang.ref.Reference.waitForReferencePendingList")
+			}
+		}, "2 of 2 threads pool-1-thread-* wait for the result of other tasks, for at least 10 s: no other thread",
+			"2 in shop.Report.make"},
 		"children that sleep": {func(p *patient) {
 			p.waitInTask(2, 6, inWaitFor...)
 			p.Children = []Child{{PID: 9, Name: "sleep"}, {PID: 10, Name: "sleep"}}
@@ -97,9 +106,25 @@ func TestPoolsThatGoOn(t *testing.T) {
 		},
 		"one of five is idle": func(p *patient) { p.waitInTask(2, 5, inAcquire...) },
 		"two threads": func(p *patient) {
+			p.onlyThreads(3)
+			p.waitInTask(2, 3, inPut...)
+		},
+		"two threads that wait for an answer from elsewhere": func(p *patient) {
+			p.onlyThreads(3)
+			p.waitInTask(2, 3, park, "java.util.concurrent.CompletableFuture.join", "shop.Report.make",
+				"java.util.concurrent.ThreadPoolExecutor.runWorker")
+		},
+		"two threads that wait until the program ends": func(p *patient) {
+			p.onlyThreads(3)
+			p.waitInTask(2, 3, park, "java.util.concurrent.CountDownLatch.await", "shop.Server.stay")
+		},
+		"two threads that wait for a task that sleeps": func(p *patient) {
+			p.onlyThreads(4)
 			p.waitInTask(2, 3, inGet...)
 			for i := range p.Dumps {
-				p.Dumps[i].Threads = p.Dumps[i].Threads[:3]
+				p.Dumps[i].Threads[3].Name = "helper"
+				p.Dumps[i].Threads[3].Stack = *stack(profile.C2, "java.lang.Thread.sleep", "shop.Report.part",
+					"java.util.concurrent.ThreadPoolExecutor.runWorker")
 			}
 		},
 		"consumers of an empty queue": func(p *patient) {

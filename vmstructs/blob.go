@@ -297,7 +297,7 @@ func (vm *VM) readBlob(h *codeHeap, addr uint64) (*Blob, error) {
 			return nil, err
 		}
 	}
-	vm.noteBlob(b, vm.parseBlock(h, addr, head), raw)
+	vm.noteBlob(b, vm.parseBlock(h, addr, head))
 	if b.Kind.IsNmethod() {
 		if err := vm.readNmethod(b, raw); err != nil {
 			return nil, err

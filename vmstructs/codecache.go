@@ -154,13 +154,8 @@ func (vm *VM) heapOf(pc uint64) (*codeHeap, error) {
 		if pc < h.high {
 			return h, nil
 		}
-		l := &vm.l.code
-		high, err := vm.mem.Ptr(h.addr + uint64(l.memory) + uint64(l.high))
-		if err != nil {
+		if err := vm.growHeap(h); err != nil {
 			return nil, err
-		}
-		if high > h.high && high <= h.boundary {
-			h.high = high
 		}
 		if pc < h.high {
 			return h, nil
@@ -168,6 +163,16 @@ func (vm *VM) heapOf(pc uint64) (*codeHeap, error) {
 		break
 	}
 	return nil, ErrNoBlob
+}
+
+// growHeap reads anew how far the committed part of a heap goes.
+func (vm *VM) growHeap(h *codeHeap) error {
+	l := &vm.l.code
+	high, err := vm.mem.Ptr(h.addr + uint64(l.memory) + uint64(l.high))
+	if err == nil && high > h.high && high <= h.boundary {
+		h.high = high
+	}
+	return err
 }
 
 // findBlock returns the address of the block header of the block that holds pc.

@@ -55,8 +55,31 @@ func (vm *VM) reads(r *process.Reader, f *fact) bool {
 // an nmethod also has data outside the code cache, and many are freed before the first of their blocks is: the pointers
 // to the data tell (code/nmethod.cpp, nmethod::purge, sets them to the blob's end; gc/shared/classUnloadingContext.cpp
 // frees the blocks afterwards).
-func (vm *VM) noteBlob(b *Blob, blk block, raw []byte) {
-	cl, bl, nl := &vm.l.code, &vm.l.blob, &vm.l.nm
+func (vm *VM) noteBlob(b *Blob, blk block) {
+	parts := vm.blobParts(b.Kind.IsNmethod())
+	n := 0
+	for _, p := range parts {
+		n = max(n, p.end)
+	}
+	head := vm.blobs.head[:n]
+	b.fact = fact{addr: blk.addr, want: append([]byte(nil), head...), parts: parts}
+	b.bytes += n
+}
+
+// blobParts are the parts of a block's beginning that identify what lies in it: an nmethod, or another blob.
+func (vm *VM) blobParts(nmethod bool) []part {
+	i := 0
+	if nmethod {
+		i = 1
+	}
+	if vm.blobs.parts[i] == nil {
+		vm.blobs.parts[i] = vm.l.blobParts(nmethod)
+	}
+	return vm.blobs.parts[i]
+}
+
+func (l *layout) blobParts(nmethod bool) []part {
+	cl, bl, nl := &l.code, &l.blob, &l.nm
 	at := func(o offset, n int) part {
 		begin := int(cl.blockSize) + int(o)
 		return part{begin, begin + n}
@@ -66,7 +89,7 @@ func (vm *VM) noteBlob(b *Blob, blk block, raw []byte) {
 		{int(cl.blockUsed), int(cl.blockUsed) + 1},
 		at(bl.name, 8), at(bl.length, 4),
 	}
-	if b.Kind.IsNmethod() {
+	if nmethod {
 		parts = append(parts, at(nl.method, 8), at(nl.entryBCI, 4), at(nl.compileID, 4))
 		for _, data := range [...]offset{nl.immutable, bl.mutable} {
 			if data.ok() {
@@ -74,25 +97,7 @@ func (vm *VM) noteBlob(b *Blob, blk block, raw []byte) {
 			}
 		}
 	}
-	n := 0
-	for _, p := range parts {
-		n = max(n, p.end)
-	}
-	head := vm.blobs.head[:n] // what raw is a part of
-	b.fact = fact{addr: blk.addr, want: append([]byte(nil), head...), parts: vm.sharedParts(b.Kind, parts)}
-	b.bytes += n
-}
-
-// sharedParts keeps one copy of the parts, which differ only between nmethods and others.
-func (vm *VM) sharedParts(k BlobKind, parts []part) []part {
-	i := 0
-	if k.IsNmethod() {
-		i = 1
-	}
-	if vm.blobs.parts[i] == nil {
-		vm.blobs.parts[i] = parts
-	}
-	return vm.blobs.parts[i]
+	return parts
 }
 
 // Proof shows that what a walk used was true: walk first with what is cached, note each blob and method, then Check.

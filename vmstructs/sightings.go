@@ -52,7 +52,7 @@ type sightingNote struct {
 // sighting is one piece of code as it was then.
 type sighting struct {
 	at   int64
-	head []byte
+	sums [2]uint64 // of its blobParts, as an nmethod (1) and as another blob (0)
 }
 
 const (
@@ -63,27 +63,22 @@ const (
 	// counts up to this age without a note (session/age.go).
 	noteWithin = int64(4e6)
 	// mostNotes wait for the walker; mostSighted pieces are kept.
-	mostNotes = 64
+	mostNotes   = 64
+	mostSighted = maxBlobs
 	// oldAfter: who has been there for so long is likely to stay. Then it is known as a whole, wherever in it a stack
 	// points. Before, each place in it is noted anew, since code that is still being compiled comes and goes.
 	oldAfter = int64(10e9)
 	// renewEvery is how often all code is noted anew.
 	renewEvery = int64(300e9)
 	// mostBlock bounds the size of a piece of code.
-	mostBlock   = uint64(16 << 20)
-	mostSighted = 1 << 13
+	mostBlock = uint64(16 << 20)
 )
 
 // NewSightings begins to take notes.
 func (vm *VM) NewSightings() *Sightings {
 	cl, bl, nl := &vm.l.code, &vm.l.blob, &vm.l.nm
-	head := 0
-	for _, end := range []int{int(bl.name) + 8, int(bl.length) + 4, int(nl.method) + 8, int(nl.entryBCI) + 4,
-		int(nl.compileID) + 4, int(nl.immutable) + 8, int(bl.mutable) + 8} {
-		head = max(head, int(cl.blockSize)+end)
-	}
-	s := &Sightings{t: vm.t, clock: vm.now, heaps: slices.Clone(vm.heaps), code: vm.code, interp: vm.interp, head: head,
-		length: cl.blockLength, old: map[uint64]oldBlock{},
+	s := &Sightings{t: vm.t, clock: vm.now, heaps: slices.Clone(vm.heaps), code: vm.code, interp: vm.interp,
+		head: vm.sightingHead(), length: cl.blockLength, old: map[uint64]oldBlock{},
 		full: make(chan *sightingNote, mostNotes), free: make(chan *sightingNote, mostNotes)}
 	for _, at := range []offset{bl.name, nl.method, nl.compileID} {
 		s.whose = append(s.whose, int(cl.blockSize)+int(at))
@@ -260,20 +255,50 @@ func (vm *VM) takeNotes() {
 func (vm *VM) keep(note *sightingNote) {
 	head := vm.sightings.head
 	for i, block := range note.blocks {
-		got := note.bytes[i*head : (i+1)*head]
-		if old, ok := vm.sighted[block]; ok && string(old.head) == string(got) {
+		sums := vm.sums(note.bytes[i*head : (i+1)*head])
+		if old, ok := vm.sighted[block]; ok && old.sums == sums {
 			continue // the piece has been there since it was first noted
 		}
 		if len(vm.sighted) >= mostSighted {
 			clear(vm.sighted)
 			vm.sightings.dropped.Store(true)
 		}
-		vm.sighted[block] = sighting{note.at, slices.Clone(got)}
+		vm.sighted[block] = sighting{note.at, sums}
 	}
+}
+
+// sightingHead is how many bytes of a block identify what lies in it.
+func (vm *VM) sightingHead() (n int) {
+	for _, p := range vm.l.blobParts(true) {
+		n = max(n, p.end)
+	}
+	return n
+}
+
+// sums are those of a sighting.
+func (vm *VM) sums(head []byte) [2]uint64 {
+	return [2]uint64{sumOf(head, vm.blobParts(false)), sumOf(head, vm.blobParts(true))}
+}
+
+// sumOf is the sum of the parts that count.
+func sumOf(head []byte, parts []part) uint64 {
+	var hash maphash.Hash
+	hash.SetSeed(headSeed)
+	for _, p := range parts {
+		hash.Write(head[min(p.begin, len(head)):min(p.end, len(head))])
+	}
+	return hash.Sum64()
 }
 
 // sightedAt is when b was noted, if that was before a moment.
 func (vm *VM) sightedAt(b *Blob, before int64) (int64, bool) {
 	s, ok := vm.sighted[b.fact.addr]
-	return s.at, ok && s.at < before && b.fact.want != nil && len(s.head) >= len(b.fact.want) && b.fact.agrees(s.head)
+	if !ok || s.at >= before || b.fact.want == nil {
+		return 0, false
+	}
+	i := 0
+	if b.Kind.IsNmethod() {
+		i = 1
+	}
+	return s.at, s.sums[i] == sumOf(b.fact.want, b.fact.parts)
 }

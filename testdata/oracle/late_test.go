@@ -67,6 +67,8 @@ func lateRun(t *testing.T, jvm *jvmtest.JVM, delay, duration time.Duration) {
 		if ok {
 			proven++
 			c.check(s, true, snap, &stack)
+		} else {
+			s.VM.Survey() // what a recording does after a sample that was stale
 		}
 		if n := generationOf(&stack); n > 0 {
 			late = append(late, lateStack{snap.When, n, ok, describeShort(&stack)})

@@ -59,7 +59,7 @@ public final class Pools {
             case "leaked": leaked(12); break;
             case "room": room(16); break;
             case "permits": permits(work -> Ward.start("permit-" + made++, work), 8); break;
-            case "nested": nested(4); break;
+            case "nested": nested(2); break;
             case "children": children(4); break;
             case "barrier": barrier(5); break;
             case "idle": idle(); break;

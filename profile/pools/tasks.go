@@ -1,0 +1,37 @@
+package pools
+
+import (
+	"strings"
+
+	"goprof/profile"
+)
+
+// AwaitsTask reports whether a task of an executor waits for another task. Some thread has to run that one: a
+// FutureTask is a piece of work, where a CompletableFuture may be an answer that comes from elsewhere.
+func AwaitsTask(s *profile.Stack) bool {
+	return calls(s, "java.util.concurrent.FutureTask.get") && calls(s, "java.util.concurrent.ThreadPoolExecutor.runWorker")
+}
+
+// MayRunTask reports whether a thread may be about somebody's task: it works, or waits inside a task for something
+// else than another task's result. A method of the program is on the stack then.
+func MayRunTask(t *profile.ThreadDump) bool {
+	at := At(t)
+	switch {
+	case at.Site == "", at.Doing == Idle, at.Doing == ForResult:
+		return false
+	case at.Doing == Paused:
+		return calls(&t.Stack, "java.util.concurrent.ThreadPoolExecutor.runWorker") ||
+			calls(&t.Stack, "java.util.concurrent.ForkJoinPool.")
+	}
+	return true
+}
+
+// calls reports whether a method whose name begins so is on a stack.
+func calls(s *profile.Stack, prefix string) bool {
+	for i := range s.Frames {
+		if f := &s.Frames[i]; f.Func != nil && f.Kind.Java() && strings.HasPrefix(f.Func.Name, prefix) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,32 @@
+//go:build linux
+
+package session
+
+import "time"
+
+// Where goprof has no CPU in time, a sample whose thread was in code that goprof had not met is lost as stale. So all
+// code is noted before the first sample (vmstructs/survey.go), and again after samples were stale. Lean recordings do
+// not: their stale samples are few, and code caches are large.
+
+// surveyShare bounds surveys to one part in so many of the time, by the CPU time that goprof has used meanwhile: where
+// CPUs are short a survey takes much longer than it works.
+const surveyShare = 50
+
+// surveyed says when all generated code was noted last.
+type surveyed struct {
+	sparing
+	wanted bool // a sample was stale since
+}
+
+// survey notes all code if a sample was stale since the last time.
+func (r *recording) survey() {
+	if s := &r.surveyed; s.wanted && s.due(surveyShare) {
+		s.do(r.VM.Survey)
+	}
+}
+
+func (s *surveyed) do(survey func()) {
+	began := ownCPU()
+	survey()
+	s.sparing, s.wanted = sparing{at: time.Now(), cost: ownCPU() - began}, false
+}

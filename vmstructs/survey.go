@@ -1,0 +1,90 @@
+package vmstructs
+
+import (
+	"bytes"
+
+	"goprof/process"
+)
+
+// A note of code is taken when a thread was seen in it (Sightings). Where goprof has no CPU at that moment the note
+// comes too late. A survey notes all code that there is, whether a thread was seen in it or not. So a snapshot that is
+// taken after the survey is proven, however late its walk, unless the thread was in code that has come since.
+
+const (
+	// surveyed is how many pieces of code are read at a time. segmapRead is how much of a segment map is.
+	surveyed   = 256
+	segmapRead = 64 << 10
+	// mostSegments bounds how many segments of a heap a survey looks at.
+	mostSegments = 4 << 20
+)
+
+// Survey notes all code that is in the code cache now. It is called where walks are made. Without Sightings it does
+// nothing.
+func (vm *VM) Survey() {
+	if vm.sightings == nil {
+		return
+	}
+	vm.takeNotes()
+	s := &survey{vm: vm, head: vm.sightings.head, seen: make(map[uint64]sighting, len(vm.sighted)),
+		bytes: make([]byte, surveyed*vm.sightings.head)}
+	for i := range vm.heaps {
+		if h := &vm.heaps[i]; vm.growHeap(h) == nil {
+			s.heap(h)
+		}
+	}
+	vm.sighted = s.seen
+}
+
+type survey struct {
+	vm     *VM
+	head   int // bytes of each piece that are read
+	seen   map[uint64]sighting
+	blocks []uint64
+	bytes  []byte
+	ranges []process.Range
+}
+
+// heap finds where the blocks of a heap begin.
+func (s *survey) heap(h *codeHeap) {
+	window := make([]byte, segmapRead)
+	end := min((h.high-h.low)>>h.log2, mostSegments)
+	for at := uint64(0); at < end; at += segmapRead {
+		part := window[:min(segmapRead, end-at)]
+		if s.vm.t.Read(h.segmap+at, part) != nil {
+			return
+		}
+		for i := 0; i < len(part); i++ {
+			next := bytes.IndexByte(part[i:], 0)
+			if next < 0 {
+				break
+			}
+			i += next
+			if s.blocks = append(s.blocks, h.low+(at+uint64(i))<<h.log2); len(s.blocks) == surveyed {
+				s.note(h)
+			}
+		}
+	}
+	s.note(h)
+}
+
+// note reads the beginnings of blocks, and keeps what is in use.
+func (s *survey) note(h *codeHeap) {
+	s.ranges = s.ranges[:0]
+	for i, block := range s.blocks {
+		s.ranges = append(s.ranges, process.Range{Addr: block, Buf: s.bytes[i*s.head : (i+1)*s.head]})
+	}
+	s.vm.t.ReadMany(s.ranges)
+	now := s.vm.now()
+	for i := range s.ranges {
+		r := &s.ranges[i]
+		if !r.OK || !s.vm.parseBlock(h, r.Addr, r.Buf).used || len(s.seen) >= mostSighted {
+			continue
+		}
+		at, sums := now, s.vm.sums(r.Buf)
+		if old, ok := s.vm.sighted[r.Addr]; ok && old.sums == sums {
+			at = old.at
+		}
+		s.seen[r.Addr] = sighting{at, sums}
+	}
+	s.blocks = s.blocks[:0]
+}

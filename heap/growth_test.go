@@ -83,7 +83,8 @@ func TestCollected(t *testing.T) {
 	if !g.Collected || len(g.Classes) != 1 || g.Classes[0].Name != "leak" {
 		t.Errorf("%+v", g)
 	}
-	if g = Growth(madeUp(3, func(i int) map[string]float64 { return map[string]float64{"a": 1e6 * float64(i+1)} })); g.Collected {
+	g = Growth(madeUp(3, func(i int) map[string]float64 { return map[string]float64{"a": 1e6 * float64(i+1)} }))
+	if g.Collected {
 		t.Error("nothing was collected")
 	}
 }

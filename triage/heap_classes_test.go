@@ -7,7 +7,8 @@ import (
 	"goprof/profile"
 )
 
-// TestClassesText: the classes of the old generation are named, the largest first. Young garbage and small ones are not.
+// TestClassesText: the classes of the old generation are named, the largest first. Young garbage is not, nor are small
+// ones.
 func TestClassesText(t *testing.T) {
 	class := func(name string, old, young float64) *profile.HeapClass {
 		return &profile.HeapClass{Name: name, HeapAmount: profile.HeapAmount{Bytes: old + young},

@@ -7,8 +7,8 @@ import (
 	"goprof/process"
 )
 
-// A thread allocates in a buffer of its own (TLAB). What lies between the buffer's top and its end is old memory: it may
-// look like objects, and is none. So seams lead the walk around it.
+// A thread allocates in a buffer of its own (TLAB). Between the buffer's top and its end lies old memory. It may look
+// like objects, and is none. So seams lead the walk around it.
 
 // maxReserve bounds the words that a buffer has behind its end.
 const maxReserve = 1 << 12

@@ -177,7 +177,8 @@ func (x *extent) count(b []byte, limit uint64) {
 			x.overlong, x.pos = true, addr
 			return
 		}
-		if class.kind != plainObject && x.area.Part != HumongousPart && size >= provenFrom && !x.leads(addr+size, base, b, limit) {
+		proven := class.kind == plainObject || x.area.Part == HumongousPart || size < provenFrom
+		if !proven && !x.leads(addr+size, base, b, limit) {
 			x.doubtful, x.pos = true, addr
 			return
 		}

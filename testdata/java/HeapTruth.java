@@ -82,18 +82,18 @@ public final class HeapTruth {
         }, () -> Control.check(old.number == count - 1 && young != null && KEPT.size() > count / 10, "objects are lost"));
     }
 
-    /** Each ten milliseconds what is due. */
+    /** Some times a second what is due since the last time, at most a second's. */
     private static void work() {
-        long due = 0;
-        while (true) {
+        double leak = 0;
+        for (long last = System.nanoTime(); ; ) {
             LockSupport.parkNanos(10_000_000);
-            if (leakRate == 0 && garbageRate == 0) {
-                continue;
-            }
-            for (due += leakRate * 10; due >= 1000; due -= 1000) {
+            long now = System.nanoTime();
+            double passed = Math.min(1, (now - last) / 1e9);
+            last = now;
+            for (leak += leakRate * passed; leak >= 1; leak--) {
                 leaked = new Leaked(leaked);
             }
-            for (long bytes = garbageRate * 10_000; bytes > 0; bytes -= 10_000) {
+            for (double bytes = garbageRate * 1e6 * passed; bytes > 0; bytes -= 10_000) {
                 garbage = new Object[] {new byte[4000], new long[500], "x" + bytes};
             }
         }

@@ -34,6 +34,8 @@ const (
 	maxUnits = 1 << 20
 	// leastUnits is how many pieces are drawn of each part, if it has as many.
 	leastUnits = 40
+	// leastShare is the part of the time, and of the bytes, that a sample of a small part gets.
+	leastShare = 0.1
 	// exactTime is the part of the time in which a small heap must have been read as a whole. The rest is for a sample.
 	exactTime = 0.6
 	// settleTime is how long goprof waits for the end of a collection.
@@ -121,10 +123,11 @@ func (x *reading) areas() (areas []*vmstructs.HeapArea, err error) {
 		return nil, err
 	}
 	for part := range x.tally.parts {
-		x.tally.parts[part].used = 0
+		x.tally.parts[part].used, x.tally.parts[part].free = 0, 0
 	}
-	for i := range areas {
-		x.tally.parts[areas[i].Part].used += areas[i].Top - areas[i].Start
+	for _, a := range areas {
+		p := &x.tally.parts[a.Part]
+		p.used, p.free = p.used+a.Top-a.Start, p.free+a.Free()
 	}
 	return areas, nil
 }
@@ -247,7 +250,7 @@ func (x *reading) sample(areas []*vmstructs.HeapArea) {
 			x.tally.parts[part].sampled = !x.eachOf(byPart[part], x.opt.Time, &epoch)
 			continue
 		}
-		own := float64(total(byPart[part])) / bytes
+		own := leastShare + (1-2*leastShare)*float64(total(byPart[part]))/bytes
 		share += own
 		x.samplePart(byPart[part], own*left, spent+scaled(time, share))
 	}

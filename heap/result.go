@@ -25,11 +25,12 @@ func (x *reading) result() *profile.Heap {
 		if p.used == 0 && p.units == 0 {
 			continue
 		}
-		part := profile.HeapPart{Name: vmstructs.HeapPart(i).String(), Used: p.used, Seen: min(uint64(p.size), p.used),
-			Unread: profile.HeapUnread{Buffers: p.scale(p.unread.Buffers), Making: p.scale(p.unread.Making),
+		part := profile.HeapPart{Name: vmstructs.HeapPart(i).String(), Used: p.used,
+			Seen: min(uint64(p.size)+p.unread.Buffers, p.used),
+			Unread: profile.HeapUnread{Buffers: p.unread.Buffers, Making: p.scale(p.unread.Making),
 				Moving: p.scale(p.unread.Moving), Unknown: p.scale(p.unread.Unknown), Memory: p.scale(p.unread.Memory)}}
 		if p.sampled {
-			part.Units = p.units
+			part.Units, part.Unread.Buffers = p.units, p.free
 		}
 		if vmstructs.HeapPart(i) == vmstructs.OldPart {
 			part.Max = x.heap.OldMax()

@@ -52,12 +52,13 @@ type tally struct {
 
 // partSums are sums over the units of a part.
 type partSums struct {
-	units        int
-	size, size2  float64
-	unread       vmstructs.Unread
-	sampled      bool
-	moved        bool // units come from several lists of areas: they may be more than the part has
-	used, copied uint64
+	units       int
+	size, size2 float64 // without what is free
+	unread      vmstructs.Unread
+	sampled     bool
+	moved       bool // units come from several lists of areas: they may be more than the part has
+	used        uint64
+	free        uint64 // of that: known to hold no objects
 }
 
 func newTally() *tally {
@@ -69,7 +70,7 @@ func (t *tally) reset(part vmstructs.HeapPart) {
 	for _, r := range t.rows {
 		r.parts[part] = sums{}
 	}
-	t.parts[part] = partSums{used: t.parts[part].used}
+	t.parts[part] = partSums{}
 	name := part.String()
 	t.biggest = slices.DeleteFunc(t.biggest, func(a *profile.HeapArray) bool { return a.Part == name })
 }
@@ -125,7 +126,7 @@ func (t *tally) rowOf(class *vmstructs.ObjectClass) int {
 
 // commit ends a unit of so many bytes that counts.
 func (t *tally) commit(size uint64, unread vmstructs.Unread) {
-	x := float64(size)
+	x := float64(size - min(size, unread.Buffers))
 	p := &t.parts[t.part]
 	p.units++
 	p.size += x
@@ -186,7 +187,7 @@ func (p *partSums) estimate(y, y2, yx float64) (amount, err float64) {
 	if p.size == 0 {
 		return 0, 0
 	}
-	n, used := float64(p.units), float64(p.used)
+	n, used := float64(p.units), float64(p.used-min(p.used, p.free))
 	ratio := y / p.size
 	amount = ratio * used
 	if p.units < 2 {

@@ -101,6 +101,17 @@ func addBuffer(areas []*HeapArea, start, top, end uint64) {
 	}
 }
 
+// Free is how much of the area threads have for objects to come.
+func (a *HeapArea) Free() (bytes uint64) {
+	end := a.Start
+	for _, s := range a.seams {
+		if from := max(s.at, end); s.next > from {
+			bytes, end = bytes+s.next-from, s.next
+		}
+	}
+	return bytes
+}
+
 // addSeam keeps the seams in the order of their addresses.
 func (a *HeapArea) addSeam(s seam) {
 	i := len(a.seams)

@@ -99,13 +99,13 @@ func (x *extent) lose(bytes uint64, why *uint64) {
 
 // step goes on by a window, or past a seam. Each step moves pos.
 func (x *extent) step() {
-	for len(x.seams) > 0 && x.seams[0].at < x.pos {
+	for len(x.seams) > 0 && x.seams[0].at < x.pos && x.seams[0].next <= x.pos {
 		x.seams = x.seams[1:]
 	}
 	limit := x.area.Top
 	if len(x.seams) > 0 {
 		s := x.seams[0]
-		if s.at == x.pos {
+		if s.at <= x.pos { // an extent may begin between the two
 			next := min(max(s.next, x.pos), x.area.Top)
 			x.unread.Buffers += min(next, x.to) - x.pos
 			x.pos, x.synced, x.earlier, x.seams = next, true, false, x.seams[1:]

@@ -83,6 +83,9 @@ func TestWalkBuffer(t *testing.T) {
 	if !slices.Equal(found, want) || unread != (Unread{Buffers: 96}) {
 		t.Errorf("%q %+v", found, unread)
 	}
+	if found, unread = walked(h, a, pieceAt+120, a.Top); !slices.Equal(found, want[4:]) || unread.Buffers != 72 {
+		t.Errorf("from within the buffer: %q %+v", found, unread)
+	}
 	w.heap = w.heap[:72]
 	w.object(bytes, 24, w.lengthAt, 1000) // its length is of another object that was there before
 	w.put(pieceAt, w.heap...)

@@ -171,6 +171,7 @@ func (f *heapFlags) live(cmd *cobra.Command, pid int) error {
 	if len(readings) == 0 {
 		return &exit.Error{Code: exit.General, What: "interrupted before the heap was read"}
 	}
+	tellNotes(cmd.ErrOrStderr(), notesOf(s, f.by))
 	return f.write(out, readings)
 }
 

@@ -111,8 +111,10 @@ func TestLiveTruth(t *testing.T) {
 					t.Fatal(err)
 				}
 				compare(t, got, counted(t, jvm))
-				jvm.Command("garbage 20")
-				sampled(t, r, byName(got))
+				if jdk.Version > 8 { // there garbage has arrays of chars, too
+					jvm.Command("garbage 20")
+					sampled(t, r, byName(got))
+				}
 			})
 		})
 	}
@@ -169,11 +171,11 @@ func compare(t *testing.T, h *profile.Heap, want map[string]profile.HeapAmount) 
 	}
 }
 
-// sampled reads samples of a running program. Of a class that the program keeps, most of the samples are right within
-// their errors, and their mean is near the truth.
+// sampled reads samples of a running program. Of arrays that the program keeps in many places, most of the samples are
+// right within their errors, and their mean is near the truth.
 func sampled(t *testing.T, r *Reader, truth map[string]profile.HeapAmount) {
 	t.Helper()
-	const class, rounds = "truth.HeapTruth$Old", 12
+	const class, rounds = "char[]", 12
 	want, right, sum := truth[class].Objects, 0, 0.0
 	for seed := range uint64(rounds) {
 		h, err := r.Read(Options{Bytes: 1 << 20, Time: 5 * time.Second, Seed: seed})
@@ -182,7 +184,7 @@ func sampled(t *testing.T, r *Reader, truth map[string]profile.HeapAmount) {
 		}
 		got := byName(h)[class]
 		sum += got.Objects / rounds
-		if off := max(got.Objects-want, want-got.Objects); off <= got.ObjectsError {
+		if off := max(got.Objects-want, want-got.Objects); off <= got.ObjectsError+want/100 { // the command has made some, too
 			right++
 		}
 		for _, c := range h.Classes {
@@ -192,7 +194,7 @@ func sampled(t *testing.T, r *Reader, truth map[string]profile.HeapAmount) {
 		}
 	}
 	t.Logf("%d of %d samples are right within their errors; %.0f on average, %.0f is true", right, rounds, sum, want)
-	if right < rounds*2/3 || sum < want/2 || sum > want*3/2 {
+	if right < rounds*2/3 || sum < want*3/4 || sum > want*5/4 {
 		t.Errorf("%d of %d samples are right within their errors; %.0f on average, %.0f is true", right, rounds, sum, want)
 	}
 }

@@ -211,7 +211,11 @@ func (x *reading) unit(a *vmstructs.HeapArea, from, to uint64, limit time.Durati
 	if now := x.heap.Epoch(); now != *epoch || now.Active {
 		*epoch = now
 		if a.Part == vmstructs.YoungPart || !x.heap.Same(a) || !x.still() {
-			t.void(to - from)
+			if t.parts[a.Part].sampled { // it says nothing about the others
+				t.forget()
+			} else {
+				t.void(to - from)
+			}
 			return true
 		}
 	}

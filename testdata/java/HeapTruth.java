@@ -94,7 +94,7 @@ public final class HeapTruth {
                 leaked = new Leaked(leaked);
             }
             for (double bytes = garbageRate * 1e6 * passed; bytes > 0; bytes -= 10_000) {
-                garbage = new Object[] {new byte[4000], new long[500], "x" + bytes};
+                garbage = new Object[] {new byte[4000], new long[500], "x" + (long) bytes};
             }
         }
     }

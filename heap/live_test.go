@@ -191,7 +191,8 @@ func sampled(t *testing.T, r *Reader, truth map[string]profile.HeapAmount) {
 		}
 		got := byName(h)[class]
 		sum += got.Objects / rounds
-		if off := max(got.Objects-want, want-got.Objects); off <= got.ObjectsError+want/100 { // the command has made some, too
+		// The command has made some, too.
+		if off := max(got.Objects-want, want-got.Objects); off <= got.ObjectsError+want/100 {
 			right++
 		}
 		for _, c := range h.Classes {

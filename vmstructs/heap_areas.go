@@ -122,7 +122,9 @@ func (h *Heap) Areas() (areas []*HeapArea, unknown string, err error) {
 	}
 	slices.SortFunc(areas, func(a, b *HeapArea) int { return cmp.Compare(a.Start, b.Start) })
 	areas = apart(areas)
-	h.addSeams(areas)
+	if err := h.addSeams(areas); err != nil {
+		return nil, "", err
+	}
 	return areas, unknown, nil
 }
 

@@ -18,14 +18,14 @@ const bufferFields = 4
 
 // addSeams reads the threads' buffers, and notes in each area where a walk must come by. Areas are sorted. A buffer
 // that was given out after the areas were listed lies behind their tops.
-func (h *Heap) addSeams(areas []*HeapArea) {
+func (h *Heap) addSeams(areas []*HeapArea) error {
 	l := &h.vm.l.areas.tlab
 	if !l.start.ok() || !l.top.ok() || !l.end.ok() {
-		return
+		return ErrNoAreas // free memory would be counted as objects
 	}
 	threads, err := h.vm.Threads()
 	if err != nil {
-		return
+		return err
 	}
 	fields := []offset{l.start, l.top, l.end}
 	if l.hardEnd.ok() {
@@ -60,6 +60,7 @@ func (h *Heap) addSeams(areas []*HeapArea) {
 			addBuffer(areas, start, top, end+reserve)
 		}
 	}
+	return nil
 }
 
 // reserve is how many bytes a buffer has behind its end: room for a dead object that fills its rest, or for prefetches

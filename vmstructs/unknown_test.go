@@ -94,7 +94,7 @@ func (t *tables) withFields() *tables { return &tables{maps.Clone(t.fields), t.s
 // withSizes are the tables with a list of sizes that a test may change.
 func (t *tables) withSizes() *tables { return &tables{t.fields, maps.Clone(t.sizes), t.ints, t.longs} }
 
-// resolveTold is resolve without the fields that tell of a JVM's health (layout_health.go), and where its heap's objects
+// resolveTold is resolve without the fields that tell of a JVM's health (layout_health.go), and where its objects
 // are (heap_layout.go: without them the heap is not read). No JVM has all of these: fields of another collector are not
 // missing, and a reader of such a fact learns that it is not known.
 func resolveTold(t *tables) (*layout, *resolver) {

@@ -20,6 +20,8 @@ type Evidence struct {
 	Readings  []*vitals.Reading // oldest first, about one a second
 	// Rates is what happened between the first reading and the last.
 	Rates vitals.Rates
+	// Heap is what filled the heap at the end. Nil: it was not counted.
+	Heap *profile.Heap
 	// Children are the processes that this process has started, and theirs, at the end. Nil: they are not known.
 	Children []Child
 }

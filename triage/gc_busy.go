@@ -50,7 +50,10 @@ func gcBusy(x *exam) *suspicion {
 			percent(paused))
 	}
 	causes, cure := x.gcCauseText()
-	s.evidence = slices.Concat(x.collectionsText(), causes, x.heapText())
+	s.evidence = slices.Concat(x.collectionsText(), causes, x.heapText(), x.classesText())
+	if x.Heap != nil && cure == "" {
+		s.next += fmt.Sprintf("; goprof heap %d  (what fills the heap)", x.PID)
+	}
 	if cure != "" {
 		s.next += "  (the cure: " + cure + ")"
 	}

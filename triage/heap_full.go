@@ -2,6 +2,7 @@ package triage
 
 import (
 	"fmt"
+	"slices"
 
 	"goprof/profile"
 	"goprof/triage/vitals"
@@ -44,11 +45,11 @@ func heapFull(x *exam) *suspicion {
 	s := &suspicion{sure: 0.95, severity: profile.Critical,
 		claim: fmt.Sprintf("The heap is full: never less than %s of it was in use, whatever the collector did.",
 			percent(least)),
-		next: fmt.Sprintf("jcmd %d GC.class_histogram  (what fills it; then a larger -Xmx, or the leak mended)", x.PID)}
+		next: fmt.Sprintf("goprof heap %d -n 6 --every 10s  (what grows; then a larger -Xmx, or the leak mended)", x.PID)}
 	if least < fullHeap {
 		s.claim = fmt.Sprintf("The old generation is full: %s of it was in use right after collections.", percent(old))
 	}
-	s.evidence = append(x.heapText(), x.collectionsText()...)
+	s.evidence = slices.Concat(x.heapText(), x.classesText(), x.collectionsText())
 	if full > 0 {
 		s.evidence = append(s.evidence, fmt.Sprintf("%d collections of the whole heap in %s", full, seconds(x.Rates.Over)))
 	}

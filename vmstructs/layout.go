@@ -59,6 +59,7 @@ type layout struct {
 	handles   handleLayout
 	trap      trapLayout
 	objects   objectsLayout
+	areas     areasLayout
 
 	perfStart, perfCapacity uint64 // PerfMemory
 	oopMaps                 oopMapLayout
@@ -281,6 +282,7 @@ func resolve(t *tables) (*layout, *resolver) {
 		handles:   r.handles(jdk8),
 		trap:      r.trap(),
 		objects:   r.objects(),
+		areas:     r.areas(),
 
 		perfStart:    r.static("", "PerfMemory._start"),
 		perfCapacity: r.static("", "PerfMemory._capacity"),

@@ -22,6 +22,7 @@ type Objects struct {
 	bitmap   uint64 // bits that a stack chunk keeps for each word of its stack
 	classes  map[uint64]*ObjectClass
 	recent   [recentClasses]*ObjectClass
+	wrong    map[uint64]bool // no classes: what Find has asked for in vain
 }
 
 // ObjectClass is the class of objects.
@@ -65,6 +66,8 @@ const (
 	recentClasses = 512
 	// maxObjectClasses bounds the classes that are kept.
 	maxObjectClasses = 1 << 15
+	// maxWrong bounds the addresses of which it is kept that no class is there.
+	maxWrong = 1 << 15
 	// maxObjectBytes is more than any object has: an array of 2^31 elements of eight bytes.
 	maxObjectBytes = 1 << 35
 	// maxAlignment is ObjectAlignmentInBytes's largest value.
@@ -108,6 +111,7 @@ func (vm *VM) NewObjects() (*Objects, error) {
 // Forget forgets all classes. Another class may come to the address of one that was unloaded.
 func (o *Objects) Forget() {
 	o.classes = map[uint64]*ObjectClass{}
+	o.wrong = map[uint64]bool{}
 	clear(o.recent[:])
 }
 
@@ -185,8 +189,14 @@ func (o *Objects) class(klass uint64, head []byte) (*ObjectClass, error) {
 	}
 	class := o.classes[klass]
 	if class == nil {
+		if o.wrong[klass] {
+			return nil, ErrNoClass
+		}
 		var err error
 		if class, err = o.readClass(klass); err != nil {
+			if len(o.wrong) < maxWrong {
+				o.wrong[klass] = true
+			}
 			return nil, err
 		}
 		if len(o.classes) >= maxObjectClasses {
@@ -209,10 +219,10 @@ const (
 )
 
 // readClass reads a class. That it is one shows in its name: an array's begins with a bracket, and no other does but
-// that of a filler.
+// that of a filler. It also shows in the list of its superclasses.
 func (o *Objects) readClass(klass uint64) (*ObjectClass, error) {
 	helper, err := o.vm.mem.I32(klass + uint64(o.vm.l.objects.layoutHelper))
-	if err != nil {
+	if err != nil || !o.isOwnSuper(klass) {
 		return nil, ErrNoClass
 	}
 	name, err := o.vm.klassName(klass)
@@ -237,6 +247,27 @@ func (o *Objects) readClass(klass uint64) (*ObjectClass, error) {
 		err = o.findSize(class, name)
 	}
 	return class, err
+}
+
+// maxPrimary is how many superclasses a class lists (oops/klass.hpp, _primary_super_limit).
+const maxPrimary = 8
+
+// isOwnSuper reports whether a class may be one: where a class with few superclasses says that its own entry in the
+// list of them is, there it is (oops/klass.cpp, initialize_supers). Interfaces and deep classes have no such entry.
+func (o *Objects) isOwnSuper(klass uint64) bool {
+	l := &o.vm.l.objects
+	if !l.checkAt.ok() || !l.supers.ok() {
+		return true
+	}
+	at, err := o.vm.mem.U32(klass + uint64(l.checkAt))
+	if err != nil || at >= maxOffset || at%8 != 0 {
+		return false
+	}
+	if at < uint32(l.supers) || at >= uint32(l.supers)+8*maxPrimary {
+		return true
+	}
+	own, err := o.vm.mem.Ptr(klass + uint64(at))
+	return err == nil && own == klass
 }
 
 // findSize finds where objects of a class whose sizes differ say how large they are.
@@ -275,6 +306,8 @@ func isFiller(name string) bool {
 type objectsLayout struct {
 	layoutHelper offset // Klass
 	oopSize      uint64 // java_lang_Class::_oop_size_offset
+	checkAt      offset // Klass: where its entry in the list of superclasses is
+	supers       offset // Klass: that list
 }
 
 // capObjects is lost by JVMs that do not tell all of it.
@@ -284,5 +317,7 @@ func (r *resolver) objects() objectsLayout {
 	return objectsLayout{
 		layoutHelper: r.field(capObjects, "Klass._layout_helper"),
 		oopSize:      r.static(capObjects, "java_lang_Class._oop_size_offset"),
+		checkAt:      r.field("", "Klass._super_check_offset"),
+		supers:       r.field("", "Klass._primary_supers[0]"),
 	}
 }

@@ -77,7 +77,8 @@ var notTold = []string{
 	"Symbol._vm_symbols[0]", "JDK_Version._current", "JDK_Version._major",
 	"PerfMemory._start", "PerfMemory._capacity", // without these, old snapshots are lost, and counted (age.go)
 	"OopHandle._obj", "ContinuationEntry._return_pc", "JavaThread._cont_entry",
-	"ObjectMonitor._stack_locker", // without it, some owners are not known
+	"ObjectMonitor._stack_locker",                           // without it, some owners are not known
+	"Klass._super_check_offset", "Klass._primary_supers[0]", // one proof less that an object's class is one
 	// Without these, it is not known whether the JVM has given its compilers up: Health.GaveUp says so.
 	"JVMFlag._flags", "Flag._flags",
 }
@@ -93,11 +94,12 @@ func (t *tables) withFields() *tables { return &tables{maps.Clone(t.fields), t.s
 // withSizes are the tables with a list of sizes that a test may change.
 func (t *tables) withSizes() *tables { return &tables{t.fields, maps.Clone(t.sizes), t.ints, t.longs} }
 
-// resolveTold is resolve without the fields that tell of a JVM's health (layout_health.go). No JVM has all of these:
-// fields of another collector are not missing, and a reader of such a fact learns that it is not known.
+// resolveTold is resolve without the fields that tell of a JVM's health (layout_health.go), and where its objects
+// are (heap_layout.go: without them the heap is not read). No JVM has all of these: fields of another collector are not
+// missing, and a reader of such a fact learns that it is not known.
 func resolveTold(t *tables) (*layout, *resolver) {
 	l, r := resolve(t)
-	l.health = healthLayout{}
+	l.health, l.areas = healthLayout{}, areasLayout{}
 	return l, r
 }
 

@@ -32,7 +32,8 @@ var readWidths = map[string]uint8{
 	"ConstMethod._flags._flags": 1,
 	"ConstantPool._length":      4, "ConstantPool._source_file_name_index": 2, "InstanceKlass._source_file_name_index": 2,
 	"InstanceKlass._java_fields_count": 2, "Symbol._length": 2, "Symbol._body": 1, "Symbol._body[0]": 1,
-	"Klass._layout_helper":      4,
+	"Klass._layout_helper": 4, "Klass._super_check_offset": 4, "ShenandoahHeapRegion._state": 4,
+	"ZPage._type":               1,
 	"ConstantPoolCache._length": 4, "ResolvedMethodEntry._cpool_index": 2, "Klass._vtable_len": 4,
 	"InstanceKlass._vtable_len": 4,
 
@@ -42,7 +43,7 @@ var readWidths = map[string]uint8{
 	"JDK_Version._major":               1,
 	"CollectedHeap._total_collections": 4, "CollectedHeap._is_gc_active": 1, "CollectedHeap._is_stw_gc_active": 1,
 	"HeapRegionSetBase._length": 4, "G1HeapRegionSetBase._length": 4, "HeapRegionSetCount._length": 4,
-	"HeapRegionType._tag": 4, "G1HeapRegionType._tag": 4,
+	"HeapRegionType._tag": 4, "G1HeapRegionType._tag": 4, "HeapRegion._type": 4, "G1HeapRegion._type": 4,
 	"CompileTask._comp_level": 1, "vframeArray._frames": 4, "vframeArrayElement._bci": 4,
 }
 

@@ -10,6 +10,7 @@ var platform = []func() *cobra.Command{
 	newEvents,
 	newTriage,
 	newLocks,
+	newHeap,
 	newTop,
 	newAgent,
 	newDoctor,

@@ -41,6 +41,8 @@ func TestCoreCommands(t *testing.T) {
 			{dump, exit.OK, []string{`"core"`, `"deadlocks"`, "truth.LocksGraph.nested"}},
 			{"locks --json", exit.Deadlocked, []string{`"deadlocks"`, "truth.LocksGraph$"}},
 			{"triage --json", exit.Found, []string{`"deadlock"`}},
+			{"heap", exit.OK, []string{"all looked at", "java.lang.String  (boot)", "byte[]  (boot)", "Arrays by length"}},
+			{"heap --json", exit.OK, []string{`"truth.LocksGraph$`, `"application"`, `"java.lang.Thread"`}},
 		} {
 			args := append(strings.Fields(row.line), "--core", core)
 			plain := coreAnswer(t, dir, row.code, args...)

@@ -28,7 +28,7 @@ var portable = []func() *cobra.Command{
 	newMan,
 }
 
-// fileReaders are the commands that never look at a process. dump, locks and triage do if they are given no file.
+// fileReaders are the commands that never look at a process. dump, heap, locks and triage do if they are given no file.
 var fileReaders = []string{"flame", "report", "heat", "convert", "ship", "diff", "redact"}
 
 const rootHelp = `goprof shows where a running Java program spends its time, down to the last native
@@ -44,6 +44,7 @@ const rootExample = `  goprof list                              the JVMs of this
   goprof dump --pid 1234                   what every thread does at this moment
   goprof triage 1234                       what is wrong with it, the likeliest first
   goprof locks --pid 1234                  deadlocks, and who waits for whose lock
+  goprof heap 1234                         what fills its heap, and what grows
   goprof top 1234                          its threads and methods, all the time
   goprof agent --files /var/lib/goprof     all JVMs of this host, all the time
   goprof doctor --pid 1234                 what would work, and what mends the rest`

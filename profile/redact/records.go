@@ -321,6 +321,24 @@ func (r *Redactor) threadState(state string) string {
 	return r.Text(state)
 }
 
+// Heap redacts what fills a heap.
+func (r *Redactor) Heap(h *profile.Heap) {
+	h.MainClass = r.Program(h.MainClass)
+	for i := range h.Classes {
+		c := h.Classes[i]
+		c.Name = r.Class(c.Name)
+		switch c.Loader {
+		case "", "boot", "platform", "application":
+		default:
+			c.Loader = r.Class(c.Loader)
+		}
+	}
+	for i := range h.Largest {
+		h.Largest[i].Class = r.Class(h.Largest[i].Class)
+	}
+	h.Notes = r.texts(h.Notes)
+}
+
 // Triage redacts the result of a look at a JVM.
 func (r *Redactor) Triage(t *profile.Triage) {
 	for i := range t.Findings {

@@ -1,0 +1,125 @@
+package heap
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"goprof/profile"
+)
+
+// madeUp are readings of a heap, ten seconds apart. bytes says what each class has in old at a reading.
+func madeUp(n int, bytes func(i int) map[string]float64) (all []*profile.Heap) {
+	for i := range n {
+		h := &profile.Heap{At: time.Unix(int64(10*i), 0), Capacity: 1 << 30}
+		used := 0.0
+		for name, b := range bytes(i) {
+			used += b
+			a := profile.HeapAmount{Objects: b / 100, Bytes: b, BytesError: b / 1000}
+			h.Classes = append(h.Classes, &profile.HeapClass{Name: name, HeapAmount: a,
+				Parts: map[string]profile.HeapAmount{"old": a}})
+		}
+		h.Parts = []profile.HeapPart{{Name: "young", Used: 1 << 20}, {Name: "old", Used: uint64(used)}}
+		all = append(all, h)
+	}
+	return all
+}
+
+// TestGrowth: a leak is named, with its rate and the time until the heap is full. What goes up and down is not.
+func TestGrowth(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(3, 4))
+	noise := func(mean float64) float64 { return mean * (1 + (rnd.Float64()-0.5)/5) }
+	all := madeUp(6, func(i int) map[string]float64 {
+		return map[string]float64{"shop.Leak": 50e6 + 10e6*float64(i), "[B": noise(100e6), "java.lang.String": noise(30e6),
+			"shop.Still": 40e6, "shop.Less": 40e6 - 1e6*float64(i)}
+	})
+	g := Growth(all)
+	if len(g.Classes) != 1 || g.Classes[0].Name != "shop.Leak" {
+		t.Fatalf("%+v", g.Classes)
+	}
+	c := g.Classes[0]
+	if math.Abs(c.Bytes.Rate-1e6) > c.Bytes.Error+1 || c.Bytes.Error > 1e5 || c.From != 50e6 || c.To != 100e6 ||
+		math.Abs(c.Objects-1e4) > 1 {
+		t.Errorf("%+v", c)
+	}
+	if g.Part != "old" || g.Readings != 6 || g.Over != 50*time.Second {
+		t.Errorf("%+v", g)
+	}
+	if Growth(all[:1]) != nil {
+		t.Error("one reading says nothing of growth")
+	}
+	all = madeUp(4, func(i int) map[string]float64 { return map[string]float64{"a": 100e6 + 30e6*float64(i)} })
+	if g := Growth(all); g.Full.Round(time.Second) != time.Duration((float64(1<<30)-190e6)/3e6*1e9).Round(time.Second) {
+		t.Errorf("full in %v", g.Full)
+	}
+}
+
+// TestNoGrowth: of a thousand healthy programs, whose classes come and go, nearly none is told to grow.
+func TestNoGrowth(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(5, 6))
+	named := 0
+	for range 1000 {
+		all := madeUp(6, func(i int) map[string]float64 {
+			m := map[string]float64{}
+			for _, name := range []string{"a", "b", "c", "d"} {
+				m[name] = 10e6 * (1 + rnd.Float64())
+			}
+			return m
+		})
+		named += len(Growth(all).Classes)
+	}
+	if named > 40 { // of 4,000
+		t.Errorf("%d of 4000 classes are told to grow, and none does", named)
+	}
+}
+
+// TestCollected: what grew over a collection of the old generation is told as such.
+func TestCollected(t *testing.T) {
+	saw := []float64{50e6, 70e6, 90e6, 40e6, 60e6, 80e6}
+	g := Growth(madeUp(6, func(i int) map[string]float64 {
+		return map[string]float64{"garbage": saw[i], "leak": 10e6 + 5e6*float64(i)}
+	}))
+	if !g.Collected || len(g.Classes) != 1 || g.Classes[0].Name != "leak" {
+		t.Errorf("%+v", g)
+	}
+	g = Growth(madeUp(3, func(i int) map[string]float64 { return map[string]float64{"a": 1e6 * float64(i+1)} }))
+	if g.Collected {
+		t.Error("nothing was collected")
+	}
+}
+
+// TestEstimate: of parts of which units are drawn by lot, 95 of 100 intervals hold the truth, about, and the mean of
+// the estimates is the truth.
+func TestEstimate(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(7, 8))
+	const units, drawn, rounds = 1000, 60, 2000
+	var y, size [units]float64
+	truth, used := 0.0, 0.0
+	for i := range units {
+		size[i] = 256 << 10
+		if i%10 == 0 {
+			size[i] = 100 << 10
+		}
+		y[i] = size[i] * rnd.Float64() * 0.3
+		truth, used = truth+y[i], used+size[i]
+	}
+	held, mean := 0, 0.0
+	for range rounds {
+		p := partSums{sampled: true, used: uint64(used)}
+		var sum, sum2, cross float64
+		for _, i := range rnd.Perm(units)[:drawn] {
+			p.units++
+			p.size, p.size2 = p.size+size[i], p.size2+size[i]*size[i]
+			sum, sum2, cross = sum+y[i], sum2+y[i]*y[i], cross+y[i]*size[i]
+		}
+		amount, off := p.estimate(sum, sum2, cross)
+		mean += amount / rounds
+		if math.Abs(amount-truth) <= off {
+			held++
+		}
+	}
+	if held < rounds*92/100 || held > rounds*98/100 || math.Abs(mean-truth) > truth/100 {
+		t.Errorf("%d of %d intervals hold the truth; the mean is %g, the truth %g", held, rounds, mean, truth)
+	}
+}

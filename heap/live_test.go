@@ -1,0 +1,249 @@
+//go:build linux
+
+package heap
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"goprof/process"
+	"goprof/profile"
+	"goprof/testdata/jvmtest"
+	"goprof/vmstructs"
+)
+
+// openLive opens a running JVM.
+func openLive(t *testing.T, jvm *jvmtest.JVM) (*Reader, error) {
+	t.Helper()
+	p, err := process.Open(jvm.PID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.Close() })
+	vm, err := vmstructs.Open(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return NewReader(vm)
+}
+
+// counted is what the JVM counts itself, by class: GC.class_histogram -all, which collects nothing.
+func counted(t *testing.T, jvm *jvmtest.JVM) map[string]profile.HeapAmount {
+	t.Helper()
+	out, err := exec.Command(jvm.JDK.Tool("jcmd"), strconv.Itoa(jvm.PID), "GC.class_histogram", "-all").CombinedOutput()
+	if err != nil {
+		t.Fatalf("jcmd: %v: %s", err, out)
+	}
+	counts := map[string]profile.HeapAmount{}
+	for line := range strings.Lines(string(out)) {
+		f := strings.Fields(line) // "1:  2345  67890  [B (java.base@17)"
+		if len(f) < 4 || !strings.HasSuffix(f[0], ":") {
+			continue
+		}
+		objects, err1 := strconv.ParseFloat(f[1], 64)
+		bytes, err2 := strconv.ParseFloat(f[2], 64)
+		if err1 == nil && err2 == nil {
+			name := vmstructs.JavaName(f[3])
+			counts[name] = plus(counts[name], profile.HeapAmount{Objects: objects, Bytes: bytes})
+		}
+	}
+	return counts
+}
+
+func byName(h *profile.Heap) map[string]profile.HeapAmount {
+	m := map[string]profile.HeapAmount{}
+	for _, c := range h.Classes {
+		m[c.Name] = plus(m[c.Name], c.HeapAmount)
+	}
+	return m
+}
+
+// collectors are what a heap at rest is tried with. Those behind the first three only where GOPROF_JDKS names JDKs.
+var collectors = []struct{ name, flags string }{
+	{"Serial", "-XX:+UseSerialGC"},
+	{"Parallel", "-XX:+UseParallelGC"},
+	{"G1", "-XX:+UseG1GC"},
+	{"G1 compact", "-XX:+UseG1GC -XX:+UseCompactObjectHeaders"},
+	{"Serial wide", "-XX:+UseSerialGC -XX:-UseCompressedClassPointers -XX:ObjectAlignmentInBytes=16"},
+	{"Shenandoah", "-XX:+UseShenandoahGC"},
+	{"ZGC", "-XX:+UseZGC"},
+}
+
+const usual = 3
+
+func truthFlags(flags, program string) []string {
+	return append(strings.Fields("-Xms128m -Xmx128m -XX:+IgnoreUnrecognizedVMOptions -XX:+UnlockExperimentalVMOptions "+
+		"-XX:+UnlockDiagnosticVMOptions "+flags+" --"), strings.Fields(program)...)
+}
+
+// TestLiveTruth: of a heap at rest all objects are counted, as the JVM itself counts them. Then, while the program
+// makes garbage, samples of a twentieth are right about what it keeps.
+func TestLiveTruth(t *testing.T) {
+	some := collectors
+	if os.Getenv("GOPROF_JDKS") == "" {
+		some = some[:usual]
+	}
+	for _, c := range some {
+		t.Run(c.name, func(t *testing.T) {
+			jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+				jvm := jvmtest.Start(t, jdk, "truth.HeapTruth", truthFlags(c.flags, "20")...)
+				r, err := openLive(t, jvm)
+				if errors.Is(err, vmstructs.ErrMissing) && jdk.Version == 11 {
+					t.Skip("this JVM does not say where its objects are")
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				if want, _, _ := strings.Cut(c.name, " "); r.heap.CollectorName() != want {
+					t.Skipf("%v has no %s", jdk, want)
+				}
+				counted(t, jvm) // the first jcmd makes the thread that answers
+				got, err := r.Read(Options{All: true})
+				if errors.Is(err, vmstructs.ErrMissing) && jdk.Version == 11 {
+					t.Skip("this JVM does not say where its objects are")
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				compare(t, jdk.Version, got, counted(t, jvm))
+				if g1 := got.Collector == "G1" && jdk.Version > 8; g1 && (got.Part("young") == nil || got.Part("old") == nil) {
+					t.Errorf("young and old are not told apart: %+v", got.Parts)
+				}
+				if jdk.Version > 8 { // there garbage has arrays of chars, too
+					jvm.Command("garbage 20")
+					sampled(t, r, byName(got))
+				}
+			})
+		})
+	}
+}
+
+// compare holds what was read against what the JVM counts. The JVM fills the rests of buffers before it counts. ZGC and
+// Shenandoah count only what is alive, and so does G1 of 17, of what a full collection has left in place.
+func compare(t *testing.T, jdk int, h *profile.Heap, want map[string]profile.HeapAmount) {
+	t.Helper()
+	got := byName(h)
+	off, all, seen := 0.0, 0.0, 0
+	for name, w := range want {
+		if strings.Contains(name, "Lambda") || strings.Contains(name, "Filler") || name == "int[]" {
+			continue
+		}
+		all += w.Bytes
+		g := got[name]
+		if g != w {
+			off += max(g.Bytes, w.Bytes) - min(g.Bytes, w.Bytes)
+		}
+		if strings.HasPrefix(name, "truth.") {
+			seen++
+			if g != w {
+				t.Errorf("%s: %+v, the JVM counts %+v", name, g, w)
+			}
+		}
+	}
+	t.Logf("%.0f of %.0f bytes are counted otherwise", off, all)
+	most := 0.0
+	switch h.Collector {
+	case "G1":
+		most = all / 100
+	case "ZGC", "Shenandoah":
+		most = all / 10
+	}
+	if seen < 2 || off > most {
+		t.Errorf("of %.0f bytes %.0f are counted otherwise", all, off)
+	}
+	for _, p := range h.Parts {
+		if u := p.Unread; u.Sum() != u.Buffers || p.Seen != p.Used {
+			t.Errorf("%+v", p)
+		}
+	}
+	application, boot := "application", "boot"
+	if jdk == 8 { // it does not export whose loader a class has
+		application, boot = "", ""
+	}
+	for _, c := range h.Classes {
+		if c.Name == "truth.HeapTruth$Old" && (c.Loader != application || c.Objects != 20_000) {
+			t.Errorf("%+v", c)
+		}
+		if c.Name == "byte[]" && c.Loader != boot {
+			t.Errorf("%s is from %q", c.Name, c.Loader)
+		}
+	}
+	if big := h.Largest; len(big) < 2 || big[0].Class != "byte[]" || big[0].Length != 3<<20 || big[1].Class != "short[]" {
+		t.Errorf("the largest arrays: %+v", big)
+	}
+}
+
+// sampled reads samples of a running program. Of arrays that the program keeps in many places, most of the samples are
+// right within their errors, and their mean is near the truth.
+func sampled(t *testing.T, r *Reader, truth map[string]profile.HeapAmount) {
+	t.Helper()
+	const class, rounds = "char[]", 12
+	want, right, sum := truth[class].Objects, 0, 0.0
+	for seed := range uint64(rounds) {
+		h, err := r.Read(Options{Bytes: 1 << 20, Time: 5 * time.Second, Seed: seed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := byName(h)[class]
+		sum += got.Objects / rounds
+		// The command has made some, too.
+		if off := max(got.Objects-want, want-got.Objects); off <= got.ObjectsError+want/100 {
+			right++
+		}
+		for _, c := range h.Classes {
+			if strings.Contains(c.Name, "\x00") || c.Name == others {
+				t.Errorf("there is no class %q", c.Name)
+			}
+		}
+	}
+	t.Logf("%d of %d samples are right within their errors; %.0f on average, %.0f is true", right, rounds, sum, want)
+	if right < rounds*2/3 || sum < want*3/4 || sum > want*5/4 {
+		t.Errorf("%d of %d samples are right within their errors; %.0f on average, %.0f is true", right, rounds, sum, want)
+	}
+}
+
+// TestLiveGrowth: a leak of 1 MB a second beside garbage is named first. Garbage alone is no growth.
+func TestLiveGrowth(t *testing.T) {
+	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+		jvm := jvmtest.Start(t, jdk, "truth.HeapTruth",
+			truthFlags("-XX:+UseSerialGC -Xmn4m -XX:MaxTenuringThreshold=1", "5")...)
+		r, err := openLive(t, jvm)
+		if err != nil {
+			t.Fatal(err)
+		}
+		readings := func() (all []*profile.Heap) {
+			for range 8 {
+				time.Sleep(400 * time.Millisecond)
+				h, err := r.Read(Options{Time: 10 * time.Second})
+				if err != nil {
+					t.Fatal(err)
+				}
+				all = append(all, h)
+			}
+			return all
+		}
+		jvm.Command("garbage 20")
+		if g := Growth(readings()); len(g.Classes) != 0 {
+			t.Errorf("garbage is told as growth: %+v", g.Classes[0])
+		}
+		jvm.Command("leak 1000")
+		var g *profile.HeapGrowth
+		for range 4 { // on a busy machine a program that has no CPU for a while leaks in steps
+			g = Growth(readings())
+			if len(g.Classes) == 2 {
+				break
+			}
+		}
+		if len(g.Classes) != 2 || g.Classes[0].Name != "byte[]" || g.Classes[1].Name != "truth.HeapTruth$Leaked" {
+			t.Fatalf("the leak is not named: %+v", g)
+		}
+		if g.Full <= 0 || g.Used.Rate <= 0 {
+			t.Errorf("%+v", g)
+		}
+	})
+}

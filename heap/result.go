@@ -1,0 +1,92 @@
+package heap
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"goprof/profile"
+	"goprof/vmstructs"
+)
+
+// result is what the tally says.
+func (x *reading) result() *profile.Heap {
+	t := x.tally
+	h := &profile.Heap{At: x.began, Took: time.Since(x.began), Collector: x.heap.CollectorName(),
+		Capacity: x.heap.Capacity(), Copied: x.copied, Largest: t.biggest, Notes: x.notes}
+	if x.unknown != "" {
+		h.Notes = append(h.Notes, x.unknown)
+	}
+	if x.expired && x.opt.All {
+		h.Notes = append(h.Notes, "the reading was ended early: what was not read is missing")
+	}
+	for i := range t.parts {
+		p := &t.parts[i]
+		if p.used == 0 && p.units == 0 {
+			continue
+		}
+		part := profile.HeapPart{Name: vmstructs.HeapPart(i).String(), Used: p.used,
+			Seen: min(uint64(p.size)+p.unread.Buffers, p.used),
+			Unread: profile.HeapUnread{Buffers: p.unread.Buffers, Making: p.scale(p.unread.Making),
+				Moving: p.scale(p.unread.Moving), Unknown: p.scale(p.unread.Unknown), Memory: p.scale(p.unread.Memory)}}
+		if p.sampled {
+			part.Units, part.Unread.Buffers = p.units, p.free
+		}
+		if vmstructs.HeapPart(i) == vmstructs.OldPart {
+			part.Max = x.heap.OldMax()
+		}
+		h.Parts = append(h.Parts, part)
+	}
+	loaders := map[uint64]string{}
+	for _, r := range t.rows {
+		if r.name != "" {
+			if c := t.class(r); c.Objects > 0 {
+				if r.klass != 0 {
+					loaders[r.klass] = x.heap.LoaderOf(r.klass)
+				}
+				c.Loader = loaders[r.klass]
+				h.Classes = append(h.Classes, c)
+			}
+		}
+	}
+	slices.SortFunc(h.Classes, func(a, b *profile.HeapClass) int {
+		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Loader, b.Loader))
+	})
+	return h
+}
+
+// scale is what a sum over units is in the whole part.
+func (p *partSums) scale(bytes uint64) uint64 {
+	amount, _ := p.estimate(float64(bytes), 0, 0)
+	return uint64(amount)
+}
+
+// class is one class in all parts.
+func (t *tally) class(r *row) *profile.HeapClass {
+	c := &profile.HeapClass{Name: r.name, Filler: r.filler, Parts: map[string]profile.HeapAmount{}}
+	for i := range r.parts {
+		if r.parts[i].objects > 0 {
+			a := t.parts[i].amount(&r.parts[i])
+			c.Parts[vmstructs.HeapPart(i).String()] = a
+			c.HeapAmount = plus(c.HeapAmount, a)
+		}
+	}
+	if r.lengths == nil {
+		return c
+	}
+	for bits, k := range r.lengths {
+		if k == 0 {
+			continue
+		}
+		l := profile.HeapLengths{From: 1 << bits >> 1, To: 1<<bits - 1}
+		for i := range t.rows[k].parts {
+			if t.rows[k].parts[i].objects > 0 {
+				l.HeapAmount = plus(l.HeapAmount, t.parts[i].amount(&t.rows[k].parts[i]))
+			}
+		}
+		if l.Objects > 0 {
+			c.Lengths = append(c.Lengths, l)
+		}
+	}
+	return c
+}

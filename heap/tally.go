@@ -1,0 +1,216 @@
+package heap
+
+import (
+	"cmp"
+	"math"
+	"math/bits"
+	"slices"
+
+	"goprof/profile"
+	"goprof/vmstructs"
+)
+
+const (
+	// maxClasses bounds the classes that are told apart. The rest is counted as one.
+	maxClasses = 1 << 16
+	// lengthClasses: arrays are told apart by how many bits their lengths have.
+	lengthClasses = 33
+	// largest is how many of the largest arrays are kept.
+	largest = 20
+	others  = "[other classes]"
+)
+
+// row is what one class, or the arrays of one class with lengths of some bits, has in each part.
+type row struct {
+	klass   uint64
+	name    string
+	filler  bool
+	lengths *[lengthClasses]int // rows of an array's class by length; 0: none
+	parts   [vmstructs.HeapParts]sums
+	bytes   uint64 // in the unit under way
+	objects uint64
+}
+
+// sums are what a ratio estimate needs: sums over units of a part.
+type sums struct {
+	bytes, objects             float64
+	bytes2, objects2           float64 // squares
+	bytesBySize, objectsBySize float64 // products with the units' sizes
+}
+
+// tally counts objects unit by unit. A unit that turns out to be void is forgotten.
+type tally struct {
+	rows    []*row
+	byKlass map[uint64]int
+	touched []int
+	parts   [vmstructs.HeapParts]partSums
+	part    vmstructs.HeapPart // of the unit under way
+
+	biggest []*profile.HeapArray // sorted, the largest first
+	met     []*profile.HeapArray // in the unit under way
+}
+
+// partSums are sums over the units of a part.
+type partSums struct {
+	units       int
+	size, size2 float64 // without what is free
+	unread      vmstructs.Unread
+	sampled     bool
+	moved       bool // units come from several lists of areas: they may be more than the part has
+	used        uint64
+	free        uint64 // of that: known to hold no objects
+}
+
+func newTally() *tally {
+	return &tally{rows: []*row{{name: others}}, byKlass: map[uint64]int{}}
+}
+
+// reset forgets all that was counted of a part.
+func (t *tally) reset(part vmstructs.HeapPart) {
+	for _, r := range t.rows {
+		r.parts[part] = sums{}
+	}
+	t.parts[part] = partSums{}
+	name := part.String()
+	t.biggest = slices.DeleteFunc(t.biggest, func(a *profile.HeapArray) bool { return a.Part == name })
+}
+
+// add counts an object.
+func (t *tally) add(o *vmstructs.Object) {
+	i := int(o.Class.Sum) - 1
+	if i < 0 {
+		i = t.rowOf(o.Class)
+	}
+	r := t.rows[i]
+	t.count(i, r, o.Bytes)
+	if o.Length < 0 || i == 0 {
+		return
+	}
+	n := bits.Len64(uint64(o.Length))
+	k := r.lengths[n]
+	if k == 0 {
+		k = len(t.rows)
+		t.rows = append(t.rows, &row{})
+		r.lengths[n] = k
+	}
+	t.count(k, t.rows[k], o.Bytes)
+	if !r.filler && (len(t.biggest) < largest || o.Bytes > t.biggest[len(t.biggest)-1].Bytes) && len(t.met) < 1<<12 {
+		t.met = append(t.met, &profile.HeapArray{Address: o.Addr, Class: r.name, Length: uint64(o.Length), Bytes: o.Bytes,
+			Part: t.part.String()})
+	}
+}
+
+func (t *tally) count(i int, r *row, bytes uint64) {
+	if r.objects == 0 {
+		t.touched = append(t.touched, i)
+	}
+	r.objects++
+	r.bytes += bytes
+}
+
+// rowOf is the row of a class that the walker has read anew.
+func (t *tally) rowOf(class *vmstructs.ObjectClass) int {
+	i, ok := t.byKlass[class.Klass]
+	if ok && t.rows[i].name != class.Name { // another class has come to that address
+		ok = false
+	}
+	if !ok && len(t.byKlass) < maxClasses {
+		i = len(t.rows)
+		t.rows = append(t.rows, &row{klass: class.Klass, name: class.Name, filler: class.Filler,
+			lengths: new([lengthClasses]int)})
+		t.byKlass[class.Klass] = i
+	}
+	class.Sum = uint64(i) + 1
+	return i
+}
+
+// commit ends a unit of so many bytes that counts.
+func (t *tally) commit(size uint64, unread vmstructs.Unread) {
+	x := float64(size - min(size, unread.Buffers))
+	p := &t.parts[t.part]
+	p.units++
+	p.size += x
+	p.size2 += x * x
+	p.unread.Add(unread)
+	for _, i := range t.touched {
+		r := t.rows[i]
+		s := &r.parts[t.part]
+		b, n := float64(r.bytes), float64(r.objects)
+		s.bytes += b
+		s.objects += n
+		s.bytes2 += b * b
+		s.objects2 += n * n
+		s.bytesBySize += b * x
+		s.objectsBySize += n * x
+		r.bytes, r.objects = 0, 0
+	}
+	t.touched = t.touched[:0]
+	t.biggest = append(t.biggest, t.met...)
+	slices.SortFunc(t.biggest, func(a, b *profile.HeapArray) int { return cmp.Compare(b.Bytes, a.Bytes) })
+	t.biggest = t.biggest[:min(len(t.biggest), largest)]
+	t.met = t.met[:0]
+}
+
+// void ends a unit that does not count. Its bytes were not read.
+func (t *tally) void(size uint64) {
+	for _, i := range t.touched {
+		t.rows[i].bytes, t.rows[i].objects = 0, 0
+	}
+	t.touched, t.met = t.touched[:0], t.met[:0]
+	t.commit(size, vmstructs.Unread{Moving: size})
+}
+
+// forget ends a unit as if it had not been begun.
+func (t *tally) forget() {
+	for _, i := range t.touched {
+		t.rows[i].bytes, t.rows[i].objects = 0, 0
+	}
+	t.touched, t.met = t.touched[:0], t.met[:0]
+}
+
+// z95 is how many standard errors 95 of 100 true values are away at most, if there are many units. With few units it is
+// more (Student's t).
+func z95(units int) float64 {
+	switch n := float64(units - 1); {
+	case units < 2:
+		return 12.7
+	default:
+		return 1.96 + 2.4/n + 8.3/(n*n*n)
+	}
+}
+
+// estimate is what the whole part has of something of which its units have y in sum.
+func (p *partSums) estimate(y, y2, yx float64) (amount, err float64) {
+	if !p.sampled {
+		return y, 0
+	}
+	if p.size == 0 {
+		return 0, 0
+	}
+	n, used := float64(p.units), float64(p.used-min(p.used, p.free))
+	ratio := y / p.size
+	amount = ratio * used
+	if p.units < 2 {
+		return amount, amount
+	}
+	// Cochran, Sampling Techniques, 6.4: the variance of a ratio, with the correction for a finite population.
+	spread := max(y2-2*ratio*yx+ratio*ratio*p.size2, 0) / (n - 1)
+	mean := p.size / n
+	left := max(1-p.size/used, 0)
+	if p.moved {
+		left = 1
+	}
+	return amount, z95(p.units) * used * math.Sqrt(left*spread/n) / mean
+}
+
+func (p *partSums) amount(s *sums) (a profile.HeapAmount) {
+	a.Bytes, a.BytesError = p.estimate(s.bytes, s.bytes2, s.bytesBySize)
+	a.Objects, a.ObjectsError = p.estimate(s.objects, s.objects2, s.objectsBySize)
+	return a
+}
+
+// plus adds amounts of two parts. Their errors are independent.
+func plus(a, b profile.HeapAmount) profile.HeapAmount {
+	return profile.HeapAmount{Objects: a.Objects + b.Objects, Bytes: a.Bytes + b.Bytes,
+		ObjectsError: math.Hypot(a.ObjectsError, b.ObjectsError), BytesError: math.Hypot(a.BytesError, b.BytesError)}
+}

@@ -1,0 +1,284 @@
+package output
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"goprof/profile"
+)
+
+// HeapShape says what HeapText shows.
+type HeapShape struct {
+	// Area is the part of the heap to show: young, old, humongous, or empty for all.
+	Area string
+	// Top is how many classes are shown, and how many arrays.
+	Top int
+}
+
+// heapReport is what HeapJSON writes.
+type heapReport struct {
+	*profile.Heap
+	Growth *profile.HeapGrowth `json:"growth,omitempty"`
+}
+
+// HeapJSON writes what fills a heap as JSON, with how it grew if growth is not nil.
+func HeapJSON(to io.Writer, h *profile.Heap, growth *profile.HeapGrowth) error {
+	return WriteJSON(to, heapReport{h, growth})
+}
+
+// HeapText writes what fills a heap for people.
+func HeapText(to io.Writer, h *profile.Heap, shape HeapShape) error {
+	w := &heapText{Writer: bufio.NewWriter(to), h: h, shape: shape}
+	w.head()
+	w.classes()
+	w.lengths()
+	w.largest()
+	return w.Flush()
+}
+
+type heapText struct {
+	*bufio.Writer
+	h     *profile.Heap
+	shape HeapShape
+}
+
+// head says whose heap it is, what was read of it, and what could not be counted.
+func (w *heapText) head() {
+	h := w.h
+	limit := ""
+	if h.Capacity > 0 {
+		limit = " of " + Size(h.Capacity)
+	}
+	name := cmp.Or(CleanName(h.MainClass), "the heap")
+	fmt.Fprintf(w, "%s (pid %d, %s): %s%s used; %s read in %v\n", name, h.PID, h.Collector, Size(h.Used()), limit,
+		Size(h.Copied), Round(h.Took))
+	for i := range h.Parts {
+		p := &h.Parts[i]
+		fmt.Fprintf(w, "  %-9s  %10s", p.Name, Size(p.Used))
+		switch {
+		case p.Units > 0:
+			fmt.Fprintf(w, "  %s looked at, in %d pieces drawn by lot", percentOf(int64(p.Seen), int64(p.Used)), p.Units)
+		case p.Seen < p.Used:
+			fmt.Fprintf(w, "  %s looked at", percentOf(int64(p.Seen), int64(p.Used)))
+		default:
+			fmt.Fprint(w, "  all looked at")
+		}
+		if text := unreadText(p.Unread); text != "" {
+			fmt.Fprintf(w, "; not counted: %s", text)
+		}
+		fmt.Fprintln(w)
+	}
+	for _, note := range h.Notes {
+		fmt.Fprintf(w, "  note: %s\n", Printable(note))
+	}
+}
+
+// unreadText lists what was not counted, by reason.
+func unreadText(u profile.HeapUnread) string {
+	var parts []string
+	for _, r := range []struct {
+		bytes uint64
+		what  string
+	}{
+		{u.Buffers, "of threads for objects to come"},
+		{u.Making, "of objects that are not whole"},
+		{u.Moving, "that the collector moved meanwhile"},
+		{u.Unknown, "without a known class"},
+		{u.Memory, "of memory that could not be read"},
+	} {
+		if r.bytes > 0 {
+			parts = append(parts, Size(r.bytes)+" "+r.what)
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// amount is what a class has in the parts that are shown.
+func (w *heapText) amount(c *profile.HeapClass) profile.HeapAmount {
+	if w.shape.Area == "" {
+		return c.HeapAmount
+	}
+	return c.Parts[w.shape.Area]
+}
+
+// used is how much the parts have that are shown.
+func (w *heapText) used() float64 {
+	if w.shape.Area == "" {
+		return float64(w.h.Used())
+	}
+	if p := w.h.Part(w.shape.Area); p != nil {
+		return float64(p.Used)
+	}
+	return 0
+}
+
+// classes is the table.
+func (w *heapText) classes() {
+	rows := make([]*profile.HeapClass, 0, len(w.h.Classes))
+	for i := range w.h.Classes {
+		if c := w.h.Classes[i]; w.amount(c).Objects > 0 && !c.Filler {
+			rows = append(rows, c)
+		}
+	}
+	slices.SortStableFunc(rows, func(a, b *profile.HeapClass) int {
+		return cmp.Compare(w.amount(b).Bytes, w.amount(a).Bytes)
+	})
+	old := w.shape.Area == "" && w.h.Part("old") != nil
+	fmt.Fprintf(w, "\n%14s  %11s  %7s", "objects", "bytes", "share")
+	if w.h.Sampled() {
+		fmt.Fprintf(w, "  %7s", "+-")
+	}
+	if old {
+		fmt.Fprintf(w, "  %7s", "in old")
+	}
+	fmt.Fprintf(w, "  class\n")
+	used := w.used()
+	for _, c := range rows[:min(len(rows), w.shape.Top)] {
+		a := w.amount(c)
+		fmt.Fprintf(w, "%14s  %11s  %7s", grouped(a.Objects), Size(uint64(a.Bytes)), shareText(a.Bytes, used))
+		if w.h.Sampled() {
+			fmt.Fprintf(w, "  %7s", shareText(a.BytesError, used))
+		}
+		if old {
+			fmt.Fprintf(w, "  %7s", shareText(c.Parts["old"].Bytes+c.Parts["humongous"].Bytes, a.Bytes))
+		}
+		fmt.Fprintf(w, "  %s%s\n", CleanName(c.Name), loaderText(c.Loader))
+	}
+	if more := len(rows) - w.shape.Top; more > 0 {
+		rest := profile.HeapAmount{}
+		for _, c := range rows[w.shape.Top:] {
+			rest.Objects, rest.Bytes = rest.Objects+w.amount(c).Objects, rest.Bytes+w.amount(c).Bytes
+		}
+		fmt.Fprintf(w, "%14s  %11s  %7s", grouped(rest.Objects), Size(uint64(rest.Bytes)), shareText(rest.Bytes, used))
+		if w.h.Sampled() {
+			fmt.Fprintf(w, "  %7s", "")
+		}
+		if old {
+			fmt.Fprintf(w, "  %7s", "")
+		}
+		fmt.Fprintf(w, "  %d more classes (--top)\n", more)
+	}
+}
+
+const (
+	// shownArrays is how many classes of arrays are shown by length, and leastArrays from which share on.
+	shownArrays = 4
+	leastArrays = 0.02
+)
+
+// lengths shows the largest classes of arrays by length.
+func (w *heapText) lengths() {
+	shown := 0
+	for i := range w.h.Classes {
+		c := w.h.Classes[i]
+		if len(c.Lengths) < 2 || c.Filler || c.Bytes < leastArrays*float64(w.h.Used()) || shown == shownArrays {
+			continue
+		}
+		if shown++; shown == 1 {
+			fmt.Fprintf(w, "\nArrays by length\n")
+		}
+		fmt.Fprintf(w, "  %s\n", CleanName(c.Name))
+		for _, l := range c.Lengths {
+			if l.Bytes >= leastArrays*c.Bytes {
+				fmt.Fprintf(w, "%14s  %11s  %7s  %s\n", grouped(l.Objects), Size(uint64(l.Bytes)), shareText(l.Bytes, c.Bytes),
+					lengthText(l.From, l.To))
+			}
+		}
+	}
+}
+
+func lengthText(from, to uint64) string {
+	if from >= to {
+		return fmt.Sprintf("length %d", to)
+	}
+	return fmt.Sprintf("length %d to %d", from, to)
+}
+
+// leastArray is from which size on an array is shown by itself.
+const leastArray = 64 << 10
+
+// largest shows the largest arrays one by one.
+func (w *heapText) largest() {
+	shown := 0
+	for _, a := range w.h.Largest {
+		if a.Bytes < leastArray || shown == min(w.shape.Top, 10) || w.shape.Area != "" && a.Part != w.shape.Area {
+			continue
+		}
+		if shown++; shown == 1 {
+			title := "Largest arrays"
+			if w.h.Sampled() {
+				title += " that were met"
+			}
+			fmt.Fprintf(w, "\n%s\n", title)
+		}
+		fmt.Fprintf(w, "%14s  %s of length %d, in %s\n", Size(a.Bytes), CleanName(a.Class), a.Length, a.Part)
+	}
+}
+
+// HeapGrowthText writes what grew.
+func HeapGrowthText(to io.Writer, g *profile.HeapGrowth, top int) error {
+	w := bufio.NewWriter(to)
+	part := "The old generation"
+	if g.Part != "old" {
+		part = "The heap"
+	}
+	fmt.Fprintf(w, "\nGrowth over %v, %d readings\n", Round(g.Over), g.Readings)
+	switch {
+	case g.Used.Rate > g.Used.Error && g.Used.Rate > 0 && g.Full > 0:
+		fmt.Fprintf(w, "  %s grows by %s: it will be full in about %v.\n", part, rateText(g.Used), Round(g.Full))
+	case g.Used.Rate > g.Used.Error && g.Used.Rate > 0:
+		fmt.Fprintf(w, "  %s grows by %s.\n", part, rateText(g.Used))
+	default:
+		fmt.Fprintf(w, "  %s does not grow for certain (%s).\n", part, rateText(g.Used))
+	}
+	if len(g.Classes) == 0 {
+		fmt.Fprintf(w, "  No class grew for certain.\n")
+		return w.Flush()
+	}
+	if !g.Collected {
+		fmt.Fprintf(w, "  It was not collected meanwhile: what grew may be garbage. Look for longer, past a collection.\n")
+	}
+	fmt.Fprintf(w, "\n%14s  %11s  %11s  %11s  class\n", "a second", "+-", "from", "to")
+	for _, c := range g.Classes[:min(len(g.Classes), top)] {
+		fmt.Fprintf(w, "%14s  %11s  %11s  %11s  %s%s\n", Size(uint64(c.Bytes.Rate)), Size(uint64(c.Bytes.Error)),
+			Size(uint64(c.From)), Size(uint64(c.To)), CleanName(c.Name), loaderText(c.Loader))
+	}
+	return w.Flush()
+}
+
+// rateText is a slope in words.
+func rateText(s profile.HeapSlope) string {
+	sign, rate := "", s.Rate
+	if rate < 0 {
+		sign, rate = "-", -rate
+	}
+	return fmt.Sprintf("%s%s +- %s a second", sign, Size(uint64(rate)), Size(uint64(s.Error)))
+}
+
+func loaderText(loader string) string {
+	if loader == "" {
+		return ""
+	}
+	return "  (" + CleanName(loader) + ")"
+}
+
+// grouped is a number of objects, its digits in groups of three.
+func grouped(n float64) string {
+	s := strconv.FormatFloat(n, 'f', 0, 64)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+func shareText(n, of float64) string {
+	if of <= 0 {
+		return "-"
+	}
+	return strconv.FormatFloat(100*n/of, 'f', 1, 64) + " %"
+}

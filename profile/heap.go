@@ -1,0 +1,146 @@
+package profile
+
+import "time"
+
+// Heap is what fills the heap of a JVM, by class.
+type Heap struct {
+	At        time.Time     `json:"at"`
+	Took      time.Duration `json:"took_ns"`
+	PID       int           `json:"pid"`
+	MainClass string        `json:"main_class,omitempty"`
+	Collector string        `json:"collector"`
+	// Capacity is how large the heap may become, 0: it is not known.
+	Capacity uint64 `json:"capacity_bytes,omitempty"`
+	// Copied is how many bytes were read.
+	Copied uint64     `json:"copied_bytes"`
+	Parts  []HeapPart `json:"parts"`
+	// Classes are sorted by their bytes, the largest first.
+	Classes []*HeapClass `json:"classes"`
+	// Largest are the largest arrays that were met.
+	Largest []*HeapArray `json:"largest_arrays,omitempty"`
+	Notes   []string     `json:"notes,omitempty"`
+}
+
+// HeapPart is a part of the heap: "young", "old", "humongous", or "heap" where parts are not told apart.
+type HeapPart struct {
+	Name string `json:"name"`
+	Used uint64 `json:"used_bytes"` // up to the tops of its areas
+	// Max is how large the part may become, 0: it is not known.
+	Max uint64 `json:"max_bytes,omitempty"`
+	// Seen is how many of these bytes were looked at. If it is less than Used, numbers of this part are estimates.
+	Seen uint64 `json:"seen_bytes"`
+	// Units is how many pieces of the part were drawn by lot. 0: all of it was looked at.
+	Units  int        `json:"drawn_pieces,omitempty"`
+	Unread HeapUnread `json:"not_counted_bytes"`
+}
+
+// HeapUnread says which bytes of a part hold no object that could be counted.
+type HeapUnread struct {
+	Buffers uint64 `json:"buffers"` // of threads, for objects to come
+	Making  uint64 `json:"making"`  // objects that are not whole yet
+	Moving  uint64 `json:"moving"`  // what the collector moved meanwhile
+	Unknown uint64 `json:"unknown"` // dead objects of unloaded classes, or damaged memory
+	Memory  uint64 `json:"memory"`  // memory that could not be read
+}
+
+// HeapAmount is a number of objects and their bytes. The errors are half the widths of intervals in which 95 of 100
+// true numbers lie. They are 0 where all was counted.
+type HeapAmount struct {
+	Objects      float64 `json:"objects"`
+	Bytes        float64 `json:"bytes"`
+	ObjectsError float64 `json:"objects_error,omitempty"`
+	BytesError   float64 `json:"bytes_error,omitempty"`
+}
+
+// HeapClass is one class.
+type HeapClass struct {
+	Name string `json:"class"`
+	// Loader is boot, platform, application, or the class of the loader. Empty: it is not known.
+	Loader string `json:"loader,omitempty"`
+	HeapAmount
+	// Parts are the amounts in each part in which it has objects.
+	Parts map[string]HeapAmount `json:"parts,omitempty"`
+	// Lengths are those of an array's class, by length, the shortest first.
+	Lengths []HeapLengths `json:"lengths,omitempty"`
+	// Filler: the JVM has filled memory with these objects.
+	Filler bool `json:"filler,omitempty"`
+}
+
+// HeapLengths are arrays whose lengths lie between From and To.
+type HeapLengths struct {
+	From uint64 `json:"from"`
+	To   uint64 `json:"to"`
+	HeapAmount
+}
+
+// HeapArray is one array.
+type HeapArray struct {
+	Address uint64 `json:"-"`
+	Class   string `json:"class"`
+	Length  uint64 `json:"length"`
+	Bytes   uint64 `json:"bytes"`
+	Part    string `json:"part"`
+}
+
+// Part finds a part by its name.
+func (h *Heap) Part(name string) *HeapPart {
+	for i := range h.Parts {
+		if h.Parts[i].Name == name {
+			return &h.Parts[i]
+		}
+	}
+	return nil
+}
+
+// Used is how much of all parts is used.
+func (h *Heap) Used() (used uint64) {
+	for i := range h.Parts {
+		used += h.Parts[i].Used
+	}
+	return used
+}
+
+// Sampled reports whether a part of the heap was read by lot.
+func (h *Heap) Sampled() bool {
+	for i := range h.Parts {
+		if h.Parts[i].Units > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// Sum is all that was not counted.
+func (u HeapUnread) Sum() uint64 { return u.Buffers + u.Making + u.Moving + u.Unknown + u.Memory }
+
+// HeapGrowth is how a heap changed over several readings.
+type HeapGrowth struct {
+	Over     time.Duration `json:"over_ns"`
+	Readings int           `json:"readings"`
+	// Part is what was compared: "old" with humongous objects, or "heap".
+	Part string    `json:"part"`
+	Used HeapSlope `json:"used"`
+	// Collected: that part was emptied in between, at least in part. Otherwise what grew may be garbage that the
+	// collector has not looked for yet.
+	Collected bool `json:"collected"`
+	// Classes grew, the fastest first.
+	Classes []*HeapGrower `json:"classes"`
+	// Full is when the part will be full if it goes on like that. 0: it does not grow, or its limit is not known.
+	Full time.Duration `json:"full_in_ns,omitempty"`
+}
+
+// HeapSlope is a change in bytes a second, and the half width of the interval in which 95 of 100 true ones lie.
+type HeapSlope struct {
+	Rate  float64 `json:"bytes_per_second"`
+	Error float64 `json:"error"`
+}
+
+// HeapGrower is a class that grew.
+type HeapGrower struct {
+	Name    string    `json:"class"`
+	Loader  string    `json:"loader,omitempty"`
+	Bytes   HeapSlope `json:"growth"`
+	Objects float64   `json:"objects_per_second"`
+	From    float64   `json:"from_bytes"` // in the first reading
+	To      float64   `json:"to_bytes"`   // in the last one
+}

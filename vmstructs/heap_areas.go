@@ -1,0 +1,207 @@
+package vmstructs
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// Heap finds what the heap holds: its areas, and the objects in them. The program and its collector run on meanwhile.
+// So what Areas says is of one moment, and whoever reads an area asks Same afterwards.
+//
+// A Heap belongs to one goroutine.
+type Heap struct {
+	vm     *VM
+	health *Health
+	*Objects
+	window  []byte
+	head    [findHead]byte
+	threads []byte // what was read of threads
+	zBase   uint64 // ZGC: what to add to an offset in the heap
+}
+
+// HeapPart is a part of the heap by what a collector does with it.
+type HeapPart uint8
+
+const (
+	// WholeHeap: this collector, or this JVM, does not tell parts apart.
+	WholeHeap HeapPart = iota
+	YoungPart
+	OldPart
+	// HumongousPart: each of these objects has regions of its own.
+	HumongousPart
+	HeapParts = int(iota)
+)
+
+func (p HeapPart) String() string { return [...]string{"heap", "young", "old", "humongous"}[p] }
+
+// HeapArea is a piece of the heap in which objects follow each other from Start to Top.
+type HeapArea struct {
+	Start, Top uint64
+	Part       HeapPart
+	region     uint64 // where the JVM describes it, 0 if it is no region
+	tag        uint32
+	seams      []seam
+}
+
+// seam is a place in an area where an object must have ended. The next one begins at next: between the two lies memory
+// that a thread has for objects that it has not made yet.
+type seam struct{ at, next uint64 }
+
+// ErrNoAreas: this JVM does not tell where its heap's objects are.
+var ErrNoAreas = fmt.Errorf("%w: where the objects of the heap are", ErrMissing)
+
+// NewHeap makes a reader of what the heap holds.
+func (vm *VM) NewHeap() (*Heap, error) {
+	objects, err := vm.NewObjects()
+	if err != nil {
+		return nil, err
+	}
+	if err := vm.readJavaFields(); err != nil { // how references are written: loaders are objects
+		return nil, err
+	}
+	h := &Heap{vm: vm, health: vm.NewHealth(), Objects: objects}
+	if err := h.findPages(); err != nil {
+		return nil, err
+	}
+	return h, nil
+}
+
+// HeapEpoch is the same at two moments if no collection has begun or ended in between.
+type HeapEpoch struct {
+	Collections uint64
+	Active      bool // all threads stand still for one
+}
+
+// Epoch reads it.
+func (h *Heap) Epoch() HeapEpoch {
+	l := &h.vm.l.health
+	heap := h.health.pointerAt(l.heap, 0)
+	var e HeapEpoch
+	if heap == 0 {
+		return e
+	}
+	if l.collections.ok() {
+		n, _ := h.vm.mem.U32(heap + uint64(l.collections))
+		e.Collections = uint64(n)
+	}
+	if l.active.ok() {
+		b, _ := h.vm.mem.U8(heap + uint64(l.active))
+		e.Active = b == 1
+	}
+	return e
+}
+
+// Areas lists the areas of the heap in the order of their addresses. unknown says which part of the heap is not among
+// them, and why.
+func (h *Heap) Areas() (areas []*HeapArea, unknown string, err error) {
+	heap := h.health.pointerAt(h.vm.l.health.heap, 0)
+	if heap == 0 {
+		return nil, "", ErrNoAreas
+	}
+	switch h.vm.Collector() {
+	case "Serial", "CMS":
+		areas, unknown = h.serialAreas(heap)
+	case "Parallel":
+		areas, unknown = h.parallelAreas(heap)
+	case "G1":
+		areas, err = h.g1Areas(heap)
+	case "Shenandoah":
+		areas, err = h.shenandoahAreas(heap)
+	case "ZGC":
+		areas, err = h.zAreas()
+	case "Epsilon":
+		l := &h.vm.l.health
+		areas = h.space(areas, h.health.pointerAt(heap, l.epsilon), l.serial.bottom, l.serial.top, WholeHeap)
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	if len(areas) == 0 {
+		return nil, "", ErrNoAreas
+	}
+	slices.SortFunc(areas, func(a, b *HeapArea) int { return cmp.Compare(a.Start, b.Start) })
+	areas = apart(areas)
+	if err := h.addSeams(areas); err != nil {
+		return nil, "", err
+	}
+	return areas, unknown, nil
+}
+
+// apart leaves out areas that overlap the one before: no honest heap has such.
+func apart(areas []*HeapArea) []*HeapArea {
+	kept := areas[:0]
+	for _, a := range areas {
+		if n := len(kept); n == 0 || a.Start >= kept[n-1].Top {
+			kept = append(kept, a)
+		}
+	}
+	return kept
+}
+
+// space adds a space with its bottom and its top.
+func (h *Heap) space(areas []*HeapArea, at uint64, bottom, top offset, part HeapPart) []*HeapArea {
+	from, to := h.health.pointerAt(at, bottom), h.health.pointerAt(at, top)
+	if from == 0 || from%8 != 0 || to%8 != 0 || to <= from || to-from > maxHeapBytes {
+		return areas
+	}
+	return append(areas, &HeapArea{Start: from, Top: to, Part: part})
+}
+
+func (h *Heap) serialAreas(heap uint64) (areas []*HeapArea, unknown string) {
+	l := &h.vm.l.health.serial
+	young, old := h.health.pointerAt(heap, l.young), h.health.pointerAt(heap, l.old)
+	if l.gens.ok() {
+		young, old = h.health.pointerAt(heap, l.gens), h.health.pointerAt(heap, l.gens+8)
+	}
+	for _, space := range []offset{l.eden, l.from} {
+		areas = h.space(areas, h.health.pointerAt(young, space), l.bottom, l.top, YoungPart)
+	}
+	if h.vm.Collector() == "CMS" {
+		return areas, "CMS keeps the free memory of its old generation among the objects: only young objects are counted"
+	}
+	return h.space(areas, h.health.pointerAt(old, l.oldSpace), l.bottom, l.top, OldPart), ""
+}
+
+func (h *Heap) parallelAreas(heap uint64) (areas []*HeapArea, unknown string) {
+	l := &h.vm.l.health.parallel
+	young, old := h.health.pointerAt(heap, l.young), h.health.pointerAt(heap, l.old)
+	if l.youngAt != 0 && l.oldAt != 0 {
+		young, old = h.health.pointerAt(l.youngAt, 0), h.health.pointerAt(l.oldAt, 0)
+	}
+	if h.vm.flagOn("UseNUMA") {
+		unknown = "with UseNUMA eden has a piece for each node of the machine: objects there are not counted"
+	} else {
+		areas = h.space(areas, h.health.pointerAt(young, l.eden), l.bottom, l.top, YoungPart)
+	}
+	areas = h.space(areas, h.health.pointerAt(young, l.from), l.bottom, l.top, YoungPart)
+	return h.space(areas, h.health.pointerAt(old, l.oldSpace), l.bottom, l.top, OldPart), unknown
+}
+
+// Same reports whether an area still is what it was: the collector has not given it to others. A collector may have
+// moved what was there all the same.
+func (h *Heap) Same(a *HeapArea) bool {
+	if a.region == 0 {
+		return true
+	}
+	switch h.vm.Collector() {
+	case "G1":
+		return h.sameG1(a)
+	case "Shenandoah":
+		return h.sameShenandoah(a)
+	case "ZGC":
+		return h.samePage(a)
+	}
+	return true
+}
+
+// Capacity is how large the heap may become, 0 if that is not known.
+func (h *Heap) Capacity() uint64 {
+	if limit, ok := h.vm.Flag("MaxHeapSize"); ok && limit.Uint <= maxHeapBytes {
+		return limit.Uint
+	}
+	return 0
+}
+
+// OldMax is how large the old generation may become, 0 if that is not known.
+func (h *Heap) OldMax() uint64 { return h.health.Heap().Old.Max.Or(0) }

@@ -1,0 +1,95 @@
+package vmstructs
+
+// Where it is not known where an object begins, goprof looks for a place from which several objects follow each other.
+// It looks there where it begins in the middle of an area, and behind what it could not read: an object that is not
+// whole yet, or one whose class was unloaded.
+
+const (
+	// chainLength is how many objects must follow each other from a place. A word of data that looks like a header is
+	// rare, and one that leads to seven more headers does not come by chance.
+	chainLength = 8
+	// findHead is how much is read of an object whose bytes were not copied.
+	findHead = 512
+	// maxAsked bounds how many classes that are not known yet are asked for in one search: each costs some calls.
+	maxAsked = 64
+	// addressBits is how many bits an address of a program has.
+	addressBits = 47
+)
+
+// find returns the first place in b, a copy of the memory at addr, where objects begin. limit is where they end: the
+// last one must end there. It returns len(b) if there is none.
+func (h *Heap) find(addr uint64, b []byte, limit uint64) int {
+	asked := 0
+	for at := 0; at+klassBytes <= len(b); at += int(h.align) {
+		if !h.startsHere(b[at:], &asked) {
+			continue
+		}
+		if h.follow(addr, b, at, limit) {
+			return at
+		}
+	}
+	return len(b)
+}
+
+// startsHere reports whether an object at rest may begin with b: no thread holds its lock (oops/markWord.hpp).
+func (h *Heap) startsHere(b []byte, asked *int) bool {
+	mark := word(b)
+	if mark&3 != 1 || !h.markMakesSense(mark) {
+		return false
+	}
+	klass := h.klasses.klassIn(b)
+	if klass == 0 || klass%8 != 0 {
+		return false
+	}
+	if h.classes[klass] == nil {
+		if h.wrong[klass] || *asked >= maxAsked {
+			return false
+		}
+		*asked++
+	}
+	return true
+}
+
+// markMakesSense reports whether a mark word may be one: a hash code and an age, or an address.
+func (h *Heap) markMakesSense(mark uint64) bool {
+	if h.klasses.compact {
+		return mark != 0
+	}
+	return mark != 0 && mark&3 != 3 && mark>>addressBits == 0
+}
+
+// follow reports whether objects follow each other from a place of b on, or end at the limit.
+func (h *Heap) follow(addr uint64, b []byte, at int, limit uint64) bool {
+	pos := addr + uint64(at)
+	for n := 0; n < chainLength; n++ {
+		if pos == limit {
+			return true
+		}
+		head, ok := h.headAt(pos, addr, b, limit)
+		if !ok || !h.markMakesSense(word(head)) {
+			return false
+		}
+		_, size, err := h.object(head)
+		if err != nil || size == 0 || size > limit-pos {
+			return false
+		}
+		pos += size
+	}
+	return true
+}
+
+// headAt is the beginning of an object, out of b or out of memory.
+func (h *Heap) headAt(pos, addr uint64, b []byte, limit uint64) ([]byte, bool) {
+	if pos-addr+findHead <= uint64(len(b)) {
+		return b[pos-addr:], true
+	}
+	head := h.head[:min(findHead, limit-pos)]
+	if len(head) < klassBytes && len(head) < h.Objects.head || h.vm.mem.Bytes(pos, head) != nil {
+		return nil, false
+	}
+	if len(head) < klassBytes { // the last object of all, with a compact header
+		copy(h.head[len(head):klassBytes], make([]byte, klassBytes))
+		head = h.head[:klassBytes]
+	}
+	return head, true
+}

@@ -1,0 +1,138 @@
+package vmstructs
+
+import "goprof/process"
+
+// ZGC's table of pages has an entry for each 2 MB of the address space that its heap may use (gc/z/zPageTable.hpp). A
+// page knows its offset, and up to where it is filled. An object's header has no colour.
+
+const (
+	// maxGranules bounds the table: the largest heap of 16 TB has 2^23 entries.
+	maxGranules = 1 << 23
+	// granuleBatch is how many entries are read with one call.
+	granuleBatch = 1 << 15
+	// leastGranules is how many are read with one call near the end of the table: a page of memory.
+	leastGranules = 512
+	// maxPages bounds the pages.
+	maxPages = 1 << 22
+	// largePage is ZPageType::large: one object has it for itself. ZPageTypeLarge before 21.
+	largePage = 2
+)
+
+// zTables are where the tables are; see zPagesLayout.
+func (h *Heap) zTables() (l *zPagesLayout, globals uint64) {
+	l, globals = &h.vm.l.locks.z, h.vm.l.oops.zGlobals
+	if h.vm.java.heap.z.shift == 0 && h.vm.l.oops.xGlobals != 0 {
+		l, globals = &h.vm.l.locks.x, h.vm.l.oops.xGlobals
+	}
+	return l, globals
+}
+
+// findPages learns where ZGC's heap begins: behind the bits of an offset (gc/z/zAddress.cpp, ZAddressHeapBase; up to 20
+// the first of the heap's views, zGlobals.cpp, ZAddressMetadataMarked0).
+func (h *Heap) findPages() error {
+	if !h.vm.java.heap.z.on {
+		return nil
+	}
+	l, globals := h.zTables()
+	if !l.ok() || globals == 0 {
+		return ErrNoAreas
+	}
+	mask := h.health.pointerAt(h.health.pointerAt(h.health.pointerAt(globals, 0), l.offsets), 0)
+	if mask == 0 || mask&(mask+1) != 0 || mask>>48 != 0 {
+		return ErrNoAreas
+	}
+	h.zBase = mask + 1
+	return nil
+}
+
+// onPage is the address by which goprof reads what a thread calls addr. ZGC before 21 has several views of its heap.
+func (h *Heap) onPage(addr uint64) uint64 {
+	if h.zBase == 0 || addr == 0 {
+		return addr
+	}
+	return addr&(h.zBase-1) | h.zBase
+}
+
+// zAreas lists ZGC's pages.
+func (h *Heap) zAreas() (areas []*HeapArea, err error) {
+	l, _ := h.zTables()
+	heap := h.health.pointerAt(h.vm.l.health.heap, 0)
+	if h.zBase == 0 || heap == 0 {
+		return nil, ErrNoAreas
+	}
+	table := h.health.pointerAt(heap, chain(l.heap, l.table, l.at, l.pages))
+	if table == 0 {
+		return nil, ErrNoAreas
+	}
+	pages, err := h.pageList(table, min(h.zBase>>granule, maxGranules))
+	if err != nil {
+		return nil, err
+	}
+	begin, size := min(l.start, l.top), 0
+	if t := h.vm.l.areas.pageType; t.ok() {
+		begin = min(begin, t)
+	}
+	if size = span(l.start, l.top) - int(begin); size > maxRegionSpan {
+		return nil, ErrNoAreas
+	}
+	raw, ranges := make([]byte, regionBatch*size), make([]process.Range, 0, regionBatch)
+	for len(pages) > 0 {
+		n := min(len(pages), regionBatch)
+		ranges = ranges[:0]
+		for i, page := range pages[:n] {
+			ranges = append(ranges, process.Range{Addr: page + uint64(begin), Buf: raw[i*size : (i+1)*size : (i+1)*size]})
+		}
+		h.vm.t.ReadMany(ranges)
+		for i := range ranges {
+			b := ranges[i].Buf
+			if !ranges[i].OK {
+				continue
+			}
+			a := &HeapArea{Start: h.zBase + (l.start - begin).u64(b), Top: h.zBase + (l.top - begin).u64(b),
+				region: pages[i]}
+			if t := h.vm.l.areas.pageType; t.ok() && b[t-begin] == largePage {
+				a.Part = HumongousPart
+			}
+			if a.Start < a.Top && a.Top <= 2*h.zBase && a.Start%(1<<granule) == 0 && a.Top%8 == 0 {
+				areas = append(areas, a)
+			}
+		}
+		pages = pages[n:]
+	}
+	return areas, nil
+}
+
+// pageList lists the pages of a table. A page of several granules stands in each of their entries. The table may be
+// shorter than offsets could be: since 25 it has as many entries as the heap may use.
+func (h *Heap) pageList(table, length uint64) (pages []uint64, err error) {
+	raw := make([]byte, 8*granuleBatch)
+	last, batch := uint64(0), uint64(granuleBatch)
+	for from, n := uint64(0), uint64(0); from < length; from += n {
+		n = min(length-from, batch)
+		if err := h.vm.mem.Bytes(table+8*from, raw[:8*n]); err != nil {
+			if batch == leastGranules && len(pages) > 0 {
+				return pages, nil
+			} else if batch == leastGranules {
+				return nil, err
+			}
+			batch, n = leastGranules, 0
+			continue
+		}
+		for at := uint64(0); at < 8*n; at += 8 {
+			page := word(raw[at:])
+			if page == 0 || page == last || page%8 != 0 {
+				continue
+			}
+			if last = page; len(pages) == maxPages {
+				return pages, nil
+			}
+			pages = append(pages, page)
+		}
+	}
+	return pages, nil
+}
+
+func (h *Heap) samePage(a *HeapArea) bool {
+	l, _ := h.zTables()
+	return h.zBase+h.health.pointerAt(a.region, l.start) == a.Start && h.zBase+h.health.pointerAt(a.region, l.top) >= a.Top
+}

@@ -1,0 +1,163 @@
+package vmstructs
+
+import "goprof/process"
+
+// regionRow is what is read of one region.
+type regionRow struct {
+	at, bottom, top, end uint64
+	tag                  uint32
+}
+
+// regionFields are the fields of a region.
+type regionFields struct{ bottom, top, end, tag offset }
+
+// eachRegion reads the regions that a table of pointers names, some with each call, and calls f for each. A null
+// pointer is a region that was never committed.
+func (h *Heap) eachRegion(table, length uint64, fields regionFields, f func(regionRow)) error {
+	if table == 0 || length == 0 || length > maxRegions {
+		return ErrNoAreas
+	}
+	begin := min(fields.bottom, fields.top, fields.end)
+	end := span(fields.bottom, fields.top, fields.end)
+	if fields.tag.ok() {
+		begin, end = min(begin, fields.tag), max(end, int(fields.tag)+4)
+	}
+	size := end - int(begin)
+	if begin < 0 || size > maxRegionSpan {
+		return ErrNoAreas
+	}
+	pointers, raw := make([]byte, 8*regionBatch), make([]byte, regionBatch*size)
+	ranges := make([]process.Range, 0, regionBatch)
+	for from := uint64(0); from < length; from += regionBatch {
+		n := min(length-from, regionBatch)
+		if err := h.vm.mem.Bytes(table+8*from, pointers[:8*n]); err != nil {
+			return err
+		}
+		ranges = ranges[:0]
+		for i := range int(n) {
+			if region := word(pointers[8*i:]); region != 0 {
+				buf := raw[i*size : (i+1)*size : (i+1)*size]
+				ranges = append(ranges, process.Range{Addr: region + uint64(begin), Buf: buf})
+			}
+		}
+		h.vm.t.ReadMany(ranges)
+		for i := range ranges {
+			if !ranges[i].OK {
+				continue
+			}
+			b := ranges[i].Buf
+			row := regionRow{at: ranges[i].Addr - uint64(begin), bottom: (fields.bottom - begin).u64(b),
+				top: (fields.top - begin).u64(b), end: (fields.end - begin).u64(b)}
+			if fields.tag.ok() {
+				row.tag = (fields.tag - begin).u32(b)
+			}
+			if row.bottom != 0 && row.bottom%8 == 0 && row.top%8 == 0 && row.bottom <= row.top && row.top <= row.end &&
+				row.end-row.bottom <= maxHeapBytes {
+				f(row)
+			}
+		}
+	}
+	return nil
+}
+
+func (h *Heap) g1Fields() regionFields {
+	l := &h.vm.l.health.g1
+	return regionFields{l.bottom, l.top, l.end, l.kind}
+}
+
+// g1Areas lists G1's regions. A humongous object begins in one region and goes on in those behind it, which are one
+// area. JDK 8 does not export what a region is for. There a humongous object shows in the end of its first region
+// (gc_implementation/g1/heapRegion.cpp, set_startsHumongous).
+func (h *Heap) g1Areas(heap uint64) (areas []*HeapArea, err error) {
+	l, more := &h.vm.l.health.g1, &h.vm.l.areas
+	if !l.regions.ok() || !l.length.ok() || !l.base.ok() || !l.bottom.ok() || !l.top.ok() || !l.end.ok() {
+		return nil, ErrNoAreas
+	}
+	table := heap + uint64(l.regions)
+	length, err := h.vm.mem.U64(table + uint64(l.length))
+	if err != nil {
+		return nil, err
+	}
+	grain, _ := h.vm.mem.U64(max(l.grain, 1))
+	covered := uint64(0) // up to where a humongous object reaches
+	err = h.eachRegion(h.health.pointerAt(table, l.base), length, h.g1Fields(), func(r regionRow) {
+		part := OldPart
+		switch {
+		case l.kind.ok() && more.hasRest && r.tag == more.rest:
+			if n := len(areas); n > 0 && areas[n-1].Part == HumongousPart && areas[n-1].Top <= r.bottom {
+				areas[n-1].Top = r.top
+			}
+			return
+		case l.kind.ok() && more.big != 0 && r.tag&more.big != 0:
+			part = HumongousPart
+		case l.kind.ok() && l.young != 0 && r.tag&l.young != 0:
+			part = YoungPart
+		case !l.kind.ok() && grain > 0 && r.end-r.bottom > grain:
+			part, covered = HumongousPart, r.end
+		case !l.kind.ok() && r.bottom < covered:
+			return
+		case !l.kind.ok():
+			part = WholeHeap
+		}
+		if r.top > r.bottom {
+			areas = append(areas, &HeapArea{Start: r.bottom, Top: r.top, Part: part, region: r.at, tag: r.tag})
+		}
+	})
+	return areas, err
+}
+
+func (h *Heap) sameG1(a *HeapArea) bool {
+	f := h.g1Fields()
+	bottom, top := h.health.pointerAt(a.region, f.bottom), h.health.pointerAt(a.region, f.top)
+	if bottom != a.Start || top < a.Top && a.Part != HumongousPart || top == bottom {
+		return false
+	}
+	if !f.tag.ok() {
+		return true
+	}
+	tag, err := h.vm.mem.U32(a.region + uint64(f.tag))
+	return err == nil && tag == a.tag
+}
+
+func (h *Heap) shenandoahFields() regionFields {
+	l := &h.vm.l.areas.shen
+	return regionFields{l.bottom, l.top, l.end, l.state}
+}
+
+// shenandoahAreas lists Shenandoah's regions. Of a region that is being evacuated goprof reads nothing: its living
+// objects are in other regions, too.
+func (h *Heap) shenandoahAreas(heap uint64) (areas []*HeapArea, err error) {
+	l := &h.vm.l.areas.shen
+	f := h.shenandoahFields()
+	if !l.table.ok() || !l.number.ok() || !f.bottom.ok() || !f.top.ok() || !f.end.ok() || !f.tag.ok() || l.regular < 0 {
+		return nil, ErrNoAreas
+	}
+	length, err := h.vm.mem.U64(heap + uint64(l.number))
+	if err != nil {
+		return nil, err
+	}
+	err = h.eachRegion(h.health.pointerAt(heap, l.table), length, f, func(r regionRow) {
+		part := WholeHeap
+		switch state := int32(r.tag); {
+		case state == l.cont:
+			if n := len(areas); n > 0 && areas[n-1].Part == HumongousPart && areas[n-1].Top <= r.bottom {
+				areas[n-1].Top = r.top
+			}
+			return
+		case state == l.start || state == l.pinnedStart:
+			part = HumongousPart
+		case state != l.regular && state != l.pinned:
+			return
+		}
+		if r.top > r.bottom {
+			areas = append(areas, &HeapArea{Start: r.bottom, Top: r.top, Part: part, region: r.at, tag: r.tag})
+		}
+	})
+	return areas, err
+}
+
+func (h *Heap) sameShenandoah(a *HeapArea) bool {
+	f := h.shenandoahFields()
+	tag, err := h.vm.mem.U32(a.region + uint64(f.tag))
+	return err == nil && tag == a.tag && (h.health.pointerAt(a.region, f.top) >= a.Top || a.Part == HumongousPart)
+}

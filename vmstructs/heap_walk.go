@@ -1,0 +1,249 @@
+package vmstructs
+
+import (
+	"errors"
+
+	"goprof/process"
+)
+
+// Unread is how many bytes of an area were not counted as objects, by reason.
+type Unread struct {
+	Buffers uint64 // memory that threads have for objects to come
+	Making  uint64 // an object that is not whole yet
+	Moving  uint64 // the collector is moving it
+	Unknown uint64 // its header names no class: a dead object whose class was unloaded, or damaged memory
+	Memory  uint64 // the memory could not be read
+}
+
+// Add adds what another part could not read.
+func (u *Unread) Add(v Unread) {
+	u.Buffers += v.Buffers
+	u.Making += v.Making
+	u.Moving += v.Moving
+	u.Unknown += v.Unknown
+	u.Memory += v.Memory
+}
+
+// Sum is all that was not counted.
+func (u Unread) Sum() uint64 { return u.Buffers + u.Making + u.Moving + u.Unknown + u.Memory }
+
+// Object is one object that a walk has come to.
+type Object struct {
+	Addr  uint64
+	Class *ObjectClass
+	Bytes uint64
+	// Length of an array, and -1 of others.
+	Length int64
+}
+
+const (
+	// firstWindow is how much is read at the beginning and behind a jump. Windows grow as the walk goes on.
+	firstWindow = 4 << 10
+	lastWindow  = 1 << 20
+	// provenFrom is from which size on an object that says itself how large it is must lead to another object: a length
+	// that is not true would hide what follows it.
+	provenFrom = 1 << 10
+	// nearSeam is how far before a seam an object may begin that is not whole yet. What it will have is old memory now,
+	// in which nothing is looked for.
+	nearSeam = 64 << 10
+	// slack is how much more than an extent is read: the header of the last object that begins in it.
+	slack = findHead
+)
+
+// extent is a walk through a part of an area.
+type extent struct {
+	h        *Heap
+	area     *HeapArea
+	to       uint64
+	pos      uint64
+	synced   bool // an object begins at pos
+	earlier  bool // what lies at pos belongs to an object that began before the extent
+	why      *uint64
+	window   int
+	seams    []seam // that are left
+	visit    func(*Object)
+	stop     func() bool
+	unread   Unread
+	read     uint64
+	object   Object
+	overlong bool // the last object that was met goes past what is possible
+	doubtful bool // its size does not lead to another object
+}
+
+// Walk visits the objects of an area that begin between from and to. If from is not the beginning of the area, Walk
+// looks for the first object. It returns how many bytes it has copied, what it could not count, and whether it came to
+// the end: stop, which it asks from time to time, may have told it to end earlier.
+func (h *Heap) Walk(area *HeapArea, from, to uint64, stop func() bool, visit func(*Object)) (read uint64, unread Unread,
+	whole bool) {
+	if h.window == nil {
+		h.window = make([]byte, lastWindow)
+	}
+	to = min(to, area.Top)
+	x := &extent{h: h, area: area, pos: from, to: to, synced: from == area.Start, earlier: from != area.Start,
+		window: firstWindow, seams: area.seams, visit: visit, stop: stop}
+	for x.pos < x.to {
+		if stop() {
+			return x.read, x.unread, false
+		}
+		x.step()
+	}
+	return x.read, x.unread, true
+}
+
+// lose counts bytes that could not be read as objects.
+func (x *extent) lose(bytes uint64, why *uint64) {
+	if why != nil {
+		*why += bytes
+	}
+}
+
+// step goes on by a window, or past a seam. Each step moves pos.
+func (x *extent) step() {
+	for len(x.seams) > 0 && x.seams[0].at < x.pos && x.seams[0].next <= x.pos {
+		x.seams = x.seams[1:]
+	}
+	limit := x.area.Top
+	if len(x.seams) > 0 {
+		s := x.seams[0]
+		if s.at <= x.pos { // an extent may begin between the two
+			next := min(max(s.next, x.pos), x.area.Top)
+			x.unread.Buffers += min(next, x.to) - x.pos
+			x.pos, x.synced, x.earlier, x.seams = next, true, false, x.seams[1:]
+			return
+		}
+		limit = min(limit, s.at)
+	}
+	b, ok := x.load(limit)
+	switch {
+	case !ok:
+		x.pass(limit, &x.unread.Memory)
+	case !x.synced:
+		x.search(b, limit)
+	default:
+		x.count(b, limit)
+	}
+}
+
+// pass goes past a place that cannot be read.
+func (x *extent) pass(limit uint64, why *uint64) {
+	next := min(limit, x.pos+firstWindow)
+	x.lose(min(next, x.to)-x.pos, why)
+	x.pos, x.synced, x.earlier, x.why = next, false, false, why
+	x.window = firstWindow
+}
+
+// load copies the memory from pos on, up to the limit, and not much further than the extent goes. Where a whole window
+// cannot be read, its first page may be.
+func (x *extent) load(limit uint64) ([]byte, bool) {
+	n := min(uint64(x.window), limit-x.pos, x.to-x.pos+slack)
+	x.window = min(4*x.window, lastWindow)
+	b := x.h.window[:n]
+	err := x.h.vm.mem.Bytes(x.pos, b)
+	if errors.Is(err, process.ErrFault) && n > firstWindow {
+		b = b[:min(n, firstWindow-x.pos%firstWindow)]
+		err = x.h.vm.mem.Bytes(x.pos, b)
+	}
+	x.read += uint64(len(b))
+	return b, err == nil
+}
+
+// search looks for the next object. What lies before it belongs to an object that began before the extent, or was lost.
+func (x *extent) search(b []byte, limit uint64) {
+	at := x.h.find(x.pos, b, limit)
+	x.synced = at < len(b)
+	next := x.pos + uint64(at)
+	if !x.synced && next < limit { // keep the last words: a header may begin there
+		next = max(x.pos+x.h.align, (next-klassBytes)&^(x.h.align-1))
+	}
+	if !x.earlier {
+		x.lose(min(next, x.to)-x.pos, x.why)
+	}
+	x.pos = next
+	if x.synced {
+		x.earlier = false
+		x.window = max(firstWindow, x.window/4)
+	}
+}
+
+// count visits the objects in b. An object may not go past the limit.
+func (x *extent) count(b []byte, limit uint64) {
+	base := x.pos
+	x.overlong, x.doubtful = false, false
+	next, err := x.h.Objects.Walk(base, b, func(addr uint64, class *ObjectClass, size uint64) {
+		if addr >= x.to || x.doubtful {
+			return
+		}
+		if size > limit-addr {
+			x.overlong, x.pos = true, addr
+			return
+		}
+		proven := class.kind == plainObject || x.area.Part == HumongousPart || size < provenFrom
+		if !proven && !x.leads(addr+size, base, b, limit) {
+			x.doubtful, x.pos = true, addr
+			return
+		}
+		x.object = Object{Addr: addr, Class: class, Bytes: size, Length: -1}
+		if class.kind == arrayObject {
+			x.object.Length = int64(x.h.lengthIn(b[addr-base:]))
+		}
+		x.visit(&x.object)
+	})
+	switch {
+	case next > base && x.area.Part == HumongousPart:
+		x.pos = x.to // there is one object, and nothing behind it
+	case x.overlong && limit < x.area.Top && limit-x.pos <= nearSeam:
+		// The last object before a seam is not whole yet. What comes behind the seam does not depend on it.
+		x.lose(min(limit, x.to)-x.pos, &x.unread.Making)
+		x.pos = limit
+	case x.overlong:
+		x.err(x.pos, ErrNoSize)
+	case x.doubtful:
+		x.err(x.pos, ErrNoSize)
+	case err != nil:
+		x.err(next, err)
+	case next == base || limit-next < uint64(x.h.Objects.head) && next < limit:
+		// There is no room for an object.
+		x.pos = next
+		x.pass(limit, &x.unread.Unknown)
+	default:
+		if next > base+uint64(len(b)) {
+			x.window = firstWindow
+		}
+		x.pos = next
+	}
+}
+
+// leads reports whether another object begins at a place, or nothing more.
+func (x *extent) leads(at, base uint64, b []byte, limit uint64) bool {
+	if at == limit {
+		return true
+	}
+	head, ok := x.h.headAt(at, base, b, limit)
+	if !ok || !x.h.markMakesSense(word(head)) {
+		return false
+	}
+	_, _, err := x.h.object(head)
+	return err == nil
+}
+
+// err goes on behind an object that cannot be read.
+func (x *extent) err(at uint64, err error) {
+	why := &x.unread.Unknown
+	switch {
+	case errors.Is(err, ErrNoObject):
+		why = &x.unread.Making
+	case errors.Is(err, ErrMoved):
+		why = &x.unread.Moving
+	}
+	next := at + x.h.align
+	x.lose(min(next, x.to)-min(at, x.to), why)
+	x.pos, x.synced, x.earlier, x.why = next, false, false, why
+}
+
+// lengthIn is the length of the array that b begins with.
+func (o *Objects) lengthIn(b []byte) uint32 {
+	if o.lengthAt+4 > len(b) {
+		return 0
+	}
+	return offset(o.lengthAt).u32(b)
+}

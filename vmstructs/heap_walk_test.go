@@ -1,0 +1,192 @@
+package vmstructs
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// walkedHeap makes a Heap of an object world, whose bytes lie in the target from pieceAt on.
+func walkedHeap(w *objectWorld) (*Heap, *HeapArea) {
+	w.put(pieceAt, w.heap...)
+	return &Heap{vm: w.vm, health: &Health{vm: w.vm}, Objects: w.objects},
+		&HeapArea{Start: pieceAt, Top: pieceAt + uint64(len(w.heap)), Part: OldPart}
+}
+
+func never() bool { return false }
+
+// walked lists what a walk of an extent finds.
+func walked(h *Heap, a *HeapArea, from, to uint64) (found []string, unread Unread) {
+	_, unread, _ = h.Walk(a, from, to, never, func(o *Object) {
+		found = append(found, fmt.Sprintf("+%d %s %d", o.Addr-pieceAt, o.Class.Name, o.Bytes))
+	})
+	return found, unread
+}
+
+// mixedWorld is a heap of many objects.
+func mixedWorld(t testing.TB, h header, objects int) *objectWorld {
+	w := newObjectWorld(t, h)
+	plain, bytes, longs := w.klass("a/B", 24), w.klass("[B", w.arrayHelper(0)), w.klass("[J", w.arrayHelper(3))
+	for i := range objects {
+		switch n := int32(i * 7 % 90); i % 3 {
+		case 0:
+			w.object(plain, 24, 0, 0)
+		case 1:
+			w.object(bytes, w.lengthAt+4+int(n), w.lengthAt, n)
+		default:
+			w.object(longs, w.lengthAt+4+8*int(n), w.lengthAt, n)
+		}
+	}
+	return w
+}
+
+// TestWalkExtents: the extents of an area, wherever they begin, have all objects of the area, each once.
+func TestWalkExtents(t *testing.T) {
+	for _, header := range headers {
+		t.Run(header.name, func(t *testing.T) {
+			h, a := walkedHeap(mixedWorld(t, header, 3000))
+			all, unread := walked(h, a, a.Start, a.Top)
+			if len(all) != 3000 || unread != (Unread{}) {
+				t.Fatalf("%d objects, unread %+v", len(all), unread)
+			}
+			for _, size := range []uint64{64 << 10, 8 << 10, 1000 &^ 31} {
+				var parts []string
+				for at := a.Start; at < a.Top; at += size {
+					found, unread := walked(h, a, at, min(at+size, a.Top))
+					parts = append(parts, found...)
+					if unread != (Unread{}) {
+						t.Errorf("from +%d unread %+v", at-a.Start, unread)
+					}
+				}
+				if !slices.Equal(parts, all) {
+					t.Errorf("pieces of %d have %d objects of %d", size, len(parts), len(all))
+				}
+			}
+		})
+	}
+}
+
+// TestWalkBuffer: between the top of a thread's buffer and its end lies old memory that looks like objects. It is none.
+// The object before the top may not be whole yet: it is not counted, and what follows the buffer is.
+func TestWalkBuffer(t *testing.T) {
+	w := newObjectWorld(t, headers[0])
+	plain, bytes := w.klass("a/B", 24), w.klass("[B", w.arrayHelper(0))
+	for range 10 {
+		w.object(plain, 24, 0, 0)
+	}
+	h, a := walkedHeap(w)
+	addBuffer([]*HeapArea{a}, pieceAt+48, pieceAt+96, pieceAt+192)
+	found, unread := walked(h, a, a.Start, a.Top)
+	want := []string{"+0 a.B 24", "+24 a.B 24", "+48 a.B 24", "+72 a.B 24", "+192 a.B 24", "+216 a.B 24"}
+	if !slices.Equal(found, want) || unread != (Unread{Buffers: 96}) {
+		t.Errorf("%q %+v", found, unread)
+	}
+	if found, unread = walked(h, a, pieceAt+120, a.Top); !slices.Equal(found, want[4:]) || unread.Buffers != 72 {
+		t.Errorf("from within the buffer: %q %+v", found, unread)
+	}
+	w.heap = w.heap[:72]
+	w.object(bytes, 24, w.lengthAt, 1000) // its length is of another object that was there before
+	w.put(pieceAt, w.heap...)
+	found, unread = walked(h, a, a.Start, a.Top)
+	want = slices.Delete(want, 3, 4)
+	if !slices.Equal(found, want) || unread != (Unread{Buffers: 96, Making: 24}) {
+		t.Errorf("half made: %q %+v", found, unread)
+	}
+}
+
+// TestWalkDamaged: what cannot be read is counted as that, by reason. Objects behind it are found again, and no class
+// is made up.
+func TestWalkDamaged(t *testing.T) {
+	const hurt = 1000 // the number of the damaged object
+	for _, c := range []struct {
+		name   string
+		damage func(w *objectWorld, b []byte)
+		reason func(Unread) uint64
+	}{
+		{"klass to nowhere", func(w *objectWorld, b []byte) { binary.LittleEndian.PutUint32(b[8:], 0x7fffff0) },
+			func(u Unread) uint64 { return u.Unknown }},
+		{"no klass yet", func(w *objectWorld, b []byte) { clear(b[8:12]) }, func(u Unread) uint64 { return u.Making }},
+		{"forwarded", func(w *objectWorld, b []byte) { binary.LittleEndian.PutUint64(b, pieceAt|3) },
+			func(u Unread) uint64 { return u.Moving }},
+		{"a length that is a lie", func(w *objectWorld, b []byte) {
+			binary.LittleEndian.PutUint32(b[w.lengthAt:], 5000)
+		}, func(u Unread) uint64 { return u.Unknown }},
+		{"an endless array", func(w *objectWorld, b []byte) {
+			binary.LittleEndian.PutUint32(b[w.lengthAt:], 1<<31-1)
+		}, func(u Unread) uint64 { return u.Unknown }},
+		{"a negative length", func(w *objectWorld, b []byte) {
+			binary.LittleEndian.PutUint32(b[w.lengthAt:], 1<<31)
+		}, func(u Unread) uint64 { return u.Unknown }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := mixedWorld(t, headers[0], 3000)
+			h, a := walkedHeap(w)
+			all, _ := walked(h, a, a.Start, a.Top)
+			var at int
+			fmt.Sscanf(all[hurt], "+%d", &at) // an array of bytes: 1000 % 3 is 1
+			c.damage(w, w.heap[at:])
+			w.put(pieceAt, w.heap...)
+			h.Forget()
+			found, unread := walked(h, a, a.Start, a.Top)
+			if unread.Sum() == 0 || unread.Sum() > 4096 || c.reason(unread) != unread.Sum() {
+				t.Errorf("unread %+v", unread)
+			}
+			if lost := len(all) - len(found); lost < 1 || lost > 20 {
+				t.Errorf("%d of %d objects are lost", lost, len(all))
+			}
+			known := map[string]bool{}
+			for _, f := range all {
+				known[f] = true
+			}
+			for _, f := range found {
+				if !known[f] {
+					t.Errorf("made up: %s", f)
+				}
+			}
+		})
+	}
+}
+
+// TestWalkHostile: heaps of noise and of damaged objects cost a bounded number of reads, and each byte is at most once
+// an object's or unread.
+func TestWalkHostile(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	for round := range 60 {
+		w := mixedWorld(t, headers[round%len(headers)], 500)
+		for range rnd.IntN(400) {
+			i := rnd.IntN(len(w.heap))
+			w.heap[i] = byte(rnd.Uint32())
+			if rnd.IntN(4) == 0 {
+				rest := w.heap[i:]
+				for k := range rest[:min(len(rest), 64)] {
+					rest[k] = byte(rnd.Uint32())
+				}
+			}
+		}
+		h, a := walkedHeap(w)
+		if round%5 == 0 {
+			a.Top += 1 << 20 // memory that is not there
+		}
+		for range round % 4 {
+			start := a.Start + uint64(rnd.IntN(len(w.heap)))&^7
+			addBuffer([]*HeapArea{a}, start, start+uint64(rnd.IntN(2000))&^7, start+uint64(rnd.IntN(4000))&^7)
+		}
+		w.reads = 0
+		end, sum := uint64(0), uint64(0)
+		_, unread, whole := h.Walk(a, a.Start, a.Top, never, func(o *Object) {
+			if o.Addr < end || o.Bytes < uint64(w.header.head) || o.Bytes > a.Top-o.Addr {
+				t.Fatalf("round %d: %d bytes at +%d, the last one ended at +%d", round, o.Bytes, o.Addr-pieceAt, end-pieceAt)
+			}
+			end = o.Addr + o.Bytes
+			sum += o.Bytes
+		})
+		if all := sum + unread.Sum(); !whole || all != a.Top-a.Start {
+			t.Errorf("round %d: %d of %d bytes are accounted for: %d and %+v", round, all, a.Top-a.Start, sum, unread)
+		}
+		if w.reads > 60_000 {
+			t.Errorf("round %d: %d reads", round, w.reads)
+		}
+	}
+}

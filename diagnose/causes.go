@@ -107,8 +107,8 @@ func (h Host) Explain(pid int, err error) Cause {
 		return Cause{Name: "no-virtual", Why: err.Error(), Remedy: fmt.Sprintf("goprof dump --pid %d", pid)}
 	case errors.Is(err, sampler.ErrNested):
 		return Cause{Class: Forbidden, Name: "perf-nested", Remedy: byPtrace(pid),
-			Why: "perf_event chooses samples by process numbers outside of containers, and goprof is in a PID namespace (on the " +
-				"host, or with --pid=host, it is not)"}
+			Why: "perf_event chooses samples by process numbers outside of containers, and goprof is in a PID namespace " +
+				"(on the host, or with --pid=host, it is not)"}
 	case errors.Is(err, sampler.ErrNoUprobes):
 		return Cause{Name: "no-perf", Why: needProbes.missing("uprobes for perf_event_open")}
 	case errors.Is(err, sampler.ErrUnmarked):

@@ -81,8 +81,8 @@ func ReserveNumbered(name string, beside func(string) string) (*File, error) {
 	return reserve(&File{name: name, numbered: true, beside: beside})
 }
 
-// ReserveAgain is ReserveNumbered for what goprof draws of another file. A file that mark stands in, at its beginning, is
-// what goprof has drawn of the same file before: it is replaced.
+// ReserveAgain is ReserveNumbered for what goprof draws of another file. A file that mark stands in, at its beginning,
+// is what goprof has drawn of the same file before: it is replaced.
 func ReserveAgain(name, mark string) (*File, error) {
 	return reserve(&File{name: name, numbered: true, mark: mark})
 }

@@ -10,8 +10,8 @@ type Shape struct {
 	MergeKinds   bool // a method under one caller, whatever kinds of code it ran as: Tree.Split
 }
 
-// Drawn is the shape in which a picture has what is wanted in shape s: a method once under its caller, and one frame for
-// those by which a thread begins.
+// Drawn is the shape in which a picture has what is wanted in shape s: a method once under its caller, and one frame
+// for those by which a thread begins.
 func (s Shape) Drawn() Shape {
 	s.HideEntries, s.MergeKinds = true, true
 	return s

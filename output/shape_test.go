@@ -76,10 +76,13 @@ func TestShaped(t *testing.T) {
 	}{
 		{Shape{MergeKinds: true}, []string{
 			"[main tid=1];[truncated: bad method];P$$Lambda.run;P.lambda$main$0 4.0%",
-			"[pool-1-thread-1 tid=7];P.run;java.lang.reflect.Method.invoke;jdk.internal.reflect.GeneratedMethodAccessor.invoke;P.work 3.0%",
+			"[pool-1-thread-1 tid=7];P.run;java.lang.reflect.Method.invoke;" +
+				"jdk.internal.reflect.GeneratedMethodAccessor.invoke;P.work 3.0%",
 			"[pool-1-thread-2 tid=8];P.run;java.lang.reflect.Method.invoke 1.0%",
-			"[pool-1-thread-2 tid=8];P.run;java.lang.reflect.Method.invoke;sun.reflect.NativeMethodAccessorImpl.invoke0;JVM_InvokeMethod;call_stub;P.work 5.0%",
-			"[pool-1-thread-2 tid=8];P.run;java.lang.reflect.Method.invoke;sun.reflect.NativeMethodAccessorImpl.invoke0;JVM_InvokeMethod;load 2.0%",
+			"[pool-1-thread-2 tid=8];P.run;java.lang.reflect.Method.invoke;" +
+				"sun.reflect.NativeMethodAccessorImpl.invoke0;JVM_InvokeMethod;call_stub;P.work 5.0%",
+			"[pool-1-thread-2 tid=8];P.run;java.lang.reflect.Method.invoke;" +
+				"sun.reflect.NativeMethodAccessorImpl.invoke0;JVM_InvokeMethod;load 2.0%",
 		}},
 	} {
 		if all := lines(tree.Shaped(c.shape)); !slices.Equal(all, c.want) {
@@ -181,9 +184,10 @@ func TestDrawn(t *testing.T) {
 	if len(split) != 2 || split["P.work"] != (KindParts{65, 30, 10, 0}) || split["P.main"] != (KindParts{5, 0, 100, 0}) {
 		t.Errorf("split: %v", split)
 	}
+	kinds := map[string]LabelKind{"P.main": LabelInterpreted, "P.work": LabelCompiled, "P.leaf": LabelInlined}
 	for _, n := range drawn.Nodes[1:] {
 		l := drawn.Labels[n.Name]
-		if kind, ok := map[string]LabelKind{"P.main": LabelInterpreted, "P.work": LabelCompiled, "P.leaf": LabelInlined}[l.Text]; ok && l.Kind != kind {
+		if kind, ok := kinds[l.Text]; ok && l.Kind != kind {
 			t.Errorf("%s is %v", l.Text, l.Kind)
 		}
 	}

@@ -15,8 +15,8 @@ import (
 // copy. Threads with Hint.Soon have events, and no others: with an event of a thread each switch of threads stops and
 // starts a timer, which changes a program that hands over often (docs/decisions/0008).
 //
-// An event belongs to one thread and one CPU: a ring can be shared by the threads of one CPU only (kernel/events/core.c,
-// perf_event_set_output). The kernel can let new threads inherit events, but the period of an inherited event cannot be
+// An event belongs to one thread and one CPU: a ring can be shared by the threads of one CPU only
+// (kernel/events/core.c, perf_event_set_output). The kernel can let new threads inherit events, but the period of an inherited event cannot be
 // changed (perf_period.go). Where no more events can be opened, threads go without: they have samples by the events of
 // the CPUs.
 
@@ -83,8 +83,8 @@ func (r *perfRun) followThread(th *perfThread) {
 	}
 }
 
-// needsEvents reports whether a thread is to have events of its own. They need rings of their own. Otherwise nobody knows
-// whether a sample is by them or by the events of the CPUs.
+// needsEvents reports whether a thread is to have events of its own. They need rings of their own. Otherwise nobody
+// knows whether a sample is by them or by the events of the CPUs.
 func (r *perfRun) needsEvents(th *thread) bool { return th.hint.Soon && r.rings.havePrompt() }
 
 // hasEvents reports whether a thread has events of its own. The events of the CPUs serve the other threads.

@@ -18,7 +18,8 @@ import (
 // Looks that are there are walked together (sampler/queue.go). What their walks relied on is proven together, too, and
 // so is that the process is still there.
 
-// manner is what differs between recordings of CPU time (cpu.go), of events (event.go) and of wall-clock time (wall.go).
+// manner is what differs between recordings of CPU time (cpu.go), of events (event.go) and of wall-clock time
+// (wall.go).
 type manner interface {
 	// together is how many looks may be walked together.
 	together() int

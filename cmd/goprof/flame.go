@@ -179,7 +179,8 @@ func flameTitle(input, title string, i *recording.Info) string {
 
 // drawingOf is what a flame graph says of its recording.
 func drawingOf(input, title string, tree *output.Tree, i *recording.Info) flame.Options {
-	return flame.Options{Title: flameTitle(input, title, i), Source: sourceOf(input), Line: infoLine(output.Amount(tree.Weight, tree.Total), i),
+	return flame.Options{Title: flameTitle(input, title, i), Source: sourceOf(input),
+		Line:  infoLine(output.Amount(tree.Weight, tree.Total), i),
 		About: about(input, tree, i)}
 }
 

@@ -20,8 +20,8 @@ func addShape(flags *pflag.FlagSet, s *output.Shape) {
 	flags.BoolVar(&s.GroupThreads, "group-threads", false, groupThreadsUsage+", if stacks begin with threads")
 }
 
-// drawing are the flags of what is drawn. A picture has a method once under its caller, and one frame for those by which
-// a thread begins.
+// drawing are the flags of what is drawn. A picture has a method once under its caller, and one frame for those by
+// which a thread begins.
 type drawing struct{ splitKinds, entries bool }
 
 func (d *drawing) add(flags *pflag.FlagSet) {

@@ -86,8 +86,8 @@ func TestPageDraws(t *testing.T) {
 	b.Screenshot("about")
 }
 
-// TestKindsOfAMethod: a method that ran as several kinds of code is one frame, and the share of each kind is told. It is
-// one in the reverse view, too.
+// TestKindsOfAMethod: a method that ran as several kinds of code is one frame, and the share of each kind is told. It
+// is one in the reverse view, too.
 func TestKindsOfAMethod(t *testing.T) {
 	tree := parse(t, "Shop.main_[0];Shop.sell_[1] 300\nShop.main_[0];Shop.sell_[j] 700\nShop.main_[j];Shop.sell_[i] 50\n")
 	b := open(t, tree.Shaped(output.Shape{}.Drawn()), Options{}, "#q=Shop.sell")

@@ -21,7 +21,7 @@ type pendingStop struct {
 	verify int64 // when to make sure that the thread is still our tracee
 	letGo  bool  // the thread was let go without a look, see letGoStopped
 	killed bool  // the thread was killed before it was let go
-	guard  *watched
+	guard  *lateStop
 }
 
 // verifyAfter is when goprof first checks whether a pending thread is still our tracee. Each further check comes after

@@ -39,15 +39,15 @@ type releaser struct {
 	on      bool    // the timer sends signals
 	busy    bool    // a thread is being stopped, looked at and let go: the handler leaves everything alone
 	seizing *Tracer // that waits for a seize (seize.go)
-	watched [mostWatched]watched
+	watched [mostWatched]lateStop
 	// unwatched takes the place of those for which there is no room.
-	unwatched watched
+	unwatched lateStop
 	ts        unix.Timespec
 	info      siginfo
 }
 
-// watched is a thread that was told to stop and has not stopped yet.
-type watched struct {
+// lateStop is a thread that was told to stop and has not stopped yet.
+type lateStop struct {
 	tid   int   // 0: none. It is written last
 	clear int64 // when it was last seen not to have stopped
 	found int64 // when it was first seen to have stopped; 0: it was not
@@ -111,8 +111,8 @@ func (r *releaser) end() {
 // was last seen not to have stopped. Where too many are watched, nobody looks after the thread.
 //
 //go:nosplit
-func (r *releaser) watch(tid int, missed int64) *watched {
-	var w *watched
+func (r *releaser) watch(tid int, missed int64) *lateStop {
+	var w *lateStop
 	for i := range r.watched {
 		if r.watched[i].tid == tid {
 			return &r.watched[i]
@@ -135,7 +135,7 @@ func (r *releaser) watch(tid int, missed int64) *watched {
 // done says that the thread is watched no longer.
 //
 //go:nosplit
-func (w *watched) done() { w.tid = 0 }
+func (w *lateStop) done() { w.tid = 0 }
 
 // set sets the timer. 0: no more signals.
 //
@@ -190,7 +190,7 @@ func (r *releaser) look() {
 // lookAfter lets a thread go that stands still for too long. A thread that was killed meanwhile is Collect's.
 //
 //go:nosplit
-func (r *releaser) lookAfter(w *watched) {
+func (r *releaser) lookAfter(w *lateStop) {
 	now := rawMonotonic(&r.ts)
 	if waitPeek(w.tid, &r.info) != 0 {
 		return

@@ -14,7 +14,8 @@ import (
 )
 
 // writeSBOM lists the modules that a binary says it was built of, in CycloneDX 1.5
-// (https://cyclonedx.org/docs/1.5/json/). It has no serial number and no time, so that the same binary has the same list.
+// (https://cyclonedx.org/docs/1.5/json/). It has no serial number and no time, so that the same binary has the same
+// list.
 func writeSBOM(w io.Writer, binary string, modules []*module) error {
 	info, err := buildinfo.ReadFile(binary)
 	if err != nil {

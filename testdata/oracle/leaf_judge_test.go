@@ -25,7 +25,8 @@ type leafJudge struct {
 }
 
 func newLeafJudge(t process.Target, vm *vmstructs.VM) *leafJudge {
-	return &leafJudge{vm, leaf.New(t, vm), t.CPU(), map[*vmstructs.Blob]*vmstructs.Blob{}, map[*vmstructs.Blob][]strayRecord{}}
+	return &leafJudge{vm, leaf.New(t, vm), t.CPU(), map[*vmstructs.Blob]*vmstructs.Blob{},
+		map[*vmstructs.Blob][]strayRecord{}}
 }
 
 // safepointsOnly returns an nmethod as it is in a JVM without the flag.

@@ -16,9 +16,9 @@ import (
 // starts a timer, which changes a program that hands over often (docs/decisions/0008).
 //
 // An event belongs to one thread and one CPU: a ring can be shared by the threads of one CPU only
-// (kernel/events/core.c, perf_event_set_output). The kernel can let new threads inherit events, but the period of an inherited event cannot be
-// changed (perf_period.go). Where no more events can be opened, threads go without: they have samples by the events of
-// the CPUs.
+// (kernel/events/core.c, perf_event_set_output). The kernel can let new threads inherit events, but the period of an
+// inherited event cannot be changed (perf_period.go). Where no more events can be opened, threads go without: they have
+// samples by the events of the CPUs.
 
 // mostEvents bounds the events: each takes some 2 KB of the kernel's memory.
 const mostEvents = 1 << 15

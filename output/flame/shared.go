@@ -53,8 +53,8 @@ func Mark(source string) string {
 }
 
 // Seal writes a page. Its template begins with @HEAD@, which all pages have, and has the places @SOURCE@, @TITLE@,
-// @LINE@, @ABOVE@, @STYLE@, @STYLE_HASH@, @SCRIPT@, @SCRIPT_HASH@ and @DATA@: a Content-Security-Policy that allows the style
-// and the script with these hashes keeps all else from running.
+// @LINE@, @ABOVE@, @STYLE@, @STYLE_HASH@, @SCRIPT@, @SCRIPT_HASH@ and @DATA@: a Content-Security-Policy that allows the
+// style and the script with these hashes keeps all else from running.
 func Seal(to io.Writer, template string, p Parts) error {
 	script := "'use strict';(() => {\n" + p.Script + "})();\n"
 	w := bufio.NewWriter(to)

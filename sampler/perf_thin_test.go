@@ -41,7 +41,8 @@ func TestPaceFollowsLosses(t *testing.T) {
 // TestPaceFollowsTheWalker: where looks wait ever longer for their walk, fewer are taken. Looks of before that change
 // say nothing of it.
 func TestPaceFollowsTheWalker(t *testing.T) {
-	r := &perfRun{q: NewQueue(4), now: 1e12}
+	r := &perfRun{q: NewQueue(4), now: 1e12,
+		wide: &wideEvents{interval: int64(time.Second / 100), rng: rand.New(rand.NewPCG(1, 2))}}
 	step := func(late int, when int64) int32 {
 		r.now += judgeEvery
 		r.thin.taken += judgeFewest

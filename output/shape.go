@@ -32,7 +32,8 @@ func (t *Tree) Shaped(s Shape) *Tree {
 		m.fold = naming.FoldEntry
 	}
 	if s.MergeKinds {
-		m.merged, m.parts, m.to.Split = make(map[string]int32), make(map[int32]*KindParts), make(map[int32]KindParts)
+		m.merged, m.parts = make(map[string]int32), make([]KindParts, 1, len(t.Nodes))
+		m.to.Split = make(map[int32]KindParts)
 	}
 	for i, l := range t.Labels {
 		if m.fold != nil {
@@ -73,8 +74,8 @@ type shaper struct {
 	texts    map[string]int32  // of the labels that to has and from lacks
 	children map[uint64]int32  // of to: parent and label -> node
 	fold     func([]naming.Plumbing, func(int), func(int, naming.Plumbing))
-	merged   map[string]int32     // if kinds are merged: a method's name -> the label of its first kind, in to
-	parts    map[int32]*KindParts // if kinds are merged, of to's nodes
+	merged   map[string]int32 // if kinds are merged: a method's name -> the label of its first kind, in to
+	parts    []KindParts      // if kinds are merged, of to's nodes
 
 	// stack is the stack that is being added, root first: labels of from.
 	stack    []int32
@@ -100,7 +101,9 @@ func (m *shaper) add(leaf int32) {
 	}
 	keep := func(i int) {
 		at = m.child(at, m.label[m.stack[i]])
-		m.count(at, m.from.Labels[m.stack[i]].Kind, m.from.Nodes[leaf].Self)
+		if kind := m.from.Labels[m.stack[i]].Kind; m.parts != nil && kind.Java() {
+			m.parts[at][kind] += m.from.Nodes[leaf].Self
+		}
 	}
 	if m.fold == nil {
 		for i := range m.plumbing {
@@ -133,27 +136,10 @@ func (m *shaper) labelIn(l Name) int32 {
 	return first
 }
 
-// count notes as what kind of code a node of a method ran.
-func (m *shaper) count(node int32, kind LabelKind, n int64) {
-	if m.merged == nil || !kind.Java() {
-		return
-	}
-	p := m.parts[node]
-	if p == nil {
-		p = new(KindParts)
-		m.parts[node] = p
-	}
-	p[kind] += n
-}
-
 // chooseKinds gives each method's node the kind that most of its samples have.
 func (m *shaper) chooseKinds() {
 	labels := make(map[Name]int32)
-	for node := range m.to.Nodes { // in the order of nodes, so that labels have the same order each time
-		p := m.parts[int32(node)]
-		if p == nil {
-			continue
-		}
+	for node, p := range m.parts {
 		most, kinds := LabelKind(0), 0
 		for k, n := range p {
 			if n > 0 {
@@ -162,6 +148,9 @@ func (m *shaper) chooseKinds() {
 			if n > p[most] {
 				most = LabelKind(k)
 			}
+		}
+		if kinds == 0 { // no method
+			continue
 		}
 		at := &m.to.Nodes[node]
 		want := Name{m.to.Labels[at.Name].Text, most}
@@ -172,7 +161,7 @@ func (m *shaper) chooseKinds() {
 			at.Name = labels[want]
 		}
 		if kinds > 1 {
-			m.to.Split[int32(node)] = *p
+			m.to.Split[int32(node)] = p
 		}
 	}
 }
@@ -197,6 +186,9 @@ func (m *shaper) child(parent, label int32) int32 {
 	if !ok {
 		n = int32(len(m.to.Nodes))
 		m.to.Nodes = append(m.to.Nodes, TreeNode{Parent: parent, Name: label})
+		if m.parts != nil {
+			m.parts = append(m.parts, KindParts{})
+		}
 		m.children[edge] = n
 	}
 	return n

@@ -47,8 +47,8 @@ func (h Host) explainPerf(pid int, err error) Cause {
 	case (denied || errors.Is(err, unix.ENOSYS)) && h.perfFiltered():
 		return Cause{Class: Forbidden, Name: "perf-seccomp",
 			Why: "a seccomp filter on goprof itself forbids perf_event_open, as that of containers does by default",
-			Remedy: "docker run --security-opt seccomp=unconfined --cap-add PERFMON --cap-add SYS_PTRACE --pid container:NAME " +
-				"..., or --engine ptrace"}
+			Remedy: "docker run --security-opt seccomp=unconfined --cap-add PERFMON --cap-add BPF --cap-add SYS_PTRACE " +
+				"--pid=host ..., or --engine ptrace"}
 	case denied && call == sampler.ProbeCall:
 		return h.probesForbidden(err)
 	case denied:
@@ -151,7 +151,7 @@ func (h Host) perfRemedy(level int) string {
 	case self.Can(unix.CAP_PERFMON):
 		return set + "2"
 	case self.EUID == 0: // in a container, or by CapabilityBoundingSet
-		return "on the host: " + set + strconv.Itoa(level) + "; and docker run --cap-add PERFMON"
+		return "on the host: " + set + strconv.Itoa(level) + "; and docker run --cap-add PERFMON --cap-add BPF"
 	}
 	return h.sudo() + ", or sudo " + set + "1"
 }

@@ -26,11 +26,11 @@ func (h Host) ChooseEngine(want session.EngineName, pid int, maxOverhead float64
 	if want == session.PerfEngine || err == nil && maxOverhead == 0 {
 		return Choice{Engine: session.PerfEngine}, err
 	}
-	why := "what perf_event costs cannot be bounded, as --max-overhead wants"
+	c := Cause{Why: "what perf_event costs cannot be bounded, as --max-overhead wants"}
 	if err != nil {
-		why = h.Explain(pid, err).Why
+		c = h.Explain(pid, err)
 	}
-	return Choice{session.PtraceEngine, "the engine is ptrace: " + why, ""}, h.Traced(pid)
+	return Choice{session.PtraceEngine, "the engine is ptrace: " + c.Why, c.Remedy}, h.Traced(pid)
 }
 
 // isPerfError reports whether the kernel refused perf_event.

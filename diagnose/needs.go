@@ -98,16 +98,14 @@ func needs() []checked {
 			wants: "CONFIG_PSI; psi=1 on the kernel's command line where that is off by default (RHEL)",
 			tried: "`/proc/pressure/cpu`", lost: "what triage says of waits for CPU, memory and disks"}},
 		{Host.checkPerf, tries, &need{name: "perf",
-			wants: "CAP_PERFMON or kernel.perf_event_paranoid below 2; CAP_SYS_ADMIN on kernels of Debian and Ubuntu while " +
-				"that is above 2",
-			tried: "an event that never begins is opened, with the rights that a recording keeps",
-			lost: "--engine perf, --event page-faults and other counters; --engine auto stops threads by ptrace. Without the " +
-				"right to look into the kernel: system calls have no samples"}},
-		{Host.checkWide, tries, &need{name: "perf on CPUs",
-			wants: "CAP_BPF and CAP_PERFMON, and the host's namespace of pids",
-			tried: "an event of a CPU is opened, and the program that chooses its samples is loaded",
-			lost: "--engine auto stops threads by ptrace; --engine perf has an event for each thread and CPU, which " +
-				"costs more"}},
+			wants: "CAP_PERFMON and CAP_BPF, and the host's namespace of pids; CAP_SYS_ADMIN on kernels of Debian and Ubuntu " +
+				"while kernel.perf_event_paranoid is above 2",
+			tried: "an event of a CPU that never begins is opened, with the rights that a recording keeps, and the program " +
+				"that chooses its samples is loaded",
+			lost: "--engine perf and --kernel for CPU time"}},
+		{Host.checkWide, tries, &need{name: "perf on CPUs", wants: "the same",
+			tried: "as `record --engine auto` chooses",
+			lost:  "nothing but the cost of stops: --engine auto stops threads by ptrace"}},
 		{Host.checkSwitches, tries, &needSwitches},
 		{Host.checkRings, tries, &need{name: "locked memory",
 			wants: "CAP_IPC_LOCK, or as much as kernel.perf_event_mlock_kb and RLIMIT_MEMLOCK permit a user",

@@ -299,7 +299,8 @@ func (a *account) cost() {
 		own = ""
 	}
 	a.line("Cost", "%s%s", held, own)
-	if s.Pauses.Max >= longPause && s.Hindered == nil && s.Looks == nil && s.Meta.Engine != profile.EnginePerf {
+	if s.Pauses.Max >= longPause && s.Hindered == nil && s.Looks == nil && !s.NoPerf &&
+		s.Meta.Engine != profile.EnginePerf {
 		a.try("--engine perf, which holds no thread")
 	}
 }

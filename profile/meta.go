@@ -61,6 +61,7 @@ type Hindered struct {
 
 // Summary is the account of a recording, which the user gets at its end.
 type Summary struct {
+	NoPerf      bool    `json:"-"` // perf cannot take samples of CPU time here, so no cure names it
 	Meta        Meta    `json:"recording"`
 	Of          string  `json:"account_of,omitempty"`      // the file with the samples, without its folder
 	Rate        float64 `json:"rate_hz"`                   // as asked

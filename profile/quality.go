@@ -238,7 +238,7 @@ func (s *Summary) cureLost() string {
 	case ThreadGone.String(), StopTimeout.String(), StopMissed.String():
 		return s.cureStops(cureLonger)
 	case AlreadyTraced.String():
-		return "end the debugger that traces the program, or --engine perf"
+		return s.cureStops("end the debugger that traces the program")
 	}
 	return cureLonger
 }
@@ -315,7 +315,7 @@ const cureLonger = "-d longer"
 
 // cureStops names the perf engine, which stops no thread, if it may be used. Otherwise it is the given cure.
 func (s *Summary) cureStops(or string) string {
-	if s.Meta.Engine == EnginePerf || s.Meta.Mode != "" && s.Meta.Mode != ModeCPU {
+	if s.NoPerf || s.Meta.Engine == EnginePerf || s.Meta.Mode != "" && s.Meta.Mode != ModeCPU {
 		return or
 	}
 	if or == cureLonger || or == "" {

@@ -150,9 +150,9 @@ func (r *eventRun) open() (err error) {
 		r.stack = min(r.stack, r.cfg.MaxStack)
 	}
 	if r.cfg.Lean {
-		r.stack = min(r.stack, leanEventStack)
 		size = min(size, leanEventRing)
 		least = min(size, ringFloor)
+		r.stack = min(r.stack, leanEventStack, ringStack(least))
 	}
 	r.contents = contentReader{Contents: r.cfg.Contents, chance: firstChance}
 	thinned := true

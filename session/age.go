@@ -35,8 +35,8 @@ const (
 	behind = oldest / 2
 )
 
-// isTooOld reports whether a sample is too old to be proven, whatever its walk shows. It tells the sampler if the walks
-// are behind.
+// isTooOld reports whether a sample is too old to be proven, whatever its walk shows. It tells the queue if the walks
+// are behind: perf takes fewer samples then.
 func (r *recording) isTooOld(snap *look.Look) bool {
 	age := time.Duration(now() - snap.When)
 	if age > behind && r.queue != nil {

@@ -80,7 +80,7 @@ func (c *cpuTime) account(sum *profile.Summary, stats *sampler.Stats) {
 		sum.Asleep = c.asleep
 	}
 	sum.ShortSleeps = c.sleeps
-	if sum.Hindered != nil {
+	if sum.Hindered != nil && !sum.NoPerf {
 		sum.Hindered.Cure += ", or --engine perf, which stops no thread"
 	}
 	sum.Leans = !c.can.ReadsLate && !stats.Visits && runtime.NumCPU() > 1

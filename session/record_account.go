@@ -34,6 +34,7 @@ func (r *recording) account() profile.Summary {
 	sum.Links = r.contexts.account()
 	sum.OwnCPU = ownCPU() - r.before
 	sum.Chosen = r.opt.Wants != nil
+	sum.NoPerf = sampler.Nested()
 	r.manner.account(&sum, &stats)
 	if sum.Lost > 0 || sum.Times.Unwatched > 0 {
 		sum.LateWhy, sum.LateCure = lacksPriority()

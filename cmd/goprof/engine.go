@@ -24,7 +24,8 @@ type engineFlag struct {
 const engineHelp = `With --engine perf no thread is stopped: the kernel takes the samples (perf_event_open), which costs a
 thread less than a stop does. It needs CAP_PERFMON and CAP_BPF (Debian's kernels: CAP_SYS_ADMIN) outside of PID
 namespaces, and most containers forbid it; stacks end at 64 KB, and at native code without unwind
-information. --engine auto, the default, takes it where it works, and else ptrace, which stops threads. With --engine auto on the command line it says why.`
+information. --engine auto, the default, takes it where it works, and else ptrace, which stops
+threads. With --engine auto on the command line it says why.`
 
 var engineNames = func() (names []string) {
 	for _, e := range session.Engines {
@@ -35,7 +36,7 @@ var engineNames = func() (names []string) {
 
 func (f *engineFlag) add(cmd *cobra.Command, fs *pflag.FlagSet) {
 	fs.StringVar(&f.engine, "engine", string(session.AutoEngine),
-		"`what` takes samples: ptrace, stops; perf, the kernel; auto, perf where it may see all")
+		"`what` takes samples: ptrace, stops; perf, the kernel; auto, perf where it works")
 	cmd.RegisterFlagCompletionFunc("engine", cobra.FixedCompletions(engineNames, cobra.ShellCompDirectiveNoFileComp))
 }
 
@@ -78,7 +79,7 @@ func (p *part) choose(talk io.Writer) error {
 		return attachError(p.pid, err)
 	}
 	p.engine = c.Engine
-	if c.Note != "" && p.flags.engineGiven && !p.flags.quiet && !p.flags.kernel { // with --kernel the account says it
+	if c.Note != "" && p.flags.engineGiven && !p.flags.quiet {
 		tellNotes(talk, []profile.Note{{Name: "engine", Text: c.Note, Remedy: c.Remedy}})
 	}
 	return nil

@@ -114,8 +114,11 @@ func (r *releaser) end() {
 func (r *releaser) watch(tid int, missed int64) *lateStop {
 	var w *lateStop
 	for i := range r.watched {
-		if r.watched[i].tid == tid {
-			return &r.watched[i]
+		if at := &r.watched[i]; at.tid == tid {
+			if at.letGo != 0 { // of an earlier stop, whose caller has given it up
+				at.clear, at.found, at.letGo = missed, 0, 0
+			}
+			return at
 		}
 		if w == nil && r.watched[i].tid == 0 {
 			w = &r.watched[i]

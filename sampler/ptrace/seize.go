@@ -20,6 +20,9 @@ func (t *Tracer) seize(tid int) syscall.Errno {
 	r := t.openReleaser()
 	if len(t.pending) > 0 { // so the handler is called
 		r.seizing = t
+		if !r.on && r.timer != noTimer {
+			r.set(releaseEvery)
+		}
 	}
 	_, _, e := syscall.Syscall6(unix.SYS_PTRACE, unix.PTRACE_SEIZE, uintptr(tid), 0, 0, 0, 0)
 	r.seizing = nil

@@ -279,12 +279,6 @@ var besideWants = map[string]func(t *testing.T, p *pods, r ran){
 			t.Errorf("%+v", r)
 		}
 	},
-	"by perf: no thread is stopped": func(t *testing.T, p *pods, r ran) {
-		host.NeedPerf(t)
-		if r.code != 0 || !strings.Contains(r.out, "truth.Shares.") || !strings.Contains(r.err, "no thread was held") {
-			t.Errorf("exit code %d", r.code)
-		}
-	},
 	"refuses: it lacks SYS_PTRACE": func(t *testing.T, p *pods, r ran) {
 		r.wantError(t, 5, "lacks CAP_SYS_PTRACE", "docker run --cap-add SYS_PTRACE --pid container:")
 	},

@@ -34,7 +34,7 @@ var Codes = []Meaning{
 		{[]string{"fd-limit"}, "goprof may not open more files", "ulimit -n 65536"},
 		{[]string{"tables-full"}, "an agent reads so many JVMs that there is no room for another one's symbols", "goprof agent --max-jvms 100"},
 		{[]string{"starved"}, "the machine is short of CPU: goprof got none in time", "once more, later"},
-		{[]string{"no-perf", "no-bpf", "perf-failed", "perf-rings", "time-namespace"}, "--engine perf or --event, and the kernel's perf_event or BPF cannot do that, or not on so many CPUs", "--engine ptrace"},
+		{[]string{"no-perf", "no-bpf", "perf-failed", "perf-rings", "time-namespace"}, "--engine perf or --event, and the kernel's perf_event or BPF cannot do that, or the rings would need more memory than goprof takes", "--engine ptrace"},
 		{[]string{"hangs"}, "the process hangs in the kernel and cannot be read", "cat /proc/PID/stack"},
 		{[]string{"unknown"}, "anything that nobody thought of", "goprof doctor --pid PID"},
 	}},

@@ -79,7 +79,7 @@ func (x *exam) gcCause() (cause string, share float64) {
 // many in a second, nothing is gained by them. askedSure is how sure the rule is of that alone.
 const (
 	askedLeast = 3
-	askedRate  = 0.3
+	askedRate  = 0.7
 	askedSure  = 0.5
 )
 

@@ -28,7 +28,8 @@ var named = []*regexp.Regexp{
 	// whether the target is frozen: its control group and those above it
 	regexp.MustCompile(`^/sys/fs/cgroup/([^.]*/)?(cgroup\.(freeze|events)|freezer\.(state|self_freezing|parent_freezing))$`),
 	regexp.MustCompile(`^/sys/bus/event_source/devices/uprobe/type$`),
-	regexp.MustCompile(`^/proc/loadavg$`),
+	// what the machine has and hides, for doctor
+	regexp.MustCompile(`^/proc/(loadavg|pressure/cpu|kallsyms|self/map_files)$`),
 	regexp.MustCompile(`^/etc/(os-release|passwd|group|nsswitch\.conf|localtime)$`),
 	regexp.MustCompile(`^/usr/share/zoneinfo/|^/dev/null$`),
 	// below a kept /proc/PID or /proc/PID/task; timerslack_ns is that of a thread of goprof's own

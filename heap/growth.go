@@ -22,10 +22,12 @@ const (
 )
 
 // Growth compares readings of one heap, the oldest first: what grew in the old generation. A heap without one is
-// compared as a whole. It is nil for fewer than two readings.
+// compared as a whole. It is nil for fewer than three readings: two do not show how sure a slope is. Readings that had
+// no time for the old generation do not count.
 func Growth(readings []*profile.Heap) *profile.HeapGrowth {
+	readings = slices.DeleteFunc(slices.Clone(readings), unreadOld)
 	n := len(readings)
-	if n < 2 {
+	if n < 3 {
 		return nil
 	}
 	parts, name := tenured(readings[n-1])
@@ -54,12 +56,20 @@ func Growth(readings []*profile.Heap) *profile.HeapGrowth {
 	slices.SortFunc(g.Classes, func(a, b *profile.HeapGrower) int {
 		return cmp.Or(cmp.Compare(b.Bytes.Rate, a.Bytes.Rate), cmp.Compare(a.Name, b.Name))
 	})
-	if room := roomOf(readings[n-1], parts, last); room > 0 && g.Used.Rate > g.Used.Error && g.Used.Rate > 0 {
+	room, sure := roomOf(readings[n-1], parts, last), g.Used.Rate > max(sureGrowth*g.Used.Error, 0)
+	if room > 0 && sure && g.Collected { // else what grows may be garbage
 		if s := room / g.Used.Rate; s < math.MaxInt64/float64(time.Second)/2 {
 			g.Full = time.Duration(s * float64(time.Second))
 		}
 	}
 	return g
+}
+
+// unreadOld reports whether nothing of the old generation, or of the heap that has none, was read.
+func unreadOld(h *profile.Heap) bool {
+	_, name := tenured(h)
+	part := h.Part(name)
+	return part != nil && part.Used > 0 && part.Seen == 0
 }
 
 // tenured are the parts in which objects stay.

@@ -20,7 +20,7 @@ func madeUp(n int, bytes func(i int) map[string]float64) (all []*profile.Heap) {
 			h.Classes = append(h.Classes, &profile.HeapClass{Name: name, HeapAmount: a,
 				Parts: map[string]profile.HeapAmount{"old": a}})
 		}
-		h.Parts = []profile.HeapPart{{Name: "young", Used: 1 << 20}, {Name: "old", Used: uint64(used)}}
+		h.Parts = []profile.HeapPart{{Name: "young", Used: 1 << 20}, {Name: "old", Used: uint64(used), Seen: uint64(used)}}
 		all = append(all, h)
 	}
 	return all
@@ -49,9 +49,27 @@ func TestGrowth(t *testing.T) {
 	if Growth(all[:1]) != nil {
 		t.Error("one reading says nothing of growth")
 	}
-	all = madeUp(4, func(i int) map[string]float64 { return map[string]float64{"a": 100e6 + 30e6*float64(i)} })
-	if g := Growth(all); g.Full.Round(time.Second) != time.Duration((float64(1<<30)-190e6)/3e6*1e9).Round(time.Second) {
-		t.Errorf("full in %v", g.Full)
+	rising := func(i int) map[string]float64 { return map[string]float64{"a": 100e6 + 30e6*float64(i)} }
+	if g := Growth(madeUp(8, rising)); g.Full != 0 || g.Collected || len(g.Classes) != 1 {
+		t.Errorf("what grew may be garbage: full in %v", g.Full)
+	}
+	g = Growth(madeUp(8, func(i int) map[string]float64 {
+		all := rising(i)
+		if i == 3 { // and then a collection
+			all["garbage"] = 35e6
+		}
+		return all
+	}))
+	if want := (float64(1<<30) - 310e6) / 3e6; !g.Collected || math.Abs(g.Full.Seconds()-want) > want/20 {
+		t.Errorf("full in %v, not %.0f s", g.Full, want)
+	}
+	if g := Growth(madeUp(2, rising)); g != nil {
+		t.Errorf("two readings show growth: %+v", g)
+	}
+	unread := madeUp(4, rising)
+	unread[0].Parts[1].Seen = 0
+	if g := Growth(unread); g.Readings != 3 {
+		t.Errorf("%d readings, one of them without the old generation", g.Readings)
 	}
 }
 

@@ -109,7 +109,7 @@ func total(areas []*vmstructs.HeapArea) (sum uint64) {
 
 // settle waits until no collection stops the program. A process that is stopped in the middle of one is read as it is.
 func (x *reading) settle() {
-	for end := x.began.Add(settleTime); x.heap.Epoch().Active; time.Sleep(settleTick) {
+	for end := time.Now().Add(settleTime); x.heap.Epoch().Active; time.Sleep(settleTick) {
 		if time.Now().After(end) {
 			x.notes = append(x.notes, "a collection is under way and does not end: objects that it moves are not counted")
 			return

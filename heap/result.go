@@ -35,6 +35,10 @@ func (x *reading) result() *profile.Heap {
 		if vmstructs.HeapPart(i) == vmstructs.OldPart {
 			part.Max = x.heap.OldMax()
 		}
+		if part.Seen == 0 {
+			h.Notes = append(h.Notes, "nothing of "+part.Name+" could be read, so its classes are missing: "+
+				"--all takes the time that it needs")
+		}
 		h.Parts = append(h.Parts, part)
 	}
 	loaders := map[uint64]string{}

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -109,6 +110,8 @@ func (f *heapFlags) check(cmd *cobra.Command, args []string) error {
 		return usageError(cmd, fmt.Sprintf("--top is between 1 and %d", maxHeapLines))
 	case f.count < 1 || f.count > maxReadings:
 		return usageError(cmd, fmt.Sprintf("-n is between 1 and %d", maxReadings))
+	case f.count == 2:
+		return usageError(cmd, "-n is 3 or more to see growth: two readings do not show how sure it is")
 	case given("every") && f.count == 1:
 		return usageError(cmd, "--every says when the next reading comes: -n N is missing")
 	}
@@ -198,7 +201,7 @@ func (f *heapFlags) reader(ctx context.Context, s *session.Session) func() (*pro
 			return nil, process.ErrSilent
 		}
 		r := <-done
-		if r.err == nil {
+		if r.err = cmp.Or(s.Process.Alive(), r.err); r.err == nil { // memory of one that has ended reads as damaged
 			f.name(r.heap, s.Process.PID(), mainClass)
 		}
 		return r.heap, r.err
@@ -258,6 +261,10 @@ func (f *heapFlags) dead(cmd *cobra.Command) error {
 // write writes the last reading, and how the heap grew if there are several.
 func (f *heapFlags) write(out *output.File, readings []*profile.Heap) error {
 	last, growth := readings[len(readings)-1], heap.Growth(readings)
+	if f.shape.Area != "" && last.Part(f.shape.Area) == nil {
+		return &exit.Error{Code: exit.General, What: fmt.Sprintf("this heap has no part %q", f.shape.Area),
+			Why: last.Collector + " has none, or none of it is used", Remedy: "the same command without --area"}
+	}
 	_, err := out.Write(func(w io.Writer) error {
 		if f.json {
 			return output.HeapJSON(w, last, growth)

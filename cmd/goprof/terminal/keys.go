@@ -76,7 +76,8 @@ func (t *Terminal) press(b []byte, all bool) []byte {
 const escape = 0x1b
 
 // named are keys without a letter.
-var named = map[byte]string{'\r': "enter", '\n': "enter", '\t': "tab", ' ': "space", 0x7f: "backspace", '\b': "backspace"}
+var named = map[byte]string{'\r': "enter", '\n': "enter", '\t': "tab", ' ': "space", 0x7f: "backspace",
+	'\b': "backspace"}
 
 // sequences are what keys send after Esc and one of "[" and "O".
 var sequences = map[string]string{"A": "up", "B": "down", "C": "right", "D": "left", "H": "home", "F": "end",

@@ -28,6 +28,7 @@ func TestOtherLaunchers(t *testing.T) {
 				pid := host.StartReady(t, exec.Command(line[0], line[1:]...))
 				r := runIt(t, goprof, "dump", main)
 				if r.code != 0 || !strings.Contains(r.out, "pid "+strconv.Itoa(pid)) ||
+					name == "C" && !strings.Contains(r.out, "pid "+strconv.Itoa(pid)+"  "+main) ||
 					!strings.Contains(r.out, "truth.Shares.main ") || strings.Contains(r.out, "truncated") ||
 					name == "C" && !strings.Contains(r.out, "jni_CallStaticVoidMethod ") {
 					t.Errorf("dump: %+v", r)

@@ -162,28 +162,6 @@ func TestNoDelveProc(t *testing.T) {
 	}
 }
 
-// TestScreenLibrary: one command draws on a terminal, on Linux. No other package imports the library for that:
-// goprof makes the contents of a screen without it, and programs for other systems are smaller.
-func TestScreenLibrary(t *testing.T) {
-	const library, draws = "charm.land/", "goprof/cmd/goprof"
-	found := false
-	for line := range strings.Lines(goList(t, "-f", `{{.ImportPath}} {{join .Imports " "}}`, "./...")) {
-		pkg, imports, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if strings.Contains(imports, library) || strings.Contains(imports, "github.com/charmbracelet/") {
-			if found = true; pkg != draws {
-				t.Errorf("%s imports the screen's library; %s alone may", pkg, draws)
-			}
-		}
-	}
-	if !found {
-		t.Errorf("nothing imports %s: this test looks for something else than it should", library)
-	}
-	t.Setenv("GOOS", "darwin")
-	if deps := goList(t, "-deps", "-f", "{{.ImportPath}}", "./cmd/goprof"); strings.Contains(deps, library) {
-		t.Error("the program for darwin, which has no screen, takes its library in")
-	}
-}
-
 // TestOwnSenders: messages and calls to servers are goprof's own code (docs/decisions/0017). Tests compare them with
 // others' code.
 func TestOwnSenders(t *testing.T) {

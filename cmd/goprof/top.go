@@ -12,6 +12,7 @@ import (
 	"golang.org/x/term"
 
 	"goprof/cmd/goprof/exit"
+	"goprof/cmd/goprof/terminal"
 	"goprof/output"
 	"goprof/output/format"
 	"goprof/output/top"
@@ -128,7 +129,7 @@ func (f *topFlags) run(cmd *cobra.Command, args []string) error {
 		defer session.StopAfterSuspend()()
 		defer session.StartWatchdog(watchdogName)()
 	} else {
-		if !waitForForeground() {
+		if !terminal.AwaitForeground() {
 			return &exit.Error{Code: exit.General, What: "cannot show the screen", Why: "goprof runs in the background",
 				Remedy: "fg"}
 		}

@@ -9,6 +9,8 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"goprof/cmd/goprof/terminal"
 )
 
 // A goprof that is killed, or ends by a panic, leaves the terminal as its screen needs it: no echo, no lines, no
@@ -67,10 +69,6 @@ func openTerminalOfOurs() (*os.File, error) {
 	return os.OpenFile("/dev/tty", os.O_RDWR|unix.O_NOCTTY, 0)
 }
 
-// endOfScreen ends what Bubble Tea sets for a screen: keyboard modes, bracketed paste, the hidden cursor, the other
-// screen, styles (xterm, ctlseqs).
-const endOfScreen = "\x1b[>4m\x1b[<1u\x1b[?2004l\x1b[?25h\x1b[?1049l\x1b[0m"
-
 // restore puts the terminal right, if goprof has left it as its screen needs it. A shell's own line editor may have
 // changed it before. It leaves Ctrl-C on: then restore does nothing.
 func (k terminalKeeper) restore() {
@@ -85,7 +83,7 @@ func (k terminalKeeper) restore() {
 	// The terminal is not ours any more. It stops a background process that changes it by SIGTTOU, unless the process
 	// ignores that signal.
 	unix.IoctlSetTermios(int(k.terminal.Fd()), unix.TCSETS, k.before)
-	k.terminal.WriteString(endOfScreen)
+	k.terminal.WriteString(terminal.Leave)
 }
 
 // isRaw reports whether the terminal makes neither lines nor signals of keys.

@@ -7,88 +7,79 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"sync"
+	"os/signal"
 	"time"
 
-	tea "charm.land/bubbletea/v2"
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
 	"goprof/cmd/goprof/exit"
+	"goprof/cmd/goprof/terminal"
 	"goprof/output"
 	"goprof/output/top"
 	"goprof/process"
 	"goprof/session"
 )
 
-// The screen of top. Bubble Tea does what the terminal needs: modes, keys, and drawing only what has changed. Package
-// output/top makes the content. docs/decisions/0013 says why.
-
-// Messages to the screen from the goroutine that gathers.
-type (
-	readingMsg   struct{ *top.Reading }
-	stackMsg     struct{ *top.Stack }
-	sayMsg       string
-	recordingMsg string
-)
-
-// topScreen is the screen as Bubble Tea wants it.
+// topScreen is the screen of top. Package output/top makes the content, and package terminal shows it.
 type topScreen struct {
-	model         *top.Model
-	palette       top.Palette
-	columns, rows int
-	asks          chan<- top.Action
-	turns         *turns
-	shown         *top.Reading // the last one
+	model    *top.Model
+	palette  top.Palette
+	terminal *terminal.Terminal
+	asks     chan<- top.Action
+	changes  chan func(*topScreen) // from other goroutines
+	shown    *top.Reading          // the last one
 }
 
-// screenColumns and screenRows are assumed until the terminal has told its size.
-const screenColumns, screenRows = 80, 24
-
-func (s *topScreen) Init() tea.Cmd { return nil }
-
-func (s *topScreen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
-	switch msg := msg.(type) {
-	case tea.WindowSizeMsg:
-		s.columns, s.rows = msg.Width, msg.Height
-	case readingMsg:
-		s.shown = msg.Reading
-		s.model.Show(msg.Reading)
-	case stackMsg:
-		s.model.ShowStack(msg.Stack)
-	case sayMsg:
-		s.model.Say(string(msg))
-	case recordingMsg:
-		s.model.Recording(string(msg))
-	case tea.KeyPressMsg:
-		return s, s.do(s.model.Key(msg.String(), msg.Text))
+// run shows the screen until the user quits, the terminal is gone, or ctx is done.
+func (s *topScreen) run(ctx context.Context) {
+	resized := make(chan os.Signal, 1)
+	signal.Notify(resized, unix.SIGWINCH)
+	defer signal.Stop(resized)
+	for {
+		s.terminal.Draw(top.Render(s.model.Draw(s.terminal.Size()), s.palette))
+		select {
+		case <-ctx.Done():
+			return
+		case <-resized:
+		case change := <-s.changes:
+			change(s)
+		case key, ok := <-s.terminal.Keys():
+			action := s.model.Key(key.Name, key.Text)
+			if !ok || action.Kind == top.Quit {
+				return
+			}
+			s.do(action)
+		}
 	}
-	return s, nil
+}
+
+// change changes the screen from another goroutine, unless the screen has ended with ctx.
+func (s *topScreen) change(ctx context.Context, change func(*topScreen)) {
+	select {
+	case s.changes <- change:
+	case <-ctx.Done():
+	}
+}
+
+func (s *topScreen) say(ctx context.Context, text string) {
+	s.change(ctx, func(s *topScreen) { s.model.Say(text) })
 }
 
 // do does what the user asks for.
-func (s *topScreen) do(a top.Action) tea.Cmd {
+func (s *topScreen) do(a top.Action) {
 	switch a.Kind {
 	case top.None:
-		return nil
-	case top.Quit:
-		return func() tea.Msg { s.turns.end(); return tea.Quit() }
+		return
 	case top.Suspend:
 		unix.Kill(os.Getpid(), unix.SIGTSTP) // as if the terminal had handled Ctrl-Z: see aroundStop
-		return nil
+		return
 	}
 	select {
 	case s.asks <- a:
 	default:
 		s.model.Say("busy: the last one is not done yet")
 	}
-	return nil
-}
-
-func (s *topScreen) View() tea.View {
-	v := tea.NewView(top.Render(s.model.Draw(s.columns, s.rows), s.palette))
-	v.AltScreen = true
-	return v
 }
 
 // paletteOf says whether the terminal may show colours (no-color.org).
@@ -102,9 +93,6 @@ func paletteOf(environ func(string) string) top.Palette {
 	return top.Colours
 }
 
-// framesPerSecond bounds how often the screen is drawn. The effect of a key is seen soon.
-const framesPerSecond = 10
-
 // errTargetEnded ends the screen.
 var errTargetEnded = errors.New("the process has ended")
 
@@ -112,13 +100,14 @@ var errTargetEnded = errors.New("the process has ended")
 //
 // show calls catchNoMore when the screen is gone. From then on a signal ends goprof at once.
 func (w *topWatch) show(ctx context.Context, catchNoMore func(), cmd *cobra.Command) error {
+	shown, err := terminal.Open(os.Stdin, os.Stdout)
+	if err != nil {
+		return &exit.Error{Code: exit.General, What: "cannot show the screen", Err: err}
+	}
+	defer shown.Close()
 	asks := make(chan top.Action, 4)
-	screen := &topScreen{model: top.New(), palette: paletteOf(os.Getenv), columns: screenColumns, rows: screenRows,
-		asks: asks, turns: newTurns()}
-	program := tea.NewProgram(screen, tea.WithoutSignalHandler(), tea.WithFPS(framesPerSecond),
-		tea.WithInput(os.Stdin), tea.WithOutput(os.Stdout))
-	noMoreStops := session.StopAround(aroundStop(program, screen.turns))
-	defer noMoreStops()
+	screen := &topScreen{model: top.New(), palette: paletteOf(os.Getenv), terminal: shown, asks: asks,
+		changes: make(chan func(*topScreen))}
 	if w.flags.duration.Duration > 0 {
 		var end context.CancelFunc
 		ctx, end = context.WithTimeout(ctx, w.flags.duration.Duration)
@@ -126,18 +115,17 @@ func (w *topWatch) show(ctx context.Context, catchNoMore func(), cmd *cobra.Comm
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
+	noMoreStops := session.StopAround(aroundStop(ctx, screen, stop))
+	defer noMoreStops()
 	w.begin(ctx, 0)
 	gathered := make(chan error, 1)
 	go func() {
-		defer restoreOnPanic(program)
-		err := w.gather(ctx, program, asks)
-		gathered <- err
-		screen.turns.end()
-		program.Quit()
+		defer stop()
+		defer restoreOnPanic(shown)
+		gathered <- w.gather(ctx, screen, asks)
 	}()
-	_, err := program.Run()
-	close(screen.turns.done)
-	screen.turns.end() // even if it has failed
+	screen.run(ctx)
+	shown.Close()
 	stop()
 	catchNoMore()
 	ended := <-gathered
@@ -149,9 +137,6 @@ func (w *topWatch) show(ctx context.Context, catchNoMore func(), cmd *cobra.Comm
 	if ended != nil {
 		return w.tellEnd(cmd, screen, ended)
 	}
-	if err != nil {
-		return &exit.Error{Code: exit.General, What: "cannot show the screen", Err: err}
-	}
 	return nil
 }
 
@@ -160,7 +145,8 @@ func (w *topWatch) tellEnd(cmd *cobra.Command, screen *topScreen, err error) err
 	if screen.shown == nil || !errors.Is(err, errTargetEnded) {
 		return attachError(w.pid, err)
 	}
-	for _, line := range screen.model.Draw(screen.columns, screen.rows)[:max(screen.rows-1, 0)] {
+	columns, rows := screen.terminal.Size()
+	for _, line := range screen.model.Draw(columns, rows)[:max(rows-1, 0)] {
 		fmt.Fprintln(cmd.OutOrStdout(), line.Text())
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "goprof: process %d has ended: this is the last that was seen of it\n", w.pid)
@@ -171,7 +157,7 @@ func (w *topWatch) tellEnd(cmd *cobra.Command, screen *topScreen, err error) err
 const firstReading = 500 * time.Millisecond
 
 // gather makes readings and does what the user asks for, until ctx is done or the process has ended.
-func (w *topWatch) gather(ctx context.Context, program *tea.Program, asks <-chan top.Action) error {
+func (w *topWatch) gather(ctx context.Context, screen *topScreen, asks <-chan top.Action) error {
 	if _, err := w.read(true); err != nil {
 		return w.ended(err)
 	}
@@ -193,13 +179,12 @@ func (w *topWatch) gather(ctx context.Context, program *tea.Program, asks <-chan
 		case a := <-asks:
 			switch a.Kind {
 			case top.Look:
-				if looksAt = a.TID; looksAt != 0 {
-					program.Send(stackMsg{w.stack(looksAt)})
-				}
+				looksAt = a.TID
+				w.look(ctx, screen, looksAt)
 			case top.Dump:
-				w.tellDump(program)
+				w.tellDump(ctx, screen)
 			case top.Record:
-				w.toggleRecording(program)
+				w.toggleRecording(ctx, screen)
 			}
 			continue
 		case <-next.C:
@@ -210,13 +195,15 @@ func (w *topWatch) gather(ctx context.Context, program *tea.Program, asks <-chan
 		if err != nil {
 			return w.ended(err)
 		}
-		program.Send(readingMsg{r})
-		if looksAt != 0 {
-			program.Send(stackMsg{w.stack(looksAt)})
-		}
-		program.Send(recordingMsg(w.samples.recording()))
+		recording := w.samples.recording()
+		screen.change(ctx, func(s *topScreen) {
+			s.shown = r
+			s.model.Show(r)
+			s.model.Recording(recording)
+		})
+		w.look(ctx, screen, looksAt)
 		for _, text := range w.samples.takeTold() {
-			program.Send(sayMsg(text))
+			screen.say(ctx, text)
 		}
 		next.Reset(max(w.flags.interval.Duration-time.Since(began), min(cost*readingShare, mostBetween)))
 	}
@@ -237,116 +224,55 @@ func (w *topWatch) ended(err error) error {
 	return err
 }
 
-func (w *topWatch) tellDump(program *tea.Program) {
-	program.Send(sayMsg("writing a dump ..."))
-	name, err := w.dump()
-	if err != nil {
-		program.Send(sayMsg("no dump: " + err.Error()))
+// look shows the stack of a thread; of none if tid is 0.
+func (w *topWatch) look(ctx context.Context, screen *topScreen, tid int) {
+	if tid == 0 {
 		return
 	}
-	program.Send(sayMsg("written " + name))
+	stack := w.stack(tid)
+	screen.change(ctx, func(s *topScreen) { s.model.ShowStack(stack) })
 }
 
-func (w *topWatch) toggleRecording(program *tea.Program) {
-	name, err := w.samples.record(w.flags.output)
-	switch {
-	case err != nil:
-		program.Send(sayMsg("no recording: " + err.Error()))
-	case name != "":
-		program.Send(recordingMsg(name))
-	default:
-		program.Send(recordingMsg(""))
-		program.Send(sayMsg("the recording ends ..."))
+func (w *topWatch) tellDump(ctx context.Context, screen *topScreen) {
+	screen.say(ctx, "writing a dump ...")
+	name, err := w.dump()
+	if err != nil {
+		screen.say(ctx, "no dump: "+err.Error())
+		return
 	}
+	screen.say(ctx, "written "+name)
 }
 
-// restoreOnPanic gives the terminal back before a panic ends goprof. Bubble Tea does so in its own goroutines.
-func restoreOnPanic(program *tea.Program) {
+func (w *topWatch) toggleRecording(ctx context.Context, screen *topScreen) {
+	name, err := w.samples.record(w.flags.output)
+	screen.change(ctx, func(s *topScreen) {
+		switch {
+		case err != nil:
+			s.model.Say("no recording: " + err.Error())
+			return
+		case name == "":
+			s.model.Say("the recording ends ...")
+		}
+		s.model.Recording(name)
+	})
+}
+
+// restoreOnPanic gives the terminal back before a panic ends goprof.
+func restoreOnPanic(shown *terminal.Terminal) {
 	if p := recover(); p != nil {
-		program.Kill()
+		shown.Close()
 		panic(p)
 	}
 }
 
-// inForeground reports whether this process has the terminal.
-func inForeground() bool {
-	group, err := unix.IoctlGetInt(int(os.Stdout.Fd()), unix.TIOCGPGRP)
-	return err != nil || group == unix.Getpgrp()
-}
-
-// foregroundTries bounds how often goprof stops to wait for the foreground. Where no shell would continue goprof, the
-// kernel does not stop it.
-const foregroundTries = 3
-
-// waitForForeground stops this process while it is in the background, as writing to the terminal would. A shell says
-// so, and fg makes goprof go on.
-func waitForForeground() bool {
-	for range foregroundTries {
-		if inForeground() {
-			return true
-		}
-		unix.Kill(os.Getpid(), unix.SIGTTOU)
-		time.Sleep(10 * time.Millisecond)
-	}
-	return inForeground()
-}
-
-// turns keeps the end of the screen apart from a stop. After a stop goprof takes the terminal again. If Bubble Tea
-// ended its screen at that moment, because the time is over or the JVM has ended, the terminal would not be given back.
-type turns struct {
-	sync.Mutex               // held from before a stop until goprof has the terminal again
-	over       bool          // the screen ends
-	done       chan struct{} // closed when the screen has ended and the terminal was given back
-}
-
-func newTurns() *turns { return &turns{done: make(chan struct{})} }
-
-// end waits until no stop is under way, and marks the screen as ended.
-func (t *turns) end() {
-	t.Lock()
-	defer t.Unlock()
-	t.over = true
-}
-
-// endTime bounds how long a stop waits for the end of the screen.
-const endTime = 2 * time.Second
-
-// atEnd stops once the terminal was given back for the last time. In the background it cannot be given back.
-func (t *turns) atEnd(stop func()) {
-	if inForeground() {
-		select {
-		case <-t.done:
-		case <-time.After(endTime):
-		}
-	}
-	stop()
-}
-
-// aroundStop gives the terminal back before this process is stopped, and takes it again afterwards. Only a process in
-// the foreground may do either: the kernel would send SIGTTOU to one in the background again and again.
-func aroundStop(program *tea.Program, turns *turns) func(unix.Signal, func()) {
+// aroundStop gives the terminal back before this process is stopped, and takes it again afterwards. A screen that may
+// not have the terminal again ends.
+func aroundStop(ctx context.Context, screen *topScreen, end func()) func(unix.Signal, func()) {
 	return func(_ unix.Signal, stop func()) {
-		turns.Lock()
-		defer turns.Unlock()
-		if turns.over {
-			turns.atEnd(stop)
+		if !screen.terminal.Stop(stop) {
+			end()
 			return
 		}
-		released := inForeground() && program.ReleaseTerminal() == nil
-		stop()
-		for range foregroundTries {
-			if inForeground() {
-				break
-			}
-			stop() // continued in the background (bg)
-		}
-		switch {
-		case !inForeground():
-			turns.over = true
-			program.Quit()
-		case released:
-			program.RestoreTerminal()
-			program.Send(tea.ClearScreen())
-		}
+		screen.change(ctx, func(*topScreen) {}) // draws
 	}
 }

@@ -61,13 +61,11 @@ func (l Line) cut(columns int) Line {
 	return l
 }
 
-// Render is the text of a screen with the sequences of its styles.
-func Render(lines []Line, palette Palette) string {
-	var b strings.Builder
+// Render is the text of each line with the sequences of its styles.
+func Render(lines []Line, palette Palette) []string {
+	texts := make([]string, len(lines))
 	for i, line := range lines {
-		if i > 0 {
-			b.WriteByte('\n')
-		}
+		var b strings.Builder
 		for _, s := range line {
 			on := ""
 			if palette != PlainText {
@@ -79,6 +77,7 @@ func Render(lines []Line, palette Palette) string {
 				b.WriteString(sgrEnd)
 			}
 		}
+		texts[i] = b.String()
 	}
-	return b.String()
+	return texts
 }

@@ -30,7 +30,6 @@ var (
 
 // foreign are files of other projects that this repository's text cites.
 var foreign = map[string]bool{
-	"tea_init.go":             true, // Bubble Tea
 	"runtime/proc.go":         true, // Go
 	"encoding.go":             true, // Go's internal/fuzz
 	"doc/lz4_Frame_format.md": true,

@@ -1,0 +1,140 @@
+//go:build linux
+
+// Package terminal draws a full screen on a terminal, and reads its keys. It uses only sequences that xterm and the
+// terminals after it have in common (ECMA-48, and invisible-island.net/xterm/ctlseqs).
+package terminal
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+	"golang.org/x/term"
+)
+
+// enter shows the other screen without a cursor. Leave undoes that, and ends styles.
+const (
+	enter = "\x1b[?1049h\x1b[?25l"
+	Leave = "\x1b[0m\x1b[?25h\x1b[?1049l"
+)
+
+// Terminal is a terminal that shows a screen.
+type Terminal struct {
+	in, out *os.File
+	wake    *os.File // ends the reader of keys
+	keys    chan Key
+
+	mu            sync.Mutex // held while this process is stopped, too
+	before        *term.State
+	shown         []string // the lines on the screen; nil if they are not known
+	columns, rows int
+	closed        bool
+}
+
+// Open takes the terminal: it shows an empty screen, and every key comes to Keys.
+func Open(in, out *os.File) (*Terminal, error) {
+	woken, wake, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	t := &Terminal{in: in, out: out, wake: wake, keys: make(chan Key)}
+	if err := t.take(); err != nil {
+		woken.Close()
+		wake.Close()
+		return nil, err
+	}
+	go t.readKeys(woken)
+	return t, nil
+}
+
+func (t *Terminal) take() error {
+	before, err := term.MakeRaw(int(t.in.Fd()))
+	if err != nil {
+		return err
+	}
+	t.before, t.shown = before, nil
+	_, err = t.out.WriteString(enter)
+	return err
+}
+
+// giveBack makes the terminal what it was. The kernel lets nobody do so in the background.
+func (t *Terminal) giveBack() {
+	if InForeground() {
+		t.out.WriteString(Leave)
+		term.Restore(int(t.in.Fd()), t.before)
+	}
+}
+
+// Close gives the terminal back, and ends Keys.
+func (t *Terminal) Close() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		return
+	}
+	t.closed = true
+	t.wake.Close()
+	t.giveBack()
+}
+
+// assumedColumns and assumedRows are the size of a terminal that does not know its own.
+const assumedColumns, assumedRows = 80, 24
+
+// Size is the terminal's size now.
+func (t *Terminal) Size() (columns, rows int) {
+	size, err := unix.IoctlGetWinsize(int(t.out.Fd()), unix.TIOCGWINSZ)
+	if err != nil || size.Col == 0 || size.Row == 0 {
+		return assumedColumns, assumedRows
+	}
+	return int(size.Col), int(size.Row)
+}
+
+// Draw shows the lines. It writes those that have changed. No line may be wider than the terminal, and each ends the
+// styles that it begins.
+func (t *Terminal) Draw(lines []string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		return
+	}
+	columns, rows := t.Size()
+	var b strings.Builder
+	if t.shown == nil || columns != t.columns || rows != t.rows {
+		t.shown, t.columns, t.rows = make([]string, rows), columns, rows
+		b.WriteString("\x1b[2J")
+	}
+	for y := range rows {
+		line := ""
+		if y < len(lines) {
+			line = lines[y]
+		}
+		if line != t.shown[y] {
+			// The line is erased first: behind a line of full width, erasing would take its last character.
+			fmt.Fprintf(&b, "\x1b[%d;1H\x1b[K%s", y+1, line)
+			t.shown[y] = line
+		}
+	}
+	t.out.WriteString(b.String())
+}
+
+// Stop gives the terminal back, calls stop, which stops this process, and takes the terminal again. It reports whether
+// it could do so: a process that is continued in the background may not. Draw what the screen shows after that.
+func (t *Terminal) Stop(stop func()) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		stop()
+		return true
+	}
+	t.giveBack()
+	stop()
+	for range foregroundTries {
+		if InForeground() {
+			return t.take() == nil
+		}
+		stop() // continued in the background (bg)
+	}
+	return InForeground() && t.take() == nil
+}

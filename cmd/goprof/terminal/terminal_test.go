@@ -1,0 +1,125 @@
+//go:build linux
+
+package terminal
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/term"
+)
+
+func TestDecode(t *testing.T) {
+	pressed := func(input string) (names []string) {
+		for b := []byte(input); len(b) > 0; {
+			key, n := decode(b)
+			if n == 0 {
+				return append(names, "...")
+			}
+			names, b = append(names, key.Name), b[n:]
+		}
+		return names
+	}
+	for input, want := range map[string]string{
+		"qG/?名":                   "q G / ? 名",
+		"\r\t \x7f\x03\x15\x1a":   "enter tab space backspace ctrl+c ctrl+u ctrl+z",
+		"\x1b[A\x1bOB\x1b[5~":     "up down pgup",
+		"\x1b[H\x1b[F\x1b[6~":     "home end pgdown",
+		"\x1b\x1b[Cx":             "esc right x",
+		"\x1b[1;5A\x1bxy":         "  y", // with Ctrl, with Alt: not known
+		"\x1b":                    "...",
+		"\x1b[1;":                 "...",
+		"\x1bO":                   "...",
+		"x\xe5":                   "x ...",
+		"\xffx":                   " x",
+		"\x1b[?1;2c\x1b[200~x":    "  x", // answers and pasted text
+		"\x1b[0;0;0;0;0;0;0;0;0;": "...",
+	} {
+		if got := strings.Join(pressed(input), " "); got != want {
+			t.Errorf("%q: %q, not %q", input, got, want)
+		}
+	}
+	if key, n := decode([]byte("\x1b[" + strings.Repeat("1", 100))); key.Name != "" || n != maxSequence {
+		t.Errorf("an endless sequence is %q of %d bytes", key.Name, n)
+	}
+}
+
+// FuzzDecode: whatever comes, each key has a length, and no text has a control character.
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte("x\x1b[A\x1bO\xe5\x90\x8d"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		for len(b) > 0 {
+			key, n := decode(b)
+			if n < 0 || n > len(b) || n == 0 && len(b) >= maxSequence {
+				t.Fatalf("%q has the length %d", b, n)
+			}
+			if strings.ContainsFunc(key.Text, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+				t.Fatalf("%q types %q", b, key.Text)
+			}
+			if n == 0 {
+				return
+			}
+			b = b[n:]
+		}
+	})
+}
+
+// onPipe is a terminal whose output can be read.
+func onPipe(t *testing.T) (*Terminal, func() string) {
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { read.Close(); write.Close() })
+	written := func() string {
+		b := make([]byte, 1<<16)
+		n, _ := read.Read(b)
+		return string(b[:n])
+	}
+	return &Terminal{in: read, out: write, wake: write, before: &term.State{}}, written
+}
+
+// TestDraw: only lines that have changed are written.
+func TestDraw(t *testing.T) {
+	shown, written := onPipe(t)
+	shown.Draw([]string{"one", "two"})
+	if got := written(); got != "\x1b[2J\x1b[1;1H\x1b[Kone\x1b[2;1H\x1b[Ktwo" {
+		t.Errorf("the first: %q", got)
+	}
+	shown.Draw([]string{"one", "2"})
+	if got := written(); got != "\x1b[2;1H\x1b[K2" {
+		t.Errorf("the second: %q", got)
+	}
+	shown.Draw(slices.Repeat([]string{"x"}, assumedRows+5))
+	if got := written(); strings.Contains(got, "\x1b[25;") || !strings.Contains(got, "\x1b[24;1H\x1b[Kx") {
+		t.Errorf("too many lines: %q", got)
+	}
+}
+
+// TestStopAndClose: the screen does not end during a stop. A stop after the end leaves the terminal alone.
+func TestStopAndClose(t *testing.T) {
+	shown, written := onPipe(t)
+	closed := make(chan bool)
+	shown.Stop(func() {
+		go func() {
+			shown.Close()
+			close(closed)
+		}()
+		select {
+		case <-closed:
+			t.Error("it ended during a stop")
+		case <-time.After(20 * time.Millisecond): // on a busy machine an error may stay unseen here, and nothing worse
+		}
+		if got := written(); got != Leave {
+			t.Errorf("before the stop it wrote %q", got)
+		}
+	})
+	<-closed
+	stopped := false
+	if !shown.Stop(func() { stopped = true }) || !stopped {
+		t.Error("it did not stop after the end")
+	}
+}

@@ -13,6 +13,7 @@ import (
 
 	"goprof/profile"
 	"goprof/sampler"
+	"goprof/sampler/events"
 	"goprof/session"
 )
 
@@ -191,7 +192,7 @@ func (t *hostTarget) recordEvent(ctx context.Context, how *Recording, b *Beside,
 	}
 	opt.Started = func(e sampler.Engine) {
 		governed.latest = e.(latest)
-		governed.events, _ = e.(*sampler.Events)
+		governed.events, _ = e.(*events.Engine)
 		governed.pace = opt.Pace
 		b.Started(governed)
 		begun()
@@ -203,7 +204,7 @@ func (t *hostTarget) recordEvent(ctx context.Context, how *Recording, b *Beside,
 // eventControl governs the recording of an event.
 type eventControl struct {
 	latest
-	events *sampler.Events // nil: waits
+	events *events.Engine // nil: waits
 	pace   *atomic.Int64
 	base   time.Duration // the interval of CPU time that was asked for
 	drop   func()

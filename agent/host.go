@@ -14,6 +14,10 @@ import (
 	"goprof/profile"
 	"goprof/profile/resource"
 	"goprof/sampler"
+	"goprof/sampler/perf"
+	"goprof/sampler/ring"
+	"goprof/sampler/threads"
+	"goprof/sampler/visit"
 	"goprof/session"
 )
 
@@ -22,8 +26,8 @@ type ThisHost struct {
 	diagnose.Host
 	version string
 	growth  int64 // what LetGrow has set
-	visits  together[*sampler.Group]
-	perf    together[*sampler.PerfGroup]
+	visits  together[*visit.Group]
+	perf    together[*perf.Group]
 	stops   stopped
 	listed  *processList
 	enrich  func(pid int, a *resource.Attributes)
@@ -68,7 +72,7 @@ func NewHost(h diagnose.Host, version string, enrich func(pid int, a *resource.A
 		listed = openProcessList()
 	}
 	return &ThisHost{Host: h, version: version, listed: listed, enrich: enrich,
-		visits: sampleTogether(sampler.NewGroup(usual, 0)), perf: sampleTogether(sampler.NewPerfGroup(usual, 0))}
+		visits: sampleTogether(visit.NewGroup(usual, 0)), perf: sampleTogether(perf.NewGroup(usual, 0))}
 }
 
 // Run takes samples for all JVMs together, until ctx is done: by perf events of CPUs, and by visits of CPUs. Where one
@@ -89,13 +93,13 @@ func (h *ThisHost) Run(ctx context.Context, want session.EngineName, say func(st
 func (h *ThisHost) meaning(err error, want session.EngineName) string {
 	const visits = "one for all JVMs needs CAP_PERFMON, CAP_SYS_NICE and two CPUs"
 	wide := "one for all JVMs needs CAP_PERFMON, CAP_BPF and the first PID namespace"
-	if refused := (*sampler.PerfError)(nil); errors.As(err, &refused) {
+	if refused := (*ring.Error)(nil); errors.As(err, &refused) {
 		wide = "one for all JVMs cannot be had: " + h.Explain(0, err).Why
 	}
 	switch {
 	case err == nil:
 		return ""
-	case !errors.Is(err, sampler.ErrNoWide) && !errors.Is(err, sampler.ErrNoVisits):
+	case !errors.Is(err, perf.ErrNoWide) && !errors.Is(err, visit.ErrNoVisits):
 		return "goprof no longer samples all JVMs together: " + err.Error()
 	case want == session.PerfEngine && !h.perf.works():
 		return "no JVM can be sampled by perf events: " + wide
@@ -120,7 +124,7 @@ func (h *ThisHost) Group() sampler.GroupStats {
 // list, until the next call.
 func (h *ThisHost) PIDs() []int { return h.listed.read(time.Now(), h.Host.PIDs) }
 
-func (h *ThisHost) CPU(pid int) time.Duration { return sampler.ProcessCPU(pid) }
+func (h *ThisHost) CPU(pid int) time.Duration { return threads.ProcessCPU(pid) }
 func (h *ThisHost) Own() time.Duration        { return session.OwnCPU() }
 func (h *ThisHost) CPUs() int                 { return runtime.NumCPU() }
 

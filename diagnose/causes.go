@@ -11,7 +11,10 @@ import (
 
 	"goprof/process"
 	"goprof/sampler"
+	"goprof/sampler/events"
+	"goprof/sampler/offcpu"
 	"goprof/sampler/ptrace"
+	"goprof/sampler/ring"
 	"goprof/session"
 	"goprof/vmstructs"
 )
@@ -105,13 +108,13 @@ func (h Host) Explain(pid int, err error) Cause {
 			Why: "what its libjvm.so exports for debuggers does not hold together", Remedy: h.doctor(pid)}
 	case errors.Is(err, session.ErrNoVirtual):
 		return Cause{Name: "no-virtual", Why: err.Error(), Remedy: fmt.Sprintf("goprof dump --pid %d", pid)}
-	case errors.Is(err, sampler.ErrNested):
+	case errors.Is(err, ring.ErrNested):
 		return Cause{Class: Forbidden, Name: "perf-nested", Remedy: byPtrace(pid),
 			Why: "perf_event chooses samples by process numbers outside of containers, and goprof is in a PID namespace " +
 				"(on the host, or with --pid=host, it is not)"}
-	case errors.Is(err, sampler.ErrNoUprobes):
+	case errors.Is(err, events.ErrNoUprobes):
 		return Cause{Name: "no-perf", Why: needProbes.missing("uprobes for perf_event_open")}
-	case errors.Is(err, sampler.ErrUnmarked):
+	case errors.Is(err, offcpu.ErrUnmarked):
 		return Cause{Name: "no-perf", Why: needSwitches.missing("records of switches that tell waits from lost CPUs")}
 	case isPerfError(err):
 		return h.explainPerf(pid, err)

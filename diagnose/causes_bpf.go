@@ -11,7 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/process/procfs"
-	"goprof/sampler"
+	"goprof/sampler/bpf"
+	"goprof/sampler/events"
 	"goprof/sampler/guard"
 	"goprof/session"
 )
@@ -56,7 +57,7 @@ func errnoOf(err error) error {
 // bpfFiltered asks whether a filter forbids the call. A faked host cannot be asked.
 func (h Host) bpfFiltered() bool {
 	if h.Proc == "" {
-		return sampler.BPFFiltered()
+		return bpf.Filtered()
 	}
 	self, _ := h.status(0)
 	return self.Seccomp != 0
@@ -98,7 +99,7 @@ func (h Host) toHave(capabilities ...string) string {
 // ExplainEvent completes an error of session.FindEvent: it finds out why the kernel refuses the event.
 func (h Host) ExplainEvent(pid int, e *session.EventError) {
 	switch {
-	case errors.Is(e.Err, sampler.ErrNoUprobes):
+	case errors.Is(e.Err, events.ErrNoUprobes):
 		e.Why = needProbes.missing("uprobes for perf_event_open")
 	case isPerfError(e.Err):
 		c := h.explainPerf(pid, e.Err)
@@ -111,7 +112,7 @@ func (h Host) ExplainEvent(pid int, e *session.EventError) {
 func (h Host) checkProbes(r *Report, n *need, _ int) {
 	var cause *Cause
 	guard.With(guard.ToProbe, func() {
-		if err := sampler.TryProbes(); err != nil {
+		if err := events.TryProbes(); err != nil {
 			c := h.Explain(0, err)
 			cause = &c
 		}

@@ -12,21 +12,23 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/profile"
-	"goprof/sampler"
+	"goprof/sampler/events"
 	"goprof/sampler/guard"
+	"goprof/sampler/perf"
+	"goprof/sampler/ring"
 )
 
 // explainPerf finds out why perf_event may not be used (kernel/events/core.c, perf_event_open, perf_check_permission,
 // perf_mmap; Documentation/admin-guide/perf-security.rst). A cause is named only where there is evidence of it.
 func (h Host) explainPerf(pid int, err error) Cause {
-	var failed *sampler.PerfError
+	var failed *ring.Error
 	call := ""
 	if errors.As(err, &failed) {
 		call = failed.Call
 	}
 	denied := errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES)
 	switch {
-	case errors.Is(err, sampler.ErrTimeNamespace):
+	case errors.Is(err, ring.ErrTimeNamespace):
 		return Cause{Name: "time-namespace",
 			Why:    "goprof is in a time namespace, and what the kernel writes down has the machine's own clock",
 			Remedy: byPtrace(pid) + ", or goprof outside of that namespace"}
@@ -34,10 +36,10 @@ func (h Host) explainPerf(pid int, err error) Cause {
 		return h.explainGone(pid)
 	case errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENFILE):
 		return Cause{Name: "fd-limit", Why: "goprof may not open more files", Remedy: "ulimit -n 65536; " + h.command()}
-	case errors.Is(err, sampler.ErrRingsFull):
+	case errors.Is(err, ring.ErrFull):
 		return Cause{Name: "perf-rings", Remedy: byPtrace(pid),
 			Why: fmt.Sprintf("the rings of perf events would lock more than %s, which is all that goprof allows them",
-				megabytes(sampler.RingsMost()))}
+				megabytes(ring.MostLocked()))}
 	case call == "mmap" && (denied || errors.Is(err, unix.ENOMEM)):
 		return Cause{Class: Forbidden, Name: "perf-memory",
 			Why:    "perf_event needs more locked memory than goprof may have (ulimit -l, kernel.perf_event_mlock_kb)",
@@ -49,7 +51,7 @@ func (h Host) explainPerf(pid int, err error) Cause {
 			Why: "a seccomp filter on goprof itself forbids perf_event_open, as that of containers does by default",
 			Remedy: "docker run --security-opt seccomp=unconfined --cap-add PERFMON --cap-add BPF --cap-add SYS_PTRACE " +
 				"--pid=host ..., or --engine ptrace"}
-	case denied && call == sampler.ProbeCall:
+	case denied && call == events.ProbeCall:
 		return h.probesForbidden(err)
 	case denied:
 		return h.perfForbidden(pid, err)
@@ -65,7 +67,7 @@ func (h Host) explainPerf(pid int, err error) Cause {
 // cannot be asked.
 func (h Host) perfFiltered() bool {
 	if h.Proc == "" {
-		return sampler.PerfFiltered()
+		return ring.Filtered()
 	}
 	self, _ := h.status(0)
 	return self.Seccomp != 0
@@ -98,7 +100,7 @@ func (h Host) perfForbidsOwn() bool {
 	if h.Proc != "" {
 		return true
 	}
-	_, err := sampler.TryPerf(0)
+	_, err := ring.Try(0)
 	return err != nil
 }
 
@@ -176,7 +178,7 @@ func (h Host) checkPerf(r *Report, n *need, pid int) {
 	}
 	var cause *Cause
 	admin := guard.With(guard.ToRecord, func() {
-		if err := sampler.TryWide(pid); err != nil {
+		if err := perf.TryWide(pid); err != nil {
 			c := h.Explain(pid, err)
 			cause = &c
 		}

@@ -11,14 +11,16 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"goprof/sampler"
+	"goprof/sampler/events"
+	"goprof/sampler/perf"
+	"goprof/sampler/ring"
 	"goprof/session"
 	"goprof/testdata/host"
 )
 
 // TestExplainPerf: why perf_event may not be used, on hosts unlike this machine.
 func TestExplainPerf(t *testing.T) {
-	refused := func(call string, e error) error { return &sampler.PerfError{Call: call, Err: e} }
+	refused := func(call string, e error) error { return &ring.Error{Call: call, Err: e} }
 	paranoid := func(level string) func(f *fakeProc) {
 		return func(f *fakeProc) { f.write("sys/kernel/perf_event_paranoid", level+"\n") }
 	}
@@ -44,9 +46,9 @@ func TestExplainPerf(t *testing.T) {
 			refused("perf_event_open", unix.EACCES), Forbidden, "perf-paranoid", "lacks CAP_PERFMON",
 			"docker run --cap-add PERFMON"},
 		{"probes, and no right to them", func(f *fakeProc) { paranoid("2")(f); f.as(without(unix.CAP_SYS_ADMIN)) },
-			refused(sampler.ProbeCall, unix.EACCES), Forbidden, "probe-capability", "probes need CAP_SYS_ADMIN",
+			refused(events.ProbeCall, unix.EACCES), Forbidden, "probe-capability", "probes need CAP_SYS_ADMIN",
 			"docker run --cap-add SYS_ADMIN"},
-		{"probes of a user", paranoid("2"), refused(sampler.ProbeCall, unix.EACCES), Forbidden, "probe-capability",
+		{"probes of a user", paranoid("2"), refused(events.ProbeCall, unix.EACCES), Forbidden, "probe-capability",
 			"probes need CAP_SYS_ADMIN", "sudo goprof record"},
 		{"BPF of a user", paranoid("2"), refused("bpf", unix.EPERM), Forbidden, "bpf-capability",
 			"need CAP_BPF and CAP_PERFMON", "sudo goprof record"},
@@ -122,7 +124,7 @@ func TestChooseEngine(t *testing.T) {
 	host.NeedPerf(t)
 	pid := startSleep(t, "/bin/sleep")
 	auto, why := session.PerfEngine, ""
-	byPerf := sampler.TryWide(pid) == nil
+	byPerf := perf.TryWide(pid) == nil
 	if !byPerf {
 		auto, why = session.PtraceEngine, "the engine is ptrace"
 	}

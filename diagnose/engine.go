@@ -5,7 +5,8 @@ package diagnose
 import (
 	"errors"
 
-	"goprof/sampler"
+	"goprof/sampler/perf"
+	"goprof/sampler/ring"
 	"goprof/session"
 )
 
@@ -22,7 +23,7 @@ func (h Host) ChooseEngine(want session.EngineName, pid int, maxOverhead float64
 	if want == session.PtraceEngine || want == "" {
 		return Choice{Engine: session.PtraceEngine}, h.Traced(pid)
 	}
-	err := sampler.TryWide(pid)
+	err := perf.TryWide(pid)
 	if want == session.PerfEngine || err == nil && maxOverhead == 0 {
 		return Choice{Engine: session.PerfEngine}, err
 	}
@@ -35,6 +36,6 @@ func (h Host) ChooseEngine(want session.EngineName, pid int, maxOverhead float64
 
 // isPerfError reports whether the kernel refused perf_event.
 func isPerfError(err error) bool {
-	var failed *sampler.PerfError
+	var failed *ring.Error
 	return errors.As(err, &failed)
 }

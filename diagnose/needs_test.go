@@ -10,7 +10,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"goprof/sampler"
+	"goprof/sampler/events"
+	"goprof/sampler/offcpu"
+	"goprof/sampler/ring"
 	"goprof/session"
 )
 
@@ -72,19 +74,19 @@ func TestOldKernelsAreNamed(t *testing.T) {
 		err     error
 		why     string
 	}{
-		{"5.4.0-200-generic", &sampler.PerfError{Call: "bpf", Err: unix.EINVAL}, "Linux 5.5 on, bpf_probe_read_user"},
-		{"6.12.0", &sampler.PerfError{Call: "bpf", Err: unix.EINVAL},
+		{"5.4.0-200-generic", &ring.Error{Call: "bpf", Err: unix.EINVAL}, "Linux 5.5 on, bpf_probe_read_user"},
+		{"6.12.0", &ring.Error{Call: "bpf", Err: unix.EINVAL},
 			"takes no BPF program that goprof needs (invalid argument)"},
-		{"4.14.0", sampler.ErrNoUprobes, "no uprobes for perf_event_open (Linux 4.17 on, CONFIG_UPROBE_EVENTS"},
-		{"6.12.0", &sampler.PerfError{Call: "mmap", Err: sampler.ErrRingsFull}, "all that goprof allows them"},
-		{"4.14.0", sampler.ErrUnmarked, "no records of switches that tell waits from lost CPUs (Linux 4.17 on, perf"},
+		{"4.14.0", events.ErrNoUprobes, "no uprobes for perf_event_open (Linux 4.17 on, CONFIG_UPROBE_EVENTS"},
+		{"6.12.0", &ring.Error{Call: "mmap", Err: ring.ErrFull}, "all that goprof allows them"},
+		{"4.14.0", offcpu.ErrUnmarked, "no records of switches that tell waits from lost CPUs (Linux 4.17 on, perf"},
 	} {
 		f.write("sys/kernel/osrelease", c.release+"\n")
 		if why := h.Explain(0, c.err).Why; !strings.Contains(why, c.why) {
 			t.Errorf("%s, %v: %q, want %q", c.release, c.err, why, c.why)
 		}
 		e := session.EventError{Err: c.err}
-		if h.ExplainEvent(0, &e); c.err != sampler.ErrUnmarked && !strings.Contains(e.Why, c.why) {
+		if h.ExplainEvent(0, &e); c.err != offcpu.ErrUnmarked && !strings.Contains(e.Why, c.why) {
 			t.Errorf("%s, %v: the event's error says %q", c.release, c.err, e.Why)
 		}
 	}

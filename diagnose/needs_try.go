@@ -13,8 +13,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/process/procfs"
-	"goprof/sampler"
+	"goprof/sampler/events"
 	"goprof/sampler/guard"
+	"goprof/sampler/offcpu"
+	"goprof/sampler/ring"
 	"goprof/session"
 )
 
@@ -87,7 +89,7 @@ func (h Host) checkWide(r *Report, n *need, pid int) {
 }
 
 func (h Host) checkSwitches(r *Report, n *need, pid int) {
-	if c := h.asRecorder(guard.ToRecord, pid, func() error { return sampler.TryOffCPU(pid) }); c != nil {
+	if c := h.asRecorder(guard.ToRecord, pid, func() error { return offcpu.Try(pid) }); c != nil {
 		r.info(n.name, c.Remedy, "no %s (%s)", n.lost, c.Why)
 		return
 	}
@@ -98,14 +100,14 @@ func (h Host) checkRings(r *Report, n *need, pid int) {
 	var one, wanted int
 	var all int64
 	if c := h.asRecorder(guard.ToRecord, pid, func() (err error) {
-		one, wanted, all, err = sampler.TryRings()
+		one, wanted, all, err = ring.TryRings()
 		return err
 	}); c != nil {
 		r.info(n.name, c.Remedy, "no rings for --engine perf (%s)", c.Why)
 		return
 	}
 	text := fmt.Sprintf("rings of perf events: up to %s for a recording on this many CPUs, and never more than %s in all",
-		megabytes(all), megabytes(sampler.RingsMost()))
+		megabytes(all), megabytes(ring.MostLocked()))
 	if one < wanted {
 		r.info(n.name, h.toHave("IPC_LOCK")+", or sudo sysctl kernel.perf_event_mlock_kb=8192",
 			"%s; the kernel permits %d KB of %d for each CPU: it loses %s", text, one>>10, wanted>>10, n.lost)
@@ -126,8 +128,8 @@ func (h Host) checkTracepoints(r *Report, n *need, _ int) {
 
 func (h Host) checkCounters(r *Report, n *need, _ int) {
 	c := h.asRecorder(guard.ToRecord, 0, func() error {
-		err := sampler.TryCounter(os.Getpid(), unix.PERF_TYPE_HARDWARE, unix.PERF_COUNT_HW_CPU_CYCLES)
-		if errors.Is(err, sampler.ErrNoCounter) {
+		err := events.TryCounter(os.Getpid(), unix.PERF_TYPE_HARDWARE, unix.PERF_COUNT_HW_CPU_CYCLES)
+		if errors.Is(err, events.ErrNoCounter) {
 			r.info(n.name, "", "this machine has none (virtual machines mostly have none): no %s", n.lost)
 			return nil
 		}

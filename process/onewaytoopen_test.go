@@ -29,12 +29,12 @@ var ownNames = []string{
 	"process/procfs/read.go Read",          // stat, status
 	"process/threads.go listThreads",       // task
 	"process/procfs/dir.go OpenDir",
-	"sampler/perf.go readSmall", "sampler/quiet.go allCPUsTick", "sampler/ptrace/watchdog.go Watch",
+	"sampler/cpuset/online.go readSmall", "sampler/wall/quiet.go allCPUsTick", "sampler/ptrace/watchdog.go Watch",
 	"sampler/ptrace/sysmon.go findSysmon", "sampler/ptrace/sysmon.go sleepers", // goprof's own threads
 	"sampler/ptrace/sysmon.go writeSlack",
 	"session/ahead.go setPriority",      // goprof's own task
 	"session/facts.go systemName",       // /etc/os-release
-	"sampler/event_probe.go ProbeType",  // /sys/bus/event_source
+	"sampler/events/probe.go ProbeType", // /sys/bus/event_source
 	"session/event_find.go tracepoint",  // tracefs, by a name of the user's without slashes and dots
 	"session/kernel.go openKernelNames", // /proc/kallsyms
 	"diagnose/causes_missing.go pids",
@@ -42,7 +42,7 @@ var ownNames = []string{
 	"diagnose/jvms_proc.go threads",
 	"diagnose/needs_try.go checkKernelNames", "diagnose/needs_try.go opensMappedFile", // kallsyms; goprof's own map_files
 	"sampler/ptrace/heralds.go prepare", // goprof's own sched
-	"sampler/perf_turn.go read",         // goprof's own schedstat
+	"sampler/perf/turn.go read",         // goprof's own schedstat
 	"sampler/ptrace/admit.go openFile",  // goprof's own schedstat, loadavg, and the cpu.stat of its own control groups
 }
 
@@ -50,8 +50,16 @@ var ownNames = []string{
 // where the name comes from, and then adds the call to ownNames.
 func TestOneWayToOpen(t *testing.T) {
 	seen := map[string]bool{}
-	for _, dir := range []string{"process", "process/procfs", "vmstructs", "unwind", "sampler", "sampler/look",
-		"sampler/ptrace", "session", "session/postmortem", "diagnose", "arch"} {
+	dirs := []string{"process", "process/procfs", "vmstructs", "unwind", "sampler", "session", "session/postmortem",
+		"diagnose", "arch"}
+	engines, err := filepath.Glob("../sampler/*/doc.go")
+	if err != nil || len(engines) < 10 {
+		t.Fatal(engines, err)
+	}
+	for _, doc := range append(engines, "../sampler/look/look.go") {
+		dirs = append(dirs, "sampler/"+filepath.Base(filepath.Dir(doc)))
+	}
+	for _, dir := range dirs {
 		files, err := filepath.Glob(filepath.Join("..", dir, "*.go"))
 		if err != nil || len(files) == 0 {
 			t.Fatal(dir, err)

@@ -1,15 +1,18 @@
-// Package sampler decides which thread of a process to look at and when, and hands out look.Looks in a Queue. It
-// knows schedules, CPU time and /proc/PID/task, and nothing of Java.
+// Package sampler is what all engines have in common: the contract between those who take samples and those who walk
+// them. An Engine takes samples of one process as a Config says, hands them over as look.Looks in a Queue, and keeps an
+// account of them in Stats. Each look has an Outcome, and none is forgotten: attempted = taken + the sum of the others.
 //
-// There are three engines:
+// The engines are packages of their own:
 //
-//   - Sampler stops the threads that use CPU time. It meets them on their CPUs (visit.go), or looks for them where that
-//     cannot be done (scan.go).
-//   - Wall looks at every thread in each interval, whatever the thread does (wall.go).
-//   - Perf has the kernel take the samples (perf.go).
+//   - visit stops the threads that use CPU time. It meets them on their CPUs, or looks for them where that cannot be
+//     done.
+//   - wall looks at every thread in each interval, whatever the thread does.
+//   - perf has the kernel take samples of CPU time.
+//   - events has the kernel take samples where a program comes to probes, or a counter has counted.
+//   - offcpu has the kernel note each switch of threads.
 //
-// The first two look at threads by package ptrace, which promises the program that none of its threads is ever left
-// stopped. Perf stops nobody.
-//
-// Each look has an Outcome, and none is forgotten: attempted = taken + the sum of the others (Stats).
+// They build on packages that are no engines: traced (a run of an engine that stops threads), threads (who has used how
+// much CPU time), ring (perf events and the rings they write into), cpuset (which CPUs there are), bpf (programs for
+// the kernel), ptrace (one look at one thread), look (its result) and errand (OS threads that Go does not know). None
+// of them knows anything of Java.
 package sampler

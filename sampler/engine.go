@@ -27,12 +27,3 @@ type Abilities struct {
 	Bursts    bool // many looks may come at once, and each is to be counted
 	Switches  bool // looks are of whole waits, by the kernel's records of switches
 }
-
-func (s *Sampler) Abilities() Abilities { return Abilities{} }
-func (m *Member) Abilities() Abilities  { return Abilities{} }
-func (w *Wall) Abilities() Abilities    { return Abilities{} }
-func (p *Perf) Abilities() Abilities    { return Abilities{ReadsLate: true} }
-func (e *Events) Abilities() Abilities  { return Abilities{ReadsLate: true, Bursts: true} }
-func (o *OffCPU) Abilities() Abilities {
-	return Abilities{ReadsLate: true, Bursts: true, Switches: true}
-}

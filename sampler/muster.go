@@ -2,21 +2,26 @@
 
 package sampler
 
-import "sync"
+import (
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+)
 
-// muster is where new members of a group wait until its sampling thread takes them in.
-type muster[M any] struct {
+// Muster is where new members of a group wait until its sampling thread takes them in.
+type Muster[M any] struct {
 	mu     sync.Mutex
 	coming []M
-	came   chan struct{} // has a word while somebody waits
+	Came   chan struct{} // has a word while somebody waits
 	why    error         // why the group is over; errGroupOver where it just ended
 	over   bool
 }
 
-func newMuster[M any]() muster[M] { return muster[M]{came: make(chan struct{}, 1)} }
+func NewMuster[M any]() Muster[M] { return Muster[M]{Came: make(chan struct{}, 1)} }
 
-// join has a member taken in soon. It returns false where the group is over.
-func (m *muster[M]) join(member M) bool {
+// Join has a member taken in soon. It returns false where the group is over.
+func (m *Muster[M]) Join(member M) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.over {
@@ -24,15 +29,15 @@ func (m *muster[M]) join(member M) bool {
 	}
 	m.coming = append(m.coming, member)
 	select {
-	case m.came <- struct{}{}:
+	case m.Came <- struct{}{}:
 	default:
 	}
 	return true
 }
 
-// next returns the members that wait. Where somebody joins just now, they wait on: the sampling thread waits for
+// Next returns the members that wait. Where somebody joins just now, they wait on: the sampling thread waits for
 // nobody.
-func (m *muster[M]) next() []M {
+func (m *Muster[M]) Next() []M {
 	if !m.mu.TryLock() {
 		return nil
 	}
@@ -42,8 +47,8 @@ func (m *muster[M]) next() []M {
 	return coming
 }
 
-// putBack has members wait on.
-func (m *muster[M]) putBack(members []M) {
+// PutBack has members wait on.
+func (m *Muster[M]) PutBack(members []M) {
 	if len(members) == 0 {
 		return
 	}
@@ -52,14 +57,14 @@ func (m *muster[M]) putBack(members []M) {
 	m.coming = append(m.coming, members...)
 }
 
-// hasComing tells whether somebody waits to be taken in.
-func (m *muster[M]) hasComing() bool {
+// HasComing tells whether somebody waits to be taken in.
+func (m *Muster[M]) HasComing() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return len(m.coming) > 0
 }
 
-func (m *muster[M]) whyEnded() error {
+func (m *Muster[M]) WhyEnded() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.why != nil {
@@ -68,8 +73,8 @@ func (m *muster[M]) whyEnded() error {
 	return errGroupOver
 }
 
-// end turns away all members that come from now on, and returns the members that wait.
-func (m *muster[M]) end(why error) []M {
+// End turns away all members that come from now on, and returns the members that wait.
+func (m *Muster[M]) End(why error) []M {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.over, m.why = true, why
@@ -77,3 +82,36 @@ func (m *muster[M]) end(why error) []M {
 	m.coming = nil
 	return waiting
 }
+
+// GroupStats is what a Group has done so far.
+type GroupStats struct {
+	Visits  int64         // of CPUs
+	Met     int64         // threads of members
+	Others  int64         // threads of other processes
+	Missed  int64         // visits that were left out because their moment had passed long ago
+	Members int           // that are in it now
+	CPU     time.Duration // of the sampling thread and its heralds, without what stops took of others
+}
+
+// GroupCounts is what a Group has done, for any goroutine.
+type GroupCounts struct {
+	Visits, Met, Others, Missed, CPU, Members atomic.Int64
+}
+
+func (c *GroupCounts) Stats() GroupStats {
+	return GroupStats{Visits: c.Visits.Load(), Met: c.Met.Load(), Others: c.Others.Load(),
+		Missed: c.Missed.Load(), Members: int(c.Members.Load()), CPU: time.Duration(c.CPU.Load())}
+}
+
+// ErrTwice: the process is a member already.
+var ErrTwice = errors.New("sampler: the process is sampled already")
+
+// errGroupOver ends members whose Group has ended.
+var errGroupOver = errors.New("sampler: the group has ended")
+
+// HouseBusy is how often a member's list of threads is brought up to date if the member was met, and HouseIdle if it
+// was not.
+const (
+	HouseBusy = int64(time.Second)
+	HouseIdle = int64(10 * time.Second)
+)

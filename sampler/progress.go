@@ -5,16 +5,12 @@ package sampler
 import (
 	"sync/atomic"
 	"time"
-
-	"goprof/arch"
-	"goprof/process/procfs"
-	"goprof/sampler/ptrace"
 )
 
-// progress tells, from any goroutine, what an engine has done so far.
-type progress struct {
-	asked chan chan Stats
-	wake  func()        // ends a long sleep of the sampling thread; nil: it does not sleep for long
+// Progress tells, from any goroutine, what an engine has done so far.
+type Progress struct {
+	Asked chan chan Stats
+	Wake  func()        // ends a long sleep of the sampling thread; nil: it does not sleep for long
 	done  chan struct{} // closed when the run has ended
 	last  Stats         // the Stats of a run that has ended
 
@@ -28,24 +24,24 @@ const (
 	hangsAfter  = 5 * time.Second
 )
 
-func newProgress() progress {
-	return progress{asked: make(chan chan Stats, 1), done: make(chan struct{})}
+func NewProgress() Progress {
+	return Progress{Asked: make(chan chan Stats, 1), done: make(chan struct{})}
 }
 
 // Stats is what happened so far, from any goroutine, once Run has been called. Stats waits for the engine's next look
 // around, for 50 ms at most. Perf is woken up for it. Where goprof is suspended, Stats waits until goprof goes on, and
 // also while goprof waits for late stops before it is suspended.
-func (p *progress) Stats() Stats {
+func (p *Progress) Stats() Stats {
 	reply, hangs := make(chan Stats, 1), time.After(hangsAfter)
 	select {
-	case p.asked <- reply:
+	case p.Asked <- reply:
 	case <-p.done:
 		return p.last
 	case <-hangs:
 		return p.Latest()
 	}
-	if p.wake != nil {
-		p.wake()
+	if p.Wake != nil {
+		p.Wake()
 	}
 	select {
 	case s := <-reply:
@@ -58,7 +54,7 @@ func (p *progress) Stats() Stats {
 }
 
 // Latest is what was known of the run at one of its last looks around, from any goroutine. It does not wait.
-func (p *progress) Latest() Stats {
+func (p *Progress) Latest() Stats {
 	select {
 	case <-p.done:
 		return p.last
@@ -70,10 +66,10 @@ func (p *progress) Latest() Stats {
 	return Stats{}
 }
 
-// answer tells how far the run is, if somebody asks.
-func (p *progress) answer(sum func() Stats) {
+// Answer tells how far the run is, if somebody asks.
+func (p *Progress) Answer(sum func() Stats) {
 	select {
-	case reply := <-p.asked:
+	case reply := <-p.Asked:
 		reply <- sum()
 	default:
 		if now := time.Now(); now.Sub(p.latestAt) > latestEvery {
@@ -84,8 +80,8 @@ func (p *progress) answer(sum func() Stats) {
 	}
 }
 
-// runEngine is an engine's Run, from its beginning to its end.
-func (p *progress) runEngine(cfg Config, q *Queue, run func() (Stats, error)) (_ Stats, err error) {
+// RunEngine is an engine's Run, from its beginning to its end.
+func (p *Progress) RunEngine(cfg Config, q *Queue, run func() (Stats, error)) (_ Stats, err error) {
 	defer close(q.full)
 	defer close(p.done)
 	if cfg.Interval < MinInterval {
@@ -93,19 +89,4 @@ func (p *progress) runEngine(cfg Config, q *Queue, run func() (Stats, error)) (_
 	}
 	p.last, err = run()
 	return p.last, err
-}
-
-// runTraced is runEngine of an engine that has a Tracer. The process's folder and the Tracer are open while run lasts.
-func (p *progress) runTraced(pid int, cpu *arch.CPU, cfg Config, q *Queue,
-	run func(*procfs.Dir, *ptrace.Tracer) (Stats, error)) (Stats, error) {
-	return p.runEngine(cfg, q, func() (Stats, error) {
-		proc := procfs.OpenDir(pid)
-		defer proc.Close()
-		if !proc.Exists() {
-			return Stats{}, ErrNoProcess
-		}
-		t := ptrace.NewTracer(pid, cpu)
-		defer t.Close()
-		return run(proc, t)
-	})
 }

@@ -12,14 +12,14 @@ import (
 // takes more CPU time than most of that work. Go finds an OS thread, which wakes others up to look for work, and sysmon
 // wakes up, too. So an agent wakes up once for all of it (docs/decisions/0022).
 
-// pulseAfter is the first multiple of every after a moment. A sentry calls it, too.
+// PulseAfter is the first multiple of every after a moment. A sentry calls it, too.
 //
 //go:nosplit
-func pulseAfter(moment, every int64) int64 { return moment - moment%every + every }
+func PulseAfter(moment, every int64) int64 { return moment - moment%every + every }
 
-// isAbout reports whether so much time has passed, or nearly so. A wake-up at a multiple of a time is a little late,
+// IsAbout reports whether so much time has passed, or nearly so. A wake-up at a multiple of a time is a little late,
 // and not each one is as late as the one before.
-func isAbout(passed, every int64) bool { return passed >= every-every/10 }
+func IsAbout(passed, every int64) bool { return passed >= every-every/10 }
 
 // Pulse is a ticker whose ticks come together with those of others.
 type Pulse struct {
@@ -41,5 +41,5 @@ func (p *Pulse) Stop() { p.timer.Stop() }
 
 func untilPulse(every, shift time.Duration) time.Duration {
 	now := ptrace.Monotonic()
-	return time.Duration(pulseAfter(now-int64(shift), int64(every)) + int64(shift) - now)
+	return time.Duration(PulseAfter(now-int64(shift), int64(every)) + int64(shift) - now)
 }

@@ -13,7 +13,7 @@ func TestPulseAfter(t *testing.T) {
 	for _, c := range []struct{ moment, every, want int64 }{
 		{0, 10, 10}, {1, 10, 10}, {9, 10, 10}, {10, 10, 20}, {11, 10, 20}, {5, 1, 6},
 	} {
-		if got := pulseAfter(c.moment, c.every); got != c.want {
+		if got := PulseAfter(c.moment, c.every); got != c.want {
 			t.Errorf("after %d, each %d: %d, not %d", c.moment, c.every, got, c.want)
 		}
 	}
@@ -22,7 +22,7 @@ func TestPulseAfter(t *testing.T) {
 // TestUntilPulse: what a Pulse sleeps ends at a multiple, whenever it is asked.
 func TestUntilPulse(t *testing.T) {
 	const every, shift = 20 * time.Millisecond, 3 * time.Millisecond
-	next := func(moment int64) int64 { return pulseAfter(moment-int64(shift), int64(every)) + int64(shift) }
+	next := func(moment int64) int64 { return PulseAfter(moment-int64(shift), int64(every)) + int64(shift) }
 	for range 100 {
 		before := ptrace.Monotonic()
 		left := int64(untilPulse(every, shift))
@@ -42,7 +42,7 @@ func TestPulse(t *testing.T) {
 	defer p.Stop()
 	for last := int64(0); last < 5; last++ {
 		before := ptrace.Monotonic()
-		want := pulseAfter(before-int64(shift), int64(every)) + int64(shift)
+		want := PulseAfter(before-int64(shift), int64(every)) + int64(shift)
 		if want-before > int64(every) || (want-int64(shift))%int64(every) != 0 {
 			t.Fatalf("at %d the next moment is %d", before, want)
 		}

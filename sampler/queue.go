@@ -28,10 +28,10 @@ type Queue struct {
 	kept   []*look.Look // the sampler's: to be handed over together
 	waits  int64        // how long a look may wait in kept at most
 	began  int64        // when the run did
-	hurry  atomic.Int64 // until then looks wait for keptInHurry
+	hurry  atomic.Int64 // until then looks wait for KeptInHurry
 	most   int          // how many looks may wait in kept
-	behind atomic.Int64 // looks that came to the consumer very late, since takeBehind
-	paced  atomic.Int64 // looks before that moment say nothing of the rate
+	behind atomic.Int64 // looks that came to the consumer very late, since TakeBehind
+	Paced  atomic.Int64 // looks before that moment say nothing of the rate
 }
 
 type slot struct {
@@ -47,14 +47,14 @@ const (
 	// a time in which many looks waited, they would leave Go's garbage collector no room (session.MemoryGoal).
 	keptStack = 1 << 20
 	keptBytes = 8 << 20
-	// keptFor is how long a look may wait for others before it is handed over. What waits when the process ends is
+	// KeptFor is how long a look may wait for others before it is handed over. What waits when the process ends is
 	// lost, so looks wait for no more than one part in keptOfRun of the run so far: a program may end soon. Lean runs
 	// wait longer: their processes seldom end.
-	keptFor     = int64(250 * time.Millisecond)
-	keptForLean = int64(500 * time.Millisecond)
+	KeptFor     = int64(250 * time.Millisecond)
+	KeptForLean = int64(500 * time.Millisecond)
 	keptOfRun   = 20
-	// keptInHurry is how long a look may wait for hurryFor after the consumer came too late for one.
-	keptInHurry = int64(10 * time.Millisecond)
+	// KeptInHurry is how long a look may wait for hurryFor after the consumer came too late for one.
+	KeptInHurry = int64(10 * time.Millisecond)
 	hurryFor    = int64(2 * time.Second)
 	// keptPart: one in so many of all snapshots may wait so, and one in so many of mostBytes. Lean runs have few
 	// snapshots, and all samples are taken together.
@@ -63,7 +63,7 @@ const (
 
 // NewQueue makes a queue of n snapshots.
 func NewQueue(n int) *Queue {
-	q := &Queue{waits: keptFor, most: n / keptPart, full: make(chan *look.Look, n), slots: make([]slot, n),
+	q := &Queue{waits: KeptFor, most: n / keptPart, full: make(chan *look.Look, n), slots: make([]slot, n),
 		index: make(map[*look.Look]int32, n)}
 	for i := range q.slots {
 		snap := new(look.Look)
@@ -74,6 +74,9 @@ func NewQueue(n int) *Queue {
 	}
 	return q
 }
+
+// Size is how many snapshots there are.
+func (q *Queue) Size() int { return len(q.slots) }
 
 // Looks delivers the looks that were taken; it is closed when sampling ends.
 func (q *Queue) Looks() <-chan *look.Look { return q.full }
@@ -113,8 +116,8 @@ func (q *Queue) release(i uint32) {
 	}
 }
 
-// take returns a snapshot to fill, nil if there is none.
-func (q *Queue) take() *look.Look {
+// Take returns a snapshot to fill, nil if there is none.
+func (q *Queue) Take() *look.Look {
 	for q.queued.Load() < mostBytes {
 		top := q.top.Load()
 		if uint32(top) == 0 {
@@ -130,8 +133,8 @@ func (q *Queue) take() *look.Look {
 	return nil
 }
 
-// put never blocks: there are no more snapshots than places.
-func (q *Queue) put(s *look.Look) {
+// Put never blocks: there are no more snapshots than places.
+func (q *Queue) Put(s *look.Look) {
 	q.count(s)
 	q.full <- s
 }
@@ -143,11 +146,11 @@ func (q *Queue) count(s *look.Look) {
 	q.queued.Add(slot.queued)
 }
 
-// waitFor sets how long looks wait, and how many, in a run that begins now.
-func (q *Queue) waitFor(lean bool, now int64) {
+// WaitFor sets how long looks wait, and how many, in a run that begins now.
+func (q *Queue) WaitFor(lean bool, now int64) {
 	q.began = now
 	if lean {
-		q.waits, q.most = keptForLean, len(q.slots)/keptPartLean
+		q.waits, q.most = KeptForLean, len(q.slots)/keptPartLean
 	}
 }
 
@@ -158,68 +161,68 @@ func (q *Queue) Hurry(now int64) { q.hurry.Store(now + hurryFor) }
 // Behind is called by the consumer for a look that it got so late that soon it will lose some. The sampler takes fewer
 // then. Looks that were taken before it did so do not count.
 func (q *Queue) Behind(when int64) {
-	if when >= q.paced.Load() {
+	if when >= q.Paced.Load() {
 		q.behind.Add(1)
 	}
 }
 
-// takeBehind returns for how many looks Behind was called since the last time.
-func (q *Queue) takeBehind() int64 {
+// TakeBehind returns for how many looks Behind was called since the last time.
+func (q *Queue) TakeBehind() int64 {
 	if q.behind.Load() == 0 {
 		return 0
 	}
 	return q.behind.Swap(0)
 }
 
-// wait is how long a look may wait now.
-func (q *Queue) wait(now int64) int64 {
-	if q.waits == keptFor && now < q.hurry.Load() {
-		return keptInHurry
+// Wait is how long a look may wait now.
+func (q *Queue) Wait(now int64) int64 {
+	if q.waits == KeptFor && now < q.hurry.Load() {
+		return KeptInHurry
 	}
 	return q.patience(now)
 }
 
 // patience is how long a look may wait where code does not change.
 func (q *Queue) patience(now int64) int64 {
-	if q.waits != keptFor {
+	if q.waits != KeptFor {
 		return q.waits
 	}
-	return min(max((now-q.began)/keptOfRun, keptInHurry), keptFor)
+	return min(max((now-q.began)/keptOfRun, KeptInHurry), KeptFor)
 }
 
-// isBehind reports whether one in so many of all snapshots waits for its walk, or of all bytes that may wait.
-func (q *Queue) isBehind(part int) bool {
+// IsBehind reports whether one in so many of all snapshots waits for its walk, or of all bytes that may wait.
+func (q *Queue) IsBehind(part int) bool {
 	return len(q.full) > cap(q.full)/part || q.queued.Load() > mostBytes/int64(part)
 }
 
-// keep is put for a look that may wait for others. To wake the walker up takes more CPU time than most walks: Go has to
+// Keep is put for a look that may wait for others. To wake the walker up takes more CPU time than most walks: Go has to
 // find an OS thread for the walker and to wake it up, and that OS thread looks for other work before it sleeps again.
-func (q *Queue) keep(s *look.Look) {
+func (q *Queue) Keep(s *look.Look) {
 	q.count(s)
 	q.kept = append(q.kept, s)
 	if len(q.kept) >= q.most || q.queued.Load() > mostBytes/keptPart {
-		q.handOver()
+		q.HandOver()
 	}
 }
 
-// handOverBefore hands over what has waited long enough by then.
-func (q *Queue) handOverBefore(moment int64) {
-	if moment >= q.handOverAt() {
-		q.handOver()
+// HandOverBefore hands over what has waited long enough by then.
+func (q *Queue) HandOverBefore(moment int64) {
+	if moment >= q.HandOverAt() {
+		q.HandOver()
 	}
 }
 
-// handOverAt is the moment at which the look that has waited longest should be handed over. Others are handed over at
+// HandOverAt is the moment at which the look that has waited longest should be handed over. Others are handed over at
 // the same moment (pulse.go).
-func (q *Queue) handOverAt() int64 {
+func (q *Queue) HandOverAt() int64 {
 	if len(q.kept) == 0 {
 		return math.MaxInt64
 	}
-	return pulseAfter(q.kept[0].When, q.wait(q.kept[0].When))
+	return PulseAfter(q.kept[0].When, q.Wait(q.kept[0].When))
 }
 
-// handOver hands over all that was kept.
-func (q *Queue) handOver() {
+// HandOver hands over all that was kept.
+func (q *Queue) HandOver() {
 	for _, s := range q.kept {
 		q.full <- s
 	}

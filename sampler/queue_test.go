@@ -12,17 +12,17 @@ import (
 // The looks that wait for their walk are bounded in number and in bytes. A look that comes back is used again.
 func TestQueueIsBounded(t *testing.T) {
 	q := NewQueue(64)
-	first := q.take()
+	first := q.Take()
 	q.Done(first)
-	if again := q.take(); again != first {
+	if again := q.Take(); again != first {
 		t.Error("another snapshot than the one that was given back last")
 	}
 	q.Done(first)
 	q.Done(new(look.Look)) // this look is not the queue's
 	var held []*look.Look
-	for s := q.take(); s != nil; s = q.take() {
+	for s := q.Take(); s != nil; s = q.Take() {
 		s.Stack = make([]byte, 1<<20)
-		q.put(s)
+		q.Put(s)
 		held = append(held, <-q.Looks())
 	}
 	if len(held) != mostBytes>>20 {
@@ -33,7 +33,7 @@ func TestQueueIsBounded(t *testing.T) {
 		q.Done(s)
 	}
 	n := 0
-	for s := q.take(); s != nil; s = q.take() {
+	for s := q.Take(); s != nil; s = q.Take() {
 		if n++; cap(s.Stack) > keptStack {
 			t.Error("a free snapshot keeps a large buffer")
 		}
@@ -49,34 +49,34 @@ func TestQueueKeepsLooks(t *testing.T) {
 	const began, others = 1_000_000_000_000, 4 // long after the run began
 	q := NewQueue(others * keptPart)
 	keep := func(when int64) *look.Look {
-		s := q.take()
+		s := q.Take()
 		s.When, s.Stack = when, make([]byte, 100)
-		q.keep(s)
+		q.Keep(s)
 		return s
 	}
 	first, second := keep(began), keep(began+1)
-	q.handOverBefore(began + keptFor - 1)
+	q.HandOverBefore(began + KeptFor - 1)
 	if len(q.Looks()) > 0 {
 		t.Error("the looks did not wait for others")
 	}
 	if n := q.queued.Load(); n != 200 {
 		t.Errorf("%d bytes are under way, not 200", n)
 	}
-	q.handOverBefore(began + keptFor)
+	q.HandOverBefore(began + KeptFor)
 	if len(q.Looks()) != 2 || <-q.Looks() != first || <-q.Looks() != second {
 		t.Error("the looks were not handed over in their order")
 	}
 	q.Hurry(began)
-	if keep(began); q.handOverAt() != began+keptInHurry {
+	if keep(began); q.HandOverAt() != began+KeptInHurry {
 		t.Error("the look does not hurry")
 	}
-	q.handOverBefore(began + keptInHurry)
+	q.HandOverBefore(began + KeptInHurry)
 	<-q.Looks()
 	q.Hurry(began - hurryFor)
 	for range others - 1 {
 		keep(began)
 	}
-	if q.handOverAt() != began+keptFor {
+	if q.HandOverAt() != began+KeptFor {
 		t.Error("the hurry has no end")
 	}
 	if len(q.Looks()) > 0 {
@@ -92,15 +92,15 @@ func TestQueueKeepsLooks(t *testing.T) {
 func TestQueueOfShortRun(t *testing.T) {
 	const began = int64(1_000_000_000)
 	q := NewQueue(1)
-	q.waitFor(false, began)
+	q.WaitFor(false, began)
 	for passed, want := range map[time.Duration]time.Duration{0: 10 * time.Millisecond, time.Second: 50 * time.Millisecond,
 		time.Minute: 250 * time.Millisecond} {
-		if got := time.Duration(q.wait(began + int64(passed))); got != want {
+		if got := time.Duration(q.Wait(began + int64(passed))); got != want {
 			t.Errorf("%v after %v, not %v", got, passed, want)
 		}
 	}
-	q.waitFor(true, began)
-	if got := q.wait(began); got != keptForLean {
+	q.WaitFor(true, began)
+	if got := q.Wait(began); got != KeptForLean {
 		t.Errorf("a lean run has looks wait %v", time.Duration(got))
 	}
 }
@@ -119,7 +119,7 @@ func TestQueueFromTwoSides(t *testing.T) {
 		}
 	})
 	for n := 0; n < 50_000; {
-		s := q.take()
+		s := q.Take()
 		if s == nil {
 			runtime.Gosched()
 			continue
@@ -132,7 +132,7 @@ func TestQueueFromTwoSides(t *testing.T) {
 			s.TID = 0
 			q.Done(s)
 		} else {
-			q.put(s)
+			q.Put(s)
 		}
 		n++
 	}

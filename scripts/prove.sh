@@ -24,7 +24,8 @@ scripts/jdk.sh >/dev/null
 out=build/prove
 mkdir -p "$out"
 go test -c -o "$out/oracle.test" ./testdata/oracle
-go test -c -o "$out/sampler.test" ./sampler
+go test -c -o "$out/visit.test" ./sampler/visit
+go test -c -o "$out/perf.test" ./sampler/perf
 tests='TestLeaf|TestLeafCalls|TestShadow|TestSteps|TestJNI|TestSignals|TestWitnesses|TestContendedNatives|TestThrowing|TestIntrinsics|TestJavacIsWhole|TestShares|TestSharesBesideJFR|TestChurn|TestShadowVirtual|TestVirtualLoad|TestVirtualParked|TestMix|TestAnHourIsSmall|TestHourOfJFR|TestGoprofStoppedByForce|TestPerfJavacIsWhole|TestLocks|TestLocksWhileObjectsMove|TestLocksBeside.*|TestLocksOfVirtualThreads|TestLocksBusy|TestCore.*|TestTriage.*|TestAlloc|TestAllocBesideAsync|TestAllocSlowdown|TestWaitsBesideOthers|TestEventCounts|TestEventFunctions|TestEventStacks|TestProbesEnd|TestTTSP|TestOffCPUBySwitches|TestAllocatedWhileRecorded'
 # make test runs these with the newest JDK alone.
 tests+='|TestTrouble|TestManyThreads|TestContainers|TestSilent(Stacks|Variables)|TestRecord(IsSmall|Threads|UntilTarget.*|OfStoppedJVM)|TestWall(Shares|Time|OnlyStates|NeverStopsTheBlocked)'
@@ -43,7 +44,8 @@ prove() { # folder, test binary, tests
     done
 }
 prove testdata/oracle "$PWD/$out/oracle.test" "$tests"
-prove sampler "$PWD/$out/sampler.test" 'TestEndsOfGoprof|TestCrowd|TestPerfIsNotInStep'
+prove sampler/visit "$PWD/$out/visit.test" 'TestEndsOfGoprof|TestCrowd'
+prove sampler/perf "$PWD/$out/perf.test" TestPerfIsNotInStep
 if [ $ran = 0 ]; then
     echo "there is no oracle $which" >&2
     exit 1

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/process/procfs"
-	"goprof/sampler"
 	"goprof/sampler/look"
+	"goprof/sampler/threads"
 )
 
 // Where CPUs are short a snapshot waits for its walk. By then the code in which its thread was may be gone. So the walk
@@ -64,7 +64,7 @@ func (r *recording) proven(snap *look.Look, seen, since int64) bool {
 
 // hasNotRunSince reports whether a thread has not run since it had that charge.
 func (r *recording) hasNotRunSince(tid int, then *look.Charge) bool {
-	now, ok := sampler.Charged(r.Process.PID(), tid)
+	now, ok := threads.Charged(r.Process.PID(), tid)
 	return ok && now == *then
 }
 

@@ -8,13 +8,13 @@ import (
 	"time"
 
 	"goprof/profile"
-	"goprof/sampler"
+	"goprof/sampler/events"
 	"goprof/sampler/look"
 	"goprof/vmstructs"
 )
 
 // Where a buffer ends says where objects of a class are allocated, but not how many bytes the class has: a program that
-// repeats itself may walk in step with its buffers (sampler/event_buffer.go). The bytes come from elsewhere:
+// repeats itself may walk in step with its buffers (sampler/events/buffer.go). The bytes come from elsewhere:
 //
 //   - What buffers held, by class, from copies of buffers that were drawn.
 //   - What was put outside of buffers, by class: each object is told by its own lot.
@@ -38,7 +38,7 @@ const noStackSeen = "[no stack seen]"
 
 // allocShares is the account of a recording's allocations by class.
 type allocShares struct {
-	contents *sampler.Contents
+	contents *events.Contents
 	objects  *vmstructs.Objects
 	number   int // of the event of new buffers
 	part     *eventPart
@@ -81,7 +81,7 @@ func (r *recording) allocShares(plan *EventPlan) *allocShares {
 	if r.opt.Lean {
 		return nil
 	}
-	i := slices.IndexFunc(plan.list, func(e sampler.Event) bool { return e.Retired != nil })
+	i := slices.IndexFunc(plan.list, func(e events.Event) bool { return e.Retired != nil })
 	if i < 0 {
 		return nil
 	}
@@ -89,7 +89,7 @@ func (r *recording) allocShares(plan *EventPlan) *allocShares {
 	if err != nil {
 		return nil
 	}
-	return &allocShares{contents: sampler.NewContents(r.memory), objects: objects, number: i,
+	return &allocShares{contents: events.NewContents(r.memory), objects: objects, number: i,
 		part:    &plan.parts[i],
 		values:  plan.Unit != profile.Samples,
 		classes: map[string]*allocClass{},
@@ -97,7 +97,7 @@ func (r *recording) allocShares(plan *EventPlan) *allocShares {
 }
 
 // buffers delivers what buffers held.
-func (a *allocShares) buffers() <-chan *sampler.Buffer {
+func (a *allocShares) buffers() <-chan *events.Buffer {
 	if a == nil {
 		return nil
 	}
@@ -129,7 +129,7 @@ func (a *allocShares) class(name string) *allocClass {
 }
 
 // takeBuffer adds up what a buffer held. A copy that cannot be walked to its end says nothing.
-func (r *recording) takeBuffer(b *sampler.Buffer) {
+func (r *recording) takeBuffer(b *events.Buffer) {
 	a := r.shares
 	defer a.contents.Done(b)
 	if r.hints[b.TID].Skip {
@@ -357,12 +357,12 @@ func (r *recording) addUnseen(c *allocClass, bytes int64) {
 }
 
 // unreadNames say why it is not known what a buffer held.
-var unreadNames = [sampler.NumUnread]string{
-	sampler.UnreadCollected: "a collection took it before it was full",
-	sampler.UnreadLate:      "a collection came before goprof",
-	sampler.UnreadLarge:     "too large",
-	sampler.UnreadBusy:      "goprof could not keep up",
-	sampler.UnreadFailed:    "what it held could not be made out",
+var unreadNames = [events.NumUnread]string{
+	events.UnreadCollected: "a collection took it before it was full",
+	events.UnreadLate:      "a collection came before goprof",
+	events.UnreadLarge:     "too large",
+	events.UnreadBusy:      "goprof could not keep up",
+	events.UnreadFailed:    "what it held could not be made out",
 }
 
 // contents is what the account says of how the bytes of classes are known; nil for another event.
@@ -380,7 +380,7 @@ func (r *recording) contents(plan *EventPlan) *profile.Contents {
 	out := &profile.Contents{Of: int64(a.contents.Held()), Unmet: a.unmet, UnmetBytes: a.unmetBytes}
 	out.Buffers, out.Bytes = a.contents.Copied()
 	for why, name := range unreadNames {
-		if n := a.contents.Unread(sampler.Unread(why)); n > 0 {
+		if n := a.contents.Unread(events.Unread(why)); n > 0 {
 			if out.Unread == nil {
 				out.Unread = map[string]int64{}
 			}

@@ -10,7 +10,7 @@ import (
 
 	"goprof/process"
 	"goprof/profile"
-	"goprof/sampler"
+	"goprof/sampler/events"
 	"goprof/sampler/look"
 )
 
@@ -21,13 +21,13 @@ func sharesRecording(sink Sink) *recording {
 	part := eventPart{of: &profile.EventKind{Name: profile.EventAlloc, Unit: profile.Bytes}, kind: profile.Inlined}
 	r := &recording{Session: &Session{dir: &directory{}}, profile: profile.New(),
 		opt: RecordOptions{Event: &EventPlan{Name: "alloc", Unit: profile.Bytes, parts: []eventPart{part},
-			list: []sampler.Event{{Name: "alloc", Retired: &sampler.Retired{}}}}},
+			list: []events.Event{{Name: "alloc", Retired: &events.Retired{}}}}},
 		events: &eventReader{frames: map[string]*profile.Func{}}}
 	r.profile.Meta.Weight = profile.Bytes
 	if sink != nil {
 		r.timed = &telling{sink: sink}
 	}
-	r.shares = &allocShares{contents: sampler.NewContents(process.Memory(nil)), part: &r.opt.Event.parts[0], values: true,
+	r.shares = &allocShares{contents: events.NewContents(process.Memory(nil)), part: &r.opt.Event.parts[0], values: true,
 		classes: map[string]*allocClass{}, unseen: profile.Frame{Func: &profile.Func{Name: noStackSeen}, Kind: profile.Gap}}
 	return r
 }

@@ -9,6 +9,8 @@ import (
 	"goprof/profile"
 	"goprof/sampler"
 	"goprof/sampler/look"
+	"goprof/sampler/perf"
+	"goprof/sampler/threads"
 )
 
 // cpuTime is a recording of CPU time. Each look is a sample, and carries the time that its thread has used.
@@ -26,7 +28,7 @@ type cpuTime struct {
 }
 
 func (s *Session) newCPUTime(r *recording) *cpuTime {
-	return &cpuTime{recording: r, dearSleeps: sampler.SetsClockDearly(s.Process.CPU())}
+	return &cpuTime{recording: r, dearSleeps: perf.SetsClockDearly(s.Process.CPU())}
 }
 
 func (c *cpuTime) together() int              { return mostTogether }
@@ -61,10 +63,10 @@ func (c *cpuTime) shape(snap *look.Look, stack *profile.Stack) bool {
 
 func (c *cpuTime) count(snap *look.Look, stack *profile.Stack, root string) {
 	cpu := c.Process.CPU()
-	if !c.can.ReadsLate && sampler.FellAsleep(cpu, &snap.Snapshot) {
+	if !c.can.ReadsLate && threads.FellAsleep(cpu, &snap.Snapshot) {
 		c.asleep++
 	}
-	if c.dearSleeps && sampler.SleepsShortly(cpu, &snap.Snapshot, snap.When+int64(c.timeOffset)) {
+	if c.dearSleeps && perf.SleepsShortly(cpu, &snap.Snapshot, snap.When+int64(c.timeOffset)) {
 		c.sleeps += snap.Samples()
 	}
 	c.add(root, stack, snap.Samples(), time.Duration(snap.CPU))

@@ -5,9 +5,9 @@ package session
 import (
 	"time"
 
-	"goprof/sampler"
+	"goprof/sampler/threads"
 )
 
 // CPUTime is the CPU time that the process has used so far, with the time of threads that have ended. It is 0 if the
 // process is gone.
-func (s *Session) CPUTime() time.Duration { return sampler.ProcessCPU(s.Process.PID()) }
+func (s *Session) CPUTime() time.Duration { return threads.ProcessCPU(s.Process.PID()) }

@@ -11,7 +11,7 @@ import (
 
 	"goprof/process/procfs"
 	"goprof/profile"
-	"goprof/sampler"
+	"goprof/sampler/threads"
 	"goprof/vmstructs"
 )
 
@@ -79,7 +79,7 @@ func (s *Session) Settle(threads []profile.ThreadDump) {
 // ticks. False: the thread has ended.
 func (s *Session) CPU(tid int) (time.Duration, bool) {
 	pid := s.Process.PID()
-	if c, ok := sampler.Charged(pid, tid); ok {
+	if c, ok := threads.Charged(pid, tid); ok {
 		return time.Duration(c.Ran), true
 	}
 	stat, _, err := procfs.ReadStat(pid, tid)

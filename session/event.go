@@ -9,6 +9,7 @@ import (
 
 	"goprof/profile"
 	"goprof/sampler"
+	"goprof/sampler/events"
 	"goprof/sampler/look"
 	"goprof/vmstructs"
 )
@@ -20,7 +21,7 @@ type EventPlan struct {
 	// events it is profile.Samples.
 	Unit  profile.Weight
 	Note  string // what is not seen of it; empty: nothing
-	list  []sampler.Event
+	list  []events.Event
 	parts []eventPart
 }
 
@@ -121,7 +122,7 @@ func (e *eventful) wanted(snap *look.Look) bool {
 	}
 	event := &e.plan.list[number]
 	e.part, e.buffer = &e.plan.parts[number], e.shares != nil && event.Retired != nil
-	if e.buffer && event.Buffer == sampler.OutsideBuffer && snap.Event.Sort != look.HitAlone {
+	if e.buffer && event.Buffer == events.OutsideBuffer && snap.Event.Sort != look.HitAlone {
 		e.shares.takeBeside(e.part.leaf(e.events, snap), &snap.Event)
 	}
 	return snap.Event.Sort != look.HitTold

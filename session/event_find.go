@@ -14,7 +14,7 @@ import (
 
 	"goprof/process"
 	"goprof/profile"
-	"goprof/sampler"
+	"goprof/sampler/events"
 )
 
 // EventError says why an event cannot be recorded.
@@ -136,9 +136,9 @@ func (s *Session) preset(p *EventPreset, every uint64) (*EventPlan, error) {
 
 func (s *Session) try(plan *EventPlan, way *presetWay, every uint64) error {
 	if c := way.counter; c != nil {
-		plan.list = []sampler.Event{{Name: plan.Name, Type: c.kind, Config: c.config, Interval: every}}
+		plan.list = []events.Event{{Name: plan.Name, Type: c.kind, Config: c.config, Interval: every}}
 		plan.parts = []eventPart{{of: plan.kind()}}
-		return sampler.TryCounter(s.Process.PID(), c.kind, c.config)
+		return events.TryCounter(s.Process.PID(), c.kind, c.config)
 	}
 	for i := range way.probes {
 		p := &way.probes[i]
@@ -146,14 +146,14 @@ func (s *Session) try(plan *EventPlan, way *presetWay, every uint64) error {
 		if err != nil {
 			return err
 		}
-		e := sampler.Event{Name: plan.Name, Amount: p.amount, Times: p.times, Given: p.given, Interval: every,
+		e := events.Event{Name: plan.Name, Amount: p.amount, Times: p.times, Given: p.given, Interval: every,
 			Buffer: p.buffer, Object: p.object, Copies: p.copies, Retired: s.retired(p)}
 		for _, f := range found {
 			var file *os.File
 			if file, err = s.Process.OpenFunction(f); err != nil {
 				break
 			}
-			e.Probes = append(e.Probes, sampler.Probe{File: file, Offset: f.Offset})
+			e.Probes = append(e.Probes, events.Probe{File: file, Offset: f.Offset})
 		}
 		part := p.eventPart
 		part.of = plan.kind()
@@ -162,19 +162,19 @@ func (s *Session) try(plan *EventPlan, way *presetWay, every uint64) error {
 			return err // Close closes the files that were opened
 		}
 	}
-	return sampler.TryProbes()
+	return events.TryProbes()
 }
 
 // retired says how a probe learns of the buffer that a thread has left; nil where this JVM does not tell.
-func (s *Session) retired(p *presetProbe) *sampler.Retired {
-	if p.buffer == sampler.NoBuffer || p.at == 0 {
+func (s *Session) retired(p *presetProbe) *events.Retired {
+	if p.buffer == events.NoBuffer || p.at == 0 {
 		return nil
 	}
 	allocated, collections, ok := s.VM.AllocationCounts()
 	if !ok {
 		return nil
 	}
-	return &sampler.Retired{At: p.at, Thread: p.thread, Allocated: int(allocated), Moment: collections}
+	return &events.Retired{At: p.at, Thread: p.thread, Allocated: int(allocated), Moment: collections}
 }
 
 // places finds where the probes of a function or of a marker belong.
@@ -233,7 +233,7 @@ func (s *Session) explainEvent(name string, err error) error {
 		e.Why = "it is an indirect function: its code was chosen when the program was loaded"
 	case errors.Is(err, process.ErrTooLong):
 		e.Why = "more functions have that name than goprof sets probes for"
-	case errors.Is(err, sampler.ErrNoCounter):
+	case errors.Is(err, events.ErrNoCounter):
 		e.Why = "this machine has no such counter (virtual machines mostly have none of the CPU's)"
 		e.Remedy = "--event page-faults, or no --event for CPU time"
 	}

@@ -14,6 +14,7 @@ import (
 	"goprof/arch"
 	"goprof/process"
 	"goprof/sampler"
+	"goprof/sampler/events"
 	"goprof/testdata/ctest"
 )
 
@@ -33,7 +34,7 @@ int main(void) {
 // TestMallocIsCountedOnce: each call counts once, whatever the C library calls inside it.
 func TestMallocIsCountedOnce(t *testing.T) {
 	cpu := ctest.NeedCPU(t)
-	if err := sampler.TryProbes(); err != nil {
+	if err := events.TryProbes(); err != nil {
 		t.Skipf("this machine permits no probes: %v", err)
 	}
 	c := ctest.Run(t, mallocs)
@@ -65,7 +66,7 @@ func countMallocs(t testing.TB, cpu *arch.CPU, c *ctest.Program, every uint64) (
 	} else if err != nil {
 		t.Fatal(err)
 	}
-	engine := sampler.NewEvents(c.PID, cpu, plan.list, false)
+	engine := events.New(c.PID, cpu, plan.list, false)
 	ctx, stop := context.WithCancel(t.Context())
 	queue, ended := sampler.NewQueue(eventQueue), make(chan sampler.Stats, 1)
 	go func() {
@@ -112,7 +113,7 @@ int main(void) {
 //	go test ./session -run '^$' -bench Hit -benchtime 1x
 func BenchmarkHit(b *testing.B) {
 	cpu := ctest.NeedCPU(b)
-	if err := sampler.TryProbes(); err != nil {
+	if err := events.TryProbes(); err != nil {
 		b.Skipf("this machine permits no probes: %v", err)
 	}
 	took, hits := int64(0), uint64(0)

@@ -11,7 +11,7 @@ import (
 
 	"goprof/profile"
 	"goprof/profile/naming"
-	"goprof/sampler"
+	"goprof/sampler/events"
 	"goprof/sampler/look"
 	"goprof/vmstructs"
 )
@@ -42,11 +42,11 @@ type presetProbe struct {
 	amount int // the argument, counted from 1
 	times  int // the argument by which amount is multiplied
 	given  int // the argument that must not be 0, else the call does not count
-	buffer sampler.BufferHit
+	buffer events.BufferHit
 	object int // the argument that has the size of the object that a buffer is made for
 	// at and thread are the arguments with the object's address and its thread; 0: there are none.
 	at, thread int
-	copies     []sampler.Copy
+	copies     []events.Copy
 	eventPart
 }
 
@@ -89,11 +89,11 @@ var eventPresets = []EventPreset{
 		{in: libjvm, probes: []presetProbe{{symbol: "JVM_GC", eventPart: eventPart{java: true}}}}}},
 	{Name: "safepoint", Help: "VM operations that are asked for, by name; those at a safepoint among them",
 		ways: []presetWay{{in: libjvm, probes: []presetProbe{{symbol: "VMThread::execute",
-			copies: []sampler.Copy{{From: 1, Size: 8}}, eventPart: eventPart{leaf: nameOfTable, kind: profile.Native}}}}}},
+			copies: []events.Copy{{From: 1, Size: 8}}, eventPart: eventPart{leaf: nameOfTable, kind: profile.Native}}}}}},
 	{Name: "deopt", Help: "compiled frames that are deoptimised", ways: deoptWays},
 	{Name: "compile", Help: "methods that are compiled, in the compilers' threads", ways: []presetWay{
 		{in: libjvm, probes: []presetProbe{{symbol: "CompileBroker::invoke_compiler_on_method",
-			copies:    []sampler.Copy{{From: 1, Size: vmstructs.TaskSize}},
+			copies:    []events.Copy{{From: 1, Size: vmstructs.TaskSize}},
 			eventPart: eventPart{leaf: methodOfTask, kind: profile.Native}}}}}},
 	{Name: "malloc", Help: "memory of the C library's malloc, calloc and realloc, weighted by bytes", Unit: profile.Bytes,
 		Every: defaultAllocEvery, ways: mallocWays},
@@ -141,9 +141,9 @@ var deoptWays = []presetWay{{in: libjvm, probes: []presetProbe{
 // allocWays are the ways of all releases to see allocations: one for each pair of functions.
 var allocWays = func() (ways []presetWay) {
 	for _, a := range vmstructs.AllocTracers {
-		inside := presetProbe{symbol: a.InNewTLAB, amount: a.Bytes, object: a.Bytes + 1, buffer: sampler.NewBuffer,
+		inside := presetProbe{symbol: a.InNewTLAB, amount: a.Bytes, object: a.Bytes + 1, buffer: events.NewBuffer,
 			eventPart: newTLAB}
-		outside := presetProbe{symbol: a.OutsideTLAB, amount: a.Bytes, buffer: sampler.OutsideBuffer,
+		outside := presetProbe{symbol: a.OutsideTLAB, amount: a.Bytes, buffer: events.OutsideBuffer,
 			eventPart: outsideTLAB}
 		if a.At > 0 {
 			inside.at, inside.thread, outside.at, outside.thread = a.At, a.Bytes+2, a.At, a.Bytes+1
@@ -160,13 +160,13 @@ var (
 )
 
 // objectOf copies the head of the object that a JNI reference in an argument leads to.
-func objectOf(argument int) []sampler.Copy {
-	return []sampler.Copy{{From: argument, Size: 8}, {Before: 8, Size: vmstructs.HeadSize}}
+func objectOf(argument int) []events.Copy {
+	return []events.Copy{{From: argument, Size: 8}, {Before: 8, Size: vmstructs.HeadSize}}
 }
 
 // textOf copies the text that an argument leads to.
-func textOf(argument int) []sampler.Copy {
-	return []sampler.Copy{{From: argument, Size: maxEventText, Text: true}}
+func textOf(argument int) []events.Copy {
+	return []events.Copy{{From: argument, Size: maxEventText, Text: true}}
 }
 
 const maxEventText = 256

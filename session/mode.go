@@ -5,7 +5,12 @@ package session
 import (
 	"goprof/profile"
 	"goprof/sampler"
+	"goprof/sampler/events"
 	"goprof/sampler/look"
+	"goprof/sampler/offcpu"
+	"goprof/sampler/perf"
+	"goprof/sampler/visit"
+	wallclock "goprof/sampler/wall"
 )
 
 // Mode says which threads a recording looks at.
@@ -35,20 +40,23 @@ func (r *recording) choose() {
 	pid, cpu := s.Process.PID(), s.Process.CPU()
 	switch {
 	case plan != nil:
-		r.sampler = sampler.NewEvents(pid, cpu, plan.list, opt.Kernel)
-		r.events, r.shares = s.newEventReader(), r.allocShares(plan)
+		engine := events.New(pid, cpu, plan.list, opt.Kernel)
+		r.sampler, r.events, r.shares = engine, s.newEventReader(), r.allocShares(plan)
+		if r.shares != nil {
+			engine.ReadContents(r.shares.contents)
+		}
 		r.manner = &eventful{recording: r, plan: plan}
 	case opt.Mode.IsWall():
 		w := newWall(r)
 		r.manner, w.waits = w, opt.Mode == WaitingMode
-		wall := sampler.WallOptions{NonBlocking: opt.NonBlocking, NativeOnce: opt.NativeOnce, WaitingOnly: w.waits,
+		looks := wallclock.Options{NonBlocking: opt.NonBlocking, NativeOnce: opt.NativeOnce, WaitingOnly: w.waits,
 			During: s.readWaits(w.waits)}
 		if opt.Mode == TTSPMode {
-			w.gathers, r.newThreads, wall.Gather = s.safepoints, s.safepoints.strangers, s.safepoints.gather()
+			w.gathers, r.newThreads, looks.Gather = s.safepoints, s.safepoints.strangers, s.safepoints.gather()
 		}
-		r.sampler = sampler.NewWall(pid, cpu, wall)
+		r.sampler = wallclock.New(pid, cpu, looks)
 		if w.waits && opt.Engine == PerfEngine {
-			r.sampler = sampler.NewOffCPU(pid, cpu, sampler.OffCPUOptions{Min: opt.Min, During: wall.During})
+			r.sampler = offcpu.New(pid, cpu, offcpu.Options{Min: opt.Min, During: looks.During})
 		}
 		w.switches = r.sampler.Abilities().Switches
 	default:
@@ -65,9 +73,9 @@ func (s *Session) cpuEngine(opt *RecordOptions) sampler.Engine {
 	case opt.Member != nil:
 		return opt.Member(pid)
 	case opt.Engine != PerfEngine:
-		return sampler.New(pid, cpu)
+		return visit.New(pid, cpu)
 	}
-	perf := sampler.NewPerf(pid, cpu)
+	perf := perf.New(pid, cpu)
 	if opt.Kernel {
 		perf.WantKernel()
 	}

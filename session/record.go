@@ -175,9 +175,6 @@ func (r *recording) configure(c *sampler.Config) {
 	c.Interval, c.MaxOverhead, c.MaxStack = o.samplerInterval(), o.MaxOverhead, stackLimit(o.Depth)
 	c.Contexts, c.Memory, c.Pace = &r.contexts.Contexts, r.memory, o.Pace
 	c.Lean, c.MostSamples = o.Lean, o.MostSamples
-	if r.shares != nil {
-		c.Contents = r.shares.contents
-	}
 }
 
 // A Lean recording reads mappings and threads each remapLean, and once in quietTicks of these where the program does

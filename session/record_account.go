@@ -10,6 +10,7 @@ import (
 	"goprof/profile"
 	"goprof/sampler"
 	"goprof/sampler/ptrace"
+	"goprof/sampler/ring"
 )
 
 // account brings the profile's account up to date and sums it up.
@@ -34,7 +35,7 @@ func (r *recording) account() profile.Summary {
 	sum.Links = r.contexts.account()
 	sum.OwnCPU = ownCPU() - r.before
 	sum.Chosen = r.opt.Wants != nil
-	sum.NoPerf = sampler.Nested()
+	sum.NoPerf = ring.Nested()
 	r.manner.account(&sum, &stats)
 	if sum.Lost > 0 || sum.Times.Unwatched > 0 {
 		sum.LateWhy, sum.LateCure = lacksPriority()

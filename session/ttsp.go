@@ -9,6 +9,7 @@ import (
 	"goprof/process"
 	"goprof/profile"
 	"goprof/sampler"
+	wallclock "goprof/sampler/wall"
 	"goprof/vmstructs"
 )
 
@@ -47,17 +48,17 @@ func (s *Session) WatchSafepoints() (err error) {
 }
 
 // gather lends the sampler the VM's safepoints, for a recording.
-func (sp *safepoints) gather() *sampler.GatherOptions {
+func (sp *safepoints) gather() *wallclock.GatherOptions {
 	sp.operations = map[string]int64{}
-	return &sampler.GatherOptions{Read: sp.read, Missing: sp.missing, Unknown: sp.unknown, Seen: sp.seen}
+	return &wallclock.GatherOptions{Read: sp.read, Missing: sp.missing, Unknown: sp.unknown, Seen: sp.seen}
 }
 
-func (sp *safepoints) read() (sampler.Gathering, bool) {
+func (sp *safepoints) read() (wallclock.Gathering, bool) {
 	g, ok := sp.reader.Read()
 	if g.Began != 0 {
 		g.Began -= sp.ahead
 	}
-	return sampler.Gathering(g), ok
+	return wallclock.Gathering(g), ok
 }
 
 func (sp *safepoints) missing(into []uint64) ([]uint64, bool) { return sp.reader.Missing(into) }

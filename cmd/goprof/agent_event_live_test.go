@@ -19,7 +19,7 @@ import (
 
 	"goprof/output/pprof"
 	"goprof/profile/protobuf"
-	"goprof/sampler"
+	"goprof/sampler/events"
 	"goprof/testdata/jvmtest"
 	"goprof/testdata/shipped"
 )
@@ -163,7 +163,7 @@ var eventPrograms = map[string]string{"cpu/nanoseconds": "truth.Allocating", "al
 // TestAgentEvents: events come to every server and into files as profiles of their own, the same everywhere, with the
 // right types and units. What cannot be had is said and counted, and CPU time is recorded all the same.
 func TestAgentEvents(t *testing.T) {
-	if err := sampler.TryProbes(); err != nil {
+	if err := events.TryProbes(); err != nil {
 		t.Skipf("this machine permits no probes: %v", err)
 	}
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {

@@ -20,7 +20,7 @@ import (
 	"time"
 
 	"goprof/agent"
-	"goprof/sampler"
+	"goprof/sampler/threads"
 	"goprof/testdata/jvmtest"
 )
 
@@ -80,7 +80,7 @@ type fleetMember struct {
 
 // end ends the JVM.
 func (m *fleetMember) end(now time.Time) {
-	m.cpu = sampler.ProcessCPU(m.PID)
+	m.cpu = threads.ProcessCPU(m.PID)
 	m.Kill()
 	m.ended = now
 }
@@ -128,7 +128,7 @@ func TestFleet(t *testing.T) {
 	a.noteFirst(t, running)
 	passed, at := time.Since(began), scrape(t, port)
 	for _, m := range running {
-		m.cpu = sampler.ProcessCPU(m.PID)
+		m.cpu = threads.ProcessCPU(m.PID)
 	}
 	a.end(t)
 	for _, m := range running {

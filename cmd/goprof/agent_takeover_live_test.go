@@ -14,7 +14,7 @@ import (
 
 	"goprof/output/pprof"
 	"goprof/profile"
-	"goprof/sampler"
+	"goprof/sampler/threads"
 	"goprof/testdata/jvmtest"
 )
 
@@ -100,7 +100,7 @@ func watchCPU(t *testing.T, pid int) *cpuClock {
 func (c *cpuClock) read() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	used, now := sampler.ProcessCPU(c.pid), time.Now()
+	used, now := threads.ProcessCPU(c.pid), time.Now()
 	c.at, c.used = append(c.at, now), append(c.used, used)
 	return now
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"goprof/profile"
-	"goprof/sampler"
+	"goprof/sampler/offcpu"
+	"goprof/sampler/ring"
 	"goprof/session"
 )
 
@@ -103,9 +104,9 @@ func (p *part) ownNotes(sum *profile.Summary) (notes []profile.Note) {
 
 // stackNote tells of stacks that were longer than what perf_event copies.
 func (p *part) stackNote(cut, samples int64) profile.Note {
-	most, by := sampler.MostCopied(), ""
+	most, by := ring.MostCopied(), ""
 	if p.want.session() == session.WaitingMode {
-		most, by = min(most, sampler.SwitchStack), "--event off-cpu " // looks, 20 times a second
+		most, by = min(most, offcpu.SwitchStack), "--event off-cpu " // looks, 20 times a second
 	}
 	return profile.Note{Name: "stacks-cut",
 		Text: fmt.Sprintf("%d of %d stacks end where perf_event stops to copy: after %d KB, or at memory that is not present",

@@ -14,7 +14,7 @@ import (
 	"goprof/output"
 	"goprof/output/format"
 	"goprof/profile"
-	"goprof/sampler"
+	"goprof/sampler/events"
 	"goprof/sampler/guard"
 	"goprof/session"
 )
@@ -133,8 +133,8 @@ func (f *eventFlags) ask(cmd *cobra.Command) (err error) {
 	if err := f.askAlloc(cmd); err != nil {
 		return err
 	}
-	if len(f.asked) > sampler.MaxEvents/2 { // some are two functions
-		return usageError(cmd, fmt.Sprintf("--event names no more than %d events", sampler.MaxEvents/2))
+	if len(f.asked) > events.MaxEvents/2 { // some are two functions
+		return usageError(cmd, fmt.Sprintf("--event names no more than %d events", events.MaxEvents/2))
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 
 	"goprof/output"
 	"goprof/profile"
-	"goprof/sampler"
+	"goprof/sampler/events"
 	"goprof/sampler/guard"
 	"goprof/session"
 )
@@ -124,7 +124,7 @@ func listTracepoints() listedEvent {
 // listMarkers are the markers of the process's libraries.
 func listMarkers(s *session.Session) (list []listedEvent, err error) {
 	markers, err := s.MarkerEvents()
-	mayProbe := sampler.TryProbes()
+	mayProbe := events.TryProbes()
 	whyNot := ""
 	if mayProbe != nil {
 		whyNot = output.Printable(host().Explain(s.Process.PID(), mayProbe).Why)

@@ -15,7 +15,7 @@ import (
 	"goprof/cmd/goprof/exit"
 	"goprof/output"
 	"goprof/profile"
-	"goprof/sampler"
+	"goprof/sampler/offcpu"
 	"goprof/session"
 	"goprof/vmstructs"
 )
@@ -95,7 +95,7 @@ func (p *part) chooseOffCPU(talk io.Writer) error {
 	if p.want.engine == session.PtraceEngine {
 		return nil
 	}
-	err := sampler.TryOffCPU(p.pid)
+	err := offcpu.Try(p.pid)
 	switch {
 	case err == nil:
 		p.engine = session.PerfEngine
@@ -130,7 +130,7 @@ func (p *part) prepareSafepoints() error {
 // listWaits says which of the modes work as events. off-cpu and lock always do, at least by looks.
 func listWaits(s *session.Session, pid int) []listedEvent {
 	byLooks := ""
-	if err := sampler.TryOffCPU(pid); err != nil {
+	if err := offcpu.Try(pid); err != nil {
 		byLooks = "by looks, 20 times a second: the kernel does not tell of context switches (" +
 			output.Printable(host().Explain(pid, err).Why) + ")"
 	}

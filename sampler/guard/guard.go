@@ -60,7 +60,7 @@ var ToRecord = slices.Concat(ToWatch, ForPerf, ForFolders)
 // ToRecordKernel is for the names of the kernel's functions, too: only with CAP_SYSLOG /proc/kallsyms tells addresses.
 var ToRecordKernel = append(ToRecord[:len(ToRecord):len(ToRecord)], unix.CAP_SYSLOG)
 
-// ToProbe is for setting probes, too (sampler/event_probe.go). For these the kernel wants the whole of CAP_SYS_ADMIN
+// ToProbe is for setting probes, too (sampler/events/probe.go). For these the kernel wants the whole of CAP_SYS_ADMIN
 // (kernel/events/core.c, perf_uprobe_event_init). The filter forbids the other things that CAP_SYS_ADMIN permits to do
 // to a process, but for BPF programs that write (filter.go).
 var ToProbe = slices.Concat(ToRecord, ForProbes)

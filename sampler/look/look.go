@@ -39,7 +39,7 @@ type Hit struct {
 	Weight float64
 }
 
-// HitSort is what a hit is good for that has to do with a thread's buffer (sampler/event_buffer.go).
+// HitSort is what a hit is good for that has to do with a thread's buffer (sampler/events/buffer.go).
 type HitSort uint8
 
 const (

@@ -14,6 +14,7 @@ import (
 	"goprof/sampler"
 	"goprof/sampler/look"
 	"goprof/sampler/ptrace"
+	"goprof/sampler/visit"
 )
 
 // benchLook is our stop without a walk: what loop.c does, by ptrace.Tracer. It runs in a process of its own, and
@@ -70,7 +71,7 @@ func lookOnce(pid, tid int, top uint64) (*look.Look, error) {
 func scan(pid int, hz, seconds float64) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(seconds*float64(time.Second)))
 	defer cancel()
-	s, q := sampler.New(pid, cpus.Here()), sampler.NewQueue(8)
+	s, q := visit.New(pid, cpus.Here()), sampler.NewQueue(8)
 	go func() {
 		for snap := range q.Looks() {
 			q.Done(snap)

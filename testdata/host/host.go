@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"goprof/sampler"
+	"goprof/sampler/perf"
 )
 
 // NeedRoot skips a test that only root can run.
@@ -31,7 +31,7 @@ func NeedRoot(t testing.TB) {
 // NeedPerf skips a test where perf_event is not permitted, or does not see into the kernel.
 func NeedPerf(t testing.TB) {
 	t.Helper()
-	if err := sampler.TryWide(0); err != nil {
+	if err := perf.TryWide(0); err != nil {
 		t.Skipf("this machine does not permit perf events of CPUs with a filter: %v", err)
 	}
 }

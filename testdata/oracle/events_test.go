@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"goprof/profile"
-	"goprof/sampler"
+	"goprof/sampler/events"
 	"goprof/session"
 	"goprof/testdata/jvmtest"
 )
@@ -21,7 +21,7 @@ import (
 // findEvent finds an event, or skips the test where the machine permits none, or the JDK has no symbols.
 func findEvent(t *testing.T, s *session.Session, name string, every uint64) *session.EventPlan {
 	t.Helper()
-	if err := sampler.TryProbes(); err != nil {
+	if err := events.TryProbes(); err != nil {
 		t.Skipf("this machine permits no probes: %v", err)
 	}
 	plan, err := s.FindEvent(name, every)
@@ -185,7 +185,7 @@ var allocPlaces = map[string]float64{"bytes": 0.50, "longs": 0.25, "texts": 0.15
 var allocHeaps = []string{"-XX:+UseG1GC", "-XX:+UseParallelGC", "-XX:+UseSerialGC", "-XX:+UseZGC",
 	"-XX:+UseShenandoahGC"}
 
-// smallBuffers: with buffers of 20 KB four of ten objects that do not fit are put outside (sampler/event_buffer.go).
+// smallBuffers: with buffers of 20 KB four of ten objects that do not fit are put outside (sampler/events/buffer.go).
 const smallBuffers = "-XX:+UseSerialGC -XX:-ResizeTLAB -XX:TLABSize=20k"
 
 // TestAlloc: a program allocates known amounts at four places. The shares are as near as those of a perfect sampler

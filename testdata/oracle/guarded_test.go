@@ -15,8 +15,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"goprof/sampler"
 	"goprof/sampler/guard"
+	"goprof/sampler/threads"
 	"goprof/testdata/host"
 	"goprof/testdata/jvmtest"
 )
@@ -72,7 +72,7 @@ func guardedRun(t *testing.T, goprof string, java, opt []string) bool {
 	}
 	if !within(time.Minute, func() bool {
 		program = javaOfChildren(cmd.Process.Pid)
-		return program != 0 && sampler.ProcessCPU(program) > 2*time.Second
+		return program != 0 && threads.ProcessCPU(program) > 2*time.Second
 	}) {
 		t.Fatalf("no java among goprof's children has run for long: %s", said.String())
 	}

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"goprof/profile"
-	"goprof/sampler"
 	"goprof/sampler/look"
+	"goprof/sampler/perf"
 	"goprof/session"
 	"goprof/testdata/jvmtest"
 )
@@ -67,7 +67,7 @@ func handOverRun(t *testing.T, jdk jvmtest.JDK, way string, engine session.Engin
 	jvm.Command("mark")
 	got := sampleBy(t, s, engine, interval, samples, func(snap *look.Look, st *profile.Stack) {
 		if of := seen[wayOf[snap.TID]]; of != nil {
-			of.see(st, sampler.SleepsShortly(s.Process.CPU(), &snap.Snapshot, snap.When))
+			of.see(st, perf.SleepsShortly(s.Process.CPU(), &snap.Snapshot, snap.When))
 		}
 	})
 	all := handed{}

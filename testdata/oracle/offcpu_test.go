@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"goprof/profile"
-	"goprof/sampler"
+	"goprof/sampler/offcpu"
 	"goprof/session"
 	"goprof/testdata/jvmtest"
 )
@@ -49,7 +49,7 @@ func TestOffCPUBySwitches(t *testing.T) {
 
 func testOffCPU(t *testing.T, jdk jvmtest.JDK) {
 	jvm := jvmtest.Start(t, jdk, "truth.Waiting")
-	if err := sampler.TryOffCPU(jvm.PID); err != nil {
+	if err := offcpu.Try(jvm.PID); err != nil {
 		t.Skipf("the kernel tells of no context switches here: %v", err)
 	}
 	length := "1500"

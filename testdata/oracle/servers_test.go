@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"goprof/profile"
-	"goprof/sampler"
+	"goprof/sampler/perf"
 	"goprof/session"
 	"goprof/testdata/jvmtest"
 )
@@ -34,7 +34,7 @@ func TestServers(t *testing.T) {
 				t.Run(fmt.Sprint(name, "-", connections), func(t *testing.T) {
 					pid := startServer(t, jdk, filepath.Join(dir, name), connections)
 					for _, engine := range []session.EngineName{session.PtraceEngine, session.PerfEngine} {
-						if engine == session.PerfEngine && sampler.TryWide(0) != nil {
+						if engine == session.PerfEngine && perf.TryWide(0) != nil {
 							continue // it needs Linux 5.5, CAP_BPF and CAP_PERFMON
 						}
 						recordServer(t, pid, engine)

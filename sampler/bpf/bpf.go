@@ -1,0 +1,223 @@
+//go:build linux
+
+package bpf
+
+import (
+	"fmt"
+	"runtime"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// An assembler for the few BPF instructions that goprof's programs use, and the system call that loads them
+// (Documentation/bpf/standardization/instruction-set.rst, include/uapi/linux/bpf.h).
+
+// Reg is one of BPF's registers. r0 is a call's result. r1 to r5 are a call's arguments, and the call destroys them.
+// A call keeps r6 to r9. r10 points behind the stack of 512 bytes.
+type Reg uint8
+
+const (
+	R0 Reg = iota
+	R1
+	R2
+	R3
+	R4
+	R5
+	R6
+	R7
+	R8
+	R9
+	R10
+)
+
+// Operation codes. The lowest three bits are the class: LD, LDX, ST, STX, JMP, ALU64.
+const (
+	LoadWide  = 0x18 // a constant of 64 bits, in two instructions
+	Load32    = 0x61
+	Load64    = 0x79
+	Store64   = 0x7b
+	StoreZero = 0x7a
+	Mov       = 0xbf
+	MovImm    = 0xb7
+	Add       = 0x0f
+	AddImm    = 0x07
+	Sub       = 0x1f
+	AndImm    = 0x57
+	MulImm    = 0x27
+	LeftImm   = 0x67
+	Right     = 0x7f
+	RightImm  = 0x77
+	Call      = 0x85
+	Exit      = 0x95
+	JumpEqImm = 0x15
+	JumpNeImm = 0x55
+	JumpGtImm = 0x25 // unsigned
+	JumpGe    = 0x3d // unsigned
+
+	MapFD       = 1 // of LoadWide: a map
+	bpfMapValue = 2 // of LoadWide: the address of a map's only value
+
+	Random            = 7   // bpf_get_prandom_u32
+	KtimeGetNS        = 5   // bpf_ktime_get_ns: CLOCK_MONOTONIC
+	GetCurrentPIDTGID = 14  // bpf_get_current_pid_tgid: the process << 32 | the thread
+	ProbeReadUser     = 112 // bpf_probe_read_user(to, size, from): 0, or an error where memory is not present
+)
+
+// bpfInsn is struct bpf_insn.
+type bpfInsn struct {
+	op   uint8
+	regs uint8 // destination, and source << 4
+	off  int16
+	imm  int32
+}
+
+// Code is a program being written. Jumps go forward, to labels that are placed later.
+type Code struct {
+	insns []bpfInsn
+	jumps map[string][]int
+}
+
+// New begins a program.
+func New() *Code { return &Code{jumps: map[string][]int{}} }
+
+func (c *Code) Op(op uint8, dst, src Reg, off int, imm int64) {
+	c.insns = append(c.insns, bpfInsn{op, uint8(dst) | uint8(src)<<4, int16(off), int32(imm)})
+}
+
+// LoadWide loads a constant of 64 bits.
+func (c *Code) LoadWide(dst Reg, v uint64) {
+	c.Op(LoadWide, dst, 0, 0, int64(int32(v)))
+	c.Op(0, 0, 0, 0, int64(int32(v>>32)))
+}
+
+// Value loads the address of the value of the map behind a descriptor.
+func (c *Code) Value(dst Reg, fd int) {
+	c.Op(LoadWide, dst, bpfMapValue, 0, int64(fd))
+	c.Op(0, 0, 0, 0, 0)
+}
+
+func (c *Code) Load(op uint8, dst, from Reg, off int) { c.Op(op, dst, from, off, 0) }
+func (c *Code) Store(to Reg, off int, src Reg)        { c.Op(Store64, to, src, off, 0) }
+func (c *Code) Zero(to Reg, off int)                  { c.Op(StoreZero, to, 0, off, 0) }
+func (c *Code) Mov(dst, src Reg)                      { c.Op(Mov, dst, src, 0, 0) }
+func (c *Code) Imm(op uint8, dst Reg, v int)          { c.Op(op, dst, 0, 0, int64(v)) }
+func (c *Code) Call(helper int)                       { c.Op(Call, 0, 0, 0, int64(helper)) }
+
+// Jump goes to a label if the comparison op holds between dst and src, or between dst and v.
+func (c *Code) Jump(op uint8, dst, src Reg, v int, label string) {
+	c.jumps[label] = append(c.jumps[label], len(c.insns))
+	c.Op(op, dst, src, 0, int64(v))
+}
+
+// Label is where jumps to it go.
+func (c *Code) Label(name string) {
+	for _, at := range c.jumps[name] {
+		c.insns[at].off = int16(len(c.insns) - at - 1)
+	}
+	delete(c.jumps, name)
+}
+
+// The commands of bpf(2).
+const (
+	bpfMapCreate = 0
+	UpdateElem   = 2
+	bpfProgLoad  = 5
+
+	bpfMapArray      = 2
+	bpfProgPerfEvent = 7
+	bpfMmapable      = 1 << 10
+)
+
+// NewMap makes a map.
+func NewMap(kind, key, value, entries int) (fd int, err error) {
+	return bpfMapWith(kind, key, value, entries, 0)
+}
+
+func bpfMapWith(kind, key, value, entries, flags int) (fd int, err error) {
+	attr := struct{ kind, key, value, entries, flags uint32 }{uint32(kind), uint32(key), uint32(value), uint32(entries),
+		uint32(flags)}
+	return Do(bpfMapCreate, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
+}
+
+// NewMapped makes an array of one value that can be mapped, and maps the array.
+func NewMapped(size int) (fd int, mem []byte, err error) {
+	if fd, err = bpfMapWith(bpfMapArray, 4, size, 1, bpfMmapable); err != nil {
+		return -1, nil, err
+	}
+	if mem, err = unix.Mmap(fd, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err != nil {
+		unix.Close(fd)
+		return -1, nil, err
+	}
+	return fd, mem, nil
+}
+
+// bpfLicense is told to the kernel. The kernel gives bpf_probe_read_user to programs under the GPL only.
+var bpfLicense = []byte("Dual BSD/GPL\x00")
+
+// LoadForPerf loads the program for perf events. If log is not nil, the kernel's verifier writes into it.
+func (c *Code) LoadForPerf(log []byte) (fd int, err error) { return c.LoadAs(bpfProgPerfEvent, log) }
+
+// LoadAs loads the program for a kind of events.
+func (c *Code) LoadAs(kind uint32, log []byte) (fd int, err error) {
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	attr := bpfProgram{kind: kind, insnCount: uint32(len(c.insns))}
+	attr.insns, attr.license = bpfAddress(&pin, c.insns), bpfAddress(&pin, bpfLicense)
+	if len(log) > 0 {
+		attr.logLevel, attr.logSize, attr.log = 1, uint32(len(log)), bpfAddress(&pin, log)
+	}
+	return Do(bpfProgLoad, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
+}
+
+// bpfAddress is where a slice lies, for the kernel, until it is unpinned. What is pinned is on the heap: Go's stacks
+// move.
+func bpfAddress[T any](pin *runtime.Pinner, s []T) uint64 {
+	first := unsafe.SliceData(s)
+	pin.Pin(first)
+	return uint64(uintptr(unsafe.Pointer(first)))
+}
+
+// bpfProgram is the part of union bpf_attr for BPF_PROG_LOAD that goprof uses.
+type bpfProgram struct {
+	kind, insnCount   uint32
+	insns, license    uint64
+	logLevel, logSize uint32
+	log               uint64
+	version, flags    uint32
+	name              [16]byte
+	device, attach    uint32
+}
+
+// bpfTries bounds how often a command is repeated that a signal has ended. The kernel gives up checking a program when
+// a signal is pending for the thread that loads it (kernel/bpf/verifier.c, do_check: EAGAIN). Go's scheduler sends
+// signals to threads that are busy for long. libbpf tries five times.
+const bpfTries = 50
+
+func Do(command uintptr, attr unsafe.Pointer, size uintptr) (int, error) {
+	fd, _, e := unix.Syscall(unix.SYS_BPF, command, uintptr(attr), size)
+	for tries := 1; (e == unix.EAGAIN || e == unix.EINTR) && tries < bpfTries; tries++ {
+		fd, _, e = unix.Syscall(unix.SYS_BPF, command, uintptr(attr), size)
+	}
+	if e != 0 {
+		return -1, fmt.Errorf("bpf: %w", e)
+	}
+	if command != bpfMapCreate && command != bpfProgLoad {
+		return 0, nil // no other command makes a descriptor
+	}
+	unix.CloseOnExec(int(fd))
+	return int(fd), nil
+}
+
+// BPFFiltered reports whether a seccomp filter answers in the kernel's place. With CAP_BPF the kernel refuses arguments
+// that are too long with E2BIG, before it asks for more (kernel/bpf/syscall.c, __sys_bpf, bpf_check_uarg_tail_zero).
+func Filtered() bool {
+	_, _, e := unix.RawSyscall(unix.SYS_BPF, bpfMapCreate, 0, 1<<20)
+	return e == unix.EPERM || e == unix.EACCES || e == unix.ENOSYS
+}
+
+// MapFD loads the map behind a descriptor.
+func (c *Code) MapFD(dst Reg, fd int) {
+	c.Op(LoadWide, dst, MapFD, 0, int64(fd))
+	c.Op(0, 0, 0, 0, 0)
+}

@@ -1,0 +1,2 @@
+// Package bpf writes small BPF programs and loads them into the kernel.
+package bpf

@@ -1,0 +1,236 @@
+//go:build linux
+
+package events
+
+import (
+	"goprof/arch"
+	"goprof/sampler/bpf"
+	"goprof/sampler/look"
+)
+
+// Samples of what is cut from buffers.
+//
+// HotSpot's threads allocate from buffers of their own (TLABs), and only two events can be probed: a thread gets a
+// new buffer, because an object did not fit into the old one; or an object is put outside, because it did not fit and
+// the rest of the buffer is too good to be thrown away (gc/shared/memAllocator.cpp, allocate_inside_tlab_slow). An
+// object for which there is a new buffer stands for the bytes of a buffer, and most objects that are put outside are
+// larger. So if each hit stood for its own amount, small objects would have too much and large ones too little: with
+// buffers of 20 KB and objects of 1 KB fourteen times the error of a perfect sampler.
+//
+// Lay all objects that a thread allocates in a row. The first object that does not fit into a buffer covers the point
+// where the buffer ends. Where that point is has nothing to do with the object, so it is an object with a probability
+// in proportion to its size: a perfect sample. It stands for as many bytes as lie between such points, its own size
+// left out: that comes with the next sample, since what a sample stands for must not depend on what it is. Later
+// objects for which there is no room in the same buffer are chosen by their size, and are no samples. Their bytes
+// come with the next sample, too. An object that is as large as a buffer counts for itself alone.
+//
+// A sample stands for the buffer that begins there, not for the one that ends: so a thread that has a single buffer
+// has a sample. How large that buffer will be is not known yet if the object is put outside. The one that ends is
+// taken, and the difference comes with the next sample.
+//
+// A collection takes buffers away. The next object gets a new buffer whatever its size, and counts like one that did
+// not fit.
+//
+// A program that repeats itself breaks the rule that a buffer's end has nothing to do with the object there. The object
+// at the end of one buffer begins the next buffer, so the place walks in step with the program, and some classes are
+// hardly ever met. Therefore what a buffer held is read when its thread has left it (contents.go): samples say
+// where objects of a class are allocated, and the contents say how many bytes the class has.
+
+// BufferHit is what a hit of an event has to do with its thread's buffer.
+type BufferHit uint8
+
+const (
+	NoBuffer      BufferHit = iota
+	NewBuffer               // the thread gets a buffer of the hit's amount
+	OutsideBuffer           // an object of the hit's amount is put outside of the buffer
+)
+
+// What is kept of each thread.
+const (
+	bufferOwed   = 0  // bytes for the next sample; less than 0: the samples before have had too much
+	bufferSize   = 8  // of the buffer, without the object for which it was made; 0: not known
+	bufferPast   = 16 // not 0: an object did not fit into this buffer
+	bufferBegin  = 24 // where the buffer begins
+	bufferWhole  = 32 // its size
+	bufferMoment = 40 // how many collections there had been when the thread got the buffer
+	bufferCount  = 48 // how many bytes the thread had allocated then, in the buffers before and outside
+	bufferBeside = 56 // bytes that the thread has put outside since then
+	bufferState  = 64
+	bufferKey    = 8
+	// mostBuffered is how many threads are kept. If there are more, those go that have not allocated for longest.
+	mostBuffered = 1 << 13
+
+	bpfMapLRUHash   = 9
+	bpfLookup       = 1 // bpf_map_lookup_elem(map, key): the value's address, or 0
+	bpfUpdate       = 2 // bpf_map_update_elem(map, key, value, flags)
+	bpfUpdateAlways = 0
+	bpfJump         = 0x05
+	bpfJumpEq       = 0x1d
+	bpfJumpSLeImm   = 0xd5 // signed
+)
+
+// bufferMap makes the map of threads.
+func bufferMap() (int, error) { return bpf.NewMap(bpfMapLRUHash, bufferKey, bufferState, mostBuffered) }
+
+// A hit that tells of buffers has these words behind its copies.
+const (
+	lotChance = 0  // the amount by which the hit was drawn, if that is less than the interval
+	lotSort   = 8  // a look.HitSort
+	lotBegin  = 16 // the buffer that the thread has left; 0: a collection has taken it, or there was none
+	lotWhole  = 24 // its size; 0: there was none
+	lotUsed   = 32 // how much of it was used
+	lotMoment = 40 // how many collections there have been
+	lotSize   = 48
+)
+
+// ofBuffer puts the amount that the hit may stand for into r8, which has the hit's own amount. A hit that is no sample
+// may be told nevertheless, by the lot that its amount gives it: what it tells counts for so many hits. If nothing is
+// to be told, the program ends. lot is where on the stack the words about the buffer are. The stack below is free.
+func (c *probeCode) ofBuffer(e *Event, layout *arch.ProbeLayout, buffers, lot, below int) {
+	none := "end"
+	if e.Retired != nil {
+		none = "told"
+		c.readMoment(e, layout, lot)
+	}
+	c.threadState(buffers, below)
+	if e.Retired != nil {
+		c.retire(e, layout, lot)
+	}
+	c.Load(bpf.Load64, bpf.R1, bpf.R0, bufferOwed)
+	c.Load(bpf.Load64, bpf.R2, bpf.R0, bufferPast)
+	c.Load(bpf.Load64, bpf.R3, bpf.R0, bufferSize)
+	if e.Buffer == NewBuffer {
+		c.Load(bpf.Load64, bpf.R4, bpf.R6, layout.Arg(e.Object)) // the size of the object
+		c.Op(bpf.Sub, bpf.R8, bpf.R4, 0, 0)
+		c.Store(bpf.R0, bufferSize, bpf.R8)
+		c.Zero(bpf.R0, bufferPast)
+		c.Op(bpf.Add, bpf.R1, bpf.R8, 0, 0)
+		c.Jump(bpf.JumpEqImm, bpf.R2, 0, 0, "first")
+		c.Op(bpf.Sub, bpf.R1, bpf.R3, 0, 0)
+		c.Op(bpf.Add, bpf.R1, bpf.R4, 0, 0)
+	} else {
+		c.Jump(bpf.JumpGe, bpf.R8, bpf.R3, 0, "alone")
+		c.Mov(bpf.R4, bpf.R8)
+		c.Imm(bpf.MovImm, bpf.R5, 1)
+		c.Store(bpf.R0, bufferPast, bpf.R5)
+		c.Op(bpf.Add, bpf.R1, bpf.R3, 0, 0)
+		c.Jump(bpf.JumpEqImm, bpf.R2, 0, 0, "first")
+		c.Op(bpf.Sub, bpf.R1, bpf.R3, 0, 0)
+		c.Op(bpf.Add, bpf.R1, bpf.R4, 0, 0)
+	}
+	c.Store(bpf.R0, bufferOwed, bpf.R1)
+	c.Jump(bpfJump, 0, 0, 0, none)
+	c.Label("first")
+	c.Store(bpf.R0, bufferOwed, bpf.R4)
+	c.Jump(bpfJumpSLeImm, bpf.R1, 0, 0, none)
+	c.Mov(bpf.R8, bpf.R1)
+	if e.Retired == nil {
+		c.Label("alone")
+		return
+	}
+	c.Jump(bpfJump, 0, 0, 0, "lot")
+	c.Label("told")
+	c.sort(lot, look.HitTold)
+	c.Jump(bpfJump, 0, 0, 0, "lot")
+	c.Label("alone")
+	c.sort(lot, look.HitAlone)
+	c.Label("lot")
+	c.Store(bpf.R10, lot+lotChance, bpf.R8)
+}
+
+func (c *probeCode) sort(lot int, s look.HitSort) {
+	c.Imm(bpf.MovImm, bpf.R1, int(s))
+	c.Store(bpf.R10, lot+lotSort, bpf.R1)
+}
+
+// readMoment clears the words about the buffer and reads what is known only now. Where memory cannot be read, the words
+// stay 0, and nobody takes a buffer for known.
+func (c *probeCode) readMoment(e *Event, layout *arch.ProbeLayout, lot int) {
+	for at := 0; at < lotSize; at += 8 {
+		c.Zero(bpf.R10, lot+at)
+	}
+	if e.Buffer != NewBuffer {
+		return
+	}
+	c.LoadWide(bpf.R3, e.Retired.Moment)
+	c.readUser(lot+lotMoment, momentSize)
+	c.Load(bpf.Load64, bpf.R3, bpf.R6, layout.Arg(e.Retired.Thread))
+	c.Imm(bpf.AddImm, bpf.R3, e.Retired.Allocated)
+	c.readUser(lot+lotUsed, 8)
+}
+
+// momentSize is the size of HotSpot's count of collections (gc/shared/collectedHeap.hpp, _total_collections).
+const momentSize = 4
+
+// readUser reads the memory at r3 to a place on the stack.
+func (c *probeCode) readUser(to, size int) {
+	c.stackAt(bpf.R1, to)
+	c.Imm(bpf.MovImm, bpf.R2, size)
+	c.Call(bpf.ProbeReadUser)
+}
+
+// retire says of the buffer that the thread has left what the thread's state knows, and notes the new one. r0 is the
+// state. For an object outside it counts the object's bytes: they are no bytes of the buffer.
+func (c *probeCode) retire(e *Event, layout *arch.ProbeLayout, lot int) {
+	if e.Buffer != NewBuffer {
+		c.Load(bpf.Load64, bpf.R1, bpf.R0, bufferBeside)
+		c.Op(bpf.Add, bpf.R1, bpf.R8, 0, 0)
+		c.Store(bpf.R0, bufferBeside, bpf.R1)
+		return
+	}
+	c.Load(bpf.Load64, bpf.R1, bpf.R0, bufferMoment)
+	c.Load(bpf.Load64, bpf.R2, bpf.R10, lot+lotMoment)
+	c.Load(bpf.Load64, bpf.R3, bpf.R0, bufferBegin)
+	c.Jump(bpfJumpEq, bpf.R1, bpf.R2, 0, "same moment")
+	c.Imm(bpf.MovImm, bpf.R3, 0)
+	c.Label("same moment")
+	c.Store(bpf.R10, lot+lotBegin, bpf.R3)
+	c.Load(bpf.Load64, bpf.R3, bpf.R0, bufferWhole)
+	c.Store(bpf.R10, lot+lotWhole, bpf.R3)
+	c.Load(bpf.Load64, bpf.R4, bpf.R10, lot+lotUsed) // the thread's count
+	c.Mov(bpf.R3, bpf.R4)
+	for _, known := range []int{bufferCount, bufferBeside} {
+		c.Load(bpf.Load64, bpf.R1, bpf.R0, known)
+		c.Op(bpf.Sub, bpf.R3, bpf.R1, 0, 0)
+	}
+	c.Store(bpf.R10, lot+lotUsed, bpf.R3)
+	c.Load(bpf.Load64, bpf.R1, bpf.R6, layout.Arg(e.Retired.At))
+	c.Store(bpf.R0, bufferBegin, bpf.R1)
+	c.Store(bpf.R0, bufferWhole, bpf.R8)
+	c.Store(bpf.R0, bufferMoment, bpf.R2)
+	c.Store(bpf.R0, bufferCount, bpf.R4)
+	c.Zero(bpf.R0, bufferBeside)
+}
+
+// threadState puts the address of the state of the thread into r0. Without a state a hit counts for itself.
+func (c *probeCode) threadState(buffers, below int) {
+	key, state := below-bufferKey, below-bufferKey-bufferState
+	c.Call(bpf.GetCurrentPIDTGID)
+	c.Store(bpf.R10, key, bpf.R0)
+	c.lookUp(buffers, key)
+	c.Jump(bpf.JumpNeImm, bpf.R0, 0, 0, "known")
+	for at := 0; at < bufferState; at += 8 {
+		c.Zero(bpf.R10, state+at)
+	}
+	c.MapFD(bpf.R1, buffers)
+	c.stackAt(bpf.R2, key)
+	c.stackAt(bpf.R3, state)
+	c.Imm(bpf.MovImm, bpf.R4, bpfUpdateAlways)
+	c.Call(bpfUpdate)
+	c.lookUp(buffers, key)
+	c.Jump(bpf.JumpEqImm, bpf.R0, 0, 0, "alone")
+	c.Label("known")
+}
+
+// lookUp puts the address of a thread's state into r0, 0 if there is none.
+func (c *probeCode) lookUp(buffers, key int) {
+	c.MapFD(bpf.R1, buffers)
+	c.stackAt(bpf.R2, key)
+	c.Call(bpfLookup)
+}
+
+// stackAt loads the address of a place on the stack.
+func (c *probeCode) stackAt(dst bpf.Reg, at int) {
+	c.Mov(dst, bpf.R10)
+	c.Imm(bpf.AddImm, dst, at)
+}

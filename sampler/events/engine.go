@@ -1,0 +1,410 @@
+//go:build linux
+
+package events
+
+import (
+	"cmp"
+	"context"
+	"math/rand/v2"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/arch"
+	"goprof/process/procfs"
+	"goprof/sampler"
+	"goprof/sampler/cpuset"
+	"goprof/sampler/look"
+	"goprof/sampler/ptrace"
+	"goprof/sampler/ring"
+	"goprof/sampler/threads"
+)
+
+// Engine is the engine that takes samples of events, and no others. Like Perf it stops nobody.
+type Engine struct {
+	sampler.Progress
+	sampler.Hints
+	pid    int
+	cpu    *arch.CPU
+	list   []Event
+	kernel bool // the kernel's frames are wanted
+	thin   atomic.Int64
+	read   *Contents // for events that are Retired; nil: what buffers held is not read
+}
+
+// New makes a sampler of events of pid. kernel says that the kernel's frames are wanted, too: Look.Kernel.
+func New(pid int, cpu *arch.CPU, list []Event, kernel bool) *Engine {
+	return &Engine{Progress: sampler.NewProgress(), pid: pid, cpu: cpu, list: slices.Clone(list), kernel: kernel}
+}
+
+// ReadContents has what buffers held read into c. It is to be called before Run.
+func (e *Engine) ReadContents(c *Contents) { e.read = c }
+
+// Run is Sampler.Run.
+func (e *Engine) Run(ctx context.Context, cfg sampler.Config, q *sampler.Queue) (sampler.Stats, error) {
+	return e.RunEngine(cfg, q, func() (stats sampler.Stats, err error) {
+		if len(e.list) == 0 || len(e.list) > MaxEvents {
+			return sampler.Stats{}, ErrNoEvents
+		}
+		for i := range e.list {
+			if err := e.list[i].check(len(e.cpu.Probe.Args)); err != nil {
+				return sampler.Stats{}, err
+			}
+		}
+		ptrace.OnThreadHoldingNobody(func() { stats, err = e.run(ctx, cfg, q) })
+		return stats, err
+	})
+}
+
+const (
+	// eventTick is the mean time between two looks into the rings.
+	eventTick = int64(4 * time.Millisecond)
+	// eventRest is for how long goprof leaves the rings alone after it has found something, where samples are only some
+	// of many hits. A reading takes a CPU from a thread, often from the one that was hit: beside other work that costs
+	// the thread more than its hits. The first record after a rest is read at once. Where each hit is to be a sample
+	// there is no rest: the rings might have no room for hundreds of hits that come at once. Nor is there any where
+	// virtual threads run: their frames in the heap have to be read within microseconds.
+	eventRest = int64(3 * time.Millisecond)
+)
+
+// eventRun is one run on its own OS thread.
+type eventRun struct {
+	*Engine
+	cfg        sampler.Config
+	q          *sampler.Queue
+	proc       *procfs.Dir
+	stats      sampler.Stats
+	stack      int // bytes that are copied of each
+	cpus       []int
+	rings      ring.Set
+	polls      []unix.PollFd
+	waiter     *ring.Waiter // of a Lean run
+	outputs    []int        // the events behind which programs write, by CPU
+	array      int          // the map that leads to these
+	buffers    int          // the map of threads, for events that have to do with buffers
+	probes     []eventProbe
+	followedAt int64
+	probeTID   int // the thread by which the probes know the process
+	counters   counters
+	counts     []sampler.EventCount
+	brought    []int64 // records of each event
+	contents   contentReader
+	known      sampler.KnownHints
+	rec        eventRecord
+	failed     error
+	rest       int64 // eventRest, or 0
+	readAt     int64 // when something was found in a ring
+
+	began      int64
+	over       int64 // when hits stopped counting; 0 before
+	checkedAt  int64
+	ownCPU     int64   // CPU time of goprof at that moment
+	most       float64 // samples in a second
+	attempted  int64   // stats.Attempted at checkedAt
+	fewer      int64   // one in so many samples of counters is taken
+	cpuAtStart time.Duration
+	ts         unix.Timespec
+}
+
+// eventProbe is the program of an event with its probes.
+type eventProbe struct {
+	number  int // of the event
+	prog    int
+	mem     []byte
+	counts  *eventCounts
+	events  []int
+	seen    int64  // how many samples there were when its rate was looked at last
+	longest uint64 // the longest interval so far
+}
+
+// newEventRun makes a run that holds no descriptor yet. 0 is one: goprof's own input.
+func newEventRun(e *Engine) *eventRun {
+	return &eventRun{Engine: e, known: sampler.KnownHints{}, array: -1, buffers: -1, fewer: 1}
+}
+
+func (e *Engine) run(ctx context.Context, cfg sampler.Config, q *sampler.Queue) (sampler.Stats, error) {
+	r := newEventRun(e)
+	r.cfg, r.q, r.proc, r.most = cfg, q, procfs.OpenDir(e.pid), cmp.Or(cfg.MostSamples, mostSamples)
+	defer r.proc.Close()
+	if !r.proc.Exists() {
+		return sampler.Stats{}, sampler.ErrNoProcess
+	}
+	defer r.close()
+	if err := r.open(); err != nil {
+		return sampler.Stats{}, err
+	}
+	r.pause(0)
+	r.began, r.cpuAtStart = ptrace.Monotonic(), sampler.ThreadCPU()
+	r.checkedAt, r.ownCPU = r.began, sampler.OwnCPU()
+	r.loop(ctx)
+	r.pause(1)
+	r.over = ptrace.Monotonic()
+	r.readCounters()
+	r.counters.close()
+	r.closeProbes() // nothing comes any more
+	r.drain()
+	return r.sum(), r.failed
+}
+
+func (r *eventRun) open() (err error) {
+	threads.RaiseFileLimit()
+	r.cpus = cpuset.Online()
+	size := ring.Share(len(r.cpus), ring.MostOfEvents)
+	least := min(size, ring.Least)
+	r.stack = ring.StackFor(size)
+	if r.cfg.MaxStack > 0 {
+		r.stack = min(r.stack, r.cfg.MaxStack)
+	}
+	if r.cfg.Lean {
+		size = min(size, leanEventRing)
+		least = min(size, ring.Floor)
+		r.stack = min(r.stack, leanEventStack, ring.StackFor(least))
+	}
+	r.contents = contentReader{Contents: r.read, chance: firstChance}
+	thinned := true
+	for i := range r.list {
+		if retired := r.list[i].Retired; r.read == nil {
+			r.list[i].Retired = nil
+		} else if retired != nil {
+			r.contents.moment = retired.Moment
+		}
+		r.counts = append(r.counts, sampler.EventCount{Name: r.list[i].Name, Interval: max(r.list[i].Interval, 1)})
+		r.brought = append(r.brought, 0)
+		thinned = thinned && r.counts[i].Interval > 1
+	}
+	if thinned && !r.cfg.Lean {
+		r.startResting()
+	}
+	if r.rings, err = ring.Open(r.cpus, size, least); err != nil {
+		return err
+	}
+	r.polls = r.rings.Polls()
+	if r.cfg.Lean {
+		if r.waiter, err = ring.NewWaiter(r.polls); err != nil {
+			return err
+		}
+	}
+	if err := r.openProbes(); err != nil {
+		return err
+	}
+	return r.openCounters()
+}
+
+// A Lean run shares the machine's locked memory with the runs of two hundred JVMs. Its rings have room for some
+// records, and are emptied as soon as there is one.
+const (
+	leanEventStack = 32 << 10
+	leanEventRing  = 128 << 10
+	leanEventTick  = time.Second
+)
+
+func (r *eventRun) close() {
+	r.closeProbes()
+	r.counters.close()
+	r.waiter.Close()
+	for _, fd := range r.outputs {
+		unix.Close(fd)
+	}
+	for _, fd := range []int{r.array, r.buffers} {
+		if fd >= 0 {
+			unix.Close(fd)
+		}
+	}
+	r.rings.Close()
+}
+
+func (r *eventRun) loop(ctx context.Context) {
+	stop := ctx.Done()
+	for r.failed == nil {
+		select {
+		case <-stop:
+			return
+		default:
+		}
+		if r.proc.Ended() {
+			r.stats.Ended = true
+			return
+		}
+		r.takeHints()
+		r.drain()
+		now := ptrace.Monotonic()
+		if r.isTimeToRate(now) {
+			r.boundRates(now - r.checkedAt)
+			r.checkedAt = now
+		}
+		if now-r.followedAt >= seekThreadEvery {
+			r.followedAt = now
+			r.followProcess()
+		}
+		r.Progress.Answer(r.sum)
+		r.wait()
+	}
+}
+
+// seekThreadEvery is how often goprof looks whether the thread by which the probes were set still lives.
+const seekThreadEvery = int64(100 * time.Millisecond)
+
+func (r *eventRun) takeHints() {
+	if r.known.TakeFrom(&r.Hints) {
+		r.hurry()
+	}
+}
+
+// startResting has records wait for some milliseconds from now on.
+func (r *eventRun) startResting() {
+	r.rest = eventRest
+	ptrace.WaitItsTurn()
+}
+
+// hurry has records read at once from now on.
+func (r *eventRun) hurry() {
+	if r.rest > 0 {
+		r.rest = 0
+		ptrace.PreemptAtOnce()
+	}
+}
+
+// wait rests, and then sleeps until a ring has something, or for a tick. Like ptrace.SleepUntil, wait does not tell
+// Go's scheduler. A Lean run does: hundreds of runs would keep all of Go's processors while they sleep.
+func (r *eventRun) wait() {
+	if r.waiter != nil {
+		if err := r.waiter.Wait(sampler.PulseAfter(ptrace.Monotonic(), int64(leanEventTick)),
+			r.rings.HaveRecords); err != nil {
+			r.failed = err
+		}
+		return
+	}
+	if r.rest > 0 {
+		r.ts = unix.NsecToTimespec(r.readAt + r.rest)
+		ptrace.SleepUntil(&r.ts)
+	}
+	r.ts = unix.NsecToTimespec(eventTick)
+	ring.SleepUntil(r.polls, &r.ts, false)
+}
+
+func (r *eventRun) sum() sampler.Stats {
+	s := r.stats
+	s.Threads = len(r.known)
+	s.Interval = r.cfg.Interval
+	s.Wall = time.Duration(cmp.Or(r.over, ptrace.Monotonic()) - r.began)
+	s.CPU = sampler.ThreadCPU() - r.cpuAtStart
+	s.Events = make([]sampler.EventCount, len(r.counts))
+	copy(s.Events, r.counts)
+	for i := range r.probes {
+		r.probes[i].sum(&s.Events[r.probes[i].number])
+	}
+	return s
+}
+
+// drain reads all rings.
+func (r *eventRun) drain() {
+	if r.rest > 0 && r.rings.HaveRecords() {
+		r.readAt = ptrace.Monotonic()
+	}
+	r.rings.Drain(r)
+}
+
+func (r *eventRun) Lose(o ptrace.Outcome, n int64) {
+	r.stats.Attempted += n
+	r.stats.Lost[o] += n
+}
+
+// Record is Taker.record.
+func (r *eventRun) Record(b ring.Bytes, rec ring.Record) {
+	if !parseEvent(b, rec, r.cpu, r.kernel, &r.rec) {
+		r.Lose(ptrace.Failed, 1)
+	} else if r.rec.PID == r.pid {
+		r.sample(b, &r.rec)
+	}
+}
+
+// sample makes a look from a record and hands the look over.
+func (r *eventRun) sample(b ring.Bytes, e *eventRecord) {
+	number, amount, own := r.whatOf(b, e)
+	if number < 0 || r.known[e.TID].Skip {
+		return
+	}
+	r.brought[number]++
+	lot := r.lotOf(b, e, number)
+	if lot.sort != look.HitTold {
+		count := &r.counts[number]
+		count.Taken++
+		count.Stood += amount
+	} else if r.list[number].Buffer == NewBuffer { // it tells of the buffer alone
+		r.contents.take(e.TID, &lot)
+		return
+	}
+	why := ptrace.NoRegisters
+	var to *look.Look
+	if e.HasRegs {
+		to, why = r.q.Take(), ptrace.QueueFull
+	}
+	if to == nil {
+		if lot.sort != look.HitTold {
+			r.Lose(why, 1)
+		}
+		return
+	}
+	b.Fill(&e.Sample, r.cpu, r.known[e.TID], to)
+	to.Event.Number, to.Event.Amount, to.Event.Own = number+1, amount, own
+	to.Event.Sort, to.Event.Weight = lot.sort, lot.weight
+	if len(r.list[number].Probes) > 0 {
+		to.Event.Data = appendTo(b, to.Event.Data, e.raw+dataCopies, r.list[number].size())
+	} else {
+		to.Event.Data = appendTo(b, to.Event.Data, e.raw, e.rawLen)
+	}
+	r.cfg.ReadSoon(to, true)
+	if lot.sort != look.HitTold {
+		r.stats.Attempted++
+		r.stats.Taken++
+	}
+	r.q.Put(to)
+	r.contents.take(e.TID, &lot)
+}
+
+// whatOf says which event a record is of, and how much the record stands for. number is -1 for an event that is not
+// ours.
+func (r *eventRun) whatOf(b ring.Bytes, e *eventRecord) (number int, amount, own int64) {
+	if i, ok := r.counters.ids[e.id]; ok {
+		if r.counters.isTwin(e, e.Regs[r.cpu.SP], e.Regs[r.cpu.PC]) {
+			return -1, 0, 0
+		}
+		times := min(r.thinness()*r.fewer, mostThin)
+		if times > 1 && rand.Int64N(times) != 0 {
+			return -1, 0, 0
+		}
+		return i, r.counts[i].StandsFor() * times, 1
+	}
+	if e.rawLen < dataCopies {
+		return -1, 0, 0
+	}
+	number = int(b.Word(e.raw+dataNumber)) - 1
+	if number < 0 || number >= len(r.list) || e.rawLen < r.list[number].dataSize() {
+		return -1, 0, 0
+	}
+	return number, believableAmount(b.Word(e.raw + dataAmount)), believableAmount(b.Word(e.raw + dataOwn))
+}
+
+// believableAmount bounds what a function's argument says: the target chooses the argument.
+func believableAmount(n uint64) int64 {
+	const most = 1 << 46
+	if n > most {
+		return 0
+	}
+	return int64(n)
+}
+
+// appendTo appends bytes of a record, which begin at a multiple of 4.
+func appendTo(b ring.Bytes, to []byte, at uint64, n int) []byte {
+	for range n {
+		to = append(to, b[at&uint64(len(b)-1)])
+		at++
+	}
+	return to
+}
+
+func (e *Engine) Abilities() sampler.Abilities {
+	return sampler.Abilities{ReadsLate: true, Bursts: true}
+}

@@ -1,0 +1,123 @@
+//go:build linux
+
+package events
+
+import (
+	"errors"
+	"fmt"
+	"os"
+)
+
+// An Event is something other than CPU time of which samples are taken. A sample is taken each time that the event
+// happens, or so often that each sample stands for a given amount of it. There are two sorts of events.
+//
+// A probe is an instruction of a file that the process has mapped, mostly the first one of a function. The kernel puts
+// a breakpoint there into the process's own copy of the page (a uprobe: kernel/events/uprobes.c). Each time that a
+// thread of the process comes by, the kernel runs a BPF program of ours and steps over the breakpoint. The program
+// decides whether the hit becomes a sample. For a sample it reads what is wanted of the thread's memory, and has the
+// kernel write all that with the registers and the stack. So a hit that is no sample costs the thread the breakpoint
+// alone, and all hits are counted. When the last descriptor is closed, at the latest by goprof's end, the kernel takes
+// the breakpoint out again.
+//
+// goprof never sets a return probe: that would replace return addresses on the thread's stack.
+//
+// A counter is one of the kernel's own: page faults, context switches, a tracepoint, the CPU's counters. goprof opens a
+// counter for each thread and CPU, and threads that begin later inherit it.
+type Event struct {
+	Name string
+	// Probes are the event's instructions, if the event is a probe.
+	Probes []Probe
+	// Type and Config say which counter the event is (perf_event_attr), if it has no Probes.
+	Type   uint32
+	Config uint64
+	// Amount is the number + 1 of the function's argument that says how much a hit counts. 0: a hit counts once.
+	Amount int
+	// Times is the argument that Amount is multiplied with, and Given one without which (0, NULL) a hit is none: their
+	// numbers + 1. 0: there is none.
+	Times, Given int
+	// Buffer says what a hit has to do with its thread's buffer (buffer.go). Object is the number + 1 of the
+	// argument that has the size of the object for which there is a new buffer.
+	Buffer BufferHit
+	Object int
+	// Retired is set where what buffers held is to be read (contents.go).
+	Retired *Retired
+	// Interval is the mean amount between two samples; 0 and 1 are each hit. A hit of that amount or more is always
+	// taken and stands for its own amount. A smaller one is taken with a probability of amount / Interval and then
+	// stands for Interval. So on the average the samples stand for all that happened, whatever program runs.
+	Interval uint64
+	// Copies are read in the moment of a hit, one after the other. Look.Event.Data has all, MaxCopies bytes at most.
+	Copies []Copy
+}
+
+// Probe is an instruction in a file.
+type Probe struct {
+	File   *os.File // the mapped file itself: by this descriptor the kernel finds it
+	Offset uint64   // in the file
+}
+
+// Copy is a piece of memory that is read in the moment of a hit.
+type Copy struct {
+	// From says where the address of the piece comes from: it is the number + 1 of an argument that holds the address.
+	// 0: the word that begins Before bytes before this piece in the data holds the address.
+	From   int
+	Before int
+	Off    int // added to the address
+	Size   int // a multiple of 8
+	// Text: read up to a zero byte only.
+	Text bool
+}
+
+// MaxCopies bounds what is read of one hit.
+const MaxCopies = 320
+
+// size is how many bytes all copies have together.
+func (e *Event) size() (n int) {
+	for _, c := range e.Copies {
+		n += c.Size
+	}
+	return n
+}
+
+// dataSize is how many bytes the program writes for a hit.
+func (e *Event) dataSize() int {
+	n := dataCopies + e.size()
+	if e.Retired != nil {
+		n += lotSize
+	}
+	return n
+}
+
+// check says what is wrong with an event that cannot be sampled.
+func (e *Event) check(args int) error {
+	at := 0
+	numbers := []int{e.Amount, e.Times, e.Given, e.Object}
+	if e.Retired != nil {
+		numbers = append(numbers, e.Retired.At, e.Retired.Thread)
+		if e.Buffer == NoBuffer || e.Retired.At < 1 || e.Retired.Thread < 1 || e.Retired.Allocated < 0 ||
+			e.Retired.Allocated > 1<<20 {
+			return fmt.Errorf("sampler: event %s: no buffer that a thread leaves", e.Name)
+		}
+	}
+	for _, n := range numbers {
+		if n < 0 || n > args {
+			return fmt.Errorf("sampler: event %s: no argument %d", e.Name, n)
+		}
+	}
+	if e.Buffer == NewBuffer && e.Object == 0 {
+		return fmt.Errorf("sampler: event %s: a new buffer for no object", e.Name)
+	}
+	for _, c := range e.Copies {
+		if c.Size <= 0 || c.Size%8 != 0 || c.From < 0 || c.From > args || at+c.Size > MaxCopies ||
+			c.From == 0 && (c.Before < 8 || c.Before > at || c.Before%8 != 0) {
+			return fmt.Errorf("sampler: event %s: a copy that cannot be", e.Name)
+		}
+		at += c.Size
+	}
+	return nil
+}
+
+// ErrNoEvents: a run of Events needs one.
+var ErrNoEvents = errors.New("sampler: no event is given")
+
+// MaxEvents bounds the events of one run.
+const MaxEvents = 16

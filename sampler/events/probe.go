@@ -1,0 +1,244 @@
+//go:build linux
+
+package events
+
+import (
+	"errors"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/sampler"
+	"goprof/sampler/bpf"
+	"goprof/sampler/ring"
+)
+
+// This file sets the probes.
+
+// openProbes sets the probes of all events that have probes.
+func (r *eventRun) openProbes() error {
+	for i := range r.list {
+		if len(r.list[i].Probes) == 0 {
+			continue
+		}
+		if r.array < 0 {
+			if err := r.openOutputs(); err != nil {
+				return err
+			}
+		}
+		if err := r.openBuffers(&r.list[i]); err != nil {
+			return err
+		}
+		if err := r.loadProgram(i); err != nil {
+			return err
+		}
+	}
+	return r.setProbes()
+}
+
+// openOutputs makes the events behind which programs write: one for each CPU, with its ring.
+func (r *eventRun) openOutputs() (err error) {
+	attr := r.eventAttr()
+	attr.Type, attr.Config, attr.Sample = unix.PERF_TYPE_SOFTWARE, unix.PERF_COUNT_SW_BPF_OUTPUT, 1
+	attr.Wakeup = 1 // at once: what the stack leads to in the heap, and names, are read after the hit
+	for i, cpu := range r.cpus {
+		fd, err := ring.OpenEvent(&attr, -1, cpu, r.rings[i])
+		if err != nil {
+			return err
+		}
+		r.outputs = append(r.outputs, fd)
+	}
+	if r.array, err = perfArray(r.cpus, r.outputs); err != nil {
+		return &ring.Error{Call: "bpf", Err: err}
+	}
+	return nil
+}
+
+// openBuffers makes the map of threads if the event needs it. All events of a run share the map.
+func (r *eventRun) openBuffers(e *Event) (err error) {
+	if e.Buffer == NoBuffer || r.buffers >= 0 {
+		return nil
+	}
+	if r.buffers, err = bufferMap(); err != nil {
+		return &ring.Error{Call: "bpf", Err: err}
+	}
+	return nil
+}
+
+// eventAttr is the part of the attributes that is the same for all events of a run.
+func (r *eventRun) eventAttr() unix.PerfEventAttr {
+	attr := unix.PerfEventAttr{
+		Size: unix.PERF_ATTR_SIZE_VER5,
+		Sample_type: unix.PERF_SAMPLE_TID | unix.PERF_SAMPLE_TIME | unix.PERF_SAMPLE_ID | unix.PERF_SAMPLE_RAW |
+			unix.PERF_SAMPLE_REGS_USER | unix.PERF_SAMPLE_STACK_USER,
+		Bits:              unix.PerfBitUseClockID | unix.PerfBitExcludeHv,
+		Clockid:           unix.CLOCK_MONOTONIC,
+		Sample_regs_user:  r.cpu.Perf.Mask,
+		Sample_stack_user: uint32(r.stack) &^ 7,
+	}
+	if r.kernel {
+		attr.Sample_type |= unix.PERF_SAMPLE_CALLCHAIN
+		attr.Bits |= unix.PerfBitExcludeCallchainUser
+	}
+	return attr
+}
+
+func (r *eventRun) loadProgram(number int) error {
+	e := &r.list[number]
+	fd, mem, err := bpf.NewMapped(countsSize)
+	if err != nil {
+		return &ring.Error{Call: "bpf", Err: err}
+	}
+	defer unix.Close(fd) // the program and the mapping hold the memory
+	counts := (*eventCounts)(unsafe.Pointer(&mem[0]))
+	counts.Interval, counts.Paused = min(max(e.Interval, 1), maxInterval), 1
+	prog, err := probeProgram(e, number+1, &r.cpu.Probe, fd, r.buffers, r.array).LoadAs(bpfProgKprobe, nil)
+	if err != nil {
+		unix.Munmap(mem)
+		return &ring.Error{Call: "bpf", Err: err}
+	}
+	r.probes = append(r.probes, eventProbe{number: number, prog: prog, mem: mem, counts: counts})
+	return nil
+}
+
+// pause sets whether hits count. They count from when all probes are set until the first one is to be taken out. The
+// kernel needs some ms to set a probe or to take one out, and on a busy machine more. All events of a run must cover
+// the same time.
+func (r *eventRun) pause(paused uint64) {
+	for i := range r.probes {
+		if c := r.probes[i].counts; c != nil {
+			atomic.StoreUint64(&c.Paused, paused)
+		}
+	}
+}
+
+// setProbes has the kernel put the breakpoints in. A probe belongs to the address space that a thread of the process
+// lives in, so that all threads meet it.
+func (r *eventRun) setProbes() error {
+	if len(r.probes) == 0 {
+		return nil
+	}
+	kind, err := ProbeType()
+	if err != nil {
+		return err
+	}
+	if r.probeTID = r.proc.AnyThread(); r.probeTID == 0 {
+		return sampler.ErrNoProcess
+	}
+	for i := range r.probes {
+		p := &r.probes[i]
+		for _, at := range r.list[p.number].Probes {
+			fd, err := setProbe(kind, r.probeTID, at, p.prog)
+			if err != nil {
+				return err
+			}
+			p.events = append(p.events, fd)
+		}
+	}
+	return nil
+}
+
+// ProbeCall is the call that sets a probe, in a PerfError.
+const ProbeCall = "perf_event_open (uprobe)"
+
+// setProbe sets one probe. It gives the kernel a file that we have open: a path may lead elsewhere by now.
+func setProbe(kind uint32, tid int, at Probe, prog int) (int, error) {
+	path := append([]byte("/proc/self/fd/"+strconv.Itoa(int(at.File.Fd()))), 0)
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	pin.Pin(&path[0])
+	attr := unix.PerfEventAttr{
+		Type:   kind,
+		Size:   unix.PERF_ATTR_SIZE_VER5,
+		Ext1:   uint64(uintptr(unsafe.Pointer(&path[0]))),
+		Ext2:   at.Offset,
+		Sample: 1,
+		Wakeup: 1,
+	}
+	fd, err := unix.PerfEventOpen(&attr, tid, -1, -1, unix.PERF_FLAG_FD_CLOEXEC)
+	runtime.KeepAlive(at.File)
+	if err != nil {
+		return -1, &ring.Error{Call: ProbeCall, Err: err}
+	}
+	if err := unix.IoctlSetInt(fd, unix.PERF_EVENT_IOC_SET_BPF, prog); err != nil {
+		unix.Close(fd)
+		return -1, &ring.Error{Call: "PERF_EVENT_IOC_SET_BPF", Err: err}
+	}
+	return fd, nil
+}
+
+// ErrNoUprobes: this kernel has no uprobes that perf_event_open can set. They need Linux 4.17 or later with
+// CONFIG_UPROBE_EVENTS.
+var ErrNoUprobes = errors.New("sampler: this kernel has no uprobes for perf_event_open")
+
+// ProbeType is the number of the kernel's source of events that sets uprobes.
+func ProbeType() (uint32, error) {
+	b, err := os.ReadFile("/sys/bus/event_source/devices/uprobe/type")
+	if err != nil {
+		return 0, ErrNoUprobes
+	}
+	n, err := strconv.ParseUint(strings.TrimSpace(string(b)), 10, 32)
+	if err != nil {
+		return 0, ErrNoUprobes
+	}
+	return uint32(n), nil
+}
+
+// followProcess sets the probes anew if the thread by which they were set has ended: the probes have lost the address
+// space then.
+func (r *eventRun) followProcess() {
+	if r.probeTID == 0 || r.isAlive(r.probeTID) {
+		return
+	}
+	r.closeBreakpoints()
+	if err := r.setProbes(); err != nil && !r.proc.Ended() {
+		r.failed = err
+	}
+}
+
+// isAlive reports whether a thread has not ended. A leader that has ended before its process is a zombie, and counts as
+// ended.
+func (r *eventRun) isAlive(tid int) bool {
+	state, _ := r.proc.Status(tid)
+	return state != 0 && state != 'Z' && state != 'X'
+}
+
+func (r *eventRun) closeBreakpoints() {
+	for i := range r.probes {
+		for _, fd := range r.probes[i].events {
+			unix.Close(fd)
+		}
+		r.probes[i].events = nil
+	}
+}
+
+func (r *eventRun) closeProbes() {
+	r.closeBreakpoints()
+	for i := range r.probes {
+		p := &r.probes[i]
+		if p.mem == nil {
+			continue
+		}
+		p.sum(&r.counts[p.number])
+		p.counts = nil
+		unix.Close(p.prog)
+		unix.Munmap(p.mem)
+		p.mem = nil
+	}
+}
+
+// sum adds what the program has counted.
+func (p *eventProbe) sum(to *sampler.EventCount) {
+	if p.counts == nil {
+		return
+	}
+	to.Hits = atomic.LoadUint64(&p.counts.Hits)
+	to.Amount = atomic.LoadUint64(&p.counts.Amount)
+	to.Missed = atomic.LoadUint64(&p.counts.Missed)
+	to.Interval = max(p.longest, atomic.LoadUint64(&p.counts.Interval))
+}

@@ -1,0 +1,197 @@
+//go:build linux
+
+package events
+
+import (
+	"runtime"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/arch"
+	"goprof/sampler/bpf"
+	"goprof/sampler/look"
+)
+
+// The program of one event's probes. The program counts the hit, decides whether the hit becomes a sample, and reads
+// what is wanted into its own stack. It gives these bytes to bpf_perf_event_output. The kernel then writes a record
+// into the ring of the CPU: these bytes, the registers and the stack of the thread (kernel/trace/bpf_trace.c; the event
+// behind the ring says what a record has). The program returns 0, so the probe's own event writes nothing.
+
+// eventCounts is what a program shares with us: the one value of a BPF map, which we have mapped into our memory.
+type eventCounts struct {
+	Hits, Amount uint64 // of all hits
+	Interval     uint64 // for us to change
+	Missed       uint64 // the kernel had no room in the ring
+	Paused       uint64 // for us to set: while set, no hit counts
+}
+
+// Their offsets.
+const (
+	countHits     = 0
+	countAmount   = 8
+	countInterval = 16
+	countMissed   = 24
+	countPaused   = 32
+	countsSize    = 4096 // the least that can be mapped
+)
+
+// What stands before the copies in a record.
+const (
+	dataNumber = 0  // of the event + 1
+	dataAmount = 8  // that the sample stands for
+	dataOwn    = 16 // the amount of the hit itself
+	dataCopies = 24
+)
+
+// maxInterval keeps the products of the program within 64 bits: a random number of 32 bits times the interval.
+const maxInterval = 1 << 31
+
+const (
+	bpfProgKprobe   = 2
+	bpfMapPerfArray = 4
+
+	bpfAtomicAdd = 0xdb
+	bpfMul       = 0x2f
+
+	bpfPerfOutput      = 25  // bpf_perf_event_output(ctx, map, flags, data, size)
+	bpfProbeReadString = 114 // bpf_probe_read_user_str: up to a zero byte
+	bpfThisCPU         = 0xffffffff
+)
+
+// probeCode is the program of an event as it is written.
+type probeCode struct{ *bpf.Code }
+
+// probeProgram writes the program. r6 is the registers of the thread, r7 the counts, r8 the hit's amount.
+func probeProgram(e *Event, number int, layout *arch.ProbeLayout, counts, buffers, output int) *probeCode {
+	c := &probeCode{bpf.New()}
+	size := e.dataSize()
+	data := -size // on the stack
+	lot := data + dataCopies + e.size()
+	c.Mov(bpf.R6, bpf.R1)
+	c.Value(bpf.R7, counts)
+	c.Load(bpf.Load64, bpf.R1, bpf.R7, countPaused)
+	c.Jump(bpf.JumpNeImm, bpf.R1, 0, 0, "end")
+	c.hitAmount(e, layout)
+	c.Imm(bpf.MovImm, bpf.R1, 1)
+	c.Op(bpfAtomicAdd, bpf.R7, bpf.R1, countHits, 0)
+	c.Op(bpfAtomicAdd, bpf.R7, bpf.R8, countAmount, 0)
+	c.Store(bpf.R10, data+dataOwn, bpf.R8)
+	if e.Buffer != NoBuffer {
+		c.ofBuffer(e, layout, buffers, lot, data)
+	}
+	c.Load(bpf.Load64, bpf.R9, bpf.R7, countInterval)
+	c.Jump(bpf.JumpGe, bpf.R8, bpf.R9, 0, "take")
+	c.chance()
+	c.Mov(bpf.R8, bpf.R9)
+	c.Label("take")
+	c.Store(bpf.R10, data+dataAmount, bpf.R8)
+	c.Imm(bpf.MovImm, bpf.R1, number)
+	c.Store(bpf.R10, data+dataNumber, bpf.R1)
+	for at := data + dataCopies; at < lot; at += 8 {
+		c.Zero(bpf.R10, at)
+	}
+	at := dataCopies
+	for i := range e.Copies {
+		c.copy(&e.Copies[i], layout, data+at)
+		at += e.Copies[i].Size
+	}
+	c.Mov(bpf.R1, bpf.R6)
+	c.MapFD(bpf.R2, output)
+	c.LoadWide(bpf.R3, bpfThisCPU)
+	c.Mov(bpf.R4, bpf.R10)
+	c.Imm(bpf.AddImm, bpf.R4, data)
+	c.Imm(bpf.MovImm, bpf.R5, size)
+	c.Call(bpfPerfOutput)
+	c.Jump(bpf.JumpEqImm, bpf.R0, 0, 0, "end")
+	if e.Retired != nil { // a hit that was to be told only is no sample
+		c.Load(bpf.Load64, bpf.R1, bpf.R10, lot+lotSort)
+		c.Jump(bpf.JumpEqImm, bpf.R1, 0, int(look.HitTold), "end")
+	}
+	c.Imm(bpf.MovImm, bpf.R1, 1)
+	c.Op(bpfAtomicAdd, bpf.R7, bpf.R1, countMissed, 0)
+	c.Label("end")
+	c.Imm(bpf.MovImm, bpf.R0, 0)
+	c.Op(bpf.Exit, 0, 0, 0, 0)
+	return c
+}
+
+// hitAmount puts the hit's amount into r8. It ends the program where the hit does not count.
+func (c *probeCode) hitAmount(e *Event, layout *arch.ProbeLayout) {
+	if e.Given > 0 {
+		c.Load(bpf.Load64, bpf.R1, bpf.R6, layout.Arg(e.Given))
+		c.Jump(bpf.JumpEqImm, bpf.R1, 0, 0, "end")
+	}
+	c.Imm(bpf.MovImm, bpf.R8, 1)
+	if e.Amount > 0 {
+		c.Load(bpf.Load64, bpf.R8, bpf.R6, layout.Arg(e.Amount))
+	}
+	if e.Times > 0 {
+		c.Load(bpf.Load64, bpf.R1, bpf.R6, layout.Arg(e.Times))
+		c.Op(bpfMul, bpf.R8, bpf.R1, 0, 0)
+	}
+}
+
+// chance draws whether the hit becomes a sample, with a probability of r8 / r9, and ends the program if not. r8 is
+// smaller than r9.
+func (c *probeCode) chance() {
+	c.Call(bpf.Random)
+	c.Op(bpfMul, bpf.R0, bpf.R9, 0, 0)
+	c.Mov(bpf.R1, bpf.R8)
+	c.Imm(bpf.LeftImm, bpf.R1, 32)
+	c.Jump(bpf.JumpGe, bpf.R0, bpf.R1, 0, "end")
+}
+
+// copy reads a piece of memory to a place on the stack.
+func (c *probeCode) copy(p *Copy, layout *arch.ProbeLayout, to int) {
+	if p.From > 0 {
+		c.Load(bpf.Load64, bpf.R3, bpf.R6, layout.Arg(p.From))
+	} else {
+		c.Load(bpf.Load64, bpf.R3, bpf.R10, to-p.Before)
+	}
+	if p.Off != 0 {
+		c.Imm(bpf.AddImm, bpf.R3, p.Off)
+	}
+	c.Mov(bpf.R1, bpf.R10)
+	c.Imm(bpf.AddImm, bpf.R1, to)
+	c.Imm(bpf.MovImm, bpf.R2, p.Size)
+	if p.Text {
+		c.Call(bpfProbeReadString)
+	} else {
+		c.Call(bpf.ProbeReadUser)
+	}
+}
+
+// perfArray makes the map that leads a program to the ring of its CPU.
+func perfArray(cpus []int, fds []int) (int, error) {
+	most := 0
+	for _, cpu := range cpus {
+		most = max(most, cpu+1)
+	}
+	fd, err := bpf.NewMap(bpfMapPerfArray, 4, 4, most)
+	if err != nil {
+		return -1, err
+	}
+	for i, cpu := range cpus {
+		if err := setElement(fd, uint32(cpu), uint32(fds[i])); err != nil {
+			unix.Close(fd)
+			return -1, err
+		}
+	}
+	return fd, nil
+}
+
+// setElement puts a value into a map. The kernel gets the addresses of things on the heap only: Go's stacks move.
+func setElement(fd int, key, value uint32) error {
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	pair := &[2]uint32{key, value}
+	pin.Pin(pair)
+	attr := struct {
+		fd, _             uint32
+		key, value, flags uint64
+	}{fd: uint32(fd)}
+	attr.key, attr.value = uint64(uintptr(unsafe.Pointer(&pair[0]))), uint64(uintptr(unsafe.Pointer(&pair[1])))
+	_, err := bpf.Do(bpf.UpdateElem, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
+	return err
+}

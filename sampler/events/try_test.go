@@ -1,0 +1,23 @@
+//go:build linux
+
+package events
+
+import (
+	"fmt"
+	"os"
+	"testing"
+)
+
+// TestTryProbesClosesNothingElse: a run that holds a descriptor by mistake closes another file. The first one is the
+// program's input.
+func TestTryProbesClosesNothingElse(t *testing.T) {
+	file := func(fd int) string {
+		name, _ := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd))
+		return name
+	}
+	before := [3]string{file(0), file(1), file(2)}
+	err := TryProbes()
+	if after := [3]string{file(0), file(1), file(2)}; after != before {
+		t.Errorf("the first files were %q, and are %q (%v)", before, after, err)
+	}
+}

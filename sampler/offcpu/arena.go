@@ -1,0 +1,49 @@
+//go:build linux
+
+package offcpu
+
+import "golang.org/x/sys/unix"
+
+// An arena holds the copies of stacks of one reading of the rings. Where goprof had no CPU for a moment, one reading
+// brings tens of megabytes. In Go's heap they would leave its garbage collector no room (session.MemoryGoal), so that
+// goprof would use its CPU time for the collector and fall behind further.
+type arena struct {
+	mem  []byte // as large as may be needed; the kernel gives pages when they are written
+	used int
+	most int // since memory was given back last
+}
+
+// arenaKept is how many bytes of memory are kept for the next reading.
+const arenaKept = 4 << 20
+
+func newArena(size int) (arena, error) {
+	mem, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE,
+		unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)
+	return arena{mem: mem}, err
+}
+
+// take returns room for n bytes, nil if there is none.
+func (a *arena) take(n int) []byte {
+	if n > len(a.mem)-a.used {
+		return nil
+	}
+	from := a.used
+	a.used += n
+	return a.mem[from:a.used:a.used]
+}
+
+// empty makes room again. What was taken before must no longer be used.
+func (a *arena) empty() {
+	a.most, a.used = max(a.most, a.used), 0
+	if a.most > arenaKept {
+		unix.Madvise(a.mem[arenaKept:], unix.MADV_DONTNEED)
+		a.most = 0
+	}
+}
+
+func (a *arena) close() {
+	if a.mem != nil {
+		unix.Munmap(a.mem)
+		a.mem = nil
+	}
+}

@@ -1,0 +1,256 @@
+//go:build linux
+
+package offcpu
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/arch"
+	"goprof/process/procfs"
+	"goprof/sampler"
+	"goprof/sampler/cpuset"
+	"goprof/sampler/look"
+	"goprof/sampler/ptrace"
+	"goprof/sampler/ring"
+	"goprof/sampler/threads"
+	"goprof/sampler/traced"
+)
+
+// Off-CPU time by context switches. The kernel notes each switch of each thread of the process: when the thread left
+// its CPU, with its registers and a copy of its stack, and when it got one again. The times are exact, and each wait
+// has the stack with which it began. Where there are too many, short ones are thinned out (thin.go). Nobody is
+// stopped.
+//
+// No record says what a thread waits for (which lock, which file). A thread may still be waiting when its record is
+// read, some ms later. OffCPU looks at such a thread as Wall does, without a stop. That look counts for the whole wait
+// if the thread's next record says that the thread did not run meanwhile. Shorter waits have their stack alone.
+//
+// Threads that begin later inherit the events. A thread that was listed while another one made it may have each event
+// twice: a switch that was noted already is left out.
+
+// Options say which waits are wanted.
+type Options struct {
+	Min    time.Duration    // shorter ones are counted, and have no stack
+	During func(*look.Look) // WallOptions.During
+}
+
+// Engine is an Engine of waits, by context switches.
+type Engine struct {
+	sampler.Progress
+	sampler.Hints
+	pid int
+	cpu *arch.CPU
+	opt Options
+}
+
+var _ sampler.Engine = (*Engine)(nil)
+
+// New makes an OffCPU for pid.
+func New(pid int, cpu *arch.CPU, opt Options) *Engine {
+	return &Engine{Progress: sampler.NewProgress(), pid: pid, cpu: cpu, opt: opt}
+}
+
+// Run is Sampler.Run.
+func (o *Engine) Run(ctx context.Context, cfg sampler.Config, q *sampler.Queue) (sampler.Stats, error) {
+	return traced.Trace(&o.Progress, o.pid, o.cpu, cfg, q,
+		func(proc *procfs.Dir, t *ptrace.Tracer) (sampler.Stats, error) {
+			return o.run(ctx, cfg, q, proc, t)
+		})
+}
+
+const (
+	// offTick is how often the records are read: a wait that lasts longer is looked at.
+	offTick = int64(500 * time.Microsecond)
+	// SwitchStack is how much of a stack the record of a switch has. 10,000 switches a second are 320 MB. Of 16 KB, one
+	// stack in seven of javac's ended too early, most of them the compilers'.
+	SwitchStack = 32 << 10
+	// offTries is how often OffCPU tries to look at one wait.
+	offTries = 3
+	// offSettle is how often a wait that goes on is counted up to that moment.
+	offSettle = int64(time.Second)
+	// offBatch bounds the copies of stacks that are kept of one reading.
+	offBatch = 64 << 20
+	// mostHeld bounds the looks that are held until a record proves that each is of one wait.
+	mostHeld = 64
+)
+
+// offRun is one run on its own OS thread.
+type offRun struct {
+	traced.Run
+	off     *Engine
+	pid     int
+	cpu     *arch.CPU
+	opt     Options
+	rings   ring.Set
+	cpus    []int
+	fds     []int
+	sample  ring.Sample
+	threads map[int]*offThread
+	known   sampler.KnownHints
+	records []offRecord
+	arena   arena
+	counts  sampler.OffCPUCounts
+	held    int
+	settled int64
+	thin    thinning
+	ended   int64 // when all waits were ended
+	pruneAt int   // when so many threads are known, ended ones are looked for
+}
+
+// offThread is one thread.
+type offThread struct {
+	tid     int
+	out     int64 // since when the thread has been off its CPU; 0: it is on one, or that is not known
+	taken   bool  // the thread's CPU was taken from it: it is ready to run
+	counted int64 // until when the look has been counted
+	tally   *look.Tally
+	before  int64        // counted, when tally began
+	rest    *look.Charge // what the kernel had charged the thread at the held look
+	again   int64        // when a look that came to nothing is repeated
+	copied  offCopy      // the stack with which the thread left its CPU
+	buf     []byte       // for copied, where it has to be kept
+	looked  int64        // when the held look was done
+	snap    *look.Look
+	tries   int
+}
+
+func (o *Engine) run(ctx context.Context, cfg sampler.Config, q *sampler.Queue,
+	proc *procfs.Dir, t *ptrace.Tracer) (sampler.Stats, error) {
+	r := &offRun{Run: traced.NewRun(t, proc, &o.Progress, ctx.Done(), cfg, q), off: o, pid: o.pid, cpu: o.cpu, opt: o.opt,
+		threads: map[int]*offThread{}, known: sampler.KnownHints{}}
+	r.Late, r.Sum = func(*look.Look, ptrace.Outcome) {}, r.total
+	defer r.close()
+	if err := r.open(); err != nil {
+		return sampler.Stats{}, err
+	}
+	return r.RunInShifts(r.loop, r.finishAll)
+}
+
+// TryOffCPU finds out whether the kernel tells us the switches of a process.
+func Try(pid int) error {
+	power, err := ring.Try(pid)
+	switch {
+	case err == nil && !power.Kernel:
+		err = &ring.Error{Call: "perf_event_open", Err: unix.EACCES}
+	case err == nil && !marksTaken(kernelRelease()):
+		err = ErrUnmarked
+	}
+	return err
+}
+
+// ErrUnmarked: this kernel's records of switches do not say whether a thread waits, or has lost its CPU to another one.
+var ErrUnmarked = errors.New("sampler: records of switches do not tell waits from threads that lost their CPU")
+
+// marksTaken reports whether records say that (SwitchReady; kernel/events/core.c, perf_event_switch). No trial
+// tells: a record without the mark may be of a thread that waits.
+func marksTaken(release string) bool {
+	var major, minor int
+	n, _ := fmt.Sscanf(release, "%d.%d", &major, &minor)
+	return n < 2 || major > 4 || major == 4 && minor >= 17
+}
+
+func kernelRelease() string {
+	var name unix.Utsname
+	unix.Uname(&name) // which fails for a bad address only
+	return unix.ByteSliceToString(name.Release[:])
+}
+
+func (r *offRun) open() (err error) {
+	threads.RaiseFileLimit()
+	r.cpus = cpuset.Online()
+	if r.arena, err = newArena(offBatch); err != nil {
+		return err
+	}
+	size := ring.Share(len(r.cpus), ring.MostOfEvents)
+	if r.rings, err = ring.Open(r.cpus, size, min(size, ring.Least)); err != nil {
+		return err
+	}
+	attr := offAttr(r.cpu, min(SwitchStack, ring.StackFor(size)))
+	return ring.EachThread(r.Proc, func(tid int) error {
+		r.threads[tid] = &offThread{tid: tid}
+		fds, err := r.rings.OpenEvents(&attr, tid, r.cpus)
+		r.fds = append(r.fds, fds...)
+		return err
+	})
+}
+
+func (r *offRun) close() {
+	for _, fd := range r.fds {
+		unix.Close(fd)
+	}
+	r.rings.Close()
+	r.arena.close()
+}
+
+func (r *offRun) loop() {
+	r.known.TakeFrom(&r.off.Hints)
+	if r.settled == 0 {
+		r.drain(ptrace.Monotonic()) // the records of the time in which events were opened
+		r.Began = ptrace.Monotonic()
+		r.settled = r.Began
+		r.findWaiting()
+	}
+	now := ptrace.Monotonic()
+	for next := now + offTick; r.Sleep(next); next = max(next+offTick, now+offTick/4) {
+		r.Stats.Ticks++
+		r.known.TakeFrom(&r.off.Hints)
+		r.drain(ptrace.Monotonic())
+		r.lookAtWaiting()
+		now = ptrace.Monotonic()
+		r.thin.fit(now, r.Queue.IsBehind(thinBehind), sampler.OwnCPU())
+	}
+}
+
+// findWaiting finds out which threads wait when the run begins. What they wait for is asked as for waits that begin
+// later.
+func (r *offRun) findWaiting() {
+	for tid, th := range r.threads {
+		r.dropHeld(th)
+		th.out, th.tally, th.copied.has, th.tries = 0, nil, false, 0
+		if state, _ := r.Proc.Status(tid); state == 'S' || state == 'D' {
+			th.out, th.counted, th.taken = r.Began, r.Began, false
+		}
+	}
+}
+
+// leastPruned is how many threads must be known before ended ones are looked for.
+const leastPruned = 256
+
+// prune forgets threads that have ended. No record tells of an end: the kernel takes a thread's events off before the
+// thread leaves its CPU for the last time (kernel/exit.c, do_exit). So ended threads are taken for running, and each
+// would be visited in each tick.
+func (r *offRun) prune() {
+	if len(r.threads) < max(r.pruneAt, leastPruned) {
+		return
+	}
+	live := map[int]bool{}
+	if r.Proc.Threads(make([]byte, ring.ListBytes), func(tid int) { live[tid] = true }) != nil {
+		return
+	}
+	for tid, th := range r.threads {
+		if !live[tid] && th.out == 0 {
+			r.dropHeld(th)
+			delete(r.threads, tid)
+		}
+	}
+	r.pruneAt = 2 * len(r.threads)
+}
+
+func (r *offRun) total() sampler.Stats {
+	s := r.SoFar()
+	s.Wall = time.Duration(r.ended - r.Began) // until when the waits are counted
+	s.Threads = len(r.threads)
+	s.Looks.Voids = r.Tracer.Voids
+	s.OffCPU = r.counts
+	s.OffCPU.Limit = r.thin.longest
+	return s
+}
+
+func (o *Engine) Abilities() sampler.Abilities {
+	return sampler.Abilities{ReadsLate: true, Bursts: true, Switches: true}
+}

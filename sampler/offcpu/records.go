@@ -1,0 +1,137 @@
+//go:build linux
+
+package offcpu
+
+import (
+	"cmp"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/arch"
+	"goprof/sampler/ptrace"
+	"goprof/sampler/ring"
+)
+
+// The kernel's records of context switches, read out of the rings in the order of time.
+
+// offCopy is what a record of a switch has copied.
+type offCopy struct {
+	when    int64
+	regs    arch.Regs
+	unknown uint64
+	has     bool
+	owned   bool // stack lies outside of offRun.arena
+	stack   []byte
+	cut     bool
+}
+
+// own makes the copy outlive the reading that it comes from. It puts the stack into a buffer, which it returns.
+func (c *offCopy) own(buf []byte) []byte {
+	if !c.owned {
+		buf = append(buf[:0], c.stack...)
+		c.stack, c.owned = buf, true
+	}
+	return buf
+}
+
+// offRecord is a record that was read.
+type offRecord struct {
+	when int64
+	tid  int
+	kind offKind
+	copy offCopy
+}
+
+type offKind uint8
+
+const (
+	offStackOf offKind = iota // the stack of a thread that is about to leave its CPU
+	offOut
+	offOutReady // the thread left its CPU and did not want to
+	offIn
+)
+
+// offAttr asks for all switches of a thread, and of the threads that it begins. There is a sample where a thread leaves
+// its CPU, and a record where it leaves its CPU and where it gets one.
+func offAttr(cpu *arch.CPU, stack int) unix.PerfEventAttr {
+	attr := ring.SampleAttr(cpu, 1, stack, ring.InKernel, false)
+	attr.Config = unix.PERF_COUNT_SW_CONTEXT_SWITCHES
+	attr.Bits |= unix.PerfBitContextSwitch | unix.PerfBitSampleIDAll | unix.PerfBitInherit
+	return attr
+}
+
+// drain reads the rings, and works off what happened before the moment until. A CPU's records are in order, and those
+// of several CPUs are complete up to that moment.
+func (r *offRun) drain(until int64) {
+	r.rings.Drain(r)
+	slices.SortStableFunc(r.records, func(a, b offRecord) int { return cmp.Compare(a.when, b.when) })
+	n, worked := 0, false
+	r.Tracer.Apart(func() { // After may read the process's memory
+		worked = true
+		for ; n < len(r.records) && r.records[n].when < until; n++ {
+			r.work(&r.records[n])
+		}
+	})
+	if !worked { // too many reads have not come back
+		r.dropAll(int64(len(r.records)))
+		n = len(r.records)
+	}
+	rest := r.records[n:]
+	for i := range rest {
+		rest[i].copy.own(nil)
+	}
+	for _, th := range r.threads { // a thread's stack may be noted before its leaving is
+		if th.copied.has && th.tally == nil {
+			th.buf = th.copied.own(th.buf)
+		}
+	}
+	r.records = append(r.records[:0], rest...)
+	r.arena.empty()
+	r.settle(until)
+}
+
+// Record is Taker.record: it keeps the record.
+func (r *offRun) Record(b ring.Bytes, rec ring.Record) {
+	switch rec.Kind {
+	case ring.KindSample:
+		if s := &r.sample; b.Parse(rec, r.cpu, false, s) && s.PID == r.pid {
+			c := offCopy{when: s.When, regs: s.Regs, unknown: s.Unknown, has: s.HasRegs}
+			size, cut, _ := s.OwnStack(s.Regs[r.cpu.SP], r.known[s.TID])
+			if c.stack, c.cut = r.arena.take(size), cut; c.stack == nil {
+				return // far behind: the wait will have no stack
+			}
+			b.CopyTo(c.stack, s.StackAt)
+			r.records = append(r.records, offRecord{when: s.When, tid: s.TID, kind: offStackOf, copy: c})
+		}
+	case ring.KindSwitch:
+		if rec.End-rec.At < 16 || int(int32(b.U32(rec.At))) != r.pid {
+			return
+		}
+		x := offRecord{tid: int(int32(b.U32(rec.At + 4))), when: int64(b.U64(rec.At + 8)), kind: offIn}
+		if rec.Misc&ptrace.NoteOfOut != 0 {
+			if x.kind = offOut; rec.Misc&ring.SwitchReady != 0 {
+				x.kind = offOutReady
+			}
+		}
+		r.records = append(r.records, x)
+	}
+}
+
+// Lose is Taker.lose.
+func (r *offRun) Lose(o ptrace.Outcome, n int64) {
+	if o != ptrace.Throttled { // switches are no timer
+		r.dropAll(n)
+	}
+}
+
+// dropAll is called when records are missing: it is not known any more which threads wait.
+func (r *offRun) dropAll(n int64) {
+	r.counts.Dropped += n
+	r.Stats.Attempted += n
+	r.Stats.Lost[ptrace.RingFull] += n
+	for _, th := range r.threads {
+		r.dropHeld(th)
+		th.out, th.tally, th.copied.has = 0, nil, false
+	}
+}

@@ -1,0 +1,64 @@
+//go:build linux
+
+package offcpu
+
+import "time"
+
+// A program may begin tens of thousands of waits a second, more than can be walked. If goprof went on, it would use a
+// CPU for them and lose waits as they come. So short waits are thinned out, as events are (events/rate.go). A wait that
+// is as long as a limit, or longer, always counts, with its own time. A shorter one counts by lot, the likelier the
+// longer it was, and then stands for the limit's time. So the time of each stack is right in the mean, and so is the
+// number of its waits. The limit follows what goprof has to do.
+
+const (
+	thinEvery = int64(20 * time.Millisecond)
+	// thinBehind: one in so many of all looks may wait for their walk.
+	thinBehind = 8
+	// thinShare and thinCalm are parts of a CPU, in percent. Above the one goprof does too much: above 50 it would also
+	// lose its priority (session, aheadShare). Below the other it may do more.
+	thinShare, thinCalm = 40, 25
+	// thinFirst and thinMost bound the limit.
+	thinFirst, thinMost = 40 * time.Microsecond, 100 * time.Millisecond
+)
+
+// thinning is the limit below which waits are thinned out.
+type thinning struct {
+	limit, longest time.Duration // 0: each wait counts
+	checkedAt      int64
+	ownCPU         int64
+}
+
+// standsFor tells for how many waits a wait of that length stands, and for how much time; 0 if it does not count. lot
+// is a number from 0 to 1.
+func (t *thinning) standsFor(length time.Duration, lot float64) (waits int64, of time.Duration) {
+	if length >= t.limit {
+		return 1, length
+	}
+	likely := float64(length) / float64(t.limit)
+	if lot >= likely {
+		return 0, 0
+	}
+	return int64(1/likely + lot/likely), t.limit // lot/likely is a lot again: it rounds up or down
+}
+
+// fit is called in each tick. behind: many looks wait for their walk. used is the CPU time of goprof.
+func (t *thinning) fit(now int64, behind bool, used int64) {
+	if t.checkedAt == 0 {
+		t.checkedAt, t.ownCPU = now, used
+	}
+	window := now - t.checkedAt
+	if window < thinEvery {
+		return
+	}
+	share := (used - t.ownCPU) * 100 / window
+	t.checkedAt, t.ownCPU = now, used
+	switch {
+	case behind || share > thinShare:
+		t.limit = min(max(2*t.limit, thinFirst), thinMost)
+		t.longest = max(t.longest, t.limit)
+	case share < thinCalm && t.limit > 0:
+		if t.limit /= 2; t.limit < thinFirst {
+			t.limit = 0
+		}
+	}
+}

@@ -1,0 +1,223 @@
+//go:build linux
+
+package offcpu
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"goprof/sampler"
+	"goprof/sampler/look"
+	"goprof/sampler/ptrace"
+)
+
+// What becomes of a wait: the look that counts for it, or the stack with which it began.
+
+// work deals with one record.
+func (r *offRun) work(x *offRecord) {
+	th := r.threads[x.tid]
+	if th == nil {
+		if len(r.threads) >= sampler.MostKnown {
+			return
+		}
+		th = &offThread{tid: x.tid}
+		r.threads[x.tid] = th
+	}
+	switch x.kind {
+	case offStackOf:
+		if th.out == 0 {
+			th.copied = x.copy
+		}
+	case offOut, offOutReady:
+		if th.out != 0 {
+			return // this is a second record of one switch
+		}
+		th.out, th.counted, th.taken, th.tally, th.tries = x.when, x.when, x.kind == offOutReady, nil, 0
+		th.copied.has = th.copied.has && x.when-th.copied.when < int64(time.Millisecond)
+	case offIn:
+		if th.out != 0 && x.when >= th.out { // an older record is of the time before it was known that the thread waits
+			r.finish(th, x.when)
+		}
+	}
+}
+
+// finish ends a thread's wait.
+func (r *offRun) finish(th *offThread, at int64) {
+	if th.snap != nil {
+		if at >= th.looked {
+			r.pass(th, at)
+		} else {
+			r.dropHeld(th)
+		}
+	}
+	length := at - th.out
+	switch {
+	case th.tally != nil:
+		r.counts.Waits++
+		th.tally.Add(1, time.Duration(at-th.counted), at)
+	case time.Duration(length) < r.opt.Min:
+		r.counts.Short++
+		r.counts.ShortFor += time.Duration(length)
+	default:
+		r.draw(th, time.Duration(length), at)
+	}
+	th.out, th.tally, th.copied.has = 0, nil, false
+}
+
+// draw decides whether a wait without a look counts.
+func (r *offRun) draw(th *offThread, length time.Duration, at int64) {
+	waits, of := r.thin.standsFor(length, rand.Float64())
+	if waits == 0 {
+		r.counts.Thinned++
+		return
+	}
+	r.counts.Waits += waits
+	r.passCopy(th, waits, of, at)
+}
+
+// pass hands over the held look: it is of this wait.
+func (r *offRun) pass(th *offThread, until int64) {
+	snap := th.snap
+	th.snap = nil
+	r.held--
+	if time.Duration(until-th.out) < r.opt.Min {
+		r.Queue.Done(snap)
+		return
+	}
+	snap.When = th.out
+	r.put(th, snap, 0, time.Duration(until-th.counted), until)
+}
+
+// put hands a look over. The look counts for some waits, and for that time up to the moment until. A wait that has
+// ended counts once: so it is told once, with all of its time.
+func (r *offRun) put(th *offThread, snap *look.Look, waits int64, of time.Duration, until int64) {
+	th.tally, th.before = new(look.Tally), th.counted
+	if snap.Waiting.Unstopped {
+		th.tally.Rest = th.rest
+	}
+	th.tally.Add(waits, of, until)
+	th.counted = until
+	snap.Tally = th.tally
+	r.Stats.Attempted += max(waits, 1)
+	r.Stats.Taken += max(waits, 1)
+	r.Queue.Put(snap)
+}
+
+// passCopy hands over the stack with which the thread left its CPU.
+func (r *offRun) passCopy(th *offThread, waits int64, of time.Duration, until int64) {
+	if r.known[th.tid].Skip {
+		return
+	}
+	snap := r.Queue.Take()
+	if snap == nil || !th.copied.has {
+		r.Stats.Attempted += waits
+		if snap == nil {
+			r.Stats.Lost[ptrace.QueueFull] += waits
+			return
+		}
+		r.Stats.Lost[ptrace.NoRegisters] += waits
+		r.Queue.Done(snap)
+		return
+	}
+	c := &th.copied
+	snap.When, snap.TID = th.out, th.tid
+	snap.Regs, snap.Unknown, snap.SP, snap.Cut = c.regs, c.unknown, c.regs[r.cpu.SP], c.cut
+	snap.Stack = append(snap.Stack[:0], c.stack...)
+	snap.SideAddr, snap.RunsOn = r.known[th.tid].Side, true
+	snap.Waiting = look.Waiting{State: 'S', ByStack: true}
+	if th.taken {
+		snap.Waiting = look.Waiting{State: 'R', NoCPU: true}
+	}
+	if r.Tracer.After != nil {
+		r.Tracer.After(snap, until) // the thread did not run before
+	}
+	r.put(th, snap, waits, of, until)
+}
+
+func (r *offRun) dropHeld(th *offThread) {
+	if th.snap != nil {
+		r.Queue.Done(th.snap)
+		th.snap = nil
+		r.held--
+	}
+}
+
+// lookAtWaiting finds out what threads wait for, if they have waited since before the records were read. Looks of the
+// tick before are handed over: no record has said that the thread ran since.
+func (r *offRun) lookAtWaiting() {
+	now := ptrace.Monotonic()
+	for tid, th := range r.threads {
+		r.repeatVoid(th, now)
+		switch {
+		case th.out == 0:
+		case th.snap != nil && now-th.looked > offTick/2 && time.Duration(now-th.out) >= r.opt.Min:
+			r.pass(th, th.looked)
+		case th.snap != nil || th.tally != nil || th.tries >= offTries || th.taken || r.held >= mostHeld || r.known[tid].Skip:
+		case time.Duration(now-th.out) >= max(r.opt.Min, r.thin.limit):
+			r.lookAt(th)
+		}
+	}
+}
+
+// offAgain is for how long a look that came to nothing is not repeated.
+const offAgain = int64(10 * time.Millisecond)
+
+// repeatVoid has a thread looked at once more whose look came to nothing: the walker was too late. The next look counts
+// for all of the wait. Without it, a pool's thread that waits for minutes would be lost with all of its time.
+func (r *offRun) repeatVoid(th *offThread, now int64) {
+	if th.tally == nil || !th.tally.IsVoid() || now < th.again {
+		return
+	}
+	th.tally, th.counted, th.tries, th.again = nil, th.before, 0, now+offAgain
+}
+
+func (r *offRun) lookAt(th *offThread) {
+	snap := r.Queue.Take()
+	if snap == nil {
+		return
+	}
+	th.tries++
+	o := r.Tracer.LookUnstoppedDuring(th.tid, r.known[th.tid], snap, r.opt.During)
+	if o != ptrace.Taken {
+		r.Queue.Done(snap)
+		r.CheckEnd(o)
+		if o == ptrace.ThreadGone || o == ptrace.Zombie { // the thread's last switch was its end
+			delete(r.threads, th.tid)
+		}
+		return
+	}
+	th.snap, th.looked = snap, ptrace.Monotonic()
+	if c := r.Tracer.Motion().Charged; c.Turns > 0 {
+		th.rest = &look.Charge{Ran: c.Ran, Turns: c.Turns}
+	} else {
+		th.rest = nil // this kernel does not tell
+	}
+	r.held++
+	r.Stats.Looks.Unstopped++
+}
+
+// settle counts waits that go on.
+func (r *offRun) settle(until int64) {
+	if until-r.settled < offSettle {
+		return
+	}
+	r.settled = until
+	r.prune()
+	for _, th := range r.threads {
+		if th.out != 0 && th.tally != nil && until > th.counted {
+			th.tally.Add(0, time.Duration(until-th.counted), until)
+			th.counted = until
+		}
+	}
+}
+
+// finishAll ends all waits: the run is over.
+func (r *offRun) finishAll() {
+	r.ended = ptrace.Monotonic()
+	r.drain(r.ended)
+	for _, th := range r.threads {
+		if th.out != 0 && r.ended > th.out {
+			r.finish(th, r.ended)
+		}
+	}
+}

@@ -1,0 +1,481 @@
+//go:build linux
+
+package perf
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/arch"
+	"goprof/process/procfs"
+	"goprof/sampler"
+	"goprof/sampler/cpuset"
+	"goprof/sampler/ptrace"
+	"goprof/sampler/ring"
+	"goprof/sampler/threads"
+)
+
+// The second engine: perf_event_open(2). Nobody is stopped. The kernel itself keeps a timer for each thread. The timer
+// runs while the thread runs. In the timer's interrupt the kernel writes the thread's registers and a copy of its stack
+// into memory that we share with the kernel. So a sample costs the thread that interrupt and no more, and falls at a
+// moment that nothing of ours has chosen.
+//
+// What differs for those who use the snapshots:
+//   - The copy of a stack ends at 64 KB (PerfStack), and at a page that was never used or is swapped out: an
+//     interrupt cannot wait for it. A longer stack is Cut.
+//   - Nothing else is copied in that moment: there is no Side, Followed and Under. A walk that needs the frame anchor
+//     (native code without unwind information, a signal on a stack of its own) ends there. Threads with Hint.Soon are
+//     an exception where the kernel takes a program from us (copy.go): their Side, and what the trail leads to,
+//     are copied in that moment, too.
+//   - The thread runs on meanwhile. What is to be read soon afterwards (Config.After) is read some 50 us later for
+//     these threads. Of the others it is noted within some milliseconds which code is new (Config.Note).
+//
+// There is one event for each CPU, and a program of ours keeps the kernel from taking samples of other processes
+// (wide.go). Threads with Hint.Soon have events of their own, since each has a program of its own
+// (threads.go). Threads are listed as for the other engine, whose account of CPU time this is, too (threads/bill.go).
+
+// Engine samples the threads of one process through perf_event.
+type Engine struct {
+	sampler.Progress
+	sampler.Hints
+	waker  waker
+	pid    int
+	cpu    *arch.CPU
+	kernel bool
+}
+
+// New makes a sampler of pid.
+func New(pid int, cpu *arch.CPU) *Engine {
+	p := &Engine{Progress: sampler.NewProgress(), pid: pid, cpu: cpu}
+	p.Wake = p.waker.wake
+	return p
+}
+
+// WantKernel asks for the kernel's frames, too: Look.Kernel. Call WantKernel before Run.
+func (p *Engine) WantKernel() { p.kernel = true }
+
+// ErrPerfOverhead: Config bounds the cost of samples, but nothing tells what an interrupt of the kernel costs.
+var ErrOverhead = errors.New("sampler: perf_event does not tell what a sample costs, so that it cannot be bounded")
+
+// Run is Sampler.Run.
+func (p *Engine) Run(ctx context.Context, cfg sampler.Config, q *sampler.Queue) (sampler.Stats, error) {
+	return p.RunEngine(cfg, q, func() (stats sampler.Stats, err error) {
+		if cfg.MaxOverhead > 0 {
+			return sampler.Stats{}, ErrOverhead
+		}
+		// Perf holds no thread: goprof may be stopped at any time
+		ptrace.OnThreadHoldingNobody(func() {
+			ptrace.LeaveInPeace()
+			stats, err = p.run(ctx, cfg, q)
+		})
+		return stats, err
+	})
+}
+
+const (
+	// perfLook is the mean time between two looks at which threads have run. All that can wait is done at these looks,
+	// but that looks are handed over more often in a run that has just begun (Queue.patience).
+	perfLook = sampler.KeptFor
+)
+
+// perfRun is one sampling session on its own OS thread.
+type perfRun struct {
+	perf       *Engine
+	cfg        sampler.Config
+	q          *sampler.Queue
+	proc       *procfs.Dir
+	scan       *threads.List
+	stats      sampler.Stats
+	rng        *rand.Rand
+	asked      cpuset.Asked
+	online     []int // the CPUs that were on then
+	rings      *perfRings
+	wide       *wideEvents
+	thin       paceKeeper
+	grouped    bool // rings and wide are a group's
+	threads    map[int]*perfThread
+	events     int // of threads, that are open
+	mostEvents int
+	round      uint32 // of the scan's listing that was seen last
+	failed     error
+	over       bool // and all threads have been read a last time
+	copiers    int
+	noCopies   bool // the kernel refuses our programs for copies
+
+	// The reading of the rings that is under way.
+	sample  ring.Sample
+	batch   uint64
+	sampled []*perfThread // that have new samples
+	now     int64
+	handed  int64 // when all was handed over last
+
+	began      int64
+	cpuAtStart time.Duration
+	sentryCPU  time.Duration // of sentries that were dismissed
+}
+
+func (p *Engine) run(ctx context.Context, cfg sampler.Config, q *sampler.Queue) (sampler.Stats, error) {
+	r := newPerfRun(p, cfg, q)
+	defer r.proc.Close()
+	if !r.proc.Exists() {
+		return sampler.Stats{}, sampler.ErrNoProcess
+	}
+	if err := r.open(); err != nil {
+		return sampler.Stats{}, err
+	}
+	defer r.close()
+	if err := r.listen(); err != nil {
+		return sampler.Stats{}, err
+	}
+	defer p.waker.close()
+	defer context.AfterFunc(ctx, p.Wake)()
+	r.begin()
+	r.post()
+	r.loop(ctx)
+	r.end()
+	return r.sum(), r.failed
+}
+
+// begin begins the account, when there are events. What the process used before has no sample, and to open events takes
+// long where CPUs are short.
+func (r *perfRun) begin() {
+	r.began, r.cpuAtStart = ptrace.Monotonic(), sampler.ThreadCPU()
+	r.scan.BeginBills()
+	r.q.WaitFor(r.cfg.Lean, r.began)
+}
+
+// end ends the account together with the events, and then takes what they have left in the rings.
+func (r *perfRun) end() {
+	r.scan.Bills.Stop()
+	r.wide.closeEvents()
+	r.dismiss()
+	r.scan.ReadAllCharges()
+	r.over = true
+	r.drain()
+	r.q.HandOver()
+}
+
+// listen has the end of the process end a sleep, and wake.
+func (r *perfRun) listen() error {
+	if err := r.perf.waker.open(); err != nil {
+		return err
+	}
+	for _, fd := range []int{r.perf.waker.fd, r.proc.EndFD()} { // ppoll leaves out what is negative
+		r.rings.polls = append(r.rings.polls, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN})
+	}
+	return nil
+}
+
+// post posts a sentry where each sample would wake us up. What can wait is read when we look around.
+func (r *perfRun) post() {
+	if r.cfg.KnownIn == nil || !eachWakes(int64(r.cfg.Interval)) {
+		return
+	}
+	r.rings.post(r.perf.cpu, r.inKernel() == ring.KernelFrames, 0)
+	if r.rings.sentry != nil {
+		ptrace.PreemptsAtOnce(r.rings.sentry.th.TID())
+	}
+	r.rings.sentry.watch(r.perf.pid, r.q, r.cfg.KnownIn)
+}
+
+// dismiss ends the sentry.
+func (r *perfRun) dismiss() {
+	r.sentryCPU += r.rings.sentry.cpu()
+	r.rings.sentry.leave(r.perf.pid, r.cfg.KnownIn)
+	r.rings.dismiss()
+}
+
+func newPerfRun(p *Engine, cfg sampler.Config, q *sampler.Queue) *perfRun {
+	if cfg.Online == nil {
+		cfg.Online = cpuset.Online
+	}
+	return &perfRun{perf: p, cfg: cfg, q: q, proc: procfs.OpenDir(p.pid),
+		threads: map[int]*perfThread{}, rng: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))}
+}
+
+func (r *perfRun) open() (err error) {
+	if err = mayWatch(r.perf.pid); err != nil {
+		return err
+	}
+	r.asked, r.online = cpuset.AskedNow(), r.cfg.Online()
+	if r.rings, err = openPerfRings(r.online, ring.Share(len(r.online), ring.Most)); err != nil {
+		return err
+	}
+	fds := threads.RaiseFileLimit()
+	r.mostEvents = min(fds/2, mostEvents)
+	r.scan = threads.New(r.proc, r.cfg.Interval, fds-r.mostEvents)
+	r.scan.Pools = true
+	if err = r.watchWide(); err != nil {
+		r.close()
+	}
+	return err
+}
+
+// inKernel is what is wanted of threads in the kernel.
+func (r *perfRun) inKernel() ring.Kernel {
+	if r.perf.kernel {
+		return ring.KernelFrames
+	}
+	return ring.InKernel
+}
+
+// watchWide opens events of the CPUs.
+func (r *perfRun) watchWide() error {
+	filter, err := filterProgram(r.perf.pid).LoadForPerf(nil)
+	if err != nil {
+		return &ring.Error{Call: "bpf", Err: err}
+	}
+	r.wide = &wideEvents{rings: r.rings, cpu: r.perf.cpu, kernel: r.inKernel(), interval: int64(r.cfg.Interval),
+		exact: r.cfg.NoJitter, filter: filter, most: r.mostStack(), copies: stackFit{stack: r.mostStack()}, rng: r.rng}
+	return r.wide.open()
+}
+
+func (r *perfRun) close() {
+	if r.wide != nil {
+		r.wide.closeEvents()
+		unix.Close(r.wide.filter)
+	}
+	for _, th := range r.threads {
+		r.unwatch(th)
+	}
+	r.rings.close()
+	r.scan.Close()
+}
+
+func (r *perfRun) loop(ctx context.Context) {
+	stop := ctx.Done()
+	due := int64(0)
+	for r.failed == nil {
+		select {
+		case <-stop:
+			return
+		default:
+		}
+		if r.proc.Ended() {
+			r.stats.Ended = true
+			return
+		}
+		r.now = ptrace.Monotonic()
+		looks := r.now >= due
+		r.perf.Take(r.setHint, false)
+		r.drain()
+		if looks {
+			began := r.now
+			r.lookAround()
+			due = r.nextLookAround(began)
+			r.wide.next = due
+			r.wide.redraw(r.now)
+		}
+		r.handOver(looks)
+		r.perf.Answer(r.sum)
+		r.rings.wait(r.nextMoment(due), eachWakes(int64(r.cfg.Interval)))
+		r.perf.waker.settle()
+	}
+}
+
+// nextMoment is when there is something to do. Where looks around are far apart, all waits for the next one, but in a
+// hurry, or in a run that has just begun.
+func (r *perfRun) nextMoment(due int64) int64 {
+	if r.q.Wait(r.now) == sampler.KeptFor {
+		return due
+	}
+	return min(due, r.handAt())
+}
+
+// handAt is when to hand over all that waits. How long looks may wait grows with the run. If
+// it grew while we sleep for that long, we would wake up too early, and once more soon afterwards.
+func (r *perfRun) handAt() int64 { return r.handed + min(r.q.Wait(r.now), r.q.Wait(r.handed)) }
+
+// handOver hands over what has waited long enough.
+func (r *perfRun) handOver(looks bool) {
+	if looks || r.now >= r.handAt() {
+		r.q.HandOver()
+		r.handed = r.now
+	}
+}
+
+// lookAround finds out which threads there are and which have run.
+func (r *perfRun) lookAround() {
+	r.scan.Begin()
+	r.followCPUs()
+	r.perf.Take(r.setHint, true)
+	r.scan.Update()
+	r.watchAll()
+	r.stats.Ticks++
+}
+
+// nextLookAround is when to look around again. That moment is random, so that it is in step with nothing. Looking
+// around costs at most a tenth of a CPU.
+func (r *perfRun) nextLookAround(began int64) int64 {
+	took := ptrace.Monotonic() - began
+	return began + max(perfLook/2+r.rng.Int64N(perfLook), 10*took)
+}
+
+// setHint notes what is known of a thread, and reports whether the thread is in the list.
+func (r *perfRun) setHint(tid int, hint ptrace.Hint) bool {
+	if th := r.threads[tid]; th != nil && (hint.Skip || hint.Soon != th.hasEvents()) {
+		r.unwatch(th) // it may be watched again in another way
+	}
+	return r.scan.SetHint(tid, hint)
+}
+
+func (r *perfRun) sum() sampler.Stats {
+	s := r.stats
+	s.Threads = len(r.scan.ByTID)
+	s.Interval = r.cfg.Interval
+	s.Wall = time.Duration(ptrace.Monotonic() - r.began)
+	if !r.grouped {
+		s.CPU = sampler.ThreadCPU() - r.cpuAtStart + r.sentryCPU + r.rings.sentry.cpu()
+	}
+	s.Times = r.scan.Bills.Sum(r.scan.ByTID, r.over && !r.scan.Pools, int64(r.cfg.Interval))
+	if sampled := s.Times.Sampled; sampled > 0 {
+		s.Reached = float64(s.Taken) / sampled.Seconds()
+	}
+	return s
+}
+
+// drain reads all rings.
+func (r *perfRun) drain() {
+	r.beginBatch(r.batch + 1)
+	r.rings.drain(r)
+	r.now = ptrace.Monotonic()
+	r.endBatch()
+	r.checkWide()
+	if !r.over {
+		r.keepPace()
+	}
+}
+
+// checkWide ends the run if the events of the CPUs could not be opened again.
+func (r *perfRun) checkWide() {
+	if r.failed == nil {
+		r.failed = r.wide.failed
+	}
+}
+
+// beginBatch begins with samples that are read together.
+func (r *perfRun) beginBatch(number uint64) { r.batch, r.sampled = number, r.sampled[:0] }
+
+// endBatch fits the events of the threads that had samples.
+func (r *perfRun) endBatch() {
+	if r.over {
+		return // there are no events any more
+	}
+	for _, th := range r.sampled {
+		th.lacks = int64(th.charged-min(th.from, th.charged))/int64(r.cfg.Interval) - th.counted
+		if !th.hasEvents() {
+			r.wide.fit(&th.copies)
+			continue
+		}
+		r.adapt(th)
+		if r.threads[th.tid] == th {
+			r.arm(th)
+		}
+	}
+}
+
+// Record is Taker.record.
+func (r *perfRun) Record(b ring.Bytes, rec ring.Record) {
+	if !b.Parse(rec, r.perf.cpu, r.inKernel() == ring.KernelFrames, &r.sample) {
+		r.Lose(ptrace.Failed, 1)
+	} else if r.sample.PID == r.perf.pid {
+		r.take(b, &r.sample)
+	}
+}
+
+func (r *perfRun) Lose(o ptrace.Outcome, n int64) {
+	if !r.grouped && (o == ptrace.RingFull || o == ptrace.QueueFull) {
+		n *= int64(max(r.thin.factor, 1))
+		r.thin.lose(n)
+	}
+	r.stats.Attempted += n
+	r.stats.Lost[o] += n
+}
+
+// take makes a snapshot from a sample and hands the snapshot over.
+func (r *perfRun) take(b ring.Bytes, s *ring.Sample) {
+	if s.When < r.began {
+		return // its CPU time is in no account
+	}
+	th, known := r.whoIs(s)
+	if known != nil {
+		r.rings.sentry.know(s.TID, &known.Hint)
+	}
+	if known != nil && known.Hint.Skip || !r.counts(th, s.When) {
+		return
+	}
+	if th == nil && r.grouped && r.proc.Ended() {
+		return // its number may have passed to another process
+	}
+	if !s.HasRegs {
+		r.Lose(ptrace.NoRegisters, 1)
+		return
+	}
+	snap := r.q.Take()
+	if snap == nil {
+		r.Lose(ptrace.QueueFull, 1)
+		return
+	}
+	var hint ptrace.Hint
+	if known != nil {
+		hint = known.Hint
+	}
+	need := b.Fill(s, r.perf.cpu, hint, snap)
+	snap.Count = r.countsFor(th, s)
+	if th != nil {
+		r.note(th, s, need)
+		extra := r.thin.makeUp(&th.lacks)
+		r.stats.MadeUp += extra
+		snap.Count += extra
+		th.counted += snap.Count
+		r.bill(th, known, snap)
+	}
+	if th != nil && th.copier != nil {
+		th.copier.take(s.When, int64(r.cfg.Interval), &snap.Snapshot)
+	}
+	r.cfg.ReadSoon(snap, th != nil && th.hasEvents())
+	r.stats.Attempted += snap.Count
+	r.stats.Taken += snap.Count
+	r.q.Keep(snap)
+}
+
+// whoIs returns what is known of the thread of a sample.
+func (r *perfRun) whoIs(s *ring.Sample) (*perfThread, *threads.Thread) {
+	if r.threads[s.TID] == nil {
+		return r.meet(s.TID)
+	}
+	return r.threads[s.TID], r.scan.ByTID[s.TID]
+}
+
+// meet returns what is known of a thread that has no events of its own. A thread that is not listed yet is looked up
+// now. If it has ended since, nothing is known of it.
+func (r *perfRun) meet(tid int) (*perfThread, *threads.Thread) {
+	r.scan.Now = r.now
+	known := r.scan.Find(tid)
+	if known == nil || !r.scan.Lives(known) {
+		return nil, nil
+	}
+	w := &perfThread{tid: tid, th: known, from: known.Last.Ran - min(known.Last.Ran, uint64(known.Spent))}
+	r.threads[tid] = w
+	return w, known
+}
+
+// counts tells whether a sample counts. If a thread has events of its own, its samples by events of the CPUs do not
+// count.
+func (r *perfRun) counts(th *perfThread, when int64) bool {
+	if th == nil {
+		return true
+	}
+	if own := th.hasEvents(); own == r.rings.isSteady() {
+		return false
+	} else if !own {
+		return true
+	}
+	return th.events[r.rings.cpu].accept(when, r.interval())
+}
+
+func (p *Engine) Abilities() sampler.Abilities { return sampler.Abilities{ReadsLate: true} }

@@ -1,0 +1,454 @@
+//go:build linux
+
+package perf
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/sampler"
+	"goprof/sampler/cpuset"
+	"goprof/sampler/ptrace"
+	"goprof/sampler/ring"
+	"goprof/sampler/threads"
+)
+
+// listGrouped is scan.relist of a member: a thread that is not in the list is found when it has a sample.
+const listGrouped = int64(5 * time.Second)
+
+// groupRing is the size of a group's rings. A CPU has one sample in an interval at most, and it is read soon.
+const groupRing = 2 * ring.Least
+
+// perfGroupRun is a PerfGroup's Run.
+type perfGroupRun struct {
+	*Group
+	ctx       context.Context
+	chooser   *chooser
+	rings     *perfRings
+	wide      *wideEvents
+	waiter    *ring.Waiter // for waited descriptors
+	waited    int
+	members   map[int]*Member
+	last      *Member // that had a sample last
+	batch     uint64
+	sampled   []*Member // of this batch
+	sample    ring.Sample
+	asked     cpuset.Asked
+	online    []int // the CPUs that there were then
+	now       int64
+	due       int64 // when the next turn is to be
+	away      bool  // goprof itself was stopped
+	failed    error
+	rng       *rand.Rand
+	sentryCPU time.Duration // of it, that is counted
+}
+
+// Run samples until ctx is done. Where events of CPUs are not permitted it ends with ErrNoWide at once. It is called
+// once.
+func (g *Group) Run(ctx context.Context) error {
+	r := &perfGroupRun{Group: g, ctx: ctx, members: map[int]*Member{},
+		rng: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))}
+	defer r.turnOut()
+	if err := r.prepare(); err != nil {
+		r.failed = err
+		return err
+	}
+	defer r.chooser.close()
+	if r.failed = r.waker.open(); r.failed != nil {
+		return r.failed
+	}
+	defer r.waker.close()
+	defer context.AfterFunc(ctx, g.wake)()
+	for again := true; again; again = r.await() {
+		r.shift()
+	}
+	return r.failed
+}
+
+// prepare makes sure that events of CPUs can be had.
+func (r *perfGroupRun) prepare() error {
+	err := mayWatch(0)
+	if err != nil {
+		return errors.Join(ErrNoWide, err)
+	}
+	if r.chooser, err = newChooser(); err != nil {
+		return errors.Join(ErrNoWide, &ring.Error{Call: "bpf", Err: err})
+	}
+	if !r.open() {
+		r.chooser.close()
+		return ErrNoWide
+	}
+	r.close()
+	return nil
+}
+
+// open opens the rings and the events.
+func (r *perfGroupRun) open() bool {
+	var err error
+	r.asked, r.online = cpuset.AskedNow(), cpuset.Online()
+	if r.rings, err = openPerfRings(slices.Clone(r.online), ring.Share(len(r.online), groupRing)); err != nil {
+		return false
+	}
+	interval := r.interval.Load()
+	most := min(ring.StackFor(r.rings.size), r.stack)
+	r.wide = &wideEvents{rings: r.rings, cpu: r.cpu, kernel: ring.InKernel, interval: interval, filter: r.chooser.prog,
+		most: most, copies: stackFit{stack: most}, rng: r.rng}
+	if r.wide.open() != nil {
+		r.rings.close()
+		return false
+	}
+	return true
+}
+
+func (r *perfGroupRun) close() {
+	r.wide.closeEvents()
+	r.rings.close()
+}
+
+// turnOut ends all members.
+func (r *perfGroupRun) turnOut() {
+	for _, m := range r.End(r.failed) {
+		m.result <- r.WhyEnded()
+	}
+}
+
+// await lets time pass while there is no member: no CPU has an event. It returns false when the group is over.
+func (r *perfGroupRun) await() bool {
+	for r.ctx.Err() == nil && r.failed == nil {
+		if r.HasComing() {
+			return true
+		}
+		select {
+		case <-r.Came:
+		case <-r.ctx.Done():
+		}
+	}
+	return false
+}
+
+// shift takes samples until no member is left.
+//
+// Unlike an engine of one process, it waits as Go's connections do (ring/wait.go), and without real-time priority. A
+// group is there for good. A thread that sleeps without telling Go keeps a processor of Go's and holds up each garbage
+// collection, and to wake it up takes more OS threads: half of what an agent used at 19 Hz.
+func (r *perfGroupRun) shift() {
+	r.now, r.due = 0, 0
+	if !r.open() {
+		r.failed = ErrNoWide
+		return
+	}
+	defer ptrace.RestSysmon()()
+	defer func() {
+		r.dismiss()
+		r.close()
+	}()
+	r.rings.polls = append(r.rings.polls, unix.PollFd{Fd: int32(r.waker.fd), Events: unix.POLLIN})
+	r.post()
+	for r.ctx.Err() == nil && r.failed == nil {
+		due, over := r.turn()
+		if over {
+			break
+		}
+		r.wait(due)
+	}
+	for pid := range r.members {
+		r.endMember(pid, r.failed)
+	}
+}
+
+// post posts a sentry, which knows all members.
+func (r *perfGroupRun) post() {
+	r.rings.post(r.cpu, false, sampler.KeptForLean)
+	for _, m := range r.members {
+		r.rings.sentry.watch(m.pid, m.run.q, m.run.cfg.KnownIn)
+	}
+}
+
+// dismiss ends the sentry.
+func (r *perfGroupRun) dismiss() {
+	for _, m := range r.members {
+		r.rings.sentry.leave(m.pid, m.run.cfg.KnownIn)
+	}
+	r.countSentry()
+	r.sentryCPU = 0
+	r.rings.dismiss()
+	r.waiter.Close()
+	r.waiter = nil
+}
+
+// countSentry counts what the sentry has used since it was counted last.
+func (r *perfGroupRun) countSentry() {
+	if used := r.rings.sentry.cpu(); used > 0 {
+		r.counts.CPU.Add(int64(used - r.sentryCPU))
+		r.sentryCPU = used
+	}
+}
+
+// turn does what is to be done now. It returns when to do so again, or that no member is left.
+func (r *perfGroupRun) turn() (due int64, over bool) {
+	runtime.LockOSThread() // its CPU time is counted
+	defer runtime.UnlockOSThread()
+	began := sampler.ThreadCPU()
+	now := ptrace.Monotonic()
+	r.away = r.wasAway(now)
+	r.now = now
+	r.waker.settle() // first: who wakes us up from now on has another turn
+	if r.takeIn(); len(r.members) == 0 {
+		return 0, true
+	}
+	r.follow()
+	r.drain()
+	due = r.nextTurn()
+	r.due = due
+	r.sendAway()
+	r.counts.CPU.Add(int64(sampler.ThreadCPU() - began))
+	r.countSentry()
+	return due, false
+}
+
+// wasAway reports whether goprof itself was stopped: this turn comes long after it was due.
+func (r *perfGroupRun) wasAway(now int64) bool {
+	return r.now != 0 && now-max(r.now, r.due) > threads.LongGap
+}
+
+// wait sleeps until there is something to do, or until that moment.
+func (r *perfGroupRun) wait(due int64) {
+	now := ptrace.Monotonic()
+	soon := min(due, now+perfSoon)
+	if r.rings.comeTogether(eachWakes(r.wide.interval)) {
+		time.Sleep(time.Duration(soon - now))
+		return
+	}
+	if !eachWakes(r.wide.interval) {
+		due = soon
+	}
+	if r.waiter == nil || r.waited != len(r.rings.polls) {
+		r.waiter.Close()
+		if r.waiter, r.failed = ring.NewWaiter(r.rings.polls); r.failed != nil {
+			return
+		}
+		r.waited = len(r.rings.polls)
+	}
+	if err := r.waiter.Wait(due, func() bool { return r.waker.woken.Load() || r.rings.hasNews() }); err != nil {
+		r.failed = err
+	}
+}
+
+// follow takes in what has changed: the interval, and which CPUs there are.
+func (r *perfGroupRun) follow() {
+	if interval := r.interval.Load(); interval != r.wide.interval {
+		r.wide.interval = interval
+		for _, m := range r.members {
+			m.run.setInterval(time.Duration(interval))
+		}
+		r.reopen()
+	}
+	r.wide.redraw(r.now)
+	if !r.asked.IsDue(r.now) {
+		return
+	}
+	anew, before := r.asked.MissedMuch(r.now), r.online
+	r.online = cpuset.Online()
+	if !anew && !cpuset.HaveCome(before, r.online) {
+		return
+	}
+	if !r.rings.takeIn(r.rings.without(r.online)) {
+		r.online = before // the next time, perhaps
+		return
+	}
+	r.dismiss()
+	defer r.post()
+	r.drain()
+	r.reopen()
+}
+
+// reopen opens all events anew, those of single threads too.
+func (r *perfGroupRun) reopen() {
+	for _, m := range r.members {
+		m.run.unwatchAll()
+	}
+	if r.wide.reopen() != nil {
+		r.failed = ErrNoWide
+	}
+}
+
+// drain reads all rings.
+func (r *perfGroupRun) drain() {
+	r.batch++
+	r.sampled = r.sampled[:0]
+	r.rings.drain(r)
+	r.now = ptrace.Monotonic()
+	for _, m := range r.sampled {
+		m.run.now = r.now
+		m.run.endBatch()
+	}
+	if r.wide.failed != nil {
+		r.failed = ErrNoWide
+	}
+}
+
+// Record is Taker.record.
+func (r *perfGroupRun) Record(b ring.Bytes, rec ring.Record) {
+	if !b.Parse(rec, r.cpu, false, &r.sample) {
+		r.Lose(ptrace.Failed, 1)
+	} else if m := r.members[r.sample.PID]; m != nil {
+		r.take(m, b)
+	}
+}
+
+// take gives a member its sample. The lot was drawn in the kernel, but for threads with events of their own.
+func (r *perfGroupRun) take(m *Member, b ring.Bytes) {
+	if share := m.Share(); share < 1 && !r.rings.isSteady() && r.rng.Float64() >= share {
+		return
+	}
+	if m.run.batch != r.batch {
+		m.run.beginBatch(r.batch)
+		m.run.now = r.now
+		r.sampled = append(r.sampled, m)
+	}
+	m.busy, r.last = true, m
+	r.counts.Met.Add(1)
+	m.met.Add(1)
+	m.run.take(b, &r.sample)
+}
+
+// Lose counts samples that are lost. Their process is not known. It was likely the one that had a sample last.
+func (r *perfGroupRun) Lose(o ptrace.Outcome, n int64) {
+	if r.last != nil {
+		r.last.run.Lose(o, n)
+	}
+}
+
+// nextTurn does what is to be done for the members, and returns when there is something to do again.
+func (r *perfGroupRun) nextTurn() int64 { return min(r.keepHouses(), r.wide.until) }
+
+// keepHouses brings a member's threads and accounts up to date, one member at a time, and hands over what has waited.
+// It returns when there is something to do again.
+func (r *perfGroupRun) keepHouses() (due int64) {
+	due = sampler.PulseAfter(r.now, sampler.HouseBusy) // whoever joins or leaves wakes us up
+	handOver := int64(math.MaxInt64)
+	for pid, m := range r.members {
+		if share := m.Share(); share != m.chosen && r.chooser.choose(pid, share) == nil {
+			m.chosen = share
+		}
+		every := sampler.HouseIdle
+		switch {
+		case m.Waiting.Load(): // somebody has told of threads
+			every = threads.ListEvery
+		case m.busy:
+			every = sampler.HouseBusy
+		}
+		if sampler.IsAbout(r.now-m.kept, every) {
+			r.keepHouse(m)
+		}
+		if len(m.Asked) > 0 {
+			m.Answer(m.run.sum)
+		}
+		handOver = min(handOver, m.run.q.HandOverAt())
+	}
+	if r.now >= handOver { // all together: to wake up takes more than most walks
+		for _, m := range r.members {
+			m.run.q.HandOver()
+		}
+		return due
+	}
+	return min(due, handOver)
+}
+
+func (r *perfGroupRun) keepHouse(m *Member) {
+	c := m.run
+	c.now = r.now
+	if !r.away { // otherwise what was used meanwhile is forgiven
+		c.scan.LastTick = max(c.scan.LastTick, r.now-threads.LongGap/2)
+	}
+	c.lookAround()
+	m.kept, m.busy = r.now, false
+	m.Answer(c.sum)
+	if c.proc.Ended() {
+		c.stats.Ended = true
+	}
+}
+
+// takeIn takes in the members that have come.
+func (r *perfGroupRun) takeIn() {
+	for _, m := range r.Next() {
+		if r.members[m.pid] != nil {
+			m.result <- sampler.ErrTwice
+			continue
+		}
+		m.run.join(r)
+		m.chosen = m.Share()
+		if err := r.chooser.choose(m.pid, m.chosen); err != nil {
+			m.run.leave()
+			m.result <- err
+			continue
+		}
+		r.members[m.pid] = m
+		r.rings.sentry.watch(m.pid, m.run.q, m.run.cfg.KnownIn)
+		r.keepHouse(m)
+	}
+	r.counts.Members.Store(int64(len(r.members)))
+}
+
+// sendAway ends members that are to leave.
+func (r *perfGroupRun) sendAway() {
+	for pid, m := range r.members {
+		stopped := false
+		select {
+		case <-m.stop:
+			stopped = true
+		default:
+		}
+		if stopped || m.run.stats.Ended || m.run.failed != nil {
+			r.endMember(pid, m.run.failed)
+		}
+	}
+}
+
+// endMember settles a member's account and lets it go.
+func (r *perfGroupRun) endMember(pid int, why error) {
+	m := r.members[pid]
+	delete(r.members, pid)
+	if r.last == m {
+		r.last = nil
+	}
+	r.counts.Members.Store(int64(len(r.members)))
+	r.chooser.leaveOut(pid)
+	r.rings.sentry.leave(pid, m.run.cfg.KnownIn)
+	m.run.leave()
+	m.result <- why
+}
+
+// join makes a run part of a group: rings and events of CPUs are the group's.
+func (r *perfRun) join(g *perfGroupRun) {
+	r.rings, r.wide, r.grouped = g.rings, g.wide, true
+	files := threads.GroupFiles()
+	r.mostEvents = max(files, len(r.rings.cpus))
+	r.scan = threads.New(r.proc, r.cfg.Interval, files)
+	r.scan.Pools = true
+	r.scan.Relist = listGrouped
+	r.began = ptrace.Monotonic()
+	r.q.WaitFor(r.cfg.Lean, r.began)
+}
+
+// leave ends a run that is part of a group.
+func (r *perfRun) leave() {
+	r.unwatchAll()
+	r.q.HandOver()
+	r.scan.ReadAllCharges()
+	r.over = true
+	r.stats = r.sum()
+	r.scan.Close()
+}
+
+// setInterval changes the time between two samples.
+func (r *perfRun) setInterval(d time.Duration) {
+	r.cfg.Interval, r.scan.Interval = d, int64(d)
+}

@@ -1,0 +1,296 @@
+//go:build linux
+
+package perf
+
+import (
+	"sync/atomic"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/process"
+	"goprof/sampler"
+	"goprof/sampler/ring"
+)
+
+// A sentry is an OS thread that looks at each sample as soon as the kernel has written it, and leaves it in its ring.
+// It calls us at once if the sample goes through code that is new, which must be noted in time, if it is of a thread
+// or a process that we do not know, or if a ring fills. Otherwise the sample waits for the next moment at which goprof
+// does what can wait. In an agent the sentry calls us then, too (sampler/pulse.go).
+//
+// To wake us up takes Go's scheduler, and a sample that comes alone finds all our caches cold. A sentry takes some
+// microseconds for a sample (docs/decisions/0021).
+//
+// All in this file but types runs on the sentry's OS thread, of which Go does not know: see errand.Thread. We may
+// read a record while the sentry looks at it, and then the kernel may write another one in its place. So the sentry
+// bounds all that it reads, and what it finds counts for nothing but whether it calls.
+
+const (
+	// mostGuarded bounds the rings of a sentry.
+	mostGuarded = 256
+	// mostPosts bounds the processes whose code a sentry knows.
+	mostPosts = 128
+	// knownTIDs is how many threads are remembered.
+	knownTIDs = 1 << 12
+	// unwanted, in place of where a stack begins, says that no sample is wanted of a thread.
+	unwanted = 1
+	// mostLooked bounds how much of a stack the sentry looks at (vmstructs/sightings.go, mostScanned).
+	mostLooked = 64 << 10
+)
+
+// sentry is the Room of a sentry's Thread. At each wake-up it is cold: what a look needs lies together, on few pages.
+type sentry struct {
+	over  atomic.Uint32
+	calls atomic.Uint32 // 1: it has called, and we have not come yet
+	waits int64         // for how long a sample may lie in its ring, in nanoseconds; 0: others see to that
+	most  atomic.Int32  // so many samples may lie in the rings
+	bell  uintptr       // the descriptor that we wait for
+
+	n      int     // of rings
+	epoll  uintptr // waits for the rings, for timer, and for the descriptor that ends a sleep
+	timer  uintptr
+	armed  int64 // the moment that timer is set to
+	events [4]unix.EpollEvent
+	blind  bool // a ring cannot be waited for
+	deaf   bool // no ring can be waited for
+
+	chain bool    // samples have the kernel's frames
+	regs  uint64  // how many registers a sample has
+	ask   [2]int8 // the registers that hold code addresses; -1: none
+	sp    uint64  // the register that holds the stack pointer
+
+	lying   int32 // how many samples were found since it called, or since all were read
+	due     int64 // when it is to call for the samples that lie in the rings; 0: there is none
+	foundAt int64
+	often   int // as in perfRings
+	ts      unix.Timespec
+	alarm   unix.ItimerSpec
+
+	pids    [mostPosts]atomic.Int32 // 0: nobody
+	rings   [mostGuarded]guardedRing
+	threads [knownTIDs]guardedThread // by the last bits of their number
+	codes   [mostPosts]process.KnownCode
+}
+
+// guardedThread is a thread that is known.
+type guardedThread struct {
+	top atomic.Uint64 // where its stack begins; 0: that is not known
+	tid atomic.Uint32
+}
+
+// guardedRing is a Ring as a sentry sees it.
+type guardedRing struct {
+	head, tail *uint64
+	data       unsafe.Pointer
+	size       uint64
+	seen       uint64 // how far the sentry has looked
+}
+
+// keepWatch is what a sentry does.
+//
+//go:nosplit
+func keepWatch(room unsafe.Pointer) {
+	s := (*sentry)(room)
+	for s.over.Load() == 0 {
+		s.sleep()
+		s.patrol(s.clock())
+	}
+}
+
+//go:nosplit
+func (s *sentry) clock() int64 {
+	syscall.RawSyscall(unix.SYS_CLOCK_GETTIME, unix.CLOCK_MONOTONIC, uintptr(unsafe.Pointer(&s.ts)), 0)
+	return s.ts.Sec*1e9 + s.ts.Nsec
+}
+
+// sleep sleeps until there is a sample, or until we are to be called. Where samples come often, they are looked at
+// together.
+//
+// The kernel keeps what epoll waits for from one sleep to the next, also the moment. With poll(2) each sleep took more
+// the more CPUs there were. What has come is not asked for: patrol looks into all rings.
+//
+//go:nosplit
+func (s *sentry) sleep() {
+	if s.often == oftenMost || s.deaf {
+		s.ts.Sec, s.ts.Nsec = 0, perfSoon
+		syscall.RawSyscall6(unix.SYS_CLOCK_NANOSLEEP, unix.CLOCK_MONOTONIC, 0, uintptr(unsafe.Pointer(&s.ts)), 0, 0, 0)
+		return
+	}
+	if s.due != 0 && s.due != s.armed {
+		s.armed = s.due
+		s.alarm.Value.Sec, s.alarm.Value.Nsec = s.due/1e9, s.due%1e9
+		_, _, e := syscall.RawSyscall6(unix.SYS_TIMERFD_SETTIME, s.timer, unix.TFD_TIMER_ABSTIME,
+			uintptr(unsafe.Pointer(&s.alarm)), 0, 0, 0)
+		s.deaf = e != 0
+	}
+	limit := -1
+	if s.blind || s.deaf {
+		limit = int(perfSoon / 1e6)
+	}
+	n, _, e := syscall.RawSyscall6(unix.SYS_EPOLL_PWAIT, s.epoll, uintptr(unsafe.Pointer(&s.events)),
+		uintptr(len(s.events)), uintptr(limit), 0, 0)
+	if e != 0 {
+		s.deaf = s.deaf || e != unix.EINTR // who cannot wait must not hold a CPU
+		return
+	}
+	for i := range s.events[:min(uint(n), uint(len(s.events)))] {
+		if s.events[i].Events&^unix.EPOLLIN != 0 { // its owner has ended
+			s.blind = true
+		}
+	}
+}
+
+// patrol looks at what is new in all rings, and calls us if need be.
+//
+//go:nosplit
+func (s *sentry) patrol(now int64) {
+	found, urgent, waiting := false, false, false
+	for i := range s.rings[:min(uint(s.n), mostGuarded)] {
+		r := &s.rings[i]
+		tail := atomic.LoadUint64(r.tail) // before head, so that it is not beyond it
+		head := atomic.LoadUint64(r.head)
+		if int64(tail-r.seen) > 0 {
+			r.seen = tail
+		}
+		if head != r.seen {
+			found = true
+			urgent = s.look(r, head) || urgent
+		}
+		waiting = waiting || head != tail
+		urgent = urgent || head-tail > r.size-r.size/4
+	}
+	s.noteFind(found, now)
+	switch {
+	case !waiting:
+		s.due, s.lying = 0, 0
+	case s.due == 0 && s.waits != 0:
+		s.due = sampler.PulseAfter(now, s.waits)
+	}
+	urgent = urgent || s.lying >= s.most.Load()
+	if urgent || s.due != 0 && now >= s.due {
+		s.call()
+		s.due, s.lying = 0, 0
+	}
+}
+
+// noteFind notes how often there is something, as perfRings.noteReading does.
+//
+//go:nosplit
+func (s *sentry) noteFind(found bool, now int64) {
+	switch {
+	case !found && now-s.foundAt <= perfSoon+perfSoon/4:
+		return
+	case !found || now-s.foundAt > perfSoon+perfSoon/4:
+		s.often = 0
+	default:
+		s.often = min(s.often+1, oftenMost)
+	}
+	if found {
+		s.foundAt = now
+	}
+}
+
+// call wakes us up.
+//
+//go:nosplit
+func (s *sentry) call() {
+	one := uint64(1)
+	s.calls.Store(1)
+	syscall.RawSyscall(unix.SYS_WRITE, s.bell, uintptr(unsafe.Pointer(&one)), unsafe.Sizeof(one))
+}
+
+// look looks at the records up to head. It reports whether one of them cannot wait.
+//
+//go:nosplit
+func (s *sentry) look(r *guardedRing, head uint64) (urgent bool) {
+	for r.seen != head {
+		if head-r.seen > r.size {
+			r.seen = head
+			return true
+		}
+		word := r.word(r.seen)
+		size := word >> 48
+		if size < ring.HeaderSize || size&7 != 0 || size > head-r.seen {
+			r.seen = head
+			return true
+		}
+		if uint32(word) == ring.KindSample {
+			s.lying++
+			urgent = urgent || s.isNews(r, r.seen+ring.HeaderSize, r.seen+size)
+		}
+		r.seen += size
+	}
+	return urgent
+}
+
+// isNews reports whether a sample tells something that is not known: see Sample.
+//
+//go:nosplit
+func (s *sentry) isNews(r *guardedRing, at, end uint64) bool {
+	who := r.word(at)
+	k := s.codeOf(int32(who))
+	tid := uint32(who >> 32)
+	th := &s.threads[tid%knownTIDs]
+	if k == nil || th.tid.Load() != tid {
+		return true
+	}
+	top := th.top.Load()
+	if top == unwanted {
+		return false
+	}
+	at += 16
+	if s.chain {
+		n := r.word(at)
+		if n > (end-at)/8 {
+			return true
+		}
+		at += 8 + 8*n
+	}
+	if at >= end || end-at < 8*(2+s.regs) || r.word(at) == 0 {
+		return false // it has no registers, and is lost
+	}
+	for _, reg := range s.ask {
+		if reg >= 0 && k.IsNew(r.word(at+8+8*uint64(reg))) {
+			return true
+		}
+	}
+	sp := r.word(at + 8 + 8*s.sp)
+	at += 8 + 8*s.regs
+	size := r.word(at)
+	at += 8
+	if size > end-at || size != 0 && end-at-size < 8 {
+		return true
+	}
+	if size != 0 {
+		size = min(size, r.word(at+size)) // what was copied
+	}
+	if top > sp { // what lies above is not the thread's stack
+		size = min(size, top-sp)
+	}
+	for end = at + min(size, mostLooked); at < end; at += 8 {
+		if k.IsNew(r.word(at)) {
+			return true
+		}
+	}
+	return false
+}
+
+// codeOf is what is known of a process.
+//
+//go:nosplit
+func (s *sentry) codeOf(pid int32) *process.KnownCode {
+	for i := range s.pids {
+		if pid != 0 && s.pids[i].Load() == pid {
+			return &s.codes[i]
+		}
+	}
+	return nil
+}
+
+// word is a word of the ring.
+//
+//go:nosplit
+func (r *guardedRing) word(at uint64) uint64 {
+	return *(*uint64)(unsafe.Add(r.data, at&(r.size-1)&^7))
+}

@@ -1,0 +1,52 @@
+//go:build linux
+
+package perf
+
+import (
+	"bytes"
+	"encoding/binary"
+
+	"goprof/arch"
+	"goprof/process"
+	"goprof/process/procfs"
+)
+
+// Sleeps that end soon, in a virtual machine.
+//
+// A thread that sleeps for a time has a timer set. If that timer is due before all others of its CPU, the clock of the
+// CPU is set, too. In a virtual machine of x86-64, setting the clock means leaving the virtual machine. While the timer
+// of a sample is due sooner, the clock need not be set (kernel/time/hrtimer.c, hrtimer_reprogram). So just where a
+// sample falls the clock was not set, and no sample is ever taken where the clock is set. docs/evidence/visits.md has
+// the figures. Timers cannot mend that, so the account tells it.
+
+// soon bounds the time to the end of a sleep whose timer may be the next one of its CPU: the kernel's tick comes every
+// 1 to 10 ms.
+const soon = int64(4e6)
+
+// SleepsShortly reports whether a thread that was seen at when was in a sleep that ends then, or nearly. when is on the
+// process's own clock, which is another one in a time namespace. The fourth argument of futex(2) is the address of the
+// end, a struct timespec of CLOCK_MONOTONIC on the thread's stack (os_posix.cpp, Parker::park; glibc,
+// __futex_abstimed_wait_common).
+func SleepsShortly(cpu *arch.CPU, snap *process.Snapshot, when int64) bool {
+	const timespec = 16
+	if snap.Unknown>>cpu.FourthArg&1 != 0 {
+		return false
+	}
+	at, have := snap.Regs[cpu.FourthArg]-snap.SP, uint64(len(snap.Stack))
+	if at > have || have-at < timespec {
+		return false
+	}
+	sec, nsec := binary.LittleEndian.Uint64(snap.Stack[at:]), binary.LittleEndian.Uint64(snap.Stack[at+8:])
+	if sec > uint64(when/1e9)+1 || nsec >= 1e9 {
+		return false
+	}
+	left := int64(sec*1e9+nsec) - when
+	return -soon < left && left < soon
+}
+
+// SetsClockDearly reports whether this is a virtual machine in which it is dear to set a CPU's clock.
+func SetsClockDearly(cpu *arch.CPU) bool {
+	flag := cpu.DearClock
+	info, _ := procfs.Read("/proc/cpuinfo", 8<<10)
+	return flag != "" && bytes.Contains(info, []byte(" "+flag))
+}

@@ -1,0 +1,142 @@
+//go:build linux
+
+package perf
+
+import (
+	"time"
+
+	"goprof/sampler/ptrace"
+	"goprof/sampler/ring"
+)
+
+// What becomes of samples for which there is no room.
+//
+// Where CPUs are short, samples come faster than goprof can read and walk them. A ring or the queue is full then, until
+// goprof has had a CPU again. So samples would be lost by stretches of time, and by what ran in them. Instead goprof
+// lengthens the periods of the events, all by the same factor, until nearly none is lost. A sample then counts for as
+// many as the factor says (look.Look.Count): shares stay, and so does the number of samples for each interval of CPU
+// time. Chance moves shares more, as with fewer samples (profile.Summary.Effective).
+//
+// The walker may be short of CPU time, too, while the queue still has room. Looks become older and older then, until
+// they are too old. So looks that the walker gets very late count as lost ones here (Queue.Behind).
+//
+// Samples that were lost before that are made up for: a thread that has had fewer than its CPU time has intervals has
+// its next samples count for those, too, as long as there are lost ones.
+
+const (
+	factorMost = 64
+	// judgeEvery is how often it is judged whether samples are lost, and judgeFewest how many must have come by then.
+	judgeEvery, judgeFewest = perfLook, 16
+	// fewLost: the factor grows where more than one in so many was lost. calmFor is for how long none must be lost before
+	// it shrinks.
+	fewLost = 16
+	calmFor = int64(4 * time.Second)
+	// owedShare: a sample makes up for at most one in so many that its thread lacks, or for one.
+	owedShare = 8
+)
+
+// pace is for how many samples one of an event counts: the event's period is as many intervals.
+type pace struct {
+	factor, before int32 // 0: 1
+	since          int64 // when factor began to hold
+}
+
+// set is called right after the period was set.
+func (p *pace) set(factor int32, now int64) {
+	p.factor, p.before, p.since = factor, max(p.factor, 1), now
+}
+
+// at is the factor of a sample.
+func (p *pace) at(when int64) int64 {
+	if when < p.since {
+		return int64(p.before)
+	}
+	return int64(max(p.factor, 1))
+}
+
+// paceKeeper decides on the factor.
+type paceKeeper struct {
+	factor      int32
+	taken, lost int64 // since judgedAt
+	judgedAt    int64
+	lostAt      int64 // when one was lost last, or the factor changed
+	lacking     int64 // lost, and not made up for
+}
+
+// lose counts samples for which there was no room.
+func (t *paceKeeper) lose(n int64) {
+	t.lost += n
+	t.lacking += n
+}
+
+// judge returns whether the factor has changed.
+func (t *paceKeeper) judge(now int64) bool {
+	was := t.factor
+	switch {
+	case t.lost > 0 && (t.taken+t.lost < judgeFewest || now-t.judgedAt < judgeEvery):
+		return false
+	case t.lost*fewLost > t.taken+t.lost:
+		t.factor = min(2*max(t.factor, 1), factorMost)
+	case t.lost == 0 && t.factor > 1 && now-t.lostAt > calmFor:
+		t.factor, t.lostAt = t.factor/2, now
+	}
+	if t.lost > 0 {
+		t.lostAt = now
+	}
+	if now-t.judgedAt >= judgeEvery {
+		t.taken, t.lost, t.judgedAt = 0, 0, now
+	}
+	return t.factor != was
+}
+
+// makeUp is for how many lost samples a sample of a thread counts that lacks so many.
+func (t *paceKeeper) makeUp(lacks *int64) int64 {
+	n := min(t.lacking, *lacks, max(*lacks/owedShare, 1))
+	if n <= 0 {
+		return 0
+	}
+	t.lacking -= n
+	*lacks -= n
+	return n
+}
+
+// interval is the interval by which periods are set now.
+func (r *perfRun) interval() uint64 { return uint64(r.cfg.Interval) * uint64(max(r.thin.factor, 1)) }
+
+// keepPace changes the periods where too many samples are lost, or none any more. A group has other ways.
+func (r *perfRun) keepPace() {
+	if r.grouped || r.cfg.NoJitter {
+		return
+	}
+	r.thin.lost += r.q.TakeBehind() // they are not lost, so nothing is to be made up for
+	if !r.thin.judge(r.now) {
+		return
+	}
+	r.q.Paced.Store(ptrace.Monotonic())
+	r.wide.setPace(r.thin.factor, r.now)
+	for _, th := range r.threads {
+		for i := range th.events {
+			if e := &th.events[i]; e.fd >= 0 {
+				r.setPeriod(e, randomPeriod(r.interval(), r.rng.Float64()))
+			}
+		}
+	}
+}
+
+// setPeriod gives an event of a thread another period.
+func (r *perfRun) setPeriod(e *perfEvent, period uint64) {
+	e.period, e.gaps, e.starting = period, 0, false
+	ring.SetPeriod(int(e.fd), &e.period)
+	if now := max(r.thin.factor, 1); now != max(e.pace.factor, 1) {
+		e.pace.set(now, ptrace.Monotonic())
+	}
+}
+
+// countsFor is for how many samples a sample counts.
+func (r *perfRun) countsFor(th *perfThread, s *ring.Sample) int64 {
+	r.thin.taken++
+	if th != nil && th.hasEvents() {
+		return th.events[r.rings.cpu].pace.at(s.When)
+	}
+	return r.wide.pace.at(s.When)
+}

@@ -1,0 +1,252 @@
+//go:build linux
+
+package perf
+
+import (
+	"errors"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/sampler/cpuset"
+	"goprof/sampler/look"
+	"goprof/sampler/ring"
+	"goprof/sampler/threads"
+)
+
+// This file keeps the events of single threads: which threads have events, on which CPUs, and how much stack the events
+// copy. Threads with Hint.Soon have events, and no others: with an event of a thread each switch of threads stops and
+// starts a timer, which changes a program that hands over often (docs/decisions/0008).
+//
+// An event belongs to one thread and one CPU: a ring can be shared by the threads of one CPU only
+// (kernel/events/core.c, perf_event_set_output). The kernel can let new threads inherit events, but the period of an
+// inherited event cannot be changed (period.go). Where no more events can be opened, threads go without: they have
+// samples by the events of the CPUs.
+
+// mostEvents bounds the events: each takes some 2 KB of the kernel's memory.
+const mostEvents = 1 << 15
+
+// perfThread is a thread that has events, or was met by those of the CPUs.
+type perfThread struct {
+	tid    int
+	th     *threads.Thread
+	events []perfEvent // by index of CPU; fd -1 where it may not run
+	copies stackFit
+	allows unix.CPUSet
+
+	copier *perfCopier
+
+	batch   uint64 // the drain that saw it last
+	from    uint64 // what the kernel had charged the thread when it was met
+	counted int64  // for how many samples its samples have counted
+	lacks   int64  // how many there should be more, as of the last batch
+	charged uint64 // what the kernel had charged the thread then
+	heardAt uint64 // the same at its last sample, or when its events were opened
+}
+
+// watchAll gives events to the threads that need them.
+func (r *perfRun) watchAll() {
+	if r.scan.Round != r.round {
+		r.round = r.scan.Round
+		for tid, th := range r.threads {
+			if r.scan.ByTID[tid] != th.th {
+				r.unwatch(th)
+			}
+		}
+		for _, th := range r.scan.ByTID {
+			if r.needsEvents(th) {
+				r.watch(th)
+			}
+		}
+	}
+	for _, th := range r.scan.Hot {
+		if th.TID == 0 || !r.needsEvents(th) {
+			continue
+		}
+		// A thread may be known only because the events of the CPUs met it, before it was to have its own.
+		if known := r.threads[th.TID]; known != nil && known.hasEvents() {
+			r.followThread(known)
+		} else {
+			r.watch(th)
+		}
+	}
+}
+
+// silence is how many samples a thread may owe before it is asked whether it has gone to other CPUs.
+const silence = 32
+
+// followThread deals with a thread that runs and gives no samples: it looks on which CPUs the thread may run.
+func (r *perfRun) followThread(th *perfThread) {
+	if int64(th.th.Last.Ran-min(th.heardAt, th.th.Last.Ran)) < silence*int64(r.cfg.Interval) {
+		return
+	}
+	th.heardAt = th.th.Last.Ran
+	if allows, ok := cpuset.Affinity(th.tid); ok && allows != th.allows {
+		r.rewatch(th, th.copies.stack)
+	}
+}
+
+// needsEvents reports whether a thread is to have events of its own. They need rings of their own. Otherwise nobody
+// knows whether a sample is by them or by the events of the CPUs.
+func (r *perfRun) needsEvents(th *threads.Thread) bool { return th.Hint.Soon && r.rings.havePrompt() }
+
+// hasEvents reports whether a thread has events of its own. The events of the CPUs serve the other threads.
+func (w *perfThread) hasEvents() bool { return len(w.events) > 0 }
+
+// mostStack is how much of a stack is ever copied.
+func (r *perfRun) mostStack() int {
+	if r.cfg.MaxStack > 0 {
+		return min(ring.StackFor(r.rings.size), r.cfg.MaxStack)
+	}
+	return ring.StackFor(r.rings.size)
+}
+
+// watch opens a thread's events, with the largest copies: how much the thread needs is not known yet.
+func (r *perfRun) watch(th *threads.Thread) {
+	known := r.threads[th.TID]
+	if th.Hint.Skip || known != nil && known.hasEvents() || r.events+len(r.rings.cpus) > r.mostEvents {
+		return
+	}
+	w := &perfThread{tid: th.TID, th: th, copies: stackFit{stack: r.mostStack()},
+		from: th.Last.Ran}
+	r.threads[th.TID] = w
+	r.openEvents(w)
+	if !r.grouped && r.events%128 < len(r.rings.cpus) {
+		r.drain() // opening thousands takes a while
+	}
+}
+
+func (r *perfRun) openEvents(w *perfThread) {
+	rings := r.rings.promptRings()
+	var ok bool
+	w.allows, ok = cpuset.Affinity(w.tid)
+	w.heardAt = w.th.Last.Ran
+	w.events = make([]perfEvent, len(r.rings.cpus))
+	for i := range w.events {
+		w.events[i].fd = -1
+	}
+	attr := ring.SampleAttr(r.perf.cpu, 0, w.copies.stack, r.inKernel(), true)
+	for i, cpu := range r.rings.cpus {
+		e := &w.events[i]
+		if ok && !w.allows.IsSet(cpu) {
+			continue
+		}
+		r.firstPeriod(e)
+		attr.Sample = e.period
+		fd, err := ring.OpenEvent(&attr, w.tid, cpu, rings[i])
+		if errors.Is(err, unix.ENODEV) { // this CPU was switched off meanwhile
+			continue
+		}
+		if err != nil {
+			r.unwatch(w) // a thread has all its events or none
+			if !errors.Is(err, unix.ESRCH) {
+				r.mostEvents = r.events
+			}
+			return
+		}
+		e.fd = int32(fd)
+		r.events++
+	}
+	if w.copier != nil {
+		r.attach(w)
+	} else {
+		r.arm(w)
+	}
+}
+
+func (r *perfRun) unwatch(w *perfThread) {
+	for i := range w.events {
+		if fd := w.events[i].fd; fd >= 0 {
+			unix.Close(int(fd))
+			w.events[i].fd = -1
+			r.events--
+		}
+	}
+	r.disarm(w)
+	delete(r.threads, w.tid)
+}
+
+// rewatch opens a thread's events anew, with copies of another size.
+func (r *perfRun) rewatch(w *perfThread, stack int) {
+	for i := range w.events {
+		if fd := w.events[i].fd; fd >= 0 {
+			unix.Close(int(fd))
+			r.events--
+		}
+	}
+	w.copies.begin(stack)
+	r.openEvents(w)
+}
+
+// note keeps what a sample tells of its thread. need is how much stack the thread had, 0 if that is not known.
+func (r *perfRun) note(w *perfThread, s *ring.Sample, need uint64) {
+	if w.batch != r.batch {
+		w.batch = r.batch
+		r.sampled = append(r.sampled, w)
+		w.charged = w.th.Last.Ran
+		if stat, ok := r.scan.Charged(w.th); ok && w.th.TID != 0 && !r.over {
+			w.charged = stat.Ran
+		}
+		w.heardAt = w.charged
+	}
+	if need == 0 {
+		need = ring.MostStack
+	}
+	w.copies.seen++
+	w.copies.deepest = max(w.copies.deepest, need)
+}
+
+// Copies of the whole 64 KB cost a thread some microseconds more than copies of the few KB that most stacks have, and
+// the rings are full sooner. So the copies are made smaller once many samples have needed less than a quarter of it.
+// When one sample needs more, the copies are made as large as can be at once. After that it takes windowGrows times as
+// many samples to make them smaller again.
+const (
+	stackWindow = 64
+	windowGrows = 16
+	windowMost  = 1 << 40
+	stackLeast  = 8 << 10
+)
+
+// stackFit is how much of a stack is copied, and how much the last samples have needed.
+type stackFit struct {
+	stack   int // bytes that are copied
+	seen    int // samples
+	deepest uint64
+	window  int // how many samples decide; 0: stackWindow
+}
+
+// begin sets how much is copied from now on.
+func (f *stackFit) begin(stack int) { f.stack, f.seen, f.deepest = stack, 0, 0 }
+
+// fit is how many bytes to copy from now on.
+func (f *stackFit) fit(most int) int {
+	if f.deepest > uint64(f.stack) && f.stack < most {
+		f.window = min(max(f.window, stackWindow)*windowGrows, windowMost)
+		return most
+	}
+	if f.seen < max(f.window, stackWindow) {
+		return f.stack
+	}
+	fits := max(int(2*min(f.deepest, ring.MostStack)+ring.StackStep-1)/ring.StackStep*ring.StackStep, stackLeast)
+	f.seen, f.deepest = 0, 0
+	if fits <= f.stack/2 {
+		return fits
+	}
+	return f.stack
+}
+
+// bill gives a sample the CPU time that its thread has used since the sample before (threads/bill.go). Samples that are
+// read together share that time. A debt that has grown large is paid over several samples.
+func (r *perfRun) bill(w *perfThread, th *threads.Thread, snap *look.Look) {
+	if th == nil || th != w.th {
+		return
+	}
+	if r.scan.IsPooled(th) {
+		r.scan.BillPooled(th, snap)
+		return
+	}
+	if w.charged <= th.Billed {
+		return
+	}
+	owed := w.charged - th.Billed
+	r.scan.Bills.BillSample(th, th.Billed+min(owed, max(2*r.interval(), owed/8)), false, snap)
+}

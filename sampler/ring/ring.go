@@ -1,0 +1,212 @@
+//go:build linux
+
+package ring
+
+import (
+	"errors"
+	"os"
+	"sync/atomic"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/process/procfs"
+	"goprof/sampler/ptrace"
+)
+
+// Ring is memory that we share with the kernel. Its first page says how far the kernel has written and how far we
+// have read; the records follow. A ring belongs to one CPU, and tells only what happens on that CPU. So its records are
+// in the order of time.
+type Ring struct {
+	FD   int // an event of our own that does nothing but hold the ring
+	mem  []byte
+	Head *uint64 // the kernel writes it
+	Tail *uint64 // we write it
+	Data Bytes
+}
+
+// The offsets of data_head and data_tail in struct perf_event_mmap_page (include/uapi/linux/perf_event.h).
+const (
+	HeadAt       = 1024
+	mmapPageTail = 1032
+)
+
+// openOne makes a ring of size bytes.
+func openOne(cpu, size int, attr *unix.PerfEventAttr) (*Ring, error) {
+	if err := SameClock(); err != nil {
+		return nil, err
+	}
+	fd, err := unix.PerfEventOpen(attr, 0, cpu, -1, unix.PERF_FLAG_FD_CLOEXEC)
+	if err != nil {
+		return nil, &Error{"perf_event_open", err}
+	}
+	page := os.Getpagesize()
+	mem, err := lockedRings.mmap(fd, page+size)
+	if err != nil {
+		unix.Close(fd)
+		return nil, &Error{"mmap", err}
+	}
+	return &Ring{
+		FD: fd, mem: mem, Data: Bytes(mem[page:]),
+		Head: (*uint64)(unsafe.Pointer(&mem[HeadAt])),
+		Tail: (*uint64)(unsafe.Pointer(&mem[mmapPageTail])),
+	}, nil
+}
+
+// Open makes a ring of size bytes for each of these CPUs, or rings of as many fewer as we may have, but not
+// fewer than least. All have the same size: what a process without CAP_IPC_LOCK may lock is one sum for all rings of
+// its user (kernel/events/core.c, perf_mmap: kernel.perf_event_mlock_kb, 516, for each CPU, and RLIMIT_MEMLOCK).
+func Open(cpus []int, size, least int) (rings Set, err error) {
+	attr := holderAttr()
+	for ; size >= least; size /= 2 {
+		rings = rings[:0]
+		for _, cpu := range cpus {
+			var ring *Ring
+			if ring, err = openOne(cpu, size, &attr); err != nil {
+				break
+			}
+			rings = append(rings, ring)
+		}
+		if err == nil {
+			return rings, nil
+		}
+		rings.Close()
+		if failed := (*Error)(nil); errors.As(err, &failed) && failed.Call != "mmap" {
+			break
+		}
+	}
+	return nil, err
+}
+
+func (r *Ring) close() {
+	lockedRings.munmap(r.mem)
+	unix.Close(r.FD)
+}
+
+// Taker is who takes what a ring holds.
+type Taker interface {
+	// record takes a sample or a switch. It lies in the ring, and is gone when record returns: meanwhile the kernel may
+	// want its room back.
+	Record(b Bytes, rec Record)
+	// lose counts records that are not there.
+	Lose(o ptrace.Outcome, n int64)
+}
+
+// Drain hands over what there is, in order, and reports whether there was anything.
+//
+// Go's atomic loads and stores order the code around them. So records are not read before the head that says that they
+// are whole. They are not given back before they were read (kernel/events/ring_buffer.c, perf_output_put_handle).
+func (r *Ring) Drain(to Taker) (found bool) {
+	head, tail := atomic.LoadUint64(r.Head), *r.Tail
+	for found = tail != head; tail != head; {
+		rec, ok := r.Data.Next(tail, head)
+		if !ok { // what is left is damaged
+			to.Lose(ptrace.Failed, 1)
+			atomic.StoreUint64(r.Tail, head)
+			return true
+		}
+		switch rec.Kind {
+		case KindSample, KindSwitch:
+			to.Record(r.Data, rec)
+		case perfLost, perfLostSamples:
+			to.Lose(ptrace.RingFull, r.Data.parseLost(rec))
+		case KindThrottle:
+			to.Lose(ptrace.Throttled, 1) // at least: until the next tick of the kernel's clock
+		}
+		tail = rec.End
+		atomic.StoreUint64(r.Tail, tail) // soon: the next sample may need the room
+	}
+	return found
+}
+
+// Set is a ring for each CPU, by its index.
+type Set []*Ring
+
+func (s Set) Close() {
+	for _, ring := range s {
+		ring.close()
+	}
+}
+
+// Polls is what to wait for.
+func (s Set) Polls() (polls []unix.PollFd) {
+	for _, ring := range s {
+		polls = append(polls, unix.PollFd{Fd: int32(ring.FD), Events: unix.POLLIN})
+	}
+	return polls
+}
+
+// HaveRecords reports whether there is something to drain.
+func (s Set) HaveRecords() bool {
+	for _, ring := range s {
+		if atomic.LoadUint64(ring.Head) != *ring.Tail {
+			return true
+		}
+	}
+	return false
+}
+
+func (s Set) Drain(to Taker) {
+	for _, ring := range s {
+		ring.Drain(to)
+	}
+}
+
+// OpenEvents makes events of a thread on these CPUs, whose rings these are. A CPU that was switched off meanwhile has
+// none.
+func (s Set) OpenEvents(attr *unix.PerfEventAttr, tid int, cpus []int) (fds []int, err error) {
+	for i, cpu := range cpus {
+		fd, err := OpenEvent(attr, tid, cpu, s[i])
+		if errors.Is(err, unix.ENODEV) {
+			continue
+		}
+		if err != nil {
+			return fds, err
+		}
+		fds = append(fds, fd)
+	}
+	return fds, nil
+}
+
+// ListBytes is how much of the list of threads is read at a time.
+const ListBytes = 32 << 10
+
+// EachThread calls open with each thread of a process. A thread that begins later inherits the events of the thread
+// that made it. So threads are listed until no new one has come in between. Where new threads come all the time, most
+// of them inherit.
+func EachThread(proc *procfs.Dir, open func(tid int) error) error {
+	seen := map[int]bool{}
+	for range 16 {
+		var fresh []int
+		proc.Threads(make([]byte, ListBytes), func(tid int) {
+			if !seen[tid] {
+				fresh = append(fresh, tid)
+			}
+		})
+		if len(fresh) == 0 {
+			return nil
+		}
+		for _, tid := range fresh {
+			seen[tid] = true
+			if err := open(tid); err != nil && !errors.Is(err, unix.ESRCH) {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// SleepUntil sleeps until one of these descriptors has something. Like ptrace.SleepUntil, it does not tell Go's
+// scheduler, unless tell says so.
+func SleepUntil(polls []unix.PollFd, most *unix.Timespec, tell bool) {
+	for i := range polls {
+		polls[i].Revents = 0
+	}
+	list, n, ts := unsafe.Pointer(unsafe.SliceData(polls)), uintptr(len(polls)), unsafe.Pointer(most)
+	if tell {
+		syscall.Syscall6(unix.SYS_PPOLL, uintptr(list), n, uintptr(ts), 0, 0, 0)
+		return
+	}
+	syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(list), n, uintptr(ts), 0, 0, 0)
+}

@@ -1,0 +1,35 @@
+//go:build linux
+
+package threads
+
+import "time"
+
+// LongGap is a delay of a tick. From LongGap on, CPU time used meanwhile goes to no sample: goprof was stopped, or the
+// whole machine was.
+const LongGap = int64(time.Second)
+
+// ForgiveUse forgives the CPU time that threads have used while nobody could look. That time is no credit for a burst
+// of samples now, nor the weight of a single sample.
+func (s *List) ForgiveUse() {
+	pools := s.Pools
+	s.Pools = false
+	s.Bills.read() // this comes first: what is used from now on is not forgiven
+	for _, th := range s.ByTID {
+		credit, known := th.Credit, max(th.Last.Ran, th.Billed) // a sample of perf may carry more than the last look
+		stat, ok := s.Charged(th)
+		if !ok {
+			s.forget(th)
+			continue
+		}
+		s.UpdateAccount(th, stat)
+		th.Credit = credit
+		if th.Last.Ran > known && !th.Hint.Skip {
+			used := th.Last.Ran - known
+			th.Billed += used
+			s.Bills.owed -= int64(used)
+			s.Bills.Excused += int64(used)
+		}
+	}
+	s.Pools = pools
+	s.GivePoolUp() // the time of threads that have come and gone meanwhile, too
+}

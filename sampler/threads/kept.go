@@ -1,0 +1,54 @@
+//go:build linux
+
+package threads
+
+import (
+	"golang.org/x/sys/unix"
+
+	"goprof/process/procfs"
+)
+
+// KeptFiles is how many descriptors a list of threads may keep, so that it need not open their files for each read.
+type KeptFiles struct {
+	most, left int
+}
+
+// KeepFiles keeps that many descriptors at most.
+func KeepFiles(most int) KeptFiles { return KeptFiles{most, most} }
+
+// Read reads a thread's file through the descriptor that is kept, or opens the file. The new descriptor is kept if keep
+// says so and there are descriptors left. nil: the thread has ended. giveUp closes some descriptors; read calls it
+// where the rest of goprof has taken more than was reserved for it.
+func (k *KeptFiles) Read(proc *procfs.Dir, tid int, name string, kept *int32, keep bool, giveUp func()) []byte {
+	if *kept >= 0 {
+		return proc.ReadFD(int(*kept))
+	}
+	fd, err := proc.Open(tid, name)
+	if err == unix.EMFILE || err == unix.ENFILE {
+		giveUp()
+		k.left = 0
+		fd, err = proc.Open(tid, name)
+	}
+	if err != nil {
+		return nil
+	}
+	b := proc.ReadFD(fd)
+	if keep && k.left > 0 {
+		k.left--
+		*kept = int32(fd)
+	} else {
+		unix.Close(fd)
+	}
+	return b
+}
+
+func (k *KeptFiles) Close(kept *int32) {
+	if *kept >= 0 {
+		unix.Close(int(*kept))
+		*kept = -1
+		k.left++
+	}
+}
+
+// isShort reports whether few descriptors are left.
+func (k *KeptFiles) isShort() bool { return k.left <= k.most/4 }

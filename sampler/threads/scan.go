@@ -1,0 +1,369 @@
+//go:build linux
+
+package threads
+
+import (
+	"math/rand/v2"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/process/procfs"
+	"goprof/sampler/ptrace"
+)
+
+// Which threads are due for a CPU sample, where CPUs cannot be visited (visit/visit.go says where that can be done).
+//
+// The kernel charges CPU time to each thread in /proc/PID/task/TID/schedstat. It does so
+// at its ticks and when a thread leaves the CPU, so the counter is exact in the long run and up to a tick (1 to 10 ms)
+// late. We keep an account for each thread: what the kernel charges is credit, and a sample costs one interval. A
+// thread is due when it can pay and is on a CPU now: its state is R. The state is read only if the thread can pay. So
+//
+//	samples = CPU time / interval
+//
+// in the long run, whatever the kernel's ticks are, and whether or not there are
+// more runnable threads than CPUs: R includes waiting for a CPU, the account does not.
+//
+// Where CPUs are short, most threads in state R wait for one. Such a thread stands where it lost its CPU, however often
+// it is looked at. The scheduler or the thread's own system call chose that place. So the time that the thread has
+// waited is read again after the look. If the thread had no CPU when the tick began, the look is no sample and the
+// thread gets back what it paid (visit/account.go, refund).
+//
+// A thread is never sampled for time that it spent earlier in another place: a thread that is found asleep keeps its
+// credit until it is seen running. A thread that runs in short bursts (0.2 ms every 20 ms) is seen running at one tick
+// in a hundred, which is its share of the time. It saves credit meanwhile, and can nearly always pay when it is seen
+// running.
+//
+// What this misses:
+//   - Threads that live shorter than the time between two listings (ListEvery).
+//   - The first tick's worth of each thread, until the kernel has charged it.
+//   - Credit above maxCredit is forfeited: after a time when we could not sample (we
+//     were suspended, or the walker was behind), there is no burst of catching up.
+//   - Cold threads (below) are looked at less often when there are more of them than fit the budget. Their bursts are
+//     then met less often, and count when the threads become hot.
+//   - State R is read some microseconds before the stop. A thread that goes to sleep in
+//     between is stopped in its system call (1 in 10 for bursts of 0.1 ms).
+const (
+	// maxCredit is how much CPU time a thread can be owed samples for, or two samples' worth.
+	maxCredit = int64(time.Second)
+	// Threads that have run lately, or are owed samples and have run in the last
+	// seconds, are hot: read at each tick. The others are cold.
+	HotFor  = int64(100 * time.Millisecond)
+	owedFor = int64(5 * time.Second)
+	// Cold threads are read in turn if any of them has run (unseen.go): at each tick as many as a tenth of a CPU can
+	// read, and one in any case.
+	coldShare = 10
+	// New threads are looked for when the number of threads changes, and when a thread that we do not know uses CPU
+	// time. That may take at most a twentieth of a CPU. They are also looked for every ListEvery in any case
+	// (listNoted, listGrouped), with at most a hundredth of a CPU.
+	ListEvery = int64(100 * time.Millisecond)
+	listShare = 20
+	listIdle  = 100
+)
+
+// Thread is what the scan knows of one thread.
+type Thread struct {
+	TID     int
+	Hint    ptrace.Hint
+	Credit  int64
+	Last    procfs.Schedstat
+	Spent   int64            // since the thread was met
+	Billed  uint64           // the part of the thread's CPU time that samples carry, or that is no matter of ours
+	AtLook  procfs.Schedstat // what the kernel had charged the thread at its last look
+	LookAt  int64            // when the tick of that look began
+	movedAt int64            // when the thread's CPU time was last seen to have changed
+	fds     [numFDs]int32
+	round   uint32 // of the listing that saw it last
+	CPU     int16
+	hot     bool
+	owner   bool // of a bill of its own (bill.go)
+	asleep  bool // the thread was not running when its state was last read
+}
+
+// Which descriptor of a thread.
+const (
+	fdSchedstat = iota
+	fdStat
+	fdSched
+	fdWchan
+
+	numFDs
+)
+
+var fdNames = [numFDs]string{"schedstat", "stat", "sched", "wchan"}
+
+var noFDs = [numFDs]int32{-1, -1, -1, -1}
+
+// List finds the threads that are due. At each tick call begin, then next until nil.
+type List struct {
+	Proc     *procfs.Dir
+	Interval int64
+	rng      *rand.Rand
+
+	HotFor   int64
+	Relist   int64 // how often threads are listed whose number has not changed
+	Pools    bool  // threads that have used little are billed together (bill.go)
+	skipping bool  // some threads are to be skipped
+
+	ByTID  map[int]*Thread
+	Hot    []*Thread
+	cold   []*Thread
+	owners []*Thread // threads with bills of their own, where most threads have none
+
+	ownersAt   int64     // when the owners were asked last
+	ownersCost int64     // CPU time of that
+	spare      []*Thread // of ended threads, to be used again
+
+	Now      int64
+	start    int // first of this tick's hot threads
+	done     int // how many of them are done
+	ofHot    int
+	nextCold int
+	coldLeft int
+	coldRead int   // in this tick
+	coldCost int64 // CPU time of one cold read, averaged
+	LastTick int64
+
+	Bills    bills
+	unseen   unseen
+	search   search
+	Round    uint32
+	met      []*Thread // threads that the last listing met for the first time
+	listedAt int64
+	listCost int64
+	counted  int
+	dirents  []byte
+	seen     func(tid int)
+
+	kept    KeptFiles
+	giveUp  func()
+	NoStats bool // no schedstat in this kernel: clock ticks instead
+	ts      unix.Timespec
+}
+
+func New(proc *procfs.Dir, interval time.Duration, fds int) *List {
+	s := &List{
+		Proc:     proc,
+		Interval: int64(interval),
+		rng:      rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
+		ByTID:    make(map[int]*Thread),
+		HotFor:   HotFor,
+		Relist:   ListEvery,
+		coldCost: 1000,
+		search:   search{chance: 1},
+		dirents:  make([]byte, 32<<10),
+		kept:     KeepFiles(fds),
+	}
+	s.seen, s.giveUp = s.noteListed, s.giveUpFiles
+	s.BeginBills()
+	own, ok := procfs.ParseSchedstat(proc.Read(proc.PID, "schedstat"))
+	s.NoStats = !ok || own.Turns == 0
+	return s
+}
+
+// BeginBills begins the account of CPU time.
+func (s *List) BeginBills() {
+	s.Bills.begin(s.Proc.PID)
+	s.unseen.base = s.Bills.Now
+}
+
+// Close gives back all descriptors.
+func (s *List) Close() {
+	for _, th := range s.ByTID {
+		s.closeFiles(th)
+	}
+}
+
+// SetHint notes what is known of a thread, and reports whether the thread is in the list.
+func (s *List) SetHint(tid int, hint ptrace.Hint) bool {
+	th := s.ByTID[tid]
+	if th != nil {
+		if th.Hint.Skip && !hint.Skip { // what the thread has used so far was to be skipped
+			s.Bills.skipped += th.owed()
+			s.Bills.owed -= th.owed()
+			th.Billed = max(th.Billed, th.Last.Ran)
+		}
+		th.Hint = hint
+	}
+	s.skipping = s.skipping || hint.Skip
+	return th != nil
+}
+
+// Begin starts a tick. It returns the time since the last tick began.
+func (s *List) Begin() (gap int64) {
+	s.Now = ptrace.Monotonic()
+	if s.LastTick > 0 {
+		gap = s.Now - s.LastTick
+	}
+	if gap > LongGap+s.Interval {
+		s.ForgiveUse()
+	}
+	s.readClock()
+	s.list()
+	since := min(s.Now-s.LastTick, int64(time.Second))
+	s.LastTick = s.Now
+	s.coldLeft = min(int(since/coldShare/s.coldCost)+1, len(s.cold))
+	s.ofHot, s.done, s.start, s.coldRead = len(s.Hot), 0, 0, 0
+	if s.ofHot > 0 {
+		s.start = s.rng.IntN(s.ofHot)
+	}
+	return gap
+}
+
+// Next returns the next thread that is due in this tick, nil at the end of the tick.
+//
+// Hot threads go first. They begin with any of them, so that no thread is always behind another.
+func (s *List) Next() *Thread { return s.nextThat(s.isDue) }
+
+// Update is a tick in which no thread is due. It finds out only which threads there are, which have run, and for how
+// long.
+func (s *List) Update() { s.nextThat(s.BringUpToDate) }
+
+// nextThat returns the next thread of this tick for which asked is true.
+func (s *List) nextThat(asked func(*Thread) bool) *Thread {
+	for s.done < s.ofHot {
+		th := s.Hot[(s.start+s.done)%s.ofHot]
+		s.done++
+		if th.TID != 0 && asked(th) {
+			return th
+		}
+	}
+	s.decideAskingCold()
+	return s.nextOfCold(asked)
+}
+
+func (s *List) nextOfCold(asked func(*Thread) bool) *Thread {
+	if s.coldLeft <= 0 {
+		return nil
+	}
+	began, n := s.OwnCPUTime(), int64(0)
+	var due *Thread
+	for ; s.coldLeft > 0 && due == nil; s.coldLeft-- {
+		if n > 0 && s.unseen.asking == 0 && !s.NoStats {
+			s.coldLeft = 0 // no other has run
+			break
+		}
+		th := s.takeCold()
+		if th == nil {
+			s.coldLeft = 0
+			break
+		}
+		n++
+		s.coldRead++
+		found := s.unseen.found
+		if asked(th) {
+			due = th
+		}
+		s.unseen.noteAsked(s.unseen.found - found)
+		if th.TID == 0 || th.hot {
+			s.nextCold-- // back, so that takeCold takes the thread off the list
+		}
+	}
+	if n > 0 {
+		cost := (s.OwnCPUTime() - began) / n
+		s.coldCost = max((s.coldCost*7+cost)/8, 100)
+	}
+	return due
+}
+
+// isDue brings a thread's account up to date and says whether to sample it now.
+func (s *List) isDue(th *Thread) bool {
+	stat, ok := s.Charged(th)
+	if !ok {
+		s.forget(th)
+		return false
+	}
+	changed := s.UpdateAccount(th, stat)
+	if th.Hint.Skip {
+		th.Credit = 0
+	}
+	if th.Credit < s.Interval {
+		return false
+	}
+	// To run, a thread must be given a CPU, which counts as a turn. A thread that was asleep at the last look and has
+	// had no turn since is still asleep: its state need not be read.
+	if !changed && th.asleep && !s.NoStats {
+		return false
+	}
+	now, _ := procfs.ParseStat(s.readFile(th, fdStat))
+	th.asleep = now.State != 'R'
+	th.CPU = int16(now.CPU)
+	return !th.asleep
+}
+
+// BringUpToDate reads what a thread was charged. It always returns false: no thread is owed a sample.
+func (s *List) BringUpToDate(th *Thread) bool {
+	if s.Lives(th) {
+		th.Credit = 0
+	}
+	return false
+}
+
+// Lives reads what a thread was charged, and reports whether the thread has not ended.
+func (s *List) Lives(th *Thread) bool {
+	stat, ok := s.Charged(th)
+	if ok {
+		s.UpdateAccount(th, stat)
+	} else {
+		s.forget(th)
+	}
+	return ok
+}
+
+// ReadAllCharges reads what all threads have been charged since they were last read.
+func (s *List) ReadAllCharges() {
+	for _, th := range s.ByTID {
+		s.Lives(th)
+	}
+}
+
+// OwnCPUTime is the CPU time that our OS thread has used. The cost of a read is measured in CPU time, so it does not
+// depend on how busy the machine is.
+func (s *List) OwnCPUTime() int64 {
+	syscall.RawSyscall(unix.SYS_CLOCK_GETTIME, unix.CLOCK_THREAD_CPUTIME_ID, uintptr(unsafe.Pointer(&s.ts)), 0)
+	return s.ts.Nano()
+}
+
+// PayForSample takes the price of one sample off a thread's account.
+func (s *List) PayForSample(th *Thread) { th.Credit -= s.Interval }
+
+// Charged reads what the kernel has charged a thread.
+func (s *List) Charged(th *Thread) (procfs.Schedstat, bool) {
+	if !s.NoStats {
+		return procfs.ParseSchedstat(s.readFile(th, fdSchedstat))
+	}
+	stat, _ := procfs.ParseStat(s.readFile(th, fdStat))
+	return procfs.Schedstat{Ran: stat.Ticks * uint64(procfs.Tick)}, stat.State != 0
+}
+
+// Sleeps reports whether a thread has left the queue of its CPU to sleep: then the kernel tells a place where it waits
+// (kernel/sched/core.c, get_wchan). A thread that was preempted while it was about to sleep is in state S, too, but
+// still in the queue. To read the system call of such a thread would take milliseconds (wait_task_inactive).
+func (s *List) Sleeps(th *Thread) bool {
+	if waits, told := procfs.InKernel(s.readFile(th, fdWchan)); told {
+		return waits
+	}
+	return procfs.State(s.readFile(th, fdStat)) != 'R' // a kernel without the names of its functions
+}
+
+// HasSuccessor forgets a thread that has ended, and reports whether its number has passed to another thread of the
+// process. A visit does not ask who has the number before the look. So what was known of the thread that has ended,
+// such as where its stack is, was used for the other one.
+func (s *List) HasSuccessor(th *Thread) bool {
+	tid := th.TID
+	s.forget(th)
+	return s.Proc.Owns(tid)
+}
+
+// HadNoCPU compares what the kernel had charged a thread before a look that began at LookAt with what it has charged
+// the thread now, when the look is over.
+func HadNoCPU(before, after procfs.Schedstat, now, lookAt int64) bool {
+	if after.Turns == before.Turns {
+		return false // the thread has had its CPU all the time
+	}
+	// The thread was given a CPU to stop on, after it had waited for so long. If it lost its CPU when we woke up, we
+	// took the CPU away: that is a sample. If it lost its CPU earlier, somebody else took the CPU away.
+	return now-int64(after.Waited-before.Waited) < lookAt
+}

@@ -1,0 +1,155 @@
+//go:build linux
+
+package threads
+
+import (
+	"goprof/process/procfs"
+)
+
+// How a visit finds the thread that it took the CPU from.
+//
+// The kernel notes the thread's number where that is permitted (visit/switches.go). Elsewhere /proc tells the thread.
+// The kernel notes when it last charged a thread (se.exec_start in /proc/PID/task/TID/sched, kernel/sched/debug.c). At
+// a switch it reads the clock once. By that reading it charges the thread that goes, and dates the thread that comes
+// (kernel/sched/core.c, __schedule). So the thread that we are looking for has the number there that the herald had
+// when it came, to the nanosecond.
+//
+// Each visit reads the number of the threads that have run lately (hot). It reads the others where the process's clock
+// says that one of them has run. Where there are too many others for that, only some visits read them, drawn by lot. A
+// sample that such a search finds also counts for the visits that did not search.
+
+// searchShare of a CPU is what searching threads that are not hot may cost: a tenth.
+const searchShare = 10
+
+// search is how often threads that are not hot are searched.
+type search struct {
+	chance  float64 // chance that a visit searches them
+	cost    float64 // ns of such a search, averaged
+	between float64 // ns between two visits, averaged
+	last    int64
+}
+
+// Find returns the thread of that number, if the process has one. It does not read what the thread was charged, because
+// the thread waits for us: that is read after the look (account).
+func (s *List) Find(tid int) *Thread {
+	th := s.ByTID[tid]
+	if th == nil && tid != 0 && s.Proc.Owns(tid) {
+		s.noteListed(tid)
+		th = s.ByTID[tid]
+	}
+	return th
+}
+
+// WasCharged finds the thread that was last charged at that moment of its CPU's clock, and how many visits that search
+// stands for.
+func (s *List) WasCharged(at uint64, cpu int) (*Thread, float64) {
+	here := int16(cpu)
+	for _, guessed := range [2]bool{true, false} {
+		for _, th := range s.Hot {
+			if th.TID != 0 && (th.CPU == here) == guessed && s.isCharged(th, at) {
+				return th, 1
+			}
+		}
+	}
+	return s.searchCold(at)
+}
+
+// isCharged reads a thread's account. If the account has changed, isCharged also reads when that was.
+func (s *List) isCharged(th *Thread, at uint64) bool {
+	stat, ok := s.Charged(th)
+	if !ok {
+		s.forget(th)
+		return false
+	}
+	if !s.UpdateAccount(th, stat) {
+		return false
+	}
+	when, ok := procfs.ExecStart(s.readFile(th, fdSched))
+	return ok && when == at
+}
+
+// searchCold asks the threads that are not hot. It does so if the lot says so, and if the process's clock says that it
+// is worth it.
+func (s *List) searchCold(at uint64) (found *Thread, stands float64) {
+	chance := s.search.chance
+	if s.rng.Float64() >= chance {
+		return nil, 0
+	}
+	began := s.OwnCPUTime()
+	s.Bills.read()
+	if s.unfound() > 0 && len(s.cold) > len(s.Hot) {
+		s.updateHot()
+	}
+	if s.unseen.owing = s.unfound(); s.unseen.owing > 0 {
+		if found = s.askCold(at); found == nil && s.unseen.owing > 0 {
+			found = s.askNew(at)
+		}
+	}
+	s.search.setChance(float64(s.OwnCPUTime()-began), s.Now)
+	return found, 1 / chance
+}
+
+// updateHot brings the hot threads up to date once more, after the clock was read. Then all is found that they used
+// before the reading, and no other threads are asked for it.
+func (s *List) updateHot() {
+	for _, th := range s.Hot {
+		if stat, ok := s.Charged(th); ok && th.TID != 0 {
+			s.UpdateAccount(th, stat)
+		}
+	}
+}
+
+// unfound is the CPU time that the process has used, and none of the threads that were asked.
+func (s *List) unfound() int64 { return s.Bills.Now - s.unseen.base - s.unseen.found }
+
+// askCold asks the threads that are not hot. It does not stop where all time is found: while it asks, threads use more.
+func (s *List) askCold(at uint64) *Thread {
+	u := &s.unseen
+	for range s.cold {
+		th := s.takeCold()
+		if th == nil {
+			break
+		}
+		before := u.found
+		charged := s.isCharged(th, at)
+		if u.owing -= u.found - before; th.TID == 0 || th.hot {
+			s.dropCold()
+		}
+		if charged {
+			return th
+		}
+	}
+	return nil
+}
+
+// askNew lists the threads: a thread has run that we have not met. Time that is still not found belongs to threads that
+// have ended.
+func (s *List) askNew(at uint64) *Thread {
+	u := &s.unseen
+	if !s.listAgain() {
+		u.strays = true
+		return nil
+	}
+	if u.owing = s.unfound(); u.owing > 0 {
+		u.base += u.owing
+		u.owing = 0
+	}
+	for _, th := range s.met {
+		if when, ok := procfs.ExecStart(s.readFile(th, fdSched)); ok && when == at {
+			return th
+		}
+	}
+	return nil
+}
+
+// setChance sets the chance of a search, from the cost of the last searches and from how often we visit.
+func (f *search) setChance(cost float64, now int64) {
+	const weight = 16
+	f.cost += (cost - f.cost) / weight
+	if f.last != 0 {
+		// Searches are made at a share of the visits.
+		f.between += (float64(now-f.last)*f.chance - f.between) / weight
+		f.chance = min(max(f.between/searchShare/max(f.cost, 1), 0.01), 1)
+	}
+	f.last = now
+}

@@ -1,0 +1,239 @@
+//go:build linux
+
+package traced
+
+import (
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/arch"
+	"goprof/process/procfs"
+	"goprof/sampler"
+	"goprof/sampler/look"
+	"goprof/sampler/ptrace"
+)
+
+// Run is what the engines that stop threads have in common: a Tracer on OS threads of our own, the stops that come
+// late, and the end of a run. Each engine decides which threads to look at, and keeps the account of a look.
+type Run struct {
+	Ticks    Ticks
+	Queue    *sampler.Queue
+	Tracer   *ptrace.Tracer
+	Proc     *procfs.Dir
+	progress *sampler.Progress
+	Cancel   <-chan struct{}
+
+	// late takes the outcome of a look whose stop has come late, or never will.
+	Late func(*look.Look, ptrace.Outcome)
+	// sum is the engine's account so far.
+	Sum func() sampler.Stats
+	// hand hands a look over.
+	Hand func(*look.Look)
+
+	Stats       sampler.Stats
+	maxOverhead float64
+	pace        *atomic.Int64
+	thrift      thrift
+	Began       int64
+	cpuBefore   time.Duration // of the OS threads that we had before
+	cpuAtFrom   time.Duration // of the OS thread that we have now: Go may have used it before
+	ts          unix.Timespec
+	denied      int // in a row
+	Failed      error
+	Cancelled   bool
+	Heralds     *ptrace.Heralds // that may call us; nil: none
+	Rest        int64           // they may not before that moment
+	Called      int             // number of the herald that has called us, -1: none
+	taken       bool            // a look has succeeded since the last sleep
+}
+
+// NewRun begins a run. late and sum are still to be set.
+func NewRun(t *ptrace.Tracer, proc *procfs.Dir, p *sampler.Progress, cancel <-chan struct{}, cfg sampler.Config,
+	q *sampler.Queue) Run {
+	t.After, t.Trail, t.Contexts = cfg.After, cfg.Trail, cfg.Contexts
+	if cfg.Memory != nil {
+		t.Serve(cfg.Memory)
+	}
+	if cfg.MaxStack > 0 {
+		t.StackLimit = cfg.MaxStack
+	}
+	c := Run{Queue: q, Hand: q.Put, Tracer: t, Proc: proc, progress: p, Cancel: cancel, maxOverhead: cfg.MaxOverhead,
+		pace: cfg.Pace}
+	c.Began = ptrace.Monotonic()
+	c.Ticks = newTicks(cfg.Interval, cfg.NoJitter, c.Began)
+	return c
+}
+
+// RunInShifts calls loop until the run is over, and settle at its end. Each call of loop has an OS thread of its own,
+// which ends when goprof is to be suspended. loop holds ticks until sleep returns false or over returns true.
+func (c *Run) RunInShifts(loop, settle func()) (sampler.Stats, error) {
+	for again := true; again; {
+		ptrace.OnOwnThread(func() {
+			c.Tracer.ChangeOSThread()
+			c.cpuAtFrom = sampler.ThreadCPU()
+			loop()
+			c.Tracer.CollectRest(c.AccountLate)
+			c.Queue.HandOver()
+			if again = !c.Over(); !again {
+				settle()
+				c.Stats = c.Sum()
+			}
+			c.cpuBefore += sampler.ThreadCPU() - c.cpuAtFrom
+		})
+	}
+	return c.Stats, c.Failed
+}
+
+// Over reports whether no more looks are wanted, or no more can be made.
+func (c *Run) Over() bool { return c.Cancelled || c.Stats.Ended || c.Failed != nil }
+
+// NextTick moves on to the next tick that is not yet over.
+func (c *Run) NextTick() { c.Stats.Skipped += c.Ticks.skipMissed(ptrace.Monotonic()) }
+
+// LengthenInterval makes the interval longer if pauses cost more than they may.
+func (c *Run) LengthenInterval() {
+	if c.pace != nil {
+		if d := time.Duration(c.pace.Load()); d >= sampler.MinInterval && d != c.Ticks.Interval {
+			c.Ticks.Begin(ptrace.Monotonic(), d)
+		}
+		return
+	}
+	longer := c.thrift.interval(c.maxOverhead, c.Ticks.Interval, &c.Tracer.Pauses)
+	if longer != c.Ticks.Interval {
+		c.Ticks.Begin(ptrace.Monotonic(), longer)
+	}
+}
+
+// MaxNap bounds how long a sleep can go on when the run is cancelled.
+const MaxNap = 50 * int64(time.Millisecond)
+
+// Sleep waits until the deadline or the call of a herald, and looks after pending stops and questions meanwhile. It
+// returns false when the run is over, or goprof is to be suspended.
+func (c *Run) Sleep(deadline int64) bool {
+	// A look at a thread that a herald has met has told that the process is there. Where the kernel notes nothing
+	// (NoNotes), a herald calls for any process, and nobody may be looked at.
+	asked := c.Called >= 0 && c.taken
+	c.taken = false
+	for c.Called = -1; ; asked = false {
+		select {
+		case <-c.Cancel:
+			c.Cancelled = true
+			return false
+		default:
+		}
+		if !asked && c.Proc.Ended() {
+			c.Stats.Ended = true
+		}
+		if c.Over() || ptrace.SuspendWanted() {
+			return false
+		}
+		c.Collect()
+		c.progress.Answer(c.Sum)
+		now := ptrace.Monotonic()
+		if now >= deadline {
+			return true
+		}
+		until := min(deadline, now+MaxNap)
+		if c.Tracer.Pending() > 0 {
+			until = min(until, now+int64(c.Tracer.Patience()))
+		}
+		if c.Heralds != nil && now >= c.Rest {
+			if c.await(now, until) {
+				return true
+			}
+			continue
+		}
+		if c.Heralds != nil {
+			until = min(until, c.Rest)
+		}
+		c.Queue.HandOverBefore(until)
+		c.ts = unix.NsecToTimespec(until)
+		ptrace.SleepUntil(&c.ts)
+		if ptrace.Monotonic() >= deadline && c.Tracer.Pending() == 0 {
+			return true
+		}
+	}
+}
+
+// await sleeps until a herald calls, or that moment. It returns true at once if a herald has called: somebody stands
+// still for us.
+func (c *Run) await(now, until int64) bool {
+	c.Queue.HandOverBefore(max(now, c.Heralds.Next()))
+	c.Heralds.Hasten(c.Tracer.Pending() > 0)
+	c.Called = c.Heralds.Await(min(until, c.Queue.HandOverAt()))
+	if c.Called < 0 {
+		return false
+	}
+	if c.Tracer.Pending() > 0 {
+		c.Tracer.BoundTo(ptrace.CurrentCPU())
+		c.Collect()
+	}
+	return true
+}
+
+// Collect takes the stops that have come.
+func (c *Run) Collect() {
+	for c.Tracer.Pending() > 0 {
+		snap, o, ok := c.Tracer.Collect()
+		if !ok {
+			return
+		}
+		c.AccountLate(snap, o)
+	}
+}
+
+// AccountLate has the engine account for a look whose stop has come late.
+func (c *Run) AccountLate(snap *look.Look, o ptrace.Outcome) {
+	taken := c.Stats.Taken
+	if c.Late(snap, o); c.Stats.Taken > taken {
+		c.Stats.Late++
+	}
+}
+
+// maxDenied looks in a row that are not permitted end the run.
+const maxDenied = 10
+
+// CheckEnd learns from a look's outcome whether further looks make sense.
+func (c *Run) CheckEnd(o ptrace.Outcome) {
+	switch o {
+	case ptrace.Taken:
+		c.denied, c.taken = 0, true
+	case ptrace.ProcessGone:
+		c.Stats.Ended = true
+	case ptrace.NotPermitted:
+		if c.denied++; c.denied == maxDenied {
+			c.Failed = &sampler.NotPermittedError{PID: c.Proc.PID}
+		}
+	case ptrace.Silent, ptrace.Failed:
+		c.Failed = c.Tracer.ReadErr()
+	}
+}
+
+// SoFar is what capture has counted.
+func (c *Run) SoFar() sampler.Stats {
+	s := c.Stats
+	s.Pauses, s.Holds = c.Tracer.Pauses, c.Tracer.Holds()
+	s.Signals = c.Tracer.Signals
+	s.Silent = c.Tracer.Silent()
+	s.Interval = c.Ticks.Interval
+	s.Wall = time.Duration(ptrace.Monotonic() - c.Began)
+	s.CPU = c.cpuBefore + sampler.ThreadCPU() - c.cpuAtFrom
+	return s
+}
+
+// Trace is RunEngine of an engine that has a Tracer. The process's folder and the Tracer are open while run lasts.
+func Trace(p *sampler.Progress, pid int, cpu *arch.CPU, cfg sampler.Config, q *sampler.Queue,
+	run func(*procfs.Dir, *ptrace.Tracer) (sampler.Stats, error)) (sampler.Stats, error) {
+	return p.RunEngine(cfg, q, func() (sampler.Stats, error) {
+		proc := procfs.OpenDir(pid)
+		defer proc.Close()
+		if !proc.Exists() {
+			return sampler.Stats{}, sampler.ErrNoProcess
+		}
+		t := ptrace.NewTracer(pid, cpu)
+		defer t.Close()
+		return run(proc, t)
+	})
+}

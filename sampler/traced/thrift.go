@@ -1,0 +1,35 @@
+package traced
+
+import (
+	"time"
+
+	"goprof/sampler/ptrace"
+)
+
+// thrift keeps the cost of pauses within their share. A sample stands for one interval of CPU time and costs one pause.
+// So the share is pause / interval, and the interval that keeps to a share is pause / share.
+//
+// The interval only ever grows: samples taken at two rates stand for different amounts of
+// time in one profile, so the rate should change seldom and early.
+type thrift struct {
+	count int64 // of pauses, at the last decision
+	sum   time.Duration
+}
+
+// thriftWindow pauses are averaged before the interval may grow: one long pause, while the
+// machine was busy, says nothing.
+const thriftWindow = 50
+
+// interval returns the interval from now on.
+func (t *thrift) interval(share float64, now time.Duration, pauses *ptrace.Histogram) time.Duration {
+	n := pauses.Count() - t.count
+	if share <= 0 || n < thriftWindow {
+		return now
+	}
+	mean := (pauses.Sum() - t.sum) / time.Duration(n)
+	t.count, t.sum = pauses.Count(), pauses.Sum()
+	return max(now, min(time.Duration(float64(mean)/share), maxThrift))
+}
+
+// maxThrift is the longest interval that thrift makes.
+const maxThrift = 10 * time.Second

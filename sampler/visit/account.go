@@ -1,0 +1,108 @@
+//go:build linux
+
+package visit
+
+import (
+	"goprof/process/procfs"
+	"goprof/sampler/look"
+	"goprof/sampler/ptrace"
+	"goprof/sampler/threads"
+)
+
+// This file keeps the account of one look: what became of it, and who pays for it.
+
+// look samples one thread that is due. Whatever comes of it, the thread has paid.
+func (r *run) look(th *threads.Thread) {
+	if !r.Tracer.HasRoom(th.TID) {
+		return // this sample is under way, or more than enough are: the thread has not paid and waits for its time
+	}
+	r.scan.PayForSample(th)
+	th.AtLook, th.LookAt = th.Last, r.scan.Now
+	snap := r.takeSpare()
+	if snap == nil {
+		r.Stats.Attempted++
+		r.Stats.Lost[ptrace.QueueFull]++
+		return
+	}
+	o := r.Tracer.LookOn(th.TID, int(th.CPU), th.Hint, snap)
+	if o == ptrace.Unadmitted { // the thread is looked at later
+		th.Credit += r.scan.Interval
+		r.spare = snap
+		return
+	}
+	if o != ptrace.Pending {
+		r.account(snap, o)
+	}
+}
+
+// takeSpare is a snapshot to fill, nil if there is none.
+func (r *run) takeSpare() *look.Look {
+	snap := r.spare
+	if r.spare = nil; snap == nil {
+		snap = r.Queue.Take()
+	}
+	return snap
+}
+
+// account counts what became of a look and passes the snapshot on.
+func (r *run) account(snap *look.Look, o ptrace.Outcome) {
+	if th, after, ok := r.chargedFor(snap, o); th != nil {
+		if !r.visiting && ok && !r.scan.NoStats && threads.HadNoCPU(th.AtLook, after, ptrace.Monotonic(), th.LookAt) {
+			r.takeLookBack(th, snap)
+			return
+		}
+		if r.visiting && ok {
+			r.scan.UpdateAccount(th, after)
+			r.scan.BillPooled(th, snap)
+		}
+		asleep := !r.visiting && threads.IsInterrupted(r.cpu, snap.Syscall, snap.Regs[r.cpu.SyscallResult])
+		r.scan.Bills.BillSample(th, after.Ran, asleep, snap)
+		if r.visiting && !ok && r.scan.HasSuccessor(th) {
+			o = ptrace.ThreadGone
+		}
+	}
+	n := snap.Samples()
+	r.Stats.Attempted += n
+	r.CheckEnd(o)
+	if o == ptrace.Taken {
+		r.Stats.Taken += n
+		r.Hand(snap)
+		return
+	}
+	r.Stats.Lost[o] += n
+	r.Queue.Done(snap)
+}
+
+// chargedFor is the thread that pays for a look, and what the kernel has charged it; nil: nobody pays. Whether goprof
+// was stopped in the middle of the look is asked after the reading: what is read after the question could have been
+// used while goprof was stopped.
+func (r *run) chargedFor(snap *look.Look, o ptrace.Outcome) (th *threads.Thread, after procfs.Schedstat, ok bool) {
+	read := func() {
+		if th = r.scan.ByTID[snap.TID]; th != nil && o == ptrace.Taken {
+			after, ok = r.scan.Charged(th)
+		}
+	}
+	read()
+	if r.wasAway() {
+		r.scan.ForgiveUse()
+		r.scan.Now = ptrace.Monotonic() // once, not for each look that is collected late
+		read()
+	}
+	if o != ptrace.Taken {
+		return nil, after, false
+	}
+	return th, after, ok
+}
+
+// wasAway reports whether nobody could look for a while, since the last tick or visit began.
+func (r *run) wasAway() bool {
+	return r.scan.Now != 0 && ptrace.Monotonic()-r.scan.Now > threads.LongGap+int64(r.Ticks.Interval)
+}
+
+// takeLookBack forgets a look at a thread that had no CPU when the tick began. The thread's state is R, but it stands
+// where it lost its CPU, however often it is looked at. Such a look is no sample of what the thread runs.
+func (r *run) takeLookBack(th *threads.Thread, snap *look.Look) {
+	th.Credit += r.scan.Interval
+	r.Stats.Waiting++
+	r.Queue.Done(snap)
+}

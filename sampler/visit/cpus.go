@@ -1,0 +1,120 @@
+//go:build linux
+
+package visit
+
+import (
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/sampler/cpuset"
+)
+
+// CPUs that come while goprof works: switched on, or off and on again, or given to the program. Threads that run on a
+// CPU that nobody visits would have no samples, and nobody would be told.
+
+// follow brings the list of CPUs up to date, once in a while. It returns false where goprof cannot go to one of these
+// CPUs.
+func (v *visits) follow(now int64) bool {
+	if !v.asked.IsDue(now) {
+		return true
+	}
+	cpus := v.theirs()
+	anew := v.asked.MissedMuch(now)
+	return cpus == nil || v.takeIn(cpus, anew)
+}
+
+// theirs are the CPUs on which the program may run (kernel/sched/syscalls.c, sched_getaffinity: only CPUs that are on);
+// nil: the kernel does not tell.
+func (v *visits) theirs() []int {
+	allows, ok := cpuset.Affinity(v.of)
+	if !ok {
+		return nil
+	}
+	return listOf(&allows)
+}
+
+// meetAgain brings up to date which CPUs are there, when heralds are about to be sent. CPUs that have come since are
+// left to follow.
+func (v *visits) meetAgain(now int64) {
+	cpus, anew := v.theirs(), v.asked.MissedMuch(now)
+	for i := range v.cpus {
+		if back := v.cpus[i].setGone(cpus); back || anew && !v.cpus[i].gone {
+			v.renewNotes(&v.cpus[i])
+		}
+	}
+}
+
+// setGone brings up to date whether a CPU is among those that are there, if these are known. It reports whether the CPU
+// is back.
+func (c *visited) setGone(there []int) (back bool) {
+	was := c.gone
+	if there != nil {
+		c.gone = !slices.Contains(there, c.number)
+	}
+	return was && !c.gone
+}
+
+// takeIn adds these CPUs to the visits. anew: all may have been off and on. It returns false where a CPU cannot have a
+// herald.
+func (v *visits) takeIn(cpus []int, anew bool) bool {
+	for i := range v.cpus {
+		cpu := &v.cpus[i]
+		back := cpu.setGone(cpus)
+		switch {
+		case cpu.gone:
+			v.heralds.Recall(i)
+		case back || anew:
+			v.heralds.Recall(i) // it reads the notes
+			v.renewNotes(cpu)
+			if v.heralds.SendAgain(i, cpu.number, cpu.notes.shared()) != nil {
+				return false
+			}
+		case !v.heralds.Stay(i):
+			return false
+		}
+	}
+	for _, number := range cpus {
+		if v.comesTo([]int{number}) {
+			continue
+		}
+		v.cpus = append(v.cpus, visited{number: number})
+		cpu := &v.cpus[len(v.cpus)-1]
+		v.renewNotes(cpu)
+		if v.heralds.Send(number, cpu.notes.shared()) != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// renewNotes asks anew for the notes of a CPU: the kernel ended the old notes when the CPU was switched off
+// (kernel/events/core.c, perf_event_exit_cpu).
+func (v *visits) renewNotes(cpu *visited) {
+	if v.noNotes {
+		return
+	}
+	cpu.notes.close()
+	cpu.notes = openSwitches(cpu.number)
+	cpu.notes.watch(true)
+}
+
+// comesTo reports whether all of these CPUs are visited. A goprof that is kept to some CPUs (cpuset, taskset) would
+// never meet threads that run on others, and nobody would be told.
+func (v *visits) comesTo(cpus []int) bool {
+	for _, cpu := range cpus {
+		if !slices.ContainsFunc(v.cpus, func(c visited) bool { return c.number == cpu }) {
+			return false
+		}
+	}
+	return true
+}
+
+func listOf(set *unix.CPUSet) (cpus []int) {
+	for cpu := range len(set) * 64 {
+		if set.IsSet(cpu) {
+			cpus = append(cpus, cpu)
+		}
+	}
+	return cpus
+}

@@ -1,0 +1,20 @@
+//go:build linux
+
+package visit
+
+import "runtime"
+
+// crowded tells whether there are as many threads to look at in a tick as CPUs, on the average.
+func (r *run) crowded() bool { return r.dueMean >= dueUnit*int64(runtime.NumCPU())-dueUnit/2 }
+
+// dueUnit stands for one thread in dueMean. dueWeight is how many ticks dueMean looks back.
+const (
+	dueUnit   = 1024
+	dueWeight = 16
+)
+
+// countDue takes one tick into account.
+func (r *run) countDue(looks int64) {
+	r.dueMean += (looks*dueUnit - r.dueMean) / dueWeight
+	r.Tracer.Stay = r.crowded()
+}

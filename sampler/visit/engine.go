@@ -1,0 +1,158 @@
+//go:build linux
+
+package visit
+
+import (
+	"context"
+	"time"
+
+	"goprof/arch"
+	"goprof/process/procfs"
+	"goprof/sampler"
+	"goprof/sampler/look"
+	"goprof/sampler/ptrace"
+	"goprof/sampler/threads"
+	"goprof/sampler/traced"
+)
+
+// Engine samples the threads of one process that use CPU time.
+type Engine struct {
+	sampler.Progress
+	sampler.Hints
+	pid int
+	cpu *arch.CPU
+	fds int // how many descriptors the scan may keep; 0: as many as it can
+}
+
+// New makes a sampler of pid.
+func New(pid int, cpu *arch.CPU) *Engine {
+	return &Engine{Progress: sampler.NewProgress(), pid: pid, cpu: cpu}
+}
+
+// Run samples until ctx is done or the process ends; both are normal ends. It closes q.
+// It works on OS threads of its own, which end with it. Run is called once.
+func (s *Engine) Run(ctx context.Context, cfg sampler.Config, q *sampler.Queue) (sampler.Stats, error) {
+	return traced.Trace(&s.Progress, s.pid, s.cpu, cfg, q,
+		func(proc *procfs.Dir, t *ptrace.Tracer) (sampler.Stats, error) {
+			return s.run(ctx, cfg, q, proc, t)
+		})
+}
+
+// run is one sampling session.
+type run struct {
+	traced.Run
+	cpu      *arch.CPU
+	hints    *sampler.Hints
+	scan     *threads.List
+	visits   *visits    // nil where visits cannot be made
+	visiting bool       // CPUs, from this OS thread (visit.go)
+	spare    *look.Look // to be filled by the next look; nil: there is none
+
+	spentBefore int64 // CPU time of this OS thread at the end of the last tick
+	dueMean     int64 // threads due in a tick, in dueUnit: see crowded
+}
+
+func (s *Engine) run(ctx context.Context, cfg sampler.Config, q *sampler.Queue,
+	proc *procfs.Dir, t *ptrace.Tracer) (sampler.Stats, error) {
+	fds := threads.FilesFor(&cfg)
+	if s.fds > 0 {
+		fds = s.fds
+	}
+	visits := newVisits(s.pid, &cfg) // this may take a while: the scan's accounts begin behind it
+	defer visits.closeNotes()        // deferred, so also if the visits are given up
+	r := &run{Run: traced.NewRun(t, proc, &s.Progress, ctx.Done(), cfg, q), cpu: s.cpu, hints: &s.Hints,
+		scan: threads.New(proc, cfg.Interval, fds), visits: visits}
+	defer r.scan.Close()
+	r.Late, r.Sum, r.Hand = r.account, r.total, q.Keep
+	q.WaitFor(cfg.Lean, ptrace.Monotonic())
+	return r.RunInShifts(r.loop, r.scan.ReadAllCharges)
+}
+
+// loop holds ticks.
+func (r *run) loop() {
+	visited := r.visiting
+	if r.visiting = r.visits != nil && !r.scan.NoStats && r.visits.begin(); r.visiting {
+		r.Heralds = r.visits.heralds
+		r.Tracer.ServedBy(r.Heralds)
+		r.Heralds.Want(r.scan.Proc.PID)
+		defer r.endVisits()
+		r.scan.HotFor, r.scan.Pools = visitHot, true
+		if r.visits.cpus[0].notes != nil {
+			r.scan.Relist = listNoted
+		}
+		r.Stats.Gap = max(r.Stats.Gap, time.Duration(r.scan.Begin()))
+		r.takeHints() // already the first look at a thread needs them
+	} else if r.notVisiting(); visited || r.Stats.Ticks == 0 { // else the ticks since the last shift are missed ones
+		r.beginTicks()
+	}
+	r.spentBefore = r.scan.OwnCPUTime()
+	rest := int64(0)
+	for r.Sleep(r.nextLook(rest)) {
+		spent := r.spentBefore
+		if r.visiting {
+			r.visitNext()
+		} else {
+			r.lookAround()
+			r.Stats.Ticks++
+		}
+		if r.Over() {
+			return
+		}
+		r.spentBefore = r.scan.OwnCPUTime()
+		spent = r.spentBefore - spent
+		now := ptrace.Monotonic()
+		rest = now + spent // never more than half of a CPU is ours
+		if r.visiting {
+			r.Rest = r.visits.rest(now, spent)
+		} else {
+			r.NextTick()
+		}
+		r.LengthenInterval()
+		r.scan.Interval = int64(r.Ticks.Interval)
+	}
+}
+
+// nextLook is the moment of the next tick, which is not before rest. Where CPUs are visited, it is when to keep the
+// house, at the latest.
+func (r *run) nextLook(rest int64) int64 {
+	if r.visiting {
+		now := ptrace.Monotonic()
+		r.visits.tell(now, int64(r.Ticks.Interval))
+		return now + napFor(int64(r.Ticks.Interval))
+	}
+	return max(r.Ticks.At()+r.Ticks.RandomWithin(int64(r.Ticks.Interval)), rest)
+}
+
+// lookAround looks at threads that have used an interval of CPU time and seem to run.
+func (r *run) lookAround() {
+	gap := r.scan.Begin()
+	r.Stats.Gap = max(r.Stats.Gap, time.Duration(gap))
+	r.takeHints() // also the hints for threads that have just been met
+	due := int64(0)
+	for th := r.scan.Next(); th != nil; th = r.scan.Next() {
+		r.look(th)
+		r.Collect()
+		due++
+	}
+	r.countDue(due)
+}
+
+func (r *run) takeHints() {
+	r.hints.Take(r.scan.SetHint, true)
+}
+
+// total brings together what the parts of the run have counted.
+func (r *run) total() sampler.Stats {
+	r.countVisits()
+	s := r.SoFar()
+	if r.visits != nil {
+		s.CPU += time.Duration(r.visits.cpu)
+	}
+	s.Threads = len(r.scan.ByTID)
+	s.Visits = r.visiting
+	// Where threads are billed together, nobody knows which of them have ended.
+	s.Times = r.scan.Bills.Sum(r.scan.ByTID, r.Over() && !r.scan.Pools, r.scan.Interval)
+	return s
+}
+
+func (s *Engine) Abilities() sampler.Abilities { return sampler.Abilities{} }

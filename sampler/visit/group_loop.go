@@ -1,0 +1,407 @@
+//go:build linux
+
+package visit
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/arch/cpus"
+	"goprof/sampler"
+	"goprof/sampler/cpuset"
+	"goprof/sampler/ptrace"
+	"goprof/sampler/ring"
+	"goprof/sampler/threads"
+)
+
+const (
+	// answerEvery is how soon a member gets an answer to its question.
+	answerEvery = int64(50 * time.Millisecond)
+	// leaveWithin is how long a member that leaves waits for stops that are late.
+	leaveWithin = int64(time.Second)
+	// blindAfter visits that met nobody at all show that the kernel's notes are of no use here.
+	blindAfter = 2000
+)
+
+// groupRun is a Group's Run.
+type groupRun struct {
+	*Group
+	ctx      context.Context
+	visits   *visits
+	lead     *ptrace.Tracer // holds the Runner while no member needs it
+	members  map[int]*Member
+	rng      *rand.Rand
+	ts       unix.Timespec
+	answered int64
+	lastLoop int64
+	pending  int           // stops that are late, of all
+	patience time.Duration // how soon to look after them
+	renew    bool          // this OS thread may hold a thread that has no member any more
+	called   int           // number of the herald that has called, -1: none
+	rest     int64         // no herald may call before that moment
+	failed   error
+	cpuOf    time.Duration // of the OS threads before
+}
+
+// Run samples until ctx is done. Where CPUs cannot be visited it ends with ErrNoVisits at once. It is called once.
+func (g *Group) Run(ctx context.Context) error {
+	r := &groupRun{Group: g, ctx: ctx, members: map[int]*Member{},
+		rng: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))}
+	defer r.turnOut()
+	r.visits = newVisits(unix.Getpid(), &sampler.Config{Interval: g.Interval()})
+	defer r.visits.closeNotes()
+	if !r.visits.knowsAll() || !r.visits.comesTo(cpuset.Online()) {
+		r.failed = ErrNoVisits
+		return r.failed
+	}
+	r.lead = ptrace.NewTracer(unix.Getpid(), cpus.Here())
+	r.lead.StackLimit = g.stack
+	defer r.lead.Close()
+	for again := true; again; again = r.await() {
+		ptrace.OnOwnThread(r.shift)
+	}
+	return r.failed
+}
+
+// knowsAll reports whether the kernel notes the switches of all CPUs.
+func (v *visits) knowsAll() bool {
+	if v == nil || len(v.cpus) == 0 {
+		return false
+	}
+	for i := range v.cpus {
+		if v.cpus[i].notes == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// turnOut ends all members.
+func (r *groupRun) turnOut() {
+	for _, m := range r.End(r.failed) {
+		m.result <- r.WhyEnded()
+	}
+	for pid := range r.members {
+		r.endMember(pid, r.failed)
+	}
+}
+
+// shift makes visits on one OS thread. The OS thread ends when goprof is to be suspended, and when no member is left.
+func (r *groupRun) shift() {
+	r.lead.ChangeOSThread()
+	ptrace.LeaveInPeace()
+	began := sampler.ThreadCPU()
+	defer func() { r.cpuOf += sampler.ThreadCPU() - began }()
+	defer r.endVisits()
+	if !r.visits.begin() || !r.lead.Prepare() {
+		r.failed = ErrNoVisits
+		return
+	}
+	r.lead.ServedBy(r.visits.heralds)
+	for _, m := range r.members {
+		m.run.Tracer.ChangeOSThread()
+	}
+	r.want()
+	r.renew, r.rest = false, 0
+	for {
+		if len(r.members) == 0 {
+			if r.takeIn(); len(r.members) == 0 {
+				break
+			}
+		}
+		r.visits.tell(ptrace.Monotonic(), r.interval.Load())
+		if !r.sleep() {
+			break
+		}
+		before := sampler.ThreadCPU()
+		if r.called >= 0 && !r.wasAway(ptrace.Monotonic()) {
+			r.visit(r.called)
+		}
+		r.visits.heralds.Busy()
+		r.keepHouses()
+		r.sendAway() // this comes first: a process that was let go may have come again
+		r.takeIn()
+		r.collect()
+		used := sampler.ThreadCPU()
+		r.counts.CPU.Store(int64(r.cpuOf+used-began) + r.visits.cpu)
+		now := ptrace.Monotonic()
+		r.rest = r.visits.rest(now, int64(used-before))
+		if !r.visits.follow(now) || !r.visits.knowsAll() {
+			r.failed = ErrNoVisits
+		}
+		if r.failed != nil {
+			break
+		}
+	}
+	r.endVisits() // nobody is called while late stops are waited for
+	for _, m := range r.members {
+		r.with(m, func(c *run) { c.Tracer.CollectRest(c.AccountLate) })
+	}
+}
+
+// endVisits recalls the heralds.
+func (r *groupRun) endVisits() {
+	r.lead.ServedBy(nil)
+	r.visits.end()
+}
+
+// countVisits takes in how many visits were made. Intervals in which nobody was looked at are missing in the samples of
+// each member.
+func (r *groupRun) countVisits() {
+	v := r.visits
+	_, missed := v.settle(r.interval.Load())
+	r.counts.Missed.Store(v.left)
+	r.counts.Visits.Store(v.all)
+	r.counts.Met.Store(v.meets)
+	r.counts.Others.Store(max(v.meeting-v.meets, 0))
+	if v.all > blindAfter && v.meeting == 0 && ring.KnowsPIDs() { // elsewhere others have no numbers
+		r.failed = ErrNoVisits
+	}
+	for _, m := range r.members {
+		m.run.Stats.Skipped += missed
+	}
+}
+
+// want says whose threads heralds call for.
+func (r *groupRun) want() {
+	pids := make([]int, 0, len(r.members))
+	for pid := range r.members {
+		pids = append(pids, pid)
+	}
+	r.visits.heralds.Want(pids...)
+}
+
+// with lets a member use the Runner.
+func (r *groupRun) with(m *Member, do func(c *run)) {
+	m.run.Tracer.Borrow(r.lead)
+	do(m.run)
+	m.run.Tracer.GiveBack(r.lead)
+}
+
+// await lets time pass while there is no member: no CPU is visited, the kernel takes no notes, and no OS thread of ours
+// has a priority. It returns false when the group is over.
+func (r *groupRun) await() bool {
+	for r.ctx.Err() == nil && r.failed == nil {
+		if len(r.members) > 0 || r.HasComing() {
+			return true
+		}
+		r.lastLoop, r.visits.moments.step = 0, 0 // moments begin anew
+		select {
+		case <-r.Came:
+		case <-r.ctx.Done():
+		}
+	}
+	return false
+}
+
+// sleep waits until a herald calls, or some time. It returns false when the shift is over.
+func (r *groupRun) sleep() bool {
+	deadline := ptrace.Monotonic() + napFor(r.interval.Load())
+	for r.called = -1; ; {
+		if r.ctx.Err() != nil || r.failed != nil || r.renew || ptrace.SuspendWanted() {
+			return false
+		}
+		now := ptrace.Monotonic()
+		if now >= deadline {
+			return true
+		}
+		until := deadline
+		if r.pending > 0 {
+			until = min(until, now+int64(r.patience))
+		}
+		if now < r.rest {
+			r.ts = unix.NsecToTimespec(min(until, r.rest))
+			ptrace.SleepUntil(&r.ts)
+		} else {
+			r.visits.heralds.Hasten(r.pending > 0)
+			r.called = r.visits.heralds.Await(until)
+		}
+		if r.called >= 0 && r.pending > 0 {
+			r.lead.BoundTo(ptrace.CurrentCPU())
+		}
+		r.collect()
+		if r.called >= 0 {
+			return true // at once: somebody stands still for us
+		}
+	}
+}
+
+// wasAway reports whether nobody could look for a while. No sample is to carry the CPU time that was used meanwhile.
+func (r *groupRun) wasAway(now int64) bool {
+	return r.lastLoop != 0 && now-r.lastLoop > threads.LongGap+r.interval.Load()
+}
+
+// visit samples the thread that a herald took its CPU from, if that thread is a member's.
+func (r *groupRun) visit(called int) {
+	v := r.visits
+	v.come(called, r.lead)
+	pid, tid, _ := v.noted()
+	m := r.members[pid]
+	if tid == 0 || m == nil {
+		return
+	}
+	arrived := v.visit.Arrived
+	v.meets++
+	v.cpus[v.at].metAt = arrived
+	m.met.Add(1)
+	m.busy = true
+	if r.pending > 0 {
+		r.lead.GoOnAt(-1) // threads of other members may stop at any moment: goprof is not to lose its CPU then
+	}
+	if share := m.Share(); m.leaving == 0 && (share >= 1 || r.rng.Float64() < share) {
+		r.with(m, func(c *run) { r.look(c, tid, arrived) })
+		r.lookAfter(m)
+	}
+}
+
+// lookAfter notes that a member may have stops that are late.
+func (r *groupRun) lookAfter(m *Member) {
+	if n := m.run.Tracer.Pending(); n > 0 {
+		r.pending += n
+		r.patience = min(r.patience, m.run.Tracer.Patience())
+	}
+}
+
+// look takes the sample of a member's thread.
+func (r *groupRun) look(c *run, tid int, arrived int64) {
+	v := r.visits
+	c.scan.Now = arrived
+	th := c.scan.Find(tid)
+	if th == nil {
+		return
+	}
+	c.hints.Take(c.scan.SetHint, false)
+	th.CPU = int16(v.cpus[v.at].number)
+	if !th.Hint.Skip {
+		c.lookHeld(v, th, arrived, v.visit.Stands)
+	}
+}
+
+// keepHouses brings a member's threads and accounts up to date, one member at a time.
+func (r *groupRun) keepHouses() {
+	now := ptrace.Monotonic()
+	away := r.wasAway(now)
+	r.lastLoop = now
+	answer := now-r.answered > answerEvery
+	if answer {
+		r.answered = now
+		r.countVisits()
+	}
+	for _, m := range r.members {
+		if answer {
+			m.Answer(m.run.Sum)
+		}
+		every := sampler.HouseIdle
+		if m.busy {
+			every = sampler.HouseBusy
+		}
+		if away || now-m.kept >= every {
+			r.keepHouse(m, now, away)
+		}
+	}
+}
+
+func (r *groupRun) keepHouse(m *Member, now int64, away bool) {
+	c := m.run
+	if !away { // otherwise what was used meanwhile is forgiven
+		c.scan.LastTick = max(c.scan.LastTick, now-threads.LongGap/2)
+	}
+	c.Ticks.Interval = r.Interval()
+	c.scan.Interval = int64(c.Ticks.Interval)
+	c.Stats.Reached = m.Share() * float64(time.Second) / float64(c.Ticks.Interval)
+	c.scan.Begin()
+	c.takeHints()
+	if m.busy {
+		c.scan.Update()
+	}
+	m.kept, m.busy = now, false
+	if c.Proc.Ended() {
+		c.Stats.Ended = true
+	}
+}
+
+// takeIn takes in the members that have come.
+func (r *groupRun) takeIn() {
+	var again []*Member
+	coming := r.Next()
+	for _, m := range coming {
+		if old := r.members[m.pid]; old != nil && old.leaving != 0 {
+			again = append(again, m) // its place will be free soon
+			continue
+		} else if old != nil {
+			m.result <- sampler.ErrTwice
+			continue
+		}
+		m.run.Tracer.ChangeOSThread()
+		r.members[m.pid] = m
+		r.keepHouse(m, ptrace.Monotonic(), false)
+	}
+	if len(coming) > 0 {
+		r.want()
+	}
+	r.counts.Members.Store(int64(len(r.members)))
+	r.PutBack(again)
+}
+
+// sendAway ends members that are to leave. It waits for stops that are late.
+func (r *groupRun) sendAway() {
+	now := int64(0)
+	before := len(r.members)
+	for pid, m := range r.members {
+		c := m.run
+		select {
+		case <-c.Cancel:
+			c.Cancelled = true
+		default:
+		}
+		if !c.Over() {
+			continue
+		}
+		if now == 0 {
+			now = ptrace.Monotonic()
+		}
+		if m.leaving == 0 {
+			m.leaving = now
+		}
+		if c.Tracer.Pending() > 0 {
+			if now-m.leaving < leaveWithin {
+				continue
+			}
+			r.renew = true // when this OS thread ends, the kernel lets go of threads that stop later
+			r.with(m, func(c *run) { c.Tracer.Abandon(c.AccountLate) })
+		}
+		r.endMember(pid, c.Failed)
+	}
+	if len(r.members) < before {
+		r.want()
+	}
+}
+
+// endMember settles a member's account and lets it go.
+func (r *groupRun) endMember(pid int, why error) {
+	m := r.members[pid]
+	delete(r.members, pid)
+	r.counts.Members.Store(int64(len(r.members)))
+	m.run.scan.ReadAllCharges()
+	m.run.Stats = m.run.total()
+	m.result <- why
+}
+
+// collect takes the stops that have come late.
+func (r *groupRun) collect() {
+	if r.pending == 0 {
+		return
+	}
+	r.pending, r.patience = 0, time.Hour
+	for _, m := range r.members {
+		if m.run.Tracer.Pending() > 0 {
+			r.with(m, (*run).collectLate)
+			r.lookAfter(m)
+		}
+	}
+}
+
+func (r *run) collectLate() { r.Collect() }

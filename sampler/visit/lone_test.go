@@ -1,0 +1,34 @@
+//go:build linux
+
+package visit
+
+import (
+	"testing"
+	"time"
+
+	"goprof/sampler"
+	"goprof/testdata/ctest"
+	"goprof/testdata/sampletest"
+)
+
+// TestLoneThreadIsMetAsOftenAsItRuns: the scheduler moves a thread away from the CPU where goprof works. A thread
+// that runs all the time still has one sample in each interval of CPU time, if there is another CPU to move it to.
+func TestLoneThreadIsMetAsOftenAsItRuns(t *testing.T) {
+	for _, interval := range []time.Duration{time.Millisecond, 10 * time.Millisecond} {
+		p := ctest.Run(t, ctest.Spin)
+		p.Number(t)
+		before := ctest.Ran(t, p.PID, p.PID)
+		got := session(t, p.PID, sampler.Config{Interval: interval}, 64,
+			sampletest.UntilSamples(int64(4*time.Second/interval)))
+		owed := (ctest.Ran(t, p.PID, p.PID) - before) / int64(interval)
+		t.Logf("%v: %d samples of %d owed, %d skipped of %d, late %d, pauses p50 %v p99 %v max %v, goprof %.1f %%",
+			interval, got.Attempted, owed, got.Skipped, got.Ticks,
+			got.Late, got.Pauses.Quantile(.5), got.Pauses.Quantile(.99), got.Pauses.Max(),
+			100*got.CPU.Seconds()/got.Wall.Seconds())
+		sampletest.NeedTicks(t, &got.Stats)
+		least := held(owed, &got.Stats)*4/5 - sampletest.Chance(owed)
+		if got.Attempted < least || got.Attempted > owed+sampletest.Chance(owed)+owed/20 {
+			t.Errorf("%v: %d samples of %d owed", interval, got.Attempted, owed)
+		}
+	}
+}

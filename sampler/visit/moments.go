@@ -1,0 +1,84 @@
+//go:build linux
+
+package visit
+
+import (
+	"math/rand/v2"
+	"slices"
+)
+
+// The moments of visits.
+//
+// A visit changes what the program does next: when we leave the CPU, threads that waited for the CPU get it, in place
+// of the thread that we took it from. The next visit must meet such threads as often as anything else. So the moment of
+// a visit must not keep away from the moment before. Where each visit had an interval to itself, two were seldom close
+// together: beside busy loops a pool, whose threads ran right after visits, had 15 to 20 % fewer samples than were due
+// (docs/decisions/0004).
+//
+// So the moments of a round are drawn from all of the round's time, each without regard to the others. Their number is
+// fixed, so that a thread that runs all the time has as many samples as are due.
+
+// momentsInRound is how many moments are drawn together. Moments of different rounds still keep away from each other.
+const momentsInRound = 32
+
+// moments are the moments of a round, and which of them is the next.
+type moments struct {
+	rng    *rand.Rand
+	exact  bool // at multiples of the mean time between two: for tests
+	step   int64
+	start  int64
+	width  int64                 // of this round
+	offset [momentsInRound]int64 // from start, in order
+	next   int
+}
+
+// begin begins anew, with a mean time of step between two moments.
+func (m *moments) begin(now, step int64) {
+	m.step = step
+	m.draw(now)
+}
+
+// draw draws the moments of a round.
+func (m *moments) draw(start int64) {
+	m.start, m.width, m.next = start, momentsInRound*m.step, 0
+	for i := range m.offset {
+		if m.exact {
+			m.offset[i] = int64(i) * m.width / momentsInRound
+		} else {
+			m.offset[i] = m.rng.Int64N(m.width)
+		}
+	}
+	slices.Sort(m.offset[:])
+}
+
+// at is the next moment.
+func (m *moments) at() int64 { return m.start + m.offset[m.next] }
+
+// catchUp leaves moments out that passed long ago, and returns their number.
+func (m *moments) catchUp(now int64) (missed int64) {
+	for missed = m.skipRounds(now); m.at() < now-m.patience(); missed++ {
+		m.skip()
+	}
+	return missed
+}
+
+// skipRounds leaves out all rounds that have passed as a whole: after hours in which goprof was suspended there are too
+// many to draw their moments.
+func (m *moments) skipRounds(now int64) (missed int64) {
+	rounds := (now - m.patience() - m.start - m.width) / m.width
+	if rounds < 1 {
+		return 0
+	}
+	missed = int64(momentsInRound-m.next) + rounds*momentsInRound
+	m.draw(m.start + m.width + rounds*m.width)
+	return missed
+}
+
+// patience is how late a visit may be.
+func (m *moments) patience() int64 { return m.step * momentsInRound / 4 }
+
+func (m *moments) skip() {
+	if m.next++; m.next == momentsInRound {
+		m.draw(m.start + m.width)
+	}
+}

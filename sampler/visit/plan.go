@@ -1,0 +1,166 @@
+//go:build linux
+
+package visit
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"goprof/sampler/ptrace"
+	"goprof/sampler/traced"
+)
+
+// Which CPU is visited at which moment.
+//
+// Moments are drawn (moments.go), and for each of them a CPU. A herald is told its moments some time ahead. So the
+// moment of a visit depends on no other visit. Only where we are busy with the visit of another CPU, the herald waits
+// until we are free. A moment at which we have the CPU ourselves meets nobody, like one at which the CPU is idle. The
+// visit counts as held. So on each CPU
+//
+//	visits held = time / interval
+//	visits that meet a thread = its CPU time / interval
+
+const (
+	// visitsMost: where there are more CPUs, those on which nobody was met lately share one visit in each interval.
+	visitsMost = 8
+	// metLately is how long a CPU is known as one on which the program runs.
+	metLately = int64(time.Second)
+)
+
+// napFor is how long we sleep at most before heralds are told more moments. They know their moments for twice as long:
+// on the average, so many that half of their room is full.
+func napFor(interval int64) int64 { return min(traced.MaxNap, ptrace.HeraldMoments/4*interval) }
+
+// plan draws the visits.
+type plan struct {
+	rng     *rand.Rand
+	moments moments
+	round   []int // the CPUs from which the next is drawn
+	turn    int   // visits since the lot among the strange was drawn
+	strange []int // the CPUs on which nobody was met lately; one of them has a turn, at the end of round
+	until   int64 // heralds know their moments until then
+	// Visits since settle was last called. left is how many were missed in all.
+	held, missed, left int64
+	// All visits that were held, those that met anybody, and the CPU time of the heralds.
+	all, meeting, cpu int64
+	// What the heralds that there are have counted, as of takeCounts.
+	counted ptrace.VisitCounts
+}
+
+func newPlan(exact bool) plan {
+	rng := rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
+	return plan{rng: rng, moments: moments{rng: rng, exact: exact}}
+}
+
+// startPlan begins anew: new heralds know no moments and have counted nothing.
+func (v *visits) startPlan() { v.until, v.counted = 0, ptrace.VisitCounts{} }
+
+// next draws which CPU to visit next. Where many CPUs have met nobody lately, one of them has a turn in a round.
+//
+// The CPU is drawn anew each time. The scheduler moves threads away from the CPU where we are at work. So if we went
+// round, we would meet a thread that runs all the time twice, or never.
+func (v *visits) next() (which int) {
+	if v.turn++; v.turn >= len(v.round) {
+		v.turn = 0
+		v.drawStrange()
+	}
+	return v.round[v.rng.IntN(len(v.round))]
+}
+
+// drawStrange draws which of the CPUs that have met nobody lately has a turn.
+func (v *visits) drawStrange() {
+	if len(v.strange) > 0 {
+		v.round[len(v.round)-1] = v.strange[v.rng.IntN(len(v.strange))]
+	}
+}
+
+// newRound brings up to date on which CPUs somebody was met lately.
+func (v *visits) newRound(now int64) {
+	v.turn, v.round, v.strange = 0, v.round[:0], v.strange[:0]
+	for i, c := range v.cpus {
+		if len(v.cpus) <= visitsMost || c.metAt != 0 && now-c.metAt < metLately {
+			v.round = append(v.round, i)
+		} else {
+			v.strange = append(v.strange, i)
+		}
+	}
+	if len(v.strange) > 0 {
+		v.round = append(v.round, 0)
+		v.drawStrange()
+	}
+}
+
+// weight is how many visits to that CPU one stands for: it stands also for the CPUs that have no turn in this round.
+func (v *visits) weight(which int) int64 {
+	for _, i := range v.strange {
+		if i == which {
+			return int64(len(v.strange))
+		}
+	}
+	return 1
+}
+
+// meanGap is the mean time between two visits.
+func (v *visits) meanGap(interval int64) int64 { return interval / int64(max(len(v.round), 1)) }
+
+// tell tells the heralds their next moments.
+//
+// Which CPUs have turns, and how often, changes only where the moments end that were told before. No visit has chosen
+// that place. If a round of moments was cut off at one of its moments, visits would be too dense before that place: of
+// 32 moments in a time, the k-th is expected after k/33 of the time.
+func (v *visits) tell(now, interval int64) {
+	nap := napFor(interval)
+	if v.until >= now+nap {
+		return
+	}
+	if v.moments.step != 0 {
+		v.miss(v.moments.catchUp(now))
+	}
+	v.draw(now, now+2*nap, interval, v.heralds.Tell)
+	v.heralds.SetPatience(v.moments.patience())
+}
+
+// draw draws the visits until that moment, and calls tell with each of them.
+func (v *visits) draw(now, until, interval int64, tell func(which int, at, stands int64) bool) {
+	v.newRound(now)
+	if step := v.meanGap(interval); step != v.moments.step {
+		v.moments.begin(max(now, v.until), step)
+	}
+	for v.until = until; v.moments.at() < until; v.moments.skip() {
+		which := v.next()
+		if !tell(which, v.moments.at(), v.weight(which)) {
+			v.miss(1) // that herald has had no CPU for long
+		}
+	}
+}
+
+// miss notes visits that were missed.
+func (v *visits) miss(n int64) {
+	v.missed += n
+	v.left += n
+}
+
+// takeCounts takes in what the heralds have counted.
+func (v *visits) takeCounts() {
+	if v.heralds == nil {
+		return
+	}
+	now := v.heralds.Counts()
+	held := now.Held - v.counted.Held
+	v.held += held
+	v.all += held
+	v.meeting += now.Met - v.counted.Met
+	v.cpu += now.CPU - v.counted.CPU
+	v.miss(now.Missed - v.counted.Missed)
+	v.counted = now
+}
+
+// settle returns how many intervals the visits make up that were held and missed since settle was called last.
+func (v *visits) settle(interval int64) (held, missed int64) {
+	v.takeCounts()
+	each := max(interval/max(v.moments.step, 1), 1)
+	held, missed = v.held/each, v.missed/each
+	v.held -= held * each
+	v.missed -= missed * each
+	return held, missed
+}

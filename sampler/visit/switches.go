@@ -1,0 +1,152 @@
+//go:build linux
+
+package visit
+
+import (
+	"os"
+	"sync/atomic"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/sampler/ptrace"
+	"goprof/sampler/ring"
+)
+
+// Which thread a herald took a CPU from, as the kernel itself notes it.
+//
+// A CPU's perf event may note each switch between threads on that CPU, with the number of the thread that was there
+// before (kernel/events/core.c, perf_event_switch). The last switch before a visit is the switch to the herald
+// (ptrace/herald.go, whoWasHere). Without this note each thread has to be asked whether it was there. With hundreds of
+// threads that takes so long that the thread in question has gone on elsewhere meanwhile, and cannot be told any more.
+//
+// The event needs CAP_PERFMON, or kernel.perf_event_paranoid 0.
+
+// switchNotes are the notes of one CPU. The kernel writes them backward into a ring and overwrites the oldest ones. So
+// the newest one is where the head points.
+type switchNotes struct {
+	fd   int
+	mem  []byte
+	head *uint64
+	data ring.Bytes
+}
+
+// switchAttr asks for switches, each with the number of the thread that the CPU goes to.
+func switchAttr() unix.PerfEventAttr {
+	return unix.PerfEventAttr{
+		Type:        unix.PERF_TYPE_SOFTWARE,
+		Size:        unix.PERF_ATTR_SIZE_VER5,
+		Config:      unix.PERF_COUNT_SW_DUMMY,
+		Sample_type: unix.PERF_SAMPLE_TID,
+		Bits: unix.PerfBitDisabled | unix.PerfBitContextSwitch | unix.PerfBitSampleIDAll | unix.PerfBitWriteBackward |
+			unix.PerfBitExcludeHv,
+	}
+}
+
+// openSwitches begins to note the switches of a CPU. It returns nil where that is not permitted.
+func openSwitches(cpu int) *switchNotes {
+	attr := switchAttr()
+	fd, err := unix.PerfEventOpen(&attr, -1, cpu, -1, unix.PERF_FLAG_FD_CLOEXEC)
+	if err != nil {
+		return nil
+	}
+	page := os.Getpagesize()
+	// Not writable: so the kernel may overwrite old records.
+	mem, err := unix.Mmap(fd, 0, 2*page, unix.PROT_READ, unix.MAP_SHARED)
+	if err != nil {
+		unix.Close(fd)
+		return nil
+	}
+	return &switchNotes{fd: fd, mem: mem, data: ring.Bytes(mem[page:]), head: (*uint64)(unsafe.Pointer(&mem[ring.HeadAt]))}
+}
+
+func (n *switchNotes) close() {
+	if n != nil {
+		unix.Munmap(n.mem)
+		unix.Close(n.fd)
+	}
+}
+
+// shared is what a herald reads.
+func (n *switchNotes) shared() *ptrace.SwitchNotes {
+	if n == nil {
+		return nil
+	}
+	return &ptrace.SwitchNotes{Head: n.head, Data: n.data, All: ring.KnowsPIDs()}
+}
+
+// watch turns the notes on or off. Go's scheduler is not told of the call. A thread that comes back from a call that it
+// was told of waits for locks. With real-time priority, the thread may have taken the CPU from the holder of such a
+// lock (ptrace.SleepUntil).
+func (n *switchNotes) watch(on bool) {
+	request := uintptr(unix.PERF_EVENT_IOC_DISABLE)
+	if on {
+		request = unix.PERF_EVENT_IOC_ENABLE
+	}
+	if n != nil {
+		syscall.RawSyscall(unix.SYS_IOCTL, uintptr(n.fd), request, 0)
+	}
+}
+
+// The type and the flags of a record of a switch (include/uapi/linux/perf_event.h).
+const (
+	perfSwitchCPUWide = ptrace.NoteOfSwitch
+	perfMiscSwitchOut = ptrace.NoteOfOut
+	perfMiscPreempted = 1 << 14 // PERF_RECORD_MISC_SWITCH_OUT_PREEMPT: the thread left the CPU, but not its queue
+)
+
+// before tells which thread a herald took the CPU from, and its process; a number of 0 is none. came is the head of the
+// notes when the herald was there. ok is false unless we have come next, and nobody else has had the CPU since: else
+// the thread may have run again.
+func (n *switchNotes) before(came uint64, herald, us int) (process, was int, ok bool) {
+	if n == nil {
+		return 0, 0, false
+	}
+	here, ok := n.switchAt(atomic.LoadUint64(n.head))
+	if !ok || here.out || here.now != us || here.other != herald {
+		return 0, 0, false
+	}
+	left, ok := n.switchAt(here.end)
+	if !ok || !left.out || left.now != herald || left.end != came {
+		return 0, 0, false
+	}
+	first, ok := n.switchAt(came)
+	if !ok || first.out || first.now != herald {
+		return 0, 0, false
+	}
+	return max(first.process, 0), max(first.other, 0), true // -1: the thread has ended with this switch
+}
+
+// preempted reports whether the kernel has noted of the thread that a herald met, that it left the CPU and wanted to go
+// on: then the thread does not sleep. False is no answer.
+func (n *switchNotes) preempted(came uint64, tid int) bool {
+	if n == nil {
+		return false
+	}
+	first, ok := n.switchAt(came)
+	if !ok {
+		return false
+	}
+	from, ok := n.switchAt(first.end)
+	return ok && from.out && from.preempted && from.now == tid
+}
+
+// noted is a note of a switch.
+type noted struct {
+	end            uint64 // where the note before it begins
+	out, preempted bool   // the thread left; and left the CPU, but not its queue
+	process, other int    // the thread that came or left, besides now
+	now            int    // the thread of which the note is
+}
+
+// switchAt reads the note at that place.
+func (n *switchNotes) switchAt(at uint64) (noted, bool) {
+	rec, ok := n.data.Next(at, at+uint64(len(n.data)))
+	if !ok || rec.Kind != perfSwitchCPUWide || rec.End-rec.At < 16 {
+		return noted{}, false
+	}
+	// u32 next_prev_pid, next_prev_tid; u32 pid, tid of the thread of which the note is.
+	return noted{rec.End, rec.Misc&perfMiscSwitchOut != 0, rec.Misc&perfMiscPreempted != 0,
+		int(int32(n.data.U32(rec.At))), int(int32(n.data.U32(rec.At + 4))), int(int32(n.data.U32(rec.At + 12)))}, true
+}

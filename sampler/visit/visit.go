@@ -1,0 +1,384 @@
+//go:build linux
+
+package visit
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/process/procfs"
+	"goprof/sampler"
+	"goprof/sampler/cpuset"
+	"goprof/sampler/ptrace"
+	"goprof/sampler/threads"
+)
+
+// How goprof meets threads on their CPUs.
+//
+// In each interval a herald wakes up once, on the average, on each CPU on which the program may run (ptrace/herald.go).
+// Neither the program nor the visit before has chosen that moment (plan.go). With real-time priority the herald
+// takes the CPU from the thread that runs there, and calls us if that is a thread of the program. It is a sample. So
+//
+//	samples = CPU time / interval
+//
+// from a thread's first instruction on, however short its bursts and its life are: no thread has to earn credit first,
+// and no thread that waits for a CPU is looked at in vain. The thread stands where the herald's coming has found it
+// (ptrace/held.go).
+//
+// threads/search.go finds the thread that the herald took the CPU from.
+//
+// A kernel that is not preempted inside of system calls gives the herald the CPU at the end of the call, or where the
+// thread goes to sleep in it. The thread is found in either case: it was on the CPU when the herald asked for the CPU.
+// A thread that sleeps is not stopped but looked at as it is (ptrace/unstopped.go).
+
+const (
+	// visitHot is how long a thread is hot where CPUs are visited.
+	visitHot = int64(30 * time.Millisecond)
+	// keepEvery is how often the house is kept where no visit needs to ask threads: which threads there are.
+	keepEvery = int64(10 * time.Millisecond)
+	// bookEvery is how often all threads that have run are asked what they used, where no visit needs to ask any.
+	bookEvery = int64(100 * time.Millisecond)
+	// listNoted is scan.relist where the kernel notes who was on a CPU: a thread that is not in the list is found when it
+	// is met.
+	listNoted = int64(time.Second)
+	// restLater is how much time visits may take before we must have slept for as long.
+	restLater = int64(time.Millisecond)
+)
+
+// visits says which CPU has its turn, and what visits cost.
+type visits struct {
+	plan
+	of      int // a thread that runs on all CPUs that are to be visited
+	cpus    []visited
+	heralds *ptrace.Heralds // of this OS thread; nil: there are none
+	at      int             // index of the CPU that is visited, and number of its herald
+	visit   ptrace.Visit    // that is under way
+	process int             // of the thread that was met, as the kernel has noted it; 0: it is not known
+	meets   int64           // how many visits met somebody
+	tid     int             // of our OS thread
+	// restless is, as of restAt, twice the time that visits took, less the time that has passed since.
+	restless, restAt int64
+	keptAt           int64 // when the house was kept
+	bookedAt         int64 // when all threads were asked last, where no visit asks them
+	began            int64
+	asked            cpuset.Asked
+	noNotes          bool
+}
+
+// visited is one CPU.
+type visited struct {
+	number int
+	metAt  int64
+	notes  *switchNotes // nil where they are not permitted
+	gone   bool         // when goprof last asked, the program could not run there
+}
+
+// knows reports whether the kernel tells which thread a CPU was taken from.
+func (v *visits) knows() bool { return v.at >= 0 && v.cpus[v.at].notes != nil }
+
+// newVisits prepares to visit the CPUs on which the threads of the process may run. It returns nil where that cannot be
+// done. Without real-time priority the running thread chooses the moment at which we come. Or we may not go everywhere.
+// Or the kernel does not tell which thread we took the CPU from.
+func newVisits(pid int, cfg *sampler.Config) *visits {
+	var ours, theirs unix.CPUSet
+	if isTraced() {
+		return nil
+	}
+	if unix.SchedGetaffinity(0, &ours) != nil || unix.SchedGetaffinity(pid, &theirs) != nil {
+		return nil
+	}
+	v := &visits{of: pid, at: -1, noNotes: cfg.NoNotes, plan: newPlan(cfg.NoJitter)}
+	v.asked = cpuset.AskedNow()
+	for cpu := range len(theirs) * 64 {
+		switch {
+		case !theirs.IsSet(cpu):
+		case !ours.IsSet(cpu):
+			return nil
+		default:
+			v.cpus = append(v.cpus, visited{number: cpu})
+		}
+	}
+	if len(v.cpus) < 2 {
+		return nil // on the only CPU we have no real-time priority
+	}
+	if !cfg.NoNotes {
+		v.openNotes()
+	}
+	return v
+}
+
+// isTraced reports whether goprof is traced itself (strace): each of its system calls stops, and nothing comes in time.
+func isTraced() bool {
+	b, err := procfs.Read("/proc/self/status", procfs.MaxFile)
+	return err == nil && procfs.StatusTracer(b) != 0
+}
+
+// openNotes asks for the notes of all CPUs. The first event of a machine waits until all CPUs have taken notice
+// (kernel/events/core.c, account_event). That takes long where they are busy, so openNotes is called before anything
+// else.
+func (v *visits) openNotes() {
+	for i := range v.cpus {
+		v.cpus[i].notes = openSwitches(v.cpus[i].number)
+	}
+}
+
+func (v *visits) closeNotes() {
+	if v == nil {
+		return
+	}
+	for i := range v.cpus {
+		v.cpus[i].notes.close()
+		v.cpus[i].notes = nil
+	}
+}
+
+// begin is called on each new OS thread, and tells whether visits can be made from it.
+func (v *visits) begin() bool {
+	v.end()
+	v.meetAgain(ptrace.Monotonic())
+	var err error
+	if v.heralds, err = ptrace.NewHeralds(); err != nil {
+		return false
+	}
+	for i := range v.cpus {
+		cpu := &v.cpus[i]
+		if cpu.gone {
+			v.heralds.SendNobody()
+			continue
+		}
+		if v.heralds.Send(cpu.number, cpu.notes.shared()) != nil {
+			v.end()
+			return false
+		}
+		cpu.notes.watch(true)
+	}
+	v.tid, v.at = unix.Gettid(), -1
+	v.startPlan()
+	if v.began == 0 {
+		v.began = ptrace.Monotonic()
+	}
+	return true
+}
+
+// end recalls the heralds: there is no visit for some time.
+func (v *visits) end() {
+	if v.heralds == nil {
+		return
+	}
+	for i := range v.cpus {
+		v.cpus[i].notes.watch(false)
+	}
+	v.takeCounts()
+	v.heralds.End()
+	v.heralds, v.at = nil, -1
+}
+
+// come begins the visit to which the herald of that number has called us.
+func (v *visits) come(number int, t *ptrace.Tracer) {
+	v.at, v.visit = number, v.heralds.Visit(number)
+	t.BoundTo(v.cpus[number].number)
+	t.GoOnAt(v.idleBeside(number))
+}
+
+// idleBeside is the number of the herald of another CPU that nobody needs, as far as the last visits tell; -1 is none.
+func (v *visits) idleBeside(which int) int {
+	for i := range v.cpus {
+		if i != which && !v.cpus[i].gone && v.heralds.IsIdle(i) {
+			return i
+		}
+	}
+	return -1
+}
+
+// rest returns the moment before which there is no visit, after a visit that took the time spent: the sampling thread
+// never has more than half of a CPU. rest lets visits come close together now and then (moments.go). The heralds' own
+// time does not count: they come as often while we rest, so on many CPUs a rest for their sake would never end.
+func (v *visits) rest(now, spent int64) int64 {
+	v.restless = max(v.restless-(now-v.restAt), 0) + 2*spent
+	v.restAt = now
+	until := now + max(v.restless-restLater, 0)
+	v.heralds.Rest(until)
+	return until
+}
+
+// visitNext makes a visit if a herald has called us, and keeps the house now and then.
+func (r *run) visitNext() {
+	v := r.visits
+	now := ptrace.Monotonic()
+	away := r.scan.LastTick != 0 && now-r.scan.LastTick > threads.LongGap+int64(r.Ticks.Interval)
+	if r.Called >= 0 && !away {
+		r.visit(r.Called)
+	}
+	if r.spare == nil { // now, and not while a thread waits for us
+		r.spare = r.Queue.Take()
+	}
+	v.heralds.Busy()
+	if away || !v.knows() || now-v.keptAt >= max(keepEvery, int64(r.Ticks.Interval)) {
+		v.keptAt = now
+		r.keepHouse()
+	}
+	r.Collect()
+}
+
+// keepHouse brings up to date which threads and CPUs there are.
+func (r *run) keepHouse() {
+	v := r.visits
+	r.Stats.Gap = max(r.Stats.Gap, time.Duration(r.scan.Begin()))
+	r.takeHints()
+	if !v.follow(r.scan.Now) {
+		r.stopVisiting()
+		return
+	}
+	if v.knows() && r.scan.Now-v.bookedAt > bookEvery {
+		v.bookedAt = r.scan.Now
+		r.scan.Update()
+	}
+	expected := (r.scan.Bills.Now - r.scan.Bills.Base - r.scan.Bills.Excused) / int64(r.Ticks.Interval)
+	if expected > fewMeets && v.meets < expected/8 && r.scan.Now-v.began > provesWithin {
+		r.stopVisiting()
+	}
+}
+
+// fewMeets is how many threads should have been met before it counts that nearly none were.
+const fewMeets = 50
+
+// provesWithin is how long a visitor may meet nobody: on a machine where goprof itself has just begun, and others
+// want the CPUs, the first visits come late.
+const provesWithin = int64(2 * time.Second)
+
+// stopVisiting gives up visits and goes on with threads/scan.go. A goprof that is traced itself (strace), or runs on a
+// kernel that dates charges differently, meets nobody, however much the program runs.
+func (r *run) stopVisiting() {
+	var all unix.CPUSet
+	for _, c := range r.visits.cpus {
+		all.Set(c.number)
+	}
+	r.endVisits()
+	unix.SchedSetaffinity(0, &all)
+	r.visits.closeNotes()
+	r.visits = nil
+	r.notVisiting()
+	r.beginTicks()
+}
+
+// endVisits recalls the heralds.
+func (r *run) endVisits() {
+	if r.visits != nil {
+		r.Heralds = nil
+		r.Tracer.ServedBy(nil)
+		r.visits.end()
+	}
+}
+
+// countVisits takes in how many visits were made.
+func (r *run) countVisits() {
+	if r.visits != nil {
+		held, missed := r.visits.settle(int64(r.Ticks.Interval))
+		r.Stats.Ticks += held
+		r.Stats.Skipped += missed
+	}
+}
+
+// notVisiting sets what differs where threads are looked for.
+func (r *run) notVisiting() {
+	r.scan.GivePoolUp()
+	r.visiting, r.scan.HotFor, r.scan.Pools, r.scan.Relist = false, threads.HotFor, false, threads.ListEvery
+	r.Tracer.BoundTo(-1)
+}
+
+// beginTicks begins the ticks at which threads are looked for.
+func (r *run) beginTicks() { r.Ticks.Begin(ptrace.Monotonic(), r.Ticks.Interval) }
+
+// visit samples the thread that a herald took its CPU from. A goprof that is stopped after that moment finds out in the
+// account of the look (wasAway).
+func (r *run) visit(called int) {
+	v := r.visits
+	v.come(called, r.Tracer)
+	th, searched := r.whoWas(v.visit.Arrived)
+	if th == nil {
+		return
+	}
+	v.cpus[v.at].metAt = v.visit.Arrived
+	v.meets++
+	th.CPU = int16(v.cpus[v.at].number)
+	if th.Hint.Skip {
+		r.scan.BringUpToDate(th)
+		return
+	}
+	r.lookHeld(v, th, v.visit.Arrived, v.randomRounding(float64(v.visit.Stands)*searched))
+}
+
+// randomRounding is a whole number whose mean is x.
+func (v *visits) randomRounding(x float64) int64 {
+	n := int64(x)
+	if v.rng.Float64() < x-float64(n) {
+		n++
+	}
+	return n
+}
+
+// wasPreempted reports whether the kernel has noted that the thread we took the CPU from does not sleep.
+func (v *visits) wasPreempted(tid int) bool { return v.cpus[v.at].notes.preempted(v.visit.Head, tid) }
+
+// lookHeld takes the sample of a thread that we took the CPU from. A preempted thread does not sleep, so it is not
+// asked: the question takes a tenth of the time for which the thread is held.
+func (r *run) lookHeld(v *visits, th *threads.Thread, arrived, count int64) {
+	if count == 0 || r.Tracer.CountAgain(th.TID, count) {
+		return
+	}
+	snap := r.takeSpare()
+	if snap == nil {
+		r.Stats.Attempted += count
+		r.Stats.Lost[ptrace.QueueFull] += count
+		return
+	}
+	snap.Count = count
+	o := ptrace.Pending
+	if !v.wasPreempted(th.TID) && r.scan.Sleeps(th) {
+		if o = r.Tracer.LookUnstopped(th.TID, th.Hint, snap); o == ptrace.Taken {
+			r.Stats.Asleep += count
+		}
+	} else {
+		o = ptrace.Running
+	}
+	if o == ptrace.Running || o == ptrace.Moved {
+		snap.Waiting.Reset()
+		o = r.Tracer.LookHeld(ptrace.Met{TID: th.TID, Arrived: arrived, Owned: v.process == r.scan.Proc.PID}, th.Hint, snap)
+	}
+	if o != ptrace.Pending {
+		r.account(snap, o)
+	}
+}
+
+// whoWas finds the thread that the herald took the CPU from, and how many visits the search for it stands for.
+func (r *run) whoWas(now int64) (*threads.Thread, float64) {
+	v := r.visits
+	r.scan.Now = now
+	if _, tid, noted := v.noted(); noted {
+		return r.scan.Find(tid), 1
+	}
+	if when, ok := procfs.ExecStart(v.visit.Account); ok && ptrace.CurrentCPU() == v.cpus[v.at].number {
+		return r.scan.WasCharged(when, v.cpus[v.at].number)
+	}
+	return nil, 0
+}
+
+// noted tells which thread the herald took the CPU from, and its process, where the kernel notes it. 0 is none. If
+// somebody has had the CPU between the herald and us, the visit is made once more: we were not asleep, and to move us
+// took too long.
+func (v *visits) noted() (process, tid int, noted bool) {
+	notes := v.cpus[v.at].notes
+	if v.process = 0; notes == nil {
+		return 0, 0, false
+	}
+	process, tid, ok := notes.before(v.visit.Head, v.visit.TID, v.tid)
+	if !ok {
+		v.heralds.Again(v.at)
+		v.held--
+		v.all--
+		v.meeting--
+	}
+	v.process = process
+	return process, tid, true
+}

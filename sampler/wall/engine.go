@@ -1,0 +1,210 @@
+//go:build linux
+
+package wall
+
+import (
+	"context"
+	"time"
+
+	"goprof/arch"
+	"goprof/process/procfs"
+	"goprof/sampler"
+	"goprof/sampler/look"
+	"goprof/sampler/ptrace"
+	"goprof/sampler/threads"
+	"goprof/sampler/traced"
+)
+
+// How goprof looks at every thread, whatever the thread does.
+//
+// In each interval every thread is looked at once, at a moment of its own. The threads are visited in turn, some of
+// them in each slot of the interval, beginning with any thread. So no program runs in step with us, and 10,000 threads
+// take us many short times instead of one long time.
+//
+//   - A thread that has not moved since its last look still has the same stack: that look counts once more
+//     (look.Tally). One pread of the thread's schedstat tells: the kernel has charged the thread nothing and given it
+//     no CPU.
+//   - A thread that is blocked is looked at without a stop (Tracer.LookUnstopped).
+//   - A thread that runs is stopped, as Sampler does it. With NonBlocking the thread is not stopped: then the look has
+//     no stack.
+//
+// A thread that was woken and has no CPU yet has not moved either. Its letter in /proc/PID/stat would tell, but costs
+// seven times as much. But once the thread gets its CPU, the kernel counts how long it waited. Some looks were counted
+// as what the thread did before; they become looks at a thread that was ready (settleReady).
+//
+// One case is left: a thread that is seen running may go to sleep in the microseconds before its stop. It is then
+// stopped in its system call (LookCounts.Asleep). No tracer can prevent that; NonBlocking can.
+
+// Options say how a Wall looks.
+type Options struct {
+	// NonBlocking stops no thread.
+	NonBlocking bool
+	// NativeOnce stops a thread once where it has come to rest in a place where it has not been seen before. The stop
+	// shows its native frames.
+	NativeOnce bool
+	// WaitingOnly leaves out threads that run.
+	WaitingOnly bool
+	// During is called with each look at a blocked thread, to read more of the thread. At that time the thread is known
+	// not to have moved. During is called on the sampler's OS thread, and may be nil.
+	During func(*look.Look)
+	// Gather has only threads looked at that keep all others waiting (gather.go); nil: all threads.
+	Gather *GatherOptions
+}
+
+// Engine is an Engine that looks at every thread at each interval.
+type Engine struct {
+	sampler.Progress
+	sampler.Hints
+	pid int
+	cpu *arch.CPU
+	opt Options
+}
+
+var _ sampler.Engine = (*Engine)(nil)
+
+// New makes a Wall for pid.
+func New(pid int, cpu *arch.CPU, opt Options) *Engine {
+	return &Engine{Progress: sampler.NewProgress(), pid: pid, cpu: cpu, opt: opt}
+}
+
+// Run samples until ctx is done or the process ends; both are normal ends. It closes q.
+func (w *Engine) Run(ctx context.Context, cfg sampler.Config, q *sampler.Queue) (sampler.Stats, error) {
+	return traced.Trace(&w.Progress, w.pid, w.cpu, cfg, q,
+		func(proc *procfs.Dir, t *ptrace.Tracer) (sampler.Stats, error) {
+			return w.run(ctx, cfg, q, proc, t)
+		})
+}
+
+// wallRun is one recording of a Wall.
+type wallRun struct {
+	traced.Run
+	cpu     *arch.CPU
+	hints   *sampler.Hints
+	opt     Options
+	threads watchList
+	heldAt  int64 // when the last tick was over
+	first   int   // the thread that this tick began with
+	now     int64 // when the visits that are under way began
+	rest    int64 // until when we let others have the CPU
+	looked  bool  // the last visit did more than read one file
+}
+
+func (w *Engine) run(ctx context.Context, cfg sampler.Config, q *sampler.Queue,
+	proc *procfs.Dir, t *ptrace.Tracer) (sampler.Stats, error) {
+	r := &wallRun{Run: traced.NewRun(t, proc, &w.Progress, ctx.Done(), cfg, q), cpu: w.cpu, hints: &w.Hints, opt: w.opt}
+	r.threads.open(proc, threads.FilesFor(&cfg))
+	defer r.threads.close()
+	r.Late, r.Sum = r.account, r.total
+	if w.opt.Gather != nil {
+		g := newGatherRun(r)
+		return r.RunInShifts(g.loop, func() { g.close(ptrace.Monotonic(), nil) })
+	}
+	return r.RunInShifts(r.loop, func() {})
+}
+
+// loop holds ticks.
+func (r *wallRun) loop() {
+	for r.round() {
+		r.Stats.Ticks++
+		r.countGap()
+		r.NextTick()
+		r.LengthenInterval()
+	}
+}
+
+const (
+	// perSlot is how many threads are visited in one slot of the interval, at least.
+	perSlot = 256
+	minSlot = 2 * time.Millisecond
+	// mostSlots bounds the slots of an interval. At the beginning of each slot all threads may be asked about at once
+	// (quiet.go).
+	mostSlots = 4
+	// maxPiece is how long we go on without letting others have the CPU.
+	maxPiece = int64(time.Millisecond)
+)
+
+// round visits every thread once. False: the run is over, or goprof is to be suspended.
+func (r *wallRun) round() bool {
+	slots := max(1, min(len(r.threads.order)/perSlot, int(r.Ticks.Interval/minSlot), mostSlots))
+	width := int64(r.Ticks.Interval) / int64(slots)
+	start := r.Ticks.At()
+	n := 0
+	for i := range slots {
+		at := start + int64(i)*width + r.Ticks.RandomWithin(width)
+		if !r.Sleep(max(at, r.rest)) {
+			return false
+		}
+		if i == 0 {
+			r.threads.list()
+			r.hints.Take(r.setHint, r.threads.whole)
+			if n = len(r.threads.order); n == 0 {
+				return true
+			}
+			r.first = r.Ticks.Rng.IntN(n)
+		}
+		if !r.slot(n*i/slots, n*(i+1)/slots) {
+			return false
+		}
+	}
+	return true
+}
+
+// slot visits some of the threads.
+func (r *wallRun) slot(from, to int) bool {
+	order := r.threads.order
+	r.now = ptrace.Monotonic()
+	r.threads.findQuiet(r.now, to-from)
+	for i := from; i < to; i++ {
+		if th := order[(r.first+i)%len(order)]; th.tid != 0 {
+			r.visit(th)
+		}
+		if r.Tracer.Pending() > 0 {
+			r.Collect()
+		}
+		if r.Over() {
+			return false
+		}
+		if (i-from)%16 != 15 && !r.looked {
+			continue // reading the clock is a system call, and an idle thread is done with in one
+		}
+		r.looked = false
+		if now := ptrace.Monotonic(); now-r.now > maxPiece {
+			if !r.Sleep(now + (now - r.now)) {
+				return false
+			}
+			r.now = ptrace.Monotonic()
+			r.threads.quiet.now = false // many may have moved since
+		}
+	}
+	now := ptrace.Monotonic()
+	r.rest = now + (now - r.now) // rest as long as we worked: never more than half of a CPU is ours
+	return true
+}
+
+// countGap notes how long it was since the tick before was over.
+func (r *wallRun) countGap() {
+	now := ptrace.Monotonic()
+	if r.heldAt > 0 {
+		r.Stats.Gap = max(r.Stats.Gap, time.Duration(now-r.heldAt))
+	}
+	r.heldAt = now
+}
+
+// setHint notes what is known of a thread, and reports whether the thread is in the list.
+func (r *wallRun) setHint(tid int, hint ptrace.Hint) bool {
+	th := r.threads.byTID[tid]
+	if th != nil {
+		th.setHint(hint)
+	}
+	return th != nil
+}
+
+// total brings together what the parts of the run have counted.
+func (r *wallRun) total() sampler.Stats {
+	s := r.SoFar()
+	s.Threads = len(r.threads.byTID)
+	s.Looks.Voids = r.Tracer.Voids
+	return s
+}
+
+func (w *Engine) Abilities() sampler.Abilities { return sampler.Abilities{} }

@@ -1,0 +1,285 @@
+//go:build linux
+
+package wall
+
+import (
+	"time"
+
+	"goprof/sampler"
+	"goprof/sampler/ptrace"
+)
+
+// Watching which threads are late where all threads are to come to rest.
+//
+// At each tick a Wall with GatherOptions reads whether threads are being waited for. Only then it looks at the threads
+// that have not come, as it looks at any thread. A look counts for the time until the next look at its thread, or until
+// the thread has come. The first look also counts for the time since the threads were asked. When all threads have
+// come, the process itself tells how long that took. So the times of the last thread are exact, and those of the others
+// are exact to half a tick. A gathering that was over before a tick saw it is in no look, but in the account.
+
+// Gathering is how far a process is with bringing its threads to rest.
+type Gathering struct {
+	Under   bool          // threads are being waited for
+	Began   int64         // when threads were asked the last time, CLOCK_MONOTONIC; 0: not known
+	Counted bool          // Count and Took are known
+	Count   uint64        // how often threads were asked
+	Took    time.Duration // until all had come, all times together
+}
+
+// GatherOptions say what to ask of a process.
+type GatherOptions struct {
+	// Read tells how far the process is; false: it cannot be told now. All functions of GatherOptions are called on the
+	// sampler's OS thread.
+	Read func() (Gathering, bool)
+	// Missing appends the threads that have not come, each as the Side of its Hint. False: the gathering is over.
+	Missing func(into []uint64) ([]uint64, bool)
+	// Unknown is called where a thread has not come that Advise has not told of. It must not wait, and may be nil.
+	Unknown func()
+	// Seen is called once for each gathering that a tick meets, and may be nil.
+	Seen func()
+}
+
+// gatherRun is one recording of the threads that are late.
+type gatherRun struct {
+	*wallRun
+	ask     *GatherOptions
+	bySide  map[uint64]int
+	sides   map[int]uint64
+	missing []uint64
+	counts  sampler.GatherCounts
+
+	first, last Gathering
+	known       bool  // first and last are
+	readAt      int64 // when the field last was read
+	listedAt    int64
+
+	// The gathering that is under way.
+	open  bool
+	began int64
+	exact bool // began is what the process says
+	late  map[int]*lateThread
+}
+
+// lateThread is a thread that has been looked at in this gathering.
+type lateThread struct {
+	th    *watched
+	since int64 // its looks account for the time until then
+	seen  int64 // when it was last missing
+}
+
+func newGatherRun(r *wallRun) *gatherRun {
+	g := &gatherRun{wallRun: r, ask: r.opt.Gather, bySide: map[uint64]int{}, sides: map[int]uint64{},
+		late: map[int]*lateThread{}}
+	r.Sum = g.total
+	return g
+}
+
+// listLateEvery is how often the threads are listed. A thread that has just begun is not late soon.
+const listLateEvery = int64(20 * time.Millisecond)
+
+// loop holds ticks.
+func (r *gatherRun) loop() {
+	for {
+		at := r.Ticks.At() + r.Ticks.RandomWithin(int64(r.Ticks.Interval))
+		if !r.Sleep(at) {
+			return
+		}
+		r.Stats.Ticks++
+		r.countGap()
+		if r.now = ptrace.Monotonic(); r.now-r.listedAt >= listLateEvery {
+			r.threads.list()
+			r.hints.Take(r.noteHint, r.threads.whole)
+			r.listedAt, r.now = r.now, ptrace.Monotonic()
+		}
+		r.tick()
+		if r.Over() {
+			return
+		}
+		r.NextTick()
+	}
+}
+
+// noteHint notes what is known of a thread, and the name by which Missing tells of it.
+func (r *gatherRun) noteHint(tid int, hint ptrace.Hint) bool {
+	if r.setHint(tid, hint); r.threads.byTID[tid] == nil {
+		return false
+	}
+	delete(r.bySide, r.sides[tid])
+	delete(r.sides, tid)
+	if hint.Side != 0 && len(r.sides) < sampler.MostHints {
+		r.bySide[hint.Side], r.sides[tid] = tid, hint.Side
+	}
+	return true
+}
+
+// tick reads how far the process is, and looks at the threads that are late.
+func (r *gatherRun) tick() {
+	var g Gathering
+	ok := false
+	if !r.Tracer.Apart(func() { g, ok = r.ask.Read() }) {
+		r.CheckEnd(ptrace.Silent)
+		return
+	}
+	if !ok {
+		r.Tracer.ApartFailed()
+		return
+	}
+	if !r.known {
+		r.first, r.last, r.known, r.readAt = g, g, true, r.now
+		if g.Under {
+			return // it is not known since when threads are waited for
+		}
+	}
+	if r.open && (!g.Under || g.Count != r.last.Count || g.Began != r.last.Began) {
+		r.close(r.now, &g)
+	}
+	if g.Under && !r.first.sameAs(&g) {
+		if !r.open {
+			r.begin(&g)
+		}
+		r.lookAtMissing()
+	}
+	r.last, r.readAt = g, r.now
+}
+
+// sameAs tells whether both tell of one gathering that is under way.
+func (g *Gathering) sameAs(o *Gathering) bool {
+	return g.Under && o.Under && g.Count == o.Count && g.Began == o.Began
+}
+
+// begin finds out when threads were asked: the process says so, or it was between the last tick and this one.
+func (r *gatherRun) begin(g *Gathering) {
+	r.open, r.exact = true, g.Began >= r.readAt && g.Began <= r.now
+	r.began = r.readAt + (r.now-r.readAt)/2
+	if r.exact {
+		r.began = g.Began
+	}
+	clear(r.late)
+	r.counts.Seen++
+	if !g.Counted {
+		r.counts.Count++
+	}
+	if r.ask.Seen != nil {
+		r.Tracer.Apart(r.ask.Seen)
+	}
+}
+
+// mostLate is how many threads are looked at in one tick. The others wait until the next tick.
+const mostLate = 64
+
+// lookAtMissing looks at those that have not come.
+func (r *gatherRun) lookAtMissing() {
+	ok := false
+	r.Tracer.Apart(func() { r.missing, ok = r.ask.Missing(r.missing[:0]) })
+	if !ok {
+		return
+	}
+	start := 0
+	if n := len(r.missing); n > mostLate {
+		start = r.Ticks.Rng.IntN(n)
+	}
+	for i := range min(len(r.missing), mostLate) {
+		side := r.missing[(start+i)%len(r.missing)]
+		th := r.threads.byTID[r.bySide[side]]
+		switch {
+		case th == nil:
+			r.counts.Unknown++
+			r.listedAt = 0
+			if r.ask.Unknown != nil {
+				r.ask.Unknown()
+			}
+		case !th.hint.Skip && !th.zombie:
+			r.lookAtLate(th)
+		}
+		if r.Over() {
+			return
+		}
+	}
+}
+
+// lookAtLate looks at a thread that has not come.
+func (r *gatherRun) lookAtLate(th *watched) {
+	now := ptrace.Monotonic()
+	l := r.late[th.tid]
+	if l == nil {
+		l = &lateThread{th: th, since: min(r.began, now)}
+		r.late[th.tid] = l
+		th.tally = nil
+	}
+	l.seen = now
+	if th.pending { // the thread was told to stop, and has had no CPU to stop on
+		return
+	}
+	l.count(now)
+	stat, ok := r.threads.readCharged(th)
+	if !ok {
+		r.threads.forget(th)
+		return
+	}
+	th.owed, th.owedTime, th.waited, th.later = 1, 0, 0, true
+	th.before, th.beganAt, th.still, th.tally = stat, now, false, nil
+	r.lookAnew(th)
+}
+
+// count gives the last look at a thread the time up to the moment until. Where the last look came to nothing, the time
+// goes to the next look.
+func (l *lateThread) count(until int64) {
+	if l.th.tally != nil && until > l.since {
+		l.th.tally.Add(1, time.Duration(until-l.since), until)
+		l.since, l.th.tally = until, nil
+	}
+}
+
+// close ends a gathering: all have come, some time since the last tick. g is what the process says now, nil if it was
+// not asked.
+func (r *gatherRun) close(now int64, g *Gathering) {
+	if !r.open {
+		return
+	}
+	r.open = false
+	took := time.Duration(r.readAt + (now-r.readAt)/2 - r.began)
+	if g != nil && g.Counted && r.last.Counted {
+		if alone := g.Count == r.last.Count || g.Count == r.last.Count+1 && g.Under; alone && g.Took > r.last.Took {
+			took = g.Took - r.last.Took
+		}
+	}
+	end := r.began + int64(took)
+	if r.exact {
+		end = min(end, now)
+	}
+	latest := int64(0)
+	for _, l := range r.late {
+		latest = max(latest, l.seen)
+	}
+	for _, l := range r.late {
+		// A thread that was missing at the last tick came before the end. A thread that was last missing at an earlier
+		// tick came before the tick that did not find it.
+		until := end
+		if l.seen < latest-int64(r.Ticks.Interval)/2 {
+			until = l.seen + int64(r.Ticks.Interval)/2
+		}
+		if until = max(until, l.since+1); l.th.pending { // its look counts when it comes
+			l.th.owedTime, l.th.later = time.Duration(until-l.since), false
+			continue
+		}
+		l.count(until)
+	}
+	r.counts.SeenFor += took
+	r.counts.Longest = max(r.counts.Longest, took)
+	if g == nil || !g.Counted {
+		r.counts.Took += took
+	}
+}
+
+// total brings together what was counted.
+func (r *gatherRun) total() sampler.Stats {
+	s := r.wallRun.total()
+	c := r.counts
+	if r.known && r.last.Counted && r.first.Counted {
+		c.Counted = true
+		c.Count = int64(r.last.Count - r.first.Count)
+		c.Took = r.last.Took - r.first.Took
+	}
+	s.Gathered = c
+	return s
+}

@@ -1,0 +1,285 @@
+//go:build linux
+
+package wall
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/arch"
+	"goprof/process/procfs"
+	"goprof/sampler/look"
+	"goprof/sampler/ptrace"
+	"goprof/sampler/threads"
+)
+
+// This file is one visit to one thread of a Wall, and the account of what came of it.
+
+// visit finds out what a thread does now. Each visit is one look, and what becomes of it has a name.
+func (r *wallRun) visit(th *watched) {
+	switch {
+	case th.hint.Skip:
+		r.threads.quiet.skips = true
+		return
+	case th.zombie:
+		if th.readAs <= r.threads.quiet.since { // the thread must not look like one that was overlooked
+			r.threads.readCharged(th)
+		}
+		return
+	}
+	stat, ok := r.threads.charged(th)
+	if !ok {
+		r.threads.forget(th)
+		return
+	}
+	passed := time.Duration(r.now - th.lookedAt)
+	if passed > max(time.Duration(threads.LongGap), 4*r.Ticks.Interval) {
+		passed = r.Ticks.Interval // goprof was stopped, or the whole machine was: nobody knows what the thread did meanwhile
+	}
+	th.lookedAt = r.now
+	switch {
+	case th.pending: // the thread was told to stop, and has had no CPU to stop on
+		th.owed++
+		th.owedTime += passed
+		th.waited += passed
+	case th.still && (th.again == 0 || r.now < th.again) && stat == th.last && !th.tally.IsVoid():
+		th.tally.Add(1, passed, r.now)
+		r.Stats.Attempted++
+		r.Stats.Taken++
+		r.Stats.Looks.Repeated++
+		if r.threads.quiet.now && !th.hot {
+			r.Stats.Looks.Quiet++
+		}
+	default:
+		r.settleReady(th, stat)
+		th.owed, th.owedTime, th.waited = 1, passed, 0
+		th.before, th.beganAt = stat, r.now
+		r.lookAnew(th)
+	}
+}
+
+// settleReady deals with a thread that has moved since it was found at rest. The kernel tells how long the thread
+// waited for its CPU when it was woken (schedstat's second field; with several turns since, the first is taken for
+// their mean). Ticks that fell into that time found the thread as if it had not moved. Chance decides how many ticks
+// fell into that time. What is settled here depends on chance as well, with the same mean.
+func (r *wallRun) settleReady(th *watched, now procfs.Schedstat) {
+	if !th.still || now.Turns <= th.last.Turns || now.Waited <= th.last.Waited {
+		return
+	}
+	waited := float64(now.Waited-th.last.Waited) / float64(now.Turns-th.last.Turns)
+	n := int64(waited/float64(r.Ticks.Interval) + r.Ticks.Rng.Float64())
+	looks, all := th.tally.Count()
+	n = min(n, looks-1) // the look itself met the thread at rest
+	if n > 0 {
+		th.tally.Ready(n, time.Duration(float64(all)*float64(n)/float64(looks)))
+	}
+}
+
+// lookAgain is when a thread at rest is looked at once more, of which a collection hid what the JVM says. Nothing is
+// told before the collection ends, and each look is walked.
+const lookAgain = int64(100 * time.Millisecond)
+
+// lookAnew takes a new look at a thread that has moved since its last look, or has had no look.
+func (r *wallRun) lookAnew(th *watched) {
+	th.still, r.looked = false, true
+	if th.tally != nil && th.tally.IsVoid() {
+		clear(th.rests[:]) // the results of its stops may be lost, too
+	}
+	snap := r.freeSnapshot()
+	if snap == nil {
+		if !ptrace.SuspendWanted() && !r.Over() {
+			r.lose(th, ptrace.QueueFull)
+		}
+		return
+	}
+	o := r.Tracer.LookUnstoppedDuring(th.tid, th.hint, snap, r.opt.During)
+	switch {
+	case o == ptrace.Running:
+		r.lookRunning(th, snap)
+	case o == ptrace.Taken && r.opt.NativeOnce && !r.opt.NonBlocking && th.restAt(r.pcOf(snap), snap.SP) == nil:
+		r.lookAtRest(th, snap)
+	case o == ptrace.Taken:
+		r.restoreCall(th, snap)
+		th.still, th.again = true, 0
+		if snap.Waiting.Java.Moving {
+			th.again = r.now + lookAgain
+		}
+		th.last = r.Tracer.Motion().Charged
+		if r.threads.noStats {
+			th.last = procfs.Schedstat{Turns: r.Tracer.Motion().Switches}
+		}
+		r.Stats.Looks.Unstopped++
+		r.accountAndPass(th, snap, o)
+	default:
+		r.accountAndPass(th, snap, o)
+	}
+}
+
+// lookRunning looks at a thread that is on a CPU, or wants to be.
+func (r *wallRun) lookRunning(th *watched, snap *look.Look) {
+	switch {
+	case r.opt.WaitingOnly:
+		r.Stats.Looks.Running++
+		r.Queue.Done(snap)
+	case r.opt.NonBlocking:
+		r.Stats.Looks.Running++
+		r.notLookedAt(snap)
+		r.accountAndPass(th, snap, ptrace.Taken)
+	default:
+		r.stopOne(th, snap)
+	}
+}
+
+// lookAtRest stops a thread that is at rest, for its registers. The look before, without a stop, has told what the
+// thread waits for.
+func (r *wallRun) lookAtRest(th *watched, snap *look.Look) {
+	th.atRest, th.resting = true, snap.Waiting
+	th.addRest(rest{r.pcOf(snap), snap.SP, snap.Waiting.Call, snap.Waiting.File})
+	r.stopOne(th, snap)
+}
+
+// restoreCall deals with a thread that was stopped in a system call and has gone on with the call since: the kernel
+// does not tell which call it was.
+func (r *wallRun) restoreCall(th *watched, snap *look.Look) {
+	if w := &snap.Waiting; w.Call == arch.CallRestart {
+		if at := th.restAt(r.pcOf(snap), snap.SP); at != nil {
+			w.Call, w.File = at.call, at.file
+		}
+	}
+}
+
+func (r *wallRun) pcOf(snap *look.Look) uint64 { return snap.Regs[r.cpu.PC] }
+
+// stopOne looks at a thread by a stop, which may come later.
+func (r *wallRun) stopOne(th *watched, snap *look.Look) {
+	o := r.Tracer.LookOn(th.tid, r.Tracer.Motion().CPU, th.hint, snap)
+	if o == ptrace.Unadmitted && !th.atRest { // it is known that the thread runs
+		r.Stats.Looks.Running++
+		r.notLookedAt(snap)
+		r.accountAndPass(th, snap, ptrace.Taken)
+		return
+	}
+	if th.pending = o == ptrace.Pending; !th.pending {
+		r.account(snap, o)
+	}
+}
+
+// notLookedAt makes a snapshot of a thread. All that is known of the thread is that it runs.
+func (r *wallRun) notLookedAt(snap *look.Look) {
+	tid := snap.TID
+	snap.Reset()
+	snap.TID, snap.When = tid, r.now
+	snap.Waiting = look.Waiting{State: 'R', Unstopped: true}
+}
+
+// account takes a look that needed a stop. The stop has come, or never will.
+func (r *wallRun) account(snap *look.Look, o ptrace.Outcome) {
+	th := r.threads.byTID[snap.TID]
+	if th == nil { // listed as gone meanwhile
+		th = &watched{tid: snap.TID, fd: -1, owed: 1}
+	}
+	th.pending = false
+	if o == ptrace.Taken {
+		r.Stats.Looks.Stopped++
+		r.fillWaiting(th, snap)
+	}
+	if th.atRest && (o == ptrace.Backlog || o == ptrace.Unadmitted) { // the thread is to be stopped there once more
+		th.forgetRest()
+	}
+	th.atRest = false
+	r.accountAndPass(th, snap, o)
+}
+
+// fillWaiting fills in what a stopped thread was doing.
+func (r *wallRun) fillWaiting(th *watched, snap *look.Look) {
+	w := &snap.Waiting
+	result := snap.Regs[r.cpu.SyscallResult]
+	slept := threads.IsInterrupted(r.cpu, snap.Syscall, result)
+	if th.atRest {
+		r.Stats.Looks.AtRest++
+		// Some calls do not go on after a stop: the program sees that (EINTR, signal(7)).
+		if slept || -int64(result) == int64(unix.EINTR) && (snap.Syscall >= 0 || th.restAt(r.pcOf(snap), snap.SP) != nil) {
+			*w = th.resting
+			w.Unstopped = false
+			return
+		}
+	}
+	w.Reset()
+	w.State = 'R'
+	if slept {
+		r.Stats.Looks.Asleep++
+		w.State, w.Call = 'S', r.cpu.Calls[snap.Syscall]
+		return
+	}
+	if r.threads.byTID[th.tid] != th {
+		return // it has left the list, and what is read of it now would never be taken out of the account again
+	}
+	after, ok := r.threads.readCharged(th)
+	// when the thread was given the CPU to stop on: between these two
+	came := snap.When + (r.Tracer.Released()-snap.When)/2
+	w.NoCPU = ok && !r.threads.noStats && threads.HadNoCPU(th.before, after, came, th.beganAt)
+}
+
+// accountAndPass counts what became of a look and passes the snapshot on.
+func (r *wallRun) accountAndPass(th *watched, snap *look.Look, o ptrace.Outcome) {
+	if o != ptrace.Taken {
+		r.Queue.Done(snap)
+		r.lose(th, o)
+		return
+	}
+	r.CheckEnd(o)
+	r.Stats.Attempted += th.owed
+	r.Stats.Taken += th.owed
+	th.tally = new(look.Tally)
+	if th.still && !r.threads.noStats {
+		th.tally.Rest = &look.Charge{Ran: th.last.Ran, Turns: th.last.Turns}
+	}
+	if th.later {
+		th.tally.Add(0, 0, snap.When)
+	} else {
+		th.tally.Add(th.owed, th.owedTime, snap.When)
+	}
+	if th.owed > 1 { // it may have run when it was told to stop; while it did not, it had no CPU
+		th.tally.Ready(th.owed-1, th.waited)
+		r.Stats.Looks.Repeated += th.owed - 1
+	}
+	snap.Tally = th.tally
+	r.Queue.Put(snap)
+}
+
+// lose counts a look that is lost.
+func (r *wallRun) lose(th *watched, o ptrace.Outcome) {
+	switch o {
+	case ptrace.ThreadGone:
+		r.threads.forget(th)
+	case ptrace.Zombie:
+		th.zombie = true // the leader stays in the list as long as the other threads live
+	}
+	r.Stats.Attempted += th.owed
+	r.Stats.Lost[o] += th.owed
+	r.CheckEnd(o)
+}
+
+const (
+	// queuePatience is how long a look waits for a free snapshot. Walking takes longer than looking where thousands of
+	// threads are seen for the first time, or where all have moved at once.
+	queuePatience = 250 * time.Millisecond
+	queueNap      = int64(500 * time.Microsecond)
+)
+
+// freeSnapshot waits a while for a free snapshot. It returns nil if none comes.
+func (r *wallRun) freeSnapshot() *look.Look {
+	if snap := r.Queue.Take(); snap != nil {
+		return snap
+	}
+	for end := ptrace.Monotonic() + int64(queuePatience); ; {
+		now := ptrace.Monotonic()
+		if now >= end || !r.Sleep(now+queueNap) {
+			return nil
+		}
+		if snap := r.Queue.Take(); snap != nil {
+			return snap
+		}
+	}
+}

@@ -1,0 +1,158 @@
+//go:build linux
+
+package wall
+
+import (
+	"bytes"
+	"os"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/process/procfs"
+)
+
+// How to tell which threads have not moved, without asking each.
+//
+// The process's clock adds up the very numbers that the threads' schedstat shows, as they stand, and what threads that
+// have ended had used (kernel/sched/cputime.c, thread_group_cputime, read_sum_exec_runtime). So the clock may say more
+// than the sum of what was read. The difference has two parts: what ended threads have left, and what living threads
+// have used since they were read. The first part does not change while no thread ends. If the difference is the first
+// part and not a nanosecond more, no thread has run since: all threads that were not read stand where they stood. The
+// clock costs the kernel a walk over the process's threads, a fifteenth of reading a file of each.
+//
+// Neither the clock nor schedstat knows what a thread on a CPU has used since its last tick, but the thread's file
+// would show that it was given the CPU. So a thread that runs for the first time in a second, has been on its CPU for
+// less than a tick, and is the only one that has run, is still told to stand where it stood. Where there may be no tick
+// for long (nohz_full, kernel/sched/core.c, sched_tick_remote), the clock is not asked.
+//
+// The kernel does not tell what ended threads have left, but the difference shows it. If the difference is the same at
+// two moments, and every thread has been read between them, then the difference is what ended threads have left. If a
+// thread had run before the first moment and had not been read, its reading would have made the difference smaller.
+
+// quiet is this account for a watchList.
+type quiet struct {
+	clock int32
+	sum   int64 // of what was read of all threads
+	left  int64 // the difference where nobody has run; unknown if a thread has ended since
+	other int64 // another difference, which was seen first after so many reads
+	since uint64
+	reads uint64
+	vain  int  // comparisons in a row
+	now   bool // no thread but the hot ones has moved since it was read
+	skips bool // there are threads that are not to be looked at: to read those costs more than this saves
+	ticks bool // every CPU has a tick while a thread runs there
+	at    int64
+	hot   []*watched // threads that have moved lately: they are read before the clock is read
+}
+
+const (
+	unknown = -1
+	// clockWorth is how many threads the clock adds up at least in the time in which one file is read.
+	clockWorth = 16
+	// coolAfter is how long a thread stays hot after it has moved.
+	coolAfter = int64(time.Second)
+	// After vainMost comparisons in a row that came to nothing, comparisons become seldom: one of so many is made.
+	vainMost   = 2 * mostSlots
+	seldomEach = 16
+)
+
+// allCPUsTick reports whether this machine has no CPU that may run a thread without a tick.
+func allCPUsTick() bool {
+	list, err := os.ReadFile("/sys/devices/system/cpu/nohz_full") // is not there, or " (null)", where there is none
+	return err != nil || !bytes.ContainsAny(list, "0123456789")
+}
+
+// note keeps what was read of a thread.
+func (l *watchList) note(th *watched, stat procfs.Schedstat) {
+	q := &l.quiet
+	q.reads++
+	known := th.readAs > 0
+	th.readAs = q.reads
+	if stat == th.read {
+		return
+	}
+	q.sum += int64(stat.Ran - th.read.Ran)
+	th.read, th.movedAt = stat, q.at
+	if known && !th.hot {
+		th.hot = true
+		q.hot = append(q.hot, th)
+	}
+}
+
+// removeEnded takes a thread that has ended out of the account.
+func (q *quiet) removeEnded(th *watched) {
+	q.sum -= int64(th.read.Ran)
+	q.left, q.other, q.now = unknown, unknown, false
+}
+
+// dropIdle drops hot threads that have not moved for long, or have ended.
+func (q *quiet) dropIdle() {
+	q.hot = slices.DeleteFunc(q.hot, func(th *watched) bool {
+		th.hot = th.tid != 0 && q.at-th.movedAt < coolAfter
+		return !th.hot
+	})
+}
+
+// findQuiet finds out whether all threads but the hot ones stand still, if that is cheaper than to ask so many of them.
+func (l *watchList) findQuiet(now int64, many int) {
+	q := &l.quiet
+	q.now, q.at = false, now
+	if l.noStats || q.skips || !q.ticks || 2*(len(q.hot)+len(l.byTID)/clockWorth) > many {
+		return
+	}
+	if q.vain++; q.vain > vainMost && q.vain%seldomEach != 0 {
+		return
+	}
+	for range 2 { // a thread that runs may be charged between its own reading and that of the clock
+		for _, th := range q.hot {
+			if th.tid == 0 {
+				continue
+			}
+			if _, ok := l.readCharged(th); !ok {
+				l.forget(th)
+			}
+		}
+		if unix.ClockGettime(q.clock, &l.ts) != nil {
+			return
+		}
+		if q.now = l.isLeftByEnded(l.ts.Nano() - q.sum); q.now {
+			q.vain = 0
+			return
+		}
+	}
+}
+
+// isLeftByEnded reports whether a difference is what ended threads have left.
+func (l *watchList) isLeftByEnded(more int64) bool {
+	q := &l.quiet
+	switch {
+	case more == q.left:
+	case more != q.other:
+		q.other, q.since = more, q.reads
+		return false
+	case !l.allReadSince(q.since):
+		return false
+	}
+	q.left = more
+	return true
+}
+
+func (l *watchList) allReadSince(reads uint64) bool {
+	for _, th := range l.byTID {
+		if th.readAs <= reads {
+			return false
+		}
+	}
+	return true
+}
+
+// charged is what the kernel has charged a thread. If the thread has not moved since it was read, charged returns what
+// was read. False: the thread has ended.
+func (l *watchList) charged(th *watched) (procfs.Schedstat, bool) {
+	if l.quiet.now && !th.hot && th.readAs > 0 {
+		return th.read, true
+	}
+	return l.readCharged(th)
+}

@@ -1,0 +1,217 @@
+//go:build linux
+
+package wall
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/arch"
+	"goprof/process/procfs"
+	"goprof/sampler/look"
+	"goprof/sampler/ptrace"
+	"goprof/sampler/threads"
+)
+
+// watched is one thread of a Wall.
+type watched struct {
+	tid   int
+	hint  ptrace.Hint
+	fd    int32
+	round uint32 // of the listing that saw it last
+	// zombie: the thread is the leader and has ended, and other threads live on.
+	zombie bool
+
+	// The thread's last look that gave a snapshot.
+	tally *look.Tally
+	last  procfs.Schedstat // what the thread had been charged then
+	still bool             // the thread was at rest: until it moves, that look holds
+	again int64            // when to look again although it is at rest; 0: when it has moved
+
+	lookedAt int64 // when it was visited last
+
+	// See quiet.go.
+	read    procfs.Schedstat // what the thread had been charged at its last reading
+	readAs  uint64           // the number of that reading
+	hot     bool
+	movedAt int64
+
+	// The look that is under way, which may wait for a stop.
+	pending  bool
+	later    bool  // how long the look counts is told later (gather.go)
+	owed     int64 // how often the look counts: once more for each visit while it waits for its stop
+	owedTime time.Duration
+	waited   time.Duration    // of this, while it has
+	before   procfs.Schedstat // what it had been charged when that began
+	beganAt  int64
+	atRest   bool         // it was stopped for NativeOnce
+	resting  look.Waiting // what the thread was waiting for then
+
+	rests    [maxRests]rest
+	nextRest int
+}
+
+// maxRests bounds the places that are remembered of a thread: there it has been stopped for its native frames.
+const maxRests = 8
+
+// rest is a place where a thread has come to rest, and what it waited for there.
+type rest struct {
+	pc, sp uint64
+	call   arch.Call
+	file   look.FileKind
+}
+
+// setHint takes what is known of the thread. A look that knew less does not count again.
+func (th *watched) setHint(h ptrace.Hint) {
+	if th.hint != h {
+		th.hint, th.still = h, false
+	}
+}
+
+// restAt returns the rest at that place, if the thread has been stopped there for its native frames; nil if not.
+func (th *watched) restAt(pc, sp uint64) *rest {
+	for i := range th.rests {
+		if r := &th.rests[i]; r.pc == pc && r.sp == sp && pc != 0 {
+			return r
+		}
+	}
+	return nil
+}
+
+func (th *watched) addRest(r rest) {
+	th.rests[th.nextRest%maxRests] = r
+	th.nextRest++
+}
+
+// forgetRest removes the place that was added last.
+func (th *watched) forgetRest() {
+	th.nextRest--
+	th.rests[th.nextRest%maxRests] = rest{}
+}
+
+// watchList is all threads of a process.
+type watchList struct {
+	proc    *procfs.Dir
+	byTID   map[int]*watched
+	order   []*watched // ended threads have the number 0 until the next listing
+	whole   bool       // the last listing was: a thread that is not there was not there
+	round   uint32
+	at      int64 // when it was
+	cost    int64
+	counted int
+	dirents []byte
+	seen    func(tid int)
+	kept    threads.KeptFiles
+	giveUp  func()
+	noStats bool // no schedstat in this kernel: switches instead
+	quiet   quiet
+	ts      unix.Timespec
+}
+
+const (
+	// relistEvery is how old the list may be if the number of threads has not changed. If the number has changed, the
+	// list is read at the next tick, but with at most a 30th of a CPU.
+	relistEvery = int64(time.Second)
+	relistShare = 30
+)
+
+func (l *watchList) open(proc *procfs.Dir, fds int) {
+	l.proc, l.kept = proc, threads.KeepFiles(fds)
+	l.byTID = make(map[int]*watched)
+	l.dirents = make([]byte, 32<<10)
+	l.seen, l.giveUp = l.noteListed, l.giveUpFiles
+	l.quiet = quiet{clock: threads.ProcessClock(proc.PID), left: unknown, other: unknown, ticks: allCPUsTick()}
+	own, ok := procfs.ParseSchedstat(proc.Read(proc.PID, "schedstat"))
+	l.noStats = !ok || own.Turns == 0
+}
+
+func (l *watchList) close() {
+	for _, th := range l.byTID {
+		l.kept.Close(&th.fd)
+	}
+}
+
+// list looks for new threads when it is time to.
+func (l *watchList) list() {
+	now := ptrace.Monotonic()
+	l.quiet.now, l.quiet.skips = false, false
+	l.quiet.dropIdle()
+	count := l.proc.Count()
+	changed := count != l.counted
+	age := now - l.at
+	l.whole = false
+	if l.round > 0 && (age < l.cost*relistShare || !changed && age < relistEvery) {
+		return
+	}
+	l.counted = count
+	l.round++
+	if l.proc.Threads(l.dirents, l.seen) != nil {
+		return
+	}
+	for _, th := range l.byTID {
+		if th.round == l.round {
+			continue
+		}
+		if _, ok := l.readCharged(th); !ok { // a listing may leave out threads that live: see scan.list
+			l.forget(th)
+		}
+	}
+	keep := l.order[:0]
+	for _, th := range l.order {
+		if th.tid != 0 {
+			keep = append(keep, th)
+		}
+	}
+	clear(l.order[len(keep):])
+	l.order = keep
+	l.whole = true
+	l.at = now
+	l.cost = ptrace.Monotonic() - now
+}
+
+func (l *watchList) noteListed(tid int) {
+	if th := l.byTID[tid]; th != nil {
+		th.round = l.round
+		return
+	}
+	th := &watched{tid: tid, fd: -1, round: l.round, lookedAt: ptrace.Monotonic()}
+	l.byTID[tid] = th
+	l.order = append(l.order, th)
+}
+
+// forget drops a thread that has ended. A stop that is still to come is collected in any case.
+func (l *watchList) forget(th *watched) {
+	if th.tid == 0 {
+		return
+	}
+	l.kept.Close(&th.fd)
+	l.quiet.removeEnded(th)
+	delete(l.byTID, th.tid)
+	th.tid = 0
+}
+
+// readCharged reads what the kernel has charged a thread, through a kept descriptor if there are enough. False: the
+// thread has ended.
+func (l *watchList) readCharged(th *watched) (procfs.Schedstat, bool) {
+	name := "schedstat"
+	if l.noStats {
+		name = "status"
+	}
+	b := l.kept.Read(l.proc, th.tid, name, &th.fd, true, l.giveUp)
+	if l.noStats {
+		return procfs.Schedstat{Turns: procfs.StatusSwitches(b)}, len(b) > 0
+	}
+	stat, ok := procfs.ParseSchedstat(b)
+	if ok {
+		l.note(th, stat)
+	}
+	return stat, ok
+}
+
+// giveUpFiles closes some kept descriptors.
+func (l *watchList) giveUpFiles() {
+	for _, th := range l.order[:min(len(l.order), threads.ReservedFDs)] {
+		l.kept.Close(&th.fd)
+	}
+}

@@ -26,6 +26,7 @@ import (
 // TestRecordsSeveralEvents: the account says what the samples of each event stand for. The JFR file has the same, to
 // the byte and to the piece, except lost samples. Each of the other formats takes one event, and says so.
 func TestRecordsSeveralEvents(t *testing.T) {
+	t.Parallel()
 	if err := sampler.TryProbes(); err != nil {
 		t.Skipf("this machine permits no probes: %v", err)
 	}
@@ -89,6 +90,7 @@ func lacksAny(sum *profile.Summary, events ...string) bool {
 // TestRecordsParts: CPU time, waits and late safepoints go into one file with events. Each part has what its account
 // says. The JDK's own tool reads the same.
 func TestRecordsParts(t *testing.T) {
+	t.Parallel()
 	if err := errors.Join(sampler.TryProbes(), sampler.TryOffCPU(os.Getpid())); err != nil {
 		t.Skipf("this machine permits no probes, or tells of no context switches: %v", err)
 	}
@@ -140,6 +142,7 @@ func TestRecordsParts(t *testing.T) {
 // TestListsMarkers: the JVM's markers are listed. The list of other events says how many markers there are. A marker
 // that does not exist cannot be recorded.
 func TestListsMarkers(t *testing.T) {
+	t.Parallel()
 	if err := sampler.TryProbes(); err != nil {
 		t.Skipf("this machine permits no probes: %v", err)
 	}
@@ -190,6 +193,7 @@ func sumOf(t *testing.T, name, event string, weight profile.Weight) (n int64) {
 // TestRecordsKernelFrames: the kernel's functions stand above those of the program in every format, for CPU time as
 // well.
 func TestRecordsKernelFrames(t *testing.T) {
+	t.Parallel()
 	if power, err := sampler.TryPerf(0); err != nil || !power.Kernel {
 		t.Skipf("perf_event may not look into the kernel here: %v", err)
 	}

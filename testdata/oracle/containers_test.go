@@ -23,6 +23,7 @@ var atRest = []string{"main", "Reference Handler", "Finalizer", "Signal Dispatch
 // TestContainers: wherever a JVM is, its stacks have the names that they have here, down to functions that only
 // the whole table of symbols has. So they do for one who may not open mapped files but by their names.
 func TestContainers(t *testing.T) {
+	t.Parallel()
 	needSites(t)
 	goprof := buildGoprof(t)
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
@@ -124,6 +125,7 @@ func sameStacks(t *testing.T, got, want map[string]string) {
 
 // TestInnerPIDs: two containers have a process 1 each. None is chosen but by its name.
 func TestInnerPIDs(t *testing.T) {
+	t.Parallel()
 	needSites(t)
 	goprof := buildGoprof(t)
 	jdk := jvmtest.JDKs(t)[0]

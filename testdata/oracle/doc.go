@@ -6,6 +6,8 @@
 //
 // All of it goes through what package session exports, or through the command itself. It stands in testdata, which go's
 // ./... leaves out, because it needs JVMs and many minutes; make test runs it, and make prove its long form.
+// Oracles that begin with t.Parallel hold something against what is true at the same moment. They run side by side, after
+// those that measure.
 //
 //   - Stacks: shadow_test.go (a Java program keeps its own stack in a mapped file; the thread is stopped at arbitrary
 //     instructions), steps_test.go (a thread is stepped, and every change of its stack must be explained), jni_test.go

@@ -167,7 +167,7 @@ func TestJavacIsWhole(t *testing.T) {
 			name    string
 			classes string
 			flags   []string
-		}{{"mixed", "200", nil}, {"Xint", "30", []string{"-Xint"}}} {
+		}{{"mixed", javacClasses, nil}, {"Xint", "30", []string{"-Xint"}}} {
 			t.Run(mode.name, func(t *testing.T) {
 				jvm := jvmtest.Start(t, jdk, "truth.JavacLoop", append(mode.flags, "--", "0", mode.classes)...)
 				checkWhole(t, attach(t, jvm.PID), n, perMille)

@@ -67,7 +67,8 @@ type disease struct {
 	waits bool
 }
 
-// Of those that want CPU the last one takes all of it: by then those that wait have been looked at.
+// Of those that want CPU the last two come when those that wait have been looked at: the first of these must get all that
+// its limit gives it, and beside the other one nobody gets enough.
 var diseases = []disease{
 	{id: profile.ClassLoading, class: "Loads", old: true, healthy: true, waits: true},
 	{id: profile.NativeGrowth, class: "Native", flags: []string{"-Xms1g", "-Xmx1g"}, old: true, make: load,
@@ -86,7 +87,6 @@ var diseases = []disease{
 	{id: profile.LockContention, class: "OneLock", args: []string{"monitor"}, healthy: true, waits: true},
 	{id: profile.LockContention, class: "OneLock", args: []string{"lock"}, waits: true},
 	{id: profile.WaitingRemote, class: "Remote", healthy: true, waits: true},
-	{id: profile.CPUThrottled, class: "Hungry", make: inNarrowCgroup},
 	{id: profile.CodeCacheFull, class: "FullCode", flags: []string{"-XX:ReservedCodeCacheSize=5m",
 		"-XX:-UseCodeCacheFlushing", "-XX:TieredStopAtLevel=1", "-Xcomp"}, waits: true},
 	{id: profile.SafepointStall, class: "Stall", ill: []string{"-XX:-UseCountedLoopSafepoints",
@@ -110,6 +110,7 @@ var diseases = []disease{
 	{id: profile.PoolStuck, class: "Pools", args: []string{"virtual-lock"}, waits: true, healthy: true, oldest: 21,
 		all: true},
 	{id: profile.PoolStuck, class: "Pools", args: []string{"virtual-permits"}, waits: true, healthy: true, oldest: 21},
+	{id: profile.CPUThrottled, class: "Hungry", make: inNarrowCgroup},
 	{id: profile.CPUShort, class: "Hungry", make: besideLoops},
 }
 

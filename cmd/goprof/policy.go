@@ -132,7 +132,8 @@ func (f *redactFlags) readKey(cmd *cobra.Command, policy *redact.Policy) ([]byte
 	return key, nil
 }
 
-// thenMap writes the map after a command that ended with err, which may be a finding. So an error of the map comes first.
+// thenMap writes the map after a command that ended with err. That may be a finding, so an error of the map comes
+// first.
 func (f *redactFlags) thenMap(err error) error {
 	if mapErr := f.writeMap(); mapErr != nil {
 		return mapErr

@@ -67,8 +67,8 @@ type disease struct {
 	waits bool
 }
 
-// Of those that want CPU the last two come when those that wait have been looked at: the first of these must get all that
-// its limit gives it, and beside the other one nobody gets enough.
+// Of those that want CPU the last two come when those that wait have been looked at: the first of these must get all
+// that its limit gives it, and beside the other one nobody gets enough.
 var diseases = []disease{
 	{id: profile.ClassLoading, class: "Loads", old: true, healthy: true, waits: true},
 	{id: profile.NativeGrowth, class: "Native", flags: []string{"-Xms1g", "-Xmx1g"}, old: true, make: load,

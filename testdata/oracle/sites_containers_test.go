@@ -50,7 +50,7 @@ func (c container) checkCommands(t *testing.T, jdk jvmtest.JDK, goprof []string,
 	if said != "" {
 		t.Errorf("dump says %s", said)
 	}
-	recorded := run("record", "--pid", strconv.Itoa(c.pid), "-d", "1", "-o", "-")
+	recorded := recordShares(t, slices.Concat(goprof, []string{"record", "--pid", strconv.Itoa(c.pid), "-o", "-"})...)
 	if recorded.code != 0 || !strings.Contains(recorded.out, "truth.Shares.") ||
 		strings.Contains(recorded.err, "library-") {
 		t.Errorf("record: %d %s\n%s", recorded.code, recorded.err, recorded.out)
@@ -144,7 +144,7 @@ func TestInnerPIDs(t *testing.T) {
 		!strings.Contains(r.out, "truth.Named") {
 		t.Errorf("%+v", r)
 	}
-	if r := runIt(t, goprof, "record", "--ns-pid", "1", shares, "-d", "1", "-o", "-"); r.code != 0 ||
+	if r := recordShares(t, goprof, "record", "--ns-pid", "1", shares, "-o", "-"); r.code != 0 ||
 		!strings.Contains(r.out, "truth.Shares.") {
 		t.Errorf("%+v", r)
 	}

@@ -157,6 +157,7 @@ func attach(t testing.TB, pid int) *session.Session {
 //
 // GOPROF_SHOW=1 prints what did not reach its root.
 func TestJavacIsWhole(t *testing.T) {
+	t.Parallel()
 	n := 3000
 	perMille := 1.0 // the short form has too few samples for the figure itself
 	if long, _ := strconv.Atoi(os.Getenv("GOPROF_JAVAC_SAMPLES")); long > n {

@@ -271,6 +271,7 @@ var healthyOthers = [][]string{{"truth.RequestPools"}, {"truth.Pools", "--", "we
 
 // TestTriageHealthy: nothing is said of healthy programs, but that the machine is short of CPU where it is.
 func TestTriageHealthy(t *testing.T) {
+	t.Parallel()
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		acquitAll(t, jdk, true)
 	})

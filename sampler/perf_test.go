@@ -197,6 +197,7 @@ int main(int argc, char **argv) {
 // TestPerfIsNotInStep: the period of a program is exactly that of the samples. Its shares come out like those of any
 // other program.
 func TestPerfIsNotInStep(t *testing.T) {
+	proof(t)
 	cfg := Config{Interval: time.Millisecond}
 	const period = 2 * time.Millisecond
 	p := ctest.Run(t, lockstepProgram, strconv.Itoa(int(period)))

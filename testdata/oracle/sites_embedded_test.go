@@ -19,6 +19,7 @@ import (
 // TestOtherLaunchers: a JVM that no JDK's launcher has started is found by its name, listed with its version, and has
 // whole stacks: one that a C program has made, and that of a jlink image.
 func TestOtherLaunchers(t *testing.T) {
+	t.Parallel()
 	goprof := buildGoprof(t)
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		for name, command := range map[string]func(*testing.T, jvmtest.JDK) (line []string, main string){

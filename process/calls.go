@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 )
 
-// calls counts the system calls that wait for the target's memory: each may never return (package errand says why).
+// calls counts the system calls that wait for the target's memory: each may never return (package osthread says why).
 // A call that hangs cannot be ended, but nothing has to wait for the goroutine that made it. The waiting code gives
 // the process up. From then on each call fails at once, and a goroutine ends as soon as its call comes back after all.
 // So what that goroutine had at hand belongs to the code that gave the process up.

@@ -41,9 +41,9 @@ var ownNames = []string{
 	"diagnose/causes_proc.go libraries", // maps
 	"diagnose/jvms_proc.go threads",
 	"diagnose/needs_try.go checkKernelNames", "diagnose/needs_try.go opensMappedFile", // kallsyms; goprof's own map_files
-	"sampler/ptrace/heralds.go prepare", // goprof's own sched
-	"sampler/perf/turn.go read",         // goprof's own schedstat
-	"sampler/ptrace/admit.go openFile",  // goprof's own schedstat, loadavg, and the cpu.stat of its own control groups
+	"sampler/ptrace/preempters.go prepare", // goprof's own sched
+	"sampler/perf/turn.go read",            // goprof's own schedstat
+	"sampler/ptrace/admit.go openFile",     // goprof's own schedstat, loadavg, and the cpu.stat of its own control groups
 }
 
 // TestOneWayToOpen: one place follows paths that a target chose. If a new call opens a file, its author looks at

@@ -40,7 +40,7 @@ type Config struct {
 	After func(snap *look.Look, released int64)
 	// Note is called with each sample that After is not called with, by engines that stop nobody. It may be nil.
 	Note func(snap *look.Look)
-	// KnownIn says where Note keeps which code is known; nil: in a place of its own. A sentry looks there. It may be nil.
+	// KnownIn says where Note keeps which code is known; nil: in a place of its own. A checker looks there. It may be nil.
 	KnownIn func(*process.KnownCode)
 	// Memory is what After and WallOptions.During read; it may be nil.
 	Memory *ptrace.Memory

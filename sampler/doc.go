@@ -13,6 +13,6 @@
 //
 // They build on packages that are no engines: traced (a run of an engine that stops threads), threads (who has used how
 // much CPU time), ring (perf events and the rings they write into), cpuset (which CPUs there are), bpf (programs for
-// the kernel), ptrace (one look at one thread), look (its result) and errand (OS threads that Go does not know). None
+// the kernel), ptrace (one look at one thread), look (its result) and osthread (OS threads that Go does not know). None
 // of them knows anything of Java.
 package sampler

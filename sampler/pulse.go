@@ -12,7 +12,7 @@ import (
 // takes more CPU time than most of that work. Go finds an OS thread, which wakes others up to look for work, and sysmon
 // wakes up, too. So an agent wakes up once for all of it (docs/decisions/0022).
 
-// PulseAfter is the first multiple of every after a moment. A sentry calls it, too.
+// PulseAfter is the first multiple of every after a moment. A checker calls it, too.
 //
 //go:nosplit
 func PulseAfter(moment, every int64) int64 { return moment - moment%every + every }

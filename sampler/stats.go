@@ -29,7 +29,7 @@ type Stats struct {
 	Pauses    ptrace.Histogram
 	Holds     ptrace.Holds
 	Wall      time.Duration
-	CPU       time.Duration // of the sampling thread and its heralds
+	CPU       time.Duration // of the sampling thread and its preempters
 	Times     Times
 	Silent    []int        // threads whose memory did not answer; looks at them are Lost[Silent]
 	Looks     LookCounts   // of a Wall; a Repeated look is Taken, too

@@ -33,8 +33,8 @@ type Live struct {
 	turn    []*liveThread // those to look at
 	looks   []*look.Look
 
-	onlooker   *ptrace.Onlooker   // nil: there is none yet
-	leftBehind []*ptrace.Onlooker // whose reads have not come back
+	observer   *ptrace.Observer   // nil: there is none yet
+	leftBehind []*ptrace.Observer // whose reads have not come back
 }
 
 // LiveThread is one thread in one reading.
@@ -62,7 +62,7 @@ type liveThread struct {
 	waiting int  // readings since it should have been looked at
 
 	chances   ptrace.Chances   // spent where its memory did not answer too often
-	waitedFor *ptrace.Onlooker // that read it the last time
+	waitedFor *ptrace.Observer // that read it the last time
 }
 
 const (
@@ -89,8 +89,8 @@ func (s *Session) NewLive() *Live {
 // Close gives back what Live holds. The session stays open.
 func (l *Live) Close() {
 	l.proc.Close()
-	if l.onlooker != nil {
-		l.onlooker.Close()
+	if l.observer != nil {
+		l.observer.Close()
 	}
 }
 
@@ -220,7 +220,7 @@ func (l *Live) lookAt(batch []*liveThread) {
 	done := 0
 	for done < len(batch) && l.canLook() {
 		from := done
-		done += l.onlooker.Each(len(batch)-from, func(t *ptrace.Tracer, i int) {
+		done += l.observer.Each(len(batch)-from, func(t *ptrace.Tracer, i int) {
 			outcomes[from+i] = l.look(t, batch[from+i].TID, l.looks[from+i])
 		})
 		if done < len(batch) {
@@ -235,7 +235,7 @@ func (l *Live) lookAt(batch []*liveThread) {
 	}
 }
 
-// look looks at one thread. It runs on the Onlooker's OS thread.
+// look looks at one thread. It runs on the Observer's OS thread.
 func (l *Live) look(t *ptrace.Tracer, tid int, snap *look.Look) ptrace.Outcome {
 	s := l.session
 	snap.Reset()
@@ -244,13 +244,13 @@ func (l *Live) look(t *ptrace.Tracer, tid int, snap *look.Look) ptrace.Outcome {
 	})
 }
 
-// canLook finds an Onlooker, unless too many are left behind.
+// canLook finds an Observer, unless too many are left behind.
 func (l *Live) canLook() bool {
-	if l.onlooker != nil {
-		l.onlooker.Serve(l.session.memory) // a dump of the same session may have read for it since
+	if l.observer != nil {
+		l.observer.Serve(l.session.memory) // a dump of the same session may have read for it since
 		return true
 	}
-	l.leftBehind = slices.DeleteFunc(l.leftBehind, func(o *ptrace.Onlooker) bool {
+	l.leftBehind = slices.DeleteFunc(l.leftBehind, func(o *ptrace.Observer) bool {
 		if !o.IsBack() {
 			return false
 		}
@@ -261,15 +261,15 @@ func (l *Live) canLook() bool {
 		return false
 	}
 	p := l.session.Process
-	l.onlooker = ptrace.NewOnlooker(p.PID(), p.CPU(), liveStack)
-	l.onlooker.Serve(l.session.memory)
+	l.observer = ptrace.NewObserver(p.PID(), p.CPU(), liveStack)
+	l.observer.Serve(l.session.memory)
 	return true
 }
 
-// leaveBehind deals with a thread whose memory did not answer. The Onlooker that reads it cannot be used any more.
+// leaveBehind deals with a thread whose memory did not answer. The Observer that reads it cannot be used any more.
 func (l *Live) leaveBehind(th *liveThread) {
 	th.chances.Lose(now())
-	th.waitedFor, l.onlooker = l.onlooker, nil
+	th.waitedFor, l.observer = l.observer, nil
 	l.leftBehind = append(l.leftBehind, th.waitedFor)
 }
 

@@ -52,7 +52,7 @@ func writeMetrics(w io.Writer, a *agent.Agent, h *agent.ThisHost, out *outlets) 
 		{"library_bytes", "gauge", "Symbols and unwind information of libraries, as they are paid for.",
 			tables},
 		{"library_bytes_max", "gauge", "The most of that; a JVM for which there is no room is refused as tables-full.", most},
-		{"sampling_cpu_seconds_total", "counter", "CPU time of the sampling thread and its heralds.", g.CPU.Seconds()},
+		{"sampling_cpu_seconds_total", "counter", "CPU time of the sampling thread and its preempters.", g.CPU.Seconds()},
 	} {
 		oneMetric(w, m.name, m.kind, m.help, m.value)
 	}

@@ -115,7 +115,7 @@ type perfRun struct {
 
 	began      int64
 	cpuAtStart time.Duration
-	sentryCPU  time.Duration // of sentries that were dismissed
+	checkerCPU time.Duration // of checkers that have ended
 }
 
 func (p *Engine) run(ctx context.Context, cfg sampler.Config, q *sampler.Queue) (sampler.Stats, error) {
@@ -134,7 +134,7 @@ func (p *Engine) run(ctx context.Context, cfg sampler.Config, q *sampler.Queue) 
 	defer p.waker.close()
 	defer context.AfterFunc(ctx, p.Wake)()
 	r.begin()
-	r.post()
+	r.startChecker()
 	r.loop(ctx)
 	r.end()
 	return r.sum(), r.failed
@@ -152,7 +152,7 @@ func (r *perfRun) begin() {
 func (r *perfRun) end() {
 	r.scan.Bills.Stop()
 	r.wide.closeEvents()
-	r.dismiss()
+	r.stopChecker()
 	r.scan.ReadAllCharges()
 	r.over = true
 	r.drain()
@@ -170,23 +170,23 @@ func (r *perfRun) listen() error {
 	return nil
 }
 
-// post posts a sentry where each sample would wake us up. What can wait is read when we look around.
-func (r *perfRun) post() {
+// startChecker starts a checker where each sample would wake us up. What can wait is read when we look around.
+func (r *perfRun) startChecker() {
 	if r.cfg.KnownIn == nil || !eachWakes(int64(r.cfg.Interval)) {
 		return
 	}
-	r.rings.post(r.perf.cpu, r.inKernel() == ring.KernelFrames, 0)
-	if r.rings.sentry != nil {
-		ptrace.PreemptsAtOnce(r.rings.sentry.th.TID())
+	r.rings.startChecker(r.perf.cpu, r.inKernel() == ring.KernelFrames, 0)
+	if r.rings.checker != nil {
+		ptrace.PreemptsAtOnce(r.rings.checker.th.TID())
 	}
-	r.rings.sentry.watch(r.perf.pid, r.q, r.cfg.KnownIn)
+	r.rings.checker.watch(r.perf.pid, r.q, r.cfg.KnownIn)
 }
 
-// dismiss ends the sentry.
-func (r *perfRun) dismiss() {
-	r.sentryCPU += r.rings.sentry.cpu()
-	r.rings.sentry.leave(r.perf.pid, r.cfg.KnownIn)
-	r.rings.dismiss()
+// stopChecker ends the checker.
+func (r *perfRun) stopChecker() {
+	r.checkerCPU += r.rings.checker.cpu()
+	r.rings.checker.leave(r.perf.pid, r.cfg.KnownIn)
+	r.rings.stopChecker()
 }
 
 func newPerfRun(p *Engine, cfg sampler.Config, q *sampler.Queue) *perfRun {
@@ -329,7 +329,7 @@ func (r *perfRun) sum() sampler.Stats {
 	s.Interval = r.cfg.Interval
 	s.Wall = time.Duration(ptrace.Monotonic() - r.began)
 	if !r.grouped {
-		s.CPU = sampler.ThreadCPU() - r.cpuAtStart + r.sentryCPU + r.rings.sentry.cpu()
+		s.CPU = sampler.ThreadCPU() - r.cpuAtStart + r.checkerCPU + r.rings.checker.cpu()
 	}
 	s.Times = r.scan.Bills.Sum(r.scan.ByTID, r.over && !r.scan.Pools, int64(r.cfg.Interval))
 	if sampled := s.Times.Sampled; sampled > 0 {
@@ -403,7 +403,7 @@ func (r *perfRun) take(b ring.Bytes, s *ring.Sample) {
 	}
 	th, known := r.whoIs(s)
 	if known != nil {
-		r.rings.sentry.know(s.TID, &known.Hint)
+		r.rings.checker.know(s.TID, &known.Hint)
 	}
 	if known != nil && known.Hint.Skip || !r.counts(th, s.When) {
 		return

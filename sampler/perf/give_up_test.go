@@ -47,7 +47,7 @@ func givesUp(t *testing.T, fail func(*perfRun)) {
 	}
 	defer r.close()
 	r.began = ptrace.Monotonic()
-	r.post()
+	r.startChecker()
 	if fail(r); r.failed == nil {
 		t.Fatal("it goes on")
 	}

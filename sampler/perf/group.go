@@ -21,7 +21,7 @@ import (
 // another process. In a PerfGroup they share one. The kernel writes samples of members only, and draws by lot which of
 // them it writes (chooser.go). Nobody is stopped, and nobody is woken up while no member runs.
 type Group struct {
-	sampler.Muster[*Member]
+	sampler.Arrivals[*Member]
 	cpu      *arch.CPU
 	interval atomic.Int64
 	stack    int
@@ -37,7 +37,7 @@ func NewGroup(interval time.Duration, stack int) *Group {
 	if stack <= 0 {
 		stack = ptrace.DefaultStackLimit
 	}
-	g := &Group{cpu: cpus.Here(), stack: stack, Muster: sampler.NewMuster[*Member]()}
+	g := &Group{cpu: cpus.Here(), stack: stack, Arrivals: sampler.NewArrivals[*Member]()}
 	g.SetInterval(interval)
 	return g
 }
@@ -68,7 +68,7 @@ type Member struct {
 	run    *perfRun
 	stop   <-chan struct{}
 	chosen float64 // the share that the kernel knows of
-	kept   int64   // when its house was kept
+	kept   int64   // when its lists were refreshed
 	busy   bool    // it had a sample since
 	result chan error
 }

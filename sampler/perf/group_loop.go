@@ -29,25 +29,25 @@ const groupRing = 2 * ring.Least
 // perfGroupRun is a PerfGroup's Run.
 type perfGroupRun struct {
 	*Group
-	ctx       context.Context
-	chooser   *chooser
-	rings     *perfRings
-	wide      *wideEvents
-	waiter    *ring.Waiter // for waited descriptors
-	waited    int
-	members   map[int]*Member
-	last      *Member // that had a sample last
-	batch     uint64
-	sampled   []*Member // of this batch
-	sample    ring.Sample
-	asked     cpuset.Asked
-	online    []int // the CPUs that there were then
-	now       int64
-	due       int64 // when the next turn is to be
-	away      bool  // goprof itself was stopped
-	failed    error
-	rng       *rand.Rand
-	sentryCPU time.Duration // of it, that is counted
+	ctx        context.Context
+	chooser    *chooser
+	rings      *perfRings
+	wide       *wideEvents
+	waiter     *ring.Waiter // for waited descriptors
+	waited     int
+	members    map[int]*Member
+	last       *Member // that had a sample last
+	batch      uint64
+	sampled    []*Member // of this batch
+	sample     ring.Sample
+	asked      cpuset.Asked
+	online     []int // the CPUs that there were then
+	now        int64
+	due        int64 // when the next turn is to be
+	away       bool  // goprof itself was stopped
+	failed     error
+	rng        *rand.Rand
+	checkerCPU time.Duration // of it, that is counted
 }
 
 // Run samples until ctx is done. Where events of CPUs are not permitted it ends with ErrNoWide at once. It is called
@@ -55,7 +55,7 @@ type perfGroupRun struct {
 func (g *Group) Run(ctx context.Context) error {
 	r := &perfGroupRun{Group: g, ctx: ctx, members: map[int]*Member{},
 		rng: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))}
-	defer r.turnOut()
+	defer r.endAll()
 	if err := r.prepare(); err != nil {
 		r.failed = err
 		return err
@@ -112,8 +112,8 @@ func (r *perfGroupRun) close() {
 	r.rings.close()
 }
 
-// turnOut ends all members.
-func (r *perfGroupRun) turnOut() {
+// endAll ends all members.
+func (r *perfGroupRun) endAll() {
 	for _, m := range r.End(r.failed) {
 		m.result <- r.WhyEnded()
 	}
@@ -146,11 +146,11 @@ func (r *perfGroupRun) shift() {
 	}
 	defer ptrace.RestSysmon()()
 	defer func() {
-		r.dismiss()
+		r.stopChecker()
 		r.close()
 	}()
 	r.rings.polls = append(r.rings.polls, unix.PollFd{Fd: int32(r.waker.fd), Events: unix.POLLIN})
-	r.post()
+	r.startChecker()
 	for r.ctx.Err() == nil && r.failed == nil {
 		due, over := r.turn()
 		if over {
@@ -163,31 +163,31 @@ func (r *perfGroupRun) shift() {
 	}
 }
 
-// post posts a sentry, which knows all members.
-func (r *perfGroupRun) post() {
-	r.rings.post(r.cpu, false, sampler.KeptForLean)
+// startChecker starts a checker, which knows all members.
+func (r *perfGroupRun) startChecker() {
+	r.rings.startChecker(r.cpu, false, sampler.KeptForLean)
 	for _, m := range r.members {
-		r.rings.sentry.watch(m.pid, m.run.q, m.run.cfg.KnownIn)
+		r.rings.checker.watch(m.pid, m.run.q, m.run.cfg.KnownIn)
 	}
 }
 
-// dismiss ends the sentry.
-func (r *perfGroupRun) dismiss() {
+// stopChecker ends the checker.
+func (r *perfGroupRun) stopChecker() {
 	for _, m := range r.members {
-		r.rings.sentry.leave(m.pid, m.run.cfg.KnownIn)
+		r.rings.checker.leave(m.pid, m.run.cfg.KnownIn)
 	}
-	r.countSentry()
-	r.sentryCPU = 0
-	r.rings.dismiss()
+	r.countChecker()
+	r.checkerCPU = 0
+	r.rings.stopChecker()
 	r.waiter.Close()
 	r.waiter = nil
 }
 
-// countSentry counts what the sentry has used since it was counted last.
-func (r *perfGroupRun) countSentry() {
-	if used := r.rings.sentry.cpu(); used > 0 {
-		r.counts.CPU.Add(int64(used - r.sentryCPU))
-		r.sentryCPU = used
+// countChecker counts what the checker has used since it was counted last.
+func (r *perfGroupRun) countChecker() {
+	if used := r.rings.checker.cpu(); used > 0 {
+		r.counts.CPU.Add(int64(used - r.checkerCPU))
+		r.checkerCPU = used
 	}
 }
 
@@ -209,7 +209,7 @@ func (r *perfGroupRun) turn() (due int64, over bool) {
 	r.due = due
 	r.sendAway()
 	r.counts.CPU.Add(int64(sampler.ThreadCPU() - began))
-	r.countSentry()
+	r.countChecker()
 	return due, false
 }
 
@@ -263,8 +263,8 @@ func (r *perfGroupRun) follow() {
 		r.online = before // the next time, perhaps
 		return
 	}
-	r.dismiss()
-	defer r.post()
+	r.stopChecker()
+	defer r.startChecker()
 	r.drain()
 	r.reopen()
 }
@@ -327,26 +327,26 @@ func (r *perfGroupRun) Lose(o ptrace.Outcome, n int64) {
 }
 
 // nextTurn does what is to be done for the members, and returns when there is something to do again.
-func (r *perfGroupRun) nextTurn() int64 { return min(r.keepHouses(), r.wide.until) }
+func (r *perfGroupRun) nextTurn() int64 { return min(r.refreshMembers(), r.wide.until) }
 
-// keepHouses brings a member's threads and accounts up to date, one member at a time, and hands over what has waited.
-// It returns when there is something to do again.
-func (r *perfGroupRun) keepHouses() (due int64) {
-	due = sampler.PulseAfter(r.now, sampler.HouseBusy) // whoever joins or leaves wakes us up
+// refreshMembers brings a member's threads and accounts up to date, one member at a time, and hands over what has
+// waited. It returns when there is something to do again.
+func (r *perfGroupRun) refreshMembers() (due int64) {
+	due = sampler.PulseAfter(r.now, sampler.RefreshBusy) // whoever joins or leaves wakes us up
 	handOver := int64(math.MaxInt64)
 	for pid, m := range r.members {
 		if share := m.Share(); share != m.chosen && r.chooser.choose(pid, share) == nil {
 			m.chosen = share
 		}
-		every := sampler.HouseIdle
+		every := sampler.RefreshIdle
 		switch {
 		case m.Waiting.Load(): // somebody has told of threads
 			every = threads.ListEvery
 		case m.busy:
-			every = sampler.HouseBusy
+			every = sampler.RefreshBusy
 		}
 		if sampler.IsAbout(r.now-m.kept, every) {
-			r.keepHouse(m)
+			r.refresh(m)
 		}
 		if len(m.Asked) > 0 {
 			m.Answer(m.run.sum)
@@ -362,7 +362,7 @@ func (r *perfGroupRun) keepHouses() (due int64) {
 	return min(due, handOver)
 }
 
-func (r *perfGroupRun) keepHouse(m *Member) {
+func (r *perfGroupRun) refresh(m *Member) {
 	c := m.run
 	c.now = r.now
 	if !r.away { // otherwise what was used meanwhile is forgiven
@@ -391,8 +391,8 @@ func (r *perfGroupRun) takeIn() {
 			continue
 		}
 		r.members[m.pid] = m
-		r.rings.sentry.watch(m.pid, m.run.q, m.run.cfg.KnownIn)
-		r.keepHouse(m)
+		r.rings.checker.watch(m.pid, m.run.q, m.run.cfg.KnownIn)
+		r.refresh(m)
 	}
 	r.counts.Members.Store(int64(len(r.members)))
 }
@@ -421,7 +421,7 @@ func (r *perfGroupRun) endMember(pid int, why error) {
 	}
 	r.counts.Members.Store(int64(len(r.members)))
 	r.chooser.leaveOut(pid)
-	r.rings.sentry.leave(pid, m.run.cfg.KnownIn)
+	r.rings.checker.leave(pid, m.run.cfg.KnownIn)
 	m.run.leave()
 	m.result <- why
 }

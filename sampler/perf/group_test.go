@@ -81,8 +81,8 @@ func TestGroupWasAway(t *testing.T) {
 		want        bool
 	}{
 		{0, 0, false}, // the first turn
-		{now - sampler.HouseBusy - 1e6, now - 1e6, false},        // it has slept until there was something to do
-		{now - sampler.HouseBusy - 1e6, now - 2e6, false},        // a little longer
+		{now - sampler.RefreshBusy - 1e6, now - 1e6, false},      // it has slept until there was something to do
+		{now - sampler.RefreshBusy - 1e6, now - 2e6, false},      // a little longer
 		{now - 5*threads.LongGap, now - 4*threads.LongGap, true}, // far too long
 		{now - 2*threads.LongGap, now - 3*threads.LongGap/2, true},
 		{now - threads.LongGap/2, now - 2*threads.LongGap, false}, // it was in no hurry

@@ -32,8 +32,8 @@ func (r *perfRun) takeInCPUs() bool {
 	if !r.rings.takeIn(r.rings.without(r.online)) {
 		return false
 	}
-	r.dismiss()
-	defer r.post()
+	r.stopChecker()
+	defer r.startChecker()
 	r.drain() // the records of the events that there were
 	r.unwatchAll()
 	r.wide.reopen()

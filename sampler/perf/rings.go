@@ -16,13 +16,13 @@ import (
 // perfRings are the rings of a run, one for each CPU, and when to look into them. The members of a PerfGroup share
 // theirs.
 type perfRings struct {
-	cpus   []int // their numbers; events and rings go by the index here
-	steady ring.Set
-	prompt ring.Set // of threads with Hint.Soon; none until there is such a thread
-	polls  []unix.PollFd
-	sentry *sentryDuty // at steady; nil: we wait for those rings ourselves
-	size   int         // of each of steady, if there is room
-	denied bool        // there was no room for prompt, with these CPUs
+	cpus    []int // their numbers; events and rings go by the index here
+	steady  ring.Set
+	prompt  ring.Set // of threads with Hint.Soon; none until there is such a thread
+	polls   []unix.PollFd
+	checker *checkerThread // at steady; nil: we wait for those rings ourselves
+	size    int            // of each of steady, if there is room
+	denied  bool           // there was no room for prompt, with these CPUs
 
 	// The reading that is under way, or was last.
 	cpu  int
@@ -101,25 +101,25 @@ func (r *perfRings) takeIn(fresh []int) bool {
 	return true
 }
 
-// post posts a sentry. Then samples that can wait do not end a wait.
-func (r *perfRings) post(cpu *arch.CPU, chain bool, waits int64) {
-	if r.sentry = postSentry(r.steady, cpu, chain, waits); r.sentry == nil {
+// startChecker starts a checker. Then samples that can wait do not end a wait.
+func (r *perfRings) startChecker(cpu *arch.CPU, chain bool, waits int64) {
+	if r.checker = startChecker(r.steady, cpu, chain, waits); r.checker == nil {
 		return
 	}
 	for _, ring := range r.steady {
 		r.waitNoMore(ring.FD)
 	}
-	r.polls = append(r.polls, unix.PollFd{Fd: int32(r.sentry.bell), Events: unix.POLLIN})
+	r.polls = append(r.polls, unix.PollFd{Fd: int32(r.checker.wakeFD), Events: unix.POLLIN})
 }
 
-// dismiss ends the sentry.
-func (r *perfRings) dismiss() {
-	if r.sentry == nil {
+// stopChecker ends the checker.
+func (r *perfRings) stopChecker() {
+	if r.checker == nil {
 		return
 	}
-	r.waitNoMore(r.sentry.bell)
-	r.sentry.dismiss()
-	r.sentry = nil
+	r.waitNoMore(r.checker.wakeFD)
+	r.checker.stopChecker()
+	r.checker = nil
 	for _, ring := range r.steady {
 		r.waitNoMore(ring.FD) // it may be one that has come since
 		r.polls = append(r.polls, unix.PollFd{Fd: int32(ring.FD), Events: unix.POLLIN})
@@ -138,7 +138,7 @@ func (r *perfRings) closeRings(rings ring.Set) {
 }
 
 func (r *perfRings) close() {
-	r.dismiss()
+	r.stopChecker()
 	r.closeRings(r.steady)
 	r.closeRings(r.prompt)
 	r.turn.close()
@@ -147,7 +147,7 @@ func (r *perfRings) close() {
 // drain hands over the records of all rings, those of prompt threads first.
 func (r *perfRings) drain(to ring.Taker) {
 	r.found = false
-	r.sentry.answer()
+	r.checker.answer()
 	for _, rings := range [2]ring.Set{r.prompt, r.steady} {
 		for i, ring := range rings {
 			r.cpu, r.ring = i, ring
@@ -176,8 +176,8 @@ func (r *perfRings) noteReading(now int64) {
 
 // hasNews reports whether there is something to read now.
 func (r *perfRings) hasNews() bool {
-	if r.sentry != nil {
-		return r.sentry.hasCalled() || r.prompt.HaveRecords()
+	if r.checker != nil {
+		return r.checker.hasCalled() || r.prompt.HaveRecords()
 	}
 	return r.prompt.HaveRecords() || r.steady.HaveRecords()
 }
@@ -185,7 +185,7 @@ func (r *perfRings) hasNews() bool {
 // comeTogether reports whether samples come so often that we look for them together. each says whether each sample
 // wakes us up.
 func (r *perfRings) comeTogether(each bool) bool {
-	return r.prompt == nil && (!each || r.sentry == nil && r.often == oftenMost)
+	return r.prompt == nil && (!each || r.checker == nil && r.often == oftenMost)
 }
 
 // longSleep is how long a sleep must be for it to be told to Go's scheduler. Where CPUs are short there are no long

@@ -126,7 +126,7 @@ func (a *all) withoutStop(snap *look.Look, otherwise Outcome) Outcome {
 // stand still. A thread is looked at again if its stop was not admitted, or if it was let go without a look: because
 // the memory of another thread did not answer, or by the releaser.
 func (a *all) keep(snap *look.Look, o Outcome) {
-	again := o == Unadmitted || o == Missed || o == Silent && a.t.desk != nil && a.t.silentThreads[snap.TID] == nil
+	again := o == Unadmitted || o == Missed || o == Silent && a.t.reader != nil && a.t.silentThreads[snap.TID] == nil
 	if again && a.passes < mostPasses {
 		a.nap = a.nap || o == Unadmitted
 		a.bystanders = append(a.bystanders, Subject{snap.TID, a.hints[snap.TID]})

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"goprof/sampler/errand"
+	"goprof/sampler/osthread"
 )
 
 // How a thread that we took the CPU from goes on where it was.
@@ -19,11 +19,11 @@ import (
 // was before is asked first (kernel/sched/fair.c, select_idle_sibling, sched_idle_cpu). So we are such a thread while
 // we let it go. It takes the CPU from us at once, and we have none.
 //
-// Before that we ask the herald of an idle CPU. It waits a little, brings us to its CPU and gives us our priority back
-// (herald.go, bringBack). There our books are in nobody's way (docs/decisions/0018).
+// Before that we ask the preempter of an idle CPU. It waits a little, brings us to its CPU and gives us our priority
+// back (preempter.go, bringBack). There our books are in nobody's way (docs/decisions/0018).
 
 const (
-	// raiseAfter is how long the herald waits: until we have let the thread go.
+	// raiseAfter is how long the preempter waits: until we have let the thread go.
 	raiseAfter = int64(60_000)
 	// raiseSoonest is how long it waits at least.
 	raiseSoonest = int64(25_000)
@@ -33,11 +33,11 @@ const (
 	notAside = int64(30_000_000)
 )
 
-// ask has the herald bring us back a little later. It may be about to do so already.
+// ask has the preempter bring us back a little later. It may be about to do so already.
 //
 //go:nosplit
-func (h *Heralds) ask(now int64) {
-	l, r := h.hall, h.goOn
+func (h *Preempters) ask(now int64) {
+	l, r := h.shared, h.goOn
 	l.asideAt.Store(now)
 	l.aside.Store(1)
 	if wait := r.raiseAt.Load() - now; wait < raiseSoonest || wait > raiseExpected {
@@ -46,14 +46,14 @@ func (h *Heralds) ask(now int64) {
 	}
 }
 
-// ServedBy says that heralds call this OS thread. They also bring it back when it has stepped aside.
-func (t *Tracer) ServedBy(h *Heralds) { t.heralds = h }
+// ServedBy says that preempters call this OS thread. They also bring it back when it has stepped aside.
+func (t *Tracer) ServedBy(h *Preempters) { t.preempters = h }
 
-// GoOnAt says which herald's CPU nobody needs: LookHeld lets the thread have its own CPU at once, and returns there.
+// GoOnAt says which preempter's CPU nobody needs: LookHeld lets the thread have its own CPU at once, and returns there.
 // -1: no such CPU is known.
 func (t *Tracer) GoOnAt(number int) {
-	if t.heralds != nil {
-		t.heralds.goOn = t.heralds.herald(number)
+	if t.preempters != nil {
+		t.preempters.goOn = t.preempters.preempter(number)
 	}
 }
 
@@ -61,8 +61,8 @@ func (t *Tracer) GoOnAt(number int) {
 // SCHED_IDLE thread. Not where stops are pending: those threads would stand still meanwhile. Not where more is to be
 // read of the thread as soon as it is let go.
 func (t *Tracer) WillStepAside(hint *Hint, now int64) bool {
-	h := t.heralds
-	return h != nil && h.raises && h.goOn != nil && h.goOn.number != h.hall.at.Load() && now >= h.resume &&
+	h := t.preempters
+	return h != nil && h.raises && h.goOn != nil && h.goOn.number != h.shared.at.Load() && now >= h.resume &&
 		len(t.pending) == 0 && !hint.Soon
 }
 
@@ -70,8 +70,8 @@ func (t *Tracer) WillStepAside(hint *Hint, now int64) bool {
 //
 //go:nosplit
 func (t *Tracer) releaseAside(tid int, sig uintptr) {
-	h := t.heralds
-	l := h.hall
+	h := t.preempters
+	l := h.shared
 	moved := l.moved.Load()
 	begun := Monotonic()
 	h.ask(begun)
@@ -82,7 +82,7 @@ func (t *Tracer) releaseAside(tid int, sig uintptr) {
 	// clocks and its release, some microseconds.
 	t.released = left + ownCPUTime(&t.ts) - used
 	if l.at.Load() != h.goOn.number { // nobody took this CPU from us, as where the thread is in another cgroup
-		errand.SleepUntil(&l.moved, moved, 0, &t.ts)
+		osthread.SleepUntil(&l.moved, moved, 0, &t.ts)
 	}
 	// It may have been raised before we gave it up, and nobody would raise it again.
 	h.raises = setOwnPriority(&l.first) == 0

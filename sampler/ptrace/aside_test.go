@@ -36,7 +36,7 @@ func onCPUOf(t *testing.T, p *ctest.Program, f func(tr *Tracer, here, there int)
 		if !tr.Prepare() {
 			t.Fatal(tr.Err())
 		}
-		h, err := NewHeralds()
+		h, err := NewPreempters()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -53,12 +53,12 @@ func onCPUOf(t *testing.T, p *ctest.Program, f func(tr *Tracer, here, there int)
 	})
 }
 
-// beAt goes to the CPU of the first herald, as if that herald had called.
+// beAt goes to the CPU of the first preempter, as if that preempter had called.
 func beAt(t *testing.T, tr *Tracer, here int) {
 	t.Helper()
 	goTo(t, 0, here)
 	tr.BoundTo(here)
-	tr.heralds.hall.at.Store(0)
+	tr.preempters.shared.at.Store(0)
 }
 
 func goTo(t *testing.T, tid, cpu int) {
@@ -93,7 +93,7 @@ func TestLetGoAside(t *testing.T) {
 		aside, elsewhere, snap := 0, 0, new(look.Look)
 		for range 50 {
 			beAt(t, tr, here)
-			tr.heralds.resume = 0 // tests that run side by side want this CPU now and then
+			tr.preempters.resume = 0 // tests that run side by side want this CPU now and then
 			sleepFor(2 * time.Millisecond)
 			arrived := Monotonic()
 			if tr.WillStepAside(&Hint{}, arrived) {
@@ -120,16 +120,16 @@ func TestLetGoAside(t *testing.T) {
 	})
 }
 
-// TestPriorityComesBack: a herald raises a thread's priority. If the thread gives it up only after that, any herald
-// that wakes up raises it again.
+// TestPriorityComesBack: a preempter raises a thread's priority. If the thread gives it up only after that, any
+// preempter that wakes up raises it again.
 func TestPriorityComesBack(t *testing.T) {
 	p := ctest.Run(t, ctest.Spin)
 	p.Number(t)
 	onCPUOf(t, p, func(tr *Tracer, here, _ int) {
-		h := tr.heralds
+		h := tr.preempters
 		now := Monotonic()
 		h.SetPatience(int64(time.Hour))
-		for i := range int64(200) { // nobody can be called, but a herald wakes up
+		for i := range int64(200) { // nobody can be called, but a preempter wakes up
 			h.Tell(0, now+int64(5*time.Millisecond)+i*int64(100*time.Millisecond), 1)
 		}
 		other := realTime(tracerPriority)
@@ -145,12 +145,12 @@ func TestPriorityComesBack(t *testing.T) {
 			}
 		}
 		h.ask(now)
-		awaitRaise() // the first raise: it comes however late the herald has its CPU
+		awaitRaise() // the first raise: it comes however late the preempter has its CPU
 		setOwnPriority(&h.idle)
 		goTo(t, 0, here) // a program spins on that CPU, too
 		awaitRaise()
 		took := time.Duration(Monotonic() - now)
-		h.hall.aside.Store(0)
+		h.shared.aside.Store(0)
 		t.Logf("after %v", took)
 		if took < time.Duration(raiseLate) {
 			t.Errorf("after %v it was back, before it was raised again", took)
@@ -174,11 +174,11 @@ func TestNotAside(t *testing.T) {
 			t.Error("while others are told to stop")
 		}
 		tr.pending = tr.pending[:0]
-		tr.heralds.resume = 2
+		tr.preempters.resume = 2
 		if tr.WillStepAside(&Hint{}, 1) {
 			t.Error("soon after somebody else took the CPU first")
 		}
-		tr.heralds.resume = 0
+		tr.preempters.resume = 0
 		if tr.GoOnAt(-1); tr.WillStepAside(&Hint{}, 1) {
 			t.Error("without an idle CPU")
 		}

@@ -64,8 +64,8 @@ type contextGuess struct {
 	at      [maxContextWays]struct{ table, block, record uint64 }
 }
 
-// contextDesk is what is read of one way, in a Runner's room.
-type contextDesk struct {
+// contextReads is what is read of one way, in a Runner's room.
+type contextReads struct {
 	table, block, slot uint64
 	head               [process.MaxLocalHead]byte
 	record             [look.ContextSize]byte

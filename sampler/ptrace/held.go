@@ -8,17 +8,17 @@ import (
 	"goprof/sampler/look"
 )
 
-// Met is a thread that a herald has met.
+// Met is a thread that a preempter has met.
 type Met struct {
 	TID     int
-	Arrived int64 // when the herald took its CPU
+	Arrived int64 // when the preempter took its CPU
 	Owned   bool  // the kernel has noted that the thread is one of this process
 }
 
 // LookHeld looks at a thread that lost its CPU to us at the moment arrived, and now waits in the queue of that CPU. The
 // thread runs no instruction of its own before it stops: it is seen where it was when we came. The thread stops as soon
-// as we sleep. LookHeld waits for that stop until a herald wants us to go on (herald.go, hurry). A later stop is left
-// to Collect.
+// as we sleep. LookHeld waits for that stop until a preempter wants us to go on (preempter.go, hurry). A later stop is
+// left to Collect.
 //
 // A thread that runs on another CPU would need an interrupt between CPUs. Until the interrupt comes (1 us on bare
 // metal, 20 us in some virtual machines) the thread runs on. Where the thread calls the kernel, it stops at once. So it
@@ -72,8 +72,8 @@ func (t *Tracer) LookHeld(met Met, hint Hint, snap *look.Look) Outcome {
 func (t *Tracer) stopOnOurCPU(tid int, arrived int64) (state, uintptr) {
 	ptrace(unix.PTRACE_INTERRUPT, uintptr(tid), 0, 0) // if this failed, peek says why
 	e := waitStop(tid, &t.info)
-	if t.heralds != nil {
-		t.heralds.Busy() // we do not wait any more: nobody needs to hurry us
+	if t.preempters != nil {
+		t.preempters.Busy() // we do not wait any more: nobody needs to hurry us
 	}
 	now := Monotonic()
 	if t.missed = arrived; now-arrived > stopWithin {

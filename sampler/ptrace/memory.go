@@ -60,7 +60,7 @@ func (m *Memory) Global(image, symbol string) (uint64, error) {
 
 // readFor copies as much of the target's memory as there is room for.
 func (t *Tracer) readFor(addr uint64, b []byte) int {
-	d := t.desk
+	d := t.reader
 	if d == nil {
 		return 0
 	}
@@ -75,7 +75,7 @@ func (t *Tracer) readFor(addr uint64, b []byte) int {
 
 // readManyFor reads the first of these ranges, as many as one call can, and returns how many are dealt with.
 func (t *Tracer) readManyFor(rs []process.Range) int {
-	d := t.desk
+	d := t.reader
 	if d == nil {
 		return len(rs)
 	}
@@ -107,7 +107,7 @@ func (t *Tracer) readManyFor(rs []process.Range) int {
 // Apart calls read outside of any look. read reads through a Memory that t serves. Apart returns false if the target's
 // memory did not answer.
 func (t *Tracer) Apart(read func()) bool {
-	if !t.onItsThread() || !t.openDesk() {
+	if !t.onItsThread() || !t.openReader() {
 		return false
 	}
 	if t.apart == 0 {

@@ -115,7 +115,7 @@ func (t *Tracer) copyStack(tid int, hint *Hint) {
 	l := &t.look
 	top := hint.StackTop
 	known := top > l.sp && l.sp >= hint.StackLow
-	limit := min(t.StackLimit, len(t.desk.stack))
+	limit := min(t.StackLimit, len(t.reader.stack))
 	l.want = min(unknownStack, limit)
 	if known {
 		l.want = limit
@@ -123,7 +123,7 @@ func (t *Tracer) copyStack(tid int, hint *Hint) {
 			l.want = int(rest)
 		}
 	}
-	d := t.desk
+	d := t.reader
 	d.set(1, &d.stack[0], l.sp, l.want)
 	if hint.Side != 0 && hint.SideLen > 0 && hint.SideLen <= MaxSide {
 		d.set(0, &d.side[0], hint.Side, hint.SideLen)
@@ -146,7 +146,7 @@ func (t *Tracer) copyStack(tid int, hint *Hint) {
 //
 //go:nosplit
 func (t *Tracer) copyFollowed(tid int, hint *Hint) {
-	l, d := &t.look, t.desk
+	l, d := &t.look, t.reader
 	if hint.FollowLen <= 0 || hint.FollowLen > maxFollow || hint.FollowAt < 0 || hint.FollowAt > l.side-8 {
 		return
 	}
@@ -164,7 +164,7 @@ func (t *Tracer) copyFollowed(tid int, hint *Hint) {
 //
 //go:nosplit
 func (t *Tracer) copyUnder(tid int, hint *Hint) {
-	l, d := &t.look, t.desk
+	l, d := &t.look, t.reader
 	first := unsafe.Pointer(unsafe.SliceData(d.stack))
 	from := hint.StackTop
 	for at := 0; at+8 <= min(l.got, unknownStack); at += 8 {

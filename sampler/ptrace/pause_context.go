@@ -21,7 +21,7 @@ import (
 //
 //go:nosplit
 func (t *Tracer) copyContext(tid int) {
-	if t.Contexts == nil || t.desk == nil {
+	if t.Contexts == nil || t.reader == nil {
 		return
 	}
 	w := t.Contexts.ways.Load()
@@ -40,7 +40,7 @@ func (t *Tracer) copyContext(tid int) {
 	t.look.context = look.ContextNone
 	for i := range w.n {
 		state := t.copyRecord(tid, &w.list[i], g, i)
-		if state == look.ContextRead && t.desk.context.record[look.ContextValid] != 1 {
+		if state == look.ContextRead && t.reader.context.record[look.ContextValid] != 1 {
 			state = look.ContextInvalid
 		}
 		if state != look.ContextNone {
@@ -56,7 +56,7 @@ func (t *Tracer) copyContext(tid int) {
 //
 //go:nosplit
 func (t *Tracer) copyRecord(tid int, v *process.Local, g *contextGuess, i int) look.ContextState {
-	d, at := &t.desk.context, &g.at[i]
+	d, at := &t.reader.context, &g.at[i]
 	slot := g.pointer + uint64(v.Offset)
 	got := -1
 	if v.Table {
@@ -86,7 +86,7 @@ func (t *Tracer) copyRecord(tid int, v *process.Local, g *contextGuess, i int) l
 	if d.slot&1 != 0 { // a record begins at an even address
 		return look.ContextUnreadable
 	}
-	t.desk.set(0, &d.record[0], d.slot, look.ContextSize)
+	t.reader.set(0, &d.record[0], d.slot, look.ContextSize)
 	if t.fetchContext(tid, 1) != look.ContextSize {
 		return look.ContextUnreadable
 	}
@@ -97,7 +97,7 @@ func (t *Tracer) copyRecord(tid int, v *process.Local, g *contextGuess, i int) l
 //
 //go:nosplit
 func (t *Tracer) readGuess(tid int, v *process.Local, g *contextGuess, i int) int {
-	k, d, at := t.desk, &t.desk.context, &g.at[i]
+	k, d, at := t.reader, &t.reader.context, &g.at[i]
 	k.set(0, (*byte)(unsafe.Pointer(&d.table)), g.pointer+uint64(v.At), 8)
 	k.set(1, &d.head[0], at.table+uint64(v.Head), v.HeadLen)
 	k.set(2, (*byte)(unsafe.Pointer(&d.block)), at.table+uint64(v.Block), 8)
@@ -113,7 +113,7 @@ func (t *Tracer) readRecord(tid int, slot, record uint64) int {
 
 //go:nosplit
 func (t *Tracer) setRecord(first int, slot, record uint64) int {
-	k, d := t.desk, &t.desk.context
+	k, d := t.reader, &t.reader.context
 	k.set(first, (*byte)(unsafe.Pointer(&d.slot)), slot, 8)
 	if record == 0 {
 		return 1
@@ -126,7 +126,7 @@ func (t *Tracer) setRecord(first int, slot, record uint64) int {
 //
 //go:nosplit
 func (t *Tracer) findBlock(tid int, v *process.Local, g *contextGuess, i int) look.ContextState {
-	k, d, at := t.desk, &t.desk.context, &g.at[i]
+	k, d, at := t.reader, &t.reader.context, &g.at[i]
 	at.table, at.block = 0, 0
 	k.set(0, (*byte)(unsafe.Pointer(&d.table)), g.pointer+uint64(v.At), 8)
 	if t.fetchContext(tid, 1) != 8 || d.table == 0 {
@@ -156,7 +156,7 @@ const unallocated = ^uint64(0)
 // tableServes reports whether the thread's table has an entry that belongs to the library.
 //
 //go:nosplit
-func tableServes(v *process.Local, d *contextDesk) bool {
+func tableServes(v *process.Local, d *contextReads) bool {
 	size := *(*uint64)(unsafe.Pointer(&d.head[0]))
 	count := *(*uint64)(unsafe.Pointer(&d.head[16]))
 	return size >= v.Module && (v.Least == 0 || count >= v.Least)

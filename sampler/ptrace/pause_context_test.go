@@ -29,11 +29,11 @@ const contextModule = 3
 
 // newContextWorld makes the way of a variable at a fixed distance, or through a table.
 func newContextWorld(table bool) *contextWorld {
-	d, err := newDesk(4096)
+	d, err := newReader(4096)
 	if err != nil {
 		panic(err)
 	}
-	w := &contextWorld{&Tracer{desk: d, locals: &contextLayout, Contexts: new(Contexts)}, make([]byte, 64),
+	w := &contextWorld{&Tracer{reader: d, locals: &contextLayout, Contexts: new(Contexts)}, make([]byte, 64),
 		make([]byte, 16*8), make([]byte, 64), make([]byte, 64)}
 	way := process.Local{Offset: 16}
 	slot := w.thread

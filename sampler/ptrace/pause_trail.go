@@ -15,7 +15,7 @@ import (
 // trailCopy is what following a trail needs, prepared outside the pause, and what it leaves behind.
 type trailCopy struct {
 	list [process.MaxTrailPieces]process.Piece
-	used int // of desk.trail
+	used int // of reader.trail
 }
 
 // copyTrail follows the trail from the copies of the Side and of the stack. If a step cannot be made, what was copied
@@ -24,10 +24,10 @@ type trailCopy struct {
 //go:nosplit
 func (t *Tracer) copyTrail(tid int) {
 	w := t.Trail
-	if w == nil || t.desk == nil || !w.Known || w.HeadSize == 0 || w.Frame < 0 || w.Frame+8 > t.look.side {
+	if w == nil || t.reader == nil || !w.Known || w.HeadSize == 0 || w.Frame < 0 || w.Frame+8 > t.look.side {
 		return
 	}
-	frame := *(*uint64)(unsafe.Add(unsafe.Pointer(&t.desk.side), w.Frame))
+	frame := *(*uint64)(unsafe.Add(unsafe.Pointer(&t.reader.side), w.Frame))
 	owner, ok := t.stackWord(frame + uint64(w.Owner))
 	if frame == 0 || !ok {
 		return
@@ -63,9 +63,9 @@ func (t *Tracer) copyTrail(tid int) {
 //go:nosplit
 func (t *Tracer) stackWord(addr uint64) (uint64, bool) {
 	l := &t.look
-	from, sp, got := unsafe.SliceData(t.desk.stack), l.sp, l.got
+	from, sp, got := unsafe.SliceData(t.reader.stack), l.sp, l.got
 	if l.under > 0 {
-		from, sp, got = unsafe.SliceData(t.desk.under), l.underSP, l.under
+		from, sp, got = unsafe.SliceData(t.reader.under), l.underSP, l.under
 	}
 	if off := addr - sp; got >= 8 && off <= uint64(got-8) {
 		return *(*uint64)(unsafe.Add(unsafe.Pointer(from), off)), true
@@ -78,7 +78,7 @@ func (t *Tracer) stackWord(addr uint64) (uint64, bool) {
 //
 //go:nosplit
 func (t *Tracer) copyPiece(tid int, addr uint64, size int) unsafe.Pointer {
-	c, d := &t.trail, t.desk
+	c, d := &t.trail, t.reader
 	n := t.look.pieces
 	if size <= 0 || size > len(d.trail)-c.used || n >= len(c.list) {
 		return nil

@@ -23,11 +23,11 @@ type trailWorld struct {
 }
 
 func newTrailWorld() *trailWorld {
-	d, err := newDesk(4096)
+	d, err := newReader(4096)
 	if err != nil {
 		panic(err)
 	}
-	w := &trailWorld{&Tracer{desk: d}, ctest.NewTrail(d.side[:64], d.stack[:256])}
+	w := &trailWorld{&Tracer{reader: d}, ctest.NewTrail(d.side[:64], d.stack[:256])}
 	w.Tracer.Trail = &w.Trail.Trail
 	w.look = pauseLeft{side: 64, sp: ctest.At(w.Stack), got: len(w.Stack)}
 	return w

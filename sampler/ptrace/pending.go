@@ -136,7 +136,7 @@ func (t *Tracer) stillOurs(p *pendingStop, now int64) bool {
 // finishLate does for a thread whose stop has come late what Look does at once.
 func (t *Tracer) finishLate(p pendingStop) Outcome {
 	t.lookTID = p.tid
-	want := p.snap != nil && t.desk != nil
+	want := p.snap != nil && t.reader != nil
 	if want {
 		t.pin()
 		defer t.unpin()

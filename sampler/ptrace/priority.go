@@ -63,11 +63,11 @@ func WithoutPriority(sleep func()) bool {
 // betterNice is the priority of a thread that may not, or need not, have real-time priority.
 const betterNice = -15
 
-// The priorities of the tracing thread, its Runner and its heralds, as SCHED_FIFO counts: the lowest that serve.
+// The priorities of the tracing thread, its Runner and its preempters, as SCHED_FIFO counts: the lowest that serve.
 const (
-	tracerPriority = 1
-	runnerPriority = 2
-	heraldPriority = 3
+	tracerPriority    = 1
+	runnerPriority    = 2
+	preempterPriority = 3
 )
 
 // resetOnFork is SCHED_FLAG_RESET_ON_FORK: nothing that we start has our priority.

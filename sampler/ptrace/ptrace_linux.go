@@ -12,7 +12,7 @@ import (
 // Raw system calls for use inside the pause. All are nosplit: a function that may grow
 // its stack has a point at which Go's scheduler can take the thread's CPU away. They take pointers to fields of a
 // Tracer, which lives on the heap and does not move. syscall.RawSyscall6 keeps Go's processor; nothing here blocks for
-// long. A read of the target's memory might block: a Runner makes such reads (desk.go).
+// long. A read of the target's memory might block: a Runner makes such reads (reader.go).
 
 // How waitid(2) tells what became of a child: siginfo's si_code
 // (include/uapi/asm-generic/siginfo.h).

@@ -18,8 +18,8 @@ import (
 // can let it go: ptrace binds a tracee to the one that has seized it.
 //
 // But the kernel calls a signal handler on an OS thread whatever Go thinks of it. So while stops are pending, a timer
-// of the kernel sends this OS thread a signal each releaseEvery. The handler is not Go's but ours (errand.Handler). It
-// detaches from each thread that it has found stopped twice.
+// of the kernel sends this OS thread a signal each releaseEvery. The handler is not Go's but ours (osthread.Handler).
+// It detaches from each thread that it has found stopped twice.
 
 const (
 	// releaseEvery is how often the handler looks. A thread is let go after at most twice that time.
@@ -27,7 +27,7 @@ const (
 	// standsFor is how long a thread is known to have stood still before it is let go. Two signals may come close
 	// together, if one is late.
 	standsFor = releaseEvery / 2
-	// mostWatched bounds the threads that are watched at once. Many Tracers may share an OS thread (lend.go).
+	// mostWatched bounds the threads that are watched at once. Many Tracers may share an OS thread (borrow.go).
 	mostWatched = 4 * MaxPending
 )
 
@@ -150,7 +150,7 @@ func (r *releaser) set(every int64) {
 	syscall.RawSyscall6(unix.SYS_TIMER_SETTIME, uintptr(r.timer), 0, uintptr(unsafe.Pointer(&times)), 0, 0, 0)
 }
 
-// boundSignalCame is the handler of boundSignal. Where a herald has sent it, that it ends a call is all.
+// boundSignalCame is the handler of boundSignal. Where a preempter has sent it, that it ends a call is all.
 //
 //go:nosplit
 func boundSignalCame(info unsafe.Pointer) {

@@ -21,7 +21,7 @@ var ErrSilent = errors.New("ptrace: the memory of too many threads does not answ
 type silentThread struct {
 	born    uint64 // the thread's start: its number may go to another thread
 	chances Chances
-	desk    *desk // of the read that is under way; nil: the read has come back
+	reader  *reader // of the read that is under way; nil: the read has come back
 }
 
 // Silent lists threads, in order of their numbers. Of each, a read was given up that waited in the kernel.
@@ -31,12 +31,12 @@ func (t *Tracer) Silent() []int { return t.silentIDs }
 func (t *Tracer) leavesAlone(tid int) bool {
 	s := t.silentThreads[tid]
 	if s == nil {
-		return t.desk == nil && t.lateReads >= MostSilent
+		return t.reader == nil && t.lateReads >= MostSilent
 	}
-	if s.desk != nil && s.desk.runner.Returned() {
+	if s.reader != nil && s.reader.runner.Returned() {
 		t.takeBack(s)
 	}
-	if s.desk != nil {
+	if s.reader != nil {
 		return true
 	}
 	if !s.chances.Spent(Monotonic()) {
@@ -52,12 +52,12 @@ func (t *Tracer) leavesAlone(tid int) bool {
 // takeBack takes a Runner back into service, or ends it.
 func (t *Tracer) takeBack(s *silentThread) {
 	t.lateReads--
-	if t.desk == nil {
-		t.desk = s.desk
+	if t.reader == nil {
+		t.reader = s.reader
 	} else {
-		s.desk.runner.End()
+		s.reader.runner.End()
 	}
-	s.desk = nil
+	s.reader = nil
 }
 
 // readsCameBack reports whether all reads of a look at tid have come back. If not, it lets all other threads go that
@@ -79,37 +79,37 @@ func (t *Tracer) readsCameBack(tid int) bool {
 	if born := t.proc.Born(tid); born != s.born { // new, or another thread that has its number now
 		s.born, s.chances = born, Chances{}
 	}
-	if t.desk.runner.Sleeps() { // otherwise the read is late because the Runner had no CPU
+	if t.reader.runner.Sleeps() { // otherwise the read is late because the Runner had no CPU
 		s.chances.Lose(Monotonic())
 		t.silentIDs = insertSorted(t.silentIDs, tid)
 	}
-	s.desk, t.desk = t.desk, nil
+	s.reader, t.reader = t.reader, nil
 	t.lateReads++
-	t.openDesk()
+	t.openReader()
 	return false
 }
 
-// openDesk finds a Runner, unless too many have not come back.
-func (t *Tracer) openDesk() bool {
-	if t.desk == nil && t.lateReads < MostSilent {
-		if d, err := newDesk(t.StackLimit); err != nil {
+// openReader finds a Runner, unless too many have not come back.
+func (t *Tracer) openReader() bool {
+	if t.reader == nil && t.lateReads < MostSilent {
+		if d, err := newReader(t.StackLimit); err != nil {
 			t.err = err
 		} else {
-			t.desk = d
+			t.reader = d
 		}
 	}
-	return t.desk != nil
+	return t.reader != nil
 }
 
-// closeDesks ends the Runners that have come back.
-func (t *Tracer) closeDesks() {
-	if t.desk != nil && t.ownReads == nil {
-		t.desk.runner.End()
+// closeReaders ends the Runners that have come back.
+func (t *Tracer) closeReaders() {
+	if t.reader != nil && t.ownReads == nil {
+		t.reader.runner.End()
 	}
-	t.desk = nil
+	t.reader = nil
 	for _, s := range t.silentThreads {
-		if s.desk != nil {
-			s.desk.runner.End()
+		if s.reader != nil {
+			s.reader.runner.End()
 		}
 	}
 }
@@ -154,7 +154,7 @@ func insertSorted(list []int, n int) []int {
 
 // ReadErr says why nothing can be read any more. Such an error ends a run. It is nil as long as reads are possible.
 func (t *Tracer) ReadErr() error {
-	if t.desk != nil {
+	if t.reader != nil {
 		return nil
 	}
 	if t.lateReads >= MostSilent {

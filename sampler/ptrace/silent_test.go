@@ -82,8 +82,8 @@ func TestSilentThreadsInADump(t *testing.T) {
 	}
 }
 
-// TestSilentOnlooker: an OS thread of goprof that reads by itself is left behind. It ends when its read comes back.
-func TestSilentOnlooker(t *testing.T) {
+// TestSilentObserver: an OS thread of goprof that reads by itself is left behind. It ends when its read comes back.
+func TestSilentObserver(t *testing.T) {
 	p, silent, others := ctest.StartSilent(t, 1, "sleep")
 	// a thread that still waits for a CPU to fall asleep on counts as running
 	for _, tid := range []int{p.PID, silent[0]} {
@@ -92,18 +92,18 @@ func TestSilentOnlooker(t *testing.T) {
 	cpu := ctest.NeedCPU(t)
 	tids := []int{p.PID, silent[0], p.PID}
 	snap := new(look.Look)
-	looks := func(o *Onlooker, tids ...int) (outcomes []Outcome) {
+	looks := func(o *Observer, tids ...int) (outcomes []Outcome) {
 		n := o.Each(len(tids), func(tr *Tracer, i int) {
 			got := tr.LookUnstopped(tids[i], Hint{}, snap)
 			outcomes = append(outcomes[:i:i], got)
 		})
 		return outcomes[:n:n]
 	}
-	first := NewOnlooker(p.PID, cpu, DefaultStackLimit)
+	first := NewObserver(p.PID, cpu, DefaultStackLimit)
 	if got := looks(first, tids...); !slices.Equal(got, []Outcome{Taken}) || first.IsBack() {
 		t.Fatalf("up to the silent thread: %v, back %v", got, first.IsBack())
 	}
-	second := NewOnlooker(p.PID, cpu, DefaultStackLimit)
+	second := NewObserver(p.PID, cpu, DefaultStackLimit)
 	defer second.Close()
 	if got := looks(second, p.PID, others[0], p.PID); !slices.Equal(got, []Outcome{Taken, Running, Taken}) {
 		t.Errorf("others: %v", got)

@@ -74,9 +74,9 @@ type Tracer struct {
 	nextP   int
 	cpus    cpuMask
 
-	// These fields serve reads of the target's memory (desk.go, silent.go).
-	desk          *desk
-	ownReads      *ownReads // of an Onlooker: its desk has no Runner
+	// These fields serve reads of the target's memory (reader.go, silent.go).
+	reader        *reader
+	ownReads      *ownReads // of an Observer: its reader has no Runner
 	readUntil     int64     // when the reads of this look are given up
 	silent        bool      // a read of this look was given up
 	lookTID       int       // the thread that is looked at
@@ -84,7 +84,7 @@ type Tracer struct {
 	silentIDs     []int
 	lateReads     int // reads that were given up and are under way
 	here, allowed cpuMask
-	heralds       *Heralds
+	preempters    *Preempters
 	stayAt        int     // the CPU to which our OS thread is bound, -1: none
 	pinned        uintptr // size of allowed while this OS thread is bound to its CPU
 
@@ -124,13 +124,13 @@ type pauseLeft struct {
 	sp      uint64
 	want    int
 	got     int
-	side    int // bytes in desk.side
+	side    int // bytes in reader.side
 	cut     bool
-	follow  int // bytes in desk.followed
-	pieces  int // in desk.trail
-	under   int // bytes in desk.under, which were at underSP
+	follow  int // bytes in reader.followed
+	pieces  int // in reader.trail
+	under   int // bytes in reader.under, which were at underSP
 	underSP uint64
-	context look.ContextState // ContextRead: there is a record in desk.context
+	context look.ContextState // ContextRead: there is a record in reader.context
 	letGo   syscall.Errno
 }
 
@@ -159,7 +159,7 @@ func NewTracer(pid int, cpu *arch.CPU) *Tracer {
 
 // Close gives back what the Tracer holds of the system.
 func (t *Tracer) Close() {
-	t.closeDesks()
+	t.closeReaders()
 	t.closeGate()
 	t.closeReleaser()
 	t.proc.Close()
@@ -240,13 +240,13 @@ func (t *Tracer) LookOn(tid, cpu int, hint Hint, snap *look.Look) Outcome {
 // waited.
 func (t *Tracer) mayStop(tid int, late int64) (why Outcome, ok bool) {
 	switch {
-	case !t.onItsThread() || t.ownReads != nil: // nobody may stand still while an Onlooker reads
+	case !t.onItsThread() || t.ownReads != nil: // nobody may stand still while an Observer reads
 		return WrongThread, false
 	case !t.HasRoom(tid):
 		return Backlog, false
 	case t.leavesAlone(tid):
 		return Silent, false
-	case !t.openDesk():
+	case !t.openReader():
 		return Failed, false
 	case !t.admits(late):
 		return Unadmitted, false
@@ -296,9 +296,9 @@ func (t *Tracer) onItsThread() bool {
 // warmCaches makes the calls that the pause will make, while the thread still runs. At low rates caches are cold, and
 // warmCaches takes a quarter off the pause.
 func (t *Tracer) warmCaches(tid int) {
-	if n := t.warmLen; n > 0 && n <= len(t.desk.stack) {
+	if n := t.warmLen; n > 0 && n <= len(t.reader.stack) {
 		t.beginReads()
-		t.desk.set(0, &t.desk.stack[0], t.warmAt, n)
+		t.reader.set(0, &t.reader.stack[0], t.warmAt, n)
 		t.fetch(tid, 0, 1)
 		if t.silent {
 			t.warmLen = 0
@@ -355,7 +355,7 @@ func (t *Tracer) finish(tid int, s state, sig uintptr, hint *Hint, snap *look.Lo
 
 // fill makes a snapshot of what the look has copied. The registers and the system call are still to be set.
 func (t *Tracer) fill(tid int, hint *Hint, to *look.Look) {
-	d, l, snap := t.desk, &t.look, &to.Snapshot
+	d, l, snap := t.reader, &t.look, &to.Snapshot
 	snap.Reset()
 	to.When, snap.TID, snap.PACMask = l.when, tid, t.pac[1]
 	snap.SP, snap.Cut = l.sp, l.cut
@@ -385,8 +385,8 @@ func (t *Tracer) standsAtSyscall(tid int, snap *process.Snapshot) bool {
 	}
 	t.beginReads()
 	t.bringRunner()
-	t.desk.set(0, &t.desk.small[0], snap.Regs[t.cpu.PC], n)
-	return t.fetch(tid, 0, 1) == n && bytes.Equal(t.desk.small[:n], t.cpu.SyscallInst)
+	t.reader.set(0, &t.reader.small[0], snap.Regs[t.cpu.PC], n)
+	return t.fetch(tid, 0, 1) == n && bytes.Equal(t.reader.small[:n], t.cpu.SyscallInst)
 }
 
 // StandsStill takes the place of the moment when a thread was let go, for a thread that was not stopped. Such a look

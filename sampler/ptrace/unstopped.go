@@ -31,7 +31,7 @@ func (t *Tracer) LookUnstoppedDuring(tid int, hint Hint, snap *look.Look,
 	if t.leavesAlone(tid) {
 		return Silent
 	}
-	if !t.openDesk() {
+	if !t.openReader() {
 		return Failed
 	}
 	t.lookTID = tid

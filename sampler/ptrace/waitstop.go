@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"goprof/sampler/errand"
+	"goprof/sampler/osthread"
 )
 
 // boundSignal ends a blocking waitid(2), which has no time limit of its own. ppoll and signalfd cannot stand in for
@@ -23,7 +23,7 @@ const boundSignal = 62
 // for signals, and other signals wait meanwhile.
 var handlesBoundSignal = sync.OnceValue(func() bool {
 	const saRestart = 0x10000000
-	handler := errand.Handler(boundSignalCame)
+	handler := osthread.Handler(boundSignalCame)
 	var act sigaction
 	if handler == 0 || !getSigaction(boundSignal, &act) || act.handler == 0 {
 		return false

@@ -11,7 +11,7 @@ import (
 // The kernel notes the thread's number where that is permitted (visit/switches.go). Elsewhere /proc tells the thread.
 // The kernel notes when it last charged a thread (se.exec_start in /proc/PID/task/TID/sched, kernel/sched/debug.c). At
 // a switch it reads the clock once. By that reading it charges the thread that goes, and dates the thread that comes
-// (kernel/sched/core.c, __schedule). So the thread that we are looking for has the number there that the herald had
+// (kernel/sched/core.c, __schedule). So the thread that we are looking for has the number there that the preempter had
 // when it came, to the nanosecond.
 //
 // Each visit reads the number of the threads that have run lately (hot). It reads the others where the process's clock

@@ -43,10 +43,10 @@ type Run struct {
 	denied      int // in a row
 	Failed      error
 	Cancelled   bool
-	Heralds     *ptrace.Heralds // that may call us; nil: none
-	Rest        int64           // they may not before that moment
-	Called      int             // number of the herald that has called us, -1: none
-	taken       bool            // a look has succeeded since the last sleep
+	Preempters  *ptrace.Preempters // that may call us; nil: none
+	Rest        int64              // they may not before that moment
+	Called      int                // number of the preempter that has called us, -1: none
+	taken       bool               // a look has succeeded since the last sleep
 }
 
 // NewRun begins a run. late and sum are still to be set.
@@ -109,11 +109,11 @@ func (c *Run) LengthenInterval() {
 // MaxNap bounds how long a sleep can go on when the run is cancelled.
 const MaxNap = 50 * int64(time.Millisecond)
 
-// Sleep waits until the deadline or the call of a herald, and looks after pending stops and questions meanwhile. It
+// Sleep waits until the deadline or the call of a preempter, and looks after pending stops and questions meanwhile. It
 // returns false when the run is over, or goprof is to be suspended.
 func (c *Run) Sleep(deadline int64) bool {
-	// A look at a thread that a herald has met has told that the process is there. Where the kernel notes nothing
-	// (NoNotes), a herald calls for any process, and nobody may be looked at.
+	// A look at a thread that a preempter has met has told that the process is there. Where the kernel notes nothing
+	// (NoNotes), a preempter calls for any process, and nobody may be looked at.
 	asked := c.Called >= 0 && c.taken
 	c.taken = false
 	for c.Called = -1; ; asked = false {
@@ -139,13 +139,13 @@ func (c *Run) Sleep(deadline int64) bool {
 		if c.Tracer.Pending() > 0 {
 			until = min(until, now+int64(c.Tracer.Patience()))
 		}
-		if c.Heralds != nil && now >= c.Rest {
+		if c.Preempters != nil && now >= c.Rest {
 			if c.await(now, until) {
 				return true
 			}
 			continue
 		}
-		if c.Heralds != nil {
+		if c.Preempters != nil {
 			until = min(until, c.Rest)
 		}
 		c.Queue.HandOverBefore(until)
@@ -157,12 +157,12 @@ func (c *Run) Sleep(deadline int64) bool {
 	}
 }
 
-// await sleeps until a herald calls, or that moment. It returns true at once if a herald has called: somebody stands
-// still for us.
+// await sleeps until a preempter calls, or that moment. It returns true at once if a preempter has called: somebody
+// stands still for us.
 func (c *Run) await(now, until int64) bool {
-	c.Queue.HandOverBefore(max(now, c.Heralds.Next()))
-	c.Heralds.Hasten(c.Tracer.Pending() > 0)
-	c.Called = c.Heralds.Await(min(until, c.Queue.HandOverAt()))
+	c.Queue.HandOverBefore(max(now, c.Preempters.Next()))
+	c.Preempters.Hasten(c.Tracer.Pending() > 0)
+	c.Called = c.Preempters.Await(min(until, c.Queue.HandOverAt()))
 	if c.Called < 0 {
 		return false
 	}

@@ -11,7 +11,7 @@ import (
 	"goprof/testdata/ctest"
 )
 
-// TestCalledForOthers: where the kernel notes nothing, heralds call at each visit, be it for other processes. If no
+// TestCalledForOthers: where the kernel notes nothing, preempters call at each visit, be it for other processes. If no
 // look was taken, nothing has told that the process is there.
 func TestCalledForOthers(t *testing.T) {
 	p := ctest.Run(t, ctest.Spin)

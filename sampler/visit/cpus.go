@@ -34,7 +34,7 @@ func (v *visits) theirs() []int {
 	return listOf(&allows)
 }
 
-// meetAgain brings up to date which CPUs are there, when heralds are about to be sent. CPUs that have come since are
+// meetAgain brings up to date which CPUs are there, when preempters are about to be sent. CPUs that have come since are
 // left to follow.
 func (v *visits) meetAgain(now int64) {
 	cpus, anew := v.theirs(), v.asked.MissedMuch(now)
@@ -56,21 +56,21 @@ func (c *visited) setGone(there []int) (back bool) {
 }
 
 // takeIn adds these CPUs to the visits. anew: all may have been off and on. It returns false where a CPU cannot have a
-// herald.
+// preempter.
 func (v *visits) takeIn(cpus []int, anew bool) bool {
 	for i := range v.cpus {
 		cpu := &v.cpus[i]
 		back := cpu.setGone(cpus)
 		switch {
 		case cpu.gone:
-			v.heralds.Recall(i)
+			v.preempters.Recall(i)
 		case back || anew:
-			v.heralds.Recall(i) // it reads the notes
+			v.preempters.Recall(i) // it reads the notes
 			v.renewNotes(cpu)
-			if v.heralds.SendAgain(i, cpu.number, cpu.notes.shared()) != nil {
+			if v.preempters.SendAgain(i, cpu.number, cpu.notes.shared()) != nil {
 				return false
 			}
-		case !v.heralds.Stay(i):
+		case !v.preempters.Stay(i):
 			return false
 		}
 	}
@@ -81,7 +81,7 @@ func (v *visits) takeIn(cpus []int, anew bool) bool {
 		v.cpus = append(v.cpus, visited{number: number})
 		cpu := &v.cpus[len(v.cpus)-1]
 		v.renewNotes(cpu)
-		if v.heralds.Send(number, cpu.notes.shared()) != nil {
+		if v.preempters.Send(number, cpu.notes.shared()) != nil {
 			return false
 		}
 	}

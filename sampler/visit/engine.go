@@ -49,7 +49,7 @@ type run struct {
 	spare    *look.Look // to be filled by the next look; nil: there is none
 
 	spentBefore int64 // CPU time of this OS thread at the end of the last tick
-	dueMean     int64 // threads due in a tick, in dueUnit: see crowded
+	dueMean     int64 // threads due in a tick, in dueUnit: see manyDue
 }
 
 func (s *Engine) run(ctx context.Context, cfg sampler.Config, q *sampler.Queue,
@@ -72,9 +72,9 @@ func (s *Engine) run(ctx context.Context, cfg sampler.Config, q *sampler.Queue,
 func (r *run) loop() {
 	visited := r.visiting
 	if r.visiting = r.visits != nil && !r.scan.NoStats && r.visits.begin(); r.visiting {
-		r.Heralds = r.visits.heralds
-		r.Tracer.ServedBy(r.Heralds)
-		r.Heralds.Want(r.scan.Proc.PID)
+		r.Preempters = r.visits.preempters
+		r.Tracer.ServedBy(r.Preempters)
+		r.Preempters.Want(r.scan.Proc.PID)
 		defer r.endVisits()
 		r.scan.HotFor, r.scan.Pools = visitHot, true
 		if r.visits.cpus[0].notes != nil {
@@ -112,8 +112,8 @@ func (r *run) loop() {
 	}
 }
 
-// nextLook is the moment of the next tick, which is not before rest. Where CPUs are visited, it is when to keep the
-// house, at the latest.
+// nextLook is the moment of the next tick, which is not before rest. Where CPUs are visited, it is when to refresh
+// the lists, at the latest.
 func (r *run) nextLook(rest int64) int64 {
 	if r.visiting {
 		now := ptrace.Monotonic()

@@ -63,7 +63,7 @@ func TestVisitsTakeCPUsIn(t *testing.T) {
 }
 
 // TestVisitsBeginWithoutACPU: a CPU went off, or was taken from the program, while nobody was sampled. Visits begin
-// without it, and no herald goes there: it would read notes that are given up when the CPU is back.
+// without it, and no preempter goes there: it would read notes that are given up when the CPU is back.
 func TestVisitsBeginWithoutACPU(t *testing.T) {
 	ctest.NeedCPU(t)
 	p := ctest.Run(t, ctest.Spin)
@@ -86,7 +86,7 @@ func TestVisitsBeginWithoutACPU(t *testing.T) {
 		}
 		before := v.cpus[0].notes
 		for i := range int64(100) {
-			v.heralds.Tell(0, ptrace.Monotonic()+i*int64(time.Millisecond), 1)
+			v.preempters.Tell(0, ptrace.Monotonic()+i*int64(time.Millisecond), 1)
 		}
 		if !v.takeIn(all, false) || v.cpus[0].gone || before != nil && v.cpus[0].notes == before {
 			t.Error("a CPU that is back has no new notes")
@@ -95,7 +95,7 @@ func TestVisitsBeginWithoutACPU(t *testing.T) {
 		if !v.takeIn(all, true) || before != nil && v.cpus[0].notes == before {
 			t.Error("a CPU that may have been off and on has no new notes")
 		}
-		time.Sleep(100 * time.Millisecond) // a herald that reads notes of before would end goprof
+		time.Sleep(100 * time.Millisecond) // a preempter that reads notes of before would end goprof
 	})
 }
 

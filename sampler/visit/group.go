@@ -27,7 +27,7 @@ import (
 // A Group needs the kernel's notes of switches (switches.go). Without them it would have to ask each thread of each
 // process.
 type Group struct {
-	sampler.Muster[*Member]
+	sampler.Arrivals[*Member]
 	interval atomic.Int64
 	stack    int
 	counts   sampler.GroupCounts
@@ -42,7 +42,7 @@ func NewGroup(interval time.Duration, stack int) *Group {
 	if stack <= 0 {
 		stack = ptrace.DefaultStackLimit
 	}
-	g := &Group{stack: stack, Muster: sampler.NewMuster[*Member]()}
+	g := &Group{stack: stack, Arrivals: sampler.NewArrivals[*Member]()}
 	g.interval.Store(int64(max(interval, sampler.MinInterval)))
 	return g
 }
@@ -68,7 +68,7 @@ type Member struct {
 
 	// Of the sampling thread.
 	run     *run
-	kept    int64 // when its house was kept
+	kept    int64 // when its lists were refreshed
 	busy    bool  // it was met since
 	leaving int64 // since when the member is to leave; 0: it is not to leave
 	result  chan error

@@ -40,8 +40,8 @@ type groupRun struct {
 	pending  int           // stops that are late, of all
 	patience time.Duration // how soon to look after them
 	renew    bool          // this OS thread may hold a thread that has no member any more
-	called   int           // number of the herald that has called, -1: none
-	rest     int64         // no herald may call before that moment
+	called   int           // number of the preempter that has called, -1: none
+	rest     int64         // no preempter may call before that moment
 	failed   error
 	cpuOf    time.Duration // of the OS threads before
 }
@@ -50,7 +50,7 @@ type groupRun struct {
 func (g *Group) Run(ctx context.Context) error {
 	r := &groupRun{Group: g, ctx: ctx, members: map[int]*Member{},
 		rng: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))}
-	defer r.turnOut()
+	defer r.endAll()
 	r.visits = newVisits(unix.Getpid(), &sampler.Config{Interval: g.Interval()})
 	defer r.visits.closeNotes()
 	if !r.visits.knowsAll() || !r.visits.comesTo(cpuset.Online()) {
@@ -79,8 +79,8 @@ func (v *visits) knowsAll() bool {
 	return true
 }
 
-// turnOut ends all members.
-func (r *groupRun) turnOut() {
+// endAll ends all members.
+func (r *groupRun) endAll() {
 	for _, m := range r.End(r.failed) {
 		m.result <- r.WhyEnded()
 	}
@@ -100,7 +100,7 @@ func (r *groupRun) shift() {
 		r.failed = ErrNoVisits
 		return
 	}
-	r.lead.ServedBy(r.visits.heralds)
+	r.lead.ServedBy(r.visits.preempters)
 	for _, m := range r.members {
 		m.run.Tracer.ChangeOSThread()
 	}
@@ -120,8 +120,8 @@ func (r *groupRun) shift() {
 		if r.called >= 0 && !r.wasAway(ptrace.Monotonic()) {
 			r.visit(r.called)
 		}
-		r.visits.heralds.Busy()
-		r.keepHouses()
+		r.visits.preempters.Busy()
+		r.refreshMembers()
 		r.sendAway() // this comes first: a process that was let go may have come again
 		r.takeIn()
 		r.collect()
@@ -142,7 +142,7 @@ func (r *groupRun) shift() {
 	}
 }
 
-// endVisits recalls the heralds.
+// endVisits recalls the preempters.
 func (r *groupRun) endVisits() {
 	r.lead.ServedBy(nil)
 	r.visits.end()
@@ -165,13 +165,13 @@ func (r *groupRun) countVisits() {
 	}
 }
 
-// want says whose threads heralds call for.
+// want says whose threads preempters call for.
 func (r *groupRun) want() {
 	pids := make([]int, 0, len(r.members))
 	for pid := range r.members {
 		pids = append(pids, pid)
 	}
-	r.visits.heralds.Want(pids...)
+	r.visits.preempters.Want(pids...)
 }
 
 // with lets a member use the Runner.
@@ -197,7 +197,7 @@ func (r *groupRun) await() bool {
 	return false
 }
 
-// sleep waits until a herald calls, or some time. It returns false when the shift is over.
+// sleep waits until a preempter calls, or some time. It returns false when the shift is over.
 func (r *groupRun) sleep() bool {
 	deadline := ptrace.Monotonic() + napFor(r.interval.Load())
 	for r.called = -1; ; {
@@ -216,8 +216,8 @@ func (r *groupRun) sleep() bool {
 			r.ts = unix.NsecToTimespec(min(until, r.rest))
 			ptrace.SleepUntil(&r.ts)
 		} else {
-			r.visits.heralds.Hasten(r.pending > 0)
-			r.called = r.visits.heralds.Await(until)
+			r.visits.preempters.Hasten(r.pending > 0)
+			r.called = r.visits.preempters.Await(until)
 		}
 		if r.called >= 0 && r.pending > 0 {
 			r.lead.BoundTo(ptrace.CurrentCPU())
@@ -234,7 +234,7 @@ func (r *groupRun) wasAway(now int64) bool {
 	return r.lastLoop != 0 && now-r.lastLoop > threads.LongGap+r.interval.Load()
 }
 
-// visit samples the thread that a herald took its CPU from, if that thread is a member's.
+// visit samples the thread that a preempter took its CPU from, if that thread is a member's.
 func (r *groupRun) visit(called int) {
 	v := r.visits
 	v.come(called, r.lead)
@@ -280,8 +280,8 @@ func (r *groupRun) look(c *run, tid int, arrived int64) {
 	}
 }
 
-// keepHouses brings a member's threads and accounts up to date, one member at a time.
-func (r *groupRun) keepHouses() {
+// refreshMembers brings a member's threads and accounts up to date, one member at a time.
+func (r *groupRun) refreshMembers() {
 	now := ptrace.Monotonic()
 	away := r.wasAway(now)
 	r.lastLoop = now
@@ -294,17 +294,17 @@ func (r *groupRun) keepHouses() {
 		if answer {
 			m.Answer(m.run.Sum)
 		}
-		every := sampler.HouseIdle
+		every := sampler.RefreshIdle
 		if m.busy {
-			every = sampler.HouseBusy
+			every = sampler.RefreshBusy
 		}
 		if away || now-m.kept >= every {
-			r.keepHouse(m, now, away)
+			r.refresh(m, now, away)
 		}
 	}
 }
 
-func (r *groupRun) keepHouse(m *Member, now int64, away bool) {
+func (r *groupRun) refresh(m *Member, now int64, away bool) {
 	c := m.run
 	if !away { // otherwise what was used meanwhile is forgiven
 		c.scan.LastTick = max(c.scan.LastTick, now-threads.LongGap/2)
@@ -337,7 +337,7 @@ func (r *groupRun) takeIn() {
 		}
 		m.run.Tracer.ChangeOSThread()
 		r.members[m.pid] = m
-		r.keepHouse(m, ptrace.Monotonic(), false)
+		r.refresh(m, ptrace.Monotonic(), false)
 	}
 	if len(coming) > 0 {
 		r.want()

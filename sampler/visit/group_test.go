@@ -77,7 +77,7 @@ func checkGroupSharesFairly(t *testing.T, g sampletest.Group, interval time.Dura
 		}
 		carried := time.Duration(m.CPU)
 		if !visits { // what threads have used is read once in this time
-			carried += min(time.Duration(sampler.HouseBusy), used-carried)
+			carried += min(time.Duration(sampler.RefreshBusy), used-carried)
 		}
 		if share := carried.Seconds() / used.Seconds(); share < 0.8 || share > 1.2 {
 			t.Errorf("%d: samples carry %v of %v of CPU time", i, time.Duration(m.CPU), used)

@@ -12,10 +12,10 @@ import (
 
 // Which CPU is visited at which moment.
 //
-// Moments are drawn (moments.go), and for each of them a CPU. A herald is told its moments some time ahead. So the
-// moment of a visit depends on no other visit. Only where we are busy with the visit of another CPU, the herald waits
-// until we are free. A moment at which we have the CPU ourselves meets nobody, like one at which the CPU is idle. The
-// visit counts as held. So on each CPU
+// Moments are drawn (moments.go), and for each of them a CPU. A preempter is told its moments some time ahead. So the
+// moment of a visit depends on no other visit. Only where we are busy with the visit of another CPU, the preempter
+// waits until we are free. A moment at which we have the CPU ourselves meets nobody, like one at which the CPU is idle.
+// The visit counts as held. So on each CPU
 //
 //	visits held = time / interval
 //	visits that meet a thread = its CPU time / interval
@@ -27,9 +27,9 @@ const (
 	metLately = int64(time.Second)
 )
 
-// napFor is how long we sleep at most before heralds are told more moments. They know their moments for twice as long:
-// on the average, so many that half of their room is full.
-func napFor(interval int64) int64 { return min(traced.MaxNap, ptrace.HeraldMoments/4*interval) }
+// napFor is how long we sleep at most before preempters are told more moments. They know their moments for twice as
+// long: on the average, so many that half of their room is full.
+func napFor(interval int64) int64 { return min(traced.MaxNap, ptrace.PreempterMoments/4*interval) }
 
 // plan draws the visits.
 type plan struct {
@@ -38,12 +38,12 @@ type plan struct {
 	round   []int // the CPUs from which the next is drawn
 	turn    int   // visits since the lot among the strange was drawn
 	strange []int // the CPUs on which nobody was met lately; one of them has a turn, at the end of round
-	until   int64 // heralds know their moments until then
+	until   int64 // preempters know their moments until then
 	// Visits since settle was last called. left is how many were missed in all.
 	held, missed, left int64
-	// All visits that were held, those that met anybody, and the CPU time of the heralds.
+	// All visits that were held, those that met anybody, and the CPU time of the preempters.
 	all, meeting, cpu int64
-	// What the heralds that there are have counted, as of takeCounts.
+	// What the preempters that there are have counted, as of takeCounts.
 	counted ptrace.VisitCounts
 }
 
@@ -52,7 +52,7 @@ func newPlan(exact bool) plan {
 	return plan{rng: rng, moments: moments{rng: rng, exact: exact}}
 }
 
-// startPlan begins anew: new heralds know no moments and have counted nothing.
+// startPlan begins anew: new preempters know no moments and have counted nothing.
 func (v *visits) startPlan() { v.until, v.counted = 0, ptrace.VisitCounts{} }
 
 // next draws which CPU to visit next. Where many CPUs have met nobody lately, one of them has a turn in a round.
@@ -103,7 +103,7 @@ func (v *visits) weight(which int) int64 {
 // meanGap is the mean time between two visits.
 func (v *visits) meanGap(interval int64) int64 { return interval / int64(max(len(v.round), 1)) }
 
-// tell tells the heralds their next moments.
+// tell tells the preempters their next moments.
 //
 // Which CPUs have turns, and how often, changes only where the moments end that were told before. No visit has chosen
 // that place. If a round of moments was cut off at one of its moments, visits would be too dense before that place: of
@@ -116,8 +116,8 @@ func (v *visits) tell(now, interval int64) {
 	if v.moments.step != 0 {
 		v.miss(v.moments.catchUp(now))
 	}
-	v.draw(now, now+2*nap, interval, v.heralds.Tell)
-	v.heralds.SetPatience(v.moments.patience())
+	v.draw(now, now+2*nap, interval, v.preempters.Tell)
+	v.preempters.SetPatience(v.moments.patience())
 }
 
 // draw draws the visits until that moment, and calls tell with each of them.
@@ -129,7 +129,7 @@ func (v *visits) draw(now, until, interval int64, tell func(which int, at, stand
 	for v.until = until; v.moments.at() < until; v.moments.skip() {
 		which := v.next()
 		if !tell(which, v.moments.at(), v.weight(which)) {
-			v.miss(1) // that herald has had no CPU for long
+			v.miss(1) // that preempter has had no CPU for long
 		}
 	}
 }
@@ -140,12 +140,12 @@ func (v *visits) miss(n int64) {
 	v.left += n
 }
 
-// takeCounts takes in what the heralds have counted.
+// takeCounts takes in what the preempters have counted.
 func (v *visits) takeCounts() {
-	if v.heralds == nil {
+	if v.preempters == nil {
 		return
 	}
-	now := v.heralds.Counts()
+	now := v.preempters.Counts()
 	held := now.Held - v.counted.Held
 	v.held += held
 	v.all += held

@@ -13,7 +13,7 @@ import (
 	"goprof/sampler/traced"
 )
 
-// planFor are visits to that many CPUs. No herald is told.
+// planFor are visits to that many CPUs. No preempter is told.
 func planFor(cpus int) *visits {
 	rng := rand.New(rand.NewPCG(7, 8))
 	return &visits{cpus: make([]visited, cpus), plan: plan{rng: rng, moments: moments{rng: rng}}}
@@ -74,8 +74,8 @@ func TestPlanStandsForAllCPUs(t *testing.T) {
 	}
 }
 
-// TestPlanWithoutOneHerald: a herald that has no CPU for long is told no more. The others are.
-func TestPlanWithoutOneHerald(t *testing.T) {
+// TestPlanWithoutOnePreempter: a preempter that has no CPU for long is told no more. The others are.
+func TestPlanWithoutOnePreempter(t *testing.T) {
 	v := planFor(2)
 	told := 0
 	v.draw(1e9, 1e9+2*traced.MaxNap, int64(time.Millisecond), func(which int, _, _ int64) bool {
@@ -83,15 +83,15 @@ func TestPlanWithoutOneHerald(t *testing.T) {
 		return which != 0
 	})
 	if told < 60 || told > 140 || v.missed < 60 || v.missed > 140 {
-		t.Errorf("%d visits of one herald, %d missed of the other", told, v.missed)
+		t.Errorf("%d visits of one preempter, %d missed of the other", told, v.missed)
 	}
 }
 
-// TestHeraldsHaveRoom: a herald has room for the moments that come while we sleep, and for as many more.
-func TestHeraldsHaveRoom(t *testing.T) {
+// TestPreemptersHaveRoom: a preempter has room for the moments that come while we sleep, and for as many more.
+func TestPreemptersHaveRoom(t *testing.T) {
 	for _, interval := range []time.Duration{sampler.MinInterval, 100 * time.Microsecond, time.Millisecond, time.Second} {
 		nap := napFor(int64(interval))
-		if n := 2 * nap / int64(interval); n > ptrace.HeraldMoments/2 || nap > traced.MaxNap ||
+		if n := 2 * nap / int64(interval); n > ptrace.PreempterMoments/2 || nap > traced.MaxNap ||
 			nap < int64(time.Millisecond) {
 			t.Errorf("%v: %d moments, %v", interval, n, time.Duration(nap))
 		}

@@ -14,12 +14,13 @@ import (
 	"goprof/sampler/ring"
 )
 
-// Which thread a herald took a CPU from, as the kernel itself notes it.
+// Which thread a preempter took a CPU from, as the kernel itself notes it.
 //
 // A CPU's perf event may note each switch between threads on that CPU, with the number of the thread that was there
-// before (kernel/events/core.c, perf_event_switch). The last switch before a visit is the switch to the herald
-// (ptrace/herald.go, whoWasHere). Without this note each thread has to be asked whether it was there. With hundreds of
-// threads that takes so long that the thread in question has gone on elsewhere meanwhile, and cannot be told any more.
+// before (kernel/events/core.c, perf_event_switch). The last switch before a visit is the switch to the preempter
+// (ptrace/preempter.go, whoWasHere). Without this note each thread has to be asked whether it was there. With hundreds
+// of threads that takes so long that the thread in question has gone on elsewhere meanwhile, and cannot be told any
+// more.
 //
 // The event needs CAP_PERFMON, or kernel.perf_event_paranoid 0.
 
@@ -68,7 +69,7 @@ func (n *switchNotes) close() {
 	}
 }
 
-// shared is what a herald reads.
+// shared is what a preempter reads.
 func (n *switchNotes) shared() *ptrace.SwitchNotes {
 	if n == nil {
 		return nil
@@ -96,30 +97,30 @@ const (
 	perfMiscPreempted = 1 << 14 // PERF_RECORD_MISC_SWITCH_OUT_PREEMPT: the thread left the CPU, but not its queue
 )
 
-// before tells which thread a herald took the CPU from, and its process; a number of 0 is none. came is the head of the
-// notes when the herald was there. ok is false unless we have come next, and nobody else has had the CPU since: else
-// the thread may have run again.
-func (n *switchNotes) before(came uint64, herald, us int) (process, was int, ok bool) {
+// before tells which thread a preempter took the CPU from, and its process; a number of 0 is none. came is the head of
+// the notes when the preempter was there. ok is false unless we have come next, and nobody else has had the CPU since:
+// else the thread may have run again.
+func (n *switchNotes) before(came uint64, preempter, us int) (process, was int, ok bool) {
 	if n == nil {
 		return 0, 0, false
 	}
 	here, ok := n.switchAt(atomic.LoadUint64(n.head))
-	if !ok || here.out || here.now != us || here.other != herald {
+	if !ok || here.out || here.now != us || here.other != preempter {
 		return 0, 0, false
 	}
 	left, ok := n.switchAt(here.end)
-	if !ok || !left.out || left.now != herald || left.end != came {
+	if !ok || !left.out || left.now != preempter || left.end != came {
 		return 0, 0, false
 	}
 	first, ok := n.switchAt(came)
-	if !ok || first.out || first.now != herald {
+	if !ok || first.out || first.now != preempter {
 		return 0, 0, false
 	}
 	return max(first.process, 0), max(first.other, 0), true // -1: the thread has ended with this switch
 }
 
-// preempted reports whether the kernel has noted of the thread that a herald met, that it left the CPU and wanted to go
-// on: then the thread does not sleep. False is no answer.
+// preempted reports whether the kernel has noted of the thread that a preempter met, that it left the CPU and wanted to
+// go on: then the thread does not sleep. False is no answer.
 func (n *switchNotes) preempted(came uint64, tid int) bool {
 	if n == nil {
 		return false

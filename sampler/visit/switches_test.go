@@ -25,54 +25,55 @@ func (n *switchNotes) note(kind, misc uint32, was, now int) {
 
 // The threads of these tests.
 const (
-	us     = 77
-	herald = 78
-	it     = 4711
+	us        = 77
+	preempter = 78
+	it        = 4711
 )
 
-// came notes a thread's way to us, by the herald, and returns the head when the herald was there.
+// came notes a thread's way to us, by the preempter, and returns the head when the preempter was there.
 func (n *switchNotes) came(thread int, how uint32) uint64 {
-	n.note(perfSwitchCPUWide, perfMiscSwitchOut|how, herald, thread)
-	n.note(perfSwitchCPUWide, 0, thread, herald)
+	n.note(perfSwitchCPUWide, perfMiscSwitchOut|how, preempter, thread)
+	n.note(perfSwitchCPUWide, 0, thread, preempter)
 	came := *n.head
-	n.note(perfSwitchCPUWide, perfMiscSwitchOut, us, herald)
-	n.note(perfSwitchCPUWide, 0, herald, us)
+	n.note(perfSwitchCPUWide, perfMiscSwitchOut, us, preempter)
+	n.note(perfSwitchCPUWide, 0, preempter, us)
 	return came
 }
 
-// TestNotesOfSwitches: the kernel's notes tell which thread the herald met, if we have come right after the herald.
+// TestNotesOfSwitches: the kernel's notes tell which thread the preempter met, if we have come right after the
+// preempter.
 func TestNotesOfSwitches(t *testing.T) {
 	for _, was := range []int{it, 0, 1<<31 - 1} {
 		n := &switchNotes{head: new(uint64), data: make(ring.Bytes, 4096)}
 		for range 500 { // all around the ring
 			came := n.came(was, perfMiscPreempted)
-			if pid, tid, ok := n.before(came, herald, us); pid != was || tid != was || !ok {
+			if pid, tid, ok := n.before(came, preempter, us); pid != was || tid != was || !ok {
 				t.Fatalf("%d is process %d, thread %d, %v", was, pid, tid, ok)
 			}
 		}
 	}
 	n := &switchNotes{head: new(uint64), data: make(ring.Bytes, 4096)}
-	if _, tid, ok := n.before(n.came(-1, 0), herald, us); tid != 0 || !ok {
+	if _, tid, ok := n.before(n.came(-1, 0), preempter, us); tid != 0 || !ok {
 		t.Errorf("a thread that has ended is %d, %v", tid, ok)
 	}
 	var none *switchNotes
 	none.watch(true)
 	none.close()
-	if _, _, ok := none.before(0, herald, us); ok || none.shared() != nil {
+	if _, _, ok := none.before(0, preempter, us); ok || none.shared() != nil {
 		t.Error("notes that are not permitted tell something")
 	}
 }
 
-// TestNotesOfOthers: somebody else has had the CPU since the herald came, or we are not there.
+// TestNotesOfOthers: somebody else has had the CPU since the preempter came, or we are not there.
 func TestNotesOfOthers(t *testing.T) {
 	for name, after := range map[string]func(n *switchNotes){
 		"nobody came": func(n *switchNotes) {},
-		"the herald is still there": func(n *switchNotes) {
-			n.note(perfSwitchCPUWide, 0, it, herald)
+		"the preempter is still there": func(n *switchNotes) {
+			n.note(perfSwitchCPUWide, 0, it, preempter)
 		},
 		"the thread ran again": func(n *switchNotes) {
-			n.note(perfSwitchCPUWide, perfMiscSwitchOut, it, herald)
-			n.note(perfSwitchCPUWide, 0, herald, it)
+			n.note(perfSwitchCPUWide, perfMiscSwitchOut, it, preempter)
+			n.note(perfSwitchCPUWide, 0, preempter, it)
 			n.note(perfSwitchCPUWide, perfMiscSwitchOut|perfMiscPreempted, us, it)
 			n.note(perfSwitchCPUWide, 0, it, us)
 		},
@@ -81,23 +82,23 @@ func TestNotesOfOthers(t *testing.T) {
 			n.note(perfSwitchCPUWide, perfMiscSwitchOut, it, us)
 			n.note(perfSwitchCPUWide, 0, us, it)
 		},
-		"another herald was there": func(n *switchNotes) {
-			n.note(perfSwitchCPUWide, perfMiscSwitchOut, herald+1, herald)
-			n.note(perfSwitchCPUWide, 0, herald, herald+1)
-			n.note(perfSwitchCPUWide, perfMiscSwitchOut, us, herald+1)
-			n.note(perfSwitchCPUWide, 0, herald+1, us)
+		"another preempter was there": func(n *switchNotes) {
+			n.note(perfSwitchCPUWide, perfMiscSwitchOut, preempter+1, preempter)
+			n.note(perfSwitchCPUWide, 0, preempter, preempter+1)
+			n.note(perfSwitchCPUWide, perfMiscSwitchOut, us, preempter+1)
+			n.note(perfSwitchCPUWide, 0, preempter+1, us)
 		},
 		"a note without numbers": func(n *switchNotes) {
 			n.came(it, 0)
-			n.note(perfSwitchCPUWide-1, 0, herald, us)
+			n.note(perfSwitchCPUWide-1, 0, preempter, us)
 		},
 	} {
 		n := &switchNotes{head: new(uint64), data: make(ring.Bytes, 4096)}
-		n.note(perfSwitchCPUWide, perfMiscSwitchOut, herald, it)
-		n.note(perfSwitchCPUWide, 0, it, herald)
+		n.note(perfSwitchCPUWide, perfMiscSwitchOut, preempter, it)
+		n.note(perfSwitchCPUWide, 0, it, preempter)
 		came := *n.head
 		after(n)
-		if _, tid, ok := n.before(came, herald, us); ok {
+		if _, tid, ok := n.before(came, preempter, us); ok {
 			t.Errorf("%s: %d was there", name, tid)
 		}
 	}

@@ -16,26 +16,27 @@ import (
 
 // How goprof meets threads on their CPUs.
 //
-// In each interval a herald wakes up once, on the average, on each CPU on which the program may run (ptrace/herald.go).
-// Neither the program nor the visit before has chosen that moment (plan.go). With real-time priority the herald
-// takes the CPU from the thread that runs there, and calls us if that is a thread of the program. It is a sample. So
+// In each interval a preempter wakes up once, on the average, on each CPU on which the program may run
+// (ptrace/preempter.go). Neither the program nor the visit before has chosen that moment (plan.go). With real-time
+// priority the preempter takes the CPU from the thread that runs there, and calls us if that is a thread of the
+// program. It is a sample. So
 //
 //	samples = CPU time / interval
 //
 // from a thread's first instruction on, however short its bursts and its life are: no thread has to earn credit first,
-// and no thread that waits for a CPU is looked at in vain. The thread stands where the herald's coming has found it
+// and no thread that waits for a CPU is looked at in vain. The thread stands where the preempter's coming has found it
 // (ptrace/held.go).
 //
-// threads/search.go finds the thread that the herald took the CPU from.
+// threads/search.go finds the thread that the preempter took the CPU from.
 //
-// A kernel that is not preempted inside of system calls gives the herald the CPU at the end of the call, or where the
-// thread goes to sleep in it. The thread is found in either case: it was on the CPU when the herald asked for the CPU.
-// A thread that sleeps is not stopped but looked at as it is (ptrace/unstopped.go).
+// A kernel that is not preempted inside of system calls gives the preempter the CPU at the end of the call, or where
+// the thread goes to sleep in it. The thread is found in either case: it was on the CPU when the preempter asked for
+// the CPU. A thread that sleeps is not stopped but looked at as it is (ptrace/unstopped.go).
 
 const (
 	// visitHot is how long a thread is hot where CPUs are visited.
 	visitHot = int64(30 * time.Millisecond)
-	// keepEvery is how often the house is kept where no visit needs to ask threads: which threads there are.
+	// keepEvery is how often the list of threads is brought up to date where no visit needs to ask threads.
 	keepEvery = int64(10 * time.Millisecond)
 	// bookEvery is how often all threads that have run are asked what they used, where no visit needs to ask any.
 	bookEvery = int64(100 * time.Millisecond)
@@ -49,17 +50,17 @@ const (
 // visits says which CPU has its turn, and what visits cost.
 type visits struct {
 	plan
-	of      int // a thread that runs on all CPUs that are to be visited
-	cpus    []visited
-	heralds *ptrace.Heralds // of this OS thread; nil: there are none
-	at      int             // index of the CPU that is visited, and number of its herald
-	visit   ptrace.Visit    // that is under way
-	process int             // of the thread that was met, as the kernel has noted it; 0: it is not known
-	meets   int64           // how many visits met somebody
-	tid     int             // of our OS thread
+	of         int // a thread that runs on all CPUs that are to be visited
+	cpus       []visited
+	preempters *ptrace.Preempters // of this OS thread; nil: there are none
+	at         int                // index of the CPU that is visited, and number of its preempter
+	visit      ptrace.Visit       // that is under way
+	process    int                // of the thread that was met, as the kernel has noted it; 0: it is not known
+	meets      int64              // how many visits met somebody
+	tid        int                // of our OS thread
 	// restless is, as of restAt, twice the time that visits took, less the time that has passed since.
 	restless, restAt int64
-	keptAt           int64 // when the house was kept
+	keptAt           int64 // when refresh was called last
 	bookedAt         int64 // when all threads were asked last, where no visit asks them
 	began            int64
 	asked            cpuset.Asked
@@ -138,16 +139,16 @@ func (v *visits) begin() bool {
 	v.end()
 	v.meetAgain(ptrace.Monotonic())
 	var err error
-	if v.heralds, err = ptrace.NewHeralds(); err != nil {
+	if v.preempters, err = ptrace.NewPreempters(); err != nil {
 		return false
 	}
 	for i := range v.cpus {
 		cpu := &v.cpus[i]
 		if cpu.gone {
-			v.heralds.SendNobody()
+			v.preempters.SendNobody()
 			continue
 		}
-		if v.heralds.Send(cpu.number, cpu.notes.shared()) != nil {
+		if v.preempters.Send(cpu.number, cpu.notes.shared()) != nil {
 			v.end()
 			return false
 		}
@@ -161,30 +162,31 @@ func (v *visits) begin() bool {
 	return true
 }
 
-// end recalls the heralds: there is no visit for some time.
+// end recalls the preempters: there is no visit for some time.
 func (v *visits) end() {
-	if v.heralds == nil {
+	if v.preempters == nil {
 		return
 	}
 	for i := range v.cpus {
 		v.cpus[i].notes.watch(false)
 	}
 	v.takeCounts()
-	v.heralds.End()
-	v.heralds, v.at = nil, -1
+	v.preempters.End()
+	v.preempters, v.at = nil, -1
 }
 
-// come begins the visit to which the herald of that number has called us.
+// come begins the visit to which the preempter of that number has called us.
 func (v *visits) come(number int, t *ptrace.Tracer) {
-	v.at, v.visit = number, v.heralds.Visit(number)
+	v.at, v.visit = number, v.preempters.Visit(number)
 	t.BoundTo(v.cpus[number].number)
 	t.GoOnAt(v.idleBeside(number))
 }
 
-// idleBeside is the number of the herald of another CPU that nobody needs, as far as the last visits tell; -1 is none.
+// idleBeside is the number of the preempter of another CPU that nobody needs, as far as the last visits tell; -1 is
+// none.
 func (v *visits) idleBeside(which int) int {
 	for i := range v.cpus {
-		if i != which && !v.cpus[i].gone && v.heralds.IsIdle(i) {
+		if i != which && !v.cpus[i].gone && v.preempters.IsIdle(i) {
 			return i
 		}
 	}
@@ -192,17 +194,17 @@ func (v *visits) idleBeside(which int) int {
 }
 
 // rest returns the moment before which there is no visit, after a visit that took the time spent: the sampling thread
-// never has more than half of a CPU. rest lets visits come close together now and then (moments.go). The heralds' own
-// time does not count: they come as often while we rest, so on many CPUs a rest for their sake would never end.
+// never has more than half of a CPU. rest lets visits come close together now and then (moments.go). The preempters'
+// own time does not count: they come as often while we rest, so on many CPUs a rest for their sake would never end.
 func (v *visits) rest(now, spent int64) int64 {
 	v.restless = max(v.restless-(now-v.restAt), 0) + 2*spent
 	v.restAt = now
 	until := now + max(v.restless-restLater, 0)
-	v.heralds.Rest(until)
+	v.preempters.Rest(until)
 	return until
 }
 
-// visitNext makes a visit if a herald has called us, and keeps the house now and then.
+// visitNext makes a visit if a preempter has called us, and calls refresh now and then.
 func (r *run) visitNext() {
 	v := r.visits
 	now := ptrace.Monotonic()
@@ -213,16 +215,16 @@ func (r *run) visitNext() {
 	if r.spare == nil { // now, and not while a thread waits for us
 		r.spare = r.Queue.Take()
 	}
-	v.heralds.Busy()
+	v.preempters.Busy()
 	if away || !v.knows() || now-v.keptAt >= max(keepEvery, int64(r.Ticks.Interval)) {
 		v.keptAt = now
-		r.keepHouse()
+		r.refresh()
 	}
 	r.Collect()
 }
 
-// keepHouse brings up to date which threads and CPUs there are.
-func (r *run) keepHouse() {
+// refresh brings up to date which threads and CPUs there are.
+func (r *run) refresh() {
 	v := r.visits
 	r.Stats.Gap = max(r.Stats.Gap, time.Duration(r.scan.Begin()))
 	r.takeHints()
@@ -262,10 +264,10 @@ func (r *run) stopVisiting() {
 	r.beginTicks()
 }
 
-// endVisits recalls the heralds.
+// endVisits recalls the preempters.
 func (r *run) endVisits() {
 	if r.visits != nil {
-		r.Heralds = nil
+		r.Preempters = nil
 		r.Tracer.ServedBy(nil)
 		r.visits.end()
 	}
@@ -290,8 +292,8 @@ func (r *run) notVisiting() {
 // beginTicks begins the ticks at which threads are looked for.
 func (r *run) beginTicks() { r.Ticks.Begin(ptrace.Monotonic(), r.Ticks.Interval) }
 
-// visit samples the thread that a herald took its CPU from. A goprof that is stopped after that moment finds out in the
-// account of the look (wasAway).
+// visit samples the thread that a preempter took its CPU from. A goprof that is stopped after that moment finds out in
+// the account of the look (wasAway).
 func (r *run) visit(called int) {
 	v := r.visits
 	v.come(called, r.Tracer)
@@ -351,7 +353,7 @@ func (r *run) lookHeld(v *visits, th *threads.Thread, arrived, count int64) {
 	}
 }
 
-// whoWas finds the thread that the herald took the CPU from, and how many visits the search for it stands for.
+// whoWas finds the thread that the preempter took the CPU from, and how many visits the search for it stands for.
 func (r *run) whoWas(now int64) (*threads.Thread, float64) {
 	v := r.visits
 	r.scan.Now = now
@@ -364,9 +366,9 @@ func (r *run) whoWas(now int64) (*threads.Thread, float64) {
 	return nil, 0
 }
 
-// noted tells which thread the herald took the CPU from, and its process, where the kernel notes it. 0 is none. If
-// somebody has had the CPU between the herald and us, the visit is made once more: we were not asleep, and to move us
-// took too long.
+// noted tells which thread the preempter took the CPU from, and its process, where the kernel notes it. 0 is none. If
+// somebody has had the CPU between the preempter and us, the visit is made once more: we were not asleep, and to move
+// us took too long.
 func (v *visits) noted() (process, tid int, noted bool) {
 	notes := v.cpus[v.at].notes
 	if v.process = 0; notes == nil {
@@ -374,7 +376,7 @@ func (v *visits) noted() (process, tid int, noted bool) {
 	}
 	process, tid, ok := notes.before(v.visit.Head, v.visit.TID, v.tid)
 	if !ok {
-		v.heralds.Again(v.at)
+		v.preempters.Again(v.at)
 		v.held--
 		v.all--
 		v.meeting--

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Muster is where new members of a group wait until its sampling thread takes them in.
-type Muster[M any] struct {
+// Arrivals is where new members of a group wait until its sampling thread takes them in.
+type Arrivals[M any] struct {
 	mu     sync.Mutex
 	coming []M
 	Came   chan struct{} // has a word while somebody waits
@@ -18,10 +18,10 @@ type Muster[M any] struct {
 	over   bool
 }
 
-func NewMuster[M any]() Muster[M] { return Muster[M]{Came: make(chan struct{}, 1)} }
+func NewArrivals[M any]() Arrivals[M] { return Arrivals[M]{Came: make(chan struct{}, 1)} }
 
 // Join has a member taken in soon. It returns false where the group is over.
-func (m *Muster[M]) Join(member M) bool {
+func (m *Arrivals[M]) Join(member M) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.over {
@@ -37,7 +37,7 @@ func (m *Muster[M]) Join(member M) bool {
 
 // Next returns the members that wait. Where somebody joins just now, they wait on: the sampling thread waits for
 // nobody.
-func (m *Muster[M]) Next() []M {
+func (m *Arrivals[M]) Next() []M {
 	if !m.mu.TryLock() {
 		return nil
 	}
@@ -48,7 +48,7 @@ func (m *Muster[M]) Next() []M {
 }
 
 // PutBack has members wait on.
-func (m *Muster[M]) PutBack(members []M) {
+func (m *Arrivals[M]) PutBack(members []M) {
 	if len(members) == 0 {
 		return
 	}
@@ -58,13 +58,13 @@ func (m *Muster[M]) PutBack(members []M) {
 }
 
 // HasComing tells whether somebody waits to be taken in.
-func (m *Muster[M]) HasComing() bool {
+func (m *Arrivals[M]) HasComing() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return len(m.coming) > 0
 }
 
-func (m *Muster[M]) WhyEnded() error {
+func (m *Arrivals[M]) WhyEnded() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.why != nil {
@@ -74,7 +74,7 @@ func (m *Muster[M]) WhyEnded() error {
 }
 
 // End turns away all members that come from now on, and returns the members that wait.
-func (m *Muster[M]) End(why error) []M {
+func (m *Arrivals[M]) End(why error) []M {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.over, m.why = true, why
@@ -90,7 +90,7 @@ type GroupStats struct {
 	Others  int64         // threads of other processes
 	Missed  int64         // visits that were left out because their moment had passed long ago
 	Members int           // that are in it now
-	CPU     time.Duration // of the sampling thread and its heralds, without what stops took of others
+	CPU     time.Duration // of the sampling thread and its preempters, without what stops took of others
 }
 
 // GroupCounts is what a Group has done, for any goroutine.
@@ -109,9 +109,9 @@ var ErrTwice = errors.New("sampler: the process is sampled already")
 // errGroupOver ends members whose Group has ended.
 var errGroupOver = errors.New("sampler: the group has ended")
 
-// HouseBusy is how often a member's list of threads is brought up to date if the member was met, and HouseIdle if it
-// was not.
+// RefreshBusy is how often a member's list of threads is brought up to date if the member was met, and RefreshIdle if
+// it was not.
 const (
-	HouseBusy = int64(time.Second)
-	HouseIdle = int64(10 * time.Second)
+	RefreshBusy = int64(time.Second)
+	RefreshIdle = int64(10 * time.Second)
 )

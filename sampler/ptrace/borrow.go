@@ -8,10 +8,10 @@ package ptrace
 // Borrow takes the Runners of another Tracer of the same OS thread, and notes the CPU to which that Tracer is bound.
 // GiveBack ends the loan.
 func (t *Tracer) Borrow(from *Tracer) {
-	t.owner, t.stayAt, t.heralds = from.owner, from.stayAt, from.heralds
+	t.owner, t.stayAt, t.preempters = from.owner, from.stayAt, from.preempters
 	t.gate, t.releaser = from.openGate(), from.openReleaser()
-	if from.desk != nil && t.desk == nil {
-		t.desk, from.desk = from.desk, nil
+	if from.reader != nil && t.reader == nil {
+		t.reader, from.reader = from.reader, nil
 	}
 }
 
@@ -19,16 +19,16 @@ func (t *Tracer) Borrow(from *Tracer) {
 // kept until the read does. The OS thread may have been brought to another CPU meanwhile (aside.go).
 func (t *Tracer) GiveBack(to *Tracer) {
 	t.Holds() // while there is a gate that tells their cause
-	t.heralds, to.stayAt, t.gate, t.releaser = nil, t.stayAt, nil, nil
+	t.preempters, to.stayAt, t.gate, t.releaser = nil, t.stayAt, nil, nil
 	switch {
-	case t.desk == nil:
-	case to.desk == nil:
-		t.desk, to.desk = nil, t.desk
+	case t.reader == nil:
+	case to.reader == nil:
+		t.reader, to.reader = nil, t.reader
 	default:
-		t.desk.runner.End()
-		t.desk = nil
+		t.reader.runner.End()
+		t.reader = nil
 	}
 }
 
 // Prepare binds the Tracer to this OS thread and finds a Runner, and reports whether it could.
-func (t *Tracer) Prepare() bool { return t.onItsThread() && t.openDesk() }
+func (t *Tracer) Prepare() bool { return t.onItsThread() && t.openReader() }

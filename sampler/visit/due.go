@@ -4,8 +4,8 @@ package visit
 
 import "runtime"
 
-// crowded tells whether there are as many threads to look at in a tick as CPUs, on the average.
-func (r *run) crowded() bool { return r.dueMean >= dueUnit*int64(runtime.NumCPU())-dueUnit/2 }
+// manyDue tells whether there are as many threads to look at in a tick as CPUs, on the average.
+func (r *run) manyDue() bool { return r.dueMean >= dueUnit*int64(runtime.NumCPU())-dueUnit/2 }
 
 // dueUnit stands for one thread in dueMean. dueWeight is how many ticks dueMean looks back.
 const (
@@ -16,5 +16,5 @@ const (
 // countDue takes one tick into account.
 func (r *run) countDue(looks int64) {
 	r.dueMean += (looks*dueUnit - r.dueMean) / dueWeight
-	r.Tracer.Stay = r.crowded()
+	r.Tracer.Stay = r.manyDue()
 }

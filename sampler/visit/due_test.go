@@ -12,22 +12,22 @@ import (
 
 // With as many due threads as CPUs, moving to another CPU gains nothing. One thread less now and then does not
 // change that.
-func TestCrowded(t *testing.T) {
+func TestManyDue(t *testing.T) {
 	cpus := int64(runtime.NumCPU())
 	r := &run{Run: traced.Run{Tracer: new(ptrace.Tracer)}}
-	if r.crowded() {
+	if r.manyDue() {
 		t.Error("before anything was due")
 	}
 	for range 200 {
 		r.countDue(cpus)
 	}
-	if r.countDue(cpus - 1); !r.crowded() || !r.Tracer.Stay {
+	if r.countDue(cpus - 1); !r.manyDue() || !r.Tracer.Stay {
 		t.Errorf("%d threads on as many CPUs: %d", cpus, r.dueMean)
 	}
 	for range 200 {
 		r.countDue(cpus - 1)
 	}
-	if r.crowded() || r.Tracer.Stay {
+	if r.manyDue() || r.Tracer.Stay {
 		t.Errorf("%d threads on %d CPUs: %d", cpus-1, cpus, r.dueMean)
 	}
 }

@@ -11,32 +11,33 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/arch"
-	"goprof/sampler/errand"
+	"goprof/sampler/osthread"
 )
 
-// Onlooker looks at threads without a stop. No thread stands still meanwhile and none has been told to stop. So its OS
+// Observer looks at threads without a stop. No thread stands still meanwhile and none has been told to stop. So its OS
 // thread reads the target's memory by itself, which takes a third of the time that a Runner's read takes
 // (docs/decisions/0005). A read that does not come back holds up nobody else: the OS thread is left behind.
 //
 // It belongs to one goroutine.
-type Onlooker struct {
+type Observer struct {
 	t     *Tracer
 	reads ownReads
 	tid   atomic.Int32 // of the OS thread that looks
 }
 
-// NewOnlooker prepares an Onlooker for stacks of that size.
-func NewOnlooker(pid int, cpu *arch.CPU, stackLimit int) *Onlooker {
-	o := &Onlooker{t: NewTracer(pid, cpu)}
+// NewObserver prepares an Observer for stacks of that size.
+func NewObserver(pid int, cpu *arch.CPU, stackLimit int) *Observer {
+	o := &Observer{t: NewTracer(pid, cpu)}
 	o.t.StackLimit, o.t.ownReads = stackLimit, &o.reads
-	o.t.desk = &desk{deskHead: new(deskHead), stack: make([]byte, stackLimit), under: make([]byte, stackLimit), cpu: -1}
+	o.t.reader = &reader{readerRoom: new(readerRoom), stack: make([]byte, stackLimit), under: make([]byte,
+		stackLimit), cpu: -1}
 	return o
 }
 
 // Each calls look for 0 to n-1, on an OS thread that holds nobody. It returns how many of these calls have returned. If
-// that is fewer than n, the memory that the next one reads does not answer. Then leave the Onlooker alone: it makes no
+// that is fewer than n, the memory that the next one reads does not answer. Then leave the Observer alone: it makes no
 // more looks, even if that read comes back one day (IsBack).
-func (o *Onlooker) Each(n int, look func(t *Tracer, i int)) int {
+func (o *Observer) Each(n int, look func(t *Tracer, i int)) int {
 	var done atomic.Int64
 	ended := make(chan struct{})
 	go func() {
@@ -57,22 +58,22 @@ func (o *Onlooker) Each(n int, look func(t *Tracer, i int)) int {
 		case <-time.After(time.Duration(readLimit)):
 		}
 		now := o.reads.count.Load()
-		if now == last && isUnderWay(now) && errand.Sleeps(int(o.tid.Load())) && o.reads.giveUp(now) {
+		if now == last && isUnderWay(now) && osthread.Sleeps(int(o.tid.Load())) && o.reads.giveUp(now) {
 			return int(done.Load())
 		}
 		last = now
 	}
 }
 
-// Serve makes the Onlooker read for m, from now on.
-func (o *Onlooker) Serve(m *Memory) { o.t.Serve(m) }
+// Serve makes the Observer read for m, from now on.
+func (o *Observer) Serve(m *Memory) { o.t.Serve(m) }
 
-// IsBack reports whether the read that did not answer has come back, the one for which this Onlooker was left alone.
-func (o *Onlooker) IsBack() bool { return !isUnderWay(o.reads.count.Load()) }
+// IsBack reports whether the read that did not answer has come back, the one for which this Observer was left alone.
+func (o *Observer) IsBack() bool { return !isUnderWay(o.reads.count.Load()) }
 
-// Close gives back what the Onlooker holds. An Onlooker that was left alone keeps everything: the kernel may still
+// Close gives back what the Observer holds. An Observer that was left alone keeps everything: the kernel may still
 // write to its memory.
-func (o *Onlooker) Close() {
+func (o *Observer) Close() {
 	if o.IsBack() {
 		o.t.Close()
 	}
@@ -100,10 +101,10 @@ func (r *ownReads) end() {
 	}
 }
 
-// readItself is fetchInto of an Onlooker. Go's scheduler is told of the call, so a garbage collection does not wait for
+// readItself is fetchInto of an Observer. Go's scheduler is told of the call, so a garbage collection does not wait for
 // it.
 func (t *Tracer) readItself(tid int, to, tos, from, froms uintptr) int {
-	d := t.desk
+	d := t.reader
 	t.ownReads.begin()
 	n, _, e := unix.Syscall6(unix.SYS_PROCESS_VM_READV, uintptr(tid), uintptr(unsafe.Pointer(&d.local[to])), tos,
 		uintptr(unsafe.Pointer(&d.remote[from])), froms, 0)

@@ -9,13 +9,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/process"
-	"goprof/sampler/errand"
+	"goprof/sampler/osthread"
 )
 
-// A read of the target's memory may never come back (package errand says when). So the tracing thread does not read: it
-// sends a Runner, and waits for the Runner no longer than readLimit. The Runner sits on the same CPU, because to wake
-// another CPU costs more than the whole pause. The Runner has a higher priority, so it is done when the call that wakes
-// it returns (docs/decisions/0005).
+// A read of the target's memory may never come back (package osthread says when). So the tracing thread does not read:
+// it sends a Runner, and waits for the Runner no longer than readLimit. The Runner sits on the same CPU, because to
+// wake another CPU costs more than the whole pause. The Runner has a higher priority, so it is done when the call that
+// wakes it returns (docs/decisions/0005).
 
 // StandsAtMost is how long a thread of the target stands still at most, whatever a read of memory does: it may wait for
 // the reads of one look at another thread, then for those of its own look (readLimit each). What is left is for the
@@ -32,36 +32,37 @@ const (
 // vector is a struct iovec. It points to a Runner's room or into the target, never into Go's heap.
 type vector struct{ base, len uintptr }
 
-// desk is a Runner with the arguments and the results of its reads. The arguments and results lie in the Runner's Room.
-type desk struct {
-	runner *errand.Runner
-	*deskHead
+// reader is a Runner with the arguments and the results of its reads. The arguments and results lie in the Runner's
+// Room.
+type reader struct {
+	runner *osthread.Runner
+	*readerRoom
 	stack []byte // a copy of the stack
 	under []byte // and of the thread's own stack while it is on another one
 	cpu   int    // where the Runner is pinned, -1: nowhere
 }
 
-type deskHead struct {
+type readerRoom struct {
 	args     [6]uintptr
 	local    [5]vector // side, stack; or the way to a context
 	remote   [64]vector
 	side     [MaxSide]byte
 	followed [maxFollow]byte
 	small    [16]byte
-	context  contextDesk
+	context  contextReads
 	trail    [process.MaxTrailBytes]byte // costs no memory before it is used
 }
 
-// newDesk starts a Runner for stacks of that size.
-func newDesk(stackLimit int) (*desk, error) {
-	head := int(unsafe.Sizeof(deskHead{})+63) &^ 63
+// newReader starts a Runner for stacks of that size.
+func newReader(stackLimit int) (*reader, error) {
+	head := int(unsafe.Sizeof(readerRoom{})+63) &^ 63
 	stackLimit = (stackLimit + 63) &^ 63
-	r, err := errand.New(head + 2*stackLimit)
+	r, err := osthread.New(head + 2*stackLimit)
 	if err != nil {
 		return nil, err
 	}
 	room := r.Room()
-	d := &desk{runner: r, deskHead: (*deskHead)(unsafe.Pointer(&room[0])), cpu: -1}
+	d := &reader{runner: r, readerRoom: (*readerRoom)(unsafe.Pointer(&room[0])), cpu: -1}
 	d.stack, d.under = room[head:head+stackLimit], room[head+stackLimit:] // under costs no memory before it is used
 	for i := 0; i < len(d.stack); i += 4096 {
 		d.stack[i] = 1 // the kernel finds the pages now, and not in the pause
@@ -73,13 +74,13 @@ func newDesk(stackLimit int) (*desk, error) {
 // set points one of the two vectors from the target's memory to ours.
 //
 //go:nosplit
-func (d *desk) set(i int, to *byte, from uint64, n int) {
+func (d *reader) set(i int, to *byte, from uint64, n int) {
 	d.local[i] = vector{uintptr(unsafe.Pointer(to)), uintptr(n)}
 	d.remote[i] = vector{uintptr(from), uintptr(n)}
 }
 
 // stackAt is where stacks are copied to.
-func (d *desk) stackAt() uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(d.stack))) }
+func (d *reader) stackAt() uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(d.stack))) }
 
 // fetch reads what n vectors say, from vector first on. It returns how many bytes have come: fewer than were asked for
 // at a bad address, and none once a read of this look has not come back.
@@ -93,7 +94,7 @@ func (t *Tracer) fetch(tid, first int, n uintptr) int {
 //
 //go:nosplit
 func (t *Tracer) fetchInto(tid int, to, tos, from, froms uintptr) int {
-	d := t.desk
+	d := t.reader
 	if t.silent || d == nil {
 		return 0
 	}
@@ -122,20 +123,20 @@ func (t *Tracer) BoundTo(cpu int) { t.stayAt = cpu }
 
 // bringRunner brings the Runner to the CPU to which this OS thread is bound.
 func (t *Tracer) bringRunner() {
-	if d := t.desk; t.stayAt >= 0 && d != nil && d.cpu != t.stayAt && t.here.setOnly(d.runner.TID(), t.stayAt) {
+	if d := t.reader; t.stayAt >= 0 && d != nil && d.cpu != t.stayAt && t.here.setOnly(d.runner.TID(), t.stayAt) {
 		d.cpu = t.stayAt
 	}
 }
 
 // pin keeps this OS thread on its CPU until unpin is called, and brings the Runner there.
 func (t *Tracer) pin() {
-	d := t.desk
+	d := t.reader
 	t.pinned = 0
 	if t.ownReads == nil {
 		t.bringRunner()
 	}
-	if d != nil && t.heralds != nil && t.stayAt >= 0 && d.cpu == t.stayAt {
-		return // a herald has bound us
+	if d != nil && t.preempters != nil && t.stayAt >= 0 && d.cpu == t.stayAt {
+		return // a preempter has bound us
 	}
 	cpu := CurrentCPU()
 	if t.ownReads != nil || t.stayAt == cpu && d != nil && d.cpu == cpu {

@@ -1,6 +1,6 @@
 //go:build linux
 
-package errand
+package osthread
 
 import (
 	"fmt"

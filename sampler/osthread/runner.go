@@ -1,6 +1,6 @@
 //go:build linux
 
-// Package errand makes system calls that may never return.
+// Package osthread makes system calls that may never return.
 //
 // A read of another process's memory waits until the page comes (mm/process_vm_access.c). A page of userfaultfd, FUSE,
 // NFS or a dead disk may never come. Only the death of the whole calling process ends that wait. So code that must not
@@ -13,8 +13,8 @@
 // writes there.
 //
 // A Thread runs a function of goprof's in the same way: where nobody must have to wait for Go's scheduler
-// (sampler/ptrace, herald.go).
-package errand
+// (sampler/ptrace, preempter.go).
+package osthread
 
 import (
 	"errors"
@@ -56,7 +56,7 @@ const controlSize = 256
 const endCall = ^uintptr(0)
 
 // ErrNoThread: the system gives goprof no OS thread, or no memory for it.
-var ErrNoThread = errors.New("errand: no OS thread can be started")
+var ErrNoThread = errors.New("osthread: no OS thread can be started")
 
 // New starts a Runner whose Room has that many bytes. Room costs memory only where it is used.
 func New(room int) (*Runner, error) {

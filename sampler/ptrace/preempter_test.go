@@ -11,30 +11,31 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"goprof/sampler/errand"
+	"goprof/sampler/osthread"
 )
 
-// The processes and the herald of these tests.
+// The processes and the preempter of these tests.
 const (
-	ours      = 100
-	ourHerald = 101
-	sampled   = 200
-	stranger  = 300
+	ours         = 100
+	ourPreempter = 101
+	sampled      = 200
+	stranger     = 300
 )
 
-// newHerald is a herald that no OS thread runs, with notes that a test writes.
-func newHerald() *herald {
-	l := &hall{pid: ours}
+// newPreempter is a preempter that no OS thread runs, with notes that a test writes.
+func newPreempter() *preempter {
+	l := &shared{pid: ours}
 	l.at.Store(-1)
 	l.patience.Store(1_000_000)
 	l.wanted[sampled/32].Store(1 << (sampled % 32))
 	data := make([]byte, 4096)
-	return &herald{hall: l, number: 3, tid: ourHerald, head: new(uint64), notes: unsafe.Pointer(&data[0]), size: 4096,
+	return &preempter{shared: l, number: 3, tid: ourPreempter, head: new(uint64), notes: unsafe.Pointer(&data[0]),
+		size: 4096,
 		all: true}
 }
 
-// comes notes the switch from a thread to the herald, as the kernel does.
-func (h *herald) comes(kind, misc uint32, pid, tid, came int32) {
+// comes notes the switch from a thread to the preempter, as the kernel does.
+func (h *preempter) comes(kind, misc uint32, pid, tid, came int32) {
 	*h.head -= 24
 	data := unsafe.Slice((*byte)(h.notes), h.size)
 	for i, word := range []uint32{kind, misc | 24<<16, uint32(pid), uint32(tid), ours, uint32(came)} {
@@ -42,23 +43,23 @@ func (h *herald) comes(kind, misc uint32, pid, tid, came int32) {
 	}
 }
 
-// TestWhoWasHere: a herald knows from the kernel's newest note whom it took the CPU from.
+// TestWhoWasHere: a preempter knows from the kernel's newest note whom it took the CPU from.
 func TestWhoWasHere(t *testing.T) {
-	h := newHerald()
+	h := newPreempter()
 	for i, c := range []struct {
 		kind, misc     uint32
 		pid, tid, came int32
 		want           int
 	}{
-		{NoteOfSwitch, 0, sampled, sampled + 1, ourHerald, wanted},
-		{NoteOfSwitch, 0, stranger, stranger, ourHerald, other},
-		{NoteOfSwitch, 0, sampled + wantedNumbers, 7, ourHerald, wanted}, // whose it is we find out ourselves
-		{NoteOfSwitch, 0, 0, 0, ourHerald, nobody},
-		{NoteOfSwitch, 0, ours, ours + 7, ourHerald, ourselves},
-		{NoteOfSwitch, 0, -1, -1, ourHerald, other},          // a thread that has ended
-		{NoteOfSwitch, 0, sampled, sampled, 5, noSwitch},     // not the herald's coming
+		{NoteOfSwitch, 0, sampled, sampled + 1, ourPreempter, wanted},
+		{NoteOfSwitch, 0, stranger, stranger, ourPreempter, other},
+		{NoteOfSwitch, 0, sampled + wantedNumbers, 7, ourPreempter, wanted}, // whose it is we find out ourselves
+		{NoteOfSwitch, 0, 0, 0, ourPreempter, nobody},
+		{NoteOfSwitch, 0, ours, ours + 7, ourPreempter, ourselves},
+		{NoteOfSwitch, 0, -1, -1, ourPreempter, other},       // a thread that has ended
+		{NoteOfSwitch, 0, sampled, sampled, 5, noSwitch},     // not the preempter's coming
 		{NoteOfSwitch + 1, 0, sampled, sampled, 5, noSwitch}, // another note
-		{NoteOfSwitch, NoteOfOut, sampled, sampled, ourHerald, noSwitch},
+		{NoteOfSwitch, NoteOfOut, sampled, sampled, ourPreempter, noSwitch},
 	} {
 		for range 300 { // all around the ring
 			h.comes(c.kind, c.misc, c.pid, c.tid, c.came)
@@ -74,11 +75,11 @@ func TestWhoWasHere(t *testing.T) {
 
 // TestCPUIsIdle: a CPU is idle until some visits in a row have met somebody there. goprof itself does not count.
 func TestCPUIsIdle(t *testing.T) {
-	h := newHerald()
+	h := newPreempter()
 	for i, c := range []struct{ pid, someone int32 }{
 		{stranger, 1}, {sampled, 2}, {ours, 2}, {stranger, 3}, {stranger, 3}, {0, 0}, {ours, 0}, {stranger, 1},
 	} {
-		h.comes(NoteOfSwitch, 0, c.pid, c.pid, ourHerald)
+		h.comes(NoteOfSwitch, 0, c.pid, c.pid, ourPreempter)
 		h.whoWasHere()
 		if got := h.someone.Load(); got != c.someone {
 			t.Errorf("%d: %d, want %d", i, got, c.someone)
@@ -89,34 +90,34 @@ func TestCPUIsIdle(t *testing.T) {
 // TestNoCPUIsIdle: in another namespace of process numbers a thread that goprof cannot name has the number 0, as the
 // idle thread has. So no CPU counts as idle.
 func TestNoCPUIsIdle(t *testing.T) {
-	h := newHerald()
+	h := newPreempter()
 	h.all = false
 	for range takenFor {
-		h.comes(NoteOfSwitch, 0, stranger, stranger, ourHerald)
+		h.comes(NoteOfSwitch, 0, stranger, stranger, ourPreempter)
 		h.whoWasHere()
 	}
-	h.comes(NoteOfSwitch, 0, 0, 0, ourHerald)
+	h.comes(NoteOfSwitch, 0, 0, 0, ourPreempter)
 	if who := h.whoWasHere(); who != nobody || h.someone.Load() != takenFor {
 		t.Errorf("%d was here, and %d visits have met somebody", who, h.someone.Load())
 	}
 }
 
-// TestHeraldWaitsLonger: the longer we are busy, the longer a herald waits before it looks again. While we rest, it
-// waits for that.
-func TestHeraldWaitsLonger(t *testing.T) {
-	h := newHerald()
-	h.hall.bell.Store(bellBusy)
+// TestPreempterWaitsLonger: the longer we are busy, the longer a preempter waits before it looks again. While we rest,
+// it waits for that.
+func TestPreempterWaitsLonger(t *testing.T) {
+	h := newPreempter()
+	h.shared.caller.Store(callerBusy)
 	const now = 1 << 20
 	for i, want := range []int64{1, 1, 1, 2, 2, 2, 4, 4, 4, 8, 8, 8, 8} {
 		if h.maySee(other, now); h.again != now+want*tryAgain {
 			t.Errorf("%d: after %d us", i, (h.again-now)/1000)
 		}
 	}
-	h.hall.rest.Store(now + 9_000_000)
+	h.shared.rest.Store(now + 9_000_000)
 	if h.maySee(other, now); h.again != now+9_000_000 {
 		t.Errorf("while we rest: after %d us", (h.again-now)/1000)
 	}
-	h.hall.rest.Store(0)
+	h.shared.rest.Store(0)
 	h.told[0], h.again = told{2 * now, 1}, 0
 	h.put.Store(1)
 	if h.next(); h.maySee(other, now) || h.again != now+tryAgain {
@@ -124,14 +125,15 @@ func TestHeraldWaitsLonger(t *testing.T) {
 	}
 }
 
-// TestHeraldWatches: the herald that has called us looks soon whether the visit waits, if others stand still meanwhile.
-func TestHeraldWatches(t *testing.T) {
-	h := newHerald()
-	h.hall.at.Store(h.number)
+// TestPreempterWatches: the preempter that has called us looks soon whether the visit waits, if others stand still
+// meanwhile.
+func TestPreempterWatches(t *testing.T) {
+	h := newPreempter()
+	h.shared.at.Store(h.number)
 	const now = 1_000_000_000
 	for hasty, want := range map[uint32]int64{0: watchAfter, 1: stopWithin} {
-		h.hall.hasty.Store(hasty)
-		h.hall.bell.Store(bellTaken)
+		h.shared.hasty.Store(hasty)
+		h.shared.caller.Store(callerComing)
 		if !h.call(now) || h.watchAt != now+want {
 			t.Errorf("hasty %d: after %d us", hasty, (h.watchAt-now)/1000)
 		}
@@ -144,22 +146,22 @@ func TestHeraldWatches(t *testing.T) {
 		{now - lateLately, 0, now + watchAfter},
 		{now - 5, now + 5, now + stopWithin},
 	} {
-		h.hall.hasty.Store(0)
-		h.hall.lateAt.Store(c.late)
+		h.shared.hasty.Store(0)
+		h.shared.lateAt.Store(c.late)
 		if got := h.watchWhen(now, c.coming); got != c.want {
 			t.Errorf("late at %d, the next visit at %d: %d", c.late, c.coming, got)
 		}
 	}
-	heralds := &Heralds{hall: h.hall}
-	if heralds.Hasten(true); h.hall.hasty.Load() == 0 {
+	preempters := &Preempters{shared: h.shared}
+	if preempters.Hasten(true); h.shared.hasty.Load() == 0 {
 		t.Error("stops are pending")
 	}
 	OnOwnThread(func() {
-		heralds.Hasten(false)
-		alone := h.hall.hasty.Load() == 0
-		OnOwnThread(func() { heralds.Hasten(false) })
-		if !alone || h.hall.hasty.Load() == 0 {
-			t.Errorf("alone: hasty %v; beside another one: %d", !alone, h.hall.hasty.Load())
+		preempters.Hasten(false)
+		alone := h.shared.hasty.Load() == 0
+		OnOwnThread(func() { preempters.Hasten(false) })
+		if !alone || h.shared.hasty.Load() == 0 {
+			t.Errorf("alone: hasty %v; beside another one: %d", !alone, h.shared.hasty.Load())
 		}
 	})
 }
@@ -174,33 +176,33 @@ func TestGiveBackTellsTheCPU(t *testing.T) {
 	}
 }
 
-// TestHeraldLooksAgain: while we are busy with the visit of another CPU, a herald looks again whoever is there. While
-// we wait on its own CPU for a thread that is to stop, only other threads of the program are looked for again.
-func TestHeraldLooksAgain(t *testing.T) {
+// TestPreempterLooksAgain: while we are busy with the visit of another CPU, a preempter looks again whoever is there.
+// While we wait on its own CPU for a thread that is to stop, only other threads of the program are looked for again.
+func TestPreempterLooksAgain(t *testing.T) {
 	const now, called = 1_000_000, 77
 	for _, c := range []struct {
-		name  string
-		bell  uint32
-		at    int32
-		aside uint32
-		who   int
-		met   uint32
-		done  bool
+		name   string
+		caller uint32
+		at     int32
+		aside  uint32
+		who    int
+		met    uint32
+		done   bool
 	}{
-		{"we are free, nobody is there", bellFree, 3, 0, nobody, 0, true},
-		{"we are free, a stranger is there", bellFree, 1, 0, other, 5, true},
+		{"we are free, nobody is there", callerNone, 3, 0, nobody, 0, true},
+		{"we are free, a stranger is there", callerNone, 1, 0, other, 5, true},
 		{"busy elsewhere, nobody is there", 2, 1, 0, nobody, 0, false},
 		{"busy elsewhere, a stranger is there", 2, 1, 0, other, 5, false},
 		{"busy elsewhere, a thread is there", 2, 1, 0, wanted, 6, false},
-		{"busy with our books", bellBusy, 1, 0, wanted, 6, false},
+		{"busy with our books", callerBusy, 1, 0, wanted, 6, false},
 		{"we wait here, a stranger is there", 4, 3, 0, other, 5, true},
 		{"we wait here, another thread is there", 4, 3, 0, wanted, 6, false},
 		{"we wait here for this thread", 4, 3, 0, wanted, called, true},
 		{"we have let the thread go", 4, 3, 1, wanted, called, false},
 	} {
-		h := newHerald()
-		l := h.hall
-		l.bell.Store(c.bell)
+		h := newPreempter()
+		l := h.shared
+		l.caller.Store(c.caller)
 		l.at.Store(c.at)
 		l.aside.Store(c.aside)
 		l.since.Store(now)
@@ -209,21 +211,21 @@ func TestHeraldLooksAgain(t *testing.T) {
 			t.Errorf("%s: %v", c.name, got)
 		}
 		if again := h.again >= now+tryAgain && h.again < now+tryAgain+1<<16; again == c.done {
-			t.Errorf("%s: the herald looks again at %d", c.name, h.again)
+			t.Errorf("%s: the preempter looks again at %d", c.name, h.again)
 		}
-		if l.bell.Load() != c.bell {
+		if l.caller.Load() != c.caller {
 			t.Errorf("%s: we were called", c.name)
 		}
 	}
 }
 
-// TestHeraldCalls: a herald calls us where a thread of the program is there, and notes for what.
-func TestHeraldCalls(t *testing.T) {
-	h := newHerald()
-	h.hall.at.Store(h.number) // we need not be moved
+// TestPreempterCalls: a preempter calls us where a thread of the program is there, and notes for what.
+func TestPreempterCalls(t *testing.T) {
+	h := newPreempter()
+	h.shared.at.Store(h.number) // we need not be moved
 	h.visit, h.again = told{990_000, 5}, 990_000
-	h.comes(NoteOfSwitch, 0, sampled, sampled+1, ourHerald)
-	if h.makeVisit(1_000_000); h.hall.bell.Load() != uint32(h.number)+1 {
+	h.comes(NoteOfSwitch, 0, sampled, sampled+1, ourPreempter)
+	if h.makeVisit(1_000_000); h.shared.caller.Load() != uint32(h.number)+1 {
 		t.Fatal("we were not called")
 	}
 	came := *h.head
@@ -235,58 +237,60 @@ func TestHeraldCalls(t *testing.T) {
 	}
 }
 
-// TestCallStandsStill: a herald that wakes up again before we have read what it has called us for does not change that.
+// TestCallStandsStill: a preempter that wakes up again before we have read what it has called us for does not change
+// that.
 func TestCallStandsStill(t *testing.T) {
-	h := newHerald()
-	h.hall.at.Store(h.number)
+	h := newPreempter()
+	h.shared.at.Store(h.number)
 	h.visit, h.again = told{990_000, 5}, 990_000
-	h.comes(NoteOfSwitch, 0, sampled, sampled+1, ourHerald)
+	h.comes(NoteOfSwitch, 0, sampled, sampled+1, ourPreempter)
 	came := *h.head
 	h.makeVisit(1_000_000)
 	h.visit, h.again = told{1_040_000, 1}, 1_040_000
-	h.comes(NoteOfSwitch, 0, ours, ours+1, ourHerald)
+	h.comes(NoteOfSwitch, 0, ours, ours+1, ourPreempter)
 	h.makeVisit(1_040_000)
 	if h.seen == came || h.arrived != 1_000_000 || h.called.stands != 5 || h.whom != sampled+1 || h.headThen != came {
 		t.Errorf("%d, then %d: %+v at %d, head %d", came, h.seen, h.called, h.arrived, h.headThen)
 	}
 }
 
-// TestCallThatFails: we cannot be bound to the herald's CPU, so we are free again and the herald looks again.
+// TestCallThatFails: we cannot be bound to the preempter's CPU, so we are free again and the preempter looks again.
 func TestCallThatFails(t *testing.T) {
-	h := newHerald() // its CPU has no bit in its mask
+	h := newPreempter() // its CPU has no bit in its mask
 	h.visit, h.again = told{990_000, 1}, 990_000
-	h.comes(NoteOfSwitch, 0, sampled, sampled+1, ourHerald)
+	h.comes(NoteOfSwitch, 0, sampled, sampled+1, ourPreempter)
 	h.makeVisit(1_000_000)
-	if h.hall.bell.Load() != bellFree || h.again < 1_000_000+tryAgain || h.watchAt != 0 || h.counts.held.Load() != 0 {
-		t.Errorf("bell %d, again at %d, %d visits", h.hall.bell.Load(), h.again, h.counts.held.Load())
+	if h.shared.caller.Load() != callerNone || h.again < 1_000_000+tryAgain || h.watchAt != 0 ||
+		h.counts.held.Load() != 0 {
+		t.Errorf("caller %d, again at %d, %d visits", h.shared.caller.Load(), h.again, h.counts.held.Load())
 	}
 }
 
-// TestAwaitSeesACallThrough: the time is over in the very moment in which a herald calls. Await returns when the herald
-// has written down what for.
+// TestAwaitSeesACallThrough: the time is over in the very moment in which a preempter calls. Await returns when the
+// preempter has written down what for.
 func TestAwaitSeesACallThrough(t *testing.T) {
-	h := &Heralds{hall: new(hall)}
-	h.hall.bell.Store(bellBusy)
+	h := &Preempters{shared: new(shared)}
+	h.shared.caller.Store(callerBusy)
 	until := Monotonic() + int64(time.Second) // enough for the other goroutine to begin, however busy the machine is
 	go func() {
-		for !h.hall.bell.CompareAndSwap(bellFree, bellTaken) {
+		for !h.shared.caller.CompareAndSwap(callerNone, callerComing) {
 			runtime.Gosched()
 		}
 		for Monotonic() < until+int64(20*time.Millisecond) {
 			time.Sleep(time.Millisecond)
 		}
-		h.hall.since.Store(77)
-		h.hall.bell.Store(3)
-		errand.Wake(&h.hall.bell)
+		h.shared.since.Store(77)
+		h.shared.caller.Store(3)
+		osthread.Wake(&h.shared.caller)
 	}()
 	n := h.Await(until)
 	for n == -1 && Monotonic() < until { // a signal came, of those that Go sends to its threads
 		n = h.Await(until)
 	}
-	if n != 2 || h.hall.since.Load() != 77 {
-		t.Errorf("herald %d, called at %d", n, h.hall.since.Load())
+	if n != 2 || h.shared.since.Load() != 77 {
+		t.Errorf("preempter %d, called at %d", n, h.shared.since.Load())
 	}
-	if n := h.Await(Monotonic()); n != -1 || h.hall.bell.Load() != bellBusy {
+	if n := h.Await(Monotonic()); n != -1 || h.shared.caller.Load() != callerBusy {
 		t.Errorf("nobody has called: %d", n)
 	}
 }
@@ -294,21 +298,21 @@ func TestAwaitSeesACallThrough(t *testing.T) {
 // TestNobodyHurriesACall: only who is called, and waits since that call, is hurried.
 func TestNobodyHurriesACall(t *testing.T) {
 	const now = 10_000_000
-	for bell, want := range map[uint32]bool{bellFree: false, bellTaken: false, bellBusy: false, 2: true} {
-		h := newHerald()
-		h.hall.tid = 1 << 30 // nobody has the signal
-		h.hall.bell.Store(bell)
-		h.hall.since.Store(now - 2*stopWithin)
-		if h.hurry(now); h.hall.lateAt.Load() == now != want {
-			t.Errorf("bell %d: hurried at %d", bell, h.hall.lateAt.Load())
+	for caller, want := range map[uint32]bool{callerNone: false, callerComing: false, callerBusy: false, 2: true} {
+		h := newPreempter()
+		h.shared.tid = 1 << 30 // nobody has the signal
+		h.shared.caller.Store(caller)
+		h.shared.since.Store(now - 2*stopWithin)
+		if h.hurry(now); h.shared.lateAt.Load() == now != want {
+			t.Errorf("caller %d: hurried at %d", caller, h.shared.lateAt.Load())
 		}
 	}
 }
 
-// TestHeraldKeepsMoments: a visit that is made again does not take the place of the next one. One that is late is
+// TestPreempterKeepsMoments: a visit that is made again does not take the place of the next one. One that is late is
 // missed.
-func TestHeraldKeepsMoments(t *testing.T) {
-	h := newHerald()
+func TestPreempterKeepsMoments(t *testing.T) {
+	h := newPreempter()
 	for i := range int64(3) {
 		h.told[i] = told{100_000 * (i + 1), i}
 		h.put.Add(1)
@@ -344,15 +348,15 @@ func TestHeraldKeepsMoments(t *testing.T) {
 	}
 }
 
-// TestHeraldsEnd: heralds come, sleep, and end with their descriptors.
-func TestHeraldsEnd(t *testing.T) {
+// TestPreemptersEnd: preempters come, sleep, and end with their descriptors.
+func TestPreemptersEnd(t *testing.T) {
 	OnOwnThread(func() {
-		h, err := NewHeralds()
+		h, err := NewPreempters()
 		if err != nil {
 			t.Skip("real-time priority is not permitted here")
 		}
 		if err := h.Send(8191, nil); err == nil {
-			t.Error("a herald is on a CPU that is not there")
+			t.Error("a preempter is on a CPU that is not there")
 		}
 		var may unix.CPUSet
 		unix.SchedGetaffinity(0, &may)

@@ -9,52 +9,53 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"goprof/sampler/errand"
+	"goprof/sampler/osthread"
 )
 
-// A herald is an OS thread that sleeps on its CPU until a visit is due there. Its priority is higher than ours, so it
-// takes the CPU from whatever thread runs there. The kernel has noted which thread that was. If a process that is
-// sampled owns the thread, the herald calls us: we sleep, so to bind us to its CPU costs little. When the herald sleeps
-// again, we have the CPU before that thread has it again (docs/decisions/0019).
+// A preempter is an OS thread that sleeps on its CPU until a visit is due there. Its priority is higher than ours, so
+// it takes the CPU from whatever thread runs there. The kernel has noted which thread that was. If a process that is
+// sampled owns the thread, the preempter calls us: we sleep, so to bind us to its CPU costs little. When the preempter
+// sleeps again, we have the CPU before that thread has it again (docs/decisions/0019).
 //
 // In this way nobody is moved who runs, no timer is set between the visits of different CPUs, and a visit that meets
 // nobody costs some microseconds.
 //
-// All in this file but types runs on the herald's OS thread, of which Go does not know: see errand.Thread. The methods
-// of atomic types are not marked nosplit. They are inlined. Without inlining (-gcflags=all=-l) they call nothing and
-// need next to no stack, so the compiler gives them no check of the stack either (seen with Go 1.26, both CPUs).
+// All in this file but types runs on the preempter's OS thread, of which Go does not know: see osthread.Thread. The
+// methods of atomic types are not marked nosplit. They are inlined. Without inlining (-gcflags=all=-l) they call
+// nothing and need next to no stack, so the compiler gives them no check of the stack either (seen with Go 1.26, both
+// CPUs).
 
 const (
-	// HeraldMoments: a herald can be told one moment less than that ahead.
-	HeraldMoments = 512
+	// PreempterMoments: a preempter can be told one moment less than that ahead.
+	PreempterMoments = 512
 	// settleHere is the least time between two visits to a CPU.
 	settleHere = int64(15_000)
-	// settles is how often a herald waits for it until somebody has had the CPU.
+	// settles is how often a preempter waits for it until somebody has had the CPU.
 	settles = 3
-	// tryAgain is how soon a herald asks again for us where we are busy, and up to 65 us later. After each triesEach
+	// tryAgain is how soon a preempter asks again for us where we are busy, and up to 65 us later. After each triesEach
 	// times it waits for twice as long, triesMost times.
 	tryAgain  = int64(80_000)
 	triesEach = 3
 	triesMost = 3
-	// stopWithin is how long a visit may wait for the stop of its thread where any herald wakes up.
+	// stopWithin is how long a visit may wait for the stop of its thread where any preempter wakes up.
 	stopWithin = int64(100_000)
-	// watchAfter is when the herald that has called us wakes up to see whether that takes too long. Where stops came
-	// late lately, or others stand still, the herald does so after stopWithin. While we wait our signals are blocked, so
-	// Go cannot stop the world, and its collector and all of goprof may have to wait for us.
+	// watchAfter is when the preempter that has called us wakes up to see whether that takes too long. Where stops came
+	// late lately, or others stand still, the preempter does so after stopWithin. While we wait our signals are
+	// blocked, so Go cannot stop the world, and its collector and all of goprof may have to wait for us.
 	watchAfter = int64(10_000_000)
 	lateLately = int64(20_000_000)
-	// raiseExpected is how long after the moment of a visit a herald expects that we have stepped aside.
+	// raiseExpected is how long after the moment of a visit a preempter expects that we have stepped aside.
 	raiseExpected = int64(100_000)
-	// raiseLate is how soon any herald brings us back if the one that was asked has not done so.
+	// raiseLate is how soon any preempter brings us back if the one that was asked has not done so.
 	raiseLate = int64(300_000)
 )
 
-// What the bell says: nobody has called us; a herald is about to call us; we are busy; or 1 and more: the herald of
-// that number, counted from 1 on, has called us.
+// What the word caller says: no preempter has called the sampling thread; a preempter is about to; the sampling thread
+// is busy; or 1 and more: the preempter of that number, counted from 1 on, has called it.
 const (
-	bellFree  = 0
-	bellTaken = 1<<32 - 2
-	bellBusy  = 1<<32 - 1
+	callerNone   = 0
+	callerComing = 1<<32 - 2
+	callerBusy   = 1<<32 - 1
 )
 
 // takenFor: a CPU counts as idle until so many visits in a row have met somebody there.
@@ -63,10 +64,10 @@ const takenFor = 3
 // wantedNumbers: processes are wanted by the last bits of their number.
 const wantedNumbers = 1 << 16
 
-// hall is what we and all heralds share. It does not lie in Go's heap.
-type hall struct {
-	bell     atomic.Uint32 // we sleep on it
-	at       atomic.Int32  // number of the herald to whose CPU we are bound, -1: none
+// shared is what the sampling thread and all preempters share. It does not lie in Go's heap.
+type shared struct {
+	caller   atomic.Uint32 // which preempter has called; the sampling thread sleeps on it
+	at       atomic.Int32  // number of the preempter to whose CPU we are bound, -1: none
 	since    atomic.Int64  // when we were called
 	lateAt   atomic.Int64  // when we were last told to go on, because a thread did not stop
 	aside    atomic.Uint32 // 1: we have stepped aside, and are to be brought back (aside.go)
@@ -81,25 +82,25 @@ type hall struct {
 	wanted   [wantedNumbers / 32]atomic.Uint32
 }
 
-// herald is the Room of a herald's Thread.
-type herald struct {
-	hall   *hall
+// preempter is the Room of a preempter's Thread.
+type preempter struct {
+	shared *shared
 	number int32 // from 0 on
 	tid    uint32
 	mask   cpuMask // of its CPU
 	over   atomic.Uint32
 
-	news  atomic.Uint32 // changes when there is news; the herald sleeps on it
+	news  atomic.Uint32 // changes when there is news; the preempter sleeps on it
 	dry   atomic.Uint32 // 1: it waits for moments
 	put   atomic.Uint32
 	taken atomic.Uint32
-	told  [HeraldMoments]told
+	told  [PreempterMoments]told
 	until unix.Timespec
 
 	head    *uint64 // of the kernel's notes of switches; nil: there are none
 	notes   unsafe.Pointer
 	size    uint64
-	seen    uint64  // the head of the notes, when the herald came last
+	seen    uint64  // the head of the notes, when the preempter came last
 	all     bool    // the notes name the threads of all processes
 	sched   uintptr // a descriptor of its own sched, where there are no notes
 	account schedFile
@@ -114,7 +115,7 @@ type herald struct {
 	watchAt int64
 	raiseAt atomic.Int64 // when to bring us back; 0: nobody wants it
 
-	// The visit that we are called to. It stands still until we are free again, however often the herald wakes up.
+	// The visit that we are called to. It stands still until we are free again, however often the preempter wakes up.
 	arrived     int64
 	called      told
 	whom        uint32 // number of the thread that was met
@@ -122,26 +123,26 @@ type herald struct {
 	accountThen schedFile
 
 	someone atomic.Int32 // how many visits in a row have found somebody there, up to takenFor
-	counts  heraldCounts
+	counts  preempterCounts
 }
 
-// told is a visit that a herald is told.
+// told is a visit that a preempter is told.
 type told struct{ at, stands int64 }
 
-// schedFile is what was read of a herald's own sched (proc(5)).
+// schedFile is what was read of a preempter's own sched (proc(5)).
 type schedFile struct {
 	bytes [4096]byte
 	n     int
 }
 
-// heraldCounts are the VisitCounts of a herald.
-type heraldCounts struct{ held, met, missed atomic.Int64 }
+// preempterCounts are the VisitCounts of a preempter.
+type preempterCounts struct{ held, met, missed atomic.Int64 }
 
-// serve is what a herald does.
+// serve is what a preempter does.
 //
 //go:nosplit
 func serve(room unsafe.Pointer) {
-	h := (*herald)(room)
+	h := (*preempter)(room)
 	tid, _, _ := syscall.RawSyscall(unix.SYS_GETTID, 0, 0, 0)
 	h.tid = uint32(tid)
 	for {
@@ -149,7 +150,7 @@ func serve(room unsafe.Pointer) {
 		if h.over.Load() != 0 {
 			return
 		}
-		switch errand.SleepUntil(&h.news, news, h.next(), &h.until) {
+		switch osthread.SleepUntil(&h.news, news, h.next(), &h.until) {
 		case unix.ETIMEDOUT:
 		case 0, unix.EAGAIN, unix.EINTR:
 			continue
@@ -163,10 +164,10 @@ func serve(room unsafe.Pointer) {
 	}
 }
 
-// next is the moment until which the herald sleeps. 0: it waits for news.
+// next is the moment until which the preempter sleeps. 0: it waits for news.
 //
 //go:nosplit
-func (h *herald) next() int64 {
+func (h *preempter) next() int64 {
 	switch at := h.redo.Load(); {
 	case at != 0:
 		h.redo.Store(0)
@@ -188,10 +189,10 @@ func earlier(a, b int64) int64 {
 	return a
 }
 
-// takeMoment takes the next moment that the herald was told.
+// takeMoment takes the next moment that the preempter was told.
 //
 //go:nosplit
-func (h *herald) takeMoment() bool {
+func (h *preempter) takeMoment() bool {
 	n := h.taken.Load()
 	if h.put.Load() == n {
 		h.dry.Store(1)
@@ -199,7 +200,7 @@ func (h *herald) takeMoment() bool {
 			return false
 		}
 	}
-	h.visit = h.told[n%HeraldMoments]
+	h.visit = h.told[n%PreempterMoments]
 	h.settled, h.tries = 0, 0
 	h.taken.Store(n + 1)
 	return true
@@ -208,13 +209,13 @@ func (h *herald) takeMoment() bool {
 // makeVisit makes the visit that is due, or puts it off a little.
 //
 //go:nosplit
-func (h *herald) makeVisit(now int64) {
+func (h *preempter) makeVisit(now int64) {
 	if h.again == 0 || now < h.again {
 		return
 	}
 	h.again = 0
 	h.hurry(now)
-	if now-h.visit.at > h.hall.patience.Load() {
+	if now-h.visit.at > h.shared.patience.Load() {
 		h.counts.missed.Add(1)
 		return
 	}
@@ -234,19 +235,19 @@ func (h *herald) makeVisit(now int64) {
 	h.counts.held.Add(1)
 }
 
-// maySee has us come if we are wanted. False: we are busy, and the herald looks again a little later.
+// maySee has us come if we are wanted. False: we are busy, and the preempter looks again a little later.
 //
-// Where we are busy with the visit of another CPU, the herald looks again whoever is here now: what is met later must
-// not depend on that. But where we wait here for a thread that is to stop, that thread is likely to be here later. So
-// somebody else who is here meanwhile counts at once.
+// Where we are busy with the visit of another CPU, the preempter looks again whoever is here now: what is met later
+// must not depend on that. But where we wait here for a thread that is to stop, that thread is likely to be here later.
+// So somebody else who is here meanwhile counts at once.
 //
 //go:nosplit
-func (h *herald) maySee(who int, now int64) bool {
-	l := h.hall
-	if who == wanted && l.bell.CompareAndSwap(bellFree, bellTaken) && h.call(now) {
+func (h *preempter) maySee(who int, now int64) bool {
+	l := h.shared
+	if who == wanted && l.caller.CompareAndSwap(callerNone, callerComing) && h.call(now) {
 		return true
 	}
-	if who != wanted && l.bell.Load() == bellFree {
+	if who != wanted && l.caller.Load() == callerNone {
 		return true
 	}
 	if l.at.Load() == h.number && l.aside.Load() == 0 && (who != wanted || h.isOurs(now)) {
@@ -272,10 +273,10 @@ const (
 	NoteOfOut    = 1 << 13 // PERF_RECORD_MISC_SWITCH_OUT
 )
 
-// whoWasHere reads the kernel's newest note of this CPU: it is that of the herald's coming.
+// whoWasHere reads the kernel's newest note of this CPU: it is that of the preempter's coming.
 //
 //go:nosplit
-func (h *herald) whoWasHere() int {
+func (h *preempter) whoWasHere() int {
 	if h.head == nil {
 		n, _, e := syscall.RawSyscall6(unix.SYS_PREAD64, h.sched, uintptr(unsafe.Pointer(&h.account.bytes)),
 			unsafe.Sizeof(h.account.bytes), 0, 0, 0)
@@ -301,14 +302,14 @@ func (h *herald) whoWasHere() int {
 		return nobody
 	}
 	pid := uintptr(uint32(was))
-	if pid == h.hall.pid {
+	if pid == h.shared.pid {
 		return ourselves // this does not tell whether the CPU is idle
 	}
 	if n := h.someone.Load(); n < takenFor {
 		h.someone.Store(n + 1)
 	}
 	h.met = uint32(was >> 32)
-	if h.hall.wanted[pid%wantedNumbers/32].Load()>>(pid%32)&1 == 0 {
+	if h.shared.wanted[pid%wantedNumbers/32].Load()>>(pid%32)&1 == 0 {
 		return other
 	}
 	return wanted
@@ -317,16 +318,17 @@ func (h *herald) whoWasHere() int {
 // note is a word of the notes. The kernel puts records at multiples of 8.
 //
 //go:nosplit
-func (h *herald) note(at uint64) uint64 {
+func (h *preempter) note(at uint64) uint64 {
 	return *(*uint64)(unsafe.Add(h.notes, at&(h.size-1)&^7))
 }
 
-// call calls us to this CPU. The herald has taken the bell. So we sleep until the bell has the herald's number, and all
-// that belongs to the call is written by then. It returns false if we cannot come to this CPU.
+// call wakes the sampling thread on this CPU. This preempter has set caller to callerComing. So the sampling thread
+// sleeps until caller has the preempter's number, and all that belongs to the call is written by then. It returns false
+// if the sampling thread cannot come to this CPU.
 //
 //go:nosplit
-func (h *herald) call(now int64) bool {
-	l := h.hall
+func (h *preempter) call(now int64) bool {
+	l := h.shared
 	h.arrived, h.called, h.whom, h.headThen = now, h.visit, h.met, h.seen
 	if h.head == nil {
 		h.accountThen = h.account
@@ -334,25 +336,25 @@ func (h *herald) call(now int64) bool {
 	l.since.Store(now)
 	coming := int64(0)
 	if n := h.taken.Load(); n != h.put.Load() {
-		coming = h.told[n%HeraldMoments].at
+		coming = h.told[n%PreempterMoments].at
 	}
 	l.coming.Store(coming)
 	comes := l.at.Load() == h.number || h.bindUs()
 	if comes {
 		h.watchAt = h.watchWhen(now, coming)
-		l.bell.Store(uint32(h.number) + 1)
+		l.caller.Store(uint32(h.number) + 1)
 	} else {
-		l.bell.Store(bellFree)
+		l.caller.Store(callerNone)
 	}
-	errand.Wake(&l.bell)
+	osthread.Wake(&l.caller)
 	return comes
 }
 
-// watchWhen is when the herald that calls us now looks whether the visit takes too long; 0: at its next visit.
+// watchWhen is when the preempter that calls us now looks whether the visit takes too long; 0: at its next visit.
 //
 //go:nosplit
-func (h *herald) watchWhen(now, coming int64) int64 {
-	l := h.hall
+func (h *preempter) watchWhen(now, coming int64) int64 {
+	l := h.shared
 	switch {
 	case now-l.lateAt.Load() < lateLately || l.hasty.Load() != 0:
 		return now + stopWithin
@@ -366,34 +368,34 @@ func (h *herald) watchWhen(now, coming int64) int64 {
 // about to stop.
 //
 //go:nosplit
-func (h *herald) isOurs(now int64) bool {
+func (h *preempter) isOurs(now int64) bool {
 	if h.head == nil {
-		return now-h.hall.since.Load() < stopWithin // nobody knows who was here
+		return now-h.shared.since.Load() < stopWithin // nobody knows who was here
 	}
-	return h.met == h.whom && h.hall.bell.Load() == uint32(h.number)+1
+	return h.met == h.whom && h.shared.caller.Load() == uint32(h.number)+1
 }
 
 // bindUs binds us to this CPU.
 //
 //go:nosplit
-func (h *herald) bindUs() bool {
-	_, _, e := syscall.RawSyscall(unix.SYS_SCHED_SETAFFINITY, h.hall.tid, unsafe.Sizeof(h.mask),
+func (h *preempter) bindUs() bool {
+	_, _, e := syscall.RawSyscall(unix.SYS_SCHED_SETAFFINITY, h.shared.tid, unsafe.Sizeof(h.mask),
 		uintptr(unsafe.Pointer(&h.mask)))
 	if e == 0 {
-		h.hall.at.Store(h.number)
+		h.shared.at.Store(h.number)
 	}
 	return e == 0
 }
 
-// watch has us go on if a visit that this herald has called us to waits for too long.
+// watch has us go on if a visit that this preempter has called us to waits for too long.
 //
 //go:nosplit
-func (h *herald) watch(now int64) {
+func (h *preempter) watch(now int64) {
 	if h.watchAt == 0 || now < h.watchAt {
 		return
 	}
 	h.watchAt = 0
-	if h.hall.bell.Load() == uint32(h.number)+1 {
+	if h.shared.caller.Load() == uint32(h.number)+1 {
 		h.hurry(now)
 		h.watchAt = now + tryAgain
 	}
@@ -402,23 +404,23 @@ func (h *herald) watch(now int64) {
 // hurry has us go on if we wait for a thread that does not stop.
 //
 //go:nosplit
-func (h *herald) hurry(now int64) {
-	l := h.hall
-	b := l.bell.Load()
-	called := b != bellFree && b != bellTaken && b != bellBusy
+func (h *preempter) hurry(now int64) {
+	l := h.shared
+	b := l.caller.Load()
+	called := b != callerNone && b != callerComing && b != callerBusy
 	if called && l.aside.Load() == 0 && now-l.since.Load() >= stopWithin {
 		l.lateAt.Store(now)
 		syscall.RawSyscall(unix.SYS_TGKILL, l.pid, l.tid, boundSignal)
 	}
 }
 
-// bringBack brings us to this CPU and gives us our priority back, if we have stepped aside. The herald that was asked
-// to do so expects that of the next visit there, too. So it need not be woken for it: to wake a thread on another CPU
-// takes an interrupt, while somebody stands still.
+// bringBack brings us to this CPU and gives us our priority back, if we have stepped aside. The preempter that was
+// asked to do so expects that of the next visit there, too. So it need not be woken for it: to wake a thread on another
+// CPU takes an interrupt, while somebody stands still.
 //
 //go:nosplit
-func (h *herald) bringBack(now int64) {
-	l, at := h.hall, h.raiseAt.Load()
+func (h *preempter) bringBack(now int64) {
+	l, at := h.shared, h.raiseAt.Load()
 	asked := at != 0 && now >= at
 	if !asked && (l.aside.Load() == 0 || now-l.asideAt.Load() < raiseLate) {
 		return
@@ -428,7 +430,7 @@ func (h *herald) bringBack(now int64) {
 		h.bindUs()
 		syscall.RawSyscall(unix.SYS_SCHED_SETATTR, l.tid, uintptr(unsafe.Pointer(&l.first)), 0)
 		l.moved.Add(1)
-		errand.Wake(&l.moved)
+		osthread.Wake(&l.moved)
 		if coming := l.coming.Load(); coming > now {
 			next = coming + raiseExpected
 		}

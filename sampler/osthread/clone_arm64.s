@@ -2,7 +2,7 @@
 
 #include "textflag.h"
 
-// Offsets in control (errand.go).
+// Offsets in control (osthread.go).
 #define asked 0
 #define answered 4
 #define waits 8

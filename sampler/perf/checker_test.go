@@ -19,25 +19,25 @@ import (
 	"goprof/testdata/sampletest"
 )
 
-// The code of a sentry's tests. SampleOf's registers and stacks lie below it.
+// The code of a checker's tests. SampleOf's registers and stacks lie below it.
 const (
 	codeBegin = 0x10000
 	codeEnd   = 0x20000
 )
 
-// sentryRing is a ring that a test writes, and a sentry that no OS thread runs.
-type sentryRing struct {
-	s          *sentry
+// checkerRing is a ring that a test writes, and a checker that no OS thread runs.
+type checkerRing struct {
+	s          *checker
 	bytes      ring.Bytes
 	head, tail uint64
 }
 
-func newSentryRing(t *testing.T, chain bool) *sentryRing {
+func newCheckerRing(t *testing.T, chain bool) *checkerRing {
 	t.Helper()
-	r := &sentryRing{s: new(sentry), bytes: make(ring.Bytes, 4096)}
-	d := &sentryDuty{s: r.s, bell: -1, end: -1}
+	r := &checkerRing{s: new(checker), bytes: make(ring.Bytes, 4096)}
+	d := &checkerThread{s: r.s, wakeFD: -1, end: -1}
 	kernels := &ring.Ring{Head: &r.head, Tail: &r.tail, Data: r.bytes}
-	d.brief([]*ring.Ring{kernels}, amd64.CPU, chain, 1000)
+	d.setUp([]*ring.Ring{kernels}, amd64.CPU, chain, 1000)
 	d.watch(6, sampler.NewQueue(1024), func(k *process.KnownCode) { k.Span(codeBegin, codeEnd, 0, 0) })
 	d.know(7, &ptrace.Hint{})
 	d.know(9, &ptrace.Hint{Skip: true})
@@ -45,17 +45,17 @@ func newSentryRing(t *testing.T, chain bool) *sentryRing {
 }
 
 // write is what the kernel does.
-func (r *sentryRing) write(record []byte) {
+func (r *checkerRing) write(record []byte) {
 	for i, c := range record {
 		r.bytes[(r.head+uint64(i))%uint64(len(r.bytes))] = c
 	}
 	r.head += uint64(len(record))
 }
 
-// calls has the sentry look, and reports whether it calls.
-func (r *sentryRing) calls(now int64) bool {
+// calls has the checker look, and reports whether it calls.
+func (r *checkerRing) calls(now int64) bool {
 	r.s.calls.Store(0)
-	r.s.patrol(now)
+	r.s.lookIntoRings(now)
 	return r.s.calls.Load() != 0
 }
 
@@ -65,7 +65,7 @@ func withWord(sample []byte, at int, word uint64) []byte {
 	return sample
 }
 
-func TestSentryCalls(t *testing.T) {
+func TestCheckerCalls(t *testing.T) {
 	plain := func() []byte { return sampletest.SampleOf(0, []uint64{1, 2, 3, 4}, 32) }
 	pc := 0
 	for i, reg := range amd64.CPU.Perf.Order {
@@ -96,7 +96,7 @@ func TestSentryCalls(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for at := uint64(0); at < 4096; at += 512 {
-				r := newSentryRing(t, false)
+				r := newCheckerRing(t, false)
 				r.head, r.tail, r.s.rings[0].seen = at, at, at
 				r.write(c.record)
 				if got := r.calls(1); got != c.want {
@@ -111,12 +111,12 @@ func TestSentryCalls(t *testing.T) {
 }
 
 // Code that has become known, and what lies above the thread's stack, is no reason to call.
-func TestSentryKnows(t *testing.T) {
+func TestCheckerKnows(t *testing.T) {
 	stack := 3 + amd64.CPU.Perf.Len() + 1
 	record := func() []byte {
 		return withWord(sampletest.SampleOf(0, []uint64{1, 2, 3, 4}, 32), stack+2, codeBegin+0x1234)
 	}
-	r := newSentryRing(t, false)
+	r := newCheckerRing(t, false)
 	r.write(record())
 	if !r.calls(1) {
 		t.Fatal("the code is new")
@@ -144,7 +144,7 @@ func TestSentryKnows(t *testing.T) {
 }
 
 // The kernel's frames stand before the registers.
-func TestSentryPassesFrames(t *testing.T) {
+func TestCheckerPassesFrames(t *testing.T) {
 	plain := sampletest.SampleOf(0, []uint64{1, codeBegin + 5}, 16)
 	body := []uint64{}
 	for at := 8; at < len(plain); at += 8 {
@@ -152,23 +152,23 @@ func TestSentryPassesFrames(t *testing.T) {
 	}
 	for n, want := range map[uint64]bool{2: true, 1 << 60: true} {
 		chained := append([]uint64{body[0], body[1], n, codeBegin + 1, codeBegin + 2}, body[2:]...)
-		r := newSentryRing(t, true)
+		r := newCheckerRing(t, true)
 		if r.write(sampletest.RecordOf(ring.KindSample, 0, chained...)); r.calls(1) != want {
 			t.Errorf("%d frames: it calls: %v", n, !want)
 		}
 	}
 	body[len(body)-2] = 3
 	chained := append([]uint64{body[0], body[1], 2, codeBegin + 1, codeBegin + 2}, body[2:]...)
-	r := newSentryRing(t, true)
+	r := newCheckerRing(t, true)
 	if r.write(sampletest.RecordOf(ring.KindSample, 0, chained...)); r.calls(1) {
 		t.Error("frames of the kernel are no code of the process")
 	}
 }
 
 // A sample that can wait does so for a while, but not where its ring fills, and nobody is called once it was read.
-func TestSentryWaits(t *testing.T) {
+func TestCheckerWaits(t *testing.T) {
 	plain := sampletest.SampleOf(0, make([]uint64, 64), 512)
-	r := newSentryRing(t, false)
+	r := newCheckerRing(t, false)
 	r.write(plain)
 	for now, want := range []bool{false, false, true} {
 		if got := r.calls(int64(1 + 500*now)); got != want {
@@ -190,10 +190,10 @@ func TestSentryWaits(t *testing.T) {
 }
 
 // As many samples wait as half of a queue has room for.
-func TestSentryLeavesRoomInQueue(t *testing.T) {
+func TestCheckerLeavesRoomInQueue(t *testing.T) {
 	plain := sampletest.SampleOf(0, []uint64{1}, 8)
-	r := newSentryRing(t, false)
-	d := &sentryDuty{s: r.s}
+	r := newCheckerRing(t, false)
+	d := &checkerThread{s: r.s}
 	d.watch(9, sampler.NewQueue(8), func(*process.KnownCode) {})
 	for round := range 2 {
 		for n := 1; n <= 4; n++ {
@@ -206,8 +206,8 @@ func TestSentryLeavesRoomInQueue(t *testing.T) {
 	}
 }
 
-// TestSentryLeavesSamples: samples that can wait are read together.
-func TestSentryLeavesSamples(t *testing.T) {
+// TestCheckerLeavesSamples: samples that can wait are read together.
+func TestCheckerLeavesSamples(t *testing.T) {
 	p := ctest.Run(t, `int main(void) { ready(); for (volatile long i = 0;; i++); }`)
 	var late, all int64
 	cfg := sampler.Config{Interval: 10 * time.Millisecond, KnownIn: func(k *process.KnownCode) {
@@ -221,10 +221,10 @@ func TestSentryLeavesSamples(t *testing.T) {
 			late++
 		}
 	}
-	if d := postSentry(nil, ctest.CPU(), false, 1); d == nil {
-		t.Skip("no sentry can be posted here (the race detector, or no OS thread)")
+	if d := startChecker(nil, ctest.CPU(), false, 1); d == nil {
+		t.Skip("no checker can be started here (the race detector, or no OS thread)")
 	} else {
-		d.dismiss()
+		d.stopChecker()
 	}
 	perfSession(t, p.PID, cfg, nil, perfUntil(60))
 	if late < all/2 {
@@ -232,16 +232,16 @@ func TestSentryLeavesSamples(t *testing.T) {
 	}
 }
 
-// TestSentryTellsOfNewCode: where all is new each sample is read as it comes, though it could wait for a second.
-func TestSentryTellsOfNewCode(t *testing.T) {
+// TestCheckerTellsOfNewCode: where all is new each sample is read as it comes, though it could wait for a second.
+func TestCheckerTellsOfNewCode(t *testing.T) {
 	head, tail := uint64(0), uint64(0)
 	kernels := &ring.Ring{FD: -1, Head: &head, Tail: &tail, Data: make(ring.Bytes, 4096)}
-	d := postSentry([]*ring.Ring{kernels}, ctest.CPU(), false, int64(time.Hour))
+	d := startChecker([]*ring.Ring{kernels}, ctest.CPU(), false, int64(time.Hour))
 	if d == nil {
-		t.Skip("no sentry can be posted here (the race detector, or no OS thread)")
+		t.Skip("no checker can be started here (the race detector, or no OS thread)")
 	}
-	defer d.dismiss()
-	// No event fills this ring, so the descriptor that ends a sleep wakes the sentry up.
+	defer d.stopChecker()
+	// No event fills this ring, so the descriptor that ends a sleep wakes the checker up.
 	copy(kernels.Data, sampletest.RecordOf(ring.KindSample, 0, 7<<32|6, 0, 0))
 	atomic.StoreUint64(&head, 32)
 	ctest.Eventually(t, "it calls", func() bool {
@@ -256,15 +256,15 @@ func TestSentryTellsOfNewCode(t *testing.T) {
 	}
 }
 
-// TestSentryCallsInTime: the sentry's own timer ends its sleep when a sample that can wait has waited long enough.
-func TestSentryCallsInTime(t *testing.T) {
+// TestCheckerCallsInTime: the checker's own timer ends its sleep when a sample that can wait has waited long enough.
+func TestCheckerCallsInTime(t *testing.T) {
 	head, tail := uint64(0), uint64(0)
 	kernels := &ring.Ring{FD: -1, Head: &head, Tail: &tail, Data: make(ring.Bytes, 4096)}
-	d := postSentry([]*ring.Ring{kernels}, ctest.CPU(), false, int64(50*time.Millisecond))
+	d := startChecker([]*ring.Ring{kernels}, ctest.CPU(), false, int64(50*time.Millisecond))
 	if d == nil {
-		t.Skip("no sentry can be posted here (the race detector, or no OS thread)")
+		t.Skip("no checker can be started here (the race detector, or no OS thread)")
 	}
-	defer d.dismiss()
+	defer d.stopChecker()
 	d.watch(6, sampler.NewQueue(1024), func(k *process.KnownCode) {
 		if k != nil {
 			k.Span(codeBegin, codeEnd, 0, 0)

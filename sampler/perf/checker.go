@@ -14,38 +14,38 @@ import (
 	"goprof/sampler/ring"
 )
 
-// A sentry is an OS thread that looks at each sample as soon as the kernel has written it, and leaves it in its ring.
+// A checker is an OS thread that looks at each sample as soon as the kernel has written it, and leaves it in its ring.
 // It calls us at once if the sample goes through code that is new, which must be noted in time, if it is of a thread
 // or a process that we do not know, or if a ring fills. Otherwise the sample waits for the next moment at which goprof
-// does what can wait. In an agent the sentry calls us then, too (sampler/pulse.go).
+// does what can wait. In an agent the checker calls us then, too (sampler/pulse.go).
 //
-// To wake us up takes Go's scheduler, and a sample that comes alone finds all our caches cold. A sentry takes some
+// To wake us up takes Go's scheduler, and a sample that comes alone finds all our caches cold. A checker takes some
 // microseconds for a sample (docs/decisions/0021).
 //
-// All in this file but types runs on the sentry's OS thread, of which Go does not know: see errand.Thread. We may
-// read a record while the sentry looks at it, and then the kernel may write another one in its place. So the sentry
+// All in this file but types runs on the checker's OS thread, of which Go does not know: see osthread.Thread. We may
+// read a record while the checker looks at it, and then the kernel may write another one in its place. So the checker
 // bounds all that it reads, and what it finds counts for nothing but whether it calls.
 
 const (
-	// mostGuarded bounds the rings of a sentry.
-	mostGuarded = 256
-	// mostPosts bounds the processes whose code a sentry knows.
-	mostPosts = 128
+	// mostChecked bounds the rings of a checker.
+	mostChecked = 256
+	// mostProcesses bounds the processes whose code a checker knows.
+	mostProcesses = 128
 	// knownTIDs is how many threads are remembered.
 	knownTIDs = 1 << 12
 	// unwanted, in place of where a stack begins, says that no sample is wanted of a thread.
 	unwanted = 1
-	// mostLooked bounds how much of a stack the sentry looks at (vmstructs/sightings.go, mostScanned).
+	// mostLooked bounds how much of a stack the checker looks at (vmstructs/sightings.go, mostScanned).
 	mostLooked = 64 << 10
 )
 
-// sentry is the Room of a sentry's Thread. At each wake-up it is cold: what a look needs lies together, on few pages.
-type sentry struct {
-	over  atomic.Uint32
-	calls atomic.Uint32 // 1: it has called, and we have not come yet
-	waits int64         // for how long a sample may lie in its ring, in nanoseconds; 0: others see to that
-	most  atomic.Int32  // so many samples may lie in the rings
-	bell  uintptr       // the descriptor that we wait for
+// checker is the Room of a checker's Thread. At each wake-up it is cold: what a look needs lies together, on few pages.
+type checker struct {
+	over   atomic.Uint32
+	calls  atomic.Uint32 // 1: it has called, and we have not come yet
+	waits  int64         // for how long a sample may lie in its ring, in nanoseconds; 0: others see to that
+	most   atomic.Int32  // so many samples may lie in the rings
+	wakeFD uintptr       // the descriptor that we wait for
 
 	n      int     // of rings
 	epoll  uintptr // waits for the rings, for timer, and for the descriptor that ends a sleep
@@ -67,39 +67,39 @@ type sentry struct {
 	ts      unix.Timespec
 	alarm   unix.ItimerSpec
 
-	pids    [mostPosts]atomic.Int32 // 0: nobody
-	rings   [mostGuarded]guardedRing
-	threads [knownTIDs]guardedThread // by the last bits of their number
-	codes   [mostPosts]process.KnownCode
+	pids    [mostProcesses]atomic.Int32 // 0: nobody
+	rings   [mostChecked]checkedRing
+	threads [knownTIDs]checkedThread // by the last bits of their number
+	codes   [mostProcesses]process.KnownCode
 }
 
-// guardedThread is a thread that is known.
-type guardedThread struct {
+// checkedThread is a thread that is known.
+type checkedThread struct {
 	top atomic.Uint64 // where its stack begins; 0: that is not known
 	tid atomic.Uint32
 }
 
-// guardedRing is a Ring as a sentry sees it.
-type guardedRing struct {
+// checkedRing is a Ring as a checker sees it.
+type checkedRing struct {
 	head, tail *uint64
 	data       unsafe.Pointer
 	size       uint64
-	seen       uint64 // how far the sentry has looked
+	seen       uint64 // how far the checker has looked
 }
 
-// keepWatch is what a sentry does.
+// runChecker is what a checker does.
 //
 //go:nosplit
-func keepWatch(room unsafe.Pointer) {
-	s := (*sentry)(room)
+func runChecker(room unsafe.Pointer) {
+	s := (*checker)(room)
 	for s.over.Load() == 0 {
 		s.sleep()
-		s.patrol(s.clock())
+		s.lookIntoRings(s.clock())
 	}
 }
 
 //go:nosplit
-func (s *sentry) clock() int64 {
+func (s *checker) clock() int64 {
 	syscall.RawSyscall(unix.SYS_CLOCK_GETTIME, unix.CLOCK_MONOTONIC, uintptr(unsafe.Pointer(&s.ts)), 0)
 	return s.ts.Sec*1e9 + s.ts.Nsec
 }
@@ -108,10 +108,10 @@ func (s *sentry) clock() int64 {
 // together.
 //
 // The kernel keeps what epoll waits for from one sleep to the next, also the moment. With poll(2) each sleep took more
-// the more CPUs there were. What has come is not asked for: patrol looks into all rings.
+// the more CPUs there were. What has come is not asked for: lookIntoRings looks into all rings.
 //
 //go:nosplit
-func (s *sentry) sleep() {
+func (s *checker) sleep() {
 	if s.often == oftenMost || s.deaf {
 		s.ts.Sec, s.ts.Nsec = 0, perfSoon
 		syscall.RawSyscall6(unix.SYS_CLOCK_NANOSLEEP, unix.CLOCK_MONOTONIC, 0, uintptr(unsafe.Pointer(&s.ts)), 0, 0, 0)
@@ -141,12 +141,12 @@ func (s *sentry) sleep() {
 	}
 }
 
-// patrol looks at what is new in all rings, and calls us if need be.
+// lookIntoRings looks at what is new in all rings, and calls us if need be.
 //
 //go:nosplit
-func (s *sentry) patrol(now int64) {
+func (s *checker) lookIntoRings(now int64) {
 	found, urgent, waiting := false, false, false
-	for i := range s.rings[:min(uint(s.n), mostGuarded)] {
+	for i := range s.rings[:min(uint(s.n), mostChecked)] {
 		r := &s.rings[i]
 		tail := atomic.LoadUint64(r.tail) // before head, so that it is not beyond it
 		head := atomic.LoadUint64(r.head)
@@ -177,7 +177,7 @@ func (s *sentry) patrol(now int64) {
 // noteFind notes how often there is something, as perfRings.noteReading does.
 //
 //go:nosplit
-func (s *sentry) noteFind(found bool, now int64) {
+func (s *checker) noteFind(found bool, now int64) {
 	switch {
 	case !found && now-s.foundAt <= perfSoon+perfSoon/4:
 		return
@@ -194,16 +194,16 @@ func (s *sentry) noteFind(found bool, now int64) {
 // call wakes us up.
 //
 //go:nosplit
-func (s *sentry) call() {
+func (s *checker) call() {
 	one := uint64(1)
 	s.calls.Store(1)
-	syscall.RawSyscall(unix.SYS_WRITE, s.bell, uintptr(unsafe.Pointer(&one)), unsafe.Sizeof(one))
+	syscall.RawSyscall(unix.SYS_WRITE, s.wakeFD, uintptr(unsafe.Pointer(&one)), unsafe.Sizeof(one))
 }
 
 // look looks at the records up to head. It reports whether one of them cannot wait.
 //
 //go:nosplit
-func (s *sentry) look(r *guardedRing, head uint64) (urgent bool) {
+func (s *checker) look(r *checkedRing, head uint64) (urgent bool) {
 	for r.seen != head {
 		if head-r.seen > r.size {
 			r.seen = head
@@ -227,7 +227,7 @@ func (s *sentry) look(r *guardedRing, head uint64) (urgent bool) {
 // isNews reports whether a sample tells something that is not known: see Sample.
 //
 //go:nosplit
-func (s *sentry) isNews(r *guardedRing, at, end uint64) bool {
+func (s *checker) isNews(r *checkedRing, at, end uint64) bool {
 	who := r.word(at)
 	k := s.codeOf(int32(who))
 	tid := uint32(who >> 32)
@@ -279,7 +279,7 @@ func (s *sentry) isNews(r *guardedRing, at, end uint64) bool {
 // codeOf is what is known of a process.
 //
 //go:nosplit
-func (s *sentry) codeOf(pid int32) *process.KnownCode {
+func (s *checker) codeOf(pid int32) *process.KnownCode {
 	for i := range s.pids {
 		if pid != 0 && s.pids[i].Load() == pid {
 			return &s.codes[i]
@@ -291,6 +291,6 @@ func (s *sentry) codeOf(pid int32) *process.KnownCode {
 // word is a word of the ring.
 //
 //go:nosplit
-func (r *guardedRing) word(at uint64) uint64 {
+func (r *checkedRing) word(at uint64) uint64 {
 	return *(*uint64)(unsafe.Add(r.data, at&(r.size-1)&^7))
 }

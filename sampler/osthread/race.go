@@ -1,5 +1,5 @@
 //go:build race
 
-package errand
+package osthread
 
 const raceEnabled = true

@@ -1,0 +1,199 @@
+//go:build linux
+
+package perf
+
+import (
+	"slices"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/arch"
+	"goprof/process"
+	"goprof/sampler"
+	"goprof/sampler/osthread"
+	"goprof/sampler/ptrace"
+	"goprof/sampler/ring"
+)
+
+// checkerThread is a checker's Thread, as the goroutine sees it that reads the rings.
+type checkerThread struct {
+	th     *osthread.Thread
+	s      *checker
+	wakeFD int // the sampling thread waits for it
+
+	// The checker waits for these.
+	end, timer, epoll int
+}
+
+// startChecker starts a checker of rings. Each sample must wake up whatever waits for its ring. chain says whether
+// samples have the kernel's frames. waits is for how long a sample may lie in its ring; 0: others see to that. nil:
+// there can be none, and we wait for the rings ourselves.
+//
+// No more than mostLying samples lie in the rings, and fewer once a member's queue has less room (watch).
+func startChecker(rings []*ring.Ring, cpu *arch.CPU, chain bool, waits int64) *checkerThread {
+	if len(rings) > mostChecked {
+		return nil
+	}
+	th, err := osthread.NewThread(int(unsafe.Sizeof(checker{})))
+	if err != nil {
+		return nil
+	}
+	d := &checkerThread{th: th, s: (*checker)(th.Room()), wakeFD: -1, end: -1, timer: -1, epoll: -1}
+	if d.openFiles() != nil {
+		d.stopChecker()
+		return nil
+	}
+	d.setUp(rings, cpu, chain, waits)
+	if d.waitFor(rings) != nil || th.Start(runChecker) != nil {
+		d.stopChecker()
+		return nil
+	}
+	return d
+}
+
+func (d *checkerThread) openFiles() (err error) {
+	if d.wakeFD, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
+		return err
+	}
+	if d.end, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
+		return err
+	}
+	if d.timer, err = unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_CLOEXEC|unix.TFD_NONBLOCK); err != nil {
+		return err
+	}
+	d.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	return err
+}
+
+// waitFor says what ends the checker's sleep. Each time that something comes ends one sleep, whether it is read or not.
+func (d *checkerThread) waitFor(rings []*ring.Ring) error {
+	fds := []int{d.end, d.timer}
+	for _, ring := range rings {
+		if ring.FD >= 0 {
+			fds = append(fds, ring.FD)
+		}
+	}
+	for _, fd := range fds {
+		on := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLET}
+		if err := unix.EpollCtl(d.epoll, unix.EPOLL_CTL_ADD, fd, &on); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// setUp tells a checker what there is to know.
+func (d *checkerThread) setUp(rings []*ring.Ring, cpu *arch.CPU, chain bool, waits int64) {
+	s := d.s
+	s.waits = waits
+	s.most.Store(mostLying)
+	s.wakeFD, s.timer, s.epoll = uintptr(d.wakeFD), uintptr(d.timer), uintptr(d.epoll)
+	s.n, s.chain, s.regs = len(rings), chain, uint64(cpu.Perf.Len())
+	for i, ring := range rings {
+		s.rings[i] = checkedRing{ring.Head, ring.Tail, unsafe.Pointer(unsafe.SliceData(ring.Data)),
+			uint64(len(ring.Data)), *ring.Tail}
+	}
+	s.sp = uint64(slices.Index(cpu.Perf.Order, int8(cpu.SP)))
+	s.ask = [2]int8{int8(slices.Index(cpu.Perf.Order, int8(cpu.PC))), -1}
+	if cpu.ReturnsInRegister {
+		s.ask[1] = int8(slices.Index(cpu.Perf.Order, int8(cpu.LR)))
+	}
+}
+
+// stopChecker ends a checker.
+func (d *checkerThread) stopChecker() {
+	if d == nil {
+		return
+	}
+	d.s.over.Store(1)
+	if d.end >= 0 {
+		d.endSleep()
+	}
+	d.th.End()
+	for _, fd := range []int{d.wakeFD, d.end, d.timer, d.epoll} {
+		if fd >= 0 {
+			unix.Close(fd)
+		}
+	}
+}
+
+// endSleep has the checker look around.
+func (d *checkerThread) endSleep() {
+	one := uint64(1)
+	syscall.RawSyscall(unix.SYS_WRITE, uintptr(d.end), uintptr(unsafe.Pointer(&one)), unsafe.Sizeof(one))
+}
+
+// mostLying bounds the samples that lie in the rings: they are read together, and then each takes a place of a queue.
+// Those at the end must still be read in time.
+const mostLying = 64
+
+// mostTogether is how many samples are read together, at the most: half of the queue is for them.
+func mostTogether(q *sampler.Queue) int { return min(mostLying, max(q.Size()/2, 1)) }
+
+// watch has the checker know a process, and what code is known of it: keepIn is called with the place for that. Samples
+// of other processes call us at once.
+func (d *checkerThread) watch(pid int, q *sampler.Queue, keepIn func(*process.KnownCode)) {
+	if d == nil || keepIn == nil {
+		return
+	}
+	d.s.most.Store(min(d.s.most.Load(), int32(mostTogether(q))))
+	for i := range d.s.pids {
+		if d.s.pids[i].Load() == 0 {
+			keepIn(&d.s.codes[i])
+			d.s.pids[i].Store(int32(pid))
+			return
+		}
+	}
+}
+
+// leave takes the place of a process back. The checker may still look there for a moment: then it calls us for nothing.
+func (d *checkerThread) leave(pid int, keepIn func(*process.KnownCode)) {
+	if d == nil || keepIn == nil {
+		return
+	}
+	for i := range d.s.pids {
+		if d.s.pids[i].CompareAndSwap(int32(pid), 0) {
+			keepIn(nil)
+		}
+	}
+}
+
+// know tells a checker of a thread that we know, and where its stack begins. No sample is wanted of some threads.
+func (d *checkerThread) know(tid int, hint *ptrace.Hint) {
+	if d != nil {
+		d.s.threads[uint32(tid)%knownTIDs].know(tid, hint)
+	}
+}
+
+func (th *checkedThread) know(tid int, hint *ptrace.Hint) {
+	top := hint.StackTop
+	if hint.Skip {
+		top = unwanted
+	}
+	th.top.Store(top)
+	th.tid.Store(uint32(tid))
+}
+
+// hasCalled reports whether the checker has called since answer.
+func (d *checkerThread) hasCalled() bool { return d.s.calls.Load() != 0 }
+
+// answer is to be called before the rings are read.
+func (d *checkerThread) answer() {
+	if d == nil {
+		return
+	}
+	d.s.calls.Store(0)
+	var n uint64 // read in any case: the checker may be about to write for what is read now
+	syscall.RawSyscall(unix.SYS_READ, uintptr(d.wakeFD), uintptr(unsafe.Pointer(&n)), unsafe.Sizeof(n))
+}
+
+// cpu is the CPU time that the checker has used.
+func (d *checkerThread) cpu() time.Duration {
+	if d == nil {
+		return 0
+	}
+	return d.th.CPU()
+}

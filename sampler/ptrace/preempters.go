@@ -1,0 +1,318 @@
+//go:build linux
+
+package ptrace
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/sampler/osthread"
+)
+
+// Preempters are the preempters of one sampling thread: the OS thread that has made them. Its methods are for that
+// thread.
+type Preempters struct {
+	mem    []byte
+	shared *shared
+	all    []*osthread.Thread // by number; nil: recalled
+	past   VisitCounts        // of preempters that were recalled
+	raises bool               // they may raise our priority from SCHED_IDLE
+	resume int64              // the moment before which we do not step aside
+	goOn   *preempter         // who brings us back; nil: nobody
+	idle   unix.SchedAttr
+	ts     unix.Timespec
+}
+
+// SwitchNotes is where the kernel notes the switches of a CPU (perf_event_open(2), a ring that is written backward).
+type SwitchNotes struct {
+	Head *uint64
+	Data []byte
+	// All: goprof is in the first namespace of process numbers. Elsewhere a thread of another namespace has the number
+	// 0, as the idle thread has (kernel/events/core.c, perf_event_pid_type). Then nobody knows whether a CPU is idle.
+	All bool
+}
+
+// ErrNoPreempter: a CPU cannot have a preempter.
+var ErrNoPreempter = errors.New("ptrace: no preempter can be sent")
+
+// NewPreempters prepares preempters for this OS thread, which must have real-time priority. It calls nobody yet.
+func NewPreempters() (*Preempters, error) {
+	attr, err := unix.SchedGetAttr(0, 0)
+	if err != nil || attr.Policy != unix.SCHED_FIFO || !handlesBoundSignal() {
+		return nil, ErrNoPreempter
+	}
+	const access, kind = unix.PROT_READ | unix.PROT_WRITE, unix.MAP_PRIVATE | unix.MAP_ANONYMOUS | unix.MAP_NORESERVE
+	mem, err := unix.Mmap(-1, 0, int(unsafe.Sizeof(shared{})), access, kind)
+	if err != nil {
+		return nil, err
+	}
+	h := &Preempters{mem: mem, shared: (*shared)(unsafe.Pointer(unsafe.SliceData(mem))), raises: true}
+	h.idle = unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_IDLE, Flags: resetOnFork}
+	l := h.shared
+	l.pid, l.tid, l.first = uintptr(unix.Getpid()), uintptr(unix.Gettid()), realTime(tracerPriority)
+	l.caller.Store(callerBusy)
+	l.at.Store(-1)
+	return h, nil
+}
+
+// Send sends a preempter to a CPU. Its number is that of the preempters before it. Without notes the preempter calls us
+// at each visit.
+func (h *Preempters) Send(cpu int, notes *SwitchNotes) error {
+	h.all = append(h.all, nil)
+	return h.SendAgain(len(h.all)-1, cpu, notes)
+}
+
+// SendNobody leaves a number out: its CPU is not there now. SendAgain may send a preempter later.
+func (h *Preempters) SendNobody() { h.all = append(h.all, nil) }
+
+// SendAgain sends another preempter in place of the one of that number.
+func (h *Preempters) SendAgain(number, cpu int, notes *SwitchNotes) error {
+	h.Recall(number)
+	th, err := osthread.NewThread(int(unsafe.Sizeof(preempter{})))
+	if err != nil {
+		return err
+	}
+	r := (*preempter)(th.Room())
+	if cpu < 0 || cpu/64 >= len(r.mask) {
+		th.End()
+		return ErrNoPreempter
+	}
+	r.shared, r.number = h.shared, int32(number)
+	r.mask[cpu/64] = 1 << (cpu % 64)
+	if notes != nil {
+		r.head, r.notes, r.size = notes.Head, unsafe.Pointer(unsafe.SliceData(notes.Data)), uint64(len(notes.Data))
+		r.all = notes.All
+	}
+	if err := th.Start(serve); err != nil {
+		th.End()
+		return err
+	}
+	h.all[number] = th
+	if err := h.prepare(th, r, notes != nil); err != nil {
+		h.Recall(number)
+		return err
+	}
+	return nil
+}
+
+// prepare gives a preempter its CPU and its priority.
+func (h *Preempters) prepare(th *osthread.Thread, r *preempter, noted bool) error {
+	if !noted {
+		fd, err := unix.Open(fmt.Sprintf("/proc/self/task/%d/sched", th.TID()), unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		r.sched = uintptr(fd)
+	}
+	_, _, e := syscall.RawSyscall(unix.SYS_SCHED_SETAFFINITY, uintptr(th.TID()), unsafe.Sizeof(r.mask),
+		uintptr(unsafe.Pointer(&r.mask)))
+	if e != 0 {
+		return e
+	}
+	// Who leaves SCHED_IDLE needs more permission than who becomes SCHED_FIFO (kernel/sched/syscalls.c,
+	// user_check_sched_setscheduler): so that is tried on the preempter.
+	unix.SchedSetAttr(th.TID(), &h.idle, 0)
+	if goFirst(th.TID(), preempterPriority) {
+		return nil
+	}
+	return ErrNoPreempter
+}
+
+// Recall ends the preempter of that number.
+func (h *Preempters) Recall(number int) {
+	th := h.all[number]
+	if th == nil {
+		return
+	}
+	h.all[number] = nil
+	r := (*preempter)(th.Room())
+	if h.goOn == r {
+		h.goOn = nil
+	}
+	h.past.add(th)
+	r.over.Store(1)
+	r.wake()
+	fd := int(r.sched)
+	th.End()
+	if fd > 0 {
+		unix.Close(fd)
+	}
+}
+
+// End recalls all preempters.
+func (h *Preempters) End() {
+	if h == nil {
+		return
+	}
+	for number := range h.all {
+		h.Recall(number)
+	}
+	unix.Munmap(h.mem)
+}
+
+func (h *Preempters) preempter(number int) *preempter {
+	if number < 0 || number >= len(h.all) || h.all[number] == nil {
+		return nil
+	}
+	return (*preempter)(h.all[number].Room())
+}
+
+// wake has a preempter look for news.
+//
+//go:nosplit
+func (r *preempter) wake() {
+	r.news.Add(1)
+	osthread.Wake(&r.news)
+}
+
+// Tell tells a preempter the moment of its next visit, after all that it was told before, and for how many visits this
+// one stands. It returns false if the preempter knows enough moments.
+func (h *Preempters) Tell(number int, at, stands int64) bool {
+	r := h.preempter(number)
+	if r == nil {
+		return true
+	}
+	n := r.put.Load()
+	if n-r.taken.Load() >= PreempterMoments-1 { // the preempter may go back to the one that it took last
+		return false
+	}
+	r.told[n%PreempterMoments] = told{at, stands}
+	r.put.Store(n + 1)
+	if r.dry.Swap(0) != 0 {
+		r.wake()
+	}
+	return true
+}
+
+// Next is the moment of the next visit that a preempter was told; 0 where there is none.
+func (h *Preempters) Next() (at int64) {
+	for number := range h.all {
+		if r := h.preempter(number); r != nil {
+			if n := r.taken.Load(); n != r.put.Load() {
+				at = earlier(at, r.told[n%PreempterMoments].at)
+			}
+		}
+	}
+	return at
+}
+
+// SetPatience says how late a visit may be.
+func (h *Preempters) SetPatience(t int64) { h.shared.patience.Store(t) }
+
+// Rest says that we are busy until that moment, whatever preempters meet.
+func (h *Preempters) Rest(until int64) { h.shared.rest.Store(until) }
+
+// Hasten says whether threads that were told to stop are waited for. Then, and while another OS thread of goprof may
+// hold threads, a preempter looks soon whether a visit waits.
+func (h *Preempters) Hasten(pending bool) {
+	hasty := uint32(0)
+	if pending || holders.n.Load() > 1 {
+		hasty = 1
+	}
+	h.shared.hasty.Store(hasty)
+}
+
+// Want sets whose threads are visited.
+func (h *Preempters) Want(pids ...int) {
+	var bits [wantedNumbers / 32]uint32
+	for _, pid := range pids {
+		bits[pid%wantedNumbers/32] |= 1 << (pid % 32)
+	}
+	for i := range bits {
+		if w := &h.shared.wanted[i]; w.Load() != bits[i] {
+			w.Store(bits[i])
+		}
+	}
+}
+
+// Await sleeps until a preempter calls, a signal comes, or that moment. It returns the number of the preempter, or -1.
+// After a call, Await returns on the CPU of that preempter: if the preempter was the last to have that CPU, the thread
+// that the preempter has met has not run since. We are busy until the next Await.
+func (h *Preempters) Await(until int64) int {
+	caller := &h.shared.caller
+	if caller.Store(callerNone); caller.Load() == callerNone {
+		osthread.SleepUntil(caller, callerNone, until, &h.ts)
+	}
+	for !caller.CompareAndSwap(callerNone, callerBusy) {
+		if b := caller.Load(); b != callerNone && b != callerComing {
+			return int(b) - 1
+		}
+		osthread.SleepUntil(caller, callerComing, 0, &h.ts) // some microseconds, until we are called
+	}
+	return -1
+}
+
+// Busy says that we do not wait for a thread, whatever a preempter has called us for.
+//
+//go:nosplit
+func (h *Preempters) Busy() { h.shared.caller.Store(callerBusy) }
+
+// Visit is a visit that a preempter has called us to.
+type Visit struct {
+	Arrived int64  // when the preempter had the CPU
+	Stands  int64  // for how many visits it stands
+	Head    uint64 // of the notes, when the newest one was that of the preempter's coming
+	TID     int    // of the preempter
+	Account []byte // the preempter's sched (proc(5)) as it was then, if there are no notes
+}
+
+// Visit is what a preempter has called us for. It stays as it is until the next Await.
+func (h *Preempters) Visit(number int) Visit {
+	r := h.preempter(number)
+	return Visit{r.arrived, r.called.stands, r.headThen, int(r.tid), r.accountThen.bytes[:r.accountThen.n]}
+}
+
+// Again has a preempter make its visit once more, a little later: somebody else had the CPU before us.
+func (h *Preempters) Again(number int) {
+	r := h.preempter(number)
+	now := Monotonic()
+	r.redo.Store(now + tryAgain + now&0xffff)
+	r.wake()
+}
+
+// IsIdle reports whether nobody needed the CPU of a preempter lately.
+func (h *Preempters) IsIdle(number int) bool {
+	r := h.preempter(number)
+	return r != nil && r.all && r.someone.Load() < takenFor
+}
+
+// VisitCounts is what became of visits.
+type VisitCounts struct {
+	Held   int64 // at their moment, or soon after it
+	Met    int64 // held, and somebody was there
+	Missed int64 // due too long ago
+	CPU    int64 // CPU time of the preempters, in nanoseconds
+}
+
+func (c *VisitCounts) add(th *osthread.Thread) {
+	more := &(*preempter)(th.Room()).counts
+	c.Held += more.held.Load()
+	c.Met += more.met.Load()
+	c.Missed += more.missed.Load()
+	c.CPU += int64(th.CPU())
+}
+
+// Counts is what became of all visits.
+func (h *Preempters) Counts() VisitCounts {
+	sum := h.past
+	for _, th := range h.all {
+		if th != nil {
+			sum.add(th)
+		}
+	}
+	return sum
+}
+
+// Stay binds a preempter to its CPU again: a cpuset may have changed. It returns false if it cannot go there.
+func (h *Preempters) Stay(number int) bool {
+	th := h.all[number]
+	if th == nil {
+		return false
+	}
+	r := (*preempter)(th.Room())
+	return r.mask.set(th.TID(), unsafe.Sizeof(r.mask))
+}

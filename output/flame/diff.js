@@ -18,7 +18,7 @@ const judged = (view, n) => (view === forward && tree === recorded ? recorded.to
 // swap shows the shape of the other recording.
 function swap() {
   swapped = !swapped;
-  for (const t of folded ? [recorded, folded] : [recorded]) {
+  for (const t of recorded.folded ? [recorded, recorded.folded] : [recorded]) {
     [t.self, t.wasSelf] = [t.wasSelf, t.self];
     [t.total, t.was] = [t.was, t.total];
     place(t);

@@ -25,6 +25,8 @@ var (
 	dataJS string
 	//go:embed diff.js
 	diffJS string
+	//go:embed calls.js
+	callsJS string
 	//go:embed page.js
 	pageJS string
 )
@@ -76,6 +78,6 @@ func Page(to io.Writer, tree *output.Tree, o Options) error {
 	}
 	return Seal(to, pageHTML, Parts{
 		Title: o.Title, Line: o.Line, Source: o.Source, Above: o.Above, Style: BaseStyle + style, Data: data,
-		Script: CoreScript + dataJS + DrawScript + diffJS + pageJS,
+		Script: CoreScript + dataJS + DrawScript + diffJS + callsJS + pageJS,
 	})
 }

@@ -11,6 +11,7 @@ const (
 	rawNamesUsage     = "names as the JVM has them: addresses of hidden classes, mangled Kotlin, Scala, Ruby"
 	hideInternalUsage = "one frame for each run of frames that only pass calls on: [reflection], [lambda], " +
 		"[thread entry], [futex wait] ..."
+	allFramesUsage    = "also the frames by which threads begin (__clone3 ... call_stub)"
 	groupThreadsUsage = "one thread for each pool: pool-1-thread-*"
 )
 
@@ -27,8 +28,7 @@ type drawing struct{ splitKinds, allFrames bool }
 func (d *drawing) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&d.splitKinds, "split-kinds", false,
 		"a frame for each kind of a method's code: interpreted, C1, compiled, inlined")
-	flags.BoolVar(&d.allFrames, "all-frames", false,
-		"also the frames by which threads begin (__clone3 ... call_stub), and those in which they just wait")
+	flags.BoolVar(&d.allFrames, "all-frames", false, allFramesUsage+", and those in which they just wait")
 }
 
 // of is the shape in which a tree is drawn that the user wants in shape s.

@@ -67,8 +67,13 @@ const (
 	NotJudged   Told = iota
 	WithinNoise      // noise alone would give such a change
 	Significant
-	Likely // more than noise, and more than starts of one program usually differ by
+	Likely    // more than noise, and more than starts of one program usually differ by
+	Unsettled // more than noise within the recordings; starts may differ by as much
+	Perhaps   // more than noise, if no other frame had been compared
 )
+
+// Pale reports whether a change has a colour and is not proven.
+func (t Told) Pale() bool { return t == Unsettled || t == Perhaps }
 
 // Page writes a page with the tree's flame graph.
 func Page(to io.Writer, tree *output.Tree, o Options) error {

@@ -34,7 +34,7 @@ func keepBeside(page *output.File) (*keptRecordings, error) {
 	k := &keptRecordings{files: make(map[session.Mode]product)}
 	base := strings.TrimSuffix(page.Name(), filepath.Ext(page.Name()))
 	for _, mode := range keptModes {
-		file, err := output.ReserveNumbered(base+"."+mode.String()+".jfr", nil)
+		file, err := output.ReserveNumbered(base+"."+string(mode)+".jfr", nil)
 		if err == nil {
 			k.files[mode], err = newProduct(format.JFR, file, productOptions{chunk: maxChunk})
 		}

@@ -37,6 +37,12 @@ func (t *Tree) Shaped(s Shape) *Tree {
 	if s == (Shape{}) {
 		return t
 	}
+	to, _ := t.ShapedLeaves(s)
+	return to
+}
+
+// ShapedLeaves is Shaped. It also says where the stacks went: for each node in which one ends, the node of the new tree.
+func (t *Tree) ShapedLeaves(s Shape) (to *Tree, leaves []int32) {
 	m := shaper{from: t, what: make([]naming.Plumbing, len(t.Labels)), label: make([]int32, len(t.Labels)),
 		texts: make(map[string]int32), children: make(map[uint64]int32),
 		to: &Tree{Nodes: make([]TreeNode, 1, len(t.Nodes)), Total: t.Total, Weight: t.Weight, Unnamed: t.Unnamed}}
@@ -68,13 +74,15 @@ func (t *Tree) Shaped(s Shape) *Tree {
 			m.label[i] = m.labelOf(Name{naming.PoolLabel(l.Text), LabelThread})
 		}
 	}
-	for n := range t.Nodes {
+	leaves = make([]int32, len(t.Nodes))
+	m.to.Nodes[0].Self = t.Nodes[0].Self
+	for n := 1; n < len(t.Nodes); n++ {
 		if t.Nodes[n].Self != 0 {
-			m.add(int32(n))
+			leaves[n] = m.add(int32(n))
 		}
 	}
 	m.chooseKinds()
-	return m.to
+	return m.to, leaves
 }
 
 // plumbingOf is the sort of a label's frame, as far as a file tells.
@@ -107,8 +115,8 @@ type shaper struct {
 	plumbing []naming.Plumbing
 }
 
-// add adds the stack that ends in a node.
-func (m *shaper) add(leaf int32) {
+// add adds the stack that ends in a node, and returns the node in which it ends now.
+func (m *shaper) add(leaf int32) int32 {
 	m.stack, m.plumbing = m.stack[:0], m.plumbing[:0]
 	for n := leaf; n != 0; n = m.from.Nodes[n].Parent {
 		m.stack = append(m.stack, m.from.Nodes[n].Name)
@@ -152,6 +160,7 @@ func (m *shaper) add(leaf int32) {
 	if n := m.from.Guessed[leaf]; n > 0 {
 		m.to.Guessed[at] += n
 	}
+	return at
 }
 
 // dropWaits drops the frames above the topmost one for which the time of the stack counts, but for the state.

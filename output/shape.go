@@ -41,7 +41,8 @@ func (t *Tree) Shaped(s Shape) *Tree {
 	return to
 }
 
-// ShapedLeaves is Shaped. It also says where the stacks went: for each node in which one ends, the node of the new tree.
+// ShapedLeaves is Shaped. It also says where the stacks went: for each node in which one ends, the node of the new
+// tree.
 func (t *Tree) ShapedLeaves(s Shape) (to *Tree, leaves []int32) {
 	m := shaper{from: t, what: make([]naming.Plumbing, len(t.Labels)), label: make([]int32, len(t.Labels)),
 		texts: make(map[string]int32), children: make(map[uint64]int32),

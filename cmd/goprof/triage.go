@@ -93,7 +93,8 @@ func newTriage() *cobra.Command {
 	f.core.addFlags(cmd)
 	fs.VarP(&f.duration, "duration", "d", "how long to look")
 	fs.BoolVar(&f.json, "json", false, "write JSON")
-	fs.StringVar(&f.html, "html", "", "also write a page with the findings and a flame graph to `file`, and its recordings beside it")
+	fs.StringVar(&f.html, "html", "",
+		"also write a page with the findings and a flame graph to `file`, and its recordings beside it")
 	f.redactFlags.add(cmd)
 	return cmd
 }

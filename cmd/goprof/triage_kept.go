@@ -47,7 +47,8 @@ func keepBeside(page *output.File) (*keptRecordings, error) {
 }
 
 // begin is examine.Options.Keep.
-func (k *keptRecordings) begin(mode session.Mode, s *session.Session) (session.Sink, func(*profile.Profile, *profile.Summary)) {
+func (k *keptRecordings) begin(mode session.Mode, s *session.Session) (session.Sink,
+	func(*profile.Profile, *profile.Summary)) {
 	p := k.files[mode]
 	return p.begin(s.Facts(), func() {}), func(stacks *profile.Profile, sum *profile.Summary) {
 		if stacks == nil || sum.Samples == 0 {

@@ -381,6 +381,16 @@ func TestManyFrames(t *testing.T) {
 			b.Press("r")
 			b.Expect("view reverse flame")
 			took("reverse")
+			b.Press("r", "0", "t")
+			b.Expect("zoom all", "calls ")
+			took("call tree")
+			b.Press(kb.End, "*", kb.PageDown, "s")
+			b.Expect("rows by self")
+			took("call tree by self")
+			if n := eval[int](b, "document.querySelectorAll('.call').length"); n > 60 {
+				t.Errorf("%d rows are elements of the page", n)
+			}
+			b.Screenshot(fmt.Sprint(frames, "-calls"))
 		})
 	}
 }

@@ -45,8 +45,8 @@ type Options struct {
 	// Above is HTML that stands above the graph, without scripts and styles of its own. Its maker escapes all text in
 	// it.
 	Above string
-	// Whole is the tree with all frames, of which the page's tree leaves some out. The page shows it when a key is pressed.
-	// It is nil if there is none.
+	// Whole is the tree with all frames, of which the page's tree leaves some out. The page shows it when a key is
+	// pressed. It is nil if there is none.
 	Whole *output.Tree
 	// Diff makes a differential flame graph: the tree is that of both recordings, with the counts of the later one.
 	Diff *Diff

@@ -83,7 +83,8 @@ function tellCalls() {
 
 const callAt = () => calls.rows.findIndex(row => row.node === (state.selected ?? state.zoom));
 
-// drawCalls makes elements of the rows that can be seen.
+// drawCalls makes elements of the rows that can be seen. Java names go without their package: the line at the bottom has
+// it.
 function drawCalls() {
   if (!calls.on) return;
   const box = $('calls'), {view} = state, hit = state.found && state.found.hit;
@@ -110,7 +111,7 @@ function drawCalls() {
     line.style.top = i * callHeight + 'px';
     line.dataset.row = i;
     for (const [, text] of Object.values(callColumns)) cell(text(row.node), 'amount');
-    const name = cell(nameOf(id), 'name'), mark = document.createElement('i'), kind = document.createElement('b');
+    const name = cell(id < 0 ? nameOf(id) : shorter(id), 'name'), mark = document.createElement('i'), kind = document.createElement('b');
     mark.textContent = row.leaf ? '' : row.open ? '\u25be' : '\u25b8';
     kind.style.background = id < 0 ? 'transparent' : diff ? changeColour(view, row.node, state.dark) : colour(kindOf(id), -1, state.dark);
     name.style.paddingLeft = row.indent * 12 + 'px';

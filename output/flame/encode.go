@@ -17,14 +17,14 @@ type page struct {
 	Unit  string      `json:"unit"` // profile.Weight: what is counted
 	Names []string    `json:"names"`
 	Kinds string      `json:"kinds"`
-	part
+	pageTree
 	Diff *was `json:"diff,omitempty"`
 	// Whole is the tree with all frames, if the page's tree leaves some out. It has the same names.
-	Whole *part `json:"whole,omitempty"`
+	Whole *pageTree `json:"whole,omitempty"`
 }
 
-// part is a tree of a page. Nodes are told by their places in preorder.
-type part struct {
+// pageTree is a tree of a page. Nodes are told by their places in preorder.
+type pageTree struct {
 	Nodes    string `json:"nodes"` // Graph.Bytes in base64
 	Count    int    `json:"count"`
 	RootSelf int64  `json:"rootSelf"`
@@ -69,7 +69,7 @@ func encode(t *output.Tree, o Options) *page {
 	var ids [][]int32
 	p.Names, p.Kinds, ids = nameAll(shapes)
 	var before []byte
-	p.part = shapes[0].part(ids[0], func(node int32, was int64) {
+	p.pageTree = shapes[0].pack(ids[0], func(node int32, was int64) {
 		if d := o.Diff; d != nil {
 			before = binary.AppendUvarint(before, uint64(was))
 			before = binary.AppendUvarint(before, uint64(d.Told[node]))
@@ -80,14 +80,14 @@ func encode(t *output.Tree, o Options) *page {
 		p.Diff = &was{base64.StdEncoding.EncodeToString(before), o.Diff.Usual}
 	}
 	if o.Whole != nil {
-		whole := shapes[1].part(ids[1], func(int32, int64) {})
+		whole := shapes[1].pack(ids[1], func(int32, int64) {})
 		p.Whole = &whole
 	}
 	return p
 }
 
-// part encodes a tree, and calls at for each node that is shown, with its own samples before.
-func (s *shape) part(ids []int32, at func(node int32, was int64)) (p part) {
+// pack encodes a tree, and calls at for each node that is shown, with its own samples before.
+func (s *shape) pack(ids []int32, at func(node int32, was int64)) (p pageTree) {
 	if s.tree.Split != nil {
 		p.Split = [][]int64{}
 	}

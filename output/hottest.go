@@ -63,17 +63,18 @@ type part struct{ name, state string }
 
 // labelFacts are facts that a label tells. They are found once for each label.
 type labelFacts struct {
-	java, waits bool   // a Java method, and one in which threads wait
-	class       bool   // as a leaf it is the class of an object that was allocated
-	own         ownJob // of the JVM
-	call        string // a system call
+	waits bool   // threads wait in it
+	class bool   // as a leaf it is the class of an object that was allocated
+	own   ownJob // of the JVM
+	call  string // a system call
 }
 
 // hotPath is what is known of a stack, from its root up to a node.
 type hotPath struct {
-	top, app int32 // label of the topmost Java method, and of the topmost in which threads do not just wait; -1: none
-	own      ownJob
-	native   int32 // label of the topmost native frame above the Java ones, -1: none
+	top    int32   // label of the topmost Java method, -1: none
+	app    topmost // if the thread waits
+	own    ownJob
+	native int32 // label of the topmost native frame above the Java ones, -1: none
 }
 
 func newHeat(t *Tree, of *profile.Meta) *heatSum {
@@ -88,15 +89,15 @@ func newHeat(t *Tree, of *profile.Meta) *heatSum {
 		h.labels[i].class = allocates && isClass(l)
 	}
 	at := make([]hotPath, len(t.Nodes))
-	at[0] = hotPath{-1, -1, noJob, -1}
+	at[0] = hotPath{top: -1, native: -1}
 	for n := 1; n < len(t.Nodes); n++ {
 		node := &t.Nodes[n]
 		below := at[node.Parent]
-		at[n] = h.above(below, node.Name)
+		at[n] = h.above(below, int32(n), node.Name)
 		switch {
 		case node.Self == 0:
 		case h.labels[node.Name].class:
-			h.count(hotPath{node.Name, node.Name, noJob, -1}, node)
+			h.count(hotPath{top: node.Name, app: topmost{int32(n), true}, native: -1}, node)
 		default:
 			h.count(at[n], node)
 		}
@@ -105,14 +106,12 @@ func newHeat(t *Tree, of *profile.Meta) *heatSum {
 }
 
 // above is what is known of a stack that has one more frame on top.
-func (h *heatSum) above(s hotPath, label int32) hotPath {
-	f := &h.labels[label]
-	switch kind := h.tree.Labels[label].Kind; {
-	case f.java:
+func (h *heatSum) above(s hotPath, node, label int32) hotPath {
+	f, kind := &h.labels[label], h.tree.Labels[label].Kind
+	s.app = s.app.above(node, kind, f.waits)
+	switch {
+	case kind.Java():
 		s.top, s.native = label, -1
-		if !f.waits || s.app < 0 {
-			s.app = label
-		}
 	case kind == LabelNative || kind == LabelKernel || kind == LabelGap:
 		s.native = label
 		if s.top < 0 {
@@ -131,33 +130,35 @@ func (h *heatSum) count(s hotPath, node *TreeNode) {
 		return // CPU time that no sample carries
 	}
 	h.total += node.Self
-	state := ""
-	if leaf.Kind == LabelState {
-		state, _, _ = strings.Cut(strings.Trim(leaf.Text, "[]"), ": ")
+	state, waits := stateOf(leaf)
+	if state != "" {
 		h.states[part{name: state}] += node.Self
 	}
-	h.sums[part{h.name(s, state), state}] += node.Self
+	h.sums[part{h.name(s, waits), state}] += node.Self
 }
 
 // name is the name under which a sample counts.
-func (h *heatSum) name(s hotPath, state string) string {
-	waits := state != "" && state != profile.Running.String()
+func (h *heatSum) name(s hotPath, waits bool) string {
 	switch {
 	case !waits && s.native >= 0 && h.labels[s.native].call != "":
 		return "kernel: " + h.labels[s.native].call
-	case waits && s.app >= 0:
-		return h.tree.Labels[s.app].Text
+	case waits && s.app.java:
+		return h.nameOf(s.app.node)
 	case s.top >= 0:
 		return h.tree.Labels[s.top].Text
 	case s.own == gcJob:
 		return h.gc
 	case s.own != noJob:
 		return ownJobs[s.own]
+	case waits && s.app.node != 0:
+		return nativeName(h.nameOf(s.app.node))
 	case s.native >= 0:
 		return nativeName(h.tree.Labels[s.native].Text)
 	}
 	return "no frame known"
 }
+
+func (h *heatSum) nameOf(node int32) string { return h.tree.Labels[h.tree.Nodes[node].Name].Text }
 
 // nativeName is the name of a function. If the function has none, it is the name of its library: libfoo.so of
 // libfoo.so+0x1f.
@@ -233,9 +234,9 @@ var threadRules = []struct {
 }
 
 func factsOf(l Name) (f labelFacts) {
+	f.waits = waitsIn(l)
 	switch {
 	case l.Kind.Java():
-		f.java, f.waits = true, waitsIn.MatchString(strings.ReplaceAll(l.Text, "/", "."))
 		return f
 	case l.Kind == LabelThread:
 		for _, r := range threadRules {
@@ -274,11 +275,6 @@ func isClass(l Name) bool {
 // compilersPart is what compilers and linkers add to the name of a function: foo.isra.0, foo.part.0.cold.
 var compilersPart = regexp.MustCompile(
 	`(?:\.(?:part|isra|constprop|cold|lto_priv|llvm|clone|localalias|__uniq)(?:\.[0-9]+)?)+$`)
-
-// waitsIn are methods in which threads wait. They count for the method that called them.
-var waitsIn = regexp.MustCompile(`^(?:(?:jdk\.internal\.misc|sun\.misc)\.Unsafe\.park|java\.util\.concurrent\.locks\..*|java\.lang\.Object\.wait.*|` +
-	`java\.lang\.Thread\.(?:sleep.*|yield.*|join.*|beforeSleep|afterSleep)|java\.util\.concurrent\.ForkJoinPool\.(?:managedBlock|unmanagedBlock|compensatedBlock)|` +
-	`jdk\.internal\.vm\..*|sun\.nio\.(?:ch|fs)\..*|sun\.net\..*|java\.net\..*|java\.io\..*|jdk\.internal\.event\..*)$`)
 
 // systemCall is the system call of a libc function, "" if the function makes none. Nearly all CPU time of such a
 // function is the kernel's.

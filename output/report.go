@@ -11,14 +11,16 @@ import (
 	"goprof/profile"
 )
 
-// ReportKeys are the keys that a report can have.
-var ReportKeys = []string{"method", "class", ByPackage, "kind", ByThread, ByState}
+// ReportKeys are the keys that a report can have. NewHottest makes one more, ByHottest.
+var ReportKeys = []string{"method", ByClass, ByPackage, "kind", ByThread, ByState}
 
 // Keys that ask for more than a frame's own name.
 const (
+	ByClass   = "class"
 	ByPackage = "package"
 	ByThread  = "thread"
 	ByState   = "state"
+	ByHottest = "hottest" // the names of the account
 )
 
 // Report is a table of what the samples of a profile were spent in.
@@ -51,7 +53,7 @@ type ReportRow struct {
 
 // NewReport sums a tree up by one of ReportKeys. It keeps the top rows, or all if top is 0.
 func NewReport(t *Tree, by string, top int) (*Report, error) {
-	keyOf, inherited, err := ReportKey(by)
+	keyOf, err := ReportKey(by)
 	if err != nil {
 		return nil, err
 	}
@@ -60,23 +62,45 @@ func NewReport(t *Tree, by string, top int) (*Report, error) {
 	for i, l := range t.Labels {
 		s.keys[i] = s.row(keyOf(l))
 	}
-	s.sum(inherited)
+	s.sum(Owners(by, t.Labels, len(t.Nodes), func(n int32) (parent, label int32) {
+		return t.Nodes[n].Parent, t.Nodes[n].Name
+	}))
 
+	return newReport(t, by, s.table, t.Total, top), nil
+}
+
+// NewHottest sums a tree up by what the account names as the hottest: methods with the states of their threads, system
+// calls, collector and compilers.
+func NewHottest(t *Tree, of *profile.Meta, top int) *Report {
+	heat := newHeat(t, of)
+	var table []ReportRow
+	for p, n := range heat.sums {
+		name := p.name
+		if p.state != "" {
+			name += " (" + p.state + ")"
+		}
+		table = append(table, ReportRow{Name: name, Self: n, Total: n})
+	}
+	return newReport(t, ByHottest, table, heat.total, top)
+}
+
+// newReport has the rows of a table with what they are of all.
+func newReport(t *Tree, by string, table []ReportRow, all int64, top int) *Report {
 	r := &Report{Weight: t.Weight, Unnamed: t.Unnamed, By: by}
 	switch t.Weight {
 	case profile.CPUTime:
-		r.CPU = t.Total
+		r.CPU = all
 	case profile.WallTime:
-		r.Time = t.Total
+		r.Time = all
 	case profile.Bytes:
-		r.Bytes = t.Total
+		r.Bytes = all
 	default:
-		r.Samples = t.Total
+		r.Samples = all
 	}
-	for i := range s.table {
-		row := &s.table[i]
-		row.SelfShare = float64(row.Self) / float64(t.Total)
-		row.TotalShare = float64(row.Total) / float64(t.Total)
+	for i := range table {
+		row := &table[i]
+		row.SelfShare = float64(row.Self) / float64(all)
+		row.TotalShare = float64(row.Total) / float64(all)
 		if row.Total > 0 && (by != ByState || row.Self > 0) {
 			r.Rows = append(r.Rows, *row)
 		}
@@ -88,7 +112,7 @@ func NewReport(t *Tree, by string, top int) (*Report, error) {
 		r.Omitted = len(r.Rows) - top
 		r.Rows = r.Rows[:top]
 	}
-	return r, nil
+	return r
 }
 
 // WithStates lets a report begin with what threads did, if the stacks of the tree say that.
@@ -126,7 +150,7 @@ func plainStates(rows []ReportRow) (states []ReportRow) {
 var reportKeys = map[string]func(Name) string{
 	"method": func(n Name) string { return n.Text },
 	"kind":   func(n Name) string { return n.Kind.String() },
-	"class": func(n Name) string {
+	ByClass: func(n Name) string {
 		if class, _ := splitJava(n); class != "" {
 			return class
 		}
@@ -161,24 +185,6 @@ const (
 	noState  = "[no state]"
 )
 
-// Inherits reports whether a frame counts as the frame below it. onJava says whether the frame below counts as a
-// Java frame.
-type Inherits func(n Name, onJava bool) bool
-
-// inherits says which frames count as the frames below them. All frames of a thread count as that thread. What a
-// thread waited for is no method: the time is its caller's. A package has the native code that its methods call.
-func inherits(by string) Inherits {
-	switch by {
-	case ByThread:
-		return func(Name, bool) bool { return true }
-	case ByState:
-		return func(Name, bool) bool { return false }
-	case ByPackage:
-		return func(n Name, onJava bool) bool { return n.Kind == LabelState || onJava && !n.Kind.Java() }
-	}
-	return func(n Name, _ bool) bool { return n.Kind == LabelState }
-}
-
 // splitJava finds class and package of a Java method.
 func splitJava(n Name) (class, pkg string) {
 	if !n.Kind.Java() {
@@ -196,14 +202,13 @@ func splitJava(n Name) (class, pkg string) {
 	return class, pkg
 }
 
-// ReportKey is how a report by one of ReportKeys names frames: the name of each, and which frames count as those
-// below them.
-func ReportKey(by string) (name func(Name) string, inherited Inherits, err error) {
+// ReportKey is how a report by one of ReportKeys names frames. Owners says which frames count as others.
+func ReportKey(by string) (name func(Name) string, err error) {
 	name, ok := reportKeys[by]
 	if !ok {
-		return nil, nil, fmt.Errorf("a report is by %s, not by %q", strings.Join(ReportKeys, ", "), by)
+		return nil, fmt.Errorf("a report is by %s, not by %q", strings.Join(ReportKeys, ", "), by)
 	}
-	return name, inherits(by), nil
+	return name, nil
 }
 
 // sums adds up a tree by the keys of its labels.
@@ -224,9 +229,9 @@ func (s *sums) row(name string) int32 {
 	return i
 }
 
-// sum walks the tree. It counts for each key how often that key is on the path: recursion adds to a total once. A
-// frame that inherits belongs to the frame below it.
-func (s *sums) sum(inherits Inherits) {
+// sum walks the tree. It counts for each key how often that key is on the path: recursion adds to a total once. Each
+// node counts as its owner.
+func (s *sums) sum(owners []int32) {
 	nodes, totals := s.tree.Nodes, s.tree.Totals()
 	first, next := make([]int32, len(nodes)), make([]int32, len(nodes))
 	for n := len(nodes) - 1; n > 0; n-- {
@@ -234,13 +239,8 @@ func (s *sums) sum(inherits Inherits) {
 		next[n], first[parent] = first[parent], int32(n)
 	}
 	keys, onPath := make([]int32, len(nodes)), make([]int32, len(s.table))
-	java := make([]bool, len(nodes)) // whether the frame that the node counts as is a Java frame
 	enter := func(n int32) {
-		key, label := s.keys[nodes[n].Name], s.tree.Labels[nodes[n].Name]
-		java[n] = label.Kind.Java()
-		if parent := nodes[n].Parent; parent != 0 && inherits(label, java[parent]) {
-			key, java[n] = keys[parent], java[parent]
-		}
+		key := s.keys[nodes[owners[n]].Name]
 		keys[n] = key
 		s.table[key].Self += nodes[n].Self
 		if onPath[key]++; onPath[key] == 1 {

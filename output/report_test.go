@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"goprof/profile"
 )
 
 const reportInput = `[main tid=1];a.b.Main.main_[0];a.b.Fib.fib_[1];a.b.Fib.fib_[j];a.b.Fib.fib_[i] 10
@@ -28,7 +30,7 @@ func TestReport(t *testing.T) {
 	for by, want := range map[string][]row{
 		"method": {{"a.b.Fib.fib", 15, 15}, {"read", 3, 3}, {"a.b.Main.main", 2, 20}, {"Top.level", 1, 1},
 			{"[main tid=1]", 0, 18}, {"Thread::run", 0, 2}, {"[gc tid=2]", 0, 2}},
-		"class":   {{"a.b.Fib", 15, 15}, {"[native]", 3, 5}, {"a.b.Main", 2, 20}, {"Top", 1, 1}, {"[thread]", 0, 20}},
+		"class":   {{"a.b.Fib", 15, 15}, {"a.b.Main", 5, 20}, {"Top", 1, 1}, {"[thread]", 0, 20}, {"[native]", 0, 2}},
 		"package": {{"a.b", 20, 20}, {"[no package]", 1, 1}, {"[thread]", 0, 20}, {"[native]", 0, 2}},
 		"kind": {{"inlined", 10, 10}, {"c1", 5, 15}, {"compiled", 3, 13}, {"native", 3, 5}, {"thread", 0, 20},
 			{"interpreted", 0, 18}},
@@ -120,4 +122,58 @@ func TestReportFormats(t *testing.T) {
 	if d := cmp.Diff(y, x); d != "" {
 		t.Error(d)
 	}
+}
+
+// pooled is a recording of parked and sleeping threads: what they wait in has most of the time.
+const pooled = "[pool-1 tid=1];__clone3;call_stub;java.lang.Thread.run_[0];a.Pool.take_[j];" +
+	"java.util.concurrent.locks.LockSupport.park_[j];jdk.internal.misc.Unsafe.park_[0];Unsafe_Park;Parker::park;" +
+	"__futex_abstimed_wait_common;[parked: a.Lock] 60\n" +
+	"[main tid=2];a.b.Main.main_[0];java.lang.Thread.sleep_[0];java.lang.Thread.sleepNanos0_[0];JVM_Sleep;" +
+	"__futex_abstimed_wait_common;[sleeping] 20\n" +
+	"[main tid=2];a.b.Main.main_[0];java.io.FileInputStream.read_[0];read;[running] 10\n" +
+	"[VM tid=3];__clone3;VMThread::run;Monitor::wait;pthread_cond_wait;__futex_abstimed_wait_common;[in VM] 8\n" +
+	"[java tid=4];__clone3;pthread_join;__futex_abstimed_wait_common;[in native] 2\n"
+
+// TestReportOfWaiting: the time of a thread that waits counts, by each key, for the frame that the account names.
+func TestReportOfWaiting(t *testing.T) {
+	tree := parseTree(t, pooled)
+	for by, want := range map[string]map[string]int64{
+		"method":  {"a.Pool.take": 60, "a.b.Main.main": 20, "read": 10, "VMThread::run": 8, "__clone3": 2},
+		"class":   {"a.Pool": 60, "a.b.Main": 20, "java.io.FileInputStream": 10, "[native]": 10},
+		"package": {"a": 60, "a.b": 20, "java.io": 10, "[native]": 10},
+		"kind":    {"compiled": 60, "interpreted": 20, "native": 20},
+		"state":   {"[parked: a.Lock]": 60, "[sleeping]": 20, "[running]": 10, "[in VM]": 8, "[in native]": 2},
+		"hottest": {"a.Pool.take (parked)": 60, "a.b.Main.main (sleeping)": 20, "kernel: read (running)": 10,
+			"the JVM itself (in VM)": 8, "__clone3 (in native)": 2},
+	} {
+		r := NewHottest(tree, &profile.Meta{}, 0)
+		if by != ByHottest {
+			var err error
+			if r, err = NewReport(tree, by, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got := map[string]int64{}
+		for _, row := range r.Rows {
+			if row.Self > 0 {
+				got[row.Name] = row.Self
+			}
+			if row.Name == "jdk.internal.misc.Unsafe.park" && row.Total != 60 {
+				t.Errorf("Unsafe.park is on %d stacks", row.Total)
+			}
+		}
+		if d := cmp.Diff(want, got); d != "" || r.Samples != 100 {
+			t.Errorf("by %s of %d: %s", by, r.Samples, d)
+		}
+	}
+}
+
+// parseTree reads collapsed stacks.
+func parseTree(t *testing.T, text string) *Tree {
+	t.Helper()
+	tree, err := ParseCollapsed(strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tree
 }

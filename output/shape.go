@@ -6,15 +6,30 @@ import "goprof/profile/naming"
 type Shape struct {
 	HideInternal bool // runs of frames that only pass calls on: naming.Fold
 	HideEntries  bool // of these, the frames by which threads began: naming.FoldEntry
+	HideWaits    bool // frames in which threads just wait: naming.Waits. The state stands on the frame that waits
 	GroupThreads bool // threads of one pool: naming.Pool
 	MergeKinds   bool // a method under one caller, whatever kinds of code it ran as: Tree.Split
 }
 
-// Drawn is the shape in which a picture has what is wanted in shape s: a method once under its caller, and one frame
-// for those by which a thread begins.
+// Drawn is the shape in which a picture has what is wanted in shape s: a method once under its caller, one frame for
+// those by which a thread begins, and none in which it just waits.
 func (s Shape) Drawn() Shape {
-	s.HideEntries, s.MergeKinds = true, true
+	s.HideEntries, s.HideWaits, s.MergeKinds = true, true, true
 	return s
+}
+
+// Drawn makes two trees of t: as a picture has it that is wanted in shape s, and with all frames. The second one is nil
+// if it would be the same.
+func (t *Tree) Drawn(s Shape) (drawn, whole *Tree) {
+	drawn = t.Shaped(s)
+	if !s.HideEntries && !s.HideWaits {
+		return drawn, nil
+	}
+	s.HideEntries, s.HideWaits = false, false
+	if whole = t.Shaped(s); len(whole.Nodes) == len(drawn.Nodes) {
+		whole = nil
+	}
+	return drawn, whole
 }
 
 // Shaped makes a tree with the stacks of t in another shape. Counts and leaves stay.
@@ -22,6 +37,13 @@ func (t *Tree) Shaped(s Shape) *Tree {
 	if s == (Shape{}) {
 		return t
 	}
+	to, _ := t.ShapedLeaves(s)
+	return to
+}
+
+// ShapedLeaves is Shaped. It also says where the stacks went: for each node in which one ends, the node of the new
+// tree.
+func (t *Tree) ShapedLeaves(s Shape) (to *Tree, leaves []int32) {
 	m := shaper{from: t, what: make([]naming.Plumbing, len(t.Labels)), label: make([]int32, len(t.Labels)),
 		texts: make(map[string]int32), children: make(map[uint64]int32),
 		to: &Tree{Nodes: make([]TreeNode, 1, len(t.Nodes)), Total: t.Total, Weight: t.Weight, Unnamed: t.Unnamed}}
@@ -35,7 +57,16 @@ func (t *Tree) Shaped(s Shape) *Tree {
 		m.merged, m.parts = make(map[string]int32), make([]KindParts, 1, len(t.Nodes))
 		m.to.Split = make(map[int32]KindParts)
 	}
+	if s.HideWaits {
+		m.waits = make([]bool, len(t.Labels))
+	}
+	if t.Guessed != nil {
+		m.to.Guessed = make(map[int32]int64)
+	}
 	for i, l := range t.Labels {
+		if s.HideWaits {
+			m.waits[i] = waitsIn(l)
+		}
 		if m.fold != nil {
 			m.what[i] = plumbingOf(l)
 		}
@@ -44,13 +75,15 @@ func (t *Tree) Shaped(s Shape) *Tree {
 			m.label[i] = m.labelOf(Name{naming.PoolLabel(l.Text), LabelThread})
 		}
 	}
-	for n := range t.Nodes {
+	leaves = make([]int32, len(t.Nodes))
+	m.to.Nodes[0].Self = t.Nodes[0].Self
+	for n := 1; n < len(t.Nodes); n++ {
 		if t.Nodes[n].Self != 0 {
-			m.add(int32(n))
+			leaves[n] = m.add(int32(n))
 		}
 	}
 	m.chooseKinds()
-	return m.to
+	return m.to, leaves
 }
 
 // plumbingOf is the sort of a label's frame, as far as a file tells.
@@ -70,6 +103,7 @@ func plumbingOf(l Name) naming.Plumbing {
 type shaper struct {
 	from, to *Tree
 	what     []naming.Plumbing // of from's labels
+	waits    []bool            // of from's labels, nil: frames in which threads wait stay
 	label    []int32           // of from's labels, in to
 	texts    map[string]int32  // of the labels that to has and from lacks
 	children map[uint64]int32  // of to: parent and label -> node
@@ -82,8 +116,8 @@ type shaper struct {
 	plumbing []naming.Plumbing
 }
 
-// add adds the stack that ends in a node.
-func (m *shaper) add(leaf int32) {
+// add adds the stack that ends in a node, and returns the node in which it ends now.
+func (m *shaper) add(leaf int32) int32 {
 	m.stack, m.plumbing = m.stack[:0], m.plumbing[:0]
 	for n := leaf; n != 0; n = m.from.Nodes[n].Parent {
 		m.stack = append(m.stack, m.from.Nodes[n].Name)
@@ -91,12 +125,15 @@ func (m *shaper) add(leaf int32) {
 	for i, j := 0, len(m.stack)-1; i < j; i, j = i+1, j-1 {
 		m.stack[i], m.stack[j] = m.stack[j], m.stack[i]
 	}
+	state, waited := stateOf(m.from.Labels[m.stack[len(m.stack)-1]]) // a state is no code: the leaf is below it
+	if waited && m.waits != nil {
+		m.dropWaits()
+	}
 	for _, l := range m.stack {
 		m.plumbing = append(m.plumbing, m.what[l])
 	}
 	at := int32(0)
-	state := m.from.Labels[m.stack[len(m.stack)-1]].Kind == LabelState // a state is no code: the leaf is below it
-	if state {
+	if state != "" {
 		m.plumbing = m.plumbing[:len(m.plumbing)-1]
 	}
 	keep := func(i int) {
@@ -114,13 +151,28 @@ func (m *shaper) add(leaf int32) {
 			at = m.child(at, m.labelOf(Name{what.String(), LabelFolded}))
 		})
 	}
-	if state {
+	if state != "" {
 		at = m.child(at, m.label[m.stack[len(m.stack)-1]])
 	}
 	if m.to.Nodes[at].Self == 0 {
 		m.to.Stacks++
 	}
 	m.to.Nodes[at].Self += m.from.Nodes[leaf].Self
+	if n := m.from.Guessed[leaf]; n > 0 {
+		m.to.Guessed[at] += n
+	}
+	return at
+}
+
+// dropWaits drops the frames above the topmost one for which the time of the stack counts, but for the state.
+func (m *shaper) dropWaits() {
+	var top topmost
+	for i, l := range m.stack {
+		top = top.above(int32(i+1), m.from.Labels[l].Kind, m.waits[l])
+	}
+	if last := len(m.stack) - 1; top.node > 0 && int(top.node) < last {
+		m.stack = append(m.stack[:top.node], m.stack[last])
+	}
 }
 
 // labelIn is the label of to for a label of from.

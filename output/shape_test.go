@@ -97,8 +97,8 @@ func TestShaped(t *testing.T) {
 // sameSelf: whatever is folded, samples stay where they were spent, by the kind of code, too.
 func sameSelf(t *testing.T, before, after *Tree) {
 	t.Helper()
-	for _, by := range []string{"method", "kind",
-		"class"} { // by package, a sample would count for the topmost Java frame that is left
+	// By class or package, a sample of native code would count for the topmost Java frame that is left.
+	for _, by := range []string{"method", "kind"} {
 		self := map[string]int64{}
 		for sign, tree := range map[int64]*Tree{1: before, -1: after} {
 			r, err := NewReport(tree, by, 0)
@@ -190,5 +190,36 @@ func TestDrawn(t *testing.T) {
 		if kind, ok := kinds[l.Text]; ok && l.Kind != kind {
 			t.Errorf("%s is %v", l.Text, l.Kind)
 		}
+	}
+}
+
+// TestDrawnWaiting: in a picture the state stands on the frame for which the time counts; with all frames, on the last.
+func TestDrawnWaiting(t *testing.T) {
+	drawn, whole := parseTree(t, pooled).Drawn(Shape{}.Drawn())
+	want := []string{
+		"[VM tid=3];[thread entry];VMThread::run;[in VM] 8.0%",
+		"[java tid=4];__clone3;[in native] 2.0%",
+		"[main tid=2];a.b.Main.main;[sleeping] 20.0%",
+		"[main tid=2];a.b.Main.main;java.io.FileInputStream.read;read;[running] 10.0%",
+		"[pool-1 tid=1];[thread entry];java.lang.Thread.run;a.Pool.take;[parked: a.Lock] 60.0%",
+	}
+	if got := lines(drawn); !slices.Equal(got, want) {
+		t.Errorf("%s\nnot\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	if len(whole.Nodes) <= len(drawn.Nodes)+10 {
+		t.Errorf("with all frames %d nodes, drawn %d", len(whole.Nodes), len(drawn.Nodes))
+	}
+	if _, whole := parseTree(t, "a.B.c_[j] 1\n").Drawn(Shape{}.Drawn()); whole != nil {
+		t.Error("nothing is hidden, and there is another tree with all frames")
+	}
+}
+
+// TestShapedGuesses: guesses go where their leaves go.
+func TestShapedGuesses(t *testing.T) {
+	tree := parseTree(t, "a.B.c_[j];a.B.d_[i] 10\na.B.c_[1];a.B.d_[1] 5\n")
+	tree.Guessed = map[int32]int64{2: 7}
+	got := tree.Shaped(Shape{}.Drawn())
+	if len(got.Nodes) != 3 || got.Guessed[2] != 7 || len(got.Guessed) != 1 {
+		t.Errorf("%d nodes, guesses %v", len(got.Nodes), got.Guessed)
 	}
 }

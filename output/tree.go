@@ -19,6 +19,9 @@ type Tree struct {
 	// Split has the nodes of methods that ran as several kinds of code. It is nil unless kinds are merged
 	// (Shape.MergeKinds).
 	Split map[int32]KindParts
+	// Guessed is how much of a node's own samples has it as a guess: the inlined method that ran may have been another
+	// one. Collapsed files do not say that.
+	Guessed map[int32]int64
 }
 
 // KindParts are the samples of a method's subtree by the kind of its code: compiled, C1, interpreted, inlined.

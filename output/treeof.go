@@ -8,7 +8,11 @@ func TreeOf(p *profile.Profile) *Tree {
 	p = p.Settled()
 	b := treeBuilder{tree: &Tree{Nodes: make([]TreeNode, 1, 1024), Weight: p.Meta.Weight, Unnamed: p.Unnamed},
 		labels: make(map[string]int32), children: make(map[uint64]int32)}
-	p.EachLine(Label, b.add)
+	p.EachGuess(Label, func(path []string, n, guessed int64) {
+		if at := b.add(path, n); guessed > 0 {
+			b.guess(at, guessed)
+		}
+	})
 	return b.tree
 }
 
@@ -21,7 +25,16 @@ type treeBuilder struct {
 	path     []int32 // the nodes of last
 }
 
-func (b *treeBuilder) add(path []string, n int64) {
+// guess notes that so much of a node's own samples may be another method's.
+func (b *treeBuilder) guess(at int32, n int64) {
+	if b.tree.Guessed == nil {
+		b.tree.Guessed = make(map[int32]int64)
+	}
+	b.tree.Guessed[at] = n
+}
+
+// add adds a path, and returns its node.
+func (b *treeBuilder) add(path []string, n int64) int32 {
 	same := 0
 	for same < min(len(path), len(b.last)) && path[same] == b.last[same] {
 		same++
@@ -38,6 +51,7 @@ func (b *treeBuilder) add(path []string, n int64) {
 	b.tree.Nodes[at].Self += n
 	b.tree.Total += n
 	b.tree.Stacks++
+	return at
 }
 
 func (b *treeBuilder) child(parent int32, label string) int32 {

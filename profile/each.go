@@ -18,6 +18,11 @@ func (p *Profile) Each(visit func(frames []Frame, n int64)) {
 // stand behind them. Frames with the same label are one. Labels are root first and valid only during the call;
 // no label may hold a ';'.
 func (p *Profile) EachLine(label func(*Func, Kind) string, visit func(path []string, n int64)) {
+	p.EachGuess(label, func(path []string, n, _ int64) { visit(path, n) })
+}
+
+// EachGuess is EachLine. It also says how much of the weight has a leaf that is a guess.
+func (p *Profile) EachGuess(label func(*Func, Kind) string, visit func(path []string, n, guessed int64)) {
 	w := walk{p: p, links: p.links(), label: label, names: make(map[uint32]string)}
 	w.lines([]int32{0}, nil, visit)
 }
@@ -95,13 +100,13 @@ type branch struct {
 	below bool // the lines below, not the line that ends here
 }
 
-func (w *walk) lines(nodes []int32, path []string, visit func([]string, int64)) {
+func (w *walk) lines(nodes []int32, path []string, visit func([]string, int64, int64)) {
 	for _, b := range w.branches(nodes, w.row(len(path))) {
 		path := append(path, b.label)
 		if b.below {
 			w.lines(b.nodes, path, visit)
-		} else if n := w.self(b.nodes); n != 0 {
-			visit(path, n)
+		} else if n, guessed := w.self(b.nodes); n != 0 {
+			visit(path, n, guessed)
 		}
 	}
 }
@@ -141,11 +146,13 @@ func (b branch) behind() string {
 	return " "
 }
 
-func (w *walk) self(nodes []int32) (n int64) {
+func (w *walk) self(nodes []int32) (n, guessed int64) {
+	slot := w.p.Meta.Weight.slot()
 	for _, k := range nodes {
-		n += w.p.tree.at(k).self[w.p.Meta.Weight.slot()]
+		n += w.p.tree.at(k).self[slot]
+		guessed += w.p.guessed[k][slot]
 	}
-	return n
+	return n, guessed
 }
 
 func (w *walk) labelOf(n int32) string {

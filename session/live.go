@@ -13,6 +13,7 @@ import (
 	"goprof/process"
 	"goprof/process/procfs"
 	"goprof/profile"
+	"goprof/profile/naming"
 	"goprof/sampler/look"
 	"goprof/sampler/ptrace"
 	"goprof/vmstructs"
@@ -45,8 +46,8 @@ type LiveThread struct {
 	CPU  time.Duration // that it has used since it began
 	// State is what it did at its last look: a profile.State for a thread of Java, the kernel's word for others.
 	State string
-	// Frame is the topmost Java method at the last look, which was at Seen (of goprof's clock). It is empty if there
-	// was none, or if the thread was always met running.
+	// Frame is the topmost Java method at the last look, which was at Seen (of goprof's clock): see naming.TopJava. It is
+	// empty if there was none, or if the thread was always met running.
 	Frame string
 	Seen  time.Time
 	// Moving: the thread ran when it was looked at, or has run since. A sample may tell more.
@@ -286,7 +287,8 @@ func (l *Live) take(th *liveThread, snap *look.Look, o ptrace.Outcome, stack *pr
 	case ptrace.Taken:
 		l.session.walk(snap, stack)
 		state, _ := stateOf(&snap.Waiting, stack)
-		th.State, th.Frame, th.looked, th.Moving = state.String(), TopJava(stack), true, false
+		th.State, th.looked, th.Moving = state.String(), true, false
+		th.Frame = naming.TopJava(stack, state != profile.Running)
 		th.Seen = time.Now()
 	case ptrace.Running:
 		if th.State != profile.Runnable.String() {
@@ -299,16 +301,6 @@ func (l *Live) take(th *liveThread, snap *look.Look, o ptrace.Outcome, stack *pr
 	if th.State == "" {
 		th.State = kernelState('S')
 	}
-}
-
-// TopJava is the name of the topmost Java method of a stack, empty if it has none.
-func TopJava(stack *profile.Stack) string {
-	for i := range stack.Frames {
-		if f := &stack.Frames[i]; f.Kind.Java() && f.Func != nil {
-			return f.Func.Name
-		}
-	}
-	return ""
 }
 
 // DumpThread is Dump of one thread. A thread that has ended is process.ErrGone.

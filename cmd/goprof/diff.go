@@ -21,6 +21,7 @@ type diffFlags struct {
 	top                       int
 	minChange                 float64
 	asJSON, exitCode          bool
+	allFrames                 bool
 	shape                     output.Shape
 	in                        inputFlags
 }
@@ -54,7 +55,7 @@ neither has, diff assumes how large noise is, and says so.
 
 -o writes a table (.txt), JSON (.json), or a differential flame graph as a page (.html)
 or a picture (.svg). The flame graph has the shape of AFTER. A red frame has more of the
-time than before, a blue one less. A grey frame is within noise.
+time than before, a blue one less. A pale frame is not proven, a grey one is within noise.
 
 The exit code is 0 whether there are changes or not. With --exit-code it is 11 if a
 change is significant, so that a script can tell a change from an error (1 to 10).`,
@@ -94,6 +95,7 @@ change is significant, so that a script can tell a change from an error (1 to 10
 		"write this `format` whatever the file's name is: text, json, html, svg")
 	flags.StringVar(&f.title, "title", "", "the `title` of a page or picture (default: the files' names)")
 	flags.BoolVar(&f.shape.HideInternal, "hide-internal", false, hideInternalUsage)
+	flags.BoolVar(&f.allFrames, "all-frames", false, allFramesUsage)
 	f.in.add(cmd)
 	cmd.RegisterFlagCompletionFunc("by", cobra.FixedCompletions(diff.Keys, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
@@ -208,7 +210,8 @@ func (f *diffFlags) read(cmd *cobra.Command, c *diff.Comparison, side diff.Side,
 	}
 	defer in.Close()
 	in.notes(cmd)
-	o := diff.Reading{SumOptions: in.sumOptions(), HideInternal: f.shape.HideInternal}
+	o := diff.Reading{SumOptions: in.sumOptions(), HideInternal: f.shape.HideInternal,
+		AllFrames: f.allFrames}
 	o.Threads = o.Threads || f.by == output.ByThread && in.file.Info().Threads
 	o.States = f.by == output.ByState
 	if err := c.AddSource(side, in.src, o); err != nil {

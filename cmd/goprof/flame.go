@@ -97,9 +97,9 @@ func drawFlame(cmd *cobra.Command, input string, f *flameFlags) error {
 	}
 	in.leftOut(cmd)
 	info := in.src.Info()
-	tree = tree.Shaped(f.drawing.of(f.shape))
+	tree, whole := tree.Drawn(f.drawing.of(f.shape))
 	o := drawingOf(input, f.title, tree, &info)
-	o.MinShare = f.minwidth / 100
+	o.MinShare, o.Whole = f.minwidth/100, whole
 	draw := flame.Page
 	if f.svg {
 		draw = flame.SVG

@@ -19,6 +19,7 @@ import (
 type heatFlags struct {
 	output, title string
 	pools         bool
+	drawing       drawing
 	in            inputFlags
 }
 
@@ -57,6 +58,7 @@ and what -o names.`,
 		"write to `file`; - is standard output (default: beside FILE, .heat.html)")
 	flags.StringVar(&f.title, "title", "", "the page's `title` (default: the program's name)")
 	flags.BoolVar(&f.pools, "pools", false, "a strip for each pool of threads: pool-1-thread-* (default)")
+	f.drawing.add(flags)
 	f.in.add(cmd)
 	flags.Lookup("threads").Usage = "a strip for each thread"
 	return cmd
@@ -95,7 +97,7 @@ func drawHeat(cmd *cobra.Command, input string, f *heatFlags) error {
 func writeHeat(file *output.File, in *openInput, f *heatFlags) (name string, err error) {
 	info := in.src.Info()
 	o := heat.Options{Title: heatTitle(in.name, f.title, &info), Source: sourceOf(in.name), Line: heatLine(&info),
-		About: heatAbout(in.name, &info), Threads: f.in.threads}
+		About: heatAbout(in.name, &info), Threads: f.in.threads, Shape: f.drawing.of(output.Shape{})}
 	var unread error
 	name, err = file.Write(func(w io.Writer) error {
 		page := writeErrors{to: w}

@@ -99,9 +99,11 @@ func writeCollapsed(w io.Writer, r *soFar) error { return output.Collapsed(w, r.
 // writeDrawing draws as "goprof flame" does of a collapsed file with its summary.
 func writeDrawing(draw func(io.Writer, *output.Tree, flame.Options) error) func(io.Writer, *soFar) error {
 	return func(w io.Writer, r *soFar) error {
-		tree := output.TreeOf(r.profile).Shaped(output.Shape{}.Drawn())
+		tree, whole := output.TreeOf(r.profile).Drawn(output.Shape{}.Drawn())
 		info := recording.Info{Meta: r.summary.Meta, Summary: r.summary}
-		return draw(w, tree, drawingOf(output.Stdout, "", tree, &info))
+		o := drawingOf(output.Stdout, "", tree, &info)
+		o.Whole = whole
+		return draw(w, tree, o)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"goprof/output"
+	"goprof/profile"
 )
 
 // reportFlags are the flags of report as they were given.
@@ -22,6 +23,9 @@ type reportFlags struct {
 	input  inputFlags
 }
 
+// reportKeys are what --by may be.
+var reportKeys = append(slices.Clone(output.ReportKeys), output.ByHottest)
+
 func newReport() *cobra.Command {
 	var f reportFlags
 	cmd := &cobra.Command{
@@ -33,8 +37,9 @@ func newReport() *cobra.Command {
 it anywhere on their stack. A sample counts once, however often the method recurs in it.
 
 A report of mode wall or off-cpu begins with what the threads did, unless --by is given.
-With --by package, a sample counts for the package of its topmost Java frame. The native
-code that this frame calls is included.
+The time of a thread that waits counts for the topmost Java method in which threads do not
+just wait: LinkedBlockingQueue.take, not Unsafe.park. With --by class or package, native code
+counts for the Java frame that calls it. --by hottest has the names of record's account.
 
 ` + inputsHelp,
 		Example: `  goprof report out.collapsed
@@ -43,6 +48,7 @@ code that this frame calls is included.
   goprof report --by thread --group-threads out.collapsed
   goprof report --by state out.collapsed         after goprof record --mode wall or off-cpu
   goprof report out.jfr --from 10s --to 25s      what ran in these 15 seconds
+  goprof report --by hottest out.jfr             methods with states, system calls, collector, compilers
   goprof report jdk.jfr --event alloc --by class what the JDK's recorder saw allocated
   goprof report --json out.collapsed | jq '.rows[0]'`,
 		Args: exactly("FILE"),
@@ -50,13 +56,13 @@ code that this frame calls is included.
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&f.by, "by", "method", "sum up by `what`: "+strings.Join(output.ReportKeys, ", "))
+	flags.StringVar(&f.by, "by", "method", "sum up by `what`: "+strings.Join(reportKeys, ", "))
 	flags.IntVar(&f.top, "top", 30, "show the first `n` rows, 0 for all")
 	addShape(flags, &f.shape)
 	flags.BoolVar(&f.asJSON, "json", false, "write JSON")
 	flags.StringVarP(&f.to, "output", "o", output.Stdout, "write to `file`")
 	f.input.add(cmd)
-	cmd.RegisterFlagCompletionFunc("by", cobra.FixedCompletions(output.ReportKeys, cobra.ShellCompDirectiveNoFileComp))
+	cmd.RegisterFlagCompletionFunc("by", cobra.FixedCompletions(reportKeys, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
@@ -65,8 +71,8 @@ func (f *reportFlags) run(cmd *cobra.Command, name string) error {
 	if f.top < 0 {
 		return usageError(cmd, "--top is how many rows to show, 0 for all")
 	}
-	if !slices.Contains(output.ReportKeys, f.by) {
-		return usageError(cmd, fmt.Sprintf("--by is one of %s, not %q", strings.Join(output.ReportKeys, ", "), f.by))
+	if !slices.Contains(reportKeys, f.by) {
+		return usageError(cmd, fmt.Sprintf("--by is one of %s, not %q", strings.Join(reportKeys, ", "), f.by))
 	}
 	if err := notItself(name, f.to); err != nil {
 		return err
@@ -79,7 +85,7 @@ func (f *reportFlags) run(cmd *cobra.Command, name string) error {
 	in.notes(cmd) // a summary says what is counted
 	sum := in.sumOptions()
 	sum.Threads = sum.Threads || (f.by == output.ByThread || f.shape.GroupThreads) && in.file.Info().Threads
-	sum.States = f.by == output.ByState || !cmd.Flags().Changed("by")
+	sum.States = true // what a thread did says for which frame its time counts
 	tree, err := in.tree(sum)
 	if err != nil {
 		return err
@@ -87,7 +93,7 @@ func (f *reportFlags) run(cmd *cobra.Command, name string) error {
 	in.leftOut(cmd)
 	meta := in.src.Info().Meta
 	tree = tree.Shaped(f.shape)
-	r, err := output.NewReport(tree, f.by, f.top)
+	r, err := f.of(tree, &meta)
 	if err == nil && !cmd.Flags().Changed("by") {
 		err = r.WithStates(tree)
 	}
@@ -100,6 +106,14 @@ func (f *reportFlags) run(cmd *cobra.Command, name string) error {
 		write = r.JSON
 	}
 	return writeResult(cmd, f.to, write)
+}
+
+// of is the report of a tree.
+func (f *reportFlags) of(tree *output.Tree, meta *profile.Meta) (*output.Report, error) {
+	if f.by == output.ByHottest {
+		return output.NewHottest(tree, meta, f.top), nil
+	}
+	return output.NewReport(tree, f.by, f.top)
 }
 
 // writeResult writes to standard output or a file.

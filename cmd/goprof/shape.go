@@ -11,6 +11,7 @@ const (
 	rawNamesUsage     = "names as the JVM has them: addresses of hidden classes, mangled Kotlin, Scala, Ruby"
 	hideInternalUsage = "one frame for each run of frames that only pass calls on: [reflection], [lambda], " +
 		"[thread entry], [futex wait] ..."
+	allFramesUsage    = "also the frames by which threads begin (__clone3 ... call_stub)"
 	groupThreadsUsage = "one thread for each pool: pool-1-thread-*"
 )
 
@@ -20,19 +21,19 @@ func addShape(flags *pflag.FlagSet, s *output.Shape) {
 	flags.BoolVar(&s.GroupThreads, "group-threads", false, groupThreadsUsage+", if stacks begin with threads")
 }
 
-// drawing are the flags of what is drawn. A picture has a method once under its caller, and one frame for those by
-// which a thread begins.
-type drawing struct{ splitKinds, entries bool }
+// drawing are the flags of what is drawn. A picture has a method once under its caller, one frame for those by which a
+// thread begins, and none in which it just waits.
+type drawing struct{ splitKinds, allFrames bool }
 
 func (d *drawing) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&d.splitKinds, "split-kinds", false,
 		"a frame for each kind of a method's code: interpreted, C1, compiled, inlined")
-	flags.BoolVar(&d.entries, "thread-entries", false, "the frames by which threads begin: __clone3 ... call_stub")
+	flags.BoolVar(&d.allFrames, "all-frames", false, allFramesUsage+", and those in which they just wait")
 }
 
 // of is the shape in which a tree is drawn that the user wants in shape s.
 func (d *drawing) of(s output.Shape) output.Shape {
 	s = s.Drawn()
-	s.MergeKinds, s.HideEntries = !d.splitKinds, !d.entries
+	s.MergeKinds, s.HideEntries, s.HideWaits = !d.splitKinds, !d.allFrames, !d.allFrames
 	return s
 }

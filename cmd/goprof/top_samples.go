@@ -14,6 +14,7 @@ import (
 	"goprof/output/format"
 	"goprof/output/top"
 	"goprof/profile"
+	"goprof/profile/naming"
 	"goprof/session"
 )
 
@@ -40,10 +41,19 @@ type topSamples struct {
 	err    error // once the sampling has ended
 }
 
-// seenFrame is where a thread was when it was last sampled.
+// seenFrame is the Java method of a thread when it was last sampled, and for which the time counts if the thread waits
+// now.
 type seenFrame struct {
-	frame string
-	at    time.Time
+	running, waiting string
+	at               time.Time
+}
+
+// of is the method of a thread that is in a state now.
+func (f *seenFrame) of(state string) string {
+	if state == profile.Running.String() {
+		return f.running
+	}
+	return f.waiting
 }
 
 // topRecording is a recording that the user has begun.
@@ -271,7 +281,7 @@ func (t *topSamples) Sample(s *profile.Sample) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.window.Add(time.Since(t.began), s.Stack, s.Looks())
-	t.frames[s.Thread.TID] = seenFrame{session.TopJava(s.Stack), time.Now()}
+	t.frames[s.Thread.TID] = seenFrame{naming.TopJava(s.Stack, false), naming.TopJava(s.Stack, true), time.Now()}
 }
 
 // ThreadStart does nothing.

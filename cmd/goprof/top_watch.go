@@ -166,7 +166,7 @@ func (w *topWatch) compare(before, now *moment, threads []session.LiveThread) *t
 			CPU: perTime(th.CPU-before.cpu[th.TID], span)}
 		if th.Moving && th.Java {
 			if seen, ok := w.samples.frame(th.TID); ok && seen.at.After(th.Seen) {
-				row.Frame = seen.frame
+				row.Frame = seen.of(th.State)
 			}
 		}
 		r.CPU += row.CPU

@@ -5,6 +5,9 @@ package main
 import (
 	"fmt"
 	"io"
+	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -43,7 +46,7 @@ The exit code is 0 if nothing is found, and 13 if something is.`
 const triageExample = `  goprof triage 1234                          or --pid 1234
   goprof triage petclinic                     the JVM with that in its main class or jar
   goprof triage 1234 --json > findings.json
-  goprof triage 1234 --html findings.html     with the flame graph of those seconds
+  goprof triage 1234 --html findings.html     a page, and findings.cpu.jfr and findings.wall.jfr
   goprof triage 1234 -d 30s                   for what comes and goes
   goprof triage 1234 --json --redact default  without names that may not leave the house
   goprof triage hs_err_pid1234.log            what a crash means
@@ -86,7 +89,8 @@ func newTriage() *cobra.Command {
 	f.core.addFlags(cmd)
 	fs.VarP(&f.duration, "duration", "d", "how long to look")
 	fs.BoolVar(&f.json, "json", false, "write JSON")
-	fs.StringVar(&f.html, "html", "", "also write a page with the findings and a flame graph to `file`")
+	fs.StringVar(&f.html, "html", "",
+		"also write a page with the findings and a flame graph to `file`, and its recordings beside it")
 	f.redactFlags.add(cmd)
 	return cmd
 }
@@ -125,7 +129,12 @@ func (f *triageFlags) live(cmd *cobra.Command, pid int) error {
 	if err != nil {
 		return outputFailed(err)
 	}
-	evidence, notes, err := f.look(cmd, pid)
+	kept, err := keepBeside(page)
+	if err != nil {
+		return outputFailed(err)
+	}
+	defer kept.discard()
+	evidence, notes, err := f.look(cmd, pid, kept)
 	if err != nil {
 		return err
 	}
@@ -138,11 +147,9 @@ func (f *triageFlags) live(cmd *cobra.Command, pid int) error {
 		return outputFailed(err)
 	}
 	if page != nil {
-		name, err := page.Write(func(w io.Writer) error { return writePage(w, &found, evidence) })
-		if err != nil {
+		if err := f.writePage(cmd, page, kept, &found, evidence); err != nil {
 			return outputFailed(err)
 		}
-		fmt.Fprintf(cmd.ErrOrStderr(), "page: %s\n", output.Printable(name))
 	}
 	return foundError(fmt.Sprintf("process %d", pid), found.Findings)
 }
@@ -157,7 +164,7 @@ func (f *triageFlags) reserve() (out, page *output.File, err error) {
 }
 
 // look gathers the evidence, and reports progress on standard error.
-func (f *triageFlags) look(cmd *cobra.Command, pid int) (*triage.Evidence, []string, error) {
+func (f *triageFlags) look(cmd *cobra.Command, pid int, kept *keptRecordings) (*triage.Evidence, []string, error) {
 	if err := host().Traced(pid); err != nil {
 		return nil, nil, attachError(pid, err)
 	}
@@ -168,8 +175,12 @@ func (f *triageFlags) look(cmd *cobra.Command, pid int) (*triage.Evidence, []str
 	if !line.shown() {
 		fmt.Fprintf(line, "goprof: looking at process %d for %v\n", pid, f.duration.Duration)
 	}
-	evidence, notes, err := examine.Gather(ctx, pid, examine.Options{Duration: f.duration.Duration,
-		Tell: func(text string) { line.draw(text + "  (Ctrl-C ends)") }})
+	o := examine.Options{Duration: f.duration.Duration,
+		Tell: func(text string) { line.draw(text + "  (Ctrl-C ends)") }}
+	if kept != nil {
+		o.Keep = kept.begin
+	}
+	evidence, notes, err := examine.Gather(ctx, pid, o)
 	switch {
 	case ctx.Err() != nil:
 		return nil, nil, &exit.Error{Code: exit.General, What: "interrupted: nothing can be said yet"}
@@ -179,8 +190,31 @@ func (f *triageFlags) look(cmd *cobra.Command, pid int) (*triage.Evidence, []str
 	return evidence, notes, nil
 }
 
-// writePage writes the page. Its flame graph shows what used CPU time. If nothing did, it shows what all threads did.
-func writePage(w io.Writer, found *profile.Triage, e *triage.Evidence) error {
+// writePage writes the page, and says which files there are.
+func (f *triageFlags) writePage(cmd *cobra.Command, page *output.File, kept *keptRecordings, found *profile.Triage,
+	e *triage.Evidence) error {
+	var names []string
+	if kept != nil {
+		names = kept.names
+		slices.Sort(names)
+	}
+	name, err := page.Write(func(w io.Writer) error { return drawFindings(w, found, e, names) })
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "page: %s\n", output.Printable(name))
+	if kept == nil {
+		return nil
+	}
+	if len(names) > 0 {
+		fmt.Fprintf(cmd.ErrOrStderr(), "recordings: %s   next: goprof heat %s\n",
+			output.Printable(strings.Join(names, ", ")), output.Printable(commandLine(names[:1])))
+	}
+	return kept.err
+}
+
+// drawFindings draws the page. Its flame graph shows what used CPU time. If nothing did, it shows what all threads did.
+func drawFindings(w io.Writer, found *profile.Triage, e *triage.Evidence, recordings []string) error {
 	p := e.CPU
 	if p == nil || p.Counts.Samples() == 0 && e.Wall != nil {
 		p = e.Wall
@@ -193,6 +227,9 @@ func writePage(w io.Writer, found *profile.Triage, e *triage.Evidence) error {
 	title := fmt.Sprintf("triage of %s", output.CleanName(m.MainClass))
 	about := [][2]string{{"program", m.MainClass}, {"pid", fmt.Sprint(e.PID)}, {"host", m.Host}, {"JVM", m.JVM},
 		{"collector", m.Collector}, {"recorded", m.Start.Format(time.RFC3339)}, {"drawn by", "goprof " + version()}}
+	for _, name := range recordings {
+		about = append(about, [2]string{"recording", filepath.Base(name)})
+	}
 	return findings.Page(w, found, tree, flame.Options{Title: title, About: about,
 		Line: fmt.Sprintf("%s mode \u00b7 %s \u00b7 %s \u00b7 %s \u00b7 pid %d on %s", m.Mode,
 			output.Amount(tree.Weight, tree.Total), output.Round(m.Duration), m.Start.Format("2006-01-02 15:04:05 MST"),

@@ -172,11 +172,12 @@ func writeTree(to io.Writer, f format.Format, src *watched, o Options) error {
 		}
 		return r.JSON(to)
 	}
-	tree = tree.Shaped(o.Shape.Drawn())
+	tree, whole := tree.Drawn(o.Shape.Drawn())
 	var page flame.Options
 	if o.Page != nil {
 		page = o.Page(tree)
 	}
+	page.Whole = whole
 	if f == format.SVG {
 		return flame.SVG(to, tree, page)
 	}

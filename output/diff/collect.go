@@ -128,6 +128,7 @@ func (c *Comparison) independently(of Side) {
 type Reading struct {
 	recording.SumOptions
 	HideInternal bool // frames that only pass calls on become one: naming.Folder
+	AllFrames    bool // otherwise, the frames by which a thread begins become one
 }
 
 // AddSource takes in one recording of a side, with its times if it has any. It reads the source twice: the first time
@@ -335,14 +336,17 @@ func (a *adder) descend(s *profile.Sample, root int32) (leafPlace, bool) {
 		way.down(root)
 	}
 	stack, guessedIn, in := s.Stack, s.Stack.Guessed(), int32(0)
-	if a.o.HideInternal || guessedIn != nil {
+	if a.o.HideInternal || !a.o.AllFrames || guessedIn != nil {
 		a.stack = *stack
 		a.stack.Frames = append(a.stack.Frames[:0:0], stack.Frames...)
 		stack = &a.stack
 		stack.Settle()
 	}
-	if a.o.HideInternal {
+	switch {
+	case a.o.HideInternal:
 		a.folder.Stack(stack)
+	case !a.o.AllFrames:
+		a.folder.Entry(stack)
 	}
 	if stack.Truncated != profile.Whole {
 		way.down(a.c.tree.label(output.ParseLabel("[truncated: " + stack.Truncated.String() + "]")))

@@ -3,6 +3,7 @@ package diff
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"goprof/output"
+	"goprof/output/flame"
 	"goprof/output/recording"
 	"goprof/profile"
 )
@@ -263,5 +265,50 @@ func TestLooksThatCountForSeveral(t *testing.T) {
 	}
 	if got := assumedLooks(profile.Samples, 100, 0, 0); got != 100 {
 		t.Errorf("100 samples, of which no more is known, are %d", got)
+	}
+}
+
+// TestPageSaysWhatIsSeen: where no change is proven, the page says what its colours are, and which frames to look at.
+func TestPageSaysWhatIsSeen(t *testing.T) {
+	for after, want := range map[int]string{
+		502: "All frames are grey: noise alone makes such changes.",
+		600: "Pale frames changed by more than noise within the recordings.",
+		990: "",
+	} {
+		r := compareTrees(t, parse(t, "a;b 500\na;c 500\n"), parse(t, fmt.Sprintf("a;b %d\na;c %d\n", after, 1000-after)),
+			Options{By: "method"})
+		_, o := r.picture("t")
+		if got := seen(o.Diff); got != want {
+			t.Errorf("%d of 1000: %q, want %q; %s", after, got, want, r.Verdict())
+		}
+	}
+	told := func(all ...flame.Told) *flame.Diff { return &flame.Diff{Told: all} }
+	if got := seen(told(flame.WithinNoise, flame.Perhaps)); !strings.HasPrefix(got, "Pale frames would be significant") {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestEntriesAreOne: the frames by which a thread begins are one, and no change of their own is told of them.
+func TestEntriesAreOne(t *testing.T) {
+	stack := func(leaf string) *profile.Stack {
+		s := &profile.Stack{}
+		for _, name := range []string{leaf, "call_stub", "JavaThread::run", "start_thread", "__clone3"} {
+			s.Frames = append(s.Frames, profile.Frame{Func: &profile.Func{Name: name}, Kind: profile.Native})
+		}
+		s.Frames[0].Kind = profile.C2
+		return s
+	}
+	for all, want := range map[bool]int{false: 4, true: 7} {
+		c := New()
+		for side, leaf := range []string{"a.B.c", "a.B.d"} {
+			src := &simulated{timed: true, samples: []profile.Sample{
+				{Stack: stack(leaf), At: profile.Instant{Wall: 1}}, {Stack: stack(leaf), At: profile.Instant{Wall: 2}}}}
+			if err := c.AddSource(Side(side), src, Reading{AllFrames: all}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := len(c.tree.nodes); got != want {
+			t.Errorf("all frames %v: %d nodes, want %d", all, got, want)
+		}
 	}
 }

@@ -33,7 +33,7 @@ type item struct {
 // maxItems bounds the compared items, roughly. The items with the fewest samples are left out first.
 const maxItems = 1 << 18
 
-func newItems(t *tree, key func(output.Name) string, inherits output.Inherits) *items {
+func newItems(t *tree, by string, key func(output.Name) string) *items {
 	it := &items{tree: t, keys: make([]int32, len(t.nodes))}
 	byName := make(map[string]int32)
 	ofLabel := make([]int32, len(t.labels))
@@ -47,14 +47,11 @@ func newItems(t *tree, key func(output.Name) string, inherits output.Inherits) *
 		}
 		ofLabel[i] = id
 	}
-	java := make([]bool, len(t.nodes)) // what the node counts as is a Java frame
+	owners := output.Owners(by, t.labels, len(t.nodes), func(n int32) (parent, label int32) {
+		return t.nodes[n].parent, t.nodes[n].label
+	})
 	for n := 1; n < len(t.nodes); n++ {
-		nd := &t.nodes[n]
-		label := t.labels[nd.label]
-		it.keys[n], java[n] = ofLabel[nd.label], label.Kind.Java()
-		if nd.parent != 0 && inherits(label, java[nd.parent]) {
-			it.keys[n], java[n] = it.keys[nd.parent], java[nd.parent]
-		}
+		it.keys[n] = ofLabel[t.nodes[owners[n]].label]
 	}
 	it.seen = make([]int32, len(it.names))
 	it.choose()

@@ -13,6 +13,7 @@ const told = 0.001
 // Page writes a differential flame graph as a page.
 func (r *Result) Page(to io.Writer, title string, about [][2]string) error {
 	tree, o := r.picture(title)
+	o.Line += " " + seen(o.Diff)
 	o.About = append([][2]string{
 		{"before", r.Before.line(r)}, {"after", r.After.line(r)}, {"result", r.Verdict()}, {"noise", r.method()},
 	}, about...)
@@ -23,6 +24,43 @@ func (r *Result) Page(to io.Writer, title string, about [][2]string) error {
 func (r *Result) SVG(to io.Writer, title string) error {
 	tree, o := r.picture(title)
 	return flame.SVG(to, tree, o)
+}
+
+// told is what pages say of a path.
+func (r *Result) told(e *evidence) flame.Told {
+	switch {
+	case e.held <= Risk:
+		return flame.Significant
+	case r.isLikely(e):
+		return flame.Likely
+	case e.differs:
+		return flame.Unsettled
+	case e.p <= Risk && e.change() != 0:
+		return flame.Perhaps
+	}
+	return flame.WithinNoise
+}
+
+// seen says what the colours of a page stand for where none of its frames is sure.
+func seen(d *flame.Diff) string {
+	most := flame.WithinNoise
+	for _, told := range d.Told {
+		switch told {
+		case flame.Significant, flame.Likely:
+			return ""
+		case flame.Perhaps, flame.Unsettled:
+			if most != flame.Unsettled {
+				most = told
+			}
+		}
+	}
+	switch most {
+	case flame.Unsettled:
+		return "Pale frames changed by more than noise within the recordings."
+	case flame.Perhaps:
+		return "Pale frames would be significant if each were the only one that is compared. Record more to be sure."
+	}
+	return "All frames are grey: noise alone makes such changes."
 }
 
 // picture is the tree of both recordings with the counts of the later one, and what is known of the earlier one.
@@ -48,12 +86,7 @@ func (r *Result) picture(title string) (*output.Tree, flame.Options) {
 			continue
 		}
 		n := r.node(e)
-		switch {
-		case e.held <= Risk:
-			d.Told[n] = flame.Significant
-		case r.isLikely(e):
-			d.Told[n] = flame.Likely
-		}
+		d.Told[n] = r.told(e)
 		switch {
 		case d.Usual:
 			d.Noise[n] = 100 * e.usual()

@@ -101,7 +101,7 @@ func (c *Comparison) Compare(o Options) (*Result, error) {
 	if by == ByPath {
 		by = "method"
 	}
-	key, inherits, err := output.ReportKey(by)
+	key, err := output.ReportKey(by)
 	if err != nil {
 		return nil, fmt.Errorf("a comparison is by %s, not by %q", strings.Join(Keys, ", "), o.By)
 	}
@@ -113,7 +113,7 @@ func (c *Comparison) Compare(o Options) (*Result, error) {
 	r.Before, r.After = c.sides[Before].recording(), c.sides[After].recording()
 	r.Assumed = r.Before.Blocks == 0 && r.After.Blocks == 0
 	r.Starts = c.starts()
-	r.items = newItems(&c.tree, key, inherits)
+	r.items = newItems(&c.tree, by, key)
 	noise := newNoise(c, r.items)
 	r.evidence = make([]evidence, len(r.items.list))
 	for i := range r.items.list {

@@ -15,7 +15,8 @@ import (
 // are one there.
 func Page(to io.Writer, t *profile.Triage, tree *output.Tree, o flame.Options) error {
 	o.Above = section(t)
-	return flame.Page(to, tree.Shaped(output.Shape{GroupThreads: true}.Drawn()), o)
+	tree, o.Whole = tree.Drawn(output.Shape{GroupThreads: true}.Drawn())
+	return flame.Page(to, tree, o)
 }
 
 // section is the findings as HTML. All text is escaped here: it may hold names of the target. (Package html/template

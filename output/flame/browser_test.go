@@ -98,6 +98,116 @@ func TestKindsOfAMethod(t *testing.T) {
 	}
 }
 
+// TestAllFrames: the frames that the picture leaves out come with a key, and go with it.
+func TestAllFrames(t *testing.T) {
+	tree := parse(t, "[pool-1 tid=1];__clone3;call_stub;java.lang.Thread.run_[0];Pool.take_[j];"+
+		"jdk.internal.misc.Unsafe.park_[0];__futex_abstimed_wait_common;[parked] 60\n"+
+		"[main tid=2];__clone3;call_stub;Shop.main_[0];Shop.main_[0];read;[running] 40\n")
+	drawn, whole := tree.Drawn(output.Shape{}.Drawn())
+	b := open(t, drawn, Options{Whole: whole}, "#q=Unsafe.park")
+	b.Expect("samples 100; frames 11; matches 0 frames")
+	b.Press("r", "i", kb.ArrowDown, kb.ArrowDown)
+	if got := b.Text("frame"); got != "Pool.take" { // who waits, right below the state
+		t.Errorf("below [parked]: %q", got)
+	}
+	b.Press("a")
+	b.Expect("samples 100; frames 15; matches 1 frames, 60 samples, 60.00%", "view reverse icicle all")
+	b.Press("f")
+	b.Expect("frames 14", "view reverse icicle folded all")
+	address := eval[string](b, "location.hash")
+	b.Press("a")
+	b.Expect("frames 10; matches 0 frames", "view reverse icicle folded light")
+	b.Do(chromedp.Navigate(b.URL + address))
+	b.Expect("frames 14; matches 1 frames", "view reverse icicle folded all")
+	plain := open(t, shop(t), Options{}, "#frames")
+	plain.Press("a")
+	plain.Expect("frames 11", "view flame light")
+}
+
+// TestGuessedLeaf: the part of a frame that is a guess is told and hatched.
+func TestGuessedLeaf(t *testing.T) {
+	tree := parse(t, "Shop.main_[0];Shop.sell_[j];Shop.price_[i] 600\nShop.main_[0];Shop.sell_[j] 400\n")
+	tree.Guessed = map[int32]int64{3: 300}
+	b := open(t, tree, Options{}, "#light&q=price")
+	b.Press("n")
+	if got := b.Text("figures"); !strings.Contains(got, "Java, inlined; 50.00% of it guessed; 600 samples") {
+		t.Errorf("told %q", got)
+	}
+	if got := b.Text("legend"); !strings.Contains(got, "guess: another method inlined there may have run") {
+		t.Errorf("legend %q", got)
+	}
+	b.Press(kb.Escape)
+	// shades are how many colours a part of the frame's row has.
+	shades := func(from, to float64) int {
+		return eval[int](b, fmt.Sprintf(`(() => { const c = document.getElementById('canvas'), copy = document.createElement('canvas');
+			copy.width = c.width; copy.height = c.height;
+			const g = copy.getContext('2d', {willReadFrequently: true}), seen = new Set();
+			g.drawImage(c, 0, 0);
+			const x = Math.round(c.width * %g), w = Math.round(c.width * %g) - x;
+			const d = g.getImageData(x, c.height - 4 * 18 + 3, w, 10).data;
+			for (let i = 0; i < d.length; i += 4) seen.add(d[i] + ',' + d[i + 1] + ',' + d[i + 2]);
+			return seen.size; })()`, from, to))
+	}
+	if sure, guessed := shades(0.2, 0.29), shades(0.31, 0.58); sure != 1 || guessed < 2 {
+		t.Errorf("%d colours where it is sure, %d where it is a guess", sure, guessed)
+	}
+	b.Press("f", "r", "i", kb.ArrowDown) // in the other views, too
+	if got := b.Text("figures"); !strings.Contains(got, "50.00% of it guessed") {
+		t.Errorf("reversed: %q", got)
+	}
+}
+
+// TestCallTree: the tree beside the graph has the same root and selection, and is used by keys alone.
+func TestCallTree(t *testing.T) {
+	b := open(t, shop(t), Options{}, "")
+	b.Press("t")
+	b.Expect("drawn 12 boxes, 6 rows; calls 9 rows by total") // the way to Price.add is open
+	row := func() string {
+		t.Helper()
+		return eval[string](b, `[...document.querySelector('.call[aria-selected=true]').children].map(c => c.textContent).join(' ')`)
+	}
+	at := func(keys string, want string) {
+		t.Helper()
+		b.Press(keys)
+		if got := row(); got != want {
+			t.Errorf("%q: at %q, not %q", keys, got, want)
+		}
+	}
+	at(kb.Home, "100.00% 0.00% \u25beall")
+	at(kb.ArrowDown, "80.00% 0.00% \u25be[main tid=1]")
+	at(kb.ArrowLeft, "80.00% 0.00% \u25b8[main tid=1]")
+	b.Expect("calls 3 rows by total")
+	at(kb.ArrowDown, "20.00% 0.00% \u25b8[gc tid=2]")
+	at("*", "20.00% 0.00% \u25be[gc tid=2]")
+	b.Expect("calls 5 rows by total")
+	at(kb.End, "20.00% 20.00% memcpy")
+	if got := b.Text("frame"); got != "memcpy" {
+		t.Errorf("the graph has %q", got)
+	}
+	at(kb.ArrowLeft, "20.00% 0.00% \u25beGCThread::run")
+	b.Press(kb.Enter)
+	b.Expect("zoom GCThread::run 200 samples", "calls 2 rows by total")
+	b.Press("s", "s")
+	b.Expect("calls 2 rows by name")
+	b.Press(kb.Backspace)
+	b.Expect("zoom all", "calls 5 rows by name")
+	b.Search("Price") // what is found in the graph is opened in the tree
+	b.Press(kb.Enter)
+	if got := row(); got != "40.00% 40.00% Price.add" {
+		t.Errorf("found %q", got)
+	}
+	b.Screenshot("calls")
+	if got := eval[int](b, `document.querySelectorAll('.call.hit').length`); got != 1 {
+		t.Errorf("%d rows are found", got)
+	}
+	b.Press(kb.Escape, "r")
+	b.Expect("view reverse", "calls ")
+	b.Press("t")
+	if eval[bool](b, `!document.getElementById('calls').hidden || document.activeElement.id !== 'scroll'`) {
+		t.Error("the tree stays, or the graph has not got the focus")
+	}
+}
+
 func TestSearch(t *testing.T) {
 	b := open(t, shop(t), Options{}, "")
 	b.Search("^basket|SHOP") // capitals count
@@ -271,6 +381,16 @@ func TestManyFrames(t *testing.T) {
 			b.Press("r")
 			b.Expect("view reverse flame")
 			took("reverse")
+			b.Press("r", "0", "t")
+			b.Expect("zoom all", "calls ")
+			took("call tree")
+			b.Press(kb.End, "*", kb.PageDown, "s")
+			b.Expect("rows by self")
+			took("call tree by self")
+			if n := eval[int](b, "document.querySelectorAll('.call').length"); n > 60 {
+				t.Errorf("%d rows are elements of the page", n)
+			}
+			b.Screenshot(fmt.Sprint(frames, "-calls"))
 		})
 	}
 }

@@ -112,6 +112,7 @@ function forwardOf(current) {
     name: n => current().name[n],
     total: n => current().total[n],
     self: n => current().self[n],
+    guess: n => (current().guess ? current().guess[n] : 0),
     was: n => current().was[n],
     start: n => current().start[n],
     depth: n => current().depth[n],

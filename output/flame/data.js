@@ -6,10 +6,21 @@ const names = unpackNames(page.names);
 
 const kindOf = id => page.kinds.charCodeAt(id) - 65;
 
-const recorded = unpackTree(page.count, page.rootSelf, bytesOf(page.nodes), page.diff && bytesOf(page.diff.nodes));
+// unpackPart reads one of the page's trees. splits has the methods that ran as several kinds of code: their nodes, and
+// their samples of each kind. guess is how many of a node's own samples are guesses.
+function unpackPart(part, before) {
+  const t = unpackTree(part.count, part.rootSelf, bytesOf(part.nodes), before);
+  t.splits = new Map((part.split || []).map(([node, ...parts]) => [node, parts]));
+  t.guess = new Float64Array(t.count);
+  for (const [node, n] of part.guessed || []) t.guess[node] = n;
+  return t;
+}
 
-// splits has the methods that ran as several kinds of code: their nodes, and their samples of each kind.
-const splits = new Map((page.split || []).map(([node, ...parts]) => [node, parts]));
+const drawn = unpackPart(page, page.diff && bytesOf(page.diff.nodes));
+
+// recorded is the tree as it was recorded, in one of two forms: as it is drawn at first, or with all frames, which is
+// unpacked when it is wanted.
+let recorded = drawn, entire = null;
 
 // methodOf gives a name the first name with the same text, if kinds of code are merged: one method, one frame.
 const methodOf = (() => {
@@ -24,7 +35,7 @@ const foldWithin = 8;
 
 // foldRecursion makes a tree in which a frame that is called again goes on where it was called first.
 function foldRecursion(t) {
-  const parent = [-1], name = [-1], self = [t.self[0]], kids = [null], wasSelf = [page.diff ? t.wasSelf[0] : 0];
+  const parent = [-1], name = [-1], self = [t.self[0]], kids = [null], guess = [0], wasSelf = [page.diff ? t.wasSelf[0] : 0];
   const made = new Map(); // by caller and name
   const at = new Int32Array(t.count); // of a node of t: its node here
   const place = (caller, id) => {
@@ -35,6 +46,7 @@ function foldRecursion(t) {
       n = parent.push(caller) - 1;
       name.push(id);
       self.push(0);
+      guess.push(0);
       wasSelf.push(0);
       kids.push(null);
       (kids[caller] || (kids[caller] = [])).push(n);
@@ -45,14 +57,18 @@ function foldRecursion(t) {
   for (let n = 1; n < t.count; n++) {
     at[n] = place(at[t.parent[n]], t.name[n]);
     self[at[n]] += t.self[n];
+    guess[at[n]] += t.guess[n];
     if (page.diff) wasSelf[at[n]] += t.wasSelf[n];
   }
-  const out = newTree(parent.length, page.diff), number = new Int32Array(parent.length), pending = [0];
+  const out = newTree(parent.length, page.diff);
+  out.guess = new Float64Array(parent.length);
+  const number = new Int32Array(parent.length), pending = [0];
   for (let n = 0; pending.length; n++) {
     const from = pending.pop();
     number[from] = n;
     out.name[n] = name[from];
     out.self[n] = self[from];
+    out.guess[n] = guess[from];
     if (page.diff) out.wasSelf[n] = wasSelf[from];
     out.parent[n] = from === 0 ? -1 : number[parent[from]];
     for (const kid of (kids[from] || []).sort((a, b) => name[b] - name[a])) pending.push(kid);
@@ -60,7 +76,7 @@ function foldRecursion(t) {
   return measure(out);
 }
 
-let tree = recorded, folded = null;
+let tree = recorded;
 
 const forward = forwardOf(() => tree);
 
@@ -70,7 +86,7 @@ function reverseOf(tree) {
   const slot = new Int32Array(names.length + 1).fill(-1); // of a name among the kids being made
   const seen = new Int32Array(tree.count).fill(-1); // where a node of the tree is in its group
 
-  const make = (parent, name, start) => ({parent, name, start, total: 0, was: 0, self: 0, depth: parent ? parent.depth + 1 : 0, at: [], weight: [], wasWeight: [], kids: null});
+  const make = (parent, name, start) => ({parent, name, start, total: 0, was: 0, self: 0, guess: 0, depth: parent ? parent.depth + 1 : 0, at: [], weight: [], wasWeight: [], kids: null});
 
   // group sorts (node, weight) pairs into kids by name. A node that comes twice is one.
   const group = (parent, nodes, weights, wasWeights) => {
@@ -79,6 +95,7 @@ function reverseOf(tree) {
       const n = nodes[i], name = methodOf(tree.name[n]);
       if (slot[name] < 0) slot[name] = kids.push(make(parent, name, 0)) - 1;
       const kid = kids[slot[name]];
+      if (!parent.parent) kid.guess += tree.guess[n];
       kid.total += weights[i];
       kid.was += wasWeights[i];
       if (seen[n] >= 0) {
@@ -136,6 +153,7 @@ function reverseOf(tree) {
     name: n => n.name,
     total: n => n.total,
     self: n => (n.kids || expand(n), n.self),
+    guess: n => n.guess,
     was: n => n.was,
     start: n => n.start,
     depth: n => n.depth,
@@ -148,9 +166,11 @@ function reverseOf(tree) {
 
 let reverse = reverseOf(tree);
 
-// setFolded chooses the tree that all views are of.
-function setFolded(on) {
-  tree = on ? folded || (folded = foldRecursion(recorded)) : recorded;
+// setTree chooses the tree that all views are of.
+function setTree(folded, all) {
+  if (all && page.whole) recorded = entire || (entire = unpackPart(page.whole));
+  else recorded = drawn;
+  tree = folded ? recorded.folded || (recorded.folded = foldRecursion(recorded)) : recorded;
   reverse = reverseOf(tree);
 }
 

@@ -12,13 +12,14 @@ const shares = (view, n) => {
   return swapped ? {before: now, after: other} : {before: other, after: now};
 };
 
-// judged is what is known of a frame: 0 nothing, 1 within noise, 2 significant, 3 likely.
+// judged is what is known of a frame: 0 nothing, 1 within noise, 2 significant, 3 likely, 4 more than noise within the
+// recordings, 5 more than noise if no other frame had been compared. The last two are pale.
 const judged = (view, n) => (view === forward && tree === recorded ? recorded.told[n] : 0);
 
 // swap shows the shape of the other recording.
 function swap() {
   swapped = !swapped;
-  for (const t of folded ? [recorded, folded] : [recorded]) {
+  for (const t of recorded.folded ? [recorded, recorded.folded] : [recorded]) {
     [t.self, t.wasSelf] = [t.wasSelf, t.self];
     [t.total, t.was] = [t.was, t.total];
     place(t);
@@ -39,21 +40,22 @@ function changeOf(view, n) {
 }
 
 // changeShade is a colour: the hue says in which direction, the strength how many points (5 are full strength).
-function changeShade(kind, points, dark) {
+function changeShade(kind, points, dark, pale) {
   const hue = changeKinds[kind][1];
   if (hue < 0) return dark ? '#4a4d52' : '#dcdcdc';
-  const strength = Math.min(1, Math.sqrt(Math.abs(points) / 5));
+  const strength = Math.min(1, Math.sqrt(Math.abs(points) / 5)) * (pale ? 0.4 : 1);
   return dark ? `hsl(${hue} ${20 + 55 * strength}% ${28 + 14 * strength}%)` : `hsl(${hue} ${35 + 55 * strength}% ${88 - 28 * strength}%)`;
 }
 
 function changeColour(view, n, dark) {
   const {before, after} = shares(view, n);
-  return changeShade(changeOf(view, n), 100 * (after - before), dark);
+  return changeShade(changeOf(view, n), 100 * (after - before), dark, judged(view, n) > 3);
 }
 
 // drawChangeLegend lists what the colours of changes stand for.
 function drawChangeLegend(list, dark) {
   list.replaceChildren(...Object.entries(changeKinds).map(([kind, [text]]) => legendOf(text, changeShade(kind, 3, dark))));
+  if (recorded.told.some(how => how > 3)) list.append(legendOf('pale: not proven', changeShade('more', 5, dark, true)));
 }
 
 // changeText is what is told of a frame: shares, the change, and what noise alone would give.
@@ -64,6 +66,8 @@ function changeText(view, n) {
   if (after === 0 && before > 0) text += ', gone';
   if (how === 2) text += ', significant';
   if (how === 3) text += ', likely';
+  if (how === 4) text += ', more than noise within the recordings';
+  if (how === 5) text += ', significant if it were compared alone';
   const noise = diff.usual ? 'two starts usually differ by up to' : 'noise alone gives up to';
   if (how > 0 && recorded.noise[n] > 0) text += `, ${noise} ${recorded.noise[n].toFixed(2)}`;
   let lost = 0;

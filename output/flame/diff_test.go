@@ -60,6 +60,11 @@ func TestDiffPage(t *testing.T) {
 		}
 	}
 	b.Screenshot("diff")
+	b.Press("t")
+	if got := b.Text("callHead"); got != "afterchangeframe" {
+		t.Errorf("the call tree has %q", got)
+	}
+	b.Press("t")
 	b.Press("b")
 	b.Expect("samples 1000; frames 6; ", "view flame before light", "drawn 6 boxes")
 	if got := tell("Shop.old"); !strings.Contains(got, "30.00% → 0.00%, −30.00 points, gone, significant") {
@@ -101,6 +106,32 @@ func TestDiffColours(t *testing.T) {
 	b.Expect("before")
 	if old := pixel(0.4); old[2] < old[1]+20 { // the row is log, old, sell
 		t.Errorf("gone is %v", old)
+	}
+}
+
+// TestDiffPale: a change that is not proven is pale, and neither grey nor as strong as one that is.
+func TestDiffPale(t *testing.T) {
+	tree, o := compared(t)
+	sat := func(how Told) int { // of Basket.total's frame
+		for n := range tree.Nodes {
+			if n > 0 && tree.Labels[tree.Nodes[n].Name].Text == "Basket.total" {
+				o.Diff.Told[n] = how
+			}
+		}
+		b := open(t, tree, o, "#light")
+		if pale := strings.Contains(b.Text("legend"), "pale: not proven"); pale != how.Pale() {
+			t.Errorf("%d: pale is in the legend: %v", how, pale)
+		}
+		return eval[int](b, `(() => { const c = document.getElementById('canvas'), copy = document.createElement('canvas');
+			copy.width = copy.height = 1;
+			const g = copy.getContext('2d', {willReadFrequently: true});
+			g.drawImage(c, -Math.round(c.width * 0.9), -(c.height - 3 * 18 - 4));
+			const d = g.getImageData(0, 0, 1, 1).data;
+			return Math.max(d[0], d[1], d[2]) - Math.min(d[0], d[1], d[2]); })()`)
+	}
+	noise, pale, strong := sat(WithinNoise), sat(Perhaps), sat(Significant)
+	if noise != 0 || pale < 15 || strong < 2*pale {
+		t.Errorf("colours are %d, %d and %d strong", noise, pale, strong)
 	}
 }
 

@@ -116,7 +116,8 @@ function sized(canvas, width, height, font) {
 }
 
 // paint draws the rows between top and bottom of the window. look holds all that is not
-// layout: {icicle, dark, hit, selected, hovered}, and colour if nodes have others than their kinds'.
+// layout: {icicle, dark, hit, selected, hovered}, colour if nodes have others than their kinds', and hatch, which is
+// drawn over the part of a frame that is a guess.
 function paint(canvas, plan, view, top, width, height, look) {
   const g = sized(canvas, width, height, `${fontSize}px ui-monospace, Menlo, Consolas, monospace`);
   const letter = g.measureText('M').width;
@@ -138,6 +139,11 @@ function paintRow(g, row, depth, y, view, plan, look, letter) {
     g.fillStyle = found ? (look.dark ? '#a02cc8' : '#e37bff') : id < 0 ? (look.dark ? '#444' : '#ddd') :
       look.colour ? look.colour(node) : colour(kindOf(id), id, look.dark);
     g.fillRect(x, y, w > 2 ? w - 0.6 : w, rowHeight - 1);
+    const guess = look.hatch ? w * view.guess(node) / view.total(node) : 0;
+    if (guess >= 2) { // a node's own samples are at the right end
+      g.fillStyle = look.hatch;
+      g.fillRect(x + w - guess, y, guess - 0.6, rowHeight - 1);
+    }
     const room = Math.floor((w - 6) / letter);
     if (room > 1) {
       g.globalAlpha = depth < plan.zoomDepth ? 0.7 : 1;
@@ -153,14 +159,40 @@ function paintRow(g, row, depth, y, view, plan, look, letter) {
   }
 }
 
+const hatches = new Map();
+
+// hatchOf is a pattern of thin stripes.
+function hatchOf(dark) {
+  if (!hatches.has(dark)) {
+    const stripe = document.createElement('canvas');
+    stripe.width = stripe.height = 6;
+    const g = stripe.getContext('2d');
+    g.strokeStyle = dark ? '#fffb' : '#0009';
+    g.beginPath();
+    for (const at of [-6, 0, 6]) {
+      g.moveTo(at - 1, 7);
+      g.lineTo(at + 7, -1);
+    }
+    g.stroke();
+    hatches.set(dark, g.createPattern(stripe, 'repeat'));
+  }
+  return hatches.get(dark);
+}
+
 // legendOf makes a line of a legend.
-function legendOf(text, fill) {
+function legendOf(text, fill, hatched) {
   const li = document.createElement('li'), ns = 'http://www.w3.org/2000/svg';
   const svg = document.createElementNS(ns, 'svg'), box = document.createElementNS(ns, 'rect');
   box.setAttribute('width', 11);
   box.setAttribute('height', 11);
   box.setAttribute('fill', fill);
   svg.append(box);
+  if (hatched) {
+    const lines = document.createElementNS(ns, 'path');
+    lines.setAttribute('d', 'M0 4L4 0M0 11L11 0M7 11L11 7');
+    lines.setAttribute('stroke', 'currentColor');
+    svg.append(lines);
+  }
   li.append(svg, text);
   return li;
 }

@@ -15,12 +15,24 @@ import (
 type page struct {
 	About [][2]string `json:"about"`
 	Unit  string      `json:"unit"` // profile.Weight: what is counted
-	Graph
-	Nodes string `json:"nodes"` // Graph.Bytes in base64
-	Diff  *was   `json:"diff,omitempty"`
-	// Split has methods that ran as several kinds of code: the node's place in preorder, and its samples of each kind.
-	// It is null if kinds are not merged.
+	Names []string    `json:"names"`
+	Kinds string      `json:"kinds"`
+	pageTree
+	Diff *was `json:"diff,omitempty"`
+	// Whole is the tree with all frames, if the page's tree leaves some out. It has the same names.
+	Whole *pageTree `json:"whole,omitempty"`
+}
+
+// pageTree is a tree of a page. Nodes are told by their places in preorder.
+type pageTree struct {
+	Nodes    string `json:"nodes"` // Graph.Bytes in base64
+	Count    int    `json:"count"`
+	RootSelf int64  `json:"rootSelf"`
+	// Split has methods that ran as several kinds of code: the node, and its samples of each kind. It is null if kinds
+	// are not merged.
 	Split [][]int64 `json:"split"`
+	// Guessed has leaves that are guesses: the node, and how much of its own samples are.
+	Guessed [][2]int64 `json:"guessed,omitempty"`
 }
 
 // Graph is a tree as pages have it; core.js takes it apart.
@@ -50,36 +62,61 @@ func encode(t *output.Tree, o Options) *page {
 	if p.About == nil {
 		p.About = [][2]string{}
 	}
-	if t.Split != nil {
-		p.Split = [][]int64{}
+	shapes := []*shape{newShape(t, o.MinShare, o.Diff)}
+	if o.Whole != nil {
+		shapes = append(shapes, newShape(o.Whole, o.MinShare, nil))
 	}
+	var ids [][]int32
+	p.Names, p.Kinds, ids = nameAll(shapes)
 	var before []byte
-	p.Graph = newShape(t, o.MinShare, o.Diff).encode(func(node int32, place int, was int64) {
-		if parts, ok := t.Split[node]; ok {
-			p.Split = append(p.Split, append([]int64{int64(place)}, parts[:]...))
-		}
+	p.pageTree = shapes[0].pack(ids[0], func(node int32, was int64) {
 		if d := o.Diff; d != nil {
 			before = binary.AppendUvarint(before, uint64(was))
 			before = binary.AppendUvarint(before, uint64(d.Told[node]))
 			before = binary.AppendUvarint(before, uint64(math.Round(1000*d.Noise[node])))
 		}
 	})
-	p.Nodes = base64.StdEncoding.EncodeToString(p.Bytes)
 	if o.Diff != nil {
 		p.Diff = &was{base64.StdEncoding.EncodeToString(before), o.Diff.Usual}
 	}
+	if o.Whole != nil {
+		whole := shapes[1].pack(ids[1], func(int32, int64) {})
+		p.Whole = &whole
+	}
+	return p
+}
+
+// pack encodes a tree, and calls at for each node that is shown, with its own samples before.
+func (s *shape) pack(ids []int32, at func(node int32, was int64)) (p pageTree) {
+	if s.tree.Split != nil {
+		p.Split = [][]int64{}
+	}
+	var g Graph
+	s.encode(&g, ids, func(node int32, place int, was int64) {
+		if parts, ok := s.tree.Split[node]; ok {
+			p.Split = append(p.Split, append([]int64{int64(place)}, parts[:]...))
+		}
+		if n := s.tree.Guessed[node]; n > 0 {
+			p.Guessed = append(p.Guessed, [2]int64{int64(place), n})
+		}
+		at(node, was)
+	})
+	p.Nodes, p.Count, p.RootSelf = base64.StdEncoding.EncodeToString(g.Bytes), g.Count, g.RootSelf
 	return p
 }
 
 // Encode makes a Graph of the frames that have at least minShare of all samples. It calls at for each of them with its
 // place in preorder; the root's is 0.
-func Encode(t *output.Tree, minShare float64, at func(node int32, place int)) Graph {
-	return newShape(t, minShare, nil).encode(func(node int32, place int, _ int64) { at(node, place) })
+func Encode(t *output.Tree, minShare float64, at func(node int32, place int)) (g Graph) {
+	s := newShape(t, minShare, nil)
+	var ids [][]int32
+	g.Names, g.Kinds, ids = nameAll([]*shape{s})
+	s.encode(&g, ids[0], func(node int32, place int, _ int64) { at(node, place) })
+	return g
 }
 
 // encode calls at for each node that is shown: with its place in preorder, and its own samples before.
-func (s *shape) encode(at func(node int32, place int, was int64)) (g Graph) {
-	ids := g.name(s)
+func (s *shape) encode(g *Graph, ids []int32, at func(node int32, place int, was int64)) {
 	nodes := make([]byte, 0, 6*len(s.tree.Nodes))
 	lastDepth := 0
 	s.preorder(ids, func(node int32, depth int, self, was int64) {
@@ -95,31 +132,35 @@ func (s *shape) encode(at func(node int32, place int, was int64)) (g Graph) {
 		at(node, g.Count, was)
 	})
 	g.Bytes = nodes
-	return g
 }
 
 const digits64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
-// name writes the table of names and gives the labels of the tree their numbers in it.
-func (g *Graph) name(s *shape) (ids []int32) {
-	labels := s.tree.Labels
-	used := s.usedLabels()
-	slices.SortFunc(used, func(a, b int32) int { return compareNames(labels[a], labels[b]) })
-	ids = make([]int32, len(labels))
+// nameAll writes the table of names of some trees, and gives the labels of each their numbers in it.
+func nameAll(shapes []*shape) (names []string, kindsOf string, ids [][]int32) {
+	type use struct{ tree, label int32 }
+	var used []use
+	for i, s := range shapes {
+		ids = append(ids, make([]int32, len(s.tree.Labels)))
+		for _, l := range s.usedLabels() {
+			used = append(used, use{int32(i), l})
+		}
+	}
+	nameOf := func(u use) output.Name { return shapes[u.tree].tree.Labels[u.label] }
+	slices.SortFunc(used, func(a, b use) int { return compareNames(nameOf(a), nameOf(b)) })
 	var kinds strings.Builder
 	last := ""
-	for i, l := range used {
-		if i == 0 || labels[l] != labels[used[i-1]] {
-			text := labels[l].Text
+	for i, u := range used {
+		if i == 0 || nameOf(u) != nameOf(used[i-1]) {
+			text := nameOf(u).Text
 			shared := sharedASCII(last, text)
-			g.Names = append(g.Names, digits64[shared:shared+1]+text[shared:])
-			kinds.WriteByte('A' + byte(labels[l].Kind))
+			names = append(names, digits64[shared:shared+1]+text[shared:])
+			kinds.WriteByte('A' + byte(nameOf(u).Kind))
 			last = text
 		}
-		ids[l] = int32(len(g.Names) - 1)
+		ids[u.tree][u.label] = int32(len(names) - 1)
 	}
-	g.Kinds = kinds.String()
-	return ids
+	return names, kinds.String(), ids
 }
 
 func compareNames(a, b output.Name) int {

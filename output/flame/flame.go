@@ -25,6 +25,8 @@ var (
 	dataJS string
 	//go:embed diff.js
 	diffJS string
+	//go:embed calls.js
+	callsJS string
 	//go:embed page.js
 	pageJS string
 )
@@ -43,6 +45,9 @@ type Options struct {
 	// Above is HTML that stands above the graph, without scripts and styles of its own. Its maker escapes all text in
 	// it.
 	Above string
+	// Whole is the tree with all frames, of which the page's tree leaves some out. The page shows it when a key is
+	// pressed. It is nil if there is none.
+	Whole *output.Tree
 	// Diff makes a differential flame graph: the tree is that of both recordings, with the counts of the later one.
 	Diff *Diff
 }
@@ -62,8 +67,13 @@ const (
 	NotJudged   Told = iota
 	WithinNoise      // noise alone would give such a change
 	Significant
-	Likely // more than noise, and more than starts of one program usually differ by
+	Likely    // more than noise, and more than starts of one program usually differ by
+	Unsettled // more than noise within the recordings; starts may differ by as much
+	Perhaps   // more than noise, if no other frame had been compared
 )
+
+// Pale reports whether a change has a colour and is not proven.
+func (t Told) Pale() bool { return t == Unsettled || t == Perhaps }
 
 // Page writes a page with the tree's flame graph.
 func Page(to io.Writer, tree *output.Tree, o Options) error {
@@ -73,6 +83,6 @@ func Page(to io.Writer, tree *output.Tree, o Options) error {
 	}
 	return Seal(to, pageHTML, Parts{
 		Title: o.Title, Line: o.Line, Source: o.Source, Above: o.Above, Style: BaseStyle + style, Data: data,
-		Script: CoreScript + dataJS + DrawScript + diffJS + pageJS,
+		Script: CoreScript + dataJS + DrawScript + diffJS + callsJS + pageJS,
 	})
 }

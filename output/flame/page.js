@@ -7,7 +7,7 @@ const scroll = $('scroll'), canvas = $('canvas');
 const state = {
   view: forward, zoom: forward.root, trail: [], plan: null,
   icicle: false, folded: false, dark: false, query: '', found: null, matched: 0,
-  hovered: null, selected: null, took: 0,
+  hovered: null, selected: null, took: 0, frames: false,
 };
 
 let whole = tree.total[0];
@@ -29,6 +29,7 @@ function relayout(keepScroll) {
   $('space').style.height = Math.max(height, scroll.clientHeight) + 'px';
   if (!keepScroll) scrollToTime();
   redraw();
+  tellCalls();
   state.took = performance.now() - began;
   tell();
 }
@@ -51,9 +52,12 @@ function scrollToTime() {
 function redraw() {
   paint(canvas, state.plan, state.view, scroll.scrollTop - offset(), scroll.clientWidth, scroll.clientHeight, {
     icicle: state.icicle, dark: state.dark, hit: state.found && state.found.hit, selected: state.selected, hovered: state.hovered,
-    colour: diff ? n => changeColour(state.view, n, state.dark) : null,
+    colour: diff ? n => changeColour(state.view, n, state.dark) : null, hatch: guesses ? hatchOf(state.dark) : null,
   });
 }
+
+// guesses: some leaves are guesses.
+const guesses = page.guessed && page.guessed.length > 0;
 
 let waiting = false;
 function redrawSoon() {
@@ -71,15 +75,16 @@ function tell() {
     timed ? `${page.unit} ${whole} ns` : `${inBytes ? 'bytes' : 'samples'} ${whole}`, `frames ${tree.count - 1}`,
     `matches ${s.found ? `${s.found.frames} frames, ${plainAmount(s.matched)}, ${percent(s.matched, whole)}` : 'none'}`,
     `zoom ${nameOf(s.view.name(s.zoom))} ${plainAmount(s.view.total(s.zoom))}, ${percent(s.view.total(s.zoom), whole)}`,
-    `view ${s.view === reverse ? 'reverse ' : ''}${s.icicle ? 'icicle' : 'flame'}${s.folded ? ' folded' : ''}${swapped ? ' before' : ''}${s.dark ? ' dark' : ' light'}`,
+    `view ${s.view === reverse ? 'reverse ' : ''}${s.icicle ? 'icicle' : 'flame'}${s.folded ? ' folded' : ''}${s.frames ? ' all' : ''}${swapped ? ' before' : ''}${s.dark ? ' dark' : ' light'}`,
     `drawn ${s.plan.boxes} boxes, ${s.plan.rows.length} rows`,
   ];
+  if (calls.on) parts.push(`calls ${calls.rows.length} rows by ${calls.sort}`);
   $('summary').textContent = parts.join('; ');
   $('summary').dataset.ms = s.took.toFixed(1);
   $('matched').textContent = s.query === '' ? '' : !s.found ? 'not an expression' :
     !s.found.frames ? 'no match' : `matched ${percent(s.matched, whole)}${zoomedShare()}`;
   $('back').disabled = s.trail.length === 0;
-  for (const [id, on] of [['reverse', s.view === reverse], ['icicle', s.icicle], ['fold', s.folded], ['dark', s.dark], ['before', swapped]]) $(id).setAttribute('aria-pressed', on);
+  for (const [id, on] of [['reverse', s.view === reverse], ['icicle', s.icicle], ['fold', s.folded], ['frames', s.frames], ['dark', s.dark], ['before', swapped]]) $(id).setAttribute('aria-pressed', on);
   address();
 }
 
@@ -95,6 +100,8 @@ function address() {
   if (state.view === reverse) parts.push('reverse');
   if (state.icicle) parts.push('icicle');
   if (state.folded) parts.push('fold');
+  if (state.frames) parts.push('frames');
+  if (calls.on) parts.push('calls');
   if (swapped) parts.push('before');
   if (state.dark !== prefersDark()) parts.push(state.dark ? 'dark' : 'light');
   if (state.view === forward && state.zoom !== 0) parts.push('zoom=' + state.zoom);
@@ -120,7 +127,9 @@ function readAddress() {
   setDark(set.has('dark') || (prefersDark() && !set.has('light')));
   state.icicle = set.has('icicle');
   state.folded = set.has('fold');
-  setFolded(state.folded);
+  state.frames = set.has('frames') && !!page.whole;
+  calls.on = set.has('calls');
+  setTree(state.folded, state.frames);
   if (diff && swapped !== set.has('before')) showOther();
   state.view = set.has('reverse') ? reverse : forward;
   Object.assign(state, {trail: [], selected: null, hovered: null, plan: null}); // laid out by the caller
@@ -134,6 +143,7 @@ function setDark(on) {
   state.dark = on;
   document.documentElement.classList.toggle('dark', on);
   (diff ? drawChangeLegend : drawLegend)($('legend'), on);
+  if (guesses) $('legend').append(legendOf('guess: another method inlined there may have run', 'transparent', true));
 }
 
 // showOther takes the shape from the other recording.
@@ -159,6 +169,7 @@ function find(query) {
   }
   if (state.plan) {
     redraw();
+    drawCalls();
     state.took = performance.now() - began;
     tell();
   }
@@ -189,14 +200,26 @@ function setView(view) {
   details();
 }
 
+// setShape shows another tree: with recursion folded or not, with all frames or without those that tell nothing.
+function setShape(folded, all) {
+  const reversed = state.view === reverse;
+  Object.assign(state, {folded, frames: all && !!page.whole, plan: null}); // the plan has nodes of the other tree
+  setTree(state.folded, state.frames);
+  calls.open.clear();
+  calls.root = null;
+  find(state.query);
+  setView(reversed ? reverse : forward);
+}
+
 const toggle = {
-  fold() {
-    const reversed = state.view === reverse;
-    state.folded = !state.folded;
-    setFolded(state.folded);
-    state.plan = null; // it has nodes of the other tree
-    find(state.query);
-    setView(reversed ? reverse : forward);
+  fold: () => setShape(!state.folded, state.frames),
+  frames: () => setShape(state.folded, !state.frames),
+  callTree() {
+    calls.on = !calls.on;
+    tellCalls();
+    relayout(true);
+    showCall();
+    (calls.on ? $('calls') : scroll).focus();
   },
   reverse: () => setView(state.view === reverse ? forward : reverse),
   before() {
@@ -214,6 +237,7 @@ const toggle = {
   dark() {
     setDark(!state.dark);
     redraw();
+    drawCalls();
     tell();
   },
 };
@@ -239,17 +263,23 @@ function figures(node) {
 
 // kindText names the kind of a frame's code. A method that ran as several kinds has the share of each.
 function kindText(node, id) {
-  const parts = state.view === forward && tree === recorded && splits.get(node), all = parts && parts.reduce((a, b) => a + b);
+  const parts = state.view === forward && tree === recorded && recorded.splits.get(node), all = parts && parts.reduce((a, b) => a + b);
   if (!parts) return kinds[kindOf(id)][0];
   const some = parts.map((n, kind) => [n, kinds[kind][0].replace('Java, ', '')]).filter(([n]) => n > 0).sort((a, b) => b[0] - a[0]);
   return 'Java: ' + some.map(([n, text]) => `${percent(n, all)} ${text}`).join(', ');
+}
+
+// guessText says how much of a frame is a guess.
+function guessText(node) {
+  const n = state.view.guess(node);
+  return n ? `${percent(n, state.view.total(node))} of it guessed; ` : '';
 }
 
 // details tells of the frame that is pointed at, else of the selected one, else of the zoom.
 function details() {
   const node = state.hovered ?? state.selected ?? state.zoom, id = state.view.name(node);
   $('frame').textContent = nameOf(id);
-  $('figures').textContent = (id < 0 ? '' : kindText(node, id) + '; ') + figures(node);
+  $('figures').textContent = (id < 0 ? '' : kindText(node, id) + '; ' + guessText(node)) + figures(node);
   $('copy').hidden = id < 0;
 }
 
@@ -264,7 +294,7 @@ function hover(event) {
   tip.hidden = node === null;
   if (node === null) return;
   const id = state.view.name(node);
-  tip.textContent = nameOf(id) + '\n' + (id < 0 ? '' : kindText(node, id) + '; ') + figures(node);
+  tip.textContent = nameOf(id) + '\n' + (id < 0 ? '' : kindText(node, id) + '; ' + guessText(node)) + figures(node);
   tip.style.left = Math.max(0, Math.min(event.clientX + 12, innerWidth - tip.offsetWidth - 8)) + 'px';
   tip.style.top = (event.clientY + 24 + tip.offsetHeight > innerHeight ? event.clientY - tip.offsetHeight - 8 : event.clientY + 18) + 'px';
 }
@@ -285,6 +315,7 @@ function select(node) {
   const i = rowAt(state.plan, state.view.depth(node), state.icicle);
   if (i * rowHeight < scroll.scrollTop || (i + 1) * rowHeight > scroll.scrollTop + scroll.clientHeight) scrollToRow(state.view.depth(node));
   redraw();
+  showCall();
   details();
 }
 
@@ -319,7 +350,7 @@ const keyHelp = [
   ['/', 'search'], ['n, N', 'the next match, the one before'], ['Esc', 'clear the search, then the zoom'], ['arrows', 'go from frame to frame'], ['Enter', 'zoom to the frame'],
   ['Backspace', 'back to the zoom before'], ['0', 'show everything'], ['r', 'reverse: callers of each leaf'], ['i', 'icicle or flame'],
   ['f', 'fold recursion: a frame that is called again goes on where it was called first'],
-  ['d', 'dark or light'], ['c', "copy the frame's name"], ['?', 'about'],
+  ['t', 'the call tree beside the flame graph'], ['d', 'dark or light'], ['c', "copy the frame's name"], ['?', 'about'],
 ];
 
 function escape() {
@@ -342,9 +373,11 @@ const keys = {
   0: reset,
   n: () => walk(1),
   N: () => walk(-1),
+  a: toggle.frames,
   f: toggle.fold,
   r: toggle.reverse,
   i: toggle.icicle,
+  t: toggle.callTree,
   d: toggle.dark,
   b: toggle.before,
   c: copy,
@@ -355,10 +388,13 @@ const keys = {
 
 function begin() {
   $('before').hidden = !diff;
+  $('frames').hidden = !page.whole;
   if (diff) keyHelp.push(['b', 'the shape of the recording before, or of the one after']);
+  if (page.whole) keyHelp.push(['a', 'all frames: also those by which threads begin, and in which they just wait']);
+  keyHelp.push(['in the call tree', '\u2190 \u2192 close and open, * opens the hottest way down, s sorts, Enter zooms']);
   for (const fact of page.about) row($('facts'), fact);
   for (const key of keyHelp) row($('keys'), key);
-  for (const id of ['reverse', 'icicle', 'fold', 'dark', 'before']) $(id).onclick = toggle[id];
+  for (const id of ['reverse', 'icicle', 'fold', 'frames', 'callTree', 'dark', 'before']) $(id).onclick = toggle[id];
   $('back').onclick = back;
   $('reset').onclick = reset;
   $('copy').onclick = copy;
@@ -388,10 +424,12 @@ function begin() {
     state.selected = node;
     zoomTo(node);
     redraw();
+    showCall();
     details();
   };
   scroll.onscroll = redrawSoon;
-  listenKeys(keys);
+  listenKeys(keys, callKeysAt);
+  beginCalls();
   new ResizeObserver(() => relayout(true)).observe(scroll);
   addEventListener('hashchange', () => {
     readAddress();

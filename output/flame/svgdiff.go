@@ -22,19 +22,23 @@ func share(n, of int64) float64 { return 100 * float64(n) / float64(max(of, 1)) 
 
 func (d *drawing) changeFill(n int32) string {
 	before, after := d.change(n)
+	pale := d.diff.Told[n].Pale()
 	switch {
 	case d.diff.Told[n] == WithinNoise || before == after:
 		return svgNoise
 	case before == 0:
-		return shade(svgFresh, after)
+		return shade(svgFresh, after, pale)
 	case after > before:
-		return shade(svgMore, after-before)
+		return shade(svgMore, after-before, pale)
 	}
-	return shade(svgLess, before-after)
+	return shade(svgLess, before-after, pale)
 }
 
-func shade(hue int, points float64) string {
+func shade(hue int, points float64, pale bool) string {
 	strength := min(1, math.Sqrt(points/5))
+	if pale {
+		strength *= 0.4
+	}
 	return fmt.Sprintf("hsl(%d,%.0f%%,%.0f%%)", hue, 35+55*strength, 88-28*strength)
 }
 
@@ -70,8 +74,8 @@ func (d *Diff) noiseWord() string {
 
 func (d *drawing) changeLegend(x, y int) {
 	for _, l := range []struct{ text, fill string }{
-		{"more than before", shade(svgMore, 3)}, {"less", shade(svgLess, 3)}, {"new", shade(svgFresh, 3)},
-		{"within noise", svgNoise},
+		{"more than before", shade(svgMore, 3, false)}, {"less", shade(svgLess, 3, false)},
+		{"new", shade(svgFresh, 3, false)}, {"pale: not proven", shade(svgMore, 5, true)}, {"within noise", svgNoise},
 	} {
 		fmt.Fprintf(d.w, `<rect x="%d" y="%d" width="11" height="11" fill="%s"/>`+
 			`<text x="%d" y="%d" font-family="sans-serif">%s</text>`+"\n",

@@ -62,6 +62,7 @@ func (h *heat) encode(o Options) (*timePage, error) {
 	}
 	h.order()
 	p.Lanes = h.lanes.names
+	h.shape(o.Shape)
 	least := h.place(p)
 	if err := p.pack(h.list); err != nil {
 		return nil, err
@@ -80,6 +81,27 @@ func (h *heat) order() {
 	for i := range h.list {
 		h.list[i].lane = now[h.list[i].lane]
 	}
+	h.merge()
+}
+
+// shape gives the tree and the entries another shape. Entries may have been cut after their weight was added.
+func (h *heat) shape(s output.Shape) {
+	tree := &h.stacks.tree
+	if s == (output.Shape{}) {
+		return
+	}
+	for n := range tree.Nodes {
+		tree.Nodes[n].Self = 0
+	}
+	for i := range h.list {
+		node := &tree.Nodes[h.list[i].node]
+		node.Self = addTime(node.Self, h.list[i].weight)
+	}
+	shaped, leaves := tree.ShapedLeaves(s)
+	for i := range h.list {
+		h.list[i].node = leaves[h.list[i].node]
+	}
+	h.stacks.tree = *shaped
 	h.merge()
 }
 

@@ -342,3 +342,26 @@ func TestTruncatedAndEmptyStacks(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// TestDrawnStacks: a page has the stacks in the shape in which they are drawn, and all that was on them.
+func TestDrawnStacks(t *testing.T) {
+	n := names{}
+	entered := func(leaf string) *profile.Stack {
+		s := n.stack("__clone3", "start_thread", "call_stub", "a.B.run", leaf)
+		for i := range s.Frames[2:] {
+			s.Frames[2+i].Kind = profile.Native
+		}
+		return s
+	}
+	f := timed(profile.Meta{}, profile.Sample{At: at(0), Stack: entered("a.B.c")},
+		profile.Sample{At: at(time.Second), Stack: entered("a.B.d")})
+	for shape, want := range map[output.Shape]string{
+		{}:                     "__clone3;start_thread;call_stub;a.B.run;a.B.",
+		output.Shape{}.Drawn(): "[thread entry];a.B.run;a.B.",
+	} {
+		d := decode(t, draw(t, f, Options{Shape: shape}))
+		if len(d.entries) != 2 || d.entries[0].stack != want+"c" || d.entries[1].stack != want+"d" {
+			t.Errorf("%+v: %+v", shape, d.entries)
+		}
+	}
+}

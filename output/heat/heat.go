@@ -15,6 +15,7 @@ import (
 	"errors"
 	"io"
 
+	"goprof/output"
 	"goprof/output/flame"
 	"goprof/output/recording"
 )
@@ -49,6 +50,8 @@ type Options struct {
 	About [][2]string
 	// Threads has a lane for each thread, not for each pool of threads.
 	Threads bool
+	// Shape is how the stacks are drawn.
+	Shape output.Shape
 }
 
 var (

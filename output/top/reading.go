@@ -41,7 +41,9 @@ type Thread struct {
 	Name  string
 	State string
 	CPU   float64 // 1 is one CPU all the time
-	Frame string  // the topmost Java method when it was last seen; empty if there was none, or it is not known
+	// Frame is the topmost Java method when it was last seen, as naming.TopJava finds it. It is empty if there was none,
+	// or it is not known.
+	Frame string
 	// Alloc is in bytes a second. It is not known for threads that are not Java's, and for JVMs that do not count it.
 	Alloc      float64
 	AllocKnown bool

@@ -121,30 +121,39 @@ type Folder struct {
 const maxKnown = 1 << 16
 
 // Stack folds a stack in place. The frames of a virtual thread and those of its carrier are folded separately.
-func (f *Folder) Stack(s *profile.Stack) {
+func (f *Folder) Stack(s *profile.Stack) { f.each(s, false) }
+
+// Entry folds only the frames by which the thread began.
+func (f *Folder) Entry(s *profile.Stack) { f.each(s, true) }
+
+func (f *Folder) each(s *profile.Stack, entry bool) {
 	c := s.Carrier
 	if c <= 0 || c > len(s.Frames) {
-		f.fold(s)
+		f.fold(s, entry)
 		return
 	}
 	virtual, carrier := profile.Stack{Frames: s.Frames[:c]}, profile.Stack{Frames: s.Frames[c:]}
-	f.fold(&virtual)
-	f.fold(&carrier)
+	f.fold(&virtual, entry)
+	f.fold(&carrier, entry)
 	s.Carrier = len(virtual.Frames)
 	s.Frames = append(virtual.Frames, carrier.Frames...)
 }
 
-func (f *Folder) fold(s *profile.Stack) {
+func (f *Folder) fold(s *profile.Stack, entry bool) {
 	n := len(s.Frames)
 	f.stack, f.out = f.stack[:0], f.out[:0]
 	for i := n - 1; i >= 0; i-- {
 		f.stack = append(f.stack, f.plumbing(&s.Frames[i]))
 	}
-	Fold(f.stack, func(i int) {
-		f.out = append(f.out, s.Frames[n-1-i])
-	}, func(_ int, what Plumbing) {
+	keep := func(i int) { f.out = append(f.out, s.Frames[n-1-i]) }
+	fold := func(_ int, what Plumbing) {
 		f.out = append(f.out, profile.Frame{Func: f.frame(what), Kind: profile.Gap, BCI: -1})
-	})
+	}
+	if entry {
+		FoldEntry(f.stack, keep, fold)
+	} else {
+		Fold(f.stack, keep, fold)
+	}
 	s.Frames = s.Frames[:len(f.out)]
 	for i, frame := range f.out {
 		s.Frames[len(f.out)-1-i] = frame

@@ -109,7 +109,7 @@ func TestFold(t *testing.T) {
 func TestNativePlumbing(t *testing.T) {
 	for what, names := range map[Plumbing]string{
 		EntryCall: `__clone3 clone start_thread thread_native_entry java_start Thread::call_run JavaThread::run JavaThread::thread_main_inner
-			thread_entry JavaCalls::call_virtual JavaCalls::call_helper JavaCalls::call os::os_exception_wrapper JavaMain ThreadJavaMain
+			thread_entry JavaCalls::call_virtual JavaCalls::call_helper JavaCalls::call os::os_exception_wrapper JavaMain ThreadJavaMain invokeStaticMainWithArgs
 			jni_CallStaticVoidMethod jni_invoke_static main __libc_start_main __libc_start_call_main _start java+0x12a1 libc.so.6+0x8f1f`,
 		FutexCall: `__futex_abstimed_wait_common __futex_abstimed_wait_common64 pthread_cond_wait pthread_cond_timedwait
 			pthread_cond_wait@@GLIBC_2.3.2 __new_sem_wait_slow64.constprop.0 do_futex_wait.constprop.1 __lll_lock_wait __pthread_clockjoin_ex futex_wait_cancelable`,

@@ -5,9 +5,10 @@ import "regexp"
 // Native frames that only pass calls on: how a thread begins, and how it waits. The lists are closed, as that of Java's
 // plumbing. Functions without a name count if their library does nothing else.
 
-// entries are functions of the C library, of the launcher and of HotSpot (8 to 27) by which a thread comes to run.
+// entries are functions of the C library, of the launcher and of HotSpot (8 to 27) by which a thread comes to run. The
+// launcher has invokeStaticMainWithArgs and the like from JDK 21 on (src/java.base/share/native/libjli/java.c).
 var entries = regexp.MustCompile(`^(?:_start|main|__libc_start_main.*|__libc_start_call_main|(?:__)?clone3?|__GI___clone3?|start_thread|start|` +
-	`JLI_Launch|JavaMain|ThreadJavaMain|ContinueInNewThread0?|CallJavaMainInNewThread|JVMInit|` +
+	`JLI_Launch|JavaMain|ThreadJavaMain|invoke(?:Static|Instance)Main(?:WithArgs|WithoutArgs)|ContinueInNewThread0?|CallJavaMainInNewThread|JVMInit|` +
 	`thread_native_entry|java_start|Thread::call_run|JavaThread::(?:run|thread_main_inner)|thread_entry|` +
 	`JavaCalls::call(?:_virtual|_static|_special|_helper)?|os::os_exception_wrapper|jni_(?:Call[A-Za-z]*Method[AV]?|invoke_static|invoke_nonstatic)|` +
 	`(?:java|libjli\.so|libc\.so\.6|libpthread\.so\.0|ld-musl-[a-z0-9_]+\.so\.1)\+0x[0-9a-f]+)$`)

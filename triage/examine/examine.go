@@ -26,6 +26,9 @@ import (
 type Options struct {
 	Duration time.Duration
 	Tell     func(string) // how far it is; not nil
+	// Keep, if not nil, is called before each of the recordings begins. It returns what takes the samples, and what is
+	// called at the end with their sum.
+	Keep func(session.Mode, *session.Session) (session.Sink, func(*profile.Profile, *profile.Summary))
 }
 
 const (
@@ -133,8 +136,13 @@ func (x *examination) record(ctx context.Context) (wait func()) {
 		to   **profile.Profile
 	}{{session.CPUMode, cpuInterval, &x.evidence.CPU}, {session.WallMode, wallInterval, &x.evidence.Wall}} {
 		all.Go(func() {
-			p, _, err := x.others[i].Record(ctx, session.RecordOptions{Duration: x.opt.Duration, Mode: r.mode,
-				Interval: r.each, Threads: true})
+			o := session.RecordOptions{Duration: x.opt.Duration, Mode: r.mode, Interval: r.each, Threads: true}
+			end := func(*profile.Profile, *profile.Summary) {}
+			if x.opt.Keep != nil {
+				o.Sink, end = x.opt.Keep(r.mode, x.others[i])
+			}
+			p, sum, err := x.others[i].Record(ctx, o)
+			end(p, &sum)
 			if err != nil {
 				x.note(fmt.Sprintf("the recording of %s time ended early: %v", r.mode, err))
 			}

@@ -1,0 +1,82 @@
+//go:build linux
+
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"goprof/output"
+	"goprof/output/format"
+	"goprof/profile"
+	"goprof/session"
+)
+
+// keptRecordings are the recordings of a triage, which stay beside its page: findings.cpu.jfr and findings.wall.jfr
+// beside findings.html. They can be drawn again, by other commands and with other flags. They replace no file.
+type keptRecordings struct {
+	files map[session.Mode]product
+
+	mu    sync.Mutex
+	names []string
+	err   error // the first
+}
+
+// keptModes are the modes in which a triage records.
+var keptModes = []session.Mode{session.CPUMode, session.WallMode}
+
+// keepBeside reserves the files. A page that goes into a stream has none.
+func keepBeside(page *output.File) (*keptRecordings, error) {
+	if page == nil || page.IsStream() {
+		return nil, nil
+	}
+	k := &keptRecordings{files: make(map[session.Mode]product)}
+	base := strings.TrimSuffix(page.Name(), filepath.Ext(page.Name()))
+	for _, mode := range keptModes {
+		file, err := output.ReserveNumbered(base+"."+string(mode)+".jfr", nil)
+		if err == nil {
+			k.files[mode], err = newProduct(format.JFR, file, productOptions{chunk: maxChunk})
+		}
+		if err != nil {
+			k.discard()
+			return nil, err
+		}
+	}
+	return k, nil
+}
+
+// begin is examine.Options.Keep.
+func (k *keptRecordings) begin(mode session.Mode, s *session.Session) (session.Sink,
+	func(*profile.Profile, *profile.Summary)) {
+	p := k.files[mode]
+	return p.begin(s.Facts(), func() {}), func(stacks *profile.Profile, sum *profile.Summary) {
+		if stacks == nil || sum.Samples == 0 {
+			k.note("", p.discard())
+			return
+		}
+		sum.Meta.Version = version()
+		k.note(p.finish(&soFar{stacks, sum, s.Now()}))
+	}
+}
+
+func (k *keptRecordings) note(name string, err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if err == nil && name != "" {
+		k.names = append(k.names, name)
+	}
+	if k.err == nil {
+		k.err = err
+	}
+}
+
+// discard removes what was not finished.
+func (k *keptRecordings) discard() {
+	if k == nil {
+		return
+	}
+	for _, p := range k.files {
+		p.discard()
+	}
+}

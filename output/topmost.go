@@ -1,0 +1,77 @@
+package output
+
+import (
+	"strings"
+
+	"goprof/profile"
+	"goprof/profile/naming"
+)
+
+// topmost is the frame for which a stack counts if its thread waits: the topmost Java method in which threads do not
+// just wait (naming.Waits). Of a stack without Java it is the topmost such function.
+type topmost struct {
+	node int32 // 0: none
+	java bool
+}
+
+// above is the topmost frame of a stack that has one more frame on top. waits: threads wait in that frame.
+func (t topmost) above(node int32, kind LabelKind, waits bool) topmost {
+	switch java := kind.Java(); {
+	case !java && (t.java || kind != LabelNative && kind != LabelKernel && kind != LabelGap):
+		return t
+	case java == t.java && waits && t.node != 0:
+		return t
+	default:
+		return topmost{node, java}
+	}
+}
+
+// waitsIn reports whether threads wait in the frame of a label.
+func waitsIn(l Name) bool {
+	switch {
+	case l.Kind.Java():
+		return naming.Waits(l.Text)
+	case l.Kind == LabelNative:
+		return naming.WaitsNatively(l.Text)
+	}
+	return false
+}
+
+// stateOf is the state that a leaf tells, without what the thread waits for, and whether the thread waited.
+func stateOf(leaf Name) (state string, waited bool) {
+	if leaf.Kind != LabelState {
+		return "", false
+	}
+	state, _, _ = strings.Cut(strings.Trim(leaf.Text, "[]"), ": ")
+	return state, state != profile.Running.String()
+}
+
+// Owners says as which node each node of a tree counts in a report by a key: as itself, but for these. All frames of a
+// thread count as that thread. What a thread did is no method: that time is its caller's, and where the thread waited,
+// that of the topmost frame in which threads do not just wait. A class and a package have the native code that their
+// methods call. Node 0 is the root, and parents stand before their children.
+func Owners(by string, labels []Name, nodes int, at func(n int32) (parent, label int32)) []int32 {
+	waits := make([]bool, len(labels))
+	for i, l := range labels {
+		waits[i] = waitsIn(l)
+	}
+	owner, top := make([]int32, nodes), make([]topmost, nodes)
+	for n := int32(1); n < int32(nodes); n++ {
+		parent, label := at(n)
+		l := labels[label]
+		owner[n], top[n] = n, top[parent].above(n, l.Kind, waits[label])
+		if parent == 0 || by == ByState {
+			continue
+		}
+		_, onto := at(owner[parent])
+		_, waited := stateOf(l)
+		switch {
+		case waited && by != ByThread && top[parent].node != 0:
+			owner[n] = owner[top[parent].node]
+		case by == ByThread, l.Kind == LabelState,
+			(by == ByClass || by == ByPackage) && !l.Kind.Java() && labels[onto].Kind.Java():
+			owner[n] = owner[parent]
+		}
+	}
+	return owner
+}

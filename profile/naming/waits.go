@@ -1,0 +1,42 @@
+package naming
+
+import (
+	"regexp"
+	"strings"
+
+	"goprof/profile"
+)
+
+// One rule says for which frame the time of a thread that waits counts: the topmost Java method in which threads do not
+// just wait. The account, tables, pictures and goprof top use it.
+
+// waitsIn are methods in which threads wait. They count for the method that called them.
+var waitsIn = regexp.MustCompile(`^(?:(?:jdk\.internal\.misc|sun\.misc)\.Unsafe\.park|java\.util\.concurrent\.locks\..*|java\.lang\.Object\.wait.*|` +
+	`java\.lang\.Thread\.(?:sleep.*|yield.*|join.*|beforeSleep|afterSleep)|java\.util\.concurrent\.ForkJoinPool\.(?:managedBlock|unmanagedBlock|compensatedBlock)|` +
+	`jdk\.internal\.vm\..*|sun\.nio\.(?:ch|fs)\..*|sun\.net\..*|java\.net\..*|java\.io\..*|jdk\.internal\.event\..*)$`)
+
+// Waits reports whether a Java method is one in which threads wait. The name may have "/" for dots.
+func Waits(method string) bool { return waitsIn.MatchString(strings.ReplaceAll(method, "/", ".")) }
+
+// WaitsNatively reports whether a function of the C library or of HotSpot is one in which threads wait.
+func WaitsNatively(function string) bool {
+	return futexes.MatchString(function) || waits.MatchString(function)
+}
+
+// TopJava is the name of a stack's topmost Java method, empty if there is none. If the thread waits, methods in which
+// threads wait are passed over.
+func TopJava(s *profile.Stack, waits bool) (top string) {
+	for i := range s.Frames {
+		f := &s.Frames[i]
+		if f.Func == nil || !f.Kind.Java() {
+			continue
+		}
+		if !waits || !Waits(f.Func.Name) {
+			return f.Func.Name
+		}
+		if top == "" {
+			top = f.Func.Name // there may be no other
+		}
+	}
+	return top
+}

@@ -39,6 +39,7 @@ var mayImport = map[string][]string{
 	"goprof/session":            {"goprof/arch", "goprof/arch/cpus", "goprof/process", "goprof/process/procfs", "goprof/vmstructs", "goprof/unwind", "goprof/profile", "goprof/profile/naming", "goprof/sampler", "goprof/sampler/look", "goprof/sampler/ptrace"},
 	"goprof/session/postmortem": {"goprof/arch", "goprof/process", "goprof/process/maybe", "goprof/vmstructs", "goprof/unwind", "goprof/profile"},
 	"goprof/heap":               {"goprof/profile", "goprof/vmstructs"},
+	"goprof/memory":             {"goprof/process", "goprof/process/procfs", "goprof/profile", "goprof/vmstructs"},
 	"goprof/agent/whose":        {"goprof/process/procfs", "goprof/profile/resource"},
 	"goprof/triage/vitals":      {"goprof/process", "goprof/process/maybe", "goprof/process/procfs", "goprof/session", "goprof/vmstructs"},
 	"goprof/diagnose":           {"goprof/arch", "goprof/arch/cpus", "goprof/process", "goprof/process/procfs", "goprof/vmstructs", "goprof/profile", "goprof/sampler", "goprof/sampler/guard", "goprof/sampler/ptrace", "goprof/session"},

@@ -42,7 +42,9 @@ type Cgroup struct {
 	Periods, Throttled maybe.Value[uint64]
 	ThrottledTime      maybe.Value[time.Duration]
 
-	Memory  Pool
+	Memory Pool
+	// Cache is the part of Memory.Used that the kernel can take back: pages of files.
+	Cache   maybe.Value[uint64]
 	OOMs    maybe.Value[uint64] // how often it met its limit, and nothing could be freed; version 2 only
 	Kills   maybe.Value[uint64] // how many of its processes were killed for that
 	Tasks   Pool                // processes and threads, not bytes

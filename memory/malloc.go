@@ -102,7 +102,7 @@ func freeIn(b []byte, page int, in func(n int) bool) (free, looked int) {
 		if f, l := freeFrom(b, first, page, in); l > looked {
 			free, looked = f, l
 		}
-		if looked == len(b) {
+		if first+looked == len(b) {
 			break
 		}
 	}
@@ -123,16 +123,16 @@ func freeFrom(b []byte, first, page int, in func(n int) bool) (free, looked int)
 	chunks := 0
 	for at := first; ; chunks++ {
 		if at+chunkHead > len(b) {
-			return free, at
+			return free, at - first
 		}
 		size := int(word(b[at+8:]) &^ chunkFlags)
 		switch {
 		case size == len(b)-at: // the top
-			return free + resident(at+chunkHead, len(b)), len(b)
+			return free + resident(at+chunkHead, len(b)), len(b) - first
 		case size <= chunkHead && len(b)-at <= page && chunks > 0: // the fence at the end of a heap that is full
-			return free, len(b)
+			return free, len(b) - first
 		case size < leastChunk || size%chunkHead != 0 || size > len(b)-at-chunkHead:
-			return free, at * min(chunks, 1)
+			return free, at - first
 		}
 		if word(b[at+size+8:])&inUseBefore == 0 {
 			free += resident(at+chunkHead, at+size)

@@ -49,8 +49,9 @@ type reading struct {
 	m      *profile.Memory
 }
 
-// Read reads it all. It is an error if the process has ended, or if its pages may not be looked up.
-func (r *Reader) Read() (*profile.Memory, error) {
+// Read reads it all. It is an error if the process has ended, or if its pages may not be looked up. With arenas it finds
+// out how much of malloc's arenas is free: that is the most costly part.
+func (r *Reader) Read(arenas bool) (*profile.Memory, error) {
 	x := &reading{Reader: r, m: &profile.Memory{At: time.Now(), PID: r.p.PID(), Collector: r.health.Collector()}}
 	if err := r.p.Refresh(); err != nil {
 		return nil, err
@@ -76,7 +77,7 @@ func (r *Reader) Read() (*profile.Memory, error) {
 		x.m.Swapped += x.m.Parts[i].Swapped
 	}
 	x.uses()
-	x.lookThrough(counts)
+	x.malloc(counts, arenas)
 	x.group()
 	x.m.Took = time.Since(x.m.At)
 	return x.m, r.p.Alive()
@@ -272,8 +273,8 @@ func (x *reading) uses() {
 	}
 }
 
-// lookThrough finds out how much of malloc's arenas is free.
-func (x *reading) lookThrough(counts []counted) {
+// malloc adds up what malloc has. With look it finds out how much of its arenas is free.
+func (x *reading) malloc(counts []counted, look bool) {
 	m := &x.m.Malloc
 	left := uint64(maxLooked)
 	for i := range counts {
@@ -285,13 +286,13 @@ func (x *reading) lookThrough(counts []counted) {
 			m.Pieces++
 		default:
 			m.InUse += c.resident
-			if size := c.end - c.start; c.swapped == 0 && size <= left {
+			if size := c.end - c.start; look && c.swapped == 0 && size <= left {
 				left -= size
 				x.lookAt(c)
 			}
 		}
 	}
-	if m.Looked < m.InUse/2 {
+	if look && m.Looked < m.InUse/2 {
 		x.note("most arenas of malloc could not be looked through: what is free in them is not known")
 	}
 }

@@ -46,7 +46,7 @@ var mayImport = map[string][]string{
 	"goprof/triage/hserr":       {"goprof/arch", "goprof/arch/cpus", "goprof/profile"},
 	"goprof/triage/autopsy":     {"goprof/process/maybe", "goprof/profile", "goprof/profile/contention", "goprof/profile/pools", "goprof/triage/hserr", "goprof/session/postmortem"},
 	"goprof/triage":             {"goprof/profile", "goprof/profile/contention", "goprof/profile/naming", "goprof/profile/pools", "goprof/triage/vitals", "goprof/vmstructs"},
-	"goprof/triage/examine":     {"goprof/arch", "goprof/heap", "goprof/process", "goprof/process/procfs", "goprof/profile", "goprof/profile/pools", "goprof/session", "goprof/triage", "goprof/triage/vitals"},
+	"goprof/triage/examine":     {"goprof/arch", "goprof/heap", "goprof/memory", "goprof/process", "goprof/process/procfs", "goprof/profile", "goprof/profile/pools", "goprof/session", "goprof/triage", "goprof/triage/vitals"},
 	"goprof/agent":              {"goprof/output/ship", "goprof/process", "goprof/profile", "goprof/profile/resource", "goprof/sampler", "goprof/diagnose", "goprof/session"},
 	"goprof/agent/config":       {"goprof/profile", "goprof/agent", "goprof/session"},
 	"goprof/output":             {"goprof/profile", "goprof/profile/contention", "goprof/profile/naming", "goprof/output/format"},

@@ -21,14 +21,18 @@ const classBits = "java/nio/Bits"
 var directFields = [...][2]string{{"RESERVED_MEMORY", "reservedMemory"}, {"TOTAL_CAPACITY", "totalCapacity"},
 	{"COUNT", "count"}, {"MAX_MEMORY", "maxMemory"}}
 
-// DirectMemory reads it. It is not known as long as the program has not used direct memory: then there is no class.
+// DirectMemory reads it. ok is false where it is not known. A program that has never used direct memory has none.
 func (h *Health) DirectMemory() (d DirectMemory, ok bool) {
 	if h.prepareClasses() != nil {
 		return d, false
 	}
 	c := &h.classes
 	if c.bits == nil {
-		if c.bits, _ = h.staticClass(h.bitsKlass()); c.bits == nil {
+		klass, ok := h.bitsKlass()
+		if !ok || klass == 0 {
+			return d, ok
+		}
+		if c.bits, _ = h.staticClass(klass); c.bits == nil {
 			return d, false
 		}
 	}
@@ -102,15 +106,18 @@ func (h *Health) atomicLong(names [2]string) (n uint64, ok bool) {
 
 // bitsKlass finds the class among those right below Object (oops/klass.hpp), 0 if it is not loaded. No loader but the
 // boot loader may define a class of package java.nio.
-func (h *Health) bitsKlass() uint64 {
+func (h *Health) bitsKlass() (klass uint64, ok bool) {
 	tree := &h.vm.l.hierarchy
 	object := h.pointerAt(h.pointerAt(h.vm.l.oops.threadKlass, 0), h.vm.l.health.super)
-	klass := h.pointerAt(object, tree.first)
+	klass = h.pointerAt(object, tree.first)
+	ok = klass != 0
 	for n := 0; klass != 0 && n < maxBootKlasses; n++ {
-		if name, err := h.vm.klassName(klass); err == nil && name == classBits {
-			return klass
+		name, err := h.vm.klassName(klass)
+		if err == nil && name == classBits {
+			return klass, true
 		}
+		ok = ok && err == nil
 		klass = h.pointerAt(klass, tree.next)
 	}
-	return 0
+	return 0, ok && klass == 0
 }

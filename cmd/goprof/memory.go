@@ -142,7 +142,7 @@ func (f *memoryFlags) read(ctx context.Context, log io.Writer, s *session.Sessio
 			if reader == nil {
 				reader = memory.NewReader(s.Process, s.VM)
 			}
-			r.memory, r.err = reader.Read()
+			r.memory, r.err = reader.Read(true)
 			done <- r
 		}) {
 			r = <-done

@@ -3,6 +3,9 @@
 package procfs
 
 import (
+	"errors"
+	"io/fs"
+	"os"
 	"path"
 
 	"goprof/process/maybe"
@@ -15,6 +18,8 @@ type GroupMemory struct {
 	// Cache is the part of Used that the kernel takes back before it kills a process: pages of files. Memory that
 	// processes share counts as such, too, but cannot be taken back.
 	Cache maybe.Value[uint64]
+	// Limited: one of the groups has a limit.
+	Limited maybe.Value[bool]
 }
 
 // Memory reads it.
@@ -24,8 +29,14 @@ func (g *Group) Memory() (m GroupMemory) {
 		current, limit, cache, shared = "memory.usage_in_bytes", "memory.limit_in_bytes", "total_cache", "total_shmem"
 	}
 	for i, dir := range g.Dirs {
-		b, _ := Read(path.Join(dir, limit), MaxFile)
+		b, err := Read(path.Join(dir, limit), MaxFile)
 		n, limited, ok := MemoryLimit(b)
+		if _, err2 := os.Stat(dir); errors.Is(err, fs.ErrNotExist) && err2 == nil {
+			ok = true // the topmost group of version 2 has no limit, and no file that says so
+		}
+		if ok && !m.Limited.Or(false) {
+			m.Limited = maybe.Known(limited)
+		}
 		tighter := ok && limited && n < m.Max.Or(n+1)
 		if i > 0 && !tighter {
 			continue
@@ -35,7 +46,8 @@ func (g *Group) Memory() (m GroupMemory) {
 		b, _ = Read(path.Join(dir, "memory.stat"), MaxFile)
 		files, ok := Keyed(b, cache)
 		memory, ok2 := Keyed(b, shared)
-		m.Cache = maybe.If(files-min(files, memory), ok && ok2)
+		slabs, _ := Keyed(b, "slab_reclaimable") // version 2: what the kernel remembers of files
+		m.Cache = maybe.If(files-min(files, memory)+slabs, ok && ok2)
 		if tighter {
 			m.Max = maybe.Known(n)
 		}

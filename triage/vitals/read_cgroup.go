@@ -85,7 +85,7 @@ func (g *group) cpuLimit(dir string) (cpus float64, limited, ok bool) {
 // readMemory reads the tightest limit on memory, and what came of it.
 func (g *group) readMemory(c *Cgroup) {
 	own, m := g.Dirs[0], g.Group.Memory()
-	c.Memory, c.Cache = Pool{Used: m.Used, Max: m.Max}, m.Cache
+	c.Memory, c.Cache, c.MemoryLimited = Pool{Used: m.Used, Max: m.Max}, m.Cache, m.Limited
 	if g.Version == 1 {
 		c.Kills = maybe.If(procfs.Keyed(readFile(path.Join(own, "memory.oom_control")), "oom_kill"))
 		c.Swapped = maybe.If(procfs.Keyed(readFile(path.Join(own, "memory.stat")), "swap"))

@@ -55,11 +55,18 @@ func Growth(readings []*profile.Memory) *profile.MemoryGrowth {
 		}
 	}
 	slices.SortStableFunc(g.Parts, func(a, b profile.MemoryGrower) int { return cmp.Compare(b.Bytes.Rate, a.Bytes.Rate) })
+	if !slices.ContainsFunc(readings, func(m *profile.Memory) bool { return m.Direct == nil }) {
+		y := series(func(m *profile.Memory) uint64 { return m.Direct.Reserved })
+		if rate, sure := grows(at, y, leastBytes); sure {
+			g.Direct = &profile.MemoryGrower{Name: "direct", Bytes: rate, From: uint64(y[0]), To: uint64(y[n-1])}
+		}
+	}
 	if slices.ContainsFunc(readings, func(m *profile.Memory) bool { return m.Group == nil || m.Group.Max == 0 }) {
 		return g
 	}
-	used, sure := grows(at, series(func(m *profile.Memory) uint64 { return m.Group.Used - min(m.Group.Used, m.Group.Cache) }),
-		least)
+	used, sure := grows(at, series(func(m *profile.Memory) uint64 {
+		return m.Group.Used - min(m.Group.Used, m.Group.Cache)
+	}), least)
 	if full := float64(last.Group.Left) / used.Rate; sure && full < maxFull.Seconds() {
 		g.Full = max(time.Duration(full*float64(time.Second)), time.Second)
 	}

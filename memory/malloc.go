@@ -8,8 +8,8 @@ import (
 )
 
 // glibc's malloc (malloc/arena.c, malloc.c). The main arena grows the mapping [heap]. Each other arena has heaps of 64
-// MB, aligned, that begin with a heap_info: the arena, the heap before, how much of the heap is in use, and how much may
-// be written. A large piece has a mapping of its own, which begins with its size.
+// MB, aligned, that begin with a heap_info: the arena, the heap before, how much of the heap is in use, and how much
+// may be written. A large piece has a mapping of its own, which begins with its size.
 const (
 	arenaHeap   = 64 << 20 // HEAP_MAX_SIZE on 64 bits
 	heapInfo    = 32       // what is read of it

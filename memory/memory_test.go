@@ -180,7 +180,8 @@ func TestArenaHeaps(t *testing.T) {
 func TestMappedPieces(t *testing.T) {
 	const at = 0x7f0000000000
 	m := process.Mapping{Start: at, End: at + 0x90000, Perm: anonymousRW}
-	memory := space{at + 8: 0x20000 | mappedChunk, at + 0x20000 + 8: 0x30000 | mappedChunk, at + 0x50000 + 8: 0x70000 | 2}
+	memory := space{at + 8: 0x20000 | mappedChunk, at + 0x20000 + 8: 0x30000 | mappedChunk,
+		at + 0x50000 + 8: 0x70000 | mappedChunk}
 	got := mappedPieces(memory, []piece{{start: at, end: m.End, m: &m}}, func(uint64) bool { return true })
 	if len(got) != 2 || got[1].start != at+0x20000 || got[1].end != at+0x50000 { // the third is longer than its mapping
 		t.Errorf("%+v", got)
@@ -193,7 +194,9 @@ func TestGrowth(t *testing.T) {
 		for i := range malloc {
 			list = append(list, &profile.Memory{At: began.Add(time.Duration(10*i) * time.Second),
 				Resident: (malloc[i] + heap[i]) << 20,
-				Parts:    []profile.MemoryPart{{Name: "heap", Resident: heap[i] << 20}, {Name: "malloc", Resident: malloc[i] << 20}},
+				Parts: []profile.MemoryPart{{Name: "heap", Resident: heap[i] << 20},
+					{Name: "malloc", Resident: malloc[i] << 20}},
+				Direct: &profile.DirectMemory{Reserved: malloc[i] << 19},
 				Group: &profile.GroupMemory{Used: group[i] << 20, Cache: 100 << 20, Max: 1000 << 20,
 					Left: (1100 - group[i]) << 20}})
 		}
@@ -208,13 +211,17 @@ func TestGrowth(t *testing.T) {
 	if rate := g.Parts[0].Bytes.Rate / (1 << 20); rate < 1.9 || rate > 2.1 {
 		t.Errorf("%v MiB a second", rate)
 	}
+	if g.Direct == nil || g.Direct.To != 100<<20 {
+		t.Errorf("direct buffers: %+v", g.Direct)
+	}
 	if g.Full < 230*time.Second || g.Full > 270*time.Second { // 500 MiB at 2 a second
 		t.Errorf("full in %v", g.Full)
 	}
 	for name, list := range map[string][]*profile.Memory{
-		"nothing grows":            readings(flat, flat, flat),
-		"one step":                 readings([]uint64{100, 100, 100, 200, 200, 200}, flat, []uint64{500, 500, 500, 600, 600, 600}),
-		"up and down":              readings([]uint64{100, 200, 90, 210, 80, 220}, flat, []uint64{500, 600, 490, 610, 480, 620}),
+		"nothing grows": readings(flat, flat, flat),
+		"one step":      readings([]uint64{100, 100, 100, 200, 200, 200}, flat, flat),
+		"up and down": readings([]uint64{100, 200, 90, 210, 80, 220}, flat,
+			[]uint64{500, 600, 490, 610, 480, 620}),
 		"too little to be a trend": readings([]uint64{100, 100, 100, 100, 100, 101}, flat, flat),
 	} {
 		if g := Growth(list); len(g.Parts) != 0 || g.Full != 0 {

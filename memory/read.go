@@ -49,8 +49,8 @@ type reading struct {
 	m      *profile.Memory
 }
 
-// Read reads it all. It is an error if the process has ended, or if its pages may not be looked up. With arenas it finds
-// out how much of malloc's arenas is free: that is the most costly part.
+// Read reads it all. It is an error if the process has ended, or if its pages may not be looked up. With arenas it
+// finds out how much of malloc's arenas is free: that is the most costly part.
 func (r *Reader) Read(arenas bool) (*profile.Memory, error) {
 	x := &reading{Reader: r, m: &profile.Memory{At: time.Now(), PID: r.p.PID(), Collector: r.health.Collector()}}
 	if err := r.p.Refresh(); err != nil {
@@ -302,7 +302,9 @@ func (x *reading) lookAt(c *counted) {
 	page := int(x.pages.size)
 	b := make([]byte, c.end-c.start)
 	in := make([]bool, len(b)/page+1)
-	if x.pages.each(c.start, c.end, func(addr, entry uint64) { in[(addr-c.start)/x.pages.size] = entry&present != 0 }) != nil {
+	if x.pages.each(c.start, c.end, func(addr, entry uint64) {
+		in[(addr-c.start)/x.pages.size] = entry&present != 0
+	}) != nil {
 		return
 	}
 	for from := 0; from < len(b); {

@@ -118,6 +118,10 @@ func memoryGrowth(w *bufio.Writer, m *profile.Memory, g *profile.MemoryGrowth) {
 		fmt.Fprintf(w, "%14s a second +- %s, from %s to %s: %s\n", Size(uint64(p.Bytes.Rate)), Size(uint64(p.Bytes.Error)),
 			Size(p.From), Size(p.To), PartOfMemory(p.Name))
 	}
+	if d := g.Direct; d != nil {
+		fmt.Fprintf(w, "%14s a second +- %s, from %s to %s: direct buffers, a part of malloc\n", Size(uint64(d.Bytes.Rate)),
+			Size(uint64(d.Bytes.Error)), Size(d.From), Size(d.To))
+	}
 	switch {
 	case len(g.Parts) == 0:
 		fmt.Fprintln(w, "  No part grew for certain.")
@@ -130,7 +134,12 @@ func memoryGrowth(w *bufio.Writer, m *profile.Memory, g *profile.MemoryGrowth) {
 // memoryDetails says what is known of direct buffers and of malloc.
 func memoryDetails(w *bufio.Writer, m *profile.Memory) {
 	fmt.Fprintln(w)
-	if d := m.Direct; d != nil {
+	switch d := m.Direct; {
+	case d == nil:
+		fmt.Fprintln(w, "Direct buffers: not known")
+	case d.Max == 0 && d.Count == 0:
+		fmt.Fprintln(w, "Direct buffers: never used")
+	default:
 		limit := ""
 		if d.Max > 0 {
 			limit = fmt.Sprintf(" of %s (-XX:MaxDirectMemorySize)", Size(d.Max))

@@ -16,7 +16,7 @@ type Memory struct {
 	Twice  uint64       `json:"counted_twice_bytes,omitempty"`
 	Kernel KernelMemory `json:"kernel"`
 	Parts  []MemoryPart `json:"parts"`
-	// Direct is nil where it is not known, or where the program has never used direct memory.
+	// Direct is nil where it is not known.
 	Direct *DirectMemory `json:"direct,omitempty"`
 	Malloc MallocMemory  `json:"malloc"`
 	Group  *GroupMemory  `json:"control_group,omitempty"`
@@ -121,6 +121,8 @@ type MemoryGrowth struct {
 	Resident HeapSlope     `json:"resident"`
 	// Parts grew for certain, the fastest first.
 	Parts []MemoryGrower `json:"parts"`
+	// Direct is how direct buffers grew, which are in malloc. Nil: they did not for certain.
+	Direct *MemoryGrower `json:"direct,omitempty"`
 	// Full is when the control group's limit is reached if it goes on like that. 0: it does not grow for certain, or
 	// has no limit.
 	Full time.Duration `json:"limit_in_ns,omitempty"`

@@ -15,7 +15,10 @@ type DirectMemory struct {
 	Max      maybe.Value[uint64]
 }
 
-const classBits = "java/nio/Bits"
+const (
+	classBits       = "java/nio/Bits"
+	classAtomicLong = "java/util/concurrent/atomic/AtomicLong"
+)
 
 // directFields are the static fields of Bits, and what they were called up to 8.
 var directFields = [...][2]string{{"RESERVED_MEMORY", "reservedMemory"}, {"TOTAL_CAPACITY", "totalCapacity"},
@@ -95,7 +98,7 @@ func (h *Health) atomicLong(names [2]string) (n uint64, ok bool) {
 	klass := c.klasses.klassIn(head[:])
 	if c.long == nil || c.long.klass != klass {
 		long, err := h.staticClass(klass)
-		if name, err2 := h.vm.klassName(klass); err != nil || err2 != nil || name != "java/util/concurrent/atomic/AtomicLong" {
+		if name, err2 := h.vm.klassName(klass); err != nil || err2 != nil || name != classAtomicLong {
 			return 0, false
 		}
 		c.long = long

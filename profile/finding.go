@@ -23,13 +23,16 @@ const (
 	Pinned          FindingID = "pinned"
 	PoolStuck       FindingID = "pool-stuck"
 	NativeGrowth    FindingID = "native-growth"
+	DirectFull      FindingID = "direct-memory"
+	MallocKept      FindingID = "malloc-kept"
+	MemoryLimit     FindingID = "memory-limit"
 )
 
 // FindingIDs are all of them. They order findings that are equally likely: an earlier one is more often the cause of a
 // later one.
-var FindingIDs = []FindingID{Deadlocked, SafepointStall, HeapFull, CPUThrottled, Swapping, FDLimit, CodeCacheFull,
-	LockContention, WaitingRemote, PoolStuck, Pinned, FinalizerBehind, NativeGrowth, ThreadLeak, ClassLoading,
-	Exceptions, GCBusy, CPUHot, CPUShort}
+var FindingIDs = []FindingID{Deadlocked, SafepointStall, HeapFull, MemoryLimit, CPUThrottled, Swapping, FDLimit,
+	CodeCacheFull, DirectFull, LockContention, WaitingRemote, PoolStuck, Pinned, FinalizerBehind, NativeGrowth,
+	ThreadLeak, ClassLoading, MallocKept, Exceptions, GCBusy, CPUHot, CPUShort}
 
 // Severity is how bad a finding is for the program.
 type Severity string

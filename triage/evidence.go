@@ -22,6 +22,9 @@ type Evidence struct {
 	Rates vitals.Rates
 	// Heap is what filled the heap at the end. Nil: it was not counted.
 	Heap *profile.Heap
+	// Memory is where the resident memory was, oldest first: at the beginning, at the end, and twice in between. The last
+	// one knows what is free in malloc's arenas.
+	Memory []*profile.Memory
 	// Children are the processes that this process has started, and theirs, at the end. Nil: they are not known.
 	Children []Child
 }

@@ -28,6 +28,15 @@ func healthy() *patient {
 	for i := range seconds10 + 1 {
 		e.Readings = append(e.Readings, reading(began.Add(time.Duration(i)*time.Second), i))
 	}
+	for i := range 4 {
+		m := &profile.Memory{At: began.Add(time.Duration(3*i) * time.Second), Resident: 600 * mib,
+			Direct: &profile.DirectMemory{Reserved: 30 * mib, Count: 30, Max: 100 * mib},
+			Malloc: profile.MallocMemory{Arenas: 8, InUse: 80 * mib, Looked: 80 * mib, Free: 20 * mib}}
+		for _, part := range []string{profile.HeapPartOfMemory, profile.MallocMemoryPart, profile.CodeCache} {
+			m.Parts = append(m.Parts, profile.MemoryPart{Name: part, Resident: 150 * mib, Anonymous: 150 * mib})
+		}
+		e.Memory = append(e.Memory, m)
+	}
 	e.Rates = healthyRates()
 	for i := range 3 {
 		e.Dumps = append(e.Dumps, Dump{At: began.Add(time.Duration(5*i) * time.Second), Threads: dumped(), Locks: true,
@@ -54,6 +63,19 @@ func name(tid int) string {
 		return "VM Thread"
 	}
 	return fmt.Sprintf("pool-1-thread-%d", tid)
+}
+
+// grow has a part of memory grow by so much from one of the four readings to the next.
+func (p *patient) grow(part string, by ...uint64) {
+	sum := uint64(0)
+	for i, m := range p.Memory {
+		if i > 0 {
+			sum += by[i-1]
+		}
+		m.Resident += sum
+		m.Part(part).Resident += sum
+		m.Part(part).Anonymous += sum
+	}
 }
 
 // burn adds samples of a thread, 10 ms of CPU time each. Frames are leaf first.
@@ -163,11 +185,11 @@ func reading(at time.Time, i int) *vitals.Reading {
 	v.Classes = vitals.Classes{Loaded: known(uint64(9000 + i)), Unloaded: known(uint64(0))}
 	v.References = vitals.References{Finalizers: known(uint64(0)), Pending: known(uint64(0))}
 	v.Threads = vitals.ThreadCounts{Live: known(uint64(6)), Started: known(uint64(10))}
-	r.Process = vitals.Process{RSS: known(uint64(600 * mib)), Anonymous: known(uint64(500 * mib)),
-		Heap: known(uint64(300 * mib)), Swap: known(uint64(0)), FDs: known(uint64(60)),
-		FDLimit: known(uint64(1024)), Threads: known(uint64(8)), ThreadLimit: known(uint64(30000)),
+	r.Process = vitals.Process{RSS: known(uint64(600 * mib)), Swap: known(uint64(0)),
+		FDs: known(uint64(60)), FDLimit: known(uint64(1024)), Threads: known(uint64(8)), ThreadLimit: known(uint64(30000)),
 		CPUsAllowed: known(uint64(2))}
-	r.Cgroup = vitals.Cgroup{Limited: known(true), CPUs: known(2.0)}
+	r.Cgroup = vitals.Cgroup{Limited: known(true), CPUs: known(2.0), Memory: pool(900*mib, 1000*mib),
+		Cache: known(uint64(200 * mib)), MemoryLimited: known(true)}
 	r.Machine = vitals.Machine{CPUs: known(uint64(2)), Running: known(uint64(1)), CPUTime: known(procfs.CPUTime{})}
 	return r
 }

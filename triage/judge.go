@@ -41,6 +41,9 @@ var rules = map[profile.FindingID]func(*exam) *suspicion{
 	profile.Pinned:          pinned,
 	profile.PoolStuck:       poolStuck,
 	profile.NativeGrowth:    nativeGrowth,
+	profile.DirectFull:      directFull,
+	profile.MallocKept:      mallocKept,
+	profile.MemoryLimit:     memoryLimit,
 }
 
 // exam is a judgement under way.
@@ -93,7 +96,7 @@ func Judge(e *Evidence) profile.Triage {
 // judgesStill are the rules that judge a process that stands still, too. A stopped or frozen process uses nothing and
 // collects nothing, so that the other rules have nothing to judge.
 var judgesStill = map[profile.FindingID]bool{profile.Deadlocked: true, profile.FDLimit: true,
-	profile.CodeCacheFull: true}
+	profile.CodeCacheFull: true, profile.DirectFull: true, profile.MallocKept: true, profile.MemoryLimit: true}
 
 // standstill says why the process stands still.
 func (e *Evidence) standstill() string {

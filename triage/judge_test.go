@@ -60,8 +60,20 @@ var diseases = map[profile.FindingID]func(*patient){
 	},
 	profile.PoolStuck: func(p *patient) { p.waitInTask(2, 6, inPut...) },
 	profile.NativeGrowth: func(p *patient) {
-		for i, r := range p.Readings {
-			r.Process.Anonymous = known(uint64(500+20*i) * mib)
+		p.grow(profile.MallocMemoryPart, 60*mib, 60*mib, 60*mib)
+	},
+	profile.DirectFull: func(p *patient) {
+		for _, m := range p.Memory {
+			m.Direct.Reserved = 95 * mib
+		}
+	},
+	profile.MallocKept: func(p *patient) {
+		p.Memory[3].Malloc = profile.MallocMemory{Arenas: 40, InUse: 400 * mib, Looked: 390 * mib, Free: 300 * mib}
+	},
+	profile.MemoryLimit: func(p *patient) {
+		for _, r := range p.Readings {
+			r.Cgroup.Memory, r.Cgroup.Kills = pool(995*mib, 1000*mib), known(uint64(1))
+			r.Cgroup.Cache = known(uint64(5 * mib))
 		}
 	},
 	profile.CPUThrottled: func(p *patient) {
@@ -268,7 +280,7 @@ func TestMoments(t *testing.T) {
 		"no limit of the control group": func(p *patient) {
 			p.Rates.Periods, p.Rates.Throttled = maybe.Value[uint64]{}, maybe.Value[uint64]{}
 			for _, r := range p.Readings {
-				r.Cgroup = vitals.Cgroup{Limited: known(false)}
+				r.Cgroup = vitals.Cgroup{Limited: known(false), MemoryLimited: known(false)}
 			}
 		},
 		"a batch in few methods": func(p *patient) {
@@ -286,20 +298,28 @@ func TestMoments(t *testing.T) {
 			p.Rates.Threads[0].CPU = known(0.98)
 		},
 		"a heap that reaches its pages for the first time": func(p *patient) {
-			for i, r := range p.Readings {
-				r.Process.Anonymous, r.Process.Heap = known(uint64(500+20*i)*mib), known(uint64(300+20*i)*mib)
-			}
+			p.grow(profile.HeapPartOfMemory, 60*mib, 60*mib, 60*mib)
 		},
 		"one large buffer": func(p *patient) {
-			for i, r := range p.Readings {
-				r.Process.Anonymous = known(uint64(500+400*(i/5)) * mib)
+			p.grow(profile.MallocMemoryPart, 0, 400*mib, 0)
+		},
+		"direct memory that was full once": func(p *patient) { p.Memory[2].Direct.Reserved = 100 * mib },
+		"a control group whose memory is a cache of files": func(p *patient) {
+			for _, r := range p.Readings {
+				r.Cgroup.Memory = pool(1000*mib, 1000*mib)
 			}
 		},
-		"code that is compiled": func(p *patient) {
-			for i, r := range p.Readings {
-				r.Process.Anonymous = known(uint64(500+8*i) * mib)
-				r.JVM.Code.Total.Committed = known(uint64(20+8*i) * mib)
+		"a control group without a limit": func(p *patient) {
+			for _, r := range p.Readings {
+				r.Cgroup.MemoryLimited, r.Cgroup.Memory.Max = known(false), maybe.Value[uint64]{}
 			}
+		},
+		"malloc that keeps a little": func(p *patient) {
+			p.Memory[3].Resident = 8000 * mib
+			p.Memory[3].Malloc.InUse, p.Memory[3].Malloc.Looked, p.Memory[3].Malloc.Free = 900*mib, 900*mib, 300*mib
+		},
+		"code that is compiled": func(p *patient) {
+			p.grow(profile.CodeCache, 30*mib, 30*mib, 30*mib)
 		},
 		"busy with many things": func(p *patient) {
 			for i := range 30 {

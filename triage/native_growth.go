@@ -2,10 +2,10 @@ package triage
 
 import (
 	"fmt"
-	"math"
+	"slices"
+	"time"
 
 	"goprof/profile"
-	"goprof/triage/vitals"
 )
 
 // Memory of a process that is outside of its heap: native libraries, direct buffers, stacks, the JVM's own. It grows
@@ -28,8 +28,8 @@ func nativeGrowth(x *exam) *suspicion {
 		return x.cannotTell("how much of its memory is in the heap could not be read (/proc/PID/pagemap)")
 	}
 	first, last := points[0], points[len(points)-1]
-	grown, over := last.bytes-first.bytes, last.r.At.Sub(first.r.At).Seconds()
-	if grown < leastGrowth+x.countError() || grown < growthRate*over {
+	grown, over := last.bytes-first.bytes, last.at.Sub(first.at).Seconds()
+	if grown < leastGrowth || grown < growthRate*over {
 		return nil
 	}
 	thirds := []outsidePoint{first, points[len(points)/3], points[2*len(points)/3], last}
@@ -42,50 +42,67 @@ func nativeGrowth(x *exam) *suspicion {
 		return x.cannotTell(fmt.Sprintf("its memory outside of the heap grows, as in every JVM that is younger than %s",
 			seconds(settled)))
 	}
+	from, to := x.Memory[0], x.lastMemory()
 	s := &suspicion{sure: 0.8, severity: profile.Warning,
 		claim: fmt.Sprintf("Memory outside of the heap grows: by %s in %s (%s a second).", size(uint64(grown)),
-			seconds(last.r.At.Sub(first.r.At)), size(uint64(grown/over))),
-		evidence: []string{
-			fmt.Sprintf("in memory and of no file: %s, then %s", size(first.r.Process.Anonymous.Or(0)),
-				size(last.r.Process.Anonymous.Or(0))),
-			fmt.Sprintf("of that in the heap: %s, then %s", size(first.r.Process.Heap.Or(0)),
-				size(last.r.Process.Heap.Or(0)))},
-		next: fmt.Sprintf("goprof record --pid %d --event malloc -d 30s  (who allocates it; direct buffers: "+
-			"java.nio in a heap dump)", x.PID)}
-	s.evidence = append(s.evidence, x.roomText(grown/over)...)
+			seconds(to.At.Sub(from.At)), size(uint64(grown/over))),
+		next: fmt.Sprintf("goprof memory %d -n 6 --every 10s  (which part grows); goprof record --pid %d --event malloc "+
+			"-d 30s  (who allocates it)", x.PID, x.PID)}
+	s.evidence = append(growersText(from, to), x.roomText(grown/over)...)
 	return s
+}
+
+// growersText names the parts that grew, the largest growth first, and direct buffers.
+func growersText(from, to *profile.Memory) (lines []string) {
+	grown := map[string]int64{}
+	for i := range to.Parts {
+		p := &to.Parts[i]
+		before := uint64(0)
+		if q := from.Part(p.Name); q != nil {
+			before = q.Resident
+		}
+		if p.Resident > before+leastGrowth/8 {
+			grown[p.Name] = int64(p.Resident - before)
+		}
+	}
+	for _, name := range ranked(grown) {
+		after := to.Part(name).Resident
+		lines = append(lines, fmt.Sprintf("%s grew by %s to %s", name, size(uint64(grown[name])), size(after)))
+	}
+	if a, b := from.Direct, to.Direct; a != nil && b != nil && b.Reserved > a.Reserved {
+		lines = append(lines, fmt.Sprintf("of that in direct buffers: %s, then %s", size(a.Reserved), size(b.Reserved)))
+	}
+	return lines
 }
 
 // outsidePoint is how much memory outside of the heap there was at a reading.
 type outsidePoint struct {
-	r     *vitals.Reading
+	at    time.Time
 	bytes float64
 }
 
-// outside are the readings at which the heap's pages were counted, too.
+// hasLimit are the parts that do not count: the heap, and parts with limits of their own.
+var hasLimit = []string{profile.HeapPartOfMemory, profile.Metaspace, profile.ClassSpace, profile.CodeCache}
+
+// outside is how much there was at each reading of memory.
 func (x *exam) outside() (points []outsidePoint) {
-	for _, r := range x.Readings {
-		all, ok := r.Process.Anonymous.Get()
-		heap, ok2 := r.Process.Heap.Get()
-		if ok && ok2 {
-			other := r.JVM.Metaspace.Committed.Or(0) + r.JVM.Code.Total.Committed.Or(0)
-			points = append(points, outsidePoint{r, float64(all) - float64(heap) - float64(other)})
+	for _, m := range x.Memory {
+		p := outsidePoint{at: m.At}
+		for i := range m.Parts {
+			if !slices.Contains(hasLimit, m.Parts[i].Name) {
+				p.bytes += float64(m.Parts[i].Anonymous)
+			}
 		}
+		points = append(points, p)
 	}
 	return points
-}
-
-// countError is how many bytes the kernel's sum may be wrong by: each CPU keeps some pages to itself
-// (lib/percpu_counter.c, compute_batch_value).
-func (x *exam) countError() float64 {
-	cpus := float64(x.last.Machine.CPUs.Or(0))
-	return 4096 * cpus * math.Max(32, 2*cpus)
 }
 
 // roomText says when the control group's memory is full.
 func (x *exam) roomText(rate float64) []string {
 	used, ok := x.last.Cgroup.Memory.Used.Get()
 	most, ok2 := x.last.Cgroup.Memory.Max.Get()
+	used -= min(used, x.last.Cgroup.Cache.Or(0))
 	if !ok || !ok2 || most <= used {
 		return nil
 	}

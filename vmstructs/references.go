@@ -29,6 +29,7 @@ type healthClasses struct {
 	klasses              klassModel
 	finalizer, reference *staticClass
 	queue                map[uint64]uint64 // by the class of a queue: where queueLength is in it
+	bits, long           *staticClass      // see DirectMemory
 }
 
 // staticClass is a class of which static or instance fields are read.

@@ -11,6 +11,7 @@ var platform = []func() *cobra.Command{
 	newTriage,
 	newLocks,
 	newHeap,
+	newMemory,
 	newTop,
 	newAgent,
 	newDoctor,

@@ -19,6 +19,7 @@ var platform = []func() *cobra.Command{
 	needsLinux("events", "List what record --event can take samples of in a JVM"),
 	needsLinux("locks", "Show deadlocks of a JVM, and which threads wait for whose locks"),
 	needsLinux("heap", "Show what fills the heap of a JVM, by class, and what grows"),
+	needsLinux("memory", "Show where the resident memory of a JVM is, and what grows"),
 	needsLinux("top", "Watch a JVM's threads and methods in the terminal"),
 	needsLinux("agent", "Record all JVMs of this host, all the time"),
 	needsLinux("doctor", "Say what would work here and what mends the rest"),

@@ -38,6 +38,7 @@ func TestFrozen(t *testing.T) {
 			{[]string{"dump", pid}, 0},
 			{[]string{"locks", pid}, 0},
 			{[]string{"heap", pid}, 0},
+			{[]string{"memory", pid}, 0},
 			{[]string{"doctor", "--pid", pid}, 0},
 			{[]string{"triage", pid, "-d", "4s"}, 0},
 			{[]string{"record", pid, "-d", "1s", "-o", filepath.Join(t.TempDir(), "out.collapsed")}, exit.NoSamples},

@@ -45,6 +45,7 @@ const rootExample = `  goprof list                              the JVMs of this
   goprof triage 1234                       what is wrong with it, the likeliest first
   goprof locks --pid 1234                  deadlocks, and who waits for whose lock
   goprof heap 1234                         what fills its heap, and what grows
+  goprof memory 1234                       where its resident memory is, and what grows
   goprof top 1234                          its threads and methods, all the time
   goprof agent --files /var/lib/goprof     all JVMs of this host, all the time
   goprof doctor --pid 1234                 what would work, and what mends the rest`

@@ -339,6 +339,24 @@ func (r *Redactor) Heap(h *profile.Heap) {
 	h.Notes = r.texts(h.Notes)
 }
 
+// Memory redacts where memory is.
+func (r *Redactor) Memory(m *profile.Memory) {
+	m.MainClass = r.Program(m.MainClass)
+	for i := range m.Parts {
+		p := &m.Parts[i]
+		p.Pieces = slices.Clone(p.Pieces)
+		for k := range p.Pieces {
+			if path := &p.Pieces[k].Name; strings.HasPrefix(*path, "/") {
+				*path = r.Path(*path)
+			}
+		}
+	}
+	if m.Group != nil {
+		m.Group.Path = r.Path(m.Group.Path)
+	}
+	m.Notes = r.texts(m.Notes)
+}
+
 // Triage redacts the result of a look at a JVM.
 func (r *Redactor) Triage(t *profile.Triage) {
 	for i := range t.Findings {

@@ -73,6 +73,7 @@ var diseases = []disease{
 	{id: profile.ClassLoading, class: "Loads", old: true, healthy: true, waits: true},
 	{id: profile.NativeGrowth, class: "Native", flags: []string{"-Xms1g", "-Xmx1g"}, old: true, make: load,
 		waits: true},
+	{id: profile.DirectFull, class: "Native", flags: []string{"-XX:MaxDirectMemorySize=2m"}, make: load, waits: true},
 	{id: profile.CPUHot, class: "HotLoop", healthy: true},
 	{id: profile.GCBusy, class: "Garbage", flags: []string{"-Xmx600m", "-Xmn100m", "-XX:+UseParallelGC"},
 		args:    []string{"100"},

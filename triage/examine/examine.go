@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"goprof/memory"
 	"goprof/process"
 	"goprof/profile"
 	"goprof/session"
@@ -85,6 +86,7 @@ type examination struct {
 	opt      Options
 	session  *session.Session // of dumps and vitals
 	vitals   *vitals.Vitals
+	memory   *memory.Reader
 	others   [2]*session.Session // of the recordings
 	locks    bool                // the JVM tells of them
 	opened   connections         // when the last dump was taken
@@ -161,15 +163,15 @@ func (x *examination) look(ctx context.Context) error {
 	end := time.NewTimer(x.opt.Duration)
 	defer end.Stop()
 	taken := 0
-	heaps := [...]time.Duration{0, x.opt.Duration / 3, 2 * x.opt.Duration / 3, x.opt.Duration}
-	for counted := 0; ; {
+	memories := [...]time.Duration{0, x.opt.Duration / 3, 2 * x.opt.Duration / 3, x.opt.Duration}
+	for read := 0; ; {
 		if err := x.read(); err != nil {
 			return err
 		}
 		passed := time.Since(began)
-		if counted < len(heaps) && passed >= heaps[counted] {
-			counted++
-			x.vitals.ReadHeap(x.evidence.Readings[len(x.evidence.Readings)-1])
+		if read < len(memories) && passed >= memories[read] {
+			read++
+			x.readMemory(read == len(memories))
 		}
 		if taken < len(dumps) && passed >= dumps[taken] {
 			taken++

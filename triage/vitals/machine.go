@@ -10,13 +10,9 @@ import (
 
 // Process is what the kernel tells of the process.
 type Process struct {
-	CPU maybe.Value[time.Duration] // of all threads, also of those that have ended
-	RSS maybe.Value[uint64]        // bytes in memory
-	// Anonymous is the part of RSS that belongs to no file and is not shared: heap, stacks, memory of the C library.
-	Anonymous maybe.Value[uint64]
-	// Heap is the part of Anonymous that is in the Java heap. Only ReadHeap fills it in: it costs more than the rest.
-	Heap maybe.Value[uint64]
-	Swap maybe.Value[uint64] // bytes swapped out
+	CPU  maybe.Value[time.Duration] // of all threads, also of those that have ended
+	RSS  maybe.Value[uint64]        // bytes in memory
+	Swap maybe.Value[uint64]        // bytes swapped out
 	// MajorFaults is how often it had to wait for a page from a disk.
 	MajorFaults maybe.Value[uint64]
 	// Threads and ThreadLimit: the least of RLIMIT_NPROC (which counts all processes of its user), the machine's
@@ -42,11 +38,15 @@ type Cgroup struct {
 	Periods, Throttled maybe.Value[uint64]
 	ThrottledTime      maybe.Value[time.Duration]
 
-	Memory  Pool
-	OOMs    maybe.Value[uint64] // how often it met its limit, and nothing could be freed; version 2 only
-	Kills   maybe.Value[uint64] // how many of its processes were killed for that
-	Tasks   Pool                // processes and threads, not bytes
-	Swapped maybe.Value[uint64] // bytes
+	Memory Pool
+	// Cache is the part of Memory.Used that the kernel can take back: pages of files.
+	Cache maybe.Value[uint64]
+	// MemoryLimited tells a group without a limit from one whose limit is not known.
+	MemoryLimited maybe.Value[bool]
+	OOMs          maybe.Value[uint64] // how often it met its limit, and nothing could be freed; version 2 only
+	Kills         maybe.Value[uint64] // how many of its processes were killed for that
+	Tasks         Pool                // processes and threads, not bytes
+	Swapped       maybe.Value[uint64] // bytes
 
 	CPUPressure, MemoryPressure, IOPressure maybe.Value[procfs.Pressure] // version 2 only
 }

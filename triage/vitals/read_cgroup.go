@@ -84,14 +84,13 @@ func (g *group) cpuLimit(dir string) (cpus float64, limited, ok bool) {
 
 // readMemory reads the tightest limit on memory, and what came of it.
 func (g *group) readMemory(c *Cgroup) {
-	own := g.Dirs[0]
+	own, m := g.Dirs[0], g.Group.Memory()
+	c.Memory, c.Cache, c.MemoryLimited = Pool{Used: m.Used, Max: m.Max}, m.Cache, m.Limited
 	if g.Version == 1 {
-		c.Memory = g.tightest("memory.usage_in_bytes", "memory.limit_in_bytes")
 		c.Kills = maybe.If(procfs.Keyed(readFile(path.Join(own, "memory.oom_control")), "oom_kill"))
 		c.Swapped = maybe.If(procfs.Keyed(readFile(path.Join(own, "memory.stat")), "swap"))
 		return
 	}
-	c.Memory = g.tightest("memory.current", "memory.max")
 	events := readFile(path.Join(own, "memory.events"))
 	c.OOMs, c.Kills = maybe.If(procfs.Keyed(events, "oom")), maybe.If(procfs.Keyed(events, "oom_kill"))
 	c.Swapped = maybe.If(procfs.Number(readFile(path.Join(own, "memory.swap.current"))))

@@ -49,7 +49,6 @@ func (v *Vitals) readLimits(r *Reading) {
 	p := &r.Process
 	status := v.leaderStatus()
 	p.RSS = maybe.If(procfs.Kilobytes(status, "VmRSS"))
-	p.Anonymous = maybe.If(procfs.Kilobytes(status, "RssAnon"))
 	p.Swap = maybe.If(procfs.Kilobytes(status, "VmSwap"))
 	p.CPUsAllowed = maybe.If(procfs.CPUsAllowed(status))
 	p.FDs = countEntries(v.file("fd"))

@@ -22,7 +22,6 @@ type Vitals struct {
 	names   map[uint64]javaName // by JavaThread
 	began   uint64              // when the process did, in ticks since the machine did
 	work    bool                // see OnlyWork
-	heap    [2]uint64           // the addresses that the heap has reserved; 0: not known
 }
 
 // Open makes a reader for an attached JVM. It belongs to the session's goroutine until it returns.
@@ -30,20 +29,11 @@ type Vitals struct {
 // It costs some tens of milliseconds, nearly all of it for libjvm's symbols.
 func Open(s *session.Session) (*Vitals, error) {
 	v := &Vitals{s: s, p: s.Process, threads: map[int]*knownThread{}}
-	type read struct {
-		health *vmstructs.Health
-		heap   [2]uint64
-	}
-	told := make(chan read, 1)
-	if !s.Guarded(func() {
-		r := read{health: s.VM.NewHealth()}
-		r.heap[0], r.heap[1], _ = r.health.HeapRange()
-		told <- r
-	}) {
+	told := make(chan *vmstructs.Health, 1)
+	if !s.Guarded(func() { told <- s.VM.NewHealth() }) {
 		return nil, process.ErrSilent
 	}
-	first := <-told
-	v.health, v.heap = first.health, first.heap
+	v.health = <-told
 	v.dir = procfs.OpenDir(v.p.PID())
 	if stat, _, err := procfs.ReadStat(v.p.PID(), v.p.PID()); err == nil {
 		v.began = stat.Start

@@ -1,0 +1,103 @@
+package memory
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"goprof/profile"
+)
+
+const (
+	// sureGrowth is by how many of its errors a slope must lie above zero.
+	sureGrowth = 2
+	// leastGrowth is the part of what is resident that a part must have grown by, and leastBytes the same in bytes.
+	leastGrowth, leastBytes = 0.002, 1 << 20
+	// upward is the part of the steps from reading to reading that must lead up.
+	upward = 0.7
+	// maxFull bounds the time that is foretold.
+	maxFull = 30 * 24 * time.Hour
+)
+
+// Growth compares readings of one process, the oldest first. It is nil for fewer than three readings: two do not show
+// how sure a slope is.
+func Growth(readings []*profile.Memory) *profile.MemoryGrowth {
+	n := len(readings)
+	if n < 3 {
+		return nil
+	}
+	first, last := readings[0], readings[n-1]
+	g := &profile.MemoryGrowth{Over: last.At.Sub(first.At), Readings: n, Parts: []profile.MemoryGrower{}}
+	at := make([]float64, n)
+	for i, m := range readings {
+		at[i] = m.At.Sub(first.At).Seconds()
+	}
+	series := func(of func(*profile.Memory) uint64) []float64 {
+		y := make([]float64, n)
+		for i, m := range readings {
+			y[i] = float64(of(m))
+		}
+		return y
+	}
+	least := max(leastBytes, leastGrowth*float64(last.Resident))
+	g.Resident, _ = grows(at, series(func(m *profile.Memory) uint64 { return m.Resident }), least)
+	for i := range last.Parts {
+		name := last.Parts[i].Name
+		y := series(func(m *profile.Memory) uint64 {
+			if p := m.Part(name); p != nil {
+				return p.Resident + p.Swapped
+			}
+			return 0
+		})
+		if rate, sure := grows(at, y, least); sure {
+			g.Parts = append(g.Parts, profile.MemoryGrower{Name: name, Bytes: rate, From: uint64(y[0]), To: uint64(y[n-1])})
+		}
+	}
+	slices.SortStableFunc(g.Parts, func(a, b profile.MemoryGrower) int { return cmp.Compare(b.Bytes.Rate, a.Bytes.Rate) })
+	if !slices.ContainsFunc(readings, func(m *profile.Memory) bool { return m.Direct == nil }) {
+		y := series(func(m *profile.Memory) uint64 { return m.Direct.Reserved })
+		if rate, sure := grows(at, y, leastBytes); sure {
+			g.Direct = &profile.MemoryGrower{Name: "direct", Bytes: rate, From: uint64(y[0]), To: uint64(y[n-1])}
+		}
+	}
+	if slices.ContainsFunc(readings, func(m *profile.Memory) bool { return m.Group == nil || m.Group.Max == 0 }) {
+		return g
+	}
+	used, sure := grows(at, series(func(m *profile.Memory) uint64 {
+		return m.Group.Used - min(m.Group.Used, m.Group.Cache)
+	}), least)
+	if full := float64(last.Group.Left) / used.Rate; sure && full < maxFull.Seconds() {
+		g.Full = max(time.Duration(full*float64(time.Second)), time.Second)
+	}
+	return g
+}
+
+// grows fits a line, and reports whether it leads up for certain, by least bytes at least.
+func grows(at, y []float64, least float64) (s profile.HeapSlope, sure bool) {
+	n := float64(len(at))
+	var meanAt, meanY, xx, xy, off float64
+	for i := range at {
+		meanAt, meanY = meanAt+at[i]/n, meanY+y[i]/n
+	}
+	for i := range at {
+		xx += (at[i] - meanAt) * (at[i] - meanAt)
+		xy += (at[i] - meanAt) * (y[i] - meanY)
+	}
+	if xx == 0 {
+		return s, false
+	}
+	s.Rate = xy / xx
+	ups := 0
+	for i := range at {
+		d := y[i] - meanY - s.Rate*(at[i]-meanAt)
+		off += d * d
+		if i > 0 && y[i] > y[i-1] {
+			ups++
+		}
+	}
+	// 1.96 standard errors are 95 of 100 of many readings; Student's t of few is more.
+	free := n - 2
+	s.Error = (1.96 + 2.4/free + 8.3/(free*free*free)) * math.Sqrt(off/free/xx)
+	return s, y[len(y)-1]-y[0] >= least && float64(ups) >= upward*(n-1) && s.Rate > sureGrowth*s.Error
+}

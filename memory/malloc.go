@@ -1,0 +1,142 @@
+package memory
+
+import (
+	"encoding/binary"
+
+	"goprof/process"
+	"goprof/profile"
+)
+
+// glibc's malloc (malloc/arena.c, malloc.c). The main arena grows the mapping [heap]. Each other arena has heaps of 64
+// MB, aligned, that begin with a heap_info: the arena, the heap before, how much of the heap is in use, and how much
+// may be written. A large piece has a mapping of its own, which begins with its size.
+const (
+	arenaHeap   = 64 << 20 // HEAP_MAX_SIZE on 64 bits
+	heapInfo    = 32       // what is read of it
+	chunkHead   = 16
+	leastChunk  = 32 // MINSIZE
+	chunkFlags  = 7
+	mappedChunk = 2 // IS_MMAPPED
+	inUseBefore = 1 // PREV_INUSE
+	// leastMapped is half of the smallest size for which malloc makes a mapping by default.
+	leastMapped = 64 << 10
+	// maxHeapsTried bounds the places where a heap of an arena may begin, maxMapped the pieces with a mapping each.
+	maxHeapsTried, maxMapped = 1 << 16, 1 << 17
+	// firstChunk is how far the first chunk of a heap may be from its beginning: behind heap_info and malloc_state.
+	firstChunk = 0x940
+	// maxLooked bounds the bytes of arenas that are copied.
+	maxLooked = 256 << 20
+)
+
+func word(b []byte) uint64 { return binary.LittleEndian.Uint64(b) }
+
+// isAnonymous reports whether malloc may have got a piece from the kernel.
+func (p *piece) isAnonymous() bool {
+	return p.part == "" && p.m.Inode == 0 && p.m.Path == "" && p.m.Perm&process.PermWrite != 0
+}
+
+// arenaHeaps finds the heaps of arenas, and counts the arenas.
+func arenaHeaps(memory process.Memory, pieces []piece, in func(addr uint64) bool) (heaps []claim, arenas int) {
+	tried := 0
+	var b [heapInfo]byte
+	for i := range pieces {
+		p := &pieces[i]
+		if !p.isAnonymous() {
+			continue
+		}
+		for at := (p.start + arenaHeap - 1) &^ (arenaHeap - 1); at < p.end && tried < maxHeapsTried; at += arenaHeap {
+			tried++
+			if !in(at) || memory.Read(at, b[:]) != nil {
+				continue
+			}
+			arena, before, size, writable := word(b[:]), word(b[8:]), word(b[16:]), word(b[24:])
+			inside := arena % arenaHeap
+			if arena == 0 || arena%8 != 0 || inside < heapInfo || inside > 4*heapInfo || before%arenaHeap != 0 ||
+				size == 0 || size > writable || writable > arenaHeap || size%4096 != 0 || writable%4096 != 0 ||
+				(before == 0) != (arena-inside == at) {
+				continue
+			}
+			heaps = append(heaps, claim{at, at + writable, profile.MallocMemoryPart, threadArena, true})
+			if before == 0 {
+				arenas++
+			}
+		}
+	}
+	return heaps, arenas
+}
+
+// mappedPieces finds pieces that have a mapping each. The kernel joins mappings side by side, so that one may follow
+// the other.
+func mappedPieces(memory process.Memory, pieces []piece, in func(addr uint64) bool) (found []claim) {
+	var b [chunkHead]byte
+	for i := range pieces {
+		p := &pieces[i]
+		if !p.isAnonymous() {
+			continue
+		}
+		for at := p.start; at+leastMapped <= p.end && len(found) < maxMapped; {
+			if !in(at) || memory.Read(at, b[:]) != nil {
+				break
+			}
+			head := word(b[8:])
+			size := head &^ chunkFlags
+			if word(b[:]) != 0 || head&chunkFlags != mappedChunk || size%4096 != 0 || size < leastMapped ||
+				size > p.end-at {
+				break
+			}
+			found = append(found, claim{at, at + size, profile.MallocMemoryPart, mappedPiece, true})
+			at += size
+		}
+	}
+	return found
+}
+
+// freeIn adds up the chunks of a heap that are free, as far as their pages are in memory. b is a copy of the heap, in
+// which pages that are not in memory are zero. in says which are. How far its chunks follow each other, and so were
+// looked through, is the second result: a program that runs on may break the chain.
+//
+// A chunk is free if the next one says so. What malloc keeps for a thread, or in lists for small sizes, counts as in
+// use.
+func freeIn(b []byte, page int, in func(n int) bool) (free, looked int) {
+	for first := 0; first <= firstChunk && first+chunkHead <= len(b); first += chunkHead {
+		if f, l := freeFrom(b, first, page, in); l > looked {
+			free, looked = f, l
+		}
+		if first+looked == len(b) {
+			break
+		}
+	}
+	return free, looked
+}
+
+func freeFrom(b []byte, first, page int, in func(n int) bool) (free, looked int) {
+	resident := func(from, to int) (n int) {
+		for from < to {
+			end := min((from/page+1)*page, to)
+			if in(from / page) {
+				n += end - from
+			}
+			from = end
+		}
+		return n
+	}
+	chunks := 0
+	for at := first; ; chunks++ {
+		if at+chunkHead > len(b) {
+			return free, at - first
+		}
+		size := int(word(b[at+8:]) &^ chunkFlags)
+		switch {
+		case size == len(b)-at: // the top
+			return free + resident(at+chunkHead, len(b)), len(b) - first
+		case size <= chunkHead && len(b)-at <= page && chunks > 0: // the fence at the end of a heap that is full
+			return free, len(b) - first
+		case size < leastChunk || size%chunkHead != 0 || size > len(b)-at-chunkHead:
+			return free, at - first
+		}
+		if word(b[at+size+8:])&inUseBefore == 0 {
+			free += resident(at+chunkHead, at+size)
+		}
+		at += size
+	}
+}

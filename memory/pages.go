@@ -1,0 +1,62 @@
+package memory
+
+import (
+	"encoding/binary"
+	"io"
+)
+
+const (
+	// pagesAtOnce is how many pages are looked up at a time. The kernel holds the lock of the address space for 2 MB of
+	// them at a time (fs/proc/task_mmu.c, pagemap_read).
+	pagesAtOnce = 1 << 15
+	// maxPages bounds the pages that are looked up: 256 GB of small ones.
+	maxPages = 1 << 26
+	// Bits of a page's entry (Documentation/admin-guide/mm/pagemap.rst).
+	present = 1 << 63
+	swapped = 1 << 62
+	ofFile  = 1 << 61 // or shared
+)
+
+// pageCount is how many bytes of a range are where.
+type pageCount struct{ resident, anonymous, swapped uint64 }
+
+// pages looks up in /proc/PID/pagemap what is in memory.
+type pages struct {
+	file   io.ReaderAt
+	size   uint64 // of a page
+	buf    []byte
+	looked int
+}
+
+// each calls f for each page of a range.
+func (p *pages) each(start, end uint64, f func(addr, entry uint64)) error {
+	if p.buf == nil {
+		p.buf = make([]byte, 8*pagesAtOnce)
+	}
+	for at := start &^ (p.size - 1); at < end; {
+		n := min((end-at+p.size-1)/p.size, pagesAtOnce)
+		got, err := p.file.ReadAt(p.buf[:8*n], int64(8*(at/p.size)))
+		if got < 8 {
+			return err
+		}
+		for i := 0; i+8 <= got; i += 8 {
+			f(at, binary.NativeEndian.Uint64(p.buf[i:]))
+			at += p.size
+		}
+		p.looked += got / 8
+	}
+	return nil
+}
+
+// add adds a page.
+func (c *pageCount) add(entry, size uint64) {
+	switch {
+	case entry&present != 0:
+		c.resident += size
+		if entry&ofFile == 0 {
+			c.anonymous += size
+		}
+	case entry&swapped != 0:
+		c.swapped += size
+	}
+}

@@ -1,0 +1,174 @@
+package memory
+
+import (
+	"cmp"
+	"path"
+	"slices"
+	"strings"
+
+	"goprof/process"
+	"goprof/profile"
+)
+
+// piece is a range of one mapping that serves one purpose.
+type piece struct {
+	start, end uint64
+	m          *process.Mapping
+	part, name string // empty: not known yet
+}
+
+// claim says what a range of addresses is for.
+type claim struct {
+	start, end uint64
+	part, name string
+	anonymous  bool // as far as it belongs to no file
+}
+
+// cut gives pieces without a purpose that of the claims that they lie in, and cuts them where a claim begins or ends.
+// Of claims that overlap the lower one counts.
+func cut(pieces []piece, claims []claim) (cut []piece) {
+	slices.SortStableFunc(claims, func(a, b claim) int { return cmp.Compare(a.start, b.start) })
+	next := 0
+	for _, p := range pieces {
+		if p.part != "" {
+			cut = append(cut, p)
+			continue
+		}
+		for next < len(claims) && claims[next].end <= p.start {
+			next++
+		}
+		for i := next; i < len(claims) && claims[i].start < p.end && p.start < p.end; i++ {
+			c := &claims[i]
+			if c.end <= p.start || c.anonymous && p.m.Inode != 0 {
+				continue
+			}
+			if c.start > p.start {
+				before := p
+				before.end = c.start
+				cut = append(cut, before)
+			}
+			inside := p
+			inside.start, inside.end = max(p.start, c.start), min(p.end, c.end)
+			inside.part, inside.name = c.part, c.name
+			cut = append(cut, inside)
+			p.start = inside.end
+		}
+		if p.start < p.end {
+			cut = append(cut, p)
+		}
+	}
+	return cut
+}
+
+// maxBSS bounds the variables of a library that no file holds: a larger mapping behind the library is another one.
+const maxBSS = 4 << 20
+
+// byMapping gives the rest of the pieces the purpose that their mappings tell.
+func byMapping(pieces []piece) {
+	programs := map[uint64]bool{} // inodes of files with code
+	for i := range pieces {
+		if m := pieces[i].m; m.Perm&process.PermExec != 0 && m.Inode != 0 {
+			programs[m.Inode] = true
+		}
+	}
+	for i := range pieces {
+		p := &pieces[i]
+		if p.part != "" {
+			continue
+		}
+		base := path.Base(p.m.Path)
+		switch {
+		case strings.HasPrefix(base, "java_heap") || strings.HasPrefix(p.m.Path, "/memfd:java_heap"):
+			p.part = profile.HeapPartOfMemory // ZGC's (gc/z/zPhysicalMemoryBacking_linux.cpp)
+		case p.m.Inode != 0 && strings.HasSuffix(base, ".jsa"):
+			p.part, p.name = profile.ClassArchive, p.m.Path
+		case p.m.Inode != 0 && programs[p.m.Inode]:
+			p.part, p.name = profile.LibraryMemory, p.m.Path
+		case p.m.Inode != 0:
+			p.part, p.name = profile.MappedFiles, p.m.Path
+		case p.m.Path == "[heap]":
+			p.part, p.name = profile.MallocMemoryPart, mainArena
+		case p.m.Path == "[stack]":
+			p.part = profile.ThreadStacks
+		case strings.HasPrefix(p.m.Path, "[v"): // vdso, vvar, vsyscall
+			p.part, p.name = profile.LibraryMemory, p.m.Path
+		case strings.HasPrefix(p.m.Path, "[anon: glibc: malloc"):
+			p.part, p.name = profile.MallocMemoryPart, mappedPiece
+		case i > 0 && p.m.Path == "" && p.end-p.start <= maxBSS && pieces[i-1].end == p.start &&
+			pieces[i-1].part == profile.LibraryMemory && pieces[i-1].m.Inode != 0:
+			p.part, p.name = profile.LibraryMemory, pieces[i-1].name
+		}
+	}
+}
+
+// Names of pieces of malloc.
+const (
+	mainArena   = "main arena"
+	threadArena = "arenas of threads"
+	mappedPiece = "pieces with a mapping each"
+)
+
+// order is how parts are listed if they are equally large.
+var order = []string{profile.HeapPartOfMemory, profile.MallocMemoryPart, profile.Metaspace, profile.ClassSpace,
+	profile.CodeCache, profile.ThreadStacks, profile.CollectorTables, profile.ClassArchive, profile.MappedFiles,
+	profile.LibraryMemory, profile.UnnamedMemory}
+
+// mostPieces is how many pieces of a part are told by name.
+const mostPieces = 20
+
+// counted is a piece with what is in memory of it.
+type counted struct {
+	piece
+	pageCount
+}
+
+// partsOf adds up the pieces, the largest part first.
+func partsOf(pieces []counted) (parts []profile.MemoryPart) {
+	sums := map[string]*profile.MemoryPart{}
+	named := map[[2]string]*profile.MemoryPiece{}
+	last := map[string]uint64{} // where the last piece of a part ended
+	for i := range pieces {
+		p := &pieces[i]
+		name := cmp.Or(p.part, profile.UnnamedMemory)
+		s := sums[name]
+		if s == nil {
+			s = &profile.MemoryPart{Name: name}
+			sums[name] = s
+		}
+		s.Resident += p.resident
+		s.Anonymous += p.anonymous
+		s.Swapped += p.swapped
+		s.Reserved += p.end - p.start
+		if p.m.Perm&(process.PermRead|process.PermWrite) != 0 {
+			s.Committed += p.end - p.start
+		}
+		if p.name == "" {
+			if last[name] != p.start {
+				s.Count++
+			}
+			last[name] = p.end
+			continue
+		}
+		key := [2]string{name, p.name}
+		if named[key] == nil {
+			named[key] = &profile.MemoryPiece{Name: p.name}
+			s.Count++
+		}
+		named[key].Resident += p.resident
+		named[key].Reserved += p.end - p.start
+	}
+	for key, p := range named {
+		sums[key[0]].Pieces = append(sums[key[0]].Pieces, *p)
+	}
+	for _, name := range order {
+		if s := sums[name]; s != nil {
+			slices.SortFunc(s.Pieces, func(a, b profile.MemoryPiece) int {
+				return cmp.Or(cmp.Compare(b.Resident, a.Resident), cmp.Compare(a.Name, b.Name))
+			})
+			s.Pieces = s.Pieces[:min(len(s.Pieces), mostPieces)]
+			parts = append(parts, *s)
+		}
+	}
+	slices.SortStableFunc(parts, func(a, b profile.MemoryPart) int { return cmp.Compare(b.Resident, a.Resident) })
+	return parts
+}

@@ -1,0 +1,350 @@
+//go:build linux
+
+package memory
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"goprof/process"
+	"goprof/process/procfs"
+	"goprof/profile"
+	"goprof/vmstructs"
+)
+
+// Reader reads where the memory of a JVM is. One goroutine may use it at a time.
+type Reader struct {
+	p      *process.Process
+	vm     *vmstructs.VM
+	health *vmstructs.Health
+	mounts []procfs.CgroupMount
+}
+
+const (
+	// maxMounts bounds what is read of a list of mounts, maxThreads the threads whose stack pointers are read.
+	maxMounts, maxThreads = 4 << 20, 1 << 15
+	// maxHidden is how large a mapping that nobody may read is, at most, of which pages are looked up all the same.
+	maxHidden = 16 << 20
+	// rollupBelow is how large RSS is, at most, where goprof asks how much of it is in huge pages: the kernel holds the
+	// lock of the address space meanwhile, for some 40 ms a gigabyte.
+	rollupBelow = 1 << 30
+)
+
+// NewReader makes a reader for a live JVM.
+func NewReader(p *process.Process, vm *vmstructs.VM) *Reader {
+	b, _ := procfs.Read("/proc/self/mountinfo", maxMounts)
+	return &Reader{p: p, vm: vm, health: vm.NewHealth(), mounts: procfs.CgroupMounts(b)}
+}
+
+// reading is one reading under way.
+type reading struct {
+	*Reader
+	pages  pages
+	pieces []piece
+	stacks int // how many
+	m      *profile.Memory
+}
+
+// Read reads it all. It is an error if the process has ended, or if its pages may not be looked up. With arenas it
+// finds out how much of malloc's arenas is free: that is the most costly part.
+func (r *Reader) Read(arenas bool) (*profile.Memory, error) {
+	x := &reading{Reader: r, m: &profile.Memory{At: time.Now(), PID: r.p.PID(), Collector: r.health.Collector()}}
+	if err := r.p.Refresh(); err != nil {
+		return nil, err
+	}
+	file, err := os.Open(r.file("pagemap"))
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	x.pages = pages{file: file, size: uint64(os.Getpagesize())}
+	mappings := r.p.Mappings()
+	for i := range mappings {
+		x.pieces = append(x.pieces, piece{start: mappings[i].Start, end: mappings[i].End, m: &mappings[i]})
+	}
+	x.own()
+	counts, err := x.count()
+	if err != nil {
+		return nil, err
+	}
+	x.m.Parts = partsOf(counts)
+	for i := range x.m.Parts {
+		x.m.Resident += x.m.Parts[i].Resident
+		x.m.Swapped += x.m.Parts[i].Swapped
+	}
+	x.uses()
+	x.malloc(counts, arenas)
+	x.group()
+	x.m.Took = time.Since(x.m.At)
+	return x.m, r.p.Alive()
+}
+
+func (r *Reader) file(name string) string { return fmt.Sprintf("/proc/%d/%s", r.p.PID(), name) }
+
+// parts are the names of the uses that the JVM's structures tell.
+var parts = map[vmstructs.MemoryUse]string{
+	vmstructs.HeapMemory: profile.HeapPartOfMemory, vmstructs.CodeMemory: profile.CodeCache,
+	vmstructs.StackMemory: profile.ThreadStacks, vmstructs.CollectorMemory: profile.CollectorTables,
+	vmstructs.ArchiveMemory: profile.ClassArchive, vmstructs.ClassSpaceMemory: profile.ClassSpace,
+	vmstructs.MetaspaceMemory: profile.Metaspace,
+}
+
+// own finds out what each piece of the address space is for.
+func (x *reading) own() {
+	var exact, rough []claim
+	for _, r := range x.health.MemoryRanges() {
+		if r.Use == vmstructs.StackMemory {
+			x.stacks++
+		}
+		c := claim{r.Start, r.End, parts[r.Use], r.Name, r.Rough}
+		if r.Rough {
+			rough = append(rough, c)
+		} else {
+			exact = append(exact, c)
+		}
+	}
+	x.pieces = cut(x.pieces, exact)
+	heaps, arenas := arenaHeaps(x.p, x.pieces, x.in)
+	x.m.Malloc.Arenas = arenas
+	x.pieces = cut(x.pieces, heaps)
+	x.pieces = cut(x.pieces, x.nativeStacks())
+	x.pieces = cut(x.pieces, rough)
+	byMapping(x.pieces)
+	x.pieces = cut(x.pieces, mappedPieces(x.p, x.pieces, x.in))
+}
+
+// in reports whether the page of an address is in memory: others are not read, since that would bring them in.
+func (x *reading) in(addr uint64) (in bool) {
+	x.pages.each(addr, addr+1, func(_, entry uint64) { in = entry&present != 0 })
+	return in
+}
+
+// nativeStacks finds the stacks of the JVM's own threads, which are in no list. Where a thread waits, the kernel tells
+// its stack pointer. The stack is the mapping around it, as far up as such a thread's stack is large.
+func (x *reading) nativeStacks() (stacks []claim) {
+	size := uint64(1 << 20)
+	if f, ok := x.health.Flag("VMThreadStackSize"); ok && f.Int|int64(f.Uint) > 0 {
+		size = uint64(f.Int)<<10 | f.Uint<<10
+	}
+	dir := procfs.OpenDir(x.p.PID())
+	defer dir.Close()
+	var tids []int
+	dir.Threads(make([]byte, 1<<15), func(tid int) {
+		if len(tids) < maxThreads {
+			tids = append(tids, tid)
+		}
+	})
+	for _, tid := range tids {
+		_, _, sp, _, ok := procfs.ParseSyscall(dir.Read(tid, "syscall"))
+		if !ok {
+			continue
+		}
+		i, found := slices.BinarySearchFunc(x.pieces, sp, func(p piece, sp uint64) int {
+			if sp >= p.end {
+				return -1
+			}
+			return cmp.Compare(p.start, min(p.start, sp))
+		})
+		if found && x.pieces[i].isAnonymous() {
+			p := &x.pieces[i]
+			x.stacks++
+			stacks = append(stacks, claim{p.start, min(p.end, p.start+size), profile.ThreadStacks, "", true})
+		}
+	}
+	return stacks
+}
+
+// count looks up the pages of each piece. The largest piece of a process that is too large for that has what the kernel
+// counts beyond the others.
+func (x *reading) count() (counts []counted, err error) {
+	seen := map[uint64]map[uint64]uint64{} // pages of files of the heap: by inode, 64 offsets each
+	large, all := -1, uint64(0)
+	for i := range x.pieces {
+		p := &x.pieces[i]
+		c := counted{piece: *p}
+		hidden := p.m.Perm&(process.PermRead|process.PermWrite|process.PermExec) == 0
+		switch {
+		case hidden && p.end-p.start > maxHidden || strings.HasPrefix(p.m.Path, "[vsyscall"):
+		case uint64(x.pages.looked)+(p.end-p.start)/x.pages.size > maxPages:
+			large = i
+		default:
+			once := func(uint64, uint64) {}
+			if p.part == profile.HeapPartOfMemory && p.m.Inode != 0 {
+				if seen[p.m.Inode] == nil {
+					seen[p.m.Inode] = map[uint64]uint64{}
+				}
+				once = x.once(p.m, seen[p.m.Inode])
+			}
+			err = x.pages.each(p.start, p.end, func(addr, entry uint64) {
+				c.add(entry, x.pages.size)
+				once(addr, entry)
+			})
+		}
+		if err != nil && x.pages.looked == 0 {
+			return nil, cmp.Or(x.p.Alive(), err)
+		}
+		all += c.resident
+		counts = append(counts, c)
+	}
+	x.kernel()
+	if large >= 0 && x.m.Kernel.RSS > all {
+		counts[large].resident = x.m.Kernel.RSS - all
+		x.note("it is too large to look at each page: the largest mapping has what the kernel counts beyond the others")
+	}
+	if x.m.Twice > 0 {
+		x.note("this collector has its heap at several addresses: RSS counts such a page once for each, the control " +
+			"group once")
+	}
+	return counts, nil
+}
+
+// once makes what counts pages that the process has at another address, too.
+func (x *reading) once(m *process.Mapping, seen map[uint64]uint64) func(addr, entry uint64) {
+	return func(addr, entry uint64) {
+		at := (m.Offset + addr - m.Start) / x.pages.size
+		switch {
+		case entry&present == 0:
+		case seen[at/64]>>(at%64)&1 != 0:
+			x.m.Twice += x.pages.size
+		default:
+			seen[at/64] |= 1 << (at % 64)
+		}
+	}
+}
+
+func (x *reading) note(text string) { x.m.Notes = append(x.m.Notes, text) }
+
+// kernel reads what the kernel counts.
+func (x *reading) kernel() {
+	dir := procfs.OpenDir(x.p.PID())
+	defer dir.Close()
+	status := dir.Read(dir.AnyThread(), "status") // the first thread may have ended before the others
+	k := &x.m.Kernel
+	for _, f := range []struct {
+		to  *uint64
+		key string
+	}{{&k.RSS, "VmRSS"}, {&k.Anonymous, "RssAnon"}, {&k.File, "RssFile"}, {&k.Shared, "RssShmem"}, {&k.Swap, "VmSwap"},
+		{&k.PageTables, "VmPTE"}} {
+		*f.to, _ = procfs.Kilobytes(status, f.key)
+	}
+	mode, _ := procfs.Read("/sys/kernel/mm/transparent_hugepage/enabled", procfs.MaxFile)
+	always := strings.Contains(string(mode), "[always]")
+	if asked, _ := x.health.Flag("UseTransparentHugePages"); !always && !asked.Bool {
+		return // the kernel makes such pages for nobody, or for those that ask
+	}
+	if k.RSS > rollupBelow {
+		x.note("transparent huge pages are on: stacks and arenas may be in memory in steps of 2 MiB")
+		return
+	}
+	rollup, _ := procfs.Read(x.file("smaps_rollup"), procfs.MaxFile)
+	if n, ok := procfs.Kilobytes(rollup, "AnonHugePages"); ok {
+		k.HugePages = &n
+	}
+}
+
+// uses fills in how much the JVM says that it uses.
+func (x *reading) uses() {
+	set := func(part string, used uint64) {
+		if p := x.m.Part(part); p != nil {
+			p.Used = used
+		}
+	}
+	set(profile.HeapPartOfMemory, x.health.Heap().Heap.Used.Or(0))
+	code := uint64(0)
+	for _, c := range x.health.Code() {
+		code += c.Used.Or(0)
+	}
+	set(profile.CodeCache, code)
+	if counters, ok := x.health.Counters(); ok {
+		all, _ := counters.Long("sun.gc.metaspace.used") // with the class space
+		class, _ := counters.Long("sun.gc.compressedclassspace.used")
+		set(profile.ClassSpace, uint64(max(class, 0)))
+		set(profile.Metaspace, uint64(max(all-class, 0)))
+	}
+	if p := x.m.Part(profile.ThreadStacks); p != nil {
+		p.Count = x.stacks
+	}
+	if d, ok := x.health.DirectMemory(); ok {
+		x.m.Direct = &profile.DirectMemory{Reserved: d.Reserved, Capacity: d.Capacity, Count: d.Count, Max: d.Max.Or(0)}
+	}
+}
+
+// malloc adds up what malloc has. With look it finds out how much of its arenas is free.
+func (x *reading) malloc(counts []counted, look bool) {
+	m := &x.m.Malloc
+	left := uint64(maxLooked)
+	for i := range counts {
+		c := &counts[i]
+		switch {
+		case c.part != profile.MallocMemoryPart:
+		case c.name == mappedPiece:
+			m.Mapped += c.resident
+			m.Pieces++
+		default:
+			m.InUse += c.resident
+			if size := c.end - c.start; look && c.swapped == 0 && size <= left {
+				left -= size
+				x.lookAt(c)
+			}
+		}
+	}
+	if look && m.Looked < m.InUse/2 {
+		x.note("most arenas of malloc could not be looked through: what is free in them is not known")
+	}
+}
+
+// lookAt looks through one heap of an arena. Pages that are not in memory are not read.
+func (x *reading) lookAt(c *counted) {
+	page := int(x.pages.size)
+	b := make([]byte, c.end-c.start)
+	in := make([]bool, len(b)/page+1)
+	if x.pages.each(c.start, c.end, func(addr, entry uint64) {
+		in[(addr-c.start)/x.pages.size] = entry&present != 0
+	}) != nil {
+		return
+	}
+	for from := 0; from < len(b); {
+		to := from
+		for to < len(b) && in[to/page] == in[from/page] {
+			to = min(to+page, len(b))
+		}
+		if in[from/page] && x.p.Read(c.start+uint64(from), b[from:to]) != nil {
+			return
+		}
+		from = to
+	}
+	if c.name == threadArena && c.start%arenaHeap == 0 {
+		b = b[:min(uint64(len(b)), word(b[16:]))]
+	}
+	free, looked := freeIn(b, page, func(n int) bool { return in[n] })
+	x.m.Malloc.Free += uint64(free)
+	for n := range looked / page {
+		if in[n] {
+			x.m.Malloc.Looked += x.pages.size
+		}
+	}
+}
+
+// group reads what the control group says.
+func (x *reading) group() {
+	b, _ := procfs.Read(x.file("cgroup"), procfs.MaxFile)
+	g, ok := procfs.GroupOf(procfs.Memberships(b), x.mounts, "memory")
+	if !ok {
+		return
+	}
+	memory := g.Memory()
+	used, ok := memory.Used.Get()
+	if !ok {
+		return
+	}
+	group := &profile.GroupMemory{Version: g.Version, Path: g.Path, Used: used, Cache: memory.Cache.Or(0),
+		Max: memory.Max.Or(0)}
+	if group.Max > 0 {
+		group.Left = group.Max - min(group.Max, used-min(used, group.Cache))
+	}
+	x.m.Group = group
+}

@@ -1,0 +1,56 @@
+//go:build linux
+
+package procfs
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+
+	"goprof/process/maybe"
+)
+
+// GroupMemory is how much memory a control group has: that one of a group and those above it that has the tightest
+// limit.
+type GroupMemory struct {
+	Used, Max maybe.Value[uint64] // without a limit Max is not known, and the group is the process's own
+	// Cache is the part of Used that the kernel takes back before it kills a process: pages of files. Memory that
+	// processes share counts as such, too, but cannot be taken back.
+	Cache maybe.Value[uint64]
+	// Limited: one of the groups has a limit.
+	Limited maybe.Value[bool]
+}
+
+// Memory reads it.
+func (g *Group) Memory() (m GroupMemory) {
+	current, limit, cache, shared := "memory.current", "memory.max", "file", "shmem"
+	if g.Version == 1 { // mm/memcontrol-v1.c, memcg1_stat_format
+		current, limit, cache, shared = "memory.usage_in_bytes", "memory.limit_in_bytes", "total_cache", "total_shmem"
+	}
+	for i, dir := range g.Dirs {
+		b, err := Read(path.Join(dir, limit), MaxFile)
+		n, limited, ok := MemoryLimit(b)
+		if _, err2 := os.Stat(dir); errors.Is(err, fs.ErrNotExist) && err2 == nil {
+			ok = true // the topmost group of version 2 has no limit, and no file that says so
+		}
+		if ok && !m.Limited.Or(false) {
+			m.Limited = maybe.Known(limited)
+		}
+		tighter := ok && limited && n < m.Max.Or(n+1)
+		if i > 0 && !tighter {
+			continue
+		}
+		b, _ = Read(path.Join(dir, current), MaxFile)
+		m.Used = maybe.If(Number(b))
+		b, _ = Read(path.Join(dir, "memory.stat"), MaxFile)
+		files, ok := Keyed(b, cache)
+		memory, ok2 := Keyed(b, shared)
+		slabs, _ := Keyed(b, "slab_reclaimable") // version 2: what the kernel remembers of files
+		m.Cache = maybe.If(files-min(files, memory)+slabs, ok && ok2)
+		if tighter {
+			m.Max = maybe.Known(n)
+		}
+	}
+	return m
+}

@@ -1,0 +1,190 @@
+package vmstructs
+
+import (
+	"cmp"
+	"slices"
+
+	"goprof/process"
+)
+
+// MemoryUse is what the JVM has a range of addresses for.
+type MemoryUse uint8
+
+const (
+	HeapMemory       MemoryUse = iota + 1
+	CodeMemory                 // Name is that of the part of the code cache
+	StackMemory                // of a Java thread
+	CollectorMemory            // Name says which table
+	ArchiveMemory              // of class data sharing
+	ClassSpaceMemory           // metadata that compressed class pointers reach
+	MetaspaceMemory            // other metadata
+)
+
+// MemoryRange is a range of addresses that the JVM has reserved.
+type MemoryRange struct {
+	Start, End uint64
+	Use        MemoryUse
+	Name       string
+	// Rough: the range has this use as far as it is anonymous memory of one mapping.
+	Rough bool
+}
+
+const (
+	// rootChunk is how much of metaspace the JVM deals in: a piece of that size, aligned, has no other use
+	// (memory/metaspace/chunklevel.hpp, MAX_CHUNK_BYTE_SIZE; larger since 24). Up to 15 a node of metaspace may be
+	// smaller.
+	rootChunk = 4 << 20
+	// maxMetaspaceChunks bounds the pieces.
+	maxMetaspaceChunks = 1 << 16
+	// mapperBytes is how much is read of one of G1's mappers, and tableBytes of what points to these.
+	mapperBytes, tableBytes = 96, 384
+)
+
+// MemoryRanges lists what the JVM's structures tell of its memory. What could not be read is missing.
+func (h *Health) MemoryRanges() (ranges []MemoryRange) {
+	add := func(start, end uint64, use MemoryUse, name string) {
+		if start != 0 && end > start && end-start <= maxHeapBytes {
+			ranges = append(ranges, MemoryRange{Start: start, End: end, Use: use, Name: name})
+		}
+	}
+	heapStart, heapEnd, _ := h.HeapRange()
+	add(heapStart, heapEnd, HeapMemory, "")
+	l := &h.vm.l.code
+	for i, use := range h.Code() {
+		heap := &h.vm.heaps[i]
+		add(heap.low, heap.boundary, CodeMemory, cmp.Or(use.Name, "CodeCache"))
+		add(heap.segmap, h.pointerAt(heap.addr+uint64(l.segmap), l.highBoundary), CodeMemory, "maps of segments")
+	}
+	threads, _ := h.Threads()
+	for _, t := range threads {
+		add(t.StackBase-min(t.StackBase, t.StackSize), t.StackBase, StackMemory, "")
+	}
+	m := &h.vm.l.memory
+	add(h.pointerAt(m.archiveBase, 0), h.pointerAt(m.archiveTop, 0), ArchiveMemory, "")
+	table := h.pointerAt(m.barrier, 0)
+	if m.table.ok() && h.hasCards() {
+		table = h.pointerAt(table, m.table)
+	}
+	if size, ok := h.sizeAt(table, m.cardBytes).Get(); ok && h.hasCards() {
+		cards := h.pointerAt(table, m.cards)
+		add(cards, cards+size, CollectorMemory, "card table")
+	}
+	ranges = append(ranges, h.collectorTables(heapEnd-heapStart)...)
+	return append(ranges, h.metadata()...)
+}
+
+// hasCards: the barrier sets of the others are of other types (gc/shared/barrierSetConfig.hpp).
+func (h *Health) hasCards() bool {
+	return slices.Contains([]string{"Serial", "Parallel", "G1", "CMS"}, h.Collector())
+}
+
+// collectorTables finds tables whose places libjvm does not tell. A table is believed if two words of the collector's
+// own structure hold together: an address, and what must stand beside it for a heap of that size.
+func (h *Health) collectorTables(heap uint64) (ranges []MemoryRange) {
+	at := h.pointerAt(h.vm.l.health.heap, 0)
+	if at == 0 || heap == 0 {
+		return nil
+	}
+	words := make([]byte, tableBytes)
+	add := func(low, size uint64, name string) {
+		if low != 0 && low%8 == 0 {
+			ranges = append(ranges, MemoryRange{Start: low, End: low + size, Use: CollectorMemory, Name: name})
+		}
+	}
+	switch h.Collector() {
+	case "G1":
+		// HeapRegionManager has a mapper for each table (gc/g1/heapRegionManager.hpp, g1RegionToSpaceMapper.hpp). A
+		// mapper has the two ends of the table (g1PageBasedVirtualSpace.hpp): a byte for each 512 bytes of the heap, or
+		// a bit for each 8.
+		mapper := make([]byte, mapperBytes)
+		if !h.vm.l.memory.manager.ok() || h.vm.mem.Bytes(at+uint64(h.vm.l.memory.manager), words) != nil {
+			return nil
+		}
+		for ; len(words) > 0; words = words[8:] {
+			if p := word(words); p == 0 || p%8 != 0 || h.vm.mem.Bytes(p, mapper) != nil {
+				continue
+			}
+			for k := 0; k+16 <= len(mapper); k += 8 {
+				low, high := word(mapper[k:]), word(mapper[k+8:])
+				if name := g1Tables[heap/max(high-low, 1)]; name != "" && low%4096 == 0 && high > low {
+					add(low, high-low, name)
+					break
+				}
+			}
+		}
+	case "Parallel": // gc/parallel/parMarkBitMap.hpp: bitmaps, each with an address and its number of bits
+		bitmap, err := h.vm.t.Global(libjvm, "_ZN17PSParallelCompact12_mark_bitmapE")
+		if err != nil || h.vm.mem.Bytes(bitmap, words[:mapperBytes]) != nil {
+			return nil
+		}
+		for k := 0; k+16 <= mapperBytes; k += 8 {
+			if word(words[k+8:]) == heap/8 {
+				add(word(words[k:]), heap/64, "marking bitmap")
+			}
+		}
+	}
+	return ranges
+}
+
+// g1Tables are the tables of G1 by how many bytes of the heap a byte of them is for.
+var g1Tables = map[uint64]string{64: "marking bitmap", 512: "block offsets, cards"}
+
+// metadata lists where metaspace is: around each class, and around its constants. It goes down from Object to all
+// classes (oops/klass.hpp, _subklass and _next_sibling).
+func (h *Health) metadata() (ranges []MemoryRange) {
+	tree, m := &h.vm.l.hierarchy, &h.vm.l.memory
+	object := h.pointerAt(h.pointerAt(h.vm.l.oops.threadKlass, 0), h.vm.l.health.super)
+	if !tree.first.ok() || !tree.next.ok() || !m.constants.ok() || !m.helper.ok() || object == 0 {
+		return nil
+	}
+	compressed := true // since 27 there is no flag, and all are
+	if f, ok := h.Flag("UseCompressedClassPointers"); ok {
+		compressed = f.Bool
+	}
+	chunks := map[uint64]MemoryUse{}
+	note := func(addr uint64, use MemoryUse) {
+		if chunk := addr &^ (rootChunk - 1); addr != 0 && chunks[chunk] == 0 && len(chunks) < maxMetaspaceChunks {
+			chunks[chunk] = use
+		}
+	}
+	fields := []offset{tree.first, tree.next, m.constants, m.helper}
+	begin, size := slices.Min(fields), span(fields...)-int(slices.Min(fields))
+	if size > maxRegionSpan {
+		return nil
+	}
+	waiting, raw := []uint64{object}, make([]byte, threadBatch*size)
+	for looked := 0; len(waiting) > 0 && looked < maxBootKlasses; {
+		n := min(len(waiting), threadBatch)
+		h.ranges = h.ranges[:0]
+		for i, klass := range waiting[len(waiting)-n:] {
+			buf := raw[i*size : (i+1)*size : (i+1)*size]
+			h.ranges = append(h.ranges, process.Range{Addr: klass + uint64(begin), Buf: buf})
+		}
+		waiting = waiting[:len(waiting)-n]
+		h.vm.t.ReadMany(h.ranges)
+		for i := range h.ranges {
+			b := h.ranges[i].Buf
+			if looked++; !h.ranges[i].OK {
+				continue
+			}
+			klass := h.ranges[i].Addr - uint64(begin)
+			if compressed {
+				note(klass, ClassSpaceMemory)
+			} else {
+				note(klass, MetaspaceMemory)
+			}
+			if int32((m.helper - begin).u32(b)) >= 0 { // arrays have no constants
+				note((m.constants - begin).u64(b), MetaspaceMemory)
+			}
+			for _, f := range []offset{tree.first, tree.next} {
+				if next := (f - begin).u64(b); next != 0 && next%8 == 0 {
+					waiting = append(waiting, next)
+				}
+			}
+		}
+	}
+	for chunk, use := range chunks {
+		ranges = append(ranges, MemoryRange{Start: chunk, End: chunk + rootChunk, Use: use, Rough: true})
+	}
+	return ranges
+}

@@ -60,6 +60,7 @@ type layout struct {
 	trap      trapLayout
 	objects   objectsLayout
 	areas     areasLayout
+	dump      dumpLayout
 
 	perfStart, perfCapacity uint64 // PerfMemory
 	oopMaps                 oopMapLayout
@@ -283,6 +284,7 @@ func resolve(t *tables) (*layout, *resolver) {
 		trap:      r.trap(),
 		objects:   r.objects(),
 		areas:     r.areas(),
+		dump:      r.dump(),
 
 		perfStart:    r.static("", "PerfMemory._start"),
 		perfCapacity: r.static("", "PerfMemory._capacity"),

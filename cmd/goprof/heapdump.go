@@ -86,6 +86,8 @@ func heapDumpFailed(err error, what, instead string) error {
 	}
 	e := &exit.Error{Code: exit.General, What: what, Why: whyOf(source.Err), Err: source.Err}
 	switch {
+	case errors.Is(source.Err, heapdump.ErrCancelled):
+		e.Why = "interrupted"
 	case errors.Is(source.Err, vmstructs.ErrMoving):
 		e.Why = "a collection was moving objects, so references do not lead to where the objects are"
 		e.Remedy = instead + " (it counts what can be read)"

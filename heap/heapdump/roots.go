@@ -72,7 +72,7 @@ func (d *dumping) thread(t *Thread) {
 	serial := uint32(d.res.Threads)
 	d.trace(hprof.NoTrace+serial, serial, t.Stack)
 	d.keep(root{object: object, thread: serial, kind: threadRoot})
-	for _, addr := range d.references(t.Words...) {
+	for _, addr := range d.references(append(t.Used, bytesOf(t.Regs))...) {
 		d.keep(root{object: addr, thread: serial, kind: stackRoot})
 	}
 	d.heap.LocalHandles(t.Java, func(object uint64) {
@@ -128,6 +128,14 @@ func (d *dumping) references(pieces ...[]byte) (found []uint64) {
 	}
 	slices.Sort(found)
 	return slices.Compact(found)
+}
+
+// bytesOf are words, as memory.
+func bytesOf(words []uint64) (b []byte) {
+	for _, w := range words {
+		b = binary.LittleEndian.AppendUint64(b, w)
+	}
+	return b
 }
 
 // inHeap reports whether an address may be one of the heap. It is asked for each word.

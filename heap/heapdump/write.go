@@ -22,8 +22,9 @@ type Names interface {
 type Thread struct {
 	Java  vmstructs.Thread
 	Stack *profile.Stack
-	// Words are its registers, and the used part of its stack.
-	Words [][]byte
+	Regs  []uint64
+	// Used are the used parts of its stack.
+	Used [][]byte
 }
 
 // Options say what to write.
@@ -94,7 +95,7 @@ type dumping struct {
 	err     error
 }
 
-// Write writes a heap dump of a JVM that stands still.
+// Write writes a heap dump of a JVM that stands still. With ErrCancelled it returns how far it came.
 func Write(w io.Writer, vm *vmstructs.VM, opt Options) (*Result, error) {
 	heap, err := vm.NewHeap()
 	if err != nil {
@@ -124,7 +125,7 @@ func Write(w io.Writer, vm *vmstructs.VM, opt Options) (*Result, error) {
 	}
 	d.writeRoots()
 	if err := d.objects(); err != nil {
-		return nil, err
+		return &d.res, err
 	}
 	if err := d.out.Close(); err != nil {
 		return nil, err

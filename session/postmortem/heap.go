@@ -1,8 +1,6 @@
 package postmortem
 
 import (
-	"encoding/binary"
-
 	"goprof/heap/heapdump"
 	"goprof/process"
 	"goprof/profile"
@@ -21,14 +19,7 @@ func (j *JVM) HeapThreads(f func(*heapdump.Thread)) {
 		}
 		j.snapshot(t, j.Walker.MaxDepth, &snap)
 		j.Walker.Walk(&snap, &stack)
-		f(&heapdump.Thread{Java: t.java, Stack: &stack, Words: [][]byte{registersOf(&snap), snap.Stack, snap.Under}})
+		f(&heapdump.Thread{Java: t.java, Stack: &stack, Regs: snap.Regs[:],
+			Used: [][]byte{snap.Stack, snap.Under}})
 	}
-}
-
-// registersOf are the registers of a thread, as memory.
-func registersOf(s *process.Snapshot) (b []byte) {
-	for _, r := range s.Regs {
-		b = binary.LittleEndian.AppendUint64(b, r)
-	}
-	return b
 }

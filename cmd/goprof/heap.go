@@ -140,6 +140,8 @@ func (f *heapFlags) run(cmd *cobra.Command, args []string) error {
 	if f.core.file != "" {
 		readFilesOnly(cmd, args)
 	} else if f.output != "" {
+		defer session.StopAfterSuspend()()
+		defer session.StartWatchdog(watchdogName)() // the guard lets nothing be started
 		guard.Enter(guard.ToDumpAndWrite)
 	} else {
 		guard.Enter(f.toDump())

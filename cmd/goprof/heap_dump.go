@@ -51,7 +51,6 @@ func (f *heapFlags) checkDump(cmd *cobra.Command) error {
 
 // dump writes a heap dump of a live JVM, which stands still meanwhile.
 func (f *heapFlags) dump(cmd *cobra.Command, pid int) error {
-	defer session.StopAfterSuspend()()
 	s, err := session.Attach(pid)
 	if err != nil {
 		return attachError(pid, err)
@@ -78,7 +77,6 @@ func (f *heapFlags) dump(cmd *cobra.Command, pid int) error {
 	if out.IsStream() {
 		return usageError(cmd, "a heap dump of a live JVM needs a file: the JVM would wait for the reader of "+f.output)
 	}
-	defer session.StartWatchdog(watchdogName)()
 	fmt.Fprintf(cmd.ErrOrStderr(), "goprof: process %d stands still for %s\n", pid, about)
 	ctx, stop := interruptible(cmd.Context())
 	defer stop()

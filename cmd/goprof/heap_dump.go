@@ -15,7 +15,6 @@ import (
 	"goprof/heap/heapdump"
 	"goprof/output"
 	"goprof/output/convert"
-	"goprof/sampler/ptrace"
 	"goprof/session"
 	"goprof/vmstructs"
 )
@@ -185,7 +184,7 @@ func (d *liveDump) once(w io.Writer) error {
 		case <-done:
 		case <-time.After(lastWrite):
 		}
-		return &convert.SourceError{Err: holdError(err)}
+		return &convert.SourceError{Err: err}
 	}
 	r := <-done
 	d.res = r.res
@@ -196,15 +195,4 @@ func (d *liveDump) once(w io.Writer) error {
 		return &convert.SourceError{Err: r.err}
 	}
 	return r.err
-}
-
-// holdError puts into words why the JVM could not be held.
-func holdError(err error) error {
-	switch {
-	case errors.Is(err, ptrace.ErrNotHeld):
-		return fmt.Errorf("threads did not stop in time, so all go on (%w)", err)
-	case errors.Is(err, ptrace.ErrLetGo):
-		return fmt.Errorf("it took too long, so all threads go on (%w)", err)
-	}
-	return err
 }

@@ -26,11 +26,11 @@ type Held struct {
 
 var (
 	// ErrTracedBy: another process traces a thread, so it cannot be held.
-	ErrTracedBy = errors.New("ptrace: another process traces it")
+	ErrTracedBy = errors.New("another process traces it")
 	// ErrNotHeld: not all threads stopped in time. All of them go on.
-	ErrNotHeld = errors.New("ptrace: not all threads stop")
+	ErrNotHeld = errors.New("not all threads stopped in time, so all of them go on")
 	// ErrLetGo: the threads were let go before f had returned.
-	ErrLetGo = errors.New("ptrace: the threads were let go too early")
+	ErrLetGo = errors.New("all threads go on before the dump is complete")
 )
 
 const (
@@ -180,7 +180,7 @@ func (h *holding) during(most time.Duration, f func([]Held, <-chan struct{})) er
 			return nil
 		case <-over:
 			close(cut)
-			return fmt.Errorf("%w: after %v", ErrLetGo, most)
+			return fmt.Errorf("%w: %v are over", ErrLetGo, most)
 		case <-time.After(holdTick):
 			if SuspendWanted() {
 				close(cut)

@@ -94,39 +94,38 @@ const (
 	maxHandles      = 1 << 8
 )
 
-// LocalHandles calls f for each object that native code on a thread has a handle of (runtime/jniHandles.hpp).
-func (h *Heap) LocalHandles(t Thread, f func(object uint64)) {
+// LocalHandles calls f for each object that native code on a thread has a handle of (runtime/jniHandles.hpp). It returns
+// false if they are not all known.
+func (h *Heap) LocalHandles(t Thread, f func(object uint64)) (all bool) {
 	d := &h.vm.l.dump
-	if d.handles.ok() {
-		h.eachInBlocks(h.health.pointerAt(t.Addr, d.handles), func(object, _ uint64) { f(object) })
-	}
+	return d.handles.ok() && h.eachInBlocks(h.health.pointerAt(t.Addr, d.handles), func(object, _ uint64) { f(object) })
 }
 
-// GlobalHandles calls f for each global handle of native code, and the object that it stands for.
-func (h *Heap) GlobalHandles(f func(object, handle uint64)) {
+// GlobalHandles calls f for each global handle of native code, and the object that it stands for. It returns false if
+// they are not all known.
+func (h *Heap) GlobalHandles(f func(object, handle uint64)) (all bool) {
 	d := &h.vm.l.dump
 	at := h.health.pointerAt(d.globals, 0)
 	if d.globals == 0 || at == 0 {
-		return
+		return false
 	}
 	if d.globalBlocks {
-		h.eachInBlocks(at, f)
-		return
+		return h.eachInBlocks(at, f)
 	}
-	h.eachStored(at, f)
+	return h.eachStored(at, f)
 }
 
 // eachInBlocks goes through a list of JNIHandleBlocks. A free handle has its lowest bit set, or is null.
-func (h *Heap) eachInBlocks(block uint64, f func(object, handle uint64)) {
+func (h *Heap) eachInBlocks(block uint64, f func(object, handle uint64)) (all bool) {
 	d := &h.vm.l.dump
 	if !d.slots.ok() || !d.top.ok() || !d.next.ok() {
-		return
+		return false
 	}
 	var slots [8 * maxHandles]byte
 	for n := 0; block != 0 && block%8 == 0 && n < maxHandleBlocks; n++ {
 		top, err := h.vm.mem.U32(block + uint64(d.top))
 		if err != nil || top > maxHandles || h.vm.mem.Bytes(block+uint64(d.slots), slots[:8*top]) != nil {
-			return
+			return false
 		}
 		for i := uint64(0); i < 8*uint64(top); i += 8 {
 			if object := word(slots[i:]); object != 0 && object&7 == 0 {
@@ -135,6 +134,7 @@ func (h *Heap) eachInBlocks(block uint64, f func(object, handle uint64)) {
 		}
 		block = h.health.pointerAt(block, d.next)
 	}
+	return block == 0
 }
 
 // An OopStorage has a name and then its array of blocks. The array has its size, the number of its blocks and a count of
@@ -148,16 +148,18 @@ const (
 )
 
 // eachStored goes through an OopStorage.
-func (h *Heap) eachStored(storage uint64, f func(object, handle uint64)) {
+func (h *Heap) eachStored(storage uint64, f func(object, handle uint64)) (all bool) {
 	array := h.health.pointerAt(storage, storageArray)
 	blocks := h.health.pointerAt(array, 8)
 	if array == 0 || blocks > h.health.pointerAt(array, 0) || blocks > maxBlocks {
-		return
+		return false
 	}
+	all = true
 	var b [8*blockRefs + 8]byte
 	for i := range blocks {
 		block := h.health.pointerAt(array, offset(arrayOfBlocks+8*i))
 		if block == 0 || block%8 != 0 || h.vm.mem.Bytes(block, b[:]) != nil {
+			all = false
 			continue
 		}
 		used := word(b[8*blockRefs:])
@@ -167,4 +169,5 @@ func (h *Heap) eachStored(storage uint64, f func(object, handle uint64)) {
 			}
 		}
 	}
+	return all
 }

@@ -75,9 +75,11 @@ func (d *dumping) thread(t *Thread) {
 	for _, addr := range d.references(append(t.Used, bytesOf(t.Regs))...) {
 		d.keep(root{object: addr, thread: serial, kind: stackRoot})
 	}
-	d.heap.LocalHandles(t.Java, func(object uint64) {
+	if !d.heap.LocalHandles(t.Java, func(object uint64) {
 		d.keep(root{object: object, thread: serial, kind: localRoot})
-	})
+	}) {
+		d.res.NoLocals++
+	}
 }
 
 // trace writes the Java frames of a stack.

@@ -55,6 +55,9 @@ type Result struct {
 	Cut     int64            // elements for which a record has no room
 	// UnreadClasses is how many classes could not be read. Their objects are among the unknown.
 	UnreadClasses int
+	// NoGlobals: not all global handles of native code are known, NoLocals counts threads of which the same holds.
+	NoGlobals bool
+	NoLocals  int
 }
 
 var (
@@ -114,9 +117,11 @@ func Write(w io.Writer, vm *vmstructs.VM, opt Options) (*Result, error) {
 	if opt.Threads != nil {
 		opt.Threads(d.thread)
 	}
-	heap.GlobalHandles(func(object, handle uint64) {
+	if !heap.GlobalHandles(func(object, handle uint64) {
 		d.keep(root{object: object, handle: handle, kind: globalRoot})
-	})
+	}) {
+		d.res.NoGlobals = true
+	}
 	if d.err != nil {
 		return nil, d.err
 	}
@@ -225,5 +230,9 @@ func (r *Result) Missing() (all []string) {
 	tell(r.Lost, "%d bytes within objects that could not be read: zeros stand for them")
 	tell(uint64(r.Cut), "%d elements of arrays that are too long for the format")
 	tell(uint64(r.UnreadClasses), "%d classes that could not be read, with their objects")
+	tell(uint64(r.NoLocals), "handles of native code on %d threads: objects that only these keep look dead")
+	if r.NoGlobals {
+		all = append(all, "global handles of native code: objects that only these keep look dead")
+	}
 	return all
 }

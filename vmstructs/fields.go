@@ -41,41 +41,73 @@ func (r *resolver) fieldFlags() fieldFlags {
 		generic: bit("_ff_generic", 2), contended: bit("_ff_contended", 4), nullMarker: bit("_ff_null_marker", -1)}
 }
 
+// rawField is what a class says of a field that it declares: numbers of constants, the place in the object or, of a
+// static field, in the class's mirror, and the access flags of the class file.
+type rawField struct{ name, sig, offset, access uint32 }
+
 // nextField reads a field of the stream.
-func (s *stream) nextField(f *fieldFlags) (name, offset, flags uint32) {
-	name, _, offset, _, flags = s.u5(), s.u5(), s.u5(), s.u5(), s.u5()
+func (s *stream) nextField(f *fieldFlags) (field rawField, flags uint32) {
+	field.name, field.sig, field.offset, field.access, flags = s.u5(), s.u5(), s.u5(), s.u5(), s.u5()
 	for _, more := range []uint32{f.initialized, f.generic, f.contended, f.nullMarker} {
 		if flags&more != 0 {
 			s.u5()
 		}
 	}
-	return name, offset, flags
+	return field, flags
 }
 
 // fieldsOf lists the fields that a class declares itself. The place of a field in an object depends on the release, on
 // flags, even on other fields' sizes, so it is never assumed.
 func (vm *VM) fieldsOf(klass uint64) ([]javaField, error) {
+	pool, n, err := vm.constantsOf(klass)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := vm.rawFields(klass, maxFields)
+	if err != nil {
+		return nil, err
+	}
+	fields, text := make([]javaField, 0, len(raw)), 0
+	for _, r := range raw {
+		f, err := vm.field(pool, n, r.name, uint64(r.offset))
+		if err != nil {
+			return nil, err
+		}
+		if text += len(f.name); text > maxFieldText {
+			return nil, fmt.Errorf("%w: %d bytes of fields' names", ErrBadMethod, text)
+		}
+		fields = append(fields, f)
+	}
+	return fields, nil
+}
+
+// constantsOf is the constant pool of a class, and how many constants it has.
+func (vm *VM) constantsOf(klass uint64) (pool uint64, n uint32, err error) {
 	l := &vm.l.method
 	if !l.klassPool.ok() || !l.arrayLen.ok() {
-		return nil, ErrMissing
+		return 0, 0, ErrMissing
 	}
-	pool, err := vm.mem.Ptr(klass + uint64(l.klassPool))
-	if err != nil {
-		return nil, err
+	if pool, err = vm.mem.Ptr(klass + uint64(l.klassPool)); err != nil {
+		return 0, 0, err
 	}
-	n, err := vm.mem.U32(pool + uint64(l.poolLength))
-	if err != nil {
-		return nil, err
+	if n, err = vm.mem.U32(pool + uint64(l.poolLength)); err != nil {
+		return 0, 0, err
 	}
 	if n > maxPool {
-		return nil, fmt.Errorf("%w: %d constants", ErrBadMethod, n)
+		return 0, 0, fmt.Errorf("%w: %d constants", ErrBadMethod, n)
 	}
+	return pool, n, nil
+}
+
+// rawFields reads what a class says of its own fields, at most so many. What the VM has added is not among them.
+func (vm *VM) rawFields(klass uint64, most int) ([]rawField, error) {
+	l := &vm.l.method
 	if l.fieldStream.ok() && l.arrayU1.ok() {
 		b, err := vm.array(klass+uint64(l.fieldStream), l.arrayU1, 1)
 		if err != nil {
 			return nil, err
 		}
-		return vm.fieldStream(pool, n, b)
+		return vm.fieldStream(b, most)
 	}
 	if !l.fieldTuples.ok() || !l.fieldCount.ok() || !l.arrayU2.ok() {
 		return nil, ErrMissing
@@ -88,7 +120,7 @@ func (vm *VM) fieldsOf(klass uint64) ([]javaField, error) {
 	if err != nil {
 		return nil, err
 	}
-	return vm.fieldTuples(pool, n, b, int(count))
+	return fieldTuples(b, int(count), most)
 }
 
 // array reads the elements of the Array<> that the pointer at addr points at (oops/array.hpp).
@@ -111,71 +143,41 @@ func (vm *VM) array(addr uint64, data offset, size int) ([]byte, error) {
 // fieldStream decodes what JDK 21 and later have: UNSIGNED5 numbers, how many fields of
 // Java and how many injected, then for each its name, signature, offset, access, flags,
 // and what the flags announce (oops/fieldInfo.inline.hpp, FieldInfoReader).
-func (vm *VM) fieldStream(pool uint64, poolLength uint32, b []byte) ([]javaField, error) {
+func (vm *VM) fieldStream(b []byte, most int) (fields []rawField, err error) {
 	s := stream{b: b, x: vm.l.method.unsigned5X}
 	n := s.u5()
 	injected := s.u5()
-	if s.bad || n > maxFields || injected > maxFields {
+	if s.bad || n > uint32(most) || injected > maxFields {
 		return nil, fmt.Errorf("%w: %d fields", ErrBadMethod, n)
 	}
-	found := fieldList{vm: vm, pool: pool, poolLength: poolLength}
 	for range n {
-		name, at, flags := s.nextField(&vm.l.method.fieldFlags)
+		f, flags := s.nextField(&vm.l.method.fieldFlags)
 		if s.bad {
 			return nil, fmt.Errorf("%w: field stream ends early", ErrBadMethod)
 		}
-		if flags&vm.l.method.fieldFlags.injected != 0 {
-			continue
-		}
-		if err := found.add(name, uint64(at)); err != nil {
-			return nil, err
+		if flags&vm.l.method.fieldFlags.injected == 0 {
+			fields = append(fields, f)
 		}
 	}
-	return found.fields, nil
+	return fields, nil
 }
 
 // fieldTuples decodes what is up to JDK 20: six shorts for each field, access, name,
 // signature, initial value, and the offset in two halves, two tag bits below it.
-func (vm *VM) fieldTuples(pool uint64, poolLength uint32, b []byte, count int) ([]javaField, error) {
+func fieldTuples(b []byte, count, most int) (fields []rawField, err error) {
 	const tuple = 12
-	if count > maxFields {
+	if count > most {
 		return nil, fmt.Errorf("%w: %d fields", ErrBadMethod, count)
 	}
-	found := fieldList{vm: vm, pool: pool, poolLength: poolLength}
 	for i := range count {
 		if (i+1)*tuple > len(b) {
 			return nil, fmt.Errorf("%w: %d fields in %d bytes", ErrBadMethod, count, len(b))
 		}
-		t := b[i*tuple:]
-		name := binary.LittleEndian.Uint16(t[2:])
-		at := binary.LittleEndian.Uint32(t[8:]) >> 2
-		if err := found.add(uint32(name), uint64(at)); err != nil {
-			return nil, err
-		}
+		short := func(at int) uint32 { return uint32(binary.LittleEndian.Uint16(b[i*tuple+at:])) }
+		at := binary.LittleEndian.Uint32(b[i*tuple+8:]) >> 2
+		fields = append(fields, rawField{name: short(2), sig: short(4), offset: at, access: short(0)})
 	}
-	return found.fields, nil
-}
-
-// fieldList is fields whose names are in one constant pool.
-type fieldList struct {
-	vm         *VM
-	pool       uint64
-	poolLength uint32
-	fields     []javaField
-	text       int // bytes of all names
-}
-
-// add reads the name of a field and keeps it. All names together are bounded.
-func (l *fieldList) add(name uint32, at uint64) error {
-	f, err := l.vm.field(l.pool, l.poolLength, name, at)
-	if err != nil {
-		return err
-	}
-	if l.text += len(f.name); l.text > maxFieldText {
-		return fmt.Errorf("%w: %d bytes of fields' names", ErrBadMethod, l.text)
-	}
-	l.fields = append(l.fields, f)
-	return nil
+	return fields, nil
 }
 
 func (vm *VM) field(pool uint64, poolLength, name uint32, at uint64) (javaField, error) {

@@ -20,12 +20,12 @@ func (vm *VM) injectedIn(klass uint64) (offsets []uint64, err error) {
 		return nil, fmt.Errorf("%w: %d fields", ErrBadMethod, n)
 	}
 	for range n + injected {
-		_, at, flags := s.nextField(&l.fieldFlags)
+		f, flags := s.nextField(&l.fieldFlags)
 		if s.bad {
 			return nil, fmt.Errorf("%w: field stream ends early", ErrBadMethod)
 		}
-		if flags&l.fieldFlags.injected != 0 && at < maxFieldOffset {
-			offsets = append(offsets, uint64(at))
+		if flags&l.fieldFlags.injected != 0 && f.offset < maxFieldOffset {
+			offsets = append(offsets, uint64(f.offset))
 		}
 	}
 	return offsets, nil

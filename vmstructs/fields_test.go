@@ -19,11 +19,11 @@ func TestFieldFlags(t *testing.T) {
 		f := (&resolver{t: &tables{ints: c.ints}}).fieldFlags()
 		field := append([]byte{40, 41, 42, 43, c.flags + 1}, c.optional...)
 		s := stream{b: append(field, 50, 51, 52, 53, 1), x: 1}
-		if name, offset, flags := s.nextField(&f); name != 39 || offset != 41 || flags&f.injected == 0 {
-			t.Errorf("%s: name %d at %d, flags %#x", release, name, offset, flags)
+		if got, flags := s.nextField(&f); got != (rawField{39, 40, 41, 42}) || flags&f.injected == 0 {
+			t.Errorf("%s: %+v, flags %#x", release, got, flags)
 		}
-		if name, offset, flags := s.nextField(&f); name != 49 || offset != 51 || flags != 0 || s.bad {
-			t.Errorf("%s: the next one has name %d at %d, flags %#x", release, name, offset, flags)
+		if got, flags := s.nextField(&f); got != (rawField{49, 50, 51, 52}) || flags != 0 || s.bad {
+			t.Errorf("%s: the next one is %+v, flags %#x", release, got, flags)
 		}
 	}
 }

@@ -61,6 +61,7 @@ type layout struct {
 	objects   objectsLayout
 	areas     areasLayout
 	memory    memoryLayout
+	dump      dumpLayout
 
 	perfStart, perfCapacity uint64 // PerfMemory
 	oopMaps                 oopMapLayout
@@ -285,6 +286,7 @@ func resolve(t *tables) (*layout, *resolver) {
 		objects:   r.objects(),
 		areas:     r.areas(),
 		memory:    r.memory(),
+		dump:      r.dump(),
 
 		perfStart:    r.static("", "PerfMemory._start"),
 		perfCapacity: r.static("", "PerfMemory._capacity"),

@@ -20,6 +20,7 @@ type convertFlags struct {
 	title, summary string
 	shape          output.Shape
 	in             inputFlags
+	core           coreFile // of a heap dump
 	redactFlags
 }
 
@@ -41,14 +42,21 @@ Some of what FILE holds may have no place in OUT's format, and is lost. docs/for
 lists what.
 --summary writes goprof's account of the run to a file of its own. Among the formats only
 JFR holds the account. "goprof flame" finds OUT.summary.json beside OUT.collapsed.
-A JFR file needs the time of each sample. Collapsed files and pprof profiles have none.`,
+A JFR file needs the time of each sample. Collapsed files and pprof profiles have none.
+
+If FILE is a core file, OUT is a heap dump (.hprof) for Eclipse MAT, VisualVM and others:
+all objects in the heap, threads with their stacks, and what keeps objects alive. --redact
+also writes zero for all numbers and texts. --root and --debug-dir say where the files are
+that the core lacks. docs/cores.md has the rest.`,
 		Example: `  goprof convert out.jfr -o out.pb.gz
   goprof convert out.jfr -o slow.firefox.json.gz --from 10s --to 25s
   goprof convert async.jfr --event wall -o wall.html
   goprof convert jdk.jfr --event alloc --weight bytes -t -o alloc.collapsed
   goprof convert out.jfr -o out.collapsed --summary out.summary.json
   goprof convert out.jfr -f collapsed -o - | grep checkout
-  goprof convert out.jfr -o out.html --redact default`,
+  goprof convert out.jfr -o out.html --redact default
+  goprof convert core.1234 -o heap.hprof
+  goprof convert core.1234 -o heap.hprof --redact default    shape without contents`,
 		Args: exactly("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error { return runConvert(cmd, args[0], &f) },
 	}
@@ -61,6 +69,7 @@ A JFR file needs the time of each sample. Collapsed files and pprof profiles hav
 	f.in.add(cmd)
 	addShape(flags, &f.shape)
 	f.redactFlags.add(cmd)
+	f.core.addFiles(cmd, "for a heap dump: ")
 	cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(format.Names(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
@@ -76,6 +85,9 @@ func formatTable() (text string) {
 func runConvert(cmd *cobra.Command, input string, f *convertFlags) error {
 	if f.output == "" {
 		return usageError(cmd, "-o is missing: where to write to, - is standard output")
+	}
+	if isHeapDump(f.output, f.format) {
+		return f.heapDump(cmd, input)
 	}
 	to, err := format.Of(f.output, f.format)
 	if err != nil {
@@ -135,6 +147,23 @@ func runConvert(cmd *cobra.Command, input string, f *convertFlags) error {
 	return nil
 }
 
+// heapDump writes the heap of a core file.
+func (f *convertFlags) heapDump(cmd *cobra.Command, input string) (err error) {
+	if err := notItself(input, f.output); err != nil {
+		return err
+	}
+	if err := f.core.forHeapDump(cmd, input); err != nil {
+		return err
+	}
+	if f.core.by, err = f.redactor(cmd, input, f.output); err != nil {
+		return err
+	}
+	if err := f.core.writeHeapDump(cmd, f.output); err != nil {
+		return err
+	}
+	return f.writeMap()
+}
+
 // noAccount says why there is nothing for --summary.
 func (in *openInput) noAccount() error {
 	lacks := &recording.Lacks{Problem: "--summary needs the account of the run, and " + in.name + " has none",
@@ -166,6 +195,8 @@ func (in *openInput) writeAccount(cmd *cobra.Command, to *output.File, of string
 func (f *convertFlags) checkShape(cmd *cobra.Command, to format.Format) error {
 	drawn := to == format.HTML || to == format.SVG || to == format.JSON
 	switch {
+	case f.core.root != "" || len(f.core.debugDirs) > 0:
+		return usageError(cmd, "--root and --debug-dir are for heap dumps of core files: -o OUT.hprof")
 	case f.summary != "" && filepath.Clean(f.summary) == filepath.Clean(f.output):
 		return usageError(cmd, "--output and --summary are the same file")
 	case f.shape != (output.Shape{}) && !drawn:

@@ -30,11 +30,15 @@ type coreFile struct {
 }
 
 func (c *coreFile) addFlags(cmd *cobra.Command) {
-	fs := cmd.Flags()
-	fs.StringVar(&c.file, "core", "", "read this core `file` instead of a live JVM (gzip, zstd and lz4, too)")
-	fs.StringVar(&c.root, "root", "", "with --core: the `folder` that was the JVM's root: an unpacked container image")
-	fs.StringArrayVar(&c.debugDirs, "debug-dir", nil,
-		"with --core: a `folder` with libjvm.so and other files, by build id, path or name; may be repeated")
+	cmd.Flags().StringVar(&c.file, "core", "", "read this core `file` instead of a live JVM (gzip, zstd and lz4, too)")
+	c.addFiles(cmd, "with --core: ")
+}
+
+// addFiles adds the flags that say where the files are that a core lacks. when says when they count.
+func (c *coreFile) addFiles(cmd *cobra.Command, when string) {
+	cmd.Flags().StringVar(&c.root, "root", "", when+"the `folder` that was the JVM's root: an unpacked container image")
+	cmd.Flags().StringArrayVar(&c.debugDirs, "debug-dir", nil,
+		when+"a `folder` with libjvm.so and other files, by build id, path or name; may be repeated")
 }
 
 // check says which flags do not go with these. live are flags that need a live JVM.
@@ -55,6 +59,10 @@ func (c *coreFile) check(cmd *cobra.Command, args []string, live ...string) erro
 			return usageError(cmd, "--"+name+" is for a live JVM, and --core for a dead one")
 		}
 	}
+	return c.checkFolders(cmd)
+}
+
+func (c *coreFile) checkFolders(cmd *cobra.Command) error {
 	for _, dir := range append([]string{c.root}, c.debugDirs...) {
 		if st, err := os.Stat(dir); dir != "" && (err != nil || !st.IsDir()) {
 			return usageError(cmd, fmt.Sprintf("%s is no folder", dir))

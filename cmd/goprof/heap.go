@@ -41,14 +41,21 @@ will be full.
 What could not be read as objects is listed by reason, and is not part of any class: buffers of
 threads, objects that are not whole yet, and what the collector moved meanwhile.
 
---core FILE reads the heap in a core file. docs/heap.md has the rest.`
+--core FILE reads the heap in a core file.
+
+-o FILE.hprof writes a heap dump for Eclipse MAT, VisualVM and others. A live JVM has to stand still
+for that. goprof measures first how long, and stops the JVM only with --stop. The JVM goes on when
+the dump is complete, when goprof ends in whatever way, and at the latest after ten times as long.
+With --redact, zeros stand for all numbers and texts. docs/heap.md has the rest.`
 
 const heapExample = `  goprof heap 1234                            or --pid 1234, or a part of its name
   goprof heap 1234 --area old                 what has stayed
   goprof heap 1234 -n 6 --every 10s           what grows: a leak
   goprof heap 1234 --all                      all of it, however long that takes
   goprof heap 1234 --json --redact default    without names that may not leave the house
-  goprof heap --core core.1234                what filled the heap when it died`
+  goprof heap --core core.1234                what filled the heap when it died
+  goprof heap 1234 -o heap.hprof              how long the JVM would stand still for a heap dump
+  goprof heap 1234 -o heap.hprof --stop       a heap dump`
 
 // heapFlags are what the command line asks for.
 type heapFlags struct {
@@ -56,6 +63,8 @@ type heapFlags struct {
 	core      coreFile
 	shape     output.HeapShape
 	json, all bool
+	output    string // of a heap dump
+	stop      bool
 	count     int
 	every     durationFlag
 	by        *redact.Redactor // nil: all names may be told
@@ -77,7 +86,7 @@ func newHeap() *cobra.Command {
 		Example: heapExample,
 		Args:    atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if f.by, err = f.redactor(cmd, output.Stdout); err != nil {
+			if f.by, err = f.redactor(cmd, cmp.Or(f.output, output.Stdout)); err != nil {
 				return err
 			}
 			return f.thenMap(f.run(cmd, args))
@@ -93,6 +102,8 @@ func newHeap() *cobra.Command {
 	fs.IntVarP(&f.count, "count", "n", 1, "`number` of readings")
 	fs.Var(&f.every, "every", "`time` from one reading to the next, with -n (10s)")
 	fs.BoolVar(&f.json, "json", false, "write JSON")
+	fs.StringVarP(&f.output, "output", "o", "", "write a heap dump to `file`.hprof")
+	fs.BoolVar(&f.stop, "stop", false, "stop the JVM for the heap dump")
 	f.redactFlags.add(cmd)
 	return cmd
 }
@@ -114,25 +125,37 @@ func (f *heapFlags) check(cmd *cobra.Command, args []string) error {
 	if f.every.Duration == 0 {
 		f.every.Duration = heapEvery
 	}
-	return f.core.check(cmd, args, "pid", "ns-pid", "count", "every", "all")
+	if err := f.checkDump(cmd); err != nil {
+		return err
+	}
+	return f.core.check(cmd, args, "pid", "ns-pid", "count", "every", "all", "stop")
 }
 
 // run finds out what to read: a core file, or a live JVM.
 func (f *heapFlags) run(cmd *cobra.Command, args []string) error {
 	if f.core.file != "" {
 		readFilesOnly(cmd, args)
+	} else if f.output != "" {
+		defer session.StopAfterSuspend()()
+		defer session.StartWatchdog(watchdogName)() // the guard lets nothing be started
+		guard.Enter(guard.ToDumpAndWrite)
 	} else {
 		guard.Enter(f.toDump())
 	}
 	if err := f.check(cmd, args); err != nil {
 		return err
 	}
-	if f.core.file != "" {
+	f.core.by = f.by
+	if f.core.file != "" && f.output != "" {
+		return f.core.writeHeapDump(cmd, f.output)
+	} else if f.core.file != "" {
 		return f.dead(cmd)
 	}
 	pid, err := f.jvm.find(cmd, args)
 	if err != nil {
 		return err
+	} else if f.output != "" {
+		return f.dump(cmd, pid)
 	}
 	return f.live(cmd, pid)
 }
@@ -227,7 +250,6 @@ func heapError(pid int, err error) error {
 
 // dead reads the heap in a core file. All of it is read.
 func (f *heapFlags) dead(cmd *cobra.Command) error {
-	f.core.by = f.by
 	o, err := f.core.open(cmd)
 	if err != nil {
 		return err

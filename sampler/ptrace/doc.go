@@ -29,6 +29,9 @@
 //   - When goprof itself is to be stopped, all such OS threads end first (suspend.go). Where goprof is stopped by
 //     force, another process wakes it up to do that (watchdog.go).
 //
+// HoldAll is the exception: for a heap dump all threads stand still, for as long as a user has agreed to. What has been
+// seized goes on with the end of its OS thread, all the same (hold.go).
+//
 // A Tracer looks in three ways. Look stops a thread wherever it is, and All does that for many. LookHeld stops a thread
 // that has just lost its CPU to us. LookUnstopped looks at a thread that sleeps, without a stop.
 //

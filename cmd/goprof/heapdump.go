@@ -1,0 +1,120 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"goprof/cmd/goprof/exit"
+	"goprof/heap/heapdump"
+	"goprof/output"
+	"goprof/output/convert"
+	"goprof/profile/redact"
+	"goprof/vmstructs"
+)
+
+const (
+	// hprofFormat is what -f calls heap dumps, hprofEnds what their names end in.
+	hprofFormat = "hprof"
+	hprofEnds   = ".hprof"
+)
+
+// coreGrows bounds a heap dump of a core file: compressed references become up to twice as long, and headers are added.
+const coreGrows, coreMore = 4, 1 << 30
+
+// forHeapDump takes input as the core file, and says which flags of convert do not go with a heap dump.
+func (c *coreFile) forHeapDump(cmd *cobra.Command, input string) (err error) {
+	c.file = input
+	may := []string{"output", "format", "redact", "redact-key", "redact-map", "root", "debug-dir"}
+	cmd.LocalFlags().Visit(func(f *pflag.Flag) {
+		if err == nil && !slices.Contains(may, f.Name) {
+			err = usageError(cmd, "--"+f.Name+" is not for heap dumps")
+		}
+	})
+	return cmp.Or(err, c.checkFolders(cmd))
+}
+
+// writeHeapDump writes the heap of a core file.
+func (c *coreFile) writeHeapDump(cmd *cobra.Command, to string) error {
+	defer cleanOnSignal()()
+	out, err := output.Reserve(to)
+	if err != nil {
+		return outputFailed(err)
+	}
+	o, err := c.open(cmd)
+	if err != nil {
+		return err
+	}
+	defer o.Close()
+	opt := heapDumpOptions(c.by)
+	opt.Threads, opt.Most = o.HeapThreads, coreGrows*o.file.Size+coreMore
+	var res *heapdump.Result
+	_, err = out.Write(func(w io.Writer) (err error) {
+		if res, err = heapdump.Write(w, o.VM, opt); err != nil && !errors.As(err, new(*heapdump.WriteError)) {
+			err = &convert.SourceError{Err: err}
+		}
+		return err
+	})
+	o.missing(cmd)
+	if err != nil {
+		return heapDumpFailed(err, "cannot make a heap dump of "+c.file, "goprof heap --core "+c.file)
+	}
+	tellHeapDump(cmd, to, res)
+	return nil
+}
+
+func heapDumpOptions(by *redact.Redactor) heapdump.Options {
+	opt := heapdump.Options{At: time.Now(), Blank: by != nil}
+	if by != nil {
+		opt.Names = by
+	}
+	return opt
+}
+
+// heapDumpFailed puts into words why there is no heap dump. instead is a command that shows the heap all the same.
+func heapDumpFailed(err error, what, instead string) error {
+	var source *convert.SourceError
+	if !errors.As(err, &source) {
+		return outputFailed(err)
+	}
+	e := &exit.Error{Code: exit.General, What: what, Why: whyOf(source.Err), Err: source.Err}
+	switch {
+	case errors.Is(source.Err, heapdump.ErrCancelled):
+		e.Why = "interrupted"
+	case errors.Is(source.Err, vmstructs.ErrMoving):
+		e.Why = "a collection was moving objects, so references do not lead to where the objects are"
+		e.Remedy = instead + " (it counts what can be read)"
+	case errors.Is(source.Err, vmstructs.ErrNotDumped):
+		e.Why = "goprof makes heap dumps of Serial, Parallel and G1. With this collector objects, or the references to them, " +
+			"would be missing"
+		e.Remedy = instead
+	case errors.Is(source.Err, vmstructs.ErrMissing):
+		e.Why = "this JVM does not tell all that a heap dump needs: " + whyOf(source.Err)
+		e.Remedy = instead
+	}
+	return e
+}
+
+// tellHeapDump says what was written, and what is missing in it.
+func tellHeapDump(cmd *cobra.Command, to string, res *heapdump.Result) {
+	w := cmd.ErrOrStderr()
+	for _, text := range res.Missing() {
+		fmt.Fprintf(w, "goprof: the heap dump lacks %s\n", text)
+	}
+	if to != output.Stdout {
+		fmt.Fprintf(w, "written    %s: hprof, %d objects of %s, %d classes, %d threads (%s)\n", output.Printable(to),
+			res.Objects, output.Size(res.Bytes), res.Classes, res.Threads, output.Size(uint64(res.Written)))
+	}
+}
+
+// isHeapDump reports whether a heap dump is to be written.
+func isHeapDump(name, format string) bool {
+	return format == hprofFormat || format == "" && filepath.Ext(name) == hprofEnds
+}

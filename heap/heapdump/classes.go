@@ -1,0 +1,220 @@
+package heapdump
+
+import (
+	"encoding/binary"
+	"strings"
+
+	"goprof/output/hprof"
+	"goprof/vmstructs"
+)
+
+// class is a class of the dump.
+type class struct {
+	*vmstructs.DumpClass
+	element hprof.Type // of an array; 0: it is none
+	chunk   bool       // a virtual thread's frames lie in its objects, behind the fields
+	planned bool
+	plan    []step // the fields of an instance, in the order of the file
+	size    uint32 // bytes of an instance in the file
+	taken   uint32 // bytes of these fields in the heap
+}
+
+// step is one field: where it is in an object.
+type step struct {
+	at   uint32
+	kind hprof.Type
+}
+
+const (
+	// maxDepth bounds the superclasses of a class.
+	maxDepth = 1 << 12
+	// maxPlans bounds the steps of all classes together.
+	maxPlans = 1 << 22
+	// maxInstance bounds the bytes that are read of an object with fields.
+	maxInstance = 1<<20 + 8
+	// maxFields bounds the bytes of an object's fields in the file. They are written at once.
+	maxFields = 1 << 20
+
+	chunkName  = "jdk/internal/vm/StackChunk"
+	objectName = "java/lang/Object"
+
+	// resolvedReferences is what HotSpot's own dumps call the objects that a class's constants stand for.
+	resolvedReferences = "<resolved_references>"
+)
+
+// readClasses reads all classes, and writes their names.
+func (d *dumping) readClasses() error {
+	var err error
+	if d.reader, err = d.heap.NewDumpClasses(); err != nil {
+		return err
+	}
+	object := uint64(0)
+	err = d.reader.Each(func(read *vmstructs.DumpClass) error {
+		c := &class{DumpClass: read, chunk: read.Name == chunkName}
+		if read.Name[0] == '[' && len(read.Name) > 1 {
+			c.element, _ = hprof.TypeOf(read.Name[1])
+		}
+		if read.Name == objectName {
+			object = read.Klass
+		}
+		d.classes[read.Klass], d.mirrors[read.Mirror] = c, true
+		d.order = append(d.order, c)
+		serial := uint32(len(d.order))
+		d.serials[vmstructs.JavaName(read.Name)] = serial
+		d.out.LoadClass(serial, read.Mirror, d.name(d.className(read.Name)))
+		return d.out.Err()
+	})
+	if err != nil {
+		return err
+	}
+	d.res.Classes, d.res.UnreadClasses = int64(len(d.order)), d.reader.Unread
+	d.name(resolvedReferences)
+	for _, c := range d.order {
+		if c.element != 0 {
+			c.Super = object
+		}
+		for _, f := range c.Fields {
+			d.fieldName(c, f.Name)
+		}
+	}
+	return d.out.Err()
+}
+
+// writeClasses writes all classes. Those of the boot loader are roots.
+func (d *dumping) writeClasses() error {
+	plans := 0
+	for _, c := range d.order {
+		if plans += len(d.planOf(c)); plans > maxPlans {
+			return vmstructs.ErrTooLarge
+		}
+		d.writeClass(c)
+		if c.Loader == 0 {
+			d.out.StickyClass(c.Mirror)
+			d.res.Roots++
+		}
+	}
+	return d.out.Err()
+}
+
+// className is the name of a class in the JVM's spelling, as it may be told.
+func (d *dumping) className(name string) string {
+	if d.opt.Names == nil {
+		return name
+	}
+	element := strings.TrimLeft(name, "[")
+	brackets := name[:len(name)-len(element)]
+	if brackets == "" {
+		return slashes(d.opt.Names.Class(vmstructs.JavaName(name)))
+	}
+	if !strings.HasPrefix(element, "L") || !strings.HasSuffix(element, ";") {
+		return name // of a primitive type
+	}
+	return brackets + "L" + slashes(d.opt.Names.Class(vmstructs.JavaName(element[1:len(element)-1]))) + ";"
+}
+
+func slashes(name string) string { return strings.ReplaceAll(name, ".", "/") }
+
+// fieldName is the name of a field, as it may be told.
+func (d *dumping) fieldName(c *class, field string) uint64 {
+	if d.opt.Names != nil {
+		field = d.opt.Names.MethodOf(vmstructs.JavaName(c.Name), field)
+	}
+	return d.name(field)
+}
+
+// planOf works out how an instance of a class is written: its own fields, then those of each superclass.
+func (d *dumping) planOf(c *class) []step {
+	if c.planned {
+		return c.plan
+	}
+	c.planned = true
+	for k, depth := c, 0; k != nil && depth < maxDepth; k, depth = d.classes[k.Super], depth+1 {
+		for _, f := range k.Fields {
+			if kind, ok := hprof.TypeOf(f.Type); ok && !f.Static && c.size < maxFields-hprof.IDSize {
+				c.plan = append(c.plan, step{f.At, kind})
+				c.size, c.taken = c.size+uint32(kind.Size()), c.taken+uint32(d.sizeOf(kind))
+			}
+		}
+		if k.Super == 0 {
+			break
+		}
+	}
+	return c.plan
+}
+
+// writeClass writes what the dump has of a class: the values of its static fields, and what an instance has.
+func (d *dumping) writeClass(c *class) {
+	out := hprof.Class{ID: c.Mirror, Loader: c.Loader, InstanceSize: c.size}
+	if super := d.classes[c.Super]; super != nil {
+		out.Super = super.Mirror
+	}
+	end := 0
+	for _, f := range c.Fields {
+		if f.Static {
+			end = max(end, int(f.At)+8)
+		}
+	}
+	mirror := d.mirrorBytes(c.Mirror, end)
+	for _, f := range c.Fields {
+		kind, ok := hprof.TypeOf(f.Type)
+		switch {
+		case !ok:
+		case f.Static:
+			s := hprof.Static{Name: d.fieldName(c, f.Name), Type: kind}
+			if at := mirror[min(int(f.At), len(mirror)):]; len(at) >= d.sizeOf(kind) {
+				s.Value = d.valueOf(kind, at)
+			}
+			out.Statics = append(out.Statics, s)
+		default:
+			out.Fields = append(out.Fields, hprof.Field{Name: d.fieldName(c, f.Name), Type: kind})
+		}
+	}
+	if c.Resolved != 0 {
+		out.Statics = append(out.Statics, hprof.Static{Name: d.name(resolvedReferences), Type: hprof.Object,
+			Value: c.Resolved})
+	}
+	d.out.Class(&out)
+}
+
+// mirrorBytes reads a java.lang.Class, as far as its static fields reach. It may end before memory that is not there.
+func (d *dumping) mirrorBytes(addr uint64, n int) []byte {
+	if n == 0 || n > maxInstance {
+		return nil
+	}
+	b := d.scratch[:n]
+	if d.heap.Bytes(addr, b) == nil {
+		return b
+	}
+	if b = b[:n-4]; d.heap.Bytes(addr, b) == nil {
+		return b
+	}
+	d.res.Lost += uint64(n)
+	return nil
+}
+
+// sizeOf is how many bytes a value has in the heap.
+func (d *dumping) sizeOf(kind hprof.Type) int {
+	if kind == hprof.Object {
+		return d.heap.RefSize()
+	}
+	return kind.Size()
+}
+
+// valueOf is the value with which b begins.
+func (d *dumping) valueOf(kind hprof.Type, b []byte) uint64 {
+	if kind == hprof.Object {
+		return d.heap.Ref(b)
+	}
+	if d.opt.Blank {
+		return 0
+	}
+	switch kind.Size() {
+	case 1:
+		return uint64(b[0])
+	case 2:
+		return uint64(binary.LittleEndian.Uint16(b))
+	case 4:
+		return uint64(binary.LittleEndian.Uint32(b))
+	}
+	return binary.LittleEndian.Uint64(b)
+}

@@ -1,0 +1,11 @@
+// Package heapdump makes a heap dump of a JVM that stands still: one in a core file, or one whose threads are all stopped.
+// Package vmstructs reads classes, objects and roots, and package output/hprof writes them. Neither keeps an object:
+// memory grows with the classes of the JVM, not with its heap.
+//
+// What you get holds all that lies in the heap, garbage included, and each object under its address. What could not be
+// read is not in the dump, and the Result counts it by reason. Where references do not lead to their objects
+// (vmstructs.ErrMoving, ErrNotDumped), there is no dump.
+//
+// Roots on stacks are conservative: each word of a thread's stack and registers that is the address of an object counts
+// as a reference. So an object may be kept that the program will not use any more; none is lost.
+package heapdump

@@ -1,0 +1,238 @@
+package heapdump
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"goprof/output/hprof"
+	"goprof/profile"
+	"goprof/vmstructs"
+)
+
+// Names takes names out that may not be told. Classes are in Java's spelling.
+type Names interface {
+	Class(name string) string
+	MethodOf(class, member string) string
+	SourceOf(class, file string) string
+}
+
+// Thread is a Java thread that stands still.
+type Thread struct {
+	Java  vmstructs.Thread
+	Stack *profile.Stack
+	Regs  []uint64
+	// Used are the used parts of its stack.
+	Used [][]byte
+}
+
+// Options say what to write.
+type Options struct {
+	At time.Time // of which moment the heap is
+	// Threads calls its argument for each thread. What that gets is valid until it returns.
+	Threads func(func(*Thread))
+	// Blank writes zero for each value that is no reference: numbers and texts. The shape stays.
+	Blank bool
+	// Names is nil if all names may be told.
+	Names Names
+	// Most bounds the file: no honest heap makes a larger one. 0: nothing does.
+	Most int64
+	// Cancel ends it early, with ErrCancelled. May be nil.
+	Cancel <-chan struct{}
+}
+
+// Result is what a heap dump holds, and what it lacks.
+type Result struct {
+	Classes, Objects int64
+	Bytes            uint64 // that the objects have in the heap
+	Threads, Roots   int64
+	Written          int64
+
+	Unread  vmstructs.Unread // what could not be read as objects
+	Unknown uint64           // bytes of objects whose class is none of those that are loaded
+	Lost    uint64           // bytes of objects that could not be read: zeros stand for them
+	Cut     int64            // elements for which a record has no room
+	// UnreadClasses is how many classes could not be read. Their objects are among the unknown.
+	UnreadClasses int
+	// NoGlobals: not all global handles of native code are known, NoLocals counts threads of which the same holds.
+	NoGlobals bool
+	NoLocals  int
+}
+
+var (
+	// ErrCancelled: Options.Cancel was closed.
+	ErrCancelled = errors.New("heapdump: cancelled")
+	// ErrUnreadable: so much of the heap cannot be read that the rest is no heap.
+	ErrUnreadable = errors.New("heapdump: too much of the heap cannot be read")
+	// ErrTooMuch: the file would be larger than the heap can make it.
+	ErrTooMuch = errors.New("heapdump: the heap is not as large as it says")
+)
+
+const (
+	// maxSteps bounds the steps of the walk through the heap: a step goes on by a mebibyte, or past what cannot be read.
+	maxSteps = 1 << 22
+	// maxLost bounds the zeros that are written for what cannot be read.
+	maxLost = 1 << 30
+)
+
+// dumping is a heap dump under way.
+type dumping struct {
+	heap    *vmstructs.Heap
+	out     *hprof.Writer
+	opt     Options
+	reader  *vmstructs.DumpClasses
+	res     Result
+	areas   []*vmstructs.HeapArea
+	classes map[uint64]*class // by Klass
+	order   []*class
+	mirrors map[uint64]bool
+	names   map[string]uint64 // numbers of names
+	serials map[string]uint32 // of classes, by name in Java's spelling
+	last    *class            // of the last object
+	window  window
+	scratch []byte
+	frames  uint64 // numbers of frames so far
+	roots   []root
+	steps   int
+	err     error
+}
+
+// Write writes a heap dump of a JVM that stands still. With ErrCancelled it returns how far it came.
+func Write(w io.Writer, vm *vmstructs.VM, opt Options) (*Result, error) {
+	heap, err := vm.NewHeap()
+	if err != nil {
+		return nil, err
+	}
+	d := &dumping{heap: heap, opt: opt, classes: map[uint64]*class{}, mirrors: map[uint64]bool{},
+		names: map[string]uint64{}, serials: map[string]uint32{}, scratch: make([]byte, scratchSize)}
+	d.window.heap = heap
+	if d.areas, err = heap.DumpAreas(); err != nil {
+		return nil, err
+	}
+	d.out = hprof.NewWriter(&bounded{w, opt.Most}, opt.At)
+	if err := d.readClasses(); err != nil {
+		return nil, err
+	}
+	if opt.Threads != nil {
+		opt.Threads(d.thread)
+	}
+	if !heap.GlobalHandles(func(object, handle uint64) {
+		d.keep(root{object: object, handle: handle, kind: globalRoot})
+	}) {
+		d.res.NoGlobals = true
+	}
+	if d.err != nil {
+		return nil, d.err
+	}
+	if err := d.writeClasses(); err != nil {
+		return nil, err
+	}
+	d.writeRoots()
+	if err := d.objects(); err != nil {
+		return &d.res, err
+	}
+	if err := d.out.Close(); err != nil {
+		return nil, err
+	}
+	d.res.Written = d.out.Written()
+	return &d.res, nil
+}
+
+// WriteError is an error of the writer that the dump went to.
+type WriteError struct{ Err error }
+
+func (e *WriteError) Error() string { return e.Err.Error() }
+func (e *WriteError) Unwrap() error { return e.Err }
+
+// bounded is a writer of at most so many bytes, if there is a bound.
+type bounded struct {
+	io.Writer
+	left int64
+}
+
+func (b *bounded) Write(p []byte) (int, error) {
+	if b.left > 0 {
+		if b.left -= int64(len(p)); b.left <= 0 {
+			return 0, ErrTooMuch
+		}
+	}
+	n, err := b.Writer.Write(p)
+	if err != nil {
+		err = &WriteError{err}
+	}
+	return n, err
+}
+
+// stop reports whether the walk through the heap must end.
+func (d *dumping) stop() bool {
+	select {
+	case <-d.opt.Cancel:
+		d.fail(ErrCancelled)
+	default:
+	}
+	if d.steps++; d.steps > maxSteps || d.res.Lost > maxLost {
+		d.fail(ErrUnreadable)
+	}
+	d.fail(d.out.Err())
+	return d.err != nil
+}
+
+// fail keeps the first error.
+func (d *dumping) fail(err error) {
+	if d.err == nil {
+		d.err = err
+	}
+}
+
+// objects writes all objects.
+func (d *dumping) objects() error {
+	for _, a := range d.areas {
+		d.window.end = a.Top
+		_, unread, _ := d.heap.Walk(a, a.Start, a.Top, d.stop, d.object)
+		d.res.Unread.Add(unread)
+		if d.err != nil {
+			return d.err
+		}
+	}
+	return nil
+}
+
+// name is the number of a name. It is written once.
+func (d *dumping) name(text string) uint64 {
+	id, ok := d.names[text]
+	if !ok {
+		id = uint64(len(d.names) + 1)
+		d.names[text] = id
+		d.out.String(id, text)
+	}
+	return id
+}
+
+// isObject reports whether an object of a class that is loaded begins at an address.
+func (d *dumping) isObject(addr uint64) bool {
+	klass := d.heap.KlassOf(d.areas, addr)
+	return klass != 0 && d.classes[klass] != nil
+}
+
+// Missing says in a sentence what the dump lacks, for each reason.
+func (r *Result) Missing() (all []string) {
+	tell := func(n uint64, what string) {
+		if n > 0 {
+			all = append(all, fmt.Sprintf(what, n))
+		}
+	}
+	tell(r.Unread.Moving, "%d bytes of objects that the collector was moving")
+	tell(r.Unread.Making, "%d bytes of objects that a thread was making")
+	tell(r.Unread.Unknown, "%d bytes without a known class (dead objects whose class was unloaded, or damaged memory)")
+	tell(r.Unread.Memory, "%d bytes of memory that could not be read")
+	tell(r.Unknown, "%d bytes of objects whose class is not among those that are loaded")
+	tell(r.Lost, "%d bytes within objects that could not be read: zeros stand for them")
+	tell(uint64(r.Cut), "%d elements of arrays that are too long for the format")
+	tell(uint64(r.UnreadClasses), "%d classes that could not be read, with their objects")
+	tell(uint64(r.NoLocals), "handles of native code on %d threads: objects that only these keep look dead")
+	if r.NoGlobals {
+		all = append(all, "global handles of native code: objects that only these keep look dead")
+	}
+	return all
+}

@@ -1,0 +1,181 @@
+package hprof
+
+import "encoding/binary"
+
+// headOfRecord is the bytes before a record's body.
+const headOfRecord = 9
+
+// segment makes room for a part of n bytes. A part that is larger than a segment gets one of its own, whose end comes
+// with the part's last byte.
+func (w *Writer) segment(n uint64) {
+	if w.open && uint64(len(w.b))+n > segmentSize {
+		w.endSegment()
+	}
+	if w.open {
+		return
+	}
+	w.flush()
+	if n > segmentSize {
+		w.record(recordSegment, 0)
+		binary.BigEndian.PutUint32(w.b[headOfRecord-4:], uint32(n))
+		return
+	}
+	w.record(recordSegment, 0)
+	w.open = true
+}
+
+// endSegment writes the segment under way.
+func (w *Writer) endSegment() {
+	if w.open {
+		binary.BigEndian.PutUint32(w.b[headOfRecord-4:], uint32(len(w.b)-headOfRecord))
+		w.open = false
+	}
+	w.flush()
+}
+
+// Static is a static field of a class, Field one of its instances.
+type (
+	Static struct {
+		Name  uint64
+		Type  Type
+		Value uint64 // its bits
+	}
+	Field struct {
+		Name uint64
+		Type Type
+	}
+)
+
+// Class is what a heap dump has of a class.
+type Class struct {
+	ID, Super, Loader uint64
+	InstanceSize      uint32 // bytes of an instance in the file, superclasses' fields included
+	Statics           []Static
+	Fields            []Field // its own
+}
+
+// maxFields is how many fields of a kind a class has at most: their number has two bytes.
+const maxFields = 1<<16 - 1
+
+// Class writes a class.
+func (w *Writer) Class(c *Class) {
+	statics, fields := c.Statics[:min(len(c.Statics), maxFields)], c.Fields[:min(len(c.Fields), maxFields)]
+	n := 1 + 7*IDSize + 14 + (IDSize+1)*(len(statics)+len(fields))
+	for _, s := range statics {
+		n += s.Type.Size()
+	}
+	w.segment(uint64(n))
+	w.u1(partClass)
+	w.id(c.ID)
+	w.u4(NoTrace)
+	w.id(c.Super)
+	w.id(c.Loader)
+	for range 4 { // signers, protection domain, and two that are reserved
+		w.id(0)
+	}
+	w.u4(c.InstanceSize)
+	w.u2(0) // constants
+	w.u2(uint16(len(statics)))
+	for _, s := range statics {
+		w.id(s.Name)
+		w.u1(byte(s.Type))
+		w.value(s.Type, s.Value)
+	}
+	w.u2(uint16(len(fields)))
+	for _, f := range fields {
+		w.id(f.Name)
+		w.u1(byte(f.Type))
+	}
+}
+
+func (w *Writer) value(t Type, v uint64) {
+	switch t.Size() {
+	case 1:
+		w.u1(byte(v))
+	case 2:
+		w.u2(uint16(v))
+	case 4:
+		w.u4(uint32(v))
+	default:
+		w.id(v)
+	}
+}
+
+func (w *Writer) root(kind byte, id uint64, numbers ...uint32) {
+	w.segment(1 + IDSize + 4*uint64(len(numbers)))
+	w.u1(kind)
+	w.id(id)
+	for _, n := range numbers {
+		w.u4(n)
+	}
+}
+
+// Roots are what keeps objects alive: a class of the boot loader, a thread, a place on a thread's stack, a handle of
+// native code on a thread, a global handle, or something else.
+
+func (w *Writer) StickyClass(id uint64)                  { w.root(rootSticky, id) }
+func (w *Writer) Thread(id uint64, thread, trace uint32) { w.root(rootThread, id, thread, trace) }
+func (w *Writer) OnStack(id uint64, thread uint32)       { w.root(rootFrame, id, thread, noFrame) }
+func (w *Writer) JNILocal(id uint64, thread uint32)      { w.root(rootJNILocal, id, thread, noFrame) }
+func (w *Writer) UnknownRoot(id uint64)                  { w.root(rootUnknown, id) }
+
+// JNIGlobal: handle is the handle's address.
+func (w *Writer) JNIGlobal(id, handle uint64) {
+	w.segment(1 + 2*IDSize)
+	w.u1(rootJNIGlobal)
+	w.id(id)
+	w.id(handle)
+}
+
+// Instance begins an object whose fields have n bytes, big-endian, its own class's first. Bytes and what it returns
+// follow.
+func (w *Writer) Instance(id, class uint64, n uint32) {
+	w.segment(1 + 2*IDSize + 8 + uint64(n))
+	w.u1(partInstance)
+	w.id(id)
+	w.u4(NoTrace)
+	w.id(class)
+	w.u4(n)
+	w.left = uint64(n)
+}
+
+// headOfArray bounds the bytes of an array before its elements.
+const headOfArray = 1 + 2*IDSize + 8
+
+// MostElements is how many elements of a type an array may have: those behind them have no place in a record.
+func MostElements(t Type) uint64 { return (maxRecord - headOfArray) / uint64(t.Size()) }
+
+// Objects begins an array of n references. n is at most MostElements.
+func (w *Writer) Objects(id, class uint64, n uint32) {
+	w.left = IDSize * uint64(n)
+	w.segment(1 + 2*IDSize + 8 + w.left)
+	w.u1(partObjects)
+	w.id(id)
+	w.u4(NoTrace)
+	w.u4(n)
+	w.id(class)
+}
+
+// Values begins an array of n values. n is at most MostElements.
+func (w *Writer) Values(id uint64, t Type, n uint32) {
+	w.left = uint64(t.Size()) * uint64(n)
+	w.segment(1 + IDSize + 9 + w.left)
+	w.u1(partValues)
+	w.id(id)
+	w.u4(NoTrace)
+	w.u4(n)
+	w.u1(byte(t))
+}
+
+// Room returns the place for the next bytes of the object under way: up to n, and at least one while some are left. The
+// caller fills them, all of them.
+func (w *Writer) Room(n int) []byte {
+	n = int(min(uint64(n), w.left, segmentSize))
+	if len(w.b)+n > cap(w.b) { // the segment is this object's own
+		w.flush()
+	}
+	at := len(w.b)
+	w.b = w.b[:at+n]
+	w.left -= uint64(n)
+	return w.b[at:]
+}

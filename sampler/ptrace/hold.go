@@ -1,0 +1,204 @@
+//go:build linux
+
+package ptrace
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/arch"
+)
+
+// Held is a thread that stands still.
+type Held struct {
+	TID     int
+	Regs    arch.Regs
+	Syscall int64
+	PACMask uint64 // see process.Snapshot
+
+	signal uintptr // that was on its way to the thread
+}
+
+var (
+	// ErrTracedBy: another process traces a thread, so it cannot be held.
+	ErrTracedBy = errors.New("another process traces it")
+	// ErrNotHeld: not all threads stopped in time. All of them go on.
+	ErrNotHeld = errors.New("not all threads stopped in time, so all of them go on")
+	// ErrLetGo: the threads were let go before f had returned.
+	ErrLetGo = errors.New("all threads go on before the dump is complete")
+)
+
+const (
+	// holdPasses bounds how often new threads are looked for. A thread that has not stopped may start others.
+	holdPasses = 64
+	// holdTick is how often a hold looks whether it must end.
+	holdTick = 5 * time.Millisecond
+)
+
+// HoldAll stops all threads of a process for the time in which f runs. It differs from Look in that the threads stand
+// still for as long as f takes, and in nothing else: they are seized and interrupted, and a goprof that dies lets go of
+// them. f runs on another goroutine, and may read the target.
+//
+// wait bounds how long the threads may take to stop, most how long they stand still. They are also let go when goprof
+// itself is to be stopped (Suspend). Then f may still be running, cut is closed, and the result is ErrLetGo.
+func HoldAll(pid int, cpu *arch.CPU, wait, most time.Duration, f func(threads []Held, cut <-chan struct{})) (err error) {
+	OnOwnThread(func() {
+		h := holding{t: NewTracer(pid, cpu), pid: pid, seized: map[int]bool{}}
+		defer h.t.Close()
+		defer h.release()
+		if err = h.stopAll(Monotonic() + int64(wait)); err == nil {
+			err = h.during(most, f)
+		}
+	})
+	return err
+}
+
+// holding is a HoldAll under way. It stays on one OS thread.
+type holding struct {
+	t      *Tracer
+	pid    int
+	seized map[int]bool
+	held   []Held
+}
+
+// stopAll stops all threads, those included that others start meanwhile.
+func (h *holding) stopAll(until int64) error {
+	for range holdPasses {
+		found, err := h.seizeNew()
+		if err != nil {
+			return err
+		}
+		if err := h.await(until); err != nil {
+			return err
+		}
+		if found == 0 {
+			if len(h.held) == 0 {
+				return unix.ESRCH
+			}
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: new ones come again and again", ErrNotHeld)
+}
+
+// seizeNew tells all threads to stop that have not been told yet, and returns how many those are.
+func (h *holding) seizeNew() (found int, err error) {
+	var tids []int
+	if err := h.t.proc.Threads(make([]byte, 64<<10), func(tid int) { tids = append(tids, tid) }); err != nil {
+		return 0, err
+	}
+	for _, tid := range tids {
+		if h.seized[tid] {
+			continue
+		}
+		_, _, e := syscall.Syscall6(unix.SYS_PTRACE, unix.PTRACE_SEIZE, uintptr(tid), 0, 0, 0, 0)
+		state, tracer := h.t.proc.Status(tid)
+		switch {
+		case e == unix.ESRCH, e != 0 && (state == 'Z' || state == 'X' || state == 0): // it has ended
+			continue
+		case e != 0 && tracer != 0:
+			return found, ErrTracedBy
+		case e != 0:
+			return found, &SyscallError{"PTRACE_SEIZE", e}
+		case !h.t.proc.Owns(tid): // another process's: the number was given away. It does not stop
+			continue
+		}
+		h.seized[tid] = true
+		found++
+		ptrace(unix.PTRACE_INTERRUPT, uintptr(tid), 0, 0)
+	}
+	return found, nil
+}
+
+// await waits until each seized thread stands still, or has ended.
+func (h *holding) await(until int64) error {
+	left := map[int]bool{}
+	for tid := range h.seized {
+		left[tid] = !slices.ContainsFunc(h.held, func(t Held) bool { return t.TID == tid })
+	}
+	for {
+		running := 0
+		for tid, waits := range left {
+			if !waits {
+				continue
+			}
+			if s, sig := h.t.peek(tid); s == stopped {
+				left[tid] = false
+				if err := h.note(tid, sig); err != nil {
+					return err
+				}
+			} else if s == ended || s == lost {
+				left[tid] = false
+			} else {
+				running++
+			}
+		}
+		switch {
+		case running == 0:
+			return nil
+		case Monotonic() > until || SuspendWanted():
+			return fmt.Errorf("%w: %d of %d", ErrNotHeld, running, len(left))
+		}
+		time.Sleep(100 * time.Microsecond)
+	}
+}
+
+// note keeps the registers of a thread that stands still.
+func (h *holding) note(tid int, sig uintptr) error {
+	if e := h.t.getRegs(tid); e != 0 {
+		return nil // it was killed
+	}
+	t := Held{TID: tid, signal: sig}
+	var ok bool
+	if t.Syscall, ok = h.t.cpu.DecodeRegs(h.t.regs[:h.t.cpu.PrstatusSize], &t.Regs); !ok {
+		return &SyscallError{"PTRACE_GETREGSET", unix.EIO}
+	}
+	if h.t.pacDue {
+		h.t.getPAC(tid)
+	}
+	t.PACMask = h.t.pac[1]
+	h.held = append(h.held, t)
+	return nil
+}
+
+// during runs f while all stand still.
+func (h *holding) during(most time.Duration, f func([]Held, <-chan struct{})) error {
+	done, cut := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		f(h.held, cut)
+	}()
+	over := time.After(most)
+	for {
+		select {
+		case <-done:
+			return nil
+		case <-over:
+			close(cut)
+			return fmt.Errorf("%w: %v are over", ErrLetGo, most)
+		case <-time.After(holdTick):
+			if SuspendWanted() {
+				close(cut)
+				return fmt.Errorf("%w: goprof was stopped", ErrLetGo)
+			}
+		}
+	}
+}
+
+// release lets all go on. What it cannot let go of, because it has not stopped yet, the kernel lets go with the end of
+// this OS thread.
+func (h *holding) release() {
+	for _, t := range h.held {
+		ptrace(unix.PTRACE_DETACH, uintptr(t.TID), 0, t.signal)
+	}
+	for tid := range h.seized {
+		if tid != h.pid {
+			waitReap(tid)
+		}
+	}
+}

@@ -1,0 +1,104 @@
+//go:build linux
+
+package ptrace
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"goprof/testdata/ctest"
+)
+
+// tasks lists the threads of a process.
+func tasks(t *testing.T, pid int) (tids []int) {
+	t.Helper()
+	tr := NewTracer(pid, ctest.NeedCPU(t))
+	defer tr.Close()
+	if err := tr.proc.Threads(make([]byte, 4096), func(tid int) { tids = append(tids, tid) }); err != nil {
+		t.Fatal(err)
+	}
+	return tids
+}
+
+// goOn checks that nobody stands still or is traced any more.
+func goOn(t *testing.T, pid int) {
+	t.Helper()
+	for _, tid := range tasks(t, pid) {
+		ctest.Eventually(t, "the thread goes on", func() bool {
+			s := ctest.State(pid, tid)
+			return s != 't' && s != 'T' && ctest.TracerOf(tid) == 0
+		})
+	}
+}
+
+// TestHoldAll: all threads stand still while f runs, and go on afterwards.
+func TestHoldAll(t *testing.T) {
+	p := ctest.Run(t, ctest.Shares, "12", "1", "0")
+	p.Line(t)
+	all, cpu := tasks(t, p.PID), ctest.NeedCPU(t)
+	err := HoldAll(p.PID, cpu, time.Minute, time.Minute, func(held []Held, _ <-chan struct{}) {
+		if len(held) != len(all) {
+			t.Errorf("%d of %d threads are held", len(held), len(all))
+		}
+		for _, h := range held {
+			if s := ctest.State(p.PID, h.TID); s != 't' || h.Regs[cpu.SP] == 0 {
+				t.Errorf("thread %d is in state %c, sp %#x", h.TID, s, h.Regs[cpu.SP])
+			}
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	goOn(t, p.PID)
+}
+
+// TestHoldEnds: threads go on although f does not return: when the time is up, and when goprof is to be stopped.
+func TestHoldEnds(t *testing.T) {
+	for name, begin := range map[string]func() (end func()){
+		"time": func() func() { return func() {} },
+		"suspend": func() func() {
+			done := make(chan struct{})
+			go func() { defer close(done); Suspend(func() {}) }()
+			return func() { <-done }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := ctest.Run(t, ctest.Shares, "4", "1", "0")
+			p.Line(t)
+			most := time.Hour
+			if name == "time" {
+				most = 20 * time.Millisecond
+			}
+			ended := make(chan struct{})
+			var end func()
+			err := HoldAll(p.PID, ctest.NeedCPU(t), time.Minute, most, func(_ []Held, cut <-chan struct{}) {
+				defer close(ended)
+				end = begin()
+				<-cut
+			})
+			if !errors.Is(err, ErrLetGo) {
+				t.Errorf("%v", err)
+			}
+			<-ended
+			end()
+			goOn(t, p.PID)
+		})
+	}
+}
+
+// TestHoldTraced: a process that another one traces is left alone.
+func TestHoldTraced(t *testing.T) {
+	p := ctest.Run(t, ctest.Spin)
+	p.Line(t)
+	err := HoldAll(p.PID, ctest.NeedCPU(t), time.Minute, time.Minute, func([]Held, <-chan struct{}) {
+		if err := HoldAll(p.PID, ctest.NeedCPU(t), time.Minute, time.Minute, func([]Held, <-chan struct{}) {}); !errors.Is(err,
+			ErrTracedBy) {
+			t.Errorf("%v", err)
+		}
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	goOn(t, p.PID)
+}

@@ -228,13 +228,13 @@ func TestLiveGrowth(t *testing.T) {
 			return all
 		}
 		jvm.Command("garbage 20")
-		if g := Growth(readings()); len(g.Classes) != 0 {
+		if g := growthOf(readings()); len(g.Classes) != 0 {
 			t.Errorf("garbage is told as growth: %+v", g.Classes[0])
 		}
 		jvm.Command("leak 1000")
 		var g *profile.HeapGrowth
 		for range 4 { // on a busy machine a program that has no CPU for a while leaks in steps
-			g = Growth(readings())
+			g = growthOf(readings())
 			if len(g.Classes) == 2 {
 				break
 			}

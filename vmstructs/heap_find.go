@@ -12,17 +12,22 @@ const (
 	findHead = 512
 	// maxAsked bounds how many classes that are not known yet are asked for in one search: each costs some calls.
 	maxAsked = 64
+	// askStop is after how many chains find asks whether it must end: each may cost some calls.
+	askStop = 64
 	// addressBits is how many bits an address of a program has.
 	addressBits = 47
 )
 
 // find returns the first place in b, a copy of the memory at addr, where objects begin. limit is where they end: the
-// last one must end there. It returns len(b) if there is none.
-func (h *Heap) find(addr uint64, b []byte, limit uint64) int {
-	asked := 0
+// last one must end there. It returns len(b) if there is none, or if stop told it to end.
+func (h *Heap) find(addr uint64, b []byte, limit uint64, stop func() bool) int {
+	asked, tried := 0, 0
 	for at := 0; at+klassBytes <= len(b); at += int(h.align) {
 		if !h.startsHere(b[at:], &asked) {
 			continue
+		}
+		if tried++; tried%askStop == 0 && stop() {
+			break
 		}
 		if h.follow(addr, b, at, limit) {
 			return at

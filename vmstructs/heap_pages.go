@@ -12,8 +12,6 @@ const (
 	granuleBatch = 1 << 15
 	// leastGranules is how many are read with one call near the end of the table: a page of memory.
 	leastGranules = 512
-	// maxPages bounds the pages.
-	maxPages = 1 << 22
 	// largePage is ZPageType::large: one object has it for itself. ZPageTypeLarge before 21.
 	largePage = 2
 )
@@ -123,8 +121,8 @@ func (h *Heap) pageList(table, length uint64) (pages []uint64, err error) {
 			if page == 0 || page == last || page%8 != 0 {
 				continue
 			}
-			if last = page; len(pages) == maxPages {
-				return pages, nil
+			if last = page; len(pages) == maxAreas {
+				return nil, ErrManyRegions
 			}
 			pages = append(pages, page)
 		}

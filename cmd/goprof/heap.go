@@ -92,7 +92,7 @@ func newHeap() *cobra.Command {
 	f.jvm.addFlags(cmd)
 	f.core.addFlags(cmd)
 	fs.StringVar(&f.shape.Area, "area", "", "show only this `part`: young, old, humongous")
-	fs.IntVar(&f.shape.Top, "top", 30, "`number` of classes to show")
+	fs.IntVar(&f.shape.Top, "top", 30, "`number` of classes to show (--json: all, unless given)")
 	fs.BoolVar(&f.all, "all", false, "read the whole heap, however long that takes")
 	fs.IntVarP(&f.count, "count", "n", 1, "`number` of readings")
 	fs.Var(&f.every, "every", "`time` from one reading to the next, with -n (10s)")
@@ -114,6 +114,9 @@ func (f *heapFlags) check(cmd *cobra.Command, args []string) error {
 		return usageError(cmd, "-n is 3 or more to see growth: two readings do not show how sure it is")
 	case given("every") && f.count == 1:
 		return usageError(cmd, "--every says when the next reading comes: -n N is missing")
+	}
+	if f.json && !given("top") {
+		f.shape.Top = 0
 	}
 	if f.every.Duration == 0 {
 		f.every.Duration = heapEvery
@@ -156,26 +159,27 @@ func (f *heapFlags) live(cmd *cobra.Command, pid int) error {
 	ctx, stop := interruptible(cmd.Context())
 	defer stop()
 	read := f.reader(ctx, s)
-	var readings []*profile.Heap
-	for next := time.Now(); len(readings) < f.count && sleepUntil(ctx, next); next = next.Add(f.every.Duration) {
+	var last *profile.Heap
+	trend, done := &heap.Trend{}, 0
+	for next := time.Now(); done < f.count && sleepUntil(ctx, next); next = next.Add(f.every.Duration) {
 		h, err := read()
-		if err != nil && len(readings) == 0 {
+		if err != nil && done == 0 {
 			return heapError(pid, err)
 		} else if err != nil { // the readings before the error remain
 			fmt.Fprintf(cmd.ErrOrStderr(), "goprof: the heap of process %d cannot be read any more: %d of %d readings\n", pid,
-				len(readings), f.count)
+				done, f.count)
 			break
 		}
-		if readings = append(readings, h); f.count > 1 {
-			fmt.Fprintf(cmd.ErrOrStderr(), "goprof: reading %d of %d: %s used\n", len(readings), f.count,
-				output.Size(h.Used()))
+		if last, done = h, done+1; f.count > 1 {
+			trend.Add(h)
+			fmt.Fprintf(cmd.ErrOrStderr(), "goprof: reading %d of %d: %s used\n", done, f.count, output.Size(h.Used()))
 		}
 	}
-	if len(readings) == 0 {
+	if done == 0 {
 		return &exit.Error{Code: exit.General, What: "interrupted before the heap was read"}
 	}
 	tellNotes(cmd.ErrOrStderr(), notesOf(s, f.by))
-	return f.write(out, readings)
+	return f.write(out, last, trend.Growth())
 }
 
 // reader makes what reads the heap of a live JVM once. Memory that does not answer is an error.
@@ -221,6 +225,11 @@ func (f *heapFlags) name(h *profile.Heap, pid int, mainClass string) {
 
 // heapError puts into words why a heap cannot be read.
 func heapError(pid int, err error) error {
+	if errors.Is(err, vmstructs.ErrManyRegions) {
+		return &exit.Error{Code: exit.General, What: fmt.Sprintf("the heap of process %d cannot be read", pid),
+			Why: err.Error(), Remedy: "a larger -XX:G1HeapRegionSize the next time; until then jcmd PID GC.class_histogram -all",
+			Err: err}
+	}
 	if errors.Is(err, vmstructs.ErrMissing) {
 		return &exit.Error{Code: exit.General, What: fmt.Sprintf("the heap of process %d cannot be read", pid),
 			Why:    "this JVM, or its collector, does not say where the objects of its heap are",
@@ -255,19 +264,18 @@ func (f *heapFlags) dead(cmd *cobra.Command) error {
 	mainClass, _, _ := strings.Cut(strings.TrimSpace(o.VM.JavaCommand()), " ")
 	f.name(h, o.Core.PID(), mainClass)
 	o.missing(cmd)
-	return f.write(out, []*profile.Heap{h})
+	return f.write(out, h, nil)
 }
 
 // write writes the last reading, and how the heap grew if there are several.
-func (f *heapFlags) write(out *output.File, readings []*profile.Heap) error {
-	last, growth := readings[len(readings)-1], heap.Growth(readings)
+func (f *heapFlags) write(out *output.File, last *profile.Heap, growth *profile.HeapGrowth) error {
 	if f.shape.Area != "" && last.Part(f.shape.Area) == nil {
 		return &exit.Error{Code: exit.General, What: fmt.Sprintf("this heap has no part %q", f.shape.Area),
 			Why: last.Collector + " has none, or none of it is used", Remedy: "the same command without --area"}
 	}
 	_, err := out.Write(func(w io.Writer) error {
 		if f.json {
-			return output.HeapJSON(w, last, growth)
+			return output.HeapJSON(w, last, growth, f.shape)
 		}
 		if err := output.HeapText(w, last, f.shape); err != nil || growth == nil {
 			return err

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -246,4 +247,62 @@ func TestLiveGrowth(t *testing.T) {
 			t.Errorf("%+v", g)
 		}
 	})
+}
+
+// TestLiveCollected: while the whole heap is collected all the time, or while the process is stopped in the middle of a
+// collection, the old generation is counted: what could be read of it says how much there is.
+func TestLiveCollected(t *testing.T) {
+	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+		for _, flags := range []string{"-XX:+UseSerialGC", "-XX:+UseParallelGC", "-XX:+UseG1GC"} {
+			t.Run(flags, func(t *testing.T) {
+				const class, kept = "truth.HeapTruth$Old", 100_000
+				jvm := jvmtest.Start(t, jdk, "truth.HeapTruth", truthFlags(flags, "100")...)
+				r, err := openLive(t, jvm)
+				if err != nil {
+					t.Fatal(err)
+				}
+				jvm.Command("collect 5")
+				for range 3 {
+					h, err := r.Read(Options{Time: 10 * time.Second, Seed: 1})
+					if err != nil {
+						t.Fatal(err)
+					}
+					got := byName(h)[class]
+					t.Logf("%.0f +- %.0f of %s, %+v %q", got.Objects, got.ObjectsError, class, h.Parts, h.Notes)
+					if off := max(got.Objects-kept, kept-got.Objects); off > got.ObjectsError+kept/10 {
+						t.Errorf("%.0f +- %.0f of %s, not %d: %+v %q", got.Objects, got.ObjectsError, class, kept, h.Parts, h.Notes)
+					}
+				}
+				stopCollecting(t, jvm, r)
+				h, err := r.Read(Options{Time: 10 * time.Second})
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Logf("stopped: %+v %q %+v", h.Parts, h.Notes, byName(h)[class])
+				if young := h.Part("young"); young != nil && young.Used > 0 && young.Seen == 0 || len(h.Notes) == 0 {
+					t.Errorf("stopped within a collection: %+v %q", h.Parts, h.Notes)
+				}
+			})
+		}
+	})
+}
+
+// stopCollecting stops a JVM in the middle of a collection.
+func stopCollecting(t *testing.T, jvm *jvmtest.JVM, r *Reader) {
+	t.Helper()
+	t.Cleanup(func() { syscall.Kill(jvm.PID, syscall.SIGCONT) })
+	for range 1000 {
+		if err := syscall.Kill(jvm.PID, syscall.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Millisecond)
+		if r.heap.Epoch().Active {
+			return
+		}
+		if err := syscall.Kill(jvm.PID, syscall.SIGCONT); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(7 * time.Millisecond)
+	}
+	t.Fatal("no collection was under way at any stop")
 }

@@ -40,6 +40,8 @@ const (
 	wholeSize = 1 << 20
 	// humongousTime is the part of the time that humongous objects may take if the others are sampled.
 	humongousTime = 0.3
+	// maxKept bounds the objects that are looked at again when a part was read.
+	maxKept = 1 << 12
 	// mostLost bounds what is copied of a part whose pieces a collection changes again and again.
 	mostLost = 4
 	// exactTime is the part of the time in which a small heap must have been read as a whole. The rest is for a sample.
@@ -63,6 +65,7 @@ type reading struct {
 	expired bool
 	stuck   bool                   // a collection is under way and does not end
 	seen    []vmstructs.SeenObject // of the unit under way: they show whether the collector has moved what was read
+	kept    []vmstructs.SeenObject // one of each unit of the part under way
 }
 
 // Reader reads one JVM's heap, again and again.
@@ -121,7 +124,7 @@ func (x *reading) settle() {
 		}
 		if time.Now().After(end) {
 			x.stuck = true
-			x.note("a collection is under way and does not end: objects that it moves are not counted")
+			x.note("a collection is under way and does not end: objects that it moves are counted not at all, or twice")
 		}
 	}
 }
@@ -162,18 +165,13 @@ func (x *reading) over(limit time.Duration) bool {
 // readAll reads whole parts. Young objects come first: they do not last. It returns false if there was no time for all.
 func (x *reading) readAll(areas []*vmstructs.HeapArea) bool {
 	limit := time.Duration(float64(x.opt.Time) * exactTime)
+	areas, whole := x.readYoung(areas, limit)
 	for part, of := range byPart(areas) {
-		var whole bool
-		if vmstructs.HeapPart(part) == vmstructs.YoungPart {
-			whole = x.readYoung(of, limit)
-		} else {
+		if whole && len(of) > 0 && vmstructs.HeapPart(part) != vmstructs.YoungPart {
 			whole = x.readPart(of, limit)
 		}
-		if !whole {
-			return x.opt.All
-		}
 	}
-	return true
+	return whole || x.opt.All
 }
 
 // byPart are the areas of each part.
@@ -185,34 +183,39 @@ func byPart(areas []*vmstructs.HeapArea) (of [vmstructs.HeapParts][]*vmstructs.H
 }
 
 // readYoung reads all young areas at one moment. If collections come too often for that, it reads pieces that are drawn
-// by lot, as many as the young areas have now.
-func (x *reading) readYoung(areas []*vmstructs.HeapArea, limit time.Duration) bool {
+// by lot, as many as the young areas have now. It returns all areas as they were listed last.
+func (x *reading) readYoung(areas []*vmstructs.HeapArea, limit time.Duration) (last []*vmstructs.HeapArea, whole bool) {
 	for range tries {
-		if x.readPart(areas, limit) && !x.tally.parts[vmstructs.YoungPart].sampled {
-			return true
+		young := byPart(areas)[vmstructs.YoungPart]
+		if len(young) == 0 {
+			return areas, true
+		}
+		if x.readPart(young, limit) && !x.tally.parts[vmstructs.YoungPart].sampled {
+			return areas, true
 		}
 		if x.expired {
-			return false
+			return areas, false
 		}
 		x.tally.reset(vmstructs.YoungPart)
 		x.settle()
-		all, err := x.areas()
-		if err != nil {
-			return false
+		var err error
+		if areas, err = x.areas(); err != nil {
+			return nil, false
 		}
-		areas = byPart(all)[vmstructs.YoungPart]
 	}
 	x.note("young objects were collected faster than goprof could read them: they were sampled")
-	if len(areas) > 0 {
-		x.samplePart(areas, float64(total(areas)), limit)
+	if young := byPart(areas)[vmstructs.YoungPart]; len(young) > 0 {
+		x.samplePart(young, float64(total(young)), limit)
 	}
-	return !x.expired
+	return areas, !x.expired
 }
 
 // readPart reads all areas of a part, piece by piece. A piece that a collection has changed meanwhile is left out: then
 // the others are a sample. It returns false if there was no time for all.
 func (x *reading) readPart(areas []*vmstructs.HeapArea, limit time.Duration) bool {
 	epoch := x.heap.Epoch()
+	x.kept = x.kept[:0]
+	defer x.doubt(areas)
 	for _, a := range areas {
 		for from, to := a.Start, uint64(0); from < a.Top; from = to {
 			if to = min(from+wholeSize, a.Top); a.Part == vmstructs.HumongousPart {
@@ -247,6 +250,21 @@ func (x *reading) lose(a *vmstructs.HeapArea) {
 		p.moved += float64(a.Top - a.Start)
 	default: // what was read before may have moved, too
 		p.moved = max(p.size, unitSize)
+	}
+}
+
+// doubt looks at objects of all pieces of a part again. If a collection has moved some meanwhile, others were met twice, or
+// never. In a space, one that moved says that all behind it did.
+func (x *reading) doubt(areas []*vmstructs.HeapArea) {
+	gone := x.heap.Gone(x.kept)
+	if gone == 0 || areas[0].Part == vmstructs.HumongousPart {
+		return
+	}
+	p := &x.tally.parts[areas[0].Part]
+	if p.sampled = true; areas[0].Region() {
+		p.moved = max(p.moved, p.size*float64(gone)/float64(len(x.kept)))
+	} else {
+		p.moved = p.size
 	}
 }
 
@@ -301,9 +319,12 @@ func (x *reading) unit(a *vmstructs.HeapArea, from, to uint64, limit time.Durati
 	x.stuck = x.stuck && now.Active
 	unsettled := now != *epoch || now.Active && !x.stuck
 	*epoch = now
-	if unsettled && (a.Part == vmstructs.YoungPart || unread.Moving > 0) || !x.heap.Same(a) || !x.heap.Still(x.seen) {
+	if unsettled && (a.Part == vmstructs.YoungPart || unread.Moving > 0) || !x.heap.Same(a) || x.heap.Gone(x.seen) > 0 {
 		t.forget()
 		return true, false
+	}
+	if n > 0 && len(x.kept) < maxKept {
+		x.kept = append(x.kept, last)
 	}
 	t.commit(to-from, unread)
 	return true, true

@@ -67,7 +67,7 @@ func (w *heapText) head() {
 	if h.Capacity > 0 {
 		limit = " of " + Size(h.Capacity)
 	}
-	name := cmp.Or(CleanName(h.MainClass), "the heap")
+	name := CleanName(cmp.Or(h.MainClass, "the heap"))
 	fmt.Fprintf(w, "%s (pid %d, %s): %s%s used; %s read in %v\n", name, h.PID, h.Collector, Size(h.Used()), limit,
 		Size(h.Copied), Round(h.Took))
 	unseen := 0.0

@@ -46,6 +46,7 @@ type HeapArea struct {
 	Start, Top uint64
 	Part       HeapPart
 	region     uint64 // where the JVM describes it, 0 if it is no region
+	topAt      uint64 // of a space: where its top is
 	tag        uint32
 	seams      []seam
 	last       extentEnd
@@ -162,7 +163,7 @@ func (h *Heap) space(areas []*HeapArea, at uint64, bottom, top offset, part Heap
 	if from == 0 || from%8 != 0 || to%8 != 0 || to <= from || to-from > maxHeapBytes {
 		return areas
 	}
-	return append(areas, &HeapArea{Start: from, Top: to, Part: part})
+	return append(areas, &HeapArea{Start: from, Top: to, Part: part, topAt: at + uint64(top)})
 }
 
 func (h *Heap) serialAreas(heap uint64) (areas []*HeapArea, unknown string) {
@@ -195,11 +196,11 @@ func (h *Heap) parallelAreas(heap uint64) (areas []*HeapArea, unknown string) {
 	return h.space(areas, h.health.pointerAt(old, l.oldSpace), l.bottom, l.top, OldPart), unknown
 }
 
-// Same reports whether an area still is what it was: the collector has not given it to others. A collector may have
-// moved what was there all the same.
+// Same reports whether an area still is what it was: the collector has not given it to others, nor emptied a part of it.
+// A collector may have moved what was there all the same.
 func (h *Heap) Same(a *HeapArea) bool {
 	if a.region == 0 {
-		return true
+		return h.health.pointerAt(a.topAt, 0) >= a.Top
 	}
 	switch h.vm.Collector() {
 	case "G1":

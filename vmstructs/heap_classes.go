@@ -46,8 +46,8 @@ type SeenObject struct {
 	Class *ObjectClass
 }
 
-// Still reports whether objects are still where they were.
-func (h *Heap) Still(objects []SeenObject) bool {
+// Gone counts the objects that are no longer where they were.
+func (h *Heap) Gone(objects []SeenObject) (gone int) {
 	if need := klassBytes * len(objects); len(h.heads) < need {
 		h.heads = make([]byte, need)
 	}
@@ -59,10 +59,10 @@ func (h *Heap) Still(objects []SeenObject) bool {
 	for i := range objects {
 		head := h.ranges[i].Buf
 		if !h.ranges[i].OK || !h.markMakesSense(word(head)) || h.klasses.klassIn(head) != objects[i].Class.Klass {
-			return false
+			gone++
 		}
 	}
-	return true
+	return gone
 }
 
 // CollectorName is which collector the JVM has.

@@ -39,7 +39,7 @@ func (h *Heap) find(addr uint64, b []byte, limit uint64, stop func() bool) int {
 // startsHere reports whether an object at rest may begin with b: no thread holds its lock (oops/markWord.hpp).
 func (h *Heap) startsHere(b []byte, asked *int) bool {
 	mark := word(b)
-	if mark&3 != 1 || !h.markMakesSense(mark) {
+	if mark&3 != 1 && !(mark&3 == 3 && h.klasses.inPlace) || !h.markMakesSense(mark) {
 		return false
 	}
 	klass := h.klasses.klassIn(b)
@@ -60,7 +60,7 @@ func (h *Heap) markMakesSense(mark uint64) bool {
 	if h.klasses.compact {
 		return mark != 0
 	}
-	return mark != 0 && mark&3 != 3 && mark>>addressBits == 0
+	return mark != 0 && (mark&3 != 3 || h.klasses.inPlace) && mark>>addressBits == 0
 }
 
 // follow reports whether objects follow each other from a place of b on, or end at the limit.

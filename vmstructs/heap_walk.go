@@ -86,6 +86,7 @@ func (h *Heap) Walk(area *HeapArea, from, to uint64, stop func() bool, visit fun
 		h.window = make([]byte, lastWindow)
 	}
 	to = min(to, area.Top)
+	h.klasses.inPlace = h.inPlace(area)
 	x := &extent{h: h, area: area, pos: from, to: to, synced: from == area.Start, earlier: from != area.Start,
 		window: firstWindow, seams: area.seams, visit: visit, stop: stop}
 	if last := area.last; last.to == from && !x.synced && last.to != 0 {
@@ -100,6 +101,13 @@ func (h *Heap) Walk(area *HeapArea, from, to uint64, stop func() bool, visit fun
 	}
 	area.last = extentEnd{to, x.pos, x.synced, x.earlier}
 	return x.read, x.unread, true
+}
+
+// inPlace reports whether an object of an area is where it was though its mark says that a collection marked it, or will
+// move it: a full collection of Serial and Parallel does that first, and moves objects last (gc/serial/serialFullGC.cpp,
+// gc/parallel/psParallelCompact.cpp). Their other collections move no old object.
+func (h *Heap) inPlace(a *HeapArea) bool {
+	return a.Part == OldPart && a.topAt != 0 && !h.klasses.compact
 }
 
 // lose counts bytes that could not be read as objects.

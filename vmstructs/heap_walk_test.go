@@ -2,6 +2,7 @@ package vmstructs
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -260,5 +261,31 @@ func TestFindEnds(t *testing.T) {
 	})
 	if whole || asked > 8 {
 		t.Errorf("it was told to end %d times; to the end: %v", asked-5, whole)
+	}
+}
+
+// TestHeapBounds: a heap that claims more regions than goprof lists is refused by that reason, and of classes with long
+// names few are kept.
+func TestHeapBounds(t *testing.T) {
+	w := newObjectWorld(t, headers[0])
+	h, _ := walkedHeap(w)
+	err := h.eachRegion(8, maxAreas+1, regionFields{0, 8, 16, 24}, func(regionRow) { t.Error("a region") })
+	if !errors.Is(err, ErrManyRegions) || errors.Is(err, ErrMissing) {
+		t.Error(err)
+	}
+	table := w.alloc(8 * 16)
+	for i := range uint64(16) {
+		w.put64(table+8*i, 8*(i+1))
+	}
+	if pages, err := h.pageList(table, 16); err != nil || len(pages) != 16 {
+		t.Errorf("%d pages, %v", len(pages), err)
+	}
+	for i := range 64 {
+		w.object(w.klass(fmt.Sprintf("a/B%d", i), 24), 24, 0, 0)
+	}
+	h, a := walkedHeap(w)
+	h.text = maxObjectText
+	if found, _ := walked(h, a, a.Start, a.Top); len(found) != 64 || h.text > 64*8 || len(h.classes) > 64 {
+		t.Errorf("%d objects, %d bytes of names", len(found), h.text)
 	}
 }

@@ -72,7 +72,7 @@ var collectors = []struct{ name, flags string }{
 	{"G1 compact", "-XX:+UseG1GC -XX:+UseCompactObjectHeaders"},
 	{"Serial wide", "-XX:+UseSerialGC -XX:-UseCompressedClassPointers -XX:ObjectAlignmentInBytes=16"},
 	{"Shenandoah", "-XX:+UseShenandoahGC"},
-	{"ZGC", "-XX:+UseZGC"},
+	{"ZGC", "-XX:+UseZGC -XX:+ZGenerational"},
 }
 
 const usual = 3
@@ -115,12 +115,26 @@ func TestLiveTruth(t *testing.T) {
 				if g1 := got.Collector == "G1" && jdk.Version > 8; g1 && (got.Part("young") == nil || got.Part("old") == nil) {
 					t.Errorf("young and old are not told apart: %+v", got.Parts)
 				}
+				if got.Collector == "ZGC" && jdk.Version > 20 {
+					zParts(t, got)
+				}
 				if jdk.Version > 8 { // there garbage has arrays of chars, too
 					jvm.Command("garbage 20")
 					sampled(t, r, byName(got))
 				}
 			})
 		})
+	}
+}
+
+// zParts: ZGC with generations tells young and old apart, and what a collection has left is old.
+func zParts(t *testing.T, h *profile.Heap) {
+	t.Helper()
+	for _, c := range h.Classes {
+		if c.Name == "truth.HeapTruth$Old" && c.Parts["old"].Objects < 20_000 ||
+			c.Name == "truth.HeapTruth$Young" && c.Parts["young"].Objects < 20_000 {
+			t.Errorf("%s lies in %+v", c.Name, c.Parts)
+		}
 	}
 }
 

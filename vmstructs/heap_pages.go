@@ -12,6 +12,8 @@ const (
 	granuleBatch = 1 << 15
 	// leastGranules is how many are read with one call near the end of the table: a page of memory.
 	leastGranules = 512
+	// oldPage is ZGenerationId::old, and oldAge is ZPageAge::old (gc/z/zGenerationId.hpp, zPageAge.hpp).
+	oldPage, oldAge = 1, 15
 	// largePage is ZPageType::large: one object has it for itself. ZPageTypeLarge before 21.
 	largePage = 2
 )
@@ -67,12 +69,17 @@ func (h *Heap) zAreas() (areas []*HeapArea, err error) {
 		return nil, err
 	}
 	begin, size := min(l.start, l.top), 0
-	if t := h.vm.l.areas.pageType; t.ok() {
-		begin = min(begin, t)
+	kind, ages := h.vm.l.areas.pageType, h.vm.l.areas.pageAges
+	if kind.ok() {
+		begin = min(begin, kind)
+	}
+	if l != &h.vm.l.locks.z { // the ZGC without generations of 21 to 23
+		ages = absent
 	}
 	if size = span(l.start, l.top) - int(begin); size > maxRegionSpan {
 		return nil, ErrNoAreas
 	}
+	unknown := false
 	raw, ranges := make([]byte, regionBatch*size), make([]process.Range, 0, regionBatch)
 	for len(pages) > 0 {
 		n := min(len(pages), regionBatch)
@@ -88,7 +95,17 @@ func (h *Heap) zAreas() (areas []*HeapArea, err error) {
 			}
 			a := &HeapArea{Start: h.zBase + (l.start - begin).u64(b), Top: h.zBase + (l.top - begin).u64(b),
 				region: pages[i]}
-			if t := h.vm.l.areas.pageType; t.ok() && b[t-begin] == largePage {
+			if ages.ok() {
+				generation, age := b[ages-begin], b[ages-begin+1]
+				known := generation <= oldPage && age <= oldAge && (generation == oldPage) == (age == oldAge)
+				if a.Part = YoungPart; generation == oldPage {
+					a.Part = OldPart
+				}
+				if !known {
+					unknown = true
+				}
+			}
+			if kind.ok() && b[kind-begin] == largePage {
 				a.Part = HumongousPart
 			}
 			if a.Start < a.Top && a.Top <= 2*h.zBase && a.Start%(1<<granule) == 0 && a.Top%8 == 0 {
@@ -96,6 +113,11 @@ func (h *Heap) zAreas() (areas []*HeapArea, err error) {
 			}
 		}
 		pages = pages[n:]
+	}
+	for _, a := range areas {
+		if unknown && a.Part != HumongousPart {
+			a.Part = WholeHeap // this release writes its pages otherwise
+		}
 	}
 	return areas, nil
 }

@@ -2,6 +2,7 @@ package output
 
 import (
 	"encoding/json"
+	"maps"
 	"strings"
 	"testing"
 
@@ -79,5 +80,28 @@ func TestHeapOfASample(t *testing.T) {
 	}
 	if strings.Contains(text.String(), "100 %") {
 		t.Errorf("all of it was looked at:\n%s", text.String())
+	}
+}
+
+// TestHeapTree: the tree has all bytes of all classes, each below its part and its packages, and arrays by length.
+func TestHeapTree(t *testing.T) {
+	tree := HeapTree(someHeap())
+	path := func(at int32) string {
+		text := ""
+		for ; at != 0; at = tree.Nodes[at].Parent {
+			text = tree.Labels[tree.Nodes[at].Name].Text + ";" + text
+		}
+		return text
+	}
+	got := map[string]int64{}
+	for i, n := range tree.Nodes {
+		if n.Self > 0 {
+			got[path(int32(i))] = n.Self
+		}
+	}
+	want := map[string]int64{"young;byte[];length 8 to 15;": 1e6, "old;byte[];length 128 to 255;": 5e5,
+		"old;byte[];length 512 to 1023;": 15e5, "old;shop;Old;": 9e5, "young;shop;Young;": 8e5}
+	if !maps.Equal(got, want) || tree.Total != 4700000 {
+		t.Errorf("%v, %d", got, tree.Total)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"goprof/cmd/goprof/exit"
 	"goprof/heap"
 	"goprof/output"
+	"goprof/output/flame"
 	"goprof/process"
 	"goprof/profile"
 	"goprof/profile/redact"
@@ -47,6 +49,7 @@ const heapExample = `  goprof heap 1234                            or --pid 1234
   goprof heap 1234 --area old                 what has stayed
   goprof heap 1234 -n 6 --every 10s           what grows: a leak
   goprof heap 1234 --all                      all of it, however long that takes
+  goprof heap 1234 -o heap.html               a page: parts, packages, classes, arrays by length
   goprof heap 1234 --json --redact default    without names that may not leave the house
   goprof heap --core core.1234                what filled the heap when it died`
 
@@ -56,6 +59,7 @@ type heapFlags struct {
 	core      coreFile
 	shape     output.HeapShape
 	json, all bool
+	output    string
 	count     int
 	every     durationFlag
 	by        *redact.Redactor // nil: all names may be told
@@ -77,7 +81,7 @@ func newHeap() *cobra.Command {
 		Example: heapExample,
 		Args:    atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if f.by, err = f.redactor(cmd, output.Stdout); err != nil {
+			if f.by, err = f.redactor(cmd, f.output); err != nil {
 				return err
 			}
 			err = f.run(cmd, args)
@@ -97,6 +101,7 @@ func newHeap() *cobra.Command {
 	fs.IntVarP(&f.count, "count", "n", 1, "`number` of readings")
 	fs.Var(&f.every, "every", "`time` from one reading to the next, with -n (10s)")
 	fs.BoolVar(&f.json, "json", false, "write JSON")
+	fs.StringVarP(&f.output, "output", "o", output.Stdout, "write to `file`: .html is a page, .svg a picture, others text")
 	f.redactFlags.add(cmd)
 	return cmd
 }
@@ -112,6 +117,8 @@ func (f *heapFlags) check(cmd *cobra.Command, args []string) error {
 		return usageError(cmd, fmt.Sprintf("-n is between 1 and %d", maxReadings))
 	case f.count == 2:
 		return usageError(cmd, "-n is 3 or more to see growth: two readings do not show how sure it is")
+	case f.json && f.drawing() != nil:
+		return usageError(cmd, fmt.Sprintf("--json does not write %s: leave one of them out", f.output))
 	case given("every") && f.count == 1:
 		return usageError(cmd, "--every says when the next reading comes: -n N is missing")
 	}
@@ -152,7 +159,7 @@ func (f *heapFlags) live(cmd *cobra.Command, pid int) error {
 	}
 	defer s.Close()
 	doubts{}.warn(cmd.ErrOrStderr(), s.Doubts())
-	out, err := output.Reserve(output.Stdout)
+	out, err := output.Reserve(f.output)
 	if err != nil {
 		return outputFailed(err)
 	}
@@ -179,7 +186,7 @@ func (f *heapFlags) live(cmd *cobra.Command, pid int) error {
 		return &exit.Error{Code: exit.General, What: "interrupted before the heap was read"}
 	}
 	tellNotes(cmd.ErrOrStderr(), notesOf(s, f.by))
-	return f.write(out, last, trend.Growth())
+	return f.write(cmd, out, last, trend.Growth())
 }
 
 // reader makes what reads the heap of a live JVM once. Memory that does not answer is an error.
@@ -216,6 +223,47 @@ func (f *heapFlags) options(ctx context.Context) heap.Options {
 	return heap.Options{All: f.all, Seed: uint64(time.Now().UnixNano()), Cancel: ctx.Done()}
 }
 
+// drawing is what draws the heap, nil if it is written as text.
+func (f *heapFlags) drawing() func(io.Writer, *output.Tree, flame.Options) error {
+	switch filepath.Ext(f.output) {
+	case ".html":
+		return flame.Page
+	case ".svg":
+		return flame.SVG
+	}
+	return nil
+}
+
+// draw draws the heap by part, package and class.
+func (f *heapFlags) draw(w io.Writer, h *profile.Heap, growth *profile.HeapGrowth) error {
+	title := output.CleanName(cmp.Or(h.MainClass, "a heap"))
+	var about [][2]string
+	for i := range h.Parts {
+		p := &h.Parts[i]
+		about = append(about, [2]string{p.Name, fmt.Sprintf("%s, of which %s were looked at", output.Size(p.Used),
+			output.Size(p.Seen))})
+	}
+	for _, note := range h.Notes {
+		about = append(about, [2]string{"note", output.Printable(note)})
+	}
+	if growth != nil {
+		for _, c := range growth.Classes[:min(len(growth.Classes), f.shape.Top)] {
+			about = append(about, [2]string{output.CleanName(c.Name), fmt.Sprintf("grows by %s +- %s a second",
+				output.Size(uint64(c.Bytes.Rate)), output.Size(uint64(c.Bytes.Error)))})
+		}
+	}
+	line := fmt.Sprintf("%s, %s used, garbage included; pid %d, %s", h.Collector, output.Size(h.Used()), h.PID,
+		h.At.UTC().Format(time.RFC3339))
+	if h.Sampled() {
+		line += "; a sample"
+	}
+	if f.shape.Area != "" {
+		h = h.Only(f.shape.Area)
+	}
+	return f.drawing()(w, output.HeapTree(h), flame.Options{Title: "What fills the heap of " + title, Line: line,
+		About: about, Kinds: &output.HeapKinds})
+}
+
 // name says whose heap it is, and takes out names that may not be told.
 func (f *heapFlags) name(h *profile.Heap, pid int, mainClass string) {
 	if h.PID, h.MainClass = pid, mainClass; f.by != nil {
@@ -246,7 +294,7 @@ func (f *heapFlags) dead(cmd *cobra.Command) error {
 		return err
 	}
 	defer o.Close()
-	out, err := output.Reserve(output.Stdout)
+	out, err := output.Reserve(f.output)
 	if err != nil {
 		return outputFailed(err)
 	}
@@ -264,16 +312,19 @@ func (f *heapFlags) dead(cmd *cobra.Command) error {
 	mainClass, _, _ := strings.Cut(strings.TrimSpace(o.VM.JavaCommand()), " ")
 	f.name(h, o.Core.PID(), mainClass)
 	o.missing(cmd)
-	return f.write(out, h, nil)
+	return f.write(cmd, out, h, nil)
 }
 
 // write writes the last reading, and how the heap grew if there are several.
-func (f *heapFlags) write(out *output.File, last *profile.Heap, growth *profile.HeapGrowth) error {
+func (f *heapFlags) write(cmd *cobra.Command, out *output.File, last *profile.Heap, growth *profile.HeapGrowth) error {
 	if f.shape.Area != "" && last.Part(f.shape.Area) == nil {
 		return &exit.Error{Code: exit.General, What: fmt.Sprintf("this heap has no part %q", f.shape.Area),
 			Why: last.Collector + " has none, or none of it is used", Remedy: "the same command without --area"}
 	}
-	_, err := out.Write(func(w io.Writer) error {
+	name, err := out.Write(func(w io.Writer) error {
+		if f.drawing() != nil {
+			return f.draw(w, last, growth)
+		}
 		if f.json {
 			return output.HeapJSON(w, last, growth, f.shape)
 		}
@@ -284,6 +335,9 @@ func (f *heapFlags) write(out *output.File, last *profile.Heap, growth *profile.
 	})
 	if err != nil {
 		return outputFailed(err)
+	}
+	if name != output.Stdout {
+		fmt.Fprintf(cmd.ErrOrStderr(), "heap: %s\n", output.Printable(name))
 	}
 	return nil
 }

@@ -16,8 +16,9 @@ type page struct {
 	About [][2]string `json:"about"`
 	Unit  string      `json:"unit"` // profile.Weight: what is counted
 	Graph
-	Nodes string `json:"nodes"` // Graph.Bytes in base64
-	Diff  *was   `json:"diff,omitempty"`
+	Nodes string   `json:"nodes"` // Graph.Bytes in base64
+	Diff  *was     `json:"diff,omitempty"`
+	Words []string `json:"words,omitempty"` // what the kinds are called, if they are not those of frames
 	// Split has methods that ran as several kinds of code: the node's place in preorder, and its samples of each kind.
 	// It is null if kinds are not merged.
 	Split [][]int64 `json:"split"`
@@ -47,6 +48,9 @@ type was struct {
 
 func encode(t *output.Tree, o Options) *page {
 	p := &page{About: o.About, Unit: t.Weight.String()}
+	if o.Kinds != nil {
+		p.Words = o.Kinds[:]
+	}
 	if p.About == nil {
 		p.About = [][2]string{}
 	}

@@ -43,6 +43,8 @@ type Options struct {
 	// Above is HTML that stands above the graph, without scripts and styles of its own. Its maker escapes all text in
 	// it.
 	Above string
+	// Kinds says in words what the kinds of nodes stand for, if they are no frames.
+	Kinds *[output.NumLabelKinds]string
 	// Diff makes a differential flame graph: the tree is that of both recordings, with the counts of the later one.
 	Diff *Diff
 }

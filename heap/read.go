@@ -80,6 +80,9 @@ func NewReader(vm *vmstructs.VM) (*Reader, error) {
 	return &Reader{h}, nil
 }
 
+// Collector is the JVM's collector.
+func (r *Reader) Collector() string { return r.heap.CollectorName() }
+
 // Read counts what fills the heap.
 func (r *Reader) Read(opt Options) (*profile.Heap, error) {
 	opt.Bytes, opt.Time = cmp.Or(opt.Bytes, DefaultBytes), cmp.Or(opt.Time, DefaultTime)

@@ -35,10 +35,11 @@ Garbage counts, too. What lies in the old generation has stayed ("in old"). --ar
 part alone.
 
 heap reads at most 200 MiB in one second. Of a larger heap it reads pieces that are drawn by lot, and
-says how far each share may be off (+-, in 95 of 100 cases). --all reads everything.
+says how far each share may be off (+-, in 95 of 100 cases). --all reads everything. What a sample has
+not met is not zero: a line says how many objects a class may have.
 
 -n 6 --every 10s reads six times and says what grew in the old generation, how fast, and when that
-will be full.
+will be full. -o heap.html is a page of packages and classes.
 
 What could not be read as objects is listed by reason, and is not part of any class: buffers of
 threads, objects that are not whole yet, and what the collector moved meanwhile.

@@ -64,7 +64,15 @@ func (h *Heap) zAreas() (areas []*HeapArea, err error) {
 	if table == 0 {
 		return nil, ErrNoAreas
 	}
-	pages, err := h.pageList(table, min(h.zBase>>granule, maxGranules))
+	length := min(h.zBase>>granule, maxGranules)
+	// A ZGranuleMap has its number of entries, which is not exported, before the pointer to them (gc/z/zGranuleMap.hpp).
+	// Since 25 there are fewer than offsets could be.
+	if l.pages == 8 {
+		if entries := h.health.pointerAt(heap, chain(l.heap, l.table, l.at)); entries > 0 {
+			length = min(length, entries)
+		}
+	}
+	pages, err := h.pageList(table, length)
 	if err != nil {
 		return nil, err
 	}
@@ -95,22 +103,21 @@ func (h *Heap) zAreas() (areas []*HeapArea, err error) {
 			}
 			a := &HeapArea{Start: h.zBase + (l.start - begin).u64(b), Top: h.zBase + (l.top - begin).u64(b),
 				region: pages[i]}
+			honest := !kind.ok() || b[kind-begin] <= largePage
+			if a.Start >= a.Top || a.Top > 2*h.zBase || a.Start%(1<<granule) != 0 || a.Top%8 != 0 || !honest {
+				continue
+			}
 			if ages.ok() {
 				generation, age := b[ages-begin], b[ages-begin+1]
-				known := generation <= oldPage && age <= oldAge && (generation == oldPage) == (age == oldAge)
 				if a.Part = YoungPart; generation == oldPage {
 					a.Part = OldPart
 				}
-				if !known {
-					unknown = true
-				}
+				unknown = unknown || generation > oldPage || age > oldAge || (generation == oldPage) != (age == oldAge)
 			}
 			if kind.ok() && b[kind-begin] == largePage {
 				a.Part = HumongousPart
 			}
-			if a.Start < a.Top && a.Top <= 2*h.zBase && a.Start%(1<<granule) == 0 && a.Top%8 == 0 {
-				areas = append(areas, a)
-			}
+			areas = append(areas, a)
 		}
 		pages = pages[n:]
 	}
@@ -122,8 +129,8 @@ func (h *Heap) zAreas() (areas []*HeapArea, err error) {
 	return areas, nil
 }
 
-// pageList lists the pages of a table. A page of several granules stands in each of their entries. The table may be
-// shorter than offsets could be: since 25 it has as many entries as the heap may use.
+// pageList lists the pages of a table. A page of several granules stands in each of their entries. Where the table's
+// memory ends, so does the table.
 func (h *Heap) pageList(table, length uint64) (pages []uint64, err error) {
 	raw := make([]byte, 8*granuleBatch)
 	last, batch := uint64(0), uint64(granuleBatch)

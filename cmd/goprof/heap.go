@@ -276,8 +276,7 @@ func (f *heapFlags) name(h *profile.Heap, pid int, mainClass string) {
 func heapError(pid int, err error) error {
 	if errors.Is(err, vmstructs.ErrManyRegions) {
 		return &exit.Error{Code: exit.General, What: fmt.Sprintf("the heap of process %d cannot be read", pid),
-			Why: err.Error(), Remedy: "a larger -XX:G1HeapRegionSize the next time; until then jcmd PID GC.class_histogram -all",
-			Err: err}
+			Why: err.Error(), Remedy: fmt.Sprintf("jcmd %d GC.class_histogram -all", pid), Err: err}
 	}
 	if errors.Is(err, vmstructs.ErrMissing) {
 		return &exit.Error{Code: exit.General, What: fmt.Sprintf("the heap of process %d cannot be read", pid),

@@ -17,38 +17,104 @@ const (
 	leastGrowth, leastBytes = 0.0005, 16 << 10
 	// upward is the part of the steps from reading to reading that must lead up.
 	upward = 0.7
-	// emptied is by how much of itself a part must shrink from one reading to the next to have been collected.
-	emptied = 0.01
+	// leastReadings is how many readings show how sure a slope is.
+	leastReadings = 3
 )
 
-// Growth compares readings of one heap, the oldest first: what grew in the old generation. A heap without one is
-// compared as a whole. It is nil for fewer than three readings: two do not show how sure a slope is. Readings that had
-// no time for the old generation do not count.
-func Growth(readings []*profile.Heap) *profile.HeapGrowth {
-	readings = slices.DeleteFunc(slices.Clone(readings), unreadOld)
-	n := len(readings)
-	if n < 3 {
+// Trend compares readings of one heap: what grew in the old generation. A heap without one is compared as a whole. It
+// keeps sums of each class, not the readings.
+type Trend struct {
+	first, last *profile.Heap
+	times       sums2 // of all readings
+	used        line
+	classes     map[classKey]*line
+	text        int     // bytes of their names
+	unseen      float64 // how many objects of a class a reading may have missed, at most
+}
+
+// classKey tells classes apart. Two classes with one name and one loader count as one.
+type classKey struct{ name, loader string }
+
+// tenured are the parts in which objects stay. No heap has both of the first two.
+var tenured = [...]string{"old", "heap", "humongous"}
+
+// Add adds a reading; the oldest comes first. Readings that had no time for the old generation do not count.
+func (t *Trend) Add(h *profile.Heap) {
+	if unreadOld(h) {
+		return
+	}
+	if t.first == nil {
+		t.first, t.classes = h, map[classKey]*line{}
+	}
+	t.last = h
+	at, used := h.At.Sub(t.first.At).Seconds(), 0.0
+	t.times.add(at, 1)
+	n := int(t.times.n)
+	for _, name := range tenured {
+		if p := h.Part(name); p != nil {
+			used += float64(p.Used)
+			t.unseen = max(t.unseen, p.Unseen)
+		}
+	}
+	t.used.add(n, at, profile.HeapAmount{Bytes: used})
+	for key, a := range inTenured(h) {
+		l := t.classes[key]
+		if l == nil {
+			if len(t.classes) >= maxClasses || t.text+len(key.name) > maxText {
+				continue
+			}
+			l = &line{}
+			t.classes[key] = l
+			t.text += len(key.name)
+		}
+		l.add(n, at, a)
+	}
+}
+
+// inTenured is what each class has in the parts in which objects stay.
+func inTenured(h *profile.Heap) map[classKey]profile.HeapAmount {
+	all := make(map[classKey]profile.HeapAmount, len(h.Classes))
+	for _, c := range h.Classes {
+		var sum profile.HeapAmount
+		for _, part := range tenured {
+			sum = plus(sum, c.Parts[part])
+		}
+		if key := (classKey{c.Name, c.Loader}); sum.Objects > 0 && !c.Filler {
+			all[key] = plus(all[key], sum)
+		}
+	}
+	return all
+}
+
+// unreadOld reports whether nothing of the old generation, or of the heap that has none, was read.
+func unreadOld(h *profile.Heap) bool {
+	for _, name := range tenured[:2] {
+		if p := h.Part(name); p != nil && p.Used > 0 && p.Seen == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// Growth is what grew. It is nil for fewer than three readings.
+func (t *Trend) Growth() *profile.HeapGrowth {
+	n := int(t.times.n)
+	if n < leastReadings {
 		return nil
 	}
-	parts, name := tenured(readings[n-1])
-	g := &profile.HeapGrowth{Over: readings[n-1].At.Sub(readings[0].At), Readings: n, Part: name}
-	var used []point
-	for i, h := range readings {
-		p := point{at: h.At.Sub(readings[0].At).Seconds()}
-		for _, name := range parts {
-			if part := h.Part(name); part != nil {
-				p.y += float64(part.Used)
-			}
-		}
-		if i > 0 && p.y < used[i-1].y*(1-emptied) {
-			g.Collected = true
-		}
-		used = append(used, p)
+	g := &profile.HeapGrowth{Over: t.last.At.Sub(t.first.At), Readings: n, Part: "heap"}
+	if t.last.Part("old") != nil {
+		g.Part = "old"
 	}
-	g.Used, _ = slope(used)
-	last := used[n-1].y
-	for key, points := range series(readings, parts) {
-		if c, ok := grower(points, last); ok {
+	if a, b := t.first.OldCollections, t.last.OldCollections; a != nil && b != nil {
+		g.Collected = *b > *a
+	} else {
+		g.Uncounted = true
+	}
+	g.Used, _ = t.used.slope(&t.times, 0)
+	used := t.used.last.Bytes
+	for key, l := range t.classes {
+		if c, ok := t.grower(l, used); ok {
 			c.Name, c.Loader = key.name, key.loader
 			g.Classes = append(g.Classes, c)
 		}
@@ -56,7 +122,7 @@ func Growth(readings []*profile.Heap) *profile.HeapGrowth {
 	slices.SortFunc(g.Classes, func(a, b *profile.HeapGrower) int {
 		return cmp.Or(cmp.Compare(b.Bytes.Rate, a.Bytes.Rate), cmp.Compare(a.Name, b.Name))
 	})
-	room, sure := roomOf(readings[n-1], parts, last), g.Used.Rate > max(sureGrowth*g.Used.Error, 0)
+	room, sure := t.room(g.Part)-used, g.Used.Rate > max(sureGrowth*g.Used.Error, 0)
 	if room > 0 && sure && g.Collected { // else what grows may be garbage
 		if s := room / g.Used.Rate; s < math.MaxInt64/float64(time.Second)/2 {
 			g.Full = time.Duration(s * float64(time.Second))
@@ -65,111 +131,95 @@ func Growth(readings []*profile.Heap) *profile.HeapGrowth {
 	return g
 }
 
-// unreadOld reports whether nothing of the old generation, or of the heap that has none, was read.
-func unreadOld(h *profile.Heap) bool {
-	_, name := tenured(h)
-	part := h.Part(name)
-	return part != nil && part.Used > 0 && part.Seen == 0
-}
-
-// tenured are the parts in which objects stay.
-func tenured(h *profile.Heap) (parts []string, name string) {
-	if h.Part("old") == nil {
-		return []string{"heap", "humongous"}, "heap"
+// room is how much fits into a part.
+func (t *Trend) room(part string) float64 {
+	if p := t.last.Part(part); p != nil && p.Max > 0 {
+		return float64(p.Max)
 	}
-	return []string{"old", "humongous"}, "old"
-}
-
-// roomOf is how much more fits into these parts.
-func roomOf(h *profile.Heap, parts []string, used float64) float64 {
-	limit := h.Capacity
-	if p := h.Part(parts[0]); p != nil && p.Max > 0 {
-		limit = p.Max
-	}
-	return float64(limit) - used
-}
-
-// classKey tells classes apart.
-type classKey struct{ name, loader string }
-
-// point is one reading of one class.
-type point struct{ at, y, err, objects float64 }
-
-// series collects what each class had in each reading. Two classes with one name and one loader count as one.
-func series(readings []*profile.Heap, parts []string) map[classKey][]point {
-	all := map[classKey][]point{}
-	for i, h := range readings {
-		for k := range h.Classes {
-			c := h.Classes[k]
-			if c.Filler {
-				continue
-			}
-			key := classKey{c.Name, c.Loader}
-			points := all[key]
-			if points == nil {
-				points = make([]point, len(readings))
-				for j, r := range readings {
-					points[j].at = r.At.Sub(readings[0].At).Seconds()
-				}
-				all[key] = points
-			}
-			for _, part := range parts {
-				a := c.Parts[part]
-				points[i].y += a.Bytes
-				points[i].err = math.Hypot(points[i].err, a.BytesError)
-				points[i].objects += a.Objects
-			}
-		}
-	}
-	return all
+	return float64(t.last.Capacity)
 }
 
 // grower reports whether a class grew.
-func grower(points []point, used float64) (c *profile.HeapGrower, ok bool) {
-	c = &profile.HeapGrower{}
-	first, last := points[0], points[len(points)-1]
-	if c.From, c.To = first.y, last.y; c.To-c.From < max(leastBytes, leastGrowth*used) {
+func (t *Trend) grower(l *line, used float64) (c *profile.HeapGrower, ok bool) {
+	n := int(t.times.n)
+	first, last := l.at(1), l.at(n)
+	c = &profile.HeapGrower{From: first.Bytes, To: last.Bytes,
+		Objects: (last.Objects - first.Objects) / t.last.At.Sub(t.first.At).Seconds()}
+	if c.To-c.From < max(leastBytes, leastGrowth*used) || float64(l.ups) < upward*float64(n-1) {
 		return c, false
 	}
-	ups := 0
-	for i := 1; i < len(points); i++ {
-		if points[i].y > points[i-1].y {
-			ups++
-		}
-	}
-	if float64(ups) < upward*float64(len(points)-1) {
-		return c, false
-	}
-	c.Bytes, ok = slope(points)
-	c.Objects = (last.objects - first.objects) / (last.at - first.at)
+	c.Bytes, ok = l.slope(&t.times, t.unseen)
 	return c, ok && c.Bytes.Rate > sureGrowth*c.Bytes.Error
 }
 
-// slope fits a line. Its error has two sources: readings that do not lie on the line, and the errors of the readings.
-func slope(points []point) (s profile.HeapSlope, ok bool) {
-	n := float64(len(points))
-	var at, y float64
-	for _, p := range points {
-		at, y = at+p.at/n, y+p.y/n
+// sums2 are sums of times: how many, their sum, and the sum of their squares, each with a weight.
+type sums2 struct{ n, x, xx float64 }
+
+func (s *sums2) add(x, weight float64) {
+	s.n, s.x, s.xx = s.n+weight, s.x+weight*x, s.xx+weight*x*x
+}
+
+// around is the weighted sum of the squares of the times' distances from a time.
+func (s *sums2) around(x float64) float64 { return s.xx - 2*x*s.x + x*x*s.n }
+
+// line is what one class had in the readings in which it was met. In the others it had nothing.
+type line struct {
+	firstIn, lastIn int // the numbers of readings
+	first, last     profile.HeapAmount
+	ups             int // steps that led up
+	times, errors   sums2
+	y, yy, xy       float64
+	err, size       float64 // the largest error, and the largest mean size of an object
+}
+
+func (l *line) add(n int, at float64, a profile.HeapAmount) {
+	if a.Bytes > l.at(n-1).Bytes && n > 1 {
+		l.ups++
 	}
-	var xx, xy float64
-	for _, p := range points {
-		xx += (p.at - at) * (p.at - at)
-		xy += (p.at - at) * (p.y - y)
+	if l.firstIn == 0 {
+		l.firstIn, l.first = n, a
 	}
-	if xx == 0 {
+	l.lastIn, l.last = n, a
+	l.times.add(at, 1)
+	l.errors.add(at, a.BytesError*a.BytesError)
+	l.y, l.yy, l.xy = l.y+a.Bytes, l.yy+a.Bytes*a.Bytes, l.xy+at*a.Bytes
+	if l.err = max(l.err, a.BytesError); a.Objects > 0 {
+		l.size = max(l.size, a.Bytes/a.Objects)
+	}
+}
+
+// at is what the class had in the first reading, or in the last one that was added.
+func (l *line) at(n int) profile.HeapAmount {
+	switch n {
+	case 0:
+		return profile.HeapAmount{}
+	case l.lastIn:
+		return l.last
+	case l.firstIn:
+		return l.first
+	}
+	return profile.HeapAmount{}
+}
+
+// slope fits a line through all readings. Its error has two sources: readings that do not lie on the line, and the errors
+// of the readings. Where a sample has not met the class, there may be as many objects as a sample misses.
+func (l *line) slope(all *sums2, unseen float64) (s profile.HeapSlope, ok bool) {
+	n, at := all.n, all.x/all.n
+	xx := all.around(at)
+	if xx <= 0 {
 		return s, false
 	}
+	xy := l.xy - at*l.y
 	s.Rate = xy / xx
-	var off, drawn float64
-	for _, p := range points {
-		d := p.y - y - s.Rate*(p.at-at)
-		off += d * d
-		drawn += (p.at - at) * (p.at - at) * p.err * p.err
+	drawn := l.errors.around(at)
+	if unseen > 0 {
+		missed := max(l.err, unseen*l.size)
+		drawn += (xx - l.times.around(at)) * missed * missed
 	}
-	s.Error = math.Sqrt(drawn) / xx
+	off := max(l.yy-l.y*l.y/n-s.Rate*xy, 0)
+	s.Error = math.Sqrt(max(drawn, 0)) / xx
 	if n > 2 {
-		s.Error = math.Hypot(s.Error, z95(len(points)-1)*math.Sqrt(off/(n-2)/xx))
+		s.Error = math.Hypot(s.Error, z95(int(n)-1)*math.Sqrt(off/(n-2)/xx))
 	}
 	return s, true
 }

@@ -1,8 +1,10 @@
 package heap
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"testing"
 	"time"
 
@@ -26,6 +28,15 @@ func madeUp(n int, bytes func(i int) map[string]float64) (all []*profile.Heap) {
 	return all
 }
 
+// growthOf is what grew over some readings.
+func growthOf(readings []*profile.Heap) *profile.HeapGrowth {
+	t := &Trend{}
+	for _, h := range readings {
+		t.Add(h)
+	}
+	return t.Growth()
+}
+
 // TestGrowth: a leak is named, with its rate and the time until the heap is full. What goes up and down is not.
 func TestGrowth(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
@@ -34,7 +45,7 @@ func TestGrowth(t *testing.T) {
 		return map[string]float64{"shop.Leak": 50e6 + 10e6*float64(i), "[B": noise(100e6), "java.lang.String": noise(30e6),
 			"shop.Still": 40e6, "shop.Less": 40e6 - 1e6*float64(i)}
 	})
-	g := Growth(all)
+	g := growthOf(all)
 	if len(g.Classes) != 1 || g.Classes[0].Name != "shop.Leak" {
 		t.Fatalf("%+v", g.Classes)
 	}
@@ -46,29 +57,29 @@ func TestGrowth(t *testing.T) {
 	if g.Part != "old" || g.Readings != 6 || g.Over != 50*time.Second {
 		t.Errorf("%+v", g)
 	}
-	if Growth(all[:1]) != nil {
+	if growthOf(all[:1]) != nil {
 		t.Error("one reading says nothing of growth")
 	}
 	rising := func(i int) map[string]float64 { return map[string]float64{"a": 100e6 + 30e6*float64(i)} }
-	if g := Growth(madeUp(8, rising)); g.Full != 0 || g.Collected || len(g.Classes) != 1 {
+	if g := growthOf(madeUp(8, rising)); g.Full != 0 || g.Collected || len(g.Classes) != 1 {
 		t.Errorf("what grew may be garbage: full in %v", g.Full)
 	}
-	g = Growth(madeUp(8, func(i int) map[string]float64 {
+	g = growthOf(collected(madeUp(8, func(i int) map[string]float64 {
 		all := rising(i)
-		if i == 3 { // and then a collection
+		if i == 3 {
 			all["garbage"] = 35e6
 		}
 		return all
-	}))
+	}), 4))
 	if want := (float64(1<<30) - 310e6) / 3e6; !g.Collected || math.Abs(g.Full.Seconds()-want) > want/20 {
 		t.Errorf("full in %v, not %.0f s", g.Full, want)
 	}
-	if g := Growth(madeUp(2, rising)); g != nil {
+	if g := growthOf(madeUp(2, rising)); g != nil {
 		t.Errorf("two readings show growth: %+v", g)
 	}
 	unread := madeUp(4, rising)
 	unread[0].Parts[1].Seen = 0
-	if g := Growth(unread); g.Readings != 3 {
+	if g := growthOf(unread); g.Readings != 3 {
 		t.Errorf("%d readings, one of them without the old generation", g.Readings)
 	}
 }
@@ -85,25 +96,101 @@ func TestNoGrowth(t *testing.T) {
 			}
 			return m
 		})
-		named += len(Growth(all).Classes)
+		named += len(growthOf(all).Classes)
 	}
 	if named > 40 { // of 4,000
 		t.Errorf("%d of 4000 classes are told to grow, and none does", named)
 	}
 }
 
-// TestCollected: what grew over a collection of the old generation is told as such.
+// collected says that a collection of the old generation came before a reading.
+func collected(readings []*profile.Heap, at int) []*profile.Heap {
+	for i, h := range readings {
+		n := uint64(7)
+		if i >= at {
+			n++
+		}
+		h.OldCollections = &n
+	}
+	return readings
+}
+
+// TestCollected: what grew over a collection of the old generation is told as such. That less is in use at a reading is no
+// collection: a humongous object may have been freed, or the sizes of regions differ.
 func TestCollected(t *testing.T) {
 	saw := []float64{50e6, 70e6, 90e6, 40e6, 60e6, 80e6}
-	g := Growth(madeUp(6, func(i int) map[string]float64 {
-		return map[string]float64{"garbage": saw[i], "leak": 10e6 + 5e6*float64(i)}
-	}))
-	if !g.Collected || len(g.Classes) != 1 || g.Classes[0].Name != "leak" {
+	leak := func() []*profile.Heap {
+		return madeUp(6, func(i int) map[string]float64 {
+			return map[string]float64{"garbage": saw[i], "leak": 10e6 + 5e6*float64(i)}
+		})
+	}
+	if g := growthOf(collected(leak(), 3)); !g.Collected || g.Uncounted || len(g.Classes) != 1 ||
+		g.Classes[0].Name != "leak" {
 		t.Errorf("%+v", g)
 	}
-	g = Growth(madeUp(3, func(i int) map[string]float64 { return map[string]float64{"a": 1e6 * float64(i+1)} }))
-	if g.Collected {
-		t.Error("nothing was collected")
+	if g := growthOf(collected(leak(), 6)); g.Collected || g.Uncounted {
+		t.Errorf("nothing was collected: %+v", g)
+	}
+	if g := growthOf(leak()); g.Collected || !g.Uncounted {
+		t.Errorf("the JVM does not count its collections: %+v", g)
+	}
+}
+
+// TestGrowthOfUnseen: a class that samples miss, and meet at last, has not grown for certain. A reading of everything
+// misses nothing.
+func TestGrowthOfUnseen(t *testing.T) {
+	rare := func(unseen float64) []*profile.Heap {
+		all := madeUp(6, func(i int) map[string]float64 {
+			m := map[string]float64{"usual": 100e6}
+			if i >= 1 {
+				m["rare"] = 5e6 * float64(i)
+			}
+			return m
+		})
+		for _, h := range all {
+			h.Parts[1].Unseen = unseen
+			for _, c := range h.Classes {
+				a := c.Parts["old"]
+				a.Objects = a.Bytes / 1e6
+				c.Parts["old"] = a
+			}
+		}
+		return all
+	}
+	if g := growthOf(rare(0)); len(g.Classes) != 1 {
+		t.Errorf("%+v", g.Classes)
+	}
+	if g := growthOf(rare(60)); len(g.Classes) != 0 {
+		t.Errorf("a class that was missed is told as growth: %+v", g.Classes[0])
+	}
+}
+
+// TestTrendIsSmall: a thousand readings of many classes are not kept.
+func TestTrendIsSmall(t *testing.T) {
+	names := make([]string, 10_000)
+	for i := range names {
+		names[i] = fmt.Sprintf("com.shop.part%d.Class%d", i%100, i)
+	}
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	tr := &Trend{}
+	for n := range 30 { // of a thousand it would be no more
+		h := &profile.Heap{At: time.Unix(int64(n), 0), Parts: []profile.HeapPart{{Name: "old", Used: 1 << 30, Seen: 1 << 30}}}
+		for i, name := range names {
+			a := profile.HeapAmount{Objects: 1, Bytes: float64(100 * (i + n))}
+			h.Classes = append(h.Classes, &profile.HeapClass{Name: name, HeapAmount: a,
+				Parts: map[string]profile.HeapAmount{"old": a}})
+		}
+		tr.Add(h)
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if kept := int64(after.HeapAlloc) - int64(before.HeapAlloc); kept > 20<<20 {
+		t.Errorf("%d bytes are kept", kept)
+	}
+	if g := tr.Growth(); g.Readings != 30 {
+		t.Errorf("%+v", g)
 	}
 }
 

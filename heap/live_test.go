@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -71,7 +72,7 @@ var collectors = []struct{ name, flags string }{
 	{"G1 compact", "-XX:+UseG1GC -XX:+UseCompactObjectHeaders"},
 	{"Serial wide", "-XX:+UseSerialGC -XX:-UseCompressedClassPointers -XX:ObjectAlignmentInBytes=16"},
 	{"Shenandoah", "-XX:+UseShenandoahGC"},
-	{"ZGC", "-XX:+UseZGC"},
+	{"ZGC", "-XX:+UseZGC -XX:+ZGenerational"},
 }
 
 const usual = 3
@@ -114,12 +115,26 @@ func TestLiveTruth(t *testing.T) {
 				if g1 := got.Collector == "G1" && jdk.Version > 8; g1 && (got.Part("young") == nil || got.Part("old") == nil) {
 					t.Errorf("young and old are not told apart: %+v", got.Parts)
 				}
+				if got.Collector == "ZGC" && jdk.Version > 20 {
+					zParts(t, got)
+				}
 				if jdk.Version > 8 { // there garbage has arrays of chars, too
 					jvm.Command("garbage 20")
 					sampled(t, r, byName(got))
 				}
 			})
 		})
+	}
+}
+
+// zParts: ZGC with generations tells young and old apart, and what a collection has left is old.
+func zParts(t *testing.T, h *profile.Heap) {
+	t.Helper()
+	for _, c := range h.Classes {
+		if c.Name == "truth.HeapTruth$Old" && c.Parts["old"].Objects < 20_000 ||
+			c.Name == "truth.HeapTruth$Young" && c.Parts["young"].Objects < 20_000 {
+			t.Errorf("%s lies in %+v", c.Name, c.Parts)
+		}
 	}
 }
 
@@ -228,13 +243,13 @@ func TestLiveGrowth(t *testing.T) {
 			return all
 		}
 		jvm.Command("garbage 20")
-		if g := Growth(readings()); len(g.Classes) != 0 {
+		if g := growthOf(readings()); len(g.Classes) != 0 {
 			t.Errorf("garbage is told as growth: %+v", g.Classes[0])
 		}
 		jvm.Command("leak 1000")
 		var g *profile.HeapGrowth
 		for range 4 { // on a busy machine a program that has no CPU for a while leaks in steps
-			g = Growth(readings())
+			g = growthOf(readings())
 			if len(g.Classes) == 2 {
 				break
 			}
@@ -246,4 +261,62 @@ func TestLiveGrowth(t *testing.T) {
 			t.Errorf("%+v", g)
 		}
 	})
+}
+
+// TestLiveCollected: while the whole heap is collected all the time, or while the process is stopped in the middle of a
+// collection, the old generation is counted: what could be read of it says how much there is.
+func TestLiveCollected(t *testing.T) {
+	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+		for _, flags := range []string{"-XX:+UseSerialGC", "-XX:+UseParallelGC", "-XX:+UseG1GC"} {
+			t.Run(flags, func(t *testing.T) {
+				const class, kept = "truth.HeapTruth$Old", 100_000
+				jvm := jvmtest.Start(t, jdk, "truth.HeapTruth", truthFlags(flags, "100")...)
+				r, err := openLive(t, jvm)
+				if err != nil {
+					t.Fatal(err)
+				}
+				jvm.Command("collect 5")
+				for range 3 {
+					h, err := r.Read(Options{Time: 10 * time.Second, Seed: 1})
+					if err != nil {
+						t.Fatal(err)
+					}
+					got := byName(h)[class]
+					t.Logf("%.0f +- %.0f of %s, %+v %q", got.Objects, got.ObjectsError, class, h.Parts, h.Notes)
+					if off := max(got.Objects-kept, kept-got.Objects); off > got.ObjectsError+kept/10 {
+						t.Errorf("%.0f +- %.0f of %s, not %d: %+v %q", got.Objects, got.ObjectsError, class, kept, h.Parts, h.Notes)
+					}
+				}
+				stopCollecting(t, jvm, r)
+				h, err := r.Read(Options{Time: 10 * time.Second})
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Logf("stopped: %+v %q %+v", h.Parts, h.Notes, byName(h)[class])
+				if young := h.Part("young"); young != nil && young.Used > 0 && young.Seen == 0 || len(h.Notes) == 0 {
+					t.Errorf("stopped within a collection: %+v %q", h.Parts, h.Notes)
+				}
+			})
+		}
+	})
+}
+
+// stopCollecting stops a JVM in the middle of a collection.
+func stopCollecting(t *testing.T, jvm *jvmtest.JVM, r *Reader) {
+	t.Helper()
+	t.Cleanup(func() { syscall.Kill(jvm.PID, syscall.SIGCONT) })
+	for range 1000 {
+		if err := syscall.Kill(jvm.PID, syscall.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Millisecond)
+		if r.heap.Epoch().Active {
+			return
+		}
+		if err := syscall.Kill(jvm.PID, syscall.SIGCONT); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(7 * time.Millisecond)
+	}
+	t.Fatal("no collection was under way at any stop")
 }

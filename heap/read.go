@@ -36,6 +36,14 @@ const (
 	leastUnits = 40
 	// leastShare is the part of the time, and of the bytes, that a sample of a small part gets.
 	leastShare = 0.1
+	// wholeSize is how large the pieces of a part are that is read as a whole: a collection spoils one of them.
+	wholeSize = 1 << 20
+	// humongousTime is the part of the time that humongous objects may take if the others are sampled.
+	humongousTime = 0.3
+	// maxKept bounds the objects that are looked at again when a part was read.
+	maxKept = 1 << 12
+	// mostLost bounds what is copied of a part whose pieces a collection changes again and again.
+	mostLost = 4
 	// exactTime is the part of the time in which a small heap must have been read as a whole. The rest is for a sample.
 	exactTime = 0.6
 	// settleTime is how long goprof waits for the end of a collection.
@@ -55,13 +63,9 @@ type reading struct {
 	unknown string
 	notes   []string
 	expired bool
-	seen    []seen // objects of the unit under way
-}
-
-// seen is an object that shows whether the collector has moved what was read.
-type seen struct {
-	addr  uint64
-	class *vmstructs.ObjectClass
+	stuck   bool                   // a collection is under way and does not end
+	seen    []vmstructs.SeenObject // of the unit under way: they show whether the collector has moved what was read
+	kept    []vmstructs.SeenObject // one of each unit of the part under way
 }
 
 // Reader reads one JVM's heap, again and again.
@@ -76,6 +80,9 @@ func NewReader(vm *vmstructs.VM) (*Reader, error) {
 	return &Reader{h}, nil
 }
 
+// Collector is the JVM's collector.
+func (r *Reader) Collector() string { return r.heap.CollectorName() }
+
 // Read counts what fills the heap.
 func (r *Reader) Read(opt Options) (*profile.Heap, error) {
 	opt.Bytes, opt.Time = cmp.Or(opt.Bytes, DefaultBytes), cmp.Or(opt.Time, DefaultTime)
@@ -83,6 +90,7 @@ func (r *Reader) Read(opt Options) (*profile.Heap, error) {
 	x := &reading{heap: r.heap, opt: opt, tally: newTally(), rand: rand.New(rand.NewPCG(opt.Seed, 0)),
 		began: time.Now()}
 	x.settle()
+	collections, counted := r.heap.OldCollections()
 	areas, err := x.areas()
 	if err != nil {
 		return nil, err
@@ -97,7 +105,11 @@ func (r *Reader) Read(opt Options) (*profile.Heap, error) {
 		}
 		x.sample(areas)
 	}
-	return x.result(), nil
+	h := x.result()
+	if counted {
+		h.OldCollections = &collections
+	}
+	return h, nil
 }
 
 func total(areas []*vmstructs.HeapArea) (sum uint64) {
@@ -109,11 +121,21 @@ func total(areas []*vmstructs.HeapArea) (sum uint64) {
 
 // settle waits until no collection stops the program. A process that is stopped in the middle of one is read as it is.
 func (x *reading) settle() {
-	for end := time.Now().Add(settleTime); x.heap.Epoch().Active; time.Sleep(settleTick) {
-		if time.Now().After(end) {
-			x.notes = append(x.notes, "a collection is under way and does not end: objects that it moves are not counted")
+	for end := time.Now().Add(settleTime); !x.stuck && x.heap.Epoch().Active; time.Sleep(settleTick) {
+		if x.over(x.opt.Time) {
 			return
 		}
+		if time.Now().After(end) {
+			x.stuck = true
+			x.note("a collection is under way and does not end: objects that it moves are counted not at all, or twice")
+		}
+	}
+}
+
+// note says something about the reading, once.
+func (x *reading) note(text string) {
+	if !slices.Contains(x.notes, text) {
+		x.notes = append(x.notes, text)
 	}
 }
 
@@ -143,120 +165,195 @@ func (x *reading) over(limit time.Duration) bool {
 	return x.expired
 }
 
-// readAll reads whole areas. Young ones come first: they do not last. It returns false if there was no time for all.
+// readAll reads whole parts. Young objects come first: they do not last. It returns false if there was no time for all.
 func (x *reading) readAll(areas []*vmstructs.HeapArea) bool {
 	limit := time.Duration(float64(x.opt.Time) * exactTime)
-	for try := 1; ; try++ {
-		if x.readYoung(areas, limit) {
-			break
+	areas, whole := x.readYoung(areas, limit)
+	for part, of := range byPart(areas) {
+		if whole && len(of) > 0 && vmstructs.HeapPart(part) != vmstructs.YoungPart {
+			whole = x.readPart(of, limit)
+		}
+	}
+	return whole || x.opt.All
+}
+
+// byPart are the areas of each part.
+func byPart(areas []*vmstructs.HeapArea) (of [vmstructs.HeapParts][]*vmstructs.HeapArea) {
+	for _, a := range areas {
+		of[a.Part] = append(of[a.Part], a)
+	}
+	return of
+}
+
+// readYoung reads all young areas at one moment. If collections come too often for that, it reads pieces that are drawn
+// by lot, as many as the young areas have now. It returns all areas as they were listed last.
+func (x *reading) readYoung(areas []*vmstructs.HeapArea, limit time.Duration) (last []*vmstructs.HeapArea, whole bool) {
+	for range tries {
+		young := byPart(areas)[vmstructs.YoungPart]
+		if len(young) == 0 {
+			return areas, true
+		}
+		if x.readPart(young, limit) && !x.tally.parts[vmstructs.YoungPart].sampled {
+			return areas, true
 		}
 		if x.expired {
-			return x.opt.All
-		}
-		if try == tries {
-			x.notes = append(x.notes, "young objects were collected faster than goprof could read them")
-			break
+			return areas, false
 		}
 		x.tally.reset(vmstructs.YoungPart)
 		x.settle()
 		var err error
 		if areas, err = x.areas(); err != nil {
-			return false
+			return nil, false
 		}
 	}
-	epoch := x.heap.Epoch()
-	for i := range areas {
-		if areas[i].Part == vmstructs.YoungPart {
-			continue
-		}
-		if !x.unit(areas[i], areas[i].Start, areas[i].Top, limit, &epoch) {
-			return x.opt.All
-		}
+	x.note("young objects were collected faster than goprof could read them: they were sampled")
+	if young := byPart(areas)[vmstructs.YoungPart]; len(young) > 0 {
+		x.samplePart(young, float64(total(young)), limit)
 	}
-	return true
+	return areas, !x.expired
 }
 
-// readYoung reads all young areas. It returns false if a collection has moved their objects meanwhile.
-func (x *reading) readYoung(areas []*vmstructs.HeapArea, limit time.Duration) bool {
+// readPart reads all areas of a part, piece by piece. A piece that a collection has changed meanwhile is left out: then
+// the others are a sample. It returns false if there was no time for all.
+func (x *reading) readPart(areas []*vmstructs.HeapArea, limit time.Duration) bool {
 	epoch := x.heap.Epoch()
-	for i := range areas {
-		if a := areas[i]; a.Part == vmstructs.YoungPart {
-			before := epoch
-			if !x.unit(a, a.Start, a.Top, limit, &epoch) || epoch != before {
+	x.kept = x.kept[:0]
+	defer x.doubt(areas)
+	for _, a := range areas {
+		for from, to := a.Start, uint64(0); from < a.Top; from = to {
+			if to = min(from+wholeSize, a.Top); a.Part == vmstructs.HumongousPart {
+				to = a.Top
+			}
+			whole, valid := x.unit(a, from, to, limit, &epoch)
+			switch {
+			case !whole:
 				return false
+			case valid:
+				continue
+			}
+			if x.lose(a); a.Part == vmstructs.YoungPart {
+				return true // all young objects are elsewhere now
+			}
+			if a = x.again(a); a == nil {
+				break
 			}
 		}
 	}
 	return true
 }
 
-// unit counts the objects that begin in a piece of an area. If a collection has begun or ended since epoch, which is
-// brought up to date, the piece counts only if it can be shown to be as it was. unit returns false if the time is up.
-func (x *reading) unit(a *vmstructs.HeapArea, from, to uint64, limit time.Duration, epoch *vmstructs.HeapEpoch) bool {
+// lose notes that a collection has changed a piece of an area.
+func (x *reading) lose(a *vmstructs.HeapArea) {
+	p := &x.tally.parts[a.Part]
+	switch p.sampled = true; {
+	case a.Part == vmstructs.HumongousPart: // the object is gone
+		p.sampled = false
+		p.used -= min(p.used, a.Top-a.Start)
+	case a.Region() && a.Part != vmstructs.YoungPart:
+		p.moved += float64(a.Top - a.Start)
+	default: // what was read before may have moved, too
+		p.moved = max(p.size, unitSize)
+	}
+}
+
+// doubt looks at objects of all pieces of a part again. If a collection has moved some meanwhile, others were met twice, or
+// never. In a space, one that moved says that all behind it did.
+func (x *reading) doubt(areas []*vmstructs.HeapArea) {
+	gone := x.heap.Gone(x.kept)
+	if gone == 0 || areas[0].Part == vmstructs.HumongousPart {
+		return
+	}
+	p := &x.tally.parts[areas[0].Part]
+	if p.sampled = true; areas[0].Region() {
+		p.moved = max(p.moved, p.size*float64(gone)/float64(len(x.kept)))
+	} else {
+		p.moved = p.size
+	}
+}
+
+// again is an area as it is after a collection, nil if it is gone: a region is, and a space may have less in it.
+func (x *reading) again(a *vmstructs.HeapArea) *vmstructs.HeapArea {
+	if a.Region() {
+		return nil
+	}
+	x.settle()
+	areas, err := x.areas()
+	if err != nil {
+		return nil
+	}
+	for _, now := range areas {
+		if now.Start == a.Start && now.Part == a.Part {
+			return now
+		}
+	}
+	return nil
+}
+
+// unit counts the objects that begin in a piece of an area. The piece counts if it can be shown to be as it was, whatever
+// the collector did meanwhile. Young pieces do not if a collection has begun or ended since epoch, which is brought up to
+// date. whole is false if the time is up.
+func (x *reading) unit(a *vmstructs.HeapArea, from, to uint64, limit time.Duration, epoch *vmstructs.HeapEpoch) (whole,
+	valid bool) {
+	if epoch.Active {
+		x.settle()
+		*epoch = x.heap.Epoch()
+	}
 	t := x.tally
 	t.part = a.Part
 	x.seen = x.seen[:0]
 	n := 0
+	var last vmstructs.SeenObject
 	read, unread, whole := x.heap.Walk(a, from, to, func() bool { return x.over(limit) }, func(o *vmstructs.Object) {
 		t.add(o)
+		last = vmstructs.SeenObject{Addr: o.Addr, Class: o.Class}
 		if n++; n&(n-1) == 0 { // the first, the second, the fourth ...
-			x.seen = append(x.seen, seen{o.Addr, o.Class})
+			x.seen = append(x.seen, last)
 		}
 	})
 	x.copied += read
 	if !whole {
 		t.forget()
-		return false
+		return false, false
 	}
-	if now := x.heap.Epoch(); now != *epoch || now.Active {
-		*epoch = now
-		if a.Part == vmstructs.YoungPart || !x.heap.Same(a) || !x.still() {
-			if t.parts[a.Part].sampled { // it says nothing about the others
-				t.forget()
-			} else {
-				t.void(to - from)
-			}
-			return true
-		}
+	if n > 0 {
+		x.seen = append(x.seen, last)
+	}
+	now := x.heap.Epoch()
+	x.stuck = x.stuck && now.Active
+	unsettled := now != *epoch || now.Active && !x.stuck
+	*epoch = now
+	if unsettled && (a.Part == vmstructs.YoungPart || unread.Moving > 0) || !x.heap.Same(a) || x.heap.Gone(x.seen) > 0 {
+		t.forget()
+		return true, false
+	}
+	if n > 0 && len(x.kept) < maxKept {
+		x.kept = append(x.kept, last)
 	}
 	t.commit(to-from, unread)
-	return true
+	return true, true
 }
 
-// still reports whether objects of a unit are where they were.
-func (x *reading) still() bool {
-	for _, s := range x.seen {
-		if !x.heap.Still(s.addr, s.class) {
-			return false
-		}
-	}
-	return true
-}
-
-// sample reads pieces of each part that are drawn by lot. Humongous objects are all read: their headers are little.
+// sample reads pieces of each part that are drawn by lot. Of humongous objects the headers are read, which are little.
 func (x *reading) sample(areas []*vmstructs.HeapArea) {
-	byPart := [vmstructs.HeapParts][]*vmstructs.HeapArea{}
-	for _, a := range areas {
-		byPart[a.Part] = append(byPart[a.Part], a)
-	}
-	bytes := float64(total(areas) - total(byPart[vmstructs.HumongousPart]))
+	of := byPart(areas)
+	bytes := float64(total(areas) - total(of[vmstructs.HumongousPart]))
 	spent, left := time.Since(x.began), float64(x.opt.Bytes)
-	time := x.opt.Time - spent
+	rest := x.opt.Time - spent
 	share := 0.0
 	for _, part := range []vmstructs.HeapPart{vmstructs.YoungPart, vmstructs.HumongousPart, vmstructs.OldPart,
 		vmstructs.WholeHeap} {
-		if len(byPart[part]) == 0 {
+		if len(of[part]) == 0 {
 			continue
 		}
 		x.expired = false
 		if part == vmstructs.HumongousPart {
-			epoch := x.heap.Epoch()
-			x.tally.parts[part].sampled = !x.eachOf(byPart[part], x.opt.Time, &epoch)
+			x.rand.Shuffle(len(of[part]), func(i, k int) { of[part][i], of[part][k] = of[part][k], of[part][i] })
+			x.tally.parts[part].sampled = !x.readPart(of[part], time.Since(x.began)+scaled(rest, humongousTime))
 			continue
 		}
-		own := leastShare + (1-2*leastShare)*float64(total(byPart[part]))/bytes
+		own := leastShare + (1-2*leastShare)*float64(total(of[part]))/bytes
 		share += own
-		x.samplePart(byPart[part], own*left, spent+scaled(time, share))
+		x.samplePart(of[part], own*left, spent+scaled(rest, share))
 	}
 }
 
@@ -264,51 +361,37 @@ func scaled(d time.Duration, share float64) time.Duration {
 	return time.Duration(float64(d) * min(share, 1))
 }
 
-// eachOf reads areas in any order. It returns false if there was no time for all.
-func (x *reading) eachOf(areas []*vmstructs.HeapArea, limit time.Duration, epoch *vmstructs.HeapEpoch) bool {
-	x.rand.Shuffle(len(areas), func(i, k int) { areas[i], areas[k] = areas[k], areas[i] })
-	for i := range areas {
-		if !x.unit(areas[i], areas[i].Start, areas[i].Top, limit, epoch) {
-			return false
-		}
-	}
-	return true
-}
-
-// samplePart draws pieces of one part until it has read enough.
+// samplePart draws pieces of one part until it has read enough. Where a collection has moved all of them, it goes on with
+// pieces of the areas as they are then.
 func (x *reading) samplePart(areas []*vmstructs.HeapArea, budget float64, limit time.Duration) {
 	part := areas[0].Part
-	t := x.tally
-	t.parts[part].sampled = true
+	p := &x.tally.parts[part]
+	p.sampled = true
 	epoch := x.heap.Epoch()
 	draw := x.lots(areas)
-	copied := x.copied
-	for {
+	for before := x.copied; ; {
 		a, from, to, ok := draw()
-		if !ok {
+		copied := float64(x.copied - before)
+		if !ok || copied >= budget && p.units >= leastUnits || copied >= mostLost*(budget+unitSize*leastUnits) {
 			return
 		}
-		if p := &t.parts[part]; float64(x.copied-copied) >= budget && p.units >= leastUnits {
+		whole, valid := x.unit(a, from, to, limit, &epoch)
+		if !whole {
 			return
 		}
-		before := epoch
-		if !x.unit(a, from, to, limit, &epoch) {
+		if valid {
+			continue
+		}
+		if x.lose(a); a.Region() && part != vmstructs.YoungPart { // other regions are as they were
+			continue
+		}
+		x.settle()
+		all, err := x.areas()
+		if areas = byPart(all)[part]; err != nil || len(areas) == 0 {
 			return
 		}
-		if part == vmstructs.YoungPart && epoch != before { // all young areas are other ones now
-			x.settle()
-			all, err := x.areas()
-			if err != nil {
-				return
-			}
-			areas = slices.DeleteFunc(all, func(a *vmstructs.HeapArea) bool { return a.Part != part })
-			if len(areas) == 0 {
-				return
-			}
-			t.parts[part].moved = true
-			epoch = x.heap.Epoch()
-			draw = x.lots(areas)
-		}
+		epoch = x.heap.Epoch()
+		draw = x.lots(areas)
 	}
 }
 

@@ -31,12 +31,18 @@ func (x *reading) result() *profile.Heap {
 				Moving: p.scale(p.unread.Moving), Unknown: p.scale(p.unread.Unknown), Memory: p.scale(p.unread.Memory)}}
 		if p.sampled {
 			part.Units, part.Unread.Buffers = p.units, p.free
+			part.Moved, part.Unseen = p.moved > 0, p.unseen()
 		}
 		if vmstructs.HeapPart(i) == vmstructs.OldPart {
 			part.Max = x.heap.OldMax()
 		}
-		if part.Seen == 0 {
-			h.Notes = append(h.Notes, "nothing of "+part.Name+" could be read, so its classes are missing: "+
+		switch {
+		case part.Seen > 0:
+		case p.moved > 0:
+			h.Notes = append(h.Notes, "nothing of "+part.Name+" could be read, so its classes are missing: each piece was "+
+				"collected while it was read")
+		default:
+			h.Notes = append(h.Notes, "nothing of "+part.Name+" could be read in time, so its classes are missing: "+
 				"--all takes the time that it needs")
 		}
 		h.Parts = append(h.Parts, part)
@@ -75,6 +81,18 @@ func (t *tally) class(r *row) *profile.HeapClass {
 			c.HeapAmount = plus(c.HeapAmount, a)
 		}
 	}
+	if c.Objects == 0 {
+		return c
+	}
+	size := c.Bytes / c.Objects
+	for i := range r.parts {
+		if n := t.parts[i].unseen(); n > 0 && r.parts[i].objects == 0 {
+			a := profile.HeapAmount{ObjectsError: n,
+				BytesError: min(n*size, float64(t.parts[i].used)-min(t.parts[i].size, float64(t.parts[i].used)))}
+			c.Parts[vmstructs.HeapPart(i).String()] = a
+			c.HeapAmount = plus(c.HeapAmount, a)
+		}
+	}
 	if r.lengths == nil {
 		return c
 	}
@@ -82,10 +100,12 @@ func (t *tally) class(r *row) *profile.HeapClass {
 		if k == 0 {
 			continue
 		}
-		l := profile.HeapLengths{From: 1 << bits >> 1, To: 1<<bits - 1}
+		l := profile.HeapLengths{From: 1 << bits >> 1, To: 1<<bits - 1, Parts: map[string]profile.HeapAmount{}}
 		for i := range t.rows[k].parts {
 			if t.rows[k].parts[i].objects > 0 {
-				l.HeapAmount = plus(l.HeapAmount, t.parts[i].amount(&t.rows[k].parts[i]))
+				a := t.parts[i].amount(&t.rows[k].parts[i])
+				l.Parts[vmstructs.HeapPart(i).String()] = a
+				l.HeapAmount = plus(l.HeapAmount, a)
 			}
 		}
 		if l.Objects > 0 {

@@ -11,8 +11,11 @@ import (
 )
 
 const (
-	// maxClasses bounds the classes that are told apart. The rest is counted as one.
+	// maxClasses, maxRows and maxText bound the classes that are told apart, these with the rows of arrays by length, and
+	// the bytes of their names. The rest is counted as one class.
 	maxClasses = 1 << 16
+	maxRows    = 1 << 17
+	maxText    = 16 << 20
 	// lengthClasses: arrays are told apart by how many bits their lengths have.
 	lengthClasses = 33
 	// largest is how many of the largest arrays are kept.
@@ -25,7 +28,7 @@ type row struct {
 	klass   uint64
 	name    string
 	filler  bool
-	lengths *[lengthClasses]int // rows of an array's class by length; 0: none
+	lengths *[lengthClasses]int32 // rows of an array's class by length; 0: none
 	parts   [vmstructs.HeapParts]sums
 	bytes   uint64 // in the unit under way
 	objects uint64
@@ -42,6 +45,7 @@ type sums struct {
 type tally struct {
 	rows    []*row
 	byKlass map[uint64]int
+	text    int // bytes of the names
 	touched []int
 	parts   [vmstructs.HeapParts]partSums
 	part    vmstructs.HeapPart // of the unit under way
@@ -56,7 +60,7 @@ type partSums struct {
 	size, size2 float64 // without what is free
 	unread      vmstructs.Unread
 	sampled     bool
-	moved       bool // units come from several lists of areas: they may be more than the part has
+	moved       float64 // of size: a collection may have moved it, so that it was met twice or never
 	used        uint64
 	free        uint64 // of that: known to hold no objects
 }
@@ -86,18 +90,25 @@ func (t *tally) add(o *vmstructs.Object) {
 	if o.Length < 0 || i == 0 {
 		return
 	}
-	n := bits.Len64(uint64(o.Length))
-	k := r.lengths[n]
-	if k == 0 {
-		k = len(t.rows)
-		t.rows = append(t.rows, &row{})
-		r.lengths[n] = k
+	if k := t.lengthRow(r, bits.Len64(uint64(o.Length))); k != 0 {
+		t.count(k, t.rows[k], o.Bytes)
 	}
-	t.count(k, t.rows[k], o.Bytes)
 	if !r.filler && (len(t.biggest) < largest || o.Bytes > t.biggest[len(t.biggest)-1].Bytes) && len(t.met) < 1<<12 {
 		t.met = append(t.met, &profile.HeapArray{Address: o.Addr, Class: r.name, Length: uint64(o.Length), Bytes: o.Bytes,
 			Part: t.part.String()})
 	}
+}
+
+// lengthRow is the row of a class's arrays whose lengths have so many bits, 0 if there are too many rows.
+func (t *tally) lengthRow(r *row, n int) int {
+	if r.lengths == nil {
+		r.lengths = new([lengthClasses]int32)
+	}
+	if r.lengths[n] == 0 && len(t.rows) < maxRows {
+		r.lengths[n] = int32(len(t.rows))
+		t.rows = append(t.rows, &row{})
+	}
+	return int(r.lengths[n])
 }
 
 func (t *tally) count(i int, r *row, bytes uint64) {
@@ -108,17 +119,20 @@ func (t *tally) count(i int, r *row, bytes uint64) {
 	r.bytes += bytes
 }
 
-// rowOf is the row of a class that the walker has read anew.
+// rowOf is the row of a class that the walker has read anew: the first row if there are too many.
 func (t *tally) rowOf(class *vmstructs.ObjectClass) int {
-	i, ok := t.byKlass[class.Klass]
-	if ok && t.rows[i].name != class.Name { // another class has come to that address
-		ok = false
+	i, known := t.byKlass[class.Klass]
+	if known && t.rows[i].name != class.Name { // another class has come to that address
+		known = false
 	}
-	if !ok && len(t.byKlass) < maxClasses {
-		i = len(t.rows)
-		t.rows = append(t.rows, &row{klass: class.Klass, name: class.Name, filler: class.Filler,
-			lengths: new([lengthClasses]int)})
-		t.byKlass[class.Klass] = i
+	if !known {
+		i = 0
+		if len(t.byKlass) < maxClasses && len(t.rows) < maxRows && t.text+len(class.Name) <= maxText {
+			i = len(t.rows)
+			t.rows = append(t.rows, &row{klass: class.Klass, name: class.Name, filler: class.Filler})
+			t.byKlass[class.Klass] = i
+			t.text += len(class.Name)
+		}
 	}
 	class.Sum = uint64(i) + 1
 	return i
@@ -149,15 +163,6 @@ func (t *tally) commit(size uint64, unread vmstructs.Unread) {
 	slices.SortFunc(t.biggest, func(a, b *profile.HeapArray) int { return cmp.Compare(b.Bytes, a.Bytes) })
 	t.biggest = t.biggest[:min(len(t.biggest), largest)]
 	t.met = t.met[:0]
-}
-
-// void ends a unit that does not count. Its bytes were not read.
-func (t *tally) void(size uint64) {
-	for _, i := range t.touched {
-		t.rows[i].bytes, t.rows[i].objects = 0, 0
-	}
-	t.touched, t.met = t.touched[:0], t.met[:0]
-	t.commit(size, vmstructs.Unread{Moving: size})
 }
 
 // forget ends a unit as if it had not been begun.
@@ -196,10 +201,7 @@ func (p *partSums) estimate(y, y2, yx float64) (amount, err float64) {
 	// Cochran, Sampling Techniques, 6.4: the variance of a ratio, with the correction for a finite population.
 	spread := max(y2-2*ratio*yx+ratio*ratio*p.size2, 0) / (n - 1)
 	mean := p.size / n
-	left := max(1-p.size/used, 0)
-	if p.moved {
-		left = 1
-	}
+	left := max(1-p.size/used, min(1, p.moved/p.size), 0)
 	return amount, z95(p.units) * used * math.Sqrt(left*spread/n) / mean
 }
 
@@ -208,6 +210,29 @@ func (p *partSums) amount(s *sums) (a profile.HeapAmount) {
 	a.Objects, a.ObjectsError = p.estimate(s.objects, s.objects2, s.objectsBySize)
 	return a
 }
+
+// unseen is how many objects a class may have of which a sample has met none, in 95 of 100 cases: where so many lie apart,
+// a sample misses all of them in 5 of 100 (the rule of three).
+func (p *partSums) unseen() float64 {
+	used := float64(p.used - min(p.used, p.free))
+	if !p.sampled || p.size == 0 || used <= 0 {
+		return 0
+	}
+	looked := p.size / used
+	if p.moved > 0 {
+		looked = min(looked, movedShare)
+	}
+	if looked >= 1 {
+		return 0
+	}
+	return math.Log(missedBy) / math.Log1p(-looked)
+}
+
+const (
+	missedBy = 0.05
+	// movedShare is what was looked at, at most, of a part that a collection has moved meanwhile.
+	movedShare = 0.95
+)
 
 // plus adds amounts of two parts. Their errors are independent.
 func plus(a, b profile.HeapAmount) profile.HeapAmount {

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -16,8 +15,16 @@ import (
 type HeapShape struct {
 	// Area is the part of the heap to show: young, old, humongous, or empty for all.
 	Area string
-	// Top is how many classes are shown, and how many arrays.
+	// Top is how many classes are shown, and how many arrays. 0 is for all.
 	Top int
+}
+
+// of is the heap as far as it is to be shown.
+func (s HeapShape) of(h *profile.Heap) *profile.Heap {
+	if s.Area == "" {
+		return h
+	}
+	return h.Only(s.Area)
 }
 
 // heapReport is what HeapJSON writes.
@@ -27,13 +34,18 @@ type heapReport struct {
 }
 
 // HeapJSON writes what fills a heap as JSON, with how it grew if growth is not nil.
-func HeapJSON(to io.Writer, h *profile.Heap, growth *profile.HeapGrowth) error {
+func HeapJSON(to io.Writer, h *profile.Heap, growth *profile.HeapGrowth, shape HeapShape) error {
+	if h = shape.of(h); shape.Top > 0 {
+		shown := *h
+		shown.Classes = h.Classes[:min(len(h.Classes), shape.Top)]
+		h = &shown
+	}
 	return WriteJSON(to, heapReport{h, growth})
 }
 
 // HeapText writes what fills a heap for people.
 func HeapText(to io.Writer, h *profile.Heap, shape HeapShape) error {
-	w := &heapText{Writer: bufio.NewWriter(to), h: h, shape: shape}
+	w := &heapText{Writer: bufio.NewWriter(to), h: shape.of(h), all: h, top: shape.Top}
 	w.head()
 	w.classes()
 	w.lengths()
@@ -43,24 +55,28 @@ func HeapText(to io.Writer, h *profile.Heap, shape HeapShape) error {
 
 type heapText struct {
 	*bufio.Writer
-	h     *profile.Heap
-	shape HeapShape
+	h   *profile.Heap // what is shown
+	all *profile.Heap
+	top int
 }
 
 // head says whose heap it is, what was read of it, and what could not be counted.
 func (w *heapText) head() {
-	h := w.h
+	h := w.all
 	limit := ""
 	if h.Capacity > 0 {
 		limit = " of " + Size(h.Capacity)
 	}
-	name := cmp.Or(CleanName(h.MainClass), "the heap")
+	name := CleanName(cmp.Or(h.MainClass, "the heap"))
 	fmt.Fprintf(w, "%s (pid %d, %s): %s%s used; %s read in %v\n", name, h.PID, h.Collector, Size(h.Used()), limit,
 		Size(h.Copied), Round(h.Took))
+	unseen := 0.0
 	for i := range h.Parts {
 		p := &h.Parts[i]
 		fmt.Fprintf(w, "  %-9s  %10s", p.Name, Size(p.Used))
 		switch {
+		case p.Moved:
+			fmt.Fprintf(w, "  %s looked at, in %d pieces; it was collected meanwhile", Size(p.Seen), p.Units)
 		case p.Units > 0:
 			fmt.Fprintf(w, "  %s looked at, in %d pieces drawn by lot", percentOf(int64(p.Seen), int64(p.Used)), p.Units)
 		case p.Seen < p.Used:
@@ -72,6 +88,10 @@ func (w *heapText) head() {
 			fmt.Fprintf(w, "; not counted: %s", text)
 		}
 		fmt.Fprintln(w)
+		unseen = max(unseen, p.Unseen)
+	}
+	if unseen >= 1 {
+		fmt.Fprintf(w, "  a class that is not named, or has nothing in a part, may have up to %s objects in it\n", grouped(unseen))
 	}
 	for _, note := range h.Notes {
 		fmt.Fprintf(w, "  note: %s\n", Printable(note))
@@ -98,37 +118,15 @@ func unreadText(u profile.HeapUnread) string {
 	return strings.Join(parts, ", ")
 }
 
-// amount is what a class has in the parts that are shown.
-func (w *heapText) amount(c *profile.HeapClass) profile.HeapAmount {
-	if w.shape.Area == "" {
-		return c.HeapAmount
-	}
-	return c.Parts[w.shape.Area]
-}
-
-// used is how much the parts have that are shown.
-func (w *heapText) used() float64 {
-	if w.shape.Area == "" {
-		return float64(w.h.Used())
-	}
-	if p := w.h.Part(w.shape.Area); p != nil {
-		return float64(p.Used)
-	}
-	return 0
-}
-
 // classes is the table.
 func (w *heapText) classes() {
 	rows := make([]*profile.HeapClass, 0, len(w.h.Classes))
-	for i := range w.h.Classes {
-		if c := w.h.Classes[i]; w.amount(c).Objects > 0 && !c.Filler {
+	for _, c := range w.h.Classes {
+		if !c.Filler {
 			rows = append(rows, c)
 		}
 	}
-	slices.SortStableFunc(rows, func(a, b *profile.HeapClass) int {
-		return cmp.Compare(w.amount(b).Bytes, w.amount(a).Bytes)
-	})
-	old := w.shape.Area == "" && w.h.Part("old") != nil
+	old := w.h.Part("old") != nil && len(w.h.Parts) > 1
 	fmt.Fprintf(w, "\n%14s  %11s  %7s", "objects", "bytes", "share")
 	if w.h.Sampled() {
 		fmt.Fprintf(w, "  %7s", "+-")
@@ -137,22 +135,21 @@ func (w *heapText) classes() {
 		fmt.Fprintf(w, "  %7s", "in old")
 	}
 	fmt.Fprintf(w, "  class\n")
-	used := w.used()
-	for _, c := range rows[:min(len(rows), w.shape.Top)] {
-		a := w.amount(c)
-		fmt.Fprintf(w, "%14s  %11s  %7s", grouped(a.Objects), Size(uint64(a.Bytes)), shareText(a.Bytes, used))
+	used := float64(w.h.Used())
+	for _, c := range rows[:min(len(rows), w.top)] {
+		fmt.Fprintf(w, "%14s  %11s  %7s", grouped(c.Objects), Size(uint64(c.Bytes)), shareText(c.Bytes, used))
 		if w.h.Sampled() {
-			fmt.Fprintf(w, "  %7s", shareText(a.BytesError, used))
+			fmt.Fprintf(w, "  %7s", shareText(c.BytesError, used))
 		}
 		if old {
-			fmt.Fprintf(w, "  %7s", shareText(c.Parts["old"].Bytes+c.Parts["humongous"].Bytes, a.Bytes))
+			fmt.Fprintf(w, "  %7s", shareText(c.Parts["old"].Bytes+c.Parts["humongous"].Bytes, c.Bytes))
 		}
 		fmt.Fprintf(w, "  %s%s\n", CleanName(c.Name), loaderText(c.Loader))
 	}
-	if more := len(rows) - w.shape.Top; more > 0 {
+	if more := len(rows) - w.top; more > 0 {
 		rest := profile.HeapAmount{}
-		for _, c := range rows[w.shape.Top:] {
-			rest.Objects, rest.Bytes = rest.Objects+w.amount(c).Objects, rest.Bytes+w.amount(c).Bytes
+		for _, c := range rows[w.top:] {
+			rest.Objects, rest.Bytes = rest.Objects+c.Objects, rest.Bytes+c.Bytes
 		}
 		fmt.Fprintf(w, "%14s  %11s  %7s", grouped(rest.Objects), Size(uint64(rest.Bytes)), shareText(rest.Bytes, used))
 		if w.h.Sampled() {
@@ -206,7 +203,7 @@ const leastArray = 64 << 10
 func (w *heapText) largest() {
 	shown := 0
 	for _, a := range w.h.Largest {
-		if a.Bytes < leastArray || shown == min(w.shape.Top, 10) || w.shape.Area != "" && a.Part != w.shape.Area {
+		if a.Bytes < leastArray || shown == min(w.top, 10) {
 			continue
 		}
 		if shown++; shown == 1 {
@@ -240,7 +237,10 @@ func HeapGrowthText(to io.Writer, g *profile.HeapGrowth, top int) error {
 		fmt.Fprintf(w, "  No class grew for certain.\n")
 		return w.Flush()
 	}
-	if !g.Collected {
+	switch {
+	case g.Uncounted:
+		fmt.Fprintf(w, "  This JVM does not count its collections: what grew may be garbage.\n")
+	case !g.Collected:
 		fmt.Fprintf(w, "  It was not collected meanwhile: what grew may be garbage. Look for longer, past a collection.\n")
 	}
 	fmt.Fprintf(w, "\n%14s  %11s  %11s  %11s  class\n", "a second", "+-", "from", "to")

@@ -4,6 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
+
+	"goprof/process"
 )
 
 // Heap finds what the heap holds: its areas, and the objects in them. The program and its collector run on meanwhile.
@@ -17,6 +21,8 @@ type Heap struct {
 	window  []byte
 	head    [findHead]byte
 	threads []byte // what was read of threads
+	heads   []byte // what was read of objects
+	ranges  []process.Range
 	zBase   uint64 // ZGC: what to add to an offset in the heap
 }
 
@@ -40,9 +46,14 @@ type HeapArea struct {
 	Start, Top uint64
 	Part       HeapPart
 	region     uint64 // where the JVM describes it, 0 if it is no region
+	topAt      uint64 // of a space: where its top is
 	tag        uint32
 	seams      []seam
+	last       extentEnd
 }
+
+// Region reports whether the area is one of many regions, each of which a collector empties as a whole.
+func (a *HeapArea) Region() bool { return a.region != 0 }
 
 // seam is a place in an area where an object must have ended. The next one begins at next: between the two lies memory
 // that a thread has for objects that it has not made yet.
@@ -50,6 +61,13 @@ type seam struct{ at, next uint64 }
 
 // ErrNoAreas: this JVM does not tell where its heap's objects are.
 var ErrNoAreas = fmt.Errorf("%w: where the objects of the heap are", ErrMissing)
+
+// ErrManyRegions: the heap has more regions than goprof lists.
+var ErrManyRegions = fmt.Errorf("the heap has more than %d regions", maxAreas)
+
+// maxAreas bounds the regions of a heap, and so the memory that their list takes: 4 TB of the smallest that a JVM chooses
+// by itself for such a heap.
+const maxAreas = 1 << 17
 
 // NewHeap makes a reader of what the heap holds.
 func (vm *VM) NewHeap() (*Heap, error) {
@@ -145,7 +163,7 @@ func (h *Heap) space(areas []*HeapArea, at uint64, bottom, top offset, part Heap
 	if from == 0 || from%8 != 0 || to%8 != 0 || to <= from || to-from > maxHeapBytes {
 		return areas
 	}
-	return append(areas, &HeapArea{Start: from, Top: to, Part: part})
+	return append(areas, &HeapArea{Start: from, Top: to, Part: part, topAt: at + uint64(top)})
 }
 
 func (h *Heap) serialAreas(heap uint64) (areas []*HeapArea, unknown string) {
@@ -178,11 +196,11 @@ func (h *Heap) parallelAreas(heap uint64) (areas []*HeapArea, unknown string) {
 	return h.space(areas, h.health.pointerAt(old, l.oldSpace), l.bottom, l.top, OldPart), unknown
 }
 
-// Same reports whether an area still is what it was: the collector has not given it to others. A collector may have
-// moved what was there all the same.
+// Same reports whether an area still is what it was: the collector has not given it to others, nor emptied a part of it.
+// A collector may have moved what was there all the same.
 func (h *Heap) Same(a *HeapArea) bool {
 	if a.region == 0 {
-		return true
+		return h.health.pointerAt(a.topAt, 0) >= a.Top
 	}
 	switch h.vm.Collector() {
 	case "G1":
@@ -193,6 +211,37 @@ func (h *Heap) Same(a *HeapArea) bool {
 		return h.samePage(a)
 	}
 	return true
+}
+
+// OldCollections counts the collections that emptied the old generation, or the heap where there is none, since the
+// JVM began. ok is false for a JVM that does not count them (-XX:-UsePerfData).
+func (h *Heap) OldCollections() (n uint64, ok bool) {
+	c, counted := h.health.Counters()
+	if !counted {
+		return 0, false
+	}
+	var names []string
+	for len(names) < maxCollectors {
+		name, exists := c.Text(collectorCounter(len(names), "name"))
+		if !exists {
+			break
+		}
+		names = append(names, name)
+	}
+	for i, kind := range KindsOfCollectors(names) {
+		young := kind == YoungCollections || kind == OtherCollections || strings.HasPrefix(names[i], "ZGC minor")
+		if invocations, known := c.Long(collectorCounter(i, "invocations")); known && invocations >= 0 && !young {
+			n, ok = n+uint64(invocations), true
+		}
+	}
+	return n, ok
+}
+
+// maxCollectors bounds the collectors that the JVM's counters name. They have up to three.
+const maxCollectors = 10
+
+func collectorCounter(i int, what string) string {
+	return "sun.gc.collector." + strconv.Itoa(i) + "." + what
 }
 
 // Capacity is how large the heap may become, 0 if that is not known.

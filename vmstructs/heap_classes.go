@@ -1,5 +1,7 @@
 package vmstructs
 
+import "goprof/process"
+
 // LoaderOf names who has loaded a class: boot, platform, application, or the class of another loader. It is empty where
 // that is not known: the collector may be moving the loader.
 func (h *Heap) LoaderOf(klass uint64) string {
@@ -38,11 +40,29 @@ func (h *Heap) LoaderOf(klass uint64) string {
 	return class.Name
 }
 
-// Still reports whether an object of that class is still where it was.
-func (h *Heap) Still(addr uint64, class *ObjectClass) bool {
-	var head [klassBytes]byte
-	return h.vm.mem.Bytes(addr, head[:]) == nil && h.markMakesSense(word(head[:])) &&
-		h.klasses.klassIn(head[:]) == class.Klass
+// SeenObject is an object that was there.
+type SeenObject struct {
+	Addr  uint64
+	Class *ObjectClass
+}
+
+// Gone counts the objects that are no longer where they were.
+func (h *Heap) Gone(objects []SeenObject) (gone int) {
+	if need := klassBytes * len(objects); len(h.heads) < need {
+		h.heads = make([]byte, need)
+	}
+	h.ranges = h.ranges[:0]
+	for i := range objects {
+		h.ranges = append(h.ranges, process.Range{Addr: objects[i].Addr, Buf: h.heads[klassBytes*i : klassBytes*(i+1)]})
+	}
+	h.vm.t.ReadMany(h.ranges)
+	for i := range objects {
+		head := h.ranges[i].Buf
+		if !h.ranges[i].OK || !h.markMakesSense(word(head)) || h.klasses.klassIn(head) != objects[i].Class.Klass {
+			gone++
+		}
+	}
+	return gone
 }
 
 // CollectorName is which collector the JVM has.

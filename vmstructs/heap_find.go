@@ -12,17 +12,22 @@ const (
 	findHead = 512
 	// maxAsked bounds how many classes that are not known yet are asked for in one search: each costs some calls.
 	maxAsked = 64
+	// askStop is after how many chains find asks whether it must end: each may cost some calls.
+	askStop = 64
 	// addressBits is how many bits an address of a program has.
 	addressBits = 47
 )
 
 // find returns the first place in b, a copy of the memory at addr, where objects begin. limit is where they end: the
-// last one must end there. It returns len(b) if there is none.
-func (h *Heap) find(addr uint64, b []byte, limit uint64) int {
-	asked := 0
+// last one must end there. It returns len(b) if there is none, or if stop told it to end.
+func (h *Heap) find(addr uint64, b []byte, limit uint64, stop func() bool) int {
+	asked, tried := 0, 0
 	for at := 0; at+klassBytes <= len(b); at += int(h.align) {
 		if !h.startsHere(b[at:], &asked) {
 			continue
+		}
+		if tried++; tried%askStop == 0 && stop() {
+			break
 		}
 		if h.follow(addr, b, at, limit) {
 			return at
@@ -34,7 +39,7 @@ func (h *Heap) find(addr uint64, b []byte, limit uint64) int {
 // startsHere reports whether an object at rest may begin with b: no thread holds its lock (oops/markWord.hpp).
 func (h *Heap) startsHere(b []byte, asked *int) bool {
 	mark := word(b)
-	if mark&3 != 1 || !h.markMakesSense(mark) {
+	if mark&3 != 1 && !(mark&3 == 3 && h.klasses.inPlace) || !h.markMakesSense(mark) {
 		return false
 	}
 	klass := h.klasses.klassIn(b)
@@ -55,7 +60,7 @@ func (h *Heap) markMakesSense(mark uint64) bool {
 	if h.klasses.compact {
 		return mark != 0
 	}
-	return mark != 0 && mark&3 != 3 && mark>>addressBits == 0
+	return mark != 0 && (mark&3 != 3 || h.klasses.inPlace) && mark>>addressBits == 0
 }
 
 // follow reports whether objects follow each other from a place of b on, or end at the limit.

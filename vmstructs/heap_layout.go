@@ -12,6 +12,7 @@ type areasLayout struct {
 	hasRest  bool
 	shen     shenandoahRegions
 	pageType offset // ZPage
+	pageAges offset // ZPage: its generation and its age, a byte each; absent where ZGC has no generations
 	loader   offset // ClassLoaderData: an OopHandle, up to 8 the reference itself
 	oopLoad  bool   // loader is the reference itself
 }
@@ -40,7 +41,13 @@ func (r *resolver) areas() areasLayout {
 		big:      uint32(r.int("G1HeapRegionType::HumongousMask", r.int("HeapRegionType::HumongousMask", 0))),
 		shen:     r.shenandoahRegions(),
 		pageType: r.field("", "ZPage._type"),
+		pageAges: absent,
 		loader:   r.field("", "ClassLoaderData._class_loader"),
+	}
+	// A ZPage begins with its type, its generation and its age, a byte each, and with two sequence numbers of four bytes.
+	// Without generations it has one of these (gc/z/zPage.hpp, before and since 21).
+	if at := r.field("", "ZPage._virtual"); l.pageType.ok() && at == l.pageType+16 {
+		l.pageAges = l.pageType + 1
 	}
 	rest := r.int("G1HeapRegionType::ContinuesHumongousTag", r.int("HeapRegionType::ContinuesHumongousTag", -1))
 	l.rest, l.hasRest = uint32(rest), rest > 0

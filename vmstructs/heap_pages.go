@@ -12,8 +12,8 @@ const (
 	granuleBatch = 1 << 15
 	// leastGranules is how many are read with one call near the end of the table: a page of memory.
 	leastGranules = 512
-	// maxPages bounds the pages.
-	maxPages = 1 << 22
+	// oldPage is ZGenerationId::old, and oldAge is ZPageAge::old (gc/z/zGenerationId.hpp, zPageAge.hpp).
+	oldPage, oldAge = 1, 15
 	// largePage is ZPageType::large: one object has it for itself. ZPageTypeLarge before 21.
 	largePage = 2
 )
@@ -64,17 +64,30 @@ func (h *Heap) zAreas() (areas []*HeapArea, err error) {
 	if table == 0 {
 		return nil, ErrNoAreas
 	}
-	pages, err := h.pageList(table, min(h.zBase>>granule, maxGranules))
+	length := min(h.zBase>>granule, maxGranules)
+	// A ZGranuleMap has its number of entries, which is not exported, before the pointer to them (gc/z/zGranuleMap.hpp).
+	// Since 25 there are fewer than offsets could be.
+	if l.pages == 8 {
+		if entries := h.health.pointerAt(heap, chain(l.heap, l.table, l.at)); entries > 0 {
+			length = min(length, entries)
+		}
+	}
+	pages, err := h.pageList(table, length)
 	if err != nil {
 		return nil, err
 	}
 	begin, size := min(l.start, l.top), 0
-	if t := h.vm.l.areas.pageType; t.ok() {
-		begin = min(begin, t)
+	kind, ages := h.vm.l.areas.pageType, h.vm.l.areas.pageAges
+	if kind.ok() {
+		begin = min(begin, kind)
+	}
+	if l != &h.vm.l.locks.z { // the ZGC without generations of 21 to 23
+		ages = absent
 	}
 	if size = span(l.start, l.top) - int(begin); size > maxRegionSpan {
 		return nil, ErrNoAreas
 	}
+	unknown := false
 	raw, ranges := make([]byte, regionBatch*size), make([]process.Range, 0, regionBatch)
 	for len(pages) > 0 {
 		n := min(len(pages), regionBatch)
@@ -90,20 +103,34 @@ func (h *Heap) zAreas() (areas []*HeapArea, err error) {
 			}
 			a := &HeapArea{Start: h.zBase + (l.start - begin).u64(b), Top: h.zBase + (l.top - begin).u64(b),
 				region: pages[i]}
-			if t := h.vm.l.areas.pageType; t.ok() && b[t-begin] == largePage {
+			honest := !kind.ok() || b[kind-begin] <= largePage
+			if a.Start >= a.Top || a.Top > 2*h.zBase || a.Start%(1<<granule) != 0 || a.Top%8 != 0 || !honest {
+				continue
+			}
+			if ages.ok() {
+				generation, age := b[ages-begin], b[ages-begin+1]
+				if a.Part = YoungPart; generation == oldPage {
+					a.Part = OldPart
+				}
+				unknown = unknown || generation > oldPage || age > oldAge || (generation == oldPage) != (age == oldAge)
+			}
+			if kind.ok() && b[kind-begin] == largePage {
 				a.Part = HumongousPart
 			}
-			if a.Start < a.Top && a.Top <= 2*h.zBase && a.Start%(1<<granule) == 0 && a.Top%8 == 0 {
-				areas = append(areas, a)
-			}
+			areas = append(areas, a)
 		}
 		pages = pages[n:]
+	}
+	for _, a := range areas {
+		if unknown && a.Part != HumongousPart {
+			a.Part = WholeHeap // this release writes its pages otherwise
+		}
 	}
 	return areas, nil
 }
 
-// pageList lists the pages of a table. A page of several granules stands in each of their entries. The table may be
-// shorter than offsets could be: since 25 it has as many entries as the heap may use.
+// pageList lists the pages of a table. A page of several granules stands in each of their entries. Where the table's
+// memory ends, so does the table.
 func (h *Heap) pageList(table, length uint64) (pages []uint64, err error) {
 	raw := make([]byte, 8*granuleBatch)
 	last, batch := uint64(0), uint64(granuleBatch)
@@ -123,8 +150,8 @@ func (h *Heap) pageList(table, length uint64) (pages []uint64, err error) {
 			if page == 0 || page == last || page%8 != 0 {
 				continue
 			}
-			if last = page; len(pages) == maxPages {
-				return pages, nil
+			if last = page; len(pages) == maxAreas {
+				return nil, ErrManyRegions
 			}
 			pages = append(pages, page)
 		}

@@ -14,8 +14,11 @@ type regionFields struct{ bottom, top, end, tag offset }
 // eachRegion reads the regions that a table of pointers names, some with each call, and calls f for each. A null
 // pointer is a region that was never committed.
 func (h *Heap) eachRegion(table, length uint64, fields regionFields, f func(regionRow)) error {
-	if table == 0 || length == 0 || length > maxRegions {
+	switch {
+	case table == 0 || length == 0:
 		return ErrNoAreas
+	case length > maxAreas:
+		return ErrManyRegions
 	}
 	begin := min(fields.bottom, fields.top, fields.end)
 	end := span(fields.bottom, fields.top, fields.end)

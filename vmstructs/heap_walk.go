@@ -66,12 +66,19 @@ type extent struct {
 	unread   Unread
 	read     uint64
 	object   Object
-	overlong bool // the last object that was met goes past what is possible
-	doubtful bool // its size does not lead to another object
+	overlong bool   // the last object that was met goes past what is possible
+	doubtful bool   // its size does not lead to another object
+	behind   uint64 // the first object behind the extent, 0: none was met
 }
 
-// Walk visits the objects of an area that begin between from and to. If from is not the beginning of the area, Walk
-// looks for the first object. It returns how many bytes it has copied, what it could not count, and whether it came to
+// extentEnd is where a walk has ended. A walk that goes on from there knows where the next object begins.
+type extentEnd struct {
+	to, pos         uint64
+	synced, earlier bool
+}
+
+// Walk visits the objects of an area that begin between from and to. If from is not the beginning of the area, nor where
+// the walk before has ended, Walk looks for the first object. It returns how many bytes it has copied, what it could not count, and whether it came to
 // the end: stop, which it asks from time to time, may have told it to end earlier.
 func (h *Heap) Walk(area *HeapArea, from, to uint64, stop func() bool, visit func(*Object)) (read uint64, unread Unread,
 	whole bool) {
@@ -79,15 +86,28 @@ func (h *Heap) Walk(area *HeapArea, from, to uint64, stop func() bool, visit fun
 		h.window = make([]byte, lastWindow)
 	}
 	to = min(to, area.Top)
+	h.klasses.inPlace = h.inPlace(area)
 	x := &extent{h: h, area: area, pos: from, to: to, synced: from == area.Start, earlier: from != area.Start,
 		window: firstWindow, seams: area.seams, visit: visit, stop: stop}
+	if last := area.last; last.to == from && !x.synced && last.to != 0 {
+		x.pos, x.synced, x.earlier, x.why = last.pos, last.synced, last.earlier, &x.unread.Unknown
+	}
+	area.last = extentEnd{}
 	for x.pos < x.to {
 		if stop() {
 			return x.read, x.unread, false
 		}
 		x.step()
 	}
+	area.last = extentEnd{to, x.pos, x.synced, x.earlier}
 	return x.read, x.unread, true
+}
+
+// inPlace reports whether an object of an area is where it was though its mark says that a collection marked it, or will
+// move it: a full collection of Serial and Parallel does that first, and moves objects last (gc/serial/serialFullGC.cpp,
+// gc/parallel/psParallelCompact.cpp). Their other collections move no old object.
+func (h *Heap) inPlace(a *HeapArea) bool {
+	return a.Part == OldPart && a.topAt != 0 && !h.klasses.compact
 }
 
 // lose counts bytes that could not be read as objects.
@@ -149,7 +169,7 @@ func (x *extent) load(limit uint64) ([]byte, bool) {
 
 // search looks for the next object. What lies before it belongs to an object that began before the extent, or was lost.
 func (x *extent) search(b []byte, limit uint64) {
-	at := x.h.find(x.pos, b, limit)
+	at := x.h.find(x.pos, b, limit, x.stop)
 	x.synced = at < len(b)
 	next := x.pos + uint64(at)
 	if !x.synced && next < limit { // keep the last words: a header may begin there
@@ -170,7 +190,11 @@ func (x *extent) count(b []byte, limit uint64) {
 	base := x.pos
 	x.overlong, x.doubtful = false, false
 	next, err := x.h.Objects.Walk(base, b, func(addr uint64, class *ObjectClass, size uint64) {
-		if addr >= x.to || x.doubtful {
+		if x.doubtful || x.behind != 0 {
+			return
+		}
+		if addr >= x.to {
+			x.behind = addr
 			return
 		}
 		if size > limit-addr {
@@ -189,8 +213,14 @@ func (x *extent) count(b []byte, limit uint64) {
 		x.visit(&x.object)
 	})
 	switch {
-	case next > base && x.area.Part == HumongousPart:
-		x.pos = x.to // there is one object, and nothing behind it
+	case x.area.Part == HumongousPart: // there is one object, and nothing behind it
+		if x.overlong {
+			err = ErrNoSize
+		}
+		if err != nil || next == base {
+			x.lose(x.to-base, x.reason(err))
+		}
+		x.pos, x.synced = x.area.Top, true
 	case x.overlong && limit < x.area.Top && limit-x.pos <= nearSeam:
 		// The last object before a seam is not whole yet. What comes behind the seam does not depend on it.
 		x.lose(min(limit, x.to)-x.pos, &x.unread.Making)
@@ -199,6 +229,8 @@ func (x *extent) count(b []byte, limit uint64) {
 		x.err(x.pos, ErrNoSize)
 	case x.doubtful:
 		x.err(x.pos, ErrNoSize)
+	case x.behind != 0:
+		x.pos = x.behind
 	case err != nil:
 		x.err(next, err)
 	case next == base || limit-next < uint64(x.h.Objects.head) && next < limit:
@@ -228,16 +260,21 @@ func (x *extent) leads(at, base uint64, b []byte, limit uint64) bool {
 
 // err goes on behind an object that cannot be read.
 func (x *extent) err(at uint64, err error) {
-	why := &x.unread.Unknown
-	switch {
-	case errors.Is(err, ErrNoObject):
-		why = &x.unread.Making
-	case errors.Is(err, ErrMoved):
-		why = &x.unread.Moving
-	}
+	why := x.reason(err)
 	next := at + x.h.align
 	x.lose(min(next, x.to)-min(at, x.to), why)
 	x.pos, x.synced, x.earlier, x.why = next, false, false, why
+}
+
+// reason is what bytes count as that an error has lost.
+func (x *extent) reason(err error) *uint64 {
+	switch {
+	case errors.Is(err, ErrNoObject):
+		return &x.unread.Making
+	case errors.Is(err, ErrMoved):
+		return &x.unread.Moving
+	}
+	return &x.unread.Unknown
 }
 
 // lengthIn is the length of the array that b begins with.

@@ -2,6 +2,7 @@ package vmstructs
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -188,5 +189,103 @@ func TestWalkHostile(t *testing.T) {
 		if w.reads > 60_000 {
 			t.Errorf("round %d: %d reads", round, w.reads)
 		}
+	}
+}
+
+// TestWalkGoesOn: a walk that goes on where the one before ended searches for nothing: it reads no more than a walk
+// through all, and finds objects that no chain leads to.
+func TestWalkGoesOn(t *testing.T) {
+	w := newObjectWorld(t, headers[0])
+	plain := w.klass("a/B", 24)
+	for range 1000 {
+		w.object(plain, 24, 0, 0)
+		w.heap[len(w.heap)-24] = 2 // a thread holds its lock: no search believes it
+	}
+	h, a := walkedHeap(w)
+	found := 0
+	for at := a.Start; at < a.Top; at += 1000 {
+		_, unread, whole := h.Walk(a, at, min(at+1000, a.Top), never, func(*Object) { found++ })
+		if unread != (Unread{}) || !whole {
+			t.Fatalf("from +%d: %+v %v", at-a.Start, unread, whole)
+		}
+	}
+	if found != 1000 {
+		t.Errorf("%d objects of 1000", found)
+	}
+	if again, _ := walked(h, a, a.Start+1000, a.Top); len(again) != 0 {
+		t.Errorf("a walk from anywhere knows no place: %d objects", len(again))
+	}
+}
+
+// TestWalkHumongous: an object that is larger than its regions is not counted, and its bytes are. Nothing is looked for
+// in an area that has one object.
+func TestWalkHumongous(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		length int32
+		want   int
+		unread Unread
+	}{{"whole", 5000, 1, Unread{}}, {"larger than its regions", 1 << 20, 0, Unread{Unknown: 8192}}} {
+		w := newObjectWorld(t, headers[0])
+		bytes := w.klass("[B", w.arrayHelper(0))
+		w.object(bytes, 8192, w.lengthAt, c.length)
+		h, a := walkedHeap(w)
+		a.Part = HumongousPart
+		w.reads = 0
+		if found, unread := walked(h, a, a.Start, a.Top); len(found) != c.want || unread != c.unread {
+			t.Errorf("%s: %q %+v", c.name, found, unread)
+		}
+		binary.LittleEndian.PutUint32(w.heap[8:], 0)
+		w.put(pieceAt, w.heap...)
+		w.reads = 0
+		if found, unread := walked(h, a, a.Start, a.Top); len(found) != 0 || unread != (Unread{Making: 8192}) || w.reads > 2 {
+			t.Errorf("%s: not made yet: %q %+v, %d reads", c.name, found, unread, w.reads)
+		}
+	}
+}
+
+// TestFindEnds: a search through memory in which everything looks like an object ends when it is told to.
+func TestFindEnds(t *testing.T) {
+	w := newObjectWorld(t, headers[0])
+	plain, bytes := w.klass("a/B", 24), w.klass("[B", w.arrayHelper(0))
+	for range 5000 { // chains of four
+		w.object(plain, 24, 0, 0)
+		w.object(plain, 24, 0, 0)
+		w.object(plain, 24, 0, 0)
+		w.object(bytes, 24, w.lengthAt, -1)
+	}
+	h, a := walkedHeap(w)
+	asked := 0
+	_, _, whole := h.Walk(a, a.Start+8, a.Top, func() bool { asked++; return asked > 5 }, func(o *Object) {
+		t.Errorf("found an object at +%d", o.Addr-a.Start)
+	})
+	if whole || asked > 8 {
+		t.Errorf("it was told to end %d times; to the end: %v", asked-5, whole)
+	}
+}
+
+// TestHeapBounds: a heap that claims more regions than goprof lists is refused by that reason, and of classes with long
+// names few are kept.
+func TestHeapBounds(t *testing.T) {
+	w := newObjectWorld(t, headers[0])
+	h, _ := walkedHeap(w)
+	err := h.eachRegion(8, maxAreas+1, regionFields{0, 8, 16, 24}, func(regionRow) { t.Error("a region") })
+	if !errors.Is(err, ErrManyRegions) || errors.Is(err, ErrMissing) {
+		t.Error(err)
+	}
+	table := w.alloc(8 * 16)
+	for i := range uint64(16) {
+		w.put64(table+8*i, 8*(i+1))
+	}
+	if pages, err := h.pageList(table, 16); err != nil || len(pages) != 16 {
+		t.Errorf("%d pages, %v", len(pages), err)
+	}
+	for i := range 64 {
+		w.object(w.klass(fmt.Sprintf("a/B%d", i), 24), 24, 0, 0)
+	}
+	h, a := walkedHeap(w)
+	h.text = maxObjectText
+	if found, _ := walked(h, a, a.Start, a.Top); len(found) != 64 || h.text > 64*8 || len(h.classes) > 64 {
+		t.Errorf("%d objects, %d bytes of names", len(found), h.text)
 	}
 }

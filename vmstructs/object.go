@@ -11,6 +11,7 @@ type klassModel struct {
 	narrow  bool // four bytes behind the mark
 	base    uint64
 	shift   uint64
+	inPlace bool // objects that a collector has marked, or is about to move, still have their class behind the mark
 }
 
 // compactShift is markWord::klass_shift where headers are compact (since 24).
@@ -84,7 +85,7 @@ func (vm *VM) learnHeaders() {
 // collector has moved away names none.
 func (k *klassModel) klassIn(head []byte) uint64 {
 	mark := binary.LittleEndian.Uint64(head)
-	if mark&3 == 3 {
+	if mark&3 == 3 && !k.inPlace {
 		return 0 // forwarded (oops/markWord.hpp, marked_value)
 	}
 	n := mark >> compactShift

@@ -21,6 +21,7 @@ type Objects struct {
 	oopSize  int    // where in a java.lang.Class its size is, in words
 	bitmap   uint64 // bits that a stack chunk keeps for each word of its stack
 	classes  map[uint64]*ObjectClass
+	text     int // bytes of their names
 	recent   [recentClasses]*ObjectClass
 	wrong    map[uint64]bool // no classes: what Find has asked for in vain
 }
@@ -64,8 +65,9 @@ var (
 const (
 	// recentClasses is how many classes are found without a search.
 	recentClasses = 512
-	// maxObjectClasses bounds the classes that are kept.
+	// maxObjectClasses bounds the classes that are kept, and maxObjectText the bytes of their names.
 	maxObjectClasses = 1 << 15
+	maxObjectText    = 8 << 20
 	// maxWrong bounds the addresses of which it is kept that no class is there.
 	maxWrong = 1 << 15
 	// maxObjectBytes is more than any object has: an array of 2^31 elements of eight bytes.
@@ -110,7 +112,7 @@ func (vm *VM) NewObjects() (*Objects, error) {
 
 // Forget forgets all classes. Another class may come to the address of one that was unloaded.
 func (o *Objects) Forget() {
-	o.classes = map[uint64]*ObjectClass{}
+	o.classes, o.text = map[uint64]*ObjectClass{}, 0
 	o.wrong = map[uint64]bool{}
 	clear(o.recent[:])
 }
@@ -199,10 +201,11 @@ func (o *Objects) class(klass uint64, head []byte) (*ObjectClass, error) {
 			}
 			return nil, err
 		}
-		if len(o.classes) >= maxObjectClasses {
+		if len(o.classes) >= maxObjectClasses || o.text >= maxObjectText {
 			o.Forget()
 		}
 		o.classes[klass] = class
+		o.text += len(class.Name)
 	}
 	o.recent[klass/8%recentClasses] = class
 	return class, nil

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"goprof/cmd/goprof/exit"
 	"goprof/heap"
 	"goprof/output"
+	"goprof/output/flame"
 	"goprof/process"
 	"goprof/profile"
 	"goprof/profile/redact"
@@ -33,10 +35,11 @@ Garbage counts, too. What lies in the old generation has stayed ("in old"). --ar
 part alone.
 
 heap reads at most 200 MiB in one second. Of a larger heap it reads pieces that are drawn by lot, and
-says how far each share may be off (+-, in 95 of 100 cases). --all reads everything.
+says how far each share may be off (+-, in 95 of 100 cases). --all reads everything. What a sample has
+not met is not zero: a line says how many objects a class may have.
 
 -n 6 --every 10s reads six times and says what grew in the old generation, how fast, and when that
-will be full.
+will be full. -o heap.html is a page of packages and classes.
 
 What could not be read as objects is listed by reason, and is not part of any class: buffers of
 threads, objects that are not whole yet, and what the collector moved meanwhile.
@@ -52,6 +55,7 @@ const heapExample = `  goprof heap 1234                            or --pid 1234
   goprof heap 1234 --area old                 what has stayed
   goprof heap 1234 -n 6 --every 10s           what grows: a leak
   goprof heap 1234 --all                      all of it, however long that takes
+  goprof heap 1234 -o heap.html               a page: parts, packages, classes, arrays by length
   goprof heap 1234 --json --redact default    without names that may not leave the house
   goprof heap --core core.1234                what filled the heap when it died
   goprof heap 1234 -o heap.hprof              how long the JVM would stand still for a heap dump
@@ -63,8 +67,8 @@ type heapFlags struct {
 	core      coreFile
 	shape     output.HeapShape
 	json, all bool
-	output    string // of a heap dump
-	stop      bool
+	output    string
+	stop      bool // for a heap dump
 	count     int
 	every     durationFlag
 	by        *redact.Redactor // nil: all names may be told
@@ -86,7 +90,7 @@ func newHeap() *cobra.Command {
 		Example: heapExample,
 		Args:    atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if f.by, err = f.redactor(cmd, cmp.Or(f.output, output.Stdout)); err != nil {
+			if f.by, err = f.redactor(cmd, f.output); err != nil {
 				return err
 			}
 			return f.thenMap(f.run(cmd, args))
@@ -97,12 +101,13 @@ func newHeap() *cobra.Command {
 	f.jvm.addFlags(cmd)
 	f.core.addFlags(cmd)
 	fs.StringVar(&f.shape.Area, "area", "", "show only this `part`: young, old, humongous")
-	fs.IntVar(&f.shape.Top, "top", 30, "`number` of classes to show")
+	fs.IntVar(&f.shape.Top, "top", 30, "`number` of classes to show (--json: all, unless given)")
 	fs.BoolVar(&f.all, "all", false, "read the whole heap, however long that takes")
 	fs.IntVarP(&f.count, "count", "n", 1, "`number` of readings")
 	fs.Var(&f.every, "every", "`time` from one reading to the next, with -n (10s)")
 	fs.BoolVar(&f.json, "json", false, "write JSON")
-	fs.StringVarP(&f.output, "output", "o", "", "write a heap dump to `file`.hprof")
+	fs.StringVarP(&f.output, "output", "o", output.Stdout,
+		"write to `file`: .html is a page, .svg a picture, .hprof a heap dump, others text")
 	fs.BoolVar(&f.stop, "stop", false, "stop the JVM for the heap dump")
 	f.redactFlags.add(cmd)
 	return cmd
@@ -119,8 +124,13 @@ func (f *heapFlags) check(cmd *cobra.Command, args []string) error {
 		return usageError(cmd, fmt.Sprintf("-n is between 1 and %d", maxReadings))
 	case f.count == 2:
 		return usageError(cmd, "-n is 3 or more to see growth: two readings do not show how sure it is")
+	case f.json && f.drawing() != nil:
+		return usageError(cmd, fmt.Sprintf("--json does not write %s: leave one of them out", f.output))
 	case given("every") && f.count == 1:
 		return usageError(cmd, "--every says when the next reading comes: -n N is missing")
+	}
+	if f.json && !given("top") {
+		f.shape.Top = 0
 	}
 	if f.every.Duration == 0 {
 		f.every.Duration = heapEvery
@@ -135,9 +145,11 @@ func (f *heapFlags) check(cmd *cobra.Command, args []string) error {
 func (f *heapFlags) run(cmd *cobra.Command, args []string) error {
 	if f.core.file != "" {
 		readFilesOnly(cmd, args)
-	} else if f.output != "" {
+	} else if f.wantsDump() {
 		defer session.StopAfterSuspend()()
 		defer session.StartWatchdog(watchdogName)() // the guard lets nothing be started
+		guard.Enter(guard.ToDumpAndWrite)
+	} else if f.output != output.Stdout {
 		guard.Enter(guard.ToDumpAndWrite)
 	} else {
 		guard.Enter(f.toDump())
@@ -146,7 +158,7 @@ func (f *heapFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	f.core.by = f.by
-	if f.core.file != "" && f.output != "" {
+	if f.core.file != "" && f.wantsDump() {
 		return f.core.writeHeapDump(cmd, f.output)
 	} else if f.core.file != "" {
 		return f.dead(cmd)
@@ -154,7 +166,7 @@ func (f *heapFlags) run(cmd *cobra.Command, args []string) error {
 	pid, err := f.jvm.find(cmd, args)
 	if err != nil {
 		return err
-	} else if f.output != "" {
+	} else if f.wantsDump() {
 		return f.dump(cmd, pid)
 	}
 	return f.live(cmd, pid)
@@ -168,33 +180,34 @@ func (f *heapFlags) live(cmd *cobra.Command, pid int) error {
 	}
 	defer s.Close()
 	doubts{}.warn(cmd.ErrOrStderr(), s.Doubts())
-	out, err := output.Reserve(output.Stdout)
+	out, err := output.Reserve(f.output)
 	if err != nil {
 		return outputFailed(err)
 	}
 	ctx, stop := interruptible(cmd.Context())
 	defer stop()
 	read := f.reader(ctx, s)
-	var readings []*profile.Heap
-	for next := time.Now(); len(readings) < f.count && sleepUntil(ctx, next); next = next.Add(f.every.Duration) {
+	var last *profile.Heap
+	trend, done := &heap.Trend{}, 0
+	for next := time.Now(); done < f.count && sleepUntil(ctx, next); next = next.Add(f.every.Duration) {
 		h, err := read()
-		if err != nil && len(readings) == 0 {
+		if err != nil && done == 0 {
 			return heapError(pid, err)
 		} else if err != nil { // the readings before the error remain
 			fmt.Fprintf(cmd.ErrOrStderr(), "goprof: the heap of process %d cannot be read any more: %d of %d readings\n", pid,
-				len(readings), f.count)
+				done, f.count)
 			break
 		}
-		if readings = append(readings, h); f.count > 1 {
-			fmt.Fprintf(cmd.ErrOrStderr(), "goprof: reading %d of %d: %s used\n", len(readings), f.count,
-				output.Size(h.Used()))
+		if last, done = h, done+1; f.count > 1 {
+			trend.Add(h)
+			fmt.Fprintf(cmd.ErrOrStderr(), "goprof: reading %d of %d: %s used\n", done, f.count, output.Size(h.Used()))
 		}
 	}
-	if len(readings) == 0 {
+	if done == 0 {
 		return &exit.Error{Code: exit.General, What: "interrupted before the heap was read"}
 	}
 	tellNotes(cmd.ErrOrStderr(), notesOf(s, f.by))
-	return f.write(out, readings)
+	return f.write(cmd, out, last, trend.Growth())
 }
 
 // reader makes what reads the heap of a live JVM once. Memory that does not answer is an error.
@@ -231,6 +244,47 @@ func (f *heapFlags) options(ctx context.Context) heap.Options {
 	return heap.Options{All: f.all, Seed: uint64(time.Now().UnixNano()), Cancel: ctx.Done()}
 }
 
+// drawing is what draws the heap, nil if it is written as text.
+func (f *heapFlags) drawing() func(io.Writer, *output.Tree, flame.Options) error {
+	switch filepath.Ext(f.output) {
+	case ".html":
+		return flame.Page
+	case ".svg":
+		return flame.SVG
+	}
+	return nil
+}
+
+// draw draws the heap by part, package and class.
+func (f *heapFlags) draw(w io.Writer, h *profile.Heap, growth *profile.HeapGrowth) error {
+	title := output.CleanName(cmp.Or(h.MainClass, "a heap"))
+	var about [][2]string
+	for i := range h.Parts {
+		p := &h.Parts[i]
+		about = append(about, [2]string{p.Name, fmt.Sprintf("%s, of which %s were looked at", output.Size(p.Used),
+			output.Size(p.Seen))})
+	}
+	for _, note := range h.Notes {
+		about = append(about, [2]string{"note", output.Printable(note)})
+	}
+	if growth != nil {
+		for _, c := range growth.Classes[:min(len(growth.Classes), f.shape.Top)] {
+			about = append(about, [2]string{output.CleanName(c.Name), fmt.Sprintf("grows by %s +- %s a second",
+				output.Size(uint64(c.Bytes.Rate)), output.Size(uint64(c.Bytes.Error)))})
+		}
+	}
+	line := fmt.Sprintf("%s, %s used, garbage included; pid %d, %s", h.Collector, output.Size(h.Used()), h.PID,
+		h.At.UTC().Format(time.RFC3339))
+	if h.Sampled() {
+		line += "; a sample"
+	}
+	if f.shape.Area != "" {
+		h = h.Only(f.shape.Area)
+	}
+	return f.drawing()(w, output.HeapTree(h), flame.Options{Title: "What fills the heap of " + title, Line: line,
+		About: about, Kinds: &output.HeapKinds})
+}
+
 // name says whose heap it is, and takes out names that may not be told.
 func (f *heapFlags) name(h *profile.Heap, pid int, mainClass string) {
 	if h.PID, h.MainClass = pid, mainClass; f.by != nil {
@@ -240,6 +294,10 @@ func (f *heapFlags) name(h *profile.Heap, pid int, mainClass string) {
 
 // heapError puts into words why a heap cannot be read.
 func heapError(pid int, err error) error {
+	if errors.Is(err, vmstructs.ErrManyRegions) {
+		return &exit.Error{Code: exit.General, What: fmt.Sprintf("the heap of process %d cannot be read", pid),
+			Why: err.Error(), Remedy: fmt.Sprintf("jcmd %d GC.class_histogram -all", pid), Err: err}
+	}
 	if errors.Is(err, vmstructs.ErrMissing) {
 		return &exit.Error{Code: exit.General, What: fmt.Sprintf("the heap of process %d cannot be read", pid),
 			Why:    "this JVM, or its collector, does not say where the objects of its heap are",
@@ -255,7 +313,7 @@ func (f *heapFlags) dead(cmd *cobra.Command) error {
 		return err
 	}
 	defer o.Close()
-	out, err := output.Reserve(output.Stdout)
+	out, err := output.Reserve(f.output)
 	if err != nil {
 		return outputFailed(err)
 	}
@@ -273,19 +331,21 @@ func (f *heapFlags) dead(cmd *cobra.Command) error {
 	mainClass, _, _ := strings.Cut(strings.TrimSpace(o.VM.JavaCommand()), " ")
 	f.name(h, o.Core.PID(), mainClass)
 	o.missing(cmd)
-	return f.write(out, []*profile.Heap{h})
+	return f.write(cmd, out, h, nil)
 }
 
 // write writes the last reading, and how the heap grew if there are several.
-func (f *heapFlags) write(out *output.File, readings []*profile.Heap) error {
-	last, growth := readings[len(readings)-1], heap.Growth(readings)
+func (f *heapFlags) write(cmd *cobra.Command, out *output.File, last *profile.Heap, growth *profile.HeapGrowth) error {
 	if f.shape.Area != "" && last.Part(f.shape.Area) == nil {
 		return &exit.Error{Code: exit.General, What: fmt.Sprintf("this heap has no part %q", f.shape.Area),
 			Why: last.Collector + " has none, or none of it is used", Remedy: "the same command without --area"}
 	}
-	_, err := out.Write(func(w io.Writer) error {
+	name, err := out.Write(func(w io.Writer) error {
+		if f.drawing() != nil {
+			return f.draw(w, last, growth)
+		}
 		if f.json {
-			return output.HeapJSON(w, last, growth)
+			return output.HeapJSON(w, last, growth, f.shape)
 		}
 		if err := output.HeapText(w, last, f.shape); err != nil || growth == nil {
 			return err
@@ -294,6 +354,9 @@ func (f *heapFlags) write(out *output.File, readings []*profile.Heap) error {
 	})
 	if err != nil {
 		return outputFailed(err)
+	}
+	if name != output.Stdout {
+		fmt.Fprintf(cmd.ErrOrStderr(), "heap: %s\n", output.Printable(name))
 	}
 	return nil
 }

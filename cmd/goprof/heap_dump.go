@@ -32,9 +32,12 @@ const (
 	lastWrite = 2 * time.Second
 )
 
+// wantsDump reports whether a heap dump is to be written.
+func (f *heapFlags) wantsDump() bool { return isHeapDump(f.output, "") }
+
 // checkDump says what is wrong with the flags of a heap dump.
 func (f *heapFlags) checkDump(cmd *cobra.Command) error {
-	if f.output == "" {
+	if !f.wantsDump() {
 		if f.stop {
 			return usageError(cmd, "--stop is for a heap dump: -o FILE.hprof")
 		}
@@ -42,7 +45,7 @@ func (f *heapFlags) checkDump(cmd *cobra.Command) error {
 	}
 	for _, name := range []string{"area", "top", "all", "count", "every", "json"} {
 		if cmd.Flags().Changed(name) {
-			return usageError(cmd, "--"+name+" is not for heap dumps (-o)")
+			return usageError(cmd, "--"+name+" is not for heap dumps (-o FILE.hprof)")
 		}
 	}
 	return nil

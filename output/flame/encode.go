@@ -18,7 +18,8 @@ type page struct {
 	Names []string    `json:"names"`
 	Kinds string      `json:"kinds"`
 	pageTree
-	Diff *was `json:"diff,omitempty"`
+	Diff  *was     `json:"diff,omitempty"`
+	Words []string `json:"words,omitempty"` // what the kinds are called, if they are not those of frames
 	// Whole is the tree with all frames, if the page's tree leaves some out. It has the same names.
 	Whole *pageTree `json:"whole,omitempty"`
 }
@@ -59,6 +60,9 @@ type was struct {
 
 func encode(t *output.Tree, o Options) *page {
 	p := &page{About: o.About, Unit: t.Weight.String()}
+	if o.Kinds != nil {
+		p.Words = o.Kinds[:]
+	}
 	if p.About == nil {
 		p.About = [][2]string{}
 	}

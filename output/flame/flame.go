@@ -48,6 +48,8 @@ type Options struct {
 	// Whole is the tree with all frames, of which the page's tree leaves some out. The page shows it when a key is
 	// pressed. It is nil if there is none.
 	Whole *output.Tree
+	// Kinds says in words what the kinds of nodes stand for, if they are no frames.
+	Kinds *[output.NumLabelKinds]string
 	// Diff makes a differential flame graph: the tree is that of both recordings, with the counts of the later one.
 	Diff *Diff
 }

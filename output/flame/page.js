@@ -11,12 +11,13 @@ const state = {
 };
 
 let whole = tree.total[0];
+(page.words || []).forEach((text, kind) => { if (text) kinds[kind][0] = text; });
 const timed = page.unit === 'cpu' || page.unit === 'time';
 const inBytes = page.unit === 'bytes';
 const figure = n => timed ? duration(n) : inBytes ? bytes(n) : thousands(n);
 const ofWhat = page.unit === 'cpu' ? 'of CPU' : "of threads' time";
 const samples = (n, text) => `${text} ${n === 1 ? 'sample' : 'samples'}`;
-const counted = (n, text) => timed ? `${duration(n)} ${ofWhat}` : inBytes ? `${bytes(n)} allocated` : samples(n, text);
+const counted = (n, text) => timed ? `${duration(n)} ${ofWhat}` : inBytes ? `${bytes(n)}${page.words ? '' : ' allocated'}` : samples(n, text);
 const amount = n => counted(n, thousands(n));
 const plainAmount = n => counted(n, n);
 

@@ -43,7 +43,11 @@ var svgKinds = [output.NumLabelKinds]string{
 func SVG(to io.Writer, tree *output.Tree, o Options) error {
 	s := newShape(tree, max(o.MinShare, svgNarrow/(svgWidth-2*svgMargin)), o.Diff)
 	w := bufio.NewWriter(to)
-	d := drawing{w: w, shape: s, scale: (svgWidth - 2*svgMargin) / float64(s.totals[0])}
+	words := &svgKinds
+	if o.Kinds != nil {
+		words = o.Kinds
+	}
+	d := drawing{w: w, shape: s, words: words, scale: (svgWidth - 2*svgMargin) / float64(s.totals[0])}
 	d.place()
 	d.open(o.Source, o.Title, o.Line)
 	for _, b := range d.boxes {
@@ -57,6 +61,7 @@ func SVG(to io.Writer, tree *output.Tree, o Options) error {
 type drawing struct {
 	w *bufio.Writer
 	*shape
+	words *[output.NumLabelKinds]string
 	scale float64
 	boxes []svgBox
 	rows  int
@@ -159,8 +164,8 @@ func (d *drawing) legend() {
 		}
 		fmt.Fprintf(d.w, `<rect x="%d" y="%d" width="11" height="11" fill="%s"/>`+
 			`<text x="%d" y="%d" font-family="sans-serif">%s</text>`+"\n",
-			x, y, svgColours[kind], x+16, y+10, svgKinds[kind])
-		x += 40 + 7*len(svgKinds[kind])
+			x, y, svgColours[kind], x+16, y+10, xmlText(d.words[kind]))
+		x += 40 + 7*len(d.words[kind])
 	}
 }
 

@@ -271,3 +271,14 @@ func TestOwnWords(t *testing.T) {
 		}
 	}
 }
+
+// TestOwnFiles: the files in the commands that triage proposes keep their names.
+func TestOwnFiles(t *testing.T) {
+	r := redactor()
+	for _, next := range []string{"goprof record --pid 1234 -d 30s -o gc.jfr && goprof report gc.jfr --by thread",
+		"goprof record --pid 1234 -d 30s && goprof flame out.collapsed"} {
+		if got := r.Text(next); got != next {
+			t.Errorf("%q became %q", next, got)
+		}
+	}
+}

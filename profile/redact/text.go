@@ -36,7 +36,7 @@ func (r *Redactor) named(text string) string {
 		return r.Path(text) + tail
 	case r.isOpen(text):
 		return r.Method(text) + tail
-	case r.library(text), text == ownOutput:
+	case r.library(text), ownOutputs[text]:
 		return text + tail
 	}
 	last := text[strings.LastIndexAny(text, "./")+1:]
@@ -46,8 +46,8 @@ func (r *Redactor) named(text string) string {
 	return r.Class(text) + tail
 }
 
-// ownOutput is how "goprof record" names its file by itself. The commands that triage proposes contain it.
-const ownOutput = "out.collapsed"
+// ownOutputs are the files in the commands that triage proposes. The first is how "goprof record" names its file by itself.
+var ownOutputs = setOf("out.collapsed gc.jfr")
 
 // hasClass reports whether a part of a name begins with a capital letter, as classes do.
 func hasClass(name string) bool {

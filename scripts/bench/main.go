@@ -52,7 +52,7 @@ func main() {
 	}
 	b := &bench{crowds: crowds, rates: []int{1000, 100}, out: os.Stdout}
 	var sections, goprofs, engines string
-	flag.StringVar(&sections, "sections", "pauses,slowdown,idle,crowd,rate,loaded", "which of the sections")
+	flag.StringVar(&sections, "sections", "pauses,slowdown,idle,crowd,rate,loaded,heap", "which of the sections")
 	flag.StringVar(&goprofs, "goprof", "./goprof", "the `binary`, or several to be compared: new,old")
 	flag.StringVar(&engines, "engines", "", "engines of goprof to compare: ptrace,perf (as it comes)")
 	flag.StringVar(&b.java, "java", "", "`home` of the JDK (that of javac)")
@@ -117,7 +117,7 @@ func helper(args []string) error {
 
 func (b *bench) run(sections []string) error {
 	all := map[string]func() error{"pauses": b.pausesSection, "slowdown": b.slowdownSection, "idle": b.idleSection,
-		"crowd": b.crowdSection, "rate": b.rateSection, "loaded": b.loadedSection}
+		"crowd": b.crowdSection, "rate": b.rateSection, "loaded": b.loadedSection, "heap": b.heapSection}
 	for _, s := range sections {
 		if all[s] == nil {
 			return fmt.Errorf("there is no section %q", s)

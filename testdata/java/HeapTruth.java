@@ -9,7 +9,7 @@ import java.util.concurrent.locks.LockSupport;
  *
  * Argument: how many thousand objects of each kind (10). READY: the heap is at rest. Old ones were collected once, then
  * as many Young ones were made. "leak KB" adds so many KB of Leaked a second from then on, "garbage MB" makes so many MB
- * of garbage a second. Both go on until "rest".
+ * of garbage a second. "collect MS" collects the whole heap again and again, MS after each other. All go on until "rest".
  */
 public final class HeapTruth {
     private HeapTruth() {}
@@ -51,6 +51,7 @@ public final class HeapTruth {
     private static volatile long leakRate;
     private static volatile long garbageRate;
     private static volatile Object garbage;
+    private static volatile long collectEvery = -1;
 
     public static void main(String[] args) throws Exception {
         int count = 1000 * (args.length > 0 ? Integer.parseInt(args[0]) : 10);
@@ -68,18 +69,31 @@ public final class HeapTruth {
         for (int i = 0; i < count; i++) {
             young = new Young(young);
         }
-        Thread worker = new Thread(HeapTruth::work, "worker");
-        worker.setDaemon(true);
-        worker.start();
+        for (Runnable work : new Runnable[] {HeapTruth::work, HeapTruth::collect}) {
+            Thread worker = new Thread(work, "worker");
+            worker.setDaemon(true);
+            worker.start();
+        }
         Control.serve((command, out) -> {
             String[] words = command.split(" ");
             switch (words[0]) {
                 case "leak": leakRate = Long.parseLong(words[1]); break;
                 case "garbage": garbageRate = Long.parseLong(words[1]); break;
-                case "rest": leakRate = 0; garbageRate = 0; break;
+                case "collect": collectEvery = Long.parseLong(words[1]); break;
+                case "rest": leakRate = 0; garbageRate = 0; collectEvery = -1; break;
                 default: throw new IllegalArgumentException(command);
             }
         }, () -> Control.check(old.number == count - 1 && young != null && KEPT.size() > count / 10, "objects are lost"));
+    }
+
+    private static void collect() {
+        for (; ; ) {
+            long every = collectEvery;
+            if (every >= 0) {
+                System.gc();
+            }
+            LockSupport.parkNanos(1_000_000 * (every > 0 ? every : every == 0 ? 0 : 10));
+        }
     }
 
     /** Some times a second what is due since the last time, at most a second's. */

@@ -76,7 +76,7 @@ func Gather(ctx context.Context, pid int, opt Options) (*triage.Evidence, []stri
 	}
 	if n := len(x.evidence.Readings); n > 1 {
 		x.evidence.Rates = vitals.Between(x.evidence.Readings[0], x.evidence.Readings[n-1])
-		x.countHeap()
+		x.countHeap(ctx)
 	}
 	return x.evidence, x.notes, nil
 }

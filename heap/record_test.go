@@ -1,0 +1,105 @@
+//go:build linux
+
+package heap
+
+import (
+	"cmp"
+	"os"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strings"
+	"testing"
+
+	"goprof/process"
+	"goprof/testdata/jvmtest"
+	"goprof/vmstructs"
+)
+
+// TestRecordHeaps makes the recorded heaps again, if GOPROF_RECORD is set and GOPROF_JDKS names their JDKs.
+func TestRecordHeaps(t *testing.T) {
+	if os.Getenv("GOPROF_RECORD") == "" {
+		t.Skip("GOPROF_RECORD=1 makes the recorded heaps again")
+	}
+	flags := map[string]string{"serial": "-XX:+UseSerialGC", "g1": "-XX:+UseG1GC", "zgc": "-XX:+UseZGC"}
+	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+		for _, name := range recorded {
+			collector := strings.TrimRight(name, "-0123456789")
+			if !strings.HasSuffix(name, jdk.String()[len("jdk"):]) {
+				continue
+			}
+			t.Run(name, func(t *testing.T) {
+				jvm := jvmtest.Start(t, jdk, "truth.HeapTruth", truthFlags("-Xint -XX:-UsePerfData "+flags[collector], "1")...)
+				p, err := process.Open(jvm.PID)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer p.Close()
+				recorder := process.NewRecorder(blank{p, texts(t, p)})
+				r, err := readerOf(recorder)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := r.Read(Options{All: true}); err != nil {
+					t.Fatal(err)
+				}
+				f, err := os.Create(filepath.Join("testdata", name+".rec"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer f.Close()
+				if err := recorder.Save(f, nil); err != nil {
+					t.Fatal(err)
+				}
+			})
+		}
+	})
+}
+
+// texts are where the elements of byte arrays lie: texts of the machine, which a recording does without.
+func texts(t *testing.T, p *process.Process) (all [][2]uint64) {
+	r, err := readerOf(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	areas, _, err := r.heap.Areas()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range areas {
+		r.heap.Walk(a, a.Start, a.Top, func() bool { return false }, func(o *vmstructs.Object) {
+			if o.Class.Name == "byte[]" && o.Bytes > 16 {
+				all = append(all, [2]uint64{o.Addr + 16, o.Addr + o.Bytes})
+			}
+		})
+	}
+	slices.SortFunc(all, func(a, b [2]uint64) int { return cmp.Compare(a[0], b[0]) })
+	return all
+}
+
+// blank is a target in which some memory is zero.
+type blank struct {
+	process.Target
+	ranges [][2]uint64 // sorted
+}
+
+func (b blank) Read(addr uint64, p []byte) error {
+	err := b.Target.Read(addr, p)
+	b.clear(addr, p)
+	return err
+}
+
+func (b blank) ReadMany(rs []process.Range) {
+	b.Target.ReadMany(rs)
+	for i := range rs {
+		b.clear(rs[i].Addr, rs[i].Buf)
+	}
+}
+
+func (b blank) clear(addr uint64, p []byte) {
+	end := addr + uint64(len(p))
+	i := sort.Search(len(b.ranges), func(i int) bool { return b.ranges[i][1] > addr })
+	for ; i < len(b.ranges) && b.ranges[i][0] < end; i++ {
+		clear(p[max(b.ranges[i][0], addr)-addr : min(b.ranges[i][1], end)-addr])
+	}
+}

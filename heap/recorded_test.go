@@ -1,0 +1,220 @@
+package heap
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"goprof/process"
+	"goprof/profile"
+	"goprof/testdata/lies"
+	"goprof/vmstructs"
+)
+
+// recorded are heaps of real JVMs as they were read. TestRecordHeaps makes them (GOPROF_RECORD=1).
+var recorded = []string{"serial25", "g1-17"}
+
+// loadHeap loads a recorded heap.
+func loadHeap(t testing.TB, name string) *process.Recording {
+	t.Helper()
+	f, err := os.Open(filepath.Join("testdata", name+".rec"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	rec, err := process.LoadRecording(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rec
+}
+
+// readerOf reads the heap of a target.
+func readerOf(target process.Target) (*Reader, error) {
+	vm, err := vmstructs.Open(target)
+	if err != nil {
+		return nil, err
+	}
+	return NewReader(vm)
+}
+
+// TestRecordedHeap: a recorded heap is counted as the JVM's own was.
+func TestRecordedHeap(t *testing.T) {
+	for _, name := range recorded { // as many of each as the program has made
+		r, err := readerOf(loadHeap(t, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		h, err := r.Read(Options{All: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range h.Classes {
+			program := c.Name == "truth.HeapTruth$Old" || c.Name == "truth.HeapTruth$Young"
+			if program && c.Objects != 1000 {
+				t.Errorf("%s: %+v", name, c)
+			}
+		}
+		if old := h.Part("old"); len(h.Classes) < 200 || old == nil || old.Seen != old.Used || old.Unread.Sum() != 0 {
+			t.Errorf("%s: %d classes, %+v", name, len(h.Classes), h.Parts)
+		}
+	}
+}
+
+// hostileHeaps is how many damaged heaps are read, mostMemory what that may take, and mostReads how many calls. An honest
+// reading of these heaps takes some thousand.
+const (
+	hostileHeaps = 30
+	mostMemory   = 300 << 20
+	mostReads    = 60_000
+)
+
+// TestHostileHeaps: heaps in which headers, lengths, pointers to classes and the JVM's own tables are damaged are read in
+// bounded time and memory. No part has more than it is large.
+func TestHostileHeaps(t *testing.T) {
+	heaps := []*process.Recording{loadHeap(t, recorded[0]), loadHeap(t, recorded[1])}
+	for seed := range uint64(hostileHeaps) {
+		d := &damaged{Target: heaps[seed%2], rnd: rand.New(rand.NewPCG(seed, 1))}
+		r, err := readerOf(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		areas, _, err := r.heap.Areas()
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.damage(areas, int(seed/2))
+		h, err := r.Read(Options{All: seed%3 == 0, Seed: seed, Time: time.Minute})
+		if d.reads > mostReads || d.memory > mostMemory {
+			t.Errorf("heap %d took %d calls and %d bytes", seed, d.reads, d.memory)
+		}
+		if err != nil {
+			continue
+		}
+		bytes := 0.0
+		for _, c := range h.Classes {
+			bytes += c.Bytes
+		}
+		if used := float64(h.Used()); bytes > used*1.01 && !h.Sampled() {
+			t.Errorf("heap %d: classes have %.0f bytes of %.0f", seed, bytes, used)
+		}
+	}
+}
+
+// damaged is a heap of which some words are lies.
+type damaged struct {
+	process.Target
+	rnd    *rand.Rand
+	words  map[uint64]uint64
+	pool   []uint64 // what is where nothing was recorded, if it is not empty
+	reads  int
+	memory uint64
+}
+
+func (d *damaged) Read(addr uint64, p []byte) error {
+	d.count()
+	err := d.Target.Read(addr, p)
+	if err != nil && len(d.pool) > 0 {
+		lies.Invent(d.pool, addr, p)
+		err = nil
+	}
+	lies.Tell(d.words, addr, p)
+	return err
+}
+
+func (d *damaged) ReadMany(rs []process.Range) {
+	for i := range rs {
+		rs[i].OK = d.Read(rs[i].Addr, rs[i].Buf) == nil
+	}
+}
+
+func (d *damaged) count() {
+	if d.reads++; d.reads%1000 == 0 {
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		d.memory = max(d.memory, m.HeapAlloc)
+	}
+}
+
+// damage makes lies of some kind: in headers, in what follows them, and in words that lead to areas.
+func (d *damaged) damage(areas []*vmstructs.HeapArea, kind int) {
+	d.words = map[uint64]uint64{}
+	some := func() uint64 {
+		a := areas[d.rnd.IntN(len(areas))]
+		return a.Start + d.rnd.Uint64N(a.Top-a.Start)&^7
+	}
+	wrong := []uint64{0, 3, 1, 1<<63 - 1, some(), some() | 3, 0x7fffffff_00000001, 0xffffffff_80000000, d.rnd.Uint64()}
+	for range 200 << (kind % 5) {
+		at := some()
+		if kind%3 == 0 { // an object's beginning, mostly: arrays of bytes are many
+			at &^= 15
+		}
+		d.words[at] = wrong[d.rnd.IntN(len(wrong))]
+	}
+	if kind >= 8 { // memory that was never read has something in it
+		d.pool = append(wrong, areas[0].Start, areas[0].Top)
+	}
+	if kind >= 11 { // words outside of the heap, near the pointers to areas
+		for _, a := range areas[:min(len(areas), 8)] {
+			for range 20 {
+				d.words[(a.Start-1<<16)+d.rnd.Uint64N(1<<16)&^7] = wrong[d.rnd.IntN(len(wrong))]
+			}
+		}
+	}
+}
+
+// TestTallyIsSmall: of classes without end, with long names and arrays of all lengths, a bounded number is kept.
+func TestTallyIsSmall(t *testing.T) {
+	tally := newTally()
+	tally.part = vmstructs.OldPart
+	tally.parts[vmstructs.OldPart].used = 1 << 40
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for i := range 120_000 {
+		name := fmt.Sprintf("com.shop.Class%d", i)
+		if i%8 == 0 {
+			name += strings.Repeat("x", 4000)
+		}
+		class := &vmstructs.ObjectClass{Klass: uint64(8 * (i + 1)), Name: name}
+		for bits := range 32 {
+			tally.add(&vmstructs.Object{Addr: 8, Class: class, Bytes: 1 << 10, Length: 1 << bits})
+		}
+		if i%100 == 0 {
+			tally.commit(256<<10, vmstructs.Unread{})
+		}
+	}
+	tally.commit(256<<10, vmstructs.Unread{})
+	var classes []*profile.HeapClass
+	for _, r := range tally.rows {
+		if r.name != "" {
+			classes = append(classes, tally.class(r))
+		}
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if kept := int64(after.HeapAlloc) - int64(before.HeapAlloc); kept > mostMemory/2 {
+		t.Errorf("%d classes are %d bytes", len(classes), kept)
+	}
+	if n := len(classes); n > maxClasses || n < 1000 || classes[0].Name != others || classes[0].Objects < 1e6 {
+		t.Errorf("%d classes, %+v", n, classes[0].HeapAmount)
+	}
+	runtime.KeepAlive(tally)
+}
+
+// TestAnotherClassAtThatAddress: a class that has come to the address of another has no row of it, also when there is no
+// room for a new one.
+func TestAnotherClassAtThatAddress(t *testing.T) {
+	tally := newTally()
+	tally.rowOf(&vmstructs.ObjectClass{Klass: 8, Name: "a"})
+	tally.text = maxText
+	other := &vmstructs.ObjectClass{Klass: 8, Name: "b"}
+	if i := tally.rowOf(other); i != 0 || other.Sum != 1 {
+		t.Errorf("b is counted in row %d: %+v", i, tally.rows[i])
+	}
+}

@@ -31,7 +31,7 @@ func newPreempter() *preempter {
 	data := make([]byte, 4096)
 	return &preempter{shared: l, number: 3, tid: ourPreempter, head: new(uint64), notes: unsafe.Pointer(&data[0]),
 		size: 4096,
-		all: true}
+		all:  true}
 }
 
 // comes notes the switch from a thread to the preempter, as the kernel does.

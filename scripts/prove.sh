@@ -44,7 +44,7 @@ prove() { # folder, test binary, tests
     done
 }
 prove testdata/oracle "$PWD/$out/oracle.test" "$tests"
-prove sampler/visit "$PWD/$out/visit.test" 'TestEndsOfGoprof|TestCrowd'
+prove sampler/visit "$PWD/$out/visit.test" 'TestEndsOfGoprof|TestCrowd|TestShortBursts|TestPools|TestShortLives|TestLoneThreadIsMetAsOftenAsItRuns'
 prove sampler/perf "$PWD/$out/perf.test" TestPerfIsNotInStep
 if [ $ran = 0 ]; then
     echo "there is no oracle $which" >&2

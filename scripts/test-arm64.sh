@@ -54,7 +54,7 @@ stage() { # name, timeout in seconds, JDKs, package, test flags...
     scripts/arm64.sh run --timeout "$limit" --env GOPROF_EMULATED=1 --env GOPROF_SLOW=40 --env GOPROF_SHOW=1 --env GOPROF_REQUIRE_JVM=1 --env GOPROF_JDKS="$(homes $versions)" \
         --env GOPROF_BINARY="/host/$out/bin/goprof" "${with[@]}" \
         "cp -r $out/classes /tmp/classes; export GOPROF_CLASSES=/tmp/classes
-        cd $package && /host/$out/bin/$(name_of "$package").test -test.v -test.timeout ${limit}s $(printf '%q ' "$@")" >"$log" || status=$?
+        cd $package && /host/$out/bin/$(name_of "$package").test -test.v -test.parallel 1 -test.timeout ${limit}s $(printf '%q ' "$@")" >"$log" || status=$?
     tell
 }
 

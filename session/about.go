@@ -3,7 +3,9 @@
 package session
 
 import (
+	"fmt"
 	"os"
+	"path"
 	"strings"
 	"time"
 
@@ -24,6 +26,18 @@ func hostname() string {
 func mainClass(command string) string {
 	name, _, _ := strings.Cut(strings.TrimSpace(command), " ")
 	return name
+}
+
+// program is the main class or the jar. A JVM inside another program has neither: that program's name stands for it.
+func (s *Session) program() string {
+	if name := mainClass(s.VM.JavaCommand()); name != "" {
+		return name
+	}
+	file, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", s.Process.PID()))
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSuffix(path.Base(file), " (deleted)")
 }
 
 // Stopped reports whether a signal has stopped the process (SIGSTOP, Ctrl-Z).

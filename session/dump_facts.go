@@ -23,9 +23,9 @@ func (s *Session) NewDump() *profile.Dump {
 		d.Frozen, d.Thaw, d.Unstopped = f.Text(), f.Thaw(), !f.Stops()
 	}
 	d.VM, _, _ = strings.Cut(version.Info, " (")
-	command := make(chan string, 1)
-	if s.guarded(func() { command <- s.VM.JavaCommand() }) {
-		d.MainClass = mainClass(<-command)
+	program := make(chan string, 1)
+	if s.guarded(func() { program <- s.program() }) {
+		d.MainClass = <-program
 	}
 	if started := startOf(d.PID); !started.IsZero() {
 		d.Uptime = max(0, d.At.Sub(started))

@@ -443,7 +443,7 @@ func (s *Session) meta(opt RecordOptions) profile.Meta {
 	return profile.Meta{
 		Host:      hostname(),
 		PID:       s.Process.PID(),
-		MainClass: mainClass(s.VM.JavaCommand()),
+		MainClass: s.program(),
 		JVM:       v.Release,
 		Collector: s.VM.Collector(),
 		Mode:      mode,

@@ -14,8 +14,8 @@ import (
 	"goprof/vmstructs"
 )
 
-// eachRareWalk walks the recordings of testdata/oracle/rare_fixture_test.go. Their threads are in code that samples
-// hardly ever meet, and for which single steps have found a wrong walk.
+// eachRareWalk walks the recordings of testdata/oracle/stacks_rare_fixture_test.go. Their threads are in code that
+// samples hardly ever meet, and for which single steps have found a wrong walk.
 func eachRareWalk(t *testing.T, do func(t *testing.T, w *Walker, snap *process.Snapshot, stack *profile.Stack)) {
 	for _, file := range recordings(t, "rare") {
 		t.Run(filepath.Base(file), func(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 // TestBuildIDs: pprof's own tool shows the images of a recording with the build ids of their files. One recording
 // was written as pprof, and one was converted from JFR.
 func TestBuildIDs(t *testing.T) {
+	t.Parallel()
 	jdk := jvmtest.JDKs(t)[0]
 	jvm := jvmtest.Start(t, jdk, "truth.Shares", "--", "1", "2")
 	want := buildIDOf(t, filepath.Join(jdk.Home, "lib/server/libjvm.so"))

@@ -25,6 +25,7 @@ const mostForCore = 200 << 20
 // libraries, and all are lies. Its notes are half a gigabyte, with holes of the file in their place. goprof ends
 // with "no JVM", in bounded memory.
 func TestHostileCoresTakeLittle(t *testing.T) {
+	t.Parallel()
 	many, libraries := 1<<18, 1<<17
 	if testing.Short() { // make test takes all of them: 4 s of CPU time
 		many, libraries = many/8, libraries/8

@@ -17,6 +17,7 @@ import (
 // TestCoreCommands asks the core of a JVM with a deadlock and virtual threads in each way in which dump, locks and
 // triage answer. It asks for redacted JSON, too, which has nothing of the program's package, class and method.
 func TestCoreCommands(t *testing.T) {
+	t.Parallel()
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		virtual := "2"
 		if jdk.Version < 21 {

@@ -22,6 +22,7 @@ import (
 // TestCtrlC: of several dumps, Ctrl-C leaves the complete ones. A triage says that it knows nothing yet, and reports
 // no finding.
 func TestCtrlC(t *testing.T) {
+	t.Parallel()
 	jvm := jvmtest.Start(t, jvmtest.JDKs(t)[0], "truth.Shares", "--", "1", "2")
 	pid := strconv.Itoa(jvm.PID)
 	out, _, code := untilInterrupted(t, `"VM Thread"`, "dump", "-n", "3", "--every", "1h", pid)

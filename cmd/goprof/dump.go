@@ -97,10 +97,7 @@ func newDump() *cobra.Command {
 			} else {
 				err = d.run(cmd)
 			}
-			if mapErr := d.writeMap(); err == nil {
-				err = mapErr
-			}
-			return err
+			return d.thenMap(err)
 		},
 	}
 	fs := cmd.Flags()

@@ -43,11 +43,7 @@ func newDump() *cobra.Command {
 			if d.by, err = hide.redactor(cmd, output.Stdout); err != nil {
 				return err
 			}
-			err = d.run(cmd)
-			if mapErr := hide.writeMap(); err == nil {
-				err = mapErr
-			}
-			return err
+			return hide.thenMap(d.run(cmd))
 		},
 	}
 	fs := cmd.Flags()

@@ -19,6 +19,7 @@ import (
 // TestFrozen: each command names the cgroup that has frozen a JVM, and what thaws it. A dump has all stacks. Of what
 // does not move triage says that it is not known.
 func TestFrozen(t *testing.T) {
+	t.Parallel()
 	freezers := ctest.Freezers(t)
 	jvm := jvmtest.Start(t, jvmtest.JDKs(t)[0], "truth.Deadlocks", "--", "held")
 	pid := strconv.Itoa(jvm.PID)

@@ -80,11 +80,7 @@ func newHeap() *cobra.Command {
 			if f.by, err = f.redactor(cmd, output.Stdout); err != nil {
 				return err
 			}
-			err = f.run(cmd, args)
-			if mapErr := f.writeMap(); mapErr != nil {
-				return mapErr
-			}
-			return err
+			return f.thenMap(f.run(cmd, args))
 		},
 	}
 	fs := cmd.Flags()

@@ -13,6 +13,7 @@ import (
 
 // TestLiveInJDKTools: the jfr command of each JDK reads what was recorded live on that JDK, to the sample.
 func TestLiveInJDKTools(t *testing.T) {
+	t.Parallel()
 	all := jvmtest.JDKs(t)
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm := jvmtest.Start(t, jdk, "truth.Shares", "--", "1", "2")

@@ -88,10 +88,7 @@ func newLocks() *cobra.Command {
 				opt.Wait = wait.Duration
 				err = locks(cmd, pid, to, raw, opt)
 			}
-			if mapErr := hide.writeMap(); mapErr != nil {
-				return mapErr
-			}
-			return err
+			return hide.thenMap(err)
 		},
 	}
 	fs := cmd.Flags()

@@ -132,6 +132,15 @@ func (f *redactFlags) readKey(cmd *cobra.Command, policy *redact.Policy) ([]byte
 	return key, nil
 }
 
+// thenMap writes the map after a command that ended with err. That may be a finding, so an error of the map comes
+// first.
+func (f *redactFlags) thenMap(err error) error {
+	if mapErr := f.writeMap(); mapErr != nil {
+		return mapErr
+	}
+	return err
+}
+
 // writeMap writes what the pseudonyms stand for, where that was asked for.
 func (f *redactFlags) writeMap() error {
 	if f.file == nil {

@@ -28,6 +28,7 @@ import (
 // TestRecordsSeveralEvents: the account says what the samples of each event stand for. The JFR file has the same, to
 // the byte and to the piece, except lost samples. Each of the other formats takes one event, and says so.
 func TestRecordsSeveralEvents(t *testing.T) {
+	t.Parallel()
 	if err := events.TryProbes(); err != nil {
 		t.Skipf("this machine permits no probes: %v", err)
 	}
@@ -91,6 +92,7 @@ func lacksAny(sum *profile.Summary, events ...string) bool {
 // TestRecordsParts: CPU time, waits and late safepoints go into one file with events. Each part has what its account
 // says. The JDK's own tool reads the same.
 func TestRecordsParts(t *testing.T) {
+	t.Parallel()
 	if err := errors.Join(events.TryProbes(), offcpu.Try(os.Getpid())); err != nil {
 		t.Skipf("this machine permits no probes, or tells of no context switches: %v", err)
 	}
@@ -142,6 +144,7 @@ func TestRecordsParts(t *testing.T) {
 // TestListsMarkers: the JVM's markers are listed. The list of other events says how many markers there are. A marker
 // that does not exist cannot be recorded.
 func TestListsMarkers(t *testing.T) {
+	t.Parallel()
 	if err := events.TryProbes(); err != nil {
 		t.Skipf("this machine permits no probes: %v", err)
 	}
@@ -192,6 +195,7 @@ func sumOf(t *testing.T, name, event string, weight profile.Weight) (n int64) {
 // TestRecordsKernelFrames: the kernel's functions stand above those of the program in every format, for CPU time as
 // well.
 func TestRecordsKernelFrames(t *testing.T) {
+	t.Parallel()
 	if power, err := ring.Try(0); err != nil || !power.Kernel {
 		t.Skipf("perf_event may not look into the kernel here: %v", err)
 	}

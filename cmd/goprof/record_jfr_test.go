@@ -153,6 +153,7 @@ func onlyNamed(t *testing.T, dir string, names ...string) {
 // TestRecordsJFR: a JFR recording has the samples of the account, at times of the recording. The JDK's own command
 // reads it.
 func TestRecordsJFR(t *testing.T) {
+	t.Parallel()
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm := jvmtest.Start(t, jdk, "truth.Shares", "--", "1", "2")
 		dir := t.TempDir()
@@ -237,6 +238,7 @@ func (c *counter) Sample(s *profile.Sample) {
 
 // TestSecondsOfJFR: in each second the file has as many samples as the recording has told.
 func TestSecondsOfJFR(t *testing.T) {
+	t.Parallel()
 	jvm := jvmtest.Start(t, jvmtest.JDKs(t)[0], "truth.Shares", "--", "1", "2")
 	s, err := session.Attach(jvm.PID)
 	if err != nil {
@@ -279,6 +281,7 @@ func TestSecondsOfJFR(t *testing.T) {
 
 // TestWallJFR: the file has looks of wall-clock mode, with their states.
 func TestWallJFR(t *testing.T) {
+	t.Parallel()
 	fifo := filepath.Join(t.TempDir(), "fifo")
 	if err := unix.Mkfifo(fifo, 0o600); err != nil {
 		t.Fatal(err)
@@ -306,6 +309,7 @@ func TestWallJFR(t *testing.T) {
 
 // TestVirtualJFR: virtual threads have their names and numbers.
 func TestVirtualJFR(t *testing.T) {
+	t.Parallel()
 	jdks := jvmtest.JDKs(t)
 	jdk := jdks[len(jdks)-1]
 	if jdk.Version < 21 {
@@ -346,6 +350,7 @@ func waitForFile(t *testing.T, name string, more int64) int64 {
 
 // TestKilledJFR: whatever ends goprof, other tools can read the file that was written until then.
 func TestKilledJFR(t *testing.T) {
+	t.Parallel()
 	jdk := jvmtest.JDKs(t)[0]
 	jvm := jvmtest.Start(t, jdk, "truth.Shares", "--", "1", "2")
 	name := filepath.Join(t.TempDir(), "x.jfr")
@@ -375,6 +380,7 @@ func TestKilledJFR(t *testing.T) {
 
 // TestFlushJFR: SIGUSR1 writes the samples so far to the disk. Ctrl-C ends the file.
 func TestFlushJFR(t *testing.T) {
+	t.Parallel()
 	jvm := jvmtest.Start(t, jvmtest.JDKs(t)[0], "truth.Shares", "--", "1", "2")
 	name := filepath.Join(t.TempDir(), "x.jfr")
 	cmd := exec.Command("goprof", "record", "--pid", fmt.Sprint(jvm.PID), "-o", name, "-q")
@@ -404,6 +410,7 @@ func TestFlushJFR(t *testing.T) {
 // TestThreadsJFR: a recording has the starts and ends of threads that its list of threads shows. Threads that were
 // there before it have no start.
 func TestThreadsJFR(t *testing.T) {
+	t.Parallel()
 	jvm := jvmtest.Start(t, jvmtest.JDKs(t)[0], "truth.LongNames")
 	name := filepath.Join(t.TempDir(), "x.jfr")
 	cmd := exec.Command("goprof", "record", "--pid", fmt.Sprint(jvm.PID), "-o", name, "-q")
@@ -443,6 +450,7 @@ func awaitHandler(t *testing.T, pid int, sig syscall.Signal) {
 // TestFullDiskJFR: the disk is full in the middle of a recording. That ends the recording, and keeps what was
 // written before.
 func TestFullDiskJFR(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("a small disk can only be mounted by root")
 	}
@@ -469,6 +477,7 @@ func TestFullDiskJFR(t *testing.T) {
 
 // TestLoop: each second has a file with an account of its own. Of the files of this run, the newest ones are kept.
 func TestLoop(t *testing.T) {
+	t.Parallel()
 	jvm := jvmtest.Start(t, jvmtest.JDKs(t)[0], "truth.Shares", "--", "1", "2")
 	for _, end := range []string{".jfr", ".collapsed"} {
 		dir := t.TempDir()
@@ -524,6 +533,7 @@ func TestLoop(t *testing.T) {
 
 // TestEmptyJFR: a recording without a sample leaves an older file as it is.
 func TestEmptyJFR(t *testing.T) {
+	t.Parallel()
 	jvm := jvmtest.Start(t, jvmtest.JDKs(t)[0], "truth.Shares", "--", "1", "2")
 	dir := t.TempDir()
 	name := filepath.Join(dir, "x.jfr")
@@ -541,6 +551,7 @@ func TestEmptyJFR(t *testing.T) {
 // TestRecordsFormats: the file's name chooses the format. Only the file is left. The spool passes on everything that
 // a JFR file would hold.
 func TestRecordsFormats(t *testing.T) {
+	t.Parallel()
 	jvm := jvmtest.Start(t, jvmtest.JDKs(t)[0], "truth.Shares", "--", "1", "2")
 	for end, begins := range map[string]string{
 		".html": "<!DOCTYPE html>", ".svg": "<?xml", ".json": "{", ".pb.gz": "\x1f\x8b", ".pprof": "\x1f\x8b",

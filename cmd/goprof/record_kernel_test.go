@@ -19,6 +19,7 @@ import (
 // TestKernelIsForbidden: where the kernel does not let goprof look into it, or hides the names of its functions, goprof
 // says so once, and records what it may.
 func TestKernelIsForbidden(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("needs root, to give up rights that others never had")
 	}

@@ -30,6 +30,7 @@ const ownName = "wobblegong-own"
 // TestNoSecretIsLeft: a program full of secrets is recorded in all formats and dumped, and the JDK's own recorder
 // records it. Of its secrets nothing is left in any redacted file. In its long form the test does so with all JDKs.
 func TestNoSecretIsLeft(t *testing.T) {
+	t.Parallel()
 	jvmtest.NotQuick(t, jvmtest.StartsJVM)
 	jdks := jvmtest.JDKs(t)
 	if os.Getenv("GOPROF_PROVE") != "1" {

@@ -21,6 +21,7 @@ import (
 
 // TestTopEnds: whether a signal ends top, or the end of the JVM, the terminal is as before.
 func TestTopEnds(t *testing.T) {
+	t.Parallel()
 	t.Run("SIGTERM", func(t *testing.T) {
 		_, s := topOf(t, jvmtest.JDKs(t)[0], 80, 24, nil)
 		s.cmd.Process.Signal(syscall.SIGTERM)

@@ -68,6 +68,7 @@ const onceTries = 6
 
 // TestTopOnce compares one reading with what the threads themselves were charged and have allocated.
 func TestTopOnce(t *testing.T) {
+	t.Parallel()
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm := jvmtest.Start(t, jdk, "truth.Rates", "--", "20", "10")
 		var got *onceJSON
@@ -203,6 +204,7 @@ func TestTopWithoutTerminal(t *testing.T) {
 
 // TestTopOnceOfOneThatEnds: a JVM that ends between two readings is an error, because nothing can be compared.
 func TestTopOnceOfOneThatEnds(t *testing.T) {
+	t.Parallel()
 	jvm := jvmtest.Start(t, jvmtest.JDKs(t)[0], "truth.Rates", "--", "3")
 	cmd := exec.CommandContext(t.Context(), "goprof", "top", strconv.Itoa(jvm.PID), "--once", "-d", "60")
 	var told strings.Builder

@@ -28,6 +28,7 @@ func topOf(t *testing.T, jdk jvmtest.JDK, columns, rows int, env []string, args 
 
 // TestTopKeys: the screen shows what each key does.
 func TestTopKeys(t *testing.T) {
+	t.Parallel()
 	jvm, s := topOf(t, jvmtest.JDKs(t)[0], 110, 80, nil)
 	// A screen comes in pieces, so the test waits for each of these.
 	s.await(`(?m)^[> ]\s*\d+ .*\w+\s+cpu-30 .*truth\.Rates\.`)
@@ -162,6 +163,7 @@ func column(text, pattern string) (all []string) {
 
 // TestTopFreeze: a frozen screen does not change while readings come.
 func TestTopFreeze(t *testing.T) {
+	t.Parallel()
 	_, s := topOf(t, jvmtest.JDKs(t)[0], 100, 30, nil, "-i", "200ms")
 	s.keys(" ")
 	frozen := s.await(`FROZEN`)
@@ -182,6 +184,7 @@ func TestTopFreeze(t *testing.T) {
 
 // TestTopFiles: d writes a dump, r writes a recording. Both say where, and both files are whole.
 func TestTopFiles(t *testing.T) {
+	t.Parallel()
 	_, s := topOf(t, jvmtest.JDKs(t)[0], 120, 30, nil)
 	s.keys("d")
 	name := column(s.await(`written dump-\S+\.txt`), `written (dump-\S+\.txt)`)[0]
@@ -227,6 +230,7 @@ func (s *onScreen) record() (name string, wait time.Duration) {
 
 // TestTopStack: Enter shows the stack of the selected thread. Esc goes back. The selection follows its thread.
 func TestTopStack(t *testing.T) {
+	t.Parallel()
 	_, s := topOf(t, jvmtest.JDKs(t)[0], 100, 30, nil)
 	s.keys("/sleeper-7\r")
 	s.await(`(?m)^>.*sleeper-7`)
@@ -242,6 +246,7 @@ func TestTopStack(t *testing.T) {
 
 // TestTopHostileNames: no name of a thread can steer the terminal.
 func TestTopHostileNames(t *testing.T) {
+	t.Parallel()
 	_, s := topOf(t, jvmtest.JDKs(t)[0], 140, 40, nil)
 	s.keys("/evil\r")
 	s.await(`evil\?\[2J\?\]0;owned\?+;<b>名前`)
@@ -260,6 +265,7 @@ func TestTopHostileNames(t *testing.T) {
 
 // TestTopSizes: a narrow terminal shows what is most important. A resized terminal is drawn anew.
 func TestTopSizes(t *testing.T) {
+	t.Parallel()
 	_, s := topOf(t, jvmtest.JDKs(t)[0], 40, 24, nil)
 	s.await(`(?m)^.\s+[\d.]+ +\w+ +cpu-30`)
 	for _, size := range [][2]int{{100, 30}, {20, 6}, {40, 10}, {1, 1}, {80, 24}} {

@@ -48,6 +48,7 @@ func seizeAll() {
 // TestTracedAlready: a debugger traces the JVM. goprof says so at once, with the debugger's pid. Once the debugger
 // is gone, goprof records the JVM again.
 func TestTracedAlready(t *testing.T) {
+	t.Parallel()
 	jvm := jvmtest.Start(t, jvmtest.JDKs(t)[0], "truth.Shares", "--", "1", "2")
 	pid := strconv.Itoa(jvm.PID)
 	debugger := exec.Command("seizeall", pid)

@@ -77,11 +77,7 @@ func newTriage() *cobra.Command {
 			if f.by, err = f.redactor(cmd, output.Stdout, f.html); err != nil {
 				return err
 			}
-			err = f.run(cmd, args)
-			if mapErr := f.writeMap(); mapErr != nil {
-				return mapErr
-			}
-			return err
+			return f.thenMap(f.run(cmd, args))
 		},
 	}
 	fs := cmd.Flags()

@@ -40,10 +40,7 @@ func newTriage() *cobra.Command {
 						runtime.GOOS,
 					Remedy: "goprof triage on the machine where the JVM runs"}
 			}
-			if mapErr := hide.writeMap(); mapErr != nil {
-				return mapErr
-			}
-			return err
+			return hide.thenMap(err)
 		},
 	}
 	core.addFlags(cmd)

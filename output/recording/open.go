@@ -224,9 +224,11 @@ func (in *input) open(name string, o Options) (*File, error) {
 	switch {
 	case isJFR(head):
 		if packed || in.file == nil {
-			if err := in.spool(packed); err != nil {
+			file, size, err := Spool(in.from, packed)
+			if err != nil {
 				return nil, err
 			}
+			in.file, in.size, in.own = file, size, append(in.own, file)
 		}
 		return opened(openJFR(in.file, in.size, base, o))
 	case packed && isText(head):
@@ -276,27 +278,4 @@ func isText(head []byte) bool {
 	return len(head) > 0 && !isProto(head) && bytes.IndexFunc(head, func(r rune) bool {
 		return r < ' ' && r != '\t' && r != '\n' && r != '\r'
 	}) < 0
-}
-
-// maxSpooled bounds what is read of a recording that has no place on a disk yet, in bytes.
-const maxSpooled = 4 << 30
-
-// spool copies a recording that cannot be read at any place into a temporary file, which has no name any more.
-func (in *input) spool(packed bool) error {
-	file, err := output.Unnamed()
-	if err != nil {
-		return err
-	}
-	in.own = append(in.own, file)
-	var from io.Reader = in.from
-	if packed {
-		if from, err = unpack(in.from); err != nil {
-			return err
-		}
-	}
-	if in.size, err = io.Copy(file, &bounded{from: from, left: maxSpooled}); err != nil {
-		return damaged(err)
-	}
-	in.file = file
-	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"compress/gzip"
 	"errors"
 	"io"
+	"os"
 
 	"goprof/output"
 )
@@ -58,6 +59,29 @@ func (c *countedReader) ReadByte() (byte, error) {
 		c.n++
 	}
 	return b, err
+}
+
+// maxSpooled bounds what is read of a recording that has no place on a disk yet, in bytes.
+const maxSpooled = 4 << 30
+
+// Spool copies a recording that cannot be read at any place, or is packed, into a temporary file, which has no name any
+// more. It returns the file and its size.
+func Spool(from *bufio.Reader, packed bool) (file *os.File, size int64, err error) {
+	if file, err = output.Unnamed(); err != nil {
+		return nil, 0, err
+	}
+	var content io.Reader = from
+	if packed {
+		content, err = unpack(from)
+	}
+	if err == nil {
+		size, err = io.Copy(file, &bounded{from: content, left: maxSpooled})
+	}
+	if err != nil {
+		file.Close()
+		return nil, 0, damaged(err)
+	}
+	return file, size, nil
 }
 
 // bounded ends a stream that is too long with an error.

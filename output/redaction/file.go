@@ -12,6 +12,7 @@ import (
 	"goprof/output"
 	"goprof/output/jfr"
 	"goprof/output/pprof"
+	"goprof/output/recording"
 	"goprof/profile/redact"
 )
 
@@ -109,7 +110,9 @@ func Open(name string) (*Input, error) {
 		}
 		in.Kind = KindOf(head)
 		if in.Kind == JFR && (isGzip(head) || !info.Mode().IsRegular()) && err == nil {
-			err = in.unpack(isGzip(head))
+			if in.file, in.size, err = recording.Spool(in.head, isGzip(head)); err == nil {
+				in.own = append(in.own, in.file)
+			}
 		}
 	}
 	if err != nil {
@@ -117,26 +120,6 @@ func Open(name string) (*Input, error) {
 		return nil, err
 	}
 	return in, nil
-}
-
-// unpack copies a packed JFR file, or one from a pipe, to a place where it can be read anywhere.
-func (in *Input) unpack(packed bool) error {
-	spool, err := output.Unnamed()
-	if err != nil {
-		return err
-	}
-	in.own = append(in.own, spool)
-	var from io.Reader = in.head
-	if packed {
-		if from, err = gzip.NewReader(in.head); err != nil {
-			return err
-		}
-	}
-	if in.size, err = io.Copy(spool, io.LimitReader(from, 4*maxFile)); err != nil {
-		return err
-	}
-	in.file = spool
-	return nil
 }
 
 // Close frees what the file holds.

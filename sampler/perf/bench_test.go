@@ -56,7 +56,7 @@ int main(int argc, char **argv) {
 // without sampling, and goprof's own CPU time for a sample, without the walk. All are measured in turns. What counts
 // is the ratio to the same round's time without sampling.
 //
-//	go test ./sampler -run '^$' -bench BenchmarkEngines -benchtime 1x -v
+//	go test ./sampler/perf -run '^$' -bench BenchmarkEngines -benchtime 1x -v
 //
 // GOPROF_BENCH_ROUNDS sets how many rounds there are (15).
 func BenchmarkEngines(b *testing.B) {

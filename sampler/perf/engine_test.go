@@ -202,6 +202,7 @@ int main(int argc, char **argv) {
 // TestPerfIsNotInStep: the period of a program is exactly that of the samples. Its shares come out like those of any
 // other program.
 func TestPerfIsNotInStep(t *testing.T) {
+	sampletest.Proof(t)
 	cfg := sampler.Config{Interval: time.Millisecond}
 	const period = 2 * time.Millisecond
 	p := ctest.Run(t, lockstepProgram, strconv.Itoa(int(period)))

@@ -46,6 +46,7 @@ int main(void) {
 // TestShortBursts: some threads run in bursts that are shorter than the kernel's ticks, and one never rests. Samples
 // show the CPU time of both alike, by their number and by the CPU time that they carry.
 func TestShortBursts(t *testing.T) {
+	sampletest.Proof(t)
 	const interval = 2 * time.Millisecond
 	p := ctest.Run(t, burstsProgram)
 	spinner := p.Number(t)

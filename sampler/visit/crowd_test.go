@@ -23,6 +23,7 @@ import (
 // are descriptors for all threads. The other threads cost next to nothing. With GOPROF_CROWD=10s the test takes 10 s
 // and has 10,000 threads.
 func TestCrowd(t *testing.T) {
+	sampletest.Proof(t)
 	sleeping, samples, length := "2000", int64(1500), time.Duration(0)
 	if d, err := time.ParseDuration(os.Getenv("GOPROF_CROWD")); err == nil {
 		sleeping, length = "9980", d

@@ -253,6 +253,7 @@ func TestStackTopHints(t *testing.T) {
 // TestPools: the threads of a pool work a little each, like those that serve requests. Together they have as many
 // samples as their CPU time is worth, and the samples carry nearly all of it.
 func TestPools(t *testing.T) {
+	sampletest.Proof(t)
 	t.Run("noted", func(t *testing.T) { poolsRun(t, false) })
 	t.Run("asked", func(t *testing.T) { poolsRun(t, true) })
 }
@@ -353,6 +354,7 @@ int main(void) {
 
 // TestShortLives: threads that live 20 ms have as many samples as their CPU time is worth.
 func TestShortLives(t *testing.T) {
+	sampletest.Proof(t)
 	const interval = 2 * time.Millisecond
 	p := ctest.Run(t, shortLives)
 	got := session(t, p.PID, sampler.Config{Interval: interval}, 64, sampletest.UntilSamples(800))

@@ -187,7 +187,7 @@ func (u *unharmed) works(t *testing.T) {
 // TestEndsOfGoprof ends processes that take samples, at random moments and as fast as it can, in each way that ends
 // a process. No thread is left stopped, and the programs notice nothing. In full:
 //
-//	GOPROF_KILLS=10000 go test ./sampler -run TestEndsOfGoprof -v -timeout 4h
+//	GOPROF_KILLS=10000 go test ./sampler/visit -run TestEndsOfGoprof -v -timeout 4h
 func TestEndsOfGoprof(t *testing.T) {
 	kills := 100
 	if n, err := strconv.Atoi(os.Getenv("GOPROF_KILLS")); err == nil {

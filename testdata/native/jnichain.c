@@ -1,6 +1,6 @@
 /*
  * The native methods of truth.JniChain: C between Java and Java, in the shapes that make unwinding hard.
- * testdata/oracle/jni_build_test.go compiles it twice, with LIB=Cfi and LIB=Bare: with unwind
+ * testdata/oracle/stacks_jni_build_test.go compiles it twice, with LIB=Cfi and LIB=Bare: with unwind
  * information and symbols, and without both. FIRST is the shadow's id of the first function.
  *
  * Each shape is a native method, NAME(shape, outer), and the function that it calls,

@@ -56,6 +56,7 @@ var crashes = []struct {
 // met; threads that have stood still for long have the frames that they had while they lived; and triage tells the
 // cause. In make test it kills one JVM.
 func TestKernelCores(t *testing.T) {
+	t.Parallel()
 	host.NeedRoot(t)
 	needKernelCores(t)
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {

@@ -28,6 +28,7 @@ import (
 // a core of each JDK, with many more lies, and compares: of a core from which something is missing, each stack is the
 // whole core's, or a part of it that says where it has gaps and why it ends.
 func TestDamagedCores(t *testing.T) {
+	t.Parallel()
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm := jvmtest.Start(t, jdk, "truth.LocksGraph", "-Xmx64m", "--", "7", "12", "mrw", "0")
 		name := corefile.Write(t, jvm.PID)

@@ -25,6 +25,7 @@ import (
 // same of each thread, frame by frame. In the long form (GOPROF_PROVE=1) that is so in each mode of the shadow test.
 // GOPROF_CORE_STOPS says how often each JVM is stopped.
 func TestCore(t *testing.T) {
+	t.Parallel()
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		for _, mode := range shadowModes {
 			if !longForm && mode.name != "mixed" {
@@ -50,6 +51,7 @@ func TestCore(t *testing.T) {
 
 // TestCoreOfLocks does the same of programs whose threads wait for each other, and of virtual threads.
 func TestCoreOfLocks(t *testing.T) {
+	t.Parallel()
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm := jvmtest.Start(t, jdk, "truth.LocksGraph", "-Xmx64m", "--", "7", "12", "mrw", "0")
 		compareCore(t, jvm.PID, corefile.Write)
@@ -202,6 +204,7 @@ func frameLines(d *profile.ThreadDump) string {
 // TestCoreRoot: without libjvm.so nothing can be told, which is said with its build id. A copy of the file below
 // another root, or in a folder by its name, will do. A file of that name with another build does not.
 func TestCoreRoot(t *testing.T) {
+	t.Parallel()
 	jdk := jvmtest.JDKs(t)[0]
 	jvm := jvmtest.Start(t, jdk, "truth.LocksGraph", "-Xmx64m", "--", "7", "12", "mrw", "0")
 	name := corefile.Write(t, jvm.PID)

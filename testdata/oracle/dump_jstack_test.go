@@ -19,6 +19,7 @@ import (
 // leaves out, what the JVM itself prints of them: names, numbers, states, frames, and the locks at them, with their
 // addresses. The other threads are there, too.
 func TestJstackLayout(t *testing.T) {
+	t.Parallel()
 	goprof := buildGoprof(t)
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm := jvmtest.Start(t, jdk, "truth.LocksGraph", "--", "7", "12", "mrw", "0")

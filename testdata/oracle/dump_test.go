@@ -152,6 +152,7 @@ func dumpedText(th *dumpedThread) string {
 
 // TestNamesAndStates: a thread's name is what Java says, in any characters, and so is its state.
 func TestNamesAndStates(t *testing.T) {
+	t.Parallel()
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm := jvmtest.Start(t, jdk, "truth.Named")
 		s := attach(t, jvm.PID)
@@ -228,6 +229,7 @@ func startParked(t *testing.T, jdk jvmtest.JDK) (*jvmtest.JVM, []jvmtest.Expecte
 
 // TestDumpOfStoppedJVM: a JVM that is stopped is shown as well, and stays stopped.
 func TestDumpOfStoppedJVM(t *testing.T) {
+	t.Parallel()
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm, stacks := startParked(t, jdk)
 		before := dumpedParked(t, attach(t, jvm.PID), stacks, session.DumpOptions{})
@@ -269,6 +271,7 @@ func sameStack(was, is *dumpedThread) bool {
 
 // TestNonBlocking: without a stop all Java frames of a thread that stands still are there.
 func TestNonBlocking(t *testing.T) {
+	t.Parallel()
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm, stacks := startParked(t, jdk)
 		s := attach(t, jvm.PID)

@@ -23,6 +23,7 @@ import (
 // TestVirtualParked: virtual threads that no carrier runs are listed, each with its whole stack, from
 // whatever container, with several collectors, and also of a JVM that is stopped.
 func TestVirtualParked(t *testing.T) {
+	t.Parallel()
 	count := 600
 	if s := os.Getenv("GOPROF_VIRTUAL_PARKED"); s != "" {
 		count, _ = strconv.Atoi(s)
@@ -159,6 +160,7 @@ func TestVirtualUntracked(t *testing.T) {
 
 // TestNoVirtualThreads: a JVM without any has none, and one that knows none says so.
 func TestNoVirtualThreads(t *testing.T) {
+	t.Parallel()
 	goprof := buildGoprof(t)
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm, _ := startParked(t, jdk)

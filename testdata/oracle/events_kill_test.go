@@ -22,6 +22,7 @@ import (
 // TestProbesEnd kills goprof at random moments: while it looks for the functions, sets probes, records. Afterwards the
 // code in memory is what the file says, and the program lives and counts right.
 func TestProbesEnd(t *testing.T) {
+	t.Parallel()
 	kills := envNumber("GOPROF_EVENT_KILLS", 8)
 	if longForm {
 		kills = envNumber("GOPROF_EVENT_KILLS", 300)
@@ -69,6 +70,7 @@ func TestProbesEnd(t *testing.T) {
 // TestLeakedProbe: a goprof that is killed while it takes its probes out may leave a breakpoint behind, because the
 // kernel gives up: the program goes on all the same, and the next recording of that event takes the breakpoint out.
 func TestLeakedProbe(t *testing.T) {
+	t.Parallel()
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm := jvmtest.Start(t, jdk, "truth.Allocating", "-Xmx128m", "--", "100000000", "2")
 		s := attach(t, jvm.PID)

@@ -51,6 +51,7 @@ func (s *sureOfAll) sum(o *sureOfAll) {
 //
 //	GOPROF_LEAF_SAMPLES=2000 go test ./testdata/oracle -run TestCertainOfAll -v
 func TestCertainOfAll(t *testing.T) {
+	t.Parallel()
 	samples := 400
 	long, _ := strconv.Atoi(os.Getenv("GOPROF_LEAF_SAMPLES"))
 	if long > 0 {

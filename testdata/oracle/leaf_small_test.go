@@ -214,6 +214,7 @@ func smallLoop(st *profile.Stack) (string, bool) {
 // chance makes, so the short form makes the same ones each time. GOPROF_SMALL_SEED repeats a run, GOPROF_LEAF_SAMPLES
 // makes it longer.
 func TestSmallLeaf(t *testing.T) {
+	t.Parallel()
 	samples, seed := 600, uint64(1)
 	if longForm {
 		seed = uint64(time.Now().UnixNano())

@@ -20,6 +20,7 @@ import (
 // TestLocksBusy: of a program that locks and unlocks all the time no deadlock is told, and nobody is said to hold or
 // want what cannot be.
 func TestLocksBusy(t *testing.T) {
+	t.Parallel()
 	const threads = 24
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		flags := []string{"-XX:+UseSerialGC"}

@@ -27,6 +27,7 @@ func lockRounds() int {
 // TestLocks: waits, owners, what is held and in which frame, and deadlocks are what the program knows. It is looked at
 // as it stands, and stopped by SIGSTOP.
 func TestLocks(t *testing.T) {
+	t.Parallel()
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		for n, flags := range lockFlags(jdk) {
 			t.Run(flags, func(t *testing.T) {
@@ -56,6 +57,7 @@ func TestLocks(t *testing.T) {
 
 // TestLocksWhileObjectsMove: what is told is right while the collector moves all objects.
 func TestLocksWhileObjectsMove(t *testing.T) {
+	t.Parallel()
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		for n, flags := range lockFlags(jdk) {
 			t.Run(flags, func(t *testing.T) {
@@ -93,6 +95,7 @@ func TestLocksWhileObjectsMove(t *testing.T) {
 
 // TestLocksBesideJstack: the deadlocks are those that jstack -l finds. It knows nothing of readers.
 func TestLocksBesideJstack(t *testing.T) {
+	t.Parallel()
 	deadlocked := regexp.MustCompile(`(?m)^"(lock-\d+)":$`)
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		if _, err := os.Stat(jdk.Tool("jstack")); err != nil {
@@ -140,6 +143,7 @@ func onlyBehind(nodes []lockNode, name string) bool {
 
 // TestLocksOfVirtualThreads: a virtual thread is told as an owner, with a carrier or without.
 func TestLocksOfVirtualThreads(t *testing.T) {
+	t.Parallel()
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		if jdk.Version < 21 {
 			return
@@ -155,6 +159,7 @@ func TestLocksOfVirtualThreads(t *testing.T) {
 // TestLocksVirtualThreadsWaitFor: what a virtual thread waits for is told, also where no carrier runs it, and the
 // deadlocks that it is in. Up to 23 those that hold monitors keep their carriers.
 func TestLocksVirtualThreadsWaitFor(t *testing.T) {
+	t.Parallel()
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		if jdk.Version < 21 {
 			return

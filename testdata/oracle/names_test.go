@@ -70,6 +70,7 @@ func javaNames(t *testing.T, th *profile.ThreadDump) (names []string) {
 
 // TestStableNames: what the JVM makes up is named alike in every run; without our names it is not.
 func TestStableNames(t *testing.T) {
+	t.Parallel()
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		var runs []map[string][]string
 		for range 2 {
@@ -136,6 +137,7 @@ func hasRun(t *testing.T, thread string, frames []string, want string) {
 
 // TestHideInternal: between what a program calls and what is called stands one frame.
 func TestHideInternal(t *testing.T) {
+	t.Parallel()
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm := jvmtest.Start(t, jdk, "truth.Plumbing")
 		stacks := javaStacks(t, jvm, false, true)
@@ -157,6 +159,7 @@ func TestHideInternal(t *testing.T) {
 // TestRecordShape: a recording with pools as threads and folded frames is what comes of a recording without
 // if the shape is given to it later.
 func TestRecordShape(t *testing.T) {
+	t.Parallel()
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		// Inlined into its caller, and in a loop without a safepoint, it would have no debug information of its own.
 		jvm := jvmtest.Start(t, jdk, "truth.Plumbing", "-XX:CompileCommand=dontinline,truth/Plumbing.turn", "--", "spin")

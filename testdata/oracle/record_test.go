@@ -176,6 +176,7 @@ func onceSampled(t *testing.T, opt *session.RecordOptions, do func()) {
 
 // TestRecordUntilTargetEnds: a target that ends, by itself or killed, is a normal end.
 func TestRecordUntilTargetEnds(t *testing.T) {
+	t.Parallel()
 	ends := map[string]func(*jvmtest.JVM){"quits": (*jvmtest.JVM).Quit, "killed": (*jvmtest.JVM).Kill}
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		for name, end := range ends {
@@ -231,6 +232,7 @@ public class Exec {
 
 // TestRecordUntilTargetExecs: what a process becomes by exec is not what was asked for.
 func TestRecordUntilTargetExecs(t *testing.T) {
+	t.Parallel()
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		if jdk.Version < 22 {
 			t.Skip("Java can call execv since JDK 22")
@@ -283,6 +285,7 @@ func startCommand(t *testing.T, cmd *exec.Cmd) (stdin io.Writer, pid int) {
 
 // TestRecordOfStoppedJVM: nothing runs, nothing is sampled, nothing is woken.
 func TestRecordOfStoppedJVM(t *testing.T) {
+	t.Parallel()
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm := jvmtest.Start(t, jdk, "truth.Shares")
 		signal(t, jvm.PID, syscall.SIGSTOP)

@@ -60,6 +60,7 @@ const (
 // What explains each step is printed, with all regions (steps_regions_test.go) and their counts.
 // GOPROF_SHOW=1 prints walks that did not reach their root, too.
 func TestSteps(t *testing.T) {
+	t.Parallel()
 	steps := 200_000
 	if n, _ := strconv.Atoi(os.Getenv("GOPROF_STEPS")); n > 0 {
 		steps = n

@@ -55,23 +55,23 @@ type disease struct {
 	oldest int      // JDK
 	// make does to the sick JVM what a program cannot do to itself. It returns false where it is not permitted here.
 	make  func(t *testing.T, jvm *jvmtest.JVM) bool
-	age   time.Duration // that the JVM must have
-	prove bool          // in the long form only: it has the whole machine use its disk
+	old   bool // the JVM must be: it grows old while others are looked at
+	prove bool // in the long form only: it has the whole machine use its disk
 	// healthy: its well way is one of the ten that must be acquitted.
 	healthy bool
 	// beside starts what the program talks with, and returns its last argument.
 	beside func(t *testing.T, way string) string
 	all    bool   // with triageAll only: its rule has a neighbour in this list
 	says   string // its evidence must
-	// waits: sick it wants hardly any CPU, so that it is looked at beside others of these (go test's -parallel: as many
-	// as there are CPUs).
+	// waits: sick it wants hardly any CPU, so that it is looked at beside others (go test's -parallel says how many).
 	waits bool
 }
 
-// The first two of these must be old: the others come in the meantime.
+// Of those that want CPU the last two come when those that wait have been looked at: the first of these must get all
+// that its limit gives it, and beside the other one nobody gets enough.
 var diseases = []disease{
-	{id: profile.ClassLoading, class: "Loads", age: 62 * time.Second, healthy: true, waits: true},
-	{id: profile.NativeGrowth, class: "Native", flags: []string{"-Xms1g", "-Xmx1g"}, age: 62 * time.Second, make: load,
+	{id: profile.ClassLoading, class: "Loads", old: true, healthy: true, waits: true},
+	{id: profile.NativeGrowth, class: "Native", flags: []string{"-Xms1g", "-Xmx1g"}, old: true, make: load,
 		waits: true},
 	{id: profile.CPUHot, class: "HotLoop", healthy: true},
 	{id: profile.GCBusy, class: "Garbage", flags: []string{"-Xmx600m", "-Xmn100m", "-XX:+UseParallelGC"},
@@ -87,8 +87,6 @@ var diseases = []disease{
 	{id: profile.LockContention, class: "OneLock", args: []string{"monitor"}, healthy: true, waits: true},
 	{id: profile.LockContention, class: "OneLock", args: []string{"lock"}, waits: true},
 	{id: profile.WaitingRemote, class: "Remote", healthy: true, waits: true},
-	{id: profile.CPUThrottled, class: "Hungry", make: inNarrowCgroup},
-	{id: profile.CPUShort, class: "Hungry", make: besideLoops},
 	{id: profile.CodeCacheFull, class: "FullCode", flags: []string{"-XX:ReservedCodeCacheSize=5m",
 		"-XX:-UseCodeCacheFlushing", "-XX:TieredStopAtLevel=1", "-Xcomp"}, waits: true},
 	{id: profile.SafepointStall, class: "Stall", ill: []string{"-XX:-UseCountedLoopSafepoints",
@@ -112,6 +110,8 @@ var diseases = []disease{
 	{id: profile.PoolStuck, class: "Pools", args: []string{"virtual-lock"}, waits: true, healthy: true, oldest: 21,
 		all: true},
 	{id: profile.PoolStuck, class: "Pools", args: []string{"virtual-permits"}, waits: true, healthy: true, oldest: 21},
+	{id: profile.CPUThrottled, class: "Hungry", make: inNarrowCgroup},
+	{id: profile.CPUShort, class: "Hungry", make: besideLoops},
 }
 
 func (d *disease) String() string {
@@ -180,32 +180,75 @@ func besideSockets(t *testing.T, way string) string {
 // (cpu-short) do not count, where the machine is short of CPU.
 func TestTriageDiseases(t *testing.T) {
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+		if !triageAll {
+			t.Parallel() // only the oldest JDK has programs that want much CPU
+		}
 		rows := make([]string, len(diseases))
-		t.Run("all", func(t *testing.T) { // ends when those side by side have
+		each := func(of spell, do func(i int, d *disease)) {
 			for i := range diseases {
-				if d := &diseases[i]; triageJDK(t, jdk, d.oldest) && d.now() {
-					t.Run(d.String(), func(t *testing.T) { rows[i] = d.find(t, jdk) })
+				if d := &diseases[i]; d.spell() == of && triageJDK(t, jdk, d.oldest) && d.now() {
+					do(i, d)
 				}
 			}
+		}
+		find := func(t *testing.T, i int, jvm func(*testing.T) *jvmtest.JVM, sideBySide bool) {
+			t.Run(diseases[i].String(), func(t *testing.T) {
+				if sideBySide {
+					t.Parallel()
+				}
+				rows[i] = diseases[i].find(t, jvm(t))
+			})
+		}
+		jvms, born := map[int]*jvmtest.JVM{}, time.Now()
+		each(old, func(i int, d *disease) { jvms[i] = d.start(t, jdk, "sick") })
+		start := func(d *disease) func(*testing.T) *jvmtest.JVM {
+			return func(t *testing.T) *jvmtest.JVM { return d.start(t, jdk, "sick") }
+		}
+		t.Run("all", func(t *testing.T) { // ends when those side by side have
+			each(idle, func(i int, d *disease) { find(t, i, start(d), true) })
+			t.Run("busy", func(t *testing.T) { // one of these at a time
+				t.Parallel()
+				each(busy, func(i int, d *disease) { find(t, i, start(d), false) })
+			})
+		})
+		t.Run("old", func(t *testing.T) {
+			each(old, func(i int, _ *disease) {
+				time.Sleep(time.Until(born.Add(oldAge)))
+				find(t, i, func(*testing.T) *jvmtest.JVM { return jvms[i] }, true)
+			})
 		})
 		rows = slices.DeleteFunc(rows, func(r string) bool { return r == "" })
 		t.Logf("diseases on %s, %d s each\n%s", jdk, triageSeconds, strings.Join(rows, "\n"))
 	})
 }
 
+// spell is when and beside what a sick program is looked at.
+type spell int
+
+const (
+	busy spell = iota // beside programs that wait
+	idle              // beside others
+	old               // after all others
+)
+
+// oldAge is how old a JVM must be whose disease is old.
+const oldAge = 62 * time.Second
+
+func (d *disease) spell() spell {
+	switch {
+	case d.old:
+		return old
+	case d.waits:
+		return idle
+	}
+	return busy
+}
+
 // now reports whether it is looked at in this run.
 func (d *disease) now() bool { return (longForm || !d.prove) && (triageAll || !d.all) }
 
 // find looks for a disease, and returns its row of the table.
-func (d *disease) find(t *testing.T, jdk jvmtest.JDK) string {
-	if d.waits && d.age == 0 {
-		t.Parallel()
-	}
-	jvm := d.start(t, jdk, "sick")
-	if old := time.Now().Add(d.age); d.age > 0 {
-		t.Parallel() // it grows old while others are looked at
-		time.Sleep(time.Until(old))
-	}
+func (d *disease) find(t *testing.T, jvm *jvmtest.JVM) string {
 	if d.make != nil && !d.make(t, jvm) {
 		t.Skip("not permitted here; the rule itself is proven by recorded facts: TestEachDisease of triage")
 	}
@@ -228,6 +271,7 @@ var healthyOthers = [][]string{{"truth.RequestPools"}, {"truth.Pools", "--", "we
 
 // TestTriageHealthy: nothing is said of healthy programs, but that the machine is short of CPU where it is.
 func TestTriageHealthy(t *testing.T) {
+	t.Parallel()
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		acquitAll(t, jdk, true)
 	})

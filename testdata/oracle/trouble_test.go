@@ -58,6 +58,7 @@ var troubles = []troubled{
 
 // TestTrouble: dump and record work on JVMs that answer nobody.
 func TestTrouble(t *testing.T) {
+	t.Parallel()
 	goprof := buildGoprof(t)
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		for _, c := range troubles {

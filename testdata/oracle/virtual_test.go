@@ -30,6 +30,7 @@ func virtualJDKs(t *testing.T, test func(t *testing.T, jdk jvmtest.JDK)) {
 // TestVirtualThreads: the entry of a carrier names the virtual thread that it runs, and holds that
 // one's frames, those that are still in the heap too, apart from the carrier's own.
 func TestVirtualThreads(t *testing.T) {
+	t.Parallel()
 	virtualJDKs(t, func(t *testing.T, jdk jvmtest.JDK) {
 		for _, mode := range []string{"-Xmixed", "-Xint", "-XX:-UseCompressedOops", "-XX:+UseZGC"} {
 			t.Run(mode, func(t *testing.T) {

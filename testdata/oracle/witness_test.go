@@ -33,6 +33,7 @@ import (
 // In its long form (GOPROF_PROVE=1, as make prove sets it) the JVM also runs in other modes, jhsdb tells mixed
 // stacks, and a servlet container at rest is asked about: that takes minutes.
 func TestWitnesses(t *testing.T) {
+	t.Parallel()
 	jvmtest.NotQuick(t, jvmtest.StartsJVM)
 	gdb, err := exec.LookPath("gdb")
 	if err != nil {

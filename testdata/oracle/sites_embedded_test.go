@@ -19,6 +19,7 @@ import (
 // TestOtherLaunchers: a JVM that no JDK's launcher has started is found by its name, listed with its version, and has
 // whole stacks: one that a C program has made, and that of a jlink image.
 func TestOtherLaunchers(t *testing.T) {
+	t.Parallel()
 	goprof := buildGoprof(t)
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		for name, command := range map[string]func(*testing.T, jvmtest.JDK) (line []string, main string){
@@ -28,6 +29,7 @@ func TestOtherLaunchers(t *testing.T) {
 				pid := host.StartReady(t, exec.Command(line[0], line[1:]...))
 				r := runIt(t, goprof, "dump", main)
 				if r.code != 0 || !strings.Contains(r.out, "pid "+strconv.Itoa(pid)) ||
+					name == "C" && !strings.Contains(r.out, "pid "+strconv.Itoa(pid)+"  "+main) ||
 					!strings.Contains(r.out, "truth.Shares.main ") || strings.Contains(r.out, "truncated") ||
 					name == "C" && !strings.Contains(r.out, "jni_CallStaticVoidMethod ") {
 					t.Errorf("dump: %+v", r)

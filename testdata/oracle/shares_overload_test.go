@@ -66,7 +66,7 @@ func overload(t *testing.T, threads int, longest time.Duration) {
 func TestOverloaded(t *testing.T) {
 	seconds := envNumber("GOPROF_OVERLOAD_SECONDS", 4)
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
-		jvm := jvmtest.Start(t, jdk, "truth.JavacLoop", "--", "0", "300")
+		jvm := jvmtest.Start(t, jdk, "truth.JavacLoop", "--", "0", javacClasses)
 		sum := recordOverloaded(t, jvm, seconds, func() {}, func(*profile.Profile) {})
 		most, full := 0.05, sum.LostBy[profile.QueueFull.String()]
 		if seconds >= 15 {

@@ -19,6 +19,7 @@ import (
 // instructions, and compares with what both say of themselves. C is compiled with unwind
 // information, and without it and symbols. GOPROF_JNI_STOPS is the number of stops.
 func TestJNI(t *testing.T) {
+	t.Parallel()
 	stops := envNumber("GOPROF_JNI_STOPS", 1500)
 	judge := chainJudge{
 		cfi:  buildNative(t, "jnichain.c", "libjnicfi.so", append(withCFI, "-DLIB=Cfi", "-DFIRST=101")...),

@@ -22,6 +22,7 @@ const maxLies = 400_000
 // TestLyingTables: libraries whose tables of symbols are as large as goprof reads any. One process has one of them,
 // then five are looked at side by side.
 func TestLyingTables(t *testing.T) {
+	t.Parallel()
 	goprof := buildGoprof(t)
 	program := filepath.Join(t.TempDir(), "lure")
 	tool(t, "gcc", "-static", "-pthread", "-o", program, filepath.Join("..", "..", "testdata", "native", "lure.c"))

@@ -23,6 +23,7 @@ import (
 // asks for none) leads there. musl itself is built without any: where it was called a named gap is, and no frame is
 // guessed; where it has called a thread's first function the stack is whole.
 func TestMusl(t *testing.T) {
+	t.Parallel()
 	jvmtest.NotQuick(t, jvmtest.Builds)
 	gcc, err := exec.LookPath("musl-gcc")
 	if err != nil {

@@ -63,6 +63,7 @@ func TestDebianKernel(t *testing.T) {
 
 // TestRefusalsAreNamed: what remains refused is told with its true cause, after goprof has given up its rights, too.
 func TestRefusalsAreNamed(t *testing.T) {
+	t.Parallel()
 	host.NeedRoot(t)
 	host.NeedPerf(t)
 	if _, err := exec.LookPath("setpriv"); err != nil {

@@ -23,6 +23,7 @@ import (
 // the kernel's trampoline below it, and below that the stack that was interrupted.
 // GOPROF_SIGNAL_STOPS is the number of stops.
 func TestSignals(t *testing.T) {
+	t.Parallel()
 	stops := envNumber("GOPROF_SIGNAL_STOPS", 1000)
 	cfi := buildNative(t, "jnisignal.c", "libjnisignal.so", withCFI...)
 	none := buildNative(t, "jnisignal.c", "libjnisignalbare.so", bare...).strip(t)

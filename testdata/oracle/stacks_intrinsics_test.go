@@ -19,6 +19,7 @@ import (
 // root. Only in a deoptimisation may it end: there the walk needs what the thread throws away
 // a few microseconds later, and says so. GOPROF_SHOW=1 prints what did not reach its root.
 func TestIntrinsics(t *testing.T) {
+	t.Parallel()
 	samples := envNumber("GOPROF_INTRINSICS_SAMPLES", 2000)
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		for _, group := range []string{"strings", "text", "arrays", "numbers", "crypto", "polls"} {

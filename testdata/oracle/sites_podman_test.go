@@ -24,6 +24,7 @@ import (
 // them in docker's place. The JVM is confined as production does it: docker's filter of system calls, another user, no
 // capability, limits, a root that cannot be written.
 func TestPodman(t *testing.T) {
+	t.Parallel()
 	p := newPods(t)
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		p.runJVM(t, p.docker, jdk, "petclinic", "--read-only", "--cap-drop", "ALL", "--security-opt", "no-new-privileges",
@@ -43,6 +44,7 @@ func TestPodman(t *testing.T) {
 
 // TestPodmanOfAUser: a user without any right of root runs a container, and looks into it.
 func TestPodmanOfAUser(t *testing.T) {
+	t.Parallel()
 	p := newPods(t)
 	home := filepath.Join(p.dir, "home")
 	if err := errors.Join(os.Mkdir(home, 0o700), os.Chown(home, 65534, 65534)); err != nil {

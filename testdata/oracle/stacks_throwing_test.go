@@ -16,6 +16,7 @@ import (
 // turns. Between two methods, when the VM is asked where the caller handles it, the interpreted one's
 // frame has gone, and the frame pointer is the caller's: if that is compiled, anything.
 func TestThrowing(t *testing.T) {
+	t.Parallel()
 	const maxStops, enough = 20_000, 30
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		if !hasSymbols(jdk) {

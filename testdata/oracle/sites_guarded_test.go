@@ -24,6 +24,7 @@ import (
 // TestRecordingIsGuarded: while goprof records, all its OS threads are behind the guard, those of later too, in each
 // mode and with each engine; and it records as well as ever. The program that it started is not behind it.
 func TestRecordingIsGuarded(t *testing.T) {
+	t.Parallel()
 	host.NeedRoot(t)
 	goprof := buildGoprof(t)
 	jdk := jvmtest.JDKs(t)[0]

@@ -157,6 +157,7 @@ func attach(t testing.TB, pid int) *session.Session {
 //
 // GOPROF_SHOW=1 prints what did not reach its root.
 func TestJavacIsWhole(t *testing.T) {
+	t.Parallel()
 	n := 3000
 	perMille := 1.0 // the short form has too few samples for the figure itself
 	if long, _ := strconv.Atoi(os.Getenv("GOPROF_JAVAC_SAMPLES")); long > n {
@@ -167,7 +168,7 @@ func TestJavacIsWhole(t *testing.T) {
 			name    string
 			classes string
 			flags   []string
-		}{{"mixed", "200", nil}, {"Xint", "30", []string{"-Xint"}}} {
+		}{{"mixed", javacClasses, nil}, {"Xint", "30", []string{"-Xint"}}} {
 			t.Run(mode.name, func(t *testing.T) {
 				jvm := jvmtest.Start(t, jdk, "truth.JavacLoop", append(mode.flags, "--", "0", mode.classes)...)
 				checkWhole(t, attach(t, jvm.PID), n, perMille)

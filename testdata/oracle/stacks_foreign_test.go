@@ -32,6 +32,7 @@ const foreignSamples = 150
 // TestForeign: Java calls C by a downcall, which calls Java by an upcall (Panama, final in JDK 22): stacks are
 // whole, and hold all three in their order.
 func TestForeign(t *testing.T) {
+	t.Parallel()
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		if jdk.Version < 22 {
 			t.Skip("java.lang.foreign is there since 22")

@@ -21,7 +21,7 @@ func TestFirstSightsCount(t *testing.T) {
 				if engine == session.PerfEngine {
 					withPerf(t)
 				}
-				jvm := jvmtest.Start(t, jdk, "truth.JavacLoop", "--", "0", "200")
+				jvm := jvmtest.Start(t, jdk, "truth.JavacLoop", "--", "0", javacClasses)
 				opt := session.RecordOptions{Interval: 10 * time.Millisecond, Engine: engine}
 				_, sum, err := attach(t, jvm.PID).Record(untilEnough(t, &opt, 3*time.Second, 200), opt)
 				stale := sum.LostBy[profile.Stale.String()]

@@ -27,6 +27,7 @@ const unknownMajor = 29
 // exports a field under another name. They run as they always did, so their stacks are known; those that
 // goprof still tells must be right.
 func TestUnknownJVM(t *testing.T) {
+	t.Parallel()
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		if jdk.Version < 21 {
 			t.Skip("a new release could not be like it: since 20 compressed numbers are written in another way")

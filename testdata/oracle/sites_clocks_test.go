@@ -17,6 +17,7 @@ import (
 // the first part all engines work. In the second part goprof cannot compare the kernel's records with its clock. It
 // does without them, or refuses, and says why: at first waits came out as 55 hours, and no sample counted.
 func TestTimeNamespaces(t *testing.T) {
+	t.Parallel()
 	needSites(t)
 	host.NeedPerf(t)
 	goprof := buildGoprof(t)

@@ -25,6 +25,7 @@ import (
 // mapped, whatever has its name by now. Who may not open that sees exported names, is told so, and never
 // sees a name out of the other file.
 func TestLibrariesReplaced(t *testing.T) {
+	t.Parallel()
 	needSites(t)
 	goprof := buildGoprof(t)
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {

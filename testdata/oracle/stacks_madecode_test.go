@@ -16,6 +16,7 @@ import (
 // TestMadeCode: code that a native library has made while it runs, as V8 and wasmtime do, is one named gap. The stack
 // goes on at the Java method that called the library. Functions of files above it keep their names.
 func TestMadeCode(t *testing.T) {
+	t.Parallel()
 	lib := buildNative(t, "madecode.c", "libmadecode.so", withCFI...)
 	gap := "[no unwind info: " + process.JITCode + "]"
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {

@@ -20,6 +20,7 @@ var dockerLacks = []string{"sys_admin", "checkpoint_restore", "sys_ptrace"}
 
 // TestInside: goprof runs in the JVM's own container, as with docker exec or kubectl debug.
 func TestInside(t *testing.T) {
+	t.Parallel()
 	needSites(t)
 	goprof := buildGoprof(t)
 	jdk := jvmtest.JDKs(t)[0]
@@ -73,6 +74,7 @@ func (c container) enter(t *testing.T, lacks ...string) []string {
 
 // TestForeignProc: by the numbers of another namespace's /proc, goprof would stop other processes than it was told to.
 func TestForeignProc(t *testing.T) {
+	t.Parallel()
 	needSites(t)
 	goprof := buildGoprof(t)
 	for name, c := range map[string]struct {
@@ -107,6 +109,7 @@ func TestForeignProc(t *testing.T) {
 
 // TestUsersOfTheirOwn: who has made a user namespace may look into it; from within, nobody may look out.
 func TestUsersOfTheirOwn(t *testing.T) {
+	t.Parallel()
 	needSites(t)
 	goprof := buildGoprof(t)
 	jdk := jvmtest.JDKs(t)[0]

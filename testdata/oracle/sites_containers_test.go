@@ -23,6 +23,7 @@ var atRest = []string{"main", "Reference Handler", "Finalizer", "Signal Dispatch
 // TestContainers: wherever a JVM is, its stacks have the names that they have here, down to functions that only
 // the whole table of symbols has. So they do for one who may not open mapped files but by their names.
 func TestContainers(t *testing.T) {
+	t.Parallel()
 	needSites(t)
 	goprof := buildGoprof(t)
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
@@ -49,7 +50,7 @@ func (c container) checkCommands(t *testing.T, jdk jvmtest.JDK, goprof []string,
 	if said != "" {
 		t.Errorf("dump says %s", said)
 	}
-	recorded := run("record", "--pid", strconv.Itoa(c.pid), "-d", "1", "-o", "-")
+	recorded := recordShares(t, slices.Concat(goprof, []string{"record", "--pid", strconv.Itoa(c.pid), "-o", "-"})...)
 	if recorded.code != 0 || !strings.Contains(recorded.out, "truth.Shares.") ||
 		strings.Contains(recorded.err, "library-") {
 		t.Errorf("record: %d %s\n%s", recorded.code, recorded.err, recorded.out)
@@ -124,6 +125,7 @@ func sameStacks(t *testing.T, got, want map[string]string) {
 
 // TestInnerPIDs: two containers have a process 1 each. None is chosen but by its name.
 func TestInnerPIDs(t *testing.T) {
+	t.Parallel()
 	needSites(t)
 	goprof := buildGoprof(t)
 	jdk := jvmtest.JDKs(t)[0]
@@ -142,7 +144,7 @@ func TestInnerPIDs(t *testing.T) {
 		!strings.Contains(r.out, "truth.Named") {
 		t.Errorf("%+v", r)
 	}
-	if r := runIt(t, goprof, "record", "--ns-pid", "1", shares, "-d", "1", "-o", "-"); r.code != 0 ||
+	if r := recordShares(t, goprof, "record", "--ns-pid", "1", shares, "-o", "-"); r.code != 0 ||
 		!strings.Contains(r.out, "truth.Shares.") {
 		t.Errorf("%+v", r)
 	}

@@ -15,6 +15,7 @@ import (
 // TestRecursive: a loop that is inlined into a recursive method is not one more call of that method. The code
 // has more polls than calls, with full records and without.
 func TestRecursive(t *testing.T) {
+	t.Parallel()
 	const depth, samples = 100, 400
 	// -Xbatch: nothing goes on before it is compiled, so that all is when the bottom has been reached.
 	inline := []string{"-Xbatch", "-XX:CompileCommand=quiet", "-XX:CompileCommand=inline,truth.Recursive::work"}

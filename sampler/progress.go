@@ -87,6 +87,9 @@ func (p *Progress) RunEngine(cfg Config, q *Queue, run func() (Stats, error)) (_
 	if cfg.Interval < MinInterval {
 		return Stats{}, ErrInterval
 	}
+	if cfg.Lean {
+		q.beLean()
+	}
 	p.last, err = run()
 	return p.last, err
 }

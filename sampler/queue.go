@@ -146,13 +146,11 @@ func (q *Queue) count(s *look.Look) {
 	q.queued.Add(slot.queued)
 }
 
-// WaitFor sets how long looks wait, and how many, in a run that begins now.
-func (q *Queue) WaitFor(lean bool, now int64) {
-	q.began = now
-	if lean {
-		q.waits, q.most = KeptForLean, len(q.slots)/keptPartLean
-	}
-}
+// Begin begins a run: how long looks wait grows from now on.
+func (q *Queue) Begin(now int64) { q.began = now }
+
+// beLean sets how long looks wait, and how many, in a Lean run.
+func (q *Queue) beLean() { q.waits, q.most = KeptForLean, len(q.slots)/keptPartLean }
 
 // Hurry is called by the consumer if a look came too late for its walk: code comes and goes. Lean runs do not hurry,
 // for many of them share a process.

@@ -92,14 +92,14 @@ func TestQueueKeepsLooks(t *testing.T) {
 func TestQueueOfShortRun(t *testing.T) {
 	const began = int64(1_000_000_000)
 	q := NewQueue(1)
-	q.WaitFor(false, began)
+	q.Begin(began)
 	for passed, want := range map[time.Duration]time.Duration{0: 10 * time.Millisecond, time.Second: 50 * time.Millisecond,
 		time.Minute: 250 * time.Millisecond} {
 		if got := time.Duration(q.Wait(began + int64(passed))); got != want {
 			t.Errorf("%v after %v, not %v", got, passed, want)
 		}
 	}
-	q.WaitFor(true, began)
+	q.beLean()
 	if got := q.Wait(began); got != KeptForLean {
 		t.Errorf("a lean run has looks wait %v", time.Duration(got))
 	}

@@ -36,8 +36,8 @@ const (
 	LoadWide  = 0x18 // a constant of 64 bits, in two instructions
 	Load32    = 0x61
 	Load64    = 0x79
-	Store64   = 0x7b
-	StoreZero = 0x7a
+	store64   = 0x7b
+	storeZero = 0x7a
 	Mov       = 0xbf
 	MovImm    = 0xb7
 	Add       = 0x0f
@@ -98,8 +98,8 @@ func (c *Code) Value(dst Reg, fd int) {
 }
 
 func (c *Code) Load(op uint8, dst, from Reg, off int) { c.Op(op, dst, from, off, 0) }
-func (c *Code) Store(to Reg, off int, src Reg)        { c.Op(Store64, to, src, off, 0) }
-func (c *Code) Zero(to Reg, off int)                  { c.Op(StoreZero, to, 0, off, 0) }
+func (c *Code) Store(to Reg, off int, src Reg)        { c.Op(store64, to, src, off, 0) }
+func (c *Code) Zero(to Reg, off int)                  { c.Op(storeZero, to, 0, off, 0) }
 func (c *Code) Mov(dst, src Reg)                      { c.Op(Mov, dst, src, 0, 0) }
 func (c *Code) Imm(op uint8, dst Reg, v int)          { c.Op(op, dst, 0, 0, int64(v)) }
 func (c *Code) Call(helper int)                       { c.Op(Call, 0, 0, 0, int64(helper)) }

@@ -15,16 +15,16 @@ import (
 )
 
 // A checker is an OS thread that looks at each sample as soon as the kernel has written it, and leaves it in its ring.
-// It calls us at once if the sample goes through code that is new, which must be noted in time, if it is of a thread
-// or a process that we do not know, or if a ring fills. Otherwise the sample waits for the next moment at which goprof
-// does what can wait. In an agent the checker calls us then, too (sampler/pulse.go).
+// It calls the sampling thread at once if the sample goes through code that is new, which must be noted in time, if it
+// is of a thread or a process that is not known, or if a ring fills. Otherwise the sample waits for the next moment at
+// which goprof does what can wait. In an agent the checker calls then, too (sampler/pulse.go).
 //
-// To wake us up takes Go's scheduler, and a sample that comes alone finds all our caches cold. A checker takes some
-// microseconds for a sample (docs/decisions/0021).
+// To wake the sampling thread up takes Go's scheduler, and a sample that comes alone finds all its caches cold. A
+// checker takes some microseconds for a sample (docs/decisions/0021).
 //
-// All in this file but types runs on the checker's OS thread, of which Go does not know: see osthread.Thread. We may
-// read a record while the checker looks at it, and then the kernel may write another one in its place. So the checker
-// bounds all that it reads, and what it finds counts for nothing but whether it calls.
+// All in this file but types runs on the checker's OS thread, of which Go does not know: see osthread.Thread. The
+// sampling thread may read a record while the checker looks at it, and then the kernel may write another one in its
+// place. So the checker bounds all that it reads, and what it finds counts for nothing but whether it calls.
 
 const (
 	// mostChecked bounds the rings of a checker.
@@ -42,10 +42,10 @@ const (
 // checker is the Room of a checker's Thread. At each wake-up it is cold: what a look needs lies together, on few pages.
 type checker struct {
 	over   atomic.Uint32
-	calls  atomic.Uint32 // 1: it has called, and we have not come yet
+	calls  atomic.Uint32 // 1: it has called, and the sampling thread has not come yet
 	waits  int64         // for how long a sample may lie in its ring, in nanoseconds; 0: others see to that
 	most   atomic.Int32  // so many samples may lie in the rings
-	wakeFD uintptr       // the descriptor that we wait for
+	wakeFD uintptr       // the descriptor that the sampling thread waits for
 
 	n      int     // of rings
 	epoll  uintptr // waits for the rings, for timer, and for the descriptor that ends a sleep
@@ -104,8 +104,8 @@ func (s *checker) clock() int64 {
 	return s.ts.Sec*1e9 + s.ts.Nsec
 }
 
-// sleep sleeps until there is a sample, or until we are to be called. Where samples come often, they are looked at
-// together.
+// sleep sleeps until there is a sample, or until the sampling thread is to be called. Where samples come often, they
+// are looked at together.
 //
 // The kernel keeps what epoll waits for from one sleep to the next, also the moment. With poll(2) each sleep took more
 // the more CPUs there were. What has come is not asked for: lookIntoRings looks into all rings.
@@ -141,7 +141,7 @@ func (s *checker) sleep() {
 	}
 }
 
-// lookIntoRings looks at what is new in all rings, and calls us if need be.
+// lookIntoRings looks at what is new in all rings, and calls the sampling thread if need be.
 //
 //go:nosplit
 func (s *checker) lookIntoRings(now int64) {
@@ -191,7 +191,7 @@ func (s *checker) noteFind(found bool, now int64) {
 	}
 }
 
-// call wakes us up.
+// call wakes the sampling thread up.
 //
 //go:nosplit
 func (s *checker) call() {

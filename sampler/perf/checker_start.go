@@ -30,7 +30,7 @@ type checkerThread struct {
 
 // startChecker starts a checker of rings. Each sample must wake up whatever waits for its ring. chain says whether
 // samples have the kernel's frames. waits is for how long a sample may lie in its ring; 0: others see to that. nil:
-// there can be none, and we wait for the rings ourselves.
+// there can be none, and the sampling thread waits for the rings.
 //
 // No more than mostLying samples lie in the rings, and fewer once a member's queue has less room (watch).
 func startChecker(rings []*ring.Ring, cpu *arch.CPU, chain bool, waits int64) *checkerThread {
@@ -134,7 +134,7 @@ const mostLying = 64
 func mostTogether(q *sampler.Queue) int { return min(mostLying, max(q.Size()/2, 1)) }
 
 // watch has the checker know a process, and what code is known of it: keepIn is called with the place for that. Samples
-// of other processes call us at once.
+// of other processes wake it at once.
 func (d *checkerThread) watch(pid int, q *sampler.Queue, keepIn func(*process.KnownCode)) {
 	if d == nil || keepIn == nil {
 		return
@@ -149,7 +149,7 @@ func (d *checkerThread) watch(pid int, q *sampler.Queue, keepIn func(*process.Kn
 	}
 }
 
-// leave takes the place of a process back. The checker may still look there for a moment: then it calls us for nothing.
+// leave takes the place of a process back. The checker may still look there for a moment: then it calls for nothing.
 func (d *checkerThread) leave(pid int, keepIn func(*process.KnownCode)) {
 	if d == nil || keepIn == nil {
 		return
@@ -161,7 +161,7 @@ func (d *checkerThread) leave(pid int, keepIn func(*process.KnownCode)) {
 	}
 }
 
-// know tells a checker of a thread that we know, and where its stack begins. No sample is wanted of some threads.
+// know tells a checker of a thread that is known, and where its stack begins. No sample is wanted of some threads.
 func (d *checkerThread) know(tid int, hint *ptrace.Hint) {
 	if d != nil {
 		d.s.threads[uint32(tid)%knownTIDs].know(tid, hint)

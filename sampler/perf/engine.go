@@ -145,7 +145,7 @@ func (p *Engine) run(ctx context.Context, cfg sampler.Config, q *sampler.Queue) 
 func (r *perfRun) begin() {
 	r.began, r.cpuAtStart = ptrace.Monotonic(), sampler.ThreadCPU()
 	r.scan.BeginBills()
-	r.q.WaitFor(r.cfg.Lean, r.began)
+	r.q.Begin(r.began)
 }
 
 // end ends the account together with the events, and then takes what they have left in the rings.

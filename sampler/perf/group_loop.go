@@ -435,7 +435,7 @@ func (r *perfRun) join(g *perfGroupRun) {
 	r.scan.Pools = true
 	r.scan.Relist = listGrouped
 	r.began = ptrace.Monotonic()
-	r.q.WaitFor(r.cfg.Lean, r.began)
+	r.q.Begin(r.began)
 }
 
 // leave ends a run that is part of a group.

@@ -62,7 +62,6 @@ func TestLongSleepHoldsUpNoCollection(t *testing.T) {
 func TestWaitForOthersEndsOnce(t *testing.T) {
 	for _, handed := range []int64{1e8, 1e9, 3e9, 4_990_000_000} {
 		q := sampler.NewQueue(8)
-		q.WaitFor(false, 0)
 		r := &perfRun{q: q, wide: &wideEvents{}, handed: handed, now: handed}
 		wakes := r.nextMoment(math.MaxInt64)
 		if r.now = wakes; r.handAt() > wakes || r.handAt() < handed+q.Wait(handed) {

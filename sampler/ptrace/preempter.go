@@ -12,10 +12,11 @@ import (
 	"goprof/sampler/osthread"
 )
 
-// A preempter is an OS thread that sleeps on its CPU until a visit is due there. Its priority is higher than ours, so
-// it takes the CPU from whatever thread runs there. The kernel has noted which thread that was. If a process that is
-// sampled owns the thread, the preempter calls us: we sleep, so to bind us to its CPU costs little. When the preempter
-// sleeps again, we have the CPU before that thread has it again (docs/decisions/0019).
+// A preempter is an OS thread that sleeps on its CPU until a visit is due there. Its priority is higher than that of
+// the sampling thread, so it takes the CPU from whatever thread runs there. The kernel has noted which thread that was.
+// If a process that is sampled owns the thread, the preempter calls the sampling thread, which sleeps: so to bind that
+// one to its CPU costs little. When the preempter sleeps again, the sampling thread has the CPU before that thread has
+// it again (docs/decisions/0019).
 //
 // In this way nobody is moved who runs, no timer is set between the visits of different CPUs, and a visit that meets
 // nobody costs some microseconds.
@@ -32,21 +33,22 @@ const (
 	settleHere = int64(15_000)
 	// settles is how often a preempter waits for it until somebody has had the CPU.
 	settles = 3
-	// tryAgain is how soon a preempter asks again for us where we are busy, and up to 65 us later. After each triesEach
-	// times it waits for twice as long, triesMost times.
+	// tryAgain is how soon a preempter asks again for the sampling thread where that one is busy, and up to 65
+	// microseconds later. After each triesEach times it waits for twice as long, triesMost times.
 	tryAgain  = int64(80_000)
 	triesEach = 3
 	triesMost = 3
 	// stopWithin is how long a visit may wait for the stop of its thread where any preempter wakes up.
 	stopWithin = int64(100_000)
-	// watchAfter is when the preempter that has called us wakes up to see whether that takes too long. Where stops came
-	// late lately, or others stand still, the preempter does so after stopWithin. While we wait our signals are
-	// blocked, so Go cannot stop the world, and its collector and all of goprof may have to wait for us.
+	// watchAfter is when the preempter that has called wakes up to see whether that takes too long. Where stops came
+	// late lately, or others stand still, the preempter does so after stopWithin. While the sampling thread waits, its
+	// signals are blocked. So Go cannot stop the world, and its collector and all of goprof may have to wait.
 	watchAfter = int64(10_000_000)
 	lateLately = int64(20_000_000)
-	// raiseExpected is how long after the moment of a visit a preempter expects that we have stepped aside.
+	// raiseExpected is how long after the moment of a visit a preempter expects that the sampling thread has stepped
+	// aside.
 	raiseExpected = int64(100_000)
-	// raiseLate is how soon any preempter brings us back if the one that was asked has not done so.
+	// raiseLate is how soon any preempter brings the sampling thread back if the one that was asked has not done so.
 	raiseLate = int64(300_000)
 )
 
@@ -67,17 +69,17 @@ const wantedNumbers = 1 << 16
 // shared is what the sampling thread and all preempters share. It does not lie in Go's heap.
 type shared struct {
 	caller   atomic.Uint32 // which preempter has called; the sampling thread sleeps on it
-	at       atomic.Int32  // number of the preempter to whose CPU we are bound, -1: none
-	since    atomic.Int64  // when we were called
-	lateAt   atomic.Int64  // when we were last told to go on, because a thread did not stop
-	aside    atomic.Uint32 // 1: we have stepped aside, and are to be brought back (aside.go)
-	moved    atomic.Uint32 // how often we were brought back; we sleep on it
+	at       atomic.Int32  // number of the preempter to whose CPU the sampling thread is bound, -1: none
+	since    atomic.Int64  // when the sampling thread was called
+	lateAt   atomic.Int64  // when it was last told to go on, because a thread did not stop
+	aside    atomic.Uint32 // 1: it has stepped aside, and is to be brought back (aside.go)
+	moved    atomic.Uint32 // how often it was brought back; it sleeps on this word
 	asideAt  atomic.Int64
-	rest     atomic.Int64  // we are busy until then
-	hasty    atomic.Uint32 // 1: others stand still, or may have to, while we wait for a thread to stop
-	coming   atomic.Int64  // the moment of the next visit to the CPU to which we were called last; 0: it is not known
+	rest     atomic.Int64  // it is busy until then
+	hasty    atomic.Uint32 // 1: others stand still, or may have to, while it waits for a thread to stop
+	coming   atomic.Int64  // the moment of the next visit to the CPU to which it was called last; 0: it is not known
 	patience atomic.Int64  // how late a visit may be
-	pid, tid uintptr       // our own
+	pid, tid uintptr       // of the sampling thread
 	first    unix.SchedAttr
 	wanted   [wantedNumbers / 32]atomic.Uint32
 }
@@ -109,13 +111,14 @@ type preempter struct {
 	met     uint32 // number of the thread that it has met, where that is known
 	again   int64  // when it goes on; 0: there is none
 	settled int
-	tries   uint32       // how often we were busy
-	redo    atomic.Int64 // when to make the visit once more that we were called to; 0: that is not wanted
+	tries   uint32       // how often the sampling thread was busy
+	redo    atomic.Int64 // when to make the visit once more that the sampling thread was called to; 0: that is not wanted
 	last    int64        // when the last visit was
 	watchAt int64
-	raiseAt atomic.Int64 // when to bring us back; 0: nobody wants it
+	raiseAt atomic.Int64 // when to bring the sampling thread back; 0: nobody wants it
 
-	// The visit that we are called to. It stands still until we are free again, however often the preempter wakes up.
+	// The visit that the sampling thread is called to. It stays as it is until that thread is free again, however often
+	// the preempter wakes up.
 	arrived     int64
 	called      told
 	whom        uint32 // number of the thread that was met
@@ -221,11 +224,11 @@ func (h *preempter) makeVisit(now int64) {
 	}
 	switch who := h.whoWasHere(); {
 	case who == noSwitch && h.settled < settles:
-		// We came at once, and nobody has had the CPU since the last visit.
+		// The preempter came at once, and no thread has had the CPU since the last visit.
 		h.settled++
 		h.again = now + settleHere
 		return
-	case who == noSwitch || who == ourselves: // our own time is nobody's
+	case who == noSwitch || who == ourselves: // goprof's own time is not the program's
 	case !h.maySee(who, now):
 		return
 	case who != nobody:
@@ -235,11 +238,12 @@ func (h *preempter) makeVisit(now int64) {
 	h.counts.held.Add(1)
 }
 
-// maySee has us come if we are wanted. False: we are busy, and the preempter looks again a little later.
+// maySee calls the sampling thread if it is wanted. False: that thread is busy, and the preempter looks again a little
+// later.
 //
-// Where we are busy with the visit of another CPU, the preempter looks again whoever is here now: what is met later
-// must not depend on that. But where we wait here for a thread that is to stop, that thread is likely to be here later.
-// So somebody else who is here meanwhile counts at once.
+// Where the sampling thread is busy with the visit of another CPU, the preempter looks again whoever is here now: what
+// is met later must not depend on that. But where it waits here for a thread that is to stop, that thread is likely to
+// be here later. So somebody else who is here meanwhile counts at once.
 //
 //go:nosplit
 func (h *preempter) maySee(who int, now int64) bool {
@@ -339,7 +343,7 @@ func (h *preempter) call(now int64) bool {
 		coming = h.told[n%PreempterMoments].at
 	}
 	l.coming.Store(coming)
-	comes := l.at.Load() == h.number || h.bindUs()
+	comes := l.at.Load() == h.number || h.bindSampling()
 	if comes {
 		h.watchAt = h.watchWhen(now, coming)
 		l.caller.Store(uint32(h.number) + 1)
@@ -350,7 +354,7 @@ func (h *preempter) call(now int64) bool {
 	return comes
 }
 
-// watchWhen is when the preempter that calls us now looks whether the visit takes too long; 0: at its next visit.
+// watchWhen is when the preempter that calls now looks whether the visit takes too long; 0: at its next visit.
 //
 //go:nosplit
 func (h *preempter) watchWhen(now, coming int64) int64 {
@@ -364,8 +368,8 @@ func (h *preempter) watchWhen(now, coming int64) int64 {
 	return now + watchAfter
 }
 
-// isOurs reports whether this moment is nobody's time but ours: we are here, and the thread that we were called for is
-// about to stop.
+// isOurs reports whether this moment is goprof's own time: the sampling thread is here, and the thread that it was
+// called for is about to stop.
 //
 //go:nosplit
 func (h *preempter) isOurs(now int64) bool {
@@ -375,10 +379,10 @@ func (h *preempter) isOurs(now int64) bool {
 	return h.met == h.whom && h.shared.caller.Load() == uint32(h.number)+1
 }
 
-// bindUs binds us to this CPU.
+// bindSampling binds the sampling thread to this CPU.
 //
 //go:nosplit
-func (h *preempter) bindUs() bool {
+func (h *preempter) bindSampling() bool {
 	_, _, e := syscall.RawSyscall(unix.SYS_SCHED_SETAFFINITY, h.shared.tid, unsafe.Sizeof(h.mask),
 		uintptr(unsafe.Pointer(&h.mask)))
 	if e == 0 {
@@ -387,7 +391,7 @@ func (h *preempter) bindUs() bool {
 	return e == 0
 }
 
-// watch has us go on if a visit that this preempter has called us to waits for too long.
+// watch has the sampling thread go on if a visit to which this preempter has called it waits for too long.
 //
 //go:nosplit
 func (h *preempter) watch(now int64) {
@@ -401,7 +405,7 @@ func (h *preempter) watch(now int64) {
 	}
 }
 
-// hurry has us go on if we wait for a thread that does not stop.
+// hurry has the sampling thread go on if it waits for a thread that does not stop.
 //
 //go:nosplit
 func (h *preempter) hurry(now int64) {
@@ -414,9 +418,9 @@ func (h *preempter) hurry(now int64) {
 	}
 }
 
-// bringBack brings us to this CPU and gives us our priority back, if we have stepped aside. The preempter that was
-// asked to do so expects that of the next visit there, too. So it need not be woken for it: to wake a thread on another
-// CPU takes an interrupt, while somebody stands still.
+// bringBack brings the sampling thread to this CPU and gives it its priority back, if it has stepped aside. The
+// preempter that was asked to do so expects that of the next visit there, too. So it need not be woken for it: to wake
+// a thread on another CPU takes an interrupt, while somebody stands still.
 //
 //go:nosplit
 func (h *preempter) bringBack(now int64) {
@@ -427,7 +431,7 @@ func (h *preempter) bringBack(now int64) {
 	}
 	next := int64(0)
 	if l.aside.Load() != 0 {
-		h.bindUs()
+		h.bindSampling()
 		syscall.RawSyscall(unix.SYS_SCHED_SETATTR, l.tid, uintptr(unsafe.Pointer(&l.first)), 0)
 		l.moved.Add(1)
 		osthread.Wake(&l.moved)

@@ -64,7 +64,7 @@ func (s *Engine) run(ctx context.Context, cfg sampler.Config, q *sampler.Queue,
 		scan: threads.New(proc, cfg.Interval, fds), visits: visits}
 	defer r.scan.Close()
 	r.Late, r.Sum, r.Hand = r.account, r.total, q.Keep
-	q.WaitFor(cfg.Lean, ptrace.Monotonic())
+	q.Begin(ptrace.Monotonic())
 	return r.RunInShifts(r.loop, r.scan.ReadAllCharges)
 }
 

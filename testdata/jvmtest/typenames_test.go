@@ -20,6 +20,8 @@ import (
 var sameName = []string{
 	"Options", // each package has its own
 	"File",    // output writes its File, recording reads its File
+	"Engine",  // a folder of sampler has its own, which is a sampler.Engine
+	"Group",   // the engine of many processes, by visits or by perf
 }
 
 // TestTypeNames: no file uses two types with one name from one tree (output and its folders, sampler and its

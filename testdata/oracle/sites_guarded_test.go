@@ -71,7 +71,7 @@ func guardedRun(t *testing.T, goprof string, java, opt []string) bool {
 	}) {
 		t.Fatalf("never behind the guard: %v %s", guardStates(cmd.Process.Pid), said.String())
 	}
-	if !within(time.Minute, func() bool {
+	if !within(5*time.Minute, func() bool {
 		program = javaOfChildren(cmd.Process.Pid)
 		return program != 0 && threads.ProcessCPU(program) > 2*time.Second
 	}) {

@@ -44,7 +44,6 @@ func TestPodman(t *testing.T) {
 
 // TestPodmanOfAUser: a user without any right of root runs a container, and looks into it.
 func TestPodmanOfAUser(t *testing.T) {
-	t.Parallel()
 	p := newPods(t)
 	home := filepath.Join(p.dir, "home")
 	if err := errors.Join(os.Mkdir(home, 0o700), os.Chown(home, 65534, 65534)); err != nil {

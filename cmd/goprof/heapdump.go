@@ -33,8 +33,8 @@ const coreGrows, coreMore = 4, 1 << 30
 func (c *coreFile) forHeapDump(cmd *cobra.Command, input string) (err error) {
 	c.file = input
 	may := []string{"output", "format", "redact", "redact-key", "redact-map", "root", "debug-dir"}
-	cmd.LocalFlags().Visit(func(f *pflag.Flag) {
-		if err == nil && !slices.Contains(may, f.Name) {
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if err == nil && !slices.Contains(may, f.Name) && cmd.InheritedFlags().Lookup(f.Name) == nil {
 			err = usageError(cmd, "--"+f.Name+" is not for heap dumps")
 		}
 	})

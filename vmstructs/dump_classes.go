@@ -24,8 +24,8 @@ type DumpField struct {
 	Static bool
 }
 
-// dumpLayout says what a heap dump needs besides: classfile/classLoaderData.hpp, oops/instanceKlass.hpp, arrayKlass.hpp,
-// cpCache.hpp, memory/universe.hpp (up to 11), runtime/jniHandles.hpp.
+// dumpLayout says what a heap dump needs besides: classfile/classLoaderData.hpp, oops/instanceKlass.hpp,
+// arrayKlass.hpp, cpCache.hpp, memory/universe.hpp (up to 11), runtime/jniHandles.hpp.
 type dumpLayout struct {
 	head                uint64   // ClassLoaderDataGraph::_head
 	nextLoader          offset   // ClassLoaderData

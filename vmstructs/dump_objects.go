@@ -12,7 +12,7 @@ var ErrMoving = errors.New("vmstructs: a collection is moving objects")
 // ErrNotDumped: a heap dump of a JVM with this collector would lack objects.
 var ErrNotDumped = errors.New("vmstructs: goprof cannot read all objects and references of this collector")
 
-// DumpAreas lists the areas of the heap for a heap dump: all of them, and only where each reference leads to its object.
+// DumpAreas lists all areas of the heap for a heap dump, but only where each reference leads to its object.
 //
 // Serial, Parallel and G1 move objects only while all threads stand still. ZGC and Shenandoah move them while the
 // program runs, and leave references to the old places behind. CMS keeps free memory among the objects of its old
@@ -94,8 +94,8 @@ const (
 	maxHandles      = 1 << 8
 )
 
-// LocalHandles calls f for each object that native code on a thread has a handle of (runtime/jniHandles.hpp). It returns
-// false if they are not all known.
+// LocalHandles calls f for each object that native code on a thread has a handle of (runtime/jniHandles.hpp). It
+// returns false if they are not all known.
 func (h *Heap) LocalHandles(t Thread, f func(object uint64)) (all bool) {
 	d := &h.vm.l.dump
 	return d.handles.ok() && h.eachInBlocks(h.health.pointerAt(t.Addr, d.handles), func(object, _ uint64) { f(object) })
@@ -137,8 +137,8 @@ func (h *Heap) eachInBlocks(block uint64, f func(object, handle uint64)) (all bo
 	return block == 0
 }
 
-// An OopStorage has a name and then its array of blocks. The array has its size, the number of its blocks and a count of
-// its users before them. A block has 64 references, and then a word with a bit for each that is in use
+// An OopStorage has a name and then its array of blocks. The array has its size, the number of its blocks and a count
+// of its users before them. A block has 64 references, and then a word with a bit for each that is in use
 // (gc/shared/oopStorage.hpp, oopStorage.inline.hpp; since 10).
 const (
 	storageArray  = 8

@@ -33,8 +33,8 @@ const coreGrows, coreMore = 4, 1 << 30
 func (c *coreFile) forHeapDump(cmd *cobra.Command, input string) (err error) {
 	c.file = input
 	may := []string{"output", "format", "redact", "redact-key", "redact-map", "root", "debug-dir"}
-	cmd.LocalFlags().Visit(func(f *pflag.Flag) {
-		if err == nil && !slices.Contains(may, f.Name) {
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if err == nil && !slices.Contains(may, f.Name) && cmd.InheritedFlags().Lookup(f.Name) == nil {
 			err = usageError(cmd, "--"+f.Name+" is not for heap dumps")
 		}
 	})
@@ -92,8 +92,8 @@ func heapDumpFailed(err error, what, instead string) error {
 		e.Why = "a collection was moving objects, so references do not lead to where the objects are"
 		e.Remedy = instead + " (it counts what can be read)"
 	case errors.Is(source.Err, vmstructs.ErrNotDumped):
-		e.Why = "goprof makes heap dumps of Serial, Parallel and G1. With this collector objects, or the references to them, " +
-			"would be missing"
+		e.Why = "goprof makes heap dumps of Serial, Parallel and G1. With this collector objects, or the references to " +
+			"them, would be missing"
 		e.Remedy = instead
 	case errors.Is(source.Err, vmstructs.ErrMissing):
 		e.Why = "this JVM does not tell all that a heap dump needs: " + whyOf(source.Err)

@@ -1,4 +1,4 @@
-// Package heapdump makes a heap dump of a JVM that stands still: one in a core file, or one whose threads are all stopped.
+// Package heapdump makes a heap dump of a JVM that stands still: of a core file, or while all threads are stopped.
 // Package vmstructs reads classes, objects and roots, and package output/hprof writes them. Neither keeps an object:
 // memory grows with the classes of the JVM, not with its heap.
 //

@@ -34,7 +34,8 @@ func held(t *testing.T, jdk jvmtest.JDK, blank bool, flags ...string) (dump []by
 	var res *heapdump.Result
 	var failed error
 	err = s.Hold(jvmtest.Slow(time.Minute), func(threads func(func(*heapdump.Thread)), cut <-chan struct{}) {
-		res, failed = heapdump.Write(&out, s.VM, heapdump.Options{At: time.Now(), Threads: threads, Blank: blank, Cancel: cut})
+		opt := heapdump.Options{At: time.Now(), Threads: threads, Blank: blank, Cancel: cut}
+		res, failed = heapdump.Write(&out, s.VM, opt)
 	})
 	if err != nil || failed != nil {
 		t.Fatal(err, failed)

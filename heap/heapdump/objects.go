@@ -71,8 +71,8 @@ func (d *dumping) object(o *vmstructs.Object) {
 	}
 }
 
-// standsForClass reports whether an object is the java.lang.Class of a class. The part of the class stands for it. Others'
-// dumps leave out those of classes in the archive that are not loaded, too.
+// standsForClass reports whether an object is the java.lang.Class of a class. The part of the class stands for it.
+// Others' dumps leave out those of classes in the archive that are not loaded, too.
 func (d *dumping) standsForClass(o *vmstructs.Object) bool {
 	if d.mirrors[o.Addr] {
 		d.res.Objects, d.res.Bytes = d.res.Objects+1, d.res.Bytes+o.Bytes

@@ -116,8 +116,8 @@ func (d *dumping) frame(f *profile.Frame) uint64 {
 	return d.frames
 }
 
-// references finds the words of pieces of memory that may be addresses of objects, each once: whole ones, and compressed
-// ones, which take half a word.
+// references finds the words of pieces of memory that may be addresses of objects, each once: whole ones, and
+// compressed ones, which take half a word.
 func (d *dumping) references(pieces ...[]byte) (found []uint64) {
 	for _, b := range pieces {
 		for at := 0; at+8 <= len(b); at += 8 {

@@ -46,7 +46,7 @@ const (
 //
 // wait bounds how long the threads may take to stop, most how long they stand still. They are also let go when goprof
 // itself is to be stopped (Suspend). Then f may still be running, cut is closed, and the result is ErrLetGo.
-func HoldAll(pid int, cpu *arch.CPU, wait, most time.Duration, f func(threads []Held, cut <-chan struct{})) (err error) {
+func HoldAll(pid int, cpu *arch.CPU, wait, most time.Duration, f func(all []Held, cut <-chan struct{})) (err error) {
 	OnOwnThread(func() {
 		h := holding{t: NewTracer(pid, cpu), pid: pid, seized: map[int]bool{}}
 		defer h.t.Close()

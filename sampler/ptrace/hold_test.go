@@ -92,8 +92,8 @@ func TestHoldTraced(t *testing.T) {
 	p := ctest.Run(t, ctest.Spin)
 	p.Line(t)
 	err := HoldAll(p.PID, ctest.NeedCPU(t), time.Minute, time.Minute, func([]Held, <-chan struct{}) {
-		if err := HoldAll(p.PID, ctest.NeedCPU(t), time.Minute, time.Minute, func([]Held, <-chan struct{}) {}); !errors.Is(err,
-			ErrTracedBy) {
+		err := HoldAll(p.PID, ctest.NeedCPU(t), time.Minute, time.Minute, func([]Held, <-chan struct{}) {})
+		if !errors.Is(err, ErrTracedBy) {
 			t.Errorf("%v", err)
 		}
 	})

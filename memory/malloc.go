@@ -79,9 +79,9 @@ func mappedPieces(memory process.Memory, pieces []piece, in func(addr uint64) bo
 				break
 			}
 			head := word(b[8:])
-			size := head &^ chunkFlags
-			if word(b[:]) != 0 || head&chunkFlags != mappedChunk || size%4096 != 0 || size < leastMapped ||
-				size > p.end-at {
+			size := (head&^chunkFlags + chunkHead) &^ 4095 // the newest glibc leaves out the chunk's own head
+			if word(b[:]) != 0 || head&chunkFlags != mappedChunk || size < leastMapped || size > p.end-at ||
+				head&^chunkFlags != size && head&^chunkFlags != size-chunkHead {
 				break
 			}
 			found = append(found, claim{at, at + size, profile.MallocMemoryPart, mappedPiece, true})

@@ -136,7 +136,8 @@ func TestGroupFiles(t *testing.T) {
 	write("", map[string]string{"cgroup.controllers": "cpu memory pids\n"})
 	write("pod", map[string]string{"cpu.max": "50000 100000\n", "cpu.stat": "usage_usec 9\nnr_periods 100\n" +
 		"nr_throttled 40\nthrottled_usec 5000\n",
-		"memory.max": "1000000\n", "memory.current": "900000\n", "pids.max": "max\n"})
+		"memory.max": "1000000\n", "memory.current": "900000\n", "pids.max": "max\n",
+		"memory.stat": "anon 500000\nfile 300000\nshmem 100000\n"})
 	write("pod/app", map[string]string{"cpu.max": "max 100000\n",
 		"cpu.stat":   "nr_periods 0\nnr_throttled 0\nthrottled_usec 0\n",
 		"memory.max": "max\n", "memory.current": "500000\n", "memory.events": "low 0\nmax 7\noom 2\noom_kill 1\n",
@@ -150,7 +151,8 @@ func TestGroupFiles(t *testing.T) {
 	want := Cgroup{CPUs: maybe.Known(0.5), Limited: maybe.Known(true), Periods: maybe.Known[uint64](100),
 		Throttled: maybe.Known[uint64](40), ThrottledTime: maybe.Known(5 * time.Millisecond),
 		Memory: Pool{Used: maybe.Known[uint64](900000), Max: maybe.Known[uint64](1000000)},
-		OOMs:   maybe.Known[uint64](2), Kills: maybe.Known[uint64](1), Swapped: maybe.Known[uint64](4096),
+		Cache:  maybe.Known[uint64](200000), MemoryLimited: maybe.Known(true),
+		OOMs: maybe.Known[uint64](2), Kills: maybe.Known[uint64](1), Swapped: maybe.Known[uint64](4096),
 		Tasks: Pool{Used: maybe.Known[uint64](42), Max: maybe.Known[uint64](100)}}
 	if c != want {
 		t.Errorf("%+v\nwant %+v", c, want)

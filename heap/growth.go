@@ -201,8 +201,8 @@ func (l *line) at(n int) profile.HeapAmount {
 	return profile.HeapAmount{}
 }
 
-// slope fits a line through all readings. Its error has two sources: readings that do not lie on the line, and the errors
-// of the readings. Where a sample has not met the class, there may be as many objects as a sample misses.
+// slope fits a line through all readings. Its error has two sources: readings that do not lie on the line, and the
+// errors of the readings. Where a sample has not met the class, there may be as many objects as a sample misses.
 func (l *line) slope(all *sums2, unseen float64) (s profile.HeapSlope, ok bool) {
 	n, at := all.n, all.x/all.n
 	xx := all.around(at)

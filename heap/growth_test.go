@@ -115,8 +115,8 @@ func collected(readings []*profile.Heap, at int) []*profile.Heap {
 	return readings
 }
 
-// TestCollected: what grew over a collection of the old generation is told as such. That less is in use at a reading is no
-// collection: a humongous object may have been freed, or the sizes of regions differ.
+// TestCollected: what grew over a collection of the old generation is told as such. That less is in use at a reading
+// is no collection: a humongous object may have been freed, or the sizes of regions differ.
 func TestCollected(t *testing.T) {
 	saw := []float64{50e6, 70e6, 90e6, 40e6, 60e6, 80e6}
 	leak := func() []*profile.Heap {

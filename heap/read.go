@@ -2,6 +2,7 @@ package heap
 
 import (
 	"cmp"
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -82,6 +83,14 @@ func NewReader(vm *vmstructs.VM) (*Reader, error) {
 
 // Collector is the JVM's collector.
 func (r *Reader) Collector() string { return r.heap.CollectorName() }
+
+// Why says in words why a heap cannot be read.
+func Why(err error) string {
+	if errors.Is(err, vmstructs.ErrMissing) {
+		return "this JVM, or its collector, does not say where the objects of its heap are"
+	}
+	return err.Error()
+}
 
 // Read counts what fills the heap.
 func (r *Reader) Read(opt Options) (*profile.Heap, error) {
@@ -256,8 +265,8 @@ func (x *reading) lose(a *vmstructs.HeapArea) {
 	}
 }
 
-// doubt looks at objects of all pieces of a part again. If a collection has moved some meanwhile, others were met twice, or
-// never. In a space, one that moved says that all behind it did.
+// doubt looks at objects of all pieces of a part again. If a collection has moved some meanwhile, others were met
+// twice, or never. In a space, one that moved says that all behind it did.
 func (x *reading) doubt(areas []*vmstructs.HeapArea) {
 	gone := x.heap.Gone(x.kept)
 	if gone == 0 || areas[0].Part == vmstructs.HumongousPart {
@@ -289,9 +298,9 @@ func (x *reading) again(a *vmstructs.HeapArea) *vmstructs.HeapArea {
 	return nil
 }
 
-// unit counts the objects that begin in a piece of an area. The piece counts if it can be shown to be as it was, whatever
-// the collector did meanwhile. Young pieces do not if a collection has begun or ended since epoch, which is brought up to
-// date. whole is false if the time is up.
+// unit counts the objects that begin in a piece of an area. The piece counts if it can be shown to be as it was,
+// whatever the collector did meanwhile. Young pieces do not if a collection has begun or ended since epoch, which is
+// brought up to date. whole is false if the time is up.
 func (x *reading) unit(a *vmstructs.HeapArea, from, to uint64, limit time.Duration, epoch *vmstructs.HeapEpoch) (whole,
 	valid bool) {
 	if epoch.Active {
@@ -361,8 +370,8 @@ func scaled(d time.Duration, share float64) time.Duration {
 	return time.Duration(float64(d) * min(share, 1))
 }
 
-// samplePart draws pieces of one part until it has read enough. Where a collection has moved all of them, it goes on with
-// pieces of the areas as they are then.
+// samplePart draws pieces of one part until it has read enough. Where a collection has moved all of them, it goes on
+// with pieces of the areas as they are then.
 func (x *reading) samplePart(areas []*vmstructs.HeapArea, budget float64, limit time.Duration) {
 	part := areas[0].Part
 	p := &x.tally.parts[part]

@@ -66,16 +66,16 @@ func TestRecordedHeap(t *testing.T) {
 	}
 }
 
-// hostileHeaps is how many damaged heaps are read, mostMemory what that may take, and mostReads how many calls. An honest
-// reading of these heaps takes some thousand.
+// hostileHeaps is how many damaged heaps are read, mostMemory what that may take, and mostReads how many calls. An
+// honest reading of these heaps takes some thousand.
 const (
 	hostileHeaps = 30
 	mostMemory   = 300 << 20
 	mostReads    = 60_000
 )
 
-// TestHostileHeaps: heaps in which headers, lengths, pointers to classes and the JVM's own tables are damaged are read in
-// bounded time and memory. No part has more than it is large.
+// TestHostileHeaps: heaps in which headers, lengths, pointers to classes and the JVM's own tables are damaged are
+// read in bounded time and memory. No part has more than it is large.
 func TestHostileHeaps(t *testing.T) {
 	heaps := []*process.Recording{loadHeap(t, recorded[0]), loadHeap(t, recorded[1])}
 	for seed := range uint64(hostileHeaps) {
@@ -207,8 +207,8 @@ func TestTallyIsSmall(t *testing.T) {
 	runtime.KeepAlive(tally)
 }
 
-// TestAnotherClassAtThatAddress: a class that has come to the address of another has no row of it, also when there is no
-// room for a new one.
+// TestAnotherClassAtThatAddress: a class that has come to the address of another has no row of it, also when there is
+// no room for a new one.
 func TestAnotherClassAtThatAddress(t *testing.T) {
 	tally := newTally()
 	tally.rowOf(&vmstructs.ObjectClass{Klass: 8, Name: "a"})

@@ -211,8 +211,8 @@ func (p *partSums) amount(s *sums) (a profile.HeapAmount) {
 	return a
 }
 
-// unseen is how many objects a class may have of which a sample has met none, in 95 of 100 cases: where so many lie apart,
-// a sample misses all of them in 5 of 100 (the rule of three).
+// unseen is how many objects a class may have of which a sample has met none, in 95 of 100 cases: where so many lie
+// apart, a sample misses all of them in 5 of 100 (the rule of three).
 func (p *partSums) unseen() float64 {
 	used := float64(p.used - min(p.used, p.free))
 	if !p.sampled || p.size == 0 || used <= 0 {

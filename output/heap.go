@@ -91,7 +91,8 @@ func (w *heapText) head() {
 		unseen = max(unseen, p.Unseen)
 	}
 	if unseen >= 1 {
-		fmt.Fprintf(w, "  a class that is not named, or has nothing in a part, may have up to %s objects in it\n", grouped(unseen))
+		fmt.Fprintf(w, "  a class that is not named, or has nothing in a part, may have up to %s objects in it\n",
+			grouped(unseen))
 	}
 	for _, note := range h.Notes {
 		fmt.Fprintf(w, "  note: %s\n", Printable(note))

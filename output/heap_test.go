@@ -62,8 +62,8 @@ func TestHeapOfOnePart(t *testing.T) {
 	}
 }
 
-// TestHeapOfASample: what a sample does not know is said: a part that was collected meanwhile is not "100 %" of anything,
-// and a class that is not named may have objects all the same.
+// TestHeapOfASample: what a sample does not know is said: a part that was collected meanwhile is not "100 %" of
+// anything, and a class that is not named may have objects all the same.
 func TestHeapOfASample(t *testing.T) {
 	h := someHeap()
 	h.Parts[0].Units, h.Parts[0].Moved = 12, true

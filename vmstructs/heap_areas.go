@@ -65,8 +65,8 @@ var ErrNoAreas = fmt.Errorf("%w: where the objects of the heap are", ErrMissing)
 // ErrManyRegions: the heap has more regions than goprof lists.
 var ErrManyRegions = fmt.Errorf("the heap has more than %d regions", maxAreas)
 
-// maxAreas bounds the regions of a heap, and so the memory that their list takes: 4 TB of the smallest that a JVM chooses
-// by itself for such a heap.
+// maxAreas bounds the regions of a heap, and so the memory that their list takes: 4 TB of the smallest that a JVM
+// chooses by itself for such a heap.
 const maxAreas = 1 << 17
 
 // NewHeap makes a reader of what the heap holds.
@@ -196,8 +196,8 @@ func (h *Heap) parallelAreas(heap uint64) (areas []*HeapArea, unknown string) {
 	return h.space(areas, h.health.pointerAt(old, l.oldSpace), l.bottom, l.top, OldPart), unknown
 }
 
-// Same reports whether an area still is what it was: the collector has not given it to others, nor emptied a part of it.
-// A collector may have moved what was there all the same.
+// Same reports whether an area still is what it was: the collector has not given it to others, nor emptied a part of
+// it. A collector may have moved what was there all the same.
 func (h *Heap) Same(a *HeapArea) bool {
 	if a.region == 0 {
 		return h.health.pointerAt(a.topAt, 0) >= a.Top

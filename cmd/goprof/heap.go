@@ -294,14 +294,9 @@ func (f *heapFlags) name(h *profile.Heap, pid int, mainClass string) {
 
 // heapError puts into words why a heap cannot be read.
 func heapError(pid int, err error) error {
-	if errors.Is(err, vmstructs.ErrManyRegions) {
+	if errors.Is(err, vmstructs.ErrMissing) || errors.Is(err, vmstructs.ErrManyRegions) {
 		return &exit.Error{Code: exit.General, What: fmt.Sprintf("the heap of process %d cannot be read", pid),
-			Why: err.Error(), Remedy: fmt.Sprintf("jcmd %d GC.class_histogram -all", pid), Err: err}
-	}
-	if errors.Is(err, vmstructs.ErrMissing) {
-		return &exit.Error{Code: exit.General, What: fmt.Sprintf("the heap of process %d cannot be read", pid),
-			Why:    "this JVM, or its collector, does not say where the objects of its heap are",
-			Remedy: fmt.Sprintf("jcmd %d GC.class_histogram -all", pid), Err: err}
+			Why: heap.Why(err), Remedy: fmt.Sprintf("jcmd %d GC.class_histogram -all", pid), Err: err}
 	}
 	return attachError(pid, err)
 }

@@ -46,7 +46,8 @@ func (r *Redactor) named(text string) string {
 	return r.Class(text) + tail
 }
 
-// ownOutputs are the files in the commands that triage proposes. The first is how "goprof record" names its file by itself.
+// ownOutputs are the files in the commands that triage proposes. The first is how "goprof record" names its file by
+// itself.
 var ownOutputs = setOf("out.collapsed gc.jfr")
 
 // hasClass reports whether a part of a name begins with a capital letter, as classes do.

@@ -62,8 +62,8 @@ func (b *bench) heapSection() error {
 			stood[t.name] = append(stood[t.name], float64(gap)/1e6)
 		}
 	}
-	fmt.Fprintf(b.out, "\n## What fills a heap of %d MB: seconds (for each GB), and the longest gap that the program saw, in ms; "+
-		"%d rounds\n\n", filled, rounds)
+	fmt.Fprintf(b.out, "\n## What fills a heap of %d MB: seconds (for each GB), and the longest gap that the program "+
+		"saw, in ms; %d rounds\n\n", filled, rounds)
 	for _, t := range trials {
 		s := spreadOf(took[t.name])
 		fmt.Fprintf(b.out, "%-30s %24v s %8.2f s/GB %24v ms\n", t.name, s, s.mid*1000/filled, spreadOf(stood[t.name]))

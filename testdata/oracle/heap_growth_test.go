@@ -16,7 +16,8 @@ import (
 )
 
 // TestHeapGrowth: a leak of 1 MB a second beside 300 MB of garbage a second is named first within a minute. Of the same
-// program without the leak, nothing is said to grow that a collection has shown to stay. It takes minutes: scripts/prove.sh.
+// program without the leak, nothing is said to grow that a collection has shown to stay. It takes minutes:
+// scripts/prove.sh.
 func TestHeapGrowth(t *testing.T) {
 	if os.Getenv("GOPROF_PROVE") == "" {
 		t.Skip("GOPROF_PROVE is not set: heap's TestLiveGrowth is the short form")

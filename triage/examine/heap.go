@@ -4,12 +4,10 @@ package examine
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"goprof/heap"
 	"goprof/profile"
-	"goprof/vmstructs"
 )
 
 // fullEnough is how full a heap is, at least, of which it is counted what fills it, though nothing was collected.
@@ -42,7 +40,7 @@ func (x *examination) countHeap(ctx context.Context) {
 	}
 	r := <-counted
 	if r.err != nil {
-		x.note("what fills the heap is not known: " + whyUnread(r.err))
+		x.note("what fills the heap is not known: " + heap.Why(r.err))
 		return
 	}
 	x.evidence.Heap = r.heap
@@ -51,12 +49,4 @@ func (x *examination) countHeap(ctx context.Context) {
 			x.note("the heap: " + note)
 		}
 	}
-}
-
-// whyUnread says in words why the heap could not be counted.
-func whyUnread(err error) string {
-	if errors.Is(err, vmstructs.ErrMissing) {
-		return "this JVM, or its collector, does not say where the objects of its heap are"
-	}
-	return err.Error()
 }

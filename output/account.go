@@ -17,8 +17,9 @@ import (
 
 // SummaryText writes the account that stands at the end of a run.
 func SummaryText(to io.Writer, s *profile.Summary) error {
+	var tried []string
 	for _, p := range parts(s) {
-		if err := partText(to, p, p != s); err != nil {
+		if err := partText(to, p, p != s, &tried); err != nil {
 			return err
 		}
 	}
@@ -35,8 +36,8 @@ func parts(s *profile.Summary) []*profile.Summary {
 }
 
 // partText writes the account of one part. The account of a further part leaves out what the first one says for all.
-func partText(to io.Writer, s *profile.Summary, further bool) error {
-	a := account{s: s, further: further}
+func partText(to io.Writer, s *profile.Summary, further bool, tried *[]string) error {
+	a := account{s: s, further: further, tried: tried}
 	if further || len(s.Parts) > 0 {
 		a.line("Part", "%s", CleanName(s.Meta.Part))
 	}
@@ -59,15 +60,15 @@ type account struct {
 	s       *profile.Summary
 	further bool // one of several parts, and not the first
 	b       strings.Builder
-	tried   []string
+	tried   *[]string
 }
 
 // try names what mends something. A command that mends two things is named once.
 func (a *account) try(cure string) {
-	if cure == "" || slices.Contains(a.tried, cure) {
+	if cure == "" || slices.Contains(*a.tried, cure) {
 		return
 	}
-	a.tried = append(a.tried, cure)
+	*a.tried = append(*a.tried, cure)
 	a.line("", "try: %s", Printable(cure))
 }
 

@@ -91,6 +91,18 @@ func NewReport(t *Tree, by string, top int) (*Report, error) {
 	return r, nil
 }
 
+// Lacks is how to record what the report is by, if the recording does not have it.
+func (r *Report) Lacks() string {
+	switch {
+	case len(r.Rows) != 1:
+	case r.Rows[0].Name == noThread:
+		return "goprof record --pid PID -d 30s --threads, or -o FILE.jfr, which has each sample's thread"
+	case r.Rows[0].Name == noState:
+		return "goprof record --pid PID -d 30s --mode wall"
+	}
+	return ""
+}
+
 // WithStates lets a report begin with what threads did, if the stacks of the tree say that.
 func (r *Report) WithStates(t *Tree) error {
 	if !slices.ContainsFunc(t.Labels, func(l Name) bool { return l.Kind == LabelState }) {

@@ -167,11 +167,12 @@ func runDiff(cmd *cobra.Command, names [2][]string, f *diffFlags) error {
 func (f *diffFlags) check(cmd *cobra.Command, names []string) (format.Format, error) {
 	switch {
 	case f.top < 0:
-		return 0, usageError(cmd, "--top is how many changes to show, 0 for all")
+		return 0, usageError(cmd, "--top is how many changes to show, 0 for all", without("top"))
 	case !(f.minChange >= 0 && f.minChange <= 100):
-		return 0, usageError(cmd, "--min-change is a number of points, from 0 to 100")
+		return 0, usageError(cmd, "--min-change is a number of points, from 0 to 100", without("min-change"))
 	case !slices.Contains(diff.Keys, f.by):
-		return 0, usageError(cmd, fmt.Sprintf("--by is one of %s, not %q", strings.Join(diff.Keys, ", "), f.by))
+		return 0, usageError(cmd, fmt.Sprintf("--by is one of %s, not %q", strings.Join(diff.Keys, ", "), f.by),
+			without("by"))
 	}
 	stdin := 0
 	for _, name := range names {
@@ -195,7 +196,7 @@ func (f *diffFlags) check(cmd *cobra.Command, names []string) (format.Format, er
 	to, err := format.Of(f.output, named)
 	if err != nil || !slices.Contains(diffFormats, to) || filepath.Ext(f.output) == ".collapsed" && named == "" {
 		return 0, usageError(cmd, fmt.Sprintf("diff writes .txt, .json, .html and .svg (-f text, json, html, svg), not %q",
-			cmp.Or(f.format, filepath.Ext(f.output))))
+			cmp.Or(f.format, filepath.Ext(f.output))), with("output", "diff.html"), without("format"))
 	}
 	return to, nil
 }

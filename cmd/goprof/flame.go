@@ -71,7 +71,7 @@ page's name stays: the page is out.1.html then.`,
 
 func drawFlame(cmd *cobra.Command, input string, f *flameFlags) error {
 	if !(f.minwidth >= 0 && f.minwidth < 100) {
-		return usageError(cmd, "--minwidth is a share in percent, from 0 to less than 100")
+		return usageError(cmd, "--minwidth is a share in percent, from 0 to less than 100", without("minwidth"))
 	}
 	if err := notItself(input, f.output); err != nil {
 		return err
@@ -138,7 +138,7 @@ func (in *openInput) describe(cmd *cobra.Command, named string) error {
 	}
 	tree := in.file.Tree()
 	if tree == nil {
-		return usageError(cmd, "--summary is for collapsed files: what is known of others is in them")
+		return usageError(cmd, "--summary is for collapsed files: what is known of others is in them", without("summary"))
 	}
 	file, err := os.Open(named)
 	if err != nil {

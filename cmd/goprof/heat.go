@@ -64,7 +64,7 @@ and what -o names.`,
 
 func drawHeat(cmd *cobra.Command, input string, f *heatFlags) error {
 	if f.in.threads && f.pools {
-		return usageError(cmd, "--threads and --pools exclude each other")
+		return usageError(cmd, "--threads and --pools exclude each other", without("threads"))
 	}
 	if err := notItself(input, f.output); err != nil {
 		return err

@@ -83,11 +83,13 @@ func (f *redactCommand) run(cmd *cobra.Command, input string) error {
 	}
 	switch {
 	case f.output == "" && f.verify == "":
-		return usageError(cmd, "-o is missing: where to write to, - is standard output")
+		return usageError(cmd, "-o is missing: where to write to, - is standard output",
+			with("output", "redacted-"+filepath.Base(input)))
 	case f.output == "":
 		return f.search(input, words)
 	case f.output == output.Stdout && f.verify != "":
-		return usageError(cmd, "--verify reads what was written, and standard output cannot be read: -o FILE")
+		return usageError(cmd, "--verify reads what was written, and standard output cannot be read: -o FILE",
+			with("output", "redacted.jfr"))
 	}
 	if err := notItself(input, f.output); err != nil {
 		return err

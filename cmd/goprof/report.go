@@ -63,10 +63,11 @@ code that this frame calls is included.
 // run reports on the recording of a name.
 func (f *reportFlags) run(cmd *cobra.Command, name string) error {
 	if f.top < 0 {
-		return usageError(cmd, "--top is how many rows to show, 0 for all")
+		return usageError(cmd, "--top is how many rows to show, 0 for all", without("top"))
 	}
 	if !slices.Contains(output.ReportKeys, f.by) {
-		return usageError(cmd, fmt.Sprintf("--by is one of %s, not %q", strings.Join(output.ReportKeys, ", "), f.by))
+		return usageError(cmd, fmt.Sprintf("--by is one of %s, not %q", strings.Join(output.ReportKeys, ", "), f.by),
+			without("by"))
 	}
 	if err := notItself(name, f.to); err != nil {
 		return err
@@ -95,6 +96,9 @@ func (f *reportFlags) run(cmd *cobra.Command, name string) error {
 		return err
 	}
 	r.Mode = otherMode(&meta)
+	if cure := r.Lacks(); cure != "" {
+		fmt.Fprintf(cmd.ErrOrStderr(), "goprof: the recording does not say the %s of its samples\ntry: %s\n", f.by, cure)
+	}
 	write := r.Text
 	if f.asJSON {
 		write = r.JSON

@@ -93,10 +93,7 @@ func (s *topScreen) View() tea.View {
 
 // paletteOf says whether the terminal may show colours (no-color.org).
 func paletteOf(environ func(string) string) top.Palette {
-	switch {
-	case environ("TERM") == "dumb":
-		return top.PlainText
-	case environ("NO_COLOR") != "":
+	if environ("NO_COLOR") != "" {
 		return top.NoColour
 	}
 	return top.Colours

@@ -57,6 +57,7 @@ and what -o names.`,
 		"write to `file`; - is standard output (default: beside FILE, .heat.html)")
 	flags.StringVar(&f.title, "title", "", "the page's `title` (default: the program's name)")
 	flags.BoolVar(&f.pools, "pools", false, "a strip for each pool of threads: pool-1-thread-* (default)")
+	addOpen(flags)
 	f.in.add(cmd)
 	flags.Lookup("threads").Usage = "a strip for each thread"
 	return cmd
@@ -88,6 +89,7 @@ func drawHeat(cmd *cobra.Command, input string, f *heatFlags) error {
 	if name != output.Stdout {
 		fmt.Fprintf(cmd.ErrOrStderr(), "heat map: %s\n", output.Printable(name))
 	}
+	theOpener.open(name)
 	return nil
 }
 

@@ -167,6 +167,7 @@ func newRecord() *cobra.Command {
 		"write this `format`, whatever the file's name is: "+strings.Join(format.Names(), ", "))
 	fs.StringVar(&f.summary, "summary", "",
 		"`file` for the account of the run as JSON (beside collapsed output, else none)")
+	addOpen(fs)
 	f.loopFlags.add(fs)
 	fs.DurationVar(&f.chunk, "chunk", maxChunk,
 		"with JFR: write to the disk each `time`; a crash loses no more than that")

@@ -25,9 +25,11 @@ var portable = []func() *cobra.Command{
 	newShip,
 	newDiff,
 	newRedact,
+	newServe,
 	newVersion,
 	newLicenses,
 	newMan,
+	newOpener,
 }
 
 // fileReaders are the commands that never look at a process. dump, heap, locks and triage do if they are given no file.
@@ -43,6 +45,7 @@ const rootExample = `  goprof list                              the JVMs of this
   goprof report out.collapsed              the methods that cost most
   goprof heat out.jfr                      draw it over time: out.heat.html
   goprof diff before.jfr after.jfr         what changed, and what is noise
+  goprof serve .                           all recordings of a folder, in a browser
   goprof dump --pid 1234                   what every thread does at this moment
   goprof triage 1234                       what is wrong with it, the likeliest first
   goprof locks --pid 1234                  deadlocks, and who waits for whose lock
@@ -63,6 +66,7 @@ func newRoot() *cobra.Command {
 		SilenceErrors: true, // exit.Tell tells them
 		Args:          noCommand,
 		PersistentPreRun: func(cmd *cobra.Command, args []string) {
+			startOpener(cmd)
 			beGoodNeighbour(cmd)
 			if slices.Contains(fileReaders, cmd.Name()) {
 				readFilesOnly(cmd, args)

@@ -163,8 +163,8 @@ func (f *redactFlags) toDump(name string) guard.Keep {
 func (d *dumper) dead() *coreDump {
 	core := d.core
 	core.by = d.by
-	return &coreDump{coreFile: core, format: d.format, output: d.output, shape: d.shape, hideInternal: d.hideInternal, raw: d.raw,
-		opt: postmortem.Options{Depth: d.opt.Depth, Locks: d.opt.Locks, Virtual: d.virtual}}
+	return &coreDump{coreFile: core, format: d.format, output: d.output, shape: d.shape, hideInternal: d.hideInternal,
+		raw: d.raw, opt: postmortem.Options{Depth: d.opt.Depth, Locks: d.opt.Locks, Virtual: d.virtual}}
 }
 
 // check says what is wrong with the flags.

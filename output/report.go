@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -12,10 +13,11 @@ import (
 )
 
 // ReportKeys are the keys that a report can have.
-var ReportKeys = []string{"method", "class", ByPackage, "kind", ByThread, ByState}
+var ReportKeys = []string{"method", ByLine, "class", ByPackage, "kind", ByThread, ByState}
 
 // Keys that ask for more than a frame's own name.
 const (
+	ByLine    = "line"
 	ByPackage = "package"
 	ByThread  = "thread"
 	ByState   = "state"
@@ -36,6 +38,8 @@ type Report struct {
 	Omitted int         `json:"omitted"`
 	// States are what threads did, if stacks tell that and the report is not by state itself.
 	States []ReportRow `json:"states,omitempty"`
+
+	noLines bool // it is by line, and there are none
 }
 
 // ReportRow is one method, class, package, kind, thread or state.
@@ -63,6 +67,7 @@ func NewReport(t *Tree, by string, top int) (*Report, error) {
 	s.sum(inherited)
 
 	r := &Report{Weight: t.Weight, Unnamed: t.Unnamed, By: by}
+	r.noLines = by == ByLine && !slices.ContainsFunc(t.Labels, func(n Name) bool { return hasLine.MatchString(n.Text) })
 	switch t.Weight {
 	case profile.CPUTime:
 		r.CPU = t.Total
@@ -94,6 +99,8 @@ func NewReport(t *Tree, by string, top int) (*Report, error) {
 // Lacks is how to record what the report is by, if the recording does not have it.
 func (r *Report) Lacks() string {
 	switch {
+	case r.noLines:
+		return "goprof record --pid PID -d 30s -o FILE.jfr, which has lines where the class files have them"
 	case len(r.Rows) != 1:
 	case r.Rows[0].Name == noThread:
 		return "goprof record --pid PID -d 30s --threads, or -o FILE.jfr, which has each sample's thread"
@@ -102,6 +109,9 @@ func (r *Report) Lacks() string {
 	}
 	return ""
 }
+
+// hasLine matches a method with a line.
+var hasLine = regexp.MustCompile(`:\d+$`)
 
 // WithStates lets a report begin with what threads did, if the stacks of the tree say that.
 func (r *Report) WithStates(t *Tree) error {
@@ -137,6 +147,7 @@ func plainStates(rows []ReportRow) (states []ReportRow) {
 // reportKeys say under which name a frame is counted.
 var reportKeys = map[string]func(Name) string{
 	"method": func(n Name) string { return n.Text },
+	ByLine:   func(n Name) string { return n.Text },
 	"kind":   func(n Name) string { return n.Kind.String() },
 	"class": func(n Name) string {
 		if class, _ := splitJava(n); class != "" {
@@ -178,14 +189,15 @@ const (
 type Inherits func(n Name, onJava bool) bool
 
 // inherits says which frames count as the frames below them. All frames of a thread count as that thread. What a
-// thread waited for is no method: the time is its caller's. A package has the native code that its methods call.
+// thread waited for is no method: the time is its caller's. A package or a line has
+// the native code that it calls.
 func inherits(by string) Inherits {
 	switch by {
 	case ByThread:
 		return func(Name, bool) bool { return true }
 	case ByState:
 		return func(Name, bool) bool { return false }
-	case ByPackage:
+	case ByPackage, ByLine:
 		return func(n Name, onJava bool) bool { return n.Kind == LabelState || onJava && !n.Kind.Java() }
 	}
 	return func(n Name, _ bool) bool { return n.Kind == LabelState }

@@ -33,12 +33,13 @@ func newReport() *cobra.Command {
 it anywhere on their stack. A sample counts once, however often the method recurs in it.
 
 A report of mode wall or off-cpu begins with what the threads did, unless --by is given.
-With --by package, a sample counts for the package of its topmost Java frame. The native
-code that this frame calls is included.
+With --by package or line, a sample counts for the package or the line of its topmost Java frame.
+The native code that this frame calls is included. Collapsed files have no lines.
 
 ` + inputsHelp,
 		Example: `  goprof report out.collapsed
   goprof report --by package --top 10 out.collapsed
+  goprof report --by line out.jfr                which lines of the source
   goprof report --by thread out.collapsed        after goprof record --threads
   goprof report --by thread --group-threads out.collapsed
   goprof report --by state out.collapsed         after goprof record --mode wall or off-cpu
@@ -80,6 +81,7 @@ func (f *reportFlags) run(cmd *cobra.Command, name string) error {
 	in.notes(cmd) // a summary says what is counted
 	sum := in.sumOptions()
 	sum.Threads = sum.Threads || (f.by == output.ByThread || f.shape.GroupThreads) && in.file.Info().Threads
+	sum.Lines = f.by == output.ByLine
 	sum.States = f.by == output.ByState || !cmd.Flags().Changed("by")
 	tree, err := in.tree(sum)
 	if err != nil {

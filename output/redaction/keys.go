@@ -6,7 +6,7 @@ const keysOfOurs = `
 	buffers build_id by by_debugger bytes bytes_error bytes_per_second capacity_bytes carrier carrier_truncated
 	cause certainty chosen_threads claim class classes code collected collecting collector contents copied_bytes
 	core count cpu_ns cpu_sum_ns cpu_time cures cut_off daemon deadlocks died doubts drawn_pieces dropped dumps
-	duration_ns effective_samples engine error events evidence exact exited_ns file filler findings frame frames
+	duration_ns effective_samples engine error events evidence exact exited_ns file filler findings fp frame frames
 	from from_bytes frozen full full_in_ns goprof groups growth guessed half heap_committed heap_max heap_used
 	held_over_bound hindered hits holds host hottest how id idle idle_threads in_step interval interval_ns invalid
 	java java_id java_threads jvm jvm_threads kind largest_arrays leaf_guessed leaf_guessed_most leaf_likely leans

@@ -15,6 +15,7 @@ import (
 // reportFlags are the flags of report as they were given.
 type reportFlags struct {
 	by     string
+	where  []string
 	top    int
 	asJSON bool
 	to     string
@@ -36,6 +37,10 @@ A report of mode wall or off-cpu begins with what the threads did, unless --by i
 With --by package or line, a sample counts for the package or the line of its topmost Java frame.
 The native code that this frame calls is included. Collapsed files have no lines.
 
+With --event NAME and a field of that event in place of a key, events are counted by the field:
+those of the JDK, of async-profiler, and an application's own. A field that is not there is
+answered with the fields that are.
+
 ` + inputsHelp,
 		Example: `  goprof report out.collapsed
   goprof report --by package --top 10 out.collapsed
@@ -45,6 +50,8 @@ The native code that this frame calls is included. Collapsed files have no lines
   goprof report --by state out.collapsed         after goprof record --mode wall or off-cpu
   goprof report out.jfr --from 10s --to 25s      what ran in these 15 seconds
   goprof report jdk.jfr --event alloc --by class what the JDK's recorder saw allocated
+  goprof report x.jfr --event jdk.GarbageCollection --by cause       any event, by any of its fields
+  goprof report x.jfr --event my.Order --by country --where state=failed
   goprof report --json out.collapsed | jq '.rows[0]'`,
 		Args: exactly("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
@@ -52,6 +59,7 @@ The native code that this frame calls is included. Collapsed files have no lines
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&f.by, "by", "method", "sum up by `what`: "+strings.Join(output.ReportKeys, ", "))
+	flags.StringArrayVar(&f.where, "where", nil, "with --event and a field: only events in which `FIELD=regex` fits")
 	flags.IntVar(&f.top, "top", 30, "show the first `n` rows, 0 for all")
 	addShape(flags, &f.shape)
 	flags.BoolVar(&f.asJSON, "json", false, "write JSON")
@@ -66,7 +74,11 @@ func (f *reportFlags) run(cmd *cobra.Command, name string) error {
 	if f.top < 0 {
 		return usageError(cmd, "--top is how many rows to show, 0 for all", without("top"))
 	}
-	if !slices.Contains(output.ReportKeys, f.by) {
+	if known := slices.Contains(output.ReportKeys, f.by); f.input.event != "" && (!known || len(f.where) > 0) {
+		return f.table(cmd, name)
+	} else if len(f.where) > 0 {
+		return usageError(cmd, "--where is for one --event by a field of it", without("where"))
+	} else if !known {
 		return usageError(cmd, fmt.Sprintf("--by is one of %s, not %q", strings.Join(output.ReportKeys, ", "), f.by),
 			without("by"))
 	}

@@ -57,6 +57,9 @@ func addHelp(root *cobra.Command) {
 	})
 }
 
+// briefWidth is where lines of the short help end.
+const briefWidth = 100
+
 func (b *brief) text(cmd *cobra.Command) string {
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	flags.SortFlags = false
@@ -67,5 +70,5 @@ func (b *brief) text(cmd *cobra.Command) string {
 	}
 	return fmt.Sprintf("%s\n\nUsage:\n  %s\n\nExamples:\n%s\n\nFlags that are used most:\n%s\n"+
 		"All flags, and what each means: %s --help-all\n", b.about, cmd.UseLine(), b.examples,
-		strings.TrimRight(flags.FlagUsages(), "\n")+"\n", cmd.CommandPath())
+		strings.TrimRight(flags.FlagUsagesWrapped(briefWidth), "\n")+"\n", cmd.CommandPath())
 }

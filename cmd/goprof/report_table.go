@@ -48,8 +48,8 @@ func (f *reportFlags) table(cmd *cobra.Command, name string) error {
 
 func tableText(to io.Writer, t *recording.Table) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s events %s\n\n%10s %7s %10s  %s\n", output.Grouped(t.Events), output.CleanName(t.Event), "events", "",
-		"took", output.CleanName(t.By))
+	fmt.Fprintf(&b, "%s events %s\n\n", output.Grouped(t.Events), output.CleanName(t.Event))
+	fmt.Fprintf(&b, "%10s %7s %10s  %s\n", "events", "", "took", output.CleanName(t.By))
 	for _, row := range t.Rows {
 		took := ""
 		if row.Duration > 0 {

@@ -17,8 +17,9 @@ import (
 
 // SummaryText writes the account that stands at the end of a run.
 func SummaryText(to io.Writer, s *profile.Summary) error {
+	var tried []string
 	for _, p := range parts(s) {
-		if err := partText(to, p, p != s); err != nil {
+		if err := partText(to, p, p != s, &tried); err != nil {
 			return err
 		}
 	}
@@ -35,8 +36,8 @@ func parts(s *profile.Summary) []*profile.Summary {
 }
 
 // partText writes the account of one part. The account of a further part leaves out what the first one says for all.
-func partText(to io.Writer, s *profile.Summary, further bool) error {
-	a := account{s: s, further: further}
+func partText(to io.Writer, s *profile.Summary, further bool, tried *[]string) error {
+	a := account{s: s, further: further, tried: tried}
 	if further || len(s.Parts) > 0 {
 		a.line("Part", "%s", CleanName(s.Meta.Part))
 	}
@@ -59,15 +60,15 @@ type account struct {
 	s       *profile.Summary
 	further bool // one of several parts, and not the first
 	b       strings.Builder
-	tried   []string
+	tried   *[]string
 }
 
 // try names what mends something. A command that mends two things is named once.
 func (a *account) try(cure string) {
-	if cure == "" || slices.Contains(a.tried, cure) {
+	if cure == "" || slices.Contains(*a.tried, cure) {
 		return
 	}
-	a.tried = append(a.tried, cure)
+	*a.tried = append(*a.tried, cure)
 	a.line("", "try: %s", Printable(cure))
 }
 
@@ -213,8 +214,27 @@ const accountWidth = 110
 
 // hottest names the methods with the most samples.
 func (a *account) hottest() {
-	parts := a.s.Hottest
-	text := ""
+	if text := hottestText(a.s.Hottest, accountWidth, 1); text != "" {
+		a.line("Hottest", "%s", text)
+	}
+}
+
+// AtAGlance is what an account has seen, in so many columns: what threads did, if that is known, and the hottest
+// methods.
+func AtAGlance(s *profile.Summary, columns int) (text string) {
+	if len(s.States) > 0 {
+		text = inWords(s.States[0].Share) + " " + CleanName(s.States[0].Name)
+		if utf8.RuneCountInString(text) > columns {
+			return ""
+		}
+		columns -= utf8.RuneCountInString(text) + 3
+		text += ":  "
+	}
+	return strings.TrimSuffix(text+hottestText(s.Hottest, columns, 0), ":  ")
+}
+
+// hottestText names as many of the hottest as fit, and the first few in any case.
+func hottestText(parts []profile.Part, columns, few int) (text string) {
 	for i := range parts {
 		name := shortName(CleanName(parts[i].Name))
 		for j := range parts {
@@ -226,17 +246,15 @@ func (a *account) hottest() {
 			name += " (" + CleanName(parts[i].State) + ")"
 		}
 		one := inWords(parts[i].Share) + " " + name
-		if text != "" {
-			if utf8.RuneCountInString(text)+utf8.RuneCountInString(one) > accountWidth {
-				break
-			}
+		if i > 0 {
 			one = "   " + one
+		}
+		if i >= few && utf8.RuneCountInString(text)+utf8.RuneCountInString(one) > columns {
+			break
 		}
 		text += one
 	}
-	if text != "" {
-		a.line("Hottest", "%s", text)
-	}
+	return text
 }
 
 // allocated says how much memory threads have allocated, and which threads the most.

@@ -22,7 +22,7 @@ func someDump() []profile.ThreadDump {
 				{Func: &profile.Func{Name: "a.B.inlined", File: "B.java"}, Kind: profile.Inlined, Line: 12, BCI: 0,
 					Sure: profile.Likely},
 				{Func: &profile.Func{Name: "a.B.owner", File: "B.java"}, Kind: profile.C2, Level: 4, Line: 34, BCI: 7, PC: 2,
-					SP: 0x30},
+					SP: 0x30, FP: 0x38},
 				{Func: &profile.Func{Name: "[no unwind info: lib.so]"}, Kind: profile.Gap, BCI: -1},
 			}}},
 		{TID: 2, Name: "gone", Err: "thread gone"},
@@ -39,7 +39,7 @@ func TestDumpJSON(t *testing.T) {
 	  {"name":"read","kind":"native","module":"/lib/libc.so.6","pc":"0xffffffffffff1234","sp":"0x10"},
 	  {"name":"java.io.FileInputStream.read0","kind":"native-method","file":"FileInputStream.java","pc":"0x1","sp":"0x20"},
 	  {"name":"a.B.inlined","kind":"inlined","certainty":"likely","file":"B.java","line":12,"bci":0},
-	  {"name":"a.B.owner","kind":"c2","file":"B.java","line":34,"bci":7,"level":4,"pc":"0x2","sp":"0x30"},
+	  {"name":"a.B.owner","kind":"c2","file":"B.java","line":34,"bci":7,"level":4,"pc":"0x2","sp":"0x30","fp":"0x38"},
 	  {"name":"[no unwind info: lib.so]","kind":"gap"}]},
 	 {"tid":2,"name":"gone","frames":[],"error":"thread gone"}]}`
 	sameJSON(t, b.String(), text)

@@ -104,6 +104,7 @@ type (
 		Module string `json:"module,omitempty"`
 		PC     string `json:"pc,omitempty"` // a string: numbers of JSON readers have 53 bits
 		SP     string `json:"sp,omitempty"`
+		FP     string `json:"fp,omitempty"` // where it is known: native code may use the register for something else
 	}
 )
 
@@ -235,7 +236,7 @@ func dumpFrames(s *profile.Stack, shape DumpShape) (frames []jsonFrame, truncate
 }
 
 func dumpFrame(f *profile.Frame) jsonFrame {
-	j := jsonFrame{Kind: f.Kind.String(), Level: f.Level, PC: address(f.PC), SP: address(f.SP)}
+	j := jsonFrame{Kind: f.Kind.String(), Level: f.Level, PC: address(f.PC), SP: address(f.SP), FP: address(f.FP)}
 	if f.Func != nil {
 		j.Name, j.Module = f.Func.Name, f.Func.Module
 	}

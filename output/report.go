@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -12,10 +13,11 @@ import (
 )
 
 // ReportKeys are the keys that a report can have. NewHottest makes one more, ByHottest.
-var ReportKeys = []string{"method", ByClass, ByPackage, "kind", ByThread, ByState}
+var ReportKeys = []string{"method", ByLine, ByClass, ByPackage, "kind", ByThread, ByState}
 
 // Keys that ask for more than a frame's own name.
 const (
+	ByLine    = "line"
 	ByClass   = "class"
 	ByPackage = "package"
 	ByThread  = "thread"
@@ -38,6 +40,8 @@ type Report struct {
 	Omitted int         `json:"omitted"`
 	// States are what threads did, if stacks tell that and the report is not by state itself.
 	States []ReportRow `json:"states,omitempty"`
+
+	noLines bool // it is by line, and there are none
 }
 
 // ReportRow is one method, class, package, kind, thread or state.
@@ -87,6 +91,7 @@ func NewHottest(t *Tree, of *profile.Meta, top int) *Report {
 // newReport has the rows of a table with what they are of all.
 func newReport(t *Tree, by string, table []ReportRow, all int64, top int) *Report {
 	r := &Report{Weight: t.Weight, Unnamed: t.Unnamed, By: by}
+	r.noLines = by == ByLine && !slices.ContainsFunc(t.Labels, func(n Name) bool { return hasLine.MatchString(n.Text) })
 	switch t.Weight {
 	case profile.CPUTime:
 		r.CPU = all
@@ -114,6 +119,23 @@ func newReport(t *Tree, by string, table []ReportRow, all int64, top int) *Repor
 	}
 	return r
 }
+
+// Lacks is how to record what the report is by, if the recording does not have it.
+func (r *Report) Lacks() string {
+	switch {
+	case r.noLines:
+		return "goprof record --pid PID -d 30s -o FILE.jfr, which has lines where the class files have them"
+	case len(r.Rows) != 1:
+	case r.Rows[0].Name == noThread:
+		return "goprof record --pid PID -d 30s --threads, or -o FILE.jfr, which has each sample's thread"
+	case r.Rows[0].Name == noState:
+		return "goprof record --pid PID -d 30s --mode wall"
+	}
+	return ""
+}
+
+// hasLine matches a method with a line.
+var hasLine = regexp.MustCompile(`:\d+$`)
 
 // WithStates lets a report begin with what threads did, if the stacks of the tree say that.
 func (r *Report) WithStates(t *Tree) error {
@@ -149,6 +171,7 @@ func plainStates(rows []ReportRow) (states []ReportRow) {
 // reportKeys say under which name a frame is counted.
 var reportKeys = map[string]func(Name) string{
 	"method": func(n Name) string { return n.Text },
+	ByLine:   func(n Name) string { return n.Text },
 	"kind":   func(n Name) string { return n.Kind.String() },
 	ByClass: func(n Name) string {
 		if class, _ := splitJava(n); class != "" {

@@ -30,7 +30,8 @@ func (t topmost) above(node int32, kind LabelKind, waits bool) topmost {
 func waitsIn(l Name) bool {
 	switch {
 	case l.Kind.Java():
-		return naming.Waits(l.Text)
+		method, _, _ := strings.Cut(l.Text, ":") // a line stands behind it in a report by line
+		return naming.Waits(method)
 	case l.Kind == LabelNative:
 		return naming.WaitsNatively(l.Text)
 	}
@@ -48,8 +49,8 @@ func stateOf(leaf Name) (state string, waited bool) {
 
 // Owners says as which node each node of a tree counts in a report by a key: as itself, but for these. All frames of a
 // thread count as that thread. What a thread did is no method: that time is its caller's, and where the thread waited,
-// that of the topmost frame in which threads do not just wait. A class and a package have the native code that their
-// methods call. Node 0 is the root, and parents stand before their children.
+// that of the topmost frame in which threads do not just wait. A class, a package and a line have the native code that
+// they call. Node 0 is the root, and parents stand before their children.
 func Owners(by string, labels []Name, nodes int, at func(n int32) (parent, label int32)) []int32 {
 	waits := make([]bool, len(labels))
 	for i, l := range labels {
@@ -69,7 +70,7 @@ func Owners(by string, labels []Name, nodes int, at func(n int32) (parent, label
 		case waited && by != ByThread && top[parent].node != 0:
 			owner[n] = owner[top[parent].node]
 		case by == ByThread, l.Kind == LabelState,
-			(by == ByClass || by == ByPackage) && !l.Kind.Java() && labels[onto].Kind.Java():
+			(by == ByClass || by == ByPackage || by == ByLine) && !l.Kind.Java() && labels[onto].Kind.Java():
 			owner[n] = owner[parent]
 		}
 	}

@@ -51,6 +51,7 @@ type Frame struct {
 	BCI   int32  // bytecode index, -1 if there is none
 	PC    uint64 // 0 where a frame has none of its own
 	SP    uint64 // of the physical frame
+	FP    uint64 // the frame pointer register in it, 0 where it is not known
 }
 
 // Stack is one look at one thread, leaf first.

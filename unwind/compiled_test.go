@@ -32,7 +32,7 @@ func TestStaticCallStubs(t *testing.T) {
 			binary.LittleEndian.PutUint64(stopped.Stack, f.PC)
 			stopped.Regs[w.cpu.PC], stopped.Regs[w.cpu.SP] = b.StubBegin, stopped.SP
 			w.Walk(&stopped, &again)
-			if again.Truncated != stack.Truncated || !slices.Equal(again.Frames, stack.Frames[k:]) {
+			if again.Truncated != stack.Truncated || !slices.EqualFunc(again.Frames, stack.Frames[k:], sameFrame) {
 				t.Fatalf("frame %d of %s: %v, %d frames, want %d", k, f.Func.Name, again.Truncated, len(again.Frames),
 					len(stack.Frames)-k)
 			}
@@ -40,6 +40,12 @@ func TestStaticCallStubs(t *testing.T) {
 		}
 		return tried
 	})
+}
+
+// sameFrame compares frames without the frame pointer. Made registers do not have the one of the frame.
+func sameFrame(a, b profile.Frame) bool {
+	a.FP, b.FP = 0, 0
+	return a == b
 }
 
 // manyWalks walks all recorded threads of javac. do tells how many cases it has tried. Each recording must have at

@@ -400,6 +400,9 @@ func (w *Walker) step() (why profile.Reason, root bool) {
 // emit appends one frame.
 func (w *Walker) emit(f profile.Frame) {
 	f.PC, f.SP = w.cur.pc, w.cur.sp
+	if fp, known := w.fp(); known {
+		f.FP = fp
+	}
 	w.out.Frames = append(w.out.Frames, f)
 }
 

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -244,8 +245,11 @@ func (f *agentFlags) serve(cmd *cobra.Command, c *config.Config, at net.Listener
 		}
 		go awaitSuccessor(ctx, a, c, say, cancel)
 	}()
-	say(fmt.Sprintf("recording the JVMs of this host at %v Hz, a batch of each every %v", c.Rate, c.Every))
+	say(plan(c))
+	began := time.Now()
 	a.Run(ctx)
+	did := a.Metrics().Counts()
+	say(deeds(&did, time.Since(began)))
 	cancel()
 	<-sampled
 	<-taking

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -108,6 +109,11 @@ func TestAgent(t *testing.T) {
 	if state, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", second.PID)); err != nil ||
 		strings.Contains(string(state), ") T ") || strings.Contains(string(state), ") t ") {
 		t.Errorf("the JVM is not as it was: %q, %v", state, err)
+	}
+	if said := a.log.String(); !strings.Contains(said, "recording CPU time of the JVMs of this host that match and deny "+
+		"choose at") || !regexp.MustCompile(`ended after \S+: \d+ JVMs were found, \d+ samples of them are in \d+ batches, `+
+		`\d+ were lost\ngoprof: files: [1-9]\d* written, 0 not, `).MatchString(said) {
+		t.Errorf("the agent says\n%s", said)
 	}
 	for _, pid := range []int{first.PID, second.PID} {
 		samples := int64(0)

@@ -101,6 +101,9 @@ func (o *outlets) close() {
 		o.files.Close()
 	}
 	o.to.close(o.say)
+	for _, text := range o.deeds() {
+		o.say(text)
+	}
 }
 
 // metrics writes what became of batches.

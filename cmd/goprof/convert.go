@@ -84,7 +84,7 @@ func formatTable() (text string) {
 
 func runConvert(cmd *cobra.Command, input string, f *convertFlags) error {
 	if f.output == "" {
-		return usageError(cmd, "-o is missing: where to write to, - is standard output")
+		return usageError(cmd, "-o is missing: where to write to, - is standard output", with("output", "out.html"))
 	}
 	if isHeapDump(f.output, f.format) {
 		return f.heapDump(cmd, input)
@@ -198,13 +198,15 @@ func (f *convertFlags) checkShape(cmd *cobra.Command, to format.Format) error {
 	case f.core.root != "" || len(f.core.debugDirs) > 0:
 		return usageError(cmd, "--root and --debug-dir are for heap dumps of core files: -o OUT.hprof")
 	case f.summary != "" && filepath.Clean(f.summary) == filepath.Clean(f.output):
-		return usageError(cmd, "--output and --summary are the same file")
+		return usageError(cmd, "--output and --summary are the same file", without("summary"))
 	case f.shape != (output.Shape{}) && !drawn:
-		return usageError(cmd, "--hide-internal and --group-threads are for html, svg and json")
+		return usageError(cmd, "--hide-internal and --group-threads are for html, svg and json",
+			without("hide-internal", "group-threads"))
 	case f.title != "" && to != format.HTML && to != format.SVG:
-		return usageError(cmd, "--title is for html and svg")
+		return usageError(cmd, "--title is for html and svg", without("title"))
 	case f.in.weight != "" && to == format.Firefox:
-		return usageError(cmd, "--weight is not for firefox, which shows samples with all that they count")
+		return usageError(cmd, "--weight is not for firefox, which shows samples with all that they count",
+			without("weight"))
 	}
 	return nil
 }

@@ -46,17 +46,17 @@ func (c *coreFile) check(cmd *cobra.Command, args []string, live ...string) erro
 	if c.file == "" {
 		for _, name := range []string{"core", "root", "debug-dir"} {
 			if cmd.Flags().Changed(name) {
-				return usageError(cmd, "--"+name+" needs a core file: --core FILE")
+				return usageError(cmd, "--"+name+" needs a core file: --core FILE", without("core", "root", "debug-dir"))
 			}
 		}
 		return nil
 	}
 	if len(args) > 0 {
-		return usageError(cmd, fmt.Sprintf("--core %s and %s: one of them", c.file, args[0]))
+		return usageError(cmd, fmt.Sprintf("--core %s and %s: one of them", c.file, args[0]), withoutWord(args[0]))
 	}
 	for _, name := range live {
 		if cmd.Flags().Changed(name) {
-			return usageError(cmd, "--"+name+" is for a live JVM, and --core for a dead one")
+			return usageError(cmd, "--"+name+" is for a live JVM, and --core for a dead one", without(name))
 		}
 	}
 	return c.checkFolders(cmd)

@@ -68,13 +68,15 @@ func (f *destinationFlags) destinations() (all []ship.Destination, err error) {
 		{"parca", f.parcaHeaders, f.parca, maker(parca.New)},
 	} {
 		if kind.headers != "" && len(kind.urls) == 0 {
-			return nil, &exit.Error{Code: exit.General, What: fmt.Sprintf("--%s-headers without --%[1]s", kind.flag)}
+			return nil, &exit.Error{Code: exit.General, What: fmt.Sprintf("--%s-headers without --%[1]s", kind.flag),
+				Remedy: fmt.Sprintf("--%s URL, or no --%[1]s-headers", kind.flag)}
 		}
 		for _, url := range kind.urls {
 			d, err := kind.make(wire.Options{URL: url, HeaderFile: kind.headers, CAFile: f.ca, CertFile: f.cert, KeyFile: f.key,
 				Agent: "goprof/" + version()})
 			if err != nil {
-				return nil, &exit.Error{Code: exit.General, What: "--" + kind.flag, Err: err}
+				return nil, &exit.Error{Code: exit.General, What: "--" + kind.flag, Err: err,
+					Remedy: fmt.Sprintf("--%s http://HOST:PORT, https://, grpc:// or grpcs://", kind.flag)}
 			}
 			for _, other := range all {
 				if other.Name() == d.Name() {
@@ -113,7 +115,7 @@ func (f *destinationFlags) open(tell func(string)) (*ship.Shipper, error) {
 	}
 	if len(to) == 0 {
 		return nil, &exit.Error{Code: exit.General, What: "nothing says where to send to",
-			Remedy: "--otlp URL, --pyroscope URL or --parca URL"}
+			Remedy: commandLine(os.Args) + " --otlp http://localhost:4318 (or --pyroscope URL, --parca URL)"}
 	}
 	s, err := ship.New(ship.Options{Spool: f.spool, MaxBytes: f.spoolMax << 20,
 		Timeout: cmp.Or(f.timeout.Duration, 30*time.Second), Tell: tell}, to...)
@@ -123,8 +125,8 @@ func (f *destinationFlags) open(tell func(string)) (*ship.Shipper, error) {
 	return s, nil
 }
 
-// undelivered is the error for batches that servers have not taken, nil if they have taken all.
-func undelivered(s *ship.Shipper, err error) error {
+// undelivered is the error for batches that servers have not taken, nil if they have taken all. kept: a spool has them.
+func undelivered(s *ship.Shipper, err error, kept bool) error {
 	var why []string
 	for _, st := range s.Stats() {
 		n := st.Refused.Batches + st.Dropped.Batches + st.Damaged.Batches + st.Queued.Batches
@@ -136,5 +138,10 @@ func undelivered(s *ship.Shipper, err error) error {
 	if len(why) == 0 {
 		return err
 	}
-	return &exit.Error{Code: exit.Undelivered, What: "not everything was delivered", Why: strings.Join(why, "; ")}
+	again := commandLine(os.Args) + " once more"
+	if !kept {
+		again = commandLine(os.Args) + " --spool DIR keeps what is left, for the next goprof with --spool DIR"
+	}
+	return &exit.Error{Code: exit.Undelivered, What: "not everything was delivered", Why: strings.Join(why, "; "),
+		Remedy: again}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,6 +19,7 @@ import (
 
 type diffFlags struct {
 	by, output, format, title string
+	ranges                    [2]timeRange // of the recordings before, and of those after
 	top                       int
 	minChange                 float64
 	asJSON, exitCode          bool
@@ -32,7 +34,7 @@ var diffFormats = []format.Format{format.Collapsed, format.JSON, format.HTML, fo
 func newDiff() *cobra.Command {
 	var f diffFlags
 	cmd := &cobra.Command{
-		Use:   "diff BEFORE AFTER | diff BEFORE... -- AFTER...",
+		Use:   "diff BEFORE AFTER | diff BEFORE... -- AFTER... | diff FILE --before FROM-TO --after FROM-TO",
 		Short: "Show what changed between two recordings, and what of it is noise",
 		Long: `diff compares the shares that methods and paths have in two recordings. For each change
 it says what noise alone would give. A star marks a significant change: noise alone
@@ -49,6 +51,9 @@ To compare two versions, record several starts of each, best five. Give all file
 of before, then --, then those of after. Noise is then what differs between the
 recordings of a side. Flags stand before the --.
 
+--before and --after compare two times of one recording, or take a part of the recordings of a side:
+0s-60s, 60s- (to the end), -60s (from the start). A name in quotes may be a pattern: 'before-*.jfr'.
+
 BEFORE and AFTER are collapsed files, pprof profiles or JFR files; each one's content
 tells which. "-" is standard input. If a file has times (JFR), noise is measured. If
 neither has, diff assumes how large noise is, and says so.
@@ -62,6 +67,7 @@ change is significant, so that a script can tell a change from an error (1 to 10
 		Example: `  goprof diff before.jfr after.jfr
   goprof diff before.jfr after.jfr --by class --top 20
   goprof diff before.jfr after.jfr -o diff.html
+  goprof diff x.jfr --before 0s-60s --after 60s-          two times of one recording
   goprof diff -o diff.html before*.jfr -- after*.jfr      several starts of each version
   goprof diff old.collapsed new.collapsed --json | jq '.changes[] | select(.significant)'
 
@@ -75,7 +81,7 @@ change is significant, so that a script can tell a change from an error (1 to 10
     *)  echo "could not compare"; exit 2 ;;
   esac`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			names, err := diffSides(cmd, args)
+			names, err := f.sides(cmd, args)
 			if err != nil {
 				return err
 			}
@@ -89,6 +95,8 @@ change is significant, so that a script can tell a change from an error (1 to 10
 	flags.Float64Var(&f.minChange, "min-change", 0, "tell only changes of this many `points` (of 100) or more")
 	flags.BoolVar(&f.asJSON, "json", false, "write JSON")
 	flags.BoolVar(&f.exitCode, "exit-code", false, "exit with 11 if a change is significant")
+	flags.Var(&f.ranges[diff.Before], "before", "of the recordings before only this `time`: 0s-60s")
+	flags.Var(&f.ranges[diff.After], "after", "of the recordings after only this `time`: 60s-")
 	flags.StringVarP(&f.output, "output", "o", output.Stdout,
 		"write to `file`; its name chooses: .txt, .json, .html, .svg")
 	flags.StringVarP(&f.format, "format", "f", "",
@@ -101,8 +109,20 @@ change is significant, so that a script can tell a change from an error (1 to 10
 	return cmd
 }
 
-// diffSides parts the files of before from those of after.
-func diffSides(cmd *cobra.Command, args []string) (names [2][]string, err error) {
+// sides parts the files of before from those of after. With two ranges one file is both.
+func (f *diffFlags) sides(cmd *cobra.Command, args []string) (names [2][]string, err error) {
+	ranged := f.ranges[diff.Before].given() || f.ranges[diff.After].given()
+	if ranged && (f.in.from.Duration > 0 || f.in.to.Duration > 0) {
+		return names, usageError(cmd, "--from and --to are of both sides, --before and --after of one: give these",
+			without("from", "to"))
+	}
+	if ranged && len(args) == 1 {
+		if !f.ranges[diff.Before].given() || !f.ranges[diff.After].given() {
+			return names, usageError(cmd, "two times of one recording are --before and --after: one is missing",
+				with("before", "0s-60s"), with("after", "60s-"))
+		}
+		args = append(args, args[0])
+	}
 	dash := cmd.ArgsLenAtDash()
 	if dash <= 0 && len(args) > 2 {
 		return names, usageError(cmd, "more than two recordings need -- between those of before and those of after: "+
@@ -111,7 +131,7 @@ func diffSides(cmd *cobra.Command, args []string) (names [2][]string, err error)
 	if dash <= 0 { // a -- before all names only says that no flags follow
 		dash = min(len(args), 1)
 	}
-	names = [2][]string{args[:dash], args[dash:]}
+	names = [2][]string{matching(args[:dash]), matching(args[dash:])}
 	if err := exactly("BEFORE", "AFTER")(cmd, args[:min(len(args), 2)]); err != nil {
 		return names, err
 	}
@@ -129,6 +149,20 @@ func diffSides(cmd *cobra.Command, args []string) (names [2][]string, err error)
 		}
 	}
 	return names, nil
+}
+
+// matching puts the files that fit a pattern in its place. A pattern that fits none is a name.
+func matching(names []string) (files []string) {
+	for _, name := range names {
+		if _, err := os.Stat(name); err != nil {
+			if found, _ := filepath.Glob(name); len(found) > 0 {
+				files = append(files, found...)
+				continue
+			}
+		}
+		files = append(files, name)
+	}
+	return files
 }
 
 func runDiff(cmd *cobra.Command, names [2][]string, f *diffFlags) error {
@@ -169,11 +203,12 @@ func runDiff(cmd *cobra.Command, names [2][]string, f *diffFlags) error {
 func (f *diffFlags) check(cmd *cobra.Command, names []string) (format.Format, error) {
 	switch {
 	case f.top < 0:
-		return 0, usageError(cmd, "--top is how many changes to show, 0 for all")
+		return 0, usageError(cmd, "--top is how many changes to show, 0 for all", without("top"))
 	case !(f.minChange >= 0 && f.minChange <= 100):
-		return 0, usageError(cmd, "--min-change is a number of points, from 0 to 100")
+		return 0, usageError(cmd, "--min-change is a number of points, from 0 to 100", without("min-change"))
 	case !slices.Contains(diff.Keys, f.by):
-		return 0, usageError(cmd, fmt.Sprintf("--by is one of %s, not %q", strings.Join(diff.Keys, ", "), f.by))
+		return 0, usageError(cmd, fmt.Sprintf("--by is one of %s, not %q", strings.Join(diff.Keys, ", "), f.by),
+			without("by"))
 	}
 	stdin := 0
 	for _, name := range names {
@@ -197,14 +232,18 @@ func (f *diffFlags) check(cmd *cobra.Command, names []string) (format.Format, er
 	to, err := format.Of(f.output, named)
 	if err != nil || !slices.Contains(diffFormats, to) || filepath.Ext(f.output) == ".collapsed" && named == "" {
 		return 0, usageError(cmd, fmt.Sprintf("diff writes .txt, .json, .html and .svg (-f text, json, html, svg), not %q",
-			cmp.Or(f.format, filepath.Ext(f.output))))
+			cmp.Or(f.format, filepath.Ext(f.output))), with("output", "diff.html"), without("format"))
 	}
 	return to, nil
 }
 
 // read adds one recording to the comparison, and returns what the recording counts.
 func (f *diffFlags) read(cmd *cobra.Command, c *diff.Comparison, side diff.Side, name string) (string, error) {
-	in, err := f.in.open(cmd, name)
+	wanted := f.in
+	if r := f.ranges[side]; r.given() {
+		wanted.from, wanted.to = r.from, r.to
+	}
+	in, err := wanted.open(cmd, name)
 	if err != nil {
 		return "", err
 	}
@@ -223,6 +262,7 @@ func (f *diffFlags) read(cmd *cobra.Command, c *diff.Comparison, side diff.Side,
 
 func (f *diffFlags) write(cmd *cobra.Command, r *diff.Result, to format.Format) error {
 	write := r.Text
+	r.Before.Name, r.After.Name = f.ranges[diff.Before].of(r.Before.Name), f.ranges[diff.After].of(r.After.Name)
 	title := cmp.Or(f.title, r.Before.Name+" \u2192 "+r.After.Name)
 	switch to {
 	case format.JSON:

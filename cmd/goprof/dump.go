@@ -59,7 +59,7 @@ const dumpExample = `  goprof dump 1234                            or --pid 1234
   goprof dump 1234 -n 3 --every 5s            three dumps: what moved, and what did not
   goprof dump 1234 --json --redact default    without names that may not leave the house
   goprof dump 1234 --format jstack > t.txt    for tools that read jstack's dumps
-  goprof dump 1234 --json > threads.json
+  goprof dump 1234 -o threads.json            the ending chooses JSON or text
   goprof dump 1234 --virtual                  parked virtual threads, too
   goprof dump 1234 --nonblocking              stop no thread: running ones have no stack then
   goprof dump --core core.1234                what it did when it died
@@ -76,13 +76,13 @@ func newDump() *cobra.Command {
 		Args:    atMostOne,
 
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if d.by, err = d.redactor(cmd, output.Stdout); err != nil {
+			if d.by, err = d.redactor(cmd, d.output); err != nil {
 				return err
 			}
 			if d.core.file != "" {
 				readFilesOnly(cmd, args)
 			} else {
-				guard.Enter(d.toDump())
+				guard.Enter(d.toDump(d.output))
 			}
 			if err := d.check(cmd); err != nil {
 				return err
@@ -106,6 +106,7 @@ func newDump() *cobra.Command {
 	d.core.addFlags(cmd)
 	fs.StringVarP(&d.format, "format", "f", dumpAsText, "`format`: "+strings.Join(dumpFormats, ", "))
 	fs.BoolVar(&d.json, "json", false, "write JSON, as --format json")
+	fs.StringVarP(&d.output, "output", "o", output.Stdout, outputUsage)
 	fs.BoolVar(&d.shape.Group, "group", false, "show threads with the same stack and state once")
 	fs.BoolVar(&d.shape.Native, "native", false,
 		"show the JVM's own frames below Java, too (JSON shows them unless --native=false)")
@@ -133,7 +134,7 @@ const dumpEvery = 5 * time.Second
 type dumper struct {
 	core                       coreFile
 	pid                        int
-	format                     string
+	format, output             string
 	json                       bool
 	shape                      output.DumpShape
 	count                      int
@@ -147,9 +148,9 @@ type dumper struct {
 // liveDumpFlags are for live JVMs only.
 var liveDumpFlags = []string{"pid", "ns-pid", "count", "every", "nonblocking", "wait-stop"}
 
-// toDump are the rights that dump and locks keep. The map of pseudonyms is the only file that they write.
-func (f *redactFlags) toDump() guard.Keep {
-	if f.names != "" {
+// toDump are the rights that dump and locks keep. They write a file only where -o or --redact-map names one.
+func (f *redactFlags) toDump(name string) guard.Keep {
+	if f.names != "" || name != output.Stdout {
 		return guard.ToDumpAndWrite
 	}
 	return guard.ToDump
@@ -159,38 +160,40 @@ func (f *redactFlags) toDump() guard.Keep {
 func (d *dumper) dead() *coreDump {
 	core := d.core
 	core.by = d.by
-	return &coreDump{coreFile: core, format: d.format, shape: d.shape, hideInternal: d.hideInternal, raw: d.raw,
-		opt: postmortem.Options{Depth: d.opt.Depth, Locks: d.opt.Locks, Virtual: d.virtual}}
+	return &coreDump{coreFile: core, format: d.format, output: d.output, shape: d.shape, hideInternal: d.hideInternal,
+		raw: d.raw, opt: postmortem.Options{Depth: d.opt.Depth, Locks: d.opt.Locks, Virtual: d.virtual}}
 }
 
 // check says what is wrong with the flags.
 func (d *dumper) check(cmd *cobra.Command) error {
 	given := cmd.Flags().Changed
 	if d.json && given("format") && d.format != dumpAsJSON {
-		return usageError(cmd, "--json and --format "+d.format+" exclude each other")
+		return usageError(cmd, "--json and --format "+d.format+" exclude each other", without("json"))
 	}
-	if d.json {
-		d.format = dumpAsJSON
-	}
+	d.format = dumpFormat(cmd, d.format, d.json, d.output)
 	if d.format == dumpAsJSON && !given("native") {
 		d.shape.Native = true
 	}
 	switch {
 	case d.opt.Depth < 1 || d.opt.Depth > maxDepth:
-		return usageError(cmd, fmt.Sprintf("--depth is between 1 and %d", maxDepth))
+		return usageError(cmd, fmt.Sprintf("--depth is between 1 and %d", maxDepth), without("depth"))
 	case !slices.Contains(dumpFormats, d.format):
-		return usageError(cmd, fmt.Sprintf("--format is one of %s, not %q", strings.Join(dumpFormats, ", "), d.format))
+		return usageError(cmd, fmt.Sprintf("--format is one of %s, not %q", strings.Join(dumpFormats, ", "), d.format),
+			with("format", "text"))
 	case d.count < 1 || d.count > maxDumps:
-		return usageError(cmd, fmt.Sprintf("-n is between 1 and %d", maxDumps))
+		return usageError(cmd, fmt.Sprintf("-n is between 1 and %d", maxDumps), with("count", "3"))
 	case given("every") && d.count == 1:
-		return usageError(cmd, "--every says when the next dump comes: -n N is missing")
+		return usageError(cmd, "--every says when the next dump comes: -n N is missing", with("count", "3"))
 	case d.format == dumpAsJstack && d.shape.Group:
-		return usageError(cmd, "--format jstack shows each thread by itself: --group is for text and json")
+		return usageError(cmd, "--format jstack shows each thread by itself: --group is for text and json",
+			without("group"))
 	case d.format == dumpAsJstack && d.virtual:
 		return usageError(cmd,
-			"--format jstack has no place for virtual threads that no carrier runs: text and json show them")
+			"--format jstack has no place for virtual threads that no carrier runs: text and json show them",
+			without("virtual"))
 	case d.format == dumpAsJstack && given("native"):
-		return usageError(cmd, "--format jstack shows Java frames alone: --native is for text and json")
+		return usageError(cmd, "--format jstack shows Java frames alone: --native is for text and json",
+			without("native"))
 	}
 	d.opt.Wait = d.wait.Duration
 	if d.every.Duration == 0 {

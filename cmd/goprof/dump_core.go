@@ -14,7 +14,7 @@ import (
 // coreDump is what the command line asks of dump --core.
 type coreDump struct {
 	coreFile
-	format            string
+	format, output    string
 	shape             output.DumpShape
 	opt               postmortem.Options
 	hideInternal, raw bool
@@ -28,9 +28,9 @@ func (d *coreDump) run(cmd *cobra.Command) error {
 	}
 	defer o.Close()
 	o.Walker.RawNames = d.raw
-	out, err := output.Reserve(output.Stdout)
+	out, err := reserveDump(d.output)
 	if err != nil {
-		return outputFailed(err)
+		return err
 	}
 	dump, err := o.dump(cmd, d.opt, d.hideInternal)
 	if err != nil {
@@ -43,10 +43,7 @@ func (d *coreDump) run(cmd *cobra.Command) error {
 	if d.by != nil {
 		d.by.Dump(dump)
 	}
-	if _, err := out.Write(func(w io.Writer) error { return writeDump(w, dump, d.format, d.shape) }); err != nil {
-		return outputFailed(err)
-	}
-	return nil
+	return out.write(true, func(w io.Writer) error { return writeDump(w, dump, d.format, d.shape) })
 }
 
 // tellVirtualWaits says why a deadlock of virtual threads may not be told.

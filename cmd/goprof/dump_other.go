@@ -27,20 +27,19 @@ func newDump() *cobra.Command {
 			if err := d.check(cmd, args); err != nil {
 				return err
 			}
-			switch {
-			case d.file == "":
+			if d.file == "" {
 				return needsLinux("dump", "")().RunE(cmd, args)
-			case asJSON:
-				d.format = dumpAsJSON
 			}
+			d.format = dumpFormat(cmd, d.format, asJSON, d.output)
 			if !slices.Contains(dumpFormats, d.format) {
-				return usageError(cmd, fmt.Sprintf("--format is one of %s, not %q", strings.Join(dumpFormats, ", "), d.format))
+				return usageError(cmd, fmt.Sprintf("--format is one of %s, not %q", strings.Join(dumpFormats, ", "), d.format),
+					with("format", "text"))
 			}
 			if d.format == dumpAsJSON && !cmd.Flags().Changed("native") {
 				d.shape.Native = true
 			}
 			var err error
-			if d.by, err = hide.redactor(cmd, output.Stdout); err != nil {
+			if d.by, err = hide.redactor(cmd, d.output); err != nil {
 				return err
 			}
 			return hide.thenMap(d.run(cmd))
@@ -51,6 +50,7 @@ func newDump() *cobra.Command {
 	d.addFlags(cmd)
 	fs.StringVarP(&d.format, "format", "f", dumpAsText, "`format`: "+strings.Join(dumpFormats, ", "))
 	fs.BoolVar(&asJSON, "json", false, "write JSON, as --format json")
+	fs.StringVarP(&d.output, "output", "o", output.Stdout, outputUsage)
 	fs.BoolVar(&d.shape.Group, "group", false, "show threads with the same stack and state once")
 	fs.BoolVar(&d.shape.Native, "native", false, "show the JVM's own frames below Java, too")
 	fs.BoolVar(&d.opt.Locks, "locks", true, "say what threads hold, and whose locks they wait for")

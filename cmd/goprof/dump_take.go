@@ -42,9 +42,9 @@ func (d *dumper) run(cmd *cobra.Command) error {
 		fmt.Fprintf(cmd.ErrOrStderr(), "goprof: locks are not shown: %v\n", err)
 		d.opt.Locks = false
 	}
-	out, err := output.Reserve(output.Stdout)
+	out, err := reserveDump(d.output)
 	if err != nil {
-		return outputFailed(err)
+		return err
 	}
 	if d.count > 1 {
 		return d.series(cmd, s, out)
@@ -54,8 +54,8 @@ func (d *dumper) run(cmd *cobra.Command) error {
 		return err
 	}
 	tellNotes(cmd.ErrOrStderr(), notesOf(s, d.by))
-	if _, err := out.Write(func(w io.Writer) error { return d.write(w, dump) }); err != nil {
-		return outputFailed(err)
+	if err := out.write(true, func(w io.Writer) error { return d.write(w, dump) }); err != nil {
+		return err
 	}
 	return incomplete
 }
@@ -135,7 +135,7 @@ func (d *dumper) write(w io.Writer, dump *profile.Dump) error {
 }
 
 // series takes several dumps. It writes text after each dump, and JSON at the end.
-func (d *dumper) series(cmd *cobra.Command, s *session.Session, out *output.File) error {
+func (d *dumper) series(cmd *cobra.Command, s *session.Session, out *dumpFile) error {
 	ctx, stop := interruptible(cmd.Context())
 	defer stop()
 	d.opt.Cancel = ctx
@@ -157,7 +157,7 @@ func (d *dumper) series(cmd *cobra.Command, s *session.Session, out *output.File
 		incomplete = cmp.Or(incomplete, lacks)
 		dumps = append(dumps, dump)
 		if err := d.writeNext(out, dumps); err != nil {
-			return outputFailed(err)
+			return err
 		}
 		if len(dumps) < d.count {
 			sleepUntil(ctx, time.Now().Add(min(settleTime, d.every.Duration/4)))
@@ -169,8 +169,8 @@ func (d *dumper) series(cmd *cobra.Command, s *session.Session, out *output.File
 		return &exit.Error{Code: exit.General, What: "interrupted before the first dump was complete"}
 	}
 	tellNotes(cmd.ErrOrStderr(), notesOf(s, d.by))
-	if _, err := out.Write(func(w io.Writer) error { return d.writeEnd(w, dumps) }); err != nil {
-		return outputFailed(err)
+	if err := out.write(true, func(w io.Writer) error { return d.writeEnd(w, dumps) }); err != nil {
+		return err
 	}
 	return incomplete
 }
@@ -199,11 +199,11 @@ func sleepUntil(ctx context.Context, when time.Time) bool {
 }
 
 // writeNext writes the last of the dumps. JSON is one text, and is written at the end.
-func (d *dumper) writeNext(out *output.File, dumps []*profile.Dump) error {
+func (d *dumper) writeNext(out *dumpFile, dumps []*profile.Dump) error {
 	if d.format == dumpAsJSON {
 		return nil
 	}
-	_, err := out.Write(func(w io.Writer) error {
+	return out.write(false, func(w io.Writer) error {
 		if len(dumps) > 1 {
 			fmt.Fprintln(w)
 		}
@@ -212,7 +212,6 @@ func (d *dumper) writeNext(out *output.File, dumps []*profile.Dump) error {
 		}
 		return d.write(w, dumps[len(dumps)-1])
 	})
-	return err
 }
 
 // writeEnd writes what all dumps show together. Tools that read jstack's dumps compare several themselves.

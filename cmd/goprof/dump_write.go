@@ -1,10 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"maps"
+	"path/filepath"
 	"slices"
+
+	"github.com/spf13/cobra"
 
 	"goprof/output"
 	"goprof/profile"
@@ -20,6 +24,47 @@ const (
 )
 
 var dumpFormats = []string{dumpAsText, dumpAsJSON, dumpAsJstack}
+
+// dumpFile is where dumps go. Standard output gets one after the other. A file holds all dumps so far.
+type dumpFile struct {
+	*output.File
+	soFar bytes.Buffer
+}
+
+func reserveDump(name string) (*dumpFile, error) {
+	file, err := output.Reserve(name)
+	if err != nil {
+		return nil, outputFailed(err)
+	}
+	return &dumpFile{File: file}, nil
+}
+
+// write adds text. A pipe that has a name gets all of it with the last.
+func (f *dumpFile) write(last bool, write func(io.Writer) error) (err error) {
+	if f.Name() == output.Stdout {
+		_, err = f.Write(write)
+	} else if err = write(&f.soFar); err == nil && (last || !f.IsStream()) {
+		_, err = f.Write(func(w io.Writer) error {
+			_, err := w.Write(f.soFar.Bytes())
+			return err
+		})
+	}
+	if err != nil {
+		return outputFailed(err)
+	}
+	return nil
+}
+
+// outputUsage is what -o does.
+const outputUsage = "write to `file`; .json writes JSON"
+
+// dumpFormat is the format that the flags and the name of the file choose.
+func dumpFormat(cmd *cobra.Command, asked string, asJSON bool, name string) string {
+	if asJSON || filepath.Ext(name) == ".json" && !cmd.Flags().Changed("format") {
+		return dumpAsJSON
+	}
+	return asked
+}
 
 // writeDump writes one dump.
 func writeDump(w io.Writer, dump *profile.Dump, format string, shape output.DumpShape) error {

@@ -46,11 +46,13 @@ func (f *engineFlag) check(cmd *cobra.Command, mode string, maxOverhead float64)
 	f.engineGiven = cmd.Flags().Changed("engine")
 	switch {
 	case !slices.Contains(engineNames, f.engine):
-		return usageError(cmd, fmt.Sprintf("--engine is ptrace, perf or auto, not %q", f.engine))
+		return usageError(cmd, fmt.Sprintf("--engine is ptrace, perf or auto, not %q", f.engine), with("engine", "auto"))
 	case f.engine == string(session.PerfEngine) && mode != profile.ModeCPU && mode != profile.ModeOffCPU:
-		return usageError(cmd, "--engine perf is for --mode cpu and off-cpu: its timers run while a thread has a CPU")
+		return usageError(cmd, "--engine perf is for --mode cpu and off-cpu: its timers run while a thread has a CPU",
+			without("engine"))
 	case f.engine == string(session.PerfEngine) && maxOverhead > 0:
-		return usageError(cmd, "--max-overhead is for --engine ptrace: perf_event does not tell what a sample costs")
+		return usageError(cmd, "--max-overhead is for --engine ptrace: perf_event does not tell what a sample costs",
+			without("max-overhead"))
 	}
 	return nil
 }

@@ -57,13 +57,16 @@ func (f *eventFlags) check(cmd *cobra.Command, o *recordFlags) error {
 	if len(f.asked)+len(f.others) == 0 {
 		switch {
 		case f.every != "":
-			return usageError(cmd, "--every is for --event; of CPU time it is --rate or --interval")
+			return usageError(cmd, "--every is for --event; of CPU time it is --rate or --interval", without("every"))
 		case f.kernel && o.mode != profile.ModeCPU:
-			return usageError(cmd, "--kernel is for CPU time and --event: of threads that wait, no look shows the kernel's part")
+			return usageError(cmd, "--kernel is for CPU time and --event: of threads that wait, no look shows the kernel's part",
+				without("kernel"))
 		case f.kernel && o.maxOverhead > 0:
-			return usageError(cmd, "--max-overhead is for --engine ptrace: perf_event does not tell what a sample costs")
+			return usageError(cmd, "--max-overhead is for --engine ptrace: perf_event does not tell what a sample costs",
+				without("max-overhead"))
 		case f.kernel && cmd.Flags().Changed("engine") && o.engine != string(session.PerfEngine):
-			return usageError(cmd, "--kernel needs --engine perf: only the kernel itself sees its part of a stack")
+			return usageError(cmd, "--kernel needs --engine perf: only the kernel itself sees its part of a stack",
+				with("engine", "perf"))
 		case f.kernel:
 			o.engine = string(session.PerfEngine)
 		}
@@ -72,16 +75,17 @@ func (f *eventFlags) check(cmd *cobra.Command, o *recordFlags) error {
 	given := cmd.Flags().Changed
 	switch {
 	case given("mode"):
-		return usageError(cmd, "--event and --mode both say when a sample is taken: give one")
+		return usageError(cmd, "--event and --mode both say when a sample is taken: give one", without("mode"))
 	case len(f.others) > 0:
 		return f.checkParts(cmd, o)
 	case given("rate"), given("interval"):
 		return usageError(cmd,
-			"--rate and --interval are for CPU time and --mode; of events --every says how many become samples")
+			"--rate and --interval are for CPU time and --mode; of events --every says how many become samples",
+			without("rate", "interval"))
 	case given("engine") && o.engine == string(session.PtraceEngine):
-		return usageError(cmd, "--event needs the kernel's perf_event: leave out --engine ptrace")
+		return usageError(cmd, "--event needs the kernel's perf_event: leave out --engine ptrace", without("engine"))
 	case given("weight"):
-		return usageError(cmd, "--weight is for CPU time and --mode; an event has its own")
+		return usageError(cmd, "--weight is for CPU time and --mode; an event has its own", without("weight"))
 	case len(f.asked) > 1 && o.as != format.JFR:
 		return severalInto(cmd, o.as)
 	}
@@ -89,7 +93,8 @@ func (f *eventFlags) check(cmd *cobra.Command, o *recordFlags) error {
 }
 
 func severalInto(cmd *cobra.Command, as format.Format) error {
-	return usageError(cmd, fmt.Sprintf("several events go into a JFR file (-o FILE.jfr), and one into %s", as))
+	return usageError(cmd, fmt.Sprintf("several events go into a JFR file (-o FILE.jfr), and one into %s", as),
+		with("output", "out.jfr"), without("format"))
 }
 
 const everyHelp = "--every is for one event; of several each has its own: --event alloc=512k,exceptions=10"
@@ -122,11 +127,11 @@ func (f *eventFlags) ask(cmd *cobra.Command) (err error) {
 	}
 	if f.every != "" {
 		if f.alloc != "" || len(f.asked)+len(f.others) > 1 {
-			return usageError(cmd, everyHelp)
+			return usageError(cmd, everyHelp, without("every"))
 		}
 		if len(f.asked) == 1 {
 			if f.asked[0].Every, err = session.ParseAmount(f.every); err != nil {
-				return usageError(cmd, "--every: "+err.Error())
+				return usageError(cmd, "--every: "+err.Error(), without("every"))
 			}
 		}
 	}
@@ -146,7 +151,7 @@ func (f *eventFlags) askAlloc(cmd *cobra.Command) error {
 	}
 	n, err := session.ParseAmount(f.alloc)
 	if err != nil {
-		return usageError(cmd, "--alloc: "+err.Error())
+		return usageError(cmd, "--alloc: "+err.Error(), with("alloc", "512k"))
 	}
 	for i := range f.asked {
 		if f.asked[i].Name == profile.EventAlloc {

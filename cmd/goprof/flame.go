@@ -49,6 +49,7 @@ flame replaces an older page of the same recording, and what -o names. Any other
 page's name stays: the page is out.1.html then.`,
 		Example: `  goprof flame out.collapsed
   goprof flame out.collapsed -o incident-4711.html --title "checkout, slow"
+  goprof flame out.collapsed --open              and show it in the browser
   goprof flame out.collapsed --svg -o ticket.svg
   goprof flame out.jfr --from 10s --to 25s --thread http
   goprof flame async.jfr --event alloc           what allocates, in bytes
@@ -62,6 +63,7 @@ page's name stays: the page is out.1.html then.`,
 	flags.StringVar(&f.title, "title", "", "the page's `title` (default: the program's name)")
 	flags.Float64Var(&f.minwidth, "minwidth", 0, "leave out frames with less than this share of all samples, in `percent`")
 	flags.BoolVar(&f.svg, "svg", false, "a picture without scripts instead of a page")
+	addOpen(flags)
 	addShape(flags, &f.shape)
 	f.drawing.add(flags)
 	flags.StringVar(&f.summary, "summary", "", "the summary `file` of a collapsed file (default: beside FILE)")
@@ -71,7 +73,7 @@ page's name stays: the page is out.1.html then.`,
 
 func drawFlame(cmd *cobra.Command, input string, f *flameFlags) error {
 	if !(f.minwidth >= 0 && f.minwidth < 100) {
-		return usageError(cmd, "--minwidth is a share in percent, from 0 to less than 100")
+		return usageError(cmd, "--minwidth is a share in percent, from 0 to less than 100", without("minwidth"))
 	}
 	if err := notItself(input, f.output); err != nil {
 		return err
@@ -112,6 +114,7 @@ func drawFlame(cmd *cobra.Command, input string, f *flameFlags) error {
 		fmt.Fprintf(cmd.ErrOrStderr(), "flame graph: %s (%s, %d stacks, %d frames)\n", output.Printable(name),
 			output.Amount(tree.Weight, tree.Total), tree.Stacks, len(tree.Nodes)-1)
 	}
+	theOpener.open(name)
 	return nil
 }
 
@@ -138,7 +141,7 @@ func (in *openInput) describe(cmd *cobra.Command, named string) error {
 	}
 	tree := in.file.Tree()
 	if tree == nil {
-		return usageError(cmd, "--summary is for collapsed files: what is known of others is in them")
+		return usageError(cmd, "--summary is for collapsed files: what is known of others is in them", without("summary"))
 	}
 	file, err := os.Open(named)
 	if err != nil {

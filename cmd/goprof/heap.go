@@ -117,17 +117,19 @@ func (f *heapFlags) check(cmd *cobra.Command, args []string) error {
 	given := cmd.Flags().Changed
 	switch {
 	case f.shape.Area != "" && !slices.Contains([]string{"young", "old", "humongous"}, f.shape.Area):
-		return usageError(cmd, fmt.Sprintf("--area is young, old or humongous, not %q", f.shape.Area))
+		return usageError(cmd, fmt.Sprintf("--area is young, old or humongous, not %q", f.shape.Area),
+			with("area", "old"))
 	case f.shape.Top < 1 || f.shape.Top > maxHeapLines:
-		return usageError(cmd, fmt.Sprintf("--top is between 1 and %d", maxHeapLines))
+		return usageError(cmd, fmt.Sprintf("--top is between 1 and %d", maxHeapLines), without("top"))
 	case f.count < 1 || f.count > maxReadings:
-		return usageError(cmd, fmt.Sprintf("-n is between 1 and %d", maxReadings))
+		return usageError(cmd, fmt.Sprintf("-n is between 1 and %d", maxReadings), with("count", "6"))
 	case f.count == 2:
-		return usageError(cmd, "-n is 3 or more to see growth: two readings do not show how sure it is")
+		return usageError(cmd, "-n is 3 or more to see growth: two readings do not show how sure it is",
+			with("count", "6"))
 	case f.json && f.drawing() != nil:
-		return usageError(cmd, fmt.Sprintf("--json does not write %s: leave one of them out", f.output))
+		return usageError(cmd, fmt.Sprintf("--json does not write %s: leave one of them out", f.output), without("json"))
 	case given("every") && f.count == 1:
-		return usageError(cmd, "--every says when the next reading comes: -n N is missing")
+		return usageError(cmd, "--every says when the next reading comes: -n N is missing", with("count", "6"))
 	}
 	if f.json && !given("top") {
 		f.shape.Top = 0
@@ -152,7 +154,7 @@ func (f *heapFlags) run(cmd *cobra.Command, args []string) error {
 	} else if f.output != output.Stdout {
 		guard.Enter(guard.ToDumpAndWrite)
 	} else {
-		guard.Enter(f.toDump())
+		guard.Enter(f.toDump(output.Stdout))
 	}
 	if err := f.check(cmd, args); err != nil {
 		return err

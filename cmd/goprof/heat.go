@@ -59,6 +59,7 @@ and what -o names.`,
 	flags.StringVar(&f.title, "title", "", "the page's `title` (default: the program's name)")
 	flags.BoolVar(&f.pools, "pools", false, "a strip for each pool of threads: pool-1-thread-* (default)")
 	f.drawing.add(flags)
+	addOpen(flags)
 	f.in.add(cmd)
 	flags.Lookup("threads").Usage = "a strip for each thread"
 	return cmd
@@ -66,7 +67,7 @@ and what -o names.`,
 
 func drawHeat(cmd *cobra.Command, input string, f *heatFlags) error {
 	if f.in.threads && f.pools {
-		return usageError(cmd, "--threads and --pools exclude each other")
+		return usageError(cmd, "--threads and --pools exclude each other", without("threads"))
 	}
 	if err := notItself(input, f.output); err != nil {
 		return err
@@ -90,6 +91,7 @@ func drawHeat(cmd *cobra.Command, input string, f *heatFlags) error {
 	if name != output.Stdout {
 		fmt.Fprintf(cmd.ErrOrStderr(), "heat map: %s\n", output.Printable(name))
 	}
+	theOpener.open(name)
 	return nil
 }
 

@@ -53,7 +53,7 @@ func (f *inputFlags) add(cmd *cobra.Command) {
 // filter checks the flags, and makes a filter of them.
 func (f *inputFlags) filter(cmd *cobra.Command) (filter recording.Filter, err error) {
 	if f.to.Duration > 0 && f.to.Duration <= f.from.Duration {
-		return filter, usageError(cmd, "--to is not later than --from")
+		return filter, usageError(cmd, "--to is not later than --from", without("to"))
 	}
 	filter.From, filter.To = f.from.Duration, f.to.Duration
 	for _, r := range []struct {
@@ -67,13 +67,13 @@ func (f *inputFlags) filter(cmd *cobra.Command) (filter recording.Filter, err er
 			continue
 		}
 		if *r.to, err = regexp.Compile(r.text); err != nil {
-			return filter, usageError(cmd, fmt.Sprintf("--%s: %v", r.flag, err))
+			return filter, usageError(cmd, fmt.Sprintf("--%s: %v", r.flag, err), without(r.flag))
 		}
 	}
 	for _, name := range f.states {
 		s, err := profile.ParseState(name)
 		if err != nil {
-			return filter, usageError(cmd, "--state: "+err.Error())
+			return filter, usageError(cmd, "--state: "+err.Error(), with("state", "blocked"))
 		}
 		filter.States = append(filter.States, s)
 	}
@@ -101,7 +101,7 @@ func (f *inputFlags) open(cmd *cobra.Command, name string) (*openInput, error) {
 	if f.weight != "" {
 		w, err := profile.ParseWeight(f.weight)
 		if err != nil {
-			return nil, usageError(cmd, "--weight: "+err.Error())
+			return nil, usageError(cmd, "--weight: "+err.Error(), without("weight"))
 		}
 		o.Weight = &w
 	}

@@ -12,10 +12,12 @@ import (
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"goprof/cmd/goprof/exit"
 	"goprof/diagnose"
 	"goprof/output"
+	"goprof/output/top"
 	"goprof/sampler/guard"
 )
 
@@ -26,7 +28,8 @@ CPU is the share of one CPU that a JVM uses at this moment. IN CONTAINER is the 
 that the process has in its own pid namespace: the other commands take it with --ns-pid, and
 the one under PID with --pid. CONTAINER is the container's id or name, as its cgroup tells.
 
-Arguments are left out, for they may hold passwords: --args shows them.`
+Arguments are left out, for they may hold passwords: --args shows them. On a terminal a line ends
+at its edge: --wide shows all of it.`
 
 const listExample = `  goprof list
   goprof list petclinic                          those with that in their main class or jar, or that pid
@@ -34,7 +37,7 @@ const listExample = `  goprof list
   goprof list --json | jq '.jvms[] | select(.cpu_percent > 50) | .pid'`
 
 func newList() *cobra.Command {
-	var withArgs, asJSON bool
+	var withArgs, asJSON, wide bool
 	cmd := &cobra.Command{
 		Use:     "list [PID | NAME]",
 		Short:   "List the JVMs of this host",
@@ -58,14 +61,47 @@ func newList() *cobra.Command {
 				if asJSON {
 					return listJSON(w, jvms, withArgs)
 				}
-				return listText(w, jvms, withArgs)
+				columns := terminalColumns()
+				if wide {
+					columns = 0
+				}
+				return listText(w, jvms, withArgs, columns)
 			})
 		},
 	}
 	cmd.Flags().SortFlags = false
 	cmd.Flags().BoolVar(&withArgs, "args", false, "with the options and arguments, which may hold passwords")
+	cmd.Flags().BoolVar(&wide, "wide", false, "do not cut lines to the terminal")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON")
 	return cmd
+}
+
+// terminalColumns is how wide standard output is, 0 if it is no terminal.
+func terminalColumns() int {
+	columns, _, err := term.GetSize(int(os.Stdout.Fd()))
+	if err != nil {
+		return 0
+	}
+	return columns
+}
+
+// cutTo writes lines of no more than so many columns, and says so if that took anything away. 0 columns cut nothing.
+func cutTo(to io.Writer, columns int, text string) error {
+	var b strings.Builder
+	short := false
+	for line := range strings.Lines(text) {
+		if columns > 0 {
+			whole := strings.TrimSuffix(line, "\n")
+			line = top.Cut(whole, columns) + "\n"
+			short = short || strings.HasSuffix(line, "…\n") && !strings.HasSuffix(whole, "…")
+		}
+		b.WriteString(line)
+	}
+	if short {
+		b.WriteString("(cut to the terminal: --wide shows all)\n")
+	}
+	_, err := io.WriteString(to, b.String())
+	return err
 }
 
 // thoseCalled are the JVMs of a name. A name that is a number is a pid.
@@ -91,13 +127,14 @@ func noneListed(name string) error {
 	return &exit.Error{Code: exit.NotJVM, What: fmt.Sprintf("process %d runs no JVM", pid), Remedy: "goprof list"}
 }
 
-// listText writes a table. What is unknown is "-".
-func listText(w io.Writer, jvms []diagnose.JVM, withArgs bool) error {
+// listText writes a table of so many columns, 0 for any. What is unknown is "-".
+func listText(w io.Writer, jvms []diagnose.JVM, withArgs bool, columns int) error {
 	if len(jvms) == 0 {
 		_, err := fmt.Fprintln(w, "goprof sees no JVM on this host.")
 		return err
 	}
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	var text strings.Builder
+	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	head := []string{"PID", "USER", "VERSION", "VENDOR", "GC", "UPTIME", "THREADS", "CPU", "MAIN CLASS"}
 	shown := containerColumns(jvms)
 	head = slices.Insert(head, 1, shown.heads()...)
@@ -108,7 +145,8 @@ func listText(w io.Writer, jvms []diagnose.JVM, withArgs bool) error {
 	for i := range jvms {
 		fmt.Fprintln(table, strings.Join(listRow(&jvms[i], shown, withArgs), "\t"))
 	}
-	if err := table.Flush(); err != nil {
+	table.Flush()
+	if err := cutTo(w, columns, text.String()); err != nil {
 		return err
 	}
 	return listProblems(w, jvms)

@@ -26,7 +26,7 @@ var listed = []diagnose.JVM{
 
 func TestListText(t *testing.T) {
 	var b strings.Builder
-	if err := listText(&b, listed, false); err != nil {
+	if err := listText(&b, listed, false, 0); err != nil {
 		t.Fatal(err)
 	}
 	want := `PID  IN CONTAINER  CONTAINER     USER  VERSION    VENDOR  GC  UPTIME  THREADS  CPU   MAIN CLASS
@@ -41,7 +41,7 @@ try: sudo goprof list
 		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
 	}
 	b.Reset()
-	if err := listText(&b, listed[:1], true); err != nil {
+	if err := listText(&b, listed[:1], true, 0); err != nil {
 		t.Fatal(err)
 	}
 	if got := b.String(); !strings.HasSuffix(got, "  -Xmx1g pkg.Main --password=geheim\n") ||
@@ -50,11 +50,29 @@ try: sudo goprof list
 	}
 }
 
+// TestListCut: on a terminal a line ends at its edge. What cannot be recorded, and why, is never cut.
+func TestListCut(t *testing.T) {
+	var b strings.Builder
+	if err := listText(&b, listed, true, 60); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(b.String(), "\n")
+	if want := "7    -             -             ann   17.0.15+6  Debian  G…"; lines[1] != want {
+		t.Errorf("got %q", lines[1])
+	}
+	if want := "(cut to the terminal: --wide shows all)"; lines[4] != want {
+		t.Errorf("got %q", lines[4])
+	}
+	if want := "8, 9 cannot be recorded, each because it is an?other's"; lines[6] != want {
+		t.Errorf("got %q", lines[6])
+	}
+}
+
 // TestListSecrets: goprof shows arguments and options only to a user that asks for them.
 func TestListSecrets(t *testing.T) {
 	for _, withArgs := range []bool{false, true} {
 		var text, data strings.Builder
-		if err := listText(&text, listed, withArgs); err != nil {
+		if err := listText(&text, listed, withArgs, 0); err != nil {
 			t.Fatal(err)
 		}
 		if err := listJSON(&data, listed, withArgs); err != nil {

@@ -72,13 +72,13 @@ func newLocks() *cobra.Command {
 			if core.file != "" {
 				readFilesOnly(cmd, args)
 			} else {
-				guard.Enter(hide.toDump())
+				guard.Enter(hide.toDump(output.Stdout))
 			}
 			if err := core.check(cmd, args, "pid", "ns-pid", "nonblocking", "wait-stop"); err != nil {
 				return err
 			}
 			if opt.Depth < 1 || opt.Depth > maxDepth {
-				return usageError(cmd, fmt.Sprintf("--depth is between 1 and %d", maxDepth))
+				return usageError(cmd, fmt.Sprintf("--depth is between 1 and %d", maxDepth), without("depth"))
 			}
 			if core.file != "" {
 				err = locksOfCore(cmd, &core, to, raw, opt.Depth)

@@ -22,7 +22,6 @@ func newMan() *cobra.Command {
 		Use:     "man DIR",
 		Short:   "Write the manual pages into a folder",
 		Example: "  goprof man /usr/local/share/man/man1",
-		Hidden:  true,
 		Args:    exactly("DIR"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := os.MkdirAll(args[0], 0o755); err != nil {

@@ -70,39 +70,44 @@ const gatherRate = 1000
 // check finds flags that contradict each other.
 func (f *modeFlags) check(cmd *cobra.Command, weight profile.Weight) error {
 	if !slices.Contains(modes, f.mode) {
-		return usageError(cmd, fmt.Sprintf("there is no mode %q; there are %s", f.mode, strings.Join(modes, ", ")))
+		return usageError(cmd, fmt.Sprintf("there is no mode %q; there are %s", f.mode, strings.Join(modes, ", ")),
+			with("mode", "wall"))
 	}
 	wall := f.session().IsWall()
 	f.chosen = map[profile.State]bool{}
 	for _, name := range f.states {
 		s, err := profile.ParseState(name)
 		if err != nil {
-			return usageError(cmd, "--state: "+err.Error())
+			return usageError(cmd, "--state: "+err.Error(), with("state", "blocked"))
 		}
 		f.chosen[s] = true
 	}
 	switch {
 	case !wall && len(f.states) > 0:
-		return usageError(cmd, "--state is for --mode wall and off-cpu: in mode cpu all threads run")
+		return usageError(cmd, "--state is for --mode wall and off-cpu: in mode cpu all threads run",
+			with("mode", "wall"))
 	case f.session() == session.TTSPMode && (f.allThreads || f.nativeOnce):
 		return usageError(cmd, "--all-threads and --native-once are for --mode wall and off-cpu: "+
-			"ttsp looks only at threads that keep a safepoint waiting")
+			"ttsp looks only at threads that keep a safepoint waiting", without("all-threads", "native-once"))
 	case f.session() == session.WaitingMode && f.chosen[profile.Running]:
-		return usageError(cmd, "--state running is for --mode wall: off-cpu shows what waits")
+		return usageError(cmd, "--state running is for --mode wall: off-cpu shows what waits", with("mode", "wall"))
 	case !wall && f.allThreads:
 		return usageError(cmd,
-			"--all-threads is for --mode wall and off-cpu: in mode cpu every thread that uses CPU time is seen")
+			"--all-threads is for --mode wall and off-cpu: in mode cpu every thread that uses CPU time is seen",
+			with("mode", "wall"))
 	case !wall && (f.nonBlocking || f.nativeOnce):
 		return usageError(cmd, "--nonblocking and --native-once are for --mode wall and off-cpu: "+
-			"a thread that uses CPU time can only be seen by a stop")
+			"a thread that uses CPU time can only be seen by a stop", with("mode", "wall"))
 	case f.nonBlocking && f.nativeOnce:
-		return usageError(cmd, "--nonblocking stops no thread, --native-once does: give one")
+		return usageError(cmd, "--nonblocking stops no thread, --native-once does: give one", without("native-once"))
 	case wall && weight == profile.CPUTime:
-		return usageError(cmd, "--weight cpu is for --mode cpu; in wall-clock modes it is samples or time")
+		return usageError(cmd, "--weight cpu is for --mode cpu; in wall-clock modes it is samples or time",
+			with("weight", "time"))
 	case weight == profile.Bytes:
-		return usageError(cmd, "--weight is samples, cpu or time, not \"bytes\"")
+		return usageError(cmd, "--weight is samples, cpu or time, not \"bytes\"", without("weight"))
 	case !wall && weight == profile.WallTime:
-		return usageError(cmd, "--weight time is for --mode wall and off-cpu; it is samples or cpu here")
+		return usageError(cmd, "--weight time is for --mode wall and off-cpu; it is samples or cpu here",
+			without("weight"))
 	}
 	return nil
 }

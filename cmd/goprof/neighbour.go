@@ -34,8 +34,8 @@ var drawers = []string{"flame", "report", "convert", "heat", "diff"}
 // beGoodNeighbour bounds what every command takes from the machine that it looks at. record and top call goFirst later,
 // after they have started other programs: these would inherit the score.
 func beGoodNeighbour(cmd *cobra.Command) {
-	if cmd.Name() == watchdogName {
-		return // the watchdog takes next to nothing, and should outlive goprof
+	if cmd.Name() == watchdogName || cmd.Name() == openerName {
+		return // they take next to nothing, outlive goprof, and a browser would inherit the score
 	}
 	if cmd.Name() != "record" && cmd.Name() != "top" && cmd.Name() != agentName {
 		goFirst()

@@ -24,11 +24,11 @@ func (j *oneJVM) find(cmd *cobra.Command, args []string) (int, error) {
 	given, inner := cmd.Flags().Changed("pid"), cmd.Flags().Changed("ns-pid")
 	switch {
 	case len(args) > 0 && given:
-		return 0, usageError(cmd, "--pid and NAME exclude each other")
+		return 0, usageError(cmd, "--pid and NAME exclude each other", without("pid"))
 	case len(args) > 0 && args[0] == "":
-		return 0, usageError(cmd, "an empty name fits every JVM: which one?")
+		return 0, whichJVM("an empty name fits every JVM")
 	case given && inner:
-		return 0, usageError(cmd, "--pid and --ns-pid exclude each other")
+		return 0, usageError(cmd, "--pid and --ns-pid exclude each other", without("ns-pid"))
 	case inner:
 		if err := checkInner(cmd, j.inner); err != nil {
 			return 0, err
@@ -39,7 +39,7 @@ func (j *oneJVM) find(cmd *cobra.Command, args []string) (int, error) {
 	case given && j.pid <= 0:
 		return 0, usageError(cmd, fmt.Sprintf("%d is no process id", j.pid))
 	case !given:
-		return 0, usageError(cmd, "which JVM? --pid is missing, or a part of its name")
+		return 0, whichJVM("--pid is missing, or a part of its name")
 	}
 	return j.pid, nil
 }

@@ -41,7 +41,8 @@ func (f *redactFlags) add(cmd *cobra.Command) {
 func (f *redactFlags) checkMapFile(cmd *cobra.Command, others []string) error {
 	for _, other := range append([]string{f.key, f.policy}, others...) {
 		if f.names != "" && other != "" && filepath.Clean(other) == filepath.Clean(f.names) {
-			return usageError(cmd, "--"+f.prefix+"map needs a file of its own, and "+other+" is none")
+			return usageError(cmd, "--"+f.prefix+"map needs a file of its own, and "+other+" is none",
+				with(f.prefix+"map", "names.json"))
 		}
 	}
 	return nil
@@ -55,7 +56,8 @@ func (f *redactFlags) redactor(cmd *cobra.Command, others ...string) (*redact.Re
 	}
 	if f.policy == "" {
 		if f.key != "" || f.names != "" {
-			return nil, usageError(cmd, "--"+f.prefix+"key and --"+f.prefix+"map go with --redact POLICY")
+			return nil, usageError(cmd, "--"+f.prefix+"key and --"+f.prefix+"map go with --redact POLICY",
+				with("redact", "default"))
 		}
 		return nil, nil
 	}

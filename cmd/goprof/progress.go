@@ -5,35 +5,42 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
+	"goprof/output"
 	"goprof/profile"
 )
 
-// progressEvery is how often the progress line is drawn anew.
-const progressEvery = time.Second
+const (
+	// progressEvery is how often the progress line is drawn anew.
+	progressEvery = time.Second
+	// A pipe gets a line after firstTold, and then after twice as long each time: logs stay short.
+	firstTold, mostTold = 10 * time.Second, 10 * time.Minute
+	// glanceShare is how much of the time goprof may spend to find out what it sees.
+	glanceShare = 100
+)
 
-// showProgress keeps a line on a terminal that says how far the recording is, until the
-// function that it returns is called. Elsewhere it does nothing.
+// progress says how far a recording is, and what it sees so far.
+type progress struct {
+	line      *statusLine
+	flags     *recordFlags
+	recorders []*recorder
+	seen      *profile.Summary // of one recording: with what it sees; nil: not known
+	seenNext  time.Time        // when that is looked for again
+}
+
+// showProgress keeps a line on a terminal until the function that it returns is called. Elsewhere it writes a line now
+// and then.
 func showProgress(line *statusLine, f *recordFlags, recorders []*recorder) (stop func()) {
-	if f.quiet || !line.shown() {
+	if f.quiet {
 		return func() {}
 	}
+	p := &progress{line: line, flags: f, recorders: recorders}
 	end := make(chan struct{})
 	var all sync.WaitGroup
-	all.Go(func() {
-		tick := time.NewTicker(progressEvery)
-		defer tick.Stop()
-		for {
-			select {
-			case <-end:
-				return
-			case <-tick.C:
-				line.draw(progressLine(cmp.Or(f.loop, f.duration.Duration), accounts(recorders)))
-			}
-		}
-	})
+	all.Go(func() { p.run(end) })
 	return func() {
 		close(end)
 		all.Wait()
@@ -41,18 +48,83 @@ func showProgress(line *statusLine, f *recordFlags, recorders []*recorder) (stop
 	}
 }
 
-// accounts asks each recording how far it is.
-func accounts(recorders []*recorder) []profile.Summary {
-	var sums []profile.Summary
-	for _, r := range recorders {
-		for _, p := range r.parts() {
-			r.visitPart(p, func(_ *profile.Profile, s *profile.Summary) { sums = append(sums, *s) })
+func (p *progress) run(end <-chan struct{}) {
+	wait := progressEvery
+	if !p.line.shown() {
+		wait = firstTold
+	}
+	for {
+		select {
+		case <-end:
+			return
+		case <-time.After(wait):
+		}
+		sums := p.look()
+		if p.line.shown() {
+			p.line.draw(p.text(sums, p.line.columns()))
+			continue
+		}
+		fmt.Fprintf(p.line, "goprof: %s\n", p.text(sums, toldColumns))
+		wait = min(2*wait, mostTold)
+	}
+}
+
+// toldColumns is how long a line for a pipe becomes.
+const toldColumns = 140
+
+// look asks each recording how far it is. What a single one sees is found out less often, if it takes long.
+func (p *progress) look() (sums []profile.Summary) {
+	began := time.Now()
+	glance := len(p.recorders) == 1 && !began.Before(p.seenNext)
+	for _, r := range p.recorders {
+		for i, one := range r.parts() {
+			var sum profile.Summary
+			var stacks *profile.Profile
+			var names *names
+			if !r.visitPart(one, func(now *profile.Profile, s *profile.Summary) {
+				if sum = *s; glance && i == 0 {
+					stacks, names = now.Copy(), r.out.names
+				}
+			}) {
+				continue
+			}
+			sums = append(sums, sum)
+			if stacks != nil {
+				p.seen = seenIn(&sum, stacks, one.hottest.soFar(), names)
+				p.seenNext = time.Now().Add(max(progressEvery, glanceShare*time.Since(began)))
+			}
 		}
 	}
 	return sums
 }
 
-// progressLine is short: it must fit a terminal of 80 columns.
+// seenIn is an account with what was seen so far, without names that may not be told.
+func seenIn(sum *profile.Summary, stacks *profile.Profile, before output.Hottest, names *names) *profile.Summary {
+	seen := *sum
+	before.Describe(&seen, output.TreeOf(stacks))
+	if names != nil {
+		return names.soFar(&soFar{summary: &seen}).summary
+	}
+	return &seen
+}
+
+// text is one line: how far it is, and as much of what was seen as fits.
+func (p *progress) text(sums []profile.Summary, columns int) string {
+	line := progressLine(cmp.Or(p.flags.loop, p.flags.duration.Duration), sums)
+	if p.seen != nil {
+		if seen := output.AtAGlance(p.seen, columns-len(line)-2); seen != "" {
+			line += "  " + seen
+		}
+	}
+	if p.line.shown() && len(line)+len(howToEnd) < columns {
+		line += howToEnd
+	}
+	return line
+}
+
+const howToEnd = "  (Ctrl-C ends and writes)"
+
+// progressLine says how far recordings are.
 func progressLine(of time.Duration, sums []profile.Summary) string {
 	var samples, truncated, lost int64
 	var passed time.Duration
@@ -62,16 +134,18 @@ func progressLine(of time.Duration, sums []profile.Summary) string {
 		lost += sums[i].Lost
 		passed = max(passed, sums[i].Meta.Duration)
 	}
-	line := passed.Round(time.Second).String()
+	var b strings.Builder
 	if of > 0 {
-		line += " of " + of.String()
+		fmt.Fprintf(&b, "%v left of %v", max(of-passed, 0).Round(time.Second), of)
+	} else {
+		b.WriteString(passed.Round(time.Second).String())
 	}
-	line += fmt.Sprintf("  %d samples", samples)
+	fmt.Fprintf(&b, "  %d samples", samples)
 	if truncated > 0 {
-		line += fmt.Sprintf("  %d truncated", truncated)
+		fmt.Fprintf(&b, "  %d truncated", truncated)
 	}
 	if lost > 0 {
-		line += fmt.Sprintf("  %d lost", lost)
+		fmt.Fprintf(&b, "  %d lost", lost)
 	}
-	return line + "  (Ctrl-C ends and writes)"
+	return b.String()
 }

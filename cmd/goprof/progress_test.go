@@ -3,6 +3,7 @@
 package main
 
 import (
+	"io"
 	"testing"
 	"time"
 
@@ -18,14 +19,40 @@ func TestProgressLine(t *testing.T) {
 		sums []profile.Summary
 		want string
 	}{
-		{0, nil, "0s  0 samples  (Ctrl-C ends and writes)"},
+		{0, nil, "0s  0 samples"},
 		{30 * time.Second, []profile.Summary{sum(1234, 0, 0, 12300*time.Millisecond)},
-			"12s of 30s  1234 samples  (Ctrl-C ends and writes)"},
+			"18s left of 30s  1234 samples"},
 		{0, []profile.Summary{sum(100, 2, 0, time.Second), sum(50, 1, 4, 2*time.Second)},
-			"2s  150 samples  3 truncated  4 lost  (Ctrl-C ends and writes)"},
+			"2s  150 samples  3 truncated  4 lost"},
 	} {
 		if got := progressLine(c.of, c.sums); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}
+
+// TestProgressSeen: a line has as much of what was seen as fits, and does not say how to end where there is no room.
+func TestProgressSeen(t *testing.T) {
+	sums := []profile.Summary{{Samples: 40, Meta: profile.Meta{Duration: 2 * time.Second}}}
+	seen := &profile.Summary{Hottest: []profile.Part{{Name: "shop.Cart.total", Share: 0.6}, {Name: "shop.Cart.sell",
+		Share: 0.2}}}
+	waits := &profile.Summary{Hottest: seen.Hottest[:1], States: []profile.Part{{Name: "parked", Share: 0.9}}}
+	for _, c := range []struct {
+		columns int
+		seen    *profile.Summary
+		want    string
+	}{
+		{80, nil, "2s  40 samples"},
+		{80, seen, "2s  40 samples  60 % Cart.total   20 % Cart.sell"},
+		{40, seen, "2s  40 samples  60 % Cart.total"},
+		{20, seen, "2s  40 samples"},
+		{80, waits, "2s  40 samples  90 % parked:  60 % Cart.total"},
+		{30, waits, "2s  40 samples  90 % parked"},
+		{20, waits, "2s  40 samples"},
+	} {
+		p := progress{line: newStatusLine(io.Discard), flags: &recordFlags{}, seen: c.seen}
+		if got := p.text(sums, c.columns); got != c.want {
+			t.Errorf("%d columns: %q, want %q", c.columns, got, c.want)
 		}
 	}
 }

@@ -167,6 +167,7 @@ func newRecord() *cobra.Command {
 		"write this `format`, whatever the file's name is: "+strings.Join(format.Names(), ", "))
 	fs.StringVar(&f.summary, "summary", "",
 		"`file` for the account of the run as JSON (beside collapsed output, else none)")
+	addOpen(fs)
 	f.loopFlags.add(fs)
 	fs.DurationVar(&f.chunk, "chunk", maxChunk,
 		"with JFR: write to the disk each `time`; a crash loses no more than that")
@@ -253,7 +254,7 @@ func (f *recordFlags) check(cmd *cobra.Command) (time.Duration, error) {
 		f.weight = profile.WallTime.String()
 	}
 	if f.weighed, err = profile.ParseWeight(f.weight); err != nil {
-		return 0, usageError(cmd, fmt.Sprintf("--weight is samples, cpu or time, not %q", f.weight))
+		return 0, usageError(cmd, fmt.Sprintf("--weight is samples, cpu or time, not %q", f.weight), without("weight"))
 	}
 	if err := f.modeFlags.check(cmd, f.weighed); err != nil {
 		return 0, err
@@ -269,7 +270,7 @@ func (f *recordFlags) check(cmd *cobra.Command) (time.Duration, error) {
 		return 0, err
 	}
 	if f.leaf != leafBest && f.leaf != leafSure {
-		return 0, usageError(cmd, fmt.Sprintf("--leaf is best or sure, not %q", f.leaf))
+		return 0, usageError(cmd, fmt.Sprintf("--leaf is best or sure, not %q", f.leaf), without("leaf"))
 	}
 	if err := f.checkOutput(cmd); err != nil {
 		return 0, err
@@ -278,29 +279,30 @@ func (f *recordFlags) check(cmd *cobra.Command) (time.Duration, error) {
 		return 0, err
 	}
 	if f.depth < 1 || f.depth > maxDepth {
-		return 0, usageError(cmd, fmt.Sprintf("--depth is between 1 and %d", maxDepth))
+		return 0, usageError(cmd, fmt.Sprintf("--depth is between 1 and %d", maxDepth), without("depth"))
 	}
 	if !(f.maxOverhead >= 0 && f.maxOverhead <= 100) {
-		return 0, usageError(cmd, "--max-overhead is a percentage, between 0 and 100")
+		return 0, usageError(cmd, "--max-overhead is a percentage, between 0 and 100", without("max-overhead"))
 	}
 	if f.summary != "" && filepath.Clean(f.summary) == filepath.Clean(f.output) {
-		return 0, usageError(cmd, "--output and --summary are the same file")
+		return 0, usageError(cmd, "--output and --summary are the same file", without("summary"))
 	}
 	if err := f.checkNames(); err != nil {
-		return 0, usageError(cmd, err.Error())
+		return 0, usageError(cmd, err.Error(), with("output", "prof-%p.collapsed"), without("summary"))
 	}
 	if cmd.Flags().Changed("interval") {
 		if cmd.Flags().Changed("rate") {
-			return 0, usageError(cmd, "--rate and --interval say the same: give one")
+			return 0, usageError(cmd, "--rate and --interval say the same: give one", without("rate"))
 		}
 		if f.interval < minInterval || f.interval > maxInterval {
-			return 0, usageError(cmd, fmt.Sprintf("--interval is between %v and %v", minInterval, maxInterval))
+			return 0, usageError(cmd, fmt.Sprintf("--interval is between %v and %v", minInterval, maxInterval),
+				with("interval", "10ms"))
 		}
 		return f.interval, nil
 	}
 	f.rate = f.modeFlags.rate(f.rate, cmd.Flags().Changed("rate"))
 	if !(f.rate > 0 && f.rate <= maxRate) || f.rate < 1/maxInterval.Seconds() {
-		return 0, usageError(cmd, fmt.Sprintf("--rate is above 0 and at most %d Hz", maxRate))
+		return 0, usageError(cmd, fmt.Sprintf("--rate is above 0 and at most %d Hz", maxRate), without("rate"))
 	}
 	return time.Duration(float64(time.Second) / f.rate), nil
 }
@@ -317,12 +319,12 @@ func (f *recordFlags) checkOutput(cmd *cobra.Command) (err error) {
 			if err := asprofFile(cmd, f.format, os.Args); err != nil {
 				return err
 			}
-			return usageError(cmd, "--format: "+err.Error())
+			return usageError(cmd, "--format: "+err.Error(), without("format"))
 		}
-		return usageError(cmd, "--output: "+err.Error())
+		return usageError(cmd, "--output: "+err.Error(), with("output", "out.jfr"))
 	}
 	if f.chunk < minChunk || f.chunk > maxChunk {
-		return usageError(cmd, fmt.Sprintf("--chunk is between %v and %v", minChunk, maxChunk))
+		return usageError(cmd, fmt.Sprintf("--chunk is between %v and %v", minChunk, maxChunk), without("chunk"))
 	}
 	summed := false
 	switch f.as {
@@ -331,10 +333,10 @@ func (f *recordFlags) checkOutput(cmd *cobra.Command) (err error) {
 	}
 	switch {
 	case f.as != format.JFR && cmd.Flags().Changed("chunk"):
-		return usageError(cmd, fmt.Sprintf("--chunk is for jfr; %s is written at the end", f.as))
+		return usageError(cmd, fmt.Sprintf("--chunk is for jfr; %s is written at the end", f.as), without("chunk"))
 	case f.group && !summed:
 		return usageError(cmd, fmt.Sprintf("--group-threads is for collapsed, html, svg and json; "+
-			"%s has each sample's thread", f.as))
+			"%s has each sample's thread", f.as), without("group-threads"))
 	}
 	return f.loopFlags.check(cmd)
 }

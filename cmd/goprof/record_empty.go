@@ -50,6 +50,9 @@ func (r *recorder) noSamples(res *result) error {
 		}
 		e.Remedy = fmt.Sprintf("goprof dump --pid %d shows the threads' names", r.pid)
 	}
+	if sum.Hindered != nil && e.Remedy == sum.Hindered.Cure && !r.flags.quiet {
+		e.Remedy = "" // the account has it
+	}
 	return e
 }
 

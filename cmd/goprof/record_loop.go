@@ -36,11 +36,11 @@ func (f *loopFlags) check(cmd *cobra.Command) error {
 	f.loop = f.every.Duration
 	switch {
 	case f.loop != 0 && f.loop < minLoop:
-		return usageError(cmd, fmt.Sprintf("--loop is %v or more", minLoop))
+		return usageError(cmd, fmt.Sprintf("--loop is %v or more", minLoop), with("loop", "10m"))
 	case f.keep < 0:
-		return usageError(cmd, "--keep is how many files to keep, 0 for all")
+		return usageError(cmd, "--keep is how many files to keep, 0 for all", without("keep"))
 	case f.keep > 0 && f.loop == 0:
-		return usageError(cmd, "--keep is for --loop, which makes more than one file")
+		return usageError(cmd, "--keep is for --loop, which makes more than one file", with("loop", "10m"))
 	}
 	return nil
 }

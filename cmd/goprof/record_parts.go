@@ -84,7 +84,8 @@ func (f *eventFlags) takeParts(cmd *cobra.Command) error {
 	}
 	f.asked = events
 	if slices.Contains(f.others, "lock") && slices.Contains(f.others, "off-cpu") {
-		return usageError(cmd, "--event off-cpu has the waits for locks, too: leave out lock")
+		return usageError(cmd, "--event off-cpu has the waits for locks, too: leave out lock",
+			with("event", "cpu,off-cpu"))
 	}
 	return nil
 }
@@ -102,17 +103,21 @@ func (f *eventFlags) checkParts(cmd *cobra.Command, o *recordFlags) error {
 	case o.as != format.JFR:
 		return severalInto(cmd, o.as)
 	case f.every != "":
-		return usageError(cmd, everyHelp)
+		return usageError(cmd, everyHelp, without("every"))
 	case !cpu && (given("rate") || given("interval")):
-		return usageError(cmd, "--rate and --interval are for CPU time; of events --every says how many become samples")
+		return usageError(cmd, "--rate and --interval are for CPU time; of events --every says how many become samples",
+			without("rate", "interval"))
 	case given("weight"):
-		return usageError(cmd, "--weight is for one --event or mode; each part has its own")
+		return usageError(cmd, "--weight is for one --event or mode; each part has its own", without("weight"))
 	case f.kernel && !cpu && len(f.asked) == 0:
-		return usageError(cmd, "--kernel is for CPU time and events: of threads that wait, no look shows the kernel's part")
+		return usageError(cmd, "--kernel is for CPU time and events: of threads that wait, no look shows the kernel's part",
+			without("kernel"))
 	case f.kernel && cpu && given("engine") && o.engine != string(session.PerfEngine):
-		return usageError(cmd, "--kernel needs --engine perf: only the kernel itself sees its part of a stack")
+		return usageError(cmd, "--kernel needs --engine perf: only the kernel itself sees its part of a stack",
+			with("engine", "perf"))
 	case cpu && perf && o.maxOverhead > 0:
-		return usageError(cmd, "--max-overhead is for --engine ptrace: perf_event does not tell what a sample costs")
+		return usageError(cmd, "--max-overhead is for --engine ptrace: perf_event does not tell what a sample costs",
+			without("max-overhead"))
 	}
 	return nil
 }

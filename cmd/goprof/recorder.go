@@ -207,6 +207,7 @@ func (r *recorder) tell(talk io.Writer, res *result) error {
 	if res.err != nil {
 		return attachError(r.pid, res.err)
 	}
+	theOpener.open(name)
 	return nil
 }
 

@@ -24,7 +24,8 @@ JVM stay readable. The shape of every name stays, too. Arguments, addresses, e-m
 and all unknown text are removed. Numbers, stacks and times stay as they are.
 
 IN is a JFR file (goprof's, the JDK's or async-profiler's), a pprof profile, collapsed stacks, or
-JSON of dump, locks, triage, report or a recording's account. OUT has the same format. If OUT's name
+JSON of dump, locks, triage, report or a recording's account; or text: a log, or the file that a JVM
+writes when it crashes (hs_err). OUT has the same format. If OUT's name
 stands for another format, IN is converted. Pages, pictures, Firefox and speedscope files cannot be
 read: redact the recording that they were made of.
 
@@ -44,6 +45,7 @@ const redactExample = `  goprof redact app.jfr -o app.redacted.jfr --verify word
   goprof redact before.jfr -o b.jfr --key case.key --map case.map
   goprof redact after.jfr -o a.jfr --key case.key && goprof diff b.jfr a.jfr
   goprof redact dump.json -o d.json --policy ours.policy
+  goprof redact app.log -o case.log                      a log, or hs_err_pid1234.log
   goprof redact app.jfr -o app.html
   goprof redact app.redacted.jfr --verify words.txt      look, and write nothing`
 
@@ -83,11 +85,13 @@ func (f *redactCommand) run(cmd *cobra.Command, input string) error {
 	}
 	switch {
 	case f.output == "" && f.verify == "":
-		return usageError(cmd, "-o is missing: where to write to, - is standard output")
+		return usageError(cmd, "-o is missing: where to write to, - is standard output",
+			with("output", "redacted-"+filepath.Base(input)))
 	case f.output == "":
 		return f.search(input, words)
 	case f.output == output.Stdout && f.verify != "":
-		return usageError(cmd, "--verify reads what was written, and standard output cannot be read: -o FILE")
+		return usageError(cmd, "--verify reads what was written, and standard output cannot be read: -o FILE",
+			with("output", "redacted.jfr"))
 	}
 	if err := notItself(input, f.output); err != nil {
 		return err
@@ -211,7 +215,7 @@ func (s sinking) Write(b []byte) (int, error) {
 // unreadable says what to do about a file whose format goprof only writes.
 func unreadable(input string) error {
 	return &exit.Error{Code: exit.BadInput, What: "cannot read " + input,
-		Why: "it is neither JFR, pprof, collapsed stacks nor goprof's JSON; pages and pictures are written, not " +
+		Why: "it is neither JFR, pprof, collapsed stacks, goprof's JSON nor a log; pages and pictures are written, not " +
 			"read",
 		Remedy: "goprof redact of the recording that it was made of"}
 }
@@ -221,6 +225,13 @@ func (f *redactCommand) asked(in redaction.Kind) (string, error) {
 	if in == redaction.JSON {
 		if f.format != "" && f.format != format.JSON.String() {
 			return "", errors.New("JSON of goprof's own is written as JSON again")
+		}
+		return in.String(), nil
+	}
+	if in == redaction.Log {
+		to, err := format.Of(f.output, f.format)
+		if f.format != "" || err == nil && to != format.Collapsed && f.output != output.Stdout {
+			return "", errors.New("a log is written as text again")
 		}
 		return in.String(), nil
 	}

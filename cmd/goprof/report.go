@@ -16,6 +16,7 @@ import (
 // reportFlags are the flags of report as they were given.
 type reportFlags struct {
 	by     string
+	where  []string
 	top    int
 	asJSON bool
 	to     string
@@ -38,18 +39,25 @@ it anywhere on their stack. A sample counts once, however often the method recur
 
 A report of mode wall or off-cpu begins with what the threads did, unless --by is given.
 The time of a thread that waits counts for the topmost Java method in which threads do not
-just wait: LinkedBlockingQueue.take, not Unsafe.park. With --by class or package, native code
-counts for the Java frame that calls it. --by hottest has the names of record's account.
+just wait: LinkedBlockingQueue.take, not Unsafe.park. With --by class, package or line, native
+code counts for the Java frame that calls it. Collapsed files have no lines. --by hottest has the names of record's account.
+
+With --event NAME and a field of that event in place of a key, events are counted by the field:
+those of the JDK, of async-profiler, and an application's own. A field that is not there is
+answered with the fields that are.
 
 ` + inputsHelp,
 		Example: `  goprof report out.collapsed
   goprof report --by package --top 10 out.collapsed
+  goprof report --by line out.jfr                which lines of the source
   goprof report --by thread out.collapsed        after goprof record --threads
   goprof report --by thread --group-threads out.collapsed
   goprof report --by state out.collapsed         after goprof record --mode wall or off-cpu
   goprof report out.jfr --from 10s --to 25s      what ran in these 15 seconds
   goprof report --by hottest out.jfr             methods with states, system calls, collector, compilers
   goprof report jdk.jfr --event alloc --by class what the JDK's recorder saw allocated
+  goprof report x.jfr --event jdk.GarbageCollection --by cause       any event, by any of its fields
+  goprof report x.jfr --event my.Order --by country --where state=failed
   goprof report --json out.collapsed | jq '.rows[0]'`,
 		Args: exactly("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
@@ -57,6 +65,7 @@ counts for the Java frame that calls it. --by hottest has the names of record's 
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&f.by, "by", "method", "sum up by `what`: "+strings.Join(reportKeys, ", "))
+	flags.StringArrayVar(&f.where, "where", nil, "with --event and a field: only events in which `FIELD=regex` fits")
 	flags.IntVar(&f.top, "top", 30, "show the first `n` rows, 0 for all")
 	addShape(flags, &f.shape)
 	flags.BoolVar(&f.asJSON, "json", false, "write JSON")
@@ -69,10 +78,15 @@ counts for the Java frame that calls it. --by hottest has the names of record's 
 // run reports on the recording of a name.
 func (f *reportFlags) run(cmd *cobra.Command, name string) error {
 	if f.top < 0 {
-		return usageError(cmd, "--top is how many rows to show, 0 for all")
+		return usageError(cmd, "--top is how many rows to show, 0 for all", without("top"))
 	}
-	if !slices.Contains(reportKeys, f.by) {
-		return usageError(cmd, fmt.Sprintf("--by is one of %s, not %q", strings.Join(reportKeys, ", "), f.by))
+	if known := slices.Contains(reportKeys, f.by); f.input.event != "" && (!known || len(f.where) > 0) {
+		return f.table(cmd, name)
+	} else if len(f.where) > 0 {
+		return usageError(cmd, "--where is for one --event by a field of it", without("where"))
+	} else if !known {
+		return usageError(cmd, fmt.Sprintf("--by is one of %s, not %q", strings.Join(reportKeys, ", "), f.by),
+			without("by"))
 	}
 	if err := notItself(name, f.to); err != nil {
 		return err
@@ -86,6 +100,7 @@ func (f *reportFlags) run(cmd *cobra.Command, name string) error {
 	sum := in.sumOptions()
 	sum.Threads = sum.Threads || (f.by == output.ByThread || f.shape.GroupThreads) && in.file.Info().Threads
 	sum.States = true // what a thread did says for which frame its time counts
+	sum.Lines = f.by == output.ByLine
 	tree, err := in.tree(sum)
 	if err != nil {
 		return err
@@ -101,6 +116,9 @@ func (f *reportFlags) run(cmd *cobra.Command, name string) error {
 		return err
 	}
 	r.Mode = otherMode(&meta)
+	if cure := r.Lacks(); cure != "" {
+		fmt.Fprintf(cmd.ErrOrStderr(), "goprof: the recording does not say the %s of its samples\ntry: %s\n", f.by, cure)
+	}
 	write := r.Text
 	if f.asJSON {
 		write = r.JSON

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,9 +25,11 @@ var portable = []func() *cobra.Command{
 	newShip,
 	newDiff,
 	newRedact,
+	newServe,
 	newVersion,
 	newLicenses,
 	newMan,
+	newOpener,
 }
 
 // fileReaders are the commands that never look at a process. dump, heap, locks and triage do if they are given no file.
@@ -41,6 +45,7 @@ const rootExample = `  goprof list                              the JVMs of this
   goprof report out.collapsed              the methods that cost most
   goprof heat out.jfr                      draw it over time: out.heat.html
   goprof diff before.jfr after.jfr         what changed, and what is noise
+  goprof serve .                           all recordings of a folder, in a browser
   goprof dump --pid 1234                   what every thread does at this moment
   goprof triage 1234                       what is wrong with it, the likeliest first
   goprof locks --pid 1234                  deadlocks, and who waits for whose lock
@@ -48,7 +53,8 @@ const rootExample = `  goprof list                              the JVMs of this
   goprof memory 1234                       where its resident memory is, and what grows
   goprof top 1234                          its threads and methods, all the time
   goprof agent --files /var/lib/goprof     all JVMs of this host, all the time
-  goprof doctor --pid 1234                 what would work, and what mends the rest`
+  goprof doctor --pid 1234                 what would work, and what mends the rest
+  goprof man /usr/local/share/man/man1     the manual pages: man goprof-record`
 
 func newRoot() *cobra.Command {
 	var showVersion bool
@@ -61,6 +67,7 @@ func newRoot() *cobra.Command {
 		SilenceErrors: true, // exit.Tell tells them
 		Args:          noCommand,
 		PersistentPreRun: func(cmd *cobra.Command, args []string) {
+			startOpener(cmd)
 			beGoodNeighbour(cmd)
 			if slices.Contains(fileReaders, cmd.Name()) {
 				readFilesOnly(cmd, args)
@@ -87,6 +94,7 @@ func newRoot() *cobra.Command {
 	root.AddCommand(exitCodesTopic())
 	root.InitDefaultHelpCmd()
 	replaceHelp(root)
+	addHelp(root)
 	return root
 }
 
@@ -140,14 +148,23 @@ func noCommand(cmd *cobra.Command, args []string) error {
 // atMostOne takes one argument or none.
 func atMostOne(cmd *cobra.Command, args []string) error {
 	if len(args) > 1 {
-		return usageError(cmd, fmt.Sprintf("one argument too many: %q", args[1]))
+		return usageError(cmd, fmt.Sprintf("one argument too many: %q", args[1]), withoutWord(args[1]))
 	}
 	return nil
 }
 
-// usageError is what is wrong with the command line itself.
-func usageError(cmd *cobra.Command, why string) *exit.Error {
-	return &exit.Error{Code: exit.General, What: why, Remedy: cmd.CommandPath() + " --help"}
+// usageError is what is wrong with the command line itself. The remedy is the command line with the fixes, or else the
+// command's first example.
+func usageError(cmd *cobra.Command, why string, fixes ...fix) *exit.Error {
+	e := &exit.Error{Code: exit.General, What: why, Remedy: cmp.Or(firstExample(cmd), cmd.CommandPath()+" --help")}
+	if len(fixes) > 0 {
+		args := os.Args
+		for _, f := range fixes {
+			args = f(cmd, args)
+		}
+		e.Remedy = commandLine(args)
+	}
+	return e
 }
 
 // exactly takes as many arguments as names, and says which are missing.
@@ -157,7 +174,8 @@ func exactly(names ...string) cobra.PositionalArgs {
 		case len(args) < len(names):
 			return usageError(cmd, "missing "+strings.Join(names[len(args):], ", "))
 		case len(args) > len(names):
-			return usageError(cmd, fmt.Sprintf("one argument too many: %q", args[len(names)]))
+			return usageError(cmd, fmt.Sprintf("one argument too many: %q", args[len(names)]),
+				withoutWord(args[len(names)]))
 		}
 		return nil
 	}

@@ -26,6 +26,7 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata/script",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits":        exits,
+			"mends":        mends,
 			"hugeline":     hugeLine,
 			"manystacks":   manyStacks,
 			"flight":       flight,
@@ -55,6 +56,21 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	if code != args[0] {
 		ts.Fatalf("exit code %s, want %s", code, args[0])
 	}
+}
+
+// mends runs a command line that is wrong, and then what goprof says to try: "mends 3 goprof record --pid 99 --rate 0".
+// The code is that of the second one.
+func mends(ts *testscript.TestScript, neg bool, args []string) {
+	exits(ts, neg, append([]string{"1"}, args[1:]...))
+	_, told, found := strings.Cut(ts.ReadFile("stderr"), "\ntry: ")
+	if !found {
+		ts.Fatalf("nothing is said to try")
+	}
+	words := strings.Fields(told)
+	for i := range words {
+		words[i] = strings.Trim(words[i], "'")
+	}
+	exits(ts, neg, append([]string{args[0]}, words...))
 }
 
 // hugeLine makes a file with a line longer than goprof reads.

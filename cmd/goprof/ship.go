@@ -80,7 +80,7 @@ func runShip(cmd *cobra.Command, input string, f *shipFlags) error {
 	}
 	whose, keep := rules.Apply(whose)
 	if !keep {
-		return usageError(cmd, "--relabel drops this recording")
+		return usageError(cmd, "--relabel drops this recording", without("relabel"))
 	}
 	shipper, err := f.to.open(func(text string) { fmt.Fprintf(cmd.ErrOrStderr(), "goprof: %s\n", output.Printable(text)) })
 	if err != nil {
@@ -107,7 +107,7 @@ func runShip(cmd *cobra.Command, input string, f *shipFlags) error {
 		fmt.Fprintf(cmd.ErrOrStderr(), "sent       %s: %d of %d batches, %s, %d bytes\n", output.Printable(st.Name),
 			st.Sent.Batches, batches, in.amount(st.Sent.Looks), st.SentBytes)
 	}
-	return undelivered(shipper, err)
+	return undelivered(shipper, err, f.to.spool != "")
 }
 
 // whose is what is known of the recording's process.
@@ -117,7 +117,7 @@ func (f *shipFlags) whose(cmd *cobra.Command, in *openInput) (a resource.Attribu
 	for _, pair := range f.attributes {
 		key, value, ok := strings.Cut(pair, "=")
 		if !ok || key == "" {
-			return nil, usageError(cmd, fmt.Sprintf("--attribute %q is no key=value", pair))
+			return nil, usageError(cmd, fmt.Sprintf("--attribute %q is no key=value", pair), without("attribute"))
 		}
 		a.Set(key, value)
 	}

@@ -145,7 +145,7 @@ func TestShipSaysWhy(t *testing.T) {
 		code exit.Code
 		says string
 	}{
-		{"", exit.General, "--otlp URL"},
+		{"", exit.General, " --otlp http://localhost:4318"},
 		{"--otlp localhost:4318", exit.General, "http://HOST:PORT"},
 		{"--otlp http://u:secret@h", exit.General, "password"},
 		{"--otlp http://h --otlp http://h", exit.General, "twice"},

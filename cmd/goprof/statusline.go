@@ -5,6 +5,7 @@ package main
 import (
 	"io"
 	"os"
+	"strings"
 	"sync"
 
 	"golang.org/x/term"
@@ -30,6 +31,16 @@ func newStatusLine(to io.Writer) *statusLine {
 // shown reports whether anybody would see the line.
 func (l *statusLine) shown() bool { return l.terminal != nil }
 
+// columns is how many columns the line has. The last one of the terminal stays empty.
+func (l *statusLine) columns() int {
+	if l.shown() {
+		if width, _, err := term.GetSize(int(l.terminal.Fd())); err == nil && width > 0 {
+			return width - 1
+		}
+	}
+	return 79
+}
+
 // eraseLine is carriage return and EL, erase in line (ECMA-48).
 const eraseLine = "\r\x1b[K"
 
@@ -38,8 +49,8 @@ func (l *statusLine) draw(text string) {
 	if !l.shown() {
 		return
 	}
-	if width, _, err := term.GetSize(int(l.terminal.Fd())); err == nil && width > 0 {
-		text = text[:min(len(text), width-1)]
+	if width := l.columns(); len(text) > width {
+		text = strings.ToValidUTF8(text[:width], "")
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -19,19 +19,38 @@ import (
 
 // flagError is what is wrong with a flag.
 func flagError(cmd *cobra.Command, err error) error {
-	e := usageError(cmd, flagProblem(err))
 	var unknown *pflag.NotExistError
 	var value *pflag.InvalidValueError
 	switch {
+	case errors.Is(err, pflag.ErrHelp): // --help-all
+		return pflag.ErrHelp
 	case errors.As(err, &unknown):
-		suggestFlag(cmd, e, unknown, os.Args)
-	case errors.As(err, &value) && value.GetFlag().Value.Type() == "duration":
-		if _, err := strconv.ParseFloat(value.GetValue(), 64); err == nil {
-			e.What = fmt.Sprintf("invalid argument %q for --%s: a time has a unit, as in %sms or %[1]ss",
-				value.GetValue(), value.GetFlag().Name, value.GetValue())
+		e := usageError(cmd, flagProblem(err))
+		e.Remedy = cmd.CommandPath() + " --help"
+		if _, is := briefs[cmd.Name()]; is {
+			e.Remedy += "-all"
 		}
+		suggestFlag(cmd, e, unknown, os.Args)
+		return e
+	case errors.As(err, &value) && value.GetFlag().Value.Type() == "duration":
+		return wrongTime(cmd, value.GetFlag().Name, value.GetValue(), err)
+	case errors.As(err, &value):
+		return usageError(cmd, flagProblem(err), without(value.GetFlag().Name))
 	}
-	return e
+	return usageError(cmd, flagProblem(err))
+}
+
+// wrongTime is what is wrong with a time.
+func wrongTime(cmd *cobra.Command, name, text string, err error) error {
+	number, e := strconv.ParseFloat(text, 64)
+	switch {
+	case e == nil && number == 0 && name == "duration":
+		return usageError(cmd, "--duration 0 is no time: without it there is no limit, and Ctrl-C ends it", without(name))
+	case e == nil && number > 0:
+		return usageError(cmd, fmt.Sprintf("invalid argument %q for --%s: a time has a unit, as in %[1]sms or %[1]ss",
+			text, name), with(name, text+"s"))
+	}
+	return usageError(cmd, flagProblem(err), without(name))
 }
 
 // suggestFlag finds what an unknown flag was meant to be.

@@ -50,7 +50,7 @@ func (f *recordFlags) choose(cmd *cobra.Command, args []string) (*chosen, error)
 		return nil, usageError(cmd, fmt.Sprintf("one argument too many: %q (%s)", args[1], hint))
 	}
 	if len(args) == 1 && args[0] == "" || cmd.Flags().Changed("wait") && c.wait == "" {
-		return nil, usageError(cmd, "an empty name fits every JVM: which one?")
+		return nil, whichJVM("an empty name fits every JVM")
 	}
 	if len(args) == 1 {
 		c.name = args[0]
@@ -66,13 +66,25 @@ func (f *recordFlags) choose(cmd *cobra.Command, args []string) (*chosen, error)
 	}
 	switch {
 	case ways == 0:
-		return nil, usageError(cmd, "which JVM? --pid is missing, or a part of its name")
+		return nil, whichJVM("--pid is missing, or a part of its name")
 	case ways > 1:
-		return nil, usageError(cmd, "--pid, NAME, --wait and a program to start exclude each other")
+		return nil, usageError(cmd, "--pid, NAME, --wait and a program to start exclude each other", c.onlyOne()...)
 	case len(c.pids) > 0 && c.pids[0] <= 0:
 		return nil, usageError(cmd, fmt.Sprintf("%d is no process id", c.pids[0]))
 	}
 	return c, nil
+}
+
+// onlyOne leaves one of the ways: the program to start, else the pids, else the name.
+func (c *chosen) onlyOne() []fix {
+	fixes := []fix{without("wait")}
+	switch {
+	case c.program != nil:
+		fixes = append(fixes, without("pid", "ns-pid"), withoutWord(c.name))
+	case len(c.pids) > 0:
+		fixes = append(fixes, without("ns-pid"), withoutWord(c.name))
+	}
+	return fixes
 }
 
 // recordable is one JVM to record. It is attached already if goprof has waited for it.
@@ -132,6 +144,11 @@ func named(part, command string) (int, error) {
 	return 0, &exit.Error{Code: exit.General,
 		What: fmt.Sprintf("%d JVMs have %q in their main class or jar", len(found), part),
 		Why:  namesOf(found), Remedy: fmt.Sprintf("goprof %s --pid %d", command, found[0].PID)}
+}
+
+// whichJVM is the error of a command line that does not say which JVM it means.
+func whichJVM(why string) error {
+	return &exit.Error{Code: exit.General, What: "which JVM? " + why, Remedy: "goprof list"}
 }
 
 func noneCalled(part string) error {

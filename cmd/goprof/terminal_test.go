@@ -24,8 +24,8 @@ func TestProgressOnTerminal(t *testing.T) {
 	jvm := jvmtest.Start(t, jvmtest.JDKs(t)[0], "truth.Shares", "--", "1", "2")
 	args := []string{"record", "--pid", fmt.Sprint(jvm.PID), "-d", "10m", "-o", t.TempDir() + "/o.collapsed"}
 
-	const width = 30
-	drawn := regexp.MustCompile(`\r\x1b\[K(\w+ of 10m0s  \d+ samples[^\r\n]*)`)
+	const width = 34
+	drawn := regexp.MustCompile(`\r\x1b\[K(\w+ left of 10m0s  \d+ s[^\r\n]*)`)
 	draws := [][]string(nil)
 	raw := onTerminal(t, width, "xterm", func(raw string) bool {
 		draws = drawn.FindAllStringSubmatch(raw, -1)
@@ -40,8 +40,8 @@ func TestProgressOnTerminal(t *testing.T) {
 	if !regexp.MustCompile(`^CPU +used [0-9.]+ m?s in `).MatchString(screen) || strings.Contains(screen, "of 10m0s") {
 		t.Errorf("the screen shows %q", screen)
 	}
-	if screen := onTerminal(t, 100, "xterm", hasSamples.MatchString, args...); !strings.Contains(screen,
-		"(Ctrl-C ends and writes)") {
+	sees := regexp.MustCompile(`left of 10m0s  [1-9]\d* samples  \d+ % \S.*\(Ctrl-C ends and writes\)`)
+	if screen := onTerminal(t, 200, "xterm", sees.MatchString, args...); !sees.MatchString(screen) {
 		t.Errorf("on a wide terminal: %q", screen)
 	}
 

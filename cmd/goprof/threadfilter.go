@@ -30,7 +30,7 @@ func (f *threadFilter) check(cmd *cobra.Command) (err error) {
 			continue
 		}
 		if *it.to, err = regexp.Compile(it.text); err != nil {
-			return usageError(cmd, fmt.Sprintf("--%s: %v", flag, err))
+			return usageError(cmd, fmt.Sprintf("--%s: %v", flag, err), without(flag))
 		}
 	}
 	return nil

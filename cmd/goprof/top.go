@@ -5,7 +5,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -110,10 +109,9 @@ func (f *topFlags) run(cmd *cobra.Command, args []string) error {
 	if err := f.check(cmd); err != nil {
 		return err
 	}
-	if !f.once && !isTerminal(os.Stdin, os.Stdout) {
-		return &exit.Error{Code: exit.General, What: "cannot show the screen",
-			Why:    "standard input or output is no terminal",
-			Remedy: strings.Join(append([]string{"goprof top"}, args...), " ") + " --once, or --once --json for scripts"}
+	if why := noScreen(); why != "" && !f.once {
+		return &exit.Error{Code: exit.General, What: "cannot show the screen", Why: why,
+			Remedy: commandLine(os.Args) + " --once, or --once --json for scripts"}
 	}
 	by, err := f.redactor(cmd, output.Stdout)
 	if err != nil {
@@ -182,36 +180,38 @@ func (f *topFlags) check(cmd *cobra.Command) error {
 	changed := cmd.Flags().Changed
 	within := func(name string, d, least, most time.Duration) error {
 		if d < least || d > most {
-			return usageError(cmd, fmt.Sprintf("--%s is between %v and %v", name, least, most))
+			return usageError(cmd, fmt.Sprintf("--%s is between %v and %v", name, least, most), without(name))
 		}
 		return nil
 	}
 	switch {
 	case f.json && !f.once:
-		return usageError(cmd, "--json is for --once: the screen is for people")
+		return usageError(cmd, "--json is for --once: the screen is for people", with("once", ""))
 	case f.policy != "" && !f.once:
-		return usageError(cmd, "--redact is for --once: the screen is for those who may see all")
+		return usageError(cmd, "--redact is for --once: the screen is for those who may see all", with("once", ""))
 	case f.once && f.output != "":
-		return usageError(cmd, "--output is for recordings that the key r begins, and --once has no keys")
+		return usageError(cmd, "--output is for recordings that the key r begins, and --once has no keys",
+			without("output"))
 	case f.once && changed("window"):
 		return usageError(cmd,
-			"--window is for the screen: with --once methods are of the time that it looks, see --duration")
+			"--window is for the screen: with --once methods are of the time that it looks, see --duration",
+			without("window"))
 	case f.once && changed("interval") && changed("duration"):
-		return usageError(cmd, "with --once, --interval and --duration say the same: give one")
+		return usageError(cmd, "with --once, --interval and --duration say the same: give one", without("interval"))
 	}
 	if f.output != "" {
 		if _, err := format.Of(f.output, ""); err != nil {
-			return usageError(cmd, "--output: "+err.Error())
+			return usageError(cmd, "--output: "+err.Error(), without("output"))
 		}
 		if f.output == output.Stdout {
-			return usageError(cmd, "--output: standard output is for the screen")
+			return usageError(cmd, "--output: standard output is for the screen", without("output"))
 		}
 	}
 	if !changed("rate") && f.once {
 		f.rate = topOnceRate
 	}
 	if !(f.rate > 0 && f.rate <= maxRate) || f.rate < 1/maxInterval.Seconds() {
-		return usageError(cmd, fmt.Sprintf("--rate is above 0 and at most %d Hz", maxRate))
+		return usageError(cmd, fmt.Sprintf("--rate is above 0 and at most %d Hz", maxRate), without("rate"))
 	}
 	if err := within("interval", f.interval.Duration, topMinInterval, topMaxInterval); err != nil {
 		return err
@@ -230,6 +230,17 @@ func (f *topFlags) onceFor() time.Duration {
 		return f.duration.Duration
 	}
 	return f.interval.Duration
+}
+
+// noScreen is why there can be no screen, empty if there can.
+func noScreen() string {
+	switch {
+	case !isTerminal(os.Stdin, os.Stdout):
+		return "standard input or output is no terminal"
+	case os.Getenv("TERM") == "dumb":
+		return "TERM=dumb is a terminal that cannot move its cursor"
+	}
+	return ""
 }
 
 // isTerminal reports whether all files are terminals.

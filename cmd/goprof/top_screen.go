@@ -84,10 +84,7 @@ func (s *topScreen) do(a top.Action) {
 
 // paletteOf says whether the terminal may show colours (no-color.org).
 func paletteOf(environ func(string) string) top.Palette {
-	switch {
-	case environ("TERM") == "dumb":
-		return top.PlainText
-	case environ("NO_COLOR") != "":
+	if environ("NO_COLOR") != "" {
 		return top.NoColour
 	}
 	return top.Colours

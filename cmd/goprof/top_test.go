@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"goprof/cmd/goprof/exit"
 	"goprof/testdata/jvmtest"
 )
 
@@ -283,7 +284,20 @@ func TestTopSizes(t *testing.T) {
 	s.wait()
 }
 
-// TestTopColours: NO_COLOR leaves colours out, TERM=dumb all styles.
+// TestTopDumb: a terminal that cannot move its cursor gets no screen.
+func TestTopDumb(t *testing.T) {
+	s := startOnScreen(t, 80, 24, []string{"TERM=dumb"}, "top", "1")
+	if code := s.wait(); code != int(exit.General) {
+		t.Errorf("exit code %d", code)
+	}
+	want := "goprof: cannot show the screen: TERM=dumb is a terminal that cannot move its cursor\n" +
+		"try: goprof top 1 --once, or --once --json for scripts\n"
+	if got := s.errors.String(); got != want || len(s.raw) > 0 {
+		t.Errorf("stderr %q, the terminal %q", got, s.raw)
+	}
+}
+
+// TestTopColours: NO_COLOR leaves colours out.
 func TestTopColours(t *testing.T) {
 	for name, c := range map[string]struct {
 		env              []string
@@ -291,7 +305,6 @@ func TestTopColours(t *testing.T) {
 	}{
 		"as ever":  {nil, true, true},
 		"NO_COLOR": {[]string{"NO_COLOR=1"}, true, false},
-		"dumb":     {[]string{"TERM=dumb"}, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, s := topOf(t, jvmtest.JDKs(t)[0], 80, 24, c.env)

@@ -110,10 +110,12 @@ func (f *triageFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	guard.Enter(guard.ToRecord)
 	if f.duration.Duration < triageLeast || f.duration.Duration > triageMost {
-		return usageError(cmd, fmt.Sprintf("--duration is between %v and %v", triageLeast, triageMost))
+		return usageError(cmd, fmt.Sprintf("--duration is between %v and %v", triageLeast, triageMost),
+			with("duration", "10s"))
 	}
 	if f.by != nil && f.html != "" {
-		return usageError(cmd, "--html shows a recording, and --redact is for what triage finds: record --redact")
+		return usageError(cmd, "--html shows a recording, and --redact is for what triage finds: record --redact",
+			without("html"))
 	}
 	pid, err := f.jvm.find(cmd, args)
 	if err != nil {

@@ -66,18 +66,19 @@ func (f *recordFlags) toMode(cmd *cobra.Command) error {
 	f.timed = is
 	switch {
 	case given("min") && f.min < 0:
-		return usageError(cmd, minHelp)
+		return usageError(cmd, minHelp, without("min"))
 	case !is && given("min") && !namesWaits(f.event):
-		return usageError(cmd, "--min is for --event off-cpu and lock")
+		return usageError(cmd, "--min is for --event off-cpu and lock", without("min"))
 	case !is:
 		return nil
 	case f.event != "" && given("mode"):
-		return usageError(cmd, "--event and --mode both say when a sample is taken: give one")
+		return usageError(cmd, "--event and --mode both say when a sample is taken: give one", without("mode"))
 	case given("every"), given("alloc"), given("kernel"):
 		return usageError(cmd, fmt.Sprintf("--every, --alloc and --kernel are for events that are counted; "+
-			"of %s every wait counts: --min leaves out short ones", name))
+			"of %s every wait counts: --min leaves out short ones", name), without("every", "alloc", "kernel"))
 	case m.states != nil && given("state"):
-		return usageError(cmd, "--event lock chooses states; with --event off-cpu --state chooses others")
+		return usageError(cmd, "--event lock chooses states; with --event off-cpu --state chooses others",
+			without("state"))
 	}
 	f.event, f.mode = "", string(m.mode)
 	if m.states != nil {

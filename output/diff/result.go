@@ -16,7 +16,8 @@ import (
 const ByPath = "path"
 
 // Keys are the keys by which recordings can be compared.
-var Keys = append(slices.Clone(output.ReportKeys), ByPath)
+var Keys = append(slices.DeleteFunc(slices.Clone(output.ReportKeys), func(k string) bool { return k == output.ByLine }),
+	ByPath)
 
 // Options are what a user may choose.
 type Options struct {

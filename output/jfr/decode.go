@@ -1,6 +1,7 @@
 package jfr
 
 import (
+	"cmp"
 	"math"
 	"time"
 
@@ -23,7 +24,7 @@ func (r *Reader) decode(of *class) (bad *BadRecording) {
 	e, fields := &r.event, r.event.Fields[:0]
 	*e = Event{} // each field is set in place: see cursor.open
 	e.Name, e.Samples, e.Fields, e.stacked = of.name, 1, fields, of.stack
-	if of.stack {
+	if of.stack && !r.allFields {
 		bad = r.decodeRecord(of)
 	} else {
 		bad = r.decodeFields(of)
@@ -47,7 +48,7 @@ func (r *Reader) begin(c *cursor, of *class) {
 	c.open(r.body, r.base)
 	c.bytes(r.bodyAt)
 	r.record.numbers = [numSlots]uint64{}
-	r.record.noTexts = of.stack
+	r.record.noTexts = of.stack && !r.allFields
 }
 
 // fill gives the event what its slots hold.
@@ -120,11 +121,25 @@ func (r *Reader) decodeFields(of *class) *BadRecording {
 		case f.form == formText:
 			shown.Text = r.k.resolve(r.record.texts[f.slot])
 		case f.ref && f.class != nil:
-			shown.Text = r.k.constant(f.class, r.record.numbers[f.slot])
+			shown.Text = r.refText(f.class, r.record.numbers[f.slot])
 		default:
 			shown.Number = int64(r.record.numbers[f.slot])
 		}
 		r.event.Fields = append(r.event.Fields, shown)
 	}
 	return c.bad
+}
+
+// refText is the text of a constant: a class, a thread, or what is one string.
+func (r *Reader) refText(of *class, key uint64) string {
+	switch of.name {
+	case "java.lang.Class":
+		return className(r.k.symbol(r.k.classes.get(key).name))
+	case "java.lang.Thread":
+		if t := r.k.thread(key); t != nil {
+			return cmp.Or(t.JavaName, t.Name)
+		}
+		return ""
+	}
+	return r.k.constant(of, key)
 }

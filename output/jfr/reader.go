@@ -99,6 +99,7 @@ type Reader struct {
 	noStacks bool
 	// noDetails leaves out what belongs to samples.
 	noDetails bool
+	allFields bool
 	numbered  bool // stacks are read when somebody asks
 	threads   func([]profile.Thread)
 	err       error
@@ -118,6 +119,9 @@ func (r *Reader) NoStacks() { r.noStacks = true }
 
 // NoSamples says that no samples are wanted: stacks are left out, and what stands behind samples. Call it before Next.
 func (r *Reader) NoSamples() { r.noStacks, r.noDetails = true, true }
+
+// AllFields gives all events their fields, those with stacks too. Then stacks are left out. Call it before Next.
+func (r *Reader) AllFields() { r.allFields, r.noStacks, r.noDetails = true, true, true }
 
 // Threads has the threads of each chunk told before its events, those with the smallest keys first. Call it before
 // Next.

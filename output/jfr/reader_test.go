@@ -179,9 +179,15 @@ func TestFields(t *testing.T) {
 	}
 }
 
-// readAll reads a file to its end, or to the first error.
+// readAll reads a file to its end, or to the first error. Before that it reads all fields of all events.
 func readAll(file []byte) (n int, err error) {
-	r := NewReader(bytes.NewReader(file), int64(len(file)), func(string, bool) bool { return true })
+	every := func(string, bool) bool { return true }
+	r := NewReader(bytes.NewReader(file), int64(len(file)), every)
+	r.AllFields()
+	for err == nil {
+		_, err = r.Next()
+	}
+	r = NewReader(bytes.NewReader(file), int64(len(file)), every)
 	for {
 		e, err := r.Next()
 		if err != nil {

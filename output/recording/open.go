@@ -224,11 +224,9 @@ func (in *input) open(name string, o Options) (*File, error) {
 	switch {
 	case isJFR(head):
 		if packed || in.file == nil {
-			file, size, err := Spool(in.from, packed)
-			if err != nil {
+			if err := in.spool(packed); err != nil {
 				return nil, err
 			}
-			in.file, in.size, in.own = file, size, append(in.own, file)
 		}
 		return opened(openJFR(in.file, in.size, base, o))
 	case packed && isText(head):
@@ -278,4 +276,14 @@ func isText(head []byte) bool {
 	return len(head) > 0 && !isProto(head) && bytes.IndexFunc(head, func(r rune) bool {
 		return r < ' ' && r != '\t' && r != '\n' && r != '\r'
 	}) < 0
+}
+
+// spool puts the recording where it can be read at any place.
+func (in *input) spool(packed bool) error {
+	file, size, err := Spool(in.from, packed)
+	if err != nil {
+		return err
+	}
+	in.file, in.size, in.own = file, size, append(in.own, file)
+	return nil
 }

@@ -2,6 +2,7 @@ package recording
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"goprof/output"
@@ -12,6 +13,7 @@ import (
 // SumOptions are how samples are summed up.
 type SumOptions struct {
 	Threads bool // stacks stand under their threads
+	Lines   bool // a method is one for each of its lines: pkg.Class.method:12
 	States  bool // a sample of wall-clock time gets a leaf with its state if its stack does not tell the state
 }
 
@@ -72,7 +74,17 @@ type summer struct {
 
 	// places are where stacks were added, by root and state. They are found there without a look at their frames.
 	places profile.ByStack[profile.Place]
+	lines  map[methodLine]*profile.Func
 }
+
+// methodLine is a line of a method.
+type methodLine struct {
+	of   *profile.Func
+	line int32
+}
+
+// maxLines bounds how many lines are kept. Those that come later are made anew: they are the same by name.
+const maxLines = 1 << 20
 
 // root is what stands above the stacks of a thread. Equal numbers are those of the same root.
 type root struct {
@@ -103,8 +115,11 @@ func (s *summer) add(of *profile.Sample) error {
 		return err
 	}
 	stack := of.Stack
+	if s.o.Lines {
+		stack = s.withLines(stack)
+	}
 	if s.o.States && of.LacksLeaf() {
-		stack = s.withState(of)
+		stack = s.withState(of, stack)
 	}
 	s.places.Put(of.StackNumber, context, s.p.AddAt(under.label, stack, of.Looks(), spent))
 	return nil
@@ -142,13 +157,38 @@ func (s *summer) root(t *profile.Thread) root {
 	return r
 }
 
-func (s *summer) withState(of *profile.Sample) *profile.Stack {
+// withLines is a stack whose methods have their lines in their names.
+func (s *summer) withLines(of *profile.Stack) *profile.Stack {
+	stack := *of
+	stack.Frames = slices.Clone(of.Frames)
+	for i := range stack.Frames {
+		f := &stack.Frames[i]
+		if f.Func == nil || f.Line <= 0 {
+			continue
+		}
+		key := methodLine{f.Func, f.Line}
+		fn := s.lines[key]
+		if fn == nil {
+			if s.lines == nil || len(s.lines) >= maxLines {
+				s.lines = map[methodLine]*profile.Func{}
+			}
+			named := *f.Func
+			named.Name = fmt.Sprintf("%s:%d", named.Name, f.Line)
+			fn = &named
+			s.lines[key] = fn
+		}
+		f.Func = fn
+	}
+	return &stack
+}
+
+func (s *summer) withState(of *profile.Sample, under *profile.Stack) *profile.Stack {
 	fn := s.leaves[of.State]
 	if fn == nil {
 		fn = &profile.Func{Name: of.State.Label("")}
 		s.leaves[of.State] = fn
 	}
 	frames := append(s.stack.Frames[:0], profile.Frame{Func: fn, Kind: profile.StateFrame, BCI: -1})
-	s.stack = profile.Stack{Frames: append(frames, of.Stack.Frames...), Truncated: of.Stack.Truncated}
+	s.stack = profile.Stack{Frames: append(frames, under.Frames...), Truncated: under.Truncated}
 	return &s.stack
 }

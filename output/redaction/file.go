@@ -26,9 +26,10 @@ const (
 	PProf
 	Collapsed
 	JSON
+	Log // lines of text: a log, or a JVM's crash file
 )
 
-var kindNames = [...]string{"unknown", "jfr", "pprof", "collapsed", "json"}
+var kindNames = [...]string{"unknown", "jfr", "pprof", "collapsed", "json", "log"}
 
 func (k Kind) String() string { return kindNames[k] }
 
@@ -48,7 +49,7 @@ func KindOf(head []byte) Kind {
 			start := make([]byte, 512)
 			n, _ := io.ReadFull(z, start)
 			switch k := KindOf(start[:n]); k {
-			case JFR, Collapsed:
+			case JFR, Collapsed, Log:
 				return k
 			}
 		}
@@ -64,8 +65,10 @@ func KindOf(head []byte) Kind {
 		return PProf
 	case len(text) > 0 && text[0] == '{':
 		return JSON
-	case len(text) > 0 && text[0] != '<' && isText(head):
+	case len(text) > 0 && text[0] != '<' && isText(head) && isStacks(head):
 		return Collapsed
+	case len(text) > 0 && text[0] != '<' && isText(head):
+		return Log
 	}
 	return Unknown
 }
@@ -139,25 +142,29 @@ func (in *Input) Rewrite(to io.Writer, by *redact.Redactor) (*Account, error) {
 	case PProf:
 		err = pprof.Redact(to, in.head, by)
 	case Collapsed:
-		err = in.collapsed(to, by)
+		err = in.lines(to, by, rewriteCollapsed)
+	case Log:
+		err = in.lines(to, by, rewriteLog)
 	case JSON:
 		err = rewriteJSON(to, &limited{in.head, maxFile}, by)
 	default:
-		err = &output.BadFile{Problem: "it is neither JFR, pprof, collapsed stacks nor goprof's JSON"}
+		err = &output.BadFile{Problem: "it is neither JFR, pprof, collapsed stacks, goprof's JSON nor a log"}
 	}
 	return account, err
 }
 
-func (in *Input) collapsed(to io.Writer, by *redact.Redactor) error {
+// lines rewrites text, which may be packed.
+func (in *Input) lines(to io.Writer, by *redact.Redactor,
+	rewrite func(io.Writer, io.Reader, *redact.Redactor) error) error {
 	head, _ := in.head.Peek(2)
 	if !isGzip(head) {
-		return rewriteCollapsed(to, &limited{in.head, maxFile}, by)
+		return rewrite(to, &limited{in.head, maxFile}, by)
 	}
 	z, err := gzip.NewReader(in.head)
 	if err != nil {
 		return &output.BadFile{Problem: "it is packed, but damaged: " + err.Error()}
 	}
-	return rewriteCollapsed(to, &limited{z, maxFile}, by)
+	return rewrite(to, &limited{z, maxFile}, by)
 }
 
 // limited ends a stream that is too long with an error.

@@ -8,8 +8,8 @@ const keysOfOurs = `
 	collected collected_meanwhile collecting collections_not_known collector committed_bytes contents control_group
 	copied_bytes core count counted_twice_bytes cpu_ns cpu_sum_ns cpu_time cures cut_off daemon deadlocks died direct
 	doubts drawn_pieces dropped dumps duration_ns effective_samples engine error events evidence exact exited_ns file
-	filler findings frame frames free_bytes from from_bytes frozen full full_in_ns goprof groups growth guessed half
-	heap_committed heap_max heap_used held_over_bound hindered hits holds host hottest how id idle idle_threads
+	filler findings fp frame frames free_bytes from from_bytes frozen full full_in_ns goprof groups growth guessed
+	half heap_committed heap_max heap_used held_over_bound hindered hits holds host hottest how id idle idle_threads
 	in_arenas_bytes in_step interval interval_ns invalid java java_id java_threads jvm jvm_threads kernel kind
 	largest_arrays leaf_guessed leaf_guessed_most leaf_likely leans left_bytes left_out length length_ns lengths
 	level limit_bytes limit_in_ns limit_ns line links loader longest_gap_ns longest_ns looked_through_bytes looks

@@ -18,9 +18,8 @@ const (
 type Palette uint8
 
 const (
-	Colours   Palette = iota
-	NoColour          // bold and reverse only (NO_COLOR)
-	PlainText         // nothing but text (TERM=dumb)
+	Colours  Palette = iota
+	NoColour         // bold and reverse only (NO_COLOR)
 )
 
 // sgr are the sequences that begin a style (ECMA-48, SGR), with colours and without.
@@ -67,10 +66,7 @@ func Render(lines []Line, palette Palette) []string {
 	for i, line := range lines {
 		var b strings.Builder
 		for _, s := range line {
-			on := ""
-			if palette != PlainText {
-				on = sgr[s.Style][palette]
-			}
+			on := sgr[s.Style][palette]
 			b.WriteString(on)
 			b.WriteString(s.Text)
 			if on != "" {

@@ -59,6 +59,9 @@ func width(s string) (n int) {
 	return n
 }
 
+// Cut cuts clean text to so many columns. A mark shows that the end was cut off.
+func Cut(s string, n int) string { return strings.TrimRight(fit(s, n), " ") }
+
 // fit cuts or fills clean text to exactly so many columns. A mark shows that the end was cut off.
 func fit(s string, n int) string {
 	if n <= 0 {

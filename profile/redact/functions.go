@@ -140,7 +140,7 @@ func (r *Redactor) bracket(label string) string {
 	}
 	what, of, has := strings.Cut(inner, ": ")
 	if !has {
-		return "[" + r.loose(r.withoutAddresses(inner)) + "]"
+		return "[" + r.loose(r.withoutAddresses(inner), textWords) + "]"
 	}
 	switch {
 	case profile.IsState(label):
@@ -150,7 +150,7 @@ func (r *Redactor) bracket(label string) string {
 	default:
 		of = r.Text(of)
 	}
-	return "[" + r.loose(what) + ": " + of + "]"
+	return "[" + r.loose(what, textWords) + ": " + of + "]"
 }
 
 // The ends of Java's frames in collapsed files (output.Collapsed).

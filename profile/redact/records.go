@@ -95,7 +95,8 @@ var versionWords = setOf(`OpenJDK Java HotSpot TM Server Client VM Bit mixed mod
 	Microsoft IBM Semeru GraalVM CE EE LTS ea internal fastdebug slowdebug release build built on with gcc clang for
 	linux amd64 aarch64 arm64 x86 x64 ga jdk jre
 	JRE JDK Runtime Environment Android Alibaba Dragonwell Tencent Kona Huawei
-	BiSheng Loongson JetBrains s r o jcef DCEVM adhoc buildd Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec vs`)
+	BiSheng Loongson JetBrains s r o jcef DCEVM adhoc buildd Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec vs
+	tiered compressed oops class ptrs gc parallel serial shenandoah`)
 
 // Sample redacts a sample. The result shares only numbers with the given sample.
 func (r *Redactor) Sample(s *profile.Sample, f *Functions) profile.Sample {

@@ -7,16 +7,19 @@ import (
 )
 
 // Text redacts a sentence: goprof's own words and names that the policy allows stay.
-func (r *Redactor) Text(text string) string {
+func (r *Redactor) Text(text string) string { return r.sentence(text, textWords) }
+
+// sentence is Text with other words that stay.
+func (r *Redactor) sentence(text string, open map[string]bool) string {
 	text = r.hideAddresses(text)
 	var b strings.Builder
 	from := 0
 	for _, at := range names.FindAllStringIndex(text, maxWords) {
-		b.WriteString(r.loose(text[from:at[0]]))
-		b.WriteString(r.named(text[at[0]:at[1]]))
+		b.WriteString(r.loose(text[from:at[0]], open))
+		b.WriteString(r.named(text[at[0]:at[1]], open))
 		from = at[1]
 	}
-	b.WriteString(r.loose(text[from:]))
+	b.WriteString(r.loose(text[from:], open))
 	return b.String()
 }
 
@@ -24,14 +27,14 @@ func (r *Redactor) Text(text string) string {
 var names = regexp.MustCompile(`(?:~|\.\.?)?/[^\s:;,"'<>()]+|[A-Za-z_][\w$]*(?:[./][\w$<>]+)+`)
 
 // named redacts a path or a qualified name. What is surely neither loses all words that are not allowed.
-func (r *Redactor) named(text string) string {
+func (r *Redactor) named(text string, open map[string]bool) string {
 	tail := ""
 	if end := strings.TrimRight(text, ".,"); end != text {
 		text, tail = end, text[len(end):]
 	}
 	switch {
 	case strings.HasPrefix(text, "/proc/"), strings.HasPrefix(text, "/sys/"):
-		return r.loose(text) + tail
+		return r.loose(text, open) + tail
 	case strings.ContainsAny(text[:1], "~./"):
 		return r.Path(text) + tail
 	case r.isOpen(text):
@@ -61,7 +64,7 @@ func hasClass(name string) bool {
 }
 
 // loose is text without names.
-func (r *Redactor) loose(text string) string {
+func (r *Redactor) loose(text string, open map[string]bool) string {
 	return each(text, func(word string, at int) string {
 		if r.isPseudonym(word) {
 			return word
@@ -72,7 +75,7 @@ func (r *Redactor) loose(text string) string {
 		if isFigure(word) || len(word) == 1 && word[0] > ' ' {
 			return word
 		}
-		if r.allowed(strings.ToLower(word), textWords) || r.allowedThread(word) {
+		if r.allowed(strings.ToLower(word), open) || r.allowedThread(word) {
 			return word
 		}
 		return r.hash.of(kindWord, word)
@@ -90,7 +93,7 @@ func isFigure(word string) bool {
 	return n > 0 && n <= 12 && (digits == "" || units[digits])
 }
 
-var units = setOf(`s ms us ns m h d B KB MB GB TB KiB MiB GiB k M G T x th st nd rd Hz`)
+var units = setOf(`s ms us ns m h d B KB MB GB TB KiB MiB GiB k K M G T x th st nd rd Hz`)
 
 // openFolders are folders whose names tell nothing.
 var openFolders = setOf(`/ /usr /lib /lib64 /usr/lib /usr/lib64 /usr/lib/x86_64-linux-gnu /lib/x86_64-linux-gnu

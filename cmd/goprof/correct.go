@@ -1,0 +1,101 @@
+package main
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// A wrong command line is answered with a right one. The call that finds what is wrong also says what to change.
+
+// fix changes words of a command line.
+type fix func(cmd *cobra.Command, args []string) []string
+
+// without leaves flags out.
+func without(names ...string) fix {
+	return func(cmd *cobra.Command, args []string) []string {
+		for _, name := range names {
+			args, _, _ = dropFlag(cmd, args, name)
+		}
+		return args
+	}
+}
+
+// with gives a flag another value, or adds the flag.
+func with(name, value string) fix {
+	return func(cmd *cobra.Command, args []string) []string {
+		args, at, word := dropFlag(cmd, args, name)
+		words := []string{word, value}
+		if value == "" {
+			words = words[:1]
+		}
+		return slices.Insert(args, at, words...)
+	}
+}
+
+// withoutWord leaves out the last word that is equal.
+func withoutWord(word string) fix {
+	return func(_ *cobra.Command, args []string) []string {
+		for i, a := range slices.Backward(args) {
+			if a == word {
+				return slices.Delete(slices.Clone(args), i, i+1)
+			}
+		}
+		return args
+	}
+}
+
+// dropFlag removes a flag and its value. at is where it was, or where a new flag can stand, and word how it was
+// spelled.
+func dropFlag(cmd *cobra.Command, args []string, name string) (rest []string, at int, word string) {
+	rest, at, word = slices.Clone(args), len(args), "--"+name
+	if f := cmd.Flags().Lookup(name); f != nil && f.Shorthand != "" {
+		word = "-" + f.Shorthand
+	}
+	for i := 0; i < len(rest); i++ {
+		if rest[i] == "--" {
+			return rest, min(at, i), word
+		}
+		f, spelled, inside := flagAt(cmd, rest[i])
+		if f == nil {
+			continue
+		}
+		length := 1
+		if f.NoOptDefVal == "" && !inside {
+			length = min(2, len(rest)-i)
+		}
+		if f.Name != name {
+			i += length - 1
+			continue
+		}
+		rest, at, word = slices.Delete(rest, i, i+length), min(at, i), spelled
+		i--
+	}
+	return rest, min(at, len(rest)), word
+}
+
+// flagAt is the flag that a word is, how it is spelled, and whether its value is in the same word. Several short flags
+// in one word are not looked at: such a word stays as it is.
+func flagAt(cmd *cobra.Command, arg string) (f *pflag.Flag, spelled string, inside bool) {
+	switch {
+	case strings.HasPrefix(arg, "--"):
+		name, _, is := strings.Cut(arg[2:], "=")
+		return cmd.Flags().Lookup(name), "--" + name, is
+	case len(arg) > 1 && arg[0] == '-':
+		f = cmd.Flags().ShorthandLookup(arg[1:2])
+		if f != nil && f.NoOptDefVal != "" && len(arg) > 2 {
+			return nil, "", false
+		}
+		return f, arg[:2], len(arg) > 2
+	}
+	return nil, "", false
+}
+
+// firstExample is the first example of a command, without the words that explain it.
+func firstExample(cmd *cobra.Command) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(cmd.Example), "\n")
+	line, _, _ = strings.Cut(line, "  ")
+	return line
+}

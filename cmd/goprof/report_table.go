@@ -1,0 +1,66 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"goprof/output"
+	"goprof/output/recording"
+)
+
+// table reports on the fields of an event.
+func (f *reportFlags) table(cmd *cobra.Command, name string) error {
+	var where []recording.Where
+	for _, text := range f.where {
+		field, want, is := strings.Cut(text, "=")
+		re, err := regexp.Compile(want)
+		if !is || field == "" {
+			err = errors.New("it is no FIELD=regex")
+		}
+		if err != nil {
+			return usageError(cmd, fmt.Sprintf("--where %q: %v", text, err), without("where"))
+		}
+		where = append(where, recording.Where{Field: field, Want: re})
+	}
+	if err := notItself(name, f.to); err != nil {
+		return err
+	}
+	t, err := recording.TableOf(name, f.input.event, f.by, where)
+	if err != nil {
+		return cannotOpen(cmd, name, err)
+	}
+	if f.top > 0 && len(t.Rows) > f.top {
+		t.Omitted = len(t.Rows) - f.top
+		t.Rows = t.Rows[:f.top]
+	}
+	return writeResult(cmd, f.to, func(w io.Writer) error {
+		if f.asJSON {
+			return output.WriteJSON(w, t)
+		}
+		return tableText(w, t)
+	})
+}
+
+func tableText(to io.Writer, t *recording.Table) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s events %s\n\n", output.Grouped(t.Events), output.CleanName(t.Event))
+	fmt.Fprintf(&b, "%10s %7s %10s  %s\n", "events", "", "took", output.CleanName(t.By))
+	for _, row := range t.Rows {
+		took := ""
+		if row.Duration > 0 {
+			took = output.Span(row.Duration)
+		}
+		fmt.Fprintf(&b, "%10s %7s %10s  %s\n", output.Grouped(row.Count), output.Percent(row.Count, t.Events), took,
+			output.CleanName(row.Value))
+	}
+	if t.Omitted > 0 {
+		fmt.Fprintf(&b, "%31sand %d more: --top 0 shows all\n", "", t.Omitted)
+	}
+	_, err := io.WriteString(to, b.String())
+	return err
+}

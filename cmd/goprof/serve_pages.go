@@ -1,0 +1,193 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"html"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"goprof/cmd/goprof/exit"
+	"goprof/output"
+)
+
+// served are the recordings that may be shown.
+type served struct {
+	dir  string
+	only string // the one file; empty: all of dir
+}
+
+// mostServed bounds how many recordings the list has. The newest are shown.
+const mostServed = 1000
+
+// recordingEnds are how names of recordings end.
+var recordingEnds = []string{".collapsed", ".folded", ".txt", ".jfr", ".pb.gz", ".pb", ".pprof"}
+
+func openServed(name string) (*served, error) {
+	info, err := os.Stat(name)
+	switch {
+	case err != nil:
+		return nil, err
+	case info.IsDir():
+		return &served{dir: name}, nil
+	case !info.Mode().IsRegular():
+		return nil, errors.New("it is neither a file nor a folder")
+	}
+	return &served{filepath.Dir(name), filepath.Base(name)}, nil
+}
+
+// list are the recordings that are there now, the newest first.
+func (s *served) list() (files []fs.FileInfo) {
+	entries, _ := os.ReadDir(s.dir)
+	for _, e := range entries {
+		fits := func(end string) bool { return strings.HasSuffix(e.Name(), end) }
+		if s.only != e.Name() && (s.only != "" || !slices.ContainsFunc(recordingEnds, fits)) {
+			continue
+		}
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
+			files = append(files, info)
+		}
+	}
+	slices.SortFunc(files, func(a, b fs.FileInfo) int { return b.ModTime().Compare(a.ModTime()) })
+	return files[:min(len(files), mostServed)]
+}
+
+func (s *served) paths() (paths []string) {
+	for _, f := range s.list() {
+		paths = append(paths, filepath.Join(s.dir, f.Name()))
+	}
+	return paths
+}
+
+// find is the path of a recording of the list. A name that is not in the list is no file, whatever it leads to.
+func (s *served) find(name string) (path string, ok bool) {
+	ok = slices.ContainsFunc(s.list(), func(f fs.FileInfo) bool { return f.Name() == name })
+	return filepath.Join(s.dir, name), ok
+}
+
+// view is a way to look at a recording: a command, and the file that it writes.
+type view struct {
+	name, end string // of the link, and of the file
+	args      []string
+	times     bool // only of recordings with times
+	download  bool
+}
+
+var views = []view{
+	{name: "flame", end: ".html", args: []string{"flame"}},
+	{name: "heat", end: ".html", args: []string{"heat"}, times: true},
+	{name: "methods", end: ".txt", args: []string{"report"}},
+	{name: "classes", end: ".txt", args: []string{"report", "--by", "class"}},
+	{name: "threads", end: ".txt", args: []string{"report", "--by", "thread"}},
+	{name: "speedscope", end: ".speedscope.json", args: []string{"convert"}, download: true},
+	{name: "firefox", end: ".firefox.json.gz", args: []string{"convert"}, times: true, download: true},
+	{name: "pprof", end: ".pb.gz", args: []string{"convert"}, download: true},
+}
+
+// servedPages answers requests. One page is made at a time: a large recording takes much memory.
+type servedPages struct {
+	*served
+	scratch string
+	making  sync.Mutex
+}
+
+func (p *servedPages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	header := w.Header()
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("Referrer-Policy", "no-referrer")
+	header.Set("Cache-Control", "no-store")
+	if r.Method != http.MethodGet {
+		http.Error(w, "only GET", http.StatusMethodNotAllowed)
+		return
+	}
+	if r.URL.Path == "" {
+		p.index(w)
+		return
+	}
+	at := slices.IndexFunc(views, func(v view) bool { return v.name == r.URL.Path })
+	path, found := p.find(r.URL.Query().Get("file"))
+	if at < 0 || !found {
+		http.NotFound(w, r)
+		return
+	}
+	p.show(w, r, &views[at], path)
+}
+
+// show makes a page and sends it. The page is deleted afterwards.
+func (p *servedPages) show(w http.ResponseWriter, r *http.Request, v *view, path string) {
+	p.making.Lock()
+	defer p.making.Unlock()
+	if r.Context().Err() != nil {
+		return // nobody waits for it any more
+	}
+	made := filepath.Join(p.scratch, "page"+v.end)
+	defer os.Remove(made)
+	if err := makePage(append(slices.Clone(v.args), "--output", made, "--", path)...); err != nil {
+		http.Error(w, problemText(err), http.StatusUnprocessableEntity)
+		return
+	}
+	file, err := os.Open(made)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	defer file.Close()
+	kind := "application/octet-stream"
+	switch {
+	case v.download:
+		name := url.PathEscape(filepath.Base(path) + v.end)
+		w.Header().Set("Content-Disposition", "attachment; filename*=UTF-8''"+name)
+	case v.end == ".html":
+		kind = "text/html; charset=utf-8" // the page itself says that it loads nothing
+	default:
+		kind = "text/plain; charset=utf-8"
+	}
+	w.Header().Set("Content-Type", kind)
+	io.Copy(w, file)
+}
+
+// problemText is an error with what to try, as a terminal would show it.
+func problemText(err error) string {
+	var b strings.Builder
+	exit.Tell(&b, err)
+	return b.String()
+}
+
+// index lists the recordings.
+func (p *servedPages) index(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; "+
+		"form-action 'none'")
+	var b strings.Builder
+	b.WriteString(`<!DOCTYPE html><html lang="en"><meta charset="utf-8"><meta name="color-scheme" content="light dark">` +
+		`<title>goprof</title><style>body{font:14px system-ui,sans-serif;margin:2em}td,th{padding:.2em 1em .2em 0;` +
+		`text-align:left}</style><h1>Recordings</h1><table><tr><th>file<th>written<th>size<th>look<th>load` + "\n")
+	files := p.list()
+	for _, f := range files {
+		fmt.Fprintf(&b, "<tr><td>%s<td>%s<td>%s", html.EscapeString(output.Printable(f.Name())),
+			f.ModTime().Format("2006-01-02 15:04:05"), output.Size(uint64(f.Size())))
+		for _, download := range []bool{false, true} {
+			b.WriteString("<td>")
+			for i := range views {
+				if v := &views[i]; v.download == download && (!v.times || strings.HasSuffix(f.Name(), ".jfr")) {
+					fmt.Fprintf(&b, `<a href="%s?file=%s">%[1]s</a> `, v.name, url.QueryEscape(f.Name()))
+				}
+			}
+		}
+		b.WriteByte('\n')
+	}
+	b.WriteString("</table>")
+	if len(files) == 0 {
+		b.WriteString("<p>There is none yet: goprof record --pid PID -d 30s -o out.jfr")
+	}
+	b.WriteString("<p>speedscope files are for www.speedscope.app, firefox files for profiler.firefox.com: both read " +
+		"them in the browser.</html>\n")
+	io.WriteString(w, b.String())
+}

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+)
+
+// timeRange is a part of a recording: 10s-60s, 60s- or -60s, after its start.
+type timeRange struct {
+	from, to durationFlag // 0: the start, the end
+	text     string
+}
+
+func (r *timeRange) Type() string   { return "string" }
+func (r *timeRange) String() string { return r.text }
+func (r *timeRange) given() bool    { return r.text != "" }
+
+// of is the name of a recording with the range.
+func (r *timeRange) of(name string) string { return strings.TrimSpace(name + " " + r.text) }
+
+// Set reads a range.
+func (r *timeRange) Set(text string) error {
+	from, to, is := strings.Cut(text, "-")
+	if !is || from == "" && to == "" {
+		return fmt.Errorf("%q is no range like 0s-60s, 60s- or -60s", text)
+	}
+	*r = timeRange{text: text}
+	if from != "" && from != "0" && from != "0s" {
+		if err := r.from.Set(from); err != nil {
+			return err
+		}
+	}
+	if to != "" {
+		if err := r.to.Set(to); err != nil {
+			return err
+		}
+	}
+	if r.to.Duration > 0 && r.to.Duration <= r.from.Duration {
+		return fmt.Errorf("%q ends before it begins", text)
+	}
+	return nil
+}

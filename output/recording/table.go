@@ -1,0 +1,170 @@
+package recording
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"goprof/output/jfr"
+)
+
+// Table counts events of a JFR file by one of their fields.
+type Table struct {
+	Event   string     `json:"event"`
+	By      string     `json:"by"`
+	Events  int64      `json:"events"`
+	Rows    []TableRow `json:"rows"` // the most frequent first
+	Omitted int        `json:"omitted"`
+}
+
+// TableRow is a value of the field.
+type TableRow struct {
+	Value    string        `json:"value"`
+	Count    int64         `json:"count"`
+	Duration time.Duration `json:"duration_ns,omitempty"` // of these events together
+}
+
+// Where is what a field of an event has to contain.
+type Where struct {
+	Field string
+	Want  *regexp.Regexp
+}
+
+// maxValues bounds how many values a table has. Events with others are counted under otherValues.
+const (
+	maxValues   = 100_000
+	otherValues = "[other values]"
+)
+
+// TableOf counts the events of a name that fit all of where.
+func TableOf(name, event, by string, where []Where) (*Table, error) {
+	in, err := openInput(name, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer in.close()
+	head, err := in.from.Peek(sniffed)
+	if err != nil && err != io.EOF {
+		return nil, err
+	}
+	packed := isGzip(head)
+	if packed {
+		head = unpackedHead(head)
+	}
+	switch {
+	case !isJFR(head):
+		return nil, &Lacks{Problem: "fields are of events, and only JFR files have events"}
+	case packed || in.file == nil:
+		if err := in.spool(packed); err != nil {
+			return nil, err
+		}
+	}
+	t := &tabler{table: Table{Event: event, By: by}, where: where, rows: map[string]*TableRow{}, fields: map[string]bool{}}
+	if err := t.read(in.file, in.size); err != nil {
+		return nil, err
+	}
+	return t.done()
+}
+
+type tabler struct {
+	table  Table
+	where  []Where
+	rows   map[string]*TableRow
+	fields map[string]bool // of the event
+	all    map[string]int64
+}
+
+func (t *tabler) read(file io.ReaderAt, size int64) error {
+	r := jfr.NewReader(file, size, func(name string, _ bool) bool { return name == t.table.Event })
+	r.Tally()
+	r.AllFields()
+	for {
+		e, err := r.Next()
+		switch {
+		case err == io.EOF || isCutOff(err) && r.Chunks() > 0:
+			t.all = r.Counts()
+			return nil
+		case err != nil:
+			return err
+		}
+		t.add(e)
+	}
+}
+
+func (t *tabler) add(e *jfr.Event) {
+	values := make(map[string]string, len(e.Fields))
+	for _, f := range e.Fields {
+		values[f.Name] = fieldText(&f)
+		t.fields[f.Name] = true
+	}
+	for _, w := range t.where {
+		if !w.Want.MatchString(values[w.Field]) {
+			return
+		}
+	}
+	t.table.Events++
+	value := values[t.table.By]
+	row := t.rows[value]
+	if row == nil && len(t.rows) >= maxValues {
+		value, row = otherValues, t.rows[otherValues]
+	}
+	if row == nil {
+		row = &TableRow{Value: value}
+		t.rows[value] = row
+	}
+	row.Count++
+	row.Duration += max(e.Duration, 0)
+}
+
+func fieldText(f *jfr.Field) string {
+	switch {
+	case f.Text != "":
+		return f.Text
+	case f.Real != 0:
+		return strconv.FormatFloat(f.Real, 'g', -1, 64)
+	}
+	return strconv.FormatInt(f.Number, 10)
+}
+
+// done sorts the rows. An event or a field that is not there is an error that says what is.
+func (t *tabler) done() (*Table, error) {
+	if len(t.fields) == 0 {
+		return nil, &Lacks{Problem: fmt.Sprintf("it has no event %s; it has %s", t.table.Event,
+			someOf(slices.Sorted(maps.Keys(t.all))))}
+	}
+	for _, name := range append([]string{t.table.By}, wheres(t.where)...) {
+		if !t.fields[name] {
+			return nil, &Lacks{Problem: fmt.Sprintf("%s has no field %s; it has %s", t.table.Event, name,
+				someOf(slices.Sorted(maps.Keys(t.fields))))}
+		}
+	}
+	for _, row := range t.rows {
+		t.table.Rows = append(t.table.Rows, *row)
+	}
+	slices.SortFunc(t.table.Rows, func(a, b TableRow) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Value, b.Value))
+	})
+	return &t.table, nil
+}
+
+func wheres(all []Where) (names []string) {
+	for _, w := range all {
+		names = append(names, w.Field)
+	}
+	return names
+}
+
+// someOf names as many as a line of an error has room for.
+func someOf(names []string) string {
+	const most = 40
+	if len(names) > most {
+		names = append(names[:most:most], fmt.Sprintf("and %d more", len(names)-most))
+	}
+	return strings.Join(names, ", ")
+}

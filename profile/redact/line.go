@@ -1,0 +1,87 @@
+package redact
+
+import (
+	_ "embed"
+	"maps"
+	"regexp"
+	"strings"
+)
+
+// logWords are the words that stay in logs: those of goprof, of crash files (hotspot/share/utilities/vmError.cpp) and
+// of most logs.
+var logWords = func() map[string]bool {
+	words := setOf(moreWords)
+	maps.Copy(words, textWords)
+	return words
+}()
+
+//go:embed logwords.txt
+var moreWords string
+
+var (
+	// lineTime is the time at which a line of a log begins.
+	lineTime = regexp.MustCompile(`^\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?\]?`)
+	// memoryDump is a line that shows bytes of memory. They may be text.
+	memoryDump = regexp.MustCompile(`^(?:=>)?\s*0x[0-9a-f]{8,16}:\s`)
+	// setting is a line of the environment, or one that holds a command line, with all that is its value.
+	setting = regexp.MustCompile(`^(?:[A-Za-z_]\w*=|` +
+		`(?:jvm_args|java_command|java_class_path[^:]*|Command Line):)([^,]+)$`)
+	// plainNumber is what a line says of the JVM: its address space, offsets, fractions, process and thread.
+	plainNumber = regexp.MustCompile(`\[0x[0-9a-f]{8,16}, ?0x[0-9a-f]{8,16}\)|` +
+		`\b0x(?:0{0,4}7[ef][0-9a-f]{10}|0{0,16}[0-9a-f]{1,6})\b|\b[pt]id=\d{1,10}\b|\b\d{1,9}\.\d{1,9}\b`)
+	// stackFrame is a frame of a stack trace.
+	stackFrame = regexp.MustCompile(`^(\s*at )([\w$.@-]*/)*([\w$.]+)\.([\w$<>]+)\(([\w$]+\.\w+)((?::\d+)?\))`)
+	// nativeFrame is a frame of native code in a crash file.
+	nativeFrame = regexp.MustCompile(`^((?:# )?[CVv]  \[)([\w.+-]+?)(\+0x[0-9a-f]+\]\s+)(\S.*?)(\+0x[0-9a-f]+)?$`)
+	// javaVersion is the line of a crash file that names the JVM.
+	javaVersion = regexp.MustCompile(`^# (?:JRE version|Java VM): `)
+	// longNumber may be the number of a customer, a card or an order.
+	longNumber = regexp.MustCompile(`\b\d{5,}\b`)
+)
+
+// Line redacts a line of a log, or of a file that a JVM wrote when it died. Its time stays, and words that nearly all
+// logs have. What is known to hold secrets is replaced as a whole.
+func (r *Redactor) Line(text string) string {
+	if head := memoryDump.FindString(text); head != "" {
+		return head + "(left out)"
+	}
+	if at := setting.FindStringSubmatchIndex(text); at != nil {
+		return r.logged(text[:at[2]]) + r.hash.of(kindWord, text[at[2]:])
+	}
+	if at := stackFrame.FindStringSubmatchIndex(text); at != nil {
+		class, method := text[at[6]:at[7]], text[at[8]:at[9]]
+		return text[:at[3]] + r.logged(text[at[3]:at[6]]) + r.Method(class+"."+method) + "(" +
+			r.SourceOf(class, text[at[10]:at[11]]) + text[at[12]:at[13]] + r.logged(text[at[1]:])
+	}
+	if at := nativeFrame.FindStringSubmatch(text); at != nil {
+		return at[1] + r.logged(at[2]) + at[3] + r.Native(at[4], at[2]) + at[5]
+	}
+	if head := javaVersion.FindString(text); head != "" {
+		return head + r.Version(text[len(head):])
+	}
+	time := lineTime.FindString(text)
+	parts := strings.Split(text[len(time):], "\t")
+	for i := range parts {
+		parts[i] = r.logPart(parts[i])
+	}
+	return time + strings.Join(parts, "\t")
+}
+
+// logPart is a part of a line without a tab.
+func (r *Redactor) logPart(text string) string {
+	text = r.hideAddresses(text)
+	var b strings.Builder
+	from := 0
+	for _, at := range plainNumber.FindAllStringIndex(text, maxWords) {
+		b.WriteString(r.logged(text[from:at[0]]))
+		b.WriteString(text[at[0]:at[1]])
+		from = at[1]
+	}
+	b.WriteString(r.logged(text[from:]))
+	return b.String()
+}
+
+func (r *Redactor) logged(text string) string {
+	text = longNumber.ReplaceAllStringFunc(text, func(number string) string { return r.hash.of(kindNumber, number) })
+	return r.sentence(text, logWords)
+}

@@ -1,0 +1,50 @@
+package redact
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestLineStays: what a line of a log says of the JVM and of its time stays.
+func TestLineStays(t *testing.T) {
+	r := redactor()
+	for _, line := range []string{
+		"2026-11-28 21:45:33,123 ERROR [main] timeout",
+		"2026-11-28T21:45:33.123Z WARN  [http-nio-8080-exec-12] connection refused",
+		"[0.123s][info][gc] GC(0) Pause Young",
+		"#  SIGSEGV (0xb) at pc=0x00007fdcedc8bf14 (sent by kill), pid=31417, tid=31417",
+		"C  [libc.so.6+0x85f14]",
+		"Time: elapsed time: 1.501219 seconds (0d 0h 0m 1s)",
+		"Stack: [0x00007ffecff95000,0x00007ffed0794000],  sp=0x00007ffed078f590,  free space=8169k",
+		"\tat java.lang.Thread.run(Thread.java:1583)",
+		" garbage-first heap   total reserved 6172672K, committed 393216K, used 2149K",
+	} {
+		if got := r.Line(line); got != line {
+			t.Errorf("%q becomes %q", line, got)
+		}
+	}
+}
+
+// TestLineSecrets: names of an application, its data, and what looks like a secret do not stay.
+func TestLineSecrets(t *testing.T) {
+	r := redactor()
+	for line, secrets := range map[string]string{
+		"2026-11-28 21:45:33 INFO Acme order 12345678 of Jane Doe paid": "Acme 12345678 Jane Doe paid",
+		"\tat com.acme.shop.Cart.total(Cart.java:12)":                   "acme shop Cart",
+		"DB_PASSWORD=1234":                                 "1234",
+		"java_command: shop.jar --token 1234":              "shop token 1234",
+		"jvm_args: -Dkey=1234 -Xmx1g":                      "1234",
+		"  0x00007fdcedc8be14:   83 f8 01 7e f0 48 83 ec":  "83 f8 7e",
+		"RAX=0x6472617773736170, RBX=0x0000000000000000":   "6472617773736170",
+		"user jane@acme.com from 10.1.2.3":                 "jane acme 10.1.2.3",
+		"card 4111 1111 1111 1111 refused":                 "4111 1111",
+		"[main] com.acme.Billing - opened /home/jane/x.db": "acme Billing jane",
+	} {
+		got := r.Line(line)
+		for _, word := range strings.Fields(secrets) {
+			if strings.Contains(got, word) {
+				t.Errorf("%q is left of %q: %q", word, line, got)
+			}
+		}
+	}
+}

@@ -1,9 +1,9 @@
 /*
  * Is a thread that sleeps for a moment seen as often as it uses CPU time? docs/evidence/visits.md has what came of it.
  *
- * Threads on CPU 1 (four) compute some 40 us and sleep 20 us, yield, or do nothing. They measure by their own clock what
- * share of their CPU time that takes. A lone thread's yield comes back at once. What a clock says of nothing is the
- * clock's own error. They are seen by samples of CPU 1, which come from
+ * Threads on CPU 1 (four) compute some 40 us and sleep 20 us, yield, or do nothing. A lone thread's yield comes back at
+ * once. What that takes they measure by their own clock, around 16 rounds with it and 16 without: two readings next to a
+ * hand-over are wrong by up to 1 us. They are seen by samples of CPU 1, which come from
  *   timer   the timer of a perf event of that CPU, as goprof --engine perf has it
  *   ipi     an interrupt that CPU 0 sends to CPU 1, and a perf event of the tracepoint there
  *
@@ -27,12 +27,12 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MOST = 64, INTERVAL = 1000000, RING = 64 * 4096 };
+enum { MOST = 64, ROUNDS = 16, INTERVAL = 1000000, RING = 64 * 4096 };
 
 static int threads = 4, tids[MOST], begun, sleeps, yields;
 static volatile uint64_t computed[MOST];
-static long long computing[MOST], handing[MOST], rounds[MOST];
-extern char __start_computes[], __stop_computes[];
+static long long took[MOST][2], stepped[MOST][2]; /* of rounds with and without handing over */
+extern char __start_computes[], __stop_computes[], __start_alones[], __stop_alones[];
 
 static long long now(clockid_t clock) {
 	struct timespec t;
@@ -49,10 +49,9 @@ static void stay_on(int cpu) {
 	sched_setaffinity(0, sizeof set, &set);
 }
 
-__attribute__((noinline, section("computes"))) uint64_t compute(uint64_t x, int n) {
-	for (; n > 0; n--) { x ^= x << 13; x ^= x >> 7; x ^= x << 17; }
-	return x;
-}
+#define STEPS for (; n > 0; n--) { x ^= x << 13; x ^= x >> 7; x ^= x << 17; }
+__attribute__((noinline, section("computes"))) uint64_t compute(uint64_t x, int n) { STEPS return x; }
+__attribute__((noinline, section("alones"))) uint64_t compute_alone(uint64_t x, int n) { STEPS return x; }
 
 __attribute__((noinline)) static void hand_over(void) {
 	struct timespec t = {0, 20000};
@@ -69,21 +68,21 @@ static void *work(void *arg) {
 	tids[me] = syscall(SYS_gettid);
 	__atomic_add_fetch(&begun, 1, __ATOMIC_SEQ_CST);
 	for (;;) {
-		int n = 12000 + rand_r(&seed) % 8000;
-		computed[me] = x; /* so that it has to be computed */
-		if (rand_r(&seed) % 16) {
-			x = compute(x, n);
-			hand_over();
-			continue;
+		long long steps = 0, begin = mine();
+		int alone = rand_r(&seed) % 4 == 0;
+		for (int i = 0; i < ROUNDS; i++) {
+			int n = 12000 + rand_r(&seed) % 8000;
+			computed[me] = x; /* so that it has to be computed */
+			steps += n;
+			if (alone) {
+				x = compute_alone(x, n);
+			} else {
+				x = compute(x, n);
+				hand_over();
+			}
 		}
-		long long a = mine(), b = mine(); /* what a reading costs is taken off */
-		x = compute(x, n);
-		long long c = mine();
-		hand_over();
-		long long d = mine();
-		computing[me] += c - b - (b - a);
-		handing[me] += d - c - (b - a);
-		rounds[me]++;
+		took[me][alone] += mine() - begin;
+		stepped[me][alone] += steps;
 	}
 	return 0;
 }
@@ -138,6 +137,7 @@ static long in_compute, in_hand;
 static void count(uint32_t tid, uint64_t ip) {
 	for (int i = 0; i < threads; i++)
 		if (tids[i] == (int)tid) {
+			if ((char *)ip >= __start_alones && (char *)ip < __stop_alones) return;
 			if ((char *)ip >= __start_computes && (char *)ip < __stop_computes) in_compute++;
 			else in_hand++;
 		}
@@ -179,9 +179,8 @@ int main(int argc, char **argv) {
 	} else {
 		open_ring(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, INTERVAL);
 	}
-	memset(computing, 0, sizeof computing);
-	memset(handing, 0, sizeof handing);
-	memset(rounds, 0, sizeof rounds);
+	memset(took, 0, sizeof took);
+	memset(stepped, 0, sizeof stepped);
 	unsigned seed = 7;
 	long long before = used(), began = now(CLOCK_MONOTONIC), wall;
 	for (long n = 0; (wall = now(CLOCK_MONOTONIC) - began) < seconds * 1e9; n++) {
@@ -199,11 +198,14 @@ int main(int argc, char **argv) {
 			if (n % 20 == 0) ioctl(fd_of, PERF_EVENT_IOC_PERIOD, &period);
 		}
 	}
-	double cpu = used() - before, c = 0, h = 0, r = 0;
-	for (int i = 0; i < threads; i++) { c += computing[i]; h += handing[i]; r += rounds[i]; }
-	printf("%s, by %s: takes %.3f of the CPU time (%.1f us of %.1f) and has %.3f of %ld samples; "
-	       "the threads used %.2f of a CPU\n", argv[1], argv[2], h / (c + h), h / r / 1000, (c + h) / r / 1000, (double)in_hand / (in_compute + in_hand),
-	       in_compute + in_hand, cpu / wall);
+	double cpu = used() - before, all = 0, computing = 0;
+	for (int i = 0; i < threads; i++) {
+		all += took[i][0];
+		computing += (double)took[i][1] / stepped[i][1] * stepped[i][0];
+	}
+	printf("%s, %d threads, by %s: takes %.3f of the CPU time and has %.3f of %ld samples; the threads used %.2f of a CPU\n",
+	       argv[1], threads, argv[2], 1 - computing / all, (double)in_hand / (in_compute + in_hand), in_compute + in_hand,
+	       cpu / wall);
 	fflush(stdout);
 	_exit(0);
 }

@@ -56,14 +56,15 @@ func TestStopIsTheCause(t *testing.T) {
 	p := ctest.Run(t, "int main(void) { ready(); for (;;) pause(); }")
 	runtime.LockOSThread() // never unlocked: the OS thread ends with the test
 	unix.RawSyscall(unix.SYS_SETFSUID, 1000, 0, 0)
+	defer unix.RawSyscall(unix.SYS_SETFSUID, 0, 0, 0)
 	tr := NewTracer(p.PID, ctest.NeedCPU(t))
 	defer tr.Close()
 	a := all{t: tr, hints: map[int]Hint{}}
 	snap := &look.Look{}
 	snap.TID = p.PID
-	if o := tr.LookUnstopped(p.PID, Hint{}, snap); o != NotPermitted {
-		t.Fatalf("a look without a stop: %v", o)
-	}
+	ctest.Eventually(t, "it sleeps, and a look without a stop is not permitted", func() bool {
+		return tr.LookUnstopped(p.PID, Hint{}, snap) == NotPermitted
+	})
 	snap.TID = p.PID
 	if o := a.withoutStop(snap, Unadmitted); o != Unadmitted {
 		t.Errorf("the stop was not admitted: %v", o)

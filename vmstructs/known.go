@@ -131,9 +131,9 @@ const refillsUnseen = "with Serial, Parallel and CMS, stacks of allocations by t
 	"mostly not seen"
 
 // AllocTracers are those of all releases, the first one that a JVM has counts. The arguments are (Klass*, HeapWord*,
-// size_t tlab_size, size_t alloc_size, Thread*) and (Klass*, HeapWord*, size_t alloc_size, Thread*): since 10, and since
-// 8u262, which took over JFR's events (8u: gc_interface/allocTracer.hpp). Before, there was no HeapWord* and no thread.
-// Only the parameters in the linkage name tell both forms of 8 apart.
+// size_t tlab_size, size_t alloc_size, Thread*) and (Klass*, HeapWord*, size_t alloc_size, Thread*): since 10, and
+// since 8u262, which took over JFR's events (8u: gc_interface/allocTracer.hpp). Before, there was no HeapWord* and no
+// thread. Only the parameters in the linkage name tell both forms of 8 apart.
 var AllocTracers = [...]AllocTracer{
 	{"AllocTracer::send_allocation_in_new_tlab", "AllocTracer::send_allocation_outside_tlab", 3, 2, ""},
 	{"_ZN11AllocTracer33send_allocation_in_new_tlab_eventE11KlassHandleP8HeapWordmmP6Thread",

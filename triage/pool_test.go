@@ -220,8 +220,8 @@ func TestVirtualUnread(t *testing.T) {
 	}
 }
 
-// TestVirtualMayHaveMoved: virtual threads wait for the same in both dumps while their carriers run others. Whether they
-// stand still is not known, unless another thread works for them.
+// TestVirtualMayHaveMoved: virtual threads wait for the same in both dumps while their carriers run others. Whether
+// they stand still is not known, unless another thread works for them.
 func TestVirtualMayHaveMoved(t *testing.T) {
 	for name, c := range map[string]struct {
 		frames []string
@@ -231,7 +231,8 @@ func TestVirtualMayHaveMoved(t *testing.T) {
 		"for permits": {inAcquire, 0, "300 of 300 virtual threads wait for a permit of a Semaphore in the first and the " +
 			"last dump; carriers ran other virtual threads, so whether these have moved is not known"},
 		"for results that a thread computes": {inGet, 0.5, ""},
-		"for work":                           {[]string{park, "java.util.concurrent.LinkedBlockingQueue.take", "shop.Consumer.run"}, 0, ""},
+		"for work": {[]string{park, "java.util.concurrent.LinkedBlockingQueue.take", "shop.Consumer.run"}, 0,
+			""},
 	} {
 		p := healthy()
 		p.virtualWait(300, virtually(c.frames)...)

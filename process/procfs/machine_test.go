@@ -302,12 +302,14 @@ func TestCPULimits(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	mount := "41 31 0:38 / " + root + "/two rw - cgroup2 cgroup2 rw\n32 31 0:29 / " + root + "/one rw - cgroup cgroup rw,cpu\n"
+	mount := "41 31 0:38 / " + root + "/two rw - cgroup2 cgroup2 rw\n" +
+		"32 31 0:29 / " + root + "/one rw - cgroup cgroup rw,cpu\n"
 	stat := func(dir string) string { return filepath.Join(root, dir, "cpu.stat") }
 	for cgroup, want := range map[string][]OwnLimit{
-		"0::/pod/app/side\n": {{10 * time.Millisecond, stat("two/pod/app/side")}, {150 * time.Millisecond, stat("two/pod")}},
-		"0::/pod/app\n":      {{150 * time.Millisecond, stat("two/pod")}},
-		"0::/broken\n":       nil, "0::/\n": nil, "0::/../else\n": nil, "": nil,
+		"0::/pod/app/side\n": {{10 * time.Millisecond, stat("two/pod/app/side")},
+			{150 * time.Millisecond, stat("two/pod")}},
+		"0::/pod/app\n": {{150 * time.Millisecond, stat("two/pod")}},
+		"0::/broken\n":  nil, "0::/\n": nil, "0::/../else\n": nil, "": nil,
 		"1:cpu:/pod\n0::/pod/app/side\n": {{20 * time.Millisecond, stat("one/pod")}},
 	} {
 		if got := cpuLimits([]byte(cgroup), []byte(mount)); !slices.Equal(got, want) {

@@ -107,7 +107,8 @@ func TestHoldsHaveACause(t *testing.T) {
 	}
 }
 
-// TestGroupsAreRead: what a group of version 2 has used is in its cpu.stat. Of version 1 goprof's own CPU time stands in.
+// TestGroupsAreRead: what a group of version 2 has used is in its cpu.stat. Of version 1 goprof's own CPU time stands
+// in.
 func TestGroupsAreRead(t *testing.T) {
 	stat := filepath.Join(t.TempDir(), "cpu.stat")
 	write := func(text string) {

@@ -148,7 +148,7 @@ var allocWays = func() (ways []presetWay) {
 		if a.At > 0 {
 			inside.at, inside.thread, outside.at, outside.thread = a.At, a.Bytes+2, a.At, a.Bytes+1
 		}
-		ways = append(ways, presetWay{in: libjvm, probes: []presetProbe{inside, outside}})
+		ways = append(ways, presetWay{in: libjvm, probes: []presetProbe{inside, outside}, note: a.Unseen})
 	}
 	return ways
 }()

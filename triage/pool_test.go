@@ -148,12 +148,6 @@ func TestPoolsThatGoOn(t *testing.T) {
 			p.waitInTask(2, 6, inPut...)
 			p.Dumps[1].Threads[2].Stack = *stack(profile.C2, inAcquire...)
 		},
-		"virtual threads that wait for permits in turn": func(p *patient) {
-			p.virtualWait(300, virtually(inAcquire)...)
-			for i, r := range p.Readings {
-				r.Threads[len(r.Threads)-1].Turns = known(uint64(i)) // their carrier
-			}
-		},
 		"virtual threads that others have come after": func(p *patient) {
 			p.virtualWait(300, virtually(inPut)...)
 			for i := range p.Dumps[2].Virtual {
@@ -223,5 +217,38 @@ func TestVirtualUnread(t *testing.T) {
 	got := Judge(p.Evidence)
 	if len(got.Findings) > 0 || len(got.Unknown) != 1 || got.Unknown[0].ID != profile.PoolStuck {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestVirtualMayHaveMoved: virtual threads wait for the same in both dumps while their carriers run others. Whether
+// they stand still is not known, unless another thread works for them.
+func TestVirtualMayHaveMoved(t *testing.T) {
+	for name, c := range map[string]struct {
+		frames []string
+		works  float64 // CPUs that another thread uses
+		want   string
+	}{
+		"for permits": {inAcquire, 0, "300 of 300 virtual threads wait for a permit of a Semaphore in the first and the " +
+			"last dump; carriers ran other virtual threads, so whether these have moved is not known"},
+		"for results that a thread computes": {inGet, 0.5, ""},
+		"for work": {[]string{park, "java.util.concurrent.LinkedBlockingQueue.take", "shop.Consumer.run"}, 0,
+			""},
+	} {
+		p := healthy()
+		p.virtualWait(300, virtually(c.frames)...)
+		for i, r := range p.Readings {
+			r.Threads[len(r.Threads)-1].Turns = known(uint64(i)) // their carrier
+		}
+		if c.works > 0 {
+			p.Rates.Threads[0].CPU = known(c.works)
+		}
+		got := Judge(p.Evidence)
+		var why string
+		for _, u := range got.Unknown {
+			why += u.Why
+		}
+		if len(got.Findings) > 0 || why != c.want {
+			t.Errorf("%s: %+v", name, got)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package triage
 
 import (
+	"fmt"
 	"math"
 	"strings"
 
@@ -11,7 +12,8 @@ import (
 // Virtual threads in their thousands are a pool, too. No recording of waits has those that no carrier runs, and no
 // clock says whether one of them has moved. So two dumps decide: as many wait for the same in both. Threads that wait
 // for room, for a permit or for a result may have moved in between, and that would be as it should be. Such threads
-// stand still only if no carrier got a CPU.
+// stand still only if no carrier got a CPU. If carriers ran, nothing tells whether these threads did: that is not
+// known.
 
 // stuckVirtual judges a pool of virtual threads of the last dump.
 func (x *exam) stuckVirtual(p *pools.Pool) *stuckPool {
@@ -35,10 +37,18 @@ func (x *exam) stuckVirtual(p *pools.Pool) *stuckPool {
 	if s.stuck < enough || s.before(x) < enough || float64(p.Count(pools.Idle)) > idleShare*float64(len(p.Members)) {
 		return nil
 	}
-	s.still = s.stayed(x) && x.unmoved(x.carrierThreads())
+	stayed := s.stayed(x)
+	s.still = stayed && x.unmoved(x.carrierThreads())
 	switch s.on {
 	case pools.ForRoom, pools.ForPermit, pools.ForResult, pools.ForProcess:
-		if !s.still || x.served(s.on, nil) {
+		if x.served(s.on, nil) {
+			return nil
+		}
+		if !s.still {
+			if stayed {
+				x.cannotTell(fmt.Sprintf("%d of %d %s %s in the first and the last dump; carriers ran other virtual threads, "+
+					"so whether these have moved is not known", s.stuck, len(s.Members), s.who(), waitWords[s.on].wait))
+			}
 			return nil
 		}
 	case pools.ForPeer:

@@ -121,13 +121,25 @@ type AllocTracer struct {
 	// At is the argument with the object's address; 0: there is none. Then there is no argument with the thread, either,
 	// which else is the last one.
 	At int
+	// Unseen is what is allocated without a call of either.
+	Unseen string
 }
 
-// AllocTracers are those of all releases. Since 10 the arguments are (Klass*, HeapWord*, size_t tlab_size, size_t
-// alloc_size, Thread*) and (Klass*, HeapWord*, size_t alloc_size, Thread*). Up to 9 there is no HeapWord*.
+// refillsUnseen: in 8 code of C1 and the interpreter take a new buffer, or put an object outside, by themselves where
+// eden is one piece (c1_Runtime1_x86.cpp, FastTLABRefill; CollectedHeap::supports_inline_contig_alloc).
+const refillsUnseen = "with Serial, Parallel and CMS, stacks of allocations by the interpreter and by C1's code are " +
+	"mostly not seen"
+
+// AllocTracers are those of all releases, the first one that a JVM has counts. The arguments are (Klass*, HeapWord*,
+// size_t tlab_size, size_t alloc_size, Thread*) and (Klass*, HeapWord*, size_t alloc_size, Thread*): since 10, and
+// since 8u262, which took over JFR's events (8u: gc_interface/allocTracer.hpp). Before, there was no HeapWord* and no
+// thread. Only the parameters in the linkage name tell both forms of 8 apart.
 var AllocTracers = [...]AllocTracer{
-	{"AllocTracer::send_allocation_in_new_tlab", "AllocTracer::send_allocation_outside_tlab", 3, 2},
-	{"AllocTracer::send_allocation_in_new_tlab_event", "AllocTracer::send_allocation_outside_tlab_event", 2, 0},
+	{"AllocTracer::send_allocation_in_new_tlab", "AllocTracer::send_allocation_outside_tlab", 3, 2, ""},
+	{"_ZN11AllocTracer33send_allocation_in_new_tlab_eventE11KlassHandleP8HeapWordmmP6Thread",
+		"_ZN11AllocTracer34send_allocation_outside_tlab_eventE11KlassHandleP8HeapWordmP6Thread", 3, 2, refillsUnseen},
+	{"_ZN11AllocTracer33send_allocation_in_new_tlab_eventE11KlassHandlemm",
+		"_ZN11AllocTracer34send_allocation_outside_tlab_eventE11KlassHandlem", 2, 0, refillsUnseen},
 }
 
 // HiddenSymbol is a function that libjvm.so of every JDK has and none exports: VMThread::run (runtime/vmThread.cpp). If

@@ -79,7 +79,7 @@ func newMemory() *cobra.Command {
 }
 
 func (f *memoryFlags) run(cmd *cobra.Command, args []string) error {
-	guard.Enter(f.toDump())
+	guard.Enter(f.toDump(output.Stdout))
 	switch {
 	case f.core != "":
 		return usageError(cmd, "a core file does not say which pages were in memory: goprof heap --core "+f.core+

@@ -66,7 +66,12 @@ const maxMountinfo = 4 << 20
 func OwnCPULimits() (limits []OwnLimit) {
 	b, _ := Read("/proc/thread-self/cgroup", MaxFile)
 	mounts, _ := Read("/proc/self/mountinfo", maxMountinfo)
-	group, ok := GroupOf(Memberships(b), CgroupMounts(mounts), "cpu")
+	return cpuLimits(b, mounts)
+}
+
+// cpuLimits are those of the groups that a /proc/TID/cgroup names.
+func cpuLimits(cgroup, mountinfo []byte) (limits []OwnLimit) {
+	group, ok := GroupOf(Memberships(cgroup), CgroupMounts(mountinfo), "cpu")
 	if !ok {
 		return nil
 	}

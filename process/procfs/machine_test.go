@@ -3,6 +3,8 @@ package procfs
 import (
 	"math"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -279,6 +281,39 @@ func TestGroupOf(t *testing.T) {
 		g, ok := GroupOf(Memberships([]byte(c.cgroup)), mounts, c.controller)
 		if g.Version != c.version || !slices.Equal(g.Dirs, c.dirs) || ok != (c.version > 0) {
 			t.Errorf("%q: %+v %v", c.cgroup, g, ok)
+		}
+	}
+}
+
+// TestCPULimits: the limits of a group and of those above it, as the files of both versions have them. A group that is
+// not limited, or has no such file (the topmost of version 2), is left out.
+func TestCPULimits(t *testing.T) {
+	root := t.TempDir()
+	for name, text := range map[string]string{
+		"two/pod/cpu.max": "150000 100000\n", "two/pod/app/cpu.max": "max 100000\n",
+		"two/pod/app/side/cpu.max": "10000 100000\n", "two/pod/app/side/cpu.stat": "usage_usec 5\n",
+		"two/broken/cpu.max": "-5 x\n", "one/cpu.cfs_quota_us": "-1\n", "one/pod/cpu.cfs_quota_us": "20000\n",
+	} {
+		file := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mount := "41 31 0:38 / " + root + "/two rw - cgroup2 cgroup2 rw\n" +
+		"32 31 0:29 / " + root + "/one rw - cgroup cgroup rw,cpu\n"
+	stat := func(dir string) string { return filepath.Join(root, dir, "cpu.stat") }
+	for cgroup, want := range map[string][]OwnLimit{
+		"0::/pod/app/side\n": {{10 * time.Millisecond, stat("two/pod/app/side")},
+			{150 * time.Millisecond, stat("two/pod")}},
+		"0::/pod/app\n": {{150 * time.Millisecond, stat("two/pod")}},
+		"0::/broken\n":  nil, "0::/\n": nil, "0::/../else\n": nil, "": nil,
+		"1:cpu:/pod\n0::/pod/app/side\n": {{20 * time.Millisecond, stat("one/pod")}},
+	} {
+		if got := cpuLimits([]byte(cgroup), []byte(mount)); !slices.Equal(got, want) {
+			t.Errorf("%q: %v, want %v", cgroup, got, want)
 		}
 	}
 }

@@ -387,13 +387,14 @@ func (r *perfRun) Record(b ring.Bytes, rec ring.Record) {
 	}
 }
 
+// Lose counts n samples that are lost. Each stood for as many as the factor says, as a sample that is taken does.
 func (r *perfRun) Lose(o ptrace.Outcome, n int64) {
+	stood := n * int64(max(r.thin.factor, 1))
 	if !r.grouped && (o == ptrace.RingFull || o == ptrace.QueueFull) {
-		n *= int64(max(r.thin.factor, 1))
-		r.thin.lose(n)
+		r.thin.lose(n, stood)
 	}
-	r.stats.Attempted += n
-	r.stats.Lost[o] += n
+	r.stats.Attempted += stood
+	r.stats.Lost[o] += stood
 }
 
 // take makes a snapshot from a sample and hands the snapshot over.

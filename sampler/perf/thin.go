@@ -57,16 +57,16 @@ func (p *pace) at(when int64) int64 {
 // paceKeeper decides on the factor.
 type paceKeeper struct {
 	factor      int32
-	taken, lost int64 // since judgedAt
+	taken, lost int64 // since judgedAt; each counts once, whatever it stands for
 	judgedAt    int64
 	lostAt      int64 // when one was lost last, or the factor changed
 	lacking     int64 // lost, and not made up for
 }
 
-// lose counts samples for which there was no room.
-func (t *paceKeeper) lose(n int64) {
+// lose counts samples for which there was no room, and how many they stood for.
+func (t *paceKeeper) lose(n, stood int64) {
 	t.lost += n
-	t.lacking += n
+	t.lacking += stood
 }
 
 // judge returns whether the factor has changed.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"goprof/sampler"
+	"goprof/sampler/ptrace"
 )
 
 // TestPaceFollowsLosses: the factor grows until little is lost, and shrinks when nothing has been lost for long.
@@ -19,7 +20,7 @@ func TestPaceFollowsLosses(t *testing.T) {
 		now += judgeEvery
 		n := 1000 / int64(max(p.factor, 1))
 		p.taken += min(n, room)
-		p.lose(max(n-room, 0))
+		p.lose(max(n-room, 0), max(n-room, 0)*int64(max(p.factor, 1)))
 		p.judge(now)
 	}
 	for range 20 {
@@ -37,6 +38,24 @@ func TestPaceFollowsLosses(t *testing.T) {
 	}
 	if p = (paceKeeper{}); p.judge(now) || p.factor > 1 {
 		t.Error("without losses the factor changes")
+	}
+}
+
+// TestLostCountAsTaken: a lost sample counts in the account for as many as one that is taken would. The factor follows
+// how many of the samples were lost, not what they stood for: one in fifty is too few to double a factor of 4.
+func TestLostCountAsTaken(t *testing.T) {
+	r := &perfRun{}
+	r.thin.factor, r.thin.taken = 4, 1000
+	r.Lose(ptrace.QueueFull, 20)
+	r.Lose(ptrace.NoRegisters, 3)
+	if r.stats.Lost[ptrace.QueueFull] != 80 || r.stats.Lost[ptrace.NoRegisters] != 12 || r.stats.Attempted != 92 {
+		t.Errorf("lost %v of %d", r.stats.Lost, r.stats.Attempted)
+	}
+	if r.thin.lacking != 80 {
+		t.Errorf("%d are to be made up for", r.thin.lacking)
+	}
+	if r.thin.judge(1e12); r.thin.factor != 4 {
+		t.Errorf("20 of 1,020 were lost, and the factor is %d", r.thin.factor)
 	}
 }
 
@@ -96,7 +115,7 @@ func TestLostSamplesAreMadeUp(t *testing.T) {
 			}
 			used[which]++
 			if which == 1 && i/500%2 == 0 { // for stretches of time
-				p.lose(1)
+				p.lose(1, 1)
 				continue
 			}
 			n := int64(1)

@@ -3,6 +3,8 @@
 package ptrace
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 )
@@ -102,5 +104,38 @@ func TestHoldsHaveACause(t *testing.T) {
 		if got := tr.Holds(); got.Over[c.want] != 1 || tr.over != 0 {
 			t.Errorf("urgent %v, waited %v: %+v", c.urgent, c.waited, got)
 		}
+	}
+}
+
+// TestGroupsAreRead: what a group of version 2 has used is in its cpu.stat. Of version 1 goprof's own CPU time stands
+// in.
+func TestGroupsAreRead(t *testing.T) {
+	stat := filepath.Join(t.TempDir(), "cpu.stat")
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(stat, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("usage_usec 5000\nnr_periods 9\nnr_throttled 2\nthrottled_usec 7\n")
+	s := sources{schedstat: -1, loadavg: -1, groups: []groupSource{{10 * ms, openFile(stat)}}}
+	defer s.close()
+	for _, c := range []struct {
+		text string
+		want groupAccount
+	}{
+		{"usage_usec 5000\nnr_periods 9\nnr_throttled 2\nthrottled_usec 7\n",
+			groupAccount{quota: 10 * ms, used: 5 * ms, period: 9, throttled: 2}},
+		{"usage_usec 12000\nnr_periods 10\nnr_throttled 3\nthrottled_usec 9\n",
+			groupAccount{quota: 10 * ms, used: 12 * ms, period: 10, throttled: 3}},
+	} {
+		write(c.text)
+		if got := s.read(account{}, false).groups; len(got) != 1 || got[0] != c.want {
+			t.Errorf("%+v, want %+v", got, c.want)
+		}
+	}
+	write("nr_periods 11\nnr_throttled 3\nthrottled_time 9\n")
+	if got := s.read(account{}, false).groups[0]; got.period != 11 || got.used <= 0 || got.used == 12*ms {
+		t.Errorf("%+v", got)
 	}
 }

@@ -110,12 +110,14 @@ func (a *all) pass(threads []Subject) bool {
 	return !a.over
 }
 
-// withoutStop looks at a thread that could not be stopped. otherwise is the outcome where the thread does not sleep.
+// withoutStop looks at a thread that could not be stopped. otherwise is the outcome where the thread does not sleep,
+// and where the kernel permits stops only: what kept goprof from stopping it is the cause, and the thread is looked at
+// again.
 func (a *all) withoutStop(snap *look.Look, otherwise Outcome) Outcome {
 	tid := snap.TID
 	snap.Reset()
 	switch o := a.t.LookUnstopped(tid, a.hints[tid], snap); o {
-	case Running, Moved:
+	case Running, Moved, NotPermitted:
 		return otherwise
 	default:
 		return o

@@ -3,7 +3,11 @@
 package ptrace
 
 import (
+	"os"
+	"runtime"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"goprof/sampler/look"
 	"goprof/testdata/ctest"
@@ -39,5 +43,30 @@ func TestNobodyWaitsForAWalk(t *testing.T) {
 	}
 	for _, th := range threads {
 		ctest.Eventually(t, "runs on", func() bool { return ctest.State(p.PID, th.TID) == 'R' })
+	}
+}
+
+// TestStopIsTheCause: a thread could not be stopped, and the kernel does not permit a look without a stop, either:
+// CAP_SYS_PTRACE alone does not open another user's /proc/PID/syscall. The stop is the cause that is named, and the
+// thread is looked at again.
+func TestStopIsTheCause(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, whose files are closed to others")
+	}
+	p := ctest.Run(t, "int main(void) { ready(); for (;;) pause(); }")
+	runtime.LockOSThread() // never unlocked: the OS thread ends with the test
+	unix.RawSyscall(unix.SYS_SETFSUID, 1000, 0, 0)
+	defer unix.RawSyscall(unix.SYS_SETFSUID, 0, 0, 0)
+	tr := NewTracer(p.PID, ctest.NeedCPU(t))
+	defer tr.Close()
+	a := all{t: tr, hints: map[int]Hint{}}
+	snap := &look.Look{}
+	snap.TID = p.PID
+	ctest.Eventually(t, "it sleeps, and a look without a stop is not permitted", func() bool {
+		return tr.LookUnstopped(p.PID, Hint{}, snap) == NotPermitted
+	})
+	snap.TID = p.PID
+	if o := a.withoutStop(snap, Unadmitted); o != Unadmitted {
+		t.Errorf("the stop was not admitted: %v", o)
 	}
 }

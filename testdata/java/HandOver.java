@@ -22,7 +22,8 @@ import java.util.concurrent.locks.ReentrantLock;
  * No clock is read next to handing over. Such a reading comes when the caches are cold, and takes up to some us more
  * than two readings one behind the other tell. It would count as handing over (docs/evidence/accuracy.md).
  *
- * Arguments: way (queue, yield, lock, park, mix), pairs (4), seed (1). Threads are called hand-WAY-PAIR-SIDE. Samples
+ * Arguments: way (queue, yield, lock, park, mix, nothing), pairs (4), seed (1). What the truth says of nothing is the error
+ * of the truth. With one pair and two CPUs a yield comes back at once. Threads are called hand-WAY-PAIR-SIDE. Samples
  * within rounds() belong to what is measured. Commands:
  *   mark     start counting anew
  *   truth    one line of JSON for each way: {"way":"lock","share":0.09,"rounds":N,"cpu_ns":N,"far":N}
@@ -170,6 +171,8 @@ public final class HandOver {
                 } finally {
                     lock.unlock();
                 }
+                break;
+            case "nothing":
                 break;
             default:
                 LockSupport.parkNanos(20_000);

@@ -16,8 +16,9 @@ import (
 // rhythmClasses are what the places of truth.Rhythm allocate.
 var rhythmClasses = []string{"byte[]", "long[]", "truth.Rhythm$Small", "char[]"}
 
-// rhythmPoints is how far a class's share may be from the true one.
-const rhythmPoints = 0.03
+// rhythmPoints is how far a class's share may be from the true one, and lotPoints where sizes and order are drawn: what
+// the copied buffers held is then a sample, too.
+const rhythmPoints, lotPoints = 0.03, 0.045
 
 // TestRhythm: a program allocates in a fixed order, in step with its buffers, or what is drawn. The bytes of each class
 // are those that the program has counted.
@@ -27,12 +28,13 @@ func TestRhythm(t *testing.T) {
 		heaps := []string{"-XX:+UseG1GC -XX:-ResizeTLAB -XX:TLABSize=512k"}
 		if longForm {
 			heaps = nil
-			for _, heap := range allocHeaps {
+			for _, heap := range append(allocHeaps[:len(allocHeaps):len(allocHeaps)], "-XX:+UseConcMarkSweepGC") {
 				heaps = append(heaps, heap+" -XX:-ResizeTLAB -XX:TLABSize=100k", heap)
 			}
 		}
 		for _, heap := range heaps {
-			if jdk.Version < 15 && (strings.Contains(heap, "UseZGC") || strings.Contains(heap, "Shenandoah")) {
+			if jdk.Version < 15 && (strings.Contains(heap, "UseZGC") || strings.Contains(heap, "Shenandoah")) ||
+				jdk.Version >= 14 && strings.Contains(heap, "ConcMarkSweep") {
 				continue
 			}
 			for _, order := range []string{"turn", "lot"} {
@@ -63,8 +65,10 @@ func rhythmRun(t *testing.T, jdk jvmtest.JDK, heap, order string) {
 		if c.Buffers < 20 && tries < 5 {
 			continue
 		}
-		checkRhythm(t, p, before, after)
-		if order == "lot" && c.InStep && c.Apart > rhythmPoints {
+		checkRhythm(t, p, before, after, order)
+		// On 8 code of C1 and the interpreter get buffers without a call of the JVM, so their ends are not seen
+		// (c1_Runtime1_x86.cpp, FastTLABRefill).
+		if order == "lot" && jdk.Version > 8 && c.InStep && c.Apart > rhythmPoints {
 			t.Errorf("what is drawn is in step: %.2f apart", c.Apart)
 		}
 		if order == "turn" && c.InStep && c.Apart > 0.05 && sum.Quality == profile.Good {
@@ -75,8 +79,12 @@ func rhythmRun(t *testing.T, jdk jvmtest.JDK, heap, order string) {
 }
 
 // checkRhythm holds the shares of classes against what the program has counted.
-func checkRhythm(t *testing.T, p *profile.Profile, before, after []float64) {
+func checkRhythm(t *testing.T, p *profile.Profile, before, after []float64, order string) {
 	t.Helper()
+	points := rhythmPoints
+	if order == "lot" {
+		points = lotPoints
+	}
 	truth, bytes, all := 0.0, make([]float64, len(rhythmClasses)), 0.0
 	for i, class := range rhythmClasses {
 		truth += after[i] - before[i]
@@ -86,11 +94,11 @@ func checkRhythm(t *testing.T, p *profile.Profile, before, after []float64) {
 	for i, class := range rhythmClasses {
 		got, want := bytes[i]/max(all, 1), (after[i]-before[i])/truth
 		t.Logf("%-20s %.2f %%, in truth %.2f %%", class, 100*got, 100*want)
-		if math.Abs(got-want) > rhythmPoints {
+		if math.Abs(got-want) > points {
 			t.Errorf("%s has %.1f %% of the bytes, in truth %.1f %%", class, 100*got, 100*want)
 		}
 	}
-	if all < truth*0.8 {
+	if all < truth*0.8 || all > truth*1.3 {
 		t.Errorf("%.0f bytes in samples, the program has allocated %.0f", all, truth)
 	}
 }

@@ -1,14 +1,16 @@
 /*
  * Is a thread that sleeps for a moment seen as often as it uses CPU time? docs/evidence/visits.md has what came of it.
  *
- * Four threads on CPU 1 compute some 40 us and sleep 20 us (or yield). They measure by their own clock what share of
- * their CPU time the sleep takes. They are seen by samples of CPU 1, which come from
+ * Threads on CPU 1 (four) compute some 40 us and sleep 20 us, yield, or do nothing. A lone thread's yield comes back at
+ * once. What that takes they measure by their own clock, around 16 rounds with it and 16 without: two readings next to a
+ * hand-over are wrong by up to 1 us. They are seen by samples of CPU 1, which come from
  *   timer   the timer of a perf event of that CPU, as goprof --engine perf has it
  *   ipi     an interrupt that CPU 0 sends to CPU 1, and a perf event of the tracepoint there
  *
  *   mount -t tracefs nodev /sys/kernel/tracing
  *   gcc -O2 -o sleeps sleeps.c -lpthread
- *   ./sleeps sleep|yield timer|ipi SECONDS $(cat /sys/kernel/tracing/events/irq_vectors/call_function_single_entry/id)
+ *   ./sleeps sleep|yield|nothing timer|ipi SECONDS \
+ *       $(cat /sys/kernel/tracing/events/irq_vectors/call_function_single_entry/id) [THREADS]
  */
 #define _GNU_SOURCE
 #include <asm/perf_regs.h>
@@ -25,12 +27,12 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { THREADS = 4, INTERVAL = 1000000, RING = 64 * 4096 };
+enum { MOST = 64, ROUNDS = 16, INTERVAL = 1000000, RING = 64 * 4096 };
 
-static int tids[THREADS], begun, sleeps;
-static volatile uint64_t computed[THREADS];
-static long long computing[THREADS], handing[THREADS], rounds[THREADS];
-extern char __start_computes[], __stop_computes[];
+static int threads = 4, tids[MOST], begun, sleeps, yields;
+static volatile uint64_t computed[MOST];
+static long long took[MOST][2], stepped[MOST][2]; /* of rounds with and without handing over */
+extern char __start_computes[], __stop_computes[], __start_alones[], __stop_alones[];
 
 static long long now(clockid_t clock) {
 	struct timespec t;
@@ -47,15 +49,15 @@ static void stay_on(int cpu) {
 	sched_setaffinity(0, sizeof set, &set);
 }
 
-__attribute__((noinline, section("computes"))) uint64_t compute(uint64_t x, int n) {
-	for (; n > 0; n--) { x ^= x << 13; x ^= x >> 7; x ^= x << 17; }
-	return x;
-}
+#define STEPS for (; n > 0; n--) { x ^= x << 13; x ^= x >> 7; x ^= x << 17; }
+__attribute__((noinline, section("computes"))) uint64_t compute(uint64_t x, int n) { STEPS return x; }
+__attribute__((noinline, section("alones"))) uint64_t compute_alone(uint64_t x, int n) { STEPS return x; }
 
-static void hand_over(void) {
+__attribute__((noinline)) static void hand_over(void) {
 	struct timespec t = {0, 20000};
 	if (sleeps) clock_nanosleep(CLOCK_MONOTONIC, 0, &t, 0);
-	else sched_yield();
+	else if (yields) sched_yield();
+	else __asm__ volatile("");
 }
 
 static void *work(void *arg) {
@@ -66,21 +68,21 @@ static void *work(void *arg) {
 	tids[me] = syscall(SYS_gettid);
 	__atomic_add_fetch(&begun, 1, __ATOMIC_SEQ_CST);
 	for (;;) {
-		int n = 12000 + rand_r(&seed) % 8000;
-		computed[me] = x; /* so that it has to be computed */
-		if (rand_r(&seed) % 16) {
-			x = compute(x, n);
-			hand_over();
-			continue;
+		long long steps = 0, begin = mine();
+		int alone = rand_r(&seed) % 4 == 0;
+		for (int i = 0; i < ROUNDS; i++) {
+			int n = 12000 + rand_r(&seed) % 8000;
+			computed[me] = x; /* so that it has to be computed */
+			steps += n;
+			if (alone) {
+				x = compute_alone(x, n);
+			} else {
+				x = compute(x, n);
+				hand_over();
+			}
 		}
-		long long a = mine(), b = mine(); /* what a reading costs is taken off */
-		x = compute(x, n);
-		long long c = mine();
-		hand_over();
-		long long d = mine();
-		computing[me] += c - b - (b - a);
-		handing[me] += d - c - (b - a);
-		rounds[me]++;
+		took[me][alone] += mine() - begin;
+		stepped[me][alone] += steps;
 	}
 	return 0;
 }
@@ -88,7 +90,7 @@ static void *work(void *arg) {
 /* What the kernel has charged the threads. */
 static long long used(void) {
 	long long sum = 0;
-	for (int i = 0; i < THREADS; i++) {
+	for (int i = 0; i < threads; i++) {
 		char name[64];
 		long long ran = 0;
 		sprintf(name, "/proc/self/task/%d/schedstat", tids[i]);
@@ -133,8 +135,9 @@ static void open_ring(int type, uint64_t config, uint64_t period) {
 static long in_compute, in_hand;
 
 static void count(uint32_t tid, uint64_t ip) {
-	for (int i = 0; i < THREADS; i++)
+	for (int i = 0; i < threads; i++)
 		if (tids[i] == (int)tid) {
+			if ((char *)ip >= __start_alones && (char *)ip < __stop_alones) return;
 			if ((char *)ip >= __start_computes && (char *)ip < __stop_computes) in_compute++;
 			else in_hand++;
 		}
@@ -158,11 +161,14 @@ static void drain(long long from, long long to) {
 int main(int argc, char **argv) {
 	if (argc < 5) return 2;
 	sleeps = !strcmp(argv[1], "sleep");
+	yields = !strcmp(argv[1], "yield");
+	if (argc > 5) threads = atoi(argv[5]);
+	if (threads < 1 || threads > MOST) return 2;
 	int by_ipi = !strcmp(argv[2], "ipi"), counter = -1;
 	double seconds = atof(argv[3]);
 	pthread_t t;
-	for (int i = 0; i < THREADS; i++) pthread_create(&t, 0, work, (void *)(intptr_t)i);
-	while (__atomic_load_n(&begun, __ATOMIC_SEQ_CST) < THREADS) usleep(1000);
+	for (int i = 0; i < threads; i++) pthread_create(&t, 0, work, (void *)(intptr_t)i);
+	while (__atomic_load_n(&begun, __ATOMIC_SEQ_CST) < threads) usleep(1000);
 	stay_on(0);
 	struct sched_param fifo = {2};
 	sched_setscheduler(0, SCHED_FIFO, &fifo);
@@ -173,9 +179,8 @@ int main(int argc, char **argv) {
 	} else {
 		open_ring(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, INTERVAL);
 	}
-	memset(computing, 0, sizeof computing);
-	memset(handing, 0, sizeof handing);
-	memset(rounds, 0, sizeof rounds);
+	memset(took, 0, sizeof took);
+	memset(stepped, 0, sizeof stepped);
 	unsigned seed = 7;
 	long long before = used(), began = now(CLOCK_MONOTONIC), wall;
 	for (long n = 0; (wall = now(CLOCK_MONOTONIC) - began) < seconds * 1e9; n++) {
@@ -193,11 +198,14 @@ int main(int argc, char **argv) {
 			if (n % 20 == 0) ioctl(fd_of, PERF_EVENT_IOC_PERIOD, &period);
 		}
 	}
-	double cpu = used() - before, c = 0, h = 0, r = 0;
-	for (int i = 0; i < THREADS; i++) { c += computing[i]; h += handing[i]; r += rounds[i]; }
-	printf("%s, by %s: takes %.3f of the CPU time (%.1f us of %.1f) and has %.3f of %ld samples; "
-	       "the threads used %.2f of a CPU\n", argv[1], argv[2], h / (c + h), h / r / 1000, (c + h) / r / 1000, (double)in_hand / (in_compute + in_hand),
-	       in_compute + in_hand, cpu / wall);
+	double cpu = used() - before, all = 0, computing = 0;
+	for (int i = 0; i < threads; i++) {
+		all += took[i][0];
+		computing += (double)took[i][1] / stepped[i][1] * stepped[i][0];
+	}
+	printf("%s, %d threads, by %s: takes %.3f of the CPU time and has %.3f of %ld samples; the threads used %.2f of a CPU\n",
+	       argv[1], threads, argv[2], 1 - computing / all, (double)in_hand / (in_compute + in_hand), in_compute + in_hand,
+	       cpu / wall);
 	fflush(stdout);
 	_exit(0);
 }

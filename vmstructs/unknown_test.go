@@ -99,7 +99,7 @@ func (t *tables) withSizes() *tables { return &tables{t.fields, maps.Clone(t.siz
 // missing, and a reader of such a fact learns that it is not known.
 func resolveTold(t *tables) (*layout, *resolver) {
 	l, r := resolve(t)
-	l.health, l.areas, l.dump = healthLayout{}, areasLayout{}, dumpLayout{}
+	l.health, l.areas, l.dump, l.memory = healthLayout{}, areasLayout{}, dumpLayout{}, memoryLayout{}
 	return l, r
 }
 

@@ -31,7 +31,7 @@ type Config struct {
 	// Pace is the Interval in nanoseconds, and may change at any time; nil: nothing sets Interval anew. Engines that
 	// stop threads look at it with each tick.
 	Pace *atomic.Int64
-	// Lean is for runs that go on for good, beside many others. Events then has small rings, and looks into them less
+	// Lean is for runs that go on for good, beside many others. Package events then has small rings, and looks into them less
 	// often while nothing happens.
 	Lean bool
 	// MostSamples bounds the samples of an event in a second; 0 is a usual value.
@@ -42,7 +42,7 @@ type Config struct {
 	Note func(snap *look.Look)
 	// KnownIn says where Note keeps which code is known; nil: in a place of its own. A checker looks there. It may be nil.
 	KnownIn func(*process.KnownCode)
-	// Memory is what After and WallOptions.During read; it may be nil.
+	// Memory is what After and wall.Options.During read; it may be nil.
 	Memory *ptrace.Memory
 	// Trail is Tracer.Trail, Contexts Tracer.Contexts.
 	Trail    *process.Trail

@@ -9,7 +9,7 @@ import (
 )
 
 // Engine is a way to take samples. Engines differ in which thread is due and in how they look at a thread. All that
-// follows is the same for each engine. Sampler is an Engine: it stops the threads that use CPU time.
+// follows is the same for each engine.
 type Engine interface {
 	// Run samples until ctx is done or the process ends, hands snapshots over in q, and closes it. It is called once.
 	Run(ctx context.Context, cfg Config, q *Queue) (Stats, error)

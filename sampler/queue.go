@@ -193,7 +193,7 @@ func (q *Queue) IsBehind(part int) bool {
 	return len(q.full) > cap(q.full)/part || q.queued.Load() > mostBytes/int64(part)
 }
 
-// Keep is put for a look that may wait for others. To wake the walker up takes more CPU time than most walks: Go has to
+// Keep is Put for a look that may wait for others. To wake the walker up takes more CPU time than most walks: Go has to
 // find an OS thread for the walker and to wake it up, and that OS thread looks for other work before it sleeps again.
 func (q *Queue) Keep(s *look.Look) {
 	q.count(s)

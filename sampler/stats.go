@@ -32,10 +32,10 @@ type Stats struct {
 	CPU       time.Duration // of the sampling thread and its preempters
 	Times     Times
 	Silent    []int        // threads whose memory did not answer; looks at them are Lost[Silent]
-	Looks     LookCounts   // of a Wall; a Repeated look is Taken, too
-	Events    []EventCount // of Events, in the order that they were given in
-	Gathered  GatherCounts // of a Wall that gathers
-	OffCPU    OffCPUCounts // of an OffCPU
+	Looks     LookCounts   // by package wall; a Repeated look is Taken, too
+	Events    []EventCount // by package events, in the order that they were given in
+	Gathered  GatherCounts // by package wall, where it gathers
+	OffCPU    OffCPUCounts // by package offcpu
 }
 
 // LostSum is how many looks were lost.
@@ -110,7 +110,7 @@ type GatherCounts struct {
 	Unknown int64         // threads that had not come, and were too new to be looked at
 }
 
-// OffCPUCounts is what an OffCPU has found.
+// OffCPUCounts is what package offcpu has found.
 type OffCPUCounts struct {
 	Waits, Short int64         // Short: below Min
 	ShortFor     time.Duration // how long those took together

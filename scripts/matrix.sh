@@ -26,7 +26,7 @@ failed=0
 
 run() { # log, regexp of tests
     local status=0
-    go test -count 1 -p 1 -timeout 12h -v -run "$2" ./testdata/oracle ./diagnose >"$1" 2>&1 || status=$?
+    go test -count 1 -p 1 -parallel 1 -timeout 12h -v -run "$2" ./testdata/oracle ./diagnose >"$1" 2>&1 || status=$?
     if [ "$status" != 0 ]; then
         failed=1
         grep -E -B1 -A20 '^ *--- FAIL' "$1" >&2 || tail -40 "$1" >&2

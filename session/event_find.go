@@ -22,7 +22,7 @@ type EventError struct {
 	Name   string
 	Why    string
 	Remedy string
-	Err    error // a sampler.PerfError: the kernel refuses it; diagnose.Host.ExplainEvent finds out why
+	Err    error // a ring.Error: the kernel refuses it; diagnose.Host.ExplainEvent finds out why
 }
 
 func (e *EventError) Error() string { return "event " + e.Name + ": " + e.Why }

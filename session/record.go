@@ -43,7 +43,7 @@ type RecordOptions struct {
 	// LeaveIdle leaves out looks at the JVM's own threads while these have nothing to do (own_threads.go), in modes
 	// that are wall-clock ones.
 	LeaveIdle bool
-	// NonBlocking and NativeOnce are sampler.WallOptions, for modes that are wall-clock ones.
+	// NonBlocking and NativeOnce are wall.Options, for modes that are wall-clock ones.
 	NonBlocking, NativeOnce bool
 	// Min leaves out waits that are shorter: with WaitingMode and PerfEngine.
 	Min time.Duration

@@ -13,7 +13,7 @@ import (
 	"goprof/vmstructs"
 )
 
-// A recording of TTSPMode shows which threads keep a safepoint waiting. sampler.Wall watches and looks. This file
+// A recording of TTSPMode shows which threads keep a safepoint waiting. Package sampler/wall watches and looks. This file
 // lends it the VM's safepoints.
 
 // safepoints is what a recording of TTSPMode reads of the VM on the sampling thread.

@@ -40,7 +40,6 @@ const mostApart = 100 * time.Millisecond
 // TestTimesAreThePrograms: the time of a sample is the program's own System.nanoTime(): a sample in a method is of a
 // time at which the program says that it was there. Its wall time fits, too.
 func TestTimesAreThePrograms(t *testing.T) {
-	t.Parallel()
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm := jvmtest.Start(t, jdk, "truth.Phases")
 		name := filepath.Join(t.TempDir(), "x.jfr")

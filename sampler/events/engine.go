@@ -42,7 +42,7 @@ func New(pid int, cpu *arch.CPU, list []Event, kernel bool) *Engine {
 // ReadContents has what buffers held read into c. It is to be called before Run.
 func (e *Engine) ReadContents(c *Contents) { e.read = c }
 
-// Run is Sampler.Run.
+// Run is sampler.Engine's.
 func (e *Engine) Run(ctx context.Context, cfg sampler.Config, q *sampler.Queue) (sampler.Stats, error) {
 	return e.RunEngine(cfg, q, func() (stats sampler.Stats, err error) {
 		if len(e.list) == 0 || len(e.list) > MaxEvents {
@@ -311,7 +311,7 @@ func (r *eventRun) Lose(o ptrace.Outcome, n int64) {
 	r.stats.Lost[o] += n
 }
 
-// Record is Taker.record.
+// Record is ring.Taker's.
 func (r *eventRun) Record(b ring.Bytes, rec ring.Record) {
 	if !parseEvent(b, rec, r.cpu, r.kernel, &r.rec) {
 		r.Lose(ptrace.Failed, 1)

@@ -116,7 +116,7 @@ func (e *Event) check(args int) error {
 	return nil
 }
 
-// ErrNoEvents: a run of Events needs one.
+// ErrNoEvents: a run needs an event.
 var ErrNoEvents = errors.New("sampler: no event is given")
 
 // MaxEvents bounds the events of one run.

@@ -143,7 +143,7 @@ func (r *eventRun) setProbes() error {
 	return nil
 }
 
-// ProbeCall is the call that sets a probe, in a PerfError.
+// ProbeCall is the call that sets a probe, in a ring.Error.
 const ProbeCall = "perf_event_open (uprobe)"
 
 // setProbe sets one probe. It gives the kernel a file that we have open: a path may lead elsewhere by now.

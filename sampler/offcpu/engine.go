@@ -27,7 +27,7 @@ import (
 // stopped.
 //
 // No record says what a thread waits for (which lock, which file). A thread may still be waiting when its record is
-// read, some ms later. OffCPU looks at such a thread as Wall does, without a stop. That look counts for the whole wait
+// read, some ms later. The engine looks at such a thread as package wall does, without a stop. That look counts for the whole wait
 // if the thread's next record says that the thread did not run meanwhile. Shorter waits have their stack alone.
 //
 // Threads that begin later inherit the events. A thread that was listed while another one made it may have each event
@@ -36,7 +36,7 @@ import (
 // Options say which waits are wanted.
 type Options struct {
 	Min    time.Duration    // shorter ones are counted, and have no stack
-	During func(*look.Look) // WallOptions.During
+	During func(*look.Look) // wall.Options.During
 }
 
 // Engine is an Engine of waits, by context switches.
@@ -50,12 +50,12 @@ type Engine struct {
 
 var _ sampler.Engine = (*Engine)(nil)
 
-// New makes an OffCPU for pid.
+// New makes an engine of a process's waits.
 func New(pid int, cpu *arch.CPU, opt Options) *Engine {
 	return &Engine{Progress: sampler.NewProgress(), pid: pid, cpu: cpu, opt: opt}
 }
 
-// Run is Sampler.Run.
+// Run is sampler.Engine's.
 func (o *Engine) Run(ctx context.Context, cfg sampler.Config, q *sampler.Queue) (sampler.Stats, error) {
 	return traced.Trace(&o.Progress, o.pid, o.cpu, cfg, q,
 		func(proc *procfs.Dir, t *ptrace.Tracer) (sampler.Stats, error) {
@@ -69,7 +69,7 @@ const (
 	// SwitchStack is how much of a stack the record of a switch has. 10,000 switches a second are 320 MB. Of 16 KB, one
 	// stack in seven of javac's ended too early, most of them the compilers'.
 	SwitchStack = 32 << 10
-	// offTries is how often OffCPU tries to look at one wait.
+	// offTries is how often the engine tries to look at one wait.
 	offTries = 3
 	// offSettle is how often a wait that goes on is counted up to that moment.
 	offSettle = int64(time.Second)
@@ -131,7 +131,7 @@ func (o *Engine) run(ctx context.Context, cfg sampler.Config, q *sampler.Queue,
 	return r.RunInShifts(r.loop, r.finishAll)
 }
 
-// TryOffCPU finds out whether the kernel tells us the switches of a process.
+// Try finds out whether the kernel tells us the switches of a process.
 func Try(pid int) error {
 	power, err := ring.Try(pid)
 	switch {

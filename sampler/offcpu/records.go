@@ -91,7 +91,7 @@ func (r *offRun) drain(until int64) {
 	r.settle(until)
 }
 
-// Record is Taker.record: it keeps the record.
+// Record is ring.Taker's: it keeps the record.
 func (r *offRun) Record(b ring.Bytes, rec ring.Record) {
 	switch rec.Kind {
 	case ring.KindSample:
@@ -118,7 +118,7 @@ func (r *offRun) Record(b ring.Bytes, rec ring.Record) {
 	}
 }
 
-// Lose is Taker.lose.
+// Lose is ring.Taker's.
 func (r *offRun) Lose(o ptrace.Outcome, n int64) {
 	if o != ptrace.Throttled { // switches are no timer
 		r.dropAll(n)

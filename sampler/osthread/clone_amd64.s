@@ -2,7 +2,7 @@
 
 #include "textflag.h"
 
-// Offsets in control (osthread.go).
+// Offsets in control (runner.go).
 #define asked 0
 #define answered 4
 #define waits 8

@@ -133,8 +133,8 @@ const mostLying = 64
 // mostTogether is how many samples are read together, at the most: half of the queue is for them.
 func mostTogether(q *sampler.Queue) int { return min(mostLying, max(q.Size()/2, 1)) }
 
-// watch has the checker know a process, and what code is known of it: keepIn is called with the place for that. Samples
-// of other processes wake it at once.
+// watch has the checker know a process, and what code is known of it: keepIn is called with the place for that. At a
+// sample of another process the checker calls the sampling thread at once.
 func (d *checkerThread) watch(pid int, q *sampler.Queue, keepIn func(*process.KnownCode)) {
 	if d == nil || keepIn == nil {
 		return

@@ -58,10 +58,10 @@ func New(pid int, cpu *arch.CPU) *Engine {
 // WantKernel asks for the kernel's frames, too: Look.Kernel. Call WantKernel before Run.
 func (p *Engine) WantKernel() { p.kernel = true }
 
-// ErrPerfOverhead: Config bounds the cost of samples, but nothing tells what an interrupt of the kernel costs.
+// ErrOverhead: Config bounds the cost of samples, but nothing tells what an interrupt of the kernel costs.
 var ErrOverhead = errors.New("sampler: perf_event does not tell what a sample costs, so that it cannot be bounded")
 
-// Run is Sampler.Run.
+// Run is sampler.Engine's.
 func (p *Engine) Run(ctx context.Context, cfg sampler.Config, q *sampler.Queue) (sampler.Stats, error) {
 	return p.RunEngine(cfg, q, func() (stats sampler.Stats, err error) {
 		if cfg.MaxOverhead > 0 {
@@ -100,7 +100,7 @@ type perfRun struct {
 	threads    map[int]*perfThread
 	events     int // of threads, that are open
 	mostEvents int
-	round      uint32 // of the scan's listing that was seen last
+	round      uint32 // of the List's listing that was seen last
 	failed     error
 	over       bool // and all threads have been read a last time
 	copiers    int
@@ -378,7 +378,7 @@ func (r *perfRun) endBatch() {
 	}
 }
 
-// Record is Taker.record.
+// Record is ring.Taker's.
 func (r *perfRun) Record(b ring.Bytes, rec ring.Record) {
 	if !b.Parse(rec, r.perf.cpu, r.inKernel() == ring.KernelFrames, &r.sample) {
 		r.Lose(ptrace.Failed, 1)

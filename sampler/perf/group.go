@@ -18,7 +18,7 @@ import (
 // Group samples the threads of many processes that use CPU time, with one perf event for each CPU (wide.go).
 //
 // With a Perf for each process a CPU has as many timers as there are processes, and nearly all of their interrupts meet
-// another process. In a PerfGroup they share one. The kernel writes samples of members only, and draws by lot which of
+// another process. In a Group they share one. The kernel writes samples of members only, and draws by lot which of
 // them it writes (chooser.go). Nobody is stopped, and nobody is woken up while no member runs.
 type Group struct {
 	sampler.Arrivals[*Member]
@@ -32,7 +32,7 @@ type Group struct {
 // ErrNoWide: the kernel does not permit perf events of CPUs with a program that chooses.
 var ErrNoWide = errors.New("sampler: perf events of CPUs are not permitted")
 
-// NewGroup makes a group, as NewGroup does.
+// NewGroup makes a group, as visit.NewGroup does.
 func NewGroup(interval time.Duration, stack int) *Group {
 	if stack <= 0 {
 		stack = ptrace.DefaultStackLimit
@@ -57,7 +57,7 @@ func (g *Group) Stats() sampler.GroupStats { return g.counts.Stats() }
 // wake ends the sampling thread's sleep.
 func (g *Group) wake() { g.waker.wake() }
 
-// Member is the part of a PerfGroup that samples one process. It is an Engine.
+// Member is the part of a Group that samples one process. It is an Engine.
 type Member struct {
 	Engine
 	group *Group

@@ -20,13 +20,13 @@ import (
 	"goprof/sampler/threads"
 )
 
-// listGrouped is scan.relist of a member: a thread that is not in the list is found when it has a sample.
+// listGrouped is List.Relist of a member: a thread that is not in the list is found when it has a sample.
 const listGrouped = int64(5 * time.Second)
 
 // groupRing is the size of a group's rings. A CPU has one sample in an interval at most, and it is read soon.
 const groupRing = 2 * ring.Least
 
-// perfGroupRun is a PerfGroup's Run.
+// perfGroupRun is a Group's Run.
 type perfGroupRun struct {
 	*Group
 	ctx        context.Context
@@ -294,7 +294,7 @@ func (r *perfGroupRun) drain() {
 	}
 }
 
-// Record is Taker.record.
+// Record is ring.Taker's.
 func (r *perfGroupRun) Record(b ring.Bytes, rec ring.Record) {
 	if !b.Parse(rec, r.cpu, false, &r.sample) {
 		r.Lose(ptrace.Failed, 1)

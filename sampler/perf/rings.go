@@ -13,7 +13,7 @@ import (
 	"goprof/sampler/ring"
 )
 
-// perfRings are the rings of a run, one for each CPU, and when to look into them. The members of a PerfGroup share
+// perfRings are the rings of a run, one for each CPU, and when to look into them. The members of a Group share
 // theirs.
 type perfRings struct {
 	cpus    []int // their numbers; events and rings go by the index here

@@ -124,7 +124,7 @@ type Power struct {
 	Kernel bool // samples are also taken while a thread is in the kernel: system calls, page faults
 }
 
-// TryPerf finds out whether perf_event may be used on a process, and for what. It opens an event that never
+// Try finds out whether perf_event may be used on a process, and for what. It opens an event that never
 // begins, on a thread of that process, and closes it; pid 0 is ourselves.
 func Try(pid int) (Power, error) {
 	cpu := cpus.Here()

@@ -86,10 +86,10 @@ func (r *Ring) close() {
 
 // Taker is who takes what a ring holds.
 type Taker interface {
-	// record takes a sample or a switch. It lies in the ring, and is gone when record returns: meanwhile the kernel may
+	// Record takes a sample or a switch. It lies in the ring, and is gone when Record returns: meanwhile the kernel may
 	// want its room back.
 	Record(b Bytes, rec Record)
-	// lose counts records that are not there.
+	// Lose counts records that are not there.
 	Lose(o ptrace.Outcome, n int64)
 }
 

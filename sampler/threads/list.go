@@ -8,7 +8,7 @@ import (
 	"goprof/sampler"
 )
 
-// This file keeps the scan's lists: which threads there are, which are hot, and which have open files.
+// This file keeps the List's lists: which threads there are, which are hot, and which have open files.
 
 // list looks for new threads when it is time to, and sorts hot from cold.
 func (s *List) list() {

@@ -63,7 +63,7 @@ const (
 	listIdle  = 100
 )
 
-// Thread is what the scan knows of one thread.
+// Thread is what the List knows of one thread.
 type Thread struct {
 	TID     int
 	Hint    ptrace.Hint

@@ -21,7 +21,7 @@ type Engine struct {
 	sampler.Hints
 	pid int
 	cpu *arch.CPU
-	fds int // how many descriptors the scan may keep; 0: as many as it can
+	fds int // how many descriptors the List may keep; 0: as many as it can
 }
 
 // New makes a sampler of pid.
@@ -58,7 +58,7 @@ func (s *Engine) run(ctx context.Context, cfg sampler.Config, q *sampler.Queue,
 	if s.fds > 0 {
 		fds = s.fds
 	}
-	visits := newVisits(s.pid, &cfg) // this may take a while: the scan's accounts begin behind it
+	visits := newVisits(s.pid, &cfg) // this may take a while: the List's accounts begin behind it
 	defer visits.closeNotes()        // deferred, so also if the visits are given up
 	r := &run{Run: traced.NewRun(t, proc, &s.Progress, ctx.Done(), cfg, q), cpu: s.cpu, hints: &s.Hints,
 		scan: threads.New(proc, cfg.Interval, fds), visits: visits}

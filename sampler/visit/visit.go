@@ -40,7 +40,7 @@ const (
 	keepEvery = int64(10 * time.Millisecond)
 	// bookEvery is how often all threads that have run are asked what they used, where no visit needs to ask any.
 	bookEvery = int64(100 * time.Millisecond)
-	// listNoted is scan.relist where the kernel notes who was on a CPU: a thread that is not in the list is found when it
+	// listNoted is List.Relist where the kernel notes who was on a CPU: a thread that is not in the list is found when it
 	// is met.
 	listNoted = int64(time.Second)
 	// restLater is how much time visits may take before we must have slept for as long.

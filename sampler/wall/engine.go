@@ -25,7 +25,7 @@ import (
 //     (look.Tally). One pread of the thread's schedstat tells: the kernel has charged the thread nothing and given it
 //     no CPU.
 //   - A thread that is blocked is looked at without a stop (Tracer.LookUnstopped).
-//   - A thread that runs is stopped, as Sampler does it. With NonBlocking the thread is not stopped: then the look has
+//   - A thread that runs is stopped, as package visit does it. With NonBlocking the thread is not stopped: then the look has
 //     no stack.
 //
 // A thread that was woken and has no CPU yet has not moved either. Its letter in /proc/PID/stat would tell, but costs
@@ -35,7 +35,7 @@ import (
 // One case is left: a thread that is seen running may go to sleep in the microseconds before its stop. It is then
 // stopped in its system call (LookCounts.Asleep). No tracer can prevent that; NonBlocking can.
 
-// Options say how a Wall looks.
+// Options say how an Engine looks.
 type Options struct {
 	// NonBlocking stops no thread.
 	NonBlocking bool
@@ -62,7 +62,7 @@ type Engine struct {
 
 var _ sampler.Engine = (*Engine)(nil)
 
-// New makes a Wall for pid.
+// New makes an engine for pid.
 func New(pid int, cpu *arch.CPU, opt Options) *Engine {
 	return &Engine{Progress: sampler.NewProgress(), pid: pid, cpu: cpu, opt: opt}
 }
@@ -75,7 +75,7 @@ func (w *Engine) Run(ctx context.Context, cfg sampler.Config, q *sampler.Queue) 
 		})
 }
 
-// wallRun is one recording of a Wall.
+// wallRun is one recording of an Engine.
 type wallRun struct {
 	traced.Run
 	cpu     *arch.CPU

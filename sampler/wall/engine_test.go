@@ -26,7 +26,7 @@ import (
 	"goprof/testdata/ctest"
 )
 
-// wallSeen is what a Wall has told of one thread.
+// wallSeen is what an Engine has told of one thread.
 type wallSeen struct {
 	tallies []*look.Tally
 	last    look.Waiting
@@ -283,8 +283,8 @@ func TestWallCost(t *testing.T) {
 	}
 }
 
-// bareReads is the CPU time of one pread of a thread's schedstat. It makes as many reads as a Wall, through kept
-// descriptors: one after the other, or like a Wall 256 at a time, so that a round takes the interval.
+// bareReads is the CPU time of one pread of a thread's schedstat. It makes as many reads as an Engine, through kept
+// descriptors: one after the other, or like an Engine 256 at a time, so that a round takes the interval.
 func bareReads(t *testing.T, pid, rounds int, interval time.Duration) (each time.Duration) {
 	ptrace.OnOwnThread(func() {
 		d := procfs.OpenDir(pid)

@@ -14,7 +14,7 @@ import (
 	"goprof/sampler/threads"
 )
 
-// This file is one visit to one thread of a Wall, and the account of what came of it.
+// This file is one visit to one thread of an Engine, and the account of what came of it.
 
 // visit finds out what a thread does now. Each visit is one look, and what becomes of it has a name.
 func (r *wallRun) visit(th *watched) {

@@ -14,7 +14,7 @@ import (
 	"goprof/sampler/threads"
 )
 
-// watched is one thread of a Wall.
+// watched is one thread of an Engine.
 type watched struct {
 	tid   int
 	hint  ptrace.Hint
@@ -153,7 +153,7 @@ func (l *watchList) list() {
 		if th.round == l.round {
 			continue
 		}
-		if _, ok := l.readCharged(th); !ok { // a listing may leave out threads that live: see scan.list
+		if _, ok := l.readCharged(th); !ok { // a listing may leave out threads that live: see threads.List
 			l.forget(th)
 		}
 	}

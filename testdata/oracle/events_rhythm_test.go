@@ -23,7 +23,6 @@ const rhythmPoints, lotPoints = 0.03, 0.045
 // TestRhythm: a program allocates in a fixed order, in step with its buffers, or what is drawn. The bytes of each class
 // are those that the program has counted.
 func TestRhythm(t *testing.T) {
-	t.Parallel()
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		heaps := []string{"-XX:+UseG1GC -XX:-ResizeTLAB -XX:TLABSize=512k"}
 		if longForm {

@@ -191,7 +191,6 @@ const smallBuffers = "-XX:+UseSerialGC -XX:-ResizeTLAB -XX:TLABSize=20k"
 // TestAlloc: a program allocates known amounts at four places. The shares are as near as those of a perfect sampler
 // whose samples stand for as much, and the sum is what the JVM itself has counted.
 func TestAlloc(t *testing.T) {
-	t.Parallel()
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		heaps := allocHeaps[:1]
 		if longForm {

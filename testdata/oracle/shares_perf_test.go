@@ -11,7 +11,8 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// testEngine is what sample samples with. Tests change it through withPerf only, and none runs beside another.
+// testEngine is what sample samples with. Only tests without t.Parallel set it, through withPerf: these end before
+// parallel ones go on.
 var testEngine session.EngineName
 
 // withPerf makes the rest of a test sample by perf_event, or skips it where that is not permitted.

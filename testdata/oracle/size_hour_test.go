@@ -27,7 +27,6 @@ import (
 // writing the file. The hour is short here; in full: GOPROF_HOUR=3600000 go test ./testdata/oracle -run
 // TestAnHourIsSmall -v
 func TestAnHourIsSmall(t *testing.T) {
-	t.Parallel()
 	stacks := "40000"
 	if n := os.Getenv("GOPROF_HOUR"); n != "" {
 		stacks = n

@@ -89,7 +89,7 @@ func copyFollowed(p *process.Process, h ptrace.Hint, snap *process.Snapshot) {
 	}
 }
 
-// trailOfTest is followed by stopped.
+// trailOfTest is followed by stopped. Only TestShadowVirtual sets it, which must not be parallel.
 var trailOfTest process.Trail
 
 // copyTrail copies what a trail leads to, as the sampler does.

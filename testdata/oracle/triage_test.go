@@ -182,7 +182,7 @@ func besideSockets(t *testing.T, way string) string {
 func TestTriageDiseases(t *testing.T) {
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		if !triageAll {
-			t.Parallel() // only the oldest JDK has programs that want much CPU
+			t.Parallel() // in this form JDKs other than the oldest have only programs that wait
 		}
 		rows := make([]string, len(diseases))
 		each := func(of spell, do func(i int, d *disease)) {
@@ -272,7 +272,6 @@ var healthyOthers = [][]string{{"truth.RequestPools"}, {"truth.Pools", "--", "we
 
 // TestTriageHealthy: nothing is said of healthy programs, but that the machine is short of CPU where it is.
 func TestTriageHealthy(t *testing.T) {
-	t.Parallel()
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		acquitAll(t, jdk, true)
 	})

@@ -1,4 +1,4 @@
-// wakes: what it costs to wake up, and nothing else: the least that a herald (sampler/ptrace/herald.go) can cost.
+// wakes: what it costs to wake up, and nothing else: the least that a preempter (sampler/ptrace/preempter.go) can cost.
 //
 //   wakes CPU HZ SECONDS [AWAKE]      AWAKE 1: a thread that counts as idle (SCHED_IDLE) keeps the CPU from its sleep
 //

@@ -52,14 +52,14 @@ type dumpedVirtual struct {
 }
 
 type dumpedFrame struct {
-	Name   string
-	Kind   string
-	File   string
-	Line   int
-	BCI    *int
-	Level  int
-	Module string
-	PC, SP string
+	Name       string
+	Kind       string
+	File       string
+	Line       int
+	BCI        *int
+	Level      int
+	Module     string
+	PC, SP, FP string
 
 	Certainty string
 }

@@ -31,8 +31,8 @@ type Config struct {
 	// Pace is the Interval in nanoseconds, and may change at any time; nil: nothing sets Interval anew. Engines that
 	// stop threads look at it with each tick.
 	Pace *atomic.Int64
-	// Lean is for runs that go on for good, beside many others. Package events then has small rings, and looks into them less
-	// often while nothing happens.
+	// Lean is for runs that go on for good, beside many others. Package events then has small rings, and looks into
+	// them less often while nothing happens.
 	Lean bool
 	// MostSamples bounds the samples of an event in a second; 0 is a usual value.
 	MostSamples float64

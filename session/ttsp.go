@@ -13,8 +13,8 @@ import (
 	"goprof/vmstructs"
 )
 
-// A recording of TTSPMode shows which threads keep a safepoint waiting. Package sampler/wall watches and looks. This file
-// lends it the VM's safepoints.
+// A recording of TTSPMode shows which threads keep a safepoint waiting. Package sampler/wall watches and looks. This
+// file lends it the VM's safepoints.
 
 // safepoints is what a recording of TTSPMode reads of the VM on the sampling thread.
 type safepoints struct {

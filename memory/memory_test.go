@@ -42,6 +42,27 @@ func TestCut(t *testing.T) {
 	}
 }
 
+// FuzzClaims: whatever ranges the JVM's structures tell, pieces hold whole pages, and each page is in one piece.
+func FuzzClaims(f *testing.F) {
+	const page, start, end = 0x1000, 0x10000, 0x20000
+	f.Add(uint64(0x10001), uint64(0x11fff), uint64(0x11800), uint64(0x12345)) // one page, claimed twice
+	f.Add(uint64(0x1fff8), uint64(1<<64-1), uint64(0x15000), uint64(0x14001)) // up to the last address; backwards
+	f.Fuzz(func(t *testing.T, a, b, c, d uint64) {
+		m := process.Mapping{Start: start, End: end, Path: "[heap]", Perm: anonymousRW}
+		next := uint64(start)
+		for _, p := range cut([]piece{{start: start, end: end, m: &m}},
+			wholePages([]claim{{a, b, "a", "", false}, {c, d, "b", "", true}}, page)) {
+			if p.start != next || p.end <= p.start || p.end%page != 0 {
+				t.Fatalf("a piece %#x-%#x, and the one before ends at %#x", p.start, p.end, next)
+			}
+			next = p.end
+		}
+		if next != end {
+			t.Errorf("the pieces end at %#x", next)
+		}
+	})
+}
+
 func TestByMapping(t *testing.T) {
 	maps := []process.Mapping{
 		{Start: 0x1000, End: 0x2000, Inode: 1, Path: "/lib/libz.so", Perm: process.PermRead},

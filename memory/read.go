@@ -107,15 +107,17 @@ func (x *reading) own() {
 			exact = append(exact, c)
 		}
 	}
-	x.pieces = cut(x.pieces, exact)
+	x.claim(exact)
 	heaps, arenas := arenaHeaps(x.p, x.pieces, x.in)
 	x.m.Malloc.Arenas = arenas
-	x.pieces = cut(x.pieces, heaps)
-	x.pieces = cut(x.pieces, x.nativeStacks())
-	x.pieces = cut(x.pieces, rough)
+	x.claim(heaps)
+	x.claim(x.nativeStacks())
+	x.claim(rough)
 	byMapping(x.pieces)
-	x.pieces = cut(x.pieces, mappedPieces(x.p, x.pieces, x.in))
+	x.claim(mappedPieces(x.p, x.pieces, x.in))
 }
+
+func (x *reading) claim(claims []claim) { x.pieces = cut(x.pieces, wholePages(claims, x.pages.size)) }
 
 // in reports whether the page of an address is in memory: others are not read, since that would bring them in.
 func (x *reading) in(addr uint64) (in bool) {

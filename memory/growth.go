@@ -61,11 +61,13 @@ func Growth(readings []*profile.Memory) *profile.MemoryGrowth {
 			g.Direct = &profile.MemoryGrower{Name: "direct", Bytes: rate, From: uint64(y[0]), To: uint64(y[n-1])}
 		}
 	}
-	if slices.ContainsFunc(readings, func(m *profile.Memory) bool { return m.Group == nil || m.Group.Max == 0 }) {
+	if slices.ContainsFunc(readings, func(m *profile.Memory) bool {
+		return m.Group == nil || m.Group.Max == 0 || m.Group.Cache == nil
+	}) {
 		return g
 	}
 	used, sure := grows(at, series(func(m *profile.Memory) uint64 {
-		return m.Group.Used - min(m.Group.Used, m.Group.Cache)
+		return m.Group.Used - min(m.Group.Used, *m.Group.Cache)
 	}), least)
 	if full := float64(last.Group.Left) / used.Rate; sure && full < maxFull.Seconds() {
 		g.Full = max(time.Duration(full*float64(time.Second)), time.Second)

@@ -102,7 +102,7 @@ func (t *Trend) Growth() *profile.HeapGrowth {
 	if n < leastReadings {
 		return nil
 	}
-	g := &profile.HeapGrowth{Over: t.last.At.Sub(t.first.At), Readings: n, Part: "heap"}
+	g := &profile.HeapGrowth{Over: t.last.At.Sub(t.first.At), Readings: n, Part: "heap", Classes: []*profile.HeapGrower{}}
 	if t.last.Part("old") != nil {
 		g.Part = "old"
 	}

@@ -17,6 +17,8 @@ const (
 	growthRate  = 4 << 20  // bytes a second
 	// eachThird is the part of it that comes in each third of the time: a buffer that is made once is no leak.
 	eachThird = 0.15
+	// leastMemories is how many readings of memory have a third of the time between each.
+	leastMemories = 4
 )
 
 func nativeGrowth(x *exam) *suspicion {
@@ -24,8 +26,11 @@ func nativeGrowth(x *exam) *suspicion {
 		return nil
 	}
 	points := x.outside()
-	if len(points) < 4 {
+	if len(points) == 0 {
 		return x.cannotTell("how much of its memory is in the heap could not be read (/proc/PID/pagemap)")
+	} else if len(points) < leastMemories {
+		return x.cannotTell(fmt.Sprintf("its memory was read %d times in this time, and growth shows in %d readings only",
+			len(points), leastMemories))
 	}
 	first, last := points[0], points[len(points)-1]
 	grown, over := last.bytes-first.bytes, last.at.Sub(first.at).Seconds()

@@ -216,13 +216,10 @@ func (f *heapFlags) live(cmd *cobra.Command, pid int) error {
 	return f.write(cmd, out, last, growth)
 }
 
-// leastReadings is how many readings show how sure growth is.
-const leastReadings = 3
-
 // tooFew says that too few of several readings show growth, and why if they were made. The page has it as a note.
 func tooFew(log io.Writer, readings int, why string) string {
 	text := "fewer than three readings: what grows is not known"
-	if readings >= leastReadings {
+	if readings >= profile.LeastReadings {
 		text += " (" + why + ")"
 	}
 	fmt.Fprintf(log, "goprof: %s\n", text)

@@ -324,8 +324,8 @@ func (x *reading) lookThrough(arenas []*counted) {
 		x.lookAt(c)
 	}
 	if tooLarge > 0 {
-		x.note(fmt.Sprintf("%d MiB of malloc's arenas were not looked through, and what is free in them is not known: goprof "+
-			"copies arenas of %d MiB at most here, and %d MiB of all", tooLarge>>20, most>>20, maxLooked>>20))
+		x.note(fmt.Sprintf("%d MiB of malloc's arenas were not looked through, and what is free in them is not known: "+
+			"goprof copies arenas of %d MiB at most here, and %d MiB of all", tooLarge>>20, most>>20, maxLooked>>20))
 	} else if m.Looked < m.InUse/2 {
 		x.note("most arenas of malloc could not be looked through: what is free in them is not known")
 	}

@@ -244,7 +244,8 @@ func HeapGrowthClaims(g *profile.HeapGrowth) (claims []string) {
 	case g.Uncounted:
 		claims = append(claims, "This JVM does not count its collections: what grew may be garbage.")
 	case !g.Collected:
-		claims = append(claims, "It was not collected meanwhile: what grew may be garbage. Look for longer, past a collection.")
+		claims = append(claims, "It was not collected meanwhile: what grew may be garbage. Look for longer, past a "+
+			"collection.")
 	}
 	return claims
 }

@@ -536,6 +536,21 @@ func TestMemoryUnknown(t *testing.T) {
 	}
 }
 
+// TestRoomUnknown: when the control group is full is not foretold where nobody knows what of it is a cache.
+func TestRoomUnknown(t *testing.T) {
+	p := healthy()
+	diseases[profile.NativeGrowth](p)
+	told := func() bool {
+		return strings.Contains(strings.Join(Judge(p.Evidence).Findings[0].Evidence, "\n"), "full in")
+	}
+	if !told() {
+		t.Error("when the group is full is not told")
+	}
+	if p.Readings[seconds10].Cgroup.Cache = (maybe.Value[uint64]{}); told() {
+		t.Error("how much is a cache is not known, and when the group is full is told")
+	}
+}
+
 // TestYoungGrowth: memory of a JVM that starts grows.
 func TestYoungGrowth(t *testing.T) {
 	p := healthy()

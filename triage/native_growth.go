@@ -107,8 +107,9 @@ func (x *exam) outside() (points []outsidePoint) {
 func (x *exam) roomText(rate float64) []string {
 	used, ok := x.last.Cgroup.Memory.Used.Get()
 	most, ok2 := x.last.Cgroup.Memory.Max.Get()
-	used -= min(used, x.last.Cgroup.Cache.Or(0))
-	if !ok || !ok2 || most <= used {
+	cache, ok3 := x.last.Cgroup.Cache.Get()
+	used -= min(used, cache)
+	if !ok || !ok2 || !ok3 || most <= used {
 		return nil
 	}
 	return []string{fmt.Sprintf("its control group has %s of %s: full in %.0f s at this rate", size(used), size(most),

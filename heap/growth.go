@@ -10,15 +10,8 @@ import (
 )
 
 const (
-	// sureGrowth is by how many of its errors a slope must lie above zero. Thousands of classes are asked, so 95 of 100
-	// is not enough.
-	sureGrowth = 2
 	// leastGrowth is the part of what is used that a class must have grown by, and leastBytes the same in bytes.
 	leastGrowth, leastBytes = 0.0005, 16 << 10
-	// upward is the part of the steps from reading to reading that must lead up.
-	upward = 0.7
-	// leastReadings is how many readings show how sure a slope is.
-	leastReadings = 3
 )
 
 // Trend compares readings of one heap: what grew in the old generation. A heap without one is compared as a whole. It
@@ -99,10 +92,10 @@ func unreadOld(h *profile.Heap) bool {
 // Growth is what grew. It is nil for fewer than three readings.
 func (t *Trend) Growth() *profile.HeapGrowth {
 	n := int(t.times.n)
-	if n < leastReadings {
+	if n < profile.LeastReadings {
 		return nil
 	}
-	g := &profile.HeapGrowth{Over: t.last.At.Sub(t.first.At), Readings: n, Part: "heap"}
+	g := &profile.HeapGrowth{Over: t.last.At.Sub(t.first.At), Readings: n, Part: "heap", Classes: []*profile.HeapGrower{}}
 	if t.last.Part("old") != nil {
 		g.Part = "old"
 	}
@@ -122,8 +115,7 @@ func (t *Trend) Growth() *profile.HeapGrowth {
 	slices.SortFunc(g.Classes, func(a, b *profile.HeapGrower) int {
 		return cmp.Or(cmp.Compare(b.Bytes.Rate, a.Bytes.Rate), cmp.Compare(a.Name, b.Name))
 	})
-	room, sure := t.room(g.Part)-used, g.Used.Rate > max(sureGrowth*g.Used.Error, 0)
-	if room > 0 && sure && g.Collected { // else what grows may be garbage
+	if room := t.room(g.Part) - used; room > 0 && g.Used.Sure() && g.Collected { // else what grows may be garbage
 		if s := room / g.Used.Rate; s < math.MaxInt64/float64(time.Second)/2 {
 			g.Full = time.Duration(s * float64(time.Second))
 		}
@@ -145,11 +137,11 @@ func (t *Trend) grower(l *line, used float64) (c *profile.HeapGrower, ok bool) {
 	first, last := l.at(1), l.at(n)
 	c = &profile.HeapGrower{From: first.Bytes, To: last.Bytes,
 		Objects: (last.Objects - first.Objects) / t.last.At.Sub(t.first.At).Seconds()}
-	if c.To-c.From < max(leastBytes, leastGrowth*used) || float64(l.ups) < upward*float64(n-1) {
+	if c.To-c.From < max(leastBytes, leastGrowth*used) || !profile.Upward(l.ups, n) {
 		return c, false
 	}
 	c.Bytes, ok = l.slope(&t.times, t.unseen)
-	return c, ok && c.Bytes.Rate > sureGrowth*c.Bytes.Error
+	return c, ok && c.Bytes.Sure()
 }
 
 // sums2 are sums of times: how many, their sum, and the sum of their squares, each with a weight.
@@ -206,20 +198,14 @@ func (l *line) at(n int) profile.HeapAmount {
 func (l *line) slope(all *sums2, unseen float64) (s profile.HeapSlope, ok bool) {
 	n, at := all.n, all.x/all.n
 	xx := all.around(at)
-	if xx <= 0 {
+	if s, ok = profile.Slope(int(n), xx, l.xy-at*l.y, l.yy-l.y*l.y/n); !ok {
 		return s, false
 	}
-	xy := l.xy - at*l.y
-	s.Rate = xy / xx
 	drawn := l.errors.around(at)
 	if unseen > 0 {
 		missed := max(l.err, unseen*l.size)
 		drawn += (xx - l.times.around(at)) * missed * missed
 	}
-	off := max(l.yy-l.y*l.y/n-s.Rate*xy, 0)
-	s.Error = math.Sqrt(max(drawn, 0)) / xx
-	if n > 2 {
-		s.Error = math.Hypot(s.Error, z95(int(n)-1)*math.Sqrt(off/(n-2)/xx))
-	}
+	s.Error = math.Hypot(s.Error, math.Sqrt(max(drawn, 0))/xx)
 	return s, true
 }

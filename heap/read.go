@@ -81,9 +81,6 @@ func NewReader(vm *vmstructs.VM) (*Reader, error) {
 	return &Reader{h}, nil
 }
 
-// Collector is the JVM's collector.
-func (r *Reader) Collector() string { return r.heap.CollectorName() }
-
 // Why says in words why a heap cannot be read.
 func Why(err error) string {
 	if errors.Is(err, vmstructs.ErrMissing) {

@@ -173,17 +173,6 @@ func (t *tally) forget() {
 	t.touched, t.met = t.touched[:0], t.met[:0]
 }
 
-// z95 is how many standard errors 95 of 100 true values are away at most, if there are many units. With few units it is
-// more (Student's t).
-func z95(units int) float64 {
-	switch n := float64(units - 1); {
-	case units < 2:
-		return 12.7
-	default:
-		return 1.96 + 2.4/n + 8.3/(n*n*n)
-	}
-}
-
 // estimate is what the whole part has of something of which its units have y in sum.
 func (p *partSums) estimate(y, y2, yx float64) (amount, err float64) {
 	if !p.sampled {
@@ -202,7 +191,7 @@ func (p *partSums) estimate(y, y2, yx float64) (amount, err float64) {
 	spread := max(y2-2*ratio*yx+ratio*ratio*p.size2, 0) / (n - 1)
 	mean := p.size / n
 	left := max(1-p.size/used, min(1, p.moved/p.size), 0)
-	return amount, z95(p.units) * used * math.Sqrt(left*spread/n) / mean
+	return amount, profile.Z95(p.units) * used * math.Sqrt(left*spread/n) / mean
 }
 
 func (p *partSums) amount(s *sums) (a profile.HeapAmount) {

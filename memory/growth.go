@@ -2,7 +2,6 @@ package memory
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"time"
 
@@ -10,12 +9,8 @@ import (
 )
 
 const (
-	// sureGrowth is by how many of its errors a slope must lie above zero.
-	sureGrowth = 2
 	// leastGrowth is the part of what is resident that a part must have grown by, and leastBytes the same in bytes.
 	leastGrowth, leastBytes = 0.002, 1 << 20
-	// upward is the part of the steps from reading to reading that must lead up.
-	upward = 0.7
 	// maxFull bounds the time that is foretold.
 	maxFull = 30 * 24 * time.Hour
 )
@@ -24,7 +19,7 @@ const (
 // how sure a slope is.
 func Growth(readings []*profile.Memory) *profile.MemoryGrowth {
 	n := len(readings)
-	if n < 3 {
+	if n < profile.LeastReadings {
 		return nil
 	}
 	first, last := readings[0], readings[n-1]
@@ -61,11 +56,13 @@ func Growth(readings []*profile.Memory) *profile.MemoryGrowth {
 			g.Direct = &profile.MemoryGrower{Name: "direct", Bytes: rate, From: uint64(y[0]), To: uint64(y[n-1])}
 		}
 	}
-	if slices.ContainsFunc(readings, func(m *profile.Memory) bool { return m.Group == nil || m.Group.Max == 0 }) {
+	if slices.ContainsFunc(readings, func(m *profile.Memory) bool {
+		return m.Group == nil || m.Group.Max == 0 || m.Group.Cache == nil
+	}) {
 		return g
 	}
 	used, sure := grows(at, series(func(m *profile.Memory) uint64 {
-		return m.Group.Used - min(m.Group.Used, m.Group.Cache)
+		return m.Group.Used - min(m.Group.Used, *m.Group.Cache)
 	}), least)
 	if full := float64(last.Group.Left) / used.Rate; sure && full < maxFull.Seconds() {
 		g.Full = max(time.Duration(full*float64(time.Second)), time.Second)
@@ -76,28 +73,18 @@ func Growth(readings []*profile.Memory) *profile.MemoryGrowth {
 // grows fits a line, and reports whether it leads up for certain, by least bytes at least.
 func grows(at, y []float64, least float64) (s profile.HeapSlope, sure bool) {
 	n := float64(len(at))
-	var meanAt, meanY, xx, xy, off float64
+	var meanAt, meanY, xx, xy, yy float64
 	for i := range at {
 		meanAt, meanY = meanAt+at[i]/n, meanY+y[i]/n
 	}
-	for i := range at {
-		xx += (at[i] - meanAt) * (at[i] - meanAt)
-		xy += (at[i] - meanAt) * (y[i] - meanY)
-	}
-	if xx == 0 {
-		return s, false
-	}
-	s.Rate = xy / xx
 	ups := 0
 	for i := range at {
-		d := y[i] - meanY - s.Rate*(at[i]-meanAt)
-		off += d * d
+		x, y0 := at[i]-meanAt, y[i]-meanY
+		xx, xy, yy = xx+x*x, xy+x*y0, yy+y0*y0
 		if i > 0 && y[i] > y[i-1] {
 			ups++
 		}
 	}
-	// 1.96 standard errors are 95 of 100 of many readings; Student's t of few is more.
-	free := n - 2
-	s.Error = (1.96 + 2.4/free + 8.3/(free*free*free)) * math.Sqrt(off/free/xx)
-	return s, y[len(y)-1]-y[0] >= least && float64(ups) >= upward*(n-1) && s.Rate > sureGrowth*s.Error
+	s, ok := profile.Slope(len(at), xx, xy, yy)
+	return s, ok && s.Sure() && profile.Upward(ups, len(at)) && y[len(y)-1]-y[0] >= least
 }

@@ -2,6 +2,8 @@ package memory
 
 import (
 	"encoding/binary"
+	"path"
+	"strings"
 
 	"goprof/process"
 	"goprof/profile"
@@ -24,8 +26,9 @@ const (
 	maxHeapsTried, maxMapped = 1 << 16, 1 << 17
 	// firstChunk is how far the first chunk of a heap may be from its beginning: behind heap_info and malloc_state.
 	firstChunk = 0x940
-	// maxLooked bounds the bytes of arenas that are copied.
-	maxLooked = 256 << 20
+	// maxLooked bounds the bytes of arenas that are copied, maxArena those that are copied at a time: goprof itself may
+	// be in a small control group.
+	maxLooked, maxArena = 256 << 20, 64 << 20
 )
 
 func word(b []byte) uint64 { return binary.LittleEndian.Uint64(b) }
@@ -33,6 +36,24 @@ func word(b []byte) uint64 { return binary.LittleEndian.Uint64(b) }
 // isAnonymous reports whether malloc may have got a piece from the kernel.
 func (p *piece) isAnonymous() bool {
 	return p.part == "" && p.m.Inode == 0 && p.m.Path == "" && p.m.Perm&process.PermWrite != 0
+}
+
+// otherMallocs are mallocs that are not glibc's, by how the names of their files begin. musl has its own in libc, which
+// is its loader, too.
+var otherMallocs = [][2]string{{"ld-musl", "musl"}, {"libc.musl", "musl"}, {"libjemalloc", "jemalloc"},
+	{"libtcmalloc", "tcmalloc"}, {"libmimalloc", "mimalloc"}}
+
+// otherMalloc names the malloc that a process has in place of glibc's, empty: none that goprof knows.
+func otherMalloc(mappings []process.Mapping) (name string) {
+	for i := range mappings {
+		base := path.Base(mappings[i].Path)
+		for _, other := range otherMallocs {
+			if mappings[i].Inode != 0 && strings.HasPrefix(base, other[0]) && (name == "" || name == "musl") {
+				name = other[1] // one that is mapped besides replaces musl's
+			}
+		}
+	}
+	return name
 }
 
 // arenaHeaps finds the heaps of arenas, and counts the arenas.

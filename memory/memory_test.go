@@ -42,6 +42,27 @@ func TestCut(t *testing.T) {
 	}
 }
 
+// FuzzClaims: whatever ranges the JVM's structures tell, pieces hold whole pages, and each page is in one piece.
+func FuzzClaims(f *testing.F) {
+	const page, start, end = 0x1000, 0x10000, 0x20000
+	f.Add(uint64(0x10001), uint64(0x11fff), uint64(0x11800), uint64(0x12345)) // one page, claimed twice
+	f.Add(uint64(0x1fff8), uint64(1<<64-1), uint64(0x15000), uint64(0x14001)) // up to the last address; backwards
+	f.Fuzz(func(t *testing.T, a, b, c, d uint64) {
+		m := process.Mapping{Start: start, End: end, Path: "[heap]", Perm: anonymousRW}
+		next := uint64(start)
+		for _, p := range cut([]piece{{start: start, end: end, m: &m}},
+			wholePages([]claim{{a, b, "a", "", false}, {c, d, "b", "", true}}, page)) {
+			if p.start != next || p.end <= p.start || p.end%page != 0 {
+				t.Fatalf("a piece %#x-%#x, and the one before ends at %#x", p.start, p.end, next)
+			}
+			next = p.end
+		}
+		if next != end {
+			t.Errorf("the pieces end at %#x", next)
+		}
+	})
+}
+
 func TestByMapping(t *testing.T) {
 	maps := []process.Mapping{
 		{Start: 0x1000, End: 0x2000, Inode: 1, Path: "/lib/libz.so", Perm: process.PermRead},
@@ -177,6 +198,23 @@ func TestArenaHeaps(t *testing.T) {
 	}
 }
 
+func TestOtherMalloc(t *testing.T) {
+	for want, files := range map[string][]string{
+		"":         {"/lib/x86_64-linux-gnu/libc.so.6", "/jdk/lib/server/libjvm.so", "[heap]"},
+		"musl":     {"/lib/ld-musl-x86_64.so.1", "/jdk/lib/server/libjvm.so"},
+		"jemalloc": {"/usr/lib/libjemalloc.so.2", "/lib/ld-musl-x86_64.so.1"},
+		"tcmalloc": {"/lib/x86_64-linux-gnu/libc.so.6", "/usr/lib/libtcmalloc_minimal.so.4"},
+	} {
+		var maps []process.Mapping
+		for i, file := range files {
+			maps = append(maps, process.Mapping{Path: file, Inode: uint64(i + 1)})
+		}
+		if got := otherMalloc(maps); got != want {
+			t.Errorf("%v: %q, want %q", files, got, want)
+		}
+	}
+}
+
 func TestMappedPieces(t *testing.T) {
 	const at = 0x7f0000000000
 	m := process.Mapping{Start: at, End: at + 0x90000, Perm: anonymousRW}
@@ -190,6 +228,7 @@ func TestMappedPieces(t *testing.T) {
 
 func TestGrowth(t *testing.T) {
 	began := time.Unix(1_700_000_000, 0)
+	cache := uint64(100 << 20)
 	readings := func(malloc, heap, group []uint64) (list []*profile.Memory) {
 		for i := range malloc {
 			list = append(list, &profile.Memory{At: began.Add(time.Duration(10*i) * time.Second),
@@ -197,7 +236,7 @@ func TestGrowth(t *testing.T) {
 				Parts: []profile.MemoryPart{{Name: "heap", Resident: heap[i] << 20},
 					{Name: "malloc", Resident: malloc[i] << 20}},
 				Direct: &profile.DirectMemory{Reserved: malloc[i] << 19},
-				Group: &profile.GroupMemory{Used: group[i] << 20, Cache: 100 << 20, Max: 1000 << 20,
+				Group: &profile.GroupMemory{Used: group[i] << 20, Cache: &cache, Max: 1000 << 20,
 					Left: (1100 - group[i]) << 20}})
 		}
 		return list
@@ -227,6 +266,10 @@ func TestGrowth(t *testing.T) {
 		if g := Growth(list); len(g.Parts) != 0 || g.Full != 0 {
 			t.Errorf("%s: %+v", name, g)
 		}
+	}
+	list := readings(up, flat, []uint64{500, 520, 541, 560, 579, 600})
+	if list[3].Group.Cache = nil; Growth(list).Full != 0 {
+		t.Error("how much of the group is a cache of files is not known, and when it is full is told")
 	}
 	if Growth(readings(up[:2], flat, up)) != nil {
 		t.Error("two readings show growth")

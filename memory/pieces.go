@@ -24,6 +24,18 @@ type claim struct {
 	anonymous  bool // as far as it belongs to no file
 }
 
+// wholePages makes claims begin and end where pages do: the target's data may say anything, and a page is counted once.
+func wholePages(claims []claim, page uint64) (whole []claim) {
+	for _, c := range claims {
+		end := (c.end + page - 1) &^ (page - 1)
+		if c.start < c.end && end != 0 { // 0: it would lie beyond the last address
+			c.start, c.end = c.start&^(page-1), end
+			whole = append(whole, c)
+		}
+	}
+	return whole
+}
+
 // cut gives pieces without a purpose that of the claims that they lie in, and cuts them where a claim begins or ends.
 // Of claims that overlap the lower one counts.
 func cut(pieces []piece, claims []claim) (cut []piece) {

@@ -22,6 +22,7 @@ type Reader struct {
 	vm     *vmstructs.VM
 	health *vmstructs.Health
 	mounts []procfs.CgroupMount
+	arena  []byte // a copy of the last arena that was looked through
 }
 
 const (
@@ -78,7 +79,7 @@ func (r *Reader) Read(arenas bool) (*profile.Memory, error) {
 	}
 	x.uses()
 	x.malloc(counts, arenas)
-	x.group()
+	x.m.Group = x.group(x.file("cgroup"))
 	x.m.Took = time.Since(x.m.At)
 	return x.m, r.p.Alive()
 }
@@ -107,15 +108,17 @@ func (x *reading) own() {
 			exact = append(exact, c)
 		}
 	}
-	x.pieces = cut(x.pieces, exact)
+	x.claim(exact)
 	heaps, arenas := arenaHeaps(x.p, x.pieces, x.in)
 	x.m.Malloc.Arenas = arenas
-	x.pieces = cut(x.pieces, heaps)
-	x.pieces = cut(x.pieces, x.nativeStacks())
-	x.pieces = cut(x.pieces, rough)
+	x.claim(heaps)
+	x.claim(x.nativeStacks())
+	x.claim(rough)
 	byMapping(x.pieces)
-	x.pieces = cut(x.pieces, mappedPieces(x.p, x.pieces, x.in))
+	x.claim(mappedPieces(x.p, x.pieces, x.in))
 }
+
+func (x *reading) claim(claims []claim) { x.pieces = cut(x.pieces, wholePages(claims, x.pages.size)) }
 
 // in reports whether the page of an address is in memory: others are not read, since that would bring them in.
 func (x *reading) in(addr uint64) (in bool) {
@@ -170,7 +173,9 @@ func (x *reading) count() (counts []counted, err error) {
 		switch {
 		case hidden && p.end-p.start > maxHidden || strings.HasPrefix(p.m.Path, "[vsyscall"):
 		case uint64(x.pages.looked)+(p.end-p.start)/x.pages.size > maxPages:
-			large = i
+			if large < 0 || p.end-p.start > x.pieces[large].end-x.pieces[large].start {
+				large = i
+			}
 		default:
 			once := func(uint64, uint64) {}
 			if p.part == profile.HeapPartOfMemory && p.m.Inode != 0 {
@@ -276,7 +281,8 @@ func (x *reading) uses() {
 // malloc adds up what malloc has. With look it finds out how much of its arenas is free.
 func (x *reading) malloc(counts []counted, look bool) {
 	m := &x.m.Malloc
-	left := uint64(maxLooked)
+	m.Other = otherMalloc(x.p.Mappings())
+	var arenas []*counted
 	for i := range counts {
 		c := &counts[i]
 		switch {
@@ -286,21 +292,59 @@ func (x *reading) malloc(counts []counted, look bool) {
 			m.Pieces++
 		default:
 			m.InUse += c.resident
-			if size := c.end - c.start; look && c.swapped == 0 && size <= left {
-				left -= size
-				x.lookAt(c)
-			}
+			arenas = append(arenas, c)
 		}
 	}
-	if look && m.Looked < m.InUse/2 {
+	if look && m.Other == "" {
+		x.lookThrough(arenas)
+	}
+}
+
+// lookThrough looks through arenas, as many as the bounds allow.
+func (x *reading) lookThrough(arenas []*counted) {
+	m, left, most := &x.m.Malloc, uint64(maxLooked), x.mostAtOnce()
+	tooLarge, largest := uint64(0), uint64(0)
+	arenas = slices.DeleteFunc(arenas, func(c *counted) bool {
+		switch size := c.end - c.start; {
+		case c.swapped > 0:
+			return true
+		case size > most || size > left:
+			tooLarge += c.resident
+			return true
+		default:
+			left, largest = left-size, max(largest, size)
+			return false
+		}
+	})
+	if uint64(cap(x.arena)) < largest {
+		x.arena = nil // the garbage collector may have it before the larger one is made
+		x.arena = make([]byte, largest)
+	}
+	for _, c := range arenas {
+		x.lookAt(c)
+	}
+	if tooLarge > 0 {
+		x.note(fmt.Sprintf("%d MiB of malloc's arenas were not looked through, and what is free in them is not known: "+
+			"goprof copies arenas of %d MiB at most here, and %d MiB of all", tooLarge>>20, most>>20, maxLooked>>20))
+	} else if m.Looked < m.InUse/2 {
 		x.note("most arenas of malloc could not be looked through: what is free in them is not known")
 	}
+}
+
+// mostAtOnce is how large an arena may be of which goprof takes a copy: no more than half of what goprof's own control
+// group has left.
+func (x *reading) mostAtOnce() uint64 {
+	own := x.group("/proc/self/cgroup")
+	if own == nil || own.Max == 0 {
+		return maxArena
+	}
+	return min(maxArena, own.Left/2)
 }
 
 // lookAt looks through one heap of an arena. Pages that are not in memory are not read.
 func (x *reading) lookAt(c *counted) {
 	page := int(x.pages.size)
-	b := make([]byte, c.end-c.start)
+	b := x.arena[:c.end-c.start]
 	in := make([]bool, len(b)/page+1)
 	if x.pages.each(c.start, c.end, func(addr, entry uint64) {
 		in[(addr-c.start)/x.pages.size] = entry&present != 0
@@ -312,7 +356,9 @@ func (x *reading) lookAt(c *counted) {
 		for to < len(b) && in[to/page] == in[from/page] {
 			to = min(to+page, len(b))
 		}
-		if in[from/page] && x.p.Read(c.start+uint64(from), b[from:to]) != nil {
+		if !in[from/page] {
+			clear(b[from:to])
+		} else if x.p.Read(c.start+uint64(from), b[from:to]) != nil {
 			return
 		}
 		from = to
@@ -329,22 +375,24 @@ func (x *reading) lookAt(c *counted) {
 	}
 }
 
-// group reads what the control group says.
-func (x *reading) group() {
-	b, _ := procfs.Read(x.file("cgroup"), procfs.MaxFile)
+// group reads what a control group says, nil: nothing. file says which it is.
+func (x *reading) group(file string) *profile.GroupMemory {
+	b, _ := procfs.Read(file, procfs.MaxFile)
 	g, ok := procfs.GroupOf(procfs.Memberships(b), x.mounts, "memory")
 	if !ok {
-		return
+		return nil
 	}
 	memory := g.Memory()
 	used, ok := memory.Used.Get()
 	if !ok {
-		return
+		return nil
 	}
-	group := &profile.GroupMemory{Version: g.Version, Path: g.Path, Used: used, Cache: memory.Cache.Or(0),
-		Max: memory.Max.Or(0)}
-	if group.Max > 0 {
-		group.Left = group.Max - min(group.Max, used-min(used, group.Cache))
+	group := &profile.GroupMemory{Version: g.Version, Path: g.Path, Used: used, Max: memory.Max.Or(0)}
+	if cache, ok := memory.Cache.Get(); ok {
+		group.Cache = &cache
+		if group.Max > 0 {
+			group.Left = group.Max - min(group.Max, used-min(used, cache))
+		}
 	}
-	x.m.Group = group
+	return group
 }

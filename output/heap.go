@@ -218,31 +218,47 @@ func (w *heapText) largest() {
 	}
 }
 
-// HeapGrowthText writes what grew.
-func HeapGrowthText(to io.Writer, g *profile.HeapGrowth, top int) error {
-	w := bufio.NewWriter(to)
+// HeapGrowthTitle says over which time growth was looked for.
+func HeapGrowthTitle(g *profile.HeapGrowth) string {
+	return fmt.Sprintf("Growth over %v, %d readings", Round(g.Over), g.Readings)
+}
+
+// HeapGrowthClaims says how the part grew as a whole, and how far what grew can be trusted, a sentence or two each.
+func HeapGrowthClaims(g *profile.HeapGrowth) (claims []string) {
 	part := "The old generation"
 	if g.Part != "old" {
 		part = "The heap"
 	}
-	fmt.Fprintf(w, "\nGrowth over %v, %d readings\n", Round(g.Over), g.Readings)
 	switch {
 	case g.Used.Rate > g.Used.Error && g.Used.Rate > 0 && g.Full > 0:
-		fmt.Fprintf(w, "  %s grows by %s: it will be full in about %v.\n", part, rateText(g.Used), Round(g.Full))
+		claims = append(claims, fmt.Sprintf("%s grows by %s: it will be full in about %v.", part, rateText(g.Used),
+			Round(g.Full)))
 	case g.Used.Rate > g.Used.Error && g.Used.Rate > 0:
-		fmt.Fprintf(w, "  %s grows by %s.\n", part, rateText(g.Used))
+		claims = append(claims, fmt.Sprintf("%s grows by %s.", part, rateText(g.Used)))
 	default:
-		fmt.Fprintf(w, "  %s does not grow for certain (%s).\n", part, rateText(g.Used))
-	}
-	if len(g.Classes) == 0 {
-		fmt.Fprintf(w, "  No class grew for certain.\n")
-		return w.Flush()
+		claims = append(claims, fmt.Sprintf("%s does not grow for certain (%s).", part, rateText(g.Used)))
 	}
 	switch {
+	case len(g.Classes) == 0:
+		claims = append(claims, "No class grew for certain.")
 	case g.Uncounted:
-		fmt.Fprintf(w, "  This JVM does not count its collections: what grew may be garbage.\n")
+		claims = append(claims, "This JVM does not count its collections: what grew may be garbage.")
 	case !g.Collected:
-		fmt.Fprintf(w, "  It was not collected meanwhile: what grew may be garbage. Look for longer, past a collection.\n")
+		claims = append(claims, "It was not collected meanwhile: what grew may be garbage. Look for longer, past a "+
+			"collection.")
+	}
+	return claims
+}
+
+// HeapGrowthText writes what grew.
+func HeapGrowthText(to io.Writer, g *profile.HeapGrowth, top int) error {
+	w := bufio.NewWriter(to)
+	fmt.Fprintf(w, "\n%s\n", HeapGrowthTitle(g))
+	for _, claim := range HeapGrowthClaims(g) {
+		fmt.Fprintf(w, "  %s\n", claim)
+	}
+	if len(g.Classes) == 0 {
+		return w.Flush()
 	}
 	fmt.Fprintf(w, "\n%14s  %11s  %11s  %11s  class\n", "a second", "+-", "from", "to")
 	for _, c := range g.Classes[:min(len(g.Classes), top)] {

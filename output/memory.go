@@ -106,9 +106,12 @@ func memoryKernel(w *bufio.Writer, m *profile.Memory) {
 		fmt.Fprintln(w, "  control group: not known")
 	case g.Max == 0:
 		fmt.Fprintf(w, "  control group %s: %s used, no limit that goprof sees\n", Printable(g.Path), Size(g.Used))
+	case g.Cache == nil:
+		fmt.Fprintf(w, "  control group %s: %s of %s used; how much of that is a cache of files is not known\n",
+			Printable(g.Path), Size(g.Used), Size(g.Max))
 	default:
 		fmt.Fprintf(w, "  control group %s: %s of %s used, %s of that cache of files: %s left\n", Printable(g.Path),
-			Size(g.Used), Size(g.Max), Size(g.Cache), Size(g.Left))
+			Size(g.Used), Size(g.Max), Size(*g.Cache), Size(g.Left))
 	}
 }
 
@@ -119,8 +122,8 @@ func memoryGrowth(w *bufio.Writer, m *profile.Memory, g *profile.MemoryGrowth) {
 			Size(p.From), Size(p.To), PartOfMemory(p.Name))
 	}
 	if d := g.Direct; d != nil {
-		fmt.Fprintf(w, "%14s a second +- %s, from %s to %s: direct buffers, a part of malloc\n", Size(uint64(d.Bytes.Rate)),
-			Size(uint64(d.Bytes.Error)), Size(d.From), Size(d.To))
+		fmt.Fprintf(w, "%14s a second +- %s, from %s to %s: direct buffers, %s\n", Size(uint64(d.Bytes.Rate)),
+			Size(uint64(d.Bytes.Error)), Size(d.From), Size(d.To), placeOfMalloc(m))
 	}
 	switch {
 	case len(g.Parts) == 0:
@@ -144,10 +147,15 @@ func memoryDetails(w *bufio.Writer, m *profile.Memory) {
 		if d.Max > 0 {
 			limit = fmt.Sprintf(" of %s (-XX:MaxDirectMemorySize)", Size(d.Max))
 		}
-		fmt.Fprintf(w, "Direct buffers: %s%s in %s buffers; they are in malloc\n", Size(d.Reserved), limit,
-			Grouped(int64(d.Count)))
+		fmt.Fprintf(w, "Direct buffers: %s%s in %s buffers, %s\n", Size(d.Reserved), limit,
+			Grouped(int64(d.Count)), placeOfMalloc(m))
 	}
 	a := &m.Malloc
+	if a.Other != "" {
+		fmt.Fprintf(w, "malloc is %s, not glibc's: what it has is without a name, but for %s in [heap]\n",
+			Printable(a.Other), Size(a.InUse+a.Mapped))
+		return
+	}
 	if a.InUse+a.Mapped == 0 {
 		return
 	}
@@ -156,4 +164,12 @@ func memoryDetails(w *bufio.Writer, m *profile.Memory) {
 		fmt.Fprintf(w, " (%s looked through: %s free and kept)", Size(a.Looked), Size(a.Free))
 	}
 	fmt.Fprintf(w, "; %s in %s pieces with a mapping each\n", Size(a.Mapped), Grouped(int64(a.Pieces)))
+}
+
+// placeOfMalloc says in which part the memory is that malloc gave to direct buffers.
+func placeOfMalloc(m *profile.Memory) string {
+	if m.Malloc.Other != "" {
+		return "a part of what is without a name"
+	}
+	return "a part of malloc"
 }

@@ -115,7 +115,7 @@ func (h *Heap) Used() (used uint64) {
 // Only is what lies in one part.
 func (h *Heap) Only(part string) *Heap {
 	only := *h
-	only.Parts, only.Classes, only.Largest = nil, nil, nil
+	only.Parts, only.Classes, only.Largest = []HeapPart{}, []*HeapClass{}, nil
 	if p := h.Part(part); p != nil {
 		only.Parts = []HeapPart{*p}
 	}

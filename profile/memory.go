@@ -74,7 +74,8 @@ type KernelMemory struct {
 	HugePages *uint64 `json:"anon_huge_bytes,omitempty"`
 }
 
-// DirectMemory is what java.nio.Bits counts of direct buffers. Their memory is in the part malloc.
+// DirectMemory is what java.nio.Bits counts of direct buffers. Their memory is in the part malloc, or unnamed where
+// malloc is not glibc's.
 type DirectMemory struct {
 	Reserved uint64 `json:"reserved_bytes"` // counts towards Max
 	Capacity uint64 `json:"capacity_bytes"`
@@ -84,6 +85,9 @@ type DirectMemory struct {
 
 // MallocMemory is what is known of the part malloc: of glibc's arenas, and of pieces that have a mapping each.
 type MallocMemory struct {
+	// Other is the malloc that the process has in place of glibc's: musl, jemalloc. What that has is in the part unnamed,
+	// but for [heap].
+	Other  string `json:"other,omitempty"`
 	Arenas int    `json:"arenas"` // without the main one
 	InUse  uint64 `json:"in_arenas_bytes"`
 	// Looked is how much of the arenas' resident memory was looked through, Free how much of that is free and kept.
@@ -98,10 +102,10 @@ type GroupMemory struct {
 	Version int    `json:"version"`
 	Path    string `json:"path"`
 	Used    uint64 `json:"used_bytes"`
-	// Cache is the part of Used that the kernel can take back at any time: pages of files.
-	Cache uint64 `json:"cache_bytes"`
-	Max   uint64 `json:"limit_bytes,omitempty"` // 0: there is none
-	Left  uint64 `json:"left_bytes,omitempty"`  // until the limit, without the cache
+	// Cache is the part of Used that the kernel can take back at any time: pages of files. Nil: it is not known.
+	Cache *uint64 `json:"cache_bytes,omitempty"`
+	Max   uint64  `json:"limit_bytes,omitempty"` // 0: there is none
+	Left  uint64  `json:"left_bytes,omitempty"`  // until the limit, without the cache. 0 where Cache is not known
 }
 
 // Part finds a part by its name.

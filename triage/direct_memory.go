@@ -12,13 +12,24 @@ import (
 const nearDirect = 0.9
 
 func directFull(x *exam) *suspicion {
-	if len(x.Memory) == 0 || x.lastMemory().Direct == nil {
-		return x.cannotTell("what the JVM has reserved for direct buffers could not be read")
-	}
+	unread, unlimited := len(x.Memory) == 0, false
 	for _, m := range x.Memory {
-		if d := m.Direct; d == nil || d.Max == 0 || float64(d.Reserved) < nearDirect*float64(d.Max) {
-			return nil
+		switch d := m.Direct; {
+		case d == nil:
+			unread = true
+		case d.Reserved == 0 || d.Max > 0 && float64(d.Reserved) < nearDirect*float64(d.Max):
+			if x.lastMemory().Direct != nil {
+				return nil
+			}
+		case d.Max == 0:
+			unlimited = true
 		}
+	}
+	switch {
+	case unread:
+		return x.cannotTell("what the JVM has reserved for direct buffers could not be read")
+	case unlimited:
+		return x.cannotTell("the limit of direct buffers could not be read (-XX:MaxDirectMemorySize)")
 	}
 	first, last := x.Memory[0].Direct, x.lastMemory().Direct
 	return &suspicion{sure: 0.91, severity: profile.Warning,

@@ -304,6 +304,11 @@ func TestMoments(t *testing.T) {
 			p.grow(profile.MallocMemoryPart, 0, 400*mib, 0)
 		},
 		"direct memory that was full once": func(p *patient) { p.Memory[2].Direct.Reserved = 100 * mib },
+		"no direct memory, and no known limit": func(p *patient) {
+			for _, m := range p.Memory {
+				m.Direct = &profile.DirectMemory{}
+			}
+		},
 		"a control group whose memory is a cache of files": func(p *patient) {
 			for _, r := range p.Readings {
 				r.Cgroup.Memory = pool(1000*mib, 1000*mib)
@@ -500,6 +505,49 @@ func TestCaught(t *testing.T) {
 		if claim != c.claim || note != c.note {
 			t.Errorf("%s: %q, note %q", name, claim, note)
 		}
+	}
+}
+
+// TestMemoryUnknown: what is not known of memory is not told as healthy, and the reason is the true one.
+func TestMemoryUnknown(t *testing.T) {
+	for name, c := range map[string]struct {
+		id     profile.FindingID
+		why    string
+		change func(*patient)
+	}{
+		"direct buffers once": {profile.DirectFull, "could not be read", func(p *patient) {
+			diseases[profile.DirectFull](p)
+			p.Memory[1].Direct = nil
+		}},
+		"the limit of direct buffers": {profile.DirectFull, "MaxDirectMemorySize", func(p *patient) {
+			for _, m := range p.Memory {
+				m.Direct.Max = 0
+			}
+		}},
+		"growth of three readings": {profile.NativeGrowth, "read 3 times", func(p *patient) { p.Memory = p.Memory[1:] }},
+	} {
+		p := healthy()
+		c.change(p)
+		got := Judge(p.Evidence)
+		if len(got.Findings) > 0 || len(got.Unknown) != 1 || got.Unknown[0].ID != c.id ||
+			!strings.Contains(got.Unknown[0].Why, c.why) {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+// TestRoomUnknown: when the control group is full is not foretold where nobody knows what of it is a cache.
+func TestRoomUnknown(t *testing.T) {
+	p := healthy()
+	diseases[profile.NativeGrowth](p)
+	told := func() bool {
+		return strings.Contains(strings.Join(Judge(p.Evidence).Findings[0].Evidence, "\n"), "full in")
+	}
+	if !told() {
+		t.Error("when the group is full is not told")
+	}
+	if p.Readings[seconds10].Cgroup.Cache = (maybe.Value[uint64]{}); told() {
+		t.Error("how much is a cache is not known, and when the group is full is told")
 	}
 }
 

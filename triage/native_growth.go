@@ -17,6 +17,8 @@ const (
 	growthRate  = 4 << 20  // bytes a second
 	// eachThird is the part of it that comes in each third of the time: a buffer that is made once is no leak.
 	eachThird = 0.15
+	// leastMemories is how many readings of memory have a third of the time between each.
+	leastMemories = 4
 )
 
 func nativeGrowth(x *exam) *suspicion {
@@ -24,8 +26,11 @@ func nativeGrowth(x *exam) *suspicion {
 		return nil
 	}
 	points := x.outside()
-	if len(points) < 4 {
+	if len(points) == 0 {
 		return x.cannotTell("how much of its memory is in the heap could not be read (/proc/PID/pagemap)")
+	} else if len(points) < leastMemories {
+		return x.cannotTell(fmt.Sprintf("its memory was read %d times in this time, and growth shows in %d readings only",
+			len(points), leastMemories))
 	}
 	first, last := points[0], points[len(points)-1]
 	grown, over := last.bytes-first.bytes, last.at.Sub(first.at).Seconds()
@@ -102,8 +107,9 @@ func (x *exam) outside() (points []outsidePoint) {
 func (x *exam) roomText(rate float64) []string {
 	used, ok := x.last.Cgroup.Memory.Used.Get()
 	most, ok2 := x.last.Cgroup.Memory.Max.Get()
-	used -= min(used, x.last.Cgroup.Cache.Or(0))
-	if !ok || !ok2 || most <= used {
+	cache, ok3 := x.last.Cgroup.Cache.Get()
+	used -= min(used, cache)
+	if !ok || !ok2 || !ok3 || most <= used {
 		return nil
 	}
 	return []string{fmt.Sprintf("its control group has %s of %s: full in %.0f s at this rate", size(used), size(most),

@@ -92,9 +92,8 @@ type DumpClasses struct {
 	text    int
 	fields  int
 	pool    []byte
-	// Unread is how many classes could not be read. Err is the reason of the last one.
+	// Unread is how many classes could not be read.
 	Unread int
-	Err    error
 }
 
 // NewDumpClasses makes a reader of classes.
@@ -165,7 +164,7 @@ func (c *DumpClasses) OfPrimitive(b []byte) bool {
 
 // Each calls visit for each class.
 func (c *DumpClasses) Each(visit func(*DumpClass) error) error {
-	c.Unread, c.Err, c.fields = 0, nil, 0
+	c.Unread, c.fields = 0, 0
 	klasses, err := c.h.klassList()
 	if err != nil {
 		return err
@@ -175,7 +174,7 @@ func (c *DumpClasses) Each(visit func(*DumpClass) error) error {
 		if errors.Is(err, ErrTooLarge) {
 			return err
 		} else if err != nil { // one that is being loaded, or damaged memory
-			c.Unread, c.Err = c.Unread+1, err
+			c.Unread++
 			continue
 		}
 		if err := visit(class); err != nil {

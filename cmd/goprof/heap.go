@@ -209,7 +209,21 @@ func (f *heapFlags) live(cmd *cobra.Command, pid int) error {
 		return &exit.Error{Code: exit.General, What: "interrupted before the heap was read"}
 	}
 	tellNotes(cmd.ErrOrStderr(), notesOf(s, f.by))
-	return f.write(cmd, out, last, trend.Growth())
+	growth := trend.Growth()
+	if f.count > 1 && growth == nil {
+		last.Notes = append(last.Notes, tooFew(cmd.ErrOrStderr(), done, "none of the old generation was read in others"))
+	}
+	return f.write(cmd, out, last, growth)
+}
+
+// tooFew says that too few of several readings show growth, and why if they were made. The page has it as a note.
+func tooFew(log io.Writer, readings int, why string) string {
+	text := "fewer than three readings: what grows is not known"
+	if readings >= profile.LeastReadings {
+		text += " (" + why + ")"
+	}
+	fmt.Fprintf(log, "goprof: %s\n", text)
+	return text
 }
 
 // reader makes what reads the heap of a live JVM once. Memory that does not answer is an error.
@@ -270,6 +284,9 @@ func (f *heapFlags) draw(w io.Writer, h *profile.Heap, growth *profile.HeapGrowt
 		about = append(about, [2]string{"note", output.Printable(note)})
 	}
 	if growth != nil {
+		for _, claim := range output.HeapGrowthClaims(growth) {
+			about = append(about, [2]string{output.HeapGrowthTitle(growth), claim})
+		}
 		for _, c := range growth.Classes[:min(len(growth.Classes), f.shape.Top)] {
 			about = append(about, [2]string{output.CleanName(c.Name), fmt.Sprintf("grows by %s +- %s a second",
 				output.Size(uint64(c.Bytes.Rate)), output.Size(uint64(c.Bytes.Error)))})
@@ -334,8 +351,11 @@ func (f *heapFlags) dead(cmd *cobra.Command) error {
 // write writes the last reading, and how the heap grew if there are several.
 func (f *heapFlags) write(cmd *cobra.Command, out *output.File, last *profile.Heap, growth *profile.HeapGrowth) error {
 	if f.shape.Area != "" && last.Part(f.shape.Area) == nil {
-		return &exit.Error{Code: exit.General, What: fmt.Sprintf("this heap has no part %q", f.shape.Area),
-			Why: last.Collector + " has none, or none of it is used", Remedy: "the same command without --area"}
+		what, why := fmt.Sprintf("this heap has no part %q", f.shape.Area), last.Collector+" has none, or none of it is used"
+		if growth == nil {
+			return &exit.Error{Code: exit.General, What: what, Why: why, Remedy: "the same command without --area"}
+		}
+		last.Notes = append(last.Notes, what+" at the last reading: "+why) // what the readings before it show is kept
 	}
 	name, err := out.Write(func(w io.Writer) error {
 		if f.drawing() != nil {

@@ -116,6 +116,9 @@ func (f *memoryFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	tellNotes(cmd.ErrOrStderr(), notesOf(s, f.by))
 	last, growth := readings[len(readings)-1], memory.Growth(readings)
+	if f.count > 1 && growth == nil {
+		last.Notes = append(last.Notes, tooFew(cmd.ErrOrStderr(), len(readings), ""))
+	}
 	_, err = out.Write(func(w io.Writer) error {
 		if f.json {
 			return output.MemoryJSON(w, last, growth)

@@ -15,9 +15,9 @@ const keysOfOurs = `
 	level limit_bytes limit_in_ns limit_ns line links loader longest_gap_ns longest_ns looked_through_bytes looks
 	lost lost_by made_up main_class making malloc mapped_bytes mapped_count max_bytes max_ns memory missed missing
 	mode module moved moves moving name names next nonblocking none not_counted_bytes not_sampled_ns not_stopped
-	notes number objects objects_error objects_per_second of_bytes old_collections omitted operations others over_ns
-	overflow own_cpu_ns owner owner_virtual p page_tables_bytes part parts path pauses pc percent pid pieces priority
-	process_ns quality rate_hz rate_lowered_hz rate_reached_hz read readings recording remedy repeated reserved_bytes
+	notes number objects objects_error objects_per_second of_bytes old_collections omitted operations other others
+	over_ns overflow own_cpu_ns owner owner_virtual p page_tables_bytes part parts path pauses pc percent pid pieces
+	priority process_ns quality rate_hz rate_lowered_hz rate_reached_hz read readings recording remedy repeated reserved_bytes
 	resident resident_bytes rows rss_anon_bytes rss_bytes rss_file_bytes rss_shmem_bytes running safepoints
 	sampled_ns samples seen seen_bytes seen_ns self self_share sender severity share short short_ns short_sleeps
 	shown signal silent_threads size skipped_ticks sp start state states still stood stopped swap_bytes swapped_bytes

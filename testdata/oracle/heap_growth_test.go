@@ -36,7 +36,7 @@ func TestHeapGrowth(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if got := r.Collector(); !strings.HasPrefix(got, collector) {
+				if got := s.VM.Collector(); !strings.HasPrefix(got, collector) {
 					t.Skipf("%v has no %s, but %s", jdk, collector, got)
 				}
 				jvm.Command("garbage 300")

@@ -163,15 +163,14 @@ func (x *examination) look(ctx context.Context) error {
 	end := time.NewTimer(x.opt.Duration)
 	defer end.Stop()
 	taken := 0
-	memories := [...]time.Duration{0, x.opt.Duration / 3, 2 * x.opt.Duration / 3, x.opt.Duration}
-	for read := 0; ; {
+	for memories := 0; ; {
 		if err := x.read(); err != nil {
 			return err
 		}
 		passed := time.Since(began)
-		if read < len(memories) && passed >= memories[read] {
-			read++
-			x.readMemory(read == len(memories))
+		if memoryDue(memories, passed, x.opt.Duration) {
+			memories++
+			x.readMemory(passed >= x.opt.Duration)
 		}
 		if taken < len(dumps) && passed >= dumps[taken] {
 			taken++

@@ -1,0 +1,71 @@
+//go:build linux
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"goprof/output"
+	"goprof/profile"
+)
+
+// TestHeapGrowthWritten: text, page and JSON tell what grew with the same reservations, also if the part that was asked
+// for is empty at the last reading.
+func TestHeapGrowthWritten(t *testing.T) {
+	amount := profile.HeapAmount{Objects: 10, Bytes: 4 << 20}
+	last := func() *profile.Heap {
+		return &profile.Heap{Collector: "G1", Capacity: 1 << 30, Parts: []profile.HeapPart{{Name: "old", Used: 4 << 20,
+			Seen: 4 << 20}}, Classes: []*profile.HeapClass{{Name: "shop.Leak", HeapAmount: amount,
+			Parts: map[string]profile.HeapAmount{"old": amount}}}}
+	}
+	growth := &profile.HeapGrowth{Over: 50 * time.Second, Readings: 6, Part: "old", Used: profile.HeapSlope{Rate: 1 << 20},
+		Classes: []*profile.HeapGrower{{Name: "shop.Leak", Bytes: profile.HeapSlope{Rate: 1 << 20}}}}
+	write := func(file, area string, growth *profile.HeapGrowth) (string, error) {
+		f := &heapFlags{output: filepath.Join(t.TempDir(), file), json: strings.HasSuffix(file, ".json"), count: 6}
+		f.shape = output.HeapShape{Area: area, Top: 10}
+		out, err := output.Reserve(f.output)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.write(&cobra.Command{}, out, last(), growth); err != nil {
+			return "", err
+		}
+		b, err := os.ReadFile(f.output)
+		return string(b), err
+	}
+	for file, wants := range map[string][]string{
+		"heap.txt":  {"Growth over 50s, 6 readings", "grows by 1 MiB", "what grew may be garbage", "shop.Leak", "no part"},
+		"heap.html": {"Growth over 50s, 6 readings", "grows by 1 MiB", "what grew may be garbage", "shop.Leak", "no part"},
+		"heap.json": {"\"collected\": false", "shop.Leak", "\"parts\": []", "\"classes\": []", "no part"},
+	} {
+		got, err := write(file, "humongous", growth)
+		if err != nil {
+			t.Errorf("%s: %v", file, err)
+		}
+		for _, want := range wants {
+			if !strings.Contains(got, want) {
+				t.Errorf("%s does not say %q", file, want)
+			}
+		}
+	}
+	if _, err := write("heap.txt", "humongous", nil); err == nil {
+		t.Error("a heap without that part is no error")
+	}
+}
+
+// TestTooFew: what grows is not known, rather than nothing.
+func TestTooFew(t *testing.T) {
+	for readings, want := range map[int]string{2: "fewer than three readings: what grows is not known",
+		5: "fewer than three readings: what grows is not known (why)"} {
+		var log strings.Builder
+		if got := tooFew(&log, readings, "why"); got != want || log.String() != "goprof: "+want+"\n" {
+			t.Errorf("%q, %q", got, log.String())
+		}
+	}
+}

@@ -145,15 +145,16 @@ func showPage(talk io.Writer, what string) {
 	tellWhere(talk, what)
 }
 
-// browser is the program that opens pages, empty where there is no desktop. It does not run as root, nor under sudo: the
-// desktop is another user's then.
+// browser is the program that opens pages, empty where there is no desktop. It does not run as root, nor under sudo:
+// the desktop is another user's then.
 func browser() string {
 	program := "xdg-open"
 	switch {
+	case os.Geteuid() == 0, os.Getenv("SUDO_USER") != "":
+		return ""
 	case runtime.GOOS == "darwin":
 		program = "open"
-	case cmp.Or(os.Getenv("DISPLAY"), os.Getenv("WAYLAND_DISPLAY")) == "" || os.Geteuid() == 0 ||
-		os.Getenv("SUDO_USER") != "":
+	case cmp.Or(os.Getenv("DISPLAY"), os.Getenv("WAYLAND_DISPLAY")) == "":
 		return ""
 	}
 	path, err := exec.LookPath(program)

@@ -96,7 +96,8 @@ func TestServedLink(t *testing.T) {
 	if path, ok := shelf.find("a.jfr"); !ok || path != file {
 		t.Errorf("the link leads to %q, %v", path, ok)
 	}
-	if _, err := recording.Open(link, recording.Options{Regular: true}); err == nil || err.Error() != "it is a symbolic link" {
+	_, err = recording.Open(link, recording.Options{Regular: true})
+	if err == nil || err.Error() != "it is a symbolic link" {
 		t.Errorf("a link is opened: %v", err)
 	}
 }

@@ -97,7 +97,7 @@ func (f *inputFlags) open(cmd *cobra.Command, name string) (*openInput, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := recording.Options{Event: f.event, All: f.all && f.event == "" && f.weight == ""}
+	o := recording.Options{Event: f.event, All: f.all && f.event == "" && f.weight == "", Regular: serving}
 	if f.weight != "" {
 		w, err := profile.ParseWeight(f.weight)
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -16,16 +17,17 @@ import (
 // once again to the group of processes that the child is in.
 var oneRequest = 100 * time.Millisecond
 
-// interruptible makes a context that ends at the first SIGINT or SIGTERM. A later signal ends the process at once
-// (cleanOnSignal). The function that it returns says that all is written.
-func interruptible(parent context.Context) (context.Context, context.CancelFunc) {
+// interruptible makes a context that ends at the first SIGINT or SIGTERM, or one of the others that are given and not
+// ignored. A later signal ends the process at once (cleanOnSignal). The function that it returns says that all is
+// written.
+func interruptible(parent context.Context, others ...os.Signal) (context.Context, context.CancelFunc) {
 	if parent == nil {
 		parent = context.Background()
 	}
 	ctx, cancel := context.WithCancel(parent)
 	written := make(chan struct{})
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	signal.Notify(signals, append(slices.DeleteFunc(others, signal.Ignored), os.Interrupt, syscall.SIGTERM)...)
 	go func() {
 		defer signal.Stop(signals)
 		select {
@@ -49,8 +51,11 @@ func interruptible(parent context.Context) (context.Context, context.CancelFunc)
 
 // cleanOnSignal removes unfinished files when a signal ends the process, and says that there is no result. It does so
 // until the returned function is called. The process still ends by the signal. A signal that was ignored before stays
-// ignored.
+// ignored. goprof serve makes pages until a signal ends it, and removes them itself.
 func cleanOnSignal() (stop func()) {
+	if serving {
+		return func() {}
+	}
 	signals := make(chan os.Signal, 1)
 	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
 		if !signal.Ignored(s) {

@@ -29,7 +29,7 @@ func goFirst() { os.WriteFile("/proc/self/oom_score_adj", []byte(oomScore), 0) }
 func makeRoom(engines int) { runtime.GOMAXPROCS(processors + engines - 1) }
 
 // drawers read files and look at no process. They take the memory that their result needs.
-var drawers = []string{"flame", "report", "convert", "heat", "diff"}
+var drawers = []string{"flame", "report", "convert", "heat", "diff", "serve"}
 
 // beGoodNeighbour bounds what every command takes from the machine that it looks at. record and top call goFirst later,
 // after they have started other programs: these would inherit the score.

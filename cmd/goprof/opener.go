@@ -7,9 +7,11 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -51,15 +53,32 @@ func startOpener(cmd *cobra.Command) {
 	}
 }
 
-// open shows a file or an address, and waits until that has begun.
+// open shows a file, and waits until that has begun. If the second goprof is gone, open says where the file is.
 func (o *opener) open(what string) {
 	if o == nil || what == output.Stdout {
 		return
 	}
 	theOpener = nil // it shows one page
-	fmt.Fprintln(o.told, what)
+	_, err := fmt.Fprintln(o.told, what)
 	o.told.Close()
-	o.cmd.Wait()
+	if cmp.Or(o.cmd.Wait(), err) != nil {
+		tellWhere(os.Stderr, what)
+	}
+}
+
+// openAddress shows an address with a secret in it. All users of the machine can read the arguments of a browser, so
+// these name a page in folder that leads to the address. Without a desktop there is nothing to do: the user has been
+// told the address.
+func (o *opener) openAddress(url, folder string) {
+	if o == nil || browser() == "" {
+		return
+	}
+	page := filepath.Join(folder, "address.html")
+	text := `<!DOCTYPE html><html lang="en"><meta charset="utf-8"><meta name="referrer" content="no-referrer">` +
+		`<meta http-equiv="refresh" content="0;url=` + url + `"><title>goprof</title><a href="` + url + `">goprof</a></html>`
+	if os.WriteFile(page, []byte(text), 0o600) == nil {
+		o.open(page)
+	}
 }
 
 // newOpener is the command that the second goprof runs.
@@ -70,6 +89,7 @@ func newOpener() *cobra.Command {
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		Run: func(cmd *cobra.Command, _ []string) {
+			outliveSignals()
 			what, err := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')
 			if what = strings.TrimSuffix(what, "\n"); err != nil || what == "" {
 				return // there is no page
@@ -79,10 +99,31 @@ func newOpener() *cobra.Command {
 	}
 }
 
+// outliveSignals lets Ctrl-C, which often ends a recording, not end the second goprof: the page is shown after that.
+// Handlers go when a program is started, as ignored signals would not: what the second goprof starts ends by Ctrl-C.
+func outliveSignals() {
+	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+		if !signal.Ignored(s) {
+			signal.Notify(make(chan os.Signal, 1), s)
+		}
+	}
+}
+
+// isPage reports whether a browser shows a file of that name.
+func isPage(name string) bool { return filepath.Ext(name) == ".html" || filepath.Ext(name) == ".svg" }
+
+// tellWhere says how to see what is not shown.
+func tellWhere(talk io.Writer, what string) {
+	if !isPage(what) {
+		fmt.Fprintf(talk, "goprof: the page is not drawn: %s\n", commandLine([]string{"goprof", "flame", what}))
+		return
+	}
+	fmt.Fprintf(talk, "goprof: open it in a browser: %s\n", output.Printable(what))
+}
+
 // showPage shows a page. Of a recording it first draws the flame graph.
 func showPage(talk io.Writer, what string) {
-	address := strings.HasPrefix(what, "http://")
-	if !address && filepath.Ext(what) != ".html" && filepath.Ext(what) != ".svg" {
+	if !isPage(what) {
 		if self, err := os.Executable(); err == nil {
 			draw := exec.Command(self, "flame", "--open", "--", what)
 			draw.Stdout, draw.Stderr = os.Stdout, os.Stderr
@@ -90,31 +131,30 @@ func showPage(talk io.Writer, what string) {
 		}
 		return
 	}
-	if !address {
-		if full, err := filepath.Abs(what); err == nil {
-			what = full
-		}
+	if full, err := filepath.Abs(what); err == nil {
+		what = full
 	}
 	if program := browser(); program != "" {
 		start := exec.Command(program, what)
+		start.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // Ctrl-C is for goprof, not for the browser
 		if start.Start() == nil {
 			go start.Wait()
 			return
 		}
 	}
-	if !address {
-		fmt.Fprintf(talk, "goprof: open it in a browser: %s\n", output.Printable(what))
-	}
+	tellWhere(talk, what)
 }
 
-// browser is the program that opens pages, empty where there is no desktop. It does not run for another user: under
-// sudo the browser would be root's.
+// browser is the program that opens pages, empty where there is no desktop. It does not run as root, nor under sudo:
+// the desktop is another user's then.
 func browser() string {
 	program := "xdg-open"
 	switch {
+	case os.Geteuid() == 0, os.Getenv("SUDO_USER") != "":
+		return ""
 	case runtime.GOOS == "darwin":
 		program = "open"
-	case cmp.Or(os.Getenv("DISPLAY"), os.Getenv("WAYLAND_DISPLAY")) == "" || os.Getenv("SUDO_USER") != "":
+	case cmp.Or(os.Getenv("DISPLAY"), os.Getenv("WAYLAND_DISPLAY")) == "":
 		return ""
 	}
 	path, err := exec.LookPath(program)

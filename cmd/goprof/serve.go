@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,8 +22,9 @@ speedscope, the Firefox Profiler and pprof.
 
 serve listens on this machine alone (127.0.0.1), and the address has a secret in it: other users of
 the machine do not know it. Only files of the folder are read that look like recordings, none in
-folders below it, and no symbolic links. Pages load nothing from elsewhere. To look from another
-machine: ssh -L 8080:127.0.0.1:PORT HOST. serve runs until Ctrl-C.`
+folders below it, and no symbolic links but a FILE that you name. What goprof says of a recording
+stands above a table, and of a drawing in the list. Pages load nothing from elsewhere. To look from
+another machine: ssh -L 8080:127.0.0.1:PORT HOST. serve runs until Ctrl-C.`
 
 func newServe() *cobra.Command {
 	var listen string
@@ -58,13 +61,14 @@ func runServe(cmd *cobra.Command, name, listen string) error {
 	}
 	defer at.Close()
 	readFilesOnly(cmd, append(shelf.paths(), name))
+	serving = true
+	ctx, stop := interruptible(cmd.Context(), syscall.SIGHUP)
+	defer stop()
 	scratch, err := os.MkdirTemp("", "goprof-serve-")
 	if err != nil {
 		return outputFailed(err)
 	}
-	defer os.RemoveAll(scratch)
-	ctx, stop := interruptible(cmd.Context())
-	defer stop()
+	defer removeScratch(scratch)
 	secret := make([]byte, 16)
 	rand.Read(secret)
 	root := "/" + hex.EncodeToString(secret) + "/"
@@ -72,24 +76,44 @@ func runServe(cmd *cobra.Command, name, listen string) error {
 		ReadTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 8 << 10}
 	url := "http://" + at.Addr().String() + root
 	fmt.Fprintf(cmd.ErrOrStderr(), "goprof: %s (Ctrl-C ends it)\n", url)
-	theOpener.open(url)
+	theOpener.openAddress(url, scratch)
 	go server.Serve(at)
 	<-ctx.Done()
 	server.Close()
 	return nil
 }
 
-// makePage runs a command of goprof, which writes what is asked for to a file.
-func makePage(args ...string) error {
+// serving says that this process is goprof serve.
+var serving bool
+
+// removeScratch removes the folder of pages. A page that is being made would take another minute, so nobody waits for
+// it: it may come into the folder while that is removed. Once the folder is gone nothing comes into it.
+func removeScratch(folder string) {
+	for range 100 {
+		if os.RemoveAll(folder) == nil {
+			return
+		}
+	}
+}
+
+// makePage runs a command of goprof, which writes what is asked for to a file. It returns what the command says.
+func makePage(args ...string) (string, error) {
+	var said messages
 	root := newRoot()
 	root.PersistentPreRun = nil // this process has given up its rights already
 	root.SetArgs(args)
-	root.SetOut(new(discarded))
-	root.SetErr(new(discarded))
-	return root.Execute()
+	root.SetOut(&said)
+	root.SetErr(&said)
+	err := root.Execute()
+	return said.String(), err
 }
 
-// discarded is where messages of commands go: errors are shown on the page.
-type discarded struct{}
+// messages are what a command says, as far as there is room.
+type messages struct{ strings.Builder }
 
-func (*discarded) Write(b []byte) (int, error) { return len(b), nil }
+const mostMessages = 16 << 10
+
+func (m *messages) Write(b []byte) (int, error) {
+	m.Builder.Write(b[:min(len(b), max(mostMessages-m.Len(), 0))])
+	return len(b), nil
+}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"html"
@@ -30,6 +31,7 @@ const mostServed = 1000
 // recordingEnds are how names of recordings end.
 var recordingEnds = []string{".collapsed", ".folded", ".txt", ".jfr", ".pb.gz", ".pb", ".pprof"}
 
+// openServed finds out what a name means. A link that the user names is followed, once.
 func openServed(name string) (*served, error) {
 	info, err := os.Stat(name)
 	switch {
@@ -40,7 +42,11 @@ func openServed(name string) (*served, error) {
 	case !info.Mode().IsRegular():
 		return nil, errors.New("it is neither a file nor a folder")
 	}
-	return &served{filepath.Dir(name), filepath.Base(name)}, nil
+	path, err := filepath.EvalSymlinks(name)
+	if err != nil {
+		return nil, err
+	}
+	return &served{filepath.Dir(path), filepath.Base(path)}, nil
 }
 
 // list are the recordings that are there now, the newest first.
@@ -96,6 +102,28 @@ type servedPages struct {
 	*served
 	scratch string
 	making  sync.Mutex
+	said    notes
+}
+
+// notes are what goprof has said of recordings when it drew them, by view and file. Drawings have no room for that.
+type notes struct {
+	mu sync.Mutex
+	of map[[2]string]string
+}
+
+func (n *notes) set(view, file, text string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.of == nil || len(n.of) >= mostServed {
+		n.of = map[[2]string]string{}
+	}
+	n.of[[2]string{view, file}] = text
+}
+
+func (n *notes) get(view, file string) string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.of[[2]string{view, file}]
 }
 
 func (p *servedPages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -120,22 +148,11 @@ func (p *servedPages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.show(w, r, &views[at], path)
 }
 
-// show makes a page and sends it. The page is deleted afterwards.
+// show makes a page and sends it.
 func (p *servedPages) show(w http.ResponseWriter, r *http.Request, v *view, path string) {
-	p.making.Lock()
-	defer p.making.Unlock()
-	if r.Context().Err() != nil {
-		return // nobody waits for it any more
-	}
-	made := filepath.Join(p.scratch, "page"+v.end)
-	defer os.Remove(made)
-	if err := makePage(append(slices.Clone(v.args), "--output", made, "--", path)...); err != nil {
-		http.Error(w, problemText(err), http.StatusUnprocessableEntity)
-		return
-	}
-	file, err := os.Open(made)
+	file, said, err := p.make(r.Context(), v, path)
 	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
+		http.Error(w, said+problemText(err), http.StatusUnprocessableEntity)
 		return
 	}
 	defer file.Close()
@@ -150,7 +167,40 @@ func (p *servedPages) show(w http.ResponseWriter, r *http.Request, v *view, path
 		kind = "text/plain; charset=utf-8"
 	}
 	w.Header().Set("Content-Type", kind)
+	if v.end == ".txt" {
+		io.WriteString(w, said+strings.Repeat("\n", min(len(said), 1)))
+	} else {
+		p.said.set(v.name, filepath.Base(path), said)
+	}
 	io.Copy(w, file)
+}
+
+// make makes a page, and returns it with what goprof says of the recording. The page has no name any more: others are
+// made while a slow reader reads it.
+func (p *servedPages) make(ctx context.Context, v *view, path string) (file *os.File, said string, err error) {
+	p.making.Lock()
+	defer p.making.Unlock()
+	if ctx.Err() != nil {
+		return nil, "", ctx.Err() // nobody waits for it any more
+	}
+	made := filepath.Join(p.scratch, "page"+v.end)
+	defer os.Remove(made)
+	said, err = makePage(append(slices.Clone(v.args), "--output", made, "--", path)...)
+	said = p.ofRecording(said)
+	if err == nil {
+		file, err = os.Open(made)
+	}
+	return file, said, err
+}
+
+// ofRecording leaves out lines that say where the page is.
+func (p *servedPages) ofRecording(said string) (rest string) {
+	for line := range strings.Lines(said) {
+		if !strings.Contains(line, filepath.Base(p.scratch)) {
+			rest += line
+		}
+	}
+	return rest
 }
 
 // problemText is an error with what to try, as a terminal would show it.
@@ -182,6 +232,11 @@ func (p *servedPages) index(w http.ResponseWriter) {
 			}
 		}
 		b.WriteByte('\n')
+		for i := range views {
+			if said := p.said.get(views[i].name, f.Name()); said != "" {
+				fmt.Fprintf(&b, "<tr><td colspan=5>%s<pre>%s</pre>\n", views[i].name, html.EscapeString(said))
+			}
+		}
 	}
 	b.WriteString("</table>")
 	if len(files) == 0 {

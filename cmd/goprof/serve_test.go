@@ -2,13 +2,23 @@ package main
 
 import (
 	"bufio"
+	"cmp"
+	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
+	"time"
+
+	"goprof/output/recording"
 )
 
 // TestServe asks a real goprof serve for all that it has, and for what it must not give away.
@@ -19,7 +29,7 @@ func TestServe(t *testing.T) {
 	dir := t.TempDir()
 	served := filepath.Join(dir, "served")
 	for name, text := range map[string]string{"served/a b.collapsed": "main;a 3\nmain;b 1\n", "secret.collapsed": "x 1\n",
-		"served/notes.md": "x 1\n", "served/below/c.collapsed": "x 1\n"} {
+		"served/notes.md": "x 1\n", "served/below/c.collapsed": "x 1\n", "served/a b.summary.json": "no summary"} {
 		path := filepath.Join(dir, name)
 		os.MkdirAll(filepath.Dir(path), 0o755)
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -29,7 +39,7 @@ func TestServe(t *testing.T) {
 	if err := os.Symlink("../secret.collapsed", filepath.Join(served, "link.collapsed")); err != nil {
 		t.Fatal(err)
 	}
-	at := startServe(t, served)
+	at, _ := startServe(t, served)
 	for _, c := range []struct {
 		path  string
 		code  int
@@ -37,7 +47,10 @@ func TestServe(t *testing.T) {
 	}{
 		{"", 200, `<a href="flame?file=a+b.collapsed">flame</a>`},
 		{"flame?file=a+b.collapsed", 200, "Content-Security-Policy"},
+		{"", 200, "<tr><td colspan=5>flame<pre>goprof: "},
+		{"", 200, "a b.summary.json not used: "},
 		{"methods?file=a+b.collapsed", 200, "75.0%"},
+		{"methods?file=a+b.collapsed", 200, "a b.summary.json not used: "},
 		{"threads?file=a+b.collapsed", 200, "[all threads]"},
 		{"speedscope?file=a+b.collapsed", 200, "speedscope.app/file-format-schema.json"},
 		{"pprof?file=a+b.collapsed", 200, "\x1f\x8b"},
@@ -69,10 +82,96 @@ func TestServe(t *testing.T) {
 	}
 }
 
+// TestServedLink: a link that the user names is followed. A link that takes the place of a recording is not.
+func TestServedLink(t *testing.T) {
+	dir := t.TempDir()
+	file, link := filepath.Join(dir, "a.jfr"), filepath.Join(dir, "link.jfr")
+	if err := cmp.Or(os.WriteFile(file, nil, 0o600), os.Symlink("a.jfr", link)); err != nil {
+		t.Fatal(err)
+	}
+	shelf, err := openServed(link)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if path, ok := shelf.find("a.jfr"); !ok || path != file {
+		t.Errorf("the link leads to %q, %v", path, ok)
+	}
+	_, err = recording.Open(link, recording.Options{Regular: true})
+	if err == nil || err.Error() != "it is a symbolic link" {
+		t.Errorf("a link is opened: %v", err)
+	}
+}
+
+// slowReader is a reader of a page. Other pages can be made while it reads.
+type slowReader struct {
+	*httptest.ResponseRecorder
+	t      *testing.T
+	making *sync.Mutex
+}
+
+func (r *slowReader) Write(b []byte) (int, error) {
+	if r.making.TryLock() {
+		r.making.Unlock()
+	} else {
+		r.t.Error("no other page can be made")
+	}
+	return r.ResponseRecorder.Write(b)
+}
+
+// TestServeSlowReader: a page that is being read has no file any more, and holds up no other one.
+func TestServeSlowReader(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "a.collapsed"), []byte("main;a 3\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	pages := &servedPages{served: &served{dir: dir}, scratch: t.TempDir()}
+	answer := &slowReader{httptest.NewRecorder(), t, &pages.making}
+	asked := &url.URL{Path: "methods", RawQuery: "file=a.collapsed"}
+	pages.ServeHTTP(answer, &http.Request{Method: http.MethodGet, URL: asked})
+	if left, _ := os.ReadDir(pages.scratch); answer.Code != 200 || answer.Body.Len() == 0 || len(left) > 0 {
+		t.Errorf("%d, %q, and there are %v", answer.Code, answer.Body, left)
+	}
+}
+
+// TestServeEnds: no signal that ends goprof serve leaves a page, not even while one is made.
+func TestServeEnds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not quick: it draws a large page")
+	}
+	name := filepath.Join(t.TempDir(), "large.collapsed")
+	var text strings.Builder
+	for n := range 10_000 {
+		fmt.Fprintf(&text, "main;a%d%s 1\n", n, strings.Repeat(";b", 99))
+	}
+	if err := os.WriteFile(name, []byte(text.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	temporary := t.TempDir()
+	t.Setenv("TMPDIR", temporary)
+	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+		if signal.Ignored(s) {
+			continue
+		}
+		at, cmd := startServe(t, name)
+		if made, _ := filepath.Glob(temporary + "/goprof-serve-*"); len(made) != 1 {
+			t.Errorf("%v are made", made)
+		}
+		go http.Get(at + "flame?file=large.collapsed")
+		time.Sleep(100 * time.Millisecond) // a page that is not begun, or is made, ends well, too
+		cmd.Process.Signal(s)
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("%v: serve ended with %v", s, err)
+		}
+		if left, _ := os.ReadDir(temporary); len(left) != 0 {
+			t.Errorf("%v leaves %v", s, left)
+		}
+	}
+}
+
 // startServe starts goprof serve, and returns its address.
-func startServe(t *testing.T, dir string) string {
+func startServe(t *testing.T, what string) (string, *exec.Cmd) {
 	t.Helper()
-	cmd := exec.Command("goprof", "serve", dir)
+	cmd := exec.Command("goprof", "serve", what)
 	told, err := cmd.StderrPipe()
 	if err == nil {
 		err = cmd.Start()
@@ -81,6 +180,9 @@ func startServe(t *testing.T, dir string) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
+		if cmd.ProcessState != nil {
+			return // the test has ended it
+		}
 		cmd.Process.Signal(os.Interrupt)
 		if err := cmd.Wait(); err != nil {
 			t.Errorf("serve ended with %v", err)
@@ -90,7 +192,7 @@ func startServe(t *testing.T, dir string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return strings.Fields(line)[1]
+	return strings.Fields(line)[1], cmd
 }
 
 func get(t *testing.T, url string) (code int, body string) {

@@ -31,6 +31,8 @@ type Options struct {
 	Weight *profile.Weight
 	// Stdin is the input that the name "-" means; nil means the process's.
 	Stdin io.Reader
+	// Regular refuses a name that is now a link, a pipe or a device.
+	Regular bool
 }
 
 // File is a recording that was opened. It is a Source, and has marks where its format does.
@@ -108,7 +110,7 @@ func IsBad(err error) bool {
 
 // Open opens a recording of any format that goprof reads. Errors of opening are those of package os.
 func Open(name string, o Options) (*File, error) {
-	in, err := openInput(name, o.Stdin)
+	in, err := openInput(name, &o)
 	if err != nil {
 		return nil, err
 	}
@@ -183,15 +185,20 @@ func (in *input) close() error {
 // sniffed is how much of a file is looked at to tell its format.
 const sniffed = 64 << 10
 
-func openInput(name string, stdin io.Reader) (*input, error) {
+func openInput(name string, o *Options) (*input, error) {
 	if name == Stdin {
+		stdin := o.Stdin
 		if stdin == nil {
 			stdin = os.Stdin
 		}
 		in := &input{from: bufio.NewReaderSize(stdin, sniffed)}
 		return in, nil
 	}
-	file, err := os.Open(name)
+	open := os.Open
+	if o.Regular {
+		open = output.OpenRegular
+	}
+	file, err := open(name)
 	if err != nil {
 		return nil, err
 	}

@@ -31,6 +31,7 @@ type Terminal struct {
 	shown         []string // the lines on the screen; nil if they are not known
 	columns, rows int
 	closed        bool
+	away          bool // something was to be drawn while this process was in the background
 }
 
 // Open takes the terminal: it shows an empty screen, and every key comes to Keys.
@@ -55,7 +56,18 @@ func (t *Terminal) take() error {
 		return err
 	}
 	t.before, t.shown = before, nil
-	_, err = t.out.WriteString(enter)
+	if _, err = t.out.WriteString(enter); err != nil {
+		term.Restore(int(t.in.Fd()), before)
+	}
+	return err
+}
+
+// takeAgain takes the terminal after this process was in the background, where it may have gone while it was stopped by
+// force (SIGSTOP). Shells differ in the modes that the terminal has then, so those from before stay known.
+func (t *Terminal) takeAgain() error {
+	before := t.before
+	err := t.take()
+	t.before, t.away = before, err != nil
 	return err
 }
 
@@ -92,11 +104,19 @@ func (t *Terminal) Size() (columns, rows int) {
 }
 
 // Draw shows the lines. It writes those that have changed. No line may be wider than the terminal, and each ends the
-// styles that it begins.
+// styles that it begins. In the background it writes nothing: the kernel may answer each try by SIGTTOU and begin it
+// again after the handler (drivers/tty/tty_jobctrl.c, __tty_check_change: -ERESTARTSYS), while Stop waits for Draw.
 func (t *Terminal) Draw(lines []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closed {
+		return
+	}
+	if !InForeground() {
+		t.away = true
+		return
+	}
+	if t.away && t.takeAgain() != nil {
 		return
 	}
 	columns, rows := t.Size()

@@ -3,12 +3,18 @@
 package terminal
 
 import (
+	"cmp"
+	"fmt"
 	"os"
+	"os/exec"
+	"os/signal"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 )
 
@@ -121,5 +127,89 @@ func TestStopAndClose(t *testing.T) {
 	stopped := false
 	if !shown.Stop(func() { stopped = true }) || !stopped {
 		t.Error("it did not stop after the end")
+	}
+}
+
+// openTerminal makes a pseudo terminal.
+func openTerminal(t *testing.T) (ours, theirs *os.File) {
+	t.Helper()
+	ours, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Skipf("no pseudo terminals here: %v", err)
+	}
+	t.Cleanup(func() { ours.Close() })
+	number, err := unix.IoctlGetInt(int(ours.Fd()), unix.TIOCGPTN)
+	err = cmp.Or(err, unix.IoctlSetPointerInt(int(ours.Fd()), unix.TIOCSPTLCK, 0))
+	if err == nil {
+		theirs, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { theirs.Close() })
+	return ours, theirs
+}
+
+// TestTakeFails: a terminal that cannot be drawn on stays as it was.
+func TestTakeFails(t *testing.T) {
+	_, theirs := openTerminal(t)
+	before, err := unix.IoctlGetTermios(int(theirs.Fd()), unix.TCGETS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unwritable, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unwritable.Close()
+	if _, err := Open(theirs, unwritable); err == nil {
+		t.Error("it can be drawn on")
+	}
+	if after, err := unix.IoctlGetTermios(int(theirs.Fd()), unix.TCGETS); err != nil || *after != *before {
+		t.Errorf("the modes are %+v, were %+v (%v)", after, before, err)
+	}
+}
+
+// TestDrawInBackground: a job in the background does not draw. In the foreground it draws all.
+func TestDrawInBackground(t *testing.T) {
+	self := func(role string, from, to *os.File, extra ...*os.File) *exec.Cmd {
+		cmd := exec.Command(os.Args[0], "-test.run=^TestDrawInBackground$")
+		cmd.Env = append(os.Environ(), "GOPROF_TEST_ROLE="+role)
+		cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = from, to, os.Stderr, extra
+		return cmd
+	}
+	switch os.Getenv("GOPROF_TEST_ROLE") {
+	case "job":
+		shown := &Terminal{in: os.Stdin, out: os.Stdout}
+		shown.Draw([]string{"one"})
+		os.NewFile(4, "drawn").WriteString("x")
+		os.NewFile(3, "go on").Read(make([]byte, 1))
+		shown.Draw([]string{"two"})
+		shown.Draw([]string{"two", "three"})
+		os.Exit(0)
+	case "shell":
+		signal.Ignore(unix.SIGTTOU)
+		read, goOn, err := os.Pipe()
+		drawn, write, err2 := os.Pipe()
+		job := self("job", os.Stdin, os.Stdout, read, write)
+		job.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		if cmp.Or(err, err2, job.Start()) != nil {
+			os.Exit(1)
+		}
+		drawn.Read(make([]byte, 1))
+		unix.IoctlSetPointerInt(0, unix.TIOCSPGRP, job.Process.Pid)
+		goOn.WriteString("x")
+		job.Wait()
+		os.Exit(job.ProcessState.ExitCode())
+	}
+	ours, theirs := openTerminal(t)
+	shell := self("shell", theirs, theirs)
+	shell.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	err := shell.Run()
+	b := make([]byte, 1<<16)
+	n, _ := ours.Read(b)
+	want := enter + "\x1b[2J\x1b[1;1H\x1b[Ktwo" + "\x1b[2;1H\x1b[Kthree"
+	if got := string(b[:n]); err != nil || got != want {
+		t.Errorf("%q, want %q (%v)", got, want, err)
 	}
 }

@@ -44,7 +44,7 @@ const (
 
 // TableOf counts the events of a name that fit all of where.
 func TableOf(name, event, by string, where []Where) (*Table, error) {
-	in, err := openInput(name, nil)
+	in, err := openInput(name, &Options{})
 	if err != nil {
 		return nil, err
 	}

@@ -25,8 +25,8 @@ import (
 //     (look.Tally). One pread of the thread's schedstat tells: the kernel has charged the thread nothing and given it
 //     no CPU.
 //   - A thread that is blocked is looked at without a stop (Tracer.LookUnstopped).
-//   - A thread that runs is stopped, as package visit does it. With NonBlocking the thread is not stopped: then the look
-//     has no stack.
+//   - A thread that runs is stopped, as package visit does it. With NonBlocking the thread is not stopped: then the
+//     look has no stack.
 //
 // A thread that was woken and has no CPU yet has not moved either. Its letter in /proc/PID/stat would tell, but costs
 // seven times as much. But once the thread gets its CPU, the kernel counts how long it waited. Some looks were counted

@@ -114,6 +114,9 @@ func flight(ts *testscript.TestScript, _ bool, args []string) {
 				CPU: time.Millisecond}))
 		}
 	}
+	for _, t := range []profile.Thread{{TID: 12, JavaName: "worker-1"}, {TID: 13, Name: "GC Thread#0"}} {
+		ts.Check(w.ThreadEnd(at(100), t))
+	}
 	ts.Check(w.Account(at(100), &profile.Summary{Attempted: 110, Whole: 110, Samples: 110}))
 	ts.Check(errors.Join(w.Close(at(100)), file.Close()))
 }

@@ -35,8 +35,8 @@ func with(name, value string) fix {
 	}
 }
 
-// withoutWord leaves out the last argument that is equal: no value of a flag, and nothing behind -- if one stands before
-// it.
+// withoutWord leaves out the last argument that is equal: no value of a flag, and what is behind -- only if nothing
+// before it is equal.
 func withoutWord(word string) fix {
 	return func(cmd *cobra.Command, args []string) []string {
 		found, dash := -1, len(args)

@@ -35,15 +35,31 @@ func with(name, value string) fix {
 	}
 }
 
-// withoutWord leaves out the last word that is equal.
+// withoutWord leaves out the last argument that is equal: no value of a flag, and what is behind -- only if nothing
+// before it is equal.
 func withoutWord(word string) fix {
-	return func(_ *cobra.Command, args []string) []string {
-		for i, a := range slices.Backward(args) {
-			if a == word {
-				return slices.Delete(slices.Clone(args), i, i+1)
+	return func(cmd *cobra.Command, args []string) []string {
+		found, dash := -1, len(args)
+		for i := 1; i < dash; i++ { // args[0] is goprof
+			f, _, inside := flagAt(cmd, args[i])
+			switch {
+			case args[i] == "--":
+				dash = i
+			case f != nil && f.NoOptDefVal == "" && !inside:
+				i++
+			case args[i] == word:
+				found = i
 			}
 		}
-		return args
+		for i := len(args) - 1; i > dash && found < 0; i-- {
+			if args[i] == word {
+				found = i
+			}
+		}
+		if found < 0 {
+			return args
+		}
+		return slices.Delete(slices.Clone(args), found, found+1)
 	}
 }
 

@@ -115,7 +115,8 @@ func (f *destinationFlags) open(tell func(string)) (*ship.Shipper, error) {
 	}
 	if len(to) == 0 {
 		return nil, &exit.Error{Code: exit.General, What: "nothing says where to send to",
-			Remedy: commandLine(os.Args) + " --otlp http://localhost:4318 (or --pyroscope URL, --parca URL)"}
+			Why:    "--otlp URL, --pyroscope URL or --parca URL do",
+			Remedy: commandLine(os.Args) + " --otlp http://localhost:4318"}
 	}
 	s, err := ship.New(ship.Options{Spool: f.spool, MaxBytes: f.spoolMax << 20,
 		Timeout: cmp.Or(f.timeout.Duration, 30*time.Second), Tell: tell}, to...)
@@ -138,9 +139,9 @@ func undelivered(s *ship.Shipper, err error, kept bool) error {
 	if len(why) == 0 {
 		return err
 	}
-	again := commandLine(os.Args) + " once more"
+	again := commandLine(os.Args)
 	if !kept {
-		again = commandLine(os.Args) + " --spool DIR keeps what is left, for the next goprof with --spool DIR"
+		again += " --spool goprof-spool" // which keeps what is left, for the next time
 	}
 	return &exit.Error{Code: exit.Undelivered, What: "not everything was delivered", Why: strings.Join(why, "; "),
 		Remedy: again}

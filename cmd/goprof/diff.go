@@ -119,7 +119,7 @@ func (f *diffFlags) sides(cmd *cobra.Command, args []string) (names [2][]string,
 	if ranged && len(args) == 1 {
 		if !f.ranges[diff.Before].given() || !f.ranges[diff.After].given() {
 			return names, usageError(cmd, "two times of one recording are --before and --after: one is missing",
-				with("before", "0s-60s"), with("after", "60s-"))
+				f.otherRange())
 		}
 		args = append(args, args[0])
 	}
@@ -149,6 +149,24 @@ func (f *diffFlags) sides(cmd *cobra.Command, args []string) (names [2][]string,
 		}
 	}
 	return names, nil
+}
+
+// otherRange adds the range that is missing: what lies beside the one that is given.
+func (f *diffFlags) otherRange() fix {
+	before, after := &f.ranges[diff.Before], &f.ranges[diff.After]
+	switch {
+	case after.given() && after.from.Duration > 0:
+		return with("before", "0s-"+after.from.String())
+	case after.given() && after.to.Duration > 0:
+		return with("before", after.to.String()+"-")
+	case before.given() && before.to.Duration > 0:
+		return with("after", before.to.String()+"-")
+	case before.given() && before.from.Duration > 0:
+		return with("after", "0s-"+before.from.String())
+	case after.given():
+		return with("before", "0s-60s")
+	}
+	return with("after", "60s-")
 }
 
 // matching puts the files that fit a pattern in its place. A pattern that fits none is a name.
@@ -252,7 +270,7 @@ func (f *diffFlags) read(cmd *cobra.Command, c *diff.Comparison, side diff.Side,
 	o := diff.Reading{SumOptions: in.sumOptions(), HideInternal: f.shape.HideInternal,
 		AllFrames: f.allFrames}
 	o.Threads = o.Threads || f.by == output.ByThread && in.file.Info().Threads
-	o.States = f.by == output.ByState
+	o.States = f.by != diff.ByPath // what a thread did says for which frame its time counts; paths end as in the file
 	if err := c.AddSource(side, in.src, o); err != nil {
 		return "", badInput(name, err)
 	}

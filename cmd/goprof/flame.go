@@ -15,6 +15,7 @@ import (
 	"goprof/cmd/goprof/exit"
 	"goprof/output"
 	"goprof/output/flame"
+	"goprof/output/format"
 	"goprof/output/recording"
 	"goprof/profile"
 )
@@ -76,6 +77,9 @@ func drawFlame(cmd *cobra.Command, input string, f *flameFlags) error {
 		return usageError(cmd, "--minwidth is a share in percent, from 0 to less than 100", without("minwidth"))
 	}
 	if err := notItself(input, f.output); err != nil {
+		return err
+	}
+	if err := checkOpen(cmd, f.output, format.HTML); err != nil {
 		return err
 	}
 	defer cleanOnSignal()()

@@ -72,6 +72,9 @@ func drawHeat(cmd *cobra.Command, input string, f *heatFlags) error {
 	if err := notItself(input, f.output); err != nil {
 		return err
 	}
+	if err := checkOpen(cmd, f.output, format.HTML); err != nil {
+		return err
+	}
 	defer cleanOnSignal()()
 	file, err := reserveHeat(input, f.output)
 	if err != nil {

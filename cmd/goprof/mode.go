@@ -85,19 +85,20 @@ func (f *modeFlags) check(cmd *cobra.Command, weight profile.Weight) error {
 	switch {
 	case !wall && len(f.states) > 0:
 		return usageError(cmd, "--state is for --mode wall and off-cpu: in mode cpu all threads run",
-			with("mode", "wall"))
+			toWall(cmd))
 	case f.session() == session.TTSPMode && (f.allThreads || f.nativeOnce):
 		return usageError(cmd, "--all-threads and --native-once are for --mode wall and off-cpu: "+
 			"ttsp looks only at threads that keep a safepoint waiting", without("all-threads", "native-once"))
 	case f.session() == session.WaitingMode && f.chosen[profile.Running]:
-		return usageError(cmd, "--state running is for --mode wall: off-cpu shows what waits", with("mode", "wall"))
+		return usageError(cmd, "--state running is for --mode wall: off-cpu shows what waits",
+			with("mode", "wall"), without("event", "min"))
 	case !wall && f.allThreads:
 		return usageError(cmd,
 			"--all-threads is for --mode wall and off-cpu: in mode cpu every thread that uses CPU time is seen",
-			with("mode", "wall"))
+			toWall(cmd))
 	case !wall && (f.nonBlocking || f.nativeOnce):
 		return usageError(cmd, "--nonblocking and --native-once are for --mode wall and off-cpu: "+
-			"a thread that uses CPU time can only be seen by a stop", with("mode", "wall"))
+			"a thread that uses CPU time can only be seen by a stop", toWall(cmd))
 	case f.nonBlocking && f.nativeOnce:
 		return usageError(cmd, "--nonblocking stops no thread, --native-once does: give one", without("native-once"))
 	case wall && weight == profile.CPUTime:
@@ -110,6 +111,14 @@ func (f *modeFlags) check(cmd *cobra.Command, weight profile.Weight) error {
 			without("weight"))
 	}
 	return nil
+}
+
+// toWall chooses the mode that flags are for, or leaves them out beside --event, which goes with no mode.
+func toWall(cmd *cobra.Command) fix {
+	if cmd.Flags().Changed("event") {
+		return without("state", "all-threads", "nonblocking", "native-once")
+	}
+	return with("mode", "wall")
 }
 
 // wantsState is nil if all states are wanted.

@@ -80,17 +80,18 @@ func (p *progress) look() (sums []profile.Summary) {
 		for i, one := range r.parts() {
 			var sum profile.Summary
 			var stacks *profile.Profile
+			var before output.Hottest // of the stacks that are in memory no more
 			var names *names
 			if !r.visitPart(one, func(now *profile.Profile, s *profile.Summary) {
 				if sum = *s; glance && i == 0 {
-					stacks, names = now.Copy(), r.out.names
+					stacks, before, names = now.Copy(), one.hottest.soFar(), r.out.names
 				}
 			}) {
 				continue
 			}
 			sums = append(sums, sum)
 			if stacks != nil {
-				p.seen = seenIn(&sum, stacks, one.hottest.soFar(), names)
+				p.seen = seenIn(&sum, stacks, before, names)
 				p.seenNext = time.Now().Add(max(progressEvery, glanceShare*time.Since(began)))
 			}
 		}

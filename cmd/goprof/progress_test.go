@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"goprof/profile"
+	"goprof/session"
 )
 
 func TestProgressLine(t *testing.T) {
@@ -27,6 +28,34 @@ func TestProgressLine(t *testing.T) {
 	} {
 		if got := progressLine(c.of, c.sums); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}
+
+// TestProgressOnce: stacks that are summed up right after progress has copied them count once.
+func TestProgressOnce(t *testing.T) {
+	stack := func(name string) *profile.Stack {
+		return &profile.Stack{Frames: []profile.Frame{{Func: &profile.Func{Name: name}, Kind: profile.C2, BCI: -1}}}
+	}
+	earlier := profile.New()
+	earlier.Add("", stack("shop.Cart.sell"), 1)
+	for range 100 {
+		r := &recorder{part: part{visits: make(chan session.Visit), hottest: new(hottestSoFar)}, out: &outputs{},
+			ended: make(chan struct{})}
+		r.hottest.add(earlier)
+		now := profile.New()
+		now.Add("", stack("shop.Cart.total"), 1)
+		added := make(chan struct{})
+		go func() {
+			defer close(added)
+			(<-r.visits)(now, &profile.Summary{Samples: 2})
+			r.hottest.add(now)
+		}()
+		p := progress{recorders: []*recorder{r}}
+		p.look()
+		<-added
+		if len(p.seen.Hottest) != 2 || p.seen.Hottest[0].Share != 0.5 {
+			t.Fatalf("%+v", p.seen.Hottest)
 		}
 	}
 }

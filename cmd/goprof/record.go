@@ -338,6 +338,12 @@ func (f *recordFlags) checkOutput(cmd *cobra.Command) (err error) {
 		return usageError(cmd, fmt.Sprintf("--group-threads is for collapsed, html, svg and json; "+
 			"%s has each sample's thread", f.as), without("group-threads"))
 	}
+	if err := checkOpen(cmd, f.output, f.as); err != nil {
+		return err
+	}
+	if len(f.pids) > 1 && cmd.Flags().Changed("open") {
+		return usageError(cmd, "--open shows one file, and each JVM has one", without("open"))
+	}
 	return f.loopFlags.check(cmd)
 }
 

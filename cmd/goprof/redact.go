@@ -86,12 +86,12 @@ func (f *redactCommand) run(cmd *cobra.Command, input string) error {
 	switch {
 	case f.output == "" && f.verify == "":
 		return usageError(cmd, "-o is missing: where to write to, - is standard output",
-			with("output", "redacted-"+filepath.Base(input)))
+			with("output", redactedName(input)))
 	case f.output == "":
 		return f.search(input, words)
 	case f.output == output.Stdout && f.verify != "":
 		return usageError(cmd, "--verify reads what was written, and standard output cannot be read: -o FILE",
-			with("output", "redacted.jfr"))
+			with("output", redactedName(input)))
 	}
 	if err := notItself(input, f.output); err != nil {
 		return err
@@ -110,6 +110,14 @@ func (f *redactCommand) run(cmd *cobra.Command, input string) error {
 		return nil
 	}
 	return f.search(f.output, words)
+}
+
+// redactedName is a name for what a file becomes. Its ending stays: it says the format.
+func redactedName(input string) string {
+	if input == output.Stdout {
+		return "redacted" // in the format of the input
+	}
+	return "redacted-" + filepath.Base(input)
 }
 
 // wordList reads the words that must not be left.

@@ -44,7 +44,8 @@ code counts for the Java frame that calls it. Collapsed files have no lines. --b
 
 With --event NAME and a field of that event in place of a key, events are counted by the field:
 those of the JDK, of async-profiler, and an application's own. A field that is not there is
-answered with the fields that are.
+answered with the fields that are. A field that has the name of a key comes first, but not of
+events that are samples. Flags that choose samples are refused: --where chooses events.
 
 ` + inputsHelp,
 		Example: `  goprof report out.collapsed
@@ -80,7 +81,8 @@ func (f *reportFlags) run(cmd *cobra.Command, name string) error {
 	if f.top < 0 {
 		return usageError(cmd, "--top is how many rows to show, 0 for all", without("top"))
 	}
-	if known := slices.Contains(reportKeys, f.by); f.input.event != "" && (!known || len(f.where) > 0) {
+	if known := slices.Contains(reportKeys, f.by); f.input.event != "" &&
+		(!known || len(f.where) > 0 || cmd.Flags().Changed("by") && f.hasField(name)) {
 		return f.table(cmd, name)
 	} else if len(f.where) > 0 {
 		return usageError(cmd, "--where is for one --event by a field of it", without("where"))

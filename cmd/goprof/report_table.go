@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,8 +14,26 @@ import (
 	"goprof/output/recording"
 )
 
+// sampleFlags are those that choose or shape samples. A table of an event's fields has none of them.
+var sampleFlags = []string{"threads", "weight", "from", "to", "thread", "exclude-thread", "include", "exclude", "state",
+	"hide-internal", "group-threads"}
+
+// hasField reports whether --event is one whose field --by names, although --by is a key of samples. Of events that are
+// samples, keys come first. Standard input can be read only once: there, too.
+func (f *reportFlags) hasField(name string) bool {
+	if name == output.Stdout || f.input.event == "" || recording.IsSample(f.input.event) {
+		return false
+	}
+	_, err := recording.TableOf(name, f.input.event, f.by, nil)
+	return err == nil
+}
+
 // table reports on the fields of an event.
 func (f *reportFlags) table(cmd *cobra.Command, name string) error {
+	if given := givenOf(cmd, sampleFlags); len(given) > 0 {
+		return usageError(cmd, fmt.Sprintf("--%s is for samples, and --event with a field counts all events: --where "+
+			"FIELD=regex chooses", given[0]), without(given...))
+	}
 	var where []recording.Where
 	for _, text := range f.where {
 		field, want, is := strings.Cut(text, "=")
@@ -34,6 +53,9 @@ func (f *reportFlags) table(cmd *cobra.Command, name string) error {
 	if err != nil {
 		return cannotOpen(cmd, name, err)
 	}
+	for _, note := range t.Notes {
+		fmt.Fprintf(cmd.ErrOrStderr(), "goprof: %s\n", output.Printable(note))
+	}
 	if f.top > 0 && len(t.Rows) > f.top {
 		t.Omitted = len(t.Rows) - f.top
 		t.Rows = t.Rows[:f.top]
@@ -44,6 +66,11 @@ func (f *reportFlags) table(cmd *cobra.Command, name string) error {
 		}
 		return tableText(w, t)
 	})
+}
+
+// givenOf are those of the flags that the command line has.
+func givenOf(cmd *cobra.Command, names []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !cmd.Flags().Changed(name) })
 }
 
 func tableText(to io.Writer, t *recording.Table) error {

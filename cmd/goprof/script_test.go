@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -33,6 +34,7 @@ func TestScripts(t *testing.T) {
 			"hostile":      hostile,
 			"severalparts": severalParts,
 			"toomuch":      tooMuch,
+			"waiting":      waiting,
 		},
 		Condition: func(cond string) (bool, error) {
 			if path, ok := strings.CutPrefix(cond, "file:"); ok {
@@ -114,6 +116,42 @@ func flight(ts *testscript.TestScript, _ bool, args []string) {
 				CPU: time.Millisecond}))
 		}
 	}
+	for _, t := range []profile.Thread{{TID: 12, JavaName: "worker-1"}, {TID: 13, Name: "GC Thread#0"}} {
+		ts.Check(w.ThreadEnd(at(100), t))
+	}
 	ts.Check(w.Account(at(100), &profile.Summary{Attempted: 110, Whole: 110, Samples: 110}))
 	ts.Check(errors.Join(w.Close(at(100)), file.Close()))
+}
+
+// waiting makes a JFR file of wall-clock samples of one thread, which waits for a queue so many times of ten, and for a
+// pool else: "waiting out.jfr 3". Other recorders' stacks have no leaf that says so.
+func waiting(ts *testscript.TestScript, _ bool, args []string) {
+	file, err := os.Create(ts.MkAbs(args[0]))
+	ts.Check(err)
+	times, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	w := jfr.NewWriter(file, jfr.Options{})
+	w.SetMeta(profile.Meta{Version: "1", PID: 4711, MainClass: "shop.Main", Mode: "wall", Interval: 50 * time.Millisecond})
+	stack := func(waits string) (s *profile.Stack) {
+		s = &profile.Stack{}
+		for _, name := range []string{"jdk.internal.misc.Unsafe.park", "java.util.concurrent.locks.LockSupport.park", waits,
+			"shop.Main.main"} {
+			s.Frames = append(s.Frames, profile.Frame{Func: &profile.Func{Name: name}, Kind: profile.C2, BCI: -1})
+		}
+		return s
+	}
+	queue, pool := stack("shop.Queue.take"), stack("shop.Pool.get")
+	at := func(i int) profile.Instant {
+		d := int64(i) * int64(50*time.Millisecond)
+		return profile.Instant{Wall: 1_790_000_000_000_000_000 + d, Ticks: 1 + d}
+	}
+	for i := range 200 {
+		in := pool
+		if i%10 < times {
+			in = queue
+		}
+		ts.Check(w.Sample(&profile.Sample{At: at(i), Thread: profile.Thread{TID: 12, JavaName: "worker-1"}, Stack: in,
+			Wall: true, Span: 50 * time.Millisecond, State: profile.Parked}))
+	}
+	ts.Check(errors.Join(w.Close(at(200)), file.Close()))
 }

@@ -111,7 +111,7 @@ func (f *topFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	if why := noScreen(); why != "" && !f.once {
 		return &exit.Error{Code: exit.General, What: "cannot show the screen", Why: why,
-			Remedy: commandLine(os.Args) + " --once, or --once --json for scripts"}
+			Remedy: commandLine(with("once", "")(cmd, os.Args))}
 	}
 	by, err := f.redactor(cmd, output.Stdout)
 	if err != nil {

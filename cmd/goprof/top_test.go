@@ -291,7 +291,7 @@ func TestTopDumb(t *testing.T) {
 		t.Errorf("exit code %d", code)
 	}
 	want := "goprof: cannot show the screen: TERM=dumb is a terminal that cannot move its cursor\n" +
-		"try: goprof top 1 --once, or --once --json for scripts\n"
+		"try: goprof top 1 --once\n"
 	if got := s.errors.String(); got != want || len(s.raw) > 0 {
 		t.Errorf("stderr %q, the terminal %q", got, s.raw)
 	}

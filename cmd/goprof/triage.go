@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -138,6 +136,7 @@ func (f *triageFlags) live(cmd *cobra.Command, pid int) error {
 	defer kept.discard()
 	evidence, notes, err := f.look(cmd, pid, kept)
 	if err != nil {
+		kept.tell(cmd.ErrOrStderr()) // they are whole, and nobody else names them
 		return err
 	}
 	found := triage.Judge(evidence)
@@ -195,11 +194,7 @@ func (f *triageFlags) look(cmd *cobra.Command, pid int, kept *keptRecordings) (*
 // writePage writes the page, and says which files there are.
 func (f *triageFlags) writePage(cmd *cobra.Command, page *output.File, kept *keptRecordings, found *profile.Triage,
 	e *triage.Evidence) error {
-	var names []string
-	if kept != nil {
-		names = kept.names
-		slices.Sort(names)
-	}
+	names := kept.written()
 	name, err := page.Write(func(w io.Writer) error { return drawFindings(w, found, e, names) })
 	if err != nil {
 		return err
@@ -208,10 +203,7 @@ func (f *triageFlags) writePage(cmd *cobra.Command, page *output.File, kept *kep
 	if kept == nil {
 		return nil
 	}
-	if len(names) > 0 {
-		fmt.Fprintf(cmd.ErrOrStderr(), "recordings: %s   next: goprof heat %s\n",
-			output.Printable(strings.Join(names, ", ")), output.Printable(commandLine(names[:1])))
-	}
+	kept.tell(cmd.ErrOrStderr())
 	return kept.err
 }
 

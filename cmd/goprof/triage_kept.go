@@ -3,7 +3,10 @@
 package main
 
 import (
+	"fmt"
+	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -68,6 +71,24 @@ func (k *keptRecordings) note(name string, err error) {
 	}
 	if k.err == nil {
 		k.err = err
+	}
+}
+
+// written are the names of those that were finished.
+func (k *keptRecordings) written() []string {
+	if k == nil {
+		return nil
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return slices.Sorted(slices.Values(k.names))
+}
+
+// tell names those that were finished, and what shows them.
+func (k *keptRecordings) tell(to io.Writer) {
+	if names := k.written(); len(names) > 0 {
+		fmt.Fprintf(to, "recordings: %s   next: goprof heat %s\n", output.Printable(strings.Join(names, ", ")),
+			output.Printable(commandLine(names[:1])))
 	}
 }
 

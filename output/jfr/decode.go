@@ -117,11 +117,15 @@ func (r *Reader) decodeFields(of *class) *BadRecording {
 		shown := Field{Name: f.name}
 		switch {
 		case f.form == formFloat, f.form == formDouble:
-			shown.Real = math.Float64frombits(r.record.numbers[f.slot])
+			shown.Form, shown.Real = RealField, math.Float64frombits(r.record.numbers[f.slot])
 		case f.form == formText:
-			shown.Text = r.k.resolve(r.record.texts[f.slot])
+			shown.Form, shown.Text = TextField, r.k.resolve(r.record.texts[f.slot])
 		case f.ref && f.class != nil:
-			shown.Text = r.refText(f.class, r.record.numbers[f.slot])
+			key := r.record.numbers[f.slot]
+			shown.Form, shown.Text = TextField, r.refText(f.class, key)
+			if shown.Text == "" && key != 0 {
+				shown.Form = UnreadField
+			}
 		default:
 			shown.Number = int64(r.record.numbers[f.slot])
 		}

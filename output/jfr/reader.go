@@ -55,10 +55,21 @@ type Event struct {
 // Field is a field of an event without a stack: a text, a whole number or a real one.
 type Field struct {
 	Name   string
+	Form   FieldForm
 	Text   string
 	Number int64
 	Real   float64
 }
+
+// FieldForm says which part of a Field holds its value.
+type FieldForm uint8
+
+const (
+	NumberField FieldForm = iota
+	RealField
+	TextField   // Text is empty if the event has none
+	UnreadField // what it refers to is not read, or is not in the file
+)
 
 // ProfileState is the sample's state as ours, if its name is known.
 func (e *Event) ProfileState() (profile.State, bool) {

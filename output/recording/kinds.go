@@ -41,6 +41,16 @@ var otherKinds = func() map[string]*profile.EventKind {
 		exceptionThrow: {Name: profile.EventExceptions}, classDefine: {Name: profile.EventClassLoad}}
 }()
 
+// IsSample reports whether events of a name, or of several, are read as samples by goprof's own rules.
+func IsSample(event string) bool {
+	for name := range strings.SplitSeq(event, ",") {
+		if slices.Contains(EventGroups, strings.ToLower(name)) || modeOf[name] != "" || otherKinds[name] != nil {
+			return true
+		}
+	}
+	return strings.Contains(event, ",")
+}
+
 // kind is the event of samples of a type. It is nil for CPU time, for time, and for types that are not goprof's.
 func (c *contents) kind(event string) *profile.EventKind {
 	if kind := c.kinds[event]; kind != nil {

@@ -21,6 +21,7 @@ type Table struct {
 	Events  int64      `json:"events"`
 	Rows    []TableRow `json:"rows"` // the most frequent first
 	Omitted int        `json:"omitted"`
+	Notes   []string   `json:"-"` // what a user should know of the file although it was read
 }
 
 // TableRow is a value of the field.
@@ -40,6 +41,8 @@ type Where struct {
 const (
 	maxValues   = 100_000
 	otherValues = "[other values]"
+	noValue     = "[none]"
+	unreadValue = "[not read]" // the event refers to something of which goprof reads no text
 )
 
 // TableOf counts the events of a name that fit all of where.
@@ -65,7 +68,8 @@ func TableOf(name, event, by string, where []Where) (*Table, error) {
 			return nil, err
 		}
 	}
-	t := &tabler{table: Table{Event: event, By: by}, where: where, rows: map[string]*TableRow{}, fields: map[string]bool{}}
+	t := &tabler{table: Table{Event: event, By: by, Rows: []TableRow{}}, where: where, rows: map[string]*TableRow{},
+		fields: map[string]bool{}}
 	if err := t.read(in.file, in.size); err != nil {
 		return nil, err
 	}
@@ -76,7 +80,7 @@ type tabler struct {
 	table  Table
 	where  []Where
 	rows   map[string]*TableRow
-	fields map[string]bool // of the event
+	fields map[string]bool // of the event; true: one of the events has a value that is read
 	all    map[string]int64
 }
 
@@ -87,7 +91,10 @@ func (t *tabler) read(file io.ReaderAt, size int64) error {
 	for {
 		e, err := r.Next()
 		switch {
-		case err == io.EOF || isCutOff(err) && r.Chunks() > 0:
+		case isCutOff(err) && r.Chunks() > 0:
+			t.table.Notes = append(t.table.Notes, cutOffNote(err, r.Chunks()))
+			fallthrough
+		case err == io.EOF:
 			t.all = r.Counts()
 			return nil
 		case err != nil:
@@ -101,7 +108,7 @@ func (t *tabler) add(e *jfr.Event) {
 	values := make(map[string]string, len(e.Fields))
 	for _, f := range e.Fields {
 		values[f.Name] = fieldText(&f)
-		t.fields[f.Name] = true
+		t.fields[f.Name] = t.fields[f.Name] || f.Form != jfr.UnreadField
 	}
 	for _, w := range t.where {
 		if !w.Want.MatchString(values[w.Field]) {
@@ -123,10 +130,12 @@ func (t *tabler) add(e *jfr.Event) {
 }
 
 func fieldText(f *jfr.Field) string {
-	switch {
-	case f.Text != "":
-		return f.Text
-	case f.Real != 0:
+	switch f.Form {
+	case jfr.TextField:
+		return cmp.Or(f.Text, noValue)
+	case jfr.UnreadField:
+		return unreadValue
+	case jfr.RealField:
 		return strconv.FormatFloat(f.Real, 'g', -1, 64)
 	}
 	return strconv.FormatInt(f.Number, 10)
@@ -139,9 +148,12 @@ func (t *tabler) done() (*Table, error) {
 			someOf(slices.Sorted(maps.Keys(t.all))))}
 	}
 	for _, name := range append([]string{t.table.By}, wheres(t.where)...) {
-		if !t.fields[name] {
-			return nil, &Lacks{Problem: fmt.Sprintf("%s has no field %s; it has %s", t.table.Event, name,
-				someOf(slices.Sorted(maps.Keys(t.fields))))}
+		read, has := t.fields[name]
+		switch all := someOf(slices.Sorted(maps.Keys(t.fields))); {
+		case !has:
+			return nil, &Lacks{Problem: fmt.Sprintf("%s has no field %s; it has %s", t.table.Event, name, all)}
+		case !read:
+			return nil, &Lacks{Problem: fmt.Sprintf("%s of %s is not a text or a number; it has %s", name, t.table.Event, all)}
 		}
 	}
 	for _, row := range t.rows {

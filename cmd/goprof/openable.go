@@ -1,0 +1,30 @@
+package main
+
+import (
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"goprof/output"
+	"goprof/output/format"
+)
+
+// checkOpen refuses --open for a file that neither a browser shows nor flame draws. name is empty if goprof chooses it.
+// Pages and pictures are told by their names.
+func checkOpen(cmd *cobra.Command, name string, as format.Format) error {
+	if flag := cmd.Flags().Lookup("open"); flag == nil || flag.Value.String() != "true" {
+		return nil
+	}
+	end := filepath.Ext(name)
+	named := end == ".html" || end == ".svg"
+	switch page := as == format.HTML || as == format.SVG; {
+	case name == output.Stdout:
+		return usageError(cmd, "--open shows a file, and this goes to standard output", without("open"))
+	case as == format.Speedscope, as == format.Firefox, as == format.JSON:
+		return usageError(cmd, "--open shows pages, pictures, and what goprof reads again: not "+as.String(),
+			without("open"))
+	case name != "" && page != named:
+		return usageError(cmd, "--open tells pages and pictures by their names: .html, .svg", without("open"))
+	}
+	return nil
+}

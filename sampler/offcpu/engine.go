@@ -28,7 +28,8 @@ import (
 //
 // No record says what a thread waits for (which lock, which file). A thread may still be waiting when its record is
 // read, some ms later. The engine looks at such a thread as package wall does, without a stop. That look counts for the
-// whole wait if the thread's next record says that the thread did not run meanwhile. Shorter waits have their stack alone.
+// whole wait if the thread's next record says that the thread did not run meanwhile. Shorter waits have their stack
+// alone.
 //
 // Threads that begin later inherit the events. A thread that was listed while another one made it may have each event
 // twice: a switch that was noted already is left out.

@@ -174,11 +174,11 @@ func TestTakeFails(t *testing.T) {
 func TestDrawInBackground(t *testing.T) {
 	self := func(role string, from, to *os.File, extra ...*os.File) *exec.Cmd {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestDrawInBackground$")
-		cmd.Env = append(os.Environ(), "GOPROF_TEST_ROLE="+role)
+		cmd.Env = append(os.Environ(), "ROLE_IN_TEST="+role)
 		cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = from, to, os.Stderr, extra
 		return cmd
 	}
-	switch os.Getenv("GOPROF_TEST_ROLE") {
+	switch os.Getenv("ROLE_IN_TEST") {
 	case "job":
 		shown := &Terminal{in: os.Stdin, out: os.Stdout}
 		shown.Draw([]string{"one"})

@@ -54,12 +54,19 @@ func TestStoredHandles(t *testing.T) {
 		w.put64(block+8*blockRefs, 1<<63|1<<5)
 	}
 	var found []uint64
-	all := h.eachStored(storage, func(object, handle uint64) { found = append(found, object) })
+	all := h.eachStored(storage, func(object, handle uint64) bool {
+		found = append(found, object)
+		return true
+	})
 	if want := []uint64{0x1028, 0x11f8, 0x2028, 0x21f8}; !all || !slices.Equal(found, want) {
 		t.Errorf("%v %#x", all, found)
 	}
+	calls := 0
+	if h.eachStored(storage, func(_, _ uint64) bool { calls++; return false }) || calls != 1 {
+		t.Errorf("%d calls after the caller wanted no more", calls)
+	}
 	w.put64(array+8, 5)
-	if h.eachStored(storage, func(_, _ uint64) { t.Error("called") }) {
+	if h.eachStored(storage, func(_, _ uint64) bool { t.Error("called"); return true }) {
 		t.Error("all are known")
 	}
 }

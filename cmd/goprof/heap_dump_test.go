@@ -1,0 +1,74 @@
+//go:build linux
+
+package main
+
+import (
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"goprof/testdata/hprofread"
+	"goprof/testdata/jvmtest"
+)
+
+// TestHeapDump: without --stop goprof writes nothing, and says how long the JVM would stand still and how to go on.
+func TestHeapDump(t *testing.T) {
+	t.Parallel()
+	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+		jvm := jvmtest.Start(t, jdk, "truth.HeapHeld", "-Xmx64m")
+		pid, file := strconv.Itoa(jvm.PID), filepath.Join(t.TempDir(), "a heap.hprof")
+		goprof := func(args ...string) (told string, err error) {
+			args = append([]string{"heap", pid, "-o", file, "--redact", "default"}, args...)
+			out, err := exec.CommandContext(t.Context(), "goprof", args...).CombinedOutput()
+			return string(out), err
+		}
+		told, err := goprof()
+		if _, there := os.Stat(file); err == nil || there == nil {
+			t.Errorf("%v, %v: a dump of a JVM that runs", err, there)
+		}
+		for _, want := range []string{"it has to stand still for about ", ", without the disk: ",
+			"goprof heap " + pid + " -o '" + file + "' --redact default --stop\n"} {
+			if !strings.Contains(told, want) {
+				t.Errorf("it does not say %q:\n%s", want, told)
+			}
+		}
+		if told, err = goprof("--stop"); err != nil || !strings.Contains(told, "process "+pid+" goes on, after ") {
+			t.Fatalf("%v:\n%s", err, told)
+		}
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := hprofread.Parse(data); d.ByName("java/lang/String").Count == 0 || d.ByName("truth/HeapHeld") != nil {
+			t.Error("no strings, or a name that may not be told")
+		}
+		if told, err = goprof("--stop", "-o", "/dev/full"); err == nil || strings.Contains(told, "stands still") {
+			t.Errorf("a device: %v:\n%s", err, told)
+		}
+	})
+}
+
+// TestStands: what is expected is bounded, whatever was measured.
+func TestStands(t *testing.T) {
+	for _, c := range []struct {
+		speed speed
+		want  time.Duration
+	}{
+		{speed{used: 1000 << 20, prepared: 3 * time.Second, bytes: 100 << 20, took: 500 * time.Millisecond}, 8 * time.Second},
+		{speed{used: math.MaxUint64, bytes: 1, took: time.Second}, mostStands},
+		{speed{used: 1 << 30, prepared: math.MaxInt64 - mostStands, bytes: 1 << 30, took: 1}, mostStands},
+		{speed{used: 1 << 30, prepared: time.Second, took: time.Second}, standsUnknown},
+	} {
+		if got, about := c.speed.stands(); got != c.want || about == "" {
+			t.Errorf("%+v: %v, want %v", c.speed, got, c.want)
+		}
+	}
+	if got := round(mostStands); got != mostStands-mostStands%(100*time.Second) {
+		t.Errorf("%v", got)
+	}
+}

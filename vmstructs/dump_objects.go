@@ -62,7 +62,7 @@ func (c *ObjectClass) Head() uint64 { return c.size }
 // KlassOf is the class that an address names if an object begins there: it lies in an area, and what is there may be a
 // header. 0 otherwise. areas are sorted.
 func (h *Heap) KlassOf(areas []*HeapArea, addr uint64) uint64 {
-	if addr&(h.align-1) != 0 || addr == 0 {
+	if addr == 0 || addr&(h.align-1) != 0 {
 		return 0
 	}
 	i, found := slices.BinarySearchFunc(areas, addr, func(a *HeapArea, at uint64) int { return cmp.Compare(a.Start, at) })

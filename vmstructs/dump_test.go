@@ -71,6 +71,38 @@ func TestStoredHandles(t *testing.T) {
 	}
 }
 
+// TestHandleBlocks: what stands behind a block that is not full is of old, and a list that goes round in circles ends
+// with its caller.
+func TestHandleBlocks(t *testing.T) {
+	w, h, _ := dumpHeap(t)
+	d := &h.vm.l.dump
+	d.slots, d.top, d.next = 0, 8*blockHandles, 8*blockHandles+8
+	first, second := w.alloc(512), w.alloc(512)
+	for i := range uint64(blockHandles) {
+		w.put64(first+8*i, 0x1000+8*i)
+		w.put64(second+8*i, 0x2000+8*i)
+	}
+	w.put64(first+8*5, 1) // free
+	w.put64(first+uint64(d.top), blockHandles)
+	w.put64(first+uint64(d.next), second)
+	w.put64(second+uint64(d.top), 2)
+	w.put64(second+uint64(d.next), first)
+	n, free := 0, 0
+	count := func(object, _ uint64) bool {
+		if n++; object == 0 {
+			free++
+		}
+		return n < 1000
+	}
+	if !h.eachInBlocks(first, count) || n != blockHandles+2 || free != 1 {
+		t.Errorf("%d handles, %d of them free", n, free)
+	}
+	w.put64(second+uint64(d.top), blockHandles)
+	if n = 0; h.eachInBlocks(first, count) || n != 1000 {
+		t.Errorf("%d handles of a circle", n)
+	}
+}
+
 // FuzzFields: no stream of fields, and no list of them, leads to more fields than are allowed.
 func FuzzFields(f *testing.F) {
 	f.Add([]byte{3, 1, 40, 41, 42, 43, 1, 50, 51, 52, 53, 1}, uint16(1))

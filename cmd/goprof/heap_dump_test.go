@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"goprof/testdata/hprofread"
 	"goprof/testdata/jvmtest"
 )
@@ -47,8 +49,17 @@ func TestHeapDump(t *testing.T) {
 		if d := hprofread.Parse(data); d.ByName("java/lang/String").Count == 0 || d.ByName("truth/HeapHeld") != nil {
 			t.Error("no strings, or a name that may not be told")
 		}
-		if told, err = goprof("--stop", "-o", "/dev/full"); err == nil || strings.Contains(told, "stands still") {
-			t.Errorf("a device: %v:\n%s", err, told)
+		pipe := filepath.Join(t.TempDir(), "pipe.hprof")
+		if err := unix.Mkfifo(pipe, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		reader, err := os.OpenFile(pipe, os.O_RDWR, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer reader.Close()
+		if told, err = goprof("--stop", "-o", pipe); err == nil || !strings.Contains(told, "needs a file") {
+			t.Errorf("a pipe: %v:\n%s", err, told)
 		}
 	})
 }

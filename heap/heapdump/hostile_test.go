@@ -82,6 +82,12 @@ func TestHostile(t *testing.T) {
 			t.Fatal(err)
 		}
 		l.listen = false
+		cancel := make(chan struct{})
+		close(cancel)
+		res, err := heapdump.Write(io.Discard, vm, heapdump.Options{Cancel: cancel, Objects: func() { t.Error("objects") }})
+		if res != nil || !errors.Is(err, heapdump.ErrCancelled) {
+			t.Errorf("cancelled before the classes: %+v, %v", res, err)
+		}
 		rnd, whole := rand.New(rand.NewPCG(1, 2)), 0
 		for round := range 30 {
 			l.lie(rnd)

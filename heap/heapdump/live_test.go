@@ -41,7 +41,7 @@ func held(t *testing.T, jdk jvmtest.JDK, blank bool, flags ...string) (dump []by
 		t.Fatal(err, failed)
 	}
 	if missing := res.Missing(); res.Lost > 0 || res.Unread.Memory > 0 || res.UnreadClasses > 0 ||
-		res.CutStacks > 0 {
+		res.CutStacks > 0 || res.NoLocals > 0 || res.NoGlobals {
 		t.Errorf("missing: %q", missing)
 	}
 	if blank {

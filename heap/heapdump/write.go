@@ -263,7 +263,7 @@ func (r *Result) Missing() (all []string) {
 	}
 	tell(uint64(r.CutStacks), "the oldest frames on the stacks of %d threads: objects that only these keep look dead")
 	if r.Threads > 0 {
-		all = append(all, "handles of outer native frames (a native method that called Java or pushed a frame): objects that "+
+		all = append(all, "handles of outer native frames (of methods that called Java or pushed a frame): objects that "+
 			"only these keep look dead")
 	}
 	return all

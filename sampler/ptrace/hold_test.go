@@ -113,8 +113,8 @@ func TestHoldTraced(t *testing.T) {
 	goOn(t, p.PID)
 }
 
-// TestHoldExec: a program that runs another one meanwhile does not hold up goprof. The exec waits until the threads that
-// are held have been reaped, and PTRACE_SEIZE of the next one waits for the exec.
+// TestHoldExec: a program that runs another one meanwhile does not hold up goprof. The exec waits until the threads
+// that are held have been reaped, and PTRACE_SEIZE of the next one waits for the exec.
 func TestHoldExec(t *testing.T) {
 	p := ctest.Run(t, ctest.Execs, "100")
 	go io.Copy(io.Discard, p.Out)

@@ -3,17 +3,23 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"goprof/heap/heapdump"
+	"goprof/process/procfs"
+	"goprof/session"
 	"goprof/testdata/hprofread"
 	"goprof/testdata/jvmtest"
 )
@@ -61,7 +67,51 @@ func TestHeapDump(t *testing.T) {
 		if told, err = goprof("--stop", "-o", pipe); err == nil || !strings.Contains(told, "needs a file") {
 			t.Errorf("a pipe: %v:\n%s", err, told)
 		}
+		checkInterrupted(t, jvm.PID)
 	})
+}
+
+// checkInterrupted interrupts a heap dump whose file takes nothing: the JVM goes on all the same.
+func checkInterrupted(t *testing.T, pid int) {
+	t.Helper()
+	s, err := session.Attach(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	d := liveDump{session: s, opt: heapDumpOptions(nil), most: time.Hour, ctx: ctx}
+	file := &slowDisk{pid: pid, interrupt: cancel}
+	if err := d.once(file); !errors.Is(err, heapdump.ErrCancelled) || !file.held || !file.goesOn.Load() {
+		t.Errorf("interrupted: %v, held %v, goes on %v", err, file.held, file.goesOn.Load())
+	}
+}
+
+// slowDisk is a file that takes nothing until the process goes on.
+type slowDisk struct {
+	pid       int
+	interrupt func()
+	held      bool
+	goesOn    atomic.Bool
+}
+
+func (f *slowDisk) Write(p []byte) (int, error) {
+	held := func() bool {
+		stat, _, err := procfs.ReadStat(f.pid, f.pid)
+		return err == nil && stat.State == 't'
+	}
+	if f.goesOn.Load() {
+		return len(p), nil
+	}
+	f.held = held()
+	f.interrupt()
+	for range 150 {
+		if time.Sleep(10 * time.Millisecond); !held() {
+			f.goesOn.Store(true)
+			break
+		}
+	}
+	return len(p), nil
 }
 
 // TestStands: what is expected is bounded, whatever was measured.

@@ -50,7 +50,7 @@ var mayImport = map[string][]string{
 	"goprof/session/postmortem": {"goprof/arch", "goprof/heap/heapdump", "goprof/process", "goprof/process/maybe", "goprof/vmstructs", "goprof/unwind", "goprof/profile"},
 	"goprof/heap":               {"goprof/profile", "goprof/vmstructs"},
 	"goprof/memory":             {"goprof/process", "goprof/process/procfs", "goprof/profile", "goprof/vmstructs"},
-	"goprof/heap/heapdump":      {"goprof/output/hprof", "goprof/profile", "goprof/vmstructs"},
+	"goprof/heap/heapdump":      {"goprof/output/hprof", "goprof/process", "goprof/profile", "goprof/vmstructs"},
 	"goprof/agent/whose":        {"goprof/process/procfs", "goprof/profile/resource"},
 	"goprof/triage/vitals":      {"goprof/process", "goprof/process/maybe", "goprof/process/procfs", "goprof/session", "goprof/vmstructs"},
 	"goprof/diagnose":           {"goprof/arch/cpus", "goprof/process", "goprof/process/procfs", "goprof/profile", "goprof/sampler", "goprof/sampler/bpf", "goprof/sampler/events", "goprof/sampler/guard", "goprof/sampler/offcpu", "goprof/sampler/perf", "goprof/sampler/ptrace", "goprof/sampler/ring", "goprof/session", "goprof/vmstructs"},

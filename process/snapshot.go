@@ -1,6 +1,7 @@
 package process
 
 import (
+	"encoding/binary"
 	"slices"
 
 	"goprof/arch"
@@ -56,6 +57,17 @@ func (s *Snapshot) Reset() {
 		Trail:        trail,
 		Continuation: continuation,
 	}
+}
+
+// LowestInto is the lowest address within other bounds that a word of Stack holds, high if none does. A thread whose
+// Stack is a signal's uses its own stack from there upward.
+func (s *Snapshot) LowestInto(low, high uint64) uint64 {
+	for at := 0; at+8 <= len(s.Stack); at += 8 {
+		if word := binary.LittleEndian.Uint64(s.Stack[at:]); word >= low && word < high {
+			high = word &^ 7
+		}
+	}
+	return high
 }
 
 // Clone is a copy of s that shares no memory with it.

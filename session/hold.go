@@ -15,17 +15,19 @@ import (
 // holdWait bounds how long threads may take to stop. Those that have stopped wait for the others.
 const holdWait = 2 * time.Second
 
-// rootsBehind is how much is looked at of the stack of a thread that was on another stack, a signal's.
-const rootsBehind = 256 << 10
+// otherStack is how much is looked at of a stack that is not the thread's own, a signal's.
+const otherStack = 64 << 10
 
 // Hold stops all threads of the JVM while f runs, for at most so long. threads calls its argument for each Java thread,
 // for a heap dump. See ptrace.HoldAll.
-func (s *Session) Hold(most time.Duration, f func(threads func(func(*heapdump.Thread)), cut <-chan struct{})) error {
+func (s *Session) Hold(cancel <-chan struct{}, most time.Duration,
+	f func(threads func(func(*heapdump.Thread)), cut <-chan struct{})) error {
 	s.Walker.RawNames = true // the dump names methods as the class files do
 	s.Walker.Warm()
-	return ptrace.HoldAll(s.Process.PID(), s.Process.CPU(), holdWait, most, func(held []ptrace.Held, cut <-chan struct{}) {
-		f(func(each func(*heapdump.Thread)) { s.eachHeld(held, each) }, cut)
-	})
+	return ptrace.HoldAll(s.Process.PID(), s.Process.CPU(), cancel, holdWait, most,
+		func(held []ptrace.Held, cut <-chan struct{}) {
+			f(func(each func(*heapdump.Thread)) { s.eachHeld(held, each) }, cut)
+		})
 }
 
 // eachHeld calls each for the Java threads among those that stand still.
@@ -47,36 +49,35 @@ func (s *Session) eachHeld(held []ptrace.Held, each func(*heapdump.Thread)) {
 		if err != nil || !known || tid == 0 {
 			continue
 		}
-		behind := s.copyHeld(&held[i], &t, &snap)
+		s.copyHeld(&held[i], &t, &snap)
 		if conts != nil {
 			conts.Read(&snap, 0)
 			snap.Continuation.Together = snap.Continuation.Settled // nothing moves
 		}
 		s.Walker.Walk(&snap, &stack)
-		each(&heapdump.Thread{Java: t, Stack: &stack, Regs: snap.Regs[:], Used: [][]byte{snap.Stack, behind}})
+		each(&heapdump.Thread{Java: t, Stack: &stack, Snap: &snap})
 	}
 }
 
-// copyHeld makes a snapshot of a thread that stands still. behind is a part of its own stack, if it is on another one.
-func (s *Session) copyHeld(h *ptrace.Held, t *vmstructs.Thread, snap *process.Snapshot) (behind []byte) {
+// copyHeld makes a snapshot of a thread that stands still. It reaches to the stack's base: each root counts.
+func (s *Session) copyHeld(h *ptrace.Held, t *vmstructs.Thread, snap *process.Snapshot) {
 	snap.Reset()
 	snap.TID, snap.Regs, snap.Syscall, snap.PACMask = h.TID, h.Regs, h.Syscall, h.PACMask
 	snap.SP = h.Regs[s.Process.CPU().SP]
-	limit := uint64(stackLimit(s.Walker.MaxDepth))
 	if low := t.StackBase - t.StackSize; snap.SP >= low && snap.SP < t.StackBase {
-		snap.Stack = s.copyInto(snap.Stack, snap.SP, min(limit, t.StackBase-snap.SP))
+		snap.Stack = s.copyInto(snap.Stack, snap.SP, min(mostStack, t.StackBase-snap.SP))
 		snap.Cut = snap.SP+uint64(len(snap.Stack)) < t.StackBase
 	} else {
-		snap.Stack = s.copyInto(snap.Stack, snap.SP, 64<<10)
+		snap.Stack = s.copyInto(snap.Stack, snap.SP, otherStack)
 		snap.Cut = true
-		size := min(t.StackSize, rootsBehind)
-		behind = s.copyInto(nil, t.StackBase-size, size)
+		if snap.UnderSP = snap.LowestInto(low, t.StackBase); snap.UnderSP < t.StackBase {
+			snap.Under = s.copyInto(snap.Under, snap.UnderSP, min(mostStack, t.StackBase-snap.UnderSP))
+		}
 	}
 	if off, size := s.VM.Side(); size > 0 {
 		snap.SideAddr = t.Addr + off
 		snap.Side = s.copyInto(snap.Side, snap.SideAddr, uint64(size))
 	}
-	return behind
 }
 
 func (s *Session) copyInto(b []byte, addr, n uint64) []byte {

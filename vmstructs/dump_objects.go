@@ -62,7 +62,7 @@ func (c *ObjectClass) Head() uint64 { return c.size }
 // KlassOf is the class that an address names if an object begins there: it lies in an area, and what is there may be a
 // header. 0 otherwise. areas are sorted.
 func (h *Heap) KlassOf(areas []*HeapArea, addr uint64) uint64 {
-	if addr&(h.align-1) != 0 || addr == 0 {
+	if addr == 0 || addr&(h.align-1) != 0 {
 		return 0
 	}
 	i, found := slices.BinarySearchFunc(areas, addr, func(a *HeapArea, at uint64) int { return cmp.Compare(a.Start, at) })
@@ -89,21 +89,25 @@ func (a *HeapArea) free(addr uint64) bool {
 func (h *Heap) ThreadObject(t Thread) (uint64, error) { return h.vm.threadObject(t) }
 
 const (
-	// maxHandleBlocks and maxHandles bound what native code keeps: blocks of 32 handles, and handles of a block.
+	// maxHandleBlocks bounds a list of blocks.
 	maxHandleBlocks = 1 << 16
-	maxHandles      = 1 << 8
+	// blockHandles is how many handles a JNIHandleBlock has (block_size_in_oops).
+	blockHandles = 32
 )
 
-// LocalHandles calls f for each object that native code on a thread has a handle of (runtime/jniHandles.hpp). It
-// returns false if they are not all known.
-func (h *Heap) LocalHandles(t Thread, f func(object uint64)) (all bool) {
+// LocalHandles calls f for each handle of the native method that a thread is in, and the object that it stands for
+// (runtime/jniHandles.hpp), until f returns false. A free handle has the object 0. LocalHandles returns false if they
+// are not all known.
+//
+// It does not find those of outer frames. A native method that pushed a frame, or called Java, has others
+// (JNIHandleBlock::_pop_frame_link, JavaCallWrapper::_handles), and the JVM exports neither field.
+func (h *Heap) LocalHandles(t Thread, f func(object, handle uint64) bool) (all bool) {
 	d := &h.vm.l.dump
-	return d.handles.ok() && h.eachInBlocks(h.health.pointerAt(t.Addr, d.handles), func(object, _ uint64) { f(object) })
+	return d.handles.ok() && h.eachInBlocks(h.health.pointerAt(t.Addr, d.handles), f)
 }
 
-// GlobalHandles calls f for each global handle of native code, and the object that it stands for. It returns false if
-// they are not all known.
-func (h *Heap) GlobalHandles(f func(object, handle uint64)) (all bool) {
+// GlobalHandles is LocalHandles for the global handles of native code.
+func (h *Heap) GlobalHandles(f func(object, handle uint64) bool) (all bool) {
 	d := &h.vm.l.dump
 	at := h.health.pointerAt(d.globals, 0)
 	if d.globals == 0 || at == 0 {
@@ -115,22 +119,30 @@ func (h *Heap) GlobalHandles(f func(object, handle uint64)) (all bool) {
 	return h.eachStored(at, f)
 }
 
-// eachInBlocks goes through a list of JNIHandleBlocks. A free handle has its lowest bit set, or is null.
-func (h *Heap) eachInBlocks(block uint64, f func(object, handle uint64)) (all bool) {
+// eachInBlocks goes through a list of JNIHandleBlocks. A free handle has its lowest bit set, or is null. Behind a block
+// that is not full come none that are in use.
+func (h *Heap) eachInBlocks(block uint64, f func(object, handle uint64) bool) (all bool) {
 	d := &h.vm.l.dump
 	if !d.slots.ok() || !d.top.ok() || !d.next.ok() {
 		return false
 	}
-	var slots [8 * maxHandles]byte
+	var slots [8 * blockHandles]byte
 	for n := 0; block != 0 && block%8 == 0 && n < maxHandleBlocks; n++ {
 		top, err := h.vm.mem.U32(block + uint64(d.top))
-		if err != nil || top > maxHandles || h.vm.mem.Bytes(block+uint64(d.slots), slots[:8*top]) != nil {
+		if err != nil || top > blockHandles || h.vm.mem.Bytes(block+uint64(d.slots), slots[:8*top]) != nil {
 			return false
 		}
 		for i := uint64(0); i < 8*uint64(top); i += 8 {
-			if object := word(slots[i:]); object != 0 && object&7 == 0 {
-				f(object, block+uint64(d.slots)+i)
+			object := word(slots[i:])
+			if object&7 != 0 {
+				object = 0
 			}
+			if !f(object, block+uint64(d.slots)+i) {
+				return false
+			}
+		}
+		if top < blockHandles {
+			return true
 		}
 		block = h.health.pointerAt(block, d.next)
 	}
@@ -148,7 +160,7 @@ const (
 )
 
 // eachStored goes through an OopStorage.
-func (h *Heap) eachStored(storage uint64, f func(object, handle uint64)) (all bool) {
+func (h *Heap) eachStored(storage uint64, f func(object, handle uint64) bool) (all bool) {
 	array := h.health.pointerAt(storage, storageArray)
 	blocks := h.health.pointerAt(array, 8)
 	if array == 0 || blocks > h.health.pointerAt(array, 0) || blocks > maxBlocks {
@@ -164,8 +176,8 @@ func (h *Heap) eachStored(storage uint64, f func(object, handle uint64)) (all bo
 		}
 		used := word(b[8*blockRefs:])
 		for k := range uint64(blockRefs) {
-			if object := word(b[8*k:]); used>>k&1 == 1 && object != 0 && object&7 == 0 {
-				f(object, block+8*k)
+			if object := word(b[8*k:]); used>>k&1 == 1 && object&7 == 0 && !f(object, block+8*k) {
+				return false
 			}
 		}
 	}

@@ -54,13 +54,52 @@ func TestStoredHandles(t *testing.T) {
 		w.put64(block+8*blockRefs, 1<<63|1<<5)
 	}
 	var found []uint64
-	all := h.eachStored(storage, func(object, handle uint64) { found = append(found, object) })
+	all := h.eachStored(storage, func(object, handle uint64) bool {
+		found = append(found, object)
+		return true
+	})
 	if want := []uint64{0x1028, 0x11f8, 0x2028, 0x21f8}; !all || !slices.Equal(found, want) {
 		t.Errorf("%v %#x", all, found)
 	}
+	calls := 0
+	if h.eachStored(storage, func(_, _ uint64) bool { calls++; return false }) || calls != 1 {
+		t.Errorf("%d calls after the caller wanted no more", calls)
+	}
 	w.put64(array+8, 5)
-	if h.eachStored(storage, func(_, _ uint64) { t.Error("called") }) {
+	if h.eachStored(storage, func(_, _ uint64) bool { t.Error("called"); return true }) {
 		t.Error("all are known")
+	}
+}
+
+// TestHandleBlocks: what stands behind a block that is not full is of old, and a list that goes round in circles ends
+// with its caller.
+func TestHandleBlocks(t *testing.T) {
+	w, h, _ := dumpHeap(t)
+	d := &h.vm.l.dump
+	d.slots, d.top, d.next = 0, 8*blockHandles, 8*blockHandles+8
+	first, second := w.alloc(512), w.alloc(512)
+	for i := range uint64(blockHandles) {
+		w.put64(first+8*i, 0x1000+8*i)
+		w.put64(second+8*i, 0x2000+8*i)
+	}
+	w.put64(first+8*5, 1) // free
+	w.put64(first+uint64(d.top), blockHandles)
+	w.put64(first+uint64(d.next), second)
+	w.put64(second+uint64(d.top), 2)
+	w.put64(second+uint64(d.next), first)
+	n, free := 0, 0
+	count := func(object, _ uint64) bool {
+		if n++; object == 0 {
+			free++
+		}
+		return n < 1000
+	}
+	if !h.eachInBlocks(first, count) || n != blockHandles+2 || free != 1 {
+		t.Errorf("%d handles, %d of them free", n, free)
+	}
+	w.put64(second+uint64(d.top), blockHandles)
+	if n = 0; h.eachInBlocks(first, count) || n != 1000 {
+		t.Errorf("%d handles of a circle", n)
 	}
 }
 

@@ -45,6 +45,7 @@ var readWidths = map[string]uint8{
 	"HeapRegionSetBase._length": 4, "G1HeapRegionSetBase._length": 4, "HeapRegionSetCount._length": 4,
 	"HeapRegionType._tag": 4, "G1HeapRegionType._tag": 4, "HeapRegion._type": 4, "G1HeapRegion._type": 4,
 	"CompileTask._comp_level": 1, "vframeArray._frames": 4, "vframeArrayElement._bci": 4,
+	"JNIHandleBlock._top": 4,
 }
 
 // tooNarrow reports whether a field has fewer bytes than are read of it. It is false where its type's size is not

@@ -36,7 +36,7 @@ part alone.
 
 heap reads at most 200 MiB in one second. Of a larger heap it reads pieces that are drawn by lot, and
 says how far each share may be off (+-, in 95 of 100 cases). --all reads everything. What a sample has
-not met is not zero: a line says how many objects a class may have.
+not met is not zero: a line says how many objects a class may have. docs/heap.md has the rest.
 
 -n 6 --every 10s reads six times and says what grew in the old generation, how fast, and when that
 will be full. -o heap.html is a page of packages and classes.
@@ -49,7 +49,7 @@ threads, objects that are not whole yet, and what the collector moved meanwhile.
 -o FILE.hprof writes a heap dump for Eclipse MAT, VisualVM and others. A live JVM has to stand still
 for that. goprof measures first how long, and stops the JVM only with --stop. The JVM goes on when
 the dump is complete, when goprof ends in whatever way, and at the latest after ten times as long.
-With --redact, zeros stand for all numbers and texts. docs/heap.md has the rest.`
+With --redact, zeros stand for all numbers and texts. docs/heap-dump.md has the rest.`
 
 const heapExample = `  goprof heap 1234                            or --pid 1234, or a part of its name
   goprof heap 1234 --area old                 what has stayed
@@ -145,19 +145,20 @@ func (f *heapFlags) check(cmd *cobra.Command, args []string) error {
 
 // run finds out what to read: a core file, or a live JVM.
 func (f *heapFlags) run(cmd *cobra.Command, args []string) error {
-	if f.core.file != "" {
+	if err := f.check(cmd, args); err != nil {
+		return err
+	}
+	switch {
+	case f.core.file != "":
 		readFilesOnly(cmd, args)
-	} else if f.wantsDump() {
+	case f.wantsDump():
 		defer session.StopAfterSuspend()()
 		defer session.StartWatchdog(watchdogName)() // the guard lets nothing be started
 		guard.Enter(guard.ToDumpAndWrite)
-	} else if f.output != output.Stdout {
+	case f.output != output.Stdout:
 		guard.Enter(guard.ToDumpAndWrite)
-	} else {
+	default:
 		guard.Enter(f.toDump(output.Stdout))
-	}
-	if err := f.check(cmd, args); err != nil {
-		return err
 	}
 	f.core.by = f.by
 	if f.core.file != "" && f.wantsDump() {

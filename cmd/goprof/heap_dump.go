@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,6 +16,7 @@ import (
 	"goprof/heap/heapdump"
 	"goprof/output"
 	"goprof/output/convert"
+	"goprof/process"
 	"goprof/session"
 	"goprof/vmstructs"
 )
@@ -25,6 +27,9 @@ const (
 	// standsLonger and standsAtLeast bound how long the JVM stands still: so many times what was expected.
 	standsLonger  = 10
 	standsAtLeast = 10 * time.Second
+	// mostStands bounds what is expected, standsUnknown stands for what could not be measured.
+	mostStands    = time.Hour
+	standsUnknown = time.Minute
 	// heapTries is how often goprof waits for the end of a collection that it has met, nextTry for how long.
 	heapTries = 20
 	nextTry   = 50 * time.Millisecond
@@ -53,25 +58,6 @@ func (f *heapFlags) checkDump(cmd *cobra.Command) error {
 
 // dump writes a heap dump of a live JVM, which stands still meanwhile.
 func (f *heapFlags) dump(cmd *cobra.Command, pid int) error {
-	s, err := session.Attach(pid)
-	if err != nil {
-		return attachError(pid, err)
-	}
-	defer s.Close()
-	if err := host().Traced(pid); err != nil {
-		return attachError(pid, err)
-	}
-	what := fmt.Sprintf("cannot make a heap dump of process %d", pid)
-	instead := fmt.Sprintf("goprof heap %d", pid)
-	stands, about, err := expectStand(s)
-	if err != nil {
-		return heapDumpFailed(&convert.SourceError{Err: err}, what, instead)
-	}
-	if !f.stop {
-		return &exit.Error{Code: exit.General, What: what + " while it runs",
-			Why:    fmt.Sprintf("it has to stand still for %s", about),
-			Remedy: fmt.Sprintf("goprof heap %d --stop -o %s", pid, f.output)}
-	}
 	out, err := output.Reserve(f.output)
 	if err != nil {
 		return outputFailed(err)
@@ -79,9 +65,30 @@ func (f *heapFlags) dump(cmd *cobra.Command, pid int) error {
 	if out.IsStream() {
 		return usageError(cmd, "a heap dump of a live JVM needs a file: the JVM would wait for the reader of "+f.output)
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "goprof: process %d stands still for %s\n", pid, about)
+	s, err := session.Attach(pid)
+	if err != nil {
+		return attachError(pid, err)
+	}
+	defer s.Close()
+	doubts{}.warn(cmd.ErrOrStderr(), s.Doubts())
+	if err := host().Traced(pid); err != nil {
+		return attachError(pid, err)
+	}
 	ctx, stop := interruptible(cmd.Context())
 	defer stop()
+	what := fmt.Sprintf("cannot make a heap dump of process %d", pid)
+	instead := commandLine(without("output", "stop")(cmd, os.Args))
+	stands, about, err := expectStand(ctx, s)
+	if errors.Is(err, process.ErrSilent) {
+		return attachError(pid, err)
+	} else if err != nil {
+		return heapDumpFailed(&convert.SourceError{Err: err}, what, instead)
+	}
+	if !f.stop {
+		return &exit.Error{Code: exit.General, What: what + " while it runs",
+			Why: "it has to stand still for " + about, Remedy: commandLine(with("stop", "")(cmd, os.Args))}
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "goprof: process %d stands still for %s\n", pid, about)
 	d := liveDump{session: s, opt: heapDumpOptions(f.by), most: max(standsAtLeast, standsLonger*stands), ctx: ctx}
 	_, err = out.Write(d.write)
 	fmt.Fprintf(cmd.ErrOrStderr(), "goprof: process %d goes on, after %v\n", pid, d.stood.Round(time.Millisecond))
@@ -94,40 +101,83 @@ func (f *heapFlags) dump(cmd *cobra.Command, pid int) error {
 
 // expectStand says how long the JVM would stand still. It makes a part of a heap dump while the JVM runs, which goes
 // nowhere. Only its speed counts.
-func expectStand(s *session.Session) (stands time.Duration, about string, err error) {
-	heap, err := s.VM.NewHeap()
-	if err != nil {
-		return 0, "", err
-	}
-	var areas []*vmstructs.HeapArea
+func expectStand(ctx context.Context, s *session.Session) (stands time.Duration, about string, err error) {
 	for try := 1; ; try++ {
-		if areas, err = heap.DumpAreas(); !errors.Is(err, vmstructs.ErrMoving) || try == heapTries {
-			break
+		type result struct {
+			speed speed
+			err   error
+		}
+		done := make(chan result, 1)
+		if !s.Guarded(func() {
+			speed, err := measure(ctx, s.VM)
+			done <- result{speed, err}
+		}) {
+			return 0, "", process.ErrSilent
+		}
+		r := <-done
+		if err := ctx.Err(); err != nil {
+			return 0, "", heapdump.ErrCancelled
+		}
+		if !errors.Is(r.err, vmstructs.ErrMoving) || try == heapTries {
+			stands, about = r.speed.stands()
+			return stands, about, r.err
 		}
 		time.Sleep(nextTry)
 	}
-	if err != nil {
-		return 0, "", err
-	}
-	used := uint64(0)
-	for _, a := range areas {
-		used += a.Top - a.Start - a.Free()
-	}
-	ctx, stop := context.WithTimeout(context.Background(), measureFor)
-	defer stop()
-	began := time.Now()
-	res, _ := heapdump.Write(io.Discard, s.VM, heapdump.Options{At: began, Cancel: ctx.Done()})
-	took := time.Since(began)
-	if res == nil || res.Bytes == 0 {
-		return 0, fmt.Sprintf("a time that could not be measured: %s of objects", output.Size(used)), nil
-	}
-	rate := float64(res.Bytes) / took.Seconds()
-	stands = time.Duration(float64(used) / rate * float64(time.Second))
-	return stands, fmt.Sprintf("about %v: %s of objects, %s a second", round(stands), output.Size(used),
-		output.Size(uint64(rate))), nil
 }
 
-// round leaves two digits or so.
+// speed is how fast a heap dump is, written to nowhere.
+type speed struct {
+	used     uint64        // bytes of all objects
+	prepared time.Duration // what it took to come to the objects
+	bytes    uint64        // so many bytes of objects took so long
+	took     time.Duration
+}
+
+// measure makes heap dumps of classes, and of objects for measureFor.
+func measure(ctx context.Context, vm *vmstructs.VM) (s speed, err error) {
+	heap, err := vm.NewHeap()
+	if err != nil {
+		return s, err
+	}
+	areas, err := heap.DumpAreas()
+	if err != nil {
+		return s, err
+	}
+	for _, a := range areas {
+		s.used += a.Top - a.Start - a.Free()
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	began := time.Now()
+	objects := began
+	res, err := heapdump.Write(io.Discard, vm, heapdump.Options{At: began, Cancel: ctx.Done(), Objects: func() {
+		objects = time.Now()
+		time.AfterFunc(measureFor, stop)
+	}})
+	if err != nil && !errors.Is(err, heapdump.ErrCancelled) {
+		return s, err
+	}
+	s.prepared, s.took = objects.Sub(began), time.Since(objects)
+	if res != nil {
+		s.bytes = res.Bytes
+	}
+	return s, nil
+}
+
+// stands is how long the whole takes.
+func (s *speed) stands() (stands time.Duration, about string) {
+	if s.bytes == 0 || s.took <= 0 {
+		return standsUnknown, fmt.Sprintf("a time that could not be measured: %s of objects", output.Size(s.used))
+	}
+	rate := float64(s.bytes) / s.took.Seconds()
+	seconds := min(float64(s.used)/rate, mostStands.Seconds())
+	stands = min(s.prepared+time.Duration(seconds*float64(time.Second)), mostStands)
+	return stands, fmt.Sprintf("about %v, without the disk: %s of objects, %s a second", round(stands),
+		output.Size(s.used), output.Size(uint64(rate)))
+}
+
+// round leaves two digits or so of at most mostStands.
 func round(d time.Duration) time.Duration {
 	unit := time.Millisecond
 	for unit*100 < d {
@@ -158,36 +208,30 @@ func (d *liveDump) write(w io.Writer) (err error) {
 }
 
 func (d *liveDump) once(w io.Writer) error {
-	began := time.Now()
 	type result struct {
 		res *heapdump.Result
 		err error
 	}
-	done := make(chan result, 1)
-	err := d.session.Hold(d.most, func(threads func(func(*heapdump.Thread)), cut <-chan struct{}) {
-		ended := make(chan struct{})
-		defer close(ended)
-		cancel := make(chan struct{})
-		go func() {
-			defer close(cancel)
-			select {
-			case <-cut:
-			case <-d.ctx.Done():
-			case <-ended:
-			}
-		}()
+	began, done := make(chan time.Time, 1), make(chan result, 1)
+	err := d.session.Hold(d.ctx.Done(), d.most, func(threads func(func(*heapdump.Thread)), cut <-chan struct{}) {
+		began <- time.Now()
 		opt := d.opt
-		opt.Threads, opt.Cancel = threads, cancel
+		opt.Threads, opt.Cancel = threads, cut
 		res, err := heapdump.Write(w, d.session.VM, opt)
 		done <- result{res, err}
 	})
-	d.stood = time.Since(began)
+	select {
+	case at := <-began:
+		d.stood += time.Since(at)
+	default: // not all threads have stopped
+		return &convert.SourceError{Err: d.reason(err)}
+	}
 	if err != nil {
 		select { // it ends soon: nothing waits for it but the file
 		case <-done:
 		case <-time.After(lastWrite):
 		}
-		return &convert.SourceError{Err: err}
+		return &convert.SourceError{Err: d.reason(err)}
 	}
 	r := <-done
 	d.res = r.res
@@ -198,4 +242,12 @@ func (d *liveDump) once(w io.Writer) error {
 		return &convert.SourceError{Err: r.err}
 	}
 	return r.err
+}
+
+// reason is why all threads were let go, or did not all stop.
+func (d *liveDump) reason(err error) error {
+	if d.ctx.Err() != nil {
+		return heapdump.ErrCancelled
+	}
+	return err
 }

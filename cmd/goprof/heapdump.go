@@ -26,9 +26,6 @@ const (
 	hprofEnds   = ".hprof"
 )
 
-// coreGrows bounds a heap dump of a core file: compressed references become up to twice as long, and headers are added.
-const coreGrows, coreMore = 4, 1 << 30
-
 // forHeapDump takes input as the core file, and says which flags of convert do not go with a heap dump.
 func (c *coreFile) forHeapDump(cmd *cobra.Command, input string) (err error) {
 	c.file = input
@@ -54,7 +51,7 @@ func (c *coreFile) writeHeapDump(cmd *cobra.Command, to string) error {
 	}
 	defer o.Close()
 	opt := heapDumpOptions(c.by)
-	opt.Threads, opt.Most = o.HeapThreads, coreGrows*o.file.Size+coreMore
+	opt.Threads, opt.Size = o.HeapThreads, uint64(max(o.file.Size, 1))
 	var res *heapdump.Result
 	_, err = out.Write(func(w io.Writer) (err error) {
 		if res, err = heapdump.Write(w, o.VM, opt); err != nil && !errors.As(err, new(*heapdump.WriteError)) {
@@ -64,10 +61,21 @@ func (c *coreFile) writeHeapDump(cmd *cobra.Command, to string) error {
 	})
 	o.missing(cmd)
 	if err != nil {
-		return heapDumpFailed(err, "cannot make a heap dump of "+c.file, "goprof heap --core "+c.file)
+		return heapDumpFailed(err, "cannot make a heap dump of "+c.file, heapOfCore(cmd, c.file))
 	}
 	tellHeapDump(cmd, to, res)
 	return nil
+}
+
+// heapOfCore is the command that counts what fills the heap of a core file, with the same pseudonyms.
+func heapOfCore(cmd *cobra.Command, file string) string {
+	args := []string{"goprof", "heap", "--core", file}
+	for _, name := range []string{"redact", "redact-key", "redact-map", "root"} {
+		if f := cmd.Flags().Lookup(name); f != nil && f.Changed {
+			args = append(args, "--"+name, f.Value.String())
+		}
+	}
+	return commandLine(args)
 }
 
 func heapDumpOptions(by *redact.Redactor) heapdump.Options {

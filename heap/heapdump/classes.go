@@ -28,8 +28,9 @@ type step struct {
 const (
 	// maxDepth bounds the superclasses of a class.
 	maxDepth = 1 << 12
-	// maxPlans bounds the steps of all classes together.
-	maxPlans = 1 << 22
+	// maxPlans bounds the steps of all classes together, maxLooked the classes and fields that are looked at for them.
+	maxPlans  = 1 << 22
+	maxLooked = 1 << 24
 	// maxInstance bounds the bytes that are read of an object with fields.
 	maxInstance = 1<<20 + 8
 	// maxFields bounds the bytes of an object's fields in the file. They are written at once.
@@ -62,7 +63,8 @@ func (d *dumping) readClasses() error {
 		serial := uint32(len(d.order))
 		d.serials[vmstructs.JavaName(read.Name)] = serial
 		d.out.LoadClass(serial, read.Mirror, d.name(d.className(read.Name)))
-		return d.out.Err()
+		d.cancelled()
+		return d.err
 	})
 	if err != nil {
 		return err
@@ -84,8 +86,10 @@ func (d *dumping) readClasses() error {
 func (d *dumping) writeClasses() error {
 	plans := 0
 	for _, c := range d.order {
-		if plans += len(d.planOf(c)); plans > maxPlans {
+		if plans += len(d.planOf(c)); plans > maxPlans || d.looked > maxLooked {
 			return vmstructs.ErrTooLarge
+		} else if d.cancelled() {
+			return d.err
 		}
 		d.writeClass(c)
 		if c.Loader == 0 {
@@ -129,6 +133,9 @@ func (d *dumping) planOf(c *class) []step {
 	}
 	c.planned = true
 	for k, depth := c, 0; k != nil && depth < maxDepth; k, depth = d.classes[k.Super], depth+1 {
+		if d.looked += 1 + len(k.Fields); d.looked > maxLooked {
+			break
+		}
 		for _, f := range k.Fields {
 			if kind, ok := hprof.TypeOf(f.Type); ok && !f.Static && c.size < maxFields-hprof.IDSize {
 				c.plan = append(c.plan, step{f.At, kind})

@@ -56,8 +56,6 @@ const (
 	mostReads = 8 << 20
 	// mostMemory is what a dump of lies may have in use.
 	mostMemory = 300 << 20
-	// mostWritten stands for a core file of that size.
-	mostWritten = 1 << 30
 )
 
 // TestHostile: damaged classes, fields, names, headers and lists cost a bounded number of reads and bounded memory. The
@@ -84,10 +82,16 @@ func TestHostile(t *testing.T) {
 			t.Fatal(err)
 		}
 		l.listen = false
+		cancel := make(chan struct{})
+		close(cancel)
+		res, err := heapdump.Write(io.Discard, vm, heapdump.Options{Cancel: cancel, Objects: func() { t.Error("objects") }})
+		if res != nil || !errors.Is(err, heapdump.ErrCancelled) {
+			t.Errorf("cancelled before the classes: %+v, %v", res, err)
+		}
 		rnd, whole := rand.New(rand.NewPCG(1, 2)), 0
 		for round := range 30 {
 			l.lie(rnd)
-			if _, err := heapdump.Write(io.Discard, vm, heapdump.Options{Most: mostWritten}); err == nil {
+			if _, err := heapdump.Write(io.Discard, vm, heapdump.Options{Size: 1}); err == nil {
 				whole++
 			}
 			live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}

@@ -33,14 +33,15 @@ func held(t *testing.T, jdk jvmtest.JDK, blank bool, flags ...string) (dump []by
 	var out bytes.Buffer
 	var res *heapdump.Result
 	var failed error
-	err = s.Hold(jvmtest.Slow(time.Minute), func(threads func(func(*heapdump.Thread)), cut <-chan struct{}) {
+	err = s.Hold(nil, jvmtest.Slow(time.Minute), func(threads func(func(*heapdump.Thread)), cut <-chan struct{}) {
 		opt := heapdump.Options{At: time.Now(), Threads: threads, Blank: blank, Cancel: cut}
 		res, failed = heapdump.Write(&out, s.VM, opt)
 	})
 	if err != nil || failed != nil {
 		t.Fatal(err, failed)
 	}
-	if missing := res.Missing(); res.Lost > 0 || res.Unread.Memory > 0 || res.UnreadClasses > 0 {
+	if missing := res.Missing(); res.Lost > 0 || res.Unread.Memory > 0 || res.UnreadClasses > 0 ||
+		res.CutStacks > 0 || res.NoLocals > 0 || res.NoGlobals {
 		t.Errorf("missing: %q", missing)
 	}
 	if blank {

@@ -13,8 +13,11 @@ import (
 const (
 	// maxChunk bounds what is read of a virtual thread's frames in the heap.
 	maxChunk = 1 << 20
-	// maxRoots bounds the roots that wait for being written.
-	maxRoots = 1 << 22
+	// maxRoots bounds the roots that wait for being written, maxHandles the handles of native code that are looked at.
+	maxRoots   = 1 << 22
+	maxHandles = 1 << 22
+	// cancelEach is after how many roots the dump looks whether it is cancelled.
+	cancelEach = 1 << 12
 )
 
 // root keeps an object alive. Roots are found before the place where they are written.
@@ -44,10 +47,23 @@ func (d *dumping) keep(r root) {
 	}
 }
 
+// handle notes what a handle of native code keeps alive, and reports whether others may follow.
+func (d *dumping) handle(r root) bool {
+	if d.handles++; d.handles > maxHandles {
+		d.fail(vmstructs.ErrTooLarge)
+	} else if d.keep(r); d.handles%cancelEach == 0 {
+		d.cancelled()
+	}
+	return d.err == nil
+}
+
 // writeRoots writes what was noted.
 func (d *dumping) writeRoots() {
 	d.res.Roots += int64(len(d.roots))
-	for _, r := range d.roots {
+	for i, r := range d.roots {
+		if i%cancelEach == 0 && d.cancelled() {
+			return
+		}
 		switch r.kind {
 		case threadRoot:
 			d.out.Thread(r.object, r.thread, hprof.NoTrace+r.thread)
@@ -64,6 +80,9 @@ func (d *dumping) writeRoots() {
 
 // thread writes a thread's stack, and notes what the thread and its stack keep alive.
 func (d *dumping) thread(t *Thread) {
+	if d.cancelled() {
+		return
+	}
 	object, err := d.heap.ThreadObject(t.Java)
 	if err != nil || !d.isObject(object) {
 		return
@@ -72,11 +91,14 @@ func (d *dumping) thread(t *Thread) {
 	serial := uint32(d.res.Threads)
 	d.trace(hprof.NoTrace+serial, serial, t.Stack)
 	d.keep(root{object: object, thread: serial, kind: threadRoot})
-	for _, addr := range d.references(append(t.Used, bytesOf(t.Regs))...) {
+	if !t.toBase() {
+		d.res.CutStacks++
+	}
+	for _, addr := range d.references(t.Snap.Stack, t.Snap.Under, bytesOf(t.Snap.Regs[:])) {
 		d.keep(root{object: addr, thread: serial, kind: stackRoot})
 	}
-	if !d.heap.LocalHandles(t.Java, func(object uint64) {
-		d.keep(root{object: object, thread: serial, kind: localRoot})
+	if !d.heap.LocalHandles(t.Java, func(object, _ uint64) bool {
+		return d.handle(root{object: object, thread: serial, kind: localRoot})
 	}) {
 		d.res.NoLocals++
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"goprof/output/hprof"
+	"goprof/process"
 	"goprof/profile"
 	"goprof/vmstructs"
 )
@@ -22,9 +23,16 @@ type Names interface {
 type Thread struct {
 	Java  vmstructs.Thread
 	Stack *profile.Stack
-	Regs  []uint64
-	// Used are the used parts of its stack.
-	Used [][]byte
+	Snap  *process.Snapshot
+}
+
+// toBase reports whether the copy of its stack reaches to the oldest frame.
+func (t *Thread) toBase() bool {
+	end := t.Snap.SP + uint64(len(t.Snap.Stack))
+	if len(t.Snap.Under) > 0 {
+		end = t.Snap.UnderSP + uint64(len(t.Snap.Under))
+	}
+	return end == t.Java.StackBase
 }
 
 // Options say what to write.
@@ -36,10 +44,12 @@ type Options struct {
 	Blank bool
 	// Names is nil if all names may be told.
 	Names Names
-	// Most bounds the file: no honest heap makes a larger one. 0: nothing does.
-	Most int64
+	// Size bounds the file: it is how large the heap is at most. 0: what the heap says itself.
+	Size uint64
 	// Cancel ends it early, with ErrCancelled. May be nil.
 	Cancel <-chan struct{}
+	// Objects is called when all is written but the objects. May be nil.
+	Objects func()
 }
 
 // Result is what a heap dump holds, and what it lacks.
@@ -58,6 +68,8 @@ type Result struct {
 	// NoGlobals: not all global handles of native code are known, NoLocals counts threads of which the same holds.
 	NoGlobals bool
 	NoLocals  int
+	// CutStacks counts threads whose oldest frames could not be looked at for roots.
+	CutStacks int
 }
 
 var (
@@ -74,6 +86,9 @@ const (
 	maxSteps = 1 << 22
 	// maxLost bounds the zeros that are written for what cannot be read.
 	maxLost = 1 << 30
+	// fileGrows and fileMore bound the file by the size of the heap: compressed references become up to twice as long,
+	// and headers are added. maxHeap is larger than any heap.
+	fileGrows, fileMore, maxHeap = 4, 1 << 30, 1 << 48
 )
 
 // dumping is a heap dump under way.
@@ -94,6 +109,8 @@ type dumping struct {
 	scratch []byte
 	frames  uint64 // numbers of frames so far
 	roots   []root
+	handles int
+	looked  int // fields, in planOf
 	steps   int
 	err     error
 }
@@ -110,15 +127,20 @@ func Write(w io.Writer, vm *vmstructs.VM, opt Options) (*Result, error) {
 	if d.areas, err = heap.DumpAreas(); err != nil {
 		return nil, err
 	}
-	d.out = hprof.NewWriter(&bounded{w, opt.Most}, opt.At)
+	if opt.Size == 0 {
+		for _, a := range d.areas {
+			opt.Size += min(a.Top-a.Start, maxHeap)
+		}
+	}
+	d.out = hprof.NewWriter(&bounded{w, fileGrows*int64(min(opt.Size, maxHeap)) + fileMore}, opt.At)
 	if err := d.readClasses(); err != nil {
 		return nil, err
 	}
 	if opt.Threads != nil {
 		opt.Threads(d.thread)
 	}
-	if !heap.GlobalHandles(func(object, handle uint64) {
-		d.keep(root{object: object, handle: handle, kind: globalRoot})
+	if !heap.GlobalHandles(func(object, handle uint64) bool {
+		return d.handle(root{object: object, handle: handle, kind: globalRoot})
 	}) {
 		d.res.NoGlobals = true
 	}
@@ -128,7 +150,9 @@ func Write(w io.Writer, vm *vmstructs.VM, opt Options) (*Result, error) {
 	if err := d.writeClasses(); err != nil {
 		return nil, err
 	}
-	d.writeRoots()
+	if d.writeRoots(); opt.Objects != nil {
+		opt.Objects()
+	}
 	if err := d.objects(); err != nil {
 		return &d.res, err
 	}
@@ -145,17 +169,15 @@ type WriteError struct{ Err error }
 func (e *WriteError) Error() string { return e.Err.Error() }
 func (e *WriteError) Unwrap() error { return e.Err }
 
-// bounded is a writer of at most so many bytes, if there is a bound.
+// bounded is a writer of at most so many bytes.
 type bounded struct {
 	io.Writer
 	left int64
 }
 
 func (b *bounded) Write(p []byte) (int, error) {
-	if b.left > 0 {
-		if b.left -= int64(len(p)); b.left <= 0 {
-			return 0, ErrTooMuch
-		}
+	if b.left -= int64(len(p)); b.left < 0 {
+		return 0, ErrTooMuch
 	}
 	n, err := b.Writer.Write(p)
 	if err != nil {
@@ -164,18 +186,23 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// stop reports whether the walk through the heap must end.
-func (d *dumping) stop() bool {
+// cancelled reports whether the dump must end.
+func (d *dumping) cancelled() bool {
 	select {
 	case <-d.opt.Cancel:
 		d.fail(ErrCancelled)
 	default:
 	}
+	d.fail(d.out.Err())
+	return d.err != nil
+}
+
+// stop is cancelled for a step of the walk through the heap.
+func (d *dumping) stop() bool {
 	if d.steps++; d.steps > maxSteps || d.res.Lost > maxLost {
 		d.fail(ErrUnreadable)
 	}
-	d.fail(d.out.Err())
-	return d.err != nil
+	return d.cancelled()
 }
 
 // fail keeps the first error.
@@ -233,6 +260,11 @@ func (r *Result) Missing() (all []string) {
 	tell(uint64(r.NoLocals), "handles of native code on %d threads: objects that only these keep look dead")
 	if r.NoGlobals {
 		all = append(all, "global handles of native code: objects that only these keep look dead")
+	}
+	tell(uint64(r.CutStacks), "the oldest frames on the stacks of %d threads: objects that only these keep look dead")
+	if r.Threads > 0 {
+		all = append(all, "handles of outer native frames (of methods that called Java or pushed a frame): objects that "+
+			"only these keep look dead")
 	}
 	return all
 }

@@ -5,8 +5,6 @@ package ptrace
 import (
 	"errors"
 	"fmt"
-	"slices"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -36,6 +34,9 @@ var (
 const (
 	// holdPasses bounds how often new threads are looked for. A thread that has not stopped may start others.
 	holdPasses = 64
+	// reapEach is how often those that have ended are reaped while others are waited for: an exec, which does not stop,
+	// waits for the ends of all others, also of those that stood still already (seize.go). It is some 10 ms.
+	reapEach = 100
 	// holdTick is how often a hold looks whether it must end.
 	holdTick = 5 * time.Millisecond
 )
@@ -44,11 +45,14 @@ const (
 // still for as long as f takes, and in nothing else: they are seized and interrupted, and a goprof that dies lets go of
 // them. f runs on another goroutine, and may read the target.
 //
-// wait bounds how long the threads may take to stop, most how long they stand still. They are also let go when goprof
-// itself is to be stopped (Suspend). Then f may still be running, cut is closed, and the result is ErrLetGo.
-func HoldAll(pid int, cpu *arch.CPU, wait, most time.Duration, f func(all []Held, cut <-chan struct{})) (err error) {
+// wait bounds how long the threads may take to stop, most how long they stand still. They are also let go when cancel
+// is closed, which may be nil, and when goprof itself is to be stopped (Suspend). Then f may still be running, cut is
+// closed, and the result is ErrLetGo.
+func HoldAll(pid int, cpu *arch.CPU, cancel <-chan struct{}, wait, most time.Duration,
+	f func(all []Held, cut <-chan struct{})) (err error) {
 	OnOwnThread(func() {
-		h := holding{t: NewTracer(pid, cpu), pid: pid, seized: map[int]bool{}}
+		h := holding{t: NewTracer(pid, cpu), pid: pid, cancel: cancel, seized: map[int]bool{}}
+		h.t.onItsThread()
 		defer h.t.Close()
 		defer h.release()
 		if err = h.stopAll(Monotonic() + int64(wait)); err == nil {
@@ -62,8 +66,23 @@ func HoldAll(pid int, cpu *arch.CPU, wait, most time.Duration, f func(all []Held
 type holding struct {
 	t      *Tracer
 	pid    int
+	cancel <-chan struct{}
 	seized map[int]bool
+	coming []int // seized, and not known to stand still
 	held   []Held
+}
+
+// ends says why a hold must end early, if it must.
+func (h *holding) ends() string {
+	select {
+	case <-h.cancel:
+		return "goprof was interrupted"
+	default:
+	}
+	if SuspendWanted() {
+		return "goprof was stopped"
+	}
+	return ""
 }
 
 // stopAll stops all threads, those included that others start meanwhile.
@@ -96,19 +115,21 @@ func (h *holding) seizeNew() (found int, err error) {
 		if h.seized[tid] {
 			continue
 		}
-		_, _, e := syscall.Syscall6(unix.SYS_PTRACE, unix.PTRACE_SEIZE, uintptr(tid), 0, 0, 0, 0)
-		state, tracer := h.t.proc.Status(tid)
-		switch {
-		case e == unix.ESRCH, e != 0 && (state == 'Z' || state == 'X' || state == 0): // it has ended
-			continue
-		case e != 0 && tracer != 0:
-			return found, ErrTracedBy
-		case e != 0:
+		if e := h.t.seize(tid); e != 0 {
+			state, tracer := h.t.proc.Status(tid)
+			switch {
+			case e == unix.ESRCH, state == 'Z', state == 'X', state == 0: // it has ended
+				continue
+			case tracer != 0:
+				return found, ErrTracedBy
+			}
 			return found, &SyscallError{"PTRACE_SEIZE", e}
-		case !h.t.proc.Owns(tid): // another process's: the number was given away. It does not stop
-			continue
+		}
+		if !h.t.proc.Owns(tid) { // it goes on with the end of this OS thread
+			return found, fmt.Errorf("%w: %d is the number of another process's thread by now", ErrNotHeld, tid)
 		}
 		h.seized[tid] = true
+		h.coming, h.t.reaped = append(h.coming, tid), append(h.t.reaped, tid)
 		found++
 		ptrace(unix.PTRACE_INTERRUPT, uintptr(tid), 0, 0)
 	}
@@ -117,34 +138,29 @@ func (h *holding) seizeNew() (found int, err error) {
 
 // await waits until each seized thread stands still, or has ended.
 func (h *holding) await(until int64) error {
-	left := map[int]bool{}
-	for tid := range h.seized {
-		left[tid] = !slices.ContainsFunc(h.held, func(t Held) bool { return t.TID == tid })
-	}
-	for {
-		running := 0
-		for tid, waits := range left {
-			if !waits {
-				continue
-			}
-			if s, sig := h.t.peek(tid); s == stopped {
-				left[tid] = false
+	for pass := 1; ; pass++ {
+		still := h.coming[:0]
+		for _, tid := range h.coming {
+			switch s, sig := h.t.peek(tid); s {
+			case stopped:
 				if err := h.note(tid, sig); err != nil {
 					return err
 				}
-			} else if s == ended || s == lost {
-				left[tid] = false
-			} else {
-				running++
+			case running:
+				still = append(still, tid)
 			}
 		}
-		switch {
-		case running == 0:
+		if h.coming = still; len(still) == 0 {
 			return nil
-		case Monotonic() > until || SuspendWanted():
-			return fmt.Errorf("%w: %d of %d", ErrNotHeld, running, len(left))
 		}
-		time.Sleep(100 * time.Microsecond)
+		if why := h.ends(); why != "" {
+			return fmt.Errorf("%w: %s", ErrNotHeld, why)
+		} else if Monotonic() > until {
+			return fmt.Errorf("%w: %d of %d", ErrNotHeld, len(still), len(h.seized))
+		}
+		if time.Sleep(100 * time.Microsecond); pass%reapEach == 0 {
+			h.t.reapEnded()
+		}
 	}
 }
 
@@ -182,9 +198,9 @@ func (h *holding) during(most time.Duration, f func([]Held, <-chan struct{})) er
 			close(cut)
 			return fmt.Errorf("%w: %v are over", ErrLetGo, most)
 		case <-time.After(holdTick):
-			if SuspendWanted() {
+			if why := h.ends(); why != "" {
 				close(cut)
-				return fmt.Errorf("%w: goprof was stopped", ErrLetGo)
+				return fmt.Errorf("%w: %s", ErrLetGo, why)
 			}
 		}
 	}
@@ -196,9 +212,5 @@ func (h *holding) release() {
 	for _, t := range h.held {
 		ptrace(unix.PTRACE_DETACH, uintptr(t.TID), 0, t.signal)
 	}
-	for tid := range h.seized {
-		if tid != h.pid {
-			waitReap(tid)
-		}
-	}
+	h.t.reapEnded()
 }

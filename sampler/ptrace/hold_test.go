@@ -4,6 +4,7 @@ package ptrace
 
 import (
 	"errors"
+	"io"
 	"testing"
 	"time"
 
@@ -35,9 +36,11 @@ func goOn(t *testing.T, pid int) {
 // TestHoldAll: all threads stand still while f runs, and go on afterwards.
 func TestHoldAll(t *testing.T) {
 	p := ctest.Run(t, ctest.Shares, "12", "1", "0")
-	p.Line(t)
+	for range 12 {
+		p.Line(t)
+	}
 	all, cpu := tasks(t, p.PID), ctest.NeedCPU(t)
-	err := HoldAll(p.PID, cpu, time.Minute, time.Minute, func(held []Held, _ <-chan struct{}) {
+	err := HoldAll(p.PID, cpu, nil, time.Minute, time.Minute, func(held []Held, _ <-chan struct{}) {
 		if len(held) != len(all) {
 			t.Errorf("%d of %d threads are held", len(held), len(all))
 		}
@@ -53,10 +56,13 @@ func TestHoldAll(t *testing.T) {
 	goOn(t, p.PID)
 }
 
-// TestHoldEnds: threads go on although f does not return: when the time is up, and when goprof is to be stopped.
+// TestHoldEnds: threads go on although f does not return: when the time is up, when goprof is interrupted, and when
+// goprof is to be stopped.
 func TestHoldEnds(t *testing.T) {
+	cancel := make(chan struct{})
 	for name, begin := range map[string]func() (end func()){
-		"time": func() func() { return func() {} },
+		"time":   func() func() { return func() {} },
+		"cancel": func() func() { close(cancel); return func() {} },
 		"suspend": func() func() {
 			done := make(chan struct{})
 			go func() { defer close(done); Suspend(func() {}) }()
@@ -72,7 +78,11 @@ func TestHoldEnds(t *testing.T) {
 			}
 			ended := make(chan struct{})
 			var end func()
-			err := HoldAll(p.PID, ctest.NeedCPU(t), time.Minute, most, func(_ []Held, cut <-chan struct{}) {
+			var asked <-chan struct{}
+			if name == "cancel" {
+				asked = cancel
+			}
+			err := HoldAll(p.PID, ctest.NeedCPU(t), asked, time.Minute, most, func(_ []Held, cut <-chan struct{}) {
 				defer close(ended)
 				end = begin()
 				<-cut
@@ -91,8 +101,8 @@ func TestHoldEnds(t *testing.T) {
 func TestHoldTraced(t *testing.T) {
 	p := ctest.Run(t, ctest.Spin)
 	p.Line(t)
-	err := HoldAll(p.PID, ctest.NeedCPU(t), time.Minute, time.Minute, func([]Held, <-chan struct{}) {
-		err := HoldAll(p.PID, ctest.NeedCPU(t), time.Minute, time.Minute, func([]Held, <-chan struct{}) {})
+	err := HoldAll(p.PID, ctest.NeedCPU(t), nil, time.Minute, time.Minute, func([]Held, <-chan struct{}) {
+		err := HoldAll(p.PID, ctest.NeedCPU(t), nil, time.Minute, time.Minute, func([]Held, <-chan struct{}) {})
 		if !errors.Is(err, ErrTracedBy) {
 			t.Errorf("%v", err)
 		}
@@ -101,4 +111,29 @@ func TestHoldTraced(t *testing.T) {
 		t.Error(err)
 	}
 	goOn(t, p.PID)
+}
+
+// TestHoldExec: a program that runs another one meanwhile does not hold up goprof. The exec waits until the threads
+// that are held have been reaped, and PTRACE_SEIZE of the next one waits for the exec.
+func TestHoldExec(t *testing.T) {
+	p := ctest.Run(t, ctest.Execs, "100")
+	go io.Copy(io.Discard, p.Out)
+	cpu, whole := ctest.NeedCPU(t), 0
+	for i := range 150 {
+		time.Sleep(time.Duration(i%30) * 200 * time.Microsecond)
+		ended := make(chan error, 1)
+		go func() {
+			ended <- HoldAll(p.PID, cpu, nil, time.Minute, time.Minute, func([]Held, <-chan struct{}) {})
+		}()
+		select {
+		case err := <-ended:
+			if err == nil {
+				whole++
+			}
+		case <-time.After(10 * time.Second):
+			p.Process.Kill() // ends both waits
+			t.Fatal("it waits for the exec, and the exec for it")
+		}
+	}
+	t.Logf("%d of 150 met no exec", whole)
 }

@@ -173,7 +173,7 @@ func boundSignalCame(info unsafe.Pointer) {
 //go:nosplit
 func (r *releaser) look() {
 	if t := r.seizing; t != nil {
-		t.reapPending()
+		t.reapEnded()
 	}
 	if r.busy {
 		return

@@ -12,13 +12,13 @@ import (
 //
 // PTRACE_SEIZE waits while the process is in the middle of an exec (cred_guard_mutex, kernel/ptrace.c, ptrace_attach).
 // The exec waits until all other threads of the process have ended and their tracer has reaped them (fs/exec.c,
-// de_thread). We are that tracer, if one of them is on the pending list. Both would wait forever. So while stops are
-// pending the releaser's signal handler reaps ended threads. After the handler the kernel begins the call anew.
+// de_thread). We are that tracer, if one of them is on the pending list, or HoldAll holds it. Both would wait forever.
+// So the releaser's signal handler reaps ended threads meanwhile. After the handler the kernel begins the call anew.
 //
 // Go's scheduler is told of the call, as an exec may take long.
 func (t *Tracer) seize(tid int) syscall.Errno {
 	r := t.openReleaser()
-	if len(t.pending) > 0 { // so the handler is called
+	if len(t.pending)+len(t.reaped) > 0 { // so the handler is called
 		r.seizing = t
 		if !r.on && r.timer != noTimer {
 			r.set(releaseEvery)
@@ -29,12 +29,17 @@ func (t *Tracer) seize(tid int) syscall.Errno {
 	return e
 }
 
-// reapPending reaps the pending threads that have ended.
+// reapEnded reaps the threads that have ended, of those that are pending or held.
 //
 //go:nosplit
-func (t *Tracer) reapPending() {
+func (t *Tracer) reapEnded() {
 	for i := range t.pending {
 		if tid := t.pending[i].tid; tid != t.pid {
+			waitReap(tid)
+		}
+	}
+	for _, tid := range t.reaped {
+		if tid != t.pid {
 			waitReap(tid)
 		}
 	}

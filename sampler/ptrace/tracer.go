@@ -71,6 +71,7 @@ type Tracer struct {
 	over  int64 // holds that were too long and have no cause yet
 
 	pending []pendingStop
+	reaped  []int // threads that HoldAll has seized (seize.go)
 	nextP   int
 	cpus    cpuMask
 

@@ -17,9 +17,8 @@ func (j *JVM) HeapThreads(f func(*heapdump.Thread)) {
 		if t.java.Addr == 0 {
 			continue
 		}
-		j.snapshot(t, j.Walker.MaxDepth, &snap)
+		j.snapshot(t, mostStack/bytesOfFrame, &snap) // each root counts
 		j.Walker.Walk(&snap, &stack)
-		f(&heapdump.Thread{Java: t.java, Stack: &stack, Regs: snap.Regs[:],
-			Used: [][]byte{snap.Stack, snap.Under}})
+		f(&heapdump.Thread{Java: t.java, Stack: &stack, Snap: &snap})
 	}
 }

@@ -1,10 +1,6 @@
 package postmortem
 
-import (
-	"encoding/binary"
-
-	"goprof/process"
-)
+import "goprof/process"
 
 const (
 	// bytesOfFrame, leastStack and mostStack are what a live process's stacks are copied by (session, ptrace).
@@ -58,12 +54,7 @@ func (j *JVM) copy(into []byte, addr uint64, n int) []byte {
 // copyUnder copies the thread's own stack while it is on another one, a signal's: from the lowest word there that
 // points into the own one.
 func (j *JVM) copyUnder(t *coreThread, low uint64, limit int, snap *process.Snapshot) {
-	from := t.java.StackBase
-	for at := 0; at+8 <= len(snap.Stack); at += 8 {
-		if word := binary.LittleEndian.Uint64(snap.Stack[at:]); word >= low && word < from {
-			from = word &^ 7
-		}
-	}
+	from := snap.LowestInto(low, t.java.StackBase)
 	if size := int(min(t.java.StackBase-from, uint64(limit))); size > 0 {
 		snap.Under, snap.UnderSP = j.copy(snap.Under, from, size), from
 	}

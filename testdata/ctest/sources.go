@@ -36,6 +36,20 @@ int main(void) {
 	for (volatile long i = 0;; i++) pad[i & 1023] = 0x5a;
 }`
 
+// Execs starts so many threads that wait, and then another one that runs the program anew, without end.
+const Execs = `
+static char **again;
+static void *waits(void *x) { for (;;) pause(); }
+static void *execs(void *x) { usleep(200); execv("/proc/self/exe", again); _exit(1); }
+int main(int argc, char **argv) {
+	pthread_t t;
+	again = argv;
+	ready();
+	for (int i = 0; i < atoi(argv[1]); i++) pthread_create(&t, 0, waits, 0);
+	pthread_create(&t, 0, execs, 0);
+	pause();
+}`
+
 // Shares starts threads that are busy for so many microseconds of each period:
 // arguments are count, busy, period, and so on. It says their tids.
 const Shares = `

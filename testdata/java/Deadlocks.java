@@ -168,7 +168,7 @@ public final class Deadlocks {
 
         static {
             SUPER.meet();
-            settle(THREADS.stream().filter(t -> t.getName().equals("super-2")).findAny().get());
+            settle(named("super-2"));
             VALUE = new Below().hashCode();
         }
     }
@@ -251,12 +251,24 @@ public final class Deadlocks {
         }
     }
 
+    /** Waits for the thread of a name: it may run before the one that starts it has put it into the list. */
+    private static Thread named(String name) {
+        for (;;) {
+            for (Thread thread : THREADS) {
+                if (thread.getName().equals(name)) {
+                    return thread;
+                }
+            }
+            rest(1);
+        }
+    }
+
     /** Waits until a thread does what it will do for ever. A wait for a class is RUNNABLE or WAITING, as the JDK has it. */
     static void settle(Thread thread) {
         if (thread.getName().startsWith("passed")) {
             return;
         }
-        for (int same = 0; same < 20; rest(5)) {
+        for (int same = 0; same < 20 && thread.isAlive(); rest(5)) {
             StackTraceElement[] stack = thread.getStackTrace();
             boolean meets = stack.length == 0;
             for (StackTraceElement frame : stack) {

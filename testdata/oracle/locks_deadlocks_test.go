@@ -43,7 +43,6 @@ func startDeadlocks(t *testing.T, jdk jvmtest.JDK, flags string, kinds, virtual 
 // TestDeadlocksOfEachKind: dump, locks, triage and the core tell deadlocks of classes under initialisation, of virtual
 // threads, and of both with others; with all threads, their stacks, and what they wait for.
 func TestDeadlocksOfEachKind(t *testing.T) {
-	t.Parallel()
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		for n, flags := range lockFlags(jdk) {
 			if n > 0 && !longForm && jdk.Version != 25 {
@@ -166,7 +165,6 @@ func checkClassesBesideJstack(t *testing.T, jdk jvmtest.JDK, pid int, threads []
 // TestLongWaitsAreNoDeadlocks: a class that takes long to initialise, locks that are held, and locks that change hands
 // are no deadlocks. For whom threads wait is told.
 func TestLongWaitsAreNoDeadlocks(t *testing.T) {
-	t.Parallel()
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm, _ := startDeadlocks(t, jdk, "", healthyKinds, healthyVirtualKinds)
 		s := attach(t, jvm.PID)

@@ -114,6 +114,9 @@ type shaper struct {
 	// stack is the stack that is being added, root first: labels of from.
 	stack    []int32
 	plumbing []naming.Plumbing
+	// path has the nodes of to that were made or found last at each depth. A stack often begins as the one before it.
+	path  []int32
+	depth int
 }
 
 // add adds the stack that ends in a node, and returns the node in which it ends now.
@@ -133,6 +136,7 @@ func (m *shaper) add(leaf int32) int32 {
 		m.plumbing = append(m.plumbing, m.what[l])
 	}
 	at := int32(0)
+	m.depth = 0
 	if state != "" {
 		m.plumbing = m.plumbing[:len(m.plumbing)-1]
 	}
@@ -232,7 +236,14 @@ func (m *shaper) labelOf(l Name) int32 {
 	return i
 }
 
+// child is the node of a label below the node that child returned last, or below the root if m.depth is 0.
 func (m *shaper) child(parent, label int32) int32 {
+	if m.depth < len(m.path) {
+		if n := m.path[m.depth]; m.to.Nodes[n].Parent == parent && m.to.Nodes[n].Name == label {
+			m.depth++
+			return n
+		}
+	}
 	edge := uint64(parent)<<32 | uint64(label)
 	n, ok := m.children[edge]
 	if !ok {
@@ -243,5 +254,7 @@ func (m *shaper) child(parent, label int32) int32 {
 		}
 		m.children[edge] = n
 	}
+	m.path = append(m.path[:m.depth], n)
+	m.depth++
 	return n
 }

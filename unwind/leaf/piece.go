@@ -88,8 +88,11 @@ func (q *question) askPiece(of *piece) []vmstructs.Scope {
 	return of.scopes
 }
 
-// behindPiece returns the methods of a piece as they are when the piece is done.
+// behindPiece returns the methods of a piece as they are when the piece is done, nil if they could not be read.
 func (f *Finder) behindPiece(scopes []vmstructs.Scope) []vmstructs.Scope {
+	if scopes == nil {
+		return nil
+	}
 	code := f.bytecodes(scopes[0].Method)
 	i := vmstructs.BytecodeAt(code, scopes[0].BCI)
 	if i < 0 || i+1 >= len(code) {

@@ -50,3 +50,10 @@ func TestLocks(t *testing.T) {
 		}
 	}
 }
+
+// TestBehindUnread: methods that could not be read any more are not known behind the piece either.
+func TestBehindUnread(t *testing.T) {
+	if s := (&Finder{}).behindPiece(nil); s != nil {
+		t.Errorf("%v", s)
+	}
+}

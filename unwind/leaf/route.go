@@ -206,6 +206,9 @@ func (r *router) shortest(m *vmstructs.Method, p vmstructs.Place, first int, beh
 	around, ok bool) {
 	f := r.q.Finder
 	code := f.bytecodes(m)
+	if first >= len(code) { // the method is not read, or no longer the same
+		return nil, false, false
+	}
 	cost, before := f.costs[:0], f.before[:0]
 	for range code {
 		cost, before = append(cost, far), append(before, -1)

@@ -43,10 +43,10 @@ func (e *BadFile) Error() string {
 // Empty lines are skipped. It takes memory for the different stacks alone.
 func ParseCollapsed(from io.Reader) (*Tree, error) {
 	p := parser{
-		tree:     &Tree{Nodes: make([]TreeNode, 1, 1024)},
-		children: make(map[uint64]int32),
-		labels:   make(map[string]int32),
+		tree:   &Tree{Nodes: make([]TreeNode, 1, 1024)},
+		labels: make(map[string]int32),
 	}
+	p.nodes = grow(p.tree)
 	lines := bufio.NewReaderSize(from, 256<<10)
 	for {
 		line, err := p.readLine(lines)
@@ -68,12 +68,12 @@ func ParseCollapsed(from io.Reader) (*Tree, error) {
 }
 
 type parser struct {
-	tree     *Tree
-	line     int              // its number
-	children map[uint64]int32 // parent and name -> node
-	labels   map[string]int32
-	names    int    // bytes of labels
-	long     []byte // a line that is longer than the reader's buffer
+	tree   *Tree
+	line   int // its number
+	nodes  growth
+	labels map[string]int32
+	names  int    // bytes of labels
+	long   []byte // a line that is longer than the reader's buffer
 
 	// last is the last stack, with the node of each of its labels: in a sorted file the next stack mostly begins like
 	// it.
@@ -219,15 +219,9 @@ func (p *parser) child(parent int32, label []byte) (int32, error) {
 		p.tree.Labels = append(p.tree.Labels, ParseLabel(text))
 		p.labels[string(label)] = name
 	}
-	edge := uint64(parent)<<32 | uint64(name)
-	node, ok := p.children[edge]
-	if !ok {
-		if len(p.tree.Nodes) >= maxNodes {
-			return 0, p.tooMuch("%d frames, those that stacks share counted once", maxNodes)
-		}
-		node = int32(len(p.tree.Nodes))
-		p.tree.Nodes = append(p.tree.Nodes, TreeNode{Parent: parent, Name: name})
-		p.children[edge] = node
+	node := p.nodes.child(parent, name)
+	if node >= maxNodes {
+		return 0, p.tooMuch("%d frames, those that stacks share counted once", maxNodes)
 	}
 	return node, nil
 }

@@ -45,8 +45,9 @@ func (t *Tree) Shaped(s Shape) *Tree {
 // tree.
 func (t *Tree) ShapedLeaves(s Shape) (to *Tree, leaves []int32) {
 	m := shaper{from: t, what: make([]naming.Plumbing, len(t.Labels)), label: make([]int32, len(t.Labels)),
-		texts: make(map[string]int32), children: make(map[uint64]int32),
-		to: &Tree{Nodes: make([]TreeNode, 1, len(t.Nodes)), Total: t.Total, Weight: t.Weight, Unnamed: t.Unnamed}}
+		texts: make(map[string]int32),
+		to:    &Tree{Nodes: make([]TreeNode, 1, len(t.Nodes)), Total: t.Total, Weight: t.Weight, Unnamed: t.Unnamed}}
+	m.nodes = grow(m.to)
 	switch {
 	case s.HideInternal:
 		m.fold = naming.Fold
@@ -106,7 +107,7 @@ type shaper struct {
 	waits    []bool            // of from's labels, nil: frames in which threads wait stay
 	label    []int32           // of from's labels, in to
 	texts    map[string]int32  // of the labels that to has and from lacks
-	children map[uint64]int32  // of to: parent and label -> node
+	nodes    growth            // of to
 	fold     func([]naming.Plumbing, func(int), func(int, naming.Plumbing))
 	merged   map[string]int32 // if kinds are merged: a method's name -> the label of its first kind, in to
 	parts    []KindParts      // if kinds are merged, of to's nodes
@@ -114,9 +115,6 @@ type shaper struct {
 	// stack is the stack that is being added, root first: labels of from.
 	stack    []int32
 	plumbing []naming.Plumbing
-	// path has the nodes of to that were made or found last at each depth. A stack often begins as the one before it.
-	path  []int32
-	depth int
 }
 
 // add adds the stack that ends in a node, and returns the node in which it ends now.
@@ -136,7 +134,6 @@ func (m *shaper) add(leaf int32) int32 {
 		m.plumbing = append(m.plumbing, m.what[l])
 	}
 	at := int32(0)
-	m.depth = 0
 	if state != "" {
 		m.plumbing = m.plumbing[:len(m.plumbing)-1]
 	}
@@ -236,25 +233,10 @@ func (m *shaper) labelOf(l Name) int32 {
 	return i
 }
 
-// child is the node of a label below the node that child returned last, or below the root if m.depth is 0.
 func (m *shaper) child(parent, label int32) int32 {
-	if m.depth < len(m.path) {
-		if n := m.path[m.depth]; m.to.Nodes[n].Parent == parent && m.to.Nodes[n].Name == label {
-			m.depth++
-			return n
-		}
+	n := m.nodes.child(parent, label)
+	if m.parts != nil && int(n) == len(m.parts) {
+		m.parts = append(m.parts, KindParts{})
 	}
-	edge := uint64(parent)<<32 | uint64(label)
-	n, ok := m.children[edge]
-	if !ok {
-		n = int32(len(m.to.Nodes))
-		m.to.Nodes = append(m.to.Nodes, TreeNode{Parent: parent, Name: label})
-		if m.parts != nil {
-			m.parts = append(m.parts, KindParts{})
-		}
-		m.children[edge] = n
-	}
-	m.path = append(m.path[:m.depth], n)
-	m.depth++
 	return n
 }

@@ -7,7 +7,8 @@ import "goprof/profile"
 func TreeOf(p *profile.Profile) *Tree {
 	p = p.Settled()
 	b := treeBuilder{tree: &Tree{Nodes: make([]TreeNode, 1, 1024), Weight: p.Meta.Weight, Unnamed: p.Unnamed},
-		labels: make(map[string]int32), children: make(map[uint64]int32)}
+		labels: make(map[string]int32)}
+	b.nodes = grow(b.tree)
 	p.EachGuess(Label, func(path []string, n, guessed int64) {
 		if at := b.add(path, n); guessed > 0 {
 			b.guess(at, guessed)
@@ -18,11 +19,11 @@ func TreeOf(p *profile.Profile) *Tree {
 
 // treeBuilder makes a tree of paths. Most paths begin like the one before.
 type treeBuilder struct {
-	tree     *Tree
-	labels   map[string]int32
-	children map[uint64]int32 // parent and label -> node
-	last     []string
-	path     []int32 // the nodes of last
+	tree   *Tree
+	labels map[string]int32
+	nodes  growth
+	last   []string
+	path   []int32 // the nodes of last
 }
 
 // guess notes that so much of a node's own samples may be another method's.
@@ -61,12 +62,5 @@ func (b *treeBuilder) child(parent int32, label string) int32 {
 		b.tree.Labels = append(b.tree.Labels, ParseLabel(label))
 		b.labels[label] = name
 	}
-	edge := uint64(parent)<<32 | uint64(name)
-	node, ok := b.children[edge]
-	if !ok {
-		node = int32(len(b.tree.Nodes))
-		b.tree.Nodes = append(b.tree.Nodes, TreeNode{Parent: parent, Name: name})
-		b.children[edge] = node
-	}
-	return node
+	return b.nodes.child(parent, name)
 }

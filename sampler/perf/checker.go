@@ -14,7 +14,7 @@ import (
 	"goprof/sampler/ring"
 )
 
-// A checker is an OS thread that looks at each sample as soon as the kernel has written it, and leaves it in its ring.
+// A checker is an OS thread that looks at each sample within perfSoon, and leaves it in its ring.
 // It calls the sampling thread at once if the sample goes through code that is new, which must be noted in time, if it
 // is of a thread or a process that is not known, or if a ring fills. Otherwise the sample waits for the next moment at
 // which goprof does what can wait. In an agent the checker calls then, too (sampler/pulse.go).
@@ -27,8 +27,11 @@ import (
 // place. So the checker bounds all that it reads, and what it finds counts for nothing but whether it calls.
 
 const (
-	// mostChecked bounds the rings of a checker.
-	mostChecked = 256
+	// mostChecked bounds the rings of a checker. The kernel has memory for those that there are.
+	mostChecked = 1 << 13
+	// oftenMost finds in a row that come within perfSoon of the one before show that many threads run: then the checker
+	// sleeps that long, and looks at their samples together.
+	oftenMost = 8
 	// mostProcesses bounds the processes whose code a checker knows.
 	mostProcesses = 128
 	// knownTIDs is how many threads are remembered.
@@ -53,7 +56,7 @@ type checker struct {
 	armed  int64 // the moment that timer is set to
 	events [4]unix.EpollEvent
 	blind  bool // a ring cannot be waited for
-	deaf   bool // no ring can be waited for
+	deaf   bool // no ring can be waited for, or samples come too often for it
 
 	chain bool    // samples have the kernel's frames
 	regs  uint64  // how many registers a sample has
@@ -63,7 +66,7 @@ type checker struct {
 	lying   int32 // how many samples were found since it called, or since all were read
 	due     int64 // when it is to call for the samples that lie in the rings; 0: there is none
 	foundAt int64
-	often   int // as in perfRings
+	often   int // how many finds in a row have come soon, up to oftenMost
 	ts      unix.Timespec
 	alarm   unix.ItimerSpec
 
@@ -174,7 +177,7 @@ func (s *checker) lookIntoRings(now int64) {
 	}
 }
 
-// noteFind notes how often there is something, as perfRings.noteReading does.
+// noteFind notes how often there is something.
 //
 //go:nosplit
 func (s *checker) noteFind(found bool, now int64) {

@@ -221,7 +221,7 @@ func TestCheckerLeavesSamples(t *testing.T) {
 			late++
 		}
 	}
-	if d := startChecker(nil, ctest.CPU(), false, 1); d == nil {
+	if d := startChecker(nil, ctest.CPU(), false, true, 1); d == nil {
 		t.Skip("no checker can be started here (the race detector, or no OS thread)")
 	} else {
 		d.stopChecker()
@@ -236,7 +236,7 @@ func TestCheckerLeavesSamples(t *testing.T) {
 func TestCheckerTellsOfNewCode(t *testing.T) {
 	head, tail := uint64(0), uint64(0)
 	kernels := &ring.Ring{FD: -1, Head: &head, Tail: &tail, Data: make(ring.Bytes, 4096)}
-	d := startChecker([]*ring.Ring{kernels}, ctest.CPU(), false, int64(time.Hour))
+	d := startChecker([]*ring.Ring{kernels}, ctest.CPU(), false, true, int64(time.Hour))
 	if d == nil {
 		t.Skip("no checker can be started here (the race detector, or no OS thread)")
 	}
@@ -260,7 +260,7 @@ func TestCheckerTellsOfNewCode(t *testing.T) {
 func TestCheckerCallsInTime(t *testing.T) {
 	head, tail := uint64(0), uint64(0)
 	kernels := &ring.Ring{FD: -1, Head: &head, Tail: &tail, Data: make(ring.Bytes, 4096)}
-	d := startChecker([]*ring.Ring{kernels}, ctest.CPU(), false, int64(50*time.Millisecond))
+	d := startChecker([]*ring.Ring{kernels}, ctest.CPU(), false, true, int64(50*time.Millisecond))
 	if d == nil {
 		t.Skip("no checker can be started here (the race detector, or no OS thread)")
 	}

@@ -170,12 +170,12 @@ func (r *perfRun) listen() error {
 	return nil
 }
 
-// startChecker starts a checker where each sample would wake us up. What can wait is read when we look around.
+// startChecker starts a checker. What can wait is read when the sampling thread looks around.
 func (r *perfRun) startChecker() {
-	if r.cfg.KnownIn == nil || !eachWakes(int64(r.cfg.Interval)) {
+	if r.cfg.KnownIn == nil {
 		return
 	}
-	r.rings.startChecker(r.perf.cpu, r.inKernel() == ring.KernelFrames, 0)
+	r.rings.startChecker(r.perf.cpu, r.inKernel() == ring.KernelFrames, eachWakes(int64(r.cfg.Interval)), 0)
 	if r.rings.checker != nil {
 		ptrace.PreemptsAtOnce(r.rings.checker.th.TID())
 	}
@@ -272,7 +272,7 @@ func (r *perfRun) loop(ctx context.Context) {
 		}
 		r.handOver(looks)
 		r.perf.Answer(r.sum)
-		r.rings.wait(r.nextMoment(due), eachWakes(int64(r.cfg.Interval)))
+		r.rings.wait(r.nextMoment(due))
 		r.perf.waker.settle()
 	}
 }

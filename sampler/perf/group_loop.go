@@ -165,7 +165,7 @@ func (r *perfGroupRun) shift() {
 
 // startChecker starts a checker, which knows all members.
 func (r *perfGroupRun) startChecker() {
-	r.rings.startChecker(r.cpu, false, sampler.KeptForLean)
+	r.rings.startChecker(r.cpu, false, eachWakes(r.wide.interval), sampler.KeptForLean)
 	for _, m := range r.members {
 		r.rings.checker.watch(m.pid, m.run.q, m.run.cfg.KnownIn)
 	}
@@ -220,15 +220,7 @@ func (r *perfGroupRun) wasAway(now int64) bool {
 
 // wait sleeps until there is something to do, or until that moment.
 func (r *perfGroupRun) wait(due int64) {
-	now := ptrace.Monotonic()
-	soon := min(due, now+perfSoon)
-	if r.rings.comeTogether(eachWakes(r.wide.interval)) {
-		time.Sleep(time.Duration(soon - now))
-		return
-	}
-	if !eachWakes(r.wide.interval) {
-		due = soon
-	}
+	due = r.rings.nextLook(ptrace.Monotonic(), due)
 	if r.waiter == nil || r.waited != len(r.rings.polls) {
 		r.waiter.Close()
 		if r.waiter, r.failed = ring.NewWaiter(r.rings.polls); r.failed != nil {
@@ -244,11 +236,13 @@ func (r *perfGroupRun) wait(due int64) {
 // follow takes in what has changed: the interval, and which CPUs there are.
 func (r *perfGroupRun) follow() {
 	if interval := r.interval.Load(); interval != r.wide.interval {
+		r.stopChecker()
 		r.wide.interval = interval
 		for _, m := range r.members {
 			m.run.setInterval(time.Duration(interval))
 		}
 		r.reopen()
+		r.startChecker()
 	}
 	r.wide.redraw(r.now)
 	if !r.asked.IsDue(r.now) {

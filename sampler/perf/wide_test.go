@@ -133,7 +133,7 @@ func TestPerfSleepEnds(t *testing.T) {
 			defer close(ended)
 			ptrace.OnThreadHoldingNobody(func() { // its priority ends with it
 				for r.rings.polls[at].Revents == 0 { // signals of Go's own end a sleep, too
-					r.rings.wait(ptrace.Monotonic()+int64(time.Second), true)
+					r.rings.wait(ptrace.Monotonic() + int64(time.Second))
 				}
 			})
 		}()

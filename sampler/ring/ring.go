@@ -93,18 +93,18 @@ type Taker interface {
 	Lose(o ptrace.Outcome, n int64)
 }
 
-// Drain hands over what there is, in order, and reports whether there was anything.
+// Drain hands over what there is, in order.
 //
 // Go's atomic loads and stores order the code around them. So records are not read before the head that says that they
 // are whole. They are not given back before they were read (kernel/events/ring_buffer.c, perf_output_put_handle).
-func (r *Ring) Drain(to Taker) (found bool) {
+func (r *Ring) Drain(to Taker) {
 	head, tail := atomic.LoadUint64(r.Head), *r.Tail
-	for found = tail != head; tail != head; {
+	for tail != head {
 		rec, ok := r.Data.Next(tail, head)
 		if !ok { // what is left is damaged
 			to.Lose(ptrace.Failed, 1)
 			atomic.StoreUint64(r.Tail, head)
-			return true
+			return
 		}
 		switch rec.Kind {
 		case KindSample, KindSwitch:
@@ -117,7 +117,6 @@ func (r *Ring) Drain(to Taker) (found bool) {
 		tail = rec.End
 		atomic.StoreUint64(r.Tail, tail) // soon: the next sample may need the room
 	}
-	return found
 }
 
 // Set is a ring for each CPU, by its index.

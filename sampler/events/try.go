@@ -73,7 +73,7 @@ func TryProbes() error {
 	if cpu == nil {
 		return &ring.Error{Call: "perf_event_open", Err: unix.EOPNOTSUPP}
 	}
-	r := newEventRun(&Engine{cpu: cpu, list: []Event{{Name: "try"}}})
+	r := newEventRun(&Engine{Base: sampler.Base{CPU: cpu}, list: []Event{{Name: "try"}}})
 	r.stack, r.cpus = ring.MostStack, cpuset.Online()[:1]
 	defer r.close()
 	if r.rings, err = ring.Open(r.cpus, ring.Least, ring.Floor); err != nil {

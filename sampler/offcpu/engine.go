@@ -42,10 +42,7 @@ type Options struct {
 
 // Engine is an Engine of waits, by context switches.
 type Engine struct {
-	sampler.Progress
-	sampler.Hints
-	pid int
-	cpu *arch.CPU
+	sampler.Base
 	opt Options
 }
 
@@ -53,12 +50,12 @@ var _ sampler.Engine = (*Engine)(nil)
 
 // New makes an engine of a process's waits.
 func New(pid int, cpu *arch.CPU, opt Options) *Engine {
-	return &Engine{Progress: sampler.NewProgress(), pid: pid, cpu: cpu, opt: opt}
+	return &Engine{sampler.NewBase(pid, cpu, nil), opt}
 }
 
 // Run is sampler.Engine's.
 func (o *Engine) Run(ctx context.Context, cfg sampler.Config, q *sampler.Queue) (sampler.Stats, error) {
-	return traced.Trace(&o.Progress, o.pid, o.cpu, cfg, q,
+	return traced.Trace(&o.Base, cfg, q,
 		func(proc *procfs.Dir, t *ptrace.Tracer) (sampler.Stats, error) {
 			return o.run(ctx, cfg, q, proc, t)
 		})
@@ -122,7 +119,7 @@ type offThread struct {
 
 func (o *Engine) run(ctx context.Context, cfg sampler.Config, q *sampler.Queue,
 	proc *procfs.Dir, t *ptrace.Tracer) (sampler.Stats, error) {
-	r := &offRun{Run: traced.NewRun(t, proc, &o.Progress, ctx.Done(), cfg, q), off: o, pid: o.pid, cpu: o.cpu, opt: o.opt,
+	r := &offRun{Run: traced.NewRun(t, proc, &o.Progress, ctx.Done(), cfg, q), off: o, pid: o.PID, cpu: o.CPU, opt: o.opt,
 		threads: map[int]*offThread{}, known: sampler.KnownHints{}}
 	r.Late, r.Sum = func(*look.Look, ptrace.Outcome) {}, r.total
 	defer r.close()

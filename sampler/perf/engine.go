@@ -40,18 +40,15 @@ import (
 
 // Engine samples the threads of one process through perf_event.
 type Engine struct {
-	sampler.Progress
-	sampler.Hints
+	sampler.Base
 	waker  waker
-	pid    int
-	cpu    *arch.CPU
 	kernel bool
 }
 
 // New makes a sampler of pid.
 func New(pid int, cpu *arch.CPU) *Engine {
-	p := &Engine{Progress: sampler.NewProgress(), pid: pid, cpu: cpu}
-	p.Wake = p.waker.wake
+	p := new(Engine)
+	p.Base = sampler.NewBase(pid, cpu, p.waker.wake)
 	return p
 }
 
@@ -132,7 +129,7 @@ func (p *Engine) run(ctx context.Context, cfg sampler.Config, q *sampler.Queue) 
 		return sampler.Stats{}, err
 	}
 	defer p.waker.close()
-	defer context.AfterFunc(ctx, p.Wake)()
+	defer context.AfterFunc(ctx, p.waker.wake)()
 	r.begin()
 	r.startChecker()
 	r.loop(ctx)
@@ -175,17 +172,17 @@ func (r *perfRun) startChecker() {
 	if r.cfg.KnownIn == nil {
 		return
 	}
-	r.rings.startChecker(r.perf.cpu, r.inKernel() == ring.KernelFrames, eachWakes(int64(r.cfg.Interval)), 0)
+	r.rings.startChecker(r.perf.CPU, r.inKernel() == ring.KernelFrames, eachWakes(int64(r.cfg.Interval)), 0)
 	if r.rings.checker != nil {
 		ptrace.PreemptsAtOnce(r.rings.checker.th.TID())
 	}
-	r.rings.checker.watch(r.perf.pid, r.q, r.cfg.KnownIn)
+	r.rings.checker.watch(r.perf.PID, r.q, r.cfg.KnownIn)
 }
 
 // stopChecker ends the checker.
 func (r *perfRun) stopChecker() {
 	r.checkerCPU += r.rings.checker.cpu()
-	r.rings.checker.leave(r.perf.pid, r.cfg.KnownIn)
+	r.rings.checker.leave(r.perf.PID, r.cfg.KnownIn)
 	r.rings.stopChecker()
 }
 
@@ -193,12 +190,12 @@ func newPerfRun(p *Engine, cfg sampler.Config, q *sampler.Queue) *perfRun {
 	if cfg.Online == nil {
 		cfg.Online = cpuset.Online
 	}
-	return &perfRun{perf: p, cfg: cfg, q: q, proc: procfs.OpenDir(p.pid),
+	return &perfRun{perf: p, cfg: cfg, q: q, proc: procfs.OpenDir(p.PID),
 		threads: map[int]*perfThread{}, rng: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))}
 }
 
 func (r *perfRun) open() (err error) {
-	if err = mayWatch(r.perf.pid); err != nil {
+	if err = mayWatch(r.perf.PID); err != nil {
 		return err
 	}
 	r.asked, r.online = cpuset.AskedNow(), r.cfg.Online()
@@ -225,11 +222,11 @@ func (r *perfRun) inKernel() ring.Kernel {
 
 // watchWide opens events of the CPUs.
 func (r *perfRun) watchWide() error {
-	filter, err := filterProgram(r.perf.pid).LoadForPerf(nil)
+	filter, err := filterProgram(r.perf.PID).LoadForPerf(nil)
 	if err != nil {
 		return &ring.Error{Call: "bpf", Err: err}
 	}
-	r.wide = &wideEvents{rings: r.rings, cpu: r.perf.cpu, kernel: r.inKernel(), interval: int64(r.cfg.Interval),
+	r.wide = &wideEvents{rings: r.rings, cpu: r.perf.CPU, kernel: r.inKernel(), interval: int64(r.cfg.Interval),
 		exact: r.cfg.NoJitter, filter: filter, most: r.mostStack(), copies: stackFit{stack: r.mostStack()}, rng: r.rng}
 	return r.wide.open()
 }
@@ -380,9 +377,9 @@ func (r *perfRun) endBatch() {
 
 // Record is ring.Taker's.
 func (r *perfRun) Record(b ring.Bytes, rec ring.Record) {
-	if !b.Parse(rec, r.perf.cpu, r.inKernel() == ring.KernelFrames, &r.sample) {
+	if !b.Parse(rec, r.perf.CPU, r.inKernel() == ring.KernelFrames, &r.sample) {
 		r.Lose(ptrace.Failed, 1)
-	} else if r.sample.PID == r.perf.pid {
+	} else if r.sample.PID == r.perf.PID {
 		r.take(b, &r.sample)
 	}
 }
@@ -425,7 +422,7 @@ func (r *perfRun) take(b ring.Bytes, s *ring.Sample) {
 	if known != nil {
 		hint = known.Hint
 	}
-	need := b.Fill(s, r.perf.cpu, hint, snap)
+	need := b.Fill(s, r.perf.CPU, hint, snap)
 	snap.Count = r.countsFor(th, s)
 	if th != nil {
 		r.note(th, s, need)

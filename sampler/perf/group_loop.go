@@ -65,8 +65,8 @@ func (g *Group) Run(ctx context.Context) error {
 		return r.failed
 	}
 	defer r.waker.close()
-	defer context.AfterFunc(ctx, g.wake)()
-	for again := true; again; again = r.await() {
+	defer context.AfterFunc(ctx, g.waker.wake)()
+	for again := true; again; again = r.failed == nil && r.Await(ctx) {
 		r.shift()
 	}
 	return r.failed
@@ -96,8 +96,8 @@ func (r *perfGroupRun) open() bool {
 	if r.rings, err = openPerfRings(slices.Clone(r.online), ring.Share(len(r.online), groupRing)); err != nil {
 		return false
 	}
-	interval := r.interval.Load()
-	most := min(ring.StackFor(r.rings.size), r.stack)
+	interval := int64(r.Interval())
+	most := min(ring.StackFor(r.rings.size), r.MaxStack)
 	r.wide = &wideEvents{rings: r.rings, cpu: r.cpu, kernel: ring.InKernel, interval: interval, filter: r.chooser.prog,
 		most: most, copies: stackFit{stack: most}, rng: r.rng}
 	if r.wide.open() != nil {
@@ -117,20 +117,6 @@ func (r *perfGroupRun) endAll() {
 	for _, m := range r.End(r.failed) {
 		m.result <- r.WhyEnded()
 	}
-}
-
-// await lets time pass while there is no member: no CPU has an event. It returns false when the group is over.
-func (r *perfGroupRun) await() bool {
-	for r.ctx.Err() == nil && r.failed == nil {
-		if r.HasComing() {
-			return true
-		}
-		select {
-		case <-r.Came:
-		case <-r.ctx.Done():
-		}
-	}
-	return false
 }
 
 // shift takes samples until no member is left.
@@ -167,14 +153,14 @@ func (r *perfGroupRun) shift() {
 func (r *perfGroupRun) startChecker() {
 	r.rings.startChecker(r.cpu, false, eachWakes(r.wide.interval), sampler.KeptForLean)
 	for _, m := range r.members {
-		r.rings.checker.watch(m.pid, m.run.q, m.run.cfg.KnownIn)
+		r.rings.checker.watch(m.PID, m.run.q, m.run.cfg.KnownIn)
 	}
 }
 
 // stopChecker ends the checker.
 func (r *perfGroupRun) stopChecker() {
 	for _, m := range r.members {
-		r.rings.checker.leave(m.pid, m.run.cfg.KnownIn)
+		r.rings.checker.leave(m.PID, m.run.cfg.KnownIn)
 	}
 	r.countChecker()
 	r.checkerCPU = 0
@@ -186,7 +172,7 @@ func (r *perfGroupRun) stopChecker() {
 // countChecker counts what the checker has used since it was counted last.
 func (r *perfGroupRun) countChecker() {
 	if used := r.rings.checker.cpu(); used > 0 {
-		r.counts.CPU.Add(int64(used - r.checkerCPU))
+		r.Counts.CPU.Add(int64(used - r.checkerCPU))
 		r.checkerCPU = used
 	}
 }
@@ -208,7 +194,7 @@ func (r *perfGroupRun) turn() (due int64, over bool) {
 	due = r.nextTurn()
 	r.due = due
 	r.sendAway()
-	r.counts.CPU.Add(int64(sampler.ThreadCPU() - began))
+	r.Counts.CPU.Add(int64(sampler.ThreadCPU() - began))
 	r.countChecker()
 	return due, false
 }
@@ -235,7 +221,7 @@ func (r *perfGroupRun) wait(due int64) {
 
 // follow takes in what has changed: the interval, and which CPUs there are.
 func (r *perfGroupRun) follow() {
-	if interval := r.interval.Load(); interval != r.wide.interval {
+	if interval := int64(r.Interval()); interval != r.wide.interval {
 		r.stopChecker()
 		r.wide.interval = interval
 		for _, m := range r.members {
@@ -308,8 +294,8 @@ func (r *perfGroupRun) take(m *Member, b ring.Bytes) {
 		r.sampled = append(r.sampled, m)
 	}
 	m.busy, r.last = true, m
-	r.counts.Met.Add(1)
-	m.met.Add(1)
+	r.Counts.Met.Add(1)
+	m.Meet()
 	m.run.take(b, &r.sample)
 }
 
@@ -342,7 +328,7 @@ func (r *perfGroupRun) refreshMembers() (due int64) {
 		if sampler.IsAbout(r.now-m.kept, every) {
 			r.refresh(m)
 		}
-		if len(m.Asked) > 0 {
+		if m.IsAsked() {
 			m.Answer(m.run.sum)
 		}
 		handOver = min(handOver, m.run.q.HandOverAt())
@@ -373,22 +359,22 @@ func (r *perfGroupRun) refresh(m *Member) {
 // takeIn takes in the members that have come.
 func (r *perfGroupRun) takeIn() {
 	for _, m := range r.Next() {
-		if r.members[m.pid] != nil {
+		if r.members[m.PID] != nil {
 			m.result <- sampler.ErrTwice
 			continue
 		}
 		m.run.join(r)
 		m.chosen = m.Share()
-		if err := r.chooser.choose(m.pid, m.chosen); err != nil {
+		if err := r.chooser.choose(m.PID, m.chosen); err != nil {
 			m.run.leave()
 			m.result <- err
 			continue
 		}
-		r.members[m.pid] = m
-		r.rings.checker.watch(m.pid, m.run.q, m.run.cfg.KnownIn)
+		r.members[m.PID] = m
+		r.rings.checker.watch(m.PID, m.run.q, m.run.cfg.KnownIn)
 		r.refresh(m)
 	}
-	r.counts.Members.Store(int64(len(r.members)))
+	r.Counts.Members.Store(int64(len(r.members)))
 }
 
 // sendAway ends members that are to leave.
@@ -413,7 +399,7 @@ func (r *perfGroupRun) endMember(pid int, why error) {
 	if r.last == m {
 		r.last = nil
 	}
-	r.counts.Members.Store(int64(len(r.members)))
+	r.Counts.Members.Store(int64(len(r.members)))
 	r.chooser.leaveOut(pid)
 	r.rings.checker.leave(pid, m.run.cfg.KnownIn)
 	m.run.leave()

@@ -124,7 +124,7 @@ func (r *perfRun) openEvents(w *perfThread) {
 	for i := range w.events {
 		w.events[i].fd = -1
 	}
-	attr := ring.SampleAttr(r.perf.cpu, 0, w.copies.stack, r.inKernel(), true)
+	attr := ring.SampleAttr(r.perf.CPU, 0, w.copies.stack, r.inKernel(), true)
 	for i, cpu := range r.rings.cpus {
 		e := &w.events[i]
 		if ok && !w.allows.IsSet(cpu) {

@@ -144,7 +144,7 @@ func TestPerfSleepEnds(t *testing.T) {
 			t.Fatal("it sleeps on")
 		}
 	}
-	sleep(r.perf.waker.fd, r.perf.Wake)
+	sleep(r.perf.waker.fd, r.perf.waker.wake)
 	r.perf.waker.settle()
 	if fd := r.proc.EndFD(); fd >= 0 { // kernels before 5.3 have none
 		sleep(fd, func() { unix.Kill(p.PID, unix.SIGKILL) })

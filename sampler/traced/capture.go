@@ -8,7 +8,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"goprof/arch"
 	"goprof/process/procfs"
 	"goprof/sampler"
 	"goprof/sampler/look"
@@ -224,15 +223,15 @@ func (c *Run) SoFar() sampler.Stats {
 }
 
 // Trace is RunEngine of an engine that has a Tracer. The process's folder and the Tracer are open while run lasts.
-func Trace(p *sampler.Progress, pid int, cpu *arch.CPU, cfg sampler.Config, q *sampler.Queue,
+func Trace(e *sampler.Base, cfg sampler.Config, q *sampler.Queue,
 	run func(*procfs.Dir, *ptrace.Tracer) (sampler.Stats, error)) (sampler.Stats, error) {
-	return p.RunEngine(cfg, q, func() (sampler.Stats, error) {
-		proc := procfs.OpenDir(pid)
+	return e.RunEngine(cfg, q, func() (sampler.Stats, error) {
+		proc := procfs.OpenDir(e.PID)
 		defer proc.Close()
 		if !proc.Exists() {
 			return sampler.Stats{}, sampler.ErrNoProcess
 		}
-		t := ptrace.NewTracer(pid, cpu)
+		t := ptrace.NewTracer(e.PID, e.CPU)
 		defer t.Close()
 		return run(proc, t)
 	})

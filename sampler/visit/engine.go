@@ -17,22 +17,19 @@ import (
 
 // Engine samples the threads of one process that use CPU time.
 type Engine struct {
-	sampler.Progress
-	sampler.Hints
-	pid int
-	cpu *arch.CPU
+	sampler.Base
 	fds int // how many descriptors the List may keep; 0: as many as it can
 }
 
 // New makes a sampler of pid.
 func New(pid int, cpu *arch.CPU) *Engine {
-	return &Engine{Progress: sampler.NewProgress(), pid: pid, cpu: cpu}
+	return &Engine{Base: sampler.NewBase(pid, cpu, nil)}
 }
 
 // Run samples until ctx is done or the process ends; both are normal ends. It closes q.
 // It works on OS threads of its own, which end with it. Run is called once.
 func (s *Engine) Run(ctx context.Context, cfg sampler.Config, q *sampler.Queue) (sampler.Stats, error) {
-	return traced.Trace(&s.Progress, s.pid, s.cpu, cfg, q,
+	return traced.Trace(&s.Base, cfg, q,
 		func(proc *procfs.Dir, t *ptrace.Tracer) (sampler.Stats, error) {
 			return s.run(ctx, cfg, q, proc, t)
 		})
@@ -58,9 +55,9 @@ func (s *Engine) run(ctx context.Context, cfg sampler.Config, q *sampler.Queue,
 	if s.fds > 0 {
 		fds = s.fds
 	}
-	visits := newVisits(s.pid, &cfg) // this may take a while: the List's accounts begin behind it
+	visits := newVisits(s.PID, &cfg) // this may take a while: the List's accounts begin behind it
 	defer visits.closeNotes()        // deferred, so also if the visits are given up
-	r := &run{Run: traced.NewRun(t, proc, &s.Progress, ctx.Done(), cfg, q), cpu: s.cpu, hints: &s.Hints,
+	r := &run{Run: traced.NewRun(t, proc, &s.Progress, ctx.Done(), cfg, q), cpu: s.CPU, hints: &s.Hints,
 		scan: threads.New(proc, cfg.Interval, fds), visits: visits}
 	defer r.scan.Close()
 	r.Late, r.Sum, r.Hand = r.account, r.total, q.Keep
@@ -154,5 +151,3 @@ func (r *run) total() sampler.Stats {
 	s.Times = r.scan.Bills.Sum(r.scan.ByTID, r.Over() && !r.scan.Pools, r.scan.Interval)
 	return s
 }
-
-func (s *Engine) Abilities() sampler.Abilities { return sampler.Abilities{} }

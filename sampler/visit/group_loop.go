@@ -58,7 +58,7 @@ func (g *Group) Run(ctx context.Context) error {
 		return r.failed
 	}
 	r.lead = ptrace.NewTracer(unix.Getpid(), cpus.Here())
-	r.lead.StackLimit = g.stack
+	r.lead.StackLimit = g.MaxStack
 	defer r.lead.Close()
 	for again := true; again; again = r.await() {
 		ptrace.OnOwnThread(r.shift)
@@ -112,7 +112,7 @@ func (r *groupRun) shift() {
 				break
 			}
 		}
-		r.visits.tell(ptrace.Monotonic(), r.interval.Load())
+		r.visits.tell(ptrace.Monotonic(), int64(r.Interval()))
 		if !r.sleep() {
 			break
 		}
@@ -126,7 +126,7 @@ func (r *groupRun) shift() {
 		r.takeIn()
 		r.collect()
 		used := sampler.ThreadCPU()
-		r.counts.CPU.Store(int64(r.cpuOf+used-began) + r.visits.cpu)
+		r.Counts.CPU.Store(int64(r.cpuOf+used-began) + r.visits.cpu)
 		now := ptrace.Monotonic()
 		r.rest = r.visits.rest(now, int64(used-before))
 		if !r.visits.follow(now) || !r.visits.knowsAll() {
@@ -152,11 +152,11 @@ func (r *groupRun) endVisits() {
 // each member.
 func (r *groupRun) countVisits() {
 	v := r.visits
-	_, missed := v.settle(r.interval.Load())
-	r.counts.Missed.Store(v.left)
-	r.counts.Visits.Store(v.all)
-	r.counts.Met.Store(v.meets)
-	r.counts.Others.Store(max(v.meeting-v.meets, 0))
+	_, missed := v.settle(int64(r.Interval()))
+	r.Counts.Missed.Store(v.left)
+	r.Counts.Visits.Store(v.all)
+	r.Counts.Met.Store(v.meets)
+	r.Counts.Others.Store(max(v.meeting-v.meets, 0))
 	if v.all > blindAfter && v.meeting == 0 && ring.KnowsPIDs() { // elsewhere others have no numbers
 		r.failed = ErrNoVisits
 	}
@@ -184,22 +184,19 @@ func (r *groupRun) with(m *Member, do func(c *run)) {
 // await lets time pass while there is no member: no CPU is visited, the kernel takes no notes, and no OS thread of ours
 // has a priority. It returns false when the group is over.
 func (r *groupRun) await() bool {
-	for r.ctx.Err() == nil && r.failed == nil {
-		if len(r.members) > 0 || r.HasComing() {
-			return true
-		}
-		r.lastLoop, r.visits.moments.step = 0, 0 // moments begin anew
-		select {
-		case <-r.Came:
-		case <-r.ctx.Done():
-		}
+	if r.ctx.Err() != nil || r.failed != nil {
+		return false
 	}
-	return false
+	if len(r.members) > 0 {
+		return true
+	}
+	r.lastLoop, r.visits.moments.step = 0, 0 // moments begin anew
+	return r.Await(r.ctx)
 }
 
 // sleep waits until a preempter calls, or some time. It returns false when the shift is over.
 func (r *groupRun) sleep() bool {
-	deadline := ptrace.Monotonic() + napFor(r.interval.Load())
+	deadline := ptrace.Monotonic() + napFor(int64(r.Interval()))
 	for r.called = -1; ; {
 		if r.ctx.Err() != nil || r.failed != nil || r.renew || ptrace.SuspendWanted() {
 			return false
@@ -231,7 +228,7 @@ func (r *groupRun) sleep() bool {
 
 // wasAway reports whether nobody could look for a while. No sample is to carry the CPU time that was used meanwhile.
 func (r *groupRun) wasAway(now int64) bool {
-	return r.lastLoop != 0 && now-r.lastLoop > threads.LongGap+r.interval.Load()
+	return r.lastLoop != 0 && now-r.lastLoop > threads.LongGap+int64(r.Interval())
 }
 
 // visit samples the thread that a preempter took its CPU from, if that thread is a member's.
@@ -246,7 +243,7 @@ func (r *groupRun) visit(called int) {
 	arrived := v.visit.Arrived
 	v.meets++
 	v.cpus[v.at].metAt = arrived
-	m.met.Add(1)
+	m.Meet()
 	m.busy = true
 	if r.pending > 0 {
 		r.lead.GoOnAt(-1) // threads of other members may stop at any moment: goprof is not to lose its CPU then
@@ -328,7 +325,7 @@ func (r *groupRun) takeIn() {
 	var again []*Member
 	coming := r.Next()
 	for _, m := range coming {
-		if old := r.members[m.pid]; old != nil && old.leaving != 0 {
+		if old := r.members[m.PID]; old != nil && old.leaving != 0 {
 			again = append(again, m) // its place will be free soon
 			continue
 		} else if old != nil {
@@ -336,13 +333,13 @@ func (r *groupRun) takeIn() {
 			continue
 		}
 		m.run.Tracer.ChangeOSThread()
-		r.members[m.pid] = m
+		r.members[m.PID] = m
 		r.refresh(m, ptrace.Monotonic(), false)
 	}
 	if len(coming) > 0 {
 		r.want()
 	}
-	r.counts.Members.Store(int64(len(r.members)))
+	r.Counts.Members.Store(int64(len(r.members)))
 	r.PutBack(again)
 }
 
@@ -384,7 +381,7 @@ func (r *groupRun) sendAway() {
 func (r *groupRun) endMember(pid int, why error) {
 	m := r.members[pid]
 	delete(r.members, pid)
-	r.counts.Members.Store(int64(len(r.members)))
+	r.Counts.Members.Store(int64(len(r.members)))
 	m.run.scan.ReadAllCharges()
 	m.run.Stats = m.run.total()
 	m.result <- why

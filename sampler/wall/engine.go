@@ -53,10 +53,7 @@ type Options struct {
 
 // Engine is an Engine that looks at every thread at each interval.
 type Engine struct {
-	sampler.Progress
-	sampler.Hints
-	pid int
-	cpu *arch.CPU
+	sampler.Base
 	opt Options
 }
 
@@ -64,12 +61,12 @@ var _ sampler.Engine = (*Engine)(nil)
 
 // New makes an engine for pid.
 func New(pid int, cpu *arch.CPU, opt Options) *Engine {
-	return &Engine{Progress: sampler.NewProgress(), pid: pid, cpu: cpu, opt: opt}
+	return &Engine{sampler.NewBase(pid, cpu, nil), opt}
 }
 
 // Run samples until ctx is done or the process ends; both are normal ends. It closes q.
 func (w *Engine) Run(ctx context.Context, cfg sampler.Config, q *sampler.Queue) (sampler.Stats, error) {
-	return traced.Trace(&w.Progress, w.pid, w.cpu, cfg, q,
+	return traced.Trace(&w.Base, cfg, q,
 		func(proc *procfs.Dir, t *ptrace.Tracer) (sampler.Stats, error) {
 			return w.run(ctx, cfg, q, proc, t)
 		})
@@ -91,7 +88,7 @@ type wallRun struct {
 
 func (w *Engine) run(ctx context.Context, cfg sampler.Config, q *sampler.Queue,
 	proc *procfs.Dir, t *ptrace.Tracer) (sampler.Stats, error) {
-	r := &wallRun{Run: traced.NewRun(t, proc, &w.Progress, ctx.Done(), cfg, q), cpu: w.cpu, hints: &w.Hints, opt: w.opt}
+	r := &wallRun{Run: traced.NewRun(t, proc, &w.Progress, ctx.Done(), cfg, q), cpu: w.CPU, hints: &w.Hints, opt: w.opt}
 	r.threads.open(proc, threads.FilesFor(&cfg))
 	defer r.threads.close()
 	r.Late, r.Sum = r.account, r.total
@@ -206,5 +203,3 @@ func (r *wallRun) total() sampler.Stats {
 	s.Looks.Voids = r.Tracer.Voids
 	return s
 }
-
-func (w *Engine) Abilities() sampler.Abilities { return sampler.Abilities{} }

@@ -257,7 +257,7 @@ func collectUntil(t *Tracer, left int, wait time.Duration, each func(*look.Look,
 			asked = now
 		}
 		ts = unix.NsecToTimespec(now + int64(t.Patience()))
-		SleepUntil(&ts) // not Go's sleep: to end it, another thread of ours would need a CPU
+		SleepUntil(&ts) // not Go's sleep: to end it, another thread of goprof's would need a CPU
 	}
 }
 

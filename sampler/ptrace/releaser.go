@@ -18,7 +18,7 @@ import (
 // can let it go: ptrace binds a tracee to the one that has seized it.
 //
 // But the kernel calls a signal handler on an OS thread whatever Go thinks of it. So while stops are pending, a timer
-// of the kernel sends this OS thread a signal each releaseEvery. The handler is not Go's but ours (osthread.Handler).
+// of the kernel sends this OS thread a signal each releaseEvery. The handler is goprof's, not Go's (osthread.Handler).
 // It detaches from each thread that it has found stopped twice.
 
 const (

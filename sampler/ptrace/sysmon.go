@@ -147,14 +147,15 @@ func findSysmon() (folder int) {
 	if err != nil {
 		return 0
 	}
-	if _, err := os.Stat("/proc/self/task/" + name); err != nil { // else the folder is still that of our thread
+	if _, err := os.Stat("/proc/self/task/" + name); err != nil { // else the folder is still that of sysmon
 		unix.Close(fd)
 		return 0
 	}
 	return fd
 }
 
-// sleepers are our threads that are in nanosleep(2) now. The main thread is not: runtime.main starts sysmon on another.
+// sleepers are goprof's threads that are in nanosleep(2) now. The main thread is not: runtime.main starts sysmon on
+// another.
 func sleepers() (tids []int) {
 	tasks, _ := os.ReadDir("/proc/self/task")
 	sleeps := strconv.Itoa(unix.SYS_NANOSLEEP) + " "

@@ -361,8 +361,7 @@ func (r *eventRun) sample(b ring.Bytes, e *eventRecord) {
 	r.contents.take(e.TID, &lot)
 }
 
-// whatOf says which event a record is of, and how much the record stands for. number is -1 for an event that is not
-// ours.
+// whatOf says which event a record is of, and how much the record stands for. number is -1 for an event of another run.
 func (r *eventRun) whatOf(b ring.Bytes, e *eventRecord) (number int, amount, own int64) {
 	if i, ok := r.counters.ids[e.id]; ok {
 		if r.counters.isTwin(e, e.Regs[r.CPU.SP], e.Regs[r.CPU.PC]) {

@@ -146,7 +146,7 @@ func (r *eventRun) setProbes() error {
 // ProbeCall is the call that sets a probe, in a ring.Error.
 const ProbeCall = "perf_event_open (uprobe)"
 
-// setProbe sets one probe. It gives the kernel a file that we have open: a path may lead elsewhere by now.
+// setProbe sets one probe. It gives the kernel a file that goprof has open: a path may lead elsewhere by now.
 func setProbe(kind uint32, tid int, at Probe, prog int) (int, error) {
 	path := append([]byte("/proc/self/fd/"+strconv.Itoa(int(at.File.Fd()))), 0)
 	var pin runtime.Pinner

@@ -129,7 +129,7 @@ func (o *Engine) run(ctx context.Context, cfg sampler.Config, q *sampler.Queue,
 	return r.RunInShifts(r.loop, r.finishAll)
 }
 
-// Try finds out whether the kernel tells us the switches of a process.
+// Try finds out whether the kernel tells the switches of a process.
 func Try(pid int) error {
 	power, err := ring.Try(pid)
 	switch {

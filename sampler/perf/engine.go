@@ -19,23 +19,23 @@ import (
 	"goprof/sampler/threads"
 )
 
-// The second engine: perf_event_open(2). Nobody is stopped. The kernel itself keeps a timer for each thread. The timer
-// runs while the thread runs. In the timer's interrupt the kernel writes the thread's registers and a copy of its stack
-// into memory that we share with the kernel. So a sample costs the thread that interrupt and no more, and falls at a
-// moment that nothing of ours has chosen.
+// The second engine: perf_event_open(2). No thread is stopped. The kernel keeps a timer for each CPU. In the timer's
+// interrupt the kernel writes the running thread's registers and a copy of its stack into memory that goprof shares
+// with the kernel. So a sample costs the thread that interrupt and no more, and falls at a moment that nothing of
+// goprof's has chosen.
 //
 // What differs for those who use the snapshots:
 //   - The copy of a stack ends at 64 KB (PerfStack), and at a page that was never used or is swapped out: an
 //     interrupt cannot wait for it. A longer stack is Cut.
 //   - Nothing else is copied in that moment: there is no Side, Followed and Under. A walk that needs the frame anchor
 //     (native code without unwind information, a signal on a stack of its own) ends there. Threads with Hint.Soon are
-//     an exception where the kernel takes a program from us (copy.go): their Side, and what the trail leads to,
-//     are copied in that moment, too.
+//     an exception where the kernel takes a program from goprof (copy.go): their Side, and what the trail leads to, are
+//     copied in that moment, too.
 //   - The thread runs on meanwhile. What is to be read soon afterwards (Config.After) is read some 50 us later for
 //     these threads. Of the others it is noted within some milliseconds which code is new (Config.Note).
 //
-// There is one event for each CPU, and a program of ours keeps the kernel from taking samples of other processes
-// (wide.go). Threads with Hint.Soon have events of their own, since each has a program of its own
+// There is one event for each CPU, and a BPF program of goprof's keeps the kernel from taking samples of other
+// processes (wide.go). Threads with Hint.Soon have events of their own, since each has a program of its own
 // (threads.go). Threads are listed as for the other engine, whose account of CPU time this is, too (threads/bill.go).
 
 // Engine samples the threads of one process through perf_event.
@@ -101,7 +101,7 @@ type perfRun struct {
 	failed     error
 	over       bool // and all threads have been read a last time
 	copiers    int
-	noCopies   bool // the kernel refuses our programs for copies
+	noCopies   bool // the kernel refuses programs for copies
 
 	// The reading of the rings that is under way.
 	sample  ring.Sample
@@ -283,8 +283,8 @@ func (r *perfRun) nextMoment(due int64) int64 {
 	return min(due, r.handAt())
 }
 
-// handAt is when to hand over all that waits. How long looks may wait grows with the run. If
-// it grew while we sleep for that long, we would wake up too early, and once more soon afterwards.
+// handAt is when to hand over all that waits. How long looks may wait grows with the run. If it grew during a sleep of
+// that length, the sampling thread would wake up too early, and once more soon afterwards.
 func (r *perfRun) handAt() int64 { return r.handed + min(r.q.Wait(r.now), r.q.Wait(r.handed)) }
 
 // handOver hands over what has waited long enough.

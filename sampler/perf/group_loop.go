@@ -185,7 +185,7 @@ func (r *perfGroupRun) turn() (due int64, over bool) {
 	now := ptrace.Monotonic()
 	r.away = r.wasAway(now)
 	r.now = now
-	r.waker.settle() // first: who wakes us up from now on has another turn
+	r.waker.settle() // first: a wake-up from now on brings another turn
 	if r.takeIn(); len(r.members) == 0 {
 		return 0, true
 	}
@@ -312,7 +312,7 @@ func (r *perfGroupRun) nextTurn() int64 { return min(r.refreshMembers(), r.wide.
 // refreshMembers brings a member's threads and accounts up to date, one member at a time, and hands over what has
 // waited. It returns when there is something to do again.
 func (r *perfGroupRun) refreshMembers() (due int64) {
-	due = sampler.PulseAfter(r.now, sampler.RefreshBusy) // whoever joins or leaves wakes us up
+	due = sampler.PulseAfter(r.now, sampler.RefreshBusy) // a member that joins or leaves ends the sleep
 	handOver := int64(math.MaxInt64)
 	for pid, m := range r.members {
 		if share := m.Share(); share != m.chosen && r.chooser.choose(pid, share) == nil {

@@ -15,14 +15,14 @@ import (
 	"goprof/sampler/ptrace"
 )
 
-// Ring is memory that we share with the kernel. Its first page says how far the kernel has written and how far we
-// have read; the records follow. A ring belongs to one CPU, and tells only what happens on that CPU. So its records are
-// in the order of time.
+// Ring is memory that goprof shares with the kernel. Its first page says how far the kernel has written and how far
+// goprof has read; the records follow. A ring belongs to one CPU, and tells only what happens on that CPU. So its
+// records are in the order of time.
 type Ring struct {
-	FD   int // an event of our own that does nothing but hold the ring
+	FD   int // an event that does nothing but hold the ring
 	mem  []byte
 	Head *uint64 // the kernel writes it
-	Tail *uint64 // we write it
+	Tail *uint64 // goprof writes it
 	Data Bytes
 }
 
@@ -54,7 +54,7 @@ func openOne(cpu, size int, attr *unix.PerfEventAttr) (*Ring, error) {
 	}, nil
 }
 
-// Open makes a ring of size bytes for each of these CPUs, or rings of as many fewer as we may have, but not
+// Open makes a ring of size bytes for each of these CPUs, or smaller ones where goprof may not have as much, of no
 // fewer than least. All have the same size: what a process without CAP_IPC_LOCK may lock is one sum for all rings of
 // its user (kernel/events/core.c, perf_mmap: kernel.perf_event_mlock_kb, 516, for each CPU, and RLIMIT_MEMLOCK).
 func Open(cpus []int, size, least int) (rings Set, err error) {

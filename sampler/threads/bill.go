@@ -60,7 +60,7 @@ func (b *bills) read() {
 	}
 	var ts unix.Timespec
 	clock, at := uintptr(int(b.clock)), uintptr(unsafe.Pointer(&ts))
-	if _, _, e := syscall.RawSyscall(unix.SYS_CLOCK_GETTIME, clock, at, 0); e == 0 { // somebody may stand still for us
+	if _, _, e := syscall.RawSyscall(unix.SYS_CLOCK_GETTIME, clock, at, 0); e == 0 { // a thread may stand still
 		b.Now = ts.Nano()
 	}
 }

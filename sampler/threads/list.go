@@ -86,7 +86,7 @@ func (s *List) noteListed(tid int) {
 		s.cold = append(s.cold, th)
 		return
 	}
-	// All that the thread has run since the last listing is ours to sample.
+	// All that the thread has run since the last listing is to be sampled.
 	th.Credit = min(int64(stat.Ran), s.Now-s.listedAt, maxCredit) + s.randomPart()
 	s.unseen.found += int64(stat.Ran)
 	s.noteCharge(th, stat.Ran, int64(stat.Ran))
@@ -212,7 +212,7 @@ func FilesFor(cfg *sampler.Config) int {
 	return RaiseFileLimit()
 }
 
-// RaiseFileLimit raises the limit as far as we may and says how many a scan can keep.
+// RaiseFileLimit raises the limit as far as permitted and says how many a scan can keep.
 func RaiseFileLimit() int {
 	var lim syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &lim) != nil {

@@ -16,10 +16,10 @@ import (
 
 // Which threads are due for a CPU sample, where CPUs cannot be visited (visit/visit.go says where that can be done).
 //
-// The kernel charges CPU time to each thread in /proc/PID/task/TID/schedstat. It does so
-// at its ticks and when a thread leaves the CPU, so the counter is exact in the long run and up to a tick (1 to 10 ms)
-// late. We keep an account for each thread: what the kernel charges is credit, and a sample costs one interval. A
-// thread is due when it can pay and is on a CPU now: its state is R. The state is read only if the thread can pay. So
+// The kernel charges CPU time to each thread in /proc/PID/task/TID/schedstat. It does so at its ticks and when a thread
+// leaves the CPU, so the counter is exact in the long run and up to a tick (1 to 10 ms) late. The List keeps an account
+// for each thread: what the kernel charges is credit, and a sample costs one interval. A thread is due when it can pay
+// and is on a CPU now: its state is R. The state is read only if the thread can pay. So
 //
 //	samples = CPU time / interval
 //
@@ -39,8 +39,8 @@ import (
 // What this misses:
 //   - Threads that live shorter than the time between two listings (ListEvery).
 //   - The first tick's worth of each thread, until the kernel has charged it.
-//   - Credit above maxCredit is forfeited: after a time when we could not sample (we
-//     were suspended, or the walker was behind), there is no burst of catching up.
+//   - Credit above maxCredit is forfeited: after a time when goprof could not sample (goprof was suspended, or the
+//     walker was behind), there is no burst of catching up.
 //   - Cold threads (below) are looked at less often when there are more of them than fit the budget. Their bursts are
 //     then met less often, and count when the threads become hot.
 //   - State R is read some microseconds before the stop. A thread that goes to sleep in
@@ -55,9 +55,9 @@ const (
 	// Cold threads are read in turn if any of them has run (unseen.go): at each tick as many as a tenth of a CPU can
 	// read, and one in any case.
 	coldShare = 10
-	// New threads are looked for when the number of threads changes, and when a thread that we do not know uses CPU
-	// time. That may take at most a twentieth of a CPU. They are also looked for every ListEvery in any case
-	// (listNoted, listGrouped), with at most a hundredth of a CPU.
+	// New threads are looked for when the number of threads changes, and when an unknown thread uses CPU time. That may
+	// take at most a twentieth of a CPU. They are also looked for every ListEvery in any case (listNoted, listGrouped),
+	// with at most a hundredth of a CPU.
 	ListEvery = int64(100 * time.Millisecond)
 	listShare = 20
 	listIdle  = 100
@@ -70,7 +70,7 @@ type Thread struct {
 	Credit  int64
 	Last    procfs.Schedstat
 	Spent   int64            // since the thread was met
-	Billed  uint64           // the part of the thread's CPU time that samples carry, or that is no matter of ours
+	Billed  uint64           // the part of the thread's CPU time that samples carry, or that is to be left out
 	AtLook  procfs.Schedstat // what the kernel had charged the thread at its last look
 	LookAt  int64            // when the tick of that look began
 	movedAt int64            // when the thread's CPU time was last seen to have changed
@@ -319,7 +319,7 @@ func (s *List) ReadAllCharges() {
 	}
 }
 
-// OwnCPUTime is the CPU time that our OS thread has used. The cost of a read is measured in CPU time, so it does not
+// OwnCPUTime is the CPU time that this OS thread has used. The cost of a read is measured in CPU time, so it does not
 // depend on how busy the machine is.
 func (s *List) OwnCPUTime() int64 {
 	syscall.RawSyscall(unix.SYS_CLOCK_GETTIME, unix.CLOCK_THREAD_CPUTIME_ID, uintptr(unsafe.Pointer(&s.ts)), 0)
@@ -363,7 +363,8 @@ func HadNoCPU(before, after procfs.Schedstat, now, lookAt int64) bool {
 	if after.Turns == before.Turns {
 		return false // the thread has had its CPU all the time
 	}
-	// The thread was given a CPU to stop on, after it had waited for so long. If it lost its CPU when we woke up, we
-	// took the CPU away: that is a sample. If it lost its CPU earlier, somebody else took the CPU away.
+	// The thread was given a CPU to stop on, after it had waited for so long. If it lost its CPU when the sampling
+	// thread woke up, the sampling thread took the CPU away: that is a sample. If it lost its CPU earlier, another
+	// thread took the CPU away.
 	return now-int64(after.Waited-before.Waited) < lookAt
 }

@@ -14,7 +14,7 @@ import (
 	"goprof/sampler/ptrace"
 )
 
-// Run is what the engines that stop threads have in common: a Tracer on OS threads of our own, the stops that come
+// Run is what the engines that stop threads have in common: a Tracer on OS threads of its own, the stops that come
 // late, and the end of a run. Each engine decides which threads to look at, and keeps the account of a look.
 type Run struct {
 	Ticks    Ticks
@@ -36,15 +36,15 @@ type Run struct {
 	pace        *atomic.Int64
 	thrift      thrift
 	Began       int64
-	cpuBefore   time.Duration // of the OS threads that we had before
-	cpuAtFrom   time.Duration // of the OS thread that we have now: Go may have used it before
+	cpuBefore   time.Duration // of the OS threads before
+	cpuAtFrom   time.Duration // of this OS thread, when the run got it: Go may have used it before
 	ts          unix.Timespec
 	denied      int // in a row
 	Failed      error
 	Cancelled   bool
-	Preempters  *ptrace.Preempters // that may call us; nil: none
+	Preempters  *ptrace.Preempters // that may call the sampling thread; nil: none
 	Rest        int64              // they may not before that moment
-	Called      int                // number of the preempter that has called us, -1: none
+	Called      int                // number of the preempter that has called, -1: none
 	taken       bool               // a look has succeeded since the last sleep
 }
 
@@ -156,8 +156,8 @@ func (c *Run) Sleep(deadline int64) bool {
 	}
 }
 
-// await sleeps until a preempter calls, or that moment. It returns true at once if a preempter has called: somebody
-// stands still for us.
+// await sleeps until a preempter calls, or that moment. It returns true at once if a preempter has called: a thread
+// stands still.
 func (c *Run) await(now, until int64) bool {
 	c.Queue.HandOverBefore(max(now, c.Preempters.Next()))
 	c.Preempters.Hasten(c.Tracer.Pending() > 0)

@@ -98,7 +98,7 @@ func (r *run) loop() {
 		r.spentBefore = r.scan.OwnCPUTime()
 		spent = r.spentBefore - spent
 		now := ptrace.Monotonic()
-		rest = now + spent // never more than half of a CPU is ours
+		rest = now + spent // the sampling thread never has more than half of a CPU
 		if r.visiting {
 			r.Rest = r.visits.rest(now, spent)
 		} else {

@@ -181,8 +181,8 @@ func (r *groupRun) with(m *Member, do func(c *run)) {
 	m.run.Tracer.GiveBack(r.lead)
 }
 
-// await lets time pass while there is no member: no CPU is visited, the kernel takes no notes, and no OS thread of ours
-// has a priority. It returns false when the group is over.
+// await lets time pass while there is no member: no CPU is visited, the kernel takes no notes, and no OS thread of
+// goprof's has a priority. It returns false when the group is over.
 func (r *groupRun) await() bool {
 	if r.ctx.Err() != nil || r.failed != nil {
 		return false
@@ -221,7 +221,7 @@ func (r *groupRun) sleep() bool {
 		}
 		r.collect()
 		if r.called >= 0 {
-			return true // at once: somebody stands still for us
+			return true // at once: a thread stands still
 		}
 	}
 }

@@ -13,9 +13,9 @@ import (
 // Which CPU is visited at which moment.
 //
 // Moments are drawn (moments.go), and for each of them a CPU. A preempter is told its moments some time ahead. So the
-// moment of a visit depends on no other visit. Only where we are busy with the visit of another CPU, the preempter
-// waits until we are free. A moment at which we have the CPU ourselves meets nobody, like one at which the CPU is idle.
-// The visit counts as held. So on each CPU
+// moment of a visit depends on no other visit. Only where the sampling thread is busy with the visit of another CPU,
+// the preempter waits until it is free. A moment at which goprof itself has the CPU meets no thread, like one at which
+// the CPU is idle. The visit counts as held. So on each CPU
 //
 //	visits held = time / interval
 //	visits that meet a thread = its CPU time / interval
@@ -27,8 +27,8 @@ const (
 	metLately = int64(time.Second)
 )
 
-// napFor is how long we sleep at most before preempters are told more moments. They know their moments for twice as
-// long: on the average, so many that half of their room is full.
+// napFor is how long the sampling thread sleeps at most before preempters are told more moments. They know their
+// moments for twice as long: on the average, so many that half of their room is full.
 func napFor(interval int64) int64 { return min(traced.MaxNap, ptrace.PreempterMoments/4*interval) }
 
 // plan draws the visits.
@@ -57,8 +57,8 @@ func (v *visits) startPlan() { v.until, v.counted = 0, ptrace.VisitCounts{} }
 
 // next draws which CPU to visit next. Where many CPUs have met nobody lately, one of them has a turn in a round.
 //
-// The CPU is drawn anew each time. The scheduler moves threads away from the CPU where we are at work. So if we went
-// round, we would meet a thread that runs all the time twice, or never.
+// The CPU is drawn anew each time. The scheduler moves threads away from the CPU where the sampling thread is at work.
+// In a fixed order a thread that runs all the time would be met twice, or never.
 func (v *visits) next() (which int) {
 	if v.turn++; v.turn >= len(v.round) {
 		v.turn = 0

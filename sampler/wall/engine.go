@@ -18,8 +18,8 @@ import (
 // How goprof looks at every thread, whatever the thread does.
 //
 // In each interval every thread is looked at once, at a moment of its own. The threads are visited in turn, some of
-// them in each slot of the interval, beginning with any thread. So no program runs in step with us, and 10,000 threads
-// take us many short times instead of one long time.
+// them in each slot of the interval, beginning with any thread. So no program runs in step with goprof, and 10,000
+// threads take many short times instead of one long time.
 //
 //   - A thread that has not moved since its last look still has the same stack: that look counts once more
 //     (look.Tally). One pread of the thread's schedstat tells: the kernel has charged the thread nothing and given it
@@ -82,7 +82,7 @@ type wallRun struct {
 	heldAt  int64 // when the last tick was over
 	first   int   // the thread that this tick began with
 	now     int64 // when the visits that are under way began
-	rest    int64 // until when we let others have the CPU
+	rest    int64 // until when others have the CPU
 	looked  bool  // the last visit did more than read one file
 }
 
@@ -116,7 +116,7 @@ const (
 	// mostSlots bounds the slots of an interval. At the beginning of each slot all threads may be asked about at once
 	// (quiet.go).
 	mostSlots = 4
-	// maxPiece is how long we go on without letting others have the CPU.
+	// maxPiece is how long the sampling thread goes on without letting others have the CPU.
 	maxPiece = int64(time.Millisecond)
 )
 
@@ -174,7 +174,7 @@ func (r *wallRun) slot(from, to int) bool {
 		}
 	}
 	now := ptrace.Monotonic()
-	r.rest = now + (now - r.now) // rest as long as we worked: never more than half of a CPU is ours
+	r.rest = now + (now - r.now) // rest as long as this took: the sampling thread never has more than half of a CPU
 	return true
 }
 

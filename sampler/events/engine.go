@@ -303,6 +303,7 @@ func (r *eventRun) drain() {
 	r.rings.Drain(r)
 }
 
+// Lose is ring.Taker's.
 func (r *eventRun) Lose(o ptrace.Outcome, n int64) {
 	r.stats.Attempted += n
 	r.stats.Lost[o] += n
@@ -401,6 +402,7 @@ func appendTo(b ring.Bytes, to []byte, at uint64, n int) []byte {
 	return to
 }
 
+// Abilities is sampler.Engine's.
 func (e *Engine) Abilities() sampler.Abilities {
 	return sampler.Abilities{ReadsLate: true, Bursts: true}
 }

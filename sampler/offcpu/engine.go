@@ -249,6 +249,7 @@ func (r *offRun) total() sampler.Stats {
 	return s
 }
 
+// Abilities is sampler.Engine's.
 func (o *Engine) Abilities() sampler.Abilities {
 	return sampler.Abilities{ReadsLate: true, Bursts: true, Switches: true}
 }

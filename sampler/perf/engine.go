@@ -476,4 +476,5 @@ func (r *perfRun) counts(th *perfThread, when int64) bool {
 	return th.events[r.rings.cpu].accept(when, r.interval())
 }
 
+// Abilities is sampler.Engine's.
 func (p *Engine) Abilities() sampler.Abilities { return sampler.Abilities{ReadsLate: true} }

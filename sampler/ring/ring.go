@@ -122,6 +122,7 @@ func (r *Ring) Drain(to Taker) {
 // Set is a ring for each CPU, by its index.
 type Set []*Ring
 
+// Close closes all rings. Events that write into them are to be closed first.
 func (s Set) Close() {
 	for _, ring := range s {
 		ring.close()
@@ -146,6 +147,7 @@ func (s Set) HaveRecords() bool {
 	return false
 }
 
+// Drain hands over what all rings hold, one ring after the other.
 func (s Set) Drain(to Taker) {
 	for _, ring := range s {
 		ring.Drain(to)

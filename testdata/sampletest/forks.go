@@ -10,6 +10,7 @@ import (
 	"goprof/testdata/ctest"
 )
 
+// Forks samples a program that makes children all the time: samples are of the program's own threads alone.
 func Forks(t *testing.T, sample func(pid int, end func(*atomic.Int64)) sampler.Stats) {
 	p := ctest.Run(t, forkingProgram)
 	got := sample(p.PID, func(seen *atomic.Int64) {

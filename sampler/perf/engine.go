@@ -205,7 +205,7 @@ func (r *perfRun) open() (err error) {
 	fds := threads.RaiseFileLimit()
 	r.mostEvents = min(fds/2, mostEvents)
 	r.scan = threads.New(r.proc, r.cfg.Interval, fds-r.mostEvents)
-	r.scan.Pools = true
+	r.scan.Keep(threads.Upkeep{HotFor: threads.HotFor, Relist: threads.ListEvery, Pools: true})
 	if err = r.watchWide(); err != nil {
 		r.close()
 	}
@@ -328,7 +328,7 @@ func (r *perfRun) sum() sampler.Stats {
 	if !r.grouped {
 		s.CPU = sampler.ThreadCPU() - r.cpuAtStart + r.checkerCPU + r.rings.checker.cpu()
 	}
-	s.Times = r.scan.Bills.Sum(r.scan.ByTID, r.over && !r.scan.Pools, int64(r.cfg.Interval))
+	s.Times = r.scan.Sum(r.over)
 	if sampled := s.Times.Sampled; sampled > 0 {
 		s.Reached = float64(s.Taken) / sampled.Seconds()
 	}

@@ -20,7 +20,7 @@ import (
 	"goprof/sampler/threads"
 )
 
-// listGrouped is List.Relist of a member: a thread that is not in the list is found when it has a sample.
+// listGrouped is Upkeep.Relist of a member: a thread that is not in the list is found when it has a sample.
 const listGrouped = int64(5 * time.Second)
 
 // groupRing is the size of a group's rings. A CPU has one sample in an interval at most, and it is read soon.
@@ -346,7 +346,7 @@ func (r *perfGroupRun) refresh(m *Member) {
 	c := m.run
 	c.now = r.now
 	if !r.away { // otherwise what was used meanwhile is forgiven
-		c.scan.LastTick = max(c.scan.LastTick, r.now-threads.LongGap/2)
+		c.scan.Watched(r.now)
 	}
 	c.lookAround()
 	m.kept, m.busy = r.now, false
@@ -412,8 +412,7 @@ func (r *perfRun) join(g *perfGroupRun) {
 	files := threads.GroupFiles()
 	r.mostEvents = max(files, len(r.rings.cpus))
 	r.scan = threads.New(r.proc, r.cfg.Interval, files)
-	r.scan.Pools = true
-	r.scan.Relist = listGrouped
+	r.scan.Keep(threads.Upkeep{HotFor: threads.HotFor, Relist: listGrouped, Pools: true})
 	r.began = ptrace.Monotonic()
 	r.q.Begin(r.began)
 }

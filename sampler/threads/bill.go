@@ -98,10 +98,15 @@ func (b *bills) end(th *Thread) {
 // there are CPUs.
 var lateCharge = int64(10*time.Millisecond) * int64(runtime.NumCPU())
 
-// Sum is the account so far. When the run is over, all threads that live have been read. If the process's clock says
+// Sum is the account so far. over: the run is. Where threads are billed together, nobody knows which of them have ended.
+func (s *List) Sum(over bool) sampler.Times {
+	return s.Bills.sum(s.ByTID, over && !s.upkeep.Pools, s.Interval)
+}
+
+// sum is the account so far. When the run is over, all threads that live have been read. If the process's clock says
 // more than their sum, threads that have ended have used the rest. Before the end it is not known which threads have
 // ended. interval is a sample's worth.
-func (b *bills) Sum(threads map[int]*Thread, over bool, interval int64) sampler.Times {
+func (b *bills) sum(threads map[int]*Thread, over bool, interval int64) sampler.Times {
 	b.read()
 	unsampled, skipped, small := b.Excused, b.skipped, int64(0)
 	for _, th := range threads {

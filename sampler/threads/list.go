@@ -14,7 +14,7 @@ import (
 func (s *List) list() {
 	s.sortLists()
 	count := s.Proc.Count()
-	wait := max(s.Relist, s.listCost*listIdle)
+	wait := max(s.upkeep.Relist, s.listCost*listIdle)
 	if count != s.counted || s.unseen.strays {
 		wait = s.listCost * listShare
 	}
@@ -171,7 +171,7 @@ func (s *List) isCold(th *Thread) bool {
 	if th.Credit >= s.Interval {
 		return quiet > owedFor
 	}
-	return quiet > s.HotFor
+	return quiet > s.upkeep.HotFor
 }
 
 // readFile reads one of a thread's files through a kept descriptor. If there are no descriptors left, it opens the file

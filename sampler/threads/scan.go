@@ -96,16 +96,21 @@ var fdNames = [numFDs]string{"schedstat", "stat", "sched", "wchan"}
 
 var noFDs = [numFDs]int32{-1, -1, -1, -1}
 
+// Upkeep says how a List is kept.
+type Upkeep struct {
+	HotFor int64 // for how long a thread stays hot
+	Relist int64 // how often threads are listed whose number has not changed
+	Pools  bool  // threads that have used little are billed together (pool.go)
+}
+
 // List finds the threads that are due. At each tick call begin, then next until nil.
 type List struct {
 	Proc     *procfs.Dir
 	Interval int64
 	rng      *rand.Rand
 
-	HotFor   int64
-	Relist   int64 // how often threads are listed whose number has not changed
-	Pools    bool  // threads that have used little are billed together (bill.go)
-	skipping bool  // some threads are to be skipped
+	upkeep   Upkeep
+	skipping bool // some threads are to be skipped
 
 	ByTID  map[int]*Thread
 	Hot    []*Thread
@@ -124,7 +129,7 @@ type List struct {
 	coldLeft int
 	coldRead int   // in this tick
 	coldCost int64 // CPU time of one cold read, averaged
-	LastTick int64
+	lastTick int64
 
 	Bills    bills
 	unseen   unseen
@@ -139,18 +144,19 @@ type List struct {
 
 	kept    KeptFiles
 	giveUp  func()
-	NoStats bool // no schedstat in this kernel: clock ticks instead
+	noStats bool // no schedstat in this kernel: clock ticks instead
 	ts      unix.Timespec
 }
 
+// New begins a List of the threads of a process that are sampled once in interval of their CPU time. It keeps fds
+// descriptors at most. It is to be closed.
 func New(proc *procfs.Dir, interval time.Duration, fds int) *List {
 	s := &List{
 		Proc:     proc,
 		Interval: int64(interval),
 		rng:      rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
 		ByTID:    make(map[int]*Thread),
-		HotFor:   HotFor,
-		Relist:   ListEvery,
+		upkeep:   Upkeep{HotFor, ListEvery, false},
 		coldCost: 1000,
 		search:   search{chance: 1},
 		dirents:  make([]byte, 32<<10),
@@ -159,9 +165,15 @@ func New(proc *procfs.Dir, interval time.Duration, fds int) *List {
 	s.seen, s.giveUp = s.noteListed, s.giveUpFiles
 	s.BeginBills()
 	own, ok := procfs.ParseSchedstat(proc.Read(proc.PID, "schedstat"))
-	s.NoStats = !ok || own.Turns == 0
+	s.noStats = !ok || own.Turns == 0
 	return s
 }
+
+// Keep sets how the List is kept from now on.
+func (s *List) Keep(u Upkeep) { s.upkeep = u }
+
+// HasStats reports whether the kernel tells exactly what it charges a thread.
+func (s *List) HasStats() bool { return !s.noStats }
 
 // BeginBills begins the account of CPU time.
 func (s *List) BeginBills() {
@@ -194,16 +206,16 @@ func (s *List) SetHint(tid int, hint ptrace.Hint) bool {
 // Begin starts a tick. It returns the time since the last tick began.
 func (s *List) Begin() (gap int64) {
 	s.Now = ptrace.Monotonic()
-	if s.LastTick > 0 {
-		gap = s.Now - s.LastTick
+	if s.lastTick > 0 {
+		gap = s.Now - s.lastTick
 	}
 	if gap > LongGap+s.Interval {
 		s.ForgiveUse()
 	}
 	s.readClock()
 	s.list()
-	since := min(s.Now-s.LastTick, int64(time.Second))
-	s.LastTick = s.Now
+	since := min(s.Now-s.lastTick, int64(time.Second))
+	s.lastTick = s.Now
 	s.coldLeft = min(int(since/coldShare/s.coldCost)+1, len(s.cold))
 	s.ofHot, s.done, s.start, s.coldRead = len(s.Hot), 0, 0, 0
 	if s.ofHot > 0 {
@@ -211,6 +223,13 @@ func (s *List) Begin() (gap int64) {
 	}
 	return gap
 }
+
+// WasAway reports whether goprof could not look for a while, since the last tick.
+func (s *List) WasAway(now int64) bool { return s.lastTick != 0 && now-s.lastTick > LongGap+s.Interval }
+
+// Watched says that goprof could look all the time since the last tick, as where there were no ticks because there was
+// nothing to do. What was used meanwhile is not forgiven.
+func (s *List) Watched(now int64) { s.lastTick = max(s.lastTick, now-LongGap/2) }
 
 // Next returns the next thread that is due in this tick, nil at the end of the tick.
 //
@@ -241,7 +260,7 @@ func (s *List) nextOfCold(asked func(*Thread) bool) *Thread {
 	began, n := s.OwnCPUTime(), int64(0)
 	var due *Thread
 	for ; s.coldLeft > 0 && due == nil; s.coldLeft-- {
-		if n > 0 && s.unseen.asking == 0 && !s.NoStats {
+		if n > 0 && s.unseen.asking == 0 && !s.noStats {
 			s.coldLeft = 0 // no other has run
 			break
 		}
@@ -284,7 +303,7 @@ func (s *List) isDue(th *Thread) bool {
 	}
 	// To run, a thread must be given a CPU, which counts as a turn. A thread that was asleep at the last look and has
 	// had no turn since is still asleep: its state need not be read.
-	if !changed && th.asleep && !s.NoStats {
+	if !changed && th.asleep && !s.noStats {
 		return false
 	}
 	now, _ := procfs.ParseStat(s.readFile(th, fdStat))
@@ -331,7 +350,7 @@ func (s *List) PayForSample(th *Thread) { th.Credit -= s.Interval }
 
 // Charged reads what the kernel has charged a thread.
 func (s *List) Charged(th *Thread) (procfs.Schedstat, bool) {
-	if !s.NoStats {
+	if !s.noStats {
 		return procfs.ParseSchedstat(s.readFile(th, fdSchedstat))
 	}
 	stat, _ := procfs.ParseStat(s.readFile(th, fdStat))

@@ -54,7 +54,7 @@ func (s *List) readClock() {
 // decideAskingCold decides whether cold threads have to be asked, when all hot ones have been.
 func (s *List) decideAskingCold() {
 	u := &s.unseen
-	if !u.fresh || s.NoStats { // clock ticks are too coarse for this comparison
+	if !u.fresh || s.noStats { // clock ticks are too coarse for this comparison
 		return
 	}
 	u.fresh = false

@@ -47,7 +47,7 @@ func (r *run) takeSpare() *look.Look {
 // account counts what became of a look and passes the snapshot on.
 func (r *run) account(snap *look.Look, o ptrace.Outcome) {
 	if th, after, ok := r.chargedFor(snap, o); th != nil {
-		if !r.visiting && ok && !r.scan.NoStats && threads.HadNoCPU(th.AtLook, after, ptrace.Monotonic(), th.LookAt) {
+		if !r.visiting && ok && r.scan.HasStats() && threads.HadNoCPU(th.AtLook, after, ptrace.Monotonic(), th.LookAt) {
 			r.takeLookBack(th, snap)
 			return
 		}

@@ -68,15 +68,16 @@ func (s *Engine) run(ctx context.Context, cfg sampler.Config, q *sampler.Queue,
 // loop holds ticks.
 func (r *run) loop() {
 	visited := r.visiting
-	if r.visiting = r.visits != nil && !r.scan.NoStats && r.visits.begin(); r.visiting {
+	if r.visiting = r.visits != nil && r.scan.HasStats() && r.visits.begin(); r.visiting {
 		r.Preempters = r.visits.preempters
 		r.Tracer.ServedBy(r.Preempters)
 		r.Preempters.Want(r.scan.Proc.PID)
 		defer r.endVisits()
-		r.scan.HotFor, r.scan.Pools = visitHot, true
+		upkeep := threads.Upkeep{HotFor: visitHot, Relist: threads.ListEvery, Pools: true}
 		if r.visits.cpus[0].notes != nil {
-			r.scan.Relist = listNoted
+			upkeep.Relist = listNoted
 		}
+		r.scan.Keep(upkeep)
 		r.Stats.Gap = max(r.Stats.Gap, time.Duration(r.scan.Begin()))
 		r.takeHints() // already the first look at a thread needs them
 	} else if r.notVisiting(); visited || r.Stats.Ticks == 0 { // else the ticks since the last shift are missed ones
@@ -147,7 +148,6 @@ func (r *run) total() sampler.Stats {
 	}
 	s.Threads = len(r.scan.ByTID)
 	s.Visits = r.visiting
-	// Where threads are billed together, nobody knows which of them have ended.
-	s.Times = r.scan.Bills.Sum(r.scan.ByTID, r.Over() && !r.scan.Pools, r.scan.Interval)
+	s.Times = r.scan.Sum(r.Over())
 	return s
 }

@@ -73,7 +73,7 @@ func (m *Member) join(ctx context.Context, cfg sampler.Config, q *sampler.Queue,
 		scan: threads.New(proc, cfg.Interval, threads.GroupFiles()), visiting: true}
 	defer r.scan.Close()
 	r.Late, r.Sum = r.account, r.total
-	r.scan.HotFor, r.scan.Pools = visitHot, true
+	r.scan.Keep(threads.Upkeep{HotFor: visitHot, Relist: threads.ListEvery, Pools: true})
 	m.run = r
 	if !m.group.Join(m) {
 		return sampler.Stats{}, m.group.WhyEnded()

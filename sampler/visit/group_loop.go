@@ -304,7 +304,7 @@ func (r *groupRun) refreshMembers() {
 func (r *groupRun) refresh(m *Member, now int64, away bool) {
 	c := m.run
 	if !away { // otherwise what was used meanwhile is forgiven
-		c.scan.LastTick = max(c.scan.LastTick, now-threads.LongGap/2)
+		c.scan.Watched(now)
 	}
 	c.Ticks.Interval = r.Interval()
 	c.scan.Interval = int64(c.Ticks.Interval)

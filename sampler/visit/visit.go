@@ -40,7 +40,7 @@ const (
 	keepEvery = int64(10 * time.Millisecond)
 	// bookEvery is how often all threads that have run are asked what they used, where no visit needs to ask any.
 	bookEvery = int64(100 * time.Millisecond)
-	// listNoted is List.Relist where the kernel notes who was on a CPU: a thread that is not in the list is found when it
+	// listNoted is Upkeep.Relist where the kernel notes who was on a CPU: a thread that is not in the list is found when it
 	// is met.
 	listNoted = int64(time.Second)
 	// restLater is how much time visits may take before the sampling thread must have slept for as long.
@@ -208,7 +208,7 @@ func (v *visits) rest(now, spent int64) int64 {
 func (r *run) visitNext() {
 	v := r.visits
 	now := ptrace.Monotonic()
-	away := r.scan.LastTick != 0 && now-r.scan.LastTick > threads.LongGap+int64(r.Ticks.Interval)
+	away := r.scan.WasAway(now)
 	if r.Called >= 0 && !away {
 		r.visit(r.Called)
 	}
@@ -285,7 +285,8 @@ func (r *run) countVisits() {
 // notVisiting sets what differs where threads are looked for.
 func (r *run) notVisiting() {
 	r.scan.GivePoolUp()
-	r.visiting, r.scan.HotFor, r.scan.Pools, r.scan.Relist = false, threads.HotFor, false, threads.ListEvery
+	r.visiting = false
+	r.scan.Keep(threads.Upkeep{HotFor: threads.HotFor, Relist: threads.ListEvery})
 	r.Tracer.BoundTo(-1)
 }
 

@@ -38,7 +38,7 @@ type Config struct {
 	MostSamples float64
 	// After is Tracer.After. It is called on the sampler's OS thread.
 	After func(snap *look.Look, released int64)
-	// Note is called with each sample that After is not called with, by engines that stop nobody. It may be nil.
+	// Note is called with each sample that After is not called with, by engines that stop no thread. It may be nil.
 	Note func(snap *look.Look)
 	// KnownIn says where Note keeps which code is known; nil: in a place of its own. A checker looks there. It may be nil.
 	KnownIn func(*process.KnownCode)
@@ -49,7 +49,7 @@ type Config struct {
 	Contexts *ptrace.Contexts
 }
 
-// ReadSoon reads what is wanted as soon as a sample is there whose thread nobody stopped.
+// ReadSoon reads what is wanted as soon as a sample is there whose thread was not stopped.
 func (c *Config) ReadSoon(snap *look.Look, prompt bool) {
 	switch {
 	case prompt && c.After != nil:

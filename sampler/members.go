@@ -68,8 +68,8 @@ func (m *Members[M]) Join(member M) bool {
 	return true
 }
 
-// Next returns the members that wait. Where somebody joins just now, they wait on: the sampling thread waits for
-// nobody.
+// Next returns the members that wait. Where a member joins just now, they wait on: the sampling thread waits for no
+// lock.
 func (m *Members[M]) Next() []M {
 	if !m.mu.TryLock() {
 		return nil

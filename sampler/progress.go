@@ -24,8 +24,8 @@ const (
 	hangsAfter  = 5 * time.Second
 )
 
-// NewProgress is that of a run that has not begun. wake ends a long sleep of the sampling thread; nil: it does not sleep
-// for long.
+// NewProgress is that of a run that has not begun. wake ends a long sleep of the sampling thread; nil: it does not
+// sleep for long.
 func NewProgress(wake func()) Progress {
 	return Progress{asked: make(chan chan Stats, 1), wake: wake, done: make(chan struct{})}
 }
@@ -71,7 +71,7 @@ func (p *Progress) Latest() Stats {
 	return Stats{}
 }
 
-// Answer tells how far the run is, if somebody asks.
+// Answer tells how far the run is, if a goroutine asks.
 func (p *Progress) Answer(sum func() Stats) {
 	select {
 	case reply := <-p.asked:

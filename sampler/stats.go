@@ -63,8 +63,8 @@ type Times struct {
 	Sampled    time.Duration // what samples carry
 	NotSampled time.Duration // of threads that live, but were not seen on a CPU after they had used this time
 	Exited     time.Duration // of threads that had ended before a sample could carry it
-	// Of NotSampled: what was used while nobody could look (threads/forgive.go), and by threads that used less than an
-	// interval.
+	// Of NotSampled: what was used while goprof could not look (threads/forgive.go), and by threads that used less than
+	// an interval.
 	Unwatched, Small time.Duration
 }
 

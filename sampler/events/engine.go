@@ -22,7 +22,7 @@ import (
 	"goprof/sampler/threads"
 )
 
-// Engine is the engine that takes samples of events, and no others. Like Perf it stops nobody.
+// Engine is the engine that takes samples of events, and no others. Like package perf's it stops no thread.
 type Engine struct {
 	sampler.Base
 	list   []Event

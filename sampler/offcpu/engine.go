@@ -23,7 +23,7 @@ import (
 
 // Off-CPU time by context switches. The kernel notes each switch of each thread of the process: when the thread left
 // its CPU, with its registers and a copy of its stack, and when it got one again. The times are exact, and each wait
-// has the stack with which it began. Where there are too many, short ones are thinned out (thin.go). Nobody is
+// has the stack with which it began. Where there are too many, short ones are thinned out (thin.go). No thread is
 // stopped.
 //
 // No record says what a thread waits for (which lock, which file). A thread may still be waiting when its record is

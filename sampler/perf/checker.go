@@ -70,7 +70,7 @@ type checker struct {
 	ts      unix.Timespec
 	alarm   unix.ItimerSpec
 
-	pids    [mostProcesses]atomic.Int32 // 0: nobody
+	pids    [mostProcesses]atomic.Int32 // 0: none
 	rings   [mostChecked]checkedRing
 	threads [knownTIDs]checkedThread // by the last bits of their number
 	codes   [mostProcesses]process.KnownCode

@@ -85,8 +85,8 @@ func (r *perfRun) followThread(th *perfThread) {
 	}
 }
 
-// needsEvents reports whether a thread is to have events of its own. They need rings of their own. Otherwise nobody
-// knows whether a sample is by them or by the events of the CPUs.
+// needsEvents reports whether a thread is to have events of its own. They need rings of their own. Otherwise it is not
+// known whether a sample is by them or by the events of the CPUs.
 func (r *perfRun) needsEvents(th *threads.Thread) bool { return th.Hint.Soon && r.rings.havePrompt() }
 
 // hasEvents reports whether a thread has events of its own. The events of the CPUs serve the other threads.

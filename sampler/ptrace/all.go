@@ -29,7 +29,7 @@ type Subject struct {
 	Hint Hint
 }
 
-// mostReady is how many snapshots wait at most until nobody stands still.
+// mostReady is how many snapshots wait at most until no thread stands still.
 const mostReady = 64
 
 // mostPasses bounds how often All looks again at threads that were let go because of others, or whose stop was not

@@ -51,8 +51,8 @@ func (h *Preempters) ask(now int64) {
 // ServedBy says that preempters call this OS thread. They also bring it back when it has stepped aside.
 func (t *Tracer) ServedBy(h *Preempters) { t.preempters = h }
 
-// GoOnAt says which preempter's CPU nobody needs: LookHeld lets the thread have its own CPU at once, and returns there.
-// -1: no such CPU is known.
+// GoOnAt says which preempter's CPU no thread needs: LookHeld lets the thread have its own CPU at once, and returns
+// there. -1: no such CPU is known.
 func (t *Tracer) GoOnAt(number int) {
 	if t.preempters != nil {
 		t.preempters.goOn = t.preempters.preempter(number)

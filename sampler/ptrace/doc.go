@@ -16,10 +16,10 @@
 //     property. With PTRACE_ATTACH the thread could stay stopped for good.
 //   - A signal that arrives during a look is passed on. It is only peeked at and never reaped: a reaped signal
 //     would die with its tracer.
-//   - A read of the target's memory that does not come back holds nobody for longer than StandsAtMost. The tracing
+//   - A read of the target's memory that does not come back holds no thread for longer than StandsAtMost. The tracing
 //     thread does not read, it sends another OS thread (reader.go). The target's thread is let go, and left alone from
 //     then on (silent.go). What is read right after a pause goes the same way (memory.go). Only an Observer reads by
-//     itself: it stops nobody (observer.go).
+//     itself: it stops no thread (observer.go).
 //   - A stop begins only if goprof can be expected to have a CPU for its end (admit.go).
 //   - A stop that comes late is kept on a list and collected (pending.go). It comes late where the thread had no CPU to
 //     stop on, or slept uninterruptibly. A thread that runs on the sampling thread's own CPU cannot stop there, so the

@@ -32,14 +32,15 @@ type SwitchNotes struct {
 	Head *uint64
 	Data []byte
 	// All: goprof is in the first namespace of process numbers. Elsewhere a thread of another namespace has the number
-	// 0, as the idle thread has (kernel/events/core.c, perf_event_pid_type). Then nobody knows whether a CPU is idle.
+	// 0, as the idle thread has (kernel/events/core.c, perf_event_pid_type). Then it is not known whether a CPU is
+	// idle.
 	All bool
 }
 
 // ErrNoPreempter: a CPU cannot have a preempter.
 var ErrNoPreempter = errors.New("ptrace: no preempter can be sent")
 
-// NewPreempters prepares preempters for this OS thread, which must have real-time priority. It calls nobody yet.
+// NewPreempters prepares preempters for this OS thread, which must have real-time priority. None of them calls yet.
 func NewPreempters() (*Preempters, error) {
 	attr, err := unix.SchedGetAttr(0, 0)
 	if err != nil || attr.Policy != unix.SCHED_FIFO || !handlesBoundSignal() {
@@ -275,7 +276,7 @@ func (h *Preempters) Again(number int) {
 	r.wake()
 }
 
-// IsIdle reports whether nobody needed the CPU of a preempter lately.
+// IsIdle reports whether no thread needed the CPU of a preempter lately.
 func (h *Preempters) IsIdle(number int) bool {
 	r := h.preempter(number)
 	return r != nil && r.all && r.someone.Load() < takenFor
@@ -284,7 +285,7 @@ func (h *Preempters) IsIdle(number int) bool {
 // VisitCounts is what became of visits.
 type VisitCounts struct {
 	Held   int64 // at their moment, or soon after it
-	Met    int64 // held, and somebody was there
+	Met    int64 // held, and a thread was there
 	Missed int64 // due too long ago
 	CPU    int64 // CPU time of the preempters, in nanoseconds
 }

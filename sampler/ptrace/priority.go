@@ -28,8 +28,9 @@ func PreemptsAtOnce(tid int) { goFirst(tid, tracerPriority) }
 func PreemptAtOnce() { preemptAtOnce() }
 
 // WaitItsTurn gives this OS thread a better ordinary priority than others have, in place of preemptAtOnce's. It is for
-// a thread whose work is not urgent: then it takes the CPU from nobody in the midst of a slice. Where a better priority
-// is not permitted, the thread gets the one that it was started with. WaitItsTurn returns whether it has one of these.
+// a thread whose work is not urgent: then it takes the CPU from no thread in the midst of a slice. Where a better
+// priority is not permitted, the thread gets the one that it was started with. WaitItsTurn returns whether it has one
+// of these.
 func WaitItsTurn() bool { return waitTurn(0) }
 
 // waitTurn is WaitItsTurn for any OS thread of goprof. It also asks for a short slice: since Linux 6.12 a thread that

@@ -108,7 +108,7 @@ func (r *releaser) end() {
 }
 
 // watch has the handler look after a thread, until the caller has done with what it returns. missed is when the thread
-// was last seen not to have stopped. Where too many are watched, nobody looks after the thread.
+// was last seen not to have stopped. Where too many are watched, the releaser does not look after the thread.
 //
 //go:nosplit
 func (r *releaser) watch(tid int, missed int64) *lateStop {

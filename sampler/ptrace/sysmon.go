@@ -94,7 +94,7 @@ func fitSysmon() {
 // settled makes one try, and reports whether there is nothing more to do.
 func settled() bool {
 	found := 0
-	if sysmon.folder == 0 { // nobody else writes it meanwhile
+	if sysmon.folder == 0 { // no other goroutine writes it meanwhile
 		found = findSysmon()
 	}
 	sysmon.Lock()
@@ -130,7 +130,7 @@ func writeSlack(folder int, slack bool) bool {
 }
 
 // findSysmon opens the folder of the OS thread that sleeps by nanosleep(2) at each of some looks; 0 is none. In Go's
-// runtime that is usleep. Nobody else sleeps in it for long: a goroutine that sleeps is in no system call.
+// runtime that is usleep. No other OS thread sleeps in it for long: a goroutine that sleeps is in no system call.
 func findSysmon() (folder int) {
 	const looks = 4
 	asleep := sleepers()

@@ -241,7 +241,7 @@ func (t *Tracer) LookOn(tid, cpu int, hint Hint, snap *look.Look) Outcome {
 // waited.
 func (t *Tracer) mayStop(tid int, late int64) (why Outcome, ok bool) {
 	switch {
-	case !t.onItsThread() || t.ownReads != nil: // nobody may stand still while an Observer reads
+	case !t.onItsThread() || t.ownReads != nil: // no thread may stand still while an Observer reads
 		return WrongThread, false
 	case !t.HasRoom(tid):
 		return Backlog, false

@@ -37,7 +37,7 @@ const (
 
 // What goprof tells its watchdog.
 const (
-	stopsNow    = 's' // goprof holds nobody and is about to stop: leave goprof alone
+	stopsNow    = 's' // goprof holds no thread and is about to stop: leave goprof alone
 	goesOn      = 'c'
 	mayHold     = 'h' // from now on goprof may hold threads
 	holdsNobody = 'n' // and from now on it does not: the watchdog need not look

@@ -32,7 +32,7 @@ type bills struct {
 	given   int64 // to samples
 	left    int64 // of ended threads: charged and not given
 	pooled  int64 // charged to threads that have used little, and not given, as far as these threads have been read
-	Excused int64 // used while nobody could look (forgive.go)
+	Excused int64 // used while goprof could not look (forgive.go)
 	skipped int64 // the same as left, of threads that were to be skipped
 	stopped bool
 	owed    int64 // charged to threads that live and have bills of their own, or are to be skipped, and not given
@@ -98,7 +98,8 @@ func (b *bills) end(th *Thread) {
 // there are CPUs.
 var lateCharge = int64(10*time.Millisecond) * int64(runtime.NumCPU())
 
-// Sum is the account so far. over: the run is. Where threads are billed together, nobody knows which of them have ended.
+// Sum is the account so far. over: the run is. Where threads are billed together, it is not known which of them have
+// ended.
 func (s *List) Sum(over bool) sampler.Times {
 	return s.Bills.sum(s.ByTID, over && !s.upkeep.Pools, s.Interval)
 }

@@ -8,8 +8,8 @@ import "time"
 // whole machine was.
 const LongGap = int64(time.Second)
 
-// ForgiveUse forgives the CPU time that threads have used while nobody could look. That time is no credit for a burst
-// of samples now, nor the weight of a single sample.
+// ForgiveUse forgives the CPU time that threads have used while goprof could not look. That time is no credit for a
+// burst of samples now, nor the weight of a single sample.
 func (s *List) ForgiveUse() {
 	pools := s.upkeep.Pools
 	s.upkeep.Pools = false

@@ -20,7 +20,7 @@ import (
 // An Engine visits each CPU once in an interval for its one process. For fifty processes that is fifty times the
 // wake-ups, and nearly no Engine meets its own process. A Group comes to each CPU once in an interval, and asks the
 // kernel which thread it took the CPU from. The sample belongs to the process of that thread. So the cost of a Group
-// while nobody works does not grow with the number of processes.
+// while no member works does not grow with the number of processes.
 //
 // A Group needs the kernel's notes of switches (switches.go). Without them it would have to ask each thread of each
 // process.

@@ -22,7 +22,7 @@ const (
 	answerEvery = int64(50 * time.Millisecond)
 	// leaveWithin is how long a member that leaves waits for stops that are late.
 	leaveWithin = int64(time.Second)
-	// blindAfter visits that met nobody at all show that the kernel's notes are of no use here.
+	// blindAfter visits that met no thread at all show that the kernel's notes are of no use here.
 	blindAfter = 2000
 )
 
@@ -136,7 +136,7 @@ func (r *groupRun) shift() {
 			break
 		}
 	}
-	r.endVisits() // nobody is called while late stops are waited for
+	r.endVisits() // no preempter calls while late stops are waited for
 	for _, m := range r.members {
 		r.with(m, func(c *run) { c.Tracer.CollectRest(c.AccountLate) })
 	}
@@ -148,8 +148,8 @@ func (r *groupRun) endVisits() {
 	r.visits.end()
 }
 
-// countVisits takes in how many visits were made. Intervals in which nobody was looked at are missing in the samples of
-// each member.
+// countVisits takes in how many visits were made. Intervals in which no thread was looked at are missing in the samples
+// of each member.
 func (r *groupRun) countVisits() {
 	v := r.visits
 	_, missed := v.settle(int64(r.Interval()))
@@ -226,7 +226,8 @@ func (r *groupRun) sleep() bool {
 	}
 }
 
-// wasAway reports whether nobody could look for a while. No sample is to carry the CPU time that was used meanwhile.
+// wasAway reports whether goprof could not look for a while. No sample is to carry the CPU time that was used
+// meanwhile.
 func (r *groupRun) wasAway(now int64) bool {
 	return r.lastLoop != 0 && now-r.lastLoop > threads.LongGap+int64(r.Interval())
 }

@@ -21,7 +21,7 @@ import (
 //	visits that meet a thread = its CPU time / interval
 
 const (
-	// visitsMost: where there are more CPUs, those on which nobody was met lately share one visit in each interval.
+	// visitsMost: where there are more CPUs, those on which no thread was met lately share one visit in each interval.
 	visitsMost = 8
 	// metLately is how long a CPU is known as one on which the program runs.
 	metLately = int64(time.Second)
@@ -37,11 +37,11 @@ type plan struct {
 	moments moments
 	round   []int // the CPUs from which the next is drawn
 	turn    int   // visits since the lot among the strange was drawn
-	strange []int // the CPUs on which nobody was met lately; one of them has a turn, at the end of round
+	strange []int // the CPUs on which no thread was met lately; one of them has a turn, at the end of round
 	until   int64 // preempters know their moments until then
 	// Visits since settle was last called. left is how many were missed in all.
 	held, missed, left int64
-	// All visits that were held, those that met anybody, and the CPU time of the preempters.
+	// All visits that were held, those that met a thread, and the CPU time of the preempters.
 	all, meeting, cpu int64
 	// What the preempters that there are have counted, as of takeCounts.
 	counted ptrace.VisitCounts
@@ -55,7 +55,7 @@ func newPlan(exact bool) plan {
 // startPlan begins anew: new preempters know no moments and have counted nothing.
 func (v *visits) startPlan() { v.until, v.counted = 0, ptrace.VisitCounts{} }
 
-// next draws which CPU to visit next. Where many CPUs have met nobody lately, one of them has a turn in a round.
+// next draws which CPU to visit next. Where no thread was met lately on many CPUs, one of them has a turn in a round.
 //
 // The CPU is drawn anew each time. The scheduler moves threads away from the CPU where the sampling thread is at work.
 // In a fixed order a thread that runs all the time would be met twice, or never.
@@ -67,14 +67,14 @@ func (v *visits) next() (which int) {
 	return v.round[v.rng.IntN(len(v.round))]
 }
 
-// drawStrange draws which of the CPUs that have met nobody lately has a turn.
+// drawStrange draws which of the CPUs on which no thread was met lately has a turn.
 func (v *visits) drawStrange() {
 	if len(v.strange) > 0 {
 		v.round[len(v.round)-1] = v.strange[v.rng.IntN(len(v.strange))]
 	}
 }
 
-// newRound brings up to date on which CPUs somebody was met lately.
+// newRound brings up to date on which CPUs a thread was met lately.
 func (v *visits) newRound(now int64) {
 	v.turn, v.round, v.strange = 0, v.round[:0], v.strange[:0]
 	for i, c := range v.cpus {

@@ -40,8 +40,8 @@ const (
 	keepEvery = int64(10 * time.Millisecond)
 	// bookEvery is how often all threads that have run are asked what they used, where no visit needs to ask any.
 	bookEvery = int64(100 * time.Millisecond)
-	// listNoted is Upkeep.Relist where the kernel notes who was on a CPU: a thread that is not in the list is found when it
-	// is met.
+	// listNoted is Upkeep.Relist where the kernel notes which thread was on a CPU: a thread that is not in the list is
+	// found when it is met.
 	listNoted = int64(time.Second)
 	// restLater is how much time visits may take before the sampling thread must have slept for as long.
 	restLater = int64(time.Millisecond)
@@ -56,7 +56,7 @@ type visits struct {
 	at         int                // index of the CPU that is visited, and number of its preempter
 	visit      ptrace.Visit       // that is under way
 	process    int                // of the thread that was met, as the kernel has noted it; 0: it is not known
-	meets      int64              // how many visits met somebody
+	meets      int64              // how many visits met a thread of the process
 	tid        int                // of the sampling thread
 	// restless is, as of restAt, twice the time that visits took, less the time that has passed since.
 	restless, restAt int64
@@ -182,7 +182,7 @@ func (v *visits) come(number int, t *ptrace.Tracer) {
 	t.GoOnAt(v.idleBeside(number))
 }
 
-// idleBeside is the number of the preempter of another CPU that nobody needs, as far as the last visits tell; -1 is
+// idleBeside is the number of the preempter of another CPU that no thread needs, as far as the last visits tell; -1 is
 // none.
 func (v *visits) idleBeside(which int) int {
 	for i := range v.cpus {
@@ -245,12 +245,12 @@ func (r *run) refresh() {
 // fewMeets is how many threads should have been met before it counts that nearly none were.
 const fewMeets = 50
 
-// provesWithin is how long a visitor may meet nobody: on a machine where goprof itself has just begun, and others
-// want the CPUs, the first visits come late.
+// provesWithin is how long visits may meet no thread: on a machine where goprof itself has just begun, and others want
+// the CPUs, the first visits come late.
 const provesWithin = int64(2 * time.Second)
 
 // stopVisiting gives up visits and goes on with threads/scan.go. A goprof that is traced itself (strace), or runs on a
-// kernel that dates charges differently, meets nobody, however much the program runs.
+// kernel that dates charges differently, meets no thread, however much the program runs.
 func (r *run) stopVisiting() {
 	var all unix.CPUSet
 	for _, c := range r.visits.cpus {

@@ -206,29 +206,32 @@ func TestCheckerLeavesRoomInQueue(t *testing.T) {
 	}
 }
 
-// TestCheckerLeavesSamples: samples that can wait are read together.
+// TestCheckerLeavesSamples: samples that can wait are read together, also where they come too often for each to wake the
+// checker up.
 func TestCheckerLeavesSamples(t *testing.T) {
-	p := ctest.Run(t, `int main(void) { ready(); for (volatile long i = 0;; i++); }`)
-	var late, all int64
-	cfg := sampler.Config{Interval: 10 * time.Millisecond, KnownIn: func(k *process.KnownCode) {
-		if k != nil {
-			k.Span(0, 0, 0, 0)
-		}
-	}}
-	cfg.Note = func(snap *look.Look) {
-		all++
-		if ptrace.Monotonic()-snap.When > perfSoon {
-			late++
-		}
-	}
 	if d := startChecker(nil, ctest.CPU(), false, true, 1); d == nil {
 		t.Skip("no checker can be started here (the race detector, or no OS thread)")
 	} else {
 		d.stopChecker()
 	}
-	perfSession(t, p.PID, cfg, nil, perfUntil(60))
-	if late < all/2 {
-		t.Errorf("%d of %d samples have waited", late, all)
+	p := ctest.Run(t, `int main(void) { ready(); for (volatile long i = 0;; i++); }`)
+	for _, interval := range []time.Duration{10 * time.Millisecond, time.Millisecond} {
+		var late, all int64
+		cfg := sampler.Config{Interval: interval, KnownIn: func(k *process.KnownCode) {
+			if k != nil {
+				k.Span(0, 0, 0, 0)
+			}
+		}}
+		cfg.Note = func(snap *look.Look) {
+			all++
+			if ptrace.Monotonic()-snap.When > perfSoon {
+				late++
+			}
+		}
+		perfSession(t, p.PID, cfg, nil, perfUntil(60))
+		if late < all/2 {
+			t.Errorf("%v: %d of %d samples have waited", interval, late, all)
+		}
 	}
 }
 

@@ -14,11 +14,8 @@ type Stats struct {
 	Taken     int64
 	Lost      [ptrace.NumOutcomes]int64 // by Outcome; [Taken] and [Pending] stay 0
 	MadeUp    int64                     // of those taken: they count for lost ones of their threads
-	Late      int64                     // of those taken: the stop came late and was collected
 	Waiting   int64                     // looks at threads that waited for a CPU: no attempts, the thread has not paid
-	Asleep    int64                     // of those taken: the thread went to sleep in the moment of the look
 	Visits    bool                      // threads were met by visiting their CPUs
-	Signals   int64                     // looks that met a signal on its way
 	Ticks     int64
 	Reached   float64       // samples for each second of CPU time, where the kernel's timers say when (Perf); else 0
 	Skipped   int64         // ticks that were not held because their time had passed

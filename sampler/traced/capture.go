@@ -24,11 +24,11 @@ type Run struct {
 	progress *sampler.Progress
 	Cancel   <-chan struct{}
 
-	// late takes the outcome of a look whose stop has come late, or never will.
+	// Late takes the outcome of a look whose stop has come late, or never will.
 	Late func(*look.Look, ptrace.Outcome)
-	// sum is the engine's account so far.
+	// Sum is the engine's account so far.
 	Sum func() sampler.Stats
-	// hand hands a look over.
+	// Hand hands a look over.
 	Hand func(*look.Look)
 
 	Stats       sampler.Stats
@@ -48,7 +48,7 @@ type Run struct {
 	taken       bool               // a look has succeeded since the last sleep
 }
 
-// NewRun begins a run. late and sum are still to be set.
+// NewRun begins a run. Late and Sum are still to be set.
 func NewRun(t *ptrace.Tracer, proc *procfs.Dir, p *sampler.Progress, cancel <-chan struct{}, cfg sampler.Config,
 	q *sampler.Queue) Run {
 	t.After, t.Trail, t.Contexts = cfg.After, cfg.Trail, cfg.Contexts
@@ -73,7 +73,7 @@ func (c *Run) RunInShifts(loop, settle func()) (sampler.Stats, error) {
 			c.Tracer.ChangeOSThread()
 			c.cpuAtFrom = sampler.ThreadCPU()
 			loop()
-			c.Tracer.CollectRest(c.AccountLate)
+			c.Tracer.CollectRest(c.Late)
 			c.Queue.HandOver()
 			if again = !c.Over(); !again {
 				settle()
@@ -179,15 +179,7 @@ func (c *Run) Collect() {
 		if !ok {
 			return
 		}
-		c.AccountLate(snap, o)
-	}
-}
-
-// AccountLate has the engine account for a look whose stop has come late.
-func (c *Run) AccountLate(snap *look.Look, o ptrace.Outcome) {
-	taken := c.Stats.Taken
-	if c.Late(snap, o); c.Stats.Taken > taken {
-		c.Stats.Late++
+		c.Late(snap, o)
 	}
 }
 
@@ -214,7 +206,6 @@ func (c *Run) CheckEnd(o ptrace.Outcome) {
 func (c *Run) SoFar() sampler.Stats {
 	s := c.Stats
 	s.Pauses, s.Holds = c.Tracer.Pauses, c.Tracer.Holds()
-	s.Signals = c.Tracer.Signals
 	s.Silent = c.Tracer.Silent()
 	s.Interval = c.Ticks.Interval
 	s.Wall = time.Duration(ptrace.Monotonic() - c.Began)

@@ -138,7 +138,7 @@ func (r *groupRun) shift() {
 	}
 	r.endVisits() // no preempter calls while late stops are waited for
 	for _, m := range r.members {
-		r.with(m, func(c *run) { c.Tracer.CollectRest(c.AccountLate) })
+		r.with(m, func(c *run) { c.Tracer.CollectRest(c.Late) })
 	}
 }
 
@@ -369,7 +369,7 @@ func (r *groupRun) sendAway() {
 				continue
 			}
 			r.renew = true // when this OS thread ends, the kernel lets go of threads that stop later
-			r.with(m, func(c *run) { c.Tracer.Abandon(c.AccountLate) })
+			r.with(m, func(c *run) { c.Tracer.Abandon(c.Late) })
 		}
 		r.endMember(pid, c.Failed)
 	}

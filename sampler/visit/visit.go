@@ -337,13 +337,9 @@ func (r *run) lookHeld(v *visits, th *threads.Thread, arrived, count int64) {
 		return
 	}
 	snap.Count = count
-	o := ptrace.Pending
+	o := ptrace.Running
 	if !v.wasPreempted(th.TID) && r.scan.Sleeps(th) {
-		if o = r.Tracer.LookUnstopped(th.TID, th.Hint, snap); o == ptrace.Taken {
-			r.Stats.Asleep += count
-		}
-	} else {
-		o = ptrace.Running
+		o = r.Tracer.LookUnstopped(th.TID, th.Hint, snap)
 	}
 	if o == ptrace.Running || o == ptrace.Moved {
 		snap.Waiting.Reset()

@@ -14,7 +14,7 @@ import (
 	"goprof/sampler/ring"
 )
 
-// A checker is an OS thread that looks at each sample within perfSoon, and leaves it in its ring.
+// A checker is an OS thread that looks at each sample as soon as the kernel has written it, and leaves it in its ring.
 // It calls the sampling thread at once if the sample goes through code that is new, which must be noted in time, if it
 // is of a thread or a process that is not known, or if a ring fills. Otherwise the sample waits for the next moment at
 // which goprof does what can wait. In an agent the checker calls then, too (sampler/pulse.go).
@@ -56,7 +56,7 @@ type checker struct {
 	armed  int64 // the moment that timer is set to
 	events [4]unix.EpollEvent
 	blind  bool // a ring cannot be waited for
-	deaf   bool // no ring can be waited for, or samples come too often for it
+	deaf   bool // no ring can be waited for
 
 	chain bool    // samples have the kernel's frames
 	regs  uint64  // how many registers a sample has

@@ -28,12 +28,12 @@ type checkerThread struct {
 	end, timer, epoll int
 }
 
-// startChecker starts a checker of rings. chain says whether samples have the kernel's frames, and each whether each
-// sample wakes up whatever waits for its ring. waits is for how long a sample may lie in its ring; 0: others see to
-// that. nil: there can be no checker.
+// startChecker starts a checker of rings. Each sample must wake up whatever waits for its ring. chain says whether
+// samples have the kernel's frames. waits is for how long a sample may lie in its ring; 0: others see to that. nil:
+// there can be no checker.
 //
 // No more than mostLying samples lie in the rings, and fewer once a member's queue has less room (watch).
-func startChecker(rings []*ring.Ring, cpu *arch.CPU, chain, each bool, waits int64) *checkerThread {
+func startChecker(rings []*ring.Ring, cpu *arch.CPU, chain bool, waits int64) *checkerThread {
 	if len(rings) > mostChecked {
 		return nil
 	}
@@ -47,7 +47,6 @@ func startChecker(rings []*ring.Ring, cpu *arch.CPU, chain, each bool, waits int
 		return nil
 	}
 	d.setUp(rings, cpu, chain, waits)
-	d.s.deaf = !each
 	if d.waitFor(rings) != nil || th.Start(runChecker) != nil {
 		d.stopChecker()
 		return nil

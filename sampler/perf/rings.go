@@ -37,7 +37,9 @@ type perfRings struct {
 const perfSoon = int64(2_500_000)
 
 // eachWakes reports whether each sample wakes the checker up. Where a CPU's samples are closer together than perfSoon,
-// the checker sleeps that long: an interrupt that wakes no thread costs less.
+// there is no checker, and the sampling thread looks into the rings that often: an interrupt that wakes no thread costs
+// less. And a ring may be full within 60 ms there (copies of 64 KB, at 1,000 Hz), so that the sampling thread must not
+// give its priority up for a long sleep (turn.go).
 func eachWakes(interval int64) bool { return interval >= perfSoon }
 
 // openPerfRings makes a ring for each of these CPUs.
@@ -98,9 +100,12 @@ func (r *perfRings) takeIn(fresh []int) bool {
 	return true
 }
 
-// startChecker starts a checker. each says whether each sample wakes it up.
+// startChecker starts a checker where each sample can wake it up.
 func (r *perfRings) startChecker(cpu *arch.CPU, chain, each bool, waits int64) {
-	if r.checker = startChecker(r.steady, cpu, chain, each, waits); r.checker != nil {
+	if !each {
+		return
+	}
+	if r.checker = startChecker(r.steady, cpu, chain, waits); r.checker != nil {
 		r.polls = append(r.polls, unix.PollFd{Fd: int32(r.checker.wakeFD), Events: unix.POLLIN})
 	}
 }

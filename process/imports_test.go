@@ -35,7 +35,7 @@ var mayImport = map[string][]string{
 	"goprof/sampler/look":       {"goprof/arch", "goprof/process"},
 	"goprof/sampler/ptrace":     {"goprof/arch", "goprof/process", "goprof/process/procfs", "goprof/sampler/osthread", "goprof/sampler/look"},
 	"goprof/sampler/guard":      {},
-	"goprof/sampler":            {"goprof/process", "goprof/sampler/look", "goprof/sampler/ptrace"},
+	"goprof/sampler":            {"goprof/arch", "goprof/process", "goprof/sampler/look", "goprof/sampler/ptrace"},
 	"goprof/sampler/bpf":        {},
 	"goprof/sampler/cpuset":     {"goprof/process/procfs", "goprof/sampler", "goprof/sampler/ptrace"},
 	"goprof/sampler/ring":       {"goprof/arch", "goprof/arch/cpus", "goprof/process/procfs", "goprof/sampler/cpuset", "goprof/sampler/look", "goprof/sampler/ptrace"},

@@ -16,8 +16,8 @@ import (
 type Config struct {
 	// Interval of CPU time between two samples of a thread, and the mean time between ticks.
 	Interval time.Duration
-	// NoJitter fires at exact multiples of Interval: for tests. Otherwise each tick
-	// falls anywhere within its interval, so that no program runs in step with us.
+	// NoJitter fires at exact multiples of Interval: for tests. Otherwise each tick falls anywhere within its interval,
+	// so that no program runs in step with goprof.
 	NoJitter bool
 	// NoNotes asks the threads which of them was on a CPU, as is done where the kernel does not note it: for tests.
 	NoNotes bool
@@ -38,7 +38,7 @@ type Config struct {
 	MostSamples float64
 	// After is Tracer.After. It is called on the sampler's OS thread.
 	After func(snap *look.Look, released int64)
-	// Note is called with each sample that After is not called with, by engines that stop nobody. It may be nil.
+	// Note is called with each sample that After is not called with, by engines that stop no thread. It may be nil.
 	Note func(snap *look.Look)
 	// KnownIn says where Note keeps which code is known; nil: in a place of its own. A checker looks there. It may be nil.
 	KnownIn func(*process.KnownCode)
@@ -49,7 +49,7 @@ type Config struct {
 	Contexts *ptrace.Contexts
 }
 
-// ReadSoon reads what is wanted as soon as a sample is there whose thread nobody stopped.
+// ReadSoon reads what is wanted as soon as a sample is there whose thread was not stopped.
 func (c *Config) ReadSoon(snap *look.Look, prompt bool) {
 	switch {
 	case prompt && c.After != nil:
@@ -68,7 +68,7 @@ var ErrInterval = errors.New("sampler: interval is below 50 us")
 // ErrNoProcess: there is no such process.
 var ErrNoProcess = errors.New("sampler: no such process")
 
-// NotPermittedError: the kernel does not let us trace the process. That may happen in the middle of a run too: the
+// NotPermittedError: the kernel does not let goprof trace the process. That may happen in the middle of a run too: the
 // process may have changed its user, or become undumpable.
 type NotPermittedError struct{ PID int }
 

@@ -5,6 +5,7 @@ package sampler
 import (
 	"context"
 
+	"goprof/arch"
 	"goprof/sampler/ptrace"
 )
 
@@ -20,6 +21,22 @@ type Engine interface {
 	// Abilities is what the engine's looks are like.
 	Abilities() Abilities
 }
+
+// Base is what all engines have.
+type Base struct {
+	Progress
+	Hints
+	PID int
+	CPU *arch.CPU
+}
+
+// NewBase is the Base of an engine of process pid. wake is that of NewProgress.
+func NewBase(pid int, cpu *arch.CPU, wake func()) Base {
+	return Base{Progress: NewProgress(wake), PID: pid, CPU: cpu}
+}
+
+// Abilities is Engine's, of an engine that stops threads.
+func (b *Base) Abilities() Abilities { return Abilities{} }
 
 // Abilities is what sets the looks of engines apart.
 type Abilities struct {

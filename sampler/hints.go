@@ -41,8 +41,8 @@ func (h *Hints) Advise(tid int, hint ptrace.Hint) bool {
 }
 
 // Take calls known with each hint. A hint that known does not take is kept, unless all threads that there are have been
-// met. Take never waits, since a thread may stand still for us: while somebody advises, all hints stay for the next
-// time.
+// met. Take never waits, since a thread may stand still meanwhile: while a goroutine advises, all hints stay for the
+// next time.
 func (h *Hints) Take(known func(tid int, hint ptrace.Hint) bool, allMet bool) {
 	if !h.Waiting.Load() || !h.mu.TryLock() {
 		return

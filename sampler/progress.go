@@ -9,8 +9,8 @@ import (
 
 // Progress tells, from any goroutine, what an engine has done so far.
 type Progress struct {
-	Asked chan chan Stats
-	Wake  func()        // ends a long sleep of the sampling thread; nil: it does not sleep for long
+	asked chan chan Stats
+	wake  func()        // ends a long sleep of the sampling thread; nil: it does not sleep for long
 	done  chan struct{} // closed when the run has ended
 	last  Stats         // the Stats of a run that has ended
 
@@ -24,9 +24,14 @@ const (
 	hangsAfter  = 5 * time.Second
 )
 
-func NewProgress() Progress {
-	return Progress{Asked: make(chan chan Stats, 1), done: make(chan struct{})}
+// NewProgress is that of a run that has not begun. wake ends a long sleep of the sampling thread; nil: it does not
+// sleep for long.
+func NewProgress(wake func()) Progress {
+	return Progress{asked: make(chan chan Stats, 1), wake: wake, done: make(chan struct{})}
 }
+
+// IsAsked reports whether a goroutine waits for an Answer.
+func (p *Progress) IsAsked() bool { return len(p.asked) > 0 }
 
 // Stats is what happened so far, from any goroutine, once Run has been called. Stats waits for the engine's next look
 // around, for 50 ms at most. Perf is woken up for it. Where goprof is suspended, Stats waits until goprof goes on, and
@@ -34,14 +39,14 @@ func NewProgress() Progress {
 func (p *Progress) Stats() Stats {
 	reply, hangs := make(chan Stats, 1), time.After(hangsAfter)
 	select {
-	case p.Asked <- reply:
+	case p.asked <- reply:
 	case <-p.done:
 		return p.last
 	case <-hangs:
 		return p.Latest()
 	}
-	if p.Wake != nil {
-		p.Wake()
+	if p.wake != nil {
+		p.wake()
 	}
 	select {
 	case s := <-reply:
@@ -66,10 +71,10 @@ func (p *Progress) Latest() Stats {
 	return Stats{}
 }
 
-// Answer tells how far the run is, if somebody asks.
+// Answer tells how far the run is, if a goroutine asks.
 func (p *Progress) Answer(sum func() Stats) {
 	select {
-	case reply := <-p.Asked:
+	case reply := <-p.asked:
 		reply <- sum()
 	default:
 		if now := time.Now(); now.Sub(p.latestAt) > latestEvery {

@@ -31,7 +31,7 @@ type Queue struct {
 	hurry  atomic.Int64 // until then looks wait for KeptInHurry
 	most   int          // how many looks may wait in kept
 	behind atomic.Int64 // looks that came to the consumer very late, since TakeBehind
-	Paced  atomic.Int64 // looks before that moment say nothing of the rate
+	paced  atomic.Int64 // Paced's moment
 }
 
 type slot struct {
@@ -159,10 +159,13 @@ func (q *Queue) Hurry(now int64) { q.hurry.Store(now + hurryFor) }
 // Behind is called by the consumer for a look that it got so late that soon it will lose some. The sampler takes fewer
 // then. Looks that were taken before it did so do not count.
 func (q *Queue) Behind(when int64) {
-	if when >= q.Paced.Load() {
+	if when >= q.paced.Load() {
 		q.behind.Add(1)
 	}
 }
+
+// Paced notes that from now on looks come more slowly. Those before say nothing of that rate.
+func (q *Queue) Paced(now int64) { q.paced.Store(now) }
 
 // TakeBehind returns for how many looks Behind was called since the last time.
 func (q *Queue) TakeBehind() int64 {

@@ -14,11 +14,8 @@ type Stats struct {
 	Taken     int64
 	Lost      [ptrace.NumOutcomes]int64 // by Outcome; [Taken] and [Pending] stay 0
 	MadeUp    int64                     // of those taken: they count for lost ones of their threads
-	Late      int64                     // of those taken: the stop came late and was collected
 	Waiting   int64                     // looks at threads that waited for a CPU: no attempts, the thread has not paid
-	Asleep    int64                     // of those taken: the thread went to sleep in the moment of the look
 	Visits    bool                      // threads were met by visiting their CPUs
-	Signals   int64                     // looks that met a signal on its way
 	Ticks     int64
 	Reached   float64       // samples for each second of CPU time, where the kernel's timers say when (Perf); else 0
 	Skipped   int64         // ticks that were not held because their time had passed
@@ -63,8 +60,8 @@ type Times struct {
 	Sampled    time.Duration // what samples carry
 	NotSampled time.Duration // of threads that live, but were not seen on a CPU after they had used this time
 	Exited     time.Duration // of threads that had ended before a sample could carry it
-	// Of NotSampled: what was used while nobody could look (threads/forgive.go), and by threads that used less than an
-	// interval.
+	// Of NotSampled: what was used while goprof could not look (threads/forgive.go), and by threads that used less than
+	// an interval.
 	Unwatched, Small time.Duration
 }
 

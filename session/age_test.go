@@ -78,7 +78,7 @@ func TestThreadNumbersComeBack(t *testing.T) {
 // TestTooOld: a sample that is too old is lost without a walk, and its thread is owed it.
 func TestTooOld(t *testing.T) {
 	queue := sampler.NewQueue(4)
-	r := &recording{Session: &Session{dir: &directory{}}, profile: profile.New(), queue: queue,
+	r := &recording{habits: habitsOf(false), Session: &Session{dir: &directory{}}, profile: profile.New(), queue: queue,
 		opt: RecordOptions{Engine: PerfEngine}}
 	for age, want := range map[time.Duration]bool{0: false, behind: false, oldest - time.Second: false,
 		oldest + time.Second: true} {

@@ -76,9 +76,9 @@ type heldSample struct {
 	stack  profile.Stack
 }
 
-// allocShares begins the account, if the recording's event tells of buffers. A Lean recording reads none.
+// allocShares begins the account, if the recording's event tells of buffers.
 func (r *recording) allocShares(plan *EventPlan) *allocShares {
-	if r.opt.Lean {
+	if !r.habits.buffers {
 		return nil
 	}
 	i := slices.IndexFunc(plan.list, func(e events.Event) bool { return e.Retired != nil })
@@ -372,7 +372,7 @@ func (r *recording) contents(plan *EventPlan) *profile.Contents {
 	}
 	a := r.shares
 	switch {
-	case r.opt.Lean:
+	case !r.habits.buffers:
 		return &profile.Contents{Why: "a recording that goes on for good does not read what buffers held"}
 	case a == nil:
 		return &profile.Contents{Why: "this JVM does not tell what buffers held"}

@@ -19,7 +19,7 @@ const testAmount = 512 << 10
 // sharesRecording is a recording of allocations. Tests take its samples and say what buffers held.
 func sharesRecording(sink Sink) *recording {
 	part := eventPart{of: &profile.EventKind{Name: profile.EventAlloc, Unit: profile.Bytes}, kind: profile.Inlined}
-	r := &recording{Session: &Session{dir: &directory{}}, profile: profile.New(),
+	r := &recording{habits: habitsOf(false), Session: &Session{dir: &directory{}}, profile: profile.New(),
 		opt: RecordOptions{Event: &EventPlan{Name: "alloc", Unit: profile.Bytes, parts: []eventPart{part},
 			list: []events.Event{{Name: "alloc", Retired: &events.Retired{}}}}},
 		events: &eventReader{frames: map[string]*profile.Func{}}}

@@ -64,7 +64,7 @@ func (s *Session) allocations() *allocations {
 // countAllocated reads what threads have allocated by now. Later readings are compared with the first one.
 func (r *recording) countAllocated() {
 	a := r.allocated
-	if r.opt.Lean || !a.reader.Known() {
+	if !r.habits.counts || !a.reader.Known() {
 		return
 	}
 	a.pace.doTimed(func() error {

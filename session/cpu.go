@@ -47,7 +47,7 @@ func (c *cpuTime) lose(snap *look.Look, why profile.Reason) {
 	if why != profile.Stale {
 		return
 	}
-	c.surveyed.wanted = !c.opt.Lean
+	c.surveyed.wanted = c.habits.surveys
 	c.owe(snap)
 	if c.queue != nil {
 		c.queue.Hurry(now())

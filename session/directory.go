@@ -57,10 +57,9 @@ type listedThread struct {
 type handle struct{ thread, at uint64 }
 
 const (
-	// refreshEvery is directory.every, refreshLean the same for Lean recordings. refreshUnknown bounds how often the list
+	// refreshEvery is directory.every, where the recording has no other habit. refreshUnknown bounds how often the list
 	// is read because of an unknown thread. refreshShare bounds the part of the time that reading may take.
 	refreshEvery   = time.Second
-	refreshLean    = 5 * time.Second
 	refreshUnknown = 20 * time.Millisecond
 	refreshShare   = 20
 	// refreshMaps is how often the mappings are read again although no pc was unknown: a library may have been

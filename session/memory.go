@@ -63,8 +63,8 @@ type cacheBound struct {
 // with entries that are no longer needed. Entries that are still needed are read again.
 func (r *recording) boundCaches() {
 	c, loaded := &r.caches, r.VM.Loaded()
-	if r.opt.Lean || loaded-c.from < leastLoaded || c.alive() < mostAlive {
-		return // Lean: one of many in this process
+	if !r.habits.forgets || loaded-c.from < leastLoaded || c.alive() < mostAlive {
+		return
 	}
 	r.Walker.Forget()
 	r.VM.Forget()

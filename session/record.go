@@ -62,8 +62,8 @@ type RecordOptions struct {
 	Pace *atomic.Int64
 	// Started gets the engine before it runs, if it is not nil.
 	Started func(sampler.Engine)
-	// Lean is for recordings that go on for good, beside many others. Their stacks go to Sink alone, and the profile
-	// has only the account. The caller sees to goprof's priority.
+	// Lean is for recordings that go on for good, beside many others (habits.go). Their stacks go to Sink alone, and the
+	// profile has only the account. The caller sees to goprof's priority.
 	Lean bool
 	// Event is sampled in place of CPU time, if it is not nil. Engine is then PerfEngine.
 	Event *EventPlan
@@ -96,7 +96,8 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 			return p, p.Summary(), err
 		}
 	}
-	if !opt.Lean {
+	has := habitsOf(opt.Lean)
+	if has.ahead {
 		defer runAhead()()
 	}
 	var r *recording
@@ -105,19 +106,17 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 		p.Meta = s.meta(opt)
 		s.Walker.Warm()
 		r = s.recording(opt)
-		s.dir.allNames = opt.Wants != nil
-		if opt.Lean {
-			s.dir.every = refreshLean
-		}
+		s.dir.allNames, s.dir.every = opt.Wants != nil, has.list
 		r.profile, r.before = p, before
 		r.readSoon(&config)
 		r.refreshHints(0)
 		r.beginTimed()
 		r.countAllocated()
-		if opt.Lean {
-			s.VM.ForgetFlags()
-		} else {
+		if has.surveys {
 			r.surveyed.do(s.VM.Survey)
+		}
+		if !has.stacks {
+			s.VM.ForgetFlags()
 		}
 	}) {
 		return p, p.Summary(), process.ErrSilent
@@ -177,24 +176,15 @@ func (r *recording) configure(c *sampler.Config) {
 	c.Lean, c.MostSamples = o.Lean, o.MostSamples
 }
 
-// A Lean recording reads mappings and threads each remapLean, and once in quietTicks of these where the program does
-// nothing.
-const (
-	remapLean  = 5 * time.Second
-	quietTicks = 3
-)
-
 // strangerShare: the search for unknown threads that are late for a safepoint may take one part in so many of the time.
 // Without this bound a thread that only the JVM's memory tells of, and not the kernel, would be searched in each tick.
 const strangerShare = 10
-
-// leanQueue is how many snapshots may wait in a Lean recording.
-const leanQueue = 64
 
 // recording is a Record under way.
 type recording struct {
 	*Session
 	opt     RecordOptions
+	habits  habits
 	manner  manner
 	sampler sampler.Engine
 	can     sampler.Abilities
@@ -259,7 +249,7 @@ type bounds struct {
 }
 
 func (s *Session) recording(opt RecordOptions) *recording {
-	r := &recording{Session: s, opt: opt, sampled: map[int]bool{}, allocated: s.allocations(),
+	r := &recording{Session: s, opt: opt, habits: habitsOf(opt.Lean), sampled: map[int]bool{}, allocated: s.allocations(),
 		advice:      advice{hints: map[int]ptrace.Hint{}},
 		threadNames: threadNames{labels: virtualLabels{}, pools: map[string]string{}},
 		mappings:    mappings{mapped: s.Process.Generation()},
@@ -275,8 +265,8 @@ const eventQueue = 8192
 func (r *recording) queueLength() int {
 	n := queueFor(stackLimit(r.opt.Depth))
 	switch {
-	case r.opt.Lean:
-		return min(n, leanQueue)
+	case r.habits.queue > 0:
+		return min(n, r.habits.queue)
 	case r.can.Bursts:
 		return eventQueue
 	}
@@ -323,7 +313,7 @@ func (r *recording) takeAll(queue *sampler.Queue) {
 			// Another library may have come to where one was. And nothing else notices an exec while all threads are
 			// idle.
 			idle.Next(r.nextIdle())
-			if quiet++; r.opt.Lean && quiet > 1 && quiet%quietTicks != 1 {
+			if quiet++; quiet > 1 && (quiet-1)%r.habits.quiet != 0 {
 				continue
 			}
 			if mapped.due(remapShare) {
@@ -352,13 +342,12 @@ func (r *recording) takeAll(queue *sampler.Queue) {
 	}
 }
 
-// nextIdle is when takeAll looks after the process again, as a Pulse takes it. Lean recordings do so at different
-// seconds, so that hundreds of them do not do so all at once.
+// nextIdle is when takeAll looks after the process again, as a Pulse takes it.
 func (r *recording) nextIdle() (every, shift time.Duration) {
-	if r.opt.Lean {
-		return remapLean, time.Duration(r.Process.PID()) * time.Second % remapLean
+	if every = r.habits.remap; r.habits.spread {
+		shift = time.Duration(r.Process.PID()) * time.Second % every
 	}
-	return remapEvery, 0
+	return every, shift
 }
 
 // alive ends the recording of a process that has become another program by exec. The sampler does not notice that:

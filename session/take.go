@@ -157,12 +157,12 @@ func (r *recording) put(snap *look.Look, alive bool, since int64) {
 	m.count(snap, stack, root)
 }
 
-// add counts a stack n times. The stacks of a Lean recording go to the Sink alone.
+// add counts a stack n times.
 func (r *recording) add(root string, stack *profile.Stack, n int64, d time.Duration) {
-	if r.opt.Lean {
-		r.profile.Count(stack, n, d)
-	} else {
+	if r.habits.stacks {
 		r.profile.AddTimed(root, stack, n, d)
+	} else {
+		r.profile.Count(stack, n, d)
 	}
 }
 

@@ -44,7 +44,7 @@ func (s *told) Sample(sample *profile.Sample) {
 // wallRecording is a recording. Tests make its looks.
 func wallRecording(sink Sink, o RecordOptions) *wall {
 	o.Mode, o.Interval, o.Sink = WallMode, 50*time.Millisecond, sink
-	r := &recording{Session: &Session{}, opt: o, profile: profile.New(), sampled: map[int]bool{},
+	r := &recording{Session: &Session{}, opt: o, habits: habitsOf(o.Lean), profile: profile.New(), sampled: map[int]bool{},
 		timed: &telling{sink: sink}}
 	w := newWall(r)
 	r.manner = w

@@ -81,6 +81,7 @@ type Code struct {
 // New begins a program.
 func New() *Code { return &Code{jumps: map[string][]int{}} }
 
+// Op adds one instruction. dst and src are registers; what else it uses of off and imm depends on op.
 func (c *Code) Op(op uint8, dst, src Reg, off int, imm int64) {
 	c.insns = append(c.insns, bpfInsn{op, uint8(dst) | uint8(src)<<4, int16(off), int32(imm)})
 }
@@ -97,12 +98,23 @@ func (c *Code) Value(dst Reg, fd int) {
 	c.Op(0, 0, 0, 0, 0)
 }
 
+// Load loads what lies at from + off. op says how many bytes.
 func (c *Code) Load(op uint8, dst, from Reg, off int) { c.Op(op, dst, from, off, 0) }
-func (c *Code) Store(to Reg, off int, src Reg)        { c.Op(store64, to, src, off, 0) }
-func (c *Code) Zero(to Reg, off int)                  { c.Op(storeZero, to, 0, off, 0) }
-func (c *Code) Mov(dst, src Reg)                      { c.Op(Mov, dst, src, 0, 0) }
-func (c *Code) Imm(op uint8, dst Reg, v int)          { c.Op(op, dst, 0, 0, int64(v)) }
-func (c *Code) Call(helper int)                       { c.Op(Call, 0, 0, 0, int64(helper)) }
+
+// Store stores the 64 bits of src at to + off.
+func (c *Code) Store(to Reg, off int, src Reg) { c.Op(store64, to, src, off, 0) }
+
+// Zero stores 64 bits of zero at to + off.
+func (c *Code) Zero(to Reg, off int) { c.Op(storeZero, to, 0, off, 0) }
+
+// Mov copies src to dst.
+func (c *Code) Mov(dst, src Reg) { c.Op(Mov, dst, src, 0, 0) }
+
+// Imm does op with dst and the constant v, and leaves the result in dst.
+func (c *Code) Imm(op uint8, dst Reg, v int) { c.Op(op, dst, 0, 0, int64(v)) }
+
+// Call calls a function of the kernel's by its number. Its arguments are in R1 to R5, its result comes in R0.
+func (c *Code) Call(helper int) { c.Op(Call, 0, 0, 0, int64(helper)) }
 
 // Jump goes to a label if the comparison op holds between dst and src, or between dst and v.
 func (c *Code) Jump(op uint8, dst, src Reg, v int, label string) {
@@ -194,6 +206,8 @@ type bpfProgram struct {
 // signals to threads that are busy for long. libbpf tries five times.
 const bpfTries = 50
 
+// Do makes the system call bpf(2), and again where a signal has ended it. attr must not point into a stack of Go's: that
+// may move.
 func Do(command uintptr, attr unsafe.Pointer, size uintptr) (int, error) {
 	fd, _, e := unix.Syscall(unix.SYS_BPF, command, uintptr(attr), size)
 	for tries := 1; (e == unix.EAGAIN || e == unix.EINTR) && tries < bpfTries; tries++ {

@@ -23,6 +23,7 @@ type Asked struct {
 	Slept int64 // for how long the machine was suspended, as of then
 }
 
+// AskedNow is for an engine that asks at this moment.
 func AskedNow() Asked { return Asked{ptrace.Monotonic(), suspended()} }
 
 // IsDue reports whether it is time to ask again.

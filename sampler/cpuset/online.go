@@ -46,6 +46,7 @@ func Online() []int {
 	return cpus
 }
 
+// Affinity returns the CPUs on which a thread may run.
 func Affinity(tid int) (set unix.CPUSet, ok bool) {
 	return set, unix.SchedGetaffinity(tid, &set) == nil
 }

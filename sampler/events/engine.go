@@ -22,12 +22,9 @@ import (
 	"goprof/sampler/threads"
 )
 
-// Engine is the engine that takes samples of events, and no others. Like Perf it stops nobody.
+// Engine is the engine that takes samples of events, and no others. Like package perf's it stops no thread.
 type Engine struct {
-	sampler.Progress
-	sampler.Hints
-	pid    int
-	cpu    *arch.CPU
+	sampler.Base
 	list   []Event
 	kernel bool // the kernel's frames are wanted
 	thin   atomic.Int64
@@ -36,7 +33,7 @@ type Engine struct {
 
 // New makes a sampler of events of pid. kernel says that the kernel's frames are wanted, too: Look.Kernel.
 func New(pid int, cpu *arch.CPU, list []Event, kernel bool) *Engine {
-	return &Engine{Progress: sampler.NewProgress(), pid: pid, cpu: cpu, list: slices.Clone(list), kernel: kernel}
+	return &Engine{Base: sampler.NewBase(pid, cpu, nil), list: slices.Clone(list), kernel: kernel}
 }
 
 // ReadContents has what buffers held read into c. It is to be called before Run.
@@ -49,7 +46,7 @@ func (e *Engine) Run(ctx context.Context, cfg sampler.Config, q *sampler.Queue) 
 			return sampler.Stats{}, ErrNoEvents
 		}
 		for i := range e.list {
-			if err := e.list[i].check(len(e.cpu.Probe.Args)); err != nil {
+			if err := e.list[i].check(len(e.CPU.Probe.Args)); err != nil {
 				return sampler.Stats{}, err
 			}
 		}
@@ -126,7 +123,7 @@ func newEventRun(e *Engine) *eventRun {
 
 func (e *Engine) run(ctx context.Context, cfg sampler.Config, q *sampler.Queue) (sampler.Stats, error) {
 	r := newEventRun(e)
-	r.cfg, r.q, r.proc, r.most = cfg, q, procfs.OpenDir(e.pid), cmp.Or(cfg.MostSamples, mostSamples)
+	r.cfg, r.q, r.proc, r.most = cfg, q, procfs.OpenDir(e.PID), cmp.Or(cfg.MostSamples, mostSamples)
 	defer r.proc.Close()
 	if !r.proc.Exists() {
 		return sampler.Stats{}, sampler.ErrNoProcess
@@ -306,6 +303,7 @@ func (r *eventRun) drain() {
 	r.rings.Drain(r)
 }
 
+// Lose is ring.Taker's.
 func (r *eventRun) Lose(o ptrace.Outcome, n int64) {
 	r.stats.Attempted += n
 	r.stats.Lost[o] += n
@@ -313,9 +311,9 @@ func (r *eventRun) Lose(o ptrace.Outcome, n int64) {
 
 // Record is ring.Taker's.
 func (r *eventRun) Record(b ring.Bytes, rec ring.Record) {
-	if !parseEvent(b, rec, r.cpu, r.kernel, &r.rec) {
+	if !parseEvent(b, rec, r.CPU, r.kernel, &r.rec) {
 		r.Lose(ptrace.Failed, 1)
-	} else if r.rec.PID == r.pid {
+	} else if r.rec.PID == r.PID {
 		r.sample(b, &r.rec)
 	}
 }
@@ -347,7 +345,7 @@ func (r *eventRun) sample(b ring.Bytes, e *eventRecord) {
 		}
 		return
 	}
-	b.Fill(&e.Sample, r.cpu, r.known[e.TID], to)
+	b.Fill(&e.Sample, r.CPU, r.known[e.TID], to)
 	to.Event.Number, to.Event.Amount, to.Event.Own = number+1, amount, own
 	to.Event.Sort, to.Event.Weight = lot.sort, lot.weight
 	if len(r.list[number].Probes) > 0 {
@@ -364,11 +362,10 @@ func (r *eventRun) sample(b ring.Bytes, e *eventRecord) {
 	r.contents.take(e.TID, &lot)
 }
 
-// whatOf says which event a record is of, and how much the record stands for. number is -1 for an event that is not
-// ours.
+// whatOf says which event a record is of, and how much the record stands for. number is -1 for an event of another run.
 func (r *eventRun) whatOf(b ring.Bytes, e *eventRecord) (number int, amount, own int64) {
 	if i, ok := r.counters.ids[e.id]; ok {
-		if r.counters.isTwin(e, e.Regs[r.cpu.SP], e.Regs[r.cpu.PC]) {
+		if r.counters.isTwin(e, e.Regs[r.CPU.SP], e.Regs[r.CPU.PC]) {
 			return -1, 0, 0
 		}
 		times := min(r.thinness()*r.fewer, mostThin)
@@ -405,6 +402,7 @@ func appendTo(b ring.Bytes, to []byte, at uint64, n int) []byte {
 	return to
 }
 
+// Abilities is sampler.Engine's.
 func (e *Engine) Abilities() sampler.Abilities {
 	return sampler.Abilities{ReadsLate: true, Bursts: true}
 }

@@ -78,7 +78,7 @@ func (r *eventRun) eventAttr() unix.PerfEventAttr {
 			unix.PERF_SAMPLE_REGS_USER | unix.PERF_SAMPLE_STACK_USER,
 		Bits:              unix.PerfBitUseClockID | unix.PerfBitExcludeHv,
 		Clockid:           unix.CLOCK_MONOTONIC,
-		Sample_regs_user:  r.cpu.Perf.Mask,
+		Sample_regs_user:  r.CPU.Perf.Mask,
 		Sample_stack_user: uint32(r.stack) &^ 7,
 	}
 	if r.kernel {
@@ -97,7 +97,7 @@ func (r *eventRun) loadProgram(number int) error {
 	defer unix.Close(fd) // the program and the mapping hold the memory
 	counts := (*eventCounts)(unsafe.Pointer(&mem[0]))
 	counts.Interval, counts.Paused = min(max(e.Interval, 1), maxInterval), 1
-	prog, err := probeProgram(e, number+1, &r.cpu.Probe, fd, r.buffers, r.array).LoadAs(bpfProgKprobe, nil)
+	prog, err := probeProgram(e, number+1, &r.CPU.Probe, fd, r.buffers, r.array).LoadAs(bpfProgKprobe, nil)
 	if err != nil {
 		unix.Munmap(mem)
 		return &ring.Error{Call: "bpf", Err: err}
@@ -146,7 +146,7 @@ func (r *eventRun) setProbes() error {
 // ProbeCall is the call that sets a probe, in a ring.Error.
 const ProbeCall = "perf_event_open (uprobe)"
 
-// setProbe sets one probe. It gives the kernel a file that we have open: a path may lead elsewhere by now.
+// setProbe sets one probe. It gives the kernel a file that goprof has open: a path may lead elsewhere by now.
 func setProbe(kind uint32, tid int, at Probe, prog int) (int, error) {
 	path := append([]byte("/proc/self/fd/"+strconv.Itoa(int(at.File.Fd()))), 0)
 	var pin runtime.Pinner

@@ -18,12 +18,13 @@ import (
 // into the ring of the CPU: these bytes, the registers and the stack of the thread (kernel/trace/bpf_trace.c; the event
 // behind the ring says what a record has). The program returns 0, so the probe's own event writes nothing.
 
-// eventCounts is what a program shares with us: the one value of a BPF map, which we have mapped into our memory.
+// eventCounts is what a program shares with goprof: the one value of a BPF map, which goprof has mapped into its
+// memory.
 type eventCounts struct {
 	Hits, Amount uint64 // of all hits
-	Interval     uint64 // for us to change
+	Interval     uint64 // for goprof to change
 	Missed       uint64 // the kernel had no room in the ring
-	Paused       uint64 // for us to set: while set, no hit counts
+	Paused       uint64 // for goprof to set: while set, no hit counts
 }
 
 // Their offsets.

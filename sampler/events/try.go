@@ -41,7 +41,7 @@ func TryCounter(pid int, kind uint32, config uint64) error {
 	return &ring.Error{Call: "perf_event_open", Err: err}
 }
 
-// mayProbe asks for a probe in a file without a name. The kernel first checks whether we may have probes at all.
+// mayProbe asks for a probe in a file without a name. The kernel first checks whether goprof may have probes at all.
 func mayProbe(kind uint32) error {
 	var pin runtime.Pinner
 	defer pin.Unpin()
@@ -59,8 +59,8 @@ func mayProbe(kind uint32) error {
 	return nil
 }
 
-// TryProbes finds out whether probes may be set: whether the kernel has probes, and whether it takes a program from us
-// that writes into a ring. TryProbes sets no probe.
+// TryProbes finds out whether probes may be set: whether the kernel has probes, and whether it takes a program from
+// goprof that writes into a ring. TryProbes sets no probe.
 func TryProbes() error {
 	kind, err := ProbeType()
 	if err != nil {
@@ -73,7 +73,7 @@ func TryProbes() error {
 	if cpu == nil {
 		return &ring.Error{Call: "perf_event_open", Err: unix.EOPNOTSUPP}
 	}
-	r := newEventRun(&Engine{cpu: cpu, list: []Event{{Name: "try"}}})
+	r := newEventRun(&Engine{Base: sampler.Base{CPU: cpu}, list: []Event{{Name: "try"}}})
 	r.stack, r.cpus = ring.MostStack, cpuset.Online()[:1]
 	defer r.close()
 	if r.rings, err = ring.Open(r.cpus, ring.Least, ring.Floor); err != nil {

@@ -23,7 +23,7 @@ import (
 
 // Off-CPU time by context switches. The kernel notes each switch of each thread of the process: when the thread left
 // its CPU, with its registers and a copy of its stack, and when it got one again. The times are exact, and each wait
-// has the stack with which it began. Where there are too many, short ones are thinned out (thin.go). Nobody is
+// has the stack with which it began. Where there are too many, short ones are thinned out (thin.go). No thread is
 // stopped.
 //
 // No record says what a thread waits for (which lock, which file). A thread may still be waiting when its record is
@@ -42,10 +42,7 @@ type Options struct {
 
 // Engine is an Engine of waits, by context switches.
 type Engine struct {
-	sampler.Progress
-	sampler.Hints
-	pid int
-	cpu *arch.CPU
+	sampler.Base
 	opt Options
 }
 
@@ -53,12 +50,12 @@ var _ sampler.Engine = (*Engine)(nil)
 
 // New makes an engine of a process's waits.
 func New(pid int, cpu *arch.CPU, opt Options) *Engine {
-	return &Engine{Progress: sampler.NewProgress(), pid: pid, cpu: cpu, opt: opt}
+	return &Engine{sampler.NewBase(pid, cpu, nil), opt}
 }
 
 // Run is sampler.Engine's.
 func (o *Engine) Run(ctx context.Context, cfg sampler.Config, q *sampler.Queue) (sampler.Stats, error) {
-	return traced.Trace(&o.Progress, o.pid, o.cpu, cfg, q,
+	return traced.Trace(&o.Base, cfg, q,
 		func(proc *procfs.Dir, t *ptrace.Tracer) (sampler.Stats, error) {
 			return o.run(ctx, cfg, q, proc, t)
 		})
@@ -122,7 +119,7 @@ type offThread struct {
 
 func (o *Engine) run(ctx context.Context, cfg sampler.Config, q *sampler.Queue,
 	proc *procfs.Dir, t *ptrace.Tracer) (sampler.Stats, error) {
-	r := &offRun{Run: traced.NewRun(t, proc, &o.Progress, ctx.Done(), cfg, q), off: o, pid: o.pid, cpu: o.cpu, opt: o.opt,
+	r := &offRun{Run: traced.NewRun(t, proc, &o.Progress, ctx.Done(), cfg, q), off: o, pid: o.PID, cpu: o.CPU, opt: o.opt,
 		threads: map[int]*offThread{}, known: sampler.KnownHints{}}
 	r.Late, r.Sum = func(*look.Look, ptrace.Outcome) {}, r.total
 	defer r.close()
@@ -132,7 +129,7 @@ func (o *Engine) run(ctx context.Context, cfg sampler.Config, q *sampler.Queue,
 	return r.RunInShifts(r.loop, r.finishAll)
 }
 
-// Try finds out whether the kernel tells us the switches of a process.
+// Try finds out whether the kernel tells the switches of a process.
 func Try(pid int) error {
 	power, err := ring.Try(pid)
 	switch {
@@ -252,6 +249,7 @@ func (r *offRun) total() sampler.Stats {
 	return s
 }
 
+// Abilities is sampler.Engine's.
 func (o *Engine) Abilities() sampler.Abilities {
 	return sampler.Abilities{ReadsLate: true, Bursts: true, Switches: true}
 }

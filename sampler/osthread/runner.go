@@ -12,7 +12,7 @@
 // writes to must lie in the Runner's Room, which is not in Go's heap: a call that returns after it was given up still
 // writes there.
 //
-// A Thread runs a function of goprof's in the same way: where nobody must have to wait for Go's scheduler
+// A Thread runs a function of goprof's in the same way: where no thread may have to wait for Go's scheduler
 // (sampler/ptrace, preempter.go).
 package osthread
 

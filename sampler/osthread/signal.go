@@ -4,7 +4,7 @@ package osthread
 
 import "unsafe"
 
-// onSignal is what a signal handler of ours calls.
+// onSignal is what a signal handler of goprof's calls.
 var onSignal func(info unsafe.Pointer)
 
 // Handler is the address of a signal handler for sigaction(2) that calls f with the siginfo_t. It is 0 on a CPU that

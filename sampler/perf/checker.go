@@ -27,8 +27,11 @@ import (
 // place. So the checker bounds all that it reads, and what it finds counts for nothing but whether it calls.
 
 const (
-	// mostChecked bounds the rings of a checker.
-	mostChecked = 256
+	// mostChecked bounds the rings of a checker. The kernel has memory for those that there are.
+	mostChecked = 1 << 13
+	// oftenMost finds in a row that come within perfSoon of the one before show that many threads run: then the checker
+	// sleeps that long, and looks at their samples together.
+	oftenMost = 8
 	// mostProcesses bounds the processes whose code a checker knows.
 	mostProcesses = 128
 	// knownTIDs is how many threads are remembered.
@@ -63,11 +66,11 @@ type checker struct {
 	lying   int32 // how many samples were found since it called, or since all were read
 	due     int64 // when it is to call for the samples that lie in the rings; 0: there is none
 	foundAt int64
-	often   int // as in perfRings
+	often   int // how many finds in a row have come soon, up to oftenMost
 	ts      unix.Timespec
 	alarm   unix.ItimerSpec
 
-	pids    [mostProcesses]atomic.Int32 // 0: nobody
+	pids    [mostProcesses]atomic.Int32 // 0: none
 	rings   [mostChecked]checkedRing
 	threads [knownTIDs]checkedThread // by the last bits of their number
 	codes   [mostProcesses]process.KnownCode
@@ -174,7 +177,7 @@ func (s *checker) lookIntoRings(now int64) {
 	}
 }
 
-// noteFind notes how often there is something, as perfRings.noteReading does.
+// noteFind notes how often there is something.
 //
 //go:nosplit
 func (s *checker) noteFind(found bool, now int64) {

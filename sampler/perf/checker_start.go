@@ -30,7 +30,7 @@ type checkerThread struct {
 
 // startChecker starts a checker of rings. Each sample must wake up whatever waits for its ring. chain says whether
 // samples have the kernel's frames. waits is for how long a sample may lie in its ring; 0: others see to that. nil:
-// there can be none, and the sampling thread waits for the rings.
+// there can be no checker.
 //
 // No more than mostLying samples lie in the rings, and fewer once a member's queue has less room (watch).
 func startChecker(rings []*ring.Ring, cpu *arch.CPU, chain bool, waits int64) *checkerThread {

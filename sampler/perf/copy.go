@@ -17,7 +17,7 @@ import (
 // A sample of perf_event has registers and a stack. A BPF program copies what else must be of the same moment. The
 // kernel runs the program in the interrupt in which it takes the sample, right before taking it (kernel/events/core.c,
 // bpf_overflow_handler). The program reads the thread's Side and follows the trail, and puts what it finds into memory
-// that it shares with us. It reads only memory that is present, and writes nothing of the target's.
+// that it shares with goprof. It reads only memory that is present, and writes nothing of the target's.
 //
 // Each thread with Hint.Soon has a program of its own: all that is known of the thread is a constant in its program.
 // The programs need Linux 5.5 (bpf_probe_read_user, maps that can be mapped) and CAP_BPF with CAP_PERFMON. Without
@@ -26,7 +26,7 @@ import (
 // The memory of one thread: a head, and two halves that are written in turns.
 const (
 	copyTurns = 0 // how often the program has run
-	copyRight = 8 // Trail.Right, for us to change
+	copyRight = 8 // Trail.Right, for goprof to change
 	copyHead  = 64
 
 	// Of a half.

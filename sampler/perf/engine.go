@@ -19,39 +19,36 @@ import (
 	"goprof/sampler/threads"
 )
 
-// The second engine: perf_event_open(2). Nobody is stopped. The kernel itself keeps a timer for each thread. The timer
-// runs while the thread runs. In the timer's interrupt the kernel writes the thread's registers and a copy of its stack
-// into memory that we share with the kernel. So a sample costs the thread that interrupt and no more, and falls at a
-// moment that nothing of ours has chosen.
+// The second engine: perf_event_open(2). No thread is stopped. The kernel keeps a timer for each CPU. In the timer's
+// interrupt the kernel writes the running thread's registers and a copy of its stack into memory that goprof shares
+// with the kernel. So a sample costs the thread that interrupt and no more, and falls at a moment that nothing of
+// goprof's has chosen.
 //
 // What differs for those who use the snapshots:
 //   - The copy of a stack ends at 64 KB (PerfStack), and at a page that was never used or is swapped out: an
 //     interrupt cannot wait for it. A longer stack is Cut.
 //   - Nothing else is copied in that moment: there is no Side, Followed and Under. A walk that needs the frame anchor
 //     (native code without unwind information, a signal on a stack of its own) ends there. Threads with Hint.Soon are
-//     an exception where the kernel takes a program from us (copy.go): their Side, and what the trail leads to,
-//     are copied in that moment, too.
+//     an exception where the kernel takes a program from goprof (copy.go): their Side, and what the trail leads to, are
+//     copied in that moment, too.
 //   - The thread runs on meanwhile. What is to be read soon afterwards (Config.After) is read some 50 us later for
 //     these threads. Of the others it is noted within some milliseconds which code is new (Config.Note).
 //
-// There is one event for each CPU, and a program of ours keeps the kernel from taking samples of other processes
-// (wide.go). Threads with Hint.Soon have events of their own, since each has a program of its own
+// There is one event for each CPU, and a BPF program of goprof's keeps the kernel from taking samples of other
+// processes (wide.go). Threads with Hint.Soon have events of their own, since each has a program of its own
 // (threads.go). Threads are listed as for the other engine, whose account of CPU time this is, too (threads/bill.go).
 
 // Engine samples the threads of one process through perf_event.
 type Engine struct {
-	sampler.Progress
-	sampler.Hints
+	sampler.Base
 	waker  waker
-	pid    int
-	cpu    *arch.CPU
 	kernel bool
 }
 
 // New makes a sampler of pid.
 func New(pid int, cpu *arch.CPU) *Engine {
-	p := &Engine{Progress: sampler.NewProgress(), pid: pid, cpu: cpu}
-	p.Wake = p.waker.wake
+	p := new(Engine)
+	p.Base = sampler.NewBase(pid, cpu, p.waker.wake)
 	return p
 }
 
@@ -104,7 +101,7 @@ type perfRun struct {
 	failed     error
 	over       bool // and all threads have been read a last time
 	copiers    int
-	noCopies   bool // the kernel refuses our programs for copies
+	noCopies   bool // the kernel refuses programs for copies
 
 	// The reading of the rings that is under way.
 	sample  ring.Sample
@@ -132,7 +129,7 @@ func (p *Engine) run(ctx context.Context, cfg sampler.Config, q *sampler.Queue) 
 		return sampler.Stats{}, err
 	}
 	defer p.waker.close()
-	defer context.AfterFunc(ctx, p.Wake)()
+	defer context.AfterFunc(ctx, p.waker.wake)()
 	r.begin()
 	r.startChecker()
 	r.loop(ctx)
@@ -170,22 +167,22 @@ func (r *perfRun) listen() error {
 	return nil
 }
 
-// startChecker starts a checker where each sample would wake us up. What can wait is read when we look around.
+// startChecker starts a checker. What can wait is read when the sampling thread looks around.
 func (r *perfRun) startChecker() {
-	if r.cfg.KnownIn == nil || !eachWakes(int64(r.cfg.Interval)) {
+	if r.cfg.KnownIn == nil {
 		return
 	}
-	r.rings.startChecker(r.perf.cpu, r.inKernel() == ring.KernelFrames, 0)
+	r.rings.startChecker(r.perf.CPU, r.inKernel() == ring.KernelFrames, eachWakes(int64(r.cfg.Interval)), 0)
 	if r.rings.checker != nil {
 		ptrace.PreemptsAtOnce(r.rings.checker.th.TID())
 	}
-	r.rings.checker.watch(r.perf.pid, r.q, r.cfg.KnownIn)
+	r.rings.checker.watch(r.perf.PID, r.q, r.cfg.KnownIn)
 }
 
 // stopChecker ends the checker.
 func (r *perfRun) stopChecker() {
 	r.checkerCPU += r.rings.checker.cpu()
-	r.rings.checker.leave(r.perf.pid, r.cfg.KnownIn)
+	r.rings.checker.leave(r.perf.PID, r.cfg.KnownIn)
 	r.rings.stopChecker()
 }
 
@@ -193,12 +190,12 @@ func newPerfRun(p *Engine, cfg sampler.Config, q *sampler.Queue) *perfRun {
 	if cfg.Online == nil {
 		cfg.Online = cpuset.Online
 	}
-	return &perfRun{perf: p, cfg: cfg, q: q, proc: procfs.OpenDir(p.pid),
+	return &perfRun{perf: p, cfg: cfg, q: q, proc: procfs.OpenDir(p.PID),
 		threads: map[int]*perfThread{}, rng: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))}
 }
 
 func (r *perfRun) open() (err error) {
-	if err = mayWatch(r.perf.pid); err != nil {
+	if err = mayWatch(r.perf.PID); err != nil {
 		return err
 	}
 	r.asked, r.online = cpuset.AskedNow(), r.cfg.Online()
@@ -208,7 +205,7 @@ func (r *perfRun) open() (err error) {
 	fds := threads.RaiseFileLimit()
 	r.mostEvents = min(fds/2, mostEvents)
 	r.scan = threads.New(r.proc, r.cfg.Interval, fds-r.mostEvents)
-	r.scan.Pools = true
+	r.scan.Keep(threads.Upkeep{HotFor: threads.HotFor, Relist: threads.ListEvery, Pools: true})
 	if err = r.watchWide(); err != nil {
 		r.close()
 	}
@@ -225,11 +222,11 @@ func (r *perfRun) inKernel() ring.Kernel {
 
 // watchWide opens events of the CPUs.
 func (r *perfRun) watchWide() error {
-	filter, err := filterProgram(r.perf.pid).LoadForPerf(nil)
+	filter, err := filterProgram(r.perf.PID).LoadForPerf(nil)
 	if err != nil {
 		return &ring.Error{Call: "bpf", Err: err}
 	}
-	r.wide = &wideEvents{rings: r.rings, cpu: r.perf.cpu, kernel: r.inKernel(), interval: int64(r.cfg.Interval),
+	r.wide = &wideEvents{rings: r.rings, cpu: r.perf.CPU, kernel: r.inKernel(), interval: int64(r.cfg.Interval),
 		exact: r.cfg.NoJitter, filter: filter, most: r.mostStack(), copies: stackFit{stack: r.mostStack()}, rng: r.rng}
 	return r.wide.open()
 }
@@ -272,7 +269,7 @@ func (r *perfRun) loop(ctx context.Context) {
 		}
 		r.handOver(looks)
 		r.perf.Answer(r.sum)
-		r.rings.wait(r.nextMoment(due), eachWakes(int64(r.cfg.Interval)))
+		r.rings.wait(r.nextMoment(due))
 		r.perf.waker.settle()
 	}
 }
@@ -286,8 +283,8 @@ func (r *perfRun) nextMoment(due int64) int64 {
 	return min(due, r.handAt())
 }
 
-// handAt is when to hand over all that waits. How long looks may wait grows with the run. If
-// it grew while we sleep for that long, we would wake up too early, and once more soon afterwards.
+// handAt is when to hand over all that waits. How long looks may wait grows with the run. If it grew during a sleep of
+// that length, the sampling thread would wake up too early, and once more soon afterwards.
 func (r *perfRun) handAt() int64 { return r.handed + min(r.q.Wait(r.now), r.q.Wait(r.handed)) }
 
 // handOver hands over what has waited long enough.
@@ -331,7 +328,7 @@ func (r *perfRun) sum() sampler.Stats {
 	if !r.grouped {
 		s.CPU = sampler.ThreadCPU() - r.cpuAtStart + r.checkerCPU + r.rings.checker.cpu()
 	}
-	s.Times = r.scan.Bills.Sum(r.scan.ByTID, r.over && !r.scan.Pools, int64(r.cfg.Interval))
+	s.Times = r.scan.Sum(r.over)
 	if sampled := s.Times.Sampled; sampled > 0 {
 		s.Reached = float64(s.Taken) / sampled.Seconds()
 	}
@@ -380,9 +377,9 @@ func (r *perfRun) endBatch() {
 
 // Record is ring.Taker's.
 func (r *perfRun) Record(b ring.Bytes, rec ring.Record) {
-	if !b.Parse(rec, r.perf.cpu, r.inKernel() == ring.KernelFrames, &r.sample) {
+	if !b.Parse(rec, r.perf.CPU, r.inKernel() == ring.KernelFrames, &r.sample) {
 		r.Lose(ptrace.Failed, 1)
-	} else if r.sample.PID == r.perf.pid {
+	} else if r.sample.PID == r.perf.PID {
 		r.take(b, &r.sample)
 	}
 }
@@ -425,7 +422,7 @@ func (r *perfRun) take(b ring.Bytes, s *ring.Sample) {
 	if known != nil {
 		hint = known.Hint
 	}
-	need := b.Fill(s, r.perf.cpu, hint, snap)
+	need := b.Fill(s, r.perf.CPU, hint, snap)
 	snap.Count = r.countsFor(th, s)
 	if th != nil {
 		r.note(th, s, need)
@@ -479,4 +476,5 @@ func (r *perfRun) counts(th *perfThread, when int64) bool {
 	return th.events[r.rings.cpu].accept(when, r.interval())
 }
 
+// Abilities is sampler.Engine's.
 func (p *Engine) Abilities() sampler.Abilities { return sampler.Abilities{ReadsLate: true} }

@@ -20,7 +20,7 @@ import (
 	"goprof/sampler/threads"
 )
 
-// listGrouped is List.Relist of a member: a thread that is not in the list is found when it has a sample.
+// listGrouped is Upkeep.Relist of a member: a thread that is not in the list is found when it has a sample.
 const listGrouped = int64(5 * time.Second)
 
 // groupRing is the size of a group's rings. A CPU has one sample in an interval at most, and it is read soon.
@@ -65,8 +65,8 @@ func (g *Group) Run(ctx context.Context) error {
 		return r.failed
 	}
 	defer r.waker.close()
-	defer context.AfterFunc(ctx, g.wake)()
-	for again := true; again; again = r.await() {
+	defer context.AfterFunc(ctx, g.waker.wake)()
+	for again := true; again; again = r.failed == nil && r.Await(ctx) {
 		r.shift()
 	}
 	return r.failed
@@ -96,8 +96,8 @@ func (r *perfGroupRun) open() bool {
 	if r.rings, err = openPerfRings(slices.Clone(r.online), ring.Share(len(r.online), groupRing)); err != nil {
 		return false
 	}
-	interval := r.interval.Load()
-	most := min(ring.StackFor(r.rings.size), r.stack)
+	interval := int64(r.Interval())
+	most := min(ring.StackFor(r.rings.size), r.MaxStack)
 	r.wide = &wideEvents{rings: r.rings, cpu: r.cpu, kernel: ring.InKernel, interval: interval, filter: r.chooser.prog,
 		most: most, copies: stackFit{stack: most}, rng: r.rng}
 	if r.wide.open() != nil {
@@ -117,20 +117,6 @@ func (r *perfGroupRun) endAll() {
 	for _, m := range r.End(r.failed) {
 		m.result <- r.WhyEnded()
 	}
-}
-
-// await lets time pass while there is no member: no CPU has an event. It returns false when the group is over.
-func (r *perfGroupRun) await() bool {
-	for r.ctx.Err() == nil && r.failed == nil {
-		if r.HasComing() {
-			return true
-		}
-		select {
-		case <-r.Came:
-		case <-r.ctx.Done():
-		}
-	}
-	return false
 }
 
 // shift takes samples until no member is left.
@@ -165,16 +151,16 @@ func (r *perfGroupRun) shift() {
 
 // startChecker starts a checker, which knows all members.
 func (r *perfGroupRun) startChecker() {
-	r.rings.startChecker(r.cpu, false, sampler.KeptForLean)
+	r.rings.startChecker(r.cpu, false, eachWakes(r.wide.interval), sampler.KeptForLean)
 	for _, m := range r.members {
-		r.rings.checker.watch(m.pid, m.run.q, m.run.cfg.KnownIn)
+		r.rings.checker.watch(m.PID, m.run.q, m.run.cfg.KnownIn)
 	}
 }
 
 // stopChecker ends the checker.
 func (r *perfGroupRun) stopChecker() {
 	for _, m := range r.members {
-		r.rings.checker.leave(m.pid, m.run.cfg.KnownIn)
+		r.rings.checker.leave(m.PID, m.run.cfg.KnownIn)
 	}
 	r.countChecker()
 	r.checkerCPU = 0
@@ -186,7 +172,7 @@ func (r *perfGroupRun) stopChecker() {
 // countChecker counts what the checker has used since it was counted last.
 func (r *perfGroupRun) countChecker() {
 	if used := r.rings.checker.cpu(); used > 0 {
-		r.counts.CPU.Add(int64(used - r.checkerCPU))
+		r.Counts.CPU.Add(int64(used - r.checkerCPU))
 		r.checkerCPU = used
 	}
 }
@@ -199,7 +185,7 @@ func (r *perfGroupRun) turn() (due int64, over bool) {
 	now := ptrace.Monotonic()
 	r.away = r.wasAway(now)
 	r.now = now
-	r.waker.settle() // first: who wakes us up from now on has another turn
+	r.waker.settle() // first: a wake-up from now on brings another turn
 	if r.takeIn(); len(r.members) == 0 {
 		return 0, true
 	}
@@ -208,7 +194,7 @@ func (r *perfGroupRun) turn() (due int64, over bool) {
 	due = r.nextTurn()
 	r.due = due
 	r.sendAway()
-	r.counts.CPU.Add(int64(sampler.ThreadCPU() - began))
+	r.Counts.CPU.Add(int64(sampler.ThreadCPU() - began))
 	r.countChecker()
 	return due, false
 }
@@ -220,15 +206,7 @@ func (r *perfGroupRun) wasAway(now int64) bool {
 
 // wait sleeps until there is something to do, or until that moment.
 func (r *perfGroupRun) wait(due int64) {
-	now := ptrace.Monotonic()
-	soon := min(due, now+perfSoon)
-	if r.rings.comeTogether(eachWakes(r.wide.interval)) {
-		time.Sleep(time.Duration(soon - now))
-		return
-	}
-	if !eachWakes(r.wide.interval) {
-		due = soon
-	}
+	due = r.rings.nextLook(ptrace.Monotonic(), due)
 	if r.waiter == nil || r.waited != len(r.rings.polls) {
 		r.waiter.Close()
 		if r.waiter, r.failed = ring.NewWaiter(r.rings.polls); r.failed != nil {
@@ -243,12 +221,14 @@ func (r *perfGroupRun) wait(due int64) {
 
 // follow takes in what has changed: the interval, and which CPUs there are.
 func (r *perfGroupRun) follow() {
-	if interval := r.interval.Load(); interval != r.wide.interval {
+	if interval := int64(r.Interval()); interval != r.wide.interval {
+		r.stopChecker()
 		r.wide.interval = interval
 		for _, m := range r.members {
 			m.run.setInterval(time.Duration(interval))
 		}
 		r.reopen()
+		r.startChecker()
 	}
 	r.wide.redraw(r.now)
 	if !r.asked.IsDue(r.now) {
@@ -314,8 +294,8 @@ func (r *perfGroupRun) take(m *Member, b ring.Bytes) {
 		r.sampled = append(r.sampled, m)
 	}
 	m.busy, r.last = true, m
-	r.counts.Met.Add(1)
-	m.met.Add(1)
+	r.Counts.Met.Add(1)
+	m.Meet()
 	m.run.take(b, &r.sample)
 }
 
@@ -332,7 +312,7 @@ func (r *perfGroupRun) nextTurn() int64 { return min(r.refreshMembers(), r.wide.
 // refreshMembers brings a member's threads and accounts up to date, one member at a time, and hands over what has
 // waited. It returns when there is something to do again.
 func (r *perfGroupRun) refreshMembers() (due int64) {
-	due = sampler.PulseAfter(r.now, sampler.RefreshBusy) // whoever joins or leaves wakes us up
+	due = sampler.PulseAfter(r.now, sampler.RefreshBusy) // a member that joins or leaves ends the sleep
 	handOver := int64(math.MaxInt64)
 	for pid, m := range r.members {
 		if share := m.Share(); share != m.chosen && r.chooser.choose(pid, share) == nil {
@@ -348,7 +328,7 @@ func (r *perfGroupRun) refreshMembers() (due int64) {
 		if sampler.IsAbout(r.now-m.kept, every) {
 			r.refresh(m)
 		}
-		if len(m.Asked) > 0 {
+		if m.IsAsked() {
 			m.Answer(m.run.sum)
 		}
 		handOver = min(handOver, m.run.q.HandOverAt())
@@ -366,7 +346,7 @@ func (r *perfGroupRun) refresh(m *Member) {
 	c := m.run
 	c.now = r.now
 	if !r.away { // otherwise what was used meanwhile is forgiven
-		c.scan.LastTick = max(c.scan.LastTick, r.now-threads.LongGap/2)
+		c.scan.Watched(r.now)
 	}
 	c.lookAround()
 	m.kept, m.busy = r.now, false
@@ -379,22 +359,22 @@ func (r *perfGroupRun) refresh(m *Member) {
 // takeIn takes in the members that have come.
 func (r *perfGroupRun) takeIn() {
 	for _, m := range r.Next() {
-		if r.members[m.pid] != nil {
+		if r.members[m.PID] != nil {
 			m.result <- sampler.ErrTwice
 			continue
 		}
 		m.run.join(r)
 		m.chosen = m.Share()
-		if err := r.chooser.choose(m.pid, m.chosen); err != nil {
+		if err := r.chooser.choose(m.PID, m.chosen); err != nil {
 			m.run.leave()
 			m.result <- err
 			continue
 		}
-		r.members[m.pid] = m
-		r.rings.checker.watch(m.pid, m.run.q, m.run.cfg.KnownIn)
+		r.members[m.PID] = m
+		r.rings.checker.watch(m.PID, m.run.q, m.run.cfg.KnownIn)
 		r.refresh(m)
 	}
-	r.counts.Members.Store(int64(len(r.members)))
+	r.Counts.Members.Store(int64(len(r.members)))
 }
 
 // sendAway ends members that are to leave.
@@ -419,7 +399,7 @@ func (r *perfGroupRun) endMember(pid int, why error) {
 	if r.last == m {
 		r.last = nil
 	}
-	r.counts.Members.Store(int64(len(r.members)))
+	r.Counts.Members.Store(int64(len(r.members)))
 	r.chooser.leaveOut(pid)
 	r.rings.checker.leave(pid, m.run.cfg.KnownIn)
 	m.run.leave()
@@ -432,8 +412,7 @@ func (r *perfRun) join(g *perfGroupRun) {
 	files := threads.GroupFiles()
 	r.mostEvents = max(files, len(r.rings.cpus))
 	r.scan = threads.New(r.proc, r.cfg.Interval, files)
-	r.scan.Pools = true
-	r.scan.Relist = listGrouped
+	r.scan.Keep(threads.Upkeep{HotFor: threads.HotFor, Relist: listGrouped, Pools: true})
 	r.began = ptrace.Monotonic()
 	r.q.Begin(r.began)
 }

@@ -43,7 +43,7 @@ func TestGroupMemberOpensEvents(t *testing.T) {
 	ctest.Eventually(t, "there are records", func() bool {
 		for end := sampler.ThreadCPU() + 5*time.Millisecond; sampler.ThreadCPU() < end; {
 		}
-		return g.rings.hasNews()
+		return g.rings.steady.HaveRecords()
 	})
 	r := newPerfRun(New(os.Getpid(), g.cpu), sampler.Config{Interval: time.Millisecond}, sampler.NewQueue(8))
 	defer r.proc.Close()

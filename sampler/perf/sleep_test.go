@@ -16,7 +16,6 @@ import (
 
 	"goprof/sampler"
 	"goprof/sampler/ptrace"
-	"goprof/sampler/ring"
 )
 
 // A garbage collection does not wait for the end of a long sleep: all of goprof's work would stand still meanwhile.
@@ -27,8 +26,8 @@ func TestLongSleepHoldsUpNoCollection(t *testing.T) {
 	}
 	defer unix.Close(pipe[0])
 	defer unix.Close(pipe[1])
-	// A ring of a prompt thread, though there is none: so each sample wakes us up.
-	r := &perfRings{prompt: []*ring.Ring{}, polls: []unix.PollFd{{Fd: int32(pipe[0]), Events: unix.POLLIN}}}
+	// Where there is a checker, the sampling thread sleeps until it is called.
+	r := &perfRings{checker: &checkerThread{}, polls: []unix.PollFd{{Fd: int32(pipe[0]), Events: unix.POLLIN}}}
 	var tid atomic.Int64
 	var over atomic.Bool
 	ended := make(chan struct{})
@@ -38,7 +37,7 @@ func TestLongSleepHoldsUpNoCollection(t *testing.T) {
 			ptrace.LeaveInPeace()
 			tid.Store(int64(unix.Gettid()))
 			for end := ptrace.Monotonic() + int64(15*time.Second); r.polls[0].Revents == 0 && !over.Load(); {
-				r.wait(end, true) // signals of Go's own end a sleep, too
+				r.wait(end) // signals of Go's own end a sleep, too
 				over.Store(ptrace.Monotonic() >= end)
 			}
 		})

@@ -112,7 +112,7 @@ func (r *perfRun) keepPace() {
 	if !r.thin.judge(r.now) {
 		return
 	}
-	r.q.Paced.Store(ptrace.Monotonic())
+	r.q.Paced(ptrace.Monotonic())
 	r.wide.setPace(r.thin.factor, r.now)
 	for _, th := range r.threads {
 		for i := range th.events {

@@ -85,8 +85,8 @@ func (r *perfRun) followThread(th *perfThread) {
 	}
 }
 
-// needsEvents reports whether a thread is to have events of its own. They need rings of their own. Otherwise nobody
-// knows whether a sample is by them or by the events of the CPUs.
+// needsEvents reports whether a thread is to have events of its own. They need rings of their own. Otherwise it is not
+// known whether a sample is by them or by the events of the CPUs.
 func (r *perfRun) needsEvents(th *threads.Thread) bool { return th.Hint.Soon && r.rings.havePrompt() }
 
 // hasEvents reports whether a thread has events of its own. The events of the CPUs serve the other threads.
@@ -124,7 +124,7 @@ func (r *perfRun) openEvents(w *perfThread) {
 	for i := range w.events {
 		w.events[i].fd = -1
 	}
-	attr := ring.SampleAttr(r.perf.cpu, 0, w.copies.stack, r.inKernel(), true)
+	attr := ring.SampleAttr(r.perf.CPU, 0, w.copies.stack, r.inKernel(), true)
 	for i, cpu := range r.rings.cpus {
 		e := &w.events[i]
 		if ok && !w.allows.IsSet(cpu) {

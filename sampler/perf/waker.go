@@ -14,8 +14,8 @@ import (
 // waker ends the sleep of a thread that waits for descriptors.
 type waker struct {
 	mu sync.Mutex // a descriptor that was closed may be another file's by now
-	fd int        // 0: there is nobody to wake
-	// woken is set while somebody is to be woken: Go's poller may forget what it was told before it was asked.
+	fd int        // 0: no thread waits
+	// woken is set while a thread is to be woken: Go's poller may forget what it was told before it was asked.
 	woken atomic.Bool
 }
 

@@ -40,7 +40,7 @@ type wideEvents struct {
 	kernel   ring.Kernel
 	interval int64
 	exact    bool    // at multiples of the interval: for tests
-	next     int64   // when the next look around is; 0: we also wake up to change periods
+	next     int64   // when the next look around is; 0: the sampling thread also wakes up to change periods
 	filter   int     // the program that chooses
 	most     int     // of a stack, that is ever copied
 	keeps    float64 // for how many intervals the events keep their periods
@@ -62,7 +62,7 @@ func mayWatch(pid int) error {
 }
 
 // TryWide finds out whether perf may watch the CPUs for samples of a process, and says why not. It opens an event of a
-// CPU that never begins. pid 0 is ourselves.
+// CPU that never begins. pid 0 is goprof itself.
 func TryWide(pid int) error {
 	if err := mayWatch(pid); err != nil {
 		return err

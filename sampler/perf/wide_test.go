@@ -133,7 +133,7 @@ func TestPerfSleepEnds(t *testing.T) {
 			defer close(ended)
 			ptrace.OnThreadHoldingNobody(func() { // its priority ends with it
 				for r.rings.polls[at].Revents == 0 { // signals of Go's own end a sleep, too
-					r.rings.wait(ptrace.Monotonic()+int64(time.Second), true)
+					r.rings.wait(ptrace.Monotonic() + int64(time.Second))
 				}
 			})
 		}()
@@ -144,7 +144,7 @@ func TestPerfSleepEnds(t *testing.T) {
 			t.Fatal("it sleeps on")
 		}
 	}
-	sleep(r.perf.waker.fd, r.perf.Wake)
+	sleep(r.perf.waker.fd, r.perf.waker.wake)
 	r.perf.waker.settle()
 	if fd := r.proc.EndFD(); fd >= 0 { // kernels before 5.3 have none
 		sleep(fd, func() { unix.Kill(p.PID, unix.SIGKILL) })

@@ -25,12 +25,12 @@ type Hindrance uint8
 const (
 	// NoHindrance: a stop ends in time.
 	NoHindrance Hindrance = iota
-	// NoPriority: we have no real-time priority, and others want the CPUs.
+	// NoPriority: the sampling thread has no real-time priority, and others want the CPUs.
 	NoPriority
-	// GroupLimit: our control group has used up its CPU time, or soon will have.
+	// GroupLimit: goprof's control group has used up its CPU time, or soon will have.
 	GroupLimit
-	// OthersFirst: we have real-time priority and had no CPU. Others with such priority had it, or the kernel held all
-	// of them back (kernel.sched_rt_runtime_us).
+	// OthersFirst: the sampling thread has real-time priority and had no CPU. Others with such priority had it, or the
+	// kernel held all of them back (kernel.sched_rt_runtime_us).
 	OthersFirst
 	// Stalled: this OS thread could run, as the kernel knows it, and did not let the thread go: as where the host of a
 	// virtual machine has given the CPU to others.
@@ -47,20 +47,21 @@ const (
 	firstRest = int64(time.Second)
 	mostRest  = int64(32 * time.Second)
 	calmFor   = int64(time.Minute)
-	// turnOfOthers is what each thread of a CPU may have before us: the kernel's usual slice (kernel/sched/fair.c,
-	// sysctl_sched_base_slice: 2.8 ms on 8 CPUs and more). mostTurns of them are a quarter of the bound.
+	// turnOfOthers is what each thread of a CPU may have before the sampling thread: the kernel's usual slice
+	// (kernel/sched/fair.c, sysctl_sched_base_slice: 2.8 ms on 8 CPUs and more). mostTurns of them are a quarter of the
+	// bound.
 	turnOfOthers = 3 * time.Millisecond
 	mostTurns    = int(StandsAtMost / 4 / turnOfOthers)
 	// runnableEvery is how often the machine is asked how many threads want a CPU.
 	runnableEvery = int64(10 * time.Millisecond)
-	// trialNaps are slept before the first stop, to see how soon we have a CPU again.
+	// trialNaps are slept before the first stop, to see how soon the sampling thread has a CPU again.
 	trialNaps = 16
 	trialNap  = int64(time.Millisecond)
 )
 
-// account is what the kernel tells of our chances to have a CPU. The zero account hinders nothing.
+// account is what the kernel tells of the sampling thread's chances to have a CPU. The zero account hinders nothing.
 type account struct {
-	urgent   bool   // we have real-time priority
+	urgent   bool   // it has real-time priority
 	waited   uint64 // for how long this OS thread has waited for a CPU so far
 	turns    uint64 // how often it was given one
 	runnable int    // how many threads want each CPU
@@ -122,7 +123,8 @@ func (g *gate) decide(now int64, a account) Hindrance {
 	return NoHindrance
 }
 
-// hinderedSince is what has kept us from a CPU, or a thread from going on, for long since the last account.
+// hinderedSince is what has kept the sampling thread from a CPU, or a thread from going on, for long since the last
+// account.
 func hinderedSince(before, now *account, held int64) Hindrance {
 	waited := int64(now.waited - before.waited)
 	if before.turns == 0 || now.turns <= before.turns {
@@ -210,7 +212,8 @@ type Holds struct {
 const lateUnknown = -1
 
 // admits reports whether a stop may begin now. late is for how long the visit that asks has waited. A visit has
-// real-time priority, and its thread waits for us. So the kernel is asked only where something has lasted for long.
+// real-time priority, and its thread waits for the sampling thread. So the kernel is asked only where something has
+// lasted for long.
 func (t *Tracer) admits(late int64) bool {
 	g := t.openGate()
 	var why Hindrance
@@ -255,8 +258,8 @@ func (t *Tracer) noteHold(ns int64) {
 	}
 }
 
-// keepUp brings up to date for how long we have waited for a CPU, after a look of a visit: admits asks the kernel for
-// nothing then, and would not know a long wait from many short ones.
+// keepUp brings up to date for how long the sampling thread has waited for a CPU, after a look of a visit: admits asks
+// the kernel for nothing then, and would not know a long wait from many short ones.
 func (t *Tracer) keepUp() {
 	if g := t.gate; g.last.urgent && g.longest < longWait {
 		g.last = g.sources.read(g.last, false)

@@ -29,10 +29,10 @@ type Subject struct {
 	Hint Hint
 }
 
-// mostReady is how many snapshots wait at most until nobody stands still.
+// mostReady is how many snapshots wait at most until no thread stands still.
 const mostReady = 64
 
-// mostPasses bounds how often All looks again at threads that were let go because of others, or whose stop was not
+// mostPasses bounds how often AllUntil looks again at threads that were let go because of others, or whose stop was not
 // admitted. A stop is asked for again after the time admittedSoon. All passes together see several periods of a limit
 // on CPU time, which last 100 ms as a rule.
 const (
@@ -40,21 +40,18 @@ const (
 	admittedSoon = 20 * time.Millisecond
 )
 
-// All looks once at each thread, for a dump. It calls each for every thread, with a snapshot that is valid during the
-// call. At that time no thread stands still or is about to, except threads that were waited for and did not stop. The
-// pending threads are given up when none of them has stopped for the time wait, or for 100 ms where none of them wants
-// a CPU: then they are held up in the kernel. Let the OS thread end afterwards, as Tracer says.
+// AllUntil looks at each thread once, for a dump. It calls each for every thread, with a snapshot that is valid during
+// the call. At that time no thread stands still or is about to, except threads that were waited for and did not stop.
+// The pending threads are given up when none of them has stopped for the time wait, or for 100 ms where none of them
+// wants a CPU: then they are held up in the kernel. Let the OS thread end afterwards, as Tracer says.
 //
-// All looks without a stop at threads that were given up, at threads that cannot be told to stop because so many others
-// are held up, and at those whose stop is not admitted. Where such a thread sleeps, Waiting.Unstopped is set. Otherwise
-// its outcome is TimedOut or Unadmitted.
-func All(t *Tracer, wait time.Duration, threads []Subject, each func(*look.Look, Outcome)) {
-	AllUntil(nil, t, wait, threads, each)
-}
-
-// AllUntil is All until gaveUp is closed: from then on AllUntil does not wait for a call of each that does not return.
-// AllUntil reports whether all calls have returned. Another goroutine calls each, one call at a time, while this
-// goroutine looks after the threads that stop late.
+// AllUntil looks, without a stop, at threads that were given up, at threads that cannot be told to stop because so many
+// others are held up, and at those whose stop is not admitted. Where such a thread sleeps, Waiting.Unstopped is set.
+// Otherwise its outcome is TimedOut or Unadmitted.
+//
+// Once gaveUp is closed, AllUntil does not wait for a call of each that does not return. It reports whether all calls
+// have returned. Another goroutine calls each, one call at a time, while this goroutine looks after the threads that
+// stop late.
 func AllUntil(gaveUp <-chan struct{}, t *Tracer, wait time.Duration, threads []Subject, each func(*look.Look,
 	Outcome)) bool {
 	a := all{t: t, wait: wait, each: each, gaveUp: gaveUp, hints: map[int]Hint{}}
@@ -138,7 +135,7 @@ func (a *all) keep(snap *look.Look, o Outcome) {
 	a.ready = append(a.ready, outcome{snap, o})
 }
 
-// all is an All under way.
+// all is an AllUntil under way.
 type all struct {
 	t     *Tracer
 	wait  time.Duration
@@ -211,7 +208,7 @@ func (a *all) collectUntil(left int) {
 	}
 }
 
-// AllUnstopped is All without stopping any thread.
+// AllUnstopped is AllUntil without stopping any thread.
 func AllUnstopped(t *Tracer, threads []Subject, each func(*look.Look, Outcome)) {
 	snap := new(look.Look)
 	for _, th := range threads {
@@ -257,7 +254,7 @@ func collectUntil(t *Tracer, left int, wait time.Duration, each func(*look.Look,
 			asked = now
 		}
 		ts = unix.NsecToTimespec(now + int64(t.Patience()))
-		SleepUntil(&ts) // not Go's sleep: to end it, another thread of ours would need a CPU
+		SleepUntil(&ts) // not Go's sleep: to end it, another thread of goprof's would need a CPU
 	}
 }
 

@@ -27,7 +27,7 @@ func TestNobodyWaitsForAWalk(t *testing.T) {
 			left[th.TID] = true
 		}
 		onTracer(t, p.PID, func(tr *Tracer) {
-			All(tr, lastWait, threads, func(snap *look.Look, o Outcome) {
+			AllUntil(nil, tr, lastWait, threads, func(snap *look.Look, o Outcome) {
 				if o != Taken && o != TimedOut || !left[snap.TID] {
 					t.Errorf("%d: %v, %v", snap.TID, o, left[snap.TID])
 				}

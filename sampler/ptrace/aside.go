@@ -11,29 +11,31 @@ import (
 	"goprof/sampler/osthread"
 )
 
-// How a thread that we took the CPU from goes on where it was.
+// How a thread that a preempter took the CPU from goes on where it was.
 //
-// To let a thread go is to wake it up, and the kernel looks for an idle CPU for it. Ours is not idle while we hold it,
-// so the thread would go on elsewhere: its caches are cold there, and a CPU that a virtual machine has given back
-// takes some 50 us to come. But a CPU on which only SCHED_IDLE threads are counts as idle, and the one where the thread
-// was before is asked first (kernel/sched/fair.c, select_idle_sibling, sched_idle_cpu). So we are such a thread while
-// we let it go. It takes the CPU from us at once, and we have none.
+// To let a thread go is to wake it up, and the kernel looks for an idle CPU for it. The sampling thread is on the
+// thread's CPU, so that CPU is not idle and the thread would go on elsewhere. Its caches are cold there, and a CPU that
+// a virtual machine has given back takes some 50 us to come. But a CPU on which only SCHED_IDLE threads run counts as
+// idle, and the kernel first asks the CPU where the thread was before (kernel/sched/fair.c, select_idle_sibling,
+// sched_idle_cpu). So the sampling thread becomes a SCHED_IDLE thread before it lets the other thread go. That thread
+// takes the CPU at once, and the sampling thread has none.
 //
-// Before that we ask the preempter of an idle CPU. It waits a little, brings us to its CPU and gives us our priority
-// back (preempter.go, bringBack). There our books are in nobody's way (docs/decisions/0018).
+// Before that, the sampling thread asks the preempter of an idle CPU to bring it back. The preempter waits a little,
+// moves the sampling thread to its CPU, and gives it its priority back (preempter.go, bringBack). The rest of the look
+// is done there, where it holds up no thread of the program (docs/decisions/0018).
 
 const (
-	// raiseAfter is how long the preempter waits: until we have let the thread go.
+	// raiseAfter is how long the preempter waits: until the thread has been let go.
 	raiseAfter = int64(60_000)
 	// raiseSoonest is how long it waits at least.
 	raiseSoonest = int64(25_000)
-	// promptly is how soon we go on as a SCHED_IDLE thread where nobody else waits for this CPU.
+	// promptly is how soon a SCHED_IDLE thread goes on where no other thread waits for its CPU.
 	promptly = int64(25_000)
-	// notAside is for how long we let threads go as we are, after somebody else took the CPU from us first.
+	// notAside is for how long threads are let go with real-time priority, after a third thread took the CPU first.
 	notAside = int64(30_000_000)
 )
 
-// ask has the preempter bring us back a little later. It may be about to do so already.
+// ask has the preempter bring the sampling thread back a little later. It may be about to do so already.
 //
 //go:nosplit
 func (h *Preempters) ask(now int64) {
@@ -49,17 +51,17 @@ func (h *Preempters) ask(now int64) {
 // ServedBy says that preempters call this OS thread. They also bring it back when it has stepped aside.
 func (t *Tracer) ServedBy(h *Preempters) { t.preempters = h }
 
-// GoOnAt says which preempter's CPU nobody needs: LookHeld lets the thread have its own CPU at once, and returns there.
-// -1: no such CPU is known.
+// GoOnAt says which preempter's CPU no thread needs: LookHeld lets the thread have its own CPU at once, and returns
+// there. -1: no such CPU is known.
 func (t *Tracer) GoOnAt(number int) {
 	if t.preempters != nil {
 		t.preempters.goOn = t.preempters.preempter(number)
 	}
 }
 
-// WillStepAside reports whether a thread of which hint is known, on the CPU where we are, is to be let go by a
-// SCHED_IDLE thread. Not where stops are pending: those threads would stand still meanwhile. Not where more is to be
-// read of the thread as soon as it is let go.
+// WillStepAside reports whether a thread of which hint is known, on this CPU, is to be let go by a SCHED_IDLE thread.
+// Not where stops are pending: those threads would stand still meanwhile. Not where more is to be read of the thread as
+// soon as it is let go.
 func (t *Tracer) WillStepAside(hint *Hint, now int64) bool {
 	h := t.preempters
 	return h != nil && h.raises && h.goOn != nil && h.goOn.number != h.shared.at.Load() && now >= h.resume &&
@@ -78,13 +80,13 @@ func (t *Tracer) releaseAside(tid int, sig uintptr) {
 	setOwnPriority(&h.idle)
 	left, used := Monotonic(), ownCPUTime(&t.ts)
 	t.look.letGo = ptrace(unix.PTRACE_DETACH, uintptr(tid), 0, sig)
-	// The thread stood still for no longer than we have run since, unless somebody else took this CPU between these
-	// clocks and its release, some microseconds.
+	// The thread stood still for no longer than this thread has run since, unless a third thread took this CPU between
+	// these clocks and the release, some microseconds.
 	t.released = left + ownCPUTime(&t.ts) - used
-	if l.at.Load() != h.goOn.number { // nobody took this CPU from us, as where the thread is in another cgroup
+	if l.at.Load() != h.goOn.number { // no thread took this CPU: the other one may be in another cgroup
 		osthread.SleepUntil(&l.moved, moved, 0, &t.ts)
 	}
-	// It may have been raised before we gave it up, and nobody would raise it again.
+	// The preempter may have raised the priority before it was given up, and would not raise it again.
 	h.raises = setOwnPriority(&l.first) == 0
 	l.aside.Store(0)
 	t.noteHold(t.released - t.missed)

@@ -9,21 +9,22 @@
 //     (pause.go).
 //   - A thread is seized anew for each look (seize.go). A resident tracer would be asked about each signal, and HotSpot
 //     makes signals by the thousand.
-//   - A thread whose CPU we have taken goes on there at once: for the release we are a SCHED_IDLE thread, and another
-//     OS thread of ours, on an idle CPU, brings us there and gives us our priority back (aside.go).
+//   - A thread that lost its CPU to goprof goes on there at once: for the release the sampling thread is a SCHED_IDLE
+//     thread, and another OS thread of goprof's, on an idle CPU, brings it there and gives it its priority back
+//     (aside.go).
 //   - If goprof dies at any moment, by whatever means, the kernel lets the thread go on. PTRACE_SEIZE has that
 //     property. With PTRACE_ATTACH the thread could stay stopped for good.
 //   - A signal that arrives during a look is passed on. It is only peeked at and never reaped: a reaped signal
 //     would die with its tracer.
-//   - A read of the target's memory that does not come back holds nobody for longer than StandsAtMost. The tracing
+//   - A read of the target's memory that does not come back holds no thread for longer than StandsAtMost. The tracing
 //     thread does not read, it sends another OS thread (reader.go). The target's thread is let go, and left alone from
 //     then on (silent.go). What is read right after a pause goes the same way (memory.go). Only an Observer reads by
-//     itself: it stops nobody (observer.go).
-//   - A stop begins only if we can be expected to have a CPU for its end (admit.go).
+//     itself: it stops no thread (observer.go).
+//   - A stop begins only if goprof can be expected to have a CPU for its end (admit.go).
 //   - A stop that comes late is kept on a list and collected (pending.go). It comes late where the thread had no CPU to
-//     stop on, or slept uninterruptibly. A thread that runs on our own CPU cannot stop there, so we leave first
-//     (elsewhere.go). Where Go has the tracing thread wait meanwhile, a signal handler lets the thread go
-//     (releaser.go).
+//     stop on, or slept uninterruptibly. A thread that runs on the sampling thread's own CPU cannot stop there, so the
+//     sampling thread leaves first (elsewhere.go). Where Go has the tracing thread wait meanwhile, a signal handler
+//     lets the thread go (releaser.go).
 //   - A Tracer lives on an OS thread that ends after it (OnOwnThread). With that OS thread the kernel lets go of all
 //     that is still seized.
 //   - When goprof itself is to be stopped, all such OS threads end first (suspend.go). Where goprof is stopped by
@@ -33,7 +34,7 @@
 // seized goes on with the end of its OS thread, all the same (hold.go).
 //
 // A Tracer looks in three ways. Look stops a thread wherever it is, and All does that for many. LookHeld stops a thread
-// that has just lost its CPU to us. LookUnstopped looks at a thread that sleeps, without a stop.
+// that has just lost its CPU to a preempter. LookUnstopped looks at a thread that sleeps, without a stop.
 //
 // All that can become of a look is an Outcome, a closed list. The caller owns a snapshot again as soon as the
 // outcome is not Pending; a pending one comes back from Collect or Abandon.

@@ -9,16 +9,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A thread cannot stop before we leave its CPU. With real-time priority we wake up on the CPU on which we went to
-// sleep, whatever runs there and however idle the other CPUs are (kernel/sched/rt.c, select_task_rq_rt). So we would
-// share a CPU with the busiest thread for as long as that thread stays there. Each stop of that thread would come while
-// we sleep, and last until we wake up again. So we move first.
+// A thread cannot stop before the sampling thread leaves its CPU. With real-time priority the sampling thread wakes up
+// on the CPU on which it went to sleep, whatever runs there and however idle the other CPUs are (kernel/sched/rt.c,
+// select_task_rq_rt). So it would share a CPU with the busiest thread for as long as that thread stays there. Each stop
+// of that thread would come while the sampling thread sleeps, and last until it wakes up again. So the sampling thread
+// moves first.
 //
-// We stay (Tracer.Stay) where all CPUs are busy with threads that are looked at: each move takes the CPU of another
-// thread, and costs more than it saves (docs/evidence/performance.md).
+// The sampling thread stays (Tracer.Stay) where all CPUs are busy with threads that are looked at: each move takes the
+// CPU of another thread, and costs more than it saves (docs/evidence/performance.md).
 
-// mayMove reports whether we move: not where the caller has us stay, and not while stops are pending. A thread with a
-// higher real-time priority may have the other CPU for long, and the threads that stop meanwhile would stand still.
+// mayMove reports whether this OS thread may move: not where the caller wants it to stay, and not while stops are
+// pending. A thread with a higher real-time priority may have the other CPU for long, and the threads that stop
+// meanwhile would stand still.
 func (t *Tracer) mayMove() bool { return !t.Stay && len(t.pending) == 0 }
 
 // cpuMask has room for the CPUs of any machine that Linux is built for (NR_CPUS is 8,192 at most).
@@ -30,7 +32,7 @@ func (m *cpuMask) elsewhere(cpu int, mayMove bool) bool {
 	return cpu >= 0 && (cpu != CurrentCPU() || mayMove && m.leave(cpu))
 }
 
-// leave moves to another of the CPUs that we may use. Then all of them are allowed again.
+// leave moves to another of the CPUs that this OS thread may use. Then all of them are allowed again.
 func (m *cpuMask) leave(cpu int) bool {
 	size, ok := m.get(0)
 	if !ok || cpu/64 >= len(m) {
@@ -46,7 +48,7 @@ func (m *cpuMask) leave(cpu int) bool {
 	return moved
 }
 
-// get reads on which CPUs an OS thread may run. A tid of 0 is our own OS thread.
+// get reads on which CPUs an OS thread may run. A tid of 0 is this OS thread.
 func (m *cpuMask) get(tid int) (size uintptr, ok bool) {
 	size, _, e := syscall.RawSyscall(unix.SYS_SCHED_GETAFFINITY, uintptr(tid), unsafe.Sizeof(*m),
 		uintptr(unsafe.Pointer(m)))

@@ -15,10 +15,10 @@ type Met struct {
 	Owned   bool  // the kernel has noted that the thread is one of this process
 }
 
-// LookHeld looks at a thread that lost its CPU to us at the moment arrived, and now waits in the queue of that CPU. The
-// thread runs no instruction of its own before it stops: it is seen where it was when we came. The thread stops as soon
-// as we sleep. LookHeld waits for that stop until a preempter wants us to go on (preempter.go, hurry). A later stop is
-// left to Collect.
+// LookHeld looks at a thread that lost its CPU to a preempter at the moment arrived, and now waits in the queue of that
+// CPU. The thread runs no instruction of its own before it stops: it is seen where it was when the preempter came. The
+// thread stops as soon as the sampling thread sleeps. LookHeld waits for that stop until a preempter wants the sampling
+// thread to go on (preempter.go, hurry). A later stop is left to Collect.
 //
 // A thread that runs on another CPU would need an interrupt between CPUs. Until the interrupt comes (1 us on bare
 // metal, 20 us in some virtual machines) the thread runs on. Where the thread calls the kernel, it stops at once. So it
@@ -29,7 +29,7 @@ func (t *Tracer) LookHeld(met Met, hint Hint, snap *look.Look) Outcome {
 	if why, ok := t.mayStop(tid, Monotonic()-arrived); !ok {
 		return why
 	}
-	t.pin() // where we are
+	t.pin() // to this CPU
 	t.lookTID = tid
 	aside := t.WillStepAside(&hint, arrived)
 	setSignalMask(&t.mask, &t.oldMask)
@@ -65,15 +65,15 @@ func (t *Tracer) LookHeld(met Met, hint Hint, snap *look.Look) Outcome {
 	return t.conclude(tid, s, sig, &hint, snap)
 }
 
-// stopOnOurCPU is for a thread that waits for the CPU on which we are. It tells the thread to stop, and lets it have
-// that CPU.
+// stopOnOurCPU is for a thread that waits for this OS thread's CPU. It tells the thread to stop, and lets it have that
+// CPU.
 //
 //go:nosplit
 func (t *Tracer) stopOnOurCPU(tid int, arrived int64) (state, uintptr) {
 	ptrace(unix.PTRACE_INTERRUPT, uintptr(tid), 0, 0) // if this failed, peek says why
 	e := waitStop(tid, &t.info)
 	if t.preempters != nil {
-		t.preempters.Busy() // we do not wait any more: nobody needs to hurry us
+		t.preempters.Busy() // the wait is over: no preempter needs to hurry
 	}
 	now := Monotonic()
 	if t.missed = arrived; now-arrived > stopWithin {

@@ -51,7 +51,7 @@ const (
 func HoldAll(pid int, cpu *arch.CPU, cancel <-chan struct{}, wait, most time.Duration,
 	f func(all []Held, cut <-chan struct{})) (err error) {
 	OnOwnThread(func() {
-		h := holding{t: NewTracer(pid, cpu), pid: pid, cancel: cancel, seized: map[int]bool{}}
+		h := holding{t: NewTracer(pid, cpu), cancel: cancel, seized: map[int]bool{}}
 		h.t.onItsThread()
 		defer h.t.Close()
 		defer h.release()
@@ -65,7 +65,6 @@ func HoldAll(pid int, cpu *arch.CPU, cancel <-chan struct{}, wait, most time.Dur
 // holding is a HoldAll under way. It stays on one OS thread.
 type holding struct {
 	t      *Tracer
-	pid    int
 	cancel <-chan struct{}
 	seized map[int]bool
 	coming []int // seized, and not known to stand still

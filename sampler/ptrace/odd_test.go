@@ -120,7 +120,7 @@ func TestPendingStopIsDroppedWithTheTracer(t *testing.T) {
 	ctest.Eventually(t, "in vfork", func() bool { return ctest.State(p.PID, p.PID) == 'D' })
 	lost := 0
 	onTracer(t, p.PID, func(tr *Tracer) {
-		All(tr, lastWait, []Subject{{TID: p.PID}}, func(s *look.Look, o Outcome) {
+		AllUntil(nil, tr, lastWait, []Subject{{TID: p.PID}}, func(s *look.Look, o Outcome) {
 			if s.TID != p.PID || o != Taken || !s.Waiting.Unstopped || s.Waiting.State != 'D' || len(s.Stack) == 0 {
 				t.Errorf("%d: %v, %c, %d bytes; want a look without a stop", s.TID, o, s.Waiting.State, len(s.Stack))
 			}

@@ -15,9 +15,9 @@ const (
 	ProcessGone
 	// Zombie: the leader has ended and other threads live on. It has no stack.
 	Zombie
-	// NotPermitted: the kernel does not let us trace this process.
+	// NotPermitted: the kernel does not let goprof trace this process.
 	NotPermitted
-	// AlreadyTraced: somebody else traces the thread (Tracer.TracedBy tells who).
+	// AlreadyTraced: another process traces the thread (Tracer.TracedBy says which).
 	AlreadyTraced
 	// TimedOut: a thread that was told to stop has not stopped by the end.
 	TimedOut

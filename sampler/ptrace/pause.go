@@ -22,14 +22,14 @@ const (
 	running state = iota // or asleep: it has not stopped
 	stopped
 	ended
-	lost // the thread is not our tracee, or no longer by this number
+	lost // the thread is no tracee, or no longer by this number
 )
 
 // stop tells tid to stop. It waits for the stop only where the stop comes soon: a thread on another CPU stops within
-// some microseconds, so we ask again and again for up to 40. A thread on our own CPU cannot stop before we leave that
-// CPU, so it becomes pending at once. A thread that has no CPU, or is in a long system call, becomes pending after
-// those 40 us. The sampler's next sleep, one for all of them, lets their stops come. A sleep here for each thread would
-// cost a round of the scheduler's queue each time, while the thread stands still.
+// some microseconds, so stop asks again and again for up to 40. A thread on the sampling thread's own CPU cannot stop
+// before the sampling thread leaves that CPU, so it becomes pending at once. A thread that has no CPU, or is in a long
+// system call, becomes pending after those 40 us. The sampler's next sleep, one for all of them, lets their stops come.
+// A sleep here for each thread would cost a round of the scheduler's queue each time, while the thread stands still.
 //
 //go:nosplit
 func (t *Tracer) stop(tid int, elsewhere bool) (state, uintptr) {
@@ -54,12 +54,12 @@ func (t *Tracer) stop(tid int, elsewhere bool) (state, uintptr) {
 
 // peek asks what tid does. For a stop, peek also tells which signal is on its way to the thread.
 //
-// Three stops look alike; si_status tells them apart (ptrace(2)). One is the stop that we asked for: SIGTRAP with
+// Three stops look alike; si_status tells them apart (ptrace(2)). One is the stop that was asked for: SIGTRAP with
 // PTRACE_EVENT_STOP in the second byte. Another is a group stop: SIGSTOP and its like, with the same event. There the
-// thread was stopped before us, and is stopped again once we let it go. The third is a signal about to be delivered: no
-// event. The third is as good a moment to look as any: the thread stands exactly where the signal met it. We take what
-// we came for and let the thread go with that signal, which delivers the signal with its siginfo. Our own stop is still
-// on its way then; letting the thread go cancels it (kernel/ptrace.c, __ptrace_unlink).
+// thread was stopped before, and is stopped again once it is let go. The third is a signal about to be delivered: no
+// event. The third is as good a moment to look as any: the thread stands exactly where the signal met it. The look is
+// taken, and the thread is let go with that signal, which delivers the signal with its siginfo. The stop that was asked
+// for is still on its way then; letting the thread go cancels it (kernel/ptrace.c, __ptrace_unlink).
 //
 //go:nosplit
 func (t *Tracer) peek(tid int) (state, uintptr) {

@@ -18,13 +18,13 @@ type pendingStop struct {
 	snap   *look.Look // nil: only to be let go
 	asked  int64
 	missed int64 // when the thread was last seen not to have stopped
-	verify int64 // when to make sure that the thread is still our tracee
+	verify int64 // when to make sure that the thread is still a tracee
 	letGo  bool  // the thread was let go without a look, see letGoStopped
 	killed bool  // the thread was killed before it was let go
 	guard  *lateStop
 }
 
-// verifyAfter is when goprof first checks whether a pending thread is still our tracee. Each further check comes after
+// verifyAfter is when goprof first checks whether a pending thread is still a tracee. Each further check comes after
 // twice as long.
 const verifyAfter = int64(5 * time.Millisecond)
 
@@ -118,9 +118,9 @@ func (t *Tracer) Collect() (snap *look.Look, o Outcome, ok bool) {
 func (p *pendingStop) seenLate() { p.missed = max(p.missed, p.guard.clear) }
 
 // stillOurs guards against waiting forever. An exec gives the leader's number to another thread. Where the target is
-// our own child, waitid goes on answering for that number, although the thread is no tracee. If that other thread is
-// our tracee too, it may have missed being told to stop: stillOurs tells it again. Telling a thread twice does no harm:
-// letting the thread go cancels the stop that is still to come.
+// goprof's own child, waitid goes on answering for that number, although the thread is no tracee. If that other thread
+// is a tracee, too, it may have missed being told to stop: stillOurs tells it again. Telling a thread twice does no
+// harm: letting the thread go cancels the stop that is still to come.
 func (t *Tracer) stillOurs(p *pendingStop, now int64) bool {
 	if now < p.verify {
 		return true
@@ -159,7 +159,7 @@ func (t *Tracer) finishLate(p pendingStop) Outcome {
 		t.noteHold(p.guard.letGo - p.missed)
 		return Missed
 	case s == running:
-		// The thread was killed since it stopped, and is on its way out; or it is no longer our tracee.
+		// The thread was killed since it stopped, and is on its way out; or it is no longer a tracee.
 		t.expectEnd(p.tid)
 		return t.gone()
 	case !t.readsCameBack(p.tid), p.snap != nil && !want:
@@ -172,9 +172,9 @@ func (t *Tracer) finishLate(p pendingStop) Outcome {
 	return t.gone()
 }
 
-// Patience is how long the next Collect may wait. We keep a thread that had to wait for its CPU for at most an eighth
-// of that time longer, and for 20 us to 0.5 ms. Where there is but one CPU, each stop comes while we sleep, and lasts
-// until we wake up (docs/evidence/performance.md).
+// Patience is how long the next Collect may wait. A thread that had to wait for its CPU stands for at most an eighth of
+// that time longer, and for 20 us to 0.5 ms. Where there is but one CPU, each stop comes while the sampling thread
+// sleeps, and lasts until it wakes up (docs/evidence/performance.md).
 func (t *Tracer) Patience() time.Duration {
 	if len(t.pending) == 0 {
 		return time.Hour
@@ -220,7 +220,7 @@ func (t *Tracer) letGoLater(tid int) {
 }
 
 // adoptAfterExec covers a thread that runs exec while it is told to stop. The thread takes over the leader's number
-// (fs/exec.c, de_thread), is still our tracee, and will stop under that number.
+// (fs/exec.c, de_thread), is still a tracee, and will stop under that number.
 func (t *Tracer) adoptAfterExec(tid int) {
 	if tid == t.pid || t.isPending(t.pid) {
 		return
@@ -231,8 +231,8 @@ func (t *Tracer) adoptAfterExec(tid int) {
 	t.letGoLater(t.pid)
 }
 
-// reap consumes the end of a thread. The end of a child of our own process is left to the code that started the child
-// and waits for it.
+// reap consumes the end of a thread. The end of a child of goprof itself is left to the code that started the child and
+// waits for it.
 func (t *Tracer) reap(tid int) {
 	if tid == t.pid && t.proc.IsOwnChild() {
 		return

@@ -18,8 +18,8 @@ import (
 // one to its CPU costs little. When the preempter sleeps again, the sampling thread has the CPU before that thread has
 // it again (docs/decisions/0019).
 //
-// In this way nobody is moved who runs, no timer is set between the visits of different CPUs, and a visit that meets
-// nobody costs some microseconds.
+// In this way no thread that runs is moved, no timer is set between the visits of different CPUs, and a visit that
+// meets no thread costs some microseconds.
 //
 // All in this file but types runs on the preempter's OS thread, of which Go does not know: see osthread.Thread. The
 // methods of atomic types are not marked nosplit. They are inlined. Without inlining (-gcflags=all=-l) they call
@@ -31,7 +31,7 @@ const (
 	PreempterMoments = 512
 	// settleHere is the least time between two visits to a CPU.
 	settleHere = int64(15_000)
-	// settles is how often a preempter waits for it until somebody has had the CPU.
+	// settles is how often a preempter waits for it until another thread has had the CPU.
 	settles = 3
 	// tryAgain is how soon a preempter asks again for the sampling thread where that one is busy, and up to 65
 	// microseconds later. After each triesEach times it waits for twice as long, triesMost times.
@@ -60,7 +60,7 @@ const (
 	callerBusy   = 1<<32 - 1
 )
 
-// takenFor: a CPU counts as idle until so many visits in a row have met somebody there.
+// takenFor: a CPU counts as idle until so many visits in a row have met a thread there.
 const takenFor = 3
 
 // wantedNumbers: processes are wanted by the last bits of their number.
@@ -115,7 +115,7 @@ type preempter struct {
 	redo    atomic.Int64 // when to make the visit once more that the sampling thread was called to; 0: that is not wanted
 	last    int64        // when the last visit was
 	watchAt int64
-	raiseAt atomic.Int64 // when to bring the sampling thread back; 0: nobody wants it
+	raiseAt atomic.Int64 // when to bring the sampling thread back; 0: it is not to be brought back
 
 	// The visit that the sampling thread is called to. It stays as it is until that thread is free again, however often
 	// the preempter wakes up.
@@ -125,7 +125,7 @@ type preempter struct {
 	headThen    uint64 // seen
 	accountThen schedFile
 
-	someone atomic.Int32 // how many visits in a row have found somebody there, up to takenFor
+	someone atomic.Int32 // how many visits in a row have found a thread there, up to takenFor
 	counts  preempterCounts
 }
 
@@ -243,7 +243,7 @@ func (h *preempter) makeVisit(now int64) {
 //
 // Where the sampling thread is busy with the visit of another CPU, the preempter looks again whoever is here now: what
 // is met later must not depend on that. But where it waits here for a thread that is to stop, that thread is likely to
-// be here later. So somebody else who is here meanwhile counts at once.
+// be here later. So another thread that is here meanwhile counts at once.
 //
 //go:nosplit
 func (h *preempter) maySee(who int, now int64) bool {
@@ -264,7 +264,7 @@ func (h *preempter) maySee(who int, now int64) bool {
 
 // Who was on the CPU.
 const (
-	noSwitch  = iota // nobody has run since the last visit
+	noSwitch  = iota // no thread has run since the last visit
 	ourselves        // a thread of goprof's
 	nobody
 	other  // a thread of another process
@@ -374,7 +374,7 @@ func (h *preempter) watchWhen(now, coming int64) int64 {
 //go:nosplit
 func (h *preempter) isOurs(now int64) bool {
 	if h.head == nil {
-		return now-h.shared.since.Load() < stopWithin // nobody knows who was here
+		return now-h.shared.since.Load() < stopWithin // it is not known which thread was here
 	}
 	return h.met == h.whom && h.shared.caller.Load() == uint32(h.number)+1
 }
@@ -420,7 +420,7 @@ func (h *preempter) hurry(now int64) {
 
 // bringBack brings the sampling thread to this CPU and gives it its priority back, if it has stepped aside. The
 // preempter that was asked to do so expects that of the next visit there, too. So it need not be woken for it: to wake
-// a thread on another CPU takes an interrupt, while somebody stands still.
+// a thread on another CPU takes an interrupt, while a thread stands still.
 //
 //go:nosplit
 func (h *preempter) bringBack(now int64) {

@@ -20,9 +20,9 @@ type Preempters struct {
 	shared *shared
 	all    []*osthread.Thread // by number; nil: recalled
 	past   VisitCounts        // of preempters that were recalled
-	raises bool               // they may raise our priority from SCHED_IDLE
-	resume int64              // the moment before which we do not step aside
-	goOn   *preempter         // who brings us back; nil: nobody
+	raises bool               // they may raise the sampling thread's priority from SCHED_IDLE
+	resume int64              // the moment before which the sampling thread does not step aside
+	goOn   *preempter         // the one that brings the sampling thread back; nil: none does
 	idle   unix.SchedAttr
 	ts     unix.Timespec
 }
@@ -32,14 +32,15 @@ type SwitchNotes struct {
 	Head *uint64
 	Data []byte
 	// All: goprof is in the first namespace of process numbers. Elsewhere a thread of another namespace has the number
-	// 0, as the idle thread has (kernel/events/core.c, perf_event_pid_type). Then nobody knows whether a CPU is idle.
+	// 0, as the idle thread has (kernel/events/core.c, perf_event_pid_type). Then it is not known whether a CPU is
+	// idle.
 	All bool
 }
 
 // ErrNoPreempter: a CPU cannot have a preempter.
 var ErrNoPreempter = errors.New("ptrace: no preempter can be sent")
 
-// NewPreempters prepares preempters for this OS thread, which must have real-time priority. It calls nobody yet.
+// NewPreempters prepares preempters for this OS thread, which must have real-time priority. None of them calls yet.
 func NewPreempters() (*Preempters, error) {
 	attr, err := unix.SchedGetAttr(0, 0)
 	if err != nil || attr.Policy != unix.SCHED_FIFO || !handlesBoundSignal() {
@@ -59,8 +60,8 @@ func NewPreempters() (*Preempters, error) {
 	return h, nil
 }
 
-// Send sends a preempter to a CPU. Its number is that of the preempters before it. Without notes the preempter calls us
-// at each visit.
+// Send sends a preempter to a CPU. Its number is that of the preempters before it. Without notes the preempter calls
+// the sampling thread at each visit.
 func (h *Preempters) Send(cpu int, notes *SwitchNotes) error {
 	h.all = append(h.all, nil)
 	return h.SendAgain(len(h.all)-1, cpu, notes)
@@ -203,7 +204,7 @@ func (h *Preempters) Next() (at int64) {
 // SetPatience says how late a visit may be.
 func (h *Preempters) SetPatience(t int64) { h.shared.patience.Store(t) }
 
-// Rest says that we are busy until that moment, whatever preempters meet.
+// Rest says that the sampling thread is busy until that moment, whatever preempters meet.
 func (h *Preempters) Rest(until int64) { h.shared.rest.Store(until) }
 
 // Hasten says whether threads that were told to stop are waited for. Then, and while another OS thread of goprof may
@@ -231,7 +232,7 @@ func (h *Preempters) Want(pids ...int) {
 
 // Await sleeps until a preempter calls, a signal comes, or that moment. It returns the number of the preempter, or -1.
 // After a call, Await returns on the CPU of that preempter: if the preempter was the last to have that CPU, the thread
-// that the preempter has met has not run since. We are busy until the next Await.
+// that the preempter has met has not run since. The sampling thread counts as busy until the next Await.
 func (h *Preempters) Await(until int64) int {
 	caller := &h.shared.caller
 	if caller.Store(callerNone); caller.Load() == callerNone {
@@ -241,17 +242,17 @@ func (h *Preempters) Await(until int64) int {
 		if b := caller.Load(); b != callerNone && b != callerComing {
 			return int(b) - 1
 		}
-		osthread.SleepUntil(caller, callerComing, 0, &h.ts) // some microseconds, until we are called
+		osthread.SleepUntil(caller, callerComing, 0, &h.ts) // some microseconds, until the call is complete
 	}
 	return -1
 }
 
-// Busy says that we do not wait for a thread, whatever a preempter has called us for.
+// Busy says that the sampling thread does not wait for a thread, whatever a preempter has called it for.
 //
 //go:nosplit
 func (h *Preempters) Busy() { h.shared.caller.Store(callerBusy) }
 
-// Visit is a visit that a preempter has called us to.
+// Visit is a visit for which a preempter has called the sampling thread.
 type Visit struct {
 	Arrived int64  // when the preempter had the CPU
 	Stands  int64  // for how many visits it stands
@@ -260,13 +261,14 @@ type Visit struct {
 	Account []byte // the preempter's sched (proc(5)) as it was then, if there are no notes
 }
 
-// Visit is what a preempter has called us for. It stays as it is until the next Await.
+// Visit is what a preempter has called the sampling thread for. It stays as it is until the next Await.
 func (h *Preempters) Visit(number int) Visit {
 	r := h.preempter(number)
 	return Visit{r.arrived, r.called.stands, r.headThen, int(r.tid), r.accountThen.bytes[:r.accountThen.n]}
 }
 
-// Again has a preempter make its visit once more, a little later: somebody else had the CPU before us.
+// Again has a preempter make its visit once more, a little later: another thread had the CPU before the sampling
+// thread.
 func (h *Preempters) Again(number int) {
 	r := h.preempter(number)
 	now := Monotonic()
@@ -274,7 +276,7 @@ func (h *Preempters) Again(number int) {
 	r.wake()
 }
 
-// IsIdle reports whether nobody needed the CPU of a preempter lately.
+// IsIdle reports whether no thread needed the CPU of a preempter lately.
 func (h *Preempters) IsIdle(number int) bool {
 	r := h.preempter(number)
 	return r != nil && r.all && r.someone.Load() < takenFor
@@ -283,7 +285,7 @@ func (h *Preempters) IsIdle(number int) bool {
 // VisitCounts is what became of visits.
 type VisitCounts struct {
 	Held   int64 // at their moment, or soon after it
-	Met    int64 // held, and somebody was there
+	Met    int64 // held, and a thread was there
 	Missed int64 // due too long ago
 	CPU    int64 // CPU time of the preempters, in nanoseconds
 }

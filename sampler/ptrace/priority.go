@@ -10,29 +10,30 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// preemptAtOnce gives our OS thread a CPU at the moment at which it wakes up (docs/decisions/0003).
+// preemptAtOnce gives this OS thread a CPU at the moment at which it wakes up (docs/decisions/0003).
 //
 // An ordinary thread that wakes up waits until the running thread has used up its slice. The kernel notices the end of
 // the slice at a tick, or where the running thread itself enters the scheduler: then samples would gather at its system
-// calls. And where CPUs are short, a thread of the target would stand still for as long as we wait for a CPU. We need
-// little CPU time: every loop on this thread is bounded. Without privileges this is not permitted. Then we get a better
-// priority, or nothing changes.
+// calls. And where CPUs are short, a thread of the target would stand still for as long as this thread waits for a CPU.
+// This thread needs little CPU time: each of its loops is bounded. Without privileges real-time priority is not
+// permitted. Then the thread gets a better ordinary priority, or nothing changes.
 func preemptAtOnce() {
 	goFirst(0, tracerPriority)
 }
 
-// PreemptsAtOnce is preemptAtOnce for another OS thread of ours.
+// PreemptsAtOnce is preemptAtOnce for another OS thread of goprof.
 func PreemptsAtOnce(tid int) { goFirst(tid, tracerPriority) }
 
 // PreemptAtOnce is preemptAtOnce for a thread that has called WaitItsTurn.
 func PreemptAtOnce() { preemptAtOnce() }
 
-// WaitItsTurn gives our OS thread a better ordinary priority than others have, in place of preemptAtOnce's. It is for a
-// thread whose work is not urgent: then it takes the CPU from nobody in the midst of a slice. Where a better priority
-// is not permitted, the thread gets the one that it was started with. WaitItsTurn returns whether it has one of these.
+// WaitItsTurn gives this OS thread a better ordinary priority than others have, in place of preemptAtOnce's. It is for
+// a thread whose work is not urgent: then it takes the CPU from no thread in the midst of a slice. Where a better
+// priority is not permitted, the thread gets the one that it was started with. WaitItsTurn returns whether it has one
+// of these.
 func WaitItsTurn() bool { return waitTurn(0) }
 
-// waitTurn is WaitItsTurn for any OS thread of ours. It also asks for a short slice: since Linux 6.12 a thread that
+// waitTurn is WaitItsTurn for any OS thread of goprof. It also asks for a short slice: since Linux 6.12 a thread that
 // wakes up with a shorter slice than that of the running thread has the CPU before that one's slice is over
 // (kernel/sched/features.h, PREEMPT_SHORT; no permission is needed). Older kernels ignore the length.
 func waitTurn(tid int) bool {
@@ -47,7 +48,7 @@ func waitTurn(tid int) bool {
 // shortSlice is the shortest slice that the kernel grants, in ns (kernel/sched/syscalls.c, __setparam_fair).
 const shortSlice = 100_000
 
-// WithoutPriority calls sleep while our OS thread has no real-time priority. So sleep may tell Go's scheduler, unlike
+// WithoutPriority calls sleep while this OS thread has no real-time priority. So sleep may tell Go's scheduler, unlike
 // SleepUntil. Where the thread has real-time priority and cannot give it up, WithoutPriority returns false at once.
 func WithoutPriority(sleep func()) bool {
 	if isUrgent() {
@@ -70,12 +71,12 @@ const (
 	preempterPriority = 3
 )
 
-// resetOnFork is SCHED_FLAG_RESET_ON_FORK: nothing that we start has our priority.
+// resetOnFork is SCHED_FLAG_RESET_ON_FORK: nothing that goprof starts has this priority.
 const resetOnFork = 1
 
-// goFirst gives an OS thread (0: our own) real-time priority; see preemptAtOnce. Where that is not permitted, goFirst
+// goFirst gives an OS thread (0: this one) real-time priority; see preemptAtOnce. Where that is not permitted, goFirst
 // asks for a better ordinary priority than others have, and returns false. It does the same where there is but one CPU:
-// a thread that we may have to wait for, such as Go's garbage collector, has no other CPU.
+// a thread that this one may have to wait for, such as Go's garbage collector, has no other CPU.
 func goFirst(tid int, priority uint32) bool {
 	attr := realTime(priority)
 	if runtime.NumCPU() == 1 || !setAttr(tid, &attr) {
@@ -97,7 +98,7 @@ func setAttr(tid int, attr *unix.SchedAttr) bool {
 	return e == 0
 }
 
-// isUrgent reports whether our OS thread has real-time priority.
+// isUrgent reports whether this OS thread has real-time priority.
 func isUrgent() bool {
 	policy, _, e := syscall.RawSyscall(unix.SYS_SCHED_GETSCHEDULER, 0, 0, 0)
 	return e == 0 && policy&^schedResetOnFork == unix.SCHED_FIFO
@@ -106,7 +107,7 @@ func isUrgent() bool {
 // schedResetOnFork is SCHED_RESET_ON_FORK, which sched_getscheduler(2) adds to a policy.
 const schedResetOnFork = 1 << 30
 
-// niceOf is the nice level of an OS thread (0: our own), which it also has beside real-time priority. The system call
+// niceOf is the nice level of an OS thread (0: this one), which it also has beside real-time priority. The system call
 // returns 20 less that level (getpriority(2)).
 func niceOf(tid int) int32 {
 	level, _, e := syscall.RawSyscall(unix.SYS_GETPRIORITY, unix.PRIO_PROCESS, uintptr(tid), 0)

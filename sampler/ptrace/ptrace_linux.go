@@ -45,8 +45,8 @@ func ptrace(request, tid, addr, data uintptr) syscall.Errno {
 	return e
 }
 
-// waitPeek asks whether a tracee has stopped or ended, without blocking and without
-// consuming the answer: what is only peeked at is not lost when we die.
+// waitPeek asks whether a tracee has stopped or ended, without blocking and without consuming the answer: what is only
+// peeked at is not lost when goprof dies.
 //
 //go:nosplit
 func waitPeek(tid int, info *siginfo) syscall.Errno {
@@ -59,7 +59,7 @@ func waitPeek(tid int, info *siginfo) syscall.Errno {
 // waitReap consumes the end of a tracee of this OS thread. A tracee that is not reaped stays a zombie and holds up an
 // exec or the end of its whole process. waitReap peeks first: waitid tells of a tracee's stop too, whatever waitid was
 // asked for (kernel/exit.c, wait_task_stopped). A stop that waitid has told of and consumed is not told of again, and
-// the thread would stand still until we end.
+// the thread would stand still until goprof ends.
 //
 //go:nosplit
 func waitReap(tid int) {
@@ -92,10 +92,11 @@ func rawMonotonic(ts *unix.Timespec) int64 {
 }
 
 // SleepUntil sleeps to a moment of CLOCK_MONOTONIC, or to the next signal. Unlike unix.ClockNanosleep, SleepUntil does
-// not tell Go's scheduler. If the scheduler knew, the garbage collector would scan our stack during the sleep. We might
-// wake up on the collector's CPU, with real-time priority. Then we would spin until the collector finishes (runtime,
-// casgstatus), and the collector could not: for a second, until the kernel throttles us, with threads standing still.
-// As it is, the collector asks by a signal, and the signal ends the sleep.
+// not tell Go's scheduler. If the scheduler knew, the garbage collector would scan this thread's stack during the
+// sleep. The thread might wake up on the collector's CPU, with real-time priority. Then it would spin until the
+// collector finishes (runtime, casgstatus), and the collector could not: for a second, until the kernel throttles the
+// thread, while threads of the target stand still. As it is, the collector asks by a signal, and the signal ends the
+// sleep.
 func SleepUntil(ts *unix.Timespec) {
 	syscall.RawSyscall6(unix.SYS_CLOCK_NANOSLEEP, unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME,
 		uintptr(unsafe.Pointer(ts)), 0, 0, 0)

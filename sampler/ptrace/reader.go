@@ -23,7 +23,7 @@ import (
 const StandsAtMost = 100 * time.Millisecond
 
 // readLimit bounds the wait for all reads of one look together. leastWait is how long goprof waits for each read at
-// least: we may have had no CPU until then.
+// least: goprof may have had no CPU until then.
 const (
 	readLimit = int64(40 * time.Millisecond)
 	leastWait = int64(5 * time.Millisecond)
@@ -71,7 +71,7 @@ func newReader(stackLimit int) (*reader, error) {
 	return d, nil
 }
 
-// set points one of the two vectors from the target's memory to ours.
+// set points one of the two vectors from the target's memory to goprof's.
 //
 //go:nosplit
 func (d *reader) set(i int, to *byte, from uint64, n int) {
@@ -90,7 +90,7 @@ func (t *Tracer) fetch(tid, first int, n uintptr) int {
 	return t.fetchInto(tid, uintptr(first), n, uintptr(first), n)
 }
 
-// fetchInto is fetch for a number of our vectors that differs from that of the target's.
+// fetchInto is fetch for a number of goprof's vectors that differs from that of the target's.
 //
 //go:nosplit
 func (t *Tracer) fetchInto(tid int, to, tos, from, froms uintptr) int {
@@ -136,7 +136,7 @@ func (t *Tracer) pin() {
 		t.bringRunner()
 	}
 	if d != nil && t.preempters != nil && t.stayAt >= 0 && d.cpu == t.stayAt {
-		return // a preempter has bound us
+		return // a preempter has bound this OS thread
 	}
 	cpu := CurrentCPU()
 	if t.ownReads != nil || t.stayAt == cpu && d != nil && d.cpu == cpu {

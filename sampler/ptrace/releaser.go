@@ -18,7 +18,7 @@ import (
 // can let it go: ptrace binds a tracee to the one that has seized it.
 //
 // But the kernel calls a signal handler on an OS thread whatever Go thinks of it. So while stops are pending, a timer
-// of the kernel sends this OS thread a signal each releaseEvery. The handler is not Go's but ours (osthread.Handler).
+// of the kernel sends this OS thread a signal each releaseEvery. The handler is goprof's, not Go's (osthread.Handler).
 // It detaches from each thread that it has found stopped twice.
 
 const (
@@ -108,7 +108,7 @@ func (r *releaser) end() {
 }
 
 // watch has the handler look after a thread, until the caller has done with what it returns. missed is when the thread
-// was last seen not to have stopped. Where too many are watched, nobody looks after the thread.
+// was last seen not to have stopped. Where too many are watched, the releaser does not look after the thread.
 //
 //go:nosplit
 func (r *releaser) watch(tid int, missed int64) *lateStop {

@@ -8,12 +8,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// seize makes tid our tracee. Nothing stops yet.
+// seize makes tid a tracee. Nothing stops yet.
 //
 // PTRACE_SEIZE waits while the process is in the middle of an exec (cred_guard_mutex, kernel/ptrace.c, ptrace_attach).
 // The exec waits until all other threads of the process have ended and their tracer has reaped them (fs/exec.c,
-// de_thread). We are that tracer, if one of them is on the pending list, or HoldAll holds it. Both would wait forever.
-// So the releaser's signal handler reaps ended threads meanwhile. After the handler the kernel begins the call anew.
+// de_thread). That tracer is goprof if one of them is on the pending list, or HoldAll holds it. Both would wait
+// forever. So the releaser's signal handler reaps ended threads meanwhile. After the handler the kernel begins the call
+// anew.
 //
 // Go's scheduler is told of the call, as an exec may take long.
 func (t *Tracer) seize(tid int) syscall.Errno {

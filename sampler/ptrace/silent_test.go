@@ -64,7 +64,7 @@ func TestSilentThreadsInADump(t *testing.T) {
 	}
 	became := map[int]Outcome{}
 	onTracer(t, p.PID, func(tr *Tracer) {
-		All(tr, time.Second, looks, func(snap *look.Look, o Outcome) { became[snap.TID] = o })
+		AllUntil(nil, tr, time.Second, looks, func(snap *look.Look, o Outcome) { became[snap.TID] = o })
 	})
 	for _, tid := range silent {
 		// on a busy machine the thread may have had no CPU to stop on

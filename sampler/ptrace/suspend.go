@@ -35,7 +35,7 @@ func Suspend(stop func()) {
 	stop()
 }
 
-// SuspendWanted reports whether somebody waits in Suspend. Code that may hold threads must end its OS thread then.
+// SuspendWanted reports whether a goroutine waits in Suspend. Code that may hold threads must end its OS thread then.
 func SuspendWanted() bool { return hold.wanted.Load() > 0 }
 
 // OnOwnThread runs f on an OS thread that ends afterwards, and waits for its end: the place for a Tracer. With the
@@ -146,7 +146,7 @@ func StopAround(around func(sig unix.Signal, stop func())) (end func()) {
 }
 
 // stopSelf stops this process as if the signal had not been caught, and returns when it goes on. SIGSTOP would not do:
-// for the real signal the kernel leaves out a process that nobody would continue (an orphaned process group,
+// for the real signal the kernel leaves out a process that no other would continue (an orphaned process group,
 // kernel/signal.c, get_signal). signal.Reset would not do either: it leaves Go's handler where it is.
 func stopSelf(sig unix.Signal) {
 	runtime.LockOSThread()

@@ -94,7 +94,7 @@ func fitSysmon() {
 // settled makes one try, and reports whether there is nothing more to do.
 func settled() bool {
 	found := 0
-	if sysmon.folder == 0 { // nobody else writes it meanwhile
+	if sysmon.folder == 0 { // no other goroutine writes it meanwhile
 		found = findSysmon()
 	}
 	sysmon.Lock()
@@ -130,7 +130,7 @@ func writeSlack(folder int, slack bool) bool {
 }
 
 // findSysmon opens the folder of the OS thread that sleeps by nanosleep(2) at each of some looks; 0 is none. In Go's
-// runtime that is usleep. Nobody else sleeps in it for long: a goroutine that sleeps is in no system call.
+// runtime that is usleep. No other OS thread sleeps in it for long: a goroutine that sleeps is in no system call.
 func findSysmon() (folder int) {
 	const looks = 4
 	asleep := sleepers()
@@ -147,14 +147,15 @@ func findSysmon() (folder int) {
 	if err != nil {
 		return 0
 	}
-	if _, err := os.Stat("/proc/self/task/" + name); err != nil { // else the folder is still that of our thread
+	if _, err := os.Stat("/proc/self/task/" + name); err != nil { // else the folder is still that of sysmon
 		unix.Close(fd)
 		return 0
 	}
 	return fd
 }
 
-// sleepers are our threads that are in nanosleep(2) now. The main thread is not: runtime.main starts sysmon on another.
+// sleepers are goprof's threads that are in nanosleep(2) now. The main thread is not: runtime.main starts sysmon on
+// another.
 func sleepers() (tids []int) {
 	tasks, _ := os.ReadDir("/proc/self/task")
 	sleeps := strconv.Itoa(unix.SYS_NANOSLEEP) + " "

@@ -60,7 +60,7 @@ type Tracer struct {
 	cpu   *arch.CPU
 	proc  *procfs.Dir
 	apart int   // the thread by whose number Apart reads memory
-	owner int   // thread id of our OS thread
+	owner int   // thread id of this OS thread
 	err   error // behind the last Failed
 	by    int   // behind the last AlreadyTraced
 
@@ -86,7 +86,7 @@ type Tracer struct {
 	lateReads     int // reads that were given up and are under way
 	here, allowed cpuMask
 	preempters    *Preempters
-	stayAt        int     // the CPU to which our OS thread is bound, -1: none
+	stayAt        int     // the CPU to which this OS thread is bound, -1: none
 	pinned        uintptr // size of allowed while this OS thread is bound to its CPU
 
 	// All below is prepared outside the pause and used inside.
@@ -148,7 +148,7 @@ func NewTracer(pid int, cpu *arch.CPU) *Tracer {
 		locals:     &cpu.Locals,
 		pacDue:     cpu.Signs,
 		stayAt:     -1,
-		// All but the signals that a fault of our own would raise, and the one that ends waitStop.
+		// All but the signals that a fault of goprof's own would raise, and the one that ends waitStop.
 		mask: ^uint64(1<<(unix.SIGSEGV-1) | 1<<(unix.SIGBUS-1) | 1<<(unix.SIGFPE-1) |
 			1<<(unix.SIGILL-1) | 1<<(unix.SIGTRAP-1) | 1<<(boundSignal-1)),
 	}
@@ -197,8 +197,8 @@ func (t *Tracer) Look(tid int, hint Hint, snap *look.Look) Outcome {
 	return t.LookOn(tid, t.proc.LastCPU(tid), hint, snap)
 }
 
-// LookOn is Look for a thread that was last seen on that CPU (-1: unknown). If that CPU is ours, we may move to
-// another one.
+// LookOn is Look for a thread that was last seen on that CPU (-1: unknown). If this OS thread is on that CPU, it may
+// move to another one.
 func (t *Tracer) LookOn(tid, cpu int, hint Hint, snap *look.Look) Outcome {
 	snap.TID = tid
 	if why, ok := t.mayStop(tid, lateUnknown); !ok {
@@ -241,7 +241,7 @@ func (t *Tracer) LookOn(tid, cpu int, hint Hint, snap *look.Look) Outcome {
 // waited.
 func (t *Tracer) mayStop(tid int, late int64) (why Outcome, ok bool) {
 	switch {
-	case !t.onItsThread() || t.ownReads != nil: // nobody may stand still while an Observer reads
+	case !t.onItsThread() || t.ownReads != nil: // no thread may stand still while an Observer reads
 		return WrongThread, false
 	case !t.HasRoom(tid):
 		return Backlog, false
@@ -326,7 +326,7 @@ func (t *Tracer) finish(tid int, s state, sig uintptr, hint *Hint, snap *look.Lo
 	}
 	l := &t.look
 	if l.letGo != 0 {
-		// The thread was killed in the pause: it is no longer stopped, and we must reap its end.
+		// The thread was killed in the pause: it is no longer stopped, and its end must be reaped.
 		t.expectEnd(tid)
 	}
 	if l.regErr != 0 {

@@ -37,7 +37,7 @@ const (
 
 // What goprof tells its watchdog.
 const (
-	stopsNow    = 's' // goprof holds nobody and is about to stop: leave goprof alone
+	stopsNow    = 's' // goprof holds no thread and is about to stop: leave goprof alone
 	goesOn      = 'c'
 	mayHold     = 'h' // from now on goprof may hold threads
 	holdsNobody = 'n' // and from now on it does not: the watchdog need not look
@@ -54,7 +54,7 @@ func tellDog(what byte) {
 }
 
 // StartWatchdog starts this program anew with these arguments. With them the program must call Watch. The new process
-// watches over us until the function end is called. Where no process can be started, there is no watchdog.
+// watches goprof until the function end is called. Where no process can be started, there is no watchdog.
 func StartWatchdog(args ...string) (end func()) {
 	toUs, fromDog, err := os.Pipe()
 	if err != nil {
@@ -102,8 +102,8 @@ func stopWhenFound(dog *os.File) {
 		again := make(chan os.Signal, 2)
 		signal.Notify(again, unix.SIGCONT)
 		Suspend(func() {
-			// One SIGCONT may be the watchdog's own. With two, somebody else has sent the other one, and wants us to go
-			// on by now.
+			// One SIGCONT may be the watchdog's own. With two, another process has sent the other one, and wants goprof
+			// to go on by now.
 			if signal.Stop(again); len(again) < 2 {
 				stopSelf(unix.SIGSTOP)
 			}
@@ -215,7 +215,7 @@ func (d *dog) hear(words []byte) {
 }
 
 // isStopped reads the state of goprof's main thread: a signal stops all threads. T: a signal has stopped the process.
-// t: a tracer has, and we leave it alone.
+// t: a tracer has stopped it, and the watchdog leaves it alone.
 func (d *dog) isStopped() bool {
 	n, _, e := syscall.RawSyscall6(unix.SYS_PREAD64, uintptr(d.stat), uintptr(unsafe.Pointer(&d.buf)), uintptr(len(d.buf)),
 		0, 0, 0)

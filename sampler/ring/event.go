@@ -63,8 +63,8 @@ func SampleAttr(cpu *arch.CPU, period int64, stack int, kernel Kernel, prompt bo
 	return attr
 }
 
-// holderAttr is an event that never happens. It asks for no watermark. So its ring wakes us when the ring is half full,
-// whatever the ring's size is (kernel/events/ring_buffer.c, ring_buffer_init).
+// holderAttr is an event that never happens. It asks for no watermark. So its ring wakes the reader when the ring is
+// half full, whatever the ring's size is (kernel/events/ring_buffer.c, ring_buffer_init).
 func holderAttr() unix.PerfEventAttr {
 	return unix.PerfEventAttr{
 		Type:    unix.PERF_TYPE_SOFTWARE,
@@ -119,13 +119,13 @@ func SameClock() error {
 	return nil
 }
 
-// Power is what perf_event lets us see of a process.
+// Power is what perf_event lets goprof see of a process.
 type Power struct {
 	Kernel bool // samples are also taken while a thread is in the kernel: system calls, page faults
 }
 
-// Try finds out whether perf_event may be used on a process, and for what. It opens an event that never
-// begins, on a thread of that process, and closes it; pid 0 is ourselves.
+// Try finds out whether perf_event may be used on a process, and for what. It opens an event that never begins, on a
+// thread of that process, and closes it; pid 0 is goprof itself.
 func Try(pid int) (Power, error) {
 	cpu := cpus.Here()
 	if cpu == nil {

@@ -34,6 +34,7 @@ const perfABI64 = 2
 // Bytes are the bytes of a ring, a power of two of them. Positions run on and are never wrapped.
 type Bytes []byte
 
+// U64 is the word at a position, whose last three bits do not count.
 func (b Bytes) U64(at uint64) uint64 {
 	return binary.LittleEndian.Uint64(b[at&uint64(len(b)-1)&^7:])
 }

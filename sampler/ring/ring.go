@@ -15,14 +15,14 @@ import (
 	"goprof/sampler/ptrace"
 )
 
-// Ring is memory that we share with the kernel. Its first page says how far the kernel has written and how far we
-// have read; the records follow. A ring belongs to one CPU, and tells only what happens on that CPU. So its records are
-// in the order of time.
+// Ring is memory that goprof shares with the kernel. Its first page says how far the kernel has written and how far
+// goprof has read; the records follow. A ring belongs to one CPU, and tells only what happens on that CPU. So its
+// records are in the order of time.
 type Ring struct {
-	FD   int // an event of our own that does nothing but hold the ring
+	FD   int // an event that does nothing but hold the ring
 	mem  []byte
 	Head *uint64 // the kernel writes it
-	Tail *uint64 // we write it
+	Tail *uint64 // goprof writes it
 	Data Bytes
 }
 
@@ -54,7 +54,7 @@ func openOne(cpu, size int, attr *unix.PerfEventAttr) (*Ring, error) {
 	}, nil
 }
 
-// Open makes a ring of size bytes for each of these CPUs, or rings of as many fewer as we may have, but not
+// Open makes a ring of size bytes for each of these CPUs, or smaller ones where goprof may not have as much, of no
 // fewer than least. All have the same size: what a process without CAP_IPC_LOCK may lock is one sum for all rings of
 // its user (kernel/events/core.c, perf_mmap: kernel.perf_event_mlock_kb, 516, for each CPU, and RLIMIT_MEMLOCK).
 func Open(cpus []int, size, least int) (rings Set, err error) {
@@ -93,18 +93,18 @@ type Taker interface {
 	Lose(o ptrace.Outcome, n int64)
 }
 
-// Drain hands over what there is, in order, and reports whether there was anything.
+// Drain hands over what there is, in order.
 //
 // Go's atomic loads and stores order the code around them. So records are not read before the head that says that they
 // are whole. They are not given back before they were read (kernel/events/ring_buffer.c, perf_output_put_handle).
-func (r *Ring) Drain(to Taker) (found bool) {
+func (r *Ring) Drain(to Taker) {
 	head, tail := atomic.LoadUint64(r.Head), *r.Tail
-	for found = tail != head; tail != head; {
+	for tail != head {
 		rec, ok := r.Data.Next(tail, head)
 		if !ok { // what is left is damaged
 			to.Lose(ptrace.Failed, 1)
 			atomic.StoreUint64(r.Tail, head)
-			return true
+			return
 		}
 		switch rec.Kind {
 		case KindSample, KindSwitch:
@@ -117,12 +117,12 @@ func (r *Ring) Drain(to Taker) (found bool) {
 		tail = rec.End
 		atomic.StoreUint64(r.Tail, tail) // soon: the next sample may need the room
 	}
-	return found
 }
 
 // Set is a ring for each CPU, by its index.
 type Set []*Ring
 
+// Close closes all rings. Events that write into them are to be closed first.
 func (s Set) Close() {
 	for _, ring := range s {
 		ring.close()
@@ -147,6 +147,7 @@ func (s Set) HaveRecords() bool {
 	return false
 }
 
+// Drain hands over what all rings hold, one ring after the other.
 func (s Set) Drain(to Taker) {
 	for _, ring := range s {
 		ring.Drain(to)

@@ -67,6 +67,7 @@ func (w *Waiter) Wait(until int64, has func() bool) error {
 	return err
 }
 
+// Close ends the Waiter. nil may be closed, too.
 func (w *Waiter) Close() {
 	if w != nil {
 		w.epoll.Close()

@@ -32,7 +32,7 @@ type bills struct {
 	given   int64 // to samples
 	left    int64 // of ended threads: charged and not given
 	pooled  int64 // charged to threads that have used little, and not given, as far as these threads have been read
-	Excused int64 // used while nobody could look (forgive.go)
+	Excused int64 // used while goprof could not look (forgive.go)
 	skipped int64 // the same as left, of threads that were to be skipped
 	stopped bool
 	owed    int64 // charged to threads that live and have bills of their own, or are to be skipped, and not given
@@ -60,7 +60,7 @@ func (b *bills) read() {
 	}
 	var ts unix.Timespec
 	clock, at := uintptr(int(b.clock)), uintptr(unsafe.Pointer(&ts))
-	if _, _, e := syscall.RawSyscall(unix.SYS_CLOCK_GETTIME, clock, at, 0); e == 0 { // somebody may stand still for us
+	if _, _, e := syscall.RawSyscall(unix.SYS_CLOCK_GETTIME, clock, at, 0); e == 0 { // a thread may stand still
 		b.Now = ts.Nano()
 	}
 }
@@ -98,10 +98,16 @@ func (b *bills) end(th *Thread) {
 // there are CPUs.
 var lateCharge = int64(10*time.Millisecond) * int64(runtime.NumCPU())
 
-// Sum is the account so far. When the run is over, all threads that live have been read. If the process's clock says
+// Sum is the account so far. over: the run is. Where threads are billed together, it is not known which of them have
+// ended.
+func (s *List) Sum(over bool) sampler.Times {
+	return s.Bills.sum(s.ByTID, over && !s.upkeep.Pools, s.Interval)
+}
+
+// sum is the account so far. When the run is over, all threads that live have been read. If the process's clock says
 // more than their sum, threads that have ended have used the rest. Before the end it is not known which threads have
 // ended. interval is a sample's worth.
-func (b *bills) Sum(threads map[int]*Thread, over bool, interval int64) sampler.Times {
+func (b *bills) sum(threads map[int]*Thread, over bool, interval int64) sampler.Times {
 	b.read()
 	unsampled, skipped, small := b.Excused, b.skipped, int64(0)
 	for _, th := range threads {

@@ -43,7 +43,7 @@ func TestBillsStop(t *testing.T) {
 	b := bills{Now: 100e6, Base: 0, given: 60e6, stopped: true}
 	th := &Thread{}
 	th.Last.Ran, th.Billed = 90e6, 20e6 // 30 ms of it were used later
-	got := b.Sum(map[int]*Thread{1: th}, true, int64(time.Millisecond))
+	got := b.sum(map[int]*Thread{1: th}, true, int64(time.Millisecond))
 	if got.Process != 100*time.Millisecond || got.NotSampled != 40*time.Millisecond {
 		t.Errorf("%+v", got)
 	}

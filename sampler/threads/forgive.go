@@ -8,11 +8,11 @@ import "time"
 // whole machine was.
 const LongGap = int64(time.Second)
 
-// ForgiveUse forgives the CPU time that threads have used while nobody could look. That time is no credit for a burst
-// of samples now, nor the weight of a single sample.
+// ForgiveUse forgives the CPU time that threads have used while goprof could not look. That time is no credit for a
+// burst of samples now, nor the weight of a single sample.
 func (s *List) ForgiveUse() {
-	pools := s.Pools
-	s.Pools = false
+	pools := s.upkeep.Pools
+	s.upkeep.Pools = false
 	s.Bills.read() // this comes first: what is used from now on is not forgiven
 	for _, th := range s.ByTID {
 		credit, known := th.Credit, max(th.Last.Ran, th.Billed) // a sample of perf may carry more than the last look
@@ -30,6 +30,6 @@ func (s *List) ForgiveUse() {
 			s.Bills.Excused += int64(used)
 		}
 	}
-	s.Pools = pools
+	s.upkeep.Pools = pools
 	s.GivePoolUp() // the time of threads that have come and gone meanwhile, too
 }

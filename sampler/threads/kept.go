@@ -42,6 +42,7 @@ func (k *KeptFiles) Read(proc *procfs.Dir, tid int, name string, kept *int32, ke
 	return b
 }
 
+// Close closes a file that Read has kept open.
 func (k *KeptFiles) Close(kept *int32) {
 	if *kept >= 0 {
 		unix.Close(int(*kept))

@@ -14,7 +14,7 @@ import (
 func (s *List) list() {
 	s.sortLists()
 	count := s.Proc.Count()
-	wait := max(s.Relist, s.listCost*listIdle)
+	wait := max(s.upkeep.Relist, s.listCost*listIdle)
 	if count != s.counted || s.unseen.strays {
 		wait = s.listCost * listShare
 	}
@@ -86,7 +86,7 @@ func (s *List) noteListed(tid int) {
 		s.cold = append(s.cold, th)
 		return
 	}
-	// All that the thread has run since the last listing is ours to sample.
+	// All that the thread has run since the last listing is to be sampled.
 	th.Credit = min(int64(stat.Ran), s.Now-s.listedAt, maxCredit) + s.randomPart()
 	s.unseen.found += int64(stat.Ran)
 	s.noteCharge(th, stat.Ran, int64(stat.Ran))
@@ -171,7 +171,7 @@ func (s *List) isCold(th *Thread) bool {
 	if th.Credit >= s.Interval {
 		return quiet > owedFor
 	}
-	return quiet > s.HotFor
+	return quiet > s.upkeep.HotFor
 }
 
 // readFile reads one of a thread's files through a kept descriptor. If there are no descriptors left, it opens the file
@@ -212,7 +212,7 @@ func FilesFor(cfg *sampler.Config) int {
 	return RaiseFileLimit()
 }
 
-// RaiseFileLimit raises the limit as far as we may and says how many a scan can keep.
+// RaiseFileLimit raises the limit as far as permitted and says how many a scan can keep.
 func RaiseFileLimit() int {
 	var lim syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &lim) != nil {

@@ -17,7 +17,7 @@ const poolBelow = 10
 const poolShare = 8
 
 // IsPooled reports whether a thread has no bill of its own.
-func (s *List) IsPooled(th *Thread) bool { return s.Pools && !th.Hint.Skip && !th.owner }
+func (s *List) IsPooled(th *Thread) bool { return s.upkeep.Pools && !th.Hint.Skip && !th.owner }
 
 // noteCharge notes what a thread was charged.
 func (s *List) noteCharge(th *Thread, ran uint64, used int64) {
@@ -99,7 +99,7 @@ func (s *List) askOwners() {
 
 // GivePoolUp forgives what is left of the pool.
 func (s *List) GivePoolUp() {
-	if b := &s.Bills; s.Pools {
+	if b := &s.Bills; s.upkeep.Pools {
 		b.Excused += max(b.pool(), 0)
 		b.pooled = 0
 	}

@@ -16,10 +16,10 @@ import (
 
 // Which threads are due for a CPU sample, where CPUs cannot be visited (visit/visit.go says where that can be done).
 //
-// The kernel charges CPU time to each thread in /proc/PID/task/TID/schedstat. It does so
-// at its ticks and when a thread leaves the CPU, so the counter is exact in the long run and up to a tick (1 to 10 ms)
-// late. We keep an account for each thread: what the kernel charges is credit, and a sample costs one interval. A
-// thread is due when it can pay and is on a CPU now: its state is R. The state is read only if the thread can pay. So
+// The kernel charges CPU time to each thread in /proc/PID/task/TID/schedstat. It does so at its ticks and when a thread
+// leaves the CPU, so the counter is exact in the long run and up to a tick (1 to 10 ms) late. The List keeps an account
+// for each thread: what the kernel charges is credit, and a sample costs one interval. A thread is due when it can pay
+// and is on a CPU now: its state is R. The state is read only if the thread can pay. So
 //
 //	samples = CPU time / interval
 //
@@ -39,8 +39,8 @@ import (
 // What this misses:
 //   - Threads that live shorter than the time between two listings (ListEvery).
 //   - The first tick's worth of each thread, until the kernel has charged it.
-//   - Credit above maxCredit is forfeited: after a time when we could not sample (we
-//     were suspended, or the walker was behind), there is no burst of catching up.
+//   - Credit above maxCredit is forfeited: after a time when goprof could not sample (goprof was suspended, or the
+//     walker was behind), there is no burst of catching up.
 //   - Cold threads (below) are looked at less often when there are more of them than fit the budget. Their bursts are
 //     then met less often, and count when the threads become hot.
 //   - State R is read some microseconds before the stop. A thread that goes to sleep in
@@ -55,9 +55,9 @@ const (
 	// Cold threads are read in turn if any of them has run (unseen.go): at each tick as many as a tenth of a CPU can
 	// read, and one in any case.
 	coldShare = 10
-	// New threads are looked for when the number of threads changes, and when a thread that we do not know uses CPU
-	// time. That may take at most a twentieth of a CPU. They are also looked for every ListEvery in any case
-	// (listNoted, listGrouped), with at most a hundredth of a CPU.
+	// New threads are looked for when the number of threads changes, and when an unknown thread uses CPU time. That may
+	// take at most a twentieth of a CPU. They are also looked for every ListEvery in any case (listNoted, listGrouped),
+	// with at most a hundredth of a CPU.
 	ListEvery = int64(100 * time.Millisecond)
 	listShare = 20
 	listIdle  = 100
@@ -70,7 +70,7 @@ type Thread struct {
 	Credit  int64
 	Last    procfs.Schedstat
 	Spent   int64            // since the thread was met
-	Billed  uint64           // the part of the thread's CPU time that samples carry, or that is no matter of ours
+	Billed  uint64           // the part of the thread's CPU time that samples carry, or that is to be left out
 	AtLook  procfs.Schedstat // what the kernel had charged the thread at its last look
 	LookAt  int64            // when the tick of that look began
 	movedAt int64            // when the thread's CPU time was last seen to have changed
@@ -96,16 +96,21 @@ var fdNames = [numFDs]string{"schedstat", "stat", "sched", "wchan"}
 
 var noFDs = [numFDs]int32{-1, -1, -1, -1}
 
+// Upkeep says how a List is kept.
+type Upkeep struct {
+	HotFor int64 // for how long a thread stays hot
+	Relist int64 // how often threads are listed whose number has not changed
+	Pools  bool  // threads that have used little are billed together (pool.go)
+}
+
 // List finds the threads that are due. At each tick call begin, then next until nil.
 type List struct {
 	Proc     *procfs.Dir
 	Interval int64
 	rng      *rand.Rand
 
-	HotFor   int64
-	Relist   int64 // how often threads are listed whose number has not changed
-	Pools    bool  // threads that have used little are billed together (bill.go)
-	skipping bool  // some threads are to be skipped
+	upkeep   Upkeep
+	skipping bool // some threads are to be skipped
 
 	ByTID  map[int]*Thread
 	Hot    []*Thread
@@ -124,7 +129,7 @@ type List struct {
 	coldLeft int
 	coldRead int   // in this tick
 	coldCost int64 // CPU time of one cold read, averaged
-	LastTick int64
+	lastTick int64
 
 	Bills    bills
 	unseen   unseen
@@ -139,18 +144,19 @@ type List struct {
 
 	kept    KeptFiles
 	giveUp  func()
-	NoStats bool // no schedstat in this kernel: clock ticks instead
+	noStats bool // no schedstat in this kernel: clock ticks instead
 	ts      unix.Timespec
 }
 
+// New begins a List of the threads of a process that are sampled once in interval of their CPU time. It keeps fds
+// descriptors at most. It is to be closed.
 func New(proc *procfs.Dir, interval time.Duration, fds int) *List {
 	s := &List{
 		Proc:     proc,
 		Interval: int64(interval),
 		rng:      rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
 		ByTID:    make(map[int]*Thread),
-		HotFor:   HotFor,
-		Relist:   ListEvery,
+		upkeep:   Upkeep{HotFor, ListEvery, false},
 		coldCost: 1000,
 		search:   search{chance: 1},
 		dirents:  make([]byte, 32<<10),
@@ -159,9 +165,15 @@ func New(proc *procfs.Dir, interval time.Duration, fds int) *List {
 	s.seen, s.giveUp = s.noteListed, s.giveUpFiles
 	s.BeginBills()
 	own, ok := procfs.ParseSchedstat(proc.Read(proc.PID, "schedstat"))
-	s.NoStats = !ok || own.Turns == 0
+	s.noStats = !ok || own.Turns == 0
 	return s
 }
+
+// Keep sets how the List is kept from now on.
+func (s *List) Keep(u Upkeep) { s.upkeep = u }
+
+// HasStats reports whether the kernel tells exactly what it charges a thread.
+func (s *List) HasStats() bool { return !s.noStats }
 
 // BeginBills begins the account of CPU time.
 func (s *List) BeginBills() {
@@ -194,16 +206,16 @@ func (s *List) SetHint(tid int, hint ptrace.Hint) bool {
 // Begin starts a tick. It returns the time since the last tick began.
 func (s *List) Begin() (gap int64) {
 	s.Now = ptrace.Monotonic()
-	if s.LastTick > 0 {
-		gap = s.Now - s.LastTick
+	if s.lastTick > 0 {
+		gap = s.Now - s.lastTick
 	}
 	if gap > LongGap+s.Interval {
 		s.ForgiveUse()
 	}
 	s.readClock()
 	s.list()
-	since := min(s.Now-s.LastTick, int64(time.Second))
-	s.LastTick = s.Now
+	since := min(s.Now-s.lastTick, int64(time.Second))
+	s.lastTick = s.Now
 	s.coldLeft = min(int(since/coldShare/s.coldCost)+1, len(s.cold))
 	s.ofHot, s.done, s.start, s.coldRead = len(s.Hot), 0, 0, 0
 	if s.ofHot > 0 {
@@ -211,6 +223,13 @@ func (s *List) Begin() (gap int64) {
 	}
 	return gap
 }
+
+// WasAway reports whether goprof could not look for a while, since the last tick.
+func (s *List) WasAway(now int64) bool { return s.lastTick != 0 && now-s.lastTick > LongGap+s.Interval }
+
+// Watched says that goprof could look all the time since the last tick, as where there were no ticks because there was
+// nothing to do. What was used meanwhile is not forgiven.
+func (s *List) Watched(now int64) { s.lastTick = max(s.lastTick, now-LongGap/2) }
 
 // Next returns the next thread that is due in this tick, nil at the end of the tick.
 //
@@ -241,7 +260,7 @@ func (s *List) nextOfCold(asked func(*Thread) bool) *Thread {
 	began, n := s.OwnCPUTime(), int64(0)
 	var due *Thread
 	for ; s.coldLeft > 0 && due == nil; s.coldLeft-- {
-		if n > 0 && s.unseen.asking == 0 && !s.NoStats {
+		if n > 0 && s.unseen.asking == 0 && !s.noStats {
 			s.coldLeft = 0 // no other has run
 			break
 		}
@@ -284,7 +303,7 @@ func (s *List) isDue(th *Thread) bool {
 	}
 	// To run, a thread must be given a CPU, which counts as a turn. A thread that was asleep at the last look and has
 	// had no turn since is still asleep: its state need not be read.
-	if !changed && th.asleep && !s.NoStats {
+	if !changed && th.asleep && !s.noStats {
 		return false
 	}
 	now, _ := procfs.ParseStat(s.readFile(th, fdStat))
@@ -319,7 +338,7 @@ func (s *List) ReadAllCharges() {
 	}
 }
 
-// OwnCPUTime is the CPU time that our OS thread has used. The cost of a read is measured in CPU time, so it does not
+// OwnCPUTime is the CPU time that this OS thread has used. The cost of a read is measured in CPU time, so it does not
 // depend on how busy the machine is.
 func (s *List) OwnCPUTime() int64 {
 	syscall.RawSyscall(unix.SYS_CLOCK_GETTIME, unix.CLOCK_THREAD_CPUTIME_ID, uintptr(unsafe.Pointer(&s.ts)), 0)
@@ -331,7 +350,7 @@ func (s *List) PayForSample(th *Thread) { th.Credit -= s.Interval }
 
 // Charged reads what the kernel has charged a thread.
 func (s *List) Charged(th *Thread) (procfs.Schedstat, bool) {
-	if !s.NoStats {
+	if !s.noStats {
 		return procfs.ParseSchedstat(s.readFile(th, fdSchedstat))
 	}
 	stat, _ := procfs.ParseStat(s.readFile(th, fdStat))
@@ -363,7 +382,8 @@ func HadNoCPU(before, after procfs.Schedstat, now, lookAt int64) bool {
 	if after.Turns == before.Turns {
 		return false // the thread has had its CPU all the time
 	}
-	// The thread was given a CPU to stop on, after it had waited for so long. If it lost its CPU when we woke up, we
-	// took the CPU away: that is a sample. If it lost its CPU earlier, somebody else took the CPU away.
+	// The thread was given a CPU to stop on, after it had waited for so long. If it lost its CPU when the sampling
+	// thread woke up, the sampling thread took the CPU away: that is a sample. If it lost its CPU earlier, another
+	// thread took the CPU away.
 	return now-int64(after.Waited-before.Waited) < lookAt
 }

@@ -11,8 +11,8 @@ import (
 // The kernel notes the thread's number where that is permitted (visit/switches.go). Elsewhere /proc tells the thread.
 // The kernel notes when it last charged a thread (se.exec_start in /proc/PID/task/TID/sched, kernel/sched/debug.c). At
 // a switch it reads the clock once. By that reading it charges the thread that goes, and dates the thread that comes
-// (kernel/sched/core.c, __schedule). So the thread that we are looking for has the number there that the preempter had
-// when it came, to the nanosecond.
+// (kernel/sched/core.c, __schedule). So the thread that is looked for has the number there that the preempter had when
+// it came, to the nanosecond.
 //
 // Each visit reads the number of the threads that have run lately (hot). It reads the others where the process's clock
 // says that one of them has run. Where there are too many others for that, only some visits read them, drawn by lot. A
@@ -30,7 +30,7 @@ type search struct {
 }
 
 // Find returns the thread of that number, if the process has one. It does not read what the thread was charged, because
-// the thread waits for us: that is read after the look (account).
+// the thread stands still: that is read after the look (account).
 func (s *List) Find(tid int) *Thread {
 	th := s.ByTID[tid]
 	if th == nil && tid != 0 && s.Proc.Owns(tid) {
@@ -122,8 +122,8 @@ func (s *List) askCold(at uint64) *Thread {
 	return nil
 }
 
-// askNew lists the threads: a thread has run that we have not met. Time that is still not found belongs to threads that
-// have ended.
+// askNew lists the threads: a thread has run that is not in the list. Time that is still not found belongs to threads
+// that have ended.
 func (s *List) askNew(at uint64) *Thread {
 	u := &s.unseen
 	if !s.listAgain() {
@@ -142,7 +142,7 @@ func (s *List) askNew(at uint64) *Thread {
 	return nil
 }
 
-// setChance sets the chance of a search, from the cost of the last searches and from how often we visit.
+// setChance sets the chance of a search, from the cost of the last searches and from how often visits are made.
 func (f *search) setChance(cost float64, now int64) {
 	const weight = 16
 	f.cost += (cost - f.cost) / weight

@@ -11,11 +11,11 @@ import (
 // How to tell whether any of the threads that are not read has run.
 //
 // The process's clock counts the CPU time of all its threads (kernel/sched/cputime.c, thread_group_cputime, adds up the
-// very numbers that schedstat shows, and those of threads that have ended). If the clock counts more than our reads
-// have found, threads that were not read have used that excess. While the excess is next to nothing, all cold threads
-// have slept, and they need not be asked. Otherwise the cold threads are asked in turn, all of them once, or until the
-// excess is found. Time that is not found then belongs to threads that have ended or that we have not met, and is
-// written off.
+// very numbers that schedstat shows, and those of threads that have ended). If the clock counts more than goprof's
+// reads have found, threads that were not read have used that excess. While the excess is next to nothing, all cold
+// threads have slept, and they need not be asked. Otherwise the cold threads are asked in turn, all of them once, or
+// until the excess is found. Time that is not found then belongs to threads that have ended or that are not in the list
+// yet, and is written off.
 
 const (
 	// clockShare of a CPU is what reading the clock may cost: the kernel walks over all threads for it.
@@ -32,7 +32,7 @@ type unseen struct {
 	owing  int64 // the clock's excess when it was last compared, less what cold threads were found to have used since
 	asking int   // how many cold threads are still to be asked
 	fresh  bool  // the clock was read in this tick
-	strays bool  // something was written off: there may be threads that we have not met
+	strays bool  // something was written off: there may be threads that are not in the list
 	readAt int64
 	cost   int64 // CPU time of reading the clock
 }
@@ -54,7 +54,7 @@ func (s *List) readClock() {
 // decideAskingCold decides whether cold threads have to be asked, when all hot ones have been.
 func (s *List) decideAskingCold() {
 	u := &s.unseen
-	if !u.fresh || s.NoStats { // clock ticks are too coarse for this comparison
+	if !u.fresh || s.noStats { // clock ticks are too coarse for this comparison
 		return
 	}
 	u.fresh = false

@@ -8,14 +8,13 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"goprof/arch"
 	"goprof/process/procfs"
 	"goprof/sampler"
 	"goprof/sampler/look"
 	"goprof/sampler/ptrace"
 )
 
-// Run is what the engines that stop threads have in common: a Tracer on OS threads of our own, the stops that come
+// Run is what the engines that stop threads have in common: a Tracer on OS threads of its own, the stops that come
 // late, and the end of a run. Each engine decides which threads to look at, and keeps the account of a look.
 type Run struct {
 	Ticks    Ticks
@@ -25,11 +24,11 @@ type Run struct {
 	progress *sampler.Progress
 	Cancel   <-chan struct{}
 
-	// late takes the outcome of a look whose stop has come late, or never will.
+	// Late takes the outcome of a look whose stop has come late, or never will.
 	Late func(*look.Look, ptrace.Outcome)
-	// sum is the engine's account so far.
+	// Sum is the engine's account so far.
 	Sum func() sampler.Stats
-	// hand hands a look over.
+	// Hand hands a look over.
 	Hand func(*look.Look)
 
 	Stats       sampler.Stats
@@ -37,19 +36,19 @@ type Run struct {
 	pace        *atomic.Int64
 	thrift      thrift
 	Began       int64
-	cpuBefore   time.Duration // of the OS threads that we had before
-	cpuAtFrom   time.Duration // of the OS thread that we have now: Go may have used it before
+	cpuBefore   time.Duration // of the OS threads before
+	cpuAtFrom   time.Duration // of this OS thread, when the run got it: Go may have used it before
 	ts          unix.Timespec
 	denied      int // in a row
 	Failed      error
 	Cancelled   bool
-	Preempters  *ptrace.Preempters // that may call us; nil: none
+	Preempters  *ptrace.Preempters // that may call the sampling thread; nil: none
 	Rest        int64              // they may not before that moment
-	Called      int                // number of the preempter that has called us, -1: none
+	Called      int                // number of the preempter that has called, -1: none
 	taken       bool               // a look has succeeded since the last sleep
 }
 
-// NewRun begins a run. late and sum are still to be set.
+// NewRun begins a run. Late and Sum are still to be set.
 func NewRun(t *ptrace.Tracer, proc *procfs.Dir, p *sampler.Progress, cancel <-chan struct{}, cfg sampler.Config,
 	q *sampler.Queue) Run {
 	t.After, t.Trail, t.Contexts = cfg.After, cfg.Trail, cfg.Contexts
@@ -74,7 +73,7 @@ func (c *Run) RunInShifts(loop, settle func()) (sampler.Stats, error) {
 			c.Tracer.ChangeOSThread()
 			c.cpuAtFrom = sampler.ThreadCPU()
 			loop()
-			c.Tracer.CollectRest(c.AccountLate)
+			c.Tracer.CollectRest(c.Late)
 			c.Queue.HandOver()
 			if again = !c.Over(); !again {
 				settle()
@@ -113,7 +112,7 @@ const MaxNap = 50 * int64(time.Millisecond)
 // returns false when the run is over, or goprof is to be suspended.
 func (c *Run) Sleep(deadline int64) bool {
 	// A look at a thread that a preempter has met has told that the process is there. Where the kernel notes nothing
-	// (NoNotes), a preempter calls for any process, and nobody may be looked at.
+	// (NoNotes), a preempter calls for any process, and there may be no thread to look at.
 	asked := c.Called >= 0 && c.taken
 	c.taken = false
 	for c.Called = -1; ; asked = false {
@@ -157,8 +156,8 @@ func (c *Run) Sleep(deadline int64) bool {
 	}
 }
 
-// await sleeps until a preempter calls, or that moment. It returns true at once if a preempter has called: somebody
-// stands still for us.
+// await sleeps until a preempter calls, or that moment. It returns true at once if a preempter has called: a thread
+// stands still.
 func (c *Run) await(now, until int64) bool {
 	c.Queue.HandOverBefore(max(now, c.Preempters.Next()))
 	c.Preempters.Hasten(c.Tracer.Pending() > 0)
@@ -180,15 +179,7 @@ func (c *Run) Collect() {
 		if !ok {
 			return
 		}
-		c.AccountLate(snap, o)
-	}
-}
-
-// AccountLate has the engine account for a look whose stop has come late.
-func (c *Run) AccountLate(snap *look.Look, o ptrace.Outcome) {
-	taken := c.Stats.Taken
-	if c.Late(snap, o); c.Stats.Taken > taken {
-		c.Stats.Late++
+		c.Late(snap, o)
 	}
 }
 
@@ -215,7 +206,6 @@ func (c *Run) CheckEnd(o ptrace.Outcome) {
 func (c *Run) SoFar() sampler.Stats {
 	s := c.Stats
 	s.Pauses, s.Holds = c.Tracer.Pauses, c.Tracer.Holds()
-	s.Signals = c.Tracer.Signals
 	s.Silent = c.Tracer.Silent()
 	s.Interval = c.Ticks.Interval
 	s.Wall = time.Duration(ptrace.Monotonic() - c.Began)
@@ -224,15 +214,15 @@ func (c *Run) SoFar() sampler.Stats {
 }
 
 // Trace is RunEngine of an engine that has a Tracer. The process's folder and the Tracer are open while run lasts.
-func Trace(p *sampler.Progress, pid int, cpu *arch.CPU, cfg sampler.Config, q *sampler.Queue,
+func Trace(e *sampler.Base, cfg sampler.Config, q *sampler.Queue,
 	run func(*procfs.Dir, *ptrace.Tracer) (sampler.Stats, error)) (sampler.Stats, error) {
-	return p.RunEngine(cfg, q, func() (sampler.Stats, error) {
-		proc := procfs.OpenDir(pid)
+	return e.RunEngine(cfg, q, func() (sampler.Stats, error) {
+		proc := procfs.OpenDir(e.PID)
 		defer proc.Close()
 		if !proc.Exists() {
 			return sampler.Stats{}, sampler.ErrNoProcess
 		}
-		t := ptrace.NewTracer(pid, cpu)
+		t := ptrace.NewTracer(e.PID, e.CPU)
 		defer t.Close()
 		return run(proc, t)
 	})

@@ -17,7 +17,7 @@ func TestCalledForOthers(t *testing.T) {
 	p := ctest.Run(t, ctest.Spin)
 	proc := procfs.OpenDir(p.PID)
 	defer proc.Close()
-	progress := sampler.NewProgress()
+	progress := sampler.NewProgress(nil)
 	c := &Run{Proc: proc, progress: &progress, Tracer: new(ptrace.Tracer),
 		Sum: func() sampler.Stats { return sampler.Stats{} }}
 	if c.Called = 0; !c.Sleep(0) || c.Stats.Ended {

@@ -8,7 +8,7 @@ import (
 )
 
 // Ticks is a schedule. Ticks are an interval apart, and each falls anywhere within its time, so that no program runs in
-// step with us. A missed tick is counted and never made up for.
+// step with goprof. A missed tick is counted and never made up for.
 type Ticks struct {
 	Interval time.Duration
 	exact    bool // at exact multiples: for tests

@@ -47,7 +47,7 @@ func (r *run) takeSpare() *look.Look {
 // account counts what became of a look and passes the snapshot on.
 func (r *run) account(snap *look.Look, o ptrace.Outcome) {
 	if th, after, ok := r.chargedFor(snap, o); th != nil {
-		if !r.visiting && ok && !r.scan.NoStats && threads.HadNoCPU(th.AtLook, after, ptrace.Monotonic(), th.LookAt) {
+		if !r.visiting && ok && r.scan.HasStats() && threads.HadNoCPU(th.AtLook, after, ptrace.Monotonic(), th.LookAt) {
 			r.takeLookBack(th, snap)
 			return
 		}
@@ -73,9 +73,9 @@ func (r *run) account(snap *look.Look, o ptrace.Outcome) {
 	r.Queue.Done(snap)
 }
 
-// chargedFor is the thread that pays for a look, and what the kernel has charged it; nil: nobody pays. Whether goprof
-// was stopped in the middle of the look is asked after the reading: what is read after the question could have been
-// used while goprof was stopped.
+// chargedFor is the thread that pays for a look, and what the kernel has charged it; nil: no thread pays. Whether
+// goprof was stopped in the middle of the look is asked after the reading: what is read after the question could have
+// been used while goprof was stopped.
 func (r *run) chargedFor(snap *look.Look, o ptrace.Outcome) (th *threads.Thread, after procfs.Schedstat, ok bool) {
 	read := func() {
 		if th = r.scan.ByTID[snap.TID]; th != nil && o == ptrace.Taken {
@@ -94,7 +94,7 @@ func (r *run) chargedFor(snap *look.Look, o ptrace.Outcome) (th *threads.Thread,
 	return th, after, ok
 }
 
-// wasAway reports whether nobody could look for a while, since the last tick or visit began.
+// wasAway reports whether goprof could not look for a while, since the last tick or visit began.
 func (r *run) wasAway() bool {
 	return r.scan.Now != 0 && ptrace.Monotonic()-r.scan.Now > threads.LongGap+int64(r.Ticks.Interval)
 }

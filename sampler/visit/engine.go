@@ -17,22 +17,19 @@ import (
 
 // Engine samples the threads of one process that use CPU time.
 type Engine struct {
-	sampler.Progress
-	sampler.Hints
-	pid int
-	cpu *arch.CPU
+	sampler.Base
 	fds int // how many descriptors the List may keep; 0: as many as it can
 }
 
 // New makes a sampler of pid.
 func New(pid int, cpu *arch.CPU) *Engine {
-	return &Engine{Progress: sampler.NewProgress(), pid: pid, cpu: cpu}
+	return &Engine{Base: sampler.NewBase(pid, cpu, nil)}
 }
 
 // Run samples until ctx is done or the process ends; both are normal ends. It closes q.
 // It works on OS threads of its own, which end with it. Run is called once.
 func (s *Engine) Run(ctx context.Context, cfg sampler.Config, q *sampler.Queue) (sampler.Stats, error) {
-	return traced.Trace(&s.Progress, s.pid, s.cpu, cfg, q,
+	return traced.Trace(&s.Base, cfg, q,
 		func(proc *procfs.Dir, t *ptrace.Tracer) (sampler.Stats, error) {
 			return s.run(ctx, cfg, q, proc, t)
 		})
@@ -58,9 +55,9 @@ func (s *Engine) run(ctx context.Context, cfg sampler.Config, q *sampler.Queue,
 	if s.fds > 0 {
 		fds = s.fds
 	}
-	visits := newVisits(s.pid, &cfg) // this may take a while: the List's accounts begin behind it
+	visits := newVisits(s.PID, &cfg) // this may take a while: the List's accounts begin behind it
 	defer visits.closeNotes()        // deferred, so also if the visits are given up
-	r := &run{Run: traced.NewRun(t, proc, &s.Progress, ctx.Done(), cfg, q), cpu: s.cpu, hints: &s.Hints,
+	r := &run{Run: traced.NewRun(t, proc, &s.Progress, ctx.Done(), cfg, q), cpu: s.CPU, hints: &s.Hints,
 		scan: threads.New(proc, cfg.Interval, fds), visits: visits}
 	defer r.scan.Close()
 	r.Late, r.Sum, r.Hand = r.account, r.total, q.Keep
@@ -71,15 +68,16 @@ func (s *Engine) run(ctx context.Context, cfg sampler.Config, q *sampler.Queue,
 // loop holds ticks.
 func (r *run) loop() {
 	visited := r.visiting
-	if r.visiting = r.visits != nil && !r.scan.NoStats && r.visits.begin(); r.visiting {
+	if r.visiting = r.visits != nil && r.scan.HasStats() && r.visits.begin(); r.visiting {
 		r.Preempters = r.visits.preempters
 		r.Tracer.ServedBy(r.Preempters)
 		r.Preempters.Want(r.scan.Proc.PID)
 		defer r.endVisits()
-		r.scan.HotFor, r.scan.Pools = visitHot, true
+		upkeep := threads.Upkeep{HotFor: visitHot, Relist: threads.ListEvery, Pools: true}
 		if r.visits.cpus[0].notes != nil {
-			r.scan.Relist = listNoted
+			upkeep.Relist = listNoted
 		}
+		r.scan.Keep(upkeep)
 		r.Stats.Gap = max(r.Stats.Gap, time.Duration(r.scan.Begin()))
 		r.takeHints() // already the first look at a thread needs them
 	} else if r.notVisiting(); visited || r.Stats.Ticks == 0 { // else the ticks since the last shift are missed ones
@@ -101,7 +99,7 @@ func (r *run) loop() {
 		r.spentBefore = r.scan.OwnCPUTime()
 		spent = r.spentBefore - spent
 		now := ptrace.Monotonic()
-		rest = now + spent // never more than half of a CPU is ours
+		rest = now + spent // the sampling thread never has more than half of a CPU
 		if r.visiting {
 			r.Rest = r.visits.rest(now, spent)
 		} else {
@@ -150,9 +148,6 @@ func (r *run) total() sampler.Stats {
 	}
 	s.Threads = len(r.scan.ByTID)
 	s.Visits = r.visiting
-	// Where threads are billed together, nobody knows which of them have ended.
-	s.Times = r.scan.Bills.Sum(r.scan.ByTID, r.Over() && !r.scan.Pools, r.scan.Interval)
+	s.Times = r.scan.Sum(r.Over())
 	return s
 }
-
-func (s *Engine) Abilities() sampler.Abilities { return sampler.Abilities{} }

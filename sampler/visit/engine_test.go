@@ -75,8 +75,8 @@ func TestSamplesFollowCPUTime(t *testing.T) {
 		}
 	}
 	check(strconv.Itoa(len(bursts))+" threads with short bursts", bursts...)
-	t.Logf("ticks %d, skipped %d, lost %v, late %d, pauses p50 %v p99 %v max %v, CPU %v of %v",
-		got.Ticks, got.Skipped, got.Lost, got.Late, got.Pauses.Quantile(.5), got.Pauses.Quantile(.99), got.Pauses.Max(),
+	t.Logf("ticks %d, skipped %d, lost %v, pauses p50 %v p99 %v max %v, CPU %v of %v",
+		got.Ticks, got.Skipped, got.Lost, got.Pauses.Quantile(.5), got.Pauses.Quantile(.99), got.Pauses.Max(),
 		got.CPU, got.Wall)
 	sampletest.NeedTicks(t, &got.Stats)
 }
@@ -105,8 +105,7 @@ func TestSamplesWhenCPUsAreShort(t *testing.T) {
 	if lost := got.LostSum() - got.Lost[ptrace.QueueFull]; lost*100 > got.Attempted {
 		t.Errorf("lost %v of %d", got.Lost, got.Attempted)
 	}
-	t.Logf("%d of %d owed, %d late, lost %v, pauses p50 %v p99 %v max %v, skipped %d of %d", got.Taken, owed, got.Late,
-		got.Lost,
+	t.Logf("%d of %d owed, lost %v, pauses p50 %v p99 %v max %v, skipped %d of %d", got.Taken, owed, got.Lost,
 		got.Pauses.Quantile(.5), got.Pauses.Quantile(.99), got.Pauses.Max(), got.Skipped, got.Ticks)
 	for _, tid := range tids {
 		ctest.Eventually(t, "runs on", func() bool { return ctest.State(p.PID, tid) == 'R' })

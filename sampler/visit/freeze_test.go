@@ -34,7 +34,7 @@ func TestFreezeWhileSampling(t *testing.T) {
 				sampletest.UntilSamples(200)(seen)
 			})
 			used := time.Duration(ctest.Ran(t, p.PID, p.PID) - before)
-			t.Logf("%d samples, %d late, lost %v, %v used", got.Taken, got.Late, got.Lost, used)
+			t.Logf("%d samples, lost %v, %v used", got.Taken, got.Lost, used)
 			// The queue is full if the test itself had no CPU.
 			if got.Err != nil || got.Taken < 200 || got.LostSum()-got.Lost[ptrace.QueueFull] > 3 ||
 				got.Attempted > int64(used/interval)+3+sampletest.Chance(int64(used/interval)) {

@@ -22,7 +22,7 @@ const (
 	answerEvery = int64(50 * time.Millisecond)
 	// leaveWithin is how long a member that leaves waits for stops that are late.
 	leaveWithin = int64(time.Second)
-	// blindAfter visits that met nobody at all show that the kernel's notes are of no use here.
+	// blindAfter visits that met no thread at all show that the kernel's notes are of no use here.
 	blindAfter = 2000
 )
 
@@ -58,7 +58,7 @@ func (g *Group) Run(ctx context.Context) error {
 		return r.failed
 	}
 	r.lead = ptrace.NewTracer(unix.Getpid(), cpus.Here())
-	r.lead.StackLimit = g.stack
+	r.lead.StackLimit = g.MaxStack
 	defer r.lead.Close()
 	for again := true; again; again = r.await() {
 		ptrace.OnOwnThread(r.shift)
@@ -112,7 +112,7 @@ func (r *groupRun) shift() {
 				break
 			}
 		}
-		r.visits.tell(ptrace.Monotonic(), r.interval.Load())
+		r.visits.tell(ptrace.Monotonic(), int64(r.Interval()))
 		if !r.sleep() {
 			break
 		}
@@ -126,7 +126,7 @@ func (r *groupRun) shift() {
 		r.takeIn()
 		r.collect()
 		used := sampler.ThreadCPU()
-		r.counts.CPU.Store(int64(r.cpuOf+used-began) + r.visits.cpu)
+		r.Counts.CPU.Store(int64(r.cpuOf+used-began) + r.visits.cpu)
 		now := ptrace.Monotonic()
 		r.rest = r.visits.rest(now, int64(used-before))
 		if !r.visits.follow(now) || !r.visits.knowsAll() {
@@ -136,9 +136,9 @@ func (r *groupRun) shift() {
 			break
 		}
 	}
-	r.endVisits() // nobody is called while late stops are waited for
+	r.endVisits() // no preempter calls while late stops are waited for
 	for _, m := range r.members {
-		r.with(m, func(c *run) { c.Tracer.CollectRest(c.AccountLate) })
+		r.with(m, func(c *run) { c.Tracer.CollectRest(c.Late) })
 	}
 }
 
@@ -148,15 +148,15 @@ func (r *groupRun) endVisits() {
 	r.visits.end()
 }
 
-// countVisits takes in how many visits were made. Intervals in which nobody was looked at are missing in the samples of
-// each member.
+// countVisits takes in how many visits were made. Intervals in which no thread was looked at are missing in the samples
+// of each member.
 func (r *groupRun) countVisits() {
 	v := r.visits
-	_, missed := v.settle(r.interval.Load())
-	r.counts.Missed.Store(v.left)
-	r.counts.Visits.Store(v.all)
-	r.counts.Met.Store(v.meets)
-	r.counts.Others.Store(max(v.meeting-v.meets, 0))
+	_, missed := v.settle(int64(r.Interval()))
+	r.Counts.Missed.Store(v.left)
+	r.Counts.Visits.Store(v.all)
+	r.Counts.Met.Store(v.meets)
+	r.Counts.Others.Store(max(v.meeting-v.meets, 0))
 	if v.all > blindAfter && v.meeting == 0 && ring.KnowsPIDs() { // elsewhere others have no numbers
 		r.failed = ErrNoVisits
 	}
@@ -181,25 +181,22 @@ func (r *groupRun) with(m *Member, do func(c *run)) {
 	m.run.Tracer.GiveBack(r.lead)
 }
 
-// await lets time pass while there is no member: no CPU is visited, the kernel takes no notes, and no OS thread of ours
-// has a priority. It returns false when the group is over.
+// await lets time pass while there is no member: no CPU is visited, the kernel takes no notes, and no OS thread of
+// goprof's has a priority. It returns false when the group is over.
 func (r *groupRun) await() bool {
-	for r.ctx.Err() == nil && r.failed == nil {
-		if len(r.members) > 0 || r.HasComing() {
-			return true
-		}
-		r.lastLoop, r.visits.moments.step = 0, 0 // moments begin anew
-		select {
-		case <-r.Came:
-		case <-r.ctx.Done():
-		}
+	if r.ctx.Err() != nil || r.failed != nil {
+		return false
 	}
-	return false
+	if len(r.members) > 0 {
+		return true
+	}
+	r.lastLoop, r.visits.moments.step = 0, 0 // moments begin anew
+	return r.Await(r.ctx)
 }
 
 // sleep waits until a preempter calls, or some time. It returns false when the shift is over.
 func (r *groupRun) sleep() bool {
-	deadline := ptrace.Monotonic() + napFor(r.interval.Load())
+	deadline := ptrace.Monotonic() + napFor(int64(r.Interval()))
 	for r.called = -1; ; {
 		if r.ctx.Err() != nil || r.failed != nil || r.renew || ptrace.SuspendWanted() {
 			return false
@@ -224,14 +221,15 @@ func (r *groupRun) sleep() bool {
 		}
 		r.collect()
 		if r.called >= 0 {
-			return true // at once: somebody stands still for us
+			return true // at once: a thread stands still
 		}
 	}
 }
 
-// wasAway reports whether nobody could look for a while. No sample is to carry the CPU time that was used meanwhile.
+// wasAway reports whether goprof could not look for a while. No sample is to carry the CPU time that was used
+// meanwhile.
 func (r *groupRun) wasAway(now int64) bool {
-	return r.lastLoop != 0 && now-r.lastLoop > threads.LongGap+r.interval.Load()
+	return r.lastLoop != 0 && now-r.lastLoop > threads.LongGap+int64(r.Interval())
 }
 
 // visit samples the thread that a preempter took its CPU from, if that thread is a member's.
@@ -246,7 +244,7 @@ func (r *groupRun) visit(called int) {
 	arrived := v.visit.Arrived
 	v.meets++
 	v.cpus[v.at].metAt = arrived
-	m.met.Add(1)
+	m.Meet()
 	m.busy = true
 	if r.pending > 0 {
 		r.lead.GoOnAt(-1) // threads of other members may stop at any moment: goprof is not to lose its CPU then
@@ -307,7 +305,7 @@ func (r *groupRun) refreshMembers() {
 func (r *groupRun) refresh(m *Member, now int64, away bool) {
 	c := m.run
 	if !away { // otherwise what was used meanwhile is forgiven
-		c.scan.LastTick = max(c.scan.LastTick, now-threads.LongGap/2)
+		c.scan.Watched(now)
 	}
 	c.Ticks.Interval = r.Interval()
 	c.scan.Interval = int64(c.Ticks.Interval)
@@ -328,7 +326,7 @@ func (r *groupRun) takeIn() {
 	var again []*Member
 	coming := r.Next()
 	for _, m := range coming {
-		if old := r.members[m.pid]; old != nil && old.leaving != 0 {
+		if old := r.members[m.PID]; old != nil && old.leaving != 0 {
 			again = append(again, m) // its place will be free soon
 			continue
 		} else if old != nil {
@@ -336,13 +334,13 @@ func (r *groupRun) takeIn() {
 			continue
 		}
 		m.run.Tracer.ChangeOSThread()
-		r.members[m.pid] = m
+		r.members[m.PID] = m
 		r.refresh(m, ptrace.Monotonic(), false)
 	}
 	if len(coming) > 0 {
 		r.want()
 	}
-	r.counts.Members.Store(int64(len(r.members)))
+	r.Counts.Members.Store(int64(len(r.members)))
 	r.PutBack(again)
 }
 
@@ -371,7 +369,7 @@ func (r *groupRun) sendAway() {
 				continue
 			}
 			r.renew = true // when this OS thread ends, the kernel lets go of threads that stop later
-			r.with(m, func(c *run) { c.Tracer.Abandon(c.AccountLate) })
+			r.with(m, func(c *run) { c.Tracer.Abandon(c.Late) })
 		}
 		r.endMember(pid, c.Failed)
 	}
@@ -384,7 +382,7 @@ func (r *groupRun) sendAway() {
 func (r *groupRun) endMember(pid int, why error) {
 	m := r.members[pid]
 	delete(r.members, pid)
-	r.counts.Members.Store(int64(len(r.members)))
+	r.Counts.Members.Store(int64(len(r.members)))
 	m.run.scan.ReadAllCharges()
 	m.run.Stats = m.run.total()
 	m.result <- why

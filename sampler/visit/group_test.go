@@ -194,13 +194,11 @@ func checkGroupMemberComesBackAtOnce(t *testing.T, g sampletest.Group) {
 
 // Missed visits are counted. Each member misses as many intervals as these visits make up.
 func TestGroupCountsMissedVisits(t *testing.T) {
-	const interval, step = 4000, 1000
+	const interval, step = 400_000, 100_000
 	v := &visits{plan: newPlan(false)}
 	v.round = []int{0, 1, 2, 3}
 	v.moments.begin(0, step)
-	group := NewGroup(time.Second, 0)
-	group.interval.Store(interval)
-	r := &groupRun{Group: group, visits: v, members: map[int]*Member{}}
+	r := &groupRun{Group: NewGroup(interval, 0), visits: v, members: map[int]*Member{}}
 	for pid := range 2 {
 		r.members[pid] = &Member{run: &run{}}
 	}

@@ -26,9 +26,9 @@ func TestLoneThreadIsMetAsOftenAsItRuns(t *testing.T) {
 		got := session(t, p.PID, sampler.Config{Interval: interval}, 64,
 			sampletest.UntilSamples(int64(length/interval)))
 		owed := (ctest.Ran(t, p.PID, p.PID) - before) / int64(interval)
-		t.Logf("%v: %d samples of %d owed, %d skipped of %d, late %d, pauses p50 %v p99 %v max %v, goprof %.1f %%",
+		t.Logf("%v: %d samples of %d owed, %d skipped of %d, pauses p50 %v p99 %v max %v, goprof %.1f %%",
 			interval, got.Attempted, owed, got.Skipped, got.Ticks,
-			got.Late, got.Pauses.Quantile(.5), got.Pauses.Quantile(.99), got.Pauses.Max(),
+			got.Pauses.Quantile(.5), got.Pauses.Quantile(.99), got.Pauses.Max(),
 			100*got.CPU.Seconds()/got.Wall.Seconds())
 		sampletest.NeedTicks(t, &got.Stats)
 		least := held(owed, &got.Stats)*4/5 - sampletest.Chance(owed)

@@ -13,22 +13,22 @@ import (
 // Which CPU is visited at which moment.
 //
 // Moments are drawn (moments.go), and for each of them a CPU. A preempter is told its moments some time ahead. So the
-// moment of a visit depends on no other visit. Only where we are busy with the visit of another CPU, the preempter
-// waits until we are free. A moment at which we have the CPU ourselves meets nobody, like one at which the CPU is idle.
-// The visit counts as held. So on each CPU
+// moment of a visit depends on no other visit. Only where the sampling thread is busy with the visit of another CPU,
+// the preempter waits until it is free. A moment at which goprof itself has the CPU meets no thread, like one at which
+// the CPU is idle. The visit counts as held. So on each CPU
 //
 //	visits held = time / interval
 //	visits that meet a thread = its CPU time / interval
 
 const (
-	// visitsMost: where there are more CPUs, those on which nobody was met lately share one visit in each interval.
+	// visitsMost: where there are more CPUs, those on which no thread was met lately share one visit in each interval.
 	visitsMost = 8
 	// metLately is how long a CPU is known as one on which the program runs.
 	metLately = int64(time.Second)
 )
 
-// napFor is how long we sleep at most before preempters are told more moments. They know their moments for twice as
-// long: on the average, so many that half of their room is full.
+// napFor is how long the sampling thread sleeps at most before preempters are told more moments. They know their
+// moments for twice as long: on the average, so many that half of their room is full.
 func napFor(interval int64) int64 { return min(traced.MaxNap, ptrace.PreempterMoments/4*interval) }
 
 // plan draws the visits.
@@ -37,11 +37,11 @@ type plan struct {
 	moments moments
 	round   []int // the CPUs from which the next is drawn
 	turn    int   // visits since the lot among the strange was drawn
-	strange []int // the CPUs on which nobody was met lately; one of them has a turn, at the end of round
+	strange []int // the CPUs on which no thread was met lately; one of them has a turn, at the end of round
 	until   int64 // preempters know their moments until then
 	// Visits since settle was last called. left is how many were missed in all.
 	held, missed, left int64
-	// All visits that were held, those that met anybody, and the CPU time of the preempters.
+	// All visits that were held, those that met a thread, and the CPU time of the preempters.
 	all, meeting, cpu int64
 	// What the preempters that there are have counted, as of takeCounts.
 	counted ptrace.VisitCounts
@@ -55,10 +55,10 @@ func newPlan(exact bool) plan {
 // startPlan begins anew: new preempters know no moments and have counted nothing.
 func (v *visits) startPlan() { v.until, v.counted = 0, ptrace.VisitCounts{} }
 
-// next draws which CPU to visit next. Where many CPUs have met nobody lately, one of them has a turn in a round.
+// next draws which CPU to visit next. Where no thread was met lately on many CPUs, one of them has a turn in a round.
 //
-// The CPU is drawn anew each time. The scheduler moves threads away from the CPU where we are at work. So if we went
-// round, we would meet a thread that runs all the time twice, or never.
+// The CPU is drawn anew each time. The scheduler moves threads away from the CPU where the sampling thread is at work.
+// In a fixed order a thread that runs all the time would be met twice, or never.
 func (v *visits) next() (which int) {
 	if v.turn++; v.turn >= len(v.round) {
 		v.turn = 0
@@ -67,14 +67,14 @@ func (v *visits) next() (which int) {
 	return v.round[v.rng.IntN(len(v.round))]
 }
 
-// drawStrange draws which of the CPUs that have met nobody lately has a turn.
+// drawStrange draws which of the CPUs on which no thread was met lately has a turn.
 func (v *visits) drawStrange() {
 	if len(v.strange) > 0 {
 		v.round[len(v.round)-1] = v.strange[v.rng.IntN(len(v.strange))]
 	}
 }
 
-// newRound brings up to date on which CPUs somebody was met lately.
+// newRound brings up to date on which CPUs a thread was met lately.
 func (v *visits) newRound(now int64) {
 	v.turn, v.round, v.strange = 0, v.round[:0], v.strange[:0]
 	for i, c := range v.cpus {

@@ -98,8 +98,8 @@ const (
 )
 
 // before tells which thread a preempter took the CPU from, and its process; a number of 0 is none. came is the head of
-// the notes when the preempter was there. ok is false unless we have come next, and nobody else has had the CPU since:
-// else the thread may have run again.
+// the notes when the preempter was there. ok is false unless the sampling thread has come next, and no other thread has
+// had the CPU since: else the thread may have run again.
 func (n *switchNotes) before(came uint64, preempter, us int) (process, was int, ok bool) {
 	if n == nil {
 		return 0, 0, false

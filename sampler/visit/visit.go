@@ -18,8 +18,8 @@ import (
 //
 // In each interval a preempter wakes up once, on the average, on each CPU on which the program may run
 // (ptrace/preempter.go). Neither the program nor the visit before has chosen that moment (plan.go). With real-time
-// priority the preempter takes the CPU from the thread that runs there, and calls us if that is a thread of the
-// program. It is a sample. So
+// priority the preempter takes the CPU from the thread that runs there. If that is a thread of the program, it is a
+// sample, and the preempter calls the sampling thread. So
 //
 //	samples = CPU time / interval
 //
@@ -40,10 +40,10 @@ const (
 	keepEvery = int64(10 * time.Millisecond)
 	// bookEvery is how often all threads that have run are asked what they used, where no visit needs to ask any.
 	bookEvery = int64(100 * time.Millisecond)
-	// listNoted is List.Relist where the kernel notes who was on a CPU: a thread that is not in the list is found when it
-	// is met.
+	// listNoted is Upkeep.Relist where the kernel notes which thread was on a CPU: a thread that is not in the list is
+	// found when it is met.
 	listNoted = int64(time.Second)
-	// restLater is how much time visits may take before we must have slept for as long.
+	// restLater is how much time visits may take before the sampling thread must have slept for as long.
 	restLater = int64(time.Millisecond)
 )
 
@@ -56,8 +56,8 @@ type visits struct {
 	at         int                // index of the CPU that is visited, and number of its preempter
 	visit      ptrace.Visit       // that is under way
 	process    int                // of the thread that was met, as the kernel has noted it; 0: it is not known
-	meets      int64              // how many visits met somebody
-	tid        int                // of our OS thread
+	meets      int64              // how many visits met a thread of the process
+	tid        int                // of the sampling thread
 	// restless is, as of restAt, twice the time that visits took, less the time that has passed since.
 	restless, restAt int64
 	keptAt           int64 // when refresh was called last
@@ -79,8 +79,8 @@ type visited struct {
 func (v *visits) knows() bool { return v.at >= 0 && v.cpus[v.at].notes != nil }
 
 // newVisits prepares to visit the CPUs on which the threads of the process may run. It returns nil where that cannot be
-// done. Without real-time priority the running thread chooses the moment at which we come. Or we may not go everywhere.
-// Or the kernel does not tell which thread we took the CPU from.
+// done: without real-time priority, since the running thread then chooses the moment of the visit; where goprof may not
+// use all of these CPUs; where the kernel does not tell which thread the CPU was taken from.
 func newVisits(pid int, cfg *sampler.Config) *visits {
 	var ours, theirs unix.CPUSet
 	if isTraced() {
@@ -101,7 +101,7 @@ func newVisits(pid int, cfg *sampler.Config) *visits {
 		}
 	}
 	if len(v.cpus) < 2 {
-		return nil // on the only CPU we have no real-time priority
+		return nil // on the only CPU the sampling thread has no real-time priority
 	}
 	if !cfg.NoNotes {
 		v.openNotes()
@@ -175,14 +175,14 @@ func (v *visits) end() {
 	v.preempters, v.at = nil, -1
 }
 
-// come begins the visit to which the preempter of that number has called us.
+// come begins the visit for which the preempter of that number has called the sampling thread.
 func (v *visits) come(number int, t *ptrace.Tracer) {
 	v.at, v.visit = number, v.preempters.Visit(number)
 	t.BoundTo(v.cpus[number].number)
 	t.GoOnAt(v.idleBeside(number))
 }
 
-// idleBeside is the number of the preempter of another CPU that nobody needs, as far as the last visits tell; -1 is
+// idleBeside is the number of the preempter of another CPU that no thread needs, as far as the last visits tell; -1 is
 // none.
 func (v *visits) idleBeside(which int) int {
 	for i := range v.cpus {
@@ -195,7 +195,7 @@ func (v *visits) idleBeside(which int) int {
 
 // rest returns the moment before which there is no visit, after a visit that took the time spent: the sampling thread
 // never has more than half of a CPU. rest lets visits come close together now and then (moments.go). The preempters'
-// own time does not count: they come as often while we rest, so on many CPUs a rest for their sake would never end.
+// own time does not count: they come as often during a rest, so on many CPUs a rest for their sake would never end.
 func (v *visits) rest(now, spent int64) int64 {
 	v.restless = max(v.restless-(now-v.restAt), 0) + 2*spent
 	v.restAt = now
@@ -204,15 +204,15 @@ func (v *visits) rest(now, spent int64) int64 {
 	return until
 }
 
-// visitNext makes a visit if a preempter has called us, and calls refresh now and then.
+// visitNext makes a visit if a preempter has called, and calls refresh now and then.
 func (r *run) visitNext() {
 	v := r.visits
 	now := ptrace.Monotonic()
-	away := r.scan.LastTick != 0 && now-r.scan.LastTick > threads.LongGap+int64(r.Ticks.Interval)
+	away := r.scan.WasAway(now)
 	if r.Called >= 0 && !away {
 		r.visit(r.Called)
 	}
-	if r.spare == nil { // now, and not while a thread waits for us
+	if r.spare == nil { // now, and not while a thread stands still
 		r.spare = r.Queue.Take()
 	}
 	v.preempters.Busy()
@@ -245,12 +245,12 @@ func (r *run) refresh() {
 // fewMeets is how many threads should have been met before it counts that nearly none were.
 const fewMeets = 50
 
-// provesWithin is how long a visitor may meet nobody: on a machine where goprof itself has just begun, and others
-// want the CPUs, the first visits come late.
+// provesWithin is how long visits may meet no thread: on a machine where goprof itself has just begun, and others want
+// the CPUs, the first visits come late.
 const provesWithin = int64(2 * time.Second)
 
 // stopVisiting gives up visits and goes on with threads/scan.go. A goprof that is traced itself (strace), or runs on a
-// kernel that dates charges differently, meets nobody, however much the program runs.
+// kernel that dates charges differently, meets no thread, however much the program runs.
 func (r *run) stopVisiting() {
 	var all unix.CPUSet
 	for _, c := range r.visits.cpus {
@@ -285,7 +285,8 @@ func (r *run) countVisits() {
 // notVisiting sets what differs where threads are looked for.
 func (r *run) notVisiting() {
 	r.scan.GivePoolUp()
-	r.visiting, r.scan.HotFor, r.scan.Pools, r.scan.Relist = false, threads.HotFor, false, threads.ListEvery
+	r.visiting = false
+	r.scan.Keep(threads.Upkeep{HotFor: threads.HotFor, Relist: threads.ListEvery})
 	r.Tracer.BoundTo(-1)
 }
 
@@ -320,11 +321,11 @@ func (v *visits) randomRounding(x float64) int64 {
 	return n
 }
 
-// wasPreempted reports whether the kernel has noted that the thread we took the CPU from does not sleep.
+// wasPreempted reports whether the kernel has noted that the thread that lost its CPU does not sleep.
 func (v *visits) wasPreempted(tid int) bool { return v.cpus[v.at].notes.preempted(v.visit.Head, tid) }
 
-// lookHeld takes the sample of a thread that we took the CPU from. A preempted thread does not sleep, so it is not
-// asked: the question takes a tenth of the time for which the thread is held.
+// lookHeld takes the sample of a thread that lost its CPU to a preempter. A preempted thread does not sleep, so it is
+// not asked: the question takes a tenth of the time for which the thread is held.
 func (r *run) lookHeld(v *visits, th *threads.Thread, arrived, count int64) {
 	if count == 0 || r.Tracer.CountAgain(th.TID, count) {
 		return
@@ -336,13 +337,9 @@ func (r *run) lookHeld(v *visits, th *threads.Thread, arrived, count int64) {
 		return
 	}
 	snap.Count = count
-	o := ptrace.Pending
+	o := ptrace.Running
 	if !v.wasPreempted(th.TID) && r.scan.Sleeps(th) {
-		if o = r.Tracer.LookUnstopped(th.TID, th.Hint, snap); o == ptrace.Taken {
-			r.Stats.Asleep += count
-		}
-	} else {
-		o = ptrace.Running
+		o = r.Tracer.LookUnstopped(th.TID, th.Hint, snap)
 	}
 	if o == ptrace.Running || o == ptrace.Moved {
 		snap.Waiting.Reset()
@@ -367,8 +364,8 @@ func (r *run) whoWas(now int64) (*threads.Thread, float64) {
 }
 
 // noted tells which thread the preempter took the CPU from, and its process, where the kernel notes it. 0 is none. If
-// somebody has had the CPU between the preempter and us, the visit is made once more: we were not asleep, and to move
-// us took too long.
+// another thread has had the CPU between the preempter and the sampling thread, the visit is made once more: the
+// sampling thread was not asleep, and to move it took too long.
 func (v *visits) noted() (process, tid int, noted bool) {
 	notes := v.cpus[v.at].notes
 	if v.process = 0; notes == nil {

@@ -18,8 +18,8 @@ import (
 // How goprof looks at every thread, whatever the thread does.
 //
 // In each interval every thread is looked at once, at a moment of its own. The threads are visited in turn, some of
-// them in each slot of the interval, beginning with any thread. So no program runs in step with us, and 10,000 threads
-// take us many short times instead of one long time.
+// them in each slot of the interval, beginning with any thread. So no program runs in step with goprof, and 10,000
+// threads take many short times instead of one long time.
 //
 //   - A thread that has not moved since its last look still has the same stack: that look counts once more
 //     (look.Tally). One pread of the thread's schedstat tells: the kernel has charged the thread nothing and given it
@@ -53,10 +53,7 @@ type Options struct {
 
 // Engine is an Engine that looks at every thread at each interval.
 type Engine struct {
-	sampler.Progress
-	sampler.Hints
-	pid int
-	cpu *arch.CPU
+	sampler.Base
 	opt Options
 }
 
@@ -64,12 +61,12 @@ var _ sampler.Engine = (*Engine)(nil)
 
 // New makes an engine for pid.
 func New(pid int, cpu *arch.CPU, opt Options) *Engine {
-	return &Engine{Progress: sampler.NewProgress(), pid: pid, cpu: cpu, opt: opt}
+	return &Engine{sampler.NewBase(pid, cpu, nil), opt}
 }
 
 // Run samples until ctx is done or the process ends; both are normal ends. It closes q.
 func (w *Engine) Run(ctx context.Context, cfg sampler.Config, q *sampler.Queue) (sampler.Stats, error) {
-	return traced.Trace(&w.Progress, w.pid, w.cpu, cfg, q,
+	return traced.Trace(&w.Base, cfg, q,
 		func(proc *procfs.Dir, t *ptrace.Tracer) (sampler.Stats, error) {
 			return w.run(ctx, cfg, q, proc, t)
 		})
@@ -85,13 +82,13 @@ type wallRun struct {
 	heldAt  int64 // when the last tick was over
 	first   int   // the thread that this tick began with
 	now     int64 // when the visits that are under way began
-	rest    int64 // until when we let others have the CPU
+	rest    int64 // until when others have the CPU
 	looked  bool  // the last visit did more than read one file
 }
 
 func (w *Engine) run(ctx context.Context, cfg sampler.Config, q *sampler.Queue,
 	proc *procfs.Dir, t *ptrace.Tracer) (sampler.Stats, error) {
-	r := &wallRun{Run: traced.NewRun(t, proc, &w.Progress, ctx.Done(), cfg, q), cpu: w.cpu, hints: &w.Hints, opt: w.opt}
+	r := &wallRun{Run: traced.NewRun(t, proc, &w.Progress, ctx.Done(), cfg, q), cpu: w.CPU, hints: &w.Hints, opt: w.opt}
 	r.threads.open(proc, threads.FilesFor(&cfg))
 	defer r.threads.close()
 	r.Late, r.Sum = r.account, r.total
@@ -119,7 +116,7 @@ const (
 	// mostSlots bounds the slots of an interval. At the beginning of each slot all threads may be asked about at once
 	// (quiet.go).
 	mostSlots = 4
-	// maxPiece is how long we go on without letting others have the CPU.
+	// maxPiece is how long the sampling thread goes on without letting others have the CPU.
 	maxPiece = int64(time.Millisecond)
 )
 
@@ -177,7 +174,7 @@ func (r *wallRun) slot(from, to int) bool {
 		}
 	}
 	now := ptrace.Monotonic()
-	r.rest = now + (now - r.now) // rest as long as we worked: never more than half of a CPU is ours
+	r.rest = now + (now - r.now) // rest as long as this took: the sampling thread never has more than half of a CPU
 	return true
 }
 
@@ -206,5 +203,3 @@ func (r *wallRun) total() sampler.Stats {
 	s.Looks.Voids = r.Tracer.Voids
 	return s
 }
-
-func (w *Engine) Abilities() sampler.Abilities { return sampler.Abilities{} }

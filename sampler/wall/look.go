@@ -35,7 +35,7 @@ func (r *wallRun) visit(th *watched) {
 	}
 	passed := time.Duration(r.now - th.lookedAt)
 	if passed > max(time.Duration(threads.LongGap), 4*r.Ticks.Interval) {
-		passed = r.Ticks.Interval // goprof was stopped, or the whole machine was: nobody knows what the thread did meanwhile
+		passed = r.Ticks.Interval // goprof or the machine was stopped: what the thread did is not known
 	}
 	th.lookedAt = r.now
 	switch {

@@ -35,7 +35,7 @@ import (
 type quiet struct {
 	clock int32
 	sum   int64 // of what was read of all threads
-	left  int64 // the difference where nobody has run; unknown if a thread has ended since
+	left  int64 // the difference where no thread has run; unknown if a thread has ended since
 	other int64 // another difference, which was seen first after so many reads
 	since uint64
 	reads uint64

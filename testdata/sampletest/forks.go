@@ -10,6 +10,7 @@ import (
 	"goprof/testdata/ctest"
 )
 
+// Forks samples a program that makes children all the time: samples are of the program's own threads alone.
 func Forks(t *testing.T, sample func(pid int, end func(*atomic.Int64)) sampler.Stats) {
 	p := ctest.Run(t, forkingProgram)
 	got := sample(p.PID, func(seen *atomic.Int64) {
@@ -17,7 +18,7 @@ func Forks(t *testing.T, sample func(pid int, end func(*atomic.Int64)) sampler.S
 		p.In.Write([]byte("x"))
 	})
 	children, odd := p.Number(t), p.Number(t)
-	t.Logf("%d children; %d samples, %d late, lost %v", children, got.Taken, got.Late, got.Lost)
+	t.Logf("%d children; %d samples, lost %v", children, got.Taken, got.Lost)
 	if children < 20 || odd != 0 || got.Taken < 500 {
 		t.Errorf("%d children, %d with something odd, %d samples", children, odd, got.Taken)
 	}

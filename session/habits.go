@@ -1,0 +1,30 @@
+//go:build linux
+
+package session
+
+import "time"
+
+// habits are what a recording does beside taking samples, and how often.
+type habits struct {
+	queue  int           // how many snapshots may wait; 0: the engine and the depth of stacks say it
+	list   time.Duration // between two readings of the list of threads
+	remap  time.Duration // between two looks at what the process has mapped, and whether it is still there
+	quiet  int           // where the program does nothing, one in so many of these looks is made
+	spread bool          // recordings look at different seconds: hundreds of them would look all at once
+
+	ahead   bool // goprof's threads have a better priority
+	surveys bool // all generated code is noted (survey.go)
+	buffers bool // what buffers held is read (alloc_shares.go)
+	counts  bool // what threads allocate is read (allocated.go)
+	forgets bool // caches are emptied where goprof uses much memory (memory.go)
+	stacks  bool // the profile has stacks, and not the Sink alone
+}
+
+// habitsOf are those of a recording. A lean one is one of many in this process, and goes on for good.
+func habitsOf(lean bool) habits {
+	if lean {
+		return habits{queue: 64, list: 5 * time.Second, remap: 5 * time.Second, quiet: 3, spread: true}
+	}
+	return habits{list: refreshEvery, remap: remapEvery, quiet: 1,
+		ahead: true, surveys: true, buffers: true, counts: true, forgets: true, stacks: true}
+}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"regexp"
 	"slices"
+	"sort"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -178,8 +179,9 @@ func (h *Hottest) parts(of map[part]int64, most int) []profile.Part {
 	for p, n := range of {
 		all = append(all, profile.Part{Name: p.name, State: p.state, Share: float64(n) / float64(h.total)})
 	}
-	slices.SortFunc(all, func(a, b profile.Part) int {
-		return cmp.Or(cmp.Compare(b.Share, a.Share), strings.Compare(a.Name, b.Name), strings.Compare(a.State, b.State))
+	sort.Slice(all, func(i, j int) bool {
+		a, b := &all[i], &all[j]
+		return cmp.Or(cmp.Compare(b.Share, a.Share), strings.Compare(a.Name, b.Name), strings.Compare(a.State, b.State)) < 0
 	})
 	const least = 0.01
 	for i := range all {

@@ -20,9 +20,6 @@ import (
 // mostParts is how many of the hottest are kept.
 const mostParts = 8
 
-// Describe fills in Hottest and States from a recording's tree.
-func Describe(s *profile.Summary, t *Tree) { new(Hottest).Describe(s, t) }
-
 // Hottest sums up stacks that are no longer kept. The zero value is empty.
 type Hottest struct {
 	sums, states map[part]int64
@@ -32,7 +29,7 @@ type Hottest struct {
 // Add sums up a tree that will be dropped.
 func (h *Hottest) Add(t *Tree, of *profile.Meta) { *h = h.with(t, of) }
 
-// Describe is Describe of the trees that were added, and of one more.
+// Describe fills in Hottest and States from the trees that were added, and from one more.
 func (h *Hottest) Describe(s *profile.Summary, t *Tree) {
 	all := h.with(t, &s.Meta)
 	s.Hottest, s.States = all.parts(all.sums, mostParts), all.parts(all.states, 0)

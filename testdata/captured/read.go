@@ -233,7 +233,8 @@ func (r *recReader) row() *process.Row {
 }
 
 func (r *recReader) rule() process.Rule {
-	rule := process.Rule{Kind: process.RuleKind(r.below(uint64(process.RuleValExpr) + 1)), Reg: uint8(r.below(arch.MaxRegs))}
+	kind := process.RuleKind(r.below(uint64(process.RuleValExpr) + 1))
+	rule := process.Rule{Kind: kind, Reg: uint8(r.below(arch.MaxRegs))}
 	off := r.signed()
 	if off != int64(int32(off)) {
 		r.fail("offset %d", off)
@@ -267,8 +268,8 @@ func (r *recReader) globals(rec *Recording) {
 		kind := r.below(3)
 		a := globalAnswer{addr: r.num()}
 		if kind != recNoError {
-			a.err = fmt.Errorf("%w: %s in %s", [...]error{recNoSymbol: process.ErrNoSymbol, recNoImage: process.ErrNoImage}[kind], key.symbol,
-				key.image)
+			kinds := [...]error{recNoSymbol: process.ErrNoSymbol, recNoImage: process.ErrNoImage}
+			a.err = fmt.Errorf("%w: %s in %s", kinds[kind], key.symbol, key.image)
 		}
 		rec.globals[key] = a
 	}

@@ -69,9 +69,10 @@ func (f *fakeTarget) Image(name string) (process.Image, bool) {
 
 func newFakeTarget() *fakeTarget {
 	row := &process.Row{
-		CFA:   process.Rule{Kind: process.RuleRegister, Reg: 31, Off: 16},
-		Saved: []process.SavedReg{{Reg: 29, Rule: process.Rule{Kind: process.RuleOffset, Off: -16}}, {Reg: 30, Rule: process.Rule{Kind: process.RuleExpr, Expr: []byte{0x77, 8}}}},
-		RA:    30, Signal: true, SignedRA: true,
+		CFA: process.Rule{Kind: process.RuleRegister, Reg: 31, Off: 16},
+		Saved: []process.SavedReg{{Reg: 29, Rule: process.Rule{Kind: process.RuleOffset, Off: -16}},
+			{Reg: 30, Rule: process.Rule{Kind: process.RuleExpr, Expr: []byte{0x77, 8}}}},
+		RA: 30, Signal: true, SignedRA: true,
 	}
 	f := &fakeTarget{arrayMemory: arrayMemory{base: 0x10000, data: make([]byte, 8192)}}
 	for i := range f.data {
@@ -207,9 +208,10 @@ func TestRecordingSteps(t *testing.T) {
 		if i%2 == 0 {
 			s.Under = []byte{0, byte(i + 1), 0, 0, 4, 0}
 			s.Followed, s.RunsOn = []byte{byte(i), 2, 3}, true
-			s.Continuation = process.Continuation{Entry: 0x7800, ID: uint64(i), Name: "v", Settled: i%4 == 0, BaseAddr: 0x77f0,
-				Base:   []byte{byte(i), 1},
-				Chunks: []process.Chunk{{SP: 0x10010, Stack: []byte{1, byte(i)}}, {SP: 0x20010, Stack: []byte{2}}}}
+			s.Continuation = process.Continuation{Entry: 0x7800, ID: uint64(i), Name: "v", Settled: i%4 == 0,
+				BaseAddr: 0x77f0,
+				Base:     []byte{byte(i), 1},
+				Chunks:   []process.Chunk{{SP: 0x10010, Stack: []byte{1, byte(i)}}, {SP: 0x20010, Stack: []byte{2}}}}
 		}
 		for k := range s.Regs {
 			s.Regs[k] = rnd.Uint64()

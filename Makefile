@@ -3,7 +3,7 @@
 GO      ?= go
 BINARY  := goprof
 # go's ./... leaves testdata out, but the tests of all packages stand on these.
-PKG     ?= ./... ./testdata/jvmtest ./testdata/ctest ./testdata/host ./testdata/fuzzseed ./testdata/lies ./testdata/oldkernel ./testdata/oracle ./testdata/browser ./testdata/corefile ./testdata/hprofread ./testdata/sampletest ./testdata/shipped ./testdata/sources
+PKG     ?= ./... ./testdata/jvmtest ./testdata/ctest ./testdata/host ./testdata/fuzzseed ./testdata/lies ./testdata/oldkernel ./testdata/oracle ./testdata/captured ./testdata/browser ./testdata/corefile ./testdata/hprofread ./testdata/sampletest ./testdata/shipped ./testdata/sources
 RUN     ?= .
 # How long a test run may last before it counts as hung, and each fuzzer runs.
 TIMEOUT ?= 45m

@@ -255,7 +255,7 @@ func (a *Agent) lose(pid int) {
 
 // bar notes that a JVM cannot be recorded. It tells each cause once for each JVM.
 func (a *Agent) bar(g *guest, c diagnose.Cause, now time.Time) {
-	g.state, g.why = barred, &c
+	g.state = barred
 	g.retry = time.Time{}
 	if c.Class != diagnose.NotJVM || c.Passes() {
 		g.retry = now.Add(min(openAgain<<min(g.tries, 8), openSeldom))

@@ -6,7 +6,6 @@ import (
 	"context"
 	"time"
 
-	"goprof/diagnose"
 	"goprof/sampler"
 	"goprof/session"
 )
@@ -35,7 +34,6 @@ const stillBeats = 2
 type guest struct {
 	Candidate
 	state guestState
-	why   *diagnose.Cause // of barred
 	said  map[string]bool // causes that were told
 	retry time.Time       // of barred: try again; zero: never
 	tries int

@@ -4,6 +4,7 @@ package diagnose
 
 import (
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 	"time"
@@ -115,7 +116,7 @@ func (h Host) look(pids []int) []JVM {
 	}
 	close(next)
 	all.Wait()
-	slices.SortFunc(found, func(a, b JVM) int { return a.PID - b.PID })
+	sort.Slice(found, func(i, j int) bool { return found[i].PID < found[j].PID })
 	return found
 }
 

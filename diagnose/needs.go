@@ -4,7 +4,6 @@ package diagnose
 
 import (
 	"fmt"
-	"strings"
 )
 
 // need is something that goprof asks of the machine. Doctor's checks of the machine, what errors say of kernels, and
@@ -144,17 +143,3 @@ func (n *need) missing(what string) string {
 
 // none reports whether a kernel is too old for a need.
 func (n *need) none(release string) bool { return older(release, n.since) }
-
-// needsTable is the table of docs/evidence/support.md.
-func needsTable() string {
-	var b strings.Builder
-	b.WriteString("| doctor's line | needs | Linux | found out by | without it |\n|---|---|---|---|---|\n")
-	for _, n := range needs() {
-		name := n.name
-		if n.check == nil {
-			name = "(" + name + ")"
-		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", name, n.wants, n.since, n.tried, n.lost)
-	}
-	return b.String()
-}

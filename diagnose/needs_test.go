@@ -4,6 +4,7 @@ package diagnose
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -90,4 +91,18 @@ func TestOldKernelsAreNamed(t *testing.T) {
 			t.Errorf("%s, %v: the event's error says %q", c.release, c.err, e.Why)
 		}
 	}
+}
+
+// needsTable is the table of docs/evidence/support.md.
+func needsTable() string {
+	var b strings.Builder
+	b.WriteString("| doctor's line | needs | Linux | found out by | without it |\n|---|---|---|---|---|\n")
+	for _, n := range needs() {
+		name := n.name
+		if n.check == nil {
+			name = "(" + name + ")"
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", name, n.wants, n.since, n.tried, n.lost)
+	}
+	return b.String()
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"goprof/process"
+	"goprof/testdata/captured"
 	"goprof/testdata/jvmtest"
 	"goprof/vmstructs"
 )
@@ -35,7 +36,7 @@ func TestRecordHeaps(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer p.Close()
-				recorder := process.NewRecorder(blank{p, texts(t, p)})
+				recorder := captured.NewRecorder(blank{p, texts(t, p)})
 				r, err := readerOf(recorder)
 				if err != nil {
 					t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 
 	"goprof/process"
 	"goprof/profile"
+	"goprof/testdata/captured"
 	"goprof/testdata/lies"
 	"goprof/vmstructs"
 )
@@ -20,14 +21,14 @@ import (
 var recorded = []string{"serial25", "g1-17"}
 
 // loadHeap loads a recorded heap.
-func loadHeap(t testing.TB, name string) *process.Recording {
+func loadHeap(t testing.TB, name string) *captured.Recording {
 	t.Helper()
 	f, err := os.Open(filepath.Join("testdata", name+".rec"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	rec, err := process.LoadRecording(f)
+	rec, err := captured.Load(f)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +78,7 @@ const (
 // TestHostileHeaps: heaps in which headers, lengths, pointers to classes and the JVM's own tables are damaged are
 // read in bounded time and memory. No part has more than it is large.
 func TestHostileHeaps(t *testing.T) {
-	heaps := []*process.Recording{loadHeap(t, recorded[0]), loadHeap(t, recorded[1])}
+	heaps := []*captured.Recording{loadHeap(t, recorded[0]), loadHeap(t, recorded[1])}
 	for seed := range uint64(hostileHeaps) {
 		d := &damaged{Target: heaps[seed%2], rnd: rand.New(rand.NewPCG(seed, 1))}
 		r, err := readerOf(d)

@@ -1,8 +1,8 @@
 package memory
 
 import (
-	"cmp"
 	"slices"
+	"sort"
 	"time"
 
 	"goprof/profile"
@@ -49,7 +49,7 @@ func Growth(readings []*profile.Memory) *profile.MemoryGrowth {
 			g.Parts = append(g.Parts, profile.MemoryGrower{Name: name, Bytes: rate, From: uint64(y[0]), To: uint64(y[n-1])})
 		}
 	}
-	slices.SortStableFunc(g.Parts, func(a, b profile.MemoryGrower) int { return cmp.Compare(b.Bytes.Rate, a.Bytes.Rate) })
+	sort.SliceStable(g.Parts, func(i, j int) bool { return g.Parts[i].Bytes.Rate > g.Parts[j].Bytes.Rate })
 	if !slices.ContainsFunc(readings, func(m *profile.Memory) bool { return m.Direct == nil }) {
 		y := series(func(m *profile.Memory) uint64 { return m.Direct.Reserved })
 		if rate, sure := grows(at, y, leastBytes); sure {

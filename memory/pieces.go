@@ -3,7 +3,7 @@ package memory
 import (
 	"cmp"
 	"path"
-	"slices"
+	"sort"
 	"strings"
 
 	"goprof/process"
@@ -39,7 +39,7 @@ func wholePages(claims []claim, page uint64) (whole []claim) {
 // cut gives pieces without a purpose that of the claims that they lie in, and cuts them where a claim begins or ends.
 // Of claims that overlap the lower one counts.
 func cut(pieces []piece, claims []claim) (cut []piece) {
-	slices.SortStableFunc(claims, func(a, b claim) int { return cmp.Compare(a.start, b.start) })
+	sort.SliceStable(claims, func(i, j int) bool { return claims[i].start < claims[j].start })
 	next := 0
 	for _, p := range pieces {
 		if p.part != "" {
@@ -174,13 +174,14 @@ func partsOf(pieces []counted) (parts []profile.MemoryPart) {
 	}
 	for _, name := range order {
 		if s := sums[name]; s != nil {
-			slices.SortFunc(s.Pieces, func(a, b profile.MemoryPiece) int {
-				return cmp.Or(cmp.Compare(b.Resident, a.Resident), cmp.Compare(a.Name, b.Name))
+			sort.Slice(s.Pieces, func(i, j int) bool {
+				a, b := &s.Pieces[i], &s.Pieces[j]
+				return cmp.Or(cmp.Compare(b.Resident, a.Resident), cmp.Compare(a.Name, b.Name)) < 0
 			})
 			s.Pieces = s.Pieces[:min(len(s.Pieces), mostPieces)]
 			parts = append(parts, *s)
 		}
 	}
-	slices.SortStableFunc(parts, func(a, b profile.MemoryPart) int { return cmp.Compare(b.Resident, a.Resident) })
+	sort.SliceStable(parts, func(i, j int) bool { return parts[i].Resident > parts[j].Resident })
 	return parts
 }

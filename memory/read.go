@@ -19,7 +19,6 @@ import (
 // Reader reads where the memory of a JVM is. One goroutine may use it at a time.
 type Reader struct {
 	p      *process.Process
-	vm     *vmstructs.VM
 	health *vmstructs.Health
 	mounts []procfs.CgroupMount
 	arena  []byte // a copy of the last arena that was looked through
@@ -38,7 +37,7 @@ const (
 // NewReader makes a reader for a live JVM.
 func NewReader(p *process.Process, vm *vmstructs.VM) *Reader {
 	b, _ := procfs.Read("/proc/self/mountinfo", maxMounts)
-	return &Reader{p: p, vm: vm, health: vm.NewHealth(), mounts: procfs.CgroupMounts(b)}
+	return &Reader{p: p, health: vm.NewHealth(), mounts: procfs.CgroupMounts(b)}
 }
 
 // reading is one reading under way.

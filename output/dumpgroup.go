@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -29,8 +30,9 @@ func ordered(counts map[string]int) []counted {
 	for name, n := range counts {
 		list = append(list, counted{name, n})
 	}
-	slices.SortFunc(list, func(a, b counted) int {
-		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Name, b.Name))
+	sort.Slice(list, func(i, j int) bool {
+		a, b := &list[i], &list[j]
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Name, b.Name)) < 0
 	})
 	return list
 }

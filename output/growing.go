@@ -15,8 +15,7 @@ type Growing struct {
 	f    *File
 	out  *patient   // a stream; nil for a file
 	file *temporary // nil before the first Write
-	info fs.FileInfo
-	open bool // under its final name
+	open bool       // under its final name
 	done bool
 }
 
@@ -92,11 +91,7 @@ func (g *Growing) Publish() error {
 	if g.file == nil || g.open {
 		return nil
 	}
-	err := g.f.take(g.file)
-	if err == nil {
-		g.info, err = g.file.Stat()
-	}
-	if err != nil {
+	if err := g.f.take(g.file); err != nil {
 		return &FileError{g.f.name, plain(err)}
 	}
 	g.open = true

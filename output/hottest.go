@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"regexp"
 	"slices"
+	"sort"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -19,9 +20,6 @@ import (
 // mostParts is how many of the hottest are kept.
 const mostParts = 8
 
-// Describe fills in Hottest and States from a recording's tree.
-func Describe(s *profile.Summary, t *Tree) { new(Hottest).Describe(s, t) }
-
 // Hottest sums up stacks that are no longer kept. The zero value is empty.
 type Hottest struct {
 	sums, states map[part]int64
@@ -31,7 +29,7 @@ type Hottest struct {
 // Add sums up a tree that will be dropped.
 func (h *Hottest) Add(t *Tree, of *profile.Meta) { *h = h.with(t, of) }
 
-// Describe is Describe of the trees that were added, and of one more.
+// Describe fills in Hottest and States from the trees that were added, and from one more.
 func (h *Hottest) Describe(s *profile.Summary, t *Tree) {
 	all := h.with(t, &s.Meta)
 	s.Hottest, s.States = all.parts(all.sums, mostParts), all.parts(all.states, 0)
@@ -178,8 +176,9 @@ func (h *Hottest) parts(of map[part]int64, most int) []profile.Part {
 	for p, n := range of {
 		all = append(all, profile.Part{Name: p.name, State: p.state, Share: float64(n) / float64(h.total)})
 	}
-	slices.SortFunc(all, func(a, b profile.Part) int {
-		return cmp.Or(cmp.Compare(b.Share, a.Share), strings.Compare(a.Name, b.Name), strings.Compare(a.State, b.State))
+	sort.Slice(all, func(i, j int) bool {
+		a, b := &all[i], &all[j]
+		return cmp.Or(cmp.Compare(b.Share, a.Share), strings.Compare(a.Name, b.Name), strings.Compare(a.State, b.State)) < 0
 	})
 	const least = 0.01
 	for i := range all {

@@ -61,7 +61,7 @@ func TestHottest(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := profile.Summary{Meta: profile.Meta{Collector: "G1"}}
-		if Describe(&s, tree); cmp.Diff(c.want, s.Hottest, cmpopts.EquateApprox(0, 1e-9)) != "" {
+		if new(Hottest).Describe(&s, tree); cmp.Diff(c.want, s.Hottest, cmpopts.EquateApprox(0, 1e-9)) != "" {
 			t.Errorf("%s: %s", what, cmp.Diff(c.want, s.Hottest))
 		}
 		var given Hottest
@@ -91,7 +91,7 @@ func TestHottestClasses(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := profile.Summary{Meta: profile.Meta{Mode: mode}}
-		if Describe(&s, tree); cmp.Diff(want, s.Hottest, cmpopts.EquateApprox(0, 1e-9)) != "" {
+		if new(Hottest).Describe(&s, tree); cmp.Diff(want, s.Hottest, cmpopts.EquateApprox(0, 1e-9)) != "" {
 			t.Errorf("%s: %s", mode, cmp.Diff(want, s.Hottest))
 		}
 	}
@@ -117,7 +117,7 @@ func TestClassOrFunction(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := profile.Summary{Meta: profile.Meta{Mode: "page-faults,alloc"}}
-	Describe(&s, tree)
+	new(Hottest).Describe(&s, tree)
 	want := []profile.Part{{Name: "Entry", Share: 0.5}, {Name: "kernel: do_page_fault.isra.0", Share: 0.5}}
 	if d := cmp.Diff(want, s.Hottest, cmpopts.EquateApprox(0, 1e-9)); d != "" {
 		t.Error(d)
@@ -130,12 +130,12 @@ func TestStatesOfASummary(t *testing.T) {
 		t.Fatal(err)
 	}
 	var s profile.Summary
-	Describe(&s, tree)
+	new(Hottest).Describe(&s, tree)
 	want := []profile.Part{{Name: "parked", Share: 0.5}, {Name: "running", Share: 0.5}}
 	if d := cmp.Diff(want, s.States); d != "" {
 		t.Error(d)
 	}
-	Describe(&s, &Tree{Nodes: make([]TreeNode, 1)})
+	new(Hottest).Describe(&s, &Tree{Nodes: make([]TreeNode, 1)})
 	if s.Hottest != nil || s.States != nil {
 		t.Errorf("of nothing: %v %v", s.Hottest, s.States)
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"regexp"
 	"slices"
+	"sort"
 	"strings"
 
 	"goprof/profile"
@@ -110,8 +111,9 @@ func newReport(t *Tree, by string, table []ReportRow, all int64, top int) *Repor
 			r.Rows = append(r.Rows, *row)
 		}
 	}
-	slices.SortFunc(r.Rows, func(a, b ReportRow) int {
-		return cmp.Or(cmp.Compare(b.Self, a.Self), cmp.Compare(b.Total, a.Total), strings.Compare(a.Name, b.Name))
+	sort.Slice(r.Rows, func(i, j int) bool {
+		a, b := &r.Rows[i], &r.Rows[j]
+		return cmp.Or(cmp.Compare(b.Self, a.Self), cmp.Compare(b.Total, a.Total), strings.Compare(a.Name, b.Name)) < 0
 	})
 	if top > 0 && len(r.Rows) > top {
 		r.Omitted = len(r.Rows) - top
@@ -164,7 +166,7 @@ func plainStates(rows []ReportRow) (states []ReportRow) {
 		s.Self, s.SelfShare, s.Total, s.TotalShare = s.Self+row.Self, s.SelfShare+row.SelfShare,
 			s.Total+row.Total, s.TotalShare+row.TotalShare
 	}
-	slices.SortStableFunc(states, func(a, b ReportRow) int { return cmp.Compare(b.Self, a.Self) })
+	sort.SliceStable(states, func(i, j int) bool { return states[i].Self > states[j].Self })
 	return states
 }
 

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path"
 	"slices"
+	"sort"
 	"strings"
 )
 
@@ -93,7 +94,7 @@ func (b *backing) missing() (list []MissingFile) {
 			list = append(list, MissingFile{name, f.id, f.err})
 		}
 	}
-	slices.SortFunc(list, func(a, b MissingFile) int { return cmp.Compare(a.Path, b.Path) })
+	sort.Slice(list, func(i, j int) bool { return list[i].Path < list[j].Path })
 	return list
 }
 
@@ -325,7 +326,7 @@ func (b *backing) unproven() (list []UnprovenFile) {
 			list = append(list, UnprovenFile{name, f.agreed.percent(), f.agreed.all})
 		}
 	}
-	slices.SortFunc(list, func(a, b UnprovenFile) int { return cmp.Compare(a.Path, b.Path) })
+	sort.Slice(list, func(i, j int) bool { return list[i].Path < list[j].Path })
 	return list
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"sort"
 )
 
 // segment is a piece of the process's memory. Only its first have bytes are in the core file.
@@ -35,7 +36,7 @@ func (c *Core) setSegments(progs []elf.Prog64) {
 		c.segments = append(c.segments,
 			segment{p.Vaddr, p.Vaddr + p.Memsz, want, have, p.Off, elf.ProgFlag(p.Flags)})
 	}
-	slices.SortStableFunc(c.segments, func(a, b segment) int { return cmp.Compare(a.start, b.start) })
+	sort.SliceStable(c.segments, func(i, j int) bool { return c.segments[i].start < c.segments[j].start })
 	kept := c.segments[:0]
 	for _, s := range c.segments {
 		if n := len(kept); n > 0 && s.start < kept[n-1].end {

@@ -342,8 +342,8 @@ func TestThreads(t *testing.T) {
 		if th.TID != th.NSTID || th.Comm == "" || !strings.ContainsRune("RSDTtI", rune(th.State)) {
 			t.Errorf("%+v", th)
 		}
-		if tracer, err := p.TracerPid(th.TID); err == nil && tracer != 0 {
-			t.Errorf("thread %d is traced by %d", th.TID, tracer)
+		if status, err := procfs.ReadStatus(p.PID(), th.TID); err == nil && status.Tracer != 0 {
+			t.Errorf("thread %d is traced by %d", th.TID, status.Tracer)
 		}
 	}
 	if _, err := p.Thread(1 << 23); !errors.Is(err, ErrGone) {

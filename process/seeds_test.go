@@ -4,15 +4,9 @@ package process
 
 import (
 	"bytes"
-	"cmp"
-	"compress/gzip"
 	"encoding/binary"
 	"fmt"
-	"io"
-	"maps"
 	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -30,10 +24,6 @@ func TestWriteSeeds(t *testing.T) {
 	seedOfVDSO(t)
 	seedOfMaps(t)
 	seedOfMiniDebug(t)
-	walks, _ := filepath.Glob("../unwind/testdata/walks/*.walks")
-	for _, file := range walks {
-		seedOfRecording(t, file)
-	}
 }
 
 // seedsOfFrames takes functions with different instructions in their rules.
@@ -144,48 +134,4 @@ func seedOfMiniDebug(t *testing.T) {
 		t.Fatal(err)
 	}
 	fuzzseed.Write(t, ".", "FuzzUnpackXZ", "mini-debug-info", packed)
-}
-
-// seedOfRecording makes a recording from the beginnings of a few walks of a long one.
-func seedOfRecording(t *testing.T, file string) {
-	f, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	long, err := LoadRecording(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := NewRecorder(long)
-	r.Image("libjvm.so")
-	table, _ := r.Global("libjvm.so", "gHotSpotVMStructs")
-	r.Global("libjvm.so", "no_such_symbol")
-	r.Global("libnone.so", "x")
-	for i, snap := range long.Snapshots[:4] {
-		long.Step(i)
-		short := *snap
-		short.Stack, short.Cut = snap.Stack[:min(len(snap.Stack), 256+64*i)], true
-		r.Begin(&short)
-		r.Read(table, make([]byte, 64))
-		r.Read(snap.SideAddr, make([]byte, 8))
-		for _, k := range slices.SortedFunc(maps.Keys(long.codes),
-			func(a, b codeKey) int { return cmp.Compare(a.pc, b.pc) })[:5+i] {
-			r.Code(k.pc, k.exact)
-		}
-	}
-	var b bytes.Buffer
-	if err := r.Save(&b, nil); err != nil {
-		t.Fatal(err)
-	}
-	z, err := gzip.NewReader(&b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	plain, err := io.ReadAll(z)
-	if err != nil {
-		t.Fatal(err)
-	}
-	name := strings.TrimSuffix(filepath.Base(file), ".walks")
-	fuzzseed.Write(t, ".", "FuzzRecording", name, plain)
 }

@@ -1,8 +1,8 @@
 // Package process is the process that is looked at: its memory, its mappings, the
 // images loaded into it with their symbols and unwind tables, its threads.
 //
-// Three types implement Target: a live Process, a Recording of one, and a Core, which a core file has kept of one. All
-// packages above read through Target, so every walk can be recorded and replayed on any machine.
+// Two types implement Target: a live Process, and a Core, which a core file has kept of one. All packages above read
+// through Target, so tests record every walk and replay it on any machine (testdata/captured).
 //
 // Nothing that is read here is trusted. Reads are bounded and checked by the
 // caller; a failed read is an error, never a zero.

@@ -72,12 +72,6 @@ func (p *Process) Thread(tid int) (Thread, error) {
 	return t, nil
 }
 
-// TracerPid returns the process that traces a thread, 0 if there is none.
-func (p *Process) TracerPid(tid int) (int, error) {
-	status, err := procfs.ReadStatus(p.pid, tid)
-	return status.Tracer, threadError(err)
-}
-
 func threadError(err error) error {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) {
 		return ErrGone

@@ -1,7 +1,5 @@
 package profile
 
-import "time"
-
 // EventCount is what the account of a recording says of one event: all hits, which the kernel has counted, and the hits
 // that became samples.
 type EventCount struct {
@@ -33,13 +31,6 @@ const (
 
 // UnknownClass is the leaf of an event's sample if the class that it is about could not be read.
 const UnknownClass = "[unknown class]"
-
-// AddValue counts a stack n times, with an amount in the profile's other weight: bytes, for an event.
-func (p *Profile) AddValue(root string, s *Stack, n, amount int64) {
-	if n > 0 {
-		p.AddAt(root, s, n, time.Duration(amount))
-	}
-}
 
 // Contents says how the bytes of classes are known, in a recording of allocations. Samples are taken where a thread's
 // buffer ends. They say where objects of a class are allocated. What buffers held says how many bytes a class has.

@@ -10,7 +10,7 @@ time=${1:-20s}
 which=${2:-.}
 
 found=0
-for pkg in $(go list ./...); do
+for pkg in $(go list ./... ./testdata/captured); do
     listed=$(go test -list '^Fuzz' "$pkg") # fails where it does not build
     for fuzzer in $(grep '^Fuzz' <<<"$listed" | grep -E "$which" || true); do
         found=$((found + 1))

@@ -30,7 +30,7 @@ prepare() {
     rm -rf "$out/classes" "$out/bin"
     [[ ! cores =~ ^(${STAGES:-.*})$ ]] || rm -rf "$out/cores" # of another commit, perhaps
     cp -r "$classes" "$out/classes"
-    for package in $(go list ./... ./testdata/jvmtest ./testdata/oracle); do
+    for package in $(go list ./... ./testdata/jvmtest ./testdata/captured ./testdata/oracle); do
         [ -z "$(GOARCH=arm64 go list -f '{{.TestGoFiles}}{{.XTestGoFiles}}' "$package" | tr -d '[]')" ] ||
             GOARCH=arm64 CGO_ENABLED=0 go test -c -o "$out/bin/$(name_of "$package").test" "$package"
     done

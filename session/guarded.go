@@ -2,7 +2,23 @@
 
 package session
 
-// Guarded runs f, which reads the target. It returns true when f has returned. If a call into the target hangs, it
-// returns false, the process is given up, and f may go on in the background. So f must not write what its caller reads
-// then.
-func (s *Session) Guarded(f func()) bool { return s.guarded(f) }
+import "goprof/process"
+
+// Ask returns what read returns, which reads the target. If a call into the target hangs, the process is given up, the
+// error is process.ErrSilent, and read may go on in the background. So read must not write what its caller reads then.
+func Ask[T any](s *Session, read func() (T, error)) (T, error) {
+	type answer struct {
+		value T
+		err   error
+	}
+	told := make(chan answer, 1)
+	if !s.guarded(func() {
+		value, err := read()
+		told <- answer{value, err}
+	}) {
+		var none T
+		return none, process.ErrSilent
+	}
+	a := <-told
+	return a.value, a.err
+}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 
 	"goprof/profile"
@@ -153,8 +154,9 @@ func (x *exam) caught(busy map[int]string) (list []caughtThread) {
 		}
 		list = append(list, c)
 	}
-	slices.SortFunc(list, func(a, b caughtThread) int {
-		return cmp.Or(cmp.Compare(b.share, a.share), strings.Compare(a.thread, b.thread))
+	sort.Slice(list, func(i, j int) bool {
+		a, b := &list[i], &list[j]
+		return cmp.Or(cmp.Compare(b.share, a.share), strings.Compare(a.thread, b.thread)) < 0
 	})
 	return list
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sort"
 
 	"goprof/profile"
 	"goprof/triage/vitals"
@@ -67,8 +68,10 @@ func gcBusy(x *exam) *suspicion {
 // allocatorsText names the threads that allocate most. HotSpot counts that for each thread, so it is exact.
 func (x *exam) allocatorsText(all float64) (lines []string) {
 	const most, least = 3, 0.05
-	threads := slices.SortedFunc(slices.Values(x.Rates.Threads), func(a, b vitals.ThreadRate) int {
-		return cmp.Or(cmp.Compare(b.Allocated.Or(0), a.Allocated.Or(0)), cmp.Compare(a.TID, b.TID))
+	threads := slices.Clone(x.Rates.Threads)
+	sort.Slice(threads, func(i, j int) bool {
+		a, b := &threads[i], &threads[j]
+		return cmp.Or(cmp.Compare(b.Allocated.Or(0), a.Allocated.Or(0)), cmp.Compare(a.TID, b.TID)) < 0
 	})
 	for _, t := range threads[:min(len(threads), most)] {
 		if rate := t.Allocated.Or(0); rate >= least*all {

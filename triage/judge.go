@@ -1,8 +1,7 @@
 package triage
 
 import (
-	"cmp"
-	"slices"
+	"sort"
 
 	"goprof/profile"
 	"goprof/triage/vitals"
@@ -78,7 +77,7 @@ func Judge(e *Evidence) profile.Triage {
 				profile.Finding{ID: id, Severity: s.severity, Claim: s.claim, Evidence: s.evidence, Next: s.next}})
 		}
 	}
-	slices.SortStableFunc(verdicts, func(a, b verdict) int { return cmp.Compare(b.sure, a.sure) })
+	sort.SliceStable(verdicts, func(i, j int) bool { return verdicts[i].sure > verdicts[j].sure })
 	t := profile.Triage{Findings: []profile.Finding{}, Notes: []string{}, Unknown: x.unknown}
 	for _, v := range verdicts {
 		t.Findings = append(t.Findings, v.Finding)

@@ -8,6 +8,7 @@ import (
 
 	"goprof/process"
 	"goprof/profile"
+	"goprof/testdata/captured"
 	"goprof/vmstructs"
 )
 
@@ -154,7 +155,7 @@ func TestCallerWithoutDebugInfo(t *testing.T) {
 }
 
 // compiledIn is the code of a compiled frame of a recorded thread.
-func compiledIn(t *testing.T, w *Walker, rec *process.Recording) *vmstructs.Blob {
+func compiledIn(t *testing.T, w *Walker, rec *captured.Recording) *vmstructs.Blob {
 	t.Helper()
 	for i, snap := range rec.Snapshots {
 		rec.Step(i)

@@ -11,10 +11,11 @@ import (
 
 	"goprof/process"
 	"goprof/profile"
+	"goprof/testdata/captured"
 )
 
 // eachVirtual runs a test on each recording of carriers with virtual threads that have frames in the heap.
-func eachVirtual(t *testing.T, test func(t *testing.T, file string, rec *process.Recording, w *Walker)) {
+func eachVirtual(t *testing.T, test func(t *testing.T, file string, rec *captured.Recording, w *Walker)) {
 	arm64, _ := filepath.Glob("testdata/arm64/virtual-*.walks")
 	for _, file := range append(recordings(t, "virtual"), arm64...) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
@@ -27,7 +28,7 @@ func eachVirtual(t *testing.T, test func(t *testing.T, file string, rec *process
 
 // TestRecordedVirtual: stacks of virtual threads are those of the recording. Part of each stack lies in the heap.
 func TestRecordedVirtual(t *testing.T) {
-	eachVirtual(t, func(t *testing.T, file string, rec *process.Recording, w *Walker) {
+	eachVirtual(t, func(t *testing.T, file string, rec *captured.Recording, w *Walker) {
 		var text bytes.Buffer
 		var stack profile.Stack
 		for i, snap := range rec.Snapshots {
@@ -83,7 +84,7 @@ func TestChunkThatMovedOn(t *testing.T) {
 		"an odd top":           func(k *process.Continuation) { k.Chunks[0].SP++ },
 		"only the words below": func(k *process.Continuation) { k.Chunks[0].Stack = k.Chunks[0].Stack[:process.ChunkHead] },
 	}
-	eachVirtual(t, func(t *testing.T, _ string, rec *process.Recording, w *Walker) {
+	eachVirtual(t, func(t *testing.T, _ string, rec *captured.Recording, w *Walker) {
 		for name, change := range cases {
 			for i, snap := range rec.Snapshots {
 				rec.Step(i)
@@ -119,7 +120,7 @@ func copyOf(k *process.Continuation) process.Continuation {
 // TestHostileChunks changes words of chunks at random. No walk panics or goes on for long. Each ends at the root of
 // the continuation, or says that it does not.
 func TestHostileChunks(t *testing.T) {
-	eachVirtual(t, func(t *testing.T, _ string, rec *process.Recording, w *Walker) {
+	eachVirtual(t, func(t *testing.T, _ string, rec *captured.Recording, w *Walker) {
 		rnd := rand.New(rand.NewPCG(3, 4))
 		var stack profile.Stack
 		cut := 0

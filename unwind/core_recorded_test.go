@@ -12,6 +12,7 @@ import (
 	"goprof/arch"
 	"goprof/process"
 	"goprof/profile"
+	"goprof/testdata/captured"
 	"goprof/vmstructs"
 )
 
@@ -52,7 +53,7 @@ func TestCoreOfArm64(t *testing.T) {
 }
 
 // walkCore walks the thread of a core that is made of a snapshot.
-func walkCore(t *testing.T, rec *process.Recording, snap *process.Snapshot, stack *profile.Stack) {
+func walkCore(t *testing.T, rec *captured.Recording, snap *process.Snapshot, stack *profile.Stack) {
 	t.Helper()
 	b := armCore(rec, snap)
 	core, err := process.OpenCore(bytes.NewReader(b), int64(len(b)), process.CoreOptions{Root: t.TempDir()})
@@ -98,7 +99,7 @@ func otherFrames(want, got *profile.Stack) string {
 
 // coreAndRecording reads memory from a core. Facts from the files of libraries come from the recording.
 type coreAndRecording struct {
-	*process.Recording
+	*captured.Recording
 	core *process.Core
 }
 
@@ -107,7 +108,7 @@ func (c coreAndRecording) ReadMany(rs []process.Range)      { c.core.ReadMany(rs
 func (c coreAndRecording) CPU() *arch.CPU                   { return c.core.CPU() }
 
 // armCore is a core file of a snapshot and the memory of its recording (include/uapi/linux/elf.h, fs/binfmt_elf.c).
-func armCore(rec *process.Recording, snap *process.Snapshot) []byte {
+func armCore(rec *captured.Recording, snap *process.Snapshot) []byte {
 	type piece struct {
 		addr uint64
 		b    []byte

@@ -9,13 +9,13 @@ import (
 	"time"
 
 	"goprof/arch"
-	"goprof/process"
+	"goprof/testdata/captured"
 	"goprof/vmstructs"
 )
 
 // sights are the nmethods of the pcs of a recording that TestRecordFirstSights made, without the records of a JVM with
 // full records. What a first sight reads of them alone is not read yet.
-func sights(tb testing.TB, rec *process.Recording, w *Walker) (pcs []uint64, of []*vmstructs.Blob) {
+func sights(tb testing.TB, rec *captured.Recording, w *Walker) (pcs []uint64, of []*vmstructs.Blob) {
 	tb.Helper()
 	less := map[*vmstructs.Blob]*vmstructs.Blob{}
 	for i, snap := range rec.Snapshots {

@@ -13,6 +13,7 @@ import (
 	"goprof/arch"
 	"goprof/process"
 	"goprof/profile"
+	"goprof/testdata/captured"
 	"goprof/testdata/lies"
 	"goprof/vmstructs"
 )
@@ -27,7 +28,7 @@ const (
 // hostile is a recorded process that lies in some words of its memory. If it invents, it also lies in all of the
 // memory that was not recorded.
 type hostile struct {
-	*process.Recording
+	*captured.Recording
 	lies    map[uint64]uint64 // by address, a multiple of 8
 	fickle  int               // not 0: it lies in some reads only, so that no two reads agree
 	invents bool
@@ -82,7 +83,7 @@ func (h *hostile) ReadMany(rs []process.Range) {
 
 // hostileFile is one recording, with the material for plans.
 type hostileFile struct {
-	rec   *process.Recording
+	rec   *captured.Recording
 	pool  []uint64
 	asked []uint64 // the addresses that are read to open the VM and to walk
 }

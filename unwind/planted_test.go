@@ -10,11 +10,12 @@ import (
 
 	"goprof/process"
 	"goprof/profile"
+	"goprof/testdata/captured"
 	"goprof/vmstructs"
 )
 
 // rareRecordings runs a test on each recording of testdata/rare, with the codelets of its threads.
-func rareRecordings(t *testing.T, do func(t *testing.T, rec *process.Recording, w *Walker,
+func rareRecordings(t *testing.T, do func(t *testing.T, rec *captured.Recording, w *Walker,
 	codelets []vmstructs.Codelet)) {
 	for _, file := range recordings(t, "rare") {
 		t.Run(filepath.Base(file), func(t *testing.T) {
@@ -57,7 +58,7 @@ func moveTo(w *Walker, snap *process.Snapshot, pc, sp uint64) *process.Snapshot 
 }
 
 // standing walks the threads that run in the codelet of a branch. Compiled code has called their interpreted frame.
-func standing(rec *process.Recording, w *Walker, do func(snap *process.Snapshot, stack profile.Stack)) {
+func standing(rec *captured.Recording, w *Walker, do func(snap *process.Snapshot, stack profile.Stack)) {
 	eachWalk(rec, w, func(snap *process.Snapshot, stack *profile.Stack) {
 		if c, ok := w.vm.Codelet(snap.Regs[w.cpu.PC]); ok && strings.HasPrefix(c.Description, "if") {
 			do(snap, *stack)
@@ -70,7 +71,7 @@ func standing(rec *process.Recording, w *Walker, do func(snap *process.Snapshot,
 // compiled caller is not the word above the return address: the adapter has put the arguments between.
 func TestEntryBeforeSenderSP(t *testing.T) {
 	moved := 0
-	rareRecordings(t, func(t *testing.T, rec *process.Recording, w *Walker, codelets []vmstructs.Codelet) {
+	rareRecordings(t, func(t *testing.T, rec *captured.Recording, w *Walker, codelets []vmstructs.Codelet) {
 		pc := inCodelet(t, w, codelets, "zerolocals", 0x55, 0x48, 0x8b, 0xec, 0x41, 0x55) + 4
 		standing(rec, w, func(snap *process.Snapshot, stack profile.Stack) {
 			fp := snap.Regs[dwarfRBP]
@@ -98,7 +99,7 @@ func TestEntryBeforeSenderSP(t *testing.T) {
 // (templateInterpreterGenerator_x86.cpp, generate_throw_exception).
 func TestExceptionAsksForHandler(t *testing.T) {
 	tried := 0
-	rareRecordings(t, func(t *testing.T, rec *process.Recording, w *Walker, codelets []vmstructs.Codelet) {
+	rareRecordings(t, func(t *testing.T, rec *captured.Recording, w *Walker, codelets []vmstructs.Codelet) {
 		pop := inCodelet(t, w, codelets, "exception handling", 0x5a, 0x48, 0x8b, 0xe3) // pop rdx; mov rsp, rbx
 		standing(rec, w, func(snap *process.Snapshot, stack profile.Stack) {
 			fp := snap.Regs[dwarfRBP]
@@ -129,7 +130,7 @@ func TestExceptionAsksForHandler(t *testing.T) {
 // whole frame stands at the frame pointer. If the frame does not stand there, the stack ends.
 func TestDeoptBlobSavesRegisters(t *testing.T) {
 	tried := 0
-	rareRecordings(t, func(t *testing.T, rec *process.Recording, w *Walker, _ []vmstructs.Codelet) {
+	rareRecordings(t, func(t *testing.T, rec *captured.Recording, w *Walker, _ []vmstructs.Codelet) {
 		var blob *vmstructs.Blob
 		for i, snap := range rec.Snapshots {
 			rec.Step(i)
@@ -222,7 +223,7 @@ func threeInterpreted(w *Walker, snap *process.Snapshot, stack *profile.Stack) (
 // bytecode pointer (templateTable_x86_64.cpp). An nmethod of another method is no such sign.
 func TestFrameAboutToBeReplaced(t *testing.T) {
 	tried := 0
-	rareRecordings(t, func(t *testing.T, rec *process.Recording, w *Walker, _ []vmstructs.Codelet) {
+	rareRecordings(t, func(t *testing.T, rec *captured.Recording, w *Walker, _ []vmstructs.Codelet) {
 		standing(rec, w, func(snap *process.Snapshot, stack profile.Stack) {
 			fp := snap.Regs[dwarfRBP]
 			addr, _ := w.slot(fp, w.vm.Interp().Method)

@@ -11,6 +11,7 @@ import (
 	"goprof/arch"
 	"goprof/process"
 	"goprof/profile"
+	"goprof/testdata/captured"
 	"goprof/vmstructs"
 )
 
@@ -26,7 +27,7 @@ func eachRareWalk(t *testing.T, do func(t *testing.T, w *Walker, snap *process.S
 }
 
 // eachWalk walks all threads of a recording.
-func eachWalk(rec *process.Recording, w *Walker, do func(snap *process.Snapshot, stack *profile.Stack)) {
+func eachWalk(rec *captured.Recording, w *Walker, do func(snap *process.Snapshot, stack *profile.Stack)) {
 	for i, snap := range rec.Snapshots {
 		var stack profile.Stack
 		rec.Step(i)
@@ -127,7 +128,7 @@ func plantOSR(t *testing.T, w *Walker, code []byte, jump int, begin uint64) (p o
 	if err != nil || exit.Through.Kind != arch.AtMem {
 		t.Fatalf("the jump to compiled code: %v, %+v", err, exit)
 	}
-	w.t.(*process.Recording).EachPiece(func(addr uint64, piece []byte) {
+	w.t.(*captured.Recording).EachPiece(func(addr uint64, piece []byte) {
 		for at := int(-addr & 7); at+8 <= len(piece) && p.blob == nil; at += 8 {
 			word := binary.LittleEndian.Uint64(piece[at:])
 			if !w.vm.InCode(word) || w.vm.InInterpreter(word) {

@@ -13,6 +13,7 @@ import (
 
 	"goprof/process"
 	"goprof/profile"
+	"goprof/testdata/captured"
 	"goprof/vmstructs"
 )
 
@@ -29,14 +30,14 @@ func recordings(t testing.TB, folder string) []string {
 }
 
 // recorded opens a recording and a walker over it.
-func recorded(t testing.TB, file string) (*process.Recording, *Walker) {
+func recorded(t testing.TB, file string) (*captured.Recording, *Walker) {
 	t.Helper()
 	f, err := os.Open(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	rec, err := process.LoadRecording(f)
+	rec, err := captured.Load(f)
 	if err != nil {
 		t.Fatal(err)
 	}

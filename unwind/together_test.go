@@ -9,6 +9,7 @@ import (
 
 	"goprof/process"
 	"goprof/profile"
+	"goprof/testdata/captured"
 	"goprof/vmstructs"
 )
 
@@ -86,7 +87,7 @@ func compareWalks(t *testing.T, alone *Walker, walks []Together, fails bool) (di
 
 // changingTarget is a process whose memory has changed once when walks are proven.
 type changingTarget struct {
-	*process.Recording
+	*captured.Recording
 	changes bool
 }
 

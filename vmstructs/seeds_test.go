@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"goprof/process"
+	"goprof/testdata/captured"
 	"goprof/testdata/fuzzseed"
 )
 
@@ -27,7 +27,7 @@ func TestWriteSeeds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rec, err := process.LoadRecording(f)
+		rec, err := captured.Load(f)
 		f.Close()
 		if err != nil {
 			t.Fatal(err)
@@ -50,7 +50,7 @@ type seeds struct {
 	t       *testing.T
 	name    string
 	vm      *VM
-	rec     *process.Recording
+	rec     *captured.Recording
 	blobs   []*Blob
 	pcs     map[*Blob]uint64 // one pc in each blob
 	methods []*Method

@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"goprof/process"
+	"goprof/testdata/captured"
 	"goprof/testdata/jvmtest"
 )
 
@@ -40,7 +41,7 @@ func TestRecordVirtual(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer p.Close()
-		rec := process.NewRecorder(p)
+		rec := captured.NewRecorder(p)
 		if seen, err := visitVirtual(rec, 0); err != nil || seen < 16 {
 			t.Fatalf("%d virtual threads, %v", seen, err)
 		}
@@ -94,7 +95,7 @@ func visitVirtual(t process.Target, share int) (seen int, err error) {
 
 // virtualWorld is a recorded JVM, with the places that lies can be about.
 type virtualWorld struct {
-	rec         *process.Recording
+	rec         *captured.Recording
 	asked, pool []uint64
 }
 
@@ -110,7 +111,7 @@ func loadVirtual(t testing.TB) (worlds []*virtualWorld) {
 			t.Fatal(err)
 		}
 		defer file.Close()
-		rec, err := process.LoadRecording(file)
+		rec, err := captured.Load(file)
 		if err != nil {
 			t.Fatal(name, err)
 		}

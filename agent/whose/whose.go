@@ -4,7 +4,6 @@ package whose
 
 import (
 	"fmt"
-	"os"
 
 	"goprof/process/procfs"
 	"goprof/profile/resource"
@@ -34,14 +33,5 @@ func Container(pid int) (a resource.Attributes) {
 	c := procfs.ContainerOf(procfs.CgroupPaths(b))
 	a.Set(resource.ContainerID, c.ID)
 	a.Set(resource.PodUID, c.Pod)
-	return a
-}
-
-// Host is what all processes of this machine have.
-func Host() (a resource.Attributes) {
-	if name, err := os.Hostname(); err == nil {
-		a.Set(resource.HostName, name)
-	}
-	a.Set(resource.OSType, "linux")
 	return a
 }

@@ -23,15 +23,11 @@ import (
 // run takes the dumps that were asked for, and writes them.
 func (d *dumper) run(cmd *cobra.Command) error {
 	defer session.StopAfterSuspend()()
-	s, err := session.Attach(d.pid)
+	s, err := attach(cmd, d.pid, !d.opt.NonBlocking)
 	if err != nil {
-		return attachError(d.pid, err)
+		return err
 	}
 	defer s.Close()
-	if err := host().Traced(d.pid); err != nil && !d.opt.NonBlocking {
-		return attachError(d.pid, err)
-	}
-	doubts{}.warn(cmd.ErrOrStderr(), s.Doubts())
 	if d.raw {
 		s.RawNames()
 	}

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -143,12 +142,14 @@ func listMarkers(s *session.Session) (list []listedEvent, err error) {
 }
 
 func showEvents(to io.Writer, list []listedEvent, asJSON bool) error {
+	write := writeEvents
 	if asJSON {
-		e := json.NewEncoder(to)
-		e.SetIndent("", "  ")
-		return outputFailedOr(e.Encode(list))
+		write = func(to io.Writer, list []listedEvent) error { return output.WriteJSON(to, list) }
 	}
-	return outputFailedOr(writeEvents(to, list))
+	if err := write(to, list); err != nil {
+		return outputFailed(err)
+	}
+	return nil
 }
 
 func writeEvents(to io.Writer, list []listedEvent) (err error) {
@@ -174,11 +175,4 @@ func writeEvents(to io.Writer, list []listedEvent) (err error) {
 		}
 	}
 	return err
-}
-
-func outputFailedOr(err error) error {
-	if err != nil {
-		return outputFailed(err)
-	}
-	return nil
 }

@@ -177,12 +177,11 @@ func (f *heapFlags) run(cmd *cobra.Command, args []string) error {
 
 // live reads the heap of a JVM that runs, as often as was asked for.
 func (f *heapFlags) live(cmd *cobra.Command, pid int) error {
-	s, err := session.Attach(pid)
+	s, err := attach(cmd, pid, false)
 	if err != nil {
-		return attachError(pid, err)
+		return err
 	}
 	defer s.Close()
-	doubts{}.warn(cmd.ErrOrStderr(), s.Doubts())
 	out, err := output.Reserve(f.output)
 	if err != nil {
 		return outputFailed(err)
@@ -232,28 +231,22 @@ func (f *heapFlags) reader(ctx context.Context, s *session.Session) func() (*pro
 	var reader *heap.Reader
 	mainClass := s.About().MainClass
 	return func() (*profile.Heap, error) {
-		type result struct {
-			heap *profile.Heap
-			err  error
-		}
-		done := make(chan result, 1)
-		if !s.Guarded(func() {
-			var r result
+		h, err := session.Ask(s, func() (h *profile.Heap, err error) {
 			if reader == nil {
-				reader, r.err = heap.NewReader(s.VM)
+				reader, err = heap.NewReader(s.VM)
 			}
-			if r.err == nil {
-				r.heap, r.err = reader.Read(f.options(ctx))
+			if err == nil {
+				h, err = reader.Read(f.options(ctx))
 			}
-			done <- r
-		}) {
-			return nil, process.ErrSilent
+			return h, err
+		})
+		if errors.Is(err, process.ErrSilent) {
+			return nil, err
 		}
-		r := <-done
-		if r.err = cmp.Or(s.Process.Alive(), r.err); r.err == nil { // memory of one that has ended reads as damaged
-			f.name(r.heap, s.Process.PID(), mainClass)
+		if err = cmp.Or(s.Process.Alive(), err); err == nil { // memory of one that has ended reads as damaged
+			f.name(h, s.Process.PID(), mainClass)
 		}
-		return r.heap, r.err
+		return h, err
 	}
 }
 

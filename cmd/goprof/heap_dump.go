@@ -65,15 +65,11 @@ func (f *heapFlags) dump(cmd *cobra.Command, pid int) error {
 	if out.IsStream() {
 		return usageError(cmd, "a heap dump of a live JVM needs a file: the JVM would wait for the reader of "+f.output)
 	}
-	s, err := session.Attach(pid)
+	s, err := attach(cmd, pid, true)
 	if err != nil {
-		return attachError(pid, err)
+		return err
 	}
 	defer s.Close()
-	doubts{}.warn(cmd.ErrOrStderr(), s.Doubts())
-	if err := host().Traced(pid); err != nil {
-		return attachError(pid, err)
-	}
 	ctx, stop := interruptible(cmd.Context())
 	defer stop()
 	what := fmt.Sprintf("cannot make a heap dump of process %d", pid)
@@ -103,24 +99,16 @@ func (f *heapFlags) dump(cmd *cobra.Command, pid int) error {
 // nowhere. Only its speed counts.
 func expectStand(ctx context.Context, s *session.Session) (stands time.Duration, about string, err error) {
 	for try := 1; ; try++ {
-		type result struct {
-			speed speed
-			err   error
+		speed, err := session.Ask(s, func() (speed, error) { return measure(ctx, s.VM) })
+		if errors.Is(err, process.ErrSilent) {
+			return 0, "", err
 		}
-		done := make(chan result, 1)
-		if !s.Guarded(func() {
-			speed, err := measure(ctx, s.VM)
-			done <- result{speed, err}
-		}) {
-			return 0, "", process.ErrSilent
-		}
-		r := <-done
-		if err := ctx.Err(); err != nil {
+		if ctx.Err() != nil {
 			return 0, "", heapdump.ErrCancelled
 		}
-		if !errors.Is(r.err, vmstructs.ErrMoving) || try == heapTries {
-			stands, about = r.speed.stands()
-			return stands, about, r.err
+		if !errors.Is(err, vmstructs.ErrMoving) || try == heapTries {
+			stands, about = speed.stands()
+			return stands, about, err
 		}
 		time.Sleep(nextTry)
 	}

@@ -106,15 +106,11 @@ func newLocks() *cobra.Command {
 
 func locks(cmd *cobra.Command, pid int, to locksWriter, raw bool, opt session.DumpOptions) error {
 	defer session.StopAfterSuspend()()
-	s, err := session.Attach(pid)
+	s, err := attach(cmd, pid, !opt.NonBlocking)
 	if err != nil {
-		return attachError(pid, err)
+		return err
 	}
 	defer s.Close()
-	if err := host().Traced(pid); err != nil && !opt.NonBlocking {
-		return attachError(pid, err)
-	}
-	doubts{}.warn(cmd.ErrOrStderr(), s.Doubts())
 	if raw {
 		s.RawNames()
 	}

@@ -14,7 +14,6 @@ import (
 	"goprof/cmd/goprof/exit"
 	"goprof/memory"
 	"goprof/output"
-	"goprof/process"
 	"goprof/profile"
 	"goprof/profile/redact"
 	"goprof/sampler/guard"
@@ -58,11 +57,7 @@ func newMemory() *cobra.Command {
 			if f.by, err = f.redactor(cmd, output.Stdout); err != nil {
 				return err
 			}
-			err = f.run(cmd, args)
-			if mapErr := f.writeMap(); mapErr != nil {
-				return mapErr
-			}
-			return err
+			return f.thenMap(f.run(cmd, args))
 		},
 	}
 	fs := cmd.Flags()
@@ -98,12 +93,11 @@ func (f *memoryFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	s, err := session.Attach(pid)
+	s, err := attach(cmd, pid, false)
 	if err != nil {
-		return attachError(pid, err)
+		return err
 	}
 	defer s.Close()
-	doubts{}.warn(cmd.ErrOrStderr(), s.Doubts())
 	out, err := output.Reserve(output.Stdout)
 	if err != nil {
 		return outputFailed(err)
@@ -135,33 +129,24 @@ func (f *memoryFlags) run(cmd *cobra.Command, args []string) error {
 func (f *memoryFlags) read(ctx context.Context, log io.Writer, s *session.Session) (list []*profile.Memory, err error) {
 	pid, reader := s.Process.PID(), (*memory.Reader)(nil)
 	for next := time.Now(); len(list) < f.count && sleepUntil(ctx, next); next = next.Add(f.every.Duration) {
-		type result struct {
-			memory *profile.Memory
-			err    error
-		}
-		done, r := make(chan result, 1), result{err: process.ErrSilent}
-		if s.Guarded(func() {
-			var r result
+		m, err := session.Ask(s, func() (*profile.Memory, error) {
 			if reader == nil {
 				reader = memory.NewReader(s.Process, s.VM)
 			}
-			r.memory, r.err = reader.Read(true)
-			done <- r
-		}) {
-			r = <-done
-		}
-		if r.err != nil && len(list) == 0 {
-			return nil, attachError(pid, r.err)
-		} else if r.err != nil {
+			return reader.Read(true)
+		})
+		if err != nil && len(list) == 0 {
+			return nil, attachError(pid, err)
+		} else if err != nil {
 			fmt.Fprintf(log, "goprof: the memory of process %d cannot be read any more: %d of %d readings\n", pid, len(list),
 				f.count)
 			break
 		}
-		if r.memory.MainClass = s.About().MainClass; f.by != nil {
-			f.by.Memory(r.memory)
+		if m.MainClass = s.About().MainClass; f.by != nil {
+			f.by.Memory(m)
 		}
-		if list = append(list, r.memory); f.count > 1 {
-			fmt.Fprintf(log, "goprof: reading %d of %d: %s in memory\n", len(list), f.count, output.Size(r.memory.Resident))
+		if list = append(list, m); f.count > 1 {
+			fmt.Fprintf(log, "goprof: reading %d of %d: %s in memory\n", len(list), f.count, output.Size(m.Resident))
 		}
 	}
 	if len(list) == 0 {

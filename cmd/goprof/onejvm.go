@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"goprof/session"
 )
 
 // oneJVM is the JVM that a command is for, as its flags name it: dump, locks, top and triage look at one.
@@ -42,4 +44,21 @@ func (j *oneJVM) find(cmd *cobra.Command, args []string) (int, error) {
 		return 0, whichJVM("--pid is missing, or a part of its name")
 	}
 	return j.pid, nil
+}
+
+// attach attaches to a JVM, and warns of what is doubtful about it. stops says that its threads will be stopped, which
+// another tracer forbids.
+func attach(cmd *cobra.Command, pid int, stops bool) (*session.Session, error) {
+	s, err := session.Attach(pid)
+	if err != nil {
+		return nil, attachError(pid, err)
+	}
+	if stops {
+		if err := host().Traced(pid); err != nil {
+			s.Close()
+			return nil, attachError(pid, err)
+		}
+	}
+	doubts{}.warn(cmd.ErrOrStderr(), s.Doubts())
+	return s, nil
 }

@@ -1,9 +1,8 @@
 package convert
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
+	"sort"
 
 	"goprof/output/jfr"
 	"goprof/output/recording"
@@ -49,7 +48,7 @@ func othersOf(src *watched, tell func(string)) (list others, err error) {
 	if left > 0 && tell != nil {
 		tell(fmt.Sprintf("there are too many marks, and beginnings and ends of threads: %d are left out", left))
 	}
-	slices.SortStableFunc(list, func(a, b other) int { return cmp.Compare(a.at.Ticks, b.at.Ticks) })
+	sort.SliceStable(list, func(i, j int) bool { return list[i].at.Ticks < list[j].at.Ticks })
 	return list, err
 }
 

@@ -57,31 +57,6 @@ func New() *Comparison { return &Comparison{tree: newTree()} }
 // goprof's usual interval.
 const assumedLook = 10 * time.Millisecond
 
-// AddTree takes in a recording without times. looks is how many samples it has, 0 if that is not known.
-func (c *Comparison) AddTree(to Side, t *output.Tree, looks int64) error {
-	if t.Total <= 0 {
-		return ErrNoSamples
-	}
-	s := &c.sides[to]
-	first := s.begin(run{total: t.Total}, false)
-	s.weight = t.Weight
-	s.total += t.Total
-	s.looks += assumedLooks(t.Weight, t.Total, looks, 0)
-	at := make([]int32, len(t.Nodes))
-	for n := 1; n < len(t.Nodes); n++ {
-		from := &t.Nodes[n]
-		if at[n] = c.tree.child(at[from.Parent], c.tree.label(t.Labels[from.Name])); at[n] == 0 {
-			return errTooMuch
-		}
-		c.tree.nodes[at[n]].inlined = c.tree.nodes[at[n]].inlined || t.Labels[from.Name].Kind == output.LabelInlined
-		if from.Self > 0 {
-			c.tree.nodes[at[n]].self[to] += from.Self
-			s.cells[cell{first, at[n]}] += from.Self
-		}
-	}
-	return nil
-}
-
 // begin begins a recording, and returns its first block.
 func (s *side) begin(r run, timed bool) (block int32) {
 	if s.cells == nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -68,7 +69,7 @@ func (w *writer) addThread(tr *timeline.Track, i int, used map[string]bool) {
 	w.makeRows(t, tr)
 	w.markStates(t, tr)
 	w.markTruncated(t, tr)
-	slices.SortStableFunc(t.marks.list, func(a, b marker) int { return cmp.Compare(a.at, b.at) })
+	sort.SliceStable(t.marks.list, func(i, j int) bool { return t.marks.list[i].at < t.marks.list[j].at })
 	w.threads = append(w.threads, t)
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"math"
 	"slices"
+	"sort"
 	"strings"
 
 	"goprof/output"
@@ -151,7 +152,7 @@ func nameAll(shapes []*shape) (names []string, kindsOf string, ids [][]int32) {
 		}
 	}
 	nameOf := func(u use) output.Name { return shapes[u.tree].tree.Labels[u.label] }
-	slices.SortFunc(used, func(a, b use) int { return compareNames(nameOf(a), nameOf(b)) })
+	sort.Slice(used, func(i, j int) bool { return compareNames(nameOf(used[i]), nameOf(used[j])) < 0 })
 	var kinds strings.Builder
 	last := ""
 	for i, u := range used {

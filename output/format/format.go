@@ -28,17 +28,16 @@ const (
 var table = [numFormats]struct {
 	name  string
 	ends  []string
-	timed bool
 	about string
 }{
-	Collapsed:  {"collapsed", []string{".collapsed", ".txt"}, false, "stacks with counts, for all flame graph tools"},
-	HTML:       {"html", []string{".html"}, false, "a flame graph, one page that needs no network"},
-	SVG:        {"svg", []string{".svg"}, false, "a flame graph, a picture without scripts"},
-	JFR:        {"jfr", []string{".jfr"}, true, "JDK Flight Recorder: JMC, IntelliJ, jfr"},
-	PProf:      {"pprof", []string{".pb.gz", ".pprof"}, false, "pprof"},
-	Speedscope: {"speedscope", []string{".speedscope.json"}, true, "speedscope"},
-	Firefox:    {"firefox", []string{".firefox.json.gz"}, true, "Firefox Profiler"},
-	JSON:       {"json", []string{".json"}, false, "the table of methods, for scripts"},
+	Collapsed:  {"collapsed", []string{".collapsed", ".txt"}, "stacks with counts, for all flame graph tools"},
+	HTML:       {"html", []string{".html"}, "a flame graph, one page that needs no network"},
+	SVG:        {"svg", []string{".svg"}, "a flame graph, a picture without scripts"},
+	JFR:        {"jfr", []string{".jfr"}, "JDK Flight Recorder: JMC, IntelliJ, jfr"},
+	PProf:      {"pprof", []string{".pb.gz", ".pprof"}, "pprof"},
+	Speedscope: {"speedscope", []string{".speedscope.json"}, "speedscope"},
+	Firefox:    {"firefox", []string{".firefox.json.gz"}, "Firefox Profiler"},
+	JSON:       {"json", []string{".json"}, "the table of methods, for scripts"},
 }
 
 // String is the format's name, as Named wants it.
@@ -64,9 +63,6 @@ func (f Format) About() string {
 	}
 	return ""
 }
-
-// Timed reports whether the format holds when each sample was taken.
-func (f Format) Timed() bool { return int(f) < numFormats && table[f].timed }
 
 // Parts reports whether a file of the format can hold several sorts of samples: CPU time, waits, allocations.
 func (f Format) Parts() bool {

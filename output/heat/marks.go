@@ -2,7 +2,7 @@ package heat
 
 import (
 	"cmp"
-	"slices"
+	"sort"
 	"time"
 
 	"goprof/output"
@@ -52,7 +52,7 @@ func (m *marks) read(src recording.Source, g *grid) error {
 		return nil
 	})
 	m.bound()
-	slices.SortStableFunc(m.list, func(a, b mark) int { return cmp.Compare(a.At, b.At) })
+	sort.SliceStable(m.list, func(i, j int) bool { return m.list[i].At < m.list[j].At })
 	return err
 }
 
@@ -61,7 +61,7 @@ func (m *marks) bound() {
 	if len(m.list) <= maxMarks {
 		return
 	}
-	slices.SortStableFunc(m.list, func(a, b mark) int { return cmp.Compare(b.For, a.For) })
+	sort.SliceStable(m.list, func(i, j int) bool { return m.list[i].For > m.list[j].For })
 	m.left += len(m.list) - maxMarks
 	m.list = m.list[:maxMarks]
 }

@@ -18,6 +18,16 @@ func node(name string, attributes ...string) *element {
 	return &element{name: name, attributes: attributes}
 }
 
+// attribute is the value of a key, empty if there is none.
+func (e *element) attribute(key string) string {
+	for i := 0; i < len(e.attributes); i += 2 {
+		if e.attributes[i] == key {
+			return e.attributes[i+1]
+		}
+	}
+	return ""
+}
+
 func annotate(typ typeID, attributes ...string) *element {
 	return node("annotation", append([]string{"class", typ.String()}, attributes...)...)
 }
@@ -35,9 +45,13 @@ func encodeMetadata(types []typeDef, id int) []byte {
 		classes.add(types[i].element())
 	}
 	root := node("root").add(classes, node("region", "locale", "en_US", "gmtOffset", "0"))
+	return appendTree(appendInt(nil, uint64(id)), root)
+}
+
+// appendTree appends the words of a tree, and the tree.
+func appendTree(b []byte, root *element) []byte {
 	words := wordTable{index: make(map[string]uint64)}
 	tree := words.encode(nil, root)
-	b := appendInt(nil, uint64(id))
 	b = appendInt(b, uint64(len(words.list)))
 	for _, w := range words.list {
 		b = appendText(b, w)

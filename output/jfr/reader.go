@@ -426,7 +426,8 @@ func (r *Reader) readMetadata() *BadRecording {
 		return c.bad
 	}
 	r.metadata = append(r.metadata[:0], c.b[c.at:]...)
-	r.schema = readSchema(&c)
+	root, _ := readTree(&c)
+	r.schema = newSchema(root)
 	return c.bad
 }
 

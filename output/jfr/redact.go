@@ -103,17 +103,11 @@ func (r *redactor) readTypes() *BadRecording {
 	if bad := r.in.readMetadata(); bad != nil {
 		return bad
 	}
-	c, bad := r.in.big(r.in.start+r.in.head.metadata, typeMetadata, maxMetadata)
-	if bad != nil {
-		return bad
-	}
-	root, id := readElements(&c)
-	if c.bad != nil {
-		return c.bad
-	}
+	c := newCursor(r.in.metadata, r.in.start+r.in.head.metadata)
+	root, id := readTree(&c)
 	r.metaID = id
 	r.kept = keepTypes(root)
-	return nil
+	return c.bad
 }
 
 // events copies the events that stay.

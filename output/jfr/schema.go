@@ -7,11 +7,8 @@ import (
 	"strconv"
 )
 
-// What a file's metadata may hold. The JDK's own has 200 types of some 10 fields, and a depth of 6.
-const (
-	maxElementDepth = 32
-	maxValueDepth   = 16
-)
+// maxValueDepth bounds values in values.
+const maxValueDepth = 16
 
 // schema is what one chunk's metadata says: how each type's values are written.
 type schema struct {
@@ -139,87 +136,31 @@ var constantSlots = map[string]map[string]slot{
 	"jdk.types.StackFrame": {"method": slotMethod, "lineNumber": slotLine, "bytecodeIndex": slotBCI, "type": slotType},
 }
 
-// readSchema reads a metadata event's body behind its start.
-func readSchema(c *cursor) *schema {
-	c.int() // duration
-	c.int() // the metadata's number
-	var words []string
-	for range c.count(1) {
-		words = append(words, c.text(false).s)
-	}
+// newSchema makes the schema of a chunk's metadata.
+func newSchema(root *element) *schema {
 	s := &schema{byID: make(map[int64]*class), byName: make(map[string]*class)}
-	p := schemaParser{cursor: c, words: words, schema: s}
-	p.element(0, nil)
+	s.add(root, nil)
 	s.link()
 	return s
 }
 
-type schemaParser struct {
-	*cursor
-	words []string
-	*schema
-}
-
-func (p *schemaParser) word() string {
-	n := p.int()
-	if n >= uint64(len(p.words)) {
-		p.fail("word %d of %d", n, len(p.words))
-		return ""
-	}
-	return p.words[n]
-}
-
-// element reads an element, and the elements in it. of is the class that it belongs to.
-func (p *schemaParser) element(depth int, of *class) {
-	if depth > maxElementDepth {
-		p.fail("metadata more than %d deep", maxElementDepth)
-	}
-	kind := p.word()
-	var attributes attributes
-	for range p.count(2) {
-		key := p.word()
-		attributes.set(key, p.word())
-	}
+// add adds the types at and below an element. of is the class that the element belongs to.
+func (s *schema) add(e *element, of *class) {
 	switch {
-	case kind == "class":
-		of = &class{id: attributes.id, name: attributes.name, event: attributes.super == superEvent}
-		p.byID[of.id], p.byName[of.name] = of, of
-	case kind == "field" && of != nil:
-		of.fields = append(of.fields, field{name: attributes.name, typ: attributes.class, ref: attributes.ref,
-			array: attributes.array})
+	case e.name == "class":
+		of = &class{id: typeNumber(e.attribute("id")), name: e.attribute("name"),
+			event: e.attribute("superType") == superEvent}
+		s.byID[of.id], s.byName[of.name] = of, of
+	case e.name == "field" && of != nil:
+		dimension := e.attribute("dimension")
+		of.fields = append(of.fields, field{name: e.attribute("name"), typ: typeNumber(e.attribute("class")),
+			ref: e.attribute("constantPool") == "true", array: dimension != "" && dimension != "0"})
 		of = nil
-	case kind == "annotation" || kind == "setting":
+	case e.name == "annotation" || e.name == "setting":
 		of = nil
 	}
-	for range p.count(4) {
-		if p.bad != nil {
-			return
-		}
-		p.element(depth+1, of)
-	}
-}
-
-// attributes are the attributes of an element that matter.
-type attributes struct {
-	name, super string
-	id, class   int64
-	ref, array  bool
-}
-
-func (a *attributes) set(key, value string) {
-	switch key {
-	case "name":
-		a.name = value
-	case "superType":
-		a.super = value
-	case "id":
-		a.id = typeNumber(value)
-	case "class":
-		a.class = typeNumber(value)
-	case "constantPool":
-		a.ref = value == "true"
-	case "dimension":
-		a.array = value != "" && value != "0"
+	for _, child := range e.children {
+		s.add(child, of)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -159,8 +160,9 @@ func (t *tabler) done() (*Table, error) {
 	for _, row := range t.rows {
 		t.table.Rows = append(t.table.Rows, *row)
 	}
-	slices.SortFunc(t.table.Rows, func(a, b TableRow) int {
-		return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Value, b.Value))
+	sort.Slice(t.table.Rows, func(i, j int) bool {
+		a, b := &t.table.Rows[i], &t.table.Rows[j]
+		return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Value, b.Value)) < 0
 	})
 	return &t.table, nil
 }

@@ -15,6 +15,7 @@ import (
 	"iter"
 	"net/url"
 	"slices"
+	"sort"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -77,7 +78,7 @@ func searchBy(from io.Reader, window int, words ...string) ([]Left, error) {
 	for word, where := range s.found {
 		all = append(all, Left{word, where})
 	}
-	slices.SortFunc(all, func(a, b Left) int { return strings.Compare(a.Word, b.Word) })
+	sort.Slice(all, func(i, j int) bool { return all[i].Word < all[j].Word })
 	if s.deep {
 		return all, fmt.Errorf("there is more packed in the file than is searched")
 	}

@@ -2,6 +2,7 @@ package top
 
 import (
 	"slices"
+	"sort"
 	"strings"
 
 	"goprof/profile"
@@ -196,15 +197,7 @@ func (m *Model) arrange() {
 	m.threads = sortedThreads(m.shown.Threads, m.order, m.reversed)
 	m.methods = slices.Clone(m.shown.Methods)
 	if m.byTotal {
-		slices.SortStableFunc(m.methods, func(a, b Method) int {
-			switch {
-			case a.Total > b.Total:
-				return -1
-			case a.Total < b.Total:
-				return 1
-			}
-			return 0
-		})
+		sort.SliceStable(m.methods, func(i, j int) bool { return m.methods[i].Total > m.methods[j].Total })
 	}
 	if m.filter == "" {
 		return

@@ -3,6 +3,7 @@ package top
 import (
 	"cmp"
 	"slices"
+	"sort"
 	"strings"
 )
 
@@ -24,12 +25,13 @@ func (o Order) String() string { return orderNames[o] }
 // that idle ones do not change places each second.
 func sortedThreads(threads []Thread, by Order, reversed bool) []Thread {
 	sorted := slices.Clone(threads)
-	slices.SortFunc(sorted, func(a, b Thread) int {
-		first := compareThreads(&a, &b, by)
+	sort.Slice(sorted, func(i, j int) bool {
+		a, b := &sorted[i], &sorted[j]
+		first := compareThreads(a, b, by)
 		if reversed {
 			first = -first
 		}
-		return cmp.Or(first, cmp.Compare(b.CPU, a.CPU), cmp.Compare(a.TID, b.TID))
+		return cmp.Or(first, cmp.Compare(b.CPU, a.CPU), cmp.Compare(a.TID, b.TID)) < 0
 	})
 	return sorted
 }

@@ -2,7 +2,7 @@ package top
 
 import (
 	"cmp"
-	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -96,8 +96,9 @@ func (w *Window) Methods(at time.Duration) (methods []Method, samples int64) {
 	for name, c := range sums {
 		methods = append(methods, Method{name, share(c.self, samples), share(c.total, samples)})
 	}
-	slices.SortFunc(methods, func(a, b Method) int {
-		return cmp.Or(cmp.Compare(b.Self, a.Self), cmp.Compare(b.Total, a.Total), strings.Compare(a.Name, b.Name))
+	sort.Slice(methods, func(i, j int) bool {
+		a, b := &methods[i], &methods[j]
+		return cmp.Or(cmp.Compare(b.Self, a.Self), cmp.Compare(b.Total, a.Total), strings.Compare(a.Name, b.Name)) < 0
 	})
 	return methods, samples
 }

@@ -2,11 +2,7 @@
 // say that it is not known.
 package maybe
 
-import (
-	"bytes"
-	"encoding/json"
-	"fmt"
-)
+import "fmt"
 
 // Value is a fact of that type, or that it is not known. The zero Value is not known.
 type Value[T any] struct {
@@ -45,22 +41,4 @@ func (m Value[T]) String() string {
 		return "not known"
 	}
 	return fmt.Sprint(m.value)
-}
-
-// MarshalJSON writes null for what is not known.
-func (m Value[T]) MarshalJSON() ([]byte, error) {
-	if !m.known {
-		return []byte("null"), nil
-	}
-	return json.Marshal(m.value)
-}
-
-// UnmarshalJSON takes null for what is not known.
-func (m *Value[T]) UnmarshalJSON(b []byte) error {
-	*m = Value[T]{}
-	if bytes.Equal(bytes.TrimSpace(b), []byte("null")) {
-		return nil
-	}
-	m.known = true
-	return json.Unmarshal(b, &m.value)
 }

@@ -1,9 +1,6 @@
 package maybe
 
-import (
-	"encoding/json"
-	"testing"
-)
+import "testing"
 
 func TestValue(t *testing.T) {
 	var none Value[int]
@@ -16,18 +13,5 @@ func TestValue(t *testing.T) {
 	}
 	if If(3, false) != none || If(3, true) != Known(3) {
 		t.Error("If")
-	}
-	for _, want := range []Value[int]{none, zero, Known(-5)} {
-		b, err := json.Marshal(want)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := Known(99)
-		if err := json.Unmarshal(b, &got); err != nil || got != want {
-			t.Errorf("%s: %v, %v", b, got, err)
-		}
-	}
-	if err := json.Unmarshal([]byte(`"x"`), &none); err == nil {
-		t.Error("a text for a number")
 	}
 }

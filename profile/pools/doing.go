@@ -37,9 +37,6 @@ func (d Doing) String() string {
 	return "unknown"
 }
 
-// InTask reports whether a thread certainly waits inside a task.
-func (d Doing) InTask() bool { return d >= ForResource }
-
 // Spot is what a thread does, and where. Two looks at a thread that stands still are equal.
 type Spot struct {
 	Doing Doing

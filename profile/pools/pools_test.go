@@ -139,7 +139,7 @@ func TestLook(t *testing.T) {
 		if got.Doing != c.want {
 			t.Errorf("%s: %v, not %v", name, got.Doing, c.want)
 		}
-		if got.Doing.InTask() && !strings.HasPrefix(got.Site, "shop.") {
+		if got.Doing >= ForResource && !strings.HasPrefix(got.Site, "shop.") {
 			t.Errorf("%s: the site is %q", name, got.Site)
 		}
 	}

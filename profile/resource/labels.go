@@ -3,6 +3,7 @@ package resource
 import (
 	"cmp"
 	"slices"
+	"sort"
 	"strings"
 )
 
@@ -38,7 +39,7 @@ func (a Attributes) Labels() (list []Label) {
 			list = append(list, Label{name, value})
 		}
 	}
-	slices.SortFunc(list, func(x, y Label) int { return cmp.Compare(x.Name, y.Name) })
+	sort.Slice(list, func(i, j int) bool { return list[i].Name < list[j].Name })
 	return list
 }
 

@@ -1,7 +1,7 @@
 // Package fuzzseed writes seeds for fuzzers out of what real programs are made of, in the
 // form in which go test reads them. The seeds are committed; they are made again with
 //
-//	GOPROF_SEEDS=1 go test ./process ./vmstructs -run TestWriteSeeds
+//	GOPROF_SEEDS=1 go test ./process ./vmstructs ./testdata/captured -run TestWriteSeeds
 package fuzzseed
 
 import (

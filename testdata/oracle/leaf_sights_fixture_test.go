@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"goprof/process"
+	"goprof/testdata/captured"
 	"goprof/unwind/leaf"
 	"goprof/vmstructs"
 )
@@ -21,7 +22,7 @@ func TestRecordFirstSights(t *testing.T) {
 	name := filepath.Join(keptFolder(t), "c2-javac-25")
 	j := openJVM(t, name+".core", process.CoreOptions{})
 	defer j.Close()
-	rec := process.NewRecorder(j.Core)
+	rec := captured.NewRecorder(j.Core)
 	vm, err := vmstructs.Open(rec)
 	if err != nil {
 		t.Fatal(err)

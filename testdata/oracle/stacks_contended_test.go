@@ -9,6 +9,7 @@ import (
 
 	"goprof/process"
 	"goprof/profile"
+	"goprof/testdata/captured"
 	"goprof/testdata/jvmtest"
 	"goprof/unwind"
 	"goprof/vmstructs"
@@ -63,9 +64,9 @@ func TestContendedNatives(t *testing.T) {
 }
 
 // recorderOf records what a walker reads of p.
-func recorderOf(t *testing.T, p *process.Process) (*process.Recorder, *unwind.Walker) {
+func recorderOf(t *testing.T, p *process.Process) (*captured.Recorder, *unwind.Walker) {
 	t.Helper()
-	rec := process.NewRecorder(p)
+	rec := captured.NewRecorder(p)
 	vm, err := vmstructs.Open(rec)
 	if err != nil {
 		t.Fatal(err)
@@ -76,7 +77,7 @@ func recorderOf(t *testing.T, p *process.Process) (*process.Recorder, *unwind.Wa
 	return rec, w
 }
 
-func saveWalks(t *testing.T, rec *process.Recorder, name string) {
+func saveWalks(t *testing.T, rec *captured.Recorder, name string) {
 	t.Helper()
 	file, err := os.Create(name)
 	if err != nil {

@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"goprof/process"
 	"goprof/profile"
 	"goprof/sampler"
 	"goprof/sampler/look"
 	"goprof/session"
+	"goprof/testdata/captured"
 	"goprof/testdata/jvmtest"
 )
 
@@ -45,7 +45,7 @@ func wantedWalks(t *testing.T) int {
 	return n
 }
 
-func recordWalks(t *testing.T, pid, n int) *process.Recorder {
+func recordWalks(t *testing.T, pid, n int) *captured.Recorder {
 	s := attach(t, pid)
 	rec, w := recorderOf(t, s.Process)
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)

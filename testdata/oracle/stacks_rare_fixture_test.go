@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"goprof/process"
 	"goprof/profile"
+	"goprof/testdata/captured"
 	"goprof/testdata/jvmtest"
 	"goprof/unwind"
 	"goprof/vmstructs"
@@ -108,7 +108,7 @@ func TestRecordRareWalks(t *testing.T) {
 
 type rareRecorder struct {
 	stepping
-	rec    *process.Recorder
+	rec    *captured.Recorder
 	walker *unwind.Walker
 	places []*rarePlace
 	seen   map[uint64]bool

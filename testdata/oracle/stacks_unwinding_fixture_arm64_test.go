@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"goprof/process"
 	"goprof/profile"
 	"goprof/session"
+	"goprof/testdata/captured"
 	"goprof/testdata/jvmtest"
 	"goprof/unwind"
 )
@@ -70,7 +70,7 @@ func unwindingStubs(s *session.Session) (begin []uint64) {
 
 type unwindingRecorder struct {
 	stepping
-	rec    *process.Recorder
+	rec    *captured.Recorder
 	walker *unwind.Walker
 	seen   map[uint64]bool
 }

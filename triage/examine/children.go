@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"sort"
 	"strconv"
 	"time"
 
@@ -56,7 +57,7 @@ func (c *children) since() (list []triage.Child) {
 		list = append(list, triage.Child{PID: pid, Name: p.name, Began: began,
 			CPU: float64(p.cpu-was.cpu) / float64(max(over, 1))})
 	}
-	slices.SortFunc(list, func(a, b triage.Child) int { return a.PID - b.PID })
+	sort.Slice(list, func(i, j int) bool { return list[i].PID < list[j].PID })
 	return slices.Grow(list, 1) // not nil: they are known, and there may be none
 }
 

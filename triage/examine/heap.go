@@ -4,10 +4,13 @@ package examine
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"goprof/heap"
+	"goprof/process"
 	"goprof/profile"
+	"goprof/session"
 )
 
 // fullEnough is how full a heap is, at least, of which it is counted what fills it, though nothing was collected.
@@ -22,30 +25,24 @@ func (x *examination) countHeap(ctx context.Context) {
 	if x.evidence.Rates.Collections.Or(0) == 0 && full < fullEnough {
 		return
 	}
-	type result struct {
-		heap *profile.Heap
-		err  error
-	}
-	counted := make(chan result, 1)
-	if !x.session.Guarded(func() {
-		var h *profile.Heap
+	h, err := session.Ask(x.session, func() (h *profile.Heap, err error) {
 		r, err := heap.NewReader(x.session.VM)
 		if err == nil {
 			h, err = r.Read(heap.Options{Cancel: ctx.Done()})
 		}
-		counted <- result{h, err}
-	}) {
+		return h, err
+	})
+	switch {
+	case errors.Is(err, process.ErrSilent):
 		x.note("the heap did not answer: what fills it is not known")
 		return
-	}
-	r := <-counted
-	if r.err != nil {
-		x.note("what fills the heap is not known: " + heap.Why(r.err))
+	case err != nil:
+		x.note("what fills the heap is not known: " + heap.Why(err))
 		return
 	}
-	x.evidence.Heap = r.heap
-	if slices.ContainsFunc(r.heap.Parts, func(p profile.HeapPart) bool { return p.Used > 0 && p.Seen == 0 }) {
-		for _, note := range r.heap.Notes {
+	x.evidence.Heap = h
+	if slices.ContainsFunc(h.Parts, func(p profile.HeapPart) bool { return p.Used > 0 && p.Seen == 0 }) {
+		for _, note := range h.Notes {
 			x.note("the heap: " + note)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"goprof/memory"
 	"goprof/profile"
+	"goprof/session"
 )
 
 // memoryDue reports whether memory is to be read, so often read before: at the beginning, after each third of the time,
@@ -17,20 +18,13 @@ func memoryDue(before int, passed, all time.Duration) bool {
 
 // readMemory reads where the resident memory is. What could not be read is missing: rules that need it say so.
 func (x *examination) readMemory(arenas bool) {
-	read := make(chan *profile.Memory, 1)
-	if !x.session.Guarded(func() {
+	m, err := session.Ask(x.session, func() (*profile.Memory, error) {
 		if x.memory == nil {
 			x.memory = memory.NewReader(x.session.Process, x.session.VM)
 		}
-		m, err := x.memory.Read(arenas)
-		if err != nil {
-			m = nil
-		}
-		read <- m
-	}) {
-		return
-	}
-	if m := <-read; m != nil {
+		return x.memory.Read(arenas)
+	})
+	if err == nil {
 		x.evidence.Memory = append(x.evidence.Memory, m)
 	}
 }

@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"goprof/arch"
-	"goprof/process"
 	"goprof/process/procfs"
 	"goprof/profile"
+	"goprof/session"
 	"goprof/triage"
 	"goprof/triage/vitals"
 )
@@ -24,11 +24,12 @@ type connections struct {
 // remotes finds the threads that wait in a system call for a connection that the process itself has opened, and counts
 // all connections. Nil: that cannot be known here.
 func (x *examination) remotes(threads []profile.ThreadDump) (map[int]triage.Remote, error) {
-	told := make(chan map[int]int, 1)
-	if !x.session.Guarded(func() { told <- x.descriptors(threads) }) { // what poll waits for is read from its memory
-		return nil, process.ErrSilent
+	waits, err := session.Ask(x.session, func() (map[int]int, error) {
+		return x.descriptors(threads), nil // what poll waits for is read from its memory
+	})
+	if err != nil {
+		return nil, err
 	}
-	waits := <-told
 	x.opened = connections{}
 	sockets, err := x.vitals.Sockets()
 	if err != nil {

@@ -5,7 +5,7 @@ package vitals
 import (
 	"io"
 	"os"
-	"slices"
+	"sort"
 	"strconv"
 
 	"goprof/process"
@@ -55,7 +55,7 @@ func (v *Vitals) Sockets(fds ...int) ([]Socket, error) {
 			}
 		})
 	}
-	slices.SortFunc(found, func(a, b Socket) int { return a.FD - b.FD })
+	sort.Slice(found, func(i, j int) bool { return found[i].FD < found[j].FD })
 	return found, v.p.Alive()
 }
 

@@ -29,11 +29,10 @@ type Vitals struct {
 // It costs some tens of milliseconds, nearly all of it for libjvm's symbols.
 func Open(s *session.Session) (*Vitals, error) {
 	v := &Vitals{s: s, p: s.Process, threads: map[int]*knownThread{}}
-	told := make(chan *vmstructs.Health, 1)
-	if !s.Guarded(func() { told <- s.VM.NewHealth() }) {
-		return nil, process.ErrSilent
+	var err error
+	if v.health, err = session.Ask(s, func() (*vmstructs.Health, error) { return s.VM.NewHealth(), nil }); err != nil {
+		return nil, err
 	}
-	v.health = <-told
 	v.dir = procfs.OpenDir(v.p.PID())
 	if stat, _, err := procfs.ReadStat(v.p.PID(), v.p.PID()); err == nil {
 		v.began = stat.Start
@@ -58,10 +57,8 @@ func (v *Vitals) OnlyWork() { v.work = true }
 func (v *Vitals) Read() (*Reading, error) {
 	r := &Reading{At: time.Now()}
 	v.readKernelThreads(r)
-	told := make(chan javaPart, 1)
-	answers := v.s.Guarded(func() { told <- v.readJava() })
-	if answers {
-		part := <-told
+	part, silent := session.Ask(v.s, func() (javaPart, error) { return v.readJava(), nil })
+	if silent == nil {
 		r.JVM = part.jvm
 		v.mergeThreads(r, &part)
 	}
@@ -72,8 +69,8 @@ func (v *Vitals) Read() (*Reading, error) {
 		readMachine(&r.Machine)
 	}
 	r.Took = time.Since(r.At)
-	if !answers {
-		return r, process.ErrSilent
+	if silent != nil {
+		return r, silent
 	}
 	return r, v.p.Alive()
 }

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"goprof/process"
+	"goprof/testdata/captured"
 	"goprof/vmstructs"
 )
 
@@ -20,14 +20,14 @@ func recordings(t testing.TB, folder string) []string {
 }
 
 // recorded opens a recording and a Finder over it.
-func recorded(t testing.TB, file string) (*process.Recording, *Finder) {
+func recorded(t testing.TB, file string) (*captured.Recording, *Finder) {
 	t.Helper()
 	in, err := os.Open(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer in.Close()
-	rec, err := process.LoadRecording(in)
+	rec, err := captured.Load(in)
 	if err != nil {
 		t.Fatal(err)
 	}

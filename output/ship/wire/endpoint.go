@@ -108,9 +108,6 @@ func shown(text string) string {
 // IsGRPC reports whether the URL asks for gRPC.
 func (c *Client) IsGRPC() bool { return c.isGRPC }
 
-// Host is where messages go, for people.
-func (c *Client) Host() string { return c.url.Host }
-
 const (
 	dialTimeout = 10 * time.Second
 	idleTimeout = 90 * time.Second

@@ -1,4 +1,6 @@
-package process
+// Package captured keeps what one process answered, in a file, and answers in its place: tests walk the stacks of real
+// JVMs again without a JVM.
+package captured
 
 import (
 	"io"
@@ -6,6 +8,7 @@ import (
 	"sync"
 
 	"goprof/arch"
+	"goprof/process"
 )
 
 // Recorder passes everything on to another Target and remembers what was asked and
@@ -14,7 +17,7 @@ import (
 // Memory changes while it is read. So a recording has steps, one for each snapshot that
 // is walked, and keeps for each step what had changed since memory was seen before.
 type Recorder struct {
-	target Target
+	target process.Target
 
 	mu      sync.Mutex
 	blocks  map[uint64]*recBlock
@@ -36,7 +39,7 @@ type recBlock struct {
 
 // recStep is one snapshot and what had changed when it was walked.
 type recStep struct {
-	snap    *Snapshot
+	snap    *process.Snapshot
 	patches []patch
 }
 
@@ -46,8 +49,13 @@ type patch struct {
 	data []byte
 }
 
+type codeKey struct {
+	pc    uint64
+	exact bool
+}
+
 type codeAnswer struct {
-	code Code
+	code process.Code
 	ok   bool
 }
 
@@ -59,12 +67,12 @@ type globalAnswer struct {
 }
 
 type imageAnswer struct {
-	image Image
+	image process.Image
 	ok    bool
 }
 
 // NewRecorder records what is read from t.
-func NewRecorder(t Target) *Recorder {
+func NewRecorder(t process.Target) *Recorder {
 	r := &Recorder{target: t}
 	r.Reset()
 	return r
@@ -82,7 +90,7 @@ func (r *Recorder) Reset() {
 }
 
 // Begin starts a new step: what is read from now on is read for snap. snap is copied.
-func (r *Recorder) Begin(snap *Snapshot) {
+func (r *Recorder) Begin(snap *process.Snapshot) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.steps = append(r.steps, recStep{snap: snap.Clone()})
@@ -90,7 +98,7 @@ func (r *Recorder) Begin(snap *Snapshot) {
 
 // Save writes the recording. Snapshots that had no step of their own may be given; they
 // follow after the others.
-func (r *Recorder) Save(w io.Writer, snaps []*Snapshot) error {
+func (r *Recorder) Save(w io.Writer, snaps []*process.Snapshot) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	steps := slices.Clone(r.steps)
@@ -112,7 +120,7 @@ func (r *Recorder) Read(addr uint64, p []byte) error {
 }
 
 // ReadMany implements Memory.
-func (r *Recorder) ReadMany(rs []Range) {
+func (r *Recorder) ReadMany(rs []process.Range) {
 	r.target.ReadMany(rs)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -195,7 +203,7 @@ func (r *Recorder) CPU() *arch.CPU { return r.target.CPU() }
 func (r *Recorder) Generation() uint64 { return r.target.Generation() }
 
 // Code implements Target.
-func (r *Recorder) Code(pc uint64, exact bool) (Code, bool) {
+func (r *Recorder) Code(pc uint64, exact bool) (process.Code, bool) {
 	c, ok := r.target.Code(pc, exact)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -213,7 +221,7 @@ func (r *Recorder) Global(image, symbol string) (uint64, error) {
 }
 
 // Image implements Target.
-func (r *Recorder) Image(name string) (Image, bool) {
+func (r *Recorder) Image(name string) (process.Image, bool) {
 	image, ok := r.target.Image(name)
 	r.mu.Lock()
 	defer r.mu.Unlock()

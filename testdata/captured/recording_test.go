@@ -1,4 +1,4 @@
-package process
+package captured
 
 import (
 	"bytes"
@@ -13,50 +13,72 @@ import (
 
 	"goprof/arch"
 	"goprof/arch/arm64"
+	"goprof/process"
 )
+
+// arrayMemory is one piece of memory.
+type arrayMemory struct {
+	base uint64
+	data []byte
+}
+
+func (m *arrayMemory) Read(addr uint64, p []byte) error {
+	if addr < m.base || addr-m.base > uint64(len(m.data)) || uint64(len(m.data))-(addr-m.base) < uint64(len(p)) {
+		return process.ErrFault
+	}
+	copy(p, m.data[addr-m.base:])
+	return nil
+}
+
+func (m *arrayMemory) ReadMany(rs []process.Range) {
+	for i := range rs {
+		rs[i].OK = m.Read(rs[i].Addr, rs[i].Buf) == nil
+	}
+}
 
 // fakeTarget is a process with one piece of memory and one image.
 type fakeTarget struct {
 	arrayMemory
-	codes map[codeKey]Code
+	codes map[codeKey]process.Code
 }
 
 func (f *fakeTarget) CPU() *arch.CPU     { return arm64.CPU }
 func (f *fakeTarget) Generation() uint64 { return 7 }
 
-func (f *fakeTarget) Code(pc uint64, exact bool) (Code, bool) {
+func (f *fakeTarget) Code(pc uint64, exact bool) (process.Code, bool) {
 	c, ok := f.codes[codeKey{pc, exact}]
 	return c, ok
 }
 
 func (f *fakeTarget) Global(image, symbol string) (uint64, error) {
 	if image != "libjvm.so" {
-		return 0, ErrNoImage
+		return 0, process.ErrNoImage
 	}
 	if symbol != "gHotSpotVMStructs" {
-		return 0, ErrNoSymbol
+		return 0, process.ErrNoSymbol
 	}
 	return 0x1230, nil
 }
 
-func (f *fakeTarget) Image(name string) (Image, bool) {
+func (f *fakeTarget) Image(name string) (process.Image, bool) {
 	if name != "libjvm.so" {
-		return Image{}, false
+		return process.Image{}, false
 	}
-	return Image{Name: name, Path: "/opt/jdk/lib/libjvm.so", Start: 0x1000, End: 0x9000, Bias: 0x800}, true
+	return process.Image{Name: name, Path: "/opt/jdk/lib/libjvm.so", Start: 0x1000, End: 0x9000, Bias: 0x800}, true
 }
 
 func newFakeTarget() *fakeTarget {
-	row := &Row{
-		CFA:   Rule{Kind: RuleRegister, Reg: 31, Off: 16},
-		Saved: []SavedReg{{29, Rule{Kind: RuleOffset, Off: -16}}, {30, Rule{Kind: RuleExpr, Expr: []byte{0x77, 8}}}},
-		RA:    30, Signal: true, SignedRA: true,
+	row := &process.Row{
+		CFA: process.Rule{Kind: process.RuleRegister, Reg: 31, Off: 16},
+		Saved: []process.SavedReg{{Reg: 29, Rule: process.Rule{Kind: process.RuleOffset, Off: -16}},
+			{Reg: 30, Rule: process.Rule{Kind: process.RuleExpr, Expr: []byte{0x77, 8}}}},
+		RA: 30, Signal: true, SignedRA: true,
 	}
 	f := &fakeTarget{arrayMemory: arrayMemory{base: 0x10000, data: make([]byte, 8192)}}
 	for i := range f.data {
 		f.data[i] = byte(i * 7)
 	}
-	f.codes = map[codeKey]Code{
+	f.codes = map[codeKey]process.Code{
 		{0x2000, true}:  {Image: "libjvm.so", Offset: 0x1800, Symbol: "JVM_Sleep", Row: row},
 		{0x2000, false}: {Image: "libjvm.so", Offset: 0x1800, Symbol: "", Row: nil},
 		{0x2004, true}:  {Image: "libjvm.so", Offset: 0x1804, Symbol: "JVM_Sleep", Row: row},
@@ -64,13 +86,13 @@ func newFakeTarget() *fakeTarget {
 	return f
 }
 
-func saveAndLoad(t *testing.T, r *Recorder, snaps []*Snapshot) *Recording {
+func saveAndLoad(t *testing.T, r *Recorder, snaps []*process.Snapshot) *Recording {
 	t.Helper()
 	var b bytes.Buffer
 	if err := r.Save(&b, snaps); err != nil {
 		t.Fatal(err)
 	}
-	rec, err := LoadRecording(&b)
+	rec, err := Load(&b)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,13 +103,13 @@ func TestRecordingAnswersAsTheTargetDid(t *testing.T) {
 	f := newFakeTarget()
 	r := NewRecorder(f)
 	type answer struct {
-		Code  Code
+		Code  process.Code
 		OK    bool
 		Addr  uint64
 		Err   string
-		Image Image
+		Image process.Image
 	}
-	ask := func(g Target) []answer {
+	ask := func(g process.Target) []answer {
 		var as []answer
 		for _, pc := range []uint64{0x2000, 0x2004, 0x2008} {
 			for _, exact := range []bool{true, false} {
@@ -98,7 +120,7 @@ func TestRecordingAnswersAsTheTargetDid(t *testing.T) {
 		for _, k := range []globalKey{{"libjvm.so", "gHotSpotVMStructs"}, {"libjvm.so", "none"}, {"none.so", "x"}} {
 			addr, err := g.Global(k.image, k.symbol)
 			a := answer{Addr: addr}
-			for _, kind := range []error{ErrNoImage, ErrNoSymbol} {
+			for _, kind := range []error{process.ErrNoImage, process.ErrNoSymbol} {
 				if errors.Is(err, kind) {
 					a.Err = kind.Error()
 				}
@@ -131,7 +153,7 @@ func TestRecordingMemory(t *testing.T) {
 	if err := r.Read(0x10010, want); err != nil {
 		t.Fatal(err)
 	}
-	rs := []Range{{Addr: 0x10268, Buf: make([]byte, 8)}, {Addr: 0x10, Buf: make([]byte, 8)},
+	rs := []process.Range{{Addr: 0x10268, Buf: make([]byte, 8)}, {Addr: 0x10, Buf: make([]byte, 8)},
 		{Addr: 0x11000, Buf: make([]byte, 24)}}
 	r.ReadMany(rs)
 	if !rs[0].OK || rs[1].OK || !rs[2].OK {
@@ -150,11 +172,11 @@ func TestRecordingMemory(t *testing.T) {
 	}{
 		{"the first byte", 0x10010, 1, nil},
 		{"the last bytes", 0x11010, 8, nil},
-		{"one byte too far", 0x11010, 9, ErrFault},
-		{"one byte too early", 0x1000f, 2, ErrFault},
-		{"never read", 0x10f00, 1, ErrFault},
-		{"failed when it was recorded", 0x10, 8, ErrFault},
-		{"the end of all memory", ^uint64(0), 8, ErrFault},
+		{"one byte too far", 0x11010, 9, process.ErrFault},
+		{"one byte too early", 0x1000f, 2, process.ErrFault},
+		{"never read", 0x10f00, 1, process.ErrFault},
+		{"failed when it was recorded", 0x10, 8, process.ErrFault},
+		{"the end of all memory", ^uint64(0), 8, process.ErrFault},
 		{"nothing", 0, 0, nil},
 	} {
 		if err := rec.Read(c.addr, make([]byte, c.n)); !errors.Is(err, c.err) {
@@ -178,17 +200,18 @@ func TestRecordingSteps(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	const steps = 50
 	stack := make([]byte, 4096)
-	var snaps []*Snapshot
+	var snaps []*process.Snapshot
 	var want [][]byte
 	for i := range steps {
-		s := &Snapshot{TID: 100 + i%3, SP: 0x7000 + uint64(i%5)*64, Syscall: int64(i) - 1, Cut: i%2 == 0,
+		s := &process.Snapshot{TID: 100 + i%3, SP: 0x7000 + uint64(i%5)*64, Syscall: int64(i) - 1, Cut: i%2 == 0,
 			PACMask: uint64(i) << 48, SideAddr: 0x9000 + uint64(i), Side: []byte{byte(i), 2, 3}, UnderSP: uint64(i) << 12}
 		if i%2 == 0 {
 			s.Under = []byte{0, byte(i + 1), 0, 0, 4, 0}
 			s.Followed, s.RunsOn = []byte{byte(i), 2, 3}, true
-			s.Continuation = Continuation{Entry: 0x7800, ID: uint64(i), Name: "v", Settled: i%4 == 0, BaseAddr: 0x77f0,
-				Base:   []byte{byte(i), 1},
-				Chunks: []Chunk{{SP: 0x10010, Stack: []byte{1, byte(i)}}, {SP: 0x20010, Stack: []byte{2}}}}
+			s.Continuation = process.Continuation{Entry: 0x7800, ID: uint64(i), Name: "v", Settled: i%4 == 0,
+				BaseAddr: 0x77f0,
+				Base:     []byte{byte(i), 1},
+				Chunks:   []process.Chunk{{SP: 0x10010, Stack: []byte{1, byte(i)}}, {SP: 0x20010, Stack: []byte{2}}}}
 		}
 		for k := range s.Regs {
 			s.Regs[k] = rnd.Uint64()
@@ -218,9 +241,9 @@ func TestRecordingSteps(t *testing.T) {
 		}
 	}
 	stack[0]++ // the next snapshot reuses the stack's memory: Begin has copied it
-	last := &Snapshot{TID: 100, SP: 0x7100, Stack: []byte{1, 2, 3}}
-	rec := saveAndLoad(t, r, []*Snapshot{last})
-	if diff := cmp.Diff(append(snaps, last), rec.Snapshots, cmp.AllowUnexported(Continuation{})); diff != "" {
+	last := &process.Snapshot{TID: 100, SP: 0x7100, Stack: []byte{1, 2, 3}}
+	rec := saveAndLoad(t, r, []*process.Snapshot{last})
+	if diff := cmp.Diff(append(snaps, last), rec.Snapshots, cmp.AllowUnexported(process.Continuation{})); diff != "" {
 		t.Errorf("snapshots differ:\n%s", diff)
 	}
 	got := make([]byte, 1024)
@@ -244,7 +267,7 @@ func TestRecordingSteps(t *testing.T) {
 func TestRecordingIsBounded(t *testing.T) {
 	f := newFakeTarget()
 	r := NewRecorder(f)
-	r.Begin(&Snapshot{Stack: make([]byte, 100000)})
+	r.Begin(&process.Snapshot{Stack: make([]byte, 100000)})
 	if err := r.Read(f.base, make([]byte, 4096)); err != nil {
 		t.Fatal(err)
 	}
@@ -252,12 +275,12 @@ func TestRecordingIsBounded(t *testing.T) {
 	if err := r.Save(&b, nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := loadRecording(bytes.NewReader(b.Bytes()), 50000); !errors.Is(err, ErrTooLong) ||
+	if _, err := load(bytes.NewReader(b.Bytes()), 50000); !errors.Is(err, process.ErrTooLong) ||
 		!errors.Is(err, ErrBadRecording) {
 		t.Errorf("with a small budget: %v", err)
 	}
 	for n := range b.Len() {
-		if _, err := LoadRecording(bytes.NewReader(b.Bytes()[:n])); !errors.Is(err, ErrBadRecording) {
+		if _, err := Load(bytes.NewReader(b.Bytes()[:n])); !errors.Is(err, ErrBadRecording) {
 			t.Fatalf("cut off at %d: %v", n, err)
 		}
 	}

@@ -1,4 +1,4 @@
-package process
+package captured
 
 import (
 	"bufio"
@@ -9,7 +9,9 @@ import (
 	"math"
 	"slices"
 
+	"goprof/arch"
 	"goprof/arch/cpus"
+	"goprof/process"
 )
 
 // maxRecording bounds the memory that a recording takes once loaded.
@@ -25,12 +27,12 @@ type recReader struct {
 	err     error
 	budget  int64
 	strings []string
-	rows    []*Row
-	stacks  map[int]*Snapshot
+	rows    []*process.Row
+	stacks  map[int]*process.Snapshot
 	version int // of the format
 }
 
-func loadRecording(rd io.Reader, budget int64) (*Recording, error) {
+func load(rd io.Reader, budget int64) (*Recording, error) {
 	gz, err := gzip.NewReader(rd)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrBadRecording, err)
@@ -40,7 +42,7 @@ func loadRecording(rd io.Reader, budget int64) (*Recording, error) {
 
 // readRecording reads what is inside the gzip.
 func readRecording(rd io.Reader, budget int64) (*Recording, error) {
-	r := &recReader{r: bufio.NewReader(rd), budget: budget, stacks: map[int]*Snapshot{}}
+	r := &recReader{r: bufio.NewReader(rd), budget: budget, stacks: map[int]*process.Snapshot{}}
 	magic := make([]byte, len(recordingMagic))
 	_, err := io.ReadFull(r.r, magic)
 	r.version = slices.Index([]string{"", recordingFirst, recordingSecond, recordingThird, recordingMagic}, string(magic))
@@ -89,7 +91,7 @@ func (r *recReader) pay(n int64) bool {
 		return false
 	}
 	if r.budget -= n; n < 0 || r.budget < 0 {
-		r.err = fmt.Errorf("%w: %w", ErrBadRecording, ErrTooLong)
+		r.err = fmt.Errorf("%w: %w", ErrBadRecording, process.ErrTooLong)
 		return false
 	}
 	return true
@@ -216,22 +218,23 @@ func (r *recReader) str() string {
 	return r.strings[i]
 }
 
-func (r *recReader) row() *Row {
-	row := &Row{CFA: r.rule()}
-	if k := row.CFA.Kind; k != RuleRegister && k != RuleValExpr {
+func (r *recReader) row() *process.Row {
+	row := &process.Row{CFA: r.rule()}
+	if k := row.CFA.Kind; k != process.RuleRegister && k != process.RuleValExpr {
 		r.fail("a frame address of kind %d", k)
 	}
-	for n := r.below(maxRegs + 1); n > 0 && r.pay(40); n-- {
-		row.Saved = append(row.Saved, SavedReg{uint8(r.below(maxRegs)), r.rule()})
+	for n := r.below(arch.MaxRegs + 1); n > 0 && r.pay(40); n-- {
+		row.Saved = append(row.Saved, process.SavedReg{Reg: uint8(r.below(arch.MaxRegs)), Rule: r.rule()})
 	}
-	row.RA = uint8(r.below(maxRegs))
+	row.RA = uint8(r.below(arch.MaxRegs))
 	row.Signal = r.bool()
 	row.SignedRA = r.bool()
 	return row
 }
 
-func (r *recReader) rule() Rule {
-	rule := Rule{Kind: RuleKind(r.below(uint64(RuleValExpr) + 1)), Reg: uint8(r.below(maxRegs))}
+func (r *recReader) rule() process.Rule {
+	kind := process.RuleKind(r.below(uint64(process.RuleValExpr) + 1))
+	rule := process.Rule{Kind: kind, Reg: uint8(r.below(arch.MaxRegs))}
 	off := r.signed()
 	if off != int64(int32(off)) {
 		r.fail("offset %d", off)
@@ -265,8 +268,8 @@ func (r *recReader) globals(rec *Recording) {
 		kind := r.below(3)
 		a := globalAnswer{addr: r.num()}
 		if kind != recNoError {
-			a.err = fmt.Errorf("%w: %s in %s", [...]error{recNoSymbol: ErrNoSymbol, recNoImage: ErrNoImage}[kind], key.symbol,
-				key.image)
+			kinds := [...]error{recNoSymbol: process.ErrNoSymbol, recNoImage: process.ErrNoImage}
+			a.err = fmt.Errorf("%w: %s in %s", kinds[kind], key.symbol, key.image)
 		}
 		rec.globals[key] = a
 	}
@@ -277,7 +280,7 @@ func (r *recReader) images(rec *Recording) {
 		name := r.str()
 		a := imageAnswer{ok: r.bool()}
 		if a.ok {
-			a.image = Image{Name: r.str(), Path: r.str(), Start: r.num(), End: r.num(), Bias: r.num()}
+			a.image = process.Image{Name: r.str(), Path: r.str(), Start: r.num(), End: r.num(), Bias: r.num()}
 		}
 		rec.images[name] = a
 	}
@@ -291,8 +294,8 @@ func (r *recReader) patches() []patch {
 	return ps
 }
 
-func (r *recReader) snapshot() *Snapshot {
-	s := &Snapshot{TID: int(r.signed())}
+func (r *recReader) snapshot() *process.Snapshot {
+	s := &process.Snapshot{TID: int(r.signed())}
 	n := r.below(uint64(len(s.Regs)) + 1)
 	for i := range n {
 		s.Regs[i] = r.num()
@@ -328,7 +331,7 @@ func (r *recReader) snapshot() *Snapshot {
 	return s
 }
 
-func (r *recReader) continuation(c *Continuation) {
+func (r *recReader) continuation(c *process.Continuation) {
 	if c.Entry = r.num(); c.Entry == 0 {
 		return
 	}
@@ -338,7 +341,7 @@ func (r *recReader) continuation(c *Continuation) {
 	c.BaseAddr = r.num()
 	c.Base = r.bytes()
 	for n := r.count(64); n > 0 && r.err == nil; n-- {
-		c.Chunks = append(c.Chunks, Chunk{SP: r.num(), Stack: r.bytes()})
+		c.Chunks = append(c.Chunks, process.Chunk{SP: r.num(), Stack: r.bytes()})
 	}
 }
 

@@ -1,4 +1,4 @@
-package process
+package captured
 
 import (
 	"errors"
@@ -6,6 +6,7 @@ import (
 	"sort"
 
 	"goprof/arch"
+	"goprof/process"
 )
 
 // ErrBadRecording: a file that is no recording, or a damaged one.
@@ -18,7 +19,7 @@ var ErrBadRecording = errors.New("process: malformed recording")
 // allocate.
 type Recording struct {
 	// Snapshots holds what was walked, one for each step.
-	Snapshots []*Snapshot
+	Snapshots []*process.Snapshot
 
 	cpu     *arch.CPU
 	chunks  []patch // memory now
@@ -32,9 +33,9 @@ type Recording struct {
 	images  map[string]imageAnswer
 }
 
-// LoadRecording reads what Recorder.Save wrote, and shows step 0.
-func LoadRecording(rd io.Reader) (*Recording, error) {
-	return loadRecording(rd, maxRecording)
+// Load reads what Recorder.Save wrote, and shows step 0.
+func Load(rd io.Reader) (*Recording, error) {
+	return load(rd, maxRecording)
 }
 
 // Step shows memory as it was when snapshot i was walked. Bytes that were read only later
@@ -75,14 +76,14 @@ func (r *Recording) Read(addr uint64, p []byte) error {
 	}
 	b := r.find(addr, len(p))
 	if b == nil {
-		return ErrFault
+		return process.ErrFault
 	}
 	copy(p, b)
 	return nil
 }
 
 // ReadMany implements Memory.
-func (r *Recording) ReadMany(rs []Range) {
+func (r *Recording) ReadMany(rs []process.Range) {
 	for i := range rs {
 		rs[i].OK = r.Read(rs[i].Addr, rs[i].Buf) == nil
 	}
@@ -95,7 +96,7 @@ func (r *Recording) CPU() *arch.CPU { return r.cpu }
 func (r *Recording) Generation() uint64 { return 1 }
 
 // Code implements Target.
-func (r *Recording) Code(pc uint64, exact bool) (Code, bool) {
+func (r *Recording) Code(pc uint64, exact bool) (process.Code, bool) {
 	a := r.codes[codeKey{pc, exact}]
 	return a.code, a.ok
 }
@@ -104,13 +105,13 @@ func (r *Recording) Code(pc uint64, exact bool) (Code, bool) {
 func (r *Recording) Global(image, symbol string) (uint64, error) {
 	a, ok := r.globals[globalKey{image, symbol}]
 	if !ok {
-		return 0, ErrNoSymbol
+		return 0, process.ErrNoSymbol
 	}
 	return a.addr, a.err
 }
 
 // Image implements Target.
-func (r *Recording) Image(name string) (Image, bool) {
+func (r *Recording) Image(name string) (process.Image, bool) {
 	a := r.images[name]
 	return a.image, a.ok
 }

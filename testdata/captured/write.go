@@ -1,4 +1,4 @@
-package process
+package captured
 
 import (
 	"bufio"
@@ -9,6 +9,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"goprof/process"
 )
 
 // The format of a recording, inside gzip. Numbers are unsigned varints unless said
@@ -46,15 +48,15 @@ type recWriter struct {
 	w       *bufio.Writer
 	strings map[string]uint64
 	list    []string
-	rows    map[*Row]uint64
-	rowList []*Row
-	stacks  map[int]*Snapshot // the last one of each thread
+	rows    map[*process.Row]uint64
+	rowList []*process.Row
+	stacks  map[int]*process.Snapshot // the last one of each thread
 }
 
 func (r *Recorder) write(to io.Writer, steps []recStep) error {
 	gz := gzip.NewWriter(to)
-	w := &recWriter{w: bufio.NewWriter(gz), strings: map[string]uint64{}, rows: map[*Row]uint64{},
-		stacks: map[int]*Snapshot{}}
+	w := &recWriter{w: bufio.NewWriter(gz), strings: map[string]uint64{}, rows: map[*process.Row]uint64{},
+		stacks: map[int]*process.Snapshot{}}
 	w.w.WriteString(recordingMagic)
 	w.bytes([]byte(r.target.CPU().Name))
 	w.chunks(r.chunks())
@@ -156,7 +158,7 @@ func (w *recWriter) addString(s string) {
 	}
 }
 
-func (w *recWriter) addRow(r *Row) {
+func (w *recWriter) addRow(r *process.Row) {
 	if _, ok := w.rows[r]; !ok && r != nil {
 		w.rowList = append(w.rowList, r)
 		w.rows[r] = uint64(len(w.rowList))
@@ -174,7 +176,7 @@ func (w *recWriter) tables() {
 	}
 }
 
-func (w *recWriter) row(r *Row) {
+func (w *recWriter) row(r *process.Row) {
 	w.rule(&r.CFA)
 	w.num(uint64(len(r.Saved)))
 	for i := range r.Saved {
@@ -186,7 +188,7 @@ func (w *recWriter) row(r *Row) {
 	w.bool(r.SignedRA)
 }
 
-func (w *recWriter) rule(r *Rule) {
+func (w *recWriter) rule(r *process.Rule) {
 	w.num(uint64(r.Kind))
 	w.num(uint64(r.Reg))
 	w.signed(int64(r.Off))
@@ -232,7 +234,7 @@ func (w *recWriter) globals(r *Recorder, keys []globalKey) {
 		switch {
 		case a.err == nil:
 			w.num(recNoError)
-		case errors.Is(a.err, ErrNoImage):
+		case errors.Is(a.err, process.ErrNoImage):
 			w.num(recNoImage)
 		default:
 			w.num(recNoSymbol)
@@ -266,7 +268,7 @@ func (w *recWriter) step(s *recStep) {
 	}
 }
 
-func (w *recWriter) snapshot(s *Snapshot) {
+func (w *recWriter) snapshot(s *process.Snapshot) {
 	w.signed(int64(s.TID))
 	w.num(uint64(len(s.Regs)))
 	for _, v := range s.Regs {
@@ -290,7 +292,7 @@ func (w *recWriter) snapshot(s *Snapshot) {
 	w.signed(0) // the CPU time that a sample carried; the same
 }
 
-func (w *recWriter) continuation(c *Continuation) {
+func (w *recWriter) continuation(c *process.Continuation) {
 	w.num(c.Entry)
 	if c.Entry == 0 {
 		return
@@ -308,7 +310,7 @@ func (w *recWriter) continuation(c *Continuation) {
 }
 
 // expectedStack is the content that the last snapshot of the same thread lets expect.
-func expectedStack(last *Snapshot, sp uint64, n int) []byte {
+func expectedStack(last *process.Snapshot, sp uint64, n int) []byte {
 	b := make([]byte, n)
 	if last == nil {
 		return b

@@ -155,11 +155,11 @@ func onlyNamed(t *testing.T, dir string, names ...string) {
 func TestRecordsJFR(t *testing.T) {
 	t.Parallel()
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
-		jvm := jvmtest.Start(t, jdk, "truth.Shares", "--", "1", "2")
+		jvm := jvmtest.Start(t, jdk, "truth.Guest", "-Xmx64m", "--", "5", "15")
 		dir := t.TempDir()
 		name := filepath.Join(dir, "x.jfr")
 		before := time.Now()
-		sum := record(t, jvm.PID, name, "-d", "3", "-r", "200", "--chunk", "1s")
+		sum := record(t, jvm.PID, name, "-d", "2.5", "-r", "200", "--chunk", "1s")
 		onlyNamed(t, dir, "x.jfr")
 		b := readJFR(t, name)
 		if b.samples != sum.Samples || b.samples == 0 {
@@ -188,11 +188,9 @@ func TestRecordsJFR(t *testing.T) {
 		if b.events["jdk.JavaThreadStatistics"] == 0 {
 			t.Error("it is not told how many threads there were")
 		}
-		for _, args := range [][]string{{"summary"}, {"print", "--events", "jdk.ExecutionSample"}} {
-			out, err := exec.Command(jdk.Tool("jfr"), append(args, name)...).CombinedOutput()
-			if err != nil || !strings.Contains(string(out), "jdk.ExecutionSample") {
-				t.Errorf("jfr %v: %v: %.500s", args, err, out)
-			}
+		out, err := exec.Command(jdk.Tool("jfr"), "print", "--events", "jdk.ExecutionSample", name).CombinedOutput()
+		if err != nil || !strings.Contains(string(out), "jdk.ExecutionSample") {
+			t.Errorf("jfr print: %v: %.500s", err, out)
 		}
 	})
 }
@@ -239,7 +237,7 @@ func (c *counter) Sample(s *profile.Sample) {
 // TestSecondsOfJFR: in each second the file has as many samples as the recording has told.
 func TestSecondsOfJFR(t *testing.T) {
 	t.Parallel()
-	jvm := jvmtest.Start(t, jvmtest.JDKs(t)[0], "truth.Shares", "--", "1", "2")
+	jvm := guest(t)
 	s, err := session.Attach(jvm.PID)
 	if err != nil {
 		t.Fatal(err)
@@ -351,8 +349,7 @@ func waitForFile(t *testing.T, name string, more int64) int64 {
 // TestKilledJFR: whatever ends goprof, other tools can read the file that was written until then.
 func TestKilledJFR(t *testing.T) {
 	t.Parallel()
-	jdk := jvmtest.JDKs(t)[0]
-	jvm := jvmtest.Start(t, jdk, "truth.Shares", "--", "1", "2")
+	jvm := guest(t)
 	name := filepath.Join(t.TempDir(), "x.jfr")
 	cmd := exec.Command("goprof", "record", "--pid", fmt.Sprint(jvm.PID), "-o", name, "--chunk", "1s", "-r", "200")
 	if err := cmd.Start(); err != nil {
@@ -368,7 +365,7 @@ func TestKilledJFR(t *testing.T) {
 	if b := readJFR(t, name); b.samples == 0 || b.events["goprof.Account"] != 0 {
 		t.Errorf("%d samples, events %v", b.samples, b.events)
 	}
-	out, err := exec.Command(jdk.Tool("jfr"), "summary", name).CombinedOutput()
+	out, err := exec.Command(jvm.JDK.Tool("jfr"), "summary", name).CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "jdk.ExecutionSample") {
 		t.Errorf("jfr summary: %v: %s", err, out)
 	}
@@ -381,7 +378,7 @@ func TestKilledJFR(t *testing.T) {
 // TestFlushJFR: SIGUSR1 writes the samples so far to the disk. Ctrl-C ends the file.
 func TestFlushJFR(t *testing.T) {
 	t.Parallel()
-	jvm := jvmtest.Start(t, jvmtest.JDKs(t)[0], "truth.Shares", "--", "1", "2")
+	jvm := guest(t)
 	name := filepath.Join(t.TempDir(), "x.jfr")
 	cmd := exec.Command("goprof", "record", "--pid", fmt.Sprint(jvm.PID), "-o", name, "-q")
 	if err := cmd.Start(); err != nil {
@@ -478,7 +475,7 @@ func TestFullDiskJFR(t *testing.T) {
 // TestLoop: each second has a file with an account of its own. Of the files of this run, the newest ones are kept.
 func TestLoop(t *testing.T) {
 	t.Parallel()
-	jvm := jvmtest.Start(t, jvmtest.JDKs(t)[0], "truth.Shares", "--", "1", "2")
+	jvm := guest(t)
 	for _, end := range []string{".jfr", ".collapsed"} {
 		dir := t.TempDir()
 		foreign := filepath.Join(dir, "a-20000101-000000"+end)
@@ -534,7 +531,7 @@ func TestLoop(t *testing.T) {
 // TestEmptyJFR: a recording without a sample leaves an older file as it is.
 func TestEmptyJFR(t *testing.T) {
 	t.Parallel()
-	jvm := jvmtest.Start(t, jvmtest.JDKs(t)[0], "truth.Shares", "--", "1", "2")
+	jvm := guest(t)
 	dir := t.TempDir()
 	name := filepath.Join(dir, "x.jfr")
 	if err := os.WriteFile(name, []byte("older"), 0o600); err != nil {
@@ -552,13 +549,13 @@ func TestEmptyJFR(t *testing.T) {
 // a JFR file would hold.
 func TestRecordsFormats(t *testing.T) {
 	t.Parallel()
-	jvm := jvmtest.Start(t, jvmtest.JDKs(t)[0], "truth.Shares", "--", "1", "2")
+	jvm := guest(t)
 	for end, begins := range map[string]string{
 		".html": "<!DOCTYPE html>", ".svg": "<?xml", ".json": "{", ".pb.gz": "\x1f\x8b", ".pprof": "\x1f\x8b",
 		".speedscope.json": "{", ".firefox.json.gz": "\x1f\x8b",
 	} {
 		dir := t.TempDir()
-		record(t, jvm.PID, filepath.Join(dir, "x"+end), "-d", "1", "-r", "200")
+		record(t, jvm.PID, filepath.Join(dir, "x"+end), "-d", "0.3", "-r", "200")
 		onlyNamed(t, dir, "x"+end)
 		got, err := os.ReadFile(filepath.Join(dir, "x"+end))
 		if err != nil || !strings.HasPrefix(strings.ToLower(string(got)), strings.ToLower(begins)) {
@@ -571,7 +568,7 @@ func TestRecordsFormats(t *testing.T) {
 	dir := t.TempDir()
 	var stream []byte
 	for range recordTries {
-		cmd := exec.Command("goprof", "record", "--pid", fmt.Sprint(jvm.PID), "-d", "1", "-q", "-f", "jfr", "-o", "-")
+		cmd := exec.Command("goprof", "record", "--pid", fmt.Sprint(jvm.PID), "-d", "0.3", "-q", "-f", "jfr", "-o", "-")
 		out, err := cmd.Output()
 		if exit.Code(cmd.ProcessState.ExitCode()) == exit.NoSamples {
 			continue
@@ -593,7 +590,8 @@ func TestRecordsFormats(t *testing.T) {
 
 // TestSpoolIsConverted: the samples of a spooled recording are in the file that it is converted to.
 func TestSpoolIsConverted(t *testing.T) {
-	jvm := jvmtest.Start(t, jvmtest.JDKs(t)[0], "truth.Shares", "--", "1", "2")
+	t.Parallel()
+	jvm := guest(t)
 	name := filepath.Join(t.TempDir(), "x.pb.gz")
 	sum := record(t, jvm.PID, name, "-d", "2", "-r", "200")
 	file, err := recording.Open(name, recording.Options{})

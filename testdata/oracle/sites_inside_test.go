@@ -108,6 +108,7 @@ func TestForeignProc(t *testing.T) {
 
 // TestUsersOfTheirOwn: who has made a user namespace may look into it; from within, nobody may look out.
 func TestUsersOfTheirOwn(t *testing.T) {
+	t.Parallel()
 	needSites(t)
 	goprof := buildGoprof(t)
 	jdk := jvmtest.JDKs(t)[0]

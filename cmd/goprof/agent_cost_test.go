@@ -55,7 +55,7 @@ func costOfRecord(t *testing.T, jdk jvmtest.JDK) {
 // costOfBusy: two JVMs that are busy all the time.
 func costOfBusy(t *testing.T, jdk jvmtest.JDK) {
 	port := freePort(t)
-	a := startAgent(t, "--every", "15s", "--max-cpu", "0", "--listen", port)
+	a := startAgent(t, append(ofShares, "--every", "15s", "--max-cpu", "0", "--listen", port)...)
 	for seed := range 2 {
 		jvm := jvmtest.Start(t, jdk, "truth.Shares", "-Xmx64m", "--", "1", fmt.Sprint(seed))
 		defer a.await(t, jvm.PID)
@@ -86,7 +86,7 @@ func costOfIdle(t *testing.T, jdk jvmtest.JDK) {
 // firstFiles: from the start of a JVM, which is busy from then on, to its first file.
 func firstFiles(t *testing.T, jdk jvmtest.JDK) {
 	const every = 5 * time.Second
-	a := startAgent(t, "--every", every.String(), "--max-cpu", "1%")
+	a := startAgent(t, append(ofShares, "--every", every.String(), "--max-cpu", "1%")...)
 	a.awaitFolder(t)
 	for seed := range 5 {
 		began := time.Now()

@@ -33,12 +33,15 @@ type liveAgent struct {
 	log strings.Builder
 }
 
-// startAgent starts an agent that records only the JVMs of a test: other JVMs may run on this machine.
+// ofShares chooses the JVMs of tests that run truth.Shares, one of these tests at a time.
+var ofShares = []string{"--match", "main=Shares"}
+
+// startAgent starts an agent. Its arguments choose the JVMs of a test: other JVMs may run on this machine.
 func startAgent(t *testing.T, args ...string) *liveAgent {
 	t.Helper()
 	a := &liveAgent{dir: filepath.Join(t.TempDir(), "files")}
-	a.cmd = exec.Command("goprof", append([]string{"agent", "--files", a.dir, "--every", "1s", "--max-cpu", "0",
-		"--match", "main=Shares"}, args...)...)
+	a.cmd = exec.Command("goprof", append([]string{"agent", "--files", a.dir, "--every", "1s", "--max-cpu", "0"},
+		args...)...)
 	a.cmd.Stderr = &a.log
 	if err := a.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -99,7 +102,7 @@ func (a *liveAgent) await(t *testing.T, pid int) {
 func TestAgent(t *testing.T) {
 	jdk := jvmtest.JDKs(t)[0]
 	first := jvmtest.Start(t, jdk, "truth.Shares", "-Xmx64m", "--", "1", "7")
-	a := startAgent(t)
+	a := startAgent(t, ofShares...)
 	a.await(t, first.PID)
 	second := jvmtest.Start(t, jdk, "truth.Shares", "-Xmx64m", "--", "1", "7")
 	a.await(t, second.PID)

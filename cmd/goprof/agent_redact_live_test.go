@@ -26,13 +26,14 @@ import (
 // the messages to an OTLP server and to a Pyroscope server, the page of its counts, and its log. TestHiddenNames of
 // the agent makes it print things about a JVM.
 func TestAgentLeavesNoSecret(t *testing.T) {
+	t.Parallel()
 	jvmtest.NotQuick(t, jvmtest.StartsJVM)
 	jdks := jvmtest.JDKs(t)
 	dir := t.TempDir()
 	put(t, filepath.Join(dir, "words"), strings.Join(planted, "\n"))
 	home := filepath.Join(dir, "hushpuppy-home")
 	put(t, filepath.Join(home, "wobblegong-payroll-2019.txt"), "nothing")
-	pid, _ := secretive(t, jdks[len(jdks)-1], dir, home)
+	pid, _ := secretive(t, jdks[len(jdks)-1], "ZorblattLedger", dir, home)
 	formats := []string{"pprof", "jfr"}
 	if os.Getenv("GOPROF_PROVE") != "1" {
 		formats = formats[:1]
@@ -50,7 +51,7 @@ func agentOfSecrets(t *testing.T, dir, pid, format string) {
 	at := httptest.NewServer(server)
 	defer at.Close()
 	port := freePort(t)
-	a := startAgent(t, "--files", filepath.Join(seen, "files"), "--files-format", format, "--match", "main=Vault",
+	a := startAgent(t, "--files", filepath.Join(seen, "files"), "--files-format", format, "--match", "main=ZorblattLedger",
 		"--redact", "default", "--rate", "200", "--otlp", at.URL, "--pyroscope", at.URL, "--parca", "http://127.0.0.1:1",
 		"--spool", filepath.Join(seen, "spool"), "--listen", port)
 	for end := time.Now().Add(agentLimit); server.got.Load() < 4; time.Sleep(50 * time.Millisecond) {

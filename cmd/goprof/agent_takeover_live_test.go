@@ -24,7 +24,7 @@ func TestTakeOver(t *testing.T) {
 	const rate = 200.0
 	jvm := jvmtest.Start(t, jvmtest.JDKs(t)[0], "truth.Shares", "-Xmx64m", "--", "1", "7")
 	clock := watchCPU(t, jvm.PID)
-	old := startAgent(t, "--rate", "200")
+	old := startAgent(t, append(ofShares, "--rate", "200")...)
 	old.awaitFolder(t)
 	next := &liveAgent{dir: old.dir}
 	next.cmd = exec.Command("goprof", "agent", "--files", old.dir, "--every", "1s", "--max-cpu", "0", "--match",

@@ -19,11 +19,11 @@ import (
 func TestBuildIDs(t *testing.T) {
 	t.Parallel()
 	jdk := jvmtest.JDKs(t)[0]
-	jvm := jvmtest.Start(t, jdk, "truth.Shares", "--", "1", "2")
+	jvm := guest(t)
 	want := buildIDOf(t, filepath.Join(jdk.Home, "lib/server/libjvm.so"))
 	dir := t.TempDir()
 	for _, name := range []string{"x.pb.gz", "y.jfr"} {
-		record(t, jvm.PID, filepath.Join(dir, name), "-d", "2s", "--mode", "wall")
+		record(t, jvm.PID, filepath.Join(dir, name), "-d", "0.5", "--mode", "wall")
 	}
 	from, to := filepath.Join(dir, "y.jfr"), filepath.Join(dir, "y.pb.gz")
 	if code, told := runGoprof(t, "convert", from, "-o", to); code != 0 {

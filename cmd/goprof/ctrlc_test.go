@@ -23,7 +23,7 @@ import (
 // no finding.
 func TestCtrlC(t *testing.T) {
 	t.Parallel()
-	jvm := jvmtest.Start(t, jvmtest.JDKs(t)[0], "truth.Shares", "--", "1", "2")
+	jvm := guest(t)
 	pid := strconv.Itoa(jvm.PID)
 	out, _, code := untilInterrupted(t, `"VM Thread"`, "dump", "-n", "3", "--every", "1h", pid)
 	if code != exit.OK || strings.Count(out, " Java threads: ") != 1 {

@@ -14,14 +14,13 @@ import (
 
 	"goprof/process/procfs"
 	machine "goprof/testdata/host"
-	"goprof/testdata/jvmtest"
 )
 
 // TestDumpTellsOfStop: a dump of a JVM that a signal has stopped says so, and tells how to let the JVM go on.
 // jstack's layout has no place for that, so goprof says it beside the dump.
 func TestDumpTellsOfStop(t *testing.T) {
 	t.Parallel()
-	jvm := jvmtest.Start(t, jvmtest.JDKs(t)[0], "truth.Shares", "--", "1", "2")
+	jvm := guest(t)
 	pid := strconv.Itoa(jvm.PID)
 	note := fmt.Sprintf("stopped by a signal (kill -CONT %d lets it go on)", jvm.PID)
 	dump := func(args ...string) (out []byte, told string) {

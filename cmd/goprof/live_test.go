@@ -5,7 +5,10 @@ package main
 import (
 	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -14,31 +17,66 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// TestLiveScripts are scripts with a JVM. JAVA_HOME is one JDK after the other. BRIEF is a time in seconds in which
-// a JVM can start and run some of its program. A program that runs for LONG does not end by itself during a BRIEF
-// recording. A program that runs for LIFE does not end before the script does.
+// TestLiveScripts are scripts with a JVM. JAVA_HOME is one JDK after the other. MAIN is a class that each script has for
+// itself, so that it can find its JVMs by name. BRIEF is a time in seconds in which a JVM can start and run some of its
+// program. A program that runs for LIFE does not end before the script does.
 func TestLiveScripts(t *testing.T) {
+	t.Parallel()
+	brief := 3 // a starved machine takes more than a second to start a JVM
+	if os.Getenv("GOPROF_EMULATED") != "" {
+		brief = 15
+	}
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+		classes := scripted(t, jdk)
 		testscript.Run(t, testscript.Params{
 			Dir:  "testdata/live",
 			Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "recorded": recorded},
 			Setup: func(env *testscript.Env) error {
+				own := ownPart(jdk, strings.TrimPrefix(filepath.Base(env.WorkDir), "script-"))
 				env.Setenv("JAVA_HOME", jdk.Home)
-				// other runs of this test may go on at the same time
-				own := fmt.Sprintf("%dr%d", jdk.Version, os.Getpid())
+				env.Setenv("CLASSPATH", classes)
 				env.Setenv("JDK", own)
 				env.Setenv("MAIN", "Scripted"+own)
-				brief := 5 // a starved machine takes more than a second to start a JVM, and may stand still for three
-				if os.Getenv("GOPROF_EMULATED") != "" {
-					brief = 15
-				}
 				env.Setenv("BRIEF", strconv.Itoa(brief))
-				env.Setenv("LONG", strconv.Itoa(2*brief))
 				env.Setenv("LIFE", strconv.Itoa(200*brief))
-				return nil
+				attached, err := os.ReadFile("testdata/live/attached.sh")
+				if err != nil {
+					return err
+				}
+				return os.WriteFile(filepath.Join(env.WorkDir, "attached.sh"), attached, 0o600)
 			},
 		})
 	})
+}
+
+// ownPart is what the names of a script's programs have behind "Scripted". Other runs of this test may go on at the
+// same time.
+func ownPart(jdk jvmtest.JDK, script string) string {
+	return fmt.Sprintf("%dr%d%s", jdk.Version, os.Getpid(), script)
+}
+
+// scripted compiles Scripted under the names of all scripts. It returns the folder of the classes.
+func scripted(t *testing.T, jdk jvmtest.JDK) string {
+	t.Helper()
+	text, err := os.ReadFile("testdata/live/Scripted.java")
+	if err != nil {
+		t.Fatal(err)
+	}
+	scripts, err := filepath.Glob("testdata/live/*.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	line := []string{"-d", dir}
+	for _, script := range scripts {
+		class := "Scripted" + ownPart(jdk, strings.TrimSuffix(filepath.Base(script), ".txtar"))
+		line = append(line, filepath.Join(dir, class+".java"))
+		put(t, line[len(line)-1], strings.ReplaceAll(string(text), "Scripted", class))
+	}
+	if out, err := exec.Command(jdk.Tool("javac"), line...).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return dir
 }
 
 // recorded is exec for recordings. It tries again until there is a sample.
@@ -54,4 +92,11 @@ func recorded(ts *testscript.TestScript, neg bool, args []string) {
 	if err != nil {
 		ts.Fatalf("%v", err)
 	}
+}
+
+// guest starts a JVM that uses a quarter of a CPU. Tests that want some samples, and measure nothing, leave the rest to
+// the tests beside them.
+func guest(t *testing.T) *jvmtest.JVM {
+	t.Helper()
+	return jvmtest.Start(t, jvmtest.JDKs(t)[0], "truth.Guest", "-Xmx64m", "--", "5", "15")
 }

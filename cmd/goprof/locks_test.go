@@ -89,7 +89,7 @@ func TestLocksCommand(t *testing.T) {
 // TestNoDeadlock: exit code 0.
 func TestNoDeadlock(t *testing.T) {
 	t.Parallel()
-	jvm := jvmtest.Start(t, jvmtest.JDKs(t)[0], "truth.Shares", "--", "1", "2")
+	jvm := guest(t)
 	out, code := locksOutput(t, strconv.Itoa(jvm.PID), "--json", "--nonblocking")
 	if code != exit.OK || !bytes.HasPrefix(out, []byte(`{"deadlocks":[],"threads":[`)) {
 		t.Errorf("exit code %d: %.200s", code, out)

@@ -21,8 +21,7 @@ import (
 // TestKilledJFR: whatever ends goprof, other tools can read the file that was written until then.
 func TestKilledJFR(t *testing.T) {
 	t.Parallel()
-	jdk := jvmtest.JDKs(t)[0]
-	jvm := jvmtest.Start(t, jdk, "truth.Shares", "--", "1", "2")
+	jvm := guest(t)
 	name := filepath.Join(t.TempDir(), "x.jfr")
 	cmd := exec.Command("goprof", "record", "--pid", fmt.Sprint(jvm.PID), "-o", name, "--chunk", "1s", "-r", "200")
 	if err := cmd.Start(); err != nil {
@@ -38,7 +37,7 @@ func TestKilledJFR(t *testing.T) {
 	if b := readJFR(t, name); b.samples == 0 || b.events["goprof.Account"] != 0 {
 		t.Errorf("%d samples, events %v", b.samples, b.events)
 	}
-	out, err := exec.Command(jdk.Tool("jfr"), "summary", name).CombinedOutput()
+	out, err := exec.Command(jvm.JDK.Tool("jfr"), "summary", name).CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "jdk.ExecutionSample") {
 		t.Errorf("jfr summary: %v: %s", err, out)
 	}
@@ -51,7 +50,7 @@ func TestKilledJFR(t *testing.T) {
 // TestFlushJFR: SIGUSR1 writes the samples so far to the disk. Ctrl-C ends the file.
 func TestFlushJFR(t *testing.T) {
 	t.Parallel()
-	jvm := jvmtest.Start(t, jvmtest.JDKs(t)[0], "truth.Shares", "--", "1", "2")
+	jvm := guest(t)
 	name := filepath.Join(t.TempDir(), "x.jfr")
 	cmd := exec.Command("goprof", "record", "--pid", fmt.Sprint(jvm.PID), "-o", name, "-q")
 	if err := cmd.Start(); err != nil {

@@ -43,7 +43,7 @@ func TestTimesAreThePrograms(t *testing.T) {
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm := jvmtest.Start(t, jdk, "truth.Phases")
 		name := filepath.Join(t.TempDir(), "x.jfr")
-		record(t, jvm.PID, name, "-d", "4", "-r", "200")
+		record(t, jvm.PID, name, "-d", "2", "-r", "200")
 		phases := phasesOf(t, jvm)
 		f, err := recording.Open(name, recording.Options{})
 		if err != nil {

@@ -14,13 +14,12 @@ import (
 	"goprof/cmd/goprof/exit"
 	"goprof/output"
 	machine "goprof/testdata/host"
-	"goprof/testdata/jvmtest"
 )
 
 // TestLoop: each second has a file with an account of its own. Of the files of this run, the newest ones are kept.
 func TestLoop(t *testing.T) {
 	t.Parallel()
-	jvm := jvmtest.Start(t, jvmtest.JDKs(t)[0], "truth.Shares", "--", "1", "2")
+	jvm := guest(t)
 	for _, end := range []string{".jfr", ".collapsed"} {
 		dir := t.TempDir()
 		foreign := filepath.Join(dir, "a-20000101-000000"+end)

@@ -64,7 +64,7 @@ func secretsOf(t *testing.T, jdk jvmtest.JDK) {
 	put(t, filepath.Join(home, "wobblegong-payroll-2019.txt"), "nothing")
 	put(t, filepath.Join(dir, "words"), strings.Join(planted, "\n"))
 	put(t, filepath.Join(dir, "case.key"), "a key of thirty-two bytes or more")
-	pid, recorded := secretive(t, jdk, dir, home)
+	pid, recorded := secretive(t, jdk, "ZorblattVault", dir, home)
 	common := []string{"--redact", "default", "--redact-key", "case.key"}
 	formats := []string{".html", ".jfr", ".pb.gz", ".speedscope.json", ".firefox.json.gz", ".collapsed", ".svg", ".json"}
 	if os.Getenv("GOPROF_PROVE") != "1" {
@@ -186,14 +186,14 @@ func put(t *testing.T, name, text string) {
 }
 
 // secretive starts the program. recorded is closed when that program has ended.
-func secretive(t *testing.T, jdk jvmtest.JDK, dir, home string) (pid string, recorded <-chan struct{}) {
+func secretive(t *testing.T, jdk jvmtest.JDK, class, dir, home string) (pid string, recorded <-chan struct{}) {
 	t.Helper()
 	options := []string{"-Dplugh.token=xyzzy-4711"}
 	if jdk.Version >= 11 {
 		options = append(options, "-XX:StartFlightRecording=settings=profile,filename="+filepath.Join(dir, "jdk.jfr"))
 	}
 	options = append(options, "--", "600", home, "--password=abracadabra")
-	line := jvmtest.CommandLine(t, jdk, "com.zorblattcorp.quuxledger.ZorblattVault", options...)
+	line := jvmtest.CommandLine(t, jdk, "com.zorblattcorp.quuxledger."+class, options...)
 	cmd := exec.CommandContext(t.Context(), line[0], line[1:]...)
 	cmd.Env = append(os.Environ(), "SNARK_TOKEN=abracadabra-too")
 	cmd.Dir = dir

@@ -15,13 +15,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/cmd/goprof/exit"
-	"goprof/testdata/jvmtest"
 )
 
 // TestProgressOnTerminal: goprof draws the line, draws it anew within the terminal's width, and wipes it. The screen
 // then shows what a pipe would get.
 func TestProgressOnTerminal(t *testing.T) {
-	jvm := jvmtest.Start(t, jvmtest.JDKs(t)[0], "truth.Shares", "--", "1", "2")
+	t.Parallel()
+	jvm := guest(t)
 	args := []string{"record", "--pid", fmt.Sprint(jvm.PID), "-d", "10m", "-o", t.TempDir() + "/o.collapsed"}
 
 	const width = 34

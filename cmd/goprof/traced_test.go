@@ -20,7 +20,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/cmd/goprof/exit"
-	"goprof/testdata/jvmtest"
 )
 
 func init() { programs["seizeall"] = seizeAll }
@@ -49,7 +48,7 @@ func seizeAll() {
 // is gone, goprof records the JVM again.
 func TestTracedAlready(t *testing.T) {
 	t.Parallel()
-	jvm := jvmtest.Start(t, jvmtest.JDKs(t)[0], "truth.Shares", "--", "1", "2")
+	jvm := guest(t)
 	pid := strconv.Itoa(jvm.PID)
 	debugger := exec.Command("seizeall", pid)
 	debugger.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}

@@ -17,7 +17,8 @@ import java.util.zip.Deflater;
  * is read before and after each slice: their sums are the truth that a profiler's estimate is held
  * against. What the thread does between slices is the truth's "other".
  *
- * Arguments: threads (1), seed (1). Commands:
+ * Arguments: threads (1), seed (1), milliseconds of rest after each slice (0). With rest a program begins soon, and leaves
+ * the CPU to others: for tests that measure nothing. Commands:
  *   mark     start counting anew
  *   truth    one line of JSON: {"cpu_ns":N,"slices":N,"shares":{"bucketArraycopy":0.2,...,"other":0.001}}
  *
@@ -71,17 +72,21 @@ public final class Shares {
     private long cpuAtMark;
     private long cpuNow;
 
-    private Shares(long seed) {
+    private final long rest;
+
+    private Shares(long seed, long rest) {
         random = new Random(seed);
+        this.rest = rest;
     }
 
     public static void main(String[] args) throws Exception {
         int count = args.length > 0 ? Integer.parseInt(args[0]) : 1;
         long seed = args.length > 1 ? Long.parseLong(args[1]) : 1;
+        long rest = args.length > 2 ? Long.parseLong(args[2]) : 0;
         Shares[] all = new Shares[count];
         Thread[] threads = new Thread[count];
         for (int i = 0; i < count; i++) {
-            Shares one = all[i] = new Shares(seed + i);
+            Shares one = all[i] = new Shares(seed + i, rest);
             threads[i] = new Thread(one::work, "shares-" + i);
             threads[i].setDaemon(true);
             threads[i].start();
@@ -121,6 +126,9 @@ public final class Shares {
             warm = true;
             while (!stop) {
                 slice(pick());
+                if (rest > 0) {
+                    Thread.sleep(rest);
+                }
             }
         } catch (Throwable thrown) {
             wrong = thrown;
@@ -130,7 +138,7 @@ public final class Shares {
     /** Runs every bucket until its code is compiled and its slices have found their length. */
     private void calibrate() throws Exception {
         Arrays.fill(units, 1);
-        for (int round = 0; round < 60; round++) {
+        for (int round = rest > 0 ? 55 : 0; round < 60; round++) {
             for (Shape shape : SHAPES) {
                 slice(shape);
             }

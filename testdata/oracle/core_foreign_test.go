@@ -51,6 +51,7 @@ func keepIn(t *testing.T, dir, core, name string, dead *profile.Dump) {
 // stage cores): what this machine tells of them is what that one told, to the byte. Where GOPROF_FOREIGN_CORES names no
 // folder with such cores, it reads one of this machine with nothing but the files that were kept with it.
 func TestForeignCores(t *testing.T) {
+	t.Parallel()
 	dir := os.Getenv("GOPROF_FOREIGN_CORES")
 	if dir == "" {
 		dir = t.TempDir()

@@ -144,6 +144,7 @@ func parkedStack(th *profile.ThreadDump, n int) error {
 
 // TestVirtualUntracked: a JVM that keeps only threads of executors says nothing of the others, and that is told.
 func TestVirtualUntracked(t *testing.T) {
+	t.Parallel()
 	virtualJDKs(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm := jvmtest.Start(t, jdk, "truth.VirtualParked", "-Djdk.trackAllThreads=false",
 			"--add-exports", "java.base/jdk.internal.misc=ALL-UNNAMED", "--", "160")

@@ -16,7 +16,7 @@ func envNumber(name string, otherwise int) int {
 }
 
 // javacClasses is how many classes truth.JavacLoop compiles in a round. The program ends after two rounds at the
-// soonest: of 200 classes these take 16 s of CPU time on JDK 25, of 60 classes 9 s.
+// soonest: of 200 classes these take 16 s of CPU time on JDK 25, of 30 classes 6 s.
 var javacClasses = func() string {
 	for _, name := range []string{"GOPROF_PROVE", "GOPROF_LEAF_SAMPLES", "GOPROF_JAVAC_SAMPLES",
 		"GOPROF_OVERLOAD_SECONDS"} {
@@ -24,7 +24,7 @@ var javacClasses = func() string {
 			return "200"
 		}
 	}
-	return "60"
+	return "30"
 }()
 
 // envText is what an environment variable says, or otherwise.

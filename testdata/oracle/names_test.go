@@ -230,6 +230,7 @@ var ownProof = regexp.MustCompile(`^renamed-(\d+)-is-a-long-name-(\d+)$`)
 // TestNamesWhileObjectsMove: threads rename themselves while the collector moves all it can. A name is
 // what Java says, or the short one of the kernel; it is never what lay where a name had been.
 func TestNamesWhileObjectsMove(t *testing.T) {
+	t.Parallel()
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		for _, collector := range []string{"-XX:+UseZGC", "-XX:+UseShenandoahGC", "-XX:+UseG1GC",
 			"-XX:+UseSerialGC", "-XX:+UseParallelGC"} {
@@ -282,11 +283,12 @@ func isProof(number, proof string) bool {
 
 // TestLateNames: a thread that is sampled before its name is known has one name in a recording nevertheless.
 func TestLateNames(t *testing.T) {
+	t.Parallel()
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm := jvmtest.Start(t, jdk, "truth.LongNames")
 		opt := session.RecordOptions{Interval: time.Millisecond, Threads: true}
 		// Each thread lives for 60 ms, and half of all samples at least are theirs: there are more than five.
-		p, _, err := attach(t, jvm.PID).Record(untilEnough(t, &opt, 2*time.Second, 800), opt)
+		p, _, err := attach(t, jvm.PID).Record(untilEnough(t, &opt, time.Second, 800), opt)
 		if err != nil {
 			t.Fatal(err)
 		}

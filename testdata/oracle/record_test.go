@@ -102,6 +102,7 @@ func untilEnough(t *testing.T, opt *session.RecordOptions, d time.Duration, samp
 
 // TestRecordThreads: with Threads each stack begins with the thread that it is of.
 func TestRecordThreads(t *testing.T) {
+	t.Parallel()
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm := jvmtest.Start(t, jdk, "truth.Shares", "--", "2")
 		opt := session.RecordOptions{Threads: true}
@@ -303,6 +304,7 @@ func TestRecordOfStoppedJVM(t *testing.T) {
 
 // TestRecordChangesNothing compares what the kernel says of a process before and after.
 func TestRecordChangesNothing(t *testing.T) {
+	t.Parallel()
 	// Flags against threads that the JVM starts and ends as it likes.
 	flags := []string{"-XX:+IgnoreUnrecognizedVMOptions", "-XX:+UseSerialGC", "-XX:-UseDynamicNumberOfCompilerThreads"}
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {

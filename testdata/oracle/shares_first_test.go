@@ -23,7 +23,7 @@ func TestFirstSightsCount(t *testing.T) {
 				}
 				jvm := jvmtest.Start(t, jdk, "truth.JavacLoop", "--", "0", javacClasses)
 				opt := session.RecordOptions{Interval: 10 * time.Millisecond, Engine: engine}
-				_, sum, err := attach(t, jvm.PID).Record(untilEnough(t, &opt, 3*time.Second, 200), opt)
+				_, sum, err := attach(t, jvm.PID).Record(untilEnough(t, &opt, 2*time.Second, 200), opt)
 				stale := sum.LostBy[profile.Stale.String()]
 				t.Logf("%d samples, %d stale, all lost %v", sum.Attempted, stale, sum.LostBy)
 				if err != nil || stale*20 > sum.Attempted {

@@ -71,7 +71,7 @@ func TestPerfVirtual(t *testing.T) {
 		withPerf(t)
 		jvm := jvmtest.Start(t, jdk, "truth.VirtualLoad", "--", "16", "25")
 		opt := session.RecordOptions{Interval: time.Millisecond, Threads: true, Engine: session.PerfEngine}
-		p, sum, err := attach(t, jvm.PID).Record(untilEnough(t, &opt, 3*time.Second, 300), opt)
+		p, sum, err := attach(t, jvm.PID).Record(untilEnough(t, &opt, time.Second, 300), opt)
 		if err != nil || sum.Meta.Engine != "perf" || sum.Pauses.Count != 0 {
 			t.Fatalf("%v, %+v", err, sum)
 		}

@@ -10,6 +10,7 @@ import (
 // TestTooLittleAddressSpace: under "ulimit -v" goprof says itself what is wrong, where Go's runtime would die with a
 // stack trace; and where it begins at all, it works.
 func TestTooLittleAddressSpace(t *testing.T) {
+	t.Parallel()
 	goprof := buildGoprof(t)
 	const enough = 1_572_864 // KB, package entry; below some 55,000 the kernel itself kills whatever it is to load
 	run := func(limit int, args string) ran {

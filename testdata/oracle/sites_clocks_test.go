@@ -26,7 +26,7 @@ func TestTimeNamespaces(t *testing.T) {
 		t.Skipf("no time namespaces here: %v %s", err, out)
 	}
 	jdks := jvmtest.JDKs(t)
-	line := slices.Concat(ahead, jvmtest.CommandLine(t, jdks[len(jdks)-1], "truth.Shares", "--", "2", "1"))
+	line := slices.Concat(ahead, jvmtest.CommandLine(t, jdks[len(jdks)-1], "truth.Shares", "--", "2", "1", "6"))
 	pid := strconv.Itoa(host.OnlyChild(t, host.StartReady(t, exec.Command(line[0], line[1:]...))))
 	record := []string{goprof, "record", "--pid", pid, "-o", "-"}
 	for _, flags := range [][]string{{"--engine", "perf"}, {"--engine", "ptrace"}, {"--mode", "wall"}} {

@@ -80,7 +80,7 @@ func launchedByC(t *testing.T, jdk jvmtest.JDK) (line []string, main string) {
 		"../native/launcher.c", "-ldl").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	return []string{program, libjvm, "-Djava.class.path=" + jvmtest.Classes(t), "truth/Shares", "1", "1"}, main
+	return []string{program, libjvm, "-Djava.class.path=" + jvmtest.Classes(t), "truth/Shares", "1", "1", "6"}, main
 }
 
 // launchedFromImage is an image of the modules that the program needs.
@@ -93,5 +93,5 @@ func launchedFromImage(t *testing.T, jdk jvmtest.JDK) (line []string, main strin
 	main = "image-" + strconv.Itoa(os.Getpid()) + ".jar"
 	jar := jvmtest.PublicJar(t, main, "truth.Shares")
 	jdk.Home = image
-	return slices.Concat([]string{jdk.Tool("java"), "-jar", jar, "1", "1"}), main
+	return slices.Concat([]string{jdk.Tool("java"), "-jar", jar, "1", "1", "6"}), main
 }

@@ -23,7 +23,7 @@ func TestInside(t *testing.T) {
 	needSites(t)
 	goprof := buildGoprof(t)
 	jdk := jvmtest.JDKs(t)[0]
-	here := jvmtest.Start(t, jdk, "truth.Shares", "--", "1", "1")
+	here := jvmtest.Start(t, jdk, "truth.Shares", "--", "1", "1", "6")
 	want, _ := dumpAtRest(t, []string{goprof}, here.PID)
 	for _, at := range []site{
 		{name: "root", unshare: []string{"--mount", "--pid", "--fork", "--kill-child"}, root: "pivot"},
@@ -31,7 +31,7 @@ func TestInside(t *testing.T) {
 			root: "pivot"},
 	} {
 		t.Run(at.name, func(t *testing.T) {
-			c := at.start(t, jdk, goprof, "truth.Shares", "--", "1", "1")
+			c := at.start(t, jdk, goprof, "truth.Shares", "--", "1", "1", "6")
 			inside := append(c.enter(t), "/goprof")
 			stacks, said := dumpAtRest(t, inside, 1)
 			sameStacks(t, stacks, want)
@@ -108,6 +108,7 @@ func TestForeignProc(t *testing.T) {
 
 // TestUsersOfTheirOwn: who has made a user namespace may look into it; from within, nobody may look out.
 func TestUsersOfTheirOwn(t *testing.T) {
+	t.Parallel()
 	needSites(t)
 	goprof := buildGoprof(t)
 	jdk := jvmtest.JDKs(t)[0]

@@ -19,6 +19,7 @@ import (
 // there, and before Linux 5.11 BPF programs want locked memory. doctor tells what record will do, and nothing is blamed
 // on a security module.
 func TestDebianKernel(t *testing.T) {
+	t.Parallel()
 	host.NeedRoot(t)
 	host.NeedPerf(t)
 	goprof := buildGoprof(t)
@@ -43,7 +44,8 @@ func TestDebianKernel(t *testing.T) {
 			{record("b", "--engine", "auto"), kept},
 			{record("c", "--event", "off-cpu"), kept},
 			{record("d.jfr", "--event", "alloc=64k,page-faults=1"), "alloc"},
-			{slices.Concat([]string{"timeout", "--preserve-status", "-s", "INT", "3", goprof, "agent", "--files", dir}),
+			{slices.Concat([]string{"timeout", "--preserve-status", "-s", "INT", "6", goprof, "agent", "--files", dir,
+				"--deny", "."}),
 				"goprof: " + kept},
 		} {
 			out, code := oldkernel.Run(t, []oldkernel.Rule{oldkernel.Debian, oldkernel.CountedBPF},

@@ -154,6 +154,7 @@ func tool(t *testing.T, name string, args ...string) {
 // host's. The kernel itself tells of each open of the bait (inotify), and a trace of goprof's system calls shows that
 // every path is opened as docs/security.md says.
 func TestContainerReachesNoHostFile(t *testing.T) {
+	t.Parallel()
 	host.NeedRoot(t)
 	goprof := buildGoprof(t)
 	program := filepath.Join(t.TempDir(), "lure")

@@ -120,12 +120,13 @@ func checkNamed(t *testing.T, name, flags, call string) {
 // TestOpensAreWrittenDown: what goprof opens to record, dump and list a JVM in each mode is what docs/security.md
 // says.
 func TestOpensAreWrittenDown(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("strace"); err != nil {
 		t.Skip("needs strace (scripts/tools.sh strace installs it)")
 	}
 	goprof := buildGoprof(t)
 	jdk := jvmtest.JDKs(t)[0]
-	pid := strconv.Itoa(jvmtest.Start(t, jdk, "truth.Shares", "--", "1", "1").PID)
+	pid := strconv.Itoa(jvmtest.Start(t, jdk, "truth.Shares", "--", "1", "1", "6").PID)
 	for _, args := range [][]string{
 		{"record", "--pid", pid, "-d", "1", "-o", "-", "--engine", "ptrace"},
 		{"record", "--pid", pid, "-d", "1", "-o", "-", "--mode", "wall"},

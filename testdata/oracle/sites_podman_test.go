@@ -169,7 +169,7 @@ func (p *pods) runJVM(t *testing.T, docker []string, jdk jvmtest.JDK, name strin
 		mounts = append(mounts, "-v", dir+":/etc/"+filepath.Base(dir)+":ro")
 	}
 	line := slices.Concat(docker, []string{"run", "-i", "--rm", "--name", name}, options, mounts,
-		[]string{"debian", jdk.Tool("java"), "-jar", "/petclinic.jar", "2", "2"})
+		[]string{"debian", jdk.Tool("java"), "-jar", "/petclinic.jar", "2", "2", "6"})
 	t.Cleanup(func() {
 		rm := slices.Concat(docker, []string{"rm", "--force", "--all", "--time", "0"})
 		host.WaitFor(t, "the containers are gone", func() bool { // one that just ends cannot be removed

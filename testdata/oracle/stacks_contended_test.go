@@ -18,6 +18,7 @@ import (
 // TestContendedNatives: threads that wait for the monitor of a synchronized native method have
 // whole stacks. GOPROF_RECORD_WALKS=1 makes the recordings of unwind/testdata/contended anew.
 func TestContendedNatives(t *testing.T) {
+	t.Parallel()
 	lib := buildNative(t, "contended.c", "libcontended.so", withCFI...)
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm := jvmtest.Start(t, jdk, "truth.Contended", append(jniFlags(jdk), "--", lib.path)...)

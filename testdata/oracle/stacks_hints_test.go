@@ -14,6 +14,7 @@ import (
 // TestFirstLookHasTheAnchor: what the pause must copy of a JavaThread is known before the thread is
 // looked at for the first time, also when the same session records again.
 func TestFirstLookHasTheAnchor(t *testing.T) {
+	t.Parallel()
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		s := attach(t, jvmtest.Start(t, jdk, "truth.Intrinsics", "--", "polls").PID)
 		threads, err := s.Threads()

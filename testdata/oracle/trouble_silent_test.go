@@ -129,6 +129,7 @@ func recordSilent(t *testing.T, goprof, pid, mode, stacks string) (sum profile.S
 
 // TestSilentTop: a thread of Java's sleeps, and its stack has a hole that does not answer. top looks at the others.
 func TestSilentTop(t *testing.T) {
+	t.Parallel()
 	needUserfaultfd(t)
 	goprof := buildGoprof(t)
 	agent := buildNative(t, "silent.c", "libsilent.so", withCFI...)
@@ -208,6 +209,7 @@ func readsOnce(t *testing.T, pid int) {
 // TestLiveAfterDump: a dump of a thread by the same session takes nothing from what is read of threads afterwards, as
 // where the user of top asks for a stack.
 func TestLiveAfterDump(t *testing.T) {
+	t.Parallel()
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm := jvmtest.Start(t, jdk, "truth.LocksGraph", "-Xmx64m", "--", "7", "12", "m", "0")
 		s, err := session.Attach(jvm.PID)
@@ -244,6 +246,7 @@ func TestLiveAfterDump(t *testing.T) {
 
 // TestSilentVariables: in the middle of a recording, all that the JVM itself knows is gone.
 func TestSilentVariables(t *testing.T) {
+	t.Parallel()
 	needUserfaultfd(t)
 	goprof := buildGoprof(t)
 	agent := buildNative(t, "silent.c", "libsilent.so", withCFI...)

@@ -108,7 +108,7 @@ func withCarriers(threads []dumpedThread) []dumpedThread {
 // callers are in the heap: at least 99 of 100 stacks are whole on each JDK, down to their own root. On a machine
 // where goprof has to wait for a CPU right after a pause some have moved on by then, so one mode alone may have fewer.
 func TestVirtualLoad(t *testing.T) {
-	duration := 2 * time.Second
+	duration := time.Second
 	if s := os.Getenv("GOPROF_VIRTUAL_LOAD"); s != "" {
 		duration, _ = time.ParseDuration(s)
 	}
@@ -170,7 +170,7 @@ func TestVirtualServer(t *testing.T) {
 
 // serverRuns is TestVirtualServer by testEngine.
 func serverRuns(t *testing.T) {
-	duration := 2 * time.Second
+	duration := time.Second
 	if s := os.Getenv("GOPROF_VIRTUAL_LOAD"); s != "" {
 		duration, _ = time.ParseDuration(s)
 	}

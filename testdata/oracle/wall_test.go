@@ -171,11 +171,12 @@ func longEnough(d time.Duration) time.Duration { return max(d, jvmtest.Slow(d)/2
 // TestWallStates: every thread comes out with what it does, with the stack that the JVM itself tells, and with
 // as many looks as every other.
 func TestWallStates(t *testing.T) {
+	t.Parallel()
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm, known := startStates(t, jdk)
 		opt := session.RecordOptions{Mode: session.WallMode, Interval: 5 * time.Millisecond,
 			Threads: true, Weight: profile.Samples}
-		p, sum := record(t, attach(t, jvm.PID), untilEnough(t, &opt, longEnough(2*time.Second), 3000), opt)
+		p, sum := record(t, attach(t, jvm.PID), untilEnough(t, &opt, longEnough(time.Second), 3000), opt)
 		seen := threadsIn(t, p)
 		checkStates(t, known, seen, plainState)
 		checkLooks(t, &sum)
@@ -213,6 +214,7 @@ func checkLooks(t *testing.T, sum *profile.Summary) {
 
 // TestWallOnlyStates: looks that found a thread in another state are no samples, and are counted.
 func TestWallOnlyStates(t *testing.T) {
+	t.Parallel()
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm, known := startStates(t, jdk)
 		wanted := map[profile.State]bool{profile.Blocked: true, profile.Sleeping: true}
@@ -235,6 +237,7 @@ func TestWallOnlyStates(t *testing.T) {
 
 // TestOffCPU: only what waits is shown, with what it waits for.
 func TestOffCPU(t *testing.T) {
+	t.Parallel()
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm, known := startStates(t, jdk)
 		opt := session.RecordOptions{Mode: session.WaitingMode, Interval: 5 * time.Millisecond,
@@ -366,6 +369,7 @@ func switchesOf(t *testing.T, s *session.Session, names map[string]bool) map[str
 
 // TestWallNonBlocking: no thread is stopped; one that runs is there without a stack, and says why.
 func TestWallNonBlocking(t *testing.T) {
+	t.Parallel()
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm, known := startStates(t, jdk)
 		opt := session.RecordOptions{Mode: session.WallMode, NonBlocking: true,
@@ -391,7 +395,7 @@ func TestWallTime(t *testing.T) {
 		s := attach(t, jvm.PID)
 		opt := session.RecordOptions{Mode: session.WallMode, Interval: 5 * time.Millisecond, Threads: true,
 			Weight: profile.WallTime}
-		p, sum, err := s.Record(untilEnough(t, &opt, longEnough(2*time.Second), 3000), opt)
+		p, sum, err := s.Record(untilEnough(t, &opt, longEnough(time.Second), 3000), opt)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -415,6 +419,7 @@ func TestWallTime(t *testing.T) {
 
 // TestWallWhileObjectsMove: states and classes are right, or unknown, while the collector moves all that tells of them.
 func TestWallWhileObjectsMove(t *testing.T) {
+	t.Parallel()
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		collectors := []string{"-XX:+UseParallelGC"}
 		if jdk.Version >= 15 {

@@ -18,6 +18,7 @@ type Stats struct {
 	Waiting   int64                     // looks at threads that waited for a CPU: no attempts, the thread has not paid
 	Asleep    int64                     // of those taken: the thread went to sleep in the moment of the look
 	Visits    bool                      // threads were met by visiting their CPUs
+	NoVisits  NoVisits                  // why they were not
 	Signals   int64                     // looks that met a signal on its way
 	Ticks     int64
 	Reached   float64       // samples for each second of CPU time, where the kernel's timers say when (Perf); else 0

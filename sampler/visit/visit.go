@@ -78,16 +78,16 @@ type visited struct {
 // knows reports whether the kernel tells which thread a CPU was taken from.
 func (v *visits) knows() bool { return v.at >= 0 && v.cpus[v.at].notes != nil }
 
-// newVisits prepares to visit the CPUs on which the threads of the process may run. It returns nil where that cannot be
-// done. Without real-time priority the running thread chooses the moment at which we come. Or we may not go everywhere.
+// newVisits prepares to visit the CPUs on which the threads of the process may run. It returns nil, and why, where that
+// cannot be done. Without real-time priority the running thread chooses the moment at which we come. Or we may not go everywhere.
 // Or the kernel does not tell which thread we took the CPU from.
-func newVisits(pid int, cfg *sampler.Config) *visits {
+func newVisits(pid int, cfg *sampler.Config) (*visits, sampler.NoVisits) {
 	var ours, theirs unix.CPUSet
 	if isTraced() {
-		return nil
+		return nil, sampler.VisitorTraced
 	}
 	if unix.SchedGetaffinity(0, &ours) != nil || unix.SchedGetaffinity(pid, &theirs) != nil {
-		return nil
+		return nil, sampler.OtherCPUs
 	}
 	v := &visits{of: pid, at: -1, noNotes: cfg.NoNotes, plan: newPlan(cfg.NoJitter)}
 	v.asked = cpuset.AskedNow()
@@ -95,18 +95,18 @@ func newVisits(pid int, cfg *sampler.Config) *visits {
 		switch {
 		case !theirs.IsSet(cpu):
 		case !ours.IsSet(cpu):
-			return nil
+			return nil, sampler.OtherCPUs
 		default:
 			v.cpus = append(v.cpus, visited{number: cpu})
 		}
 	}
 	if len(v.cpus) < 2 {
-		return nil // on the only CPU we have no real-time priority
+		return nil, sampler.OneCPU // there we have no real-time priority
 	}
 	if !cfg.NoNotes {
 		v.openNotes()
 	}
-	return v
+	return v, 0
 }
 
 // isTraced reports whether goprof is traced itself (strace): each of its system calls stops, and nothing comes in time.
@@ -132,6 +132,20 @@ func (v *visits) closeNotes() {
 		v.cpus[i].notes.close()
 		v.cpus[i].notes = nil
 	}
+}
+
+// beginVisits is called on each new OS thread, and tells whether CPUs are visited from it.
+func (r *run) beginVisits() bool {
+	switch {
+	case r.visits == nil: // newVisits or stopVisiting has told why
+	case r.scan.NoStats:
+		r.Stats.NoVisits = sampler.NoSchedstat
+	case !r.visits.begin():
+		r.Stats.NoVisits = sampler.NoPreempters
+	default:
+		return true
+	}
+	return false
 }
 
 // begin is called on each new OS thread, and tells whether visits can be made from it.
@@ -229,7 +243,7 @@ func (r *run) refresh() {
 	r.Stats.Gap = max(r.Stats.Gap, time.Duration(r.scan.Begin()))
 	r.takeHints()
 	if !v.follow(r.scan.Now) {
-		r.stopVisiting()
+		r.stopVisiting(sampler.OtherCPUs)
 		return
 	}
 	if v.knows() && r.scan.Now-v.bookedAt > bookEvery {
@@ -238,7 +252,7 @@ func (r *run) refresh() {
 	}
 	expected := (r.scan.Bills.Now - r.scan.Bills.Base - r.scan.Bills.Excused) / int64(r.Ticks.Interval)
 	if expected > fewMeets && v.meets < expected/8 && r.scan.Now-v.began > provesWithin {
-		r.stopVisiting()
+		r.stopVisiting(sampler.MetNobody)
 	}
 }
 
@@ -251,7 +265,8 @@ const provesWithin = int64(2 * time.Second)
 
 // stopVisiting gives up visits and goes on with threads/scan.go. A goprof that is traced itself (strace), or runs on a
 // kernel that dates charges differently, meets nobody, however much the program runs.
-func (r *run) stopVisiting() {
+func (r *run) stopVisiting(why sampler.NoVisits) {
+	r.Stats.NoVisits = why
 	var all unix.CPUSet
 	for _, c := range r.visits.cpus {
 		all.Set(c.number)

@@ -56,7 +56,8 @@ type visits struct {
 	at         int                // index of the CPU that is visited, and number of its preempter
 	visit      ptrace.Visit       // that is under way
 	process    int                // of the thread that was met, as the kernel has noted it; 0: it is not known
-	meets      int64              // how many visits met somebody
+	meets      int64              // how many visits met somebody (Group)
+	metFor     int64              // for how many visits those stand that met somebody (Engine)
 	tid        int                // of our OS thread
 	// restless is, as of restAt, twice the time that visits took, less the time that has passed since.
 	restless, restAt int64
@@ -251,9 +252,17 @@ func (r *run) refresh() {
 		r.scan.Update()
 	}
 	expected := (r.scan.Bills.Now - r.scan.Bills.Base - r.scan.Bills.Excused) / int64(r.Ticks.Interval)
-	if expected > fewMeets && v.meets < expected/8 && r.scan.Now-v.began > provesWithin {
+	if v.meetsNobody(expected, r.scan.Now) {
 		r.stopVisiting(sampler.MetNobody)
 	}
+}
+
+// meetsNobody reports whether far fewer threads were met than the CPU time of the program is worth. A CPU that shares
+// its visit with many is met by chance, so more must be expected there. Of 50 meets that are expected, 6 or fewer come
+// by chance once in 10^14 times.
+func (v *visits) meetsNobody(expected, now int64) bool {
+	few := fewMeets * int64(max(len(v.strange), 1))
+	return expected > few && v.metFor < expected/8 && now-v.began > provesWithin
 }
 
 // fewMeets is how many threads should have been met before it counts that nearly none were.
@@ -317,7 +326,7 @@ func (r *run) visit(called int) {
 		return
 	}
 	v.cpus[v.at].metAt = v.visit.Arrived
-	v.meets++
+	v.metFor += v.visit.Stands
 	th.CPU = int16(v.cpus[v.at].number)
 	if th.Hint.Skip {
 		r.scan.BringUpToDate(th)

@@ -399,7 +399,7 @@ func (r *perfRun) Lose(o ptrace.Outcome, n int64) {
 
 // take makes a snapshot from a sample and hands the snapshot over.
 func (r *perfRun) take(b ring.Bytes, s *ring.Sample) {
-	if s.When < r.began {
+	if s.When < r.began || r.isAnothers(s.When) {
 		return // its CPU time is in no account
 	}
 	th, known := r.whoIs(s)
@@ -408,9 +408,6 @@ func (r *perfRun) take(b ring.Bytes, s *ring.Sample) {
 	}
 	if known != nil && known.Hint.Skip || !r.counts(th, s.When) {
 		return
-	}
-	if th == nil && r.grouped && r.proc.Ended() {
-		return // its number may have passed to another process
 	}
 	if !s.HasRegs {
 		r.Lose(ptrace.NoRegisters, 1)
@@ -442,6 +439,16 @@ func (r *perfRun) take(b ring.Bytes, s *ring.Sample) {
 	r.stats.Attempted += snap.Count
 	r.stats.Taken += snap.Count
 	r.q.Keep(snap)
+}
+
+// isAnothers reports whether a sample, which is in a ring already, may be of a process that got the number of ours since.
+// While ours has not ended, no sample before that is.
+func (r *perfRun) isAnothers(when int64) bool {
+	if !r.stats.Ended && !r.proc.Ended() {
+		return false
+	}
+	r.stats.Ended = true // a group lets it go in this turn
+	return when >= r.proc.PassedOn()
 }
 
 // whoIs returns what is known of the thread of a sample.

@@ -150,6 +150,7 @@ func (r *perfRun) begin() {
 
 // end ends the account together with the events, and then takes what they have left in the rings.
 func (r *perfRun) end() {
+	r.stats.Ended = r.proc.Ended() // whoever has noticed it first
 	r.scan.Bills.Stop()
 	r.wide.closeEvents()
 	r.stopChecker()
@@ -256,7 +257,6 @@ func (r *perfRun) loop(ctx context.Context) {
 		default:
 		}
 		if r.proc.Ended() {
-			r.stats.Ended = true
 			return
 		}
 		r.now = ptrace.Monotonic()

@@ -9,7 +9,7 @@
 # not boot.
 #
 # Emulated code is some thirty times slower: exit codes, messages and stacks are what they are on such a machine, times are not.
-# LIMIT is how many seconds a kernel may take (3600), SECTIONS which of root, user and settings are run (all). With RESUME=1 a job that LIMIT
+# LIMIT is how many seconds a kernel may take (3600), SECTIONS which of root, user, settings and cgroup are run (all). With RESUME=1 a job that LIMIT
 # has ended goes on where it stood. GOPROF_CACHE names another cache than ~/.cache/goprof. The first run downloads 0.5 GB.
 # Needs Debian or what is built like it, and root, for the mounts of debootstrap.
 set -euo pipefail
@@ -18,7 +18,7 @@ cd "$(dirname "$0")/.."
 suites=("$@")
 all=(bullseye bookworm trixie)
 [ $# != 0 ] || suites=("${all[@]}")
-sections=${SECTIONS:-root user settings}
+sections=${SECTIONS:-root user settings cgroup}
 [ -z "${CPUS:-}" ] || sections=${SECTIONS:-cpus}
 kernels=${GOPROF_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/goprof}/kernels
 # What a guest needs beside its root disk's file system. What is built into the kernel is not found, and not missed.
@@ -118,6 +118,7 @@ table() { # section, heading
 tables() {
     table root "As root"
     table user "As the JVM's user, without any right of root"
+    table cgroup 'As root, and the JVM in a control group of version 2 (300 MB; a fifth of a CPU; frozen; out of memory)'
     table settings 'Settings and single capabilities. "user" is the JVM'"'"'s, "other" another one, neither with rights but those named'
 }
 

@@ -3,11 +3,12 @@
 #   root      every kind of look at one JVM, as root
 #   user      the same as the JVM's user, with no right of root
 #   settings  recordings under settings of the kernel, limits and single capabilities
+#   cgroup    looks at a JVM in a control group of version 2 with limits, frozen, and killed for want of memory
 #   cpus      shares of a program that keeps an account of its own, on as many CPUs as there are
 # Writes a line for each look to out/table: section, what, exit code, the samples, and lines of what goprof says besides
 # with ^ behind each. Tabs separate them.
 cd /job
-mkdir -p -m 777 out/root out/user out/settings out/cpus
+mkdir -p -m 777 out/root out/user out/settings out/cgroup out/cpus
 
 known() { grep -qs "^$1	$2	" out/table; } # from a job that was ended: RESUME
 
@@ -106,6 +107,30 @@ settings() {
         esac
     done <settings
     end
+}
+
+cgroup() {
+    record=
+    group=/sys/fs/cgroup/jvm
+    echo "+cpu +memory" >/sys/fs/cgroup/cgroup.subtree_control
+    mkdir -p $group
+    echo 300M >$group/memory.max
+    # shellcheck disable=SC2016 # of the inner shell
+    begin out/cgroup/demo.log sh -c 'echo $$ >/sys/fs/cgroup/jvm/cgroup.procs; exec "$@"' sh
+    look cgroup memory ./goprof memory "$pid"
+    echo "20000 100000" >$group/cpu.max
+    recorded cgroup "record, cpu.max" ./goprof record
+    look cgroup "triage, cpu.max" ./goprof triage "$pid" -d 10s
+    echo max >$group/cpu.max
+    echo 1 >$group/cgroup.freeze
+    look cgroup "dump, frozen" ./goprof dump "$pid"
+    look cgroup "triage, frozen" ./goprof triage "$pid" -d 5s
+    recorded cgroup "record, frozen" ./goprof record
+    echo 0 >$group/cgroup.freeze
+    (sleep 15; echo 20M >$group/memory.max) & # the kernel kills at once
+    lengths=60 recorded cgroup "record, out of memory" ./goprof record
+    kill "$pid" 2>/dev/null
+    wait
 }
 
 cpus() { # each recording beside what the program says of the same time

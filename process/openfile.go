@@ -15,10 +15,23 @@ import (
 // ErrOtherFile: since a file was mapped, another one has taken its place.
 var ErrOtherFile = errors.New("process: the file at that path is not the one that is mapped")
 
-// openImage opens a mapped file. /proc/PID/map_files leads to the file itself, deleted or not. But only a process that
+// openImage opens a mapped file. It gives ErrGone if the process has ended meanwhile: its files cannot be found then, and
+// its number may lead to those of another process.
+func (p *Process) openImage(g *group) (imageFile, int64, error) {
+	f, size, err := p.openMapped(g)
+	if gone := p.Alive(); gone != nil {
+		if err == nil {
+			f.Close()
+		}
+		return nil, 0, gone
+	}
+	return f, size, err
+}
+
+// openMapped opens a mapped file. /proc/PID/map_files leads to the file itself, deleted or not. But only a process that
 // may checkpoint others can use these links. Else goprof opens the path inside the target's root, and the file must
 // prove that it is the mapped one.
-func (p *Process) openImage(g *group) (imageFile, int64, error) {
+func (p *Process) openMapped(g *group) (imageFile, int64, error) {
 	if g.first.Inode == 0 {
 		return nil, 0, errNotRegular
 	}
@@ -46,7 +59,8 @@ type Unopened struct {
 	Err error
 }
 
-// Unopened lists such images among those of which a symbol was asked for.
+// Unopened lists such images among those of which a symbol was asked for. What was asked for after the end of the
+// process is left out: nothing is known of its files.
 func (p *Process) Unopened() []Unopened {
 	if !p.lock() {
 		return nil
@@ -54,7 +68,7 @@ func (p *Process) Unopened() []Unopened {
 	defer p.mu.Unlock()
 	var list []Unopened
 	for _, l := range p.images {
-		if l.hasSym && !l.full && l.noFile != nil {
+		if l.hasSym && !l.full && l.noFile != nil && !errors.Is(l.noFile, ErrGone) {
 			list = append(list, Unopened{l.Image, l.noFile})
 		}
 	}

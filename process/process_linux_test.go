@@ -171,6 +171,25 @@ func TestImageOutOfMemory(t *testing.T) {
 	}
 }
 
+// TestImageOfAnEndedProcess: of a process that has ended it is not said that its files were replaced or deleted.
+func TestImageOfAnEndedProcess(t *testing.T) {
+	ch, in := startShell(t, "echo ready; read line")
+	p := openPID(t, ch.Process.Pid)
+	lib := p.findImage("libc.so.6")
+	if lib == nil {
+		t.Skip("the shell of this system has no libc.so.6")
+	}
+	in.Close()
+	ch.Wait()
+	if f, _, err := p.openImage(&lib.group); !errors.Is(err, ErrGone) {
+		t.Errorf("%v, %v", f, err)
+	}
+	lib.symbol(0x1000)
+	if un := p.Unopened(); len(un) != 0 || !errors.Is(lib.noFile, ErrGone) {
+		t.Errorf("%v, %v", un, lib.noFile)
+	}
+}
+
 // eachOpen runs a test with openat2, and as on kernels that have none.
 func eachOpen(t *testing.T, test func(t *testing.T)) {
 	t.Run("openat2", test)

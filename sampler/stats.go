@@ -16,6 +16,7 @@ type Stats struct {
 	MadeUp    int64                     // of those taken: they count for lost ones of their threads
 	Waiting   int64                     // looks at threads that waited for a CPU: no attempts, the thread has not paid
 	Visits    bool                      // threads were met by visiting their CPUs
+	NoVisits  NoVisits                  // why they were not
 	Ticks     int64
 	Reached   float64       // samples for each second of CPU time, where the kernel's timers say when (Perf); else 0
 	Skipped   int64         // ticks that were not held because their time had passed

@@ -3,13 +3,14 @@
 # any right of root, and recordings under settings and single capabilities (scripts/kernels/job.sh).
 #   scripts/kernels.sh                     bullseye (5.10), bookworm (6.1), trixie (6.12); half an hour to two
 #   scripts/kernels.sh bookworm            only this one
+#   CPUS=16 scripts/kernels.sh trixie      shares of a known program on so many CPUs, and what goprof costs there
 # Writes its tables into docs/evidence/support.md: works, works with less and says so, or refuses with which words. A kernel that is not run keeps
 # the results of its last run in build/kernels. Whatever goprof said is kept there. Exit code 1: root was refused something, or a kernel did
 # not boot.
 #
 # Emulated code is some thirty times slower: exit codes, messages and stacks are what they are on such a machine, times are not.
-# LIMIT is how many seconds a kernel may take (3600), SECTIONS which of root, user and settings are run (all). GOPROF_CACHE names another
-# cache than ~/.cache/goprof. The first run downloads 0.5 GB.
+# LIMIT is how many seconds a kernel may take (3600), SECTIONS which of root, user, settings and cgroup are run (all). With RESUME=1 a job that LIMIT
+# has ended goes on where it stood. GOPROF_CACHE names another cache than ~/.cache/goprof. The first run downloads 0.5 GB.
 # Needs Debian or what is built like it, and root, for the mounts of debootstrap.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -17,7 +18,8 @@ cd "$(dirname "$0")/.."
 suites=("$@")
 all=(bullseye bookworm trixie)
 [ $# != 0 ] || suites=("${all[@]}")
-sections=${SECTIONS:-root user settings}
+sections=${SECTIONS:-root user settings cgroup}
+[ -z "${CPUS:-}" ] || sections=${SECTIONS:-cpus}
 kernels=${GOPROF_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/goprof}/kernels
 # What a guest needs beside its root disk's file system. What is built into the kernel is not found, and not missed.
 modules=(virtio_pci virtio_blk ext4 crc32c_generic)
@@ -82,14 +84,18 @@ make_kernel() { # suite
 
 # Boots the kernel with the folder as /job, and brings /job/out back.
 run() { # suite
-    local suite=$1 out=build/kernels/$1 work
+    local suite=$1 out=build/kernels/$1${CPUS:+-$CPUS} work clock=()
     work=$(mktemp -d)
-    rm -rf "$out"
+    [ -n "${RESUME:-}" ] || rm -rf "$out"
     mkdir -p "$out"
+    rm -rf build/kernels/job/out
+    cp -r "$out" build/kernels/job/out
     tar -cf "$work/job" -C build/kernels/job .
+    # The guest's clock counts instructions, 4 ns each, so that shares of CPU time do not depend on when the host runs which CPU.
+    [ "$sections" != cpus ] || clock=(-icount "shift=2,sleep=off")
     truncate -s 256M "$work/result"
     # One host thread emulates both CPUs: with two, a 6.12 has died in code that another CPU was just changing (a static key).
-    timeout "${LIMIT:-3600}" qemu-system-x86_64 -accel tcg,thread=single -cpu max -smp 2 -m 3G -nodefaults -display none -nic none \
+    timeout "${LIMIT:-3600}" qemu-system-x86_64 -accel tcg,thread=single "${clock[@]}" -cpu max -smp "${CPUS:-2}" -m 3G -nodefaults -display none -nic none \
         -no-reboot -serial "file:$out/console" -kernel "$kernels/$suite/linux" -initrd "$kernels/$suite/initrd" \
         -append "console=ttyS0 rw panic=-1" -drive "file=$disk,if=virtio,format=raw,snapshot=on" \
         -drive "file=$work/job,if=virtio,format=raw,readonly=on" -drive "file=$work/result,if=virtio,format=raw" </dev/null >&2 ||
@@ -112,6 +118,7 @@ table() { # section, heading
 tables() {
     table root "As root"
     table user "As the JVM's user, without any right of root"
+    table cgroup 'As root, and the JVM in a control group of version 2 (300 MB; a fifth of a CPU; frozen; out of memory)'
     table settings 'Settings and single capabilities. "user" is the JVM'"'"'s, "other" another one, neither with rights but those named'
 }
 
@@ -136,11 +143,15 @@ make --no-print-directory build >&2
 jdk=$(scripts/jdk.sh)
 rm -rf build/kernels/job
 mkdir -p build/kernels/job/classes
-"$jdk/bin/javac" -nowarn -g --release 17 -d build/kernels/job/classes testdata/java/Demo.java
+"$jdk/bin/javac" -nowarn -g --release 17 -d build/kernels/job/classes testdata/java/{Demo,Shares,Control,Usual,Spinning}.java
 cp goprof scripts/kernels/{job.sh,as,settings} build/kernels/job/
 chmod 755 build/kernels/job/as
 echo "$sections" >build/kernels/job/sections
 for suite in "${suites[@]}"; do run "$suite" || exit 1; done
+if [ -n "${CPUS:-}" ]; then
+    for suite in "${suites[@]}"; do (cd "build/kernels/$suite-$CPUS/cpus" && awk -f ../../../../scripts/kernels/shares.awk ./*.collapsed); done
+    exit
+fi
 tables | put "kernels: make test-kernels"
 sed -n '/^<!-- kernels: make/,/^<!-- .kernels/p' docs/evidence/support.md
 ! grep -qE '^root	[^	]*	(5|16|1|124)	' build/kernels/*/table

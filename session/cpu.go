@@ -87,7 +87,7 @@ func (c *cpuTime) account(sum *profile.Summary, stats *sampler.Stats) {
 	}
 	sum.Leans = !c.can.ReadsLate && !stats.Visits && runtime.NumCPU() > 1
 	if sum.Leans {
-		sum.LeansWhy, sum.LeansCure = withoutPriority()
+		sum.LeansWhy, sum.LeansCure = withoutVisits(stats.NoVisits, withoutPriority)
 	}
 }
 

@@ -12,15 +12,31 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/process/procfs"
+	"goprof/sampler"
 )
 
-// withoutPriority says why goprof cannot take a CPU when it wants to, and what mends that. It tries once.
-var withoutPriority = sync.OnceValues(func() (why, cure string) {
-	if why, cure = NoPriority(); why != "" {
-		return why, cure
+// withoutPriority is NoPriority, tried once.
+var withoutPriority = sync.OnceValues(NoPriority)
+
+// withoutVisits says why goprof did not visit the CPUs of the program, and what mends that. Both are empty where
+// package visit does not tell. noPriority says why goprof has no real-time priority.
+func withoutVisits(n sampler.NoVisits, noPriority func() (why, cure string)) (why, cure string) {
+	switch n {
+	case sampler.NoPreempters:
+		return noPriority()
+	case sampler.VisitorTraced:
+		return "goprof is traced itself", "goprof without strace or gdb"
+	case sampler.OtherCPUs:
+		return "goprof may not use all CPUs of the program", "taskset --all-tasks --cpu-list 0-4095 goprof ..."
+	case sampler.OneCPU:
+		return "the program may use one CPU only, where goprof takes turns with it", ""
+	case sampler.MetNobody:
+		return "goprof came to the program's CPUs too late, as in an emulated machine", ""
+	case sampler.NoSchedstat:
+		return "the kernel lacks CONFIG_SCHED_INFO", ""
 	}
-	return "goprof may not use all CPUs of the program", "taskset --all-tasks --cpu-list 0-4095 goprof ..."
-})
+	return "", ""
+}
 
 // NoPriority says why goprof has no real-time priority, and what mends that. It tries to get the priority. Empty: it
 // has.

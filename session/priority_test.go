@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/process/procfs"
+	"goprof/sampler"
 )
 
 // TestWhyNoPriority: each rule that keeps goprof from real-time priority is told by its name. Root is not told to
@@ -31,6 +32,32 @@ func TestWhyNoPriority(t *testing.T) {
 		if !strings.Contains(why, c.why) || !strings.Contains(cure, c.cure) ||
 			c.facts.root && strings.HasSuffix(cure, "sudo goprof ...") {
 			t.Errorf("%+v: %q, %q", c.facts, why, cure)
+		}
+	}
+}
+
+// TestWithoutVisits: a goprof that visits no CPUs is told the cause that there was, and no other one's cure.
+func TestWithoutVisits(t *testing.T) {
+	lacks := func() (why, cure string) { return "it lacks CAP_SYS_NICE", "sudo goprof ..." }
+	has := func() (why, cure string) { return "", "" }
+	for _, c := range []struct {
+		n          sampler.NoVisits
+		noPriority func() (why, cure string)
+		why, cure  string
+	}{
+		{sampler.NoPreempters, lacks, "it lacks CAP_SYS_NICE", "sudo goprof ..."},
+		{sampler.NoPreempters, has, "", ""},
+		{sampler.OtherCPUs, lacks, "may not use all CPUs", "taskset"},
+		{sampler.OneCPU, has, "one CPU only", ""},
+		{sampler.MetNobody, has, "too late", ""},
+		{sampler.VisitorTraced, has, "traced itself", "without strace"},
+		{sampler.NoSchedstat, has, "CONFIG_SCHED_INFO", ""},
+		{0, lacks, "", ""},
+	} {
+		why, cure := withoutVisits(c.n, c.noPriority)
+		if !strings.Contains(why, c.why) || !strings.Contains(cure, c.cure) || (why == "") != (c.why == "") ||
+			(cure == "") != (c.cure == "") {
+			t.Errorf("%d: %q, %q", c.n, why, cure)
 		}
 	}
 }

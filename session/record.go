@@ -198,6 +198,7 @@ type recording struct {
 	threadNames
 	mappings
 	kernel   kernelFrames
+	group    memoryGroup
 	events   *eventReader // of a recording of an event
 	shares   *allocShares // nil where no buffers are read
 	contexts contexts
@@ -253,7 +254,7 @@ func (s *Session) recording(opt RecordOptions) *recording {
 		advice:      advice{hints: map[int]ptrace.Hint{}},
 		threadNames: threadNames{labels: virtualLabels{}, pools: map[string]string{}},
 		mappings:    mappings{mapped: s.Process.Generation()},
-		kernel:      openKernelFrames(opt.Kernel)}
+		kernel:      openKernelFrames(opt.Kernel), group: memoryGroupOf(s.Process.PID())}
 	r.choose()
 	return r
 }

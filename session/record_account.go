@@ -32,6 +32,7 @@ func (r *recording) account() profile.Summary {
 	sum.Pauses, sum.Hindered = pausesOf(&stats), hindered(&stats.Holds)
 	sum.Silent, sum.Notes = len(stats.Silent), r.silentNotes(&stats)
 	sum.Notes = append(append(sum.Notes, r.kernel.notes()...), r.contexts.notes()...)
+	sum.Notes = append(sum.Notes, r.group.endNotes(&stats)...)
 	sum.Links = r.contexts.account()
 	sum.OwnCPU = ownCPU() - r.before
 	sum.Chosen = r.opt.Wants != nil

@@ -22,6 +22,20 @@ type GroupMemory struct {
 	Limited maybe.Value[bool]
 }
 
+// OOMKills is how many processes of the group the kernel has killed because the group, or one above it, was at its
+// limit (mm/memcontrol.c, memcg_memory_event_mm).
+func (g *Group) OOMKills() (n uint64, ok bool) {
+	if len(g.Dirs) == 0 {
+		return 0, false
+	}
+	file := "memory.events"
+	if g.Version == 1 {
+		file = "memory.oom_control"
+	}
+	b, _ := Read(path.Join(g.Dirs[0], file), MaxFile)
+	return Keyed(b, "oom_kill")
+}
+
 // Memory reads it.
 func (g *Group) Memory() (m GroupMemory) {
 	current, limit, cache, shared := "memory.current", "memory.max", "file", "shmem"

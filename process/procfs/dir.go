@@ -3,6 +3,7 @@
 package procfs
 
 import (
+	"math"
 	"strconv"
 	"syscall"
 	"unsafe"
@@ -199,6 +200,23 @@ func (p *Dir) Count() int {
 func (p *Dir) Born(tid int) uint64 {
 	s, _ := ParseStat(p.Read(tid, "stat"))
 	return s.Start
+}
+
+// PassedOn is the moment of the monotonic clock from which another process has the number of this one, which has ended.
+// It may be a tick too early. It is math.MaxInt64 while nobody else has the number.
+func (p *Dir) PassedOn() int64 {
+	if p.Born(p.PID) != 0 { // its parent has not reaped it yet
+		return math.MaxInt64
+	}
+	var boot, now unix.Timespec
+	stat, _, err := ReadStat(p.PID, p.PID)
+	if err != nil {
+		return math.MaxInt64
+	}
+	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &boot) != nil || unix.ClockGettime(unix.CLOCK_MONOTONIC, &now) != nil {
+		return math.MinInt64
+	}
+	return int64(Ticks(stat.Start)) - (boot.Nano() - now.Nano())
 }
 
 // AnyThread is a thread of the process that lives: a leader may have ended before the others.

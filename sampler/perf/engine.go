@@ -147,6 +147,7 @@ func (r *perfRun) begin() {
 
 // end ends the account together with the events, and then takes what they have left in the rings.
 func (r *perfRun) end() {
+	r.stats.Ended = r.proc.Ended() // whoever has noticed it first
 	r.scan.Bills.Stop()
 	r.wide.closeEvents()
 	r.stopChecker()
@@ -253,7 +254,6 @@ func (r *perfRun) loop(ctx context.Context) {
 		default:
 		}
 		if r.proc.Ended() {
-			r.stats.Ended = true
 			return
 		}
 		r.now = ptrace.Monotonic()
@@ -396,7 +396,7 @@ func (r *perfRun) Lose(o ptrace.Outcome, n int64) {
 
 // take makes a snapshot from a sample and hands the snapshot over.
 func (r *perfRun) take(b ring.Bytes, s *ring.Sample) {
-	if s.When < r.began {
+	if s.When < r.began || r.isAnothers(s.When) {
 		return // its CPU time is in no account
 	}
 	th, known := r.whoIs(s)
@@ -405,9 +405,6 @@ func (r *perfRun) take(b ring.Bytes, s *ring.Sample) {
 	}
 	if known != nil && known.Hint.Skip || !r.counts(th, s.When) {
 		return
-	}
-	if th == nil && r.grouped && r.proc.Ended() {
-		return // its number may have passed to another process
 	}
 	if !s.HasRegs {
 		r.Lose(ptrace.NoRegisters, 1)
@@ -439,6 +436,16 @@ func (r *perfRun) take(b ring.Bytes, s *ring.Sample) {
 	r.stats.Attempted += snap.Count
 	r.stats.Taken += snap.Count
 	r.q.Keep(snap)
+}
+
+// isAnothers reports whether a sample, which is in a ring already, may be of a process that got the number of ours since.
+// While ours has not ended, no sample before that is.
+func (r *perfRun) isAnothers(when int64) bool {
+	if !r.stats.Ended && !r.proc.Ended() {
+		return false
+	}
+	r.stats.Ended = true // a group lets it go in this turn
+	return when >= r.proc.PassedOn()
 }
 
 // whoIs returns what is known of the thread of a sample.

@@ -55,11 +55,12 @@ func (s *Engine) run(ctx context.Context, cfg sampler.Config, q *sampler.Queue,
 	if s.fds > 0 {
 		fds = s.fds
 	}
-	visits := newVisits(s.PID, &cfg) // this may take a while: the List's accounts begin behind it
-	defer visits.closeNotes()        // deferred, so also if the visits are given up
+	visits, why := newVisits(s.PID, &cfg) // this may take a while: the List's accounts begin behind it
+	defer visits.closeNotes()             // deferred, so also if the visits are given up
 	r := &run{Run: traced.NewRun(t, proc, &s.Progress, ctx.Done(), cfg, q), cpu: s.CPU, hints: &s.Hints,
 		scan: threads.New(proc, cfg.Interval, fds), visits: visits}
 	defer r.scan.Close()
+	r.Stats.NoVisits = why
 	r.Late, r.Sum, r.Hand = r.account, r.total, q.Keep
 	q.Begin(ptrace.Monotonic())
 	return r.RunInShifts(r.loop, r.scan.ReadAllCharges)
@@ -68,7 +69,7 @@ func (s *Engine) run(ctx context.Context, cfg sampler.Config, q *sampler.Queue,
 // loop holds ticks.
 func (r *run) loop() {
 	visited := r.visiting
-	if r.visiting = r.visits != nil && r.scan.HasStats() && r.visits.begin(); r.visiting {
+	if r.visiting = r.beginVisits(); r.visiting {
 		r.Preempters = r.visits.preempters
 		r.Tracer.ServedBy(r.Preempters)
 		r.Preempters.Want(r.scan.Proc.PID)

@@ -29,7 +29,7 @@ func TestVisitsTakeCPUsIn(t *testing.T) {
 		t.Skip("CPUs can be visited where there are two")
 	}
 	ptrace.OnOwnThread(func() {
-		v := newVisits(p.PID, &sampler.Config{Interval: time.Millisecond})
+		v, _ := newVisits(p.PID, &sampler.Config{Interval: time.Millisecond})
 		if v == nil || !v.begin() {
 			if os.Geteuid() == 0 {
 				t.Error("root cannot visit CPUs: goprof has no real-time priority")
@@ -62,13 +62,48 @@ func TestVisitsTakeCPUsIn(t *testing.T) {
 	})
 }
 
+// TestWhyNoVisits: where CPUs cannot be visited, the true cause is told.
+func TestWhyNoVisits(t *testing.T) {
+	online := cpuset.Online()
+	if len(online) < 2 {
+		t.Skip("CPUs can be visited where there are two")
+	}
+	p := ctest.Run(t, ctest.Spin)
+	var first unix.CPUSet
+	first.Set(online[0])
+	why := func() sampler.NoVisits {
+		v, why := newVisits(p.PID, &sampler.Config{Interval: time.Millisecond, NoNotes: true})
+		if (v == nil) != (why != 0) {
+			t.Errorf("visits: %v, but: %d", v != nil, why)
+		}
+		return why
+	}
+	ptrace.OnOwnThread(func() {
+		if got := why(); got != 0 {
+			t.Errorf("on all CPUs: %d", got)
+		}
+		if err := unix.SchedSetaffinity(0, &first); err != nil {
+			t.Fatal(err)
+		}
+		if got := why(); got != sampler.OtherCPUs {
+			t.Errorf("goprof is kept to a CPU: %d", got)
+		}
+		if err := unix.SchedSetaffinity(p.PID, &first); err != nil {
+			t.Fatal(err)
+		}
+		if got := why(); got != sampler.OneCPU {
+			t.Errorf("both are kept to a CPU: %d", got)
+		}
+	})
+}
+
 // TestVisitsBeginWithoutACPU: a CPU went off, or was taken from the program, while nobody was sampled. Visits begin
 // without it, and no preempter goes there: it would read notes that are given up when the CPU is back.
 func TestVisitsBeginWithoutACPU(t *testing.T) {
 	ctest.NeedCPU(t)
 	p := ctest.Run(t, ctest.Spin)
 	ptrace.OnOwnThread(func() {
-		v := newVisits(p.PID, &sampler.Config{Interval: time.Millisecond})
+		v, _ := newVisits(p.PID, &sampler.Config{Interval: time.Millisecond})
 		if v == nil || !v.begin() {
 			t.Skip("CPUs cannot be visited here: that needs root, for real-time priority, and two CPUs")
 		}

@@ -51,7 +51,7 @@ func (g *Group) Run(ctx context.Context) error {
 	r := &groupRun{Group: g, ctx: ctx, members: map[int]*Member{},
 		rng: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))}
 	defer r.endAll()
-	r.visits = newVisits(unix.Getpid(), &sampler.Config{Interval: g.Interval()})
+	r.visits, _ = newVisits(unix.Getpid(), &sampler.Config{Interval: g.Interval()})
 	defer r.visits.closeNotes()
 	if !r.visits.knowsAll() || !r.visits.comesTo(cpuset.Online()) {
 		r.failed = ErrNoVisits

@@ -175,3 +175,31 @@ func TestPlanWorth(t *testing.T) {
 		}
 	}
 }
+
+// TestPlanMeetsByChance: where many CPUs share a visit, a thread that goes from CPU to CPU is met seldom. The visits are
+// not given up for that. They are where nobody is met.
+func TestPlanMeetsByChance(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, cpus := range []int{2, 16, 64, 512} {
+		shared := 1
+		if cpus > visitsMost {
+			shared = cpus
+		}
+		roams, nobody := &visits{}, &visits{}
+		roams.strange, nobody.strange = make([]int, shared), make([]int, shared)
+		proved := false
+		for expected := range int64(fewMeets * shared * 4) {
+			now := 2*provesWithin + expected
+			if rng.IntN(shared) == 0 {
+				roams.metFor += int64(shared)
+			}
+			if roams.meetsNobody(expected, now) {
+				t.Fatalf("%d CPUs: given up at %d intervals, of which %d were met", cpus, expected, roams.metFor)
+			}
+			proved = proved || nobody.meetsNobody(expected, now)
+		}
+		if !proved || nobody.meetsNobody(fewMeets*int64(shared)*4, provesWithin/2) {
+			t.Errorf("%d CPUs: who meets nobody does not give up, or at once", cpus)
+		}
+	}
+}

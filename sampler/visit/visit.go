@@ -56,7 +56,8 @@ type visits struct {
 	at         int                // index of the CPU that is visited, and number of its preempter
 	visit      ptrace.Visit       // that is under way
 	process    int                // of the thread that was met, as the kernel has noted it; 0: it is not known
-	meets      int64              // how many visits met a thread of the process
+	meets      int64              // how many visits met a thread of the process (Group)
+	metFor     int64              // for how many visits those stand that met one (Engine)
 	tid        int                // of the sampling thread
 	// restless is, as of restAt, twice the time that visits took, less the time that has passed since.
 	restless, restAt int64
@@ -78,16 +79,16 @@ type visited struct {
 // knows reports whether the kernel tells which thread a CPU was taken from.
 func (v *visits) knows() bool { return v.at >= 0 && v.cpus[v.at].notes != nil }
 
-// newVisits prepares to visit the CPUs on which the threads of the process may run. It returns nil where that cannot be
-// done: without real-time priority, since the running thread then chooses the moment of the visit; where goprof may not
-// use all of these CPUs; where the kernel does not tell which thread the CPU was taken from.
-func newVisits(pid int, cfg *sampler.Config) *visits {
+// newVisits prepares to visit the CPUs on which the threads of the process may run. It returns nil and the reason where
+// that cannot be done: without real-time priority, since the running thread then chooses the moment of the visit; where
+// goprof may not use all of these CPUs; where the kernel does not tell which thread the CPU was taken from.
+func newVisits(pid int, cfg *sampler.Config) (*visits, sampler.NoVisits) {
 	var ours, theirs unix.CPUSet
 	if isTraced() {
-		return nil
+		return nil, sampler.VisitorTraced
 	}
 	if unix.SchedGetaffinity(0, &ours) != nil || unix.SchedGetaffinity(pid, &theirs) != nil {
-		return nil
+		return nil, sampler.OtherCPUs
 	}
 	v := &visits{of: pid, at: -1, noNotes: cfg.NoNotes, plan: newPlan(cfg.NoJitter)}
 	v.asked = cpuset.AskedNow()
@@ -95,18 +96,18 @@ func newVisits(pid int, cfg *sampler.Config) *visits {
 		switch {
 		case !theirs.IsSet(cpu):
 		case !ours.IsSet(cpu):
-			return nil
+			return nil, sampler.OtherCPUs
 		default:
 			v.cpus = append(v.cpus, visited{number: cpu})
 		}
 	}
 	if len(v.cpus) < 2 {
-		return nil // on the only CPU the sampling thread has no real-time priority
+		return nil, sampler.OneCPU // there the sampling thread has no real-time priority
 	}
 	if !cfg.NoNotes {
 		v.openNotes()
 	}
-	return v
+	return v, 0
 }
 
 // isTraced reports whether goprof is traced itself (strace): each of its system calls stops, and nothing comes in time.
@@ -132,6 +133,20 @@ func (v *visits) closeNotes() {
 		v.cpus[i].notes.close()
 		v.cpus[i].notes = nil
 	}
+}
+
+// beginVisits is called on each new OS thread, and tells whether CPUs are visited from it.
+func (r *run) beginVisits() bool {
+	switch {
+	case r.visits == nil: // newVisits or stopVisiting has told why
+	case !r.scan.HasStats():
+		r.Stats.NoVisits = sampler.NoSchedstat
+	case !r.visits.begin():
+		r.Stats.NoVisits = sampler.NoPreempters
+	default:
+		return true
+	}
+	return false
 }
 
 // begin is called on each new OS thread, and tells whether visits can be made from it.
@@ -229,7 +244,7 @@ func (r *run) refresh() {
 	r.Stats.Gap = max(r.Stats.Gap, time.Duration(r.scan.Begin()))
 	r.takeHints()
 	if !v.follow(r.scan.Now) {
-		r.stopVisiting()
+		r.stopVisiting(sampler.OtherCPUs)
 		return
 	}
 	if v.knows() && r.scan.Now-v.bookedAt > bookEvery {
@@ -237,9 +252,17 @@ func (r *run) refresh() {
 		r.scan.Update()
 	}
 	expected := (r.scan.Bills.Now - r.scan.Bills.Base - r.scan.Bills.Excused) / int64(r.Ticks.Interval)
-	if expected > fewMeets && v.meets < expected/8 && r.scan.Now-v.began > provesWithin {
-		r.stopVisiting()
+	if v.meetsNobody(expected, r.scan.Now) {
+		r.stopVisiting(sampler.MetNobody)
 	}
+}
+
+// meetsNobody reports whether far fewer threads were met than the CPU time of the program is worth. A CPU that shares
+// its visit with many is met by chance, so more must be expected there. Of 50 meets that are expected, 6 or fewer come
+// by chance once in 10^14 times.
+func (v *visits) meetsNobody(expected, now int64) bool {
+	few := fewMeets * int64(max(len(v.strange), 1))
+	return expected > few && v.metFor < expected/8 && now-v.began > provesWithin
 }
 
 // fewMeets is how many threads should have been met before it counts that nearly none were.
@@ -251,7 +274,8 @@ const provesWithin = int64(2 * time.Second)
 
 // stopVisiting gives up visits and goes on with threads/scan.go. A goprof that is traced itself (strace), or runs on a
 // kernel that dates charges differently, meets no thread, however much the program runs.
-func (r *run) stopVisiting() {
+func (r *run) stopVisiting(why sampler.NoVisits) {
+	r.Stats.NoVisits = why
 	var all unix.CPUSet
 	for _, c := range r.visits.cpus {
 		all.Set(c.number)
@@ -303,7 +327,7 @@ func (r *run) visit(called int) {
 		return
 	}
 	v.cpus[v.at].metAt = v.visit.Arrived
-	v.meets++
+	v.metFor += v.visit.Stands
 	th.CPU = int16(v.cpus[v.at].number)
 	if th.Hint.Skip {
 		r.scan.BringUpToDate(th)

@@ -3,16 +3,21 @@
 #   root      every kind of look at one JVM, as root
 #   user      the same as the JVM's user, with no right of root
 #   settings  recordings under settings of the kernel, limits and single capabilities
+#   cgroup    looks at a JVM in a control group of version 2 with limits, frozen, and killed for want of memory
+#   cpus      shares of a program that keeps an account of its own, on as many CPUs as there are
 # Writes a line for each look to out/table: section, what, exit code, the samples, and lines of what goprof says besides
 # with ^ behind each. Tabs separate them.
 cd /job
-mkdir -p -m 777 out/root out/user out/settings
+mkdir -p -m 777 out/root out/user out/settings out/cgroup out/cpus
+
+known() { grep -qs "^$1	$2	" out/table; } # from a job that was ended: RESUME
 
 look() { # section, name, command...
     section=$1 name=$2
     shift 2
+    ! known "$section" "$name" || return 0
     echo "$section $name" >/dev/console
-    for seconds in 4 15; do # emulated code may bring nothing in the shorter time
+    for seconds in ${lengths:-4 15}; do # emulated code may bring nothing in the shorter time
         rc=0
         timeout -k 10 300 "$@" ${record:+-d ${seconds}s} >"out/$section/$name.out" 2>"out/$section/$name.err" </dev/null || rc=$?
         [ $rc = 7 ] && [ -n "$record" ] || break
@@ -104,11 +109,59 @@ settings() {
     end
 }
 
+cgroup() {
+    record=
+    group=/sys/fs/cgroup/jvm
+    echo "+cpu +memory" >/sys/fs/cgroup/cgroup.subtree_control
+    mkdir -p $group
+    echo 300M >$group/memory.max
+    # shellcheck disable=SC2016 # of the inner shell
+    begin out/cgroup/demo.log sh -c 'echo $$ >/sys/fs/cgroup/jvm/cgroup.procs; exec "$@"' sh
+    look cgroup memory ./goprof memory "$pid"
+    echo "20000 100000" >$group/cpu.max
+    recorded cgroup "record, cpu.max" ./goprof record
+    look cgroup "triage, cpu.max" ./goprof triage "$pid" -d 10s
+    echo max >$group/cpu.max
+    echo 1 >$group/cgroup.freeze
+    look cgroup "dump, frozen" ./goprof dump "$pid"
+    look cgroup "triage, frozen" ./goprof triage "$pid" -d 5s
+    recorded cgroup "record, frozen" ./goprof record
+    echo 0 >$group/cgroup.freeze
+    (sleep 15; echo 20M >$group/memory.max) & # the kernel kills at once
+    lengths=60 recorded cgroup "record, out of memory" ./goprof record
+    kill "$pid" 2>/dev/null
+    wait
+}
+
+cpus() { # each recording beside what the program says of the same time
+    record=
+    [ -p commands ] || mkfifo commands
+    look cpus doctor ./goprof doctor
+    for threads in 1 4; do
+        java -XX:+UseSerialGC -Xmx256m -cp classes truth.Shares $threads <commands >out/cpus/truth-$threads 2>&1 &
+        exec 3>commands
+        until grep -q READY out/cpus/truth-$threads; do sleep 1; done
+        pid=$(pgrep java)
+        for engine in perf ptrace; do
+            ! known cpus $threads-$engine || continue
+            echo mark >&3
+            lengths=10 recorded cpus $threads-$engine ./goprof record --engine $engine
+            echo truth >&3
+            sleep 1
+            grep cpu_ns out/cpus/truth-$threads | tail -1 >out/cpus/$threads-$engine.truth
+        done
+        look cpus $threads-dump ./goprof dump "$pid"
+        look cpus $threads-triage ./goprof triage "$pid" -d 5s
+        exec 3>&-
+        end
+    done
+}
+
 for section in $(cat sections); do
     case $section in
         root) looks root env ;;
         user) looks user ./as 1000 none ;;
-        settings) settings ;;
+        *) $section ;;
     esac
 done
 dmesg | grep -i -e uprobe -e goprof >out/dmesg

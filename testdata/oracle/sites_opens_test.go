@@ -24,6 +24,7 @@ var named = []*regexp.Regexp{
 	regexp.MustCompile(`^/proc/(uptime|stat|cpuinfo|sys/kernel/[a-z_/]+|mounts)$`),
 	regexp.MustCompile(`^/sys/(devices/system/cpu/(online|nohz_full|possible)|kernel/mm/[a-z_/]+|kernel/security/lsm|fs/selinux/enforce|module/[a-z_/]+)$`),
 	// Go's runtime asks how many CPUs it has; a gate asks for limits on goprof's own CPU time
+	regexp.MustCompile(`^/sys/fs/cgroup/([^.]*/)?memory\.(events|oom_control)$`),
 	regexp.MustCompile(`^/sys/fs/cgroup/([^.]*/)?cpu\.(max|stat|cfs_quota_us|cfs_period_us|rt_runtime_us)$`),
 	// whether the target is frozen: its control group and those above it
 	regexp.MustCompile(`^/sys/fs/cgroup/([^.]*/)?(cgroup\.(freeze|events)|freezer\.(state|self_freezing|parent_freezing))$`),

@@ -86,13 +86,13 @@ func (g *group) cpuLimit(dir string) (cpus float64, limited, ok bool) {
 func (g *group) readMemory(c *Cgroup) {
 	own, m := g.Dirs[0], g.Group.Memory()
 	c.Memory, c.Cache, c.MemoryLimited = Pool{Used: m.Used, Max: m.Max}, m.Cache, m.Limited
+	c.Kills = maybe.If(g.OOMKills())
 	if g.Version == 1 {
-		c.Kills = maybe.If(procfs.Keyed(readFile(path.Join(own, "memory.oom_control")), "oom_kill"))
 		c.Swapped = maybe.If(procfs.Keyed(readFile(path.Join(own, "memory.stat")), "swap"))
 		return
 	}
 	events := readFile(path.Join(own, "memory.events"))
-	c.OOMs, c.Kills = maybe.If(procfs.Keyed(events, "oom")), maybe.If(procfs.Keyed(events, "oom_kill"))
+	c.OOMs = maybe.If(procfs.Keyed(events, "oom"))
 	c.Swapped = maybe.If(procfs.Number(readFile(path.Join(own, "memory.swap.current"))))
 }
 

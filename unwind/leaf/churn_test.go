@@ -8,12 +8,13 @@ import (
 	"testing"
 
 	"goprof/process"
+	"goprof/testdata/captured"
 	"goprof/vmstructs"
 )
 
 // churning is a recorded process that unloads what is being read: reads fail by lot, some in a row.
 type churning struct {
-	*process.Recording
+	*captured.Recording
 	lot   *rand.Rand // nil: no read fails
 	fails int        // so many of the next reads fail
 }
@@ -62,7 +63,7 @@ func TestChurning(t *testing.T) {
 }
 
 // askChurning asks about the pcs of a recording and about the return addresses on its stacks.
-func askChurning(t *testing.T, rec *process.Recording, lot *rand.Rand) (asked int) {
+func askChurning(t *testing.T, rec *captured.Recording, lot *rand.Rand) (asked int) {
 	target := &churning{Recording: rec}
 	rec.Step(0)
 	vm, err := vmstructs.Open(target)

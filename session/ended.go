@@ -1,0 +1,40 @@
+//go:build linux
+
+package session
+
+import (
+	"goprof/process/procfs"
+	"goprof/profile"
+	"goprof/sampler"
+)
+
+// The kernel may kill the process while it is recorded, because its control group is at its limit. The JVM has no time
+// for a word of its own.
+
+// memoryGroup is the control group whose memory the process uses.
+type memoryGroup struct {
+	procfs.Group
+	kills uint64 // how many of its processes the kernel had killed when the recording began
+	known bool   // the kernel tells
+}
+
+func memoryGroupOf(pid int) (g memoryGroup) {
+	b, _ := procfs.Read(procfs.TaskFile(pid, pid, "cgroup"), procfs.MaxFile)
+	mounts, _ := procfs.Read("/proc/self/mountinfo", 1<<20)
+	if group, ok := procfs.GroupOf(procfs.Memberships(b), procfs.CgroupMounts(mounts), "memory"); ok {
+		g.Group = group
+		g.kills, g.known = group.OOMKills()
+	}
+	return g
+}
+
+// endNotes says that the process has ended where the kernel has killed a process of its group meanwhile.
+func (g *memoryGroup) endNotes(stats *sampler.Stats) []profile.Note {
+	now, known := g.OOMKills()
+	if !stats.Ended || !g.known || !known || now <= g.kills {
+		return nil
+	}
+	return []profile.Note{{Name: "out-of-memory",
+		Text: "the process ended: its control group " + g.Path + " had no memory left, and the kernel killed a process of it",
+		Remedy: "goprof memory PID, before it ends; or a higher limit on the memory of its container"}}
+}

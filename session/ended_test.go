@@ -1,0 +1,48 @@
+//go:build linux
+
+package session
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"goprof/process/procfs"
+	"goprof/sampler"
+)
+
+// TestKilledForMemory: who records a process that the kernel kills for want of memory is told so. Another end of the
+// process, and another process that was killed before, are not taken for that.
+func TestKilledForMemory(t *testing.T) {
+	for version, file := range map[int]string{1: "memory.oom_control", 2: "memory.events"} {
+		dir := t.TempDir()
+		write := func(kills string) {
+			text := "oom_kill_disable 0\nunder_oom 0\noom_kill " + kills + "\n"
+			if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		write("3")
+		g := memoryGroup{Group: procfs.Group{Version: version, Path: "/pod", Dirs: []string{dir, filepath.Dir(dir)}}}
+		g.kills, g.known = g.OOMKills()
+		ended := &sampler.Stats{Ended: true}
+		if n := g.endNotes(ended); len(n) != 0 {
+			t.Errorf("version %d: nobody was killed: %+v", version, n)
+		}
+		write("4")
+		if n := g.endNotes(&sampler.Stats{}); len(n) != 0 {
+			t.Errorf("version %d: it has not ended: %+v", version, n)
+		}
+		if n := g.endNotes(ended); len(n) != 1 || n[0].Name != "out-of-memory" || !strings.Contains(n[0].Text, "group /pod ") {
+			t.Errorf("version %d: %+v", version, n)
+		}
+		os.Remove(filepath.Join(dir, file)) // the container is gone
+		if n := g.endNotes(ended); len(n) != 0 {
+			t.Errorf("version %d: nobody knows: %+v", version, n)
+		}
+	}
+	if g := memoryGroupOf(os.Getpid()); g.known && len(g.Dirs) == 0 {
+		t.Errorf("%+v", g)
+	}
+}

@@ -54,6 +54,14 @@ func TestMallocIsCountedOnce(t *testing.T) {
 // countMallocs sets probes at malloc and its like, in a program that stops itself.
 func countMallocs(t testing.TB, cpu *arch.CPU, c *ctest.Program, every uint64) (end func() []sampler.EventCount) {
 	t.Helper()
+	_, end = countHits(t, cpu, c, &mallocWays[0], every)
+	return end
+}
+
+// countHits sets probes in a program that stops itself.
+func countHits(t testing.TB, cpu *arch.CPU, c *ctest.Program, way *presetWay, every uint64) (plan *EventPlan,
+	end func() []sampler.EventCount) {
+	t.Helper()
 	p, err := process.Open(c.PID)
 	if err != nil {
 		t.Fatal(err)
@@ -61,7 +69,7 @@ func countMallocs(t testing.TB, cpu *arch.CPU, c *ctest.Program, every uint64) (
 	t.Cleanup(func() { p.Close() })
 	s, plan := &Session{Process: p}, &EventPlan{Name: "malloc"}
 	t.Cleanup(plan.Close)
-	if err := s.try(plan, &mallocWays[0], every); errors.Is(err, process.ErrNoImage) {
+	if err := s.try(plan, way, every); errors.Is(err, process.ErrNoImage) {
 		t.Skipf("this C library is not glibc: %v", err)
 	} else if err != nil {
 		t.Fatal(err)
@@ -70,7 +78,7 @@ func countMallocs(t testing.TB, cpu *arch.CPU, c *ctest.Program, every uint64) (
 	ctx, stop := context.WithCancel(t.Context())
 	queue, ended := sampler.NewQueue(eventQueue), make(chan sampler.Stats, 1)
 	go func() {
-		stats, err := engine.Run(ctx, sampler.Config{Interval: time.Second}, queue)
+		stats, err := engine.Run(ctx, sampler.Config{Interval: time.Second, MostSamples: 1e9}, queue)
 		if err != nil {
 			t.Error(err)
 		}
@@ -83,7 +91,7 @@ func countMallocs(t testing.TB, cpu *arch.CPU, c *ctest.Program, every uint64) (
 	}()
 	ctest.Eventually(t, "the probes are set", func() bool { return len(engine.Stats().Events) > 0 })
 	ctest.Eventually(t, "it has stopped itself", func() bool { return ctest.State(c.PID, c.PID) == 'T' })
-	return func() []sampler.EventCount {
+	return plan, func() []sampler.EventCount {
 		stop()
 		return (<-ended).Events
 	}

@@ -116,24 +116,30 @@ int main(void) {
 }`
 
 // BenchmarkHit is what a hit costs its thread (package agent, hitCost; docs/evidence/events.md), in a million calls of
-// malloc:
+// malloc and of free. Pairs have three hits: where malloc begins, where it ends, and free.
 //
 //	go test ./session -run '^$' -bench Hit -benchtime 1x
 func BenchmarkHit(b *testing.B) {
+	for name, way := range map[string]*presetWay{"malloc": &mallocWays[0], "pairs": &leakWays[len(leakWays)-1]} {
+		b.Run(name, func(b *testing.B) { benchmarkHit(b, way) })
+	}
+}
+
+func benchmarkHit(b *testing.B, way *presetWay) {
 	cpu := ctest.NeedCPU(b)
 	if err := events.TryProbes(); err != nil {
 		b.Skipf("this machine permits no probes: %v", err)
 	}
-	took, hits := int64(0), uint64(0)
+	took, calls := int64(0), uint64(0)
 	for range b.N {
 		c := ctest.Run(b, dearMallocs)
 		before := c.Number(b)
-		end := countMallocs(b, cpu, c, 1<<31)
+		_, end := countHits(b, cpu, c, way, 1<<31)
 		unix.Kill(c.PID, syscall.SIGCONT)
 		took += int64(c.Number(b)) - int64(before)
 		for _, e := range end() {
-			hits += e.Hits
+			calls += e.Hits
 		}
 	}
-	b.ReportMetric(float64(took)/float64(max(hits, 1)), "ns/hit")
+	b.ReportMetric(float64(took)/float64(max(calls, 1)), "ns/malloc")
 }

@@ -28,13 +28,18 @@ type presetBegin struct {
 	clears bool // it may end in a jump to memset
 }
 
-// mallocPairs are the functions of malloc. A caller of reallocarray meets realloc.
+// mallocPairs are the functions of malloc. A caller of reallocarray meets realloc. C++ has its operators from libstdc++,
+// which call malloc, or from the library that takes malloc's place.
 var mallocPairs = &presetPairs{
 	begins: []presetBegin{{symbol: "malloc", size: 1}, {symbol: "calloc", size: 1, times: 2, clears: true},
 		{symbol: "realloc", size: 2, old: 1}, {symbol: "posix_memalign", size: 3, out: 1},
 		{symbol: "aligned_alloc", size: 2}, {symbol: "memalign", size: 2}, {symbol: "valloc", size: 1},
-		{symbol: "pvalloc", size: 1}},
-	frees: []string{"free", "cfree"},
+		{symbol: "pvalloc", size: 1}, {symbol: "_Znwm", size: 1}, {symbol: "_Znam", size: 1},
+		{symbol: "_ZnwmRKSt9nothrow_t", size: 1}, {symbol: "_ZnamRKSt9nothrow_t", size: 1},
+		{symbol: "_ZnwmSt11align_val_t", size: 1}, {symbol: "_ZnamSt11align_val_t", size: 1}},
+	frees: []string{"free", "cfree", "_ZdlPv", "_ZdaPv", "_ZdlPvm", "_ZdaPvm", "_ZdlPvSt11align_val_t",
+		"_ZdaPvSt11align_val_t", "_ZdlPvmSt11align_val_t", "_ZdaPvmSt11align_val_t", "_ZdlPvRKSt9nothrow_t",
+		"_ZdaPvRKSt9nothrow_t"},
 }
 
 // leakWays: a malloc that was loaded beside the C library takes its place, so it stands before glibc's and musl's.

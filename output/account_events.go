@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"goprof/profile"
 )
@@ -56,19 +55,17 @@ func (a *account) events(took string) {
 	}
 }
 
-// pairHit is about what a hit of a probe costs its thread, in ns (docs/evidence/events.md).
-const pairHit = 1000
-
-// unfreed says what was not given back. Each allocation meets two probes, and each call that frees one.
-func (a *account) unfreed(u *profile.Unfreed, hits int64) {
+// unfreed says what was not given back. Each allocation meets two probes, and each call that frees one. What a hit costs
+// is in docs/evidence/events.md.
+func (a *account) unfreed(u *profile.Unfreed, calls int64) {
 	part := func(p *profile.UnfreedPart) string {
 		return fmt.Sprintf("%s in %s allocations (%s)", size(p.Bytes), Grouped(p.Allocations),
 			count(int(p.Samples), "sample"))
 	}
 	a.line("Not freed", "[old] %s: from the first half of the recording", part(&u.Old))
 	a.line("", "[young] %s: from the second half, may still be freed", part(&u.Young))
-	a.line("", "%s of freed memory, %s of free; probes took about %s of the program's CPU time",
-		count(int(u.Freed), "sample"), count(int(u.Frees), "call"), Span(time.Duration(pairHit*(2*hits+u.Frees))))
+	a.line("", "%s of freed memory, %s of free; %s of probes cost the program 1 us each, in some virtual machines 10",
+		count(int(u.Freed), "sample"), Grouped(u.Frees)+" calls", hits(2*calls+u.Frees))
 	if u.NoStack.Samples > 0 {
 		a.line("", "[no stack seen]: the stacks were lost of %s", part(&u.NoStack))
 	}
@@ -76,7 +73,7 @@ func (a *account) unfreed(u *profile.Unfreed, hits int64) {
 		a.line("", "no room for %s: they are missing here; a larger --every has room", count(int(u.Full), "sample"))
 	}
 	if u.Unended > 0 {
-		a.line("", "of %s or more the end was not met: they are missing here", count(int(u.Unended), "call"))
+		a.line("", "of %s the end was not met, at least: they are missing here", count(int(u.Unended), "call"))
 	}
 }
 

@@ -31,19 +31,70 @@ func (p *Process) Ends(f Function) (returns, leaves []Function, err error) {
 		return nil, nil, ErrSilent
 	}
 	defer p.mu.Unlock()
-	l, ok := findExec(p.exec, f.Addr)
-	if !ok {
-		return nil, nil, ErrNoImage
+	e, err := p.codeOf(f)
+	if err == nil {
+		err = e.find(f)
 	}
-	l.place()
-	e := endFinder{l: l, cpu: p.cpu}
-	if failed := l.with(func(file *elfFile) { err = e.find(file, f) }); failed != nil {
-		return nil, nil, failed
+	if e == nil {
+		return nil, nil, err
 	}
 	if err == nil && len(e.returns)+len(e.leaves) == 0 {
 		err = fmt.Errorf("%w: %s in %s has none", ErrNoEnds, f.Symbol, f.Image)
 	}
 	return e.functions(e.returns, f.Symbol), e.functions(e.leaves, f.Symbol), err
+}
+
+// Enter finds the first instruction of a function that does something: it skips what does nothing, and comparisons. The
+// arguments and the stack pointer are as at the beginning. The kernel steps over a breakpoint at a comparison with a
+// second trap, and over a branch or a push without (arch/x86/kernel/uprobes.c, branch_setup_xol_ops, push_setup_xol_ops).
+func (p *Process) Enter(f Function) Function {
+	if !p.lock() {
+		return f
+	}
+	defer p.mu.Unlock()
+	e, err := p.codeOf(f)
+	if err != nil {
+		return f
+	}
+	at := uint32(f.Addr - e.l.Bias - e.start)
+	for range maxSkipped {
+		var in arch.Inst
+		if !e.cpu.Read(e.code, at, &in) || in.Len == 0 {
+			return f
+		}
+		if in.Flow != arch.FlowNext || in.Kind != arch.KindNop && in.Kind != arch.KindCompare {
+			if to := e.functions([]uint64{e.start + uint64(at)}, f.Symbol); len(to) == 1 {
+				return to[0]
+			}
+			return f
+		}
+		at += in.Len
+	}
+	return f
+}
+
+// maxSkipped bounds the instructions that Enter skips.
+const maxSkipped = 4
+
+// codeOf reads the code around a function from its file.
+func (p *Process) codeOf(f Function) (e *endFinder, err error) {
+	l, ok := findExec(p.exec, f.Addr)
+	if !ok {
+		return nil, ErrNoImage
+	}
+	l.place()
+	i := slices.IndexFunc(l.exec, func(m Mapping) bool { return f.Addr >= m.Start && f.Addr < m.End })
+	if i < 0 || l.exec[i].End-l.exec[i].Start > maxEndCode {
+		return nil, fmt.Errorf("%w: %s", ErrNoEnds, f.Image)
+	}
+	m := &l.exec[i]
+	e = &endFinder{l: l, cpu: p.cpu, start: m.Start - l.Bias}
+	if failed := l.with(func(file *elfFile) {
+		e.code, err = file.bytes(m.Offset, min(m.End-m.Start, file.size-min(m.Offset, file.size)))
+	}); failed != nil {
+		return nil, failed
+	}
+	return e, err
 }
 
 // endFinder reads the pieces of a function.
@@ -57,17 +108,7 @@ type endFinder struct {
 	leaves  []uint64
 }
 
-func (e *endFinder) find(file *elfFile, f Function) error {
-	i := slices.IndexFunc(e.l.exec, func(m Mapping) bool { return f.Addr >= m.Start && f.Addr < m.End })
-	if i < 0 || e.l.exec[i].End-e.l.exec[i].Start > maxEndCode {
-		return fmt.Errorf("%w: %s", ErrNoEnds, f.Image)
-	}
-	m := &e.l.exec[i]
-	var err error
-	if e.code, err = file.bytes(m.Offset, min(m.End-m.Start, file.size-min(m.Offset, file.size))); err != nil {
-		return err
-	}
-	e.start = m.Start - e.l.Bias
+func (e *endFinder) find(f Function) error {
 	if !e.add(f.Addr - e.l.Bias) {
 		return fmt.Errorf("%w: %s has no unwind information", ErrNoEnds, f.Symbol)
 	}

@@ -75,6 +75,9 @@ func (s *Session) tryPairs(plan *EventPlan, way *presetWay, every uint64) (err e
 		case err != nil:
 			return err
 		}
+		for i := range found {
+			found[i] = s.Process.Enter(found[i])
+		}
 		if err := s.addProbes(&e, &pairing.Frees, found); err != nil {
 			return err
 		}
@@ -85,18 +88,19 @@ func (s *Session) tryPairs(plan *EventPlan, way *presetWay, every uint64) (err e
 // addBegin adds a function that brings memory, with its ends, unless it has another name that was added.
 func (s *Session) addBegin(e *events.Event, b *presetBegin, f process.Function) error {
 	p := e.Pairing
-	if slices.ContainsFunc(p.Begins, func(o events.Begin) bool { return o.Offset == f.Offset }) {
-		return nil
-	}
 	returns, leaves, err := s.Process.Ends(f)
 	if err != nil {
 		return err
+	}
+	enter := s.Process.Enter(f)
+	if slices.ContainsFunc(p.Begins, func(o events.Begin) bool { return o.Offset == enter.Offset }) {
+		return nil
 	}
 	file, err := s.fileOf(e, f)
 	if err != nil {
 		return err
 	}
-	p.Begins = append(p.Begins, events.Begin{Probe: events.Probe{File: file, Offset: f.Offset}, Size: b.size,
+	p.Begins = append(p.Begins, events.Begin{Probe: events.Probe{File: file, Offset: enter.Offset}, Size: b.size,
 		Times: b.times, Out: b.out, Old: b.old})
 	if b.clears {
 		if err := s.addProbes(e, &p.Clearing, leaves); err != nil {

@@ -49,6 +49,31 @@ func (a *account) events(took string) {
 		if e.Name == profile.EventAlloc && s.Contents != nil && s.Contents.Buffers > 0 {
 			a.contents(s.Contents)
 		}
+		if e.Name == profile.EventLeak && s.Unfreed != nil {
+			a.unfreed(s.Unfreed, e.Hits)
+		}
+	}
+}
+
+// unfreed says what was not given back. Each allocation meets two probes, and each call that frees one. What a hit costs
+// is in docs/evidence/events.md.
+func (a *account) unfreed(u *profile.Unfreed, calls int64) {
+	part := func(p *profile.UnfreedPart) string {
+		return fmt.Sprintf("%s in %s allocations (%s)", size(p.Bytes), Grouped(p.Allocations),
+			count(int(p.Samples), "sample"))
+	}
+	a.line("Not freed", "[old] %s: from the first half of the recording", part(&u.Old))
+	a.line("", "[young] %s: from the second half, may still be freed", part(&u.Young))
+	a.line("", "%s of freed memory, %s of free; %s of probes cost the program 1 us each, in some virtual machines 10",
+		count(int(u.Freed), "sample"), Grouped(u.Frees)+" calls", hits(2*calls+u.Frees))
+	if u.NoStack.Samples > 0 {
+		a.line("", "[no stack seen]: the stacks were lost of %s", part(&u.NoStack))
+	}
+	if u.Full > 0 {
+		a.line("", "no room for %s: they are missing here; a larger --every has room", count(int(u.Full), "sample"))
+	}
+	if u.Unended > 0 {
+		a.line("", "of %s the end was not met, at least: they are missing here", count(int(u.Unended), "call"))
 	}
 }
 

@@ -357,3 +357,32 @@ func TestAccountOfContents(t *testing.T) {
 		t.Errorf("no buffer was read:\n%s", text)
 	}
 }
+
+// TestAccountOfUnfreed: what was not freed, old and young apart, and what is missing of it.
+func TestAccountOfUnfreed(t *testing.T) {
+	s := someSummary()
+	s.Events = []profile.EventCount{{Name: profile.EventLeak, Unit: profile.Bytes, Hits: 1000, Amount: 5 << 20, Taken: 40,
+		Stood: 4 << 20, Interval: 100 << 10}}
+	part := profile.UnfreedPart{Samples: 3, Allocations: 1200, Bytes: 300 << 10}
+	s.Unfreed = &profile.Unfreed{Old: part, Young: part, Freed: 34, Frees: 900}
+	told := func() string {
+		var b strings.Builder
+		if err := SummaryText(&b, &s); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	text := told()
+	for _, want := range []string{"[old] 300 KiB in 1,200 allocations (3 samples)", "[young] 300 KiB", "34 samples of freed",
+		"2,900 hits of probes"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in:\n%s", want, text)
+		}
+	}
+	s.Unfreed.NoStack, s.Unfreed.Full, s.Unfreed.Unended = part, 7, 5
+	for _, want := range []string{"lost of 300 KiB", "no room for 7 samples", "of 5 calls"} {
+		if !strings.Contains(told(), want) || strings.Contains(text, want) {
+			t.Errorf("%q is not in, or too early:\n%s", want, told())
+		}
+	}
+}

@@ -214,16 +214,22 @@ func (l *loaded) global(name string) (uint64, error) {
 	return 0, fmt.Errorf("%w: %s in %s", ErrNoSymbol, name, l.Name)
 }
 
-// row gives the unwind rules at an address of the file.
-func (l *loaded) row(addr uint64, m *cfiMachine) *Row {
+// unwindTable is the unwind information of the file; nil: there is none.
+func (l *loaded) unwindTable() *cfiTable {
 	if !l.hasCFI {
 		l.hasCFI = true
 		l.with(func(f *elfFile) { l.cfi, _ = readCFI(f) })
 	}
-	if l.cfi == nil {
+	return l.cfi
+}
+
+// row gives the unwind rules at an address of the file.
+func (l *loaded) row(addr uint64, m *cfiMachine) *Row {
+	t := l.unwindTable()
+	if t == nil {
 		return nil
 	}
-	row, err := l.cfi.row(addr, m)
+	row, err := t.row(addr, m)
 	if err != nil {
 		return nil
 	}

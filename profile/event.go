@@ -27,6 +27,7 @@ const (
 	EventAlloc      = "alloc"
 	EventExceptions = "exceptions"
 	EventClassLoad  = "class-load"
+	EventLeak       = "malloc-leak"
 )
 
 // UnknownClass is the leaf of an event's sample if the class that it is about could not be read.
@@ -56,4 +57,29 @@ func (c *Contents) unread() (n int64) {
 		n += of
 	}
 	return n
+}
+
+// Unfreed says what became of pieces of memory that were sampled when a recording was of what is not given back.
+type Unfreed struct {
+	// Old is what was allocated in the first half of the recording and not given back, Young what was allocated later.
+	Old   UnfreedPart `json:"old"`
+	Young UnfreedPart `json:"young"`
+	// NoStack is the part of both whose sample was lost: its stack is not known.
+	NoStack UnfreedPart `json:"no_stack"`
+	Freed   int64       `json:"freed"`   // samples whose memory was given back
+	Frees   int64       `json:"frees"`   // calls that give memory back
+	Full    int64       `json:"full"`    // samples for which there was no room
+	Unended int64       `json:"unended"` // calls whose end was not met, at least
+}
+
+// UnfreedPart is a part of what was not given back.
+type UnfreedPart struct {
+	Samples     int64 `json:"samples"`
+	Allocations int64 `json:"allocations"` // that these stand for
+	Bytes       int64 `json:"bytes"`
+}
+
+// Add adds a sample.
+func (u *UnfreedPart) Add(allocations, bytes int64) {
+	u.Samples, u.Allocations, u.Bytes = u.Samples+1, u.Allocations+allocations, u.Bytes+bytes
 }

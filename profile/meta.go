@@ -110,7 +110,9 @@ type Summary struct {
 	Events     []EventCount  `json:"events,omitempty"`  // of a recording of an event
 	// Contents is how the bytes of classes are known, of a recording of allocations.
 	Contents *Contents `json:"contents,omitempty"`
-	Links    *Links    `json:"links,omitempty"` // where the program publishes for which span a thread works
+	// Unfreed is of a recording of memory that is not given back.
+	Unfreed *Unfreed `json:"unfreed,omitempty"`
+	Links   *Links   `json:"links,omitempty"` // where the program publishes for which span a thread works
 	// Leans says that goprof could not visit CPUs, and told threads to stop from other CPUs.
 	Leans     bool     `json:"leans,omitempty"`
 	LeansWhy  string   `json:"-"`                // which right or CPU goprof lacks for that

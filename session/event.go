@@ -69,7 +69,7 @@ type eventReader struct {
 func (p *EventPlan) Close() {
 	closed := map[*os.File]bool{}
 	for i := range p.list {
-		for _, at := range p.list[i].Probes {
+		for _, at := range p.list[i].AllProbes() {
 			if !closed[at.File] {
 				closed[at.File] = true
 				at.File.Close()
@@ -162,6 +162,10 @@ func (e *eventful) count(snap *look.Look, stack *profile.Stack, root string) {
 	n, amount := e.stands(snap)
 	e.contexts.link(&snap.Context, n) // none: nothing is stopped for an event
 	e.sampled[snap.TID] = true
+	if e.plan.list[snap.Event.Number-1].Pairing != nil {
+		e.keepUnfreed(snap, root, stack)
+		return
+	}
 	if e.buffer && snap.Event.Sort == look.HitAtEnd && e.hold(snap, root, stack, e.leaf) {
 		return // its bytes come later
 	}
@@ -181,6 +185,9 @@ func (e *eventful) account(sum *profile.Summary, stats *sampler.Stats) {
 	sum.Events, sum.RateReached = e.plan.counts(stats.Events), 0
 	sum.Contents = e.contents(e.plan)
 	e.shares.correct(sum.Events)
+	if e.unfreed != nil {
+		sum.Unfreed = &e.unfreed.sum
+	}
 }
 
 // firstJava is how many frames lie on top of the first one of Java; 0 if there is none.

@@ -130,6 +130,9 @@ func (s *Session) preset(p *EventPreset, every uint64) (*EventPlan, error) {
 		if first == nil {
 			first = err
 		}
+		if p.ways[i].pairs != nil && !errors.Is(err, process.ErrNoImage) {
+			return nil, s.explainEvent(p.Name, err) // the next way would watch a malloc that the process does not use
+		}
 	}
 	return nil, s.explainEvent(p.Name, first)
 }
@@ -139,6 +142,9 @@ func (s *Session) try(plan *EventPlan, way *presetWay, every uint64) error {
 		plan.list = []events.Event{{Name: plan.Name, Type: c.kind, Config: c.config, Interval: every}}
 		plan.parts = []eventPart{{of: plan.kind()}}
 		return events.TryCounter(s.Process.PID(), c.kind, c.config)
+	}
+	if way.pairs != nil {
+		return s.tryPairs(plan, way, every)
 	}
 	for i := range way.probes {
 		p := &way.probes[i]
@@ -231,6 +237,9 @@ func (s *Session) explainEvent(name string, err error) error {
 		e.Why = WhyGuarded
 	case errors.Is(err, process.ErrIndirect):
 		e.Why = "it is an indirect function: its code was chosen when the program was loaded"
+	case errors.Is(err, process.ErrNoEnds):
+		e.Why = strings.TrimPrefix(err.Error(), "process: ") + "; what a call brings is known at its end only"
+		e.Remedy = "--event malloc, which says who allocates"
 	case errors.Is(err, process.ErrTooLong):
 		e.Why = "more functions have that name than goprof sets probes for"
 	case errors.Is(err, events.ErrNoCounter):

@@ -54,6 +54,14 @@ func TestMallocIsCountedOnce(t *testing.T) {
 // countMallocs sets probes at malloc and its like, in a program that stops itself.
 func countMallocs(t testing.TB, cpu *arch.CPU, c *ctest.Program, every uint64) (end func() []sampler.EventCount) {
 	t.Helper()
+	_, end = countHits(t, cpu, c, &mallocWays[0], every)
+	return end
+}
+
+// countHits sets probes in a program that stops itself.
+func countHits(t testing.TB, cpu *arch.CPU, c *ctest.Program, way *presetWay, every uint64) (plan *EventPlan,
+	end func() []sampler.EventCount) {
+	t.Helper()
 	p, err := process.Open(c.PID)
 	if err != nil {
 		t.Fatal(err)
@@ -61,7 +69,7 @@ func countMallocs(t testing.TB, cpu *arch.CPU, c *ctest.Program, every uint64) (
 	t.Cleanup(func() { p.Close() })
 	s, plan := &Session{Process: p}, &EventPlan{Name: "malloc"}
 	t.Cleanup(plan.Close)
-	if err := s.try(plan, &mallocWays[0], every); errors.Is(err, process.ErrNoImage) {
+	if err := s.try(plan, way, every); errors.Is(err, process.ErrNoImage) {
 		t.Skipf("this C library is not glibc: %v", err)
 	} else if err != nil {
 		t.Fatal(err)
@@ -70,7 +78,7 @@ func countMallocs(t testing.TB, cpu *arch.CPU, c *ctest.Program, every uint64) (
 	ctx, stop := context.WithCancel(t.Context())
 	queue, ended := sampler.NewQueue(eventQueue), make(chan sampler.Stats, 1)
 	go func() {
-		stats, err := engine.Run(ctx, sampler.Config{Interval: time.Second}, queue)
+		stats, err := engine.Run(ctx, sampler.Config{Interval: time.Second, MostSamples: 1e9}, queue)
 		if err != nil {
 			t.Error(err)
 		}
@@ -83,7 +91,7 @@ func countMallocs(t testing.TB, cpu *arch.CPU, c *ctest.Program, every uint64) (
 	}()
 	ctest.Eventually(t, "the probes are set", func() bool { return len(engine.Stats().Events) > 0 })
 	ctest.Eventually(t, "it has stopped itself", func() bool { return ctest.State(c.PID, c.PID) == 'T' })
-	return func() []sampler.EventCount {
+	return plan, func() []sampler.EventCount {
 		stop()
 		return (<-ended).Events
 	}
@@ -108,24 +116,30 @@ int main(void) {
 }`
 
 // BenchmarkHit is what a hit costs its thread (package agent, hitCost; docs/evidence/events.md), in a million calls of
-// malloc:
+// malloc and of free. Pairs have three hits: where malloc begins, where it ends, and free.
 //
 //	go test ./session -run '^$' -bench Hit -benchtime 1x
 func BenchmarkHit(b *testing.B) {
+	for name, way := range map[string]*presetWay{"malloc": &mallocWays[0], "pairs": &leakWays[len(leakWays)-1]} {
+		b.Run(name, func(b *testing.B) { benchmarkHit(b, way) })
+	}
+}
+
+func benchmarkHit(b *testing.B, way *presetWay) {
 	cpu := ctest.NeedCPU(b)
 	if err := events.TryProbes(); err != nil {
 		b.Skipf("this machine permits no probes: %v", err)
 	}
-	took, hits := int64(0), uint64(0)
+	took, calls := int64(0), uint64(0)
 	for range b.N {
 		c := ctest.Run(b, dearMallocs)
 		before := c.Number(b)
-		end := countMallocs(b, cpu, c, 1<<31)
+		_, end := countHits(b, cpu, c, way, 1<<31)
 		unix.Kill(c.PID, syscall.SIGCONT)
 		took += int64(c.Number(b)) - int64(before)
 		for _, e := range end() {
-			hits += e.Hits
+			calls += e.Hits
 		}
 	}
-	b.ReportMetric(float64(took)/float64(max(hits, 1)), "ns/hit")
+	b.ReportMetric(float64(took)/float64(max(calls, 1)), "ns/malloc")
 }

@@ -34,6 +34,7 @@ type presetWay struct {
 	marked  bool   // probes are markers
 	probes  []presetProbe
 	counter *counterEvent
+	pairs   *presetPairs
 	note    string // what this way does not see
 }
 
@@ -97,6 +98,8 @@ var eventPresets = []EventPreset{
 			eventPart: eventPart{leaf: methodOfTask, kind: profile.Native}}}}}},
 	{Name: "malloc", Help: "memory of the C library's malloc, calloc and realloc, weighted by bytes", Unit: profile.Bytes,
 		Every: defaultAllocEvery, ways: mallocWays},
+	{Name: profile.EventLeak, Help: "memory of malloc and its like that is not freed by the end, weighted by bytes",
+		Unit: profile.Bytes, Every: defaultAllocEvery, ways: leakWays},
 	{Name: "mmap", Help: "memory and files that are mapped, weighted by bytes", Unit: profile.Bytes,
 		Every: defaultAllocEvery, ways: []presetWay{{in: libc, probes: []presetProbe{{symbol: "mmap", amount: 2}},
 			note: "what the C library maps itself (large mallocs, stacks of threads) is not seen"}}},

@@ -147,6 +147,7 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 	if !s.guarded(func() {
 		r.takeAll(queue)
 		r.endShares()
+		r.endUnfreed()
 		r.countAllocated()
 		s.Walker.Forget() // its memory is needed to write the result
 		s.VM.Forget()
@@ -201,6 +202,7 @@ type recording struct {
 	group    memoryGroup
 	events   *eventReader // of a recording of an event
 	shares   *allocShares // nil where no buffers are read
+	unfreed  *unfreed     // nil where nothing is asked of memory that is given back
 	contexts contexts
 	surveyed surveyed // of generated code
 

@@ -25,6 +25,7 @@ type eventFlags struct {
 	every  string
 	alloc  string
 	kernel bool
+	leak   bool
 	asked  []session.AskedEvent // what event says, with every and alloc
 	others []string             // parts of the recording that event names beside these
 	lead   string               // the one of them that event names first; empty if it names an event first
@@ -45,6 +46,8 @@ func (f *eventFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.every, "every", "",
 		"with --event: the mean `amount` between two samples: 10, or of bytes 64k, 1m (the event's own)")
 	fs.StringVar(&f.alloc, "alloc", "", "the same as --event alloc --every `BYTES`: 512k")
+	fs.BoolVar(&f.leak, "leak", false,
+		"with --event malloc: only what is not freed by the end, apart by whether it is from the first half of the recording")
 	fs.BoolVar(&f.kernel, "kernel", false,
 		"the kernel's functions above the program's stack: with --event, and of CPU time with --engine perf")
 }
@@ -138,6 +141,9 @@ func (f *eventFlags) ask(cmd *cobra.Command) (err error) {
 	if err := f.askAlloc(cmd); err != nil {
 		return err
 	}
+	if err := f.askLeak(cmd); err != nil {
+		return err
+	}
 	if len(f.asked) > events.MaxEvents/2 { // some are two functions
 		return usageError(cmd, fmt.Sprintf("--event names no more than %d events", events.MaxEvents/2))
 	}
@@ -160,6 +166,19 @@ func (f *eventFlags) askAlloc(cmd *cobra.Command) error {
 		}
 	}
 	f.asked = append(f.asked, session.AskedEvent{Name: profile.EventAlloc, Every: n})
+	return nil
+}
+
+// askLeak has malloc's samples be of what is not freed.
+func (f *eventFlags) askLeak(cmd *cobra.Command) error {
+	if !f.leak {
+		return nil
+	}
+	i := slices.IndexFunc(f.asked, func(e session.AskedEvent) bool { return e.Name == "malloc" })
+	if i < 0 {
+		return usageError(cmd, "--leak is for memory of the C library: --event malloc --leak", with("event", "malloc"))
+	}
+	f.asked[i].Name = profile.EventLeak
 	return nil
 }
 

@@ -63,6 +63,10 @@ func (r *recorder) nothingHappened(sum *profile.Summary) (why, remedy string) {
 	for _, e := range sum.Events {
 		hits += e.Hits
 	}
+	if u := sum.Unfreed; u != nil && u.Freed > 0 && u.Full == 0 {
+		return fmt.Sprintf("all memory that was sampled was freed: %d allocations of %d in %s", u.Freed, hits, took),
+			"-d longer, or --every smaller: a leak that is rare is sampled by chance"
+	}
 	if hits > 0 {
 		return fmt.Sprintf("%s was met %d times in %s, and none of these became a sample", r.event.Name, hits, took),
 			"-d longer, or --every smaller"

@@ -108,9 +108,10 @@ type eventRun struct {
 // eventProbe is the program of an event with its probes.
 type eventProbe struct {
 	number  int // of the event
-	prog    int
+	at      []Probe
+	prog    int // -1: it is closed
 	mem     []byte
-	counts  *eventCounts
+	counts  *eventCounts // nil: the program counts together with another one
 	events  []int
 	seen    int64  // how many samples there were when its rate was looked at last
 	longest uint64 // the longest interval so far

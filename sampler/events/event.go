@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 )
 
 // An Event is something other than CPU time of which samples are taken. A sample is taken each time that the event
@@ -41,12 +42,28 @@ type Event struct {
 	Object int
 	// Retired is set where what buffers held is to be read (contents.go).
 	Retired *Retired
+	// Pairing is set where a hit is the end of a call that brings a piece of memory, and what became of the piece is to
+	// be known (pairing.go).
+	Pairing *Pairing
 	// Interval is the mean amount between two samples; 0 and 1 are each hit. A hit of that amount or more is always
 	// taken and stands for its own amount. A smaller one is taken with a probability of amount / Interval and then
 	// stands for Interval. So on the average the samples stand for all that happened, whatever program runs.
 	Interval uint64
 	// Copies are read in the moment of a hit, one after the other. Look.Event.Data has all, MaxCopies bytes at most.
 	Copies []Copy
+}
+
+// AllProbes are those of the event, and of the calls that it is the end of.
+func (e *Event) AllProbes() []Probe {
+	p := e.Pairing
+	if p == nil {
+		return e.Probes
+	}
+	all := slices.Concat(e.Probes, p.Clearing, p.Frees)
+	for i := range p.Begins {
+		all = append(all, p.Begins[i].Probe)
+	}
+	return all
 }
 
 // Probe is an instruction in a file.
@@ -70,8 +87,11 @@ type Copy struct {
 // MaxCopies bounds what is read of one hit.
 const MaxCopies = 320
 
-// size is how many bytes all copies have together.
+// size is how many bytes all copies have together, and what tells of a piece of memory.
 func (e *Event) size() (n int) {
+	if e.Pairing != nil {
+		n = PairedSize
+	}
 	for _, c := range e.Copies {
 		n += c.Size
 	}
@@ -91,6 +111,14 @@ func (e *Event) dataSize() int {
 func (e *Event) check(args int) error {
 	at := 0
 	numbers := []int{e.Amount, e.Times, e.Given, e.Object}
+	if p := e.Pairing; p != nil {
+		if e.Buffer != NoBuffer || len(e.Copies) > 0 {
+			return fmt.Errorf("sampler: event %s: no copies beside a piece of memory", e.Name)
+		}
+		for i := range p.Begins {
+			numbers = append(numbers, p.Begins[i].Size, p.Begins[i].Times, p.Begins[i].Out, p.Begins[i].Old)
+		}
+	}
 	if e.Retired != nil {
 		numbers = append(numbers, e.Retired.At, e.Retired.Thread)
 		if e.Buffer == NoBuffer || e.Retired.At < 1 || e.Retired.Thread < 1 || e.Retired.Allocated < 0 ||

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"unsafe"
 
@@ -32,6 +33,9 @@ func (r *eventRun) openProbes() error {
 			}
 		}
 		if err := r.openBuffers(&r.list[i]); err != nil {
+			return err
+		}
+		if err := r.list[i].Pairing.open(); err != nil {
 			return err
 		}
 		if err := r.loadProgram(i); err != nil {
@@ -97,12 +101,23 @@ func (r *eventRun) loadProgram(number int) error {
 	defer unix.Close(fd) // the program and the mapping hold the memory
 	counts := (*eventCounts)(unsafe.Pointer(&mem[0]))
 	counts.Interval, counts.Paused = min(max(e.Interval, 1), maxInterval), 1
-	prog, err := probeProgram(e, number+1, &r.CPU.Probe, fd, r.buffers, r.array).LoadAs(bpfProgKprobe, nil)
+	r.probes = append(r.probes, eventProbe{number: number, at: e.Probes, prog: -1, mem: mem, counts: counts})
+	if err := r.load(probeProgram(e, number+1, r.CPU, fd, r.buffers, r.array), len(r.probes)-1); err != nil {
+		return err
+	}
+	return e.Pairing.programs(e, number+1, r.CPU, fd, r.array, func(c *probeCode, at []Probe) error {
+		r.probes = append(r.probes, eventProbe{number: number, at: at, prog: -1})
+		return r.load(c, len(r.probes)-1)
+	})
+}
+
+// load loads the program of r.probes[i].
+func (r *eventRun) load(c *probeCode, i int) error {
+	prog, err := c.LoadAs(bpfProgKprobe, nil)
 	if err != nil {
-		unix.Munmap(mem)
 		return &ring.Error{Call: "bpf", Err: err}
 	}
-	r.probes = append(r.probes, eventProbe{number: number, prog: prog, mem: mem, counts: counts})
+	r.probes[i].prog = prog
 	return nil
 }
 
@@ -132,7 +147,7 @@ func (r *eventRun) setProbes() error {
 	}
 	for i := range r.probes {
 		p := &r.probes[i]
-		for _, at := range r.list[p.number].Probes {
+		for _, at := range p.at {
 			fd, err := setProbe(kind, r.probeTID, at, p.prog)
 			if err != nil {
 				return err
@@ -208,27 +223,33 @@ func (r *eventRun) isAlive(tid int) bool {
 	return state != 0 && state != 'Z' && state != 'X'
 }
 
+// closeBreakpoints has the kernel take the breakpoints out. For each it waits until no CPU stands at the breakpoint
+// (kernel/events/uprobes.c, uprobe_unregister_sync), some 50 to 200 ms. So all are closed at a time.
 func (r *eventRun) closeBreakpoints() {
+	var all sync.WaitGroup
 	for i := range r.probes {
 		for _, fd := range r.probes[i].events {
-			unix.Close(fd)
+			all.Go(func() { unix.Close(fd) })
 		}
 		r.probes[i].events = nil
 	}
+	all.Wait()
 }
 
 func (r *eventRun) closeProbes() {
 	r.closeBreakpoints()
 	for i := range r.probes {
 		p := &r.probes[i]
-		if p.mem == nil {
-			continue
+		if p.counts != nil {
+			p.sum(&r.counts[p.number])
+			r.list[p.number].Pairing.end(r.began, r.over, &p.counts.pairCounts)
+			unix.Munmap(p.mem)
+			p.counts, p.mem = nil, nil
 		}
-		p.sum(&r.counts[p.number])
-		p.counts = nil
-		unix.Close(p.prog)
-		unix.Munmap(p.mem)
-		p.mem = nil
+		if p.prog >= 0 {
+			unix.Close(p.prog)
+			p.prog = -1
+		}
 	}
 }
 

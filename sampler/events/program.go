@@ -25,6 +25,7 @@ type eventCounts struct {
 	Interval     uint64 // for goprof to change
 	Missed       uint64 // the kernel had no room in the ring
 	Paused       uint64 // for goprof to set: while set, no hit counts
+	pairCounts          // of an event with a Pairing
 }
 
 // Their offsets.
@@ -64,8 +65,8 @@ const (
 type probeCode struct{ *bpf.Code }
 
 // probeProgram writes the program. r6 is the registers of the thread, r7 the counts, r8 the hit's amount.
-func probeProgram(e *Event, number int, layout *arch.ProbeLayout, counts, buffers, output int) *probeCode {
-	c := &probeCode{bpf.New()}
+func probeProgram(e *Event, number int, cpu *arch.CPU, counts, buffers, output int) *probeCode {
+	c, layout := &probeCode{bpf.New()}, &cpu.Probe
 	size := e.dataSize()
 	data := -size // on the stack
 	lot := data + dataCopies + e.size()
@@ -73,7 +74,11 @@ func probeProgram(e *Event, number int, layout *arch.ProbeLayout, counts, buffer
 	c.Value(bpf.R7, counts)
 	c.Load(bpf.Load64, bpf.R1, bpf.R7, countPaused)
 	c.Jump(bpf.JumpNeImm, bpf.R1, 0, 0, "end")
-	c.hitAmount(e, layout)
+	if e.Pairing != nil {
+		c.endOfCall(e.Pairing, cpu, data)
+	} else {
+		c.hitAmount(e, layout)
+	}
 	c.Imm(bpf.MovImm, bpf.R1, 1)
 	c.Op(bpfAtomicAdd, bpf.R7, bpf.R1, countHits, 0)
 	c.Op(bpfAtomicAdd, bpf.R7, bpf.R8, countAmount, 0)
@@ -89,8 +94,12 @@ func probeProgram(e *Event, number int, layout *arch.ProbeLayout, counts, buffer
 	c.Store(bpf.R10, data+dataAmount, bpf.R8)
 	c.Imm(bpf.MovImm, bpf.R1, number)
 	c.Store(bpf.R10, data+dataNumber, bpf.R1)
-	for at := data + dataCopies; at < lot; at += 8 {
-		c.Zero(bpf.R10, at)
+	if e.Pairing != nil {
+		c.keep(e.Pairing, data)
+	} else {
+		for at := data + dataCopies; at < lot; at += 8 {
+			c.Zero(bpf.R10, at)
+		}
 	}
 	at := dataCopies
 	for i := range e.Copies {

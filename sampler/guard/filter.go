@@ -94,6 +94,7 @@ func rules(pid int) []rule {
 		// program. Without CAP_SYS_ADMIN none can write into a process (bpf_probe_write_user needs that). With ToProbe,
 		// which keeps it, one could: what a program calls, no filter sees. A map is memory of goprof's.
 		{unix.SYS_BPF, []test{{arg: 0, value: unix.BPF_MAP_CREATE}, {arg: 0, value: unix.BPF_PROG_LOAD},
+			{arg: 0, value: unix.BPF_MAP_LOOKUP_ELEM}, {arg: 0, value: unix.BPF_MAP_GET_NEXT_KEY},
 			{arg: 0, value: unix.BPF_MAP_UPDATE_ELEM}, {arg: 0, value: unix.BPF_MAP_DELETE_ELEM}}, uint32(unix.EPERM)},
 		{unix.SYS_PRLIMIT64, []test{{arg: 0, value: 0}, {arg: 0, value: own}}, uint32(unix.EPERM)},
 	}

@@ -12,6 +12,7 @@ import java.util.List;
 /**
  * Does things that are counted, so many times and so many a second: "exceptions 1000 1000", "classes 200 1000",
  * "threads 200 1000", "gcs 5 100", "maps 200 1000": pieces of a file are mapped, of one to seven pages.
+ * "mallocs 1000 500": pieces of 1,000 bytes of malloc, of which each tenth is never given back.
  */
 public final class Happenings {
     static volatile Object sink;
@@ -58,6 +59,8 @@ public final class Happenings {
                 repeat(times, perSecond, System::gc);
             } else if (words[0].equals("maps")) {
                 repeat(times, perSecond, Happenings::map);
+            } else if (words[0].equals("mallocs")) {
+                repeat(times, perSecond, Happenings::malloc);
             } else {
                 throw new IllegalArgumentException(command);
             }
@@ -99,6 +102,28 @@ public final class Happenings {
             Files.delete(path);
         }
         mapped.add(file.map(FileChannel.MapMode.READ_WRITE, 0, (1 + mapped.size() % 7) * 4096));
+    }
+
+    private static int mallocs;
+    private static MemoryTruth.Malloc malloc;
+
+    static void malloc() throws Exception {
+        if (malloc == null) {
+            malloc = new MemoryTruth.Malloc();
+        }
+        if (++mallocs % 10 == 0) {
+            leak();
+        } else {
+            passing();
+        }
+    }
+
+    static void leak() throws Exception {
+        malloc.piece(1000);
+    }
+
+    static void passing() throws Exception {
+        malloc.free(malloc.piece(1000));
     }
 
     static byte[] codeOf(String name) throws Exception {

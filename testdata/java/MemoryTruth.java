@@ -83,7 +83,7 @@ public final class MemoryTruth {
     }
 
     /** sun.misc.Unsafe, which the compiler does not know with --release. */
-    private static final class Malloc {
+    static final class Malloc {
         private final Object unsafe;
         private final Method allocate;
         private final Method fill;

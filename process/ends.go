@@ -1,0 +1,192 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"goprof/arch"
+)
+
+// ErrNoEnds: it is not known where a function ends.
+var ErrNoEnds = errors.New("process: not all instructions are known with which the function ends")
+
+const (
+	// maxEndCode bounds the code of an image in which ends are looked for, maxEndPieces the pieces of one function: its
+	// cold part, and functions to which it jumps.
+	maxEndCode, maxEndPieces = 16 << 20, 16
+	// maxStub is how many instructions a stub of the linker has before it jumps.
+	maxStub = 4
+)
+
+// Ends finds the instructions with which a function ends: its returns, and jumps that leave the image. A function that
+// goes on in another one by a jump ends where that one does. Whoever asks for the ends of a function to which it jumps,
+// too, gets these twice.
+//
+// The code is that of the file: in memory another profiler's breakpoints may stand. It is read instruction by
+// instruction, as far as unwind information says that the function goes. Ends returns ErrNoEnds where an instruction is
+// not known, or where a branch leads between two: a breakpoint within an instruction would be fatal.
+func (p *Process) Ends(f Function) (returns, leaves []Function, err error) {
+	if !p.lock() {
+		return nil, nil, ErrSilent
+	}
+	defer p.mu.Unlock()
+	e, err := p.codeOf(f)
+	if err == nil {
+		err = e.find(f)
+	}
+	if e == nil {
+		return nil, nil, err
+	}
+	if err == nil && len(e.returns)+len(e.leaves) == 0 {
+		err = fmt.Errorf("%w: %s in %s has none", ErrNoEnds, f.Symbol, f.Image)
+	}
+	return e.functions(e.returns, f.Symbol), e.functions(e.leaves, f.Symbol), err
+}
+
+// Enter finds the first instruction of a function that does something: it skips what does nothing, and comparisons. The
+// arguments and the stack pointer are as at the beginning. The kernel steps over a breakpoint at a comparison with a
+// second trap, and over a branch or a push without (arch/x86/kernel/uprobes.c, branch_setup_xol_ops, push_setup_xol_ops).
+func (p *Process) Enter(f Function) Function {
+	if !p.lock() {
+		return f
+	}
+	defer p.mu.Unlock()
+	e, err := p.codeOf(f)
+	if err != nil {
+		return f
+	}
+	at := uint32(f.Addr - e.l.Bias - e.start)
+	for range maxSkipped {
+		var in arch.Inst
+		if !e.cpu.Read(e.code, at, &in) || in.Len == 0 {
+			return f
+		}
+		if in.Flow != arch.FlowNext || in.Kind != arch.KindNop && in.Kind != arch.KindCompare {
+			if to := e.functions([]uint64{e.start + uint64(at)}, f.Symbol); len(to) == 1 {
+				return to[0]
+			}
+			return f
+		}
+		at += in.Len
+	}
+	return f
+}
+
+// maxSkipped bounds the instructions that Enter skips.
+const maxSkipped = 4
+
+// codeOf reads the code around a function from its file.
+func (p *Process) codeOf(f Function) (e *endFinder, err error) {
+	l, ok := findExec(p.exec, f.Addr)
+	if !ok {
+		return nil, ErrNoImage
+	}
+	l.place()
+	i := slices.IndexFunc(l.exec, func(m Mapping) bool { return f.Addr >= m.Start && f.Addr < m.End })
+	if i < 0 || l.exec[i].End-l.exec[i].Start > maxEndCode {
+		return nil, fmt.Errorf("%w: %s", ErrNoEnds, f.Image)
+	}
+	m := &l.exec[i]
+	e = &endFinder{l: l, cpu: p.cpu, start: m.Start - l.Bias}
+	if failed := l.with(func(file *elfFile) {
+		e.code, err = file.bytes(m.Offset, min(m.End-m.Start, file.size-min(m.Offset, file.size)))
+	}); failed != nil {
+		return nil, failed
+	}
+	return e, err
+}
+
+// endFinder reads the pieces of a function.
+type endFinder struct {
+	l       *loaded
+	cpu     *arch.CPU
+	code    []byte // that is mapped around the function
+	start   uint64 // its address in the file
+	pieces  []fde
+	returns []uint64 // addresses in the file
+	leaves  []uint64
+}
+
+func (e *endFinder) find(f Function) error {
+	if !e.add(f.Addr - e.l.Bias) {
+		return fmt.Errorf("%w: %s has no unwind information", ErrNoEnds, f.Symbol)
+	}
+	for i := 0; i < len(e.pieces); i++ { // reading a piece may add pieces
+		if !e.read(e.pieces[i]) {
+			return fmt.Errorf("%w: %s in %s", ErrNoEnds, f.Symbol, f.Image)
+		}
+	}
+	return nil
+}
+
+// add adds the piece of code at an address. It returns false if the piece is not known.
+func (e *endFinder) add(addr uint64) bool {
+	t := e.l.unwindTable()
+	if t == nil {
+		return false
+	}
+	piece, err := t.find(addr)
+	if err != nil || piece.start < e.start || piece.start+piece.size > e.start+uint64(len(e.code)) {
+		return false
+	}
+	if slices.ContainsFunc(e.pieces, func(o fde) bool { return o.start == piece.start }) {
+		return true
+	}
+	e.pieces = append(e.pieces, piece)
+	return len(e.pieces) <= maxEndPieces
+}
+
+// read finds the ends of a piece.
+func (e *endFinder) read(piece fde) bool {
+	at := uint32(piece.start - e.start)
+	begin, end := at, at+uint32(piece.size)
+	known, targets := map[uint32]bool{}, []uint32{}
+	for at < end {
+		var in arch.Inst
+		if !e.cpu.Read(e.code, at, &in) || in.Len == 0 {
+			return false
+		}
+		known[at] = true
+		away := in.HasTarget && (in.Target < begin || in.Target >= end)
+		switch here := e.start + uint64(at); {
+		case in.Flow == arch.FlowReturn:
+			e.returns = append(e.returns, here)
+		case in.Flow == arch.FlowJump && (!in.HasTarget || away && e.isStub(in.Target)):
+			e.leaves = append(e.leaves, here)
+		case (in.Flow == arch.FlowJump || in.Flow == arch.FlowBranch) && away:
+			if !e.add(e.start + uint64(in.Target)) {
+				return false
+			}
+		case (in.Flow == arch.FlowJump || in.Flow == arch.FlowBranch) && in.HasTarget:
+			targets = append(targets, in.Target)
+		}
+		at += in.Len
+	}
+	return at == end && !slices.ContainsFunc(targets, func(to uint32) bool { return !known[to] })
+}
+
+// isStub reports whether code jumps to another image: some instructions, and a jump to an address that it has read.
+func (e *endFinder) isStub(at uint32) bool {
+	for range maxStub {
+		var in arch.Inst
+		if !e.cpu.Read(e.code, at, &in) || in.Flow == arch.FlowJump {
+			return in.Flow == arch.FlowJump && !in.HasTarget
+		}
+		if in.Flow != arch.FlowNext {
+			return false
+		}
+		at += in.Len
+	}
+	return false
+}
+
+func (e *endFinder) functions(addrs []uint64, symbol string) (list []Function) {
+	for _, addr := range addrs {
+		if f, ok := e.l.functionAt(addr); ok {
+			f.Symbol = symbol
+			list = append(list, f)
+		}
+	}
+	return list
+}

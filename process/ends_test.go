@@ -1,0 +1,92 @@
+//go:build linux
+
+package process
+
+import (
+	"errors"
+	"fmt"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"goprof/testdata/jvmtest"
+)
+
+// dumpedReturn is a line of objdump: "   98a30:	ret".
+var dumpedReturn = regexp.MustCompile(`(?m)^ *([0-9a-f]+):\s+(?:repz |bnd )?ret\b`)
+
+// TestEnds: of functions of the C library as many returns are found as objdump shows, at the same places. Some have none
+// of their own: they go on in another function.
+func TestEnds(t *testing.T) {
+	jvmtest.NotQuick(t, jvmtest.StartsTool)
+	if _, err := exec.LookPath("objdump"); err != nil {
+		t.Skip("objdump (Debian: binutils) is not installed")
+	}
+	cmd := exec.Command("sleep", "100")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Wait()
+	defer cmd.Process.Kill()
+	p := awaitLibc(t, cmd.Process.Pid)
+	defer p.Close()
+	for _, name := range []string{"malloc", "calloc", "realloc", "posix_memalign", "free", "qsort", "getenv", "strtol",
+		"fopen", "setlocale"} {
+		found, err := p.Functions("libc", name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := found[0]
+		returns, _, err := p.Ends(f)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		l, _ := findExec(p.exec, f.Addr)
+		piece, err := l.unwindTable().find(f.Addr - l.Bias)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got, want []uint64
+		for _, r := range returns {
+			if at := r.Addr - l.Bias; at-piece.start < piece.size { // not of its cold part, nor where it goes on
+				got = append(got, at)
+			}
+		}
+		out, err := exec.Command("objdump", "-d", "--no-show-raw-insn", fmt.Sprintf("--start-address=%d", piece.start),
+			fmt.Sprintf("--stop-address=%d", piece.start+piece.size), fmt.Sprintf("/proc/%d/root%s", cmd.Process.Pid,
+				l.all[0].Path)).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range dumpedReturn.FindAllSubmatch(out, -1) {
+			at, _ := strconv.ParseUint(string(m[1]), 16, 64)
+			want = append(want, at)
+		}
+		if slices.Sort(got); !slices.Equal(got, want) || len(returns) == 0 {
+			t.Errorf("%s returns at %x, objdump says %x", name, got, want)
+		}
+	}
+	if _, _, err := p.Ends(Function{Addr: 1}); !errors.Is(err, ErrNoImage) {
+		t.Errorf("the ends of nothing: %v", err)
+	}
+}
+
+// awaitLibc opens a process as soon as it has loaded the C library.
+func awaitLibc(t *testing.T, pid int) *Process {
+	t.Helper()
+	for range 1000 {
+		if p, err := Open(pid); err == nil {
+			if _, err := p.Functions("libc", "malloc"); err == nil {
+				return p
+			}
+			p.Close()
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Skip("this C library is not glibc")
+	return nil
+}

@@ -1,0 +1,382 @@
+//go:build linux
+
+package events
+
+import (
+	"encoding/binary"
+	"runtime"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/arch"
+	"goprof/sampler/bpf"
+	"goprof/sampler/ring"
+)
+
+// Pieces of memory that nobody gives back.
+//
+// A call of malloc is met twice. At its first instruction a program notes the size for the thread. At the instruction
+// with which the function ends, the result is in its register: there the hit is counted, and drawn as those of other
+// events are. Of a piece that becomes a sample the kernel keeps the address in a map. free has a probe at its first
+// instruction, which takes the address out of the map. What is in the map at the end was not given back.
+//
+// So a piece is followed from its beginning to its end or not at all, whatever the interval is in between.
+//
+// The end of a call belongs to its beginning if the stack pointer is the same: no call within has that. realloc(NULL, n)
+// goes on in malloc by a jump, and ends where malloc does. Where functions call each other (musl's calloc calls malloc)
+// the inner call takes the place of the outer one, whose end then finds nothing.
+
+// Pairing says where pieces of memory begin, and where they are given back. The event's Probes are the instructions
+// that end the functions of Begins, with the result in its register.
+type Pairing struct {
+	Begins []Begin
+	// Clearing are jumps with which functions end, to memset, which gives its first argument back. They count if the
+	// second argument is 0.
+	Clearing []Probe
+	// Frees are the functions that give the piece of their first argument back.
+	Frees []Probe
+	Kept  *Kept
+
+	pending int  // the map of calls that have begun, by thread
+	clears  bool // the program is for Clearing
+}
+
+// Begin is the first instruction of a function that brings a piece of memory. The arguments are numbers + 1; 0: none.
+type Begin struct {
+	Probe
+	Size, Times int // how large it is
+	Out         int // where the function writes the address; it then returns 0
+	Old         int // a piece that is given back
+}
+
+// Kept is what is known of pieces that were sampled. It outlives the run.
+type Kept struct {
+	// Of the run, when it is over.
+	Began, Over int64 // CLOCK_MONOTONIC
+	PairCounts
+	fd int // of the map, by address
+}
+
+// PairCounts is what programs have counted.
+type PairCounts struct {
+	Full    uint64 // pieces that would have been samples, but the map had no room
+	Freed   uint64 // samples that were given back
+	Frees   uint64 // calls that give back
+	Unended uint64 // calls whose end was not met: at least so many
+}
+
+// Piece is a piece of memory that was not given back.
+type Piece struct {
+	When  int64  // CLOCK_MONOTONIC
+	Stood uint64 // bytes that its sample stands for
+	Own   uint64 // its size
+}
+
+// MostKept is how many pieces can be kept.
+const MostKept = 1 << 16
+
+// NewKept makes a Kept without a map, which a run makes.
+func NewKept() *Kept { return &Kept{fd: -1} }
+
+// pairCounts are PairCounts as programs count them; the offsets go on behind those of eventCounts.
+type pairCounts PairCounts
+
+const (
+	countFull = countPaused + 8 + 8*iota
+	countFreed
+	countFrees
+	countUnended
+)
+
+// What is kept of a call, and of a piece.
+const (
+	pendingSP   = 0 // 0: there is none
+	pendingSize = 8
+	pendingOut  = 16
+	pendingAll  = 24
+
+	pieceWhen  = 0
+	pieceStood = 8
+	pieceOwn   = 16
+	pieceAll   = 24
+
+	pairKey = 8
+
+	bpfMapHash = 1
+	bpfDelete  = 3 // bpf_map_delete_elem(map, key): 0 if it was there
+	bpfJumpNe  = 0x5d
+)
+
+// What a record tells of a piece, in Look.Event.Data.
+const (
+	pairedAddr = 0
+	pairedWhen = 8
+	PairedSize = 16
+)
+
+// Paired reads what a hit tells of its piece.
+func Paired(data []byte) (addr uint64, when int64, ok bool) {
+	if len(data) < PairedSize {
+		return 0, 0, false
+	}
+	return binary.LittleEndian.Uint64(data[pairedAddr:]), int64(binary.LittleEndian.Uint64(data[pairedWhen:])), true
+}
+
+// open makes the maps. The map of calls belongs to the programs when they are loaded.
+func (p *Pairing) open() (err error) {
+	if p == nil {
+		return nil
+	}
+	if p.Kept.fd, err = bpf.NewMap(bpfMapHash, pairKey, pieceAll, MostKept); err != nil {
+		p.Kept.fd = -1
+		return &ring.Error{Call: "bpf", Err: err}
+	}
+	if p.pending, err = bpf.NewMap(bpfMapLRUHash, bufferKey, pendingAll, mostBuffered); err != nil {
+		return &ring.Error{Call: "bpf", Err: err}
+	}
+	return nil
+}
+
+// programs gives the programs that stand beside the one of the event's Probes, with their probes. Then it closes the
+// map of calls.
+func (p *Pairing) programs(e *Event, number int, cpu *arch.CPU, counts, output int,
+	load func(*probeCode, []Probe) error) error {
+	if p == nil {
+		return nil
+	}
+	defer unix.Close(p.pending)
+	for i := range p.Begins {
+		b := &p.Begins[i]
+		if err := load(p.beginProgram(b, cpu, counts), []Probe{b.Probe}); err != nil {
+			return err
+		}
+	}
+	if err := load(p.freeProgram(cpu, counts), p.Frees); err != nil || len(p.Clearing) == 0 {
+		return err
+	}
+	clears, pairing := *e, *p
+	pairing.clears, clears.Pairing = true, &pairing
+	return load(probeProgram(&clears, number, cpu, counts, -1, output), p.Clearing)
+}
+
+// end tells what was counted.
+func (p *Pairing) end(began, over int64, c *pairCounts) {
+	if p == nil {
+		return
+	}
+	k := p.Kept
+	k.Began, k.Over = began, over
+	k.PairCounts = PairCounts{atomic.LoadUint64(&c.Full), atomic.LoadUint64(&c.Freed), atomic.LoadUint64(&c.Frees),
+		atomic.LoadUint64(&c.Unended)}
+}
+
+// newPairCode begins a program: r6 is the registers of the thread, r7 the counts. It ends while hits do not count.
+func newPairCode(counts int) *probeCode {
+	c := &probeCode{bpf.New()}
+	c.Mov(bpf.R6, bpf.R1)
+	c.Value(bpf.R7, counts)
+	c.Load(bpf.Load64, bpf.R1, bpf.R7, countPaused)
+	c.Jump(bpf.JumpNeImm, bpf.R1, 0, 0, "end")
+	return c
+}
+
+func (c *probeCode) end() *probeCode {
+	c.Label("end")
+	c.Imm(bpf.MovImm, bpf.R0, 0)
+	c.Op(bpf.Exit, 0, 0, 0, 0)
+	return c
+}
+
+// count adds 1 to a count.
+func (c *probeCode) count(at int) {
+	c.Imm(bpf.MovImm, bpf.R1, 1)
+	c.Op(bpfAtomicAdd, bpf.R7, bpf.R1, at, 0)
+}
+
+// argument loads an argument, or 0 if there is none.
+func (c *probeCode) argument(dst bpf.Reg, number int, cpu *arch.CPU) {
+	if number == 0 {
+		c.Imm(bpf.MovImm, dst, 0)
+		return
+	}
+	c.Load(bpf.Load64, dst, bpf.R6, cpu.Probe.Arg(number))
+}
+
+// beginProgram notes a call for its thread.
+func (p *Pairing) beginProgram(b *Begin, cpu *arch.CPU, counts int) *probeCode {
+	const key, value = -pairKey, -pairKey - pendingAll
+	c := newPairCode(counts)
+	if b.Old > 0 {
+		c.argument(bpf.R8, b.Old, cpu)
+		c.giveBack(p.Kept.fd, key)
+	}
+	c.argument(bpf.R8, b.Size, cpu)
+	if b.Times > 0 {
+		c.argument(bpf.R1, b.Times, cpu)
+		c.Op(bpfMul, bpf.R8, bpf.R1, 0, 0)
+	}
+	c.Load(bpf.Load64, bpf.R9, bpf.R6, int(cpu.Probe.Offsets[cpu.SP]))
+	c.Call(bpf.GetCurrentPIDTGID)
+	c.Store(bpf.R10, key, bpf.R0)
+	c.lookUp(p.pending, key)
+	c.Jump(bpf.JumpEqImm, bpf.R0, 0, 0, "new")
+	c.Load(bpf.Load64, bpf.R1, bpf.R0, pendingSP)
+	c.note(b, cpu, bpf.R0, 0)
+	c.Jump(bpf.JumpEqImm, bpf.R1, 0, 0, "end")
+	c.Jump(bpf.JumpGe, bpf.R1, bpf.R9, 0, "end") // the call before goes on: this one is within it
+	c.count(countUnended)
+	c.Jump(bpfJump, 0, 0, 0, "end")
+	c.Label("new")
+	c.note(b, cpu, bpf.R10, value)
+	c.update(p.pending, key, value)
+	return c.end()
+}
+
+// note writes what is kept of a call: its stack pointer, r9, its size, r8, and where the result goes.
+func (c *probeCode) note(b *Begin, cpu *arch.CPU, to bpf.Reg, at int) {
+	c.Store(to, at+pendingSP, bpf.R9)
+	c.Store(to, at+pendingSize, bpf.R8)
+	c.argument(bpf.R2, b.Out, cpu)
+	c.Store(to, at+pendingOut, bpf.R2)
+}
+
+// update puts a value into a map.
+func (c *probeCode) update(fd, key, value int) {
+	c.MapFD(bpf.R1, fd)
+	c.stackAt(bpf.R2, key)
+	c.stackAt(bpf.R3, value)
+	c.Imm(bpf.MovImm, bpf.R4, bpfUpdateAlways)
+	c.Call(bpfUpdate)
+}
+
+// giveBack takes the piece at the address in r8 out of the map, if it is there.
+func (c *probeCode) giveBack(kept, key int) {
+	c.Store(bpf.R10, key, bpf.R8)
+	c.lookUp(kept, key) // without the lock that deleting needs
+	c.Jump(bpf.JumpEqImm, bpf.R0, 0, 0, "not kept")
+	c.MapFD(bpf.R1, kept)
+	c.stackAt(bpf.R2, key)
+	c.Call(bpfDelete)
+	c.Jump(bpf.JumpNeImm, bpf.R0, 0, 0, "not kept")
+	c.count(countFreed)
+	c.Label("not kept")
+}
+
+func (p *Pairing) freeProgram(cpu *arch.CPU, counts int) *probeCode {
+	c := newPairCode(counts)
+	c.argument(bpf.R8, 1, cpu)
+	c.count(countFrees)
+	c.giveBack(p.Kept.fd, -pairKey)
+	return c.end()
+}
+
+// endOfCall puts the size of the piece that a call has brought into r8, and its address into the record. It ends the
+// program where no call ends here, or where it brings nothing.
+func (c *probeCode) endOfCall(p *Pairing, cpu *arch.CPU, data int) {
+	addr, key := data+dataCopies+pairedAddr, data-pairKey
+	c.Call(bpf.GetCurrentPIDTGID)
+	c.Store(bpf.R10, key, bpf.R0)
+	c.lookUp(p.pending, key)
+	c.Jump(bpf.JumpEqImm, bpf.R0, 0, 0, "end")
+	c.Load(bpf.Load64, bpf.R1, bpf.R0, pendingSP)
+	c.Load(bpf.Load64, bpf.R2, bpf.R6, int(cpu.Probe.Offsets[cpu.SP]))
+	c.Jump(bpfJumpNe, bpf.R1, bpf.R2, 0, "end")
+	result := int(cpu.Probe.Offsets[cpu.SyscallResult]) // C's functions return there, too
+	if p.clears {
+		c.argument(bpf.R1, 2, cpu)
+		c.Imm(bpf.LeftImm, bpf.R1, 32) // an int
+		c.Jump(bpf.JumpNeImm, bpf.R1, 0, 0, "end")
+		result = cpu.Probe.Arg(1)
+	}
+	c.Zero(bpf.R0, pendingSP)
+	c.Load(bpf.Load64, bpf.R8, bpf.R0, pendingSize)
+	c.Load(bpf.Load64, bpf.R3, bpf.R0, pendingOut)
+	c.Load(bpf.Load64, bpf.R1, bpf.R6, result)
+	c.Store(bpf.R10, addr, bpf.R1)
+	c.Jump(bpf.JumpEqImm, bpf.R3, 0, 0, "told")
+	c.Imm(bpf.LeftImm, bpf.R1, 32) // an int
+	c.Jump(bpf.JumpNeImm, bpf.R1, 0, 0, "end")
+	c.readUser(addr, 8)
+	c.Jump(bpf.JumpNeImm, bpf.R0, 0, 0, "end")
+	c.Label("told")
+	c.Load(bpf.Load64, bpf.R1, bpf.R10, addr)
+	c.Jump(bpf.JumpEqImm, bpf.R1, 0, 0, "end")
+}
+
+// keep puts the piece into the map, r8 with it: what the sample stands for. It ends the program if there is no room.
+func (c *probeCode) keep(p *Pairing, data int) {
+	addr, when, value := data+dataCopies+pairedAddr, data+dataCopies+pairedWhen, data-pieceAll
+	c.Call(bpf.KtimeGetNS)
+	c.Store(bpf.R10, when, bpf.R0)
+	c.Store(bpf.R10, value+pieceWhen, bpf.R0)
+	c.Store(bpf.R10, value+pieceStood, bpf.R8)
+	c.Load(bpf.Load64, bpf.R1, bpf.R10, data+dataOwn)
+	c.Store(bpf.R10, value+pieceOwn, bpf.R1)
+	c.update(p.Kept.fd, addr, value)
+	c.Jump(bpf.JumpEqImm, bpf.R0, 0, 0, "kept")
+	c.count(countFull)
+	c.Jump(bpfJump, 0, 0, 0, "end")
+	c.Label("kept")
+}
+
+// Commands of bpf(2) that read maps.
+const (
+	bpfLookupElem = 1
+	bpfNextKey    = 4
+)
+
+// element calls a command with a key and room for what it answers, which begins at to.
+func (k *Kept) element(command uintptr, key *uint64, to unsafe.Pointer) bool {
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	pin.Pin(to)
+	attr := struct {
+		fd, _             uint32
+		key, value, flags uint64
+	}{fd: uint32(k.fd), value: uint64(uintptr(to))}
+	if key != nil {
+		pin.Pin(key)
+		attr.key = uint64(uintptr(unsafe.Pointer(key)))
+	}
+	_, err := bpf.Do(command, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
+	return err == nil
+}
+
+// At finds the piece at an address, if it is kept.
+func (k *Kept) At(addr uint64) (piece Piece, ok bool) {
+	if k.fd < 0 {
+		return piece, false
+	}
+	key, to := new(uint64), new(Piece)
+	*key = addr
+	ok = k.element(bpfLookupElem, key, unsafe.Pointer(to))
+	return *to, ok
+}
+
+// Each gives all pieces. It is for after the run, when nobody changes the map.
+func (k *Kept) Each(do func(addr uint64, piece Piece)) {
+	if k.fd < 0 {
+		return
+	}
+	var last *uint64
+	for range MostKept {
+		next := new(uint64)
+		if !k.element(bpfNextKey, last, unsafe.Pointer(next)) {
+			return
+		}
+		if piece, ok := k.At(*next); ok {
+			do(*next, piece)
+		}
+		last = next
+	}
+}
+
+// Close gives the map back.
+func (k *Kept) Close() {
+	if k.fd >= 0 {
+		unix.Close(k.fd)
+		k.fd = -1
+	}
+}

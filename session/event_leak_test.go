@@ -1,0 +1,79 @@
+//go:build linux
+
+package session
+
+import (
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/sampler/events"
+	"goprof/testdata/ctest"
+)
+
+// leaks waits until it is told to go on. Then it asks for memory in all ways, and gives nine of ten pieces back. One
+// thread gives back what another one has asked for.
+const leaks = `
+#include <malloc.h>
+#include <pthread.h>
+static void *volatile handed;
+static void *taker(void *p) { free(p); return NULL; }
+int main(void) {
+	void *volatile p, *volatile none = NULL;
+	ready();
+	raise(SIGSTOP);
+	for (int i = 0; i < 200; i++) {
+		int leak = i % 10 == 0;
+		p = malloc(100); if (!leak) free(p);
+		p = malloc(2000000); if (!leak) free(p);        // mapped for itself
+		p = calloc(3, 50); if (!leak) free(p);
+		p = calloc(300, 50); if (!leak) free(p);        // ends in memset
+		p = realloc(none, 70); p = realloc(p, 7000); if (!leak) free(p);
+		p = realloc(malloc(30), 20); if (!leak) p = realloc(p, 0);
+		if (posix_memalign((void **)&p, 64, 640) != 0) return 1;
+		if (!leak) free(p);
+		p = aligned_alloc(64, 128); if (!leak) free(p);
+		p = memalign(128, 256); if (!leak) free(p);
+		p = valloc(300); if (!leak) free(p);
+		p = malloc(SIZE_MAX / 2);                       // fails
+		posix_memalign((void **)&p, 3, 640);            // fails
+	}
+	for (int i = 0; i < 10; i++) {
+		pthread_t t;
+		pthread_create(&t, NULL, taker, malloc(111111));
+		pthread_join(t, NULL);
+	}
+	say(1);
+	for (;;) pause();
+}`
+
+// TestLeaksAreCounted: what a program does not give back is known to the byte, whichever function brought it.
+func TestLeaksAreCounted(t *testing.T) {
+	cpu := ctest.NeedCPU(t)
+	if err := events.TryProbes(); err != nil {
+		t.Skipf("this machine permits no probes: %v", err)
+	}
+	c := ctest.Run(t, leaks)
+	plan, end := countHits(t, cpu, c, &leakWays[len(leakWays)-1], 1)
+	unix.Kill(c.PID, syscall.SIGCONT)
+	c.Number(t)
+	end()
+	kept := plan.list[0].Pairing.Kept
+	defer kept.Close()
+	got, want := map[uint64]int{}, map[uint64]int{100: 20, 2000000: 20, 150: 20, 15000: 20, 7000: 20, 20: 20,
+		640: 20, 128: 20, 256: 20, 300: 20}
+	kept.Each(func(_ uint64, p events.Piece) {
+		if want[p.Own] > 0 || p.Own == 70 || p.Own == 111111 {
+			got[p.Own]++
+		}
+	})
+	for size, n := range want {
+		if got[size] != n {
+			t.Errorf("%d pieces of %d bytes are kept, there are %d", got[size], size, n)
+		}
+	}
+	if len(got) != len(want) || kept.Unended != 0 || kept.Full != 0 {
+		t.Errorf("%v, %+v", got, kept.PairCounts)
+	}
+}

@@ -1,0 +1,140 @@
+//go:build linux
+
+package session
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"goprof/process"
+	"goprof/sampler/events"
+)
+
+// presetPairs are functions that bring memory, and functions that give it back. What a library lacks of them is not
+// asked for, but for the first of each.
+type presetPairs struct {
+	begins []presetBegin
+	frees  []string
+}
+
+type presetBegin struct {
+	symbol string
+	size   int  // the argument, counted from 1
+	times  int  // the argument by which size is multiplied
+	out    int  // the argument that says where the address is written
+	old    int  // the argument with a piece that is given back
+	clears bool // it may end in a jump to memset
+}
+
+// mallocPairs are the functions of malloc. A caller of reallocarray meets realloc. C++ has its operators from libstdc++,
+// which call malloc, or from the library that takes malloc's place.
+var mallocPairs = &presetPairs{
+	begins: []presetBegin{{symbol: "malloc", size: 1}, {symbol: "calloc", size: 1, times: 2, clears: true},
+		{symbol: "realloc", size: 2, old: 1}, {symbol: "posix_memalign", size: 3, out: 1},
+		{symbol: "aligned_alloc", size: 2}, {symbol: "memalign", size: 2}, {symbol: "valloc", size: 1},
+		{symbol: "pvalloc", size: 1}, {symbol: "_Znwm", size: 1}, {symbol: "_Znam", size: 1},
+		{symbol: "_ZnwmRKSt9nothrow_t", size: 1}, {symbol: "_ZnamRKSt9nothrow_t", size: 1},
+		{symbol: "_ZnwmSt11align_val_t", size: 1}, {symbol: "_ZnamSt11align_val_t", size: 1}},
+	frees: []string{"free", "cfree", "_ZdlPv", "_ZdaPv", "_ZdlPvm", "_ZdaPvm", "_ZdlPvSt11align_val_t",
+		"_ZdaPvSt11align_val_t", "_ZdlPvmSt11align_val_t", "_ZdaPvmSt11align_val_t", "_ZdlPvRKSt9nothrow_t",
+		"_ZdaPvRKSt9nothrow_t"},
+}
+
+// leakWays: a malloc that was loaded beside the C library takes its place, so it stands before glibc's and musl's.
+var leakWays = []presetWay{{in: "libjemalloc", pairs: mallocPairs}, {in: "libtcmalloc", pairs: mallocPairs},
+	{in: "libtcmalloc_minimal", pairs: mallocPairs}, {in: "libmimalloc", pairs: mallocPairs},
+	{in: "ld-musl", pairs: mallocPairs}, {in: libc, pairs: mallocPairs}}
+
+// tryPairs finds the beginnings and the ends of functions that bring memory.
+func (s *Session) tryPairs(plan *EventPlan, way *presetWay, every uint64) (err error) {
+	pairing := &events.Pairing{Kept: events.NewKept()}
+	e := events.Event{Name: plan.Name, Interval: every, Pairing: pairing}
+	defer func() { plan.list, plan.parts = []events.Event{e}, []eventPart{{of: plan.kind()}} }()
+	for i := range way.pairs.begins {
+		b := &way.pairs.begins[i]
+		found, err := s.Process.Functions(way.in, b.symbol)
+		switch {
+		case errors.Is(err, process.ErrNoSymbol) && i > 0:
+			continue
+		case err != nil:
+			return err
+		}
+		for _, f := range found {
+			if err := s.addBegin(&e, b, f); err != nil {
+				return err
+			}
+		}
+	}
+	for i, symbol := range way.pairs.frees {
+		found, err := s.Process.Functions(way.in, symbol)
+		switch {
+		case errors.Is(err, process.ErrNoSymbol) && i > 0:
+			continue
+		case err != nil:
+			return err
+		}
+		for i := range found {
+			found[i] = s.Process.Enter(found[i])
+		}
+		if err := s.addProbes(&e, &pairing.Frees, found); err != nil {
+			return err
+		}
+	}
+	return events.TryProbes()
+}
+
+// addBegin adds a function that brings memory, with its ends, unless it has another name that was added.
+func (s *Session) addBegin(e *events.Event, b *presetBegin, f process.Function) error {
+	p := e.Pairing
+	returns, leaves, err := s.Process.Ends(f)
+	if err != nil {
+		return err
+	}
+	enter := s.Process.Enter(f)
+	if slices.ContainsFunc(p.Begins, func(o events.Begin) bool { return o.Offset == enter.Offset }) {
+		return nil
+	}
+	file, err := s.fileOf(e, f)
+	if err != nil {
+		return err
+	}
+	p.Begins = append(p.Begins, events.Begin{Probe: events.Probe{File: file, Offset: enter.Offset}, Size: b.size,
+		Times: b.times, Out: b.out, Old: b.old})
+	if b.clears {
+		if err := s.addProbes(e, &p.Clearing, leaves); err != nil {
+			return err
+		}
+	}
+	return s.addProbes(e, &e.Probes, returns)
+}
+
+// maxPairProbes bounds the probes of each sort.
+const maxPairProbes = 128
+
+// addProbes adds probes at places that have none yet.
+func (s *Session) addProbes(e *events.Event, to *[]events.Probe, places []process.Function) error {
+	for _, f := range places {
+		if slices.ContainsFunc(*to, func(o events.Probe) bool { return o.Offset == f.Offset }) {
+			continue
+		}
+		file, err := s.fileOf(e, f)
+		if err != nil {
+			return err
+		}
+		*to = append(*to, events.Probe{File: file, Offset: f.Offset})
+	}
+	if len(*to) > maxPairProbes {
+		return fmt.Errorf("%w: more than %d places", process.ErrTooLong, maxPairProbes)
+	}
+	return nil
+}
+
+// fileOf opens the file of a place. All places of an event are in one file.
+func (s *Session) fileOf(e *events.Event, f process.Function) (*os.File, error) {
+	if probes := e.AllProbes(); len(probes) > 0 {
+		return probes[0].File, nil
+	}
+	return s.Process.OpenFunction(f)
+}

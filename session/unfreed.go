@@ -1,0 +1,172 @@
+//go:build linux
+
+package session
+
+import (
+	"slices"
+	"time"
+
+	"goprof/profile"
+	"goprof/sampler/events"
+	"goprof/sampler/look"
+)
+
+// Memory that is not given back (sampler/events/pairing.go). Which samples those are is known at the end. Until then a
+// sample is kept by the address of its memory: one with the same address, or a look into the kernel's map, says that an
+// earlier one was given back.
+
+const (
+	// maxUnfreed is how many samples are kept before those that were given back are dropped. As many as this, less what
+	// the kernel's map holds, must have come in between.
+	maxUnfreed = 2 * events.MostKept
+	// maxUnfreedFrames bounds the frames of all stacks that are kept.
+	maxUnfreedFrames = 1 << 20
+)
+
+// The parts in which stacks are shown: frames at the root.
+const oldPart, youngPart = "[old]", "[young]"
+
+// unfreed keeps the samples of a recording.
+type unfreed struct {
+	kept    *events.Kept
+	part    *eventPart
+	samples map[uint64]unfreedSample
+	stacks  map[profile.Fingerprint]*unfreedStack
+	prints  profile.Fingerprinter
+	frames  int
+	sum     profile.Unfreed
+}
+
+type unfreedSample struct {
+	when  int64
+	stack *unfreedStack
+}
+
+// unfreedStack is what samples have in common.
+type unfreedStack struct {
+	root   string
+	thread profile.Thread
+	profile.Stack
+	used bool
+}
+
+func newUnfreed(plan *EventPlan) *unfreed {
+	i := slices.IndexFunc(plan.list, func(e events.Event) bool { return e.Pairing != nil })
+	if i < 0 {
+		return nil
+	}
+	return &unfreed{kept: plan.list[i].Pairing.Kept, part: &plan.parts[i], samples: map[uint64]unfreedSample{},
+		stacks: map[profile.Fingerprint]*unfreedStack{}, prints: profile.NewFingerprinter(true)}
+}
+
+// keepUnfreed keeps a sample.
+func (r *recording) keepUnfreed(snap *look.Look, root string, stack *profile.Stack) {
+	u := r.unfreed
+	addr, when, ok := events.Paired(snap.Event.Data)
+	if !ok {
+		return
+	}
+	if len(u.samples) >= maxUnfreed {
+		u.sweep()
+	}
+	thread := profile.Thread{}
+	if r.timed != nil {
+		thread = r.threadOf(snap, stack)
+	}
+	if s := u.stackOf(root, thread, stack); s != nil {
+		u.samples[addr] = unfreedSample{when, s}
+	} else {
+		delete(u.samples, addr) // what was there was given back
+	}
+}
+
+// stackOf keeps a stack; nil: there is no room.
+func (u *unfreed) stackOf(root string, thread profile.Thread, stack *profile.Stack) *unfreedStack {
+	print := u.prints.Of(stack)
+	for i := range len(root) { // FNV-1a
+		print[0] = (print[0] ^ uint64(root[i])) * 0x100000001b3
+	}
+	print[1] += uint64(thread.TID) * 0x9e3779b97f4a7c15
+	if s := u.stacks[print]; s != nil && s.root == root && s.thread == thread {
+		return s
+	}
+	if u.frames+len(stack.Frames) > maxUnfreedFrames {
+		return nil
+	}
+	s := &unfreedStack{root: root, thread: thread, Stack: *stack}
+	s.Frames = slices.Clone(stack.Frames)
+	u.stacks[print], u.frames = s, u.frames+len(s.Frames)
+	return s
+}
+
+// sweep drops samples whose memory was given back, and stacks that no sample has.
+func (u *unfreed) sweep() {
+	for addr, s := range u.samples {
+		if piece, ok := u.kept.At(addr); ok && piece.When == s.when {
+			s.stack.used = true
+			continue
+		}
+		delete(u.samples, addr)
+	}
+	for print, s := range u.stacks {
+		if !s.used {
+			u.frames -= len(s.Frames)
+			delete(u.stacks, print)
+		}
+		s.used = false
+	}
+}
+
+// endUnfreed adds what was not given back to the profile.
+func (r *recording) endUnfreed() {
+	u := r.unfreed
+	if u == nil {
+		return
+	}
+	defer u.kept.Close()
+	half := u.kept.Began + (u.kept.Over-u.kept.Began)/2
+	unseen := &unfreedStack{Stack: profile.Stack{Frames: []profile.Frame{gapFrame(noStackSeen)}}}
+	u.kept.Each(func(addr uint64, piece events.Piece) {
+		name, part := youngPart, &u.sum.Young
+		if piece.When < half {
+			name, part = oldPart, &u.sum.Old
+		}
+		bytes := int64(min(piece.Stood, 1<<46)) // the target chooses sizes
+		times := max(bytes/int64(min(max(piece.Own, 1), 1<<46)), 1)
+		part.Add(times, bytes)
+		s := u.samples[addr]
+		if s.stack == nil || s.when != piece.When {
+			s.stack = unseen
+			u.sum.NoStack.Add(times, bytes)
+		}
+		r.addUnfreed(s.stack, name, piece.When, bytes)
+	})
+	c := &u.kept.PairCounts
+	u.sum.Freed, u.sum.Frees, u.sum.Full, u.sum.Unended = int64(c.Freed), int64(c.Frees), int64(c.Full), int64(c.Unended)
+}
+
+func gapFrame(name string) profile.Frame {
+	return profile.Frame{Func: &profile.Func{Name: name}, Kind: profile.Gap, BCI: -1}
+}
+
+// addUnfreed adds a sample below the frame of its part.
+func (r *recording) addUnfreed(s *unfreedStack, part string, when, bytes int64) {
+	root := part
+	if s.root != "" {
+		root += " " + s.root
+	}
+	amount := bytes
+	if r.opt.Event.Unit == profile.Samples {
+		amount = 0
+	}
+	r.profile.AddAt(root, &s.Stack, 1, time.Duration(amount)) // bytes are the profile's other weight
+	t := r.timed
+	if t == nil {
+		return
+	}
+	stack := s.Stack
+	stack.Frames = append(slices.Clone(stack.Frames), r.events.frame(part, profile.Gap))
+	t.sample = profile.Sample{At: t.clock.at(when), Thread: s.thread, Stack: &stack, Count: 1, Bytes: bytes,
+		Event: r.unfreed.part.of, NoState: true}
+	t.sink.Sample(&t.sample)
+}

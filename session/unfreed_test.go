@@ -1,0 +1,42 @@
+//go:build linux
+
+package session
+
+import (
+	"fmt"
+	"testing"
+
+	"goprof/profile"
+	"goprof/sampler/events"
+)
+
+// TestUnfreedIsBounded: stacks are kept once, and no longer than a sample has them; no more frames than are permitted.
+func TestUnfreedIsBounded(t *testing.T) {
+	plan := &EventPlan{list: []events.Event{{Pairing: &events.Pairing{Kept: events.NewKept()}}}, parts: []eventPart{{}}}
+	u := newUnfreed(plan)
+	stack := func(depth int) *profile.Stack {
+		return &profile.Stack{Frames: make([]profile.Frame, depth, depth+1), Truncated: profile.Whole}
+	}
+	one := stack(10)
+	first := u.stackOf("", profile.Thread{TID: 1}, one)
+	if first == nil || first != u.stackOf("", profile.Thread{TID: 1}, one) || u.frames != 10 {
+		t.Errorf("%d frames of one stack", u.frames)
+	}
+	if first == u.stackOf("[other]", profile.Thread{TID: 1}, one) || first == u.stackOf("", profile.Thread{TID: 2}, one) {
+		t.Error("another thread has the same stack")
+	}
+	one.Frames[0].Line = 5 // what was kept is a copy
+	if first.Frames[0].Line != 0 {
+		t.Error("the stack that is kept has changed")
+	}
+	for i := range 2 * maxUnfreedFrames / 1000 {
+		u.stackOf(fmt.Sprint(i), profile.Thread{}, stack(1000))
+	}
+	if u.frames > maxUnfreedFrames || u.frames < maxUnfreedFrames/2 {
+		t.Errorf("%d frames are kept", u.frames)
+	}
+	u.samples[1] = unfreedSample{5, first}
+	if u.sweep(); len(u.samples) != 0 || len(u.stacks) != 0 || u.frames != 0 { // there is no map: nothing is kept
+		t.Errorf("%d samples and %d stacks with %d frames are left", len(u.samples), len(u.stacks), u.frames)
+	}
+}

@@ -26,12 +26,6 @@ const (
 // ErrNoObjects: none of the class was met.
 var ErrNoObjects = errors.New("no object of that class was met")
 
-// Holders is who holds the objects of some classes.
-type Holders struct {
-	Classes []*profile.HeapHolders
-	Notes   []string
-}
-
 // Span is a piece of memory.
 type Span struct{ Start, Top uint64 }
 
@@ -52,9 +46,9 @@ func (r *Reader) Tenured() (spans []Span) {
 // Holders finds who holds the objects of some classes. It reads the heap once to draw objects, and once for each
 // reference on the way up, each time within the bounds of the options. known are places in which objects lay some time
 // ago: of a class with enough objects elsewhere, only these are looked at. May be nil.
-func (r *Reader) Holders(opt Options, classes []string, known []Span) (*Holders, error) {
+func (r *Reader) Holders(opt Options, classes []string, known []Span) (*profile.HeapHeld, error) {
 	opt = opt.usual()
-	var res *Holders
+	var res *profile.HeapHeld
 	for try := range uint64(holderTries) {
 		opt.Seed += try
 		h, moved, err := r.holders(opt, classes, known)
@@ -70,7 +64,7 @@ func (r *Reader) Holders(opt Options, classes []string, known []Span) (*Holders,
 	return res, nil
 }
 
-func (r *Reader) holders(opt Options, classes []string, known []Span) (h *Holders, moved float64, err error) {
+func (r *Reader) holders(opt Options, classes []string, known []Span) (h *profile.HeapHeld, moved float64, err error) {
 	d := &drawing{want: classes, known: known, rand: rand.New(rand.NewPCG(opt.Seed, 1)),
 		of: make([][drawnGroups]lottery, len(classes))}
 	read, err := r.read(opt, d.met)
@@ -90,21 +84,19 @@ func (r *Reader) holders(opt Options, classes []string, known []Span) (h *Holder
 	if err != nil {
 		return nil, 0, err
 	}
-	until := time.Now().Add(opt.Time)
-	c := &climb{t: t, opt: opt, rand: d.rand, number: map[uint64]int32{}, buf: make([]byte, climbUnit)}
-	c.reach = reachFromRoots(t, func() bool { return c.cancelled() || !opt.All && time.Now().After(until) })
-	for i := range samples {
-		for k := range samples[i].list {
-			o := &samples[i].list[k]
-			o.node = c.node(o.addr, o.klass)
+	var c *climb
+	for range holderTries { // what was not so any more is looked for once more
+		until := time.Now().Add(opt.Time)
+		c = newClimb(t, opt, d.rand, func() bool { return !opt.All && time.Now().After(until) })
+		if left := c.find(samples); left == 0 || c.cancelled() {
+			break
 		}
 	}
-	c.run()
-	h = &Holders{}
+	h = &profile.HeapHeld{At: read.At, Searched: c.part, Leaks: []*profile.HeapLeak{}}
 	for i := range samples {
 		one, lost := c.result(&samples[i])
 		one.Class, moved = classes[i], max(moved, lost)
-		h.Classes = append(h.Classes, one)
+		h.Holders = append(h.Holders, one)
 	}
 	if c.part < 1 {
 		h.Notes = append(h.Notes, "only a part of the heap was looked through for references ("+
@@ -121,7 +113,7 @@ type drawn struct {
 	addr, klass uint64
 	bytes, rank float64
 	unit        int
-	node        int32
+	way         way
 }
 
 // Objects are drawn from those that are newer than what was known, else from all that have stayed, else from young ones.
@@ -239,19 +231,9 @@ type tallied struct {
 // result sums up how a sample is held. moved is the part whose holders are not known because something moved.
 func (c *climb) result(s *sample) (h *profile.HeapHolders, moved float64) {
 	h = &profile.HeapHolders{Looked: len(s.list), Newer: s.newer, Rows: []*profile.HeapHolder{}}
-	ways := make([]way, len(s.list))
-	for i := range s.list {
-		if ways[i].lacks = profile.NoHolder; s.list[i].node >= 0 {
-			ways[i] = c.wayOf(s.list[i].node)
-		}
-	}
-	wrong := c.prove(ways)
 	rows, all := map[rowKey]*tallied{}, 0.0
-	for i := range ways {
-		w := &ways[i]
-		if slices.ContainsFunc(w.proofs, func(p proof) bool { return wrong[p] }) {
-			*w = way{lacks: profile.HolderUncertain}
-		}
+	for i := range s.list {
+		w := &s.list[i].way
 		weight := max(s.list[i].bytes, s.least)
 		if all += weight; w.lacks == profile.HolderUncertain {
 			moved += weight

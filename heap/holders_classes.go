@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"goprof/profile"
+	"goprof/profile/naming"
 	"goprof/vmstructs"
 )
 
@@ -54,7 +55,7 @@ func readHeldClasses(h *vmstructs.Heap) (*heldClasses, error) {
 	}
 	loaders := map[uint64]string{}
 	err = reader.Each(func(read *vmstructs.DumpClass) error {
-		c := &heldClass{DumpClass: read, name: vmstructs.JavaName(read.Name)}
+		c := &heldClass{DumpClass: read, name: naming.Class(vmstructs.JavaName(read.Name))}
 		name, known := loaders[read.Loader]
 		if !known {
 			name = t.loaderOf(read)

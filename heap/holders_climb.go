@@ -2,6 +2,7 @@ package heap
 
 import (
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"goprof/process"
@@ -62,6 +63,45 @@ type climb struct {
 type hit struct {
 	slot uint64
 	of   int32
+}
+
+// newClimb begins with what is reached from roots until that is over.
+func newClimb(t *heldClasses, opt Options, rand *rand.Rand, over func() bool) *climb {
+	c := &climb{t: t, opt: opt, rand: rand, number: map[uint64]int32{}, buf: make([]byte, climbUnit)}
+	c.reach = reachFromRoots(t, func() bool { return over() || c.cancelled() })
+	return c
+}
+
+// find finds the ways to all objects whose way is not known, or not proven. It returns how many are not proven, though
+// they are where they were.
+func (c *climb) find(samples []sample) (left int) {
+	var todo []*drawn
+	for i := range samples {
+		for k := range samples[i].list {
+			if o := &samples[i].list[k]; o.way.lacks == "" && o.way.links == nil || o.way.again {
+				c.node(o.addr, o.klass)
+				todo = append(todo, o)
+			}
+		}
+	}
+	c.run()
+	for _, o := range todo {
+		o.way = way{lacks: profile.NoHolder}
+		if n, ok := c.number[o.addr]; ok {
+			o.way = c.wayOf(n)
+		}
+	}
+	wrong := c.prove(todo)
+	for _, o := range todo {
+		if w := o.way; slices.ContainsFunc(w.proofs, func(p proof) bool { return wrong[p] }) {
+			o.way = way{lacks: profile.HolderUncertain, again: !wrong[w.proofs[0]]}
+			if o.way.again {
+				left++
+			}
+		}
+		o.way.proofs = nil
+	}
+	return left
 }
 
 // node is the number of an object.
@@ -260,6 +300,7 @@ type way struct {
 	links  []profile.HeapLink
 	root   uint64 // tells roots apart
 	lacks  string // what HeapHolder.Missing says
+	again  bool   // it is worth another look
 	proofs []proof
 }
 
@@ -334,10 +375,10 @@ func sameLink(a, b profile.HeapLink) bool {
 }
 
 // prove looks once more at all places and classes on the ways, and returns what does not hold any more.
-func (c *climb) prove(ways []way) map[proof]bool {
+func (c *climb) prove(objects []*drawn) map[proof]bool {
 	wrong, todo := map[proof]bool{}, []proof(nil)
-	for i := range ways {
-		for _, p := range ways[i].proofs {
+	for _, o := range objects {
+		for _, p := range o.way.proofs {
 			if _, known := wrong[p]; !known && (p.slot != 0 || p.klass != 0) {
 				wrong[p] = true
 				todo = append(todo, p)

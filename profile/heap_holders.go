@@ -1,5 +1,21 @@
 package profile
 
+import "time"
+
+// HeapHeld says who holds objects, and what leaks.
+type HeapHeld struct {
+	At        time.Time `json:"at"`
+	PID       int       `json:"pid"`
+	MainClass string    `json:"main_class,omitempty"`
+	// Searched is the part of the heap that was looked through for references, the least of all levels.
+	Searched float64 `json:"searched_share"`
+	// Growth is nil where it was not asked for. Leaks is empty where nothing that grew was proven to be held.
+	Growth  *HeapGrowth    `json:"growth,omitempty"`
+	Leaks   []*HeapLeak    `json:"leaks"`
+	Holders []*HeapHolders `json:"holders"`
+	Notes   []string       `json:"notes,omitempty"`
+}
+
 // HeapHolders says who holds the objects of one class: objects were drawn by lot, in proportion to their bytes, and
 // references to them were looked for, up to a root.
 type HeapHolders struct {

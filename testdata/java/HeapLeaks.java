@@ -17,7 +17,8 @@ import java.util.concurrent.locks.LockSupport;
  *
  * Each command begins something that goes on until the next "rest", beside what was begun before: "cache KB",
  * "listener KB", "local KB" and "loader KB" leak so many KB a second, "garbage MB" makes so many MB of garbage a second,
- * "healthy N" behaves in one of ten ways that grow for a while and end. "rest" ends all, and frees what leaked.
+ * "healthy N" behaves in one of ten ways that grow for a while and end. "rest" ends all, and
+ * frees what leaked. "stop" only ends all.
  */
 public final class HeapLeaks {
     private HeapLeaks() {}
@@ -27,7 +28,7 @@ public final class HeapLeaks {
         final byte[] load = new byte[1000];
     }
 
-    interface Listener {
+    public interface Listener {
         void changed();
     }
 
@@ -142,8 +143,9 @@ public final class HeapLeaks {
                         }
                     }
                 }
-            } catch (Exception e) {
-                throw new AssertionError(e);
+            } catch (Throwable e) {
+                e.printStackTrace();
+                Runtime.getRuntime().halt(3);
             }
             if (resting) {
                 CACHE.clear();
@@ -180,6 +182,7 @@ public final class HeapLeaks {
                     }
                     System.gc();
                     break;
+                case "stop": rates.clear(); break; // and keep what leaked
                 case "gc": System.gc(); break;
                 case "healthy": rates.put(command, 1000L); break;
                 case "garbage": rates.put("garbage", 1000 * Long.parseLong(words[1])); break;

@@ -12,7 +12,7 @@ const (
 	// LeakClasses is how many classes that grow are looked at.
 	LeakClasses = 8
 	// leastLeak is the part of what grows that a leak has at least, and leastOfLeak the part of a leak that a class has.
-	leastLeak, leastOfLeak = 0.05, 0.02
+	leastLeak, leastOfLeak = 0.05, 0.005
 )
 
 // Growers are the classes that grow the fastest.

@@ -34,8 +34,11 @@ func HeapHeldText(to io.Writer, h *profile.HeapHeld, top int) error {
 	return w.Flush()
 }
 
-// shownFrames is how much of a stack is shown.
-const shownFrames = 6
+const (
+	// shownFrames is how much of a stack is shown, leastWay the share from which on a way is shown.
+	shownFrames = 6
+	leastWay    = 0.01
+)
 
 func leaksText(w io.Writer, h *profile.HeapHeld) {
 	if len(h.Leaks) == 0 {
@@ -73,17 +76,15 @@ func holdersText(w io.Writer, c *profile.HeapHolders, top int) {
 	fmt.Fprintf(w, "Who holds %s (%s objects%s were looked at)\n%8s  %7s  held by\n", CleanName(c.Class),
 		grouped(float64(c.Looked)), newer, "share", "+-")
 	rest, left := 0.0, 0
-	for _, row := range c.Rows {
-		if row.Missing == "" && left == 0 && top > 0 {
-			top--
-		} else if row.Missing == "" {
+	for i, row := range c.Rows {
+		if row.Missing == "" && (i >= top || row.Share < leastWay && i > 0) {
 			rest, left = rest+row.Share, left+1
 			continue
 		}
 		fmt.Fprintf(w, "%8s  %7s  %s\n", shareText(row.Share, 1), shareText(row.Error, 1), holderText(row))
 	}
 	if left > 0 {
-		fmt.Fprintf(w, "%8s  %7s  %d more ways (--top)\n", shareText(rest, 1), "", left)
+		fmt.Fprintf(w, "%8s  %7s  %d more ways (--json has them)\n", shareText(rest, 1), "", left)
 	}
 	fmt.Fprintln(w)
 }

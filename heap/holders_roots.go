@@ -54,7 +54,7 @@ func reachFromRoots(t *heldClasses, over func() bool) *reach {
 	r.threads()
 	handles, native := 0, t.link(profile.HeapLink{Kind: profile.LinkNative})
 	t.heap.GlobalHandles(func(object, _ uint64) bool {
-		r.add(object, reached{link: native})
+		r.add(t.heap.Wide(object), reached{link: native})
 		handles++
 		return handles < maxHandles
 	})
@@ -80,7 +80,7 @@ func (r *reach) threads() {
 		}
 		native := r.t.link(profile.HeapLink{Kind: profile.LinkNative})
 		r.t.heap.LocalHandles(thread, func(object, _ uint64) bool {
-			r.add(object, reached{link: native})
+			r.add(r.t.heap.Wide(object), reached{link: native})
 			handles++
 			return handles < maxHandles
 		})

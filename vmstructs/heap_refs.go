@@ -104,11 +104,25 @@ func (h *Heap) RefTo(b []byte) uint64 {
 	if !h.vm.java.heap.z.on {
 		return h.Ref(b)
 	}
-	addr, err := h.zHeap().uncolour(word(b))
+	return h.Wide(word(b))
+}
+
+// Wide is the address in a reference that stands outside of the heap, 0 if it leads nowhere now.
+func (h *Heap) Wide(v uint64) uint64 {
+	if !h.vm.java.heap.z.on {
+		return v
+	}
+	addr, err := h.zHeap().uncolour(v)
 	if err != nil || addr == 0 {
 		return 0
 	}
 	return h.onPage(addr)
+}
+
+// wideAt reads such a reference.
+func (h *Heap) wideAt(addr uint64) (uint64, error) {
+	v, err := h.vm.mem.U64(addr)
+	return h.Wide(v), err
 }
 
 // bare is the address in a coloured reference, stale or not.

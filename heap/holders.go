@@ -65,7 +65,7 @@ func (r *Reader) Holders(opt Options, classes []string, known []Span) (*profile.
 }
 
 func (r *Reader) holders(opt Options, classes []string, known []Span) (h *profile.HeapHeld, moved float64, err error) {
-	d := &drawing{want: classes, known: known, rand: rand.New(rand.NewPCG(opt.Seed, 1)),
+	d := &drawing{want: classes, known: known, seed: opt.Seed,
 		of: make([][drawnGroups]lottery, len(classes))}
 	read, err := r.read(opt, d.met)
 	if err != nil {
@@ -87,7 +87,7 @@ func (r *Reader) holders(opt Options, classes []string, known []Span) (h *profil
 	var c *climb
 	for range holderTries { // what was not so any more is looked for once more
 		until := time.Now().Add(opt.Time)
-		c = newClimb(t, opt, d.rand, func() bool { return !opt.All && time.Now().After(until) })
+		c = newClimb(t, opt, rand.New(rand.NewPCG(opt.Seed, 1)), func() bool { return !opt.All && time.Now().After(until) })
 		if left := c.find(samples); left == 0 || c.cancelled() {
 			break
 		}
@@ -116,7 +116,8 @@ type drawn struct {
 	way         way
 }
 
-// Objects are drawn from those that are newer than what was known, else from all that have stayed, else from young ones.
+// Objects are drawn from those that are newer than what was known, else from all that have stayed, else from young
+// ones.
 const (
 	newer = iota
 	stayed
@@ -128,7 +129,7 @@ const (
 type drawing struct {
 	want  []string
 	known []Span
-	rand  *rand.Rand
+	seed  uint64
 	rows  []int32 // by ObjectClass.Sum: which of want a class is; 0: not known yet, -1: none
 	of    [][drawnGroups]lottery
 }
@@ -162,7 +163,7 @@ func (d *drawing) met(o *vmstructs.Object, part vmstructs.HeapPart, unit int) {
 	}); d.known != nil && !found && (i == 0 || o.Addr >= d.known[i-1].Top) {
 		group = newer
 	}
-	l, rank := &d.of[*row-1][group], float64(o.Bytes)/(1-d.rand.Float64())
+	l, rank := &d.of[*row-1][group], float64(o.Bytes)/lotOf(o.Addr, d.seed)
 	if rank < l.floor {
 		return
 	}
@@ -170,6 +171,15 @@ func (d *drawing) met(o *vmstructs.Object, part vmstructs.HeapPart, unit int) {
 	if len(l.list) > 4*drawnObjects {
 		l.list, l.floor = cut(l.list)
 	}
+}
+
+// lotOf is an object's lot, above 0 and up to 1: the same if it is met twice (Steele, Lea, Flood: Fast splittable
+// pseudorandom number generators).
+func lotOf(addr, seed uint64) float64 {
+	z := addr + seed*0x9e3779b97f4a7c15
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return float64((z^z>>31)>>11+1) / (1 << 53)
 }
 
 // cut leaves those with the highest ranks, each once, and the rank of the next.

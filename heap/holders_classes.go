@@ -159,8 +159,9 @@ func (t *heldClasses) holderOf(o *vmstructs.Object, slot uint64) (addr, klass ui
 		return 0, 0, 0, false
 	}
 	if c.isRefArray() {
+		at, width := slot-o.Addr-o.Class.Head(), uint64(t.heap.RefSize()) // before the elements, at is far too large
 		return o.Addr, c.Klass, t.link(profile.HeapLink{Kind: profile.LinkElement, Class: c.name}),
-			o.Length >= 0 && uint64(at) >= o.Class.Head() && (uint64(at)-o.Class.Head())/uint64(t.heap.RefSize()) < uint64(o.Length)
+			o.Length >= 0 && at/width < uint64(o.Length)
 	}
 	refs := t.refsOf(c)
 	i, found := slices.BinarySearchFunc(refs, at, func(f refField, at uint32) int { return cmp.Compare(f.at, at) })

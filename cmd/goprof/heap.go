@@ -41,6 +41,10 @@ not met is not zero: a line says how many objects a class may have. docs/heap.md
 -n 6 --every 10s reads six times and says what grew in the old generation, how fast, and when that
 will be full. -o heap.html is a page of packages and classes.
 
+--leak says what grows and which static field, thread or other root holds it. --allocs 10s adds the
+stacks that allocate it. --holders CLASS says who holds the objects of one class. Both draw objects by
+lot and look for references to them. Each level of references is one more look through the heap.
+
 What could not be read as objects is listed by reason, and is not part of any class: buffers of
 threads, objects that are not whole yet, and what the collector moved meanwhile.
 
@@ -54,6 +58,8 @@ With --redact, zeros stand for all numbers and texts. docs/heap-dump.md has the 
 const heapExample = `  goprof heap 1234                            or --pid 1234, or a part of its name
   goprof heap 1234 --area old                 what has stayed
   goprof heap 1234 -n 6 --every 10s           what grows: a leak
+  goprof heap 1234 --leak --allocs 10s        what leaks, who holds it, who makes it
+  goprof heap 1234 --holders byte[]           who holds the objects of a class
   goprof heap 1234 --all                      all of it, however long that takes
   goprof heap 1234 -o heap.html               a page: parts, packages, classes, arrays by length
   goprof heap 1234 --json --redact default    without names that may not leave the house

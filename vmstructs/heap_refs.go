@@ -1,6 +1,7 @@
 package vmstructs
 
 import (
+	"errors"
 	"math/bits"
 
 	"goprof/process"
@@ -9,6 +10,7 @@ import (
 // Sought is a set of objects to which references are looked for. Objects are known by their numbers in the list.
 type Sought struct {
 	h      *Heap
+	addrs  []uint64
 	filter []uint64 // a bit for each hash of an address: most words of a heap need no more than this look
 	number map[uint64]int32
 }
@@ -18,13 +20,54 @@ const filterBits = 21
 
 // NewSought makes a set of addresses.
 func (h *Heap) NewSought(addrs []uint64) *Sought {
-	w := &Sought{h: h, filter: make([]uint64, 1<<filterBits/64), number: make(map[uint64]int32, len(addrs))}
+	w := &Sought{h: h, addrs: addrs, filter: make([]uint64, 1<<filterBits/64),
+		number: make(map[uint64]int32, len(addrs))}
 	for i, addr := range addrs {
-		hash := hashOf(addr)
-		w.filter[hash/64] |= 1 << (hash % 64)
-		w.number[addr] = int32(i)
+		w.add(addr, int32(i))
+	}
+	if h.vm.java.heap.z.on {
+		w.addMoved()
 	}
 	return w
+}
+
+func (w *Sought) add(addr uint64, i int32) {
+	hash := hashOf(addr)
+	w.filter[hash/64] |= 1 << (hash % 64)
+	w.number[addr] = i
+}
+
+// maxForwarded bounds the entries of ZGC's tables of moved objects that are looked through.
+const maxForwarded = 1 << 25
+
+// addMoved adds the addresses at which ZGC's objects were before they were moved: stale references have these.
+func (w *Sought) addMoved() {
+	k, left := w.h.zHeap(), uint64(maxForwarded)
+	for _, table := range k.pages.moved {
+		if table == 0 {
+			continue
+		}
+		forwardings, _ := w.h.pageList(table, min(w.h.zBase>>granule, maxGranules))
+		for _, f := range forwardings {
+			start, shift, length, ok := k.forwarding(f)
+			if !ok || length > left {
+				continue
+			}
+			left -= length
+			b := make([]byte, 8*length)
+			if w.h.vm.mem.Bytes(f+k.pages.l.size, b) != nil {
+				continue
+			}
+			for ; len(b) > 0; b = b[8:] {
+				e := word(b)
+				to, from := w.h.onPage(e>>1&(1<<movedToBits-1)), w.h.onPage(start+e>>(1+movedToBits)<<shift)
+				i, moved := w.number[to]
+				if _, taken := w.number[from]; moved && !taken && e&1 == 1 && w.addrs[i] == to {
+					w.add(from, i)
+				}
+			}
+		}
+	}
 }
 
 func hashOf(addr uint64) uint64 { return (addr >> 3) * 0x9e3779b97f4a7c15 >> (64 - filterBits) }
@@ -56,7 +99,7 @@ func (w *Sought) InHeap(b []byte, found func(at int, object int32)) {
 		if m.z.on {
 			addr = w.h.bare(addr)
 		}
-		if i, ok := w.get(addr); ok && addr != 0 && w.h.RefTo(b[at:]) == addr {
+		if i, ok := w.get(addr); ok && addr != 0 && w.h.RefTo(b[at:]) == w.addrs[i] {
 			found(at, i)
 		}
 	}
@@ -165,7 +208,16 @@ func (h *Heap) Threads() ([]Thread, error) { return h.vm.Threads() }
 
 // ThreadName is the name of a thread, empty if it cannot be read now.
 func (h *Heap) ThreadName(t Thread) string {
-	name, _ := h.vm.ThreadName(t)
+	name, err := h.vm.ThreadName(t)
+	if err == nil || name != "" || !h.vm.java.heap.z.on {
+		return name
+	}
+	obj, err1 := h.ThreadObject(t) // its references may be stale
+	text, err2 := h.wideAt(obj + h.vm.java.name)
+	chars, err3 := h.wideAt(text + h.vm.java.value)
+	if errors.Join(err1, err2, err3) == nil && chars != 0 {
+		name, _ = h.vm.charsOf(text, chars)
+	}
 	return name
 }
 

@@ -21,6 +21,11 @@ import (
 // openLive opens a running JVM.
 func openLive(t *testing.T, jvm *jvmtest.JVM) (*Reader, error) {
 	t.Helper()
+	return NewReader(openVM(t, jvm))
+}
+
+func openVM(t *testing.T, jvm *jvmtest.JVM) *vmstructs.VM {
+	t.Helper()
 	p, err := process.Open(jvm.PID)
 	if err != nil {
 		t.Fatal(err)
@@ -30,7 +35,7 @@ func openLive(t *testing.T, jvm *jvmtest.JVM) (*Reader, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return NewReader(vm)
+	return vm
 }
 
 // counted is what the JVM counts itself, by class: GC.class_histogram -all, which collects nothing.

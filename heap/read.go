@@ -24,6 +24,12 @@ type Options struct {
 	Cancel <-chan struct{}
 }
 
+// usual fills in what is not said.
+func (opt Options) usual() Options {
+	opt.Bytes, opt.Time = cmp.Or(opt.Bytes, DefaultBytes), cmp.Or(opt.Time, DefaultTime)
+	return opt
+}
+
 const (
 	DefaultBytes = 200 << 20
 	DefaultTime  = time.Second
@@ -67,6 +73,8 @@ type reading struct {
 	stuck   bool                   // a collection is under way and does not end
 	seen    []vmstructs.SeenObject // of the unit under way: they show whether the collector has moved what was read
 	kept    []vmstructs.SeenObject // one of each unit of the part under way
+	units   int
+	met     func(o *vmstructs.Object, part vmstructs.HeapPart, unit int) // may be nil
 }
 
 // Reader reads one JVM's heap, again and again.
@@ -90,11 +98,15 @@ func Why(err error) string {
 }
 
 // Read counts what fills the heap.
-func (r *Reader) Read(opt Options) (*profile.Heap, error) {
-	opt.Bytes, opt.Time = cmp.Or(opt.Bytes, DefaultBytes), cmp.Or(opt.Time, DefaultTime)
+func (r *Reader) Read(opt Options) (*profile.Heap, error) { return r.read(opt, nil) }
+
+// read calls met for each object that it meets. It may meet some twice.
+func (r *Reader) read(opt Options, met func(o *vmstructs.Object, part vmstructs.HeapPart, unit int)) (*profile.Heap,
+	error) {
+	opt = opt.usual()
 	r.heap.Forget() // another class may have come to the address of one that was unloaded
 	x := &reading{heap: r.heap, opt: opt, tally: newTally(), rand: rand.New(rand.NewPCG(opt.Seed, 0)),
-		began: time.Now()}
+		began: time.Now(), met: met}
 	x.settle()
 	collections, counted := r.heap.OldCollections()
 	areas, err := x.areas()
@@ -306,11 +318,15 @@ func (x *reading) unit(a *vmstructs.HeapArea, from, to uint64, limit time.Durati
 	}
 	t := x.tally
 	t.part = a.Part
+	x.units++
 	x.seen = x.seen[:0]
 	n := 0
 	var last vmstructs.SeenObject
 	read, unread, whole := x.heap.Walk(a, from, to, func() bool { return x.over(limit) }, func(o *vmstructs.Object) {
 		t.add(o)
+		if x.met != nil {
+			x.met(o, a.Part, x.units)
+		}
 		last = vmstructs.SeenObject{Addr: o.Addr, Class: o.Class}
 		if n++; n&(n-1) == 0 { // the first, the second, the fourth ...
 			x.seen = append(x.seen, last)
@@ -374,7 +390,7 @@ func (x *reading) samplePart(areas []*vmstructs.HeapArea, budget float64, limit 
 	p := &x.tally.parts[part]
 	p.sampled = true
 	epoch := x.heap.Epoch()
-	draw := x.lots(areas)
+	draw := lots(x.rand, areas)
 	for before := x.copied; ; {
 		a, from, to, ok := draw()
 		copied := float64(x.copied - before)
@@ -397,12 +413,12 @@ func (x *reading) samplePart(areas []*vmstructs.HeapArea, budget float64, limit 
 			return
 		}
 		epoch = x.heap.Epoch()
-		draw = x.lots(areas)
+		draw = lots(x.rand, areas)
 	}
 }
 
 // lots draws the pieces of areas in any order, each once.
-func (x *reading) lots(areas []*vmstructs.HeapArea) func() (a *vmstructs.HeapArea, from, to uint64, ok bool) {
+func lots(rand *rand.Rand, areas []*vmstructs.HeapArea) func() (a *vmstructs.HeapArea, from, to uint64, ok bool) {
 	size := uint64(unitSize)
 	for total(areas)/size+uint64(len(areas)) > maxUnits && size < 1<<40 {
 		size *= 2
@@ -411,7 +427,7 @@ func (x *reading) lots(areas []*vmstructs.HeapArea) func() (a *vmstructs.HeapAre
 	for i := range areas {
 		first[i+1] = first[i] + int((areas[i].Top-areas[i].Start+size-1)/size)
 	}
-	order := x.rand.Perm(first[len(areas)])
+	order := rand.Perm(first[len(areas)])
 	return func() (*vmstructs.HeapArea, uint64, uint64, bool) {
 		if len(order) == 0 {
 			return nil, 0, 0, false

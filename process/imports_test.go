@@ -48,7 +48,7 @@ var mayImport = map[string][]string{
 	"goprof/sampler/offcpu":     {"goprof/arch", "goprof/process/procfs", "goprof/sampler", "goprof/sampler/cpuset", "goprof/sampler/look", "goprof/sampler/ptrace", "goprof/sampler/ring", "goprof/sampler/threads", "goprof/sampler/traced"},
 	"goprof/session":            {"goprof/arch", "goprof/heap/heapdump", "goprof/process", "goprof/process/procfs", "goprof/profile", "goprof/profile/naming", "goprof/sampler", "goprof/sampler/events", "goprof/sampler/look", "goprof/sampler/offcpu", "goprof/sampler/perf", "goprof/sampler/ptrace", "goprof/sampler/ring", "goprof/sampler/threads", "goprof/sampler/visit", "goprof/sampler/wall", "goprof/unwind", "goprof/vmstructs"},
 	"goprof/session/postmortem": {"goprof/arch", "goprof/heap/heapdump", "goprof/process", "goprof/process/maybe", "goprof/vmstructs", "goprof/unwind", "goprof/profile"},
-	"goprof/heap":               {"goprof/profile", "goprof/vmstructs"},
+	"goprof/heap":               {"goprof/process", "goprof/profile", "goprof/profile/naming", "goprof/vmstructs"},
 	"goprof/memory":             {"goprof/process", "goprof/process/procfs", "goprof/profile", "goprof/vmstructs"},
 	"goprof/heap/heapdump":      {"goprof/output/hprof", "goprof/process", "goprof/profile", "goprof/vmstructs"},
 	"goprof/agent/whose":        {"goprof/process/procfs", "goprof/profile/resource"},

@@ -147,7 +147,7 @@ func (c *DumpClasses) mirror(klass uint64) (uint64, error) {
 			return 0, err
 		}
 	}
-	mirror, err := vm.wideOopAt(at)
+	mirror, err := c.h.wideAt(at)
 	if err != nil {
 		return 0, err
 	}
@@ -264,9 +264,11 @@ func (c *DumpClasses) read(klass uint64) (*DumpClass, error) {
 		return nil, err
 	}
 	class := &DumpClass{Klass: klass, Mirror: mirror, Super: c.h.health.pointerAt(klass, l.super)}
-	if class.Loader, err = vm.oopAt(mirror + c.loader); err != nil {
+	var loader [8]byte
+	if err := vm.mem.Bytes(mirror+c.loader, loader[:c.h.RefSize()]); err != nil {
 		return nil, err
 	}
+	class.Loader = c.h.RefTo(loader[:])
 	symbol, err := vm.mem.Ptr(klass + uint64(vm.l.method.klassName))
 	if err != nil {
 		return nil, err
@@ -290,7 +292,7 @@ func (c *DumpClasses) read(klass uint64) (*DumpClass, error) {
 		handle = c.h.health.pointerAt(c.h.health.pointerAt(pool, vm.l.invoke.cache), d.cacheRefs)
 	}
 	if handle != 0 {
-		class.Resolved, _ = vm.wideOopAt(handle)
+		class.Resolved, _ = c.h.wideAt(handle)
 	}
 	return class, nil
 }

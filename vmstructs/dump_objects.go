@@ -86,7 +86,19 @@ func (a *HeapArea) free(addr uint64) bool {
 }
 
 // ThreadObject is the java.lang.Thread of a thread.
-func (h *Heap) ThreadObject(t Thread) (uint64, error) { return h.vm.threadObject(t) }
+func (h *Heap) ThreadObject(t Thread) (uint64, error) {
+	obj, err := h.vm.threadObject(t)
+	if err == nil || !h.vm.java.heap.z.on || !h.vm.l.thread.objHandle {
+		return obj, err
+	}
+	if obj, err = h.wideAt(t.obj); err != nil || obj == 0 { // the reference may be stale
+		return 0, ErrMoved
+	}
+	if back, err := h.vm.mem.U64(obj + h.vm.java.eetop); err != nil || back != t.Addr {
+		return 0, ErrMoved
+	}
+	return obj, nil
+}
 
 const (
 	// maxHandleBlocks bounds a list of blocks.

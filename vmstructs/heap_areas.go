@@ -24,6 +24,7 @@ type Heap struct {
 	heads   []byte // what was read of objects
 	ranges  []process.Range
 	zBase   uint64 // ZGC: what to add to an offset in the heap
+	z       *Locks // ZGC: see zHeap
 }
 
 // HeapPart is a part of the heap by what a collector does with it.

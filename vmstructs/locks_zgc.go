@@ -184,21 +184,17 @@ const (
 // movedTo looks up the offset to which the object at an offset was moved, as ZForwarding::find does
 // (gc/z/zForwarding.inline.hpp).
 func (k *Locks) movedTo(table, at uint64) (to uint64, ok bool) {
-	l := k.pages.l
 	f, err := k.vm.mem.Ptr(table + 8*(at>>granule))
 	if err != nil || f == 0 {
 		return 0, false
 	}
-	start, err1 := k.vm.mem.U64(f) // ZForwarding::_virtual is its first member
-	shift, err2 := k.vm.mem.U64(f + uint64(l.shift))
-	length, err3 := k.vm.mem.U64(f + uint64(l.length))
-	if err1 != nil || err2 != nil || err3 != nil || at < start || shift > 32 || length == 0 || length > maxMoved ||
-		length&(length-1) != 0 {
+	start, shift, length, ok := k.forwarding(f)
+	if !ok || at < start {
 		return 0, false
 	}
 	from := (at - start) >> shift
 	for i, n := uint64(zHash(uint32(from))), 0; n < maxProbes; i, n = i+1, n+1 {
-		e, err := k.vm.mem.U64(f + l.size + 8*(i&(length-1)))
+		e, err := k.vm.mem.U64(f + k.pages.l.size + 8*(i&(length-1)))
 		if err != nil || e&1 == 0 {
 			return 0, false
 		}
@@ -207,6 +203,16 @@ func (k *Locks) movedTo(table, at uint64) (to uint64, ok bool) {
 		}
 	}
 	return 0, false
+}
+
+// forwarding reads a ZForwarding: where its page was, the shift of the objects' alignment, and its number of entries.
+func (k *Locks) forwarding(f uint64) (start, shift, length uint64, ok bool) {
+	l := k.pages.l
+	start, err1 := k.vm.mem.U64(f) // ZForwarding::_virtual is its first member
+	shift, err2 := k.vm.mem.U64(f + uint64(l.shift))
+	length, err3 := k.vm.mem.U64(f + uint64(l.length))
+	return start, shift, length, err1 == nil && err2 == nil && err3 == nil && shift <= 32 && length > 0 &&
+		length <= maxMoved && length&(length-1) == 0
 }
 
 // zHash is ZHash::uint32_to_uint32 (gc/z/zHash.inline.hpp).

@@ -41,6 +41,10 @@ not met is not zero: a line says how many objects a class may have. docs/heap.md
 -n 6 --every 10s reads six times and says what grew in the old generation, how fast, and when that
 will be full. -o heap.html is a page of packages and classes.
 
+--leak says what grows and which static field, thread or other root holds it. --allocs 10s adds the
+stacks that allocate it. --holders CLASS says who holds the objects of one class. Both draw objects by
+lot and look for references to them. Each level of references is one more look through the heap.
+
 What could not be read as objects is listed by reason, and is not part of any class: buffers of
 threads, objects that are not whole yet, and what the collector moved meanwhile.
 
@@ -54,6 +58,8 @@ With --redact, zeros stand for all numbers and texts. docs/heap-dump.md has the 
 const heapExample = `  goprof heap 1234                            or --pid 1234, or a part of its name
   goprof heap 1234 --area old                 what has stayed
   goprof heap 1234 -n 6 --every 10s           what grows: a leak
+  goprof heap 1234 --leak --allocs 10s        what leaks, who holds it, who makes it
+  goprof heap 1234 --holders byte[]           who holds the objects of a class
   goprof heap 1234 --all                      all of it, however long that takes
   goprof heap 1234 -o heap.html               a page: parts, packages, classes, arrays by length
   goprof heap 1234 --json --redact default    without names that may not leave the house
@@ -71,6 +77,7 @@ type heapFlags struct {
 	stop      bool // for a heap dump
 	count     int
 	every     durationFlag
+	held      heldFlags
 	by        *redact.Redactor // nil: all names may be told
 	redactFlags
 }
@@ -105,6 +112,7 @@ func newHeap() *cobra.Command {
 	fs.BoolVar(&f.all, "all", false, "read the whole heap, however long that takes")
 	fs.IntVarP(&f.count, "count", "n", 1, "`number` of readings")
 	fs.Var(&f.every, "every", "`time` from one reading to the next, with -n (10s)")
+	f.held.add(fs)
 	fs.BoolVar(&f.json, "json", false, "write JSON")
 	fs.StringVarP(&f.output, "output", "o", output.Stdout,
 		"write to `file`: .html is a page, .svg a picture, .hprof a heap dump, others text")
@@ -115,6 +123,9 @@ func newHeap() *cobra.Command {
 
 func (f *heapFlags) check(cmd *cobra.Command, args []string) error {
 	given := cmd.Flags().Changed
+	if err := f.checkHeld(cmd); err != nil {
+		return err
+	}
 	switch {
 	case f.shape.Area != "" && !slices.Contains([]string{"young", "old", "humongous"}, f.shape.Area):
 		return usageError(cmd, fmt.Sprintf("--area is young, old or humongous, not %q", f.shape.Area),
@@ -140,7 +151,7 @@ func (f *heapFlags) check(cmd *cobra.Command, args []string) error {
 	if err := f.checkDump(cmd); err != nil {
 		return err
 	}
-	return f.core.check(cmd, args, "pid", "ns-pid", "count", "every", "all", "stop")
+	return f.core.check(cmd, args, "pid", "ns-pid", "count", "every", "all", "stop", "leak", "allocs")
 }
 
 // run finds out what to read: a core file, or a live JVM.
@@ -155,6 +166,8 @@ func (f *heapFlags) run(cmd *cobra.Command, args []string) error {
 		defer session.StopAfterSuspend()()
 		defer session.StartWatchdog(watchdogName)() // the guard lets nothing be started
 		guard.Enter(guard.ToDumpAndWrite)
+	case f.held.allocs.Duration > 0:
+		guard.Enter(guard.ToProbe)
 	case f.output != output.Stdout:
 		guard.Enter(guard.ToDumpAndWrite)
 	default:
@@ -189,6 +202,10 @@ func (f *heapFlags) live(cmd *cobra.Command, pid int) error {
 	ctx, stop := interruptible(cmd.Context())
 	defer stop()
 	read := f.reader(ctx, s)
+	if f.held.class != "" {
+		return f.writeHolders(cmd, ctx, s, out)
+	}
+	f.held.began(s)
 	var last *profile.Heap
 	trend, done := &heap.Trend{}, 0
 	for next := time.Now(); done < f.count && sleepUntil(ctx, next); next = next.Add(f.every.Duration) {
@@ -212,6 +229,9 @@ func (f *heapFlags) live(cmd *cobra.Command, pid int) error {
 	growth := trend.Growth()
 	if f.count > 1 && growth == nil {
 		last.Notes = append(last.Notes, tooFew(cmd.ErrOrStderr(), done, "none of the old generation was read in others"))
+	}
+	if f.held.leak {
+		return f.writeLeaks(cmd, ctx, s, out, growth)
 	}
 	return f.write(cmd, out, last, growth)
 }
@@ -300,7 +320,7 @@ func (f *heapFlags) draw(w io.Writer, h *profile.Heap, growth *profile.HeapGrowt
 
 // name says whose heap it is, and takes out names that may not be told.
 func (f *heapFlags) name(h *profile.Heap, pid int, mainClass string) {
-	if h.PID, h.MainClass = pid, mainClass; f.by != nil {
+	if h.PID, h.MainClass = pid, mainClass; f.by != nil && !f.held.leak { // who holds what is looked for by name
 		f.by.Heap(h)
 	}
 }
@@ -329,6 +349,16 @@ func (f *heapFlags) dead(cmd *cobra.Command) error {
 	defer stop()
 	f.all = true
 	reader, err := heap.NewReader(o.VM)
+	mainClass, _, _ := strings.Cut(strings.TrimSpace(o.VM.JavaCommand()), " ")
+	if err == nil && f.held.class != "" {
+		held, err := reader.Holders(f.options(ctx), []string{f.held.class}, nil)
+		if err != nil {
+			return f.noHolders(err, o.Core.PID())
+		}
+		held.PID, held.MainClass = o.Core.PID(), mainClass
+		o.missing(cmd)
+		return f.writeHeld(cmd, out, held)
+	}
 	var h *profile.Heap
 	if err == nil {
 		h, err = reader.Read(f.options(ctx))
@@ -336,7 +366,6 @@ func (f *heapFlags) dead(cmd *cobra.Command) error {
 	if err != nil {
 		return &exit.Error{Code: exit.BadCore, What: "cannot read the heap out of " + f.core.file, Why: whyOf(err), Err: err}
 	}
-	mainClass, _, _ := strings.Cut(strings.TrimSpace(o.VM.JavaCommand()), " ")
 	f.name(h, o.Core.PID(), mainClass)
 	o.missing(cmd)
 	return f.write(cmd, out, h, nil)

@@ -327,12 +327,7 @@ func (r *Redactor) Heap(h *profile.Heap) {
 	h.MainClass = r.Program(h.MainClass)
 	for i := range h.Classes {
 		c := h.Classes[i]
-		c.Name = r.Class(c.Name)
-		switch c.Loader {
-		case "", "boot", "platform", "application":
-		default:
-			c.Loader = r.Class(c.Loader)
-		}
+		c.Name, c.Loader = r.Class(c.Name), r.heapLoader(c.Loader)
 	}
 	for i := range h.Largest {
 		h.Largest[i].Class = r.Class(h.Largest[i].Class)
@@ -368,4 +363,58 @@ func (r *Redactor) Triage(t *profile.Triage) {
 	for i := range t.Unknown {
 		t.Unknown[i].Why = r.Text(t.Unknown[i].Why)
 	}
+}
+
+// HeapHeld redacts who holds objects.
+func (r *Redactor) HeapHeld(h *profile.HeapHeld) {
+	h.MainClass = r.Program(h.MainClass)
+	if h.Growth != nil {
+		for _, c := range h.Growth.Classes {
+			c.Name, c.Loader = r.Class(c.Name), r.heapLoader(c.Loader)
+		}
+	}
+	for _, l := range h.Leaks {
+		l.Path = r.links(l.Path)
+		for i := range l.Classes {
+			l.Classes[i] = r.Class(l.Classes[i])
+		}
+		for i := range l.Allocs {
+			a := &l.Allocs[i]
+			a.Class = r.Class(a.Class)
+			for k := range a.Stack {
+				a.Stack[k] = r.Method(a.Stack[k])
+			}
+		}
+	}
+	for _, c := range h.Holders {
+		c.Class = r.Class(c.Class)
+		for _, row := range c.Rows {
+			row.Path = r.links(row.Path)
+		}
+	}
+	h.Notes = r.texts(h.Notes)
+}
+
+// heapLoader is who has loaded a class, or the class of the loader.
+func (r *Redactor) heapLoader(name string) string {
+	switch name {
+	case "", "boot", "platform", "application":
+		return name
+	}
+	return r.Class(name)
+}
+
+func (r *Redactor) links(path []profile.HeapLink) []profile.HeapLink {
+	path = slices.Clone(path)
+	for i := range path {
+		l := &path[i]
+		if l.Field != "" {
+			l.Field = r.MethodOf(l.Class, l.Field)
+		}
+		if l.Thread != "" {
+			l.Thread = r.ThreadName(l.Thread)
+		}
+		l.Class, l.Loader = r.Class(l.Class), r.heapLoader(l.Loader)
+	}
+	return path
 }

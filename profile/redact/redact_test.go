@@ -1,6 +1,7 @@
 package redact
 
 import (
+	"encoding/json"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -280,5 +281,30 @@ func TestOwnFiles(t *testing.T) {
 		if got := r.Text(next); got != next {
 			t.Errorf("%q became %q", next, got)
 		}
+	}
+}
+
+// TestHeapHeld: the program's classes, fields, threads and methods are told nowhere. The JDK's are.
+func TestHeapHeld(t *testing.T) {
+	link := profile.HeapLink{Kind: profile.LinkLoaded, Class: "acme.Vault", Field: "goldBars", Loader: "acme.VaultLoader"}
+	h := &profile.HeapHeld{MainClass: "acme.Bank",
+		Growth: &profile.HeapGrowth{Classes: []*profile.HeapGrower{{Name: "acme.Ingot", Loader: "acme.VaultLoader"}}},
+		Leaks: []*profile.HeapLeak{{Path: []profile.HeapLink{link}, Classes: []string{"acme.Ingot"},
+			Allocs: []profile.HeapAllocSite{{Class: "acme.Ingot", Stack: []string{"acme.Mint.strike"}}}}},
+		Holders: []*profile.HeapHolders{{Class: "acme.Ingot", Rows: []*profile.HeapHolder{{Path: []profile.HeapLink{link,
+			{Kind: profile.LinkField, Class: "java.util.ArrayList", Field: "elementData"},
+			{Kind: profile.LinkThread, Thread: "acme-clerk-7"}}}}}}}
+	redactor().HeapHeld(h)
+	b, err := json.Marshal(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, secret := range []string{"acme", "Vault", "goldBars", "Ingot", "Mint", "strike", "clerk", "Bank"} {
+		if strings.Contains(string(b), secret) {
+			t.Errorf("%q is told: %s", secret, b)
+		}
+	}
+	if !strings.Contains(string(b), "java.util.ArrayList") || !strings.Contains(string(b), "elementData") {
+		t.Errorf("names of the JDK are hidden: %s", b)
 	}
 }

@@ -1,0 +1,327 @@
+package heap
+
+import (
+	"cmp"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"goprof/profile"
+	"goprof/vmstructs"
+)
+
+const (
+	// drawnObjects is how many objects of a class are drawn, leastNewer how many of the newer ones are enough.
+	drawnObjects, leastNewer = 4096, 32
+	// shownWays is how many ways to hold a class are told apart.
+	shownWays = 100
+	// holderTries is how often a sample is drawn anew of which the collector has moved more than mostMoved.
+	holderTries, mostMoved = 3, 0.3
+)
+
+// ErrNoObjects: none of the class was met.
+var ErrNoObjects = errors.New("no object of that class was met")
+
+// Span is a piece of memory.
+type Span struct{ Start, Top uint64 }
+
+// Tenured lists where objects lie that have stayed.
+func (r *Reader) Tenured() (spans []Span) {
+	areas, _, err := r.heap.Areas()
+	if err != nil {
+		return nil
+	}
+	for _, a := range areas {
+		if a.Part != vmstructs.YoungPart {
+			spans = append(spans, Span{a.Start, a.Top})
+		}
+	}
+	return spans
+}
+
+// Holders finds who holds the objects of some classes. It reads the heap once to draw objects, and once for each
+// reference on the way up, each time within the bounds of the options. known are places in which objects lay some time
+// ago: of a class with enough objects elsewhere, only these are looked at. May be nil.
+func (r *Reader) Holders(opt Options, classes []string, known []Span) (*profile.HeapHeld, error) {
+	opt = opt.usual()
+	var res *profile.HeapHeld
+	for try := range uint64(holderTries) {
+		opt.Seed += try
+		h, moved, err := r.holders(opt, classes, known)
+		if err != nil && res == nil {
+			return nil, err
+		} else if err != nil {
+			break
+		}
+		if res = h; moved < mostMoved {
+			break
+		}
+	}
+	return res, nil
+}
+
+func (r *Reader) holders(opt Options, classes []string, known []Span) (h *profile.HeapHeld, moved float64, err error) {
+	d := &drawing{want: classes, known: known, seed: opt.Seed,
+		of: make([][drawnGroups]lottery, len(classes))}
+	read, err := r.read(opt, d.met)
+	if err != nil {
+		return nil, 0, err
+	}
+	samples, any := make([]sample, len(classes)), false
+	for i := range classes {
+		samples[i] = d.sample(i)
+		samples[i].whole = !read.Sampled()
+		any = any || len(samples[i].list) > 0
+	}
+	if !any {
+		return nil, 0, ErrNoObjects
+	}
+	t, err := readHeldClasses(r.heap)
+	if err != nil {
+		return nil, 0, err
+	}
+	var c *climb
+	for range holderTries { // what was not so any more is looked for once more
+		until := time.Now().Add(opt.Time)
+		c = newClimb(t, opt, rand.New(rand.NewPCG(opt.Seed, 1)), func() bool { return !opt.All && time.Now().After(until) })
+		if left := c.find(samples); left == 0 || c.cancelled() {
+			break
+		}
+	}
+	h = &profile.HeapHeld{At: read.At, Searched: c.part, Leaks: []*profile.HeapLeak{}}
+	for i := range samples {
+		one, lost := c.result(&samples[i])
+		one.Class, moved = classes[i], max(moved, lost)
+		h.Holders = append(h.Holders, one)
+	}
+	if c.part < 1 {
+		h.Notes = append(h.Notes, "only a part of the heap was looked through for references ("+
+			percent(c.part)+" at least): holders may have been missed")
+	}
+	if t.lost > 0 {
+		h.Notes = append(h.Notes, "some classes could not be read: what they hold is not known")
+	}
+	return h, moved, nil
+}
+
+// drawn is an object that was drawn.
+type drawn struct {
+	addr, klass uint64
+	bytes, rank float64
+	unit        int
+	way         way
+}
+
+// Objects are drawn from those that are newer than what was known, else from all that have stayed, else from young
+// ones.
+const (
+	newer = iota
+	stayed
+	young
+	drawnGroups
+)
+
+// drawing draws objects of some classes while the heap is read.
+type drawing struct {
+	want  []string
+	known []Span
+	seed  uint64
+	rows  []int32 // by ObjectClass.Sum: which of want a class is; 0: not known yet, -1: none
+	of    [][drawnGroups]lottery
+}
+
+// lottery are the objects that were drawn so far. Those with a rank below the floor have lost.
+type lottery struct {
+	list  []drawn
+	floor float64
+}
+
+// met draws an object, if it is of a class that is wanted: with a chance in proportion to its bytes. It is priority
+// sampling (Duffield, Lund, Thorup: Priority sampling for estimation of arbitrary subset sums).
+func (d *drawing) met(o *vmstructs.Object, part vmstructs.HeapPart, unit int) {
+	for int(o.Class.Sum) >= len(d.rows) {
+		d.rows = append(d.rows, 0)
+	}
+	row := &d.rows[o.Class.Sum]
+	if *row == 0 {
+		if *row = int32(slices.Index(d.want, o.Class.Name)) + 1; *row == 0 {
+			*row = -1
+		}
+	}
+	if *row < 0 {
+		return
+	}
+	group := stayed
+	if part == vmstructs.YoungPart {
+		group = young
+	} else if i, found := slices.BinarySearchFunc(d.known, o.Addr, func(s Span, at uint64) int {
+		return cmp.Compare(s.Start, at)
+	}); d.known != nil && !found && (i == 0 || o.Addr >= d.known[i-1].Top) {
+		group = newer
+	}
+	l, rank := &d.of[*row-1][group], float64(o.Bytes)/lotOf(o.Addr, d.seed)
+	if rank < l.floor {
+		return
+	}
+	l.list = append(l.list, drawn{addr: o.Addr, klass: o.Class.Klass, bytes: float64(o.Bytes), rank: rank, unit: unit})
+	if len(l.list) > 4*drawnObjects {
+		l.list, l.floor = cut(l.list)
+	}
+}
+
+// lotOf is an object's lot, above 0 and up to 1: the same if it is met twice (Steele, Lea, Flood: Fast splittable
+// pseudorandom number generators).
+func lotOf(addr, seed uint64) float64 {
+	z := addr + seed*0x9e3779b97f4a7c15
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return float64((z^z>>31)>>11+1) / (1 << 53)
+}
+
+// cut leaves those with the highest ranks, each once, and the rank of the next.
+func cut(list []drawn) (left []drawn, next float64) {
+	slices.SortFunc(list, func(a, b drawn) int { return cmp.Or(cmp.Compare(b.rank, a.rank), cmp.Compare(a.addr, b.addr)) })
+	seen := map[uint64]bool{}
+	list = slices.DeleteFunc(list, func(d drawn) bool {
+		twice := seen[d.addr]
+		seen[d.addr] = true
+		return twice
+	})
+	if len(list) > drawnObjects+1 {
+		list = list[:drawnObjects+1]
+	}
+	if len(list) > drawnObjects {
+		next = list[drawnObjects].rank
+	}
+	return list, next
+}
+
+// sample is what was drawn of one class: an object stands for its bytes, or for least if that is more.
+type sample struct {
+	list         []drawn
+	least        float64
+	newer, whole bool // whole: the heap was read as a whole
+}
+
+func (d *drawing) sample(class int) (s sample) {
+	of := &d.of[class]
+	switch {
+	case len(of[newer].list) >= leastNewer:
+		s.list, s.newer = of[newer].list, true
+	case len(of[newer].list)+len(of[stayed].list) > 0:
+		s.list = append(of[newer].list, of[stayed].list...)
+	default:
+		s.list = of[young].list
+	}
+	s.list, s.least = cut(s.list)
+	s.list = s.list[:min(len(s.list), drawnObjects)]
+	return s
+}
+
+// rowKey tells ways apart: by the first reference, by the root, and by why there is none.
+type rowKey struct {
+	first, last profile.HeapLink
+	lacks       string
+}
+
+// tallied is what is known of a row.
+type tallied struct {
+	row     *profile.HeapHolder
+	weight  float64
+	roots   map[uint64]bool
+	paths   map[string]float64
+	best    float64
+	members []int
+}
+
+// result sums up how a sample is held. moved is the part whose holders are not known because something moved.
+func (c *climb) result(s *sample) (h *profile.HeapHolders, moved float64) {
+	h = &profile.HeapHolders{Looked: len(s.list), Newer: s.newer, Rows: []*profile.HeapHolder{}}
+	rows, all := map[rowKey]*tallied{}, 0.0
+	for i := range s.list {
+		w := &s.list[i].way
+		weight := max(s.list[i].bytes, s.least)
+		if all += weight; w.lacks == profile.HolderUncertain {
+			moved += weight
+		}
+		key := rowKey{lacks: w.lacks}
+		if n := len(w.links); n > 0 {
+			key.first, key.last = w.links[0], w.links[n-1]
+			key.first.Times, key.last.Times = 0, 0
+		}
+		r := rows[key]
+		if r == nil {
+			r = &tallied{row: &profile.HeapHolder{Missing: w.lacks}, roots: map[uint64]bool{}, paths: map[string]float64{}}
+			rows[key] = r
+		}
+		r.add(w, weight, i)
+	}
+	for _, r := range rows {
+		r.row.Share = r.weight / all
+		r.row.Error = c.errorOf(s, r, all)
+		if r.row.Missing == "" {
+			r.row.Roots = len(r.roots)
+		}
+		h.Rows = append(h.Rows, r.row)
+	}
+	slices.SortFunc(h.Rows, func(a, b *profile.HeapHolder) int {
+		return cmp.Or(cmp.Compare(a.Missing, b.Missing), cmp.Compare(b.Share, a.Share), cmp.Compare(pathText(a.Path),
+			pathText(b.Path)))
+	})
+	h.Rows = h.Rows[:min(len(h.Rows), shownWays)]
+	return h, moved / max(all, 1)
+}
+
+// add adds an object. The row has the path that most bytes have.
+func (r *tallied) add(w *way, weight float64, member int) {
+	r.weight += weight
+	r.roots[w.root] = true
+	r.members = append(r.members, member)
+	text := pathText(w.links)
+	if r.paths[text] += weight; r.paths[text] > r.best || r.row.Path == nil {
+		r.best, r.row.Path = r.paths[text], append([]profile.HeapLink{}, w.links...)
+	}
+}
+
+// pathText tells paths apart, but for how often a reference repeats itself.
+func pathText(links []profile.HeapLink) string {
+	var b strings.Builder
+	for _, l := range links {
+		b.WriteString(l.Kind + l.Class + "." + l.Field + l.Thread + "\n")
+	}
+	return b.String()
+}
+
+// errorOf is the error of a share: of a ratio of sums over the objects, or over the pieces of the heap in which they
+// lie. It is 0 where all objects were looked at.
+func (c *climb) errorOf(s *sample, r *tallied, all float64) float64 {
+	if s.least == 0 && s.whole {
+		return 0
+	}
+	in := map[int]bool{}
+	for _, i := range r.members {
+		in[i] = true
+	}
+	share, sums := r.weight/all, map[int]float64{}
+	for i := range s.list {
+		x, unit := 0.0, s.list[i].unit
+		if in[i] {
+			x = 1
+		}
+		if s.whole {
+			unit = i
+		}
+		sums[unit] += max(s.list[i].bytes, s.least) * (x - share)
+	}
+	squares := 0.0
+	for _, sum := range sums {
+		squares += sum * sum
+	}
+	return min(1, profile.Z95(len(sums))*math.Sqrt(squares)/all)
+}
+
+func percent(share float64) string { return strconv.FormatFloat(100*share, 'f', 1, 64) + " %" }

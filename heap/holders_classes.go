@@ -1,0 +1,172 @@
+package heap
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"goprof/profile"
+	"goprof/profile/naming"
+	"goprof/vmstructs"
+)
+
+// heldClass is a class as far as its references go.
+type heldClass struct {
+	*vmstructs.DumpClass
+	name    string     // in Java's spelling
+	loader  string     // the class of its loader, if that is one of the program, and may be unloaded
+	refs    []refField // of an object, its own and inherited ones, in the order of their places
+	planned bool
+	statics []refField // in its java.lang.Class
+}
+
+// refField is a field that is a reference.
+type refField struct {
+	at   uint32
+	link int32
+}
+
+const (
+	// maxSuperclasses bounds the superclasses of a class, maxPlanned the fields that are looked at for all classes.
+	maxSuperclasses = 1 << 10
+	maxPlanned      = 1 << 23
+)
+
+// heldClasses are all classes of a JVM.
+type heldClasses struct {
+	heap     *vmstructs.Heap
+	byKlass  map[uint64]*heldClass
+	byMirror map[uint64]*heldClass
+	byLoader map[uint64][]*heldClass // of the program's loaders
+	order    []*heldClass
+	links    []profile.HeapLink
+	numbers  map[profile.HeapLink]int32
+	planned  int
+	lost     int // classes that could not be read
+}
+
+// readHeldClasses reads the classes of the JVM.
+func readHeldClasses(h *vmstructs.Heap) (*heldClasses, error) {
+	t := &heldClasses{heap: h, byKlass: map[uint64]*heldClass{}, byMirror: map[uint64]*heldClass{},
+		byLoader: map[uint64][]*heldClass{}, numbers: map[profile.HeapLink]int32{}}
+	reader, err := h.NewDumpClasses()
+	if err != nil {
+		return nil, err
+	}
+	loaders := map[uint64]string{}
+	err = reader.Each(func(read *vmstructs.DumpClass) error {
+		c := &heldClass{DumpClass: read, name: naming.Class(vmstructs.JavaName(read.Name))}
+		name, known := loaders[read.Loader]
+		if !known {
+			name = t.loaderOf(read)
+			loaders[read.Loader] = name
+		}
+		if c.loader = name; name != "" {
+			t.byLoader[read.Loader] = append(t.byLoader[read.Loader], c)
+		}
+		kind := profile.LinkStatic
+		if c.loader != "" {
+			kind = profile.LinkLoaded
+		}
+		for _, f := range read.Fields {
+			if f.Static && isReference(f) {
+				link := profile.HeapLink{Kind: kind, Class: c.name, Field: f.Name, Loader: c.loader}
+				c.statics = append(c.statics, refField{f.At, t.link(link)})
+			}
+		}
+		t.byKlass[read.Klass], t.byMirror[read.Mirror] = c, c
+		t.order = append(t.order, c)
+		return nil
+	})
+	t.lost = reader.Unread
+	return t, err
+}
+
+func isReference(f vmstructs.DumpField) bool { return f.Type == 'L' || f.Type == '[' }
+
+// loaderOf is the class of a class's loader, empty for those of the JVM, which are never unloaded.
+func (t *heldClasses) loaderOf(c *vmstructs.DumpClass) string {
+	if c.Loader == 0 {
+		return ""
+	}
+	var head [headBytes]byte
+	if t.heap.Bytes(c.Loader, head[:]) != nil {
+		return ""
+	}
+	o, ok := t.heap.ObjectIn(c.Loader, head[:])
+	if !ok || strings.HasPrefix(o.Class.Name, "jdk.internal.loader.ClassLoaders$") ||
+		strings.HasPrefix(o.Class.Name, "sun.misc.Launcher$") {
+		return ""
+	}
+	return o.Class.Name
+}
+
+// link is the number of a link.
+func (t *heldClasses) link(l profile.HeapLink) int32 {
+	n, ok := t.numbers[l]
+	if !ok {
+		n = int32(len(t.links))
+		t.links, t.numbers[l] = append(t.links, l), n
+	}
+	return n
+}
+
+// refsOf are the references of a class's objects. Those of a java.lang.ref.Reference keep nothing alive but of a
+// SoftReference and of what waits for its finalizer (oops/instanceRefKlass.hpp leaves them out of the oop maps, too).
+func (t *heldClasses) refsOf(c *heldClass) []refField {
+	if c.planned {
+		return c.refs
+	}
+	c.planned = true
+	strong := false
+	for k, n := c, 0; k != nil && n < maxSuperclasses && t.planned < maxPlanned; k, n = t.byKlass[k.Super], n+1 {
+		t.planned += 1 + len(k.Fields)
+		strong = strong || k.name == "java.lang.ref.SoftReference" || k.name == "java.lang.ref.FinalReference"
+		for _, f := range k.Fields {
+			weak := k.name == "java.lang.ref.Reference" && (f.Name == "discovered" || f.Name == "referent" && !strong)
+			if !f.Static && isReference(f) && !weak {
+				link := profile.HeapLink{Kind: profile.LinkField, Class: k.name, Field: f.Name}
+				c.refs = append(c.refs, refField{f.At, t.link(link)})
+			}
+		}
+		if k.Super == 0 {
+			break
+		}
+	}
+	slices.SortFunc(c.refs, func(a, b refField) int { return cmp.Compare(a.at, b.at) })
+	return c.refs
+}
+
+// isRefArray reports whether objects of a class are arrays of references.
+func (c *heldClass) isRefArray() bool {
+	return len(c.Name) > 1 && c.Name[0] == '[' && (c.Name[1] == 'L' || c.Name[1] == '[')
+}
+
+// holderOf is what holds what stands at a place in an object: its address, which is that of its class's loader for a
+// static field of a class that may be unloaded, and the link. ok is false where no reference is.
+func (t *heldClasses) holderOf(o *vmstructs.Object, slot uint64) (addr, klass uint64, link int32, ok bool) {
+	at := uint32(slot - o.Addr)
+	if m := t.byMirror[o.Addr]; m != nil {
+		if i := slices.IndexFunc(m.statics, func(f refField) bool { return f.at == at }); i >= 0 {
+			if m.loader == "" {
+				return 0, 0, m.statics[i].link, true
+			}
+			return m.Loader, 0, m.statics[i].link, true
+		}
+	}
+	c := t.byKlass[o.Class.Klass]
+	if c == nil {
+		return 0, 0, 0, false
+	}
+	if c.isRefArray() {
+		at, width := slot-o.Addr-o.Class.Head(), uint64(t.heap.RefSize()) // before the elements, at is far too large
+		return o.Addr, c.Klass, t.link(profile.HeapLink{Kind: profile.LinkElement, Class: c.name}),
+			o.Length >= 0 && at/width < uint64(o.Length)
+	}
+	refs := t.refsOf(c)
+	i, found := slices.BinarySearchFunc(refs, at, func(f refField, at uint32) int { return cmp.Compare(f.at, at) })
+	if !found {
+		return 0, 0, 0, false
+	}
+	return o.Addr, c.Klass, refs[i].link, true
+}

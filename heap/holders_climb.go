@@ -1,0 +1,412 @@
+package heap
+
+import (
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"goprof/process"
+	"goprof/profile"
+	"goprof/vmstructs"
+)
+
+const (
+	// maxLevels is how many references goprof follows from the objects upward, beside what was reached from roots.
+	maxLevels = 10
+	// holdersEach is how many holders are kept of an object: one of them leads to a root, or none does.
+	holdersEach = 8
+	// maxFrontier bounds the objects whose holders are looked for at once, maxHeld all of them.
+	maxFrontier, maxHeld = 1 << 16, 1 << 19
+	// climbUnit is how much is looked through at once.
+	climbUnit = 1 << 20
+)
+
+// held is an object that was drawn, or holds one.
+type held struct {
+	addr, klass uint64
+	up          int32 // the reference that leads towards a root
+	any         int32 // the first that was seen
+	below       int32 // the last of those by which it holds others
+	count       int32
+	end         int32 // its number among what was reached from roots
+	root        int32 // the link of the root that holds it directly
+}
+
+// rooted reports whether a way to a root is known.
+func (n *held) rooted() bool { return n.up >= 0 || n.end > 0 || n.root >= 0 }
+
+// holding is a reference from one to another.
+type holding struct {
+	holder, held, link int32
+	next               int32 // the next one below the same holder
+	slot               uint64
+}
+
+// climb looks for holders, level by level: all references to the objects of a level, in one look through the heap.
+type climb struct {
+	t      *heldClasses
+	reach  *reach
+	opt    Options
+	rand   *rand.Rand
+	nodes  []held
+	number map[uint64]int32
+	refs   []holding
+	buf    []byte
+	hits   []hit
+	tail   vmstructs.Object // that goes on behind the last unit
+	// part is how much of the heap was looked through, at the level where it was the least.
+	part   float64
+	copied uint64
+}
+
+// hit is a place that has the address of an object that is looked for.
+type hit struct {
+	slot uint64
+	of   int32
+}
+
+// newClimb begins with what is reached from roots until that is over.
+func newClimb(t *heldClasses, opt Options, rand *rand.Rand, over func() bool) *climb {
+	c := &climb{t: t, opt: opt, rand: rand, number: map[uint64]int32{}, buf: make([]byte, climbUnit)}
+	c.reach = reachFromRoots(t, func() bool { return over() || c.cancelled() })
+	return c
+}
+
+// find finds the ways to all objects whose way is not known, or not proven. It returns how many are not proven, though
+// they are where they were.
+func (c *climb) find(samples []sample) (left int) {
+	var todo []*drawn
+	for i := range samples {
+		for k := range samples[i].list {
+			if o := &samples[i].list[k]; o.way.lacks == "" && o.way.links == nil || o.way.again {
+				c.node(o.addr, o.klass)
+				todo = append(todo, o)
+			}
+		}
+	}
+	c.run()
+	for _, o := range todo {
+		o.way = way{lacks: profile.NoHolder}
+		if n, ok := c.number[o.addr]; ok {
+			o.way = c.wayOf(n)
+		}
+	}
+	wrong := c.prove(todo)
+	for _, o := range todo {
+		if w := o.way; slices.ContainsFunc(w.proofs, func(p proof) bool { return wrong[p] }) {
+			o.way = way{lacks: profile.HolderUncertain, again: !wrong[w.proofs[0]]}
+			if o.way.again {
+				left++
+			}
+		}
+		o.way.proofs = nil
+	}
+	return left
+}
+
+// node is the number of an object.
+func (c *climb) node(addr, klass uint64) int32 {
+	n, ok := c.number[addr]
+	if !ok {
+		if len(c.nodes) >= maxHeld {
+			return -1
+		}
+		n = int32(len(c.nodes))
+		c.number[addr] = n
+		c.nodes = append(c.nodes, held{addr: addr, klass: klass, up: -1, any: -1, below: -1, root: -1,
+			end: c.reach.index[addr]})
+	}
+	return n
+}
+
+// run climbs until all ways end.
+func (c *climb) run() {
+	c.part = 1
+	for level, from := 0, 0; level < maxLevels; level++ {
+		var frontier []int32
+		for n := from; n < len(c.nodes); n++ {
+			if !c.nodes[n].rooted() {
+				frontier = append(frontier, int32(n))
+			}
+		}
+		if from = len(c.nodes); len(frontier) == 0 || c.cancelled() {
+			return
+		}
+		c.rand.Shuffle(len(frontier), func(i, k int) { frontier[i], frontier[k] = frontier[k], frontier[i] })
+		c.level(frontier[:min(len(frontier), maxFrontier)])
+	}
+}
+
+func (c *climb) cancelled() bool {
+	select {
+	case <-c.opt.Cancel:
+		return true
+	default:
+		return false
+	}
+}
+
+// level looks for all references to some objects.
+func (c *climb) level(frontier []int32) {
+	addrs := make([]uint64, len(frontier))
+	for i, n := range frontier {
+		addrs[i] = c.nodes[n].addr
+	}
+	sought := c.t.heap.NewSought(addrs)
+	until := time.Now().Add(c.opt.Time)
+	if c.opt.All {
+		until = until.Add(24 * time.Hour)
+	}
+	c.pass(sought, frontier, until)
+	onStacks(c.t, sought, until, func(object, link int32) {
+		if n := frontier[object]; c.nodes[n].any < 0 && !c.nodes[n].rooted() {
+			c.nodes[n].root = link
+			c.tellBelow(n)
+		}
+	})
+}
+
+// pass looks through the heap, or through pieces of it that are drawn by lot.
+func (c *climb) pass(sought *vmstructs.Sought, frontier []int32, until time.Time) {
+	areas, _, err := c.t.heap.Areas()
+	if err != nil {
+		c.part = 0
+		return
+	}
+	all, looked := total(areas), uint64(0)
+	whole := c.opt.All || all <= c.opt.Bytes
+	draw := inOrder(areas)
+	if !whole {
+		draw = lots(c.rand, areas)
+	}
+	for looked < c.opt.Bytes || c.opt.All {
+		a, from, to, ok := draw()
+		if !ok || time.Now().After(until) || c.cancelled() {
+			break
+		}
+		looked += to - from
+		c.unit(sought, frontier, a, from, to, whole)
+	}
+	c.copied += looked
+	if all > 0 {
+		c.part = min(c.part, float64(looked)/float64(all))
+	}
+}
+
+// inOrder goes through all areas.
+func inOrder(areas []*vmstructs.HeapArea) func() (a *vmstructs.HeapArea, from, to uint64, ok bool) {
+	i, next := 0, uint64(0)
+	return func() (*vmstructs.HeapArea, uint64, uint64, bool) {
+		for ; i < len(areas); i++ {
+			a := areas[i]
+			if from := max(next, a.Start); from < a.Top {
+				next = min(from+climbUnit, a.Top)
+				return a, from, next, true
+			}
+			next = 0
+		}
+		return nil, 0, 0, false
+	}
+}
+
+// unit looks through a piece of an area: first for addresses, then which objects and fields these are in. inTurn says
+// that the unit before came before it.
+func (c *climb) unit(sought *vmstructs.Sought, frontier []int32, a *vmstructs.HeapArea, from, to uint64, inTurn bool) {
+	to = min(to, from+climbUnit)
+	b := c.buf[:to-from]
+	c.hits = c.hits[:0]
+	if c.t.heap.Bytes(from, b) == nil {
+		sought.InHeap(b, func(at int, object int32) {
+			if n := frontier[object]; c.nodes[n].count < holdersEach {
+				c.hits = append(c.hits, hit{from + uint64(at), n})
+			}
+		})
+	}
+	hits := c.hits
+	if a.Part == vmstructs.HumongousPart {
+		var head [headBytes]byte
+		if len(hits) > 0 && c.t.heap.Bytes(a.Start, head[:]) == nil {
+			if o, ok := c.t.heap.ObjectIn(a.Start, head[:]); ok {
+				c.take(&o, hits)
+			}
+		}
+		return
+	}
+	if len(hits) == 0 && !inTurn {
+		return
+	}
+	if tail := &c.tail; tail.Class != nil && inTurn && tail.Addr < from && tail.Addr+tail.Bytes > from {
+		hits = c.take(tail, hits)
+	}
+	last := vmstructs.Object{}
+	c.t.heap.Walk(a, from, to, c.cancelled, func(o *vmstructs.Object) {
+		hits, last = c.take(o, hits), *o
+	})
+	if last.Class != nil {
+		c.tail = last
+	}
+}
+
+// take notes the hits in an object, and returns those behind it. Hits before it are in none that is known.
+func (c *climb) take(o *vmstructs.Object, hits []hit) []hit {
+	for ; len(hits) > 0 && hits[0].slot < o.Addr+o.Bytes; hits = hits[1:] {
+		if hits[0].slot >= o.Addr {
+			c.hold(o, hits[0])
+		}
+	}
+	return hits
+}
+
+// hold notes that an object holds another, if it does so by a field or an element that is a reference.
+func (c *climb) hold(o *vmstructs.Object, h hit) {
+	addr, klass, link, ok := c.t.holderOf(o, h.slot)
+	if !ok || addr == c.nodes[h.of].addr || c.nodes[h.of].count >= holdersEach {
+		return
+	}
+	ref := holding{holder: -1, held: h.of, link: link, next: -1, slot: h.slot}
+	if addr != 0 {
+		if ref.holder = c.node(addr, klass); ref.holder < 0 {
+			return
+		}
+		ref.next = c.nodes[ref.holder].below
+		c.nodes[ref.holder].below = int32(len(c.refs))
+	}
+	c.refs = append(c.refs, ref)
+	n, at := &c.nodes[h.of], int32(len(c.refs)-1)
+	if n.count++; n.any < 0 {
+		n.any = at
+	}
+	if !n.rooted() && (addr == 0 || c.nodes[ref.holder].rooted()) {
+		n.up = at
+		c.tellBelow(h.of)
+	}
+}
+
+// tellBelow tells all that an object holds that it has a way to a root.
+func (c *climb) tellBelow(n int32) {
+	for todo := []int32{n}; len(todo) > 0; {
+		n, todo = todo[len(todo)-1], todo[:len(todo)-1]
+		for at := c.nodes[n].below; at >= 0; at = c.refs[at].next {
+			if below := &c.nodes[c.refs[at].held]; !below.rooted() {
+				below.up = at
+				todo = append(todo, c.refs[at].held)
+			}
+		}
+	}
+}
+
+// way is how an object is held.
+type way struct {
+	links  []profile.HeapLink
+	root   uint64 // tells roots apart
+	lacks  string // what HeapHolder.Missing says
+	again  bool   // it is worth another look
+	proofs []proof
+}
+
+// proof is what must still be so: at a place stands the address of an object (slot), or an object has a class.
+type proof struct{ slot, addr, klass uint64 }
+
+// wayOf is the way from an object to a root, or how far it is known.
+func (c *climb) wayOf(n int32) (w way) {
+	w.lacks = profile.NoHolder
+	add := func(link int32) {
+		l := c.t.links[link]
+		if k := len(w.links); k > 0 && sameLink(w.links[k-1], l) {
+			w.links[k-1].Times = max(w.links[k-1].Times, 1) + 1
+		} else {
+			w.links = append(w.links, l)
+		}
+	}
+	for steps := 0; steps <= len(c.nodes); steps++ {
+		node := &c.nodes[n]
+		w.proofs = append(w.proofs, proof{addr: node.addr, klass: node.klass})
+		at := node.up
+		switch {
+		case at >= 0:
+			w.lacks = ""
+		case node.root >= 0:
+			w.lacks, w.root = "", node.addr
+			add(node.root)
+			return w
+		case node.end > 0:
+			w.lacks = ""
+			c.fromRoot(node.end, add, &w)
+			return w
+		case node.any >= 0 && steps == 0:
+			add(c.refs[node.any].link)
+			w.lacks = profile.HolderFar
+			return w
+		default:
+			return w
+		}
+		ref := c.refs[at]
+		add(ref.link)
+		w.proofs = append(w.proofs, proof{slot: ref.slot, addr: node.addr})
+		if n = ref.holder; n < 0 {
+			w.root = ref.slot
+			return w
+		}
+	}
+	return w
+}
+
+// fromRoot adds the way on which an object was reached.
+func (c *climb) fromRoot(at int32, add func(link int32), w *way) {
+	for steps := 0; at > 0 && steps <= len(c.reach.all); steps++ {
+		r := &c.reach.all[at]
+		add(r.link)
+		if r.klass != 0 {
+			w.proofs = append(w.proofs, proof{addr: r.addr, klass: r.klass})
+		}
+		if r.slot != 0 {
+			w.proofs = append(w.proofs, proof{slot: r.slot, addr: r.addr})
+		}
+		if w.root = r.slot; r.up == 0 && r.slot == 0 {
+			w.root = r.addr
+		}
+		at = r.up
+	}
+}
+
+func sameLink(a, b profile.HeapLink) bool {
+	a.Times, b.Times = 0, 0
+	return a == b
+}
+
+// prove looks once more at all places and classes on the ways, and returns what does not hold any more.
+func (c *climb) prove(objects []*drawn) map[proof]bool {
+	wrong, todo := map[proof]bool{}, []proof(nil)
+	for _, o := range objects {
+		for _, p := range o.way.proofs {
+			if _, known := wrong[p]; !known && (p.slot != 0 || p.klass != 0) {
+				wrong[p] = true
+				todo = append(todo, p)
+			}
+		}
+	}
+	const batch = 1 << 10
+	raw, width := make([]byte, batch*16), c.t.heap.RefSize()
+	for len(todo) > 0 {
+		n := min(len(todo), batch)
+		ranges := make([]process.Range, n)
+		for i, p := range todo[:n] {
+			ranges[i] = process.Range{Addr: p.addr, Buf: raw[16*i : 16*i+16]}
+			if p.slot != 0 {
+				ranges[i] = process.Range{Addr: p.slot, Buf: raw[16*i : 16*i+width]}
+			}
+		}
+		c.t.heap.ReadMany(ranges)
+		for i, p := range todo[:n] {
+			switch b := ranges[i].Buf; {
+			case !ranges[i].OK:
+			case p.slot != 0:
+				wrong[p] = c.t.heap.RefTo(b) != p.addr
+			default:
+				wrong[p] = c.t.heap.KlassIn(b) != p.klass
+			}
+		}
+		todo = todo[n:]
+	}
+	return wrong
+}

@@ -1,0 +1,134 @@
+package heap
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"goprof/profile"
+)
+
+const (
+	// LeakClasses is how many classes that grow are looked at.
+	LeakClasses = 8
+	// leastLeak is the part of what grows that a leak has at least, and leastOfLeak the part of a leak that a class has.
+	leastLeak, leastOfLeak = 0.05, 0.005
+)
+
+// Growers are the classes that grow the fastest.
+func Growers(g *profile.HeapGrowth) (names []string) {
+	for _, c := range g.Classes[:min(len(g.Classes), LeakClasses)] {
+		if !slices.Contains(names, c.Name) {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
+// FindLeaks joins what grows with who holds it. What grows for certain, and is held by one root for certain, is a leak:
+// a way to a root proves that it is no garbage. Where a part of the heap was not looked through, a missing way proves
+// nothing: then a collection must have shown that what grows stays.
+func FindLeaks(h *profile.HeapHeld, g *profile.HeapGrowth) {
+	h.Growth, h.Leaks = g, []*profile.HeapLeak{}
+	leaks, fastest := map[profile.HeapLink]*leak{}, map[*leak]float64{}
+	all := 0.0
+	for _, c := range g.Classes {
+		all += c.Bytes.Rate
+		i := slices.IndexFunc(h.Holders, func(o *profile.HeapHolders) bool { return o.Class == c.Name })
+		if i < 0 {
+			continue
+		}
+		unseen := 0.0
+		for _, row := range h.Holders[i].Rows {
+			if row.Missing == profile.HolderUncertain || row.Missing != "" && g.Collected && h.Searched < 1 {
+				unseen += row.Share
+			}
+		}
+		for _, row := range h.Holders[i].Rows {
+			if row.Missing != "" || unseen >= 1 {
+				continue
+			}
+			share, err := row.Share/(1-unseen), row.Error/(1-unseen)
+			key := row.Path[len(row.Path)-1]
+			key.Times = 0
+			l := leaks[key]
+			if l == nil {
+				l = &leak{}
+				leaks[key] = l
+			}
+			rate := c.Bytes.Rate * share
+			l.Bytes.Rate += rate
+			l.Bytes.Error = math.Hypot(l.Bytes.Error, math.Hypot(c.Bytes.Error*share, c.Bytes.Rate*err))
+			l.parts = append(l.parts, leakPart{c.Name, rate})
+			if rate > fastest[l] {
+				fastest[l], l.Path, l.Roots = rate, row.Path, row.Roots
+			}
+		}
+	}
+	for _, l := range leaks {
+		if !l.Bytes.Sure() || l.Bytes.Rate < leastLeak*all {
+			continue
+		}
+		slices.SortFunc(l.parts, func(a, b leakPart) int {
+			return cmp.Or(cmp.Compare(b.rate, a.rate), cmp.Compare(a.class, b.class))
+		})
+		for _, p := range l.parts {
+			if p.rate >= leastOfLeak*l.Bytes.Rate && !slices.Contains(l.Classes, p.class) {
+				l.Classes = append(l.Classes, p.class)
+			}
+		}
+		h.Leaks = append(h.Leaks, &l.HeapLeak)
+	}
+	slices.SortFunc(h.Leaks, func(a, b *profile.HeapLeak) int { return cmp.Compare(b.Bytes.Rate, a.Bytes.Rate) })
+}
+
+// leak is one that is being summed up.
+type leak struct {
+	profile.HeapLeak
+	parts []leakPart
+}
+
+type leakPart struct {
+	class string
+	rate  float64
+}
+
+// AddAllocs adds the stacks that allocate the classes of each leak, out of a recording of allocations.
+func AddAllocs(h *profile.HeapHeld, p *profile.Profile) {
+	const most = 3 // stacks of a class
+	type site struct {
+		profile.HeapAllocSite
+		text string
+	}
+	sites, sums := map[string][]*site{}, map[string]int64{}
+	p.Each(func(frames []profile.Frame, n int64) {
+		if len(frames) == 0 {
+			return
+		}
+		class := frames[len(frames)-1].Func.Name
+		s := &site{HeapAllocSite: profile.HeapAllocSite{Class: class, Bytes: n}}
+		for i := len(frames) - 2; i >= 0; i-- {
+			if f := &frames[i]; f.Kind.Java() {
+				s.Stack, s.text = append(s.Stack, f.Func.Name), s.text+f.Func.Name+"\n"
+			}
+		}
+		sums[class] += n
+		if i := slices.IndexFunc(sites[class], func(o *site) bool { return o.text == s.text }); i >= 0 {
+			sites[class][i].Bytes += n
+		} else if len(sites[class]) < 1<<12 {
+			sites[class] = append(sites[class], s)
+		}
+	})
+	for _, l := range h.Leaks {
+		for _, class := range l.Classes {
+			of := sites[class]
+			slices.SortFunc(of, func(a, b *site) int {
+				return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.text, b.text))
+			})
+			for _, s := range of[:min(len(of), most)] {
+				s.Share = float64(s.Bytes) / float64(sums[class])
+				l.Allocs = append(l.Allocs, s.HeapAllocSite)
+			}
+		}
+	}
+}

@@ -1,0 +1,87 @@
+package profile
+
+import "time"
+
+// HeapHeld says who holds objects, and what leaks.
+type HeapHeld struct {
+	At        time.Time `json:"at"`
+	PID       int       `json:"pid"`
+	MainClass string    `json:"main_class,omitempty"`
+	// Searched is the part of the heap that was looked through for references, the least of all levels.
+	Searched float64 `json:"searched_share"`
+	// Growth is nil where it was not asked for. Leaks is empty where nothing that grew was proven to be held.
+	Growth  *HeapGrowth    `json:"growth,omitempty"`
+	Leaks   []*HeapLeak    `json:"leaks"`
+	Holders []*HeapHolders `json:"holders"`
+	Notes   []string       `json:"notes,omitempty"`
+}
+
+// HeapHolders says who holds the objects of one class: objects were drawn by lot, in proportion to their bytes, and
+// references to them were looked for, up to a root.
+type HeapHolders struct {
+	Class string `json:"class"`
+	// Looked is how many objects were drawn. Newer: only such as lie where there were none at the first reading.
+	Looked int  `json:"objects_looked_at"`
+	Newer  bool `json:"newer_only,omitempty"`
+	// Rows are sorted: those that end at a root, the largest share first, then the others.
+	Rows []*HeapHolder `json:"holders"`
+}
+
+// HeapHolder is one way in which objects are held. The same ways differ in the middle: Path is the commonest one.
+type HeapHolder struct {
+	// Share is the part of the objects' bytes, and Error half the width of the interval in which 95 of 100 true ones lie.
+	Share float64 `json:"share"`
+	Error float64 `json:"share_error,omitempty"`
+	// Path leads from what refers to the objects up to a root. It is empty where no holder was seen.
+	Path []HeapLink `json:"path"`
+	// Roots is how many different roots end these ways: threads of a pool, for instance.
+	Roots int `json:"roots,omitempty"`
+	// Missing is why the path does not reach a root. Empty: it does.
+	Missing string `json:"missing,omitempty"`
+}
+
+// Kinds of HeapLink. From LinkStatic on they are roots.
+const (
+	LinkField       = "field"
+	LinkElement     = "element"      // of an array of that class
+	LinkLoaded      = "loader"       // a static field of a class that Loader's object keeps
+	LinkClass       = "class"        // an object of that class keeps the class, and so its loader
+	LinkStatic      = "static"       // a static field
+	LinkConstant    = "constant"     // what a class's constants stand for
+	LinkThread      = "thread"       // a thread that has not ended
+	LinkStack       = "stack"        // a word on the stack of a thread: it may be old
+	LinkNative      = "native"       // a handle of native code
+	NoHolder        = "no holder"    // Missing: none was seen in what was read
+	HolderUncertain = "moved"        // Missing: the objects, or references on the way, were moved or changed meanwhile
+	HolderFar       = "no root seen" // Missing: who holds the last holder was not seen
+)
+
+// HeapLink is a reference.
+type HeapLink struct {
+	Kind   string `json:"kind"`
+	Class  string `json:"class,omitempty"` // that has the field, or of the array
+	Field  string `json:"field,omitempty"`
+	Loader string `json:"loader,omitempty"` // the class of the class's loader, if that is one of the program
+	Thread string `json:"thread,omitempty"` // its name, or of its pool
+	// Times is how often the same reference follows itself: of a list.
+	Times int `json:"times,omitempty"`
+}
+
+// HeapLeak is what grows for certain and is held by one root.
+type HeapLeak struct {
+	// Path is the commonest way to the class that grows fastest.
+	Path  []HeapLink `json:"path"`
+	Roots int        `json:"roots,omitempty"`
+	Bytes HeapSlope  `json:"growth"` // of all its classes, as far as it holds them
+	// Classes grow and are held so, the fastest first.
+	Classes []string        `json:"classes"`
+	Allocs  []HeapAllocSite `json:"allocations,omitempty"`
+}
+
+// HeapAllocSite is a stack that allocates objects of a class.
+type HeapAllocSite struct {
+	Class string   `json:"class"`
+	Share float64  `json:"share"` // of the class's bytes
+	Bytes int64    `json:"bytes"`
+	Stack []string `json:"stack"` // the innermost method first
+}

@@ -1,0 +1,252 @@
+package vmstructs
+
+import (
+	"errors"
+	"math/bits"
+
+	"goprof/process"
+)
+
+// Sought is a set of objects to which references are looked for. Objects are known by their numbers in the list.
+type Sought struct {
+	h      *Heap
+	addrs  []uint64
+	filter []uint64 // a bit for each hash of an address: most words of a heap need no more than this look
+	number map[uint64]int32
+}
+
+// filterBits is the logarithm of the filter's bits: it stays in a CPU's cache.
+const filterBits = 21
+
+// NewSought makes a set of addresses.
+func (h *Heap) NewSought(addrs []uint64) *Sought {
+	w := &Sought{h: h, addrs: addrs, filter: make([]uint64, 1<<filterBits/64),
+		number: make(map[uint64]int32, len(addrs))}
+	for i, addr := range addrs {
+		w.add(addr, int32(i))
+	}
+	if h.vm.java.heap.z.on {
+		w.addMoved()
+	}
+	return w
+}
+
+func (w *Sought) add(addr uint64, i int32) {
+	hash := hashOf(addr)
+	w.filter[hash/64] |= 1 << (hash % 64)
+	w.number[addr] = i
+}
+
+// maxForwarded bounds the entries of ZGC's tables of moved objects that are looked through.
+const maxForwarded = 1 << 25
+
+// addMoved adds the addresses at which ZGC's objects were before they were moved: stale references have these.
+func (w *Sought) addMoved() {
+	k, left := w.h.zHeap(), uint64(maxForwarded)
+	for _, table := range k.pages.moved {
+		if table == 0 {
+			continue
+		}
+		forwardings, _ := w.h.pageList(table, min(w.h.zBase>>granule, maxGranules))
+		for _, f := range forwardings {
+			start, shift, length, ok := k.forwarding(f)
+			if !ok || length > left {
+				continue
+			}
+			left -= length
+			b := make([]byte, 8*length)
+			if w.h.vm.mem.Bytes(f+k.pages.l.size, b) != nil {
+				continue
+			}
+			for ; len(b) > 0; b = b[8:] {
+				e := word(b)
+				to, from := w.h.onPage(e>>1&(1<<movedToBits-1)), w.h.onPage(start+e>>(1+movedToBits)<<shift)
+				i, moved := w.number[to]
+				if _, taken := w.number[from]; moved && !taken && e&1 == 1 && w.addrs[i] == to {
+					w.add(from, i)
+				}
+			}
+		}
+	}
+}
+
+func hashOf(addr uint64) uint64 { return (addr >> 3) * 0x9e3779b97f4a7c15 >> (64 - filterBits) }
+
+func (w *Sought) get(addr uint64) (int32, bool) {
+	if hash := hashOf(addr); w.filter[hash/64]>>(hash%64)&1 == 0 {
+		return 0, false
+	}
+	i, ok := w.number[addr]
+	return i, ok
+}
+
+// InHeap looks at each place of b, a copy of aligned memory of the heap, where a reference may be.
+func (w *Sought) InHeap(b []byte, found func(at int, object int32)) {
+	m := &w.h.vm.java.heap
+	if m.narrow {
+		w.inHalves(b, found)
+		return
+	}
+	if m.z.on {
+		var held zColours
+		if w.h.vm.holdColours(&held) != nil {
+			return
+		}
+		defer w.h.vm.letGoColours()
+	}
+	for at := 0; at+8 <= len(b); at += 8 {
+		addr := word(b[at:])
+		if m.z.on {
+			addr = w.h.bare(addr)
+		}
+		if i, ok := w.get(addr); ok && addr != 0 && w.h.RefTo(b[at:]) == w.addrs[i] {
+			found(at, i)
+		}
+	}
+}
+
+// inHalves looks for compressed references.
+func (w *Sought) inHalves(b []byte, found func(at int, object int32)) {
+	m := &w.h.vm.java.heap
+	for at := 0; at+4 <= len(b); at += 4 {
+		n := uint64(b[at]) | uint64(b[at+1])<<8 | uint64(b[at+2])<<16 | uint64(b[at+3])<<24
+		if n == 0 {
+			continue
+		}
+		if i, ok := w.get(m.base + n<<m.shift); ok {
+			found(at, i)
+		}
+	}
+}
+
+// OnStack looks at the words of a stack: whole addresses, and compressed ones. What it finds may be old, or a number.
+func (w *Sought) OnStack(b []byte, found func(object int32)) {
+	for at := 0; at+8 <= len(b); at += 8 {
+		if i, ok := w.get(w.h.onPage(word(b[at:]))); ok {
+			found(i)
+		}
+	}
+	if w.h.vm.java.heap.narrow {
+		w.inHalves(b, func(_ int, object int32) { found(object) })
+	}
+}
+
+// zHeap is what follows ZGC's stale references. It trusts its tables as if the collector were at rest, which RefTo's
+// callers make up for: they look again at what they have found.
+func (h *Heap) zHeap() *Locks {
+	if h.z == nil {
+		h.z = &Locks{vm: h.vm, rests: true}
+		h.z.pages = h.z.findPages()
+	}
+	return h.z
+}
+
+// RefTo is the address of the object to which a reference of a field leads, also where ZGC has left a stale one. 0: it
+// is null, or leads nowhere now.
+func (h *Heap) RefTo(b []byte) uint64 {
+	if !h.vm.java.heap.z.on {
+		return h.Ref(b)
+	}
+	return h.Wide(word(b))
+}
+
+// Wide is the address in a reference that stands outside of the heap, 0 if it leads nowhere now.
+func (h *Heap) Wide(v uint64) uint64 {
+	if !h.vm.java.heap.z.on {
+		return v
+	}
+	addr, err := h.zHeap().uncolour(v)
+	if err != nil || addr == 0 {
+		return 0
+	}
+	return h.onPage(addr)
+}
+
+// wideAt reads such a reference.
+func (h *Heap) wideAt(addr uint64) (uint64, error) {
+	v, err := h.vm.mem.U64(addr)
+	return h.Wide(v), err
+}
+
+// bare is the address in a coloured reference, stale or not.
+func (h *Heap) bare(v uint64) uint64 {
+	if h.vm.java.heap.z.shift == 0 {
+		return h.onPage(v)
+	}
+	shift := 16
+	if h.zHeap().pages.shifts {
+		colour := v >> 12 & 15
+		if colour == 0 {
+			return 0
+		}
+		shift = 13 + bits.TrailingZeros64(colour)
+	}
+	return h.onPage(v >> shift)
+}
+
+// ReadMany reads pieces of memory with few calls.
+func (h *Heap) ReadMany(rs []process.Range) { h.vm.t.ReadMany(rs) }
+
+// ObjectIn is the object at an address of which b is the beginning. Bytes is 0 if b is too short to say.
+func (h *Heap) ObjectIn(addr uint64, b []byte) (o Object, ok bool) {
+	if len(b) < klassBytes || !h.markMakesSense(word(b)) {
+		return o, false
+	}
+	class, size, err := h.object(b)
+	if err != nil {
+		return o, false
+	}
+	o = Object{Addr: addr, Class: class, Bytes: size, Length: -1}
+	if class.kind == arrayObject {
+		o.Length = int64(h.lengthIn(b))
+	}
+	return o, true
+}
+
+// Threads lists the Java threads.
+func (h *Heap) Threads() ([]Thread, error) { return h.vm.Threads() }
+
+// ThreadName is the name of a thread, empty if it cannot be read now.
+func (h *Heap) ThreadName(t Thread) string {
+	name, err := h.vm.ThreadName(t)
+	if err == nil || name != "" || !h.vm.java.heap.z.on {
+		return name
+	}
+	obj, err1 := h.ThreadObject(t) // its references may be stale
+	text, err2 := h.wideAt(obj + h.vm.java.name)
+	chars, err3 := h.wideAt(text + h.vm.java.value)
+	if errors.Join(err1, err2, err3) == nil && chars != 0 {
+		name, _ = h.vm.charsOf(text, chars)
+	}
+	return name
+}
+
+// StackOf reads the stack of a thread as far as its frames reach, at most so many bytes from its oldest frame on. A
+// thread that runs Java has no anchor: then old words may be among them.
+func (h *Heap) StackOf(t Thread, most uint64) []byte {
+	size := min(t.StackSize, most)
+	var side [24]byte
+	if h.vm.l.thread.anchor.ok() && h.vm.mem.Bytes(t.Addr+uint64(h.vm.l.thread.anchor), side[:]) == nil {
+		if a, ok := h.vm.DecodeAnchor(side[:]); ok && a.SP < t.StackBase {
+			size = min(size, t.StackBase-a.SP)
+		}
+	}
+	b := make([]byte, size&^7)
+	for step := uint64(firstWindow); ; step *= 2 { // what is near the guard pages may not be there
+		if h.vm.mem.Bytes(t.StackBase-uint64(len(b)), b) == nil {
+			return b
+		}
+		if step >= uint64(len(b)) {
+			return nil
+		}
+		b = b[:uint64(len(b))-step]
+	}
+}
+
+// KlassIn is the class that the beginning of an object names, 0 if it names none.
+func (h *Heap) KlassIn(head []byte) uint64 {
+	if !h.markMakesSense(word(head)) {
+		return 0
+	}
+	return h.klasses.klassIn(head)
+}

@@ -33,6 +33,7 @@ type Executor struct {
 	Core, Most maybe.Value[int64]
 	// Queued is how many tasks wait, and Room how many more the queue takes. A queue without a bound has no Room.
 	Queued, Room maybe.Value[int64]
+	Scheduled    bool // of the tasks that wait, some may not be due yet
 	// Next is the class of the task that comes next, with dots. Late is for how long it has been due, where the program
 	// gave it a time.
 	Next string

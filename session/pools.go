@@ -77,7 +77,8 @@ func (s *Session) tellPools(to *profile.Pools, all []*vmstructs.Executor, lent [
 	now := s.Now().Ticks
 	for _, e := range all {
 		out := profile.Executor{Kind: profile.ExecutorKind(e.Kind), Class: dotted(e.Class), Core: e.Core, Most: e.Most,
-			Queued: e.Queued, Room: e.Room, Next: dotted(e.Next), Running: e.Running, Done: e.Done}
+			Queued: e.Queued, Room: e.Room, Scheduled: e.Scheduled, Next: dotted(e.Next),
+			Running: e.Running, Done: e.Done}
 		if due, ok := e.Due.Get(); ok && now > due {
 			out.Late = time.Duration(now - due)
 		}

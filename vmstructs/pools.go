@@ -36,7 +36,7 @@ type Executor struct {
 	Core, Most maybe.Value[int64]
 	// Queued is how many tasks wait, and Room how many more the queue takes.
 	Queued, Room maybe.Value[int64]
-	Queue        string // the queue's class
+	Scheduled    bool // of the tasks that wait, some may not be due yet
 	// Next is the class of the task that comes next. Due is when it is due, by System.nanoTime, if it was given a time.
 	Next string
 	Due  maybe.Value[int64]

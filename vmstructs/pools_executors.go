@@ -131,7 +131,6 @@ func (p *Pools) readExecutor(e *Executor, o poolObject) {
 
 // readQueue reads a queue's length, its room and what comes next.
 func (p *Pools) readQueue(e *Executor, q poolObject) {
-	e.Queue = q.class.name
 	var next uint64
 	switch {
 	case q.is(classLinked):
@@ -155,7 +154,7 @@ func (p *Pools) readQueue(e *Executor, q poolObject) {
 		}
 		e.room(length)
 	case q.is(classPriority), q.is(classDelayed):
-		e.Queued = q.number("", "size")
+		e.Queued, e.Scheduled = q.number("", "size"), q.is(classDelayed)
 		if first, ok := p.elements(p.ref(&q, "", "queue"), 0, 1); ok && len(first) == 1 {
 			next = first[0]
 		}

@@ -95,7 +95,11 @@ func (p *Pool) Load() string {
 		}
 	}
 	if n, ok := p.Queued().Get(); ok {
-		text += ", " + strconv.FormatInt(n, 10) + " queued"
+		word := " queued"
+		if p.Executors[0].Scheduled {
+			word = " scheduled"
+		}
+		text += ", " + strconv.FormatInt(n, 10) + word
 	} else if len(p.Executors) > 0 {
 		text += ", queue not known"
 	}

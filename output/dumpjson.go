@@ -152,7 +152,8 @@ func jsonOf(d *profile.Dump, shape DumpShape) *jsonDump {
 
 // jsonAround is everything except the threads.
 func jsonAround(d *profile.Dump, shape DumpShape) *jsonDump {
-	j := &jsonDump{jsonHeader: headerOf(d), jsonPools: poolsJSON(d), Core: coreJSON(d.Core), Threads: []jsonThread{}, Virtual: d.Virtual}
+	j := &jsonDump{jsonHeader: headerOf(d), jsonPools: poolsJSON(d), Core: coreJSON(d.Core), Threads: []jsonThread{},
+		Virtual: d.Virtual}
 	if shape.Group {
 		for _, g := range groupThreads(d.Threads) {
 			j.Groups = append(j.Groups, groupOf(g, shape))

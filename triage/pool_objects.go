@@ -11,8 +11,8 @@ import (
 
 // What the JVM's objects say of a pool is evidence, and no reason for a finding: a batch has a long queue, too.
 
-// loadOf says how much of the pool of a thread is used, in the last dump: "pool-1-thread-*: 40 of 40 busy, 1431 queued; 3
-// begun in 10 s". It is empty where no executor is known.
+// loadOf says how much of the pool of a thread is used, in the last dump: "pool-1-thread-*: 40 of 40 busy, 1431 queued;
+// 3 begun in 10 s". It is empty where no executor is known.
 func (x *exam) loadOf(tid int) string {
 	last := x.lastDump()
 	p := poolWith(last, tid)
@@ -88,7 +88,7 @@ func (s *stuckPool) objects(x *exam) (lines []string) {
 		lines = append(lines, "threads that use one of its connections: "+text)
 	}
 	if idle := len(c.Lent) - len(users); idle > 0 {
-		lines = append(lines, fmt.Sprintf("%d of its connections are lent and not in use", idle))
+		lines = append(lines, fmt.Sprintf("lent and not in use at the end: %d", idle))
 	}
 	return lines
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"goprof/process/maybe"
@@ -115,13 +116,26 @@ func (p *Pool) Load() string {
 // unlimited is Integer.MAX_VALUE: what executors without a limit have.
 const unlimited = 1<<31 - 1
 
-// Borrowers are the threads inside a call of a connection of HikariCP's: they use one that was lent.
+// Borrowers are the threads inside a call of a connection of HikariCP's: they use one that was lent. The site of each
+// is the method of the program that called.
 func Borrowers(threads []profile.ThreadDump) (list []Member) {
 	for i := range threads {
-		t := &threads[i]
-		if calls(&t.Stack, "com.zaxxer.hikari.pool.Proxy") || calls(&t.Stack, "com.zaxxer.hikari.pool.HikariProxy") {
-			list = append(list, Member{t, At(t)})
+		names := javaOnly(threads[i].Stack.Frames)
+		outermost := -1
+		for at, name := range names {
+			if strings.HasPrefix(name, "com.zaxxer.hikari.pool.Proxy") ||
+				strings.HasPrefix(name, "com.zaxxer.hikari.pool.HikariProxy") {
+				outermost = at
+			}
 		}
+		if outermost < 0 {
+			continue
+		}
+		m := Member{&threads[i], At(&threads[i])}
+		if callers := program(names[outermost+1:]); len(callers) > 0 {
+			m.Site = callers[0]
+		}
+		list = append(list, m)
 	}
 	return list
 }
@@ -165,7 +179,7 @@ func (m *Member) does() string {
 	case m.From != "":
 		text = "waits for " + m.From
 	}
-	if m.Site != "" {
+	if m.Site != "" && m.Site != m.From {
 		text += " in " + m.Site
 	}
 	return text

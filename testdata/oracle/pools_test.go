@@ -32,8 +32,8 @@ func TestPools(t *testing.T) {
 			t.Run(mode, func(t *testing.T) {
 				args := []string{mode, "-Xmx64m"}
 				if jdk.Version >= 21 {
-					args = append(args, "-Djdk.virtualThreadScheduler.parallelism=2", "-Djdk.virtualThreadScheduler.maxPoolSize=2",
-						"--", "virtual")
+					args = append(args, "-Djdk.virtualThreadScheduler.parallelism=2",
+						"-Djdk.virtualThreadScheduler.maxPoolSize=2", "--", "virtual")
 				}
 				jvm := jvmtest.Start(t, jdk, "truth.Executing", args...)
 				s := attach(t, jvm.PID)

@@ -21,7 +21,7 @@ type connections struct {
 // all connections. Nil: that cannot be known here.
 func (x *examination) remotes(threads []profile.ThreadDump) (map[int]triage.Remote, error) {
 	told := make(chan map[int]int, 1)
-	if !x.session.Guarded(func() { told <- x.session.Descriptors(threads) }) { // what poll waits for is read from its memory
+	if !x.session.Guarded(func() { told <- x.session.Descriptors(threads) }) {
 		return nil, process.ErrSilent
 	}
 	waits := <-told

@@ -40,9 +40,7 @@ func (w *dumpWriter) pools(d *profile.Dump) {
 	for i := range d.Pools.Connections {
 		c := &d.Pools.Connections[i]
 		fmt.Fprintf(w, "\n\"%s\"  %s\n", CleanName(c.Name), pools.ConnectionsLoad(c))
-		if len(d.Pools.Connections) == 1 {
-			w.does(pools.Borrowers(d.Threads))
-		}
+		w.does(pools.Users(d.Threads, c, len(d.Pools.Connections) == 1))
 	}
 }
 
@@ -99,7 +97,8 @@ type (
 		Most    *int64   `json:"most,omitempty"`
 		Waiting *int64   `json:"waiting,omitempty"`
 		Longest *int64   `json:"longest_ns,omitempty"`
-		Does    []string `json:"does,omitempty"` // of the threads that use one
+		TIDs    []int    `json:"tids,omitempty"` // of threads that hold one, as far as they are known
+		Does    []string `json:"does,omitempty"` // of the threads that hold or use one
 	}
 )
 
@@ -127,12 +126,10 @@ func poolsJSON(d *profile.Dump) *jsonPools {
 	for i := range d.Pools.Connections {
 		c := &d.Pools.Connections[i]
 		out := jsonConnections{Name: c.Name, Lent: len(c.Lent), Total: c.All, Most: pointer(c.Most),
-			Waiting: pointer(c.Waiting)}
+			Waiting: pointer(c.Waiting), TIDs: c.Holders,
+			Does: pools.Does(pools.Users(d.Threads, c, len(d.Pools.Connections) == 1))}
 		if longest, ok := c.Longest.Get(); ok {
 			out.Longest = pointer(maybe.Known(int64(longest)))
-		}
-		if len(d.Pools.Connections) == 1 {
-			out.Does = pools.Does(pools.Borrowers(d.Threads))
 		}
 		j.Connections = append(j.Connections, out)
 	}

@@ -50,6 +50,8 @@ type Connections struct {
 	All           int64
 	// Lent has for each connection that is lent when it was last given back, by a clock of the JVM's.
 	Lent []int64
+	// Holders are threads that hold a connection that is lent. It is known of some.
+	Holders []int
 	// Longest is for how long the first of them has been lent that was not given back.
 	Longest maybe.Value[time.Duration]
 }

@@ -74,6 +74,14 @@ func (s *Session) tellPools(to *profile.Pools, all []*vmstructs.Executor, lent [
 			tids[th.java.Addr] = tid
 		}
 	}
+	known := func(addrs []uint64) (list []int) {
+		for _, addr := range addrs {
+			if tid, ok := tids[addr]; ok {
+				list = append(list, tid)
+			}
+		}
+		return list
+	}
 	now := s.Now().Ticks
 	for _, e := range all {
 		out := profile.Executor{Kind: profile.ExecutorKind(e.Kind), Class: dotted(e.Class), Core: e.Core, Most: e.Most,
@@ -82,17 +90,13 @@ func (s *Session) tellPools(to *profile.Pools, all []*vmstructs.Executor, lent [
 		if due, ok := e.Due.Get(); ok && now > due {
 			out.Late = time.Duration(now - due)
 		}
-		for _, addr := range e.Threads {
-			if tid, ok := tids[addr]; ok {
-				out.Threads = append(out.Threads, tid)
-			}
-		}
+		out.Threads = known(e.Threads)
 		to.Executors = append(to.Executors, out)
 	}
 	for _, c := range lent {
 		at, ok := c.Borrowed.Get()
 		to.Connections = append(to.Connections, profile.Connections{Name: c.Name, Most: c.Most, Waiting: c.Waiting,
-			All: c.All, Lent: c.Lent, Longest: maybe.If(time.Duration(now-at), ok && now >= at)})
+			All: c.All, Lent: c.Lent, Holders: known(c.Holders), Longest: maybe.If(time.Duration(now-at), ok && now >= at)})
 	}
 }
 

@@ -79,16 +79,16 @@ func (s *stuckPool) objects(x *exam) (lines []string) {
 	}
 	lines = append(lines, text)
 	last := x.lastDump()
-	users := append(pools.Borrowers(last.Threads), pools.Borrowers(last.Virtual)...)
+	users := append(pools.Users(last.Threads, c, true), pools.Users(last.Virtual, c, true)...)
 	for i := range users {
 		users[i].ThreadDump = withPeer(users[i].ThreadDump, last.Remotes)
 	}
 	does := pools.Does(users)
 	for _, text := range does[:min(3, len(does))] {
-		lines = append(lines, "threads that use one of its connections: "+text)
+		lines = append(lines, "threads that have one of its connections: "+text)
 	}
-	if idle := len(c.Lent) - len(users); idle > 0 {
-		lines = append(lines, fmt.Sprintf("lent and not in use at the end: %d", idle))
+	if others := len(c.Lent) - len(users); others > 0 {
+		lines = append(lines, fmt.Sprintf("lent to threads that are not known: %d", others))
 	}
 	return lines
 }

@@ -279,8 +279,8 @@ func TestStuckPoolObjects(t *testing.T) {
 		"4 of 5 threads pool-1-thread-* wait for a connection of HikariPool-1 (3 of 3 are out), for at least 10 s",
 		"pool-1-thread-*: 5 of 5 busy, 1402 queued; 2 begun in 10 s",
 		"HikariPool-1: 3 of 3 connections out, 4 wait for one; 2 did not come back in 10 s",
-		"threads that use one of its connections: 1: waits for 10.0.0.7:5432 in shop.Stock.ask",
-		"lent and not in use at the end: 2",
+		"threads that have one of its connections: 1: waits for 10.0.0.7:5432 in shop.Stock.ask",
+		"lent to threads that are not known: 2",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)

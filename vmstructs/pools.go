@@ -56,6 +56,10 @@ type Connections struct {
 	// Borrowed is when the first of them was borrowed that has not been given back. It is known where HikariCP keeps
 	// metrics.
 	Borrowed maybe.Value[int64]
+	// Holders are threads that hold one that is lent. They are looked for if threads wait, and others may hold some, too.
+	Holders []uint64
+
+	entries []poolEntry // those that are lent
 }
 
 const (
@@ -113,6 +117,7 @@ func (p *Pools) Read(threads []Thread) (all []*Executor, connections []*Connecti
 		e.Threads = append(e.Threads, k.threads[i].Addr)
 		p.addWorker(e, w)
 	}
+	p.findHolders(connections)
 	settled = held && k.vm.nothingMoved(before) && k.vm.letGoColours() && p.reads < maxPoolReads
 	return all, connections, settled
 }

@@ -63,6 +63,7 @@ func (p *Pools) readConnections(pool poolObject) *Connections {
 		if state != hikariInUse {
 			continue
 		}
+		c.entries = append(c.entries, poolEntry{object: entry, connection: p.ref(&entry, classHikariEntry, "connection")})
 		c.Lent = append(c.Lent, entry.long(classHikariEntry, "lastAccessed").Or(0))
 		if at := entry.long(classHikariEntry, "lastBorrowed").Or(0); at != 0 && at <= c.Borrowed.Or(at) {
 			c.Borrowed = maybe.Known(at)

@@ -116,11 +116,12 @@ func (p *Pool) Load() string {
 // unlimited is Integer.MAX_VALUE: what executors without a limit have.
 const unlimited = 1<<31 - 1
 
-// Borrowers are the threads inside a call of a connection of HikariCP's: they use one that was lent. The site of each
-// is the method of the program that called.
-func Borrowers(threads []profile.ThreadDump) (list []Member) {
+// Users are the threads that have a connection of a pool: those that are known to hold one, and those inside a call of a
+// connection of HikariCP's, if there is no other such pool. The site of each is the method of the program that called.
+func Users(threads []profile.ThreadDump, c *profile.Connections, only bool) (list []Member) {
 	for i := range threads {
-		names := javaOnly(threads[i].Stack.Frames)
+		t := &threads[i]
+		names := javaOnly(t.Stack.Frames)
 		outermost := -1
 		for at, name := range names {
 			if strings.HasPrefix(name, "com.zaxxer.hikari.pool.Proxy") ||
@@ -128,10 +129,10 @@ func Borrowers(threads []profile.ThreadDump) (list []Member) {
 				outermost = at
 			}
 		}
-		if outermost < 0 {
+		if held := t.TID != 0 && slices.Contains(c.Holders, t.TID); !held && (outermost < 0 || !only) {
 			continue
 		}
-		m := Member{&threads[i], At(&threads[i])}
+		m := Member{t, At(t)}
 		if callers := program(names[outermost+1:]); len(callers) > 0 {
 			m.Site = callers[0]
 		}

@@ -208,9 +208,9 @@ func TestKnown(t *testing.T) {
 	}
 }
 
-// TestBorrowers: a thread inside a call of a connection of HikariCP's uses one. What it waits for is said, and which
-// method of the program called.
-func TestBorrowers(t *testing.T) {
+// TestUsers: a thread inside a call of a connection of HikariCP's uses one, and so does a thread that is known to hold
+// one. What it waits for is said, and which method of the program called. Of several pools only holders are known.
+func TestUsers(t *testing.T) {
 	read := "java.net.SocketInputStream.socketRead0 java.net.SocketInputStream.read org.postgresql.core.PGStream.receive "
 	threads := []profile.ThreadDump{
 		{TID: 1, Stack: profile.Stack{Frames: stackOf(read + "com.zaxxer.hikari.pool.ProxyStatement.executeQuery " +
@@ -218,13 +218,18 @@ func TestBorrowers(t *testing.T) {
 		{TID: 2, Stack: profile.Stack{Frames: stackOf(read + "shop.Stock.ask")}},
 		{TID: 3, Stack: profile.Stack{Frames: stackOf(acquire +
 			"com.zaxxer.hikari.pool.HikariPool.getConnection shop.Stock.ask")}},
-	}
-	got := Does(Borrowers(threads))
-	if len(got) != 1 || got[0] != "1: waits for 10.0.0.7:5432 in shop.Stock.ask" {
-		t.Errorf("%q", got)
+		{TID: 4, Stack: profile.Stack{Frames: stackOf("java.lang.Thread.sleep shop.Audit.run")}},
 	}
 	c := &profile.Connections{All: 9, Most: maybe.Known(int64(10)), Waiting: maybe.Known(int64(187)),
-		Lent: make([]int64, 9), Longest: maybe.Known(4 * time.Minute)}
+		Lent: make([]int64, 9), Longest: maybe.Known(4 * time.Minute), Holders: []int{4}}
+	const uses = "1: waits for 10.0.0.7:5432 in shop.Stock.ask"
+	const holds = "1: sleeps or waits for a notification in shop.Audit.run"
+	if d := cmp.Diff([]string{holds, uses}, Does(Users(threads, c, true))); d != "" {
+		t.Error(d)
+	}
+	if d := cmp.Diff([]string{holds}, Does(Users(threads, c, false))); d != "" {
+		t.Error(d)
+	}
 	if got := ConnectionsLoad(c); got != "9 of 10 connections out, 187 wait for one, the first for 4m0s" {
 		t.Error(got)
 	}

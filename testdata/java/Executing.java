@@ -70,6 +70,15 @@ public final class Executing {
         }
     }
 
+    /** A thread that has something in a variable while it waits. */
+    static void hold(String name, Object held) {
+        daemon(() -> {
+            Object mine = held;
+            new Forever().run();
+            mine.hashCode();
+        }, name).start();
+    }
+
     static ThreadPoolExecutor pool(String name, int n, BlockingQueue<Runnable> queue) {
         AtomicLong number = new AtomicLong();
         return new Shadowing(n, queue, r -> daemon(() -> r.run(), name + number.incrementAndGet()));
@@ -109,8 +118,12 @@ public final class Executing {
         for (int i = 0; i < 2 + 9; i++) {
             fork.execute(new Forever());
         }
-        new HikariPool("Stock", 10, 8, 6, 21).keepHouse();
-        int blocked = 4 + 2 + 2 + 3 + 2 + 1 + 1 + 2;
+        HikariPool stock = new HikariPool("Stock", 10, 8, 6, 21);
+        stock.keepHouse();
+        hold("holder-1", stock.proxy(3, true));
+        hold("closed-1", stock.proxy(4, false)); // it has given it back
+        hold("early-1", stock.proxy(7, true)); // this one is not lent
+        int blocked = 4 + 2 + 2 + 3 + 2 + 1 + 1 + 2 + 3;
         if (args.length > 0) {
             virtual("First");
             virtual("Second");

@@ -38,6 +38,9 @@ func TestPools(t *testing.T) {
 				jvm := jvmtest.Start(t, jdk, "truth.Executing", args...)
 				s := attach(t, jvm.PID)
 				checkPools(t, s, jdk.Version >= 21)
+				if mode != "-XX:+UseZGC" { // which does not say where its heap is
+					checkHolder(t, s)
+				}
 				jvm.Command("gc")
 				jvm.Command("gc")
 				checkPools(t, s, jdk.Version >= 21)
@@ -49,8 +52,9 @@ func TestPools(t *testing.T) {
 // executing is what truth.Executing makes. The text is pools.Pool.Load, the class of the next task, and how many tasks
 // have ended.
 var executing = map[string]string{
-	"linked-*":                "4 of 4 busy, 7 queued; truth.Executing$Forever; 5 done; room 93",
-	"array-*":                 "2 of 2 busy, 3 queued, which is all that it takes; truth.Executing$Forever; 0 done; room 0",
+	"linked-*": "4 of 4 busy, 7 queued; truth.Executing$Forever; 5 done; room 93",
+	"array-*": "2 of 2 busy, 3 queued, which is all that it takes; truth.Executing$Forever; 0 done; " +
+		"room 0",
 	"handed-*":                "2 of 2 busy, 0 queued; ; 0 done; room 0",
 	"deque-*":                 "3 of 3 busy, 2 queued; truth.Executing$Forever; 0 done; room not known",
 	"priority-*":              "2 of 2 busy, 6 queued; truth.Executing$Forever; 0 done; room not known",
@@ -110,5 +114,22 @@ func checkPools(t *testing.T, s *session.Session, virtual bool) {
 	if text := pools.ConnectionsLoad(&c); c.Name != "Stock" ||
 		!strings.HasPrefix(text, "6 of 10 connections out, 21 wait for one, the first for 1m") || c.Lent[5] != 1005 {
 		t.Errorf("%s: %s, %+v", c.Name, text, c)
+	}
+}
+
+// checkHolder: of three threads that know a proxy of a connection, one holds the connection.
+func checkHolder(t *testing.T, s *session.Session) {
+	t.Helper()
+	threads, err := s.Dump(session.DumpOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	known, err := s.Pools()
+	if err != nil || len(known.Connections) != 1 {
+		t.Fatal(err, known)
+	}
+	users := pools.Users(threads, &known.Connections[0], true)
+	if len(users) != 1 || users[0].Name != "holder-1" || !strings.HasPrefix(users[0].Site, "truth.Executing") {
+		t.Errorf("%+v", users)
 	}
 }

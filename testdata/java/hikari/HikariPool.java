@@ -22,6 +22,15 @@ public final class HikariPool extends PoolBase {
         connectionBag.waiters.set(waiting);
     }
 
+    /** What stands for a connection until it is given back. A closed one stands for nothing. */
+    public Object proxy(int i, boolean open) {
+        PoolEntry e = connectionBag.sharedList.get(i);
+        HikariProxyConnection p = new HikariProxyConnection();
+        p.poolEntry = e;
+        p.delegate = open ? e.connection : "closed";
+        return p;
+    }
+
     /** Starts its house-keeping, in a thread of its own. */
     public void keepHouse() {
         ScheduledThreadPoolExecutor e = new ScheduledThreadPoolExecutor(1, r -> {
@@ -50,7 +59,15 @@ class PoolBase {
     }
 }
 
+class ProxyConnection {
+    PoolEntry poolEntry;
+    Object delegate;
+}
+
+final class HikariProxyConnection extends ProxyConnection {}
+
 final class PoolEntry {
+    final Object connection = new Object();
     long lastAccessed;
     long lastBorrowed;
     volatile int state;

@@ -55,10 +55,13 @@ func (s *Session) readPools(to *profile.Pools) error {
 		}
 		var all []*vmstructs.Executor
 		var lent []*vmstructs.Connections
-		settled := false
-		if s.whileResting(reader, proc, func() { all, lent, settled = reader.Read(threads) }) && settled {
+		rested := s.whileResting(reader, proc, func() { all, lent, err = reader.Read(threads) })
+		switch {
+		case err == nil && rested:
 			s.tellPools(to, all, lent)
 			return nil
+		case err != nil && !errors.Is(err, vmstructs.ErrMoved):
+			return err
 		}
 		err = errPoolsMove
 		time.Sleep(poolPause)

@@ -2,6 +2,7 @@ package vmstructs
 
 import (
 	"encoding/binary"
+	"errors"
 
 	"goprof/process/maybe"
 )
@@ -86,9 +87,12 @@ func (vm *VM) NewPools() (*Pools, error) {
 func (p *Pools) IsZGC() bool               { return p.k.IsZGC() }
 func (p *Pools) CollectorRests(rests bool) { p.k.CollectorRests(rests) }
 
-// Read reads the executors of these threads. settled is false if a collector was at work meanwhile: then objects may
-// have been mistaken for others, and nothing of the reading counts.
-func (p *Pools) Read(threads []Thread) (all []*Executor, connections []*Connections, settled bool) {
+// errManyPools: there is more to read than maxPoolReads.
+var errManyPools = errors.New("vmstructs: too many threads, executors and connections")
+
+// Read reads the executors of these threads. With ErrMoved a collector was at work meanwhile: then objects may have been
+// mistaken for others, and nothing of the reading counts.
+func (p *Pools) Read(threads []Thread) (all []*Executor, connections []*Connections, err error) {
 	k := p.k
 	before := k.vm.heapMoment()
 	held := k.vm.holdColours(&k.colours) == nil
@@ -118,8 +122,13 @@ func (p *Pools) Read(threads []Thread) (all []*Executor, connections []*Connecti
 		p.addWorker(e, w)
 	}
 	p.findHolders(connections)
-	settled = held && k.vm.nothingMoved(before) && k.vm.letGoColours() && p.reads < maxPoolReads
-	return all, connections, settled
+	switch {
+	case p.reads > maxPoolReads:
+		return nil, nil, errManyPools
+	case !held || !k.vm.nothingMoved(before) || !k.vm.letGoColours():
+		return nil, nil, ErrMoved
+	}
+	return all, connections, nil
 }
 
 // poolClass is a class, with its fields and those of its superclasses.

@@ -106,7 +106,7 @@ func (p *Pool) Load() string {
 	}
 	switch {
 	case e.Late > time.Second:
-		text += fmt.Sprintf(", the next is due since %s", e.Late.Round(time.Second))
+		text += fmt.Sprintf(", the next %s overdue", e.Late.Round(time.Second))
 	case e.Queued.Or(0) > 0 && e.Room == maybe.Known(int64(0)):
 		text += ", which is all that it takes"
 	}

@@ -198,10 +198,10 @@ func TestKnown(t *testing.T) {
 	}
 	want := map[string]bool{
 		"order *: 2 of 3 busy (it may have 200), 1431 queued, which is all that it takes": true,
-		"loop-*: 2 of 2 busy, 5 queued":                                true,
-		"fork-*: 1 of 1 busy, queue not known":                         true,
-		"timer: 0 of 1 busy, 2 scheduled, the next is due since 1m30s": true,
-		"own-*: 2 of 3 busy":                                           true,
+		"loop-*: 2 of 2 busy, 5 queued":                           true,
+		"fork-*: 1 of 1 busy, queue not known":                    true,
+		"timer: 0 of 1 busy, 2 scheduled, the next 1m30s overdue": true,
+		"own-*: 2 of 3 busy":                                      true,
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)

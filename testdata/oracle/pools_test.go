@@ -92,7 +92,7 @@ func checkPools(t *testing.T, s *session.Session, virtual bool) {
 			carriers = p.Load()
 			continue
 		}
-		load, due, _ := strings.Cut(p.Load(), ", the next is due since")
+		load, due, _ := strings.Cut(p.Load(), ", the next ")
 		if p.Name == "timed-*" && (e.Late <= 0 || e.Late > time.Hour) || p.Name != "timed-*" && due != "" {
 			t.Errorf("%s: due since %v", p.Name, e.Late)
 		}

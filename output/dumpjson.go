@@ -17,6 +17,7 @@ import (
 type (
 	jsonDump struct {
 		jsonHeader
+		*jsonPools
 		Core      *jsonCore              `json:"core,omitempty"`
 		Threads   []jsonThread           `json:"threads"`
 		Groups    []jsonGroup            `json:"groups,omitempty"`
@@ -50,6 +51,7 @@ type (
 		Frames    []jsonFrame `json:"frames"` // from the top down
 		Truncated string      `json:"truncated,omitempty"`
 		Error     string      `json:"error,omitempty"`
+		Peer      string      `json:"peer,omitempty"` // the other end of the connection that it waits for
 		jsonCarrier
 		jsonThreadLocks
 	}
@@ -150,7 +152,8 @@ func jsonOf(d *profile.Dump, shape DumpShape) *jsonDump {
 
 // jsonAround is everything except the threads.
 func jsonAround(d *profile.Dump, shape DumpShape) *jsonDump {
-	j := &jsonDump{jsonHeader: headerOf(d), Core: coreJSON(d.Core), Threads: []jsonThread{}, Virtual: d.Virtual}
+	j := &jsonDump{jsonHeader: headerOf(d), jsonPools: poolsJSON(d), Core: coreJSON(d.Core), Threads: []jsonThread{},
+		Virtual: d.Virtual}
 	if shape.Group {
 		for _, g := range groupThreads(d.Threads) {
 			j.Groups = append(j.Groups, groupOf(g, shape))
@@ -190,7 +193,7 @@ func groupOf(g *dumpGroup, shape DumpShape) jsonGroup {
 
 func dumpThread(t *profile.ThreadDump, shape DumpShape) jsonThread {
 	j := jsonThread{TID: t.TID, Name: t.Name, State: t.State, Java: t.Java, System: t.System, Daemon: t.Daemon,
-		CPU: int64(t.CPU), JavaID: t.JavaID, Priority: t.Priority, Age: int64(t.Age), Error: t.Err,
+		CPU: int64(t.CPU), JavaID: t.JavaID, Priority: t.Priority, Age: int64(t.Age), Error: t.Err, Peer: t.Peer,
 		jsonThreadLocks: threadLocksJSON(t)}
 	stack := t.Stack
 	if v := t.Virtual; v != nil {

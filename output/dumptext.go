@@ -18,6 +18,7 @@ import (
 type DumpShape struct {
 	Native bool // also the native frames below Java by which the JVM starts a thread
 	Group  bool // threads with the same stack and state once
+	Pools  bool // pools in place of threads, in text
 }
 
 // DumpText writes one look at all threads for people:
@@ -41,6 +42,10 @@ func DumpText(to io.Writer, d *profile.Dump, shape DumpShape) error {
 	w.header(d)
 	w.core(d)
 	w.deadlocks(d)
+	if shape.Pools && d.Pools != nil {
+		w.pools(d)
+		return w.Flush()
+	}
 	if shape.Group {
 		w.groups(d.Threads)
 		return w.Flush()

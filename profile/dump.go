@@ -38,6 +38,9 @@ type ThreadDump struct {
 	// Unconfirmed says that the thread seemed to wait for another thread's lock, and that this could not be confirmed.
 	// WaitsFor is nil then.
 	Unconfirmed bool
+	// Peer is the other end of the connection that the thread waits for in a system call. Empty: it waits for none, or it
+	// is not known, or was not asked for.
+	Peer string
 	// Died says that the signal that ended the process met this thread.
 	Died bool
 	// Err says why there is no stack at all; empty otherwise.
@@ -61,6 +64,8 @@ type Dump struct {
 	Unstopped    bool
 	Threads      []ThreadDump
 	Virtual      *VirtualCensus // nil: virtual threads that no carrier runs were not asked for
+	// Pools is what is known of pools of threads and of connections. Nil: that was not asked for.
+	Pools *Pools
 	// Deadlocks are cycles of threads of which each waits for what the next one holds, and the last for the first.
 	Deadlocks [][]ThreadRef
 	// Core is set if the dump was taken of a core file.

@@ -5,7 +5,6 @@ package session
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"time"
 
 	"goprof/process"
@@ -173,10 +172,9 @@ func (r *lockReader) round(last *lockRound) (*lockRound, error) {
 			}
 		}
 	}
-	workers, rest := r.workers()
-	r.k.CollectorRests(rest)
-	all, settled := r.k.Round(threads, r.frames)
-	if again, still := r.workers(); rest && (!still || !maps.Equal(workers, again)) {
+	var all []vmstructs.ThreadLocks
+	var settled bool
+	if !r.d.whileResting(r.k, r.proc, func() { all, settled = r.k.Round(threads, r.frames) }) {
 		settled = false
 	}
 	now := &lockRound{settled: settled,

@@ -3,37 +3,56 @@
 package session
 
 import (
+	"maps"
 	"strings"
 
+	"goprof/process/procfs"
 	"goprof/sampler/ptrace"
 )
 
-// workers reads how ZGC's threads have moved, and reports whether all of them sleep. While they sleep no thread moves
+// zWorkers reads how ZGC's threads have moved, and reports whether all of them sleep. While they sleep no thread moves
 // objects. ZGC makes more of them when it needs them, so the list of threads is read each time.
-func (r *lockReader) workers() (moved map[int]ptrace.Motion, rest bool) {
-	if !r.k.IsZGC() {
-		return nil, false
-	}
+func (s *Session) zWorkers(proc *procfs.Dir) (moved map[int]ptrace.Motion, rest bool) {
 	moved, rest = map[int]ptrace.Motion{}, true
 	var buf [1 << 15]byte
-	err := r.proc.Threads(buf[:], func(tid int) {
-		if !r.isWorker(tid) {
+	err := proc.Threads(buf[:], func(tid int) {
+		if !s.isZWorker(proc, tid) {
 			return
 		}
-		m, ok := ptrace.MotionOf(r.proc, tid)
-		rest = rest && ok && ptrace.InCall(r.proc, tid)
+		m, ok := ptrace.MotionOf(proc, tid)
+		rest = rest && ok && ptrace.InCall(proc, tid)
 		moved[tid] = m
 	})
 	return moved, err == nil && rest && len(moved) > 0
 }
 
-// isWorker reports whether a thread does ZGC's work, by its name. A thread names itself before it does any work. The
+// isZWorker reports whether a thread does ZGC's work, by its name. A thread names itself before it does any work. The
 // name of a thread that came after the dump's list was read is read each time.
-func (r *lockReader) isWorker(tid int) bool {
-	if th, ok := r.d.dir.threads[tid]; ok {
+func (s *Session) isZWorker(proc *procfs.Dir, tid int) bool {
+	if th, ok := s.dir.threads[tid]; ok {
 		return th != nil && th.java.Addr == 0 && workerName(th.kernel.Comm)
 	}
-	return workerName(string(r.proc.Read(tid, "comm")))
+	return workerName(string(proc.Read(tid, "comm")))
+}
+
+// zReader reads objects: vmstructs.Locks, vmstructs.Pools.
+type zReader interface {
+	IsZGC() bool
+	CollectorRests(bool)
+}
+
+// whileResting calls read, which reads objects by k. It reports whether no thread of ZGC's has moved objects meanwhile,
+// where the collector is ZGC and read was told that its threads rest.
+func (s *Session) whileResting(k zReader, proc *procfs.Dir, read func()) bool {
+	if !k.IsZGC() {
+		read()
+		return true
+	}
+	workers, rest := s.zWorkers(proc)
+	k.CollectorRests(rest)
+	read()
+	again, still := s.zWorkers(proc)
+	return !rest || still && maps.Equal(workers, again)
 }
 
 func workerName(comm string) bool {

@@ -52,6 +52,8 @@ type Dump struct {
 	// have opened. Connections of this process to itself are not counted. Both are known where Remotes is.
 	Opened   map[netip.AddrPort]int
 	Accepted int
+	// Pools is what the JVM's objects say of pools. Nil: nothing.
+	Pools *profile.Pools
 	// Virtual are the virtual threads that no carrier ran, with their stacks and without their locks. VirtualErr says
 	// why they could not be read. Only the first dump and the last have them.
 	Virtual    []profile.ThreadDump

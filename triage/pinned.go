@@ -53,6 +53,9 @@ func pinned(x *exam) *suspicion {
 			line += fmt.Sprintf(" on %q, in %s", t.Name, topJava(&t.Stack))
 		}
 		s.evidence = append(s.evidence, line)
+		if load := x.loadOf(p.Carrier); load != "" && len(s.evidence) == 1 {
+			s.evidence = append(s.evidence, load)
+		}
 	}
 	return s
 }

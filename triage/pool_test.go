@@ -252,3 +252,38 @@ func TestVirtualMayHaveMoved(t *testing.T) {
 		}
 	}
 }
+
+// TestStuckPoolObjects: what the JVM's objects say of a stuck pool, and of the connections that it waits for.
+func TestStuckPoolObjects(t *testing.T) {
+	hikari := []string{park, "java.util.concurrent.SynchronousQueue.poll",
+		"com.zaxxer.hikari.pool.HikariPool.getConnection", "shop.Cart.pay"}
+	uses := []string{"sun.nio.ch.SocketDispatcher.read0", "java.net.Socket$SocketInputStream.read",
+		"org.postgresql.core.PGStream.receive", "com.zaxxer.hikari.pool.ProxyStatement.execute", "shop.Stock.ask"}
+	p := healthy()
+	p.waitInTask(2, 5, hikari...)
+	p.waitInTask(6, 6, uses...)
+	for i := range p.Dumps {
+		p.Dumps[i].Remotes = map[int]Remote{6: {remote, "ESTABLISHED"}}
+		p.Dumps[i].Pools = &profile.Pools{Executors: []profile.Executor{{Threads: []int{2, 3, 4, 5, 6},
+			Queued: known(int64(1400 + i)), Running: known(int64(5)), Done: known(int64(70 + i))}},
+			Connections: []profile.Connections{{Name: "HikariPool-1", All: 3, Most: known(int64(3)), Waiting: known(int64(4)),
+				Lent: []int64{7, 8, int64(20 + i)}}}}
+	}
+	got := Judge(p.Evidence)
+	if len(got.Findings) == 0 || got.Findings[0].ID != profile.PoolStuck {
+		t.Fatalf("%+v", got)
+	}
+	f := got.Findings[0]
+	text := f.Claim + "\n" + strings.Join(f.Evidence, "\n")
+	for _, want := range []string{
+		"4 of 5 threads pool-1-thread-* wait for a connection of HikariPool-1 (3 of 3 are out), for at least 10 s",
+		"pool-1-thread-*: 5 of 5 busy, 1402 queued; 2 begun in 10 s",
+		"HikariPool-1: 3 of 3 connections out, 4 wait for one; 2 did not come back in 10 s",
+		"threads that have one of its connections: 1: waits for 10.0.0.7:5432 in shop.Stock.ask",
+		"lent to threads that are not known: 2",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in\n%s", want, text)
+		}
+	}
+}

@@ -34,6 +34,11 @@ func (s *stuckPool) claim(x *exam) string {
 	wait := w.wait
 	switch s.on {
 	case pools.ForResource:
+		if c := s.connections(x); c != nil {
+			wait = fmt.Sprintf("wait for a connection of %s (%d of %d are out)", c.Name, len(c.Lent),
+				max(c.All, c.Most.Or(0)))
+			break
+		}
 		wait = fmt.Sprintf(wait, cmp.Or(ranked(s.tally(func(m *poolMember) string { return m.From }))[0], "a pool"))
 	case pools.ForPeer:
 		wait = fmt.Sprintf(wait, s.peer)
@@ -79,6 +84,7 @@ func (s *stuckPool) suspicion(x *exam) *suspicion {
 	if s.on == pools.ForLock {
 		found.next = fmt.Sprintf("goprof locks --pid %d  (who holds it, and who waits)", x.PID)
 	}
+	found.evidence = s.objects(x)
 	sites := s.tally(func(m *poolMember) string { return m.Site })
 	for _, site := range ranked(sites)[:min(3, len(sites))] {
 		found.evidence = append(found.evidence, fmt.Sprintf("%d in %s", sites[site], site))

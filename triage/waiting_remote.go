@@ -36,6 +36,7 @@ func waitingRemote(x *exam) *suspicion {
 type remotePool struct {
 	name    string
 	threads int
+	first   int            // one of them
 	stuck   map[string]int // by address
 	share   float64        // of their time, the sum over those stuck
 	state   string
@@ -59,6 +60,9 @@ func (p *remotePool) suspicion(x *exam) *suspicion {
 			len(x.Dumps), addresses[0], p.state)},
 		next: fmt.Sprintf("look at %s; goprof record --pid %d --mode wall -d 30s  (which calls wait for it)",
 			addresses[0], x.PID)}
+	if load := x.loadOf(p.first); load != "" {
+		s.evidence = append(s.evidence, load)
+	}
 	if sites := ranked(p.where); len(sites) > 0 && sites[0] != "" {
 		s.evidence = append(s.evidence, "most wait in "+sites[0])
 	}
@@ -78,7 +82,7 @@ func (x *exam) poolsByRemote() []*remotePool {
 		name := naming.Pool(t.Name)
 		p := pools[name]
 		if p == nil {
-			p = &remotePool{name: name, stuck: map[string]int{}, where: map[string]int{}}
+			p = &remotePool{name: name, first: t.TID, stuck: map[string]int{}, where: map[string]int{}}
 			pools[name] = p
 		}
 		p.threads++

@@ -110,4 +110,10 @@
 // virtual threads that the JDK's thread containers know. An object's class is read from its header,
 // fields are found by name, and classes by the list of each class loader. What was read counts if it
 // reads the same again.
+//
+// # Executors and queues (pools.go, pools_executors.go, pools_connections.go)
+//
+// A thread's Runnable leads to its executor, and the executor to its queue. Classes and fields have the names of the
+// JDK's, Tomcat's, Netty's and HikariCP's sources. A Runnable may know executors of others: its thread counts only if
+// the worker's object leads back to that thread.
 package vmstructs

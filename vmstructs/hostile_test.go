@@ -297,6 +297,29 @@ func tourThreads(vm *VM) {
 		vm.AnchorIn(sideOf(vm, th.Addr))
 	}
 	tourLocks(vm, threads[:min(len(threads), 8)])
+	tourPools(vm, threads[:min(len(threads), 8)])
+}
+
+func tourPools(vm *VM, threads []Thread) {
+	p, err := vm.NewPools()
+	if err != nil {
+		return
+	}
+	p.Read(threads)
+	for _, th := range threads {
+		object, err := vm.threadObject(th)
+		if err != nil {
+			continue
+		}
+		o, _ := p.read(object)
+		for kind := ThreadPool; kind <= EventLoop; kind++ { // whatever it is
+			p.readExecutor(&Executor{Kind: kind}, o)
+		}
+		p.connectionsOf(o)
+		p.readConnections(o)
+		p.elements(object, 0, maxPoolArray)
+		p.text(object)
+	}
 }
 
 func tourLocks(vm *VM, threads []Thread) {

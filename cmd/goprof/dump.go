@@ -32,6 +32,9 @@ and of the JVM. The frames by which the JVM starts a thread (__clone3 ... call_s
 --native shows them. JSON has all frames (--native=false leaves them out there, too).
 
 --group shows threads that stand at the same place in the same state once, with their count.
+--pools shows pools of threads in place of the threads: how many are busy and what with, and how many
+tasks wait, where the JVM's objects tell (executors of the JDK, Tomcat and Netty, connections of
+HikariCP). A number that could not be read is not shown.
 -n 3 --every 5s takes several dumps, and says then which threads did not move and how much CPU time
 each used in between. Ctrl-C ends that with the dumps that there are.
 --format jstack prints what fastThread, jstall, TDA, IntelliJ and the like read: Java frames alone.
@@ -56,6 +59,7 @@ same. See docs/cores.md.`
 const dumpExample = `  goprof dump 1234                            or --pid 1234
   goprof dump petclinic                       the JVM with that in its main class or jar
   goprof dump 1234 --group                    threads at the same place once
+  goprof dump 1234 --pools                    pools: how many are busy, what waits in their queues
   goprof dump 1234 -n 3 --every 5s            three dumps: what moved, and what did not
   goprof dump 1234 --json --redact default    without names that may not leave the house
   goprof dump 1234 --format jstack > t.txt    for tools that read jstack's dumps
@@ -108,6 +112,7 @@ func newDump() *cobra.Command {
 	fs.BoolVar(&d.json, "json", false, "write JSON, as --format json")
 	fs.StringVarP(&d.output, "output", "o", output.Stdout, outputUsage)
 	fs.BoolVar(&d.shape.Group, "group", false, "show threads with the same stack and state once")
+	fs.BoolVar(&d.shape.Pools, "pools", false, "show pools of threads and their queues (in text, in place of the threads)")
 	fs.BoolVar(&d.shape.Native, "native", false,
 		"show the JVM's own frames below Java, too (JSON shows them unless --native=false)")
 	fs.IntVarP(&d.count, "count", "n", 1, "`number` of dumps")
@@ -146,7 +151,7 @@ type dumper struct {
 }
 
 // liveDumpFlags are for live JVMs only.
-var liveDumpFlags = []string{"pid", "ns-pid", "count", "every", "nonblocking", "wait-stop"}
+var liveDumpFlags = []string{"pid", "ns-pid", "count", "every", "nonblocking", "wait-stop", "pools"}
 
 // toDump are the rights that dump and locks keep. They write a file only where -o or --redact-map names one.
 func (f *redactFlags) toDump(name string) guard.Keep {
@@ -187,6 +192,8 @@ func (d *dumper) check(cmd *cobra.Command) error {
 	case d.format == dumpAsJstack && d.shape.Group:
 		return usageError(cmd, "--format jstack shows each thread by itself: --group is for text and json",
 			without("group"))
+	case d.format == dumpAsJstack && d.shape.Pools:
+		return usageError(cmd, "--format jstack has no place for pools: text and json show them", without("pools"))
 	case d.format == dumpAsJstack && d.virtual:
 		return usageError(cmd,
 			"--format jstack has no place for virtual threads that no carrier runs: text and json show them",

@@ -81,6 +81,14 @@ func (d *dumper) take(cmd *cobra.Command, s *session.Session) (dump *profile.Dum
 	} else if !d.virtual {
 		threads = onlyDeadlocked(threads)
 	}
+	if d.shape.Pools && incomplete == nil {
+		if dump.Pools, err = s.Pools(); err == nil {
+			err = s.Peers(threads)
+		}
+		if err != nil {
+			incomplete = attachError(d.pid, err)
+		}
+	}
 	tellVirtualWaits(cmd.ErrOrStderr(), &dump.Waits)
 	if d.hideInternal {
 		hideInternal(threads)

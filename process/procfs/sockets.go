@@ -3,6 +3,7 @@ package procfs
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"net/netip"
 	"strconv"
 )
@@ -18,6 +19,20 @@ type Socket struct {
 // tcpStates are the numbers of include/net/tcp_states.h.
 var tcpStates = [...]string{"", "ESTABLISHED", "SYN_SENT", "SYN_RECV", "FIN_WAIT1", "FIN_WAIT2", "TIME_WAIT", "CLOSE",
 	"CLOSE_WAIT", "LAST_ACK", "LISTEN", "CLOSING", "NEW_SYN_RECV"}
+
+// maxSocketFile bounds what is read of the list of a namespace's sockets: some hundred thousand of them.
+const maxSocketFile = 16 << 20
+
+// EachTCP calls each for every TCP socket of the network namespace in which a process is.
+func EachTCP(pid int, each func(Socket)) {
+	for _, name := range []string{"net/tcp", "net/tcp6"} {
+		b, err := Read(fmt.Sprintf("/proc/%d/%s", pid, name), maxSocketFile)
+		if err != nil {
+			continue // a kernel without IPv6
+		}
+		EachSocket(b, each)
+	}
+}
 
 // EachSocket calls each for every TCP socket in the text of tcp or tcp6. A line that does not parse is left out.
 func EachSocket(b []byte, each func(Socket)) {

@@ -12,6 +12,8 @@ import (
 type Pool struct {
 	Name    string // naming.Pool's
 	Members []Member
+	// Executors are those that the members run for, as far as they are known: one, or several with threads of one name.
+	Executors []*profile.Executor
 }
 
 // Member is a thread of a pool.
@@ -26,21 +28,29 @@ const Unnamed = "without a name"
 // Of makes pools of the threads of a dump for which ask is true, the largest first. Threads in one dump with one
 // name, or with names that differ only by a number, are one pool.
 func Of(threads []profile.ThreadDump, ask func(*profile.ThreadDump) bool) []*Pool {
-	byName := map[string]*Pool{}
+	return grouped(threads, ask, func(t *profile.ThreadDump) string { return nameOf(t) })
+}
+
+// nameOf is the name of the pool that a thread belongs to by its own name.
+func nameOf(t *profile.ThreadDump) string {
+	return cmp.Or(naming.Pool(cmp.Or(t.Ref().Name, t.Name)), Unnamed)
+}
+
+// grouped makes a pool of all threads with the same key.
+func grouped(threads []profile.ThreadDump, ask func(*profile.ThreadDump) bool,
+	key func(*profile.ThreadDump) string) []*Pool {
+	byKey := map[string]*Pool{}
 	var all []*Pool
 	for i := range threads {
 		t := &threads[i]
 		if !ask(t) {
 			continue
 		}
-		name := naming.Pool(cmp.Or(t.Ref().Name, t.Name))
-		if name == "" {
-			name = Unnamed
-		}
-		p := byName[name]
+		k := key(t)
+		p := byKey[k]
 		if p == nil {
-			p = &Pool{Name: name}
-			byName[name] = p
+			p = &Pool{Name: nameOf(t)}
+			byKey[k] = p
 			all = append(all, p)
 		}
 		p.Members = append(p.Members, Member{t, At(t)})

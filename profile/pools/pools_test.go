@@ -3,7 +3,11 @@ package pools
 import (
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
+
+	"goprof/process/maybe"
 	"goprof/profile"
 )
 
@@ -166,5 +170,67 @@ func TestOf(t *testing.T) {
 	if len(got) != 2 || got[0].Name != "http-*" || len(got[0].Members) != 3 || got[0].Count(ForPermit) != 3 ||
 		got[1].Name != Unnamed || got[1].Count(Working) != 2 {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestKnown: the threads of an executor are one pool whatever their names are. Event loops of one name, and threads of
+// which no executor is known, are pools by their names. One thread without an executor is no pool.
+func TestKnown(t *testing.T) {
+	n := func(n int64) maybe.Value[int64] { return maybe.Known(n) }
+	known := &profile.Pools{Executors: []profile.Executor{
+		{Class: "java.util.concurrent.ThreadPoolExecutor", Threads: []int{1, 2, 3}, Most: n(200), Queued: n(1431), Room: n(0),
+			Running: n(2), Done: n(70)},
+		{Kind: profile.EventLoop, Threads: []int{4}, Most: n(1), Queued: n(2)},
+		{Kind: profile.EventLoop, Threads: []int{5}, Most: n(1), Queued: n(3)},
+		{Kind: profile.ForkJoin, Threads: []int{6}},
+		{Threads: []int{7}, Queued: n(2), Scheduled: true, Late: 90 * time.Second, Running: n(0)},
+	}}
+	var threads []profile.ThreadDump
+	for i, name := range []string{"order 7", "http-2", "http-3", "loop-1", "loop-2", "fork-1", "timer", "main", "own-1",
+		"own-2", "own-3"} {
+		threads = append(threads, profile.ThreadDump{TID: i + 1, Name: name, Java: true,
+			Stack: profile.Stack{Frames: stackOf(shop)}})
+	}
+	threads[9].Stack.Frames = stackOf(condition + "java.util.concurrent.LinkedBlockingQueue.take shop.Consumer.run")
+	got := map[string]bool{}
+	for _, p := range Known(threads, known) {
+		got[p.Name+": "+p.Load()] = true
+	}
+	want := map[string]bool{
+		"order *: 2 of 3 busy (it may have 200), 1431 queued, which is all that it takes": true,
+		"loop-*: 2 of 2 busy, 5 queued":                           true,
+		"fork-*: 1 of 1 busy, queue not known":                    true,
+		"timer: 0 of 1 busy, 2 scheduled, the next 1m30s overdue": true,
+		"own-*: 2 of 3 busy":                                      true,
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestUsers: a thread inside a call of a connection of HikariCP's uses one, and so does a thread that is known to hold
+// one. What it waits for is said, and which method of the program called. Of several pools only holders are known.
+func TestUsers(t *testing.T) {
+	read := "java.net.SocketInputStream.socketRead0 java.net.SocketInputStream.read org.postgresql.core.PGStream.receive "
+	threads := []profile.ThreadDump{
+		{TID: 1, Stack: profile.Stack{Frames: stackOf(read + "com.zaxxer.hikari.pool.ProxyStatement.executeQuery " +
+			"com.zaxxer.hikari.pool.HikariProxyStatement.executeQuery shop.Stock.ask shop.Cart.pay")}, Peer: "10.0.0.7:5432"},
+		{TID: 2, Stack: profile.Stack{Frames: stackOf(read + "shop.Stock.ask")}},
+		{TID: 3, Stack: profile.Stack{Frames: stackOf(acquire +
+			"com.zaxxer.hikari.pool.HikariPool.getConnection shop.Stock.ask")}},
+		{TID: 4, Stack: profile.Stack{Frames: stackOf("java.lang.Thread.sleep shop.Audit.run")}},
+	}
+	c := &profile.Connections{All: 9, Most: maybe.Known(int64(10)), Waiting: maybe.Known(int64(187)),
+		Lent: make([]int64, 9), Longest: maybe.Known(4 * time.Minute), Holders: []int{4}}
+	const uses = "1: waits for 10.0.0.7:5432 in shop.Stock.ask"
+	const holds = "1: sleeps or waits for a notification in shop.Audit.run"
+	if d := cmp.Diff([]string{holds, uses}, Does(Users(threads, c, true))); d != "" {
+		t.Error(d)
+	}
+	if d := cmp.Diff([]string{holds}, Does(Users(threads, c, false))); d != "" {
+		t.Error(d)
+	}
+	if got := ConnectionsLoad(c); got != "9 of 10 connections out, 187 wait for one, the first for 4m0s" {
+		t.Error(got)
 	}
 }

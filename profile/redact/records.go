@@ -245,10 +245,26 @@ func (r *Redactor) Dump(d *profile.Dump) {
 		}
 		d.Virtual = &census
 	}
+	r.pools(d.Pools)
 	for _, cycle := range d.Deadlocks {
 		for i := range cycle {
 			cycle[i].Name = r.ThreadName(cycle[i].Name)
 		}
+	}
+}
+
+// pools redacts classes of executors and tasks, and names of pools of connections.
+func (r *Redactor) pools(p *profile.Pools) {
+	if p == nil {
+		return
+	}
+	p.Err = r.Text(p.Err)
+	for i := range p.Executors {
+		e := &p.Executors[i]
+		e.Class, e.Next = r.Class(e.Class), r.Class(e.Next)
+	}
+	for i := range p.Connections {
+		p.Connections[i].Name = r.ThreadName(p.Connections[i].Name)
 	}
 }
 
@@ -291,7 +307,7 @@ func (r *Redactor) Where(text string) string {
 
 func (r *Redactor) dumped(t *profile.ThreadDump, f *Functions) {
 	t.Name, t.Err, t.State = r.ThreadName(t.Name), r.Text(t.Err), r.threadState(t.State)
-	t.Stack.Virtual.Name = r.ThreadName(t.Stack.Virtual.Name)
+	t.Stack.Virtual.Name, t.Peer = r.ThreadName(t.Stack.Virtual.Name), r.Text(t.Peer)
 	if t.Virtual != nil {
 		v := *t.Virtual
 		v.Name = r.ThreadName(v.Name)

@@ -17,6 +17,10 @@ func (x *examination) dumpPools() error {
 	d.Took = time.Since(d.At)
 	d.Opened, d.Accepted = x.opened.opened, x.opened.accepted
 	x.readChildren(d.Threads)
+	var err error
+	if d.Pools, err = x.session.Pools(); err != nil {
+		return err
+	}
 	return x.dumpVirtual(d)
 }
 

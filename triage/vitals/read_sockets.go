@@ -12,12 +12,8 @@ import (
 	"goprof/process/procfs"
 )
 
-const (
-	// MaxSockets bounds what Sockets returns.
-	MaxSockets = 1 << 14
-	// maxSocketFile bounds what is read of the list of a namespace's sockets: some hundred thousand of them.
-	maxSocketFile = 16 << 20
-)
+// MaxSockets bounds what Sockets returns.
+const MaxSockets = 1 << 14
 
 // Sockets are the process's TCP sockets: those with the given descriptors, or all where none are given, lowest number
 // first. No more than MaxSockets are read. It costs more than Read where there are thousands.
@@ -41,20 +37,14 @@ func (v *Vitals) Sockets(fds ...int) ([]Socket, error) {
 		return nil, v.p.Alive()
 	}
 	var found []Socket
-	for _, name := range []string{"net/tcp", "net/tcp6"} {
-		b, err := procfs.Read(v.file(name), maxSocketFile)
-		if err != nil {
-			continue // a kernel without IPv6
-		}
-		procfs.EachSocket(b, func(s procfs.Socket) {
-			for _, fd := range byInode[s.Inode] {
-				if len(found) < MaxSockets {
-					found = append(found, Socket{FD: fd, Local: s.Local, Remote: s.Remote, State: s.State,
-						Unsent: s.Unsent, Unread: s.Unread})
-				}
+	procfs.EachTCP(v.p.PID(), func(s procfs.Socket) {
+		for _, fd := range byInode[s.Inode] {
+			if len(found) < MaxSockets {
+				found = append(found, Socket{FD: fd, Local: s.Local, Remote: s.Remote, State: s.State,
+					Unsent: s.Unsent, Unread: s.Unread})
 			}
-		})
-	}
+		}
+	})
 	sort.Slice(found, func(i, j int) bool { return found[i].FD < found[j].FD })
 	return found, v.p.Alive()
 }

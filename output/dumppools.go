@@ -1,0 +1,144 @@
+package output
+
+import (
+	"fmt"
+	"strings"
+
+	"goprof/process/maybe"
+	"goprof/profile"
+	"goprof/profile/pools"
+)
+
+// maxDoes bounds how many things the text says that the threads of one pool do.
+const maxDoes = 6
+
+// pools writes pools in place of their threads:
+//
+//	"http-nio-8080-exec-*"  200 of 200 busy, 1431 queued  ThreadPoolExecutor
+//	    187: waits for com.zaxxer.hikari.pool.HikariPool.getConnection in shop.Cart.pay
+//	    next task: shop.Order
+//
+//	"HikariPool-1"  10 of 10 connections out, 187 wait for one
+//	    9: waits for 10.0.0.7:5432 in shop.Stock.query
+func (w *dumpWriter) pools(d *profile.Dump) {
+	if d.Pools.Err != "" {
+		fmt.Fprintf(w, "executors and queues are not known: %s\n", Printable(d.Pools.Err))
+	}
+	for _, p := range pools.Known(d.Threads, d.Pools) {
+		fmt.Fprintf(w, "\n\"%s\"  %s", CleanName(p.Name), p.Load())
+		if len(p.Executors) > 0 {
+			fmt.Fprintf(w, "  %s%s", CleanName(simple(p.Executors[0].Class)), schedules(p))
+		}
+		w.WriteByte('\n')
+		w.does(p.Members)
+		for _, e := range p.Executors {
+			if e.Next != "" {
+				fmt.Fprintf(w, "    next task: %s\n", CleanName(e.Next))
+			}
+		}
+	}
+	for i := range d.Pools.Connections {
+		c := &d.Pools.Connections[i]
+		fmt.Fprintf(w, "\n\"%s\"  %s\n", CleanName(c.Name), pools.ConnectionsLoad(c))
+		w.does(pools.Users(d.Threads, c, len(d.Pools.Connections) == 1))
+	}
+}
+
+// simple is a class's name without its package.
+func simple(class string) string { return class[strings.LastIndexByte(class, '.')+1:] }
+
+// schedules marks the pool that runs virtual threads.
+func schedules(p *pools.Pool) string {
+	if p.Executors[0].Kind == profile.Scheduler {
+		return ", runs virtual threads"
+	}
+	return ""
+}
+
+func (w *dumpWriter) does(members []pools.Member) {
+	list := pools.Does(members)
+	for i, text := range list {
+		if i == maxDoes {
+			fmt.Fprintf(w, "    %d more places\n", len(list)-i)
+			break
+		}
+		fmt.Fprintf(w, "    %s\n", CleanName(text))
+	}
+}
+
+// These are the fields of pools in "goprof dump --pools --json". A number that is not known is left out.
+type (
+	jsonPools struct {
+		Pools       []jsonPool        `json:"pools"`
+		Connections []jsonConnections `json:"connections,omitempty"`
+		Error       string            `json:"pools_error,omitempty"`
+	}
+	jsonPool struct {
+		Name      string   `json:"name"`
+		Executor  string   `json:"executor,omitempty"` // its class
+		Virtual   bool     `json:"virtual,omitempty"`  // it runs virtual threads
+		Executors int      `json:"executors,omitempty"`
+		Count     int      `json:"count"` // of threads
+		Busy      int      `json:"busy"`
+		Core      *int64   `json:"core,omitempty"`
+		Most      *int64   `json:"most,omitempty"`
+		Queued    *int64   `json:"queued,omitempty"`
+		Room      *int64   `json:"room,omitempty"`
+		Completed *int64   `json:"completed,omitempty"`
+		Next      string   `json:"next,omitempty"`
+		Late      int64    `json:"late_ns,omitempty"`
+		TIDs      []int    `json:"tids"`
+		Does      []string `json:"does,omitempty"`
+	}
+	jsonConnections struct {
+		Name    string   `json:"name"`
+		Lent    int      `json:"lent"`
+		Total   int64    `json:"total"`
+		Most    *int64   `json:"most,omitempty"`
+		Waiting *int64   `json:"waiting,omitempty"`
+		Longest *int64   `json:"longest_ns,omitempty"`
+		TIDs    []int    `json:"tids,omitempty"` // of threads that hold one, as far as they are known
+		Does    []string `json:"does,omitempty"` // of the threads that hold or use one
+	}
+)
+
+func poolsJSON(d *profile.Dump) *jsonPools {
+	if d.Pools == nil {
+		return nil
+	}
+	j := &jsonPools{Pools: []jsonPool{}, Error: d.Pools.Err}
+	for _, p := range pools.Known(d.Threads, d.Pools) {
+		out := jsonPool{Name: p.Name, Executors: len(p.Executors), Count: len(p.Members), Busy: p.Busy(),
+			Queued: pointer(p.Queued()), Completed: pointer(p.Done()), Does: pools.Does(p.Members)}
+		for i := range p.Members {
+			out.TIDs = append(out.TIDs, p.Members[i].TID)
+		}
+		if len(p.Executors) > 0 {
+			out.Executor = p.Executors[0].Class
+		}
+		if len(p.Executors) == 1 {
+			e := p.Executors[0]
+			out.Core, out.Most, out.Room = pointer(e.Core), pointer(e.Most), pointer(e.Room)
+			out.Next, out.Late, out.Virtual = e.Next, int64(e.Late), e.Kind == profile.Scheduler
+		}
+		j.Pools = append(j.Pools, out)
+	}
+	for i := range d.Pools.Connections {
+		c := &d.Pools.Connections[i]
+		out := jsonConnections{Name: c.Name, Lent: len(c.Lent), Total: c.All, Most: pointer(c.Most),
+			Waiting: pointer(c.Waiting), TIDs: c.Holders,
+			Does: pools.Does(pools.Users(d.Threads, c, len(d.Pools.Connections) == 1))}
+		if longest, ok := c.Longest.Get(); ok {
+			out.Longest = pointer(maybe.Known(int64(longest)))
+		}
+		j.Connections = append(j.Connections, out)
+	}
+	return j
+}
+
+func pointer(v maybe.Value[int64]) *int64 {
+	if n, ok := v.Get(); ok {
+		return &n
+	}
+	return nil
+}

@@ -1,0 +1,187 @@
+package pools
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"goprof/process/maybe"
+	"goprof/profile"
+)
+
+// leastNamed is how many threads without a known executor are a pool by their name.
+const leastNamed = 3
+
+// Known makes the pools of the program's own threads, the largest first. The threads of one executor are one pool,
+// whatever their names are. Executors of one thread each, and threads of which no executor is known, are grouped by
+// name.
+func Known(threads []profile.ThreadDump, known *profile.Pools) []*Pool {
+	if known == nil {
+		known = &profile.Pools{}
+	}
+	of := map[int]*profile.Executor{}
+	for i := range known.Executors {
+		for _, tid := range known.Executors[i].Threads {
+			of[tid] = &known.Executors[i]
+		}
+	}
+	asked := func(t *profile.ThreadDump) bool { return t.TID != 0 && t.Java && !t.System }
+	all := grouped(threads, asked, func(t *profile.ThreadDump) string {
+		if e := of[t.TID]; e != nil && !alone(e) {
+			return fmt.Sprintf("%p", e)
+		}
+		return "of name " + nameOf(t)
+	})
+	list := all[:0]
+	for _, p := range all {
+		seen := map[*profile.Executor]bool{}
+		for i := range p.Members {
+			if e := of[p.Members[i].TID]; e != nil && !seen[e] {
+				seen[e] = true
+				p.Executors = append(p.Executors, e)
+			}
+		}
+		if len(p.Executors) > 0 || len(p.Members) >= leastNamed {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// alone reports whether an executor never has more than one thread.
+func alone(e *profile.Executor) bool { return e.Most.Or(0) == 1 }
+
+// Busy is how many members are inside a task. An executor knows that. Otherwise the stacks tell who waits for work.
+func (p *Pool) Busy() int {
+	if n, ok := p.sum(func(e *profile.Executor) maybe.Value[int64] { return e.Running }).Get(); ok {
+		return min(int(n), len(p.Members))
+	}
+	return len(p.Members) - p.Count(Idle)
+}
+
+// Queued is how many tasks wait for a thread of the pool, if that is known of all executors.
+func (p *Pool) Queued() maybe.Value[int64] {
+	return p.sum(func(e *profile.Executor) maybe.Value[int64] { return e.Queued })
+}
+
+// Done is how many tasks have ended.
+func (p *Pool) Done() maybe.Value[int64] {
+	return p.sum(func(e *profile.Executor) maybe.Value[int64] { return e.Done })
+}
+
+func (p *Pool) sum(of func(*profile.Executor) maybe.Value[int64]) maybe.Value[int64] {
+	sum := int64(0)
+	for _, e := range p.Executors {
+		n, ok := of(e).Get()
+		if !ok {
+			return maybe.Value[int64]{}
+		}
+		sum += n
+	}
+	return maybe.If(sum, len(p.Executors) > 0)
+}
+
+// Load says how much of the pool is used: "200 of 200 busy, 1431 queued".
+func (p *Pool) Load() string {
+	text := fmt.Sprintf("%d of %d busy", p.Busy(), len(p.Members))
+	e := &profile.Executor{}
+	if len(p.Executors) == 1 {
+		e = p.Executors[0]
+		if most, ok := e.Most.Get(); ok && int(most) > len(p.Members) && most < unlimited {
+			text += fmt.Sprintf(" (it may have %d)", most)
+		}
+	}
+	if n, ok := p.Queued().Get(); ok {
+		word := " queued"
+		if p.Executors[0].Scheduled {
+			word = " scheduled"
+		}
+		text += ", " + strconv.FormatInt(n, 10) + word
+	} else if len(p.Executors) > 0 {
+		text += ", queue not known"
+	}
+	switch {
+	case e.Late > time.Second:
+		text += fmt.Sprintf(", the next %s overdue", e.Late.Round(time.Second))
+	case e.Queued.Or(0) > 0 && e.Room == maybe.Known(int64(0)):
+		text += ", which is all that it takes"
+	}
+	return text
+}
+
+// unlimited is Integer.MAX_VALUE: what executors without a limit have.
+const unlimited = 1<<31 - 1
+
+// Users are the threads that have a connection of a pool: those that are known to hold one, and those inside a call of a
+// connection of HikariCP's, if there is no other such pool. The site of each is the method of the program that called.
+func Users(threads []profile.ThreadDump, c *profile.Connections, only bool) (list []Member) {
+	for i := range threads {
+		t := &threads[i]
+		names := javaOnly(t.Stack.Frames)
+		outermost := -1
+		for at, name := range names {
+			if strings.HasPrefix(name, "com.zaxxer.hikari.pool.Proxy") ||
+				strings.HasPrefix(name, "com.zaxxer.hikari.pool.HikariProxy") {
+				outermost = at
+			}
+		}
+		if held := t.TID != 0 && slices.Contains(c.Holders, t.TID); !held && (outermost < 0 || !only) {
+			continue
+		}
+		m := Member{t, At(t)}
+		if callers := program(names[outermost+1:]); len(callers) > 0 {
+			m.Site = callers[0]
+		}
+		list = append(list, m)
+	}
+	return list
+}
+
+// ConnectionsLoad says how much of a pool of connections is lent: "10 of 10 connections out, 187 threads wait".
+func ConnectionsLoad(c *profile.Connections) string {
+	text := fmt.Sprintf("%d of %d connections out", len(c.Lent), max(c.All, c.Most.Or(0)))
+	if n, ok := c.Waiting.Get(); ok && n > 0 {
+		text += fmt.Sprintf(", %d wait for one", n)
+	}
+	if d, ok := c.Longest.Get(); ok && d >= time.Second {
+		text += fmt.Sprintf(", the first for %s", d.Round(time.Second))
+	}
+	return text
+}
+
+// Does says what members do, without the idle ones, the most frequent first: "9: waits for 10.0.0.7:5432 in
+// shop.Cart.pay".
+func Does(members []Member) (list []string) {
+	counts := map[string]int{}
+	for i := range members {
+		if m := &members[i]; m.Doing != Idle {
+			counts[m.does()]++
+		}
+	}
+	texts := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
+	})
+	for _, text := range texts {
+		list = append(list, fmt.Sprintf("%d: %s", counts[text], text))
+	}
+	return list
+}
+
+// does says what a member does.
+func (m *Member) does() string {
+	text := m.Doing.String()
+	switch {
+	case m.Peer != "" && (m.Doing == ForPeer || m.Doing == Working):
+		text = "waits for " + m.Peer
+	case m.From != "":
+		text = "waits for " + m.From
+	}
+	if m.Site != "" && m.Site != m.From {
+		text += " in " + m.Site
+	}
+	return text
+}

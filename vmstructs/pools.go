@@ -1,0 +1,302 @@
+package vmstructs
+
+import (
+	"encoding/binary"
+	"errors"
+
+	"goprof/process/maybe"
+)
+
+// Pools reads which executors the threads run for, and what these executors and their queues say of themselves. No
+// thread is stopped for that. A field that a class does not have is not known, and so is what a collector moves away.
+//
+// A Pools uses the VM that it was made from: both belong to one goroutine.
+type Pools struct {
+	k       *Locks // knows how objects are reached with each collector
+	classes map[uint64]*poolClass
+	reads   int // of objects, in this reading
+}
+
+// ExecutorKind is how an executor works.
+type ExecutorKind uint8
+
+const (
+	ThreadPool ExecutorKind = iota // java.util.concurrent.ThreadPoolExecutor, and Tomcat's
+	ForkJoin                       // java.util.concurrent.ForkJoinPool
+	Scheduler                      // the ForkJoinPool of which the threads carry virtual threads
+	EventLoop                      // Netty's SingleThreadEventExecutor: one thread
+)
+
+// Executor is what the objects of a pool of threads say.
+type Executor struct {
+	Kind    ExecutorKind
+	Class   string // with slashes
+	Object  uint64 // where it was
+	Threads []uint64
+	// Core and Most are how many threads it keeps, and may have.
+	Core, Most maybe.Value[int64]
+	// Queued is how many tasks wait, and Room how many more the queue takes.
+	Queued, Room maybe.Value[int64]
+	Scheduled    bool // of the tasks that wait, some may not be due yet
+	// Next is the class of the task that comes next. Due is when it is due, by System.nanoTime, if it was given a time.
+	Next string
+	Due  maybe.Value[int64]
+	// Running is how many of these threads run a task, and Done how many tasks have ended.
+	Running, Done maybe.Value[int64]
+}
+
+// Connections is what HikariCP's objects say of a pool of connections.
+type Connections struct {
+	Name string
+	// Most is how many the pool may have, and All how many it has. Waiting is how many threads want one.
+	Most, Waiting maybe.Value[int64]
+	All           int64
+	// Lent has for each that is lent when it was last given back, by System.nanoTime. So two readings tell whether it was
+	// given back in between.
+	Lent []int64
+	// Borrowed is when the first of them was borrowed that has not been given back. It is known where HikariCP keeps
+	// metrics.
+	Borrowed maybe.Value[int64]
+	// Holders are threads that hold one that is lent. They are looked for if threads wait, and others may hold some, too.
+	Holders []uint64
+
+	entries []poolEntry // those that are lent
+}
+
+const (
+	// maxPoolReads bounds the objects that one reading reads: four for each of some ten thousand threads.
+	maxPoolReads = 1 << 17
+	// maxWrapped bounds how many objects stand between a thread and its executor, or a queue and a task's own class.
+	maxWrapped = 6
+	// maxPoolArray bounds what is read of an array: of a ForkJoinPool's queues (up to 65,536), of connections.
+	maxPoolArray = 1 << 16
+	// maxScheduled bounds how many scheduled tasks are looked at for the pool of connections that made them.
+	maxScheduled = 64
+)
+
+// NewPools returns a reader of pools, or says what this JVM lacks.
+func (vm *VM) NewPools() (*Pools, error) {
+	k, err := vm.NewLocks()
+	if err != nil {
+		return nil, err
+	}
+	return &Pools{k: k, classes: map[uint64]*poolClass{}}, nil
+}
+
+// IsZGC and CollectorRests are those of Locks.
+func (p *Pools) IsZGC() bool               { return p.k.IsZGC() }
+func (p *Pools) CollectorRests(rests bool) { p.k.CollectorRests(rests) }
+
+// errManyPools: there is more to read than maxPoolReads.
+var errManyPools = errors.New("vmstructs: too many threads, executors and connections")
+
+// Read reads the executors of these threads. With ErrMoved a collector was at work meanwhile: then objects may have been
+// mistaken for others, and nothing of the reading counts.
+func (p *Pools) Read(threads []Thread) (all []*Executor, connections []*Connections, err error) {
+	k := p.k
+	before := k.vm.heapMoment()
+	held := k.vm.holdColours(&k.colours) == nil
+	defer k.vm.letGoColours()
+	p.reads = 0
+	clear(p.classes)
+	k.begin(threads)
+	k.readThreads()
+	k.readObjects()
+	by := map[uint64]*Executor{}
+	for i := range k.threads {
+		w, ok := p.workerOf(k.threads[i].object)
+		if !ok {
+			continue
+		}
+		e := by[w.executor.at]
+		if e == nil {
+			e = &Executor{Kind: w.kind, Class: w.executor.class.name, Object: w.executor.at}
+			p.readExecutor(e, w.executor)
+			if pool := p.connectionsOf(w.executor); pool != nil {
+				connections = append(connections, pool)
+			}
+			by[w.executor.at] = e
+			all = append(all, e)
+		}
+		e.Threads = append(e.Threads, k.threads[i].Addr)
+		p.addWorker(e, w)
+	}
+	p.findHolders(connections)
+	switch {
+	case p.reads > maxPoolReads:
+		return nil, nil, errManyPools
+	case !held || !k.vm.nothingMoved(before) || !k.vm.letGoColours():
+		return nil, nil, ErrMoved
+	}
+	return all, connections, nil
+}
+
+// poolClass is a class, with its fields and those of its superclasses.
+type poolClass struct {
+	name   string
+	supers map[string]bool // its own name, too
+	fields []poolField     // its own first
+	span   uint64          // how much of an object must be read for them
+}
+
+// poolField is a field, and the class that declares it: a subclass may have another one of that name.
+type poolField struct {
+	class, name string
+	offset      uint64
+}
+
+// poolObject is an object as it was read.
+type poolObject struct {
+	at    uint64
+	class *poolClass
+	bytes []byte
+}
+
+func (o *poolObject) is(class string) bool { return o.class != nil && o.class.supers[class] }
+
+// read reads an object, with its class. The class is in the same bytes as the fields.
+func (p *Pools) read(at uint64) (o poolObject, ok bool) {
+	var head [klassBytes]byte
+	if p.reads++; p.reads > maxPoolReads || at == 0 || at%8 != 0 || p.k.vm.mem.Bytes(at, head[:]) != nil ||
+		p.k.forwarded(&at, head[:]) == nil {
+		return o, false
+	}
+	klass := p.k.klasses.klassIn(head[:])
+	c := p.classOf(klass)
+	if c == nil {
+		return o, false
+	}
+	b := make([]byte, c.span)
+	if p.k.vm.mem.Bytes(at, b) != nil || p.k.klasses.klassIn(b) != klass {
+		return o, false
+	}
+	return poolObject{at, c, b}, true
+}
+
+// classOf reads a class and its superclasses. Nil: it cannot be told.
+func (p *Pools) classOf(klass uint64) *poolClass {
+	if klass == 0 || klass%8 != 0 {
+		return nil
+	}
+	if c, ok := p.classes[klass]; ok {
+		return c
+	}
+	if len(p.classes) >= maxLockClasses {
+		clear(p.classes)
+	}
+	c := p.readClass(klass)
+	p.classes[klass] = c
+	return c
+}
+
+func (p *Pools) readClass(klass uint64) *poolClass {
+	c := &poolClass{supers: map[string]bool{}, span: klassBytes}
+	vm := p.k.vm
+	for range maxSupers {
+		name, err := vm.klassName(klass)
+		if err != nil || name == "" {
+			return nil
+		}
+		if c.supers[name] = true; c.name == "" {
+			if c.name = name; name[0] == '[' {
+				return c
+			}
+		}
+		fields, err := vm.fieldsOf(klass)
+		if err != nil || len(c.fields)+len(fields) > maxClassFields {
+			return nil
+		}
+		for _, f := range fields {
+			if f.offset+8 <= maxObject {
+				c.fields = append(c.fields, poolField{name, f.name, f.offset})
+				c.span = max(c.span, f.offset+8)
+			}
+		}
+		if klass, err = vm.mem.Ptr(klass + uint64(vm.l.locks.super)); err != nil {
+			return nil
+		}
+		if klass == 0 {
+			return c
+		}
+	}
+	return nil
+}
+
+// field says where a field is that a class declares. An empty class stands for any.
+func (o *poolObject) field(class, name string) (at uint64, ok bool) {
+	if o.class == nil {
+		return 0, false
+	}
+	for i := range o.class.fields {
+		if f := &o.class.fields[i]; f.name == name && (class == "" || f.class == class) {
+			return f.offset, true
+		}
+	}
+	return 0, false
+}
+
+// number reads an int.
+func (o *poolObject) number(class, name string) maybe.Value[int64] {
+	at, ok := o.field(class, name)
+	if !ok {
+		return maybe.Value[int64]{}
+	}
+	return maybe.Known(int64(int32(binary.LittleEndian.Uint32(o.bytes[at:]))))
+}
+
+// long reads a long.
+func (o *poolObject) long(class, name string) maybe.Value[int64] {
+	at, ok := o.field(class, name)
+	if !ok {
+		return maybe.Value[int64]{}
+	}
+	return maybe.Known(int64(word(o.bytes[at:])))
+}
+
+// ref reads the address of the object to which a field refers, 0 if there is none or it is not known.
+func (p *Pools) ref(o *poolObject, class, name string) uint64 {
+	at, ok := o.field(class, name)
+	if !ok {
+		return 0
+	}
+	to, err := p.k.oopIn(o.bytes, at)
+	if err != nil {
+		return 0
+	}
+	return to
+}
+
+// follow reads the object to which a field refers.
+func (p *Pools) follow(o *poolObject, class, name string) (poolObject, bool) {
+	return p.read(p.ref(o, class, name))
+}
+
+// elements reads references of an array: the first is at an index, and there are that many at most.
+func (p *Pools) elements(at uint64, first, most int) (refs []uint64, ok bool) {
+	h := &p.k.vm.java.heap
+	head := make([]byte, max(h.arrayLength+4, klassBytes))
+	if at == 0 || p.k.vm.mem.Bytes(at, head) != nil || p.k.forwarded(&at, head) == nil {
+		return nil, false
+	}
+	c := p.classOf(p.k.klasses.klassIn(head))
+	n := int(int32(binary.LittleEndian.Uint32(head[h.arrayLength:])))
+	if c == nil || c.name[0] != '[' || n > maxPoolArray || first < 0 || first > n {
+		return nil, false
+	}
+	size := uint64(8)
+	if h.narrow {
+		size = 4
+	}
+	b := make([]byte, size*uint64(min(n-first, most)))
+	if p.k.vm.mem.Bytes(at+alignUp(h.arrayData, size)+size*uint64(first), b) != nil {
+		return nil, false
+	}
+	for i := uint64(0); i < uint64(len(b)); i += size {
+		to, err := p.k.oopIn(b, i)
+		if err != nil && (size == 4 || word(b[i:])>>16 != 0) { // with ZGC null has a colour, too, in its lowest bits
+			return nil, false
+		}
+		refs = append(refs, to)
+	}
+	return refs, true
+}

@@ -1,0 +1,257 @@
+package vmstructs
+
+import (
+	"cmp"
+	"strings"
+
+	"goprof/process/maybe"
+)
+
+const (
+	classThreadPool  = "java/util/concurrent/ThreadPoolExecutor"
+	classTomcatPool  = "org/apache/tomcat/util/threads/ThreadPoolExecutor" // a copy of the JDK's, since Tomcat 10
+	classForkJoin    = "java/util/concurrent/ForkJoinPool"
+	classWorkQueue   = "java/util/concurrent/ForkJoinPool$WorkQueue"
+	classEventLoop   = "io/netty/util/concurrent/SingleThreadEventExecutor"
+	classForkThread  = "java/util/concurrent/ForkJoinWorkerThread"
+	classCarrier     = "jdk/internal/misc/CarrierThread"
+	classAtomicInt   = "java/util/concurrent/atomic/AtomicInteger"
+	classAQS         = "java/util/concurrent/locks/AbstractQueuedSynchronizer"
+	classLinked      = "java/util/concurrent/LinkedBlockingQueue"
+	classLinkedDeque = "java/util/concurrent/LinkedBlockingDeque"
+	classArrayQueue  = "java/util/concurrent/ArrayBlockingQueue"
+	classPriority    = "java/util/concurrent/PriorityBlockingQueue"
+	classDelayed     = "java/util/concurrent/ScheduledThreadPoolExecutor$DelayedWorkQueue"
+	classScheduled   = "java/util/concurrent/ScheduledThreadPoolExecutor$ScheduledFutureTask"
+	classSynchronous = "java/util/concurrent/SynchronousQueue"
+)
+
+// worker is a thread of an executor.
+type worker struct {
+	kind     ExecutorKind
+	executor poolObject
+	object   poolObject // a ThreadPoolExecutor$Worker
+}
+
+// wrappers are fields by which a Runnable leads to another one, or to its executor: of ThreadPoolExecutor$Worker, of
+// Tomcat's TaskThread$WrappingRunnable, Netty's FastThreadLocalRunnable and ThreadExecutorMap, of threads made by
+// factories, and of lambda expressions.
+var wrappers = []string{"this$0", "val$eventExecutor", "wrappedRunnable", "runnable", "target", "task", "delegate",
+	"val$r", "val$runnable", "r", "arg$1", "arg$2"}
+
+// workerOf finds the executor of a thread by the thread's Runnable. The way back must lead to the same thread: a
+// Runnable of the program may refer to executors of others.
+func (p *Pools) workerOf(thread uint64) (w worker, ok bool) {
+	t, ok := p.read(thread)
+	if !ok {
+		return w, false
+	}
+	if t.is(classForkThread) {
+		w.kind = ForkJoin
+		if t.is(classCarrier) {
+			w.kind = Scheduler
+		}
+		w.executor, ok = p.follow(&t, classForkThread, "pool")
+		return w, ok && w.executor.is(classForkJoin)
+	}
+	o, ok := p.follow(&t, classThread, "target") // up to 18
+	if !ok {
+		holder, _ := p.follow(&t, classThread, "holder")
+		o, ok = p.follow(&holder, "java/lang/Thread$FieldHolder", "task")
+	}
+	for n := 0; ok && n < maxWrapped; n++ {
+		for _, pool := range []string{classThreadPool, classTomcatPool} {
+			if o.is(pool + "$Worker") {
+				w.executor, ok = p.follow(&o, pool+"$Worker", "this$0")
+				w.object = o
+				return w, ok && w.executor.is(pool) && p.k.same(p.ref(&o, pool+"$Worker", "thread"), t.at)
+			}
+		}
+		if o.is(classEventLoop) {
+			w.kind, w.executor = EventLoop, o
+			return w, p.k.same(p.ref(&o, classEventLoop, "thread"), t.at)
+		}
+		o, ok = p.unwrap(&o)
+	}
+	return w, false
+}
+
+// unwrap reads the first object to which a wrapper leads.
+func (p *Pools) unwrap(o *poolObject) (poolObject, bool) {
+	for _, name := range wrappers {
+		if at := p.ref(o, "", name); at != 0 {
+			return p.read(at)
+		}
+	}
+	return poolObject{}, false
+}
+
+// addWorker counts a thread of the executor.
+func (p *Pools) addWorker(e *Executor, w worker) {
+	if e.Kind != ThreadPool {
+		return
+	}
+	// Worker is a lock that is held while a task runs (ThreadPoolExecutor.runWorker): 1. It is -1 before the first one.
+	state, known := w.object.number(classAQS, "state").Get()
+	if n, ok := e.Running.Get(); ok && known {
+		e.Running = maybe.Known(n + max(state, 0))
+	} else {
+		e.Running = maybe.Value[int64]{}
+	}
+	done, known := w.object.long("", "completedTasks").Get()
+	if n, ok := e.Done.Get(); ok && known {
+		e.Done = maybe.Known(n + done)
+	} else {
+		e.Done = maybe.Value[int64]{}
+	}
+}
+
+// readExecutor reads what the executor says itself.
+func (p *Pools) readExecutor(e *Executor, o poolObject) {
+	switch e.Kind {
+	case ThreadPool:
+		pool := classThreadPool
+		if o.is(classTomcatPool) {
+			pool = classTomcatPool
+		}
+		e.Core, e.Most = o.number(pool, "corePoolSize"), o.number(pool, "maximumPoolSize")
+		e.Done, e.Running = o.long(pool, "completedTaskCount"), maybe.Known(int64(0)) // workers add to them
+		if q, ok := p.follow(&o, pool, "workQueue"); ok {
+			p.readQueue(e, q)
+		}
+	case ForkJoin, Scheduler:
+		p.readForkJoin(e, o)
+	case EventLoop:
+		e.Core, e.Most = maybe.Known(int64(1)), maybe.Known(int64(1))
+		if q, ok := p.follow(&o, classEventLoop, "taskQueue"); ok {
+			p.readQueue(e, q)
+		}
+	}
+}
+
+// readQueue reads a queue's length, its room and what comes next.
+func (p *Pools) readQueue(e *Executor, q poolObject) {
+	var next uint64
+	switch {
+	case q.is(classLinked):
+		count, _ := p.follow(&q, classLinked, "count")
+		e.Queued = count.number(classAtomicInt, "value")
+		e.room(q.number(classLinked, "capacity"))
+		head, _ := p.follow(&q, classLinked, "head") // an empty node
+		first, _ := p.follow(&head, "", "next")
+		next = p.ref(&first, "", "item")
+	case q.is(classLinkedDeque):
+		e.Queued = q.number(classLinkedDeque, "count")
+		e.room(q.number(classLinkedDeque, "capacity"))
+		first, _ := p.follow(&q, classLinkedDeque, "first")
+		next = p.ref(&first, "", "item")
+	case q.is(classArrayQueue):
+		e.Queued = q.number(classArrayQueue, "count")
+		at, _ := q.number(classArrayQueue, "takeIndex").Get()
+		items, length := p.ref(&q, classArrayQueue, "items"), maybe.Value[int64]{}
+		if first, ok := p.elements(items, int(at), 1); ok && len(first) == 1 {
+			next, length = first[0], p.length(items)
+		}
+		e.room(length)
+	case q.is(classPriority), q.is(classDelayed):
+		e.Queued, e.Scheduled = q.number("", "size"), q.is(classDelayed)
+		if first, ok := p.elements(p.ref(&q, "", "queue"), 0, 1); ok && len(first) == 1 {
+			next = first[0]
+		}
+	case q.is(classSynchronous): // hands over, and holds nothing
+		e.Queued, e.Room = maybe.Known(int64(0)), maybe.Known(int64(0))
+	case multiProducer(&q):
+		// JCTools' index of producers grows by two for each element, that of consumers too
+		// (BaseMpscLinkedArrayQueue.size).
+		in, ok1 := q.long("", "producerIndex").Get()
+		out, ok2 := q.long("", "consumerIndex").Get()
+		e.Queued = maybe.If(max(0, (in-out)/2), ok1 && ok2)
+	}
+	if n, ok := e.Queued.Get(); !ok || n < 0 {
+		e.Queued, e.Room = maybe.Value[int64]{}, maybe.Value[int64]{}
+		return
+	}
+	if task, ok := p.read(next); ok {
+		e.Due = task.long(classScheduled, "time")
+		e.Next = p.taskClass(task)
+	}
+}
+
+// room notes how much room a queue of that capacity has. A queue for 2^31-1 elements has no bound.
+func (e *Executor) room(capacity maybe.Value[int64]) {
+	n, ok1 := e.Queued.Get()
+	most, ok2 := capacity.Get()
+	e.Room = maybe.If(max(0, most-n), ok1 && ok2 && most < 1<<31-1)
+}
+
+// multiProducer reports whether a queue is Netty's: one of JCTools, in a package of Netty's.
+func multiProducer(q *poolObject) bool {
+	for name := range q.class.supers {
+		if strings.HasSuffix(name, "jctools/queues/BaseMpscLinkedArrayQueue") {
+			return true
+		}
+	}
+	return false
+}
+
+// length is the length of an array.
+func (p *Pools) length(array uint64) maybe.Value[int64] {
+	n, err := p.k.vm.mem.I32(array + p.k.vm.java.heap.arrayLength)
+	return maybe.If(int64(n), err == nil && n >= 0)
+}
+
+// taskClass is the class of what the program has given to the executor.
+func (p *Pools) taskClass(task poolObject) string {
+	for range maxWrapped {
+		wrapped := uint64(0)
+		for _, w := range taskWrappers {
+			if task.is(w.class) {
+				wrapped = p.ref(&task, "", w.field)
+			}
+		}
+		inner, ok := p.read(wrapped)
+		if !ok {
+			break
+		}
+		task = inner
+	}
+	return task.class.name
+}
+
+// taskWrappers are the JDK's classes around the program's tasks.
+var taskWrappers = []struct{ class, field string }{
+	{"java/util/concurrent/FutureTask", "callable"},
+	{"java/util/concurrent/Executors$RunnableAdapter", "task"},
+	{"java/util/concurrent/CompletableFuture$AsyncSupply", "fn"},
+	{"java/util/concurrent/CompletableFuture$AsyncRun", "fn"},
+	{"java/util/concurrent/CompletableFuture$UniCompletion", "fn"},
+}
+
+// forkParallelism is how many of the bits of ForkJoinPool.mode (9 to 18) or config (8) are its parallelism (SMASK).
+const forkParallelism = 1<<16 - 1
+
+// readForkJoin adds up the queues of a ForkJoinPool: those of its threads, and those of submitters.
+func (p *Pools) readForkJoin(e *Executor, o poolObject) {
+	e.Core = o.number(classForkJoin, "parallelism") // since 19
+	for _, name := range []string{"mode", "config"} {
+		if _, ok := e.Core.Get(); ok {
+			break
+		}
+		bits, ok := o.number(classForkJoin, name).Get()
+		e.Core = maybe.If(bits&forkParallelism, ok)
+	}
+	array := cmp.Or(p.ref(&o, classForkJoin, "queues"), p.ref(&o, classForkJoin, "workQueues")) // 8
+	queues, ok := p.elements(array, 0, maxPoolArray)
+	sum := int64(0)
+	for _, at := range queues {
+		if at == 0 || !ok {
+			continue
+		}
+		q, read := p.read(at)
+		base, ok1 := q.number(classWorkQueue, "base").Get()
+		top, ok2 := q.number(classWorkQueue, "top").Get()
+		ok = read && ok1 && ok2
+		sum += max(0, int64(int32(top-base)))
+	}
+	e.Queued = maybe.If(sum, ok)
+}

@@ -106,6 +106,9 @@ func (f *triageFlags) run(cmd *cobra.Command, args []string) error {
 		readFilesOnly(cmd, args)
 		return explainCrash(args[0], f.triageOutput)
 	}
+	if isSnap(args) {
+		return showKept(cmd, args[0], "triage", keptFormat(f.json), output.Stdout, f.by)
+	}
 	guard.Enter(guard.ToRecord)
 	if f.duration.Duration < triageLeast || f.duration.Duration > triageMost {
 		return usageError(cmd, fmt.Sprintf("--duration is between %v and %v", triageLeast, triageMost),

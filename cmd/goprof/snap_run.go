@@ -96,7 +96,8 @@ func (s *snapping) takeAll() {
 	s.part("gc", "the end of the log of garbage collection", (*snapPart).gcLog)
 	s.part("hs_err", "files that crashed JVMs have left beside it", (*snapPart).crashFiles)
 	s.triageAndRecord()
-	s.part("neighbours", "processes that used CPU meanwhile", func(p *snapPart) error { return p.neighbours(neighbours) })
+	beside := s.begin("neighbours", "processes that used CPU meanwhile") // takes no time, so it comes after Ctrl-C, too
+	beside.end(beside.neighbours(neighbours))
 	s.part("kernel-after", "the kernel's files once more", (*snapPart).kernel)
 	s.part("memory", "goprof memory: where resident memory is", (*snapPart).memory)
 	s.part("heap", "goprof heap: what fills the heap, by class", (*snapPart).heap)
@@ -105,7 +106,7 @@ func (s *snapping) takeAll() {
 // part takes one part. Whatever it says and returns goes into the table of contents.
 func (s *snapping) part(name, what string, take func(*snapPart) error) {
 	p := s.begin(name, what)
-	err := error(&exit.Error{Code: exit.General, What: "interrupted before it"})
+	err := interruptedPart()
 	if s.ctx.Err() == nil && s.failed == nil {
 		s.line.draw(fmt.Sprintf("%s: %s  (Ctrl-C keeps what there is)", name, what))
 		err = take(p)
@@ -170,7 +171,9 @@ func (s *snapping) redactContents() {
 	c.MainClass, c.Host = by.Program(c.MainClass), by.Host(c.Host)
 	for i := range c.Parts {
 		p := &c.Parts[i]
-		p.Why = by.Text(p.Why)
+		if p.State != snap.None { // which is goprof's own word
+			p.Why = by.Text(p.Why)
+		}
 		for k := range p.Notes {
 			p.Notes[k] = by.Text(p.Notes[k])
 		}

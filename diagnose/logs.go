@@ -78,8 +78,8 @@ func (h Host) GCLogs(pid int, args []string, most int64) (logs []Log, err error)
 	return logs, nil
 }
 
-// gcLogNames are the beginnings of the names of files to which a JVM logs its collections: of -Xlog:gc*:file=NAME (JDK 9
-// and later; share/logging/logConfiguration.cpp) and -Xloggc:NAME. What begins with % in them is the pid or the time.
+// gcLogNames are the beginnings of the names of files to which a JVM logs its collections: of -Xlog:gc*:file=NAME
+// (JDK 9 and later; share/logging/logConfiguration.cpp) and -Xloggc:NAME. What begins with % is the pid or the time.
 func gcLogNames(args []string) (begins []string) {
 	for _, arg := range args {
 		name, ok := strings.CutPrefix(arg, "-Xloggc:")

@@ -142,7 +142,8 @@ func (p *snapPart) record() (*os.File, error) {
 	talk := newStatusLine(&p.notes) // its parts talk at the same time
 	cmd.SetErr(talk)
 	f.talk, f.by = talk, p.flags.by
-	err := cmd.ParseFlags([]string{"--event", "cpu,off-cpu", "--min", snapMin, "-o", snap.Recording, "-d", p.flags.duration.String()})
+	err := cmd.ParseFlags([]string{"--event", "cpu,off-cpu", "--min", snapMin, "-o", snap.Recording, "-d",
+		p.flags.duration.String()})
 	if err == nil {
 		f.interval, err = f.check(cmd)
 	}

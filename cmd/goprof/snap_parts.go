@@ -93,7 +93,8 @@ func (p *snapPart) dump() error {
 	if err != nil {
 		return err
 	}
-	d := &dumper{pid: p.target.pid, count: snapDumps, by: p.flags.by, opt: session.DumpOptions{Locks: true, Depth: snapDepth}}
+	d := &dumper{pid: p.target.pid, count: snapDumps, by: p.flags.by,
+		opt: session.DumpOptions{Locks: true, Depth: snapDepth}}
 	d.every.Duration = min(time.Second, p.flags.duration.Duration/5)
 	if err := s.LocksKnown(); err != nil {
 		fmt.Fprintf(&p.notes, "locks are not shown: %v\n", err)
@@ -256,7 +257,8 @@ func (p *snapPart) neighbours(since func() ([]diagnose.Neighbour, time.Duration)
 			if p.flags.by != nil {
 				n.Name = p.flags.by.Text(n.Name)
 			}
-			if _, err := fmt.Fprintf(w, "%8d %7.0f%% %10v  %s\n", n.PID, 100*n.Share, n.CPU, output.Printable(n.Name)); err != nil {
+			_, err := fmt.Fprintf(w, "%8d %7.0f%% %10v  %s\n", n.PID, 100*n.Share, n.CPU, output.Printable(n.Name))
+			if err != nil {
 				return err
 			}
 		}
@@ -288,7 +290,8 @@ func (p *snapPart) gcLog() error {
 		}
 		p.log(name, log.Text)
 		if int64(len(log.Text)) < log.Size {
-			fmt.Fprintf(&p.notes, "%s: the last %s of %s\n", name, output.Size(uint64(len(log.Text))), output.Size(uint64(log.Size)))
+			fmt.Fprintf(&p.notes, "%s: the last %s of %s\n", name, output.Size(uint64(len(log.Text))),
+				output.Size(uint64(log.Size)))
 		}
 	}
 	return err

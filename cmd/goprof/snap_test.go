@@ -181,7 +181,7 @@ func viewSnap(t *testing.T, file, pid string) {
 		"heap": {exit.OK, "java.lang.String"}, "heap --json": {exit.OK, `"classes"`},
 		"memory": {exit.OK, "Java heap"}, "memory --json": {exit.OK, `"resident_bytes"`},
 		"report --event off-cpu": {exit.OK, "[stopped]"}, "flame --event off-cpu -o -": {exit.OK, "<html"},
-		"convert -f collapsed --event off-cpu -o -": {exit.OK, "truth.Deadlocks.main"},
+		"convert -f collapsed --event off-cpu -o -": {exit.OK, "[stopped]"},
 		"locks --json --redact default":             {exit.Deadlocked, `"deadlocks"`},
 	} {
 		command, flags, _ := strings.Cut(line, " ")
@@ -196,7 +196,8 @@ func viewSnap(t *testing.T, file, pid string) {
 			t.Errorf("%s tells a name", line)
 		}
 	}
-	for _, args := range [][]string{{"dump", file, "--group"}, {"heap", file, "-o", "x.html"}, {"triage", file, "-d", "5s"}} {
+	for _, args := range [][]string{{"dump", file, "--group"}, {"heap", file, "-o", "x.html"},
+		{"triage", file, "-d", "5s"}} {
 		said(t, exit.General, args...)
 	}
 }
@@ -205,7 +206,8 @@ func viewSnap(t *testing.T, file, pid string) {
 func TestShowKept(t *testing.T) {
 	for format, want := range map[string]string{"json": "{\"a\":\"\\u001b[2J\\u202e\"}\n", "text": "{\"a\":\"?[2J?\"}\n"} {
 		var b bytes.Buffer
-		if err := copyKept(&b, strings.NewReader("{\"a\":\"\x1b[2J\u202e\"}\n"), format, nil); err != nil || b.String() != want {
+		err := copyKept(&b, strings.NewReader("{\"a\":\"\x1b[2J\u202e\"}\n"), format, nil)
+		if err != nil || b.String() != want {
 			t.Errorf("%s: %q, %v", format, b.String(), err)
 		}
 	}

@@ -7,7 +7,7 @@ const keysOfOurs = `
 	cache_bytes capacity_bytes carrier carrier_truncated cause certainty chosen_threads claim class classes code
 	collected collected_meanwhile collecting collections_not_known collector committed_bytes contents control_group
 	copied_bytes core count counted_twice_bytes cpu_ns cpu_sum_ns cpu_time cures cut_off daemon deadlocks died direct
-	doubts drawn_pieces dropped dumps duration_ns effective_samples engine error events evidence exact exited_ns file
+	doubts drawn_pieces dropped dumps duration_ns effective_samples engine error events evidence exact exit_code exited_ns file files
 	filler findings fp frame frames free_bytes from from_bytes frozen full full_in_ns goprof groups growth guessed
 	half heap_committed heap_max heap_used held_over_bound hindered hits holds host hottest how id idle idle_threads
 	in_arenas_bytes in_step interval interval_ns invalid java java_id java_threads jvm jvm_threads kernel kind
@@ -17,7 +17,7 @@ const keysOfOurs = `
 	mode module moved moves moving name names next nonblocking none not_counted_bytes not_sampled_ns not_stopped
 	notes number objects objects_error objects_per_second of_bytes old_collections omitted operations other others
 	over_ns overflow own_cpu_ns owner owner_virtual p page_tables_bytes part parts path pauses pc percent pid pieces
-	priority process_ns quality rate_hz rate_lowered_hz rate_reached_hz read readings recording remedy repeated reserved_bytes
+	priority process_ns quality rate_hz rate_lowered_hz rate_reached_hz read readings recording redacted remedy repeated reserved_bytes
 	resident resident_bytes rows rss_anon_bytes rss_bytes rss_file_bytes rss_shmem_bytes running safepoints
 	sampled_ns samples seen seen_bytes seen_ns self self_share sender severity share short short_ns short_sleeps
 	shown signal silent_threads size skipped_ticks sp start state states still stood stopped swap_bytes swapped_bytes

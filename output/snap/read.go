@@ -133,7 +133,7 @@ func (r *Reader) File(name string) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, damaged(name, err)
 	}
-	return &bounded{content, name, int64(most)}, nil
+	return &unfolding{content, name, int64(most)}, nil
 }
 
 // noPart says why there is no file, as the table of contents has it.
@@ -180,14 +180,14 @@ func (r *Reader) Contents() (*Contents, error) {
 	return &c, nil
 }
 
-// bounded ends a file that unfolds to too much, whatever the zip says of its size.
-type bounded struct {
+// unfolding ends a file that unfolds to too much, whatever the zip says of its size.
+type unfolding struct {
 	io.ReadCloser
 	name string
 	left int64
 }
 
-func (b *bounded) Read(to []byte) (int, error) {
+func (b *unfolding) Read(to []byte) (int, error) {
 	n, err := b.ReadCloser.Read(to)
 	if b.left -= int64(n); b.left < 0 {
 		return 0, tooMuch(b.name)

@@ -19,7 +19,8 @@ func made(t testing.TB) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w := NewWriter(&b)
-	if err := w.Add("dump.txt", func(to io.Writer) error { _, err := io.WriteString(to, "main\n"); return err }); err != nil {
+	err := w.Add("dump.txt", func(to io.Writer) error { _, err := io.WriteString(to, "main\n"); return err })
+	if err != nil {
 		t.Fatal(err)
 	}
 	c := &Contents{Goprof: "1", PID: 7, MainClass: "shop.Main", Start: time.Unix(0, 0), Parts: []Part{

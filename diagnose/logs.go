@@ -37,8 +37,8 @@ const maxDescriptors = 1 << 16
 // JVM's own arguments. A log is found among the files that the process holds open for writing, so a JVM cannot name
 // a file here that it may not write to. Nothing is opened by its path.
 func (h Host) GCLogs(pid int, args []string, most int64) (logs []Log, err error) {
-	begins := gcLogNames(args)
-	if len(begins) == 0 {
+	patterns := gcLogNames(args)
+	if len(patterns) == 0 {
 		return nil, nil
 	}
 	folder := fmt.Sprintf("/proc/%d/fd", pid)
@@ -54,8 +54,7 @@ func (h Host) GCLogs(pid int, args []string, most int64) (logs []Log, err error)
 	for _, fd := range names {
 		target, err := os.Readlink(filepath.Join(folder, fd))
 		base := path.Base(target)
-		if err != nil || !slices.ContainsFunc(begins, func(b string) bool { return strings.HasPrefix(base, b) }) ||
-			!writable(pid, fd) {
+		if err != nil || !fitsLog(patterns, base) || !writable(pid, fd) {
 			continue
 		}
 		file, info, err := openRegular(func() (*os.File, error) {
@@ -78,9 +77,22 @@ func (h Host) GCLogs(pid int, args []string, most int64) (logs []Log, err error)
 	return logs, nil
 }
 
-// gcLogNames are the beginnings of the names of files to which a JVM logs its collections: of -Xlog:gc*:file=NAME
-// (JDK 9 and later; share/logging/logConfiguration.cpp) and -Xloggc:NAME. What begins with % is the pid or the time.
-func gcLogNames(args []string) (begins []string) {
+// fitsLog reports whether a file has such a name. JDK 8 adds a number to it, and "current", where it rotates logs.
+func fitsLog(patterns []string, base string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		fits, _ := path.Match(p, base)
+		numbered, _ := path.Match(p+".*", base)
+		return fits || numbered
+	})
+}
+
+// literally makes a pattern of a name: characters that mean something in patterns mean themselves, and the pid and the
+// time may be anything.
+var literally = strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, "%p", "*", "%t", "*", "%hn", "*")
+
+// gcLogNames are patterns of the names of files to which a JVM logs its collections: of -Xlog:gc*:file=NAME (JDK 9 and
+// later; share/logging/logConfiguration.cpp, logFileOutput.cpp) and -Xloggc:NAME.
+func gcLogNames(args []string) (patterns []string) {
 	for _, arg := range args {
 		name, ok := strings.CutPrefix(arg, "-Xloggc:")
 		if rest, unified := strings.CutPrefix(arg, "-Xlog:"); unified {
@@ -92,12 +104,11 @@ func gcLogNames(args []string) (begins []string) {
 				name, _, _ = strings.Cut(name, ":")
 			}
 		}
-		name, _, _ = strings.Cut(path.Base(name), "%")
-		if ok && name != "" && name != "." && name != "/" && name != "stdout" && name != "stderr" {
-			begins = append(begins, name)
+		if ok && name != "" && name != "stdout" && name != "stderr" {
+			patterns = append(patterns, literally.Replace(path.Base(name)))
 		}
 	}
-	return begins
+	return patterns
 }
 
 // writable reports whether a descriptor was opened for writing (proc(5), fdinfo: flags in octal).

@@ -15,8 +15,10 @@ import (
 	"testing"
 
 	"goprof/cmd/goprof/exit"
+	"goprof/diagnose"
 	"goprof/output/snap"
 	"goprof/process/procfs"
+	"goprof/profile"
 	machine "goprof/testdata/host"
 	"goprof/testdata/jvmtest"
 )
@@ -89,6 +91,7 @@ func TestSnap(t *testing.T) {
 			stat, _, err := procfs.ReadStat(jvm.PID, jvm.PID)
 			return err == nil && stat.State == 'T'
 		})
+		triagesEach(t, jvm.PID)
 		_, told := said(t, exit.OK, "snap", pid, "-d", "1s", "-o", file)
 		if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
 			t.Errorf("%v %v\n%s", info, err, told)
@@ -101,6 +104,49 @@ func TestSnap(t *testing.T) {
 		keptFiles(t, file)
 		viewSnap(t, file, pid)
 	})
+}
+
+// triagesEach: what triage --all says of a JVM with a deadlock, of one that it may not look into, and of one that has
+// ended.
+func triagesEach(t *testing.T, pid int) {
+	f := &triageFlags{duration: durationFlag{triageLeast}}
+	forbidden := &diagnose.Cause{Class: diagnose.Forbidden, Why: "it is another user's", Remedy: "sudo"}
+	all := f.triageEach(t.Context(), newStatusLine(io.Discard), []diagnose.JVM{{PID: 1, Main: "a.Other",
+		Problem: forbidden}, {PID: 1 << 30, Main: "a.Gone"}, {PID: pid, Main: "truth.Deadlocks"}})
+	sortTriaged(all)
+	if len(all) != 2 || all[0].PID != pid || all[0].Findings[0].ID != profile.Deadlocked || all[1].Problem == "" {
+		t.Fatalf("%+v", all)
+	}
+	var b strings.Builder
+	if err := triagedText(&b, all); err != nil || !strings.Contains(b.String(), "\n  1. deadlock (critical)\n") ||
+		!strings.HasSuffix(b.String(), "\n1 a.Other: cannot look at process 1: it is another user's\n") {
+		t.Errorf("%v\n%s", err, &b)
+	}
+	for want, some := range map[exit.Code][]*triagedJVM{exit.Found: all, exit.NotPermitted: all[1:], exit.OK: nil} {
+		if err := worstOf(some); exit.Tell(io.Discard, err) != want {
+			t.Errorf("%v, want %d", err, want)
+		}
+	}
+}
+
+// TestTriagedOrder: the worst comes first, and what is not known before what is well.
+func TestTriagedOrder(t *testing.T) {
+	jvm := func(pid int, err error, severities ...profile.Severity) *triagedJVM {
+		t := &triagedJVM{PID: pid, err: err}
+		for _, s := range severities {
+			t.Findings = append(t.Findings, profile.Finding{Severity: s})
+		}
+		return t
+	}
+	all := []*triagedJVM{jvm(5, nil), jvm(4, io.EOF), jvm(3, nil, profile.Notice),
+		jvm(2, nil, profile.Warning, profile.Notice), jvm(1, nil, profile.Critical), jvm(0, nil, profile.Critical,
+			profile.Warning)}
+	sortTriaged(all)
+	for i, got := range all {
+		if got.PID != i {
+			t.Errorf("place %d has process %d", i, got.PID)
+		}
+	}
 }
 
 // crashes puts files into the JVM's folder: one that a crash left, and a link to a file that is none of the JVM's.

@@ -28,7 +28,8 @@ func TestGCLogNames(t *testing.T) {
 			t.Errorf("%s: %q, want %q", c.arg, got, c.want)
 		}
 	}
-	for name, want := range map[string]bool{"gc-71.log": true, "gc-71.log.0.current": true, "gc.log": false, "gc-": false} {
+	for name, want := range map[string]bool{"gc-71.log": true, "gc-71.log.0.current": true, "gc.log": false,
+		"gc-": false} {
 		if fitsLog([]string{"gc-*.log"}, name) != want {
 			t.Errorf("%s: not %v", name, want)
 		}

@@ -56,6 +56,9 @@ func Gather(ctx context.Context, pid int, opt Options) (*triage.Evidence, []stri
 	if stopped || frozen != nil {
 		x.opt.Duration = min(opt.Duration, stoppedFor)
 	}
+	if text := x.session.VM.Version().Outdated(); text != "" {
+		x.note(text)
+	}
 	recorded := x.record(ctx)
 	err := x.look(ctx)
 	recorded()

@@ -57,6 +57,10 @@ func (h Host) GCLogs(pid int, args []string, most int64) (logs []Log, err error)
 		if err != nil || !fitsLog(patterns, base) || !writable(pid, fd) {
 			continue
 		}
+		// To open a device may have an effect: the descriptor is asked first.
+		if info, err := os.Stat(filepath.Join(folder, fd)); err != nil || !info.Mode().IsRegular() {
+			continue
+		}
 		file, info, err := openRegular(func() (*os.File, error) {
 			return os.OpenFile(filepath.Join(folder, fd), os.O_RDONLY|unix.O_NONBLOCK, 0)
 		})

@@ -30,7 +30,8 @@ type snapping struct {
 	line     *statusLine
 	out      *output.File
 	zip      *snap.Writer
-	failed   error // of writing the file
+	failed   error  // of writing the file
+	remedy   string // of the first part that is missing
 	contents snap.Contents
 
 	session *session.Session // of dumps and tables; nil: there is none
@@ -66,6 +67,9 @@ func (s *snapping) run() (err error) {
 	began := time.Now()
 	s.contents = snap.Contents{Goprof: version(), PID: s.target.pid, Start: began, Redacted: s.flags.by != nil}
 	s.contents.Host, _ = os.Hostname()
+	if s.target.jvm != nil {
+		s.contents.MainClass = s.target.jvm.Main
+	}
 	s.takeAll()
 	s.contents.Took = int64(time.Since(began))
 	s.line.wipe()
@@ -140,6 +144,7 @@ func (p *snapPart) end(err error) {
 		}
 		if errors.As(err, &e) {
 			p.Code = int(e.Code)
+			p.remedy = cmp.Or(p.remedy, e.Remedy)
 			if e.Remedy != "" {
 				p.Notes = append(p.Notes, "try: "+e.Remedy)
 			}
@@ -183,26 +188,23 @@ func (s *snapping) redactContents() {
 // tell says what is in the file, and what is not.
 func (s *snapping) tell() error {
 	lacking := s.contents.Lacking()
-	for _, p := range lacking {
-		fmt.Fprintf(s.line, "goprof: %s: %s: %s\n", p.State, p.Name, output.Printable(p.Why))
+	for rest := lacking; len(rest) > 0; {
+		names, why, n := []string{}, rest[0].Why, 0
+		for n < len(rest) && rest[n].Why == why && rest[n].State == rest[0].State {
+			names = append(names, rest[n].Name)
+			n++
+		}
+		fmt.Fprintf(s.line, "goprof: %s: %s: %s\n", rest[0].State, strings.Join(names, ", "), output.Printable(why))
+		rest = rest[n:]
 	}
-	name := s.out.Name()
+	name, next := s.out.Name(), "   next: goprof triage "+commandLine([]string{s.out.Name()})
 	if name == output.Stdout {
-		name = "standard output"
+		name, next = "standard output", ""
 	}
-	fmt.Fprintf(s.line, "snap: %s (%d parts)   next: goprof triage %s\n", output.Printable(name), len(s.contents.Parts),
-		output.Printable(commandLine([]string{s.out.Name()})))
+	fmt.Fprintf(s.line, "snap: %s (%d parts)%s\n", output.Printable(name), len(s.contents.Parts), output.Printable(next))
 	if len(lacking) == 0 {
 		return nil
 	}
 	return &exit.Error{Code: exit.Incomplete, What: fmt.Sprintf("%d of %d parts of the snap of process %d are missing or "+
-		"incomplete", len(lacking), len(s.contents.Parts), s.target.pid), Remedy: s.remedy()}
-}
-
-// remedy is the doctor's, where it knows why goprof sees little.
-func (s *snapping) remedy() string {
-	if c := s.target.doctor.Cause; c != nil {
-		return c.Remedy
-	}
-	return ""
+		"incomplete", len(lacking), len(s.contents.Parts), s.target.pid), Remedy: s.remedy}
 }

@@ -185,7 +185,7 @@ func interruptSnap(t *testing.T, pid, file string) {
 	cmd.Process.Signal(os.Interrupt)
 	cmd.Wait()
 	if code := exit.Code(cmd.ProcessState.ExitCode()); code != exit.Incomplete ||
-		!strings.Contains(stderr.String(), "missing: triage: interrupted") {
+		!strings.Contains(stderr.String(), "missing: triage: interrupted\n") {
 		t.Errorf("exit code %d: %s", code, &stderr)
 	}
 }

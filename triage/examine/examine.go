@@ -56,9 +56,7 @@ func Gather(ctx context.Context, pid int, opt Options) (*triage.Evidence, []stri
 	if stopped || frozen != nil {
 		x.opt.Duration = min(opt.Duration, stoppedFor)
 	}
-	if text := x.session.VM.Version().Outdated(); text != "" {
-		x.note(text)
-	}
+	x.evidence.Outdated = x.session.VM.Version().Outdated()
 	recorded := x.record(ctx)
 	err := x.look(ctx)
 	recorded()

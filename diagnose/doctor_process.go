@@ -112,6 +112,9 @@ func (h Host) checkVM(r *Report, p *process.Process, vm *vmstructs.VM) {
 			"%s: goprof is tested on %s, and reads this one by the fields that it exports",
 			name, releases(vmstructs.TestedReleases()))
 	}
+	if text := v.Outdated(); text != "" {
+		r.info("updates", "", "%s", text)
+	}
 	checkFields(r, vm.Missing())
 }
 

@@ -71,12 +71,13 @@ var mayImport = map[string][]string{
 	"goprof/output/top":         {"goprof/profile", "goprof/profile/naming", "goprof/output"},
 	"goprof/output/pprof":       {"goprof/profile", "goprof/profile/naming", "goprof/profile/protobuf", "goprof/output/ship", "goprof/profile/redact"},
 	"goprof/output/heat":        {"goprof/profile", "goprof/profile/naming", "goprof/output", "goprof/output/flame", "goprof/output/recording"},
-	"goprof/output/recording":   {"goprof/profile", "goprof/profile/naming", "goprof/output", "goprof/output/jfr", "goprof/output/pprof"},
+	"goprof/output/recording":   {"goprof/profile", "goprof/profile/naming", "goprof/output", "goprof/output/jfr", "goprof/output/pprof", "goprof/output/snap"},
 	"goprof/output/redaction":   {"goprof/profile", "goprof/profile/redact", "goprof/output", "goprof/output/jfr", "goprof/output/pprof", "goprof/output/recording"},
 
 	// These send profiles to servers.
 	"goprof/output/shelf":     {"goprof/profile", "goprof/profile/resource", "goprof/output", "goprof/output/jfr", "goprof/output/pprof", "goprof/output/ship", "goprof/output/sole"},
 	"goprof/output/sole":      {},
+	"goprof/output/snap":      {"goprof/output"},
 	"goprof/output/replay":    {"goprof/profile", "goprof/profile/resource", "goprof/output/recording", "goprof/output/ship"},
 	"goprof/output/ship":      {"goprof/output/sole", "goprof/profile", "goprof/profile/naming", "goprof/profile/resource"},
 	"goprof/output/ship/wire": {"goprof/profile/protobuf", "goprof/profile/resource", "goprof/output/ship"},

@@ -14,6 +14,8 @@ type Evidence struct {
 	Stopped bool // by a signal or a debugger, or frozen, at the beginning and at the end
 	// Frozen says by which control group it is frozen, and Thaw is the command that lets it run. Empty: by none.
 	Frozen, Thaw string
+	// Outdated says how far the JDK is behind. Empty: goprof knows of nothing newer.
+	Outdated string
 	// CPU and Wall were recorded at the same time; the root of each stack is its thread. Nil: there is none.
 	CPU, Wall *profile.Profile
 	Dumps     []Dump            // oldest first

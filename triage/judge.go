@@ -86,6 +86,9 @@ func Judge(e *Evidence) profile.Triage {
 	if e.Stopped {
 		t.Notes = append(t.Notes, e.stoppedNote())
 	}
+	if e.Outdated != "" {
+		t.Notes = append(t.Notes, e.Outdated)
+	}
 	if t.Unknown == nil {
 		t.Unknown = []profile.Unknown{}
 	}

@@ -150,6 +150,15 @@ func TestHealthy(t *testing.T) {
 	}
 }
 
+// TestOutdatedIsNoDisease: how old the JDK is stands in a note, and changes nothing else.
+func TestOutdatedIsNoDisease(t *testing.T) {
+	p := healthy()
+	p.Outdated = "JDK 17.0.9 is old"
+	if got := Judge(p.Evidence); len(got.Findings)+len(got.Unknown) > 0 || !slices.Equal(got.Notes, []string{p.Outdated}) {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestEachDisease(t *testing.T) {
 	for _, id := range profile.FindingIDs {
 		t.Run(string(id), func(t *testing.T) {

@@ -2,7 +2,9 @@ package vmstructs
 
 import (
 	"encoding/binary"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 )
 
@@ -195,6 +197,36 @@ func (vm *VM) flagOrigin(name string) (origin uint32, ok bool) {
 	}
 	entry := vm.flagTab.entries[vm.flagTab.byName[name]:]
 	return vm.l.flags.origin.u32(entry) & flagOriginMask, true
+}
+
+// flagOrigins are who set a flag (JVMFlagOrigin; in 8 Flag::Flags, with the same numbers).
+var flagOrigins = [...]string{"default", "command line", "environment", "config file", "management", "ergonomic",
+	"attach on demand", "internal", "jimage"}
+
+// SetFlag is a flag that does not have its default value, and who set it.
+type SetFlag struct {
+	Flag
+	Origin string
+}
+
+// SetFlags lists the flags that do not have their default values, by name. known is false if the JVM does not tell.
+func (vm *VM) SetFlags() (all []SetFlag, known bool) {
+	vm.Flag("")
+	for _, name := range slices.Sorted(maps.Keys(vm.flagTab.byName)) {
+		origin, ok := vm.flagOrigin(name)
+		known = known || ok
+		if !ok || origin == flagDefault {
+			continue
+		}
+		set := SetFlag{Origin: "origin " + strconv.Itoa(int(origin))}
+		if int(origin) < len(flagOrigins) {
+			set.Origin = flagOrigins[origin]
+		}
+		if set.Flag, ok = vm.Flag(name); ok {
+			all = append(all, set)
+		}
+	}
+	return all, known
 }
 
 // flagOn reports whether a bool flag exists and is set.

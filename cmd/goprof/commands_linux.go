@@ -9,6 +9,7 @@ var platform = []func() *cobra.Command{
 	newDump,
 	newEvents,
 	newTriage,
+	newSnap,
 	newLocks,
 	newHeap,
 	newMemory,

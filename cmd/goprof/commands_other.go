@@ -15,6 +15,7 @@ var platform = []func() *cobra.Command{
 	needsLinux("list", "List the JVMs of this host"),
 	needsLinux("record", "Sample a JVM's stacks into a file"),
 	newTriage,
+	needsLinux("snap", "Keep in one file what can be seen of a JVM, before a restart"),
 	newDump,
 	needsLinux("events", "List what record --event can take samples of in a JVM"),
 	needsLinux("locks", "Show deadlocks of a JVM, and which threads wait for whose locks"),

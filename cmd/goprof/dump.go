@@ -83,13 +83,18 @@ func newDump() *cobra.Command {
 			if d.by, err = d.redactor(cmd, d.output); err != nil {
 				return err
 			}
-			if d.core.file != "" {
+			kept := isSnap(args)
+			switch {
+			case d.core.file != "":
 				readFilesOnly(cmd, args)
-			} else {
+			case !kept:
 				guard.Enter(d.toDump(d.output))
 			}
 			if err := d.check(cmd); err != nil {
 				return err
+			}
+			if kept {
+				return d.thenMap(showKept(cmd, args[0], "dump", d.format, d.output, d.by))
 			}
 			if err := d.core.check(cmd, args, liveDumpFlags...); err != nil {
 				return err

@@ -142,9 +142,24 @@ func (d *dumper) write(w io.Writer, dump *profile.Dump) error {
 func (d *dumper) series(cmd *cobra.Command, s *session.Session, out *dumpFile) error {
 	ctx, stop := interruptible(cmd.Context())
 	defer stop()
+	dumps, incomplete, err := d.takeAll(ctx, cmd, s, func(dumps []*profile.Dump) error {
+		return d.writeNext(out, dumps)
+	})
+	if err != nil {
+		return err
+	}
+	tellNotes(cmd.ErrOrStderr(), notesOf(s, d.by))
+	if err := out.write(true, func(w io.Writer) error { return d.writeEnd(w, dumps) }); err != nil {
+		return err
+	}
+	return incomplete
+}
+
+// takeAll takes the dumps that were asked for, and calls then after each. Dumps before an error or an interruption
+// remain.
+func (d *dumper) takeAll(ctx context.Context, cmd *cobra.Command, s *session.Session,
+	then func([]*profile.Dump) error) (dumps []*profile.Dump, incomplete, err error) {
 	d.opt.Cancel = ctx
-	var dumps []*profile.Dump
-	var incomplete error
 	next := time.Now()
 	for len(dumps) < d.count && sleepUntil(ctx, next) {
 		dump, lacks, err := d.take(cmd, s)
@@ -156,12 +171,12 @@ func (d *dumper) series(cmd *cobra.Command, s *session.Session, out *dumpFile) e
 				d.count)
 			break
 		} else if err != nil {
-			return err
+			return nil, nil, err
 		}
 		incomplete = cmp.Or(incomplete, lacks)
 		dumps = append(dumps, dump)
-		if err := d.writeNext(out, dumps); err != nil {
-			return err
+		if err := then(dumps); err != nil {
+			return nil, nil, err
 		}
 		if len(dumps) < d.count {
 			sleepUntil(ctx, time.Now().Add(min(settleTime, d.every.Duration/4)))
@@ -170,13 +185,9 @@ func (d *dumper) series(cmd *cobra.Command, s *session.Session, out *dumpFile) e
 		next = dump.At.Add(d.every.Duration)
 	}
 	if len(dumps) == 0 {
-		return &exit.Error{Code: exit.General, What: "interrupted before the first dump was complete"}
+		return nil, nil, &exit.Error{Code: exit.General, What: "interrupted before the first dump was complete"}
 	}
-	tellNotes(cmd.ErrOrStderr(), notesOf(s, d.by))
-	if err := out.write(true, func(w io.Writer) error { return d.writeEnd(w, dumps) }); err != nil {
-		return err
-	}
-	return incomplete
+	return dumps, incomplete, nil
 }
 
 // notesOf are the notes about a JVM that was looked at, without names where by is not nil.
@@ -207,15 +218,31 @@ func (d *dumper) writeNext(out *dumpFile, dumps []*profile.Dump) error {
 	if d.format == dumpAsJSON {
 		return nil
 	}
-	return out.write(false, func(w io.Writer) error {
-		if len(dumps) > 1 {
-			fmt.Fprintln(w)
+	return out.write(false, func(w io.Writer) error { return d.writeLast(w, dumps) })
+}
+
+// writeLast writes the last of the dumps so far.
+func (d *dumper) writeLast(w io.Writer, dumps []*profile.Dump) error {
+	if len(dumps) > 1 {
+		fmt.Fprintln(w)
+	}
+	if d.format == dumpAsText {
+		fmt.Fprintf(w, "=== dump %d of %d\n", len(dumps), d.count)
+	}
+	return d.write(w, dumps[len(dumps)-1])
+}
+
+// writeAll writes all dumps, and what they show together.
+func (d *dumper) writeAll(w io.Writer, dumps []*profile.Dump) error {
+	for i := range dumps {
+		if d.format == dumpAsJSON {
+			break
 		}
-		if d.format == dumpAsText {
-			fmt.Fprintf(w, "=== dump %d of %d\n", len(dumps), d.count)
+		if err := d.writeLast(w, dumps[:i+1]); err != nil {
+			return err
 		}
-		return d.write(w, dumps[len(dumps)-1])
-	})
+	}
+	return d.writeEnd(w, dumps)
 }
 
 // writeEnd writes what all dumps show together. Tools that read jstack's dumps compare several themselves.

@@ -159,6 +159,12 @@ func (f *heapFlags) run(cmd *cobra.Command, args []string) error {
 	if err := f.check(cmd, args); err != nil {
 		return err
 	}
+	if isSnap(args) {
+		if f.drawing() != nil || f.wantsDump() {
+			return usageError(cmd, args[0]+" holds the table of the heap as text and JSON", without("output"))
+		}
+		return showKept(cmd, args[0], "heap", keptFormat(f.json), f.output, f.by)
+	}
 	switch {
 	case f.core.file != "":
 		readFilesOnly(cmd, args)

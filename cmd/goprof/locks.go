@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -69,6 +70,9 @@ func newLocks() *cobra.Command {
 			if to.by, err = hide.redactor(cmd, output.Stdout); err != nil {
 				return err
 			}
+			if isSnap(args) {
+				return hide.thenMap(showKept(cmd, args[0], "locks", keptFormat(to.json), output.Stdout, to.by))
+			}
 			if core.file != "" {
 				readFilesOnly(cmd, args)
 			} else {
@@ -114,34 +118,55 @@ func locks(cmd *cobra.Command, pid int, to locksWriter, raw bool, opt session.Du
 	if raw {
 		s.RawNames()
 	}
-	opt.Virtual = &profile.VirtualWaits{}
-	threads, err := s.Dump(opt)
-	var incomplete error
+	seen, err := seeLocks(s, opt)
+	if err != nil {
+		return err
+	}
+	tellVirtualWaits(cmd.ErrOrStderr(), &seen.waits)
+	tellNotes(cmd.ErrOrStderr(), notesOf(s, to.by))
+	graph, err := to.write(seen.threads)
+	if err != nil {
+		return err
+	}
+	return seen.verdict(pid, graph, opt.Wait)
+}
+
+// seenLocks is what was seen of the locks of a live JVM.
+type seenLocks struct {
+	threads    []profile.ThreadDump
+	waits      profile.VirtualWaits
+	incomplete error // why stacks are missing
+}
+
+func seeLocks(s *session.Session, opt session.DumpOptions) (seen seenLocks, err error) {
+	pid := s.Process.PID()
+	opt.Virtual = &seen.waits
+	seen.threads, err = s.Dump(opt)
 	switch {
-	case errors.Is(err, process.ErrSilent) && len(threads) > 0:
-		incomplete = attachError(pid, err)
+	case errors.Is(err, process.ErrSilent) && len(seen.threads) > 0:
+		seen.incomplete = attachError(pid, err)
 	case errors.Is(err, session.ErrNoLocks):
-		return &exit.Error{Code: exit.Incomplete, What: fmt.Sprintf("the locks of process %d are not known", pid),
+		return seen, &exit.Error{Code: exit.Incomplete, What: fmt.Sprintf("the locks of process %d are not known", pid),
 			Why: err.Error(), Remedy: fmt.Sprintf("goprof locks --pid %d", pid)}
 	case err != nil:
-		return attachError(pid, err)
+		return seen, attachError(pid, err)
 	}
-	tellVirtualWaits(cmd.ErrOrStderr(), opt.Virtual)
-	tellNotes(cmd.ErrOrStderr(), notesOf(s, to.by))
-	graph, err := to.write(threads)
+	return seen, nil
+}
+
+// verdict is how the command ends: nil if there is no deadlock, and none can have been missed.
+func (seen *seenLocks) verdict(pid int, graph *contention.Graph, wait time.Duration) error {
 	switch {
-	case err != nil:
-		return err
 	case len(graph.Deadlocks) > 0:
 		return deadlocked(pid, graph)
-	case incomplete != nil:
-		return incomplete
-	case profile.Unconfirmed(threads) > 0:
-		return unconfirmed(pid, threads)
-	case opt.Virtual.Unread() != "":
-		return unread(fmt.Sprintf("process %d", pid), opt.Virtual)
+	case seen.incomplete != nil:
+		return seen.incomplete
+	case profile.Unconfirmed(seen.threads) > 0:
+		return unconfirmed(pid, seen.threads)
+	case seen.waits.Unread() != "":
+		return unread(fmt.Sprintf("process %d", pid), &seen.waits)
 	}
-	return notStopped("locks", pid, threads, cmp.Or(opt.Wait, session.DumpWait))
+	return notStopped("locks", pid, seen.threads, cmp.Or(wait, session.DumpWait))
 }
 
 // locksOfCore runs the command on the core file of a dead JVM.

@@ -74,6 +74,9 @@ func newMemory() *cobra.Command {
 }
 
 func (f *memoryFlags) run(cmd *cobra.Command, args []string) error {
+	if isSnap(args) {
+		return showKept(cmd, args[0], "memory", keptFormat(f.json), output.Stdout, f.by)
+	}
 	guard.Enter(f.toDump(output.Stdout))
 	switch {
 	case f.core != "":

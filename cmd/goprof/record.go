@@ -109,6 +109,7 @@ type recordFlags struct {
 	quiet       bool
 	verbose     bool
 	streams     map[string]*output.File // those that are open
+	spool       *os.File                // gets the JFR file, which becomes a part of another file; nil otherwise
 	format      string
 	as          format.Format
 	chunk       time.Duration
@@ -123,8 +124,9 @@ type recordFlags struct {
 	waitFlags
 }
 
-func newRecord() *cobra.Command {
-	var f recordFlags
+func newRecord() *cobra.Command { return new(recordFlags).command() }
+
+func (f *recordFlags) command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "record {PID | NAME | --pid PID... | --ns-pid PID [NAME] | --wait NAME | -- PROGRAM ARG...}",
 		Short:   "Sample a JVM's stacks into a file",

@@ -36,7 +36,9 @@ func (f *recordFlags) reserve(pid int) (*outputs, error) {
 	if f.loop > 0 && file.IsStream() {
 		return o, &output.FileError{Name: f.output, Err: errLoopStream}
 	}
-	if o.product, err = newProduct(f.as, file, f.productOptions()); err != nil {
+	if f.spool != nil {
+		o.product = &jfrProduct{to: file, growing: spooled{f.spool, file}, o: f.productOptions()}
+	} else if o.product, err = newProduct(f.as, file, f.productOptions()); err != nil {
 		return o, err
 	}
 	if f.by != nil {

@@ -15,6 +15,7 @@ import (
 	"goprof/output/format"
 	"goprof/output/recording"
 	"goprof/output/redaction"
+	"goprof/output/snap"
 	"goprof/profile/redact"
 )
 
@@ -222,6 +223,11 @@ func (s sinking) Write(b []byte) (int, error) {
 
 // unreadable says what to do about a file whose format goprof only writes.
 func unreadable(input string) error {
+	if snap.IsNamed(input) {
+		return &exit.Error{Code: exit.BadInput, What: "cannot read " + input, Why: "it is a zip: goprof snap writes one " +
+			"without names, and viewers show parts without names", Remedy: "goprof snap PID --redact default, or " +
+			commandLine([]string{"goprof", "dump", input, "--redact", "default"})}
+	}
 	return &exit.Error{Code: exit.BadInput, What: "cannot read " + input,
 		Why: "it is neither JFR, pprof, collapsed stacks, goprof's JSON nor a log; pages and pictures are written, not " +
 			"read",

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"goprof/cmd/goprof/exit"
+	"goprof/output/snap"
 	"goprof/testdata/jvmtest"
 )
 
@@ -64,6 +65,7 @@ func secretsOf(t *testing.T, jdk jvmtest.JDK) {
 	put(t, filepath.Join(home, "wobblegong-payroll-2019.txt"), "nothing")
 	put(t, filepath.Join(dir, "words"), strings.Join(planted, "\n"))
 	put(t, filepath.Join(dir, "case.key"), "a key of thirty-two bytes or more")
+	put(t, filepath.Join(dir, "hs_err_pid7.log"), crashOf(t)+"\njava_command: "+strings.Join(planted, " "))
 	pid, recorded := secretive(t, jdk, "ZorblattVault", dir, home)
 	common := []string{"--redact", "default", "--redact-key", "case.key"}
 	formats := []string{".html", ".jfr", ".pb.gz", ".speedscope.json", ".firefox.json.gz", ".collapsed", ".svg", ".json"}
@@ -92,6 +94,13 @@ func secretsOf(t *testing.T, jdk jvmtest.JDK) {
 		looking(t, dir, exit.OK, "redact", "dump."+f, "--verify", "words")
 	}
 	answers(t, dir, pid, common)
+	snapped := looking(t, dir, exit.OK, append([]string{"snap", pid, "-d", "1s", "-o", "all.zip"}, common...)...)
+	looking(t, dir, exit.OK, "redact", "all.zip", "--verify", "words")
+	for _, p := range states(t, filepath.Join(dir, "all.zip")) {
+		if p.State != snap.Kept {
+			t.Errorf("%s: %s, %s\n%s", p.Name, p.State, p.Why, snapped)
+		}
+	}
 	put(t, filepath.Join(dir, "plain.json"), looking(t, dir, exit.OK, "dump", pid, "--json"))
 	kill, _ := strconv.Atoi(pid)
 	syscall.Kill(kill, syscall.SIGTERM)
@@ -109,6 +118,16 @@ func secretsOf(t *testing.T, jdk jvmtest.JDK) {
 		}
 	}
 	sameShape(t, jdk, dir, files)
+}
+
+// crashOf is a crash file of a JVM.
+func crashOf(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("../../triage/hserr/testdata/kill25.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 // answers are the outputs of commands that look once.
@@ -190,6 +209,7 @@ func secretive(t *testing.T, jdk jvmtest.JDK, class, dir, home string) (pid stri
 	t.Helper()
 	options := []string{"-Dplugh.token=xyzzy-4711"}
 	if jdk.Version >= 11 {
+		options = append(options, "-Xlog:gc,class+load:file="+filepath.Join(dir, "hushpuppy-gc.log"))
 		options = append(options, "-XX:StartFlightRecording=settings=profile,filename="+filepath.Join(dir, "jdk.jfr"))
 	}
 	options = append(options, "--", "600", home, "--password=abracadabra")

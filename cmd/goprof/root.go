@@ -49,6 +49,7 @@ const rootExample = `  goprof list                              the JVMs of this
   goprof dump --pid 1234                   what every thread does at this moment
   goprof triage 1234                       what is wrong with it, the likeliest first
   goprof locks --pid 1234                  deadlocks, and who waits for whose lock
+  goprof snap 1234                         all of that in one file, before a restart
   goprof heap 1234                         what fills its heap, and what grows
   goprof memory 1234                       where its resident memory is, and what grows
   goprof top 1234                          its threads and methods, all the time

@@ -33,6 +33,9 @@ seen from outside" means that all rules were judged. The end of the output lists
 not be judged.
 docs/triage.md tells what each finding means, and its threshold.
 
+triage --all looks at all JVMs of the host that goprof may see, and shows the worst first. The exit code
+is that of the worst: a JVM that could not be looked at counts if nothing is found in the others.
+
 triage FILE explains a crash file of HotSpot (hs_err_pid1234.log): the likeliest cause, its evidence
 and the next step. Nothing of the command line or the environment in the file is shown.
 
@@ -43,6 +46,7 @@ The exit code is 0 if nothing is found, and 13 if something is.`
 
 const triageExample = `  goprof triage 1234                          or --pid 1234
   goprof triage petclinic                     the JVM with that in its main class or jar
+  goprof triage --all                         all JVMs of this host, the worst first
   goprof triage 1234 --json > findings.json
   goprof triage 1234 --html findings.html     a page, and findings.cpu.jfr and findings.wall.jfr
   goprof triage 1234 -d 30s                   for what comes and goes
@@ -52,6 +56,7 @@ const triageExample = `  goprof triage 1234                          or --pid 12
 
 type triageFlags struct {
 	jvm      oneJVM
+	all      bool
 	core     coreFile
 	duration durationFlag
 	html     string
@@ -68,7 +73,7 @@ const (
 func newTriage() *cobra.Command {
 	f := triageFlags{duration: durationFlag{10 * time.Second}}
 	cmd := &cobra.Command{
-		Use:     "triage {PID | NAME | --ns-pid PID [NAME] | hs_err_pidN.log | --core FILE}",
+		Use:     "triage {PID | NAME | --ns-pid PID [NAME] | --all | snap.zip | hs_err_pidN.log | --core FILE}",
 		Short:   "Say what is wrong with a JVM, the likeliest first",
 		Long:    triageHelp,
 		Example: triageExample,
@@ -84,6 +89,7 @@ func newTriage() *cobra.Command {
 	fs := cmd.Flags()
 	fs.SortFlags = false
 	f.jvm.addFlags(cmd)
+	fs.BoolVar(&f.all, "all", false, "all JVMs of this host, the worst first")
 	f.core.addFlags(cmd)
 	fs.VarP(&f.duration, "duration", "d", "how long to look")
 	fs.BoolVar(&f.json, "json", false, "write JSON")
@@ -95,7 +101,7 @@ func newTriage() *cobra.Command {
 
 // run finds out what to look at: a file, or a live JVM.
 func (f *triageFlags) run(cmd *cobra.Command, args []string) error {
-	if err := f.core.check(cmd, args, "pid", "ns-pid", "duration", "html"); err != nil {
+	if err := f.core.check(cmd, args, "pid", "ns-pid", "all", "duration", "html"); err != nil {
 		return err
 	}
 	if f.core.file != "" {
@@ -106,7 +112,12 @@ func (f *triageFlags) run(cmd *cobra.Command, args []string) error {
 		readFilesOnly(cmd, args)
 		return explainCrash(args[0], f.triageOutput)
 	}
-	guard.Enter(guard.ToRecord)
+	if isSnap(args) {
+		return showKept(cmd, args[0], "triage", keptFormat(f.json), output.Stdout, f.by)
+	}
+	if !f.all {
+		guard.Enter(guard.ToRecord)
+	}
 	if f.duration.Duration < triageLeast || f.duration.Duration > triageMost {
 		return usageError(cmd, fmt.Sprintf("--duration is between %v and %v", triageLeast, triageMost),
 			with("duration", "10s"))
@@ -114,6 +125,12 @@ func (f *triageFlags) run(cmd *cobra.Command, args []string) error {
 	if f.by != nil && f.html != "" {
 		return usageError(cmd, "--html shows a recording, and --redact is for what triage finds: record --redact",
 			without("html"))
+	}
+	if f.all {
+		if f.html != "" || len(args) > 0 || cmd.Flags().Changed("pid") || cmd.Flags().Changed("ns-pid") {
+			return usageError(cmd, "--all goes neither with a JVM nor with --html, which are of one", without("all"))
+		}
+		return f.everyJVM(cmd)
 	}
 	pid, err := f.jvm.find(cmd, args)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"goprof/output"
 	"goprof/output/jfr"
 	"goprof/output/pprof"
+	"goprof/output/snap"
 	"goprof/profile"
 )
 
@@ -211,10 +212,33 @@ func openInput(name string, o *Options) (*input, error) {
 		return nil, err
 	}
 	in := &input{from: bufio.NewReaderSize(file, sniffed), own: []io.Closer{file}}
-	if info.Mode().IsRegular() {
-		in.file, in.size = file, info.Size()
+	if !info.Mode().IsRegular() {
+		return in, nil
+	}
+	in.file, in.size = file, info.Size()
+	if head, _ := in.from.Peek(4); snap.Is(head) {
+		if err := in.openSnap(); err != nil {
+			in.close()
+			return nil, err
+		}
 	}
 	return in, nil
+}
+
+// openSnap goes on with the recording in the file of "goprof snap".
+func (in *input) openSnap() error {
+	r, err := snap.Read(in.file, in.size)
+	if err != nil {
+		return err
+	}
+	part, err := r.File(snap.Recording)
+	if none := (*snap.NoPart)(nil); errors.As(err, &none) {
+		return &Lacks{Problem: none.Error(), Remedy: "README.txt in it names its parts"}
+	} else if err != nil {
+		return err
+	}
+	in.file, in.from, in.own = nil, bufio.NewReaderSize(part, sniffed), append(in.own, part)
+	return nil
 }
 
 // open tells which format it is.

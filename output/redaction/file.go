@@ -167,6 +167,15 @@ func (in *Input) lines(to io.Writer, by *redact.Redactor,
 	return rewrite(to, &limited{z, maxFile}, by)
 }
 
+// Rewrite writes JSON of goprof's, or a log, without names: a part of a file.
+func Rewrite(to io.Writer, from io.Reader, kind Kind, by *redact.Redactor) error {
+	from = &limited{from, maxFile}
+	if kind == JSON {
+		return rewriteJSON(to, from, by)
+	}
+	return rewriteLog(to, from, by)
+}
+
 // limited ends a stream that is too long with an error.
 type limited struct {
 	from io.Reader

@@ -82,7 +82,7 @@ func TestSearch(t *testing.T) {
 // TestKnownKeys compares the list of keys with the fields that goprof writes.
 func TestKnownKeys(t *testing.T) {
 	tag := regexp.MustCompile("json:\"([a-zA-Z_]+)")
-	for _, folder := range []string{"..", "../findings", "../../profile", "../../profile/contention"} {
+	for _, folder := range []string{"..", "../findings", "../snap", "../../profile", "../../profile/contention"} {
 		files, _ := filepath.Glob(filepath.Join(folder, "*.go"))
 		for _, name := range files {
 			text, err := os.ReadFile(name)

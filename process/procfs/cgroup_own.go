@@ -58,14 +58,14 @@ type OwnLimit struct {
 	Stat  string        // the group's cpu.stat
 }
 
-// maxMountinfo bounds what is read of a list of mounts.
-const maxMountinfo = 4 << 20
+// MaxMountinfo bounds what is read of a list of mounts.
+const MaxMountinfo = 4 << 20
 
 // OwnCPULimits are the limits on the CPU time of this OS thread: of its own group and of those above it. In version 1
 // the threads of a process may be in different groups.
 func OwnCPULimits() (limits []OwnLimit) {
 	b, _ := Read("/proc/thread-self/cgroup", MaxFile)
-	mounts, _ := Read("/proc/self/mountinfo", maxMountinfo)
+	mounts, _ := Read("/proc/self/mountinfo", MaxMountinfo)
 	return cpuLimits(b, mounts)
 }
 
@@ -99,7 +99,7 @@ func cpuLimits(cgroup, mountinfo []byte) (limits []OwnLimit) {
 // are. The file of the group's first folder says how much time it has.
 func NoRealTime() (group Group, file string) {
 	b, _ := Read("/proc/thread-self/cgroup", MaxFile)
-	mounts, _ := Read("/proc/self/mountinfo", maxMountinfo)
+	mounts, _ := Read("/proc/self/mountinfo", MaxMountinfo)
 	group, ok := GroupOf(Memberships(b), CgroupMounts(mounts), "cpu")
 	if !ok || group.Version != 1 {
 		return Group{}, ""

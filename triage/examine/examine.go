@@ -56,6 +56,7 @@ func Gather(ctx context.Context, pid int, opt Options) (*triage.Evidence, []stri
 	if stopped || frozen != nil {
 		x.opt.Duration = min(opt.Duration, stoppedFor)
 	}
+	x.evidence.Outdated = x.session.VM.Version().Outdated()
 	recorded := x.record(ctx)
 	err := x.look(ctx)
 	recorded()

@@ -94,9 +94,10 @@ var Codes = []Meaning{
 		{nil, "another user's file or pipe in a folder that all may write to", "-o in a folder of your own"},
 		{nil, "a pipe that nobody reads", "cat PIPE > FILE &, before"},
 	}},
-	{Incomplete, "a dump lacks the stacks of some threads, or locks what some wait for; what there is has been written", []Cause{
+	{Incomplete, "a dump lacks the stacks of some threads, locks what some wait for, or a snap some parts; what there is has been written", []Cause{
 		{nil, "they had no CPU to stop on: more threads want one than there are", "goprof dump --wait-stop 1m"},
 		{nil, "the kernel holds them up (state D)", "goprof dump --nonblocking"},
+		{nil, "goprof snap could not have a part, or was interrupted; the last lines name it", "the command in README.txt of the file"},
 		{nil, "goprof locks found no deadlock, and threads that seem to wait for a lock ran meanwhile, or a collector was at work", "goprof locks PID, once more"},
 	}},
 	{Changed, "goprof diff --exit-code: a change is significant; what there is to write has been written", []Cause{

@@ -1,0 +1,182 @@
+//go:build linux
+
+package main
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"goprof/output"
+	"goprof/output/findings"
+	"goprof/output/snap"
+	"goprof/process/maybe"
+	"goprof/triage"
+	"goprof/triage/examine"
+	"goprof/triage/vitals"
+)
+
+// triageAndRecord takes the two parts that need time, side by side. The files are written afterwards, by one goroutine.
+func (s *snapping) triageAndRecord() {
+	looked := s.begin("triage", "goprof triage: what is wrong, and the vitals of each second")
+	recorded := s.begin("recording", "goprof record --event cpu,off-cpu: CPU time, and what threads waited for")
+	if s.ctx.Err() != nil || s.failed != nil {
+		looked.end(interruptedPart())
+		recorded.end(interruptedPart())
+		return
+	}
+	var recordErr error
+	var spool *os.File
+	var all sync.WaitGroup
+	all.Go(func() { spool, recordErr = recorded.record() })
+	evidence, notes, err := looked.examine()
+	all.Wait()
+	if err == nil {
+		err = looked.findings(evidence, notes)
+	}
+	looked.end(err)
+	if spool != nil {
+		recorded.recording(spool)
+		spool.Close()
+	}
+	recorded.end(recordErr)
+}
+
+// examine gathers what triage judges.
+func (p *snapPart) examine() (*triage.Evidence, []string, error) {
+	if _, err := p.stoppable(); err != nil {
+		return nil, nil, err
+	}
+	evidence, notes, err := examine.Gather(p.ctx, p.target.pid, examine.Options{
+		Duration: max(p.flags.duration.Duration, triageLeast),
+		Tell:     func(text string) { p.line.draw("triage and recording: " + text + "  (Ctrl-C keeps what there is)") }})
+	switch {
+	case p.ctx.Err() != nil:
+		return nil, nil, interruptedPart()
+	case err != nil:
+		return nil, nil, attachError(p.target.pid, err)
+	}
+	return evidence, notes, nil
+}
+
+// findings judges, and keeps the readings of the vitals.
+func (p *snapPart) findings(e *triage.Evidence, notes []string) error {
+	found := triage.Judge(e)
+	found.Notes = append(found.Notes, notes...)
+	if p.flags.by != nil {
+		p.flags.by.Triage(&found)
+	}
+	p.add("triage.txt", func(w io.Writer) error { return findings.Text(w, &found) })
+	p.add("triage.json", func(w io.Writer) error { return findings.JSON(w, &found) })
+	p.add("vitals.csv", func(w io.Writer) error { return writeVitals(w, e.Readings) })
+	return foundError(fmt.Sprintf("process %d", p.target.pid), found.Findings)
+}
+
+// vitalColumns are the columns of vitals.csv. A field is empty where the fact is not known.
+var vitalColumns = []struct {
+	name string
+	of   func(r *vitals.Reading) string
+}{
+	{"time", func(r *vitals.Reading) string { return r.At.UTC().Format(time.RFC3339Nano) }},
+	{"uptime_seconds", func(r *vitals.Reading) string { return seconds(r.JVM.Uptime) }},
+	{"cpu_seconds", func(r *vitals.Reading) string { return seconds(r.Process.CPU) }},
+	{"resident_bytes", func(r *vitals.Reading) string { return known(r.Process.RSS) }},
+	{"swap_bytes", func(r *vitals.Reading) string { return known(r.Process.Swap) }},
+	{"threads", func(r *vitals.Reading) string { return known(r.Process.Threads) }},
+	{"open_files", func(r *vitals.Reading) string { return known(r.Process.FDs) }},
+	{"heap_used_bytes", func(r *vitals.Reading) string { return known(r.JVM.GC.Heap.Used) }},
+	{"heap_max_bytes", func(r *vitals.Reading) string { return known(r.JVM.GC.Heap.Max) }},
+	{"old_used_bytes", func(r *vitals.Reading) string { return known(r.JVM.GC.Old.Used) }},
+	{"metaspace_used_bytes", func(r *vitals.Reading) string { return known(r.JVM.Metaspace.Used) }},
+	{"collections", func(r *vitals.Reading) string { return known(r.JVM.GC.Collections) }},
+	{"group_memory_bytes", func(r *vitals.Reading) string { return known(r.Cgroup.Memory.Used) }},
+	{"group_memory_max_bytes", func(r *vitals.Reading) string { return known(r.Cgroup.Memory.Max) }},
+	{"group_throttled_seconds", func(r *vitals.Reading) string { return seconds(r.Cgroup.ThrottledTime) }},
+	{"machine_load", func(r *vitals.Reading) string { return known(r.Machine.Load) }},
+	{"machine_running", func(r *vitals.Reading) string { return known(r.Machine.Running) }},
+	{"machine_blocked", func(r *vitals.Reading) string { return known(r.Machine.Blocked) }},
+}
+
+func known[T any](v maybe.Value[T]) string {
+	if v, ok := v.Get(); ok {
+		return fmt.Sprint(v)
+	}
+	return ""
+}
+
+func seconds(v maybe.Value[time.Duration]) string {
+	if d, ok := v.Get(); ok {
+		return fmt.Sprintf("%.3f", d.Seconds())
+	}
+	return ""
+}
+
+func writeVitals(to io.Writer, readings []*vitals.Reading) error {
+	w := csv.NewWriter(to)
+	row := make([]string, len(vitalColumns))
+	for i, c := range vitalColumns {
+		row[i] = c.name
+	}
+	w.Write(row)
+	for _, r := range readings {
+		for i, c := range vitalColumns {
+			row[i] = c.of(r)
+		}
+		w.Write(row)
+	}
+	w.Flush()
+	return w.Error()
+}
+
+// snapMin is the shortest wait that gets a stack. Shorter ones are counted. In an incident goprof must be cheap: a
+// program with 10,000 waits a second cost most of a CPU without it.
+const snapMin = "1ms"
+
+// record records as the command does, into a file without a name. The file is nil if there is no recording.
+func (p *snapPart) record() (*os.File, error) {
+	f := new(recordFlags)
+	cmd := f.command()
+	talk := newStatusLine(&p.notes) // its parts talk at the same time
+	cmd.SetErr(talk)
+	f.talk, f.by = talk, p.flags.by
+	err := cmd.ParseFlags([]string{"--event", "cpu,off-cpu", "--min", snapMin, "-o", snap.Recording, "-d",
+		p.flags.duration.String()})
+	if err == nil {
+		f.interval, err = f.check(cmd)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if f.spool, err = output.Unnamed(); err != nil {
+		return nil, err
+	}
+	f.streams = map[string]*output.File{snap.Recording: p.out}
+	var res result
+	r, err := newRecorder(talk, f, recordable{pid: p.target.pid})
+	if err == nil {
+		defer r.close()
+		res = r.record(p.ctx)
+		err = r.tell(talk, &res)
+	}
+	if info, statErr := f.spool.Stat(); statErr != nil || info.Size() == 0 || res.summary.AllSamples() == 0 {
+		f.spool.Close()
+		return nil, err
+	}
+	return f.spool, err
+}
+
+// recording keeps a recording and its account.
+func (p *snapPart) recording(spool *os.File) {
+	p.add(snap.Recording, func(w io.Writer) error {
+		_, err := spool.Seek(0, io.SeekStart)
+		if err == nil {
+			_, err = io.Copy(w, spool)
+		}
+		return err
+	})
+	p.log("recording.txt", p.notes.Bytes())
+	p.notes.Reset()
+}

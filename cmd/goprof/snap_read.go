@@ -1,0 +1,143 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"goprof/cmd/goprof/exit"
+	"goprof/output"
+	"goprof/output/redaction"
+	"goprof/output/snap"
+	"goprof/profile/redact"
+)
+
+// isSnap reports whether the arguments of a command are the file of a snap. A number is a process, never a file.
+func isSnap(args []string) bool {
+	if len(args) != 1 {
+		return false
+	}
+	_, err := strconv.Atoi(args[0])
+	return err != nil && snap.IsNamed(args[0])
+}
+
+// keptForms are the endings of the files of a part, by the format that a command writes.
+var keptForms = map[string]string{"text": ".txt", "json": ".json", "jstack": ".jstack.txt"}
+
+// keptFlags are the flags that go with a snap. The others say how a live JVM is looked at.
+var keptFlags = []string{"json", "format", "output", "redact", "redact-key", "redact-map"}
+
+// showKept shows a part of a snap as it was written: what a command would have shown then. It ends as the command
+// would have.
+func showKept(cmd *cobra.Command, name, part, format, to string, by *redact.Redactor) error {
+	var wrong error
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if !slices.Contains(keptFlags, f.Name) {
+			wrong = usageError(cmd, fmt.Sprintf("--%s is for a JVM that runs: %s holds what was seen", f.Name, name),
+				without(f.Name))
+		}
+	})
+	if wrong != nil {
+		return wrong
+	}
+	readFilesOnly(cmd, []string{name})
+	r, err := snap.Open(name)
+	if err != nil {
+		return badInput(name, err)
+	}
+	defer r.Close()
+	file, err := r.File(part + keptForms[format])
+	if err != nil {
+		return noKept(name, err)
+	}
+	defer file.Close()
+	out, err := output.Reserve(to)
+	if err != nil {
+		return outputFailed(err)
+	}
+	var failed error
+	if _, err = out.Write(func(w io.Writer) error {
+		failed = copyKept(sinking{w}, file, format, by)
+		return failed
+	}); failed != nil && !errors.As(failed, new(*sinkError)) {
+		return badInput(name, failed)
+	} else if err != nil {
+		return outputFailed(err)
+	}
+	return keptVerdict(name, part, r, by)
+}
+
+// noKept says why a part is not in the file.
+func noKept(name string, err error) error {
+	if none := (*snap.NoPart)(nil); errors.As(err, &none) {
+		return &exit.Error{Code: exit.Incomplete, What: "cannot show " + name, Why: none.Error(),
+			Remedy: commandLine([]string{"unzip", "-p", name, snap.ReadmeFile})}
+	}
+	return badInput(name, err)
+}
+
+// keptVerdict is how the command ended when the part was made.
+func keptVerdict(name, part string, r *snap.Reader, by *redact.Redactor) error {
+	c, err := r.Contents()
+	if err != nil {
+		return badInput(name, err)
+	}
+	at := slices.IndexFunc(c.Parts, func(p snap.Part) bool { return p.Name == part })
+	if at < 0 || c.Parts[at].Why == "" {
+		return nil
+	}
+	p, code := &c.Parts[at], exit.Incomplete
+	for _, known := range []exit.Code{exit.Deadlocked, exit.Found} {
+		if p.Code == int(known) {
+			code = known
+		}
+	}
+	if by != nil {
+		p.Why = by.Text(p.Why)
+	}
+	return &exit.Error{Code: code, What: name + ": " + p.Why}
+}
+
+// copyKept copies a part. The file may come from anybody, so nothing in it can steer a terminal.
+func copyKept(to io.Writer, from io.Reader, format string, by *redact.Redactor) error {
+	if by != nil {
+		kind := redaction.Log
+		if format == "json" {
+			kind = redaction.JSON
+		}
+		return redaction.Rewrite(to, from, kind, by)
+	}
+	in, out := bufio.NewReader(from), bufio.NewWriter(to)
+	for {
+		r, size, err := in.ReadRune()
+		switch {
+		case err == io.EOF:
+			return out.Flush()
+		case err != nil:
+			return err
+		case r == '\n' || r == '\t':
+			out.WriteRune(r)
+		case format == "json" && output.Unsafe(r): // stands in a string, where this means the same
+			fmt.Fprintf(out, "\\u%04x", r)
+		case output.Unsafe(r), r == utf8.RuneError && size == 1:
+			out.WriteByte('?')
+		default:
+			out.WriteRune(r)
+		}
+	}
+}
+
+// keptFormat is the format that --json asks for.
+func keptFormat(json bool) string {
+	if json {
+		return "json"
+	}
+	return "text"
+}

@@ -1,0 +1,45 @@
+//go:build linux
+
+package diagnose
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// Neighbour is a process that used CPU time while it was watched.
+type Neighbour struct {
+	PID   int
+	Name  string        // its comm, which may hold anything
+	CPU   time.Duration // that it used meanwhile
+	Share float64       // of one CPU
+}
+
+// mostWatched bounds the processes of which the CPU time is kept.
+const mostWatched = 1 << 16
+
+// WatchNeighbours notes what each process has used so far. The function that it returns lists those that have used CPU
+// time since, the most first. Of a process that began meanwhile all of its time counts.
+func (h Host) WatchNeighbours() (since func() ([]Neighbour, time.Duration)) {
+	began, before := time.Now(), map[int]Brief{}
+	for _, pid := range h.pids() {
+		if b, ok := h.Brief(pid); ok && len(before) < mostWatched {
+			before[pid] = b
+		}
+	}
+	return func() (all []Neighbour, over time.Duration) {
+		over = time.Since(began)
+		for _, pid := range h.pids() {
+			now, ok := h.Brief(pid)
+			if old := before[pid]; old.Started == now.Started {
+				now.CPU -= old.CPU
+			}
+			if ok && now.CPU > 0 {
+				all = append(all, Neighbour{pid, now.Comm, now.CPU, now.CPU.Seconds() / over.Seconds()})
+			}
+		}
+		slices.SortFunc(all, func(a, b Neighbour) int { return cmp.Or(cmp.Compare(b.CPU, a.CPU), cmp.Compare(a.PID, b.PID)) })
+		return all, over
+	}
+}

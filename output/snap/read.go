@@ -1,0 +1,207 @@
+package snap
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"goprof/output"
+)
+
+// Bounds of what is read. A part of a snap has up to 60 bytes for each packed one. A file that was made to do harm has
+// 1,000.
+const (
+	maxTable       = 1 << 20 // bytes of the zip's own table
+	maxFiles       = 512
+	maxContents    = 1 << 20
+	freeUnpacked   = 64 << 20
+	unpackedOfByte = 200
+	maxUnpacked    = 1 << 30
+)
+
+// Reader is a snap that was opened.
+type Reader struct {
+	zip   *zip.Reader
+	close func() error
+}
+
+// Is reports whether a file that begins so may be a snap: it is a zip.
+func Is(head []byte) bool { return bytes.HasPrefix(head, []byte("PK\x03\x04")) }
+
+// IsNamed reports whether a name is that of a file that may be a snap.
+func IsNamed(name string) bool {
+	info, err := os.Stat(name)
+	if err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	head := make([]byte, 4)
+	_, err = io.ReadFull(file, head)
+	return err == nil && Is(head)
+}
+
+// Open opens the file of that name. Errors of opening are those of package os.
+func Open(name string) (*Reader, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	info, err := file.Stat()
+	var r *Reader
+	if err == nil {
+		r, err = Read(file, info.Size())
+	}
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	r.close = file.Close
+	return r, nil
+}
+
+// Read reads the table of a snap.
+func Read(file io.ReaderAt, size int64) (*Reader, error) {
+	table := &tableReader{file: file, left: maxTable}
+	z, err := zip.NewReader(table, size)
+	switch {
+	case table.left < 0:
+		return nil, &output.BadFile{Problem: "its table of files is too long", TooMuch: true}
+	case err != nil:
+		return nil, &output.BadFile{Problem: "it begins like a zip, but is damaged: " + err.Error()}
+	case len(z.File) > maxFiles:
+		return nil, &output.BadFile{Problem: fmt.Sprintf("%d files in it", len(z.File)), TooMuch: true}
+	}
+	table.open = true
+	return &Reader{zip: z}, nil
+}
+
+// tableReader bounds what is read until the table is known.
+type tableReader struct {
+	file io.ReaderAt
+	left int64
+	open bool
+}
+
+func (t *tableReader) ReadAt(to []byte, at int64) (int, error) {
+	if !t.open {
+		if t.left -= int64(len(to)); t.left < 0 {
+			return 0, errors.New("too long")
+		}
+	}
+	return t.file.ReadAt(to, at)
+}
+
+// Close closes the file.
+func (r *Reader) Close() error {
+	if r.close == nil {
+		return nil
+	}
+	return r.close()
+}
+
+// NoPart says that a snap does not hold a file.
+type NoPart struct{ Name, Why string }
+
+func (e *NoPart) Error() string {
+	if e.Why != "" {
+		return "it holds no " + e.Name + ": " + e.Why
+	}
+	return "it holds no " + e.Name
+}
+
+// File opens a file of the snap.
+func (r *Reader) File(name string) (io.ReadCloser, error) {
+	at := slices.IndexFunc(r.zip.File, func(f *zip.File) bool { return f.Name == name })
+	if at < 0 {
+		return nil, r.noPart(name)
+	}
+	f := r.zip.File[at]
+	most := min(maxUnpacked, freeUnpacked+unpackedOfByte*f.CompressedSize64)
+	if f.UncompressedSize64 > most {
+		return nil, tooMuch(name)
+	}
+	content, err := f.Open()
+	if err != nil {
+		return nil, damaged(name, err)
+	}
+	return &unfolding{content, name, int64(most)}, nil
+}
+
+// noPart says why there is no file, as the table of contents has it.
+func (r *Reader) noPart(name string) error {
+	if name == ContentsFile {
+		return &output.BadFile{Problem: "it is a zip, but none of goprof snap: it holds no " + name}
+	}
+	c, err := r.Contents()
+	if err != nil {
+		return err
+	}
+	for _, p := range c.Parts {
+		if p.State != Kept && holds(p.Name, name) {
+			return &NoPart{name, p.Why}
+		}
+	}
+	return &NoPart{Name: name}
+}
+
+// holds reports whether a file belongs to a part: "dump.json" to "dump".
+func holds(part, file string) bool {
+	rest, ok := bytes.CutPrefix([]byte(file), []byte(part))
+	return ok && len(rest) > 0 && rest[0] == '.'
+}
+
+// Contents reads the table of contents.
+func (r *Reader) Contents() (*Contents, error) {
+	file, err := r.File(ContentsFile)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	b, err := io.ReadAll(io.LimitReader(file, maxContents+1))
+	switch {
+	case err != nil:
+		return nil, err
+	case len(b) > maxContents:
+		return nil, tooMuch(ContentsFile)
+	}
+	var c Contents
+	if err := json.Unmarshal(b, &c); err != nil {
+		return nil, &output.BadFile{Problem: ContentsFile + " in it cannot be read"}
+	}
+	return &c, nil
+}
+
+// unfolding ends a file that unfolds to too much, whatever the zip says of its size.
+type unfolding struct {
+	io.ReadCloser
+	name string
+	left int64
+}
+
+func (b *unfolding) Read(to []byte) (int, error) {
+	n, err := b.ReadCloser.Read(to)
+	if b.left -= int64(n); b.left < 0 {
+		return 0, tooMuch(b.name)
+	}
+	if err != nil && err != io.EOF {
+		err = damaged(b.name, err)
+	}
+	return n, err
+}
+
+func tooMuch(name string) error {
+	return &output.BadFile{Problem: fmt.Sprintf("%q in it unfolds to more than a file of a snap may", name), TooMuch: true}
+}
+
+func damaged(name string, err error) error {
+	return &output.BadFile{Problem: fmt.Sprintf("%q in it is damaged: %v", name, err)}
+}

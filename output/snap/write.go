@@ -1,0 +1,35 @@
+package snap
+
+import (
+	"archive/zip"
+	"io"
+	"time"
+
+	"goprof/output"
+)
+
+// Writer writes the file, one part after the other.
+type Writer struct{ zip *zip.Writer }
+
+// NewWriter begins a file.
+func NewWriter(to io.Writer) *Writer { return &Writer{zip.NewWriter(to)} }
+
+// Add adds a file. An error is one of writing: what write can fail at must be known before.
+func (w *Writer) Add(name string, write func(io.Writer) error) error {
+	to, err := w.zip.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Deflate, Modified: time.Now().UTC()})
+	if err != nil {
+		return err
+	}
+	return write(to)
+}
+
+// Close adds the tables of contents, and ends the file.
+func (w *Writer) Close(c *Contents) error {
+	if err := w.Add(ReadmeFile, c.writeReadme); err != nil {
+		return err
+	}
+	if err := w.Add(ContentsFile, func(to io.Writer) error { return output.WriteJSON(to, c) }); err != nil {
+		return err
+	}
+	return w.zip.Close()
+}

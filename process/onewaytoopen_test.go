@@ -42,7 +42,6 @@ var ownNames = []string{
 	"diagnose/jvms_proc.go threads",
 	"diagnose/needs_try.go checkKernelNames", "diagnose/needs_try.go opensMappedFile", // kallsyms; goprof's own map_files
 	"sampler/ptrace/preempters.go prepare", // goprof's own sched
-	"sampler/perf/turn.go read",            // goprof's own schedstat
 	"sampler/ptrace/admit.go openFile",     // goprof's own schedstat, loadavg, and the cpu.stat of its own control groups
 }
 

@@ -28,8 +28,8 @@ type Config struct {
 	// MaxOverhead is the share of the threads' CPU time for which pauses may hold them up. Where pauses cost more,
 	// Interval grows. 0: there is no bound.
 	MaxOverhead float64
-	// Pace is the Interval in nanoseconds, and may change at any time; nil: nothing sets Interval anew. Engines that
-	// stop threads look at it with each tick.
+	// Pace is the Interval in nanoseconds, and may change at any time; nil: nothing changes Interval. Engines that stop
+	// threads look at it with each tick.
 	Pace *atomic.Int64
 	// Lean is for runs that go on for good, beside many others. Package events then has small rings, and looks into
 	// them less often while nothing happens.

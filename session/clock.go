@@ -13,7 +13,7 @@ import (
 )
 
 // Snapshots are dated by goprof's CLOCK_MONOTONIC. Java's System.nanoTime() is CLOCK_MONOTONIC, too, but in the JVM's
-// time namespace. The difference between CLOCK_MONOTONIC and the wall clock is read anew each second: the wall clock
+// time namespace. The difference between CLOCK_MONOTONIC and the wall clock is read again each second: the wall clock
 // may be set meanwhile.
 
 // clock turns goprof's CLOCK_MONOTONIC into the target's clock and wall time.

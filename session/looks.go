@@ -26,7 +26,7 @@ type Thread struct {
 	Hint   ptrace.Hint      // what to know before it is stopped
 }
 
-// Threads lists all threads by their numbers. It reads everything anew.
+// Threads lists all threads by their numbers. It reads everything again.
 func (s *Session) Threads() (map[int]Thread, error) {
 	d := newDirectory(s.Process, s.VM)
 	err := d.refresh()

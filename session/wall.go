@@ -215,7 +215,7 @@ func (w *wall) settleAll() {
 		if st.looks+st.readyLooks != before || w.dir.threads[tid] != nil {
 			return false
 		}
-		st.tally.Void() // if the thread lives after all, it is looked at anew
+		st.tally.Void() // if the thread lives after all, it is looked at again
 		w.forgetLook(st)
 		return true
 	})

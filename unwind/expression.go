@@ -9,7 +9,7 @@ import (
 	"goprof/process"
 )
 
-// pushed is the number of a register of ours: it holds what an expression begins with.
+// pushed is the number of a register that no CPU has: it holds what an expression begins with.
 const pushed = arch.MaxRegs
 
 // maxEvaluated bounds the bytes of all expressions of one walk: an expression can go round

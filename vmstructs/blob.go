@@ -348,7 +348,7 @@ func (vm *VM) parseHeader(b *Blob, raw []byte, blockSize uint64) error {
 	b.Name = name
 	b.Kind = kindOf(name, b.FrameSize)
 	// Where the VM says the kind, the kind need not be guessed from a name. Its "nmethod", "buffer" and "runtime stub"
-	// are wider than ours.
+	// are wider than the kinds of this package.
 	if l.kind.ok() && b.Kind != Exception {
 		if k := l.kinds[raw[l.kind]]; k != OtherBlob {
 			b.Kind = k

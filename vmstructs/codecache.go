@@ -144,7 +144,7 @@ func (vm *VM) readHeap(addr uint64) (codeHeap, error) {
 // InCode reports whether pc lies in what is reserved for generated code. It reads nothing.
 func (vm *VM) InCode(pc uint64) bool { return vm.code.has(pc) }
 
-// heapOf finds the heap that holds pc in its committed part. It reads anew how far that part goes.
+// heapOf finds the heap that holds pc in its committed part. It reads again how far that part goes.
 func (vm *VM) heapOf(pc uint64) (*codeHeap, error) {
 	for i := range vm.heaps {
 		h := &vm.heaps[i]
@@ -165,7 +165,7 @@ func (vm *VM) heapOf(pc uint64) (*codeHeap, error) {
 	return nil, ErrNoBlob
 }
 
-// growHeap reads anew how far the committed part of a heap goes.
+// growHeap reads again how far the committed part of a heap goes.
 func (vm *VM) growHeap(h *codeHeap) error {
 	l := &vm.l.code
 	high, err := vm.mem.Ptr(h.addr + uint64(l.memory) + uint64(l.high))

@@ -39,7 +39,7 @@ const (
 // Continuations reads continuations and the virtual threads that they belong to. A Continuations has scratch memory of
 // its own: one goroutine may use it while another uses the VM that it was made from.
 type Continuations struct {
-	vm       *VM // our own
+	vm       *VM // its own
 	klasses  klassModel
 	ready    bool
 	retry    int64    // when to try prepare again, by the moment of a look
@@ -49,7 +49,7 @@ type Continuations struct {
 	mask     uint64   // the bits of a reference that are no colour
 	colours  zColours // of ZGC, while one continuation is read
 
-	classes map[uint64]*javaClass // by Klass*; nil: not one of ours
+	classes map[uint64]*javaClass // by Klass*; nil: of no interest
 	chunk   chunkFields
 	cont    contFields
 	virtual virtualFields

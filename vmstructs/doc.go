@@ -64,7 +64,7 @@
 //	          HeapBlock, CodeBlob     free  HeapBlock, CodeBlob
 //
 // Only the lower part of a heap is committed, and it grows, so VirtualSpace::_high is read
-// anew when a pc lies beyond.
+// again when a pc lies beyond.
 //
 // # Compiled code (blob.go, nmethod.go, scopes.go)
 //

@@ -12,7 +12,7 @@ import (
 //
 // A Health has scratch memory of its own: one goroutine may use it while another uses the VM that it was made from.
 type Health struct {
-	vm      *VM // our own
+	vm      *VM // its own
 	symbols healthSymbols
 	virtual *Continuations // nil: this JVM has no virtual threads
 

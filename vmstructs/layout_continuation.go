@@ -54,5 +54,5 @@ const (
 	entryCont    = 16 // jdk.internal.vm.Continuation
 	entryFlags   = 32 // not 0: a virtual thread's
 	entryArgSize = 36 // words of arguments that the lowest frame has on the stack
-	entrySize    = 40 // as far as we read
+	entrySize    = 40 // as far as goprof reads
 )

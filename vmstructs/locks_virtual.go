@@ -30,7 +30,7 @@ type UnmountedLocks struct {
 	State string
 	Wants Wanted
 	// Frames is a hash of all its frames and where they are. Two rounds with the same hash mean that the thread has
-	// most likely not run in between: what it keeps on its stack while it waits is made anew each time.
+	// most likely not run in between: what it keeps on its stack while it waits is made again each time.
 	Frames uint64
 }
 

@@ -16,9 +16,8 @@ type Scope struct {
 }
 
 const (
-	// A PcDesc is four ints: pc offset from the code's begin, offset of the scope in the scopes data, one that we do
-	// not use, flags (code/pcDesc.hpp). PcDescs are sorted; the first (-1) and the last (largest int) only end the
-	// search.
+	// A PcDesc is four ints: pc offset from the code's begin, offset of the scope in the scopes data, one that is not
+	// used, flags (code/pcDesc.hpp). PcDescs are sorted; the first (-1) and the last (largest int) only end the search.
 	pcDescSize = 16
 	// maxInline bounds how deep methods are inlined into each other. HotSpot stops at 15
 	// by default, and recursive inlining and method handles add little.

@@ -66,9 +66,9 @@ const (
 	mostNotes   = 64
 	mostSighted = maxBlobs
 	// oldAfter: who has been there for so long is likely to stay. Then it is known as a whole, wherever in it a stack
-	// points. Before, each place in it is noted anew, since code that is still being compiled comes and goes.
+	// points. Before, each place in it is noted again, since code that is still being compiled comes and goes.
 	oldAfter = int64(10e9)
-	// renewEvery is how often all code is noted anew.
+	// renewEvery is how often all code is noted again.
 	renewEvery = int64(300e9)
 	// mostBlock bounds the size of a piece of code.
 	mostBlock = uint64(16 << 20)

@@ -198,7 +198,7 @@ func (vm *VM) stubDescriptors() []stub {
 	buf := make([]byte, 8*len(raw))
 	for ; next != 0; next = raw[0] {
 		if len(out) >= maxStubs || next%8 != 0 || vm.mem.Bytes(next, buf) != nil {
-			return nil // not what we take it for
+			return nil // not what it was taken for
 		}
 		for i := range raw {
 			raw[i] = word(buf[8*i:])

@@ -169,7 +169,7 @@ func excludedByte(major int, fieldStream bool) uint8 {
 // forgotten them.
 func (vm *VM) Loaded() uint64 { return vm.loaded }
 
-// Forget empties the caches of code and methods. Code and methods that are needed again are read anew.
+// Forget empties the caches of code and methods. Code and methods that are needed again are read again.
 func (vm *VM) Forget() {
 	vm.blobs.init()
 	vm.methods.init()

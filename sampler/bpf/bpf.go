@@ -206,8 +206,8 @@ type bpfProgram struct {
 // signals to threads that are busy for long. libbpf tries five times.
 const bpfTries = 50
 
-// Do makes the system call bpf(2), and again where a signal has ended it. attr must not point into a stack of Go's: that
-// may move.
+// Do makes the system call bpf(2), and again where a signal has ended it. attr must not point into a stack of Go's:
+// that may move.
 func Do(command uintptr, attr unsafe.Pointer, size uintptr) (int, error) {
 	fd, _, e := unix.Syscall(unix.SYS_BPF, command, uintptr(attr), size)
 	for tries := 1; (e == unix.EAGAIN || e == unix.EINTR) && tries < bpfTries; tries++ {

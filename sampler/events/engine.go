@@ -279,7 +279,7 @@ func (r *eventRun) wait() {
 		ptrace.SleepUntil(&r.ts)
 	}
 	r.ts = unix.NsecToTimespec(eventTick)
-	ring.SleepUntil(r.polls, &r.ts, false)
+	ring.SleepUntil(r.polls, &r.ts)
 }
 
 func (r *eventRun) sum() sampler.Stats {

@@ -204,7 +204,7 @@ func ProbeType() (uint32, error) {
 	return uint32(n), nil
 }
 
-// followProcess sets the probes anew if the thread by which they were set has ended: the probes have lost the address
+// followProcess sets the probes again if the thread by which they were set has ended: the probes have lost the address
 // space then.
 func (r *eventRun) followProcess() {
 	if r.probeTID == 0 || r.isAlive(r.probeTID) {

@@ -249,7 +249,7 @@ func (r *perfGroupRun) follow() {
 	r.reopen()
 }
 
-// reopen opens all events anew, those of single threads too.
+// reopen opens all events again, those of single threads too.
 func (r *perfGroupRun) reopen() {
 	for _, m := range r.members {
 		m.run.unwatchAll()

@@ -14,7 +14,7 @@ import (
 // switches a CPU off and on again between two looks (cpuset.Every), that is not noticed. Threads there have no samples
 // then, and the account says how much of the CPU time the samples cover.
 
-// followCPUs gives events to CPUs that have come, and to all CPUs anew if any may have been off meanwhile. If a CPU
+// followCPUs gives events to CPUs that have come, and to all CPUs again if any may have been off meanwhile. If a CPU
 // cannot have its ring, followCPUs tries again later.
 func (r *perfRun) followCPUs() {
 	if r.grouped || !r.asked.IsDue(r.now) {
@@ -27,7 +27,7 @@ func (r *perfRun) followCPUs() {
 	}
 }
 
-// takeInCPUs opens rings for the CPUs that have no ring, and opens all events anew.
+// takeInCPUs opens rings for the CPUs that have no ring, and opens all events again.
 func (r *perfRun) takeInCPUs() bool {
 	if !r.rings.takeIn(r.rings.without(r.online)) {
 		return false

@@ -87,7 +87,7 @@ func (r *perfRun) adapt(w *perfThread) {
 	}
 }
 
-// randomPeriod is a period near the interval. Its inverse, the rate, is drawn evenly. Periods are drawn anew after a
+// randomPeriod is a period near the interval. Its inverse, the rate, is drawn evenly. Periods are drawn again after a
 // time that does not depend on them, so the rates must have the right mean, and not the periods.
 func randomPeriod(interval uint64, at float64) uint64 {
 	return uint64(float64(interval) / (1 + (2*at-1)/jitterShare))

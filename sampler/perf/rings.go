@@ -28,8 +28,7 @@ type perfRings struct {
 	cpu  int
 	ring *ring.Ring
 
-	turn ownTurn
-	ts   unix.Timespec
+	ts unix.Timespec
 }
 
 // perfSoon is how soon a sample is looked at, so that code which is new to goprof is noted in time
@@ -38,8 +37,7 @@ const perfSoon = int64(2_500_000)
 
 // eachWakes reports whether each sample wakes the checker up. Where a CPU's samples are closer together than perfSoon,
 // there is no checker, and the sampling thread looks into the rings that often: an interrupt that wakes no thread costs
-// less. And a ring may be full within 60 ms there (copies of 64 KB, at 1,000 Hz), so that the sampling thread must not
-// give its priority up for a long sleep (turn.go).
+// less, and a ring may be full within 60 ms there (copies of 64 KB, at 1,000 Hz).
 func eachWakes(interval int64) bool { return interval >= perfSoon }
 
 // openPerfRings makes a ring for each of these CPUs.
@@ -125,7 +123,6 @@ func (r *perfRings) close() {
 	r.stopChecker()
 	r.steady.Close()
 	r.prompt.Close()
-	r.turn.close()
 }
 
 // drain hands over the records of all rings, those of prompt threads first.
@@ -155,28 +152,20 @@ func (r *perfRings) nextLook(now, until int64) int64 {
 	return until
 }
 
-// longSleep is how long a sleep must be for it to be told to Go's scheduler. Where CPUs are short there are no long
-// sleeps (ownTurn).
-const longSleep = int64(20 * time.Millisecond)
+// hiddenMost bounds a sleep of which Go's scheduler does not know: a garbage collection waits for its end
+// (ptrace.LeaveInPeace), with all of goprof's work standing still.
+const hiddenMost = int64(40 * time.Millisecond)
 
 // wait sleeps until the checker calls, until a thread with Hint.Soon has a sample, or until that moment. Like
-// ptrace.SleepUntil, wait does not tell Go's scheduler of a short sleep; see there. It is called on an OS thread of its
-// own, with the priority of the sampling thread.
+// ptrace.SleepUntil, wait does not tell Go's scheduler; see there. It is called on an OS thread of its own, which keeps
+// the priority of the sampling thread: where CPUs are short, rings would be full before it had another turn.
 func (r *perfRings) wait(until int64) {
 	now := ptrace.Monotonic()
-	if until = r.nextLook(now, until); until <= now {
-		return
+	until = r.nextLook(now, until)
+	for ; now < until; now = ptrace.Monotonic() {
+		r.ts = unix.NsecToTimespec(min(until-now, hiddenMost))
+		if ring.SleepUntil(r.polls, &r.ts) {
+			return
+		}
 	}
-	long := until-now >= longSleep
-	if long && !r.turn.comesSoon(now) {
-		until, long = now+longSleep/2, false
-	}
-	r.ts = unix.NsecToTimespec(until - now)
-	// A garbage collection would wait for the end of a sleep that the scheduler does not know (ptrace.LeaveInPeace),
-	// with all of goprof's work standing still.
-	if long && ptrace.WithoutPriority(func() { ring.SleepUntil(r.polls, &r.ts, true) }) {
-		r.turn.note(ptrace.Monotonic())
-		return
-	}
-	ring.SleepUntil(r.polls, &r.ts, false)
 }

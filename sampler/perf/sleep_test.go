@@ -18,7 +18,7 @@ import (
 	"goprof/sampler/ptrace"
 )
 
-// A garbage collection does not wait for the end of a long sleep: all of goprof's work would stand still meanwhile.
+// A garbage collection does not wait for the end of a long wait: all of goprof's work would stand still meanwhile.
 func TestLongSleepHoldsUpNoCollection(t *testing.T) {
 	var pipe [2]int
 	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {

@@ -165,7 +165,7 @@ func (r *perfRun) unwatch(w *perfThread) {
 	delete(r.threads, w.tid)
 }
 
-// rewatch opens a thread's events anew, with copies of another size.
+// rewatch opens a thread's events again, with copies of another size.
 func (r *perfRun) rewatch(w *perfThread, stack int) {
 	for i := range w.events {
 		if fd := w.events[i].fd; fd >= 0 {

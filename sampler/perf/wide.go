@@ -49,7 +49,7 @@ type wideEvents struct {
 	copies   stackFit
 	events   []perfEvent
 	rng      *rand.Rand
-	failed   error // why the events could not be opened anew
+	failed   error // why the events could not be opened again
 }
 
 // mayWatch reports whether there may be events of CPUs, as far as that is known without a trial; nil: there may.

@@ -7,8 +7,8 @@
 //     virtual one there are some more, for the frames that lie in the heap (pause_trail.go). Between the stop and the
 //     release there is no allocation, no lock, no log and no point at which Go's scheduler could take the CPU away
 //     (pause.go).
-//   - A thread is seized anew for each look (seize.go). A resident tracer would be asked about each signal, and HotSpot
-//     makes signals by the thousand.
+//   - Each look seizes its thread, and lets it go (seize.go). A resident tracer would be asked about each signal, and
+//     HotSpot makes signals by the thousand.
 //   - A thread that lost its CPU to goprof goes on there at once: for the release the sampling thread is a SCHED_IDLE
 //     thread, and another OS thread of goprof's, on an idle CPU, brings it there and gives it its priority back
 //     (aside.go).

@@ -48,19 +48,6 @@ func waitTurn(tid int) bool {
 // shortSlice is the shortest slice that the kernel grants, in ns (kernel/sched/syscalls.c, __setparam_fair).
 const shortSlice = 100_000
 
-// WithoutPriority calls sleep while this OS thread has no real-time priority. So sleep may tell Go's scheduler, unlike
-// SleepUntil. Where the thread has real-time priority and cannot give it up, WithoutPriority returns false at once.
-func WithoutPriority(sleep func()) bool {
-	if isUrgent() {
-		if !WaitItsTurn() {
-			return false
-		}
-		defer preemptAtOnce()
-	}
-	sleep()
-	return true
-}
-
 // betterNice is the priority of a thread that may not, or need not, have real-time priority.
 const betterNice = -15
 

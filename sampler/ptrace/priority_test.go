@@ -9,13 +9,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestWithoutPriority: there is no real-time priority during the sleep, and afterwards it is as before. A thread whose
-// right to it is gone, or comes from a limit alone, may have no better ordinary priority: it must rest all the same.
-func TestWithoutPriority(t *testing.T) {
+// TestWaitItsTurn: a thread that waits its turn has no real-time priority, and gets it back. A thread whose right to it
+// is gone, or comes from a limit alone, may have no better ordinary priority: it must rest all the same.
+func TestWaitItsTurn(t *testing.T) {
 	for _, r := range []struct {
 		name          string
 		begin, middle func(t *testing.T) // called before it gets real-time priority, and after that
-		urgent, again bool               // it has real-time priority, before the sleep and after it
+		urgent, again bool               // it has real-time priority, before it waits and after that
 	}{
 		{"with all rights", keepRights, keepRights, true, true},
 		{"the right is gone", keepRights, dropSysNice, true, false},
@@ -30,15 +30,12 @@ func TestWithoutPriority(t *testing.T) {
 				t.Fatalf("real-time priority: %v", got)
 			}
 			r.middle(t)
-			called := false
-			rests := WithoutPriority(func() {
-				called = true
-				if isUrgent() || ownPolicy(t) != unix.SCHED_NORMAL {
-					t.Error("it sleeps with real-time priority")
-				}
-			})
-			if again := isUrgent(); !rests || !called || again != (may && r.again) {
-				t.Errorf("it rests: %v, it sleeps: %v; real-time priority after that: %v", rests, called, again)
+			if rests := WaitItsTurn(); !rests || isUrgent() || ownPolicy(t) != unix.SCHED_NORMAL {
+				t.Errorf("it rests: %v, with real-time priority: %v", rests, isUrgent())
+			}
+			PreemptAtOnce()
+			if again := isUrgent(); again != (may && r.again) {
+				t.Errorf("real-time priority after that: %v", again)
 			}
 		})
 	}

@@ -14,7 +14,7 @@ import (
 // The exec waits until all other threads of the process have ended and their tracer has reaped them (fs/exec.c,
 // de_thread). That tracer is goprof if one of them is on the pending list, or HoldAll holds it. Both would wait
 // forever. So the releaser's signal handler reaps ended threads meanwhile. After the handler the kernel begins the call
-// anew.
+// again.
 //
 // Go's scheduler is told of the call, as an exec may take long.
 func (t *Tracer) seize(tid int) syscall.Errno {

@@ -9,8 +9,7 @@ import "golang.org/x/sys/unix"
 // thread over and back, which costs more than all that a sampler does in between. With the signal blocked, the OS
 // thread is asked once and answers when it wakes up (runtime, preemptM: no second signal is sent before the first has
 // been taken). So the garbage collector may have to wait for the end of a sleep, with all of goprof's work standing
-// still. Sleeps between visits are short enough for that. Long sleeps with perf are told to the scheduler
-// (WithoutPriority).
+// still. So such a sleep lasts for some ten milliseconds at most.
 func LeaveInPeace() {
 	var set unix.Sigset_t
 	set.Val[0] = 1 << (unix.SIGURG - 1)

@@ -19,7 +19,7 @@ import (
 const boundSignal = 62
 
 // handlesBoundSignal puts goprof's handler in place of Go's, and reports whether it could. The signal then also ends
-// system calls; by default Go has the kernel begin a call anew. All else stays as Go wants it: the handler runs on the
+// system calls; by default Go has the kernel begin a call again. All else stays as Go wants it: the handler runs on the
 // stack for signals, and other signals wait meanwhile.
 var handlesBoundSignal = sync.OnceValue(func() bool {
 	const saRestart = 0x10000000

@@ -53,7 +53,7 @@ func tellDog(what byte) {
 	}
 }
 
-// StartWatchdog starts this program anew with these arguments. With them the program must call Watch. The new process
+// StartWatchdog starts this program again with these arguments. With them the program must call Watch. The new process
 // watches goprof until the function end is called. Where no process can be started, there is no watchdog.
 func StartWatchdog(args ...string) (end func()) {
 	toUs, fromDog, err := os.Pipe()

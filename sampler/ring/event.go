@@ -88,7 +88,7 @@ func OpenEvent(attr *unix.PerfEventAttr, tid, cpu int, ring *Ring) (int, error) 
 	return fd, nil
 }
 
-// SetPeriod makes an event begin anew, with another period.
+// SetPeriod makes an event begin again, with another period.
 func SetPeriod(fd int, period *uint64) {
 	unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.PERF_EVENT_IOC_PERIOD, uintptr(unsafe.Pointer(period)))
 }

@@ -198,16 +198,13 @@ func EachThread(proc *procfs.Dir, open func(tid int) error) error {
 	return nil
 }
 
-// SleepUntil sleeps until one of these descriptors has something. Like ptrace.SleepUntil, it does not tell Go's
-// scheduler, unless tell says so.
-func SleepUntil(polls []unix.PollFd, most *unix.Timespec, tell bool) {
+// SleepUntil sleeps until one of these descriptors has something, for the time most at most. It reports whether it
+// ended sooner. Like ptrace.SleepUntil, it does not tell Go's scheduler.
+func SleepUntil(polls []unix.PollFd, most *unix.Timespec) bool {
 	for i := range polls {
 		polls[i].Revents = 0
 	}
 	list, n, ts := unsafe.Pointer(unsafe.SliceData(polls)), uintptr(len(polls)), unsafe.Pointer(most)
-	if tell {
-		syscall.Syscall6(unix.SYS_PPOLL, uintptr(list), n, uintptr(ts), 0, 0, 0)
-		return
-	}
-	syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(list), n, uintptr(ts), 0, 0, 0)
+	has, _, e := syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(list), n, uintptr(ts), 0, 0, 0)
+	return has != 0 || e != 0
 }

@@ -88,7 +88,7 @@ func (v *visits) takeIn(cpus []int, anew bool) bool {
 	return true
 }
 
-// renewNotes asks anew for the notes of a CPU: the kernel ended the old notes when the CPU was switched off
+// renewNotes asks again for the notes of a CPU: the kernel ended the old notes when the CPU was switched off
 // (kernel/events/core.c, perf_event_exit_cpu).
 func (v *visits) renewNotes(cpu *visited) {
 	if v.noNotes {

@@ -190,7 +190,7 @@ func (r *groupRun) await() bool {
 	if len(r.members) > 0 {
 		return true
 	}
-	r.lastLoop, r.visits.moments.step = 0, 0 // moments begin anew
+	r.lastLoop, r.visits.moments.step = 0, 0 // moments begin again
 	return r.Await(r.ctx)
 }
 

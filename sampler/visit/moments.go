@@ -32,7 +32,7 @@ type moments struct {
 	next   int
 }
 
-// begin begins anew, with a mean time of step between two moments.
+// begin begins with new moments, with a mean time of step between two moments.
 func (m *moments) begin(now, step int64) {
 	m.step = step
 	m.draw(now)

@@ -57,7 +57,7 @@ func (v *visits) startPlan() { v.until, v.counted = 0, ptrace.VisitCounts{} }
 
 // next draws which CPU to visit next. Where no thread was met lately on many CPUs, one of them has a turn in a round.
 //
-// The CPU is drawn anew each time. The scheduler moves threads away from the CPU where the sampling thread is at work.
+// The CPU is drawn again each time. The scheduler moves threads away from the CPU where the sampling thread is at work.
 // In a fixed order a thread that runs all the time would be met twice, or never.
 func (v *visits) next() (which int) {
 	if v.turn++; v.turn >= len(v.round) {

@@ -9,7 +9,7 @@ import (
 // instruction that takes it (opto/reg_split.cpp, PhaseChaitin::Split). Such a load is of no bytecode. It has no record
 // of its own, but that of what follows. So it counts for the instruction that takes the value.
 //
-// Constants are made anew where they are taken, too (opto/node.hpp, Node::rematerialize). On arm64 few fit into the
+// Constants are made again where they are taken, too (opto/node.hpp, Node::rematerialize). On arm64 few fit into the
 // instruction that takes them, and a class takes two instructions of its own. On x86 they fit: what stands apart there
 // is taken in several places.
 

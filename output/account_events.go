@@ -30,7 +30,7 @@ func (a *account) safepoints(took string) {
 		a.line("Asked for", "%s", text[2:])
 	}
 	if a.s.Samples > 0 {
-		a.line("Late", "%s of %s%s", Span(a.s.Looks.Time), count(a.s.Threads, "thread"), a.states())
+		a.line("Late", "%s of %s%s", Span(a.s.Looks.Time), Count(a.s.Threads, "thread"), a.states())
 	}
 }
 
@@ -39,7 +39,7 @@ func (a *account) events(took string) {
 	s := a.s
 	who := ""
 	if s.Threads > 0 {
-		who = " by " + count(s.Threads, "thread")
+		who = " by " + Count(s.Threads, "thread")
 	}
 	if s.Chosen {
 		who += " that were chosen"
@@ -54,7 +54,7 @@ func (a *account) events(took string) {
 
 // contents says how the bytes of classes are known.
 func (a *account) contents(c *profile.Contents) {
-	a.line("", "bytes by class are those of %s that were read, %s of %s", count(int(c.Buffers), "buffer"), size(c.Bytes),
+	a.line("", "bytes by class are those of %s that were read, %s of %s", Count(int(c.Buffers), "buffer"), size(c.Bytes),
 		size(c.Of))
 	if c.InStep {
 		a.line("", "the ends of buffers alone would be %.0f %% off: the program walks in step with them", 100*c.Apart)
@@ -63,7 +63,7 @@ func (a *account) contents(c *profile.Contents) {
 		a.line("", "[no stack seen]: no sample met the classes there, %d with %s", c.Unmet, size(c.UnmetBytes))
 	}
 	for _, why := range slices.Sorted(maps.Keys(c.Unread)) {
-		a.line("", "%s not read: %s", count(int(c.Unread[why]), "buffer"), CleanName(why))
+		a.line("", "%s not read: %s", Count(int(c.Unread[why]), "buffer"), CleanName(why))
 	}
 }
 

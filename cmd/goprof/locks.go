@@ -12,6 +12,7 @@ import (
 
 	"goprof/cmd/goprof/exit"
 	"goprof/output"
+	"goprof/output/dumps"
 	"goprof/process"
 	"goprof/profile"
 	"goprof/profile/contention"
@@ -192,9 +193,9 @@ func (o locksWriter) write(threads []profile.ThreadDump) (*contention.Graph, err
 	}
 	if _, err := out.Write(func(w io.Writer) error {
 		if o.json {
-			return output.LocksJSON(w, threads, graph)
+			return dumps.LocksJSON(w, threads, graph)
 		}
-		return output.LocksText(w, threads, graph)
+		return dumps.LocksText(w, threads, graph)
 	}); err != nil {
 		return nil, outputFailed(err)
 	}

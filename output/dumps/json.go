@@ -1,4 +1,4 @@
-package output
+package dumps
 
 import (
 	"bufio"
@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"goprof/output"
 	"goprof/profile"
 )
 
@@ -108,11 +109,11 @@ type (
 	}
 )
 
-// DumpJSON writes one look at all threads as JSON, thread by thread: a frame takes ten times as much room in JSON as in
+// JSON writes one look at all threads as JSON, thread by thread: a frame takes ten times as much room in JSON as in
 // memory, and there may be a million.
-func DumpJSON(to io.Writer, d *profile.Dump, shape DumpShape) error {
+func JSON(to io.Writer, d *profile.Dump, shape Shape) error {
 	var b bytes.Buffer
-	if err := WriteJSON(&b, jsonAround(d, shape)); err != nil {
+	if err := output.WriteJSON(&b, jsonAround(d, shape)); err != nil {
 		return err
 	}
 	const list = "\n  \"threads\": ["
@@ -124,7 +125,7 @@ func DumpJSON(to io.Writer, d *profile.Dump, shape DumpShape) error {
 	w.WriteString(before + list)
 	for i := range d.Threads {
 		b.Reset()
-		if err := writeJSON(&b, dumpThread(&d.Threads[i], shape), "    "); err != nil {
+		if err := output.WriteJSONAt(&b, dumpThread(&d.Threads[i], shape), "    "); err != nil {
 			return err
 		}
 		if i > 0 {
@@ -140,7 +141,7 @@ func DumpJSON(to io.Writer, d *profile.Dump, shape DumpShape) error {
 	return w.Flush()
 }
 
-func jsonOf(d *profile.Dump, shape DumpShape) *jsonDump {
+func jsonOf(d *profile.Dump, shape Shape) *jsonDump {
 	j := jsonAround(d, shape)
 	for i := range d.Threads {
 		j.Threads = append(j.Threads, dumpThread(&d.Threads[i], shape))
@@ -149,7 +150,7 @@ func jsonOf(d *profile.Dump, shape DumpShape) *jsonDump {
 }
 
 // jsonAround is everything except the threads.
-func jsonAround(d *profile.Dump, shape DumpShape) *jsonDump {
+func jsonAround(d *profile.Dump, shape Shape) *jsonDump {
 	j := &jsonDump{jsonHeader: headerOf(d), Core: coreJSON(d.Core), Threads: []jsonThread{}, Virtual: d.Virtual}
 	if shape.Group {
 		for _, g := range groupThreads(d.Threads) {
@@ -178,7 +179,7 @@ func headerOf(d *profile.Dump) (h jsonHeader) {
 }
 
 // groupOf is the JSON of a group: what all its threads have in common, and the sum of their CPU times.
-func groupOf(g *dumpGroup, shape DumpShape) jsonGroup {
+func groupOf(g *dumpGroup, shape Shape) jsonGroup {
 	j := jsonGroup{Count: len(g.all), Names: g.names(), TIDs: g.tids(), jsonThread: dumpThread(g.ThreadDump, shape)}
 	j.Name, j.TID, j.JavaID, j.Age, j.Priority = j.Names[0].Name, 0, 0, 0, 0
 	j.Daemon, j.CPU = g.daemons(), int64(g.cpu())
@@ -188,7 +189,7 @@ func groupOf(g *dumpGroup, shape DumpShape) jsonGroup {
 	return j
 }
 
-func dumpThread(t *profile.ThreadDump, shape DumpShape) jsonThread {
+func dumpThread(t *profile.ThreadDump, shape Shape) jsonThread {
 	j := jsonThread{TID: t.TID, Name: t.Name, State: t.State, Java: t.Java, System: t.System, Daemon: t.Daemon,
 		CPU: int64(t.CPU), JavaID: t.JavaID, Priority: t.Priority, Age: int64(t.Age), Error: t.Err,
 		jsonThreadLocks: threadLocksJSON(t)}
@@ -224,7 +225,7 @@ func threadLocksJSON(t *profile.ThreadDump) (j jsonThreadLocks) {
 	return j
 }
 
-func dumpFrames(s *profile.Stack, shape DumpShape) (frames []jsonFrame, truncated string) {
+func dumpFrames(s *profile.Stack, shape Shape) (frames []jsonFrame, truncated string) {
 	frames = make([]jsonFrame, 0, len(s.Frames))
 	for i := range shape.shown(s) {
 		frames = append(frames, dumpFrame(&s.Frames[i]))

@@ -51,7 +51,7 @@ func TestNextSteps(t *testing.T) {
 func TestToldFlags(t *testing.T) {
 	found := 0
 	for _, dir := range []string{".", "../../sampler", "../../session", "../../triage", "../../agent", "../../diagnose",
-		"../../output", "../../output/dumps"} {
+		"../../output"} {
 		err := filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
 			if err != nil || !e.IsDir() || e.Name() == "testdata" {
 				return err

@@ -97,7 +97,7 @@ func (a *account) amount() {
 			a.line(heading, "nothing seen in %s", took)
 			return
 		}
-		a.line(heading, "%s in %s of %s%s", Span(s.Looks.Time), took, count(s.Threads, "thread"), a.states())
+		a.line(heading, "%s in %s of %s%s", Span(s.Looks.Time), took, Count(s.Threads, "thread"), a.states())
 		return
 	}
 	who := ""
@@ -105,7 +105,7 @@ func (a *account) amount() {
 		who = " by the threads that were chosen"
 	}
 	if s.Threads > 0 {
-		who += ", " + count(s.Threads, "thread")
+		who += ", " + Count(s.Threads, "thread")
 	}
 	a.line("CPU", "used %s in %s (%s)%s", Span(s.Times.Process), took, cpus(s.Times.Process, s.Meta.Duration), who)
 }
@@ -202,7 +202,7 @@ func (a *account) leftOut() {
 	}
 	if l.Idle > 0 {
 		a.line("Left out", "%s of the JVM's own while idle (%s samples): --all-threads shows them",
-			count(l.IdleThreads, "thread"), Grouped(l.Idle))
+			Count(l.IdleThreads, "thread"), Grouped(l.Idle))
 	}
 	if l.Others > 0 {
 		a.line("Left out", "%s samples of threads in states that were not asked for", Grouped(l.Others))

@@ -30,7 +30,7 @@ func (a *account) safepoints(took string) {
 		a.line("Asked for", "%s", text[2:])
 	}
 	if a.s.Samples > 0 {
-		a.line("Late", "%s of %s%s", Span(a.s.Looks.Time), count(a.s.Threads, "thread"), a.states())
+		a.line("Late", "%s of %s%s", Span(a.s.Looks.Time), Count(a.s.Threads, "thread"), a.states())
 	}
 }
 
@@ -39,7 +39,7 @@ func (a *account) events(took string) {
 	s := a.s
 	who := ""
 	if s.Threads > 0 {
-		who = " by " + count(s.Threads, "thread")
+		who = " by " + Count(s.Threads, "thread")
 	}
 	if s.Chosen {
 		who += " that were chosen"
@@ -60,26 +60,26 @@ func (a *account) events(took string) {
 func (a *account) unfreed(u *profile.Unfreed, calls int64) {
 	part := func(p *profile.UnfreedPart) string {
 		return fmt.Sprintf("%s in %s allocations (%s)", size(p.Bytes), Grouped(p.Allocations),
-			count(int(p.Samples), "sample"))
+			Count(int(p.Samples), "sample"))
 	}
 	a.line("Not freed", "[old] %s: from the first half of the recording", part(&u.Old))
 	a.line("", "[young] %s: from the second half, may still be freed", part(&u.Young))
 	a.line("", "%s of freed memory, %s of free; %s of probes cost the program 1 us each, in some virtual machines 10",
-		count(int(u.Freed), "sample"), Grouped(u.Frees)+" calls", hits(2*calls+u.Frees))
+		Count(int(u.Freed), "sample"), Grouped(u.Frees)+" calls", hits(2*calls+u.Frees))
 	if u.NoStack.Samples > 0 {
 		a.line("", "[no stack seen]: the stacks were lost of %s", part(&u.NoStack))
 	}
 	if u.Full > 0 {
-		a.line("", "no room for %s: they are missing here; a larger --every has room", count(int(u.Full), "sample"))
+		a.line("", "no room for %s: they are missing here; a larger --every has room", Count(int(u.Full), "sample"))
 	}
 	if u.Unended > 0 {
-		a.line("", "of %s the end was not met, at least: they are missing here", count(int(u.Unended), "call"))
+		a.line("", "of %s the end was not met, at least: they are missing here", Count(int(u.Unended), "call"))
 	}
 }
 
 // contents says how the bytes of classes are known.
 func (a *account) contents(c *profile.Contents) {
-	a.line("", "bytes by class are those of %s that were read, %s of %s", count(int(c.Buffers), "buffer"), size(c.Bytes),
+	a.line("", "bytes by class are those of %s that were read, %s of %s", Count(int(c.Buffers), "buffer"), size(c.Bytes),
 		size(c.Of))
 	if c.InStep {
 		a.line("", "the ends of buffers alone would be %.0f %% off: the program walks in step with them", 100*c.Apart)
@@ -88,7 +88,7 @@ func (a *account) contents(c *profile.Contents) {
 		a.line("", "[no stack seen]: no sample met the classes there, %d with %s", c.Unmet, size(c.UnmetBytes))
 	}
 	for _, why := range slices.Sorted(maps.Keys(c.Unread)) {
-		a.line("", "%s not read: %s", count(int(c.Unread[why]), "buffer"), CleanName(why))
+		a.line("", "%s not read: %s", Count(int(c.Unread[why]), "buffer"), CleanName(why))
 	}
 }
 

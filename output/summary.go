@@ -75,7 +75,8 @@ func Percent(n, of int64) string {
 	return fmt.Sprintf("%.1f%%", p)
 }
 
-func count(n int, what string) string {
+// Count is a number of things: "1 thread", "2 threads".
+func Count(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}

@@ -29,7 +29,7 @@ func partDetails(to io.Writer, s *profile.Summary) error {
 	}
 	fmt.Fprintf(&b, "samples    %d of %d looks", s.Samples, s.Attempted)
 	if s.Threads > 0 {
-		fmt.Fprintf(&b, ", %s", count(s.Threads, "thread"))
+		fmt.Fprintf(&b, ", %s", Count(s.Threads, "thread"))
 	}
 	fmt.Fprintf(&b, ", in %s\n", Round(s.Meta.Duration))
 	if len(s.Events) == 0 && !s.BySwitches() {
@@ -59,7 +59,7 @@ func partDetails(to io.Writer, s *profile.Summary) error {
 	}
 	if s.Waiting > 0 {
 		fmt.Fprintf(&b, "waiting    the machine was busy: %s found a thread queued for a CPU; goprof looked again later\n",
-			count(int(s.Waiting), "look"))
+			Count(int(s.Waiting), "look"))
 	}
 	if t := &s.Times; t.Process > 0 {
 		fmt.Fprintf(&b, "cpu time   %s used", Round(t.Process))
@@ -77,7 +77,7 @@ func partDetails(to io.Writer, s *profile.Summary) error {
 	pauses(&b, s)
 	if s.Silent > 0 {
 		fmt.Fprintf(&b, "silent     %s, whose memory did not answer: let go within the bound, and left alone\n",
-			count(s.Silent, "thread"))
+			Count(s.Silent, "thread"))
 	}
 	for _, n := range s.Notes {
 		fmt.Fprintf(&b, "note       %s: %s\n", CleanName(n.Name), Printable(n.Text))
@@ -94,7 +94,7 @@ func behind(b *strings.Builder, s *profile.Summary) {
 	if !late {
 		return
 	}
-	fmt.Fprintf(b, "behind     %s skipped and not made up for, the longest gap %s", count(int(s.Skipped), "tick"),
+	fmt.Fprintf(b, "behind     %s skipped and not made up for, the longest gap %s", Count(int(s.Skipped), "tick"),
 		Round(s.Gap))
 	if gap {
 		fmt.Fprintf(b, ": its CPU time is not sampled")
@@ -125,7 +125,7 @@ func looks(b *strings.Builder, s *profile.Summary) {
 	}
 	if l.Idle > 0 {
 		fmt.Fprintf(b, "idle       %d looks at %s of the JVM's own that had nothing to do: no samples\n", l.Idle,
-			count(l.IdleThreads, "thread"))
+			Count(l.IdleThreads, "thread"))
 	}
 }
 

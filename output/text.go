@@ -29,10 +29,10 @@ func Printable(s string) string {
 
 // WriteJSON writes JSON for people and programs. It loses nothing, and yet a terminal can show it: characters that
 // are unsafe there are escaped. JSON itself demands that of only some of them.
-func WriteJSON(to io.Writer, v any) error { return writeJSON(to, v, "") }
+func WriteJSON(to io.Writer, v any) error { return WriteJSONAt(to, v, "") }
 
-// writeJSON begins each line but the first with prefix.
-func writeJSON(to io.Writer, v any, prefix string) error {
+// WriteJSONAt is WriteJSON in the middle of other JSON: it begins each line but the first with prefix.
+func WriteJSONAt(to io.Writer, v any, prefix string) error {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetIndent(prefix, "  ")

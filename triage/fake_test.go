@@ -175,9 +175,9 @@ func reading(at time.Time, i int) *vitals.Reading {
 	r.Threads = append(r.Threads, vitals.Thread{TID: 20, Name: name(20), Role: vitals.Collection},
 		vitals.Thread{TID: 21, Name: name(21), Role: vitals.VMInternal})
 	v := &r.JVM
-	v.Counters, v.Uptime = true, known(time.Hour)
+	v.Uptime = known(time.Hour)
 	v.GC = vitals.GC{Name: "G1", Heap: pool(uint64(100+10*i)*mib, 512*mib), Old: pool(80*mib, 512*mib),
-		OldAfter: known(uint64(80 * mib)), HeapAfter: known(uint64(90 * mib)), Collections: known(uint64(i / 4))}
+		OldAfter: known(uint64(80 * mib)), Collections: known(uint64(i / 4))}
 	v.Safepoints = vitals.Safepoints{Count: known(uint64(i)), State: known(vitals.NoSafepoint)}
 	v.Code = vitals.Code{Heaps: []vitals.CodeHeap{{Name: "CodeCache", Pool: pool(20*mib, 240*mib),
 		Refused: known(uint64(0))}},
@@ -200,7 +200,7 @@ func healthyRates() vitals.Rates {
 		Collectors: []vitals.CollectorRate{{Name: "G1 young collection pauses", Kind: vitals.YoungCollections, Count: 2,
 			Time: 20 * time.Millisecond, Share: 0.002}},
 		SafepointSyncShare: known(0.001), MajorFaults: known(0.0), Periods: known(uint64(100)), Throttled: known(uint64(1)),
-		Busy: known(0.1), Steal: known(0.0), Idle: known(0.9)}
+		Busy: known(0.1), Steal: known(0.0)}
 	for tid := 1; tid <= 6; tid++ {
 		r.Threads = append(r.Threads, vitals.ThreadRate{TID: tid, Name: name(tid), Role: vitals.Application,
 			CPU:    known(0.01),

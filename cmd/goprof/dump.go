@@ -12,6 +12,7 @@ import (
 
 	"goprof/cmd/goprof/exit"
 	"goprof/output"
+	"goprof/output/dumps"
 	"goprof/profile"
 	"goprof/profile/redact"
 	"goprof/sampler/guard"
@@ -146,7 +147,7 @@ type dumper struct {
 	pid                        int
 	format, output             string
 	json                       bool
-	shape                      output.DumpShape
+	shape                      dumps.Shape
 	count                      int
 	every, wait                durationFlag
 	opt                        session.DumpOptions

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"goprof/output"
+	"goprof/output/dumps"
 	"goprof/profile"
 	"goprof/session/postmortem"
 )
@@ -15,7 +16,7 @@ import (
 type coreDump struct {
 	coreFile
 	format, output    string
-	shape             output.DumpShape
+	shape             dumps.Shape
 	opt               postmortem.Options
 	hideInternal, raw bool
 }

@@ -14,6 +14,7 @@ import (
 
 	"goprof/cmd/goprof/exit"
 	"goprof/output"
+	"goprof/output/dumps"
 	"goprof/process"
 	"goprof/profile"
 	"goprof/profile/redact"
@@ -246,12 +247,12 @@ func (d *dumper) writeAll(w io.Writer, dumps []*profile.Dump) error {
 }
 
 // writeEnd writes what all dumps show together. Tools that read jstack's dumps compare several themselves.
-func (d *dumper) writeEnd(w io.Writer, dumps []*profile.Dump) error {
+func (d *dumper) writeEnd(w io.Writer, all []*profile.Dump) error {
 	switch d.format {
 	case dumpAsJSON:
-		return output.DumpSeriesJSON(w, dumps, d.shape)
+		return dumps.SeriesJSON(w, all, d.shape)
 	case dumpAsText:
-		return output.DumpMovesText(w, dumps)
+		return dumps.MovesText(w, all)
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"goprof/output"
+	"goprof/output/dumps"
 	"goprof/profile"
 	"goprof/profile/contention"
 	"goprof/profile/naming"
@@ -67,14 +68,14 @@ func dumpFormat(cmd *cobra.Command, asked string, asJSON bool, name string) stri
 }
 
 // writeDump writes one dump.
-func writeDump(w io.Writer, dump *profile.Dump, format string, shape output.DumpShape) error {
+func writeDump(w io.Writer, dump *profile.Dump, format string, shape dumps.Shape) error {
 	switch format {
 	case dumpAsJSON:
-		return output.DumpJSON(w, dump, shape)
+		return dumps.JSON(w, dump, shape)
 	case dumpAsJstack:
-		return output.DumpJstack(w, dump)
+		return dumps.Jstack(w, dump)
 	}
-	return output.DumpText(w, dump, shape)
+	return dumps.Text(w, dump, shape)
 }
 
 // tellCensus says how many virtual threads are shown, and why others are not.

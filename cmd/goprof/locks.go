@@ -13,6 +13,7 @@ import (
 
 	"goprof/cmd/goprof/exit"
 	"goprof/output"
+	"goprof/output/dumps"
 	"goprof/process"
 	"goprof/profile"
 	"goprof/profile/contention"
@@ -217,9 +218,9 @@ func (o locksWriter) write(threads []profile.ThreadDump) (*contention.Graph, err
 	}
 	if _, err := out.Write(func(w io.Writer) error {
 		if o.json {
-			return output.LocksJSON(w, threads, graph)
+			return dumps.LocksJSON(w, threads, graph)
 		}
-		return output.LocksText(w, threads, graph)
+		return dumps.LocksText(w, threads, graph)
 	}); err != nil {
 		return nil, outputFailed(err)
 	}

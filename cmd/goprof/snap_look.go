@@ -95,9 +95,7 @@ var vitalColumns = []struct {
 	{"group_memory_bytes", func(r *vitals.Reading) string { return known(r.Cgroup.Memory.Used) }},
 	{"group_memory_max_bytes", func(r *vitals.Reading) string { return known(r.Cgroup.Memory.Max) }},
 	{"group_throttled_seconds", func(r *vitals.Reading) string { return seconds(r.Cgroup.ThrottledTime) }},
-	{"machine_load", func(r *vitals.Reading) string { return known(r.Machine.Load) }},
 	{"machine_running", func(r *vitals.Reading) string { return known(r.Machine.Running) }},
-	{"machine_blocked", func(r *vitals.Reading) string { return known(r.Machine.Blocked) }},
 }
 
 func known[T any](v maybe.Value[T]) string {

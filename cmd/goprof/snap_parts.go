@@ -15,6 +15,7 @@ import (
 	"goprof/cmd/goprof/exit"
 	"goprof/diagnose"
 	"goprof/output"
+	"goprof/output/dumps"
 	"goprof/output/redaction"
 	"goprof/profile"
 	"goprof/profile/contention"
@@ -134,8 +135,8 @@ func (p *snapPart) locks() error {
 		p.flags.by.Dump(&profile.Dump{Threads: seen.threads})
 	}
 	graph := contention.New(seen.threads)
-	p.add("locks.txt", func(w io.Writer) error { return output.LocksText(w, seen.threads, graph) })
-	p.add("locks.json", func(w io.Writer) error { return output.LocksJSON(w, seen.threads, graph) })
+	p.add("locks.txt", func(w io.Writer) error { return dumps.LocksText(w, seen.threads, graph) })
+	p.add("locks.json", func(w io.Writer) error { return dumps.LocksJSON(w, seen.threads, graph) })
 	return seen.verdict(p.target.pid, graph, 0)
 }
 

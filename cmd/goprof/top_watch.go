@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"goprof/output"
+	"goprof/output/dumps"
 	"goprof/output/top"
 	"goprof/process"
 	"goprof/profile"
@@ -232,7 +233,7 @@ func (w *topWatch) dump() (string, error) {
 	}
 	profile.Order(threads)
 	dump := &profile.Dump{Threads: threads}
-	name, err := file.Write(func(to io.Writer) error { return output.DumpText(to, dump, output.DumpShape{}) })
+	name, err := file.Write(func(to io.Writer) error { return dumps.Text(to, dump, dumps.Shape{}) })
 	if err != nil {
 		return "", outputFailed(err)
 	}

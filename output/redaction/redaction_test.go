@@ -17,6 +17,7 @@ import (
 	"unicode/utf16"
 
 	"goprof/output"
+	"goprof/output/dumps"
 	"goprof/output/findings"
 	"goprof/profile"
 	"goprof/profile/contention"
@@ -136,13 +137,13 @@ func TestJSON(t *testing.T) {
 	for _, has := range []string{`"kind":"c2"`, `java.lang.Thread.run`, `Thread.java`, `"state":"BLOCKED"`,
 		`-worker-1"`, `17.0.1+9`, `"line":3`, "SIGSEGV"} {
 		if got := rewritten(t, func(b *bytes.Buffer) error {
-			return output.DumpJSON(b, d,
-				output.DumpShape{Native: true})
+			return dumps.JSON(b, d,
+				dumps.Shape{Native: true})
 		}); !strings.Contains(got, has) {
 			t.Errorf("%s is gone: %s", has, got)
 		}
 	}
-	rewritten(t, func(b *bytes.Buffer) error { return output.LocksJSON(b, threads, contention.New(threads)) })
+	rewritten(t, func(b *bytes.Buffer) error { return dumps.LocksJSON(b, threads, contention.New(threads)) })
 	found := &profile.Triage{Findings: []profile.Finding{{ID: profile.CPUHot, Severity: profile.Warning,
 		Claim:    "CPU time is burnt in com.qxzz.Hot.loop: the program's threads use 0.6 CPUs.",
 		Evidence: []string{"thread \"qxzz\" of /home/qxzz/x y@qxzz.de"},

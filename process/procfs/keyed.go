@@ -2,7 +2,6 @@ package procfs
 
 import (
 	"bytes"
-	"strconv"
 )
 
 // Files that hold a name and a number in each line.
@@ -96,13 +95,6 @@ func CPUsAllowed(status []byte) (uint64, bool) {
 
 // Number reads a file that holds one number, as many of /proc/sys and of control groups do.
 func Number(b []byte) (uint64, bool) { return number(bytes.TrimRight(b, "\n")) }
-
-// LoadAverage reads how many threads ran, wanted to run or waited for a disk in the last minute (/proc/loadavg).
-func LoadAverage(b []byte) (float64, bool) {
-	word, _ := cutWord(b)
-	v, err := strconv.ParseFloat(string(word), 64)
-	return v, err == nil && v >= 0 && v < 1e9
-}
 
 // MajorFaults reads field 12 of stat: how often the process, or the thread, had to wait for a page from a disk.
 func MajorFaults(stat []byte) (uint64, bool) {

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"goprof/output"
+	"goprof/output/dumps"
 	"goprof/process"
 	"goprof/profile"
 	"goprof/testdata/corefile"
@@ -89,7 +89,7 @@ func jsonOfCore(t *testing.T, d *profile.Dump) []byte {
 	without := *d
 	without.Core = &core
 	var b bytes.Buffer
-	if err := output.DumpJSON(&b, &without, output.DumpShape{}); err != nil {
+	if err := dumps.JSON(&b, &without, dumps.Shape{}); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()

@@ -17,7 +17,7 @@ import (
 	"time"
 	"unicode/utf16"
 
-	"goprof/output"
+	"goprof/output/dumps"
 	"goprof/profile"
 	"goprof/session"
 	"goprof/testdata/host"
@@ -80,7 +80,7 @@ func dumped(t *testing.T, s *session.Session, opt session.DumpOptions) []dumpedT
 		t.Fatal(err)
 	}
 	var text bytes.Buffer
-	if err := output.DumpJSON(&text, &profile.Dump{Threads: threads}, output.DumpShape{Native: true}); err != nil {
+	if err := dumps.JSON(&text, &profile.Dump{Threads: threads}, dumps.Shape{Native: true}); err != nil {
 		t.Fatal(err)
 	}
 	var all struct{ Threads []dumpedThread }

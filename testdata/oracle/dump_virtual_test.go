@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"testing"
 
-	"goprof/output"
+	"goprof/output/dumps"
 	"goprof/profile"
 	"goprof/session"
 	"goprof/testdata/jvmtest"
@@ -110,7 +110,7 @@ func checkAllParked(t *testing.T, s *session.Session, count int) {
 		t.Errorf("%d of %d virtual threads are there: %+v", len(found), count, census)
 	}
 	var b bytes.Buffer
-	if err := output.DumpJSON(&b, &profile.Dump{Threads: all, Virtual: &census}, output.DumpShape{}); err != nil || !strings.Contains(b.String(), `"shown"`) {
+	if err := dumps.JSON(&b, &profile.Dump{Threads: all, Virtual: &census}, dumps.Shape{}); err != nil || !strings.Contains(b.String(), `"shown"`) {
 		t.Error(err, b.Len())
 	}
 	t.Logf("%d of %d, %+v", len(found), count, census)

@@ -20,23 +20,10 @@ func Between(a, b *Reading) Rates {
 	r.Collections = grown(a.JVM.GC.Collections, b.JVM.GC.Collections)
 	r.collectors(&a.JVM.GC, &b.JVM.GC)
 
-	s, t := &a.JVM.Safepoints, &b.JVM.Safepoints
-	r.Safepoints = over.rate(s.Count, t.Count)
-	r.SafepointShare, r.SafepointSyncShare = over.share(s.Time, t.Time), over.share(s.SyncTime, t.SyncTime)
-	r.ClassesLoaded = over.rate(a.JVM.Classes.Loaded, b.JVM.Classes.Loaded)
-	r.ClassesUnloaded = over.rate(a.JVM.Classes.Unloaded, b.JVM.Classes.Unloaded)
-	r.ThreadsStarted = over.rate(a.JVM.Threads.Started, b.JVM.Threads.Started)
-	r.Compiled = over.rate(a.JVM.Code.Compiled, b.JVM.Code.Compiled)
-	r.Invalidated = over.rate(a.JVM.Code.Invalidated, b.JVM.Code.Invalidated)
-	r.Contended = over.rate(a.JVM.Locks.Contended, b.JVM.Locks.Contended)
-
+	r.SafepointSyncShare = over.share(a.JVM.Safepoints.SyncTime, b.JVM.Safepoints.SyncTime)
 	r.MajorFaults = over.rate(a.Process.MajorFaults, b.Process.MajorFaults)
 	r.Periods = grown(a.Cgroup.Periods, b.Cgroup.Periods)
 	r.Throttled = grown(a.Cgroup.Throttled, b.Cgroup.Throttled)
-	if all, ok := r.Periods.Get(); ok && all > 0 {
-		n, ok := r.Throttled.Get()
-		r.ThrottledShare = maybe.If(min(float64(n)/float64(all), 1), ok)
-	}
 	r.machine(&a.Machine, &b.Machine, over)
 	return r
 }
@@ -71,8 +58,7 @@ func (r *Rates) threads(a, b *Reading) {
 		before[a.Threads[i].TID] = &a.Threads[i]
 	}
 	over := span(r.Over)
-	byRole := map[Role]float64{}
-	waited, allocated := 0.0, 0.0
+	collector, waited, allocated := 0.0, 0.0, 0.0
 	knowsAllocated, knowsWaited, knowsRoles := false, false, true
 	for i := range b.Threads {
 		now := &b.Threads[i]
@@ -82,7 +68,9 @@ func (r *Rates) threads(a, b *Reading) {
 		}
 		t := ThreadRate{TID: now.TID, Name: now.Name, Role: now.Role, CPU: over.share(was.CPU, now.CPU),
 			Waited: over.share(was.Waited, now.Waited), Allocated: over.rate(was.Allocated, now.Allocated)}
-		byRole[t.Role] += t.CPU.Or(0)
+		if t.Role == Collection {
+			collector += t.CPU.Or(0)
+		}
 		waited += t.Waited.Or(0)
 		knowsWaited = knowsWaited || t.Waited.IsKnown()
 		knowsRoles = knowsRoles && t.Role != ""
@@ -93,8 +81,7 @@ func (r *Rates) threads(a, b *Reading) {
 	if len(r.Threads) == 0 {
 		return
 	}
-	r.CollectorCPU, r.CompilerCPU = maybe.If(byRole[Collection], knowsRoles), maybe.If(byRole[Compilation], knowsRoles)
-	r.VMCPU, r.WaitedCPU = maybe.If(byRole[VMInternal], knowsRoles), maybe.If(waited, knowsWaited)
+	r.CollectorCPU, r.WaitedCPU = maybe.If(collector, knowsRoles), maybe.If(waited, knowsWaited)
 	r.Allocated = maybe.If(allocated, knowsAllocated)
 }
 
@@ -117,7 +104,6 @@ func (r *Rates) machine(a, b *Machine, over span) {
 	r.SwapIn, r.SwapOut = over.rate(a.SwappedIn, b.SwappedIn), over.rate(a.SwapOut, b.SwapOut)
 	r.CPUStall = over.stall(a.CPUPressure, b.CPUPressure)
 	r.MemStall = over.stall(a.MemoryPressure, b.MemoryPressure)
-	r.IOStall = over.stall(a.IOPressure, b.IOPressure)
 	was, ok := a.CPUTime.Get()
 	now, ok2 := b.CPUTime.Get()
 	if !ok || !ok2 || now.Total() <= was.Total() {
@@ -127,7 +113,7 @@ func (r *Rates) machine(a, b *Machine, over span) {
 	part := func(was, now uint64) maybe.Value[float64] {
 		return maybe.If(float64(now-was)/all, now >= was) // the kernel lets idle and iowait go back now and then
 	}
-	r.Steal, r.Idle, r.IOWait = part(was.Steal, now.Steal), part(was.Idle, now.Idle), part(was.IOWait, now.IOWait)
+	r.Steal = part(was.Steal, now.Steal)
 	r.Busy = part(was.Total()-was.Idle-was.IOWait-was.Steal, now.Total()-now.Idle-now.IOWait-now.Steal)
 }
 

@@ -21,8 +21,6 @@ func TestBetween(t *testing.T) {
 		{TID: 2, Role: Collection, CPU: maybe.Known(1500 * time.Millisecond), began: 5},
 		{TID: 3, Role: Application, CPU: maybe.Known(9 * time.Second), began: 6}, // another thread
 		{TID: 4, Role: Application, CPU: maybe.Known(9 * time.Second), began: 6}}}
-	a.JVM.Classes = Classes{count(100), count(7)}
-	b.JVM.Classes.Loaded = count(150)
 	a.JVM.GC.Collections, b.JVM.GC.Collections = count(9), count(8) // this count went back
 	a.JVM.GC.Collectors = []Collector{{Number: 0, Name: "x", Kind: FullCollections, Count: 1, Time: time.Second}}
 	b.JVM.GC.Collectors = []Collector{{Number: 0, Name: "x", Kind: FullCollections, Count: 3, Time: 2 * time.Second},
@@ -35,12 +33,8 @@ func TestBetween(t *testing.T) {
 	b.Machine.CPUPressure = maybe.Known(procfs.Pressure{Some: procfs.Stall{Total: 1500 * time.Millisecond}})
 	r := Between(a, b)
 	for what, c := range map[string]struct{ got, want maybe.Value[float64] }{
-		"classes":   {r.ClassesLoaded, maybe.Known(25.0)},
-		"unloaded":  {r.ClassesUnloaded, maybe.Value[float64]{}},
 		"collector": {r.CollectorCPU, maybe.Known(0.25)},
-		"compiler":  {r.CompilerCPU, maybe.Known(0.0)},
 		"allocated": {r.Allocated, maybe.Known(2000.0)},
-		"throttled": {r.ThrottledShare, maybe.Known(0.25)},
 		"steal":     {r.Steal, maybe.Known(0.3)},
 		"busy":      {r.Busy, maybe.Known(0.5)},
 		"stall":     {r.CPUStall, maybe.Known(0.25)},
@@ -52,6 +46,9 @@ func TestBetween(t *testing.T) {
 			t.Errorf("%s: %v, want %v", what, c.got, c.want)
 		}
 	}
+	if r.Throttled.Or(0) != 5 || r.Periods.Or(0) != 20 {
+		t.Errorf("%v of %v periods", r.Throttled, r.Periods)
+	}
 	if r.Collections.IsKnown() || len(r.Collectors) != 1 || r.Collectors[0].Count != 2 || r.Collectors[0].Share != 0.5 {
 		t.Errorf("%v %+v", r.Collections, r.Collectors)
 	}
@@ -59,10 +56,10 @@ func TestBetween(t *testing.T) {
 		t.Errorf("%+v", r.Threads)
 	}
 	b.Threads[0].Role = "" // the JVM's memory did not answer
-	if r := Between(a, b); r.CollectorCPU.IsKnown() || r.CompilerCPU.IsKnown() || r.VMCPU.IsKnown() {
+	if r := Between(a, b); r.CollectorCPU.IsKnown() {
 		t.Errorf("roles that are not known: %+v", r)
 	}
-	if backwards := Between(b, a); backwards.Over != 0 || backwards.ClassesLoaded.IsKnown() {
+	if backwards := Between(b, a); backwards.Over != 0 || backwards.Busy.IsKnown() {
 		t.Errorf("%+v", backwards)
 	}
 }

@@ -9,20 +9,16 @@ import (
 
 // JVM is what the JVM's own structures tell.
 type JVM struct {
-	// Counters: the JVM keeps the counters that jstat shows. With -XX:-UsePerfData it does not, and much is not known.
-	Counters bool
-	Uptime   maybe.Value[time.Duration]
+	Uptime maybe.Value[time.Duration]
 	// Flags are those that matter to its health, by name, as -XX:+PrintFlagsFinal writes their values.
 	Flags map[string]string
 
 	GC         GC
 	Metaspace  Pool // metadata of classes; its Max is MaxMetaspaceSize, where one is set
-	ClassSpace Pool // the part of it that compressed class pointers reach
 	Safepoints Safepoints
 	Code       Code
 	Classes    Classes
 	Threads    ThreadCounts
-	Locks      Locks
 	References References
 	Virtual    Virtual
 	Errors     Errors
@@ -32,21 +28,18 @@ type JVM struct {
 type GC struct {
 	Name string // G1, Parallel, Serial, ZGC, Shenandoah, CMS, Epsilon; empty where that is not known
 
-	// Heap, Young and Old are read now, from the heap's own structures. Collectors without generations have neither
-	// Young nor Old. G1's generations are counted in whole regions. Humongous objects are Old.
-	Heap, Young, Old Pool
-	// OldAfter is what Old used when the last collection (of any kind) had ended. HeapAfter is the same of the whole
-	// heap. A collection of the young generation leaves garbage in Old: it is live data only where LastFull is the
-	// newest.
-	OldAfter, HeapAfter maybe.Value[uint64]
+	// Heap and Old are read now, from the heap's own structures. Collectors without generations have no Old. G1's
+	// generations are counted in whole regions. Humongous objects are Old.
+	Heap, Old Pool
+	// OldAfter is what Old used when the last collection (of any kind) had ended. A collection of the young generation
+	// leaves garbage in Old: it is live data only where LastFull is the newest.
+	OldAfter maybe.Value[uint64]
 
 	// Collectors are the JVM's counters of collections, by kind (sun.gc.collector.N).
 	Collectors []Collector
 	// Collections counts all collections that the heap itself has counted (CollectedHeap::_total_collections). It is
 	// known without counters, too.
 	Collections maybe.Value[uint64]
-	// Paused: all threads are stopped for a collection now.
-	Paused maybe.Value[bool]
 	// Cause is why the collection that is under way was begun, "No GC" between collections. LastCause is why the last
 	// one was, "No GC" while one is under way (CollectedHeap::set_gc_cause).
 	Cause, LastCause maybe.Value[string]
@@ -58,8 +51,6 @@ type CollectorKind = vmstructs.CollectorKind
 const (
 	YoungCollections = vmstructs.YoungCollections
 	FullCollections  = vmstructs.FullCollections
-	ConcurrentPauses = vmstructs.ConcurrentPauses
-	OtherCollections = vmstructs.OtherCollections
 )
 
 // Collector is one of the JVM's counters of collections.
@@ -71,8 +62,6 @@ type Collector struct {
 	Time   time.Duration // that they have taken, those that have ended
 	// UnderWay: one has begun and not ended.
 	UnderWay bool
-	// LastEnd is when the last one ended, since the JVM began. Not known where none has.
-	LastEnd maybe.Value[time.Duration]
 }
 
 // SafepointState is what SafepointSynchronize::_state says.
@@ -87,8 +76,7 @@ const (
 // Safepoints is what is known of stops of all threads.
 type Safepoints struct {
 	Count    maybe.Value[uint64]        // so far
-	Time     maybe.Value[time.Duration] // in safepoints, from the moment at which all have stopped
-	SyncTime maybe.Value[time.Duration] // until all had stopped
+	SyncTime maybe.Value[time.Duration] // until all threads had stopped, so far
 	// State is known where libjvm.so has symbols, and on JDK 8.
 	State maybe.Value[SafepointState]
 	// Operation is what the VM thread executes now, "G1CollectForAllocation". Known where libjvm.so has symbols; empty:
@@ -110,9 +98,6 @@ type Code struct {
 	// GaveUp: the JVM itself has turned its compilers off, because there was no room. It says so only if code cache
 	// flushing is off, or if a compiler could not begin.
 	GaveUp maybe.Value[bool]
-	// Compiled and Invalidated count compilations and methods whose code was thrown away because it had become wrong.
-	Compiled, Invalidated maybe.Value[uint64]
-	CompileTime           maybe.Value[time.Duration]
 }
 
 // CodeHeap is one part of the code cache.
@@ -126,14 +111,9 @@ type CodeHeap struct {
 // Classes counts classes since the JVM began.
 type Classes struct{ Loaded, Unloaded maybe.Value[uint64] }
 
-// ThreadCounts are the JVM's own numbers of Java threads, without virtual ones and without threads of its own.
-type ThreadCounts struct {
-	Live, Daemon, Peak maybe.Value[uint64]
-	Started            maybe.Value[uint64] // since it began
-}
-
-// Locks counts what happened to object monitors since the JVM began (sun.rt._sync_*). Releases after 24 do not.
-type Locks struct{ Contended, Parked, Inflated maybe.Value[uint64] }
+// ThreadCounts are the JVM's own numbers of Java threads, now and since it began, without virtual ones and without
+// threads of its own.
+type ThreadCounts struct{ Live, Started maybe.Value[uint64] }
 
 // References is what waits for the threads "Reference Handler" and "Finalizer".
 type References struct {
@@ -162,7 +142,6 @@ type PinnedThread struct {
 	Carrier int    // its tid
 	ID      uint64 // Thread.threadId()
 	Name    string
-	State   string // "pinned", "timed-pinned"
 }
 
 // Errors counts the errors that the JVM itself has thrown since it began. They are known where libjvm.so has symbols.

@@ -56,7 +56,7 @@ func child(t *testing.T, command string) *exec.Cmd {
 }
 
 // controlGroup makes a control group with a limit of a twentieth of a CPU, if this machine permits it.
-func controlGroup(t *testing.T) (dir string, version int) {
+func controlGroup(t *testing.T) string {
 	t.Helper()
 	b, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
@@ -73,18 +73,18 @@ func controlGroup(t *testing.T) (dir string, version int) {
 			file, limit = "cpu.cfs_quota_us", "5000"
 		}
 		if err := os.WriteFile(filepath.Join(dir, file), []byte(limit), 0); err == nil {
-			return dir, m.Version
+			return dir
 		} else if !errors.Is(err, fs.ErrNotExist) {
 			t.Logf("%s: %v", dir, err)
 		}
 	}
 	t.Skip("this machine lets us make no control group with a limit: TestGroupFiles reads the files of such a group")
-	return "", 0
+	return ""
 }
 
 // TestThrottled: a process that uses up the CPU time of its group is throttled. goprof finds the group.
 func TestThrottled(t *testing.T) {
-	dir, version := controlGroup(t)
+	dir := controlGroup(t)
 	c := child(t, "while :; do :; done")
 	t.Cleanup(func() { // this runs before the group is removed
 		_ = unix.Kill(-c.Process.Pid, unix.SIGKILL)
@@ -104,13 +104,13 @@ func TestThrottled(t *testing.T) {
 		time.Sleep(20 * time.Millisecond)
 	}
 	g := &b.Cgroup
-	if g.Version.Or(0) != version || g.CPUs.Or(0) != 0.05 || !g.Limited.Or(false) || g.ThrottledTime.Or(0) <= 0 {
+	if g.CPUs.Or(0) != 0.05 || !g.Limited.Or(false) || g.ThrottledTime.Or(0) <= 0 {
 		t.Errorf("%+v", g)
 	}
 	a.At, b.At = time.Unix(0, 0), time.Unix(1, 0)
 	r := Between(&a, &b)
-	if r.Throttled.Or(0) < 10 || r.Throttled.Or(0) > r.Periods.Or(0) || r.ThrottledShare.Or(0) <= 0 {
-		t.Errorf("%v of %v periods (%v)", r.Throttled, r.Periods, r.ThrottledShare)
+	if r.Throttled.Or(0) < 10 || r.Throttled.Or(0) > r.Periods.Or(0) {
+		t.Errorf("%v of %v periods", r.Throttled, r.Periods)
 	}
 	var free Cgroup
 	of(t, os.Getpid()).readCgroup(&free)
@@ -141,8 +141,7 @@ func TestGroupFiles(t *testing.T) {
 	write("pod/app", map[string]string{"cpu.max": "max 100000\n",
 		"cpu.stat":   "nr_periods 0\nnr_throttled 0\nthrottled_usec 0\n",
 		"memory.max": "max\n", "memory.current": "500000\n", "memory.events": "low 0\nmax 7\noom 2\noom_kill 1\n",
-		"memory.swap.current": "4096\n", "pids.max": "100\n", "pids.current": "42\n",
-		"cpu.pressure": "some avg10=10.00 avg60=0.00 avg300=0.00 total=5\n"})
+		"pids.max": "100\n", "pids.current": "42\n"})
 	g := group{procfs.Group{Version: 2, Dirs: []string{filepath.Join(root, "pod/app"), filepath.Join(root, "pod"), root}}}
 	var c Cgroup
 	g.readCPU(&c)
@@ -152,7 +151,7 @@ func TestGroupFiles(t *testing.T) {
 		Throttled: maybe.Known[uint64](40), ThrottledTime: maybe.Known(5 * time.Millisecond),
 		Memory: Pool{Used: maybe.Known[uint64](900000), Max: maybe.Known[uint64](1000000)},
 		Cache:  maybe.Known[uint64](200000), MemoryLimited: maybe.Known(true),
-		OOMs: maybe.Known[uint64](2), Kills: maybe.Known[uint64](1), Swapped: maybe.Known[uint64](4096),
+		Kills: maybe.Known[uint64](1),
 		Tasks: Pool{Used: maybe.Known[uint64](42), Max: maybe.Known[uint64](100)}}
 	if c != want {
 		t.Errorf("%+v\nwant %+v", c, want)
@@ -202,8 +201,7 @@ func TestProcessAndMachine(t *testing.T) {
 	}
 	var m Machine
 	readMachine(&m)
-	if m.CPUs.Or(0) == 0 || m.Memory.Max.Or(0) < 1<<20 || m.Memory.Used.Or(0) == 0 || !m.Load.IsKnown() ||
-		m.Running.Or(0) == 0 ||
+	if m.CPUs.Or(0) == 0 || m.Running.Or(0) == 0 ||
 		m.CPUTime.Or(procfs.CPUTime{}).Total() == 0 || !m.SwapOut.IsKnown() {
 		t.Errorf("%+v", m)
 	}

@@ -106,9 +106,6 @@ func TestClasses(t *testing.T) {
 		if !ok || n < 700 || n > 1000 {
 			t.Errorf("%d classes, %v", n, ok)
 		}
-		if rate := Between(a, b).ClassesLoaded; !rate.IsKnown() {
-			t.Errorf("rate %v", rate)
-		}
 		symbols := b.JVM.Safepoints.Operation.IsKnown()
 		if jdk.Version > 8 && jdk.Label != "stripped" && !symbols {
 			t.Error("no symbols")
@@ -243,7 +240,7 @@ func TestPinned(t *testing.T) {
 					time.Sleep(10 * time.Millisecond)
 				}
 				v := r.JVM.Virtual
-				if len(v.Pinned) != 1 || v.Pinned[0].Name != "virtual-0" || v.Pinned[0].State != "pinned" ||
+				if len(v.Pinned) != 1 || v.Pinned[0].Name != "virtual-0" ||
 					!strings.HasPrefix(threadName(r, v.Pinned[0].Carrier), "ForkJoinPool") {
 					t.Errorf("%+v", v)
 				}
@@ -258,7 +255,7 @@ func TestNoCounters(t *testing.T) {
 		p := attach(t, jdk, "-Xmx128m", "-XX:-UsePerfData", "-XX:+UseG1GC")
 		r := p.read()
 		j := &r.JVM
-		if j.Counters || j.Safepoints.Count.IsKnown() || j.Classes.Loaded.IsKnown() || j.GC.OldAfter.IsKnown() {
+		if j.Safepoints.Count.IsKnown() || j.Classes.Loaded.IsKnown() || j.GC.OldAfter.IsKnown() {
 			t.Errorf("%+v", j)
 		}
 		if !j.GC.Heap.Used.IsKnown() || !j.GC.Collections.IsKnown() || !j.Threads.Live.IsKnown() ||

@@ -27,9 +27,6 @@ type Process struct {
 // Cgroup is what the process's control groups grant it. Its own group and each group above may have a limit: the least
 // one counts. A group outside of goprof's own namespace is not seen, so its facts are not known.
 type Cgroup struct {
-	Version maybe.Value[int] // 1 or 2: of the controller for CPUs
-	Path    string           // of that one, as /proc/PID/cgroup has it
-
 	// CPUs is the time of how many CPUs it may use. It is also not known where there is no limit: Limited tells which.
 	CPUs    maybe.Value[float64]
 	Limited maybe.Value[bool]
@@ -43,30 +40,22 @@ type Cgroup struct {
 	Cache maybe.Value[uint64]
 	// MemoryLimited tells a group without a limit from one whose limit is not known.
 	MemoryLimited maybe.Value[bool]
-	OOMs          maybe.Value[uint64] // how often it met its limit, and nothing could be freed; version 2 only
 	Kills         maybe.Value[uint64] // how many of its processes were killed for that
 	Tasks         Pool                // processes and threads, not bytes
-	Swapped       maybe.Value[uint64] // bytes
-
-	CPUPressure, MemoryPressure, IOPressure maybe.Value[procfs.Pressure] // version 2 only
 }
 
 // Machine is what the kernel tells of the machine, or of the virtual one.
 type Machine struct {
 	CPUs    maybe.Value[uint64] // that run
-	Load    maybe.Value[float64]
 	Running maybe.Value[uint64] // threads that have a CPU or want one, now
-	Blocked maybe.Value[uint64] // threads that wait for a disk, now
 	// CPUTime is what all CPUs together have done since the machine began.
 	CPUTime maybe.Value[procfs.CPUTime]
 
-	Memory    Pool                // Used is what is not available to programs any more
-	Swap      Pool                //
 	SwappedIn maybe.Value[uint64] // pages, since the machine began
 	SwapOut   maybe.Value[uint64]
 
 	// Pressure is how long threads have waited for it (Documentation/accounting/psi.rst).
-	CPUPressure, MemoryPressure, IOPressure maybe.Value[procfs.Pressure]
+	CPUPressure, MemoryPressure maybe.Value[procfs.Pressure]
 }
 
 // Socket is a TCP socket of the process.

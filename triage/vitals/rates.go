@@ -11,9 +11,9 @@ import (
 type Rates struct {
 	Over time.Duration
 
-	// CPU is how many CPUs the process used. CollectorCPU, CompilerCPU and VMCPU are the parts of the JVM's threads of
-	// these roles: of those that were there at both readings. Serial collects in the VM thread: there Collectors tell.
-	CPU, CollectorCPU, CompilerCPU, VMCPU maybe.Value[float64]
+	// CPU is how many CPUs the process used. CollectorCPU is the part of the collector's threads that were there at both
+	// readings. Serial collects in the VM thread: there Collectors tell.
+	CPU, CollectorCPU maybe.Value[float64]
 	// WaitedCPU is how many threads, on average, were ready to run and had no CPU.
 	WaitedCPU maybe.Value[float64]
 
@@ -22,24 +22,16 @@ type Rates struct {
 	// Allocated is bytes a second, of threads that were there at both readings.
 	Allocated maybe.Value[float64]
 
-	Safepoints         maybe.Value[float64] // a second
-	SafepointShare     maybe.Value[float64] // part of the time in which all threads stood, 0 to 1
-	SafepointSyncShare maybe.Value[float64] // part of the time in which some did not come to rest
+	SafepointSyncShare maybe.Value[float64] // part of the time in which some thread did not come to rest, 0 to 1
 
-	ClassesLoaded, ClassesUnloaded maybe.Value[float64] // a second
-	ThreadsStarted                 maybe.Value[float64] // a second, Java threads
-	Compiled, Invalidated          maybe.Value[float64] // a second
-	Contended                      maybe.Value[float64] // monitors that a thread had to wait for, a second
-
-	MajorFaults    maybe.Value[float64] // of the process, a second
-	Periods        maybe.Value[uint64]  // of its control group
-	Throttled      maybe.Value[uint64]
-	ThrottledShare maybe.Value[float64] // part of Periods, 0 to 1
+	MajorFaults maybe.Value[float64] // of the process, a second
+	Periods     maybe.Value[uint64]  // of its control group
+	Throttled   maybe.Value[uint64]
 
 	// Of the machine: parts of the time of all its CPUs, 0 to 1.
-	Busy, Steal, Idle, IOWait   maybe.Value[float64]
-	SwapIn, SwapOut             maybe.Value[float64] // pages a second
-	CPUStall, MemStall, IOStall maybe.Value[float64] // part of the time in which some thread of the machine waited, 0 to 1
+	Busy, Steal        maybe.Value[float64]
+	SwapIn, SwapOut    maybe.Value[float64] // pages a second
+	CPUStall, MemStall maybe.Value[float64] // part of the time in which some thread of the machine waited, 0 to 1
 
 	Threads []ThreadRate
 }

@@ -16,9 +16,7 @@ import (
 func (v *Vitals) readCgroup(c *Cgroup) {
 	*c = Cgroup{}
 	groups := procfs.Memberships(readFile(v.file("cgroup")))
-	cpu, ok := v.groupOf(groups, "cpu")
-	if ok {
-		c.Version, c.Path = maybe.Known(cpu.Version), cpu.Path
+	if cpu, ok := v.groupOf(groups, "cpu"); ok {
 		cpu.readCPU(c)
 	}
 	if memory, ok := v.groupOf(groups, "memory"); ok {
@@ -26,12 +24,6 @@ func (v *Vitals) readCgroup(c *Cgroup) {
 	}
 	if tasks, ok := v.groupOf(groups, "pids"); ok {
 		c.Tasks = tasks.tightest("pids.current", "pids.max")
-	}
-	if cpu.Version == 2 && len(cpu.Dirs) > 0 {
-		read := func(name string) maybe.Value[procfs.Pressure] {
-			return maybe.If(procfs.ParsePressure(readFile(path.Join(cpu.Dirs[0], name))))
-		}
-		c.CPUPressure, c.MemoryPressure, c.IOPressure = read("cpu.pressure"), read("memory.pressure"), read("io.pressure")
 	}
 }
 
@@ -84,16 +76,9 @@ func (g *group) cpuLimit(dir string) (cpus float64, limited, ok bool) {
 
 // readMemory reads the tightest limit on memory, and what came of it.
 func (g *group) readMemory(c *Cgroup) {
-	own, m := g.Dirs[0], g.Group.Memory()
+	m := g.Group.Memory()
 	c.Memory, c.Cache, c.MemoryLimited = Pool{Used: m.Used, Max: m.Max}, m.Cache, m.Limited
 	c.Kills = maybe.If(g.OOMKills())
-	if g.Version == 1 {
-		c.Swapped = maybe.If(procfs.Keyed(readFile(path.Join(own, "memory.stat")), "swap"))
-		return
-	}
-	events := readFile(path.Join(own, "memory.events"))
-	c.OOMs = maybe.If(procfs.Keyed(events, "oom"))
-	c.Swapped = maybe.If(procfs.Number(readFile(path.Join(own, "memory.swap.current"))))
 }
 
 // tightest is how much is used of the least limit: of that group whose limit it is. Without a limit it is what the

@@ -24,13 +24,7 @@ type javaPart struct {
 }
 
 // mattering are the flags that Reading.JVM.Flags holds, if the JVM has them.
-var mattering = []string{"MaxHeapSize", "InitialHeapSize", "MinHeapFreeRatio", "NewSize", "MaxNewSize",
-	"MaxMetaspaceSize", "CompressedClassSpaceSize", "ReservedCodeCacheSize", "UseCodeCacheFlushing",
-	"SegmentedCodeCache", "TieredCompilation", "TieredStopAtLevel", "UseCompiler", "UseInterpreter",
-	"ParallelGCThreads", "ConcGCThreads", "ActiveProcessorCount", "UseContainerSupport", "MaxGCPauseMillis",
-	"GCTimeRatio", "GCTimeLimit", "UseGCOverheadLimit", "DisableExplicitGC", "UsePerfData", "AlwaysPreTouch",
-	"ThreadStackSize", "MaxDirectMemorySize", "HeapDumpOnOutOfMemoryError", "ExitOnOutOfMemoryError",
-	"UseCountedLoopSafepoints", "GuaranteedSafepointInterval", "OmitStackTraceInFastThrow"}
+var mattering = []string{"MaxMetaspaceSize", "ActiveProcessorCount"}
 
 // readJava reads all facts that stand in the JVM's memory. It may be left behind while it runs (session.Guarded). So
 // of a Vitals it uses only the fields that no other code uses: health and names.
@@ -73,14 +67,12 @@ func (v *Vitals) readJava() (part javaPart) {
 	}
 	j.GC.Name = h.Collector()
 	heap := h.Heap()
-	j.GC.Heap, j.GC.Young, j.GC.Old = Pool(heap.Heap), Pool(heap.Young), Pool(heap.Old)
-	j.GC.Collections, j.GC.Paused = heap.Collections, heap.Active
+	j.GC.Heap, j.GC.Old, j.GC.Collections = Pool(heap.Heap), Pool(heap.Old), heap.Collections
 	v.readCode(&j.Code)
 	j.Errors = Errors{h.OutOfMemory(), h.Overflows()}
 	j.References = References{h.Finalizers(), h.Pending(MaxPending)}
 	j.Threads.Live = h.ThreadCount()
 	if c, ok := h.Counters(); ok {
-		j.Counters = true
 		takeCounters(j, c)
 	}
 	return part
@@ -169,16 +161,6 @@ func (c *counterValues) ticks(name string) maybe.Value[time.Duration] {
 
 func (c *counterValues) text(name string) maybe.Value[string] { return maybe.If(c.Text(name)) }
 
-// firstOf is the first that is known.
-func firstOf[T any](values ...maybe.Value[T]) maybe.Value[T] {
-	for _, v := range values {
-		if v.IsKnown() {
-			return v
-		}
-	}
-	return maybe.Value[T]{}
-}
-
 // takeCounters fills in what the JVM counts for jstat.
 func takeCounters(j *JVM, counters vmstructs.Counters) {
 	c := &counterValues{Counters: counters}
@@ -186,23 +168,17 @@ func takeCounters(j *JVM, counters vmstructs.Counters) {
 		c.tick = 1 / float64(hz)
 	}
 	j.Metaspace = Pool{c.count("sun.gc.metaspace.used"), c.count("sun.gc.metaspace.capacity"), metaspaceMax(j)}
-	j.ClassSpace = Pool{c.count("sun.gc.compressedclassspace.used"), c.count("sun.gc.compressedclassspace.capacity"),
-		c.count("sun.gc.compressedclassspace.maxCapacity")}
 	j.Safepoints.Count = c.count("sun.rt.safepoints")
-	j.Safepoints.Time = c.ticks("sun.rt.safepointTime")
 	j.Safepoints.SyncTime = c.ticks("sun.rt.safepointSyncTime")
 	j.Classes = Classes{add(c.count("java.cls.loadedClasses"), c.count("java.cls.sharedLoadedClasses")),
 		add(c.count("java.cls.unloadedClasses"), c.count("java.cls.sharedUnloadedClasses"))}
-	j.Threads = ThreadCounts{Live: firstOf(c.count("java.threads.live"), j.Threads.Live),
-		Daemon: c.count("java.threads.daemon"), Peak: c.count("java.threads.livePeak"),
-		Started: c.count("java.threads.started")}
-	j.Locks = Locks{c.count("sun.rt._sync_ContendedLockAttempts"), c.count("sun.rt._sync_Parks"),
-		c.count("sun.rt._sync_Inflations")}
-	j.Code.Compiled, j.Code.Invalidated = c.count("sun.ci.totalCompiles"), c.count("sun.ci.totalInvalidates")
-	j.Code.CompileTime = c.ticks("java.ci.totalTime")
+	j.Threads.Started = c.count("java.threads.started")
+	if n := c.count("java.threads.live"); n.IsKnown() {
+		j.Threads.Live = n
+	}
 	j.GC.Cause, j.GC.LastCause = c.text("sun.gc.cause"), c.text("sun.gc.lastCause")
 	takeCollectors(&j.GC, c)
-	j.GC.OldAfter, j.GC.HeapAfter = c.OldAfter(j.GC.Name), c.HeapAfter(j.GC.Name)
+	j.GC.OldAfter = c.OldAfter(j.GC.Name)
 }
 
 // metaspaceMax is the limit that was set. If none was set, MaxMetaspaceSize is the whole address space.
@@ -229,7 +205,7 @@ func takeCollectors(gc *GC, c *counterValues) {
 		begun, ok := c.ticks(collectorCounter(i, "lastEntryTime")).Get()
 		ended, ok2 := c.ticks(collectorCounter(i, "lastExitTime")).Get()
 		gc.Collectors = append(gc.Collectors, Collector{Number: i, Name: name, Kind: kinds[i], Count: count,
-			Time: spent, UnderWay: ok && ok2 && count > 0 && begun > ended, LastEnd: maybe.If(ended, ok2 && ended > 0)})
+			Time: spent, UnderWay: ok && ok2 && count > 0 && begun > ended})
 	}
 }
 

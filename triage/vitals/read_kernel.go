@@ -120,23 +120,11 @@ func countEntries(path string) maybe.Value[uint64] {
 // readMachine reads what the kernel tells of the machine.
 func readMachine(m *Machine) {
 	if s, ok := procfs.ParseMachineStat(readFile("/proc/stat")); ok {
-		m.CPUs, m.Running, m.Blocked = maybe.Known(uint64(s.CPUs)), maybe.Known(s.Running), maybe.Known(s.Blocked)
+		m.CPUs, m.Running = maybe.Known(uint64(s.CPUs)), maybe.Known(s.Running)
 		m.CPUTime = maybe.Known(s.CPUTime)
 	}
-	m.Load = maybe.If(procfs.LoadAverage(readFile("/proc/loadavg")))
-	memory := readFile("/proc/meminfo")
-	m.Memory = usedOf(memory, "MemTotal", "MemAvailable")
-	m.Swap = usedOf(memory, "SwapTotal", "SwapFree")
 	paging := readFile("/proc/vmstat")
 	m.SwappedIn, m.SwapOut = maybe.If(procfs.Keyed(paging, "pswpin")), maybe.If(procfs.Keyed(paging, "pswpout"))
 	m.CPUPressure = maybe.If(procfs.ParsePressure(readFile("/proc/pressure/cpu")))
 	m.MemoryPressure = maybe.If(procfs.ParsePressure(readFile("/proc/pressure/memory")))
-	m.IOPressure = maybe.If(procfs.ParsePressure(readFile("/proc/pressure/io")))
-}
-
-// usedOf is what is used of a total, by what is left.
-func usedOf(meminfo []byte, total, left string) Pool {
-	t, ok := procfs.Kilobytes(meminfo, total)
-	l, ok2 := procfs.Kilobytes(meminfo, left)
-	return Pool{Used: maybe.If(t-min(t, l), ok && ok2), Max: maybe.If(t, ok)}
 }

@@ -103,13 +103,13 @@ func (v *Vitals) mergeThreads(r *Reading, part *javaPart) {
 		if name := part.names[at]; name != "" {
 			t.Name = name
 		}
-		t.Role, t.Java, t.Allocated = javaRole(java, t.Name), maybe.Known(java.State), part.allocated[at]
+		t.Role, t.Allocated = javaRole(java, t.Name), part.allocated[at]
 	}
 	r.JVM.Safepoints.HoldOuts = outerTIDs(r.JVM.Safepoints.HoldOuts, outer)
 	for _, m := range part.mounted {
 		if m.IsPinned() {
 			r.JVM.Virtual.Pinned = append(r.JVM.Virtual.Pinned,
-				PinnedThread{Carrier: outer[m.Carrier], ID: m.ID, Name: m.Name, State: m.State})
+				PinnedThread{Carrier: outer[m.Carrier], ID: m.ID, Name: m.Name})
 		}
 	}
 }

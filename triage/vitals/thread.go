@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"goprof/process/maybe"
-	"goprof/vmstructs"
 )
 
 // Role says what a thread is for. It is empty where the JVM's memory could not be read.
@@ -28,8 +27,6 @@ type Thread struct {
 	// CPU is its CPU time so far, Waited how long it was ready to run and had no CPU, Turns how often it got one.
 	CPU, Waited maybe.Value[time.Duration]
 	Turns       maybe.Value[uint64]
-	// Java is what the JVM says of a Java thread: in Java, in native, blocked. Not known for others.
-	Java maybe.Value[vmstructs.ThreadState]
 	// Allocated is how many bytes it has allocated in the heap so far, as ThreadMXBean.getThreadAllocatedBytes says. Java
 	// threads only. The bytes of virtual threads are counted for their carriers.
 	Allocated maybe.Value[uint64]

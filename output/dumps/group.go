@@ -1,4 +1,4 @@
-package output
+package dumps
 
 import (
 	"cmp"
@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"goprof/output"
 	"goprof/profile"
 	"goprof/profile/naming"
 )
@@ -179,7 +180,7 @@ func (w *dumpWriter) groupTitle(g *dumpGroup) {
 			fmt.Fprintf(w, ", %d other names", len(names)-i)
 			break
 		}
-		fmt.Fprintf(w, "%s\"%s\"", separator, CleanName(n.Name))
+		fmt.Fprintf(w, "%s\"%s\"", separator, output.CleanName(n.Name))
 		if n.Count > 1 {
 			fmt.Fprintf(w, " (%d)", n.Count)
 		}

@@ -1,4 +1,4 @@
-package output
+package dumps
 
 import (
 	"bufio"
@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"goprof/output"
 	"goprof/profile"
 	"goprof/profile/naming"
 )
@@ -31,8 +32,8 @@ type (
 	}
 )
 
-// DumpSeriesJSON writes several dumps, and what the threads did between them.
-func DumpSeriesJSON(to io.Writer, dumps []*profile.Dump, shape DumpShape) error {
+// SeriesJSON writes several dumps, and what the threads did between them.
+func SeriesJSON(to io.Writer, dumps []*profile.Dump, shape Shape) error {
 	j := jsonSeries{Dumps: []*jsonDump{}, Moves: []jsonMoves{}, Length: int64(lengthOf(dumps))}
 	for _, d := range dumps {
 		j.Dumps = append(j.Dumps, jsonOf(d, shape))
@@ -49,7 +50,7 @@ func DumpSeriesJSON(to io.Writer, dumps []*profile.Dump, shape DumpShape) error 
 		}
 		j.Moves = append(j.Moves, t)
 	}
-	return WriteJSON(to, &j)
+	return output.WriteJSON(to, &j)
 }
 
 // lengthOf is the time from the first dump to the last.
@@ -63,17 +64,17 @@ func lengthOf(dumps []*profile.Dump) time.Duration {
 // maxMoves bounds the threads whose CPU time is shown in text, and the names of those that did not move.
 const maxMoves = 40
 
-// DumpMovesText says which threads moved between dumps, and which did not:
+// MovesText says which threads moved between dumps, and which did not:
 //
 //	=== 3 dumps in 10.0s
 //	CPU used between them, in s:
 //	    3.21   1.6   1.61  "worker-1" tid=4713
 //	14 threads did not move: the same stack each time, and no CPU time
 //	    10 PARKED "pool-1-thread-*"
-func DumpMovesText(to io.Writer, dumps []*profile.Dump) error {
+func MovesText(to io.Writer, dumps []*profile.Dump) error {
 	w := bufio.NewWriter(to)
 	moves := profile.Moves(dumps)
-	fmt.Fprintf(w, "\n=== %d dumps in %s\n", len(dumps), Round(lengthOf(dumps)))
+	fmt.Fprintf(w, "\n=== %d dumps in %s\n", len(dumps), output.Round(lengthOf(dumps)))
 	movesCPU(w, moves)
 	movesStill(w, moves)
 	movesPassing(w, moves, len(dumps))
@@ -99,11 +100,11 @@ func movesCPU(w *bufio.Writer, moves []profile.ThreadMoves) {
 			fmt.Fprintf(w, "    and %d more threads\n", len(busy)-i)
 			break
 		}
-		fmt.Fprintf(w, "    %-10s", Round(m.CPUSum()))
+		fmt.Fprintf(w, "    %-10s", output.Round(m.CPUSum()))
 		for _, used := range m.CPU {
-			fmt.Fprintf(w, " %-10s", Round(used))
+			fmt.Fprintf(w, " %-10s", output.Round(used))
 		}
-		fmt.Fprintf(w, " \"%s\" tid=%d %s\n", CleanName(m.Name), m.TID, CleanName(m.State))
+		fmt.Fprintf(w, " \"%s\" tid=%d %s\n", output.CleanName(m.Name), m.TID, output.CleanName(m.State))
 	}
 }
 
@@ -116,13 +117,13 @@ func movesStill(w *bufio.Writer, moves []profile.ThreadMoves) {
 			continue
 		}
 		total++
-		counts[fmt.Sprintf("%s \"%s\"", CleanName(m.State), CleanName(naming.Pool(m.Name)))]++
+		counts[fmt.Sprintf("%s \"%s\"", output.CleanName(m.State), output.CleanName(naming.Pool(m.Name)))]++
 	}
 	if total == 0 {
 		fmt.Fprintln(w, "no thread stood still all the time")
 		return
 	}
-	fmt.Fprintf(w, "%s did not move: the same stack each time, and no CPU time\n", count(total, "thread"))
+	fmt.Fprintf(w, "%s did not move: the same stack each time, and no CPU time\n", output.Count(total, "thread"))
 	for i, c := range ordered(counts) {
 		if i == maxMoves {
 			fmt.Fprintf(w, "    and %d more names\n", len(counts)-i)
@@ -141,6 +142,6 @@ func movesPassing(w *bufio.Writer, moves []profile.ThreadMoves, dumps int) {
 		}
 	}
 	if n > 0 {
-		fmt.Fprintf(w, "%s came or went meanwhile\n", count(n, "thread"))
+		fmt.Fprintf(w, "%s came or went meanwhile\n", output.Count(n, "thread"))
 	}
 }

@@ -1,9 +1,10 @@
-package output
+package dumps
 
 import (
 	"cmp"
 	"fmt"
 
+	"goprof/output"
 	"goprof/profile"
 )
 
@@ -84,7 +85,7 @@ var waitVerbs = map[profile.LockWait]string{
 }
 
 // className is the name of a lock's class.
-func className(l *profile.Lock) string { return CleanName(cmp.Or(l.Class, "?")) }
+func className(l *profile.Lock) string { return output.CleanName(cmp.Or(l.Class, "?")) }
 
 // lockName is "<0x69ec1a8f0> (a java.lang.Object)".
 func lockName(l *profile.Lock) string {

@@ -1,4 +1,4 @@
-package output
+package dumps
 
 import (
 	"strings"
@@ -26,7 +26,7 @@ func movingDumps() []*profile.Dump {
 
 func TestDumpMovesText(t *testing.T) {
 	var b strings.Builder
-	if err := DumpMovesText(&b, movingDumps()); err != nil {
+	if err := MovesText(&b, movingDumps()); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{"", "=== 2 dumps in 5s",
@@ -41,7 +41,7 @@ func TestDumpMovesText(t *testing.T) {
 
 func TestDumpSeriesJSON(t *testing.T) {
 	var b strings.Builder
-	if err := DumpSeriesJSON(&b, movingDumps(), DumpShape{}); err != nil {
+	if err := SeriesJSON(&b, movingDumps(), Shape{}); err != nil {
 		t.Fatal(err)
 	}
 	const frames = `"frames":[{"name":"a.B.take","kind":"c2","bci":0}]`

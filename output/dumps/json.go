@@ -1,4 +1,4 @@
-package output
+package dumps
 
 import (
 	"bufio"
@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"goprof/output"
 	"goprof/profile"
 )
 
@@ -110,11 +111,11 @@ type (
 	}
 )
 
-// DumpJSON writes one look at all threads as JSON, thread by thread: a frame takes ten times as much room in JSON as in
+// JSON writes one look at all threads as JSON, thread by thread: a frame takes ten times as much room in JSON as in
 // memory, and there may be a million.
-func DumpJSON(to io.Writer, d *profile.Dump, shape DumpShape) error {
+func JSON(to io.Writer, d *profile.Dump, shape Shape) error {
 	var b bytes.Buffer
-	if err := WriteJSON(&b, jsonAround(d, shape)); err != nil {
+	if err := output.WriteJSON(&b, jsonAround(d, shape)); err != nil {
 		return err
 	}
 	const list = "\n  \"threads\": ["
@@ -126,7 +127,7 @@ func DumpJSON(to io.Writer, d *profile.Dump, shape DumpShape) error {
 	w.WriteString(before + list)
 	for i := range d.Threads {
 		b.Reset()
-		if err := writeJSON(&b, dumpThread(&d.Threads[i], shape), "    "); err != nil {
+		if err := output.WriteJSONAt(&b, dumpThread(&d.Threads[i], shape), "    "); err != nil {
 			return err
 		}
 		if i > 0 {
@@ -142,7 +143,7 @@ func DumpJSON(to io.Writer, d *profile.Dump, shape DumpShape) error {
 	return w.Flush()
 }
 
-func jsonOf(d *profile.Dump, shape DumpShape) *jsonDump {
+func jsonOf(d *profile.Dump, shape Shape) *jsonDump {
 	j := jsonAround(d, shape)
 	for i := range d.Threads {
 		j.Threads = append(j.Threads, dumpThread(&d.Threads[i], shape))
@@ -151,7 +152,7 @@ func jsonOf(d *profile.Dump, shape DumpShape) *jsonDump {
 }
 
 // jsonAround is everything except the threads.
-func jsonAround(d *profile.Dump, shape DumpShape) *jsonDump {
+func jsonAround(d *profile.Dump, shape Shape) *jsonDump {
 	j := &jsonDump{jsonHeader: headerOf(d), jsonPools: poolsJSON(d), Core: coreJSON(d.Core), Threads: []jsonThread{},
 		Virtual: d.Virtual}
 	if shape.Group {
@@ -181,7 +182,7 @@ func headerOf(d *profile.Dump) (h jsonHeader) {
 }
 
 // groupOf is the JSON of a group: what all its threads have in common, and the sum of their CPU times.
-func groupOf(g *dumpGroup, shape DumpShape) jsonGroup {
+func groupOf(g *dumpGroup, shape Shape) jsonGroup {
 	j := jsonGroup{Count: len(g.all), Names: g.names(), TIDs: g.tids(), jsonThread: dumpThread(g.ThreadDump, shape)}
 	j.Name, j.TID, j.JavaID, j.Age, j.Priority = j.Names[0].Name, 0, 0, 0, 0
 	j.Daemon, j.CPU = g.daemons(), int64(g.cpu())
@@ -191,7 +192,7 @@ func groupOf(g *dumpGroup, shape DumpShape) jsonGroup {
 	return j
 }
 
-func dumpThread(t *profile.ThreadDump, shape DumpShape) jsonThread {
+func dumpThread(t *profile.ThreadDump, shape Shape) jsonThread {
 	j := jsonThread{TID: t.TID, Name: t.Name, State: t.State, Java: t.Java, System: t.System, Daemon: t.Daemon,
 		CPU: int64(t.CPU), JavaID: t.JavaID, Priority: t.Priority, Age: int64(t.Age), Error: t.Err, Peer: t.Peer,
 		jsonThreadLocks: threadLocksJSON(t)}
@@ -227,7 +228,7 @@ func threadLocksJSON(t *profile.ThreadDump) (j jsonThreadLocks) {
 	return j
 }
 
-func dumpFrames(s *profile.Stack, shape DumpShape) (frames []jsonFrame, truncated string) {
+func dumpFrames(s *profile.Stack, shape Shape) (frames []jsonFrame, truncated string) {
 	frames = make([]jsonFrame, 0, len(s.Frames))
 	for i := range shape.shown(s) {
 		frames = append(frames, dumpFrame(&s.Frames[i]))

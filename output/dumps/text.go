@@ -1,4 +1,4 @@
-package output
+package dumps
 
 import (
 	"bufio"
@@ -10,18 +10,19 @@ import (
 	"strings"
 	"time"
 
+	"goprof/output"
 	"goprof/profile"
 	"goprof/profile/naming"
 )
 
-// DumpShape says how much of a dump is shown, and how.
-type DumpShape struct {
+// Shape says how much of a dump is shown, and how.
+type Shape struct {
 	Native bool // also the native frames below Java by which the JVM starts a thread
 	Group  bool // threads with the same stack and state once
 	Pools  bool // pools in place of threads, in text
 }
 
-// DumpText writes one look at all threads for people:
+// Text writes one look at all threads for people:
 //
 //	2026-11-22 22:10:03 UTC  pid 4711  com.example.Shop  OpenJDK 64-Bit Server VM 17.0.15+6  up 3m12s
 //	25 Java threads: 14 PARKED, 8 RUNNABLE, 3 BLOCKED; 12 of the JVM's own
@@ -37,7 +38,7 @@ type DumpShape struct {
 //	    com.example.Shop.sell        Shop.java:12  c2
 //	  its carrier
 //	    jdk.internal.vm.Continuation.enterSpecial ...
-func DumpText(to io.Writer, d *profile.Dump, shape DumpShape) error {
+func Text(to io.Writer, d *profile.Dump, shape Shape) error {
 	w := dumpWriter{Writer: bufio.NewWriter(to), shape: shape}
 	w.header(d)
 	w.core(d)
@@ -66,7 +67,7 @@ func DumpText(to io.Writer, d *profile.Dump, shape DumpShape) error {
 // dumpWriter writes a dump as text.
 type dumpWriter struct {
 	*bufio.Writer
-	shape DumpShape
+	shape Shape
 	began bool             // something has been written
 	part  profile.DumpPart // the part of the thread that was written last
 }
@@ -77,25 +78,26 @@ func (w *dumpWriter) header(d *profile.Dump) {
 		return
 	}
 	w.began = true
-	fmt.Fprintf(w, "%s  pid %d  %s", d.At.Format("2006-01-02 15:04:05 MST"), d.PID, CleanName(cmp.Or(d.MainClass, "?")))
+	fmt.Fprintf(w, "%s  pid %d  %s", d.At.Format("2006-01-02 15:04:05 MST"), d.PID,
+		output.CleanName(cmp.Or(d.MainClass, "?")))
 	if d.VM != "" {
-		fmt.Fprintf(w, "  %s", CleanName(d.VM))
+		fmt.Fprintf(w, "  %s", output.CleanName(d.VM))
 	}
 	if d.Version != "" {
-		fmt.Fprintf(w, " %s", CleanName(d.Version))
+		fmt.Fprintf(w, " %s", output.CleanName(d.Version))
 	}
 	if d.Uptime > 0 {
-		fmt.Fprintf(w, "  up %s", Uptime(d.Uptime))
+		fmt.Fprintf(w, "  up %s", output.Uptime(d.Uptime))
 	}
 	w.WriteByte('\n')
 	if note := d.StoppedNote(); note != "" {
-		fmt.Fprintln(w, Printable(note))
+		fmt.Fprintln(w, output.Printable(note))
 	}
 	java, own := d.Java()
-	w.WriteString(count(java, "Java thread"))
+	w.WriteString(output.Count(java, "Java thread"))
 	separator := ": "
 	for _, s := range ordered(d.States()) {
-		fmt.Fprintf(w, "%s%d %s", separator, s.Count, CleanName(cmp.Or(s.Name, "?")))
+		fmt.Fprintf(w, "%s%d %s", separator, s.Count, output.CleanName(cmp.Or(s.Name, "?")))
 		separator = ", "
 	}
 	fmt.Fprintf(w, "; %d of the JVM's own\n", own)
@@ -140,20 +142,20 @@ func (w *dumpWriter) title(t *profile.ThreadDump) {
 	if t.Virtual != nil {
 		w.WriteString(virtualTitle(*t.Virtual))
 	} else {
-		fmt.Fprintf(w, "\"%s\" tid=%d", CleanName(t.Name), t.TID)
+		fmt.Fprintf(w, "\"%s\" tid=%d", output.CleanName(t.Name), t.TID)
 	}
 	w.facts(t.State, t.Daemon, t.CPU)
 }
 
 func (w *dumpWriter) facts(state string, daemon bool, cpu time.Duration) {
 	if state != "" {
-		fmt.Fprintf(w, " %s", CleanName(state))
+		fmt.Fprintf(w, " %s", output.CleanName(state))
 	}
 	if daemon {
 		w.WriteString(" daemon")
 	}
 	if cpu > 0 {
-		fmt.Fprintf(w, " cpu=%s", Round(cpu))
+		fmt.Fprintf(w, " cpu=%s", output.Round(cpu))
 	}
 	w.WriteByte('\n')
 }
@@ -161,7 +163,7 @@ func (w *dumpWriter) facts(state string, daemon bool, cpu time.Duration) {
 // thread writes the lines behind the first line.
 func (w *dumpWriter) thread(t *profile.ThreadDump) {
 	if t.Err != "" {
-		fmt.Fprintf(w, "    (no stack: %s)\n", CleanName(t.Err))
+		fmt.Fprintf(w, "    (no stack: %s)\n", output.CleanName(t.Err))
 	}
 	locks := locksOf(t)
 	w.locks(locks.above)
@@ -184,7 +186,7 @@ func virtualTitle(v profile.VirtualThread) string {
 	if v.Name == "" {
 		return "virtual thread #" + virtualNumber(v)
 	}
-	return fmt.Sprintf("virtual thread #%s \"%s\"", virtualNumber(v), CleanName(v.Name))
+	return fmt.Sprintf("virtual thread #%s \"%s\"", virtualNumber(v), output.CleanName(v.Name))
 }
 
 func virtualNumber(v profile.VirtualThread) string {
@@ -206,7 +208,7 @@ func (w *dumpWriter) stack(s *profile.Stack, first int, locks *threadLocks) {
 }
 
 // shown is how many frames of a stack are shown.
-func (shape *DumpShape) shown(s *profile.Stack) int {
+func (shape *Shape) shown(s *profile.Stack) int {
 	if shape.Native {
 		return len(s.Frames)
 	}
@@ -218,7 +220,7 @@ func (w *dumpWriter) frame(f *profile.Frame) {
 	if fn == nil {
 		fn = &profile.Func{}
 	}
-	fmt.Fprintf(w, "    %-60s %-28s %s\n", CleanName(fn.Name), place(f, fn), f.Kind)
+	fmt.Fprintf(w, "    %-60s %-28s %s\n", output.CleanName(fn.Name), place(f, fn), f.Kind)
 }
 
 func (w *dumpWriter) locks(locks []string) {
@@ -251,13 +253,13 @@ func place(f *profile.Frame, fn *profile.Func) string {
 	case f.Kind == profile.NativeMethod:
 		return "-"
 	case f.Kind.Java() && f.Line > 0 && fn.File != "":
-		return fmt.Sprintf("%s:%d", CleanName(fn.File), f.Line)
+		return fmt.Sprintf("%s:%d", output.CleanName(fn.File), f.Line)
 	case f.Kind.Java() && f.Line > 0:
 		return fmt.Sprintf("line %d", f.Line)
 	case f.Kind.Java() && f.BCI >= 0:
 		return fmt.Sprintf("bytecode %d", f.BCI)
 	case fn.Module != "":
-		return CleanName(path.Base(fn.Module))
+		return output.CleanName(path.Base(fn.Module))
 	}
 	return "-"
 }

@@ -1,8 +1,9 @@
-package output
+package dumps
 
 import (
 	"fmt"
 
+	"goprof/output"
 	"goprof/profile"
 )
 
@@ -12,9 +13,9 @@ func (w *dumpWriter) core(d *profile.Dump) {
 	if c == nil {
 		return
 	}
-	fmt.Fprintf(w, "core file %s, %s", CleanName(c.File), Size(uint64(c.Size)))
+	fmt.Fprintf(w, "core file %s, %s", output.CleanName(c.File), output.Size(uint64(c.Size)))
 	if c.Cut > 0 {
-		fmt.Fprintf(w, ", cut off: %s are missing", Size(c.Cut))
+		fmt.Fprintf(w, ", cut off: %s are missing", output.Size(c.Cut))
 	}
 	if c.Tool {
 		w.WriteString(", written by a debugger")
@@ -22,12 +23,12 @@ func (w *dumpWriter) core(d *profile.Dump) {
 	w.WriteByte('\n')
 	for _, u := range c.Unproven {
 		fmt.Fprintf(w, "NOT PROVEN to be the file that was mapped: %s has no build id; %d %% of what the core has of it "+
-			"agree\n", CleanName(u.Path), u.Percent)
+			"agree\n", output.CleanName(u.Path), u.Percent)
 	}
 	if c.HeapUsed > 0 {
-		fmt.Fprintf(w, "%s heap: %s used", CleanName(c.Collector), Size(c.HeapUsed))
+		fmt.Fprintf(w, "%s heap: %s used", output.CleanName(c.Collector), output.Size(c.HeapUsed))
 		if c.HeapMax > 0 {
-			fmt.Fprintf(w, " of at most %s", Size(c.HeapMax))
+			fmt.Fprintf(w, " of at most %s", output.Size(c.HeapMax))
 		}
 		if c.Collecting {
 			w.WriteString("; all threads were stopped for a collection, so a thread may bear another one's name")
@@ -46,17 +47,17 @@ func (w *dumpWriter) core(d *profile.Dump) {
 
 // signal says which signal it was, what it is about, and where it came to the thread.
 func (w *dumpWriter) signal(what string, s *profile.Signal, c *profile.Core, died *profile.ThreadDump) {
-	fmt.Fprintf(w, "%s %s", what, CleanName(s.Name))
+	fmt.Fprintf(w, "%s %s", what, output.CleanName(s.Name))
 	if s.Why != "" {
-		fmt.Fprintf(w, " (%s)", CleanName(s.Why))
+		fmt.Fprintf(w, " (%s)", output.CleanName(s.Why))
 	}
 	if s.Sender != 0 {
 		fmt.Fprintf(w, " by process %d", s.Sender)
 	}
 	if s.HasAddr {
-		fmt.Fprintf(w, ", address 0x%x: %s", s.Addr, CleanName(s.Where))
+		fmt.Fprintf(w, ", address 0x%x: %s", s.Addr, output.CleanName(s.Where))
 	}
-	fmt.Fprintf(w, "\n  in thread \"%s\" tid=%d, at pc 0x%x", CleanName(c.Died.Name), c.Died.TID, s.PC)
+	fmt.Fprintf(w, "\n  in thread \"%s\" tid=%d, at pc 0x%x", output.CleanName(c.Died.Name), c.Died.TID, s.PC)
 	if len(s.Code) > 0 {
 		fmt.Fprintf(w, ", code % x", s.Code)
 	}

@@ -1,9 +1,10 @@
-package output
+package dumps
 
 import (
 	"fmt"
 	"strings"
 
+	"goprof/output"
 	"goprof/process/maybe"
 	"goprof/profile"
 	"goprof/profile/pools"
@@ -22,24 +23,24 @@ const maxDoes = 6
 //	    9: waits for 10.0.0.7:5432 in shop.Stock.query
 func (w *dumpWriter) pools(d *profile.Dump) {
 	if d.Pools.Err != "" {
-		fmt.Fprintf(w, "executors and queues are not known: %s\n", Printable(d.Pools.Err))
+		fmt.Fprintf(w, "executors and queues are not known: %s\n", output.Printable(d.Pools.Err))
 	}
 	for _, p := range pools.Known(d.Threads, d.Pools) {
-		fmt.Fprintf(w, "\n\"%s\"  %s", CleanName(p.Name), p.Load())
+		fmt.Fprintf(w, "\n\"%s\"  %s", output.CleanName(p.Name), p.Load())
 		if len(p.Executors) > 0 {
-			fmt.Fprintf(w, "  %s%s", CleanName(simple(p.Executors[0].Class)), schedules(p))
+			fmt.Fprintf(w, "  %s%s", output.CleanName(simple(p.Executors[0].Class)), schedules(p))
 		}
 		w.WriteByte('\n')
 		w.does(p.Members)
 		for _, e := range p.Executors {
 			if e.Next != "" {
-				fmt.Fprintf(w, "    next task: %s\n", CleanName(e.Next))
+				fmt.Fprintf(w, "    next task: %s\n", output.CleanName(e.Next))
 			}
 		}
 	}
 	for i := range d.Pools.Connections {
 		c := &d.Pools.Connections[i]
-		fmt.Fprintf(w, "\n\"%s\"  %s\n", CleanName(c.Name), pools.ConnectionsLoad(c))
+		fmt.Fprintf(w, "\n\"%s\"  %s\n", output.CleanName(c.Name), pools.ConnectionsLoad(c))
 		w.does(pools.Users(d.Threads, c, len(d.Pools.Connections) == 1))
 	}
 }
@@ -62,7 +63,7 @@ func (w *dumpWriter) does(members []pools.Member) {
 			fmt.Fprintf(w, "    %d more places\n", len(list)-i)
 			break
 		}
-		fmt.Fprintf(w, "    %s\n", CleanName(text))
+		fmt.Fprintf(w, "    %s\n", output.CleanName(text))
 	}
 }
 

@@ -1,4 +1,4 @@
-package output
+package dumps
 
 import (
 	"encoding/json"
@@ -25,7 +25,7 @@ func poolsDump() *profile.Dump {
 
 func TestDumpPools(t *testing.T) {
 	var b strings.Builder
-	if err := DumpText(&b, poolsDump(), DumpShape{Pools: true}); err != nil {
+	if err := Text(&b, poolsDump(), Shape{Pools: true}); err != nil {
 		t.Fatal(err)
 	}
 	_, got, _ := strings.Cut(strings.Join(wordsOfLines(b.String()), "\n"), "\n\n")
@@ -40,7 +40,7 @@ next task: a.` + evilText + `
 	d := poolsDump()
 	d.Pools = &profile.Pools{Err: "no " + evil}
 	b.Reset()
-	if err := DumpText(&b, d, DumpShape{Pools: true}); err != nil ||
+	if err := Text(&b, d, Shape{Pools: true}); err != nil ||
 		!strings.Contains(b.String(), "executors and queues are not known: no a") || strings.Contains(b.String(), "pool-1") {
 		t.Errorf("%v: %s", err, &b)
 	}
@@ -51,7 +51,7 @@ func TestDumpPoolsJSON(t *testing.T) {
 	d := poolsDump()
 	d.Pools.Executors[0].Room, d.Pools.Connections[0].Lent = maybe.Known(int64(0)), nil
 	var b strings.Builder
-	if err := DumpJSON(&b, d, DumpShape{}); err != nil {
+	if err := JSON(&b, d, Shape{}); err != nil {
 		t.Fatal(err)
 	}
 	var got struct {

@@ -1,4 +1,4 @@
-package output
+package dumps
 
 import (
 	"strings"
@@ -29,7 +29,7 @@ func virtualDump() []profile.ThreadDump {
 func TestDumpVirtualJSON(t *testing.T) {
 	var b strings.Builder
 	census := &profile.VirtualCensus{Seen: 3, Shown: 1, Unread: map[string]int{"x": 1}}
-	if err := DumpJSON(&b, &profile.Dump{Threads: virtualDump(), Virtual: census}, DumpShape{}); err != nil {
+	if err := JSON(&b, &profile.Dump{Threads: virtualDump(), Virtual: census}, Shape{}); err != nil {
 		t.Fatal(err)
 	}
 	const rest = `"kind":"c2","file":"V.java","line":3,"bci":1,"level":4`
@@ -45,7 +45,7 @@ func TestDumpVirtualJSON(t *testing.T) {
 
 func TestDumpVirtualText(t *testing.T) {
 	var b strings.Builder
-	if err := DumpText(&b, &profile.Dump{Threads: virtualDump()}, DumpShape{}); err != nil {
+	if err := Text(&b, &profile.Dump{Threads: virtualDump()}, Shape{}); err != nil {
 		t.Fatal(err)
 	}
 	got := wordsOfLines(b.String())

@@ -1,4 +1,4 @@
-package output
+package dumps
 
 import (
 	"encoding/json"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"goprof/output"
 	"goprof/profile"
 )
 
@@ -31,7 +32,7 @@ func someDump() []profile.ThreadDump {
 
 func TestDumpJSON(t *testing.T) {
 	var b strings.Builder
-	if err := DumpJSON(&b, &profile.Dump{Threads: someDump()}, DumpShape{}); err != nil {
+	if err := JSON(&b, &profile.Dump{Threads: someDump()}, Shape{}); err != nil {
 		t.Fatal(err)
 	}
 	const text = `{"threads":[
@@ -44,14 +45,14 @@ func TestDumpJSON(t *testing.T) {
 	 {"tid":2,"name":"gone","frames":[],"error":"thread gone"}]}`
 	sameJSON(t, b.String(), text)
 	b.Reset()
-	if err := DumpJSON(&b, &profile.Dump{}, DumpShape{}); err != nil || strings.Contains(b.String(), "null") {
+	if err := JSON(&b, &profile.Dump{}, Shape{}); err != nil || strings.Contains(b.String(), "null") {
 		t.Errorf("no threads: %s, %v", b.String(), err)
 	}
 }
 
 func TestDumpText(t *testing.T) {
 	var b strings.Builder
-	if err := DumpText(&b, &profile.Dump{Threads: someDump()}, DumpShape{}); err != nil {
+	if err := Text(&b, &profile.Dump{Threads: someDump()}, Shape{}); err != nil {
 		t.Fatal(err)
 	}
 	got := wordsOfLines(b.String())
@@ -112,14 +113,14 @@ func TestDumpJSONInPieces(t *testing.T) {
 			Stack: profile.Stack{Frames: make([]profile.Frame, 100)}}
 	}
 	var longest longestWrite
-	if err := DumpJSON(&longest, d, DumpShape{}); err != nil || longest > 64<<10 {
+	if err := JSON(&longest, d, Shape{}); err != nil || longest > 64<<10 {
 		t.Errorf("%d bytes at once: %v", longest, err)
 	}
 	for _, n := range []int{0, 1, 200} {
 		some := *d
 		some.Threads = d.Threads[:n]
 		var pieces, all strings.Builder
-		err := errors.Join(DumpJSON(&pieces, &some, DumpShape{}), WriteJSON(&all, jsonOf(&some, DumpShape{})))
+		err := errors.Join(JSON(&pieces, &some, Shape{}), output.WriteJSON(&all, jsonOf(&some, Shape{})))
 		if err != nil {
 			t.Fatal(err)
 		}

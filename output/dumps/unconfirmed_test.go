@@ -1,4 +1,4 @@
-package output
+package dumps
 
 import (
 	"bytes"
@@ -16,8 +16,8 @@ func TestUnconfirmedIsShown(t *testing.T) {
 	dump := &profile.Dump{PID: 4, Threads: threads}
 	var text, group, asJSON, locks, locksJSON bytes.Buffer
 	for _, err := range []error{
-		DumpText(&text, dump, DumpShape{}), DumpText(&group, dump, DumpShape{Group: true}),
-		DumpJSON(&asJSON, dump, DumpShape{}), LocksText(&locks, threads, contention.New(threads)),
+		Text(&text, dump, Shape{}), Text(&group, dump, Shape{Group: true}),
+		JSON(&asJSON, dump, Shape{}), LocksText(&locks, threads, contention.New(threads)),
 		LocksJSON(&locksJSON, threads, contention.New(threads)),
 	} {
 		if err != nil {

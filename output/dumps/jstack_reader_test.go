@@ -1,6 +1,6 @@
 //go:build linux
 
-package output
+package dumps
 
 import (
 	"bytes"
@@ -23,7 +23,7 @@ func TestThreadDumpReader(t *testing.T) {
 	for name, d := range map[string]*profile.Dump{"application": appDump(), "carriers": carriers} {
 		t.Run(name, func(t *testing.T) {
 			var text bytes.Buffer
-			if err := DumpJstack(&text, d); err != nil {
+			if err := Jstack(&text, d); err != nil {
 				t.Fatal(err)
 			}
 			file := filepath.Join(t.TempDir(), "threads.txt")

@@ -1,4 +1,4 @@
-package output
+package dumps
 
 import (
 	"bufio"
@@ -8,17 +8,18 @@ import (
 	"strings"
 	"time"
 
+	"goprof/output"
 	"goprof/profile"
 )
 
-// DumpJstack writes one look at all threads in the layout of HotSpot's own thread dumps, which fastThread, jstall, TDA,
+// Jstack writes one look at all threads in the layout of HotSpot's own thread dumps, which fastThread, jstall, TDA,
 // IntelliJ and others read (runtime/threads.cpp, Threads::print_on; javaThread.cpp, JavaThread::print_on; vframe.cpp,
 // javaVFrame::print_lock_info_on). Such a dump holds Java frames alone.
 //
 // What goprof does not know is left out: how the JVM runs ("mixed mode"), the list of threads behind "SMR info", the
 // number of JNI's references, the address of the JVM's record of a thread that cannot run Java, the modules of classes,
 // the address of a monitor in a deadlock. Stacks of virtual threads that no carrier ran have no place in that layout.
-func DumpJstack(to io.Writer, d *profile.Dump) error {
+func Jstack(to io.Writer, d *profile.Dump) error {
 	w := jstackWriter{bufio.NewWriter(to)}
 	fmt.Fprintf(w, "%s\nFull thread dump %s (%s):\n\n", d.At.Format(time.DateTime),
 		jstackText(cmp.Or(d.VM, "OpenJDK 64-Bit Server VM")), jstackText(cmp.Or(d.Version, "?")))
@@ -253,7 +254,7 @@ func (w jstackWriter) deadlock(threads []*profile.ThreadDump) {
 }
 
 // jstackText makes text of the target fit for such a dump: on one line.
-func jstackText(s string) string { return Printable(s) }
+func jstackText(s string) string { return output.Printable(s) }
 
 // jstackName is a thread's name. Readers find the end of a name by a quote, so the name may hold none.
-func jstackName(s string) string { return strings.ReplaceAll(Printable(s), `"`, "'") }
+func jstackName(s string) string { return strings.ReplaceAll(output.Printable(s), `"`, "'") }

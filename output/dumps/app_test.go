@@ -1,4 +1,4 @@
-package output
+package dumps
 
 import (
 	"encoding/json"
@@ -76,7 +76,7 @@ func appDump() *profile.Dump {
 
 func TestDumpOfApplication(t *testing.T) {
 	var b strings.Builder
-	if err := DumpText(&b, appDump(), DumpShape{}); err != nil {
+	if err := Text(&b, appDump(), Shape{}); err != nil {
 		t.Fatal(err)
 	}
 	want := strings.Split(`2026-11-22 22:10:03 UTC pid 20 com.example.Shop OpenJDK 64-Bit Server VM 17.0.15+6 up 3m12s
@@ -136,7 +136,7 @@ work libjvm.so native
 func TestDumpOfStopped(t *testing.T) {
 	var text, object strings.Builder
 	d := &profile.Dump{PID: 20, MainClass: "a.B", Stopped: true}
-	if err := errors.Join(DumpText(&text, d, DumpShape{}), DumpJSON(&object, d, DumpShape{})); err != nil {
+	if err := errors.Join(Text(&text, d, Shape{}), JSON(&object, d, Shape{})); err != nil {
 		t.Fatal(err)
 	}
 	const note = "stopped by a signal (kill -CONT 20 lets it go on)"
@@ -154,10 +154,10 @@ func TestDumpNative(t *testing.T) {
 	for _, native := range []bool{false, true} {
 		var text, json strings.Builder
 		d := appDump()
-		if err := DumpText(&text, d, DumpShape{Native: native}); err != nil {
+		if err := Text(&text, d, Shape{Native: native}); err != nil {
 			t.Fatal(err)
 		}
-		if err := DumpJSON(&json, d, DumpShape{Native: native}); err != nil {
+		if err := JSON(&json, d, Shape{Native: native}); err != nil {
 			t.Fatal(err)
 		}
 		want := 0
@@ -180,7 +180,7 @@ func TestDumpGroups(t *testing.T) {
 			d.Threads[i].Stack.Frames[2].Kind = profile.Kind(i % 3) // how a method is compiled must make no difference
 		}
 	}
-	if err := DumpText(&b, d, DumpShape{Group: true}); err != nil {
+	if err := Text(&b, d, Shape{Group: true}); err != nil {
 		t.Fatal(err)
 	}
 	text := strings.Join(wordsOfLines(b.String()), "\n")
@@ -197,7 +197,7 @@ func TestDumpGroups(t *testing.T) {
 		t.Error("the largest group does not come first")
 	}
 	b.Reset()
-	if err := DumpJSON(&b, d, DumpShape{Group: true}); err != nil {
+	if err := JSON(&b, d, Shape{Group: true}); err != nil {
 		t.Fatal(err)
 	}
 	if text := strings.Join(strings.Fields(b.String()), " "); !strings.Contains(text,
@@ -212,7 +212,7 @@ func TestDumpJSONOfLocks(t *testing.T) {
 	d.Threads = []profile.ThreadDump{*d.Thread(profile.ThreadRef{TID: 21})}
 	d.Threads[0].Name, d.Threads[0].Stack.Frames = "one", nil
 	d.Deadlocks[0][0].Name = "one"
-	if err := DumpJSON(&b, d, DumpShape{}); err != nil {
+	if err := JSON(&b, d, Shape{}); err != nil {
 		t.Fatal(err)
 	}
 	sameJSON(t, b.String(), `{"time":"2026-11-22T22:10:03Z","pid":20,"main_class":"com.example.Shop","vm":"OpenJDK 64-Bit Server VM",
@@ -225,7 +225,7 @@ func TestDumpJSONOfLocks(t *testing.T) {
 
 func TestDumpJstack(t *testing.T) {
 	var b strings.Builder
-	if err := DumpJstack(&b, appDump()); err != nil {
+	if err := Jstack(&b, appDump()); err != nil {
 		t.Fatal(err)
 	}
 	name := "a'b??[31m;<i>?"
@@ -314,7 +314,7 @@ Found 1 deadlock.
 
 func TestDumpJstackOfCarrier(t *testing.T) {
 	var b strings.Builder
-	if err := DumpJstack(&b, &profile.Dump{Threads: virtualDump()}); err != nil {
+	if err := Jstack(&b, &profile.Dump{Threads: virtualDump()}); err != nil {
 		t.Fatal(err)
 	}
 	const want = "   Carrying virtual thread #31\n\tat c.C.run(V.java:3)\n   (truncated: no unwind info)\n" +

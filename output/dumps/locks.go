@@ -1,4 +1,4 @@
-package output
+package dumps
 
 import (
 	"bufio"
@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 
+	"goprof/output"
 	"goprof/profile"
 	"goprof/profile/contention"
 )
@@ -63,7 +64,7 @@ func LocksJSON(to io.Writer, threads []profile.ThreadDump, g *contention.Graph) 
 		var one []jsonDeadlocked
 		for _, i := range cycle {
 			t := &threads[i]
-			one = append(one, jsonDeadlocked{TID: t.TID, Name: Printable(t.Name), Virtual: virtualID(t),
+			one = append(one, jsonDeadlocked{TID: t.TID, Name: output.Printable(t.Name), Virtual: virtualID(t),
 				WaitsFor: lockJSON(&t.WaitsFor.Lock), jsonOwner: ownerJSON(&t.WaitsFor.Owner)})
 		}
 		out.Deadlocks = append(out.Deadlocks, one)
@@ -79,7 +80,8 @@ func LocksJSON(to io.Writer, threads []profile.ThreadDump, g *contention.Graph) 
 }
 
 func lockerJSON(t *profile.ThreadDump) jsonLocker {
-	j := jsonLocker{TID: t.TID, Name: Printable(t.Name), Virtual: virtualID(t), Holds: make([]jsonHeld, 0, len(t.Holds)),
+	j := jsonLocker{TID: t.TID, Name: output.Printable(t.Name), Virtual: virtualID(t),
+		Holds:       make([]jsonHeld, 0, len(t.Holds)),
 		Unconfirmed: t.Unconfirmed}
 	for i := range t.Holds {
 		h := &t.Holds[i]
@@ -96,7 +98,7 @@ func lockerJSON(t *profile.ThreadDump) jsonLocker {
 	return j
 }
 
-func lockJSON(l *profile.Lock) jsonLock { return jsonLock{Printable(l.Class), address(l.ID)} }
+func lockJSON(l *profile.Lock) jsonLock { return jsonLock{output.Printable(l.Class), address(l.ID)} }
 
 func ownerJSON(o *profile.ThreadRef) (j jsonOwner) {
 	if *o != (profile.ThreadRef{}) {
@@ -187,7 +189,7 @@ func (w *locksText) chains(g *contention.Graph) {
 	w.section("WAITING: who holds what others wait for, the longest queue first")
 	for _, root := range g.Chains {
 		t := &w.threads[root.Thread]
-		fmt.Fprintf(w, "  %s, %s behind it%s\n", title(t), count(root.Behind, "thread"), inDeadlock(root))
+		fmt.Fprintf(w, "  %s, %s behind it%s\n", title(t), output.Count(root.Behind, "thread"), inDeadlock(root))
 		if root.Deadlock < 0 {
 			w.stack(t)
 		}
@@ -210,7 +212,7 @@ func (w *locksText) waiters(n *contention.Node, depth int) {
 		t := &w.threads[below.Thread]
 		fmt.Fprintf(w, "  %s- %s %s", strings.Repeat("  ", min(depth, maxIndent)), title(t), wantedText(t.WaitsFor, false))
 		if below.Behind > 0 {
-			fmt.Fprintf(w, ", %s behind it", count(below.Behind, "thread"))
+			fmt.Fprintf(w, ", %s behind it", output.Count(below.Behind, "thread"))
 		}
 		w.WriteByte('\n')
 		w.waiters(below, depth+1)
@@ -255,12 +257,12 @@ func (w *locksText) takenAt(t *profile.ThreadDump, frame int) string {
 		return ""
 	}
 	f := &t.Stack.Frames[frame]
-	return fmt.Sprintf("  taken in %s (%s)", CleanName(f.Func.Name), place(f, f.Func))
+	return fmt.Sprintf("  taken in %s (%s)", output.CleanName(f.Func.Name), place(f, f.Func))
 }
 
 func (w *locksText) stack(t *profile.ThreadDump) {
 	if t.Err != "" {
-		fmt.Fprintf(w, "      (no stack: %s)\n", CleanName(t.Err))
+		fmt.Fprintf(w, "      (no stack: %s)\n", output.CleanName(t.Err))
 		return
 	}
 	for i := range t.Stack.Frames {
@@ -268,7 +270,7 @@ func (w *locksText) stack(t *profile.ThreadDump) {
 		if f.Func == nil || !f.Kind.Java() {
 			continue
 		}
-		fmt.Fprintf(w, "      at %s (%s)\n", CleanName(f.Func.Name), place(f, f.Func))
+		fmt.Fprintf(w, "      at %s (%s)\n", output.CleanName(f.Func.Name), place(f, f.Func))
 		for k := range t.Holds {
 			if t.Holds[k].Frame == i {
 				fmt.Fprintf(w, "         holds %s\n", lockText(&t.Holds[k].Lock))
@@ -279,7 +281,7 @@ func (w *locksText) stack(t *profile.ThreadDump) {
 
 // title is how a thread is called.
 func title(t *profile.ThreadDump) string {
-	name := fmt.Sprintf("\"%s\" tid=%d", CleanName(t.Name), t.TID)
+	name := fmt.Sprintf("\"%s\" tid=%d", output.CleanName(t.Name), t.TID)
 	switch {
 	case t.Virtual != nil:
 		name = virtualTitle(*t.Virtual)
@@ -287,7 +289,7 @@ func title(t *profile.ThreadDump) string {
 		name = fmt.Sprintf("%s on %s", virtualTitle(t.Stack.Virtual), name)
 	}
 	if t.State != "" {
-		name += " " + CleanName(t.State)
+		name += " " + output.CleanName(t.State)
 	}
 	return name
 }
@@ -316,7 +318,7 @@ func wantedText(l *profile.WantedLock, withOwner bool) string {
 }
 
 func lockText(l *profile.Lock) string {
-	class := CleanName(l.Class)
+	class := output.CleanName(l.Class)
 	if class == "" {
 		class = "an object that the collector moves"
 	}
@@ -338,7 +340,7 @@ func lockText(l *profile.Lock) string {
 func refText(r *profile.ThreadRef) string {
 	named := *r
 	if named.Virtual == 0 || named.Name != "" {
-		named.Name = CleanName(named.Name)
+		named.Name = output.CleanName(named.Name)
 	}
 	return named.String()
 }

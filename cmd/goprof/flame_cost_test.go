@@ -20,8 +20,7 @@ import (
 )
 
 // flameRatio bounds the CPU time of "goprof flame": it may take so many times as much as a mere reader of the same
-// file (readStacks). On a calm machine it takes 6 times as much, beside much other work up to 11 times: its threads
-// share caches with others then.
+// file (readStacks). Beside much other work it was seen to take 11 times as much.
 const flameRatio = 15
 
 const flameStacks = 60_000

@@ -84,7 +84,7 @@ func (c container) checkCommands(t *testing.T, jdk jvmtest.JDK, goprof []string,
 // threads that stand still, and what the last dump said beside.
 func dumpAtRest(t *testing.T, command []string, pid int) (stacks map[string]string, said string) {
 	t.Helper()
-	const incomplete, tries = 10, 20
+	const incomplete, tries = 10, 40
 	for try := range tries {
 		before := stacks
 		dump := runIt(t, append(slices.Clone(command), "dump", "--pid", strconv.Itoa(pid), "--json")...)

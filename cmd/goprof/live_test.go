@@ -17,9 +17,9 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// TestLiveScripts are scripts with a JVM. JAVA_HOME is one JDK after the other. MAIN is a class that each script has for
-// itself, so that it can find its JVMs by name. BRIEF is a time in seconds in which a JVM can start and run some of its
-// program. A program that runs for LIFE does not end before the script does.
+// TestLiveScripts are scripts with a JVM. JAVA_HOME is one JDK after the other. MAIN is a class that each script has
+// for itself, so that it can find its JVMs by name. BRIEF is a time in seconds in which a JVM can start and run some
+// of its program. A program that runs for LIFE does not end before the script does.
 func TestLiveScripts(t *testing.T) {
 	t.Parallel()
 	brief := 3 // a starved machine takes more than a second to start a JVM

@@ -42,38 +42,47 @@ const mostApart = 100 * time.Millisecond
 func TestTimesAreThePrograms(t *testing.T) {
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm := jvmtest.Start(t, jdk, "truth.Phases")
-		name := filepath.Join(t.TempDir(), "x.jfr")
-		record(t, jvm.PID, name, "-d", "2", "-r", "200")
-		phases := phasesOf(t, jvm)
-		f, err := recording.Open(name, recording.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close()
 		right, wrong := 0, 0
-		if err := f.Each(func(s *profile.Sample) error {
-			for i := range phases {
-				p := &phases[i]
-				if s.At.Ticks < p.from || s.At.Ticks >= p.to || !runs(s, "Phases.hot") && !runs(s, "Phases.cold") {
-					continue
-				}
-				if !runs(s, "Phases."+p.name) {
-					wrong++
-					continue
-				}
-				right++
-				if apart := time.Duration((p.wall*1e6 - s.At.Wall) - (p.to - s.At.Ticks)).Abs(); apart > mostApart {
-					t.Errorf("a sample's wall time is %v away from the program's", apart)
-				}
-			}
-			return nil
-		}); err != nil {
-			t.Fatal(err)
+		for tries := 0; tries < recordTries && right < 50 && wrong == 0; tries++ { // a starved machine gives few samples
+			name := filepath.Join(t.TempDir(), "x.jfr")
+			record(t, jvm.PID, name, "-d", "2", "-r", "200")
+			r, w := inPhase(t, name, phasesOf(t, jvm))
+			right, wrong = right+r, wrong+w
 		}
 		if wrong > 0 || right < 50 {
 			t.Errorf("%d samples are of the phase of their time, %d are not", right, wrong)
 		}
 	})
+}
+
+// inPhase counts the samples in the method of their phase, and those in the other one.
+func inPhase(t *testing.T, name string, phases []phase) (right, wrong int) {
+	t.Helper()
+	f, err := recording.Open(name, recording.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := f.Each(func(s *profile.Sample) error {
+		for i := range phases {
+			p := &phases[i]
+			if s.At.Ticks < p.from || s.At.Ticks >= p.to || !runs(s, "Phases.hot") && !runs(s, "Phases.cold") {
+				continue
+			}
+			if !runs(s, "Phases."+p.name) {
+				wrong++
+				continue
+			}
+			right++
+			if apart := time.Duration((p.wall*1e6 - s.At.Wall) - (p.to - s.At.Ticks)).Abs(); apart > mostApart {
+				t.Errorf("a sample's wall time is %v away from the program's", apart)
+			}
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return right, wrong
 }
 
 // runs reports whether a sample has a frame of a method.

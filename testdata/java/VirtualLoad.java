@@ -14,6 +14,7 @@ import java.util.concurrent.locks.LockSupport;
  *   down      how deep (25)
  *   pinned    with "pinned" a native method is among their callers, so they stay mounted while they park
  *             (-Djdk.reflect.useNativeAccessorOnly=true: what is called by reflection is called by a native method)
+ *   work      how many rounds of a loop make a turn (700000)
  *
  * The command "turns" prints how many turns were taken. Thread number i is named "load-i"; the odd ones
  * have no name.
@@ -22,12 +23,14 @@ public final class VirtualLoad {
     private VirtualLoad() {}
 
     private static volatile boolean stop;
+    private static int work = 700_000;
     private static final java.util.concurrent.atomic.AtomicLong TURNS = new java.util.concurrent.atomic.AtomicLong();
 
     public static void main(String[] args) throws Exception {
         int count = args.length > 0 ? Integer.parseInt(args[0]) : 16;
         int depth = args.length > 1 ? Integer.parseInt(args[1]) : 25;
         boolean pinned = args.length > 2 && args[2].equals("pinned");
+        work = args.length > 3 ? Integer.parseInt(args[3]) : work;
         Method root = VirtualLoad.class.getDeclaredMethod("root", int.class);
         Thread[] threads = new Thread[count];
         long[] sums = new long[count];
@@ -78,7 +81,8 @@ public final class VirtualLoad {
 
     private static long burn(long from) {
         long x = from | 1;
-        for (int i = 0; i < 700_000; i++) {
+        int rounds = work;
+        for (int i = 0; i < rounds; i++) {
             x ^= x << 13;
             x ^= x >>> 7;
             x ^= x << 17;

@@ -79,12 +79,12 @@ func (c container) checkCommands(t *testing.T, jdk jvmtest.JDK, goprof []string,
 }
 
 // dumpAtRest dumps until two dumps in a row show the same: a program that has just got ready, or a collector, may
-// still run. Without real-time priority goprof leaves threads that run without a stack, and others without their native
-// frames, where others want the CPUs: such a dump is taken again. It returns the names on the stacks of threads that stand still, and what the last dump said
-// beside.
+// still run. Without real-time priority goprof leaves threads that run without a stack, and others without their
+// native frames, where others want the CPUs: such a dump is taken again. It returns the names on the stacks of
+// threads that stand still, and what the last dump said beside.
 func dumpAtRest(t *testing.T, command []string, pid int) (stacks map[string]string, said string) {
 	t.Helper()
-	const incomplete, tries = 10, 20
+	const incomplete, tries = 10, 40
 	for try := range tries {
 		before := stacks
 		dump := runIt(t, append(slices.Clone(command), "dump", "--pid", strconv.Itoa(pid), "--json")...)

@@ -168,7 +168,7 @@ func TestJavacIsWhole(t *testing.T) {
 			name    string
 			classes string
 			flags   []string
-		}{{"mixed", javacClasses, nil}, {"Xint", "30", []string{"-Xint"}}} {
+		}{{"mixed", javacClasses, nil}, {"Xint", "5", []string{"-Xint"}}} {
 			t.Run(mode.name, func(t *testing.T) {
 				jvm := jvmtest.Start(t, jdk, "truth.JavacLoop", append(mode.flags, "--", "0", mode.classes)...)
 				checkWhole(t, attach(t, jvm.PID), n, perMille)

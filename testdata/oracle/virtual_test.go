@@ -134,7 +134,7 @@ func TestVirtualLoad(t *testing.T) {
 			args  []string
 		}{
 			{name: "mixed"},
-			{name: "interpreted", flags: []string{"-Xint"}},
+			{name: "interpreted", flags: []string{"-Xint"}, args: []string{"16", "25", "mounted", "30000"}},
 			{name: "deep", args: []string{"16", "200"}},
 			{name: "pinned", flags: []string{"-Djdk.reflect.useNativeAccessorOnly=true"}, args: []string{"16", "25", "pinned"}},
 			{name: "zgc", flags: []string{"-XX:+UseZGC"}},

@@ -34,6 +34,7 @@ func (g *memoryGroup) endNotes(ended bool) []profile.Note {
 		return nil
 	}
 	return []profile.Note{{Name: "out-of-memory",
-		Text:   "the process ended: its control group " + g.Path + " had no memory left, and the kernel killed a process of it",
+		Text: "the process ended: its control group " + g.Path + " had no memory left, " +
+			"and the kernel killed a process of it",
 		Remedy: "goprof memory PID, before it ends; or a higher limit on the memory of its container"}}
 }

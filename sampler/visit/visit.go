@@ -80,8 +80,8 @@ type visited struct {
 func (v *visits) knows() bool { return v.at >= 0 && v.cpus[v.at].notes != nil }
 
 // newVisits prepares to visit the CPUs on which the threads of the process may run. It returns nil, and why, where that
-// cannot be done. Without real-time priority the running thread chooses the moment at which we come. Or we may not go everywhere.
-// Or the kernel does not tell which thread we took the CPU from.
+// cannot be done. Without real-time priority the running thread chooses the moment at which we come. Or we may not go
+// everywhere. Or the kernel does not tell which thread we took the CPU from.
 func newVisits(pid int, cfg *sampler.Config) (*visits, sampler.NoVisits) {
 	var ours, theirs unix.CPUSet
 	if isTraced() {

@@ -91,6 +91,7 @@ run() { # suite
     mkdir -p "$out"
     rm -rf build/kernels/job/out
     cp -r "$out" build/kernels/job/out
+    rm -f build/kernels/job/out/console
     tar -cf "$work/job" -C build/kernels/job .
     # The guest's clock counts instructions, 4 ns each, so that shares of CPU time do not depend on when the host runs which CPU.
     [ "$sections" != cpus ] || clock=(-icount "shift=2,sleep=off")

@@ -150,6 +150,7 @@ cpus() { # each recording beside what the program says of the same time
             echo truth >&3
             sleep 1
             grep cpu_ns out/cpus/truth-$threads | tail -1 >out/cpus/$threads-$engine.truth
+            tar -cf /dev/vdc -C /job out
         done
         look cpus $threads-dump ./goprof dump "$pid"
         look cpus $threads-triage ./goprof triage "$pid" -d 5s

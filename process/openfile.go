@@ -15,8 +15,8 @@ import (
 // ErrOtherFile: since a file was mapped, another one has taken its place.
 var ErrOtherFile = errors.New("process: the file at that path is not the one that is mapped")
 
-// openImage opens a mapped file. It gives ErrGone if the process has ended meanwhile: its files cannot be found then, and
-// its number may lead to those of another process.
+// openImage opens a mapped file. It gives ErrGone if the process has ended meanwhile: its files cannot be found then,
+// and its number may lead to those of another process.
 func (p *Process) openImage(g *group) (imageFile, int64, error) {
 	f, size, err := p.openMapped(g)
 	if gone := p.Alive(); gone != nil {

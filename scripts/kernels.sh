@@ -9,6 +9,7 @@
 # not boot.
 #
 # Emulated code is some thirty times slower: exit codes, messages and stacks are what they are on such a machine, times are not.
+# With CPUS, THREADS says how many threads are busy ("1 4").
 # LIMIT is how many seconds a kernel may take (3600), SECTIONS which of root, user, settings and cgroup are run (all). With RESUME=1 a job that LIMIT
 # has ended goes on where it stood. GOPROF_CACHE names another cache than ~/.cache/goprof. The first run downloads 0.5 GB.
 # Needs Debian or what is built like it, and root, for the mounts of debootstrap.
@@ -90,6 +91,7 @@ run() { # suite
     mkdir -p "$out"
     rm -rf build/kernels/job/out
     cp -r "$out" build/kernels/job/out
+    rm -f build/kernels/job/out/console
     tar -cf "$work/job" -C build/kernels/job .
     # The guest's clock counts instructions, 4 ns each, so that shares of CPU time do not depend on when the host runs which CPU.
     [ "$sections" != cpus ] || clock=(-icount "shift=2,sleep=off")
@@ -147,6 +149,7 @@ mkdir -p build/kernels/job/classes
 cp goprof scripts/kernels/{job.sh,as,settings} build/kernels/job/
 chmod 755 build/kernels/job/as
 echo "$sections" >build/kernels/job/sections
+echo "${THREADS:-1 4}" >build/kernels/job/threads
 for suite in "${suites[@]}"; do run "$suite" || exit 1; done
 if [ -n "${CPUS:-}" ]; then
     for suite in "${suites[@]}"; do (cd "build/kernels/$suite-$CPUS/cpus" && awk -f ../../../../scripts/kernels/shares.awk ./*.collapsed); done

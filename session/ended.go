@@ -5,7 +5,6 @@ package session
 import (
 	"goprof/process/procfs"
 	"goprof/profile"
-	"goprof/sampler"
 )
 
 // The kernel may kill the process while it is recorded, because its control group is at its limit. The JVM has no time
@@ -29,12 +28,13 @@ func memoryGroupOf(pid int) (g memoryGroup) {
 }
 
 // endNotes says that the process has ended where the kernel has killed a process of its group meanwhile.
-func (g *memoryGroup) endNotes(stats *sampler.Stats) []profile.Note {
+func (g *memoryGroup) endNotes(ended bool) []profile.Note {
 	now, known := g.OOMKills()
-	if !stats.Ended || !g.known || !known || now <= g.kills {
+	if !ended || !g.known || !known || now <= g.kills {
 		return nil
 	}
 	return []profile.Note{{Name: "out-of-memory",
-		Text:   "the process ended: its control group " + g.Path + " had no memory left, and the kernel killed a process of it",
+		Text: "the process ended: its control group " + g.Path + " had no memory left, " +
+			"and the kernel killed a process of it",
 		Remedy: "goprof memory PID, before it ends; or a higher limit on the memory of its container"}}
 }

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"goprof/process/procfs"
-	"goprof/sampler"
 )
 
 // TestKilledForMemory: who records a process that the kernel kills for want of memory is told so. Another end of the
@@ -26,19 +25,18 @@ func TestKilledForMemory(t *testing.T) {
 		write("3")
 		g := memoryGroup{Group: procfs.Group{Version: version, Path: "/pod", Dirs: []string{dir, filepath.Dir(dir)}}}
 		g.kills, g.known = g.OOMKills()
-		ended := &sampler.Stats{Ended: true}
-		if n := g.endNotes(ended); len(n) != 0 {
+		if n := g.endNotes(true); len(n) != 0 {
 			t.Errorf("version %d: nobody was killed: %+v", version, n)
 		}
 		write("4")
-		if n := g.endNotes(&sampler.Stats{}); len(n) != 0 {
+		if n := g.endNotes(false); len(n) != 0 {
 			t.Errorf("version %d: it has not ended: %+v", version, n)
 		}
-		if n := g.endNotes(ended); len(n) != 1 || n[0].Name != "out-of-memory" || !strings.Contains(n[0].Text, "group /pod ") {
+		if n := g.endNotes(true); len(n) != 1 || n[0].Name != "out-of-memory" || !strings.Contains(n[0].Text, "group /pod ") {
 			t.Errorf("version %d: %+v", version, n)
 		}
 		os.Remove(filepath.Join(dir, file)) // the container is gone
-		if n := g.endNotes(ended); len(n) != 0 {
+		if n := g.endNotes(true); len(n) != 0 {
 			t.Errorf("version %d: nobody knows: %+v", version, n)
 		}
 	}

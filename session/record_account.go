@@ -3,10 +3,12 @@
 package session
 
 import (
+	"errors"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"goprof/process"
 	"goprof/profile"
 	"goprof/sampler"
 	"goprof/sampler/ptrace"
@@ -32,7 +34,8 @@ func (r *recording) account() profile.Summary {
 	sum.Pauses, sum.Hindered = pausesOf(&stats), hindered(&stats.Holds)
 	sum.Silent, sum.Notes = len(stats.Silent), r.silentNotes(&stats)
 	sum.Notes = append(append(sum.Notes, r.kernel.notes()...), r.contexts.notes()...)
-	sum.Notes = append(sum.Notes, r.group.endNotes(&stats)...)
+	// The memory of a process that is killed is gone before its last thread is.
+	sum.Notes = append(sum.Notes, r.group.endNotes(stats.Ended || errors.Is(r.Process.Alive(), process.ErrGone))...)
 	sum.Links = r.contexts.account()
 	sum.OwnCPU = ownCPU() - r.before
 	sum.Chosen = r.opt.Wants != nil

@@ -438,7 +438,7 @@ func (r *perfRun) take(b ring.Bytes, s *ring.Sample) {
 	r.q.Keep(snap)
 }
 
-// isAnothers reports whether a sample, which is in a ring already, may be of a process that got the number of ours since.
+// isAnothers reports whether a sample, which is in a ring already, may be of a process that has got the number of ours.
 // While ours has not ended, no sample before that is.
 func (r *perfRun) isAnothers(when int64) bool {
 	if !r.stats.Ended && !r.proc.Ended() {

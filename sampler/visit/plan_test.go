@@ -176,8 +176,8 @@ func TestPlanWorth(t *testing.T) {
 	}
 }
 
-// TestPlanMeetsByChance: where many CPUs share a visit, a thread that goes from CPU to CPU is met seldom. The visits are
-// not given up for that. They are where nobody is met.
+// TestPlanMeetsByChance: where many CPUs share a visit, a thread that goes from CPU to CPU is met seldom. The visits
+// are not given up for that. They are where nobody is met.
 func TestPlanMeetsByChance(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, cpus := range []int{2, 16, 64, 512} {

@@ -23,7 +23,7 @@ look() { # section, name, command...
         [ $rc = 7 ] && [ -n "$record" ] || break
     done
     printf '%s\t%s\t%s\t%s\t%s\n' "$section" "$name" "$rc" "$(sed -n 's/^samples *\([0-9,]* of [0-9,]*\).*/\1/p' "out/$section/$name.err" | head -1)" \
-        "$(grep -a -e '^goprof: ' -e '^try: ' -e '^Note .*kernel' -e '^Profile .*no samples' "out/$section/$name.err" | tr '\n\t' '^ ')" >>out/table
+        "$(grep -a -e '^goprof: ' -e '^try: ' -e '^Note .*kernel' -e '^Note .*the process ' -e '^Profile .*no samples' "out/$section/$name.err" | tr '\n\t' '^ ')" >>out/table
     tar -cf /dev/vdc -C /job out # comes back even if the machine is ended before all is done
     sync
 }
@@ -137,7 +137,8 @@ cpus() { # each recording beside what the program says of the same time
     record=
     [ -p commands ] || mkfifo commands
     look cpus doctor ./goprof doctor
-    for threads in 1 4; do
+    for threads in $(cat threads); do
+        ! known cpus $threads-triage || continue
         java -XX:+UseSerialGC -Xmx256m -cp classes truth.Shares $threads <commands >out/cpus/truth-$threads 2>&1 &
         exec 3>commands
         until grep -q READY out/cpus/truth-$threads; do sleep 1; done
@@ -145,10 +146,11 @@ cpus() { # each recording beside what the program says of the same time
         for engine in perf ptrace; do
             ! known cpus $threads-$engine || continue
             echo mark >&3
-            lengths=10 recorded cpus $threads-$engine ./goprof record --engine $engine
+            lengths=$((8 / threads + 3)) recorded cpus $threads-$engine ./goprof record --engine $engine
             echo truth >&3
             sleep 1
             grep cpu_ns out/cpus/truth-$threads | tail -1 >out/cpus/$threads-$engine.truth
+            tar -cf /dev/vdc -C /job out
         done
         look cpus $threads-dump ./goprof dump "$pid"
         look cpus $threads-triage ./goprof triage "$pid" -d 5s

@@ -11,7 +11,7 @@ BEGIN {
     lines = split($6, line, "^")
     for (i = 1; i <= lines; i++) {
         # What is said whatever comes out: that goprof begins, which rights it keeps, what a triage finds, what helps.
-        if (line[i] ~ /^(try|Profile|goprof: (rights|recordings keep|recording the JVMs|looking at|process [0-9]+: [a-z-]+))/) continue
+        if (line[i] ~ /^(try|Profile|goprof: ([0-9]+m?[0-9]*s left of|rights|recordings keep|recording the JVMs|looking at|process [0-9]+: [a-z-]+))/) continue
         sub(/^goprof: (cannot (look at|record|dump) process [0-9]+|cannot take samples of [a-z-]+|engine|off-cpu): /, "", line[i])
         sub(/^(goprof:|Note) +/, "", line[i])
         gsub(/process [0-9]+/, "process N", line[i])
@@ -19,7 +19,7 @@ BEGIN {
         if (line[i] != "") said = said (said == "" ? "" : "; ") line[i]
     }
     if ($4 == 0 || $4 == 13) cell = said == "" ? "works" : "less: " said
-    else if ($4 == 7) cell = late ? "permitted; too late here" : "nothing met" # the right is there, and nothing was seen in so short a time
+    else if ($4 == 7 && said !~ /frozen/) cell = late ? "permitted; too late here" : "nothing met" # the right is there, and nothing was seen in so short a time
     else cell = "refuses (" $4 "): " said
     of[$3, $1] = cell
 }

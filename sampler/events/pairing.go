@@ -25,9 +25,9 @@ import (
 //
 // So a piece is followed from its beginning to its end or not at all, whatever the interval is in between.
 //
-// The end of a call belongs to its beginning if the stack pointer is the same: no call within has that. realloc(NULL,
-// n) goes on in malloc by a jump, and ends where malloc does. Where functions call each other (musl's calloc calls malloc)
-// the inner call takes the place of the outer one, whose end then finds nothing.
+// The end of a call belongs to its beginning if the stack pointer is the same: no call within has that.
+// realloc(NULL, n) goes on in malloc by a jump, and ends where malloc does. Where functions call each other (musl's
+// calloc calls malloc) the inner call takes the place of the outer one, whose end then finds nothing.
 
 // Pairing says where pieces of memory begin, and where they are given back. The event's Probes are the instructions
 // that end the functions of Begins, with the result in its register.

@@ -373,8 +373,8 @@ func TestAccountOfUnfreed(t *testing.T) {
 		return b.String()
 	}
 	text := told()
-	for _, want := range []string{"[old] 300 KiB in 1,200 allocations (3 samples)", "[young] 300 KiB", "34 samples of freed",
-		"2,900 hits of probes"} {
+	for _, want := range []string{"[old] 300 KiB in 1,200 allocations (3 samples)", "[young] 300 KiB",
+		"34 samples of freed", "2,900 hits of probes"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in:\n%s", want, text)
 		}

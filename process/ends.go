@@ -46,7 +46,8 @@ func (p *Process) Ends(f Function) (returns, leaves []Function, err error) {
 
 // Enter finds the first instruction of a function that does something: it skips what does nothing, and comparisons. The
 // arguments and the stack pointer are as at the beginning. The kernel steps over a breakpoint at a comparison with a
-// second trap, and over a branch or a push without (arch/x86/kernel/uprobes.c, branch_setup_xol_ops, push_setup_xol_ops).
+// second trap, and over a branch or a push without one (arch/x86/kernel/uprobes.c, branch_setup_xol_ops,
+// push_setup_xol_ops).
 func (p *Process) Enter(f Function) Function {
 	if !p.lock() {
 		return f

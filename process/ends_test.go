@@ -18,8 +18,8 @@ import (
 // dumpedReturn is a line of objdump: "   98a30:	ret".
 var dumpedReturn = regexp.MustCompile(`(?m)^ *([0-9a-f]+):\s+(?:repz |bnd )?ret\b`)
 
-// TestEnds: of functions of the C library as many returns are found as objdump shows, at the same places. Some have none
-// of their own: they go on in another function.
+// TestEnds: of functions of the C library as many returns are found as objdump shows, at the same places. Some have
+// none of their own: they go on in another function.
 func TestEnds(t *testing.T) {
 	jvmtest.NotQuick(t, jvmtest.StartsTool)
 	if _, err := exec.LookPath("objdump"); err != nil {

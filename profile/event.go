@@ -1,5 +1,7 @@
 package profile
 
+import "time"
+
 // EventCount is what the account of a recording says of one event: all hits, which the kernel has counted, and the hits
 // that became samples.
 type EventCount struct {
@@ -70,6 +72,8 @@ type Unfreed struct {
 	Frees   int64       `json:"frees"`   // calls that give memory back
 	Full    int64       `json:"full"`    // samples for which there was no room
 	Unended int64       `json:"unended"` // calls whose end was not met, at least
+	// Met is for how long calls were met, if they cost the program too much to meet them to the end.
+	Met time.Duration `json:"met_ns,omitempty"`
 }
 
 // UnfreedPart is a part of what was not given back.

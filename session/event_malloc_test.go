@@ -78,7 +78,7 @@ func countHits(t testing.TB, cpu *arch.CPU, c *ctest.Program, way *presetWay, ev
 	ctx, stop := context.WithCancel(t.Context())
 	queue, ended := sampler.NewQueue(eventQueue), make(chan sampler.Stats, 1)
 	go func() {
-		stats, err := engine.Run(ctx, sampler.Config{Interval: time.Second, MostSamples: 1e9}, queue)
+		stats, err := engine.Run(ctx, sampler.Config{Interval: time.Second, MostSamples: 1e9, MaxOverhead: 1e9}, queue)
 		if err != nil {
 			t.Error(err)
 		}

@@ -28,8 +28,8 @@ type presetBegin struct {
 	clears bool // it may end in a jump to memset
 }
 
-// mallocPairs are the functions of malloc. A caller of reallocarray meets realloc. C++ has its operators from libstdc++,
-// which call malloc, or from the library that takes malloc's place.
+// mallocPairs are the functions of malloc. A caller of reallocarray meets realloc. C++ has its operators from
+// libstdc++, which call malloc, or from the library that takes malloc's place.
 var mallocPairs = &presetPairs{
 	begins: []presetBegin{{symbol: "malloc", size: 1}, {symbol: "calloc", size: 1, times: 2, clears: true},
 		{symbol: "realloc", size: 2, old: 1}, {symbol: "posix_memalign", size: 3, out: 1},

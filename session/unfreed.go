@@ -141,6 +141,9 @@ func (r *recording) endUnfreed() {
 		}
 		r.addUnfreed(s.stack, name, piece.When, bytes)
 	})
+	if u.kept.Stopped > 0 {
+		u.sum.Met = time.Duration(u.kept.Stopped - u.kept.Began)
+	}
 	c := &u.kept.PairCounts
 	u.sum.Freed, u.sum.Frees, u.sum.Full, u.sum.Unended = int64(c.Freed), int64(c.Frees), int64(c.Full), int64(c.Unended)
 }

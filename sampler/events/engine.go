@@ -109,7 +109,8 @@ type eventRun struct {
 type eventProbe struct {
 	number  int // of the event
 	at      []Probe
-	prog    int // -1: it is closed
+	frees   bool // at functions that give memory back
+	prog    int  // -1: it is closed
 	mem     []byte
 	counts  *eventCounts // nil: the program counts together with another one
 	events  []int
@@ -230,6 +231,7 @@ func (r *eventRun) loop(ctx context.Context) {
 		now := ptrace.Monotonic()
 		if r.isTimeToRate(now) {
 			r.boundRates(now - r.checkedAt)
+			r.boundPairs(now)
 			r.checkedAt = now
 		}
 		if now-r.followedAt >= seekThreadEvery {

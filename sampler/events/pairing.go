@@ -3,6 +3,7 @@
 package events
 
 import (
+	"cmp"
 	"encoding/binary"
 	"runtime"
 	"sync/atomic"
@@ -24,9 +25,9 @@ import (
 //
 // So a piece is followed from its beginning to its end or not at all, whatever the interval is in between.
 //
-// The end of a call belongs to its beginning if the stack pointer is the same: no call within has that. realloc(NULL, n)
-// goes on in malloc by a jump, and ends where malloc does. Where functions call each other (musl's calloc calls malloc)
-// the inner call takes the place of the outer one, whose end then finds nothing.
+// The end of a call belongs to its beginning if the stack pointer is the same: no call within has that.
+// realloc(NULL, n) goes on in malloc by a jump, and ends where malloc does. Where functions call each other (musl's
+// calloc calls malloc) the inner call takes the place of the outer one, whose end then finds nothing.
 
 // Pairing says where pieces of memory begin, and where they are given back. The event's Probes are the instructions
 // that end the functions of Begins, with the result in its register.
@@ -55,6 +56,7 @@ type Begin struct {
 type Kept struct {
 	// Of the run, when it is over.
 	Began, Over int64 // CLOCK_MONOTONIC
+	Stopped     int64 // when calls were met no more, because they cost too much; 0: they were met to the end
 	PairCounts
 	fd int // of the map, by address
 }
@@ -142,23 +144,54 @@ func (p *Pairing) open() (err error) {
 // programs gives the programs that stand beside the one of the event's Probes, with their probes. Then it closes the
 // map of calls.
 func (p *Pairing) programs(e *Event, number int, cpu *arch.CPU, counts, output int,
-	load func(*probeCode, []Probe) error) error {
+	load func(c *probeCode, at []Probe, frees bool) error) error {
 	if p == nil {
 		return nil
 	}
 	defer unix.Close(p.pending)
 	for i := range p.Begins {
 		b := &p.Begins[i]
-		if err := load(p.beginProgram(b, cpu, counts), []Probe{b.Probe}); err != nil {
+		if err := load(p.beginProgram(b, cpu, counts), []Probe{b.Probe}, false); err != nil {
 			return err
 		}
 	}
-	if err := load(p.freeProgram(cpu, counts), p.Frees); err != nil || len(p.Clearing) == 0 {
+	if err := load(p.freeProgram(cpu, counts), p.Frees, true); err != nil || len(p.Clearing) == 0 {
 		return err
 	}
 	clears, pairing := *e, *p
 	pairing.clears, clears.Pairing = true, &pairing
-	return load(probeProgram(&clears, number, cpu, counts, -1, output), p.Clearing)
+	return load(probeProgram(&clears, number, cpu, counts, -1, output), p.Clearing, false)
+}
+
+const (
+	// pairCost is what a call costs that is met at both ends, in ns, where a second trap is dear: in virtual machines
+	// (docs/evidence/events.md).
+	pairCost = 12_000
+	// pairShare is the part of a CPU that calls may cost unless Config.MaxOverhead says otherwise, pairGrace what they may
+	// cost beyond that, in ns.
+	pairShare, pairGrace = 0.2, 5e8
+)
+
+// boundPairs takes the probes at calls out once they have cost the program more than they may. Those at free stay: the
+// samples so far are followed to the end.
+func (r *eventRun) boundPairs(now int64) {
+	for i := range r.probes {
+		p := &r.probes[i]
+		if p.counts == nil || r.list[p.number].Pairing == nil || r.isStopped(p) {
+			continue
+		}
+		cost := pairCost * float64(atomic.LoadUint64(&p.counts.Hits))
+		if cost > cmp.Or(r.cfg.MaxOverhead, pairShare)*float64(now-r.began)+pairGrace {
+			r.list[p.number].Pairing.Kept.Stopped = now
+			r.closeBreakpoints(r.isStopped)
+		}
+	}
+}
+
+// isStopped reports whether a probe is at a call, and calls are met no more.
+func (r *eventRun) isStopped(p *eventProbe) bool {
+	pairing := r.list[p.number].Pairing
+	return pairing != nil && pairing.Kept.Stopped > 0 && !p.frees
 }
 
 // end tells what was counted.

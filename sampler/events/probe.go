@@ -105,8 +105,8 @@ func (r *eventRun) loadProgram(number int) error {
 	if err := r.load(probeProgram(e, number+1, r.CPU, fd, r.buffers, r.array), len(r.probes)-1); err != nil {
 		return err
 	}
-	return e.Pairing.programs(e, number+1, r.CPU, fd, r.array, func(c *probeCode, at []Probe) error {
-		r.probes = append(r.probes, eventProbe{number: number, at: at, prog: -1})
+	return e.Pairing.programs(e, number+1, r.CPU, fd, r.array, func(c *probeCode, at []Probe, frees bool) error {
+		r.probes = append(r.probes, eventProbe{number: number, at: at, prog: -1, frees: frees})
 		return r.load(c, len(r.probes)-1)
 	})
 }
@@ -147,6 +147,9 @@ func (r *eventRun) setProbes() error {
 	}
 	for i := range r.probes {
 		p := &r.probes[i]
+		if r.isStopped(p) {
+			continue
+		}
 		for _, at := range p.at {
 			fd, err := setProbe(kind, r.probeTID, at, p.prog)
 			if err != nil {
@@ -210,7 +213,7 @@ func (r *eventRun) followProcess() {
 	if r.probeTID == 0 || r.isAlive(r.probeTID) {
 		return
 	}
-	r.closeBreakpoints()
+	r.closeBreakpoints(allProbes)
 	if err := r.setProbes(); err != nil && !r.proc.Ended() {
 		r.failed = err
 	}
@@ -225,9 +228,12 @@ func (r *eventRun) isAlive(tid int) bool {
 
 // closeBreakpoints has the kernel take the breakpoints out. For each it waits until no CPU stands at the breakpoint
 // (kernel/events/uprobes.c, uprobe_unregister_sync), some 50 to 200 ms. So all are closed at a time.
-func (r *eventRun) closeBreakpoints() {
+func (r *eventRun) closeBreakpoints(which func(*eventProbe) bool) {
 	var all sync.WaitGroup
 	for i := range r.probes {
+		if !which(&r.probes[i]) {
+			continue
+		}
 		for _, fd := range r.probes[i].events {
 			all.Go(func() { unix.Close(fd) })
 		}
@@ -236,8 +242,10 @@ func (r *eventRun) closeBreakpoints() {
 	all.Wait()
 }
 
+func allProbes(*eventProbe) bool { return true }
+
 func (r *eventRun) closeProbes() {
-	r.closeBreakpoints()
+	r.closeBreakpoints(allProbes)
 	for i := range r.probes {
 		p := &r.probes[i]
 		if p.counts != nil {

@@ -12,9 +12,9 @@ import (
 //
 // A Pools uses the VM that it was made from: both belong to one goroutine.
 type Pools struct {
-	k       *Locks // knows how objects are reached with each collector
-	classes map[uint64]*poolClass
-	reads   int // of objects, in this reading
+	k       *Locks                // knows how objects are reached with each collector
+	classes map[uint64]*poolClass // of one call of NewPools: classes are unloaded seldom
+	reads   int                   // of objects, in this reading
 }
 
 // ExecutorKind is how an executor works.
@@ -98,7 +98,6 @@ func (p *Pools) Read(threads []Thread) (all []*Executor, connections []*Connecti
 	held := k.vm.holdColours(&k.colours) == nil
 	defer k.vm.letGoColours()
 	p.reads = 0
-	clear(p.classes)
 	k.begin(threads)
 	k.readThreads()
 	k.readObjects()

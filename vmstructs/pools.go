@@ -12,9 +12,9 @@ import (
 //
 // A Pools uses the VM that it was made from: both belong to one goroutine.
 type Pools struct {
-	k       *Locks // knows how objects are reached with each collector
-	classes map[uint64]*poolClass
-	reads   int // of objects, in this reading
+	k       *Locks                // knows how objects are reached with each collector
+	classes map[uint64]*poolClass // of one call of NewPools: classes are unloaded seldom
+	reads   int                   // of objects, in this reading
 }
 
 // ExecutorKind is how an executor works.
@@ -90,15 +90,14 @@ func (p *Pools) CollectorRests(rests bool) { p.k.CollectorRests(rests) }
 // errManyPools: there is more to read than maxPoolReads.
 var errManyPools = errors.New("vmstructs: too many threads, executors and connections")
 
-// Read reads the executors of these threads. With ErrMoved a collector was at work meanwhile: then objects may have been
-// mistaken for others, and nothing of the reading counts.
+// Read reads the executors of these threads. With ErrMoved a collector was at work meanwhile: then objects may have
+// been mistaken for others, and nothing of the reading counts.
 func (p *Pools) Read(threads []Thread) (all []*Executor, connections []*Connections, err error) {
 	k := p.k
 	before := k.vm.heapMoment()
 	held := k.vm.holdColours(&k.colours) == nil
 	defer k.vm.letGoColours()
 	p.reads = 0
-	clear(p.classes)
 	k.begin(threads)
 	k.readThreads()
 	k.readObjects()

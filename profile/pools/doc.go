@@ -1,7 +1,8 @@
 // Package pools finds out what the threads of a pool do: they wait for work, they work, or they wait inside a task.
 //
-// Its only input is stacks. A look (Look) says where one thread is. A pool (Of) sums up the threads whose names differ
-// only by a number.
+// A look (Look) says by its stack where one thread is. A pool (Of) sums up the threads whose names differ only by a
+// number. Where the JVM's objects tell which executor a thread runs for, the threads of one executor are a pool
+// (Known), and its queue is known.
 //
 // A thread that waits for work is idle, and that is as it should be. A worker of an executor is idle if its own loop
 // waits (ThreadPoolExecutor.getTask). A loop of the program is idle if it waits for the next item of a queue. All other

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -19,6 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"goprof/process"
 	"goprof/process/procfs"
 )
 
@@ -36,44 +36,55 @@ const maxDescriptors = 1 << 16
 // GCLogs reads the ends of the logs of garbage collection that a JVM writes, up to most bytes of each. args are the
 // JVM's own arguments. A log is found among the files that the process holds open for writing, so a JVM cannot name
 // a file here that it may not write to. Nothing is opened by its path.
-func (h Host) GCLogs(pid int, args []string, most int64) (logs []Log, err error) {
+func (h Host) GCLogs(pid int, args []string, most int64) ([]Log, error) {
+	return logsInTime(func() ([]Log, error) { return gcLogs(pid, args, most) })
+}
+
+// errDisk says that files were not read, since a read of a target's file may last for ever.
+var errDisk = errors.New("its files did not answer in time")
+
+func logsInTime(read func() ([]Log, error)) ([]Log, error) {
+	var logs []Log
+	var err error
+	done := make(chan struct{})
+	go func() {
+		logs, err = read()
+		close(done)
+	}()
+	if process.InTime(done, lookTimeout) {
+		return logs, err
+	}
+	return nil, errDisk
+}
+
+func gcLogs(pid int, args []string, most int64) (logs []Log, err error) {
 	patterns := gcLogNames(args)
 	if len(patterns) == 0 {
 		return nil, nil
 	}
 	folder := fmt.Sprintf("/proc/%d/fd", pid)
-	dir, err := os.Open(folder)
+	names, err := namesIn(folder)
 	if err != nil {
 		return nil, err
 	}
-	defer dir.Close()
-	names, err := dir.Readdirnames(maxDescriptors)
-	if err != nil && err != io.EOF {
-		return nil, err
-	}
 	for _, fd := range names {
-		target, err := os.Readlink(filepath.Join(folder, fd))
+		link := filepath.Join(folder, fd)
+		target, err := os.Readlink(link)
 		base := path.Base(target)
 		if err != nil || !fitsLog(patterns, base) || !writable(pid, fd) {
 			continue
 		}
-		// To open a device may have an effect: the descriptor is asked first.
-		if info, err := os.Stat(filepath.Join(folder, fd)); err != nil || !info.Mode().IsRegular() {
-			continue
-		}
-		file, info, err := openRegular(func() (*os.File, error) {
-			return os.OpenFile(filepath.Join(folder, fd), os.O_RDONLY|unix.O_NONBLOCK, 0)
-		})
+		file, size, err := process.OpenKernelLink(link)
 		if err != nil {
 			return logs, err
 		}
-		text := make([]byte, min(most, info.Size()))
-		n, err := file.ReadAt(text, info.Size()-int64(len(text)))
+		text := make([]byte, min(most, size))
+		n, err := file.ReadAt(text, size-int64(len(text)))
 		file.Close()
 		if err != nil && err != io.EOF {
 			return logs, err
 		}
-		logs = append(logs, Log{base, info.ModTime(), info.Size(), text[:n]})
+		logs = append(logs, Log{Name: base, Size: size, Text: text[:n]})
 	}
 	if len(logs) == 0 {
 		return nil, errors.New("the JVM was told to write one, and holds none open")
@@ -127,21 +138,18 @@ func writable(pid int, fd string) bool {
 	return err == nil && flags&unix.O_ACCMODE != unix.O_RDONLY
 }
 
-// openRegular opens a file that is regular.
-func openRegular(open func() (*os.File, error)) (*os.File, fs.FileInfo, error) {
-	file, err := open()
+// namesIn lists a folder that the kernel names: the open files of a process, or its working directory.
+func namesIn(folder string) ([]string, error) {
+	dir, err := os.Open(folder)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	info, err := file.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = errors.New("it is no regular file")
+	defer dir.Close()
+	names, err := dir.Readdirnames(maxDescriptors)
+	if err == io.EOF {
+		err = nil
 	}
-	if err != nil {
-		file.Close()
-		return nil, nil, err
-	}
-	return file, info, nil
+	return names, err
 }
 
 // mostCrashFiles is how many crash files are read, the newest first.
@@ -150,38 +158,31 @@ const mostCrashFiles = 3
 // CrashFiles reads the beginnings of the files that crashed JVMs have left in the working directory of a JVM
 // (hs_err_pidN.log), up to most bytes of each. Only regular files count that belong to the user of the JVM and are no
 // links, so a JVM cannot have goprof read a file of another user.
-func (h Host) CrashFiles(pid int, most int64) (logs []Log, err error) {
+func (h Host) CrashFiles(pid int, most int64) ([]Log, error) {
+	return logsInTime(func() ([]Log, error) { return crashFiles(pid, most) })
+}
+
+func crashFiles(pid int, most int64) (logs []Log, err error) {
 	stat, err := procfs.ReadStatus(pid, pid)
 	if err != nil {
 		return nil, err
 	}
-	cwd, err := os.OpenRoot(fmt.Sprintf("/proc/%d/cwd", pid))
+	names, err := namesIn(fmt.Sprintf("/proc/%d/cwd", pid))
 	if err != nil {
-		return nil, err
-	}
-	defer cwd.Close()
-	dir, err := cwd.Open(".")
-	if err != nil {
-		return nil, err
-	}
-	defer dir.Close()
-	names, err := dir.Readdirnames(maxDescriptors)
-	if err != nil && err != io.EOF {
 		return nil, err
 	}
 	for _, name := range names {
 		if ok, _ := path.Match("hs_err_pid*.log", name); !ok {
 			continue
 		}
-		file, info, err := openRegular(func() (*os.File, error) {
-			return cwd.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0)
-		})
+		file, size, err := process.OpenInFolder(pid, name)
 		if err != nil {
 			continue
 		}
-		if st, ok := info.Sys().(*syscall.Stat_t); ok && int(st.Uid) == stat.UID {
-			logs = append(logs, Log{name, info.ModTime(), info.Size(), nil})
-			logs[len(logs)-1].Text, _ = io.ReadAll(io.LimitReader(file, most))
+		info, err := file.Stat()
+		if st, ok := info.Sys().(*syscall.Stat_t); err == nil && ok && int(st.Uid) == stat.UID {
+			text, _ := io.ReadAll(io.LimitReader(file, most))
+			logs = append(logs, Log{name, info.ModTime(), size, text})
 		}
 		file.Close()
 		slices.SortFunc(logs, func(a, b Log) int { return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(a.Name, b.Name)) })

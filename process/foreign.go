@@ -32,6 +32,11 @@ func OpenInside(pid int, path string) (*os.File, int64, error) {
 	return openForeign(fmt.Sprintf("/proc/%d/root", pid), path)
 }
 
+// OpenInFolder opens a file by its name in the working directory of a process.
+func OpenInFolder(pid int, name string) (*os.File, int64, error) {
+	return openForeign(fmt.Sprintf("/proc/%d/cwd", pid), name)
+}
+
 // openForeign opens a regular file for reading. The path is followed inside of root: a link, "..", and an absolute
 // path stay below root (RESOLVE_IN_ROOT), and links of /proc, which would lead out of it, are refused
 // (RESOLVE_NO_MAGICLINKS). The first descriptor only names the file (O_PATH), because to open a pipe

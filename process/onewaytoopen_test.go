@@ -38,6 +38,7 @@ var ownNames = []string{
 	"session/event_find.go tracepoint",  // tracefs, by a name of the user's without slashes and dots
 	"session/kernel.go openKernelNames", // /proc/kallsyms
 	"diagnose/causes_missing.go pids",
+	"diagnose/logs.go namesIn",          // /proc/PID/fd, and the folder behind /proc/PID/cwd
 	"diagnose/causes_proc.go libraries", // maps
 	"diagnose/jvms_proc.go threads",
 	"diagnose/needs_try.go checkKernelNames", "diagnose/needs_try.go opensMappedFile", // kallsyms; goprof's own map_files

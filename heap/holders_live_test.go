@@ -172,10 +172,13 @@ func directHolders(d *hprofread.Dump, class string) map[string]float64 {
 const objectType = 2
 
 // leakOf looks for leaks over some readings.
-func leakOf(t *testing.T, r *Reader, readings int, every time.Duration) *profile.HeapHeld {
+func leakOf(t *testing.T, jvm *jvmtest.JVM, r *Reader, readings int, every time.Duration) *profile.HeapHeld {
 	t.Helper()
 	trend, known := &Trend{}, r.Tenured()
-	for range readings {
+	for n := range readings {
+		if n == readings/2 {
+			jvm.Command("gc")
+		}
 		h, err := r.Read(Options{Time: 10 * time.Second})
 		if err != nil {
 			t.Fatal(err)
@@ -225,7 +228,7 @@ func TestLeaks(t *testing.T) {
 					jvm.Command("healthy " + strconv.Itoa(way))
 				}
 				time.Sleep(5 * time.Second)
-				if held := leakOf(t, r, 8, every); len(held.Leaks) > 0 {
+				if held := leakOf(t, jvm, r, 8, every); len(held.Leaks) > 0 {
 					t.Errorf("a leak is named: %+v", held.Leaks[0])
 				}
 				for _, what := range leaks {
@@ -234,7 +237,7 @@ func TestLeaks(t *testing.T) {
 					jvm.Command(what + " 1000")
 					found := false
 					for tries := 0; tries < 4 && !found; tries++ { // a program that has no CPU for a while leaks in steps
-						held := leakOf(t, r, 8, every)
+						held := leakOf(t, jvm, r, 8, every)
 						found = len(held.Leaks) > 0 && goes(held.Leaks[0].Path, endings[what][1:])
 						for _, l := range held.Leaks {
 							t.Logf("%s: %+v", what, l)

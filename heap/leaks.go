@@ -27,9 +27,14 @@ func Growers(g *profile.HeapGrowth) (names []string) {
 
 // FindLeaks joins what grows with who holds it. What grows for certain, and is held by one root for certain, is a leak:
 // a way to a root proves that it is no garbage. Where a part of the heap was not looked through, a missing way proves
-// nothing: then a collection must have shown that what grows stays.
+// nothing. A collection must have shown that what grows stays, where the JVM counts them.
 func FindLeaks(h *profile.HeapHeld, g *profile.HeapGrowth) {
 	h.Growth, h.Leaks = g, []*profile.HeapLeak{}
+	if !g.Collected && !g.Uncounted && len(g.Classes) > 0 { // entries of a full cache that replace others look the same
+		h.Notes = append(h.Notes, "the old generation was not collected meanwhile, so no leak can be told from objects that "+
+			"replace others: look for longer, past a collection")
+		return
+	}
 	leaks, fastest := map[profile.HeapLink]*leak{}, map[*leak]float64{}
 	all := 0.0
 	for _, c := range g.Classes {

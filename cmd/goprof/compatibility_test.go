@@ -83,8 +83,8 @@ func exitLines() (lines []string) {
 // jsonLines are the fields of the JSON that goprof itself defines, by the Go type that holds them. Firefox's format
 // and the data within pages are left out: goprof's own pages alone read the second.
 func jsonLines(t *testing.T) (lines []string) {
-	for _, dir := range []string{"../../profile", "../../output", "../../output/dumps", "../../output/diff", "../../output/snap",
-		"../../output/top", "."} {
+	for _, dir := range []string{"../../profile", "../../output", "../../output/dumps", "../../output/diff",
+		"../../output/snap", "../../output/top", "."} {
 		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 		if err != nil || len(files) == 0 {
 			t.Fatal(dir, err)

@@ -20,8 +20,8 @@ import (
 )
 
 // flameRatio bounds the CPU time of "goprof flame": it may take so many times as much as a mere reader of the same
-// file (readStacks). Beside much other work it was seen to take 11 times as much.
-const flameRatio = 15
+// file (readStacks). It takes four times as much.
+const flameRatio = 10
 
 const flameStacks = 60_000
 

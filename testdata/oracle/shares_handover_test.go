@@ -89,9 +89,9 @@ func handOverRun(t *testing.T, jdk jvmtest.JDK, way string, engine session.Engin
 	if all.Of < samples/4 { // others than these threads compile, and collect
 		t.Errorf("only %d of %d samples are of these threads", all.Of, samples)
 	}
-	t.Logf("together: %v; %.2f samples for each interval; %d lost, %d late; pauses p50 %v p99 %v", &all,
+	t.Logf("together: %v; %.2f samples for each interval; %d lost; pauses p50 %v p99 %v", &all,
 		float64(got.stats.Taken)*float64(interval)/float64(got.stats.Times.Process), got.stats.LostSum(),
-		got.stats.Late, got.stats.Pauses.Quantile(0.5), got.stats.Pauses.Quantile(0.99))
+		got.stats.Pauses.Quantile(0.5), got.stats.Pauses.Quantile(0.99))
 	handOverSum(t, fmt.Sprintf("%d %s/%s beside %d", jdk.Version, way, engine, beside), all)
 }
 

@@ -146,7 +146,8 @@ func (c *climb) cancelled() bool {
 	}
 }
 
-// level looks for all references to some objects.
+// level is one level of the climb. It finds all references to the objects of frontier, in the heap and on the stacks of
+// threads. It ends when its time is over (Options).
 func (c *climb) level(frontier []int32) {
 	addrs := make([]uint64, len(frontier))
 	for i, n := range frontier {

@@ -60,8 +60,8 @@ func shellWord(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// FrozenBy finds the group that has frozen a process, nil if none has. A goprof in a container beside that of the
-// process does not see the group. There the threads tell.
+// FrozenBy returns the control group that has frozen a process, nil if none has. A goprof in another container cannot
+// see that group. It judges by the state of the process's threads.
 func FrozenBy(pid int) *Frozen {
 	cgroup, err1 := Read(TaskFile(pid, pid, "cgroup"), MaxFile)
 	mounts, err2 := Read("/proc/self/mountinfo", 1<<20)

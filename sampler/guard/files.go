@@ -20,9 +20,9 @@ type Files struct {
 	Sends bool
 }
 
-// EnterFiles gives up all capabilities, and the calls that look at processes, too. CAP_DAC_READ_SEARCH is kept where
-// one of the files, and CAP_DAC_OVERRIDE and CAP_FOWNER where one of the folders to write into, belongs to somebody
-// who does not let goprof's user do that.
+// EnterFiles gives up all capabilities, and the calls that look at processes, too. It keeps CAP_DAC_READ_SEARCH if
+// goprof's user may not read one of the files. It keeps CAP_DAC_OVERRIDE and CAP_FOWNER if that user may not write to one
+// of the folders.
 func EnterFiles(f Files) Given { return enter(f.keep(), purpose{sends: f.Sends}) }
 
 // keep finds out what the files need: an OS thread without capabilities asks the kernel for each.

@@ -12,10 +12,9 @@ import (
 	"goprof/sampler/look"
 )
 
-// Where a process publishes contexts, the pause is one system call longer: goprof reads the thread's way to its record
-// and the record itself where they were at the last look, all at once. Each step of the way is then compared with what
-// the step before says now. If one differs, the rest of the way is read step by step. The rules of pause.go hold in
-// this file as well.
+// Where a process publishes contexts, the pause is one system call longer. That call reads the chain of pointers to the
+// thread's record, and the record, at the addresses of the last look. Then each pointer is compared with the one before
+// it. From the first that differs, the chain is read step by step. The rules of pause.go hold in this file as well.
 
 // copyContext copies the record of a stopped thread's context.
 //
@@ -104,7 +103,7 @@ func (t *Tracer) readGuess(tid int, v *process.Local, g *contextGuess, i int) in
 	return t.fetchContext(tid, 3+t.setRecord(3, at.block+uint64(v.Offset), at.record))
 }
 
-// readRecord reads the variable, and the record where it was.
+// readRecord reads, in one call, the variable and the record at the address where it was last.
 //
 //go:nosplit
 func (t *Tracer) readRecord(tid int, slot, record uint64) int {

@@ -94,7 +94,7 @@ func (t *Tracer) copyPiece(tid int, addr uint64, size int) unsafe.Pointer {
 	return to
 }
 
-// reference decodes the reference at an offset of a head of size bytes; 0 is none.
+// reference decodes the reference at offset off in head, which is size bytes long. It returns 0 if there is none.
 //
 //go:nosplit
 func reference(w *process.Trail, head unsafe.Pointer, off, size int) uint64 {

@@ -91,7 +91,7 @@ func (c *Run) Over() bool { return c.Cancelled || c.Stats.Ended || c.Failed != n
 // NextTick moves on to the next tick that is not yet over.
 func (c *Run) NextTick() { c.Stats.Skipped += c.Ticks.skipMissed(ptrace.Monotonic()) }
 
-// LengthenInterval makes the interval longer if pauses cost more than they may.
+// LengthenInterval lengthens the interval if pauses cost too much. With a Pace, it takes the interval from there.
 func (c *Run) LengthenInterval() {
 	if c.pace != nil {
 		if d := time.Duration(c.pace.Load()); d >= sampler.MinInterval && d != c.Ticks.Interval {

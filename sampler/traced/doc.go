@@ -1,4 +1,4 @@
-// Package traced is a run of an engine that stops threads: its ticks, its Tracer on OS threads that end when goprof is
-// suspended, stops that come late, what pauses may cost, and the end. The engine decides which threads to look at, and
-// keeps the account of each look.
+// Package traced runs an engine that stops threads. It keeps the ticks, the budget of pauses and the stops that come late.
+// It owns the Tracer's OS threads, which end when goprof is suspended, and it ends the run. The engine decides which
+// threads to look at, and keeps the account of each look.
 package traced

@@ -3,6 +3,7 @@
 package diagnose
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -33,9 +34,12 @@ type Log struct {
 // maxDescriptors bounds how many open files of a process are looked at.
 const maxDescriptors = 1 << 16
 
+// mostGCLogs is how many logs of garbage collection are read.
+const mostGCLogs = 4
+
 // GCLogs reads the ends of the logs of garbage collection that a JVM writes, up to most bytes of each. args are the
-// JVM's own arguments. A log is found among the files that the process holds open for writing, so a JVM cannot name
-// a file here that it may not write to. Nothing is opened by its path.
+// JVM's own arguments. A log is found among the files that the process holds open for writing. Only files of the JVM's
+// user count, so a JVM cannot have goprof read a file of another user. Nothing is opened by its path.
 func (h Host) GCLogs(pid int, args []string, most int64) ([]Log, error) {
 	return logsInTime(func() ([]Log, error) { return gcLogs(pid, args, most) })
 }
@@ -62,15 +66,20 @@ func gcLogs(pid int, args []string, most int64) (logs []Log, err error) {
 	if len(patterns) == 0 {
 		return nil, nil
 	}
+	stat, err := procfs.ReadStatus(pid, pid)
+	if err != nil {
+		return nil, err
+	}
 	folder := fmt.Sprintf("/proc/%d/fd", pid)
 	names, err := namesIn(folder)
 	if err != nil {
 		return nil, err
 	}
+	var taken []os.FileInfo
 	for _, fd := range names {
 		link := filepath.Join(folder, fd)
 		target, err := os.Readlink(link)
-		base := path.Base(target)
+		base := strings.TrimSuffix(path.Base(target), " (deleted)")
 		if err != nil || !fitsLog(patterns, base) || !writable(pid, fd) {
 			continue
 		}
@@ -78,18 +87,43 @@ func gcLogs(pid int, args []string, most int64) (logs []Log, err error) {
 		if err != nil {
 			return logs, err
 		}
+		// The descriptor may be another file's by now: what was opened is judged.
+		info := ownedBy(file, stat.UID)
+		if info == nil || slices.ContainsFunc(taken, func(t os.FileInfo) bool { return os.SameFile(t, info) }) {
+			file.Close()
+			continue
+		}
+		taken = append(taken, info)
 		text := make([]byte, min(most, size))
 		n, err := file.ReadAt(text, size-int64(len(text)))
 		file.Close()
 		if err != nil && err != io.EOF {
 			return logs, err
 		}
-		logs = append(logs, Log{Name: base, Size: size, Text: text[:n]})
+		text = text[:n]
+		if _, lines, ok := bytes.Cut(text, []byte("\n")); ok && int64(n) < size {
+			text = lines // the first line may have lost its beginning
+		}
+		if logs = append(logs, Log{Name: base, Size: size, Text: text}); len(logs) == mostGCLogs {
+			break
+		}
 	}
 	if len(logs) == 0 {
-		return nil, errors.New("the JVM was told to write one, and holds none open")
+		return nil, errors.New("the JVM was told to write one, and holds none open that its own user owns")
 	}
 	return logs, nil
+}
+
+// ownedBy describes an open file, nil if it belongs to another user.
+func ownedBy(file *os.File, uid int) os.FileInfo {
+	info, err := file.Stat()
+	if err != nil {
+		return nil
+	}
+	if st, ok := info.Sys().(*syscall.Stat_t); !ok || int(st.Uid) != uid {
+		return nil
+	}
+	return info
 }
 
 // fitsLog reports whether a file has such a name. JDK 8 adds a number to it, and "current", where it rotates logs.
@@ -179,8 +213,7 @@ func crashFiles(pid int, most int64) (logs []Log, err error) {
 		if err != nil {
 			continue
 		}
-		info, err := file.Stat()
-		if st, ok := info.Sys().(*syscall.Stat_t); err == nil && ok && int(st.Uid) == stat.UID {
+		if info := ownedBy(file, stat.UID); info != nil {
 			text, _ := io.ReadAll(io.LimitReader(file, most))
 			logs = append(logs, Log{name, info.ModTime(), size, text})
 		}

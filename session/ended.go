@@ -19,7 +19,7 @@ type memoryGroup struct {
 
 func memoryGroupOf(pid int) (g memoryGroup) {
 	b, _ := procfs.Read(procfs.TaskFile(pid, pid, "cgroup"), procfs.MaxFile)
-	mounts, _ := procfs.Read("/proc/self/mountinfo", 1<<20)
+	mounts, _ := procfs.Read("/proc/self/mountinfo", procfs.MaxMountinfo)
 	if group, ok := procfs.GroupOf(procfs.Memberships(b), procfs.CgroupMounts(mounts), "memory"); ok {
 		g.Group = group
 		g.kills, g.known = group.OOMKills()
@@ -34,7 +34,7 @@ func (g *memoryGroup) endNotes(ended bool) []profile.Note {
 		return nil
 	}
 	return []profile.Note{{Name: "out-of-memory",
-		Text: "the process ended: its control group " + g.Path + " had no memory left, " +
-			"and the kernel killed a process of it",
-		Remedy: "goprof memory PID, before it ends; or a higher limit on the memory of its container"}}
+		Text: "the process ended, and the kernel killed a process of its control group " + g.Path +
+			" for want of memory: the group, one above it or the machine had none left",
+		Remedy: "goprof memory PID, before it ends; or more memory for its container or the machine"}}
 }

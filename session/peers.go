@@ -4,10 +4,10 @@ package session
 
 import (
 	"encoding/binary"
+	"slices"
 	"strings"
 
 	"goprof/arch"
-	"goprof/process"
 	"goprof/process/procfs"
 	"goprof/profile"
 )
@@ -15,14 +15,15 @@ import (
 // Peers notes in each thread the other end of the TCP connection that the thread waits for in a system call, where it
 // is known. Connections of another network namespace than the process's are not known.
 func (s *Session) Peers(threads []profile.ThreadDump) error {
-	told := make(chan map[int]int, 1)
-	if !s.guarded(func() { told <- s.Descriptors(threads) }) { // what poll waits for is read from its memory
-		return process.ErrSilent
+	asked := slices.Clone(threads) // the caller goes on with its own if the target does not answer
+	told, err := Ask(s, func() (map[int]int, error) { return s.Descriptors(asked), nil })
+	if err != nil {
+		return err
 	}
 	dir := procfs.OpenDir(s.Process.PID())
 	defer dir.Close()
 	waits := map[uint64][]int{} // inodes of sockets
-	for tid, fd := range <-told {
+	for tid, fd := range told {
 		if inode, ok := procfs.SocketInode(dir.FileLink(uint64(fd))); ok {
 			waits[inode] = append(waits[inode], tid)
 		}

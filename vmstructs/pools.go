@@ -14,8 +14,12 @@ import (
 type Pools struct {
 	k       *Locks                // knows how objects are reached with each collector
 	classes map[uint64]*poolClass // of one call of NewPools: classes are unloaded seldom
+	fields  int                   // of classes
 	reads   int                   // of objects, in this reading
 }
+
+// maxPoolFields bounds the fields of all classes that are kept.
+const maxPoolFields = 1 << 17
 
 // ExecutorKind is how an executor works.
 type ExecutorKind uint8
@@ -180,17 +184,20 @@ func (p *Pools) classOf(klass uint64) *poolClass {
 	if c, ok := p.classes[klass]; ok {
 		return c
 	}
-	if len(p.classes) >= maxLockClasses {
+	if len(p.classes) >= maxLockClasses || p.fields > maxPoolFields {
 		clear(p.classes)
+		p.fields = 0
 	}
 	c := p.readClass(klass)
-	p.classes[klass] = c
+	if p.classes[klass] = c; c != nil {
+		p.fields += len(c.fields)
+	}
 	return c
 }
 
 func (p *Pools) readClass(klass uint64) *poolClass {
 	c := &poolClass{supers: map[string]bool{}, span: klassBytes}
-	vm := p.k.vm
+	vm, text := p.k.vm, 0
 	for range maxSupers {
 		name, err := vm.klassName(klass)
 		if err != nil || name == "" {
@@ -205,7 +212,11 @@ func (p *Pools) readClass(klass uint64) *poolClass {
 		if err != nil || len(c.fields)+len(fields) > maxClassFields {
 			return nil
 		}
+		text += len(name)
 		for _, f := range fields {
+			if text += len(f.name); text > maxClassText {
+				return nil
+			}
 			if f.offset+8 <= maxObject {
 				c.fields = append(c.fields, poolField{name, f.name, f.offset})
 				c.span = max(c.span, f.offset+8)

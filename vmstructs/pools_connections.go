@@ -64,8 +64,11 @@ func (p *Pools) readConnections(pool poolObject) *Connections {
 			continue
 		}
 		c.entries = append(c.entries, poolEntry{object: entry, connection: p.ref(&entry, classHikariEntry, "connection")})
-		c.Lent = append(c.Lent, entry.long(classHikariEntry, "lastAccessed").Or(0))
-		if at := entry.long(classHikariEntry, "lastBorrowed").Or(0); at != 0 && at <= c.Borrowed.Or(at) {
+		back := entry.long(classHikariEntry, "lastAccessed").Or(0)
+		c.Lent = append(c.Lent, back)
+		// A connection that is being tested before it is lent still has the time of the loan before (HikariPool.getConnection).
+		at := entry.long(classHikariEntry, "lastBorrowed").Or(0)
+		if at != 0 && at-back >= 0 && at <= c.Borrowed.Or(at) {
 			c.Borrowed = maybe.Known(at)
 		}
 	}

@@ -30,8 +30,9 @@ error; the exit code is 10 then. Ctrl-C ends with the parts that there are.
 triage, dump, locks, heap and memory show the parts of the file: goprof triage snap.zip. flame,
 report, heat, diff and convert read its recording: goprof flame snap.zip --event off-cpu.
 
-The file holds no arguments, system properties or environment. It holds names of the program;
---redact replaces them in every part. docs/snap.md has the rest.`
+The file holds names of the program; --redact replaces them in every part. goprof puts no system
+properties or environment into it. Flags, logs and crash files may hold arguments, crash files
+the environment, too. docs/snap.md has the rest.`
 
 const snapExample = `  goprof snap 1234                       into snap.zip, or snap.1.zip ...
   goprof snap petclinic -o incident.zip  the JVM with that in its main class or jar

@@ -157,7 +157,9 @@ func (p *snapPart) record() (*os.File, error) {
 	if err == nil {
 		defer r.close()
 		res = r.record(p.ctx)
-		err = r.tell(talk, &res)
+		if err = r.tell(talk, &res); err == nil && p.ctx.Err() != nil {
+			err = interruptedPart()
+		}
 	}
 	if info, statErr := f.spool.Stat(); statErr != nil || info.Size() == 0 || res.summary.AllSamples() == 0 {
 		f.spool.Close()

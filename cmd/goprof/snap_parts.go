@@ -106,11 +106,10 @@ func (p *snapPart) dump() error {
 		return err
 	}
 	tellNotes(&p.notes, host().Notes(s))
-	for name, format := range map[string]string{"dump.txt": dumpAsText, "dump.json": dumpAsJSON,
-		"dump.jstack.txt": dumpAsJstack} {
+	for _, f := range [][2]string{{"dump.txt", dumpAsText}, {"dump.json", dumpAsJSON}, {"dump.jstack.txt", dumpAsJstack}} {
 		of := *d
-		of.format, of.shape.Native = format, format == dumpAsJSON
-		p.add(name, func(w io.Writer) error { return of.writeAll(w, dumps) })
+		of.format, of.shape.Native = f[1], f[1] == dumpAsJSON
+		p.add(f[0], func(w io.Writer) error { return of.writeAll(w, dumps) })
 	}
 	if incomplete == nil && len(dumps) < snapDumps {
 		incomplete = fmt.Errorf("%d of %d dumps", len(dumps), snapDumps)
@@ -191,7 +190,7 @@ func (p *snapPart) jvmFlags() error {
 		for _, f := range set {
 			value := f.String()
 			if by := p.flags.by; by != nil && f.Kind == vmstructs.StringFlag {
-				value = by.Text(value)
+				_, value, _ = strings.Cut(by.Line(f.Name+"="+value), "=") // as the line of a crash file: as a whole
 			}
 			fmt.Fprintf(&b, "%s=%s  (%s)\n", output.Printable(f.Name), output.Printable(value), f.Origin)
 		}
@@ -285,7 +284,7 @@ func (p *snapPart) gcLog() error {
 	case err != nil && len(logs) == 0:
 		return err
 	case len(logs) == 0:
-		return none("the JVM writes none into a file")
+		return none("the JVM's options name no file")
 	}
 	for i, log := range logs {
 		name := "gc.log"

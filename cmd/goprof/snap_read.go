@@ -55,7 +55,7 @@ func showKept(cmd *cobra.Command, name, part, format, to string, by *redact.Reda
 	defer r.Close()
 	file, err := r.File(part + keptForms[format])
 	if err != nil {
-		return noKept(name, err)
+		return noKept(name, err, by)
 	}
 	defer file.Close()
 	out, err := output.Reserve(to)
@@ -75,8 +75,11 @@ func showKept(cmd *cobra.Command, name, part, format, to string, by *redact.Reda
 }
 
 // noKept says why a part is not in the file.
-func noKept(name string, err error) error {
+func noKept(name string, err error, by *redact.Redactor) error {
 	if none := (*snap.NoPart)(nil); errors.As(err, &none) {
+		if by != nil {
+			none.Why = by.Text(none.Why)
+		}
 		return &exit.Error{Code: exit.Incomplete, What: "cannot show " + name, Why: none.Error(),
 			Remedy: commandLine([]string{"unzip", "-p", name, snap.ReadmeFile})}
 	}

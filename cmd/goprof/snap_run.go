@@ -74,8 +74,11 @@ func (s *snapping) run() (err error) {
 	s.contents.Took = int64(time.Since(began))
 	s.line.wipe()
 	s.redactContents()
-	s.failed = cmp.Or(s.failed, s.zip.Close(&s.contents), buffered.Flush(), growing.Publish(), growing.Close())
-	if s.failed != nil {
+	s.failed = cmp.Or(s.failed, s.zip.Close(&s.contents), buffered.Flush())
+	if s.failed == nil { // else the file keeps no name
+		s.failed = growing.Publish()
+	}
+	if s.failed = cmp.Or(s.failed, growing.Close()); s.failed != nil {
 		return outputFailed(&output.FileError{Name: s.out.Name(), Err: s.failed})
 	}
 	return s.tell()

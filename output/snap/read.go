@@ -68,8 +68,15 @@ func Open(name string) (*Reader, error) {
 	return r, nil
 }
 
+// maxSize bounds a file. Before it reads the table, archive/zip makes room for as many entries as a file of that size
+// can have.
+const maxSize = 4 << 30
+
 // Read reads the table of a snap.
 func Read(file io.ReaderAt, size int64) (*Reader, error) {
+	if size > maxSize {
+		return nil, &output.BadFile{Problem: "it is longer than a snap can be", TooMuch: true}
+	}
 	table := &tableReader{file: file, left: maxTable}
 	z, err := zip.NewReader(table, size)
 	switch {

@@ -327,13 +327,14 @@ func (r *run) visit(called int) {
 		return
 	}
 	v.cpus[v.at].metAt = v.visit.Arrived
-	v.metFor += v.visit.Stands
+	count := v.randomRounding(float64(v.visit.Stands) * searched)
+	v.metFor += count
 	th.CPU = int16(v.cpus[v.at].number)
 	if th.Hint.Skip {
 		r.scan.BringUpToDate(th)
 		return
 	}
-	r.lookHeld(v, th, v.visit.Arrived, v.randomRounding(float64(v.visit.Stands)*searched))
+	r.lookHeld(v, th, v.visit.Arrived, count)
 }
 
 // randomRounding is a whole number whose mean is x.

@@ -4,6 +4,7 @@ package examine
 
 import (
 	"net/netip"
+	"slices"
 
 	"goprof/profile"
 	"goprof/session"
@@ -20,8 +21,9 @@ type connections struct {
 // remotes finds the threads that wait in a system call for a connection that the process itself has opened, and counts
 // all connections. Nil: that cannot be known here.
 func (x *examination) remotes(threads []profile.ThreadDump) (map[int]triage.Remote, error) {
+	asked := slices.Clone(threads) // the examination goes on with its own if the target does not answer
 	waits, err := session.Ask(x.session, func() (map[int]int, error) {
-		return x.session.Descriptors(threads), nil // what poll waits for is read from its memory
+		return x.session.Descriptors(asked), nil // what poll waits for is read from its memory
 	})
 	if err != nil {
 		return nil, err

@@ -126,6 +126,8 @@ func linkText(l profile.HeapLink) (text string) {
 		text = class + "." + CleanName(l.Field) + " (static, its loader is a " + CleanName(l.Loader) + ")"
 	case profile.LinkClass:
 		text = "the class of a " + class
+	case profile.LinkMore:
+		text = "..."
 	case profile.LinkStatic:
 		text = class + "." + CleanName(l.Field) + " (static)"
 	case profile.LinkConstant:

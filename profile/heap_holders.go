@@ -46,6 +46,7 @@ const (
 	LinkElement     = "element"      // of an array of that class
 	LinkLoaded      = "loader"       // a static field of a class that Loader's object keeps
 	LinkClass       = "class"        // an object of that class keeps the class, and so its loader
+	LinkMore        = "more"         // references that a very long way leaves out
 	LinkStatic      = "static"       // a static field
 	LinkConstant    = "constant"     // what a class's constants stand for
 	LinkThread      = "thread"       // a thread that has not ended

@@ -86,6 +86,9 @@ func holdersText(w io.Writer, c *profile.HeapHolders, top int) {
 	if left > 0 {
 		fmt.Fprintf(w, "%8s  %7s  %d more ways (--json has them)\n", shareText(rest, 1), "", left)
 	}
+	if c.Rest > 0 {
+		fmt.Fprintf(w, "%8s  %7s  ways that are smaller still\n", shareText(c.Rest, 1), "")
+	}
 	fmt.Fprintln(w)
 }
 

@@ -17,7 +17,7 @@ import (
 const (
 	// drawnObjects is how many objects of a class are drawn, leastNewer how many of the newer ones are enough.
 	drawnObjects, leastNewer = 4096, 32
-	// shownWays is how many ways to hold a class are told apart.
+	// shownWays is how many ways to hold a class are told apart: of those to a root, and of those to none.
 	shownWays = 100
 	// holderTries is how often a sample is drawn anew of which the collector has moved more than mostMoved.
 	holderTries, mostMoved = 3, 0.3
@@ -272,8 +272,22 @@ func (c *climb) result(s *sample) (h *profile.HeapHolders, moved float64) {
 		return cmp.Or(cmp.Compare(a.Missing, b.Missing), cmp.Compare(b.Share, a.Share), cmp.Compare(pathText(a.Path),
 			pathText(b.Path)))
 	})
-	h.Rows = h.Rows[:min(len(h.Rows), shownWays)]
+	h.Rows, h.Rest = cutRows(h.Rows)
 	return h, moved / max(all, 1)
+}
+
+// cutRows leaves the largest rows of each kind. What has no path is one row, and so remains: shares add up with rest.
+func cutRows(rows []*profile.HeapHolder) (left []*profile.HeapHolder, rest float64) {
+	kinds := map[string]int{}
+	left = slices.DeleteFunc(rows, func(row *profile.HeapHolder) bool {
+		kinds[row.Missing]++
+		if kinds[row.Missing] <= shownWays {
+			return false
+		}
+		rest += row.Share
+		return true
+	})
+	return left, rest
 }
 
 // add adds an object. The row has the path that most bytes have.

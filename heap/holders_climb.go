@@ -2,10 +2,8 @@ package heap
 
 import (
 	"math/rand/v2"
-	"slices"
 	"time"
 
-	"goprof/process"
 	"goprof/profile"
 	"goprof/vmstructs"
 )
@@ -53,6 +51,8 @@ type climb struct {
 	refs   []holding
 	buf    []byte
 	hits   []hit
+	ways   []stretch        // by place
+	order  []int32          // the steps on all ways, each behind that above it
 	tail   vmstructs.Object // that goes on behind the last unit
 	// part is how much of the heap was looked through, at the level where it was the least.
 	part   float64
@@ -85,21 +85,21 @@ func (c *climb) find(samples []sample) (left int) {
 		}
 	}
 	c.run()
+	c.beginWays()
 	for _, o := range todo {
 		o.way = way{lacks: profile.NoHolder}
 		if n, ok := c.number[o.addr]; ok {
 			o.way = c.wayOf(n)
 		}
 	}
-	wrong := c.prove(todo)
+	moved, broken := c.prove()
 	for _, o := range todo {
-		if w := o.way; slices.ContainsFunc(w.proofs, func(p proof) bool { return wrong[p] }) {
-			o.way = way{lacks: profile.HolderUncertain, again: !wrong[w.proofs[0]]}
+		if at := o.way.at; at != 0 && broken[c.place(at)] {
+			o.way = way{lacks: profile.HolderUncertain, again: !moved[c.place(at)]}
 			if o.way.again {
 				left++
 			}
 		}
-		o.way.proofs = nil
 	}
 	return left
 }
@@ -294,120 +294,4 @@ func (c *climb) tellBelow(n int32) {
 			}
 		}
 	}
-}
-
-// way is how an object is held.
-type way struct {
-	links  []profile.HeapLink
-	root   uint64 // tells roots apart
-	lacks  string // what HeapHolder.Missing says
-	again  bool   // it is worth another look
-	proofs []proof
-}
-
-// proof is what must still be so: at a place stands the address of an object (slot), or an object has a class.
-type proof struct{ slot, addr, klass uint64 }
-
-// wayOf is the way from an object to a root, or how far it is known.
-func (c *climb) wayOf(n int32) (w way) {
-	w.lacks = profile.NoHolder
-	add := func(link int32) {
-		l := c.t.links[link]
-		if k := len(w.links); k > 0 && sameLink(w.links[k-1], l) {
-			w.links[k-1].Times = max(w.links[k-1].Times, 1) + 1
-		} else {
-			w.links = append(w.links, l)
-		}
-	}
-	for steps := 0; steps <= len(c.nodes); steps++ {
-		node := &c.nodes[n]
-		w.proofs = append(w.proofs, proof{addr: node.addr, klass: node.klass})
-		at := node.up
-		switch {
-		case at >= 0:
-			w.lacks = ""
-		case node.root >= 0:
-			w.lacks, w.root = "", node.addr
-			add(node.root)
-			return w
-		case node.end > 0:
-			w.lacks = ""
-			c.fromRoot(node.end, add, &w)
-			return w
-		case node.any >= 0 && steps == 0:
-			add(c.refs[node.any].link)
-			w.lacks = profile.HolderFar
-			return w
-		default:
-			return w
-		}
-		ref := c.refs[at]
-		add(ref.link)
-		w.proofs = append(w.proofs, proof{slot: ref.slot, addr: node.addr})
-		if n = ref.holder; n < 0 {
-			w.root = ref.slot
-			return w
-		}
-	}
-	return w
-}
-
-// fromRoot adds the way on which an object was reached.
-func (c *climb) fromRoot(at int32, add func(link int32), w *way) {
-	for steps := 0; at > 0 && steps <= len(c.reach.all); steps++ {
-		r := &c.reach.all[at]
-		add(r.link)
-		if r.klass != 0 {
-			w.proofs = append(w.proofs, proof{addr: r.addr, klass: r.klass})
-		}
-		if r.slot != 0 {
-			w.proofs = append(w.proofs, proof{slot: r.slot, addr: r.addr})
-		}
-		if w.root = r.slot; r.up == 0 && r.slot == 0 {
-			w.root = r.addr
-		}
-		at = r.up
-	}
-}
-
-func sameLink(a, b profile.HeapLink) bool {
-	a.Times, b.Times = 0, 0
-	return a == b
-}
-
-// prove looks once more at all places and classes on the ways, and returns what does not hold any more.
-func (c *climb) prove(objects []*drawn) map[proof]bool {
-	wrong, todo := map[proof]bool{}, []proof(nil)
-	for _, o := range objects {
-		for _, p := range o.way.proofs {
-			if _, known := wrong[p]; !known && (p.slot != 0 || p.klass != 0) {
-				wrong[p] = true
-				todo = append(todo, p)
-			}
-		}
-	}
-	const batch = 1 << 10
-	raw, width := make([]byte, batch*16), c.t.heap.RefSize()
-	for len(todo) > 0 {
-		n := min(len(todo), batch)
-		ranges := make([]process.Range, n)
-		for i, p := range todo[:n] {
-			ranges[i] = process.Range{Addr: p.addr, Buf: raw[16*i : 16*i+16]}
-			if p.slot != 0 {
-				ranges[i] = process.Range{Addr: p.slot, Buf: raw[16*i : 16*i+width]}
-			}
-		}
-		c.t.heap.ReadMany(ranges)
-		for i, p := range todo[:n] {
-			switch b := ranges[i].Buf; {
-			case !ranges[i].OK:
-			case p.slot != 0:
-				wrong[p] = c.t.heap.RefTo(b) != p.addr
-			default:
-				wrong[p] = c.t.heap.KlassIn(b) != p.klass
-			}
-		}
-		todo = todo[n:]
-	}
-	return wrong
 }

@@ -1,8 +1,10 @@
 package heap
 
 import (
+	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -62,6 +64,32 @@ func TestFindLeaks(t *testing.T) {
 				t.Errorf("%s: %+v", row.name, l)
 			}
 		}
+	}
+}
+
+// TestCutRows: of many ways the largest have rows. What is not held, or not known, has one however many there are, and
+// no share is lost.
+func TestCutRows(t *testing.T) {
+	const ways = shownWays + 50
+	s := &sample{whole: true}
+	link := profile.HeapLink{Kind: profile.LinkStatic, Class: "shop.Cache"}
+	for i := range ways {
+		link.Field = strconv.Itoa(i)
+		links := []profile.HeapLink{link}
+		s.list = append(s.list, drawn{bytes: float64(1000 + i), way: way{links: links}},
+			drawn{bytes: 100, way: way{links: links, lacks: profile.HolderFar}})
+	}
+	s.list = append(s.list, drawn{bytes: 3, way: way{lacks: profile.NoHolder}},
+		drawn{bytes: 2, way: way{lacks: profile.HolderUncertain}})
+	h, _ := (&climb{}).result(s)
+	rows, sum := map[string]int{}, h.Rest
+	for _, row := range h.Rows {
+		rows[row.Missing]++
+		sum += row.Share
+	}
+	want := map[string]int{"": shownWays, profile.HolderFar: shownWays, profile.NoHolder: 1, profile.HolderUncertain: 1}
+	if !maps.Equal(rows, want) || math.Abs(sum-1) > 1e-9 || h.Rows[0].Path[0].Field != strconv.Itoa(ways-1) {
+		t.Errorf("%v, %v, rest %v", rows, sum, h.Rest)
 	}
 }
 

@@ -86,6 +86,9 @@ func holdersText(w io.Writer, c *profile.HeapHolders, top int) {
 	if left > 0 {
 		fmt.Fprintf(w, "%8s  %7s  %d more ways (--json has them)\n", shareText(rest, 1), "", left)
 	}
+	if c.Rest > 0 {
+		fmt.Fprintf(w, "%8s  %7s  ways that are smaller still\n", shareText(c.Rest, 1), "")
+	}
 	fmt.Fprintln(w)
 }
 
@@ -126,6 +129,8 @@ func linkText(l profile.HeapLink) (text string) {
 		text = class + "." + CleanName(l.Field) + " (static, its loader is a " + CleanName(l.Loader) + ")"
 	case profile.LinkClass:
 		text = "the class of a " + class
+	case profile.LinkMore:
+		text = "..."
 	case profile.LinkStatic:
 		text = class + "." + CleanName(l.Field) + " (static)"
 	case profile.LinkConstant:

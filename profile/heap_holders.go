@@ -25,6 +25,8 @@ type HeapHolders struct {
 	Newer  bool `json:"newer_only,omitempty"`
 	// Rows are sorted: those that end at a root, the largest share first, then the others.
 	Rows []*HeapHolder `json:"holders"`
+	// Rest is the share of the smallest ways, which have no row: there are too many.
+	Rest float64 `json:"rest_share,omitempty"`
 }
 
 // HeapHolder is one way in which objects are held. The same ways differ in the middle: Path is the commonest one.
@@ -46,6 +48,7 @@ const (
 	LinkElement     = "element"      // of an array of that class
 	LinkLoaded      = "loader"       // a static field of a class that Loader's object keeps
 	LinkClass       = "class"        // an object of that class keeps the class, and so its loader
+	LinkMore        = "more"         // references that a very long way leaves out
 	LinkStatic      = "static"       // a static field
 	LinkConstant    = "constant"     // what a class's constants stand for
 	LinkThread      = "thread"       // a thread that has not ended

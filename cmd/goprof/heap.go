@@ -237,7 +237,7 @@ func (f *heapFlags) live(cmd *cobra.Command, pid int) error {
 		last.Notes = append(last.Notes, tooFew(cmd.ErrOrStderr(), done, "none of the old generation was read in others"))
 	}
 	if f.held.leak {
-		return f.writeLeaks(cmd, ctx, s, out, growth)
+		return f.writeLeaks(cmd, ctx, s, out, growth, done)
 	}
 	return f.write(cmd, out, last, growth)
 }

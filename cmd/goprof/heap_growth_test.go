@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"goprof/cmd/goprof/exit"
 	"goprof/output"
 	"goprof/profile"
 )
@@ -66,6 +68,11 @@ func TestTooFew(t *testing.T) {
 		var log strings.Builder
 		if got := tooFew(&log, readings, "why"); got != want || log.String() != "goprof: "+want+"\n" {
 			t.Errorf("%q, %q", got, log.String())
+		}
+	}
+	for readings, remedy := range map[int]string{2: "let it end by itself", 6: "goprof heap 7 --leak --all"} {
+		if e := (*exit.Error)(nil); !errors.As(noGrowth(7, readings), &e) || e.Remedy != remedy {
+			t.Errorf("%d readings: %+v", readings, e)
 		}
 	}
 }

@@ -131,12 +131,11 @@ func (f *heapFlags) noHolders(err error, pid int) error {
 
 // writeLeaks is --leak: who holds what grew, and who makes it.
 func (f *heapFlags) writeLeaks(cmd *cobra.Command, ctx context.Context, s *session.Session, out *output.File,
-	growth *profile.HeapGrowth) error {
+	growth *profile.HeapGrowth, readings int) error {
 	held := &profile.HeapHeld{At: time.Now(), PID: s.Process.PID(), MainClass: s.About().MainClass,
 		Holders: []*profile.HeapHolders{}, Leaks: []*profile.HeapLeak{}}
 	if growth == nil {
-		return &exit.Error{Code: exit.General, What: "what leaks is not known", Why: "there are fewer than three readings",
-			Remedy: "let it end by itself"}
+		return noGrowth(s.Process.PID(), readings)
 	}
 	if names := heap.Growers(growth); len(names) > 0 {
 		found, err := f.holders(ctx, s, names)
@@ -155,6 +154,16 @@ func (f *heapFlags) writeLeaks(cmd *cobra.Command, ctx context.Context, s *sessi
 		}
 	}
 	return f.writeHeld(cmd, out, held)
+}
+
+// noGrowth says why so many readings do not show what grows.
+func noGrowth(pid, readings int) error {
+	e := &exit.Error{Code: exit.General, What: "what leaks is not known", Why: "there are fewer than three readings",
+		Remedy: "let it end by itself"}
+	if readings >= profile.LeastReadings {
+		e.Why, e.Remedy = "fewer than three readings read the old generation", fmt.Sprintf("goprof heap %d --leak --all", pid)
+	}
+	return e
 }
 
 // addAllocs records allocations, and adds the stacks of what leaks.

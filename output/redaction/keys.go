@@ -20,8 +20,8 @@ const keysOfOurs = `
 	objects objects_error objects_looked_at objects_per_second of_bytes old old_collections omitted operations
 	other others over_ns overflow own_cpu_ns owner owner_virtual p page_tables_bytes part parts path pauses pc
 	peer percent pid pieces pools pools_error priority process_ns quality queued rate_hz rate_lowered_hz
-	rate_reached_hz read readings recording redacted remedy repeated reserved_bytes resident resident_bytes room
-	roots rows rss_anon_bytes rss_bytes rss_file_bytes rss_shmem_bytes running safepoints sampled_ns samples
+	rate_reached_hz read readings recording redacted remedy repeated reserved_bytes resident resident_bytes rest_share
+	room roots rows rss_anon_bytes rss_bytes rss_file_bytes rss_shmem_bytes running safepoints sampled_ns samples
 	searched_share seen seen_bytes seen_ns self self_share sender severity share share_error short short_ns
 	short_sleeps shown signal silent_threads size skipped_ticks sp stack start state states still stood stopped
 	swap_bytes swapped_bytes switches system taken text thinned thread threads tid tids time time_ns timed times

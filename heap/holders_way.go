@@ -1,0 +1,141 @@
+package heap
+
+import (
+	"cmp"
+	"slices"
+
+	"goprof/process"
+	"goprof/profile"
+)
+
+// Ways meet, and lists make them as long as there are objects. So what is known of a way is kept for each step, once.
+
+// maxLinks bounds the links of a way, beside the root.
+const maxLinks = 64
+
+// way is how an object is held.
+type way struct {
+	links []profile.HeapLink
+	root  uint64 // tells roots apart
+	lacks string // what HeapHolder.Missing says
+	again bool   // it is worth another look
+	at    int32  // its first step; 0: it has none
+}
+
+// step leads from an object to what holds it. Its number is above 0 for a node of the climb, below for what was reached
+// from roots.
+type step struct {
+	addr, klass uint64 // klass is 0 where it is not known
+	slot        uint64 // where the reference stands; 0: it is not in the heap
+	link        int32  // -1: there is none
+	up          int32  // 0: link is a root, or nothing is known
+}
+
+func (c *climb) step(at int32) step {
+	if at < 0 {
+		r := &c.reach.all[-at]
+		return step{r.addr, r.klass, r.slot, r.link, -r.up}
+	}
+	n := &c.nodes[at-1]
+	s := step{addr: n.addr, klass: n.klass, link: n.root, up: -n.end}
+	if n.up >= 0 {
+		ref := &c.refs[n.up]
+		s.slot, s.link, s.up = ref.slot, ref.link, ref.holder+1
+	}
+	return s
+}
+
+// stretch is how a way goes on from a step: a reference that follows itself so many times.
+type stretch struct {
+	link, times int32
+	next        int32 // the step behind it; 0: none
+	top         int32 // the last step of the way
+}
+
+func (c *climb) beginWays() {
+	c.ways, c.order = make([]stretch, len(c.reach.all)+len(c.nodes)+1), nil
+}
+
+// place is where what belongs to a step stands.
+func (c *climb) place(at int32) int { return int(at) + len(c.reach.all) }
+
+// stretch is made for all steps above, if it is not known. It ends: a step gets one above it that has a way, for good.
+func (c *climb) stretch(at int32) stretch {
+	begun := len(c.order)
+	for up := at; up != 0 && c.ways[c.place(up)].top == 0; up = c.step(up).up {
+		c.order = append(c.order, up)
+	}
+	slices.Reverse(c.order[begun:])
+	for _, at := range c.order[begun:] {
+		s := c.step(at)
+		way := stretch{link: s.link, times: 1, next: s.up, top: at}
+		if s.up != 0 {
+			above := c.ways[c.place(s.up)]
+			way.top = above.top
+			if s.link < 0 { // the same object
+				way = above
+			} else if s.link == above.link {
+				way.times, way.next = above.times+1, above.next
+			}
+		}
+		c.ways[c.place(at)] = way
+	}
+	return c.ways[c.place(at)]
+}
+
+// wayOf is the way from an object to a root, or how far it is known.
+func (c *climb) wayOf(n int32) way {
+	w := way{at: n + 1}
+	s := c.stretch(w.at)
+	if node := &c.nodes[n]; !node.rooted() {
+		w.lacks = profile.NoHolder
+		if node.any >= 0 {
+			w.lacks = profile.HolderFar
+			w.links = append(w.links, c.t.links[c.refs[node.any].link])
+		}
+		return w
+	}
+	for {
+		if len(w.links) == maxLinks && s.next != 0 {
+			w.links = append(w.links, profile.HeapLink{Kind: profile.LinkMore})
+			s = c.stretch(s.top)
+		}
+		l := c.t.links[s.link]
+		if s.times > 1 {
+			l.Times = int(s.times)
+		}
+		if w.links = append(w.links, l); s.next == 0 {
+			break
+		}
+		s = c.stretch(s.next)
+	}
+	top := c.step(s.top)
+	w.root = cmp.Or(top.slot, top.addr)
+	return w
+}
+
+// prove looks once more at all steps, each once, and says by place whose object has moved, and which do not lead to a
+// root any more.
+func (c *climb) prove() (moved, broken []bool) {
+	moved, broken = make([]bool, len(c.ways)), make([]bool, len(c.ways))
+	const batch = 1 << 9
+	raw, width := make([]byte, batch*32), c.t.heap.RefSize()
+	for todo := c.order; len(todo) > 0; {
+		n := min(len(todo), batch)
+		ranges := make([]process.Range, 0, 2*n)
+		for i, at := range todo[:n] {
+			s, b := c.step(at), raw[32*i:]
+			ranges = append(ranges, process.Range{Addr: s.addr, Buf: b[:16]},
+				process.Range{Addr: cmp.Or(s.slot, s.addr), Buf: b[16 : 16+width]})
+		}
+		c.t.heap.ReadMany(ranges)
+		for i, at := range todo[:n] {
+			s, own, ref, k := c.step(at), &ranges[2*i], &ranges[2*i+1], c.place(at)
+			moved[k] = s.klass != 0 && (!own.OK || c.t.heap.KlassIn(own.Buf) != s.klass)
+			broken[k] = moved[k] || s.slot != 0 && (!ref.OK || c.t.heap.RefTo(ref.Buf) != s.addr) ||
+				s.up != 0 && broken[c.place(s.up)]
+		}
+		todo = todo[n:]
+	}
+	return moved, broken
+}

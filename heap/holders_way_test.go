@@ -1,0 +1,65 @@
+package heap
+
+import (
+	"testing"
+
+	"goprof/profile"
+)
+
+// TestLongWays: of a list of 200,000, 4,096 are drawn. Each step is looked at once, and a way has few links,
+// whether one reference follows itself or two take turns.
+func TestLongWays(t *testing.T) {
+	const length, drawn = 200_000, 4096
+	root := profile.HeapLink{Kind: profile.LinkStatic, Class: "shop.Cache", Field: "list"}
+	links := []profile.HeapLink{root, {Kind: profile.LinkField, Class: "shop.Node", Field: "next"},
+		{Kind: profile.LinkField, Class: "shop.Other", Field: "next"}}
+	for turns := range int32(2) {
+		c := &climb{t: &heldClasses{links: links}, number: map[uint64]int32{},
+			reach: &reach{all: make([]reached, 1, length+1), index: map[uint64]int32{}}}
+		for at := int32(1); at <= length; at++ {
+			addr := uint64(at) * 16
+			r := reached{addr: addr, klass: 8, slot: addr - 8, up: at - 1, link: 1 + turns*(at%2)}
+			if at == 1 {
+				r.link = 0
+			}
+			c.reach.index[addr] = at
+			c.reach.all = append(c.reach.all, r)
+		}
+		for i := range uint64(drawn) {
+			c.node(16*(length-i*length/drawn), 8)
+		}
+		// One more holds the end of the list without being reached, and nobody holds the next.
+		c.nodes = append(c.nodes, held{addr: 1, up: 0, end: 0, root: -1, any: 0}, held{addr: 2, up: -1, root: -1, any: -1})
+		c.refs = []holding{{holder: 0, held: drawn, link: 1, slot: 77}}
+		c.beginWays()
+		sum := 0
+		for n := range int32(drawn + 1) {
+			w := c.wayOf(n)
+			sum += len(w.links)
+			if last := w.links[len(w.links)-1]; w.lacks != "" || w.root != 8 || last != root {
+				t.Fatalf("way %d ends at %d, %+v: %q", n, w.root, last, w.lacks)
+			}
+		}
+		if w := c.wayOf(drawn + 1); w.lacks != profile.NoHolder || len(w.links) > 0 {
+			t.Errorf("%+v", w)
+		}
+		if len(c.order) != length+drawn+2 {
+			t.Errorf("%d steps are to be proven", len(c.order))
+		}
+		seen := map[int32]bool{0: true}
+		for _, at := range c.order {
+			if up := c.step(at).up; !seen[up] || seen[at] {
+				t.Fatalf("step %d comes twice, or before %d", at, up)
+			}
+			seen[at] = true
+		}
+		w := c.wayOf(drawn)
+		if turns == 0 && (sum > 2*(drawn+1) || len(w.links) != 2 || w.links[0].Times != length) {
+			t.Errorf("%d links, %+v", sum, w.links)
+		}
+		if turns == 1 && (sum > (maxLinks+2)*(drawn+1) || len(w.links) != maxLinks+2 ||
+			w.links[maxLinks].Kind != profile.LinkMore) {
+			t.Errorf("%d links, %d of one way", sum, len(w.links))
+		}
+	}
+}

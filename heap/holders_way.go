@@ -22,22 +22,22 @@ type way struct {
 	at    int32  // its first step; 0: it has none
 }
 
-// step leads from an object to what holds it. Its number is above 0 for a node of the climb, below for what was reached
+// wayStep leads from an object to what holds it. Its number is above 0 for a node of the climb, below for what was reached
 // from roots.
-type step struct {
+type wayStep struct {
 	addr, klass uint64 // klass is 0 where it is not known
 	slot        uint64 // where the reference stands; 0: it is not in the heap
 	link        int32  // -1: there is none
 	up          int32  // 0: link is a root, or nothing is known
 }
 
-func (c *climb) step(at int32) step {
+func (c *climb) step(at int32) wayStep {
 	if at < 0 {
 		r := &c.reach.all[-at]
-		return step{r.addr, r.klass, r.slot, r.link, -r.up}
+		return wayStep{r.addr, r.klass, r.slot, r.link, -r.up}
 	}
 	n := &c.nodes[at-1]
-	s := step{addr: n.addr, klass: n.klass, link: n.root, up: -n.end}
+	s := wayStep{addr: n.addr, klass: n.klass, link: n.root, up: -n.end}
 	if n.up >= 0 {
 		ref := &c.refs[n.up]
 		s.slot, s.link, s.up = ref.slot, ref.link, ref.holder+1

@@ -68,8 +68,8 @@ func sleepsIn(line string, link func(string) (string, error)) bool {
 // mostPatience is for how many limits InTime waits where goprof has no CPU.
 const mostPatience = 5
 
-// InTime reports whether done is closed within limit. If goprof has no CPU meanwhile, InTime waits for up to mostPatience
-// limits. If a call sleeps in the kernel, it gives up at once.
+// InTime reports whether done is closed within limit. If goprof has no CPU meanwhile, InTime waits for up to
+// mostPatience limits. If a call sleeps in the kernel, it gives up at once.
 func InTime(done <-chan struct{}, limit time.Duration) bool {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()

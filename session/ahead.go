@@ -113,9 +113,9 @@ func (m *minder) look(now time.Time, used time.Duration) (again time.Duration) {
 	return aheadEvery
 }
 
-// setAhead moves all of goprof's threads from one priority to another. Threads with any other priority keep theirs: those
-// that take samples, and all threads of a goprof that was started with another priority. If the kernel refuses, nothing
-// changes.
+// setAhead moves all of goprof's threads from one priority to another. Threads with any other priority keep theirs:
+// those that take samples, and all threads of a goprof that was started with another priority. If the kernel refuses,
+// nothing changes.
 func setAhead(from, to int32) { setPriority(from, to, resetOnFork) }
 
 func setPriority(from, to int32, flags uint64) {

@@ -214,9 +214,9 @@ func (d *directory) javaName(th *listedThread) (name string, err error) {
 	return "", err
 }
 
-// confirms reports whether the kernel's name of a thread agrees with the name that was read during a collection. It also
-// returns true where the kernel's name says nothing: HotSpot does not set it for the launcher's threads and those that
-// programs attach, which have the name of the process.
+// confirms reports whether the kernel's name of a thread agrees with the name that was read during a collection. It
+// also returns true where the kernel's name says nothing: HotSpot does not set it for the launcher's threads and those
+// that programs attach, which have the name of the process.
 func (d *directory) confirms(th *listedThread, name string) bool {
 	comm := th.kernel.Comm
 	if leader := d.threads[d.p.PID()]; comm == "" || leader != nil && comm == leader.kernel.Comm {

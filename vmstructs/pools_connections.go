@@ -66,7 +66,8 @@ func (p *Pools) readConnections(pool poolObject) *Connections {
 		c.entries = append(c.entries, poolEntry{object: entry, connection: p.ref(&entry, classHikariEntry, "connection")})
 		back := entry.long(classHikariEntry, "lastAccessed").Or(0)
 		c.Lent = append(c.Lent, back)
-		// A connection that is being tested before it is lent still has the time of the loan before (HikariPool.getConnection).
+		// A connection that is being tested before it is lent still has the time of the loan before
+		// (HikariPool.getConnection).
 		at := entry.long(classHikariEntry, "lastBorrowed").Or(0)
 		if at != 0 && at-back >= 0 && at <= c.Borrowed.Or(at) {
 			c.Borrowed = maybe.Known(at)

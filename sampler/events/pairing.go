@@ -18,10 +18,10 @@ import (
 
 // Pieces of memory that nobody gives back.
 //
-// A call of malloc hits two probes. At its first instruction a program notes the size for the thread. At the instruction
-// with which the function ends, the result is in its register. There the hit is counted, and may become a sample like that
-// of any event. If it does, the address goes into a map in the kernel. free has a probe, which takes the address out of
-// the map. What is in the map at the end was not given back.
+// A call of malloc hits two probes. At its first instruction a program notes the size for the thread. At the
+// instruction with which the function ends, the result is in its register. There the hit is counted, and may become a
+// sample like that of any event. If it does, the address goes into a map in the kernel. free has a probe, which takes
+// the address out of the map. What is in the map at the end was not given back.
 //
 // So a piece is followed from its beginning to its end or not at all, whatever the interval is in between.
 //

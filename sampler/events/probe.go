@@ -227,8 +227,8 @@ func (r *eventRun) isAlive(tid int) bool {
 }
 
 // closeBreakpoints has the kernel take the breakpoints out. For each it waits until no CPU stands at the breakpoint
-// (kernel/events/uprobes.c, uprobe_unregister_sync), some 50 to 200 ms. So many are closed at a time. Each of them holds
-// an OS thread.
+// (kernel/events/uprobes.c, uprobe_unregister_sync), some 50 to 200 ms. So many are closed at a time. Each of them
+// holds an OS thread.
 func (r *eventRun) closeBreakpoints(which func(*eventProbe) bool) {
 	var all sync.WaitGroup
 	room := make(chan struct{}, 32)

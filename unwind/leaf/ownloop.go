@@ -161,8 +161,8 @@ func (r *router) isStop(n int32) bool {
 	return i.begins && r.q.isPoll(b, b.Begin+uint64(i.at))
 }
 
-// mayStop reports whether the instruction's place in its chunk allows it to be a call that has a record, or a poll. Such
-// a call is the last instruction of a chunk, a poll the first.
+// mayStop reports whether the instruction's place in its chunk allows it to be a call that has a record, or a poll.
+// Such a call is the last instruction of a chunk, a poll the first.
 func (m *codeMap) mayStop(n int32) bool {
 	i := &m.list[n]
 	return i.begins || i.ends && i.flow == arch.FlowCall

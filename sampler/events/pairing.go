@@ -126,7 +126,7 @@ func Paired(data []byte) (addr uint64, when int64, ok bool) {
 	return binary.LittleEndian.Uint64(data[pairedAddr:]), int64(binary.LittleEndian.Uint64(data[pairedWhen:])), true
 }
 
-// open makes the maps. The map of calls belongs to the programs when they are loaded.
+// open makes the maps.
 func (p *Pairing) open() (err error) {
 	if p == nil {
 		return nil
@@ -141,17 +141,29 @@ func (p *Pairing) open() (err error) {
 	return nil
 }
 
-// programs gives the programs that stand beside the one of the event's Probes, with their probes. Then it closes the
-// map of calls.
+// closeCalls closes the map of calls: programs that are loaded hold it.
+func (p *Pairing) closeCalls() {
+	if p != nil {
+		unix.Close(p.pending)
+	}
+}
+
+// programs gives the programs that stand beside the one of the event's Probes, with their probes.
 func (p *Pairing) programs(e *Event, number int, cpu *arch.CPU, counts, output int,
 	load func(c *probeCode, at []Probe, frees bool) error) error {
 	if p == nil {
 		return nil
 	}
-	defer unix.Close(p.pending)
 	for i := range p.Begins {
 		b := &p.Begins[i]
 		if err := load(p.beginProgram(b, cpu, counts), []Probe{b.Probe}, false); err != nil {
+			return err
+		}
+		if b.Old == 0 {
+			continue
+		}
+		// A program for itself, which stays when calls are met no more.
+		if err := load(p.oldProgram(b, cpu, counts), []Probe{b.Probe}, true); err != nil {
 			return err
 		}
 	}
@@ -172,8 +184,8 @@ const (
 	pairShare, pairGrace = 0.2, 5e8
 )
 
-// boundPairs takes the probes at calls out once they have cost the program more than they may. Those at free stay: the
-// samples so far are followed to the end.
+// boundPairs takes the probes at calls out once they have cost the program more than they may. Those that give back
+// stay, at free and at realloc: the samples so far are followed to the end.
 func (r *eventRun) boundPairs(now int64) {
 	for i := range r.probes {
 		p := &r.probes[i]
@@ -241,10 +253,6 @@ func (c *probeCode) argument(dst bpf.Reg, number int, cpu *arch.CPU) {
 func (p *Pairing) beginProgram(b *Begin, cpu *arch.CPU, counts int) *probeCode {
 	const key, value = -pairKey, -pairKey - pendingAll
 	c := newPairCode(counts)
-	if b.Old > 0 {
-		c.argument(bpf.R8, b.Old, cpu)
-		c.giveBack(p.Kept.fd, key)
-	}
 	c.argument(bpf.R8, b.Size, cpu)
 	if b.Times > 0 {
 		c.argument(bpf.R1, b.Times, cpu)
@@ -301,6 +309,14 @@ func (p *Pairing) freeProgram(cpu *arch.CPU, counts int) *probeCode {
 	c := newPairCode(counts)
 	c.argument(bpf.R8, 1, cpu)
 	c.count(countFrees)
+	c.giveBack(p.Kept.fd, -pairKey)
+	return c.end()
+}
+
+// oldProgram takes out the piece that a call replaces by a new one.
+func (p *Pairing) oldProgram(b *Begin, cpu *arch.CPU, counts int) *probeCode {
+	c := newPairCode(counts)
+	c.argument(bpf.R8, b.Old, cpu)
 	c.giveBack(p.Kept.fd, -pairKey)
 	return c.end()
 }
@@ -365,7 +381,7 @@ func (k *Kept) element(command uintptr, key *uint64, to unsafe.Pointer) bool {
 	var pin runtime.Pinner
 	defer pin.Unpin()
 	pin.Pin(to)
-	attr := struct {
+	attr := &struct {
 		fd, _             uint32
 		key, value, flags uint64
 	}{fd: uint32(k.fd), value: uint64(uintptr(to))}
@@ -373,7 +389,8 @@ func (k *Kept) element(command uintptr, key *uint64, to unsafe.Pointer) bool {
 		pin.Pin(key)
 		attr.key = uint64(uintptr(unsafe.Pointer(key)))
 	}
-	_, err := bpf.Do(command, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
+	pin.Pin(attr)
+	_, err := bpf.Do(command, unsafe.Pointer(attr), unsafe.Sizeof(*attr))
 	return err == nil
 }
 

@@ -2,7 +2,33 @@
 
 package events
 
-import "testing"
+import (
+	"slices"
+	"testing"
+
+	"goprof/arch/amd64"
+)
+
+// TestOldStays: realloc takes the old piece out by a program that stays when calls are met no more.
+func TestOldStays(t *testing.T) {
+	p := &Pairing{Kept: NewKept(), Begins: []Begin{{Probe: Probe{Offset: 1}, Size: 1},
+		{Probe: Probe{Offset: 2}, Size: 2, Old: 1}}, Frees: []Probe{{Offset: 3}}}
+	var calls, frees []uint64
+	load := func(_ *probeCode, at []Probe, stays bool) error {
+		to := &calls
+		if stays {
+			to = &frees
+		}
+		*to = append(*to, at[0].Offset)
+		return nil
+	}
+	if err := p.programs(&Event{Pairing: p}, 1, amd64.CPU, 0, 0, load); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(calls, []uint64{1, 2}) || !slices.Equal(frees, []uint64{2, 3}) {
+		t.Errorf("at calls %d, what stays %d", calls, frees)
+	}
+}
 
 // TestPairsAreBounded: calls are met no more once they have cost a program more than they may; free is met to the end.
 func TestPairsAreBounded(t *testing.T) {

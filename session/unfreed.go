@@ -34,7 +34,7 @@ type unfreed struct {
 	stacks  map[profile.Fingerprint]*unfreedStack
 	prints  profile.Fingerprinter
 	frames  int
-	since   int // samples since the last sweep
+	since   int  // samples since the last sweep
 	done    bool // sum is known
 	sum     profile.Unfreed
 }

@@ -70,6 +70,10 @@ func (a *account) unfreed(u *profile.Unfreed, calls int64) {
 		a.line("", "allocations of the first %s only: more would have cost the program too much (--max-overhead 50)",
 			Span(u.Met))
 	}
+	if u.Followed > 0 {
+		a.line("", "followed for the first %s only, and the halves are of that: free cost the program too much, too",
+			Span(u.Followed))
+	}
 	if u.NoStack.Samples > 0 {
 		a.line("", "[no stack seen]: the stacks were lost of %s", part(&u.NoStack))
 	}

@@ -164,6 +164,9 @@ func (r *recording) endUnfreed() {
 	if u.kept.Stopped > 0 {
 		u.sum.Met = time.Duration(u.kept.Stopped - u.kept.Began)
 	}
+	if u.kept.Closed > 0 {
+		u.sum.Followed = time.Duration(u.kept.Closed - u.kept.Began)
+	}
 	c := &u.kept.PairCounts
 	u.sum.Freed, u.sum.Frees, u.sum.Full, u.sum.Unended = int64(c.Freed), int64(c.Frees), int64(c.Full), int64(c.Unended)
 }

@@ -57,6 +57,7 @@ type Kept struct {
 	// Of the run, when it is over.
 	Began, Over int64 // CLOCK_MONOTONIC
 	Stopped     int64 // when calls were met no more, because they cost too much; 0: they were met to the end
+	Closed      int64 // when free was met no more, for the same reason: that is Over
 	PairCounts
 	fd int // of the map, by address
 }
@@ -177,33 +178,42 @@ func (p *Pairing) programs(e *Event, number int, cpu *arch.CPU, counts, output i
 
 const (
 	// pairCost is what a call costs that is met at both ends, in ns, where a second trap is dear: in virtual machines
-	// (docs/evidence/events.md).
-	pairCost = 12_000
+	// (docs/evidence/events.md). freeCost is what a call costs that gives back.
+	pairCost, freeCost = 12_000, 1_000
 	// pairShare is the part of a CPU that calls may cost unless Config.MaxOverhead says otherwise, pairGrace what they may
 	// cost beyond that, in ns.
 	pairShare, pairGrace = 0.2, 5e8
 )
 
 // boundPairs takes the probes at calls out once they have cost the program more than they may. Those that give back
-// stay, at free and at realloc: the samples so far are followed to the end.
+// stay, at free and at realloc: the samples so far are followed. They go, too, once they alone have cost that much.
 func (r *eventRun) boundPairs(now int64) {
+	may := cmp.Or(r.cfg.MaxOverhead, pairShare)*float64(now-r.began) + pairGrace
 	for i := range r.probes {
 		p := &r.probes[i]
-		if p.counts == nil || r.list[p.number].Pairing == nil || r.isStopped(p) {
+		if p.counts == nil || r.list[p.number].Pairing == nil {
 			continue
 		}
-		cost := pairCost * float64(atomic.LoadUint64(&p.counts.Hits))
-		if cost > cmp.Or(r.cfg.MaxOverhead, pairShare)*float64(now-r.began)+pairGrace {
-			r.list[p.number].Pairing.Kept.Stopped = now
-			r.closeBreakpoints(r.isStopped)
+		kept := r.list[p.number].Pairing.Kept
+		calls := pairCost * float64(atomic.LoadUint64(&p.counts.Hits))
+		frees := freeCost * float64(atomic.LoadUint64(&p.counts.Frees))
+		switch {
+		case kept.Stopped == 0 && calls+frees > may:
+			kept.Stopped = now
+		case kept.Stopped > 0 && kept.Closed == 0 && frees > may:
+			atomic.StoreUint64(&p.counts.Paused, 1) // at once for all probes
+			kept.Closed = now
+		default:
+			continue
 		}
+		r.closeBreakpoints(r.isStopped)
 	}
 }
 
-// isStopped reports whether a probe is at a call, and calls are met no more.
+// isStopped reports whether the calls that a probe is at are met no more.
 func (r *eventRun) isStopped(p *eventProbe) bool {
 	pairing := r.list[p.number].Pairing
-	return pairing != nil && pairing.Kept.Stopped > 0 && !p.frees
+	return pairing != nil && (pairing.Kept.Stopped > 0 && !p.frees || pairing.Kept.Closed > 0)
 }
 
 // end tells what was counted.
@@ -212,7 +222,7 @@ func (p *Pairing) end(began, over int64, c *pairCounts) {
 		return
 	}
 	k := p.Kept
-	k.Began, k.Over = began, over
+	k.Began, k.Over = began, cmp.Or(k.Closed, over)
 	k.PairCounts = PairCounts{atomic.LoadUint64(&c.Full), atomic.LoadUint64(&c.Freed), atomic.LoadUint64(&c.Frees),
 		atomic.LoadUint64(&c.Unended)}
 }
@@ -317,6 +327,7 @@ func (p *Pairing) freeProgram(cpu *arch.CPU, counts int) *probeCode {
 func (p *Pairing) oldProgram(b *Begin, cpu *arch.CPU, counts int) *probeCode {
 	c := newPairCode(counts)
 	c.argument(bpf.R8, b.Old, cpu)
+	c.count(countFrees)
 	c.giveBack(p.Kept.fd, -pairKey)
 	return c.end()
 }

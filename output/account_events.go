@@ -64,11 +64,15 @@ func (a *account) unfreed(u *profile.Unfreed, calls int64) {
 	}
 	a.line("Not freed", "[old] %s: from the first half of the recording", part(&u.Old))
 	a.line("", "[young] %s: from the second half, may still be freed", part(&u.Young))
-	a.line("", "%s of freed memory, %s of free; %s of probes, of 1 us each, in some virtual machines 10",
+	a.line("", "%s of freed memory, %s of free and realloc; %s of probes, of 1 us each, in some virtual machines 10",
 		Count(int(u.Freed), "sample"), Grouped(u.Frees)+" calls", hits(2*calls+u.Frees))
 	if u.Met > 0 {
 		a.line("", "allocations of the first %s only: more would have cost the program too much (--max-overhead 50)",
 			Span(u.Met))
+	}
+	if u.Followed > 0 {
+		a.line("", "followed for the first %s only, and the halves are of that: free cost the program too much, too",
+			Span(u.Followed))
 	}
 	if u.NoStack.Samples > 0 {
 		a.line("", "[no stack seen]: the stacks were lost of %s", part(&u.NoStack))

@@ -379,8 +379,8 @@ func TestAccountOfUnfreed(t *testing.T) {
 			t.Errorf("%q is not in:\n%s", want, text)
 		}
 	}
-	s.Unfreed.NoStack, s.Unfreed.Full, s.Unfreed.Unended = part, 7, 5
-	for _, want := range []string{"lost of 300 KiB", "no room for 7 samples", "of 5 calls"} {
+	s.Unfreed.NoStack, s.Unfreed.Full, s.Unfreed.Unended, s.Unfreed.Followed = part, 7, 5, 9*time.Second
+	for _, want := range []string{"followed for the first 9 s", "lost of 300 KiB", "no room for 7 samples", "of 5 calls"} {
 		if !strings.Contains(told(), want) || strings.Contains(text, want) {
 			t.Errorf("%q is not in, or too early:\n%s", want, told())
 		}

@@ -15,6 +15,8 @@ const (
 	// maxEndCode bounds the code of an image in which ends are looked for, maxEndPieces the pieces of one function: its
 	// cold part, and functions to which it jumps.
 	maxEndCode, maxEndPieces = 16 << 20, 16
+	// maxEndPiece bounds the bytes of a piece, maxEnds the ends of one function.
+	maxEndPiece, maxEnds = 64 << 10, 256
 	// maxStub is how many instructions a stub of the linker has before it jumps.
 	maxStub = 4
 )
@@ -105,7 +107,9 @@ type endFinder struct {
 	code    []byte // that is mapped around the function
 	start   uint64 // its address in the file
 	pieces  []fde
-	returns []uint64 // addresses in the file
+	known   map[uint32]bool // where instructions begin that were read
+	targets []uint32        // where branches lead
+	returns []uint64        // addresses in the file
 	leaves  []uint64
 }
 
@@ -113,26 +117,36 @@ func (e *endFinder) find(f Function) error {
 	if !e.add(f.Addr - e.l.Bias) {
 		return fmt.Errorf("%w: %s has no unwind information", ErrNoEnds, f.Symbol)
 	}
-	for i := 0; i < len(e.pieces); i++ { // reading a piece may add pieces
-		if !e.read(e.pieces[i]) {
-			return fmt.Errorf("%w: %s in %s", ErrNoEnds, f.Symbol, f.Image)
-		}
+	if !e.readAll() {
+		return fmt.Errorf("%w: %s in %s", ErrNoEnds, f.Symbol, f.Image)
 	}
 	return nil
 }
 
+// readAll reads all pieces. It returns false where a branch leads to no instruction that was read.
+func (e *endFinder) readAll() bool {
+	e.known = map[uint32]bool{}
+	for i := 0; i < len(e.pieces); i++ { // reading a piece may add pieces
+		if !e.read(e.pieces[i]) {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(e.targets, func(to uint32) bool { return !e.known[to] })
+}
+
 // add adds the piece of code at an address. It returns false if the piece is not known.
 func (e *endFinder) add(addr uint64) bool {
+	if slices.ContainsFunc(e.pieces, func(o fde) bool { return addr-o.start < o.size }) {
+		return true
+	}
 	t := e.l.unwindTable()
 	if t == nil {
 		return false
 	}
 	piece, err := t.find(addr)
-	if err != nil || piece.start < e.start || piece.start+piece.size > e.start+uint64(len(e.code)) {
+	size := uint64(len(e.code))
+	if err != nil || piece.start-e.start >= size || piece.size > min(maxEndPiece, size-(piece.start-e.start)) {
 		return false
-	}
-	if slices.ContainsFunc(e.pieces, func(o fde) bool { return o.start == piece.start }) {
-		return true
 	}
 	e.pieces = append(e.pieces, piece)
 	return len(e.pieces) <= maxEndPieces
@@ -142,29 +156,27 @@ func (e *endFinder) add(addr uint64) bool {
 func (e *endFinder) read(piece fde) bool {
 	at := uint32(piece.start - e.start)
 	begin, end := at, at+uint32(piece.size)
-	known, targets := map[uint32]bool{}, []uint32{}
 	for at < end {
 		var in arch.Inst
-		if !e.cpu.Read(e.code, at, &in) || in.Len == 0 {
+		if !e.cpu.Read(e.code, at, &in) || in.Len == 0 || len(e.returns)+len(e.leaves) >= maxEnds {
 			return false
 		}
-		known[at] = true
+		e.known[at] = true
 		away := in.HasTarget && (in.Target < begin || in.Target >= end)
+		jumps := in.Flow == arch.FlowJump || in.Flow == arch.FlowBranch
 		switch here := e.start + uint64(at); {
 		case in.Flow == arch.FlowReturn:
 			e.returns = append(e.returns, here)
 		case in.Flow == arch.FlowJump && (!in.HasTarget || away && e.isStub(in.Target)):
 			e.leaves = append(e.leaves, here)
-		case (in.Flow == arch.FlowJump || in.Flow == arch.FlowBranch) && away:
-			if !e.add(e.start + uint64(in.Target)) {
-				return false
-			}
-		case (in.Flow == arch.FlowJump || in.Flow == arch.FlowBranch) && in.HasTarget:
-			targets = append(targets, in.Target)
+		case jumps && (!in.HasTarget || away && (e.isStub(in.Target) || !e.add(e.start+uint64(in.Target)))):
+			return false // a branch that leaves the image, where a hit would not tell whether it is taken; or no piece
+		case jumps:
+			e.targets = append(e.targets, in.Target)
 		}
 		at += in.Len
 	}
-	return at == end && !slices.ContainsFunc(targets, func(to uint32) bool { return !known[to] })
+	return at == end
 }
 
 // isStub reports whether code jumps to another image: some instructions, and a jump to an address that it has read.

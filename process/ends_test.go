@@ -9,11 +9,47 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
+	"goprof/arch/amd64"
 	"goprof/testdata/jvmtest"
 )
+
+// TestEndsOfCode: what is not sure to be an instruction, and what has too many ends, is refused.
+func TestEndsOfCode(t *testing.T) {
+	for _, c := range []struct {
+		name            string
+		code            string
+		second          int // where a second piece begins
+		returns, leaves int // 0 of both: refused
+	}{
+		{"a return", "\xc3", 0, 1, 0},
+		{"a branch into an instruction", "\x74\x01\xb8\xc3\x00\x00\x00\xc3", 0, 0, 0},
+		{"a branch to another piece", "\x74\x01\xc3\xb8\x00\x00\x00\x00\xc3", 3, 2, 0},
+		{"a branch into an instruction of it", "\x74\x02\xc3\xb8\x00\x00\x00\x00\xc3", 3, 0, 0},
+		{"a jump to a stub", "\xeb\x01\xc3\xff\x25\x00\x00\x00\x00", 3, 1, 1},
+		{"a branch to a stub", "\x74\x01\xc3\xff\x25\x00\x00\x00\x00", 3, 0, 0},
+		{"a branch out of the code", "\x74\x7f\xc3", 0, 0, 0},
+		{"many returns", strings.Repeat("\xc3", maxEnds), 0, maxEnds, 0},
+		{"too many", strings.Repeat("\xc3", maxEnds+1), 0, 0, 0},
+	} {
+		e := &endFinder{l: &loaded{hasCFI: true}, cpu: amd64.CPU, code: []byte(c.code)}
+		e.pieces = []fde{{size: uint64(len(c.code))}}
+		if c.second > 0 {
+			e.pieces[0].size = uint64(c.second)
+		}
+		if c.second > 0 && c.leaves == 0 {
+			e.pieces = append(e.pieces, fde{start: uint64(c.second), size: uint64(len(c.code) - c.second)})
+		}
+		ok := e.readAll()
+		if want := c.returns+c.leaves > 0; ok != want ||
+			want && (len(e.returns) != c.returns || len(e.leaves) != c.leaves) {
+			t.Errorf("%s: %v, returns at %x, leaves at %x", c.name, ok, e.returns, e.leaves)
+		}
+	}
+}
 
 // dumpedReturn is a line of objdump: "   98a30:	ret".
 var dumpedReturn = regexp.MustCompile(`(?m)^ *([0-9a-f]+):\s+(?:repz |bnd )?ret\b`)

@@ -74,6 +74,8 @@ type Unfreed struct {
 	Unended int64       `json:"unended"` // calls whose end was not met, at least
 	// Met is for how long calls were met, if they cost the program too much to meet them to the end.
 	Met time.Duration `json:"met_ns,omitempty"`
+	// Followed is for how long calls that give back were met, if these cost too much, too. The halves are of that time.
+	Followed time.Duration `json:"followed_ns,omitempty"`
 }
 
 // UnfreedPart is a part of what was not given back.

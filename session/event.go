@@ -185,7 +185,7 @@ func (e *eventful) account(sum *profile.Summary, stats *sampler.Stats) {
 	sum.Events, sum.RateReached = e.plan.counts(stats.Events), 0
 	sum.Contents = e.contents(e.plan)
 	e.shares.correct(sum.Events)
-	if e.unfreed != nil {
+	if e.unfreed != nil && e.unfreed.done {
 		sum.Unfreed = &e.unfreed.sum
 	}
 }

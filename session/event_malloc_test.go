@@ -54,13 +54,13 @@ func TestMallocIsCountedOnce(t *testing.T) {
 // countMallocs sets probes at malloc and its like, in a program that stops itself.
 func countMallocs(t testing.TB, cpu *arch.CPU, c *ctest.Program, every uint64) (end func() []sampler.EventCount) {
 	t.Helper()
-	_, end = countHits(t, cpu, c, &mallocWays[0], every)
+	_, end = countHits(t, cpu, c, &mallocWays[0], every, 1e9)
 	return end
 }
 
 // countHits sets probes in a program that stops itself.
-func countHits(t testing.TB, cpu *arch.CPU, c *ctest.Program, way *presetWay, every uint64) (plan *EventPlan,
-	end func() []sampler.EventCount) {
+func countHits(t testing.TB, cpu *arch.CPU, c *ctest.Program, way *presetWay, every uint64,
+	most float64) (plan *EventPlan, end func() []sampler.EventCount) {
 	t.Helper()
 	p, err := process.Open(c.PID)
 	if err != nil {
@@ -78,7 +78,7 @@ func countHits(t testing.TB, cpu *arch.CPU, c *ctest.Program, way *presetWay, ev
 	ctx, stop := context.WithCancel(t.Context())
 	queue, ended := sampler.NewQueue(eventQueue), make(chan sampler.Stats, 1)
 	go func() {
-		stats, err := engine.Run(ctx, sampler.Config{Interval: time.Second, MostSamples: 1e9, MaxOverhead: 1e9}, queue)
+		stats, err := engine.Run(ctx, sampler.Config{Interval: time.Second, MostSamples: 1e9, MaxOverhead: most}, queue)
 		if err != nil {
 			t.Error(err)
 		}
@@ -134,7 +134,7 @@ func benchmarkHit(b *testing.B, way *presetWay) {
 	for range b.N {
 		c := ctest.Run(b, dearMallocs)
 		before := c.Number(b)
-		_, end := countHits(b, cpu, c, way, 1<<31)
+		_, end := countHits(b, cpu, c, way, 1<<31, 1e9)
 		unix.Kill(c.PID, syscall.SIGCONT)
 		took += int64(c.Number(b)) - int64(before)
 		for _, e := range end() {

@@ -44,8 +44,9 @@ var mallocPairs = &presetPairs{
 
 // leakWays: a malloc that was loaded beside the C library takes its place, so it stands before glibc's and musl's.
 var leakWays = []presetWay{{in: "libjemalloc", pairs: mallocPairs}, {in: "libtcmalloc", pairs: mallocPairs},
-	{in: "libtcmalloc_minimal", pairs: mallocPairs}, {in: "libmimalloc", pairs: mallocPairs},
-	{in: "ld-musl", pairs: mallocPairs}, {in: libc, pairs: mallocPairs}}
+	{in: "libtcmalloc_minimal", pairs: mallocPairs}, {in: "libtcmalloc_and_profiler", pairs: mallocPairs},
+	{in: "libtcmalloc_debug", pairs: mallocPairs}, {in: "libtcmalloc_minimal_debug", pairs: mallocPairs},
+	{in: "libmimalloc", pairs: mallocPairs}, {in: "ld-musl", pairs: mallocPairs}, {in: libc, pairs: mallocPairs}}
 
 // tryPairs finds the beginnings and the ends of functions that bring memory.
 func (s *Session) tryPairs(plan *EventPlan, way *presetWay, every uint64) (err error) {
@@ -119,14 +120,14 @@ func (s *Session) addProbes(e *events.Event, to *[]events.Probe, places []proces
 		if slices.ContainsFunc(*to, func(o events.Probe) bool { return o.Offset == f.Offset }) {
 			continue
 		}
+		if len(*to) >= maxPairProbes {
+			return fmt.Errorf("%w: more than %d places", process.ErrTooLong, maxPairProbes)
+		}
 		file, err := s.fileOf(e, f)
 		if err != nil {
 			return err
 		}
 		*to = append(*to, events.Probe{File: file, Offset: f.Offset})
-	}
-	if len(*to) > maxPairProbes {
-		return fmt.Errorf("%w: more than %d places", process.ErrTooLong, maxPairProbes)
 	}
 	return nil
 }

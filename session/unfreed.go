@@ -17,7 +17,7 @@ import (
 
 const (
 	// maxUnfreed is how many samples are kept before those that were given back are dropped. As many as this, less what
-	// the kernel's map holds, must have come in between.
+	// the kernel's map holds, must have come in between. Where there is little room for frames, it is a part of this.
 	maxUnfreed = 2 * events.MostKept
 	// maxUnfreedFrames bounds the frames of all stacks that are kept.
 	maxUnfreedFrames = 1 << 20
@@ -34,6 +34,8 @@ type unfreed struct {
 	stacks  map[profile.Fingerprint]*unfreedStack
 	prints  profile.Fingerprinter
 	frames  int
+	since   int  // samples since the last sweep
+	done    bool // sum is known
 	sum     profile.Unfreed
 }
 
@@ -66,12 +68,21 @@ func (r *recording) keepUnfreed(snap *look.Look, root string, stack *profile.Sta
 	if !ok {
 		return
 	}
-	if len(u.samples) >= maxUnfreed {
-		u.sweep()
-	}
 	thread := profile.Thread{}
 	if r.timed != nil {
 		thread = r.threadOf(snap, stack)
+	}
+	u.keep(addr, when, root, thread, stack)
+}
+
+// keep keeps a sample with its stack, unless a later one of the same address came first: each CPU has its own ring.
+func (u *unfreed) keep(addr uint64, when int64, root string, thread profile.Thread, stack *profile.Stack) {
+	if u.samples[addr].when > when {
+		return
+	}
+	u.since++
+	if len(u.samples) >= maxUnfreed || u.frames > maxUnfreedFrames*7/8 && u.since >= maxUnfreed/16 {
+		u.sweep()
 	}
 	if s := u.stackOf(root, thread, stack); s != nil {
 		u.samples[addr] = unfreedSample{when, s}
@@ -101,6 +112,7 @@ func (u *unfreed) stackOf(root string, thread profile.Thread, stack *profile.Sta
 
 // sweep drops samples whose memory was given back, and stacks that no sample has.
 func (u *unfreed) sweep() {
+	u.since = 0
 	for addr, s := range u.samples {
 		if piece, ok := u.kept.At(addr); ok && piece.When == s.when {
 			s.stack.used = true
@@ -124,9 +136,18 @@ func (r *recording) endUnfreed() {
 		return
 	}
 	defer u.kept.Close()
+	if u.kept.Over == 0 {
+		return // the sampler hangs: the map still changes
+	}
+	u.done = true
 	half := u.kept.Began + (u.kept.Over-u.kept.Began)/2
 	unseen := &unfreedStack{Stack: profile.Stack{Frames: []profile.Frame{gapFrame(noStackSeen)}}}
 	u.kept.Each(func(addr uint64, piece events.Piece) {
+		s := u.samples[addr]
+		seen := s.stack != nil && s.when == piece.When
+		if !seen && r.opt.Wants != nil {
+			return // it may be of a thread that was not chosen
+		}
 		name, part := youngPart, &u.sum.Young
 		if piece.When < half {
 			name, part = oldPart, &u.sum.Old
@@ -134,8 +155,7 @@ func (r *recording) endUnfreed() {
 		bytes := int64(min(piece.Stood, 1<<46)) // the target chooses sizes
 		times := max(bytes/int64(min(max(piece.Own, 1), 1<<46)), 1)
 		part.Add(times, bytes)
-		s := u.samples[addr]
-		if s.stack == nil || s.when != piece.When {
+		if !seen {
 			s.stack = unseen
 			u.sum.NoStack.Add(times, bytes)
 		}
@@ -143,6 +163,9 @@ func (r *recording) endUnfreed() {
 	})
 	if u.kept.Stopped > 0 {
 		u.sum.Met = time.Duration(u.kept.Stopped - u.kept.Began)
+	}
+	if u.kept.Closed > 0 {
+		u.sum.Followed = time.Duration(u.kept.Closed - u.kept.Began)
 	}
 	c := &u.kept.PairCounts
 	u.sum.Freed, u.sum.Frees, u.sum.Full, u.sum.Unended = int64(c.Freed), int64(c.Frees), int64(c.Full), int64(c.Unended)

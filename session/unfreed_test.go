@@ -40,3 +40,33 @@ func TestUnfreedIsBounded(t *testing.T) {
 		t.Errorf("%d samples and %d stacks with %d frames are left", len(u.samples), len(u.stacks), u.frames)
 	}
 }
+
+// TestUnfreedMakesRoom: stacks of memory that was given back do not take the room of those that come later. An older
+// sample does not take a later one's place.
+func TestUnfreedMakesRoom(t *testing.T) {
+	plan := &EventPlan{list: []events.Event{{Pairing: &events.Pairing{Kept: events.NewKept()}}}, parts: []eventPart{{}}}
+	u := newUnfreed(plan)
+	stack := &profile.Stack{Frames: make([]profile.Frame, 1000), Truncated: profile.Whole}
+	for i := range maxUnfreed / 8 {
+		u.keep(uint64(i), 5, fmt.Sprint(i), profile.Thread{}, stack)
+	}
+	last := uint64(maxUnfreed/8 - 1)
+	if u.samples[last].stack == nil || u.frames > maxUnfreedFrames {
+		t.Errorf("the last sample has no room, %d frames are kept", u.frames)
+	}
+	u.keep(last, 4, "[older]", profile.Thread{}, stack)
+	if s := u.samples[last]; s.when != 5 || s.stack.root == "[older]" {
+		t.Errorf("an older sample took the place: %+v", s)
+	}
+}
+
+// TestUnfreedOfNobody: while the sampler hangs nothing is told.
+func TestUnfreedOfNobody(t *testing.T) {
+	plan := &EventPlan{list: []events.Event{{Pairing: &events.Pairing{Kept: events.NewKept()}}}, parts: []eventPart{{}}}
+	r := &recording{}
+	r.unfreed = newUnfreed(plan)
+	plan.list[0].Pairing.Kept.Stopped = 1
+	if r.endUnfreed(); r.unfreed.done || r.unfreed.sum != (profile.Unfreed{}) {
+		t.Errorf("%+v", r.unfreed.sum)
+	}
+}

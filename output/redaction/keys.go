@@ -9,7 +9,7 @@ const keysOfOurs = `
 	completed connections contents control_group copied_bytes core count counted_twice_bytes cpu_ns cpu_sum_ns
 	cpu_time cures cut_off daemon deadlocks died direct does doubts drawn_pieces dropped dumps duration_ns
 	effective_samples engine error events evidence exact executor executors exit_code exited_ns field file files
-	filler findings fp frame frames free_bytes freed frees from from_bytes frozen full full_in_ns goprof groups
+	filler findings followed_ns fp frame frames free_bytes freed frees from from_bytes frozen full full_in_ns goprof groups
 	growth guessed half heap_committed heap_max heap_used held_over_bound hindered hits holders holds host hottest
 	how id idle idle_threads in_arenas_bytes in_step interval interval_ns invalid java java_id java_threads jvm
 	jvm_threads kernel kind largest_arrays late_ns leaf_guessed leaf_guessed_most leaf_likely leaks leans

@@ -57,6 +57,7 @@ type Kept struct {
 	// Of the run, when it is over.
 	Began, Over int64 // CLOCK_MONOTONIC
 	Stopped     int64 // when calls were met no more, because they cost too much; 0: they were met to the end
+	Closed      int64 // when free was met no more, for the same reason: that is Over
 	PairCounts
 	fd int // of the map, by address
 }
@@ -126,7 +127,7 @@ func Paired(data []byte) (addr uint64, when int64, ok bool) {
 	return binary.LittleEndian.Uint64(data[pairedAddr:]), int64(binary.LittleEndian.Uint64(data[pairedWhen:])), true
 }
 
-// open makes the maps. The map of calls belongs to the programs when they are loaded.
+// open makes the maps.
 func (p *Pairing) open() (err error) {
 	if p == nil {
 		return nil
@@ -141,17 +142,29 @@ func (p *Pairing) open() (err error) {
 	return nil
 }
 
-// programs gives the programs that stand beside the one of the event's Probes, with their probes. Then it closes the
-// map of calls.
+// closeCalls closes the map of calls: programs that are loaded hold it.
+func (p *Pairing) closeCalls() {
+	if p != nil {
+		unix.Close(p.pending)
+	}
+}
+
+// programs gives the programs that stand beside the one of the event's Probes, with their probes.
 func (p *Pairing) programs(e *Event, number int, cpu *arch.CPU, counts, output int,
 	load func(c *probeCode, at []Probe, frees bool) error) error {
 	if p == nil {
 		return nil
 	}
-	defer unix.Close(p.pending)
 	for i := range p.Begins {
 		b := &p.Begins[i]
 		if err := load(p.beginProgram(b, cpu, counts), []Probe{b.Probe}, false); err != nil {
+			return err
+		}
+		if b.Old == 0 {
+			continue
+		}
+		// A program for itself, which stays when calls are met no more.
+		if err := load(p.oldProgram(b, cpu, counts), []Probe{b.Probe}, true); err != nil {
 			return err
 		}
 	}
@@ -165,33 +178,42 @@ func (p *Pairing) programs(e *Event, number int, cpu *arch.CPU, counts, output i
 
 const (
 	// pairCost is what a call costs that is met at both ends, in ns, where a second trap is dear: in virtual machines
-	// (docs/evidence/events.md).
-	pairCost = 12_000
+	// (docs/evidence/events.md). freeCost is what a call costs that gives back.
+	pairCost, freeCost = 12_000, 1_000
 	// pairShare is the part of a CPU that calls may cost unless Config.MaxOverhead says otherwise, pairGrace what they may
 	// cost beyond that, in ns.
 	pairShare, pairGrace = 0.2, 5e8
 )
 
-// boundPairs takes the probes at calls out once they have cost the program more than they may. Those at free stay: the
-// samples so far are followed to the end.
+// boundPairs takes the probes at calls out once they have cost the program more than they may. Those that give back
+// stay, at free and at realloc: the samples so far are followed. They go, too, once they alone have cost that much.
 func (r *eventRun) boundPairs(now int64) {
+	may := cmp.Or(r.cfg.MaxOverhead, pairShare)*float64(now-r.began) + pairGrace
 	for i := range r.probes {
 		p := &r.probes[i]
-		if p.counts == nil || r.list[p.number].Pairing == nil || r.isStopped(p) {
+		if p.counts == nil || r.list[p.number].Pairing == nil {
 			continue
 		}
-		cost := pairCost * float64(atomic.LoadUint64(&p.counts.Hits))
-		if cost > cmp.Or(r.cfg.MaxOverhead, pairShare)*float64(now-r.began)+pairGrace {
-			r.list[p.number].Pairing.Kept.Stopped = now
-			r.closeBreakpoints(r.isStopped)
+		kept := r.list[p.number].Pairing.Kept
+		calls := pairCost * float64(atomic.LoadUint64(&p.counts.Hits))
+		frees := freeCost * float64(atomic.LoadUint64(&p.counts.Frees))
+		switch {
+		case kept.Stopped == 0 && calls+frees > may:
+			kept.Stopped = now
+		case kept.Stopped > 0 && kept.Closed == 0 && frees > may:
+			atomic.StoreUint64(&p.counts.Paused, 1) // at once for all probes
+			kept.Closed = now
+		default:
+			continue
 		}
+		r.closeBreakpoints(r.isStopped)
 	}
 }
 
-// isStopped reports whether a probe is at a call, and calls are met no more.
+// isStopped reports whether the calls that a probe is at are met no more.
 func (r *eventRun) isStopped(p *eventProbe) bool {
 	pairing := r.list[p.number].Pairing
-	return pairing != nil && pairing.Kept.Stopped > 0 && !p.frees
+	return pairing != nil && (pairing.Kept.Stopped > 0 && !p.frees || pairing.Kept.Closed > 0)
 }
 
 // end tells what was counted.
@@ -200,7 +222,7 @@ func (p *Pairing) end(began, over int64, c *pairCounts) {
 		return
 	}
 	k := p.Kept
-	k.Began, k.Over = began, over
+	k.Began, k.Over = began, cmp.Or(k.Closed, over)
 	k.PairCounts = PairCounts{atomic.LoadUint64(&c.Full), atomic.LoadUint64(&c.Freed), atomic.LoadUint64(&c.Frees),
 		atomic.LoadUint64(&c.Unended)}
 }
@@ -241,10 +263,6 @@ func (c *probeCode) argument(dst bpf.Reg, number int, cpu *arch.CPU) {
 func (p *Pairing) beginProgram(b *Begin, cpu *arch.CPU, counts int) *probeCode {
 	const key, value = -pairKey, -pairKey - pendingAll
 	c := newPairCode(counts)
-	if b.Old > 0 {
-		c.argument(bpf.R8, b.Old, cpu)
-		c.giveBack(p.Kept.fd, key)
-	}
 	c.argument(bpf.R8, b.Size, cpu)
 	if b.Times > 0 {
 		c.argument(bpf.R1, b.Times, cpu)
@@ -300,6 +318,15 @@ func (c *probeCode) giveBack(kept, key int) {
 func (p *Pairing) freeProgram(cpu *arch.CPU, counts int) *probeCode {
 	c := newPairCode(counts)
 	c.argument(bpf.R8, 1, cpu)
+	c.count(countFrees)
+	c.giveBack(p.Kept.fd, -pairKey)
+	return c.end()
+}
+
+// oldProgram takes out the piece that a call replaces by a new one.
+func (p *Pairing) oldProgram(b *Begin, cpu *arch.CPU, counts int) *probeCode {
+	c := newPairCode(counts)
+	c.argument(bpf.R8, b.Old, cpu)
 	c.count(countFrees)
 	c.giveBack(p.Kept.fd, -pairKey)
 	return c.end()
@@ -365,7 +392,7 @@ func (k *Kept) element(command uintptr, key *uint64, to unsafe.Pointer) bool {
 	var pin runtime.Pinner
 	defer pin.Unpin()
 	pin.Pin(to)
-	attr := struct {
+	attr := &struct {
 		fd, _             uint32
 		key, value, flags uint64
 	}{fd: uint32(k.fd), value: uint64(uintptr(to))}
@@ -373,7 +400,8 @@ func (k *Kept) element(command uintptr, key *uint64, to unsafe.Pointer) bool {
 		pin.Pin(key)
 		attr.key = uint64(uintptr(unsafe.Pointer(key)))
 	}
-	_, err := bpf.Do(command, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
+	pin.Pin(attr)
+	_, err := bpf.Do(command, unsafe.Pointer(attr), unsafe.Sizeof(*attr))
 	return err == nil
 }
 

@@ -38,7 +38,8 @@ func (r *eventRun) openProbes() error {
 		if err := r.list[i].Pairing.open(); err != nil {
 			return err
 		}
-		if err := r.loadProgram(i); err != nil {
+		err := r.loadProgram(i)
+		if r.list[i].Pairing.closeCalls(); err != nil {
 			return err
 		}
 	}

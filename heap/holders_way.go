@@ -22,8 +22,8 @@ type way struct {
 	at    int32  // its first step; 0: it has none
 }
 
-// wayStep leads from an object to what holds it. Its number is above 0 for a node of the climb, below for what was reached
-// from roots.
+// wayStep leads from an object to what holds it. Its number is above 0 for a node of the climb, below for what was
+// reached from roots.
 type wayStep struct {
 	addr, klass uint64 // klass is 0 where it is not known
 	slot        uint64 // where the reference stands; 0: it is not in the heap

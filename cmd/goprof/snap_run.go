@@ -200,11 +200,20 @@ func (s *snapping) tell() error {
 		fmt.Fprintf(s.line, "goprof: %s: %s: %s\n", rest[0].State, strings.Join(names, ", "), output.Printable(why))
 		rest = rest[n:]
 	}
-	name, next := s.out.Name(), "   next: goprof triage "+commandLine([]string{s.out.Name()})
+	kept, show := 0, []string{"unzip", "-p", s.out.Name(), snap.ReadmeFile}
+	for _, p := range s.contents.Parts {
+		if len(p.Files) == 0 {
+			continue
+		}
+		if kept++; p.Name == "triage" {
+			show = []string{"goprof", "triage", s.out.Name()}
+		}
+	}
+	name, next := s.out.Name(), "   next: "+commandLine(show)
 	if name == output.Stdout {
 		name, next = "standard output", ""
 	}
-	fmt.Fprintf(s.line, "snap: %s (%d parts)%s\n", output.Printable(name), len(s.contents.Parts), output.Printable(next))
+	fmt.Fprintf(s.line, "snap: %s (%d parts)%s\n", output.Printable(name), kept, output.Printable(next))
 	if len(lacking) == 0 {
 		return nil
 	}

@@ -110,7 +110,8 @@ func checkAllParked(t *testing.T, s *session.Session, count int) {
 		t.Errorf("%d of %d virtual threads are there: %+v", len(found), count, census)
 	}
 	var b bytes.Buffer
-	if err := dumps.JSON(&b, &profile.Dump{Threads: all, Virtual: &census}, dumps.Shape{}); err != nil || !strings.Contains(b.String(), `"shown"`) {
+	d := &profile.Dump{Threads: all, Virtual: &census}
+	if err := dumps.JSON(&b, d, dumps.Shape{}); err != nil || !strings.Contains(b.String(), `"shown"`) {
 		t.Error(err, b.Len())
 	}
 	t.Logf("%d of %d, %+v", len(found), count, census)

@@ -405,7 +405,8 @@ func (a *Agent) serve(ctx context.Context, pid int, facts Candidate, s *Settings
 		send(event{ended: true, unlike: true, jvm: &facts, cost: spent()})
 		return
 	}
-	whose := t.Resource()
+	whose := slices.Clone(s.Attributes)
+	whose.Add(t.Resource())
 	for _, part := range r.all() {
 		part.batches.belongTo(whose)
 	}

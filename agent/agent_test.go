@@ -15,7 +15,9 @@ import (
 // The agent does not attach to a JVM that does nothing. It attaches to one that uses CPU time, and lets it go when it
 // rests.
 func TestOnlyTheBusyAreAttachedTo(t *testing.T) {
-	d := drive(t, Default())
+	told := Default()
+	told.Attributes.Set(resource.NodeName, "node-7")
+	d := drive(t, told)
 	d.w.start(1, "Quiet")
 	d.w.start(2, "Busy")
 	for range 20 {
@@ -31,6 +33,9 @@ func TestOnlyTheBusyAreAttachedTo(t *testing.T) {
 	}
 	if len(d.batches) == 0 || d.batches[0].Resource.Get(resource.ServiceName) != "Busy" {
 		t.Errorf("batches: %v", d.batches)
+	}
+	if d.batches[0].Resource.Get(resource.NodeName) != "node-7" {
+		t.Errorf("%v lacks what the agent was told", d.batches[0].Resource)
 	}
 	d.beats(130)
 	if d.stateOf(2) != idle {

@@ -185,6 +185,9 @@ func (t *hostTarget) Resource() (a resource.Attributes) {
 	own := resource.Process{Service: t.jvm.Name(), PID: t.jvm.PID, Version: t.jvm.Version, Owner: t.jvm.User,
 		Container: t.jvm.Container, Host: t.session.About().Host}
 	a.Add(own.Attributes())
+	if a.Get(resource.PodNamespace) == "" {
+		a.Set(resource.PodNamespace, t.jvm.Namespace)
+	}
 	return a
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"goprof/profile"
+	"goprof/profile/resource"
 	"goprof/session"
 )
 
@@ -28,6 +29,8 @@ type Settings struct {
 	// Events are recorded beside the samples of Mode, of JVMs that fit a rule of EventMatch. Without a rule that is all.
 	Events     []session.AskedEvent
 	EventMatch []Rule
+	// Attributes are added to what is known of each process, and go before it.
+	Attributes resource.Attributes
 	// Pools takes threads together whose names differ only by a number.
 	Pools bool
 }

@@ -5,6 +5,7 @@ package process
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strconv"
 
@@ -55,11 +56,35 @@ func openForeign(root, path string) (*os.File, int64, error) {
 	if st.Mode&unix.S_IFMT != unix.S_IFREG || isKernels(fd) {
 		return nil, 0, errNotRegular
 	}
-	f, err := os.OpenFile("/proc/self/fd/"+strconv.Itoa(fd), os.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
+	f, err := reopen(fd, unix.O_NONBLOCK|unix.O_NOCTTY)
 	if err != nil {
 		return nil, 0, err
 	}
 	return f, st.Size, nil
+}
+
+// ListInside returns the names in a folder inside of a process's root, at most so many.
+func ListInside(pid int, folder string, most int) ([]string, error) {
+	fd, err := findForeign(fmt.Sprintf("/proc/%d/root", pid), folder)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	f, err := reopen(fd, unix.O_DIRECTORY)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	names, err := f.Readdirnames(most)
+	if errors.Is(err, io.EOF) { // an empty folder
+		err = nil
+	}
+	return names, err
+}
+
+// reopen opens a file that fd only names, for reading.
+func reopen(fd, flags int) (*os.File, error) {
+	return os.OpenFile("/proc/self/fd/"+strconv.Itoa(fd), os.O_RDONLY|unix.O_CLOEXEC|flags, 0)
 }
 
 // openat2 is a variable for tests of what is done without it.

@@ -23,7 +23,7 @@ var opens = []string{
 // ownNames are the functions that open files with names that goprof makes: files of /proc and /sys that the kernel
 // writes. All other code that looks into a target opens files by openForeign.
 var ownNames = []string{
-	"process/foreign.go openForeign", "process/foreign.go findForeign", "process/foreign_walk.go enter",
+	"process/foreign.go reopen", "process/foreign.go findForeign", "process/foreign_walk.go enter",
 	"process/process.go open",              // /proc/PID/mem and maps
 	"process/core_open_other.go openBelow", // below a folder of the user's, on systems without openat2
 	"process/procfs/read.go Read",          // stat, status

@@ -54,6 +54,9 @@ type Option struct {
 	set   func(c *Config, text string) error
 }
 
+// ruleArg is what an option of rules takes.
+const ruleArg = "RULE"
+
 // Options are all options, in the order of the help.
 var Options = []Option{
 	{"files", false, "DIR", "keep batches as files in `folder`; the oldest are removed first", setFiles},
@@ -69,10 +72,11 @@ var Options = []Option{
 	{"event", false, "EVENTS",
 		"`what` is recorded beside that: alloc, exceptions, libc:write ... as record --event has it, lock, off-cpu; " +
 			"several with commas", setEvent},
-	{"event-match", true, "RULE", "record events of JVMs only that fit `rule`, as match has it", setEventMatch},
-	{"match", true, "RULE",
+	{"event-match", true, ruleArg, "record events of JVMs only that fit `rule`, as match has it", setEventMatch},
+	{"match", true, ruleArg,
 		"record only JVMs that fit `rule`: a regular expression for the name, or FIELD=EXPRESSION", setMatch},
-	{"deny", true, "RULE", "never record JVMs that fit `rule`", setDeny},
+	{"deny", true, ruleArg, "never record JVMs that fit `rule`", setDeny},
+	{"attribute", true, "KEY=VALUE", "add this resource attribute to all batches, `key=value`: k8s.node.name=node-7", setAttribute},
 	{"group-threads", false, "", "count threads whose names differ by a number only as one: fewer series", setPools},
 	{"max-cpu", false, "SHARE",
 		"`share` of the host's CPUs that goprof and its pauses may take together; 0 is any", setMaxCPU},
@@ -132,7 +136,7 @@ func Environment(lookup func(string) (string, bool)) (said Said) {
 }
 
 // Load makes a Config of the file, if there is one, and of sources: variables, then flags. The last text for an option
-// counts. The rules of one source replace those of the sources before.
+// counts. Rules and attributes of one source replace those of the sources before.
 func Load(file string, sources ...Said) (Config, error) {
 	c := Default()
 	if file != "" {
@@ -162,8 +166,14 @@ func Load(file string, sources ...Said) (Config, error) {
 	return c, c.Check()
 }
 
-// forget drops the rules of an option.
-func (c *Config) forget(name string) { *c.rules(name) = nil }
+// forget drops what an option that may be given several times was given before.
+func (c *Config) forget(name string) {
+	if name == "attribute" {
+		c.Attributes = nil
+		return
+	}
+	*c.rules(name) = nil
+}
 
 // rules points to the rules of an option.
 func (c *Config) rules(name string) *[]agent.Rule {
@@ -278,6 +288,15 @@ func setEngine(c *Config, text string) error {
 func setMatch(c *Config, text string) error      { return c.addRule("match", text) }
 func setDeny(c *Config, text string) error       { return c.addRule("deny", text) }
 func setEventMatch(c *Config, text string) error { return c.addRule("event-match", text) }
+
+func setAttribute(c *Config, text string) error {
+	key, value, ok := strings.Cut(text, "=")
+	if !ok || key == "" {
+		return fmt.Errorf("%q is no key=value", text)
+	}
+	c.Attributes.Set(key, value)
+	return nil
+}
 
 func (c *Config) addRule(name, text string) error {
 	rule, err := agent.ParseRule(text)

@@ -33,6 +33,7 @@ match:
   - {user: "^app$", container: ".+"}
 deny: ["version=^1[.]8"]
 listen: 127.0.0.1:9464
+attribute: [k8s.node.name=node-7, "team=cart,pay=1"]
 `)
 	if err != nil {
 		t.Fatal(err)
@@ -43,6 +44,9 @@ listen: 127.0.0.1:9464
 	}
 	if len(c.Choice.Match) != 2 || len(c.Choice.Match[1]) != 2 || len(c.Choice.Deny) != 1 {
 		t.Errorf("%+v", c.Choice)
+	}
+	if len(c.Attributes) != 2 || c.Attributes.Get("k8s.node.name") != "node-7" || c.Attributes.Get("team") != "cart,pay=1" {
+		t.Errorf("%v", c.Attributes)
 	}
 	if err := c.Check(); err != nil {
 		t.Error(err)
@@ -58,6 +62,8 @@ func TestWrongFiles(t *testing.T) {
 		"a list":        {"rate: [1, 2]\n", "line 1: a single value has to stand here"},
 		"no list":       {"match: petclinic\n", "match is a list"},
 		"unknown fact":  {"match: [{colour: red}]\n", `there is no fact "colour"`},
+		"no attribute":  {"attribute: [team]\n", `line 1: "team" is no key=value`},
+		"attribute":     {"attribute: [{team: cart}]\n", "line 1: a single value"},
 		"empty rule":    {"deny: [{}]\n", "a rule without a part"},
 		"bad pattern":   {"match: ['(']\n", "missing closing"},
 		"a text":        {"hello\n", "keys and values"},

@@ -67,7 +67,7 @@ func readAll(c *Config, top *yaml.Node) error {
 
 func readOne(c *Config, o *Option, value *yaml.Node) error {
 	if o.Many {
-		return readRules(c, o, value)
+		return readList(c, o, value)
 	}
 	text, err := scalar(value)
 	if err != nil {
@@ -88,33 +88,34 @@ func scalar(n *yaml.Node) (string, error) {
 	return n.Value, nil
 }
 
-func readRules(c *Config, o *Option, list *yaml.Node) error {
+func readList(c *Config, o *Option, list *yaml.Node) error {
 	if list.Kind != yaml.SequenceNode {
-		return wrong(list, "%s is a list: [petclinic, {user: app}]", o.Name)
+		return wrong(list, "%s is a list: [%s, %[2]s]", o.Name, o.Arg)
 	}
 	c.forget(o.Name)
 	for _, item := range list.Content {
-		rule, err := readRule(item)
+		if item.Kind == yaml.MappingNode && o.Arg == ruleArg {
+			rule, err := readRule(item)
+			if err != nil {
+				return err
+			}
+			rules := c.rules(o.Name)
+			*rules = append(*rules, rule)
+			continue
+		}
+		text, err := scalar(item)
 		if err != nil {
 			return err
 		}
-		rules := c.rules(o.Name)
-		*rules = append(*rules, rule)
+		if err := o.set(c, text); err != nil {
+			return wrong(item, "%w", err)
+		}
 	}
 	return nil
 }
 
+// readRule reads a rule of several parts: {name: EXPRESSION, user: EXPRESSION}.
 func readRule(item *yaml.Node) (rule agent.Rule, err error) {
-	if item.Kind != yaml.MappingNode {
-		text, err := scalar(item)
-		if err != nil {
-			return nil, err
-		}
-		if rule, err = agent.ParseRule(text); err != nil {
-			return nil, wrong(item, "%w", err)
-		}
-		return rule, nil
-	}
 	for i := 0; i+1 < len(item.Content); i += 2 {
 		pattern, err := scalar(item.Content[i+1])
 		if err != nil {

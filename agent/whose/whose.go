@@ -21,7 +21,12 @@ func Enrich(pid int, a *resource.Attributes) {
 	if b, err := procfs.Read(fmt.Sprintf("/proc/%d/environ", pid), maxEnviron); err == nil {
 		a.AddWord(resource.FromEnviron(b))
 	}
-	a.Add(Container(pid))
+	container := Container(pid)
+	a.Add(container)
+	a.Add(pod(firstProcess, logFolder, container.Get(resource.ContainerID)))
+	if name := nodeName(); a.Get(resource.HostName) == "" {
+		a.Set(resource.HostName, name)
+	}
 }
 
 // Container is what the control groups of a process tell of its container.

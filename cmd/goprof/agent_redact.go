@@ -95,7 +95,8 @@ func (n *nameless) whose(a resource.Attributes) resource.Attributes {
 			out.Set(one.Key, n.by.Version(one.Text))
 		case resource.HostName, resource.HostID, resource.ServiceInstance:
 			out.Set(one.Key, n.by.Host(one.Value()))
-		case resource.ServiceNamespace, resource.ServiceVersion, resource.ProcessExecutable, resource.ProcessOwner:
+		case resource.ServiceNamespace, resource.ServiceVersion, resource.ProcessExecutable, resource.ProcessOwner,
+			resource.PodName, resource.PodNamespace, resource.PodContainer, resource.Deployment, resource.NodeName:
 			out.Set(one.Key, n.by.Text(one.Value()))
 		}
 	}

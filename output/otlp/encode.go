@@ -2,6 +2,7 @@ package otlp
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"time"
 
 	"goprof/output/ship"
@@ -18,15 +19,28 @@ func Encode(b *ship.Batch) []byte {
 	e.samples()
 	scope := protobuf.String(nil, 1, "goprof")
 	scope = protobuf.String(scope, 2, clean(b.Meta.Version))
-	profiles := protobuf.Bytes(nil, 1, scope)
-	profiles = protobuf.Bytes(profiles, 2, e.profile(profile.Samples, e.timed()))
+	scoped := protobuf.Bytes(nil, 1, scope)
+	profiles := [][]byte{e.profile(profile.Samples, e.timed())}
 	if w := b.Weight(); w != profile.Samples {
-		profiles = protobuf.Bytes(profiles, 2, e.profile(w, false))
+		profiles = append(profiles, e.profile(w, false))
 	}
-	of := protobuf.Bytes(nil, 1, resourceOf(b.Resource))
-	of = protobuf.Bytes(of, 2, profiles)
+	whose, words := resourceOf(b.Resource), e.dict.write(nil)
+	for _, one := range profiles {
+		scoped = protobuf.Bytes(scoped, 2, protobuf.Bytes(one, 7, idOf(whose, words, one)))
+	}
+	of := protobuf.Bytes(nil, 1, whose)
+	of = protobuf.Bytes(of, 2, scoped)
 	message := protobuf.Bytes(nil, 1, of)
-	return protobuf.Bytes(message, 2, e.dict.write(nil))
+	return protobuf.Bytes(message, 2, words)
+}
+
+// idOf is the profile_id of a Profile. A batch that is sent twice has the same one, so a server can drop the second.
+func idOf(parts ...[]byte) []byte {
+	sum := sha256.New()
+	for _, part := range parts {
+		sum.Write(part)
+	}
+	return sum.Sum(nil)[:16]
 }
 
 // resourceOf is a Resource.

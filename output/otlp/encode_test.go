@@ -98,6 +98,28 @@ func TestFields(t *testing.T) {
 	}
 }
 
+// TestProfileID: the same batch has the same ids again, and no other profile has them.
+func TestProfileID(t *testing.T) {
+	seen := map[string]bool{}
+	for _, samples := range [][]*profile.Sample{shipped.Samples(40, false), shipped.Samples(41, false)} {
+		batch := shipped.Batch(samples, ship.GatherOptions{})
+		first, again := Encode(batch), Encode(batch)
+		if !slices.Equal(first, again) {
+			t.Error("a batch has other bytes when it is sent again")
+		}
+		for _, p := range shipped.ParseOTLP(t, first).ResourceProfiles[0].ScopeProfiles[0].Profiles {
+			id := string(p.ProfileId)
+			if len(id) != 16 || seen[id] {
+				t.Errorf("profile_id %x", id)
+			}
+			seen[id] = true
+		}
+	}
+	if len(seen) != 4 {
+		t.Errorf("%d ids of 4 profiles", len(seen))
+	}
+}
+
 // TestOneSampleOfAll: stacks that differ only by an index of bytecode are one sample, as the definition demands.
 func TestOneSampleOfAll(t *testing.T) {
 	samples := shipped.Samples(400, false)

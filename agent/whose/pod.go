@@ -1,0 +1,97 @@
+//go:build linux
+
+package whose
+
+import (
+	"os"
+	"regexp"
+	"strings"
+
+	"goprof/process"
+	"goprof/profile/resource"
+)
+
+// firstProcess is the host's own first process where the agent sees all processes (hostPID). Its root is the host's.
+const firstProcess = 1
+
+// logFolder holds a link for each container of a node, which kubelet makes for collectors of logs:
+// POD_NAMESPACE_CONTAINER-ID.log (Kubernetes: pkg/kubelet/kuberuntime/legacy.go, logSymlink).
+const logFolder = "/var/log/containers"
+
+// maxLinks bounds what is read of that folder. A node has some hundred pods, and links of those before.
+const maxLinks = 20_000
+
+// pod is what kubelet's links in a folder of a process's root tell of a container. It is empty where there is no link
+// with the whole id: kubelet cuts names of more than 255 bytes.
+func pod(pid int, folder, container string) resource.Attributes {
+	if container == "" {
+		return nil
+	}
+	names, err := process.ListInside(pid, folder, maxLinks)
+	if err != nil {
+		return nil
+	}
+	for _, name := range names {
+		if of, is := strings.CutSuffix(name, "-"+container+".log"); is {
+			return podOfLink(of)
+		}
+	}
+	return nil
+}
+
+// podOfLink reads POD_NAMESPACE_CONTAINER. No part may contain "_" (RFC 1123).
+func podOfLink(name string) (a resource.Attributes) {
+	parts := strings.Split(name, "_")
+	if len(parts) != 3 {
+		return nil
+	}
+	a.Set(resource.PodName, parts[0])
+	a.Set(resource.PodNamespace, parts[1])
+	a.Set(resource.PodContainer, parts[2])
+	if deployment := deploymentOf(parts[0]); deployment != "" {
+		a.Set(resource.Deployment, deployment)
+		a.Set(resource.ServiceName, deployment) // OpenTelemetry's rule for a service that has not named itself
+	}
+	return a
+}
+
+// deploymentPod is the name of a pod that a ReplicaSet of a Deployment has made. The two endings have only letters and
+// digits that cannot make a word (Kubernetes: apimachinery/pkg/util/rand, SafeEncodeString and String). Pods of a CronJob
+// have a number in place of the first.
+var deploymentPod = regexp.MustCompile(`^(.+)-([bcdfghjklmnpqrstvwxz2456789]{6,10})-[bcdfghjklmnpqrstvwxz2456789]{5}$`)
+
+// deploymentOf is the Deployment of a pod by its name, empty if the pod may be of something else.
+func deploymentOf(pod string) string {
+	m := deploymentPod.FindStringSubmatch(pod)
+	if m == nil || strings.Trim(m[2], "2456789") == "" {
+		return ""
+	}
+	return m[1]
+}
+
+// maxHostName is the longest name of a host (HOST_NAME_MAX).
+const maxHostName = 64
+
+// nodeName is the host's name where goprof runs in a container, whose own name the kernel tells instead. It is empty
+// elsewhere.
+func nodeName() string {
+	own, err := os.Readlink("/proc/self/ns/uts")
+	if err != nil {
+		return ""
+	}
+	hosts, err := os.Readlink("/proc/1/ns/uts")
+	if err != nil || own == hosts {
+		return ""
+	}
+	f, size, err := process.OpenInside(firstProcess, "/etc/hostname")
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	if size > maxHostName+1 {
+		return ""
+	}
+	var b [maxHostName + 1]byte
+	n, _ := f.Read(b[:])
+	return strings.TrimSpace(string(b[:n]))
+}

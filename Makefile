@@ -19,7 +19,7 @@ export CGO_ENABLED := 0
 BUILD_FLAGS := -ldflags "-s -w -E goprof/arch/entry.start"
 
 .DEFAULT_GOAL := help
-.PHONY: help build test test-languages test-servers test-readers test-engines quick demo picture vet staticcheck fmt bench microbench fuzz nightly cover clean prove \
+.PHONY: help build test test-languages test-servers test-readers test-engines test-kubernetes quick demo picture vet staticcheck fmt bench microbench fuzz nightly cover clean prove \
 	test-matrix test-arm64 test-kernels dist dist-verify packages test-packages image
 
 help: ## show this list
@@ -89,6 +89,9 @@ test-readers: ## our files in viewers of others, theirs in ours, and async-profi
 
 test-engines: ## what servers of others store of what goprof sends: an OpenTelemetry collector, Pyroscope's service (builds them, in a module of their own)
 	@cd testdata/engines && GOFLAGS=-mod=mod env -u CGO_ENABLED $(GO) test -count 1 -timeout $(TIMEOUT) -v .
+
+test-kubernetes: ## the Helm chart, the base for kustomize and the alerts, read by the libraries of Helm, kustomize, Kubernetes and Prometheus (builds them, in a module of their own)
+	@cd testdata/kubernetes && GOFLAGS=-mod=mod $(GO) test -count 1 -timeout $(TIMEOUT) .
 
 demo: ## build, start a sample JVM with every kind of frame, record it, draw it
 	@scripts/demo.sh

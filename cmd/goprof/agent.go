@@ -52,7 +52,7 @@ namespace (of the pod), version and vendor: --match petclinic, --match user=^app
 
 Each flag may also be a variable of the environment or a key of one YAML file: --rate is
 GOPROF_AGENT_RATE there, and rate. A flag goes before a variable, and a variable before the file.
-SIGHUP reads the file anew.
+SIGHUP reads the file again; a changed file is read within 10 seconds.
 
 docs/agent.md has the file's schema, docs/deploy.md a unit for systemd and a DaemonSet, and docs/engines.md
 what servers get and what is promised of delivery.
@@ -256,15 +256,27 @@ func (f *agentFlags) serve(cmd *cobra.Command, c *config.Config, at net.Listener
 	return failed
 }
 
-// reload reads the configuration at each signal. If something is wrong with it, reload says so, and the old one holds.
+// lookAtFile is how often the agent looks whether its configuration's file has changed, as a ConfigMap's does.
+const lookAtFile = 10 * time.Second
+
+// reload reads the configuration at each signal, and when its file has changed. If something is wrong with it, reload
+// says so, and the old one holds.
 func (f *agentFlags) reload(ctx context.Context, again <-chan os.Signal, a *agent.Agent, old *config.Config,
 	say func(string)) {
+	look := time.NewTicker(lookAtFile)
+	defer look.Stop()
+	read := changeOf(f.file)
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-again:
+		case <-look.C:
+			if changeOf(f.file) == read {
+				continue
+			}
 		}
+		read = changeOf(f.file)
 		c, err := f.load()
 		if err != nil {
 			say("the new configuration is refused: " + err.Error())
@@ -277,6 +289,15 @@ func (f *agentFlags) reload(ctx context.Context, again <-chan os.Signal, a *agen
 		boundMemory(&c.Settings)
 		a.Reload(c.Settings)
 	}
+}
+
+// changeOf is when a file was changed; the zero time if there is no file.
+func changeOf(file string) time.Time {
+	info, err := os.Stat(file)
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime()
 }
 
 // staysAsItWas says which part of a new configuration takes effect only after a restart. It is empty if there is none.

@@ -30,6 +30,7 @@ var portable = []func() *cobra.Command{
 	newLicenses,
 	newMan,
 	newOpener,
+	newWait,
 }
 
 // fileReaders are the commands that never look at a process. dump, heap, locks and triage do if they are given no file.

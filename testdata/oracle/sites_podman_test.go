@@ -304,9 +304,9 @@ func (p *pods) beside(t *testing.T) {
 	}
 }
 
-// daemonSet: an agent with the rights that scripts/agent/daemonset.yaml asks for, and no others, records the JVM.
+// daemonSet: an agent with the rights that scripts/kubernetes/base/agent.yaml asks for, and no others, records the JVM.
 func (p *pods) daemonSet(t *testing.T) {
-	b, err := os.ReadFile("../../scripts/agent/daemonset.yaml")
+	b, err := os.ReadFile("../../scripts/kubernetes/base/agent.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

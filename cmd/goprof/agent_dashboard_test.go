@@ -1,0 +1,50 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"goprof/agent"
+)
+
+// TestDashboardNamesMetrics: each metric that the dashboard and the alerts ask for is one that an agent serves.
+func TestDashboardNamesMetrics(t *testing.T) {
+	host := agent.NewHost(host(), "", nil)
+	var served bytes.Buffer
+	a := agent.New(host, agent.Default(), nil, nil)
+	writeMetrics(&served, a, host, &outlets{})
+	text := served.String() + readSource(t, "agent_to.go") + readSource(t, "agent_metrics.go") // those with a destination
+	for _, file := range []string{"dashboard.json", "chart/alerts.yaml"} {
+		b, err := os.ReadFile("../../scripts/kubernetes/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(file, ".json") && !json.Valid(b) {
+			t.Errorf("%s is no JSON", file)
+		}
+		names := regexp.MustCompile(`goprof_agent_(\w+)`).FindAllStringSubmatch(string(b), -1)
+		if len(names) < 5 {
+			t.Errorf("%s names %d metrics", file, len(names))
+		}
+		for _, m := range names {
+			if !strings.Contains(text, m[0]+"{") && !strings.Contains(text, m[0]+" ") && !strings.Contains(text, `"`+m[1]+`"`) {
+				t.Errorf("%s: an agent serves no %s", file, m[0])
+			}
+		}
+	}
+}
+
+func readSource(t *testing.T, name string) string {
+	t.Helper()
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}

@@ -1,0 +1,30 @@
+package main
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// newWait is what an ephemeral container runs whose image holds goprof alone. kubectl-goprof runs commands beside it.
+func newWait() *cobra.Command {
+	return &cobra.Command{
+		Use:    "wait TIME",
+		Short:  "Do nothing for a while (keeps the container of kubectl-goprof)",
+		Hidden: true,
+		Args:   exactly("TIME"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var d durationFlag
+			if err := d.Set(args[0]); err != nil {
+				return usageError(cmd, err.Error())
+			}
+			ctx, stop := interruptible(cmd.Context())
+			defer stop()
+			select {
+			case <-ctx.Done():
+			case <-time.After(d.Duration):
+			}
+			return nil
+		},
+	}
+}

@@ -85,19 +85,32 @@ rpm --root "$root" -e goprof
 [ ! -e "$root/usr/bin/goprof" ] || fail "the program is left"
 [ "$(cat "$root"/etc/goprof/agent.yaml* | grep -c '^rate: 7')" = 1 ] || fail "the changed configuration is gone"
 
-step "apk and tar.gz: unpacked (no apk is to be had here)"
-for kind in apk tar.gz; do
-    root=$work/root-$kind
-    mkdir -p "$root/proc" "$root/tmp"
-    tar -xzf "$out/goprof-linux-$cpu.$kind" -C "$root" 2>/dev/null
-    if [ $kind = apk ]; then
-        grep -q '^pkgname = goprof$' "$root/.PKGINFO" || fail "no .PKGINFO"
-        has_all_files "$root"
-        works_in "$root"
-    else
-        "$root"/goprof-*/goprof version
-    fi
-done
+step "apk: unpacked (no apk is to be had here)"
+root=$work/root-apk
+mkdir -p "$root/proc" "$root/tmp"
+tar -xzf "$out/goprof-linux-$cpu.apk" -C "$root" 2>/dev/null
+grep -q '^pkgname = goprof$' "$root/.PKGINFO" || fail "no .PKGINFO"
+has_all_files "$root"
+works_in "$root"
+
+step "tar.gz: install.sh, and what it refuses"
+minisign -G -W -p "$work/key.pub" -s "$work/key" >/dev/null
+mkdir "$work/release"
+cp "$out/goprof-linux-$cpu.tar.gz" "$out/SHA256SUMS" "$work/release"
+minisign -S -s "$work/key" -m "$work/release/SHA256SUMS" >/dev/null
+GOPROF_KEY=$work/key.pub scripts/packages/install.sh "$work/release" "$work/prefix"
+"$work/prefix/bin/goprof" record --pid "$jvm" -d 1s -o - | grep -q Busy.main || fail "the installed goprof does not record"
+[ -s "$work/prefix/share/man/man1/goprof-record.1.gz" ] || fail "the installed goprof has no manual page"
+echo x >>"$work/release/goprof-linux-$cpu.tar.gz"
+! scripts/packages/install.sh "$work/release" "$work/prefix" 2>/dev/null || fail "a changed archive is installed"
+(cd "$work/release" && sha256sum "goprof-linux-$cpu.tar.gz" >SHA256SUMS)
+! GOPROF_KEY=$work/key.pub scripts/packages/install.sh "$work/release" "$work/prefix" 2>/dev/null ||
+    fail "checksums that nobody has signed are taken"
+
+step "Homebrew and Nix: the syntax alone (neither is to be had here)"
+scripts/tools.sh ruby nix-instantiate
+ruby -c scripts/packages/goprof.rb
+nix-instantiate --parse scripts/packages/goprof.nix >/dev/null
 
 step "the list of modules: CycloneDX's own validator"
 python3 -m venv "$work/venv"
@@ -110,7 +123,6 @@ go version -m "$out/../dist/goprof-linux-$cpu" | awk '$1 == "dep" {print $2}' | 
 done
 
 step "signatures: minisign, with a key made here"
-minisign -G -W -p "$work/key.pub" -s "$work/key" >/dev/null
 cp "$out/SHA256SUMS" "$work/SHA256SUMS"
 minisign -S -s "$work/key" -m "$work/SHA256SUMS" >/dev/null
 minisign -V -q -p "$work/key.pub" -m "$work/SHA256SUMS"

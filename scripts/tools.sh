@@ -28,6 +28,7 @@ for tool in "$@"; do
         qemu-aarch64) need qemu-aarch64 qemu-user ;;
         qemu-x86_64) need qemu-x86_64 qemu-user ;;
         debugfs) need debugfs e2fsprogs ;;
+        nix-instantiate) need nix-instantiate nix-bin ;;
         depmod) need depmod kmod ;;
         mke2fs) need mke2fs e2fsprogs ;;
         xz) need xz xz-utils ;;

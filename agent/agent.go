@@ -182,7 +182,7 @@ func (a *Agent) take(s Settings) {
 		if verdict == Unwanted {
 			a.release(g)
 			g.state = denied
-		} else if restart || len(old.eventsOf(&g.Candidate)) != len(s.eventsOf(&g.Candidate)) {
+		} else if restart || len(old.EventsOf(&g.Candidate)) != len(s.EventsOf(&g.Candidate)) {
 			a.release(g)
 		}
 	}
@@ -414,7 +414,7 @@ func (a *Agent) serve(ctx context.Context, pid int, facts Candidate, s *Settings
 	spent = a.meter()
 	_, err = t.Record(ctx, Recording{Settings: s, Interval: s.interval(), Sink: r.batches,
 		Started: func(c Control) { send(event{control: c, cost: spent()}) },
-		Beside:  a.besides(r, s.eventsOf(&facts), send)})
+		Beside:  a.besides(r, s.EventsOf(&facts), send)})
 	send(event{ended: true, err: err, exec: err == nil && ctx.Err() == nil && !t.Alive()})
 }
 

@@ -60,8 +60,8 @@ func (s *Settings) has(event string) bool {
 	return slices.ContainsFunc(s.Events, func(e session.AskedEvent) bool { return e.Name == event })
 }
 
-// eventsOf are the events that are wanted of a JVM that is attached to.
-func (s *Settings) eventsOf(j *Candidate) []session.AskedEvent {
+// EventsOf are the events that are wanted of a JVM that is attached to.
+func (s *Settings) EventsOf(j *Candidate) []session.AskedEvent {
 	if len(s.EventMatch) > 0 && anyFits(s.EventMatch, j, true) != Wanted {
 		return nil
 	}

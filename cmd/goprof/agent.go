@@ -26,6 +26,7 @@ import (
 	"goprof/cmd/goprof/exit"
 	"goprof/output"
 	"goprof/process"
+	"goprof/sampler/guard"
 	"goprof/session"
 )
 
@@ -65,12 +66,14 @@ const agentExample = `  goprof agent --files /var/lib/goprof
   goprof agent --otlp http://collector:4318 --event alloc=1m,lock
   goprof agent --config /etc/goprof/agent.yaml --listen 127.0.0.1:9464
   goprof agent --config /etc/goprof/agent.yaml --take-over    a new goprof in place of the old one, without a gap
-  goprof agent --config /etc/goprof/agent.yaml --check        only say whether the file is right`
+  goprof agent --config /etc/goprof/agent.yaml --check        only say whether the file is right
+  goprof agent --config /etc/goprof/agent.yaml --dry-run      only say what it would do with which JVM`
 
 // agentFlags are the flags as they were given. Package config knows what they mean.
 type agentFlags struct {
 	file     string
 	check    bool
+	dryRun   bool
 	takeOver bool
 	said     config.Said
 }
@@ -89,6 +92,7 @@ func newAgent() *cobra.Command {
 	fs.SortFlags = false
 	fs.StringVarP(&f.file, "config", "c", "", "`file` (YAML) that says what flags and variables do not")
 	fs.BoolVar(&f.check, "check", false, "only say whether the configuration is right")
+	fs.BoolVar(&f.dryRun, "dry-run", false, "only say what would be done with each JVM that runs now")
 	fs.BoolVar(&f.takeOver, "take-over", false, "take over from the agent that uses the same folder, without a gap")
 	for i := range config.Options {
 		o := &config.Options[i]
@@ -141,6 +145,15 @@ func (f *agentFlags) run(cmd *cobra.Command) error {
 		}
 		fmt.Fprintln(cmd.OutOrStdout(), "the configuration is right")
 		return nil
+	}
+	if f.dryRun {
+		if err := checkProc(); err != nil {
+			return err
+		}
+		guard.Enter(guard.ToWatch)
+		return writeResult(cmd, output.Stdout, func(w io.Writer) error {
+			return dryRun(w, agent.NewHost(host(), version(), nil), &c.Settings)
+		})
 	}
 	say := func(text string) { fmt.Fprintf(talk, "goprof: %s\n", output.Printable(text)) }
 	out := &outlets{say: say, names: names}

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -30,7 +32,25 @@ var agentLimit = jvmtest.Slow(3 * time.Minute)
 type liveAgent struct {
 	dir string
 	cmd *exec.Cmd
-	log strings.Builder
+	log agentLog
+}
+
+// agentLog holds an agent's messages, and can be read while it runs.
+type agentLog struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *agentLog) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *agentLog) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }
 
 // ofShares chooses the JVMs of tests that run truth.Shares, one of these tests at a time.
@@ -102,10 +122,31 @@ func (a *liveAgent) await(t *testing.T, pid int) {
 func TestAgent(t *testing.T) {
 	jdk := jvmtest.JDKs(t)[0]
 	first := jvmtest.Start(t, jdk, "truth.Shares", "-Xmx64m", "--", "1", "7")
-	a := startAgent(t, ofShares...)
+	for want, more := range map[string][]string{"recorded": nil, "left alone, by match and deny": {"--deny", "Shares"}} {
+		args := slices.Concat([]string{"agent", "--dry-run", "--files", t.TempDir()}, ofShares, more)
+		told, err := exec.Command("goprof", args...).Output()
+		if row := fmt.Sprintf(`(?m)^%d .* truth.Shares .* %s$`, first.PID, want); err != nil ||
+			!regexp.MustCompile(row).Match(told) {
+			t.Errorf("--dry-run %s: %v\n%s", more, err, told)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "agent.yaml")
+	write := func(text string, changed time.Time) {
+		if err := errors.Join(os.WriteFile(file, []byte(text), 0o644), os.Chtimes(file, changed, changed)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("rate: 19\n", time.Now().Add(-time.Hour))
+	a := startAgent(t, append([]string{"--config", file}, ofShares...)...)
 	a.await(t, first.PID)
+	write("rate: 29\n", time.Now())
 	second := jvmtest.Start(t, jdk, "truth.Shares", "-Xmx64m", "--", "1", "7")
 	a.await(t, second.PID)
+	for end := time.Now().Add(agentLimit); !strings.Contains(a.log.String(), "the configuration was read"); {
+		if time.Sleep(50 * time.Millisecond); time.Now().After(end) {
+			t.Fatalf("the changed file is not read\n%s", &a.log)
+		}
+	}
 	a.keepsOnly(t, slices.Concat(guard.ToWatch, guard.ForPerf))
 	first.Kill()
 	a.end(t)

@@ -236,9 +236,9 @@ func AtAGlance(s *profile.Summary, columns int) (text string) {
 // hottestText names as many of the hottest as fit, and the first few in any case.
 func hottestText(parts []profile.Part, columns, few int) (text string) {
 	for i := range parts {
-		name := shortName(CleanName(parts[i].Name))
+		name := ShortName(CleanName(parts[i].Name))
 		for j := range parts {
-			if i != j && parts[i].Name != parts[j].Name && shortName(CleanName(parts[j].Name)) == name {
+			if i != j && parts[i].Name != parts[j].Name && ShortName(CleanName(parts[j].Name)) == name {
 				name = CleanName(parts[i].Name)
 			}
 		}
@@ -282,8 +282,8 @@ func (a *account) allocated() {
 	a.line("Allocated", "%s", text)
 }
 
-// shortName is a method's name without its package: of com.shop.Cart.total, Cart.total.
-func shortName(name string) string {
+// ShortName is a method's name without its package: of com.shop.Cart.total, Cart.total.
+func ShortName(name string) string {
 	method := strings.LastIndexByte(name, '.')
 	if method <= 0 || strings.ContainsAny(name, " :") {
 		return name

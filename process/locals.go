@@ -44,6 +44,8 @@ type Locals struct {
 	Pending bool
 	// Unknown: there is a variable that is found by tables of which the form is not known.
 	Unknown bool
+	// FromPthread is how far a thread's pointer lies above its pthread_t, -1: that is not known.
+	FromPthread int64
 }
 
 const (
@@ -59,6 +61,7 @@ func (p *Process) Locals(name string) (found Locals) {
 	}
 	defer p.mu.Unlock()
 	layout := &p.cpu.Locals
+	found.FromPthread = -1
 	tables, known := (*localTables)(nil), false
 	for _, l := range p.images {
 		v := l.exported(name, layout)
@@ -67,6 +70,7 @@ func (p *Process) Locals(name string) (found Locals) {
 		}
 		if !known {
 			tables, known = p.localTables(layout), true
+			found.FromPthread = fromPthread(tables, layout)
 		}
 		local, state := v.resolve(p, layout, tables)
 		switch state {
@@ -136,6 +140,18 @@ func (v *exportedLocal) resolve(m Memory, layout *arch.LocalsLayout, tables *loc
 	return Local{}, localPending
 }
 
+// fromPthread is Locals.FromPthread. struct pthread begins at the thread pointer, or ends there (glibc
+// sysdeps/x86_64/nptl/tls.h, sysdeps/aarch64/nptl/tls.h; musl arch/x86_64/pthread_arch.h).
+func fromPthread(tables *localTables, layout *arch.LocalsLayout) int64 {
+	switch {
+	case !layout.Above:
+		return 0
+	case tables != nil && tables.pthread > 0:
+		return tables.pthread
+	}
+	return -1
+}
+
 // localTables is how a C library's tables of blocks look.
 type localTables struct {
 	at      int64 // Local.At
@@ -143,6 +159,7 @@ type localTables struct {
 	headLen int
 	entry   uint64 // bytes of an entry
 	counts  bool   // descriptors say which count of the table they want
+	pthread int64  // the size of struct pthread where that ends at the thread pointer, else 0
 }
 
 // local is a variable that is found by a table.
@@ -168,8 +185,8 @@ func (p *Process) localTables(layout *arch.LocalsLayout) *localTables {
 	for _, l := range p.images {
 		switch {
 		case l.Name == "libc.so.6" || l.Name == "libpthread.so.0":
-			if p.agrees(l, layout) {
-				return &localTables{at: layout.GlibcTable, head: -16, headLen: 24, entry: 16, counts: true}
+			if size, ok := p.agrees(l, layout); ok {
+				return &localTables{at: layout.GlibcTable, head: -16, headLen: 24, entry: 16, counts: true, pthread: size}
 			}
 		case strings.HasPrefix(l.Name, "ld-musl-") || l.Name == "libc.so":
 			return &localTables{at: layout.MuslTable, headLen: 8, entry: 8}
@@ -180,7 +197,8 @@ func (p *Process) localTables(layout *arch.LocalsLayout) *localTables {
 
 // agrees reports whether glibc says of itself what goprof takes for granted. Its symbols for debuggers are numbers of
 // 32 bits: of a field its size in bits, how many there are, and its offset (nptl_db/db_info.c, nptl_db/structs.def).
-func (p *Process) agrees(l *loaded, layout *arch.LocalsLayout) bool {
+// pthread is the size of struct pthread where that ends at the thread pointer.
+func (p *Process) agrees(l *loaded, layout *arch.LocalsLayout) (pthread int64, agrees bool) {
 	field := func(name string) (bits, offset uint32, ok bool) {
 		var b [12]byte
 		at, err := l.global("_thread_db_" + name)
@@ -193,15 +211,15 @@ func (p *Process) agrees(l *loaded, layout *arch.LocalsLayout) bool {
 	word, at, ok2 := field("dtv_t_pointer_val")
 	_, table, ok3 := field("pthread_dtvp")
 	if !ok || !ok2 || !ok3 || entry != 128 || first != 0 || word != 64 || at != 0 {
-		return false
+		return 0, false
 	}
 	distance := int64(table)
-	if layout.Above { // struct pthread ends at the thread pointer
+	if layout.Above {
 		size, _, ok := field("sizeof_pthread")
 		if !ok {
-			return false
+			return 0, false
 		}
-		distance -= int64(size)
+		pthread = int64(size)
 	}
-	return distance == layout.GlibcTable
+	return pthread, distance-pthread == layout.GlibcTable
 }

@@ -6,6 +6,7 @@ import (
 	"goprof/profile"
 	"goprof/sampler/look"
 	"goprof/sampler/ptrace"
+	"goprof/vmstructs"
 )
 
 // A tracing agent in the program may publish for which span a thread works (look.Context). Where that is not so, the
@@ -19,6 +20,8 @@ type contexts struct {
 	pending    bool // a library's variable has no place yet
 	unknown    bool // the C library's way to a variable is not known
 	links      profile.Links
+	// fromPthread is process.Locals.FromPthread.
+	fromPthread int64
 }
 
 // PublishesContexts reports whether the program publishes for which span a thread works, as far as its images tell now.
@@ -27,19 +30,27 @@ func (s *Session) PublishesContexts() (does bool) {
 	return does
 }
 
-// findContexts looks for variables in images that are new. It reads the target.
-func (r *recording) findContexts() {
+// findContexts looks for variables in images that are new, and reports whether the program publishes contexts. It reads
+// the target.
+func (r *recording) findContexts() (published bool) {
 	c := &r.contexts
 	generation := r.Process.Generation()
 	if c.searched && c.generation == generation && !c.pending {
-		return
+		return c.Published()
 	}
 	found := r.Process.Locals(look.ContextVariable)
 	c.generation, c.searched, c.pending, c.unknown = generation, true, found.Pending, found.Unknown
+	c.fromPthread = found.FromPthread
 	c.Set(found.List)
-	if len(found.List) > 0 {
-		r.yield(ErrContexts)
+	return c.Published()
+}
+
+// pointer is the thread pointer of a Java thread, 0 if it is not known or not needed.
+func (c *contexts) pointer(java *vmstructs.Thread) uint64 {
+	if !c.Published() || java.Pthread == 0 || c.fromPthread < 0 {
+		return 0
 	}
+	return java.Pthread + uint64(c.fromPthread)
 }
 
 // link is the span of n samples with that context. Each sample is counted once.

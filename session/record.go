@@ -109,6 +109,7 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 		s.dir.allNames, s.dir.every = opt.Wants != nil, has.list
 		r.profile, r.before = p, before
 		r.readSoon(&config)
+		r.findContexts() // a hint says where the thread's context is
 		r.refreshHints(0)
 		r.beginTimed()
 		r.countAllocated()
@@ -129,7 +130,9 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 		defer end()
 	}
 	r.stop = stop
-	s.guarded(r.findContexts)
+	if r.contexts.Published() {
+		r.yield(ErrContexts)
+	}
 	queue := sampler.NewQueue(r.queueLength())
 	done := make(chan error, 1)
 	r.configure(&config)
@@ -322,7 +325,9 @@ func (r *recording) takeAll(queue *sampler.Queue) {
 			if mapped.due(remapShare) {
 				mapped.doTimed(r.Process.Refresh)
 			}
-			r.findContexts()
+			if r.findContexts() {
+				r.yield(ErrContexts)
+			}
 			r.alive()
 			r.refreshHints(0)
 			if r.allocated.pace.due(allocationShare) {
@@ -399,6 +404,7 @@ func (r *recording) follow(snap *look.Look) bool {
 func (r *recording) hint(tid int) (h ptrace.Hint) {
 	if th := r.dir.threads[tid]; th != nil {
 		h = th.hint(r.VM)
+		h.Pointer = r.contexts.pointer(&th.java)
 	}
 	h.Soon = r.isCarrier(tid)
 	if r.opt.Wants != nil {

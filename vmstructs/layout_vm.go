@@ -22,6 +22,7 @@ type threadLayout struct {
 	begin     offset // VM.Threads reads [begin, end) of each JavaThread
 	end       int
 	tid       offset // OSThread
+	pthread   offset // OSThread
 
 	sp, pc, fp    offset // JavaFrameAnchor
 	anchorSpan    int
@@ -45,6 +46,7 @@ func (r *resolver) thread() threadLayout {
 		stackSize: r.field(capThreads, "JavaThread._stack_size"),
 		anchor:    r.field(capAnchors, "JavaThread._anchor"),
 		tid:       r.field(capThreads, "OSThread._thread_id"),
+		pthread:   r.field("", "OSThread._pthread_id"),
 
 		sp:            r.field(capAnchors, "JavaFrameAnchor._last_Java_sp"),
 		pc:            r.field(capAnchors, "JavaFrameAnchor._last_Java_pc"),

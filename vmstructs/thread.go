@@ -19,6 +19,7 @@ type Thread struct {
 	StackBase uint64 // the high end
 	StackSize uint64
 	Compiler  bool
+	Pthread   uint64 // its pthread_t, 0 if that is not known
 
 	obj uint64 // JavaThread::_threadObj, as it stands there
 }
@@ -169,21 +170,29 @@ func (vm *VM) parseThread(addr uint64, b []byte) Thread {
 	return t
 }
 
-// readTIDs puts the thread ids into threads, in place of the OSThreads' addresses.
+// readTIDs puts the thread ids into threads, in place of the OSThreads' addresses, and what pthread_self is there.
 func (vm *VM) readTIDs(threads []Thread) {
-	c := &vm.threads
+	c, l := &vm.threads, &vm.l.thread
 	c.ranges = c.ranges[:0]
 	for i := range threads {
-		c.ranges = append(c.ranges, process.Range{
-			Addr: uint64(threads[i].NSTID) + uint64(vm.l.thread.tid), Buf: c.raw[8*i : 8*i+4 : 8*i+4]})
+		osThread, buf := uint64(threads[i].NSTID), c.raw[16*i:]
+		c.ranges = append(c.ranges, process.Range{Addr: osThread + uint64(l.tid), Buf: buf[:4:4]})
+		if l.pthread.ok() {
+			c.ranges = append(c.ranges, process.Range{Addr: osThread + uint64(l.pthread), Buf: buf[8:16:16]})
+		}
 	}
 	vm.t.ReadMany(c.ranges)
+	each := len(c.ranges) / max(len(threads), 1)
 	for i := range threads {
-		osThread := threads[i].NSTID
+		osThread, of := threads[i].NSTID, c.ranges[each*i:each*(i+1)]
 		threads[i].NSTID = 0
-		if osThread != 0 && c.ranges[i].OK {
-			if tid := offset(0).i32(c.ranges[i].Buf); tid > 0 {
-				threads[i].NSTID = int(tid)
+		if osThread == 0 || !of[0].OK {
+			continue
+		}
+		if tid := offset(0).i32(of[0].Buf); tid > 0 {
+			threads[i].NSTID = int(tid)
+			if each > 1 && of[1].OK {
+				threads[i].Pthread = word(of[1].Buf)
 			}
 		}
 	}

@@ -14,6 +14,7 @@ var platform = []func() *cobra.Command{
 	newHeap,
 	newMemory,
 	newTop,
+	newSlow,
 	newAgent,
 	newDoctor,
 	newWatchdog,

@@ -22,6 +22,7 @@ var platform = []func() *cobra.Command{
 	needsLinux("heap", "Show what fills the heap of a JVM, by class, and what grows"),
 	needsLinux("memory", "Show where the resident memory of a JVM is, and what grows"),
 	needsLinux("top", "Watch a JVM's threads and methods in the terminal"),
+	needsLinux("slow", "Show the slowest requests, and what each of them waited for"),
 	needsLinux("agent", "Record all JVMs of this host, all the time"),
 	needsLinux("doctor", "Say what would work here and what mends the rest"),
 }

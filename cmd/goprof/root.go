@@ -54,6 +54,7 @@ const rootExample = `  goprof list                              the JVMs of this
   goprof heap 1234                         what fills its heap, and what grows
   goprof memory 1234                       where its resident memory is, and what grows
   goprof top 1234                          its threads and methods, all the time
+  goprof slow 1234                         its slowest requests, and what each waited for
   goprof agent --files /var/lib/goprof     all JVMs of this host, all the time
   goprof doctor --pid 1234                 what would work, and what mends the rest
   goprof man /usr/local/share/man/man1     the manual pages: man goprof-record`

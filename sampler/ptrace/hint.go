@@ -17,6 +17,8 @@ type Hint struct {
 	FollowLen int
 	// Handle is the address of the thread's handle, for Trail.ObjectSize; 0 for none.
 	Handle uint64
+	// Pointer is the thread's thread pointer, 0 if that is not known. Looks without a stop need it for Contexts.
+	Pointer uint64
 	// Soon: what is read of the thread after its look is wanted (sampler.Config.After). A Tracer reads it in any case.
 	Soon bool
 	// Skip: leave the thread alone. Its CPU time is no matter of the run's.

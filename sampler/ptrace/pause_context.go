@@ -20,18 +20,30 @@ import (
 //
 //go:nosplit
 func (t *Tracer) copyContext(tid int) {
-	if t.Contexts == nil || t.reader == nil {
-		return
-	}
-	w := t.Contexts.ways.Load()
-	if w == nil || len(t.context.guess) == 0 {
+	w := t.contextWays()
+	if w == nil {
 		return
 	}
 	t.look.context = look.ContextUnreadable
-	pointer, ok := t.threadPointer(tid)
-	if !ok {
-		return
+	if pointer, ok := t.threadPointer(tid); ok {
+		t.copyContextAt(tid, w, pointer)
 	}
+}
+
+// contextWays is where contexts are, nil: nowhere.
+//
+//go:nosplit
+func (t *Tracer) contextWays() *contextWays {
+	if t.Contexts == nil || t.reader == nil || len(t.context.guess) == 0 {
+		return nil
+	}
+	return t.Contexts.ways.Load()
+}
+
+// copyContextAt copies the record of a thread that stands still, with that thread pointer.
+//
+//go:nosplit
+func (t *Tracer) copyContextAt(tid int, w *contextWays, pointer uint64) {
 	g := &t.context.guess[uint(tid)%contextGuesses]
 	if g.tid != tid || g.number != w.number || g.pointer != pointer {
 		*g = contextGuess{tid: tid, number: w.number, pointer: pointer}

@@ -117,6 +117,10 @@ func (t *Tracer) readUnstopped(tid int, f *followed, hint *Hint) Outcome {
 	t.beginReads()
 	t.look = pauseLeft{when: Monotonic(), sp: sp}
 	t.copyStack(tid, hint)
+	t.prepareContext()
+	if w := t.contextWays(); w != nil && hint.Pointer != 0 {
+		t.copyContextAt(tid, w, hint.Pointer)
+	}
 	return Taken
 }
 

@@ -121,6 +121,29 @@ public final class Tracing {
         sink = work(n);
     }
 
+    /** Waits within a span. */
+    static void waiting() throws InterruptedException {
+        Thread.sleep(30);
+    }
+
+    /** Waits without one. */
+    static void idle() throws InterruptedException {
+        Thread.sleep(20);
+    }
+
+    private static void rest(Agent agent, int thread) {
+        try {
+            while (!over) {
+                agent.swap(thread, 3);
+                waiting();
+                agent.detach();
+                idle();
+            }
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
     /** Some agents have a record for each span, others write all spans of a thread into one record. */
     private static void span(Agent agent, boolean swaps, int thread, int span) {
         if (swaps) {
@@ -169,6 +192,8 @@ public final class Tracing {
         start(2, false, new Gnu());
         start(3, true, new Descriptor());
         start(4, false, new Initial());
+        daemon("tracing-6", () -> rest(new Gnu(), 6));
+        daemon("tracing-7", () -> rest(new Initial(), 7));
         daemon("tracing-none", () -> {
             int[] seed = {9};
             while (!over) {

@@ -34,7 +34,8 @@ func tracingLibraries(t *testing.T) (paths []string) {
 }
 
 // tracingSpans are the spans of truth.Tracing by the methods that work for them; 0 is none.
-var tracingSpans = map[string]byte{"alpha": 1, "beta": 2, "detached": 0, "begun": 0, "torn": 0, "astray": 0}
+var tracingSpans = map[string]byte{"alpha": 1, "beta": 2, "detached": 0, "begun": 0, "torn": 0, "astray": 0,
+	"waiting": 3, "idle": 0}
 
 // linkJudge compares each sample's span with the method that it was in.
 type linkJudge struct {
@@ -44,6 +45,7 @@ type linkJudge struct {
 	none   map[string]int // by method
 	late   int            // samples of the late library's thread without their span
 	wrong  int
+	waits  bool // the threads that wait are judged, and no others
 	on     func()
 	enough func(*linkJudge) bool
 }
@@ -65,10 +67,16 @@ func (j *linkJudge) Sample(s *profile.Sample) {
 // judge knows a thread's ids by its name: the thread's number, and 0xee at the trace's end.
 func (j *linkJudge) judge(s *profile.Sample) {
 	number, ok := strings.CutPrefix(s.Thread.JavaName, "tracing-")
+	if s.Thread.JavaName == "" && s.Link.Trace[0] == 5 {
+		return // the late library's thread has just started, and its name is not known yet
+	}
 	if !ok || number == "none" {
 		if s.Link != (profile.Link{}) {
 			j.fail(s, "a thread that publishes nothing has a span")
 		}
+		return
+	}
+	if (number == "6" || number == "7") != j.waits {
 		return
 	}
 	var want profile.Link
@@ -90,6 +98,8 @@ func (j *linkJudge) judge(s *profile.Sample) {
 		}
 	case s.Link == want:
 		j.known[number]++
+	case j.waits && !s.Link.Known(): // goprof does not know the thread's pointer yet
+		j.late++
 	case number == "5" && !s.Link.Known() && j.known[number] == 0:
 		j.late++ // goprof has not seen the library yet
 	default:
@@ -162,6 +172,7 @@ func TestTraceContext(t *testing.T) {
 		if n := l.Read + l.None + l.Invalid + l.Half + l.Unreadable + l.NotStopped; n != p.Counts.Samples() {
 			t.Errorf("the account has %d samples of %d", n, p.Counts.Samples())
 		}
+		t.Run("waiting", func(t *testing.T) { waitingLinks(t, s) })
 		t.Run("wall", func(t *testing.T) { wallLinks(t, s) })
 		t.Run("yields", func(t *testing.T) { yieldsToContexts(t, s) })
 	})
@@ -179,6 +190,25 @@ func yieldsToContexts(t *testing.T, s *session.Session) {
 		Yield: true})
 	if !errors.Is(err, session.ErrContexts) || ctx.Err() != nil {
 		t.Errorf("the recording ended with %v", err)
+	}
+}
+
+// waitingLinks: a thread that waits is not stopped, and its looks have the span in which it waits.
+func waitingLinks(t *testing.T, s *session.Session) {
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	defer cancel()
+	judge := &linkJudge{t: t, known: map[string]int{}, none: map[string]int{}, waits: true, on: cancel}
+	judge.enough = func(j *linkJudge) bool {
+		return j.known["6"] >= 50 && j.known["7"] >= 50 && j.none["idle"] >= 50 || j.wrong > 0
+	}
+	_, sum, err := s.Record(ctx, session.RecordOptions{Mode: session.WallMode, Interval: 5 * time.Millisecond,
+		Engine: session.PtraceEngine, Sink: judge})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("right: %v, none: %v; %v", judge.known, judge.none, sum.Links)
+	if judge.known["6"] < 50 || judge.known["7"] < 50 || judge.none["idle"] < 50 || judge.late > judge.known["6"]/5 {
+		t.Errorf("too few looks at threads that wait, or %d without their span", judge.late)
 	}
 }
 

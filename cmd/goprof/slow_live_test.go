@@ -1,0 +1,75 @@
+//go:build linux
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"goprof/testdata/jvmtest"
+)
+
+// TestSlow: the slowest requests of a JVM, and of a file, are those that wait for a lock, and that is said. A JVM
+// without traces gets a line that says so.
+func TestSlow(t *testing.T) {
+	jvm := jvmtest.Start(t, jvmtest.JDKs(t)[0], "truth.SlowRequests", "-Xmx64m")
+	file := filepath.Join(t.TempDir(), "x.jfr")
+	if code, told := runGoprof(t, "record", fmt.Sprint(jvm.PID), "-d", "4s", "--mode", "wall", "--rate", "50", "-o", file,
+		"-q"); code != 0 {
+		t.Fatal(told)
+	}
+	for _, args := range [][]string{{fmt.Sprint(jvm.PID), "-d", "4s"}, {file}} {
+		out, err := exec.Command("goprof", append(append([]string{"slow"}, args...), "--per", "SlowRequests[.]handle$", "--json",
+			"--over", "300ms")...).Output()
+		if err != nil {
+			t.Fatal(args, err)
+		}
+		var r struct {
+			Seen int
+			Slow []struct {
+				Thread  string
+				Seconds float64
+				Parts   []struct{ What string }
+			}
+			More []struct{ What string } `json:"slow_ones_spend_more_in"`
+		}
+		if err := json.Unmarshal(out, &r); err != nil {
+			t.Fatal(err)
+		}
+		if len(r.Slow) == 0 || len(r.Slow) >= r.Seen || len(r.More) == 0 {
+			t.Fatalf("%s: %+v", args, r)
+		}
+		for _, s := range r.Slow {
+			if what := s.Parts[0].What; s.Seconds <= (300*time.Millisecond).Seconds() || !strings.Contains(s.Thread, "server-") ||
+				what != "SlowRequests.enter (blocked)" && what != "SlowRequests.query (sleeping)" {
+				t.Errorf("%s: %+v", args, s)
+			}
+		}
+	}
+	collapsed := filepath.Join(t.TempDir(), "x.collapsed")
+	if err := os.WriteFile(collapsed, []byte("a;b 1\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for want, args := range map[string][]string{
+		"does not publish for which trace":    {file},
+		"no sample has a frame that --per":    {file, "--per", "nosuch"},
+		"--per and --trace exclude each":      {file, "--per", "a", "--trace", "b"},
+		"--top is 1 or more":                  {file, "--top", "0"},
+		"--rate is between 1 and 1000":        {fmt.Sprint(jvm.PID), "--rate", "0"},
+		"does not say what threads did at":    {collapsed},
+		`no JVM has "nosuchprogram" in its`:   {"nosuchprogram"},
+		"missing closing ): `(`":              {file, "--per", "("},
+		"which JVM? --pid is missing, or a p": nil,
+	} {
+		if code, told := runGoprof(t, append([]string{"slow"}, args...)...); code == 0 || !strings.Contains(told, want) ||
+			!strings.Contains(told, "try: ") {
+			t.Errorf("slow %q: %d %s\nwant %s", args, code, told, want)
+		}
+	}
+}

@@ -1,0 +1,219 @@
+// Package requests finds the requests of a program in the samples of a wall-clock recording, and says what each request
+// spent its time in.
+//
+// A request is what threads did for one trace (profile.Link), or the time for which one thread had a frame on its stack.
+// Samples are looks: what a thread did between two looks is not known, so the times of a request are right within two
+// intervals, and short requests are seen by chance.
+package requests
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"sort"
+	"time"
+
+	"goprof/output"
+	"goprof/profile"
+	"goprof/profile/naming"
+)
+
+// mostLooks bounds the looks that are kept, of 32 bytes each.
+const mostLooks = 4 << 20
+
+// look is a look at a thread that worked for a request, or perhaps did.
+type look struct {
+	at, span int64 // ns
+	part     int32 // of Gatherer.parts
+	link     int32 // of Gatherer.links; with a method 0: it is on the stack; -1: neither
+}
+
+// Gatherer takes the samples of a recording, in any order.
+type Gatherer struct {
+	method  *regexp.Regexp // nil: requests are traces
+	threads map[profile.Thread][]look
+	parts   table[string]
+	links   table[profile.Link]
+	looks   int
+	// Left is how many samples there was no room for. Timeless is how many had no time.
+	Left, Timeless int64
+}
+
+// table numbers values.
+type table[T comparable] struct {
+	all    []T
+	number map[T]int32
+}
+
+func (t *table[T]) of(v T) int32 {
+	n, known := t.number[v]
+	if !known {
+		if t.number == nil {
+			t.number = map[T]int32{}
+		}
+		n = int32(len(t.all))
+		t.number[v], t.all = n, append(t.all, v)
+	}
+	return n
+}
+
+// New makes a Gatherer of requests that are traces, or of those for which a thread has a frame that method fits.
+func New(method *regexp.Regexp) *Gatherer {
+	return &Gatherer{method: method, threads: map[profile.Thread][]look{}}
+}
+
+// Sample takes a sample. It keeps nothing of it but names.
+func (g *Gatherer) Sample(s *profile.Sample) {
+	switch {
+	case s.At.Wall == 0 || s.TimeOnly || !s.Wall || s.Stack == nil:
+		g.Timeless++
+		return
+	case g.looks == mostLooks:
+		g.Left++
+		return
+	}
+	g.looks++
+	l := look{at: s.At.Wall, span: int64(s.Span), part: g.parts.of(partOf(s)), link: -1}
+	switch {
+	case g.method != nil && g.has(s.Stack):
+		l.link = g.links.of(profile.Link{})
+	case g.method == nil && s.Link.Known():
+		l.link = g.links.of(profile.Link{Trace: s.Link.Trace})
+		if s.Link.Trace == [16]byte{} {
+			l.link = g.links.of(s.Link)
+		}
+	}
+	g.threads[s.Thread] = append(g.threads[s.Thread], l)
+}
+
+func (g *Gatherer) has(s *profile.Stack) bool {
+	return slices.ContainsFunc(s.Frames, func(f profile.Frame) bool { return f.Func != nil && g.method.MatchString(f.Func.Name) })
+}
+
+// partOf says what a thread did, in a few words: a place, and its state.
+func partOf(s *profile.Sample) string {
+	state := s.State.String()
+	if f := s.Stack.Frames; len(f) > 0 && f[0].Kind == profile.StateFrame && f[0].Func != nil {
+		state = f[0].Func.Name[1 : len(f[0].Func.Name)-1]
+	}
+	place := naming.TopJava(s.Stack, s.State != profile.Running)
+	return cmp.Or(output.ShortName(output.CleanName(place)), "native code") + " (" + state + ")"
+}
+
+// Request is one request.
+type Request struct {
+	Trace   string // "" for a request by a method
+	Thread  string // that had it first
+	Threads int    // that had it
+	From    time.Time
+	For     time.Duration
+	Parts   []Part // the largest first; of all threads together
+	// Unseen is the part of For in which no thread had the request.
+	Unseen time.Duration
+}
+
+// Part is time that a request spent in something.
+type Part struct {
+	What string
+	For  time.Duration
+}
+
+// Requests are all requests, the longest first.
+func (g *Gatherer) Requests() []Request {
+	found := map[int32]*building{}
+	var all []*building
+	for thread, looks := range g.threads {
+		sort.Slice(looks, func(i, j int) bool { return looks[i].at < looks[j].at })
+		for _, run := range runs(looks, g.method == nil) {
+			b := found[run[0].link]
+			if b == nil || g.method != nil {
+				b = &building{link: run[0].link, parts: map[int32]int64{}}
+				found[b.link], all = b, append(all, b)
+			}
+			b.add(thread, run)
+		}
+	}
+	out := make([]Request, len(all))
+	for i, b := range all {
+		out[i] = b.request(g)
+	}
+	sort.Slice(out, func(i, j int) bool {
+		a, b := &out[i], &out[j]
+		return cmp.Or(cmp.Compare(b.For, a.For), a.From.Compare(b.From), cmp.Compare(a.Trace, b.Trace)) < 0
+	})
+	return out
+}
+
+// runs cuts the looks at a thread into requests. With bridge, looks without a request between two of the same one belong
+// to it: what the thread published could not be read there.
+func runs(looks []look, bridge bool) (all [][]look) {
+	first, last := -1, -1 // of the run
+	for i := range looks {
+		switch {
+		case looks[i].link < 0:
+			continue
+		case first >= 0 && looks[last].link == looks[i].link && (bridge || i == last+1):
+		default:
+			if first >= 0 {
+				all = append(all, looks[first:last+1])
+			}
+			first = i
+		}
+		last = i
+	}
+	if first >= 0 {
+		all = append(all, looks[first:last+1])
+	}
+	return all
+}
+
+// building is a request whose runs are being put together.
+type building struct {
+	link    int32
+	spans   [][2]int64
+	threads []profile.Thread
+	parts   map[int32]int64
+}
+
+func (b *building) add(of profile.Thread, run []look) {
+	end := run[0].at
+	for i := range run {
+		b.parts[run[i].part] += run[i].span
+		end = max(end, run[i].at+run[i].span)
+	}
+	b.spans = append(b.spans, [2]int64{run[0].at, end})
+	b.threads = append(b.threads, of)
+}
+
+func (b *building) request(g *Gatherer) (r Request) {
+	first := 0
+	for i := range b.spans {
+		if b.spans[i][0] < b.spans[first][0] {
+			first = i
+		}
+	}
+	r.Trace, r.Thread = g.links.all[b.link].TraceID(), naming.ThreadLabel(&b.threads[first])
+	sort.Slice(b.spans, func(i, j int) bool { return b.spans[i][0] < b.spans[j][0] })
+	from, to, gap := b.spans[0][0], b.spans[0][1], int64(0)
+	for _, s := range b.spans {
+		gap += max(0, s[0]-to)
+		to = max(to, s[1])
+	}
+	r.From, r.For, r.Unseen = time.Unix(0, from), time.Duration(to-from), time.Duration(gap)
+	seen := map[profile.Thread]bool{}
+	for _, t := range b.threads {
+		seen[t] = true
+	}
+	r.Threads = len(seen)
+	for part, ns := range b.parts {
+		r.Parts = append(r.Parts, Part{g.parts.all[part], time.Duration(ns)})
+	}
+	byTime(r.Parts)
+	return r
+}
+
+func byTime(parts []Part) {
+	sort.Slice(parts, func(i, j int) bool {
+		return cmp.Or(cmp.Compare(parts[j].For, parts[i].For), cmp.Compare(parts[i].What, parts[j].What)) < 0
+	})
+}

@@ -1,0 +1,120 @@
+package requests
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"goprof/profile"
+)
+
+const ms = int64(time.Millisecond)
+
+// sampleAt is a look at a thread that waits in a method, below the frame handle if it has one.
+func sampleAt(at int64, thread int, trace byte, state profile.State, methods ...string) *profile.Sample {
+	s := &profile.Sample{At: profile.Instant{Wall: 1e18 + at*ms}, Thread: profile.Thread{TID: thread}, Wall: true,
+		Span: 10 * time.Millisecond, State: state, Stack: &profile.Stack{}}
+	if trace != 0 {
+		s.Link.Trace[0], s.Link.Span[0] = trace, byte(at)+1
+	}
+	for _, m := range append([]string{state.Label("")}, methods...) {
+		kind := profile.Interpreted
+		if strings.HasPrefix(m, "[") {
+			kind = profile.StateFrame
+		}
+		s.Stack.Frames = append(s.Stack.Frames, profile.Frame{Func: &profile.Func{Name: m}, Kind: kind})
+	}
+	return s
+}
+
+func text(r *Request) string {
+	parts := ""
+	for _, p := range r.Parts {
+		parts += fmt.Sprintf(", %v %s", p.For, p.What)
+	}
+	return fmt.Sprintf("%.2s %d threads %v, unseen %v%s", r.Trace, r.Threads, r.For, r.Unseen, parts)
+}
+
+// TestTraces: looks become requests by their traces, whatever the order in which they come.
+func TestTraces(t *testing.T) {
+	g := New(nil)
+	for _, s := range []*profile.Sample{
+		sampleAt(30, 1, 0xa, profile.Blocked, "com.shop.Cart.lock"),
+		sampleAt(0, 1, 0xa, profile.Running, "com.shop.Cart.total"),
+		sampleAt(10, 1, 0, profile.Blocked, "com.shop.Cart.lock"), // between two of one trace
+		sampleAt(20, 1, 0xa, profile.Blocked, "com.shop.Cart.lock"),
+		sampleAt(40, 1, 0, profile.Parked, "java.util.concurrent.LinkedBlockingQueue.take"), // behind it
+		sampleAt(70, 2, 0xa, profile.Running, "com.shop.Cart.send"),                         // another thread goes on
+		sampleAt(50, 1, 0xb, profile.Running, "com.shop.Cart.total"),
+		sampleAt(60, 1, 0xc, profile.Running, "com.shop.Cart.total"),
+		sampleAt(80, 1, 0xc, profile.Running, "com.shop.Cart.total"),
+		sampleAt(90, 1, 0, profile.Running, "com.shop.Other.work"),
+	} {
+		g.Sample(s)
+	}
+	want := []string{
+		"0a 2 threads 80ms, unseen 30ms, 30ms Cart.lock (blocked), 10ms Cart.send (running), 10ms Cart.total (running)",
+		"0c 1 threads 30ms, unseen 0s, 20ms Cart.total (running)",
+		"0b 1 threads 10ms, unseen 0s, 10ms Cart.total (running)",
+	}
+	all := g.Requests()
+	if len(all) != len(want) {
+		t.Fatalf("%d requests: %+v", len(all), all)
+	}
+	for i := range all {
+		if got := text(&all[i]); got != want[i] {
+			t.Errorf("%s\nwant %s", got, want[i])
+		}
+	}
+}
+
+// TestMethod: a request is as long as its frame stands on the stack. A gap of one look ends it.
+func TestMethod(t *testing.T) {
+	g := New(regexp.MustCompile(`Api[.]handle$`))
+	for at := range int64(10) {
+		methods := []string{"com.shop.Cart.total", "com.shop.Api.handle"}
+		if at == 3 || at > 7 {
+			methods = methods[:1]
+		}
+		g.Sample(sampleAt(10*at, 1, 0, profile.Running, methods...))
+	}
+	all := g.Requests()
+	if len(all) != 2 || all[0].For != 40*time.Millisecond || all[1].For != 30*time.Millisecond || all[0].Trace != "" {
+		t.Errorf("%+v", all)
+	}
+}
+
+// TestNotLooks: what has no time, and what is no look of a wall-clock recording, is counted and not kept.
+func TestNotLooks(t *testing.T) {
+	g := New(nil)
+	for _, change := range []func(*profile.Sample){
+		func(s *profile.Sample) { s.At = profile.Instant{} },
+		func(s *profile.Sample) { s.TimeOnly = true },
+		func(s *profile.Sample) { s.Wall = false },
+		func(s *profile.Sample) { s.Stack = nil },
+	} {
+		s := sampleAt(0, 1, 0xa, profile.Running, "a.B.c")
+		change(s)
+		g.Sample(s)
+	}
+	if n := g.Requests(); len(n) != 0 || g.Timeless != 4 {
+		t.Errorf("%v, %d", n, g.Timeless)
+	}
+}
+
+// TestDifferences: what slow requests spend more in is named, and what all spend alike is not.
+func TestDifferences(t *testing.T) {
+	part := func(lock, sum time.Duration) Request {
+		return Request{For: lock + sum, Parts: []Part{{"lock", lock}, {"sum", sum}}}
+	}
+	all := []Request{part(900, 50), part(700, 60), part(10, 50), part(20, 60), part(0, 50)}
+	got := Differences(all, 2)
+	if len(got) != 1 || got[0] != (Difference{"lock", 800, 10}) {
+		t.Errorf("%+v", got)
+	}
+	if len(Differences(all, 0))+len(Differences(all, len(all))) != 0 {
+		t.Error("there is nothing to compare with, and a difference")
+	}
+}

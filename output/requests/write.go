@@ -1,0 +1,135 @@
+package requests
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"goprof/output"
+)
+
+// Report is what is told of requests.
+type Report struct {
+	All      []Request // the longest first
+	Slow     int       // so many of the first are slow
+	By       string    // what a request is: "trace", or a method
+	Interval time.Duration
+	Duration time.Duration // of the recording
+	Left     int64         // samples that there was no room for
+}
+
+const mostParts = 6
+
+// Text writes a report for people.
+func (r *Report) Text(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Requests   %d seen in %s, by %s; a look each %s, so shorter ones are seen by chance\n", len(r.All),
+		round(r.Duration), output.Printable(r.By), round(r.Interval))
+	if r.Left > 0 {
+		fmt.Fprintf(&b, "Left out   %d samples: there was no room for them\n", r.Left)
+	}
+	if r.Slow > 0 {
+		fmt.Fprintf(&b, "Slow       %d, from %s to %s, each within %s\n", r.Slow, round(r.All[0].For),
+			round(r.All[r.Slow-1].For), round(2*r.Interval))
+	}
+	for i := range r.All[:r.Slow] {
+		one := &r.All[i]
+		fmt.Fprintf(&b, "\n%8s  %s", round(one.For), one.From.UTC().Format("15:04:05.000"))
+		if one.Trace != "" {
+			fmt.Fprintf(&b, "  trace %s", one.Trace)
+		}
+		fmt.Fprintf(&b, "  %s", output.Printable(one.Thread))
+		if one.Threads > 1 {
+			fmt.Fprintf(&b, " and %d more", one.Threads-1)
+		}
+		b.WriteByte('\n')
+		for at, p := range one.Parts {
+			if at == mostParts {
+				fmt.Fprintf(&b, "          %8s  %d more\n", "", len(one.Parts)-at)
+				break
+			}
+			fmt.Fprintf(&b, "          %8s  %s\n", round(p.For), output.Printable(p.What))
+		}
+		if one.Unseen > 2*r.Interval {
+			fmt.Fprintf(&b, "          %8s  %s\n", round(one.Unseen), Unseen)
+		}
+	}
+	if more := Differences(r.All, r.Slow); len(more) > 0 {
+		fmt.Fprintf(&b, "\nWhat a slow one spends more in, on average (and one of the other %d)\n", len(r.All)-r.Slow)
+		for i, d := range more {
+			if i == mostParts {
+				break
+			}
+			fmt.Fprintf(&b, "%8s (%s)  %s\n", round(d.Slow), round(d.Others), output.Printable(d.What))
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// round is a time as people read it.
+func round(d time.Duration) string {
+	switch {
+	case d >= 10*time.Second:
+		d = d.Round(time.Second)
+	case d >= time.Second:
+		d = d.Round(10 * time.Millisecond)
+	default:
+		d = d.Round(time.Millisecond)
+	}
+	return d.String()
+}
+
+type reportJSON struct {
+	By              string        `json:"by"`
+	Seen            int           `json:"seen"`
+	IntervalSeconds float64       `json:"interval_seconds"`
+	DurationSeconds float64       `json:"duration_seconds"`
+	LeftOut         int64         `json:"left_out,omitempty"`
+	Slow            []requestJSON `json:"slow"`
+	More            []moreJSON    `json:"slow_ones_spend_more_in"`
+}
+
+type requestJSON struct {
+	Trace   string     `json:"trace_id,omitempty"`
+	Thread  string     `json:"thread"`
+	Threads int        `json:"threads"`
+	At      string     `json:"at"`
+	Seconds float64    `json:"seconds"`
+	Unseen  float64    `json:"unseen_seconds,omitempty"`
+	Parts   []partJSON `json:"parts"`
+}
+
+type partJSON struct {
+	What    string  `json:"what"`
+	Seconds float64 `json:"seconds"`
+}
+
+type moreJSON struct {
+	What   string  `json:"what"`
+	Slow   float64 `json:"slow_seconds"`
+	Others float64 `json:"other_seconds"`
+}
+
+// JSON writes a report for programs.
+func (r *Report) JSON(w io.Writer) error {
+	out := reportJSON{By: r.By, Seen: len(r.All), IntervalSeconds: r.Interval.Seconds(),
+		DurationSeconds: r.Duration.Seconds(), LeftOut: r.Left, Slow: []requestJSON{}, More: []moreJSON{}}
+	for i := range r.All[:r.Slow] {
+		one := &r.All[i]
+		of := requestJSON{Trace: one.Trace, Thread: one.Thread, Threads: one.Threads,
+			At: one.From.UTC().Format(time.RFC3339Nano), Seconds: one.For.Seconds(), Unseen: one.Unseen.Seconds()}
+		for _, p := range one.Parts {
+			of.Parts = append(of.Parts, partJSON{p.What, p.For.Seconds()})
+		}
+		out.Slow = append(out.Slow, of)
+	}
+	for _, d := range Differences(r.All, r.Slow) {
+		out.More = append(out.More, moreJSON{d.What, d.Slow.Seconds(), d.Others.Seconds()})
+	}
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(out)
+}

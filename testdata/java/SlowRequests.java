@@ -1,0 +1,106 @@
+package truth;
+
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/**
+ * Proves: the requests that take longest are found, with what they waited for.
+ *
+ * <p>Four threads serve requests, each in a trace of its own (testdata/native/tracing.c), and rest between two of them.
+ * Every fifth request is slow: it waits for a lock that another thread holds, or for a query. The command "log" prints
+ * each request so far: its number, how many ms it took, and the method in which it spent most of that.
+ *
+ * <p>Argument: the library of Tracing.Gnu. Without it requests have no traces.
+ */
+public final class SlowRequests {
+    private static final Tracing.Gnu AGENT = new Tracing.Gnu();
+    private static final AtomicInteger NUMBERS = new AtomicInteger();
+    private static final ConcurrentLinkedQueue<String> LOG = new ConcurrentLinkedQueue<>();
+    private static boolean traced;
+    private static volatile boolean over;
+
+    private SlowRequests() { }
+
+    static void query(long ms) throws InterruptedException {
+        Thread.sleep(ms);
+    }
+
+    /** Waits for a lock that another thread holds for some time. */
+    static void book(long ms) throws InterruptedException {
+        Object ledger = new Object();
+        CountDownLatch held = new CountDownLatch(1);
+        new Thread(() -> {
+            synchronized (ledger) {
+                held.countDown();
+                try {
+                    Thread.sleep(ms);
+                } catch (InterruptedException e) {
+                    throw new IllegalStateException(e);
+                }
+            }
+        }, "holder").start();
+        held.await();
+        enter(ledger);
+    }
+
+    static void enter(Object ledger) {
+        synchronized (ledger) {
+            NUMBERS.get();
+        }
+    }
+
+    static String handle(int number) throws InterruptedException {
+        query(40);
+        switch (number % 10) {
+            case 4:
+                query(700);
+                return "query";
+            case 9:
+                book(900);
+                return "enter";
+            default:
+                return "query";
+        }
+    }
+
+    private static void serve() {
+        try {
+            while (!over) {
+                int number = NUMBERS.incrementAndGet();
+                if (number > 255) { // the trace's first byte
+                    return;
+                }
+                if (traced) {
+                    AGENT.swap(number, 1);
+                }
+                long begin = System.nanoTime();
+                String most = handle(number);
+                long took = System.nanoTime() - begin;
+                if (traced) {
+                    AGENT.detach();
+                }
+                LOG.add(number + " " + took / 1_000_000 + " " + most);
+                Thread.sleep(150);
+            }
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    public static void main(String[] args) {
+        if (args.length > 0) {
+            System.load(args[0]);
+            traced = true;
+        }
+        for (int i = 0; i < 4; i++) {
+            Thread t = new Thread(SlowRequests::serve, "server-" + i);
+            t.setDaemon(true);
+            t.start();
+        }
+        Control.serve((command, out) -> {
+            Control.check(command.equals("log"), "no such command: " + command);
+            out.println(String.join(";", LOG));
+        }, () -> over = true);
+    }
+}

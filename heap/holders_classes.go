@@ -3,6 +3,7 @@ package heap
 import (
 	"cmp"
 	"slices"
+	"sort"
 	"strings"
 
 	"goprof/profile"
@@ -133,7 +134,7 @@ func (t *heldClasses) refsOf(c *heldClass) []refField {
 			break
 		}
 	}
-	slices.SortFunc(c.refs, func(a, b refField) int { return cmp.Compare(a.at, b.at) })
+	sort.Slice(c.refs, func(i, j int) bool { return c.refs[i].at < c.refs[j].at })
 	return c.refs
 }
 

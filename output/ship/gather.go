@@ -2,6 +2,7 @@ package ship
 
 import (
 	"slices"
+	"sort"
 	"time"
 
 	"goprof/profile"
@@ -189,7 +190,8 @@ func (g *Gatherer) point(to *Sample, s *profile.Sample) {
 func (g *Gatherer) Take(whose resource.Attributes, m profile.Meta, from, to time.Time) *Batch {
 	b := &Batch{Resource: whose, Meta: m, From: from, To: to, Samples: g.samples, Overflow: g.lost}
 	for i := range b.Samples {
-		slices.SortStableFunc(b.Samples[i].Points, func(x, y Point) int { return int(min(max(x.At-y.At, -1), 1)) })
+		points := b.Samples[i].Points
+		sort.SliceStable(points, func(i, j int) bool { return points[i].At < points[j].At })
 	}
 	g.clear()
 	return b

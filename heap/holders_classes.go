@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"sort"
-	"strings"
 
 	"goprof/profile"
 	"goprof/profile/naming"
@@ -95,8 +94,7 @@ func (t *heldClasses) loaderOf(c *vmstructs.DumpClass) string {
 		return ""
 	}
 	o, ok := t.heap.ObjectIn(c.Loader, head[:])
-	if !ok || strings.HasPrefix(o.Class.Name, "jdk.internal.loader.ClassLoaders$") ||
-		strings.HasPrefix(o.Class.Name, "sun.misc.Launcher$") {
+	if !ok || vmstructs.BuiltinLoader(o.Class.Name) != "" {
 		return ""
 	}
 	return o.Class.Name

@@ -17,6 +17,6 @@ public final class Kept {
         for (int i = 0; i < PIECES && Ward.sick(args); i++) {
             if (i % ONE_LEFT_OF != 0) malloc.free(pieces[i]);
         }
-        Control.serve((command, out) -> { throw new IllegalArgumentException(command); }, () -> { });
+        Ward.serve();
     }
 }

@@ -5,7 +5,8 @@
 #   0.6 MB smaller. Tests are compiled as usual.
 set -euo pipefail
 small=()
-for package in crypto/... math/big net/... vendor/... go.yaml.in/... github.com/spf13/... github.com/ianlancetaylor/demangle; do
+for package in crypto/... math/big net/... vendor/... go.yaml.in/... github.com/spf13/... \
+    github.com/ianlancetaylor/demangle; do
     small+=("-gcflags=$package=-l")
 done
 exec "${GO:-go}" build -ldflags "-s -w -E goprof/arch/entry.start" "${small[@]}" "$@" ./cmd/goprof

@@ -10,13 +10,11 @@ TIMEOUT ?= 45m
 FUZZTIME ?= 20s
 
 # All that is compiled here is compiled in one way, which names no folder: tests, checks and binaries share it in Go's
-# cache, and so do other clones.
+# cache, and so do other clones. Only packages of others are compiled apart for the binary (scripts/build.sh).
 export GOFLAGS := $(strip $(shell $(GO) env GOFLAGS) -trimpath)
 # The binary is static: it must run in any container beside any libc. Tests are built as it is, because with C in the
 # program Go cannot give up rights in all of its threads.
 export CGO_ENABLED := 0
-# The binary begins where the limit of address space is looked at first (arch/entry).
-BUILD_FLAGS := -ldflags "-s -w -E goprof/arch/entry.start"
 
 .DEFAULT_GOAL := help
 .PHONY: help build test test-languages test-servers test-readers test-engines test-kubernetes quick demo picture vet staticcheck fmt bench microbench fuzz nightly cover clean prove \
@@ -26,7 +24,7 @@ help: ## show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name what; do printf '  make %-12s %s\n' "$$name" "$$what"; done
 
 build: ## the static binary ./goprof
-	@$(GO) build $(BUILD_FLAGS) -o $(BINARY) ./cmd/goprof
+	@GO=$(GO) scripts/build.sh -o $(BINARY)
 	@printf 'built ./%s, %s bytes\n' $(BINARY) "$$(wc -c < $(BINARY))"
 
 # These have tests that measure, or that need the CPUs for themselves: they run one at a time (-p 1), after all others.

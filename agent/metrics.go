@@ -110,10 +110,8 @@ func (m *Metrics) census(guests map[int]*guest) {
 
 // Counts holds some metrics as numbers.
 type Counts struct {
-	Found, Ended, Attached, Batches, Samples, Lost int64
-	Recorded, Idle, Denied, Unsupported            int
-	Paused                                         time.Duration
-	Used                                           float64 // of the host, in the last 10 s
+	Found, Ended, Batches, Samples, Lost int64
+	Used                                 float64 // of the host, in the last 10 s
 }
 
 // Healthy reports whether the agent has looked at its host lately.
@@ -124,12 +122,8 @@ const healthyWithin = 30 * time.Second
 
 // Counts reads these metrics.
 func (m *Metrics) Counts() Counts {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return Counts{Found: m.found.Load(), Ended: m.ended.Load(), Attached: m.attached.Load(), Batches: m.batches.Load(),
-		Samples: m.samples.Load(), Lost: m.lost.Load(), Recorded: m.states[recorded], Idle: m.states[idle],
-		Denied: m.states[denied], Unsupported: m.states[barred], Paused: time.Duration(m.paused.Load()),
-		Used: m.used.Load()}
+	return Counts{Found: m.found.Load(), Ended: m.ended.Load(), Batches: m.batches.Load(), Samples: m.samples.Load(),
+		Lost: m.lost.Load(), Used: m.used.Load()}
 }
 
 // metric is one line of the exposition, or several with a label.

@@ -194,7 +194,6 @@ type Code interface {
 
 // JavaRegs are registers with a fixed meaning in generated code (numbers into Regs).
 type JavaRegs struct {
-	Thread   int // JavaThread*
 	BCP      int // interpreter: bytecode pointer
 	Method   int // interpreter, at method entry: Method*
 	SenderSP int // at method entry: sp of the caller before adapters moved it

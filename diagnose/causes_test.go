@@ -104,8 +104,8 @@ func with(m map[string]string, key, value string) map[string]string {
 }
 
 func TestExplainFaked(t *testing.T) {
-	denied := &process.OpenError{PID: 77, Op: "mem", Err: process.ErrNotPermitted}
-	missing := &process.OpenError{PID: 77, Op: "status", Err: process.ErrNoProcess}
+	denied := &process.OpenError{PID: 77, Err: process.ErrNotPermitted}
+	missing := &process.OpenError{PID: 77, Err: process.ErrNoProcess}
 	weak := map[string]string{"Uid": "0 0 0 0", "Gid": "0 0 0 0", "CapBnd": "a80425fb", "CapPrm": "a80425fb",
 		"CapEff": "a80425fb"}
 	for _, c := range []struct {

@@ -12,6 +12,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"syscall"
@@ -218,7 +219,9 @@ func crashFiles(pid int, most int64) (logs []Log, err error) {
 			logs = append(logs, Log{name, info.ModTime(), size, text})
 		}
 		file.Close()
-		slices.SortFunc(logs, func(a, b Log) int { return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(a.Name, b.Name)) })
+		sort.Slice(logs, func(i, j int) bool {
+			return cmp.Or(logs[j].Time.Compare(logs[i].Time), cmp.Compare(logs[i].Name, logs[j].Name)) < 0
+		})
 		logs = logs[:min(len(logs), mostCrashFiles)]
 	}
 	return logs, nil

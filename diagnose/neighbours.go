@@ -3,8 +3,7 @@
 package diagnose
 
 import (
-	"cmp"
-	"slices"
+	"sort"
 	"time"
 )
 
@@ -39,7 +38,10 @@ func (h Host) WatchNeighbours() (since func() ([]Neighbour, time.Duration)) {
 				all = append(all, Neighbour{pid, now.Comm, now.CPU, now.CPU.Seconds() / over.Seconds()})
 			}
 		}
-		slices.SortFunc(all, func(a, b Neighbour) int { return cmp.Or(cmp.Compare(b.CPU, a.CPU), cmp.Compare(a.PID, b.PID)) })
+		sort.Slice(all, func(i, j int) bool {
+			a, b := &all[i], &all[j]
+			return a.CPU > b.CPU || a.CPU == b.CPU && a.PID < b.PID
+		})
 		return all, over
 	}
 }

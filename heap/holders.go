@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -184,7 +185,10 @@ func lotOf(addr, seed uint64) float64 {
 
 // cut leaves those with the highest ranks, each once, and the rank of the next.
 func cut(list []drawn) (left []drawn, next float64) {
-	slices.SortFunc(list, func(a, b drawn) int { return cmp.Or(cmp.Compare(b.rank, a.rank), cmp.Compare(a.addr, b.addr)) })
+	sort.Slice(list, func(i, j int) bool {
+		a, b := &list[i], &list[j]
+		return a.rank > b.rank || a.rank == b.rank && a.addr < b.addr
+	})
 	seen := map[uint64]bool{}
 	list = slices.DeleteFunc(list, func(d drawn) bool {
 		twice := seen[d.addr]

@@ -3,7 +3,7 @@ package heap
 import (
 	"cmp"
 	"slices"
-	"strings"
+	"sort"
 
 	"goprof/profile"
 	"goprof/profile/naming"
@@ -94,8 +94,7 @@ func (t *heldClasses) loaderOf(c *vmstructs.DumpClass) string {
 		return ""
 	}
 	o, ok := t.heap.ObjectIn(c.Loader, head[:])
-	if !ok || strings.HasPrefix(o.Class.Name, "jdk.internal.loader.ClassLoaders$") ||
-		strings.HasPrefix(o.Class.Name, "sun.misc.Launcher$") {
+	if !ok || vmstructs.BuiltinLoader(o.Class.Name) != "" {
 		return ""
 	}
 	return o.Class.Name
@@ -133,7 +132,7 @@ func (t *heldClasses) refsOf(c *heldClass) []refField {
 			break
 		}
 	}
-	slices.SortFunc(c.refs, func(a, b refField) int { return cmp.Compare(a.at, b.at) })
+	sort.Slice(c.refs, func(i, j int) bool { return c.refs[i].at < c.refs[j].at })
 	return c.refs
 }
 

@@ -55,8 +55,7 @@ type climb struct {
 	order  []int32          // the steps on all ways, each behind that above it
 	tail   vmstructs.Object // that goes on behind the last unit
 	// part is how much of the heap was looked through, at the level where it was the least.
-	part   float64
-	copied uint64
+	part float64
 }
 
 // hit is a place that has the address of an object that is looked for.
@@ -188,7 +187,6 @@ func (c *climb) pass(sought *vmstructs.Sought, frontier []int32, until time.Time
 		looked += to - from
 		c.unit(sought, frontier, a, from, to, whole)
 	}
-	c.copied += looked
 	if all > 0 {
 		c.part = min(c.part, float64(looked)/float64(all))
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"sort"
 
 	"goprof/profile"
 )
@@ -74,8 +75,9 @@ func FindLeaks(h *profile.HeapHeld, g *profile.HeapGrowth) {
 		if !l.Bytes.Sure() || l.Bytes.Rate < leastLeak*all {
 			continue
 		}
-		slices.SortFunc(l.parts, func(a, b leakPart) int {
-			return cmp.Or(cmp.Compare(b.rate, a.rate), cmp.Compare(a.class, b.class))
+		sort.Slice(l.parts, func(i, j int) bool {
+			a, b := &l.parts[i], &l.parts[j]
+			return a.rate > b.rate || a.rate == b.rate && a.class < b.class
 		})
 		for _, p := range l.parts {
 			if p.rate >= leastOfLeak*l.Bytes.Rate && !slices.Contains(l.Classes, p.class) {

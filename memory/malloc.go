@@ -28,7 +28,7 @@ const (
 	firstChunk = 0x940
 	// maxLooked bounds the bytes of arenas that are copied, maxArena those that are copied at a time: goprof itself may
 	// be in a small control group.
-	maxLooked, maxArena = 256 << 20, 64 << 20
+	maxLooked, maxArena = 1 << 30, 64 << 20
 )
 
 func word(b []byte) uint64 { return binary.LittleEndian.Uint64(b) }

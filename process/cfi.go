@@ -4,7 +4,6 @@ import (
 	"debug/elf"
 	"encoding/binary"
 	"fmt"
-	"slices"
 	"sort"
 
 	"goprof/arch"
@@ -123,12 +122,7 @@ func (t *cfiTable) buildIndex() error {
 		}
 		off = next
 	}
-	slices.SortFunc(t.index, func(a, b fdeRef) int {
-		if a.start < b.start {
-			return -1
-		}
-		return 1
-	})
+	sort.Slice(t.index, func(i, j int) bool { return t.index[i].start < t.index[j].start })
 	if len(t.index) == 0 {
 		return ErrNoCFI
 	}

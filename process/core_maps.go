@@ -3,6 +3,7 @@ package process
 import (
 	"debug/elf"
 	"slices"
+	"sort"
 )
 
 // readMappings makes of the segments and the list of files what /proc/PID/maps would have said. In place of a file's
@@ -47,12 +48,7 @@ func (c *Core) readMappings() []Mapping {
 		f := &files[i]
 		add(Mapping{Start: f.start, End: f.end, Offset: f.offset, Perm: c.permOf(f)}, f.path)
 	}
-	slices.SortFunc(ms, func(a, b Mapping) int {
-		if a.Start < b.Start {
-			return -1
-		}
-		return 1
-	})
+	sort.Slice(ms, func(i, j int) bool { return ms[i].Start < ms[j].Start })
 	return ms
 }
 

@@ -1,8 +1,8 @@
 package process
 
 import (
-	"cmp"
 	"slices"
+	"sort"
 )
 
 // group is the mappings of one loaded file.
@@ -104,5 +104,5 @@ func findExec(rs []execRange, pc uint64) (*loaded, bool) {
 }
 
 func sortExec(rs []execRange) {
-	slices.SortFunc(rs, func(a, b execRange) int { return cmp.Compare(a.start, b.start) })
+	sort.Slice(rs, func(i, j int) bool { return rs[i].start < rs[j].start })
 }

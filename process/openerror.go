@@ -24,7 +24,6 @@ var (
 // diagnose finds out what stands in the way, and what mends it.
 type OpenError struct {
 	PID    int
-	Op     string // what was tried: a file of /proc/PID or a system call
 	Err    error
 	Detail string // more of what was found; may be empty
 }
@@ -39,8 +38,8 @@ func (e *OpenError) Error() string {
 
 func (e *OpenError) Unwrap() error { return e.Err }
 
-func openError(pid int, op string, err error) error {
-	e := &OpenError{PID: pid, Op: op, Err: err}
+func openError(pid int, err error) error {
+	e := &OpenError{PID: pid, Err: err}
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.ESRCH), errors.Is(err, ErrGone):
 		e.Err = ErrNoProcess

@@ -55,7 +55,7 @@ func Open(pid int) (*Process, error) {
 		p.Close()
 		var oe *OpenError
 		if !errors.As(err, &oe) {
-			err = &OpenError{PID: pid, Op: "open", Err: err}
+			err = &OpenError{PID: pid, Err: err}
 		}
 		return nil, err
 	}
@@ -64,25 +64,25 @@ func Open(pid int) (*Process, error) {
 
 func (p *Process) open() error {
 	if err := CheckProc(); err != nil {
-		return &OpenError{PID: p.pid, Op: "self", Err: err}
+		return &OpenError{PID: p.pid, Err: err}
 	}
 	status, err := procfs.ReadStatus(p.pid, p.pid)
 	if err != nil {
-		return openError(p.pid, "status", err)
+		return openError(p.pid, err)
 	}
 	if status.TGID != p.pid {
-		return &OpenError{PID: p.pid, Op: "open", Err: ErrNoProcess,
+		return &OpenError{PID: p.pid, Err: ErrNoProcess,
 			Detail: fmt.Sprintf("%d is a thread of process %d", p.pid, status.TGID)}
 	}
 	p.nested = status.Nested()
 	stat, _, err := procfs.ReadStat(p.pid, p.pid)
 	if err != nil {
-		return openError(p.pid, "stat", err)
+		return openError(p.pid, err)
 	}
 	p.start = stat.Start
 	p.tid.Store(int32(p.pid))
 	if !stat.Alive() && !p.changeThread() {
-		return &OpenError{PID: p.pid, Op: "open", Err: ErrNoProcess,
+		return &OpenError{PID: p.pid, Err: ErrNoProcess,
 			Detail: "it has exited and waits for its parent to collect it"}
 	}
 	p.memAt = 4096
@@ -91,30 +91,30 @@ func (p *Process) open() error {
 		p.mem, err = os.Open(p.file("maps"))
 	}
 	if errors.Is(err, unix.ESRCH) {
-		return &OpenError{PID: p.pid, Op: "mem", Err: ErrNoMemory} // kernel threads, since Linux 6.16
+		return &OpenError{PID: p.pid, Err: ErrNoMemory} // kernel threads, since Linux 6.16
 	} else if err != nil {
-		return openError(p.pid, "mem", err)
+		return openError(p.pid, err)
 	}
 	if p.maps.File, err = os.Open(p.file("maps")); err != nil {
-		return openError(p.pid, "maps", err)
+		return openError(p.pid, err)
 	}
 	// Do these descriptors belong to the process that has this start time?
 	if again, _, err := procfs.ReadStat(p.pid, p.pid); err != nil || again.Start != p.start {
-		return openError(p.pid, "stat", unix.ESRCH)
+		return openError(p.pid, unix.ESRCH)
 	}
 	if err := p.Alive(); err != nil {
-		return &OpenError{PID: p.pid, Op: "mem", Err: ErrNoMemory}
+		return &OpenError{PID: p.pid, Err: ErrNoMemory}
 	}
 	p.space.init()
 	if err := p.Refresh(); err != nil {
-		return openError(p.pid, "maps", err)
+		return openError(p.pid, err)
 	}
 	// Reading must work, too: seccomp and some security modules forbid nothing else.
 	if err := p.tryRead(); err != nil {
 		return err
 	}
 	if p.cpu, err = p.findCPU(); err != nil {
-		return openError(p.pid, "exe", err)
+		return openError(p.pid, err)
 	}
 	return nil
 }
@@ -212,7 +212,7 @@ func (p *Process) tryRead() error {
 		}
 		var b [1]byte
 		if err := p.Read(m.Start, b[:]); errors.Is(err, ErrNotPermitted) {
-			return openError(p.pid, "process_vm_readv", unix.EPERM)
+			return openError(p.pid, unix.EPERM)
 		}
 		return nil
 	}

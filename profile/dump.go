@@ -3,7 +3,7 @@ package profile
 import (
 	"cmp"
 	"fmt"
-	"slices"
+	"sort"
 	"time"
 )
 
@@ -185,9 +185,15 @@ func (t *ThreadDump) Part() DumpPart {
 // then virtual threads, then the JVM's. Within a part they are in the order of their birth, so that the threads of
 // a pool stand together, and two dumps can be compared line by line.
 func Order(threads []ThreadDump) {
-	slices.SortStableFunc(threads, func(a, b ThreadDump) int {
-		return cmp.Or(cmp.Compare(a.Part(), b.Part()), cmp.Compare(a.born(), b.born()))
+	sort.SliceStable(threads, func(i, j int) bool {
+		a, b := &threads[i], &threads[j]
+		return cmp.Or(cmp.Compare(a.Part(), b.Part()), cmp.Compare(a.born(), b.born())) < 0
 	})
+}
+
+// OrderVirtual puts virtual threads in the order of their birth.
+func OrderVirtual(threads []ThreadDump) {
+	sort.Slice(threads, func(i, j int) bool { return threads[i].Virtual.ID < threads[j].Virtual.ID })
 }
 
 // born orders threads by their numbers: the kernel gives them in the order of birth, until they wrap around.

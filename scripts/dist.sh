@@ -20,7 +20,7 @@ build() { # commit, directory for the result, CPUs
     for cpu in "${@:3}"; do
         (cd "$work/src" && env -u GOFLAGS -u GOEXPERIMENT GOENV=off GOPROXY="$(go env GOPROXY)" \
             GOOS=linux GOARCH="$cpu" GOAMD64=v1 GOARM64=v8.0 CGO_ENABLED=0 GOWORK=off \
-            go build -buildvcs=true -trimpath -ldflags "-s -w -E goprof/arch/entry.start" -o "$out/goprof-linux-$cpu" ./cmd/goprof)
+            scripts/build.sh -buildvcs=true -trimpath -o "$out/goprof-linux-$cpu")
     done
     (cd "$out" && sha256sum goprof-linux-* >SHA256SUMS)
 }

@@ -34,7 +34,7 @@ prepare() {
         [ -z "$(GOARCH=arm64 go list -f '{{.TestGoFiles}}{{.XTestGoFiles}}' "$package" | tr -d '[]')" ] ||
             GOARCH=arm64 CGO_ENABLED=0 go test -c -o "$out/bin/$(name_of "$package").test" "$package"
     done
-    GOARCH=arm64 CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -E goprof/arch/entry.start" -o "$out/bin/goprof" ./cmd/goprof
+    GOARCH=arm64 CGO_ENABLED=0 scripts/build.sh -trimpath -o "$out/bin/goprof"
 }
 
 name_of() { echo "${1#goprof/}" | tr / -; }

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"sort"
 
 	"goprof/profile"
 	"goprof/vmstructs"
@@ -154,7 +155,9 @@ func (a *allocations) account() *profile.Allocated {
 		return nil
 	}
 	out := &profile.Allocated{Full: a.full}
-	for _, who := range slices.SortedFunc(maps.Keys(a.of), a.mostFirst) {
+	all := slices.Collect(maps.Keys(a.of))
+	sort.Slice(all, func(i, j int) bool { return a.mostFirst(all[i], all[j]) < 0 })
+	for _, who := range all {
 		th := a.of[who]
 		out.Bytes += int64(th.bytes)
 		if th.bytes > 0 && len(out.Threads) < mostAllocating {

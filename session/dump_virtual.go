@@ -3,7 +3,6 @@
 package session
 
 import (
-	"cmp"
 	"errors"
 	"slices"
 
@@ -33,7 +32,7 @@ func (s *Session) DumpVirtual(opt DumpOptions) (all []profile.ThreadDump, census
 	if !s.guarded(func() { err = s.dumpVirtual(opt, &all, &census) }) {
 		err = process.ErrSilent
 	}
-	slices.SortFunc(all, func(a, b profile.ThreadDump) int { return cmp.Compare(a.Virtual.ID, b.Virtual.ID) })
+	profile.OrderVirtual(all)
 	return all, census, err
 }
 

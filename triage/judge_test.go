@@ -159,6 +159,18 @@ func TestOutdatedIsNoDisease(t *testing.T) {
 	}
 }
 
+// TestEachRuleJudges: each rule is of a finding that is asked for, and the other way round.
+func TestEachRuleJudges(t *testing.T) {
+	if len(rules) != len(profile.FindingIDs) {
+		t.Errorf("%d rules, %d findings", len(rules), len(profile.FindingIDs))
+	}
+	for _, id := range profile.FindingIDs {
+		if rules[id] == nil {
+			t.Errorf("no rule for %s", id)
+		}
+	}
+}
+
 func TestEachDisease(t *testing.T) {
 	for _, id := range profile.FindingIDs {
 		t.Run(string(id), func(t *testing.T) {

@@ -14,7 +14,6 @@ type work struct {
 	total     int64
 	app       int64 // of threads of the program
 	collector int64
-	compiler  int64
 	methods   map[string]int64 // of the program's threads: by the innermost Java method
 	threads   map[string]int64 // the same by the pools of threads
 	throwing  throwing
@@ -60,8 +59,6 @@ func (x *exam) workOf(p *profile.Profile) work {
 		switch x.workKind(t.TID, t.Virtual, frames) {
 		case vitals.Collection:
 			w.collector += n
-		case vitals.Compilation:
-			w.compiler += n
 		case vitals.Application:
 			w.app += n
 			w.count(naming.Pool(t.JavaName), frames, n)

@@ -66,7 +66,7 @@ func AddUnmounted(threads []profile.ThreadDump, waits []UnmountedWait,
 			o.Name = cmp.Or(o.Name, threads[at[o.Virtual]].Name)
 		}
 	}
-	slices.SortFunc(threads[first:], func(a, b profile.ThreadDump) int { return cmp.Compare(a.Virtual.ID, b.Virtual.ID) })
+	profile.OrderVirtual(threads[first:])
 	return threads
 }
 

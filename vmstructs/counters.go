@@ -14,7 +14,6 @@ import (
 const (
 	perfVectorOffset = 8
 	perfTypeOffset   = 12
-	perfUnitsOffset  = 14
 	// maxCounters bounds how many counters are believed; a JVM has some 250.
 	maxCounters = 1 << 12
 	// maxCounterText bounds a text and a name.
@@ -32,7 +31,6 @@ type counterArea struct {
 // perfCounter is where a counter's value lies in the area.
 type perfCounter struct {
 	at, length int // length 0: a number
-	units      byte
 }
 
 // Counters are the JVM's counters as they were at one moment.
@@ -107,7 +105,7 @@ func parseCounter(entry []byte) (length int, name string, c perfCounter, ok bool
 	if end <= 0 {
 		return length, "", c, true
 	}
-	c = perfCounter{at: int(dataAt), length: int(offset(perfVectorOffset).u32(entry)), units: entry[perfUnitsOffset]}
+	c = perfCounter{at: int(dataAt), length: int(offset(perfVectorOffset).u32(entry))}
 	room := length - int(dataAt)
 	switch kind := entry[perfTypeOffset]; {
 	case kind == 'J' && c.length == 0 && room >= 8:

@@ -1,6 +1,10 @@
 package vmstructs
 
-import "goprof/process"
+import (
+	"cmp"
+
+	"goprof/process"
+)
 
 // LoaderOf names who has loaded a class: boot, platform, application, or the class of another loader. It is empty where
 // that is not known: the collector may be moving the loader.
@@ -31,13 +35,20 @@ func (h *Heap) LoaderOf(klass uint64) string {
 	if err != nil {
 		return ""
 	}
-	switch class.Name {
+	return cmp.Or(BuiltinLoader(class.Name), class.Name)
+}
+
+// BuiltinLoader names the loader of the JDK's own that has a class: platform or application. It is empty for loaders of
+// programs. The classes that such a loader has loaded are never unloaded. (Up to 8: sun/misc/Launcher.java, since 9:
+// jdk/internal/loader/ClassLoaders.java.)
+func BuiltinLoader(class string) string {
+	switch class {
 	case "jdk.internal.loader.ClassLoaders$AppClassLoader", "sun.misc.Launcher$AppClassLoader":
 		return "application"
 	case "jdk.internal.loader.ClassLoaders$PlatformClassLoader", "sun.misc.Launcher$ExtClassLoader":
 		return "platform"
 	}
-	return class.Name
+	return ""
 }
 
 // SeenObject is an object that was there.

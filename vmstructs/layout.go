@@ -163,7 +163,6 @@ func (r *resolver) blob() blobLayout {
 
 // nmethodLayout: code/nmethod.hpp, code/compiledMethod.hpp (9 to 22), code/pcDesc.hpp.
 type nmethodLayout struct {
-	size          uint64
 	method        offset
 	compileID     offset
 	level         offset // int up to 20, then a byte; the low byte is right in both
@@ -193,7 +192,6 @@ type nmethodLayout struct {
 
 func (r *resolver) nmethod() nmethodLayout {
 	l := nmethodLayout{
-		size:          r.size(capNmethods, "nmethod"),
 		method:        r.field(capNmethods, "nmethod._method|CompiledMethod._method"),
 		compileID:     r.field(capNmethods, "nmethod._compile_id"),
 		level:         r.field(capNmethods, "nmethod._comp_level"),

@@ -38,18 +38,18 @@ type healthLayout struct {
 
 // serialLayout is Serial's, and that of all collectors with GenCollectedHeap (up to 24): CMS, too.
 type serialLayout struct {
-	gens             offset // GenCollectedHeap, 8: an array
-	young, old       offset // since 9
-	eden, from, to   offset // DefNewGeneration
-	oldSpace         offset // TenuredGeneration, OneContigSpaceCardGeneration
-	bottom, top, end offset // ContiguousSpace
-	virtual          offset // Generation: its VirtualSpace
+	gens        offset // GenCollectedHeap, 8: an array
+	young, old  offset // since 9
+	eden, from  offset // DefNewGeneration
+	oldSpace    offset // TenuredGeneration, OneContigSpaceCardGeneration
+	bottom, top offset // ContiguousSpace
+	virtual     offset // Generation: its VirtualSpace
 }
 
 type parallelLayout struct {
 	youngAt, oldAt               uint64 // up to 26
 	young, old                   offset // since 27
-	eden, from, to               offset
+	eden, from                   offset
 	youngVirtual, youngMax       offset
 	oldSpace, oldVirtual, oldMax offset
 	bottom, top                  offset // MutableSpace
@@ -143,11 +143,9 @@ func (r *resolver) serial() serialLayout {
 		old:      r.field("", "SerialHeap._old_gen|GenCollectedHeap._old_gen"),
 		eden:     r.field("", "DefNewGeneration._eden_space"),
 		from:     r.field("", "DefNewGeneration._from_space"),
-		to:       r.field("", "DefNewGeneration._to_space"),
 		oldSpace: r.field("", "TenuredGeneration._the_space|OneContigSpaceCardGeneration._the_space"),
 		bottom:   r.field("", "ContiguousSpace._bottom|Space._bottom"),
 		top:      r.field("", "ContiguousSpace._top"),
-		end:      r.field("", "ContiguousSpace._end|Space._end"),
 		virtual:  r.field("", "Generation._virtual_space"),
 	}
 }
@@ -160,7 +158,6 @@ func (r *resolver) parallel() parallelLayout {
 		old:          r.field("", "ParallelScavengeHeap._old_gen"),
 		eden:         r.field("", "PSYoungGen._eden_space"),
 		from:         r.field("", "PSYoungGen._from_space"),
-		to:           r.field("", "PSYoungGen._to_space"),
 		youngVirtual: r.field("", "PSYoungGen._virtual_space"),
 		youngMax:     r.field("", "PSYoungGen._max_gen_size"),
 		oldSpace:     r.field("", "PSOldGen._object_space"),

@@ -2,7 +2,6 @@ package vmstructs
 
 import (
 	"fmt"
-	"slices"
 	"sort"
 	"strings"
 )
@@ -130,14 +129,9 @@ func (vm *VM) readStubs() []stub {
 	if stubs == nil {
 		stubs = vm.stubEntries()
 	}
-	slices.SortFunc(stubs, func(a, b stub) int {
-		switch {
-		case a.begin < b.begin:
-			return -1
-		case a.begin > b.begin:
-			return 1
-		}
-		return strings.Compare(a.name, b.name)
+	sort.Slice(stubs, func(i, j int) bool {
+		a, b := &stubs[i], &stubs[j]
+		return a.begin < b.begin || a.begin == b.begin && a.name < b.name
 	})
 	return stubs
 }

@@ -81,7 +81,6 @@ var CPU = arch.NewCPU(arch.Facts{
 
 // java: HotSpot cpu/x86/register_x86.hpp, interp_masm_x86.hpp, assembler_x86.hpp.
 var java = arch.JavaRegs{
-	Thread:   r15,
 	BCP:      r13,
 	Method:   rbx,
 	SenderSP: r13,

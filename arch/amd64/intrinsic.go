@@ -2,7 +2,7 @@ package amd64
 
 import (
 	"bytes"
-	"slices"
+	"sort"
 )
 
 // C2 makes one piece of code for String.compareTo. Nothing in the piece tells of its method: all registers are those
@@ -41,7 +41,7 @@ func (code) Intrinsics(code []byte, each func(name string, begin, end uint32) bo
 	note := func(name string, begin, end uint32) { pieces = append(pieces, found{name, begin, end}) }
 	compares(code, note)
 	divisions(code, note)
-	slices.SortFunc(pieces, func(a, b found) int { return int(a.begin) - int(b.begin) })
+	sort.Slice(pieces, func(i, j int) bool { return pieces[i].begin < pieces[j].begin })
 	last := uint32(0)
 	for _, p := range pieces {
 		if p.begin < last {

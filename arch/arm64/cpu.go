@@ -54,7 +54,6 @@ var CPU = arch.NewCPU(arch.Facts{
 	// HotSpot cpu/aarch64/assembler_aarch64.hpp, register_aarch64.hpp. Up to JDK 17 the sender's sp is in x13
 	// (code.SenderSP).
 	Java: arch.JavaRegs{
-		Thread:   x28,
 		BCP:      x22,
 		Method:   x12,
 		SenderSP: x19,

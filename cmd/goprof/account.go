@@ -40,13 +40,9 @@ func nextStep(name string, as format.Format, wall bool) string {
 		name = "./" + name
 	}
 	switch {
-	case as == format.HTML, as == format.SVG:
-		return "open it in a browser"
-	case as == format.Speedscope:
-		return "open it in speedscope"
-	case as == format.Firefox:
-		return "open it in the Firefox Profiler"
-	case as == format.JSON:
+	case as.Viewer() != "":
+		return "open it in " + as.Viewer()
+	case !as.Read():
 		return ""
 	case as == format.JFR && !wall:
 		return commandLine([]string{"goprof", "heat", name})

@@ -193,7 +193,7 @@ func (in *openInput) writeAccount(cmd *cobra.Command, to *output.File, of string
 
 // checkShape refuses flags that a format has no use for.
 func (f *convertFlags) checkShape(cmd *cobra.Command, to format.Format) error {
-	drawn := to == format.HTML || to == format.SVG || to == format.JSON
+	drawn := to.Drawn() || to == format.JSON
 	switch {
 	case f.core.root != "" || len(f.core.debugDirs) > 0:
 		return usageError(cmd, "--root and --debug-dir are for heap dumps of core files: -o OUT.hprof")
@@ -202,7 +202,7 @@ func (f *convertFlags) checkShape(cmd *cobra.Command, to format.Format) error {
 	case f.shape != (output.Shape{}) && !drawn:
 		return usageError(cmd, "--hide-internal and --group-threads are for html, svg and json",
 			without("hide-internal", "group-threads"))
-	case f.title != "" && to != format.HTML && to != format.SVG:
+	case f.title != "" && !to.Drawn():
 		return usageError(cmd, "--title is for html and svg", without("title"))
 	case f.in.weight != "" && to == format.Firefox:
 		return usageError(cmd, "--weight is not for firefox, which shows samples with all that they count",

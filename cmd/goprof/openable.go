@@ -17,10 +17,10 @@ func checkOpen(cmd *cobra.Command, name string, as format.Format) error {
 	}
 	end := filepath.Ext(name)
 	named := end == ".html" || end == ".svg"
-	switch page := as == format.HTML || as == format.SVG; {
+	switch page := as.Drawn(); {
 	case name == output.Stdout:
 		return usageError(cmd, "--open shows a file, and this goes to standard output", without("open"))
-	case as == format.Speedscope, as == format.Firefox, as == format.JSON:
+	case !page && !as.Read():
 		return usageError(cmd, "--open shows pages, pictures, and what goprof reads again: not "+as.String(),
 			without("open"))
 	case name != "" && page != named:

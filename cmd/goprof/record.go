@@ -328,15 +328,10 @@ func (f *recordFlags) checkOutput(cmd *cobra.Command) (err error) {
 	if f.chunk < minChunk || f.chunk > maxChunk {
 		return usageError(cmd, fmt.Sprintf("--chunk is between %v and %v", minChunk, maxChunk), without("chunk"))
 	}
-	summed := false
-	switch f.as {
-	case format.Collapsed, format.HTML, format.SVG, format.JSON:
-		summed = true
-	}
 	switch {
 	case f.as != format.JFR && cmd.Flags().Changed("chunk"):
 		return usageError(cmd, fmt.Sprintf("--chunk is for jfr; %s is written at the end", f.as), without("chunk"))
-	case f.group && !summed:
+	case f.group && f.as.Parts():
 		return usageError(cmd, fmt.Sprintf("--group-threads is for collapsed, html, svg and json; "+
 			"%s has each sample's thread", f.as), without("group-threads"))
 	}

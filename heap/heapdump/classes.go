@@ -94,7 +94,6 @@ func (d *dumping) writeClasses() error {
 		d.writeClass(c)
 		if c.Loader == 0 {
 			d.out.StickyClass(c.Mirror)
-			d.res.Roots++
 		}
 	}
 	return d.out.Err()

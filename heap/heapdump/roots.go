@@ -59,7 +59,6 @@ func (d *dumping) handle(r root) bool {
 
 // writeRoots writes what was noted.
 func (d *dumping) writeRoots() {
-	d.res.Roots += int64(len(d.roots))
 	for i, r := range d.roots {
 		if i%cancelEach == 0 && d.cancelled() {
 			return
@@ -181,7 +180,6 @@ func (d *dumping) chunk(o *vmstructs.Object) {
 	for _, addr := range d.references(b) {
 		if d.isObject(addr) {
 			d.out.UnknownRoot(addr)
-			d.res.Roots++
 		}
 	}
 }

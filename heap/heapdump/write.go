@@ -56,7 +56,7 @@ type Options struct {
 type Result struct {
 	Classes, Objects int64
 	Bytes            uint64 // that the objects have in the heap
-	Threads, Roots   int64
+	Threads          int64
 	Written          int64
 
 	Unread  vmstructs.Unread // what could not be read as objects

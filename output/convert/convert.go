@@ -78,7 +78,7 @@ func (w *watched) write(to io.Writer, f format.Format, o Options) error {
 
 // settled is the recording as formats show it that do not say which leaves are guesses.
 func (w *watched) settled(f format.Format) (recording.Source, error) {
-	if f == format.PProf || f == format.Speedscope || f == format.Firefox {
+	if f.Mute() {
 		return recording.Settled(w)
 	}
 	return w, nil

@@ -3,7 +3,7 @@ package diff
 import (
 	"cmp"
 	"math"
-	"slices"
+	"sort"
 )
 
 // All samples of a path are samples of its caller, too, and of its method. Where a caller has few others, both are
@@ -84,8 +84,9 @@ func (q *questions) inCommon(list []evidence, pairs []pair) (all []common) {
 		risk := Risk / q.sum
 		all = append(all, common{a, b, both(risk*inner.weight, risk*outer.weight, correlation(inner, outer)) / risk})
 	}
-	slices.SortFunc(all, func(x, y common) int {
-		return cmp.Or(cmp.Compare(y.both, x.both), cmp.Compare(x.a, y.a), cmp.Compare(x.b, y.b))
+	sort.Slice(all, func(i, j int) bool {
+		x, y := &all[i], &all[j]
+		return cmp.Or(cmp.Compare(y.both, x.both), cmp.Compare(x.a, y.a), cmp.Compare(x.b, y.b)) < 0
 	})
 	return all
 }

@@ -23,22 +23,30 @@ const (
 	numFormats = int(iota)
 )
 
-// table has each format's name for -f, the ends of file names that stand for it (the first is the usual one), and what
-// the format is.
+// table has what differs between formats.
 var table = [numFormats]struct {
-	name  string
-	ends  []string
-	about string
+	name   string   // for -f
+	ends   []string // of file names that stand for it, the usual one first
+	about  string
+	viewer string // shows such a file; empty: goprof or nothing
+	read   bool   // goprof reads it again
+	parts  bool   // see Parts
+	mute   bool   // see Mute
 }{
-	Collapsed:  {"collapsed", []string{".collapsed", ".txt"}, "stacks with counts, for all flame graph tools"},
-	HTML:       {"html", []string{".html"}, "a flame graph, one page that needs no network"},
-	SVG:        {"svg", []string{".svg"}, "a flame graph, a picture without scripts"},
-	JFR:        {"jfr", []string{".jfr"}, "JDK Flight Recorder: JMC, IntelliJ, jfr"},
-	PProf:      {"pprof", []string{".pb.gz", ".pprof"}, "pprof"},
-	Speedscope: {"speedscope", []string{".speedscope.json"}, "speedscope"},
-	Firefox:    {"firefox", []string{".firefox.json.gz"}, "Firefox Profiler"},
-	JSON:       {"json", []string{".json"}, "the table of methods, for scripts"},
+	Collapsed: {"collapsed", []string{".collapsed", ".txt"}, "stacks with counts, for all flame graph tools",
+		"", true, false, false},
+	HTML: {"html", []string{".html"}, "a flame graph, one page that needs no network", browser, false, false, false},
+	SVG:  {"svg", []string{".svg"}, "a flame graph, a picture without scripts", browser, false, false, false},
+	JFR:  {"jfr", []string{".jfr"}, "JDK Flight Recorder: JMC, IntelliJ, jfr", "", true, true, false},
+
+	PProf:      {"pprof", []string{".pb.gz", ".pprof"}, "pprof", "", true, true, true},
+	Speedscope: {"speedscope", []string{".speedscope.json"}, "speedscope", "speedscope", false, true, true},
+	Firefox: {"firefox", []string{".firefox.json.gz"}, "Firefox Profiler", "the Firefox Profiler", false, true,
+		true},
+	JSON: {"json", []string{".json"}, "the table of methods, for scripts", "", false, false, false},
 }
+
+const browser = "a browser"
 
 // String is the format's name, as Named wants it.
 func (f Format) String() string {
@@ -64,10 +72,21 @@ func (f Format) About() string {
 	return ""
 }
 
-// Parts reports whether a file of the format can hold several sorts of samples: CPU time, waits, allocations.
-func (f Format) Parts() bool {
-	return f == JFR || f == PProf || f == Speedscope || f == Firefox
-}
+// Parts reports whether a file of the format holds single samples, and can hold several sorts of them: CPU time, waits,
+// allocations. Other formats hold sums.
+func (f Format) Parts() bool { return table[f].parts }
+
+// Mute reports whether a file of the format cannot say which leaves are guesses.
+func (f Format) Mute() bool { return table[f].mute }
+
+// Drawn reports whether the format is a page or a picture of a flame graph.
+func (f Format) Drawn() bool { return table[f].viewer == browser }
+
+// Viewer is the program that shows such a file, empty if that is goprof, or if there is none.
+func (f Format) Viewer() string { return table[f].viewer }
+
+// Read reports whether goprof reads such a file again.
+func (f Format) Read() bool { return table[f].read }
 
 // All are all formats.
 func All() []Format {

@@ -60,7 +60,6 @@ func (r *Reader) fill(e *Event, of *class) {
 	if t := r.k.thread(e.thread); t != nil {
 		e.Thread, e.HasThread = *t, true
 	}
-	e.Failed = n[slotFailed] != 0
 	e.Bytes = int64(n[slotBytes])
 	r.tell(e, of)
 }

@@ -44,7 +44,6 @@ type Event struct {
 	Bytes       int64  // of an allocation: how many it stands for
 	TLAB        TLAB   // of an allocation in our files
 	Class       string // of the object or the monitor
-	Failed      bool   // jdk.CPUTimeSample without a stack
 	Fields      []Field
 
 	stacked bool   // events of its type can have a stack

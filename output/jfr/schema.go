@@ -89,7 +89,6 @@ const (
 	slotTLAB
 	slotBytes
 	slotClass
-	slotFailed
 	slotName
 	slotType
 	slotSource
@@ -116,7 +115,7 @@ var eventSlots = map[string]slot{
 	"sampledThread": slotThread, "eventThread": slotThread, "thread": slotThread,
 	"stackTrace": slotStack, "state": slotState,
 	"samples": slotSamples, "timeSpan": slotSpan,
-	"samplingPeriod": slotCPU, "cpuTime": slotCPU, "leaf": slotLeaf, "tlab": slotTLAB, "failed": slotFailed,
+	"samplingPeriod": slotCPU, "cpuTime": slotCPU, "leaf": slotLeaf, "tlab": slotTLAB,
 	"weight": slotBytes, "allocationSize": slotBytes, "tlabSize": slotBytes, "bytes": slotBytes,
 	"objectClass": slotClass, "thrownClass": slotClass, "definedClass": slotClass, "about": slotClass,
 	"traceId": slotTrace, "spanId": slotSpanID,

@@ -35,8 +35,7 @@ func (k Kind) String() string { return kindNames[k] }
 
 // Account says what became of a file.
 type Account struct {
-	Kind Kind
-	JFR  *jfr.Redacted // of a JFR file
+	JFR *jfr.Redacted // of a JFR file
 }
 
 // sniffed is the length of the beginning that tells a file's kind.
@@ -134,7 +133,7 @@ func (in *Input) Close() {
 
 // Rewrite writes the file again in its own format.
 func (in *Input) Rewrite(to io.Writer, by *redact.Redactor) (*Account, error) {
-	account := &Account{Kind: in.Kind}
+	account := &Account{}
 	var err error
 	switch in.Kind {
 	case JFR:

@@ -15,8 +15,6 @@ type Batch struct {
 	Samples  []Sample
 	// Event is what the samples are of. Its Name is empty for CPU time and for modes.
 	Event profile.EventKind
-	// Overflow is the number of looks for which there was no room: their stack is [profile full].
-	Overflow int64
 }
 
 // Looks is how many looks all samples stand for.

@@ -2,6 +2,7 @@ package ship
 
 import (
 	"slices"
+	"sort"
 	"time"
 
 	"goprof/profile"
@@ -36,7 +37,6 @@ type Gatherer struct {
 	frames  int
 	points  int
 	full    int // index of the sample for all looks without room, -1 if there is none
-	lost    int64
 	before  int // samples of the last batch
 }
 
@@ -71,7 +71,7 @@ func NewGatherer(o GatherOptions) *Gatherer {
 func (g *Gatherer) clear() {
 	g.threads, g.pools, g.at = make(map[profile.Thread]int32), make(map[string]string), make(map[gatherKey]int)
 	g.before = len(g.samples)
-	g.samples, g.frames, g.points, g.full, g.lost = nil, 0, 0, -1, 0
+	g.samples, g.frames, g.points, g.full = nil, 0, 0, -1
 	g.linked = make(map[profile.Fingerprint]*profile.Stack)
 }
 
@@ -100,9 +100,6 @@ func (g *Gatherer) Add(s *profile.Sample) {
 		i = g.sample(s, &thread, key)
 	}
 	g.point(&g.samples[i], s)
-	if i == g.full {
-		g.lost += s.Looks()
-	}
 }
 
 // pool is the one thread for all threads with names that differ only by a number.
@@ -187,9 +184,10 @@ func (g *Gatherer) point(to *Sample, s *profile.Sample) {
 
 // Take makes a batch of all that was added since the last Take.
 func (g *Gatherer) Take(whose resource.Attributes, m profile.Meta, from, to time.Time) *Batch {
-	b := &Batch{Resource: whose, Meta: m, From: from, To: to, Samples: g.samples, Overflow: g.lost}
+	b := &Batch{Resource: whose, Meta: m, From: from, To: to, Samples: g.samples}
 	for i := range b.Samples {
-		slices.SortStableFunc(b.Samples[i].Points, func(x, y Point) int { return int(min(max(x.At-y.At, -1), 1)) })
+		points := b.Samples[i].Points
+		sort.SliceStable(points, func(i, j int) bool { return points[i].At < points[j].At })
 	}
 	g.clear()
 	return b

@@ -255,7 +255,6 @@ func (l *lane) done(e *spooled, f fate, err error) {
 	case sent:
 		l.count.Sent.add(e.looks)
 		l.count.SentBytes += e.size
-		l.count.LastSent = time.Now()
 		l.succeeded()
 	case refused:
 		l.count.Refused.add(e.looks)
@@ -274,7 +273,7 @@ func (l *lane) done(e *spooled, f fate, err error) {
 // failed notes a problem, and tells it unless the last one told was the same.
 func (l *lane) failed(err error) {
 	text := err.Error()
-	l.count.LastError, l.count.LastErrorAt = text, time.Now()
+	l.count.LastError = text
 	if text != l.told {
 		l.told = text
 		l.say(text)
@@ -328,7 +327,7 @@ func (l *lane) stats() Stats {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := l.count
-	s.Queued, s.QueuedBytes, s.Oldest = l.spool.amount(), l.spool.bytesNow(), l.spool.oldestTime()
+	s.Queued, s.QueuedBytes = l.spool.amount(), l.spool.bytesNow()
 	for _, b := range l.pending {
 		s.Queued.add(b.Looks())
 	}

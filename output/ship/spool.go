@@ -181,12 +181,3 @@ func (s *spool) bytesNow() int64 {
 	defer s.mu.Unlock()
 	return s.bytes
 }
-
-func (s *spool) oldestTime() time.Time {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.entries) == 0 {
-		return time.Time{}
-	}
-	return s.entries[0].at
-}

@@ -1,7 +1,5 @@
 package ship
 
-import "time"
-
 // Amount is a number of batches, and of the looks in them.
 type Amount struct {
 	Batches, Looks int64
@@ -27,12 +25,8 @@ type Stats struct {
 
 	QueuedBytes int64 // bytes of messages, in the spool and in memory
 	SentBytes   int64
-	Rejected    int64 // profiles that the server left out of messages that it took
-	Retries     int64 // attempts that failed and are made again
-	SpoolErrors int64 // messages that the disk did not take: they are kept in memory
-
-	Oldest      time.Time // of what is queued, zero if nothing is
-	LastSent    time.Time
+	Rejected    int64  // profiles that the server left out of messages that it took
+	Retries     int64  // attempts that failed and are made again
+	SpoolErrors int64  // messages that the disk did not take: they are kept in memory
 	LastError   string // empty after a delivery
-	LastErrorAt time.Time
 }

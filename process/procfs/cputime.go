@@ -14,9 +14,9 @@ func (c CPUTime) Total() uint64 {
 
 // MachineStat is what goprof needs of /proc/stat.
 type MachineStat struct {
-	CPUTime          CPUTime
-	CPUs             int    // that run
-	Running, Blocked uint64 // threads that have a CPU or want one; that wait for a disk
+	CPUTime CPUTime
+	CPUs    int    // that run
+	Running uint64 // threads that have a CPU or want one
 }
 
 // maxTicks bounds a number of ticks: three million years of them, so that sums fit.
@@ -39,13 +39,9 @@ func ParseMachineStat(b []byte) (m MachineStat, ok bool) {
 			if m.Running, _, ok = cutNumber(rest); ok {
 				seen++
 			}
-		case string(key) == "procs_blocked":
-			if m.Blocked, _, ok = cutNumber(rest); ok {
-				seen++
-			}
 		}
 	}
-	if seen != 3 || m.CPUs == 0 {
+	if seen != 2 || m.CPUs == 0 {
 		return MachineStat{}, false
 	}
 	return m, true

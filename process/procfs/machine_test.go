@@ -46,7 +46,7 @@ func TestParseMachineStat(t *testing.T) {
 	const text = "cpu  3579636 834228 953216 2179468 12925 1 27578 2668 5 6\ncpu0 1 2 3 4 5 6 7 8 9 10\n" +
 		"cpu1 1 2 3 4 5 6 7 8 9 10\n" +
 		"intr 5 6 7\nctxt 550174007\nbtime 1\nprocesses 9\nprocs_running 3\nprocs_blocked 1\nsoftirq 4 4\n"
-	want := MachineStat{CPUTime{3579636, 834228, 953216, 2179468, 12925, 1, 27578, 2668}, 2, 3, 1}
+	want := MachineStat{CPUTime{3579636, 834228, 953216, 2179468, 12925, 1, 27578, 2668}, 2, 3}
 	if got, ok := ParseMachineStat([]byte(text)); !ok || got != want {
 		t.Errorf("%+v %v", got, ok)
 	}

@@ -185,7 +185,7 @@ func (d *dump) virtual() error {
 	for why, n := range found.Failed {
 		census.Unread["a list of threads: "+why] += n
 	}
-	slices.SortFunc(all, func(a, b profile.ThreadDump) int { return cmp.Compare(a.Virtual.ID, b.Virtual.ID) })
+	profile.OrderVirtual(all)
 	d.out.Threads, d.out.Virtual = append(d.out.Threads, all...), &census
 	return err
 }

@@ -1,11 +1,11 @@
 package postmortem
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
+	"sort"
 
 	"goprof/process"
 	"goprof/unwind"
@@ -80,7 +80,7 @@ func (j *JVM) findThreads() error {
 	for _, t := range java {
 		byTID[t.NSTID] = t
 	}
-	slices.SortFunc(java, func(a, b vmstructs.Thread) int { return cmp.Compare(a.StackBase, b.StackBase) })
+	sort.Slice(java, func(i, j int) bool { return java[i].StackBase < java[j].StackBase })
 	taken := map[uint64]bool{}
 	for _, c := range j.Core.Threads() {
 		t := coreThread{CoreThread: c}

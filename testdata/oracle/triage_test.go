@@ -4,6 +4,7 @@ package oracle
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -95,6 +96,9 @@ var diseases = []disease{
 	{id: profile.Exceptions, class: "Throws", healthy: true},
 	{id: profile.ThreadLeak, class: "Leak", healthy: true, waits: true},
 	{id: profile.Swapping, class: "Swaps", flags: []string{"-Xmx400m"}, make: inSmallMemory, healthy: true, prove: true},
+	{id: profile.MallocKept, class: "Kept", healthy: true, waits: true},
+	{id: profile.MemoryLimit, class: "Swaps", flags: []string{"-Xmx400m", "-XX:+UseSerialGC"}, make: nearMemoryLimit,
+		waits: true},
 	{id: profile.FDLimit, class: "OpenFiles", make: fewFiles, waits: true},
 	{id: profile.FinalizerBehind, class: "Finalizes", healthy: true, waits: true},
 	{id: profile.Pinned, class: "Pins", flags: []string{"-Djdk.virtualThreadScheduler.parallelism=2"}, oldest: 21,
@@ -458,6 +462,28 @@ func inNarrowCgroup(t *testing.T, jvm *jvmtest.JVM) bool {
 		if inCgroup(t, jvm.PID, version.root, version.file, version.limit) {
 			return true
 		}
+	}
+	return false
+}
+
+// nearMemoryLimit has a JVM grow in a control group of its own, and then leaves the group hardly more than it uses.
+func nearMemoryLimit(t *testing.T, jvm *jvmtest.JVM) bool {
+	for _, version := range []struct{ root, limit, none, used string }{
+		{"/sys/fs/cgroup/memory", "memory.limit_in_bytes", "-1", "memory.usage_in_bytes"},
+		{"/sys/fs/cgroup", "memory.max", "max", "memory.current"},
+	} {
+		if !inCgroup(t, jvm.PID, version.root, version.limit, version.none) {
+			continue
+		}
+		jvm.Command("grow")
+		dir := filepath.Join(version.root, fmt.Sprintf("goprof-triage-%d", jvm.PID))
+		text, err := os.ReadFile(filepath.Join(dir, version.used))
+		used, err2 := strconv.Atoi(strings.TrimSpace(string(text)))
+		if err := errors.Join(err, err2); err != nil {
+			t.Fatal(err)
+		}
+		most := strconv.Itoa(used + used/33)
+		return os.WriteFile(filepath.Join(dir, version.limit), []byte(most), 0o644) == nil
 	}
 	return false
 }

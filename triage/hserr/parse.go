@@ -44,7 +44,6 @@ type Report struct {
 	Heap     []string
 	Memory   map[string]uint64 // of /proc/meminfo, in bytes
 	Limits   string
-	MapCount uint64
 	Virtual  string // "Virtual Size: ..." of the process
 	Resident string
 	Cgroup   map[string]string
@@ -343,8 +342,6 @@ func (p *parser) fact(line string) {
 		r.Virtual = cut(line)
 	case strings.HasPrefix(line, "Resident Set Size:"):
 		r.Resident = cut(line)
-	case strings.Contains(line, "max_map_count") && strings.Contains(line, "):"):
-		r.MapCount, _ = strconv.ParseUint(strings.TrimSpace(line[strings.LastIndex(line, ":")+1:]), 10, 64)
 	case strings.Contains(line, "elapsed time:") && r.Elapsed == "":
 		text := line[strings.Index(line, "elapsed time:")+len("elapsed time:"):]
 		r.Elapsed = cut(strings.TrimSpace(text))

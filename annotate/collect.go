@@ -120,6 +120,9 @@ func (c *Collector) Add(s *profile.Stack, n int64) {
 			continue
 		}
 		sure := s.Frames[0].Sure
+		if interrupted(s, i) {
+			sure = max(sure, profile.Likely)
+		}
 		of := owner(s, i)
 		in := m.inside[of]
 		if in == nil {
@@ -156,6 +159,17 @@ func keep[K comparable](in map[K]*placed, at K) *placed {
 		}
 	}
 	return p
+}
+
+// interrupted reports whether a frame is that of compiled code which was interrupted, and has called nothing. A JVM
+// records lines of compiled code for calls and safepoints alone, so its line is that of a record nearby.
+func interrupted(s *profile.Stack, i int) bool {
+	for k := 0; k < i; k++ {
+		if s.Frames[k].Kind != profile.Inlined {
+			return false
+		}
+	}
+	return s.Frames[i].Kind == profile.Inlined || s.Frames[i].Kind == profile.C1 || s.Frames[i].Kind == profile.C2
 }
 
 // owner is the compiled method whose code a frame runs, empty if it is not compiled.

@@ -14,7 +14,7 @@ type Page struct {
 	Methods []Method `json:"methods"`
 	// Inside are the compiled methods in whose code it ran; one without a name is the interpreter.
 	Inside []Candidate `json:"inside"`
-	Code   []Code      `json:"code"` // its own machine code, the one with most samples first
+	Code   []Code      `json:"code"` // the one with most samples first
 	Notes  []string    `json:"notes,omitempty"`
 
 	texts map[int32]string // of the lines of the source
@@ -43,8 +43,10 @@ type Row struct {
 	Count
 }
 
-// Code is machine code that a compiler made of the method.
+// Code is machine code that a compiler made of the method, or of one into which it is inlined. Then the samples are those
+// that found the method there.
 type Code struct {
+	Method    string `json:"method"`
 	Compiler  string `json:"compiler"`
 	Level     uint8  `json:"level"`
 	CompileID int32  `json:"compile_id"`

@@ -172,7 +172,9 @@ func (w *writer) code(c *Code) {
 	}
 	fmt.Fprintf(w, "\n%s code, tier %d, compile id %d%s: %d bytes at %#x\n", c.Compiler, c.Level, c.CompileID, osr, c.Size,
 		c.Begin)
-	if len(w.page.Methods) > 1 {
+	if c.Method != w.page.Method {
+		fmt.Fprintf(w, "of %s, into which it is inlined: only its samples are counted\n", output.CleanName(c.Method))
+	} else if len(w.page.Methods) > 1 {
 		fmt.Fprintf(w, "of %s%s\n", output.CleanName(w.page.Method), output.Printable(c.Signature))
 	}
 	fmt.Fprintf(w, "%s in it, %s with what it calls\n", w.share(c.Self), w.share(c.Total))
@@ -216,10 +218,10 @@ func (w *writer) instruction(in *Instruction) {
 func (w *writer) foot() {
 	w.WriteByte('\n')
 	if w.likely {
-		w.WriteString("~  likely: the JVM has no record of this place, and all that is near says the same\n")
+		w.WriteString("~  the line is inferred: of compiled code, the JVM records the lines of calls and safepoints alone\n")
 	}
 	if w.guessed {
-		w.WriteString("?  a guess: what the JVM has recorded before this place and behind it differs\n")
+		w.WriteString("?  a guess: which inlined method was running is not known, either\n")
 	}
 	if len(w.page.Code) > 0 {
 		w.WriteString("self of an instruction: samples that found it next to run. Mostly the instruction before it took the time.\n")

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 
@@ -23,7 +24,7 @@ const (
 	maxSites     = 1 << 18
 )
 
-// Codes keeps machine code in which samples found methods that are wanted. It is called where stacks are walked, right
+// Codes keeps machine code in which samples found methods that are wanted, inlined ones, too. It is called where stacks are walked, right
 // after the walk: then the JVM's code is what the walk has proven.
 type Codes struct {
 	vm     *vmstructs.VM
@@ -52,6 +53,8 @@ type code struct {
 
 // site is what samples say of a pc: how many there were, and where in the source it is.
 type site struct {
+	pc     uint64
+	called bool // pc is a return address
 	count  int64
 	frames []profile.Frame
 }
@@ -70,7 +73,7 @@ func (c *Codes) Add(s *profile.Stack, n int64) {
 			i++
 		}
 		f := &s.Frames[i]
-		if f.Kind != profile.C1 && f.Kind != profile.C2 || f.Func == nil || !c.wants(f.Func.Name) {
+		if f.Kind != profile.C1 && f.Kind != profile.C2 || !slices.ContainsFunc(s.Frames[first:i+1], c.isWanted) {
 			continue
 		}
 		code := c.of(f)
@@ -93,17 +96,19 @@ func (c *Codes) Add(s *profile.Stack, n int64) {
 				continue
 			}
 			c.sites++
-			at = &site{frames: append([]profile.Frame(nil), s.Frames[first:i+1]...)}
+			at = &site{pc: f.PC, called: first > 0, frames: slices.Clone(s.Frames[first : i+1])}
 			code.sites[key] = at
 		}
 		at.count += n
 	}
 }
 
+func (c *Codes) isWanted(f profile.Frame) bool { return f.Func != nil && c.wants(f.Func.Name) }
+
 // of is the code that a frame runs, nil if it cannot be had.
 func (c *Codes) of(f *profile.Frame) *code {
 	b, err := c.vm.Blob(f.PC)
-	if err != nil || b.Kind != vmstructs.Nmethod || b.Method == nil || named(b.Method) != f.Func.Name {
+	if err != nil || f.Func == nil || b.Kind != vmstructs.Nmethod || b.Method == nil || named(b.Method) != f.Func.Name {
 		return nil
 	}
 	id := codeID{b.Begin, b.CompileID, b.OSR}
@@ -120,11 +125,17 @@ func (c *Codes) of(f *profile.Frame) *code {
 	return k
 }
 
-// AddTo gives a page the code of its method.
+// AddTo gives a page the code of its method, and that of the methods into which it is inlined.
 func (c *Codes) AddTo(p *annotate.Page) {
 	for _, k := range c.codes {
-		if named(k.blob.Method) == p.Method {
-			p.Code = append(p.Code, c.page(k))
+		var sites []*site
+		for _, s := range k.sites {
+			if slices.ContainsFunc(s.frames, func(f profile.Frame) bool { return f.Func.Name == p.Method }) {
+				sites = append(sites, s)
+			}
+		}
+		if len(sites) > 0 {
+			p.Code = append(p.Code, c.page(k, sites))
 		}
 	}
 	sort.Slice(p.Code, func(i, j int) bool {
@@ -137,7 +148,7 @@ func (c *Codes) AddTo(p *annotate.Page) {
 }
 
 // page decodes a piece of code. Calls are linked while code runs, so code that is still there is copied again.
-func (c *Codes) page(k *code) annotate.Code {
+func (c *Codes) page(k *code, sites []*site) annotate.Code {
 	b := k.blob
 	if now, err := c.vm.BlobAt(b.Addr); err == nil && now.CompileID == b.CompileID && now.Begin == b.Begin &&
 		now.End == b.End && now.OSR == b.OSR {
@@ -145,7 +156,7 @@ func (c *Codes) page(k *code) annotate.Code {
 			k.text, k.blob, b = text, now, now
 		}
 	}
-	out := annotate.Code{Compiler: "C2", Level: b.Level, CompileID: b.CompileID, OSR: b.OSR, EntryBCI: -1,
+	out := annotate.Code{Method: named(b.Method), Compiler: "C2", Level: b.Level, CompileID: b.CompileID, OSR: b.OSR, EntryBCI: -1,
 		Signature: b.Method.Signature, Begin: b.Begin, Size: len(k.text)}
 	if b.Level < 4 {
 		out.Compiler = "C1"
@@ -154,7 +165,7 @@ func (c *Codes) page(k *code) annotate.Code {
 		out.EntryBCI = b.EntryBCI
 	}
 	rows := c.decode(k)
-	c.count(k, rows)
+	c.count(k, sites, rows)
 	for i := range rows {
 		out.Sum(&rows[i].Count)
 	}
@@ -164,6 +175,7 @@ func (c *Codes) page(k *code) annotate.Code {
 
 // decode lists the instructions. What is none stays as bytes: the shortest instruction's length of them.
 func (c *Codes) decode(k *code) (rows []annotate.Instruction) {
+	called := false // the instruction before is a call
 	for at := uint32(0); int(at) < len(k.text); {
 		var in arch.Inst
 		n, known := c.cpu.MinInst, c.cpu.Read(k.text, at, &in)
@@ -171,21 +183,24 @@ func (c *Codes) decode(k *code) (rows []annotate.Instruction) {
 			n = in.Len
 		}
 		n = min(n, uint32(len(k.text))-at)
-		pc := k.blob.Begin + uint64(at)
 		row := annotate.Instruction{Offset: at, Bytes: hex.EncodeToString(k.text[at : at+n])}
-		ok := false
-		if known {
-			row.Text, ok = disasm.Text(k.text[at:], pc, int(n))
+		pc := k.blob.Begin + uint64(at)
+		text, to, ok := disasm.Text(k.text[at:], pc, int(n))
+		switch {
+		case !known || !ok:
+			text, to = ".byte "+row.Bytes, 0
+		case in.Flow != arch.FlowCall && to >= k.blob.Begin && to < k.blob.End:
+			text = strings.Replace(text, fmt.Sprintf("%#x", to), fmt.Sprintf("+%#x", to-k.blob.Begin), 1)
+			to = 0
 		}
-		if !ok {
-			row.Text = ".byte " + row.Bytes
-		}
+		row.Text = text
 		if known {
-			row.Note = c.note(k, at, &in)
-			c.place(k, &row, at, &in)
+			row.Note = c.note(k, at, &in, to)
+			c.place(k, &row, at, &in, called)
 		}
 		row.Note = join(entryNote(k.blob, pc), row.Note)
 		rows = append(rows, row)
+		called = known && in.Flow == arch.FlowCall
 		at += n
 	}
 	return rows
@@ -213,15 +228,13 @@ func entryNote(b *vmstructs.Blob, pc uint64) string {
 	return ""
 }
 
-// note says what an instruction calls, or what it is for.
-func (c *Codes) note(k *code, at uint32, in *arch.Inst) string {
-	pc, end := k.blob.Begin+uint64(at), at+in.Len
-	switch recorded := k.blob.HasPcDesc(pc); {
-	case in.Flow == arch.FlowCall:
-		from := max(int(end)-c.cpu.MaxCall, 0)
-		if to, ok := c.cpu.CallTarget(k.text[from:end], k.blob.Begin+uint64(end)); ok {
-			return "calls " + c.name(k.blob, to)
-		}
+// note says what an instruction calls, or what it is for. to is where it calls or jumps, 0 if that is in the same code.
+func (c *Codes) note(k *code, at uint32, in *arch.Inst, to uint64) string {
+	switch recorded := k.blob.HasPcDesc(k.blob.Begin + uint64(at)); {
+	case in.Flow == arch.FlowCall && to != 0:
+		return "calls " + c.name(k.blob, to)
+	case to != 0:
+		return "to " + c.name(k.blob, to)
 	case in.Kind == arch.KindLong:
 		if o, ok := c.cpu.Operands(k.text, at); ok && o.Constant != 0 {
 			return c.knownName(o.Constant)
@@ -269,13 +282,14 @@ func (c *Codes) knownName(to uint64) string {
 	return cmp.Or(c.vm.StubName(to), b.Name, b.Kind.String())
 }
 
-// place says what the JVM has recorded of an instruction: of a call behind it, of others at it.
-func (c *Codes) place(k *code, row *annotate.Instruction, at uint32, in *arch.Inst) {
+// place says what the JVM has recorded of an instruction: of a call behind it, of others at it. called says that the
+// instruction before it is a call, so that a record at it is that call's.
+func (c *Codes) place(k *code, row *annotate.Instruction, at uint32, in *arch.Inst, called bool) {
 	pc := k.blob.Begin + uint64(at)
 	if in.Flow == arch.FlowCall {
-		pc += uint64(in.Len)
+		pc, called = pc+uint64(in.Len), false
 	}
-	if !k.blob.HasPcDesc(pc) {
+	if called || !k.blob.HasPcDesc(pc) {
 		return
 	}
 	scopes, err := c.vm.Scopes(k.blob, pc, true)
@@ -299,12 +313,11 @@ func short(name string) string {
 }
 
 // count gives the instructions the samples of the code. A return address stands behind the call.
-func (c *Codes) count(k *code, rows []annotate.Instruction) {
-	for key, s := range k.sites {
-		at := uint32(key>>1 - k.blob.Begin)
-		called := key&1 != 0
+func (c *Codes) count(k *code, sites []*site, rows []annotate.Instruction) {
+	for _, s := range sites {
+		at := uint32(s.pc - k.blob.Begin)
 		i := sort.Search(len(rows), func(i int) bool { return rows[i].Offset > at }) - 1
-		if called && i > 0 && rows[i].Offset == at { // not where a signal came
+		if s.called && i > 0 && rows[i].Offset == at { // not where a signal came
 			var in arch.Inst
 			if c.cpu.Read(k.text, rows[i-1].Offset, &in) && in.Flow == arch.FlowCall {
 				i--
@@ -316,14 +329,18 @@ func (c *Codes) count(k *code, rows []annotate.Instruction) {
 		}
 		row := &rows[i]
 		row.Total += s.count
-		if called {
+		if s.called {
 			continue
 		}
-		row.Add(s.count, s.frames[0].Sure)
-		if len(row.Place) > 0 && s.frames[0].Sure != profile.Certain {
-			continue // the JVM's record is better
+		sure := s.frames[0].Sure
+		if !c.vm.FullRecords(k.blob) {
+			sure = max(sure, profile.Likely) // of the method; its line is that of a record nearby
 		}
-		row.Place, row.Sure = nil, s.frames[0].Sure
+		row.Add(s.count, sure)
+		if len(row.Place) > 0 {
+			continue // the JVM's own record
+		}
+		row.Place, row.Sure = nil, sure
 		for _, f := range s.frames[:min(len(s.frames), maxChain)] {
 			row.Place = append(row.Place, annotate.Place(short(f.Func.Name), f.Line, f.BCI))
 		}

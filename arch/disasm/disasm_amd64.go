@@ -9,13 +9,17 @@ import (
 // Available says that this binary has a decoder.
 const Available = true
 
-// Text is the instruction at the beginning of code, which is at pc and n bytes long, in Intel's syntax.
-func Text(code []byte, pc uint64, n int) (string, bool) {
+// Text is the instruction at the beginning of code, which is at pc and n bytes long, in Intel's syntax. to is where it
+// calls or jumps, 0 if it does neither, or if nobody knows.
+func Text(code []byte, pc uint64, n int) (text string, to uint64, ok bool) {
 	in, err := x86asm.Decode(code[:n], 64)
 	if err != nil || in.Len != n || in.Op == 0 {
-		return "", false
+		return "", 0, false
 	}
-	return x86asm.IntelSyntax(in, pc, nil), true
+	if rel, is := in.Args[0].(x86asm.Rel); is {
+		to = pc + uint64(n) + uint64(int64(rel))
+	}
+	return x86asm.IntelSyntax(in, pc, nil), to, true
 }
 
 // PollsForSafepoint reports whether the instruction at an offset asks for a safepoint. At a return HotSpot compares the

@@ -9,13 +9,20 @@ import (
 // Available says that this binary has a decoder.
 const Available = true
 
-// Text is the instruction at the beginning of code, which is at pc and n bytes long, in GNU's syntax.
-func Text(code []byte, pc uint64, n int) (string, bool) {
+// Text is the instruction at the beginning of code, which is at pc and n bytes long, in GNU's syntax. to is where it
+// calls or jumps, 0 if it does neither, or if nobody knows.
+func Text(code []byte, pc uint64, n int) (text string, to uint64, ok bool) {
 	in, err := arm64asm.Decode(code[:n])
 	if err != nil || n != 4 || in.Op == 0 {
-		return "", false
+		return "", 0, false
 	}
-	return arm64asm.GNUSyntax(in), true
+	for _, arg := range in.Args {
+		rel, is := arg.(arm64asm.PCRel)
+		if is && in.Op != arm64asm.ADR && in.Op != arm64asm.ADRP && in.Op != arm64asm.LDR {
+			to = pc + uint64(int64(rel))
+		}
+	}
+	return arm64asm.GNUSyntax(in), to, true
 }
 
 // PollsForSafepoint reports whether the instruction at an offset asks for a safepoint. At a return HotSpot compares the

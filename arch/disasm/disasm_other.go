@@ -6,7 +6,7 @@ package disasm
 const Available = false
 
 // Text knows no instruction.
-func Text([]byte, uint64, int) (string, bool) { return "", false }
+func Text([]byte, uint64, int) (text string, to uint64, ok bool) { return "", 0, false }
 
 // PollsForSafepoint knows none.
 func PollsForSafepoint([]byte, int, bool) bool { return false }

@@ -31,11 +31,14 @@ they are listed with their samples.
 A file has line numbers and bytecode indexes (bci). A JVM that still runs, or its core file, adds
 the bytecodes: with --pid or --core beside FILE. --source adds the text of the lines.
 
---asm adds the machine code that C1 and C2 made of the method, with samples at each instruction.
+--asm adds the machine code that C1 and C2 made of the method, or into which they inlined it, with
+samples at each instruction.
 No flag of the JVM is needed. It needs a live JVM that annotate samples itself. A sample counts for
 the instruction that was next to run when the thread was interrupted: mostly the one before it took
-the time. Each row names the Java code that the instruction belongs to. The JVM records that for
-calls and safepoints alone. Where goprof infers it, "~" is likely and "?" is a guess.
+the time. Each row names the Java code that the instruction belongs to.
+
+Of compiled code, the JVM records lines of calls and safepoints alone. What goprof infers from these
+has a "~", and a "?" where even the inlined method is a guess.
 
 Rows without samples that are far from others are left out; --all shows them.`
 
@@ -254,7 +257,7 @@ func (a *annotation) write(page *annotate.Page) error {
 		}
 	}
 	if a.codes != nil && len(page.Code) == 0 {
-		a.noCode(page)
+		fmt.Fprintln(talk, "goprof: no sample is in machine code: the method was interpreted")
 	}
 	if a.flags.source != "" {
 		if err := page.ReadSource(a.flags.source); err != nil {
@@ -268,17 +271,4 @@ func (a *annotation) write(page *annotate.Page) error {
 		}
 		return page.Text(to, a.flags.all)
 	})
-}
-
-// noCode says where the samples are if none is in machine code of the method's own.
-func (a *annotation) noCode(page *annotate.Page) {
-	talk := a.cmd.ErrOrStderr()
-	for _, in := range page.Inside {
-		if in.Name != "" {
-			fmt.Fprintf(talk, "goprof: no sample is in machine code of its own: compilers have inlined it\ntry: %s\n",
-				a.again(in.Name))
-			return
-		}
-	}
-	fmt.Fprintln(talk, "goprof: no sample is in machine code: the method was interpreted")
 }

@@ -146,6 +146,9 @@ func (w *writer) method(m *Method) {
 			counts[line] = nil // a line that comes again has no figures there
 			w.WriteString(lineText(line, w.page.texts[line]))
 		}
+		if r.BCI < 0 && r.Line > 0 { // other tools' files have lines alone
+			continue
+		}
 		w.counts(&r.Count)
 		fmt.Fprintf(w, "        %s\n", bytecodeText(r))
 	}

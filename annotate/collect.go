@@ -51,11 +51,14 @@ const (
 type Collector struct {
 	All     int64 // of all samples
 	Waiting bool  // of the sample that is added next: its thread waits
-	Unnamed int64 // samples that count for compiled methods because the methods inlined into them are guesses
-	want    string
-	methods map[string]*found // by name
-	known   map[*profile.Func]*found
-	met     uint64 // a number for each stack that is added
+	// LinesAlone: frames have lines and no bytecode indexes, as in pprof files. Elsewhere a frame without an index is
+	// somewhere in its method, and its line is the method's first.
+	LinesAlone bool
+	Unnamed    int64 // samples that count for compiled methods because the methods inlined into them are guesses
+	want       string
+	methods    map[string]*found // by name
+	known      map[*profile.Func]*found
+	met        uint64 // a number for each stack that is added
 }
 
 // found is what was seen of a method.
@@ -130,7 +133,11 @@ func (c *Collector) Add(s *profile.Stack, n int64) {
 				m.inside[of] = in
 			}
 		}
-		at := [...]*placed{keep(m.places, place{f.BCI, f.Line}), keep(m.lines, f.Line)}
+		line := f.Line
+		if f.BCI < 0 && !c.LinesAlone {
+			line = 0
+		}
+		at := [...]*placed{keep(m.places, place{f.BCI, line}), keep(m.lines, line)}
 		if i == top {
 			m.Count.Add(n, sure)
 			in.Add(n, sure)

@@ -1,6 +1,10 @@
 package annotate
 
-import "goprof/profile"
+import (
+	"fmt"
+
+	"goprof/profile"
+)
 
 // Page is one method with its samples.
 type Page struct {
@@ -76,5 +80,8 @@ type Instruction struct {
 
 // Place is a method with a line and a bytecode index as the page shows it.
 func Place(method string, line, bci int32) string {
-	return method + where(line, bci)
+	if bci < 0 { // its line is the method's first
+		return method
+	}
+	return fmt.Sprintf("%s:%d @%d", method, line, bci)
 }

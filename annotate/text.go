@@ -146,7 +146,7 @@ func (w *writer) method(m *Method) {
 			counts[line] = nil // a line that comes again has no figures there
 			w.WriteString(lineText(line, w.page.texts[line]))
 		}
-		if r.BCI < 0 && r.Line > 0 { // other tools' files have lines alone
+		if r.BCI < 0 { // the line above says it
 			continue
 		}
 		w.counts(&r.Count)
@@ -156,15 +156,12 @@ func (w *writer) method(m *Method) {
 
 func lineText(line int32, source string) string {
 	if line == 0 {
-		return "line not known\n"
+		return "line not known: the JVM has no record near it\n"
 	}
 	return strings.TrimRight(fmt.Sprintf("%5d  %s", line, output.Printable(source)), " ") + "\n"
 }
 
 func bytecodeText(r *Row) string {
-	if r.BCI < 0 {
-		return "bci not known"
-	}
 	return strings.TrimRight(fmt.Sprintf("%5d: %s", r.BCI, output.Printable(r.Bytecode)), " ")
 }
 
@@ -232,15 +229,4 @@ func (w *writer) foot() {
 	if w.wider {
 		w.WriteString("...  rows without samples are left out: --all shows them\n")
 	}
-}
-
-// where is a line and a bytecode index behind the name of a method.
-func where(line, bci int32) (text string) {
-	if line > 0 {
-		text = fmt.Sprintf(":%d", line)
-	}
-	if bci >= 0 {
-		text += fmt.Sprintf(" @%d", bci)
-	}
-	return text
 }

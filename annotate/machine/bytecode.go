@@ -67,6 +67,8 @@ func AddBytecodes(vm *vmstructs.VM, p *annotate.Page) error {
 			lines[p.Methods[i].Lines[k].Line] = &p.Methods[i].Lines[k]
 		}
 	}
+	somewhere := left[place{-1, 0}] // compiled code of which no place is known
+	delete(left, place{-1, 0})
 	var made, silent []annotate.Method
 	for _, m := range methods {
 		list, err := vm.Listing(m)
@@ -88,11 +90,6 @@ func AddBytecodes(vm *vmstructs.VM, p *annotate.Page) error {
 			}
 			last = b.Line
 		}
-		if entry := left[place{-1, m.Line(-1)}]; entry != nil { // compiled code of which no place is known
-			body.Rows = append([]annotate.Row{*entry}, body.Rows...)
-			took = true
-			delete(left, place{-1, m.Line(-1)})
-		}
 		if took {
 			made = append(made, body)
 		} else {
@@ -100,8 +97,13 @@ func AddBytecodes(vm *vmstructs.VM, p *annotate.Page) error {
 		}
 	}
 	if len(made) == 0 {
-		made = silent[:1]
-	} else if len(silent) > 0 {
+		made, silent = silent[:1], silent[1:]
+	}
+	if somewhere != nil { // in which of several, nobody knows
+		made[0].Rows = append([]annotate.Row{*somewhere}, made[0].Rows...)
+		made[0].Lines = append([]annotate.Line{{Count: somewhere.Count}}, made[0].Lines...)
+	}
+	if len(silent) > 0 {
 		p.Notes = append(p.Notes, fmt.Sprintf("methods of this name without samples: %d", len(silent)))
 	}
 	if rest := leftOver(p, func(r *annotate.Row) bool { return left[place{r.BCI, r.Line}] != nil }); len(rest.Rows) > 0 {

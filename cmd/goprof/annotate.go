@@ -182,6 +182,7 @@ func (a *annotation) read(name string) error {
 			Remedy: "goprof record --pid PID -d 30s -o out.jfr, and goprof annotate " + a.name + " out.jfr"}
 	}
 	a.from, a.weight, a.mode = output.Printable(name), info.Meta.Weight, otherMode(&info.Meta)
+	a.LinesAlone = info.Format == recording.Pprof
 	src, err := recording.Settled(in.src)
 	if err == nil {
 		err = src.Each(func(s *profile.Sample) error {

@@ -40,6 +40,9 @@ func TestAnnotate(t *testing.T) {
 		if page.Method != "truth.HotLine.work" || page.File != "HotLine.java" || len(page.Methods) != 1 {
 			t.Fatalf("%s of %s: %d methods, %q", page.Method, page.File, len(page.Methods), page.Notes)
 		}
+		if jdk.Version < 10 { // its counted loops have no polls, so no record tells one loop from the other
+			share = 0
+		}
 		checkHotLine(t, page, hot, share)
 		checkBytecodes(t, jdk, page)
 		for i := range page.Code {
@@ -70,8 +73,14 @@ func checkHotLine(t *testing.T, page *annotate.Page, hot int32, share float64) {
 	t.Helper()
 	var self, all int64
 	for _, l := range page.Methods[0].Lines {
-		if all += l.Self; l.Line == hot {
+		switch all += l.Self; l.Line {
+		case hot:
 			self = l.Self
+		case 0, hot + 1:
+		default:
+			if l.Self > page.Self/20 {
+				t.Errorf("line %d has %d of %d samples", l.Line, l.Self, page.Self)
+			}
 		}
 	}
 	if all != page.Self || page.Total < page.Self || page.All < page.Total {
@@ -101,6 +110,9 @@ func checkBytecodes(t *testing.T, jdk jvmtest.JDK, page *annotate.Page) {
 	}
 	named := 0
 	for _, r := range page.Methods[0].Rows {
+		if r.BCI < 0 {
+			continue
+		}
 		op, operand, _ := strings.Cut(r.Bytecode, " ")
 		got = append(got, fmt.Sprint(r.BCI, " ", op))
 		if strings.HasPrefix(operand, "java.lang.Throwable.getStackTrace()[Ljava/lang/StackTraceElement;") ||
@@ -137,7 +149,7 @@ func checkCode(t *testing.T, page *annotate.Page, c *annotate.Code) {
 		self, total = self+in.Self, total+in.Total
 		if in.Self > 0 {
 			placed++
-			if len(in.Place) == 0 || !strings.HasPrefix(in.Place[0], "HotLine.work:") {
+			if len(in.Place) == 0 || !strings.HasPrefix(in.Place[0], "HotLine.work") {
 				t.Errorf("%#x %s has %d samples, and is of %q", in.Offset, in.Text, in.Self, in.Place)
 			}
 		}
@@ -183,7 +195,7 @@ var registers = regexp.MustCompile(`\b(r[a-ds0-9][a-z0-9]*|e[a-d]x|e[sd]i|e[bs]p
 // sameWords is an instruction's name and the registers in its operands, in one spelling of several.
 func sameWords(text string) string {
 	text, _, _ = strings.Cut(text, "#")
-	text = strings.TrimPrefix(strings.TrimPrefix(text, "data16 "), "cs ")
+	text = strings.ReplaceAll(strings.TrimPrefix(text, "cs "), "data16 ", "")
 	op, operands, _ := strings.Cut(strings.TrimSpace(text), " ")
 	for _, prefix := range []string{"cmov", "set", "j"} {
 		if condition, is := strings.CutPrefix(op, prefix); is && conditions[condition] != "" {
@@ -218,14 +230,14 @@ func checkFile(t *testing.T, jvm *jvmtest.JVM, hot int32, share float64) {
 	}
 	for _, l := range page.Methods[0].Lines {
 		i := slices.IndexFunc(report.Rows, func(r output.ReportRow) bool {
-			return r.Name == fmt.Sprintf("truth.HotLine.work:%d", l.Line)
+			return r.Name == strings.TrimSuffix(fmt.Sprintf("truth.HotLine.work:%d", l.Line), ":0")
 		})
 		if i < 0 || report.Rows[i].Self != l.Self || report.Rows[i].Total != l.Total {
 			t.Errorf("line %d: %+v, report --by line says %+v", l.Line, l, report.Rows)
 		}
 	}
 	of := annotated(t, "HotLine.work", file, "--pid", strconv.Itoa(jvm.PID))
-	if len(of.Methods) != 1 || of.Self != page.Self || of.Methods[0].Rows[0].Bytecode == "" || len(of.Notes) > 0 {
+	if len(of.Methods) != 1 || of.Self != page.Self || of.Methods[0].Rows[1].Bytecode == "" || len(of.Notes) > 0 {
 		t.Errorf("with the JVM: %d methods, %d samples, %+v, %q", len(of.Methods), of.Self, of.Methods[0].Rows[0], of.Notes)
 	}
 }

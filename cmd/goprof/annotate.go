@@ -142,10 +142,12 @@ func (f *annotateFlags) check(cmd *cobra.Command, args []string) error {
 		return usageError(cmd, "which method? METHOD is missing")
 	case len(args) > 2:
 		return usageError(cmd, fmt.Sprintf("one argument too many: %q", args[2]), withoutWord(args[2]))
+	case given("threads"):
+		return usageError(cmd, "--threads: a page of one method has no threads; --thread chooses some", without("threads"))
+	case len(args) == 1 && given("core"):
+		return usageError(cmd, "a core file has no samples: FILE is missing")
 	case len(args) == 1 && !live:
 		return usageError(cmd, "samples of what? FILE is missing, or --pid")
-	case len(args) == 1 && given("core"):
-		return usageError(cmd, "a core file has no samples: FILE is missing", without("pid", "ns-pid", "asm"))
 	case live && given("core"):
 		return usageError(cmd, "--pid and --core exclude each other", without("core"))
 	case len(args) == 2:

@@ -35,7 +35,8 @@ func collected(name string) *Collector {
 		{20, []profile.Frame{java(sum, profile.C2, 10, 4), root}},
 		{30, []profile.Frame{guess, java(run, profile.C2, 20, 5), root}},
 		{4, []profile.Frame{{Func: copy, Kind: profile.Stub, BCI: -1}, java(sum, profile.C2, 12, 15), root}},
-		{5, []profile.Frame{java(sum, profile.C1, 10, 4), java(sum, profile.C1, 12, 18), java(sum, profile.C1, 12, 18), root}},
+		{5, []profile.Frame{java(sum, profile.C1, 10, 4), java(sum, profile.C1, 12, 18), java(sum, profile.C1, 12, 18),
+			root}},
 		{40, []profile.Frame{root}},
 	} {
 		c.Add(&profile.Stack{Frames: s.frames}, s.n)
@@ -75,7 +76,8 @@ func TestPage(t *testing.T) {
 
 func TestCandidates(t *testing.T) {
 	for name, want := range map[string]string{"Hot.sum": "a.b.Hot.sum", "Hot#run": "a.b.Hot.run", "sum": "a.b.Hot.sum",
-		"Hot": "a.b.Hot.sum a.b.Hot.run", "a/b/Main.main()": "a.b.Main.main", "ma": "a.b.Main.main", "b.Ho": "a.b.Hot.sum a.b.Hot.run",
+		"Hot": "a.b.Hot.sum a.b.Hot.run", "a/b/Main.main()": "a.b.Main.main", "ma": "a.b.Main.main",
+		"b.Ho": "a.b.Hot.sum a.b.Hot.run",
 		"jint_arraycopy": "", "nothing": ""} {
 		var got []string
 		for _, c := range collected(name).Candidates() {
@@ -139,7 +141,8 @@ func TestSource(t *testing.T) {
 	if err := os.MkdirAll(deep, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string]string{filepath.Join(deep, "Hot.java"): strings.Repeat("\n", 9) + "  x += y;\x1b[2J\n",
+	for name, text := range map[string]string{filepath.Join(deep, "Hot.java"): strings.Repeat("\n", 9) +
+		"  x += y;\x1b[2J\n",
 		filepath.Join(dir, "secret"): strings.Repeat("secret\n", 30)} {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 			t.Fatal(err)

@@ -47,8 +47,8 @@ type Row struct {
 	Count
 }
 
-// Code is machine code that a compiler made of the method, or of one into which it is inlined. Then the samples are those
-// that found the method there.
+// Code is machine code that a compiler made of the method, or of one into which it is inlined. Then the samples are
+// those that found the method there.
 type Code struct {
 	Method    string `json:"method"`
 	Compiler  string `json:"compiler"`

@@ -224,7 +224,8 @@ func (w *writer) foot() {
 		w.WriteString("?  a guess: which inlined method was running is not known, either\n")
 	}
 	if len(w.page.Code) > 0 {
-		w.WriteString("self of an instruction: samples that found it next to run. Mostly the instruction before it took the time.\n")
+		w.WriteString("self of an instruction: samples that found it next to run. " +
+			"Mostly the instruction before it took the time.\n")
 	}
 	if w.wider {
 		w.WriteString("...  rows without samples are left out: --all shows them\n")

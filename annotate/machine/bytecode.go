@@ -21,8 +21,8 @@ var ErrNoMethod = errors.New("no class that is loaded now has it")
 // named is the name under which profiles have a method.
 func named(m *vmstructs.Method) string { return naming.Method(m.Class, m.Name, m.File) }
 
-// find lists the methods that have a name in profiles. The class is mostly a part of that name. Names of other languages
-// than Java leave parts of the class out, not of the package.
+// find lists the methods that have a name in profiles. The class is mostly a part of that name. Names of other
+// languages than Java leave parts of the class out, not of the package.
 func find(vm *vmstructs.VM, name string) ([]*vmstructs.Method, error) {
 	fits := func(m *vmstructs.Method) bool { return named(m) == name && !m.Native && m.CodeSize > 0 }
 	list, err := vm.FindMethods(func(class string) bool {
@@ -38,8 +38,8 @@ func find(vm *vmstructs.VM, name string) ([]*vmstructs.Method, error) {
 	}, fits)
 }
 
-// mostOverloads bounds the methods that one page shows.
-const mostOverloads = 16
+// mostOverloads bounds the methods of one name that are read.
+const mostOverloads = 512
 
 // AddBytecodes gives the page's method its bytecodes. Where several methods have its name, each gets the samples of the
 // places that it has: a bytecode index with the line of that index. Samples of no place stay in rows of their own.
@@ -52,7 +52,8 @@ func AddBytecodes(vm *vmstructs.VM, p *annotate.Page) error {
 		return ErrNoMethod
 	}
 	if len(methods) > mostOverloads {
-		p.Notes = append(p.Notes, fmt.Sprintf("%d methods have this name, and %d of them are shown", len(methods), mostOverloads))
+		p.Notes = append(p.Notes, fmt.Sprintf("%d methods have this name, and %d of them were read", len(methods),
+			mostOverloads))
 		methods = methods[:mostOverloads]
 	}
 	type place struct{ bci, line int32 }
@@ -111,8 +112,8 @@ func AddBytecodes(vm *vmstructs.VM, p *annotate.Page) error {
 		for i := range rest.Rows {
 			n += rest.Rows[i].Self
 		}
-		p.Notes = append(p.Notes, fmt.Sprintf("places that the method does not have now are shown last: it is another version, "+
-			"or another method of this name (%d of %d on top)", n, p.Self))
+		p.Notes = append(p.Notes, fmt.Sprintf("places that the method does not have now are shown last: it is another "+
+			"version, or another method of this name (%d of %d on top)", n, p.Self))
 		made = append(made, rest)
 	}
 	p.Methods = made

@@ -24,8 +24,8 @@ const (
 	maxSites     = 1 << 18
 )
 
-// Codes keeps machine code in which samples found methods that are wanted, inlined ones, too. It is called where stacks are walked, right
-// after the walk: then the JVM's code is what the walk has proven.
+// Codes keeps machine code in which samples found methods that are wanted, inlined ones, too. It is called where stacks
+// are walked, right after the walk: then the JVM's code is what the walk has proven.
 type Codes struct {
 	vm     *vmstructs.VM
 	target process.Target
@@ -156,8 +156,8 @@ func (c *Codes) page(k *code, sites []*site) annotate.Code {
 			k.text, k.blob, b = text, now, now
 		}
 	}
-	out := annotate.Code{Method: named(b.Method), Compiler: "C2", Level: b.Level, CompileID: b.CompileID, OSR: b.OSR, EntryBCI: -1,
-		Signature: b.Method.Signature, Begin: b.Begin, Size: len(k.text)}
+	out := annotate.Code{Method: named(b.Method), Compiler: "C2", Level: b.Level, CompileID: b.CompileID, OSR: b.OSR,
+		EntryBCI: -1, Signature: b.Method.Signature, Begin: b.Begin, Size: len(k.text)}
 	if b.Level < 4 {
 		out.Compiler = "C1"
 	}

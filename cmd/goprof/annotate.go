@@ -207,8 +207,8 @@ const mostCandidates = 10
 func (a *annotation) choose() (*annotate.Page, error) {
 	list := a.Candidates()
 	if len(list) == 0 {
-		e := &exit.Error{Code: exit.NoSamples, What: fmt.Sprintf("no sample of %s has a Java method with %q in its name", a.from,
-			a.name), Remedy: "goprof top --once PID"}
+		e := &exit.Error{Code: exit.NoSamples, Remedy: "goprof top --once PID",
+			What: fmt.Sprintf("no sample of %s has a Java method with %q in its name", a.from, output.Printable(a.name))}
 		if args := a.cmd.Flags().Args(); len(args) > 1 {
 			e.Remedy = commandLine([]string{"goprof", "report", "--by", "line", args[1]})
 		}
@@ -227,8 +227,8 @@ func (a *annotation) choose() (*annotate.Page, error) {
 	page := a.Page(list[0].Name)
 	page.Weight, page.Mode = a.weight, a.mode
 	if a.Unnamed > 0 {
-		page.Notes = append(page.Notes, fmt.Sprintf("in %s of all, which inlined method was running is a guess: these count for "+
-			"the compiled method", output.Percent(a.Unnamed, a.All)))
+		page.Notes = append(page.Notes, fmt.Sprintf("in %s of all, which inlined method was running is a guess: these count "+
+			"for the compiled method", output.Percent(a.Unnamed, a.All)))
 	}
 	return page, nil
 }

@@ -215,7 +215,8 @@ func sameWords(text string) string {
 func checkFile(t *testing.T, jvm *jvmtest.JVM, hot int32, share float64) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "x.jfr")
-	if code, told := runGoprof(t, "record", "--pid", strconv.Itoa(jvm.PID), "-d", "2s", "-r", "1000", "-o", file); code != 0 {
+	code, told := runGoprof(t, "record", "--pid", strconv.Itoa(jvm.PID), "-d", "2s", "-r", "1000", "-o", file)
+	if code != 0 {
 		t.Fatal(told)
 	}
 	page := annotated(t, "HotLine.work", file)

@@ -77,7 +77,7 @@ func TestPage(t *testing.T) {
 func TestCandidates(t *testing.T) {
 	for name, want := range map[string]string{"Hot.sum": "a.b.Hot.sum", "Hot#run": "a.b.Hot.run", "sum": "a.b.Hot.sum",
 		"Hot": "a.b.Hot.sum a.b.Hot.run", "a/b/Main.main()": "a.b.Main.main", "ma": "a.b.Main.main",
-		"b.Ho": "a.b.Hot.sum a.b.Hot.run",
+		"b.Ho":           "a.b.Hot.sum a.b.Hot.run",
 		"jint_arraycopy": "", "nothing": ""} {
 		var got []string
 		for _, c := range collected(name).Candidates() {

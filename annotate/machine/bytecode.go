@@ -88,6 +88,10 @@ func AddBytecodes(vm *vmstructs.VM, p *annotate.Page) error {
 			if l := lines[b.Line]; l != nil && b.Line != last {
 				body.Lines = append(body.Lines, *l)
 				delete(lines, b.Line)
+				if alone := (place{-1, b.Line}); left[alone] != nil { // a pprof file has lines alone
+					delete(left, alone)
+					took = true
+				}
 			}
 			last = b.Line
 		}

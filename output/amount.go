@@ -10,8 +10,8 @@ import (
 	"goprof/profile"
 )
 
-// figure is a weight without its unit's name, as short as a table's column.
-func figure(w profile.Weight, n int64) string {
+// Figure is a weight without its unit's name, as short as a table's column.
+func Figure(w profile.Weight, n int64) string {
 	switch {
 	case w.IsTime():
 		return Round(time.Duration(n)).String()

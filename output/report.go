@@ -315,14 +315,14 @@ func (r *Report) Text(to io.Writer) error {
 	if len(r.States) > 0 {
 		fmt.Fprintf(w, "%10s %7s  %s\n", "", "", "state")
 		for _, row := range r.States {
-			fmt.Fprintf(w, "%10s %7s  %s\n", figure(r.Weight, row.Self), Percent(row.Self, all), CleanName(row.Name))
+			fmt.Fprintf(w, "%10s %7s  %s\n", Figure(r.Weight, row.Self), Percent(row.Self, all), CleanName(row.Name))
 		}
 		w.WriteByte('\n')
 	}
 	fmt.Fprintf(w, "%10s %7s %10s %7s  %s\n", "self", "", "total", "", r.By)
 	for _, row := range r.Rows {
-		fmt.Fprintf(w, "%10s %7s %10s %7s  %s\n", figure(r.Weight, row.Self), Percent(row.Self, all),
-			figure(r.Weight, row.Total), Percent(row.Total, all), CleanName(row.Name))
+		fmt.Fprintf(w, "%10s %7s %10s %7s  %s\n", Figure(r.Weight, row.Self), Percent(row.Self, all),
+			Figure(r.Weight, row.Total), Percent(row.Total, all), CleanName(row.Name))
 	}
 	if r.Omitted > 0 {
 		fmt.Fprintf(w, "%s  and %d more: --top 0 shows all\n", strings.Repeat(" ", 37), r.Omitted)

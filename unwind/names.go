@@ -18,9 +18,9 @@ const (
 	maxDemangled = 12
 )
 
-// demangled makes a C++ or Rust linkage name readable, without its parameters and
+// Demangled makes a C++ or Rust linkage name readable, without its parameters and
 // without the version that some C symbols carry (read@@GLIBC_2.2.5).
-func demangled(symbol string) string {
+func Demangled(symbol string) string {
 	symbol, _, _ = strings.Cut(symbol, "@")
 	if len(symbol) > maxSymbol {
 		return strings.ToValidUTF8(symbol[:maxSymbol], "\uFFFD")

@@ -32,11 +32,11 @@ func TestDemangled(t *testing.T) {
 		"not mangled":             "not mangled",
 		"":                        "",
 	} {
-		if got := demangled(in); got != want {
+		if got := Demangled(in); got != want {
 			t.Errorf("%q: %q, want %q", in, got, want)
 		}
 	}
-	if got := demangled(folded(60)); len(got) > maxSymbol {
+	if got := Demangled(folded(60)); len(got) > maxSymbol {
 		t.Errorf("a name of %d bytes became %d bytes", len(folded(60)), len(got))
 	}
 }
@@ -54,7 +54,7 @@ func FuzzDemangled(f *testing.F) {
 		f.Add(name)
 	}
 	f.Fuzz(func(t *testing.T, name string) {
-		got := demangled(name)
+		got := Demangled(name)
 		if len(got) > 3*max(maxSymbol, 1<<maxDemangled) { // U+FFFD takes three bytes
 			t.Fatalf("%d bytes became %d", len(name), len(got))
 		}

@@ -127,7 +127,7 @@ func nativeFunc(code process.Code) *profile.Func {
 	if code.Image == process.JITCode {
 		return jitCode
 	}
-	name := demangled(code.Symbol)
+	name := Demangled(code.Symbol)
 	if name == "" {
 		name = fmt.Sprintf("%s+%#x", code.Image, code.Offset)
 	}

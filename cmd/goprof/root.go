@@ -20,6 +20,7 @@ import (
 var portable = []func() *cobra.Command{
 	newFlame,
 	newReport,
+	newAnnotate,
 	newHeat,
 	newConvert,
 	newShip,
@@ -44,6 +45,7 @@ const rootExample = `  goprof list                              the JVMs of this
   goprof record --pid 1234 -d 30s          sample for 30 seconds into out.collapsed
   goprof flame out.collapsed               draw it: out.html
   goprof report out.collapsed              the methods that cost most
+  goprof annotate Class.method out.jfr     the lines of one that cost most
   goprof heat out.jfr                      draw it over time: out.heat.html
   goprof diff before.jfr after.jfr         what changed, and what is noise
   goprof serve .                           all recordings of a folder, in a browser

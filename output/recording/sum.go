@@ -31,7 +31,7 @@ func Sum(src Source, o SumOptions) (*profile.Profile, error) {
 		return nil, &Lacks{Problem: "it does not say which threads its stacks are of", Remedy: "goprof record --threads"}
 	}
 	s := summer{p: profile.NewSize(maxNodes), o: o, weight: i.Meta.Weight, roots: make(map[profile.Thread]root),
-		leaves: make(map[profile.State]*profile.Func)}
+		leaves: make(map[profile.State]*profile.Func), indexed: i.Format == JFR}
 	s.p.Meta = i.Meta
 	if err := EachLazily(src, s.add); err != nil {
 		return nil, err
@@ -75,6 +75,8 @@ type summer struct {
 	// places are where stacks were added, by root and state. They are found there without a look at their frames.
 	places profile.ByStack[profile.Place]
 	lines  map[methodLine]*profile.Func
+	// indexed: frames have bytecode indexes. One without is somewhere in its method: its line is the method's first.
+	indexed bool
 }
 
 // methodLine is a line of a method.
@@ -163,7 +165,7 @@ func (s *summer) withLines(of *profile.Stack) *profile.Stack {
 	stack.Frames = slices.Clone(of.Frames)
 	for i := range stack.Frames {
 		f := &stack.Frames[i]
-		if f.Func == nil || f.Line <= 0 {
+		if f.Func == nil || f.Line <= 0 || s.indexed && f.BCI < 0 {
 			continue
 		}
 		key := methodLine{f.Func, f.Line}

@@ -8,9 +8,23 @@ import (
 // withinMethod tells what the records before and behind tell, where that is certain.
 func (p *place) withinMethod() verdict {
 	if by := p.route(); by.sure == profile.Certain {
-		return verdict{by.scopes, by.sure}
+		return verdict{p.inLoopOf(by.scopes), by.sure}
 	}
 	return verdict{}
+}
+
+// inLoopOf is the place of the poll that is next, if it has the same methods: C2 puts a loop's poll at the loop's end.
+// The methods are known already. This tells one loop of a method from another.
+func (p *place) inLoopOf(told []vmstructs.Scope) []vmstructs.Scope {
+	if p.blob.Level != levelC2 {
+		return told
+	}
+	if ahead := p.nearest(p.n, false); ahead.kind == atPoll {
+		if to := p.told(ahead); to != nil && sameMethods(told, to) {
+			return to
+		}
+	}
+	return told
 }
 
 // onRoute tells what is most likely between the records before and behind.

@@ -1,0 +1,274 @@
+// Package annotate shows one method by its places: lines and bytecodes with their samples, and the machine code that a
+// compiler made of them.
+//
+// What you give a Collector is stacks; what you get of it is the method that a user means by a part of its name, as a
+// Page. Package machine adds to the Page what only the JVM knows. Text, JSON and the source's lines are made here.
+// Names, lines and bytecode indices come from a target or a file. They are only text and numbers here.
+package annotate
+
+import (
+	"cmp"
+	"sort"
+	"strings"
+
+	"goprof/profile"
+	"goprof/profile/naming"
+)
+
+// Count is how much was seen of a place, in the unit of the page.
+type Count struct {
+	Self  int64 `json:"self"`  // on top, or in native code that was called there
+	Total int64 `json:"total"` // anywhere on the stack, each sample once
+	// Likely and Guessed are the parts of Self of which the place is inferred.
+	Likely  int64 `json:"likely,omitempty"`
+	Guessed int64 `json:"guessed,omitempty"`
+}
+
+// Add adds n on top of a stack, with that certainty.
+func (c *Count) Add(n int64, sure profile.Certainty) {
+	c.Self += n
+	switch sure {
+	case profile.Likely:
+		c.Likely += n
+	case profile.Guessed:
+		c.Guessed += n
+	}
+}
+
+// Sum adds another Count.
+func (c *Count) Sum(o *Count) {
+	c.Self, c.Total, c.Likely, c.Guessed = c.Self+o.Self, c.Total+o.Total, c.Likely+o.Likely, c.Guessed+o.Guessed
+}
+
+// Bounds of what a Collector keeps. What comes later counts for the method, and has no place.
+const (
+	maxMethods = 1 << 14
+	maxPlaces  = 1 << 17 // of a method, a method may have 65,535 bytecodes, and overloads
+	maxOwners  = 1 << 10 // of a method
+)
+
+// Collector gathers what samples show of the methods that a name may mean.
+type Collector struct {
+	All     int64 // of all samples
+	Waiting bool  // of the sample that is added next: its thread waits
+	// LinesAlone: frames have lines and no bytecode indexes, as in pprof files. Elsewhere a frame without an index is
+	// somewhere in its method, and its line is the method's first.
+	LinesAlone bool
+	Unnamed    int64 // samples that count for compiled methods because the methods inlined into them are guesses
+	want       string
+	methods    map[string]*found // by name
+	known      map[*profile.Func]*found
+	met        uint64 // a number for each stack that is added
+}
+
+// found is what was seen of a method.
+type found struct {
+	Count
+	name, file string
+	met        uint64
+	places     map[place]*placed
+	lines      map[int32]*placed
+	inside     map[string]*Count // by the compiled method into which it was inlined
+}
+
+type place struct{ bci, line int32 }
+
+type placed struct {
+	Count
+	met uint64
+}
+
+// New makes a Collector for a method's name, or a part of it: Class.method, Class::method, Class#method(int).
+func New(name string) *Collector {
+	name, _, _ = strings.Cut(name, "(")
+	name = strings.NewReplacer("::", ".", "#", ".", "/", ".").Replace(name)
+	return &Collector{want: name, methods: map[string]*found{}, known: map[*profile.Func]*found{}}
+}
+
+// Wants reports whether a user may mean the method of that name.
+func (c *Collector) Wants(name string) bool { return strings.Contains(name, c.want) }
+
+// of is what was seen of a function, nil if nobody asks for it.
+func (c *Collector) of(fn *profile.Func) *found {
+	m, met := c.known[fn]
+	if met || fn == nil {
+		return m
+	}
+	if len(c.known) >= 1<<18 {
+		clear(c.known)
+	}
+	if c.Wants(fn.Name) {
+		if m = c.methods[fn.Name]; m == nil && len(c.methods) < maxMethods {
+			m = &found{name: fn.Name, file: fn.File, places: map[place]*placed{}, lines: map[int32]*placed{},
+				inside: map[string]*Count{}}
+			c.methods[fn.Name] = m
+		}
+	}
+	c.known[fn] = m
+	return m
+}
+
+// Add adds a stack n times.
+func (c *Collector) Add(s *profile.Stack, n int64) {
+	c.All += n
+	c.met++
+	top := Top(s, c.Waiting)
+	for i := range s.Frames {
+		f := &s.Frames[i]
+		if !f.Kind.Java() {
+			continue
+		}
+		m := c.of(f.Func)
+		if m == nil {
+			continue
+		}
+		sure := s.Frames[0].Sure
+		if interrupted(s, i) {
+			sure = max(sure, profile.Likely)
+		}
+		of := owner(s, i)
+		in := m.inside[of]
+		if in == nil {
+			if in = new(Count); len(m.inside) < maxOwners {
+				m.inside[of] = in
+			}
+		}
+		line := f.Line
+		if f.BCI < 0 && !c.LinesAlone {
+			line = 0
+		}
+		at := [...]*placed{keep(m.places, place{f.BCI, line}), keep(m.lines, line)}
+		if i == top {
+			m.Count.Add(n, sure)
+			in.Add(n, sure)
+		}
+		if m.met != c.met {
+			m.met, m.Total, in.Total = c.met, m.Total+n, in.Total+n
+		}
+		for _, p := range at {
+			if i == top {
+				p.Add(n, sure)
+			}
+			if p.met != c.met {
+				p.met, p.Total = c.met, p.Total+n
+			}
+		}
+	}
+}
+
+// keep is what was seen of a place. Where there is no room, that is forgotten.
+func keep[K comparable](in map[K]*placed, at K) *placed {
+	p := in[at]
+	if p == nil {
+		p = new(placed)
+		if len(in) < maxPlaces {
+			in[at] = p
+		}
+	}
+	return p
+}
+
+// interrupted reports whether a frame is that of compiled code which was interrupted, and has called nothing. A JVM
+// records lines of compiled code for calls and safepoints alone, so its line is that of a record nearby.
+func interrupted(s *profile.Stack, i int) bool {
+	for k := 0; k < i; k++ {
+		if s.Frames[k].Kind != profile.Inlined {
+			return false
+		}
+	}
+	return s.Frames[i].Kind == profile.Inlined || s.Frames[i].Kind == profile.C1 || s.Frames[i].Kind == profile.C2
+}
+
+// owner is the compiled method whose code a frame runs, empty if it is not compiled.
+func owner(s *profile.Stack, i int) string {
+	for ; i < len(s.Frames); i++ {
+		switch f := &s.Frames[i]; f.Kind {
+		case profile.C1, profile.C2:
+			return f.Func.Name
+		case profile.Inlined:
+		default:
+			return ""
+		}
+	}
+	return ""
+}
+
+// Top is the index of the Java frame for which a sample counts, as in "report --by line": the topmost one, and where
+// the thread waits, the topmost one in which threads do not just wait. -1 is none.
+func Top(s *profile.Stack, waits bool) int {
+	first := -1
+	for i := range s.Frames {
+		f := &s.Frames[i]
+		if f.Kind.Java() && f.Func != nil {
+			if !waits || !naming.Waits(f.Func.Name) {
+				return i
+			}
+			if first < 0 {
+				first = i
+			}
+		}
+	}
+	return first
+}
+
+// Candidate is a method that a name may mean.
+type Candidate struct {
+	Name string `json:"method"`
+	Count
+}
+
+// Candidates are the methods that the name means: one of that very name, else those of which the name is the end, else
+// those that contain it. Those with most samples come first.
+func (c *Collector) Candidates() (list []Candidate) {
+	best := 0
+	for name, m := range c.methods {
+		fits := 1
+		switch {
+		case name == c.want:
+			fits = 3
+		case strings.HasSuffix(name, "."+c.want):
+			fits = 2
+		}
+		if fits > best {
+			best, list = fits, list[:0]
+		}
+		if fits == best {
+			list = append(list, Candidate{name, m.Count})
+		}
+	}
+	sort.Slice(list, func(i, j int) bool {
+		a, b := &list[i], &list[j]
+		return cmp.Or(cmp.Compare(b.Self, a.Self), cmp.Compare(b.Total, a.Total), strings.Compare(a.Name, b.Name)) < 0
+	})
+	return list
+}
+
+// Page is what was seen of a method of that name.
+func (c *Collector) Page(name string) *Page {
+	m := c.methods[name]
+	if m == nil {
+		return nil
+	}
+	p := &Page{Method: m.name, File: m.file, All: c.All, Count: m.Count, Code: []Code{}}
+	all := Method{Rows: []Row{}, Lines: []Line{}}
+	for at, count := range m.places {
+		all.Rows = append(all.Rows, Row{BCI: at.bci, Line: at.line, Count: count.Count})
+	}
+	for line, count := range m.lines {
+		all.Lines = append(all.Lines, Line{Line: line, Count: count.Count})
+	}
+	sort.Slice(all.Rows, func(i, j int) bool {
+		a, b := &all.Rows[i], &all.Rows[j]
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.BCI, b.BCI)) < 0
+	})
+	sort.Slice(all.Lines, func(i, j int) bool { return all.Lines[i].Line < all.Lines[j].Line })
+	p.Methods = []Method{all}
+	for owner, count := range m.inside {
+		p.Inside = append(p.Inside, Candidate{owner, *count})
+	}
+	sort.Slice(p.Inside, func(i, j int) bool {
+		a, b := &p.Inside[i], &p.Inside[j]
+		return cmp.Or(cmp.Compare(b.Self, a.Self), cmp.Compare(b.Total, a.Total), strings.Compare(a.Name, b.Name)) < 0
+	})
+	return p
+}

@@ -1,0 +1,58 @@
+package annotate
+
+import (
+	"slices"
+
+	"goprof/profile"
+)
+
+// maxKeptFrames bounds the frames that Stacks keeps, of 56 bytes each.
+const maxKeptFrames = 1 << 20
+
+// Stacks keeps the stacks of a recording that is in no file, until it is known which guesses count (profile.Guesses).
+type Stacks struct {
+	prints  profile.Fingerprinter
+	kept    map[profile.Fingerprint]*keptStack
+	frames  int
+	guesses profile.Guesses
+	rest    *Collector // gets what there was no room for, as it is
+}
+
+type keptStack struct {
+	profile.Stack
+	n int64
+}
+
+// NewStacks makes an empty Stacks. The Collector gets the stacks in the end.
+func NewStacks(to *Collector) *Stacks {
+	return &Stacks{prints: profile.NewFingerprinter(true), kept: map[profile.Fingerprint]*keptStack{}, rest: to}
+}
+
+// Add adds a stack n times.
+func (s *Stacks) Add(stack *profile.Stack, n int64) {
+	print := s.prints.Of(stack)
+	at := s.kept[print]
+	if at == nil {
+		if s.frames += len(stack.Frames); s.frames > maxKeptFrames {
+			s.rest.Add(stack, n)
+			return
+		}
+		at = &keptStack{Stack: *stack}
+		at.Frames = slices.Clone(stack.Frames)
+		s.kept[print] = at
+	}
+	at.n += n
+	s.guesses.Add(stack.Guessed(), n)
+}
+
+// Collect gives the Collector all stacks. Where a compiled method has many guesses, they count for that method, as in
+// all reports.
+func (s *Stacks) Collect() {
+	for _, k := range s.kept {
+		if s.guesses.Much(k.Guessed()) {
+			s.rest.Unnamed += k.n
+			k.Settle()
+		}
+		s.rest.Add(&k.Stack, k.n)
+	}
+}

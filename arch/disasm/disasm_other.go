@@ -1,0 +1,12 @@
+//go:build !amd64 && !arm64
+
+package disasm
+
+// Available says that this binary has a decoder.
+const Available = false
+
+// Text knows no instruction.
+func Text([]byte, uint64, int) (text string, to uint64, ok bool) { return "", 0, false }
+
+// PollsForSafepoint knows none.
+func PollsForSafepoint([]byte, int, bool) bool { return false }

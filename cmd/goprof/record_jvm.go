@@ -47,7 +47,8 @@ type jvmCounts struct {
 	s      *session.Session
 	last   vitals.JVM
 	at     profile.Instant // of last
-	number int64           // of the last collection
+	load   cpuLoad
+	number int64 // of the last collection
 }
 
 // countJVM begins to read the JVM's counters. It returns nil, and says why, if the JVM counts nothing.
@@ -61,7 +62,8 @@ func (r *recorder) countJVM() (*jvmCounts, error) {
 	if err != nil || !ok {
 		v.Close()
 		if err == nil {
-			fmt.Fprintln(r.talk, "goprof: --jvm-events: this JVM counts nothing (-XX:-UsePerfData), so the file has no such events")
+			fmt.Fprintln(r.talk,
+				"goprof: --jvm-events: this JVM counts nothing (-XX:-UsePerfData), so the file has no such events")
 		}
 		return nil, err
 	}
@@ -155,11 +157,40 @@ func (c *jvmCounts) events(w *jfr.Writer, j *vitals.JVM, now profile.Instant, en
 	if err := c.safepoints(w, j, now); err != nil || !sums {
 		return err
 	}
+	if err := c.cpu(w, now); err != nil {
+		return err
+	}
 	return writeSums(w, j, now)
 }
 
+// cpuLoad is what was used of CPUs at a moment.
+type cpuLoad struct {
+	at      int64
+	process vitals.Process
+	machine vitals.Machine
+}
+
+// cpu writes what was used of CPUs since the last time.
+func (c *jvmCounts) cpu(w *jfr.Writer, now profile.Instant) error {
+	was, is := c.load, cpuLoad{at: now.Wall}
+	is.process, is.machine = c.vitals.Load()
+	c.load = is
+	before, ok := was.machine.CPUTime.Get()
+	after, ok2 := is.machine.CPUTime.Get()
+	cpus, ok3 := is.machine.CPUs.Get()
+	if was.at == 0 || !ok || !ok2 || !ok3 || cpus == 0 || after.Total() <= before.Total() || now.Wall <= was.at {
+		return nil
+	}
+	part := func(a, b time.Duration) float64 { return float64(b-a) / float64(now.Wall-was.at) / float64(cpus) }
+	used := part(was.process.CPU.Or(0), is.process.CPU.Or(0))
+	inKernel := part(was.process.InKernel.Or(0), is.process.InKernel.Or(0))
+	idle := float64(after.Idle+after.IOWait) - float64(before.Idle+before.IOWait)
+	return w.CPULoad(now, used-inKernel, inKernel, 1-idle/float64(after.Total()-before.Total()))
+}
+
 // collection writes one of those that have ended.
-func (c *jvmCounts) collection(w *jfr.Writer, j *vitals.JVM, now profile.Instant, ended []vitals.Collected, i int) error {
+func (c *jvmCounts) collection(w *jfr.Writer, j *vitals.JVM, now profile.Instant, ended []vitals.Collected,
+	i int) error {
 	one := &ended[i]
 	c.number++
 	end := c.spread(now, i, len(ended))

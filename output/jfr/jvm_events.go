@@ -1,6 +1,7 @@
 package jfr
 
 import (
+	"encoding/binary"
 	"math"
 	"slices"
 	"time"
@@ -78,13 +79,15 @@ func (w *Writer) Collection(begin profile.Instant, c Collection) error {
 		w.words32(c.Number, w.word(typeGCName, c.Name), w.word(typeGCCause, c.Cause))
 		w.numbers(paused, paused)
 		w.end()
-		for typ, is := range map[typeID]bool{typeYoungCollection: c.Young, typeOldCollection: c.Old} {
-			if is {
-				w.event(typ, begin.Ticks)
-				w.numbers(length)
-				w.words32(c.Number)
-				w.end()
+		if c.Young || c.Old {
+			typ := typeYoungCollection
+			if c.Old {
+				typ = typeOldCollection
 			}
+			w.event(typ, begin.Ticks)
+			w.numbers(length)
+			w.words32(c.Number)
+			w.end()
 		}
 	}
 	if c.Pause != "" {
@@ -154,6 +157,20 @@ func (w *Writer) CodeHeap(at profile.Instant, name string, free, refused uint64)
 	w.words32(w.word(typeCodeBlobType, name))
 	w.sizes(free)
 	w.words32(int64(min(refused, math.MaxInt32)))
+	w.end()
+	return nil
+}
+
+// CPULoad writes which part of the machine's CPUs the JVM has used in its own code and in the kernel, and which part is
+// used altogether: 0 to 1.
+func (w *Writer) CPULoad(at profile.Instant, user, kernel, machine float64) error {
+	if err := w.at(at); err != nil {
+		return err
+	}
+	w.event(typeCPULoad, at.Ticks)
+	for _, part := range []float64{user, kernel, machine} {
+		w.body = binary.BigEndian.AppendUint32(w.body, math.Float32bits(float32(min(max(part, 0), 1))))
+	}
 	w.end()
 	return nil
 }

@@ -87,6 +87,7 @@ const (
 	typeEventCount
 	typeEarlierName
 	typeGarbageCollection
+	typeCPULoad
 	typeYoungCollection
 	typeOldCollection
 	typeGCPause
@@ -134,6 +135,7 @@ const (
 	tickSpan
 	nanoSpan
 	milliSpan
+	percentage
 	unsigned
 	hertz
 	byteCount
@@ -166,6 +168,10 @@ func count(name, label string) fieldDef {
 
 func size(name, label string) fieldDef {
 	return fieldDef{name: name, typ: typeLong, label: label, as: byteCount}
+}
+
+func share(name, label string) fieldDef {
+	return fieldDef{name: name, typ: typeFloat, label: label, as: percentage}
 }
 
 func span(name, label string) fieldDef {
@@ -407,6 +413,10 @@ var typeTable = []typeDef{
 		ref("cause", typeGCCause, "Cause"),
 		fieldDef{name: "sumOfPauses", typ: typeLong, label: "Sum of Pauses", as: tickSpan},
 		fieldDef{name: "longestPause", typ: typeLong, label: "Longest Pause", as: tickSpan}),
+	event(typeCPULoad, "jdk.CPULoad", "CPU Load", "", []string{"Operating System", "Processor"},
+		share("jvmUser", "JVM User"),
+		share("jvmSystem", "JVM System"),
+		share("machineTotal", "Machine Total")),
 	event(typeYoungCollection, "jdk.YoungGarbageCollection", "Young Garbage Collection", "", inGC("Collector"),
 		duration,
 		gcNumber),

@@ -34,6 +34,14 @@ func (v *Vitals) Count(memory bool) (j JVM, ok bool, err error) {
 	return j, len(j.GC.Collectors) > 0, err
 }
 
+// Load reads what the process and the machine have used of CPUs.
+func (v *Vitals) Load() (Process, Machine) {
+	var r Reading
+	v.readProcess(&r)
+	readMachine(&r.Machine)
+	return r.Process, r.Machine
+}
+
 // Heap reads how full the heap is.
 func (v *Vitals) Heap() (Pool, error) {
 	return session.Ask(v.s, func() (Pool, error) { return Pool(v.health.Heap().Heap), nil })

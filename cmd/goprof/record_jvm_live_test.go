@@ -104,7 +104,9 @@ func printed(t *testing.T, jdk jvmtest.JDK, file, event string) (list []printedE
 		t.Fatalf("jfr print: %v", err)
 	}
 	var all struct {
-		Recording struct{ Events []struct{ Values printedEvent } }
+		Recording struct {
+			Events []struct{ Values printedEvent }
+		}
 	}
 	if err := json.Unmarshal(out, &all); err != nil {
 		t.Fatal(err)

@@ -110,8 +110,8 @@ func (s *shape) pack(ids []int32, at func(node int32, was int64)) (p pageTree) {
 	return p
 }
 
-// Encode makes a Graph of each tree, of the frames that have at least a minShare of all samples. It calls at for each of
-// them with the tree's number and the frame's place in preorder; the root's is 0. The names of all are in the first.
+// Encode makes a Graph of each tree, of the frames that have at least its minShare of all samples. It calls at for each
+// of them with the tree's number and the frame's place in preorder; the root's is 0. The names of all are in the first.
 func Encode(trees []*output.Tree, minShares []float64, at func(tree int, node int32, place int)) []Graph {
 	var shapes []*shape
 	for i, t := range trees {

@@ -9,8 +9,8 @@ import (
 	"goprof/profile"
 )
 
-// What a JVM counts, as events of the JDK's recorder: collections, safepoints, compilations, code cache, classes. Viewers
-// have pages and rules for them. Their types have only the fields that can be known from outside: the JDK's reader takes
+// What a JVM counts, as events of the JDK's recorder: collections, safepoints, compilations, code cache, classes.
+// Viewers have pages and rules for them. Their types have only the fields that can be known from outside: readers take
 // fields by the names of the file's own metadata.
 
 // Configuration is how a JVM is set up. It stands in every chunk.

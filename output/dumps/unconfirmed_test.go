@@ -39,10 +39,11 @@ func TestUnconfirmedIsShown(t *testing.T) {
 	}
 }
 
-// TestHolderOfAMoment: a holder whose stack has no frame that took the lock was read a moment earlier. The text says so.
+// TestHolderOfAMoment: if no frame of a holder's stack took the lock, the text says that the stack may be older.
 func TestHolderOfAMoment(t *testing.T) {
 	lock := profile.Lock{Kind: profile.Monitor, Class: "shop.Stock", ID: 0x10}
-	stack := profile.Stack{Frames: []profile.Frame{{Func: &profile.Func{Name: "shop.Order.reserve"}, Kind: profile.C2}}}
+	reserve := profile.Frame{Func: &profile.Func{Name: "shop.Order.reserve"}, Kind: profile.C2}
+	stack := profile.Stack{Frames: []profile.Frame{reserve}}
 	const older = "holds monitor shop.Stock <0x10>; no frame above took it: this stack may be a moment older"
 	for frame, want := range map[int]bool{-1: true, 0: false} {
 		threads := []profile.ThreadDump{

@@ -56,8 +56,8 @@ type wholeTree struct {
 	RootSelf int64  `json:"rootSelf"`
 }
 
-// stackPlace is where the stack of an entry ends on the page.
-type stackPlace struct {
+// stackEnd is where the stack of an entry ends on the page.
+type stackEnd struct {
 	place, whole int32 // in the page's tree, and in that with all frames
 	guess        bool
 }
@@ -112,7 +112,7 @@ func (h *heat) reweigh() {
 
 // place encodes the tree in a shape, and again with all frames if the shape hides some: both without frames of less
 // weight than least if there are too many. It numbers the stacks of entries anew.
-func (h *heat) place(p *timePage, s output.Shape) (stacks []stackPlace, least int64, err error) {
+func (h *heat) place(p *timePage, s output.Shape) (stacks []stackEnd, least int64, err error) {
 	shapes := []output.Shape{s}
 	if s.HideEntries || s.HideWaits {
 		s.HideEntries, s.HideWaits = false, false
@@ -156,8 +156,8 @@ func (h *heat) place(p *timePage, s output.Shape) (stacks []stackPlace, least in
 		}
 		return at[i][node]
 	}
-	stacks = h.number(func(node int32, guess bool) stackPlace {
-		return stackPlace{placeIn(0, node), placeIn(1, node), guess}
+	stacks = h.number(func(node int32, guess bool) stackEnd {
+		return stackEnd{placeIn(0, node), placeIn(1, node), guess}
 	})
 	if p.Graph = graphs[0]; p.Names == nil {
 		p.Names = []string{}
@@ -171,8 +171,8 @@ func (h *heat) place(p *timePage, s output.Shape) (stacks []stackPlace, least in
 }
 
 // number gives each stack that is shown a number, which entries have for their node from then on.
-func (h *heat) number(of func(node int32, guess bool) stackPlace) (stacks []stackPlace) {
-	numbers := make(map[stackPlace]int32)
+func (h *heat) number(of func(node int32, guess bool) stackEnd) (stacks []stackEnd) {
+	numbers := make(map[stackEnd]int32)
 	for i := range h.list {
 		one := &h.list[i]
 		key := of(one.at(), one.node&guessed != 0)
@@ -199,7 +199,7 @@ func leastShown(t *output.Tree, most int) int64 {
 }
 
 // pack writes the columns of numbers.
-func (p *timePage) pack(list []entry, stacks []stackPlace) error {
+func (p *timePage) pack(list []entry, stacks []stackEnd) error {
 	rank, order := rankStacks(list)
 	p.Stacks = len(order)
 	b := make([]byte, 0, 4*len(list)+6*len(order))

@@ -111,15 +111,31 @@ func newReport(t *Tree, by string, table []ReportRow, all int64, top int) *Repor
 			r.Rows = append(r.Rows, *row)
 		}
 	}
+	r.sort(func(row *ReportRow) (first, second int64) { return row.Self, row.Total })
+	r.Keep(top)
+	return r
+}
+
+func (r *Report) sort(by func(*ReportRow) (first, second int64)) {
 	sort.Slice(r.Rows, func(i, j int) bool {
 		a, b := &r.Rows[i], &r.Rows[j]
-		return cmp.Or(cmp.Compare(b.Self, a.Self), cmp.Compare(b.Total, a.Total), strings.Compare(a.Name, b.Name)) < 0
+		a1, a2 := by(a)
+		b1, b2 := by(b)
+		return cmp.Or(cmp.Compare(b1, a1), cmp.Compare(b2, a2), strings.Compare(a.Name, b.Name)) < 0
 	})
+}
+
+// SortByTotal sorts the rows by what their callees have, too.
+func (r *Report) SortByTotal() {
+	r.sort(func(row *ReportRow) (first, second int64) { return row.Total, row.Self })
+}
+
+// Keep leaves the first rows, all if top is 0.
+func (r *Report) Keep(top int) {
 	if top > 0 && len(r.Rows) > top {
 		r.Omitted = len(r.Rows) - top
 		r.Rows = r.Rows[:top]
 	}
-	return r
 }
 
 // Lacks is how to record what the report is by, if the recording does not have it.

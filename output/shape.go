@@ -52,7 +52,7 @@ func (t *Tree) ShapedLeaves(s Shape) (to *Tree, leaves []int32) {
 	case s.HideInternal:
 		m.fold = naming.Fold
 	case s.HideEntries:
-		m.fold = naming.FoldEntry
+		m.fold, m.jobs = naming.FoldEntry, make([]ownJob, len(t.Labels))
 	}
 	if s.MergeKinds {
 		m.merged, m.parts = make(map[string]int32), make([]KindParts, 1, len(t.Nodes))
@@ -70,6 +70,9 @@ func (t *Tree) ShapedLeaves(s Shape) (to *Tree, leaves []int32) {
 		}
 		if m.fold != nil {
 			m.what[i] = plumbingOf(l)
+		}
+		if m.jobs != nil {
+			m.jobs[i] = factsOf(l).own
 		}
 		m.label[i] = m.labelIn(l)
 		if s.GroupThreads && l.Kind == LabelThread {
@@ -104,6 +107,7 @@ func plumbingOf(l Name) naming.Plumbing {
 type shaper struct {
 	from, to *Tree
 	what     []naming.Plumbing // of from's labels
+	jobs     []ownJob          // of from's labels, nil: what a thread is for does not matter
 	waits    []bool            // of from's labels, nil: frames in which threads wait stay
 	label    []int32           // of from's labels, in to
 	texts    map[string]int32  // of the labels that to has and from lacks
@@ -149,7 +153,11 @@ func (m *shaper) add(leaf int32) int32 {
 		}
 	} else {
 		m.fold(m.plumbing, keep, func(_ int, what naming.Plumbing) {
-			at = m.child(at, m.labelOf(Name{what.String(), LabelFolded}))
+			text := what.String()
+			if what == naming.ThreadEntry && m.jobs != nil {
+				text = m.entryText(text)
+			}
+			at = m.child(at, m.labelOf(Name{text, LabelFolded}))
 		})
 	}
 	if state != "" {
@@ -163,6 +171,30 @@ func (m *shaper) add(leaf int32) int32 {
 		m.to.Guessed[at] += n
 	}
 	return at
+}
+
+// entryTexts are the frames by which the JVM's own threads begin.
+var entryTexts = [...]string{vmJob: "[JVM]", jitJob: "[JIT compiler]", c1Job: "[C1 compiler]", c2Job: "[C2 compiler]",
+	gcJob: "[GC worker]"}
+
+// entryText is the frame for those by which the thread of the stack began: it says what a thread of the JVM is for. The
+// first function from the root that tells a job counts, but that of any compiler is named after its own. A stack with a
+// Java method is a thread of the program.
+func (m *shaper) entryText(ofProgram string) string {
+	job := noJob
+	for _, l := range m.stack {
+		kind := m.from.Labels[l].Kind
+		if kind.Java() {
+			return ofProgram
+		}
+		if kind != LabelThread && (job == noJob || job == jitJob && m.jobs[l] > jitJob) {
+			job = m.jobs[l]
+		}
+	}
+	if job == noJob {
+		return ofProgram
+	}
+	return entryTexts[job]
 }
 
 // dropWaits drops the frames above the topmost one for which the time of the stack counts, but for the state.

@@ -163,18 +163,22 @@ func TestDrawn(t *testing.T) {
 [main tid=1];__clone3;start_thread;JavaMain;call_stub;P.main_[0];P.work_[1] 30
 [main tid=1];__clone3;start_thread;JavaMain;call_stub;P.main_[0];P.work_[j];P.leaf_[i] 60
 [main tid=1];__clone3;start_thread;JavaMain;call_stub;P.main_[j];P.work_[j] 5
-[C2 tid=2];__clone3;start_thread;compile 3
+[C2 tid=2];__clone3;start_thread;JavaThread::run;CompileBroker::compiler_thread_loop;C2Compiler::compile_method;compile 3
+[GC tid=3];__clone3;start_thread;Thread::call_run;WorkerThread::run;G1EvacuateRegionsTask::work 2
+[native tid=4];__clone3;start_thread;serve 1
 `))
 	if err != nil {
 		t.Fatal(err)
 	}
 	drawn := tree.Shaped(Shape{}.Drawn())
 	want := []string{
-		"[C2 tid=2];[thread entry];compile 3.0%",
+		"[C2 tid=2];[C2 compiler];CompileBroker::compiler_thread_loop;C2Compiler::compile_method;compile 3.0%",
+		"[GC tid=3];[GC worker];WorkerThread::run;G1EvacuateRegionsTask::work 2.0%",
 		"[main tid=1];[thread entry];P.main;P.work 45.0%",
 		"[main tid=1];[thread entry];P.main;P.work;P.leaf 60.0%",
+		"[native tid=4];[thread entry];serve 1.0%",
 	}
-	if all := lines(drawn); !slices.Equal(all, want) || drawn.Total != tree.Total || drawn.Stacks != 3 {
+	if all := lines(drawn); !slices.Equal(all, want) || drawn.Total != tree.Total || drawn.Stacks != 5 {
 		t.Errorf("%d samples, %d stacks:\n%s", drawn.Total, drawn.Stacks, strings.Join(all, "\n"))
 	}
 	split := map[string]KindParts{}
@@ -197,7 +201,7 @@ func TestDrawn(t *testing.T) {
 func TestDrawnWaiting(t *testing.T) {
 	drawn, whole := parseTree(t, pooled).Drawn(Shape{}.Drawn())
 	want := []string{
-		"[VM tid=3];[thread entry];VMThread::run;[in VM] 8.0%",
+		"[VM tid=3];[JVM];VMThread::run;[in VM] 8.0%",
 		"[java tid=4];__clone3;[in native] 2.0%",
 		"[main tid=2];a.b.Main.main;[sleeping] 20.0%",
 		"[main tid=2];a.b.Main.main;java.io.FileInputStream.read;read;[running] 10.0%",

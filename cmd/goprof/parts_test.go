@@ -16,8 +16,12 @@ import (
 // severalParts makes a JFR file of three parts: ten samples of CPU time, five waits for locks of three looks each, and
 // two allocations. Their thread has its Java name in the first part only.
 func severalParts(ts *testscript.TestScript, _ bool, args []string) {
-	file, err := os.Create(ts.MkAbs(args[0]))
-	ts.Check(err)
+	writeParts(ts.MkAbs(args[0]), ts.Check)
+}
+
+func writeParts(name string, check func(error)) {
+	file, err := os.Create(name)
+	check(err)
 	w := jfr.NewWriter(file, jfr.Options{})
 	meta := profile.Meta{Version: "1", PID: 4711, MainClass: "shop.Main", Mode: profile.ModeCPU,
 		Interval: time.Millisecond, Part: "cpu"}
@@ -37,13 +41,13 @@ func severalParts(ts *testscript.TestScript, _ bool, args []string) {
 	unnamed := profile.Thread{TID: 12, Name: "java"}
 	named := profile.Thread{TID: 12, Name: "java", JavaID: 1, JavaName: "main"}
 	for i := range 10 {
-		ts.Check(w.Sample(&profile.Sample{At: at(i), Thread: named, Stack: stack, CPU: time.Millisecond}))
+		check(w.Sample(&profile.Sample{At: at(i), Thread: named, Stack: stack, CPU: time.Millisecond}))
 		if i%2 == 0 {
-			ts.Check(w.Sample(&profile.Sample{At: at(i), Thread: unnamed, Stack: stack, Wall: true, Count: 3,
+			check(w.Sample(&profile.Sample{At: at(i), Thread: unnamed, Stack: stack, Wall: true, Count: 3,
 				Span: 3 * time.Millisecond, State: profile.Blocked, Event: lock}))
 		}
 		if i%5 == 0 {
-			ts.Check(w.Sample(&profile.Sample{At: at(i), Thread: named, Stack: stack, Bytes: 1000, NoState: true,
+			check(w.Sample(&profile.Sample{At: at(i), Thread: named, Stack: stack, Bytes: 1000, NoState: true,
 				Event: alloc}))
 		}
 	}
@@ -52,8 +56,8 @@ func severalParts(ts *testscript.TestScript, _ bool, args []string) {
 		account.Parts = append(account.Parts, profile.Summary{Meta: profile.Meta{Part: part}, Samples: n, Whole: n,
 			Attempted: n})
 	}
-	ts.Check(w.Account(at(10), &account))
-	ts.Check(errors.Join(w.Close(at(10)), file.Close()))
+	check(w.Account(at(10), &account))
+	check(errors.Join(w.Close(at(10)), file.Close()))
 }
 
 // tooMuch makes a pprof profile whose counts have no room in a number together.

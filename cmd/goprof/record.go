@@ -82,6 +82,7 @@ const recordExample = `  goprof record --pid 1234 -d 30s              into out.c
   goprof record --pid 1234 -d 1m -o now.html   the flame graph at once
   goprof record --pid 1234 -o run.jfr --redact default   no names that may not leave the house
   goprof record --pid 1234 -o run.jfr          each sample with its time: JMC, IntelliJ, goprof convert
+  goprof record --pid 1234 -o run.jfr --jvm-events   and the JVM's collections, for JMC's pages and rules
   goprof record --pid 1234 -o day-%t.jfr --loop 10m --keep 6   always the last hour
   goprof record --wait petclinic -d 1m         from its start
   goprof record -- java -jar app.jar           start it, record it whole`
@@ -118,6 +119,7 @@ type recordFlags struct {
 	byLock      sync.Mutex       // held while by is used: several JVMs may be recorded
 	redactFlags
 	loopFlags
+	jvmEventFlags
 	engineFlag
 	modeFlags
 	eventFlags
@@ -171,6 +173,7 @@ func (f *recordFlags) command() *cobra.Command {
 		"`file` for the account of the run as JSON (beside collapsed output, else none)")
 	addOpen(fs)
 	f.loopFlags.add(fs)
+	f.jvmEventFlags.add(fs)
 	fs.DurationVar(&f.chunk, "chunk", maxChunk,
 		"with JFR: write to the disk each `time`; a crash loses no more than that")
 	f.redactFlags.add(cmd)
@@ -340,6 +343,9 @@ func (f *recordFlags) checkOutput(cmd *cobra.Command) (err error) {
 	}
 	if len(f.pids) > 1 && cmd.Flags().Changed("open") {
 		return usageError(cmd, "--open shows one file, and each JVM has one", without("open"))
+	}
+	if err := f.jvmEventFlags.check(cmd, f.as); err != nil {
+		return err
 	}
 	return f.loopFlags.check(cmd)
 }

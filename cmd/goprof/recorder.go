@@ -24,6 +24,7 @@ type recorder struct {
 	out    *outputs
 	ended  chan struct{}
 	talk   io.Writer
+	counts *jvmCounts // nil: not wanted
 
 	// Of a loop.
 	made    [][]*output.Made // that were not deleted yet, the oldest first
@@ -120,6 +121,13 @@ func (r *recorder) record(ctx context.Context) result {
 			p.session.RawNames()
 		}
 	}
+	if r.flags.jvmEvents {
+		var err error
+		if r.counts, err = r.countJVM(); err != nil {
+			return result{err: err}
+		}
+		defer r.counts.close()
+	}
 	if r.flags.loop > 0 {
 		return r.loop(ctx)
 	}
@@ -138,7 +146,9 @@ func (r *recorder) once(ctx context.Context, length time.Duration) result {
 	defer stop()
 	before := r.session.CPUTime()
 	sink := r.out.begin(r.session.Facts(), stop)
+	stopCounting := r.counts.begin(ctx, r.out.product)
 	p, sum, err := r.recordParts(ctx, length, sink, stop)
+	stopCounting()
 	used := sum.Times.Process
 	if used == 0 { // wall-clock modes do not measure it, and it lacks threads that are not wanted
 		used = max(r.session.CPUTime()-before, 0)

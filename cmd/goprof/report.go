@@ -17,6 +17,7 @@ import (
 type reportFlags struct {
 	by     string
 	where  []string
+	sort   string
 	top    int
 	asJSON bool
 	to     string
@@ -36,6 +37,7 @@ func newReport() *cobra.Command {
 
 "self" counts the samples that have a method as their leaf. "total" counts those that have
 it anywhere on their stack. A sample counts once, however often the method recurs in it.
+With --sort total the frames by which a thread begins are one.
 
 A report of mode wall or off-cpu begins with what the threads did, unless --by is given.
 The time of a thread that waits counts for the topmost Java method in which threads do not
@@ -49,6 +51,7 @@ events that are samples. Flags that choose samples are refused: --where chooses 
 
 ` + inputsHelp,
 		Example: `  goprof report out.collapsed
+  goprof report --sort total out.collapsed       which entry points, with all that they call
   goprof report --by package --top 10 out.collapsed
   goprof report --by line out.jfr                which lines of the source
   goprof report --by thread out.collapsed        after goprof record --threads
@@ -67,11 +70,14 @@ events that are samples. Flags that choose samples are refused: --where chooses 
 	flags.SortFlags = false
 	flags.StringVar(&f.by, "by", "method", "sum up by `what`: "+strings.Join(reportKeys, ", "))
 	flags.StringArrayVar(&f.where, "where", nil, "with --event and a field: only events in which `FIELD=regex` fits")
+	flags.StringVar(&f.sort, "sort", bySelf, "sort rows by `figure`: self or total")
 	flags.IntVar(&f.top, "top", 30, "show the first `n` rows, 0 for all")
 	addShape(flags, &f.shape)
 	flags.BoolVar(&f.asJSON, "json", false, "write JSON")
 	flags.StringVarP(&f.to, "output", "o", output.Stdout, "write to `file`")
 	f.input.add(cmd)
+	cmd.RegisterFlagCompletionFunc("sort", cobra.FixedCompletions([]string{bySelf, byTotal},
+		cobra.ShellCompDirectiveNoFileComp))
 	cmd.RegisterFlagCompletionFunc("by", cobra.FixedCompletions(reportKeys, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
@@ -80,6 +86,9 @@ events that are samples. Flags that choose samples are refused: --where chooses 
 func (f *reportFlags) run(cmd *cobra.Command, name string) error {
 	if f.top < 0 {
 		return usageError(cmd, "--top is how many rows to show, 0 for all", without("top"))
+	}
+	if f.sort != bySelf && f.sort != byTotal {
+		return usageError(cmd, fmt.Sprintf("--sort is self or total, not %q", f.sort), with("sort", byTotal))
 	}
 	if known := slices.Contains(reportKeys, f.by); f.input.event != "" &&
 		(!known || len(f.where) > 0 || cmd.Flags().Changed("by") && f.hasField(name)) {
@@ -109,8 +118,15 @@ func (f *reportFlags) run(cmd *cobra.Command, name string) error {
 	}
 	in.leftOut(cmd)
 	meta := in.src.Info().Meta
+	f.shape.HideEntries = f.sort == byTotal // they would fill the first rows
 	tree = tree.Shaped(f.shape)
 	r, err := f.of(tree, &meta)
+	if err == nil {
+		if f.sort == byTotal {
+			r.SortByTotal()
+		}
+		r.Keep(f.top)
+	}
 	if err == nil && !cmd.Flags().Changed("by") {
 		err = r.WithStates(tree)
 	}
@@ -128,12 +144,15 @@ func (f *reportFlags) run(cmd *cobra.Command, name string) error {
 	return writeResult(cmd, f.to, write)
 }
 
-// of is the report of a tree.
+// What --sort may say.
+const bySelf, byTotal = "self", "total"
+
+// of is the report of a tree, with all rows.
 func (f *reportFlags) of(tree *output.Tree, meta *profile.Meta) (*output.Report, error) {
 	if f.by == output.ByHottest {
-		return output.NewHottest(tree, meta, f.top), nil
+		return output.NewHottest(tree, meta, 0), nil
 	}
-	return output.NewReport(tree, f.by, f.top)
+	return output.NewReport(tree, f.by, 0)
 }
 
 // writeResult writes to standard output or a file.

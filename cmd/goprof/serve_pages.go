@@ -84,6 +84,7 @@ type view struct {
 	args      []string
 	times     bool // only of recordings with times
 	download  bool
+	part      string // of the recording; empty: the usual one
 }
 
 var views = []view{
@@ -103,6 +104,7 @@ type servedPages struct {
 	scratch string
 	making  sync.Mutex
 	said    notes
+	parts   partsOf
 }
 
 // notes are what goprof has said of recordings when it drew them, by view and file. Drawings have no room for that.
@@ -141,15 +143,21 @@ func (p *servedPages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	at := slices.IndexFunc(views, func(v view) bool { return v.name == r.URL.Path })
 	path, found := p.find(r.URL.Query().Get("file"))
-	if at < 0 || !found {
+	part := r.URL.Query().Get("part")
+	if at < 0 || !found || part != "" && (views[at].download || !slices.Contains(p.parts.read(path), part)) {
 		http.NotFound(w, r)
 		return
 	}
-	p.show(w, r, &views[at], path)
+	v := views[at]
+	if part != "" {
+		v.args, v.part = append(slices.Clone(v.args), "--event", part), part
+	}
+	p.show(w, r, &v, path)
 }
 
 // show makes a page and sends it.
 func (p *servedPages) show(w http.ResponseWriter, r *http.Request, v *view, path string) {
+	p.parts.read(path)
 	file, said, err := p.make(r.Context(), v, path)
 	if err != nil {
 		http.Error(w, said+problemText(err), http.StatusUnprocessableEntity)
@@ -169,7 +177,7 @@ func (p *servedPages) show(w http.ResponseWriter, r *http.Request, v *view, path
 	w.Header().Set("Content-Type", kind)
 	if v.end == ".txt" {
 		io.WriteString(w, said+strings.Repeat("\n", min(len(said), 1)))
-	} else {
+	} else if v.part == "" {
 		p.said.set(v.name, filepath.Base(path), said)
 	}
 	io.Copy(w, file)
@@ -232,6 +240,16 @@ func (p *servedPages) index(w http.ResponseWriter) {
 			}
 		}
 		b.WriteByte('\n')
+		for _, part := range p.parts.listed(filepath.Join(p.dir, f.Name()), f) {
+			fmt.Fprintf(&b, "<tr><td colspan=3>&emsp;%s<td>", html.EscapeString(output.Printable(part)))
+			for i := range views {
+				if v := &views[i]; !v.download && (!v.times || strings.HasSuffix(f.Name(), ".jfr")) {
+					fmt.Fprintf(&b, `<a href="%s?file=%s&amp;part=%s">%[1]s</a> `, v.name, url.QueryEscape(f.Name()),
+						url.QueryEscape(part))
+				}
+			}
+			b.WriteString("<td>\n")
+		}
 		for i := range views {
 			if said := p.said.get(views[i].name, f.Name()); said != "" {
 				fmt.Fprintf(&b, "<tr><td colspan=5>%s<pre>%s</pre>\n", views[i].name, html.EscapeString(said))

@@ -39,6 +39,11 @@ func TestServe(t *testing.T) {
 	if err := os.Symlink("../secret.collapsed", filepath.Join(served, "link.collapsed")); err != nil {
 		t.Fatal(err)
 	}
+	writeParts(filepath.Join(served, "parts.jfr"), func(err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
 	at, _ := startServe(t, served)
 	for _, c := range []struct {
 		path  string
@@ -55,6 +60,12 @@ func TestServe(t *testing.T) {
 		{"speedscope?file=a+b.collapsed", 200, "speedscope.app/file-format-schema.json"},
 		{"pprof?file=a+b.collapsed", 200, "\x1f\x8b"},
 		{"heat?file=a+b.collapsed", 422, "try: goprof record --pid PID -o FILE.jfr keeps the times"},
+		{"", 200, `<a href="methods?file=parts.jfr&amp;part=lock">methods</a>`},
+		{"methods?file=parts.jfr", 200, "10 samples"},
+		{"methods?file=parts.jfr&part=alloc", 200, "1.953 KiB"},
+		{"heat?file=parts.jfr&part=lock", 200, "Content-Security-Policy"},
+		{"methods?file=parts.jfr&part=--help", 404, ""},
+		{"pprof?file=parts.jfr&part=lock", 404, ""},
 		{"flame?file=link.collapsed", 404, ""},
 		{"flame?file=notes.md", 404, ""},
 		{"flame?file=..%2Fsecret.collapsed", 404, ""},
@@ -70,7 +81,7 @@ func TestServe(t *testing.T) {
 		}
 	}
 	if _, index := get(t, at); strings.Contains(index, "link") || strings.Contains(index, "notes") ||
-		strings.Contains(index, "heat?") || strings.Contains(index, "<script") {
+		strings.Contains(index, "heat?file=a") || strings.Contains(index, "<script") {
 		t.Errorf("the list is\n%s", index)
 	}
 	withoutSecret := at[:strings.LastIndexByte(strings.TrimSuffix(at, "/"), '/')+1]

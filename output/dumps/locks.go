@@ -192,8 +192,18 @@ func (w *locksText) chains(g *contention.Graph) {
 		fmt.Fprintf(w, "  %s, %s behind it%s\n", title(t), output.Count(root.Behind, "thread"), inDeadlock(root))
 		if root.Deadlock < 0 {
 			w.stack(t)
+			w.notOnStack(t)
 		}
 		w.waiters(root, 1)
+	}
+}
+
+// notOnStack names the monitors that no frame of the stack has taken. The stack was read before the locks.
+func (w *locksText) notOnStack(t *profile.ThreadDump) {
+	for i := range t.Holds {
+		if h := &t.Holds[i]; h.Frame < 0 && h.Kind == profile.Monitor && t.Err == "" {
+			fmt.Fprintf(w, "      holds %s; no frame above took it: this stack may be a moment older\n", lockText(&h.Lock))
+		}
 	}
 }
 

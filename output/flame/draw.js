@@ -197,6 +197,14 @@ function legendOf(text, fill, hatched) {
   return li;
 }
 
+const legendOfGuess = () => legendOf('guess: another method inlined there may have run', 'transparent', true);
+
+// guessText says how much of a frame is a guess.
+function guessText(view, node) {
+  const n = view.guess(node);
+  return n ? `${percent(n, view.total(node))} of it guessed; ` : '';
+}
+
 // drawLegend lists what colours stand for, of those kinds that names have.
 function drawLegend(list, dark) {
   const used = new Set();

@@ -110,14 +110,20 @@ func (s *shape) pack(ids []int32, at func(node int32, was int64)) (p pageTree) {
 	return p
 }
 
-// Encode makes a Graph of the frames that have at least minShare of all samples. It calls at for each of them with its
-// place in preorder; the root's is 0.
-func Encode(t *output.Tree, minShare float64, at func(node int32, place int)) (g Graph) {
-	s := newShape(t, minShare, nil)
+// Encode makes a Graph of each tree, of the frames that have at least its minShare of all samples. It calls at for each
+// of them with the tree's number and the frame's place in preorder; the root's is 0. The names of all are in the first.
+func Encode(trees []*output.Tree, minShares []float64, at func(tree int, node int32, place int)) []Graph {
+	var shapes []*shape
+	for i, t := range trees {
+		shapes = append(shapes, newShape(t, minShares[i], nil))
+	}
+	all := make([]Graph, len(trees))
 	var ids [][]int32
-	g.Names, g.Kinds, ids = nameAll([]*shape{s})
-	s.encode(&g, ids[0], func(node int32, place int, _ int64) { at(node, place) })
-	return g
+	all[0].Names, all[0].Kinds, ids = nameAll(shapes)
+	for i, s := range shapes {
+		s.encode(&all[i], ids[i], func(node int32, place int, _ int64) { at(i, node, place) })
+	}
+	return all
 }
 
 // encode calls at for each node that is shown: with its place in preorder, and its own samples before.

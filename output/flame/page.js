@@ -144,7 +144,7 @@ function setDark(on) {
   state.dark = on;
   document.documentElement.classList.toggle('dark', on);
   (diff ? drawChangeLegend : drawLegend)($('legend'), on);
-  if (guesses) $('legend').append(legendOf('guess: another method inlined there may have run', 'transparent', true));
+  if (guesses) $('legend').append(legendOfGuess());
 }
 
 // showOther takes the shape from the other recording.
@@ -270,17 +270,11 @@ function kindText(node, id) {
   return 'Java: ' + some.map(([n, text]) => `${percent(n, all)} ${text}`).join(', ');
 }
 
-// guessText says how much of a frame is a guess.
-function guessText(node) {
-  const n = state.view.guess(node);
-  return n ? `${percent(n, state.view.total(node))} of it guessed; ` : '';
-}
-
 // details tells of the frame that is pointed at, else of the selected one, else of the zoom.
 function details() {
   const node = state.hovered ?? state.selected ?? state.zoom, id = state.view.name(node);
   $('frame').textContent = nameOf(id);
-  $('figures').textContent = (id < 0 ? '' : kindText(node, id) + '; ' + guessText(node)) + figures(node);
+  $('figures').textContent = (id < 0 ? '' : kindText(node, id) + '; ' + guessText(state.view, node)) + figures(node);
   $('copy').hidden = id < 0;
 }
 
@@ -295,7 +289,7 @@ function hover(event) {
   tip.hidden = node === null;
   if (node === null) return;
   const id = state.view.name(node);
-  tip.textContent = nameOf(id) + '\n' + (id < 0 ? '' : kindText(node, id) + '; ' + guessText(node)) + figures(node);
+  tip.textContent = nameOf(id) + '\n' + (id < 0 ? '' : kindText(node, id) + '; ' + guessText(state.view, node)) + figures(node);
   tip.style.left = Math.max(0, Math.min(event.clientX + 12, innerWidth - tip.offsetWidth - 8)) + 'px';
   tip.style.top = (event.clientY + 24 + tip.offsetHeight > innerHeight ? event.clientY - tip.offsetHeight - 8 : event.clientY + 18) + 'px';
 }

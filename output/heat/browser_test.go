@@ -10,6 +10,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"goprof/output"
 	"goprof/output/recording"
 	"goprof/profile"
 	"goprof/testdata/browser"
@@ -384,6 +385,38 @@ func busy(samples int) *fake {
 		f.samples = append(f.samples, s)
 	}
 	return f
+}
+
+// TestAllFrames: the key a shows the frames that the flame graph leaves out, of what is selected. A guess is in the
+// legend, and the line at the bottom says how much of a frame is one.
+func TestAllFrames(t *testing.T) {
+	n := names{}
+	f := timed(profile.Meta{Start: begin, Duration: 10 * time.Second})
+	for i := range 20 {
+		s := n.stack("__clone3", "start_thread", "call_stub", "a.B.run", "a.B.c")
+		for k := range s.Frames[2:] {
+			s.Frames[2+k].Kind = profile.Native
+		}
+		if s.Frames[0].Kind = profile.Inlined; i == 0 {
+			s.Frames[0].Sure = profile.Guessed
+		}
+		f.samples = append(f.samples, profile.Sample{At: at(time.Duration(i) * 500 * time.Millisecond), Stack: s})
+	}
+	p := open(t, f, Options{Shape: output.Shape{}.Drawn()})
+	p.Expect("drawn 4 boxes; ")
+	p.drag("map", 0.01, 0.49, timeLine, false)
+	p.Expect("flame A 10")
+	p.do("a") // in the heat map that chooses a selection
+	p.Expect("drawn 4 boxes; ")
+	p.Do(chromedp.Focus("#scroll"))
+	p.do("a")
+	p.Expect("flame A 10", "drawn 6 boxes, all frames")
+	p.do("a", kb.ArrowDown, kb.ArrowDown, kb.ArrowDown)
+	p.Expect("flame A 10", "drawn 4 boxes; ")
+	if text := browser.Eval[string](p.Page, "document.querySelector('footer').textContent"); !strings.Contains(text,
+		"10.00% of it guessed") || !strings.Contains(text, "guess: another method") {
+		t.Errorf("the footer says %q", text)
+	}
 }
 
 // TestPictures draws a page in windows of two sizes, light and dark. People look at the pictures.

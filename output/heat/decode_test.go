@@ -23,6 +23,8 @@ type decoded struct {
 type decodedEntry struct {
 	cell, cells int
 	lane, stack string
+	whole       string // the stack with all frames; empty if that is the same
+	guess       bool
 	weight      int64
 }
 
@@ -46,9 +48,16 @@ func decode(t testing.TB, html []byte) *decoded {
 		b = b[n:]
 		return int(v)
 	}
-	nodes := make([]int, d.Stacks)
+	nodes, whole := make([]int, d.Stacks), make([]string, d.Stacks)
 	for i := range nodes {
 		nodes[i] = number()
+	}
+	if d.Whole != nil {
+		g := flame.Graph{Names: d.Names, Count: d.Whole.Count}
+		stacks := stacksOf(t, &g, unpack(t, d.Whole.Nodes))
+		for i := range whole {
+			whole[i] = stacks[number()]
+		}
 	}
 	d.entries = make([]decodedEntry, d.Entries)
 	cell := 0
@@ -65,7 +74,8 @@ func decode(t testing.TB, html []byte) *decoded {
 		d.entries[i].lane = d.Lanes[number()]
 	}
 	for i := range d.entries {
-		d.entries[i].stack = d.stacks[nodes[number()]]
+		k := number()
+		d.entries[i].stack, d.entries[i].whole, d.entries[i].guess = d.stacks[nodes[k]>>1], whole[k], nodes[k]&1 == 1
 	}
 	for i := range d.entries {
 		d.entries[i].weight = int64(number())

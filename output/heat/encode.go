@@ -25,6 +25,8 @@ type timePage struct {
 	Unit  string      `json:"unit"` // profile.Weight: what is counted; times are microseconds
 	flame.Graph
 	Nodes string `json:"nodes"` // Graph.Bytes, packed
+	// Whole is the tree with all frames, if the page's tree leaves some out. It has the same names.
+	Whole *wholeTree `json:"whole,omitempty"`
 
 	Start   float64 `json:"start"` // ms since 1970
 	Seconds float64 `json:"seconds"`
@@ -36,14 +38,28 @@ type timePage struct {
 	LaneOf string   `json:"laneOf"` // "thread" or "pool"
 	Marks  []mark   `json:"marks"`
 
-	// Samples holds packed numbers, of the entries by cell. First come Stacks places of nodes, those with the most
-	// entries first. Then come columns of all entries: how many cells an entry begins behind the one before; how many
-	// cells it has, less one (if Spans); the lanes; the stacks; the weights.
+	// Samples holds packed numbers, of the entries by cell. First come Stacks stacks, those with the most entries first:
+	// twice the place of the node, and 1 more if the leaf is a guess. If there is a Whole, the places of the same stacks
+	// in that tree follow. Then come columns of all entries: how many cells an entry begins behind the one before; how
+	// many cells it has, less one (if Spans); the lanes; the stacks; the weights.
 	Samples string `json:"samples"`
 	Entries int    `json:"entries"`
 	Stacks  int    `json:"stacks"`
 	Spans   bool   `json:"spans"`
 	Looks   int64  `json:"looks"`
+}
+
+// wholeTree is a tree beside the page's own.
+type wholeTree struct {
+	Nodes    string `json:"nodes"`
+	Count    int    `json:"count"`
+	RootSelf int64  `json:"rootSelf"`
+}
+
+// stackEnd is where the stack of an entry ends on the page.
+type stackEnd struct {
+	place, whole int32 // in the page's tree, and in that with all frames
+	guess        bool
 }
 
 func (h *heat) encode(o Options) (*timePage, error) {
@@ -62,16 +78,14 @@ func (h *heat) encode(o Options) (*timePage, error) {
 	}
 	h.order()
 	p.Lanes = h.lanes.names
-	h.shape(o.Shape)
-	least := h.place(p)
-	if err := p.pack(h.list); err != nil {
+	stacks, least, err := h.place(p, o.Shape)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.pack(h.list, stacks); err != nil {
 		return nil, err
 	}
 	p.About = append(slices.Clone(o.About), h.about(p, least)...)
-	var err error
-	if p.Nodes, err = pack(p.Bytes); err != nil {
-		return nil, err
-	}
 	return p, nil
 }
 
@@ -84,52 +98,94 @@ func (h *heat) order() {
 	h.merge()
 }
 
-// shape gives the tree and the entries another shape. Entries may have been cut after their weight was added.
-func (h *heat) shape(s output.Shape) {
-	tree := &h.stacks.tree
-	if s == (output.Shape{}) {
-		return
-	}
-	for n := range tree.Nodes {
-		tree.Nodes[n].Self = 0
+// reweigh gives the tree's nodes the weights that entries have. Entries may have been cut after their weight was added.
+func (h *heat) reweigh() {
+	nodes := h.stacks.tree.Nodes
+	for n := range nodes {
+		nodes[n].Self = 0
 	}
 	for i := range h.list {
-		node := &tree.Nodes[h.list[i].node]
+		node := &nodes[h.list[i].at()]
 		node.Self = addTime(node.Self, h.list[i].weight)
 	}
-	shaped, leaves := tree.ShapedLeaves(s)
-	for i := range h.list {
-		h.list[i].node = leaves[h.list[i].node]
-	}
-	h.stacks.tree = *shaped
-	h.merge()
 }
 
-// place encodes the tree, without frames of less weight than least if there are too many, and gives the entries the
-// places of their nodes in it.
-func (h *heat) place(p *timePage) (least int64) {
-	tree := &h.stacks.tree
-	least = leastShown(tree, maxShown)
-	places := make([]int32, len(tree.Nodes))
-	for i := range places {
-		places[i] = -1
+// place encodes the tree in a shape, and again with all frames if the shape hides some: both without frames of less
+// weight than least if there are too many. It numbers the stacks of entries anew.
+func (h *heat) place(p *timePage, s output.Shape) (stacks []stackEnd, least int64, err error) {
+	shapes := []output.Shape{s}
+	if s.HideEntries || s.HideWaits {
+		s.HideEntries, s.HideWaits = false, false
+		shapes = append(shapes, s)
 	}
-	share := (float64(least) - 0.5) / float64(max(tree.Total, 1))
-	p.Graph = flame.Encode(tree, share, func(node int32, place int) { places[node] = int32(place) })
-	if p.Names == nil {
-		p.Names = []string{}
+	h.reweigh()
+	var trees []*output.Tree
+	var places [][]int32 // of the leaves of h's tree, in each
+	var shares []float64
+	for _, s := range shapes {
+		tree, leaves := &h.stacks.tree, []int32(nil)
+		if s != (output.Shape{}) {
+			tree, leaves = tree.ShapedLeaves(s)
+		}
+		if len(trees) > 0 && len(tree.Nodes) == len(trees[0].Nodes) {
+			break // nothing is hidden
+		}
+		fewest := leastShown(tree, maxShown)
+		least = max(least, fewest)
+		trees, places = append(trees, tree), append(places, leaves)
+		shares = append(shares, (float64(fewest)-0.5)/float64(max(tree.Total, 1)))
 	}
-	for n := 1; n < len(places); n++ { // parents stand before their children
-		if places[n] < 0 {
-			places[n] = places[tree.Nodes[n].Parent]
+	at := make([][]int32, len(trees)) // of the nodes of each, on the page
+	for i, tree := range trees {
+		at[i] = slices.Repeat([]int32{-1}, len(tree.Nodes))
+	}
+	graphs := flame.Encode(trees, shares, func(tree int, node int32, place int) { at[tree][node] = int32(place) })
+	for i, tree := range trees {
+		for n := 1; n < len(tree.Nodes); n++ { // parents stand before their children
+			if at[i][n] < 0 {
+				at[i][n] = at[i][tree.Nodes[n].Parent]
+			}
 		}
 	}
+	placeIn := func(i int, node int32) int32 {
+		if i >= len(trees) {
+			return 0
+		}
+		if places[i] != nil {
+			node = places[i][node]
+		}
+		return at[i][node]
+	}
+	stacks = h.number(func(node int32, guess bool) stackEnd {
+		return stackEnd{placeIn(0, node), placeIn(1, node), guess}
+	})
+	if p.Graph = graphs[0]; p.Names == nil {
+		p.Names = []string{}
+	}
+	if p.Nodes, err = pack(p.Bytes); err == nil && len(graphs) > 1 {
+		p.Whole = &wholeTree{Count: graphs[1].Count, RootSelf: graphs[1].RootSelf}
+		p.Whole.Nodes, err = pack(graphs[1].Bytes)
+	}
+	p.Entries = len(h.list)
+	return stacks, least, err
+}
+
+// number gives each stack that is shown a number, which entries have for their node from then on.
+func (h *heat) number(of func(node int32, guess bool) stackEnd) (stacks []stackEnd) {
+	numbers := make(map[stackEnd]int32)
 	for i := range h.list {
-		h.list[i].node = places[h.list[i].node]
+		one := &h.list[i]
+		key := of(one.at(), one.node&guessed != 0)
+		n, ok := numbers[key]
+		if !ok {
+			n = int32(len(stacks))
+			numbers[key] = n
+			stacks = append(stacks, key)
+		}
+		one.node = n
 	}
 	h.merge()
-	p.Entries = len(h.list)
-	return least
+	return stacks
 }
 
 // leastShown is the smallest weight of a frame that is shown, so that no more than most frames are.
@@ -143,12 +199,21 @@ func leastShown(t *output.Tree, most int) int64 {
 }
 
 // pack writes the columns of numbers.
-func (p *timePage) pack(list []entry) error {
-	rank, nodes := rankStacks(list)
-	p.Stacks = len(nodes)
-	b := make([]byte, 0, 4*len(list)+3*len(nodes))
-	for _, n := range nodes {
-		b = binary.AppendUvarint(b, uint64(n))
+func (p *timePage) pack(list []entry, stacks []stackEnd) error {
+	rank, order := rankStacks(list)
+	p.Stacks = len(order)
+	b := make([]byte, 0, 4*len(list)+6*len(order))
+	for _, n := range order {
+		place := 2 * uint64(stacks[n].place)
+		if stacks[n].guess {
+			place++
+		}
+		b = binary.AppendUvarint(b, place)
+	}
+	for _, n := range order {
+		if p.Whole != nil {
+			b = binary.AppendUvarint(b, uint64(stacks[n].whole))
+		}
 	}
 	last := uint32(0)
 	for _, e := range list {
@@ -175,20 +240,20 @@ func (p *timePage) pack(list []entry) error {
 	return err
 }
 
-// rankStacks numbers nodes by their number of entries.
-func rankStacks(list []entry) (rank map[int32]int, nodes []int32) {
+// rankStacks ranks stacks by their number of entries.
+func rankStacks(list []entry) (rank map[int32]int, order []int32) {
 	count := make(map[int32]int)
 	for _, e := range list {
 		count[e.node]++
 	}
 	for n := range count {
-		nodes = append(nodes, n)
+		order = append(order, n)
 	}
-	slices.SortFunc(nodes, func(a, b int32) int { return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(a, b)) })
-	for i, n := range nodes {
+	slices.SortFunc(order, func(a, b int32) int { return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(a, b)) })
+	for i, n := range order {
 		count[n] = i
 	}
-	return count, nodes
+	return count, order
 }
 
 // pack turns bytes into text: deflated, in base64.

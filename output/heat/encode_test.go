@@ -85,7 +85,7 @@ func (failing) Write([]byte) (int, error) { return 0, errFull }
 
 func TestOneSample(t *testing.T) {
 	d := decode(t, draw(t, timed(profile.Meta{}, profile.Sample{At: at(0), Stack: names{}.stack("a.B.c")}), Options{}))
-	want := []decodedEntry{{0, 1, noThread, "a.B.c", 1}}
+	want := []decodedEntry{{cell: 0, cells: 1, lane: noThread, stack: "a.B.c", weight: 1}}
 	if d.Columns != 1 || len(d.entries) != 1 || d.entries[0] != want[0] {
 		t.Errorf("%d columns, %v", d.Columns, d.entries)
 	}
@@ -355,12 +355,15 @@ func TestDrawnStacks(t *testing.T) {
 	}
 	f := timed(profile.Meta{}, profile.Sample{At: at(0), Stack: entered("a.B.c")},
 		profile.Sample{At: at(time.Second), Stack: entered("a.B.d")})
-	for shape, want := range map[output.Shape]string{
-		{}:                     "__clone3;start_thread;call_stub;a.B.run;a.B.",
-		output.Shape{}.Drawn(): "[thread entry];a.B.run;a.B.",
+	const all = "__clone3;start_thread;call_stub;a.B.run;a.B."
+	for shape, want := range map[output.Shape][2]string{
+		{}:                     {all, ""},
+		output.Shape{}.Drawn(): {"[thread entry];a.B.run;a.B.", all},
 	} {
 		d := decode(t, draw(t, f, Options{Shape: shape}))
-		if len(d.entries) != 2 || d.entries[0].stack != want+"c" || d.entries[1].stack != want+"d" {
+		if len(d.entries) != 2 || d.entries[0].stack != want[0]+"c" || d.entries[1].stack != want[0]+"d" ||
+			want[1] != "" && (d.entries[0].whole != want[1]+"c" || d.entries[1].whole != want[1]+"d") ||
+			want[1] == "" && d.Whole != nil {
 			t.Errorf("%+v: %+v", shape, d.entries)
 		}
 	}

@@ -17,9 +17,15 @@ const (
 // entry is the weight of some cells in one lane and one stack. It is spread evenly over the cells.
 type entry struct {
 	cell, cells uint32
-	lane, node  int32
+	lane, node  int32 // node may have the mark guessed
 	weight      int64
 }
+
+// guessed marks the node of an entry whose leaf is a guess. A tree has fewer nodes.
+const guessed = 1 << 30
+
+// at is the node without the mark.
+func (a entry) at() int32 { return a.node &^ guessed }
 
 // compare orders entries. Most differ in their cells: a million of them are sorted.
 func (a entry) compare(b entry) int {
@@ -67,8 +73,8 @@ func (e *entries) cutLeaves(most, frames int, tree *output.Tree) (some bool) {
 	slices.SortFunc(e.list, func(a, b entry) int { return cmp.Compare(b.weight, a.weight) })
 	for i := most / 2; i < len(e.list); i++ {
 		one := &e.list[i]
-		for n := 0; n < frames && one.node != 0; n++ {
-			one.node = tree.Nodes[one.node].Parent
+		for n := 0; n < frames && one.at() != 0; n++ {
+			one.node = tree.Nodes[one.at()].Parent // a caller is no guess
 			some = true
 		}
 	}

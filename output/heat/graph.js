@@ -38,7 +38,7 @@ function layoutGraph() {
 function paintGraph() {
   paint($('canvas'), graph.plan, graph.view, $('scroll').scrollTop, $('scroll').clientWidth, $('scroll').clientHeight, {
     icicle: true, dark: state.dark, hit: state.highlight && !state.highlight.quiet ? state.highlight.hit : null, selected: graph.selected, hovered: graph.hovered,
-    colour: graph.before ? n => changeColour(n, state.dark) : null,
+    colour: graph.before ? n => changeColour(n, state.dark) : null, hatch: guesses ? hatchOf(state.dark) : null,
   });
 }
 
@@ -66,7 +66,7 @@ function graphFigures(n) {
 function details() {
   const node = graph.hovered ?? graph.selected ?? graph.zoom, id = graph.view.name(node);
   $('frame').textContent = nameOf(id);
-  $('figures').textContent = (id < 0 ? '' : kinds[kindOf(id)][0] + '; ') + graphFigures(node);
+  $('figures').textContent = (id < 0 ? '' : kinds[kindOf(id)][0] + '; ' + guessText(graph.view, node)) + graphFigures(node);
   $('copy').hidden = id < 0;
 }
 

@@ -10,8 +10,11 @@ const cells = page.rows * page.columns, laneCount = page.lanes.length;
 const timed = page.unit === 'time' || page.unit === 'cpu'; // in ns, once it is read
 
 // Filled in by load.
-let tree = null; // of all samples
-const entry = {count: page.entries, cell: null, cells: null, lane: null, node: null, weight: null};
+let tree = null; // of all samples: one of trees
+const trees = {drawn: null, whole: null}; // as it is drawn at first, and with all frames: null if that is the same
+const entry = {count: page.entries, cell: null, cells: null, lane: null, node: null, guess: null, weight: null};
+const nodesOf = {drawn: null, whole: null}; // entry.node in each tree
+let guesses = false; // some leaves are guesses
 let firstEntry = null; // of a cell; [cells] is the end
 let longest = 1; // cells of one entry
 
@@ -21,11 +24,19 @@ async function inflate(base64) {
 }
 
 async function load() {
-  const [nodes, samples] = await Promise.all([inflate(page.nodes), inflate(page.samples)]);
-  tree = unpackTree(page.count, page.rootSelf, nodes);
+  const whole = page.whole;
+  const [nodes, samples, all] = await Promise.all([inflate(page.nodes), inflate(page.samples), whole && inflate(whole.nodes)]);
+  tree = trees.drawn = unpackTree(page.count, page.rootSelf, nodes);
+  if (whole) trees.whole = unpackTree(whole.count, whole.rootSelf, all);
   const number = numbersOf(samples), {count} = entry;
-  const stacks = new Int32Array(page.stacks);
-  for (let i = 0; i < page.stacks; i++) stacks[i] = number();
+  const stacks = new Int32Array(page.stacks), guessed = new Uint8Array(page.stacks), wholeStacks = whole && new Int32Array(page.stacks);
+  for (let i = 0; i < page.stacks; i++) {
+    const n = number();
+    stacks[i] = n >>> 1;
+    guessed[i] = n & 1;
+    guesses ||= n % 2 === 1;
+  }
+  if (whole) for (let i = 0; i < page.stacks; i++) wholeStacks[i] = number();
   entry.cell = new Int32Array(count);
   for (let i = 0, cell = 0; i < count; i++) entry.cell[i] = cell += number();
   if (page.spans) {
@@ -34,8 +45,15 @@ async function load() {
   }
   entry.lane = new Int32Array(count);
   for (let i = 0; i < count; i++) entry.lane[i] = number();
-  entry.node = new Int32Array(count);
-  for (let i = 0; i < count; i++) entry.node[i] = stacks[number()];
+  entry.node = nodesOf.drawn = new Int32Array(count);
+  if (whole) nodesOf.whole = new Int32Array(count);
+  entry.guess = new Uint8Array(count);
+  for (let i = 0; i < count; i++) {
+    const k = number();
+    nodesOf.drawn[i] = stacks[k];
+    if (whole) nodesOf.whole[i] = wholeStacks[k];
+    entry.guess[i] = guessed[k];
+  }
   entry.weight = new Float64Array(count);
   for (let i = 0; i < count; i++) entry.weight[i] = timed ? number() * 1000 : number();
   firstEntry = new Int32Array(cells + 1);

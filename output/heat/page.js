@@ -125,7 +125,7 @@ function tell() {
     $('set' + w).setAttribute('aria-pressed', active === w);
     $('set' + w).classList.toggle('none', !s);
   }
-  for (const [id, on] of [['showA', show === 'A'], ['showB', show === 'B'], ['showDiff', show === 'diff'], ['dark', state.dark]]) $(id).setAttribute('aria-pressed', on);
+  for (const [id, on] of [['showA', show === 'A'], ['showB', show === 'B'], ['showDiff', show === 'diff'], ['dark', state.dark], ['frames', tree === trees.whole]]) $(id).setAttribute('aria-pressed', on);
   for (const id of ['showB', 'showDiff', 'swap']) $(id).disabled = !selections.B;
   $('matched').textContent = !state.query ? '' : !highlight ? 'not an expression' : !highlight.names ? 'no match' : `matched ${percent(map.hitTotal, map.total)}`;
   const plain = n => String(Math.round(n * 1e3) / 1e3), of = s => (s ? `${s.from}..${s.to} ${laneName(s.lane)}` : 'none');
@@ -136,7 +136,7 @@ function tell() {
     `zoom ${nameOf(graph.view.name(graph.zoom))}`,
     `highlight ${highlight ? `${highlight.text} ${plain(map.hitTotal)}` : 'none'}`,
     `states ${state.states.names.filter((_, i) => state.states.chosen[i]).join(',') || 'none'}`,
-    `drawn ${graph.plan.boxes} boxes`, state.dark ? 'dark' : 'light',
+    `drawn ${graph.plan.boxes} boxes${tree === trees.whole ? ', all frames' : ''}`, state.dark ? 'dark' : 'light',
   ].join('; ');
   drawKey();
 }
@@ -223,6 +223,7 @@ function setDark(on) {
   state.dark = on;
   document.documentElement.classList.toggle('dark', on);
   drawLegend($('legend'), on);
+  if (guesses) $('legend').append(legendOfGuess());
 }
 
 const show = what => {
@@ -467,7 +468,7 @@ const keyHelp = [
   ['\u2190 \u2192', 'the column before or behind'], ['\u2191 \u2193', 'the cell behind or before, within a column'], ['Shift+arrows', 'more or less of the time'],
   ['PageUp, PageDown', 'ten columns back or on'], ['Home, End', 'the first column, the last'], ['w', 'the whole time'], ['[ ]', 'the lane above or below'], ['a, b', 'choose whether A or B is selected'],
   ['1, 2, 3', 'flame graph of A, of B, of the difference'], ['s', 'swap A and B'], ['Tab', 'from the heat map to the flame graph and on'],
-  ['in the flame graph', 'arrows go from frame to frame; Enter or a click zooms, and shows when that frame was seen; Backspace goes back; 0 shows all'],
+  ['in the flame graph', 'a: all frames, or without those by which threads begin or in which they just wait; arrows go from frame to frame; Enter or a click zooms, and shows when that frame was seen; Backspace goes back; 0 shows all'],
   ['/', 'search: shows when matching frames were seen'], ['Esc', 'take back: search, zoom, B, A, lane'], ['d', 'dark or light'], ['c', "copy the frame's name"], ['?', 'about'],
 ];
 
@@ -507,7 +508,23 @@ const mapKeys = {
   Home: e => step(-page.columns, 0, e.shiftKey), End: e => step(page.columns, 0, e.shiftKey),
 };
 
+// toggleFrames shows the stacks with all frames, or without those that tell nothing.
+function toggleFrames() {
+  if (!trees.whole) return;
+  const all = tree === trees.drawn;
+  tree = all ? trees.whole : trees.drawn;
+  entry.node = all ? nodesOf.whole : nodesOf.drawn;
+  Object.assign(graph, {trees: {A: sameShape(tree), B: sameShape(tree)}, zoom: 0, trail: [], selected: null, hovered: null});
+  const {names: words, of} = statesOf(tree);
+  state.states.of = of.map(k => (k < 0 ? k : state.states.names.indexOf(words[k])));
+  applyStates();
+  if (state.highlight) state.highlight.mask = containing(tree, state.highlight.hit);
+  compute();
+  drawAll();
+}
+
 const graphKeys = {
+  a: toggleFrames,
   ArrowUp: () => stepFrame('caller'), ArrowDown: () => stepFrame('callee'), ArrowLeft: () => stepFrame('left'), ArrowRight: () => stepFrame('right'),
   Enter: enter, Backspace: back, 0: () => {
     graph.trail = [];
@@ -541,7 +558,7 @@ function hoverGraph(event) {
   }
   if (node === null) return hideTip();
   const id = graph.view.name(node);
-  placeTip(event, [nameOf(id), (id < 0 ? '' : kinds[kindOf(id)][0] + '; ') + graphFigures(node)]);
+  placeTip(event, [nameOf(id), (id < 0 ? '' : kinds[kindOf(id)][0] + '; ' + guessText(graph.view, node)) + graphFigures(node)]);
 }
 
 function listen() {
@@ -555,6 +572,7 @@ function listen() {
     $('show' + w).onclick = () => show(w);
   }
   $('showDiff').onclick = () => show('diff');
+  $('frames').onclick = toggleFrames;
   let timer;
   $('query').oninput = () => {
     clearTimeout(timer);
@@ -607,6 +625,8 @@ async function begin() {
   performance.mark('goprof-loaded');
   graph.trees = {A: sameShape(tree), B: sameShape(tree)};
   $('lanes').hidden = laneCount < 2;
+  $('frames').hidden = !trees.whole;
+  if (guesses) $('legend').append(legendOfGuess());
   beginStates();
   compute();
   drawAll();

@@ -94,7 +94,7 @@ func (h *heat) add(s *profile.Sample) error {
 	one := entry{lane: h.lanes.of(&s.Thread), node: at, weight: h.unit.of(s)}
 	one.cell, one.cells = h.grid.span(s.At.Wall, s.Span)
 	h.lanes.weight[one.lane] = addTime(h.lanes.weight[one.lane], one.weight)
-	node := &h.stacks.tree.Nodes[one.node]
+	node := &h.stacks.tree.Nodes[one.at()]
 	node.Self = addTime(node.Self, one.weight)
 	h.stacks.tree.Total = addTime(h.stacks.tree.Total, one.weight)
 	h.samples = addTime(h.samples, s.Looks())

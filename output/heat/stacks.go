@@ -25,8 +25,9 @@ type edge struct{ parent, label int32 }
 
 // treePlace is where the stack of a sample ends.
 type treePlace struct {
-	node int32
-	cut  bool // the tree was full
+	node  int32
+	cut   bool // the tree was full
+	guess bool // the leaf is one
 }
 
 type call struct {
@@ -54,7 +55,7 @@ func newStacks() *stackTree {
 		labels: make(map[output.Name]int32), edges: make(map[edge]int32), calls: make(map[call]int32)}
 }
 
-// add finds the node of a sample's stack.
+// add finds the node of a sample's stack, with the mark guessed if its leaf is a guess.
 func (s *stackTree) add(sample *profile.Sample) (node int32, err error) {
 	number, state := sample.StackNumber, sample.StateKey()
 	at, known := s.places.Get(number, state)
@@ -67,6 +68,8 @@ func (s *stackTree) add(sample *profile.Sample) (node int32, err error) {
 	}
 	if at.cut {
 		s.full++
+	} else if at.guess {
+		return at.node | guessed, nil
 	}
 	return at.node, nil
 }
@@ -92,7 +95,7 @@ func (s *stackTree) walk(sample *profile.Sample) treePlace {
 	if ok && at == 0 {
 		at, ok = s.child(at, output.Name{Text: "[no stack]", Kind: output.LabelGap})
 	}
-	return treePlace{at, !ok}
+	return treePlace{at, !ok, stack.GuessedIn() >= 0}
 }
 
 func (s *stackTree) frame(parent int32, f *profile.Frame) (node int32, ok bool) {

@@ -82,21 +82,27 @@ function byLane(f) {
 function sumStacks(t, from, to, f) {
   t.self.fill(0);
   t.total.fill(0);
+  t.guess.fill(0);
+  const add = (i, weight) => {
+    t.self[entry.node[i]] += weight;
+    if (entry.guess[i]) t.guess[entry.node[i]] += weight;
+  };
   for (let i = firstEntry[Math.max(from - longest + 1, 0)], end = firstEntry[to]; i < end; i++) {
     if (!counts(f, i)) continue;
     if (!entry.cells) {
-      t.self[entry.node[i]] += entry.weight[i];
+      add(i, entry.weight[i]);
       continue;
     }
     const within = Math.min(entry.cell[i] + entry.cells[i], to) - Math.max(entry.cell[i], from);
-    if (within > 0) t.self[entry.node[i]] += (entry.weight[i] * within) / entry.cells[i];
+    if (within > 0) add(i, (entry.weight[i] * within) / entry.cells[i]);
   }
   return measure(t);
 }
 
 // sameShape makes a tree of the same nodes with figures of its own.
 function sameShape(t) {
-  return {...t, self: new Float64Array(t.count), total: new Float64Array(t.count), start: new Float64Array(t.count)};
+  const zeros = () => new Float64Array(t.count);
+  return {...t, self: zeros(), total: zeros(), start: zeros(), guess: zeros()};
 }
 
 // change compares a node's shares of two trees: -1 gone, 0 the same, 1 new.

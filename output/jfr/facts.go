@@ -35,6 +35,7 @@ type facts struct {
 	os       string
 	cpu      *CPU
 	settings []setting
+	config   *Configuration
 }
 
 type setting struct {
@@ -112,6 +113,7 @@ func (f *facts) write(w *Writer) {
 	f.writeJVM(w)
 	f.writeOS(w)
 	f.writeCPU(w)
+	f.writeConfiguration(w)
 }
 
 func (f *facts) writeMeta(w *Writer, m *profile.Meta) {

@@ -141,6 +141,10 @@ func (f *fieldDef) element() *element {
 		e.add(annotate(typeAnnotationTimespan, "value", "TICKS"))
 	case nanoSpan:
 		e.add(annotate(typeAnnotationTimespan, "value", "NANOSECONDS"))
+	case milliSpan:
+		e.add(annotate(typeAnnotationTimespan, "value", "MILLISECONDS"))
+	case percentage:
+		e.add(annotate(typeAnnotationPercentage))
 	case unsigned:
 		e.add(annotate(typeAnnotationUnsigned))
 	case byteCount:

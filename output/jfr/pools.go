@@ -5,7 +5,6 @@ import (
 	"hash/maphash"
 	"math/bits"
 	"math/rand/v2"
-	"path"
 	"strings"
 	"unsafe"
 
@@ -316,7 +315,7 @@ func (p *pools) lookUp(k methodKey) *constant {
 func split(fn *profile.Func, sort codeSort) (class, name, source string) {
 	switch {
 	case sort == nativeCode && fn.Module != "":
-		class, _, _ = strings.Cut(path.Base(fn.Module), ".so")
+		class, _, _ = cutImage(fn.Module)
 		return class, fn.Name, fn.Module
 	case sort != javaCode:
 		return sortClasses[sort], fn.Name, fn.Module

@@ -154,9 +154,10 @@ func isImage(name string) bool {
 		name != "" && !strings.Contains(name, ".")
 }
 
-// cutImage is an image's name as classes of our files have it.
+// cutImage is an image's name as classes of our files have it. "[vdso]" loses its brackets: JMC takes them for those of
+// an array.
 func cutImage(file string) (class, rest string, found bool) {
-	return strings.Cut(path.Base(file), ".so")
+	return strings.Cut(strings.Trim(path.Base(file), "[]"), ".so")
 }
 
 func isSortClass(name string) bool { return name != "" && slices.Contains(sortClasses[:], name) }

@@ -38,6 +38,11 @@ const (
 	typeModule
 	typeSymbol
 	typeCertainty
+	typeGCName
+	typeGCCause
+	typeGCWhen
+	typeCodeBlobType
+	typeVirtualSpace
 )
 
 const (
@@ -81,6 +86,21 @@ const (
 	typeEventKind
 	typeEventCount
 	typeEarlierName
+	typeGarbageCollection
+	typeCPULoad
+	typeYoungCollection
+	typeOldCollection
+	typeGCPause
+	typeHeapSummary
+	typeSafepointBegin
+	typeSafepointEnd
+	typeCompilerStatistics
+	typeCodeCacheStatistics
+	typeClassLoadingStatistics
+	typeGCConfiguration
+	typeHeapConfiguration
+	typeCompilerConfiguration
+	typeCodeCacheConfiguration
 	typeFirstOwn // and from here on, those of events that have no type of the JDK's
 )
 
@@ -114,6 +134,8 @@ const (
 	millis           // a time, in ms since 1970
 	tickSpan
 	nanoSpan
+	milliSpan
+	percentage
 	unsigned
 	hertz
 	byteCount
@@ -126,6 +148,8 @@ const (
 
 var startTime = fieldDef{name: "startTime", typ: typeLong, label: "Start Time", as: ticks}
 
+var duration = fieldDef{name: "duration", typ: typeLong, label: "Duration", as: tickSpan}
+
 func ref(name string, typ typeID, label string) fieldDef {
 	return fieldDef{name: name, typ: typ, label: label, ref: true}
 }
@@ -136,6 +160,18 @@ func value(name string, typ typeID, label string) fieldDef {
 
 func number(name, label string) fieldDef {
 	return fieldDef{name: name, typ: typeLong, label: label, as: unsigned}
+}
+
+func count(name, label string) fieldDef {
+	return fieldDef{name: name, typ: typeInt, label: label, as: unsigned}
+}
+
+func size(name, label string) fieldDef {
+	return fieldDef{name: name, typ: typeLong, label: label, as: byteCount}
+}
+
+func share(name, label string) fieldDef {
+	return fieldDef{name: name, typ: typeFloat, label: label, as: percentage}
 }
 
 func span(name, label string) fieldDef {
@@ -158,8 +194,15 @@ func event(id typeID, name, label, description string, category []string, fields
 var (
 	inProfiling = []string{"Java Virtual Machine", "Profiling"}
 	inAccount   = []string{"goprof"}
+	inCompiler  = []string{"Java Virtual Machine", "Compiler"}
+	inCodeCache = []string{"Java Virtual Machine", "Code Cache"}
+	gcNumber    = count("gcId", "GC Identifier")
 	oneValue    = value("value", typeString, "")
 )
+
+func inGC(what string) []string { return []string{"Java Virtual Machine", "GC", what} }
+
+func inRuntime(what string) []string { return []string{"Java Virtual Machine", "Runtime", what} }
 
 // hitCount is how many hits a written event stands for.
 var hitCount = fieldDef{name: "samples", typ: typeInt, label: "Hits It Stands For", as: unsigned}
@@ -250,6 +293,14 @@ var typeTable = []typeDef{
 	}},
 	simple(typeSymbol, "jdk.types.Symbol", "Symbol", "string"),
 	simple(typeCertainty, "goprof.types.Certainty", "Certainty", "name"),
+	simple(typeGCName, "jdk.types.GCName", "GC Name", "name"),
+	simple(typeGCCause, "jdk.types.GCCause", "GC Cause", "cause"),
+	simple(typeGCWhen, "jdk.types.GCWhen", "GC When", "when"),
+	simple(typeCodeBlobType, "jdk.types.CodeBlobType", "Code Blob Type", "type"),
+	{id: typeVirtualSpace, name: "jdk.types.VirtualSpace", fields: []fieldDef{
+		size("committedSize", "Committed Size"),
+		size("reservedSize", "Reserved Size"),
+	}},
 
 	annotation(typeAnnotationLabel, "Label", oneValue),
 	annotation(typeAnnotationDescription, "Description", oneValue),
@@ -325,7 +376,7 @@ var typeTable = []typeDef{
 		ref("objectClass", typeClass, "Object Class"),
 		fieldDef{name: "weight", typ: typeLong, label: "Sample Weight", as: byteCount}),
 	event(typeException, exceptionEvent, "Java Exception", "", []string{"Java Application"},
-		fieldDef{name: "duration", typ: typeLong, label: "Duration", as: tickSpan},
+		duration,
 		ref("eventThread", typeThread, "Event Thread"),
 		ref("stackTrace", typeStackTrace, "Stack Trace"),
 		value("message", typeString, "Message"),
@@ -353,6 +404,76 @@ var typeTable = []typeDef{
 		number("stood", "Amount That Samples Stand For"),
 		number("missed", "Missed by the Kernel"),
 		number("interval", "Mean Amount Between Samples")),
+
+	// These have the fields that can be known from outside. See jvm_events.go.
+	event(typeGarbageCollection, "jdk.GarbageCollection", "Garbage Collection", "", inGC("Collector"),
+		duration,
+		gcNumber,
+		ref("name", typeGCName, "Name"),
+		ref("cause", typeGCCause, "Cause"),
+		fieldDef{name: "sumOfPauses", typ: typeLong, label: "Sum of Pauses", as: tickSpan},
+		fieldDef{name: "longestPause", typ: typeLong, label: "Longest Pause", as: tickSpan}),
+	event(typeCPULoad, "jdk.CPULoad", "CPU Load", "", []string{"Operating System", "Processor"},
+		share("jvmUser", "JVM User"),
+		share("jvmSystem", "JVM System"),
+		share("machineTotal", "Machine Total")),
+	event(typeYoungCollection, "jdk.YoungGarbageCollection", "Young Garbage Collection", "", inGC("Collector"),
+		duration,
+		gcNumber),
+	event(typeOldCollection, "jdk.OldGarbageCollection", "Old Garbage Collection", "", inGC("Collector"),
+		duration,
+		gcNumber),
+	event(typeGCPause, "jdk.GCPhasePause", "GC Phase Pause", "", inGC("Phases"),
+		duration,
+		ref("eventThread", typeThread, "Event Thread"),
+		gcNumber,
+		value("name", typeString, "Name")),
+	event(typeHeapSummary, "jdk.GCHeapSummary", "Heap Summary", "", inGC("Heap"),
+		gcNumber,
+		ref("when", typeGCWhen, "When"),
+		value("heapSpace", typeVirtualSpace, "Heap Space"),
+		size("heapUsed", "Heap Used")),
+	event(typeSafepointBegin, "jdk.SafepointBegin", "Safepoint Begin", "", inRuntime("Safepoint"),
+		duration,
+		number("safepointId", "Safepoint Identifier")),
+	event(typeSafepointEnd, "jdk.SafepointEnd", "Safepoint End", "", inRuntime("Safepoint"),
+		duration,
+		number("safepointId", "Safepoint Identifier")),
+	event(typeCompilerStatistics, "jdk.CompilerStatistics", "Compiler Statistics", "", inCompiler,
+		count("compileCount", "Compiled Methods"),
+		count("bailoutCount", "Bailouts"),
+		count("invalidatedCount", "Invalidated Compilations"),
+		count("osrCompileCount", "OSR Compilations"),
+		count("standardCompileCount", "Standard Compilations"),
+		size("osrBytesCompiled", "OSR Bytes Compiled"),
+		size("standardBytesCompiled", "Standard Bytes Compiled"),
+		size("nmethodsSize", "Compilation Resulting Size"),
+		size("nmethodCodeSize", "Compilation Resulting Code Size"),
+		fieldDef{name: "totalTimeSpent", typ: typeLong, label: "Total Time", as: milliSpan}),
+	event(typeCodeCacheStatistics, "jdk.CodeCacheStatistics", "Code Cache Statistics", "", inCodeCache,
+		ref("codeBlobType", typeCodeBlobType, "Code Heap"),
+		size("unallocatedCapacity", "Unallocated"),
+		count("fullCount", "Full Count")),
+	event(typeClassLoadingStatistics, "jdk.ClassLoadingStatistics", "Class Loading Statistics", "",
+		[]string{"Java Application", "Statistics"},
+		number("loadedClassCount", "Loaded Class Count"),
+		number("unloadedClassCount", "Unloaded Class Count")),
+	event(typeGCConfiguration, "jdk.GCConfiguration", "GC Configuration", "", inGC("Configuration"),
+		ref("youngCollector", typeGCName, "Young Garbage Collector"),
+		ref("oldCollector", typeGCName, "Old Garbage Collector"),
+		count("parallelGCThreads", "Parallel GC Threads"),
+		count("concurrentGCThreads", "Concurrent GC Threads"),
+		value("usesDynamicGCThreads", typeBoolean, "Uses Dynamic GC Threads"),
+		value("isExplicitGCConcurrent", typeBoolean, "Concurrent Explicit GC"),
+		value("isExplicitGCDisabled", typeBoolean, "Disabled Explicit GC")),
+	event(typeHeapConfiguration, "jdk.GCHeapConfiguration", "GC Heap Configuration", "", inGC("Configuration"),
+		size("maxSize", "Maximum Heap Size"),
+		size("initialSize", "Initial Heap Size")),
+	event(typeCompilerConfiguration, "jdk.CompilerConfiguration", "Compiler Configuration", "", inCompiler,
+		count("threadCount", "Thread Count"),
+		value("tieredCompilation", typeBoolean, "Tiered Compilation")),
+	event(typeCodeCacheConfiguration, "jdk.CodeCacheConfiguration", "Code Cache Configuration", "", inCodeCache,
+		size("reservedSize", "Reserved Size")),
 
 	event(typeRecording, "goprof.Recording", "Recording", "How goprof made this recording", inAccount,
 		value("version", typeString, "goprof Version"),
@@ -409,7 +530,7 @@ var typeTable = []typeDef{
 		value("javaThreadId", typeLong, "Java Thread Id"),
 		value("name", typeString, "Name")),
 	event(typeMark, "goprof.Mark", "Mark", "What another recorder knew of this time: a collection, a safepoint", inAccount,
-		fieldDef{name: "duration", typ: typeLong, label: "Duration", as: tickSpan},
+		duration,
 		value("kind", typeString, "Kind"),
 		value("text", typeString, "Text")),
 	// A class has no field for its source: JMC warns of fields that it does not know.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"goprof/profile"
@@ -38,6 +39,7 @@ type Writer struct {
 	body   []byte // of the event that is being made
 	head   []byte
 	types  eventTypes // of samples of events
+	words  words
 
 	written int64 // bytes of whole chunks
 	unsaved int64 // events of the open chunk
@@ -254,7 +256,7 @@ func (w *Writer) constants() (pieces [][]byte, size int) {
 	b = append(b, 0, 0, 0) // duration; no checkpoint before; kind
 	p := w.pools
 	var lists []constantList
-	for _, list := range append(fixedPools,
+	for _, list := range append(slices.Concat(fixedPools, w.words.constants()),
 		p.threads.constants(),
 		constantList{typeMethod, p.methods.count, p.methods.data},
 		constantList{typeClass, p.classes.count, p.classes.data},

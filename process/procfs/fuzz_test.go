@@ -82,8 +82,8 @@ func FuzzStat(f *testing.F) {
 		line := fmt.Appendf(head, " 1 7 7 0 -1 4194560 1 2 3 4 %d %d 0 0 20 0 %d 0 %d %d 2 3 4 5 6 7 8 9 10 11 12 13 14 15 "+
 			"16 %d 0 0\n",
 			a>>1, b>>1, a, a, b, cpu)
-		want := Stat{State: state, Parent: 1, CPU: int(cpu), Ticks: a>>1 + b>>1, Threads: int(min(a, 1<<30)), Start: a,
-			Memory: b}
+		want := Stat{State: state, Parent: 1, CPU: int(cpu), Ticks: a>>1 + b>>1, Kernel: b >> 1,
+			Threads: int(min(a, 1<<30)), Start: a, Memory: b}
 		if s, ok := ParseStat(line); !ok || s != want {
 			t.Fatalf("%q: %+v, %t, want %+v", line, s, ok, want)
 		}

@@ -8,7 +8,7 @@ import (
 func TestParseStat(t *testing.T) {
 	const fields = " 1 7 7 0 -1 4194304 1 0 0 0 250 50 0 0 20 0 33 0 12345 4096 10 18446744073709551615"
 	const toCPU = " 1 1 0 0 0 0 0 4096 1260 0 0 0 17 3 0 0 0 0 0\n"
-	whole := Stat{'R', 1, 3, 300, 33, 12345, 4096}
+	whole := Stat{'R', 1, 3, 300, 50, 33, 12345, 4096}
 	noCPU := whole
 	noCPU.CPU = -1
 	for _, c := range []struct {
@@ -25,12 +25,12 @@ func TestParseStat(t *testing.T) {
 		{"no name", "7 () R" + fields + toCPU, "", whole, true},
 		{"cut off", "7 (java) S 1 7", "java", Stat{State: 'S', Parent: 1, CPU: -1}, false},
 		{"cut off in its memory", "7 (java) R" + fields[:strings.Index(fields, " 4096")], "java",
-			Stat{'R', 1, -1, 300, 33, 12345, 0}, false},
+			Stat{'R', 1, -1, 300, 50, 33, 12345, 0}, false},
 		{"cut off behind the state", "7 () Z", "", Stat{State: 'Z', CPU: -1}, false},
 		{"a word for a number", "7 (java) R" + strings.Replace(fields, "250", "x", 1), "java",
-			Stat{'R', 1, -1, 50, 33, 12345, 4096}, false},
+			Stat{'R', 1, -1, 50, 50, 33, 12345, 4096}, false},
 		{"a number too large", "7 (java) R" + strings.Replace(fields, "12345", "18446744073709551616", 1), "java",
-			Stat{'R', 1, -1, 300, 33, 0, 4096}, false},
+			Stat{'R', 1, -1, 300, 50, 33, 0, 4096}, false},
 		{"two letters", "7 (java) RR" + fields, "java", Stat{CPU: -1}, false},
 		{"no more than a name", "7 (java)", "java", Stat{CPU: -1}, false},
 		{"no end of a name", "7 (java", "", Stat{CPU: -1}, false},

@@ -12,6 +12,7 @@ type Stat struct {
 	Parent  int    // field 4, the process that started it
 	CPU     int    // field 39, the CPU that it last ran on; -1 where that is not told
 	Ticks   uint64 // fields 14 and 15, its CPU time
+	Kernel  uint64 // field 15, the part of it in the kernel
 	Threads int    // field 20
 	Start   uint64 // field 22, in ticks since the machine started
 	Memory  uint64 // field 23, bytes of address space; 0 for threads of the kernel
@@ -73,8 +74,11 @@ func ParseStat(b []byte) (s Stat, ok bool) {
 		switch n {
 		case 4:
 			s.Parent = int(min(take(word), 1<<30))
-		case 14, 15:
-			s.Ticks += take(word)
+		case 14:
+			s.Ticks = take(word)
+		case 15:
+			s.Kernel = take(word)
+			s.Ticks += s.Kernel
 		case 20:
 			s.Threads = int(min(take(word), 1<<30))
 		case 22:

@@ -10,6 +10,8 @@ import (
 // JVM is what the JVM's own structures tell.
 type JVM struct {
 	Uptime maybe.Value[time.Duration]
+	// Began is when the JVM was made, by the wall clock of that time (sun.rt.createVmBeginTime).
+	Began maybe.Value[time.Time]
 	// Flags are those that matter to its health, by name, as -XX:+PrintFlagsFinal writes their values.
 	Flags map[string]string
 
@@ -17,6 +19,7 @@ type JVM struct {
 	Metaspace  Pool // metadata of classes; its Max is MaxMetaspaceSize, where one is set
 	Safepoints Safepoints
 	Code       Code
+	Compiled   Compiled
 	Classes    Classes
 	Threads    ThreadCounts
 	References References
@@ -34,6 +37,8 @@ type GC struct {
 	// OldAfter is what Old used when the last collection (of any kind) had ended. A collection of the young generation
 	// leaves garbage in Old: it is live data only where LastFull is the newest.
 	OldAfter maybe.Value[uint64]
+	// HeapAfter is what Heap used then. Only G1 says so.
+	HeapAfter maybe.Value[uint64]
 
 	// Collectors are the JVM's counters of collections, by kind (sun.gc.collector.N).
 	Collectors []Collector
@@ -51,6 +56,7 @@ type CollectorKind = vmstructs.CollectorKind
 const (
 	YoungCollections = vmstructs.YoungCollections
 	FullCollections  = vmstructs.FullCollections
+	ConcurrentPauses = vmstructs.ConcurrentPauses
 )
 
 // Collector is one of the JVM's counters of collections.
@@ -60,6 +66,8 @@ type Collector struct {
 	Kind   CollectorKind
 	Count  uint64        // collections so far: begun, not all ended
 	Time   time.Duration // that they have taken, those that have ended
+	// Begun and Ended are when one has begun and ended last, since the JVM began.
+	Begun, Ended maybe.Value[time.Duration]
 	// UnderWay: one has begun and not ended.
 	UnderWay bool
 }
@@ -77,6 +85,7 @@ const (
 type Safepoints struct {
 	Count    maybe.Value[uint64]        // so far
 	SyncTime maybe.Value[time.Duration] // until all threads had stopped, so far
+	Time     maybe.Value[time.Duration] // of those that have ended, SyncTime included
 	// State is known where libjvm.so has symbols, and on JDK 8.
 	State maybe.Value[SafepointState]
 	// Operation is what the VM thread executes now, "G1CollectForAllocation". Known where libjvm.so has symbols; empty:
@@ -98,6 +107,16 @@ type Code struct {
 	// GaveUp: the JVM itself has turned its compilers off, because there was no room. It says so only if code cache
 	// flushing is off, or if a compiler could not begin.
 	GaveUp maybe.Value[bool]
+}
+
+// Compiled is what the compilers have done since the JVM began (sun.ci and java.ci).
+type Compiled struct {
+	Methods, OnStack      maybe.Value[uint64] // compilations of whole methods, and of loops that ran (OSR)
+	MethodBytes, OSRBytes maybe.Value[uint64] // of bytecode in these
+	Bailouts, Invalidated maybe.Value[uint64]
+	Size, CodeSize        maybe.Value[uint64] // of what they made, and of the instructions in that
+	Time                  maybe.Value[time.Duration]
+	Threads               maybe.Value[uint64]
 }
 
 // CodeHeap is one part of the code cache.

@@ -10,9 +10,10 @@ import (
 
 // Process is what the kernel tells of the process.
 type Process struct {
-	CPU  maybe.Value[time.Duration] // of all threads, also of those that have ended
-	RSS  maybe.Value[uint64]        // bytes in memory
-	Swap maybe.Value[uint64]        // bytes swapped out
+	CPU      maybe.Value[time.Duration] // of all threads, also of those that have ended
+	InKernel maybe.Value[time.Duration] // the part of it in the kernel
+	RSS      maybe.Value[uint64]        // bytes in memory
+	Swap     maybe.Value[uint64]        // bytes swapped out
 	// MajorFaults is how often it had to wait for a page from a disk.
 	MajorFaults maybe.Value[uint64]
 	// Threads and ThreadLimit: the least of RLIMIT_NPROC (which counts all processes of its user), the machine's

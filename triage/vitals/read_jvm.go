@@ -170,6 +170,7 @@ func takeCounters(j *JVM, counters vmstructs.Counters) {
 	j.Metaspace = Pool{c.count("sun.gc.metaspace.used"), c.count("sun.gc.metaspace.capacity"), metaspaceMax(j)}
 	j.Safepoints.Count = c.count("sun.rt.safepoints")
 	j.Safepoints.SyncTime = c.ticks("sun.rt.safepointSyncTime")
+	j.Safepoints.Time = c.ticks("sun.rt.safepointTime")
 	j.Classes = Classes{add(c.count("java.cls.loadedClasses"), c.count("java.cls.sharedLoadedClasses")),
 		add(c.count("java.cls.unloadedClasses"), c.count("java.cls.sharedUnloadedClasses"))}
 	j.Threads.Started = c.count("java.threads.started")
@@ -178,7 +179,14 @@ func takeCounters(j *JVM, counters vmstructs.Counters) {
 	}
 	j.GC.Cause, j.GC.LastCause = c.text("sun.gc.cause"), c.text("sun.gc.lastCause")
 	takeCollectors(&j.GC, c)
-	j.GC.OldAfter = c.OldAfter(j.GC.Name)
+	j.GC.OldAfter, j.GC.HeapAfter = c.OldAfter(j.GC.Name), c.HeapAfter(j.GC.Name)
+	began, ok := c.Long("sun.rt.createVmBeginTime")
+	j.Began = maybe.If(time.UnixMilli(began), ok && began > 0)
+	j.Compiled = Compiled{Methods: c.count("sun.ci.standardCompiles"), OnStack: c.count("sun.ci.osrCompiles"),
+		MethodBytes: c.count("sun.ci.standardBytes"), OSRBytes: c.count("sun.ci.osrBytes"),
+		Bailouts: c.count("sun.ci.totalBailouts"), Invalidated: c.count("sun.ci.totalInvalidates"),
+		Size: c.count("sun.ci.nmethodSize"), CodeSize: c.count("sun.ci.nmethodCodeSize"),
+		Time: c.ticks("java.ci.totalTime"), Threads: c.count("sun.ci.threads")}
 }
 
 // metaspaceMax is the limit that was set. If none was set, MaxMetaspaceSize is the whole address space.
@@ -202,10 +210,12 @@ func takeCollectors(gc *GC, c *counterValues) {
 		if name == "" || !ok2 || !ok3 {
 			continue
 		}
-		begun, ok := c.ticks(collectorCounter(i, "lastEntryTime")).Get()
-		ended, ok2 := c.ticks(collectorCounter(i, "lastExitTime")).Get()
-		gc.Collectors = append(gc.Collectors, Collector{Number: i, Name: name, Kind: kinds[i], Count: count,
-			Time: spent, UnderWay: ok && ok2 && count > 0 && begun > ended})
+		one := Collector{Number: i, Name: name, Kind: kinds[i], Count: count, Time: spent,
+			Begun: c.ticks(collectorCounter(i, "lastEntryTime")), Ended: c.ticks(collectorCounter(i, "lastExitTime"))}
+		begun, ok := one.Begun.Get()
+		ended, ok2 := one.Ended.Get()
+		one.UnderWay = ok && ok2 && count > 0 && begun > ended
+		gc.Collectors = append(gc.Collectors, one)
 	}
 }
 

@@ -36,7 +36,7 @@ func (v *Vitals) readProcess(r *Reading) {
 	p := &r.Process
 	if b := readFile(v.file("stat")); b != nil {
 		if stat, ok := procfs.ParseStat(b); ok {
-			p.CPU = maybe.Known(procfs.Ticks(stat.Ticks))
+			p.CPU, p.InKernel = maybe.Known(procfs.Ticks(stat.Ticks)), maybe.Known(procfs.Ticks(stat.Kernel))
 			p.Threads = maybe.Known(uint64(stat.Threads))
 		}
 		p.MajorFaults = maybe.If(procfs.MajorFaults(b))

@@ -4,6 +4,8 @@ package terminal
 
 import (
 	"os"
+	"os/signal"
+	"time"
 	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
@@ -21,10 +23,16 @@ func (t *Terminal) Keys() <-chan Key { return t.keys }
 // escapeTime is how long the rest of a key may take, in milliseconds. The key Esc is the beginning of other keys.
 const escapeTime = 50
 
-// readKeys reads until the other end of woken is closed.
+// backgroundTime is how often readKeys looks whether this process has the terminal again.
+const backgroundTime = 200 * time.Millisecond
+
+// readKeys reads until the other end of woken is closed. In the background it reads nothing: what is typed there is for
+// the shell, and the kernel stops a process that reads it (SIGTTIN). The process may go to the background just before
+// the read, so it ignores that signal. The read fails by EIO then (drivers/tty/tty_jobctrl.c, __tty_check_change).
 func (t *Terminal) readKeys(woken *os.File) {
 	defer close(t.keys)
 	defer woken.Close()
+	signal.Ignore(unix.SIGTTIN)
 	var pending []byte
 	buffer := make([]byte, 256)
 	for {
@@ -33,18 +41,24 @@ func (t *Terminal) readKeys(woken *os.File) {
 			wait = escapeTime
 		}
 		ready := []unix.PollFd{{Fd: int32(t.in.Fd()), Events: unix.POLLIN}, {Fd: int32(woken.Fd())}}
+		inBackground := !InForeground()
+		if inBackground {
+			wait, ready[0].Fd = int(backgroundTime.Milliseconds()), -1 // poll passes over it
+		}
 		n, err := unix.Poll(ready, wait)
 		switch {
 		case err == unix.EINTR:
 			continue
 		case err != nil || ready[1].Revents != 0:
 			return
+		case inBackground:
+			continue
 		case n == 0:
 			pending = t.press(pending, true)
 			continue
 		}
 		n, err = unix.Read(int(t.in.Fd()), buffer)
-		if err == unix.EINTR || err == unix.EAGAIN {
+		if err == unix.EINTR || err == unix.EAGAIN || err == unix.EIO && !InForeground() {
 			continue
 		}
 		if err != nil || n <= 0 {

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -170,46 +171,93 @@ func TestTakeFails(t *testing.T) {
 	}
 }
 
-// TestDrawInBackground: a job in the background does not draw. In the foreground it draws all.
-func TestDrawInBackground(t *testing.T) {
+// inBackground runs the test as a job in the background of a terminal on which keys were typed. The job calls
+// toForeground when it wants the terminal. inBackground returns what the job has written to it.
+func inBackground(t *testing.T, typed string, job func(toForeground func())) string {
+	t.Helper()
 	self := func(role string, from, to *os.File, extra ...*os.File) *exec.Cmd {
-		cmd := exec.Command(os.Args[0], "-test.run=^TestDrawInBackground$")
+		cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
 		cmd.Env = append(os.Environ(), "ROLE_IN_TEST="+role)
 		cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = from, to, os.Stderr, extra
 		return cmd
 	}
 	switch os.Getenv("ROLE_IN_TEST") {
 	case "job":
-		shown := &Terminal{in: os.Stdin, out: os.Stdout}
-		shown.Draw([]string{"one"})
-		os.NewFile(4, "drawn").WriteString("x")
-		os.NewFile(3, "go on").Read(make([]byte, 1))
-		shown.Draw([]string{"two"})
-		shown.Draw([]string{"two", "three"})
+		job(func() {
+			os.NewFile(4, "ready").WriteString("x")
+			os.NewFile(3, "go on").Read(make([]byte, 1))
+		})
 		os.Exit(0)
 	case "shell":
 		signal.Ignore(unix.SIGTTOU)
 		read, goOn, err := os.Pipe()
-		drawn, write, err2 := os.Pipe()
+		ready, write, err2 := os.Pipe()
 		job := self("job", os.Stdin, os.Stdout, read, write)
-		job.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		job.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 		if cmp.Or(err, err2, job.Start()) != nil {
 			os.Exit(1)
 		}
-		drawn.Read(make([]byte, 1))
+		write.Close()
+		ready.SetReadDeadline(time.Now().Add(time.Minute))
+		if _, err := ready.Read(make([]byte, 1)); err != nil {
+			os.Stderr.WriteString("the job has stopped or ended\n")
+			os.Exit(1)
+		}
 		unix.IoctlSetPointerInt(0, unix.TIOCSPGRP, job.Process.Pid)
 		goOn.WriteString("x")
 		job.Wait()
 		os.Exit(job.ProcessState.ExitCode())
 	}
 	ours, theirs := openTerminal(t)
+	if _, err := term.MakeRaw(int(theirs.Fd())); err != nil {
+		t.Fatal(err)
+	}
+	ours.WriteString(typed)
 	shell := self("shell", theirs, theirs)
 	shell.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	err := shell.Run()
+	if err := shell.Run(); err != nil {
+		t.Error(err)
+	}
+	theirs.WriteString("\x00") // the job may have written nothing
 	b := make([]byte, 1<<16)
 	n, _ := ours.Read(b)
+	return strings.TrimRight(string(b[:n]), "\x00")
+}
+
+// TestDrawInBackground: a job in the background does not draw. In the foreground it draws all.
+func TestDrawInBackground(t *testing.T) {
+	got := inBackground(t, "", func(toForeground func()) {
+		shown := &Terminal{in: os.Stdin, out: os.Stdout}
+		shown.Draw([]string{"one"})
+		toForeground()
+		shown.Draw([]string{"two"})
+		shown.Draw([]string{"two", "three"})
+	})
 	want := enter + "\x1b[2J\x1b[1;1H\x1b[Ktwo" + "\x1b[2;1H\x1b[Kthree"
-	if got := string(b[:n]); err != nil || got != want {
-		t.Errorf("%q, want %q (%v)", got, want, err)
+	if got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestKeysInBackground: a job in the background reads no keys, and goes on. In the foreground it has them.
+func TestKeysInBackground(t *testing.T) {
+	got := inBackground(t, "k", func(toForeground func()) {
+		shown := &Terminal{in: os.Stdin, out: os.Stdout, keys: make(chan Key)}
+		woken, _, err := os.Pipe()
+		if err != nil {
+			os.Exit(1)
+		}
+		go shown.readKeys(woken)
+		select {
+		case key, open := <-shown.keys:
+			os.Stdout.WriteString("in the background: " + key.Name + strconv.FormatBool(open))
+			os.Exit(1)
+		case <-time.After(2 * backgroundTime):
+		}
+		toForeground()
+		os.Stdout.WriteString((<-shown.keys).Name)
+	})
+	if got != "k" {
+		t.Errorf("it read %q", got)
 	}
 }

@@ -1,0 +1,320 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"goprof/output/format"
+	"goprof/output/jfr"
+	"goprof/profile"
+	"goprof/session"
+	"goprof/triage/vitals"
+)
+
+// jvmEventFlags say whether a JFR file has what the JVM itself counts.
+type jvmEventFlags struct{ jvmEvents bool }
+
+func (f *jvmEventFlags) add(fs *pflag.FlagSet) {
+	fs.BoolVar(&f.jvmEvents, "jvm-events", false,
+		"with JFR: add the JVM's collections, safepoints, compilations and code cache as events of the JDK")
+}
+
+func (f *jvmEventFlags) check(cmd *cobra.Command, as format.Format) error {
+	if f.jvmEvents && as != format.JFR {
+		return usageError(cmd, fmt.Sprintf("--jvm-events is for jfr; %s has no room for them", as), with("output", "out.jfr"))
+	}
+	return nil
+}
+
+const (
+	// countEvery is how often the JVM's counters are read: what happens once in that time is told one by one.
+	countEvery = 50 * time.Millisecond
+	// sumsEvery is how often sums are written, each so many readings.
+	sumsEvery = int(time.Second / countEvery)
+)
+
+// jvmCounts turns what a JVM counts into events of a JFR file. It has one goroutine, beside the recording's.
+type jvmCounts struct {
+	vitals *vitals.Vitals
+	s      *session.Session
+	last   vitals.JVM
+	at     profile.Instant // of last
+	load   cpuLoad
+	number int64 // of the last collection
+}
+
+// countJVM begins to read the JVM's counters. It returns nil, and says why, if the JVM counts nothing.
+func (r *recorder) countJVM() (*jvmCounts, error) {
+	v, err := vitals.Open(r.session)
+	if err != nil {
+		return nil, err
+	}
+	c := &jvmCounts{vitals: v, s: r.session}
+	j, ok, err := v.Count(true)
+	if err != nil || !ok {
+		v.Close()
+		if err == nil {
+			fmt.Fprintln(r.talk,
+				"goprof: --jvm-events: this JVM counts nothing (-XX:-UsePerfData), so the file has no such events")
+		}
+		return nil, err
+	}
+	c.last, c.at = j, r.session.Now()
+	for i := range j.GC.Collectors {
+		c.number += int64(j.GC.Collectors[i].Count)
+	}
+	return c, nil
+}
+
+func (c *jvmCounts) close() {
+	if c != nil {
+		c.vitals.Close()
+	}
+}
+
+// begin writes events into a JFR file until end is called.
+func (c *jvmCounts) begin(ctx context.Context, into product) (end func()) {
+	if redacted, ok := into.(*redactedProduct); ok {
+		into = redacted.product // these events have no names of the program
+	}
+	to, ok := into.(*jfrProduct)
+	if c == nil || !ok {
+		return func() {}
+	}
+	ctx, stop := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		c.write(ctx, to)
+	}()
+	return func() { stop(); <-done }
+}
+
+// write writes events until ctx is done.
+func (c *jvmCounts) write(ctx context.Context, to *jfrProduct) {
+	to.do(func(w *jfr.Writer) error { w.SetConfiguration(configurationOf(&c.last)); return nil })
+	tick := time.NewTicker(countEvery)
+	defer tick.Stop()
+	for n := 1; ; n++ {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		j, ok, err := c.vitals.Count(n%sumsEvery == 0)
+		if err != nil {
+			return // the process has ended, or does not answer
+		}
+		if !ok {
+			continue
+		}
+		now := c.s.Now()
+		ended := vitals.Ended(&c.last.GC, &j.GC)
+		var heap vitals.Pool
+		if len(ended) > 0 {
+			heap, _ = c.vitals.Heap()
+		}
+		to.do(func(w *jfr.Writer) error { return c.events(w, &j, now, ended, heap, n%sumsEvery == 0) })
+		c.keep(j, now)
+	}
+}
+
+// keep keeps a reading for comparison with the next one. A safepoint that has begun has no time yet: it is told when it
+// has ended.
+func (c *jvmCounts) keep(j vitals.JVM, now profile.Instant) {
+	if c.last.Safepoints.Time == j.Safepoints.Time {
+		j.Safepoints = c.last.Safepoints
+	}
+	c.last, c.at = j, now
+}
+
+func (c *jvmCounts) events(w *jfr.Writer, j *vitals.JVM, now profile.Instant, ended []vitals.Collected,
+	heap vitals.Pool, sums bool) error {
+	for i := range ended {
+		if err := c.collection(w, j, now, ended, i); err != nil {
+			return err
+		}
+	}
+	if len(ended) > 0 {
+		used := heap.Used
+		if j.GC.HeapAfter.IsKnown() {
+			used = j.GC.HeapAfter
+		}
+		if n, ok := used.Get(); ok {
+			if err := w.Heap(now, c.number, n, heap.Committed.Or(0), heap.Max.Or(0)); err != nil {
+				return err
+			}
+		}
+	}
+	if err := c.safepoints(w, j, now); err != nil || !sums {
+		return err
+	}
+	if err := c.cpu(w, now); err != nil {
+		return err
+	}
+	return writeSums(w, j, now)
+}
+
+// cpuLoad is what was used of CPUs at a moment.
+type cpuLoad struct {
+	at      int64
+	process vitals.Process
+	machine vitals.Machine
+}
+
+// cpu writes what was used of CPUs since the last time.
+func (c *jvmCounts) cpu(w *jfr.Writer, now profile.Instant) error {
+	was, is := c.load, cpuLoad{at: now.Wall}
+	is.process, is.machine = c.vitals.Load()
+	c.load = is
+	before, ok := was.machine.CPUTime.Get()
+	after, ok2 := is.machine.CPUTime.Get()
+	cpus, ok3 := is.machine.CPUs.Get()
+	if was.at == 0 || !ok || !ok2 || !ok3 || cpus == 0 || after.Total() <= before.Total() || now.Wall <= was.at {
+		return nil
+	}
+	part := func(a, b time.Duration) float64 { return float64(b-a) / float64(now.Wall-was.at) / float64(cpus) }
+	used := part(was.process.CPU.Or(0), is.process.CPU.Or(0))
+	inKernel := part(was.process.InKernel.Or(0), is.process.InKernel.Or(0))
+	idle := float64(after.Idle+after.IOWait) - float64(before.Idle+before.IOWait)
+	return w.CPULoad(now, used-inKernel, inKernel, 1-idle/float64(after.Total()-before.Total()))
+}
+
+// collection writes one of those that have ended.
+func (c *jvmCounts) collection(w *jfr.Writer, j *vitals.JVM, now profile.Instant, ended []vitals.Collected,
+	i int) error {
+	one := &ended[i]
+	c.number++
+	end := c.spread(now, i, len(ended))
+	began, ok := j.Began.Get()
+	after, ok2 := one.Ended.Get()
+	if ok && ok2 { // the wall clock may have been set since the JVM began
+		end = min(max(began.UnixNano()+int64(after), c.at.Wall), now.Wall)
+	}
+	e := jfr.Collection{Number: c.number, Name: collectionName(j.GC.Name, one.Of), Length: one.Length,
+		Young: one.Of.Kind == vitals.YoungCollections, Old: one.Of.Kind == vitals.FullCollections}
+	pauses := strings.HasSuffix(one.Of.Name, "pauses")
+	concurrent := one.Of.Kind == vitals.ConcurrentPauses
+	if !concurrent || pauses {
+		e.Pause = "GC Pause"
+	}
+	e.Part = concurrent && pauses
+	if cause := j.GC.LastCause.Or(""); i == len(ended)-1 && cause != "No GC" {
+		e.Cause = cause
+	}
+	return w.Collection(c.instant(end-int64(one.Length), now), e)
+}
+
+// safepoints writes those that have ended. Their number and their time are known. If there are several, they share the
+// time evenly.
+func (c *jvmCounts) safepoints(w *jfr.Writer, j *vitals.JVM, now profile.Instant) error {
+	was, is := &c.last.Safepoints, &j.Safepoints
+	n := int64(is.Count.Or(0)) - int64(was.Count.Or(0))
+	length, sync := is.Time.Or(0)-was.Time.Or(0), is.SyncTime.Or(0)-was.SyncTime.Or(0)
+	if n <= 0 || n > maxSafepointsOnce || length <= 0 || !was.Count.IsKnown() || !is.Time.IsKnown() {
+		return nil
+	}
+	length, sync = length/time.Duration(n), sync/time.Duration(n)
+	for i := range n {
+		begin := c.instant(c.spread(now, int(i), int(n))-int64(length), now)
+		if err := w.Safepoint(begin, int64(was.Count.Or(0))+i+1, sync, length); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// maxSafepointsOnce is more than happen between two readings.
+const maxSafepointsOnce = 1 << 10
+
+// spread is the end of one of n events of which only the number is known since the last reading.
+func (c *jvmCounts) spread(now profile.Instant, i, n int) int64 {
+	return c.at.Wall + (now.Wall-c.at.Wall)*int64(i+1)/int64(n)
+}
+
+// instant is a moment of the wall clock, as both clocks have it.
+func (c *jvmCounts) instant(wall int64, now profile.Instant) profile.Instant {
+	return profile.Instant{Wall: wall, Ticks: now.Ticks - (now.Wall - wall)}
+}
+
+// writeSums writes what the JVM has done since it began, and how full its code cache is.
+func writeSums(w *jfr.Writer, j *vitals.JVM, now profile.Instant) error {
+	of := &j.Compiled
+	if of.Methods.IsKnown() {
+		err := w.Compiled(now, jfr.Compiled{Methods: of.Methods.Or(0), OnStack: of.OnStack.Or(0),
+			Bailouts: of.Bailouts.Or(0), Invalidated: of.Invalidated.Or(0), MethodBytes: of.MethodBytes.Or(0),
+			OnStackBytes: of.OSRBytes.Or(0), Size: of.Size.Or(0), CodeSize: of.CodeSize.Or(0), Time: of.Time.Or(0)})
+		if err != nil {
+			return err
+		}
+	}
+	for i := range j.Code.Heaps {
+		heap := &j.Code.Heaps[i]
+		used, ok := heap.Used.Get()
+		limit, ok2 := heap.Max.Get()
+		if !ok || !ok2 || used > limit {
+			continue
+		}
+		if err := w.CodeHeap(now, heap.Name, limit-used, heap.Refused.Or(0)); err != nil {
+			return err
+		}
+	}
+	if loaded, ok := j.Classes.Loaded.Get(); ok {
+		return w.Classes(now, loaded, j.Classes.Unloaded.Or(0))
+	}
+	return nil
+}
+
+// configurationOf is how the JVM is set up.
+func configurationOf(j *vitals.JVM) jfr.Configuration {
+	number := func(flag string) uint64 {
+		n, _ := strconv.ParseUint(j.Flags[flag], 10, 64)
+		return n
+	}
+	is := func(flag string) bool { return j.Flags[flag] == "true" }
+	c := jfr.Configuration{Parallel: int(number("ParallelGCThreads")), Concurrent: int(number("ConcGCThreads")),
+		Dynamic: is("UseDynamicNumberOfGCThreads"), ExplicitConcurrent: is("ExplicitGCInvokesConcurrent"),
+		ExplicitRefused: is("DisableExplicitGC"), HeapMax: number("MaxHeapSize"), HeapInitial: number("InitialHeapSize"),
+		Compilers: int(j.Compiled.Threads.Or(0)), Tiered: is("TieredCompilation"), CodeReserved: j.Code.Total.Max.Or(0)}
+	names, ok := collectorNames[j.GC.Name]
+	if !ok {
+		names = [3]string{j.GC.Name, j.GC.Name, j.GC.Name}
+	}
+	c.Young, c.Old = names[0], names[2]
+	return c
+}
+
+// collectorNames are what the JDK's recorder calls a collector's young, full and concurrent collections
+// (gc/shared/gcName.hpp).
+var collectorNames = map[string][3]string{
+	"G1":       {"G1New", "G1Full", "G1Old"},
+	"Parallel": {"ParallelScavenge", "ParallelOld", "ParallelOld"},
+	"Serial":   {"DefNew", "SerialOld", "SerialOld"},
+	"CMS":      {"ParNew", "SerialOld", "ConcurrentMarkSweep"},
+}
+
+// collectionName is what the JDK's recorder calls a collection.
+func collectionName(collector string, of *vitals.Collector) string {
+	names, ok := collectorNames[collector]
+	switch {
+	case ok && of.Kind == vitals.YoungCollections:
+		return names[0]
+	case ok && of.Kind == vitals.FullCollections:
+		return names[1]
+	case ok && of.Kind == vitals.ConcurrentPauses:
+		return names[2]
+	case strings.HasPrefix(of.Name, "ZGC minor"):
+		return "ZGC Minor"
+	case strings.HasPrefix(of.Name, "ZGC major"):
+		return "ZGC Major"
+	}
+	return collector
+}

@@ -32,6 +32,8 @@ type standing struct {
 	time, readyTime   time.Duration
 
 	told toldLook // kept for the Sink
+	owed toldSums // what the Sink is not told yet
+	over bool     // the wait has ended, and what ended it is known, or is not going to be
 }
 
 // wall is a recording of wall-clock time, with the last looks at all threads.
@@ -57,6 +59,7 @@ type wall struct {
 
 	part    *profile.EventKind // what its looks say; nil where the recording has one part
 	gathers *safepoints        // the safepoints that are watched; nil where none are
+	wakers  *wakers            // nil where they are not wanted
 }
 
 // stateFrame is the leaf of a stack.
@@ -96,6 +99,7 @@ func (w *wall) seen(snap *look.Look) int64 { return snap.Tally.Last() }
 
 func (w *wall) wanted(snap *look.Look) bool {
 	if old := w.of[snap.TID]; old != nil {
+		w.wakers.close(old)
 		w.settle(old)
 		w.forgetLook(old)
 		delete(w.of, snap.TID)
@@ -185,7 +189,10 @@ func (w *wall) settle(st *standing) {
 			w.countAgain(st, profile.Runnable, st.ready, ready-st.readyLooks, readyTime-st.readyTime)
 		}
 	}
-	w.tellLooks(st, looks-st.looks, d-st.time, ready-st.readyLooks, readyTime-st.readyTime)
+	st.owed.add(looks-st.looks, d-st.time, ready-st.readyLooks, readyTime-st.readyTime)
+	if w.wakers == nil || st.over {
+		w.tellLooks(st)
+	}
 	st.looks, st.time, st.readyLooks, st.readyTime = looks, d, ready, readyTime
 }
 
@@ -215,6 +222,7 @@ func (w *wall) settleAll() {
 		if st.looks+st.readyLooks != before || w.dir.threads[tid] != nil {
 			return false
 		}
+		w.wakers.close(st)
 		st.tally.Void() // if the thread lives after all, it is looked at again
 		w.forgetLook(st)
 		return true

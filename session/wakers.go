@@ -84,7 +84,7 @@ func (w *wakers) wanted(snap *look.Look) bool {
 		if snap.SP != 0 {
 			return true
 		}
-		w.wakeByThread(st, &profile.Stack{Truncated: profile.NotStopped}, w.label(snap.TID, snap.When))
+		w.wakeByThread(st, nil, "not copied", w.label(snap.TID, snap.When)) // the wait was short: see offcpu
 	}
 	return false
 }
@@ -107,7 +107,7 @@ func (w *wakers) lose(snap *look.Look, why profile.Reason) {
 	if snap.Waker.Of == nil {
 		w.wall.lose(snap, why)
 	} else if st := w.standingOf(snap); st != nil {
-		w.wakeByThread(st, &profile.Stack{Truncated: why}, w.label(snap.TID, snap.When))
+		w.wakeByThread(st, nil, why.String(), w.label(snap.TID, snap.When))
 	}
 }
 
@@ -124,8 +124,12 @@ func (w *wakers) count(snap *look.Look, stack *profile.Stack, root string) {
 	if stack == &w.virtual {
 		label = w.pool(w.labels.of(stack.Virtual))
 	}
+	cut := ""
+	if stack.Truncated != profile.Whole {
+		cut = stack.Truncated.String()
+	}
 	if st := w.standingOf(snap); st != nil {
-		w.wakeByThread(st, stack, label)
+		w.wakeByThread(st, stack.Frames, cut, label)
 	}
 }
 
@@ -137,12 +141,11 @@ func (w *wakers) label(tid int, when int64) string {
 	return w.pool(w.dir.labelAt(tid, when))
 }
 
-// wakeByThread says that a thread of the JVM has ended a wait.
-func (w *wakers) wakeByThread(st *standing, stack *profile.Stack, label string) {
-	above := append(w.above[:0], w.note(profile.WokenBy)...)
-	above = append(above, stack.Frames...)
-	if stack.Truncated != profile.Whole {
-		above = append(above, w.frame("[truncated: "+stack.Truncated.String()+"]"))
+// wakeByThread says that a thread of the JVM has ended a wait. cut says why frames are missing, if some are.
+func (w *wakers) wakeByThread(st *standing, frames []profile.Frame, cut, label string) {
+	above := append(append(w.above[:0], w.frame(profile.WokenBy)), frames...)
+	if cut != "" {
+		above = append(above, w.frame("[truncated: "+cut+"]"))
 	}
 	w.above = append(above, w.frame(label))
 	slices.Reverse(w.above)
@@ -201,11 +204,11 @@ func (w *wakers) add(by sortOfWaker, st *standing) {
 
 // unknownWakers say why the waker of a wait is not known.
 var unknownWakers = map[look.WaitEnd]string{
-	look.GoesOn:    "goes on at the end",
-	look.Woken:     "its record was not in time",
-	look.TooEarly:  "began before the recording",
+	look.GoesOn:    "not over at the end",
+	look.Woken:     "record too late",
+	look.TooEarly:  "begun before the recording",
 	look.NotNoted:  "not noted by the kernel",
-	look.WakerLost: "its record was lost",
+	look.WakerLost: "record lost",
 }
 
 // close is called for a wait of which no more comes.

@@ -124,7 +124,10 @@ func (w *wakeups) outputs(r *offRun, stack int) (array int, err error) {
 		}
 		w.fds, events = append(w.fds, fd), append(events, fd)
 	}
-	return w.keep(bpf.PerfArray(r.cpus, events))
+	if array, err = w.keep(bpf.PerfArray(r.cpus, events)); err != nil {
+		err = &ring.Error{Call: "bpf", Err: err}
+	}
+	return array, err
 }
 
 // keep has a descriptor closed at the end.

@@ -115,5 +115,4 @@ type OffCPUCounts struct {
 	Thinned      int64         // waits that do not count: others stand for them
 	Limit        time.Duration // how long those were at most; 0: there were none
 	Dropped      int64         // records for which the kernel had no room: after such a loss each thread begins again
-	WakeupsLost  int64         // records of wake-ups for which the kernel had no room
 }

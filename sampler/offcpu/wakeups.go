@@ -285,9 +285,10 @@ const (
 	mostLimit = 1 << 31
 )
 
-// thin tells the program the limit below which waits are thinned out.
+// thin tells the program the limit below which waits are thinned out. The program copies twice as often: the limit may
+// have changed by the time at which the wait is counted, and the wait is longer then.
 func (w *wakeups) thin(limit, least time.Duration) {
-	atomic.StoreUint64(w.limit, uint64(min(max(limit, least/shortWake), mostLimit)))
+	atomic.StoreUint64(w.limit, uint64(min(max(limit/2, least/shortWake), mostLimit)))
 }
 
 // Record is ring.Taker's: it keeps the record.
@@ -320,7 +321,7 @@ func commOf(b ring.Bytes, at uint64) string {
 }
 
 // Lose is ring.Taker's. The waits themselves are known.
-func (w *wakeups) Lose(_ ptrace.Outcome, n int64) { w.run.counts.WakeupsLost += n }
+func (w *wakeups) Lose(ptrace.Outcome, int64) { w.lostAt = ptrace.Monotonic() }
 
 // wokenBy is the record of what ended a thread's wait, nil if there is none. The thread had left its CPU for this wait
 // when the program noted it.
@@ -351,6 +352,8 @@ func (r *offRun) endWait(th *offThread, at int64) {
 		how = look.GoesOn
 	case th.out <= r.Began:
 		how = look.TooEarly
+	case th.out <= r.wakes.lostAt:
+		how = look.WakerLost
 	}
 	th.tally.End(how)
 }

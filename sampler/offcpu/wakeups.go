@@ -61,6 +61,7 @@ type wakeups struct {
 	mem              []byte
 	limit            *uint64
 	rec              ring.Hit
+	lostAt           int64 // when the kernel was last found to have had no room for records
 }
 
 // wakeup is one record.

@@ -45,7 +45,7 @@ func (w *wakerPath) above(t *Tree, label int32) {
 		return
 	case l.Kind == LabelThread:
 		w.thread = label
-	case w.any < 0:
+	case w.any < 0 && l.Kind != LabelTruncated && !waitsIn(l):
 		w.any = label
 	}
 	if l.Kind.Java() && w.plain < 0 {

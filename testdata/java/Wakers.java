@@ -23,6 +23,7 @@ import java.util.concurrent.locks.LockSupport;
  */
 public final class Wakers {
     static final int EACH = 2;
+    static final int PAUSE = 15; // ms
     static final String[] KINDS = {"monitor", "enter", "unpark", "queue", "sleep", "socket", "virtual"};
 
     /** A thread that waits, and what ends its waits. */
@@ -53,7 +54,7 @@ public final class Wakers {
                 clocks.end();
                 waits++;
                 if (kind.equals("enter")) {
-                    Thread.sleep(1); // the other one takes the lock meanwhile
+                    Thread.sleep(PAUSE / 2); // the other one takes the lock meanwhile
                 }
             }
         }
@@ -61,7 +62,7 @@ public final class Wakers {
         void wakes(long end) throws Exception {
             begun.await();
             for (boolean last = false; !last;) {
-                Thread.sleep(4 + number);
+                Thread.sleep(PAUSE + number);
                 over = last = System.nanoTime() >= end;
                 wake(this);
             }
@@ -187,7 +188,7 @@ public final class Wakers {
 
     static void wakeEnter(Pair p) throws Exception {
         synchronized (p.lock) {
-            Thread.sleep(6);
+            Thread.sleep(PAUSE);
         }
     }
 
@@ -211,7 +212,7 @@ public final class Wakers {
     }
 
     static void awaitSleep() throws Exception {
-        Thread.sleep(5);
+        Thread.sleep(PAUSE);
     }
 
     static void awaitSocket(Pair p) throws Exception {

@@ -76,7 +76,8 @@ func (f *recordFlags) toMode(cmd *cobra.Command) error {
 	case f.wakers && m.mode != session.WaitingMode && !namesWaits(f.event):
 		return usageError(cmd, "--wakers is for --event off-cpu and lock", without("wakers"))
 	case f.wakers && f.engine == string(session.PtraceEngine):
-		return usageError(cmd, "--wakers takes what the kernel notes of wake-ups, and --engine ptrace does not ask it", without("engine"))
+		return usageError(cmd, "--wakers takes what the kernel notes of wake-ups, and --engine ptrace does not ask it",
+			without("engine"))
 	case !is:
 		return nil
 	case f.event != "" && given("mode"):

@@ -31,7 +31,8 @@ func FuzzEventRecord(f *testing.F) {
 			for i, cpu := range []*arch.CPU{amd64.CPU, arm64.CPU} {
 				var e ring.Hit
 				at, ok := b.ParseHit(rec, i == 0, &e)
-				if ok && b.ParseMachine(at, rec, cpu, &e.Sample) && (e.Raw+uint64(e.RawLen) > rec.End || len(e.Kernel) > maxFrames) {
+				ok = ok && b.ParseMachine(at, rec, cpu, &e.Sample)
+				if ok && (e.Raw+uint64(e.RawLen) > rec.End || len(e.Kernel) > maxFrames) {
 					t.Fatalf("%+v in %+v", e, rec)
 				}
 			}

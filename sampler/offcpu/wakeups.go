@@ -310,7 +310,8 @@ func (w *wakeups) Record(b ring.Bytes, rec ring.Record) {
 			b.CopyTo(x.copy.stack, h.StackAt)
 		}
 	}
-	r.records = append(r.records, offRecord{when: h.When, tid: int(int32(b.Word(h.Raw + wokeTID))), kind: offWoken, woke: x})
+	r.records = append(r.records,
+		offRecord{when: h.When, tid: int(int32(b.Word(h.Raw + wokeTID))), kind: offWoken, woke: x})
 }
 
 // commOf is the text of a record, up to a zero byte.

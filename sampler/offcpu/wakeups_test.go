@@ -12,7 +12,8 @@ import (
 // TestWakeups: a wait gets what ended it, and no other: the thread had left its CPU for this wait when it was woken.
 func TestWakeups(t *testing.T) {
 	const ms = int64(time.Millisecond)
-	stack := offRecord{when: 10 * ms, tid: 7, kind: offStackOf, copy: offCopy{when: 10 * ms, has: true, stack: make([]byte, 64)}}
+	stack := offRecord{when: 10 * ms, tid: 7, kind: offStackOf,
+		copy: offCopy{when: 10 * ms, has: true, stack: make([]byte, 64)}}
 	rec := func(when int64, kind offKind) offRecord { return offRecord{when: when, tid: 7, kind: kind} }
 	woken := func(when, out int64) offRecord {
 		return offRecord{when: when, tid: 7, kind: offWoken, woke: &wakeup{pid: 3, tid: 9, when: when, out: out, comm: "by"}}
@@ -24,7 +25,8 @@ func TestWakeups(t *testing.T) {
 		want    look.WaitEnd
 	}{
 		{"one wait", []offRecord{stack, rec(10*ms+9, offOut), woken(20*ms, 10*ms+5), rec(30*ms, offIn)}, 0, look.Woken},
-		{"woken on its way", []offRecord{stack, woken(10*ms+7, 10*ms+5), rec(10*ms+9, offOut), rec(30*ms, offIn)}, 0, look.Woken},
+		{"woken on its way", []offRecord{stack, woken(10*ms+7, 10*ms+5), rec(10*ms+9, offOut), rec(30*ms, offIn)}, 0,
+			look.Woken},
 		{"its CPU was taken", []offRecord{stack, rec(10*ms+9, offOutReady), woken(20*ms, 10*ms+5), rec(30*ms, offIn)}, 0,
 			look.NotAsleep},
 		{"not noted", []offRecord{stack, rec(10*ms+9, offOut), rec(30*ms, offIn)}, 0, look.NotNoted},

@@ -25,9 +25,9 @@ type wokenSink struct {
 
 // woken is what a recording has of the waits of one thread.
 type woken struct {
-	all, right, slept time.Duration
-	waits, rightWaits int64
-	wrong             map[string]time.Duration
+	all, right, slept            time.Duration
+	waits, rightWaits, stackless int64
+	wrong                        map[string]time.Duration
 }
 
 func (s *wokenSink) Sample(sample *profile.Sample) {
@@ -49,7 +49,11 @@ func (s *wokenSink) Sample(sample *profile.Sample) {
 		return
 	}
 	w.slept, w.waits = w.slept+sample.Span, w.waits+sample.Looks()
-	if by := sample.Stack.Frames[:at]; isRightWaker(kind, strings.Replace(name, "-waits-", "-wakes-", 1), by) {
+	by := sample.Stack.Frames[:at]
+	if len(by) == 3 && strings.HasPrefix(by[1].Func.Name, "[truncated: ") {
+		w.stackless += sample.Looks()
+	}
+	if isRightWaker(kind, strings.Replace(name, "-waits-", "-wakes-", 1), by) || isSafepoint(sample.Stack.Frames[at:], by) {
 		w.right, w.rightWaits = w.right+sample.Span, w.rightWaits+sample.Looks()
 	} else {
 		text := ""
@@ -65,7 +69,8 @@ var waitsAs = map[string][]profile.State{"monitor": {profile.Waiting, profile.Bl
 	"unpark": {profile.Parked}, "queue": {profile.Parked}, "virtual": {profile.Parked}, "sleep": {profile.Sleeping},
 	"socket": {profile.Socket, profile.File}}
 
-// isRightWaker reports whether frames are those of the thread that wakes a kind's thread, or of what does.
+// isRightWaker reports whether frames are those of the thread that wakes a kind's thread, or of what does. There may be
+// no stack between the thread and the wait.
 func isRightWaker(kind, thread string, by []profile.Frame) bool {
 	only := by[len(by)-1].Func.Name
 	switch kind {
@@ -86,7 +91,14 @@ func isRightWaker(kind, thread string, by []profile.Frame) bool {
 	}
 	wakes := "truth.Wakers.wake" + strings.ToUpper(kind[:1]) + kind[1:]
 	return only == profile.WokenBy && strings.HasPrefix(by[0].Func.Name, "["+thread+" ") &&
-		slices.ContainsFunc(by, func(f profile.Frame) bool { return f.Func.Name == wakes })
+		(len(by) == 3 || slices.ContainsFunc(by, func(f profile.Frame) bool { return f.Func.Name == wakes }))
+}
+
+// isSafepoint reports whether a thread waited until a safepoint was over, and the VM thread ended that.
+func isSafepoint(wait, by []profile.Frame) bool {
+	return strings.HasPrefix(by[0].Func.Name, "[VM Thread ") && slices.ContainsFunc(wait, func(f profile.Frame) bool {
+		return strings.Contains(f.Func.Name, "Safepoint") || strings.Contains(f.Func.Name, "WaitBarrier")
+	})
 }
 
 // commOfTest is the kernel's name of the test's threads.
@@ -125,7 +137,7 @@ func TestWakers(t *testing.T) {
 			told = jvm.Command("wait " + length)
 		})
 		t.Logf("%v: %+v, %+v, lost %v", jdk, *sum.Switches, sum.Wakers, sum.LostBy)
-		checkWakers(t, sink, told)
+		checkWakers(t, sink, told, timeSlack(&sum))
 	})
 }
 
@@ -145,11 +157,22 @@ func writeSlowly(listener net.Listener) {
 	}
 }
 
-func checkWakers(t *testing.T, sink *wokenSink, told []string) {
+// timeSlack is how far the time of one thread may be off: waits are lost on a busy machine, which the account says, and
+// of many short ones some stand for others, by lot. Of waits up to a limit that pass a time T in all, the error has a
+// variance of T times the limit at most.
+func timeSlack(sum *profile.Summary) float64 {
+	slack := 2 * float64(sum.Lost) / float64(sum.Attempted)
+	if sum.Switches.Thinned > 0 {
+		slack += 3 * math.Sqrt(float64(sum.Switches.Limit)/float64(sum.Meta.Duration))
+	}
+	return slack + float64(sum.Switches.Dropped)/float64(sum.Attempted)
+}
+
+func checkWakers(t *testing.T, sink *wokenSink, told []string, slack float64) {
 	t.Helper()
-	least, farthest := 0.9, 0.1
+	least, farthest := 0.9, 0.1+slack
 	if longForm {
-		least, farthest = 0.99, 0.01
+		least, farthest = 0.99, 0.01+slack
 	}
 	for _, line := range told {
 		var name string
@@ -162,12 +185,12 @@ func checkWakers(t *testing.T, sink *wokenSink, told []string) {
 		}
 		off := float64(w.all)/float64(nanos) - 1
 		right, rightWaits := float64(w.right)/float64(w.slept), float64(w.rightWaits)/float64(w.waits)
-		t.Logf("%-16s %5d waits, %v; the recording: %5d, %v (%+.2f %%); the right waker: %.2f %% of them, %.2f %% of the time",
-			name, waits, time.Duration(nanos), w.waits, w.all, 100*off, 100*rightWaits, 100*right)
+		t.Logf("%-16s %5d waits, %v; the recording: %5d, %v (%+.2f %%); right waker: %.2f %% of them, %.2f %% of the time, "+
+			"%d without a stack", name, waits, time.Duration(nanos), w.waits, w.all, 100*off, 100*rightWaits, 100*right, w.stackless)
 		for by, d := range w.wrong {
 			t.Logf("   %v: %s", d, by)
 		}
-		if right < least || rightWaits < least {
+		if right < least || rightWaits < least || float64(w.stackless) > 0.1*float64(w.waits) {
 			t.Errorf("%s: wrong wakers", name)
 		}
 		if math.Abs(off) > farthest {

@@ -53,7 +53,8 @@ func (s *wokenSink) Sample(sample *profile.Sample) {
 	if len(by) == 3 && strings.HasPrefix(by[1].Func.Name, "[truncated: ") {
 		w.stackless += sample.Looks()
 	}
-	if isRightWaker(kind, strings.Replace(name, "-waits-", "-wakes-", 1), by) || isSafepoint(sample.Stack.Frames[at:], by) {
+	if isRightWaker(kind, strings.Replace(name, "-waits-", "-wakes-", 1), by) ||
+		isSafepoint(sample.Stack.Frames[at:], by) {
 		w.right, w.rightWaits = w.right+sample.Span, w.rightWaits+sample.Looks()
 	} else {
 		text := ""
@@ -186,7 +187,8 @@ func checkWakers(t *testing.T, sink *wokenSink, told []string, slack float64) {
 		off := float64(w.all)/float64(nanos) - 1
 		right, rightWaits := float64(w.right)/float64(w.slept), float64(w.rightWaits)/float64(w.waits)
 		t.Logf("%-16s %5d waits, %v; the recording: %5d, %v (%+.2f %%); right waker: %.2f %% of them, %.2f %% of the time, "+
-			"%d without a stack", name, waits, time.Duration(nanos), w.waits, w.all, 100*off, 100*rightWaits, 100*right, w.stackless)
+			"%d without a stack", name, waits, time.Duration(nanos), w.waits, w.all, 100*off, 100*rightWaits, 100*right,
+			w.stackless)
 		for by, d := range w.wrong {
 			t.Logf("   %v: %s", d, by)
 		}

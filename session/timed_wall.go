@@ -23,16 +23,6 @@ type toldLook struct {
 	began  int64 // the first look
 }
 
-// toldSums is how often a look has counted, and how often of a thread that was ready to run.
-type toldSums struct {
-	looks, ready    int64
-	time, readyTime time.Duration
-}
-
-func (t *toldSums) add(looks int64, d time.Duration, ready int64, readyTime time.Duration) {
-	t.looks, t.time, t.ready, t.readyTime = t.looks+looks, t.time+d, t.ready+ready, t.readyTime+readyTime
-}
-
 // rememberLook keeps a look's stack, which stands in leafed with its state, and its thread.
 func (w *wall) rememberLook(st *standing, snap *look.Look, stack *profile.Stack, root string) {
 	if w.timed == nil {
@@ -62,9 +52,7 @@ func (w *wall) forgetLook(st *standing) {
 // was ready to run. The kernel tells late which looks were of the second kind. So more looks of the first kind may
 // have been told than there were. Then fewer looks are told as ready to run, so that the sum is right. Where looks of
 // the second kind are not wanted, fewer of the thread's next looks in the state are told.
-func (w *wall) tellLooks(st *standing) {
-	looks, d, ready, readyTime := st.owed.looks, st.owed.time, st.owed.ready, st.owed.readyTime
-	st.owed = toldSums{}
+func (w *wall) tellLooks(st *standing, looks int64, d time.Duration, ready int64, readyTime time.Duration) {
 	if w.timed == nil || st.lost != profile.Whole {
 		return
 	}

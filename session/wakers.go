@@ -13,9 +13,8 @@ import (
 	"goprof/sampler/offcpu"
 )
 
-// What ended a wait (sampler/offcpu/wakeups.go). The look at the waker comes when the wait is over. Until then the
-// wait counts without a waker; then it is moved to a place with the waker's frames on top (profile/waker.go). So the
-// time of all waits stays what it is. The Sink is told of a wait when it is over.
+// What ended a wait (sampler/offcpu/wakeups.go). The look at the waker comes when the wait is over. Only then the wait
+// counts, with all of its time, at a place that has the waker's frames on top (profile/waker.go).
 
 // wakers is a recording of waits that wants to know what ended each.
 type wakers struct {
@@ -57,7 +56,7 @@ func (w *wall) wantWakers() {
 // standingOf is the wait that a look at a waker is of, nil where it is not kept: it has come to nothing.
 func (w *wakers) standingOf(snap *look.Look) *standing {
 	st := w.of[snap.Waker.TID]
-	if st == nil || st.tally != snap.Waker.Of || st.lost != profile.Whole {
+	if st == nil || st.tally != snap.Waker.Of || st.lost != profile.Whole || st.over {
 		return nil
 	}
 	return st
@@ -87,12 +86,6 @@ func (w *wakers) wanted(snap *look.Look) bool {
 		w.wakeByThread(st, nil, "not copied", w.label(snap.TID, snap.When)) // the wait was short: see offcpu
 	}
 	return false
-}
-
-func (w *wakers) walked(snap *look.Look, stack *profile.Stack) {
-	if snap.Waker.Of == nil {
-		w.wall.walked(snap, stack)
-	}
 }
 
 func (w *wakers) seen(snap *look.Look) int64 {
@@ -170,29 +163,18 @@ func (w *wakers) frame(text string) profile.Frame {
 	return profile.Frame{Func: fn, Kind: profile.Gap, BCI: -1}
 }
 
-// wake ends a wait. above is what stands above it from now on, leaf first.
+// wake ends a wait. above is what stands above it, leaf first.
 func (w *wakers) wake(st *standing, by sortOfWaker, above []profile.Frame) {
-	if st.over {
-		return
-	}
-	w.settle(st) // all that has been counted of it is at its place
-	to := w.profile.Above(st.at, above)
-	if w.wants(st.state) && !st.idle {
-		w.profile.Again(st.at, -st.looks, -st.time)
-		w.profile.Again(to, st.looks, st.time)
-		w.add(by, st)
-	}
-	st.at, st.over = to, true
+	st.at, st.over = w.profile.Above(st.at, above), true
 	if st.told.frames != nil {
 		w.timed.frames += len(above)
-		sure := st.told.frames[0].Sure
+		above[0].Sure = st.told.frames[0].Sure
 		st.told.frames = append(slices.Clone(above), st.told.frames...)
-		st.told.frames[0].Sure = sure
 	}
 	w.settle(st)
-}
-
-func (w *wakers) add(by sortOfWaker, st *standing) {
+	if !w.wants(st.state) || st.idle {
+		return
+	}
 	sum := w.sums[by]
 	if sum == nil {
 		sum = &profile.WakerSum{Name: by.name, Known: by.known}

@@ -32,8 +32,7 @@ type standing struct {
 	time, readyTime   time.Duration
 
 	told toldLook // kept for the Sink
-	owed toldSums // what the Sink is not told yet
-	over bool     // the wait has ended, and what ended it is known, or is not going to be
+	over bool     // where wakers are wanted: it is known what ended the wait, or never will be
 }
 
 // wall is a recording of wall-clock time, with the last looks at all threads.
@@ -176,6 +175,9 @@ func (w *wall) keepLook(st *standing) {
 
 // settle counts a look as often as its tally has grown since it was settled last.
 func (w *wall) settle(st *standing) {
+	if w.wakers != nil && !st.over && st.lost == profile.Whole {
+		return // its place is not known yet
+	}
 	looks, d := st.tally.Count()
 	ready, readyTime := st.tally.CountReady()
 	if st.lost != profile.Whole {
@@ -189,10 +191,7 @@ func (w *wall) settle(st *standing) {
 			w.countAgain(st, profile.Runnable, st.ready, ready-st.readyLooks, readyTime-st.readyTime)
 		}
 	}
-	st.owed.add(looks-st.looks, d-st.time, ready-st.readyLooks, readyTime-st.readyTime)
-	if w.wakers == nil || st.over {
-		w.tellLooks(st)
-	}
+	w.tellLooks(st, looks-st.looks, d-st.time, ready-st.readyLooks, readyTime-st.readyTime)
 	st.looks, st.time, st.readyLooks, st.readyTime = looks, d, ready, readyTime
 }
 
@@ -223,6 +222,7 @@ func (w *wall) settleAll() {
 			return false
 		}
 		w.wakers.close(st)
+		w.settle(st)
 		st.tally.Void() // if the thread lives after all, it is looked at again
 		w.forgetLook(st)
 		return true

@@ -88,6 +88,8 @@ func isRightWaker(kind, thread string, by []profile.Frame) bool {
 		kind = "queue"
 		if strings.HasPrefix(by[0].Func.Name, "[virtual #?]") { // its frames in the heap, and its name, were read too late
 			thread = "virtual"
+		} else if len(by) == 3 && strings.HasPrefix(by[0].Func.Name, "[ForkJoinPool-1-worker-") {
+			return true // without a stack, the carrier is known
 		}
 	}
 	wakes := "truth.Wakers.wake" + strings.ToUpper(kind[:1]) + kind[1:]

@@ -5,7 +5,8 @@ import "goprof/profile"
 // noWaker are samples without a wait that somebody ended.
 const noWaker = "[no waker]"
 
-// wakerPath is what is known of a waker, from the wait up to a node of its stack (profile/waker.go), as labels. -1: none.
+// wakerPath is what is known of a waker, from the wait up to a node of its stack (profile/waker.go), as labels.
+// -1: none.
 type wakerPath struct {
 	by     int32 // the frame that separates it from the wait
 	java   int32 // the topmost Java method in which threads do not just wait or wake others

@@ -116,6 +116,9 @@ func (h Host) Explain(pid int, err error) Cause {
 		return Cause{Name: "no-perf", Why: needProbes.missing("uprobes for perf_event_open")}
 	case errors.Is(err, offcpu.ErrUnmarked):
 		return Cause{Name: "no-perf", Why: needSwitches.missing("records of switches that tell waits from lost CPUs")}
+	case errors.Is(err, session.ErrKernelHidden):
+		return Cause{Class: Forbidden, Name: "kernel-names", Why: err.Error(),
+			Remedy: "sudo sysctl kernel.kptr_restrict=1, and " + h.toHave("SYSLOG")}
 	case isPerfError(err):
 		return h.explainPerf(pid, err)
 	case errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENFILE):

@@ -43,6 +43,7 @@ func partText(to io.Writer, s *profile.Summary, further bool, tried *[]string) e
 	}
 	a.amount()
 	a.profile()
+	a.wakers()
 	a.leftOut()
 	a.hottest()
 	a.allocated()
@@ -176,6 +177,30 @@ func (a *account) profile() {
 		if i < len(s.Cures) {
 			a.try(s.Cures[i])
 		}
+	}
+}
+
+// wakers says what ended the waits, and why that is not known of some.
+func (a *account) wakers() {
+	if len(a.s.Wakers) == 0 {
+		return
+	}
+	var all, known int64
+	var texts [2][]string
+	for _, w := range a.s.Wakers {
+		all += w.Waits
+		text := Grouped(w.Waits) + " " + CleanName(w.Name)
+		if w.Known {
+			known += w.Waits
+			texts[0] = append(texts[0], text)
+		} else {
+			texts[1] = append(texts[1], text)
+		}
+	}
+	a.line("Wakers", "known of %s of %s waits: %s", Grouped(known), Grouped(all),
+		cmp.Or(strings.Join(texts[0], ", "), "none"))
+	if texts[1] != nil {
+		a.line("", "of the others: %s", strings.Join(texts[1], ", "))
 	}
 }
 

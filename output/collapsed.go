@@ -36,6 +36,7 @@ import (
 //	[truncated: reason]     the stack does not reach its thread's root
 //	[parked], [running] ... what the thread did or waited for, the leaf in wall-clock modes (profile.State)
 //	[parked: class]         and for what, in mode off-cpu
+//	[woken by], [woken by: timer (interrupt)], [not woken: reason]   the frames above are those of what ended the wait
 //	[no unwind info: lib]   native code that could not be unwound lies here
 //	[reflection] ...        frames that only pass calls on, if they are hidden: see package naming
 //

@@ -73,6 +73,7 @@ type hotPath struct {
 	app    topmost // if the thread waits
 	own    ownJob
 	native int32 // label of the topmost native frame above the Java ones, -1: none
+	state  int32 // label of what the thread did, -1: none
 }
 
 func newHeat(t *Tree, of *profile.Meta) *heatSum {
@@ -87,7 +88,7 @@ func newHeat(t *Tree, of *profile.Meta) *heatSum {
 		h.labels[i].class = allocates && isClass(l)
 	}
 	at := make([]hotPath, len(t.Nodes))
-	at[0] = hotPath{top: -1, native: -1}
+	at[0] = hotPath{top: -1, native: -1, state: -1}
 	for n := 1; n < len(t.Nodes); n++ {
 		node := &t.Nodes[n]
 		below := at[node.Parent]
@@ -95,7 +96,7 @@ func newHeat(t *Tree, of *profile.Meta) *heatSum {
 		switch {
 		case node.Self == 0:
 		case h.labels[node.Name].class:
-			h.count(hotPath{top: node.Name, app: topmost{int32(n), true}, native: -1}, node)
+			h.count(hotPath{top: node.Name, app: topmost{int32(n), true}, native: -1, state: -1}, node)
 		default:
 			h.count(at[n], node)
 		}
@@ -106,8 +107,13 @@ func newHeat(t *Tree, of *profile.Meta) *heatSum {
 // above is what is known of a stack that has one more frame on top.
 func (h *heatSum) above(s hotPath, node, label int32) hotPath {
 	f, kind := &h.labels[label], h.tree.Labels[label].Kind
+	if s.state >= 0 { // what ended the wait
+		return s
+	}
 	s.app = s.app.above(node, kind, f.waits)
 	switch {
+	case kind == LabelState:
+		s.state = label
 	case kind.Java():
 		s.top, s.native = label, -1
 	case kind == LabelNative || kind == LabelKernel || kind == LabelGap:
@@ -124,6 +130,9 @@ func (h *heatSum) above(s hotPath, node, label int32) hotPath {
 // count counts the samples that end in a node.
 func (h *heatSum) count(s hotPath, node *TreeNode) {
 	leaf := h.tree.Labels[node.Name]
+	if s.state >= 0 {
+		leaf = h.tree.Labels[s.state]
+	}
 	if leaf.Text == profile.NotSampled || leaf.Text == profile.ExitedThreads {
 		return // CPU time that no sample carries
 	}

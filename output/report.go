@@ -13,7 +13,7 @@ import (
 	"goprof/profile"
 )
 
-// ReportKeys are the keys that a report can have. NewHottest makes one more, ByHottest.
+// ReportKeys are the keys that a report can have. NewHottest and NewWakers make two more, ByHottest and ByWaker.
 var ReportKeys = []string{"method", ByLine, ByClass, ByPackage, "kind", ByThread, ByState}
 
 // Keys that ask for more than a frame's own name.
@@ -23,6 +23,7 @@ const (
 	ByPackage = "package"
 	ByThread  = "thread"
 	ByState   = "state"
+	ByWaker   = "waker"
 	ByHottest = "hottest" // the names of the account
 )
 
@@ -146,6 +147,8 @@ func (r *Report) Lacks() string {
 	case len(r.Rows) != 1:
 	case r.Rows[0].Name == noThread:
 		return "goprof record --pid PID -d 30s --threads, or -o FILE.jfr, which has each sample's thread"
+	case r.Rows[0].Name == noWaker:
+		return "goprof record --pid PID -d 30s --event off-cpu --wakers"
 	case r.Rows[0].Name == noState:
 		return "goprof record --pid PID -d 30s --mode wall"
 	}

@@ -49,25 +49,30 @@ func stateOf(leaf Name) (state string, waited bool) {
 
 // Owners says as which node each node of a tree counts in a report by a key: as itself, but for these. All frames of a
 // thread count as that thread. What a thread did is no method: that time is its caller's, and where the thread waited,
-// that of the topmost frame in which threads do not just wait. A class, a package and a line have the native code that
-// they call. Node 0 is the root, and parents stand before their children.
+// that of the topmost frame in which threads do not just wait. What ended a wait counts for the wait. A class, a
+// package and a line have the native code that they call. Node 0 is the root, and parents stand before their children.
 func Owners(by string, labels []Name, nodes int, at func(n int32) (parent, label int32)) []int32 {
 	waits := make([]bool, len(labels))
 	for i, l := range labels {
 		waits[i] = waitsIn(l)
 	}
-	owner, top := make([]int32, nodes), make([]topmost, nodes)
+	owner, top, waited := make([]int32, nodes), make([]topmost, nodes), make([]bool, nodes)
 	for n := int32(1); n < int32(nodes); n++ {
 		parent, label := at(n)
 		l := labels[label]
+		if waited[parent] {
+			owner[n], waited[n] = owner[parent], true
+			continue
+		}
+		waited[n] = l.Kind == LabelState
 		owner[n], top[n] = n, top[parent].above(n, l.Kind, waits[label])
 		if parent == 0 || by == ByState {
 			continue
 		}
 		_, onto := at(owner[parent])
-		_, waited := stateOf(l)
+		_, rests := stateOf(l)
 		switch {
-		case waited && by != ByThread && top[parent].node != 0:
+		case rests && by != ByThread && top[parent].node != 0:
 			owner[n] = owner[top[parent].node]
 		case by == ByThread, l.Kind == LabelState,
 			(by == ByClass || by == ByPackage || by == ByLine) && !l.Kind.Java() && labels[onto].Kind.Java():

@@ -118,7 +118,9 @@ func bracketKind(text string) LabelKind {
 		return LabelState
 	case strings.HasPrefix(text, "[truncated: "):
 		return LabelTruncated
-	case strings.HasPrefix(text, "[no unwind info") || text == profile.NotSampled || text == profile.ExitedThreads:
+	case strings.HasPrefix(text, "[no unwind info") || profile.IsWaker(text):
+		return LabelGap
+	case text == profile.NotSampled || text == profile.ExitedThreads:
 		return LabelGap
 	case naming.IsFold(text):
 		return LabelFolded

@@ -102,6 +102,7 @@ type Summary struct {
 	// Allocated is what the JVM's threads allocated meanwhile; nil where its structures do not tell.
 	Allocated  *Allocated    `json:"allocated,omitempty"`
 	Switches   *Switches     `json:"switches,omitempty"`       // in mode off-cpu by context switches
+	Wakers     Wakers        `json:"wakers,omitempty"`         // what ended the waits, the known ones first
 	Safepoints *Safepoints   `json:"safepoints,omitempty"`     // in mode ttsp
 	Silent     int           `json:"silent_threads,omitempty"` // whose memory did not answer
 	OwnCPU     time.Duration `json:"own_cpu_ns"`               // what goprof itself used

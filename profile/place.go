@@ -91,6 +91,24 @@ func (p *Profile) Beside(at Place, leaf *Func, kind Kind) Place {
 	return Place{node: p.cut(parent), why: at.why, full: true}
 }
 
+// Above is the place of the same stack with more frames on top of its leaf, leaf first. The leaf is as sure as before.
+func (p *Profile) Above(at Place, frames []Frame) Place {
+	if at.full || at.node <= 0 || at.node >= p.tree.size {
+		return at
+	}
+	for i := len(frames) - 1; i >= 0; i-- {
+		below := at.node
+		if id, ok := p.funcs.find(frames[i].Func, p.maxFuncs); ok {
+			at.node = p.child(below, whatOf(id, frames[i].Kind))
+		}
+		if at.node == 0 || at.node == below {
+			at.node, at.full = p.cut(below), true
+			break
+		}
+	}
+	return at
+}
+
 // Count counts a stack n times in the account alone.
 func (p *Profile) Count(s *Stack, n int64, d time.Duration) {
 	sure := Certainty(0)

@@ -77,6 +77,5 @@ func (s *Sample) StateKey() uint64 {
 
 // LacksLeaf reports whether the stack still needs its state as a leaf, as stacks of wall-clock modes have one.
 func (s *Sample) LacksLeaf() bool {
-	return s.Wall && !s.NoState &&
-		(s.Stack == nil || len(s.Stack.Frames) == 0 || s.Stack.Frames[0].Kind != StateFrame)
+	return s.Wall && !s.NoState && (s.Stack == nil || s.Stack.StateAt() < 0)
 }

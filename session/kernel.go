@@ -23,6 +23,7 @@ type kernelNames struct {
 	addrs []uint64
 	names []string
 	funcs map[string]*profile.Func
+	facts map[uint64]kernelFacts // of addresses (wakers_kernel.go)
 }
 
 // kernelFrames shows the kernel's frames, where they are wanted.

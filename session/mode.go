@@ -57,7 +57,8 @@ func (r *recording) choose() {
 		}
 		r.sampler = wallclock.New(pid, cpu, looks)
 		if w.waits && opt.Engine == PerfEngine {
-			r.sampler = offcpu.New(pid, cpu, offcpu.Options{Min: opt.Min, During: looks.During})
+			r.sampler = offcpu.New(pid, cpu, offcpu.Options{Min: opt.Min, During: looks.During, Wakers: opt.Wakers})
+			w.wantWakers()
 		}
 		w.switches = r.sampler.Abilities().Switches
 	default:

@@ -47,6 +47,8 @@ type RecordOptions struct {
 	NonBlocking, NativeOnce bool
 	// Min leaves out waits that are shorter: with WaitingMode and PerfEngine.
 	Min time.Duration
+	// Wakers wants to know what has ended each wait: with WaitingMode and PerfEngine. See TryWakers.
+	Wakers bool
 	// Sink gets each sample with its time, if it is not nil.
 	Sink Sink
 	// Full gets the stacks so far when they need much memory, if it is not nil. The profile forgets them then. It is
@@ -151,6 +153,7 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 		r.takeAll(queue)
 		r.endShares()
 		r.endUnfreed()
+		r.manner.end()
 		r.countAllocated()
 		s.Walker.Forget() // its memory is needed to write the result
 		s.VM.Forget()

@@ -37,6 +37,8 @@ type manner interface {
 	count(snap *look.Look, stack *profile.Stack, root string)
 	// settleAll brings the profile up to date with looks that go on.
 	settleAll()
+	// end is called when no more looks come.
+	end()
 	// move finds places for these, when the stacks of the profile were taken.
 	move(from *profile.Profile)
 	// account adds to the account what only such a recording tells.
@@ -46,6 +48,7 @@ type manner interface {
 // Most manners do nothing at these moments.
 func (r *recording) walked(*look.Look, *profile.Stack) {}
 func (r *recording) settleAll()                        {}
+func (r *recording) end()                              {}
 func (r *recording) move(*profile.Profile)             {}
 
 const (

@@ -32,6 +32,7 @@ type standing struct {
 	time, readyTime   time.Duration
 
 	told toldLook // kept for the Sink
+	over bool     // where wakers are wanted: it is known what ended the wait, or never will be
 }
 
 // wall is a recording of wall-clock time, with the last looks at all threads.
@@ -57,6 +58,7 @@ type wall struct {
 
 	part    *profile.EventKind // what its looks say; nil where the recording has one part
 	gathers *safepoints        // the safepoints that are watched; nil where none are
+	wakers  *wakers            // nil where they are not wanted
 }
 
 // stateFrame is the leaf of a stack.
@@ -96,6 +98,7 @@ func (w *wall) seen(snap *look.Look) int64 { return snap.Tally.Last() }
 
 func (w *wall) wanted(snap *look.Look) bool {
 	if old := w.of[snap.TID]; old != nil {
+		w.wakers.close(old)
 		w.settle(old)
 		w.forgetLook(old)
 		delete(w.of, snap.TID)
@@ -172,6 +175,9 @@ func (w *wall) keepLook(st *standing) {
 
 // settle counts a look as often as its tally has grown since it was settled last.
 func (w *wall) settle(st *standing) {
+	if w.wakers != nil && !st.over && st.lost == profile.Whole {
+		return // its place is not known yet
+	}
 	looks, d := st.tally.Count()
 	ready, readyTime := st.tally.CountReady()
 	if st.lost != profile.Whole {
@@ -215,6 +221,8 @@ func (w *wall) settleAll() {
 		if st.looks+st.readyLooks != before || w.dir.threads[tid] != nil {
 			return false
 		}
+		w.wakers.close(st)
+		w.settle(st)
 		st.tally.Void() // if the thread lives after all, it is looked at again
 		w.forgetLook(st)
 		return true

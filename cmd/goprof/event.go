@@ -183,14 +183,15 @@ func (f *eventFlags) askLeak(cmd *cobra.Command) error {
 }
 
 // rights are the rights that goprof keeps for the recording. The kernel's own counters need no more than CPU time does.
-func (f *eventFlags) rights() guard.Keep {
+// kernel: the kernel's functions need names.
+func (f *eventFlags) rights(kernel bool) guard.Keep {
 	probes := slices.ContainsFunc(f.asked, func(e session.AskedEvent) bool { return session.MayNeedProbes(e.Name) })
 	switch {
-	case probes && f.kernel:
+	case probes && kernel:
 		return guard.ToProbeKernel
 	case probes:
 		return guard.ToProbe
-	case f.kernel:
+	case kernel:
 		return guard.ToRecordKernel
 	}
 	return guard.ToRecord

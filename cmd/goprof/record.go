@@ -73,6 +73,7 @@ const recordExample = `  goprof record --pid 1234 -d 30s              into out.c
   goprof record --pid 1234 -d 1m --event ttsp -o ttsp.html    who keeps safepoints waiting
   goprof record --pid 1234 -d 1m --event lock -o lock.html     time that threads wait for locks
   goprof record --pid 1234 -d 1m --event off-cpu --min 1ms     every wait of a millisecond and more
+  goprof record --pid 1234 -d 1m --event off-cpu --wakers -o wakers.html    and what ended each
   goprof record --pid 1234 -d 1m --event alloc -o alloc.html   who allocates what, by bytes
   goprof record --pid 1234 -d 1m --event exceptions            who throws what; every one is counted
   goprof record --pid 1234 -d 1m --event libc:write            any function of a native library
@@ -231,7 +232,7 @@ func (f *recordFlags) run(cmd *cobra.Command, args []string) error {
 	// take part.
 	goFirst()
 	session.LetSysmonRest()
-	given := guard.Enter(f.eventFlags.rights())
+	given := guard.Enter(f.eventFlags.rights(f.kernel || f.wakers))
 	talk := cmd.ErrOrStderr()
 	if given.AdminForPerf && f.verbose {
 		tellNotes(talk, []profile.Note{host().AdminNote()})

@@ -26,7 +26,7 @@ type reportFlags struct {
 }
 
 // reportKeys are what --by may be.
-var reportKeys = append(slices.Clone(output.ReportKeys), output.ByHottest)
+var reportKeys = append(slices.Clone(output.ReportKeys), output.ByHottest, output.ByWaker)
 
 func newReport() *cobra.Command {
 	var f reportFlags
@@ -58,6 +58,7 @@ events that are samples. Flags that choose samples are refused: --where chooses 
   goprof report --by thread --group-threads out.collapsed
   goprof report --by state out.collapsed         after goprof record --mode wall or off-cpu
   goprof report out.jfr --from 10s --to 25s      what ran in these 15 seconds
+  goprof report --by waker out.collapsed         after goprof record --event off-cpu --wakers
   goprof report --by hottest out.jfr             methods with states, system calls, collector, compilers
   goprof report jdk.jfr --event alloc --by class what the JDK's recorder saw allocated
   goprof report x.jfr --event jdk.GarbageCollection --by cause       any event, by any of its fields
@@ -149,8 +150,11 @@ const bySelf, byTotal = "self", "total"
 
 // of is the report of a tree, with all rows.
 func (f *reportFlags) of(tree *output.Tree, meta *profile.Meta) (*output.Report, error) {
-	if f.by == output.ByHottest {
+	switch f.by {
+	case output.ByHottest:
 		return output.NewHottest(tree, meta, 0), nil
+	case output.ByWaker:
+		return output.NewWakers(tree, 0), nil
 	}
 	return output.NewReport(tree, f.by, 0)
 }

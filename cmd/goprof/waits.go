@@ -22,15 +22,18 @@ import (
 
 // waitFlags are about waiting threads: the names for --event that are modes, and how short a wait may be.
 type waitFlags struct {
-	min   time.Duration
-	timed bool // stacks are counted in time unless --weight says otherwise
+	min    time.Duration
+	wakers bool
+	timed  bool // stacks are counted in time unless --weight says otherwise
 }
 
 const waitHelp = `--event off-cpu, lock and ttsp are about waiting. off-cpu takes every wait of every thread from the kernel's context
 switches, with its stack and its exact length, where the kernel permits it (CAP_PERFMON, or
 kernel.perf_event_paranoid at 1 or less), and else looks 20 times a second, as with --engine ptrace. lock is the
 same for monitors and java.util.concurrent locks alone. Waits shorter than --min are counted, and have no
-stack. --mode off-cpu and --mode ttsp are the same as --event off-cpu and --event ttsp.`
+stack. --mode off-cpu and --mode ttsp are the same as --event off-cpu and --event ttsp. --wakers puts what
+ended each wait above it: "[woken by]" and the stack of the thread, or the kernel's reason. goprof report --by
+waker sums it up. It needs CAP_BPF, CAP_PERFMON and CAP_SYSLOG.`
 
 // defaultMin is the shortest wait that gets a stack.
 const defaultMin = 10 * time.Microsecond
@@ -38,6 +41,7 @@ const defaultMin = 10 * time.Microsecond
 func (f *waitFlags) add(fs *pflag.FlagSet) {
 	fs.DurationVar(&f.min, "min", defaultMin,
 		"with --event off-cpu and lock: leave out waits that are shorter than this `time`: 1ms")
+	fs.BoolVar(&f.wakers, "wakers", false, "with --event off-cpu and lock: what ended each wait, with its stack")
 }
 
 // eventMode is a name for --event that is a mode.
@@ -69,6 +73,11 @@ func (f *recordFlags) toMode(cmd *cobra.Command) error {
 		return usageError(cmd, minHelp, without("min"))
 	case !is && given("min") && !namesWaits(f.event):
 		return usageError(cmd, "--min is for --event off-cpu and lock", without("min"))
+	case f.wakers && m.mode != session.WaitingMode && !namesWaits(f.event):
+		return usageError(cmd, "--wakers is for --event off-cpu and lock", without("wakers"))
+	case f.wakers && f.engine == string(session.PtraceEngine):
+		return usageError(cmd, "--wakers takes what the kernel notes of wake-ups, and --engine ptrace does not ask it",
+			without("engine"))
 	case !is:
 		return nil
 	case f.event != "" && given("mode"):
@@ -90,8 +99,26 @@ func (f *recordFlags) toMode(cmd *cobra.Command) error {
 	return nil
 }
 
+// tryWakers fails if the kernel does not note what ends waits.
+func (p *part) tryWakers() error {
+	err := offcpu.Try(p.pid)
+	if err == nil {
+		err = session.TryWakers(p.pid)
+	}
+	if err == nil {
+		p.engine = session.PerfEngine
+		return nil
+	}
+	c := host().Explain(p.pid, err)
+	return &exit.Error{Code: exit.NoEvent, What: "cannot find out what ends waits", Why: c.Why,
+		Remedy: c.Remedy + ", or without --wakers", Err: err}
+}
+
 // chooseOffCPU finds out whether context switches can tell of waits.
 func (p *part) chooseOffCPU(talk io.Writer) error {
+	if p.flags.wakers {
+		return p.tryWakers()
+	}
 	p.engine = session.PtraceEngine
 	if p.want.engine == session.PtraceEngine {
 		return nil

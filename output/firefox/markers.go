@@ -146,17 +146,16 @@ func (w *writer) close(t *viewerThread, m *marker) {
 	m.sort = ""
 }
 
-// waitsFor is what the thread waits for (a lock, a file), by the sample's leaf.
+// waitsFor is what the thread waits for (a lock, a file), by its state: the sample's leaf, or below what ended the
+// wait.
 func (w *writer) waitsFor(s *timeline.Sample) string {
-	if s.Node == 0 {
-		return ""
+	for n := s.Node; n != 0; n = w.t.Nodes[n].Parent {
+		if f := &w.t.Frames[w.t.Nodes[n].Frame]; f.Kind == profile.StateFrame {
+			_, what := stateOf(f.Func.Name)
+			return what
+		}
 	}
-	f := &w.t.Frames[w.t.Nodes[s.Node].Frame]
-	if f.Kind != profile.StateFrame {
-		return ""
-	}
-	_, what := stateOf(f.Func.Name)
-	return what
+	return ""
 }
 
 // markTruncated makes a marker of each sample whose callers are missing. Neighbours with the same reason share one.

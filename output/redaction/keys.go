@@ -12,7 +12,7 @@ const keysOfOurs = `
 	filler findings followed_ns fp frame frames free_bytes freed frees from from_bytes frozen full full_in_ns goprof groups
 	growth guessed half heap_committed heap_max heap_used held_over_bound hindered hits holders holds host hottest
 	how id idle idle_threads in_arenas_bytes in_step interval interval_ns invalid java java_id java_threads jvm
-	jvm_threads kernel kind largest_arrays late_ns leaf_guessed leaf_guessed_most leaf_likely leaks leans
+	jvm_threads kernel kind known largest_arrays late_ns leaf_guessed leaf_guessed_most leaf_likely leaks leans
 	left_bytes left_out length length_ns lengths lent level limit_bytes limit_in_ns limit_ns line links loader
 	longest_gap_ns longest_ns looked_through_bytes looks lost lost_by made_up main_class making malloc
 	mapped_bytes mapped_count max_bytes max_ns memory met_ns missed missing mode module most moved moves moving
@@ -27,6 +27,6 @@ const keysOfOurs = `
 	swap_bytes swapped_bytes switches system taken text thinned thread threads tid tids time time_ns timed times
 	to to_bytes too_new took_ns total total_ns total_share truncated truncated_by unconfirmed unended unfreed unit
 	unknown unmet_bytes unmet_classes unproven unread unreadable unseen_objects unstopped untracked unwatched_ns
-	uptime_ns used used_bytes version virtual virtual_threads vm waiting waits waits_for weight where whole why
+	uptime_ns used used_bytes version virtual virtual_threads vm waiting waits waits_for wakers weight where whole why
 	young
 	RUNNABLE BLOCKED WAITING TIMED_WAITING NEW TERMINATED PARKED TIMED_PARKED SLEEPING`

@@ -10,8 +10,8 @@ import (
 // One rule says for which frame the time of a thread that waits counts: the topmost Java method in which threads do not
 // just wait. The account, tables, pictures and goprof top use it.
 
-// waitsIn are methods in which threads wait. They count for the method that called them.
-var waitsIn = regexp.MustCompile(`^(?:(?:jdk\.internal\.misc|sun\.misc)\.Unsafe\.park|java\.util\.concurrent\.locks\..*|java\.lang\.Object\.wait.*|` +
+// waitsIn are methods in which threads wait, or wake others up. They count for the method that called them.
+var waitsIn = regexp.MustCompile(`^(?:(?:jdk\.internal\.misc|sun\.misc)\.Unsafe\.(?:un)?park|java\.util\.concurrent\.locks\..*|java\.lang\.Object\.wait.*|` +
 	`java\.lang\.Thread\.(?:sleep.*|yield.*|join.*|beforeSleep|afterSleep)|java\.util\.concurrent\.ForkJoinPool\.(?:managedBlock|unmanagedBlock|compensatedBlock)|` +
 	`jdk\.internal\.vm\..*|sun\.nio\.(?:ch|fs)\..*|sun\.net\..*|java\.net\..*|java\.io\..*|jdk\.internal\.event\..*)$`)
 

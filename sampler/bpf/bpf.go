@@ -54,14 +54,24 @@ const (
 	JumpNeImm = 0x55
 	JumpGtImm = 0x25 // unsigned
 	JumpGe    = 0x3d // unsigned
+	Goto      = 0x05
+	Mul       = 0x2f
 
 	MapFD       = 1 // of LoadWide: a map
 	bpfMapValue = 2 // of LoadWide: the address of a map's only value
 
-	Random            = 7   // bpf_get_prandom_u32
+	MapLookup         = 1   // bpf_map_lookup_elem(map, key): the value's address, or 0
+	MapUpdate         = 2   // bpf_map_update_elem(map, key, value, flags)
+	MapDelete         = 3   // bpf_map_delete_elem(map, key)
 	KtimeGetNS        = 5   // bpf_ktime_get_ns: CLOCK_MONOTONIC
+	Random            = 7   // bpf_get_prandom_u32
 	GetCurrentPIDTGID = 14  // bpf_get_current_pid_tgid: the process << 32 | the thread
+	GetCurrentComm    = 16  // bpf_get_current_comm(to, size)
+	perfOutput        = 25  // bpf_perf_event_output(ctx, map, flags, data, size)
+	GetCurrentTask    = 35  // bpf_get_current_task: the address of the thread's struct task_struct
 	ProbeReadUser     = 112 // bpf_probe_read_user(to, size, from): 0, or an error where memory is not present
+
+	thisCPU = 0xffffffff
 )
 
 // bpfInsn is struct bpf_insn.
@@ -113,6 +123,26 @@ func (c *Code) Mov(dst, src Reg) { c.Op(Mov, dst, src, 0, 0) }
 // Imm does op with dst and the constant v, and leaves the result in dst.
 func (c *Code) Imm(op uint8, dst Reg, v int) { c.Op(op, dst, 0, 0, int64(v)) }
 
+// Output gives bytes of the program's stack to the event of this CPU in a map that PerfArray has made. R6 is the
+// program's context. R0 is 0 if the kernel had room.
+func (c *Code) Output(array, from, size int) {
+	c.Mov(R1, R6)
+	c.MapFD(R2, array)
+	c.LoadWide(R3, thisCPU)
+	c.Mov(R4, R10)
+	c.Imm(AddImm, R4, from)
+	c.Imm(MovImm, R5, size)
+	c.Call(perfOutput)
+}
+
+// CallOf calls a function that has a map and a key on the program's stack as its first arguments.
+func (c *Code) CallOf(helper, fd, key int) {
+	c.MapFD(R1, fd)
+	c.Mov(R2, R10)
+	c.Imm(AddImm, R2, key)
+	c.Call(helper)
+}
+
 // Call calls a function of the kernel's by its number. Its arguments are in R1 to R5, its result comes in R0.
 func (c *Code) Call(helper int) { c.Op(Call, 0, 0, 0, int64(helper)) }
 
@@ -132,12 +162,16 @@ func (c *Code) Label(name string) {
 
 // The commands of bpf(2).
 const (
-	bpfMapCreate = 0
-	UpdateElem   = 2
-	bpfProgLoad  = 5
+	bpfMapCreate      = 0
+	UpdateElem        = 2
+	bpfProgLoad       = 5
+	rawTracepointOpen = 17
 
+	MapHash          = 1
 	bpfMapArray      = 2
+	mapPerfArray     = 4
 	bpfProgPerfEvent = 7
+	progRaw          = 17 // BPF_PROG_TYPE_RAW_TRACEPOINT
 	bpfMmapable      = 1 << 10
 )
 
@@ -166,6 +200,58 @@ func NewMapped(size int) (fd int, mem []byte, err error) {
 
 // bpfLicense is told to the kernel. The kernel gives bpf_probe_read_user to programs under the GPL only.
 var bpfLicense = []byte("Dual BSD/GPL\x00")
+
+// PerfArray makes the map that leads a program to the event of its CPU, whose descriptor is that of the same index.
+func PerfArray(cpus []int, fds []int) (int, error) {
+	most := 0
+	for _, cpu := range cpus {
+		most = max(most, cpu+1)
+	}
+	fd, err := NewMap(mapPerfArray, 4, 4, most)
+	if err != nil {
+		return -1, err
+	}
+	for i, cpu := range cpus {
+		if err := SetElement(fd, uint32(cpu), uint32(fds[i])); err != nil {
+			unix.Close(fd)
+			return -1, err
+		}
+	}
+	return fd, nil
+}
+
+// SetElement puts a value into a map. The kernel gets the addresses of things on the heap only: Go's stacks move.
+func SetElement(fd int, key, value uint32) error {
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	pair := &[2]uint32{key, value}
+	pin.Pin(pair)
+	attr := struct {
+		fd, _             uint32
+		key, value, flags uint64
+	}{fd: uint32(fd)}
+	attr.key, attr.value = uint64(uintptr(unsafe.Pointer(&pair[0]))), uint64(uintptr(unsafe.Pointer(&pair[1])))
+	_, err := Do(UpdateElem, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
+	return err
+}
+
+// AttachRaw loads the program, and has the kernel run it wherever it passes a tracepoint, with the tracepoint's
+// arguments as its context. That ends when the descriptor is closed. It needs no tracefs (Linux 4.17).
+func (c *Code) AttachRaw(tracepoint string) (fd int, err error) {
+	prog, err := c.LoadAs(progRaw, nil)
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(prog) // the attachment holds it
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	attr := struct {
+		name uint64
+		prog uint32
+		_    uint32
+	}{bpfAddress(&pin, append([]byte(tracepoint), 0)), uint32(prog), 0}
+	return Do(rawTracepointOpen, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
+}
 
 // LoadForPerf loads the program for perf events. If log is not nil, the kernel's verifier writes into it.
 func (c *Code) LoadForPerf(log []byte) (fd int, err error) { return c.LoadAs(bpfProgPerfEvent, log) }
@@ -216,7 +302,7 @@ func Do(command uintptr, attr unsafe.Pointer, size uintptr) (int, error) {
 	if e != 0 {
 		return -1, fmt.Errorf("bpf: %w", e)
 	}
-	if command != bpfMapCreate && command != bpfProgLoad {
+	if command != bpfMapCreate && command != bpfProgLoad && command != rawTracepointOpen {
 		return 0, nil // no other command makes a descriptor
 	}
 	unix.CloseOnExec(int(fd))

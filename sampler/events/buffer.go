@@ -61,10 +61,7 @@ const (
 	mostBuffered = 1 << 13
 
 	bpfMapLRUHash   = 9
-	bpfLookup       = 1 // bpf_map_lookup_elem(map, key): the value's address, or 0
-	bpfUpdate       = 2 // bpf_map_update_elem(map, key, value, flags)
 	bpfUpdateAlways = 0
-	bpfJump         = 0x05
 	bpfJumpEq       = 0x1d
 	bpfJumpSLeImm   = 0xd5 // signed
 )
@@ -119,7 +116,7 @@ func (c *probeCode) ofBuffer(e *Event, layout *arch.ProbeLayout, buffers, lot, b
 		c.Op(bpf.Add, bpf.R1, bpf.R4, 0, 0)
 	}
 	c.Store(bpf.R0, bufferOwed, bpf.R1)
-	c.Jump(bpfJump, 0, 0, 0, none)
+	c.Jump(bpf.Goto, 0, 0, 0, none)
 	c.Label("first")
 	c.Store(bpf.R0, bufferOwed, bpf.R4)
 	c.Jump(bpfJumpSLeImm, bpf.R1, 0, 0, none)
@@ -128,10 +125,10 @@ func (c *probeCode) ofBuffer(e *Event, layout *arch.ProbeLayout, buffers, lot, b
 		c.Label("alone")
 		return
 	}
-	c.Jump(bpfJump, 0, 0, 0, "lot")
+	c.Jump(bpf.Goto, 0, 0, 0, "lot")
 	c.Label("told")
 	c.sort(lot, look.HitTold)
-	c.Jump(bpfJump, 0, 0, 0, "lot")
+	c.Jump(bpf.Goto, 0, 0, 0, "lot")
 	c.Label("alone")
 	c.sort(lot, look.HitAlone)
 	c.Label("lot")
@@ -216,7 +213,7 @@ func (c *probeCode) threadState(buffers, below int) {
 	c.stackAt(bpf.R2, key)
 	c.stackAt(bpf.R3, state)
 	c.Imm(bpf.MovImm, bpf.R4, bpfUpdateAlways)
-	c.Call(bpfUpdate)
+	c.Call(bpf.MapUpdate)
 	c.lookUp(buffers, key)
 	c.Jump(bpf.JumpEqImm, bpf.R0, 0, 0, "alone")
 	c.Label("known")
@@ -226,7 +223,7 @@ func (c *probeCode) threadState(buffers, below int) {
 func (c *probeCode) lookUp(buffers, key int) {
 	c.MapFD(bpf.R1, buffers)
 	c.stackAt(bpf.R2, key)
-	c.Call(bpfLookup)
+	c.Call(bpf.MapLookup)
 }
 
 // stackAt loads the address of a place on the stack.

@@ -132,15 +132,15 @@ type hitLot struct {
 }
 
 // lotOf reads the words about buffers of a record.
-func (r *eventRun) lotOf(b ring.Bytes, e *eventRecord, number int) (lot hitLot) {
+func (r *eventRun) lotOf(b ring.Bytes, e *ring.Hit, number int) (lot hitLot) {
 	event := &r.list[number]
 	if event.Retired == nil || len(event.Probes) == 0 {
 		return lot
 	}
-	word := func(at int) uint64 { return b.Word(e.raw + uint64(dataCopies+event.size()+at)) }
+	word := func(at int) uint64 { return b.Word(e.Raw + uint64(dataCopies+event.size()+at)) }
 	lot = hitLot{sort: look.HitSort(min(word(lotSort), uint64(look.HitTold))), weight: 1, begin: word(lotBegin),
 		whole: word(lotWhole), used: word(lotUsed), moment: word(lotMoment)}
-	if chance, amount := word(lotChance), b.Word(e.raw+dataAmount); chance > 0 && chance < amount {
+	if chance, amount := word(lotChance), b.Word(e.Raw+dataAmount); chance > 0 && chance < amount {
 		lot.weight = float64(amount) / float64(chance)
 	}
 	return lot

@@ -90,8 +90,8 @@ const twinTime = 20_000
 
 // isTwin tells whether a record is of a hit that another event has told already. That happens to a thread that was
 // listed while it was made: such a thread has its own events and inherited ones.
-func (c *counters) isTwin(e *eventRecord, sp, pc uint64) bool {
-	now := lastHit{e.When, sp, pc, e.id}
+func (c *counters) isTwin(e *ring.Hit, sp, pc uint64) bool {
+	now := lastHit{e.When, sp, pc, e.ID}
 	last, ok := c.last[e.TID]
 	if ok && last.id != now.id && c.ids[last.id] == c.ids[now.id] && now.when-last.when < twinTime &&
 		last.sp == now.sp && last.pc == now.pc && (c.own[now.id] == e.TID || c.own[last.id] == e.TID) {

@@ -89,7 +89,7 @@ type eventRun struct {
 	brought    []int64 // records of each event
 	contents   contentReader
 	known      sampler.KnownHints
-	rec        eventRecord
+	rec        ring.Hit
 	failed     error
 	rest       int64 // eventRest, or 0
 	readAt     int64 // when something was found in a ring
@@ -314,7 +314,7 @@ func (r *eventRun) Lose(o ptrace.Outcome, n int64) {
 
 // Record is ring.Taker's.
 func (r *eventRun) Record(b ring.Bytes, rec ring.Record) {
-	if !parseEvent(b, rec, r.CPU, r.kernel, &r.rec) {
+	if at, ok := b.ParseHit(rec, r.kernel, &r.rec); !ok || !b.ParseMachine(at, rec, r.CPU, &r.rec.Sample) {
 		r.Lose(ptrace.Failed, 1)
 	} else if r.rec.PID == r.PID {
 		r.sample(b, &r.rec)
@@ -322,7 +322,7 @@ func (r *eventRun) Record(b ring.Bytes, rec ring.Record) {
 }
 
 // sample makes a look from a record and hands the look over.
-func (r *eventRun) sample(b ring.Bytes, e *eventRecord) {
+func (r *eventRun) sample(b ring.Bytes, e *ring.Hit) {
 	number, amount, own := r.whatOf(b, e)
 	if number < 0 || r.known[e.TID].Skip {
 		return
@@ -352,9 +352,9 @@ func (r *eventRun) sample(b ring.Bytes, e *eventRecord) {
 	to.Event.Number, to.Event.Amount, to.Event.Own = number+1, amount, own
 	to.Event.Sort, to.Event.Weight = lot.sort, lot.weight
 	if len(r.list[number].Probes) > 0 {
-		to.Event.Data = appendTo(b, to.Event.Data, e.raw+dataCopies, r.list[number].size())
+		to.Event.Data = appendTo(b, to.Event.Data, e.Raw+dataCopies, r.list[number].size())
 	} else {
-		to.Event.Data = appendTo(b, to.Event.Data, e.raw, e.rawLen)
+		to.Event.Data = appendTo(b, to.Event.Data, e.Raw, e.RawLen)
 	}
 	r.cfg.ReadSoon(to, true)
 	if lot.sort != look.HitTold {
@@ -366,8 +366,8 @@ func (r *eventRun) sample(b ring.Bytes, e *eventRecord) {
 }
 
 // whatOf says which event a record is of, and how much the record stands for. number is -1 for an event of another run.
-func (r *eventRun) whatOf(b ring.Bytes, e *eventRecord) (number int, amount, own int64) {
-	if i, ok := r.counters.ids[e.id]; ok {
+func (r *eventRun) whatOf(b ring.Bytes, e *ring.Hit) (number int, amount, own int64) {
+	if i, ok := r.counters.ids[e.ID]; ok {
 		if r.counters.isTwin(e, e.Regs[r.CPU.SP], e.Regs[r.CPU.PC]) {
 			return -1, 0, 0
 		}
@@ -377,14 +377,14 @@ func (r *eventRun) whatOf(b ring.Bytes, e *eventRecord) (number int, amount, own
 		}
 		return i, r.counts[i].StandsFor() * times, 1
 	}
-	if e.rawLen < dataCopies {
+	if e.RawLen < dataCopies {
 		return -1, 0, 0
 	}
-	number = int(b.Word(e.raw+dataNumber)) - 1
-	if number < 0 || number >= len(r.list) || e.rawLen < r.list[number].dataSize() {
+	number = int(b.Word(e.Raw+dataNumber)) - 1
+	if number < 0 || number >= len(r.list) || e.RawLen < r.list[number].dataSize() {
 		return -1, 0, 0
 	}
-	return number, believableAmount(b.Word(e.raw + dataAmount)), believableAmount(b.Word(e.raw + dataOwn))
+	return number, believableAmount(b.Word(e.Raw + dataAmount)), believableAmount(b.Word(e.Raw + dataOwn))
 }
 
 // believableAmount bounds what a function's argument says: the target chooses the argument.

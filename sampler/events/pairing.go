@@ -107,9 +107,7 @@ const (
 
 	pairKey = 8
 
-	bpfMapHash = 1
-	bpfDelete  = 3 // bpf_map_delete_elem(map, key): 0 if it was there
-	bpfJumpNe  = 0x5d
+	bpfJumpNe = 0x5d
 )
 
 // What a record tells of a piece, in Look.Event.Data.
@@ -132,7 +130,7 @@ func (p *Pairing) open() (err error) {
 	if p == nil {
 		return nil
 	}
-	if p.Kept.fd, err = bpf.NewMap(bpfMapHash, pairKey, pieceAll, MostKept); err != nil {
+	if p.Kept.fd, err = bpf.NewMap(bpf.MapHash, pairKey, pieceAll, MostKept); err != nil {
 		p.Kept.fd = -1
 		return &ring.Error{Call: "bpf", Err: err}
 	}
@@ -266,7 +264,7 @@ func (p *Pairing) beginProgram(b *Begin, cpu *arch.CPU, counts int) *probeCode {
 	c.argument(bpf.R8, b.Size, cpu)
 	if b.Times > 0 {
 		c.argument(bpf.R1, b.Times, cpu)
-		c.Op(bpfMul, bpf.R8, bpf.R1, 0, 0)
+		c.Op(bpf.Mul, bpf.R8, bpf.R1, 0, 0)
 	}
 	c.Load(bpf.Load64, bpf.R9, bpf.R6, int(cpu.Probe.Offsets[cpu.SP]))
 	c.Call(bpf.GetCurrentPIDTGID)
@@ -278,7 +276,7 @@ func (p *Pairing) beginProgram(b *Begin, cpu *arch.CPU, counts int) *probeCode {
 	c.Jump(bpf.JumpEqImm, bpf.R1, 0, 0, "end")
 	c.Jump(bpf.JumpGe, bpf.R1, bpf.R9, 0, "end") // the call before goes on: this one is within it
 	c.count(countUnended)
-	c.Jump(bpfJump, 0, 0, 0, "end")
+	c.Jump(bpf.Goto, 0, 0, 0, "end")
 	c.Label("new")
 	c.note(b, cpu, bpf.R10, value)
 	c.update(p.pending, key, value)
@@ -299,7 +297,7 @@ func (c *probeCode) update(fd, key, value int) {
 	c.stackAt(bpf.R2, key)
 	c.stackAt(bpf.R3, value)
 	c.Imm(bpf.MovImm, bpf.R4, bpfUpdateAlways)
-	c.Call(bpfUpdate)
+	c.Call(bpf.MapUpdate)
 }
 
 // giveBack takes the piece at the address in r8 out of the map, if it is there.
@@ -309,7 +307,7 @@ func (c *probeCode) giveBack(kept, key int) {
 	c.Jump(bpf.JumpEqImm, bpf.R0, 0, 0, "not kept")
 	c.MapFD(bpf.R1, kept)
 	c.stackAt(bpf.R2, key)
-	c.Call(bpfDelete)
+	c.Call(bpf.MapDelete)
 	c.Jump(bpf.JumpNeImm, bpf.R0, 0, 0, "not kept")
 	c.count(countFreed)
 	c.Label("not kept")
@@ -377,7 +375,7 @@ func (c *probeCode) keep(p *Pairing, data int) {
 	c.update(p.Kept.fd, addr, value)
 	c.Jump(bpf.JumpEqImm, bpf.R0, 0, 0, "kept")
 	c.count(countFull)
-	c.Jump(bpfJump, 0, 0, 0, "end")
+	c.Jump(bpf.Goto, 0, 0, 0, "end")
 	c.Label("kept")
 }
 

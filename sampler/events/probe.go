@@ -58,7 +58,7 @@ func (r *eventRun) openOutputs() (err error) {
 		}
 		r.outputs = append(r.outputs, fd)
 	}
-	if r.array, err = perfArray(r.cpus, r.outputs); err != nil {
+	if r.array, err = bpf.PerfArray(r.cpus, r.outputs); err != nil {
 		return &ring.Error{Call: "bpf", Err: err}
 	}
 	return nil

@@ -3,11 +3,6 @@
 package events
 
 import (
-	"runtime"
-	"unsafe"
-
-	"golang.org/x/sys/unix"
-
 	"goprof/arch"
 	"goprof/sampler/bpf"
 	"goprof/sampler/look"
@@ -50,15 +45,11 @@ const (
 const maxInterval = 1 << 31
 
 const (
-	bpfProgKprobe   = 2
-	bpfMapPerfArray = 4
+	bpfProgKprobe = 2
 
 	bpfAtomicAdd = 0xdb
-	bpfMul       = 0x2f
 
-	bpfPerfOutput      = 25  // bpf_perf_event_output(ctx, map, flags, data, size)
 	bpfProbeReadString = 114 // bpf_probe_read_user_str: up to a zero byte
-	bpfThisCPU         = 0xffffffff
 )
 
 // probeCode is the program of an event as it is written.
@@ -106,13 +97,7 @@ func probeProgram(e *Event, number int, cpu *arch.CPU, counts, buffers, output i
 		c.copy(&e.Copies[i], layout, data+at)
 		at += e.Copies[i].Size
 	}
-	c.Mov(bpf.R1, bpf.R6)
-	c.MapFD(bpf.R2, output)
-	c.LoadWide(bpf.R3, bpfThisCPU)
-	c.Mov(bpf.R4, bpf.R10)
-	c.Imm(bpf.AddImm, bpf.R4, data)
-	c.Imm(bpf.MovImm, bpf.R5, size)
-	c.Call(bpfPerfOutput)
+	c.Output(output, data, size)
 	c.Jump(bpf.JumpEqImm, bpf.R0, 0, 0, "end")
 	if e.Retired != nil { // a hit that was to be told only is no sample
 		c.Load(bpf.Load64, bpf.R1, bpf.R10, lot+lotSort)
@@ -138,7 +123,7 @@ func (c *probeCode) hitAmount(e *Event, layout *arch.ProbeLayout) {
 	}
 	if e.Times > 0 {
 		c.Load(bpf.Load64, bpf.R1, bpf.R6, layout.Arg(e.Times))
-		c.Op(bpfMul, bpf.R8, bpf.R1, 0, 0)
+		c.Op(bpf.Mul, bpf.R8, bpf.R1, 0, 0)
 	}
 }
 
@@ -146,7 +131,7 @@ func (c *probeCode) hitAmount(e *Event, layout *arch.ProbeLayout) {
 // smaller than r9.
 func (c *probeCode) chance() {
 	c.Call(bpf.Random)
-	c.Op(bpfMul, bpf.R0, bpf.R9, 0, 0)
+	c.Op(bpf.Mul, bpf.R0, bpf.R9, 0, 0)
 	c.Mov(bpf.R1, bpf.R8)
 	c.Imm(bpf.LeftImm, bpf.R1, 32)
 	c.Jump(bpf.JumpGe, bpf.R0, bpf.R1, 0, "end")
@@ -170,38 +155,4 @@ func (c *probeCode) copy(p *Copy, layout *arch.ProbeLayout, to int) {
 	} else {
 		c.Call(bpf.ProbeReadUser)
 	}
-}
-
-// perfArray makes the map that leads a program to the ring of its CPU.
-func perfArray(cpus []int, fds []int) (int, error) {
-	most := 0
-	for _, cpu := range cpus {
-		most = max(most, cpu+1)
-	}
-	fd, err := bpf.NewMap(bpfMapPerfArray, 4, 4, most)
-	if err != nil {
-		return -1, err
-	}
-	for i, cpu := range cpus {
-		if err := setElement(fd, uint32(cpu), uint32(fds[i])); err != nil {
-			unix.Close(fd)
-			return -1, err
-		}
-	}
-	return fd, nil
-}
-
-// setElement puts a value into a map. The kernel gets the addresses of things on the heap only: Go's stacks move.
-func setElement(fd int, key, value uint32) error {
-	var pin runtime.Pinner
-	defer pin.Unpin()
-	pair := &[2]uint32{key, value}
-	pin.Pin(pair)
-	attr := struct {
-		fd, _             uint32
-		key, value, flags uint64
-	}{fd: uint32(fd)}
-	attr.key, attr.value = uint64(uintptr(unsafe.Pointer(&pair[0]))), uint64(uintptr(unsafe.Pointer(&pair[1])))
-	_, err := bpf.Do(bpf.UpdateElem, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
-	return err
 }

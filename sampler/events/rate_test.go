@@ -8,6 +8,7 @@ import (
 
 	"goprof/arch/cpus"
 	"goprof/sampler"
+	"goprof/sampler/ring"
 )
 
 // TestLongerInterval: the interval grows by the factor by which the rate is too high. Whatever amounts the target
@@ -83,7 +84,7 @@ func TestThinnedCounters(t *testing.T) {
 	r.Thin(5)
 	taken, stood := 0, int64(0)
 	for range 20_000 {
-		if number, amount, _ := r.whatOf(nil, &eventRecord{id: 7}); number == 0 {
+		if number, amount, _ := r.whatOf(nil, &ring.Hit{ID: 7}); number == 0 {
 			taken++
 			stood += amount
 		}

@@ -29,8 +29,10 @@ func FuzzEventRecord(f *testing.F) {
 				return
 			}
 			for i, cpu := range []*arch.CPU{amd64.CPU, arm64.CPU} {
-				var e eventRecord
-				if parseEvent(b, rec, cpu, i == 0, &e) && (e.raw+uint64(e.rawLen) > rec.End || len(e.Kernel) > maxFrames) {
+				var e ring.Hit
+				at, ok := b.ParseHit(rec, i == 0, &e)
+				ok = ok && b.ParseMachine(at, rec, cpu, &e.Sample)
+				if ok && (e.Raw+uint64(e.RawLen) > rec.End || len(e.Kernel) > maxFrames) {
 					t.Fatalf("%+v in %+v", e, rec)
 				}
 			}

@@ -21,9 +21,19 @@ type Look struct {
 	Context Context
 	// Event is what the look was taken at, if that was not the use of CPU time.
 	Event Hit
+	// Waker says which wait the thread ended, if the look was taken at that.
+	Waker Waker
 	// Kernel are the addresses of the kernel's functions that the thread was in, innermost first, where they were asked
 	// for.
 	Kernel []uint64
+}
+
+// Waker is what ended a wait: the thread of the look, or what interrupted it. The kernel's frames tell these apart.
+type Waker struct {
+	Of   *Tally // of the look at the thread that waited; nil: the look was taken at something else
+	TID  int    // of that thread
+	PID  int    // the process of the look's thread; 0: the CPU was idle
+	Comm string // the kernel's name of the look's thread
 }
 
 // Hit is an event that a thread met.
@@ -54,6 +64,7 @@ func (l *Look) Reset() {
 	l.When, l.CPU, l.Count, l.Tally = 0, 0, 1, nil
 	l.Waiting, l.Context = Waiting{}, Context{}
 	l.Event = Hit{Data: l.Event.Data[:0]}
+	l.Waker = Waker{}
 	l.Kernel = l.Kernel[:0]
 }
 

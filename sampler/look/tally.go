@@ -12,6 +12,7 @@ type Tally struct {
 	readyAt, readyFor atomic.Int64
 	last              atomic.Int64
 	void              atomic.Bool
+	ended             atomic.Uint32
 
 	// Rest is what the kernel had charged the thread when it was seen at rest; nil if it was not. It is set before
 	// the Tally is shared.
@@ -47,6 +48,24 @@ func (t *Tally) Count() (looks int64, d time.Duration) {
 func (t *Tally) CountReady() (looks int64, d time.Duration) {
 	return t.readyAt.Load(), time.Duration(t.readyFor.Load())
 }
+
+// WaitEnd is how a wait has ended.
+type WaitEnd uint32
+
+const (
+	GoesOn    WaitEnd = iota // it has not
+	Woken                    // a look at the waker follows
+	NotAsleep                // the thread was ready to run, and no waker was needed
+	TooEarly                 // the wait began before wake-ups were noted
+	NotNoted                 // the kernel has noted no waker
+	WakerLost                // there was no room for the look at the waker
+)
+
+// End says that the wait is over.
+func (t *Tally) End(how WaitEnd) { t.ended.Store(uint32(how)) }
+
+// Ended is what End said.
+func (t *Tally) Ended() WaitEnd { return WaitEnd(t.ended.Load()) }
 
 // Void asks for another look: this one came to nothing.
 func (t *Tally) Void() { t.void.Store(true) }

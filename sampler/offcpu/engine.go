@@ -37,6 +37,7 @@ import (
 // Options say which waits are wanted.
 type Options struct {
 	Min    time.Duration    // shorter ones are counted, and have no stack
+	Wakers bool             // what ended a wait is wanted, too
 	During func(*look.Look) // wall.Options.During
 }
 
@@ -85,6 +86,7 @@ type offRun struct {
 	cpu     *arch.CPU
 	opt     Options
 	rings   ring.Set
+	wakes   *wakeups // nil where wakers are not wanted
 	cpus    []int
 	fds     []int
 	sample  ring.Sample
@@ -104,6 +106,7 @@ type offRun struct {
 type offThread struct {
 	tid     int
 	out     int64 // since when the thread has been off its CPU; 0: it is on one, or that is not known
+	ran     int64 // when the thread got a CPU before
 	taken   bool  // the thread's CPU was taken from it: it is ready to run
 	counted int64 // until when the look has been counted
 	tally   *look.Tally
@@ -112,6 +115,7 @@ type offThread struct {
 	again   int64        // when a look that came to nothing is repeated
 	copied  offCopy      // the stack with which the thread left its CPU
 	buf     []byte       // for copied, where it has to be kept
+	woken   *wakeup      // the last one
 	looked  int64        // when the held look was done
 	snap    *look.Look
 	tries   int
@@ -168,11 +172,20 @@ func (r *offRun) open() (err error) {
 	if r.rings, err = ring.Open(r.cpus, size, min(size, ring.Least)); err != nil {
 		return err
 	}
+	if r.opt.Wakers {
+		r.wakes = &wakeups{run: r}
+		if err = r.wakes.open(min(size, ring.Most)); err != nil {
+			return err
+		}
+	}
 	attr := offAttr(r.cpu, min(SwitchStack, ring.StackFor(size)))
 	return ring.EachThread(r.Proc, func(tid int) error {
 		r.threads[tid] = &offThread{tid: tid}
 		fds, err := r.rings.OpenEvents(&attr, tid, r.cpus)
 		r.fds = append(r.fds, fds...)
+		if err == nil && r.wakes != nil {
+			err = r.wakes.watch(fds)
+		}
 		return err
 	})
 }
@@ -181,6 +194,7 @@ func (r *offRun) close() {
 	for _, fd := range r.fds {
 		unix.Close(fd)
 	}
+	r.wakes.close()
 	r.rings.Close()
 	r.arena.close()
 }
@@ -201,6 +215,9 @@ func (r *offRun) loop() {
 		r.lookAtWaiting()
 		now = ptrace.Monotonic()
 		r.thin.fit(now, r.Queue.IsBehind(thinBehind), sampler.OwnCPU())
+		if r.wakes != nil {
+			r.wakes.thin(r.thin.limit, r.opt.Min)
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/arch"
+	"goprof/sampler/look"
 	"goprof/sampler/ptrace"
 	"goprof/sampler/ring"
 )
@@ -35,12 +36,19 @@ func (c *offCopy) own(buf []byte) []byte {
 	return buf
 }
 
+func (x *wakeup) own() {
+	if x != nil {
+		x.copy.own(nil)
+	}
+}
+
 // offRecord is a record that was read.
 type offRecord struct {
 	when int64
 	tid  int
 	kind offKind
 	copy offCopy
+	woke *wakeup // of offWoken
 }
 
 type offKind uint8
@@ -50,6 +58,7 @@ const (
 	offOut
 	offOutReady // the thread left its CPU and did not want to
 	offIn
+	offWoken
 )
 
 // offAttr asks for all switches of a thread, and of the threads that it begins. There is a sample where a thread leaves
@@ -65,6 +74,9 @@ func offAttr(cpu *arch.CPU, stack int) unix.PerfEventAttr {
 // of several CPUs are complete up to that moment.
 func (r *offRun) drain(until int64) {
 	r.rings.Drain(r)
+	if r.wakes != nil {
+		r.wakes.rings.Drain(r.wakes)
+	}
 	slices.SortStableFunc(r.records, func(a, b offRecord) int { return cmp.Compare(a.when, b.when) })
 	n, worked := 0, false
 	r.Tracer.Apart(func() { // After may read the process's memory
@@ -80,11 +92,13 @@ func (r *offRun) drain(until int64) {
 	rest := r.records[n:]
 	for i := range rest {
 		rest[i].copy.own(nil)
+		rest[i].woke.own()
 	}
 	for _, th := range r.threads { // a thread's stack may be noted before its leaving is
 		if th.copied.has && th.tally == nil {
 			th.buf = th.copied.own(th.buf)
 		}
+		th.woken.own()
 	}
 	r.records = append(r.records[:0], rest...)
 	r.arena.empty()
@@ -132,6 +146,9 @@ func (r *offRun) dropAll(n int64) {
 	r.Stats.Lost[ptrace.RingFull] += n
 	for _, th := range r.threads {
 		r.dropHeld(th)
+		if th.tally != nil {
+			th.tally.End(look.WakerLost)
+		}
 		th.out, th.tally, th.copied.has = 0, nil, false
 	}
 }

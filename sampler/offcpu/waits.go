@@ -38,6 +38,9 @@ func (r *offRun) work(x *offRecord) {
 		if th.out != 0 && x.when >= th.out { // an older record is of the time before it was known that the thread waits
 			r.finish(th, x.when)
 		}
+		th.ran, th.woken = x.when, nil
+	case offWoken:
+		th.woken = x.woke
 	}
 }
 
@@ -61,12 +64,19 @@ func (r *offRun) finish(th *offThread, at int64) {
 	default:
 		r.draw(th, time.Duration(length), at)
 	}
+	if th.tally != nil {
+		r.endWait(th, at)
+	}
 	th.out, th.tally, th.copied.has = 0, nil, false
 }
 
 // draw decides whether a wait without a look counts.
 func (r *offRun) draw(th *offThread, length time.Duration, at int64) {
-	waits, of := r.thin.standsFor(length, rand.Float64())
+	lot := rand.Float64()
+	if x := th.wokenBy(); x != nil {
+		lot = x.lot // by which the kernel has copied the waker's stack
+	}
+	waits, of := r.thin.standsFor(length, lot)
 	if waits == 0 {
 		r.counts.Thinned++
 		return

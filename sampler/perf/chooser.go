@@ -22,15 +22,13 @@ type chooser struct {
 const mostChosen = 4096
 
 const (
-	bpfMapHash    = 1
 	bpfDeleteElem = 3
-	bpfLookUp     = 1 // bpf_map_lookup_elem(map, key): the address of the value, or 0
 	bpfJumpGt     = 0x2d
 	bpfStore32    = 0x63
 )
 
 func newChooser() (*chooser, error) {
-	table, err := bpf.NewMap(bpfMapHash, 4, 8, mostChosen)
+	table, err := bpf.NewMap(bpf.MapHash, 4, 8, mostChosen)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +56,7 @@ func chooserProgram(table int) *bpf.Code {
 	c.Op(0, 0, 0, 0, 0)
 	c.Mov(bpf.R2, bpf.R10)
 	c.Imm(bpf.AddImm, bpf.R2, -4)
-	c.Call(bpfLookUp)
+	c.Call(bpf.MapLookup)
 	c.Jump(bpf.JumpEqImm, bpf.R0, 0, 0, "end")
 	c.Load(bpf.Load64, bpf.R6, bpf.R0, 0)
 	c.Call(bpf.Random)

@@ -74,6 +74,14 @@ func testOffCPU(t *testing.T, jdk jvmtest.JDK) {
 // recordWaits records the waits of a program while it does something.
 func recordWaits(t *testing.T, jvm *jvmtest.JVM, do func()) (profile.Summary, *spanSink) {
 	t.Helper()
+	sink := &spanSink{allocatedSink{last: map[string]uint64{}}, map[int]time.Duration{}, map[string]time.Duration{},
+		map[[2]string]time.Duration{}}
+	return recordSwitches(t, jvm, session.RecordOptions{Sink: sink}, do), sink
+}
+
+// recordSwitches records the waits of a program by context switches while it does something.
+func recordSwitches(t *testing.T, jvm *jvmtest.JVM, opt session.RecordOptions, do func()) profile.Summary {
+	t.Helper()
 	s, err := session.Attach(jvm.PID)
 	if err != nil {
 		t.Fatal(err)
@@ -81,12 +89,11 @@ func recordWaits(t *testing.T, jvm *jvmtest.JVM, do func()) (profile.Summary, *s
 	defer s.Close()
 	ctx, stop := context.WithCancel(context.Background())
 	visits := make(chan session.Visit)
-	sink := &spanSink{allocatedSink{last: map[string]uint64{}}, map[int]time.Duration{}, map[string]time.Duration{},
-		map[[2]string]time.Duration{}}
+	opt.Mode, opt.Engine, opt.Interval, opt.Depth = session.WaitingMode, session.PerfEngine, 50*time.Millisecond, 2048
+	opt.Visits, opt.Weight = visits, profile.WallTime
 	ended := make(chan profile.Summary, 1)
 	go func() {
-		_, sum, err := s.Record(ctx, session.RecordOptions{Mode: session.WaitingMode, Engine: session.PerfEngine,
-			Interval: 50 * time.Millisecond, Depth: 2048, Sink: sink, Visits: visits, Weight: profile.WallTime})
+		_, sum, err := s.Record(ctx, opt)
 		if err != nil {
 			t.Error(err)
 		}
@@ -95,7 +102,7 @@ func recordWaits(t *testing.T, jvm *jvmtest.JVM, do func()) (profile.Summary, *s
 	visits <- func(*profile.Profile, *profile.Summary) {}
 	do()
 	stop()
-	return <-ended, sink
+	return <-ended
 }
 
 // lockTime is what truth.Waiting says of the locks of one class: for how long its threads waited, by the clock and

@@ -1,0 +1,60 @@
+package output
+
+import "goprof/profile"
+
+// noWaker are samples without a wait that somebody ended.
+const noWaker = "[no waker]"
+
+// wakerPath is what is known of a waker, from the wait up to a node of its stack (profile/waker.go), as labels.
+// -1: none.
+type wakerPath struct {
+	by     int32 // the frame that separates it from the wait
+	java   int32 // the topmost Java method in which threads do not just wait or wake others
+	thread int32
+}
+
+// NewWakers sums a tree up by what ended the waits: the thread, and the topmost Java method of its stack.
+func NewWakers(t *Tree, top int) *Report {
+	at := make([]wakerPath, len(t.Nodes))
+	at[0] = wakerPath{-1, -1, -1}
+	sums := map[string]int64{}
+	for n := 1; n < len(t.Nodes); n++ {
+		node := &t.Nodes[n]
+		at[n] = at[node.Parent]
+		at[n].above(t, node.Name)
+		if node.Self > 0 {
+			sums[at[n].name(t)] += node.Self
+		}
+	}
+	var table []ReportRow
+	for name, n := range sums {
+		table = append(table, ReportRow{Name: name, Self: n, Total: n})
+	}
+	return newReport(t, ByWaker, table, t.Total, top)
+}
+
+// above goes up to one more frame. The leaf of a waker's stack comes first.
+func (w *wakerPath) above(t *Tree, label int32) {
+	switch l := t.Labels[label]; {
+	case w.by < 0:
+		if l.Kind == LabelGap && profile.IsWaker(l.Text) {
+			w.by = label
+		}
+	case l.Kind == LabelThread:
+		w.thread = label
+	case w.java < 0 && l.Kind.Java() && !waitsIn(l):
+		w.java = label
+	}
+}
+
+func (w *wakerPath) name(t *Tree) string {
+	switch {
+	case w.by < 0:
+		return noWaker
+	case w.thread < 0:
+		return t.Labels[w.by].Text
+	case w.java < 0:
+		return t.Labels[w.thread].Text
+	}
+	return t.Labels[w.thread].Text + " " + t.Labels[w.java].Text
+}

@@ -1,0 +1,64 @@
+package output
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"goprof/profile"
+)
+
+const wakersInput = `[taker tid=1];a.Shop.take_[j];java.util.concurrent.locks.LockSupport.park_[j];[parked: a.Lock];[woken by];futex_wake;jdk.internal.misc.Unsafe.unpark_[j];a.Shop.put_[i];a.Shop.run_[j];[putter tid=2] 60
+[taker tid=1];a.Shop.take_[j];java.util.concurrent.locks.LockSupport.park_[j];[parked: a.Lock];[woken by];[truncated: not copied];[putter tid=3] 5
+[taker tid=1];a.Shop.nap_[j];java.lang.Thread.sleep_[j];[sleeping];[woken by: timer (interrupt)] 20
+[taker tid=1];a.Shop.nap_[j];java.lang.Thread.sleep_[j];[sleeping];[not woken: not over at the end] 10
+[taker tid=1];a.Shop.take_[j];[runnable] 5
+`
+
+// TestWakersReport: a table by waker has what ended the waits; the others have the waits as if nothing stood above.
+func TestWakersReport(t *testing.T) {
+	tree, err := ParseCollapsed(strings.NewReader(wakersInput))
+	if err != nil {
+		t.Fatal(err)
+	}
+	type row struct {
+		name string
+		self int64
+	}
+	rows := func(r *Report) (got []row) {
+		for _, x := range r.Rows {
+			if x.Self > 0 {
+				got = append(got, row{x.Name, x.Self})
+			}
+		}
+		return got
+	}
+	for by, want := range map[string][]row{
+		ByWaker: {{"[putter tid=2] a.Shop.put", 60}, {"[woken by: timer (interrupt)]", 20},
+			{"[not woken: not over at the end]", 10}, {noWaker, 5}, {"[putter tid=3]", 5}},
+		"method":  {{"a.Shop.take", 70}, {"a.Shop.nap", 30}},
+		ByState:   {{"[parked: a.Lock]", 65}, {"[sleeping]", 30}, {"[runnable]", 5}},
+		ByThread:  {{"[taker tid=1]", 100}},
+		ByHottest: {{"a.Shop.take (parked)", 65}, {"a.Shop.nap (sleeping)", 30}, {"a.Shop.take (runnable)", 5}},
+	} {
+		var r *Report
+		switch by {
+		case ByWaker:
+			r = NewWakers(tree, 0)
+		case ByHottest:
+			r = NewHottest(tree, &profile.Meta{}, 0)
+		default:
+			r, err = NewReport(tree, by, 0)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := rows(r); !slices.Equal(got, want) {
+			t.Errorf("by %s: %v, not %v", by, got, want)
+		}
+	}
+	plain, _ := ParseCollapsed(strings.NewReader("a.B.c_[j];[parked] 3\n"))
+	if r := NewWakers(plain, 0); !strings.Contains(r.Lacks(), "--wakers") {
+		t.Errorf("%+v lacks %q", r.Rows, r.Lacks())
+	}
+}

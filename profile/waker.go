@@ -1,0 +1,46 @@
+package profile
+
+import "strings"
+
+// In a recording with wakers, frames of the thread that ended a wait stand above the wait, as in wake-up flame graphs:
+// the wait's own stack with its state on top, then WokenBy, then the stack of the waker from its leaf down to its root,
+// and the label of the waker's thread last. Of a waker that is no thread of the JVM there is one frame.
+const (
+	WokenBy = "[woken by]"
+
+	wokenBy  = "[woken by: "
+	notWoken = "[not woken: "
+)
+
+// WakerFrame is the frame for a waker that is no thread of the JVM: "timer (interrupt)", "nginx pid=77".
+func WakerFrame(who string) string { return wokenBy + who + "]" }
+
+// NotWokenFrame is the frame for a wait whose waker is not known.
+func NotWokenFrame(why string) string { return notWoken + why + "]" }
+
+// IsWaker reports whether a frame separates a wait from its waker, or says what there is to know of the waker.
+func IsWaker(frame string) bool {
+	return frame == WokenBy || strings.HasPrefix(frame, wokenBy) || strings.HasPrefix(frame, notWoken)
+}
+
+// StateAt is the index of the frame that says what the thread did, -1 if there is none. Frames of the thread that ended
+// the wait may stand above.
+func (s *Stack) StateAt() int {
+	for i := range s.Frames {
+		if s.Frames[i].Kind == StateFrame {
+			return i
+		}
+	}
+	return -1
+}
+
+// Wakers is what is known of what ended the waits of a recording.
+type Wakers []WakerSum
+
+// WakerSum is one sort of waker.
+type WakerSum struct {
+	Name  string `json:"name"`    // "threads of the JVM", "timer" ...; or why the waker is not known
+	Known bool   `json:"known"`   //
+	Waits int64  `json:"waits"`   //
+	Time  int64  `json:"time_ns"` // how long they lasted
+}

@@ -1,0 +1,377 @@
+//go:build linux
+
+package offcpu
+
+import (
+	"bytes"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/arch/cpus"
+	"goprof/sampler/bpf"
+	"goprof/sampler/cpuset"
+	"goprof/sampler/look"
+	"goprof/sampler/ptrace"
+	"goprof/sampler/ring"
+)
+
+// Who ends a wait. The kernel passes the tracepoint sched_waking on the side of the waker: in its system call, or in an
+// interrupt. A program there looks the woken thread up in a map of the threads of the process that have left their
+// CPUs, by the address of its struct task_struct. So no offsets in the kernel's structures are needed, and a wake-up of
+// any other process costs one search in that map. The map is filled by a program behind the event of switches.
+//
+// The record of a wake-up has the kernel's functions. They tell an interrupt from the thread that it interrupted. Only
+// of a thread of the process itself are registers and stack copied: nothing of other processes is.
+//
+// Waits that are thinned out (thin.go) are thinned out before the copy. The program draws the lot. For a wait without a
+// record the engine draws another one, so each wait counts as often as without wakers.
+
+// The value of the map of threads.
+const (
+	sleeperTID  = 0
+	sleeperOut  = 8 // when the thread left its CPU; 0: it has been woken since
+	sleeperSize = 16
+	// mostSleepers is how many threads the map holds, which the kernel allots in the beginning. Wake-ups of further ones
+	// are not noted.
+	mostSleepers = 1 << 15
+)
+
+// What the program of wake-ups writes.
+const (
+	wokeTID  = 0  // of the woken thread
+	wokeOut  = 8  // sleeperOut
+	wokeLot  = 16 // of 32 bits
+	wokeBy   = 24 // the waker's process << 32 | its thread
+	wokeFull = 32 // 1: registers and stack follow
+	wokeComm = 40 // 16 bytes
+	wokeSize = 56
+)
+
+// wakeups is what notes wake-ups, and their records.
+type wakeups struct {
+	run              *offRun
+	rings            ring.Set
+	fds              []int // of all that is closed at the end, the rings not
+	onSwitch         int   // the program behind the event of switches
+	sleepers, counts int   // maps
+	full, bare       int   // maps that lead to the events of the CPUs
+	mem              []byte
+	limit            *uint64
+	rec              ring.Hit
+	lostAt           int64 // when the kernel was last found to have had no room for records
+}
+
+// wakeup is one record.
+type wakeup struct {
+	pid, tid int // of the waker
+	when     int64
+	out      int64   // when the woken thread had left its CPU
+	lot      float64 // from 0 to 1
+	comm     string
+	kernel   []uint64
+	copy     offCopy
+}
+
+// TryWakers finds out whether wake-ups can be noted.
+func TryWakers(pid int) error {
+	w := &wakeups{run: &offRun{pid: pid, cpu: cpus.Here(), cpus: cpuset.Online()}}
+	defer w.close()
+	return w.open(ring.Floor)
+}
+
+// open has wake-ups noted. size is that of a ring.
+func (w *wakeups) open(size int) (err error) {
+	if !ring.KnowsPIDs() {
+		return ring.ErrNested
+	}
+	r := w.run
+	if w.rings, err = ring.Open(r.cpus, size, min(size, ring.Floor)); err != nil {
+		return err
+	}
+	if w.full, err = w.outputs(r, min(SwitchStack, ring.StackFor(size))); err != nil {
+		return err
+	}
+	if w.bare, err = w.outputs(r, 0); err != nil {
+		return err
+	}
+	if err = w.load(); err != nil {
+		return &ring.Error{Call: "bpf", Err: err}
+	}
+	return nil
+}
+
+// outputs makes the events behind which the program writes, and the map that leads to them. stack is how much of a
+// stack they copy; 0: no registers either.
+func (w *wakeups) outputs(r *offRun, stack int) (array int, err error) {
+	attr := unix.PerfEventAttr{
+		Type: unix.PERF_TYPE_SOFTWARE, Size: unix.PERF_ATTR_SIZE_VER5, Config: unix.PERF_COUNT_SW_BPF_OUTPUT, Sample: 1,
+		Sample_type: unix.PERF_SAMPLE_TID | unix.PERF_SAMPLE_TIME | unix.PERF_SAMPLE_ID | unix.PERF_SAMPLE_CALLCHAIN |
+			unix.PERF_SAMPLE_RAW,
+		Bits:    unix.PerfBitUseClockID | unix.PerfBitExcludeHv | unix.PerfBitExcludeCallchainUser,
+		Clockid: unix.CLOCK_MONOTONIC,
+	}
+	if stack > 0 {
+		attr.Sample_type |= unix.PERF_SAMPLE_REGS_USER | unix.PERF_SAMPLE_STACK_USER
+		attr.Sample_regs_user, attr.Sample_stack_user = r.cpu.Perf.Mask, uint32(stack)&^7
+	}
+	var events []int
+	for i, cpu := range r.cpus {
+		fd, err := ring.OpenEvent(&attr, -1, cpu, w.rings[i])
+		if err != nil {
+			return -1, err
+		}
+		w.fds, events = append(w.fds, fd), append(events, fd)
+	}
+	if array, err = w.keep(bpf.PerfArray(r.cpus, events)); err != nil {
+		err = &ring.Error{Call: "bpf", Err: err}
+	}
+	return array, err
+}
+
+// keep has a descriptor closed at the end.
+func (w *wakeups) keep(fd int, err error) (int, error) {
+	if err == nil {
+		w.fds = append(w.fds, fd)
+	}
+	return fd, err
+}
+
+// load loads the programs and lets those run that belong to no thread.
+func (w *wakeups) load() (err error) {
+	if w.sleepers, err = w.keep(bpf.NewMap(bpf.MapHash, 8, sleeperSize, mostSleepers)); err != nil {
+		return err
+	}
+	if w.counts, w.mem, err = bpf.NewMapped(unix.Getpagesize()); err != nil {
+		return err
+	}
+	w.fds, w.limit = append(w.fds, w.counts), (*uint64)(unsafe.Pointer(&w.mem[0]))
+	if w.onSwitch, err = w.keep(w.switchProgram().LoadForPerf(nil)); err != nil {
+		return err
+	}
+	// An address belongs to another thread later on.
+	if _, err = w.keep(w.freeProgram().AttachRaw("sched_process_free")); err != nil {
+		return err
+	}
+	_, err = w.keep(w.wakingProgram().AttachRaw("sched_waking"))
+	return err
+}
+
+func (w *wakeups) close() {
+	if w == nil {
+		return
+	}
+	for _, fd := range w.fds {
+		unix.Close(fd)
+	}
+	if w.mem != nil {
+		unix.Munmap(w.mem)
+	}
+	w.rings.Close()
+}
+
+// key is where on their stacks the programs have the address of a thread.
+const key = -8
+
+// switchProgram notes that a thread leaves its CPU. It lets the sample pass.
+func (w *wakeups) switchProgram() *bpf.Code {
+	const value = key - sleeperSize
+	c := bpf.New()
+	c.Call(bpf.KtimeGetNS)
+	c.Mov(bpf.R7, bpf.R0)
+	c.Call(bpf.GetCurrentPIDTGID)
+	c.Mov(bpf.R8, bpf.R0)
+	c.Imm(bpf.LeftImm, bpf.R8, 32)
+	c.Imm(bpf.RightImm, bpf.R8, 32)
+	c.Call(bpf.GetCurrentTask)
+	c.Store(bpf.R10, key, bpf.R0)
+	c.CallOf(bpf.MapLookup, w.sleepers, key)
+	c.Jump(bpf.JumpEqImm, bpf.R0, 0, 0, "new")
+	c.Store(bpf.R0, sleeperTID, bpf.R8)
+	c.Store(bpf.R0, sleeperOut, bpf.R7)
+	c.Jump(bpf.Goto, 0, 0, 0, "end")
+	c.Label("new")
+	c.Store(bpf.R10, value+sleeperTID, bpf.R8)
+	c.Store(bpf.R10, value+sleeperOut, bpf.R7)
+	c.Mov(bpf.R3, bpf.R10)
+	c.Imm(bpf.AddImm, bpf.R3, value)
+	c.Imm(bpf.MovImm, bpf.R4, 0)
+	c.CallOf(bpf.MapUpdate, w.sleepers, key)
+	c.Label("end")
+	c.Imm(bpf.MovImm, bpf.R0, 1)
+	c.Op(bpf.Exit, 0, 0, 0, 0)
+	return c
+}
+
+// freeProgram forgets a thread whose struct task_struct is given back: the tracepoint's first argument.
+func (w *wakeups) freeProgram() *bpf.Code {
+	c := bpf.New()
+	c.Load(bpf.Load64, bpf.R1, bpf.R1, 0)
+	c.Store(bpf.R10, key, bpf.R1)
+	c.CallOf(bpf.MapDelete, w.sleepers, key)
+	c.Imm(bpf.MovImm, bpf.R0, 0)
+	c.Op(bpf.Exit, 0, 0, 0, 0)
+	return c
+}
+
+// wakingProgram writes a record of a thread of the process that is woken: the tracepoint's first argument. A thread is
+// woken once in each wait. Registers and stack are copied if the waker is of the process, and the wait is as long as
+// the limit or wins its lot, as standsFor has it.
+func (w *wakeups) wakingProgram() *bpf.Code {
+	const data = key - wokeSize
+	c := bpf.New()
+	c.Mov(bpf.R6, bpf.R1)
+	c.Load(bpf.Load64, bpf.R1, bpf.R6, 0)
+	c.Store(bpf.R10, key, bpf.R1)
+	c.CallOf(bpf.MapLookup, w.sleepers, key)
+	c.Jump(bpf.JumpEqImm, bpf.R0, 0, 0, "end")
+	c.Load(bpf.Load64, bpf.R8, bpf.R0, sleeperOut)
+	c.Jump(bpf.JumpEqImm, bpf.R8, 0, 0, "end")
+	c.Zero(bpf.R0, sleeperOut)
+	c.Load(bpf.Load64, bpf.R1, bpf.R0, sleeperTID)
+	c.Store(bpf.R10, data+wokeTID, bpf.R1)
+	c.Store(bpf.R10, data+wokeOut, bpf.R8)
+	c.Call(bpf.KtimeGetNS)
+	c.Op(bpf.Sub, bpf.R0, bpf.R8, 0, 0)
+	c.Mov(bpf.R8, bpf.R0) // how long the wait was
+	c.Call(bpf.Random)
+	c.Mov(bpf.R9, bpf.R0)
+	c.Store(bpf.R10, data+wokeLot, bpf.R9)
+	c.Call(bpf.GetCurrentPIDTGID)
+	c.Mov(bpf.R7, bpf.R0)
+	c.Store(bpf.R10, data+wokeBy, bpf.R7)
+	c.Zero(bpf.R10, data+wokeFull)
+	c.Mov(bpf.R1, bpf.R10)
+	c.Imm(bpf.AddImm, bpf.R1, data+wokeComm)
+	c.Imm(bpf.MovImm, bpf.R2, wokeSize-wokeComm)
+	c.Call(bpf.GetCurrentComm)
+	c.Imm(bpf.RightImm, bpf.R7, 32)
+	c.Jump(bpf.JumpNeImm, bpf.R7, 0, w.run.pid, "bare")
+	c.Value(bpf.R1, w.counts)
+	c.Load(bpf.Load64, bpf.R1, bpf.R1, 0)
+	c.Jump(bpf.JumpGe, bpf.R8, bpf.R1, 0, "full")
+	c.Op(bpf.Mul, bpf.R9, bpf.R1, 0, 0)
+	c.Imm(bpf.LeftImm, bpf.R8, 32)
+	c.Jump(bpf.JumpGe, bpf.R9, bpf.R8, 0, "bare")
+	c.Label("full")
+	c.Imm(bpf.MovImm, bpf.R1, 1)
+	c.Store(bpf.R10, data+wokeFull, bpf.R1)
+	c.Output(w.full, data, wokeSize)
+	c.Jump(bpf.Goto, 0, 0, 0, "end")
+	c.Label("bare")
+	c.Output(w.bare, data, wokeSize)
+	c.Label("end")
+	c.Imm(bpf.MovImm, bpf.R0, 0)
+	c.Op(bpf.Exit, 0, 0, 0, 0)
+	return c
+}
+
+// watch has an event of switches note the threads that leave their CPUs, and the events that inherit from it.
+func (w *wakeups) watch(fds []int) error {
+	for _, fd := range fds {
+		if err := unix.IoctlSetInt(fd, unix.PERF_EVENT_IOC_SET_BPF, w.onSwitch); err != nil {
+			return &ring.Error{Call: "PERF_EVENT_IOC_SET_BPF", Err: err}
+		}
+	}
+	return nil
+}
+
+const (
+	// A wait that was shorter than one part in shortWake of --min when it ended has no stack of its waker, but by lot: it
+	// is recorded only if its thread then waits for a CPU.
+	shortWake = 8
+	// mostLimit keeps the products of the program within 64 bits.
+	mostLimit = 1 << 31
+)
+
+// thin tells the program the limit below which waits are thinned out. The program copies twice as often: the limit may
+// have changed by the time at which the wait is counted, and the wait is longer then.
+func (w *wakeups) thin(limit, least time.Duration) {
+	atomic.StoreUint64(w.limit, uint64(min(max(limit/2, least/shortWake), mostLimit)))
+}
+
+// Record is ring.Taker's: it keeps the record.
+func (w *wakeups) Record(b ring.Bytes, rec ring.Record) {
+	h, r := &w.rec, w.run
+	at, ok := b.ParseHit(rec, true, h)
+	if !ok || h.RawLen < wokeSize {
+		return
+	}
+	by := b.Word(h.Raw + wokeBy)
+	x := &wakeup{pid: int(by >> 32), tid: int(uint32(by)), when: h.When, out: int64(b.Word(h.Raw + wokeOut)),
+		lot: float64(uint32(b.Word(h.Raw+wokeLot))) / (1 << 32), comm: commOf(b, h.Raw+wokeComm),
+		kernel: append([]uint64(nil), h.Kernel...)}
+	if b.Word(h.Raw+wokeFull) != 0 && b.ParseMachine(at, rec, r.cpu, &h.Sample) && h.HasRegs {
+		size, cut, _ := h.OwnStack(h.Regs[r.cpu.SP], r.known[x.tid])
+		x.copy = offCopy{when: h.When, regs: h.Regs, unknown: h.Unknown, stack: r.arena.take(size), cut: cut}
+		if x.copy.has = x.copy.stack != nil; x.copy.has {
+			b.CopyTo(x.copy.stack, h.StackAt)
+		}
+	}
+	r.records = append(r.records,
+		offRecord{when: h.When, tid: int(int32(b.Word(h.Raw + wokeTID))), kind: offWoken, woke: x})
+}
+
+// commOf is the text of a record, up to a zero byte.
+func commOf(b ring.Bytes, at uint64) string {
+	var text [wokeSize - wokeComm]byte
+	b.CopyTo(text[:], at)
+	name, _, _ := bytes.Cut(text[:], []byte{0})
+	return string(bytes.ToValidUTF8(name, []byte("\uFFFD")))
+}
+
+// Lose is ring.Taker's. The waits themselves are known.
+func (w *wakeups) Lose(ptrace.Outcome, int64) { w.lostAt = ptrace.Monotonic() }
+
+// wokenBy is the record of what ended a thread's wait, nil if there is none. The thread had left its CPU for this wait
+// when the program noted it.
+func (th *offThread) wokenBy() *wakeup {
+	if x := th.woken; x != nil && x.out > th.ran && x.out <= th.out && !th.taken {
+		return x
+	}
+	return nil
+}
+
+// endWait says of a wait that was handed over how it has ended, and hands over what ended it.
+func (r *offRun) endWait(th *offThread, at int64) {
+	if r.wakes == nil {
+		return
+	}
+	how, x := look.NotNoted, th.wokenBy()
+	switch {
+	case th.taken:
+		how = look.NotAsleep
+	case x != nil:
+		how = look.WakerLost
+		if snap := r.Queue.Take(); snap != nil {
+			th.tally.End(look.Woken)
+			r.putWaker(snap, th, x)
+			return
+		}
+	case at == r.ended:
+		how = look.GoesOn
+	case th.out <= r.Began:
+		how = look.TooEarly
+	case th.out <= r.wakes.lostAt:
+		how = look.WakerLost
+	}
+	th.tally.End(how)
+}
+
+func (r *offRun) putWaker(snap *look.Look, th *offThread, x *wakeup) {
+	c := &x.copy
+	snap.When, snap.TID = x.when, x.tid
+	snap.Waker = look.Waker{Of: th.tally, TID: th.tid, PID: x.pid, Comm: x.comm}
+	snap.Kernel = append(snap.Kernel, x.kernel...)
+	if c.has {
+		snap.Regs, snap.Unknown, snap.SP, snap.Cut = c.regs, c.unknown, c.regs[r.cpu.SP], c.cut
+		snap.Stack = append(snap.Stack[:0], c.stack...)
+		snap.SideAddr, snap.RunsOn = r.known[x.tid].Side, true
+		if r.Tracer.After != nil {
+			r.Tracer.After(snap, x.when) // it ran on
+		}
+	}
+	r.Queue.Put(snap)
+}

@@ -1,0 +1,88 @@
+//go:build linux
+
+package offcpu
+
+import (
+	"testing"
+	"time"
+
+	"goprof/sampler/look"
+)
+
+// TestWakeups: a wait gets what ended it, and no other: the thread had left its CPU for this wait when it was woken.
+func TestWakeups(t *testing.T) {
+	const ms = int64(time.Millisecond)
+	stack := offRecord{when: 10 * ms, tid: 7, kind: offStackOf,
+		copy: offCopy{when: 10 * ms, has: true, stack: make([]byte, 64)}}
+	rec := func(when int64, kind offKind) offRecord { return offRecord{when: when, tid: 7, kind: kind} }
+	woken := func(when, out int64) offRecord {
+		return offRecord{when: when, tid: 7, kind: offWoken, woke: &wakeup{pid: 3, tid: 9, when: when, out: out, comm: "by"}}
+	}
+	for _, c := range []struct {
+		name    string
+		records []offRecord
+		lostAt  int64
+		want    look.WaitEnd
+	}{
+		{"one wait", []offRecord{stack, rec(10*ms+9, offOut), woken(20*ms, 10*ms+5), rec(30*ms, offIn)}, 0, look.Woken},
+		{"woken on its way", []offRecord{stack, woken(10*ms+7, 10*ms+5), rec(10*ms+9, offOut), rec(30*ms, offIn)}, 0,
+			look.Woken},
+		{"its CPU was taken", []offRecord{stack, rec(10*ms+9, offOutReady), woken(20*ms, 10*ms+5), rec(30*ms, offIn)}, 0,
+			look.NotAsleep},
+		{"not noted", []offRecord{stack, rec(10*ms+9, offOut), rec(30*ms, offIn)}, 0, look.NotNoted},
+		{"of the wait before", []offRecord{rec(5*ms, offIn), stack, rec(10*ms+9, offOut), woken(20*ms, 4*ms),
+			rec(30*ms, offIn)}, 0, look.NotNoted},
+		{"of the wait before, which was not told", []offRecord{woken(8*ms, 4*ms), rec(9*ms, offIn), stack,
+			rec(10*ms+9, offOut), rec(30*ms, offIn)}, 0, look.NotNoted},
+		{"lost", []offRecord{stack, rec(10*ms+9, offOut), rec(30*ms, offIn)}, 11 * ms, look.WakerLost},
+	} {
+		r := offFixture(0)
+		r.wakes = &wakeups{run: r, lostAt: c.lostAt}
+		for i := range c.records {
+			r.work(&c.records[i])
+		}
+		var wait, waker *look.Look
+		for len(r.Queue.Looks()) > 0 {
+			if snap := <-r.Queue.Looks(); snap.Waker.Of != nil {
+				waker = snap
+			} else {
+				wait = snap
+			}
+		}
+		if wait == nil || wait.Tally.Ended() != c.want || (waker != nil) != (c.want == look.Woken) {
+			t.Errorf("%s: %+v, %+v", c.name, wait, waker)
+		} else if waker != nil && (waker.Waker != look.Waker{Of: wait.Tally, TID: 7, PID: 3, Comm: "by"} || waker.TID != 9) {
+			t.Errorf("%s: %+v", c.name, waker.Waker)
+		}
+		r.Tracer.Close()
+		r.Proc.Close()
+	}
+}
+
+// TestWakeupsDrawOnce: a wait that is shorter than the limit counts by the lot by which the kernel has copied the stack
+// of its waker.
+func TestWakeupsDrawOnce(t *testing.T) {
+	const ms = int64(time.Millisecond)
+	r := offFixture(0)
+	defer r.Tracer.Close()
+	defer r.Proc.Close()
+	r.wakes, r.thin.limit = &wakeups{run: r}, 100*time.Millisecond
+	for i := range int64(100) { // a wait of 50 ms, which counts if its lot is below a half
+		at := 1 + i*100*ms
+		lot := float64(i) / 100
+		for _, x := range []offRecord{
+			{when: at, tid: 7, kind: offStackOf, copy: offCopy{when: at, has: true}}, {when: at + 2, tid: 7, kind: offOut},
+			{when: at + 3, tid: 7, kind: offWoken, woke: &wakeup{out: at + 1, lot: lot, comm: "x"}},
+			{when: at + 2 + 50*ms, tid: 7, kind: offIn},
+		} {
+			r.work(&x)
+		}
+		n := len(r.Queue.Looks())
+		for range n {
+			r.Queue.Done(<-r.Queue.Looks())
+		}
+		if want := map[bool]int{true: 2}[lot < 0.5]; n != want {
+			t.Errorf("lot %v: %d looks", lot, n)
+		}
+	}
+}

@@ -1,0 +1,228 @@
+//go:build linux
+
+package session
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+
+	"goprof/profile"
+	"goprof/sampler"
+	"goprof/sampler/look"
+	"goprof/sampler/offcpu"
+)
+
+// What ended a wait (sampler/offcpu/wakeups.go). The look at the waker comes when the wait is over. Only then the wait
+// counts, with all of its time, at a place that has the waker's frames on top (profile/waker.go).
+
+// wakers is a recording of waits that wants to know what ended each.
+type wakers struct {
+	*wall
+	names  *kernelNames
+	frames map[string]*profile.Func // that stand for wakers, by their text
+	above  []profile.Frame          // reused
+	sums   map[sortOfWaker]*profile.WakerSum
+}
+
+// sortOfWaker is a row of the account.
+type sortOfWaker struct {
+	name  string
+	known bool
+}
+
+// TryWakers finds out whether the kernel notes what ends a wait of a thread of the process.
+func TryWakers(pid int) error {
+	if _, err := openKernelNames(); err != nil {
+		return err
+	}
+	return offcpu.TryWakers(pid)
+}
+
+// wantWakers makes w a recording that wants wakers, if the options ask for them.
+func (w *wall) wantWakers() {
+	if !w.opt.Wakers {
+		return
+	}
+	names, err := openKernelNames()
+	if err != nil {
+		names = &kernelNames{funcs: map[string]*profile.Func{}} // which TryWakers has refused
+	}
+	w.wakers = &wakers{wall: w, names: names, frames: map[string]*profile.Func{},
+		sums: map[sortOfWaker]*profile.WakerSum{}}
+	w.manner = w.wakers
+}
+
+// standingOf is the wait that a look at a waker is of, nil where it is not kept: it has come to nothing.
+func (w *wakers) standingOf(snap *look.Look) *standing {
+	st := w.of[snap.Waker.TID]
+	if st == nil || st.tally != snap.Waker.Of || st.lost != profile.Whole || st.over {
+		return nil
+	}
+	return st
+}
+
+// wanted: only threads of the JVM have a stack to walk.
+func (w *wakers) wanted(snap *look.Look) bool {
+	if snap.Waker.Of == nil {
+		return w.wall.wanted(snap)
+	}
+	st := w.standingOf(snap)
+	if st == nil {
+		return false
+	}
+	by := w.names.wakerOf(snap.Kernel, snap.Waker.PID, snap.Waker.Comm)
+	switch {
+	case by.kernel:
+		w.wake(st, sortOfWaker{by.cause, true}, w.note(profile.WakerFrame(by.String())))
+	case snap.Waker.PID != w.Process.PID():
+		w.wake(st, sortOfWaker{"other processes", true},
+			w.note(profile.WakerFrame(fmt.Sprintf("%s pid=%d", snap.Waker.Comm, snap.Waker.PID))))
+	default:
+		w.refreshHints(snap.TID)
+		if snap.SP != 0 {
+			return true
+		}
+		w.wakeByThread(st, nil, "not copied", w.label(snap.TID, snap.When)) // the wait was short: see offcpu
+	}
+	return false
+}
+
+func (w *wakers) seen(snap *look.Look) int64 {
+	if snap.Waker.Of == nil {
+		return w.wall.seen(snap)
+	}
+	return snap.When
+}
+
+// lose: the waker is known, and its stack is not.
+func (w *wakers) lose(snap *look.Look, why profile.Reason) {
+	if snap.Waker.Of == nil {
+		w.wall.lose(snap, why)
+	} else if st := w.standingOf(snap); st != nil {
+		w.wakeByThread(st, nil, why.String(), w.label(snap.TID, snap.When))
+	}
+}
+
+func (w *wakers) shape(snap *look.Look, stack *profile.Stack) bool {
+	return snap.Waker.Of != nil || w.wall.shape(snap, stack)
+}
+
+func (w *wakers) count(snap *look.Look, stack *profile.Stack, root string) {
+	if snap.Waker.Of == nil {
+		w.wall.count(snap, stack, root)
+		return
+	}
+	label := w.label(snap.TID, snap.When)
+	if stack == &w.virtual {
+		label = w.pool(w.labels.of(stack.Virtual))
+	}
+	cut := ""
+	if stack.Truncated != profile.Whole {
+		cut = stack.Truncated.String()
+	}
+	if st := w.standingOf(snap); st != nil {
+		w.wakeByThread(st, stack.Frames, cut, label)
+	}
+}
+
+// label is that of a thread that has woken another one.
+func (w *wakers) label(tid int, when int64) string {
+	if th := w.dir.threads[tid]; th != nil && !th.javaNamed {
+		w.dir.name(th)
+	}
+	return w.pool(w.dir.labelAt(tid, when))
+}
+
+// wakeByThread says that a thread of the JVM has ended a wait. cut says why frames are missing, if some are.
+func (w *wakers) wakeByThread(st *standing, frames []profile.Frame, cut, label string) {
+	above := append(append(w.above[:0], w.frame(profile.WokenBy)), frames...)
+	if cut != "" {
+		above = append(above, w.frame("[truncated: "+cut+"]"))
+	}
+	w.above = append(above, w.frame(label))
+	slices.Reverse(w.above)
+	w.wake(st, sortOfWaker{"threads of the JVM", true}, w.above)
+}
+
+// note is a single frame.
+func (w *wakers) note(text string) []profile.Frame { return []profile.Frame{w.frame(text)} }
+
+// maxWakerFrames bounds the frames that are kept: threads and processes come and go.
+const maxWakerFrames = 1 << 14
+
+func (w *wakers) frame(text string) profile.Frame {
+	fn := w.frames[text]
+	if fn == nil {
+		if len(w.frames) >= maxWakerFrames {
+			clear(w.frames)
+		}
+		fn = &profile.Func{Name: text}
+		w.frames[text] = fn
+	}
+	return profile.Frame{Func: fn, Kind: profile.Gap, BCI: -1}
+}
+
+// wake ends a wait. above is what stands above it, leaf first.
+func (w *wakers) wake(st *standing, by sortOfWaker, above []profile.Frame) {
+	st.at, st.over = w.profile.Above(st.at, above), true
+	if st.told.frames != nil {
+		w.timed.frames += len(above)
+		above[0].Sure = st.told.frames[0].Sure
+		st.told.frames = append(slices.Clone(above), st.told.frames...)
+	}
+	w.settle(st)
+	if !w.wants(st.state) || st.idle {
+		return
+	}
+	sum := w.sums[by]
+	if sum == nil {
+		sum = &profile.WakerSum{Name: by.name, Known: by.known}
+		w.sums[by] = sum
+	}
+	sum.Waits += st.looks
+	sum.Time += int64(st.time)
+}
+
+// unknownWakers say why the waker of a wait is not known.
+var unknownWakers = map[look.WaitEnd]string{
+	look.GoesOn:    "not over at the end",
+	look.Woken:     "record too late",
+	look.TooEarly:  "begun before the recording",
+	look.NotNoted:  "not noted by the kernel",
+	look.WakerLost: "record lost",
+}
+
+// close is called for a wait of which no more comes.
+func (w *wakers) close(st *standing) {
+	if w == nil || st.over || st.lost != profile.Whole {
+		return
+	}
+	why, asleep := unknownWakers[st.tally.Ended()]
+	if !asleep {
+		st.over = true
+		return
+	}
+	w.wake(st, sortOfWaker{why, false}, w.note(profile.NotWokenFrame(why)))
+}
+
+func (w *wakers) end() {
+	for _, st := range w.of {
+		w.close(st)
+		w.settle(st)
+	}
+}
+
+func (w *wakers) account(sum *profile.Summary, stats *sampler.Stats) {
+	w.wall.account(sum, stats)
+	for _, s := range w.sums {
+		sum.Wakers = append(sum.Wakers, *s)
+	}
+	sort.Slice(sum.Wakers, func(i, j int) bool {
+		a, b := &sum.Wakers[i], &sum.Wakers[j]
+		if a.Known != b.Known {
+			return a.Known
+		}
+		return a.Time > b.Time || a.Time == b.Time && a.Name < b.Name
+	})
+}

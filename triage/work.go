@@ -13,6 +13,7 @@ import (
 type work struct {
 	total     int64
 	app       int64 // of threads of the program
+	slow      int64 // of them: in the interpreter
 	collector int64
 	compiler  int64
 	methods   map[string]int64 // of the program's threads: by the innermost Java method
@@ -64,6 +65,9 @@ func (x *exam) workOf(p *profile.Profile) work {
 			w.compiler += n
 		case vitals.Application:
 			w.app += n
+			if frames[len(frames)-1].Kind == profile.Interpreted {
+				w.slow += n
+			}
 			w.count(naming.Pool(t.JavaName), frames, n)
 		}
 	})

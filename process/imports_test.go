@@ -71,7 +71,7 @@ var mayImport = map[string][]string{
 	"goprof/output/jfr":         {"goprof/profile", "goprof/profile/redact"},
 	"goprof/output/top":         {"goprof/profile", "goprof/profile/naming", "goprof/output"},
 	"goprof/output/pprof":       {"goprof/profile", "goprof/profile/naming", "goprof/profile/protobuf", "goprof/output/ship", "goprof/profile/redact"},
-	"goprof/output/heat":        {"goprof/profile", "goprof/profile/naming", "goprof/output", "goprof/output/flame", "goprof/output/recording"},
+	"goprof/output/heat":        {"goprof/profile", "goprof/profile/naming", "goprof/output", "goprof/output/diff", "goprof/output/flame", "goprof/output/recording"},
 	"goprof/output/recording":   {"goprof/profile", "goprof/profile/naming", "goprof/output", "goprof/output/jfr", "goprof/output/pprof", "goprof/output/snap"},
 	"goprof/output/redaction":   {"goprof/profile", "goprof/profile/redact", "goprof/output", "goprof/output/jfr", "goprof/output/pprof", "goprof/output/recording"},
 

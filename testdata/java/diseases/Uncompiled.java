@@ -9,6 +9,8 @@ import java.util.List;
  */
 public final class Uncompiled {
     private static final int CLASSES = 6000;
+    /** The JVM wants the more calls of a method the longer its queue is (Tier3LoadFeedback). */
+    private static final int CALLS = 60_000;
     private static final List<Runnable> rules = new ArrayList<>();
     private static volatile int hot;
 
@@ -17,8 +19,8 @@ public final class Uncompiled {
     private static final class Definer extends ClassLoader {
         Runnable define(int i) throws Exception {
             ClassFile made = new ClassFile("truth/Rule" + i, "java/lang/Runnable", 1);
-            // iconst_0, istore_1; iinc 1 1; iload_1, bipush 100, if_icmplt -6; return
-            made.method(ClassFile.PUBLIC, "run", "()V", 2, 1, 0x03, 0x3c, 0x84, 1, 1, 0x1b, 0x10, 100, 0xa1, 0xff, 0xfa, 0xb1);
+            // iconst_0, istore_1; iinc 1 1; return
+            made.method(ClassFile.PUBLIC, "run", "()V", 2, 1, 0x03, 0x3c, 0x84, 1, 1, 0xb1);
             byte[] code = made.bytes();
             Class<?> rule = defineClass(null, code, 0, code.length);
             return (Runnable) rule.getDeclaredConstructor().newInstance();
@@ -33,16 +35,16 @@ public final class Uncompiled {
     }
 
     private static void begin() {
-        hot = 600;
+        hot = 300;
         for (int i = 0; i < hot; i++) run(i);
         Ward.forever("rules", () -> {
             for (int end = Math.min(hot + 3, CLASSES); hot < end; hot++) run(hot);
-            for (int i = 0; i < 300; i++) rules.get(i).run();
+            for (int i = 0; i < 20; i++) run(i);
             Thread.sleep(100);
         });
     }
 
     private static void run(int rule) {
-        for (int k = 0; k < 3000; k++) rules.get(rule).run();
+        for (int k = 0; k < CALLS; k++) rules.get(rule).run();
     }
 }

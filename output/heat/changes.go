@@ -1,0 +1,264 @@
+package heat
+
+import (
+	"cmp"
+	"errors"
+	"math"
+	"sort"
+	"time"
+
+	"goprof/output/diff"
+	"goprof/output/recording"
+	"goprof/profile"
+)
+
+const (
+	// maxBins bounds the moments at which a recording may change.
+	maxBins = 1024
+	// A stack counts from this share of all samples on, and the heaviest count if there are many.
+	leastShare = 0.005
+	maxCounted = 3000
+	// leastBins and leastLooks must be on each side of a change.
+	leastBins  = 4
+	leastLooks = 100
+	// leastScore is how many standard deviations of independent samples the shares on both sides of a moment must differ
+	// by, for one stack at least, before package diff compares the sides. Chance alone rarely gives it.
+	leastScore = 4.5
+	// maxTests bounds how often the recording is read, tests of one time how many moments of it are tried.
+	maxTests    = 48
+	testsOfTime = 6
+	// A moment is chosen among many, and so its sides differ more than those of a moment that was named before. In one
+	// time there are some twenty moments that are independent of each other, and ten such times.
+	riskOfOne = diff.Risk / 200
+	// leastChange of a share is worth a line. A thread of a hundred is one in a hundred of wall-clock time.
+	leastChange     = 0.03
+	leastWallChange = 0.01
+)
+
+// Moment is a time at which shares change, and stay so until the next one.
+type Moment struct {
+	At      time.Time
+	From    time.Duration // since the recording's start
+	Changes []diff.Change // the largest first
+}
+
+// search looks for moments. Numbers of bins are moments: at the beginning of the bin.
+type search struct {
+	src    recording.Source
+	start  int64   // ns since 1970
+	width  float64 // ns, of a bin
+	total  []float64
+	counts [][]float64 // of each stack: looks before a bin
+	least  float64
+	tests  int
+}
+
+// split is a time and the moment in it at which its shares differ most.
+type split struct {
+	from, at, to int
+	score        float64
+}
+
+// Changes finds the moments at which a recording changes. It is silent where noise may be the cause.
+func Changes(src recording.Source) (found []Moment, length time.Duration, err error) {
+	info := src.Info()
+	if !info.Timed {
+		return nil, 0, ErrNoTimes
+	}
+	h, err := read(src, &info, false)
+	if err != nil {
+		return nil, 0, err
+	}
+	s := newSearch(src, h)
+	at, err := s.within(0, len(s.total)-1)
+	for i := 0; i < len(at) && err == nil; i++ {
+		from, to := 0, len(s.total)-1
+		if i > 0 {
+			from = at[i-1]
+		}
+		if i < len(at)-1 {
+			to = at[i+1]
+		}
+		if best := s.best(from, to); best.score > 0 { // its neighbours were not known before
+			at[i] = best.at
+		}
+		var changes []diff.Change
+		if changes, err = s.compare(from, at[i], to); len(changes) > 0 {
+			wall := s.wall(at[i])
+			found = append(found, Moment{time.Unix(0, wall), time.Duration(wall - h.grid.start), changes})
+		}
+	}
+	return found, time.Duration(h.grid.length), err
+}
+
+func newSearch(src recording.Source, h *heat) *search {
+	bins := min(h.grid.cells(), maxBins)
+	s := &search{src: src, start: h.grid.start, width: float64(h.grid.cell) * float64(h.grid.cells()) / float64(bins),
+		total: make([]float64, bins+1), least: leastChange}
+	if h.unit.weight == profile.WallTime {
+		s.least = leastWallChange
+	}
+	tree := &h.stacks.tree
+	looks := float64(h.samples) / float64(max(tree.Total, 1)) // of a unit of weight
+	row := make([]int, len(tree.Nodes))
+	for n, sum := range tree.Totals() {
+		row[n] = -1
+		if n > 0 && float64(sum) >= leastShare*float64(tree.Total) && len(s.counts) < maxCounted {
+			row[n] = len(s.counts)
+			s.counts = append(s.counts, make([]float64, bins+1))
+		}
+	}
+	for _, e := range h.list {
+		for cell := e.cell; cell < e.cell+e.cells; cell++ {
+			bin, n := int(cell)*bins/h.grid.cells()+1, float64(e.weight)*looks/float64(e.cells)
+			s.total[min(bin, bins)] += n
+			for at := e.node; at != 0; at = tree.Nodes[at].Parent {
+				if row[at] >= 0 {
+					s.counts[row[at]][min(bin, bins)] += n
+				}
+			}
+		}
+	}
+	for _, sums := range append(s.counts, s.total) {
+		for bin := 1; bin < len(sums); bin++ {
+			sums[bin] += sums[bin-1]
+		}
+	}
+	return s
+}
+
+func (s *search) wall(bin int) int64 { return addTime(s.start, int64(float64(bin)*s.width)) }
+
+// within finds the moments of a time: one of them, and then those of the times before and after it.
+func (s *search) within(from, to int) ([]int, error) {
+	for _, c := range s.candidates(from, to) {
+		if s.tests >= maxTests {
+			break
+		}
+		s.tests++
+		changes, err := s.compare(c.from, c.at, c.to)
+		if err != nil {
+			return nil, err
+		}
+		if len(changes) == 0 {
+			continue
+		}
+		before, err := s.within(from, c.at)
+		if err != nil {
+			return nil, err
+		}
+		after, err := s.within(c.at, to)
+		return append(append(before, c.at), after...), err
+	}
+	return nil, nil
+}
+
+// candidates are the moments that are worth a test, the likeliest first. What changes and changes back is hidden in a
+// long time, so shorter ones within it are searched, too (seeded intervals: Kovács and others, Biometrika 2023).
+func (s *search) candidates(from, to int) (list []split) {
+	for n, shortest := to-from, (to-from)/8; n >= max(shortest, 2*leastBins); n /= 2 {
+		for at := from; at+n <= to; at += n / 2 {
+			if c := s.best(at, at+n); c.score >= leastScore {
+				list = append(list, c)
+			}
+		}
+	}
+	sort.Slice(list, func(i, j int) bool { return list[i].score > list[j].score })
+	return list[:min(len(list), testsOfTime)]
+}
+
+// best is the moment at which the shares of some stack differ most between both sides.
+func (s *search) best(from, to int) (c split) {
+	c = split{from: from, to: to}
+	for at := from + leastBins; at <= to-leastBins; at++ {
+		before, after := s.total[at]-s.total[from], s.total[to]-s.total[at]
+		if min(before, after) < leastLooks {
+			continue
+		}
+		for _, sums := range s.counts {
+			x, y := sums[at]-sums[from], sums[to]-sums[at]
+			share, change := (x+y)/(before+after), y/after-x/before
+			if variance := share * (1 - share) * (1/before + 1/after); variance > 0 {
+				if score := math.Abs(change) / math.Sqrt(variance); score > c.score {
+					c.at, c.score = at, score
+				}
+			}
+		}
+	}
+	return c
+}
+
+// compare returns what differs between the times before and after a moment, the largest change first.
+func (s *search) compare(from, at, to int) ([]diff.Change, error) {
+	c := diff.New()
+	o := diff.Reading{SumOptions: recording.SumOptions{States: true}}
+	for side, times := range [...][2]int{diff.Before: {from, at}, diff.After: {at, to}} {
+		w := &window{s.src, s.wall(times[0]), s.wall(times[1])}
+		if times[1] == len(s.total)-1 {
+			w.to = math.MaxInt64
+		}
+		if err := c.AddSource(diff.Side(side), w, o); errors.Is(err, diff.ErrNoSamples) {
+			return nil, nil
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	r, err := c.Compare(diff.Options{By: "method", MinChange: s.least})
+	if err != nil {
+		return nil, err
+	}
+	return told(r.Changes), nil
+}
+
+// told are the changes that noise does not explain, the largest first: of paths, whose methods change, too. A path alone
+// changes whenever a method is compiled anew.
+func told(all []diff.Change) (found []diff.Change) {
+	methods := map[string]float64{}
+	for _, ch := range all {
+		if ch.P <= riskOfOne && ch.Of != diff.OfPath && math.Abs(ch.Change) > math.Abs(methods[ch.Name]) {
+			methods[ch.Name] = ch.Change
+		}
+	}
+	for _, ch := range all {
+		if by := methods[cmp.Or(ch.Own, ch.Name)] * ch.Change; ch.Of == diff.OfPath && ch.P <= riskOfOne && by > 0 {
+			found = append(found, ch)
+		}
+	}
+	sort.Slice(found, func(i, j int) bool { return math.Abs(found[i].Change) > math.Abs(found[j].Change) })
+	return found
+}
+
+// window is a recording without what was before and after a time.
+type window struct {
+	recording.Source
+	from, to int64
+}
+
+// Info says that both sides of a moment are of one JVM.
+func (w *window) Info() recording.Info {
+	i := w.Source.Info()
+	if i.JVM() == "" {
+		i.Meta.PID, i.JVMStart = 1, time.Unix(1, 0)
+	}
+	i.Summary = nil // it is of the whole recording
+	return i
+}
+
+func (w *window) only(visit func(*profile.Sample) error) func(*profile.Sample) error {
+	return func(s *profile.Sample) error {
+		if s.At.Wall < w.from || s.At.Wall >= w.to {
+			return nil
+		}
+		return visit(s)
+	}
+}
+
+func (w *window) Each(visit func(*profile.Sample) error) error { return w.Source.Each(w.only(visit)) }
+
+func (w *window) EachLazily(visit func(*profile.Sample) error) error {
+	return recording.EachLazily(w.Source, w.only(visit))
+}
+
+func (w *window) EachBare(visit func(*profile.Sample) error) error {
+	return recording.EachBare(w.Source, w.only(visit))
+}

@@ -93,6 +93,7 @@ type Change struct {
 	Likely bool    `json:"likely,omitempty"`
 	New    bool    `json:"new,omitempty"`  // in no sample before
 	Gone   bool    `json:"gone,omitempty"` // in no sample after
+	Own    string  `json:"-"`              // of a path: the innermost method of the program\'s own
 
 	node int32
 }

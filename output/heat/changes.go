@@ -7,6 +7,7 @@ import (
 	"sort"
 	"time"
 
+	"goprof/output"
 	"goprof/output/diff"
 	"goprof/output/recording"
 	"goprof/profile"
@@ -15,14 +16,14 @@ import (
 const (
 	// maxBins bounds the moments at which a recording may change.
 	maxBins = 1024
-	// A stack counts from this share of all samples on, and the heaviest count if there are many.
+	// A method counts from this share of all samples on, and no more than so many.
 	leastShare = 0.005
 	maxCounted = 3000
 	// leastBins and leastLooks must be on each side of a change.
 	leastBins  = 4
 	leastLooks = 100
 	// leastScore is how many standard deviations of independent samples the shares on both sides of a moment must differ
-	// by, for one stack at least, before package diff compares the sides. Chance alone rarely gives it.
+	// by, for one method at least, before package diff compares the sides. Chance alone rarely gives it.
 	leastScore = 4.5
 	// maxTests bounds how often the recording is read, tests of one time how many moments of it are tried.
 	maxTests    = 48
@@ -48,7 +49,7 @@ type search struct {
 	start  int64   // ns since 1970
 	width  float64 // ns, of a bin
 	total  []float64
-	counts [][]float64 // of each stack: looks before a bin
+	counts [][]float64 // of each method, itself and what it calls: looks before a bin
 	least  float64
 	tests  int
 }
@@ -98,25 +99,17 @@ func newSearch(src recording.Source, h *heat) *search {
 	if h.unit.weight == profile.WallTime {
 		s.least = leastWallChange
 	}
-	tree := &h.stacks.tree
-	looks := float64(h.samples) / float64(max(tree.Total, 1)) // of a unit of weight
-	row := make([]int, len(tree.Nodes))
-	for n, sum := range tree.Totals() {
-		row[n] = -1
-		if n > 0 && float64(sum) >= leastShare*float64(tree.Total) && len(s.counts) < maxCounted {
-			row[n] = len(s.counts)
-			s.counts = append(s.counts, make([]float64, bins+1))
-		}
+	m := newMethods(&h.stacks.tree)
+	s.counts = make([][]float64, m.count)
+	for i := range s.counts {
+		s.counts[i] = make([]float64, bins+1)
 	}
+	looks := float64(h.samples) / float64(max(h.stacks.tree.Total, 1)) // of a unit of weight
 	for _, e := range h.list {
 		for cell := e.cell; cell < e.cell+e.cells; cell++ {
-			bin, n := int(cell)*bins/h.grid.cells()+1, float64(e.weight)*looks/float64(e.cells)
-			s.total[min(bin, bins)] += n
-			for at := e.node; at != 0; at = tree.Nodes[at].Parent {
-				if row[at] >= 0 {
-					s.counts[row[at]][min(bin, bins)] += n
-				}
-			}
+			bin, n := min(int(cell)*bins/h.grid.cells()+1, bins), float64(e.weight)*looks/float64(e.cells)
+			s.total[bin] += n
+			m.each(e.node, func(method int) { s.counts[method][bin] += n })
 		}
 	}
 	for _, sums := range append(s.counts, s.total) {
@@ -125,6 +118,57 @@ func newSearch(src recording.Source, h *heat) *search {
 		}
 	}
 	return s
+}
+
+// methods are the names that count, whatever kind of code a method was. A state counts as one, too.
+type methods struct {
+	tree  *output.Tree
+	of    []int // by label: a method's number, or less than 0
+	count int
+	met   []int // by method: the turn of each in which it was met last
+	turn  int
+}
+
+func newMethods(tree *output.Tree) *methods {
+	m := &methods{tree: tree, of: make([]int, len(tree.Labels))}
+	names := map[string]int{}
+	for l := range tree.Labels {
+		name := tree.Labels[l].Text
+		if _, known := names[name]; !known {
+			names[name] = len(names)
+		}
+		m.of[l] = names[name]
+	}
+	m.met = make([]int, len(names))
+	sums := make([]int64, len(names))
+	for n := range tree.Nodes {
+		if self := tree.Nodes[n].Self; self > 0 {
+			m.each(int32(n), func(method int) { sums[method] += self })
+		}
+	}
+	numbers := make([]int, len(names))
+	for i, sum := range sums {
+		numbers[i] = -1
+		if float64(sum) >= leastShare*float64(tree.Total) && m.count < maxCounted {
+			numbers[i] = m.count
+			m.count++
+		}
+	}
+	for l := range m.of {
+		m.of[l] = numbers[m.of[l]]
+	}
+	return m
+}
+
+// each visits the methods of a stack, each one once.
+func (m *methods) each(node int32, visit func(method int)) {
+	m.turn++
+	for ; node != 0; node = m.tree.Nodes[node].Parent {
+		if method := m.of[m.tree.Nodes[node].Name]; method >= 0 && m.met[method] != m.turn {
+			m.met[method] = m.turn
+			visit(method)
+		}
+	}
 }
 
 func (s *search) wall(bin int) int64 { return addTime(s.start, int64(float64(bin)*s.width)) }
@@ -167,7 +211,7 @@ func (s *search) candidates(from, to int) (list []split) {
 	return list[:min(len(list), testsOfTime)]
 }
 
-// best is the moment at which the shares of some stack differ most between both sides.
+// best is the moment at which the shares of some method differ most between both sides.
 func (s *search) best(from, to int) (c split) {
 	c = split{from: from, to: to}
 	for at := from + leastBins; at <= to-leastBins; at++ {

@@ -1,6 +1,7 @@
 package heat
 
 import (
+	"cmp"
 	"bufio"
 	"fmt"
 	"io"
@@ -28,13 +29,15 @@ func Text(to io.Writer, src recording.Source, name string) error {
 	for i := range moments {
 		m := &moments[i]
 		fmt.Fprintf(w, "from %s (%s) on:", m.At.Local().Format(time.TimeOnly), output.Round(m.From))
-		for n, ch := range m.Changes[:min(len(m.Changes), maxRows)] {
+		rows := rowsOf(m.Changes)
+		for n, r := range rows[:min(len(rows), maxRows)] {
 			if n > 0 {
 				w.WriteString("\n   ")
 			}
-			fmt.Fprintf(w, " %+.1f points  %s  (%.1f -> %.1f %%)", 100*ch.Change, place(&ch), 100*ch.Before, 100*ch.After)
+			fmt.Fprintf(w, " %+.1f points  %s  (%.1f -> %.1f %%)", 100*r.Change, output.CleanName(r.place), 100*r.Before,
+				100*r.After)
 		}
-		if more := len(m.Changes) - maxRows; more > 0 {
+		if more := len(rows) - maxRows; more > 0 {
 			fmt.Fprintf(w, "\n    and %d more", more)
 		}
 		w.WriteString("\n")
@@ -53,12 +56,34 @@ func Text(to io.Writer, src recording.Source, name string) error {
 // rangeText is a moment as --before and --after take it.
 func rangeText(d time.Duration) string { return d.Round(100 * time.Millisecond).String() }
 
-// place names a change: the innermost method of the program's own, and what the thread does in there.
-func place(ch *diff.Change) string {
-	if ch.Own == "" || ch.Own == ch.Name {
-		return output.CleanName(ch.Name)
+// row is what changes in one of the program's own methods.
+type row struct {
+	diff.Change
+	place string
+}
+
+// rowsOf has one row for each method and direction: the largest change. Other changes of the method say what its threads
+// do in there.
+func rowsOf(changes []diff.Change) (rows []row) {
+	type key struct {
+		method string
+		more   bool
 	}
-	return output.CleanName(ch.Own) + ", " + output.CleanName(doing(ch.Name))
+	at := map[key]int{}
+	for _, ch := range changes {
+		method := cmp.Or(ch.Own, ch.Name)
+		k := key{method, ch.Change > 0}
+		i, met := at[k]
+		if !met {
+			i = len(rows)
+			at[k] = i
+			rows = append(rows, row{ch, method})
+		}
+		if r := &rows[i]; r.place == method && ch.Name != method {
+			r.place += ", " + doing(ch.Name)
+		}
+	}
+	return rows
 }
 
 // doing says what a frame below a program's own method does: a state, or a method of the library.

@@ -1,8 +1,8 @@
 package heat
 
 import (
-	"cmp"
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -34,8 +34,8 @@ func Text(to io.Writer, src recording.Source, name string) error {
 			if n > 0 {
 				w.WriteString("\n   ")
 			}
-			fmt.Fprintf(w, " %+.1f points  %s  (%.1f -> %.1f %%)", 100*r.Change, output.CleanName(r.place), 100*r.Before,
-				100*r.After)
+			fmt.Fprintf(w, " %+.1f points  %s  (%.1f -> %.1f %%)", 100*r.ch.Change, output.CleanName(r.place), 100*r.ch.Before,
+				100*r.ch.After)
 		}
 		if more := len(rows) - maxRows; more > 0 {
 			fmt.Fprintf(w, "\n    and %d more", more)
@@ -58,7 +58,7 @@ func rangeText(d time.Duration) string { return d.Round(100 * time.Millisecond).
 
 // row is what changes in one of the program's own methods.
 type row struct {
-	diff.Change
+	ch    diff.Change
 	place string
 }
 

@@ -22,15 +22,21 @@ const (
 	// leastBins and leastLooks must be on each side of a change.
 	leastBins  = 4
 	leastLooks = 100
-	// leastScore is how many standard deviations of independent samples the shares on both sides of a moment must differ
-	// by, for one method at least, before package diff compares the sides. Chance alone rarely gives it.
+	leastSide  = 48 // and this part of the recording
+	// leastScore is how many standard deviations the shares on both sides of a moment must differ by, for one method at
+	// least, before package diff compares the sides. Chance alone rarely gives it.
 	leastScore = 4.5
+	// How a method's share usually jumps is measured by neighbouring windows of this part of the recording.
+	usualWindow = 24
+	// Of the jumps between windows three quarters are less than this many standard deviations. A few lasting changes do
+	// not change that; work that comes and goes does.
+	threeQuarters = 1.15
 	// maxTests bounds how often the recording is read, tests of one time how many moments of it are tried.
 	maxTests    = 48
 	testsOfTime = 6
 	// A moment is chosen among many, and so its sides differ more than those of a moment that was named before. In one
-	// time there are some twenty moments that are independent of each other, and ten such times.
-	riskOfOne = diff.Risk / 200
+	// time there are some twenty moments that are independent of each other, and there are several such times.
+	riskOfOne = diff.Risk / 50
 	// leastChange of a share is worth a line. A thread of a hundred is one in a hundred of wall-clock time.
 	leastChange     = 0.03
 	leastWallChange = 0.01
@@ -50,6 +56,7 @@ type search struct {
 	width  float64 // ns, of a bin
 	total  []float64
 	counts [][]float64 // of each method, itself and what it calls: looks before a bin
+	usual  []float64   // of each method: the variance of its share in one bin, by how it jumps
 	least  float64
 	tests  int
 }
@@ -117,7 +124,29 @@ func newSearch(src recording.Source, h *heat) *search {
 			sums[bin] += sums[bin-1]
 		}
 	}
+	for _, sums := range s.counts {
+		s.usual = append(s.usual, s.jumps(sums))
+	}
 	return s
+}
+
+// jumps measures how a share differs between neighbouring windows, and returns the variance in one bin that this stands
+// for. What comes in bursts differs by more than independent samples do.
+func (s *search) jumps(sums []float64) float64 {
+	window := max((len(s.total)-1)/usualWindow, leastBins)
+	var list []float64
+	for at := window; at+window < len(sums); at++ {
+		before, after := s.total[at]-s.total[at-window], s.total[at+window]-s.total[at]
+		if min(before, after) > 0 {
+			list = append(list, math.Abs((sums[at+window]-sums[at])/after-(sums[at]-sums[at-window])/before))
+		}
+	}
+	if len(list) == 0 {
+		return 0
+	}
+	sort.Float64s(list)
+	deviation := list[len(list)*3/4] / threeQuarters
+	return deviation * deviation * float64(window) / 2
 }
 
 // methods are the names that count, whatever kind of code a method was. A state counts as one, too.
@@ -200,7 +229,7 @@ func (s *search) within(from, to int) ([]int, error) {
 // candidates are the moments that are worth a test, the likeliest first. What changes and changes back is hidden in a
 // long time, so shorter ones within it are searched, too (seeded intervals: Kovács and others, Biometrika 2023).
 func (s *search) candidates(from, to int) (list []split) {
-	for n, shortest := to-from, (to-from)/8; n >= max(shortest, 2*leastBins); n /= 2 {
+	for n, shortest := to-from, (to-from)/16; n >= max(shortest, 2*leastBins); n /= 2 {
 		for at := from; at+n <= to; at += n / 2 {
 			if c := s.best(at, at+n); c.score >= leastScore {
 				list = append(list, c)
@@ -214,15 +243,18 @@ func (s *search) candidates(from, to int) (list []split) {
 // best is the moment at which the shares of some method differ most between both sides.
 func (s *search) best(from, to int) (c split) {
 	c = split{from: from, to: to}
-	for at := from + leastBins; at <= to-leastBins; at++ {
+	side := max(leastBins, (len(s.total)-1)/leastSide)
+	for at := from + side; at <= to-side; at++ {
 		before, after := s.total[at]-s.total[from], s.total[to]-s.total[at]
 		if min(before, after) < leastLooks {
 			continue
 		}
-		for _, sums := range s.counts {
+		bins := 1/float64(at-from) + 1/float64(to-at)
+		for method, sums := range s.counts {
 			x, y := sums[at]-sums[from], sums[to]-sums[at]
 			share, change := (x+y)/(before+after), y/after-x/before
-			if variance := share * (1 - share) * (1/before + 1/after); variance > 0 {
+			variance := max(share*(1-share)*(1/before+1/after), s.usual[method]*bins)
+			if variance > 0 {
 				if score := math.Abs(change) / math.Sqrt(variance); score > c.score {
 					c.at, c.score = at, score
 				}

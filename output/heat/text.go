@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"time"
 
@@ -28,7 +29,7 @@ func Text(to io.Writer, src recording.Source, name string) error {
 	}
 	for i := range moments {
 		m := &moments[i]
-		fmt.Fprintf(w, "from %s (%s) on:", m.At.Local().Format(time.TimeOnly), output.Round(m.From))
+		fmt.Fprintf(w, "from %s (%s) on:", m.At.Round(time.Second).Local().Format(time.TimeOnly), output.Round(m.From))
 		rows := rowsOf(m.Changes)
 		for n, r := range rows[:min(len(rows), maxRows)] {
 			if n > 0 {
@@ -62,8 +63,11 @@ type row struct {
 	place string
 }
 
-// rowsOf has one row for each method and direction: the largest change. Other changes of the method say what its threads
-// do in there.
+// mostOf is the part of a method's change that says what the method does.
+const mostOf = 0.5
+
+// rowsOf has one row for each method and direction: the largest change. Other changes of the method say what it does, if
+// they are most of that.
 func rowsOf(changes []diff.Change) (rows []row) {
 	type key struct {
 		method string
@@ -79,7 +83,7 @@ func rowsOf(changes []diff.Change) (rows []row) {
 			at[k] = i
 			rows = append(rows, row{ch, method})
 		}
-		if r := &rows[i]; r.place == method && ch.Name != method {
+		if r := &rows[i]; r.place == method && ch.Name != method && math.Abs(ch.Change) >= mostOf*math.Abs(r.ch.Change) {
 			r.place += ", " + doing(ch.Name)
 		}
 	}

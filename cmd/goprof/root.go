@@ -26,6 +26,7 @@ var portable = []func() *cobra.Command{
 	newDiff,
 	newRedact,
 	newServe,
+	newMCP,
 	newVersion,
 	newLicenses,
 	newMan,

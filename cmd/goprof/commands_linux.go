@@ -17,4 +17,5 @@ var platform = []func() *cobra.Command{
 	newAgent,
 	newDoctor,
 	newWatchdog,
+	newSnapper,
 }

@@ -36,7 +36,7 @@ func (m *mcpTools) call(t *testing.T, tool string, args mcp.Args) (string, error
 func TestMCPCommands(t *testing.T) {
 	m := echoing(t)
 	os.WriteFile(filepath.Join(m.dir, "a.jfr"), nil, 0o600)
-	os.WriteFile(filepath.Join(m.dir, "a.zip"), nil, 0o600)
+	os.WriteFile(filepath.Join(m.dir, "a.zip"), []byte("PK\x03\x04"), 0o600)
 	os.WriteFile(filepath.Join(m.dir, "-o"), nil, 0o600)
 	for _, c := range []struct {
 		tool string

@@ -7,9 +7,9 @@ import (
 	"goprof/triage/vitals"
 )
 
-// A program that starts queues thousands of methods, and its compilers catch up within a minute. Later, methods come one
-// by one. A queue that is long and only grows is one whose compiler gets no CPU, or is busy with one huge method. That
-// does harm if the program runs in the interpreter meanwhile.
+// A program that starts queues thousands of methods, and its compilers catch up within a minute. Later, methods
+// come one by one. A queue that is long and only grows is one whose compiler gets no CPU, or is busy with one huge
+// method. That does harm if the program runs in the interpreter meanwhile.
 const (
 	longQueue = 200 // methods, in all readings
 	// slowShare of the program's CPU time must be in the interpreter. Programs that have been compiled have less than
@@ -71,7 +71,8 @@ func (x *exam) behind(before int, q vitals.CompileQueue, slow float64) *suspicio
 	for _, c := range x.last.JVM.Code.Current {
 		for _, was := range x.first.JVM.Code.Current {
 			if c == was {
-				s.evidence = append(s.evidence, fmt.Sprintf("%s compiles %s, at the beginning and at the end", c.Thread, c.Method))
+				s.evidence = append(s.evidence, fmt.Sprintf("%s compiles %s, at the beginning and at the end", c.Thread,
+					c.Method))
 			}
 		}
 	}

@@ -17,8 +17,9 @@ type CompileQueue struct {
 	Waited maybe.Value[time.Duration]
 }
 
-// CompileQueue begins with const char* _name, CompileTask *_first, *_last, *_first_stale, int _size in all releases since
-// 9 (compiler/compileBroker.hpp). It is not exported, so it is believed only if its name is one that HotSpot gives.
+// CompileQueue begins with const char* _name, CompileTask *_first, *_last, *_first_stale, int _size in all releases
+// since 9 (compiler/compileBroker.hpp). It is not exported, so it is believed only if its name is one that HotSpot
+// gives.
 const (
 	queueFirst, queueLast, queueSize = 8, 16, 32
 	queueBytes                       = 40

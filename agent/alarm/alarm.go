@@ -1,7 +1,7 @@
 // Package alarm says when a JVM needs a snap: it is stuck, it is out of memory, or it has used its CPUs for too long.
 //
-// It looks at nothing itself: Watch.Judge is given a reading of a JVM's vitals every few seconds, and keeps what it must
-// compare. What is not known never gives an alarm.
+// It looks at nothing itself: Watch.Judge is given a reading of a JVM's vitals every few seconds, and keeps what it
+// must compare. What is not known never gives an alarm.
 package alarm
 
 import (
@@ -166,7 +166,8 @@ func (w *Watch) busy(r *Rules, before, now *vitals.Reading) string {
 	}
 	if lasts := now.At.Sub(w.busySince); lasts >= r.For {
 		w.busySince = time.Time{}
-		return fmt.Sprintf("it has used more than %.0f %% of its %.3g CPUs for %s", 100*r.CPU, cpus, lasts.Round(time.Second))
+		return fmt.Sprintf("it has used more than %.0f %% of its %.3g CPUs for %s", 100*r.CPU, cpus,
+			lasts.Round(time.Second))
 	}
 	return ""
 }

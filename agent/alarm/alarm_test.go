@@ -22,7 +22,8 @@ func TestParse(t *testing.T) {
 			t.Errorf("%q: %+v %v", want.String(), again, err)
 		}
 	}
-	for _, text := range []string{"", "stuck,", "cpu", "cpu>", "cpu>0%", "cpu>100%", "cpu>x%", "cpu>NaN%", "cpu>90% for 1s",
+	for _, text := range []string{"", "stuck,", "cpu", "cpu>", "cpu>0%", "cpu>100%", "cpu>x%", "cpu>NaN%",
+		"cpu>90% for 1s",
 		"cpu>90% for 2h", "SIGUSR1", "cpu>90% for", "oom stuck"} {
 		if got, err := Parse(text); err == nil || got != (Rules{}) {
 			t.Errorf("%q: %+v", text, got)
@@ -55,7 +56,9 @@ func TestJudge(t *testing.T) {
 		why    string
 	}{
 		"healthy, with a collection in each reading": {func(int, *vitals.Reading) {}, 0, ""},
-		"nothing is known":                           {func(_ int, r *vitals.Reading) { *r = vitals.Reading{At: r.At} }, 0, ""},
+		"nothing is known": {func(_ int, r *vitals.Reading) {
+			*r = vitals.Reading{At: r.At}
+		}, 0, ""},
 		"an OutOfMemoryError": {func(i int, r *vitals.Reading) {
 			r.JVM.Errors.OutOfMemory = maybe.Known(uint64(3 + i/4))
 		}, 4, "OutOfMemoryError"},

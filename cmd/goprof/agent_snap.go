@@ -33,9 +33,9 @@ import (
 	"goprof/triage/vitals"
 )
 
-// An agent that takes snaps by itself has a second process, which watches its JVMs and takes them. It begins before the
-// agent gives up rights: a snap needs more than samples do. It ends with the agent. The agent says on its standard input
-// which JVMs there are ("jvms 12 34"), and that all need a snap ("all").
+// An agent that takes snaps by itself has a second process, which watches its JVMs and takes them. It begins before
+// the agent gives up rights: a snap needs more than samples do. It ends with the agent. The agent says on its
+// standard input which JVMs there are ("jvms 12 34"), and that all need a snap ("all").
 
 const (
 	snapperName = "snapper"
@@ -245,7 +245,8 @@ func (s *snapper) look(pid int, w *watchedJVM) (why string) {
 	}
 	w.looked = time.Now()
 	var waits profile.VirtualWaits
-	threads, err := w.session.Dump(session.DumpOptions{NonBlocking: true, Locks: true, Virtual: &waits, Find: time.Second})
+	threads, err := w.session.Dump(session.DumpOptions{NonBlocking: true, Locks: true, Virtual: &waits,
+		Find: time.Second})
 	if err != nil {
 		return ""
 	}
@@ -284,7 +285,8 @@ func (s *snapper) snap(pid int, why string) {
 	name := filepath.Join(s.dir, fmt.Sprintf("snap-%d-%s.zip", pid, time.Now().UTC().Format("20060102T150405Z")))
 	s.say(fmt.Sprintf("a snap of process %d is taken: %s", pid, why))
 	var talk bytes.Buffer
-	cmd := exec.CommandContext(ctx, self, append([]string{"snap", "--pid", strconv.Itoa(pid), "-o", name}, s.flags...)...)
+	args := append([]string{"snap", "--pid", strconv.Itoa(pid), "-o", name}, s.flags...)
+	cmd := exec.CommandContext(ctx, self, args...)
 	cmd.Stderr = &talk
 	cmd.Cancel, cmd.WaitDelay = func() error { return cmd.Process.Signal(os.Interrupt) }, 10*time.Second
 	err = cmd.Run()

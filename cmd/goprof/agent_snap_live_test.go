@@ -3,11 +3,11 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -20,7 +20,8 @@ import (
 func runsGoprof(words string) bool {
 	all, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, name := range all {
-		if line, err := os.ReadFile(name); err == nil && bytes.Contains(bytes.ReplaceAll(line, []byte{0}, []byte(" ")), []byte(words)) {
+		line, err := os.ReadFile(name)
+		if err == nil && strings.Contains(strings.ReplaceAll(string(line), "\x00", " "), words) {
 			return true
 		}
 	}
@@ -74,7 +75,7 @@ func TestAgentSnaps(t *testing.T) {
 			t.Errorf("%+v", contents.Parts)
 		}
 		a.end(t)
-		await(t, "the second process's end", func() bool { return !runsGoprof(snapperName + " --on SIGUSR2 --dir " + dir) })
+		await(t, "its end", func() bool { return !runsGoprof(snapperName + " --on SIGUSR2 --dir " + dir) })
 	})
 }
 

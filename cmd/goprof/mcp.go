@@ -45,14 +45,18 @@ func newMCP() *cobra.Command {
 		RunE:    func(cmd *cobra.Command, _ []string) error { return serveMCP(cmd, dir, names) },
 	}
 	cmd.Flags().SortFlags = false
-	cmd.Flags().StringVar(&dir, "dir", "", "`folder` for recordings, whose files can be read (default: a new one, removed at the end)")
+	cmd.Flags().StringVar(&dir, "dir", "",
+		"`folder` for recordings, whose files can be read (default: a new one, removed at the end)")
 	cmd.Flags().BoolVar(&names, "names", false, "tell the program's names")
 	return cmd
 }
 
-const mcpInstructions = `goprof looks at running JVMs from outside. Begin with list, then triage: it says what is wrong and what to ` +
-	`call next. record takes samples into a file, which report and diff read. Tools look at one JVM at a time; record and ` +
-	`triage take as long as you ask for.`
+const (
+	mcpInstructions = `goprof looks at running JVMs from outside. Begin with list, then triage: it says what is wrong and ` +
+		`what to call next. record takes samples into a file, which report and diff read. record and triage take as long ` +
+		`as you ask for.`
+	mcpPseudonyms = ` Names of the program are pseudonyms: the user starts goprof mcp --names to have them told.`
+)
 
 func serveMCP(cmd *cobra.Command, dir string, names bool) error {
 	self, err := os.Executable()
@@ -68,7 +72,8 @@ func serveMCP(cmd *cobra.Command, dir string, names bool) error {
 	if dir == "" {
 		m.dir = own
 	} else if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return &exit.Error{Code: exit.BadInput, What: "there is no folder " + dir, Remedy: "mkdir " + commandLine([]string{dir})}
+		return &exit.Error{Code: exit.BadInput, What: "there is no folder " + dir,
+			Remedy: "mkdir " + commandLine([]string{dir})}
 	}
 	if !names {
 		key := make([]byte, 32)
@@ -82,13 +87,13 @@ func serveMCP(cmd *cobra.Command, dir string, names bool) error {
 	defer stop()
 	server := mcp.Server{Name: "goprof", Version: version(), Instructions: mcpInstructions, Tools: m.tools()}
 	if m.by != nil {
-		server.Instructions += " Names of the program are pseudonyms: the user knows what they stand for, or starts goprof mcp --names."
+		server.Instructions += mcpPseudonyms
 	}
 	var in io.Reader = os.Stdin
 	if cmd.InOrStdin() != os.Stdin {
 		in = cmd.InOrStdin()
 	}
-	fmt.Fprintln(cmd.ErrOrStderr(), "goprof: a client of the Model Context Protocol is awaited on standard input (Ctrl-C ends it)")
+	fmt.Fprintln(cmd.ErrOrStderr(), "goprof: awaits a client of the Model Context Protocol on standard input")
 	if err := server.Serve(ctx, in, cmd.OutOrStdout()); err != nil {
 		return outputFailed(err)
 	}

@@ -35,7 +35,8 @@ const { StdioClientTransport } = require(sdk + 'stdio.js');
   } catch (e) { late = String(e); }
   const ping = await client.ping();
   await client.close();
-  console.log(JSON.stringify({ server: client.getServerVersion().name, tools: tools.map(t => t.name), results, late, ping }));
+  const server = client.getServerVersion().name;
+  console.log(JSON.stringify({ server, tools: tools.map(t => t.name), results, late, ping }));
 })().catch(e => { console.error(e); process.exit(1); });
 `
 
@@ -62,7 +63,8 @@ func TestMCPClient(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cmd := exec.Command(sources.Node(t), sources.Script(t, client), packages, goprof, string(wanted), strconv.Itoa(jvm.PID))
+		cmd := exec.Command(sources.Node(t), sources.Script(t, client), packages, goprof, string(wanted),
+			strconv.Itoa(jvm.PID))
 		cmd.Dir = filepath.Dir(t.TempDir())
 		out, err := cmd.Output()
 		if err != nil {

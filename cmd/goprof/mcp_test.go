@@ -74,11 +74,13 @@ func TestMCPRedacts(t *testing.T) {
 	m.by, m.key = redact.New(redact.Default(), []byte("key")), "KEY"
 	os.WriteFile(filepath.Join(m.dir, "a.jfr"), nil, 0o600)
 	for _, tool := range []string{"triage", "dump", "locks", "record", "heap", "snap"} {
-		if got, err := m.call(t, tool, mcp.Args{"pid": 7}); err != nil || !strings.Contains(got, "--redact default --redact-key KEY") {
+		got, err := m.call(t, tool, mcp.Args{"pid": 7})
+		if err != nil || !strings.Contains(got, "--redact default --redact-key KEY") {
 			t.Errorf("%s: %q %v", tool, got, err)
 		}
 	}
-	if got, err := m.call(t, "report", mcp.Args{"file": "a.jfr"}); err != nil || !strings.HasPrefix(got, "report "+m.own+"/a.jfr") {
+	got, err := m.call(t, "report", mcp.Args{"file": "a.jfr"})
+	if err != nil || !strings.HasPrefix(got, "report "+m.own+"/a.jfr") {
 		t.Errorf("%q %v", got, err)
 	}
 	m.keep("a.jfr")

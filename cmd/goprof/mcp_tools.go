@@ -34,14 +34,16 @@ const mostMade = 20
 
 // Options that several tools have.
 var (
-	optPID  = mcp.Option{Name: "pid", Kind: mcp.Integer, Least: 1, Most: 1 << 22, What: "process id of the JVM, as list shows it"}
+	optPID = mcp.Option{Name: "pid", Kind: mcp.Integer, Least: 1, Most: 1 << 22,
+		What: "process id of the JVM, as list shows it"}
 	optFile = mcp.Option{Name: "file", Kind: mcp.Text, What: "name of a snap, as the tool snap told it, in place of pid"}
 	optTop  = mcp.Option{Name: "top", Kind: mcp.Integer, Least: 1, Most: 500, What: "rows (30)"}
 	optBy   = mcp.Option{Name: "by", Kind: mcp.Text, What: "sum up by what (method)",
 		Words: []string{"method", "class", "package", "thread", "state", "kind"}}
-	optEvent = mcp.Option{Name: "event", Kind: mcp.Text, What: "which samples, of a file with several sorts: cpu, wall, alloc, lock, off-cpu"}
-	optFrom  = mcp.Option{Name: "from", Kind: mcp.Text, What: "leave out what was earlier after the recording's start: 10s"}
-	optTo    = mcp.Option{Name: "to", Kind: mcp.Text, What: "leave out what was later after the recording's start: 40s"}
+	optEvent = mcp.Option{Name: "event", Kind: mcp.Text,
+		What: "which samples, of a file with several sorts: cpu, wall, alloc, lock, off-cpu"}
+	optFrom = mcp.Option{Name: "from", Kind: mcp.Text, What: "only samples from this time after the start on: 10s"}
+	optTo   = mcp.Option{Name: "to", Kind: mcp.Text, What: "only samples before this time after the start: 40s"}
 )
 
 func needed(o mcp.Option, name, what string) mcp.Option {
@@ -50,7 +52,8 @@ func needed(o mcp.Option, name, what string) mcp.Option {
 }
 
 func optSeconds(least, most, usual int) mcp.Option {
-	return mcp.Option{Name: "seconds", Kind: mcp.Integer, Least: least, Most: most, What: fmt.Sprintf("how long (%d)", usual)}
+	return mcp.Option{Name: "seconds", Kind: mcp.Integer, Least: least, Most: most,
+		What: fmt.Sprintf("how long (%d)", usual)}
 }
 
 // within is a time limit: the seconds that were asked for, and some more.
@@ -66,18 +69,22 @@ func secondsOf(a mcp.Args, usual int) int {
 }
 
 func (m *mcpTools) tools() []mcp.Tool {
-	events := mcp.Option{Name: "of", Kind: mcp.Text, Words: []string{"cpu", "wall", "off-cpu", "alloc", "lock", "exceptions"},
-		What: "what samples are taken of: CPU time (cpu, the default), all threads (wall), waits (off-cpu, lock), allocations, exceptions"}
+	events := mcp.Option{Name: "of", Kind: mcp.Text,
+		Words: []string{"cpu", "wall", "off-cpu", "alloc", "lock", "exceptions"},
+		What: "what samples are taken of: CPU time (cpu, the default), all threads (wall), waits (off-cpu, lock), " +
+			"allocations, exceptions"}
 	return []mcp.Tool{
-		{Name: "list", Title: "List JVMs", What: "The JVMs of this host: pid, main class, JDK, collector, uptime, threads, CPU use.",
+		{Name: "list", Title: "List JVMs",
+			What:  "The JVMs of this host: pid, main class, JDK, collector, uptime, threads, CPU use.",
 			Limit: within(0, 30*time.Second), Call: m.listed},
-		{Name: "triage", Title: "What is wrong", What: "Looks at a JVM for some seconds and says what is wrong, the likeliest first, " +
-			"with evidence. The JVM may hang. Or what was wrong, by a snap.",
+		{Name: "triage", Title: "What is wrong", What: "Looks at a JVM for some seconds and says what is wrong, the " +
+			"likeliest first, with evidence. The JVM may hang. Or what was wrong, by a snap.",
 			Options: []mcp.Option{optPID, optFile, optSeconds(4, 120, 10)}, Limit: within(10, 90*time.Second),
 			Call: m.look("triage", func(a mcp.Args) []string { return []string{"-d", strconv.Itoa(secondsOf(a, 10))} })},
-		{Name: "dump", Title: "What threads do", What: "All threads with stacks, states and locks at this moment; equal stacks once. " +
-			"With pools: thread pools and their queues instead.",
-			Options: []mcp.Option{optPID, optFile, {Name: "pools", Kind: mcp.Switch, What: "thread pools, how busy they are, and their queues"},
+		{Name: "dump", Title: "What threads do", What: "All threads with stacks, states and locks at this moment; " +
+			"equal stacks once. With pools: thread pools and their queues instead.",
+			Options: []mcp.Option{optPID, optFile,
+				{Name: "pools", Kind: mcp.Switch, What: "thread pools, how busy they are, and their queues"},
 				{Name: "virtual", Kind: mcp.Switch, What: "also virtual threads that no carrier runs"}},
 			Limit: within(0, 2*time.Minute), Call: m.look("dump", func(a mcp.Args) []string {
 				args := []string{"--group"}
@@ -89,29 +96,33 @@ func (m *mcpTools) tools() []mcp.Tool {
 				}
 				return args
 			})},
-		{Name: "locks", Title: "Deadlocks and lock waits", What: "Deadlocks, and which threads wait for whose lock, at this moment.",
+		{Name: "locks", Title: "Deadlocks and lock waits",
+			What:    "Deadlocks, and which threads wait for whose lock, at this moment.",
 			Options: []mcp.Option{optPID, optFile}, Limit: within(0, 2*time.Minute), Call: m.look("locks", nil)},
-		{Name: "record", Title: "Take samples", What: "Samples a JVM's stacks for some seconds into a file, and shows the methods that " +
-			"cost most. The answer ends with the file's name, for report and diff.",
+		{Name: "record", Title: "Take samples", What: "Samples a JVM's stacks for some seconds into a file, and shows " +
+			"the methods that cost most. The answer ends with the file's name, for report and diff.",
 			Options: []mcp.Option{needed(optPID, "pid", optPID.What), optSeconds(1, 300, 15), events},
 			Limit:   within(15, 2*time.Minute), Call: m.record},
-		{Name: "report", Title: "Where time goes", What: "A table of a recording: the methods (or classes, threads, states ...) that cost " +
-			"most. With changes: from when on shares differ.",
-			Options: []mcp.Option{needed(optFile, "file", "name of a recording or a snap"), optBy, optTop, optEvent, optFrom, optTo,
+		{Name: "report", Title: "Where time goes", What: "A table of a recording: the methods (or classes, threads, " +
+			"states ...) that cost most. With changes: from when on shares differ.",
+			Options: []mcp.Option{needed(optFile, "file", "name of a recording or a snap"), optBy, optTop, optEvent,
+				optFrom, optTo,
 				{Name: "thread", Kind: mcp.Text, What: "only threads that this regular expression finds"},
 				{Name: "include", Kind: mcp.Text, What: "only stacks with a frame that this regular expression finds"},
 				{Name: "changes", Kind: mcp.Switch, What: "the moments from which on shares differ, in place of the table"}},
 			Limit: within(0, 3*time.Minute), Call: m.report},
-		{Name: "diff", Title: "What changed", What: "Compares two recordings, or two times of one, and tells changes from noise.",
+		{Name: "diff", Title: "What changed",
+			What: "Compares two recordings, or two times of one, and tells changes from noise.",
 			Options: []mcp.Option{needed(optFile, "before", "name of the earlier recording"),
 				{Name: "after", Kind: mcp.Text, What: "name of the later one (the same)"}, optBy, optTop, optEvent,
 				{Name: "before_time", Kind: mcp.Text, What: "only this time of before: 0s-60s"},
 				{Name: "after_time", Kind: mcp.Text, What: "only this time of after: 60s-"}},
 			Limit: within(0, 3*time.Minute), Call: m.diff},
-		{Name: "heap", Title: "What fills the heap", What: "A histogram of live and dead objects by class, without a stop.",
+		{Name: "heap", Title: "What fills the heap",
+			What:    "A histogram of live and dead objects by class, without a stop.",
 			Options: []mcp.Option{optPID, optFile, optTop}, Limit: within(0, 3*time.Minute), Call: m.look("heap", topRows)},
-		{Name: "snap", Title: "Keep everything", What: "Keeps in one file all that can be seen of a JVM, as before a restart. The answer " +
-			"ends with the file's name, which triage, dump, locks, heap and report take.",
+		{Name: "snap", Title: "Keep everything", What: "Keeps in one file all that can be seen of a JVM, as before a " +
+			"restart. The answer ends with the file's name, which triage, dump, locks, heap and report take.",
 			Options: []mcp.Option{needed(optPID, "pid", optPID.What), optSeconds(4, 60, 10)}, Limit: within(10, 3*time.Minute),
 			Call: m.snap},
 	}
@@ -230,6 +241,10 @@ func flagged(a mcp.Args, names ...string) (flags []string) {
 	return flags
 }
 
+// listedKeys are what of a JVM's entry in the list is no name of anyone.
+var listedKeys = []string{"pid", "version", "vendor", "collector", "uptime_seconds", "threads", "cpu_seconds",
+	"cpu_percent"}
+
 // listed is the list of JVMs. Of a redacted one only what is known to be no name stays.
 func (m *mcpTools) listed(ctx context.Context, _ mcp.Args) (string, error) {
 	text, err := m.run(ctx, []string{"list", "--json"})
@@ -244,7 +259,7 @@ func (m *mcpTools) listed(ctx context.Context, _ mcp.Args) (string, error) {
 	}
 	for i, jvm := range all.JVMs {
 		kept := map[string]any{}
-		for _, name := range []string{"pid", "version", "vendor", "collector", "uptime_seconds", "threads", "cpu_seconds", "cpu_percent"} {
+		for _, name := range listedKeys {
 			if v, ok := jvm[name]; ok {
 				kept[name] = v
 			}
@@ -284,7 +299,7 @@ func (m *mcpTools) keep(name string) {
 func (m *mcpTools) find(name string) (string, error) {
 	path := filepath.Join(m.dir, name)
 	info, err := os.Stat(path)
-	if name == "" || name != filepath.Base(name) || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "-") || err != nil ||
+	if name == "" || name != filepath.Base(name) || strings.ContainsAny(name[:1], ".-") || err != nil ||
 		!info.Mode().IsRegular() {
 		return "", fmt.Errorf("there is no file %q: record and snap make files; they tell the name", output.Printable(name))
 	}

@@ -49,8 +49,8 @@ type Moment struct {
 	Changes []diff.Change // the largest first
 }
 
-// search looks for moments. Numbers of bins are moments: at the beginning of the bin.
-type search struct {
+// changeSearch looks for moments. Numbers of bins are moments: at the beginning of the bin.
+type changeSearch struct {
 	src    recording.Source
 	start  int64   // ns since 1970
 	width  float64 // ns, of a bin
@@ -87,11 +87,17 @@ func Changes(src recording.Source) (found []Moment, length time.Duration, err er
 		if i < len(at)-1 {
 			to = at[i+1]
 		}
-		if best := s.best(from, to); best.score > 0 { // its neighbours were not known before
-			at[i] = best.at
-		}
+		// Its neighbours were not known before: another moment may be better now.
 		var changes []diff.Change
-		if changes, err = s.compare(from, at[i], to); len(changes) > 0 {
+		if best := s.best(from, to); best.score > 0 {
+			if changes, err = s.compare(from, best.at, to); len(changes) > 0 {
+				at[i] = best.at
+			}
+		}
+		if len(changes) == 0 && err == nil {
+			changes, err = s.compare(from, at[i], to)
+		}
+		if len(changes) > 0 {
 			wall := s.wall(at[i])
 			found = append(found, Moment{time.Unix(0, wall), time.Duration(wall - h.grid.start), changes})
 		}
@@ -99,9 +105,9 @@ func Changes(src recording.Source) (found []Moment, length time.Duration, err er
 	return found, time.Duration(h.grid.length), err
 }
 
-func newSearch(src recording.Source, h *heat) *search {
+func newSearch(src recording.Source, h *heat) *changeSearch {
 	bins := min(h.grid.cells(), maxBins)
-	s := &search{src: src, start: h.grid.start, width: float64(h.grid.cell) * float64(h.grid.cells()) / float64(bins),
+	s := &changeSearch{src: src, start: h.grid.start, width: float64(h.grid.cell) * float64(h.grid.cells()) / float64(bins),
 		total: make([]float64, bins+1), least: leastChange}
 	if h.unit.weight == profile.WallTime {
 		s.least = leastWallChange
@@ -132,7 +138,7 @@ func newSearch(src recording.Source, h *heat) *search {
 
 // jumps measures how a share differs between neighbouring windows, and returns the variance in one bin that this stands
 // for. What comes in bursts differs by more than independent samples do.
-func (s *search) jumps(sums []float64) float64 {
+func (s *changeSearch) jumps(sums []float64) float64 {
 	window := max((len(s.total)-1)/usualWindow, leastBins)
 	var list []float64
 	for at := window; at+window < len(sums); at++ {
@@ -149,9 +155,11 @@ func (s *search) jumps(sums []float64) float64 {
 	return deviation * deviation * float64(window) / 2
 }
 
-// methods are the names that count, whatever kind of code a method was. A state counts as one, too.
+// methods are the names that count, whatever kind of code a method was. A state counts as one, too. Native functions
+// below a Java method do not: which ones these are changes whenever a method is compiled.
 type methods struct {
 	tree  *output.Tree
+	java  []bool // by node: the stack has a Java method
 	of    []int // by label: a method's number, or less than 0
 	count int
 	met   []int // by method: the turn of each in which it was met last
@@ -159,7 +167,10 @@ type methods struct {
 }
 
 func newMethods(tree *output.Tree) *methods {
-	m := &methods{tree: tree, of: make([]int, len(tree.Labels))}
+	m := &methods{tree: tree, java: make([]bool, len(tree.Nodes)), of: make([]int, len(tree.Labels))}
+	for n := 1; n < len(tree.Nodes); n++ {
+		m.java[n] = m.java[tree.Nodes[n].Parent] || tree.Labels[tree.Nodes[n].Name].Kind.Java()
+	}
 	names := map[string]int{}
 	for l := range tree.Labels {
 		name := tree.Labels[l].Text
@@ -192,18 +203,24 @@ func newMethods(tree *output.Tree) *methods {
 // each visits the methods of a stack, each one once.
 func (m *methods) each(node int32, visit func(method int)) {
 	m.turn++
+	java := m.java[node]
 	for ; node != 0; node = m.tree.Nodes[node].Parent {
-		if method := m.of[m.tree.Nodes[node].Name]; method >= 0 && m.met[method] != m.turn {
+		name := m.tree.Nodes[node].Name
+		kind := m.tree.Labels[name].Kind
+		if java && !kind.Java() && kind != output.LabelState {
+			continue
+		}
+		if method := m.of[name]; method >= 0 && m.met[method] != m.turn {
 			m.met[method] = m.turn
 			visit(method)
 		}
 	}
 }
 
-func (s *search) wall(bin int) int64 { return addTime(s.start, int64(float64(bin)*s.width)) }
+func (s *changeSearch) wall(bin int) int64 { return addTime(s.start, int64(float64(bin)*s.width)) }
 
 // within finds the moments of a time: one of them, and then those of the times before and after it.
-func (s *search) within(from, to int) ([]int, error) {
+func (s *changeSearch) within(from, to int) ([]int, error) {
 	for _, c := range s.candidates(from, to) {
 		if s.tests >= maxTests {
 			break
@@ -228,7 +245,7 @@ func (s *search) within(from, to int) ([]int, error) {
 
 // candidates are the moments that are worth a test, the likeliest first. What changes and changes back is hidden in a
 // long time, so shorter ones within it are searched, too (seeded intervals: Kovács and others, Biometrika 2023).
-func (s *search) candidates(from, to int) (list []split) {
+func (s *changeSearch) candidates(from, to int) (list []split) {
 	for n, shortest := to-from, (to-from)/16; n >= max(shortest, 2*leastBins); n /= 2 {
 		for at := from; at+n <= to; at += n / 2 {
 			if c := s.best(at, at+n); c.score >= leastScore {
@@ -241,7 +258,7 @@ func (s *search) candidates(from, to int) (list []split) {
 }
 
 // best is the moment at which the shares of some method differ most between both sides.
-func (s *search) best(from, to int) (c split) {
+func (s *changeSearch) best(from, to int) (c split) {
 	c = split{from: from, to: to}
 	side := max(leastBins, (len(s.total)-1)/leastSide)
 	for at := from + side; at <= to-side; at++ {
@@ -265,7 +282,7 @@ func (s *search) best(from, to int) (c split) {
 }
 
 // compare returns what differs between the times before and after a moment, the largest change first.
-func (s *search) compare(from, at, to int) ([]diff.Change, error) {
+func (s *changeSearch) compare(from, at, to int) ([]diff.Change, error) {
 	c := diff.New()
 	o := diff.Reading{SumOptions: recording.SumOptions{States: true}}
 	for side, times := range [...][2]int{diff.Before: {from, at}, diff.After: {at, to}} {
@@ -286,8 +303,8 @@ func (s *search) compare(from, at, to int) ([]diff.Change, error) {
 	return told(r.Changes), nil
 }
 
-// told are the changes that noise does not explain, the largest first: of paths, whose methods change, too. A path alone
-// changes whenever a method is compiled anew.
+// told are the changes that noise does not explain, the largest first: of paths, whose methods change, too. A path
+// alone changes whenever a method is compiled anew.
 func told(all []diff.Change) (found []diff.Change) {
 	methods := map[string]float64{}
 	for _, ch := range all {

@@ -85,7 +85,8 @@ func TestText(t *testing.T) {
 	}
 	local := begin.Add(20 * time.Second).Local().Format(time.TimeOnly)
 	first, rest, _ := strings.Cut(b.String(), "\n")
-	if !strings.HasPrefix(first, "from "+local+" (20s) on: +") || !strings.Contains(first, "shop.Audit.note, in java.net.Socket.read") {
+	if !strings.HasPrefix(first, "from "+local+" (20s) on: +") ||
+		!strings.Contains(first, "shop.Audit.note, in java.net.Socket.read") {
 		t.Error(b.String())
 	}
 	if !strings.Contains(rest, ": goprof diff out.jfr --before 0s-20s --after 20s-\n") {

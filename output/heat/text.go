@@ -57,8 +57,8 @@ func Text(to io.Writer, src recording.Source, name string) error {
 // rangeText is a moment as --before and --after take it.
 func rangeText(d time.Duration) string { return d.Round(100 * time.Millisecond).String() }
 
-// row is what changes in one of the program's own methods.
-type row struct {
+// changeRow is what changes in one of the program's own methods.
+type changeRow struct {
 	ch    diff.Change
 	place string
 }
@@ -66,9 +66,9 @@ type row struct {
 // mostOf is the part of a method's change that says what the method does.
 const mostOf = 0.5
 
-// rowsOf has one row for each method and direction: the largest change. Other changes of the method say what it does, if
-// they are most of that.
-func rowsOf(changes []diff.Change) (rows []row) {
+// rowsOf has one row for each method and direction: the largest change. Other changes of the method say what it
+// does, if they are most of that.
+func rowsOf(changes []diff.Change) (rows []changeRow) {
 	type key struct {
 		method string
 		more   bool
@@ -81,7 +81,7 @@ func rowsOf(changes []diff.Change) (rows []row) {
 		if !met {
 			i = len(rows)
 			at[k] = i
-			rows = append(rows, row{ch, method})
+			rows = append(rows, changeRow{ch, method})
 		}
 		if r := &rows[i]; r.place == method && ch.Name != method && math.Abs(ch.Change) >= mostOf*math.Abs(r.ch.Change) {
 			r.place += ", " + doing(ch.Name)

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// HoldThreads keeps the threads of a process from running whose name holds a text, until the function that it returns is
-// called. It returns how many there are.
+// HoldThreads keeps the threads of a process from running whose name holds a text, until the function that it
+// returns is called. It returns how many there are.
 func HoldThreads(t testing.TB, pid int, called string) (held int, release func()) {
 	t.Helper()
 	var tids []int

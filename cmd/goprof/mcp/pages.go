@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// An answer has pages, so that it does not fill the model's memory. The next page is of the same answer: the tool is not
-// called again.
+// An answer has pages, so that it does not fill the model's memory. The next page is of the same answer: the tool
+// is not called again.
 const (
 	pageLines = 300
 	pageBytes = 16_000

@@ -95,7 +95,8 @@ func (o *Option) read(value json.RawMessage) (any, error) {
 		if json.Unmarshal(value, &text) != nil {
 			return nil, fmt.Errorf("is a string")
 		}
-		if len(text) > maxText || !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return r < ' ' }) {
+		control := func(r rune) bool { return r < ' ' }
+		if len(text) > maxText || !utf8.ValidString(text) || strings.ContainsFunc(text, control) {
 			return nil, fmt.Errorf("is one line of %d bytes at most", maxText)
 		}
 		if len(o.Words) > 0 && !slices.Contains(o.Words, text) {

@@ -160,7 +160,7 @@ func (s *changeSearch) jumps(sums []float64) float64 {
 type methods struct {
 	tree  *output.Tree
 	java  []bool // by node: the stack has a Java method
-	of    []int // by label: a method's number, or less than 0
+	of    []int  // by label: a method's number, or less than 0
 	count int
 	met   []int // by method: the turn of each in which it was met last
 	turn  int

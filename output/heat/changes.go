@@ -107,7 +107,8 @@ func Changes(src recording.Source) (found []Moment, length time.Duration, err er
 
 func newSearch(src recording.Source, h *heat) *changeSearch {
 	bins := min(h.grid.cells(), maxBins)
-	s := &changeSearch{src: src, start: h.grid.start, width: float64(h.grid.cell) * float64(h.grid.cells()) / float64(bins),
+	s := &changeSearch{src: src, start: h.grid.start,
+		width: float64(h.grid.cell) * float64(h.grid.cells()) / float64(bins),
 		total: make([]float64, bins+1), least: leastChange}
 	if h.unit.weight == profile.WallTime {
 		s.least = leastWallChange

@@ -21,6 +21,8 @@ type Agent struct {
 	offer    func(*ship.Batch)   // takes a batch and does not wait
 	say      func(string)        // tells whoever reads the log
 	hide     func(string) string // takes names out of what it says
+	watcher  func(pids []int)    // is told of the JVMs that are wanted; nil: nobody wants to know
+	told     []int
 	settings Settings
 	reload   chan Settings
 	events   chan event
@@ -216,7 +218,28 @@ func (a *Agent) beat(ctx context.Context, now time.Time) {
 	a.holdMemory(now)
 	a.wake(ctx, hungry, now)
 	a.metrics.census(a.guests)
+	a.tellWanted()
 	a.noteSettled(delayed)
+}
+
+// Watch sets a function that is told which JVMs there are that the rules want, whenever they change. It does not wait.
+// Call Watch before Run.
+func (a *Agent) Watch(watcher func(pids []int)) { a.watcher = watcher }
+
+func (a *Agent) tellWanted() {
+	if a.watcher == nil {
+		return
+	}
+	var pids []int
+	for pid, g := range a.guests {
+		if g.state != denied {
+			pids = append(pids, pid)
+		}
+	}
+	if slices.Sort(pids); !slices.Equal(pids, a.told) {
+		a.told = pids
+		a.watcher(pids)
+	}
 }
 
 // meet takes in a JVM that was not there before.

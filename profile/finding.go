@@ -26,13 +26,14 @@ const (
 	DirectFull      FindingID = "direct-memory"
 	MallocKept      FindingID = "malloc-kept"
 	MemoryLimit     FindingID = "memory-limit"
+	CompilerBehind  FindingID = "compiler-behind"
 )
 
 // FindingIDs are all of them. They order findings that are equally likely: an earlier one is more often the cause of a
 // later one.
 var FindingIDs = []FindingID{Deadlocked, SafepointStall, HeapFull, MemoryLimit, CPUThrottled, Swapping, FDLimit,
 	CodeCacheFull, DirectFull, LockContention, WaitingRemote, PoolStuck, Pinned, FinalizerBehind, NativeGrowth,
-	ThreadLeak, ClassLoading, MallocKept, Exceptions, GCBusy, CPUHot, CPUShort}
+	ThreadLeak, ClassLoading, MallocKept, CompilerBehind, Exceptions, GCBusy, CPUHot, CPUShort}
 
 // Severity is how bad a finding is for the program.
 type Severity string

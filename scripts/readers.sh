@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # make test-readers: without an argument, fetches by Maven what others read our files with, JMC's reader and rules, async-profiler's
 # converter, jstall's parser of thread dumps, VisualVM's reader of heap dumps, and async-profiler itself, for a recording of its own. Prints the folder of the jars, as GOPROF_READERS wants it.
-# "npm" fetches by npm what shows our other files: speedscope with its schema, a validator, the Firefox Profiler's command line and
+# "npm" fetches by npm what shows our other files: speedscope with its schema, a validator, the Firefox Profiler's command line, the client of the Model Context Protocol, and
 # its node. Prints the folder of the packages, as GOPROF_VIEWERS wants it. Where npm gets them from is npm's own configuration.
 # GOPROF_CACHE names another cache than ~/.cache/goprof. Needs mvn and a JDK from 17 on; what is there already is not fetched again.
 set -euo pipefail
 cache=${GOPROF_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/goprof}/readers
 
 if [ "${1:-}" = npm ]; then
-    packages=(speedscope@1.25.0 ajv@8.20.0 @firefox-devtools/profiler-cli@0.10.0 node@24.9.0)
+    packages=(speedscope@1.25.0 ajv@8.20.0 @firefox-devtools/profiler-cli@0.10.0 @modelcontextprotocol/sdk@1.32.2 node@24.9.0)
     if [ "$(cat "$cache/npm/fetched" 2>/dev/null)" != "${packages[*]}" ]; then
         mkdir -p "$cache/npm"
         echo '{"private": true}' >"$cache/npm/package.json"

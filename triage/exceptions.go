@@ -67,10 +67,10 @@ func (t *throwing) count(frames []profile.Frame, n int64) {
 			class = made // constructors call those of their superclass: the outermost is that of the class
 			continue
 		}
-		if site == "" || ofLibrary(site) { // who of the program's called what of the library threw it
+		if site == "" || naming.OfLibrary(site) { // who of the program's called what of the library threw it
 			site = name
 		}
-		if !ofLibrary(site) {
+		if !naming.OfLibrary(site) {
 			break
 		}
 	}

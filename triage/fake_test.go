@@ -83,6 +83,16 @@ func (p *patient) burn(tid int, n int64, _ string, frames ...string) {
 	p.cpu.AddTimed(label(tid), stack(profile.C2, frames...), n, time.Duration(n)*10*time.Millisecond)
 }
 
+// interpret adds samples of a thread that runs in the interpreter.
+func (p *patient) interpret(tid int, n int64, frames ...string) {
+	p.cpu.AddTimed(label(tid), stack(profile.Interpreted, frames...), n, time.Duration(n)*10*time.Millisecond)
+}
+
+// queues are those of both compilers.
+func queues(c1, c2 int) maybe.Value[[]vitals.CompileQueue] {
+	return known([]vitals.CompileQueue{{Compiler: "C1", Length: c1}, {Compiler: "C2", Length: c2}})
+}
+
 // rest adds looks at a thread in the given state.
 func (p *patient) rest(tid int, n int64, state string, frames ...string) {
 	s := stack(profile.C2, frames...)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"goprof/profile"
+	"goprof/profile/naming"
 )
 
 // gcReason is why the JVM collected, and what to do about it.
@@ -169,7 +170,7 @@ func forDirect(frames []profile.Frame) bool {
 // ownMethod is the innermost method of the program, else the class library's.
 func ownMethod(frames []profile.Frame) string {
 	for i := len(frames) - 1; i >= 0; i-- {
-		if f := &frames[i]; f.Kind.Java() && !ofLibrary(f.Func.Name) {
+		if f := &frames[i]; f.Kind.Java() && !naming.OfLibrary(f.Func.Name) {
 			return f.Func.Name
 		}
 	}

@@ -43,6 +43,7 @@ var rules = map[profile.FindingID]func(*exam) *suspicion{
 	profile.DirectFull:      directFull,
 	profile.MallocKept:      mallocKept,
 	profile.MemoryLimit:     memoryLimit,
+	profile.CompilerBehind:  compilerBehind,
 }
 
 // exam is a judgement under way.

@@ -108,6 +108,14 @@ var diseases = map[profile.FindingID]func(*patient){
 			r.JVM.Classes.Loaded = known(uint64(9000 + 100*i))
 		}
 	},
+	profile.CompilerBehind: func(p *patient) {
+		for i, r := range p.Readings {
+			r.JVM.Code.Queues = queues(0, 300+20*i)
+		}
+		for _, m := range []string{"a", "b", "c", "d", "e", "f", "g"} {
+			p.interpret(2, 20, "shop.Rules."+m)
+		}
+	},
 	profile.ThreadLeak: func(p *patient) {
 		for i, r := range p.Readings {
 			for n := range 20 * i {

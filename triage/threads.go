@@ -1,9 +1,8 @@
 package triage
 
 import (
-	"strings"
-
 	"goprof/profile"
+	"goprof/profile/naming"
 	"goprof/triage/vitals"
 )
 
@@ -31,18 +30,9 @@ func topJava(s *profile.Stack) string {
 		if first == "" {
 			first = f.Func.Name
 		}
-		if !ofLibrary(f.Func.Name) {
+		if !naming.OfLibrary(f.Func.Name) {
 			return f.Func.Name
 		}
 	}
 	return first
-}
-
-func ofLibrary(method string) bool {
-	for _, prefix := range []string{"java.", "jdk.", "sun.", "javax.", "com.sun."} {
-		if strings.HasPrefix(method, prefix) {
-			return true
-		}
-	}
-	return false
 }

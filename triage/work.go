@@ -13,7 +13,9 @@ import (
 type work struct {
 	total     int64
 	app       int64 // of threads of the program
+	slow      int64 // of them: in the interpreter
 	collector int64
+	compiler  int64
 	methods   map[string]int64 // of the program's threads: by the innermost Java method
 	threads   map[string]int64 // the same by the pools of threads
 	throwing  throwing
@@ -59,8 +61,13 @@ func (x *exam) workOf(p *profile.Profile) work {
 		switch x.workKind(t.TID, t.Virtual, frames) {
 		case vitals.Collection:
 			w.collector += n
+		case vitals.Compilation:
+			w.compiler += n
 		case vitals.Application:
 			w.app += n
+			if frames[len(frames)-1].Kind == profile.Interpreted {
+				w.slow += n
+			}
 			w.count(naming.Pool(t.JavaName), frames, n)
 		}
 	})

@@ -161,6 +161,8 @@ func (r *resolver) flags() flagLayout {
 type compilerLayout struct {
 	env, task     offset
 	method, level offset
+	prev          offset // CompileTask._prev
+	size          uint64 // of a CompileTask
 }
 
 func (r *resolver) compiler() compilerLayout {
@@ -169,6 +171,8 @@ func (r *resolver) compiler() compilerLayout {
 		task:   r.field(capCompiler, "ciEnv._task"),
 		method: r.field(capCompiler, "CompileTask._method"),
 		level:  r.field(capCompiler, "CompileTask._comp_level"),
+		prev:   r.field(capCompiler, "CompileTask._prev"),
+		size:   r.size(capCompiler, "CompileTask"),
 	}
 }
 

@@ -24,6 +24,8 @@ type healthSymbols struct {
 	outOfMemory, overflow []uint64
 	pending               uint64 // Universe::_reference_pending_list
 	operations            map[uint64]string
+	queues                []uint64 // CompileBroker::_c1_compile_queue and _c2_compile_queue
+	began                 uint64   // initial_time_count (os_linux.cpp, os_posix.cpp)
 }
 
 // findSymbols looks the symbols up. A libjvm.so without .symtab (8 of Debian) has none of them.
@@ -51,6 +53,12 @@ func (h *Health) findSymbols() (s healthSymbols) {
 	if at := find("_ZN10Exceptions22_stack_overflow_errorsE"); at != 0 {
 		s.overflow = append(s.overflow, at)
 	}
+	for _, name := range []string{"_ZN13CompileBroker17_c1_compile_queueE", "_ZN13CompileBroker17_c2_compile_queueE"} {
+		if at := find(name); at != 0 {
+			s.queues = append(s.queues, at)
+		}
+	}
+	s.began = find("_ZL18initial_time_count")
 	s.operations = h.findOperations()
 	return s
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"goprof/agent"
+	"goprof/agent/alarm"
 	"goprof/profile"
 	"goprof/session"
 )
@@ -26,6 +27,7 @@ type Config struct {
 	Listen string // "" is nowhere
 	Files  Files
 	To     To
+	Snaps  Snaps
 	// Redact is the policy by which names are taken out of all batches, "" for none. RedactKey is the file of its key.
 	Redact, RedactKey string
 
@@ -38,6 +40,12 @@ type Files struct {
 	JFR      bool
 	MaxBytes int64
 	MaxCount int
+}
+
+// Snaps says when the agent takes snaps by itself, and where it keeps them.
+type Snaps struct {
+	On  alarm.Rules
+	Dir string
 }
 
 // Default is the configuration of an agent that was told nothing.
@@ -83,6 +91,9 @@ var Options = []Option{
 	{"max-memory", false, "SIZE", "`bytes` that goprof may keep; JVMs with little to do are let go first; 0 is any",
 		setMaxMemory},
 	{"max-jvms", false, "N", "`number` of JVMs that are recorded at a time", setMaxJVMs},
+	{"snap-on", false, "ALARMS",
+		"take a snap of a JVM at these `alarms`: \"stuck, oom, cpu>90% for 30s, SIGUSR2\"", setSnapOn},
+	{"snap-dir", false, "DIR", "keep these snaps in `folder`; the oldest are removed first", setSnapDir},
 	{"redact", false, "POLICY", "pseudonyms for all names but those that `policy` allows: default, or a file", setRedact},
 	{"redact-key", false, "FILE", "`file` with the key of the pseudonyms; without one they change with each start",
 		setRedactKey},
@@ -203,12 +214,30 @@ func (c *Config) Check() error {
 	if c.needsCPU && c.Mode != session.CPUMode {
 		return fmt.Errorf("event cpu goes with mode cpu, not with mode %s", c.Mode)
 	}
+	if c.Snaps.On.Any() != (c.Snaps.Dir != "") {
+		return errors.New("snap-on and snap-dir go together")
+	}
 	if c.RedactKey != "" && c.Redact == "" {
 		return errors.New("redact-key goes with redact")
 	}
 	if name := c.To.idle(); name != "" {
 		return fmt.Errorf("%s is for servers, and none is named: give otlp, pyroscope or parca", name)
 	}
+	return nil
+}
+
+func setSnapOn(c *Config, text string) (err error) {
+	if c.Snaps.On = (alarm.Rules{}); text != "" {
+		c.Snaps.On, err = alarm.Parse(text)
+	}
+	return err
+}
+
+func setSnapDir(c *Config, text string) error {
+	if strings.ContainsRune(text, 0) {
+		return errors.New("it is no name of a folder")
+	}
+	c.Snaps.Dir = text
 	return nil
 }
 

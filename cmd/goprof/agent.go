@@ -55,6 +55,10 @@ Each flag may also be a variable of the environment or a key of one YAML file: -
 GOPROF_AGENT_RATE there, and rate. A flag goes before a variable, and a variable before the file.
 SIGHUP reads the file again; a changed file is read within 10 seconds.
 
+--snap-on takes a snap (goprof snap) of a JVM by itself, into --snap-dir: when a safepoint lasts for 10 seconds or
+threads are deadlocked (stuck), at an OutOfMemoryError (oom), when it uses its CPUs (cpu>90% for 30s), and
+of all JVMs when the agent gets SIGUSR2. One JVM has one each 10 minutes at most; 20 snaps and 1 GB are kept.
+
 docs/agent.md has the file's schema, docs/deploy.md a unit for systemd and a DaemonSet, and docs/engines.md
 what servers get and what is promised of delivery.
 
@@ -64,6 +68,7 @@ const agentExample = `  goprof agent --files /var/lib/goprof
   goprof agent --otlp http://collector:4318 --spool /var/lib/goprof/spool
   goprof agent --files /var/lib/goprof --files-format jfr --every 1m --files-max-bytes 5GB
   goprof agent --otlp http://collector:4318 --event alloc=1m,lock
+  goprof agent --files /var/lib/goprof --snap-on "stuck, oom, cpu>90% for 30s" --snap-dir /var/lib/goprof-snaps
   goprof agent --config /etc/goprof/agent.yaml --listen 127.0.0.1:9464
   goprof agent --config /etc/goprof/agent.yaml --take-over    a new goprof in place of the old one, without a gap
   goprof agent --config /etc/goprof/agent.yaml --check        only say whether the file is right
@@ -222,6 +227,13 @@ func (f *agentFlags) serve(cmd *cobra.Command, c *config.Config, at net.Listener
 	defer signal.Stop(again)
 	defer session.StopAfterSuspend()()
 	defer session.StartWatchdog(watchdogName)()
+	host := agent.NewHost(host(), version(), whose.Enrich)
+	a := agent.New(host, c.Settings, out.offer, say)
+	endSnapper, err := startSnapper(ctx, c, a, cmd.ErrOrStderr())
+	if err != nil {
+		return err
+	}
+	defer endSnapper()
 	goFirst()
 	session.LetSysmonRest()
 	guardAgent(c, say)
@@ -229,8 +241,6 @@ func (f *agentFlags) serve(cmd *cobra.Command, c *config.Config, at net.Listener
 	process.KeepLibraries(keptLibraries(c.MaxMemory))
 	boundMemory(&c.Settings)
 
-	host := agent.NewHost(host(), version(), whose.Enrich)
-	a := agent.New(host, c.Settings, out.offer, say)
 	a.Hide(out.names.text)
 	if at != nil {
 		end := serveMetrics(at, func(w io.Writer) { writeMetrics(w, a, host, out) }, a.Metrics().Healthy)
@@ -259,6 +269,9 @@ func (f *agentFlags) serve(cmd *cobra.Command, c *config.Config, at net.Listener
 		go awaitSuccessor(ctx, a, c, say, cancel)
 	}()
 	say(plan(c))
+	if c.Snaps.On.Any() {
+		say(fmt.Sprintf("snaps go to %s, at: %s", c.Snaps.Dir, c.Snaps.On.String()))
+	}
 	began := time.Now()
 	a.Run(ctx)
 	did := a.Metrics().Counts()
@@ -327,6 +340,9 @@ func staysAsItWas(c, old *config.Config) string {
 	}
 	if c.Files != old.Files {
 		what = append(what, "files")
+	}
+	if c.Snaps != old.Snaps {
+		what = append(what, "snap-on")
 	}
 	if c.Redact != old.Redact || c.RedactKey != old.RedactKey {
 		what = append(what, "redact")

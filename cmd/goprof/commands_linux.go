@@ -18,4 +18,5 @@ var platform = []func() *cobra.Command{
 	newAgent,
 	newDoctor,
 	newWatchdog,
+	newSnapper,
 }

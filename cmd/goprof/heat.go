@@ -18,7 +18,7 @@ import (
 
 type heatFlags struct {
 	output, title string
-	pools         bool
+	pools, text   bool
 	drawing       drawing
 	in            inputFlags
 }
@@ -42,10 +42,15 @@ the flame graph shows what differs. A click on a frame shows when it was seen.
 Of a wall-clock recording the page first shows threads that run, or wait for a CPU, a monitor or a
 file. One click adds the threads at rest: most of them have nothing to do.
 
+--text says in words from when on shares differ, without a page: a thread waits since 12:03:20, or a
+method got slower. It is silent about what noise explains. What it tells is a share of all samples:
+of twice the load with the same shares it says nothing.
+
 In the page, ? lists all keys. heat replaces an older page of the same recording,
 and what -o names.`,
 		Example: `  goprof record --pid 1234 -d 1m -o out.jfr && goprof heat out.jfr
   goprof heat out.jfr -o incident-4711.html --title "checkout, slow since 3:14"
+  goprof heat out.jfr --text                     when did it change, in words
   goprof heat out.jfr --threads                  a strip for each thread
   goprof heat out.jfr --from 10m --to 12m --thread http
   goprof heat app.jfr --event wall               of recordings with several kinds of samples`,
@@ -58,6 +63,7 @@ and what -o names.`,
 		"write to `file`; - is standard output (default: beside FILE, .heat.html)")
 	flags.StringVar(&f.title, "title", "", "the page's `title` (default: the program's name)")
 	flags.BoolVar(&f.pools, "pools", false, "a strip for each pool of threads: pool-1-thread-* (default)")
+	flags.BoolVar(&f.text, "text", false, "the moments at which it changes, as text on standard output")
 	f.drawing.add(flags)
 	addOpen(flags)
 	f.in.add(cmd)
@@ -68,6 +74,9 @@ and what -o names.`,
 func drawHeat(cmd *cobra.Command, input string, f *heatFlags) error {
 	if f.in.threads && f.pools {
 		return usageError(cmd, "--threads and --pools exclude each other", without("threads"))
+	}
+	if f.text {
+		return tellHeat(cmd, input, f)
 	}
 	if err := notItself(input, f.output); err != nil {
 		return err
@@ -95,6 +104,31 @@ func drawHeat(cmd *cobra.Command, input string, f *heatFlags) error {
 		fmt.Fprintf(cmd.ErrOrStderr(), "heat map: %s\n", output.Printable(name))
 	}
 	theOpener.open(name)
+	return nil
+}
+
+// tellHeat writes the moments at which a recording changes.
+func tellHeat(cmd *cobra.Command, input string, f *heatFlags) error {
+	for _, flag := range []string{"output", "title", "pools", "threads", "open"} {
+		if cmd.Flags().Changed(flag) {
+			return usageError(cmd, "--text has no page, and so no --"+flag, without(flag))
+		}
+	}
+	in, err := f.in.open(cmd, input)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	in.notes(cmd)
+	to := writeErrors{to: cmd.OutOrStdout()}
+	err = heat.Text(&to, in.src, commandLine([]string{input}))
+	switch {
+	case to.err != nil:
+		return outputFailed(to.err)
+	case err != nil:
+		return cannotDraw(in.name, err)
+	}
+	in.leftOut(cmd)
 	return nil
 }
 

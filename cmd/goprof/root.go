@@ -27,6 +27,7 @@ var portable = []func() *cobra.Command{
 	newDiff,
 	newRedact,
 	newServe,
+	newMCP,
 	newVersion,
 	newLicenses,
 	newMan,

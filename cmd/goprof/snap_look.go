@@ -92,6 +92,7 @@ var vitalColumns = []struct {
 	{"old_used_bytes", func(r *vitals.Reading) string { return known(r.JVM.GC.Old.Used) }},
 	{"metaspace_used_bytes", func(r *vitals.Reading) string { return known(r.JVM.Metaspace.Used) }},
 	{"collections", func(r *vitals.Reading) string { return known(r.JVM.GC.Collections) }},
+	{"compile_queue", func(r *vitals.Reading) string { return queued(&r.JVM.Code) }},
 	{"group_memory_bytes", func(r *vitals.Reading) string { return known(r.Cgroup.Memory.Used) }},
 	{"group_memory_max_bytes", func(r *vitals.Reading) string { return known(r.Cgroup.Memory.Max) }},
 	{"group_throttled_seconds", func(r *vitals.Reading) string { return seconds(r.Cgroup.ThrottledTime) }},
@@ -103,6 +104,16 @@ func known[T any](v maybe.Value[T]) string {
 		return fmt.Sprint(v)
 	}
 	return ""
+}
+
+// queued is how many methods wait for all compilers.
+func queued(code *vitals.Code) string {
+	queues, ok := code.Queues.Get()
+	n := 0
+	for _, q := range queues {
+		n += q.Length
+	}
+	return known(maybe.If(n, ok))
 }
 
 func seconds(v maybe.Value[time.Duration]) string {

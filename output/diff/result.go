@@ -10,6 +10,7 @@ import (
 
 	"goprof/output"
 	"goprof/profile"
+	"goprof/profile/naming"
 )
 
 // ByPath compares paths alone.
@@ -92,6 +93,7 @@ type Change struct {
 	Likely bool    `json:"likely,omitempty"`
 	New    bool    `json:"new,omitempty"`  // in no sample before
 	Gone   bool    `json:"gone,omitempty"` // in no sample after
+	Own    string  `json:"-"`              // of a path: the innermost method of the program\'s own
 
 	node int32
 }
@@ -264,8 +266,19 @@ func (r *Result) change(e *evidence, sort string) Change {
 		ch.node = r.node(e)
 		ch.Path = r.c.tree.path(ch.node)
 		ch.Name = ch.Path[len(ch.Path)-1]
+		ch.Own = r.c.tree.own(ch.node)
 	}
 	return ch
+}
+
+// own is the innermost method of a node's stack that is the program's own. It is empty if there is none.
+func (t *tree) own(n int32) string {
+	for ; n != 0; n = t.nodes[n].parent {
+		if l := &t.labels[t.nodes[n].label]; l.Kind.Java() && !naming.OfLibrary(l.Text) {
+			return l.Text
+		}
+	}
+	return ""
 }
 
 // path is the names of a node's stack, root first.

@@ -39,6 +39,7 @@ public final class Vitals {
             case "allocated": allocated(out); break;
             case "finalizers": finalizers(n); break;
             case "classes": classes(n); break;
+            case "methods": methods(n); break;
             case "overflow": overflow(); break;
             case "memory": memory(); break;
             case "hold": hold(); break;
@@ -167,6 +168,21 @@ public final class Vitals {
         }
         for (int i = 0; i < n; i++) {
             kept.add(new Definer().define(code, size));
+        }
+    }
+
+    /** Runs a method of so many new classes so often that each is to be compiled. */
+    private static void methods(int n) throws Exception {
+        for (int i = 0; i < n; i++) {
+            ClassFile made = new ClassFile("truth/Hot" + i, "java/lang/Runnable", 1);
+            // iconst_0, istore_1; iinc 1 1; iload_1, bipush 100, if_icmplt -6; return
+            made.method(ClassFile.PUBLIC, "run", "()V", 2, 1, 0x03, 0x3c, 0x84, 1, 1, 0x1b, 0x10, 100, 0xa1, 0xff, 0xfa, 0xb1);
+            byte[] code = made.bytes();
+            Runnable hot = (Runnable) new Definer().define(code, code.length).getDeclaredConstructor().newInstance();
+            kept.add(hot);
+            for (int k = 0; k < 400; k++) {
+                hot.run();
+            }
         }
     }
 

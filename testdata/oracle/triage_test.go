@@ -93,6 +93,7 @@ var diseases = []disease{
 		"-XX:-UseCodeCacheFlushing", "-XX:TieredStopAtLevel=1", "-Xcomp"}, waits: true},
 	{id: profile.SafepointStall, class: "Stall", ill: []string{"-XX:-UseCountedLoopSafepoints",
 		"-XX:LoopStripMiningIter=0"}},
+	{id: profile.CompilerBehind, class: "Uncompiled", make: holdCompilers, old: true, waits: true, all: true},
 	{id: profile.Exceptions, class: "Throws", healthy: true},
 	{id: profile.ThreadLeak, class: "Leak", healthy: true, waits: true},
 	{id: profile.Swapping, class: "Swaps", flags: []string{"-Xmx400m"}, make: inSmallMemory, healthy: true, prove: true},
@@ -432,6 +433,16 @@ func row(d *disease, got profile.Triage, at int) string {
 func load(t *testing.T, jvm *jvmtest.JVM) bool {
 	jvm.Command("load")
 	return true
+}
+
+// holdCompilers keeps the compilers from running, and has the program run ever more new methods.
+func holdCompilers(t *testing.T, jvm *jvmtest.JVM) bool {
+	if jvm.JDK.Version == 8 {
+		return false // nothing tells of its queues
+	}
+	_, release := jvmtest.HoldThreads(t, jvm.PID, "CompilerThre")
+	t.Cleanup(release)
+	return load(t, jvm)
 }
 
 // fewFiles lowers the limit of a JVM's open files: it raises it itself when it starts.

@@ -107,6 +107,19 @@ type Code struct {
 	// GaveUp: the JVM itself has turned its compilers off, because there was no room. It says so only if code cache
 	// flushing is off, or if a compiler could not begin.
 	GaveUp maybe.Value[bool]
+	// Queues are the methods that wait for a compiler, C1's first. Known where libjvm.so has symbols, since 9.
+	Queues maybe.Value[[]CompileQueue]
+	// Current are the methods that compilers compile now.
+	Current []Current
+}
+
+// CompileQueue is what waits for one compiler.
+type CompileQueue = vmstructs.CompileQueue
+
+// Current is a method that is compiled now.
+type Current struct {
+	Thread string // that compiles it: "C2 CompilerThread0"
+	Method string // with the compiler: "C2 com.shop.Cart.total"
 }
 
 // Compiled is what the compilers have done since the JVM began (sun.ci and java.ci).

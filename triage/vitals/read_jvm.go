@@ -27,7 +27,7 @@ type javaPart struct {
 var mattering = []string{"MaxMetaspaceSize", "ActiveProcessorCount"}
 
 // readJava reads all facts that stand in the JVM's memory. It may be left behind while it runs (session.Guarded). So
-// of a Vitals it uses only the fields that no other code uses: health and names.
+// of a Vitals it uses only the fields that no other code uses, health and names, and its session's clock.
 func (v *Vitals) readJava() (part javaPart) {
 	h := v.health
 	j := &part.jvm
@@ -69,6 +69,7 @@ func (v *Vitals) readJava() (part javaPart) {
 	heap := h.Heap()
 	j.GC.Heap, j.GC.Old, j.GC.Collections = Pool(heap.Heap), Pool(heap.Old), heap.Collections
 	v.readCode(&j.Code)
+	v.readCompilers(&part)
 	j.Errors = Errors{h.OutOfMemory(), h.Overflows()}
 	j.References = References{h.Finalizers(), h.Pending(MaxPending)}
 	j.Threads.Live = h.ThreadCount()
@@ -132,6 +133,17 @@ func (v *Vitals) readCode(code *Code) {
 		code.Total = Pool{used, committed, limit}
 	}
 	code.Compiling, code.GaveUp = v.health.Compiling(), v.health.GaveUp()
+}
+
+// readCompilers reads what compilers compile, and what waits for them.
+func (v *Vitals) readCompilers(part *javaPart) {
+	code := &part.jvm.Code
+	code.Queues = maybe.If(v.health.CompileQueues(v.s.Now().Ticks))
+	for i, t := range part.threads {
+		if method, ok := v.health.CompiledBy(t); ok {
+			code.Current = append(code.Current, Current{part.names[i], method})
+		}
+	}
 }
 
 // add is known where both are.

@@ -1,0 +1,195 @@
+// Package alarm says when a JVM needs a snap: it is stuck, it is out of memory, or it has used its CPUs for too long.
+//
+// It looks at nothing itself: Watch.Judge is given a reading of a JVM's vitals every few seconds, and keeps what it
+// must compare. What is not known never gives an alarm.
+package alarm
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"goprof/triage/vitals"
+)
+
+// Rules are the alarms that a user wants. The zero value wants none.
+type Rules struct {
+	Stuck, OutOfMemory, Signal bool
+	CPU                        float64       // of the CPUs that the JVM may use: 0.9; 0: no such alarm
+	For                        time.Duration // for so long
+}
+
+// Any reports whether there is an alarm.
+func (r *Rules) Any() bool { return r.Stuck || r.OutOfMemory || r.Signal || r.CPU > 0 }
+
+// Watches reports whether a rule needs readings.
+func (r *Rules) Watches() bool { return r.Stuck || r.OutOfMemory || r.CPU > 0 }
+
+// String writes rules as Parse reads them.
+func (r *Rules) String() string {
+	var list []string
+	for text, on := range map[string]bool{"stuck": r.Stuck, "oom": r.OutOfMemory, "SIGUSR2": r.Signal} {
+		if on {
+			list = append(list, text)
+		}
+	}
+	if r.CPU > 0 {
+		list = append(list, fmt.Sprintf("cpu>%g%% for %v", 100*r.CPU, r.For))
+	}
+	slices.Sort(list)
+	return strings.Join(list, ",")
+}
+
+const (
+	stuckFor        = 10 * time.Second // longer than a collection lasts that lets a program go on
+	leastFor        = 10 * time.Second
+	mostFor         = time.Hour
+	usualFor        = 30 * time.Second
+	expected        = `"stuck, oom, cpu>90% for 30s, SIGUSR2"`
+	sameSafepoint   = "threads have stood at a safepoint (%s) for %s"
+	sameUnfinished  = "a safepoint has waited for a thread for %s"
+	deadlockFound   = "threads wait for each other: a deadlock"
+	outOfMemoryText = "an OutOfMemoryError was thrown"
+)
+
+// Parse reads rules, separated by commas.
+func Parse(text string) (r Rules, err error) {
+	for rule := range strings.SplitSeq(text, ",") {
+		rule = strings.TrimSpace(rule)
+		switch {
+		case rule == "stuck":
+			r.Stuck = true
+		case rule == "oom":
+			r.OutOfMemory = true
+		case rule == "SIGUSR2":
+			r.Signal = true
+		case strings.HasPrefix(rule, "cpu>"):
+			if err := r.setCPU(strings.TrimPrefix(rule, "cpu>")); err != nil {
+				return Rules{}, err
+			}
+		default:
+			return Rules{}, fmt.Errorf("%q is no alarm like %s", rule, expected)
+		}
+	}
+	return r, nil
+}
+
+func (r *Rules) setCPU(text string) error {
+	share, long, timed := strings.Cut(text, "% for ")
+	if r.For = usualFor; timed {
+		d, err := time.ParseDuration(strings.TrimSpace(long))
+		if err != nil || d < leastFor || d > mostFor {
+			return fmt.Errorf("%q is no time from %v to %v", long, leastFor, mostFor)
+		}
+		r.For = d
+	}
+	percent, err := strconv.ParseFloat(strings.TrimSuffix(share, "%"), 64)
+	if err != nil || !(percent > 0 && percent < 100) {
+		return fmt.Errorf("%q is no share of CPUs like 90%%", share)
+	}
+	r.CPU = percent / 100
+	return nil
+}
+
+// Watch is what is remembered of one JVM.
+type Watch struct {
+	last       *vitals.Reading
+	busySince  time.Time // zero: it is not
+	standing   time.Time // since when one safepoint has been under way; zero: none is
+	standingAt uint64    // its number
+	errors     uint64    // OutOfMemoryErrors before
+	counted    bool
+	locked     int // deadlocks seen in a row
+}
+
+// Judge takes in a reading, and says why a snap is due. Empty: it is not.
+func (w *Watch) Judge(r *Rules, now *vitals.Reading) (why string) {
+	before := w.last
+	w.last = now
+	if r.OutOfMemory && w.outOfMemory(now) {
+		return outOfMemoryText
+	}
+	if why := w.safepoint(now); r.Stuck && why != "" {
+		return why
+	}
+	if r.CPU > 0 && before != nil {
+		return w.busy(r, before, now)
+	}
+	return ""
+}
+
+func (w *Watch) outOfMemory(now *vitals.Reading) bool {
+	n, ok := now.JVM.Errors.OutOfMemory.Get()
+	if !ok {
+		return false
+	}
+	more := w.counted && n > w.errors
+	w.errors, w.counted = n, true
+	return more
+}
+
+// safepoint says if one safepoint lasts. The JVM counts a safepoint when it begins, and its state says that it goes on.
+func (w *Watch) safepoint(now *vitals.Reading) string {
+	s := &now.JVM.Safepoints
+	state, ok := s.State.Get()
+	number, ok2 := s.Count.Get()
+	if !ok || !ok2 || state == vitals.NoSafepoint {
+		w.standing = time.Time{}
+		return ""
+	}
+	if w.standing.IsZero() || number != w.standingAt {
+		w.standing, w.standingAt = now.At, number
+	}
+	lasts := now.At.Sub(w.standing)
+	switch {
+	case lasts < stuckFor:
+		return ""
+	case state == vitals.BeginsSafepoint:
+		return fmt.Sprintf(sameUnfinished, lasts.Round(time.Second))
+	}
+	return fmt.Sprintf(sameSafepoint, s.Operation.Or("of unknown kind"), lasts.Round(time.Second))
+}
+
+func (w *Watch) busy(r *Rules, before, now *vitals.Reading) string {
+	used, ok := now.Process.CPU.Get()
+	was, ok2 := before.Process.CPU.Get()
+	cpus := cpusOf(now)
+	over := now.At.Sub(before.At)
+	if !ok || !ok2 || cpus == 0 || over <= 0 || float64(used-was) < r.CPU*cpus*float64(over) {
+		w.busySince = time.Time{}
+		return ""
+	}
+	if w.busySince.IsZero() {
+		w.busySince = before.At
+	}
+	if lasts := now.At.Sub(w.busySince); lasts >= r.For {
+		w.busySince = time.Time{}
+		return fmt.Sprintf("it has used more than %.0f %% of its %.3g CPUs for %s", 100*r.CPU, cpus,
+			lasts.Round(time.Second))
+	}
+	return ""
+}
+
+// cpusOf is how many CPUs a JVM may use. 0: that is not known.
+func cpusOf(r *vitals.Reading) float64 {
+	allowed, ok := r.Process.CPUsAllowed.Get()
+	if !ok {
+		return 0
+	}
+	return min(float64(allowed), r.Cgroup.CPUs.Or(float64(allowed)))
+}
+
+// Deadlocked takes in whether threads were in a deadlock, and says why a snap is due: one look may be wrong, because
+// threads are read one after the other. The same deadlock gives one alarm.
+func (w *Watch) Deadlocked(found bool) (why string) {
+	if !found {
+		w.locked = 0
+		return ""
+	}
+	if w.locked++; w.locked == 2 {
+		return deadlockFound
+	}
+	return ""
+}

@@ -1,0 +1,106 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"goprof/output/snap"
+	"goprof/testdata/jvmtest"
+)
+
+// runsGoprof reports whether a process of goprof has these words in its command line, one after the other.
+func runsGoprof(words string) bool {
+	all, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, name := range all {
+		line, err := os.ReadFile(name)
+		if err == nil && strings.Contains(strings.ReplaceAll(string(line), "\x00", " "), words) {
+			return true
+		}
+	}
+	return false
+}
+
+func await(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(agentLimit); !is(); time.Sleep(100 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%s: not in time", what)
+		}
+	}
+}
+
+// TestAgentSnaps: at SIGUSR2 the agent takes a snap, which keeps what was read though the JVM dies meanwhile.
+func TestAgentSnaps(t *testing.T) {
+	t.Parallel()
+	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+		jvm := jvmtest.Start(t, jdk, "truth.Guest", "--", "5", "15")
+		dir := filepath.Join(t.TempDir(), "snaps")
+		a := startAgent(t, "--match", "main=^truth.Guest$", "--snap-on", "SIGUSR2", "--snap-dir", dir)
+		await(t, "the second process", func() bool { return runsGoprof(snapperName + " --on SIGUSR2 --dir " + dir) })
+		await(t, "a snap", func() bool {
+			a.cmd.Process.Signal(syscall.SIGUSR2)
+			return runsGoprof("snap --pid " + strconv.Itoa(jvm.PID) + " -o " + dir)
+		})
+		time.Sleep(3 * time.Second) // a snap takes ten
+		jvm.Kill()
+		var files []string
+		await(t, "the file", func() bool {
+			files, _ = filepath.Glob(filepath.Join(dir, fmt.Sprintf("snap-%d-*.zip", jvm.PID)))
+			return len(files) > 0
+		})
+		r, err := snap.Open(files[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		kept := 0
+		contents, err := r.Contents()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range contents.Parts {
+			if p.State == snap.Kept {
+				kept++
+			}
+		}
+		if kept == 0 || len(contents.Lacking()) == 0 {
+			t.Errorf("%+v", contents.Parts)
+		}
+		a.end(t)
+		await(t, "its end", func() bool { return !runsGoprof(snapperName + " --on SIGUSR2 --dir " + dir) })
+	})
+}
+
+func TestTrimSnaps(t *testing.T) {
+	dir := t.TempDir()
+	for i := range 6 {
+		name := filepath.Join(dir, fmt.Sprintf("snap-%d-20261129T05550%dZ.zip", 10+i, i))
+		if i == 5 {
+			name = filepath.Join(dir, "snap.zip") // not the agent's
+		}
+		os.WriteFile(name, make([]byte, 100), 0o600)
+		old := time.Now().Add(time.Duration(i-10) * time.Hour)
+		os.Chtimes(name, old, old)
+	}
+	left := func() (n int) {
+		all, _ := os.ReadDir(dir)
+		return len(all)
+	}
+	if err := trimSnaps(dir, 4, 1000); err != nil || left() != 5 {
+		t.Errorf("%v: %d are left", err, left())
+	}
+	if err := trimSnaps(dir, 4, 250); err != nil || left() != 3 {
+		t.Errorf("%v: %d are left", err, left())
+	}
+	if err := trimSnaps(dir, 4, 1); err != nil || left() != 2 { // the newest one, and the other file
+		t.Errorf("%v: %d are left", err, left())
+	}
+}

@@ -1,0 +1,358 @@
+package heat
+
+import (
+	"cmp"
+	"errors"
+	"math"
+	"sort"
+	"time"
+
+	"goprof/output"
+	"goprof/output/diff"
+	"goprof/output/recording"
+	"goprof/profile"
+)
+
+const (
+	// maxBins bounds the moments at which a recording may change.
+	maxBins = 1024
+	// A method counts from this share of all samples on, and no more than so many.
+	leastShare = 0.005
+	maxCounted = 3000
+	// leastBins and leastLooks must be on each side of a change.
+	leastBins  = 4
+	leastLooks = 100
+	leastSide  = 48 // and this part of the recording
+	// leastScore is how many standard deviations the shares on both sides of a moment must differ by, for one method at
+	// least, before package diff compares the sides. Chance alone rarely gives it.
+	leastScore = 4.5
+	// How a method's share usually jumps is measured by neighbouring windows of this part of the recording.
+	usualWindow = 24
+	// Of the jumps between windows three quarters are less than this many standard deviations. A few lasting changes do
+	// not change that; work that comes and goes does.
+	threeQuarters = 1.15
+	// maxTests bounds how often the recording is read, tests of one time how many moments of it are tried.
+	maxTests    = 48
+	testsOfTime = 6
+	// A moment is chosen among many, and so its sides differ more than those of a moment that was named before. In one
+	// time there are some twenty moments that are independent of each other, and there are several such times.
+	riskOfOne = diff.Risk / 50
+	// leastChange of a share is worth a line. A thread of a hundred is one in a hundred of wall-clock time.
+	leastChange     = 0.03
+	leastWallChange = 0.01
+)
+
+// Moment is a time at which shares change, and stay so until the next one.
+type Moment struct {
+	At      time.Time
+	From    time.Duration // since the recording's start
+	Changes []diff.Change // the largest first
+}
+
+// changeSearch looks for moments. Numbers of bins are moments: at the beginning of the bin.
+type changeSearch struct {
+	src    recording.Source
+	start  int64   // ns since 1970
+	width  float64 // ns, of a bin
+	total  []float64
+	counts [][]float64 // of each method, itself and what it calls: looks before a bin
+	usual  []float64   // of each method: the variance of its share in one bin, by how it jumps
+	least  float64
+	tests  int
+}
+
+// split is a time and the moment in it at which its shares differ most.
+type split struct {
+	from, at, to int
+	score        float64
+}
+
+// Changes finds the moments at which a recording changes. It is silent where noise may be the cause.
+func Changes(src recording.Source) (found []Moment, length time.Duration, err error) {
+	info := src.Info()
+	if !info.Timed {
+		return nil, 0, ErrNoTimes
+	}
+	h, err := read(src, &info, false)
+	if err != nil {
+		return nil, 0, err
+	}
+	s := newSearch(src, h)
+	at, err := s.within(0, len(s.total)-1)
+	for i := 0; i < len(at) && err == nil; i++ {
+		from, to := 0, len(s.total)-1
+		if i > 0 {
+			from = at[i-1]
+		}
+		if i < len(at)-1 {
+			to = at[i+1]
+		}
+		// Its neighbours were not known before: another moment may be better now.
+		var changes []diff.Change
+		if best := s.best(from, to); best.score > 0 {
+			if changes, err = s.compare(from, best.at, to); len(changes) > 0 {
+				at[i] = best.at
+			}
+		}
+		if len(changes) == 0 && err == nil {
+			changes, err = s.compare(from, at[i], to)
+		}
+		if len(changes) > 0 {
+			wall := s.wall(at[i])
+			found = append(found, Moment{time.Unix(0, wall), time.Duration(wall - h.grid.start), changes})
+		}
+	}
+	return found, time.Duration(h.grid.length), err
+}
+
+func newSearch(src recording.Source, h *heat) *changeSearch {
+	bins := min(h.grid.cells(), maxBins)
+	s := &changeSearch{src: src, start: h.grid.start,
+		width: float64(h.grid.cell) * float64(h.grid.cells()) / float64(bins),
+		total: make([]float64, bins+1), least: leastChange}
+	if h.unit.weight == profile.WallTime {
+		s.least = leastWallChange
+	}
+	m := newMethods(&h.stacks.tree)
+	s.counts = make([][]float64, m.count)
+	for i := range s.counts {
+		s.counts[i] = make([]float64, bins+1)
+	}
+	looks := float64(h.samples) / float64(max(h.stacks.tree.Total, 1)) // of a unit of weight
+	for _, e := range h.list {
+		for cell := e.cell; cell < e.cell+e.cells; cell++ {
+			bin, n := min(int(cell)*bins/h.grid.cells()+1, bins), float64(e.weight)*looks/float64(e.cells)
+			s.total[bin] += n
+			m.each(e.node, func(method int) { s.counts[method][bin] += n })
+		}
+	}
+	for _, sums := range append(s.counts, s.total) {
+		for bin := 1; bin < len(sums); bin++ {
+			sums[bin] += sums[bin-1]
+		}
+	}
+	for _, sums := range s.counts {
+		s.usual = append(s.usual, s.jumps(sums))
+	}
+	return s
+}
+
+// jumps measures how a share differs between neighbouring windows, and returns the variance in one bin that this stands
+// for. What comes in bursts differs by more than independent samples do.
+func (s *changeSearch) jumps(sums []float64) float64 {
+	window := max((len(s.total)-1)/usualWindow, leastBins)
+	var list []float64
+	for at := window; at+window < len(sums); at++ {
+		before, after := s.total[at]-s.total[at-window], s.total[at+window]-s.total[at]
+		if min(before, after) > 0 {
+			list = append(list, math.Abs((sums[at+window]-sums[at])/after-(sums[at]-sums[at-window])/before))
+		}
+	}
+	if len(list) == 0 {
+		return 0
+	}
+	sort.Float64s(list)
+	deviation := list[len(list)*3/4] / threeQuarters
+	return deviation * deviation * float64(window) / 2
+}
+
+// methods are the names that count, whatever kind of code a method was. A state counts as one, too. Native functions
+// below a Java method do not: which ones these are changes whenever a method is compiled.
+type methods struct {
+	tree  *output.Tree
+	java  []bool // by node: the stack has a Java method
+	of    []int  // by label: a method's number, or less than 0
+	count int
+	met   []int // by method: the turn of each in which it was met last
+	turn  int
+}
+
+func newMethods(tree *output.Tree) *methods {
+	m := &methods{tree: tree, java: make([]bool, len(tree.Nodes)), of: make([]int, len(tree.Labels))}
+	for n := 1; n < len(tree.Nodes); n++ {
+		m.java[n] = m.java[tree.Nodes[n].Parent] || tree.Labels[tree.Nodes[n].Name].Kind.Java()
+	}
+	names := map[string]int{}
+	for l := range tree.Labels {
+		name := tree.Labels[l].Text
+		if _, known := names[name]; !known {
+			names[name] = len(names)
+		}
+		m.of[l] = names[name]
+	}
+	m.met = make([]int, len(names))
+	sums := make([]int64, len(names))
+	for n := range tree.Nodes {
+		if self := tree.Nodes[n].Self; self > 0 {
+			m.each(int32(n), func(method int) { sums[method] += self })
+		}
+	}
+	numbers := make([]int, len(names))
+	for i, sum := range sums {
+		numbers[i] = -1
+		if float64(sum) >= leastShare*float64(tree.Total) && m.count < maxCounted {
+			numbers[i] = m.count
+			m.count++
+		}
+	}
+	for l := range m.of {
+		m.of[l] = numbers[m.of[l]]
+	}
+	return m
+}
+
+// each visits the methods of a stack, each one once.
+func (m *methods) each(node int32, visit func(method int)) {
+	m.turn++
+	java := m.java[node]
+	for ; node != 0; node = m.tree.Nodes[node].Parent {
+		name := m.tree.Nodes[node].Name
+		kind := m.tree.Labels[name].Kind
+		if java && !kind.Java() && kind != output.LabelState {
+			continue
+		}
+		if method := m.of[name]; method >= 0 && m.met[method] != m.turn {
+			m.met[method] = m.turn
+			visit(method)
+		}
+	}
+}
+
+func (s *changeSearch) wall(bin int) int64 { return addTime(s.start, int64(float64(bin)*s.width)) }
+
+// within finds the moments of a time: one of them, and then those of the times before and after it.
+func (s *changeSearch) within(from, to int) ([]int, error) {
+	for _, c := range s.candidates(from, to) {
+		if s.tests >= maxTests {
+			break
+		}
+		s.tests++
+		changes, err := s.compare(c.from, c.at, c.to)
+		if err != nil {
+			return nil, err
+		}
+		if len(changes) == 0 {
+			continue
+		}
+		before, err := s.within(from, c.at)
+		if err != nil {
+			return nil, err
+		}
+		after, err := s.within(c.at, to)
+		return append(append(before, c.at), after...), err
+	}
+	return nil, nil
+}
+
+// candidates are the moments that are worth a test, the likeliest first. What changes and changes back is hidden in a
+// long time, so shorter ones within it are searched, too (seeded intervals: Kovács and others, Biometrika 2023).
+func (s *changeSearch) candidates(from, to int) (list []split) {
+	for n, shortest := to-from, (to-from)/16; n >= max(shortest, 2*leastBins); n /= 2 {
+		for at := from; at+n <= to; at += n / 2 {
+			if c := s.best(at, at+n); c.score >= leastScore {
+				list = append(list, c)
+			}
+		}
+	}
+	sort.Slice(list, func(i, j int) bool { return list[i].score > list[j].score })
+	return list[:min(len(list), testsOfTime)]
+}
+
+// best is the moment at which the shares of some method differ most between both sides.
+func (s *changeSearch) best(from, to int) (c split) {
+	c = split{from: from, to: to}
+	side := max(leastBins, (len(s.total)-1)/leastSide)
+	for at := from + side; at <= to-side; at++ {
+		before, after := s.total[at]-s.total[from], s.total[to]-s.total[at]
+		if min(before, after) < leastLooks {
+			continue
+		}
+		bins := 1/float64(at-from) + 1/float64(to-at)
+		for method, sums := range s.counts {
+			x, y := sums[at]-sums[from], sums[to]-sums[at]
+			share, change := (x+y)/(before+after), y/after-x/before
+			variance := max(share*(1-share)*(1/before+1/after), s.usual[method]*bins)
+			if variance > 0 {
+				if score := math.Abs(change) / math.Sqrt(variance); score > c.score {
+					c.at, c.score = at, score
+				}
+			}
+		}
+	}
+	return c
+}
+
+// compare returns what differs between the times before and after a moment, the largest change first.
+func (s *changeSearch) compare(from, at, to int) ([]diff.Change, error) {
+	c := diff.New()
+	o := diff.Reading{SumOptions: recording.SumOptions{States: true}}
+	for side, times := range [...][2]int{diff.Before: {from, at}, diff.After: {at, to}} {
+		w := &window{s.src, s.wall(times[0]), s.wall(times[1])}
+		if times[1] == len(s.total)-1 {
+			w.to = math.MaxInt64
+		}
+		if err := c.AddSource(diff.Side(side), w, o); errors.Is(err, diff.ErrNoSamples) {
+			return nil, nil
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	r, err := c.Compare(diff.Options{By: "method", MinChange: s.least})
+	if err != nil {
+		return nil, err
+	}
+	return told(r.Changes), nil
+}
+
+// told are the changes that noise does not explain, the largest first: of paths, whose methods change, too. A path
+// alone changes whenever a method is compiled anew.
+func told(all []diff.Change) (found []diff.Change) {
+	methods := map[string]float64{}
+	for _, ch := range all {
+		if ch.P <= riskOfOne && ch.Of != diff.OfPath && math.Abs(ch.Change) > math.Abs(methods[ch.Name]) {
+			methods[ch.Name] = ch.Change
+		}
+	}
+	for _, ch := range all {
+		if by := methods[cmp.Or(ch.Own, ch.Name)] * ch.Change; ch.Of == diff.OfPath && ch.P <= riskOfOne && by > 0 {
+			found = append(found, ch)
+		}
+	}
+	sort.Slice(found, func(i, j int) bool { return math.Abs(found[i].Change) > math.Abs(found[j].Change) })
+	return found
+}
+
+// window is a recording without what was before and after a time.
+type window struct {
+	recording.Source
+	from, to int64
+}
+
+// Info says that both sides of a moment are of one JVM.
+func (w *window) Info() recording.Info {
+	i := w.Source.Info()
+	if i.JVM() == "" {
+		i.Meta.PID, i.JVMStart = 1, time.Unix(1, 0)
+	}
+	i.Summary = nil // it is of the whole recording
+	return i
+}
+
+func (w *window) only(visit func(*profile.Sample) error) func(*profile.Sample) error {
+	return func(s *profile.Sample) error {
+		if s.At.Wall < w.from || s.At.Wall >= w.to {
+			return nil
+		}
+		return visit(s)
+	}
+}
+
+func (w *window) Each(visit func(*profile.Sample) error) error { return w.Source.Each(w.only(visit)) }
+
+func (w *window) EachLazily(visit func(*profile.Sample) error) error {
+	return recording.EachLazily(w.Source, w.only(visit))
+}
+
+func (w *window) EachBare(visit func(*profile.Sample) error) error {
+	return recording.EachBare(w.Source, w.only(visit))
+}

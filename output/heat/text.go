@@ -1,0 +1,99 @@
+package heat
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"time"
+
+	"goprof/output"
+	"goprof/output/diff"
+	"goprof/output/recording"
+)
+
+// maxRows bounds the changes that are told of one moment.
+const maxRows = 4
+
+// Text writes the moments at which a recording changes, as text. Name is the recording's, as a command takes it.
+func Text(to io.Writer, src recording.Source, name string) error {
+	moments, length, err := Changes(src)
+	if err != nil {
+		return err
+	}
+	w := bufio.NewWriter(to)
+	if len(moments) == 0 {
+		fmt.Fprintf(w, "No change in %s: noise explains how shares differ over the time.\n", output.Round(length))
+	}
+	for i := range moments {
+		m := &moments[i]
+		fmt.Fprintf(w, "from %s (%s) on:", m.At.Round(time.Second).Local().Format(time.TimeOnly), output.Round(m.From))
+		rows := rowsOf(m.Changes)
+		for n, r := range rows[:min(len(rows), maxRows)] {
+			if n > 0 {
+				w.WriteString("\n   ")
+			}
+			fmt.Fprintf(w, " %+.1f points  %s  (%.1f -> %.1f %%)", 100*r.ch.Change, output.CleanName(r.place), 100*r.ch.Before,
+				100*r.ch.After)
+		}
+		if more := len(rows) - maxRows; more > 0 {
+			fmt.Fprintf(w, "\n    and %d more", more)
+		}
+		w.WriteString("\n")
+	}
+	if len(moments) > 0 {
+		before, after, next := time.Duration(0), moments[0].From, ""
+		if len(moments) > 1 {
+			next = rangeText(moments[1].From)
+		}
+		fmt.Fprintf(w, "\nThe shares of %s: goprof diff %s --before %s-%s --after %s-%s\n", output.Round(length), name,
+			rangeText(before), rangeText(after), rangeText(after), next)
+	}
+	return w.Flush()
+}
+
+// rangeText is a moment as --before and --after take it.
+func rangeText(d time.Duration) string { return d.Round(100 * time.Millisecond).String() }
+
+// changeRow is what changes in one of the program's own methods.
+type changeRow struct {
+	ch    diff.Change
+	place string
+}
+
+// mostOf is the part of a method's change that says what the method does.
+const mostOf = 0.5
+
+// rowsOf has one row for each method and direction: the largest change. Other changes of the method say what it
+// does, if they are most of that.
+func rowsOf(changes []diff.Change) (rows []changeRow) {
+	type key struct {
+		method string
+		more   bool
+	}
+	at := map[key]int{}
+	for _, ch := range changes {
+		method := cmp.Or(ch.Own, ch.Name)
+		k := key{method, ch.Change > 0}
+		i, met := at[k]
+		if !met {
+			i = len(rows)
+			at[k] = i
+			rows = append(rows, changeRow{ch, method})
+		}
+		if r := &rows[i]; r.place == method && ch.Name != method && math.Abs(ch.Change) >= mostOf*math.Abs(r.ch.Change) {
+			r.place += ", " + doing(ch.Name)
+		}
+	}
+	return rows
+}
+
+// doing says what a frame below a program's own method does: a state, or a method of the library.
+func doing(frame string) string {
+	if state, is := strings.CutPrefix(frame, "["); is {
+		return strings.TrimSuffix(state, "]")
+	}
+	return "in " + frame
+}

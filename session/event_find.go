@@ -146,6 +146,9 @@ func (s *Session) try(plan *EventPlan, way *presetWay, every uint64) error {
 	if way.pairs != nil {
 		return s.tryPairs(plan, way, every)
 	}
+	if way.io {
+		return s.tryIO(plan, every)
+	}
 	for i := range way.probes {
 		p := &way.probes[i]
 		found, err := s.places(way, p.symbol)

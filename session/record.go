@@ -148,6 +148,7 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 		r.takeAll(queue)
 		r.endShares()
 		r.endUnfreed()
+		r.endIO()
 		r.countAllocated()
 		s.Walker.Forget() // its memory is needed to write the result
 		s.VM.Forget()

@@ -135,6 +135,8 @@ const (
 	bpfMapCreate = 0
 	UpdateElem   = 2
 	bpfProgLoad  = 5
+	// RawTracepoint has a program run at a tracepoint, until the descriptor is closed that it makes.
+	RawTracepoint = 17
 
 	bpfMapArray      = 2
 	bpfProgPerfEvent = 7
@@ -216,7 +218,7 @@ func Do(command uintptr, attr unsafe.Pointer, size uintptr) (int, error) {
 	if e != 0 {
 		return -1, fmt.Errorf("bpf: %w", e)
 	}
-	if command != bpfMapCreate && command != bpfProgLoad {
+	if command != bpfMapCreate && command != bpfProgLoad && command != RawTracepoint {
 		return 0, nil // no other command makes a descriptor
 	}
 	unix.CloseOnExec(int(fd))

@@ -27,6 +27,19 @@ var ioOps = [NumIOOp]string{"read", "write", "force", "connect", "accept", "wait
 
 func (o IOOp) String() string { return ioOps[min(o, NumIOOp-1)] }
 
+// IOLabel is the leaf of a call's stack: what the call does, with what.
+func IOLabel(op IOOp, target string) string { return "[" + op.String() + ": " + target + "]" }
+
+// ParseIOOp finds an operation by its name.
+func ParseIOOp(name string) (IOOp, bool) {
+	for i, known := range ioOps {
+		if known == name {
+			return IOOp(i), true
+		}
+	}
+	return 0, false
+}
+
 // What a target of calls is.
 const (
 	IOFile   = "file"

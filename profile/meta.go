@@ -113,8 +113,8 @@ type Summary struct {
 	// Unfreed is of a recording of memory that is not given back.
 	Unfreed *Unfreed `json:"unfreed,omitempty"`
 	// IO is of a recording of calls that read and write.
-	IO *IO `json:"io,omitempty"`
-	Links   *Links   `json:"links,omitempty"` // where the program publishes for which span a thread works
+	IO    *IO    `json:"io,omitempty"`
+	Links *Links `json:"links,omitempty"` // where the program publishes for which span a thread works
 	// Leans says that goprof could not visit CPUs, and told threads to stop from other CPUs.
 	Leans     bool     `json:"leans,omitempty"`
 	LeansWhy  string   `json:"-"`                // which right or CPU goprof lacks for that

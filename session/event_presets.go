@@ -35,7 +35,7 @@ type presetWay struct {
 	probes  []presetProbe
 	counter *counterEvent
 	pairs   *presetPairs
-	io      bool // calls that read and write (io.go)
+	io      bool   // calls that read and write (io.go)
 	note    string // what this way does not see
 }
 

@@ -305,7 +305,7 @@ func leafOfCall(r *eventReader, hit *look.Look) string {
 		return ""
 	}
 	r.call = c
-	return "[" + c.Op.String() + "] " + c.Target.Name
+	return profile.IOLabel(c.Op, c.Target.Name)
 }
 
 // endIO adds up what descriptors have counted that are still open.

@@ -201,6 +201,9 @@ func (p *part) findEvent() error {
 	var found []*session.EventPlan
 	for _, e := range p.want.asked {
 		plan, err := p.session.FindEvent(e.Name, e.Every)
+		if err == nil && p.flags.min != defaultMin {
+			plan.SetMin(p.flags.min)
+		}
 		if err != nil {
 			for _, plan := range found {
 				plan.Close()

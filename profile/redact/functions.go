@@ -143,6 +143,8 @@ func (r *Redactor) bracket(label string) string {
 		return "[" + r.loose(r.withoutAddresses(inner), textWords) + "]"
 	}
 	switch {
+	case isIO(what):
+		of = r.target(of)
 	case profile.IsState(label):
 		of = r.Class(of)
 	case what == profile.NoUnwindInfo.String():
@@ -151,6 +153,22 @@ func (r *Redactor) bracket(label string) string {
 		of = r.Text(of)
 	}
 	return "[" + r.loose(what, textWords) + ": " + of + "]"
+}
+
+func isIO(what string) bool {
+	_, ok := profile.ParseIOOp(what)
+	return ok
+}
+
+// target is a file, a host or a peer. Names in brackets are goprof's own.
+func (r *Redactor) target(name string) string {
+	switch {
+	case strings.HasPrefix(name, "/"):
+		return r.Path(name)
+	case strings.HasPrefix(name, "["):
+		return "[" + r.loose(strings.Trim(name, "[]"), textWords) + "]"
+	}
+	return r.hash.of(kindWord, name)
 }
 
 // The ends of Java's frames in collapsed files (output.Collapsed).

@@ -332,6 +332,9 @@ func (r *eventRun) sample(b ring.Bytes, e *eventRecord) {
 	if number < 0 || r.known[e.TID].Skip {
 		return
 	}
+	if o := r.list[number].IO; o != nil {
+		o.name(r.PID, int64(b.Word(e.raw+dataCopies+ioDataFD)), b.Word(e.raw+dataCopies+ioDataID))
+	}
 	r.brought[number]++
 	lot := r.lotOf(b, e, number)
 	if lot.sort != look.HitTold {

@@ -50,6 +50,8 @@ type IO struct {
 	Ledger         *Ledger
 
 	files, fresh, threads, kinds, lookups, scratch int // maps; see the constants
+
+	namedLast uint64
 }
 
 // IOKind is what a call does.
@@ -313,6 +315,19 @@ func (o *IO) take(pid int) {
 		}
 		o.Ledger.put(note)
 	}
+}
+
+// name tells the Ledger what a File leads to of which there is a sample. The File may have ended meanwhile: then it is in
+// the queue.
+func (o *IO) name(pid int, fd int64, id uint64) {
+	if o.namedLast == id {
+		return
+	}
+	o.namedLast = id
+	if f, ok := o.Ledger.Find(fd, id); ok {
+		o.Ledger.put(&Note{File: f})
+	}
+	o.take(pid)
 }
 
 // linkOf reads where a descriptor leads to, if it still is the one of that File afterwards.

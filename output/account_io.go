@@ -1,0 +1,47 @@
+package output
+
+import (
+	"fmt"
+
+	"goprof/profile"
+)
+
+// mostIOLines bounds the files and peers that the account lists.
+const mostIOLines = 8
+
+// io lists the files and peers whose calls took longest. Waits of selectors are left out: these wait all the time.
+func (a *account) io(io *profile.IO) {
+	title, shown := "Calls", 0
+	for i := range io.Sums {
+		s := &io.Sums[i]
+		if s.Op == profile.IOWait.String() || s.Op == profile.IOAccept.String() {
+			continue
+		}
+		if shown++; shown > mostIOLines {
+			break
+		}
+		a.line(title, "%s", ioLine(s))
+		title = ""
+	}
+	for _, l := range io.Lost {
+		a.line("", "%s of %s in no sum: %s", Count(int(l.Calls), "call"), Span(l.Took), CleanName(l.Why))
+	}
+	for _, note := range io.Notes {
+		a.line("", "%s", CleanName(note))
+	}
+}
+
+// ioLine is a sum in one line.
+func ioLine(s *profile.IOSum) string {
+	text := fmt.Sprintf("%s %s: %s in %s", s.Op, CleanName(s.Target), Span(s.Took), Count(int(s.Calls), "call"))
+	if s.Bytes > 0 {
+		text += ", " + size(s.Bytes)
+	}
+	if s.Failed > 0 {
+		text += fmt.Sprintf(", %s failed", Grouped(s.Failed))
+	}
+	if s.Pending > 0 {
+		text += fmt.Sprintf("; %s not ended, so far %s", Grouped(s.Pending), Span(s.Pended))
+	}
+	return text
+}

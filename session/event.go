@@ -201,6 +201,13 @@ func (e *eventful) account(sum *profile.Summary, stats *sampler.Stats) {
 	}
 }
 
+// settleAll gives names to what has been opened, while it is open.
+func (e *eventful) settleAll() {
+	if b := e.io(); b != nil {
+		b.takeNotes()
+	}
+}
+
 // io is what is known of files and peers; nil: nothing is asked of them.
 func (r *recording) io() *ioBook {
 	if r.events == nil {

@@ -29,8 +29,9 @@ const (
 	defaultIOEvery = 5_000_000
 	// mostTargets bounds the names that have sums of their own, mostNamed the descriptors whose names are kept.
 	mostTargets, mostNamed = 1 << 14, 1 << 16
-	// socketsEvery is how often the list of all sockets may be read because one is not known.
-	socketsEvery = 500 * time.Millisecond
+	// socketsEvery is how often the list of all sockets may be read because one is not known, and socketsShare how many
+	// times longer than reading it the pause must be.
+	socketsEvery, socketsShare = 20 * time.Millisecond, 20
 	// mostSums bounds the sums in the account.
 	mostSums = 2000
 )
@@ -40,14 +41,25 @@ type ioBook struct {
 	pid     int
 	ledger  *events.Ledger
 	notes   []string
-	named   map[uint64]*ioTarget // by the number of a File
+	named   map[uint64]namedFile // by the number of a File
 	targets map[profile.IOTarget]*ioTarget
 	sockets map[uint64]procfs.Socket // by inode
 	listens map[uint16]bool          // ports
 	readAt  time.Time
+	readFor time.Duration
 	done    bool
 	sum     profile.IO
 }
+
+// namedFile is what is known of a File.
+type namedFile struct {
+	*ioTarget
+	sort events.FileSort
+	link string
+}
+
+// noSocket is a socket that no list has, or of which these do not tell more.
+const noSocket = "[socket]"
 
 // ioTarget are the sums of a target.
 type ioTarget struct {
@@ -95,7 +107,7 @@ func (s *Session) findLookup(e *events.Event) string {
 func newIOBook(plan *EventPlan, pid int) *ioBook {
 	for i := range plan.list {
 		if o := plan.list[i].IO; o != nil {
-			b := &ioBook{pid: pid, ledger: o.Ledger, named: map[uint64]*ioTarget{}, targets: map[profile.IOTarget]*ioTarget{}}
+			b := &ioBook{pid: pid, ledger: o.Ledger, named: map[uint64]namedFile{}, targets: map[profile.IOTarget]*ioTarget{}}
 			if len(o.Lookup) == 0 {
 				b.notes = append(b.notes, plan.Note)
 			}
@@ -138,18 +150,26 @@ func (b *ioBook) takeNotes() {
 	}
 }
 
-// target is what a File leads to. link is that of its descriptor, empty if it is not known.
+// target is what a File leads to. link is that of its descriptor, empty if it is not known. What open, connect or accept
+// has said counts for more than a link. A socket may be looked for again.
 func (b *ioBook) target(f *events.File, link string) *ioTarget {
-	if t := b.named[f.ID]; t != nil && (t.Name != profile.IOUnknown || link == "" && f.Sort == events.FileUnknown) {
-		return t
+	known := b.named[f.ID]
+	if link == "" {
+		link = known.link
+	}
+	if known.ioTarget != nil && known.sort >= f.Sort && known.link == link && !known.isOpen() {
+		return known.ioTarget
 	}
 	if len(b.named) >= mostNamed {
 		clear(b.named)
 	}
-	t := b.of(b.name(f, link))
-	b.named[f.ID] = t
-	return t
+	known = namedFile{b.of(b.name(f, link)), f.Sort, link}
+	b.named[f.ID] = known
+	return known.ioTarget
 }
+
+// isOpen reports whether a better name may be found.
+func (n *namedFile) isOpen() bool { return n.Name == noSocket }
 
 // of are the sums of a target.
 func (b *ioBook) of(name profile.IOTarget) *ioTarget {
@@ -220,13 +240,13 @@ func (b *ioBook) nameOfLink(link string) profile.IOTarget {
 // socket finds a socket in the lists of the process's network namespace.
 func (b *ioBook) socket(inode uint64) profile.IOTarget {
 	s, ok := b.sockets[inode]
-	if !ok && time.Since(b.readAt) >= socketsEvery {
+	if !ok && time.Since(b.readAt) >= max(socketsEvery, socketsShare*b.readFor) {
 		b.readSockets()
 		s, ok = b.sockets[inode]
 	}
 	switch {
 	case !ok:
-		return profile.IOTarget{Kind: profile.IOOther, Name: "[socket]"}
+		return profile.IOTarget{Kind: profile.IOOther, Name: noSocket}
 	case s.Remote.Port() == 0:
 		return profile.IOTarget{Kind: profile.IOListen, Name: s.Local.String()}
 	case b.listens[s.Local.Port()]:
@@ -239,6 +259,7 @@ func (b *ioBook) socket(inode uint64) profile.IOTarget {
 const maxSockets = 1 << 17
 
 func (b *ioBook) readSockets() {
+	began := time.Now()
 	b.sockets, b.listens = map[uint64]procfs.Socket{}, map[uint16]bool{}
 	procfs.EachInternet(b.pid, func(s procfs.Socket) {
 		if len(b.sockets) >= maxSockets || s.Inode == 0 {
@@ -250,6 +271,7 @@ func (b *ioBook) readSockets() {
 		}
 	})
 	b.readAt = time.Now()
+	b.readFor = b.readAt.Sub(began)
 }
 
 // add adds the sums of a File.
@@ -277,7 +299,7 @@ func (b *ioBook) callOf(data []byte) (c profile.IOCall, ok bool) {
 		return c, false
 	}
 	b.takeNotes()
-	t := b.named[d.ID]
+	t := b.named[d.ID].ioTarget
 	if t == nil || t.Name == profile.IOUnknown {
 		if f, still := b.ledger.Find(d.FD, d.ID); still {
 			t = b.target(&f, "")
@@ -322,7 +344,7 @@ func (r *recording) endIO() {
 	b.done = true
 	b.ledger.Rest(func(f *events.File) { b.target(f, "").add(f) })
 	b.ledger.Pending(func(p events.Pending) {
-		t := b.named[p.ID]
+		t := b.named[p.ID].ioTarget
 		if t == nil {
 			t = b.of(profile.IOTarget{Kind: profile.IOOther, Name: profile.IOUnknown})
 		}

@@ -144,7 +144,7 @@ func (r *Redactor) bracket(label string) string {
 	}
 	switch {
 	case isIO(what):
-		of = r.target(of)
+		of = r.Target(of)
 	case profile.IsState(label):
 		of = r.Class(of)
 	case what == profile.NoUnwindInfo.String():
@@ -160,8 +160,8 @@ func isIO(what string) bool {
 	return ok
 }
 
-// target is a file, a host or a peer. Names in brackets are goprof's own.
-func (r *Redactor) target(name string) string {
+// Target is a file, a host or a peer. Names in brackets are goprof's own.
+func (r *Redactor) Target(name string) string {
 	switch {
 	case strings.HasPrefix(name, "/"):
 		return r.Path(name)

@@ -107,7 +107,7 @@ func (r *Redactor) Sample(s *profile.Sample, f *Functions) profile.Sample {
 
 	if s.IO != nil {
 		call := *s.IO
-		call.Target = profile.IOTarget{Kind: call.Target.Kind, Name: r.target(call.Target.Name)}
+		call.Target = profile.IOTarget{Kind: call.Target.Kind, Name: r.Target(call.Target.Name)}
 		out.IO = &call
 	}
 	if s.Event != nil { // the event may be named after a function of the program
@@ -197,7 +197,7 @@ func (r *Redactor) Summary(s *profile.Summary) *profile.Summary {
 		io := *s.IO
 		io.Sums, io.Notes = slices.Clone(io.Sums), r.texts(io.Notes)
 		for i := range io.Sums {
-			io.Sums[i].Target = r.target(io.Sums[i].Target)
+			io.Sums[i].Target = r.Target(io.Sums[i].Target)
 		}
 		out.IO = &io
 	}

@@ -2,6 +2,7 @@ package output
 
 import (
 	"fmt"
+	"strings"
 
 	"goprof/profile"
 )
@@ -33,15 +34,18 @@ func (a *account) io(io *profile.IO) {
 
 // ioLine is a sum in one line.
 func ioLine(s *profile.IOSum) string {
-	text := fmt.Sprintf("%s %s: %s in %s", s.Op, CleanName(s.Target), Span(s.Took), Count(int(s.Calls), "call"))
+	var parts []string
+	if s.Calls > 0 {
+		parts = append(parts, Span(s.Took)+" in "+Count(int(s.Calls), "call"))
+	}
 	if s.Bytes > 0 {
-		text += ", " + size(s.Bytes)
+		parts = append(parts, size(s.Bytes))
 	}
 	if s.Failed > 0 {
-		text += fmt.Sprintf(", %s failed", Grouped(s.Failed))
+		parts = append(parts, Grouped(s.Failed)+" failed")
 	}
 	if s.Pending > 0 {
-		text += fmt.Sprintf("; %s not ended, so far %s", Grouped(s.Pending), Span(s.Pended))
+		parts = append(parts, fmt.Sprintf("%s had not ended after %s", Count(int(s.Pending), "call"), Span(s.Pended)))
 	}
-	return text
+	return CleanName(profile.IOLabelOf(s.Op, s.Target)) + " " + strings.Join(parts, ", ")
 }

@@ -28,7 +28,10 @@ var ioOps = [NumIOOp]string{"read", "write", "force", "connect", "accept", "wait
 func (o IOOp) String() string { return ioOps[min(o, NumIOOp-1)] }
 
 // IOLabel is the leaf of a call's stack: what the call does, with what.
-func IOLabel(op IOOp, target string) string { return "[" + op.String() + ": " + target + "]" }
+func IOLabel(op IOOp, target string) string { return IOLabelOf(op.String(), target) }
+
+// IOLabelOf is IOLabel of an operation's name.
+func IOLabelOf(op, target string) string { return "[" + op + ": " + target + "]" }
 
 // ParseIOOp finds an operation by its name.
 func ParseIOOp(name string) (IOOp, bool) {

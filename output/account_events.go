@@ -111,7 +111,7 @@ func (a *account) event(e *profile.EventCount, took, who string) {
 		a.line("Event", "%s: %s, counted in %s in %s; samples%s", name, size(e.Amount), hits(e.Hits), took, who)
 	case e.Hits > 0 && e.Unit == profile.WallTime:
 		a.line("Event", "%s: %s, counted in %s in %s; samples%s", name, Span(time.Duration(e.Amount)),
-			Count(int(e.Hits), "call"), took, who)
+			calls(e.Hits), took, who)
 	case e.Hits > 0:
 		a.line("Event", "%s: %s in %s; samples%s", name, hits(e.Hits), took, who)
 	case e.Stood > 0:

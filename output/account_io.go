@@ -1,7 +1,6 @@
 package output
 
 import (
-	"fmt"
 	"strings"
 
 	"goprof/profile"
@@ -25,7 +24,7 @@ func (a *account) io(io *profile.IO) {
 		title = ""
 	}
 	for _, l := range io.Lost {
-		a.line("", "%s of %s in no sum: %s", Count(int(l.Calls), "call"), Span(l.Took), CleanName(l.Why))
+		a.line("", "%s of %s in no sum: %s", calls(l.Calls), Span(l.Took), CleanName(l.Why))
 	}
 	for _, note := range io.Notes {
 		a.line("", "%s", CleanName(note))
@@ -36,7 +35,7 @@ func (a *account) io(io *profile.IO) {
 func ioLine(s *profile.IOSum) string {
 	var parts []string
 	if s.Calls > 0 {
-		parts = append(parts, Span(s.Took)+" in "+Count(int(s.Calls), "call"))
+		parts = append(parts, Span(s.Took)+" in "+calls(s.Calls))
 	}
 	if s.Bytes > 0 {
 		parts = append(parts, size(s.Bytes))
@@ -45,7 +44,14 @@ func ioLine(s *profile.IOSum) string {
 		parts = append(parts, Grouped(s.Failed)+" failed")
 	}
 	if s.Pending > 0 {
-		parts = append(parts, fmt.Sprintf("%s had not ended after %s", Count(int(s.Pending), "call"), Span(s.Pended)))
+		parts = append(parts, calls(s.Pending)+" had not ended after "+Span(s.Pended))
 	}
 	return CleanName(profile.IOLabelOf(s.Op, s.Target)) + " " + strings.Join(parts, ", ")
+}
+
+func calls(n int64) string {
+	if n == 1 {
+		return "1 call"
+	}
+	return Grouped(n) + " calls"
 }

@@ -67,7 +67,7 @@ type ioTarget struct {
 	ops [profile.NumIOOp]profile.IOSum
 }
 
-// findIO makes the plan of the event. Look-ups of names are not seen where getaddrinfo is not found.
+// tryIO makes the plan of the event. Look-ups of names are not seen where getaddrinfo is not found.
 func (s *Session) tryIO(plan *EventPlan, every uint64) error {
 	o := &events.IO{Ledger: events.NewLedger()}
 	e := events.Event{Name: plan.Name, Interval: every, IO: o}
@@ -76,7 +76,7 @@ func (s *Session) tryIO(plan *EventPlan, every uint64) error {
 		o.Lookup, o.Looked = nil, nil
 	}
 	plan.list, plan.parts = []events.Event{e}, []eventPart{{of: plan.kind(), kind: profile.StateFrame, leaf: leafOfCall}}
-	return events.TryProbes()
+	return events.TryIO()
 }
 
 // findLookup finds getaddrinfo and its ends.
@@ -123,7 +123,7 @@ func (p *EventPlan) SetMin(least time.Duration) {
 	for i := range p.list {
 		if o := p.list[i].IO; o != nil && least > 0 {
 			o.Min = least
-			p.list[i].Interval = uint64(least)
+			p.list[i].Interval = 1
 		}
 	}
 }

@@ -217,9 +217,6 @@ func (o *IO) open(cpu *arch.CPU) (err error) {
 	if o == nil {
 		return nil
 	}
-	if !ring.KnowsPIDs() {
-		return ring.ErrNested
-	}
 	for _, m := range []struct {
 		fd                        *int
 		kind, key, value, entries int

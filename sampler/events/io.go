@@ -63,15 +63,16 @@ const (
 	IOForce // fsync and its like
 	IOConnect
 	IOAccept
-	IOWait  // until a descriptor is ready, and then no call used it: a selector's
-	IOOpen  // open; of a name that is looked up, the look-up
-	NumIO   // these have sums
-	ioPoll  // below: what the programs have to follow
-	ioEpoll // epoll_ctl
-	ioClose // close
-	ioDup   // dup2
-	ioPath  // open; the path is the first argument
-	ioRange // close_range
+	IOWait    // until a descriptor is ready, and then no call used it: a selector's
+	IOOpen    // open; of a name that is looked up, the look-up
+	NumIO     // these have sums
+	ioPoll    // below: what the programs have to follow
+	ioEpoll   // epoll_ctl
+	ioClose   // close
+	ioDup     // dup2
+	ioPath    // open; the path is the first argument
+	ioRange   // close_range
+	ioRestart // restart_syscall
 )
 
 // ioUnread is set beside the kind of a call that returns no number of bytes.
@@ -249,7 +250,7 @@ var ioCalls = map[arch.Call]int{arch.CallRead: int(IORead), arch.CallReceive: in
 	arch.CallSend: int(IOWrite), arch.CallSync: int(IOForce), arch.CallConnect: int(IOConnect),
 	arch.CallAccept: int(IOAccept), arch.CallSelect: int(IOWait), arch.CallPoll: int(ioPoll),
 	arch.CallOpenAt: int(IOOpen), arch.CallOpen: int(ioPath), arch.CallClose: int(ioClose),
-	arch.CallReplace: int(ioDup), arch.CallEpoll: int(ioEpoll)}
+	arch.CallReplace: int(ioDup), arch.CallEpoll: int(ioEpoll), arch.CallRestart: int(ioRestart)}
 
 // loadIO loads the programs of an event that has IO. counts is the map with its counts.
 func (r *eventRun) loadIO(number, counts int) error {

@@ -20,6 +20,7 @@ type ioCall struct {
 	triedID, triedSince            uint64
 	waited                         uint64 // 1: the thread has waited for it since
 	polled, polls                  uint64 // the time of these waits, and how many
+	again                          uint64 // when a call began that the kernel is going to begin again; 0: none is
 }
 
 const (
@@ -35,7 +36,8 @@ const (
 	callWaited = 72
 	callPolled = 80
 	callPolls  = 88
-	callSize   = 96
+	callAgain  = 96
+	callSize   = 104
 )
 
 // Places on the stack of a program. All are below what a record has.
@@ -118,6 +120,7 @@ func (o *IO) enterProgram(pid, counts, zero int, cpu *arch.CPU) *probeCode {
 	c.Mov(bpf.R8, bpf.R0)
 	c.Zero(bpf.R8, callBegun)
 	c.Imm(bpf.AndImm, bpf.R9, 0xff)
+	c.goOn()
 	c.descriptor(arg)
 	o.dropTry(c)
 	o.follow(c, arg)
@@ -135,12 +138,35 @@ func (o *IO) enterProgram(pid, counts, zero int, cpu *arch.CPU) *probeCode {
 		c.Load(bpf.Load64, bpf.R1, bpf.R10, ioNew+8*i)
 		c.Store(bpf.R8, at, bpf.R1)
 	}
+	c.Load(bpf.Load64, bpf.R6, bpf.R8, callAgain)
+	c.Zero(bpf.R8, callAgain)
 	c.Load(bpf.Load64, bpf.R1, bpf.R10, ioCallKind)
+	c.Load(bpf.Load64, bpf.R2, bpf.R8, callKind)
 	c.Store(bpf.R8, callKind, bpf.R1)
+	c.Jump(bpfJumpNe, bpf.R1, bpf.R2, 0, "begins")
+	c.Jump(bpf.JumpNeImm, bpf.R6, 0, 0, "goes on")
+	c.Label("begins")
 	c.Call(bpf.KtimeGetNS)
-	c.Store(bpf.R8, callBegun, bpf.R0)
+	c.Mov(bpf.R6, bpf.R0)
+	c.Label("goes on")
+	c.Store(bpf.R8, callBegun, bpf.R6)
 	return c.end()
 }
+
+// goOn is for restart_syscall: the call goes on that a signal or a stop has interrupted. Other calls begin with the
+// same number again.
+func (c *probeCode) goOn() {
+	c.Jump(bpf.JumpNeImm, bpf.R9, 0, int(ioRestart), "no restart")
+	c.Load(bpf.Load64, bpf.R1, bpf.R8, callAgain)
+	c.Store(bpf.R8, callBegun, bpf.R1)
+	c.Zero(bpf.R8, callAgain)
+	c.Jump(bpfJump, 0, 0, 0, "end")
+	c.Label("no restart")
+}
+
+// ERESTARTSYS to ERESTART_RESTARTBLOCK (include/linux/errno.h) never come to the program: the call is begun again, or a
+// handler of a signal has ended it.
+const firstRestart, lastRestart = -516, -512
 
 // callArguments reads the arguments of the call, and returns where the one with a number is, counted from 1.
 func (c *probeCode) callArguments(cpu *arch.CPU) func(number int) int {
@@ -385,9 +411,14 @@ func (o *IO) exitProgram(e *Event, number, pid, counts, zero, output int) *probe
 	c.Load(bpf.Load64, bpf.R1, bpf.R8, callBegun)
 	c.Jump(bpf.JumpEqImm, bpf.R1, 0, 0, "end")
 	c.Store(bpf.R10, ioNew, bpf.R1)
-	c.Zero(bpf.R8, callBegun)
+	c.Zero(bpf.R8, callBegun)             // r1 is what it was
 	c.Load(bpf.Load64, bpf.R9, bpf.R6, 8) // what the call returns
 	c.Store(bpf.R10, ioArgs, bpf.R9)
+	c.Jump(bpfJumpSGE, bpf.R9, 0, lastRestart+1, "ended")
+	c.Jump(bpfJumpSLeImm, bpf.R9, 0, firstRestart-1, "ended")
+	c.Store(bpf.R8, callAgain, bpf.R1)
+	c.Jump(bpfJump, 0, 0, 0, "end")
+	c.Label("ended")
 	c.Call(bpf.KtimeGetNS)
 	c.Store(bpf.R10, ioNow, bpf.R0)
 	c.took(ioNew)

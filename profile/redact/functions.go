@@ -160,12 +160,15 @@ func isIO(what string) bool {
 	return ok
 }
 
-// Target is a file, a host or a peer. Names in brackets are goprof's own.
+// ownTarget is a name that is goprof's own: [pipe]. An address of IPv6 with a port has brackets, too.
+var ownTarget = regexp.MustCompile(`^\[[a-z_ ]+\]$`)
+
+// Target is a file, a host or a peer.
 func (r *Redactor) Target(name string) string {
 	switch {
 	case strings.HasPrefix(name, "/"):
 		return r.Path(name)
-	case strings.HasPrefix(name, "["):
+	case ownTarget.MatchString(name):
 		return "[" + r.loose(strings.Trim(name, "[]"), textWords) + "]"
 	}
 	return r.hash.of(kindWord, name)

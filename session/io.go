@@ -150,8 +150,8 @@ func (b *ioBook) takeNotes() {
 	}
 }
 
-// target is what a File leads to. link is that of its descriptor, empty if it is not known. What open, connect or accept
-// has said counts for more than a link. A socket may be looked for again.
+// target is what a File leads to. link is that of its descriptor, empty if it is not known. What open, connect or
+// accept has said counts for more than a link. A socket may be looked for again.
 func (b *ioBook) target(f *events.File, link string) *ioTarget {
 	known := b.named[f.ID]
 	if link == "" {
@@ -373,7 +373,8 @@ func (b *ioBook) account() {
 		return x.Target+x.Op < y.Target+y.Op
 	})
 	l := &b.ledger.IOLost
-	b.sum = profile.IO{Sums: all[:min(len(all), mostSums)], Tries: int64(l.Tries), Unopened: int64(l.Unopened), Notes: b.notes}
+	b.sum = profile.IO{Sums: all[:min(len(all), mostSums)], Tries: int64(l.Tries), Unopened: int64(l.Unopened),
+		Notes: b.notes}
 	var rest events.IOCalls
 	for i := len(b.sum.Sums); i < len(all); i++ {
 		rest.Calls, rest.Nanos = rest.Calls+uint64(all[i].Calls), rest.Nanos+uint64(all[i].Took)
@@ -382,16 +383,20 @@ func (b *ioBook) account() {
 		why string
 		of  events.IOCalls
 	}{{"of files and peers that are not listed", rest}, {"no room to count by descriptor", l.Full},
-		{"the descriptor was closed meanwhile", l.Closed}, {"goprof was late to read the sums of closed descriptors", l.Untold},
+		{"the descriptor was closed meanwhile", l.Closed},
+		{"goprof was late to read the sums of closed descriptors", l.Untold},
 		{"waits for several descriptors at once", l.Polls}} {
 		if k.of.Calls > 0 {
-			b.sum.Lost = append(b.sum.Lost, profile.IOLost{Why: k.why, Calls: int64(k.of.Calls), Took: time.Duration(k.of.Nanos)})
+			b.sum.Lost = append(b.sum.Lost, profile.IOLost{Why: k.why, Calls: int64(k.of.Calls),
+				Took: time.Duration(k.of.Nanos)})
 		}
 	}
 	if l.Pushed > 0 {
-		b.sum.Notes = append(b.sum.Notes, fmt.Sprintf("%d sums of closed descriptors are missing: goprof was too slow", l.Pushed))
+		b.sum.Notes = append(b.sum.Notes, fmt.Sprintf("%d sums of closed descriptors are missing: goprof was too slow",
+			l.Pushed))
 	}
 	if l.Ranges > 0 {
-		b.sum.Notes = append(b.sum.Notes, "the program has called close_range: what is opened after it may have another name here")
+		b.sum.Notes = append(b.sum.Notes,
+			"the program has called close_range: what is opened after it may have another name here")
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"goprof/profile"
 )
 
-// Calls that read and write have the JDK's types where the JDK's recorder has such events, and goprof.IOCall for others.
+// Calls that read and write have the JDK's types where the JDK's recorder has such events. Others are goprof.IOCall.
 // Each event is one call, with its own time and bytes. What it stands for is beside it, in fields of ours: short calls
 // are in the file by lot. goprof.IOSum has what the kernel has counted of all calls.
 

@@ -193,8 +193,8 @@ const (
 )
 
 const (
-	// mostFiles is how many descriptors have sums at a time, mostFresh how many may be in the queue, mostIOThreads how many
-	// threads may be in a call.
+	// mostFiles is how many descriptors have sums at a time, mostFresh how many may be in the queue, and mostIOThreads how
+	// many threads may be in a call.
 	mostFiles     = 1 << 14
 	mostFresh     = 1 << 12
 	mostIOThreads = 1 << 14
@@ -315,8 +315,8 @@ func (o *IO) take(pid int) {
 	}
 }
 
-// name tells the Ledger what a File leads to of which there is a sample. The File may have ended meanwhile: then it is in
-// the queue.
+// name tells the Ledger what a File leads to of which there is a sample. The File may have ended meanwhile. Then it is
+// in the queue.
 func (o *IO) name(pid int, fd int64, id uint64) {
 	if o.namedLast == id {
 		return
@@ -424,7 +424,8 @@ func (o *IO) end(over int64, mem []byte) {
 	calls := func(at int) IOCalls { return IOCalls{word(at), word(at + 8)} }
 	l := o.Ledger
 	l.Over = over
-	l.Full, l.Closed, l.Untold, l.Polls = calls(countIOFull), calls(countIOClosed), calls(countIOUntold), calls(countIOPolls)
+	l.Full, l.Closed, l.Untold = calls(countIOFull), calls(countIOClosed), calls(countIOUntold)
+	l.Polls = calls(countIOPolls)
 	l.Tries, l.Unopened, l.Ranges = word(countIOTries), word(countIOUnopened), word(countIORanges)
 }
 

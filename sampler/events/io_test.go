@@ -24,7 +24,8 @@ func TestFileLayout(t *testing.T) {
 		{"Failed", unsafe.Offsetof(f.Sums[0].Failed), sumFailed}, {"IOSum", unsafe.Sizeof(f.Sums[0]), sumSize},
 		{"ioCall", unsafe.Sizeof(c), callSize}, {"kind", unsafe.Offsetof(c.kind), callKind},
 		{"fd", unsafe.Offsetof(c.fd), callFD}, {"id", unsafe.Offsetof(c.id), callID},
-		{"tried", unsafe.Offsetof(c.tried), callTried}, {"polls", unsafe.Offsetof(c.polls), callPolls}, {"again", unsafe.Offsetof(c.again), callAgain},
+		{"tried", unsafe.Offsetof(c.tried), callTried}, {"polls", unsafe.Offsetof(c.polls), callPolls},
+		{"again", unsafe.Offsetof(c.again), callAgain},
 		{"pairCounts", unsafe.Sizeof(eventCounts{}), countIOFull - 8},
 	} {
 		if k.got != k.want {

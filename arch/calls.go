@@ -22,13 +22,20 @@ const (
 	// CallPoll is about the file descriptors in an array, its first argument (struct pollfd,
 	// include/uapi/asm-generic/poll.h). The second argument says how many these are.
 	CallPoll
+	// What is done with descriptors. CallOpen and CallOpenAt have a path, their first and second argument. CallReplace
+	// makes its second argument lead to what its first one does. CallEpoll is about its third argument.
+	CallOpen
+	CallOpenAt
+	CallClose
+	CallReplace
+	CallEpoll
 )
 
 var callNames = [...]string{
 	CallOther: "", CallSleep: "sleep", CallFutex: "futex", CallRestart: "", CallRead: "read", CallWrite: "write",
 	CallAccept:  "accept",
 	CallConnect: "connect", CallReceive: "receive", CallSend: "send", CallSync: "sync", CallFile: "", CallSelect: "select",
-	CallPoll: "poll",
+	CallPoll: "poll", CallOpen: "", CallOpenAt: "", CallClose: "", CallReplace: "", CallEpoll: "",
 }
 
 // String is the call in one word, empty if there is none for it.

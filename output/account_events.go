@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"goprof/profile"
 )
@@ -48,6 +49,9 @@ func (a *account) events(took string) {
 		a.event(&e, took, who)
 		if e.Name == profile.EventAlloc && s.Contents != nil && s.Contents.Buffers > 0 {
 			a.contents(s.Contents)
+		}
+		if e.Name == profile.EventIO && s.IO != nil {
+			a.io(s.IO)
 		}
 		if e.Name == profile.EventLeak && s.Unfreed != nil {
 			a.unfreed(s.Unfreed, e.Hits)
@@ -105,6 +109,9 @@ func (a *account) event(e *profile.EventCount, took, who string) {
 	switch {
 	case e.Hits > 0 && e.Unit == profile.Bytes:
 		a.line("Event", "%s: %s, counted in %s in %s; samples%s", name, size(e.Amount), hits(e.Hits), took, who)
+	case e.Hits > 0 && e.Unit == profile.WallTime:
+		a.line("Event", "%s: %s, counted in %s in %s; samples%s", name, Span(time.Duration(e.Amount)),
+			calls(e.Hits), took, who)
 	case e.Hits > 0:
 		a.line("Event", "%s: %s in %s; samples%s", name, hits(e.Hits), took, who)
 	case e.Stood > 0:
@@ -116,6 +123,8 @@ func (a *account) event(e *profile.EventCount, took, who string) {
 		each := Grouped(e.Interval) + " of them"
 		if e.Unit == profile.Bytes {
 			each = size(e.Interval)
+		} else if e.Unit == profile.WallTime {
+			each = Span(time.Duration(e.Interval))
 		}
 		a.line("", "a sample stands for %s: what came less often, or was smaller, is there by chance", each)
 	}

@@ -113,7 +113,9 @@ type Summary struct {
 	Contents *Contents `json:"contents,omitempty"`
 	// Unfreed is of a recording of memory that is not given back.
 	Unfreed *Unfreed `json:"unfreed,omitempty"`
-	Links   *Links   `json:"links,omitempty"` // where the program publishes for which span a thread works
+	// IO is of a recording of calls that read and write.
+	IO    *IO    `json:"io,omitempty"`
+	Links *Links `json:"links,omitempty"` // where the program publishes for which span a thread works
 	// Leans says that goprof could not visit CPUs, and told threads to stop from other CPUs.
 	Leans     bool     `json:"leans,omitempty"`
 	LeansWhy  string   `json:"-"`                // which right or CPU goprof lacks for that

@@ -45,6 +45,8 @@ type Sample struct {
 	// Event is the event of the sample. It is nil for CPU time and for time that passed. In a recording with several
 	// parts it also says to which part a wall sample belongs.
 	Event *EventKind
+	// IO is the call that the sample is, of an event of calls that read and write.
+	IO *IOCall
 	// Link is the span for which the thread worked, if a tracing agent in the program says so.
 	Link Link
 	// About says that the leaf of Stack is no code, but what the event was about: a class, mostly.

@@ -62,6 +62,8 @@ type eventReader struct {
 	classes *vmstructs.ClassNames
 	tables  map[uint64]string // of functions of C++ classes, by their address
 	args    func(hit *look.Look, number int) uint64
+	io      *ioBook        // of calls that read and write; nil: none are sampled
+	call    profile.IOCall // the last of them
 	frames  map[string]*profile.Func
 }
 
@@ -136,6 +138,9 @@ func (e *eventful) walked(snap *look.Look, _ *profile.Stack) {
 
 // stands is for how many samples a look stands, and for how much in a unit of its own.
 func (e *eventful) stands(snap *look.Look) (n, amount int64) {
+	if e.plan.list[snap.Event.Number-1].IO != nil {
+		return max(snap.Event.Amount/max(snap.Event.Own, 1), 1), snap.Event.Amount
+	}
 	if e.part.of.Unit != profile.Samples {
 		return 1, snap.Event.Amount
 	}
@@ -177,6 +182,9 @@ func (e *eventful) count(snap *look.Look, stack *profile.Stack, root string) {
 	if t := e.timed; t != nil {
 		t.sample = profile.Sample{At: t.clock.at(snap.When), Thread: e.threadOf(snap, stack), Stack: stack, Count: n,
 			Bytes: amount, Event: e.part.of, About: e.leaf != "", NoState: true}
+		if e.plan.list[snap.Event.Number-1].IO != nil {
+			t.sample.Bytes, t.sample.Wall, t.sample.Span, t.sample.IO = 0, true, time.Duration(amount), &e.events.call
+		}
 		t.sink.Sample(&t.sample)
 	}
 }
@@ -185,9 +193,27 @@ func (e *eventful) account(sum *profile.Summary, stats *sampler.Stats) {
 	sum.Events, sum.RateReached = e.plan.counts(stats.Events), 0
 	sum.Contents = e.contents(e.plan)
 	e.shares.correct(sum.Events)
+	if b := e.io(); b != nil && b.done {
+		sum.IO = &b.sum
+	}
 	if e.unfreed != nil && e.unfreed.done {
 		sum.Unfreed = &e.unfreed.sum
 	}
+}
+
+// settleAll gives names to what has been opened, while it is open.
+func (e *eventful) settleAll() {
+	if b := e.io(); b != nil {
+		b.takeNotes()
+	}
+}
+
+// io is what is known of files and peers; nil: nothing is asked of them.
+func (r *recording) io() *ioBook {
+	if r.events == nil {
+		return nil
+	}
+	return r.events.io
 }
 
 // firstJava is how many frames lie on top of the first one of Java; 0 if there is none.

@@ -15,6 +15,7 @@ import (
 	"goprof/process"
 	"goprof/profile"
 	"goprof/sampler/events"
+	"goprof/sampler/ring"
 )
 
 // EventError says why an event cannot be recorded.
@@ -146,6 +147,9 @@ func (s *Session) try(plan *EventPlan, way *presetWay, every uint64) error {
 	if way.pairs != nil {
 		return s.tryPairs(plan, way, every)
 	}
+	if way.io {
+		return s.tryIO(plan, every)
+	}
 	for i := range way.probes {
 		p := &way.probes[i]
 		found, err := s.places(way, p.symbol)
@@ -240,6 +244,9 @@ func (s *Session) explainEvent(name string, err error) error {
 	case errors.Is(err, process.ErrNoEnds):
 		e.Why = strings.TrimPrefix(err.Error(), "process: ") + "; what a call brings is known at its end only"
 		e.Remedy = "--event malloc, which says who allocates"
+	case errors.Is(err, ring.ErrNested):
+		e.Why = "goprof is in a PID namespace, and the kernel's programs know processes by their numbers outside"
+		e.Remedy = "on the host, or with --pid=host: goprof record --event " + name
 	case errors.Is(err, process.ErrTooLong):
 		e.Why = "more functions have that name than goprof sets probes for"
 	case errors.Is(err, events.ErrNoCounter):

@@ -35,6 +35,7 @@ type presetWay struct {
 	probes  []presetProbe
 	counter *counterEvent
 	pairs   *presetPairs
+	io      bool   // calls that read and write (io.go)
 	note    string // what this way does not see
 }
 
@@ -100,6 +101,8 @@ var eventPresets = []EventPreset{
 		Every: defaultAllocEvery, ways: mallocWays},
 	{Name: profile.EventLeak, Help: "memory of malloc and its like that is not freed by the end, weighted by bytes",
 		Unit: profile.Bytes, Every: defaultAllocEvery, ways: leakWays},
+	{Name: profile.EventIO, Help: "reads, writes, fsync, connect, accept and look-ups of names, by file and peer",
+		Unit: profile.WallTime, Every: defaultIOEvery, ways: []presetWay{{io: true}}},
 	{Name: "mmap", Help: "memory and files that are mapped, weighted by bytes", Unit: profile.Bytes,
 		Every: defaultAllocEvery, ways: []presetWay{{in: libc, probes: []presetProbe{{symbol: "mmap", amount: 2}},
 			note: "what the C library maps itself (large mallocs, stacks of threads) is not seen"}}},

@@ -42,7 +42,7 @@ func (r *recording) choose() {
 	case plan != nil:
 		engine := events.New(pid, cpu, plan.list, opt.Kernel)
 		r.sampler, r.events, r.shares = engine, s.newEventReader(), r.allocShares(plan)
-		r.unfreed = newUnfreed(plan)
+		r.unfreed, r.events.io = newUnfreed(plan), newIOBook(plan, pid)
 		if r.shares != nil {
 			engine.ReadContents(r.shares.contents)
 		}

@@ -70,7 +70,7 @@ func stateOfJava(w *look.Waiting, stack *profile.Stack) (profile.State, bool) {
 	if w.ByStack {
 		return stateOfStack(stack)
 	}
-	if w.Call == arch.CallOther {
+	if w.Call == arch.CallOther || w.Call >= arch.CallOpen {
 		return 0, false
 	}
 	if w.Java.Notify {

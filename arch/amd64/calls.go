@@ -19,4 +19,6 @@ var calls = map[int64]arch.Call{
 	202: arch.CallFutex, 449: arch.CallFutex, // futex futex_waitv
 	35: arch.CallSleep, 230: arch.CallSleep, // nanosleep clock_nanosleep
 	219: arch.CallRestart,
+	2:   arch.CallOpen, 85: arch.CallOpen, 257: arch.CallOpenAt, 437: arch.CallOpenAt, // open creat openat openat2
+	3: arch.CallClose, 33: arch.CallReplace, 292: arch.CallReplace, 233: arch.CallEpoll, // close dup2 dup3 epoll_ctl
 }

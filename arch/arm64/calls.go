@@ -17,4 +17,5 @@ var calls = map[int64]arch.Call{
 	98: arch.CallFutex, 449: arch.CallFutex,
 	101: arch.CallSleep, 115: arch.CallSleep,
 	128: arch.CallRestart,
+	56:  arch.CallOpenAt, 437: arch.CallOpenAt, 57: arch.CallClose, 24: arch.CallReplace, 21: arch.CallEpoll,
 }

@@ -37,6 +37,7 @@ function of a native library (--event libc:write, --event "libjvm:ObjectMonitor:
 stopped: the kernel takes the samples, at a breakpoint in the process's own copy of a page, which goes when goprof ends.
 It needs root (CAP_SYS_ADMIN). Counts are exact, and --every thins out what comes too often: --alloc 512k is a
 sample for each 512 KB that are allocated. Several events go into one JFR file: --event alloc=512k,exceptions.
+--event io is what is read and written, by file and peer: "goprof report FILE --by peer" has the sums.
 CPU time and waits can go with them (cpu, wall, off-cpu, lock, ttsp): each is a part with an account of its own.`
 
 func (f *eventFlags) add(fs *pflag.FlagSet) {
@@ -202,6 +203,9 @@ func (p *part) findEvent() error {
 	var found []*session.EventPlan
 	for _, e := range p.want.asked {
 		plan, err := p.session.FindEvent(e.Name, e.Every)
+		if err == nil && p.flags.min != defaultMin {
+			plan.SetMin(p.flags.min)
+		}
 		if err != nil {
 			for _, plan := range found {
 				plan.Close()

@@ -76,6 +76,7 @@ const recordExample = `  goprof record --pid 1234 -d 30s              into out.c
   goprof record --pid 1234 -d 1m --event off-cpu --wakers -o wakers.html    and what ended each
   goprof record --pid 1234 -d 1m --event alloc -o alloc.html   who allocates what, by bytes
   goprof record --pid 1234 -d 1m --event exceptions            who throws what; every one is counted
+  goprof record --pid 1234 -d 1m --event io -o io.jfr          files and peers that are read and written
   goprof record --pid 1234 -d 1m --event libc:write            any function of a native library
   goprof record --pid 1234 -d 1m --event cpu,alloc,lock -o x.jfr   all of it in one file
   goprof record --pid 1234 -d 10s -o - | head  to standard output

@@ -255,6 +255,9 @@ func TestEventsStay(t *testing.T) {
 		at := profile.Instant{Wall: 1e18, Ticks: 1e9}
 		s := profile.Sample{At: at, Thread: profile.Thread{TID: 7, Name: "main"}, Stack: stack, Count: 1, Bytes: 64,
 			Event: &kinds[i]}
+		if s.Event.Name == profile.EventIO {
+			s.IO = &profile.IOCall{Target: profile.IOTarget{Kind: profile.IOFile, Name: "/shop/carts"}}
+		}
 		if err := cmp.Or(w.Sample(&s), w.Close(at)); err != nil {
 			t.Fatal(err)
 		}

@@ -26,7 +26,7 @@ type reportFlags struct {
 }
 
 // reportKeys are what --by may be.
-var reportKeys = append(slices.Clone(output.ReportKeys), output.ByHottest, output.ByWaker)
+var reportKeys = append(slices.Clone(output.ReportKeys), output.ByHottest, output.ByWaker, "file", "peer")
 
 func newReport() *cobra.Command {
 	var f reportFlags
@@ -44,6 +44,8 @@ The time of a thread that waits counts for the topmost Java method in which thre
 just wait: LinkedBlockingQueue.take, not Unsafe.park. With --by class, package or line, native
 code counts for the Java frame that calls it. Collapsed files have no lines. --by hottest has the names of record's account.
 
+--by file and --by peer show what record --event io has counted: all calls, not only those that became samples.
+
 With --event NAME and a field of that event in place of a key, events are counted by the field:
 those of the JDK, of async-profiler, and an application's own. A field that is not there is
 answered with the fields that are. A field that has the name of a key comes first, but not of
@@ -60,6 +62,7 @@ events that are samples. Flags that choose samples are refused: --where chooses 
   goprof report out.jfr --from 10s --to 25s      what ran in these 15 seconds
   goprof report --by waker out.collapsed         after goprof record --event off-cpu --wakers
   goprof report --by hottest out.jfr             methods with states, system calls, collector, compilers
+  goprof report io.jfr --by peer                 after goprof record --event io; or --by file
   goprof report jdk.jfr --event alloc --by class what the JDK's recorder saw allocated
   goprof report x.jfr --event jdk.GarbageCollection --by cause       any event, by any of its fields
   goprof report x.jfr --event my.Order --by country --where state=failed
@@ -99,6 +102,8 @@ func (f *reportFlags) run(cmd *cobra.Command, name string) error {
 	} else if !known {
 		return usageError(cmd, fmt.Sprintf("--by is one of %s, not %q", strings.Join(reportKeys, ", "), f.by),
 			without("by"))
+	} else if ioKeys[f.by] != nil {
+		return f.files(cmd, name)
 	}
 	if err := notItself(name, f.to); err != nil {
 		return err

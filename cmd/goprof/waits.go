@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -40,7 +41,7 @@ const defaultMin = 10 * time.Microsecond
 
 func (f *waitFlags) add(fs *pflag.FlagSet) {
 	fs.DurationVar(&f.min, "min", defaultMin,
-		"with --event off-cpu and lock: leave out waits that are shorter than this `time`: 1ms")
+		"with --event off-cpu, lock and io: leave out waits and calls that are shorter than this `time`: 1ms")
 	fs.BoolVar(&f.wakers, "wakers", false, "with --event off-cpu and lock: what ended each wait, with its stack")
 }
 
@@ -57,6 +58,14 @@ var eventModes = map[string]eventMode{
 	"lock":    {session.WaitingMode, session.AutoEngine, []string{profile.Blocked.String(), profile.Parked.String()}},
 }
 
+// namesIO reports whether --event names calls that read and write.
+func namesIO(event string) bool {
+	return slices.ContainsFunc(session.SplitEvents(event), func(name string) bool {
+		name, _, _ = strings.Cut(name, "=")
+		return name == profile.EventIO
+	})
+}
+
 const minHelp = "--min is a time, not less than 0"
 
 // toMode sets the flags of a mode if --event names one, or --mode one of waits. It is called before all other checks.
@@ -71,8 +80,8 @@ func (f *recordFlags) toMode(cmd *cobra.Command) error {
 	switch {
 	case given("min") && f.min < 0:
 		return usageError(cmd, minHelp, without("min"))
-	case !is && given("min") && !namesWaits(f.event):
-		return usageError(cmd, "--min is for --event off-cpu and lock", without("min"))
+	case !is && given("min") && !namesWaits(f.event) && !namesIO(f.event):
+		return usageError(cmd, "--min is for --event off-cpu, lock and io", without("min"))
 	case f.wakers && m.mode != session.WaitingMode && !namesWaits(f.event):
 		return usageError(cmd, "--wakers is for --event off-cpu and lock", without("wakers"))
 	case f.wakers && f.engine == string(session.PtraceEngine):

@@ -3,6 +3,8 @@ package jfr
 import (
 	"cmp"
 	"math"
+	"net"
+	"strconv"
 	"time"
 
 	"goprof/profile"
@@ -48,7 +50,7 @@ func (r *Reader) begin(c *cursor, of *class) {
 	c.open(r.body, r.base)
 	c.bytes(r.bodyAt)
 	r.record.numbers = [numSlots]uint64{}
-	r.record.noTexts = of.stack && !r.allFields
+	r.record.noTexts = of.stack && !r.allFields && !of.texts
 }
 
 // fill gives the event what its slots hold.
@@ -95,6 +97,18 @@ func (r *Reader) tell(e *Event, of *class) {
 			}
 		case slotStack:
 			e.stack = n[slotStack]
+		case slotTarget:
+			if of.texts && !r.allFields {
+				e.Target = cmp.Or(r.k.resolve(r.record.texts[slotTarget]), e.Target)
+			}
+		case slotPort:
+			if p := n[slotPort]; of.texts && p > 0 && p < 1<<16 && e.Target != "" {
+				e.Target = net.JoinHostPort(e.Target, strconv.Itoa(int(p)))
+			}
+		case slotOperation:
+			if of.texts && !r.allFields {
+				e.Operation = r.k.resolve(r.record.texts[slotOperation])
+			}
 		}
 	}
 }

@@ -53,6 +53,9 @@ func (w *Writer) Sample(s *profile.Sample) error {
 	if err := w.at(s.At); err != nil {
 		return err
 	}
+	if s.IO != nil {
+		return w.call(s)
+	}
 	if s.Event != nil && !s.Wall {
 		return w.hit(s)
 	}
@@ -261,6 +264,7 @@ func (w *Writer) account(at profile.Instant, s *profile.Summary) {
 	w.texts(s.Meta.Part)
 	w.end()
 	w.eventCounts(at, s.Events)
+	w.sums(at, s.IO)
 	for _, n := range s.Notes {
 		w.event(typeNote, at.Ticks)
 		w.texts(n.Name, n.Text, n.Remedy, s.Meta.Part)

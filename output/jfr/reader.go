@@ -43,6 +43,8 @@ type Event struct {
 	Link        profile.Link
 	Bytes       int64  // of an allocation: how many it stands for
 	TLAB        TLAB   // of an allocation in our files
+	Target      string // the file or peer of a call that reads or writes
+	Operation   string // what such a call does, if its type does not say it
 	Class       string // of the object or the monitor
 	Fields      []Field
 

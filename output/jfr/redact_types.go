@@ -10,7 +10,7 @@ var keptTypePrefixes = []string{"java.lang.", "jdk.types.", "jdk.jfr.", "jdk.set
 // events of applications.
 var keptEvents = listOf(`
 	goprof.Recording goprof.Account goprof.Unseen goprof.Pauses goprof.Note goprof.Source goprof.Mark goprof.SampleDetail
-	goprof.EventKind goprof.EventCount goprof.EarlierName
+	goprof.EventKind goprof.EventCount goprof.EarlierName goprof.IOCall goprof.IOSum
 	goprof.event.thread_start goprof.event.gc_request goprof.event.safepoint
 	goprof.event.deopt goprof.event.compile goprof.event.malloc goprof.event.malloc_leak goprof.event.mmap
 	goprof.event.page_faults goprof.event.major_faults goprof.event.context_switches goprof.event.cpu_migrations
@@ -64,6 +64,7 @@ const (
 	vmText                    // a word of the JVM's or of ours
 	threadText
 	pathText
+	targetText // a path, or who is at the other end
 	versionText
 	programText
 	sentence
@@ -93,6 +94,8 @@ var textFields = map[string]meaning{
 	"goprof.Note.remedy":     sentence,
 	"goprof.EventKind.event": sentence, "goprof.EventKind.type": eventTypeText, "goprof.EventKind.unit": sentence,
 	"goprof.EventCount.event": sentence, "goprof.EventCount.unit": sentence,
+	"goprof.IOCall.operation": vmText, "goprof.IOSum.operation": vmText, "goprof.IOSum.kind": vmText,
+	"goprof.IOCall.target": targetText, "goprof.IOSum.target": targetText,
 	"goprof.Mark.kind": sentence, "goprof.Mark.text": sentence, "goprof.EarlierName.name": threadText,
 	"goprof.Source.file":  sourceText,
 	"goprof.Source.build": buildText,

@@ -141,6 +141,8 @@ func (r *redactor) text(m meaning, s string, in *around) string {
 		return by.ThreadName(s)
 	case pathText:
 		return by.Path(s)
+	case targetText:
+		return by.Target(s)
 	case versionText:
 		return by.Version(s)
 	case programText:

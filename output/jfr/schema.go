@@ -41,6 +41,7 @@ type class struct {
 	single bool   // a primitive type or a string, of this form
 	form   form
 	stack  bool  // an event with a stack trace
+	texts  bool  // its texts are read, too
 	wanted bool  // an event that the reader hands out
 	events int64 // that were counted: Reader.Tally
 }
@@ -104,6 +105,9 @@ const (
 	slotTruncated
 	slotTrace
 	slotSpanID
+	slotTarget
+	slotPort
+	slotOperation
 	numSlots = int(iota)
 )
 
@@ -120,6 +124,7 @@ var eventSlots = map[string]slot{
 	"objectClass": slotClass, "thrownClass": slotClass, "definedClass": slotClass, "about": slotClass,
 	"traceId": slotTrace, "spanId": slotSpanID,
 	"monitorClass": slotClass, "parkedClass": slotClass,
+	"path": slotTarget, "address": slotTarget, "target": slotTarget, "port": slotPort, "operation": slotOperation,
 }
 
 // sourceSlots are the slots of the source events, which come first in the chunks of our files.
@@ -189,6 +194,7 @@ func (s *schema) link() {
 			f.form = f.formOf()
 			c.stack = c.stack || c.event && f.slot == slotStack
 		}
+		_, c.texts = IOTypes[c.name]
 		c.form, c.single = forms[c.name]
 		c.simple = len(c.fields) == 1 && c.fields[0].form == formText && !c.fields[0].array
 		c.flat = !slices.ContainsFunc(c.fields, func(f field) bool { return f.form != formInt || f.array })

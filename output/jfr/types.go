@@ -101,6 +101,13 @@ const (
 	typeHeapConfiguration
 	typeCompilerConfiguration
 	typeCodeCacheConfiguration
+	typeFileRead
+	typeFileWrite
+	typeFileForce
+	typeSocketRead
+	typeSocketWrite
+	typeIOCall
+	typeIOSum
 	typeFirstOwn // and from here on, those of events that have no type of the JDK's
 )
 
@@ -389,6 +396,27 @@ var typeTable = []typeDef{
 		ref("definedClass", typeClass, "Defined Class"),
 		ref("definingClassLoader", typeClassLoader, "Defining Class Loader"),
 		hitCount),
+	ioEvent(typeFileRead, "jdk.FileRead", "File Read", filePath, bytesRead,
+		value("endOfFile", typeBoolean, "End of File")),
+	ioEvent(typeFileWrite, "jdk.FileWrite", "File Write", filePath, bytesWritten),
+	ioEvent(typeFileForce, "jdk.FileForce", "File Force", filePath, value("metaData", typeBoolean, "Update Metadata")),
+	ioEvent(typeSocketRead, "jdk.SocketRead", "Socket Read", host, address, port, span("timeout", "Timeout Value"),
+		bytesRead, value("endOfStream", typeBoolean, "End of Stream")),
+	ioEvent(typeSocketWrite, "jdk.SocketWrite", "Socket Write", host, address, port, bytesWritten),
+	ioEvent(typeIOCall, ioCallName, "Call", value("operation", typeString, "Operation"),
+		value("target", typeString, "File or Peer"), value("bytes", typeLong, "Bytes"),
+		value("failed", typeBoolean, "Failed")),
+	event(typeIOSum, "goprof.IOSum", "Calls of a File or Peer", "How often and how long a file or peer was used",
+		inAccount,
+		value("kind", typeString, "Kind"),
+		value("target", typeString, "File or Peer"),
+		value("operation", typeString, "Operation"),
+		number("calls", "Calls"),
+		fieldDef{name: "transferred", typ: typeLong, label: "Bytes", as: byteCount},
+		span("took", "Time"),
+		number("failures", "Failed Calls"),
+		number("pending", "Calls That Had Not Ended"),
+		span("pended", "Their Time so Far")),
 	event(typeEventKind, "goprof.EventKind", "Kind of Event", "Which events of this file are samples, and of what",
 		inAccount,
 		value("event", typeString, "Name"),

@@ -183,6 +183,10 @@ func (m *sampleMaker) sample(r *jfr.Reader, e *jfr.Event) error {
 		if err := m.leaf(s, s.State.Label(e.Class), profile.StateFrame); err != nil {
 			return err
 		}
+	case profile.EventIO:
+		if err := m.call(s, e); err != nil {
+			return err
+		}
 	default: // the event itself says what the thread did
 		if s.NoState = !known; s.Event == nil {
 			s.Wall, s.Span = true, e.Duration
@@ -218,6 +222,22 @@ func (m *sampleMaker) hit(s *profile.Sample, e *jfr.Event, kind *profile.EventKi
 		s.Bytes = e.Bytes
 	}
 	return m.leaf(s, e.Class, e.TLAB.Kind())
+}
+
+// call makes the sample of a call that reads or writes. In goprof's files it may stand for others.
+func (m *sampleMaker) call(s *profile.Sample, e *jfr.Event) error {
+	s.Wall, s.NoState, s.About = true, true, e.Target != ""
+	if s.Span = e.Duration; m.ours {
+		s.Span = e.Span
+	}
+	op := jfr.IOTypes[e.Name]
+	if named, ok := profile.ParseIOOp(e.Operation); ok {
+		op = named
+	}
+	if e.Target == "" {
+		return nil
+	}
+	return m.leaf(s, profile.IOLabel(op, e.Target), profile.StateFrame)
 }
 
 // leaf adds a leaf to the stack: what the topmost frame allocated or waited for.

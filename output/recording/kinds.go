@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"goprof/output/jfr"
 	"goprof/profile"
 )
 
@@ -26,7 +27,7 @@ const (
 )
 
 // EventGroups are what Options.Event can be beside the names of events.
-var EventGroups = []string{"cpu", "native", "wall", "alloc", "lock", "park"}
+var EventGroups = []string{"cpu", "native", "wall", "alloc", "lock", "park", profile.EventIO}
 
 // modeOf is the mode of a recording of such events, unless they are goprof's own (kind).
 var modeOf = map[string]string{
@@ -61,6 +62,9 @@ func (c *contents) kind(event string) *profile.EventKind {
 
 // mode is the mode of a recording of such events.
 func (c *contents) mode(event string) string {
+	if _, is := jfr.IOTypes[event]; is {
+		return profile.EventIO
+	}
 	if kind := c.kind(event); kind != nil {
 		return kind.Name
 	}
@@ -90,7 +94,7 @@ func (c *contents) weights(event string) []profile.Weight {
 			return []profile.Weight{profile.Samples, profile.WallTime, profile.CPUTime}
 		}
 		return []profile.Weight{profile.Samples, profile.WallTime}
-	case "lock":
+	case "lock", profile.EventIO:
 		return []profile.Weight{profile.WallTime, profile.Samples}
 	}
 	return []profile.Weight{profile.Samples, profile.WallTime}
@@ -191,6 +195,8 @@ func (c *contents) group(name string) []string {
 		return some(monitorEnter)
 	case "park":
 		return some(threadPark)
+	case profile.EventIO:
+		return some(slices.Sorted(maps.Keys(jfr.IOTypes))...)
 	}
 	return nil
 }

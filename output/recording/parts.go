@@ -126,6 +126,8 @@ func (c *contents) partKind(event string) profile.EventKind {
 		return profile.EventKind{Name: profile.ModeWall, Unit: profile.WallTime}
 	case event == monitorEnter:
 		return profile.EventKind{Name: "lock", Unit: profile.WallTime}
+	case c.mode(event) == profile.EventIO:
+		return profile.EventKind{Name: profile.EventIO, Unit: profile.WallTime}
 	case event == threadPark:
 		return profile.EventKind{Name: "park", Unit: profile.WallTime}
 	case c.mode(event) == profile.ModeCPU:

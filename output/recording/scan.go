@@ -61,6 +61,7 @@ var facts = map[string]func(*scan, *jfr.Reader, fields){
 	"goprof.Note":         (*scan).note,
 	"goprof.EventKind":    (*scan).eventKind,
 	"goprof.EventCount":   (*scan).eventCount,
+	"goprof.IOSum":        (*scan).ioSum,
 	"jdk.JVMInformation":  (*scan).jvm,
 	"jdk.ActiveSetting":   (*scan).setting,
 	"jdk.GCConfiguration": (*scan).collector,
@@ -216,6 +217,21 @@ func (s *scan) eventCount(_ *jfr.Reader, f fields) {
 		a.Events = append(a.Events, profile.EventCount{Name: f.text("event"), Unit: weightNamed(f.text("unit")),
 			Hits: f.number("hits"), Amount: f.number("amount"), Taken: f.number("taken"), Stood: f.number("stood"),
 			Missed: f.number("missed"), Interval: f.number("interval")})
+	}
+}
+
+// maxSums bounds the sums of files and peers.
+const maxSums = 1 << 14
+
+func (s *scan) ioSum(_ *jfr.Reader, f fields) {
+	a := s.sum()
+	if a.IO == nil {
+		a.IO = &profile.IO{}
+	}
+	if len(a.IO.Sums) < maxSums {
+		a.IO.Sums = append(a.IO.Sums, profile.IOSum{Kind: f.text("kind"), Target: f.text("target"), Op: f.text("operation"),
+			Calls: f.number("calls"), Bytes: f.number("transferred"), Took: f.span("took"), Failed: f.number("failures"),
+			Pending: f.number("pending"), Pended: f.span("pended")})
 	}
 }
 

@@ -24,8 +24,18 @@ var tcpStates = [...]string{"", "ESTABLISHED", "SYN_SENT", "SYN_RECV", "FIN_WAIT
 const maxSocketFile = 16 << 20
 
 // EachTCP calls each for every TCP socket of the network namespace in which a process is.
-func EachTCP(pid int, each func(Socket)) {
-	for _, name := range []string{"net/tcp", "net/tcp6"} {
+func EachTCP(pid int, each func(Socket)) { eachSocketOf(pid, each, "net/tcp", "net/tcp6") }
+
+// EachInternet calls each for every socket of TCP and UDP there.
+func EachInternet(pid int, each func(Socket)) {
+	eachSocketOf(pid, each, "net/tcp", "net/tcp6", "net/udp", "net/udp6")
+}
+
+// Listening is the State of a socket that waits for connections.
+const Listening = "LISTEN"
+
+func eachSocketOf(pid int, each func(Socket), lists ...string) {
+	for _, name := range lists {
 		b, err := Read(fmt.Sprintf("/proc/%d/%s", pid, name), maxSocketFile)
 		if err != nil {
 			continue // a kernel without IPv6

@@ -143,6 +143,8 @@ func (r *Redactor) bracket(label string) string {
 		return "[" + r.loose(r.withoutAddresses(inner), textWords) + "]"
 	}
 	switch {
+	case isIO(what):
+		of = r.Target(of)
 	case profile.IsState(label):
 		of = r.Class(of)
 	case what == profile.NoUnwindInfo.String():
@@ -151,6 +153,25 @@ func (r *Redactor) bracket(label string) string {
 		of = r.Text(of)
 	}
 	return "[" + r.loose(what, textWords) + ": " + of + "]"
+}
+
+func isIO(what string) bool {
+	_, ok := profile.ParseIOOp(what)
+	return ok
+}
+
+// ownTarget is a name that is goprof's own: [pipe]. An address of IPv6 with a port has brackets, too.
+var ownTarget = regexp.MustCompile(`^\[[a-z_ ]+\]$`)
+
+// Target is a file, a host or a peer.
+func (r *Redactor) Target(name string) string {
+	switch {
+	case strings.HasPrefix(name, "/"):
+		return r.Path(name)
+	case ownTarget.MatchString(name):
+		return "[" + r.loose(strings.Trim(name, "[]"), textWords) + "]"
+	}
+	return r.hash.of(kindWord, name)
 }
 
 // The ends of Java's frames in collapsed files (output.Collapsed).

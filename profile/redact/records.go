@@ -105,6 +105,11 @@ func (r *Redactor) Sample(s *profile.Sample, f *Functions) profile.Sample {
 	out.Thread = f.thread(s.Thread)
 	out.Link = profile.Link{} // by it a customer's traces are found
 
+	if s.IO != nil {
+		call := *s.IO
+		call.Target = profile.IOTarget{Kind: call.Target.Kind, Name: r.Target(call.Target.Name)}
+		out.IO = &call
+	}
 	if s.Event != nil { // the event may be named after a function of the program
 		out.Event = &profile.EventKind{Name: r.Text(s.Event.Name), Unit: s.Event.Unit}
 	}
@@ -187,6 +192,14 @@ func (r *Redactor) Summary(s *profile.Summary) *profile.Summary {
 			a.Threads[i].Thread = r.Label(a.Threads[i].Thread)
 		}
 		out.Allocated = &a
+	}
+	if s.IO != nil {
+		io := *s.IO
+		io.Sums, io.Notes = slices.Clone(io.Sums), r.texts(io.Notes)
+		for i := range io.Sums {
+			io.Sums[i].Target = r.Target(io.Sums[i].Target)
+		}
+		out.IO = &io
 	}
 	out.Parts = nil
 	for i := range s.Parts {

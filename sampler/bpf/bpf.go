@@ -67,11 +67,11 @@ const (
 	Random            = 7   // bpf_get_prandom_u32
 	GetCurrentPIDTGID = 14  // bpf_get_current_pid_tgid: the process << 32 | the thread
 	GetCurrentComm    = 16  // bpf_get_current_comm(to, size)
-	perfOutput        = 25  // bpf_perf_event_output(ctx, map, flags, data, size)
+	PerfOutput        = 25  // bpf_perf_event_output(ctx, map, flags, data, size)
 	GetCurrentTask    = 35  // bpf_get_current_task: the address of the thread's struct task_struct
 	ProbeReadUser     = 112 // bpf_probe_read_user(to, size, from): 0, or an error where memory is not present
 
-	thisCPU = 0xffffffff
+	ThisCPU = 0xffffffff
 )
 
 // bpfInsn is struct bpf_insn.
@@ -128,11 +128,11 @@ func (c *Code) Imm(op uint8, dst Reg, v int) { c.Op(op, dst, 0, 0, int64(v)) }
 func (c *Code) Output(array, from, size int) {
 	c.Mov(R1, R6)
 	c.MapFD(R2, array)
-	c.LoadWide(R3, thisCPU)
+	c.LoadWide(R3, ThisCPU)
 	c.Mov(R4, R10)
 	c.Imm(AddImm, R4, from)
 	c.Imm(MovImm, R5, size)
-	c.Call(perfOutput)
+	c.Call(PerfOutput)
 }
 
 // CallOf calls a function that has a map and a key on the program's stack as its first arguments.
@@ -171,7 +171,6 @@ const (
 	bpfMapArray      = 2
 	mapPerfArray     = 4
 	bpfProgPerfEvent = 7
-	progRaw          = 17 // BPF_PROG_TYPE_RAW_TRACEPOINT
 	bpfMmapable      = 1 << 10
 )
 
@@ -235,14 +234,22 @@ func SetElement(fd int, key, value uint32) error {
 	return err
 }
 
+// RawTracepoint is the kind of programs that run at a tracepoint (BPF_PROG_TYPE_RAW_TRACEPOINT).
+const RawTracepoint = 17
+
 // AttachRaw loads the program, and has the kernel run it wherever it passes a tracepoint, with the tracepoint's
 // arguments as its context. That ends when the descriptor is closed. It needs no tracefs (Linux 4.17).
 func (c *Code) AttachRaw(tracepoint string) (fd int, err error) {
-	prog, err := c.LoadAs(progRaw, nil)
+	prog, err := c.LoadAs(RawTracepoint, nil)
 	if err != nil {
 		return -1, err
 	}
 	defer unix.Close(prog) // the attachment holds it
+	return Attach(tracepoint, prog)
+}
+
+// Attach has the kernel run a program that LoadAs has loaded at a tracepoint, until the descriptor is closed.
+func Attach(tracepoint string, prog int) (fd int, err error) {
 	var pin runtime.Pinner
 	defer pin.Unpin()
 	attr := struct {

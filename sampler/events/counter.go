@@ -33,7 +33,7 @@ type lastHit struct {
 // openCounters opens the events that are no probes for each thread and CPU.
 func (r *eventRun) openCounters() error {
 	r.counters.ids, r.counters.own, r.counters.last = map[uint64]int{}, map[uint64]int{}, map[int]lastHit{}
-	if !slices.ContainsFunc(r.list, func(e Event) bool { return len(e.Probes) == 0 }) {
+	if !slices.ContainsFunc(r.list, func(e Event) bool { return e.isCounter() }) {
 		return nil
 	}
 	return ring.EachThread(r.proc, r.countThread)
@@ -42,7 +42,7 @@ func (r *eventRun) openCounters() error {
 func (r *eventRun) countThread(tid int) error {
 	for i := range r.list {
 		e := &r.list[i]
-		if len(e.Probes) > 0 {
+		if !e.isCounter() {
 			continue
 		}
 		attr := r.eventAttr()

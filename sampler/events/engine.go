@@ -109,8 +109,9 @@ type eventRun struct {
 type eventProbe struct {
 	number  int // of the event
 	at      []Probe
-	frees   bool // at functions that give memory back
-	prog    int  // -1: it is closed
+	frees   bool   // at functions that give memory back
+	point   string // the raw tracepoint at which it stands, if it stands at no instruction
+	prog    int    // -1: it is closed
 	mem     []byte
 	counts  *eventCounts // nil: the program counts together with another one
 	events  []int
@@ -143,7 +144,9 @@ func (e *Engine) run(ctx context.Context, cfg sampler.Config, q *sampler.Queue) 
 	r.readCounters()
 	r.counters.close()
 	r.closeProbes() // nothing comes any more
+	r.takeFiles()
 	r.drain()
+	r.closeFiles()
 	return r.sum(), r.failed
 }
 
@@ -201,6 +204,7 @@ const (
 
 func (r *eventRun) close() {
 	r.closeProbes()
+	r.closeFiles()
 	r.counters.close()
 	r.waiter.Close()
 	for _, fd := range r.outputs {
@@ -227,6 +231,7 @@ func (r *eventRun) loop(ctx context.Context) {
 			return
 		}
 		r.takeHints()
+		r.takeFiles()
 		r.drain()
 		now := ptrace.Monotonic()
 		if r.isTimeToRate(now) {
@@ -327,6 +332,9 @@ func (r *eventRun) sample(b ring.Bytes, e *ring.Hit) {
 	if number < 0 || r.known[e.TID].Skip {
 		return
 	}
+	if o := r.list[number].IO; o != nil {
+		o.name(r.PID, int64(b.Word(e.Raw+dataCopies+ioDataFD)), b.Word(e.Raw+dataCopies+ioDataID))
+	}
 	r.brought[number]++
 	lot := r.lotOf(b, e, number)
 	if lot.sort != look.HitTold {
@@ -351,7 +359,7 @@ func (r *eventRun) sample(b ring.Bytes, e *ring.Hit) {
 	b.Fill(&e.Sample, r.CPU, r.known[e.TID], to)
 	to.Event.Number, to.Event.Amount, to.Event.Own = number+1, amount, own
 	to.Event.Sort, to.Event.Weight = lot.sort, lot.weight
-	if len(r.list[number].Probes) > 0 {
+	if !r.list[number].isCounter() {
 		to.Event.Data = appendTo(b, to.Event.Data, e.Raw+dataCopies, r.list[number].size())
 	} else {
 		to.Event.Data = appendTo(b, to.Event.Data, e.Raw, e.RawLen)

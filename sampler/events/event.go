@@ -45,6 +45,8 @@ type Event struct {
 	// Pairing is set where a hit is the end of a call that brings a piece of memory, and what became of the piece is to
 	// be known (pairing.go).
 	Pairing *Pairing
+	// IO is set where the event is calls that read and write (io.go). Its amount is nanoseconds.
+	IO *IO
 	// Interval is the mean amount between two samples; 0 and 1 are each hit. A hit of that amount or more is always
 	// taken and stands for its own amount. A smaller one is taken with a probability of amount / Interval and then
 	// stands for Interval. So on the average the samples stand for all that happened, whatever program runs.
@@ -55,6 +57,9 @@ type Event struct {
 
 // AllProbes are those of the event, and of the calls that it is the end of.
 func (e *Event) AllProbes() []Probe {
+	if e.IO != nil {
+		return slices.Concat(e.IO.Lookup, e.IO.Looked)
+	}
 	p := e.Pairing
 	if p == nil {
 		return e.Probes
@@ -65,6 +70,9 @@ func (e *Event) AllProbes() []Probe {
 	}
 	return all
 }
+
+// isCounter reports whether the kernel counts the event itself.
+func (e *Event) isCounter() bool { return len(e.Probes) == 0 && e.IO == nil }
 
 // Probe is an instruction in a file.
 type Probe struct {
@@ -91,6 +99,9 @@ const MaxCopies = 320
 func (e *Event) size() (n int) {
 	if e.Pairing != nil {
 		n = PairedSize
+	}
+	if e.IO != nil {
+		n = ioDataSize
 	}
 	for _, c := range e.Copies {
 		n += c.Size

@@ -5,7 +5,6 @@ package events
 import (
 	"cmp"
 	"encoding/binary"
-	"runtime"
 	"sync/atomic"
 	"unsafe"
 
@@ -385,24 +384,6 @@ const (
 	bpfNextKey    = 4
 )
 
-// element calls a command with a key and room for what it answers, which begins at to.
-func (k *Kept) element(command uintptr, key *uint64, to unsafe.Pointer) bool {
-	var pin runtime.Pinner
-	defer pin.Unpin()
-	pin.Pin(to)
-	attr := &struct {
-		fd, _             uint32
-		key, value, flags uint64
-	}{fd: uint32(k.fd), value: uint64(uintptr(to))}
-	if key != nil {
-		pin.Pin(key)
-		attr.key = uint64(uintptr(unsafe.Pointer(key)))
-	}
-	pin.Pin(attr)
-	_, err := bpf.Do(command, unsafe.Pointer(attr), unsafe.Sizeof(*attr))
-	return err == nil
-}
-
 // At finds the piece at an address, if it is kept.
 func (k *Kept) At(addr uint64) (piece Piece, ok bool) {
 	if k.fd < 0 {
@@ -410,7 +391,7 @@ func (k *Kept) At(addr uint64) (piece Piece, ok bool) {
 	}
 	key, to := new(uint64), new(Piece)
 	*key = addr
-	ok = k.element(bpfLookupElem, key, unsafe.Pointer(to))
+	ok = mapElement(k.fd, bpfLookupElem, key, unsafe.Pointer(to))
 	return *to, ok
 }
 
@@ -419,17 +400,11 @@ func (k *Kept) Each(do func(addr uint64, piece Piece)) {
 	if k.fd < 0 {
 		return
 	}
-	var last *uint64
-	for range MostKept {
-		next := new(uint64)
-		if !k.element(bpfNextKey, last, unsafe.Pointer(next)) {
-			return
+	eachKey(k.fd, MostKept, func(addr uint64) {
+		if piece, ok := k.At(addr); ok {
+			do(addr, piece)
 		}
-		if piece, ok := k.At(*next); ok {
-			do(*next, piece)
-		}
-		last = next
-	}
+	})
 }
 
 // Close gives the map back.

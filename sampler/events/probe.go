@@ -24,7 +24,7 @@ import (
 // openProbes sets the probes of all events that have probes.
 func (r *eventRun) openProbes() error {
 	for i := range r.list {
-		if len(r.list[i].Probes) == 0 {
+		if r.list[i].isCounter() {
 			continue
 		}
 		if r.array < 0 {
@@ -36,6 +36,9 @@ func (r *eventRun) openProbes() error {
 			return err
 		}
 		if err := r.list[i].Pairing.open(); err != nil {
+			return err
+		}
+		if err := r.list[i].IO.open(r.CPU); err != nil {
 			return err
 		}
 		err := r.loadProgram(i)
@@ -103,6 +106,9 @@ func (r *eventRun) loadProgram(number int) error {
 	counts := (*eventCounts)(unsafe.Pointer(&mem[0]))
 	counts.Interval, counts.Paused = min(max(e.Interval, 1), maxInterval), 1
 	r.probes = append(r.probes, eventProbe{number: number, at: e.Probes, prog: -1, mem: mem, counts: counts})
+	if e.IO != nil {
+		return r.loadIO(number, fd)
+	}
 	if err := r.load(probeProgram(e, number+1, r.CPU, fd, r.buffers, r.array), len(r.probes)-1); err != nil {
 		return err
 	}
@@ -114,7 +120,11 @@ func (r *eventRun) loadProgram(number int) error {
 
 // load loads the program of r.probes[i].
 func (r *eventRun) load(c *probeCode, i int) error {
-	prog, err := c.LoadAs(bpfProgKprobe, nil)
+	kind := uint32(bpfProgKprobe)
+	if r.probes[i].point != "" {
+		kind = bpf.RawTracepoint
+	}
+	prog, err := c.LoadAs(kind, nil)
 	if err != nil {
 		return &ring.Error{Call: "bpf", Err: err}
 	}
@@ -150,6 +160,13 @@ func (r *eventRun) setProbes() error {
 		p := &r.probes[i]
 		if r.isStopped(p) {
 			continue
+		}
+		if p.point != "" && len(p.events) == 0 {
+			fd, err := bpf.Attach(p.point, p.prog)
+			if err != nil {
+				return err
+			}
+			p.events = append(p.events, fd)
 		}
 		for _, at := range p.at {
 			fd, err := setProbe(kind, r.probeTID, at, p.prog)
@@ -214,7 +231,7 @@ func (r *eventRun) followProcess() {
 	if r.probeTID == 0 || r.isAlive(r.probeTID) {
 		return
 	}
-	r.closeBreakpoints(allProbes)
+	r.closeBreakpoints(func(p *eventProbe) bool { return p.point == "" })
 	if err := r.setProbes(); err != nil && !r.proc.Ended() {
 		r.failed = err
 	}
@@ -258,6 +275,7 @@ func (r *eventRun) closeProbes() {
 		if p.counts != nil {
 			p.sum(&r.counts[p.number])
 			r.list[p.number].Pairing.end(r.began, r.over, &p.counts.pairCounts)
+			r.list[p.number].IO.end(r.over, p.mem)
 			unix.Munmap(p.mem)
 			p.counts, p.mem = nil, nil
 		}

@@ -85,3 +85,11 @@ func TryProbes() error {
 	r.counts = []sampler.EventCount{{}}
 	return r.loadProgram(0)
 }
+
+// TryIO finds out whether an event with IO may be recorded: its programs know the process by its number, too.
+func TryIO() error {
+	if !ring.KnowsPIDs() {
+		return ring.ErrNested
+	}
+	return TryProbes()
+}

@@ -60,6 +60,9 @@ func (r *recording) choose() {
 			r.sampler = offcpu.New(pid, cpu, offcpu.Options{Min: opt.Min, During: looks.During})
 		}
 		w.switches = r.sampler.Abilities().Switches
+		if w.gathers == nil {
+			r.unmounted = newUnmounted(w)
+		}
 	default:
 		r.manner = s.newCPUTime(r)
 		r.sampler = s.cpuEngine(opt)

@@ -1,0 +1,251 @@
+//go:build linux
+
+package session
+
+import (
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"goprof/profile"
+	"goprof/profile/naming"
+	"goprof/vmstructs"
+)
+
+// A recording of wall-clock time also counts virtual threads that no carrier runs. The engine cannot see them: no
+// thread of the kernel has their stacks. So they are drawn by lot out of the heap (vmstructs.Lots), some times a second,
+// between two walks. Each thread that is drawn counts for as many as it stands for, and for the time since the last
+// draw.
+
+const (
+	// drawEvery is the time between two draws, on average. A draw comes at a random moment, so no program runs in step
+	// with draws. drawMost is how many threads a draw visits, and drawShare bounds the part of the time that draws take.
+	drawEvery = 100 * time.Millisecond
+	drawMost  = 64
+	drawShare = 50
+	// drawSeldom is the time between two questions whether a JVM has virtual threads by now.
+	drawSeldom = time.Second
+	// drawLimit is how long a draw may take. Until it is over no looks are walked.
+	drawLimit = 200 * time.Millisecond
+	// longestDrawn is for how much time a draw stands at most. If goprof had no CPU for longer, the rest is not known.
+	longestDrawn = 2 * time.Second
+)
+
+// unmounted counts virtual threads that no carrier runs.
+type unmounted struct {
+	*wall
+	lots   *vmstructs.Lots
+	reader *vmstructs.Continuations
+	timer  *time.Timer
+	pace   sparing
+	at     int64   // the time until then is accounted for
+	owed   float64 // parts of looks that have not counted yet
+	stack  profile.Stack
+	told   profile.VirtualLooks
+	passed time.Duration // all draws stand for
+	sum    float64       // threads, times the seconds for which they count
+	// Of all looks: how many they count for, and the sum of the squares of that.
+	counted, squares float64
+}
+
+// newUnmounted is nil if the JVM has no virtual threads that could be read.
+func newUnmounted(w *wall) *unmounted {
+	reader := w.VM.NewContinuations()
+	lots := vmstructs.NewLots(reader)
+	if lots == nil {
+		return nil
+	}
+	lots.Blockers = w.waits
+	return &unmounted{wall: w, lots: lots, reader: reader, at: now(), timer: time.NewTimer(drawEvery)}
+}
+
+// due says when a draw is to be made.
+func (u *unmounted) due() <-chan time.Time {
+	if u == nil {
+		return nil
+	}
+	return u.timer.C
+}
+
+// next makes a draw, and decides when the next one is due.
+func (u *unmounted) next() {
+	u.draw()
+	wait := max(drawEvery, u.opt.Interval, u.pace.cost*drawShare)
+	if u.told.Draws == 0 {
+		wait = max(wait, drawSeldom)
+	}
+	u.timer.Reset(time.Duration((0.5 + rand.Float64()) * float64(wait)))
+}
+
+// end makes the last draw, for the rest of the time.
+func (u *unmounted) end() {
+	if u != nil {
+		u.timer.Stop()
+		u.draw()
+	}
+}
+
+func (u *unmounted) draw() { u.pace.doTimed(u.drawOnce) }
+
+func (u *unmounted) drawOnce() error {
+	var platform []vmstructs.Thread
+	for _, th := range u.dir.threads {
+		if th.java.Addr != 0 {
+			platform = append(platform, th.java)
+		}
+	}
+	began := now()
+	passed := min(time.Duration(began-u.at), longestDrawn)
+	threads := 0.0
+	u.reader.ReadFrom(u.Session.timed(drawLimit))
+	lot, err := u.lots.Draw(platform, drawMost, func(v *vmstructs.VirtualThread, stands float64) {
+		if v.Err != nil || !v.Mounted {
+			threads += stands
+			u.take(v, stands, passed, began)
+		}
+	})
+	for why, n := range lot.Failed {
+		u.fail("a list of threads: "+why, int64(n))
+	}
+	switch {
+	case err != nil:
+		u.fail(whyUnread(err), 1) // the next draw stands for this time, too
+	case lot.Threads > 0 || lot.Untracked > 0:
+		u.told.Draws++
+		u.told.Most = max(u.told.Most, int64(math.Round(threads)))
+		u.told.Untracked = max(u.told.Untracked, lot.Untracked)
+		fallthrough
+	default:
+		u.at = began
+		u.passed += passed
+		u.sum += threads * passed.Seconds()
+	}
+	return nil
+}
+
+// fail notes why threads may be missing.
+func (u *unmounted) fail(why string, n int64) {
+	if u.told.Unread == nil {
+		u.told.Unread = map[string]int64{}
+	}
+	if _, known := u.told.Unread[why]; !known && len(u.told.Unread) >= maxUnread {
+		why = "other reasons"
+	}
+	u.told.Unread[why] += n
+}
+
+// maxUnread bounds the reasons that are kept: some have an address in them.
+const maxUnread = 16
+
+// take counts a thread that was drawn.
+func (u *unmounted) take(v *vmstructs.VirtualThread, stands float64, passed time.Duration, when int64) {
+	w := u.wall
+	id := profile.VirtualThread{ID: v.ID, Name: v.Name}
+	if v.Err == nil && w.opt.Wants != nil {
+		if label := virtualLabel(id); !w.opt.Wants(label[1 : len(label)-1]) {
+			return
+		}
+	}
+	intervals := float64(passed) / float64(max(w.opt.Interval, 1))
+	if w.switches {
+		intervals = 1 / stands // its samples are waits: how many waits there were in this time is not known
+	}
+	u.owed += stands * intervals
+	n := int64(u.owed)
+	u.owed -= float64(n)
+	u.told.Looks++
+	if v.Err != nil {
+		w.profile.Lose(profile.Moved, n)
+		u.fail(whyUnread(v.Err), 1)
+		return
+	}
+	u.stack.Frames = u.stack.Frames[:0]
+	u.stack.Truncated = profile.Whole
+	if len(v.Stack.Chunks) > 0 {
+		w.Walker.WalkContinuation(v.Stack, &u.stack)
+	}
+	w.state, w.what = stateOfUnmounted(v.State, &u.stack), ""
+	if w.state == profile.Parked {
+		w.what = naming.ClassOf(v.For)
+	}
+	if !w.wants(w.state) {
+		w.others += n
+		return
+	}
+	u.counted += stands * intervals
+	u.squares += stands * stands * intervals
+	if w.opt.SureLeaf {
+		u.stack.Settle()
+	}
+	if w.opt.HideInternal {
+		w.folder.Stack(&u.stack)
+	}
+	root := ""
+	if w.opt.Threads {
+		if root = w.pool(w.labels.of(id)); stands > 1 {
+			root = naming.PoolLabel(root) // it stands for others, too
+		}
+	}
+	w.putLeaf(&u.stack)
+	d := time.Duration(stands * float64(passed))
+	w.profile.AddAt(root, &w.leafed, n, d)
+	if t := w.timed; t != nil {
+		t.sample = profile.Sample{At: t.clock.at(when), Stack: &w.leafed, State: w.state, Count: n, Wall: true, Span: d,
+			Thread: profile.Thread{Virtual: true, JavaID: int64(v.ID), JavaName: v.Name}, Event: w.part}
+		t.sink.Sample(&t.sample)
+	}
+}
+
+// account is what is said of such threads; nil if there were none.
+func (u *unmounted) account() *profile.VirtualLooks {
+	if u == nil || u.told.Draws == 0 {
+		return nil
+	}
+	told := u.told
+	if u.passed > 0 {
+		told.Threads = u.sum / u.passed.Seconds()
+	}
+	if told.Looks > 0 && u.squares > u.counted {
+		told.Error = 1 / math.Sqrt(float64(told.Looks)) // of a half, in 19 of 20 recordings
+	}
+	return &told
+}
+
+// effective is profile.Summary.Effective of so many samples.
+func (u *unmounted) effective(samples int64) int64 {
+	if u == nil || u.squares <= u.counted {
+		return 0
+	}
+	n := float64(samples)
+	return max(int64(n*n/(n-u.counted+u.squares)), 1)
+}
+
+// stateOfUnmounted is what a virtual thread that no carrier runs did, by its state and its stack. A thread that is ready
+// to run waits for a carrier.
+func stateOfUnmounted(state string, stack *profile.Stack) profile.State {
+	switch state {
+	case "blocked":
+		return profile.Blocked
+	case "waiting", "timed-waiting":
+		return profile.Waiting
+	case "parked", "timed-parked":
+		return parkedIn(stack)
+	}
+	return profile.Runnable
+}
+
+// parkedIn is what a virtual thread is parked for. The JDK parks such a thread also where it sleeps, and where it waits
+// for a socket or for a file.
+func parkedIn(stack *profile.Stack) profile.State {
+	for i := range stack.Frames {
+		switch name := stack.Frames[i].Func.Name; {
+		case vmstructs.WaitOfMethod(name) == vmstructs.WaitsForTime:
+			return profile.Sleeping
+		case vmstructs.WaitsForSocket(name):
+			return profile.Socket
+		case !naming.Waits(name):
+			return profile.Parked
+		}
+	}
+	return profile.Parked
+}

@@ -1,0 +1,354 @@
+package vmstructs
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"goprof/process"
+)
+
+// Lots draws virtual threads that no carrier runs by lot. There may be a million of them, so a draw reads a bounded
+// number. The JDK keeps virtual threads in concurrent hash sets (containers.go). Each set counts its elements
+// (ConcurrentHashMap.baseCount and counterCells), so how many there are is known without a visit. Of each set a draw
+// reads some bins, which lie at random all over its table. Bins hold threads by their numbers, so each thread is as
+// likely to be drawn as any other. A thread that is drawn stands for as many as one drawn of all.
+//
+// Threads of a StructuredTaskScope that a virtual thread owns are found by their owner alone. A draw reads some of
+// them, each of which stands for its owner's part of all.
+//
+// A Lots has the memory of its Continuations: one goroutine may use it while another uses the VM.
+type Lots struct {
+	// Blockers: VirtualThread.For is wanted.
+	Blockers bool
+
+	s       *search
+	looked  int // how often classes were looked for
+	visit   func(v *VirtualThread, stands float64)
+	visited int
+	most    int // visits of one draw
+	moment  heapMoment
+}
+
+// Lot is what a draw tells beside the threads that it visits.
+type Lot struct {
+	Threads   float64 // how many the sets have, with those that carriers run
+	Untracked int64   // how many are in no set, by a counter of the JDK: they cannot be drawn
+	Census
+}
+
+// errMany: a draw does not visit all threads that it was to.
+var errMany = fmt.Errorf("%w: too many in scopes within scopes", ErrBadThread)
+
+// threadSet is a set of threads.
+type threadSet struct {
+	table uint64
+	n     int64
+}
+
+const (
+	// lotTries is how often a draw begins again because a collection has moved the threads.
+	lotTries = 4
+	// scopeLot is how many threads of one scope are drawn.
+	scopeLot = 16
+	// lotDepth bounds the bins behind a bin of tables that grow.
+	lotDepth = 8
+	// searchEvery: classes that were not there yet are looked for in one of so many draws, and mostSearches times.
+	searchEvery, mostSearches = 64, 20
+)
+
+const classCounting = "jdk/internal/vm/ThreadContainers$RootContainer$CountingRootContainer"
+
+// NewLots makes a Lots that reads by c, which nobody else may use then. Nil where c is.
+func NewLots(c *Continuations) *Lots {
+	if c == nil {
+		return nil
+	}
+	return &Lots{s: &search{c: c}}
+}
+
+// Draw visits about most of the virtual threads that no carrier runs, each with how many it stands for. A thread that
+// could not be read is visited with its error, and a thread that a carrier runs as Mounted. No thread is stopped, and
+// each is shown as it was at another moment. platform are the threads that may own a StructuredTaskScope. The error
+// says that there was no draw.
+func (l *Lots) Draw(platform []Thread, most int, visit func(v *VirtualThread, stands float64)) (Lot, error) {
+	s := l.s
+	*s = search{c: s.c, klasses: s.klasses, states: s.states, suspended: s.suspended,
+		seen: map[uint64]bool{}, shown: map[uint64]bool{}}
+	l.visit, l.visited, l.most = visit, 0, 2*most
+	if err := s.c.prepare(); err != nil {
+		return Lot{}, err
+	}
+	if started, err := l.started(); err != nil || !started {
+		return Lot{}, err
+	}
+	var lot Lot
+	part := 1.0 // of all threads that are still to be stood for
+	for tries := 0; part > 0; tries++ {
+		clear(s.seen)
+		if l.moment = s.c.vm.heapMoment(); !l.moment.quiet || tries == lotTries {
+			if tries == 0 {
+				return Lot{}, ErrMoved
+			}
+			visit(&VirtualThread{Err: ErrMoved}, part*lot.Threads)
+			break
+		}
+		chosen, all := l.choose(func() { s.lists(platform) }, max(1, most-l.visited))
+		lot.Threads = float64(all)
+		if len(chosen) == 0 && all > 0 {
+			visit(&VirtualThread{Err: ErrMoved}, part*lot.Threads)
+		}
+		stands := part * lot.Threads / float64(max(len(chosen), 1))
+		part = 0
+		for i, obj := range chosen {
+			if !l.lookAt(obj, stands) {
+				part = stands * float64(len(chosen)-i) / lot.Threads
+				break
+			}
+		}
+	}
+	if s.census.Untracked && s.klasses[classCounting] != 0 {
+		if counter, err := s.static(classCounting, "VTHREAD_COUNT"); err == nil {
+			lot.Untracked, _ = s.sum(counter, "base", "cells")
+		}
+	}
+	lot.Census = s.census
+	return lot, nil
+}
+
+// started finds the classes, and reports whether there have been any virtual threads. VirtualThread is always there.
+// When it is used first it makes a scheduler.
+func (l *Lots) started() (bool, error) {
+	s := l.s
+	if s.klasses[classTrackingRoot] != 0 && s.klasses[classContainers] != 0 {
+		return true, nil
+	}
+	ready := func() bool {
+		scheduler, err := s.static(classVirtual, "DEFAULT_SCHEDULER", "BUILTIN_SCHEDULER")
+		return err == nil && scheduler != 0
+	}
+	if s.klasses != nil && !ready() {
+		return false, nil
+	}
+	if l.looked++; l.looked%searchEvery == 1 && l.looked < searchEvery*mostSearches {
+		found, err := s.findKlasses(classContainers, classTrackingRoot, classCounting, classVirtual)
+		if err != nil {
+			l.looked = 0
+			return false, err
+		}
+		s.klasses = found
+	}
+	return ready(), nil
+}
+
+// choose draws threads of the sets that lists leads to, and returns how many there are in all.
+func (l *Lots) choose(lists func(), most int) (chosen []uint64, all int64) {
+	s := l.s
+	var sets []threadSet
+	s.sets = func(set uint64) {
+		if t, err := s.counted(set); err != nil {
+			s.census.fail(err)
+		} else if t.n > 0 && t.table != 0 {
+			sets = append(sets, t)
+			all += t.n
+		}
+	}
+	lists()
+	s.sets = nil
+	share := float64(max(most, 1)) / float64(max(all, 1))
+	for _, t := range sets {
+		if err := l.some(t.table, share, func(obj uint64) { chosen = append(chosen, obj) }); err != nil {
+			s.census.fail(err)
+		}
+	}
+	return chosen, all
+}
+
+// counted reads where a set has its elements, and how many these are.
+func (s *search) counted(set uint64) (t threadSet, err error) {
+	m, err := s.field(set, "map")
+	if err != nil || m == 0 {
+		return t, err
+	}
+	o, err := s.read(m)
+	if err != nil {
+		return t, err
+	}
+	if t.table, _, err = o.ref("table"); err != nil {
+		return t, err
+	}
+	t.n, err = s.sum(m, "baseCount", "counterCells")
+	return t, err
+}
+
+// maxCells bounds the cells of a counter: there are as many as CPUs, or twice that.
+const maxCells = 1 << 12
+
+// sum is the value of a counter with cells, for threads that would be in each other's way
+// (java.util.concurrent.atomic.Striped64, and the same in ConcurrentHashMap).
+func (s *search) sum(obj uint64, base, cells string) (int64, error) {
+	o, err := s.read(obj)
+	if err != nil {
+		return 0, err
+	}
+	n, ok := o.long(base)
+	list, _, err := o.ref(cells)
+	if !ok || err != nil || list == 0 {
+		return n, err
+	}
+	head, at, size, err := s.slotsOf(list)
+	if err != nil {
+		return 0, err
+	}
+	if head.n > maxCells {
+		return 0, fmt.Errorf("%w: a counter of %d cells", ErrBadThread, head.n)
+	}
+	b := make([]byte, uint64(head.n)*size)
+	if err := s.c.vm.mem.Bytes(at, b); err != nil {
+		return 0, s.c.vm.moved(err)
+	}
+	for i := uint64(0); i < uint64(len(b)); i += size {
+		cell, err := s.c.vm.oopIn(b, i)
+		if err != nil {
+			return 0, err
+		}
+		if cell == 0 {
+			continue
+		}
+		if o, err = s.read(cell); err != nil {
+			return 0, err
+		}
+		value, _ := o.long("value")
+		n += value
+	}
+	return n, nil
+}
+
+// some calls each for the elements in a share of a table's bins.
+func (l *Lots) some(table uint64, share float64, each func(obj uint64)) error {
+	s := l.s
+	if share >= 1 {
+		return s.tableOf(table, each)
+	}
+	head, at, size, err := s.slotsOf(table)
+	if err != nil {
+		return err
+	}
+	// As many bins of equal parts of the table, one of each. A share of a bin is a bin at times.
+	n := int(float64(head.n)*share + rand.Float64())
+	bins, numbers, room := make([]process.Range, n), make([]uint32, n), make([]byte, uint64(n)*size)
+	for i := range bins {
+		numbers[i] = min(uint32((float64(i)+rand.Float64())/float64(n)*float64(head.n)), head.n-1)
+		bins[i] = process.Range{Addr: at + uint64(numbers[i])*size, Buf: room[uint64(i)*size:][:size:size]}
+	}
+	s.c.vm.t.ReadMany(bins)
+	for i := range bins {
+		err := ErrMoved
+		if bins[i].OK {
+			err = l.bin(bins[i].Buf, numbers[i], head.n, lotDepth, each)
+		}
+		if err != nil {
+			s.census.fail(err)
+		}
+	}
+	if now, err := s.arrayAt(table); err != nil || now != head {
+		return ErrMoved
+	}
+	return nil
+}
+
+// bin walks the bin that a slot of a table leads to. While the table grows, its elements may be in the next table, which
+// is larger: in the bins whose numbers are as many beyond this one's as the table has, or a multiple (transfer).
+func (l *Lots) bin(slot []byte, number, of uint32, depth int, each func(obj uint64)) error {
+	s := l.s
+	if isNull(slot) {
+		return nil
+	}
+	node, err := s.c.vm.oopIn(slot, 0)
+	if err != nil {
+		return err
+	}
+	return s.bin(node, func(next uint64) error {
+		head, at, size, err := s.slotsOf(next)
+		if err != nil {
+			return err
+		}
+		if depth == 0 || of == 0 || head.n > of<<lotDepth {
+			return fmt.Errorf("%w: tables in tables without end", ErrBadThread)
+		}
+		for k := uint64(number); k < uint64(head.n); k += uint64(of) {
+			b := make([]byte, size)
+			if err := s.c.vm.mem.Bytes(at+k*size, b); err != nil {
+				return s.c.vm.moved(err)
+			}
+			if err := l.bin(b, uint32(k), head.n, depth-1, each); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, each)
+}
+
+// lookAt visits one thread. It reports false if a collection has moved objects meanwhile.
+func (l *Lots) lookAt(obj uint64, stands float64) bool {
+	s := l.s
+	if class, err := s.classOf(obj); err == nil && !class.is(classVirtual) {
+		return true // a set may have threads of both kinds
+	}
+	l.visited++
+	var t VirtualThread
+	for range virtualTries {
+		if t = s.lookOnce(obj); t.Err == nil {
+			break
+		}
+	}
+	scopes, blocker := l.own(obj)
+	if !s.c.vm.nothingMoved(l.moment) {
+		return false
+	}
+	if t.Err == nil && (t.State == virtualTerminated || t.State == virtualNew) {
+		return true
+	}
+	if l.Blockers && blocker != 0 && (t.State == virtualParked || t.State == virtualTimedParked) {
+		if class, err := s.classOf(blocker); err == nil && len(class.names) > 0 && s.c.vm.nothingMoved(l.moment) {
+			t.For = class.names[0]
+		}
+	}
+	t.Stack = &s.c.heap
+	l.visit(&t, stands)
+	if scopes != 0 {
+		l.kin(obj, stands)
+	}
+	return true
+}
+
+// own reads which scopes a thread owns, the last one, and what it is parked for.
+func (l *Lots) own(obj uint64) (scopes, blocker uint64) {
+	o, err := l.s.read(obj)
+	if err != nil {
+		return 0, 0
+	}
+	scopes, _, _ = o.ref("headStackableScopes")
+	blocker, _, _ = o.ref("parkBlocker")
+	return scopes, blocker
+}
+
+// kin visits threads of the scopes that a thread owns, which stands for so many.
+func (l *Lots) kin(owner uint64, stands float64) {
+	s := l.s
+	if err := s.enter(); err != nil {
+		s.census.fail(err)
+		return
+	}
+	defer s.leave()
+	chosen, all := l.choose(func() { s.scopes(owner) }, scopeLot)
+	stands *= float64(all) / float64(max(len(chosen), 1))
+	for i, obj := range chosen {
+		if left := float64(len(chosen)-i) * stands; l.visited >= l.most {
+			l.visit(&VirtualThread{Err: errMany}, left)
+			return
+		} else if !l.lookAt(obj, stands) {
+			l.visit(&VirtualThread{Err: ErrMoved}, left)
+			return
+		}
+	}
+}

@@ -297,6 +297,7 @@ const (
 // takeAll takes what the sampler hands over, until it ends.
 func (r *recording) takeAll(queue *sampler.Queue) {
 	r.queue = queue
+	r.unmounted.begin()
 	idle := sampler.NewPulse(remapEvery, 0)
 	defer idle.Stop()
 	var mapped sparing

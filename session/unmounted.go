@@ -44,8 +44,10 @@ type unmounted struct {
 	told   profile.VirtualLooks
 	passed time.Duration // all draws stand for
 	sum    float64       // threads, times the seconds for which they count
-	// Of all looks: how many they count for, and the sum of the squares of that.
+	// Of all looks: how many threads they stand for, times the intervals for which they count; and the squares.
 	counted, squares float64
+	spent, spent2    float64 // the same of the seconds that each look stands for
+	some             bool    // there were too many to visit all
 }
 
 // newUnmounted is nil if the JVM has no virtual threads that could be read.
@@ -56,7 +58,15 @@ func newUnmounted(w *wall) *unmounted {
 		return nil
 	}
 	lots.Blockers = w.waits
-	return &unmounted{wall: w, lots: lots, reader: reader, at: now(), timer: time.NewTimer(drawEvery)}
+	return &unmounted{wall: w, lots: lots, reader: reader, timer: time.NewTimer(time.Hour)}
+}
+
+// begin is called when looks are about to be taken.
+func (u *unmounted) begin() {
+	if u != nil {
+		u.at = now()
+		u.timer.Reset(time.Duration(rand.Int64N(int64(drawEvery))))
+	}
 }
 
 // due says when a draw is to be made.
@@ -70,7 +80,10 @@ func (u *unmounted) due() <-chan time.Time {
 // next makes a draw, and decides when the next one is due.
 func (u *unmounted) next() {
 	u.draw()
-	wait := max(drawEvery, u.opt.Interval, u.pace.cost*drawShare)
+	wait := max(drawEvery, u.pace.cost*drawShare)
+	if !u.switches {
+		wait = max(wait, u.opt.Interval)
+	}
 	if u.told.Draws == 0 {
 		wait = max(wait, drawSeldom)
 	}
@@ -174,6 +187,8 @@ func (u *unmounted) take(v *vmstructs.VirtualThread, stands float64, passed time
 	}
 	u.counted += stands * intervals
 	u.squares += stands * stands * intervals
+	spent := stands * passed.Seconds()
+	u.spent, u.spent2, u.some = u.spent+spent, u.spent2+spent*spent, u.some || stands > 1
 	if w.opt.SureLeaf {
 		u.stack.Settle()
 	}
@@ -205,8 +220,8 @@ func (u *unmounted) account() *profile.VirtualLooks {
 	if u.passed > 0 {
 		told.Threads = u.sum / u.passed.Seconds()
 	}
-	if told.Looks > 0 && u.squares > u.counted {
-		told.Error = 1 / math.Sqrt(float64(told.Looks)) // of a half, in 19 of 20 recordings
+	if u.some {
+		told.Error = math.Sqrt(u.spent2) / max(u.spent, 1e-9) // twice the deviation of a half
 	}
 	return &told
 }

@@ -10,8 +10,9 @@ import (
 // Lots draws virtual threads that no carrier runs by lot. There may be a million of them, so a draw reads a bounded
 // number. The JDK keeps virtual threads in concurrent hash sets (containers.go). Each set counts its elements
 // (ConcurrentHashMap.baseCount and counterCells), so how many there are is known without a visit. Of each set a draw
-// reads some bins, which lie at random all over its table. Bins hold threads by their numbers, so each thread is as
-// likely to be drawn as any other. A thread that is drawn stands for as many as one drawn of all.
+// reads some bins, which lie at random all over its table. Threads are in bins by their numbers, so threads of one bin
+// may be alike: every fourth does the same, say. One of each bin is visited, and stands for all of it. So each thread
+// is stood for as often as any other, and together those that are visited stand for as many as the sets count.
 //
 // Threads of a StructuredTaskScope that a virtual thread owns are found by their owner alone. A draw reads some of
 // them, each of which stands for its owner's part of all.
@@ -92,16 +93,15 @@ func (l *Lots) Draw(platform []Thread, most int, visit func(v *VirtualThread, st
 			visit(&VirtualThread{Err: ErrMoved}, part*lot.Threads)
 			break
 		}
-		chosen, all := l.choose(func() { s.lists(platform) }, max(1, most-l.visited))
+		chosen, all := l.choose(func() { s.lists(platform) }, max(1, most-l.visited), part)
 		lot.Threads = float64(all)
 		if len(chosen) == 0 && all > 0 {
 			visit(&VirtualThread{Err: ErrMoved}, part*lot.Threads)
 		}
-		stands := part * lot.Threads / float64(max(len(chosen), 1))
 		part = 0
-		for i, obj := range chosen {
-			if !l.lookAt(obj, stands) {
-				part = stands * float64(len(chosen)-i) / lot.Threads
+		for i, d := range chosen {
+			if !l.lookAt(d.obj, d.stands) {
+				part = standFor(chosen[i:]) / lot.Threads
 				break
 			}
 		}
@@ -140,8 +140,22 @@ func (l *Lots) started() (bool, error) {
 	return ready(), nil
 }
 
-// choose draws threads of the sets that lists leads to, and returns how many there are in all.
-func (l *Lots) choose(lists func(), most int) (chosen []uint64, all int64) {
+// drawn is a thread that is to be visited, and for how many it stands.
+type drawn struct {
+	obj    uint64
+	stands float64
+}
+
+func standFor(chosen []drawn) (sum float64) {
+	for _, d := range chosen {
+		sum += d.stands
+	}
+	return sum
+}
+
+// choose draws threads of the sets that lists leads to, and returns how many there are in all. Together the chosen
+// stand for as many, times part.
+func (l *Lots) choose(lists func(), most int, part float64) (chosen []drawn, all int64) {
 	s := l.s
 	var sets []threadSet
 	s.sets = func(set uint64) {
@@ -156,9 +170,13 @@ func (l *Lots) choose(lists func(), most int) (chosen []uint64, all int64) {
 	s.sets = nil
 	share := float64(max(most, 1)) / float64(max(all, 1))
 	for _, t := range sets {
-		if err := l.some(t.table, share, func(obj uint64) { chosen = append(chosen, obj) }); err != nil {
+		if err := l.some(t.table, share, func(d drawn) { chosen = append(chosen, d) }); err != nil {
 			s.census.fail(err)
 		}
+	}
+	each := part * float64(all) / max(standFor(chosen), 1)
+	for i := range chosen {
+		chosen[i].stands *= each
 	}
 	return chosen, all
 }
@@ -223,18 +241,21 @@ func (s *search) sum(obj uint64, base, cells string) (int64, error) {
 	return n, nil
 }
 
-// some calls each for the elements in a share of a table's bins.
-func (l *Lots) some(table uint64, share float64, each func(obj uint64)) error {
+// moreBins is how many bins are read for each thread that is wanted of a full bin: many bins are empty.
+const moreBins = 1.4
+
+// some calls each for one element of each bin that is read, or for all elements if the share is all.
+func (l *Lots) some(table uint64, share float64, each func(drawn)) error {
 	s := l.s
 	if share >= 1 {
-		return s.tableOf(table, each)
+		return s.tableOf(table, func(obj uint64) { each(drawn{obj, 1}) })
 	}
 	head, at, size, err := s.slotsOf(table)
 	if err != nil {
 		return err
 	}
 	// As many bins of equal parts of the table, one of each. A share of a bin is a bin at times.
-	n := int(float64(head.n)*share + rand.Float64())
+	n := int(float64(head.n)*min(moreBins*share, 1) + rand.Float64())
 	bins, numbers, room := make([]process.Range, n), make([]uint32, n), make([]byte, uint64(n)*size)
 	for i := range bins {
 		numbers[i] = min(uint32((float64(i)+rand.Float64())/float64(n)*float64(head.n)), head.n-1)
@@ -244,7 +265,15 @@ func (l *Lots) some(table uint64, share float64, each func(obj uint64)) error {
 	for i := range bins {
 		err := ErrMoved
 		if bins[i].OK {
-			err = l.bin(bins[i].Buf, numbers[i], head.n, lotDepth, each)
+			one := drawn{}
+			err = l.bin(bins[i].Buf, numbers[i], head.n, lotDepth, func(obj uint64) {
+				if one.stands++; rand.Float64() < 1/one.stands {
+					one.obj = obj
+				}
+			})
+			if one.stands > 0 {
+				each(one)
+			}
 		}
 		if err != nil {
 			s.census.fail(err)
@@ -340,14 +369,13 @@ func (l *Lots) kin(owner uint64, stands float64) {
 		return
 	}
 	defer s.leave()
-	chosen, all := l.choose(func() { s.scopes(owner) }, scopeLot)
-	stands *= float64(all) / float64(max(len(chosen), 1))
-	for i, obj := range chosen {
-		if left := float64(len(chosen)-i) * stands; l.visited >= l.most {
-			l.visit(&VirtualThread{Err: errMany}, left)
+	chosen, _ := l.choose(func() { s.scopes(owner) }, scopeLot, stands)
+	for i, d := range chosen {
+		if l.visited >= l.most {
+			l.visit(&VirtualThread{Err: errMany}, standFor(chosen[i:]))
 			return
-		} else if !l.lookAt(obj, stands) {
-			l.visit(&VirtualThread{Err: ErrMoved}, left)
+		} else if !l.lookAt(d.obj, d.stands) {
+			l.visit(&VirtualThread{Err: ErrMoved}, standFor(chosen[i:]))
 			return
 		}
 	}

@@ -5,10 +5,12 @@ package session
 import (
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"time"
 
 	"goprof/profile"
 	"goprof/profile/naming"
+	"goprof/sampler"
 	"goprof/vmstructs"
 )
 
@@ -19,16 +21,18 @@ import (
 
 const (
 	// drawEvery is the time between two draws, on average. A draw comes at a random moment, so no program runs in step
-	// with draws. drawMost is how many threads a draw visits, and drawShare bounds the part of the time that draws take.
+	// with draws. drawMost is how many threads a draw visits.
 	drawEvery = 100 * time.Millisecond
 	drawMost  = 64
+	// drawShare bounds the part of a CPU that draws take, beyond drawFree: the first walks read the program's code.
 	drawShare = 50
+	drawFree  = 100 * time.Millisecond
 	// drawSeldom is the time between two questions whether a JVM has virtual threads by now.
 	drawSeldom = time.Second
 	// drawLimit is how long a draw may take. Until it is over no looks are walked.
-	drawLimit = 200 * time.Millisecond
+	drawLimit = 500 * time.Millisecond
 	// longestDrawn is for how much time a draw stands at most. If goprof had no CPU for longer, the rest is not known.
-	longestDrawn = 2 * time.Second
+	longestDrawn = 10 * time.Second
 )
 
 // unmounted counts virtual threads that no carrier runs.
@@ -37,9 +41,10 @@ type unmounted struct {
 	lots   *vmstructs.Lots
 	reader *vmstructs.Continuations
 	timer  *time.Timer
-	pace   sparing
-	at     int64   // the time until then is accounted for
-	owed   float64 // parts of looks that have not counted yet
+	began  time.Time
+	cost   time.Duration // CPU time of all draws
+	at     int64         // the time until then is accounted for
+	owed   float64       // parts of looks that have not counted yet
 	stack  profile.Stack
 	told   profile.VirtualLooks
 	passed time.Duration // all draws stand for
@@ -58,13 +63,16 @@ func newUnmounted(w *wall) *unmounted {
 		return nil
 	}
 	lots.Blockers = w.waits
+	// The first draw looks for classes among all that are loaded, which may take much longer than later draws.
+	reader.ReadFrom(w.Session.timed(findLimit))
+	_, _ = lots.Draw(nil, 1, func(*vmstructs.VirtualThread, float64) {}) // later draws have the error
 	return &unmounted{wall: w, lots: lots, reader: reader, timer: time.NewTimer(time.Hour)}
 }
 
 // begin is called when looks are about to be taken.
 func (u *unmounted) begin() {
 	if u != nil {
-		u.at = now()
+		u.at, u.began = now(), time.Now()
 		u.timer.Reset(time.Duration(rand.Int64N(int64(drawEvery))))
 	}
 }
@@ -80,7 +88,7 @@ func (u *unmounted) due() <-chan time.Time {
 // next makes a draw, and decides when the next one is due.
 func (u *unmounted) next() {
 	u.draw()
-	wait := max(drawEvery, u.pace.cost*drawShare)
+	wait := max(drawEvery, (u.cost-drawFree)*drawShare-time.Since(u.began))
 	if !u.switches {
 		wait = max(wait, u.opt.Interval)
 	}
@@ -98,9 +106,11 @@ func (u *unmounted) end() {
 	}
 }
 
-func (u *unmounted) draw() { u.pace.doTimed(u.drawOnce) }
-
-func (u *unmounted) drawOnce() error {
+func (u *unmounted) draw() {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	before := sampler.ThreadCPU()
+	defer func() { u.cost += sampler.ThreadCPU() - before }()
 	var platform []vmstructs.Thread
 	for _, th := range u.dir.threads {
 		if th.java.Addr != 0 {
@@ -133,7 +143,6 @@ func (u *unmounted) drawOnce() error {
 		u.passed += passed
 		u.sum += threads * passed.Seconds()
 	}
-	return nil
 }
 
 // fail notes why threads may be missing.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -43,6 +44,7 @@ func partText(to io.Writer, s *profile.Summary, further bool, tried *[]string) e
 	}
 	a.amount()
 	a.profile()
+	a.virtual()
 	a.leftOut()
 	a.hottest()
 	a.allocated()
@@ -97,7 +99,11 @@ func (a *account) amount() {
 			a.line(heading, "nothing seen in %s", took)
 			return
 		}
-		a.line(heading, "%s in %s of %s%s", Span(s.Looks.Time), took, Count(s.Threads, "thread"), a.states())
+		who := Count(s.Threads, "thread")
+		if v := s.Virtual; v != nil && v.Threads > 0 {
+			who += fmt.Sprintf(" and %s virtual ones without a carrier", Grouped(int64(math.Round(v.Threads))))
+		}
+		a.line(heading, "%s in %s of %s%s", Span(s.Looks.Time), took, who, a.states())
 		return
 	}
 	who := ""
@@ -151,9 +157,13 @@ func (a *account) profile() {
 		what = "1 sample"
 	}
 	if w := s.Switches; w != nil {
-		what = Grouped(s.Samples) + " waits, each with its own time"
+		waits := s.Samples
+		if s.Virtual != nil {
+			waits -= s.Virtual.Looks
+		}
+		what = Grouped(waits) + " waits, each with its own time"
 		if w.Thinned > 0 { // there were too many
-			what = fmt.Sprintf("%s waits; of those of less than %s some stand for others", Grouped(s.Samples), Span(w.Limit))
+			what = fmt.Sprintf("%s waits; of those of less than %s some stand for others", Grouped(waits), Span(w.Limit))
 		}
 		if w.Short > 0 {
 			what += fmt.Sprintf("; %s shorter ones (%s in all) have no stack", Grouped(w.Short), Span(w.ShortFor))
@@ -192,6 +202,26 @@ func numberOr(n int64, zero string) string {
 		return zero
 	}
 	return Grouped(n)
+}
+
+// virtual says how virtual threads that no carrier ran were counted.
+func (a *account) virtual() {
+	v := a.s.Virtual
+	if v == nil {
+		return
+	}
+	how := "each time all of them"
+	if v.Error > 0 {
+		how = fmt.Sprintf("some of them, by lot: a share of theirs is right within %.2g points", 100*v.Error)
+	}
+	a.line("Virtual", "goprof looked %s times at virtual threads without a carrier, %s", Grouped(v.Draws), how)
+	if why := mostly(v.Unread); why != "" {
+		a.line("", "%s looks at them showed nothing: %s", Grouped(v.Unread[why]), CleanName(why))
+	}
+	if v.Untracked > 0 {
+		a.line("", "%s more are in no list of the JVM, and are missing: it runs with -Djdk.trackAllThreads=false",
+			Grouped(v.Untracked))
+	}
 }
 
 // leftOut counts the looks that became no sample because the user did not want them.

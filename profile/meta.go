@@ -180,13 +180,14 @@ type VirtualLooks struct {
 	Threads float64 `json:"threads"` // how many there were, on average over the time
 	Most    int64   `json:"most"`    // at a draw
 	Draws   int64   `json:"draws"`
-	Looks   int64   `json:"looks"` // at threads
+	Looks   int64   `json:"looks"` // that are samples
 	// Error is by how much a share of half of them may be off by chance, in 19 of 20 recordings; 0: each draw met all.
 	Error float64 `json:"error,omitempty"`
 	// Unread counts looks that showed nothing, and lists that could not be read, by the reason.
 	Unread map[string]int64 `json:"unread,omitempty"`
 	// Untracked is how many the JVM counts and has in no list (-Djdk.trackAllThreads=false): they are not in Threads.
-	Untracked int64 `json:"untracked,omitempty"`
+	Untracked int64         `json:"untracked,omitempty"`
+	CPU       time.Duration `json:"cpu_ns"` // that goprof used for all this
 }
 
 // Allocated is how much threads have allocated while they were recorded, as HotSpot counts it for each Java thread: not

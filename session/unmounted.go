@@ -62,7 +62,7 @@ func newUnmounted(w *wall) *unmounted {
 	if lots == nil {
 		return nil
 	}
-	lots.Blockers = w.waits
+	lots.Blockers, lots.Names = w.waits, w.opt.Threads || w.opt.Sink != nil || w.opt.Wants != nil
 	// The first draw looks for classes among all that are loaded, which may take much longer than later draws.
 	reader.ReadFrom(w.Session.timed(findLimit))
 	_, _ = lots.Draw(nil, 1, func(*vmstructs.VirtualThread, float64) {}) // later draws have the error
@@ -175,7 +175,6 @@ func (u *unmounted) take(v *vmstructs.VirtualThread, stands float64, passed time
 	u.owed += stands * intervals
 	n := int64(u.owed)
 	u.owed -= float64(n)
-	u.told.Looks++
 	if v.Err != nil {
 		w.profile.Lose(profile.Moved, n)
 		u.fail(whyUnread(v.Err), 1)
@@ -210,6 +209,7 @@ func (u *unmounted) take(v *vmstructs.VirtualThread, stands float64, passed time
 			root = naming.PoolLabel(root) // it stands for others, too
 		}
 	}
+	u.told.Looks++
 	w.putLeaf(&u.stack)
 	d := time.Duration(stands * float64(passed))
 	w.profile.AddAt(root, &w.leafed, n, d)
@@ -226,6 +226,7 @@ func (u *unmounted) account() *profile.VirtualLooks {
 		return nil
 	}
 	told := u.told
+	told.CPU = u.cost
 	if u.passed > 0 {
 		told.Threads = u.sum / u.passed.Seconds()
 	}

@@ -31,7 +31,10 @@ func TestZZ(t *testing.T) {
 		d := time.Since(t0)
 		t0 = time.Now()
 		fr := 0
-		l.Draw(th, 64, func(v *vmstructs.VirtualThread, _ float64) { s.Walker.WalkContinuation(v.Stack, &st); fr += len(st.Frames) })
+		l.Draw(th, 64, func(v *vmstructs.VirtualThread, _ float64) {
+			s.Walker.WalkContinuation(v.Stack, &st)
+			fr += len(st.Frames)
+		})
 		fmt.Println(n, d, time.Since(t0), fr)
 	}
 	for range 12 {

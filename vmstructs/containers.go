@@ -37,15 +37,16 @@ const (
 
 // search is an EachVirtual under way.
 type search struct {
-	c       *Continuations
-	visit   func(*VirtualThread)
-	census  Census
-	light   bool             // neither names nor frames are wanted
-	sets    func(set uint64) // gets the sets of threads, which are not walked then; nil: they are walked
-	seen    map[uint64]bool  // sets and platform threads, by address
-	shown   map[uint64]bool  // virtual threads, by id: the collector may move one between two sets that hold it
-	klasses map[string]uint64
-	depth   int // of container and tableOf, which call themselves
+	c        *Continuations
+	visit    func(*VirtualThread)
+	census   Census
+	light    bool             // neither names nor frames are wanted
+	nameless bool             // names are not wanted
+	sets     func(set uint64) // gets the sets of threads, which are not walked then; nil: they are walked
+	seen     map[uint64]bool  // sets and platform threads, by address
+	shown    map[uint64]bool  // virtual threads, by id: the collector may move one between two sets that hold it
+	klasses  map[string]uint64
+	depth    int // of container and tableOf, which call themselves
 
 	nodes, slots, containers int
 	listed                   int  // classes, each time that all are looked through

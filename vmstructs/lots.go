@@ -19,8 +19,8 @@ import (
 //
 // A Lots has the memory of its Continuations: one goroutine may use it while another uses the VM.
 type Lots struct {
-	// Blockers: VirtualThread.For is wanted.
-	Blockers bool
+	// Blockers and Names: VirtualThread.For is wanted, and VirtualThread.Name.
+	Blockers, Names bool
 
 	s       *search
 	looked  int // how often classes were looked for
@@ -74,7 +74,7 @@ func NewLots(c *Continuations) *Lots {
 func (l *Lots) Draw(platform []Thread, most int, visit func(v *VirtualThread, stands float64)) (Lot, error) {
 	s := l.s
 	*s = search{c: s.c, klasses: s.klasses, states: s.states, suspended: s.suspended,
-		seen: map[uint64]bool{}, shown: map[uint64]bool{}}
+		seen: map[uint64]bool{}, shown: map[uint64]bool{}, nameless: !l.Names}
 	l.visit, l.visited, l.most = visit, 0, 2*most
 	if err := s.c.prepare(); err != nil {
 		return Lot{}, err

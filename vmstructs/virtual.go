@@ -119,9 +119,11 @@ func (s *search) lookOnce(obj uint64) (t VirtualThread) {
 	if s.light {
 		return t
 	}
-	if t.Name, err = c.readName(v); err != nil {
-		t.Err = err
-		return t
+	if !s.nameless {
+		if t.Name, err = c.readName(v); err != nil {
+			t.Err = err
+			return t
+		}
 	}
 	if t.State == "new" || t.State == "started" || t.State == virtualTerminated || t.Mounted {
 		return t

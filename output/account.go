@@ -101,7 +101,7 @@ func (a *account) amount() {
 		}
 		who := Count(s.Threads, "thread")
 		if v := s.Virtual; v != nil && v.Threads > 0 {
-			who += fmt.Sprintf(" and %s virtual ones without a carrier", Grouped(int64(math.Round(v.Threads))))
+			who += fmt.Sprintf(" and %s virtual without a carrier", Grouped(int64(math.Round(v.Threads))))
 		}
 		a.line(heading, "%s in %s of %s%s", Span(s.Looks.Time), took, who, a.states())
 		return
@@ -210,13 +210,13 @@ func (a *account) virtual() {
 	if v == nil {
 		return
 	}
-	how := "each time all of them"
+	how := "each time at all of them"
 	if v.Error > 0 {
-		how = fmt.Sprintf("some of them, by lot: a share of theirs is right within %.2g points", 100*v.Error)
+		how = fmt.Sprintf("each time at some, by lot: shares of theirs are right within %.2g points", 100*v.Error)
 	}
-	a.line("Virtual", "goprof looked %s times at virtual threads without a carrier, %s", Grouped(v.Draws), how)
+	a.line("Virtual", "those without a carrier: %s, %s", Count(int(v.Draws), "look"), how)
 	if why := mostly(v.Unread); why != "" {
-		a.line("", "%s looks at them showed nothing: %s", Grouped(v.Unread[why]), CleanName(why))
+		a.line("", "%s of them showed nothing: %s", Grouped(v.Unread[why]), CleanName(why))
 	}
 	if v.Untracked > 0 {
 		a.line("", "%s more are in no list of the JVM, and are missing: it runs with -Djdk.trackAllThreads=false",

@@ -122,7 +122,7 @@ func (u *unmounted) draw() {
 	threads := 0.0
 	u.reader.ReadFrom(u.Session.timed(drawLimit))
 	lot, err := u.lots.Draw(platform, drawMost, func(v *vmstructs.VirtualThread, stands float64) {
-		if v.Err != nil || !v.Mounted {
+		if (v.Err != nil || !v.Mounted) && u.wantsThread(v) {
 			threads += stands
 			u.take(v, stands, passed, began)
 		}
@@ -159,15 +159,18 @@ func (u *unmounted) fail(why string, n int64) {
 // maxUnread bounds the reasons that are kept: some have an address in them.
 const maxUnread = 16
 
+// wantsThread reports whether the user has chosen the thread. Of a thread that could not be read that is not known.
+func (u *unmounted) wantsThread(v *vmstructs.VirtualThread) bool {
+	if u.opt.Wants == nil || v.Err != nil {
+		return true
+	}
+	label := virtualLabel(profile.VirtualThread{ID: v.ID, Name: v.Name})
+	return u.opt.Wants(label[1 : len(label)-1])
+}
+
 // take counts a thread that was drawn.
 func (u *unmounted) take(v *vmstructs.VirtualThread, stands float64, passed time.Duration, when int64) {
 	w := u.wall
-	id := profile.VirtualThread{ID: v.ID, Name: v.Name}
-	if v.Err == nil && w.opt.Wants != nil {
-		if label := virtualLabel(id); !w.opt.Wants(label[1 : len(label)-1]) {
-			return
-		}
-	}
 	intervals := float64(passed) / float64(max(w.opt.Interval, 1))
 	if w.switches {
 		intervals = 1 / stands // its samples are waits: how many waits there were in this time is not known
@@ -205,7 +208,7 @@ func (u *unmounted) take(v *vmstructs.VirtualThread, stands float64, passed time
 	}
 	root := ""
 	if w.opt.Threads {
-		if root = w.pool(w.labels.of(id)); stands > 1 {
+		if root = w.pool(w.labels.of(profile.VirtualThread{ID: v.ID, Name: v.Name})); stands > 1 {
 			root = naming.PoolLabel(root) // it stands for others, too
 		}
 	}

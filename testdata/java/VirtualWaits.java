@@ -22,7 +22,7 @@ import java.util.concurrent.locks.ReentrantLock;
  *             halves. So a stack that is put together from two of its stacks is recognised.
  *   spinners  platform threads that compute, beside them (0)
  *
- * The command "counts" prints "wait n" for each wait. "move n" lets n that wait for the latch sleep. "stacks" prints one
+ * All movers allocate, so that collections are frequent. The command "counts" prints "wait n" for each wait. "move n" lets n that wait for the latch sleep. "stacks" prints one
  * thread's stack for each wait, as the JVM tells it.
  */
 public final class VirtualWaits {
@@ -188,7 +188,7 @@ public final class VirtualWaits {
     private static void move(long seed) {
         long x = seed * 0x9E3779B97F4A7C15L;
         while (!stop) {
-            x = burn(x);
+            x = burn(x) + new byte[1 << 14].length; // so that collectors move all there is
             int bits = (int) (x >>> 32) & 0xff;
             int path = bits << 4 | (bits + (bits >> 4)) & 0xf;
             step(path, 11);

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"time"
 
+	"goprof/process/procfs"
 	"goprof/profile"
 	"goprof/profile/naming"
 	"goprof/sampler"
@@ -24,6 +25,8 @@ const (
 	// with draws. drawMost is how many threads a draw visits.
 	drawEvery = 100 * time.Millisecond
 	drawMost  = 64
+	// drawAgain is when the next draw comes after one that failed, as a collector was at work.
+	drawAgain = 20 * time.Millisecond
 	// drawShare bounds the part of a CPU that draws take, beyond drawFree: the first walks read the program's code.
 	drawShare = 50
 	drawFree  = 100 * time.Millisecond
@@ -52,20 +55,20 @@ type unmounted struct {
 	// Of all looks: how many threads they stand for, times the intervals for which they count; and the squares.
 	counted, squares float64
 	spent, spent2    float64 // the same of the seconds that each look stands for
+	failed           bool    // the last draw
 	some             bool    // there were too many to visit all
 }
 
 // newUnmounted is nil if the JVM has no virtual threads that could be read.
 func newUnmounted(w *wall) *unmounted {
 	reader := w.VM.NewContinuations()
-	lots := vmstructs.NewLots(reader)
+	lots := w.VM.NewLots(reader)
 	if lots == nil {
 		return nil
 	}
 	lots.Blockers, lots.Names = w.waits, w.opt.Threads || w.opt.Sink != nil || w.opt.Wants != nil
-	// The first draw looks for classes among all that are loaded, which may take much longer than later draws.
 	reader.ReadFrom(w.Session.timed(findLimit))
-	_, _ = lots.Draw(nil, 1, func(*vmstructs.VirtualThread, float64) {}) // later draws have the error
+	_ = lots.Prepare() // draws have the error
 	return &unmounted{wall: w, lots: lots, reader: reader, timer: time.NewTimer(time.Hour)}
 }
 
@@ -88,11 +91,15 @@ func (u *unmounted) due() <-chan time.Time {
 // next makes a draw, and decides when the next one is due.
 func (u *unmounted) next() {
 	u.draw()
-	wait := max(drawEvery, (u.cost-drawFree)*drawShare-time.Since(u.began))
+	wait := drawEvery
+	if u.failed {
+		wait = drawAgain
+	}
+	wait = max(wait, (u.cost-drawFree)*drawShare-time.Since(u.began))
 	if !u.switches {
 		wait = max(wait, u.opt.Interval)
 	}
-	if u.told.Draws == 0 {
+	if u.told.Draws == 0 && !u.failed {
 		wait = max(wait, drawSeldom)
 	}
 	u.timer.Reset(time.Duration((0.5 + rand.Float64()) * float64(wait)))
@@ -117,22 +124,29 @@ func (u *unmounted) draw() {
 			platform = append(platform, th.java)
 		}
 	}
+	u.failed = false
 	began := now()
 	passed := min(time.Duration(began-u.at), longestDrawn)
 	threads := 0.0
 	u.reader.ReadFrom(u.Session.timed(drawLimit))
-	lot, err := u.lots.Draw(platform, drawMost, func(v *vmstructs.VirtualThread, stands float64) {
-		if (v.Err != nil || !v.Mounted) && u.wantsThread(v) {
-			threads += stands
-			u.take(v, stands, passed, began)
-		}
+	var lot vmstructs.Lot
+	var err error
+	proc := procfs.OpenDir(u.Process.PID())
+	defer proc.Close()
+	u.whileResting(u.lots, proc, func() {
+		lot, err = u.lots.Draw(platform, drawMost, func(v *vmstructs.VirtualThread, stands float64) {
+			if (v.Err != nil || !v.Mounted) && u.wantsThread(v) {
+				threads += stands
+				u.take(v, stands, passed, began)
+			}
+		})
 	})
 	for why, n := range lot.Failed {
 		u.fail("a list of threads: "+why, int64(n))
 	}
 	switch {
 	case err != nil:
-		u.fail(whyUnread(err), 1) // the next draw stands for this time, too
+		u.failed = true // the next draw stands for this time, too
 	case lot.Threads > 0 || lot.Untracked > 0:
 		u.told.Draws++
 		u.told.Most = max(u.told.Most, int64(math.Round(threads)))

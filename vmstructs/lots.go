@@ -17,13 +17,14 @@ import (
 // Threads of a StructuredTaskScope that a virtual thread owns are found by their owner alone. A draw reads some of
 // them, each of which stands for its owner's part of all.
 //
-// A Lots has the memory of its Continuations: one goroutine may use it while another uses the VM.
+// A Lots uses a Continuations and the VM that this was made from: all belong to one goroutine.
 type Lots struct {
 	// Blockers and Names: VirtualThread.For is wanted, and VirtualThread.Name.
 	Blockers, Names bool
 
 	s       *search
-	looked  int // how often classes were looked for
+	k       *Locks // follows stale references of ZGC; nil where the JVM does not tell how
+	looked  int    // how often classes were looked for
 	visit   func(v *VirtualThread, stands float64)
 	visited int
 	most    int // visits of one draw
@@ -53,18 +54,22 @@ const (
 	scopeLot = 16
 	// lotDepth bounds the bins behind a bin of tables that grow.
 	lotDepth = 8
-	// searchEvery: classes that were not there yet are looked for in one of so many draws, and mostSearches times.
-	searchEvery, mostSearches = 64, 20
+	// mostSearches is how often classes are looked for that were not there before.
+	mostSearches = 20
 )
 
 const classCounting = "jdk/internal/vm/ThreadContainers$RootContainer$CountingRootContainer"
 
-// NewLots makes a Lots that reads by c, which nobody else may use then. Nil where c is.
-func NewLots(c *Continuations) *Lots {
+// NewLots makes a Lots that reads by c. Nil where c is.
+func (vm *VM) NewLots(c *Continuations) *Lots {
 	if c == nil {
 		return nil
 	}
-	return &Lots{s: &search{c: c}}
+	k, err := vm.NewLocks()
+	if err != nil {
+		k = nil
+	}
+	return &Lots{s: &search{c: c}, k: k}
 }
 
 // Draw visits about most of the virtual threads that no carrier runs, each with how many it stands for. A thread that
@@ -76,8 +81,12 @@ func (l *Lots) Draw(platform []Thread, most int, visit func(v *VirtualThread, st
 	*s = search{c: s.c, klasses: s.klasses, states: s.states, suspended: s.suspended,
 		seen: map[uint64]bool{}, shown: map[uint64]bool{}, nameless: !l.Names}
 	l.visit, l.visited, l.most = visit, 0, 2*most
-	if err := s.c.prepare(); err != nil {
+	if err := l.Prepare(); err != nil {
 		return Lot{}, err
+	}
+	defer s.c.vm.letGoColours()
+	if !l.begin() {
+		return Lot{}, ErrMoved
 	}
 	if started, err := l.started(); err != nil || !started {
 		return Lot{}, err
@@ -85,19 +94,20 @@ func (l *Lots) Draw(platform []Thread, most int, visit func(v *VirtualThread, st
 	var lot Lot
 	part := 1.0 // of all threads that are still to be stood for
 	for tries := 0; part > 0; tries++ {
-		clear(s.seen)
-		if l.moment = s.c.vm.heapMoment(); !l.moment.quiet || tries == lotTries {
-			if tries == 0 {
+		if tries == lotTries || !l.begin() {
+			if part == 1 {
 				return Lot{}, ErrMoved
 			}
 			visit(&VirtualThread{Err: ErrMoved}, part*lot.Threads)
 			break
 		}
+		clear(s.seen)
+		s.census = Census{}
 		chosen, all := l.choose(func() { s.lists(platform) }, max(1, most-l.visited), part)
-		lot.Threads = float64(all)
-		if len(chosen) == 0 && all > 0 {
-			visit(&VirtualThread{Err: ErrMoved}, part*lot.Threads)
+		if len(s.census.Failed) > 0 && (tries < lotTries-1 || len(chosen) == 0) {
+			continue // a collector was at work, mostly
 		}
+		lot.Threads = float64(all)
 		part = 0
 		for i, d := range chosen {
 			if !l.lookAt(d.obj, d.stands) {
@@ -115,29 +125,60 @@ func (l *Lots) Draw(platform []Thread, most int, visit func(v *VirtualThread, st
 	return lot, nil
 }
 
-// started finds the classes, and reports whether there have been any virtual threads. VirtualThread is always there.
-// When it is used first it makes a scheduler.
+// begin begins a reading. It reports false if a collector is at work.
+func (l *Lots) begin() bool {
+	vm := l.s.c.vm
+	vm.letGoColours()
+	l.moment = vm.heapMoment()
+	return l.moment.quiet && (!l.IsZGC() || l.k.rests) && vm.holdColours(&l.s.c.colours) == nil
+}
+
+// still reports whether no collection has begun since begin.
+func (l *Lots) still() bool {
+	vm := l.s.c.vm
+	same := vm.letGoColours()
+	return vm.holdColours(&l.s.c.colours) == nil && same && vm.nothingMoved(l.moment)
+}
+
+// IsZGC and CollectorRests are those of Locks. Without rest there is no draw.
+func (l *Lots) IsZGC() bool               { return l.k != nil && l.k.IsZGC() }
+func (l *Lots) CollectorRests(rests bool) { l.k.CollectorRests(rests) }
+
+// Prepare finds what is found once. It looks through all loaded classes, so it may take longer than a draw.
+func (l *Lots) Prepare() error {
+	c := l.s.c
+	if err := c.prepare(); err != nil || l.s.klasses != nil {
+		return err
+	}
+	if l.k != nil {
+		c.vm.java.heap.z.stale = l.k.uncolour
+	}
+	return l.findClasses()
+}
+
+func (l *Lots) findClasses() error {
+	l.s.listed = 0
+	found, err := l.s.findKlasses(classContainers, classTrackingRoot, classCounting, classVirtual)
+	if err == nil {
+		l.s.klasses = found
+	}
+	return err
+}
+
+// started reports whether there have been any virtual threads. VirtualThread is always there. When it is used first it
+// makes a scheduler. Then the classes of the containers are loaded, too.
 func (l *Lots) started() (bool, error) {
 	s := l.s
-	if s.klasses[classTrackingRoot] != 0 && s.klasses[classContainers] != 0 {
+	has := func(class string) bool { return s.klasses[class] != 0 }
+	if has(classContainers) && (has(classTrackingRoot) || has(classCounting)) {
 		return true, nil
 	}
-	ready := func() bool {
-		scheduler, err := s.static(classVirtual, "DEFAULT_SCHEDULER", "BUILTIN_SCHEDULER")
-		return err == nil && scheduler != 0
+	scheduler, err := s.static(classVirtual, "DEFAULT_SCHEDULER", "BUILTIN_SCHEDULER")
+	if err != nil || scheduler == 0 || l.looked >= mostSearches {
+		return false, err
 	}
-	if s.klasses != nil && !ready() {
-		return false, nil
-	}
-	if l.looked++; l.looked%searchEvery == 1 && l.looked < searchEvery*mostSearches {
-		found, err := s.findKlasses(classContainers, classTrackingRoot, classCounting, classVirtual)
-		if err != nil {
-			l.looked = 0
-			return false, err
-		}
-		s.klasses = found
-	}
-	return ready(), nil
+	l.looked++
+	return true, l.findClasses()
 }
 
 // drawn is a thread that is to be visited, and for how many it stands.
@@ -331,14 +372,14 @@ func (l *Lots) lookAt(obj uint64, stands float64) bool {
 		}
 	}
 	scopes, blocker := l.own(obj)
-	if !s.c.vm.nothingMoved(l.moment) {
+	if !l.still() {
 		return false
 	}
 	if t.Err == nil && (t.State == virtualTerminated || t.State == virtualNew) {
 		return true
 	}
 	if l.Blockers && blocker != 0 && (t.State == virtualParked || t.State == virtualTimedParked) {
-		if class, err := s.classOf(blocker); err == nil && len(class.names) > 0 && s.c.vm.nothingMoved(l.moment) {
+		if class, err := s.classOf(blocker); err == nil && len(class.names) > 0 && l.still() {
 			t.For = class.names[0]
 		}
 	}

@@ -19,6 +19,8 @@ type zModel struct {
 	badMask uint64    // address of the mask of bad colours, which changes with each phase
 	shift   uint64    // ZGC with generations: address of the shift that turns good references into addresses; else 0
 	held    *zColours // see holdColours
+	// stale follows a reference with a bad colour; nil: such a reference is not followed.
+	stale func(v uint64) (uint64, error)
 }
 
 // zColours are the mask and the shift of a moment; see holdColours.
@@ -159,6 +161,9 @@ func (vm *VM) uncolour(v uint64) (uint64, error) {
 		return 0, err
 	}
 	if v&now.badMask != 0 {
+		if z.stale != nil {
+			return z.stale(v)
+		}
 		return 0, ErrMoved
 	}
 	if z.shift == 0 {

@@ -53,7 +53,7 @@ public final class VirtualWaits {
                 sockets.add(ours);
                 sockets.add(listener.accept());
             }
-            Thread thread = start("wait-" + i, () -> down(number % 30, what, ours));
+            Thread thread = start("wait-" + i, () -> down(number % 30, number, what, ours));
             all.add(thread);
             if (FIRST[what] == null) {
                 FIRST[what] = thread;
@@ -130,34 +130,39 @@ public final class VirtualWaits {
         Control.check(sum == threads.size(), sum + " of " + threads.size() + " are there");
     }
 
-    private static void down(int levels, int what, Socket socket) {
+    private static void down(int levels, int number, int what, Socket socket) {
         if (levels > 0) {
-            down(levels - 1, what, socket);
+            down(levels - 1, number, what, socket);
             return;
         }
         THERE[what].incrementAndGet();
         switch (what) {
-            case 0: forLatch(); break;
+            case 0:
+                if (forLatch(number)) {
+                    asleep();
+                }
+                break;
             case 1: asleep(); break;
             case 2: forSocket(socket); break;
             default: forLock();
         }
     }
 
-    private static void forLatch() {
+    /** Returns true if this thread is to sleep instead. The first one stays: the JVM tells its stack. */
+    private static boolean forLatch(int number) {
         while (!stop) {
             try {
                 latch.await();
             } catch (InterruptedException told) {
-                return;
+                return false;
             }
-            if (TO_MOVE.getAndUpdate(n -> Math.max(n - 1, 0)) > 0) {
+            if (number > 0 && TO_MOVE.getAndUpdate(n -> Math.max(n - 1, 0)) > 0) {
                 THERE[0].decrementAndGet();
                 THERE[1].incrementAndGet();
-                asleep();
-                return;
+                return true;
             }
         }
+        return false;
     }
 
     private static void asleep() {

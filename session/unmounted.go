@@ -27,6 +27,8 @@ const (
 	drawMost  = 64
 	// drawAgain is when the next draw comes after one that failed, as a collector was at work.
 	drawAgain = 20 * time.Millisecond
+	// endDraws is how often the last draw is tried.
+	endDraws = 10
 	// drawShare bounds the part of a CPU that draws take, beyond drawFree: the first walks read the program's code.
 	drawShare = 50
 	drawFree  = 100 * time.Millisecond
@@ -51,6 +53,7 @@ type unmounted struct {
 	stack  profile.Stack
 	told   profile.VirtualLooks
 	passed time.Duration // all draws stand for
+	last   float64       // threads of the last draw
 	sum    float64       // threads, times the seconds for which they count
 	// Of all looks: how many threads they stand for, times the intervals for which they count; and the squares.
 	counted, squares float64
@@ -105,11 +108,22 @@ func (u *unmounted) next() {
 	u.timer.Reset(time.Duration((0.5 + rand.Float64()) * float64(wait)))
 }
 
-// end makes the last draw, for the rest of the time.
+// end makes the last draw, for the rest of the time. If a collector is at work all the time, as many looks are lost as
+// the last draw stood for.
 func (u *unmounted) end() {
-	if u != nil {
-		u.timer.Stop()
-		u.draw()
+	if u == nil {
+		return
+	}
+	u.timer.Stop()
+	for range endDraws {
+		if u.draw(); !u.failed {
+			return
+		}
+		time.Sleep(drawAgain / 2)
+	}
+	u.fail("a collector was at work until the end", 1)
+	if !u.switches {
+		u.profile.Lose(profile.Moved, int64(u.last*float64(now()-u.at)/float64(max(u.opt.Interval, 1))))
 	}
 }
 
@@ -156,6 +170,7 @@ func (u *unmounted) draw() {
 		u.at = began
 		u.passed += passed
 		u.sum += threads * passed.Seconds()
+		u.last = threads
 	}
 }
 
@@ -239,7 +254,7 @@ func (u *unmounted) take(v *vmstructs.VirtualThread, stands float64, passed time
 
 // account is what is said of such threads; nil if there were none.
 func (u *unmounted) account() *profile.VirtualLooks {
-	if u == nil || u.told.Draws == 0 {
+	if u == nil || u.told.Draws == 0 && len(u.told.Unread) == 0 {
 		return nil
 	}
 	told := u.told

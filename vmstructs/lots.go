@@ -52,6 +52,8 @@ const (
 	lotTries = 4
 	// scopeLot is how many threads of one scope are drawn.
 	scopeLot = 16
+	// A draw looks at so many nodes, slots and containers at most.
+	lotNodes, lotSlots, lotContainers = 1 << 16, 1 << 22, 1 << 14
 	// lotDepth bounds the bins behind a bin of tables that grow.
 	lotDepth = 8
 	// mostSearches is how often classes are looked for that were not there before.
@@ -79,6 +81,7 @@ func (vm *VM) NewLots(c *Continuations) *Lots {
 func (l *Lots) Draw(platform []Thread, most int, visit func(v *VirtualThread, stands float64)) (Lot, error) {
 	s := l.s
 	*s = search{c: s.c, klasses: s.klasses, states: s.states, suspended: s.suspended,
+		nodes: maxSetNodes - lotNodes, slots: maxSlots - lotSlots, containers: maxContainers - lotContainers,
 		seen: map[uint64]bool{}, shown: map[uint64]bool{}, nameless: !l.Names}
 	l.visit, l.visited, l.most = visit, 0, 2*most
 	if err := l.Prepare(); err != nil {
@@ -282,8 +285,12 @@ func (s *search) sum(obj uint64, base, cells string) (int64, error) {
 	return n, nil
 }
 
-// moreBins is how many bins are read for each thread that is wanted of a full bin: many bins are empty.
-const moreBins = 1.4
+const (
+	// moreBins is how many bins are read for each thread that is wanted, where each bin had one: many bins are empty.
+	moreBins = 1.4
+	// maxPieces bounds the pieces of a table that are read, and maxBins the bins in all of them.
+	maxPieces, maxBins = 512, 1 << 18
+)
 
 // some calls each for one element of each bin that is read, or for all elements if the share is all.
 func (l *Lots) some(table uint64, share float64, each func(drawn)) error {
@@ -295,19 +302,26 @@ func (l *Lots) some(table uint64, share float64, each func(drawn)) error {
 	if err != nil {
 		return err
 	}
-	// As many bins of equal parts of the table, one of each. A share of a bin is a bin at times.
-	n := int(float64(head.n)*min(moreBins*share, 1) + rand.Float64())
-	bins, numbers, room := make([]process.Range, n), make([]uint32, n), make([]byte, uint64(n)*size)
-	for i := range bins {
-		numbers[i] = min(uint32((float64(i)+rand.Float64())/float64(n)*float64(head.n)), head.n-1)
-		bins[i] = process.Range{Addr: at + uint64(numbers[i])*size, Buf: room[uint64(i)*size:][:size:size]}
+	// One piece of each of some equal parts of the table. A share of a bin is a bin at times. If many threads have ended
+	// most bins are empty, and a piece has more than one.
+	n := min(float64(head.n)*min(moreBins*share, 1), maxBins)
+	parts := min(int(n+rand.Float64()), maxPieces)
+	long := max(1, uint64(n)/max(uint64(parts), 1))
+	pieces, first := make([]process.Range, parts), make([]uint64, parts)
+	room := make([]byte, uint64(parts)*long*size)
+	for i := range pieces {
+		first[i] = min(uint64((float64(i)+rand.Float64())/float64(parts)*float64(head.n)), uint64(head.n)-long)
+		pieces[i] = process.Range{Addr: at + first[i]*size, Buf: room[uint64(i)*long*size:][:long*size]}
 	}
-	s.c.vm.t.ReadMany(bins)
-	for i := range bins {
-		err := ErrMoved
-		if bins[i].OK {
+	s.c.vm.t.ReadMany(pieces)
+	for i := range pieces {
+		if !pieces[i].OK {
+			s.census.fail(ErrMoved)
+			continue
+		}
+		for k := range long {
 			one := drawn{}
-			err = l.bin(bins[i].Buf, numbers[i], head.n, lotDepth, func(obj uint64) {
+			err := l.bin(pieces[i].Buf[k*size:][:size], uint32(first[i]+k), head.n, lotDepth, func(obj uint64) {
 				if one.stands++; rand.Float64() < 1/one.stands {
 					one.obj = obj
 				}
@@ -315,9 +329,9 @@ func (l *Lots) some(table uint64, share float64, each func(drawn)) error {
 			if one.stands > 0 {
 				each(one)
 			}
-		}
-		if err != nil {
-			s.census.fail(err)
+			if err != nil {
+				s.census.fail(err)
+			}
 		}
 	}
 	if now, err := s.arrayAt(table); err != nil || now != head {

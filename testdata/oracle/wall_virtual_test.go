@@ -23,12 +23,12 @@ func TestWallVirtual(t *testing.T) {
 	t.Parallel()
 	virtualJDKs(t, func(t *testing.T, jdk jvmtest.JDK) {
 		for _, c := range []struct {
-			flag     string
-			spinners int
-		}{{"-Xmixed", 0}, {"-Xint", 0}, {"-XX:+UseZGC", 0}, {"-XX:+UseSerialGC", 6}} {
+			flag, heap string
+			spinners   int
+		}{{"-Xmixed", "-Xmx96m", 0}, {"-XX:+UseZGC", "-Xmx512m", 0}, {"-XX:+UseSerialGC", "-Xmx96m", 6}} {
 			t.Run(fmt.Sprint(c.flag, "-", c.spinners), func(t *testing.T) {
 				const count, movers = 2000, 40
-				jvm := jvmtest.Start(t, jdk, "truth.VirtualWaits", c.flag, "-Xmx96m", "--", fmt.Sprint(count),
+				jvm := jvmtest.Start(t, jdk, "truth.VirtualWaits", c.flag, c.heap, "--", fmt.Sprint(count),
 					fmt.Sprint(movers), fmt.Sprint(c.spinners))
 				s := attach(t, jvm.PID)
 				for _, move := range []string{"move 0", "move 500"} {

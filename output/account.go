@@ -214,6 +214,9 @@ func (a *account) virtual() {
 	if v.Error > 0 {
 		how = fmt.Sprintf("each time at some, by lot: shares of theirs are right within %.2g points", 100*v.Error)
 	}
+	if v.Draws == 0 && v.Untracked == 0 {
+		how = "so it is not known how many there are"
+	}
 	a.line("Virtual", "those without a carrier: %s, %s", Count(int(v.Draws), "look"), how)
 	if why := mostly(v.Unread); why != "" {
 		a.line("", "%s of them showed nothing: %s", Grouped(v.Unread[why]), CleanName(why))

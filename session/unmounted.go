@@ -49,6 +49,7 @@ type unmounted struct {
 	began  time.Time
 	cost   time.Duration // CPU time of all draws
 	at     int64         // the time until then is accounted for
+	left   time.Duration // and so much time more
 	owed   float64       // parts of looks that have not counted yet
 	stack  profile.Stack
 	told   profile.VirtualLooks
@@ -123,7 +124,7 @@ func (u *unmounted) end() {
 	}
 	u.fail("a collector was at work until the end", 1)
 	if !u.switches {
-		u.profile.Lose(profile.Moved, int64(u.last*float64(now()-u.at)/float64(max(u.opt.Interval, 1))))
+		u.profile.Lose(profile.Moved, int64(u.last*float64(now()-u.at+int64(u.left))/float64(max(u.opt.Interval, 1))))
 	}
 }
 
@@ -140,7 +141,7 @@ func (u *unmounted) draw() {
 	}
 	u.failed = false
 	began := now()
-	passed := min(time.Duration(began-u.at), longestDrawn)
+	passed := min(time.Duration(began-u.at), longestDrawn) + u.left
 	threads := 0.0
 	u.reader.ReadFrom(u.Session.timed(drawLimit))
 	var lot vmstructs.Lot
@@ -163,14 +164,14 @@ func (u *unmounted) draw() {
 		u.failed = true // the next draw stands for this time, too
 	case lot.Threads > 0 || lot.Untracked > 0:
 		u.told.Draws++
-		u.told.Most = max(u.told.Most, int64(math.Round(threads)))
+		u.told.Most = max(u.told.Most, int64(math.Round(threads/(1-min(lot.Left, 0.9)))))
 		u.told.Untracked = max(u.told.Untracked, lot.Untracked)
 		fallthrough
 	default:
-		u.at = began
-		u.passed += passed
+		u.at, u.left = began, time.Duration(lot.Left*float64(passed))
+		u.passed += passed - u.left
 		u.sum += threads * passed.Seconds()
-		u.last = threads
+		u.last = lot.Threads
 	}
 }
 

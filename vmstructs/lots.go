@@ -33,8 +33,10 @@ type Lots struct {
 
 // Lot is what a draw tells beside the threads that it visits.
 type Lot struct {
-	Threads   float64 // how many the sets have, with those that carriers run
-	Untracked int64   // how many are in no set, by a counter of the JDK: they cannot be drawn
+	Threads float64 // how many the sets have, with those that carriers run
+	// Left is the part of them for which no thread stands, because a collection began. The next draw may stand for them.
+	Left      float64
+	Untracked int64 // how many are in no set, by a counter of the JDK: they cannot be drawn
 	Census
 }
 
@@ -101,7 +103,7 @@ func (l *Lots) Draw(platform []Thread, most int, visit func(v *VirtualThread, st
 			if part == 1 {
 				return Lot{}, ErrMoved
 			}
-			visit(&VirtualThread{Err: ErrMoved}, part*lot.Threads)
+			lot.Left = part
 			break
 		}
 		clear(s.seen)
@@ -218,6 +220,7 @@ func (l *Lots) choose(lists func(), most int, part float64) (chosen []drawn, all
 			s.census.fail(err)
 		}
 	}
+	rand.Shuffle(len(chosen), func(i, j int) { chosen[i], chosen[j] = chosen[j], chosen[i] }) // not all may be visited
 	each := part * float64(all) / max(standFor(chosen), 1)
 	for i := range chosen {
 		chosen[i].stands *= each

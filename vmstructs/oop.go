@@ -23,6 +23,9 @@ type zModel struct {
 	stale func(v uint64) (uint64, error)
 }
 
+// zColourBits: ZGC with generations has colours in the lowest 16 bits of a reference (gc/z/zAddress.hpp, ZPointer).
+const zColourBits = 16
+
 // zColours are the mask and the shift of a moment; see holdColours.
 type zColours struct{ badMask, shift uint64 }
 
@@ -159,6 +162,9 @@ func (vm *VM) uncolour(v uint64) (uint64, error) {
 	now, err := vm.coloursNow()
 	if err != nil {
 		return 0, err
+	}
+	if z.shift != 0 && v>>zColourBits == 0 {
+		return 0, nil // null, of any colour
 	}
 	if v&now.badMask != 0 {
 		if z.stale != nil {

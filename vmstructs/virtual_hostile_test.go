@@ -109,7 +109,7 @@ func drawVirtual(vm *VM, s *search, platform []Thread, most int, honest bool) er
 		stood += stands
 		visits++
 	})
-	if honest && (err != nil || lot.Threads < 16 || math.Abs(stood-lot.Threads) > 1e-6 ||
+	if honest && (err != nil || lot.Threads < 16 || lot.Left > 0 || math.Abs(stood-lot.Threads) > 1e-6 ||
 		most > 16 && float64(visits) != lot.Threads) || visits > 4*most+64 || math.IsNaN(stood) {
 		return fmt.Errorf("%w: %d visits for %v threads of %v: %v", errWrong, visits, stood, lot.Threads, err)
 	}

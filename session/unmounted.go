@@ -3,6 +3,7 @@
 package session
 
 import (
+	"errors"
 	"math"
 	"math/rand/v2"
 	"runtime"
@@ -16,8 +17,8 @@ import (
 )
 
 // A recording of wall-clock time also counts virtual threads that no carrier runs. The engine cannot see them: no
-// thread of the kernel has their stacks. So they are drawn by lot out of the heap (vmstructs.Lots), some times a second,
-// between two walks. Each thread that is drawn counts for as many as it stands for, and for the time since the last
+// thread of the kernel has their stacks. So they are drawn by lot out of the heap (vmstructs.Lots), some times a
+// second, between two walks. Each thread that is drawn counts for as many as it stands for, and for the time since the last
 // draw.
 
 const (
@@ -95,11 +96,11 @@ func (u *unmounted) due() <-chan time.Time {
 // next makes a draw, and decides when the next one is due.
 func (u *unmounted) next() {
 	u.draw()
-	wait := drawEvery
+	wait, share := u.habits.draw, drawShare*u.habits.draw/drawEvery
 	if u.failed {
 		wait = drawAgain
 	}
-	wait = max(wait, (u.cost-drawFree)*drawShare-time.Since(u.began))
+	wait = max(wait, (u.cost-drawFree)*share-time.Since(u.began))
 	if !u.switches {
 		wait = max(wait, u.opt.Interval)
 	}
@@ -122,10 +123,23 @@ func (u *unmounted) end() {
 		}
 		time.Sleep(drawAgain / 2)
 	}
+	if u.last == 0 && !u.mayCarry() {
+		return // there are no virtual threads, most likely
+	}
 	u.fail("a collector was at work until the end", 1)
 	if !u.switches {
 		u.profile.Lose(profile.Moved, int64(u.last*float64(now()-u.at+int64(u.left))/float64(max(u.opt.Interval, 1))))
 	}
+}
+
+// mayCarry reports whether any thread may run virtual ones.
+func (u *unmounted) mayCarry() bool {
+	for _, th := range u.dir.threads {
+		if th.mayCarry() {
+			return true
+		}
+	}
+	return false
 }
 
 func (u *unmounted) draw() {
@@ -161,7 +175,10 @@ func (u *unmounted) draw() {
 	}
 	switch {
 	case err != nil:
-		u.failed = true // the next draw stands for this time, too
+		// The next draw stands for this time, too.
+		if u.failed = errors.Is(err, vmstructs.ErrMoved); !u.failed {
+			u.fail(whyUnread(err), 1)
+		}
 	case lot.Threads > 0 || lot.Untracked > 0:
 		u.told.Draws++
 		u.told.Most = max(u.told.Most, int64(math.Round(threads/(1-min(lot.Left, 0.9)))))
@@ -198,6 +215,10 @@ func (u *unmounted) wantsThread(v *vmstructs.VirtualThread) bool {
 	return u.opt.Wants(label[1 : len(label)-1])
 }
 
+// several: a look that stands for more threads stands for others, too. The JDK's lists change while they are counted, so
+// one that stands for itself may stand for a little more.
+const several = 1.1
+
 // take counts a thread that was drawn.
 func (u *unmounted) take(v *vmstructs.VirtualThread, stands float64, passed time.Duration, when int64) {
 	w := u.wall
@@ -229,7 +250,7 @@ func (u *unmounted) take(v *vmstructs.VirtualThread, stands float64, passed time
 	u.counted += stands * intervals
 	u.squares += stands * stands * intervals
 	spent := stands * passed.Seconds()
-	u.spent, u.spent2, u.some = u.spent+spent, u.spent2+spent*spent, u.some || stands > 1
+	u.spent, u.spent2, u.some = u.spent+spent, u.spent2+spent*spent, u.some || stands > several
 	if w.opt.SureLeaf {
 		u.stack.Settle()
 	}
@@ -238,7 +259,7 @@ func (u *unmounted) take(v *vmstructs.VirtualThread, stands float64, passed time
 	}
 	root := ""
 	if w.opt.Threads {
-		if root = w.pool(w.labels.of(profile.VirtualThread{ID: v.ID, Name: v.Name})); stands > 1 {
+		if root = w.pool(w.labels.of(profile.VirtualThread{ID: v.ID, Name: v.Name})); stands > several {
 			root = naming.PoolLabel(root) // it stands for others, too
 		}
 	}
@@ -278,8 +299,8 @@ func (u *unmounted) effective(samples int64) int64 {
 	return max(int64(n*n/(n-u.counted+u.squares)), 1)
 }
 
-// stateOfUnmounted is what a virtual thread that no carrier runs did, by its state and its stack. A thread that is ready
-// to run waits for a carrier.
+// stateOfUnmounted is what a virtual thread that no carrier runs did, by its state and its stack. A thread that is
+// ready to run waits for a carrier.
 func stateOfUnmounted(state string, stack *profile.Stack) profile.State {
 	switch state {
 	case "blocked":

@@ -343,8 +343,8 @@ func (l *Lots) some(table uint64, share float64, each func(drawn)) error {
 	return nil
 }
 
-// bin walks the bin that a slot of a table leads to. While the table grows, its elements may be in the next table, which
-// is larger: in the bins whose numbers are as many beyond this one's as the table has, or a multiple (transfer).
+// bin walks the bin that a slot of a table leads to. While the table grows, its elements may be in the next table,
+// which is larger: in the bins whose numbers are as many beyond this one's as the table has, or a multiple (transfer).
 func (l *Lots) bin(slot []byte, number, of uint32, depth int, each func(obj uint64)) error {
 	s := l.s
 	if isNull(slot) {

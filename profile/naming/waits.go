@@ -12,7 +12,9 @@ import (
 
 // waitsIn are methods in which threads wait. They count for the method that called them.
 var waitsIn = regexp.MustCompile(`^(?:(?:jdk\.internal\.misc|sun\.misc)\.Unsafe\.park|` +
-	`java\.lang\.VirtualThread\.(?:park|sleep|yield|join|afterYield|schedule).*|jdk\.internal\.misc\.VirtualThreads\..*|java\.lang\.System\$\d+\.(?:park|unpark)VirtualThread|java\.util\.concurrent\.locks\..*|java\.lang\.Object\.wait.*|` +
+	`java\.lang\.VirtualThread\.(?:park|sleep|yield|join|afterYield|schedule).*|` +
+	`jdk\.internal\.misc\.VirtualThreads\..*|java\.lang\.System\$\d+\.(?:park|unpark)VirtualThread|` +
+	`java\.util\.concurrent\.locks\..*|java\.lang\.Object\.wait.*|` +
 	`java\.lang\.Thread\.(?:sleep.*|yield.*|join.*|beforeSleep|afterSleep)|java\.util\.concurrent\.ForkJoinPool\.(?:managedBlock|unmanagedBlock|compensatedBlock)|` +
 	`jdk\.internal\.vm\..*|sun\.nio\.(?:ch|fs)\..*|sun\.net\..*|java\.net\..*|java\.io\..*|jdk\.internal\.event\..*)$`)
 

@@ -82,8 +82,8 @@ func virtualWaits(t *testing.T, jvm *jvmtest.JVM) map[string]*virtualWait {
 func virtualStack(methods []string) string {
 	var kept []string
 	for _, m := range methods {
-		if !isHidden(m) && !strings.HasPrefix(m, "jdk.internal.vm.Continuation.") && !strings.Contains(m, "VThreadContinuation") &&
-			m != "java.lang.VirtualThread.yieldContinuation" && (len(kept) == 0 || kept[len(kept)-1] != m) {
+		if !isHidden(m) && !strings.HasPrefix(m, "jdk.internal.vm.Continuation.") &&
+			!strings.Contains(m, "VThreadContinuation") && m != "java.lang.VirtualThread.yieldContinuation" && (len(kept) == 0 || kept[len(kept)-1] != m) {
 			kept = append(kept, m)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -44,6 +45,7 @@ func partText(to io.Writer, s *profile.Summary, further bool, tried *[]string) e
 	a.amount()
 	a.profile()
 	a.wakers()
+	a.virtual()
 	a.leftOut()
 	a.hottest()
 	a.allocated()
@@ -98,7 +100,11 @@ func (a *account) amount() {
 			a.line(heading, "nothing seen in %s", took)
 			return
 		}
-		a.line(heading, "%s in %s of %s%s", Span(s.Looks.Time), took, Count(s.Threads, "thread"), a.states())
+		who := Count(s.Threads, "thread")
+		if v := s.Virtual; v != nil && v.Threads > 0 {
+			who += fmt.Sprintf(" and %s virtual without a carrier", Grouped(int64(math.Round(v.Threads))))
+		}
+		a.line(heading, "%s in %s of %s%s", Span(s.Looks.Time), took, who, a.states())
 		return
 	}
 	who := ""
@@ -152,9 +158,13 @@ func (a *account) profile() {
 		what = "1 sample"
 	}
 	if w := s.Switches; w != nil {
-		what = Grouped(s.Samples) + " waits, each with its own time"
+		waits := s.Samples
+		if s.Virtual != nil {
+			waits -= s.Virtual.Looks
+		}
+		what = Grouped(waits) + " waits, each with its own time"
 		if w.Thinned > 0 { // there were too many
-			what = fmt.Sprintf("%s waits; of those of less than %s some stand for others", Grouped(s.Samples), Span(w.Limit))
+			what = fmt.Sprintf("%s waits; of those of less than %s some stand for others", Grouped(waits), Span(w.Limit))
 		}
 		if w.Short > 0 {
 			what += fmt.Sprintf("; %s shorter ones (%s in all) have no stack", Grouped(w.Short), Span(w.ShortFor))
@@ -217,6 +227,29 @@ func numberOr(n int64, zero string) string {
 		return zero
 	}
 	return Grouped(n)
+}
+
+// virtual says how virtual threads that no carrier ran were counted.
+func (a *account) virtual() {
+	v := a.s.Virtual
+	if v == nil {
+		return
+	}
+	how := "each time at all of them"
+	if v.Error > 0 {
+		how = fmt.Sprintf("each time at some, by lot: shares of theirs are right within %.2g points", 100*v.Error)
+	}
+	if v.Draws == 0 && v.Untracked == 0 {
+		how = "so it is not known how many there are"
+	}
+	a.line("Virtual", "those without a carrier: %s, %s", Count(int(v.Draws), "look"), how)
+	if why := mostly(v.Unread); why != "" {
+		a.line("", "%s of them showed nothing: %s", Grouped(v.Unread[why]), CleanName(why))
+	}
+	if v.Untracked > 0 {
+		a.line("", "%s more are in no list of the JVM, and are missing: it runs with -Djdk.trackAllThreads=false",
+			Grouped(v.Untracked))
+	}
 }
 
 // leftOut counts the looks that became no sample because the user did not want them.

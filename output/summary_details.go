@@ -68,6 +68,15 @@ func partDetails(to io.Writer, s *profile.Summary) error {
 		fmt.Fprintf(&b, "%s\n", share(int64(t.Exited), int64(t.Process), ", %s exited threads"))
 	}
 	looks(&b, s)
+	if v := s.Virtual; v != nil {
+		fmt.Fprintf(&b, "virtual    %.1f threads without a carrier on average, at most %d; %d looks in %d draws, %s of CPU\n",
+			v.Threads, v.Most, v.Looks, v.Draws, Round(v.CPU))
+		unread := int64(0)
+		for _, n := range v.Unread {
+			unread += n
+		}
+		reasons(&b, "unread", unread, v.Looks+unread, v.Unread)
+	}
 	if s.Overflow > 0 {
 		fmt.Fprintf(&b, "not kept   callees of %d samples: the profile is full\n", s.Overflow)
 	}

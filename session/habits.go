@@ -8,6 +8,7 @@ import "time"
 type habits struct {
 	queue  int           // how many snapshots may wait; 0: the engine and the depth of stacks say it
 	list   time.Duration // between two readings of the list of threads
+	draw   time.Duration // between two draws of virtual threads that no carrier runs
 	remap  time.Duration // between two looks at what the process has mapped, and whether it is still there
 	quiet  int           // where the program does nothing, one in so many of these looks is made
 	spread bool          // recordings look at different seconds: hundreds of them would look all at once
@@ -23,8 +24,8 @@ type habits struct {
 // habitsOf are those of a recording. A lean one is one of many in this process, and goes on for good.
 func habitsOf(lean bool) habits {
 	if lean {
-		return habits{queue: 64, list: 5 * time.Second, remap: 5 * time.Second, quiet: 3, spread: true}
+		return habits{queue: 64, list: 5 * time.Second, remap: 5 * time.Second, draw: 10 * drawEvery, quiet: 3, spread: true}
 	}
-	return habits{list: refreshEvery, remap: remapEvery, quiet: 1,
+	return habits{list: refreshEvery, remap: remapEvery, draw: drawEvery, quiet: 1,
 		ahead: true, surveys: true, buffers: true, counts: true, forgets: true, stacks: true}
 }

@@ -61,6 +61,9 @@ func (r *recording) choose() {
 			w.wantWakers()
 		}
 		w.switches = r.sampler.Abilities().Switches
+		if w.gathers == nil {
+			r.unmounted = newUnmounted(w)
+		}
 	default:
 		r.manner = s.newCPUTime(r)
 		r.sampler = s.cpuEngine(opt)

@@ -151,6 +151,7 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 	var silent error
 	if !s.guarded(func() {
 		r.takeAll(queue)
+		r.unmounted.end()
 		r.endShares()
 		r.endUnfreed()
 		r.manner.end()
@@ -205,13 +206,15 @@ type recording struct {
 	virtual profile.Stack // the part of stack that is a virtual thread's
 	threadNames
 	mappings
-	kernel   kernelFrames
-	group    memoryGroup
-	events   *eventReader // of a recording of an event
-	shares   *allocShares // nil where no buffers are read
-	unfreed  *unfreed     // nil where nothing is asked of memory that is given back
-	contexts contexts
-	surveyed surveyed // of generated code
+	kernel  kernelFrames
+	group   memoryGroup
+	events  *eventReader // of a recording of an event
+	shares  *allocShares // nil where no buffers are read
+	unfreed *unfreed     // nil where nothing is asked of memory that is given back
+	// unmounted counts virtual threads that no carrier runs; nil where these are not asked for.
+	unmounted *unmounted
+	contexts  contexts
+	surveyed  surveyed // of generated code
 
 	profile   *profile.Profile
 	timed     *telling // nil where nobody wants samples with their times
@@ -301,6 +304,7 @@ const (
 // takeAll takes what the sampler hands over, until it ends.
 func (r *recording) takeAll(queue *sampler.Queue) {
 	r.queue = queue
+	r.unmounted.begin()
 	idle := sampler.NewPulse(remapEvery, 0)
 	defer idle.Stop()
 	var mapped sparing
@@ -317,6 +321,8 @@ func (r *recording) takeAll(queue *sampler.Queue) {
 			r.handOverStacks()
 		case held := <-r.shares.buffers():
 			r.takeBuffer(held)
+		case <-r.unmounted.due():
+			r.unmounted.next()
 		case <-r.hangs:
 			return
 		case <-idle.C:

@@ -145,15 +145,20 @@ func (w *wall) shape(snap *look.Look, stack *profile.Stack) bool {
 
 func (w *wall) count(snap *look.Look, stack *profile.Stack, root string) {
 	st := &standing{tid: snap.TID, tally: snap.Tally, context: snap.Context, state: w.state, idle: w.isOwn}
+	w.putLeaf(stack)
+	st.at = w.profile.AddAt(root, &w.leafed, 0, 0)
+	w.rememberLook(st, snap, stack, root)
+	w.keepLook(st)
+}
+
+// putLeaf makes leafed of a stack: its leaf is the state.
+func (w *wall) putLeaf(stack *profile.Stack) {
 	leaf := profile.Frame{Func: w.frame(w.state, w.what), Kind: profile.StateFrame, BCI: -1}
 	if len(stack.Frames) > 0 {
 		leaf.Sure = stack.Frames[0].Sure // the frame of a state hides the method that is asked about
 	}
 	w.leafed.Truncated = stack.Truncated
 	w.leafed.Frames = append(append(w.leafed.Frames[:0], leaf), stack.Frames...)
-	st.at = w.profile.AddAt(root, &w.leafed, 0, 0)
-	w.rememberLook(st, snap, stack, root)
-	w.keepLook(st)
 }
 
 // ownGap is where frames were left out of a stack, if its thread is a Java thread of the JVM's own; else -1.
@@ -240,6 +245,10 @@ func (w *wall) account(sum *profile.Summary, stats *sampler.Stats) {
 		NonBlocking: w.opt.NonBlocking,
 	}
 	sum.RateLowered = w.rateLowered(stats)
+	sum.Virtual = w.unmounted.account()
+	if !w.switches {
+		sum.Effective = w.unmounted.effective(sum.Samples)
+	}
 	if w.gathers != nil {
 		sum.Safepoints = w.gathers.account(&stats.Gathered)
 	}

@@ -1,6 +1,7 @@
 package vmstructs
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/binary"
 	"fmt"
@@ -247,6 +248,25 @@ func (c *Continuations) unchanged(others ...process.Range) bool {
 	was, err1 := c.vm.oopIn(c.tail.raw[:], c.cont.tail)
 	now, err2 := c.vm.oopIn(tail, c.cont.tail)
 	return err1 == nil && err2 == nil && was == now
+}
+
+// sameFrames is unchanged for a thread that no carrier ran when readChunks began: it compares the frames, too. A carrier
+// may have run the thread meanwhile, up to a place where the heads of its chunks are the same.
+func (c *Continuations) sameFrames() bool {
+	chunks := c.heap.Chunks
+	again := make([]process.Range, len(chunks))
+	for i := range chunks {
+		again[i] = process.Range{Addr: chunks[i].SP - process.ChunkHead, Buf: make([]byte, len(chunks[i].Stack))}
+	}
+	if !c.unchanged(again...) {
+		return false
+	}
+	for i := range chunks {
+		if !bytes.Equal(again[i].Buf, chunks[i].Stack) {
+			return false
+		}
+	}
+	return true
 }
 
 // sameHead compares the fields of a chunk that count: flags and the mark may change.

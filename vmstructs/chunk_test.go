@@ -231,7 +231,7 @@ func TestNodeThatMoves(t *testing.T) {
 			}
 		}
 		s := search{c: w.Continuations, seen: map[uint64]bool{}}
-		err := s.bin(node, func(obj uint64) { t.Errorf("%#x", obj) })
+		err := s.bin(node, func(uint64) error { return nil }, func(obj uint64) { t.Errorf("%#x", obj) })
 		if !errors.Is(err, ErrMoved) || reads != 2 {
 			t.Errorf("%+v: %v after %d reads", now, err, reads)
 		}

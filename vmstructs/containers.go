@@ -37,14 +37,16 @@ const (
 
 // search is an EachVirtual under way.
 type search struct {
-	c       *Continuations
-	visit   func(*VirtualThread)
-	census  Census
-	light   bool            // neither names nor frames are wanted
-	seen    map[uint64]bool // sets and platform threads, by address
-	shown   map[uint64]bool // virtual threads, by id: the collector may move one between two sets that hold it
-	klasses map[string]uint64
-	depth   int // of container and tableOf, which call themselves
+	c        *Continuations
+	visit    func(*VirtualThread)
+	census   Census
+	light    bool             // neither names nor frames are wanted
+	nameless bool             // names are not wanted
+	sets     func(set uint64) // gets the sets of threads, which are not walked then; nil: they are walked
+	seen     map[uint64]bool  // sets and platform threads, by address
+	shown    map[uint64]bool  // virtual threads, by id: the collector may move one between two sets that hold it
+	klasses  map[string]uint64
+	depth    int // of container and tableOf, which call themselves
 
 	nodes, slots, containers int
 	listed                   int  // classes, each time that all are looked through
@@ -78,9 +80,14 @@ func (s *search) run(platform []Thread) error {
 	if err != nil {
 		return err
 	}
-	if s.klasses[classVirtual] == 0 {
-		return nil // none was ever made
+	if s.klasses[classVirtual] != 0 { // else none was ever made
+		s.lists(platform)
 	}
+	return nil
+}
+
+// lists goes through all containers but those that virtual threads own.
+func (s *search) lists(platform []Thread) {
 	s.root()
 	s.registry()
 	for _, t := range platform {
@@ -91,7 +98,6 @@ func (s *search) run(platform []Thread) error {
 			s.census.fail(err)
 		}
 	}
-	return nil
 }
 
 // root walks the container of threads that belong to no executor.
@@ -105,7 +111,18 @@ func (s *search) root() {
 		s.census.fail(err)
 		return
 	}
-	s.set(threads, s.thread)
+	s.threads(threads)
+}
+
+// threads walks a set of threads.
+func (s *search) threads(set uint64) {
+	switch {
+	case s.sets == nil:
+		s.set(set, s.thread)
+	case set != 0 && !s.seen[set]:
+		s.seen[set] = true
+		s.sets(set)
+	}
 }
 
 // registry walks the registered containers. The registry has weak references to them.
@@ -156,8 +173,8 @@ func (s *search) container(obj uint64) {
 	if err := cmp.Or(err1, err2); err != nil {
 		s.census.fail(err)
 	}
-	s.set(threads, s.thread)
-	s.set(virtual, s.thread)
+	s.threads(threads)
+	s.threads(virtual)
 }
 
 // scopes walks the containers that a thread owns.
@@ -248,6 +265,15 @@ func (o *object) ref(field string) (obj uint64, ok bool, err error) {
 	}
 	obj, err = o.vm.oopIn(o.bytes, at)
 	return obj, true, err
+}
+
+// long takes an eight-byte integer out of an object. ok is false if the object has no such field.
+func (o *object) long(field string) (n int64, ok bool) {
+	at, ok := o.class.fields[field]
+	if !ok || at+8 > uint64(len(o.bytes)) {
+		return 0, false
+	}
+	return int64(word(o.bytes[at:])), true
 }
 
 // field reads a reference out of an object that must have it.

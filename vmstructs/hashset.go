@@ -40,8 +40,7 @@ func (s *search) tableOf(table uint64, each func(obj uint64)) error {
 		return err
 	}
 	defer s.leave()
-	h := &s.c.vm.java.heap
-	was, err := s.arrayAt(table)
+	was, at, size, err := s.slotsOf(table)
 	if err != nil {
 		return err
 	}
@@ -49,11 +48,6 @@ func (s *search) tableOf(table uint64, each func(obj uint64)) error {
 		s.spent = true
 		return fmt.Errorf("%w: tables of %d", ErrBadThread, s.slots)
 	}
-	size := uint64(8)
-	if h.narrow {
-		size = 4
-	}
-	at := table + alignUp(h.arrayData, size)
 	for left := uint64(was.n) * size; left > 0 && !s.spent; {
 		b := make([]byte, min(left, tableStep))
 		if err := s.c.vm.mem.Bytes(at, b); err != nil {
@@ -65,7 +59,7 @@ func (s *search) tableOf(table uint64, each func(obj uint64)) error {
 			}
 			node, err := s.c.vm.oopIn(b, i)
 			if err == nil {
-				err = s.bin(node, each)
+				err = s.bin(node, func(next uint64) error { return s.tableOf(next, each) }, each)
 			}
 			if err != nil {
 				s.census.fail(err)
@@ -79,6 +73,16 @@ func (s *search) tableOf(table uint64, each func(obj uint64)) error {
 		return ErrMoved
 	}
 	return nil
+}
+
+// slotsOf is where the slots of a table begin, and the size of each.
+func (s *search) slotsOf(table uint64) (head arrayHead, at, size uint64, err error) {
+	h := &s.c.vm.java.heap
+	if size = 8; h.narrow {
+		size = 4
+	}
+	head, err = s.arrayAt(table)
+	return head, table + alignUp(h.arrayData, size), size, err
 }
 
 // arrayHead tells an array from another object.
@@ -107,8 +111,9 @@ func isNull(b []byte) bool {
 	return word(b) == 0
 }
 
-// bin walks one bin. A bin is a list of Nodes, a tree of Nodes, which is a list too, or a way to the next table.
-func (s *search) bin(node uint64, each func(obj uint64)) error {
+// bin walks one bin. A bin is a list of Nodes, a tree of Nodes, which is a list too, or a way to the next table, where
+// its elements are.
+func (s *search) bin(node uint64, forward func(table uint64) error, each func(obj uint64)) error {
 	for node != 0 {
 		if s.spent {
 			return nil // the census says it already
@@ -125,7 +130,7 @@ func (s *search) bin(node uint64, each func(obj uint64)) error {
 			if err != nil || table == 0 {
 				return err
 			}
-			return s.tableOf(table, each)
+			return forward(table)
 		}
 		if first, ok, err := o.ref("first"); ok {
 			if err != nil {

@@ -56,6 +56,9 @@ var waitMethods = map[string]Wait{
 // WaitOfMethod tells how a thread waits, if its topmost Java frame is a method of that name.
 func WaitOfMethod(name string) Wait { return waitMethods[name] }
 
+// WaitsForSocket reports whether a virtual thread that is parked in a method of that name waits for a socket.
+func WaitsForSocket(name string) bool { return strings.HasPrefix(name, "sun.nio.ch.Poller.") }
+
 // WaitOfStatus tells how a thread waits, if its ThreadStatus is status.
 func WaitOfStatus(status string) Wait {
 	switch status {

@@ -19,7 +19,12 @@ type zModel struct {
 	badMask uint64    // address of the mask of bad colours, which changes with each phase
 	shift   uint64    // ZGC with generations: address of the shift that turns good references into addresses; else 0
 	held    *zColours // see holdColours
+	// stale follows a reference with a bad colour; nil: such a reference is not followed.
+	stale func(v uint64) (uint64, error)
 }
+
+// zColourBits: ZGC with generations has colours in the lowest 16 bits of a reference (gc/z/zAddress.hpp, ZPointer).
+const zColourBits = 16
 
 // zColours are the mask and the shift of a moment; see holdColours.
 type zColours struct{ badMask, shift uint64 }
@@ -158,7 +163,13 @@ func (vm *VM) uncolour(v uint64) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
+	if z.shift != 0 && v>>zColourBits == 0 {
+		return 0, nil // null, of any colour
+	}
 	if v&now.badMask != 0 {
+		if z.stale != nil {
+			return z.stale(v)
+		}
 		return 0, ErrMoved
 	}
 	if z.shift == 0 {

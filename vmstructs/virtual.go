@@ -16,6 +16,8 @@ type VirtualThread struct {
 	Stack *process.Continuation
 	// Mounted: a carrier ran it when it was read, so not all its frames are in the heap.
 	Mounted bool
+	// For is the class, with slashes, of what the thread is parked for; only a Lots that is asked tells.
+	For string
 	// Err says why its frames could not be read.
 	Err error
 
@@ -117,9 +119,11 @@ func (s *search) lookOnce(obj uint64) (t VirtualThread) {
 	if s.light {
 		return t
 	}
-	if t.Name, err = c.readName(v); err != nil {
-		t.Err = err
-		return t
+	if !s.nameless {
+		if t.Name, err = c.readName(v); err != nil {
+			t.Err = err
+			return t
+		}
 	}
 	if t.State == "new" || t.State == "started" || t.State == virtualTerminated || t.Mounted {
 		return t
@@ -127,7 +131,7 @@ func (s *search) lookOnce(obj uint64) (t VirtualThread) {
 	if t.Err = c.readChunks(v.cont, &c.heap); t.Err != nil {
 		return t
 	}
-	if !c.unchanged() {
+	if !c.sameFrames() {
 		t.Err = ErrChanged
 		return t
 	}

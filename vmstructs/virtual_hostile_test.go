@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -90,7 +91,29 @@ func visitVirtual(t process.Target, share int) (seen int, err error) {
 	if s.census.Seen != seen || s.nodes > maxSetNodes+1 {
 		wrong = fmt.Errorf("%w: census of %d, %d visited, %d nodes", errWrong, s.census.Seen, seen, s.nodes)
 	}
+	for _, most := range []int{3, 1 << 10} {
+		err = errors.Join(err, drawVirtual(vm, &s, platform, most, share == 0))
+	}
 	return seen, errors.Join(err, wrong)
+}
+
+// drawVirtual draws virtual threads by lot. Where the JVM does not lie, those visited stand for as many as there are.
+func drawVirtual(vm *VM, s *search, platform []Thread, most int, honest bool) error {
+	l := vm.NewLots(s.c)
+	l.Blockers, l.Names, l.s.klasses = true, true, s.klasses
+	if len(s.klasses) == 0 {
+		return nil
+	}
+	stood, visits := 0.0, 0
+	lot, err := l.Draw(platform, most, func(v *VirtualThread, stands float64) {
+		stood += stands
+		visits++
+	})
+	if honest && (err != nil || lot.Threads < 16 || lot.Left > 0 || math.Abs(stood-lot.Threads) > 1e-6 ||
+		most > 16 && float64(visits) != lot.Threads) || visits > 4*most+64 || math.IsNaN(stood) {
+		return fmt.Errorf("%w: %d visits for %v threads of %v: %v", errWrong, visits, stood, lot.Threads, err)
+	}
+	return nil
 }
 
 // virtualWorld is a recorded JVM, with the places that lies can be about.

@@ -37,7 +37,10 @@ The JVM's own threads (collectors, compilers, finalizer ...) are left out while 
 --all-threads shows them, and so does --thread.
 
 With --mode off-cpu only waiting counts, and the leaf says for what: [parked: class of the blocker],
-[blocked: class of the monitor], [socket: read], [file: write]. Virtual threads that no carrier runs are in neither.
+[blocked: class of the monitor], [socket: read], [file: write].
+
+Both modes also count virtual threads that no carrier runs, by their state and stack, as many as there are. goprof
+reads some of them out of the heap, by lot, about ten times a second; the account says how far chance may move shares.
 
 With --mode ttsp (time to safepoint) only threads count that keep a safepoint waiting: from the moment the
 JVM asks all threads to stop until the thread has come. It looks 1,000 times a second whether the JVM waits,

@@ -11,7 +11,10 @@ import (
 // just wait. The account, tables, pictures and goprof top use it.
 
 // waitsIn are methods in which threads wait, or wake others up. They count for the method that called them.
-var waitsIn = regexp.MustCompile(`^(?:(?:jdk\.internal\.misc|sun\.misc)\.Unsafe\.(?:un)?park|java\.util\.concurrent\.locks\..*|java\.lang\.Object\.wait.*|` +
+var waitsIn = regexp.MustCompile(`^(?:(?:jdk\.internal\.misc|sun\.misc)\.Unsafe\.(?:un)?park|` +
+	`java\.lang\.VirtualThread\.(?:park|sleep|yield|join|afterYield|schedule).*|` +
+	`jdk\.internal\.misc\.VirtualThreads\..*|java\.lang\.System\$\d+\.(?:park|unpark)VirtualThread|` +
+	`java\.util\.concurrent\.locks\..*|java\.lang\.Object\.wait.*|` +
 	`java\.lang\.Thread\.(?:sleep.*|yield.*|join.*|beforeSleep|afterSleep)|java\.util\.concurrent\.ForkJoinPool\.(?:managedBlock|unmanagedBlock|compensatedBlock)|` +
 	`jdk\.internal\.vm\..*|sun\.nio\.(?:ch|fs)\..*|sun\.net\..*|java\.net\..*|java\.io\..*|jdk\.internal\.event\..*)$`)
 

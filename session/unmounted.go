@@ -1,0 +1,330 @@
+//go:build linux
+
+package session
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"time"
+
+	"goprof/process/procfs"
+	"goprof/profile"
+	"goprof/profile/naming"
+	"goprof/sampler"
+	"goprof/vmstructs"
+)
+
+// A recording of wall-clock time also counts virtual threads that no carrier runs. The engine cannot see them: no
+// thread of the kernel has their stacks. So they are drawn by lot out of the heap (vmstructs.Lots), some times a
+// second, between two walks. Each thread that is drawn counts for as many as it stands for, and for the time since the last
+// draw.
+
+const (
+	// drawEvery is the time between two draws, on average. A draw comes at a random moment, so no program runs in step
+	// with draws. drawMost is how many threads a draw visits.
+	drawEvery = 100 * time.Millisecond
+	drawMost  = 64
+	// drawAgain is when the next draw comes after one that failed, as a collector was at work.
+	drawAgain = 20 * time.Millisecond
+	// endDraws is how often the last draw is tried.
+	endDraws = 10
+	// drawShare bounds the part of a CPU that draws take, beyond drawFree: the first walks read the program's code.
+	drawShare = 50
+	drawFree  = 100 * time.Millisecond
+	// drawSeldom is the time between two questions whether a JVM has virtual threads by now.
+	drawSeldom = time.Second
+	// drawLimit is how long a draw may take. Until it is over no looks are walked.
+	drawLimit = 500 * time.Millisecond
+	// longestDrawn is for how much time a draw stands at most. If goprof had no CPU for longer, the rest is not known.
+	longestDrawn = 10 * time.Second
+)
+
+// unmounted counts virtual threads that no carrier runs.
+type unmounted struct {
+	*wall
+	lots   *vmstructs.Lots
+	reader *vmstructs.Continuations
+	timer  *time.Timer
+	began  time.Time
+	cost   time.Duration // CPU time of all draws
+	at     int64         // the time until then is accounted for
+	left   time.Duration // and so much time more
+	owed   float64       // parts of looks that have not counted yet
+	stack  profile.Stack
+	told   profile.VirtualLooks
+	passed time.Duration // all draws stand for
+	last   float64       // threads of the last draw
+	sum    float64       // threads, times the seconds for which they count
+	// Of all looks: how many threads they stand for, times the intervals for which they count; and the squares.
+	counted, squares float64
+	spent, spent2    float64 // the same of the seconds that each look stands for
+	failed           bool    // the last draw
+	some             bool    // there were too many to visit all
+}
+
+// newUnmounted is nil if the JVM has no virtual threads that could be read.
+func newUnmounted(w *wall) *unmounted {
+	reader := w.VM.NewContinuations()
+	lots := w.VM.NewLots(reader)
+	if lots == nil {
+		return nil
+	}
+	lots.Blockers, lots.Names = w.waits, w.opt.Threads || w.opt.Sink != nil || w.opt.Wants != nil
+	reader.ReadFrom(w.Session.timed(findLimit))
+	_ = lots.Prepare() // draws have the error
+	return &unmounted{wall: w, lots: lots, reader: reader, timer: time.NewTimer(time.Hour)}
+}
+
+// begin is called when looks are about to be taken.
+func (u *unmounted) begin() {
+	if u != nil {
+		u.at, u.began = now(), time.Now()
+		u.timer.Reset(time.Duration(rand.Int64N(int64(drawEvery))))
+	}
+}
+
+// due says when a draw is to be made.
+func (u *unmounted) due() <-chan time.Time {
+	if u == nil {
+		return nil
+	}
+	return u.timer.C
+}
+
+// next makes a draw, and decides when the next one is due.
+func (u *unmounted) next() {
+	u.draw()
+	wait, share := u.habits.draw, drawShare*u.habits.draw/drawEvery
+	if u.failed {
+		wait = drawAgain
+	}
+	wait = max(wait, (u.cost-drawFree)*share-time.Since(u.began))
+	if !u.switches {
+		wait = max(wait, u.opt.Interval)
+	}
+	if u.told.Draws == 0 && !u.failed {
+		wait = max(wait, drawSeldom)
+	}
+	u.timer.Reset(time.Duration((0.5 + rand.Float64()) * float64(wait)))
+}
+
+// end makes the last draw, for the rest of the time. If a collector is at work all the time, as many looks are lost as
+// the last draw stood for.
+func (u *unmounted) end() {
+	if u == nil {
+		return
+	}
+	u.timer.Stop()
+	for range endDraws {
+		if u.draw(); !u.failed {
+			return
+		}
+		time.Sleep(drawAgain / 2)
+	}
+	if u.last == 0 && !u.mayCarry() {
+		return // there are no virtual threads, most likely
+	}
+	u.fail("a collector was at work until the end", 1)
+	if !u.switches {
+		u.profile.Lose(profile.Moved, int64(u.last*float64(now()-u.at+int64(u.left))/float64(max(u.opt.Interval, 1))))
+	}
+}
+
+// mayCarry reports whether any thread may run virtual ones.
+func (u *unmounted) mayCarry() bool {
+	for _, th := range u.dir.threads {
+		if th.mayCarry() {
+			return true
+		}
+	}
+	return false
+}
+
+func (u *unmounted) draw() {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	before := sampler.ThreadCPU()
+	defer func() { u.cost += sampler.ThreadCPU() - before }()
+	var platform []vmstructs.Thread
+	for _, th := range u.dir.threads {
+		if th.java.Addr != 0 {
+			platform = append(platform, th.java)
+		}
+	}
+	u.failed = false
+	began := now()
+	passed := min(time.Duration(began-u.at), longestDrawn) + u.left
+	threads := 0.0
+	u.reader.ReadFrom(u.Session.timed(drawLimit))
+	var lot vmstructs.Lot
+	var err error
+	proc := procfs.OpenDir(u.Process.PID())
+	defer proc.Close()
+	u.whileResting(u.lots, proc, func() {
+		lot, err = u.lots.Draw(platform, drawMost, func(v *vmstructs.VirtualThread, stands float64) {
+			if (v.Err != nil || !v.Mounted) && u.wantsThread(v) {
+				threads += stands
+				u.take(v, stands, passed, began)
+			}
+		})
+	})
+	for why, n := range lot.Failed {
+		u.fail("a list of threads: "+why, int64(n))
+	}
+	switch {
+	case err != nil:
+		// The next draw stands for this time, too.
+		if u.failed = errors.Is(err, vmstructs.ErrMoved); !u.failed {
+			u.fail(whyUnread(err), 1)
+		}
+	case lot.Threads > 0 || lot.Untracked > 0:
+		u.told.Draws++
+		u.told.Most = max(u.told.Most, int64(math.Round(threads/(1-min(lot.Left, 0.9)))))
+		u.told.Untracked = max(u.told.Untracked, lot.Untracked)
+		fallthrough
+	default:
+		u.at, u.left = began, time.Duration(lot.Left*float64(passed))
+		u.passed += passed - u.left
+		u.sum += threads * passed.Seconds()
+		u.last = lot.Threads
+	}
+}
+
+// fail notes why threads may be missing.
+func (u *unmounted) fail(why string, n int64) {
+	if u.told.Unread == nil {
+		u.told.Unread = map[string]int64{}
+	}
+	if _, known := u.told.Unread[why]; !known && len(u.told.Unread) >= maxUnread {
+		why = "other reasons"
+	}
+	u.told.Unread[why] += n
+}
+
+// maxUnread bounds the reasons that are kept: some have an address in them.
+const maxUnread = 16
+
+// wantsThread reports whether the user has chosen the thread. Of a thread that could not be read that is not known.
+func (u *unmounted) wantsThread(v *vmstructs.VirtualThread) bool {
+	if u.opt.Wants == nil || v.Err != nil {
+		return true
+	}
+	label := virtualLabel(profile.VirtualThread{ID: v.ID, Name: v.Name})
+	return u.opt.Wants(label[1 : len(label)-1])
+}
+
+// several: a look that stands for more threads stands for others, too. The JDK's lists change while they are counted, so
+// one that stands for itself may stand for a little more.
+const several = 1.1
+
+// take counts a thread that was drawn.
+func (u *unmounted) take(v *vmstructs.VirtualThread, stands float64, passed time.Duration, when int64) {
+	w := u.wall
+	intervals := float64(passed) / float64(max(w.opt.Interval, 1))
+	if w.switches {
+		intervals = 1 / stands // its samples are waits: how many waits there were in this time is not known
+	}
+	u.owed += stands * intervals
+	n := int64(u.owed)
+	u.owed -= float64(n)
+	if v.Err != nil {
+		w.profile.Lose(profile.Moved, n)
+		u.fail(whyUnread(v.Err), 1)
+		return
+	}
+	u.stack.Frames = u.stack.Frames[:0]
+	u.stack.Truncated = profile.Whole
+	if len(v.Stack.Chunks) > 0 {
+		w.Walker.WalkContinuation(v.Stack, &u.stack)
+	}
+	w.state, w.what = stateOfUnmounted(v.State, &u.stack), ""
+	if w.state == profile.Parked {
+		w.what = naming.ClassOf(v.For)
+	}
+	if !w.wants(w.state) {
+		w.others += n
+		return
+	}
+	u.counted += stands * intervals
+	u.squares += stands * stands * intervals
+	spent := stands * passed.Seconds()
+	u.spent, u.spent2, u.some = u.spent+spent, u.spent2+spent*spent, u.some || stands > several
+	if w.opt.SureLeaf {
+		u.stack.Settle()
+	}
+	if w.opt.HideInternal {
+		w.folder.Stack(&u.stack)
+	}
+	root := ""
+	if w.opt.Threads {
+		if root = w.pool(w.labels.of(profile.VirtualThread{ID: v.ID, Name: v.Name})); stands > several {
+			root = naming.PoolLabel(root) // it stands for others, too
+		}
+	}
+	u.told.Looks++
+	w.putLeaf(&u.stack)
+	d := time.Duration(stands * float64(passed))
+	w.profile.AddAt(root, &w.leafed, n, d)
+	if t := w.timed; t != nil {
+		t.sample = profile.Sample{At: t.clock.at(when), Stack: &w.leafed, State: w.state, Count: n, Wall: true, Span: d,
+			Thread: profile.Thread{Virtual: true, JavaID: int64(v.ID), JavaName: v.Name}, Event: w.part}
+		t.sink.Sample(&t.sample)
+	}
+}
+
+// account is what is said of such threads; nil if there were none.
+func (u *unmounted) account() *profile.VirtualLooks {
+	if u == nil || u.told.Draws == 0 && len(u.told.Unread) == 0 {
+		return nil
+	}
+	told := u.told
+	told.CPU = u.cost
+	if u.passed > 0 {
+		told.Threads = u.sum / u.passed.Seconds()
+	}
+	if u.some {
+		told.Error = math.Sqrt(u.spent2) / max(u.spent, 1e-9) // twice the deviation of a half
+	}
+	return &told
+}
+
+// effective is profile.Summary.Effective of so many samples.
+func (u *unmounted) effective(samples int64) int64 {
+	if u == nil || u.squares <= u.counted {
+		return 0
+	}
+	n := float64(samples)
+	return max(int64(n*n/(n-u.counted+u.squares)), 1)
+}
+
+// stateOfUnmounted is what a virtual thread that no carrier runs did, by its state and its stack. A thread that is
+// ready to run waits for a carrier.
+func stateOfUnmounted(state string, stack *profile.Stack) profile.State {
+	switch state {
+	case "blocked":
+		return profile.Blocked
+	case "waiting", "timed-waiting":
+		return profile.Waiting
+	case "parked", "timed-parked":
+		return parkedIn(stack)
+	}
+	return profile.Runnable
+}
+
+// parkedIn is what a virtual thread is parked for. The JDK parks such a thread also where it sleeps, and where it waits
+// for a socket or for a file.
+func parkedIn(stack *profile.Stack) profile.State {
+	for i := range stack.Frames {
+		switch name := stack.Frames[i].Func.Name; {
+		case vmstructs.WaitOfMethod(name) == vmstructs.WaitsForTime:
+			return profile.Sleeping
+		case vmstructs.WaitsForSocket(name):
+			return profile.Socket
+		case !naming.Waits(name):
+			return profile.Parked
+		}
+	}
+	return profile.Parked
+}

@@ -51,14 +51,14 @@ make_disk() {
 }
 
 # The suite's kernel, and a first RAM disk with the modules that lead to the root disk.
-make_kernel() { # suite
-    local suite=$1 cache=$kernels/$1 tree=$kernels/$1/tree image version module file number=10
+make_kernel() { # suite, suite-flavour
+    local suite=${1%-*} cache=$kernels/$1 tree=$kernels/$1/tree image version module file number=10
     [ ! -s "$cache/initrd" ] || return 0
     rm -rf "$tree"
     mkdir -p "$tree"
     update_lists
-    image=$(apt_with cache depends linux-image-amd64 | sed -n 's/^ *Depends: \(linux-image-[0-9][^ ]*\).*/\1/p' | head -1)
-    say "downloading $image of $suite"
+    image=$(apt_with cache depends "linux-image${1#"$suite"}-amd64" | sed -n 's/^ *Depends: \(linux-image-[0-9][^ ]*\).*/\1/p' | head -1)
+    say "downloading $image of $1"
     (cd "$cache" && apt_get download "$image" >&2)
     dpkg-deb -x "$cache"/linux-image-*.deb "$tree"
     rm -f "$cache"/linux-image-*.deb
@@ -84,22 +84,23 @@ make_kernel() { # suite
 }
 
 # Boots the kernel with the folder as /job, and brings /job/out back.
-run() { # suite
-    local suite=$1 out=build/kernels/$1${CPUS:+-$CPUS} work clock=()
+run() { # kernel, or kernel+words of its command line
+    local suite=$1 out=build/kernels/$1${CPUS:+-$CPUS} work clock=() words=
+    [[ $suite != *+* ]] || words=${suite#*+}
     work=$(mktemp -d)
     [ -n "${RESUME:-}" ] || rm -rf "$out"
     mkdir -p "$out"
-    rm -rf build/kernels/job/out
-    cp -r "$out" build/kernels/job/out
-    rm -f build/kernels/job/out/console
-    tar -cf "$work/job" -C build/kernels/job .
+    cp -r build/kernels/job "$work/files"
+    cp -r "$out" "$work/files/out"
+    rm -f "$work/files/out/console"
+    tar -cf "$work/job" -C "$work/files" .
     # The guest's clock counts instructions, 4 ns each, so that shares of CPU time do not depend on when the host runs which CPU.
     [ "$sections" != cpus ] || clock=(-icount "shift=2,sleep=off")
     truncate -s 256M "$work/result"
     # One host thread emulates both CPUs: with two, a 6.12 has died in code that another CPU was just changing (a static key).
     timeout "${LIMIT:-3600}" qemu-system-x86_64 -accel tcg,thread=single "${clock[@]}" -cpu max -smp "${CPUS:-2}" -m 3G -nodefaults -display none -nic none \
-        -no-reboot -serial "file:$out/console" -kernel "$kernels/$suite/linux" -initrd "$kernels/$suite/initrd" \
-        -append "console=ttyS0 rw panic=-1" -drive "file=$disk,if=virtio,format=raw,snapshot=on" \
+        -no-reboot -serial "file:$out/console" -kernel "$kernels/${suite%%+*}/linux" -initrd "$kernels/${suite%%+*}/initrd" \
+        -append "console=ttyS0 rw panic=-1 ${words//+/ }" -drive "file=$disk,if=virtio,format=raw,snapshot=on" \
         -drive "file=$work/job,if=virtio,format=raw,readonly=on" -drive "file=$work/result,if=virtio,format=raw" </dev/null >&2 ||
         say "$suite: the machine was ended"
     tar -C "$out" --strip-components 1 -xf "$work/result" 2>/dev/null || true
@@ -139,7 +140,7 @@ mkdir -p "$kernels" build/kernels
 exec 9>"$kernels/.lock"
 flock 9
 make_disk
-for suite in "${suites[@]}"; do make_kernel "$suite"; done
+for suite in "${suites[@]}"; do make_kernel "${suite%%+*}"; done
 flock -u 9
 make --no-print-directory build >&2
 jdk=$(scripts/jdk.sh)
@@ -150,7 +151,13 @@ cp goprof scripts/kernels/{job.sh,as,settings} build/kernels/job/
 chmod 755 build/kernels/job/as
 echo "$sections" >build/kernels/job/sections
 echo "${THREADS:-1 4}" >build/kernels/job/threads
-for suite in "${suites[@]}"; do run "$suite" || exit 1; done
+failed=0
+for suite in "${suites[@]}"; do # as many at once as there are CPUs
+    while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do wait -n || failed=1; done
+    run "$suite" &
+done
+while [ -n "$(jobs -rp)" ]; do wait -n || failed=1; done
+[ $failed = 0 ] || exit 1
 if [ -n "${CPUS:-}" ]; then
     for suite in "${suites[@]}"; do (cd "build/kernels/$suite-$CPUS/cpus" && awk -f ../../../../scripts/kernels/shares.awk ./*.collapsed); done
     exit

@@ -68,7 +68,7 @@ func needs() []checked {
 		{Host.checkSeccomp, reads, &need{name: "seccomp",
 			wants: "no filter on goprof that forbids ptrace or process_vm_readv",
 			since: "3.4", tried: "goprof asks about a tracee that does not exist, and reads a byte of its own memory",
-			lost: "everything"}},
+			lost: "everything; without ptrace alone, stacks of dumps, and recordings where perf does not work"}},
 		{Host.checkModules, reads, &need{name: "security module", wants: "no AppArmor profile on goprof that forbids ptrace",
 			tried: "`/proc/self/attr/current`; its rules cannot be asked for", lost: "everything, perhaps"}},
 		{Host.checkNamespaces, reads, &need{name: "namespaces", wants: "the host's namespaces of pids and users",

@@ -94,9 +94,6 @@ func TestRefusalsAreNamed(t *testing.T) {
 			code  int
 			says  string
 		}{
-			{[]oldkernel.Rule{oldkernel.Filtered}, record("--engine", "perf"), 5, "a seccomp filter on goprof itself"},
-			{[]oldkernel.Rule{oldkernel.Filtered}, record("--engine", "auto"), 0, "a seccomp filter on goprof itself"},
-			{[]oldkernel.Rule{oldkernel.Filtered}, record("--event", "alloc"), 16, "a seccomp filter on goprof itself"},
 			{nil, slices.Concat(noAdmin, record("--event", "alloc")), 16, "probes need CAP_SYS_ADMIN, which goprof lacks"},
 			{nil, traces("record", "-d", "1", "-o", "-"), 0, "Profile"},
 			{nil, traces("dump"), 0, "truth.Allocating"},

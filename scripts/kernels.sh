@@ -27,6 +27,7 @@ modules=(virtio_pci virtio_blk ext4 crc32c_generic)
 disk=$kernels/disk-1.img # counted up when what this script puts there changes
 
 . scripts/debian.sh # apt_get, update_lists, mirror, say
+. scripts/page.sh   # put
 
 # One disk serves all kernels: a small Debian with a JDK.
 make_disk() {
@@ -125,15 +126,6 @@ tables() {
     table settings 'Settings and single capabilities. "user" is the JVM'"'"'s, "other" another one, neither with rights but those named'
 }
 
-# Puts what is read between two marks of the page.
-put() { # mark
-    local new
-    new=$(mktemp)
-    cat >"$new"
-    sed -i -e "/^<!-- $1 -->\$/,/^<!-- \/$1 -->\$/{/^<!-- /!d}" -e "/^<!-- $1 -->\$/r $new" docs/evidence/support.md
-    rm "$new"
-}
-
 [ "$(id -u)" = 0 ] || { say "scripts/kernels.sh needs root"; exit 1; }
 scripts/tools.sh qemu-system-x86_64 debootstrap busybox cpio depmod mke2fs xz
 mkdir -p "$kernels" build/kernels
@@ -162,6 +154,6 @@ if [ -n "${CPUS:-}" ]; then
     for suite in "${suites[@]}"; do (cd "build/kernels/$suite-$CPUS/cpus" && awk -f ../../../../scripts/kernels/shares.awk ./*.collapsed); done
     exit
 fi
-tables | put "kernels: make test-kernels"
+tables | put docs/evidence/support.md "kernels: make test-kernels"
 sed -n '/^<!-- kernels: make/,/^<!-- .kernels/p' docs/evidence/support.md
 ! grep -qE '^root	[^	]*	(5|16|1|124)	' build/kernels/*/table
